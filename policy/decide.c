@@ -1,0 +1,56 @@
+#include "policy.h"
+
+static const char rule_default[] = "default";
+
+uint64_t spill_policy_device_limit(const struct spill_policy *policy, int device, uint64_t total)
+{
+	struct spill_amount limit = policy->device_limit;
+
+	if (device >= 0 && device < SPILL_DEVICES && policy->device_limits[device].kind != SPILL_AMOUNT_NONE)
+		limit = policy->device_limits[device];
+	return spill_amount_resolve(limit, total, SPILL_UNLIMITED);
+}
+
+struct spill_decision spill_decide(const struct spill_policy *policy, const struct spill_ask *ask,
+                                   const struct spill_view *view)
+{
+	(void)policy; /* rules will look at it; today only the limit, already resolved, decides */
+
+	/* Subtracting keeps a request of nearly 2^64 bytes from wrapping into one that fits. */
+	bool fits =
+	    view->device_limit == SPILL_UNLIMITED ||
+	    (view->device_used <= view->device_limit && ask->bytes <= view->device_limit - view->device_used);
+
+	return (struct spill_decision){.fits = fits, .rule = rule_default};
+}
+
+unsigned spill_policy_chain(const struct spill_policy *policy, unsigned capabilities,
+                            enum spill_place step[SPILL_PLACES])
+{
+	static const enum spill_place order[] = {SPILL_PLACE_SPLIT, SPILL_PLACE_MANAGED, SPILL_PLACE_HOST};
+	unsigned count = 0;
+
+	if (!policy->chain.by_capability) {
+		for (; count < policy->chain.count; count++)
+			step[count] = policy->chain.step[count];
+		return count;
+	}
+	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		if (capabilities & 1u << order[i])
+			step[count++] = order[i];
+	}
+	return count;
+}
+
+static uint64_t less(uint64_t from, uint64_t take)
+{
+	return from > take ? from - take : 0;
+}
+
+uint64_t spill_policy_host_room(const struct spill_policy *policy, const struct spill_host_view *view)
+{
+	uint64_t by_limit = less(view->limit, view->held);
+	uint64_t by_host = less(view->available, spill_amount_resolve(policy->host_reserve, 0, 0));
+
+	return by_limit < by_host ? by_limit : by_host;
+}

@@ -1,0 +1,96 @@
+/* Prints docs/options.md from policy/options.def. Built for this purpose only; a test compares. */
+#include <stdio.h>
+#include <string.h>
+
+#include "options.h"
+
+static const char head[] =
+    "# Options of a policy file\n"
+    "\n"
+    "Generated from `policy/options.def` by `policy/gen_options.c`; do not edit. A test compares.\n"
+    "\n"
+    "A policy file has `[section]` lines and `key = value` lines; a comment is a line of its own that "
+    "begins\n"
+    "with `#`. Sizes are plain bytes or `512MiB`, `4.5GiB` (B, KiB, MiB, GiB, TiB, all binary: 1 KiB is "
+    "1024\n"
+    "bytes), percentages `75%`. An unknown name, a bad value, a duplicate, an option that is not "
+    "implemented\n"
+    "yet is an error with file, line and column, and the whole file is refused: the defaults then hold with\n"
+    "`mode = observe`. `spill check FILE` tells before a program does.\n"
+    "\n"
+    "Each option is looked up in this order, the first that sets it wins: its environment variable; the "
+    "file\n"
+    "named by `SPILL_POLICY`; `$XDG_CONFIG_HOME/spill/PROGRAM.conf` (`~/.config` if unset);\n"
+    "`$XDG_CONFIG_HOME/spill/spill.conf`; `/etc/spill/spill.conf`; the default. PROGRAM is the executable's\n"
+    "name, or for interpreters the script or `-m` module. A file must be regular, belong to the user or to\n"
+    "root, and not be writable by others. `SPILL=0` switches everything off; `SPILL_LOG` is another name of\n"
+    "`SPILL_LOG_PATH`. A privileged program reads `/etc/spill/spill.conf` only and writes no log.\n";
+
+static void print_values(const struct spill_option *row)
+{
+	switch (row->kind) {
+	case SPILL_OPTION_YESNO:
+		fputs("yes, no", stdout);
+		break;
+	case SPILL_OPTION_SIZE:
+		fputs("size", stdout);
+		break;
+	case SPILL_OPTION_SHARE:
+		fputs("size, %", stdout);
+		break;
+	case SPILL_OPTION_LIMIT:
+		fputs("none, size, %", stdout);
+		break;
+	case SPILL_OPTION_CHAIN:
+		fputs("auto, list of split, managed, host", stdout);
+		break;
+	case SPILL_OPTION_PLACES:
+		printf("list of %s", row->values);
+		break;
+	case SPILL_OPTION_PATH:
+		fputs("pattern, folder, off", stdout);
+		break;
+	case SPILL_OPTION_WORD:
+	case SPILL_OPTION_PLANNED:
+		fputs(row->values, stdout);
+		break;
+	}
+}
+
+static void print_table(bool planned)
+{
+	char name[64];
+
+	puts(planned ? "| option | values | default | meaning |\n|---|---|---|---|"
+	             : "| option | variable | values | default | meaning |\n|---|---|---|---|---|");
+	for (unsigned slot = 0; slot < SPILL_OPTIONS; slot++) {
+		const struct spill_option *row = spill_option_row(slot);
+
+		if ((row->kind == SPILL_OPTION_PLANNED) != planned)
+			continue;
+		spill_option_name(slot, name, sizeof(name));
+		printf("| `%s` |", name);
+		spill_option_variable(slot, name, sizeof(name));
+		if (!planned)
+			printf(" `%s` |", name);
+		fputs(" ", stdout);
+		print_values(row);
+		printf(*row->initial ? " | `%s` |" : " | %s|", row->initial);
+		printf(" %s |\n", row->meaning);
+	}
+}
+
+int main(void)
+{
+	fputs(head, stdout);
+	puts("\n## Options\n");
+	print_table(false);
+	printf("\n`[device N]` (N from 0 to %d) takes `limit`, for one device; its variable is\n",
+	       SPILL_DEVICES - 1);
+	puts("`SPILL_DEVICE_1_LIMIT`. A default of `auto` in `oom.chain` is `split, managed, host` as far as "
+	     "the device\n"
+	     "can do them. `trim` and `demote` in `oom.chain` are not implemented yet.");
+	puts("\n## Not implemented yet\n\nThese names are taken; to use one is an error that says so.\n");
+	print_table(true);
+	return ferror(stdout) || fflush(stdout) ? 1 : 0;
+}

@@ -1,0 +1,244 @@
+#include <ini.h>
+#include <string.h>
+
+#include "ini_file.h"
+#include "options.h"
+#include "text.h"
+
+#define NAME_MAX_INI 49 /* libinih cuts section and key at 50 bytes with the terminator */
+
+struct file {
+	const char *name;
+	const char *data;
+	size_t size, at;
+	unsigned line;
+	const char *text; /* of the current line, where columns are counted; not terminated */
+	size_t length;
+	bool in_section;
+	spill_ini_take *take;
+	void *user;
+	char *error;
+	size_t error_size;
+	bool failed;
+	struct spill_policy scratch;       /* values are validated by setting them */
+	unsigned seen[SPILL_OPTION_SLOTS]; /* line of an option's first value, to refuse a second */
+};
+
+/* Begins `FILE:LINE:COL: `; the first error stands. */
+static bool fail(struct file *file, size_t column, const char *why)
+{
+	struct spill_text text;
+
+	if (file->failed)
+		return false;
+	file->failed = true;
+	text = spill_text_begin(file->error, file->error_size);
+	spill_text_add(&text, file->name);
+	spill_text_add(&text, ":");
+	spill_text_number(&text, file->line);
+	spill_text_add(&text, ":");
+	spill_text_number(&text, column + 1);
+	spill_text_add(&text, ": ");
+	spill_text_add(&text, why);
+	return false;
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* Index of the first byte from `at` that is no blank; the length if none is. */
+static size_t skip_blanks(const struct file *file, size_t at)
+{
+	while (at < file->length && is_blank(file->text[at]))
+		at++;
+	return at;
+}
+
+static size_t find(const struct file *file, size_t at, const char *bytes)
+{
+	while (at < file->length && !strchr(bytes, file->text[at]))
+		at++;
+	return at;
+}
+
+/* What libinih or a person could read in two ways: a blank and then # or ; within the line. */
+static bool check_comment(struct file *file, size_t at)
+{
+	for (; at < file->length; at++) {
+		if (strchr("#;", file->text[at]) && is_blank(file->text[at - 1]))
+			return fail(file, at, "a comment needs a line of its own, beginning with #");
+	}
+	return true;
+}
+
+static bool check_section(struct file *file)
+{
+	size_t end = find(file, 0, "]");
+	char section[NAME_MAX_INI + 1];
+	struct spill_error error;
+
+	if (end == file->length)
+		return fail(file, end, "the bracket is not closed: ']' is missing");
+	if (skip_blanks(file, end + 1) != file->length)
+		return fail(file, skip_blanks(file, end + 1), "nothing may follow a section's ']'");
+	if (end == 1)
+		return fail(file, 1, "the section's name is missing");
+	if (is_blank(file->text[1]) || is_blank(file->text[end - 1]))
+		return fail(file, is_blank(file->text[1]) ? 1 : end - 1,
+		            "no blank inside the brackets' ends");
+	if (end - 1 > NAME_MAX_INI)
+		return fail(file, 1, "the section's name is too long");
+	memcpy(section, file->text + 1, end - 1);
+	section[end - 1] = '\0';
+	if (spill_option_section(section, &error))
+		return fail(file, 1 + error.offset, error.text);
+	file->in_section = true;
+	return true;
+}
+
+static bool check_option(struct file *file)
+{
+	size_t separator = find(file, 0, "=:"), key_end = separator;
+
+	if (separator == file->length)
+		return fail(file, separator, "'=' is missing: write key = value");
+	if (file->text[separator] == ':')
+		return fail(file, separator, "':' separates nothing here: write key = value");
+	while (key_end && is_blank(file->text[key_end - 1]))
+		key_end--;
+	if (!key_end)
+		return fail(file, 0, "the key before '=' is missing");
+	if (key_end > NAME_MAX_INI)
+		return fail(file, 0, "the key is too long");
+	if (!file->in_section)
+		return fail(file, 0, "a key outside a section: write [device] above, and then limit = 4GiB");
+	return check_comment(file, separator + 1);
+}
+
+/* Refuses what cannot be a line of a policy. Blank lines and comments are fine anywhere. */
+static bool check_line(struct file *file)
+{
+	size_t start = skip_blanks(file, 0);
+
+	if (file->line == 1 && file->length >= 3 && !memcmp(file->text, "\xef\xbb\xbf", 3))
+		return fail(file, 0, "the file begins with a byte order mark; save it as plain UTF-8");
+	for (size_t i = 0; i < file->length; i++) {
+		unsigned char c = (unsigned char)file->text[i];
+
+		if (c == 0x7f || (c < 0x20 && c != '\t'))
+			return fail(file, i,
+			            c ? "a control character" : "a NUL byte: this is not a text file");
+	}
+	if (file->length > SPILL_INI_LINE)
+		return fail(file, SPILL_INI_LINE, "the line is too long");
+	if (start == file->length || file->text[start] == '#')
+		return true;
+	if (file->text[start] == ';')
+		return fail(file, start, "a comment begins with #");
+	if (start)
+		return fail(file, start, "an indented line: a value cannot continue on the next line");
+	return file->text[0] == '[' ? check_section(file) : check_option(file);
+}
+
+/*
+ * libinih's reader: gives it the next line, or the end. After an error the input ends too. Comments come as
+ * empty lines, so that libinih's own idea of them does not matter.
+ */
+static char *next_line(char *buffer, int size, void *stream)
+{
+	struct file *file = stream;
+	const char *start = file->data + file->at, *newline;
+	size_t rest = file->size - file->at;
+
+	if (file->failed || !rest)
+		return NULL;
+	newline = memchr(start, '\n', rest);
+	file->line++;
+	file->text = start;
+	file->length = newline ? (size_t)(newline - start) : rest;
+	file->at += file->length + (newline ? 1 : 0);
+	if (newline && file->length && start[file->length - 1] == '\r')
+		file->length--;
+	if (!check_line(file))
+		return NULL;
+	if (file->length + 2 > (size_t)size) {
+		fail(file, (size_t)size - 2, "the line is too long");
+		return NULL;
+	}
+
+	size_t first = skip_blanks(file, 0);
+	size_t copied = first < file->length && file->text[first] == '#' ? 0 : file->length;
+
+	memcpy(buffer, file->text, copied);
+	memcpy(buffer + copied, "\n", 2);
+	return buffer;
+}
+
+static bool say_duplicate(struct file *file, const char *key, unsigned first)
+{
+	char why[160];
+	struct spill_text text = spill_text_begin(why, sizeof(why));
+
+	spill_text_quote(&text, key, strlen(key));
+	spill_text_add(&text, " is set twice; the first is in line ");
+	spill_text_number(&text, first);
+	return fail(file, 0, why);
+}
+
+/* libinih's handler: one option of the current line; 0 is an error. */
+static int handle(void *user, const char *section, const char *key, const char *value)
+{
+	struct file *file = user;
+	struct spill_error error;
+	int slot = spill_option_find(section, key, &error);
+
+	if (slot < 0)
+		return fail(file, error.part == SPILL_PART_KEY ? error.offset : 0, error.text);
+	if (file->seen[slot])
+		return say_duplicate(file, key, file->seen[slot]);
+	file->seen[slot] = file->line;
+	if (spill_option_put(&file->scratch, (unsigned)slot, value, &error))
+		return fail(file, skip_blanks(file, find(file, 0, "=") + 1) + error.offset, error.text);
+	if (file->take)
+		file->take(file->user, (unsigned)slot, value, file->line);
+	return 1;
+}
+
+static bool pass(struct file *file)
+{
+	int result;
+
+	file->at = 0;
+	file->line = 0;
+	file->in_section = false;
+	memset(file->seen, 0, sizeof(file->seen));
+	spill_policy_default(&file->scratch);
+	result = ini_parse_stream(next_line, file, handle, file);
+	if (result && !file->failed) {
+		/* Stricter than ours in a way that we do not know: its word counts, at its line. */
+		file->line = result > 0 ? (unsigned)result : file->line;
+		fail(file, 0, "not a line of a policy file");
+	}
+	return !file->failed;
+}
+
+bool spill_ini_read(const char *name, const char *data, size_t size, spill_ini_take *take, void *user,
+                    char *error, size_t error_size)
+{
+	struct file file = {
+	    .name = name, .data = data, .size = size, .error = error, .error_size = error_size};
+
+	/* The same value at every call, so that callers in two threads do not disturb each other. */
+	ini_max_line = SPILL_INI_LINE + 3;
+	if (size > SPILL_INI_FILE) {
+		file.line = 1;
+		return fail(&file, 0, "the file is too long");
+	}
+	if (!pass(&file))
+		return false;
+	file.take = take;
+	file.user = user;
+	return !take || pass(&file);
+}

@@ -1,0 +1,27 @@
+/*
+ * Strict reading of a policy file: libinih knows the format, this refuses what it would fold, cut or guess.
+ * Not part of the pure archive (libinih allocates nothing here, but it is not ours).
+ *
+ * Every message is `FILE:LINE:COL: why`, with the nearest valid name; lines and columns count from 1, columns
+ * in bytes.
+ */
+#ifndef SPILL_INI_FILE_H
+#define SPILL_INI_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SPILL_INI_LINE 4352       /* longest line: a path of SPILL_PATH_MAX and its key */
+#define SPILL_INI_FILE (1u << 20) /* longest file; a policy of a mebibyte is a mistake */
+
+/* One valid option of the file. */
+typedef void spill_ini_take(void *user, unsigned slot, const char *value, unsigned line);
+
+/*
+ * Reads the file's bytes. Only if all of it is valid, `take` (may be NULL) is called for each option, in the
+ * file's order, and true returned; else false and the first error in `error`. `name` is the FILE of messages.
+ */
+bool spill_ini_read(const char *name, const char *data, size_t size, spill_ini_take *take, void *user,
+                    char *error, size_t error_size);
+
+#endif

@@ -1,0 +1,90 @@
+#include <string.h>
+
+#include "amount.h"
+#include "options.h"
+#include "text.h"
+
+bool spill_option_present(const struct spill_policy *policy, unsigned slot)
+{
+	if (slot >= SPILL_OPTIONS)
+		return policy->device_limits[slot - SPILL_OPTIONS].kind != SPILL_AMOUNT_NONE;
+	return spill_option_row(slot)->kind != SPILL_OPTION_PLANNED;
+}
+
+static void add_word(struct spill_text *text, const char *words, unsigned index)
+{
+	const char *item = "";
+	size_t at = 0, length = 0;
+
+	for (unsigned i = 0; i <= index; i++)
+		spill_option_item(words, &at, &item, &length);
+	spill_text_bytes(text, item, length);
+}
+
+static void add_amount(struct spill_text *text, const struct spill_amount *amount)
+{
+	char buffer[32];
+
+	spill_amount_format(*amount, buffer, sizeof(buffer));
+	spill_text_add(text, buffer);
+}
+
+static void add_chain(struct spill_text *text, const struct spill_chain *chain)
+{
+	if (chain->by_capability)
+		spill_text_add(text, "auto");
+	for (unsigned i = 0; i < chain->count; i++) {
+		if (i)
+			spill_text_add(text, ", ");
+		spill_text_add(text, spill_place_name(chain->step[i]));
+	}
+}
+
+static void add_places(struct spill_text *text, const bool *fields, const char *words)
+{
+	const char *item, *comma = "";
+	size_t at = 0, length;
+
+	for (; spill_option_item(words, &at, &item, &length); fields++) {
+		if (!*fields)
+			continue;
+		spill_text_add(text, comma);
+		spill_text_bytes(text, item, length);
+		comma = ", ";
+	}
+}
+
+size_t spill_option_format(const struct spill_policy *policy, unsigned slot, char *buffer, size_t size)
+{
+	const struct spill_option *row = spill_option_row(slot);
+	const void *field = (const char *)policy + row->offset;
+	struct spill_text text = spill_text_begin(buffer, size);
+
+	if (slot >= SPILL_OPTIONS)
+		field = &policy->device_limits[slot - SPILL_OPTIONS];
+	switch (row->kind) {
+	case SPILL_OPTION_WORD:
+		add_word(&text, row->values, *(const unsigned *)field);
+		break;
+	case SPILL_OPTION_YESNO:
+		spill_text_add(&text, *(const bool *)field ? "yes" : "no");
+		break;
+	case SPILL_OPTION_SIZE:
+	case SPILL_OPTION_SHARE:
+	case SPILL_OPTION_LIMIT:
+		add_amount(&text, field);
+		break;
+	case SPILL_OPTION_CHAIN:
+		add_chain(&text, field);
+		break;
+	case SPILL_OPTION_PLACES:
+		add_places(&text, field, row->values);
+		break;
+	case SPILL_OPTION_PATH:
+		spill_text_add(&text, *(const char *)field ? field : row->initial);
+		break;
+	case SPILL_OPTION_PLANNED:
+		break;
+	}
+	return text.length;
+}

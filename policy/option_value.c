@@ -1,0 +1,289 @@
+#include <string.h>
+
+#include "amount.h"
+#include "nearest.h"
+#include "options.h"
+#include "text.h"
+
+_Static_assert(sizeof(enum spill_mode) == sizeof(unsigned) &&
+                   sizeof(enum spill_location) == sizeof(unsigned) &&
+                   sizeof(enum spill_log_level) == sizeof(unsigned) &&
+                   sizeof(enum spill_log_stderr) == sizeof(unsigned),
+               "a WORD is stored as an unsigned");
+_Static_assert(offsetof(struct spill_policy, managed_accessed_by_host) ==
+                   offsetof(struct spill_policy, managed_accessed_by_device) + sizeof(bool),
+               "the fields of a PLACES row are consecutive");
+
+/* Steps of oom.chain in the order of enum spill_place, and those that the contract has for later. */
+static const char chain_words[] = "split, managed, host";
+static const char chain_planned[] = "trim, demote";
+
+bool spill_option_item(const char *list, size_t *at, const char **item, size_t *length)
+{
+	const char *start = list + *at;
+
+	if (!*start)
+		return false;
+	start += strspn(start, " \t");
+	*item = start;
+	*length = strcspn(start, ",");
+	*at = (size_t)(start - list) + *length;
+	if (list[*at] == ',')
+		++*at;
+	while (*length && strchr(" \t", start[*length - 1]))
+		--*length;
+	return true;
+}
+
+/* Position of a word in a list of words, or -1. */
+static int word_index(const char *words, const char *word, size_t length)
+{
+	const char *item;
+	size_t at = 0, item_length;
+
+	for (int i = 0; spill_option_item(words, &at, &item, &item_length); i++) {
+		if (item_length == length && !memcmp(item, word, length))
+			return i;
+	}
+	return -1;
+}
+
+static size_t word_count(const char *words)
+{
+	const char *item;
+	size_t at = 0, length, count = 0;
+
+	while (spill_option_item(words, &at, &item, &length))
+		count++;
+	return count;
+}
+
+static struct spill_text fail(struct spill_error *error, const char *value, const char *wrong)
+{
+	error->part = SPILL_PART_VALUE;
+	error->offset = (size_t)(wrong - value);
+	return spill_text_begin(error->text, sizeof(error->text));
+}
+
+static int say_bad_word(struct spill_error *error, const char *value, const char *word, size_t length,
+                        const char *words)
+{
+	struct spill_text text = fail(error, value, word);
+	struct spill_nearest nearest;
+	const char *item;
+	size_t at = 0, item_length;
+
+	if (length) {
+		spill_text_add(&text, "bad value ");
+		spill_text_quote(&text, word, length);
+	} else {
+		spill_text_add(&text, "a value is missing");
+	}
+	spill_text_add(&text, "; it must be one of ");
+	spill_text_add(&text, words);
+	spill_nearest_begin(&nearest, word, length);
+	while (spill_option_item(words, &at, &item, &item_length))
+		spill_nearest_offer(&nearest, item, item_length);
+	if (length && spill_nearest_word(&nearest)) {
+		spill_text_add(&text, "; the nearest is ");
+		spill_text_quote(&text, nearest.best, strlen(nearest.best));
+	}
+	return -1;
+}
+
+static int put_word(void *field, const char *words, const char *value, struct spill_error *error)
+{
+	int index = word_index(words, value, strlen(value));
+
+	if (index < 0)
+		return say_bad_word(error, value, value, strlen(value), words);
+	*(unsigned *)field = (unsigned)index;
+	return 0;
+}
+
+static int put_yesno(bool *field, const char *value, struct spill_error *error)
+{
+	int index = word_index("no, yes", value, strlen(value));
+
+	if (index < 0)
+		return say_bad_word(error, value, value, strlen(value), "yes, no");
+	*field = index == 1;
+	return 0;
+}
+
+static int put_amount(struct spill_amount *field, unsigned allow, const char *value,
+                      struct spill_error *error)
+{
+	size_t at;
+	const char *why = spill_amount_parse(value, allow, field, &at);
+
+	if (!why)
+		return 0;
+
+	struct spill_text text = fail(error, value, value + at);
+
+	spill_text_add(&text, "bad size ");
+	spill_text_quote(&text, value, strlen(value));
+	spill_text_add(&text, ": ");
+	spill_text_add(&text, why);
+	return -1;
+}
+
+static int say_twice(struct spill_error *error, const char *value, const char *item, size_t length)
+{
+	struct spill_text text = fail(error, value, item);
+
+	spill_text_quote(&text, item, length);
+	spill_text_add(&text, " is in the list twice");
+	return -1;
+}
+
+/*
+ * Reads a list into positions of `words`; an empty value is an empty list, an empty item an error.
+ * Returns the count or -1 (pre: words has at most SPILL_PLACES items).
+ */
+static int read_list(const char *words, const char *later, const char *value, int index[SPILL_PLACES],
+                     struct spill_error *error)
+{
+	const char *item;
+	size_t at = 0, length, end = strlen(value);
+	int count = 0;
+
+	if (!value[strspn(value, " \t")])
+		return 0;
+	while (spill_option_item(value, &at, &item, &length)) {
+		int found = word_index(words, item, length);
+
+		if (found < 0 && length && word_index(later, item, length) >= 0) {
+			struct spill_text text = fail(error, value, item);
+
+			spill_text_quote(&text, item, length);
+			spill_text_add(&text, " is not implemented yet in this version");
+			return -1;
+		}
+		if (found < 0)
+			return say_bad_word(error, value, item, length, words);
+		for (int i = 0; i < count; i++) {
+			if (index[i] == found)
+				return say_twice(error, value, item, length);
+		}
+		index[count++] = found;
+	}
+	if (value[end - 1] == ',')
+		return say_bad_word(error, value, value + end, 0, words);
+	return count;
+}
+
+static int put_chain(struct spill_chain *field, const char *value, struct spill_error *error)
+{
+	int index[SPILL_PLACES], count;
+
+	if (!strcmp(value, "auto")) {
+		*field = (struct spill_chain){.by_capability = true};
+		return 0;
+	}
+	count = read_list(chain_words, chain_planned, value, index, error);
+	if (count < 0)
+		return -1;
+	*field = (struct spill_chain){.count = (unsigned)count};
+	for (int i = 0; i < count; i++)
+		field->step[i] = (enum spill_place)(SPILL_PLACE_SPLIT + index[i]);
+	return 0;
+}
+
+static int put_places(bool *fields, const char *words, const char *value, struct spill_error *error)
+{
+	int index[SPILL_PLACES], count = read_list(words, "", value, index, error);
+
+	if (count < 0)
+		return -1;
+	memset(fields, 0, word_count(words) * sizeof(*fields));
+	for (int i = 0; i < count; i++)
+		fields[index[i]] = true;
+	return 0;
+}
+
+/* The first % that is no part of a pattern, or NULL. */
+static const char *bad_pattern(const char *value)
+{
+	const char *percent = value;
+
+	while ((percent = strchr(percent, '%'))) {
+		if (!percent[1] || !strchr("hep%", percent[1]))
+			return percent;
+		percent += 2;
+	}
+	return NULL;
+}
+
+static int put_path(char *field, const char *value, struct spill_error *error)
+{
+	size_t length = strlen(value);
+	const char *wrong = bad_pattern(value), *why = NULL;
+
+	if (!length)
+		why = "a path is missing; 'off' is no log";
+	else if (value[0] == '~' && value[1] != '/')
+		why = "only ~/ is expanded; write the whole path";
+	else if (length >= SPILL_PATH_MAX)
+		why = "the path is too long";
+	else if (wrong)
+		why = "a pattern knows only %h host, %e program, %p pid and %% for %";
+	if (why) {
+		struct spill_text text = fail(error, value, wrong ? wrong : value);
+
+		spill_text_add(&text, why);
+		return -1;
+	}
+	memcpy(field, value, length + 1);
+	return 0;
+}
+
+int spill_option_put(struct spill_policy *policy, unsigned slot, const char *value, struct spill_error *error)
+{
+	const struct spill_option *row = spill_option_row(slot);
+	void *field = (char *)policy + row->offset;
+
+	switch (row->kind) {
+	case SPILL_OPTION_WORD:
+		return put_word(field, row->values, value, error);
+	case SPILL_OPTION_YESNO:
+		return put_yesno(field, value, error);
+	case SPILL_OPTION_SIZE:
+		return put_amount(field, 0, value, error);
+	case SPILL_OPTION_SHARE:
+		return put_amount(field, SPILL_ALLOW_PERCENT, value, error);
+	case SPILL_OPTION_LIMIT:
+		if (slot >= SPILL_OPTIONS)
+			field = &policy->device_limits[slot - SPILL_OPTIONS];
+		return put_amount(field, SPILL_ALLOW_PERCENT | SPILL_ALLOW_NONE, value, error);
+	case SPILL_OPTION_CHAIN:
+		return put_chain(field, value, error);
+	case SPILL_OPTION_PLACES:
+		return put_places(field, row->values, value, error);
+	case SPILL_OPTION_PATH:
+		return put_path(field, value, error);
+	case SPILL_OPTION_PLANNED:
+		break;
+	}
+
+	/* spill_option_find never answers with such a slot. */
+	struct spill_text text = fail(error, value, value);
+
+	spill_text_add(&text, "the option is not implemented yet in this version");
+	return -1;
+}
+
+void spill_policy_default(struct spill_policy *policy)
+{
+	struct spill_error ignored; /* the unit tests set every row's default and expect no error */
+
+	memset(policy, 0, sizeof(*policy));
+	for (unsigned slot = 0; slot < SPILL_OPTIONS; slot++) {
+		const struct spill_option *row = spill_option_row(slot);
+
+		/* The default path is a pattern of the shell's kind; an empty field stands for it. */
+		if (row->kind != SPILL_OPTION_PLANNED && row->kind != SPILL_OPTION_PATH)
+			spill_option_put(policy, slot, row->initial, &ignored);
+	}
+}

@@ -1,0 +1,86 @@
+/*
+ * Options by name: from words to fields of struct spill_policy and back. Pure; the table is options.def.
+ *
+ * An option is known by its slot: its row in the table, or for `[device N] limit` the slots behind the
+ * rows, so that sources and duplicates can be kept in one array of SPILL_OPTION_SLOTS.
+ */
+#ifndef SPILL_OPTIONS_H
+#define SPILL_OPTIONS_H
+
+#include "policy.h"
+
+enum spill_option_kind {
+	SPILL_OPTION_PLANNED,
+	SPILL_OPTION_WORD,   /* one of `words`; the field is an enum in their order */
+	SPILL_OPTION_YESNO,  /* bool */
+	SPILL_OPTION_SIZE,   /* 4.5GiB */
+	SPILL_OPTION_SHARE,  /* size or % */
+	SPILL_OPTION_LIMIT,  /* none, size or % */
+	SPILL_OPTION_CHAIN,  /* list of places, or auto */
+	SPILL_OPTION_PLACES, /* list of `words`; the fields are consecutive bools in their order */
+	SPILL_OPTION_PATH,   /* pattern, folder or off */
+};
+
+struct spill_option {
+	const char *section, *key;
+	enum spill_option_kind kind;
+	const char *values;  /* as the documents name them; of a WORD or PLACES, the words themselves */
+	const char *initial; /* default as a user would write it */
+	const char *meaning; /* one sentence, Markdown */
+	size_t offset;       /* of the field in struct spill_policy */
+};
+
+enum {
+#define OPTION(section, key, kind, field, words, initial, meaning) +1
+#define PLANNED(section, key, values, initial, meaning) +1
+	SPILL_OPTIONS = 0
+#include "options.def"
+	,
+	SPILL_OPTION_SLOTS = SPILL_OPTIONS + SPILL_DEVICES
+};
+
+/* Which part of `[section] key = value` a message is about, and the byte in it that is wrong. */
+enum spill_option_part { SPILL_PART_SECTION, SPILL_PART_KEY, SPILL_PART_VALUE };
+
+struct spill_error {
+	enum spill_option_part part;
+	size_t offset;
+	char text[320];
+};
+
+const struct spill_option *spill_option_row(unsigned slot);
+
+/* Whether a section exists: 0, or -1 and why not. `[device 1]` is one, `[rule x]` is not yet. */
+int spill_option_section(const char *section, struct spill_error *error);
+
+/* Slot of an option, or -1 and why not (unknown, with the nearest name; not implemented yet). */
+int spill_option_find(const char *section, const char *key, struct spill_error *error);
+
+/*
+ * The same for an environment variable's name, SPILL_DEVICE_LIMIT: -1 for one that nobody knows, -2 for one
+ * that names an option that cannot be set (not implemented yet, device out of range).
+ */
+int spill_option_find_variable(const char *variable, struct spill_error *error);
+
+/* Sets the option of `slot` from text: 0, or -1, why not, and the policy unchanged. */
+int spill_option_put(struct spill_policy *policy, unsigned slot, const char *value,
+                     struct spill_error *error);
+
+/* Find and put in one. */
+int spill_option_set(struct spill_policy *policy, const char *section, const char *key, const char *value,
+                     struct spill_error *error);
+
+/* False for a row not implemented yet and for a `[device N]` that nobody set. */
+bool spill_option_present(const struct spill_policy *policy, unsigned slot);
+
+/* Effective value as a user would write it; returns its length, cut to size - 1 if longer. */
+size_t spill_option_format(const struct spill_policy *policy, unsigned slot, char *buffer, size_t size);
+
+/* "device.limit", "device 1.limit"; "SPILL_DEVICE_LIMIT", "SPILL_DEVICE_1_LIMIT" (pre: size >= 48). */
+void spill_option_name(unsigned slot, char *buffer, size_t size);
+void spill_option_variable(unsigned slot, char *buffer, size_t size);
+
+/* Inside policy/: the next item of a comma-separated list at *at, blanks stripped; false at the end. */
+bool spill_option_item(const char *list, size_t *at, const char **item, size_t *length);
+
+#endif

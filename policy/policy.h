@@ -1,0 +1,124 @@
+/*
+ * The policy: what the user asked for, and the pure decisions that follow from it.
+ *
+ * Everything here is a function of its arguments: no vendor types, no I/O, no clock, no globals, no
+ * malloc (a test checks that the archive's undefined symbols are mem* and str* only). Sizes are
+ * bytes. The words and defaults are those of docs/options.md, generated from policy/options.def.
+ */
+#ifndef SPILL_POLICY_H
+#define SPILL_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Most devices one process can hold limits for. NVIDIA's own tools stop at 32 a node. */
+#define SPILL_DEVICES 32
+
+#define SPILL_UNLIMITED UINT64_MAX
+
+enum spill_mode { SPILL_MODE_SPILL, SPILL_MODE_OBSERVE, SPILL_MODE_OFF };
+
+/* Where the bytes of an allocation are. A place other than DEVICE is also a step of oom.chain. */
+enum spill_place {
+	SPILL_PLACE_DEVICE,
+	SPILL_PLACE_SPLIT,   /* what fits on the device, the rest on host, one virtual range */
+	SPILL_PLACE_MANAGED, /* unified memory, with advice */
+	SPILL_PLACE_HOST,    /* pinned host memory, read in place */
+	SPILL_PLACES
+};
+
+/* An amount as the user wrote it: unset, bytes, or a share of something known only later. */
+enum spill_amount_kind { SPILL_AMOUNT_NONE, SPILL_AMOUNT_BYTES, SPILL_AMOUNT_PERCENT };
+
+struct spill_amount {
+	enum spill_amount_kind kind;
+	uint64_t value; /* bytes, or thousandths of a percent (75% is 75000) */
+};
+
+enum spill_location { SPILL_LOCATION_NONE, SPILL_LOCATION_DEVICE, SPILL_LOCATION_HOST };
+
+enum spill_log_level { SPILL_LOG_ALL, SPILL_LOG_SPILLS, SPILL_LOG_OFF };
+enum spill_log_stderr { SPILL_STDERR_FIRST, SPILL_STDERR_ALL, SPILL_STDERR_OFF };
+
+#define SPILL_PATH_MAX 4096
+
+struct spill_chain {
+	bool by_capability;                   /* oom.chain was not set: what the device can do */
+	unsigned count;                       /* 0 with by_capability unset: never spill */
+	enum spill_place step[SPILL_PLACES];
+};
+
+struct spill_policy {
+	enum spill_mode mode;
+	struct spill_amount device_limit;                /* all devices without one of their own */
+	struct spill_amount device_limits[SPILL_DEVICES]; /* [device N] */
+	struct spill_amount device_reserve;
+	struct spill_amount host_limit;
+	struct spill_amount host_reserve;
+	struct spill_chain chain;
+	enum spill_location managed_preferred;
+	bool managed_accessed_by_device, managed_accessed_by_host;
+	bool managed_read_mostly;
+	struct spill_amount managed_prefetch_below;
+	char log_path[SPILL_PATH_MAX]; /* a pattern, a folder, "off", or empty for the default */
+	enum spill_log_level log_level;
+	enum spill_log_stderr log_stderr;
+};
+
+/* What the device can do; the backend finds out (src/backend.h). */
+enum spill_capability {
+	SPILL_CAN_SPLIT = 1u << SPILL_PLACE_SPLIT,     /* VMM with host-backed chunks */
+	SPILL_CAN_MANAGED = 1u << SPILL_PLACE_MANAGED, /* managed memory that migrates and oversubscribes */
+	SPILL_CAN_HOST = 1u << SPILL_PLACE_HOST,       /* mapped pinned host memory */
+};
+
+struct spill_ask {
+	uint64_t bytes;
+	int device;
+};
+
+struct spill_view {
+	uint64_t device_used;  /* bytes this process holds on the device by its own ledger, without the ask */
+	uint64_t device_limit; /* resolved device.limit of that device, or SPILL_UNLIMITED */
+};
+
+struct spill_decision {
+	bool fits;        /* ask the driver; it says itself when the device is full */
+	const char *rule; /* name of the rule that decided; static storage */
+};
+
+struct spill_host_view {
+	uint64_t limit;     /* resolved host.limit */
+	uint64_t held;      /* spilled bytes this process holds on host */
+	uint64_t available; /* host memory obtainable now: MemAvailable within the cgroup */
+};
+
+/* Every option at its default. */
+void spill_policy_default(struct spill_policy *policy);
+
+/* Bytes that `amount` means when the whole is `whole`; `none` when it is unset. */
+uint64_t spill_amount_resolve(struct spill_amount amount, uint64_t whole, uint64_t none);
+
+/* device.limit that holds for `device` of `total` bytes, or SPILL_UNLIMITED. */
+uint64_t spill_policy_device_limit(const struct spill_policy *policy, int device, uint64_t total);
+
+/* The one question of the hot path: does the request stay on the device? Takes no lock, no system call. */
+struct spill_decision spill_decide(const struct spill_policy *policy, const struct spill_ask *ask,
+                                   const struct spill_view *view);
+
+/*
+ * The places to try in order when the device is full, for a device that can do `capabilities`
+ * (enum spill_capability). A chain the user wrote is kept as written, also where the device cannot do a
+ * step: the attempt fails and is recorded in `tried`, so that nobody wonders. Returns the count.
+ */
+unsigned spill_policy_chain(const struct spill_policy *policy, unsigned capabilities,
+                            enum spill_place step[SPILL_PLACES]);
+
+/* Bytes that may still be spilled to host under host.limit and host.reserve. */
+uint64_t spill_policy_host_room(const struct spill_policy *policy, const struct spill_host_view *view);
+
+/* The word used in the policy file and the log: "device", "split", "managed", "host". */
+const char *spill_place_name(enum spill_place place);
+
+#endif

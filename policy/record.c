@@ -1,0 +1,196 @@
+#include "record.h"
+
+#include "json.h"
+
+#define FORMAT_VERSION 1
+
+/* A member that is left out where there is nothing to say (docs/log-format.md names these). */
+static void text_member(struct spill_json *json, const char *key, const char *text)
+{
+	if (text)
+		spill_json_string(spill_json_key(json, key), text);
+}
+
+static void u64_member(struct spill_json *json, const char *key, uint64_t value)
+{
+	spill_json_u64(spill_json_key(json, key), value);
+}
+
+static void bytes_member(struct spill_json *json, const char *key, uint64_t bytes)
+{
+	if (bytes != 0)
+		u64_member(json, key, bytes);
+}
+
+static void begin(struct spill_json *json, enum spill_kind kind, uint64_t time_us, char *buffer, size_t size)
+{
+	spill_json_begin(json, buffer, size);
+	spill_json_object(json);
+	u64_member(json, "v", FORMAT_VERSION);
+	spill_json_string(spill_json_key(json, "kind"), spill_kind_name(kind));
+	spill_json_seconds(spill_json_key(json, "t"), time_us);
+}
+
+static size_t finish(struct spill_json *json)
+{
+	spill_json_object_end(json);
+	return spill_json_end_line(json);
+}
+
+/* Who asked: the members that alloc, free and oom share. A negative device is one nobody knows. */
+static void origin(struct spill_json *json, int tid, int device, const char *api, const char *caller)
+{
+	spill_json_i64(spill_json_key(json, "tid"), tid);
+	if (device >= 0)
+		spill_json_i64(spill_json_key(json, "dev"), device);
+	text_member(json, "api", api);
+	text_member(json, "caller", caller);
+}
+
+static void place_member(struct spill_json *json, enum spill_place place)
+{
+	text_member(json, "place", spill_place_name(place));
+}
+
+static void tried(struct spill_json *json, const struct spill_attempt *attempts, unsigned count)
+{
+	if (count == 0)
+		return;
+	spill_json_array(spill_json_key(json, "tried"));
+	for (unsigned i = 0; i < count && i < SPILL_ATTEMPTS; i++) {
+		spill_json_object(json);
+		text_member(json, "place", attempts[i].place);
+		text_member(json, "error", attempts[i].error);
+		spill_json_object_end(json);
+	}
+	spill_json_array_end(json);
+}
+
+/* Sums are written out in full: a 0 there is a statement. */
+static void sums(struct spill_json *json, const char *key, const struct spill_bytes *bytes)
+{
+	spill_json_object(spill_json_key(json, key));
+	u64_member(json, "device_bytes", bytes->device);
+	u64_member(json, "host_bytes", bytes->host);
+	u64_member(json, "managed_bytes", bytes->managed);
+	spill_json_object_end(json);
+}
+
+const char *spill_kind_name(enum spill_kind kind)
+{
+	static const char *const names[] = {
+#define X(id, name, text) [SPILL_KIND_##id] = name,
+	    SPILL_KINDS(X)
+#undef X
+	};
+
+	return (unsigned)kind < SPILL_KINDS_COUNT ? names[kind] : NULL;
+}
+
+size_t spill_record_alloc(const struct spill_record_alloc *record, char *buffer, size_t size)
+{
+	struct spill_json json;
+
+	begin(&json, SPILL_KIND_ALLOC, record->time_us, buffer, size);
+	u64_member(&json, "seq", record->seq);
+	origin(&json, record->tid, record->device, record->api, record->caller);
+	u64_member(&json, "bytes", record->bytes);
+	spill_json_pointer(spill_json_key(&json, "ptr"), record->ptr);
+	place_member(&json, record->place);
+	bytes_member(&json, "device_bytes", record->held.device);
+	bytes_member(&json, "host_bytes", record->held.host);
+	bytes_member(&json, "managed_bytes", record->held.managed);
+	text_member(&json, "reason", record->reason);
+	text_member(&json, "rule", record->rule);
+	text_member(&json, "would", record->would);
+	tried(&json, record->tried, record->attempts);
+	u64_member(&json, "us", record->took_us);
+	return finish(&json);
+}
+
+size_t spill_record_free(const struct spill_record_free *record, char *buffer, size_t size)
+{
+	struct spill_json json;
+
+	begin(&json, SPILL_KIND_FREE, record->time_us, buffer, size);
+	u64_member(&json, "seq", record->seq);
+	origin(&json, record->tid, record->device, record->api, record->caller);
+	u64_member(&json, "bytes", record->bytes);
+	spill_json_pointer(spill_json_key(&json, "ptr"), record->ptr);
+	place_member(&json, record->place);
+	text_member(&json, "reason", record->reason);
+	u64_member(&json, "us", record->took_us);
+	return finish(&json);
+}
+
+static void holders(struct spill_json *json, const struct spill_holder *top, unsigned count)
+{
+	if (count == 0)
+		return;
+	spill_json_array(spill_json_key(json, "holders"));
+	for (unsigned i = 0; i < count && i < SPILL_HOLDERS; i++) {
+		spill_json_object(json);
+		u64_member(json, "seq", top[i].seq);
+		u64_member(json, "bytes", top[i].bytes);
+		place_member(json, top[i].place);
+		text_member(json, "api", top[i].api);
+		text_member(json, "caller", top[i].caller);
+		spill_json_object_end(json);
+	}
+	spill_json_array_end(json);
+}
+
+size_t spill_record_oom(const struct spill_record_oom *record, char *buffer, size_t size)
+{
+	struct spill_json json;
+
+	begin(&json, SPILL_KIND_OOM, record->time_us, buffer, size);
+	origin(&json, record->tid, record->device, record->api, record->caller);
+	u64_member(&json, "bytes", record->bytes);
+	u64_member(&json, "free", record->free);
+	u64_member(&json, "total", record->total);
+	sums(&json, "live", &record->live);
+	text_member(&json, "rule", record->rule);
+	text_member(&json, "refused_by", record->refused_by);
+	tried(&json, record->tried, record->attempts);
+	holders(&json, record->top, record->holders);
+	return finish(&json);
+}
+
+size_t spill_record_note(uint64_t time_us, int tid, const char *code, const char *text, char *buffer,
+                         size_t size)
+{
+	struct spill_json json;
+
+	begin(&json, SPILL_KIND_NOTE, time_us, buffer, size);
+	spill_json_i64(spill_json_key(&json, "tid"), tid);
+	text_member(&json, "code", code);
+	text_member(&json, "text", text);
+	return finish(&json);
+}
+
+size_t spill_record_exit(uint64_t time_us, const char *how, const struct spill_totals *totals,
+                         const struct spill_hits *hits, unsigned count, char *buffer, size_t size)
+{
+	struct spill_json json;
+
+	begin(&json, SPILL_KIND_EXIT, time_us, buffer, size);
+	text_member(&json, "how", how);
+	u64_member(&json, "allocs", totals->allocs);
+	u64_member(&json, "frees", totals->frees);
+	u64_member(&json, "spills", totals->spills);
+	u64_member(&json, "ooms", totals->ooms);
+	sums(&json, "live", &totals->live);
+	sums(&json, "peak", &totals->peak);
+	sums(&json, "spilled", &totals->spilled);
+	spill_json_array(spill_json_key(&json, "hits"));
+	for (unsigned i = 0; i < count; i++) {
+		spill_json_object(&json);
+		text_member(&json, "symbol", hits[i].symbol);
+		text_member(&json, "way", hits[i].way);
+		u64_member(&json, "count", hits[i].count);
+		spill_json_object_end(&json);
+	}
+	spill_json_array_end(&json);
+	return finish(&json);
+}

@@ -1,0 +1,116 @@
+/*
+ * One decision, as a record: what the engine fills in and the log line is made of. Pure: formats into
+ * the caller's buffer with its own integer formatting, because printf follows the host program's locale
+ * and is not safe where we are called. docs/log-format.md is the description for readers.
+ */
+#ifndef SPILL_RECORD_H
+#define SPILL_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "policy.h"
+
+/* Every kind of line, in one list: enum, names and docs come from it. */
+#define SPILL_KINDS(X) \
+	X(START, "start", "first line of a run: who, where, with what policy") \
+	X(ALLOC, "alloc", "one allocation and where it was placed") \
+	X(FREE, "free", "end of an allocation; names the seq of its alloc") \
+	X(OOM, "oom", "an out of memory that the program saw") \
+	X(NOTE, "note", "something a person should know") \
+	X(EXIT, "exit", "totals at the end of the process")
+
+enum spill_kind {
+#define X(id, name, text) SPILL_KIND_##id,
+	SPILL_KINDS(X)
+#undef X
+	SPILL_KINDS_COUNT
+};
+
+const char *spill_kind_name(enum spill_kind kind);
+
+struct spill_attempt {
+	const char *place; /* "device", "split", … */
+	const char *error; /* vendor's error name, or our reason ("host.limit"); static storage */
+};
+
+#define SPILL_ATTEMPTS 8
+
+/* Bytes by where they are. */
+struct spill_bytes {
+	uint64_t device, host, managed;
+};
+
+/* alloc. Strings are not owned and must live until spill_record_alloc returns. */
+struct spill_record_alloc {
+	uint64_t time_us; /* since the start line */
+	uint64_t seq;
+	int tid, device;
+	const char *api, *caller; /* caller: "libfoo.so+0x1a2b" */
+	uint64_t bytes, ptr;
+	enum spill_place place;
+	struct spill_bytes held;
+	const char *reason; /* "fits", "oom", "limit", "managed" (the program asked for it) … */
+	const char *rule;
+	const char *would;  /* mode=observe: the place it would have had; NULL otherwise */
+	unsigned attempts;
+	struct spill_attempt tried[SPILL_ATTEMPTS];
+	uint64_t took_us;
+};
+
+struct spill_record_free {
+	uint64_t time_us, seq; /* seq of the alloc */
+	int tid, device;
+	const char *api, *caller;
+	uint64_t ptr, bytes;
+	enum spill_place place;
+	const char *reason; /* "free", "context", "reset" */
+	uint64_t took_us;
+};
+
+struct spill_holder {
+	const char *caller, *api;
+	uint64_t seq, bytes;
+	enum spill_place place;
+};
+
+#define SPILL_HOLDERS 10
+
+struct spill_record_oom {
+	uint64_t time_us;
+	int tid, device;
+	const char *api, *caller;
+	uint64_t bytes;
+	uint64_t free, total;           /* the driver's figures */
+	struct spill_bytes live;        /* what this process holds */
+	const char *rule, *refused_by;  /* refused_by: "device.limit", "host.limit", "driver" … */
+	unsigned attempts;
+	struct spill_attempt tried[SPILL_ATTEMPTS];
+	unsigned holders;
+	struct spill_holder top[SPILL_HOLDERS]; /* largest first */
+};
+
+struct spill_hits {
+	const char *symbol;
+	const char *way; /* "link", "dlsym", "proc" */
+	uint64_t count;
+};
+
+/* Sums over a run; every figure can be recomputed from the alloc and free lines. */
+struct spill_totals {
+	uint64_t allocs, frees, spills, ooms;
+	struct spill_bytes live, peak, spilled; /* spilled: bytes ever placed off the device by us */
+};
+
+/*
+ * Each writes one line with its newline into buffer[size] and returns its length, or 0 if it does not
+ * fit (a line is never cut: half a JSON line helps nobody).
+ */
+size_t spill_record_alloc(const struct spill_record_alloc *record, char *buffer, size_t size);
+size_t spill_record_free(const struct spill_record_free *record, char *buffer, size_t size);
+size_t spill_record_oom(const struct spill_record_oom *record, char *buffer, size_t size);
+size_t spill_record_note(uint64_t time_us, int tid, const char *code, const char *text, char *buffer, size_t size);
+size_t spill_record_exit(uint64_t time_us, const char *how, const struct spill_totals *totals,
+                         const struct spill_hits *hits, unsigned count, char *buffer, size_t size);
+
+#endif
