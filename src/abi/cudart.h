@@ -1,0 +1,195 @@
+/*
+ * The part of NVIDIA's runtime API that the table's rows mention and the simulated runtime offers; rules as
+ * in cuda.h beside this. Layouts are CUDA 13's.
+ */
+#ifndef SPILL_ABI_CUDART_H
+#define SPILL_ABI_CUDART_H
+
+#include <stddef.h>
+
+#include "cuda.h" /* struct CUuuid_st */
+
+typedef struct CUstream_st *cudaStream_t;
+typedef struct CUevent_st *cudaEvent_t;
+typedef struct CUkern_st *cudaKernel_t;
+typedef struct CUlib_st *cudaLibrary_t;
+typedef struct CUuuid_st cudaUUID_t;
+
+typedef enum cudaError {
+	cudaSuccess = 0,
+	cudaErrorInvalidValue = 1,
+	cudaErrorMemoryAllocation = 2,
+	cudaErrorInitializationError = 3,
+	cudaErrorCudartUnloading = 4,
+	cudaErrorInvalidConfiguration = 9,
+	cudaErrorInvalidMemcpyDirection = 21,
+	cudaErrorInsufficientDriver = 35,
+	cudaErrorInvalidDeviceFunction = 98,
+	cudaErrorNoDevice = 100,
+	cudaErrorInvalidDevice = 101,
+	cudaErrorInvalidKernelImage = 200,
+	cudaErrorDeviceUninitialized = 201,
+	cudaErrorFileNotFound = 301,
+	cudaErrorInvalidResourceHandle = 400,
+	cudaErrorSymbolNotFound = 500,
+	cudaErrorNotReady = 600,
+	cudaErrorIllegalAddress = 700,
+	cudaErrorLaunchFailure = 719,
+	cudaErrorNotPermitted = 800,
+	cudaErrorNotSupported = 801,
+	cudaErrorUnknown = 999,
+} cudaError_t;
+
+enum cudaMemoryType {
+	cudaMemoryTypeUnregistered = 0,
+	cudaMemoryTypeHost = 1,
+	cudaMemoryTypeDevice = 2,
+	cudaMemoryTypeManaged = 3,
+};
+
+/* CUDA 13 added the reserved words; 12 and 11 stop at hostPointer. */
+struct cudaPointerAttributes {
+	enum cudaMemoryType type;
+	int device;
+	void *devicePointer;
+	void *hostPointer;
+	long reserved[8];
+};
+
+enum cudaMemcpyKind {
+	cudaMemcpyHostToHost = 0,
+	cudaMemcpyHostToDevice = 1,
+	cudaMemcpyDeviceToHost = 2,
+	cudaMemcpyDeviceToDevice = 3,
+	cudaMemcpyDefault = 4,
+};
+
+enum cudaMemoryAdvise {
+	cudaMemAdviseSetReadMostly = 1,
+	cudaMemAdviseUnsetReadMostly = 2,
+	cudaMemAdviseSetPreferredLocation = 3,
+	cudaMemAdviseUnsetPreferredLocation = 4,
+	cudaMemAdviseSetAccessedBy = 5,
+	cudaMemAdviseUnsetAccessedBy = 6,
+};
+
+enum cudaMemLocationType {
+	cudaMemLocationTypeInvalid = 0,
+	cudaMemLocationTypeDevice = 1,
+	cudaMemLocationTypeHost = 2,
+	cudaMemLocationTypeHostNuma = 3,
+	cudaMemLocationTypeHostNumaCurrent = 4,
+};
+
+struct cudaMemLocation {
+	enum cudaMemLocationType type;
+	int id;
+};
+
+/* Numbers are the driver's CUdevice_attribute; only those that a caller here names. */
+enum cudaDeviceAttr {
+	cudaDevAttrIntegrated = 18,
+	cudaDevAttrComputeCapabilityMajor = 75,
+	cudaDevAttrManagedMemory = 83,
+	cudaDevAttrConcurrentManagedAccess = 89,
+};
+
+enum cudaDriverEntryPointQueryResult {
+	cudaDriverEntryPointSuccess = 0,
+	cudaDriverEntryPointSymbolNotFound = 1,
+	cudaDriverEntryPointVersionNotSufficent = 2, /* the vendor's spelling */
+};
+
+enum cudaJitOption { cudaJitMaxRegisters = 0 };
+enum cudaLibraryOption { cudaLibraryHostUniversalFunctionAndDataTable = 0 };
+
+#define cudaHostAllocDefault 0u
+#define cudaHostAllocPortable 1u
+#define cudaHostAllocMapped 2u
+#define cudaHostAllocWriteCombined 4u
+#define cudaMemAttachGlobal 1u
+#define cudaMemAttachHost 2u
+#define cudaStreamDefault 0u
+#define cudaStreamNonBlocking 1u
+#define cudaEventDefault 0u
+#define cudaEventBlockingSync 1u
+#define cudaEventDisableTiming 2u
+#define cudaCpuDeviceId (-1)
+#define cudaInvalidDeviceId (-2)
+#define cudaEnableDefault 0u
+#define cudaEnableLegacyStream 1u
+#define cudaEnablePerThreadDefaultStream 2u
+#define cudaStreamLegacy ((cudaStream_t)0x1)
+#define cudaStreamPerThread ((cudaStream_t)0x2)
+
+typedef void (*cudaHostFn_t)(void *userData);
+typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void *userData);
+
+struct dim3 {
+	unsigned int x, y, z;
+};
+typedef struct dim3 dim3;
+
+typedef struct cudaLaunchAttribute_st cudaLaunchAttribute;
+
+typedef struct cudaLaunchConfig_st {
+	dim3 gridDim;
+	dim3 blockDim;
+	size_t dynamicSmemBytes;
+	cudaStream_t stream;
+	cudaLaunchAttribute *attrs;
+	unsigned int numAttrs;
+} cudaLaunchConfig_t;
+
+struct cudaFuncAttributes {
+	size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
+	int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA;
+	int maxDynamicSharedSizeBytes, preferredShmemCarveout;
+	int clusterDimMustBeSet, requiredClusterWidth, requiredClusterHeight, requiredClusterDepth;
+	int clusterSchedulingPolicyPreference, nonPortableClusterSizeAllowed;
+	int reserved[16];
+};
+
+struct cudaDeviceProp {
+	char name[256];
+	cudaUUID_t uuid;
+	char luid[8];
+	unsigned int luidDeviceNodeMask;
+	size_t totalGlobalMem, sharedMemPerBlock;
+	int regsPerBlock, warpSize;
+	size_t memPitch;
+	int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3];
+	size_t totalConstMem;
+	int major, minor;
+	size_t textureAlignment, texturePitchAlignment;
+	int multiProcessorCount, integrated, canMapHostMemory, maxTexture1D, maxTexture1DMipmap;
+	int maxTexture2D[2], maxTexture2DMipmap[2], maxTexture2DLinear[3], maxTexture2DGather[2];
+	int maxTexture3D[3], maxTexture3DAlt[3], maxTextureCubemap, maxTexture1DLayered[2];
+	int maxTexture2DLayered[3], maxTextureCubemapLayered[2], maxSurface1D, maxSurface2D[2];
+	int maxSurface3D[3], maxSurface1DLayered[2], maxSurface2DLayered[3], maxSurfaceCubemap;
+	int maxSurfaceCubemapLayered[2];
+	size_t surfaceAlignment;
+	int concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, pciDomainID, tccDriver;
+	int asyncEngineCount, unifiedAddressing, memoryBusWidth, l2CacheSize, persistingL2CacheMaxSize;
+	int maxThreadsPerMultiProcessor, streamPrioritiesSupported, globalL1CacheSupported;
+	int localL1CacheSupported;
+	size_t sharedMemPerMultiprocessor;
+	int regsPerMultiprocessor, managedMemory, isMultiGpuBoard, multiGpuBoardGroupID;
+	int hostNativeAtomicSupported, pageableMemoryAccess, concurrentManagedAccess;
+	int computePreemptionSupported, canUseHostPointerForRegisteredMem, cooperativeLaunch;
+	size_t sharedMemPerBlockOptin;
+	int pageableMemoryAccessUsesHostPageTables, directManagedMemAccessFromHost;
+	int maxBlocksPerMultiProcessor, accessPolicyMaxWindowSize;
+	size_t reservedSharedMemPerBlock;
+	int hostRegisterSupported, sparseCudaArraySupported, hostRegisterReadOnlySupported;
+	int timelineSemaphoreInteropSupported, memoryPoolsSupported, gpuDirectRDMASupported;
+	unsigned int gpuDirectRDMAFlushWritesOptions;
+	int gpuDirectRDMAWritesOrdering;
+	unsigned int memoryPoolSupportedHandleTypes;
+	int deferredMappingCudaArraySupported, ipcEventSupported, clusterLaunch, unifiedFunctionPointers;
+	int deviceNumaConfig, deviceNumaId, mpsEnabled, hostNumaId;
+	unsigned int gpuPciDeviceID, gpuPciSubsystemID;
+	int hostNumaMultinodeIpcSupported, reserved[56];
+};
+
+#endif

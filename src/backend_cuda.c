@@ -1,0 +1,193 @@
+/*
+ * CUDA, by its driver API: functions, contexts, devices. What makes memory is in backend_cuda_memory.c.
+ */
+#include "backend_cuda.h"
+
+#include <string.h>
+
+struct spill_cuda spill_cuda;
+
+static bool start(spill_resolve_fn *resolve)
+{
+	bool complete = true;
+#define X(required, name, params)                                                                                      \
+	*(void **)&spill_cuda.name = resolve(SPILL_CUDA_DRIVER, #name);                                                        \
+	complete = complete && (!required || spill_cuda.name);
+	SPILL_CUDA_FUNCTIONS(X)
+#undef X
+	return complete;
+}
+
+static const char *error_name(int error)
+{
+	const char *name = NULL;
+	return spill_cuda.cuGetErrorName((CUresult)error, &name) == CUDA_SUCCESS && name ? name : "unknown error";
+}
+
+static bool current(int *device, void **context)
+{
+	CUcontext now = NULL;
+	CUdevice ordinal;
+	if (spill_cuda.cuCtxGetCurrent(&now) || !now || spill_cuda.cuCtxGetDevice(&ordinal))
+		return false;
+	*device = ordinal;
+	*context = now;
+	return true;
+}
+
+static int memory(int device, uint64_t *free, uint64_t *total)
+{
+	size_t free_bytes, total_bytes;
+	int result = spill_cuda.cuMemGetInfo_v2(&free_bytes, &total_bytes);
+	if (result)
+		return result;
+	*free = free_bytes;
+	*total = total_bytes;
+	return 0;
+}
+
+int spill_cuda_attribute(int device, CUdevice_attribute which)
+{
+	int value = 0;
+	return spill_cuda.cuDeviceGetAttribute(&value, which, device) ? 0 : value;
+}
+
+static bool has_vmm(int device)
+{
+	return spill_cuda.cuMemCreate && spill_cuda.cuMemRelease && spill_cuda.cuMemMap && spill_cuda.cuMemUnmap && spill_cuda.cuMemSetAccess &&
+	       spill_cuda.cuMemAddressReserve && spill_cuda.cuMemAddressFree && spill_cuda.cuMemGetAllocationGranularity &&
+	       spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) &&
+	       spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
+}
+
+/* Managed memory larger than the device works only where the GPU can fault: concurrent managed access. */
+static unsigned capabilities(int device)
+{
+	unsigned can = 0;
+	if (has_vmm(device))
+		can |= SPILL_CAN_SPLIT;
+	if (spill_cuda.cuMemAllocManaged && spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS))
+		can |= SPILL_CAN_MANAGED;
+	if (spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY))
+		can |= SPILL_CAN_HOST;
+	return can;
+}
+
+/* By push and pop: cuCtxSynchronize of a given context exists only from CUDA 13 on. */
+static int wait(int device, void *context)
+{
+	CUcontext popped;
+	int result = spill_cuda.cuCtxPushCurrent_v2(context);
+	if (result)
+		return result;
+	result = spill_cuda.cuCtxSynchronize();
+	spill_cuda.cuCtxPopCurrent_v2(&popped);
+	return result;
+}
+
+/* As nvidia-smi prints it: GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx. */
+static void uuid_text(const CUuuid *uuid, char text[48])
+{
+	static const char digits[] = "0123456789abcdef";
+	char *at = text;
+	memcpy(at, "GPU-", 4);
+	at += 4;
+	for (int i = 0; i < 16; i++) {
+		unsigned char byte = (unsigned char)uuid->bytes[i];
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			*at++ = '-';
+		*at++ = digits[byte >> 4];
+		*at++ = digits[byte & 15];
+	}
+	*at = '\0';
+}
+
+static void describe(int ordinal, struct spill_log_device *device)
+{
+	CUdevice handle;
+	CUuuid uuid;
+	size_t bytes;
+	*device = (struct spill_log_device){0};
+	if (spill_cuda.cuDeviceGet(&handle, ordinal))
+		return;
+	spill_cuda.cuDeviceGetName(device->name, sizeof(device->name), handle);
+	/* The v2 form names the MIG instance where there is one; the older form is there before 11.4. */
+	if ((spill_cuda.cuDeviceGetUuid_v2 && !spill_cuda.cuDeviceGetUuid_v2(&uuid, handle)) ||
+	    (spill_cuda.cuDeviceGetUuid && !spill_cuda.cuDeviceGetUuid(&uuid, handle)))
+		uuid_text(&uuid, device->uuid);
+	if (spill_cuda.cuDeviceGetPCIBusId)
+		spill_cuda.cuDeviceGetPCIBusId(device->pci, sizeof(device->pci), handle);
+	if (!spill_cuda.cuDeviceTotalMem_v2(&bytes, handle))
+		device->bytes = bytes;
+}
+
+static unsigned devices(struct spill_log_device *list, unsigned room)
+{
+	int count = 0;
+	if (spill_cuda.cuDeviceGetCount(&count) || count < 0)
+		return 0;
+	unsigned shown = (unsigned)count < room ? (unsigned)count : room;
+	for (unsigned i = 0; i < shown; i++)
+		describe((int)i, &list[i]);
+	return shown;
+}
+
+static int driver_version(void)
+{
+	int version = 0;
+	spill_cuda.cuDriverGetVersion(&version);
+	return version;
+}
+
+static int pointer_attribute(int which, uint64_t ptr, void *value)
+{
+	if (!spill_cuda.cuPointerGetAttribute)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return spill_cuda.cuPointerGetAttribute(value, (CUpointer_attribute)which, ptr);
+}
+
+static bool primary(int device, void **context)
+{
+	unsigned int flags;
+	int active = 0;
+	CUcontext found;
+	if (!spill_cuda.cuDevicePrimaryCtxGetState || !spill_cuda.cuDevicePrimaryCtxRetain || !spill_cuda.cuDevicePrimaryCtxRelease_v2 ||
+	    spill_cuda.cuDevicePrimaryCtxGetState(device, &flags, &active) || !active ||
+	    spill_cuda.cuDevicePrimaryCtxRetain(&found, device))
+		return false;
+	spill_cuda.cuDevicePrimaryCtxRelease_v2(device);
+	*context = found;
+	return true;
+}
+
+const struct spill_backend spill_backend_cuda = {
+    .name = "cuda",
+    .out_of_memory = CUDA_ERROR_OUT_OF_MEMORY,
+    .invalid_value = CUDA_ERROR_INVALID_VALUE,
+    .start = start,
+    .error_name = error_name,
+    .current = current,
+    .memory = memory,
+    .capabilities = capabilities,
+    .wait = wait,
+    .devices = devices,
+    .driver_version = driver_version,
+    .host_alloc = spill_cuda_host_alloc,
+    .host_free = spill_cuda_host_free,
+    .managed_alloc = spill_cuda_managed_alloc,
+    .managed_free = spill_cuda_managed_free,
+    .advise_preferred = spill_cuda_advise_preferred,
+    .advise_accessed_by = spill_cuda_advise_accessed_by,
+    .advise_read_mostly = spill_cuda_advise_read_mostly,
+    .prefetch = spill_cuda_prefetch,
+    .granularity = spill_cuda_granularity,
+    .reserve = spill_cuda_reserve,
+    .unreserve = spill_cuda_unreserve,
+    .create = spill_cuda_create,
+    .release = spill_cuda_release,
+    .map = spill_cuda_map,
+    .unmap = spill_cuda_unmap,
+    .allow = spill_cuda_allow,
+    .pointer_attribute = pointer_attribute,
+    .primary = primary,
+};

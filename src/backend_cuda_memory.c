@@ -1,0 +1,147 @@
+/*
+ * CUDA's ways to make memory. cuMemAdvise and cuMemPrefetchAsync exist with a device (since 8.0) and with a location
+ * (since 12.2, the only form in CUDA 13's headers): the location form is used where the driver has it.
+ */
+#include "backend_cuda.h"
+
+/* Portable: every context of the process may use it, as it may a device allocation's peers. */
+int spill_cuda_host_alloc(uint64_t bytes, uint64_t *ptr, void **host)
+{
+	void *memory;
+	CUdeviceptr mapped;
+	int result = spill_cuda.cuMemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+	if (result)
+		return result;
+	result = spill_cuda.cuMemHostGetDevicePointer_v2(&mapped, memory, 0);
+	if (result) {
+		spill_cuda.cuMemFreeHost(memory);
+		return result;
+	}
+	*ptr = mapped;
+	*host = memory;
+	return 0;
+}
+
+int spill_cuda_host_free(void *host)
+{
+	return spill_cuda.cuMemFreeHost(host);
+}
+
+int spill_cuda_managed_alloc(uint64_t bytes, uint64_t *ptr)
+{
+	CUdeviceptr address;
+	if (!spill_cuda.cuMemAllocManaged)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	int result = spill_cuda.cuMemAllocManaged(&address, bytes, CU_MEM_ATTACH_GLOBAL);
+	if (!result)
+		*ptr = address;
+	return result;
+}
+
+int spill_cuda_managed_free(uint64_t ptr)
+{
+	return spill_cuda.cuMemFree_v2(ptr);
+}
+
+static int advise(uint64_t ptr, uint64_t bytes, CUmem_advise advice, enum spill_location where, int device)
+{
+	bool on_device = where == SPILL_LOCATION_DEVICE;
+	CUmemLocation location = {on_device ? CU_MEM_LOCATION_TYPE_DEVICE : CU_MEM_LOCATION_TYPE_HOST,
+	                          on_device ? device : 0};
+	if (spill_cuda.cuMemAdvise_v2)
+		return spill_cuda.cuMemAdvise_v2(ptr, bytes, advice, location);
+	if (spill_cuda.cuMemAdvise)
+		return spill_cuda.cuMemAdvise(ptr, bytes, advice, on_device ? device : CU_DEVICE_CPU);
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+int spill_cuda_advise_preferred(uint64_t ptr, uint64_t bytes, enum spill_location where, int device)
+{
+	return advise(ptr, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, where, device);
+}
+
+int spill_cuda_advise_accessed_by(uint64_t ptr, uint64_t bytes, enum spill_location who, int device)
+{
+	return advise(ptr, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, who, device);
+}
+
+int spill_cuda_advise_read_mostly(uint64_t ptr, uint64_t bytes, int device)
+{
+	return advise(ptr, bytes, CU_MEM_ADVISE_SET_READ_MOSTLY, SPILL_LOCATION_DEVICE, device);
+}
+
+int spill_cuda_prefetch(uint64_t ptr, uint64_t bytes, int device)
+{
+	CUmemLocation location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+	if (spill_cuda.cuMemPrefetchAsync_v2)
+		return spill_cuda.cuMemPrefetchAsync_v2(ptr, bytes, location, 0, NULL);
+	if (spill_cuda.cuMemPrefetchAsync)
+		return spill_cuda.cuMemPrefetchAsync(ptr, bytes, device, NULL);
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* The host node nearest to the device; a machine without NUMA says -1 and has node 0. */
+static CUmemAllocationProp properties(int device, bool on_host)
+{
+	int node = spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID);
+	return (CUmemAllocationProp){
+	    .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+	    .location = {on_host ? CU_MEM_LOCATION_TYPE_HOST_NUMA : CU_MEM_LOCATION_TYPE_DEVICE,
+	                 on_host ? (node > 0 ? node : 0) : device},
+	};
+}
+
+int spill_cuda_granularity(int device, bool on_host, uint64_t *bytes)
+{
+	CUmemAllocationProp wanted = properties(device, on_host);
+	size_t unit;
+	int result = spill_cuda.cuMemGetAllocationGranularity(&unit, &wanted, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+	if (!result)
+		*bytes = unit;
+	return result;
+}
+
+int spill_cuda_reserve(uint64_t bytes, uint64_t alignment, uint64_t *va)
+{
+	CUdeviceptr address;
+	int result = spill_cuda.cuMemAddressReserve(&address, bytes, alignment, 0, 0);
+	if (!result)
+		*va = address;
+	return result;
+}
+
+int spill_cuda_unreserve(uint64_t va, uint64_t bytes)
+{
+	return spill_cuda.cuMemAddressFree(va, bytes);
+}
+
+int spill_cuda_create(int device, bool on_host, uint64_t bytes, uint64_t *handle)
+{
+	CUmemAllocationProp wanted = properties(device, on_host);
+	CUmemGenericAllocationHandle made;
+	int result = spill_cuda.cuMemCreate(&made, bytes, &wanted, 0);
+	if (!result)
+		*handle = made;
+	return result;
+}
+
+int spill_cuda_release(uint64_t handle)
+{
+	return spill_cuda.cuMemRelease(handle);
+}
+
+int spill_cuda_map(uint64_t va, uint64_t bytes, uint64_t handle)
+{
+	return spill_cuda.cuMemMap(va, bytes, 0, handle, 0);
+}
+
+int spill_cuda_unmap(uint64_t va, uint64_t bytes)
+{
+	return spill_cuda.cuMemUnmap(va, bytes);
+}
+
+int spill_cuda_allow(uint64_t va, uint64_t bytes, int device)
+{
+	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, device}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	return spill_cuda.cuMemSetAccess(va, bytes, &access, 1);
+}

@@ -1,0 +1,168 @@
+#include "caller.h"
+
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+
+static _Atomic unsigned unloads;
+
+unsigned spill_unloads(void)
+{
+	return atomic_load(&unloads);
+}
+
+void spill_unloads_count(void)
+{
+	atomic_fetch_add(&unloads, 1);
+}
+
+struct search {
+	uintptr_t address;
+	struct spill_object *object;
+	unsigned seen;
+};
+
+static bool holds(const struct dl_phdr_info *info, uintptr_t address)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+		if (segment->p_type == PT_LOAD && address >= start && address - start < segment->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+static int visit(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search *search = data;
+	bool first = search->seen++ == 0; /* the main program comes first, dl_iterate_phdr(3) */
+	if (!holds(info, search->address))
+		return 0;
+	struct spill_object *object = search->object;
+	object->base = info->dlpi_addr;
+	object->main_program = first;
+	object->path[0] = '\0';
+	if (!first && info->dlpi_name)
+		snprintf(object->path, sizeof(object->path), "%s", info->dlpi_name);
+	return 1;
+}
+
+bool spill_object_of(const void *address, struct spill_object *object)
+{
+	struct search search = {.address = (uintptr_t)address, .object = object};
+	return dl_iterate_phdr(visit, &search) == 1;
+}
+
+/*
+ * Two tables: names by address, forgotten at an unload, and the names themselves, each kept once and for ever
+ * because the ledger points at them.
+ */
+#define SITES 4096
+#define PROBES 64
+#define NAMES 1024
+
+struct site {
+	const void *address;
+	const char *name;
+};
+
+struct name {
+	struct name *next;
+	char text[];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_CALLER */
+static struct site sites[SITES];
+static unsigned sites_unloads;
+static struct name *names[NAMES];
+
+/* The address's slot, or a free one for it, or NULL: a table this full means generated code, not call sites. */
+static struct site *slot(const void *address)
+{
+	size_t start = (uintptr_t)address * 0x9e3779b97f4a7c15ull >> 52;
+	for (size_t i = 0; i < PROBES; i++) {
+		struct site *site = &sites[(start + i) % SITES];
+		if (!site->address || site->address == address)
+			return site;
+	}
+	return NULL;
+}
+
+static const char *find(const void *address)
+{
+	pthread_mutex_lock(&lock);
+	if (sites_unloads != spill_unloads()) {
+		memset(sites, 0, sizeof(sites));
+		sites_unloads = spill_unloads();
+	}
+	const struct site *site = slot(address);
+	const char *name = site && site->address ? site->name : NULL;
+	pthread_mutex_unlock(&lock);
+	return name;
+}
+
+/* pre: locked */
+static const char *intern(const char *text)
+{
+	size_t hash = 5381;
+	for (const char *c = text; *c; c++)
+		hash = hash * 33 + (unsigned char)*c;
+	struct name **head = &names[hash % NAMES];
+	for (const struct name *name = *head; name; name = name->next)
+		if (strcmp(name->text, text) == 0)
+			return name->text;
+	struct name *name = malloc(sizeof(*name) + strlen(text) + 1);
+	if (!name)
+		return "?";
+	strcpy(name->text, text);
+	name->next = *head;
+	*head = name;
+	return name->text;
+}
+
+static void describe(const void *address, char *text, size_t size)
+{
+	struct spill_object object;
+	char program[256];
+	if (!spill_object_of(address, &object)) {
+		snprintf(text, size, "%p", address);
+		return;
+	}
+	if (object.main_program)
+		spill_config_program(program, sizeof(program));
+	const char *slash = strrchr(object.path, '/');
+	const char *base = object.main_program ? program : slash ? slash + 1 : object.path;
+	snprintf(text, size, "%.256s+0x%lx", base, (unsigned long)((uintptr_t)address - object.base));
+}
+
+const char *spill_caller_name(const void *address)
+{
+	const char *known = find(address);
+	if (known)
+		return known;
+	char text[320];
+	describe(address, text, sizeof(text)); /* outside the lock: dl_iterate_phdr takes the loader's */
+	pthread_mutex_lock(&lock);
+	const char *name = intern(text);
+	struct site *site = slot(address);
+	if (site)
+		*site = (struct site){address, name};
+	pthread_mutex_unlock(&lock);
+	return name;
+}
+
+void spill_caller_fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void spill_caller_fork_done(void)
+{
+	pthread_mutex_unlock(&lock);
+}

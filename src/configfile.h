@@ -1,0 +1,20 @@
+/* Reading one policy file with the checks that its trust needs. */
+#ifndef SPILL_CONFIGFILE_H
+#define SPILL_CONFIGFILE_H
+
+#include <stddef.h>
+
+enum spill_configfile {
+	SPILL_CONFIGFILE_READ,
+	SPILL_CONFIGFILE_ABSENT,
+	SPILL_CONFIGFILE_BAD, /* a problem is written */
+};
+
+/*
+ * Reads a regular file that belongs to the effective user or root and that nobody else can write.
+ * *data is malloc'ed, the caller frees it (READ only). `problem` gets "PATH: why".
+ */
+enum spill_configfile spill_configfile_read(const char *path, char **data, size_t *size, char *problem,
+                                            size_t problem_size);
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * The engine's entry: finds the operation of a request and steps it. Each operation is a function that is called
+ * until it returns false; `step` counts the calls. See request.h for the loop around it.
+ */
+#include "engine.h"
+
+#include <errno.h>
+
+#include "caller.h"
+#include "note.h"
+
+typedef bool operation(struct spill_request *request);
+
+static operation *const operations[SPILL_OPS_COUNT] = {
+    [SPILL_OP_ALLOC] = spill_engine_alloc,
+    [SPILL_OP_ALLOC_MANAGED] = spill_engine_account,
+    [SPILL_OP_ALLOC_HOST] = spill_engine_account,
+    [SPILL_OP_FREE] = spill_engine_free,
+    [SPILL_OP_INFO] = spill_engine_pass,
+    [SPILL_OP_ATTR] = spill_engine_attributes,
+    [SPILL_OP_RANGE] = spill_engine_range,
+    [SPILL_OP_CONTEXT_DESTROY] = spill_engine_context,
+    [SPILL_OP_PRIMARY_RELEASE] = spill_engine_context,
+    [SPILL_OP_PRIMARY_RESET] = spill_engine_context,
+    [SPILL_OP_DEVICE_RESET] = spill_engine_context,
+    [SPILL_OP_RESOLVE] = spill_engine_pass, /* the shim substitutes the answer */
+    [SPILL_OP_FRAME] = spill_engine_frame,
+};
+
+bool spill_engine_pass(struct spill_request *request)
+{
+	return request->step++ == 0;
+}
+
+bool spill_request_next(struct spill_request *request)
+{
+	if (request->pass)
+		return spill_engine_pass(request);
+	int error = errno; /* the program's before the call, the vendor's after it */
+	bool guard = request->op != SPILL_OP_FRAME; /* below a frame the driver rows must still be seen */
+	if (guard && request->step == 0)
+		spill_thread.depth++;
+	bool again = operations[request->op](request);
+	if (guard && (!again || request->pass)) /* a call that is passed does not come back here */
+		spill_thread.depth--;
+	errno = error;
+	return again;
+}
+
+/* Frames name the API and the caller of the driver call that comes below them. */
+bool spill_engine_frame(struct spill_request *request)
+{
+	if (request->step++ == 0) {
+		request->outer = spill_thread.frame;
+		spill_thread.frame = request;
+		return true;
+	}
+	spill_thread.frame = request->outer;
+	if (request->result == 0 && request->bytes && !request->taken)
+		spill_note("unseen", "a runtime allocation reached the driver by a way that libspill does not see");
+	return false;
+}
+
+const char *spill_engine_api(const struct spill_request *request)
+{
+	return spill_thread.frame ? spill_thread.frame->api : request->api;
+}
+
+const char *spill_engine_caller(const struct spill_request *request)
+{
+	return spill_caller_name(spill_thread.frame ? spill_thread.frame->caller : request->caller);
+}

@@ -1,0 +1,228 @@
+#include "ledger.h"
+
+#include <pthread.h>
+#include <search.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* All entries by address, and those with a placement in a tree of ranges for questions about interior addresses. */
+#define BUCKETS 8192
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_LEDGER */
+static struct spill_allocation *buckets[BUCKETS];
+static void *placed; /* tsearch(3) */
+static _Atomic uint64_t placed_count;
+static uint64_t next_seq = 1;
+static struct spill_totals totals;
+
+static struct spill_allocation **bucket(uint64_t ptr)
+{
+	return &buckets[(ptr >> 9) * 0x9e3779b97f4a7c15ull >> 51];
+}
+_Static_assert(BUCKETS == 1 << (64 - 51), "the shift above keeps 13 bits");
+
+/* Ranges that overlap compare equal, so a range of one byte finds the allocation it is in. */
+static int compare(const void *left, const void *right)
+{
+	const struct spill_allocation *a = left, *b = right;
+	if (a->ptr + a->bytes <= b->ptr)
+		return -1;
+	return b->ptr + b->bytes <= a->ptr ? 1 : 0;
+}
+
+static void add_bytes(struct spill_bytes *sum, const struct spill_bytes *held)
+{
+	sum->device += held->device;
+	sum->host += held->host;
+	sum->managed += held->managed;
+}
+
+static void raise(uint64_t *peak, uint64_t value)
+{
+	if (*peak < value)
+		*peak = value;
+}
+
+static void unlink_placed(struct spill_allocation *entry)
+{
+	if (!entry->placement)
+		return;
+	tdelete(entry, &placed, compare);
+	atomic_fetch_sub(&placed_count, 1);
+}
+
+/* pre: locked. An entry left at the same address is one whose end we did not see: the vendor reuses only free ones. */
+static void insert(struct spill_allocation *entry)
+{
+	struct spill_allocation **head = bucket(entry->ptr);
+	entry->next = *head;
+	*head = entry;
+	if (entry->placement && tsearch(entry, &placed, compare))
+		atomic_fetch_add(&placed_count, 1);
+	add_bytes(&totals.live, &entry->held);
+}
+
+/* pre: locked */
+static struct spill_allocation *remove_at(struct spill_allocation **link)
+{
+	struct spill_allocation *entry = *link;
+	*link = entry->next;
+	entry->next = NULL;
+	unlink_placed(entry);
+	totals.live.device -= entry->held.device;
+	totals.live.host -= entry->held.host;
+	totals.live.managed -= entry->held.managed;
+	return entry;
+}
+
+bool spill_ledger_add(struct spill_allocation *allocation)
+{
+	struct spill_allocation *entry = malloc(sizeof(*entry));
+	if (!entry)
+		return false;
+	pthread_mutex_lock(&lock);
+	allocation->seq = next_seq++;
+	*entry = *allocation;
+	insert(entry);
+	totals.allocs++;
+	if (entry->placement) {
+		totals.spills++;
+		totals.spilled.host += entry->held.host;
+		totals.spilled.managed += entry->held.managed;
+	}
+	raise(&totals.peak.device, totals.live.device);
+	raise(&totals.peak.host, totals.live.host);
+	raise(&totals.peak.managed, totals.live.managed);
+	pthread_mutex_unlock(&lock);
+	return true;
+}
+
+struct spill_allocation *spill_ledger_take(uint64_t ptr)
+{
+	struct spill_allocation *entry = NULL;
+	pthread_mutex_lock(&lock);
+	for (struct spill_allocation **link = bucket(ptr); *link && !entry; link = entry ? link : &(*link)->next)
+		if ((*link)->ptr == ptr)
+			entry = remove_at(link);
+	pthread_mutex_unlock(&lock);
+	return entry;
+}
+
+void spill_ledger_put_back(struct spill_allocation *allocation)
+{
+	pthread_mutex_lock(&lock);
+	insert(allocation);
+	pthread_mutex_unlock(&lock);
+}
+
+void spill_ledger_end(struct spill_allocation *allocation)
+{
+	pthread_mutex_lock(&lock);
+	totals.frees++;
+	pthread_mutex_unlock(&lock);
+	free(allocation);
+}
+
+static bool belongs(const struct spill_allocation *entry, const struct spill_backend *backend, int device,
+                    const void *context)
+{
+	return entry->backend == backend && (context ? entry->context == context : entry->device == device);
+}
+
+static struct spill_allocation *take_of(const struct spill_backend *backend, int device, const void *context)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct spill_allocation **link = &buckets[i]; *link; link = &(*link)->next)
+			if (belongs(*link, backend, device, context))
+				return remove_at(link);
+	return NULL;
+}
+
+struct spill_allocation *spill_ledger_take_of(const struct spill_backend *backend, int device, const void *context)
+{
+	pthread_mutex_lock(&lock);
+	struct spill_allocation *entry = take_of(backend, device, context);
+	pthread_mutex_unlock(&lock);
+	return entry;
+}
+
+bool spill_ledger_placed(uint64_t ptr, struct spill_allocation *copy)
+{
+	if (!atomic_load(&placed_count))
+		return false;
+	struct spill_allocation key = {.ptr = ptr, .bytes = 1};
+	pthread_mutex_lock(&lock);
+	struct spill_allocation *const *node = tfind(&key, &placed, compare);
+	if (node)
+		*copy = **node;
+	pthread_mutex_unlock(&lock);
+	return node != NULL;
+}
+
+/* Insertion into a list of ten, largest first. */
+static unsigned keep(struct spill_holder holders[SPILL_HOLDERS], unsigned count, const struct spill_allocation *entry)
+{
+	unsigned at = count;
+	while (at && holders[at - 1].bytes < entry->bytes)
+		at--;
+	if (at == SPILL_HOLDERS)
+		return count;
+	unsigned last = count < SPILL_HOLDERS ? count : SPILL_HOLDERS - 1;
+	for (unsigned i = last; i > at; i--)
+		holders[i] = holders[i - 1];
+	holders[at] = (struct spill_holder){entry->caller, entry->api, entry->seq, entry->bytes, entry->place};
+	return last + 1;
+}
+
+unsigned spill_ledger_largest(struct spill_holder holders[SPILL_HOLDERS])
+{
+	unsigned count = 0;
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (const struct spill_allocation *entry = buckets[i]; entry; entry = entry->next)
+			count = keep(holders, count, entry);
+	pthread_mutex_unlock(&lock);
+	return count;
+}
+
+void spill_ledger_totals(struct spill_totals *copy)
+{
+	pthread_mutex_lock(&lock);
+	*copy = totals;
+	pthread_mutex_unlock(&lock);
+}
+
+bool spill_ledger_totals_now(struct spill_totals *copy)
+{
+	if (pthread_mutex_trylock(&lock))
+		return false;
+	*copy = totals;
+	pthread_mutex_unlock(&lock);
+	return true;
+}
+
+void spill_ledger_count_oom(void)
+{
+	pthread_mutex_lock(&lock);
+	totals.ooms++;
+	pthread_mutex_unlock(&lock);
+}
+
+void spill_ledger_fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+/* A forked child has no GPU, so nothing it could free: it begins empty (the entries' memory stays with it). */
+void spill_ledger_fork_done(bool child)
+{
+	if (child) {
+		for (size_t i = 0; i < BUCKETS; i++)
+			buckets[i] = NULL;
+		placed = NULL;
+		atomic_store(&placed_count, 0);
+		totals = (struct spill_totals){0};
+		next_seq = 1;
+	}
+	pthread_mutex_unlock(&lock);
+}

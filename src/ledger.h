@@ -1,0 +1,59 @@
+/*
+ * The ledger: every live allocation this process made through a hooked call, by address. An entry leaves it BEFORE
+ * the memory is really given back, or a racing allocation that gets the same address would be lost (pitfall 9).
+ */
+#ifndef SPILL_LEDGER_H
+#define SPILL_LEDGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "place/place.h"
+#include "record.h"
+
+struct spill_allocation {
+	const struct spill_backend *backend;
+	uint64_t ptr, bytes;
+	uint64_t charged; /* device bytes charged for a plain allocation; placements keep their own */
+	int device;
+	void *context;
+	enum spill_place place;
+	struct spill_bytes held;
+	uint64_t seq;
+	const char *api, *caller;          /* static or interned */
+	struct spill_placement *placement; /* ours to release, or NULL: the vendor's */
+	struct spill_allocation *next;
+};
+
+/*
+ * Takes ownership of a heap copy of `allocation` and gives it its seq, counting it in the totals. False if there is
+ * no memory for it: then it is not accounted, and the caller keeps the placement.
+ */
+bool spill_ledger_add(struct spill_allocation *allocation);
+
+/* Removes and returns the entry whose address is exactly `ptr` (the caller owns it), or NULL. */
+struct spill_allocation *spill_ledger_take(uint64_t ptr);
+
+/* Undoes a take: the vendor refused the free. */
+void spill_ledger_put_back(struct spill_allocation *allocation);
+
+/* Ends a taken entry: counts the free in the totals and frees the entry, not its placement. */
+void spill_ledger_end(struct spill_allocation *allocation);
+
+/* Removes and returns some entry of the context (NULL, where there are no contexts: of the device), or NULL. */
+struct spill_allocation *spill_ledger_take_of(const struct spill_backend *backend, int device, const void *context);
+
+/* Copies the entry of ours (with a placement) that `ptr` falls into, interior addresses too. */
+bool spill_ledger_placed(uint64_t ptr, struct spill_allocation *copy);
+
+/* The largest live entries, and the sums. */
+unsigned spill_ledger_largest(struct spill_holder holders[SPILL_HOLDERS]);
+void spill_ledger_totals(struct spill_totals *totals);
+/* The same without waiting, for the end of the process, which may come inside a lock of ours. */
+bool spill_ledger_totals_now(struct spill_totals *totals);
+void spill_ledger_count_oom(void);
+
+void spill_ledger_fork_prepare(void);
+void spill_ledger_fork_done(bool child);
+
+#endif

@@ -1,0 +1,279 @@
+#include "log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "logpath.h"
+#include "logqueue.h"
+#include "policy.h"
+#include "quiet.h"
+#include "start.h"
+#include "text.h"
+
+#define SOON_US 100000
+
+/* How long the end of the process may wait for a thread that is writing just then. */
+#define LAST_WAIT_NS 100000000
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_LOG */
+static struct spill_logqueue queue;
+static uint64_t retry_us;
+static pid_t owner; /* who opened it: a copy of us made behind pthread_atfork's back is not */
+static _Atomic bool active;
+static _Atomic bool ending; /* nothing will come and drain the queue: every line goes out at once */
+static _Atomic uint64_t start_ns;
+
+/* Set while this thread is in here, so that a signal handler's abort() or _exit() does not wait for itself. */
+static __thread volatile bool inside __attribute__((tls_model("initial-exec")));
+static _Atomic unsigned interrupting; /* lines of such handlers: there is no way to take them */
+static __thread int thread_id __attribute__((tls_model("initial-exec")));
+
+struct hold {
+	int error, cancel;
+};
+
+static bool enter(struct hold *hold)
+{
+	if (inside)
+		return false;
+	inside = true;
+	hold->error = errno;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &hold->cancel);
+	pthread_mutex_lock(&lock);
+	return true;
+}
+
+static void leave(struct hold *hold)
+{
+	pthread_mutex_unlock(&lock);
+	inside = false;
+	errno = hold->error;
+	pthread_setcancelstate(hold->cancel, NULL);
+}
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t spill_log_now_us(void)
+{
+	return (monotonic_ns() - atomic_load_explicit(&start_ns, memory_order_relaxed)) / 1000;
+}
+
+int spill_log_tid(void)
+{
+	if (thread_id == 0)
+		thread_id = gettid();
+	return thread_id;
+}
+
+bool spill_log_active(void)
+{
+	return atomic_load_explicit(&active, memory_order_acquire);
+}
+
+const char *spill_log_path(void)
+{
+	return spill_log_active() ? queue.path : "";
+}
+
+bool spill_log_ours(void)
+{
+	return spill_log_active() && getpid() == owner;
+}
+
+static void complain(const char *path, const char *problem)
+{
+	char line[1024];
+	struct spill_text text = spill_text_begin(line, sizeof(line));
+
+	spill_text_add(&text, "no log: ");
+	spill_text_add(&text, problem);
+	if (path[0]) {
+		spill_text_add(&text, ": ");
+		spill_text_add(&text, path);
+	}
+	spill_stderr_line(line);
+}
+
+/* NULL, or what stands in the way. */
+static const char *open_at(const struct spill_logpath *found)
+{
+	struct spill_quiet quiet;
+	const char *problem = NULL;
+	int error;
+
+	spill_quiet_enter(&quiet);
+	error = spill_logpath_make_folders(found);
+	problem = error ? strerrordesc_np(error) : spill_logfile_open(&queue.file, found->path);
+	spill_quiet_leave(&quiet);
+	return problem;
+}
+
+/* pre: locked */
+static void begin(const struct spill_policy *policy, const struct spill_log_start *start)
+{
+	static struct spill_logpath found; /* too large for a stack that may be the program's smallest */
+	struct spill_start_line line;
+	const char *problem;
+	char program[256];
+
+	atomic_store(&start_ns, monotonic_ns());
+	if (getauxval(AT_SECURE) || policy->log_level == SPILL_LOG_OFF)
+		return;
+	spill_config_program(program, sizeof(program));
+	spill_logpath_find(&found, policy->log_path, program);
+	problem = found.problem;
+	if (!problem && !found.path[0])
+		return;
+	memset(&queue, 0, sizeof(queue));
+	if (!problem)
+		problem = open_at(&found);
+	if (problem) {
+		complain(found.path, problem);
+		return;
+	}
+	memcpy(queue.path, found.path, sizeof(queue.path));
+	owner = getpid();
+	retry_us = 0;
+	spill_start_compose(&line, start, program);
+	spill_logqueue_add(&queue, line.text, line.length, true);
+	spill_start_release(&line);
+	spill_logqueue_drain(&queue);
+	atomic_store_explicit(&active, true, memory_order_release);
+}
+
+void spill_log_open(const struct spill_policy *policy, const struct spill_log_start *start)
+{
+	struct hold hold;
+
+	if (!enter(&hold))
+		return;
+	if (!spill_log_active())
+		begin(policy, start);
+	leave(&hold);
+}
+
+/* pre: locked. A process made by a bare clone() has the parent's queue: those lines are the parent's to write. */
+static bool still_ours(void)
+{
+	if (getpid() == owner)
+		return true;
+	atomic_store(&active, false);
+	return false;
+}
+
+/* pre: locked */
+static void drain(uint64_t now)
+{
+	for (unsigned left = atomic_exchange(&interrupting, 0); left > 0; left--)
+		spill_logqueue_lose(&queue, 0, EDEADLK);
+	if (!still_ours() || spill_logqueue_drain(&queue))
+		return;
+	retry_us = now + SOON_US;
+	if (queue.gone && atomic_exchange(&active, false))
+		complain(queue.path, "the program closed it and it could not be opened again");
+}
+
+void spill_log_write(const char *line, size_t length, enum spill_log_when when)
+{
+	struct hold hold;
+	uint64_t now;
+	bool may_write;
+
+	if (!spill_log_active())
+		return;
+	if (!enter(&hold)) {
+		atomic_fetch_add(&interrupting, 1);
+		return;
+	}
+	now = spill_log_now_us();
+	may_write = when == SPILL_LOG_NOW || now >= retry_us;
+	if (length > sizeof(queue.bytes) - queue.used && may_write && !still_ours())
+		may_write = false;
+	if (length == 0)
+		spill_logqueue_lose(&queue, 0, EMSGSIZE);
+	else
+		spill_logqueue_add(&queue, line, length, may_write);
+	if (when == SPILL_LOG_NOW || atomic_load(&ending) || (may_write && now >= queue.first_us + SOON_US))
+		drain(now);
+	leave(&hold);
+}
+
+/* Not for ever: the thread that holds it may be one that will never run again. */
+static bool enter_soon(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += LAST_WAIT_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	return pthread_mutex_trylock(&lock) == 0 ||
+	       pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &until) == 0;
+}
+
+void spill_log_flush(void)
+{
+	struct hold hold = {.error = errno};
+
+	if (!spill_log_active() || inside || getpid() != owner)
+		return;
+	inside = true;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &hold.cancel);
+	if (enter_soon()) {
+		drain(spill_log_now_us());
+		pthread_mutex_unlock(&lock);
+	}
+	inside = false;
+	errno = hold.error;
+	pthread_setcancelstate(hold.cancel, NULL);
+}
+
+void spill_log_at_exit(void)
+{
+	atomic_store(&ending, true);
+	spill_log_flush();
+}
+
+/* fork() in a signal handler that interrupted us: there is nothing that could be taken. */
+static bool fork_took_lock;
+
+void spill_log_fork_prepare(void)
+{
+	bool take = !inside;
+
+	if (take)
+		pthread_mutex_lock(&lock);
+	fork_took_lock = take;
+}
+
+void spill_log_fork_parent(void)
+{
+	if (fork_took_lock)
+		pthread_mutex_unlock(&lock);
+}
+
+void spill_log_fork_child(void)
+{
+	int error = errno;
+
+	if (spill_log_active())
+		spill_logfile_close(&queue.file);
+	atomic_store(&active, false);
+	atomic_store(&ending, false);
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	inside = false;
+	thread_id = 0;
+	errno = error;
+}

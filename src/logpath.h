@@ -1,0 +1,24 @@
+/* From the policy's log.path to the name of this process's log (contract: environment SPILL_LOG, log.path). */
+#ifndef SPILL_LOGPATH_H
+#define SPILL_LOGPATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct spill_logpath {
+	char path[4096];     /* absolute; "" when the log is off or there is a problem */
+	bool in_default;     /* in the folder that we made and own, not one that the user named */
+	const char *problem; /* static text for people, or NULL */
+};
+
+/*
+ * Expands `pattern`: %h host, %e program, %p pid, %% a percent sign; "off" is no log; an existing folder or a
+ * name that ends in / holds the default name; ~/ is HOME; "" is the default,
+ * ${XDG_STATE_HOME:-~/.local/state}/spill/%e-%p.jsonl. Nothing is created. pre: not privileged (AT_SECURE)
+ */
+void spill_logpath_find(struct spill_logpath *found, const char *pattern, const char *program);
+
+/* Makes the missing folders above `path`, 0700 each. 0, or an errno value. */
+int spill_logpath_make_folders(const struct spill_logpath *found);
+
+#endif

@@ -1,0 +1,140 @@
+#include "logqueue.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "log.h"
+#include "quiet.h"
+#include "record.h"
+#include "text.h"
+
+void spill_logqueue_lose(struct spill_logqueue *queue, size_t length, int error)
+{
+	queue->lost_lines++;
+	queue->lost_bytes += length;
+	queue->error = error;
+}
+
+/* pre: the queue is empty, so that the note fits; it leaves with the next drain */
+static void add_note(struct spill_logqueue *queue, const char *code, const char *text)
+{
+	queue->used = spill_record_note(spill_log_now_us(), spill_log_tid(), code, text, queue->bytes,
+	                                sizeof(queue->bytes));
+	queue->first_us = spill_log_now_us();
+}
+
+static void note_lost(struct spill_logqueue *queue, int error)
+{
+	char buffer[256];
+	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
+	const char *why = strerrordesc_np(error);
+
+	spill_text_number(&text, queue->lost_lines);
+	spill_text_add(&text, " lines (");
+	spill_text_number(&text, queue->lost_bytes);
+	spill_text_add(&text, " bytes) could not be written: ");
+	spill_text_add(&text, why ? why : "unknown error");
+	queue->lost_lines = 0;
+	queue->lost_bytes = 0;
+	add_note(queue, "log-lost", buffer);
+}
+
+/*
+ * Before every write: a number is all we have of our file, and the program may have given it to another one. That
+ * one is not closed by us; ours is opened again by name.
+ */
+static bool have_file(struct spill_logqueue *queue)
+{
+	const char *problem;
+
+	if (queue->gone)
+		return false;
+	if (spill_logfile_ours(&queue->file))
+		return true;
+	problem = spill_logfile_open(&queue->file, queue->path);
+	queue->reopened = true;
+	queue->gone = problem != NULL;
+	return !problem;
+}
+
+static bool write_out(struct spill_logqueue *queue)
+{
+	size_t done;
+
+	if (queue->torn && spill_logfile_append(&queue->file, "\n", 1, &queue->error) == 0)
+		return false;
+	queue->torn = false;
+	done = spill_logfile_append(&queue->file, queue->bytes, queue->used, &queue->error);
+	memmove(queue->bytes, queue->bytes + done, queue->used - done);
+	queue->used -= done;
+	return queue->used == 0;
+}
+
+/* What a person should know about the log itself, once the rest is out. */
+static bool write_notes(struct spill_logqueue *queue, int error)
+{
+	if (queue->lost_lines) {
+		note_lost(queue, error);
+		if (!write_out(queue))
+			return false;
+	}
+	if (queue->reopened) {
+		queue->reopened = false;
+		add_note(queue, "log-reopened", "the program closed the log's descriptor; opened again");
+		if (!write_out(queue))
+			return false;
+	}
+	return true;
+}
+
+bool spill_logqueue_drain(struct spill_logqueue *queue)
+{
+	struct spill_quiet quiet;
+	int error = queue->error;
+	bool done;
+
+	if (queue->used == 0 && queue->lost_lines == 0 && !queue->torn)
+		return true;
+	spill_quiet_enter(&quiet);
+	done = have_file(queue) && write_out(queue) && write_notes(queue, error);
+	spill_quiet_leave(&quiet);
+	return done;
+}
+
+/* pre: the queue is empty */
+static void write_long(struct spill_logqueue *queue, const char *line, size_t length)
+{
+	struct spill_quiet quiet;
+	size_t done = 0;
+
+	spill_quiet_enter(&quiet);
+	if (have_file(queue))
+		done = spill_logfile_append(&queue->file, line, length, &queue->error);
+	spill_quiet_leave(&quiet);
+	if (done == length)
+		return;
+	if (length - done <= sizeof(queue->bytes)) {
+		queue->used = length - done;
+		memcpy(queue->bytes, line + done, queue->used);
+		queue->first_us = spill_log_now_us();
+		return;
+	}
+	queue->torn = done > 0;
+	spill_logqueue_lose(queue, length, queue->error);
+}
+
+void spill_logqueue_add(struct spill_logqueue *queue, const char *line, size_t length, bool may_write)
+{
+	if (length > sizeof(queue->bytes) - queue->used && may_write)
+		spill_logqueue_drain(queue);
+	if (length <= sizeof(queue->bytes) - queue->used) {
+		if (queue->used == 0)
+			queue->first_us = spill_log_now_us();
+		memcpy(queue->bytes + queue->used, line, length);
+		queue->used += length;
+	} else if (queue->used == 0 && may_write) {
+		write_long(queue, line, length);
+	} else {
+		spill_logqueue_lose(queue, length, queue->error);
+	}
+}

@@ -1,0 +1,35 @@
+/*
+ * Lines on their way to the log's file. Whole lines come in, bytes leave from the front: whatever a full disk or a
+ * size limit cuts short is completed later, so that every line in the file is whole. What finds no room while
+ * nothing can be written is counted, and a note tells so as soon as something can. Not locked: log.c does that.
+ */
+#ifndef SPILL_LOGQUEUE_H
+#define SPILL_LOGQUEUE_H
+
+#include <stdint.h>
+
+#include "logfile.h"
+
+struct spill_logqueue {
+	struct spill_logfile file;
+	char path[4096];
+	size_t used;
+	bool torn;     /* the file ends within a line whose rest is lost: begin on a new one */
+	bool reopened; /* to be noted */
+	bool gone;     /* the file could not be opened again */
+	int error;     /* errno value of the last write, 0 if it went well */
+	uint64_t lost_lines, lost_bytes;
+	uint64_t first_us; /* when the oldest byte came in */
+	char bytes[4096];
+};
+
+/* Takes one line; a line longer than the queue goes straight to the file. `may_write`: try to make room. */
+void spill_logqueue_add(struct spill_logqueue *queue, const char *line, size_t length, bool may_write);
+
+/* Writes what waits. True if nothing is left. Blocks and takes back the signals of a failed write. */
+bool spill_logqueue_drain(struct spill_logqueue *queue);
+
+/* Counts a line that will not come. */
+void spill_logqueue_lose(struct spill_logqueue *queue, size_t length, int error);
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * Places: the ways to back an allocation other than the plain call. One file a place; each makes a placement and
+ * releases it. The engine asks the places of oom.chain in order.
+ */
+#ifndef SPILL_PLACE_H
+#define SPILL_PLACE_H
+
+#include "backend.h"
+#include "policy.h"
+
+/* What is wanted. */
+struct spill_want {
+	const struct spill_backend *backend;
+	const struct spill_policy *policy;
+	int device;
+	void *context;
+	uint64_t bytes;
+	uint64_t device_room;  /* device bytes that are free now, less device.reserve */
+	uint64_t device_limit; /* device.limit, or SPILL_UNLIMITED */
+};
+
+struct spill_place_ops;
+
+/* What was made. A place's own struct begins with this. Owned by the ledger's entry. */
+struct spill_placement {
+	const struct spill_place_ops *ops;
+	const struct spill_backend *backend;
+	int device;
+	void *context;
+	uint64_t ptr, bytes;     /* as the program sees it */
+	struct spill_bytes held; /* physical */
+};
+
+struct spill_place_ops {
+	enum spill_place place;
+	/*
+	 * Makes a placement, or returns NULL with *error set to a static string: the vendor's error name or the option
+	 * that refused. Charges the accounts; checks host.limit and host.reserve first.
+	 */
+	struct spill_placement *(*make)(const struct spill_want *want, const char **error);
+	/*
+	 * Gives all back, accounts too. pre: no work on the device uses it any more. `context_ended`: what the vendor made in
+	 * the context went with it, and its address may be another allocation's by now.
+	 */
+	void (*release)(struct spill_placement *placement, bool context_ended);
+};
+
+extern const struct spill_place_ops spill_place_split, spill_place_managed, spill_place_host;
+
+/* The table's row of a place, or NULL for DEVICE. */
+const struct spill_place_ops *spill_place_of(enum spill_place place);
+
+/*
+ * Makes a placement at `ops`' place: small requests share chunks (src/place/pool.c), others get their own.
+ * `error` as above.
+ */
+struct spill_placement *spill_place_make(const struct spill_place_ops *ops, const struct spill_want *want,
+                                         const char **error);
+
+/* Ends a placement made by spill_place_make; NULL is allowed. */
+void spill_place_release(struct spill_placement *placement, bool context_ended);
+
+/*
+ * Charges up to `bytes` of device memory, in whole multiples of `unit`, as far as room and limit allow; returns what was
+ * charged. Two placements at once cannot pass the limit together.
+ */
+uint64_t spill_device_charge(const struct spill_want *want, uint64_t bytes, uint64_t unit);
+
+/*
+ * Charges `bytes` of host memory if host.limit and host.reserve allow it: NULL, or the option that refuses.
+ */
+const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes);
+
+/* The shared chunks' lock, for fork. */
+void spill_pool_fork_prepare(void);
+void spill_pool_fork_done(bool child);
+
+#endif

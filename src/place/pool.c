@@ -1,0 +1,246 @@
+#include "pool.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* Of chunk and block: chunks small enough that a few half-empty ones do not matter, blocks as cudaMalloc aligns. */
+#define CHUNK (8ull << 20)
+#define ALIGNMENT 512ull
+
+struct range {
+	uint64_t at, bytes; /* offset in the chunk */
+	struct range *next;
+};
+
+struct chunk {
+	struct spill_placement *backing;
+	const struct spill_place_ops *ops;
+	struct range *free; /* by offset, never touching each other */
+	unsigned blocks;    /* in use */
+	struct chunk *next;
+};
+
+struct block {
+	struct spill_placement base;
+	struct chunk *chunk;
+	uint64_t at, bytes;
+	struct range *spare; /* taken along so that giving back cannot fail for lack of memory */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_POOL */
+static struct chunk *chunks;
+
+static bool belongs(const struct chunk *chunk, const struct spill_backend *backend, int device, const void *context)
+{
+	const struct spill_placement *backing = chunk->backing;
+	return backing->backend == backend && (context ? backing->context == context : backing->device == device);
+}
+
+/* First fit. Returns false if the chunk has no range of that size. pre: locked */
+static bool take(struct chunk *chunk, uint64_t bytes, uint64_t *at)
+{
+	for (struct range **link = &chunk->free; *link; link = &(*link)->next) {
+		struct range *range = *link;
+		if (range->bytes < bytes)
+			continue;
+		*at = range->at;
+		range->at += bytes;
+		range->bytes -= bytes;
+		if (!range->bytes) {
+			*link = range->next;
+			free(range);
+		}
+		chunk->blocks++;
+		return true;
+	}
+	return false;
+}
+
+/* Puts a range back, joining its neighbours; takes ownership of `spare`. pre: locked */
+static void give(struct chunk *chunk, uint64_t at, uint64_t bytes, struct range *spare)
+{
+	struct range *before = NULL, *after = chunk->free;
+	while (after && after->at < at) {
+		before = after;
+		after = after->next;
+	}
+	*spare = (struct range){at, bytes, after};
+	if (after && at + bytes == after->at) {
+		spare->bytes += after->bytes;
+		spare->next = after->next;
+		free(after);
+	}
+	if (!before) {
+		chunk->free = spare;
+	} else if (before->at + before->bytes == at) {
+		before->bytes += spare->bytes;
+		before->next = spare->next;
+		free(spare);
+	} else {
+		before->next = spare;
+	}
+	chunk->blocks--;
+}
+
+static bool take_from_any(const struct spill_place_ops *ops, const struct spill_want *want, struct block *block)
+{
+	bool found = false;
+	pthread_mutex_lock(&lock);
+	for (struct chunk *chunk = chunks; chunk && !found; chunk = chunk->next) {
+		if (chunk->ops != ops || !belongs(chunk, want->backend, want->device, want->context))
+			continue;
+		found = take(chunk, block->bytes, &block->at);
+		if (found)
+			block->chunk = chunk;
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+static void destroy(struct chunk *chunk, bool context_ended)
+{
+	spill_place_release(chunk->backing, context_ended);
+	free(chunk->free);
+	free(chunk);
+}
+
+/* Makes a chunk, takes the block from it, then shows it to others. No lock over the vendor's calls. */
+static bool take_from_new(const struct spill_place_ops *ops, const struct spill_want *want, struct block *block,
+                          const char **error)
+{
+	struct chunk *chunk = calloc(1, sizeof(*chunk));
+	struct range *whole = calloc(1, sizeof(*whole));
+	if (!chunk || !whole) {
+		free(chunk);
+		free(whole);
+		*error = "no memory for bookkeeping";
+		return false;
+	}
+	struct spill_want chunk_want = *want;
+	chunk_want.bytes = CHUNK;
+	chunk_want.device_room = 0; /* the device is full; a chunk half here and half there helps nobody */
+	*whole = (struct range){.at = 0, .bytes = CHUNK};
+	chunk->ops = ops;
+	chunk->free = whole;
+	chunk->backing = ops->make(&chunk_want, error);
+	if (!chunk->backing) {
+		destroy(chunk, false);
+		return false;
+	}
+	take(chunk, block->bytes, &block->at);
+	block->chunk = chunk;
+	pthread_mutex_lock(&lock);
+	chunk->next = chunks;
+	chunks = chunk;
+	pthread_mutex_unlock(&lock);
+	return true;
+}
+
+/* Unlinks and returns an empty chunk of the same owner, if it has another empty one to keep. pre: locked */
+static struct chunk *unlink_surplus(const struct chunk *emptied)
+{
+	bool kept = false;
+	for (struct chunk **link = &chunks; *link; link = &(*link)->next) {
+		struct chunk *chunk = *link;
+		const struct spill_placement *backing = emptied->backing;
+		if (chunk->blocks || chunk->ops != emptied->ops ||
+		    !belongs(chunk, backing->backend, backing->device, backing->context))
+			continue;
+		if (kept) {
+			*link = chunk->next;
+			return chunk;
+		}
+		kept = true;
+	}
+	return NULL;
+}
+
+/* One empty chunk stays for the next request: making one costs milliseconds of pinning. */
+static void release(struct spill_placement *placement, bool context_ended)
+{
+	struct block *block = (struct block *)placement;
+	struct chunk *surplus = NULL;
+	pthread_mutex_lock(&lock);
+	give(block->chunk, block->at, block->bytes, block->spare);
+	if (!block->chunk->blocks)
+		surplus = unlink_surplus(block->chunk);
+	pthread_mutex_unlock(&lock);
+	if (surplus)
+		destroy(surplus, context_ended);
+	free(block);
+}
+
+/* A block's row: releases to the chunk, whatever place that has. */
+static const struct spill_place_ops pooled[SPILL_PLACES] = {
+    [SPILL_PLACE_SPLIT] = {SPILL_PLACE_SPLIT, NULL, release},
+    [SPILL_PLACE_MANAGED] = {SPILL_PLACE_MANAGED, NULL, release},
+    [SPILL_PLACE_HOST] = {SPILL_PLACE_HOST, NULL, release},
+};
+
+struct spill_placement *spill_pool_make(const struct spill_place_ops *ops, const struct spill_want *want,
+                                        const char **error)
+{
+	struct block *block = calloc(1, sizeof(*block));
+	struct range *spare = calloc(1, sizeof(*spare));
+	if (!block || !spare) {
+		*error = "no memory for bookkeeping";
+		goto fail;
+	}
+	block->spare = spare;
+	block->bytes = (want->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	if (!take_from_any(ops, want, block) && !take_from_new(ops, want, block, error))
+		goto fail;
+	const struct spill_placement *backing = block->chunk->backing;
+	block->base = (struct spill_placement){
+	    .ops = &pooled[ops->place],
+	    .backend = want->backend,
+	    .device = want->device,
+	    .context = want->context,
+	    .ptr = backing->ptr + block->at,
+	    .bytes = want->bytes,
+	    .held = {.host = backing->held.managed ? 0 : block->bytes, .managed = backing->held.managed ? block->bytes : 0},
+	};
+	return &block->base;
+
+fail:
+	free(block);
+	free(spare);
+	return NULL;
+}
+
+static struct chunk *unlink_empty(const struct spill_backend *backend, int device, const void *context)
+{
+	for (struct chunk **link = &chunks; *link; link = &(*link)->next) {
+		struct chunk *chunk = *link;
+		if (chunk->blocks || !belongs(chunk, backend, device, context))
+			continue;
+		*link = chunk->next;
+		return chunk;
+	}
+	return NULL;
+}
+
+void spill_pool_trim(const struct spill_backend *backend, int device, const void *context, bool context_ended)
+{
+	struct chunk *empty;
+	do {
+		pthread_mutex_lock(&lock);
+		empty = unlink_empty(backend, device, context);
+		pthread_mutex_unlock(&lock);
+		if (empty)
+			destroy(empty, context_ended);
+	} while (empty);
+}
+
+void spill_pool_fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+/* The child has no GPU: what the chunks stood for is the parent's alone. */
+void spill_pool_fork_done(bool child)
+{
+	if (child)
+		chunks = NULL;
+	pthread_mutex_unlock(&lock);
+}

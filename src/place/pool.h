@@ -1,0 +1,23 @@
+/*
+ * Shared chunks for small requests: a chunk at some place is made once and cut into blocks, so that 10,000
+ * spilled allocations of 4 KiB cost about 40 MiB and not 10,000 granules of 2 MiB.
+ */
+#ifndef SPILL_POOL_H
+#define SPILL_POOL_H
+
+#include "place.h"
+
+/* Requests up to this share chunks. */
+#define SPILL_POOL_LARGEST (1ull << 20)
+
+/* As spill_place_ops.make, for want->bytes <= SPILL_POOL_LARGEST, in a chunk of `ops`' place. */
+struct spill_placement *spill_pool_make(const struct spill_place_ops *ops, const struct spill_want *want,
+                                        const char **error);
+
+/*
+ * Releases the empty chunks of a context; NULL, where there are no contexts: of the device. `context_ended` as in
+ * spill_place_ops.release.
+ */
+void spill_pool_trim(const struct spill_backend *backend, int device, const void *context, bool context_ended);
+
+#endif

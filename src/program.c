@@ -1,0 +1,139 @@
+/* The program's name: of the executable, or of what an interpreter runs. */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "text.h"
+
+/* Options of an interpreter, by their letters: what follows them is not the script. */
+struct interpreter {
+	const char *name;        /* the executable's, a version may follow */
+	const char *inline_code; /* with one of these there is no script */
+	const char *argument;    /* takes the rest of the word, or the next word */
+	char module;             /* the module to run takes the rest or the next; 0: none */
+};
+
+static const struct interpreter interpreters[] = {
+    {"python", "c", "WXQ", 'm'},  {"pypy", "c", "WX", 'm'}, {"perl", "eE", "I", 0}, {"ruby", "e", "rICE", 0},
+    {"node", "ep", "rC", 0},      {"bash", "c", "oO", 0},   {"dash", "c", "o", 0},  {"zsh", "c", "o", 0},
+    {"ksh", "c", "o", 0},         {"sh", "c", "o", 0},      {"lua", "e", "l", 0},   {"Rscript", "e", "", 0},
+    {"julia", "eE", "JHLptC", 0},
+};
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static const struct interpreter *find_interpreter(const char *program)
+{
+	for (unsigned i = 0; i < sizeof(interpreters) / sizeof(interpreters[0]); i++) {
+		size_t length = strlen(interpreters[i].name);
+
+		if (!strncmp(program, interpreters[i].name, length) &&
+		    !program[length + strspn(program + length, "0123456789.")])
+			return &interpreters[i];
+	}
+	return NULL;
+}
+
+/* The words of a command line, each with its NUL. */
+struct words {
+	const char *at, *end;
+};
+
+static const char *next_word(struct words *words)
+{
+	const char *word = words->at;
+
+	if (word >= words->end)
+		return NULL;
+	words->at += strlen(word) + 1;
+	return word;
+}
+
+/*
+ * Looks at one word of options ("-um"). True if the search is over, with the name in *found, or NULL if
+ * there is no script.
+ */
+static bool look_at_options(const struct interpreter *interpreter, const char *word, struct words *words,
+                            const char **found)
+{
+	for (const char *letter = word + 1; *letter; letter++) {
+		const char *rest = letter[1] ? letter + 1 : NULL;
+
+		if (strchr(interpreter->inline_code, *letter))
+			return *found = NULL, true;
+		if (*letter == interpreter->module)
+			return *found = rest ? rest : next_word(words), true;
+		if (strchr(interpreter->argument, *letter)) {
+			if (!rest)
+				next_word(words);
+			return false;
+		}
+	}
+	return false;
+}
+
+static const char *find_script(const struct interpreter *interpreter, struct words words)
+{
+	const char *word, *found;
+
+	next_word(&words); /* the interpreter itself */
+	while ((word = next_word(&words))) {
+		if (!strcmp(word, "--"))
+			return next_word(&words);
+		if (!strcmp(word, "-"))
+			return NULL; /* the script comes from standard input */
+		if (word[0] != '-' && word[0] != '+')
+			return word;
+		if (word[1] != '-' && look_at_options(interpreter, word, &words, &found))
+			return found;
+	}
+	return NULL;
+}
+
+/* First bytes of a file of /proc, terminated; its length, 0 if there is none. */
+static size_t read_proc(const char *path, char *buffer, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t length = 0;
+	ssize_t got;
+
+	if (fd >= 0) {
+		while (length < size - 1 && (got = read(fd, buffer + length, size - 1 - length)) > 0)
+			length += (size_t)got;
+		close(fd);
+	}
+	buffer[length] = '\0';
+	return length;
+}
+
+void spill_config_program(char *name, size_t size)
+{
+	static const char deleted[] = " (deleted)";
+	char path[4096], line[4096];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	struct spill_text text = spill_text_begin(name, size);
+	const struct interpreter *interpreter;
+	const char *program, *script;
+
+	path[length < 0 ? 0 : length] = '\0';
+	if ((size_t)length >= sizeof(deleted) && length > 0 &&
+	    !strcmp(path + length - (sizeof(deleted) - 1), deleted))
+		path[(size_t)length - (sizeof(deleted) - 1)] = '\0';
+	program = base_name(path);
+	interpreter = find_interpreter(program);
+	if (interpreter) {
+		size_t read = read_proc("/proc/self/cmdline", line, sizeof(line));
+
+		script = find_script(interpreter, (struct words){line, line + read});
+		if (script && *base_name(script))
+			program = base_name(script);
+	}
+	spill_text_add(&text, program);
+}

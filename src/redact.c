@@ -1,0 +1,117 @@
+#include "redact.h"
+
+#include <string.h>
+
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_name_character(char c)
+{
+	return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' || c == '/' ||
+	       c == '+';
+}
+
+/* Case is the C locale's: strncasecmp follows the program's, and a Turkish I is another letter. */
+static bool same(const char *text, const char *word, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		char c = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] + ('a' - 'A')) : text[i];
+
+		if (c != word[i])
+			return false;
+	}
+	return true;
+}
+
+static bool contains(const char *text, size_t count, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (size_t at = 0; at + length <= count; at++)
+		if (same(text + at, word, length))
+			return true;
+	return false;
+}
+
+/* "apikey" and "authToken" end in one, "tokenizer" and "keyboard" do not. */
+static bool ends_in(const char *text, size_t count, const char *word)
+{
+	size_t length = strlen(word);
+
+	return count >= length && same(text + count - length, word, length);
+}
+
+static bool secret_word(const char *word, size_t count)
+{
+	static const char *const anywhere[] = {"secret", "password", "passwd", "passphrase", "credential"};
+	static const char *const last[] = {"key", "keys", "token", "tokens", "auth", "authorization", "pwd"};
+
+	for (size_t i = 0; i < sizeof(anywhere) / sizeof(anywhere[0]); i++)
+		if (contains(word, count, anywhere[i]))
+			return true;
+	for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++)
+		if (ends_in(word, count, last[i]))
+			return true;
+	return (count == 3 && same(word, "hft", 3)) ||
+	       (count == 4 && same(word, "pass", 4)); /* llama.cpp's -hft */
+}
+
+/* Words are what separators or a capital after a small letter part: --api-key, apiKey, model.api_key. */
+static bool secret_name(const char *name, size_t count)
+{
+	size_t from = 0;
+
+	for (size_t at = 0; at <= count; at++) {
+		bool separator = at == count || !is_letter(name[at]);
+		bool capital = !separator && at > from && name[at] < 'a' && name[at - 1] >= 'a';
+
+		if ((separator || capital) && at > from && secret_word(name + from, at - from))
+			return true;
+		if (separator)
+			from = at + 1;
+		else if (capital)
+			from = at;
+	}
+	return false;
+}
+
+/* A number of tokens, as in --max-tokens 128, is no secret. */
+static bool is_count(const char *value)
+{
+	size_t digits = strspn(value, "0123456789");
+
+	return digits > 0 && digits <= 9 && value[digits] == '\0';
+}
+
+static bool carries_login(const char *argument)
+{
+	const char *authority = strstr(argument, "://");
+	size_t length = strlen(argument);
+
+	if (contains(argument, length, "authorization:") || contains(argument, length, "bearer "))
+		return true;
+	return authority && memchr(authority + 3, '@', strcspn(authority + 3, "/?# "));
+}
+
+size_t spill_redact_shown(struct spill_redact *state, const char *argument)
+{
+	struct spill_redact before = *state;
+	size_t from = strspn(argument, "-"), end = from;
+
+	while (is_name_character(argument[end]))
+		end++;
+	bool secret = secret_name(argument + from, end - from);
+	bool count = ends_in(argument + from, end - from, "tokens");
+	bool has_value = argument[end] == '=' || (from > 0 && argument[end] == ':');
+
+	/* Judged by its name even where it is itself hidden: after `--use-auth --password x`, x is one too. */
+	state->next = secret && from > 0 && argument[end] == '\0';
+	state->count = count;
+	if ((before.next && !(before.count && is_count(argument))) || carries_login(argument))
+		return 0;
+	if (secret && has_value && !(count && is_count(argument + end + 1)))
+		return end + 1;
+	return strlen(argument);
+}

@@ -1,0 +1,199 @@
+#include "runtime.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "account.h"
+#include "caller.h"
+#include "hostmem.h"
+#include "ledger.h"
+#include "note.h"
+#include "place/place.h"
+
+__thread struct spill_thread spill_thread __attribute__((tls_model("initial-exec")));
+
+enum state { FRESH, READY, OFF };
+
+static struct {
+	_Atomic enum state state;
+	pthread_once_t once;
+	const struct spill_shim *shim;
+	struct spill_config config;
+	pthread_once_t log_once;
+	_Atomic bool ended;
+} runtime = {.once = PTHREAD_ONCE_INIT, .log_once = PTHREAD_ONCE_INIT};
+
+const struct spill_policy *spill_runtime_policy(void)
+{
+	return &runtime.config.policy;
+}
+
+/* In the order of enum spill_lock_rank, given back in reverse. */
+static void fork_prepare(void)
+{
+	spill_pool_fork_prepare();
+	spill_ledger_fork_prepare();
+	spill_caller_fork_prepare();
+	spill_note_fork_prepare();
+	spill_log_fork_prepare();
+}
+
+static void fork_done(bool child)
+{
+	spill_note_fork_done();
+	spill_caller_fork_done();
+	spill_ledger_fork_done(child);
+	spill_pool_fork_done(child);
+}
+
+static void fork_parent(void)
+{
+	spill_log_fork_parent();
+	fork_done(false);
+}
+
+/* The child has no GPU of its parent's; its first GPU memory call begins a log of its own. */
+static void fork_child(void)
+{
+	spill_log_fork_child();
+	fork_done(true);
+	spill_account_reset();
+	runtime.log_once = (pthread_once_t)PTHREAD_ONCE_INIT;
+	atomic_store(&runtime.ended, false);
+	spill_thread = (struct spill_thread){0};
+}
+
+static void tell(const char *text)
+{
+	char line[1280];
+	snprintf(line, sizeof(line), "%s", text);
+	spill_stderr_line(line);
+}
+
+static void start(void)
+{
+	spill_config_load(&runtime.config, NULL);
+	if (runtime.config.policy.mode == SPILL_MODE_OFF) {
+		atomic_store(&runtime.state, OFF);
+		return;
+	}
+	if (runtime.config.problem[0]) {
+		tell(runtime.config.problem);
+		spill_note("policy", runtime.config.problem);
+	}
+	if (runtime.config.warning[0]) {
+		tell(runtime.config.warning);
+		spill_note("environment", runtime.config.warning);
+	}
+	spill_hostmem_at_start();
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	atomic_store(&runtime.state, READY);
+}
+
+bool spill_runtime_ready(const struct spill_shim *shim)
+{
+	enum state state = atomic_load_explicit(&runtime.state, memory_order_acquire);
+	if (state == FRESH) {
+		if (spill_config_disabled()) {
+			atomic_store(&runtime.state, OFF);
+			return false;
+		}
+		int error = errno;
+		spill_thread.depth++; /* what start() calls may come back to us */
+		runtime.shim = shim;
+		pthread_once(&runtime.once, start);
+		spill_thread.depth--;
+		errno = error;
+		state = atomic_load(&runtime.state);
+	}
+	return state == READY;
+}
+
+struct slot {
+	pthread_once_t once;
+	const struct spill_backend *backend;
+	bool works;
+};
+
+static struct slot slots[SPILL_DOMAINS] = {
+    [SPILL_CUDA_DRIVER] = {PTHREAD_ONCE_INIT, &spill_backend_cuda, false},
+    [SPILL_HIP] = {PTHREAD_ONCE_INIT, &spill_backend_hip, false},
+};
+
+static void start_cuda(void)
+{
+	slots[SPILL_CUDA_DRIVER].works = spill_backend_cuda.start(runtime.shim->resolve);
+}
+
+static void start_hip(void)
+{
+	slots[SPILL_HIP].works = spill_backend_hip.start(runtime.shim->resolve);
+}
+
+const struct spill_backend *spill_runtime_backend(enum spill_domain domain)
+{
+	struct slot *slot = &slots[domain];
+	if (!slot->backend)
+		return NULL;
+	pthread_once(&slot->once, domain == SPILL_HIP ? start_hip : start_cuda);
+	return slot->works ? slot->backend : NULL;
+}
+
+static const struct spill_backend *_Atomic log_backend; /* the first vendor used; a process has one */
+
+static void open_log(void)
+{
+	const struct spill_backend *backend = atomic_load(&log_backend);
+	struct spill_log_device devices[SPILL_DEVICES];
+	struct spill_log_start line = {
+	    .backend = backend->name,
+	    .driver_version = backend->driver_version(),
+	    .devices = devices,
+	    .device_count = backend->devices(devices, SPILL_DEVICES),
+	    .options = runtime.config.options,
+	    .option_count = runtime.config.option_count,
+	};
+	spill_log_open(&runtime.config.policy, &line);
+	spill_note_flush();
+}
+
+void spill_runtime_log(const struct spill_backend *backend)
+{
+	atomic_store(&log_backend, backend);
+	pthread_once(&runtime.log_once, open_log);
+}
+
+void spill_runtime_exit(const char *how)
+{
+	/* Not on the stack: _exit may be called on a signal handler's small one. Used once, see `ended`. */
+	static struct spill_hits hits[256];
+	static char line[32768];
+	struct spill_totals totals;
+	if (atomic_load(&runtime.state) != READY || !spill_log_ours() || !spill_ledger_totals_now(&totals) ||
+	    atomic_exchange(&runtime.ended, true))
+		return;
+	unsigned count = runtime.shim->hits(hits, sizeof(hits) / sizeof(hits[0]));
+	size_t length = spill_record_exit(spill_log_now_us(), how, &totals, hits, count, line, sizeof(line));
+	spill_log_write(line, length, SPILL_LOG_NOW);
+}
+
+uint64_t spill_runtime_device_limit(const struct spill_backend *backend, int device)
+{
+	static _Atomic uint64_t known[SPILL_DEVICES]; /* + 1; 0: not yet */
+	if (device < 0 || device >= SPILL_DEVICES)
+		return SPILL_UNLIMITED;
+	uint64_t limit = atomic_load_explicit(&known[device], memory_order_relaxed);
+	if (limit)
+		return limit - 1;
+	/* Only a share of the device needs its size; a share of nothing is nothing. */
+	uint64_t free, total;
+	limit = spill_policy_device_limit(&runtime.config.policy, device, 0);
+	if (!limit && backend->memory(device, &free, &total) == 0)
+		limit = spill_policy_device_limit(&runtime.config.policy, device, total);
+	if (limit == SPILL_UNLIMITED)
+		limit--; /* still more than any device has, and + 1 does not wrap */
+	atomic_store(&known[device], limit + 1);
+	return limit;
+}

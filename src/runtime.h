@@ -1,0 +1,51 @@
+/*
+ * The library's life in a process: started lazily at the first hooked call (other libraries' constructors may
+ * come before ours), per-thread guard, fork, exit. Nothing here ends or harms the host program: what cannot be
+ * done is passed through.
+ */
+#ifndef SPILL_RUNTIME_H
+#define SPILL_RUNTIME_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "backend.h"
+#include "config.h"
+#include "request.h"
+
+/* What the engine needs of the shim; given at the first call, so that no arrow points from src to shim. */
+struct spill_shim {
+	spill_resolve_fn *resolve;
+	/* True counts of calls by row and way in, as the exit line prints them; returns how many. */
+	unsigned (*hits)(struct spill_hits *hits, unsigned room);
+};
+
+struct spill_thread {
+	unsigned depth;              /* > 0: inside a request of ours, or switched off for this thread */
+	struct spill_request *frame; /* innermost runtime call on this thread's stack */
+};
+
+extern __thread struct spill_thread spill_thread __attribute__((tls_model("initial-exec")));
+
+/* Starts the library if need be. False: it is off, or starting right now on this thread: pass through. */
+bool spill_runtime_ready(const struct spill_shim *shim);
+
+const struct spill_policy *spill_runtime_policy(void);
+static inline bool spill_runtime_observes(void)
+{
+	return spill_runtime_policy()->mode == SPILL_MODE_OBSERVE;
+}
+
+/* The vendor's functions, started at first use; NULL if the domain has none (CUDA_RUNTIME) or they are missing. */
+const struct spill_backend *spill_runtime_backend(enum spill_domain domain);
+
+/* Opens the log with its start line at the first GPU memory call. pre: the vendor's driver is initialised */
+void spill_runtime_log(const struct spill_backend *backend);
+
+/* Writes the totals once and what is buffered; `how` is "exit", "abort" …: the last line of the run. */
+void spill_runtime_exit(const char *how);
+
+/* Device bytes that this process may still take on `device` by its limit; SPILL_UNLIMITED without one. */
+uint64_t spill_runtime_device_limit(const struct spill_backend *backend, int device);
+
+#endif
