@@ -1,0 +1,74 @@
+/*
+ * dlsym(handle, name), exported. What is not ours is a tail jump, so that glibc still sees the caller's return address:
+ * RTLD_NEXT and RTLD_DEFAULT are resolved from it, and a C wrapper breaks them for every other library (pitfall 2).
+ * spill_dlsym_find(handle, name, return address) returns our stub, or NULL after having set spill_dlsym_real.
+ */
+#if defined(__x86_64__)
+
+	.text
+	.globl	dlsym
+	.type	dlsym, @function
+	.p2align 4
+dlsym:
+	.cfi_startproc
+	endbr64
+	pushq	%rdi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rsi
+	.cfi_adjust_cfa_offset 8
+	movq	16(%rsp), %rdx
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	call	spill_dlsym_find
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	popq	%rsi
+	.cfi_adjust_cfa_offset -8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
+	testq	%rax, %rax
+	jz	1f
+	ret
+1:
+	jmp	*spill_dlsym_real(%rip)
+	.cfi_endproc
+	.size	dlsym, .-dlsym
+
+#elif defined(__aarch64__)
+
+	.text
+	.globl	dlsym
+	.type	dlsym, %function
+	.p2align 4
+dlsym:
+	.cfi_startproc
+	hint	#34 /* bti c */
+	stp	x29, x30, [sp, #-32]!
+	.cfi_def_cfa_offset 32
+	.cfi_offset 29, -32
+	.cfi_offset 30, -24
+	mov	x29, sp
+	stp	x0, x1, [sp, #16]
+	mov	x2, x30
+	bl	spill_dlsym_find
+	mov	x16, x0
+	ldp	x0, x1, [sp, #16]
+	ldp	x29, x30, [sp], #32
+	.cfi_def_cfa_offset 0
+	.cfi_restore 29
+	.cfi_restore 30
+	cbz	x16, 1f
+	mov	x0, x16
+	ret
+1:
+	adrp	x16, spill_dlsym_real
+	ldr	x16, [x16, :lo12:spill_dlsym_real]
+	br	x16
+	.cfi_endproc
+	.size	dlsym, .-dlsym
+
+#else
+#error "dlsym needs a tail jump for this architecture"
+#endif
+
+	.section .note.GNU-stack,"",%progbits

@@ -1,0 +1,16 @@
+/*
+ * libc's own functions behind those that we export too (dlsym, dlclose, abort, _exit …). Safe before our constructor
+ * has run; never goes through our exports.
+ */
+#ifndef SPILL_LIBC_SYMBOL_H
+#define SPILL_LIBC_SYMBOL_H
+
+typedef void *spill_dlsym_fn(void *handle, const char *name);
+
+/* The next dlsym after ours; never NULL with glibc 2.17 or later. */
+spill_dlsym_fn *spill_real_dlsym(void);
+
+/* The next definition of `name` after ours, or NULL. */
+void *spill_libc_symbol(const char *name);
+
+#endif

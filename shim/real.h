@@ -1,0 +1,22 @@
+/*
+ * The real functions behind the table's rows.
+ */
+#ifndef SPILL_REAL_H
+#define SPILL_REAL_H
+
+#include "hooks.h"
+
+/*
+ * The vendor's function for `row` as `caller` (a return address) would reach it without us, or NULL if its library
+ * is not loaded. Driver rows have one real function in a process. Runtime and HIP rows are found in the scope of the
+ * calling library, because two runtimes can be loaded at once and RTLD_LOCAL hides them from RTLD_NEXT (pitfall 6).
+ */
+void *spill_real(const struct spill_row *row, const void *caller);
+
+/* Remembers that `caller` got `real` for `row` from dlsym: its calls through the stub go there. */
+void spill_real_remember(const struct spill_row *row, const void *caller, void *real);
+
+/* spill_resolve_fn for the engine's own use of the vendor's functions. */
+void *spill_real_resolve(enum spill_domain domain, const char *symbol);
+
+#endif

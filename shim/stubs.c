@@ -1,0 +1,114 @@
+/*
+ * The stubs, generated from the table: for each row one function a way in, so that hits can be counted by way. A stub
+ * fills in the request and runs the loop of request.h; all knowledge is in the engine.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "abi/cuda.h"
+#include "abi/cudart.h"
+#include "abi/hip.h"
+#include "hooks.h"
+#include "log.h"
+#include "lookup.h"
+#include "real.h"
+#include "runtime.h"
+
+/* CUDA_ERROR_NOT_INITIALIZED, cudaErrorInitializationError, hipErrorNotInitialized: the library is not there. */
+#define NOT_INITIALIZED 3
+
+_Atomic uint64_t spill_row_hits[SPILL_HOOKS][SPILL_WAYS_COUNT];
+
+static unsigned hits(struct spill_hits *list, unsigned room)
+{
+#define X(id, name) name,
+	static const char *const ways[SPILL_WAYS_COUNT] = {SPILL_WAYS(X)};
+#undef X
+	unsigned count = 0;
+	for (int row = 0; row < SPILL_HOOKS; row++)
+		for (int way = 0; way < SPILL_WAYS_COUNT; way++) {
+			uint64_t seen = atomic_load_explicit(&spill_row_hits[row][way], memory_order_relaxed);
+			if (seen && count < room)
+				list[count++] = (struct spill_hits){spill_rows[row].symbol, ways[way], seen};
+		}
+	return count;
+}
+
+static const struct spill_shim shim = {spill_real_resolve, hits};
+
+static void *enter(struct spill_request *request)
+{
+	const struct spill_row *row = &spill_rows[request->hook];
+	int error = errno;
+	atomic_fetch_add_explicit(&spill_row_hits[request->hook][request->way], 1, memory_order_relaxed);
+	request->pass = spill_thread.depth || !spill_runtime_ready(&shim);
+	void *real = spill_real(row, request->caller);
+	errno = error;
+	return real;
+}
+
+
+#define STUB(linkage, function, way_in, domain_, ret, symbol, op_, params, args, ...)                                  \
+	linkage ret function params                                                                                    \
+	{                                                                                                              \
+		typedef ret real_function params;                                                                      \
+		struct spill_request request = {                                                                       \
+		    .hook = SPILL_HOOK_##symbol,                                                                       \
+		    .op = SPILL_OP_##op_,                                                                              \
+		    .domain = SPILL_##domain_,                                                                         \
+		    .way = SPILL_WAY_##way_in,                                                                         \
+		    .api = #symbol,                                                                                    \
+		    .caller = __builtin_return_address(0),                                                             \
+		    __VA_ARGS__,                                                                                       \
+		};                                                                                                     \
+		real_function *real = (real_function *)enter(&request);                                                \
+		if (!real)                                                                                             \
+			return (ret)NOT_INITIALIZED;                                                                   \
+		while (spill_request_next(&request))                                                                   \
+			request.result = (int)real args;                                                               \
+		if (SPILL_OP_##op_ == SPILL_OP_RESOLVE && request.result == 0)                                         \
+			spill_lookup_substitute(&request);                                                             \
+		return (ret)request.result;                                                                            \
+	}
+
+/* The exported symbol needs a declaration; the other two are reached by address alone. */
+#define HOOK(domain, ret, symbol, base, since, variant, op, params, args, ...)                                         \
+	__attribute__((visibility("default"))) ret symbol params;                                                      \
+	STUB(, symbol, LINK, domain, ret, symbol, op, params, args, __VA_ARGS__)                                       \
+	STUB(static, symbol##_dlsym, DLSYM, domain, ret, symbol, op, params, args, __VA_ARGS__)                        \
+	STUB(static, symbol##_proc, PROC, domain, ret, symbol, op, params, args, __VA_ARGS__)
+#include "hooks.def"
+
+const struct spill_row spill_rows[SPILL_HOOKS] = {
+#define HOOK(domain, ret, symbol, base, since, variant, op, ...)                                                       \
+	{SPILL_##domain,                                                                                               \
+	 #symbol,                                                                                                      \
+	 #base,                                                                                                        \
+	 since,                                                                                                        \
+	 SPILL_VARIANT_##variant,                                                                                      \
+	 SPILL_OP_##op,                                                                                                \
+	 {(void *)symbol, (void *)symbol##_dlsym, (void *)symbol##_proc}},
+#include "hooks.def"
+};
+
+const struct spill_row *spill_row_of(const char *symbol)
+{
+	for (int i = 0; i < SPILL_HOOKS; i++)
+		if (strcmp(spill_rows[i].symbol, symbol) == 0)
+			return &spill_rows[i];
+	return NULL;
+}
+
+bool spill_row_has_stub(const struct spill_row *row, const void *address)
+{
+	for (int way = 0; way < SPILL_WAYS_COUNT; way++)
+		if (row->stub[way] == address)
+			return true;
+	return false;
+}
+
+/* All that happens in a process that makes no GPU call: one fstat. */
+__attribute__((constructor)) static void load(void)
+{
+	spill_stderr_remember();
+}
