@@ -1,0 +1,162 @@
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "nearest.h"
+
+static const struct cli_command commands[] = {
+    {"run", cli_run, "run a program under libspill.so",
+     "usage: spill run [-p POLICY] [-l LOG] [--limit SIZE] [--] CMD [ARG…]\n"
+     "Runs CMD with libspill.so preloaded. CMD takes this process's place: pid, signals and exit status are "
+     "its.\n"
+     "  -p, --policy FILE   policy file (SPILL_POLICY)\n"
+     "  -l, --log PATTERN   where the log goes: a pattern with %h host, %e program, %p pid, a folder, or "
+     "off\n"
+     "      --limit SIZE    most device memory the program may hold (SPILL_DEVICE_LIMIT)\n"
+     "examples:\n"
+     "  spill run -- llama-server -m model.gguf\n"
+     "  spill run --limit 6GiB -- python3 train.py\n"
+     "  spill run -p big.conf -l /tmp/%e-%p.jsonl -- ./program\n"},
+    {"check", cli_check, "check policy files",
+     "usage: spill check [--json] FILE…\n"
+     "Prints the first error of each file as FILE:LINE:COL: message. Exit 1 if a file has one.\n"
+     "examples:\n"
+     "  spill check ~/.config/spill/spill.conf\n"
+     "  spill check --json *.conf\n"},
+    {"log", cli_log, "print a log for people",
+     "usage: spill log [--json] FILE\n"
+     "Prints one line a decision. --json prints the file's records as one JSON array.\n"
+     "examples:\n"
+     "  spill log ~/.local/state/spill/llama-server-4711.jsonl\n"
+     "  spill log --json run.jsonl | jq '.[] | select(.place == \"split\")'\n"},
+    {"version", cli_version, "print the version",
+     "usage: spill version [--json]\n"
+     "examples:\n"
+     "  spill version\n"
+     "  spill version --json\n"},
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static const struct cli_command *find(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS; i++) {
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	}
+	return NULL;
+}
+
+int cli_usage(const char *command, const char *format, ...)
+{
+	va_list arguments;
+
+	fprintf(stderr, "spill%s%s: ", *command ? " " : "", command);
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	fprintf(stderr, "\ntry: spill %s%s--help\n", command, *command ? " " : "");
+	return CLI_USAGE;
+}
+
+int cli_help(const char *command)
+{
+	fputs(find(command)->help, stdout);
+	return cli_finish(CLI_FINE);
+}
+
+int cli_finish(int status)
+{
+	if (fflush(stdout) || ferror(stdout)) {
+		perror("spill: standard output");
+		return CLI_FINDINGS;
+	}
+	return status;
+}
+
+bool cli_plain_options(int argc, char **argv, bool *json, int *status)
+{
+	static const struct option options[] = {
+	    {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+	int option;
+
+	*json = false;
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		if (option == 'j') {
+			*json = true;
+			continue;
+		}
+		*status = option == 'h' ? cli_help(argv[0])
+		                        : cli_usage(argv[0], "unknown option '%s'", argv[optind - 1]);
+		return false;
+	}
+	return true;
+}
+
+void cli_print_json_string(FILE *out, const char *text)
+{
+	fputc('"', out);
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c == '"' || c == '\\')
+			fprintf(out, "\\%c", c);
+		else if (c < 0x20 || c == 0x7f)
+			fprintf(out, "\\u%04x", c);
+		else
+			fputc(c, out);
+	}
+	fputc('"', out);
+}
+
+int cli_version(int argc, char **argv)
+{
+	bool json;
+	int status;
+
+	if (!cli_plain_options(argc, argv, &json, &status))
+		return status;
+	if (optind < argc)
+		return cli_usage(argv[0], "unexpected argument '%s'", argv[optind]);
+	printf(json ? "{\"version\":\"%s\"}\n" : "spill %s\n", SPILL_VERSION);
+	return cli_finish(CLI_FINE);
+}
+
+static int print_commands(void)
+{
+	puts("usage: spill COMMAND [ARG…]\n"
+	     "Lets a program that needs more GPU memory than there is finish, and says what was placed "
+	     "where.\n\ncommands:");
+	for (size_t i = 0; i < COMMANDS; i++)
+		printf("  %-9s %s\n", commands[i].name, commands[i].summary);
+	puts("\n'spill COMMAND --help' shows its options and examples. Exit: 0 fine, 1 findings, 2 wrong "
+	     "usage.\n"
+	     "example:\n  spill run -- llama-server -m model.gguf");
+	return cli_finish(CLI_FINE);
+}
+
+int main(int argc, char **argv)
+{
+	const struct cli_command *command;
+	struct spill_nearest nearest;
+
+	if (argc < 2)
+		return cli_usage("", "which command?");
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || (!strcmp(argv[1], "help") && argc == 2))
+		return print_commands();
+	if (!strcmp(argv[1], "help") && find(argv[2]))
+		return cli_help(argv[2]);
+	command = find(!strcmp(argv[1], "--version") ? "version" : argv[1]);
+	if (command)
+		return command->run(argc - 1, argv + 1);
+	spill_nearest_begin(&nearest, argv[1], strlen(argv[1]));
+	for (size_t i = 0; i < COMMANDS; i++)
+		spill_nearest_offer(&nearest, commands[i].name, strlen(commands[i].name));
+	if (spill_nearest_word(&nearest))
+		return cli_usage("", "unknown command '%s'; the nearest is '%s'", argv[1],
+		                 spill_nearest_word(&nearest));
+	return cli_usage("", "unknown command '%s'", argv[1]);
+}
