@@ -1,0 +1,39 @@
+# Shared by the commands in this folder: set-up on a bare Debian 12, the build, and small words. Sourced, never run.
+set -euo pipefail
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=${SPILL_BUILD:-$top/build}
+
+say() { printf '%s\n' "· $*" >&2; }
+die() { printf '%s\n' "${0##*/}: $*" >&2; exit 1; }
+
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
+# One list of what is needed, by Debian 12's names.
+packages_build=(gcc libc6-dev meson ninja-build pkg-config python3 libinih-dev libcmocka-dev libcjson-dev libamdhip64-dev)
+packages_test=(bats binutils libc-bin)
+packages_check=(clang clang-format clang-tidy cppcheck)
+
+# Installs those that are missing; says which. Does nothing, and needs no network, when all are there.
+need() {
+	local missing=() name
+	for name in "$@"; do
+		dpkg-query -W -f '${Status}' "$name" 2>/dev/null | grep -q 'install ok installed' || missing+=("$name")
+	done
+	[ ${#missing[@]} -gt 0 ] || return 0
+	say "installing from Debian's packages: ${missing[*]}"
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2 || die "apt-get update failed"
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" \
+		>/tmp/spill-apt.$$ 2>&1 || { cat /tmp/spill-apt.$$ >&2; die "installing ${missing[*]} failed"; }
+	rm -f /tmp/spill-apt.$$
+}
+
+# meson of Debian where there is one on PATH that is not Debian's and too old.
+compile() {
+	if [ ! -f "$build/build.ninja" ]; then
+		say "configuring $build"
+		meson setup "$build" "$top" >"$build.log" 2>&1 || { cat "$build.log" >&2; die "meson setup failed"; }
+		rm -f "$build.log"
+	fi
+	say "building"
+	ninja -C "$build" --quiet >&2 || die "the build failed"
+}

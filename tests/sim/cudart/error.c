@@ -1,0 +1,67 @@
+/* Last errors as NVIDIA documents them: per thread, set by a call that fails, left alone by a success. */
+#include <stdio.h>
+
+#include "runtime.h"
+
+static _Thread_local cudaError_t last_error;
+
+static const struct {
+	cudaError_t error;
+	const char *name, *text;
+} errors[] = {
+#define ERROR(number, name, text) {(cudaError_t)number, #name, text},
+#include "errors.def"
+};
+
+cudaError_t cudart_leave(cudaError_t error)
+{
+	/* A query's "not yet" is an answer and no error: a real GPU does not remember it either. */
+	if (error && error != cudaErrorNotReady)
+		last_error = error;
+	return error;
+}
+
+/* NVIDIA's runtime starts the driver here too: without one, asking for the last error is an error. */
+static cudaError_t last(void)
+{
+	cudart_leave(cudart_init());
+	return last_error;
+}
+
+/* Clears what it returns, also when the context is broken for good: the next call will fail again. */
+cudaError_t cudaGetLastError(void)
+{
+	cudaError_t error = last();
+
+	last_error = cudaSuccess;
+	return error;
+}
+
+cudaError_t cudaPeekAtLastError(void)
+{
+	return last();
+}
+
+const char *cudaGetErrorName(cudaError_t error)
+{
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		if (errors[i].error == error)
+			return errors[i].name;
+	}
+	return "unrecognized error code";
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		if (errors[i].error == error)
+			return errors[i].text;
+	}
+	return "unrecognized error code";
+}
+
+cudaError_t cudart_missing(const char *name)
+{
+	fprintf(stderr, "sim: %s is not implemented\n", name);
+	return cudart_leave(cudaErrorNotSupported);
+}

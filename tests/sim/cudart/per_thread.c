@@ -1,0 +1,56 @@
+/*
+ * The runtime's per-thread variants, which programs built with --default-stream per-thread call: the default
+ * stream (NULL) is the calling thread's own.
+ */
+#include "runtime.h"
+
+static cudaStream_t own(cudaStream_t stream)
+{
+	return stream ? stream : cudaStreamPerThread;
+}
+
+#define PER_THREAD(name, variant, params, call)                                                              \
+	__attribute__((visibility("default"))) cudaError_t name##_##variant params;                          \
+	cudaError_t name##_##variant params                                                                  \
+	{                                                                                                    \
+		return call;                                                                                 \
+	}
+
+PER_THREAD(cudaMemcpyAsync, ptsz,
+           (void *dst, const void *src, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream),
+           cudaMemcpyAsync(dst, src, count, kind, own(stream)))
+PER_THREAD(cudaMemsetAsync, ptsz, (void *devPtr, int value, size_t count, cudaStream_t stream),
+           cudaMemsetAsync(devPtr, value, count, own(stream)))
+PER_THREAD(cudaMallocAsync, ptsz, (void **devPtr, size_t size, cudaStream_t stream),
+           cudaMallocAsync(devPtr, size, own(stream)))
+PER_THREAD(cudaFreeAsync, ptsz, (void *devPtr, cudaStream_t stream), cudaFreeAsync(devPtr, own(stream)))
+PER_THREAD(cudaStreamSynchronize, ptsz, (cudaStream_t stream), cudaStreamSynchronize(own(stream)))
+PER_THREAD(cudaStreamQuery, ptsz, (cudaStream_t stream), cudaStreamQuery(own(stream)))
+PER_THREAD(cudaStreamWaitEvent, ptsz, (cudaStream_t stream, cudaEvent_t event, unsigned int flags),
+           cudaStreamWaitEvent(own(stream), event, flags))
+PER_THREAD(cudaEventRecord, ptsz, (cudaEvent_t event, cudaStream_t stream),
+           cudaEventRecord(event, own(stream)))
+PER_THREAD(cudaLaunchHostFunc, ptsz, (cudaStream_t stream, cudaHostFn_t fn, void *userData),
+           cudaLaunchHostFunc(own(stream), fn, userData))
+PER_THREAD(cudaLaunchKernel, ptsz,
+           (const void *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem,
+            cudaStream_t stream),
+           cudaLaunchKernel(func, gridDim, blockDim, args, sharedMem, own(stream)))
+PER_THREAD(cudaMemPrefetchAsync, ptsz,
+           (const void *devPtr, size_t count, struct cudaMemLocation location, unsigned int flags,
+            cudaStream_t stream),
+           cudaMemPrefetchAsync(devPtr, count, location, flags, own(stream)))
+
+/*
+ * Synchronous calls have a per-thread variant, too: in stream order on it, and done when they return
+ * (a set of device memory is not waited for by the vendor either).
+ */
+static cudaError_t done(cudaError_t error)
+{
+	return error ? error : cudaStreamSynchronize(cudaStreamPerThread);
+}
+
+PER_THREAD(cudaMemcpy, ptds, (void *dst, const void *src, size_t count, enum cudaMemcpyKind kind),
+           done(cudaMemcpyAsync(dst, src, count, kind, cudaStreamPerThread)))
+PER_THREAD(cudaMemset, ptds, (void *devPtr, int value, size_t count),
+           cudaMemsetAsync(devPtr, value, count, cudaStreamPerThread))

@@ -1,0 +1,79 @@
+/*
+ * What nvcc puts into a host program calls these before main. The simulator cannot run the GPU code in them,
+ * so it lets the program load and leaves its kernels unknown: launching one is an invalid handle.
+ */
+#include "runtime.h"
+
+#pragma GCC visibility push(default)
+void **__cudaRegisterFatBinary(void *binary);
+void __cudaRegisterFatBinaryEnd(void **handle);
+void __cudaUnregisterFatBinary(void **handle);
+void __cudaRegisterFunction(void);
+void __cudaRegisterVar(void);
+void __cudaRegisterManagedVar(void);
+char __cudaInitModule(void **handle);
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream);
+cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
+#pragma GCC visibility pop
+
+static _Thread_local struct {
+	dim3 grid, block;
+	size_t shared;
+	cudaStream_t stream;
+} configuration;
+
+void **__cudaRegisterFatBinary(void *binary)
+{
+	static void *handle;
+
+	(void)binary;
+	return &handle;
+}
+
+void __cudaRegisterFatBinaryEnd(void **handle)
+{
+	(void)handle;
+}
+
+void __cudaUnregisterFatBinary(void **handle)
+{
+	(void)handle;
+}
+
+/* Their parameters, up to ten, are of no use to us. */
+void __cudaRegisterFunction(void)
+{
+}
+
+void __cudaRegisterVar(void)
+{
+}
+
+void __cudaRegisterManagedVar(void)
+{
+}
+
+char __cudaInitModule(void **handle)
+{
+	(void)handle;
+	return 1;
+}
+
+/* The <<<…>>> of a launch: its stub takes the configuration back and calls cudaLaunchKernel. */
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream)
+{
+	configuration.grid = grid;
+	configuration.block = block;
+	configuration.shared = shared;
+	configuration.stream = stream;
+	return 0;
+}
+
+cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream)
+{
+	*grid = configuration.grid;
+	*block = configuration.block;
+	*shared = configuration.shared;
+	*(cudaStream_t *)stream = configuration.stream;
+	return cudaSuccess;
+}

@@ -1,0 +1,260 @@
+/* Streams and events. Capture is not imitated. */
+#include "driver.h"
+
+struct sim_stream *driver_stream(CUstream stream)
+{
+	if (!stream || stream == CU_STREAM_LEGACY)
+		return sim_stream_default(driver_current());
+	if (stream == CU_STREAM_PER_THREAD)
+		return sim_stream_per_thread(driver_current());
+	return sim_stream_alive((struct sim_stream *)stream) ? (struct sim_stream *)stream : NULL;
+}
+
+static CUresult create(CUstream *out, unsigned flags, int priority)
+{
+	struct sim_stream *stream;
+
+	if (!out || flags & ~CU_STREAM_NON_BLOCKING)
+		return CUDA_ERROR_INVALID_VALUE;
+	priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
+	CUresult result = driver_result(sim_stream_create(driver_current(), flags, priority, &stream));
+	if (!result)
+		*out = (CUstream)stream;
+	return result;
+}
+
+CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags)
+{
+	ENTER(cuStreamCreate, CONTEXT);
+	return create(phStream, Flags, 0);
+}
+
+CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
+{
+	ENTER(cuStreamCreateWithPriority, CONTEXT);
+	return create(phStream, flags, priority);
+}
+
+CUresult cuStreamDestroy_v2(CUstream hStream)
+{
+	ENTER(cuStreamDestroy_v2, CONTEXT);
+	if (!hStream || hStream == CU_STREAM_LEGACY || hStream == CU_STREAM_PER_THREAD ||
+	    !driver_stream(hStream))
+		return CUDA_ERROR_INVALID_HANDLE;
+	return driver_result(sim_stream_destroy((struct sim_stream *)hStream));
+}
+
+/* Each: the stream, or CUDA_ERROR_INVALID_HANDLE. */
+#define STREAM_OR_RETURN(name)                                                                               \
+	struct sim_stream *name = driver_stream(hStream);                                                    \
+	if (!name)                                                                                           \
+	return CUDA_ERROR_INVALID_HANDLE
+
+WITH_STREAM(cuStreamGetPriority, cuStreamGetPriority_ptsz, (CUstream hStream, int *priority),
+            (hStream, priority))
+{
+	STREAM_OR_RETURN(stream);
+	if (!priority)
+		return CUDA_ERROR_INVALID_VALUE;
+	*priority = sim_stream_priority(stream);
+	return CUDA_SUCCESS;
+}
+
+WITH_STREAM(cuStreamGetFlags, cuStreamGetFlags_ptsz, (CUstream hStream, unsigned int *flags),
+            (hStream, flags))
+{
+	STREAM_OR_RETURN(stream);
+	if (!flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	*flags = sim_stream_non_blocking(stream) ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT;
+	return CUDA_SUCCESS;
+}
+
+WITH_STREAM(cuStreamGetId, cuStreamGetId_ptsz, (CUstream hStream, unsigned long long *streamId),
+            (hStream, streamId))
+{
+	STREAM_OR_RETURN(stream);
+	if (!streamId)
+		return CUDA_ERROR_INVALID_VALUE;
+	*streamId = sim_stream_id(stream);
+	return CUDA_SUCCESS;
+}
+
+WITH_STREAM(cuStreamGetCtx, cuStreamGetCtx_ptsz, (CUstream hStream, CUcontext *pctx), (hStream, pctx))
+{
+	STREAM_OR_RETURN(stream);
+	if (!pctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pctx = (CUcontext)sim_stream_context(stream);
+	return CUDA_SUCCESS;
+}
+
+WITH_STREAM(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz,
+            (CUstream hStream, CUcontext *pctx, CUgreenCtx *pGreenCtx), (hStream, pctx, pGreenCtx))
+{
+	STREAM_OR_RETURN(stream);
+	if (!pctx || !pGreenCtx)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pctx = (CUcontext)sim_stream_context(stream);
+	*pGreenCtx = NULL;
+	return CUDA_SUCCESS;
+}
+
+WITH_STREAM(cuStreamGetDevice, cuStreamGetDevice_ptsz, (CUstream hStream, CUdevice *device),
+            (hStream, device))
+{
+	STREAM_OR_RETURN(stream);
+	if (!device)
+		return CUDA_ERROR_INVALID_VALUE;
+	*device = sim_context_device(sim_stream_context(stream));
+	return CUDA_SUCCESS;
+}
+
+WITH_STREAM(cuStreamQuery, cuStreamQuery_ptsz, (CUstream hStream), (hStream))
+{
+	STREAM_OR_RETURN(stream);
+	return driver_result(sim_stream_query(stream));
+}
+
+WITH_STREAM(cuStreamSynchronize, cuStreamSynchronize_ptsz, (CUstream hStream), (hStream))
+{
+	STREAM_OR_RETURN(stream);
+	return driver_result(sim_stream_synchronize(stream));
+}
+
+static struct sim_event *event_of(CUevent event)
+{
+	return sim_event_alive((struct sim_event *)event) ? (struct sim_event *)event : NULL;
+}
+
+WITH_STREAM(cuStreamWaitEvent, cuStreamWaitEvent_ptsz, (CUstream hStream, CUevent hEvent, unsigned int Flags),
+            (hStream, hEvent, Flags))
+{
+	STREAM_OR_RETURN(stream);
+	if (!event_of(hEvent))
+		return CUDA_ERROR_INVALID_HANDLE;
+	return Flags > 1 ? CUDA_ERROR_INVALID_VALUE
+	                 : driver_result(sim_stream_wait(stream, event_of(hEvent)));
+}
+
+WITH_STREAM(cuStreamIsCapturing, cuStreamIsCapturing_ptsz,
+            (CUstream hStream, CUstreamCaptureStatus *captureStatus), (hStream, captureStatus))
+{
+	STREAM_OR_RETURN(stream);
+	if (!captureStatus)
+		return CUDA_ERROR_INVALID_VALUE;
+	*captureStatus = 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+	static __thread CUstreamCaptureMode current;
+
+	ENTER(cuThreadExchangeStreamCaptureMode, INIT);
+	if (!mode || *mode < 0 || *mode > 2)
+		return CUDA_ERROR_INVALID_VALUE;
+	CUstreamCaptureMode before = current;
+	current = *mode;
+	*mode = before;
+	return CUDA_SUCCESS;
+}
+
+WITH_STREAM(cuLaunchHostFunc, cuLaunchHostFunc_ptsz, (CUstream hStream, CUhostFn fn, void *userData),
+            (hStream, fn, userData))
+{
+	STREAM_OR_RETURN(stream);
+	return fn ? driver_result(sim_host_function(stream, fn, userData)) : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Waits not needed: every managed page is reachable from both sides all the time. */
+WITH_STREAM(cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz,
+            (CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags),
+            (hStream, dptr, length, flags))
+{
+	struct sim_pointer about;
+
+	STREAM_OR_RETURN(stream);
+	if (!sim_pointer(dptr, &about) || about.kind != SIM_MANAGED || about.base != dptr ||
+	    (length && length != about.size))
+		return CUDA_ERROR_INVALID_VALUE;
+	return flags == 1 || flags == 2 || flags == 4 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* -- events ---------------------------------------------------------------------------------------------- */
+
+CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
+{
+	struct sim_event *event;
+
+	ENTER(cuEventCreate, CONTEXT);
+	if (!phEvent || Flags > 7 || (Flags & 4 && !(Flags & CU_EVENT_DISABLE_TIMING)))
+		return CUDA_ERROR_INVALID_VALUE;
+	CUresult result =
+	    driver_result(sim_event_create(driver_current(), !(Flags & CU_EVENT_DISABLE_TIMING), &event));
+	if (!result)
+		*phEvent = (CUevent)event;
+	return result;
+}
+
+CUresult cuEventDestroy_v2(CUevent hEvent)
+{
+	ENTER(cuEventDestroy_v2, CONTEXT);
+	return event_of(hEvent) ? driver_result(sim_event_destroy(event_of(hEvent)))
+	                        : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult record(CUevent event, CUstream hStream)
+{
+	STREAM_OR_RETURN(stream);
+	if (!event_of(event) || sim_stream_context(stream) != sim_event_context(event_of(event)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	return driver_result(sim_event_record(event_of(event), stream));
+}
+
+WITH_STREAM(cuEventRecord, cuEventRecord_ptsz, (CUevent hEvent, CUstream hStream), (hEvent, hStream))
+{
+	return record(hEvent, hStream);
+}
+
+WITH_STREAM(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz,
+            (CUevent hEvent, CUstream hStream, unsigned int flags), (hEvent, hStream, flags))
+{
+	return flags > 1 ? CUDA_ERROR_INVALID_VALUE : record(hEvent, hStream);
+}
+
+CUresult cuEventQuery(CUevent hEvent)
+{
+	ENTER(cuEventQuery, CONTEXT);
+	return event_of(hEvent) ? driver_result(sim_event_query(event_of(hEvent)))
+	                        : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult cuEventSynchronize(CUevent hEvent)
+{
+	ENTER(cuEventSynchronize, CONTEXT);
+	return event_of(hEvent) ? driver_result(sim_event_synchronize(event_of(hEvent)))
+	                        : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult elapsed(float *milliseconds, CUevent start, CUevent end)
+{
+	if (!milliseconds)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!event_of(start) || !event_of(end))
+		return CUDA_ERROR_INVALID_HANDLE;
+	enum sim_status status = sim_event_elapsed(event_of(start), event_of(end), milliseconds);
+	return status == SIM_INVALID ? CUDA_ERROR_INVALID_HANDLE : driver_result(status);
+}
+
+CUresult cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent hEnd)
+{
+	ENTER(cuEventElapsedTime, CONTEXT);
+	return elapsed(pMilliseconds, hStart, hEnd);
+}
+
+CUresult cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
+{
+	ENTER(cuEventElapsedTime_v2, CONTEXT);
+	return elapsed(pMilliseconds, hStart, hEnd);
+}

@@ -1,0 +1,152 @@
+/* Events: a name for the latest operation that was recorded under it. */
+#include "internal.h"
+
+struct sim_event {
+	struct object object;
+	struct sim_context *context;
+	struct sim_event *next;
+	bool timing;
+	struct operation *mark; /* one reference; NULL: never recorded */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sim_event *events;
+
+enum sim_status sim_event_create(struct sim_context *context, bool timing, struct sim_event **out)
+{
+	if (!sim_context_alive(context))
+		return SIM_BAD_CONTEXT;
+	struct sim_event *event = object_new(OBJECT_EVENT, sizeof(*event));
+	if (!event)
+		return SIM_NO_HOST_MEMORY;
+	event->context = context;
+	event->timing = timing;
+	pthread_mutex_lock(&lock);
+	event->next = events;
+	events = event;
+	pthread_mutex_unlock(&lock);
+	*out = event;
+	return SIM_OK;
+}
+
+static void unlink_event(struct sim_event **link)
+{
+	struct sim_event *event = *link;
+
+	*link = event->next;
+	operation_put(event->mark);
+	object_delete(event);
+}
+
+enum sim_status sim_event_destroy(struct sim_event *event)
+{
+	enum sim_status status = SIM_INVALID;
+
+	pthread_mutex_lock(&lock);
+	for (struct sim_event **link = &events; *link && status; link = &(*link)->next) {
+		if (*link == event) {
+			unlink_event(link);
+			status = SIM_OK;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return status;
+}
+
+void event_context_gone(struct sim_context *context)
+{
+	pthread_mutex_lock(&lock);
+	for (struct sim_event **link = &events; *link;) {
+		if ((*link)->context == context)
+			unlink_event(link);
+		else
+			link = &(*link)->next;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+bool sim_event_alive(struct sim_event *event)
+{
+	return object_is(event, OBJECT_EVENT);
+}
+
+struct sim_context *sim_event_context(struct sim_event *event)
+{
+	return event->context;
+}
+
+enum sim_status sim_event_record(struct sim_event *event, struct sim_stream *stream)
+{
+	enum sim_status status;
+
+	if (!sim_event_alive(event) || !sim_stream_alive(stream) ||
+	    sim_stream_context(stream) != event->context)
+		return SIM_INVALID;
+	struct operation *mark = stream_mark(stream, &status);
+	if (!mark)
+		return status;
+	pthread_mutex_lock(&lock);
+	struct operation *before = event->mark;
+	event->mark = mark;
+	pthread_mutex_unlock(&lock);
+	operation_put(before);
+	return SIM_OK;
+}
+
+/* What the event stands for now, with a reference of its own; NULL: never recorded. */
+static struct operation *mark_of(struct sim_event *event)
+{
+	pthread_mutex_lock(&lock);
+	struct operation *mark = event->mark ? operation_get(event->mark) : NULL;
+	pthread_mutex_unlock(&lock);
+	return mark;
+}
+
+enum sim_status sim_stream_wait(struct sim_stream *stream, struct sim_event *event)
+{
+	if (!sim_event_alive(event) || !sim_stream_alive(stream))
+		return SIM_INVALID;
+	struct operation *mark = mark_of(event);
+	enum sim_status status = mark ? stream_after(stream, mark) : SIM_OK;
+	operation_put(mark);
+	return status;
+}
+
+enum sim_status sim_event_query(struct sim_event *event)
+{
+	if (!sim_event_alive(event))
+		return SIM_INVALID;
+	struct operation *mark = mark_of(event);
+	enum sim_status status = sim_context_status(event->context);
+	if (!status && mark && !operation_done(mark))
+		status = SIM_NOT_READY;
+	operation_put(mark);
+	return status;
+}
+
+enum sim_status sim_event_synchronize(struct sim_event *event)
+{
+	if (!sim_event_alive(event))
+		return SIM_INVALID;
+	struct operation *mark = mark_of(event);
+	if (mark)
+		operation_wait(mark);
+	operation_put(mark);
+	return sim_context_status(event->context);
+}
+
+enum sim_status sim_event_elapsed(struct sim_event *start, struct sim_event *end, float *milliseconds)
+{
+	if (!sim_event_alive(start) || !sim_event_alive(end) || !start->timing || !end->timing)
+		return SIM_INVALID;
+	struct operation *from = mark_of(start), *to = mark_of(end);
+	enum sim_status status = from && to ? SIM_OK : SIM_INVALID;
+	if (!status && (!operation_done(from) || !operation_done(to)))
+		status = SIM_NOT_READY;
+	if (!status)
+		*milliseconds = (float)((double)(int64_t)(operation_time(to) - operation_time(from)) / 1e6);
+	operation_put(from);
+	operation_put(to);
+	return status;
+}

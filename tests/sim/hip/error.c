@@ -1,0 +1,102 @@
+/* Errors, and ROCm 5's last error: per thread, overwritten by every call, cleared when it is read. */
+#include <stddef.h>
+
+#include "runtime.h"
+
+static _Thread_local hipError_t last_error;
+
+static const struct {
+	hipError_t error;
+	const char *name;
+} errors[] = {
+#define ERROR(number, name) {(hipError_t)number, #name},
+#include "errors.def"
+};
+
+hipError_t hip_error(enum sim_status status)
+{
+	switch (status) {
+	case SIM_OK:
+		return hipSuccess;
+	case SIM_INVALID:
+		return hipErrorInvalidValue;
+	case SIM_NO_MEMORY:
+	case SIM_NO_HOST_MEMORY:
+		return hipErrorOutOfMemory;
+	case SIM_NO_DEVICE:
+		return hipErrorInvalidDevice;
+	case SIM_FORKED:
+		return hipErrorNotInitialized;
+	case SIM_NOT_READY:
+		return hipErrorNotReady;
+	case SIM_NOT_FOUND:
+		return hipErrorNotFound;
+	case SIM_BAD_IMAGE:
+		return hipErrorInvalidImage;
+	case SIM_NOT_SUPPORTED:
+		return hipErrorNotSupported;
+	case SIM_BAD_CONTEXT:
+		return hipErrorInvalidContext;
+	case SIM_ILLEGAL_ADDRESS: /* a real ROCm 5 prints a memory access fault and aborts the process */
+		return hipErrorIllegalAddress;
+	case SIM_LAUNCH_FAILED:
+		return hipErrorLaunchFailure;
+	case SIM_ALREADY:
+		return hipErrorHostMemoryAlreadyRegistered;
+	case SIM_NOT_REGISTERED:
+		return hipErrorHostMemoryNotRegistered;
+	}
+	return hipErrorUnknown;
+}
+
+hipError_t hip_enter(const char *symbol)
+{
+	int code;
+	enum sim_status status = sim_init();
+
+	if (status != SIM_OK)
+		return hip_error(status);
+	if (!sim_fault(symbol, NULL, &code))
+		return hipSuccess;
+	return code < 0 ? hipErrorOutOfMemory : (hipError_t)code;
+}
+
+hipError_t hip_leave(hipError_t error)
+{
+	last_error = error;
+	return error;
+}
+
+hipError_t hip_missing(const char *name)
+{
+	sim_missing(name);
+	return hip_leave(hipErrorNotSupported);
+}
+
+hipError_t hipGetLastError(void)
+{
+	HIP_ENTER();
+	hipError_t error = last_error;
+	last_error = hipSuccess;
+	return error;
+}
+
+hipError_t hipPeekAtLastError(void)
+{
+	HIP_ENTER();
+	return last_error;
+}
+
+const char *hipGetErrorName(hipError_t hip_error)
+{
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		if (errors[i].error == hip_error)
+			return errors[i].name;
+	}
+	return "hipErrorUnknown";
+}
+
+const char *hipGetErrorString(hipError_t hipError)
+{
+	return hipGetErrorName(hipError);
+}

@@ -1,0 +1,190 @@
+/* Allocations, as ROCm 5 answers: sizes of zero succeed with NULL, hipFree takes every kind of allocation. */
+#include "allocations.h"
+#include "runtime.h"
+
+#define ANY ((1u << SIM_DEVICE) | (1u << SIM_HOST) | (1u << SIM_MANAGED))
+
+static uint64_t address(const void *pointer)
+{
+	return (uint64_t)(uintptr_t)pointer;
+}
+
+static void *pointer(uint64_t address)
+{
+	return (void *)(uintptr_t)address;
+}
+
+/* More than the device has at all: refused before anything is tried. */
+static bool absurd(size_t size)
+{
+	uint64_t free, total;
+
+	sim_device_memory(hip_device(), &free, &total);
+	return size > total;
+}
+
+/*
+ * An allocation on this thread's device, with its note. On failure *out becomes NULL when it was tried, and
+ * is untouched before that, as in ROCm 5.
+ */
+static hipError_t allocate(void **out, size_t size, enum sim_memory kind, struct hip_note note)
+{
+	struct sim_context *context;
+	struct sim_pointer about;
+	uint64_t found;
+
+	if (!out)
+		return hipErrorInvalidValue;
+	if (size == 0) {
+		*out = NULL;
+		return hipSuccess;
+	}
+	hipError_t error = hip_context(hip_device(), &context);
+	if (error)
+		return error;
+	if (kind == SIM_DEVICE && absurd(size))
+		return hipErrorOutOfMemory;
+	error = hip_error(sim_alloc(context, kind, size, &found));
+	*out = error ? NULL : pointer(found);
+	if (error)
+		return error;
+	if ((note.managed || note.flags) && (!sim_pointer(found, &about) || !hip_note_add(about.id, note))) {
+		sim_free(found, ANY);
+		*out = NULL;
+		return hipErrorOutOfMemory;
+	}
+	return hipSuccess;
+}
+
+static hipError_t release(void *memory)
+{
+	struct sim_pointer about;
+
+	if (!memory)
+		return hipSuccess;
+	if (!sim_pointer(address(memory), &about))
+		return hipErrorInvalidValue;
+	hipError_t error = hip_error(sim_free(address(memory), ANY));
+	if (!error)
+		hip_note_remove(about.id);
+	return error;
+}
+
+hipError_t hipMalloc(void **ptr, size_t size)
+{
+	HIP_ENTER();
+	return hip_leave(allocate(ptr, size, SIM_DEVICE, (struct hip_note){0}));
+}
+
+hipError_t hipExtMallocWithFlags(void **ptr, size_t sizeBytes, unsigned int flags)
+{
+	HIP_ENTER();
+	/* Coarse or fine grain: no difference that the simulator could show. Signal memory it has not. */
+	HIP_TRY(flags > 1 ? hipErrorInvalidValue : hipSuccess);
+	return hip_leave(allocate(ptr, sizeBytes, SIM_DEVICE, (struct hip_note){.flags = flags}));
+}
+
+hipError_t hipFree(void *ptr)
+{
+	HIP_ENTER();
+	return hip_leave(release(ptr));
+}
+
+/* Without XNACK, managed memory on a discrete card is pinned host memory, read in place. */
+hipError_t hipMallocManaged(void **dev_ptr, size_t size, unsigned int flags)
+{
+	const struct sim_config *config = sim_config();
+	enum sim_memory kind = config->xnack || config->integrated ? SIM_MANAGED : SIM_HOST;
+
+	HIP_ENTER();
+	HIP_TRY(flags == hipMemAttachGlobal || flags == hipMemAttachHost ? hipSuccess : hipErrorInvalidValue);
+	HIP_TRY(config->managed ? hipSuccess : hipErrorNotSupported);
+	return hip_leave(allocate(dev_ptr, size, kind, (struct hip_note){.managed = true}));
+}
+
+hipError_t hipMallocAsync(void **dev_ptr, size_t size, hipStream_t stream)
+{
+	struct sim_stream *on;
+
+	HIP_ENTER();
+	HIP_TRY(hip_stream(stream, &on));
+	return hip_leave(allocate(dev_ptr, size, SIM_DEVICE, (struct hip_note){0}));
+}
+
+hipError_t hipFreeAsync(void *dev_ptr, hipStream_t stream)
+{
+	struct sim_stream *on;
+
+	HIP_ENTER();
+	HIP_TRY(hip_stream(stream, &on));
+	return hip_leave(dev_ptr ? hip_error(sim_free_ordered(address(dev_ptr), on)) : hipErrorInvalidValue);
+}
+
+static hipError_t host_allocate(void **ptr, size_t size, unsigned int flags)
+{
+	const unsigned int coherence = hipHostMallocCoherent | hipHostMallocNonCoherent;
+	const unsigned int known = coherence | hipHostMallocPortable | hipHostMallocMapped |
+	                           hipHostMallocWriteCombined | hipHostMallocNumaUser;
+
+	if ((flags & ~known) || (flags & coherence) == coherence)
+		return hipErrorInvalidValue;
+	return allocate(ptr, size, SIM_HOST, (struct hip_note){.flags = flags});
+}
+
+hipError_t hipHostMalloc(void **ptr, size_t size, unsigned int flags)
+{
+	HIP_ENTER();
+	return hip_leave(host_allocate(ptr, size, flags));
+}
+
+hipError_t hipHostAlloc(void **ptr, size_t size, unsigned int flags)
+{
+	HIP_ENTER();
+	return hip_leave(host_allocate(ptr, size, flags));
+}
+
+hipError_t hipMallocHost(void **ptr, size_t size)
+{
+	HIP_ENTER();
+	return hip_leave(host_allocate(ptr, size, hipHostMallocDefault));
+}
+
+hipError_t hipHostFree(void *ptr)
+{
+	HIP_ENTER();
+	return hip_leave(release(ptr));
+}
+
+hipError_t hipFreeHost(void *ptr)
+{
+	HIP_ENTER();
+	return hip_leave(release(ptr));
+}
+
+hipError_t hipHostRegister(void *hostPtr, size_t sizeBytes, unsigned int flags)
+{
+	struct sim_context *context;
+
+	(void)flags; /* every registration is mapped and portable on the simulator */
+	HIP_ENTER();
+	HIP_TRY(hostPtr && sizeBytes ? hip_context(hip_device(), &context) : hipErrorInvalidValue);
+	return hip_return(sim_register(context, hostPtr, sizeBytes));
+}
+
+hipError_t hipHostUnregister(void *hostPtr)
+{
+	HIP_ENTER();
+	return hip_return(sim_unregister(hostPtr));
+}
+
+hipError_t hipMemGetInfo(size_t *free, size_t *total)
+{
+	uint64_t left, all;
+
+	HIP_ENTER();
+	HIP_TRY(free && total ? hipSuccess : hipErrorInvalidValue);
+	sim_device_memory(hip_device(), &left, &all);
+	*free = left;
+	*total = all;
+	return hip_leave(hipSuccess);
+}

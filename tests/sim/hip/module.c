@@ -1,0 +1,106 @@
+/* Modules and launches: the same kernel modules that the simulated CUDA driver takes. */
+#include <string.h>
+
+#include "runtime.h"
+
+#define PARAMETERS 64
+
+/* HIP_LAUNCH_PARAM_*: the words that announce a packed buffer of parameters. */
+#define PARAM_BUFFER ((void *)1)
+#define PARAM_SIZE ((void *)2)
+#define PARAM_END ((void *)3)
+
+hipError_t hipModuleLoad(hipModule_t *module, const char *fname)
+{
+	struct sim_context *context;
+	struct sim_module *made;
+
+	HIP_ENTER();
+	HIP_TRY(module && fname ? hip_context(hip_device(), &context) : hipErrorInvalidValue);
+	enum sim_status status = sim_module_load_file(context, fname, &made);
+	if (status == SIM_OK)
+		*module = (hipModule_t)made;
+	return status == SIM_NOT_FOUND ? hip_leave(hipErrorFileNotFound) : hip_return(status);
+}
+
+hipError_t hipModuleLoadData(hipModule_t *module, const void *image)
+{
+	struct sim_context *context;
+	struct sim_module *made;
+
+	HIP_ENTER();
+	HIP_TRY(module && image ? hip_context(hip_device(), &context) : hipErrorInvalidValue);
+	enum sim_status status = sim_module_load_data(context, image, &made);
+	if (status == SIM_OK)
+		*module = (hipModule_t)made;
+	return hip_return(status);
+}
+
+hipError_t hipModuleUnload(hipModule_t module)
+{
+	HIP_ENTER();
+	HIP_TRY(sim_module_alive((struct sim_module *)module) ? hipSuccess : hipErrorInvalidHandle);
+	return hip_return(sim_module_unload((struct sim_module *)module));
+}
+
+hipError_t hipModuleGetFunction(hipFunction_t *function, hipModule_t module, const char *kname)
+{
+	struct sim_kernel *kernel;
+
+	HIP_ENTER();
+	HIP_TRY(function && kname ? hipSuccess : hipErrorInvalidValue);
+	HIP_TRY(sim_module_alive((struct sim_module *)module) ? hipSuccess : hipErrorInvalidHandle);
+	enum sim_status status = sim_module_kernel((struct sim_module *)module, kname, &kernel);
+	if (status == SIM_OK)
+		*function = (hipFunction_t)kernel;
+	return hip_return(status);
+}
+
+/* Parameters come as an array of pointers, or packed in a buffer that `extra` describes. */
+static hipError_t collect(unsigned count, void **separate, void **extra, uint64_t values[PARAMETERS])
+{
+	const void *buffer = NULL;
+	size_t size = 0;
+
+	if (count > PARAMETERS)
+		return hipErrorInvalidValue;
+	if (!extra) {
+		for (unsigned i = 0; i < count; i++) {
+			if (!separate || !separate[i])
+				return hipErrorInvalidValue;
+			memcpy(&values[i], separate[i], sizeof(values[i]));
+		}
+		return hipSuccess;
+	}
+	for (; *extra != PARAM_END; extra += 2) {
+		if (*extra == PARAM_BUFFER)
+			buffer = extra[1];
+		else if (*extra == PARAM_SIZE)
+			size = *(const size_t *)extra[1];
+		else
+			return hipErrorInvalidValue;
+	}
+	if (!buffer || size < count * sizeof(values[0]))
+		return hipErrorInvalidValue;
+	memcpy(values, buffer, count * sizeof(values[0]));
+	return hipSuccess;
+}
+
+hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned int gridDimX, unsigned int gridDimY,
+                                 unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
+                                 unsigned int blockDimZ, unsigned int sharedMemBytes, hipStream_t stream,
+                                 void **kernelParams, void **extra)
+{
+	struct sim_kernel *kernel = (struct sim_kernel *)f;
+	struct sim_stream *on;
+	uint64_t values[PARAMETERS];
+
+	(void)sharedMemBytes; /* kernels of the simulator have no shared memory */
+	HIP_ENTER();
+	HIP_TRY(sim_kernel_alive(kernel) ? hip_stream(stream, &on) : hipErrorInvalidHandle);
+	if (!gridDimX || !gridDimY || !gridDimZ || !blockDimX || !blockDimY || !blockDimZ)
+		return hip_leave(hipErrorInvalidValue);
+	HIP_TRY(kernelParams && extra ? hipErrorInvalidValue
+	                              : collect(sim_kernel_parameters(kernel), kernelParams, extra, values));
+	return hip_return(sim_launch(on, kernel, values));
+}

@@ -1,0 +1,213 @@
+/*
+ * What the files of the core share. Two locks: sim_memory_lock guards capacity, addresses and everything
+ * about memory; the lock of stream.c guards queues. Never both at once, and never one while work runs.
+ */
+#ifndef SIM_INTERNAL_H
+#define SIM_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core.h"
+
+/*
+ * Handles that programs hold. Their memory is never returned to malloc, only to a list of its own type, so
+ * that a stale handle is an error and not a crash of the simulator.
+ */
+enum object_type {
+	OBJECT_CONTEXT = 1,
+	OBJECT_STREAM,
+	OBJECT_EVENT,
+	OBJECT_PHYSICAL,
+	OBJECT_MODULE,
+	OBJECT_KERNEL,
+	OBJECT_TYPES
+};
+
+struct object {
+	_Atomic uint32_t alive; /* its type, or 0 */
+	struct object *next;    /* in the free list */
+};
+
+void *object_new(enum object_type type, size_t size); /* zeroed but for `object`; NULL without memory */
+void object_delete(void *object);
+bool object_is(const void *object, enum object_type type);
+
+/* Unique in the process, never 0. */
+uint64_t sim_next_id(void);
+
+static inline uint64_t round_up(uint64_t value, uint64_t to)
+{
+	return (value + to - 1) / to * to;
+}
+
+/* -- space.c: which parts of a range of numbers are taken ------------------------------------------------ */
+
+struct span {
+	uint64_t start, size;
+};
+
+struct space {
+	struct span *span; /* free, sorted, never adjacent */
+	size_t count, capacity;
+};
+
+bool space_init(struct space *space, uint64_t start, uint64_t size);
+bool space_take(struct space *space, uint64_t size, uint64_t alignment, uint64_t hint, uint64_t *start);
+void space_give(struct space *space, uint64_t start, uint64_t size);
+
+/* -- device.c: capacity and the memory itself ------------------------------------------------------------ */
+
+extern pthread_mutex_t sim_memory_lock;
+
+struct sim_physical {
+	struct object object;
+	enum sim_place place;
+	int id;
+	uint64_t bytes;
+	char *home;          /* always accessible here */
+	unsigned references; /* handles; a plain allocation holds one */
+	unsigned mappings;
+};
+
+/* pre for all of these: sim_memory_lock is held. */
+bool device_files_open(int devices, uint64_t vram, bool small);
+enum sim_status device_charge(int device, uint64_t bytes); /* evicts managed pages if it must */
+void device_discharge(int device, uint64_t bytes);
+enum sim_status physical_new(enum sim_place place, int id, uint64_t bytes, struct sim_physical **out);
+void physical_drop(struct sim_physical *physical); /* destroys it if nothing refers to it any more */
+
+/* -- va.c: the program's addresses and what the devices see there ---------------------------------------- */
+
+struct mapping { /* of a VMM handle */
+	uint64_t address, bytes;
+	struct sim_physical *physical;
+	unsigned read, write; /* devices: bit 1 << device */
+	bool host_read, host_write;
+};
+
+struct page {                 /* of managed memory: one granule */
+	int8_t resident;      /* device, or SIM_CPU */
+	int8_t preferred;     /* device, SIM_CPU, or -2 */
+	int8_t last_prefetch; /* the same */
+	bool read_mostly;
+	uint32_t accessed_by; /* bit 1 << device; bit 31: the host */
+	uint32_t mapped;      /* devices that reach it without a fault */
+};
+
+#define UNIT 512
+#define UNITS (SIM_GRANULE / UNIT)
+
+struct small { /* one allocation in a slab, at its first unit */
+	uint64_t id;
+	uint32_t bytes;
+	uint16_t units;
+};
+
+struct slab {
+	unsigned free, rover;  /* units */
+	uint16_t owner[UNITS]; /* first unit of the allocation here, plus one; 0: free */
+	struct small small[UNITS];
+};
+
+struct range { /* one reservation of addresses; never shares a granule with another */
+	struct range *next, *previous;
+	enum sim_memory kind;
+	uint64_t address, bytes; /* whole granules */
+	uint64_t asked, id;
+	int device;
+	struct sim_context *context;
+	struct sim_physical *physical; /* all but VMM */
+	unsigned reach;                /* DEVICE: devices that see it */
+	struct slab *slab;             /* NULL: one allocation */
+	struct page *page;             /* MANAGED */
+	struct mapping **map;          /* VMM: per granule */
+};
+
+extern struct range *sim_ranges; /* newest first */
+
+bool va_open(int devices, bool small);
+bool va_contains(uint64_t address);
+char *va_alias(uint64_t address, int device); /* pre: va_contains */
+bool va_of_alias(const void *pointer, uint64_t *address, int *device);
+const void *va_poison(void); /* faults */
+struct range *va_range(uint64_t address);
+struct range *va_take(enum sim_memory kind, uint64_t bytes, uint64_t alignment, uint64_t hint);
+void va_give(struct range *range);
+
+/* Makes `bytes` of `physical` from `offset` visible at `where`, or nothing at all. */
+bool va_show(char *where, const struct sim_physical *physical, uint64_t offset, uint64_t bytes,
+             int protection);
+void va_hide(char *where, uint64_t bytes);
+
+/* -- alloc.c, managed.c ---------------------------------------------------------------------------------- */
+
+/* The allocation around `address`: its start, asked size, id. False: none. pre: range is not VMM. */
+bool range_allocation(const struct range *range, uint64_t address, uint64_t *start, uint64_t *bytes,
+                      uint64_t *id);
+void alloc_context_gone(struct sim_context *context);
+void alloc_show_peer(struct sim_context *owner, int device, bool show);
+
+/* Frees one allocation. pre: sim_memory_lock is held, nothing uses it. */
+void alloc_remove(struct range *range, uint64_t start);
+
+/* The program's own memory as kernels see it, NULL if it was not registered. pre: the lock is not held. */
+void *registered(uint64_t address);
+
+bool managed_init(struct range *range);
+void managed_gone(struct range *range);
+/* A kernel on `device` faulted there. True: try again. Called on the faulting thread, without locks. */
+bool managed_touch(uint64_t address, int device);
+/* Moves pages off `device` until `bytes` are free or nothing is left to move. */
+void managed_evict(int device, uint64_t bytes);
+
+/* -- device.c: contexts ---------------------------------------------------------------------------------- */
+
+struct sim_context {
+	struct object object;
+	int device;
+	uint64_t id;
+	_Atomic int status;         /* sticky enum sim_status */
+	unsigned peers;             /* devices this context reaches besides its own */
+	struct sim_context *next;   /* under sim_memory_lock */
+	struct sim_stream *streams; /* under the lock of stream.c */
+	struct sim_stream *legacy;
+	struct sim_module *modules; /* under the lock of module.c */
+	_Alignas(16) char face[SIM_FACE];
+};
+
+extern struct sim_context *sim_contexts;
+
+/* -- stream.c, event.c, work.c, module.c ----------------------------------------------------------------- */
+
+struct operation;
+enum sim_status stream_open(struct sim_context *context); /* makes the default stream */
+void stream_context_gone(struct sim_context *context);    /* pre: nothing is running */
+void event_context_gone(struct sim_context *context);
+void module_context_gone(struct sim_context *context);
+
+/* What a stream does; runs once, with no lock held, guarded against bad addresses. */
+typedef void (*work_function)(void *data);
+
+/*
+ * Puts work at the end of the stream. `data` is freed with free() when it has run or was skipped. `wait`:
+ * returns when it is done. `always`: also in a broken context.
+ */
+enum sim_status stream_submit(struct sim_stream *stream, work_function run, void *data, bool wait,
+                              bool always);
+
+/* The operation that record and wait refer to. Counted. */
+struct operation *stream_mark(struct sim_stream *stream, enum sim_status *status);
+enum sim_status stream_after(struct sim_stream *stream, struct operation *mark);
+struct operation *operation_get(struct operation *operation);
+void operation_put(struct operation *operation);
+bool operation_done(struct operation *operation);
+void operation_wait(struct operation *operation);
+uint64_t operation_time(struct operation *operation); /* ns; pre: done */
+
+/* Runs it on this thread as work of `context`; a bad address breaks the context instead of the process. */
+void guard_run(struct sim_context *context, work_function run, void *data);
+void guard_off(void); /* the rest of this work is the program's own code: its faults are its own */
+void *guard_reach(uint64_t address); /* what kernels call: tests/sim/kernel.h */
+
+#endif

@@ -1,0 +1,95 @@
+/*
+ * Kernels for the simulator and for a real GPU from one source.
+ *
+ *	SIM_KERNEL(add, (u64 ptr, u64 words, u64 value), (ptr, words, value))
+ *	{
+ *		word *p = SIM_ADDRESS(word, ptr);
+ *
+ *		SIM_FOR (i, words)
+ *			p[i] += value;
+ *	}
+ *
+ * Every parameter is a u64, whatever it means: then the simulator needs no compiler's help to pass them.
+ * A C compiler makes of it a function that runs the whole grid as one thread, in a shared object for
+ * cuModuleLoad, cuLibraryLoad or hipModuleLoad of the simulator: gcc -shared -fPIC -o kernels.so kernels.c.
+ * nvcc -x cu -cubin (or -fatbin) makes of it a kernel under the same name for the real ones.
+ */
+#ifndef SIM_KERNEL_H
+#define SIM_KERNEL_H
+
+#if defined(__CUDACC__) || defined(__HIPCC__)
+
+typedef unsigned long long u64;
+
+#define SIM_KERNEL(name, parameters, arguments) extern "C" __global__ void name parameters
+#define SIM_ADDRESS(type, address) ((type *)(address))
+#define SIM_FOR(i, count)                                                                                    \
+	for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < (count);                                \
+	     i += gridDim.x * (u64)blockDim.x)
+#define SIM_SPIN() ((void)0)
+#define SIM_ONCE if (blockIdx.x == 0 && threadIdx.x == 0)
+#define SIM_ADD(pointer, value) atomicAdd((pointer), (value))
+
+#else
+
+#include <sched.h>
+#include <stdint.h>
+
+typedef unsigned long long u64;
+
+/* What the loader finds in a module. Version 1: parameters are 64 bits each, one behind the other. */
+struct sim_kernel_entry {
+	const char *name;
+	void (*run)(const u64 *parameters);
+	unsigned parameters;
+};
+
+struct sim_module_table {
+	unsigned version;
+	const struct sim_kernel_entry *const *start, *const *stop;
+	void *(**reach)(
+	    uint64_t address); /* the loader's: device address to pointer, one that faults if bad */
+};
+
+#ifndef SIM_KERNEL_LOADER /* the simulator itself: the types only */
+
+static void *(*sim_reach)(uint64_t address) __attribute__((unused));
+__attribute__((visibility("hidden"))) extern const struct sim_kernel_entry *const __start_sim_kernels[];
+__attribute__((visibility("hidden"))) extern const struct sim_kernel_entry *const __stop_sim_kernels[];
+__attribute__((visibility("default"), weak)) extern const struct sim_module_table sim_module_table;
+__attribute__((visibility("default"), weak))
+const struct sim_module_table sim_module_table = {1, __start_sim_kernels, __stop_sim_kernels, &sim_reach};
+
+#define SIM_KERNEL(name_, parameters_, arguments_)                                                           \
+	static void name_##_body parameters_;                                                                \
+	static void name_##_run(const u64 *sim_parameter)                                                    \
+	{                                                                                                    \
+		SIM_CALL(name_##_body, SIM_COUNT arguments_);                                                \
+	}                                                                                                    \
+	static const struct sim_kernel_entry name_##_entry = {#name_, name_##_run, SIM_COUNT arguments_};    \
+	__attribute__((section("sim_kernels"),                                                               \
+	               used)) static const struct sim_kernel_entry *const name_##_listed = &name_##_entry;   \
+	static void name_##_body parameters_
+
+#define SIM_COUNT(...) SIM_COUNT_(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define SIM_COUNT_(a, b, c, d, e, f, g, h, count, ...) count
+#define SIM_CALL(body, count) SIM_CALL_(body, count)
+#define SIM_CALL_(body, count) SIM_CALL_##count(body, sim_parameter)
+#define SIM_CALL_1(body, p) body(p[0])
+#define SIM_CALL_2(body, p) body(p[0], p[1])
+#define SIM_CALL_3(body, p) body(p[0], p[1], p[2])
+#define SIM_CALL_4(body, p) body(p[0], p[1], p[2], p[3])
+#define SIM_CALL_5(body, p) body(p[0], p[1], p[2], p[3], p[4])
+#define SIM_CALL_6(body, p) body(p[0], p[1], p[2], p[3], p[4], p[5])
+#define SIM_CALL_7(body, p) body(p[0], p[1], p[2], p[3], p[4], p[5], p[6])
+#define SIM_CALL_8(body, p) body(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7])
+
+#define SIM_ADDRESS(type, address) ((type *)sim_reach(address))
+#define SIM_FOR(i, count) for (u64 i = 0; i < (count); i++)
+#define SIM_SPIN() sched_yield() /* in a loop that waits for the host */
+#define SIM_ONCE if (1)
+#define SIM_ADD(pointer, value) __atomic_fetch_add((pointer), (value), __ATOMIC_RELAXED)
+
+#endif
+#endif
+#endif

@@ -1,0 +1,103 @@
+/*
+ * The kernels of the tests, for the simulator and for a real GPU (kernel.h). A word is 8 bytes. Data differs
+ * per word and so per page, and per seed: a page that is lost, doubled or swapped is seen by verify.
+ */
+#include "kernel.h"
+
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#define INLINE static __device__ inline
+#else
+#define INLINE static inline
+#endif
+
+INLINE u64 pattern(u64 index, u64 seed)
+{
+	u64 x = index + seed * 0x9e3779b97f4a7c15ull;
+
+	x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93ull;
+	return x ^ (x >> 29);
+}
+
+SIM_KERNEL(fill, (u64 ptr, u64 words, u64 seed), (ptr, words, seed))
+{
+	u64 *p = SIM_ADDRESS(u64, ptr);
+
+	SIM_FOR(i, words)
+	p[i] = pattern(i, seed);
+}
+
+/* Adds to *mismatches how many words are not what fill with that seed wrote. */
+SIM_KERNEL(verify, (u64 ptr, u64 words, u64 seed, u64 mismatches), (ptr, words, seed, mismatches))
+{
+	const u64 *p = SIM_ADDRESS(const u64, ptr);
+	u64 *out = SIM_ADDRESS(u64, mismatches), wrong = 0;
+
+	SIM_FOR(i, words)
+	wrong += p[i] != pattern(i, seed);
+	if (wrong)
+		SIM_ADD(out, wrong);
+}
+
+SIM_KERNEL(add, (u64 ptr, u64 words, u64 value), (ptr, words, value))
+{
+	u64 *p = SIM_ADDRESS(u64, ptr);
+
+	SIM_FOR(i, words)
+	p[i] += value;
+}
+
+/* Adds the sum of the words to *out. */
+SIM_KERNEL(checksum, (u64 ptr, u64 words, u64 out), (ptr, words, out))
+{
+	const u64 *p = SIM_ADDRESS(const u64, ptr);
+	u64 *o = SIM_ADDRESS(u64, out), sum = 0;
+
+	SIM_FOR(i, words)
+	sum += p[i];
+	SIM_ADD(o, sum);
+}
+
+SIM_KERNEL(copy, (u64 to, u64 from, u64 words), (to, from, words))
+{
+	u64 *t = SIM_ADDRESS(u64, to);
+	const u64 *f = SIM_ADDRESS(const u64, from);
+
+	SIM_FOR(i, words)
+	t[i] = f[i];
+}
+
+/* Runs until the pinned host word at `flag` is not 0: a kernel that is surely still running. */
+SIM_KERNEL(hold, (u64 flag), (flag))
+{
+	const volatile u64 *f = SIM_ADDRESS(const volatile u64, flag);
+
+	SIM_ONCE
+	{
+		while (!*f)
+			SIM_SPIN();
+	}
+}
+
+/* hold, then fill: work on memory that starts only when the host says so. */
+SIM_KERNEL(hold_fill, (u64 flag, u64 ptr, u64 words, u64 seed), (flag, ptr, words, seed))
+{
+	const volatile u64 *f = SIM_ADDRESS(const volatile u64, flag);
+	u64 *p = SIM_ADDRESS(u64, ptr);
+
+	while (!*f)
+		SIM_SPIN();
+	SIM_FOR(i, words)
+	p[i] = pattern(i, seed);
+}
+
+/* Reads everything `times` times and adds the sum to *out. */
+SIM_KERNEL(read_loop, (u64 ptr, u64 words, u64 times, u64 out), (ptr, words, times, out))
+{
+	const volatile u64 *p = SIM_ADDRESS(const volatile u64, ptr);
+	u64 *o = SIM_ADDRESS(u64, out), sum = 0;
+
+	for (u64 n = 0; n < times; n++)
+		SIM_FOR(i, words)
+	sum += p[i];
+	SIM_ADD(o, sum);
+}
