@@ -1,0 +1,58 @@
+load help.bash
+
+@test "a good file" {
+	printf '[device]\nlimit = 4.5GiB\n' >good.conf
+	run "$spill" check good.conf
+	ends_with 0
+	has_line "good.conf: ok"
+}
+
+@test "an error has file, line, column and the nearest name" {
+	printf '# x\n[device]\nlimt = 4GiB\n' >bad.conf
+	run "$spill" check bad.conf
+	ends_with 1
+	has_line "bad.conf:3:1: unknown key 'limt' in [device]; the nearest is 'limit'"
+}
+
+@test "every file is checked" {
+	printf '[device]\nlimit = 4GiB\n' >good.conf
+	printf '[device]\nlimit = 4GB\n' >bad.conf
+	run "$spill" check bad.conf good.conf missing.conf
+	ends_with 1
+	has "bad.conf:2:10: bad size '4GB'"
+	has_line "good.conf: ok"
+	has "missing.conf: no such file"
+}
+
+@test "an option of a later version is an error, not ignored" {
+	printf '[movable]\nenable = on\n' >later.conf
+	run "$spill" check later.conf
+	ends_with 1
+	has_line "later.conf:2:1: movable.enable is not implemented yet in this version"
+}
+
+@test "a file that the preload would not trust" {
+	printf '[device]\nlimit = 4GiB\n' >open.conf
+	chmod 666 open.conf
+	run "$spill" check open.conf
+	ends_with 1
+	has "open.conf: others can write it"
+}
+
+@test "as JSON" {
+	printf '[device]\nlimit = 4GiB\n' >good.conf
+	printf '[devcie]\n' >'b"d.conf'
+	run bash -c '"$0" check --json good.conf "b\"d.conf" >out; echo $?; python3 -c "
+import json
+for file in json.load(open(\"out\")):
+    print(file[\"file\"], file[\"ok\"], file.get(\"error\"))"' "$spill"
+	has_line "1"
+	has_line "good.conf True None"
+	has "b\"d.conf False b\"d.conf:1:2: unknown section 'devcie'; the nearest is [device]"
+}
+
+@test "no file is wrong usage" {
+	run "$spill" check
+	ends_with 2
+	has "which file?"
+}

@@ -1,0 +1,15 @@
+# Loaded by each .bats file. The build folder comes from meson as BUILD.
+setup() {
+	data=$BATS_TEST_DIRNAME/data
+	cd "$BATS_TEST_TMPDIR"
+	# What a developer's shell has set must not decide a test.
+	for name in $(env | sed -n 's/^\(SPILL[A-Z0-9_]*\)=.*/\1/p') LD_PRELOAD; do unset "$name"; done
+	export HOME=$BATS_TEST_TMPDIR XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config LC_ALL=C.UTF-8
+	spill=$BUILD/spill
+}
+
+# The output has the text / a line that is exactly the text.
+has() { [[ $output == *"$1"* ]] || { echo "no '$1' in:"; echo "$output"; return 1; }; }
+has_not() { [[ $output != *"$1"* ]] || { echo "'$1' in:"; echo "$output"; return 1; }; }
+has_line() { grep -qxF -- "$1" <<<"$output" || { echo "no line '$1' in:"; echo "$output"; return 1; }; }
+ends_with() { [ "$status" -eq "$1" ] || { echo "status $status, not $1:"; echo "$output"; return 1; }; }

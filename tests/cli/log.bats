@@ -1,0 +1,77 @@
+load help.bash
+
+@test "a run, line by line" {
+	run "$spill" log "$data/run.jsonl"
+	ends_with 0
+	has_line "llama-server (pid 4711) on node7, 2026-11-21T03:50:51.123456Z, libspill 0.1.0, cuda driver 13000"
+	has_line "  device 0: NVIDIA H200, 140.40 GiB"
+	has_line "  policy: device.limit = 4GiB (environment)"
+	has_not "spill.mode"
+	has "    0.001234  alloc #1      1.00 GiB  device  device 0  cudaMalloc  libggml-cuda.so+0x1a2b  fits  41 us"
+	has "   12.345678  alloc #2      7.04 GiB  split (5.00 GiB device, 2.04 GiB host)"
+	has "oom; tried device: CUDA_ERROR_OUT_OF_MEMORY  401.2 ms"
+	has "OUT OF MEMORY  512 B asked"
+	has "refused by host.limit; free 1.00 MiB of 8.00 GiB; live 6.00 GiB device, 2.04 GiB host"
+	has "; largest: 7.04 GiB #2 libggml-cuda.so+0x1a2b"
+	has "   14.000000  free  #2      7.04 GiB  split  device 0  cuMemFree_v2  prog+0x2  free  1.5 ms"
+	has "end (exit): 1 of 2 allocations spilled, 2.04 GiB host spilled in all; 1 out of memory; peak 6.00 GiB device, 2.04 GiB host; still held 1.00 GiB device"
+	has_not "no exit line"
+}
+
+@test "kinds and fields of later versions are skipped" {
+	run "$spill" log "$data/run.jsonl"
+	has_not later
+	[ "$(grep -c '^ *[0-9]*\.[0-9]* ' <<<"$output")" -eq 6 ]
+}
+
+@test "text of a log cannot steer the terminal" {
+	run "$spill" log "$data/run.jsonl"
+	has "note  evil: a ?[31mred?[0m note"
+	has_not $'\x1b'
+}
+
+@test "a log whose program was killed" {
+	run "$spill" log "$data/killed.jsonl"
+	ends_with 0
+	has "killed.jsonl:4: the last line is cut"
+	has "alloc #2"
+	has_line "no exit line: the program still runs, or was killed"
+}
+
+@test "a broken line in the middle is a finding, and the rest is shown" {
+	{ head -2 "$data/run.jsonl"; echo '{"v":1,"kind":'; tail -1 "$data/run.jsonl"; } >broken.jsonl
+	run "$spill" log broken.jsonl
+	ends_with 1
+	has "broken.jsonl:3: not a record"
+	has "end (exit)"
+}
+
+@test "as one JSON array, numbers as they are" {
+	"$spill" log --json "$data/run.jsonl" >out
+	run python3 -c 'import json; a = json.load(open("out")); print(len(a), a[2]["bytes"])'
+	has_line "8 7555858432"
+	run "$spill" log --json "$data/killed.jsonl"
+	ends_with 0
+	"$spill" log --json "$data/killed.jsonl" 2>/dev/null | python3 -c 'import json, sys; assert len(json.load(sys.stdin)) == 3'
+}
+
+@test "an empty log" {
+	: >empty.jsonl
+	run "$spill" log empty.jsonl
+	ends_with 0
+	has_line "empty.jsonl: no records"
+	run "$spill" log --json empty.jsonl
+	has_line "[]"
+}
+
+@test "no such file; two files; none; a folder" {
+	run "$spill" log nothing.jsonl
+	ends_with 1
+	has "No such file"
+	run "$spill" log .
+	ends_with 1
+	run "$spill" log
+	ends_with 2
+	run "$spill" log a b
+	ends_with 2
+}

@@ -1,0 +1,61 @@
+load help.bash
+
+@test "no command is wrong usage" {
+	run "$spill"
+	ends_with 2
+	has "try: spill --help"
+}
+
+@test "--help lists every command" {
+	run "$spill" --help
+	ends_with 0
+	for command in run check log version; do has "  $command "; done
+}
+
+@test "every command's --help has its usage and examples" {
+	for command in run check log version; do
+		run "$spill" $command --help
+		ends_with 0
+		has "usage: spill $command"
+		has "  spill $command "
+		run "$spill" help $command
+		has "usage: spill $command"
+	done
+}
+
+@test "a misspelt command names the nearest" {
+	run "$spill" chekc
+	ends_with 2
+	has "unknown command 'chekc'; the nearest is 'check'"
+	run "$spill" zzzzzzzzzz
+	ends_with 2
+	has_not nearest
+}
+
+@test "an unknown option is wrong usage" {
+	for command in run check log version; do
+		run "$spill" $command --nonsense
+		ends_with 2
+		has "unknown option '--nonsense'"
+	done
+}
+
+@test "version, plain and as JSON" {
+	run "$spill" version
+	ends_with 0
+	[[ $output =~ ^spill\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
+	number=${output#spill }
+	run "$spill" version --json
+	ends_with 0
+	has_line "{\"version\":\"$number\"}"
+	run "$spill" --version
+	has_line "spill $number"
+	run "$spill" version x
+	ends_with 2
+}
+
+@test "output that cannot be written is a finding" {
+	run bash -c '"$0" version >/dev/full' "$spill"
+	ends_with 1
+	has "No space left"
+}

@@ -1,0 +1,28 @@
+/*
+ * A vendor that only counts: a device of so many bytes, host memory without end, and a call that can be told to
+ * fail. What is not given back is seen at the end.
+ */
+#ifndef SPILL_TEST_FAKE_BACKEND_H
+#define SPILL_TEST_FAKE_BACKEND_H
+
+#include "backend.h"
+
+struct fake {
+	uint64_t device_free;  /* bytes that can still be created on the device */
+	unsigned calls;        /* of functions that can fail, since fake_reset */
+	unsigned fail_at;      /* the call of that number fails; 0: none */
+	/* Live objects. */
+	unsigned ranges, handles, mappings, hosts, manageds;
+	uint64_t prefetched;
+};
+
+extern struct fake fake;
+extern const struct spill_backend fake_backend;
+
+/* A device with `device_free` bytes and nothing alive. */
+void fake_reset(uint64_t device_free);
+
+/* Objects that nobody gave back. */
+unsigned fake_alive(void);
+
+#endif

@@ -1,0 +1,178 @@
+#include "logtest.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <sys/syscall.h>
+
+#include "config.h"
+#include "record.h"
+
+#define DEADLINE_SECONDS 60
+
+char folder[64];
+
+/* The log asks for the program's name; finding it is config.c's business and tested there. */
+void spill_config_program(char *name, size_t size)
+{
+	snprintf(name, size, "unit test");
+}
+
+void syscall_exit(int status)
+{
+	for (;;)
+		syscall(SYS_exit_group, status);
+}
+
+int child_status(void (*body)(void))
+{
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		alarm(DEADLINE_SECONDS);
+		body();
+		syscall_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+void in_child(void (*body)(void))
+{
+	int status = child_status(body);
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED)
+		skip();
+	assert_int_equal(status, 0);
+}
+
+int make_folder(void **state)
+{
+	strcpy(folder, "/tmp/spill-unit-XXXXXX");
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_one(const char *path, const struct stat *now, int type, struct FTW *walk)
+{
+	return remove(path);
+}
+
+int remove_folder(void **state)
+{
+	return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+const char *in_folder(const char *name)
+{
+	static char paths[8][128];
+	static unsigned next;
+	char *path = paths[next++ % 8];
+
+	snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
+	return path;
+}
+
+void open_log_at(const char *pattern)
+{
+	static struct spill_policy policy;
+	static const struct spill_log_device devices[] = {
+	    {"Device \"zero\"", "GPU-0", "0000:01:00.0", 1073741824},
+	    {"Device one", "", "", 42},
+	};
+	static const struct spill_log_option options[] = {
+	    {"device.limit", "6GiB", "environment"},
+	    {"oom.chain", "split, host", "/etc/spill/spill.conf:3"},
+	};
+	const struct spill_log_start start = {"cuda", 13000, devices, 2, options, 2};
+
+	strcpy(policy.log_path, pattern);
+	spill_log_open(&policy, &start);
+}
+
+size_t test_line(char *buffer, size_t size, unsigned thread, unsigned number)
+{
+	char code[32], text[32];
+
+	snprintf(code, sizeof(code), "%u", thread);
+	snprintf(text, sizeof(text), "%u", number);
+	return spill_record_note(0, 1, code, text, buffer, size);
+}
+
+char *read_all(const char *path, size_t *length)
+{
+	FILE *file = fopen(path, "rb");
+	char *content;
+
+	CHECK(file);
+	fseek(file, 0, SEEK_END);
+	*length = (size_t)ftell(file);
+	rewind(file);
+	content = calloc(1, *length + 1);
+	CHECK(fread(content, 1, *length, file) == *length);
+	fclose(file);
+	return content;
+}
+
+struct lines read_lines(const char *path)
+{
+	struct lines lines = {0, NULL};
+	size_t length;
+	char *content = read_all(path, &length), *at = content;
+
+	while (at < content + length) {
+		char *end = memchr(at, '\n', length - (size_t)(at - content));
+		const char *parsed_to = NULL;
+
+		CHECK(end);
+		lines.at = realloc(lines.at, (lines.count + 1) * sizeof(lines.at[0]));
+		lines.at[lines.count] = cJSON_ParseWithLengthOpts(at, (size_t)(end - at), &parsed_to, 0);
+		CHECK(lines.at[lines.count]);
+		CHECK(parsed_to == end);
+		lines.count++;
+		at = end + 1;
+	}
+	free(content);
+	return lines;
+}
+
+const char *text_of(const cJSON *line, const char *key)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, key));
+
+	return text ? text : "";
+}
+
+unsigned count_lines(const struct lines *lines, const char *key, const char *value)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < lines->count; i++)
+		count += strcmp(text_of(lines->at[i], key), value) == 0;
+	return count;
+}
+
+int find_descriptor(const char *path)
+{
+	char resolved[PATH_MAX], wanted[PATH_MAX];
+	DIR *open_files = opendir("/proc/self/fd");
+	struct dirent *entry;
+	int found = -1;
+
+	CHECK(open_files);
+	if (!realpath(path, wanted))
+		strcpy(wanted, path);
+	while ((entry = readdir(open_files)) != NULL) {
+		ssize_t length = readlinkat(dirfd(open_files), entry->d_name, resolved, sizeof(resolved) - 1);
+
+		if (length > 0 && (resolved[length] = '\0', strcmp(resolved, wanted) == 0))
+			found = atoi(entry->d_name);
+	}
+	closedir(open_files);
+	return found;
+}

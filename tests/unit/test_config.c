@@ -1,0 +1,475 @@
+/*
+ * Finding the policy: environment, files, their trust, and what holds after a problem. Each test runs in a
+ * folder of its own, which stands for the file system: HOME, XDG_CONFIG_HOME, and (see meson.build) etc.conf
+ * for /etc/spill/spill.conf.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "config.h"
+
+#define GIB ((uint64_t)1 << 30)
+
+static struct spill_config config;
+static char folder[64];
+static unsigned long secure;
+
+unsigned long __real_getauxval(unsigned long type);
+unsigned long __wrap_getauxval(unsigned long type);
+unsigned long __wrap_getauxval(unsigned long type)
+{
+	return type == AT_SECURE ? secure : __real_getauxval(type);
+}
+
+static int set_up(void **state)
+{
+	clearenv();
+	umask(022);
+	secure = 0;
+	strcpy(folder, "/tmp/spill-test-config-XXXXXX");
+	return !mkdtemp(folder) || chdir(folder) || mkdir("xdg", 0755) || mkdir("xdg/spill", 0755) ||
+	       setenv("XDG_CONFIG_HOME", "", 1) || setenv("HOME", "/nonexistent", 1);
+}
+
+static int tear_down(void **state)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "/bin/rm -rf %s", folder);
+	return chdir("/") || system(command);
+}
+
+static void use_xdg(void)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/xdg", folder);
+	setenv("XDG_CONFIG_HOME", path, 1);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void load(void)
+{
+	memset(&config, 0xee, sizeof(config));
+	spill_config_load(&config, "prog");
+}
+
+/* The source of an option as the log shows it, "" if it is not listed. */
+static const char *source(const char *name)
+{
+	for (unsigned i = 0; i < config.option_count; i++) {
+		if (!strcmp(config.options[i].name, name))
+			return config.options[i].source;
+	}
+	return "";
+}
+
+static const char *value(const char *name)
+{
+	for (unsigned i = 0; i < config.option_count; i++) {
+		if (!strcmp(config.options[i].name, name))
+			return config.options[i].value;
+	}
+	return "";
+}
+
+/* After a problem: the defaults, observed. */
+static void assert_problem(const char *part)
+{
+	if (!strstr(config.problem, part))
+		fail_msg("'%s' is not in '%s'", part, config.problem);
+	assert_null(strchr(config.problem, '\n'));
+	assert_int_equal(config.policy.mode, SPILL_MODE_OBSERVE);
+	assert_int_equal(config.policy.device_limit.value, SPILL_UNLIMITED);
+	assert_string_equal(value("spill.mode"), "observe");
+	assert_string_equal(source("spill.mode"), "problem");
+	assert_string_equal(source("device.limit"), "default");
+}
+
+static void assert_fine(void)
+{
+	assert_string_equal(config.problem, "");
+	assert_string_equal(config.warning, "");
+}
+
+static void test_nothing(void **state)
+{
+	load();
+	assert_fine();
+	assert_int_equal(config.policy.mode, SPILL_MODE_SPILL);
+	assert_string_equal(source("spill.mode"), "default");
+	assert_string_equal(value("host.limit"), "50%");
+	assert_string_equal(value("log.path"), "${XDG_STATE_HOME:-~/.local/state}/spill/%e-%p.jsonl");
+	assert_int_equal(config.option_count, 13);
+}
+
+static void test_order(void **state)
+{
+	use_xdg();
+	write_file("named.conf", "[device]\nlimit = 2GiB\n[log]\nlevel = off\n");
+	write_file("xdg/spill/prog.conf", "[device]\nlimit = 3GiB\nreserve = 3MiB\n[log]\nstderr = off\n");
+	write_file("xdg/spill/other.conf", "[device]\nlimit = x\n");
+	write_file("xdg/spill/spill.conf", "\n[device]\nreserve = 4MiB\n[host]\nlimit = 4GiB\n");
+	write_file("etc.conf", "[host]\nlimit = 5GiB\nreserve = 5GiB\n");
+	setenv("SPILL_POLICY", "named.conf", 1);
+	setenv("SPILL_LOG_LEVEL", "spills", 1);
+	load();
+	assert_fine();
+	assert_int_equal(config.policy.log_level, SPILL_LOG_SPILLS);
+	assert_string_equal(source("log.level"), "environment");
+	assert_int_equal(config.policy.device_limit.value, 2 * GIB);
+	assert_string_equal(source("device.limit"), "named.conf:2");
+	assert_int_equal(config.policy.device_reserve.value, 3u << 20);
+	assert_non_null(strstr(source("device.reserve"), "/xdg/spill/prog.conf:3"));
+	assert_int_equal(config.policy.log_stderr, SPILL_STDERR_OFF);
+	assert_int_equal(config.policy.host_limit.value, 4 * GIB);
+	assert_non_null(strstr(source("host.limit"), "/xdg/spill/spill.conf:5"));
+	assert_int_equal(config.policy.host_reserve.value, 5 * GIB);
+	assert_string_equal(source("host.reserve"), "etc.conf:3");
+	assert_string_equal(source("oom.chain"), "default");
+}
+
+static void test_home(void **state)
+{
+	assert_int_equal(mkdir(".config", 0755) || mkdir(".config/spill", 0755), 0);
+	write_file(".config/spill/spill.conf", "[device]\nlimit = 7GiB\n");
+	setenv("HOME", folder, 1);
+	load();
+	assert_fine();
+	assert_int_equal(config.policy.device_limit.value, 7 * GIB);
+	setenv("XDG_CONFIG_HOME", "relative/is/no/folder", 1);
+	load();
+	assert_int_equal(config.policy.device_limit.value, 7 * GIB);
+}
+
+static void test_environment(void **state)
+{
+	setenv("SPILL_DEVICE_LIMIT", "6GiB", 1);
+	setenv("SPILL_DEVICE_1_LIMIT", "1GiB", 1);
+	setenv("SPILL_MODE", "observe", 1);
+	setenv("SPILL_OOM_CHAIN", "", 1);
+	setenv("SPILL_LOG", "off", 1);
+	setenv("SPILL_SIM_VRAM", "anything", 1);
+	setenv("SPILL_BUILD", "anything", 1);
+	setenv("SPILL", "1", 1);
+	load();
+	assert_fine();
+	assert_int_equal(config.policy.device_limit.value, 6 * GIB);
+	assert_int_equal(config.policy.device_limits[1].value, GIB);
+	assert_string_equal(value("device 1.limit"), "1GiB");
+	assert_string_equal(source("device 1.limit"), "environment");
+	assert_int_equal(config.policy.mode, SPILL_MODE_OBSERVE);
+	assert_false(config.policy.chain.by_capability);
+	assert_int_equal(config.policy.chain.count, 0);
+	assert_string_equal(config.policy.log_path, "off");
+	assert_string_equal(source("log.path"), "environment");
+}
+
+static void test_bad_variables(void **state)
+{
+	static const struct {
+		const char *name, *value, *problem;
+	} bad[] = {
+	    {"SPILL_DEVICE_LIMIT", "4GB", "SPILL_DEVICE_LIMIT: bad size '4GB'"},
+	    {"SPILL_DEVICE_40_LIMIT", "4GiB", "SPILL_DEVICE_40_LIMIT: the device number is out of range"},
+	    {"SPILL_MOVABLE_ENABLE", "on", "SPILL_MOVABLE_ENABLE: movable.enable is not implemented yet"},
+	    {"SPILL_MODE", "of", "SPILL_MODE: bad value 'of'"},
+	    {"SPILL_PROFILE", "x", "SPILL_PROFILE: spill.profile is not implemented yet"},
+	    {"SPILL_LOG", "/%z", "SPILL_LOG: a pattern knows"},
+	    {"SPILL", "maybe", "SPILL: it must be 0 (off) or 1 (on)"},
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		setenv(bad[i].name, bad[i].value, 1);
+		load();
+		assert_problem(bad[i].problem);
+		unsetenv(bad[i].name);
+	}
+}
+
+static void test_log_named_twice(void **state)
+{
+	setenv("SPILL_LOG", "off", 1);
+	setenv("SPILL_LOG_PATH", "/tmp", 1);
+	load();
+	assert_problem("SPILL_LOG and SPILL_LOG_PATH");
+}
+
+static void test_unknown_variable(void **state)
+{
+	setenv("SPILL_DEVICE_LIMITS", "1GiB", 1);
+	load();
+	assert_string_equal(config.problem, "");
+	assert_string_equal(config.warning,
+	                    "SPILL_DEVICE_LIMITS: unknown variable; the nearest is SPILL_DEVICE_LIMIT");
+	assert_int_equal(config.policy.mode, SPILL_MODE_SPILL);
+}
+
+/* Where the log goes and that we are off stay as the environment says, whatever else is wrong. */
+static void test_problem_keeps_quiet(void **state)
+{
+	write_file("named.conf", "[device]\nlimt = 1\n");
+	setenv("SPILL_POLICY", "named.conf", 1);
+	setenv("SPILL_DEVICE_LIMIT", "1GiB", 1);
+	setenv("SPILL_LOG", "off", 1);
+	setenv("SPILL_LOG_STDERR", "off", 1);
+	load();
+	assert_problem("named.conf:2:1: unknown key 'limt'");
+	assert_string_equal(config.policy.log_path, "off");
+	assert_int_equal(config.policy.log_stderr, SPILL_STDERR_OFF);
+	setenv("SPILL_MODE", "off", 1);
+	load();
+	assert_int_equal(config.policy.mode, SPILL_MODE_OFF);
+	assert_string_equal(source("spill.mode"), "environment");
+}
+
+static void test_bad_files(void **state)
+{
+	static char big[(1u << 20) + 2];
+
+	setenv("SPILL_POLICY", "p", 1);
+	load();
+	assert_problem("p: no such file");
+	assert_int_equal(mkdir("p", 0755), 0);
+	load();
+	assert_problem("p: it is a folder");
+	rmdir("p");
+	/* Nobody writes to it: an open that waits would hang here. */
+	assert_int_equal(mkfifo("p", 0600), 0);
+	load();
+	assert_problem("p: it is not a regular file");
+	unlink("p");
+	assert_int_equal(symlink("p", "p"), 0);
+	load();
+	assert_problem("p: too many symbolic links");
+	unlink("p");
+	memset(big, '\n', sizeof(big) - 1);
+	write_file("p", big);
+	load();
+	assert_problem("p: the file is too long");
+	setenv("SPILL_POLICY", "/dev/zero", 1);
+	load();
+	assert_problem("/dev/zero: it is not a regular file");
+}
+
+static void test_writable_by_others(void **state)
+{
+	write_file("p", "[device]\nlimit = 1GiB\n");
+	setenv("SPILL_POLICY", "p", 1);
+	chmod("p", 0664);
+	load();
+	assert_problem("p: others can write it");
+	chmod("p", 0602);
+	load();
+	assert_problem("p: others can write it");
+	chmod("p", 0644);
+	load();
+	assert_fine();
+}
+
+static void need_root(void)
+{
+	if (geteuid()) {
+		print_message("needs root to give files away\n");
+		skip();
+	}
+}
+
+static void test_foreign_owner(void **state)
+{
+	need_root();
+	write_file("p", "[device]\nlimit = 1GiB\n");
+	setenv("SPILL_POLICY", "p", 1);
+	assert_int_equal(chown("p", 12345, 0), 0);
+	load();
+	assert_problem("p: it belongs to another user");
+	/* A file that nobody named is refused as loudly: it would have been used. */
+	unsetenv("SPILL_POLICY");
+	use_xdg();
+	assert_int_equal(rename("p", "xdg/spill/prog.conf"), 0);
+	load();
+	assert_problem("prog.conf: it belongs to another user");
+}
+
+/* As another user: root's own files count, an unreadable one is a problem, a closed folder is not. */
+static void as_another_user(void (*check)(void))
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		if (setgid(12345) || setuid(12345))
+			_exit(3);
+		check();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void expect_root_file(void)
+{
+	load();
+	if (config.problem[0] || config.policy.device_limit.value != GIB)
+		_exit(1);
+}
+
+static void expect_unreadable(void)
+{
+	load();
+	if (!strstr(config.problem, "prog.conf: permission denied") ||
+	    config.policy.mode != SPILL_MODE_OBSERVE)
+		_exit(1);
+}
+
+static void expect_nothing(void)
+{
+	load();
+	if (config.problem[0] || config.policy.device_limit.value != SPILL_UNLIMITED)
+		_exit(1);
+}
+
+static void test_as_another_user(void **state)
+{
+	need_root();
+	chmod(folder, 0755);
+	use_xdg();
+	write_file("xdg/spill/prog.conf", "[device]\nlimit = 1GiB\n");
+	as_another_user(expect_root_file);
+	chmod("xdg/spill/prog.conf", 0600);
+	as_another_user(expect_unreadable);
+	chmod("xdg/spill", 0700);
+	as_another_user(expect_nothing);
+}
+
+static void test_symbolic_link(void **state)
+{
+	use_xdg();
+	write_file("real.conf", "[device]\nlimit = 1GiB\n");
+	assert_int_equal(symlink("../../real.conf", "xdg/spill/spill.conf"), 0);
+	load();
+	assert_fine();
+	assert_int_equal(config.policy.device_limit.value, GIB);
+}
+
+static void test_privileged(void **state)
+{
+	use_xdg();
+	write_file("xdg/spill/spill.conf", "[device]\nlimit = 1GiB\n");
+	write_file("named.conf", "nonsense");
+	write_file("etc.conf", "[host]\nlimit = 5GiB\n[log]\npath = /tmp\n");
+	setenv("SPILL_POLICY", "named.conf", 1);
+	setenv("SPILL_DEVICE_RESERVE", "nonsense", 1);
+	setenv("SPILL_MODE", "off", 1);
+	setenv("SPILL_NONSENSE", "1", 1);
+	secure = 1;
+	load();
+	assert_fine();
+	assert_int_equal(config.policy.mode, SPILL_MODE_SPILL);
+	assert_int_equal(config.policy.device_limit.value, SPILL_UNLIMITED);
+	assert_int_equal(config.policy.host_limit.value, 5 * GIB);
+	assert_string_equal(config.policy.log_path, "off");
+	write_file("etc.conf", "nonsense");
+	load();
+	assert_problem("etc.conf:1:9: '=' is missing");
+	assert_string_equal(config.policy.log_path, "off");
+}
+
+/* The answer is kept, so each value is asked in a process of its own. */
+static bool disabled(const char *switch_value, unsigned long is_secure)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		secure = is_secure;
+		if (switch_value)
+			setenv("SPILL", switch_value, 1);
+		_exit(spill_config_disabled() && spill_config_disabled() ? 1 : 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void test_disabled(void **state)
+{
+	static const char *const on[] = {NULL, "", "1", "on", "yes", "true", "maybe", "00"};
+	static const char *const off[] = {"0", "off", "no", "false"};
+
+	for (size_t i = 0; i < sizeof(on) / sizeof(on[0]); i++)
+		assert_false(disabled(on[i], 0));
+	for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++)
+		assert_true(disabled(off[i], 0));
+	assert_false(disabled("0", 1));
+}
+
+/* Descriptors and the second load: nothing is left open, nothing of the first load stays. */
+static void test_again(void **state)
+{
+	int before = dup(0), after;
+
+	close(before);
+	setenv("SPILL_DEVICE_LIMIT", "x", 1);
+	load();
+	assert_problem("SPILL_DEVICE_LIMIT");
+	unsetenv("SPILL_DEVICE_LIMIT");
+	write_file("etc.conf", "[device]\nlimit = 1GiB\n");
+	load();
+	assert_fine();
+	assert_int_equal(config.policy.mode, SPILL_MODE_SPILL);
+	assert_int_equal(config.policy.device_limit.value, GIB);
+	assert_int_equal(mkdir("xdg/spill/prog.conf", 0755), 0);
+	use_xdg();
+	load();
+	assert_problem("it is a folder");
+	after = dup(0);
+	close(after);
+	assert_int_equal(before, after);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    CASE(test_nothing),
+	    CASE(test_order),
+	    CASE(test_home),
+	    CASE(test_environment),
+	    CASE(test_bad_variables),
+	    CASE(test_log_named_twice),
+	    CASE(test_unknown_variable),
+	    CASE(test_problem_keeps_quiet),
+	    CASE(test_bad_files),
+	    CASE(test_writable_by_others),
+	    CASE(test_foreign_owner),
+	    CASE(test_as_another_user),
+	    CASE(test_symbolic_link),
+	    CASE(test_privileged),
+	    CASE(test_disabled),
+	    CASE(test_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

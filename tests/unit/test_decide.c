@@ -1,0 +1,129 @@
+/* The pure decisions: limit, chain, host room, names. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "policy.h"
+
+#define GIB ((uint64_t)1 << 30)
+#define ALL (SPILL_CAN_SPLIT | SPILL_CAN_MANAGED | SPILL_CAN_HOST)
+
+static bool fits(uint64_t bytes, uint64_t used, uint64_t limit)
+{
+	struct spill_policy policy;
+	struct spill_ask ask = {.bytes = bytes};
+	struct spill_view view = {.device_used = used, .device_limit = limit};
+	struct spill_decision decision;
+
+	spill_policy_default(&policy);
+	decision = spill_decide(&policy, &ask, &view);
+	assert_string_equal(decision.rule, "default");
+	return decision.fits;
+}
+
+static void test_limit(void **state)
+{
+	assert_true(fits(4 * GIB, 0, 4 * GIB));
+	assert_false(fits(4 * GIB + 1, 0, 4 * GIB));
+	assert_true(fits(GIB, 3 * GIB, 4 * GIB));
+	assert_false(fits(GIB + 1, 3 * GIB, 4 * GIB));
+	assert_true(fits(0, 4 * GIB, 4 * GIB));
+	/* A ledger above a limit: nothing more, not even nothing. */
+	assert_false(fits(0, 5 * GIB, 4 * GIB));
+	assert_false(fits(1, 0, 0));
+	/* used + bytes would wrap to a small number */
+	assert_false(fits(UINT64_MAX, 2 * GIB, 4 * GIB));
+	assert_false(fits(UINT64_MAX - GIB, 2 * GIB, 4 * GIB));
+	/* without a limit the driver decides */
+	assert_true(fits(UINT64_MAX, UINT64_MAX, SPILL_UNLIMITED));
+}
+
+static void test_device_limit(void **state)
+{
+	struct spill_policy policy;
+
+	spill_policy_default(&policy);
+	assert_int_equal(spill_policy_device_limit(&policy, 0, 8 * GIB), SPILL_UNLIMITED);
+	policy.device_limit = (struct spill_amount){SPILL_AMOUNT_PERCENT, 75000};
+	policy.device_limits[1] = (struct spill_amount){SPILL_AMOUNT_BYTES, GIB};
+	policy.device_limits[2] = (struct spill_amount){SPILL_AMOUNT_BYTES, SPILL_UNLIMITED};
+	assert_int_equal(spill_policy_device_limit(&policy, 0, 8 * GIB), 6 * GIB);
+	assert_int_equal(spill_policy_device_limit(&policy, 1, 8 * GIB), GIB);
+	assert_int_equal(spill_policy_device_limit(&policy, 2, 8 * GIB), SPILL_UNLIMITED);
+	assert_int_equal(spill_policy_device_limit(&policy, -1, 8 * GIB), 6 * GIB);
+	assert_int_equal(spill_policy_device_limit(&policy, SPILL_DEVICES, 8 * GIB), 6 * GIB);
+}
+
+static void test_chain_by_capability(void **state)
+{
+	struct spill_policy policy;
+	enum spill_place step[SPILL_PLACES];
+
+	spill_policy_default(&policy);
+	assert_int_equal(spill_policy_chain(&policy, ALL, step), 3);
+	assert_int_equal(step[0], SPILL_PLACE_SPLIT);
+	assert_int_equal(step[1], SPILL_PLACE_MANAGED);
+	assert_int_equal(step[2], SPILL_PLACE_HOST);
+	assert_int_equal(spill_policy_chain(&policy, SPILL_CAN_HOST, step), 1);
+	assert_int_equal(step[0], SPILL_PLACE_HOST);
+	assert_int_equal(spill_policy_chain(&policy, SPILL_CAN_MANAGED | SPILL_CAN_HOST, step), 2);
+	assert_int_equal(step[0], SPILL_PLACE_MANAGED);
+	assert_int_equal(spill_policy_chain(&policy, 0, step), 0);
+}
+
+static void test_chain_as_written(void **state)
+{
+	struct spill_policy policy;
+	enum spill_place step[SPILL_PLACES];
+
+	spill_policy_default(&policy);
+	policy.chain = (struct spill_chain){.count = 2, .step = {SPILL_PLACE_HOST, SPILL_PLACE_SPLIT}};
+	assert_int_equal(spill_policy_chain(&policy, 0, step), 2);
+	assert_int_equal(step[0], SPILL_PLACE_HOST);
+	assert_int_equal(step[1], SPILL_PLACE_SPLIT);
+	policy.chain = (struct spill_chain){.count = 0};
+	assert_int_equal(spill_policy_chain(&policy, ALL, step), 0);
+}
+
+static uint64_t room(uint64_t limit, uint64_t held, uint64_t available, uint64_t reserve)
+{
+	struct spill_policy policy;
+	struct spill_host_view view = {.limit = limit, .held = held, .available = available};
+
+	spill_policy_default(&policy);
+	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, reserve};
+	return spill_policy_host_room(&policy, &view);
+}
+
+static void test_host_room(void **state)
+{
+	assert_int_equal(room(8 * GIB, 3 * GIB, 32 * GIB, 2 * GIB), 5 * GIB);
+	assert_int_equal(room(8 * GIB, 3 * GIB, 4 * GIB, 2 * GIB), 2 * GIB);
+	assert_int_equal(room(8 * GIB, 9 * GIB, 32 * GIB, 2 * GIB), 0);
+	assert_int_equal(room(8 * GIB, 0, GIB, 2 * GIB), 0);
+	assert_int_equal(room(UINT64_MAX, 0, UINT64_MAX, 0), UINT64_MAX);
+}
+
+static void test_names(void **state)
+{
+	assert_string_equal(spill_place_name(SPILL_PLACE_DEVICE), "device");
+	assert_string_equal(spill_place_name(SPILL_PLACE_SPLIT), "split");
+	assert_string_equal(spill_place_name(SPILL_PLACE_MANAGED), "managed");
+	assert_string_equal(spill_place_name(SPILL_PLACE_HOST), "host");
+	assert_string_equal(spill_place_name(SPILL_PLACES), "unknown");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_limit),
+	    cmocka_unit_test(test_device_limit),
+	    cmocka_unit_test(test_chain_by_capability),
+	    cmocka_unit_test(test_chain_as_written),
+	    cmocka_unit_test(test_host_room),
+	    cmocka_unit_test(test_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

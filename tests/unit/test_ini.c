@@ -1,0 +1,205 @@
+/* The strict reader: what it refuses, with line and column; what it hands on; and that it is all or nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "ini_file.h"
+#include "options.h"
+
+struct taken {
+	unsigned count;
+	char text[1024]; /* "LINE name=value;" for each */
+};
+
+static void take(void *user, unsigned slot, const char *value, unsigned line)
+{
+	struct taken *taken = user;
+	size_t at = strlen(taken->text);
+	char name[64];
+
+	spill_option_name(slot, name, sizeof(name));
+	snprintf(taken->text + at, sizeof(taken->text) - at, "%u %s=%s;", line, name, value);
+	taken->count++;
+}
+
+static void accepts_bytes(const char *data, size_t size, const char *expected)
+{
+	struct taken taken = {0};
+	char error[512] = "";
+
+	if (!spill_ini_read("F", data, size, take, &taken, error, sizeof(error)))
+		fail_msg("%s", error);
+	assert_string_equal(taken.text, expected);
+}
+
+static void accepts(const char *data, const char *expected)
+{
+	accepts_bytes(data, strlen(data), expected);
+}
+
+static void refuses_bytes(const char *data, size_t size, const char *expected)
+{
+	struct taken taken = {0};
+	char error[512] = "accepted";
+
+	if (spill_ini_read("F", data, size, take, &taken, error, sizeof(error)) ||
+	    strncmp(error, expected, strlen(expected)))
+		fail_msg("expected '%s', got '%s'", expected, error);
+	assert_int_equal(taken.count, 0);
+}
+
+static void refuses(const char *data, const char *expected)
+{
+	refuses_bytes(data, strlen(data), expected);
+}
+
+static void test_accepts(void **state)
+{
+	accepts("", "");
+	accepts("\n\n# only a comment", "");
+	accepts("[device]\nlimit = 4GiB\n", "2 device.limit=4GiB;");
+	accepts("[device]\nlimit=4GiB", "2 device.limit=4GiB;");
+	accepts("[device]\r\nlimit\t=  75%  \r\n", "2 device.limit=75%;");
+	accepts("# x\n\n   # indented comment\n[oom]  \nchain =\n[device 3]\nlimit = none\n[device]\nlimit = "
+	        "1GiB\n",
+	        "5 oom.chain=;7 device 3.limit=none;9 device.limit=1GiB;");
+	/* A section may come again; = and : belong to a value. */
+	accepts(
+	    "[device]\nlimit = 1GiB\n[host]\nlimit = 1GiB\n[device]\nreserve = 0\n[log]\npath = /a=b:c#d;e\n",
+	    "2 device.limit=1GiB;4 host.limit=1GiB;6 device.reserve=0;8 log.path=/a=b:c#d;e;");
+}
+
+static void test_names(void **state)
+{
+	refuses("[device]\nlimt = 4GiB\n", "F:2:1: unknown key 'limt' in [device]; the nearest is 'limit'");
+	refuses("# c\n[devise]\n", "F:2:2: unknown section 'devise'; the nearest is [device]");
+	refuses("[device 32]\n", "F:1:9: the device number is out of range");
+	refuses("[movable]\n\nenable = on\n", "F:3:1: movable.enable is not implemented yet in this version");
+	refuses("[rule big]\n", "F:1:2: section [rule NAME] is not implemented yet");
+	refuses("[device 1]\nreserve = 1\n", "F:2:1: 'reserve' cannot be set for one device");
+	refuses("[Device]\n", "F:1:2: unknown section 'Device'; the nearest is [device]");
+}
+
+static void test_values(void **state)
+{
+	refuses("[device]\nlimit = 4GB\n", "F:2:10: bad size '4GB': units are");
+	refuses("[device]\nlimit=x\n", "F:2:7: bad size 'x'");
+	refuses("[device]\nlimit =\n", "F:2:8: bad size ''");
+	refuses("[oom]\nchain = split, trim\n", "F:2:16: 'trim' is not implemented yet");
+	refuses("[spill]\nmode = observ\n",
+	        "F:2:8: bad value 'observ'; it must be one of spill, observe, off; "
+	        "the nearest is 'observe'");
+}
+
+static void test_form(void **state)
+{
+	refuses("limit = 1GiB\n", "F:1:1: a key outside a section");
+	refuses("device.limit = 1GiB\n", "F:1:1: a key outside a section");
+	refuses("[device\nlimit = 1\n", "F:1:8: the bracket is not closed");
+	refuses("[device] limit = 1\n", "F:1:10: nothing may follow");
+	refuses("[device] # comment\n", "F:1:10: nothing may follow");
+	refuses("[]\n", "F:1:2: the section's name is missing");
+	refuses("[ device]\n", "F:1:2: no blank");
+	refuses("[device ]\n", "F:1:8: no blank");
+	refuses("[device]\nlimit 4GiB\n", "F:2:11: '=' is missing");
+	refuses("[device]\nlimit: 4GiB\n", "F:2:6: ':' separates nothing");
+	refuses("[device]\n= 4GiB\n", "F:2:1: the key before '=' is missing");
+	refuses("[device]\nlimit = 4GiB\n  reserve = 1\n", "F:3:3: an indented line");
+	refuses("[log]\npath = /a\n\t/b\n", "F:3:2: an indented line");
+	refuses("  [device]\n", "F:1:3: an indented line");
+	refuses("; comment\n", "F:1:1: a comment begins with #");
+	refuses("[log]\npath = /a ; b\n", "F:2:11: a comment needs a line of its own");
+	refuses("[device]\nlimit = 1GiB # b\n", "F:2:14: a comment needs a line of its own");
+	refuses("[oom]\nchain = ;\n", "F:2:9: a comment needs a line of its own");
+}
+
+static void test_duplicates(void **state)
+{
+	refuses("[device]\nlimit = 1\n\n[device]\nlimit = 1\n",
+	        "F:5:1: 'limit' is set twice; the first is in line 2");
+	refuses("[device 1]\nlimit = 1\n[device  1]\nlimit = 1\n", "F:4:1: 'limit' is set twice");
+	accepts("[device 1]\nlimit = 1\n[device 2]\nlimit = 1\n", "2 device 1.limit=1;4 device 2.limit=1;");
+}
+
+static void test_bytes(void **state)
+{
+	refuses("\xef\xbb\xbf[device]\n", "F:1:1: the file begins with a byte order mark");
+	refuses_bytes("[device]\nlim\0it = 1\n", 19, "F:2:4: a NUL byte");
+	refuses_bytes("[device]\nlimit = 1\0\n", 20, "F:2:10: a NUL byte");
+	refuses("[device]\nlimit = 1\x1b[0m\n", "F:2:10: a control character");
+	refuses("[device]\rlimit = 1\r", "F:1:9: a control character");
+	refuses("[log]\npath = /a\x7f\n", "F:2:10: a control character");
+}
+
+/* What libinih would cut: each limit just kept, and just passed. */
+static void test_lengths(void **state)
+{
+	static char data[SPILL_INI_FILE + 2];
+	char expected[64];
+	size_t path = SPILL_PATH_MAX - 2, at;
+
+	at = (size_t)sprintf(data, "[%050d]\n", 1);
+	refuses_bytes(data, at, "F:1:2: the section's name is too long");
+	at = (size_t)sprintf(data, "[%049d]\n", 1);
+	refuses_bytes(data, at, "F:1:2: unknown section");
+	at = (size_t)sprintf(data, "[device]\n%050d = 1\n", 1);
+	refuses_bytes(data, at, "F:2:1: the key is too long");
+	at = (size_t)sprintf(data, "[device]\n%049d = 1\n", 1);
+	refuses_bytes(data, at, "F:2:1: unknown key");
+
+	/* The longest path arrives whole; one byte more is refused by the option. */
+	at = (size_t)sprintf(data, "[log]\npath = /");
+	memset(data + at, 'a', path);
+	data[at + path] = '\n';
+	struct taken none = {0};
+	char error[128] = "";
+
+	assert_true(spill_ini_read("F", data, at + path + 1, take, &none, error, sizeof(error)));
+	memset(data + at, 'a', path + 1);
+	data[at + path + 1] = '\n';
+	refuses_bytes(data, at + path + 2, "F:2:8: the path is too long");
+
+	/* A line at the limit is a comment; beyond, an error, comment or not. */
+	memset(data, '#', sizeof(data));
+	accepts_bytes(data, SPILL_INI_LINE, "");
+	snprintf(expected, sizeof(expected), "F:1:%d: the line is too long", SPILL_INI_LINE + 1);
+	refuses_bytes(data, SPILL_INI_LINE + 1, expected);
+	memset(data, '\n', sizeof(data));
+	accepts_bytes(data, SPILL_INI_FILE, "");
+	refuses_bytes(data, SPILL_INI_FILE + 1, "F:1:1: the file is too long");
+}
+
+static void test_all_or_nothing(void **state)
+{
+	refuses("[device]\nlimit = 1GiB\nreserve = 1MiB\nwrong = 1\n", "F:4:1: unknown key 'wrong'");
+}
+
+/* The first error is the one that is told. */
+static void test_first_error(void **state)
+{
+	refuses("[device]\nlimit = x\nwrong = 1\n[nowhere]\n", "F:2:9: bad size 'x'");
+}
+
+static void test_small_buffer(void **state)
+{
+	char error[12];
+
+	assert_false(spill_ini_read("a-long-file-name", "x", 1, NULL, NULL, error, sizeof(error)));
+	assert_string_equal(error, "a-long-file");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_accepts),     cmocka_unit_test(test_names),
+	    cmocka_unit_test(test_values),      cmocka_unit_test(test_form),
+	    cmocka_unit_test(test_duplicates),  cmocka_unit_test(test_bytes),
+	    cmocka_unit_test(test_lengths),     cmocka_unit_test(test_all_or_nothing),
+	    cmocka_unit_test(test_first_error), cmocka_unit_test(test_small_buffer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,118 @@
+/*
+ * The ledger: what is taken is gone, interior addresses find what we placed, sums follow, the largest come first.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ledger.h"
+
+static const struct spill_backend *const backend = (const void *)&backend;
+static struct spill_placement placement;
+
+static struct spill_allocation plain(uint64_t ptr, uint64_t bytes)
+{
+	return (struct spill_allocation){
+	    .backend = backend, .ptr = ptr, .bytes = bytes, .held = {.device = bytes}, .caller = "test"};
+}
+
+static int clean(void **state)
+{
+	struct spill_allocation *entry;
+	for (int device = 0; device < 2; device++)
+		while ((entry = spill_ledger_take_of(backend, device, NULL)))
+			spill_ledger_end(entry);
+	return 0;
+}
+
+static void take_removes_exactly_once(void **state)
+{
+	struct spill_allocation allocation = plain(0x1000, 512);
+	assert_true(spill_ledger_add(&allocation));
+	assert_null(spill_ledger_take(0x1001));
+	struct spill_allocation *taken = spill_ledger_take(0x1000);
+	assert_non_null(taken);
+	assert_int_equal(taken->seq, allocation.seq);
+	assert_null(spill_ledger_take(0x1000));
+	spill_ledger_put_back(taken);
+	assert_ptr_equal(spill_ledger_take(0x1000), taken);
+	spill_ledger_end(taken);
+}
+
+static void interior_addresses_find_placed_ones_only(void **state)
+{
+	struct spill_allocation copy, device = plain(0x10000, 0x1000), placed = plain(0x20000, 0x1000);
+	placed.placement = &placement;
+	spill_ledger_add(&device);
+	spill_ledger_add(&placed);
+	assert_false(spill_ledger_placed(0x10000, &copy));
+	assert_false(spill_ledger_placed(0x1ffff, &copy));
+	assert_true(spill_ledger_placed(0x20000, &copy));
+	assert_true(spill_ledger_placed(0x20fff, &copy));
+	assert_int_equal(copy.ptr, 0x20000);
+	assert_false(spill_ledger_placed(0x21000, &copy));
+	spill_ledger_end(spill_ledger_take(0x20000));
+	assert_false(spill_ledger_placed(0x20000, &copy));
+}
+
+static void totals_follow(void **state)
+{
+	struct spill_totals before, after;
+	spill_ledger_totals(&before);
+	struct spill_allocation one = plain(0x1000, 100), two = plain(0x2000, 50);
+	two.placement = &placement;
+	two.held = (struct spill_bytes){.host = 50};
+	spill_ledger_add(&one);
+	spill_ledger_add(&two);
+	spill_ledger_end(spill_ledger_take(0x1000));
+	spill_ledger_totals(&after);
+	assert_int_equal(after.allocs - before.allocs, 2);
+	assert_int_equal(after.frees - before.frees, 1);
+	assert_int_equal(after.spills - before.spills, 1);
+	assert_int_equal(after.live.device, 0);
+	assert_int_equal(after.live.host, 50);
+	assert_int_equal(after.spilled.host - before.spilled.host, 50);
+	assert_true(after.peak.device >= 100);
+}
+
+static void the_largest_come_first(void **state)
+{
+	struct spill_holder holders[SPILL_HOLDERS];
+	for (uint64_t i = 1; i <= 25; i++) {
+		struct spill_allocation allocation = plain(i << 12, (i * 7) % 26);
+		spill_ledger_add(&allocation);
+	}
+	assert_int_equal(spill_ledger_largest(holders), SPILL_HOLDERS);
+	for (uint64_t i = 0; i < SPILL_HOLDERS; i++)
+		assert_int_equal(holders[i].bytes, 25 - i);
+}
+
+static void a_context_takes_its_own(void **state)
+{
+	int mine, other;
+	struct spill_allocation one = plain(0x1000, 1), two = plain(0x2000, 1);
+	one.context = &mine;
+	one.device = 1;
+	two.context = &other;
+	spill_ledger_add(&one);
+	spill_ledger_add(&two);
+	struct spill_allocation *entry = spill_ledger_take_of(backend, 1, &mine);
+	assert_int_equal(entry->ptr, 0x1000);
+	spill_ledger_end(entry);
+	assert_null(spill_ledger_take_of(backend, 1, &mine));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_teardown(take_removes_exactly_once, clean),
+	    cmocka_unit_test_teardown(interior_addresses_find_placed_ones_only, clean),
+	    cmocka_unit_test_teardown(totals_follow, clean),
+	    cmocka_unit_test_teardown(the_largest_come_first, clean),
+	    cmocka_unit_test_teardown(a_context_takes_its_own, clean),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

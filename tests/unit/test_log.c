@@ -1,0 +1,419 @@
+/* What is in the file, and when: start line, order, batching, threads, fork. */
+#include "logtest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+/* The monotonic clock stands still, except where a test says otherwise. */
+static _Atomic long monotonic_ms = 1000000;
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	if (clock != CLOCK_MONOTONIC)
+		return __real_clock_gettime(clock, now);
+	*now = (struct timespec){monotonic_ms / 1000, monotonic_ms % 1000 * 1000000};
+	return 0;
+}
+
+static void write_note(unsigned thread, unsigned number, enum spill_log_when when)
+{
+	char line[256];
+
+	spill_log_write(line, test_line(line, sizeof(line), thread, number), when);
+}
+
+static unsigned notes_in(const char *path)
+{
+	struct lines lines = read_lines(path);
+
+	return count_lines(&lines, "kind", "note");
+}
+
+static double number_of(const cJSON *line, const char *key)
+{
+	return cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(line, key));
+}
+
+static void check_start(const cJSON *start)
+{
+	const cJSON *devices = cJSON_GetObjectItem(start, "devices"),
+	            *policy = cJSON_GetObjectItem(start, "policy");
+	struct tm tm = {0};
+	const char *rest = strptime(text_of(start, "time"), "%Y-%m-%dT%H:%M:%S", &tm);
+	struct timespec now;
+	char host[256];
+
+	__real_clock_gettime(CLOCK_REALTIME, &now);
+	CHECK(rest && rest[0] == '.' && strspn(rest + 1, "0123456789") == 6 && strcmp(rest + 7, "Z") == 0);
+	CHECK(labs((long)(timegm(&tm) - now.tv_sec)) < 60);
+	CHECK(gethostname(host, sizeof(host)) == 0 && strcmp(text_of(start, "host"), host) == 0);
+	CHECK(number_of(start, "v") == 1 && number_of(start, "t") == 0);
+	CHECK(number_of(start, "pid") == getpid() && number_of(start, "ppid") == getppid());
+	CHECK(strlen(text_of(start, "boot")) == 36);
+	CHECK(strcmp(text_of(start, "program"), "unit test") == 0);
+	CHECK(strcmp(text_of(start, "version"), SPILL_VERSION) == 0);
+	CHECK(strcmp(text_of(start, "backend"), "cuda") == 0 && number_of(start, "driver") == 13000);
+	CHECK(cJSON_GetArraySize(devices) == 2 && cJSON_GetArraySize(policy) == 2);
+	CHECK(strcmp(text_of(cJSON_GetArrayItem(devices, 0), "name"), "Device \"zero\"") == 0);
+	CHECK(number_of(cJSON_GetArrayItem(devices, 0), "bytes") == 1073741824);
+	CHECK(!cJSON_HasObjectItem(cJSON_GetArrayItem(devices, 1), "uuid"));
+	CHECK(strcmp(text_of(cJSON_GetArrayItem(policy, 1), "name"), "oom.chain") == 0);
+	CHECK(strcmp(text_of(cJSON_GetArrayItem(policy, 1), "source"), "/etc/spill/spill.conf:3") == 0);
+	CHECK(strcmp(text_of(cJSON_GetObjectItem(start, "rank"), "RANK"), "3") == 0);
+	CHECK(!cJSON_HasObjectItem(cJSON_GetObjectItem(start, "rank"), "SLURM_PROCID"));
+}
+
+static void start_body(void)
+{
+	struct lines lines;
+
+	setenv("RANK", "3", 1);
+	unsetenv("SLURM_PROCID");
+	CHECK(!spill_log_active() && spill_log_path()[0] == '\0');
+	open_log_at(in_folder("start"));
+	CHECK(spill_log_active() && strcmp(spill_log_path(), in_folder("start")) == 0);
+	lines = read_lines(in_folder("start"));
+	CHECK(lines.count == 1 && strcmp(text_of(lines.at[0], "kind"), "start") == 0);
+	check_start(lines.at[0]);
+}
+
+static void start_line_says_who_and_what(void **state)
+{
+	in_child(start_body);
+}
+
+/* Run by the next test as a program of its own, whose arguments are in the log. */
+static int as_program_with_secrets(const char *path)
+{
+	open_log_at(path);
+	return spill_log_active() ? 0 : 1;
+}
+
+static void secrets_body(void)
+{
+	char *const arguments[] = {(char *)"test_log",
+	                           (char *)"--open-log",
+	                           (char *)in_folder("secrets"),
+	                           (char *)"--api-key",
+	                           (char *)"hunter2",
+	                           (char *)"--hf-token=hunter2",
+	                           (char *)"-m",
+	                           (char *)"model.gguf",
+	                           (char *)"--bad-\xFF",
+	                           (char *)"",
+	                           (char *)"--n-tokens",
+	                           (char *)"128",
+	                           (char *)"--url",
+	                           (char *)"http://me:hunter2@host/",
+	                           NULL};
+
+	execv("/proc/self/exe", arguments);
+	syscall_exit(1);
+}
+
+static void secrets_are_not_in_the_start_line(void **state)
+{
+	static const char *const shown[] = {"--api-key", "[redacted]", "--hf-token=[redacted]",
+	                                    "-m",        "model.gguf", "--bad-\xEF\xBF\xBD",
+	                                    "",          "--n-tokens", "128",
+	                                    "--url",     "[redacted]"};
+	size_t length;
+
+	in_child(secrets_body);
+	assert_null(strstr(read_all(in_folder("secrets"), &length), "hunter2"));
+	struct lines lines = read_lines(in_folder("secrets"));
+	const cJSON *arguments = cJSON_GetObjectItem(lines.at[0], "args");
+	assert_int_equal(cJSON_GetArraySize(arguments), 14);
+	for (int i = 0; i < 11; i++)
+		assert_string_equal(cJSON_GetStringValue(cJSON_GetArrayItem(arguments, 3 + i)), shown[i]);
+}
+
+static void huge_body(void)
+{
+	enum { COUNT = 2000 };
+	char *arguments[3 + COUNT + 1] = {(char *)"test_log", (char *)"--open-log",
+	                                  (char *)in_folder("huge")};
+
+	for (unsigned i = 0; i < COUNT; i++)
+		arguments[3 + i] = (char *)"0123456789 0123456789 0123456789 0123456789 0123456789";
+	execv("/proc/self/exe", arguments);
+	syscall_exit(1);
+}
+
+static void more_arguments_than_we_keep_are_cut(void **state)
+{
+	in_child(huge_body);
+	struct lines lines = read_lines(in_folder("huge"));
+	const cJSON *arguments = cJSON_GetObjectItem(lines.at[0], "args");
+	assert_true(cJSON_IsTrue(cJSON_GetObjectItem(lines.at[0], "cut")));
+	assert_in_range(cJSON_GetArraySize(arguments), 1000, 1900);
+	assert_int_equal(
+	    strlen(cJSON_GetStringValue(cJSON_GetArrayItem(arguments, cJSON_GetArraySize(arguments) - 1))),
+	    54);
+}
+
+static void soon_body(void)
+{
+	const char *path = in_folder("soon");
+
+	open_log_at(path);
+	write_note(0, 1, SPILL_LOG_SOON);
+	CHECK(notes_in(path) == 0);
+	monotonic_ms += 99;
+	write_note(0, 2, SPILL_LOG_SOON);
+	CHECK(notes_in(path) == 0);
+	monotonic_ms += 1;
+	write_note(0, 3, SPILL_LOG_SOON);
+	CHECK(notes_in(path) == 3);
+	write_note(0, 4, SPILL_LOG_SOON);
+	spill_log_flush();
+	CHECK(notes_in(path) == 4);
+	write_note(0, 5, SPILL_LOG_SOON);
+	write_note(0, 6, SPILL_LOG_NOW);
+	CHECK(notes_in(path) == 6);
+	write_note(0, 7, SPILL_LOG_SOON);
+	spill_log_at_exit();
+	CHECK(notes_in(path) == 7);
+	write_note(0, 8, SPILL_LOG_SOON);
+	CHECK(notes_in(path) == 8);
+}
+
+static void routine_lines_wait_others_do_not(void **state)
+{
+	in_child(soon_body);
+}
+
+static void full_body(void)
+{
+	const char *path = in_folder("full");
+	char line[256];
+	size_t bytes = 0;
+
+	open_log_at(path);
+	for (unsigned i = 0; bytes <= 4096; i++) {
+		size_t length = test_line(line, sizeof(line), 0, i);
+
+		spill_log_write(line, length, SPILL_LOG_SOON);
+		bytes += length;
+	}
+	CHECK(notes_in(path) > 30);
+}
+
+static void a_full_buffer_is_written(void **state)
+{
+	in_child(full_body);
+}
+
+static void long_body(void)
+{
+	static char text[20000], line[sizeof(text) + 200];
+	const char *path = in_folder("long");
+	struct lines lines;
+
+	memset(text, 'x', sizeof(text) - 1);
+	open_log_at(path);
+	write_note(0, 1, SPILL_LOG_SOON);
+	spill_log_write(line, spill_record_note(0, 1, "0", text, line, sizeof(line)), SPILL_LOG_SOON);
+	write_note(0, 3, SPILL_LOG_NOW);
+	lines = read_lines(path);
+	CHECK(lines.count == 4);
+	CHECK(strcmp(text_of(lines.at[1], "text"), "1") == 0);
+	CHECK(strlen(text_of(lines.at[2], "text")) == sizeof(text) - 1);
+	CHECK(strcmp(text_of(lines.at[3], "text"), "3") == 0);
+}
+
+static void a_line_longer_than_the_buffer_keeps_its_place(void **state)
+{
+	in_child(long_body);
+}
+
+static void unfit_body(void)
+{
+	struct lines lines;
+
+	open_log_at(in_folder("unfit"));
+	spill_log_write("", 0, SPILL_LOG_NOW); /* what spill_record_… returns for a line that did not fit */
+	lines = read_lines(in_folder("unfit"));
+	CHECK(count_lines(&lines, "code", "log-lost") == 1);
+}
+
+static void a_line_that_was_never_made_is_counted(void **state)
+{
+	in_child(unfit_body);
+}
+
+static void again_body(void)
+{
+	struct lines lines;
+
+	open_log_at(in_folder("again"));
+	write_note(0, 1, SPILL_LOG_NOW);
+	spill_log_fork_prepare();
+	spill_log_fork_child(); /* as a second process of the same number would find it */
+	open_log_at(in_folder("again"));
+	lines = read_lines(in_folder("again"));
+	CHECK(lines.count == 3 && count_lines(&lines, "kind", "start") == 2);
+}
+
+static void a_second_run_appends(void **state)
+{
+	in_child(again_body);
+}
+
+enum { THREADS = 4, LINES = 10000 };
+
+static void *write_many(void *argument)
+{
+	unsigned thread = (unsigned)(uintptr_t)argument;
+
+	for (unsigned i = 0; i < LINES; i++) {
+		errno = (int)i;
+		write_note(thread, i, i % 100 == 0 ? SPILL_LOG_NOW : SPILL_LOG_SOON);
+		CHECK(errno == (int)i);
+	}
+	return NULL;
+}
+
+static void threads_body(void)
+{
+	pthread_t threads[THREADS];
+	unsigned next[THREADS] = {0};
+	struct lines lines;
+
+	open_log_at(in_folder("threads"));
+	for (uintptr_t i = 0; i < THREADS; i++)
+		CHECK(pthread_create(&threads[i], NULL, write_many, (void *)i) == 0);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	spill_log_flush();
+	lines = read_lines(in_folder("threads"));
+	CHECK(lines.count == 1 + THREADS * LINES);
+	for (unsigned i = 1; i < lines.count; i++) {
+		unsigned thread = (unsigned)atoi(text_of(lines.at[i], "code"));
+
+		CHECK(thread < THREADS && (unsigned)atoi(text_of(lines.at[i], "text")) == next[thread]++);
+	}
+}
+
+static void four_threads_lose_and_mix_nothing(void **state)
+{
+	in_child(threads_body);
+}
+
+static void forked_child(const char *parents)
+{
+	char own[128];
+
+	spill_log_fork_child();
+	CHECK(!spill_log_active() && find_descriptor(parents) < 0);
+	write_note(1, 1, SPILL_LOG_NOW); /* not open yet: goes nowhere */
+	open_log_at(in_folder("fork-%p"));
+	write_note(1, 2, SPILL_LOG_NOW);
+	snprintf(own, sizeof(own), "fork-%d", getpid());
+	CHECK(strcmp(spill_log_path(), in_folder(own)) == 0);
+	struct lines lines = read_lines(in_folder(own));
+	CHECK(lines.count == 2 && count_lines(&lines, "kind", "start") == 1 &&
+	      count_lines(&lines, "text", "2") == 1);
+	syscall_exit(0);
+}
+
+static void fork_body(void)
+{
+	char name[32], path[128];
+	struct lines lines;
+	int status;
+	pid_t pid;
+
+	open_log_at(in_folder("fork-%p"));
+	snprintf(name, sizeof(name), "fork-%d", getpid());
+	strcpy(path, in_folder(name));
+	write_note(0, 1, SPILL_LOG_SOON);
+	spill_log_fork_prepare();
+	pid = fork();
+	if (pid == 0)
+		forked_child(path);
+	spill_log_fork_parent();
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	write_note(0, 2, SPILL_LOG_NOW);
+	lines = read_lines(path);
+	CHECK(lines.count == 3 && count_lines(&lines, "text", "1") == 1);
+}
+
+static void a_forked_child_has_its_own(void **state)
+{
+	in_child(fork_body);
+}
+
+/* fork without libc: no atfork handler runs in the child. */
+static void bare_fork_body(void)
+{
+	struct lines lines;
+	int status;
+	pid_t pid;
+
+	open_log_at(in_folder("bare"));
+	write_note(0, 1, SPILL_LOG_SOON);
+	pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (pid == 0) {
+		spill_log_flush();
+		write_note(1, 1, SPILL_LOG_NOW);
+		syscall_exit(spill_log_active() ? 1 : 0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	spill_log_flush();
+	lines = read_lines(in_folder("bare"));
+	CHECK(lines.count == 2);
+}
+
+static void a_bare_clone_writes_nothing_of_its_parents(void **state)
+{
+	in_child(bare_fork_body);
+}
+
+static void level_off_body(void)
+{
+	static struct spill_policy policy = {.log_level = SPILL_LOG_OFF};
+	const struct spill_log_start start = {.backend = "hip"};
+
+	strcpy(policy.log_path, in_folder("off"));
+	spill_log_open(&policy, &start);
+	CHECK(!spill_log_active() && access(in_folder("off"), F_OK) != 0);
+	policy.log_level = SPILL_LOG_ALL;
+	strcpy(policy.log_path, "off");
+	spill_log_open(&policy, &start);
+	CHECK(!spill_log_active() && access("off", F_OK) != 0);
+}
+
+static void off_is_off(void **state)
+{
+	in_child(level_off_body);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(start_line_says_who_and_what),
+	    cmocka_unit_test(secrets_are_not_in_the_start_line),
+	    cmocka_unit_test(more_arguments_than_we_keep_are_cut),
+	    cmocka_unit_test(routine_lines_wait_others_do_not),
+	    cmocka_unit_test(a_full_buffer_is_written),
+	    cmocka_unit_test(a_line_longer_than_the_buffer_keeps_its_place),
+	    cmocka_unit_test(a_line_that_was_never_made_is_counted),
+	    cmocka_unit_test(a_second_run_appends),
+	    cmocka_unit_test(four_threads_lose_and_mix_nothing),
+	    cmocka_unit_test(a_forked_child_has_its_own),
+	    cmocka_unit_test(a_bare_clone_writes_nothing_of_its_parents),
+	    cmocka_unit_test(off_is_off),
+	};
+
+	if (argc > 2 && strcmp(argv[1], "--open-log") == 0)
+		return as_program_with_secrets(argv[2]);
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

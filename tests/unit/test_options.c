@@ -1,0 +1,229 @@
+/* The option table: every row, defaults, values, names, and what a message says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "options.h"
+
+/* Sets an option that must be refused: where, and a part of the message. */
+static void refused(const char *section, const char *key, const char *value, enum spill_option_part part,
+                    size_t offset, const char *message)
+{
+	struct spill_policy policy, before;
+	struct spill_error error = {.text = "accepted"};
+
+	spill_policy_default(&policy);
+	memcpy(&before, &policy, sizeof(before));
+	if (!spill_option_set(&policy, section, key, value, &error) || error.part != part ||
+	    error.offset != offset || !strstr(error.text, message))
+		fail_msg("[%s] %s = %s: part %d, offset %zu: %s", section, key, value, (int)error.part,
+		         error.offset, error.text);
+	assert_memory_equal(&before, &policy, sizeof(policy));
+}
+
+/* Sets an option and reads it back as text. */
+static void takes(const char *section, const char *key, const char *value, const char *effective)
+{
+	struct spill_policy policy;
+	struct spill_error error = {.text = ""};
+	char text[128];
+
+	spill_policy_default(&policy);
+	if (spill_option_set(&policy, section, key, value, &error))
+		fail_msg("[%s] %s = %s: %s", section, key, value, error.text);
+	spill_option_format(&policy, (unsigned)spill_option_find(section, key, &error), text, sizeof(text));
+	assert_string_equal(text, effective);
+}
+
+static void test_defaults(void **state)
+{
+	struct spill_policy policy;
+
+	spill_policy_default(&policy);
+	assert_int_equal(policy.mode, SPILL_MODE_SPILL);
+	assert_int_equal(policy.device_limit.value, SPILL_UNLIMITED);
+	assert_int_equal(policy.device_reserve.value, 256u << 20);
+	assert_int_equal(policy.host_limit.kind, SPILL_AMOUNT_PERCENT);
+	assert_int_equal(policy.host_limit.value, 50000);
+	assert_int_equal(policy.host_reserve.value, (uint64_t)2 << 30);
+	assert_true(policy.chain.by_capability);
+	assert_int_equal(policy.managed_preferred, SPILL_LOCATION_HOST);
+	assert_true(policy.managed_accessed_by_device);
+	assert_false(policy.managed_accessed_by_host);
+	assert_false(policy.managed_read_mostly);
+	assert_int_equal(policy.managed_prefetch_below.value, (uint64_t)2 << 30);
+	assert_string_equal(policy.log_path, "");
+	assert_int_equal(policy.log_level, SPILL_LOG_ALL);
+	assert_int_equal(policy.log_stderr, SPILL_STDERR_FIRST);
+	for (int i = 0; i < SPILL_DEVICES; i++)
+		assert_int_equal(policy.device_limits[i].kind, SPILL_AMOUNT_NONE);
+}
+
+/* Each row can be found by both names, its default is accepted and printed as written, or it is refused. */
+static void test_every_row(void **state)
+{
+	struct spill_policy policy;
+	struct spill_error error;
+	char name[64], text[128];
+
+	spill_policy_default(&policy);
+	for (unsigned slot = 0; slot < SPILL_OPTIONS; slot++) {
+		const struct spill_option *row = spill_option_row(slot);
+		int found = spill_option_find(row->section, row->key, &error);
+
+		spill_option_variable(slot, name, sizeof(name));
+		if (row->kind == SPILL_OPTION_PLANNED) {
+			assert_int_equal(found, -1);
+			assert_non_null(strstr(error.text, "not implemented yet in this version"));
+			assert_true(spill_option_find_variable(name, &error) < 0);
+			assert_false(spill_option_present(&policy, slot));
+			continue;
+		}
+		assert_int_equal(found, slot);
+		assert_int_equal(spill_option_find_variable(name, &error), slot);
+		assert_true(spill_option_present(&policy, slot));
+		spill_option_format(&policy, slot, text, sizeof(text));
+		assert_string_equal(text, row->initial);
+		if (row->kind != SPILL_OPTION_PATH)
+			assert_int_equal(spill_option_put(&policy, slot, row->initial, &error), 0);
+	}
+}
+
+static void test_values(void **state)
+{
+	takes("spill", "mode", "observe", "observe");
+	takes("spill", "mode", "off", "off");
+	takes("device", "limit", "4GiB", "4GiB");
+	takes("device", "limit", "75%", "75%");
+	takes("device 31", "limit", "none", "none");
+	takes("device  0", "limit", "1GiB", "1GiB");
+	takes("oom", "chain", "", "");
+	takes("oom", "chain", "host,split", "host, split");
+	takes("oom", "chain", " managed , host", "managed, host");
+	takes("oom", "chain", "auto", "auto");
+	takes("managed", "preferred", "none", "none");
+	takes("managed", "accessed_by", "host, device", "device, host");
+	takes("managed", "accessed_by", "host", "host");
+	takes("managed", "accessed_by", "", "");
+	takes("managed", "read_mostly", "yes", "yes");
+	takes("log", "path", "/tmp/%h-%e-%p%%.jsonl", "/tmp/%h-%e-%p%%.jsonl");
+	takes("log", "path", "~/x", "~/x");
+	takes("log", "level", "spills", "spills");
+	takes("log", "stderr", "off", "off");
+}
+
+static void test_bad_values(void **state)
+{
+	refused("spill", "mode", "observer", SPILL_PART_VALUE, 0, "the nearest is 'observe'");
+	refused("spill", "mode", "", SPILL_PART_VALUE, 0,
+	        "a value is missing; it must be one of spill, observe, off");
+	refused("spill", "mode", "Off", SPILL_PART_VALUE, 0, "the nearest is 'off'");
+	refused("device", "limit", "12 parsecs", SPILL_PART_VALUE, 2, "bad size '12 parsecs'");
+	refused("device", "reserve", "5%", SPILL_PART_VALUE, 1, "no meaning");
+	refused("host", "limit", "none", SPILL_PART_VALUE, 0, "bad size 'none'");
+	refused("oom", "chain", "split, hosst", SPILL_PART_VALUE, 7, "the nearest is 'host'");
+	refused("oom", "chain", "trim, split", SPILL_PART_VALUE, 0,
+	        "'trim' is not implemented yet in this version");
+	refused("oom", "chain", "split, demote", SPILL_PART_VALUE, 7, "'demote' is not implemented yet");
+	refused("oom", "chain", "split, split", SPILL_PART_VALUE, 7, "twice");
+	refused("oom", "chain", "split,", SPILL_PART_VALUE, 6, "missing");
+	refused("oom", "chain", "split,,host", SPILL_PART_VALUE, 6, "missing");
+	refused("oom", "chain", "split, managed, host, split, split", SPILL_PART_VALUE, 22, "twice");
+	refused("managed", "accessed_by", "gpu", SPILL_PART_VALUE, 0, "one of device, host");
+	refused("managed", "read_mostly", "true", SPILL_PART_VALUE, 0, "yes, no");
+	refused("log", "path", "", SPILL_PART_VALUE, 0, "missing");
+	refused("log", "path", "~me/x", SPILL_PART_VALUE, 0, "~/");
+	refused("log", "path", "/x/%q", SPILL_PART_VALUE, 3, "pattern");
+	refused("log", "path", "/x/%", SPILL_PART_VALUE, 3, "pattern");
+}
+
+static void test_long_path(void **state)
+{
+	static char path[SPILL_PATH_MAX + 1];
+
+	memset(path, 'a', SPILL_PATH_MAX);
+	refused("log", "path", path, SPILL_PART_VALUE, 0, "too long");
+	path[SPILL_PATH_MAX - 1] = '\0';
+	struct spill_policy policy;
+	struct spill_error error;
+
+	assert_int_equal(spill_option_set(&policy, "log", "path", path, &error), 0);
+	assert_string_equal(policy.log_path, path);
+}
+
+static void test_bad_names(void **state)
+{
+	refused("devcie", "limit", "1", SPILL_PART_SECTION, 0,
+	        "unknown section 'devcie'; the nearest is [device]");
+	refused("quux", "limit", "1", SPILL_PART_SECTION, 0, "unknown section 'quux'");
+	refused("device", "limti", "1", SPILL_PART_KEY, 0,
+	        "unknown key 'limti' in [device]; the nearest is 'limit'");
+	refused("device", "chain", "split", SPILL_PART_KEY, 0, "the nearest is 'chain' in [oom]");
+	refused("device 1", "reserve", "1", SPILL_PART_KEY, 0, "cannot be set for one device");
+	refused("device 32", "limit", "1", SPILL_PART_SECTION, 7, "out of range: 0 to 31");
+	refused("device 99999999999999999999", "limit", "1", SPILL_PART_SECTION, 7, "out of range");
+	refused("device 01", "limit", "1", SPILL_PART_SECTION, 7, "bad device number '01'");
+	refused("device -1", "limit", "1", SPILL_PART_SECTION, 7, "bad device number");
+	refused("device ", "limit", "1", SPILL_PART_SECTION, 7, "bad device number");
+	refused("rule big", "size", "1", SPILL_PART_SECTION, 0, "section [rule NAME] is not implemented yet");
+	refused("app x", "anything", "1", SPILL_PART_SECTION, 0, "section [app NAME] is not implemented yet");
+	refused("movable", "enable", "on", SPILL_PART_KEY, 0,
+	        "movable.enable is not implemented yet in this version");
+	refused("spill", "profile", "x", SPILL_PART_KEY, 0, "spill.profile is not implemented yet");
+}
+
+static void test_variables(void **state)
+{
+	struct spill_error error;
+	char name[64];
+
+	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_1_LIMIT", &error), SPILL_OPTIONS + 1);
+	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_31_LIMIT", &error), SPILL_OPTIONS + 31);
+	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_32_LIMIT", &error), -2);
+	assert_non_null(strstr(error.text, "out of range"));
+	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_1_RESERVE", &error), -1);
+	assert_int_equal(spill_option_find_variable("SPILL_MOVABLE_ENABLE", &error), -2);
+	assert_non_null(strstr(error.text, "movable.enable is not implemented yet"));
+	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_LIMITS", &error), -1);
+	assert_non_null(strstr(error.text, "the nearest is SPILL_DEVICE_LIMIT"));
+	assert_int_equal(spill_option_find_variable("SPILL_POLICI", &error), -1);
+	assert_non_null(strstr(error.text, "the nearest is SPILL_POLICY"));
+	assert_int_equal(spill_option_find_variable("SPILL_RULE_SIZE", &error), -1);
+	spill_option_variable(SPILL_OPTIONS + 7, name, sizeof(name));
+	assert_string_equal(name, "SPILL_DEVICE_7_LIMIT");
+	spill_option_name(SPILL_OPTIONS + 7, name, sizeof(name));
+	assert_string_equal(name, "device 7.limit");
+	assert_true(spill_option_find_variable("SPILL_MODE", &error) >= 0);
+}
+
+/* A message is cut, never overrun, whatever the user wrote; control characters do not reach a terminal. */
+static void test_messages_are_bounded(void **state)
+{
+	char word[2000];
+	struct spill_policy policy;
+	struct spill_error error;
+
+	memset(word, '\x1b', sizeof(word) - 1);
+	word[sizeof(word) - 1] = '\0';
+	assert_int_equal(spill_option_set(&policy, word, "x", "y", &error), -1);
+	assert_true(strlen(error.text) < sizeof(error.text));
+	assert_null(strchr(error.text, '\x1b'));
+	assert_int_equal(spill_option_set(&policy, "device", word, "y", &error), -1);
+	assert_true(strlen(error.text) < sizeof(error.text));
+	assert_int_equal(spill_option_set(&policy, "device", "limit", word, &error), -1);
+	assert_null(strchr(error.text, '\x1b'));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_defaults),  cmocka_unit_test(test_every_row),
+	    cmocka_unit_test(test_values),    cmocka_unit_test(test_bad_values),
+	    cmocka_unit_test(test_long_path), cmocka_unit_test(test_bad_names),
+	    cmocka_unit_test(test_variables), cmocka_unit_test(test_messages_are_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

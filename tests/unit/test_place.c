@@ -1,0 +1,201 @@
+/*
+ * The places against a vendor that counts: where the bytes go, and that nothing stays behind whichever call fails.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "account.h"
+#include "fake_backend.h"
+#include "place/place.h"
+#include "place/pool.h"
+
+#define MIB (1ull << 20)
+
+static struct spill_policy policy;
+
+static int setup(void **state)
+{
+	spill_policy_default(&policy);
+	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
+	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
+	fake_reset(1024 * MIB);
+	spill_account_reset();
+	return 0;
+}
+
+static struct spill_want want(uint64_t bytes, uint64_t device_room)
+{
+	return (struct spill_want){&fake_backend, &policy, 0, &policy, bytes, device_room, SPILL_UNLIMITED};
+}
+
+static void nothing_is_held(void)
+{
+	spill_pool_trim(&fake_backend, 0, &policy, false);
+	assert_int_equal(fake_alive(), 0);
+	assert_int_equal(spill_account_device_held(0), 0);
+	assert_int_equal(spill_account_host_held(), 0);
+}
+
+static void split_takes_the_room_and_puts_the_rest_on_host(void **state)
+{
+	const char *error = NULL;
+	struct spill_want wanted = want(300 * MIB, 101 * MIB);
+	struct spill_placement *placement = spill_place_make(&spill_place_split, &wanted, &error);
+	assert_non_null(placement);
+	assert_int_equal(placement->held.device, 100 * MIB); /* whole granules of 2 MiB */
+	assert_int_equal(placement->held.host, 200 * MIB);
+	assert_int_equal(spill_account_device_held(0), 100 * MIB);
+	assert_int_equal(spill_account_host_held(), 200 * MIB);
+	spill_place_release(placement, false);
+	nothing_is_held();
+}
+
+/* Others take device memory between the look and the call: the driver's word counts. */
+static void split_moves_to_host_what_the_driver_refuses(void **state)
+{
+	const char *error = NULL;
+	struct spill_want wanted = want(300 * MIB, 300 * MIB);
+	fake_reset(70 * MIB);
+	struct spill_placement *placement = spill_place_make(&spill_place_split, &wanted, &error);
+	assert_non_null(placement);
+	assert_int_equal(placement->held.device, 64 * MIB);
+	assert_int_equal(placement->held.host, 236 * MIB);
+	assert_int_equal(spill_account_device_held(0), 64 * MIB);
+	spill_place_release(placement, false);
+	nothing_is_held();
+}
+
+/* Every vendor call in turn fails: the place fails or works around it, and leaves nothing. */
+static void a_failing_call_leaves_nothing(void **state)
+{
+	const struct spill_place_ops *const places[] = {&spill_place_split, &spill_place_managed, &spill_place_host};
+	for (size_t place = 0; place < 3; place++) {
+		unsigned failures = 0;
+		for (unsigned nth = 1; nth <= 24; nth++) {
+			const char *error = NULL;
+			struct spill_want wanted = want(300 * MIB, 100 * MIB);
+			fake_reset(1024 * MIB);
+			fake.fail_at = nth;
+			struct spill_placement *placement = spill_place_make(places[place], &wanted, &error);
+			failures += !placement;
+			if (!placement)
+				assert_non_null(error);
+			else
+				assert_int_equal(placement->held.host + placement->held.device + placement->held.managed,
+				                 300 * MIB);
+			spill_place_release(placement, false);
+			nothing_is_held();
+		}
+		assert_true(failures > 0);
+	}
+}
+
+static void host_limit_refuses_by_name(void **state)
+{
+	const char *error = NULL;
+	struct spill_want wanted = want(300 * MIB, 0);
+	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 299 * MIB};
+	assert_null(spill_place_make(&spill_place_host, &wanted, &error));
+	assert_string_equal(error, "host.limit");
+	policy.host_limit.kind = SPILL_AMOUNT_NONE;
+	policy.host_reserve.value = UINT64_MAX / 2;
+	assert_null(spill_place_make(&spill_place_split, &wanted, &error));
+	assert_string_equal(error, "host.reserve");
+	nothing_is_held();
+}
+
+static void managed_is_prefetched_only_below_and_only_if_it_fits(void **state)
+{
+	const char *error = NULL;
+	policy.managed_prefetch_below = (struct spill_amount){SPILL_AMOUNT_BYTES, 200 * MIB};
+	struct {
+		uint64_t bytes, room, prefetched;
+	} cases[] = {{100 * MIB, 100 * MIB, 100 * MIB}, {100 * MIB, 99 * MIB, 0}, {200 * MIB, 500 * MIB, 0}};
+	for (size_t i = 0; i < 3; i++) {
+		struct spill_want wanted = want(cases[i].bytes, cases[i].room);
+		fake_reset(1024 * MIB);
+		struct spill_placement *placement = spill_place_make(&spill_place_managed, &wanted, &error);
+		assert_non_null(placement);
+		assert_int_equal(placement->held.managed, cases[i].bytes);
+		assert_int_equal(placement->held.device, cases[i].prefetched);
+		assert_int_equal(fake.prefetched, cases[i].prefetched);
+		spill_place_release(placement, false);
+		nothing_is_held();
+	}
+}
+
+/* 10,000 of 4 KiB: at most 64 MiB more than their bytes, and each its own aligned piece. */
+static void small_requests_share_chunks(void **state)
+{
+	enum { COUNT = 10000 };
+	static struct spill_placement *placements[COUNT];
+	const uint64_t bytes = 4096;
+	const char *error = NULL;
+	struct spill_want wanted = want(bytes, 0);
+	for (int i = 0; i < COUNT; i++) {
+		placements[i] = spill_place_make(&spill_place_split, &wanted, &error);
+		assert_non_null(placements[i]);
+		assert_int_equal(placements[i]->ptr % 256, 0);
+		if (i)
+			assert_int_not_equal(placements[i]->ptr, placements[i - 1]->ptr);
+	}
+	assert_true(spill_account_host_held() <= COUNT * bytes + 64 * MIB);
+	/* Every second one back, and again: the holes are used before a new chunk. */
+	uint64_t held = spill_account_host_held();
+	for (int i = 0; i < COUNT; i += 2)
+		spill_place_release(placements[i], false);
+	for (int i = 0; i < COUNT; i += 2)
+		placements[i] = spill_place_make(&spill_place_split, &wanted, &error);
+	assert_int_equal(spill_account_host_held(), held);
+	for (int i = 0; i < COUNT; i++)
+		spill_place_release(placements[(i * 7919) % COUNT], false);
+	assert_true(spill_account_host_held() <= 8 * MIB); /* one chunk stays for the next */
+	nothing_is_held();
+}
+
+static void pieces_of_a_chunk_do_not_overlap(void **state)
+{
+	enum { COUNT = 2000 };
+	static struct spill_placement *placements[COUNT];
+	const char *error = NULL;
+	unsigned random = 1;
+	for (int round = 0; round < 20000; round++) {
+		random = random * 1103515245u + 12345u;
+		int i = (int)(random >> 8) % COUNT;
+		if (placements[i]) {
+			spill_place_release(placements[i], false);
+			placements[i] = NULL;
+			continue;
+		}
+		struct spill_want wanted = want(1 + (random >> 4) % (64 << 10), 0);
+		placements[i] = spill_place_make(&spill_place_host, &wanted, &error);
+		assert_non_null(placements[i]);
+		if (round % 100)
+			continue;
+		for (int j = 0; j < COUNT; j++)
+			if (j != i && placements[j])
+				assert_true(placements[j]->ptr + placements[j]->bytes <= placements[i]->ptr ||
+				            placements[i]->ptr + placements[i]->bytes <= placements[j]->ptr);
+	}
+	for (int i = 0; i < COUNT; i++)
+		spill_place_release(placements[i], false);
+	nothing_is_held();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(split_takes_the_room_and_puts_the_rest_on_host, setup),
+	    cmocka_unit_test_setup(split_moves_to_host_what_the_driver_refuses, setup),
+	    cmocka_unit_test_setup(a_failing_call_leaves_nothing, setup),
+	    cmocka_unit_test_setup(host_limit_refuses_by_name, setup),
+	    cmocka_unit_test_setup(managed_is_prefetched_only_below_and_only_if_it_fits, setup),
+	    cmocka_unit_test_setup(small_requests_share_chunks, setup),
+	    cmocka_unit_test_setup(pieces_of_a_chunk_do_not_overlap, setup),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

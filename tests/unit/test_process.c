@@ -1,0 +1,192 @@
+/*
+ * The ends of a process that no destructor sees. This program exports the same names as libspill.so does, so that
+ * libc's are behind ours here as they are there.
+ */
+#include "logtest.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+
+#include "runtime.h"
+
+/* The totals are the engine's; that they were asked for is what counts here. */
+void spill_runtime_exit(const char *how)
+{
+	char line[256];
+	size_t length = spill_record_note(0, 1, "totals", how, line, sizeof(line));
+
+	spill_log_write(line, length, SPILL_LOG_NOW);
+}
+
+static bool with_log;
+
+static void before(void)
+{
+	static const struct rlimit no_core = {0, 0};
+	char line[256];
+
+	setrlimit(RLIMIT_CORE, &no_core);
+	close(STDERR_FILENO); /* libc's assertion message is not for the test's reader */
+	if (!with_log)
+		return;
+	open_log_at(in_folder("log"));
+	spill_log_write(line, test_line(line, sizeof(line), 0, 1), SPILL_LOG_SOON);
+}
+
+static void end_by_abort(void)
+{
+	before();
+	abort();
+}
+
+static void end_by_assertion(void)
+{
+	before();
+	assert(!"a failed assertion");
+}
+
+static void end_by__exit(void)
+{
+	before();
+	_exit(3);
+}
+
+static void end_by__Exit(void)
+{
+	before();
+	_Exit(4);
+}
+
+static void end_by_quick_exit(void)
+{
+	before();
+	quick_exit(6);
+}
+
+static void end_by_exit(void)
+{
+	before();
+	exit(5);
+}
+
+static void end_by_handler(void)
+{
+	abort();
+}
+
+/* abort() in the middle of our own write: from a signal handler, or where malloc finds its heap broken. */
+static void (*_Atomic in_write)(void);
+ssize_t __real_write(int fd, const void *bytes, size_t count);
+ssize_t __wrap_write(int fd, const void *bytes, size_t count);
+
+ssize_t __wrap_write(int fd, const void *bytes, size_t count)
+{
+	void (*action)(void) = atomic_exchange(&in_write, NULL);
+
+	if (action)
+		action();
+	return __real_write(fd, bytes, count);
+}
+
+static void end_inside_a_write(void)
+{
+	before();
+	in_write = end_by_handler;
+	spill_log_flush();
+}
+
+/* The vfork child shares our memory: it must neither write nor take what waits. */
+static void vfork_and_exit(void)
+{
+	struct lines lines;
+	int status;
+	pid_t pid;
+
+	before();
+	pid = vfork();
+	if (pid == 0)
+		_exit(7);
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	lines = read_lines(in_folder("log"));
+	CHECK(lines.count == 1);
+	spill_log_flush();
+	lines = read_lines(in_folder("log"));
+	CHECK(lines.count == 2);
+	syscall_exit(0);
+}
+
+static void ends(void (*body)(void), int signal_number, int status)
+{
+	for (int log = 0; log < 2; log++) {
+		unlink(in_folder("log"));
+		with_log = log;
+		int ended = child_status(body);
+		if (signal_number)
+			assert_true(WIFSIGNALED(ended) && WTERMSIG(ended) == signal_number);
+		else
+			assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == status);
+		if (!log) {
+			assert_int_not_equal(access(in_folder("log"), F_OK), 0);
+			continue;
+		}
+		struct lines lines = read_lines(in_folder("log"));
+		assert_int_equal(count_lines(&lines, "text", "1"), 1);
+	}
+}
+
+static void abort_flushes(void **state)
+{
+	ends(end_by_abort, SIGABRT, 0);
+}
+
+static void a_failed_assertion_flushes(void **state)
+{
+	ends(end_by_assertion, SIGABRT, 0);
+}
+
+static void underscore_exit_flushes(void **state)
+{
+	ends(end_by__exit, 0, 3);
+	ends(end_by__Exit, 0, 4);
+	ends(end_by_quick_exit, 0, 6);
+}
+
+static void exit_asks_for_the_totals(void **state)
+{
+	struct lines lines;
+
+	ends(end_by_exit, 0, 5);
+	lines = read_lines(in_folder("log"));
+	assert_int_equal(count_lines(&lines, "code", "totals"), 1);
+	assert_string_equal(text_of(lines.at[lines.count - 1], "text"), "exit");
+}
+
+static void abort_in_the_middle_of_us_does_not_hang(void **state)
+{
+	with_log = true;
+	int ended = child_status(end_inside_a_write);
+	assert_true(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGABRT);
+}
+
+static void a_vfork_child_leaves_the_log_alone(void **state)
+{
+	unlink(in_folder("log"));
+	with_log = true;
+	assert_int_equal(child_status(vfork_and_exit), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(abort_flushes),
+	    cmocka_unit_test(a_failed_assertion_flushes),
+	    cmocka_unit_test(underscore_exit_flushes),
+	    cmocka_unit_test(exit_asks_for_the_totals),
+	    cmocka_unit_test(abort_in_the_middle_of_us_does_not_hang),
+	    cmocka_unit_test(a_vfork_child_leaves_the_log_alone),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,82 @@
+/* The name that PROGRAM.conf and %e go by. The pieces are static, so their source is part of this test. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "../../src/program.c"
+
+/* What a command line ("a|b|c") runs, by the interpreter `program`; NULL if there is no script. */
+static const char *script(const char *program, const char *line)
+{
+	static char words[256];
+	const struct interpreter *interpreter = find_interpreter(program);
+	size_t length = strlen(line) + 1;
+
+	assert_non_null(interpreter);
+	memcpy(words, line, length);
+	for (size_t i = 0; i < length; i++) {
+		if (words[i] == '|')
+			words[i] = '\0';
+	}
+	return find_script(interpreter, (struct words){words, words + length});
+}
+
+static void test_interpreters(void **state)
+{
+	assert_non_null(find_interpreter("python"));
+	assert_non_null(find_interpreter("python3"));
+	assert_non_null(find_interpreter("python3.11"));
+	assert_non_null(find_interpreter("perl5.36.0"));
+	assert_non_null(find_interpreter("bash"));
+	assert_non_null(find_interpreter("sh"));
+	assert_null(find_interpreter("python-config"));
+	assert_null(find_interpreter("shred"));
+	assert_null(find_interpreter("llama-server"));
+	assert_null(find_interpreter(""));
+}
+
+static void test_scripts(void **state)
+{
+	assert_string_equal(script("python3", "python3|/opt/main.py|-m|no"), "/opt/main.py");
+	assert_string_equal(script("python3", "python3|-u|-W|ignore|main.py"), "main.py");
+	assert_string_equal(script("python3", "python3|-Xdev|main.py"), "main.py");
+	assert_string_equal(script("python3", "python3|-m|vllm.entrypoints|x"), "vllm.entrypoints");
+	assert_string_equal(script("python3", "python3|-mvllm"), "vllm");
+	assert_string_equal(script("python3", "python3|-um|torch.distributed.run|a.py"),
+	                    "torch.distributed.run");
+	assert_string_equal(script("python3", "python3|--check-hash-based-pycs=always|a.py"), "a.py");
+	assert_string_equal(script("python3", "python3|--|-odd.py"), "-odd.py");
+	assert_null(script("python3", "python3|-c|import torch|a.py"));
+	assert_null(script("python3", "python3|-"));
+	assert_null(script("python3", "python3"));
+	assert_null(script("python3", "python3|-m"));
+	assert_null(script("python3", "python3|-W"));
+	assert_string_equal(script("bash", "bash|-o|pipefail|+x|run.sh"), "run.sh");
+	assert_null(script("bash", "bash|-ec|run.sh"));
+	assert_string_equal(script("perl", "perl|-w|-Ilib|a.pl"), "a.pl");
+	assert_null(script("perl", "perl|-ne|print"));
+	assert_string_equal(script("node", "node|-r|x.js|a.js"), "a.js");
+}
+
+static void test_this_program(void **state)
+{
+	char name[64], small[5];
+
+	spill_config_program(name, sizeof(name));
+	assert_string_equal(name, "test_program");
+	spill_config_program(small, sizeof(small));
+	assert_string_equal(small, "test");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_interpreters),
+	    cmocka_unit_test(test_scripts),
+	    cmocka_unit_test(test_this_program),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

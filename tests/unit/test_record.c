@@ -1,0 +1,293 @@
+/* The lines, byte by byte: names and forms are fixed, because old logs stay readable for ever. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "json.h"
+#include "record.h"
+
+static char buffer[8192];
+
+static void expect(size_t length, const char *line)
+{
+	assert_true(length < sizeof(buffer));
+	buffer[length] = '\0';
+	assert_string_equal(buffer, line);
+}
+
+static const struct spill_record_alloc split = {
+    .time_us = 12345678,
+    .seq = 7,
+    .tid = 4711,
+    .device = 0,
+    .api = "cuMemAlloc_v2",
+    .caller = "libggml-cuda.so+0x1a2b",
+    .bytes = 7555858432,
+    .ptr = 0x302000000,
+    .place = SPILL_PLACE_SPLIT,
+    .held = {.device = 5368709120, .host = 2187149312},
+    .reason = "oom",
+    .rule = "default",
+    .attempts = 1,
+    .tried = {{"device", "CUDA_ERROR_OUT_OF_MEMORY"}},
+    .took_us = 401234,
+};
+
+#define SPLIT_HEAD                                                                                           \
+	"{\"v\":1,\"kind\":\"alloc\",\"t\":12.345678,\"seq\":7,\"tid\":4711,\"dev\":0,\"api\":\"cuMemAlloc_" \
+	"v2\","                                                                                              \
+	"\"caller\":\"libggml-cuda.so+0x1a2b\",\"bytes\":7555858432,\"ptr\":\"0x302000000\",\"place\":"      \
+	"\"split\","                                                                                         \
+	"\"device_bytes\":5368709120,\"host_bytes\":2187149312,"
+#define SPLIT_TAIL                                                                                           \
+	"\"reason\":\"oom\",\"rule\":\"default\","                                                           \
+	"\"tried\":[{\"place\":\"device\",\"error\":\"CUDA_ERROR_OUT_OF_MEMORY\"}],\"us\":401234}\n"
+
+/* The example of the public contract, letter by letter. */
+static void alloc_is_the_contracts_example(void **state)
+{
+	expect(spill_record_alloc(&split, buffer, sizeof(buffer)), SPLIT_HEAD SPLIT_TAIL);
+}
+
+static void alloc_leaves_out_what_there_is_not(void **state)
+{
+	const struct spill_record_alloc plain = {.device = -1, .tid = 1, .place = SPILL_PLACE_DEVICE};
+
+	expect(spill_record_alloc(&plain, buffer, sizeof(buffer)),
+	       "{\"v\":1,\"kind\":\"alloc\",\"t\":0.000000,\"seq\":0,\"tid\":1,\"bytes\":0,\"ptr\":\"0x0\","
+	       "\"place\":\"device\",\"us\":0}\n");
+}
+
+static void alloc_at_the_ends_of_the_numbers(void **state)
+{
+	const struct spill_record_alloc most = {
+	    .time_us = UINT64_MAX,
+	    .seq = UINT64_MAX,
+	    .tid = INT32_MIN,
+	    .device = INT32_MAX,
+	    .bytes = UINT64_MAX,
+	    .ptr = UINT64_MAX,
+	    .place = SPILL_PLACE_MANAGED,
+	    .held = {.managed = UINT64_MAX},
+	    .would = "host",
+	    .took_us = 1,
+	};
+
+	expect(spill_record_alloc(&most, buffer, sizeof(buffer)),
+	       "{\"v\":1,\"kind\":\"alloc\",\"t\":18446744073709.551615,\"seq\":18446744073709551615,"
+	       "\"tid\":-2147483648,\"dev\":2147483647,\"bytes\":18446744073709551615,"
+	       "\"ptr\":\"0xffffffffffffffff\",\"place\":\"managed\",\"managed_bytes\":18446744073709551615,"
+	       "\"would\":\"host\",\"us\":1}\n");
+}
+
+static void free_names_its_alloc(void **state)
+{
+	const struct spill_record_free record = {
+	    .time_us = 1000001,
+	    .seq = 7,
+	    .tid = 2,
+	    .device = 1,
+	    .api = "cudaFree",
+	    .caller = "a.out+0x10",
+	    .ptr = 0xabc,
+	    .bytes = 4096,
+	    .place = SPILL_PLACE_HOST,
+	    .reason = "free",
+	    .took_us = 3,
+	};
+
+	expect(spill_record_free(&record, buffer, sizeof(buffer)),
+	       "{\"v\":1,\"kind\":\"free\",\"t\":1.000001,\"seq\":7,\"tid\":2,\"dev\":1,\"api\":\"cudaFree\","
+	       "\"caller\":\"a.out+0x10\",\"bytes\":4096,\"ptr\":\"0xabc\",\"place\":\"host\",\"reason\":"
+	       "\"free\","
+	       "\"us\":3}\n");
+}
+
+static void oom_tells_who_holds_what(void **state)
+{
+	const struct spill_record_oom record = {
+	    .time_us = 5,
+	    .tid = 2,
+	    .device = 0,
+	    .api = "hipMalloc",
+	    .bytes = 10,
+	    .free = 3,
+	    .total = 100,
+	    .live = {.device = 97},
+	    .rule = "default",
+	    .refused_by = "host.limit",
+	    .attempts = 2,
+	    .tried = {{"device", "hipErrorOutOfMemory"}, {"host", "host.limit"}},
+	    .holders = 2,
+	    .top = {{"libA.so+0x1", "hipMalloc", 4, 90, SPILL_PLACE_DEVICE},
+	            {NULL, "hipMalloc", 5, 7, SPILL_PLACE_MANAGED}},
+	};
+
+	expect(
+	    spill_record_oom(&record, buffer, sizeof(buffer)),
+	    "{\"v\":1,\"kind\":\"oom\",\"t\":0.000005,\"tid\":2,\"dev\":0,\"api\":\"hipMalloc\",\"bytes\":10,"
+	    "\"free\":3,\"total\":100,\"live\":{\"device_bytes\":97,\"host_bytes\":0,\"managed_bytes\":0},"
+	    "\"rule\":\"default\",\"refused_by\":\"host.limit\","
+	    "\"tried\":[{\"place\":\"device\",\"error\":\"hipErrorOutOfMemory\"},"
+	    "{\"place\":\"host\",\"error\":\"host.limit\"}],"
+	    "\"holders\":[{\"seq\":4,\"bytes\":90,\"place\":\"device\",\"api\":\"hipMalloc\","
+	    "\"caller\":\"libA.so+0x1\"},{\"seq\":5,\"bytes\":7,\"place\":\"managed\",\"api\":\"hipMalloc\"}]"
+	    "}\n");
+}
+
+static void note_is_one_line(void **state)
+{
+	expect(
+	    spill_record_note(1, 2, "no-vmm", "a\nb", buffer, sizeof(buffer)),
+	    "{\"v\":1,\"kind\":\"note\",\"t\":0.000001,\"tid\":2,\"code\":\"no-vmm\",\"text\":\"a\\nb\"}\n");
+}
+
+static void exit_has_the_totals(void **state)
+{
+	const struct spill_totals totals = {.allocs = 1,
+	                                    .frees = 2,
+	                                    .spills = 3,
+	                                    .ooms = 4,
+	                                    .live = {5, 6, 7},
+	                                    .peak = {8, 9, 10},
+	                                    .spilled = {11, 12, 13}};
+	const struct spill_hits hits[] = {{"cuMemAlloc_v2", "proc", 9}, {"cudaMalloc", "link", 1}};
+
+	expect(spill_record_exit(2000000, "exit", &totals, hits, 2, buffer, sizeof(buffer)),
+	       "{\"v\":1,\"kind\":\"exit\",\"t\":2.000000,\"how\":\"exit\",\"allocs\":1,\"frees\":2,"
+	       "\"spills\":3,"
+	       "\"ooms\":4,\"live\":{\"device_bytes\":5,\"host_bytes\":6,\"managed_bytes\":7},"
+	       "\"peak\":{\"device_bytes\":8,\"host_bytes\":9,\"managed_bytes\":10},"
+	       "\"spilled\":{\"device_bytes\":11,\"host_bytes\":12,\"managed_bytes\":13},"
+	       "\"hits\":[{\"symbol\":\"cuMemAlloc_v2\",\"way\":\"proc\",\"count\":9},"
+	       "{\"symbol\":\"cudaMalloc\",\"way\":\"link\",\"count\":1}]}\n");
+}
+
+/* At every size one too small: nothing, and no byte behind the buffer. */
+static void a_line_is_never_cut(void **state)
+{
+	size_t whole = spill_record_alloc(&split, buffer, sizeof(buffer));
+
+	for (size_t size = 0; size < whole; size++) {
+		memset(buffer, '#', sizeof(buffer));
+		assert_int_equal(spill_record_alloc(&split, buffer, size), 0);
+		assert_int_equal(buffer[size], '#');
+	}
+	assert_int_equal(spill_record_alloc(&split, buffer, whole), whole);
+}
+
+static void counts_beyond_the_arrays_are_harmless(void **state)
+{
+	struct spill_record_oom record = {.attempts = 1000, .holders = 1000};
+
+	assert_true(spill_record_oom(&record, buffer, sizeof(buffer)) > 0);
+}
+
+static void kinds_have_names(void **state)
+{
+	assert_string_equal(spill_kind_name(SPILL_KIND_START), "start");
+	assert_string_equal(spill_kind_name(SPILL_KIND_EXIT), "exit");
+	assert_null(spill_kind_name(SPILL_KINDS_COUNT));
+}
+
+static void string_is(const char *text, const char *written)
+{
+	struct spill_json json;
+
+	spill_json_begin(&json, buffer, sizeof(buffer));
+	spill_json_string(&json, text);
+	expect(spill_json_end_line(&json), written);
+}
+
+static void strings_are_escaped(void **state)
+{
+	string_is("plain", "\"plain\"\n");
+	string_is("\"\\/", "\"\\\"\\\\/\"\n");
+	string_is("\b\f\n\r\t\x01\x1f\x7f", "\"\\u0008\\u000c\\n\\r\\t\\u0001\\u001f\\u007f\"\n");
+	string_is("\xC2\x9B", "\"\\u009b\"\n"); /* a terminal's one-byte escape */
+	string_is("\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80", "\"\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80\"\n");
+	string_is(NULL, "null\n");
+}
+
+#define FFFD "\xEF\xBF\xBD"
+
+static void what_is_not_utf8_is_replaced(void **state)
+{
+	string_is("a\xFFz", "\"a" FFFD "z\"\n");
+	string_is("\xC0\xAF", "\"" FFFD FFFD "\"\n");                   /* overlong / */
+	string_is("\xED\xA0\x80", "\"" FFFD FFFD FFFD "\"\n");          /* surrogate */
+	string_is("\xF4\x90\x80\x80", "\"" FFFD FFFD FFFD FFFD "\"\n"); /* above U+10FFFF */
+	string_is("\xE0\x80\x80", "\"" FFFD FFFD FFFD "\"\n");
+	string_is("\xE2\x82", "\"" FFFD FFFD "\"\n"); /* cut short */
+	string_is("\xE2\"", "\"" FFFD "\\\"\"\n");    /* a quote inside must still be seen */
+}
+
+/* A locale with a decimal comma, made here, because machines rarely have one. */
+static int with_a_comma(void)
+{
+	char place[] = "/tmp/spill-locale-XXXXXX", command[256];
+	int status = 77;
+
+	if (!mkdtemp(place))
+		return 1;
+	snprintf(command, sizeof(command), "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >/dev/null 2>&1",
+	         place);
+	(void)!system(command);
+	setenv("LOCPATH", place, 1);
+	if (setlocale(LC_ALL, "de_DE.UTF-8") && strcmp(localeconv()->decimal_point, ",") == 0) {
+		size_t length = spill_record_alloc(&split, buffer, sizeof(buffer));
+
+		snprintf(command, sizeof(command), "%.1f", 1.5);
+		status = strcmp(command, "1,5") != 0 || length != strlen(SPLIT_HEAD SPLIT_TAIL) ||
+		         memcmp(buffer, SPLIT_HEAD SPLIT_TAIL, length) != 0;
+	}
+	snprintf(command, sizeof(command), "rm -r %s", place);
+	(void)!system(command);
+	return status;
+}
+
+static void a_comma_locale_changes_nothing(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(with_a_comma());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WEXITSTATUS(status) == 77) {
+		print_message("no de_DE locale: Debian's package locales has its source\n");
+		skip();
+	}
+	assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(alloc_is_the_contracts_example),
+	    cmocka_unit_test(alloc_leaves_out_what_there_is_not),
+	    cmocka_unit_test(alloc_at_the_ends_of_the_numbers),
+	    cmocka_unit_test(free_names_its_alloc),
+	    cmocka_unit_test(oom_tells_who_holds_what),
+	    cmocka_unit_test(note_is_one_line),
+	    cmocka_unit_test(exit_has_the_totals),
+	    cmocka_unit_test(a_line_is_never_cut),
+	    cmocka_unit_test(counts_beyond_the_arrays_are_harmless),
+	    cmocka_unit_test(kinds_have_names),
+	    cmocka_unit_test(strings_are_escaped),
+	    cmocka_unit_test(what_is_not_utf8_is_replaced),
+	    cmocka_unit_test(a_comma_locale_changes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,269 @@
+/* The line for people, whatever fd 2 is or has become. */
+#include "logtest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+/* fd 2 becomes `fd`, as it would be at load. */
+static void loaded_with(int fd)
+{
+	CHECK(fd >= 0 && dup2(fd, STDERR_FILENO) == STDERR_FILENO);
+	spill_stderr_remember();
+}
+
+static void check_told(int from, const char *expected)
+{
+	char told[4096];
+	ssize_t length;
+
+	fcntl(from, F_SETFL, O_NONBLOCK);
+	length = read(from, told, sizeof(told));
+	CHECK(length == (ssize_t)strlen(expected) && memcmp(told, expected, (size_t)length) == 0);
+}
+
+static void check_empty(const char *path)
+{
+	struct stat now;
+
+	CHECK(stat(path, &now) == 0 && now.st_size == 0);
+}
+
+static void said_body(void)
+{
+	int ends[2], flags;
+
+	CHECK(pipe(ends) == 0);
+	loaded_with(ends[1]);
+	flags = fcntl(STDERR_FILENO, F_GETFL);
+	errno = E2BIG;
+	spill_stderr_line("one \x1b[2J two\nthree");
+	CHECK(errno == E2BIG);
+	check_told(ends[0], "spill: one ?[2J two?three\n");
+	CHECK(fcntl(STDERR_FILENO, F_GETFL) == flags);
+}
+
+static void one_line_reaches_a_pipe(void **state)
+{
+	in_child(said_body);
+}
+
+static void file_body(void)
+{
+	const char *path = in_folder("errors");
+	size_t length;
+
+	loaded_with(open(path, O_RDWR | O_CREAT | O_APPEND, 0600));
+	spill_stderr_line("hello");
+	CHECK(strcmp(read_all(path, &length), "spill: hello\n") == 0);
+}
+
+static void one_line_reaches_a_file(void **state)
+{
+	in_child(file_body);
+}
+
+static void closed_body(void)
+{
+	const char *data = in_folder("data-closed");
+
+	close(STDERR_FILENO);
+	spill_stderr_remember();
+	spill_stderr_line("nobody hears this");
+	CHECK(open(data, O_RDWR | O_CREAT, 0600) == STDERR_FILENO);
+	spill_stderr_line("this is data's place");
+	check_empty(data);
+}
+
+static void closed_at_load_is_closed_for_ever(void **state)
+{
+	in_child(closed_body);
+}
+
+static void reused_body(void)
+{
+	const char *data = in_folder("data-reused");
+	int ends[2];
+
+	CHECK(pipe(ends) == 0);
+	loaded_with(ends[1]);
+	close(STDERR_FILENO);
+	spill_stderr_line("nobody hears this");
+	CHECK(open(data, O_RDWR | O_CREAT, 0600) == STDERR_FILENO);
+	spill_stderr_line("this is data's place");
+	check_empty(data);
+	CHECK(dup2(ends[1], STDERR_FILENO) == STDERR_FILENO); /* and back, as daemons and shells do */
+	spill_stderr_line("again");
+	check_told(ends[0], "spill: again\n");
+}
+
+static void a_data_file_on_fd_2_gets_nothing(void **state)
+{
+	in_child(reused_body);
+}
+
+/* The child's deadline is what tells a write that blocks. */
+static void full_body(void)
+{
+	char junk[4096] = {0};
+	int ends[2], flags;
+
+	CHECK(pipe(ends) == 0);
+	loaded_with(ends[1]);
+	flags = fcntl(STDERR_FILENO, F_GETFL);
+	fcntl(STDERR_FILENO, F_SETFL, flags | O_NONBLOCK);
+	while (write(STDERR_FILENO, junk, sizeof(junk)) > 0)
+		;
+	fcntl(STDERR_FILENO, F_SETFL, flags);
+	spill_stderr_line("dropped");
+	CHECK(read(ends[0], junk, sizeof(junk)) == sizeof(junk));
+	spill_stderr_line("heard");
+}
+
+static void a_full_pipe_does_not_block(void **state)
+{
+	in_child(full_body);
+}
+
+/* poll says that there is room, but it is gone when we write: another process shares the pipe. */
+static bool fill_after_poll;
+static int close_after_poll = -1;
+int __real_poll(struct pollfd *descriptors, unsigned long count, int timeout);
+int __wrap_poll(struct pollfd *descriptors, unsigned long count, int timeout);
+
+int __wrap_poll(struct pollfd *descriptors, unsigned long count, int timeout)
+{
+	int result = __real_poll(descriptors, count, timeout);
+	char junk[4096] = {0};
+
+	if (close_after_poll >= 0)
+		close(close_after_poll);
+	if (fill_after_poll) {
+		int flags = fcntl(STDERR_FILENO, F_GETFL);
+
+		fcntl(STDERR_FILENO, F_SETFL, flags | O_NONBLOCK);
+		while (write(STDERR_FILENO, junk, sizeof(junk)) > 0)
+			;
+		fcntl(STDERR_FILENO, F_SETFL, flags);
+	}
+	return result;
+}
+
+static void filled_pipe_body(void)
+{
+	int ends[2];
+
+	CHECK(pipe(ends) == 0);
+	loaded_with(ends[1]);
+	fill_after_poll = true;
+	spill_stderr_line("dropped");
+}
+
+static void filled_socket_body(void)
+{
+	int ends[2];
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+	loaded_with(ends[1]);
+	fill_after_poll = true;
+	spill_stderr_line("dropped");
+}
+
+static void room_that_was_taken_meanwhile_does_not_block(void **state)
+{
+	in_child(filled_pipe_body);
+	in_child(filled_socket_body);
+}
+
+static void socket_body(void)
+{
+	int ends[2];
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+	loaded_with(ends[1]);
+	spill_stderr_line("hello");
+	check_told(ends[0], "spill: hello\n");
+	close(ends[0]);
+	spill_stderr_line("nobody");
+}
+
+static void a_socket_is_served(void **state)
+{
+	in_child(socket_body);
+}
+
+static void write_without_reader(const int *ends, bool closed_late)
+{
+	sigset_t before = {0}, after = {0}, pending; /* libc fills a part only */
+
+	loaded_with(ends[1]);
+	if (closed_late)
+		close_after_poll = ends[0];
+	else
+		close(ends[0]);
+	pthread_sigmask(SIG_BLOCK, NULL, &before);
+	for (unsigned i = 0; i < 10; i++)
+		spill_stderr_line("nobody");
+	pthread_sigmask(SIG_BLOCK, NULL, &after);
+	sigpending(&pending);
+	CHECK(memcmp(&before, &after, sizeof(before)) == 0 && !sigismember(&pending, SIGPIPE));
+}
+
+static void no_reader_body(void)
+{
+	int ends[2];
+
+	CHECK(pipe(ends) == 0);
+	write_without_reader(ends, false);
+}
+
+static void late_no_reader_body(void)
+{
+	int ends[2];
+
+	CHECK(pipe(ends) == 0);
+	write_without_reader(ends, true);
+}
+
+static void a_pipe_without_reader_kills_nobody(void **state)
+{
+	in_child(no_reader_body);
+	in_child(late_no_reader_body);
+}
+
+static void long_body(void)
+{
+	char text[10000];
+	size_t length;
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	loaded_with(open(in_folder("long"), O_RDWR | O_CREAT, 0600));
+	spill_stderr_line(text);
+	CHECK(read_all(in_folder("long"), &length)[length - 1] == '\n' && length == 2048);
+}
+
+static void a_long_line_is_cut_and_ends(void **state)
+{
+	in_child(long_body);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(one_line_reaches_a_pipe),
+	    cmocka_unit_test(one_line_reaches_a_file),
+	    cmocka_unit_test(closed_at_load_is_closed_for_ever),
+	    cmocka_unit_test(a_data_file_on_fd_2_gets_nothing),
+	    cmocka_unit_test(a_full_pipe_does_not_block),
+	    cmocka_unit_test(room_that_was_taken_meanwhile_does_not_block),
+	    cmocka_unit_test(a_socket_is_served),
+	    cmocka_unit_test(a_pipe_without_reader_kills_nobody),
+	    cmocka_unit_test(a_long_line_is_cut_and_ends),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
