@@ -1,0 +1,84 @@
+/*
+ * What one allocation and its free cost a program: the driver's own entry points, resolved as a plain program does.
+ * Prints `BYTES NANOSECONDS` for each size, the median of many pairs. scripts/bench runs it with and without the
+ * library in turns, because only ratios within one run mean anything on a shared machine.
+ *
+ * usage: pair [PAIRS]
+ */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+typedef int init_fn(unsigned);
+typedef int device_fn(int *, int);
+typedef int retain_fn(void **, int);
+typedef int current_fn(void *);
+typedef int alloc_fn(unsigned long long *, size_t);
+typedef int free_fn(unsigned long long);
+
+static void *driver;
+
+static void *find(const char *name)
+{
+	void *found = dlsym(driver, name);
+	if (!found) {
+		fprintf(stderr, "pair: the driver has no %s\n", name);
+		exit(1);
+	}
+	return found;
+}
+
+static void check(const char *what, int result)
+{
+	if (result) {
+		fprintf(stderr, "pair: %s: error %d\n", what, result);
+		exit(1);
+	}
+}
+
+static uint64_t now(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static int compare(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+	return (a > b) - (a < b);
+}
+
+int main(int count, char **arguments)
+{
+	size_t pairs = count > 1 ? strtoul(arguments[1], NULL, 10) : 2000;
+	static const size_t sizes[] = {1 << 10, 1 << 20, 64 << 20};
+	uint64_t *times = malloc(pairs * sizeof(*times));
+	int device;
+	void *context;
+	driver = dlopen("libcuda.so.1", RTLD_NOW);
+	if (!driver || !times || !pairs) {
+		fprintf(stderr, "pair: %s\n", driver ? "no memory" : dlerror());
+		return 1;
+	}
+	check("cuInit", ((init_fn *)find("cuInit"))(0));
+	check("cuDeviceGet", ((device_fn *)find("cuDeviceGet"))(&device, 0));
+	check("cuDevicePrimaryCtxRetain", ((retain_fn *)find("cuDevicePrimaryCtxRetain"))(&context, device));
+	check("cuCtxSetCurrent", ((current_fn *)find("cuCtxSetCurrent"))(context));
+	alloc_fn *alloc = (alloc_fn *)find("cuMemAlloc_v2");
+	free_fn *release = (free_fn *)find("cuMemFree_v2");
+	for (size_t size = 0; size < sizeof(sizes) / sizeof(sizes[0]); size++) {
+		for (size_t i = 0; i < pairs; i++) {
+			unsigned long long pointer;
+			uint64_t start = now();
+			check("cuMemAlloc_v2", alloc(&pointer, sizes[size]));
+			check("cuMemFree_v2", release(pointer));
+			times[i] = now() - start;
+		}
+		qsort(times, pairs, sizeof(*times), compare);
+		printf("%zu %llu\n", sizes[size], (unsigned long long)times[pairs / 2]);
+	}
+	return 0;
+}

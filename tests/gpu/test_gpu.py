@@ -1,0 +1,160 @@
+"""The main job on a real GPU. Run by scripts/gpu-test, which finds the build and the CUDA runtime.
+
+Managed memory never exceeds what the card has free: the managed case is small and stays inside a limit. Real pressure is
+made by a second process with plain allocations, and under it only split and host are allowed.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "preload"))
+import harness  # noqa: E402
+from harness import MIB, Case, held, program  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+GPU = pathlib.Path(os.environ["GPU_PROGRAMS"])
+RECORDED = HERE.parent / "preload/h200"
+CUDA = ["prog_runtime", "prog_runtime_static_real", "prog_driver_link", "prog_driver_dlsym", "prog_driver_proc1",
+        "prog_driver_proc2"]
+SIX_GIB = ("--count", "8", "--mib", "768")  # 1.5 times a limit of 4 GiB
+
+
+def used_mib():
+    """Device memory in use by anyone, the vendor's own figure."""
+    query = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "--id=0"]
+    return int(subprocess.run(query, capture_output=True, text=True, check=True).stdout)
+
+
+class Peak:
+    """The highest figure of used_mib while the block runs, less what was used before it."""
+
+    def __enter__(self):
+        self.before, self.mib, self.done = used_mib(), 0, threading.Event()
+        self.thread = threading.Thread(target=self.watch)
+        self.thread.start()
+        return self
+
+    def watch(self):
+        while not self.done.is_set():
+            self.mib = max(self.mib, used_mib() - self.before)
+
+    def __exit__(self, *_):
+        self.done.set()
+        self.thread.join()
+
+
+def tell(text):
+    print(f"    {text}", flush=True)
+
+
+class RealGpu(Case):
+    def tell_hits(self, records):
+        hits = ", ".join(f"{h['symbol']} by {h['way']} {h['count']}" for h in records[-1]["hits"])
+        tell(f"hits: {hits}")
+
+    def device_peak_mib(self, records):
+        return records[-1]["peak"]["device_bytes"] // MIB
+
+    def context_mib(self):
+        """What a process costs beside its allocations: the peak of one that allocates next to nothing."""
+        with Peak() as peak:
+            self.run_program(program("prog_runtime", "--count", "3", "--mib", "2"), preload=False)
+        return peak.mib
+
+
+class MainJob(RealGpu):
+    def test_beyond_a_limit_every_way_in(self):
+        context = self.context_mib()
+        allowed = 4096 + context + 4096 * 5 // 100
+        for name in CUDA:
+            with self.subTest(name):
+                self.log.unlink(missing_ok=True)
+                with Peak() as peak:
+                    done = self.run_program(program(name, *SIX_GIB), SPILL_DEVICE_LIMIT="4GiB")
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                records = self.checked_records()
+                self.assertLessEqual(self.device_peak_mib(records), 4096)
+                self.assertLessEqual(peak.mib, allowed)
+                tell(f"{name}: 6 GiB in a limit of 4: data right; vendor's figure {peak.mib} MiB, allowed {allowed} "
+                     f"(context {context}); spilled {records[-1]['spilled']['host_bytes'] // MIB} MiB")
+                self.tell_hits(records)
+
+    def test_pytorch_beyond_a_limit(self):
+        done = self.run_program([sys.executable, str(HERE / "torch_job.py"), "6144", "4096"], SPILL_DEVICE_LIMIT="4GiB")
+        tell(done.stdout.strip())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        records = self.checked_records()
+        self.assertGreater(records[-1]["spilled"]["host_bytes"], 2000 * MIB)
+        self.assertTrue(any(r["kind"] == "alloc" and r["caller"].startswith("libc10_cuda.so") for r in records))
+        self.tell_hits(records)
+
+    def test_the_host_part_is_read_at_link_speed(self):
+        for name in ("gpu_bandwidth", "gpu_bandwidth_static"):
+            with self.subTest(name):
+                self.log.unlink(missing_ok=True)
+                done = self.run_program([str(GPU / name), harness.KERNELS, "4096"], SPILL_DEVICE_LIMIT="1GiB")
+                tell(f"{name}: {done.stdout.strip()}")
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.checked_records()
+
+    def test_under_real_pressure(self):
+        with subprocess.Popen([str(GPU / "gpu_hog"), "2048"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                              env={**os.environ, "LD_LIBRARY_PATH": os.environ["SIM_PATH"]}) as hog:
+            tell(f"another process holds the rest by plain allocations; {hog.stdout.readline().strip()}")
+            arguments = ("--count", "5", "--mib", "600")
+            alone = self.run_program(program("prog_runtime", *arguments), preload=False)
+            with_it = self.run_program(program("prog_runtime", *arguments), SPILL_OOM_CHAIN="split, host")
+            hog.stdin.close()
+        self.assertEqual(alone.returncode, 2, alone.stdout)
+        self.assertEqual(with_it.returncode, 0, with_it.stdout + with_it.stderr)
+        records = self.checked_records()
+        split = [r for r in records if r["kind"] == "alloc" and r["place"] == "split"]
+        self.assertTrue(split)
+        tell(f"alone: out of memory; with libspill: data right, first spill {held(split[0])}")
+        self.tell_hits(records)
+
+
+class LooksLikeDeviceMemory(RealGpu):
+    def test_same_answers_in_every_place(self):
+        for name in CUDA:
+            arguments = ("--count", "3", "--mib", "600")
+            alone = self.run_program(program(name, *arguments), preload=False)
+            for chain in ("split", "managed", "host"):
+                with self.subTest(name, chain=chain):
+                    self.log.unlink(missing_ok=True)
+                    done = self.run_program(program(name, *arguments), SPILL_OOM_CHAIN=chain, SPILL_DEVICE_LIMIT="1GiB")
+                    self.assertEqual(done.stdout, alone.stdout)
+                    self.assertIn(chain, {r["place"] for r in self.checked_records() if r["kind"] == "alloc"})
+
+    def test_small_ones_too(self):
+        arguments = ("--count", "10000", "--kib", "4")
+        alone = self.run_program(program("prog_driver_link", *arguments), preload=False)
+        done = self.run_program(program("prog_driver_link", *arguments), SPILL_DEVICE_LIMIT="1MiB")
+        self.assertEqual(done.stdout, alone.stdout)
+        records = self.checked_records()
+        self.assertGreater(records[-1]["spills"], 9000)
+
+
+class Unchanged(RealGpu):
+    """Off, observing, and with room: nothing differs. And the simulator's records are what this GPU says."""
+
+    def test_off_observe_and_room(self):
+        for name in CUDA:
+            arguments = ("--count", "3", "--mib", "64")
+            alone = self.run_program(program(name, *arguments), preload=False)
+            for variables in ({"SPILL": "0"}, {"SPILL_MODE": "observe"}, {},
+                              {"SPILL_MODE": "observe", "SPILL_DEVICE_LIMIT": "100MiB"}):
+                with self.subTest(name, **variables):
+                    done = self.run_program(program(name, *arguments), **variables)
+                    self.assertEqual((done.returncode, done.stdout, done.stderr),
+                                     (alone.returncode, alone.stdout, alone.stderr))
+
+    def test_the_simulator_has_the_right_answers(self):
+        for name in CUDA:
+            recorded = "runtime.txt" if "runtime" in name else "driver.txt"
+            with self.subTest(name):
+                done = self.run_program(program(name, "--mib", "6"), preload=False)
+                self.assertEqual(done.stdout, (RECORDED / recorded).read_text(encoding="utf-8"))

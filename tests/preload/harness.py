@@ -1,0 +1,98 @@
+"""What the tests of the preloaded library share: run a program with and without it, read its log, check the log.
+
+meson gives the paths in the environment: LIBSPILL, KERNELS, PROGRAMS (a folder), SIM_PATH (LD_LIBRARY_PATH).
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+LIBRARY = os.environ["LIBSPILL"]
+KERNELS = os.environ["KERNELS"]
+PROGRAMS = pathlib.Path(os.environ["PROGRAMS"])
+MIB = 1 << 20
+
+CUDA = ["prog_runtime", "prog_runtime_static", "prog_driver_link", "prog_driver_dlsym", "prog_driver_proc1",
+        "prog_driver_proc2"]
+ALL = CUDA + ["prog_hip"]
+
+
+def program(name, *arguments):
+    """Five buffers of 20 MiB unless the arguments say otherwise: more than the simulated device's 64 MiB."""
+    return [str(PROGRAMS / name), "--kernels", KERNELS, *(arguments or ("--count", "5", "--mib", "20"))]
+
+
+class Case(unittest.TestCase):
+    """A test with a folder of its own as HOME, so that no configuration of this machine leaks in."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="spill-test-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.log = self.folder / "log.jsonl"
+
+    def run_program(self, command, *, preload=True, vram="64MiB", **variables):
+        """Runs on the simulator; returns the CompletedProcess. `variables` are added to a bare environment."""
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "SPILL_SIM_VRAM": vram,
+                       "LD_LIBRARY_PATH": os.environ["SIM_PATH"]}
+        if preload:
+            environment |= {"LD_PRELOAD": LIBRARY, "SPILL_LOG": str(self.log)}
+        for name, value in variables.items():
+            environment[name] = str(value)
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+    def records(self, path=None):
+        text = (path or self.log).read_text(encoding="utf-8")
+        self.assertTrue(text.endswith("\n"), "the last line is whole")
+        return [json.loads(line) for line in text.splitlines()]
+
+    def checked_records(self, path=None):
+        """The log's records, after a check of what must hold of every log."""
+        records = self.records(path)
+        check_log(self, records)
+        return records
+
+
+def held(record):
+    return {kind: record.get(f"{kind}_bytes", 0) for kind in ("device", "host", "managed")}
+
+
+def check_log(case, records):
+    """Start first, exit last, each free names a live alloc, and the totals follow from the lines."""
+    kinds = [record["kind"] for record in records]
+    case.assertEqual(kinds[0], "start")
+    case.assertEqual(kinds.count("start"), 1)
+    live, spilled, spills, frees, ooms = {}, {"host": 0, "managed": 0}, 0, 0, kinds.count("oom")
+    total = {"device": 0, "host": 0, "managed": 0}
+    peak = dict(total)
+    for record in records:
+        case.assertEqual(record["v"], 1)
+        if record["kind"] == "alloc":
+            case.assertNotIn(record["seq"], live)
+            live[record["seq"]] = record
+            for kind, size in held(record).items():
+                total[kind] += size
+                peak[kind] = max(peak[kind], total[kind])
+            if record["reason"] in ("oom", "limit") and record["place"] != "device":
+                spills += 1
+                for kind in spilled:
+                    spilled[kind] += held(record)[kind]
+        elif record["kind"] == "free":
+            allocation = live.pop(record["seq"])
+            case.assertEqual(allocation["ptr"], record["ptr"])
+            frees += 1
+            for kind, size in held(allocation).items():
+                total[kind] -= size
+        elif record["kind"] == "exit":
+            case.assertEqual(record["allocs"], kinds.count("alloc"))
+            case.assertEqual(record["frees"], frees)
+            case.assertEqual(record["spills"], spills)
+            case.assertEqual(record["ooms"], ooms)
+            for kind, size in total.items():
+                case.assertEqual(record["live"][f"{kind}_bytes"], size)
+                case.assertEqual(record["peak"][f"{kind}_bytes"], peak[kind])
+            for kind, size in spilled.items():
+                case.assertEqual(record["spilled"][f"{kind}_bytes"], size)
+    case.assertEqual(kinds[-1], "exit")
