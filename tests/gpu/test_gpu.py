@@ -152,6 +152,15 @@ class Unchanged(RealGpu):
                     self.assertEqual((done.returncode, done.stdout, done.stderr),
                                      (alone.returncode, alone.stdout, alone.stderr))
 
+    def test_the_simulators_own_contract_holds_here(self):
+        # Eager loading: a kernel that is loaded at its first launch waits for one that is held (CUDA Programming Guide).
+        done = self.run_program([str(GPU.parent / "sim/test_driver"), harness.KERNELS], preload=False,
+                                CUDA_MODULE_LOADING="EAGER")
+        for line in done.stdout.splitlines():
+            if not line.startswith("ok"):
+                tell(line)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_the_simulator_has_the_right_answers(self):
         for name in CUDA:
             recorded = "runtime.txt" if "runtime" in name else "driver.txt"
