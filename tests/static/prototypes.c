@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #if defined(PROTOTYPES_CUDA_DRIVER)
+#define __CUDA_API_VERSION_INTERNAL /* the typedefs of first versions, too */
 #include <cudaTypedefs.h>
 #elif defined(PROTOTYPES_CUDA_RUNTIME)
 #include <cuda_runtime_api.h>

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #if defined(PROTOTYPES_SIM_DRIVER)
+#define __CUDA_API_VERSION_INTERNAL /* the typedefs of first versions, too */
 #include <cudaTypedefs.h>
 #elif defined(PROTOTYPES_SIM_CUDART)
 #include <cuda_runtime_api.h>
