@@ -152,6 +152,7 @@ size_t spill_record_oom(const struct spill_record_oom *record, char *buffer, siz
 	sums(&json, "live", &record->live);
 	text_member(&json, "rule", record->rule);
 	text_member(&json, "refused_by", record->refused_by);
+	text_member(&json, "would", record->would);
 	tried(&json, record->tried, record->attempts);
 	holders(&json, record->top, record->holders);
 	return finish(&json);

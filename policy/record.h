@@ -84,6 +84,7 @@ struct spill_record_oom {
 	uint64_t free, total;           /* the driver's figures */
 	struct spill_bytes live;        /* what this process holds */
 	const char *rule, *refused_by;  /* refused_by: "device.limit", "host.limit", "driver" … */
+	const char *would;              /* mode=observe: the first place that would have been tried; NULL otherwise */
 	unsigned attempts;
 	struct spill_attempt tried[SPILL_ATTEMPTS];
 	unsigned holders;

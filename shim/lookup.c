@@ -6,6 +6,7 @@
 #include "lookup.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,7 +42,9 @@ void *spill_dlsym_find(void *handle, const char *name, const void *caller)
 	void *real = spill_dlsym_real(handle, name);
 	if (!real || spill_row_has_stub(row, real))
 		return NULL; /* the tail jump gives the same answer, and its dlerror */
-	if (row->domain == SPILL_CUDA_DRIVER && real != spill_real(row, caller)) {
+	/* Another preload behind us may have the row's name too: then the driver's own address is not the next one. */
+	if (row->domain == SPILL_CUDA_DRIVER && real != spill_real(row, caller) &&
+	    real != spill_real_resolve(row->domain, row->symbol)) {
 		spill_note("foreign-driver", "dlsym found a driver function in a second library: passed through");
 		return NULL;
 	}
@@ -93,15 +96,28 @@ void spill_lookup_substitute(const struct spill_request *request)
 	}
 }
 
+/* How many objects the loader has unloaded so far; every object's entry tells the same (dl_iterate_phdr(3)). */
+static int read_unloads(struct dl_phdr_info *info, size_t size, void *unloads)
+{
+	*(unsigned long long *)unloads = info->dlpi_subs;
+	return 1;
+}
+
 __attribute__((visibility("default"))) int dlclose(void *handle);
 
-/* Exported. Whoever caches by address must hear of unloads. */
+/* Exported. Whoever caches by address must hear of unloads, and not of every other close. */
 int dlclose(void *handle)
 {
-	static int (*real)(void *);
-	if (!real)
-		*(void **)&real = spill_libc_symbol("dlclose");
+	static _Atomic(void *) found;
+	int (*real)(void *);
+	unsigned long long before = 0, after = 0;
+	if (!atomic_load(&found))
+		atomic_store(&found, spill_libc_symbol("dlclose"));
+	*(void **)&real = atomic_load(&found);
+	dl_iterate_phdr(read_unloads, &before);
 	int result = real(handle);
-	spill_unloads_count();
+	dl_iterate_phdr(read_unloads, &after);
+	if (before != after)
+		spill_unloads_count();
 	return result;
 }

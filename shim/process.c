@@ -37,17 +37,27 @@ __attribute__((constructor)) static void find_real_functions(void)
 }
 
 /* It runs no destructors, and libc leaves by an _exit that is not ours. */
+static void close_log(const char *how)
+{
+	if (!spill_log_ours())
+		return;
+	spill_runtime_exit(how);
+	spill_log_flush();
+}
+
+static void at_quick(void)
+{
+	close_log("quick_exit");
+}
+
 __attribute__((constructor)) static void before_quick_exit(void)
 {
-	at_quick_exit(spill_log_flush);
+	at_quick_exit(at_quick);
 }
 
 static void before_end(const char *how, const void *found)
 {
-	if (spill_log_ours()) {
-		spill_runtime_exit(how);
-		spill_log_flush();
-	}
+	close_log(how);
 	if (!found)
 		find_real_functions();
 }

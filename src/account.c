@@ -12,9 +12,9 @@ static _Atomic uint64_t *row(int device)
 	return &device_held[device >= 0 && device < SPILL_DEVICES ? device : SPILL_DEVICES - 1];
 }
 
-uint64_t spill_account_device(int device, uint64_t bytes)
+bool spill_account_device_charge(int device, uint64_t *held, uint64_t bytes)
 {
-	return atomic_fetch_add(row(device), bytes);
+	return atomic_compare_exchange_strong(row(device), held, *held + bytes);
 }
 
 void spill_account_device_return(int device, uint64_t bytes)
@@ -27,9 +27,9 @@ uint64_t spill_account_device_held(int device)
 	return atomic_load(row(device));
 }
 
-uint64_t spill_account_host(uint64_t bytes)
+bool spill_account_host_charge(uint64_t *held, uint64_t bytes)
 {
-	return atomic_fetch_add(&host_held, bytes);
+	return atomic_compare_exchange_strong(&host_held, held, *held + bytes);
 }
 
 void spill_account_host_return(uint64_t bytes)

@@ -1,22 +1,28 @@
 /*
- * Physical bytes this process holds through libspill, by place: what limits are checked against. Atomic, no lock:
- * charge first, look at the new sum, give back if it is too much, so that racing threads cannot pass a
- * limit together.
+ * Physical bytes this process holds through libspill, by place: what limits are checked against. Atomic, no lock. What
+ * does not fit is never charged, so that a request too large for a limit cannot make another thread's fail:
+ *
+ *	uint64_t held = spill_account_device_held(device);
+ *	while (fits(held, bytes))
+ *		if (spill_account_device_charge(device, &held, bytes))
+ *			return charged;
  */
 #ifndef SPILL_ACCOUNT_H
 #define SPILL_ACCOUNT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Adds and returns the bytes held on the device before this charge. Devices beyond SPILL_DEVICES share a row. */
-uint64_t spill_account_device(int device, uint64_t bytes);
-void spill_account_device_return(int device, uint64_t bytes);
+/* Devices beyond SPILL_DEVICES share a row. */
 uint64_t spill_account_device_held(int device);
+/* Adds `bytes` if *held is still what is held; otherwise *held is what is. */
+bool spill_account_device_charge(int device, uint64_t *held, uint64_t bytes);
+void spill_account_device_return(int device, uint64_t bytes);
 
 /* The same for host memory that holds spilled data (managed memory counts in full). */
-uint64_t spill_account_host(uint64_t bytes);
-void spill_account_host_return(uint64_t bytes);
 uint64_t spill_account_host_held(void);
+bool spill_account_host_charge(uint64_t *held, uint64_t bytes);
+void spill_account_host_return(uint64_t bytes);
 
 /* After fork the child holds nothing. */
 void spill_account_reset(void);

@@ -29,6 +29,7 @@ struct spill_backend {
 	/* The device and context that an allocation by this thread would belong to; false if there is none. */
 	bool (*current)(int *device, void **context);
 	int (*memory)(int device, uint64_t *free, uint64_t *total); /* pre: `device` is current */
+	uint64_t (*footprint)(uint64_t bytes);                 /* device bytes that a plain allocation takes */
 	unsigned (*capabilities)(int device);                  /* enum spill_capability */
 	int (*wait)(int device, void *context);                /* until all work of that context is done */
 	unsigned (*devices)(struct spill_log_device *devices, unsigned room); /* returns their number */
@@ -57,7 +58,6 @@ struct spill_backend {
 
 	/* --- optional --- */
 
-	int (*pointer_attribute)(int attribute, uint64_t ptr, void *value);
 	/* The device's primary context, without creating it; false if it is not active. */
 	bool (*primary)(int device, void **context);
 	/*

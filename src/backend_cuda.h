@@ -39,7 +39,6 @@
 	X(0, cuMemAdvise_v2, (CUdeviceptr, size_t, CUmem_advise, CUmemLocation))                                       \
 	X(0, cuMemPrefetchAsync, (CUdeviceptr, size_t, CUdevice, CUstream))                                            \
 	X(0, cuMemPrefetchAsync_v2, (CUdeviceptr, size_t, CUmemLocation, unsigned int, CUstream))                      \
-	X(0, cuPointerGetAttribute, (void *, CUpointer_attribute, CUdeviceptr))                                        \
 	X(0, cuMemGetAllocationGranularity,                                                                            \
 	  (size_t *, const CUmemAllocationProp *, CUmemAllocationGranularity_flags))                                   \
 	X(0, cuMemAddressReserve, (CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long))                    \

@@ -5,6 +5,7 @@
  */
 #include "abi/hip.h"
 #include "backend.h"
+#include "publish.h"
 
 #include <string.h>
 
@@ -32,7 +33,7 @@
 	X(0, hipError_t, hipMemAdvise, (const void *, size_t, hipMemoryAdvise, int))                                   \
 	X(0, hipError_t, hipMemPrefetchAsync, (const void *, size_t, int, hipStream_t))
 
-static struct {
+static struct hip {
 #define X(required, ret, name, params) ret(*name) params;
 	FUNCTIONS(X)
 #undef X
@@ -40,12 +41,15 @@ static struct {
 
 static bool start(spill_resolve_fn *resolve)
 {
+	static _Atomic int published;
+	struct hip found;
 	bool complete = true;
 #define X(required, ret, name, params)                                                                                 \
-	*(void **)&hip.name = resolve(SPILL_HIP, #name);                                                               \
-	complete = complete && (!required || hip.name);
+	*(void **)&found.name = resolve(SPILL_HIP, #name);                                                               \
+	complete = complete && (!required || found.name);
 	FUNCTIONS(X)
 #undef X
+	spill_publish(&published, &hip, &found, sizeof(found));
 	return complete;
 }
 
@@ -74,6 +78,12 @@ static int memory(int device, uint64_t *free, uint64_t *total)
 	*free = free_bytes;
 	*total = total_bytes;
 	return 0;
+}
+
+/* Pages of the device; AMD documents no larger block for it. */
+static uint64_t footprint(uint64_t bytes)
+{
+	return bytes > UINT64_MAX - 4096 ? bytes : (bytes + 4095) / 4096 * 4096;
 }
 
 static int attribute(int device, hipDeviceAttribute_t which)
@@ -235,6 +245,7 @@ const struct spill_backend spill_backend_hip = {
     .error_name = error_name,
     .current = current,
     .memory = memory,
+    .footprint = footprint,
     .capabilities = capabilities,
     .wait = wait,
     .devices = devices,

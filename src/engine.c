@@ -41,8 +41,8 @@ bool spill_request_next(struct spill_request *request)
 	if (guard && request->step == 0)
 		spill_thread.depth++;
 	bool again = operations[request->op](request);
-	if (guard && (!again || request->pass)) /* a call that is passed does not come back here */
-		spill_thread.depth--;
+	if (guard && (!again || request->pass) && spill_thread.depth) /* a call that is passed does not come back; */
+		spill_thread.depth--;                                     /* a fork in between began at 0 */
 	errno = error;
 	return again;
 }
@@ -68,5 +68,7 @@ const char *spill_engine_api(const struct spill_request *request)
 
 const char *spill_engine_caller(const struct spill_request *request)
 {
+	if (!spill_log_active())
+		return "?"; /* nobody will read it */
 	return spill_caller_name(spill_thread.frame ? spill_thread.frame->caller : request->caller);
 }

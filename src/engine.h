@@ -27,7 +27,7 @@ void spill_report_alloc(const struct spill_request *request, const struct spill_
                         const char *reason);
 void spill_report_free(const struct spill_request *request, const struct spill_allocation *allocation,
                        const char *reason);
-void spill_report_oom(const struct spill_request *request, const struct spill_backend *backend, int device,
-                      uint64_t free, uint64_t total);
+void spill_report_oom(const struct spill_request *request, const struct spill_backend *backend, uint64_t free,
+                      uint64_t total);
 
 #endif

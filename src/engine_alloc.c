@@ -4,6 +4,8 @@
  */
 #include "engine.h"
 
+#include <pthread.h>
+
 #include "account.h"
 #include "note.h"
 
@@ -33,13 +35,17 @@ static uint64_t *out(struct spill_request *request)
 	return request->out;
 }
 
-static void record(struct spill_request *request, struct spill_allocation *allocation, const char *reason)
+/* False if there is no memory for the entry: the allocation is then nobody's, and the caller's to undo. */
+static bool record(struct spill_request *request, struct spill_allocation *allocation, const char *reason)
 {
-	if (!spill_ledger_add(allocation))
-		spill_note("ledger", "no memory for bookkeeping: an allocation is not accounted");
-	spill_report_alloc(request, allocation, reason);
 	for (struct spill_request *frame = spill_thread.frame; frame; frame = frame->outer)
 		frame->taken = true;
+	if (!spill_ledger_add(allocation)) {
+		spill_note("ledger", "no memory for bookkeeping: an allocation is not accounted");
+		return false;
+	}
+	spill_report_alloc(request, allocation, reason);
+	return true;
 }
 
 /* The driver served it. */
@@ -50,7 +56,8 @@ static void keep_plain(struct spill_request *request, const struct spill_backend
 	allocation.place = SPILL_PLACE_DEVICE;
 	allocation.charged = request->charged;
 	allocation.held.device = request->bytes;
-	record(request, &allocation, request->over_limit ? "limit" : "fits");
+	if (!record(request, &allocation, request->over_limit ? "limit" : "fits"))
+		spill_account_device_return(request->device, request->charged);
 }
 
 /* Free device bytes less the reserve. */
@@ -87,8 +94,11 @@ static bool place(struct spill_request *request, const struct spill_backend *bac
 		allocation.place = chain[i];
 		allocation.held = placement->held;
 		allocation.placement = placement;
+		if (!record(request, &allocation, request->over_limit ? "limit" : "oom")) {
+			spill_place_release(placement, false);
+			continue;
+		}
 		*out(request) = placement->ptr;
-		record(request, &allocation, request->over_limit ? "limit" : "oom");
 		return true;
 	}
 	return false;
@@ -101,11 +111,11 @@ static bool place(struct spill_request *request, const struct spill_backend *bac
 static void surface(struct spill_request *request, const struct spill_backend *backend, uint64_t free, uint64_t total)
 {
 	spill_ledger_count_oom();
-	spill_report_oom(request, backend, request->device, free, total);
+	spill_report_oom(request, backend, free, total);
 	request->result = backend->raise_out_of_memory ? backend->raise_out_of_memory() : backend->out_of_memory;
 }
 
-static void full(struct spill_request *request, const struct spill_backend *backend)
+static void make_room(struct spill_request *request, const struct spill_backend *backend)
 {
 	uint64_t free = 0, total = 0;
 	backend->memory(request->device, &free, &total);
@@ -118,20 +128,38 @@ static void full(struct spill_request *request, const struct spill_backend *back
 	request->result = 0;
 }
 
+/* What is done here reads files and may take long: the vendor's call it stands for is no cancellation point. */
+static void full(struct spill_request *request, const struct spill_backend *backend)
+{
+	int cancel;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	make_room(request, backend);
+	pthread_setcancelstate(cancel, NULL);
+}
+
+/* Decides, and charges in the same moment what the decision was about. */
+static struct spill_decision decide(struct spill_request *request, const struct spill_backend *backend)
+{
+	struct spill_ask ask = {.bytes = backend->footprint(request->bytes), .device = request->device};
+	struct spill_view view = {
+	    .device_used = spill_account_device_held(request->device),
+	    .device_limit = spill_runtime_device_limit(backend, request->device),
+	};
+	struct spill_decision decision;
+	do
+		decision = spill_decide(spill_runtime_policy(), &ask, &view);
+	while (decision.fits && !spill_account_device_charge(request->device, &view.device_used, ask.bytes));
+	request->charged = decision.fits ? ask.bytes : 0;
+	return decision;
+}
+
 /* Returns true if the driver is to be asked. */
 static bool begin(struct spill_request *request, const struct spill_backend *backend)
 {
 	spill_runtime_log(backend);
 	request->start_us = spill_log_now_us();
-	uint64_t used = spill_account_device(request->device, request->bytes);
-	struct spill_ask ask = {.bytes = request->bytes, .device = request->device};
-	struct spill_view view = {
-	    .device_used = used,
-	    .device_limit = spill_runtime_device_limit(backend, request->device),
-	};
-	struct spill_decision decision = spill_decide(spill_runtime_policy(), &ask, &view);
+	struct spill_decision decision = decide(request, backend);
 	request->rule = decision.rule;
-	request->charged = request->bytes;
 	if (decision.fits)
 		return true;
 	request->over_limit = true;
@@ -139,7 +167,6 @@ static bool begin(struct spill_request *request, const struct spill_backend *bac
 	request->refused_by = "device.limit";
 	if (spill_runtime_observes())
 		return true;
-	spill_account_device_return(request->device, request->charged);
 	full(request, backend);
 	if (request->result)
 		*out(request) = 0; /* as the driver leaves it after an out of memory (docs/measurements.md) */

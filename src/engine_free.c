@@ -8,9 +8,20 @@
 
 static void end(struct spill_request *request, struct spill_allocation *allocation, const char *reason)
 {
-	spill_account_device_return(allocation->device, allocation->charged);
+	/* The line first: whoever takes the room that this gives back comes behind it in the log. */
 	spill_report_free(request, allocation, reason);
+	spill_account_device_return(allocation->device, allocation->charged);
 	spill_ledger_end(allocation);
+}
+
+/* Gives back what we placed. The entry takes over its device charge, so that end() returns it behind the log line. */
+static void release(struct spill_allocation *allocation, bool context_ended)
+{
+	if (!allocation->placement)
+		return;
+	allocation->charged += allocation->placement->held.device;
+	allocation->placement->held.device = 0;
+	spill_place_release(allocation->placement, context_ended);
 }
 
 /* Releases memory of ours. A wait that fails (a dead context, a capture) is the answer the vendor's free would give. */
@@ -22,7 +33,7 @@ static void free_placed(struct spill_request *request, struct spill_allocation *
 		spill_ledger_put_back(allocation);
 		return;
 	}
-	spill_place_release(allocation->placement, false);
+	release(allocation, false);
 	end(request, allocation, "free");
 }
 
@@ -51,7 +62,7 @@ static void end_all(struct spill_request *request, const struct spill_backend *b
 {
 	struct spill_allocation *allocation;
 	while ((allocation = spill_ledger_take_of(backend, device, context)) != NULL) {
-		spill_place_release(allocation->placement, true);
+		release(allocation, true);
 		end(request, allocation, reason);
 	}
 	spill_pool_trim(backend, device, context, true);

@@ -9,11 +9,10 @@
 /* The answer for one attribute of a placed allocation. */
 enum answer { TRUTH, REPLACED, INVALID };
 
-static uint64_t id_of(const struct spill_allocation *allocation, CUpointer_attribute attribute)
+/* Unique in the process and for ever, which the id of a shared chunk would not be; the vendor's are small numbers. */
+static unsigned long long id_of(const struct spill_allocation *allocation)
 {
-	unsigned long long id = 0;
-	allocation->backend->pointer_attribute((int)attribute, allocation->ptr, &id);
-	return id;
+	return 1ull << 63 | allocation->seq;
 }
 
 static enum answer answer(const struct spill_allocation *allocation, CUpointer_attribute attribute, uint64_t ptr,
@@ -33,7 +32,7 @@ static enum answer answer(const struct spill_allocation *allocation, CUpointer_a
 		return INVALID; /* device memory has none */
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
 	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
-		*(unsigned long long *)value = id_of(allocation, attribute);
+		*(unsigned long long *)value = id_of(allocation);
 		return REPLACED;
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
 		*(unsigned int *)value = 0;

@@ -4,6 +4,7 @@
 #include <search.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 /* All entries by address, and those with a placement in a tree of ranges for questions about interior addresses. */
 #define BUCKETS 8192
@@ -85,7 +86,7 @@ bool spill_ledger_add(struct spill_allocation *allocation)
 	*entry = *allocation;
 	insert(entry);
 	totals.allocs++;
-	if (entry->placement) {
+	if (spill_ledger_is_spill(entry)) {
 		totals.spills++;
 		totals.spilled.host += entry->held.host;
 		totals.spilled.managed += entry->held.managed;
@@ -194,7 +195,13 @@ void spill_ledger_totals(struct spill_totals *copy)
 
 bool spill_ledger_totals_now(struct spill_totals *copy)
 {
-	if (pthread_mutex_trylock(&lock))
+	/* Not for ever: the holder may be this very thread, interrupted by a signal, or one that will never run again. */
+	struct timespec until;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += 100000000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	if (pthread_mutex_trylock(&lock) && pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &until))
 		return false;
 	*copy = totals;
 	pthread_mutex_unlock(&lock);

@@ -31,6 +31,12 @@ struct spill_allocation {
  */
 bool spill_ledger_add(struct spill_allocation *allocation);
 
+/* True if some of it is where the program did not ask for it to be. */
+static inline bool spill_ledger_is_spill(const struct spill_allocation *allocation)
+{
+	return allocation->placement && allocation->held.host + allocation->held.managed;
+}
+
 /* Removes and returns the entry whose address is exactly `ptr` (the caller owns it), or NULL. */
 struct spill_allocation *spill_ledger_take(uint64_t ptr);
 
@@ -49,7 +55,7 @@ bool spill_ledger_placed(uint64_t ptr, struct spill_allocation *copy);
 /* The largest live entries, and the sums. */
 unsigned spill_ledger_largest(struct spill_holder holders[SPILL_HOLDERS]);
 void spill_ledger_totals(struct spill_totals *totals);
-/* The same without waiting, for the end of the process, which may come inside a lock of ours. */
+/* The same without waiting for ever, for the end of the process, which may come inside a lock of ours. */
 bool spill_ledger_totals_now(struct spill_totals *totals);
 void spill_ledger_count_oom(void);
 

@@ -178,8 +178,12 @@ static void drain(uint64_t now)
 {
 	for (unsigned left = atomic_exchange(&interrupting, 0); left > 0; left--)
 		spill_logqueue_lose(&queue, 0, EDEADLK);
-	if (!still_ours() || spill_logqueue_drain(&queue))
+	if (!still_ours())
 		return;
+	if (spill_logqueue_drain(&queue)) {
+		retry_us = 0; /* there is room again: nothing has to wait, or is lost waiting */
+		return;
+	}
 	retry_us = now + SOON_US;
 	if (queue.gone && atomic_exchange(&active, false))
 		complain(queue.path, "the program closed it and it could not be opened again");

@@ -15,6 +15,8 @@ static void loud(const struct spill_request *request, const struct spill_allocat
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 	enum spill_log_stderr how = spill_runtime_policy()->log_stderr;
+	if (!spill_ledger_is_spill(allocation))
+		return; /* found room on the device after all */
 	if (how == SPILL_STDERR_OFF || (atomic_flag_test_and_set(&said) && how == SPILL_STDERR_FIRST))
 		return;
 	char program[256], line[1024];
@@ -38,11 +40,11 @@ static void loud(const struct spill_request *request, const struct spill_allocat
 	spill_stderr_line(line);
 }
 
-/* In observe mode: the place that the allocation would have had. */
+/* In observe mode: the first place that would have been tried instead of the device. */
 static const char *would(const struct spill_request *request, const struct spill_backend *backend)
 {
 	enum spill_place chain[SPILL_PLACES];
-	if (!spill_runtime_observes() || !request->over_limit)
+	if (!spill_runtime_observes() || !request->attempts)
 		return NULL;
 	if (!spill_policy_chain(spill_runtime_policy(), backend->capabilities(request->device), chain))
 		return "refuse";
@@ -102,8 +104,8 @@ void spill_report_free(const struct spill_request *request, const struct spill_a
 	spill_log_write(line, length, SPILL_LOG_SOON);
 }
 
-void spill_report_oom(const struct spill_request *request, const struct spill_backend *backend, int device,
-                      uint64_t free, uint64_t total)
+void spill_report_oom(const struct spill_request *request, const struct spill_backend *backend, uint64_t free,
+                      uint64_t total)
 {
 	if (!spill_log_active())
 		return;
@@ -113,7 +115,7 @@ void spill_report_oom(const struct spill_request *request, const struct spill_ba
 	struct spill_record_oom record = {
 	    .time_us = spill_log_now_us(),
 	    .tid = spill_log_tid(),
-	    .device = device,
+	    .device = request->device,
 	    .api = spill_engine_api(request),
 	    .caller = spill_engine_caller(request),
 	    .bytes = request->bytes,
@@ -122,6 +124,7 @@ void spill_report_oom(const struct spill_request *request, const struct spill_ba
 	    .live = totals.live,
 	    .rule = request->rule,
 	    .refused_by = request->refused_by,
+	    .would = would(request, backend),
 	    .attempts = request->attempts,
 	};
 	memcpy(record.tried, request->tried, sizeof(record.tried));

@@ -11,6 +11,7 @@
 #include "ledger.h"
 #include "note.h"
 #include "place/place.h"
+#include "publish.h"
 
 __thread struct spill_thread spill_thread __attribute__((tls_model("initial-exec")));
 
@@ -21,9 +22,9 @@ static struct {
 	pthread_once_t once;
 	const struct spill_shim *shim;
 	struct spill_config config;
-	pthread_once_t log_once;
+	_Atomic int log_opened; /* enum spill_published */
 	_Atomic bool ended;
-} runtime = {.once = PTHREAD_ONCE_INIT, .log_once = PTHREAD_ONCE_INIT};
+} runtime = {.once = PTHREAD_ONCE_INIT};
 
 const struct spill_policy *spill_runtime_policy(void)
 {
@@ -60,7 +61,7 @@ static void fork_child(void)
 	spill_log_fork_child();
 	fork_done(true);
 	spill_account_reset();
-	runtime.log_once = (pthread_once_t)PTHREAD_ONCE_INIT;
+	atomic_store(&runtime.log_opened, SPILL_UNPUBLISHED);
 	atomic_store(&runtime.ended, false);
 	spill_thread = (struct spill_thread){0};
 }
@@ -101,52 +102,44 @@ bool spill_runtime_ready(const struct spill_shim *shim)
 			return false;
 		}
 		int error = errno;
+		int cancel;
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* it reads files */
 		spill_thread.depth++; /* what start() calls may come back to us */
 		runtime.shim = shim;
-		pthread_once(&runtime.once, start);
+		pthread_once(&runtime.once, start); /* no call into the loader or the vendor in there: see publish.h */
 		spill_thread.depth--;
+		pthread_setcancelstate(cancel, NULL);
 		errno = error;
 		state = atomic_load(&runtime.state);
 	}
 	return state == READY;
 }
 
-struct slot {
-	pthread_once_t once;
-	const struct spill_backend *backend;
-	bool works;
-};
-
-static struct slot slots[SPILL_DOMAINS] = {
-    [SPILL_CUDA_DRIVER] = {PTHREAD_ONCE_INIT, &spill_backend_cuda, false},
-    [SPILL_HIP] = {PTHREAD_ONCE_INIT, &spill_backend_hip, false},
-};
-
-static void start_cuda(void)
-{
-	slots[SPILL_CUDA_DRIVER].works = spill_backend_cuda.start(runtime.shim->resolve);
-}
-
-static void start_hip(void)
-{
-	slots[SPILL_HIP].works = spill_backend_hip.start(runtime.shim->resolve);
-}
-
 const struct spill_backend *spill_runtime_backend(enum spill_domain domain)
 {
-	struct slot *slot = &slots[domain];
-	if (!slot->backend)
-		return NULL;
-	pthread_once(&slot->once, domain == SPILL_HIP ? start_hip : start_cuda);
-	return slot->works ? slot->backend : NULL;
+	enum { UNKNOWN, WORKS, MISSING };
+	static const struct spill_backend *const backends[SPILL_DOMAINS] = {
+	    [SPILL_CUDA_DRIVER] = &spill_backend_cuda,
+	    [SPILL_HIP] = &spill_backend_hip,
+	};
+	static _Atomic int states[SPILL_DOMAINS];
+	const struct spill_backend *backend = backends[domain];
+	int state = atomic_load_explicit(&states[domain], memory_order_acquire);
+	if (backend && state == UNKNOWN) {
+		/* Every thread that comes here finds the same; see publish.h for why nobody waits. */
+		state = backend->start(runtime.shim->resolve) ? WORKS : MISSING;
+		atomic_store_explicit(&states[domain], state, memory_order_release);
+	}
+	return state == WORKS ? backend : NULL;
 }
 
-static const struct spill_backend *_Atomic log_backend; /* the first vendor used; a process has one */
-
-static void open_log(void)
+void spill_runtime_log(const struct spill_backend *backend)
 {
-	const struct spill_backend *backend = atomic_load(&log_backend);
 	struct spill_log_device devices[SPILL_DEVICES];
+	int cancel;
+	if (spill_is_published(&runtime.log_opened))
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	struct spill_log_start line = {
 	    .backend = backend->name,
 	    .driver_version = backend->driver_version(),
@@ -155,14 +148,12 @@ static void open_log(void)
 	    .options = runtime.config.options,
 	    .option_count = runtime.config.option_count,
 	};
-	spill_log_open(&runtime.config.policy, &line);
-	spill_note_flush();
-}
-
-void spill_runtime_log(const struct spill_backend *backend)
-{
-	atomic_store(&log_backend, backend);
-	pthread_once(&runtime.log_once, open_log);
+	if (spill_publish_begin(&runtime.log_opened)) {
+		spill_log_open(&runtime.config.policy, &line);
+		spill_note_flush();
+		spill_publish_done(&runtime.log_opened);
+	}
+	pthread_setcancelstate(cancel, NULL);
 }
 
 void spill_runtime_exit(const char *how)
@@ -181,19 +172,15 @@ void spill_runtime_exit(const char *how)
 
 uint64_t spill_runtime_device_limit(const struct spill_backend *backend, int device)
 {
-	static _Atomic uint64_t known[SPILL_DEVICES]; /* + 1; 0: not yet */
-	if (device < 0 || device >= SPILL_DEVICES)
-		return SPILL_UNLIMITED;
-	uint64_t limit = atomic_load_explicit(&known[device], memory_order_relaxed);
-	if (limit)
-		return limit - 1;
-	/* Only a share of the device needs its size; a share of nothing is nothing. */
-	uint64_t free, total;
-	limit = spill_policy_device_limit(&runtime.config.policy, device, 0);
-	if (!limit && backend->memory(device, &free, &total) == 0)
-		limit = spill_policy_device_limit(&runtime.config.policy, device, total);
-	if (limit == SPILL_UNLIMITED)
-		limit--; /* still more than any device has, and + 1 does not wrap */
-	atomic_store(&known[device], limit + 1);
-	return limit;
+	static _Atomic uint64_t sizes[SPILL_DEVICES]; /* of the devices, once somebody needed them */
+	const struct spill_policy *policy = &runtime.config.policy;
+	/* Only a share of the device needs its size, and a share of nothing is nothing. */
+	uint64_t limit = spill_policy_device_limit(policy, device, 0);
+	if (limit || device < 0 || device >= SPILL_DEVICES)
+		return limit;
+	uint64_t free, total = atomic_load_explicit(&sizes[device], memory_order_relaxed);
+	if (!total && backend->memory(device, &free, &total) == 0)
+		atomic_store_explicit(&sizes[device], total, memory_order_relaxed);
+	/* A driver that does not say how large the device is cannot be held to a share of it. */
+	return total ? spill_policy_device_limit(policy, device, total) : SPILL_UNLIMITED;
 }

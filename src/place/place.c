@@ -33,24 +33,28 @@ void spill_place_release(struct spill_placement *placement, bool context_ended)
 uint64_t spill_device_charge(const struct spill_want *want, uint64_t bytes, uint64_t unit)
 {
 	uint64_t wanted = (bytes < want->device_room ? bytes : want->device_room) / unit * unit;
-	uint64_t held = spill_account_device(want->device, wanted);
-	uint64_t left = want->device_limit > held ? (want->device_limit - held) / unit * unit : 0;
-	if (wanted <= left)
-		return wanted;
-	spill_account_device_return(want->device, wanted - left);
-	return left;
+	uint64_t held = spill_account_device_held(want->device), charge;
+	do {
+		uint64_t left = want->device_limit > held ? (want->device_limit - held) / unit * unit : 0;
+		charge = wanted < left ? wanted : left;
+	} while (!spill_account_device_charge(want->device, &held, charge));
+	return charge;
 }
 
 const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes)
 {
-	uint64_t held = spill_account_host(bytes);
+	uint64_t start = spill_hostmem_at_start(), available = spill_hostmem_available();
 	struct spill_host_view view = {
-	    .limit = spill_amount_resolve(policy->host_limit, spill_hostmem_at_start(), SPILL_UNLIMITED),
-	    .held = held,
-	    .available = spill_hostmem_available(),
+	    .limit = spill_amount_resolve(policy->host_limit, start, SPILL_UNLIMITED),
+	    .held = spill_account_host_held(),
 	};
-	if (bytes <= spill_policy_host_room(policy, &view))
-		return NULL;
-	spill_account_host_return(bytes);
-	return view.held + bytes > view.limit ? "host.limit" : "host.reserve";
+	do {
+		/* Managed memory that was granted and not yet touched is still free to the kernel: what was there at start less
+		 * what is held is the other bound. */
+		uint64_t left = start > view.held ? start - view.held : 0;
+		view.available = available < left ? available : left;
+		if (bytes > spill_policy_host_room(policy, &view))
+			return view.held + bytes > view.limit ? "host.limit" : "host.reserve";
+	} while (!spill_account_host_charge(&view.held, bytes));
+	return NULL;
 }

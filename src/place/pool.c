@@ -119,7 +119,8 @@ static bool take_from_new(const struct spill_place_ops *ops, const struct spill_
 	struct spill_want chunk_want = *want;
 	chunk_want.bytes = CHUNK;
 	chunk_want.device_room = 0; /* the device is full; a chunk half here and half there helps nobody */
-	*whole = (struct range){.at = 0, .bytes = CHUNK};
+	/* No block has the chunk's own address: a second free of a block, passed on, must not free the chunk. */
+	*whole = (struct range){.at = ALIGNMENT, .bytes = CHUNK - ALIGNMENT};
 	chunk->ops = ops;
 	chunk->free = whole;
 	chunk->backing = ops->make(&chunk_want, error);
