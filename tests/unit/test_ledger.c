@@ -45,7 +45,9 @@ static void take_removes_exactly_once(void **state)
 static void interior_addresses_find_placed_ones_only(void **state)
 {
 	struct spill_allocation copy, device = plain(0x10000, 0x1000), placed = plain(0x20000, 0x1000);
-	placed.placement = &placement;
+	struct spill_allocation another = plain(0x30000, 0x1000);
+	placed.placement = another.placement = &placement;
+	spill_ledger_add(&another);
 	spill_ledger_add(&device);
 	spill_ledger_add(&placed);
 	assert_false(spill_ledger_placed(0x10000, &copy));
@@ -54,8 +56,9 @@ static void interior_addresses_find_placed_ones_only(void **state)
 	assert_true(spill_ledger_placed(0x20fff, &copy));
 	assert_int_equal(copy.ptr, 0x20000);
 	assert_false(spill_ledger_placed(0x21000, &copy));
-	spill_ledger_end(spill_ledger_take(0x20000));
+	struct spill_allocation *taken = spill_ledger_take(0x20000);
 	assert_false(spill_ledger_placed(0x20000, &copy));
+	spill_ledger_end(taken);
 }
 
 static void totals_follow(void **state)
@@ -76,6 +79,10 @@ static void totals_follow(void **state)
 	assert_int_equal(after.live.host, 50);
 	assert_int_equal(after.spilled.host - before.spilled.host, 50);
 	assert_true(after.peak.device >= 100);
+	spill_ledger_end(spill_ledger_take(0x2000));
+	spill_ledger_totals(&after);
+	assert_int_equal(after.live.host, 0);
+	assert_int_equal(after.spilled.host - before.spilled.host, 50);
 }
 
 static void the_largest_come_first(void **state)

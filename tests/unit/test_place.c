@@ -94,6 +94,20 @@ static void a_failing_call_leaves_nothing(void **state)
 	}
 }
 
+/* A prefetch that fails is no error of the allocation, and holds nothing on the device. */
+static void a_prefetch_that_fails_is_no_error(void **state)
+{
+	const char *error = NULL;
+	struct spill_want wanted = want(300 * MIB, 300 * MIB);
+	fake.fail_at = 2;
+	struct spill_placement *placement = spill_place_make(&spill_place_managed, &wanted, &error);
+	assert_non_null(placement);
+	assert_int_equal(placement->held.device, 0);
+	assert_int_equal(spill_account_device_held(0), 0);
+	spill_place_release(placement, false);
+	nothing_is_held();
+}
+
 static void host_limit_refuses_by_name(void **state)
 {
 	const char *error = NULL;
@@ -192,6 +206,7 @@ int main(void)
 	    cmocka_unit_test_setup(split_takes_the_room_and_puts_the_rest_on_host, setup),
 	    cmocka_unit_test_setup(split_moves_to_host_what_the_driver_refuses, setup),
 	    cmocka_unit_test_setup(a_failing_call_leaves_nothing, setup),
+	    cmocka_unit_test_setup(a_prefetch_that_fails_is_no_error, setup),
 	    cmocka_unit_test_setup(host_limit_refuses_by_name, setup),
 	    cmocka_unit_test_setup(managed_is_prefetched_only_below_and_only_if_it_fits, setup),
 	    cmocka_unit_test_setup(small_requests_share_chunks, setup),
