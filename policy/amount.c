@@ -3,8 +3,8 @@
 #include "amount.h"
 #include "text.h"
 
-#define PERCENT_SCALE 1000u          /* a percent is this many of struct spill_amount's units */
-#define WHOLE (100u * PERCENT_SCALE) /* 100% */
+#define PERCENT_SCALE 1000u                   /* a percent is this many of struct spill_amount's units */
+#define WHOLE ((uint64_t)100 * PERCENT_SCALE) /* 100% */
 
 /* Six decimals of a TiB, times 10^6, stay within 64 bits. */
 #define DECIMALS 6

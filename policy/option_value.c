@@ -176,7 +176,7 @@ static int read_list(const char *words, const char *later, const char *value, in
 
 static int put_chain(struct spill_chain *field, const char *value, struct spill_error *error)
 {
-	int index[SPILL_PLACES], count;
+	int index[SPILL_PLACES] = {0}, count;
 
 	if (!strcmp(value, "auto")) {
 		*field = (struct spill_chain){.by_capability = true};
@@ -193,7 +193,7 @@ static int put_chain(struct spill_chain *field, const char *value, struct spill_
 
 static int put_places(bool *fields, const char *words, const char *value, struct spill_error *error)
 {
-	int index[SPILL_PLACES], count = read_list(words, "", value, index, error);
+	int index[SPILL_PLACES] = {0}, count = read_list(words, "", value, index, error);
 
 	if (count < 0)
 		return -1;

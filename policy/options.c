@@ -5,9 +5,9 @@
 #include "text.h"
 
 static const struct spill_option rows[] = {
-#define OPTION(section, key, kind, field, words, initial, meaning)                                           \
+#define OPTION(section, key, kind, field, words, initial, meaning) \
 	{section, key, SPILL_OPTION_##kind, words, initial, meaning, offsetof(struct spill_policy, field)},
-#define PLANNED(section, key, values, initial, meaning)                                                      \
+#define PLANNED(section, key, values, initial, meaning) \
 	{section, key, SPILL_OPTION_PLANNED, values, initial, meaning, 0},
 #include "options.def"
 };

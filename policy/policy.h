@@ -44,14 +44,14 @@ enum spill_log_stderr { SPILL_STDERR_FIRST, SPILL_STDERR_ALL, SPILL_STDERR_OFF }
 #define SPILL_PATH_MAX 4096
 
 struct spill_chain {
-	bool by_capability;                   /* oom.chain was not set: what the device can do */
-	unsigned count;                       /* 0 with by_capability unset: never spill */
+	bool by_capability; /* oom.chain was not set: what the device can do */
+	unsigned count;     /* 0 with by_capability unset: never spill */
 	enum spill_place step[SPILL_PLACES];
 };
 
 struct spill_policy {
 	enum spill_mode mode;
-	struct spill_amount device_limit;                /* all devices without one of their own */
+	struct spill_amount device_limit;                 /* all devices without one of their own */
 	struct spill_amount device_limits[SPILL_DEVICES]; /* [device N] */
 	struct spill_amount device_reserve;
 	struct spill_amount host_limit;

@@ -22,9 +22,11 @@
 
 enum spill_kind {
 #define X(id, name, text) SPILL_KIND_##id,
+	// clang-format off
 	SPILL_KINDS(X)
 #undef X
 	SPILL_KINDS_COUNT
+	// clang-format on
 };
 
 const char *spill_kind_name(enum spill_kind kind);
@@ -52,7 +54,7 @@ struct spill_record_alloc {
 	struct spill_bytes held;
 	const char *reason; /* "fits", "oom", "limit", "managed" (the program asked for it) … */
 	const char *rule;
-	const char *would;  /* mode=observe: the place it would have had; NULL otherwise */
+	const char *would; /* mode=observe: the place it would have had; NULL otherwise */
 	unsigned attempts;
 	struct spill_attempt tried[SPILL_ATTEMPTS];
 	uint64_t took_us;
@@ -81,10 +83,10 @@ struct spill_record_oom {
 	int tid, device;
 	const char *api, *caller;
 	uint64_t bytes;
-	uint64_t free, total;           /* the driver's figures */
-	struct spill_bytes live;        /* what this process holds */
-	const char *rule, *refused_by;  /* refused_by: "device.limit", "host.limit", "driver" … */
-	const char *would;              /* mode=observe: the first place that would have been tried; NULL otherwise */
+	uint64_t free, total;          /* the driver's figures */
+	struct spill_bytes live;       /* what this process holds */
+	const char *rule, *refused_by; /* refused_by: "device.limit", "host.limit", "driver" … */
+	const char *would; /* mode=observe: the first place that would have been tried; NULL otherwise */
 	unsigned attempts;
 	struct spill_attempt tried[SPILL_ATTEMPTS];
 	unsigned holders;
@@ -110,7 +112,8 @@ struct spill_totals {
 size_t spill_record_alloc(const struct spill_record_alloc *record, char *buffer, size_t size);
 size_t spill_record_free(const struct spill_record_free *record, char *buffer, size_t size);
 size_t spill_record_oom(const struct spill_record_oom *record, char *buffer, size_t size);
-size_t spill_record_note(uint64_t time_us, int tid, const char *code, const char *text, char *buffer, size_t size);
+size_t spill_record_note(uint64_t time_us, int tid, const char *code, const char *text, char *buffer,
+                         size_t size);
 size_t spill_record_exit(uint64_t time_us, const char *how, const struct spill_totals *totals,
                          const struct spill_hits *hits, unsigned count, char *buffer, size_t size);
 

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034 # its words are used by those who source it
 # Shared by the commands in this folder: set-up on a bare Debian 12, the build, and small words. Sourced, never run.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -11,7 +12,7 @@ as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 # One list of what is needed, by Debian 12's names.
 packages_build=(gcc libc6-dev meson ninja-build pkg-config python3 libinih-dev libcmocka-dev libcjson-dev libamdhip64-dev)
 packages_test=(bats binutils libc-bin)
-packages_check=(clang clang-format clang-tidy cppcheck)
+packages_check=(git clang clang-format clang-tidy cppcheck shellcheck)
 
 # Installs those that are missing; says which. Does nothing, and needs no network, when all are there.
 need() {

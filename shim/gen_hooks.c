@@ -19,9 +19,10 @@ static void print_map(void)
 
 static void print_docs(void)
 {
-	puts("# Hooks\n\nGenerated from shim/hooks.def by `gen_hooks docs`; a test fails when this file is stale.\n");
+	puts("# Hooks\n\nGenerated from shim/hooks.def by `gen_hooks docs`; a test fails when this file is "
+	     "stale.\n");
 	puts("| library | symbol | base | since | variant | operation |\n|---|---|---|---|---|---|");
-#define HOOK(domain, ret, symbol, base, since, variant, op, ...)                                                       \
+#define HOOK(domain, ret, symbol, base, since, variant, op, ...) \
 	puts("| " #domain " | `" #symbol "` | `" #base "` | " #since " | " #variant " | " #op " |");
 #include "hooks.def"
 	puts("\nOperations:\n");

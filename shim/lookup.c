@@ -45,7 +45,8 @@ void *spill_dlsym_find(void *handle, const char *name, const void *caller)
 	/* Another preload behind us may have the row's name too: then the driver's own address is not the next one. */
 	if (row->domain == SPILL_CUDA_DRIVER && real != spill_real(row, caller) &&
 	    real != spill_real_resolve(row->domain, row->symbol)) {
-		spill_note("foreign-driver", "dlsym found a driver function in a second library: passed through");
+		spill_note("foreign-driver",
+		           "dlsym found a driver function in a second library: passed through");
 		return NULL;
 	}
 	spill_real_remember(row, caller, real);
@@ -59,7 +60,8 @@ typedef CUresult resolver_v2(const char *, void **, int, cuuint64_t, CUdriverPro
 static void *vendor_address(const struct spill_row *row)
 {
 	void *found = NULL;
-	cuuint64_t flags = row->variant == SPILL_VARIANT_PTSZ ? 2 : 1; /* CU_GET_PROC_ADDRESS_{LEGACY,PER_THREAD}_… */
+	cuuint64_t flags =
+	    row->variant == SPILL_VARIANT_PTSZ ? 2 : 1; /* CU_GET_PROC_ADDRESS_{LEGACY,PER_THREAD}_… */
 	CUdriverProcAddressQueryResult status;
 	resolver_v2 *newer;
 	resolver *older;
@@ -90,7 +92,8 @@ void spill_lookup_substitute(const struct spill_request *request)
 	}
 	if (known) {
 		char text[256];
-		snprintf(text, sizeof(text), "%.100s was asked for in a version that libspill does not know: passed through",
+		snprintf(text, sizeof(text),
+		         "%.100s was asked for in a version that libspill does not know: passed through",
 		         request->name);
 		spill_note("unknown-version", text);
 	}

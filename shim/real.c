@@ -29,7 +29,8 @@ static int visit(struct dl_phdr_info *info, size_t size, void *data)
 static void *from_library(const char *prefix, const char *symbol)
 {
 	struct library library = {.prefix = prefix};
-	void *handle = dl_iterate_phdr(visit, &library) ? dlopen(library.path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	void *handle =
+	    dl_iterate_phdr(visit, &library) ? dlopen(library.path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 	/* The handle is kept: a vendor's driver that was unloaded under us would be worse than one that stays. */
 	return handle ? spill_real_dlsym()(handle, symbol) : NULL;
 }
@@ -84,7 +85,8 @@ static void *cached(const struct spill_row *row, const void *caller)
 {
 	size_t start = start_slot(row, caller);
 	for (size_t i = 0; i < PROBES; i++) {
-		const struct entry *entry = atomic_load_explicit(&slots[(start + i) % SLOTS], memory_order_acquire);
+		const struct entry *entry =
+		    atomic_load_explicit(&slots[(start + i) % SLOTS], memory_order_acquire);
 		if (!entry)
 			return NULL;
 		if (entry->row == row && entry->caller == caller)
@@ -104,7 +106,8 @@ static void cache(const struct spill_row *row, const void *caller, void *real)
 	for (size_t i = 0; i < PROBES; i++) {
 		_Atomic(struct entry *) *slot = &slots[(start + i) % SLOTS];
 		struct entry *there = atomic_load(slot);
-		bool usable = !there || (there->row == row && there->caller == caller) || there->unloads != spill_unloads();
+		bool usable = !there || (there->row == row && there->caller == caller) ||
+		              there->unloads != spill_unloads();
 		if (usable && atomic_compare_exchange_strong(slot, &there, fresh))
 			return;
 	}

@@ -47,46 +47,45 @@ static void *enter(struct spill_request *request)
 	return real;
 }
 
-
-#define STUB(linkage, function, way_in, domain_, ret, symbol, op_, params, args, ...)                                  \
-	linkage ret function params                                                                                    \
-	{                                                                                                              \
-		typedef ret real_function params;                                                                      \
-		struct spill_request request = {                                                                       \
-		    .hook = SPILL_HOOK_##symbol,                                                                       \
-		    .op = SPILL_OP_##op_,                                                                              \
-		    .domain = SPILL_##domain_,                                                                         \
-		    .way = SPILL_WAY_##way_in,                                                                         \
-		    .api = #symbol,                                                                                    \
-		    .caller = __builtin_return_address(0),                                                             \
-		    __VA_ARGS__,                                                                                       \
-		};                                                                                                     \
-		real_function *real = (real_function *)enter(&request);                                                \
-		if (!real)                                                                                             \
-			return (ret)NOT_INITIALIZED;                                                                   \
-		while (spill_request_next(&request))                                                                   \
-			request.result = (int)real args;                                                               \
-		if (SPILL_OP_##op_ == SPILL_OP_RESOLVE && request.result == 0)                                         \
-			spill_lookup_substitute(&request);                                                             \
-		return (ret)request.result;                                                                            \
+#define STUB(linkage, function, way_in, domain_, ret, symbol, op_, params, args, ...) \
+	linkage ret function params \
+	{ \
+		typedef ret real_function params; \
+		struct spill_request request = { \
+		    .hook = SPILL_HOOK_##symbol, \
+		    .op = SPILL_OP_##op_, \
+		    .domain = SPILL_##domain_, \
+		    .way = SPILL_WAY_##way_in, \
+		    .api = #symbol, \
+		    .caller = __builtin_return_address(0), \
+		    __VA_ARGS__, \
+		}; \
+		real_function *real = (real_function *)enter(&request); \
+		if (!real) \
+			return (ret)NOT_INITIALIZED; \
+		while (spill_request_next(&request)) \
+			request.result = (int)real args; \
+		if (SPILL_OP_##op_ == SPILL_OP_RESOLVE && request.result == 0) \
+			spill_lookup_substitute(&request); \
+		return (ret)request.result; \
 	}
 
 /* The exported symbol needs a declaration; the other two are reached by address alone. */
-#define HOOK(domain, ret, symbol, base, since, variant, op, params, args, ...)                                         \
-	__attribute__((visibility("default"))) ret symbol params;                                                      \
-	STUB(, symbol, LINK, domain, ret, symbol, op, params, args, __VA_ARGS__)                                       \
-	STUB(static, symbol##_dlsym, DLSYM, domain, ret, symbol, op, params, args, __VA_ARGS__)                        \
+#define HOOK(domain, ret, symbol, base, since, variant, op, params, args, ...) \
+	__attribute__((visibility("default"))) ret symbol params; \
+	STUB(, symbol, LINK, domain, ret, symbol, op, params, args, __VA_ARGS__) \
+	STUB(static, symbol##_dlsym, DLSYM, domain, ret, symbol, op, params, args, __VA_ARGS__) \
 	STUB(static, symbol##_proc, PROC, domain, ret, symbol, op, params, args, __VA_ARGS__)
 #include "hooks.def"
 
 const struct spill_row spill_rows[SPILL_HOOKS] = {
-#define HOOK(domain, ret, symbol, base, since, variant, op, ...)                                                       \
-	{SPILL_##domain,                                                                                               \
-	 #symbol,                                                                                                      \
-	 #base,                                                                                                        \
-	 since,                                                                                                        \
-	 SPILL_VARIANT_##variant,                                                                                      \
-	 SPILL_OP_##op,                                                                                                \
+#define HOOK(domain, ret, symbol, base, since, variant, op, ...) \
+	{SPILL_##domain, \
+	 #symbol, \
+	 #base, \
+	 since, \
+	 SPILL_VARIANT_##variant, \
+	 SPILL_OP_##op, \
 	 {(void *)symbol, (void *)symbol##_dlsym, (void *)symbol##_proc}},
 #include "hooks.def"
 };

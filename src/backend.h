@@ -25,13 +25,13 @@ struct spill_backend {
 
 	/* Looks the vendor's functions up. False if the library lacks what is required here. */
 	bool (*start)(spill_resolve_fn *resolve);
-	const char *(*error_name)(int error);                  /* static storage */
+	const char *(*error_name)(int error); /* static storage */
 	/* The device and context that an allocation by this thread would belong to; false if there is none. */
 	bool (*current)(int *device, void **context);
 	int (*memory)(int device, uint64_t *free, uint64_t *total); /* pre: `device` is current */
-	uint64_t (*footprint)(uint64_t bytes);                 /* device bytes that a plain allocation takes */
-	unsigned (*capabilities)(int device);                  /* enum spill_capability */
-	int (*wait)(int device, void *context);                /* until all work of that context is done */
+	uint64_t (*footprint)(uint64_t bytes);  /* device bytes that a plain allocation takes */
+	unsigned (*capabilities)(int device);   /* enum spill_capability */
+	int (*wait)(int device, void *context); /* until all work of that context is done */
 	unsigned (*devices)(struct spill_log_device *devices, unsigned room); /* returns their number */
 	int (*driver_version)(void);
 

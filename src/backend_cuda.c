@@ -13,8 +13,8 @@ static bool start(spill_resolve_fn *resolve)
 	static _Atomic int published;
 	struct spill_cuda found;
 	bool complete = true;
-#define X(required, name, params)                                                                                      \
-	*(void **)&found.name = resolve(SPILL_CUDA_DRIVER, #name);                                                        \
+#define X(required, name, params) \
+	*(void **)&found.name = resolve(SPILL_CUDA_DRIVER, #name); \
 	complete = complete && (!required || found.name);
 	SPILL_CUDA_FUNCTIONS(X)
 #undef X
@@ -25,7 +25,8 @@ static bool start(spill_resolve_fn *resolve)
 static const char *error_name(int error)
 {
 	const char *name = NULL;
-	return spill_cuda.cuGetErrorName((CUresult)error, &name) == CUDA_SUCCESS && name ? name : "unknown error";
+	return spill_cuda.cuGetErrorName((CUresult)error, &name) == CUDA_SUCCESS && name ? name
+	                                                                                 : "unknown error";
 }
 
 static bool current(int *device, void **context)
@@ -58,10 +59,12 @@ int spill_cuda_attribute(int device, CUdevice_attribute which)
 
 static bool has_vmm(int device)
 {
-	return spill_cuda.cuMemCreate && spill_cuda.cuMemRelease && spill_cuda.cuMemMap && spill_cuda.cuMemUnmap && spill_cuda.cuMemSetAccess &&
-	       spill_cuda.cuMemAddressReserve && spill_cuda.cuMemAddressFree && spill_cuda.cuMemGetAllocationGranularity &&
+	return spill_cuda.cuMemCreate && spill_cuda.cuMemRelease && spill_cuda.cuMemMap &&
+	       spill_cuda.cuMemUnmap && spill_cuda.cuMemSetAccess && spill_cuda.cuMemAddressReserve &&
+	       spill_cuda.cuMemAddressFree && spill_cuda.cuMemGetAllocationGranularity &&
 	       spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) &&
-	       spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
+	       spill_cuda_attribute(device,
+	                            CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
 }
 
 /* Up to 1 MiB shares blocks of 2 MiB in pieces of 512 bytes; more takes blocks of its own (measured, H200). */
@@ -77,7 +80,8 @@ static unsigned capabilities(int device)
 	unsigned can = 0;
 	if (has_vmm(device))
 		can |= SPILL_CAN_SPLIT;
-	if (spill_cuda.cuMemAllocManaged && spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS))
+	if (spill_cuda.cuMemAllocManaged &&
+	    spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS))
 		can |= SPILL_CAN_MANAGED;
 	if (spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY))
 		can |= SPILL_CAN_HOST;
@@ -155,7 +159,8 @@ static bool primary(int device, void **context)
 	unsigned int flags;
 	int active = 0;
 	CUcontext found;
-	if (!spill_cuda.cuDevicePrimaryCtxGetState || !spill_cuda.cuDevicePrimaryCtxRetain || !spill_cuda.cuDevicePrimaryCtxRelease_v2 ||
+	if (!spill_cuda.cuDevicePrimaryCtxGetState || !spill_cuda.cuDevicePrimaryCtxRetain ||
+	    !spill_cuda.cuDevicePrimaryCtxRelease_v2 ||
 	    spill_cuda.cuDevicePrimaryCtxGetState(device, &flags, &active) || !active ||
 	    spill_cuda.cuDevicePrimaryCtxRetain(&found, device))
 		return false;

@@ -9,7 +9,8 @@ int spill_cuda_host_alloc(uint64_t bytes, uint64_t *ptr, void **host)
 {
 	void *memory;
 	CUdeviceptr mapped;
-	int result = spill_cuda.cuMemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+	int result =
+	    spill_cuda.cuMemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
 	if (result)
 		return result;
 	result = spill_cuda.cuMemHostGetDevicePointer_v2(&mapped, memory, 0);
@@ -95,7 +96,8 @@ int spill_cuda_granularity(int device, bool on_host, uint64_t *bytes)
 {
 	CUmemAllocationProp wanted = properties(device, on_host);
 	size_t unit;
-	int result = spill_cuda.cuMemGetAllocationGranularity(&unit, &wanted, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+	int result =
+	    spill_cuda.cuMemGetAllocationGranularity(&unit, &wanted, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
 	if (!result)
 		*bytes = unit;
 	return result;

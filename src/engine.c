@@ -36,13 +36,14 @@ bool spill_request_next(struct spill_request *request)
 {
 	if (request->pass)
 		return spill_engine_pass(request);
-	int error = errno; /* the program's before the call, the vendor's after it */
+	int error = errno;                          /* the program's before the call, the vendor's after it */
 	bool guard = request->op != SPILL_OP_FRAME; /* below a frame the driver rows must still be seen */
 	if (guard && request->step == 0)
 		spill_thread.depth++;
 	bool again = operations[request->op](request);
-	if (guard && (!again || request->pass) && spill_thread.depth) /* a call that is passed does not come back; */
-		spill_thread.depth--;                                     /* a fork in between began at 0 */
+	if (guard && (!again || request->pass) &&
+	    spill_thread.depth)       /* a call that is passed does not come back; */
+		spill_thread.depth--; /* a fork in between began at 0 */
 	errno = error;
 	return again;
 }
@@ -57,7 +58,8 @@ bool spill_engine_frame(struct spill_request *request)
 	}
 	spill_thread.frame = request->outer;
 	if (request->result == 0 && request->bytes && !request->taken)
-		spill_note("unseen", "a runtime allocation reached the driver by a way that libspill does not see");
+		spill_note("unseen",
+		           "a runtime allocation reached the driver by a way that libspill does not see");
 	return false;
 }
 

@@ -67,7 +67,8 @@ static uint64_t device_room(const struct spill_policy *policy, uint64_t free, ui
 	return free > reserve ? free - reserve : 0;
 }
 
-static bool place(struct spill_request *request, const struct spill_backend *backend, uint64_t free, uint64_t total)
+static bool place(struct spill_request *request, const struct spill_backend *backend, uint64_t free,
+                  uint64_t total)
 {
 	const struct spill_policy *policy = spill_runtime_policy();
 	struct spill_want want = {
@@ -96,6 +97,8 @@ static bool place(struct spill_request *request, const struct spill_backend *bac
 		allocation.placement = placement;
 		if (!record(request, &allocation, request->over_limit ? "limit" : "oom")) {
 			spill_place_release(placement, false);
+			request->refused_by = "no memory for bookkeeping";
+			tried(request, spill_place_name(chain[i]), request->refused_by);
 			continue;
 		}
 		*out(request) = placement->ptr;
@@ -108,11 +111,13 @@ static bool place(struct spill_request *request, const struct spill_backend *bac
  * The program sees an out of memory. Its error code, and last error where the vendor keeps one below its own call, are the
  * vendor's: HIP's is raised anew, because our own calls in between have overwritten it.
  */
-static void surface(struct spill_request *request, const struct spill_backend *backend, uint64_t free, uint64_t total)
+static void surface(struct spill_request *request, const struct spill_backend *backend, uint64_t free,
+                    uint64_t total)
 {
 	spill_ledger_count_oom();
 	spill_report_oom(request, backend, free, total);
-	request->result = backend->raise_out_of_memory ? backend->raise_out_of_memory() : backend->out_of_memory;
+	request->result =
+	    backend->raise_out_of_memory ? backend->raise_out_of_memory() : backend->out_of_memory;
 }
 
 static void make_room(struct spill_request *request, const struct spill_backend *backend)

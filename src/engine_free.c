@@ -57,8 +57,8 @@ bool spill_engine_free(struct spill_request *request)
 }
 
 /* The vendor has ended the context, and with it all work and its own allocations; ours are released here. */
-static void end_all(struct spill_request *request, const struct spill_backend *backend, int device, void *context,
-                    const char *reason)
+static void end_all(struct spill_request *request, const struct spill_backend *backend, int device,
+                    void *context, const char *reason)
 {
 	struct spill_allocation *allocation;
 	while ((allocation = spill_ledger_take_of(backend, device, context)) != NULL) {
@@ -100,6 +100,7 @@ bool spill_engine_context(struct spill_request *request)
 	if (request->op == SPILL_OP_PRIMARY_RELEASE && backend->primary(request->device, &still))
 		return false; /* others hold it */
 	end_all(request, backend, request->device, request->context,
-	        request->op == SPILL_OP_CONTEXT_DESTROY || request->op == SPILL_OP_PRIMARY_RELEASE ? "context" : "reset");
+	        request->op == SPILL_OP_CONTEXT_DESTROY || request->op == SPILL_OP_PRIMARY_RELEASE ? "context"
+	                                                                                           : "reset");
 	return false;
 }

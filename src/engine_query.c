@@ -15,8 +15,8 @@ static unsigned long long id_of(const struct spill_allocation *allocation)
 	return 1ull << 63 | allocation->seq;
 }
 
-static enum answer answer(const struct spill_allocation *allocation, CUpointer_attribute attribute, uint64_t ptr,
-                          void *value)
+static enum answer answer(const struct spill_allocation *allocation, CUpointer_attribute attribute,
+                          uint64_t ptr, void *value)
 {
 	switch (attribute) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -70,7 +70,8 @@ bool spill_engine_attributes(struct spill_request *request)
 		return false;
 	const CUpointer_attribute *attributes = request->attributes;
 	for (unsigned i = 0; i < request->count; i++) {
-		if (!request->values[i] || answer(&allocation, attributes[i], request->ptr, request->values[i]) != INVALID)
+		if (!request->values[i] ||
+		    answer(&allocation, attributes[i], request->ptr, request->values[i]) != INVALID)
 			continue;
 		if (request->single)
 			request->result = allocation.backend->invalid_value;

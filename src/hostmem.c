@@ -71,7 +71,8 @@ static uint64_t field(const char *root, const char *folder, const char *file, co
 }
 
 struct version {
-	const char *limit, *usage, *cache; /* files, and the stat field of page cache that the kernel can drop */
+	const char *limit, *usage,
+	    *cache; /* files, and the stat field of page cache that the kernel can drop */
 };
 
 static const struct version v1 = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
@@ -91,11 +92,13 @@ static uint64_t folder_room(const char *root, const char *folder, const struct v
 }
 
 /* The smallest room of the cgroup `path` under `mount` and its ancestors. */
-static uint64_t tree_room(const char *root, const char *mount, const char *path, const struct version *version)
+static uint64_t tree_room(const char *root, const char *mount, const char *path,
+                          const struct version *version)
 {
 	char folder[4096];
 	uint64_t least = SPILL_UNLIMITED;
-	if ((size_t)snprintf(folder, sizeof(folder), "%s%s", mount, strcmp(path, "/") == 0 ? "" : path) >= sizeof(folder))
+	if ((size_t)snprintf(folder, sizeof(folder), "%s%s", mount, strcmp(path, "/") == 0 ? "" : path) >=
+	    sizeof(folder))
 		return least;
 	size_t top = strlen(mount);
 	for (;;) {

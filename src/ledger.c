@@ -44,12 +44,22 @@ static void raise(uint64_t *peak, uint64_t value)
 		*peak = value;
 }
 
-static void unlink_placed(struct spill_allocation *entry)
+/* pre: locked. False if there is no memory for the tree's node. */
+static bool link_placed(struct spill_allocation *entry)
 {
 	if (!entry->placement)
-		return;
-	tdelete(entry, &placed, compare);
-	atomic_fetch_sub(&placed_count, 1);
+		return true;
+	if (!tsearch(entry, &placed, compare))
+		return false;
+	atomic_fetch_add(&placed_count, 1);
+	return true;
+}
+
+/* pre: locked */
+static void unlink_placed(struct spill_allocation *entry)
+{
+	if (entry->placement && tdelete(entry, &placed, compare))
+		atomic_fetch_sub(&placed_count, 1);
 }
 
 /* pre: locked. An entry left at the same address is one whose end we did not see: the vendor reuses only free ones. */
@@ -58,8 +68,6 @@ static void insert(struct spill_allocation *entry)
 	struct spill_allocation **head = bucket(entry->ptr);
 	entry->next = *head;
 	*head = entry;
-	if (entry->placement && tsearch(entry, &placed, compare))
-		atomic_fetch_add(&placed_count, 1);
 	add_bytes(&totals.live, &entry->held);
 }
 
@@ -81,9 +89,14 @@ bool spill_ledger_add(struct spill_allocation *allocation)
 	struct spill_allocation *entry = malloc(sizeof(*entry));
 	if (!entry)
 		return false;
-	pthread_mutex_lock(&lock);
-	allocation->seq = next_seq++;
 	*entry = *allocation;
+	pthread_mutex_lock(&lock);
+	if (!link_placed(entry)) {
+		pthread_mutex_unlock(&lock);
+		free(entry);
+		return false;
+	}
+	entry->seq = allocation->seq = next_seq++;
 	insert(entry);
 	totals.allocs++;
 	if (spill_ledger_is_spill(entry)) {
@@ -102,7 +115,8 @@ struct spill_allocation *spill_ledger_take(uint64_t ptr)
 {
 	struct spill_allocation *entry = NULL;
 	pthread_mutex_lock(&lock);
-	for (struct spill_allocation **link = bucket(ptr); *link && !entry; link = entry ? link : &(*link)->next)
+	for (struct spill_allocation **link = bucket(ptr); *link && !entry;
+	     link = entry ? link : &(*link)->next)
 		if ((*link)->ptr == ptr)
 			entry = remove_at(link);
 	pthread_mutex_unlock(&lock);
@@ -112,6 +126,8 @@ struct spill_allocation *spill_ledger_take(uint64_t ptr)
 void spill_ledger_put_back(struct spill_allocation *allocation)
 {
 	pthread_mutex_lock(&lock);
+	link_placed(
+	    allocation); /* without memory for it only the answers about its pointer suffer: it can be freed */
 	insert(allocation);
 	pthread_mutex_unlock(&lock);
 }
@@ -139,7 +155,8 @@ static struct spill_allocation *take_of(const struct spill_backend *backend, int
 	return NULL;
 }
 
-struct spill_allocation *spill_ledger_take_of(const struct spill_backend *backend, int device, const void *context)
+struct spill_allocation *spill_ledger_take_of(const struct spill_backend *backend, int device,
+                                              const void *context)
 {
 	pthread_mutex_lock(&lock);
 	struct spill_allocation *entry = take_of(backend, device, context);
@@ -161,7 +178,8 @@ bool spill_ledger_placed(uint64_t ptr, struct spill_allocation *copy)
 }
 
 /* Insertion into a list of ten, largest first. */
-static unsigned keep(struct spill_holder holders[SPILL_HOLDERS], unsigned count, const struct spill_allocation *entry)
+static unsigned keep(struct spill_holder holders[SPILL_HOLDERS], unsigned count,
+                     const struct spill_allocation *entry)
 {
 	unsigned at = count;
 	while (at && holders[at - 1].bytes < entry->bytes)
@@ -171,7 +189,8 @@ static unsigned keep(struct spill_holder holders[SPILL_HOLDERS], unsigned count,
 	unsigned last = count < SPILL_HOLDERS ? count : SPILL_HOLDERS - 1;
 	for (unsigned i = last; i > at; i--)
 		holders[i] = holders[i - 1];
-	holders[at] = (struct spill_holder){entry->caller, entry->api, entry->seq, entry->bytes, entry->place};
+	holders[at] =
+	    (struct spill_holder){entry->caller, entry->api, entry->seq, entry->bytes, entry->place};
 	return last + 1;
 }
 

@@ -47,7 +47,8 @@ void spill_ledger_put_back(struct spill_allocation *allocation);
 void spill_ledger_end(struct spill_allocation *allocation);
 
 /* Removes and returns some entry of the context (NULL, where there are no contexts: of the device), or NULL. */
-struct spill_allocation *spill_ledger_take_of(const struct spill_backend *backend, int device, const void *context);
+struct spill_allocation *spill_ledger_take_of(const struct spill_backend *backend, int device,
+                                              const void *context);
 
 /* Copies the entry of ours (with a placement) that `ptr` falls into, interior addresses too. */
 bool spill_ledger_placed(uint64_t ptr, struct spill_allocation *copy);

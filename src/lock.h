@@ -6,11 +6,11 @@
 #define SPILL_LOCK_H
 
 enum spill_lock_rank {
-	SPILL_RANK_POOL,    /* src/place/pool.c: free blocks of shared chunks */
-	SPILL_RANK_LEDGER,  /* src/ledger.c: what is allocated */
-	SPILL_RANK_CALLER,  /* src/caller.c: names of call sites */
-	SPILL_RANK_NOTE,    /* src/note.c: notes waiting for the log */
-	SPILL_RANK_LOG,     /* src/log*.c: the file and its buffer */
+	SPILL_RANK_POOL,   /* src/place/pool.c: free blocks of shared chunks */
+	SPILL_RANK_LEDGER, /* src/ledger.c: what is allocated */
+	SPILL_RANK_CALLER, /* src/caller.c: names of call sites */
+	SPILL_RANK_NOTE,   /* src/note.c: notes waiting for the log */
+	SPILL_RANK_LOG,    /* src/log*.c: the file and its buffer */
 };
 
 #endif

@@ -23,7 +23,8 @@ static unsigned count;
 static bool known(const char *code, const char *text)
 {
 	for (unsigned i = 0; i < count; i++)
-		if (strcmp(notes[i].code, code) == 0 && strncmp(notes[i].text, text, sizeof(notes[i].text) - 1) == 0)
+		if (strcmp(notes[i].code, code) == 0 &&
+		    strncmp(notes[i].text, text, sizeof(notes[i].text) - 1) == 0)
 			return true;
 	return false;
 }
@@ -36,8 +37,8 @@ static void write_pending(void)
 		if (notes[i].written)
 			continue;
 		notes[i].written = true;
-		size_t length = spill_record_note(spill_log_now_us(), spill_log_tid(), notes[i].code, notes[i].text, line,
-		                                  sizeof(line));
+		size_t length = spill_record_note(spill_log_now_us(), spill_log_tid(), notes[i].code,
+		                                  notes[i].text, line, sizeof(line));
 		spill_log_write(line, length, SPILL_LOG_NOW);
 	}
 }

@@ -27,7 +27,8 @@ static void loud(const struct spill_request *request, const struct spill_allocat
 	spill_text_size(&text, allocation->held.host + allocation->held.managed);
 	spill_text_add(&text, " of ");
 	spill_text_size(&text, allocation->bytes);
-	spill_text_add(&text, allocation->held.managed ? " placed in managed memory" : " placed in host memory");
+	spill_text_add(&text,
+	               allocation->held.managed ? " placed in managed memory" : " placed in host memory");
 	spill_text_add(&text, " (device ");
 	spill_text_number(&text, (uint64_t)allocation->device);
 	spill_text_add(&text, request->over_limit ? " at its limit, rule " : " full, rule ");
@@ -54,7 +55,8 @@ static const char *would(const struct spill_request *request, const struct spill
 void spill_report_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
                         const char *reason)
 {
-	if (spill_log_active() && (spill_runtime_policy()->log_level == SPILL_LOG_ALL || allocation->placement)) {
+	if (spill_log_active() &&
+	    (spill_runtime_policy()->log_level == SPILL_LOG_ALL || allocation->placement)) {
 		char line[LINE];
 		struct spill_record_alloc record = {
 		    .time_us = spill_log_now_us(),
@@ -84,7 +86,8 @@ void spill_report_alloc(const struct spill_request *request, const struct spill_
 void spill_report_free(const struct spill_request *request, const struct spill_allocation *allocation,
                        const char *reason)
 {
-	if (!spill_log_active() || (spill_runtime_policy()->log_level != SPILL_LOG_ALL && !allocation->placement))
+	if (!spill_log_active() ||
+	    (spill_runtime_policy()->log_level != SPILL_LOG_ALL && !allocation->placement))
 		return;
 	char line[LINE];
 	struct spill_record_free record = {

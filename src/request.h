@@ -40,9 +40,11 @@ enum spill_domain { SPILL_CUDA_DRIVER, SPILL_CUDA_RUNTIME, SPILL_HIP, SPILL_DOMA
 
 enum spill_op {
 #define X(name, text) SPILL_OP_##name,
+	// clang-format off
 	SPILL_OPS(X)
 #undef X
 	SPILL_OPS_COUNT
+	// clang-format on
 };
 
 /* How the caller got the address of the function. */
@@ -50,9 +52,11 @@ enum spill_op {
 
 enum spill_way {
 #define X(id, name) SPILL_WAY_##id,
+	// clang-format off
 	SPILL_WAYS(X)
 #undef X
 	SPILL_WAYS_COUNT
+	// clang-format on
 };
 
 struct spill_request {
@@ -65,7 +69,7 @@ struct spill_request {
 	const void *caller; /* return address */
 
 	/* Set by the row's fill column; which ones depends on op. */
-	void *out;              /* where the vendor stores the new pointer, range base or function */
+	void *out; /* where the vendor stores the new pointer, range base or function */
 	size_t *out_bytes;
 	uint64_t bytes, ptr;
 	void *context;
@@ -73,8 +77,8 @@ struct spill_request {
 	unsigned count;         /* ATTR: entries of attributes and values */
 	const void *attributes; /* ATTR: CUpointer_attribute[] */
 	void **values;
-	bool single;            /* ATTR: the call for one attribute, which can fail for it */
-	const char *name;       /* RESOLVE */
+	bool single;      /* ATTR: the call for one attribute, which can fail for it */
+	const char *name; /* RESOLVE */
 
 	int result; /* the vendor's error code, stored by the stub or the engine */
 
@@ -82,13 +86,13 @@ struct spill_request {
 	bool pass;  /* off or nested: call the real function once and do nothing else */
 	bool taken; /* FRAME: a driver row served this call */
 	unsigned step;
-	bool ends;  /* context operations: something of ours may end with it */
+	bool ends;                      /* context operations: something of ours may end with it */
 	struct spill_request *outer;    /* FRAME below this one */
 	struct spill_allocation *entry; /* FREE: taken from the ledger */
-	int last_error;              /* the vendor's last error before the call, where it has such a thing */
-	uint64_t charged;            /* bytes charged to the device while the driver is asked */
+	int last_error;   /* the vendor's last error before the call, where it has such a thing */
+	uint64_t charged; /* bytes charged to the device while the driver is asked */
 	uint64_t start_us;
-	bool over_limit;             /* device.limit refuses; with mode=observe the driver is asked all the same */
+	bool over_limit; /* device.limit refuses; with mode=observe the driver is asked all the same */
 	const char *refused_by, *rule;
 	unsigned attempts;
 	struct spill_attempt tried[SPILL_ATTEMPTS];

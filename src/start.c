@@ -73,8 +73,9 @@ static void wall_clock(struct spill_json *json)
 	two_digits(text + 11, (unsigned)(second / 3600));
 	two_digits(text + 14, (unsigned)(second / 60 % 60));
 	two_digits(text + 17, (unsigned)(second % 60));
-	for (unsigned i = 0, part = (unsigned)(now.tv_nsec / 1000); i < 3; i++, part /= 100)
-		two_digits(text + 24 - 2 * i, part % 100);
+	char *at = text + 24;
+	for (long part = now.tv_nsec / 1000; at >= text + 20; at -= 2, part /= 100)
+		two_digits(at, (unsigned)(part % 100));
 	spill_json_string_length(spill_json_key(json, "time"), text, sizeof(text));
 }
 

@@ -90,7 +90,7 @@ static size_t compose(char *line, const char *text)
 	static const char prefix[] = "spill: ";
 	size_t length = strlen(prefix);
 
-	memcpy(line, prefix, length);
+	memcpy(line, prefix, length); // NOLINT(bugprone-not-null-terminated-result): a line, not a string
 	for (; *text && length < LINE_MAX_BYTES - 1; text++) {
 		unsigned char byte = (unsigned char)*text;
 

@@ -30,10 +30,12 @@ struct block {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_POOL */
 static struct chunk *chunks;
 
-static bool belongs(const struct chunk *chunk, const struct spill_backend *backend, int device, const void *context)
+static bool belongs(const struct chunk *chunk, const struct spill_backend *backend, int device,
+                    const void *context)
 {
 	const struct spill_placement *backing = chunk->backing;
-	return backing->backend == backend && (context ? backing->context == context : backing->device == device);
+	return backing->backend == backend &&
+	       (context ? backing->context == context : backing->device == device);
 }
 
 /* First fit. Returns false if the chunk has no range of that size. pre: locked */
@@ -82,7 +84,8 @@ static void give(struct chunk *chunk, uint64_t at, uint64_t bytes, struct range 
 	chunk->blocks--;
 }
 
-static bool take_from_any(const struct spill_place_ops *ops, const struct spill_want *want, struct block *block)
+static bool take_from_any(const struct spill_place_ops *ops, const struct spill_want *want,
+                          struct block *block)
 {
 	bool found = false;
 	pthread_mutex_lock(&lock);
@@ -105,8 +108,8 @@ static void destroy(struct chunk *chunk, bool context_ended)
 }
 
 /* Makes a chunk, takes the block from it, then shows it to others. No lock over the vendor's calls. */
-static bool take_from_new(const struct spill_place_ops *ops, const struct spill_want *want, struct block *block,
-                          const char **error)
+static bool take_from_new(const struct spill_place_ops *ops, const struct spill_want *want,
+                          struct block *block, const char **error)
 {
 	struct chunk *chunk = calloc(1, sizeof(*chunk));
 	struct range *whole = calloc(1, sizeof(*whole));
@@ -199,7 +202,8 @@ struct spill_placement *spill_pool_make(const struct spill_place_ops *ops, const
 	    .context = want->context,
 	    .ptr = backing->ptr + block->at,
 	    .bytes = want->bytes,
-	    .held = {.host = backing->held.managed ? 0 : block->bytes, .managed = backing->held.managed ? block->bytes : 0},
+	    .held = {.host = backing->held.managed ? 0 : block->bytes,
+	             .managed = backing->held.managed ? block->bytes : 0},
 	};
 	return &block->base;
 

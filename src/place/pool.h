@@ -18,6 +18,7 @@ struct spill_placement *spill_pool_make(const struct spill_place_ops *ops, const
  * Releases the empty chunks of a context; NULL, where there are no contexts: of the device. `context_ended` as in
  * spill_place_ops.release.
  */
-void spill_pool_trim(const struct spill_backend *backend, int device, const void *context, bool context_ended);
+void spill_pool_trim(const struct spill_backend *backend, int device, const void *context,
+                     bool context_ended);
 
 #endif

@@ -100,7 +100,8 @@ static uint64_t granule(const struct spill_want *want)
 	const struct spill_backend *backend = want->backend;
 	uint64_t on_device, on_host;
 	if (!backend->create || !(backend->capabilities(want->device) & SPILL_CAN_SPLIT) ||
-	    backend->granularity(want->device, false, &on_device) || backend->granularity(want->device, true, &on_host))
+	    backend->granularity(want->device, false, &on_device) ||
+	    backend->granularity(want->device, true, &on_host))
 		return 0;
 	return on_device > on_host ? on_device : on_host;
 }

@@ -7,15 +7,15 @@
 static unsigned check_failures, check_count;
 
 /* Both values are evaluated once and printed with their text when they differ. */
-#define CHECK(expression, wanted)                                                                            \
-	do {                                                                                                 \
-		long long check_got = (long long)(expression), check_want = (long long)(wanted);             \
-		check_count++;                                                                               \
-		if (check_got != check_want) {                                                               \
-			check_failures++;                                                                    \
-			printf("%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #expression, check_got,  \
-			       check_want);                                                                  \
-		}                                                                                            \
+#define CHECK(expression, wanted) \
+	do { \
+		long long check_got = (long long)(expression), check_want = (long long)(wanted); \
+		check_count++; \
+		if (check_got != check_want) { \
+			check_failures++; \
+			printf("%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #expression, check_got, \
+			       check_want); \
+		} \
 	} while (0)
 
 #define CHECK_TRUE(expression) CHECK(!!(expression), 1)

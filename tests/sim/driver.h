@@ -24,11 +24,11 @@ enum needs { NOTHING, INIT, CONTEXT };
  * one that a kernel broke.
  */
 CUresult driver_enter(enum row row, enum needs needs);
-#define ENTER(symbol, needs)                                                                                 \
-	do {                                                                                                 \
-		CUresult entered = driver_enter(ROW_##symbol, needs);                                        \
-		if (entered)                                                                                 \
-			return entered;                                                                      \
+#define ENTER(symbol, needs) \
+	do { \
+		CUresult entered = driver_enter(ROW_##symbol, needs); \
+		if (entered) \
+			return entered; \
 	} while (0)
 
 CUresult driver_result(enum sim_status status);
@@ -38,35 +38,35 @@ CUresult driver_result(enum sim_status status);
  * own in `per_thread`. The parameter is called hStream; a body of the second form gets it in addition.
  */
 #define ZERO_IS(special) (hStream ? hStream : (special))
-#define WITH_STREAM(symbol, per_thread, parameters, arguments)                                               \
-	static CUresult symbol##_body parameters;                                                            \
-	CUresult symbol parameters                                                                           \
-	{                                                                                                    \
-		ENTER(symbol, CONTEXT);                                                                      \
-		hStream = ZERO_IS(CU_STREAM_LEGACY);                                                         \
-		return symbol##_body arguments;                                                              \
-	}                                                                                                    \
-	CUresult per_thread parameters                                                                       \
-	{                                                                                                    \
-		ENTER(per_thread, CONTEXT);                                                                  \
-		hStream = ZERO_IS(CU_STREAM_PER_THREAD);                                                     \
-		return symbol##_body arguments;                                                              \
-	}                                                                                                    \
+#define WITH_STREAM(symbol, per_thread, parameters, arguments) \
+	static CUresult symbol##_body parameters; \
+	CUresult symbol parameters \
+	{ \
+		ENTER(symbol, CONTEXT); \
+		hStream = ZERO_IS(CU_STREAM_LEGACY); \
+		return symbol##_body arguments; \
+	} \
+	CUresult per_thread parameters \
+	{ \
+		ENTER(per_thread, CONTEXT); \
+		hStream = ZERO_IS(CU_STREAM_PER_THREAD); \
+		return symbol##_body arguments; \
+	} \
 	static CUresult symbol##_body parameters
-#define WITHOUT_STREAM(symbol, per_thread, parameters, body_parameters, arguments)                           \
-	static CUresult symbol##_body body_parameters;                                                       \
-	CUresult symbol parameters                                                                           \
-	{                                                                                                    \
-		CUstream hStream = CU_STREAM_LEGACY;                                                         \
-		ENTER(symbol, CONTEXT);                                                                      \
-		return symbol##_body arguments;                                                              \
-	}                                                                                                    \
-	CUresult per_thread parameters                                                                       \
-	{                                                                                                    \
-		CUstream hStream = CU_STREAM_PER_THREAD;                                                     \
-		ENTER(per_thread, CONTEXT);                                                                  \
-		return symbol##_body arguments;                                                              \
-	}                                                                                                    \
+#define WITHOUT_STREAM(symbol, per_thread, parameters, body_parameters, arguments) \
+	static CUresult symbol##_body body_parameters; \
+	CUresult symbol parameters \
+	{ \
+		CUstream hStream = CU_STREAM_LEGACY; \
+		ENTER(symbol, CONTEXT); \
+		return symbol##_body arguments; \
+	} \
+	CUresult per_thread parameters \
+	{ \
+		CUstream hStream = CU_STREAM_PER_THREAD; \
+		ENTER(per_thread, CONTEXT); \
+		return symbol##_body arguments; \
+	} \
 	static CUresult symbol##_body body_parameters
 
 /* NULL: none is current. */

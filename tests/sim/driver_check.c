@@ -17,14 +17,14 @@
 #define TABLE abi_theirs
 #define COUNT abi_theirs_count
 
-#define SAME(symbol, theirs, parameters)                                                                     \
-	_Static_assert(__builtin_types_compatible_p(theirs, CUresult(CUDAAPI *) parameters),                 \
+#define SAME(symbol, theirs, parameters) \
+	_Static_assert(__builtin_types_compatible_p(theirs, CUresult(CUDAAPI *) parameters), \
 	               #symbol " has another prototype in the vendor's header");
 #define CHECK_LEGACY(symbol, typedefed, parameters) SAME(symbol, typedefed, parameters)
 #define CHECK_PTDS(symbol, typedefed, parameters) SAME(symbol, typedefed##_ptds, parameters)
 #define CHECK_PTSZ(symbol, typedefed, parameters) SAME(symbol, typedefed##_ptsz, parameters)
 /* Pasted here, before cuda.h's own macros make cuMemAlloc_v2 of cuMemAlloc. */
-#define DRIVER(symbol, base, since, variant, parameters)                                                     \
+#define DRIVER(symbol, base, since, variant, parameters) \
 	CHECK_##variant(symbol, PFN_##base##_v##since, parameters)
 #include "driver.def"
 

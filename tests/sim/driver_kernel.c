@@ -131,6 +131,7 @@ struct CUlib_st {
 	void *image;
 	char *path; /* NULL: it came from memory */
 	struct CUkern_st *kernels;
+	struct CUlib_st *dropped_before;
 	struct loaded {
 		struct loaded *next;
 		uint64_t context;
@@ -181,8 +182,12 @@ static CUresult module_here(CUlibrary library, struct sim_module **out)
 /* Handles stay in memory for good, so that a stale one is an error; what they hold goes. */
 static void drop(CUlibrary library)
 {
+	static CUlibrary dropped; /* all of them, so that a leak checker finds them in use */
+
 	pthread_mutex_lock(&lock);
 	library->magic = 0;
+	library->dropped_before = dropped;
+	dropped = library;
 	struct loaded *loaded = library->loaded;
 	library->loaded = NULL;
 	for (struct CUkern_st *kernel = library->kernels; kernel; kernel = kernel->next)

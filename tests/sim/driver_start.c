@@ -23,11 +23,11 @@ static CUresult missing(const char *symbol)
 }
 
 /* Called with arguments of types it does not know and does not look at. */
-#define MISSING(symbol, base, since, variant)                                                                \
-	SIM_EXPORT CUresult symbol(void);                                                                    \
-	CUresult symbol(void)                                                                                \
-	{                                                                                                    \
-		return missing(#symbol);                                                                     \
+#define MISSING(symbol, base, since, variant) \
+	SIM_EXPORT CUresult symbol(void); \
+	CUresult symbol(void) \
+	{ \
+		return missing(#symbol); \
 	}
 #include "driver.def"
 

@@ -45,9 +45,9 @@ CUresult cuStreamDestroy_v2(CUstream hStream)
 }
 
 /* Each: the stream, or CUDA_ERROR_INVALID_HANDLE. */
-#define STREAM_OR_RETURN(name)                                                                               \
-	struct sim_stream *name = driver_stream(hStream);                                                    \
-	if (!name)                                                                                           \
+#define STREAM_OR_RETURN(name) \
+	struct sim_stream *name = driver_stream(hStream); \
+	if (!name) \
 	return CUDA_ERROR_INVALID_HANDLE
 
 WITH_STREAM(cuStreamGetPriority, cuStreamGetPriority_ptsz, (CUstream hStream, int *priority),

@@ -154,32 +154,32 @@ static CUresult set(CUstream hStream, CUdeviceptr to, size_t pitch, unsigned val
 	return driver_result(sim_set(stream, to, pitch, value, element, width, rows, wait));
 }
 
-#define SET(symbol, symbol_async, type, element)                                                             \
-	WITHOUT_STREAM(symbol##_v2, symbol##_v2_ptds, (CUdeviceptr to, type value, size_t n),                \
-	               (CUstream hStream, CUdeviceptr to, type value, size_t n), (hStream, to, value, n))    \
-	{                                                                                                    \
-		return set(hStream, to, 0, value, element, n, 1, true);                                      \
-	}                                                                                                    \
-	WITH_STREAM(symbol_async, symbol_async##_ptsz,                                                       \
-	            (CUdeviceptr to, type value, size_t n, CUstream hStream), (to, value, n, hStream))       \
-	{                                                                                                    \
-		return set(hStream, to, 0, value, element, n, 1, false);                                     \
+#define SET(symbol, symbol_async, type, element) \
+	WITHOUT_STREAM(symbol##_v2, symbol##_v2_ptds, (CUdeviceptr to, type value, size_t n), \
+	               (CUstream hStream, CUdeviceptr to, type value, size_t n), (hStream, to, value, n)) \
+	{ \
+		return set(hStream, to, 0, value, element, n, 1, true); \
+	} \
+	WITH_STREAM(symbol_async, symbol_async##_ptsz, \
+	            (CUdeviceptr to, type value, size_t n, CUstream hStream), (to, value, n, hStream)) \
+	{ \
+		return set(hStream, to, 0, value, element, n, 1, false); \
 	}
-#define SET_2D(symbol, symbol_async, type, element)                                                          \
-	WITHOUT_STREAM(                                                                                      \
-	    symbol##_v2, symbol##_v2_ptds,                                                                   \
-	    (CUdeviceptr to, size_t pitch, type value, size_t width, size_t height),                         \
-	    (CUstream hStream, CUdeviceptr to, size_t pitch, type value, size_t width, size_t height),       \
-	    (hStream, to, pitch, value, width, height))                                                      \
-	{                                                                                                    \
-		return set(hStream, to, pitch, value, element, width, height, true);                         \
-	}                                                                                                    \
-	WITH_STREAM(                                                                                         \
-	    symbol_async, symbol_async##_ptsz,                                                               \
-	    (CUdeviceptr to, size_t pitch, type value, size_t width, size_t height, CUstream hStream),       \
-	    (to, pitch, value, width, height, hStream))                                                      \
-	{                                                                                                    \
-		return set(hStream, to, pitch, value, element, width, height, false);                        \
+#define SET_2D(symbol, symbol_async, type, element) \
+	WITHOUT_STREAM( \
+	    symbol##_v2, symbol##_v2_ptds, \
+	    (CUdeviceptr to, size_t pitch, type value, size_t width, size_t height), \
+	    (CUstream hStream, CUdeviceptr to, size_t pitch, type value, size_t width, size_t height), \
+	    (hStream, to, pitch, value, width, height)) \
+	{ \
+		return set(hStream, to, pitch, value, element, width, height, true); \
+	} \
+	WITH_STREAM( \
+	    symbol_async, symbol_async##_ptsz, \
+	    (CUdeviceptr to, size_t pitch, type value, size_t width, size_t height, CUstream hStream), \
+	    (to, pitch, value, width, height, hStream)) \
+	{ \
+		return set(hStream, to, pitch, value, element, width, height, false); \
 	}
 
 SET(cuMemsetD8, cuMemsetD8Async, unsigned char, 1)

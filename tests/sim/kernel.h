@@ -23,8 +23,8 @@ typedef unsigned long long u64;
 
 #define SIM_KERNEL(name, parameters, arguments) extern "C" __global__ void name parameters
 #define SIM_ADDRESS(type, address) ((type *)(address))
-#define SIM_FOR(i, count)                                                                                    \
-	for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < (count);                                \
+#define SIM_FOR(i, count) \
+	for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < (count); \
 	     i += gridDim.x * (u64)blockDim.x)
 #define SIM_SPIN() ((void)0)
 #define SIM_ONCE if (blockIdx.x == 0 && threadIdx.x == 0)
@@ -60,15 +60,15 @@ __attribute__((visibility("default"), weak)) extern const struct sim_module_tabl
 __attribute__((visibility("default"), weak))
 const struct sim_module_table sim_module_table = {1, __start_sim_kernels, __stop_sim_kernels, &sim_reach};
 
-#define SIM_KERNEL(name_, parameters_, arguments_)                                                           \
-	static void name_##_body parameters_;                                                                \
-	static void name_##_run(const u64 *sim_parameter)                                                    \
-	{                                                                                                    \
-		SIM_CALL(name_##_body, SIM_COUNT arguments_);                                                \
-	}                                                                                                    \
-	static const struct sim_kernel_entry name_##_entry = {#name_, name_##_run, SIM_COUNT arguments_};    \
-	__attribute__((section("sim_kernels"),                                                               \
-	               used)) static const struct sim_kernel_entry *const name_##_listed = &name_##_entry;   \
+#define SIM_KERNEL(name_, parameters_, arguments_) \
+	static void name_##_body parameters_; \
+	static void name_##_run(const u64 *sim_parameter) \
+	{ \
+		SIM_CALL(name_##_body, SIM_COUNT arguments_); \
+	} \
+	static const struct sim_kernel_entry name_##_entry = {#name_, name_##_run, SIM_COUNT arguments_}; \
+	__attribute__((section("sim_kernels"), \
+	               used)) static const struct sim_kernel_entry *const name_##_listed = &name_##_entry; \
 	static void name_##_body parameters_
 
 #define SIM_COUNT(...) SIM_COUNT_(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, 0)

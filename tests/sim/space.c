@@ -19,11 +19,12 @@ static bool grow(struct space *space)
 {
 	if (space->count < space->capacity)
 		return true;
-	struct span *more = realloc(space->span, 2 * space->capacity * sizeof(*more));
+	size_t capacity = 2 * space->capacity + 1;
+	struct span *more = realloc(space->span, capacity * sizeof(*more));
 	if (!more)
 		return false;
 	space->span = more;
-	space->capacity *= 2;
+	space->capacity = capacity;
 	return true;
 }
 

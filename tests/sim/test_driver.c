@@ -35,21 +35,21 @@ static struct {
 #include "driver.def"
 } d;
 
-#define CHECK(condition)                                                                                     \
-	do {                                                                                                 \
-		if (!(condition)) {                                                                          \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                      \
-			_exit(1);                                                                            \
-		}                                                                                            \
+#define CHECK(condition) \
+	do { \
+		if (!(condition)) { \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			_exit(1); \
+		} \
 	} while (0)
-#define GIVES(code, call)                                                                                    \
-	do {                                                                                                 \
-		CUresult gave = (call);                                                                      \
-		if (gave != (code)) {                                                                        \
-			fprintf(stderr, "%s:%d: %s gives %d, not %d\n", __FILE__, __LINE__, #call, gave,     \
-			        (code));                                                                     \
-			_exit(1);                                                                            \
-		}                                                                                            \
+#define GIVES(code, call) \
+	do { \
+		CUresult gave = (call); \
+		if (gave != (code)) { \
+			fprintf(stderr, "%s:%d: %s gives %d, not %d\n", __FILE__, __LINE__, #call, gave, \
+			        (code)); \
+			_exit(1); \
+		} \
 	} while (0)
 #define OK(call) GIVES(CUDA_SUCCESS, call)
 
@@ -66,7 +66,7 @@ static void load(void)
 		_exit(SKIP);
 	}
 	/* One that an older driver lacks stays NULL and crashes the test that needs it. */
-#define DRIVER(symbol, base, since, variant, parameters)                                                     \
+#define DRIVER(symbol, base, since, variant, parameters) \
 	d.symbol = (__typeof__(d.symbol))dlsym(library, #symbol);
 #include "driver.def"
 }
@@ -118,7 +118,7 @@ static CUresult launch(CUstream stream, const char *name, const uint64_t *values
 	return d.cuLaunchKernel(function, 64, 1, 1, 256, 1, 1, 0, stream, parameters, NULL);
 }
 
-#define RUN(stream, name, ...)                                                                               \
+#define RUN(stream, name, ...) \
 	launch(stream, name, (uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
 static uint64_t *pinned(void)
@@ -1209,9 +1209,9 @@ static void threads(void)
 
 /* -- running them ---------------------------------------------------------------------------------------- */
 
-#define TEST(name)                                                                                           \
-	{                                                                                                    \
-#name, name                                                                                  \
+#define TEST(name) \
+	{ \
+#name, name \
 	}
 static const struct {
 	const char *name;

@@ -16,17 +16,17 @@
 #error "one of PROTOTYPES_CUDA_DRIVER, PROTOTYPES_CUDA_RUNTIME, PROTOTYPES_HIP"
 #endif
 
-#define SAME(name, ours, theirs)                                                                             \
-	_Static_assert(__builtin_types_compatible_p(ours, theirs),                                           \
+#define SAME(name, ours, theirs) \
+	_Static_assert(__builtin_types_compatible_p(ours, theirs), \
 	               name " has another prototype in the vendor's header");
 
 #define NONE(...)
-#define DRIVER_ROW(name, legacy, ptsz, symbol, base, variant, ret, params)                                   \
+#define DRIVER_ROW(name, legacy, ptsz, symbol, base, variant, ret, params) \
 	SAME(name, ret(*) params, DRIVER_##variant(legacy, ptsz))
 #define DRIVER_LEGACY(legacy, ptsz) legacy
 #define DRIVER_PTSZ(legacy, ptsz) ptsz
 /* The runtime's headers declare the per-thread variants only as their base. */
-#define LIBRARY_ROW(name, legacy, ptsz, symbol, base, variant, ret, params)                                  \
+#define LIBRARY_ROW(name, legacy, ptsz, symbol, base, variant, ret, params) \
 	SAME(name, ret params, __typeof__(LIBRARY_##variant(symbol, base)))
 #define LIBRARY_LEGACY(symbol, base) symbol
 #define LIBRARY_PTSZ(symbol, base) base
@@ -60,8 +60,8 @@
  * base + since + variant is the driver's own typedef, PFN_cuMemAllocAsync_v11020_ptsz. Pasted here and not
  * further in, because cuda.h defines many a base as a macro of its newest symbol.
  */
-#define HOOK(domain, ret, symbol, base, since, variant, op, params, ...)                                     \
-	ROW_##domain(#symbol, PFN_##base##_v##since, PFN_##base##_v##since##_ptsz, symbol, base, variant,    \
+#define HOOK(domain, ret, symbol, base, since, variant, op, params, ...) \
+	ROW_##domain(#symbol, PFN_##base##_v##since, PFN_##base##_v##since##_ptsz, symbol, base, variant, \
 	             ret, params)
 #include "hooks.def"
 

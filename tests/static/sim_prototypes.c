@@ -15,10 +15,10 @@
 #error "one of PROTOTYPES_SIM_DRIVER, PROTOTYPES_SIM_CUDART, PROTOTYPES_SIM_HIP"
 #endif
 
-#define SAME(name, ours, theirs)                                                                             \
-	_Static_assert(__builtin_types_compatible_p(ours, theirs),                                           \
+#define SAME(name, ours, theirs) \
+	_Static_assert(__builtin_types_compatible_p(ours, theirs), \
 	               name " has another prototype in the vendor's header");
-#define EQUAL(name, number)                                                                                  \
+#define EQUAL(name, number) \
 	_Static_assert((name) == (number), #name " is another number in the vendor's header");
 
 #if defined(PROTOTYPES_SIM_DRIVER)

@@ -8,9 +8,9 @@
 #include "backend.h"
 
 struct fake {
-	uint64_t device_free;  /* bytes that can still be created on the device */
-	unsigned calls;        /* of functions that can fail, since fake_reset */
-	unsigned fail_at;      /* the call of that number fails; 0: none */
+	uint64_t device_free; /* bytes that can still be created on the device */
+	unsigned calls;       /* of functions that can fail, since fake_reset */
+	unsigned fail_at;     /* the call of that number fails; 0: none */
 	/* Live objects. */
 	unsigned ranges, handles, mappings, hosts, manageds;
 	uint64_t prefetched;

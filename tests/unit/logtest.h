@@ -25,12 +25,12 @@
 #include "record.h"
 
 /* In a child, cmocka's longjmp leads nowhere: say what is wrong on the parent's stdout and leave. */
-#define CHECK(what)                                                                                          \
-	do {                                                                                                 \
-		if (!(what)) {                                                                               \
-			dprintf(STDOUT_FILENO, "%s:%d: %s\n", __FILE__, __LINE__, #what);                    \
-			syscall_exit(1);                                                                     \
-		}                                                                                            \
+#define CHECK(what) \
+	do { \
+		if (!(what)) { \
+			dprintf(STDOUT_FILENO, "%s:%d: %s\n", __FILE__, __LINE__, #what); \
+			syscall_exit(1); \
+		} \
 	} while (0)
 
 #define SKIPPED 77

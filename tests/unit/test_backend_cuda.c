@@ -39,7 +39,8 @@ static CUresult old_prefetch(CUdeviceptr ptr, size_t bytes, CUdevice device, CUs
 	return CUDA_SUCCESS;
 }
 
-static CUresult new_prefetch(CUdeviceptr ptr, size_t bytes, CUmemLocation location, unsigned int flags, CUstream stream)
+static CUresult new_prefetch(CUdeviceptr ptr, size_t bytes, CUmemLocation location, unsigned int flags,
+                             CUstream stream)
 {
 	new_calls++;
 	advised_location = location;

@@ -162,7 +162,6 @@ static void every_cut_body(void)
 			}
 			cJSON_Delete(line);
 		}
-		free(content);
 		CHECK(here == 6);
 		CHECK(broken <= 1);
 		spill_log_fork_child(); /* closes it, for the next round */

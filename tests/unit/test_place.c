@@ -72,7 +72,8 @@ static void split_moves_to_host_what_the_driver_refuses(void **state)
 /* Every vendor call in turn fails: the place fails or works around it, and leaves nothing. */
 static void a_failing_call_leaves_nothing(void **state)
 {
-	const struct spill_place_ops *const places[] = {&spill_place_split, &spill_place_managed, &spill_place_host};
+	const struct spill_place_ops *const places[] = {&spill_place_split, &spill_place_managed,
+	                                                &spill_place_host};
 	for (size_t place = 0; place < 3; place++) {
 		unsigned failures = 0;
 		for (unsigned nth = 1; nth <= 24; nth++) {
@@ -85,7 +86,8 @@ static void a_failing_call_leaves_nothing(void **state)
 			if (!placement)
 				assert_non_null(error);
 			else
-				assert_int_equal(placement->held.host + placement->held.device + placement->held.managed,
+				assert_int_equal(placement->held.host + placement->held.device +
+				                     placement->held.managed,
 				                 300 * MIB);
 			spill_place_release(placement, false);
 			nothing_is_held();

@@ -43,14 +43,14 @@ static const struct spill_record_alloc split = {
     .took_us = 401234,
 };
 
-#define SPLIT_HEAD                                                                                           \
+#define SPLIT_HEAD \
 	"{\"v\":1,\"kind\":\"alloc\",\"t\":12.345678,\"seq\":7,\"tid\":4711,\"dev\":0,\"api\":\"cuMemAlloc_" \
-	"v2\","                                                                                              \
-	"\"caller\":\"libggml-cuda.so+0x1a2b\",\"bytes\":7555858432,\"ptr\":\"0x302000000\",\"place\":"      \
-	"\"split\","                                                                                         \
+	"v2\"," \
+	"\"caller\":\"libggml-cuda.so+0x1a2b\",\"bytes\":7555858432,\"ptr\":\"0x302000000\",\"place\":" \
+	"\"split\"," \
 	"\"device_bytes\":5368709120,\"host_bytes\":2187149312,"
-#define SPLIT_TAIL                                                                                           \
-	"\"reason\":\"oom\",\"rule\":\"default\","                                                           \
+#define SPLIT_TAIL \
+	"\"reason\":\"oom\",\"rule\":\"default\"," \
 	"\"tried\":[{\"place\":\"device\",\"error\":\"CUDA_ERROR_OUT_OF_MEMORY\"}],\"us\":401234}\n"
 
 /* The example of the public contract, letter by letter. */

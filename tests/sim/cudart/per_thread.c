@@ -9,11 +9,11 @@ static cudaStream_t own(cudaStream_t stream)
 	return stream ? stream : cudaStreamPerThread;
 }
 
-#define PER_THREAD(name, variant, params, call)                                                              \
-	__attribute__((visibility("default"))) cudaError_t name##_##variant params;                          \
-	cudaError_t name##_##variant params                                                                  \
-	{                                                                                                    \
-		return call;                                                                                 \
+#define PER_THREAD(name, variant, params, call) \
+	__attribute__((visibility("default"))) cudaError_t name##_##variant params; \
+	cudaError_t name##_##variant params \
+	{ \
+		return call; \
 	}
 
 PER_THREAD(cudaMemcpyAsync, ptsz,

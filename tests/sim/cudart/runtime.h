@@ -38,11 +38,11 @@ cudaError_t cudart_device(int ordinal, CUdevice *device);
 cudaError_t cudart_missing(const char *name);
 
 /* An entry point's opening: returns from the caller when the runtime cannot serve it. */
-#define CUDART_ENTER(how)                                                                                    \
-	do {                                                                                                 \
-		cudaError_t enter_error = cudart_##how();                                                    \
-		if (enter_error)                                                                             \
-			return cudart_leave(enter_error);                                                    \
+#define CUDART_ENTER(how) \
+	do { \
+		cudaError_t enter_error = cudart_##how(); \
+		if (enter_error) \
+			return cudart_leave(enter_error); \
 	} while (0)
 
 #endif

@@ -34,19 +34,19 @@ hipError_t hip_context(int device, struct sim_context **context);
 /* What a stream argument means: NULL is the thread's device's default stream, 2 the thread's own. */
 hipError_t hip_stream(hipStream_t stream, struct sim_stream **out);
 
-#define HIP_ENTER()                                                                                          \
-	do {                                                                                                 \
-		hipError_t enter_error = hip_enter(__func__);                                                \
-		if (enter_error)                                                                             \
-			return hip_leave(enter_error);                                                       \
+#define HIP_ENTER() \
+	do { \
+		hipError_t enter_error = hip_enter(__func__); \
+		if (enter_error) \
+			return hip_leave(enter_error); \
 	} while (0)
 
 /* Returns from an entry point with what `expression` says, unless it is hipSuccess. */
-#define HIP_TRY(expression)                                                                                  \
-	do {                                                                                                 \
-		hipError_t try_error = (expression);                                                         \
-		if (try_error)                                                                               \
-			return hip_leave(try_error);                                                         \
+#define HIP_TRY(expression) \
+	do { \
+		hipError_t try_error = (expression); \
+		if (try_error) \
+			return hip_leave(try_error); \
 	} while (0)
 
 #endif
