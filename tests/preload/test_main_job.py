@@ -86,14 +86,19 @@ class SameWithoutChoice(Case):
                     self.same(name, vram, [], SPILL_MODE="observe")
                     self.assertTrue(self.log.exists())
 
+    def test_observe_on_a_full_device_says_what_it_would_do(self):
+        self.same("prog_runtime", "64MiB", [], SPILL_MODE="observe", SPILL_OOM_CHAIN="host")
+        ooms = [r for r in self.records() if r["kind"] == "oom"]
+        self.assertEqual({(r["bytes"], r["would"], r["refused_by"]) for r in ooms}, {(20 * MIB, "host", "driver")})
+
     def test_observe_beyond_a_limit_says_what_it_would_do(self):
         for name in CUDA:
             with self.subTest(name):
                 self.log.unlink(missing_ok=True)
                 self.same(name, "256MiB", [], SPILL_MODE="observe", SPILL_DEVICE_LIMIT="50MiB")
                 would = [r for r in self.records() if r.get("would")]
-                self.assertTrue(would)
-                self.assertEqual({r["place"] for r in would}, {"device"})
+                self.assertEqual({r["kind"] for r in would}, {"alloc", "oom"})
+                self.assertEqual({r["place"] for r in would if r["kind"] == "alloc"}, {"device"})
                 self.assertEqual({r["would"] for r in would}, {"split"})
 
     def test_spilling_with_room_is_the_same_too(self):

@@ -40,7 +40,7 @@ static void resolve(void)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 
-#define FUNCTION(base, symbol, since, parameters)                                                            \
+#define FUNCTION(base, symbol, since, parameters) \
 	*(void **)&cu.symbol = library ? dlsym(library, #symbol) : NULL;
 #include "way_driver.def"
 }
@@ -82,10 +82,10 @@ static int start(void)
 	CUcontext context;
 
 	resolve();
-#define FUNCTION(base, symbol, since, parameters)                                                            \
-	if (!cu.symbol) {                                                                                    \
-		printf("%s is not there\n", #symbol);                                                        \
-		return CUDA_ERROR_NOT_FOUND;                                                                 \
+#define FUNCTION(base, symbol, since, parameters) \
+	if (!cu.symbol) { \
+		printf("%s is not there\n", #symbol); \
+		return CUDA_ERROR_NOT_FOUND; \
 	}
 #include "way_driver.def"
 	CUresult result = cu.cuInit(0);

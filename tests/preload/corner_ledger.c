@@ -1,0 +1,223 @@
+/*
+ * A program on the CUDA driver API that meets libspill's bookkeeping at the worst moment. The moment is not waited for
+ * but made: this program has functions of libc that libspill calls, and stops or fails there. Prints one line a result,
+ * without addresses. The device has room for three of 4 MiB.
+ *
+ *	corner_ledger exit                   ends while a thread is inside the ledger
+ *	corner_ledger nomem FILL BYTES       FILL of 4 MiB are taken; then BYTES, where the Nth allocation by libspill itself
+ *	                                     fails, for every N
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <sched.h>
+#include <search.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "abi/cuda.h"
+
+extern CUresult cuInit(unsigned flags);
+extern CUresult cuGetErrorName(CUresult error, const char **name);
+extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
+extern CUresult cuCtxSetCurrent(CUcontext context);
+extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
+extern CUresult cuMemFree_v2(CUdeviceptr address);
+extern CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t bytes);
+extern CUresult cuMemGetInfo_v2(size_t *free, size_t *total);
+extern CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr address);
+
+#define BYTES ((size_t)4 << 20)
+
+static CUcontext context;
+static CUdeviceptr filled[16];
+
+static CUresult say(const char *call, CUresult result)
+{
+	const char *name = "?";
+
+	cuGetErrorName(result, &name);
+	printf("%s %s\n", call, name);
+	fflush(stdout);
+	return result;
+}
+
+static bool start(void)
+{
+	return !cuInit(0) && !cuDevicePrimaryCtxRetain(&context, 0) && !cuCtxSetCurrent(context);
+}
+
+static void fill(int count)
+{
+	for (int i = 0; i < count; i++)
+		say("fill", cuMemAlloc_v2(&filled[i], BYTES));
+}
+
+static void wait_until(atomic_int *state, int wanted)
+{
+	while (atomic_load(state) < wanted)
+		sched_yield();
+}
+
+/* -- libspill's allocations ------------------------------------------------------------------------------------- */
+
+extern void *__libc_malloc(size_t bytes);
+extern void *__libc_calloc(size_t count, size_t bytes);
+
+static uintptr_t library_start, library_end;
+static int failing; /* > 0: that many of libspill's until one fails */
+
+static bool count_down(void)
+{
+	return failing > 0 && --failing == 0;
+}
+
+static bool is_library(const void *caller)
+{
+	return (uintptr_t)caller >= library_start && (uintptr_t)caller < library_end;
+}
+
+void *malloc(size_t bytes)
+{
+	if (failing && is_library(__builtin_return_address(0)) && count_down())
+		return NULL;
+	return __libc_malloc(bytes);
+}
+
+void *calloc(size_t count, size_t bytes)
+{
+	if (failing && is_library(__builtin_return_address(0)) && count_down())
+		return NULL;
+	return __libc_calloc(count, bytes);
+}
+
+static int find_library(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	if (!strstr(info->dlpi_name, "libspill.so"))
+		return 0;
+	library_start = info->dlpi_addr;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		uintptr_t at_end = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz;
+		if (info->dlpi_phdr[i].p_type == PT_LOAD && at_end > library_end)
+			library_end = at_end;
+	}
+	return 1;
+}
+
+/* -- exit: the thread stops where the ledger holds its lock, until the end has found it locked --------------------- */
+
+enum { FREE, HELD, FOUND_LOCKED };
+static atomic_int ledger;
+static __thread bool stops_in_ledger;
+
+void *tsearch(const void *key, void **root, int (*compare)(const void *, const void *))
+{
+	void *(*real)(const void *, void **, int (*)(const void *, const void *));
+	*(void **)&real = dlsym(RTLD_NEXT, "tsearch");
+
+	if (failing && count_down())
+		return NULL;
+	if (stops_in_ledger) {
+		atomic_store(&ledger, HELD);
+		wait_until(&ledger, FOUND_LOCKED);
+	}
+	return real(key, root, compare);
+}
+
+int pthread_mutex_trylock(pthread_mutex_t *mutex)
+{
+	int (*real)(pthread_mutex_t *);
+	*(void **)&real = dlsym(RTLD_NEXT, "pthread_mutex_trylock");
+	int result = real(mutex);
+
+	if (result == EBUSY && atomic_load(&ledger) == HELD)
+		atomic_store(&ledger, FOUND_LOCKED);
+	return result;
+}
+
+static void *stop_in_ledger(void *unused)
+{
+	CUdeviceptr address;
+
+	cuCtxSetCurrent(context);
+	stops_in_ledger = true;
+	cuMemAlloc_v2(&address, BYTES);
+	return NULL;
+}
+
+static int end(void)
+{
+	pthread_t thread;
+
+	alarm(10);
+	fill(4);
+	if (pthread_create(&thread, NULL, stop_in_ledger, NULL))
+		return 64;
+	wait_until(&ledger, HELD);
+	puts("a thread is in the ledger");
+	exit(0);
+}
+
+/* -- nomem -------------------------------------------------------------------------------------------------------- */
+
+/* Whole, usable, and what the program takes it for. */
+static bool good(CUdeviceptr address, size_t bytes)
+{
+	size_t range = 0;
+	unsigned type = 0, managed = 1;
+
+	return !cuPointerGetAttribute(&range, CU_POINTER_ATTRIBUTE_RANGE_SIZE, address) && range == bytes &&
+	       !cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) &&
+	       type == CU_MEMORYTYPE_DEVICE &&
+	       !cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) && !managed &&
+	       !cuMemsetD8_v2(address, 1, bytes) && !cuMemFree_v2(address);
+}
+
+static int no_memory(char **words)
+{
+	int filling = atoi(words[0]), refused = 0, served = 0;
+	size_t bytes = strtoull(words[1], NULL, 10), before, after, total;
+
+	dl_iterate_phdr(find_library, NULL);
+	cuMemGetInfo_v2(&before, &total);
+	fill(filling);
+	/* Twice: what the first time has made, and kept, is there the second time. */
+	for (int n = 1, left = 0, round = 0; n < 100 && round < 2; n = left ? 1 : n + 1, round += left > 0) {
+		CUdeviceptr address = 0;
+
+		failing = n;
+		CUresult result = cuMemAlloc_v2(&address, bytes);
+		left = failing;
+		failing = 0;
+		if (result == CUDA_ERROR_OUT_OF_MEMORY && !address)
+			refused++;
+		else if (!result && good(address, bytes))
+			served++;
+		else
+			say("neither served nor refused", result);
+		if (left && result)
+			say("nothing failed, but", result);
+	}
+	for (int i = 0; i < filling; i++)
+		say("free", cuMemFree_v2(filled[i]));
+	cuMemGetInfo_v2(&after, &total);
+	printf("refused %d served %d lost %llu\n", refused, served, (unsigned long long)(before - after));
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (!start())
+		return 1;
+	if (argc == 2 && !strcmp(argv[1], "exit"))
+		return end();
+	if (argc == 4 && !strcmp(argv[1], "nomem"))
+		return no_memory(&argv[2]);
+	return 64;
+}

@@ -1,0 +1,45 @@
+/*
+ * Loads each plug-in that it is told, RTLD_LOCAL, runs it twice and unloads it: plugin_host FILE… Sees to it
+ * that the next plug-in comes to the same place, and the runtime that it brings does not.
+ */
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+typedef int run_function(void);
+
+static int find_runtime(struct dl_phdr_info *info, size_t size, void *place)
+{
+	if (strstr(info->dlpi_name, "libcudart"))
+		*(ElfW(Addr) *)place = info->dlpi_addr;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	ElfW(Addr) before = 0;
+
+	for (int i = 1; i < argc; i++) {
+		void *plugin = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
+		struct link_map *map;
+		run_function *run;
+
+		if (!plugin || dlinfo(plugin, RTLD_DI_LINKMAP, &map)) {
+			printf("%s\n", dlerror());
+			return 1;
+		}
+		*(void **)&run = dlsym(plugin, "plugin_run");
+		printf("run %d", run());
+		printf(" again %d place %s", run(), map->l_addr == before ? "same" : "new");
+		before = map->l_addr;
+
+		ElfW(Addr) runtime = 0;
+		dl_iterate_phdr(find_runtime, &runtime);
+		printf(" unload %d\n", dlclose(plugin));
+		(void)mmap((void *)runtime, 4096, PROT_NONE,
+		           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	}
+	return 0;
+}

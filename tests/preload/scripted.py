@@ -1,0 +1,54 @@
+"""Runs script.c, the program that does what its arguments say, and reads what it printed."""
+import os
+import subprocess
+
+from harness import KERNELS, LIBRARY, PROGRAMS, Case
+
+# Three of 4 MiB fit into 14 MiB; the fourth spills or is out of memory.
+FULL = "retain:0 alloc:a:4m:5 fill:a verify:a info free:a info"
+
+
+class ScriptCase(Case):
+    def environment(self, *, preload=True, **variables):
+        """A bare environment on a simulated device of 14 MiB, room for three of 4 MiB; a variable that is None is taken out."""
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "SPILL_SIM_VRAM": "14MiB",
+                       "LD_LIBRARY_PATH": os.environ["SIM_PATH"]}
+        if preload:
+            environment |= {"LD_PRELOAD": LIBRARY, "SPILL_LOG": str(self.log)}
+        for name, value in variables.items():
+            environment[name] = value
+        return {name: str(value) for name, value in environment.items() if value is not None}
+
+    def script(self, words, *, preload=True, how=None, **variables):
+        """`words`: one string. `how`: further arguments of subprocess.run."""
+        command = [str(PROGRAMS / "script"), KERNELS, *words.split()]
+        return self.run_in(command, self.environment(preload=preload, **variables), how)
+
+    def run_in(self, command, environment, how=None):
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | (how or {})
+        return subprocess.run(command, env=environment, text=True, timeout=60, check=False, **options)
+
+    def good(self, done):
+        """Every word succeeded and all data was right."""
+        self.assertEqual(done.returncode, 0, done.stdout + (done.stderr or ""))
+        for line in done.stdout.splitlines():
+            if "ERROR" in line or "wrong" in line:
+                self.fail(done.stdout + (done.stderr or ""))
+        return done
+
+    @staticmethod
+    def results(done):
+        """The result of each word, in order, as (word, result)."""
+        lines = [line.split() for line in done.stdout.splitlines()]
+        return [(line[0], line[1]) for line in lines if len(line) == 2 and line[1].startswith("CUDA_")]
+
+    @staticmethod
+    def numbers(done, name):
+        """What `info`, `host` or `granules` printed, in order."""
+        return [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith(name + " ")
+                and line.split()[1].isdigit()]
+
+    @staticmethod
+    def policy(records):
+        """The effective policy of the start line: value by name."""
+        return {option["name"]: option["value"] for option in records[0]["policy"]}

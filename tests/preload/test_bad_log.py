@@ -1,0 +1,170 @@
+"""A log that cannot be written, a stderr that cannot be used, a locale with commas: no matter for the program."""
+import json
+import os
+import pathlib
+import resource
+import shutil
+import subprocess
+import unittest
+
+from scripted import FULL, ScriptCase
+
+
+class Log(ScriptCase):
+    """Wherever the log cannot go or stop, the program's result is the same and what is in the log is valid."""
+
+    def setUp(self):
+        super().setUp()
+        self.reference = self.script(FULL, SPILL_LOG="off").stdout
+        self.assertNotIn("ERROR", self.reference)
+
+    def same(self, done):
+        self.assertEqual(done.stdout, self.reference)
+        self.assertEqual(done.returncode, 0)
+        return done
+
+    def whole_lines(self, path=None):
+        """The lines of the log that are whole; all of them are JSON."""
+        text = (path or self.log).read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.split("\n")[:-1] if line]
+
+    def test_unwritable_folder(self):
+        # A file where a folder is wanted refuses root too.
+        (self.folder / "file").write_text("")
+        done = self.same(self.script(FULL, SPILL_LOG=self.folder / "file" / "log.jsonl"))
+        complaint, loud = done.stderr.splitlines()
+        self.assertRegex(complaint, r"^spill: no log: .*: .*/file/log\.jsonl$")
+        self.assertIn("placed in host memory", loud)
+        self.assertNotIn("; log ", loud)
+
+    def disk(self, size):
+        """A folder on a disk of its own."""
+        disk = self.folder / "disk"
+        disk.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(disk)],
+                                 capture_output=True, check=False)
+        if mounted.returncode:
+            self.skipTest("a mount is refused here")
+        self.addCleanup(subprocess.run, ["umount", "-l", str(disk)], check=False)
+        return disk
+
+    def test_full_disk(self):
+        path = self.disk("4k") / "log.jsonl"
+        # More than 4 KiB of lines.
+        words = FULL + " alloc:b:1m:20 free:b" * 3
+        done = self.good(self.script(words, SPILL_LOG=path))
+        self.assertEqual(self.results(done), self.results(self.script(words, SPILL_LOG="off")))
+        lines = self.whole_lines(path)
+        self.assertEqual(lines[0]["kind"], "start")
+        self.assertNotIn("exit", [line["kind"] for line in lines])
+
+    def test_a_disk_that_has_room_again(self):
+        """The line that was cut goes on where it stopped; if lines were lost, a note says how many."""
+        disk = self.disk("256k")
+        with (disk / "filler").open("wb") as filler, self.assertRaises(OSError):
+            filler.write(b"x" * 252 * 1024)
+            filler.flush()
+            filler.write(b"x" * 65536)
+            filler.flush()
+        with (disk / "filler").open("r+b") as filler:
+            filler.truncate(252 * 1024)
+        remove = self.folder / "remove"
+        remove.write_text(f"#!/bin/sh\nrm {disk}/filler\n")
+        remove.chmod(0o700)
+        words = FULL + " alloc:b:1m:20 free:b" * 4
+        done = self.good(self.script(f"{words} child:{remove} {words}", SPILL_LOG=disk / "log.jsonl"))
+        self.assertIn("status 0", done.stdout)
+        records = self.records(disk / "log.jsonl")
+        self.assertEqual((records[0]["kind"], records[-1]["kind"]), ("start", "exit"))
+        lost, = [r["text"].split() for r in records if r.get("code") == "log-lost"]
+        self.assertEqual(lost[-4:], ["space", "left", "on", "device"])
+        self.assertEqual(records[-1]["allocs"] + records[-1]["frees"] - int(lost[0]),
+                         len([r for r in records if r["kind"] in ("alloc", "free")]))
+
+    def test_file_size_limit(self):
+        words = FULL + " alloc:b:1m:20 free:b" * 3
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+        done = self.good(self.script(words, how={"preexec_fn": limit}))
+        self.assertGreaterEqual(done.returncode, 0)
+        self.assertEqual(self.log.stat().st_size, 4096)
+        self.assertEqual(self.whole_lines()[0]["kind"], "start")
+
+    def test_closed_stderr(self):
+        def close():
+            os.close(2)
+
+        done = self.same(self.script(FULL, how={"preexec_fn": close, "stderr": None}))
+        self.assertNotIn("spill:", done.stdout)
+        self.checked_records()
+
+    def test_stderr_without_a_reader(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        try:
+            self.same(self.script(FULL, how={"stderr": writer}))  # no SIGPIPE
+        finally:
+            os.close(writer)
+        self.checked_records()
+
+    def test_full_stderr_pipe_does_not_block(self):
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        filled = 0
+        try:
+            while True:
+                filled += os.write(writer, b"x" * 4096)
+        except BlockingIOError:
+            pass
+        os.set_blocking(writer, True)
+        try:
+            self.same(self.script(FULL, how={"stderr": writer}))
+        finally:
+            os.close(writer)
+        with os.fdopen(reader, "rb") as pipe:
+            self.assertEqual(len(pipe.read()), filled)
+        self.checked_records()
+
+    def test_fd_2_is_the_programs_data_file(self):
+        data = self.folder / "data"
+        done = self.script(f"stderr:{data} " + FULL)
+        self.assertEqual(done.stdout.replace(f"stderr:{data} CUDA_SUCCESS\n", ""), self.reference)
+        self.assertEqual(data.read_bytes(), b"")
+        self.checked_records()
+
+    def test_a_link_at_its_place(self):
+        victim = self.folder / "victim"
+        victim.write_text("mine")
+        self.log.symlink_to(victim)
+        done = self.same(self.script(FULL))
+        self.assertEqual(victim.read_text(), "mine")
+        self.assertEqual(done.stderr.splitlines()[0], f"spill: no log: a link is in its place: {self.log}")
+
+    def test_a_second_name(self):
+        victim = self.folder / "victim"
+        victim.write_text("mine")
+        os.link(victim, self.log)
+        done = self.same(self.script(FULL))
+        self.assertEqual(victim.read_text(), "mine")
+        self.assertIn("second name", done.stderr.splitlines()[0])
+
+    def test_comma_locale(self):
+        if not shutil.which("localedef") or not pathlib.Path("/usr/share/i18n/locales/de_DE").exists():
+            self.skipTest("localedef or its sources are not installed")
+        made = subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", str(self.folder / "de_DE.UTF-8")],
+                              capture_output=True, check=False)
+        if not (self.folder / "de_DE.UTF-8").exists():
+            self.skipTest(f"localedef: {made.stderr}")
+        done = self.script("locale:de_DE.UTF-8 " + FULL, LOCPATH=self.folder, SPILL_DEVICE_LIMIT="10.5MiB",
+                           SPILL_HOST_LIMIT="50.5%")
+        self.good(done)
+        records = self.checked_records()
+        self.assertEqual(self.policy(records)["host.limit"], "50.5%")
+        loud, = done.stderr.splitlines()
+        self.assertIn("4.00 MiB", loud)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
