@@ -48,7 +48,8 @@ static size_t copied = (size_t)256 << 20;
 static void read_tail(void)
 {
 	void *parameters[] = {&tail, &words, &times_read, &out};
-	check("launch", cudaLaunchKernel((const void *)kernel, (dim3){1024, 1, 1}, (dim3){256, 1, 1}, parameters, 0, NULL));
+	check("launch", cudaLaunchKernel((const void *)kernel, (dim3){1024, 1, 1}, (dim3){256, 1, 1},
+	                                 parameters, 0, NULL));
 }
 
 static void copy(void)

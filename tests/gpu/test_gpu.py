@@ -117,6 +117,24 @@ class MainJob(RealGpu):
         self.tell_hits(records)
 
 
+class ContextsEnd(RealGpu):
+    def test_spilled_memory_goes_with_its_context(self):
+        for chain in ("split", "managed", "host"):
+            with self.subTest(chain):
+                self.log.unlink(missing_ok=True)
+                done = self.run_program([sys.executable, str(HERE / "reset_job.py")], SPILL_OOM_CHAIN=chain,
+                                        SPILL_DEVICE_LIMIT="900MiB")
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                records = self.checked_records()
+                self.assertEqual(records[-1]["live"], {"device_bytes": 0, "host_bytes": 0, "managed_bytes": 0})
+                reasons = [r["reason"] for r in records if r["kind"] == "free"]
+                self.assertEqual((reasons.count("reset"), reasons.count("context")), (12, 12))
+                for line in done.stdout.splitlines():
+                    tell(f"{chain}: {line}")
+                    before, after = (int(word) for word in line.split() if word.isdigit())
+                    self.assertLessEqual(before - after, 64)
+
+
 class LooksLikeDeviceMemory(RealGpu):
     def test_same_answers_in_every_place(self):
         for name in CUDA:
@@ -136,6 +154,24 @@ class LooksLikeDeviceMemory(RealGpu):
         self.assertEqual(done.stdout, alone.stdout)
         records = self.checked_records()
         self.assertGreater(records[-1]["spills"], 9000)
+
+
+    def test_small_ones_share_host_memory(self):
+        for chain in ("split", "managed", "host"):
+            with self.subTest(chain):
+                done = self.run_program([sys.executable, str(HERE / "small_job.py")], SPILL_OOM_CHAIN=chain,
+                                        SPILL_DEVICE_LIMIT="0")
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                tell(f"{chain}: 10,000 of 4 KiB took {done.stdout.strip()} MiB of the host's memory")
+                self.assertLessEqual(int(done.stdout), 40 + 64)
+
+
+class VendorFacts(RealGpu):
+    def test_the_driver_does_what_the_code_follows(self):
+        done = self.run_program([sys.executable, str(HERE / "vendor_facts.py")], preload=False)
+        for line in done.stdout.splitlines():
+            tell(line)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
 class Unchanged(RealGpu):
