@@ -1,19 +1,20 @@
 #include "fake_backend.h"
 
-#include <string.h>
+#include <stdatomic.h>
 
 #define OUT_OF_MEMORY 2
 #define UNIT (2ull << 20)
 
 struct fake fake;
 
-static uint64_t next_address;
-static uint64_t handle_bytes[4096]; /* by handle; device handles only */
+static _Atomic uint64_t next_address;
+
+/* A handle is the device bytes it stands for, or this. */
+#define HOST_HANDLE 1
 
 void fake_reset(uint64_t device_free)
 {
 	fake = (struct fake){.device_free = device_free};
-	memset(handle_bytes, 0, sizeof(handle_bytes));
 	next_address = 1ull << 40;
 }
 
@@ -39,9 +40,7 @@ static unsigned capabilities(int device)
 
 static uint64_t address(uint64_t bytes)
 {
-	uint64_t at = next_address;
-	next_address += (bytes + UNIT) / UNIT * UNIT;
-	return at;
+	return atomic_fetch_add(&next_address, (bytes + UNIT) / UNIT * UNIT);
 }
 
 static int host_alloc(uint64_t bytes, uint64_t *ptr, void **host)
@@ -114,23 +113,28 @@ static int unreserve(uint64_t va, uint64_t bytes)
 	return 0;
 }
 
+static bool take_device(uint64_t bytes)
+{
+	uint64_t free = atomic_load(&fake.device_free);
+	while (bytes <= free)
+		if (atomic_compare_exchange_weak(&fake.device_free, &free, free - bytes))
+			return true;
+	return false;
+}
+
 static int create(int device, bool on_host, uint64_t bytes, uint64_t *handle)
 {
-	static uint64_t last;
-	if (fails() || (!on_host && bytes > fake.device_free))
+	if (fails() || (!on_host && !take_device(bytes)))
 		return OUT_OF_MEMORY;
-	last = last % 4095 + 1;
-	handle_bytes[last] = on_host ? 0 : bytes;
-	if (!on_host)
-		fake.device_free -= bytes;
-	*handle = last;
+	*handle = on_host ? HOST_HANDLE : bytes;
 	fake.handles++;
 	return 0;
 }
 
 static int release(uint64_t handle)
 {
-	fake.device_free += handle_bytes[handle];
+	if (handle != HOST_HANDLE)
+		fake.device_free += handle;
 	fake.handles--;
 	return 0;
 }

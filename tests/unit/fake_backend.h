@@ -7,13 +7,14 @@
 
 #include "backend.h"
 
+/* Atomic, as tests call it from several threads at once. */
 struct fake {
-	uint64_t device_free; /* bytes that can still be created on the device */
-	unsigned calls;       /* of functions that can fail, since fake_reset */
-	unsigned fail_at;     /* the call of that number fails; 0: none */
+	_Atomic uint64_t device_free; /* bytes that can still be created on the device */
+	_Atomic unsigned calls;       /* of functions that can fail, since fake_reset */
+	unsigned fail_at;             /* the call of that number fails; 0: none */
 	/* Live objects. */
-	unsigned ranges, handles, mappings, hosts, manageds;
-	uint64_t prefetched;
+	_Atomic unsigned ranges, handles, mappings, hosts, manageds;
+	_Atomic uint64_t prefetched;
 };
 
 extern struct fake fake;
