@@ -113,8 +113,9 @@ static void take_variable(struct load *load, const char *name, const char *value
 		set_variable(load, name, (unsigned)slot, value);
 	} else if (slot == -2) {
 		problem(config, name, error.text);
-	} else if (!config->warning[0]) {
-		text = spill_text_begin(config->warning, sizeof(config->warning));
+	} else {
+		text = (struct spill_text){config->warning, sizeof(config->warning), strlen(config->warning)};
+		spill_text_add(&text, text.length ? "\n" : "");
 		spill_text_add(&text, name);
 		spill_text_add(&text, ": ");
 		spill_text_add(&text, error.text);

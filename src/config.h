@@ -15,7 +15,7 @@ struct spill_config {
 	unsigned option_count; /* effective options with their sources, for the log's start line */
 	struct spill_log_option options[SPILL_CONFIG_OPTIONS];
 	char problem[1024]; /* "FILE:LINE:COL: …", or "" : the file was refused whole and mode is observe */
-	char warning[1024]; /* an unknown SPILL_ variable, or "" */
+	char warning[1024]; /* unknown SPILL_ variables, a line each without a last newline, or "" */
 };
 
 /*

@@ -66,11 +66,24 @@ static void fork_child(void)
 	spill_thread = (struct spill_thread){0};
 }
 
-static void tell(const char *text)
+static void tell(const char *code, const char *text)
+{
+	spill_stderr_line(text);
+	spill_note(code, text);
+}
+
+/* What was wrong with the settings, each on stderr and in the log. */
+static void tell_about_settings(struct spill_config *config)
 {
 	char line[1280];
-	snprintf(line, sizeof(line), "%s", text);
-	spill_stderr_line(line);
+	if (config->problem[0]) {
+		snprintf(line, sizeof(line), "%s; nothing is spilled, libspill only observes",
+		         config->problem);
+		tell("policy", line);
+	}
+	char *rest = config->warning;
+	for (char *warning = strsep(&rest, "\n"); warning && warning[0]; warning = strsep(&rest, "\n"))
+		tell("environment", warning);
 }
 
 static void start(void)
@@ -80,14 +93,7 @@ static void start(void)
 		atomic_store(&runtime.state, OFF);
 		return;
 	}
-	if (runtime.config.problem[0]) {
-		tell(runtime.config.problem);
-		spill_note("policy", runtime.config.problem);
-	}
-	if (runtime.config.warning[0]) {
-		tell(runtime.config.warning);
-		spill_note("environment", runtime.config.warning);
-	}
+	tell_about_settings(&runtime.config);
 	spill_hostmem_at_start();
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 	atomic_store(&runtime.state, READY);

@@ -26,7 +26,7 @@ class Policy(ScriptCase):
         lines = done.stderr.splitlines()
         self.assertEqual(len(lines), 1, done.stderr)
         self.assertTrue(lines[0].startswith(f"spill: {where}: "), lines[0])
-        for word in words:
+        for word in (*words, "nothing is spilled, libspill only observes"):
             self.assertIn(word, lines[0])
         records = self.checked_records()
         self.assertEqual(self.policy(records)["spill.mode"], "observe")
@@ -94,9 +94,19 @@ class Policy(ScriptCase):
         environment = self.environment(SPILL_POLICY=path)
         command = [str(PROGRAMS / "script"), KERNELS, *FULL.split()]
         done = self.run_in(command, environment, {"user": 65534, "group": 65534})
-        self.assertEqual(done.stderr, f"spill: {path}: permission denied\n")
+        self.assertEqual(done.stderr, f"spill: {path}: permission denied; nothing is spilled, libspill only observes\n")
         self.assertEqual(self.policy(self.checked_records())["spill.mode"], "observe")
         self.assertEqual(done.stdout, self.script(FULL, preload=False).stdout)
+
+    def test_every_unknown_variable_is_named(self):
+        done = self.good(self.script(FULL, SPILL_DEVICE_LIMMIT="5MiB", SPILL_OOM_CHIAN="host"))
+        *warnings, loud = done.stderr.splitlines()
+        self.assertEqual(sorted(warnings), [
+            "spill: SPILL_DEVICE_LIMMIT: unknown variable; the nearest is SPILL_DEVICE_LIMIT",
+            "spill: SPILL_OOM_CHIAN: unknown variable; the nearest is SPILL_OOM_CHAIN"])
+        notes = [r["text"] for r in self.checked_records() if r["kind"] == "note"]
+        self.assertEqual(sorted(notes), sorted(line.removeprefix("spill: ") for line in warnings))
+        self.assertIn("placed in host memory", loud)
 
     def test_unknown_variable_is_named_and_changes_nothing(self):
         done = self.good(self.script(FULL, SPILL_DEVICE_LIMMIT="5MiB"))
