@@ -33,3 +33,14 @@ void *spill_libc_symbol(const char *name)
 {
 	return spill_real_dlsym()(RTLD_NEXT, name);
 }
+
+int spill_real_dlclose(void *handle)
+{
+	static _Atomic(void *) found;
+	void *real = atomic_load_explicit(&found, memory_order_relaxed);
+	if (!real) {
+		real = spill_libc_symbol("dlclose");
+		atomic_store_explicit(&found, real, memory_order_relaxed);
+	}
+	return ((int (*)(void *))real)(handle);
+}

@@ -10,6 +10,9 @@ typedef void *spill_dlsym_fn(void *handle, const char *name);
 /* The next dlsym after ours; never NULL with glibc 2.17 or later. */
 spill_dlsym_fn *spill_real_dlsym(void);
 
+/* The next dlclose after ours, called: ours also watches for unloads, which our own handles never cause. */
+int spill_real_dlclose(void *handle);
+
 /* The next definition of `name` after ours, or NULL. */
 void *spill_libc_symbol(const char *name);
 

@@ -111,14 +111,9 @@ __attribute__((visibility("default"))) int dlclose(void *handle);
 /* Exported. Whoever caches by address must hear of unloads, and not of every other close. */
 int dlclose(void *handle)
 {
-	static _Atomic(void *) found;
-	int (*real)(void *);
 	unsigned long long before = 0, after = 0;
-	if (!atomic_load(&found))
-		atomic_store(&found, spill_libc_symbol("dlclose"));
-	*(void **)&real = atomic_load(&found);
 	dl_iterate_phdr(read_unloads, &before);
-	int result = real(handle);
+	int result = spill_real_dlclose(handle);
 	dl_iterate_phdr(read_unloads, &after);
 	if (before != after)
 		spill_unloads_count();

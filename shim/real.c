@@ -123,10 +123,7 @@ static void *in_scope_of(const struct spill_row *row, const void *caller)
 	if (!handle)
 		return NULL;
 	void *real = spill_real_dlsym()(handle, row->symbol);
-	static int (*close_handle)(void *);
-	if (!close_handle)
-		*(void **)&close_handle = spill_libc_symbol("dlclose");
-	close_handle(handle);
+	spill_real_dlclose(handle);
 	return real && !spill_row_has_stub(row, real) ? real : NULL;
 }
 

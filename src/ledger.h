@@ -14,7 +14,7 @@
 struct spill_allocation {
 	const struct spill_backend *backend;
 	uint64_t ptr, bytes;
-	uint64_t charged; /* device bytes charged for a plain allocation; placements keep their own */
+	uint64_t charged; /* device bytes to return at the end; a placement's are its own until it is released */
 	int device;
 	void *context;
 	enum spill_place place;
@@ -26,7 +26,7 @@ struct spill_allocation {
 };
 
 /*
- * Takes ownership of a heap copy of `allocation` and gives it its seq, counting it in the totals. False if there is
+ * Keeps a copy of `allocation`, gives both their seq, and counts it in the totals. False if there is
  * no memory for it: then it is not accounted, and the caller keeps the placement.
  */
 bool spill_ledger_add(struct spill_allocation *allocation);

@@ -112,8 +112,8 @@ bool spill_runtime_ready(const struct spill_shim *shim)
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* it reads files */
 		spill_thread.depth++; /* what start() calls may come back to us */
 		runtime.shim = shim;
-		pthread_once(&runtime.once,
-		             start); /* no call into the loader or the vendor in there: see publish.h */
+		/* No call into the loader or the vendor in there: see publish.h. */
+		pthread_once(&runtime.once, start);
 		spill_thread.depth--;
 		pthread_setcancelstate(cancel, NULL);
 		errno = error;

@@ -12,60 +12,18 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdarg.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "abi/cuda.h"
+#include "corner.h"
 
-extern CUresult cuInit(unsigned flags);
-extern CUresult cuGetErrorName(CUresult error, const char **name);
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
-extern CUresult cuMemFree_v2(CUdeviceptr address);
-extern CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr address);
 extern CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes, void **data,
                                        CUdeviceptr address);
 
-#define BYTES ((size_t)4 << 20)
-
-CUcontext corner_context; /* for the plug-in */
-static CUdeviceptr filled[16];
-
-static CUresult say(const char *call, CUresult result)
-{
-	const char *name = "?";
-
-	cuGetErrorName(result, &name);
-	printf("%s %s\n", call, name);
-	fflush(stdout);
-	return result;
-}
-
-static bool start(void)
-{
-	return !cuInit(0) && !cuDevicePrimaryCtxRetain(&corner_context, 0) &&
-	       !cuCtxSetCurrent(corner_context);
-}
-
-static void fill(int count)
-{
-	for (int i = 0; i < count; i++)
-		say("fill", cuMemAlloc_v2(&filled[i], BYTES));
-}
-
-static void wait_until(atomic_int *state, int wanted)
-{
-	while (atomic_load(state) < wanted)
-		sched_yield();
-}
+CUcontext corner_context;
 
 /* -- constructor: the thread stops where libspill asks the loader, until the constructor runs --------------------- */
 

@@ -11,59 +11,18 @@
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
-#include <sched.h>
 #include <search.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "abi/cuda.h"
+#include "corner.h"
 
-extern CUresult cuInit(unsigned flags);
-extern CUresult cuGetErrorName(CUresult error, const char **name);
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
-extern CUresult cuMemFree_v2(CUdeviceptr address);
 extern CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t bytes);
 extern CUresult cuMemGetInfo_v2(size_t *free, size_t *total);
-extern CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr address);
 
-#define BYTES ((size_t)4 << 20)
-
-static CUcontext context;
-static CUdeviceptr filled[16];
-
-static CUresult say(const char *call, CUresult result)
-{
-	const char *name = "?";
-
-	cuGetErrorName(result, &name);
-	printf("%s %s\n", call, name);
-	fflush(stdout);
-	return result;
-}
-
-static bool start(void)
-{
-	return !cuInit(0) && !cuDevicePrimaryCtxRetain(&context, 0) && !cuCtxSetCurrent(context);
-}
-
-static void fill(int count)
-{
-	for (int i = 0; i < count; i++)
-		say("fill", cuMemAlloc_v2(&filled[i], BYTES));
-}
-
-static void wait_until(atomic_int *state, int wanted)
-{
-	while (atomic_load(state) < wanted)
-		sched_yield();
-}
+CUcontext corner_context;
 
 /* -- libspill's allocations ------------------------------------------------------------------------------------- */
 
@@ -145,7 +104,7 @@ static void *stop_in_ledger(void *unused)
 {
 	CUdeviceptr address;
 
-	cuCtxSetCurrent(context);
+	cuCtxSetCurrent(corner_context);
 	stops_in_ledger = true;
 	cuMemAlloc_v2(&address, BYTES);
 	return NULL;

@@ -1,0 +1,56 @@
+/*
+ * What the two programs of the corners share: a context on device 0, a device to fill by pieces of 4 MiB, a line a result.
+ */
+#ifndef CORNER_H
+#define CORNER_H
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "abi/cuda.h"
+
+extern CUresult cuInit(unsigned flags);
+extern CUresult cuGetErrorName(CUresult error, const char **name);
+extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
+extern CUresult cuCtxSetCurrent(CUcontext context);
+extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
+extern CUresult cuMemFree_v2(CUdeviceptr address);
+extern CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr address);
+
+#define BYTES ((size_t)4 << 20)
+
+extern CUcontext corner_context; /* of the program, and for the plug-in */
+static CUdeviceptr filled[16];
+
+static CUresult say(const char *call, CUresult result)
+{
+	const char *name = "?";
+
+	cuGetErrorName(result, &name);
+	printf("%s %s\n", call, name);
+	fflush(stdout);
+	return result;
+}
+
+static bool start(void)
+{
+	return !cuInit(0) && !cuDevicePrimaryCtxRetain(&corner_context, 0) &&
+	       !cuCtxSetCurrent(corner_context);
+}
+
+static void fill(int count)
+{
+	for (int i = 0; i < count; i++)
+		say("fill", cuMemAlloc_v2(&filled[i], BYTES));
+}
+
+static void wait_until(atomic_int *state, int wanted)
+{
+	while (atomic_load(state) < wanted)
+		sched_yield();
+}
+
+#endif
