@@ -13,6 +13,9 @@
 #include "policy.h"
 #include "request.h"
 
+/* Of a function in a backend's list. */
+enum spill_needed { SPILL_OPTIONAL, SPILL_REQUIRED };
+
 /* Finds the real vendor function `symbol`, never one of ours; NULL if the library has none. */
 typedef void *spill_resolve_fn(enum spill_domain domain, const char *symbol);
 

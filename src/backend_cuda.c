@@ -13,11 +13,10 @@ static bool start(spill_resolve_fn *resolve)
 	static _Atomic int published;
 	struct spill_cuda found;
 	bool complete = true;
-#define X(required, name, params) \
-	*(void **)&found.name = resolve(SPILL_CUDA_DRIVER, #name); \
-	complete = complete && (!required || found.name);
-	SPILL_CUDA_FUNCTIONS(X)
-#undef X
+#define FUNCTION(needed, ret, symbol, params) \
+	*(void **)&found.symbol = resolve(SPILL_CUDA_DRIVER, #symbol); \
+	complete = complete && (SPILL_##needed == SPILL_OPTIONAL || found.symbol);
+#include "backend_cuda.def"
 	spill_publish(&published, &spill_cuda, &found, sizeof(found));
 	return complete;
 }

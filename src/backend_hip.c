@@ -9,34 +9,9 @@
 
 #include <string.h>
 
-/* One row a function: required or not, return type, name, parameters. */
-#define FUNCTIONS(X) \
-	X(1, hipError_t, hipGetDevice, (int *)) \
-	X(1, hipError_t, hipSetDevice, (int)) \
-	X(1, hipError_t, hipGetDeviceCount, (int *)) \
-	X(1, hipError_t, hipDeviceGetAttribute, (int *, hipDeviceAttribute_t, int)) \
-	X(0, hipError_t, hipDeviceGetName, (char *, int, int)) \
-	X(0, hipError_t, hipDeviceGetPCIBusId, (char *, int, int)) \
-	X(0, hipError_t, hipDeviceTotalMem, (size_t *, int)) \
-	X(1, hipError_t, hipDeviceSynchronize, (void)) \
-	X(1, hipError_t, hipDriverGetVersion, (int *)) \
-	X(1, hipError_t, hipPeekAtLastError, (void)) \
-	X(1, hipError_t, hipGetLastError, (void)) \
-	X(1, const char *, hipGetErrorName, (hipError_t)) \
-	X(1, hipError_t, hipMalloc, (void **, size_t)) \
-	X(1, hipError_t, hipFree, (void *)) \
-	X(1, hipError_t, hipMemGetInfo, (size_t *, size_t *)) \
-	X(1, hipError_t, hipHostMalloc, (void **, size_t, unsigned int)) \
-	X(1, hipError_t, hipHostFree, (void *)) \
-	X(1, hipError_t, hipHostGetDevicePointer, (void **, void *, unsigned int)) \
-	X(0, hipError_t, hipMallocManaged, (void **, size_t, unsigned int)) \
-	X(0, hipError_t, hipMemAdvise, (const void *, size_t, hipMemoryAdvise, int)) \
-	X(0, hipError_t, hipMemPrefetchAsync, (const void *, size_t, int, hipStream_t))
-
 static struct hip {
-#define X(required, ret, name, params) ret(*name) params;
-	FUNCTIONS(X)
-#undef X
+#define FUNCTION(needed, ret, symbol, params) ret(*symbol) params;
+#include "backend_hip.def"
 } hip;
 
 static bool start(spill_resolve_fn *resolve)
@@ -44,11 +19,10 @@ static bool start(spill_resolve_fn *resolve)
 	static _Atomic int published;
 	struct hip found;
 	bool complete = true;
-#define X(required, ret, name, params) \
-	*(void **)&found.name = resolve(SPILL_HIP, #name); \
-	complete = complete && (!required || found.name);
-	FUNCTIONS(X)
-#undef X
+#define FUNCTION(needed, ret, symbol, params) \
+	*(void **)&found.symbol = resolve(SPILL_HIP, #symbol); \
+	complete = complete && (SPILL_##needed == SPILL_OPTIONAL || found.symbol);
+#include "backend_hip.def"
 	spill_publish(&published, &hip, &found, sizeof(found));
 	return complete;
 }
