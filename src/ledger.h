@@ -14,8 +14,7 @@
 struct spill_allocation {
 	const struct spill_backend *backend;
 	uint64_t ptr, bytes;
-	uint64_t
-	    charged; /* device bytes to return at the end; a placement's are its own until it is released */
+	uint64_t charged; /* device bytes to return at the end; a placement keeps its own until its release */
 	int device;
 	void *context;
 	enum spill_place place;
