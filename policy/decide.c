@@ -25,9 +25,9 @@ struct spill_decision spill_decide(const struct spill_policy *policy, const stru
 }
 
 unsigned spill_policy_chain(const struct spill_policy *policy, unsigned capabilities,
-                            enum spill_place step[SPILL_PLACES])
+                            enum spill_step step[SPILL_STEPS])
 {
-	static const enum spill_place order[] = {SPILL_PLACE_SPLIT, SPILL_PLACE_MANAGED, SPILL_PLACE_HOST};
+	static const enum spill_step order[] = {SPILL_STEP_SPLIT, SPILL_STEP_MANAGED, SPILL_STEP_HOST};
 	unsigned count = 0;
 
 	if (!policy->chain.by_capability) {
@@ -35,8 +35,9 @@ unsigned spill_policy_chain(const struct spill_policy *policy, unsigned capabili
 			step[count] = policy->chain.step[count];
 		return count;
 	}
+	step[count++] = SPILL_STEP_TRIM;
 	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		if (capabilities & 1u << order[i])
+		if (capabilities & 1u << spill_step_place(order[i]))
 			step[count++] = order[i];
 	}
 	return count;

@@ -87,9 +87,9 @@ int main(void)
 	print_table(false);
 	printf("\n`[device N]` (N from 0 to %d) takes `limit`, for one device; its variable is\n",
 	       SPILL_DEVICES - 1);
-	puts("`SPILL_DEVICE_1_LIMIT`. A default of `auto` in `oom.chain` is `split, managed, host` as far as "
+	puts("`SPILL_DEVICE_1_LIMIT`. A default of `auto` in `oom.chain` is `trim, split, managed, host` as far as "
 	     "the device\n"
-	     "can do them. `trim` and `demote` in `oom.chain` are not implemented yet.");
+	     "can do them. `demote` in `oom.chain` is not implemented yet.");
 	puts("\n## Not implemented yet\n\nThese names are taken; to use one is an error that says so.\n");
 	print_table(true);
 	return ferror(stdout) || fflush(stdout) ? 1 : 0;

@@ -36,7 +36,7 @@ static void add_chain(struct spill_text *text, const struct spill_chain *chain)
 	for (unsigned i = 0; i < chain->count; i++) {
 		if (i)
 			spill_text_add(text, ", ");
-		spill_text_add(text, spill_place_name(chain->step[i]));
+		spill_text_add(text, spill_step_name(chain->step[i]));
 	}
 }
 

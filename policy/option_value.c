@@ -14,9 +14,9 @@ _Static_assert(offsetof(struct spill_policy, managed_accessed_by_host) ==
                    offsetof(struct spill_policy, managed_accessed_by_device) + sizeof(bool),
                "the fields of a PLACES row are consecutive");
 
-/* Steps of oom.chain in the order of enum spill_place, and those that the contract has for later. */
-static const char chain_words[] = "split, managed, host";
-static const char chain_planned[] = "trim, demote";
+/* Steps of oom.chain in the order of enum spill_step, and those that the contract has for later. */
+static const char chain_words[] = "trim, split, managed, host";
+static const char chain_planned[] = "demote";
 
 bool spill_option_item(const char *list, size_t *at, const char **item, size_t *length)
 {
@@ -140,9 +140,9 @@ static int say_twice(struct spill_error *error, const char *value, const char *i
 
 /*
  * Reads a list into positions of `words`; an empty value is an empty list, an empty item an error.
- * Returns the count or -1 (pre: words has at most SPILL_PLACES items).
+ * Returns the count or -1 (pre: words has at most SPILL_STEPS items).
  */
-static int read_list(const char *words, const char *later, const char *value, int index[SPILL_PLACES],
+static int read_list(const char *words, const char *later, const char *value, int index[SPILL_STEPS],
                      struct spill_error *error)
 {
 	const char *item;
@@ -176,7 +176,7 @@ static int read_list(const char *words, const char *later, const char *value, in
 
 static int put_chain(struct spill_chain *field, const char *value, struct spill_error *error)
 {
-	int index[SPILL_PLACES] = {0}, count;
+	int index[SPILL_STEPS] = {0}, count;
 
 	if (!strcmp(value, "auto")) {
 		*field = (struct spill_chain){.by_capability = true};
@@ -187,13 +187,13 @@ static int put_chain(struct spill_chain *field, const char *value, struct spill_
 		return -1;
 	*field = (struct spill_chain){.count = (unsigned)count};
 	for (int i = 0; i < count; i++)
-		field->step[i] = (enum spill_place)(SPILL_PLACE_SPLIT + index[i]);
+		field->step[i] = (enum spill_step)index[i];
 	return 0;
 }
 
 static int put_places(bool *fields, const char *words, const char *value, struct spill_error *error)
 {
-	int index[SPILL_PLACES] = {0}, count = read_list(words, "", value, index, error);
+	int index[SPILL_STEPS] = {0}, count = read_list(words, "", value, index, error);
 
 	if (count < 0)
 		return -1;

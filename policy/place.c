@@ -1,5 +1,22 @@
 #include "policy.h"
 
+enum spill_place spill_step_place(enum spill_step step)
+{
+	static const enum spill_place places[SPILL_STEPS] = {
+	    [SPILL_STEP_TRIM] = SPILL_PLACE_DEVICE,
+	    [SPILL_STEP_SPLIT] = SPILL_PLACE_SPLIT,
+	    [SPILL_STEP_MANAGED] = SPILL_PLACE_MANAGED,
+	    [SPILL_STEP_HOST] = SPILL_PLACE_HOST,
+	};
+
+	return places[step];
+}
+
+const char *spill_step_name(enum spill_step step)
+{
+	return step == SPILL_STEP_TRIM ? "trim" : spill_place_name(spill_step_place(step));
+}
+
 const char *spill_place_name(enum spill_place place)
 {
 	static const char *const names[SPILL_PLACES] = {

@@ -19,13 +19,22 @@
 
 enum spill_mode { SPILL_MODE_SPILL, SPILL_MODE_OBSERVE, SPILL_MODE_OFF };
 
-/* Where the bytes of an allocation are. A place other than DEVICE is also a step of oom.chain. */
+/* Where the bytes of an allocation are. */
 enum spill_place {
 	SPILL_PLACE_DEVICE,
 	SPILL_PLACE_SPLIT,   /* what fits on the device, the rest on host, one virtual range */
 	SPILL_PLACE_MANAGED, /* unified memory, with advice */
 	SPILL_PLACE_HOST,    /* pinned host memory, read in place */
 	SPILL_PLACES
+};
+
+/* Steps of oom.chain: what to try when the device is full. */
+enum spill_step {
+	SPILL_STEP_TRIM, /* give back what is held and not used, then ask the driver again */
+	SPILL_STEP_SPLIT,
+	SPILL_STEP_MANAGED,
+	SPILL_STEP_HOST,
+	SPILL_STEPS
 };
 
 /* An amount as the user wrote it: unset, bytes, or a share of something known only later. */
@@ -46,7 +55,7 @@ enum spill_log_stderr { SPILL_STDERR_FIRST, SPILL_STDERR_ALL, SPILL_STDERR_OFF }
 struct spill_chain {
 	bool by_capability; /* oom.chain was not set: what the device can do */
 	unsigned count;     /* 0 with by_capability unset: never spill */
-	enum spill_place step[SPILL_PLACES];
+	enum spill_step step[SPILL_STEPS];
 };
 
 struct spill_policy {
@@ -108,17 +117,23 @@ struct spill_decision spill_decide(const struct spill_policy *policy, const stru
                                    const struct spill_view *view);
 
 /*
- * The places to try in order when the device is full, for a device that can do `capabilities`
+ * The steps to try in order when the device is full, for a device that can do `capabilities`
  * (enum spill_capability). A chain the user wrote is kept as written, also where the device cannot do a
  * step: the attempt fails and is recorded in `tried`, so that nobody wonders. Returns the count.
  */
 unsigned spill_policy_chain(const struct spill_policy *policy, unsigned capabilities,
-                            enum spill_place step[SPILL_PLACES]);
+                            enum spill_step step[SPILL_STEPS]);
 
 /* Bytes that may still be spilled to host under host.limit and host.reserve. */
 uint64_t spill_policy_host_room(const struct spill_policy *policy, const struct spill_host_view *view);
 
 /* The word used in the policy file and the log: "device", "split", "managed", "host". */
 const char *spill_place_name(enum spill_place place);
+
+/* The word of oom.chain and of `tried` in the log: "trim", "split", "managed", "host". */
+const char *spill_step_name(enum spill_step step);
+
+/* Where the step puts an allocation; TRIM: on the device. */
+enum spill_place spill_step_place(enum spill_step step);
 
 #endif

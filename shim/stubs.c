@@ -47,7 +47,7 @@ static void *enter(struct spill_request *request)
 	return real;
 }
 
-#define STUB(linkage, function, way_in, domain_, ret, symbol, op_, params, args, ...) \
+#define STUB(linkage, function, way_in, domain_, ret, symbol, variant_, op_, params, args, ...) \
 	linkage ret function params \
 	{ \
 		typedef ret real_function params; \
@@ -56,6 +56,7 @@ static void *enter(struct spill_request *request)
 		    .op = SPILL_OP_##op_, \
 		    .domain = SPILL_##domain_, \
 		    .way = SPILL_WAY_##way_in, \
+		    .per_thread = SPILL_VARIANT_##variant_ == SPILL_VARIANT_PTSZ, \
 		    .api = #symbol, \
 		    .caller = __builtin_return_address(0), \
 		    __VA_ARGS__, \
@@ -73,9 +74,9 @@ static void *enter(struct spill_request *request)
 /* The exported symbol needs a declaration; the other two are reached by address alone. */
 #define HOOK(domain, ret, symbol, base, since, variant, op, params, args, ...) \
 	__attribute__((visibility("default"))) ret symbol params; \
-	STUB(, symbol, LINK, domain, ret, symbol, op, params, args, __VA_ARGS__) \
-	STUB(static, symbol##_dlsym, DLSYM, domain, ret, symbol, op, params, args, __VA_ARGS__) \
-	STUB(static, symbol##_proc, PROC, domain, ret, symbol, op, params, args, __VA_ARGS__)
+	STUB(, symbol, LINK, domain, ret, symbol, variant, op, params, args, __VA_ARGS__) \
+	STUB(static, symbol##_dlsym, DLSYM, domain, ret, symbol, variant, op, params, args, __VA_ARGS__) \
+	STUB(static, symbol##_proc, PROC, domain, ret, symbol, variant, op, params, args, __VA_ARGS__)
 #include "hooks.def"
 
 const struct spill_row spill_rows[SPILL_HOOKS] = {

@@ -33,6 +33,7 @@ struct spill_backend {
 	bool (*current)(int *device, void **context);
 	int (*memory)(int device, uint64_t *free, uint64_t *total); /* pre: `device` is current */
 	uint64_t (*footprint)(uint64_t bytes);  /* device bytes that a plain allocation takes */
+	uint64_t (*pitch)(uint64_t width);      /* bytes of a row of padded memory; 0 where it is not known */
 	unsigned (*capabilities)(int device);   /* enum spill_capability */
 	int (*wait)(int device, void *context); /* until all work of that context is done */
 	unsigned (*devices)(struct spill_log_device *devices, unsigned room); /* returns their number */

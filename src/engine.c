@@ -7,18 +7,44 @@
 #include <errno.h>
 
 #include "caller.h"
+#include "capture.h"
 #include "note.h"
 
 typedef bool operation(struct spill_request *request);
 
 static operation *const operations[SPILL_OPS_COUNT] = {
     [SPILL_OP_ALLOC] = spill_engine_alloc,
+    [SPILL_OP_ALLOC_ASYNC] = spill_engine_pass,
     [SPILL_OP_ALLOC_MANAGED] = spill_engine_account,
     [SPILL_OP_ALLOC_HOST] = spill_engine_account,
+    [SPILL_OP_REGISTER] = spill_engine_pass,
+    [SPILL_OP_ARRAY] = spill_engine_pass,
+    [SPILL_OP_CREATE] = spill_engine_pass,
+    [SPILL_OP_GRAPH_ALLOC] = spill_engine_pass,
     [SPILL_OP_FREE] = spill_engine_free,
+    [SPILL_OP_FREE_ASYNC] = spill_engine_free,
+    [SPILL_OP_GRAPH_FREE] = spill_engine_pass,
+    [SPILL_OP_RELEASE] = spill_engine_pass,
+    [SPILL_OP_RETAIN] = spill_engine_pass,
+    [SPILL_OP_MAP] = spill_engine_pass,
+    [SPILL_OP_UNMAP] = spill_engine_pass,
+    [SPILL_OP_ACCESS] = spill_engine_pass,
+    [SPILL_OP_RESERVE] = spill_engine_pass,
+    [SPILL_OP_PROPERTIES] = spill_engine_pass,
+    [SPILL_OP_POOL_CREATE] = spill_engine_pass,
+    [SPILL_OP_POOL_DESTROY] = spill_engine_pass,
+    [SPILL_OP_POOL_TRIM] = spill_engine_pass,
+    [SPILL_OP_EXPORT] = spill_engine_pass,
     [SPILL_OP_INFO] = spill_engine_pass,
     [SPILL_OP_ATTR] = spill_engine_attributes,
+    [SPILL_OP_ATTR_SET] = spill_engine_pass,
     [SPILL_OP_RANGE] = spill_engine_range,
+    [SPILL_OP_POINTER] = spill_engine_pass,
+    [SPILL_OP_PEER] = spill_engine_pass,
+    [SPILL_OP_CAPTURE_BEGIN] = spill_engine_capture,
+    [SPILL_OP_CAPTURE_END] = spill_engine_capture,
+    [SPILL_OP_CAPTURE_MODE] = spill_engine_capture,
+    [SPILL_OP_STREAM_END] = spill_engine_capture,
     [SPILL_OP_CONTEXT_DESTROY] = spill_engine_context,
     [SPILL_OP_PRIMARY_RELEASE] = spill_engine_context,
     [SPILL_OP_PRIMARY_RESET] = spill_engine_context,

@@ -44,12 +44,15 @@ static void loud(const struct spill_request *request, const struct spill_allocat
 /* In observe mode: the first place that would have been tried instead of the device. */
 static const char *would(const struct spill_request *request, const struct spill_backend *backend)
 {
-	enum spill_place chain[SPILL_PLACES];
+	enum spill_step chain[SPILL_STEPS];
 	if (!spill_runtime_observes() || !request->attempts)
 		return NULL;
-	if (!spill_policy_chain(spill_runtime_policy(), backend->capabilities(request->device), chain))
-		return "refuse";
-	return spill_place_name(chain[0]);
+	unsigned count =
+	    spill_policy_chain(spill_runtime_policy(), backend->capabilities(request->device), chain);
+	for (unsigned i = 0; i < count; i++)
+		if (chain[i] != SPILL_STEP_TRIM)
+			return spill_step_name(chain[i]);
+	return "refuse";
 }
 
 void spill_report_alloc(const struct spill_request *request, const struct spill_allocation *allocation,

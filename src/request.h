@@ -25,12 +25,37 @@ enum spill_domain { SPILL_CUDA_DRIVER, SPILL_CUDA_RUNTIME, SPILL_HIP, SPILL_DOMA
 /* What the engine does with a call; one file or function each in src/engine*.c. */
 #define SPILL_OPS(X) \
 	X(ALLOC, "device memory: decided by policy") \
+	X(ALLOC_ASYNC, "device memory in stream order, from a pool: decided by policy") \
 	X(ALLOC_MANAGED, "managed memory that the program asked for: accounted, passed through") \
 	X(ALLOC_HOST, "pinned host memory that the program asked for: accounted, passed through") \
-	X(FREE, "gives back what an ALLOC made, wherever it was placed") \
+	X(REGISTER, "host memory of the program that is pinned: accounted, passed through") \
+	X(ARRAY, "an array: device memory that cannot be elsewhere; room is made, else the honest error") \
+	X(CREATE, "physical memory without an address: decided by policy") \
+	X(GRAPH_ALLOC, "a graph node that allocates: decided by policy when the graph is built") \
+	X(FREE, "gives back what an allocation made, wherever it was placed") \
+	X(FREE_ASYNC, "the same in stream order") \
+	X(GRAPH_FREE, "a graph node that gives back what a node allocated") \
+	X(RELEASE, "gives up a handle of physical memory") \
+	X(RETAIN, "makes one more handle of physical memory that is mapped") \
+	X(MAP, "maps physical memory to addresses") \
+	X(UNMAP, "ends such mappings") \
+	X(ACCESS, "says which device may use mapped memory: passed through") \
+	X(RESERVE, "addresses without memory: passed through") \
+	X(PROPERTIES, "properties of a handle: what the program asked for, whatever backs it") \
+	X(POOL_CREATE, "a pool of the program: known, so that it can be trimmed") \
+	X(POOL_DESTROY, "ends such a pool") \
+	X(POOL_TRIM, "gives back a pool's unused memory: accounted") \
+	X(EXPORT, "hands memory to another process or device driver: refused honestly for what we placed") \
 	X(INFO, "free and total memory: the vendor's answer (meminfo.report)") \
 	X(ATTR, "attributes of a pointer: what we placed looks like one plain device allocation") \
+	X(ATTR_SET, "sets an attribute of a pointer: likewise") \
 	X(RANGE, "base and size of an allocation: likewise") \
+	X(POINTER, "all attributes of a pointer in one structure: likewise") \
+	X(PEER, "lets a context or device use another's memory: holds for what we placed, too") \
+	X(CAPTURE_BEGIN, "begins to record a stream's work: nothing is placed, waited for or given back in there") \
+	X(CAPTURE_END, "ends that") \
+	X(CAPTURE_MODE, "changes what a thread may do while others capture") \
+	X(STREAM_END, "ends a stream, and with it what it captured") \
 	X(CONTEXT_DESTROY, "ends a context and all that was allocated in it") \
 	X(PRIMARY_RELEASE, "may end a device's primary context") \
 	X(PRIMARY_RESET, "ends a device's primary context") \
@@ -68,12 +93,22 @@ struct spill_request {
 	const char *api;
 	const void *caller; /* return address */
 
+	bool per_thread; /* stream 0 means the calling thread's default stream: a _ptsz or _spt row */
+
 	/* Set by the row's fill column; which ones depends on op. */
-	void *out; /* where the vendor stores the new pointer, range base or function */
+	void *out; /* where the vendor stores the new pointer, handle, range base, pool or function */
 	size_t *out_bytes;
-	uint64_t bytes, ptr;
+	uint64_t bytes;
+	uint64_t ptr;    /* device pointer, host pointer or array */
+	uint64_t handle; /* CREATE and its family: of physical memory */
+	/* `height` rows of `width` bytes, padded by the vendor: bytes is 0 and the engine asks the backend. */
+	size_t *out_pitch, *out_width, *out_height;
+	uint64_t width, height;
 	void *context;
 	int device;
+	void *stream, *pool, *node;
+	const void *properties; /* CREATE, POOL_CREATE: the vendor's structure */
+	unsigned mode;          /* CAPTURE_BEGIN: the vendor's capture mode */
 	unsigned count;         /* ATTR: entries of attributes and values */
 	const void *attributes; /* ATTR: CUpointer_attribute[] */
 	void **values;
@@ -90,8 +125,12 @@ struct spill_request {
 	struct spill_request *outer;    /* FRAME below this one */
 	struct spill_allocation *entry; /* FREE: taken from the ledger */
 	int last_error;   /* the vendor's last error before the call, where it has such a thing */
+	uint64_t weight;  /* device bytes that the driver takes for it */
 	uint64_t charged; /* bytes charged to the device while the driver is asked */
 	uint64_t start_us;
+	enum spill_step chain[SPILL_STEPS]; /* of oom.chain, from the first failure on */
+	unsigned chain_count, chain_at;
+	bool full;       /* has failed: chain is set */
 	bool over_limit; /* device.limit refuses; with mode=observe the driver is asked all the same */
 	const char *refused_by, *rule;
 	unsigned attempts;

@@ -21,7 +21,7 @@ class Driver(ScriptCase):
                 self.assertEqual(self.places(), ["device"] * 3 + [place] * 2)
                 # What the device cannot do is not in the chain, so nothing of it was tried.
                 tried = [[t["place"] for t in r.get("tried", [])] for r in self.records() if r["kind"] == "alloc"]
-                self.assertEqual(tried, [[]] * 3 + [["device"]] * 2)
+                self.assertEqual(tried, [[]] * 3 + [["device", "trim"]] * 2)
                 self.assertEqual(self.numbers(done, "free")[-1], 14 * MIB)
 
     def test_a_step_that_the_device_cannot_do_is_tried_and_recorded(self):
@@ -94,7 +94,7 @@ class Failures(ScriptCase):
                 _, records = self.after(None, f"{function}:1:{code}")
                 places, spilled = self.first_round(records)
                 self.assertEqual(places, ["managed", "split"] + ["split"] * 2)
-                self.assertEqual([t["place"] for t in spilled[0]["tried"]], ["device", "split"])
+                self.assertEqual([t["place"] for t in spilled[0]["tried"]], ["device", "trim", "split"])
 
     def test_each_call_of_one_split(self):
         # With a limit of 10 MiB the third allocation is split: device and host chunks, every one can fail.

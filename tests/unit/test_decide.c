@@ -58,30 +58,31 @@ static void test_device_limit(void **state)
 static void test_chain_by_capability(void **state)
 {
 	struct spill_policy policy;
-	enum spill_place step[SPILL_PLACES];
+	enum spill_step step[SPILL_STEPS];
 
 	spill_policy_default(&policy);
-	assert_int_equal(spill_policy_chain(&policy, ALL, step), 3);
-	assert_int_equal(step[0], SPILL_PLACE_SPLIT);
-	assert_int_equal(step[1], SPILL_PLACE_MANAGED);
-	assert_int_equal(step[2], SPILL_PLACE_HOST);
-	assert_int_equal(spill_policy_chain(&policy, SPILL_CAN_HOST, step), 1);
-	assert_int_equal(step[0], SPILL_PLACE_HOST);
-	assert_int_equal(spill_policy_chain(&policy, SPILL_CAN_MANAGED | SPILL_CAN_HOST, step), 2);
-	assert_int_equal(step[0], SPILL_PLACE_MANAGED);
-	assert_int_equal(spill_policy_chain(&policy, 0, step), 0);
+	assert_int_equal(spill_policy_chain(&policy, ALL, step), 4);
+	assert_int_equal(step[0], SPILL_STEP_TRIM);
+	assert_int_equal(step[1], SPILL_STEP_SPLIT);
+	assert_int_equal(step[2], SPILL_STEP_MANAGED);
+	assert_int_equal(step[3], SPILL_STEP_HOST);
+	assert_int_equal(spill_policy_chain(&policy, SPILL_CAN_HOST, step), 2);
+	assert_int_equal(step[1], SPILL_STEP_HOST);
+	assert_int_equal(spill_policy_chain(&policy, SPILL_CAN_MANAGED | SPILL_CAN_HOST, step), 3);
+	assert_int_equal(step[1], SPILL_STEP_MANAGED);
+	assert_int_equal(spill_policy_chain(&policy, 0, step), 1);
 }
 
 static void test_chain_as_written(void **state)
 {
 	struct spill_policy policy;
-	enum spill_place step[SPILL_PLACES];
+	enum spill_step step[SPILL_STEPS];
 
 	spill_policy_default(&policy);
-	policy.chain = (struct spill_chain){.count = 2, .step = {SPILL_PLACE_HOST, SPILL_PLACE_SPLIT}};
+	policy.chain = (struct spill_chain){.count = 2, .step = {SPILL_STEP_HOST, SPILL_STEP_SPLIT}};
 	assert_int_equal(spill_policy_chain(&policy, 0, step), 2);
-	assert_int_equal(step[0], SPILL_PLACE_HOST);
-	assert_int_equal(step[1], SPILL_PLACE_SPLIT);
+	assert_int_equal(step[0], SPILL_STEP_HOST);
+	assert_int_equal(step[1], SPILL_STEP_SPLIT);
 	policy.chain = (struct spill_chain){.count = 0};
 	assert_int_equal(spill_policy_chain(&policy, ALL, step), 0);
 }

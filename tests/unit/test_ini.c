@@ -88,7 +88,7 @@ static void test_values(void **state)
 	refuses("[device]\nlimit = 4GB\n", "F:2:10: bad size '4GB': units are");
 	refuses("[device]\nlimit=x\n", "F:2:7: bad size 'x'");
 	refuses("[device]\nlimit =\n", "F:2:8: bad size ''");
-	refuses("[oom]\nchain = split, trim\n", "F:2:16: 'trim' is not implemented yet");
+	refuses("[oom]\nchain = split, demote\n", "F:2:16: 'demote' is not implemented yet");
 	refuses("[spill]\nmode = observ\n",
 	        "F:2:8: bad value 'observ'; it must be one of spill, observe, off; "
 	        "the nearest is 'observe'");

@@ -102,6 +102,7 @@ static void test_values(void **state)
 	takes("oom", "chain", "", "");
 	takes("oom", "chain", "host,split", "host, split");
 	takes("oom", "chain", " managed , host", "managed, host");
+	takes("oom", "chain", "trim,split", "trim, split");
 	takes("oom", "chain", "auto", "auto");
 	takes("managed", "preferred", "none", "none");
 	takes("managed", "accessed_by", "host, device", "device, host");
@@ -124,8 +125,6 @@ static void test_bad_values(void **state)
 	refused("device", "reserve", "5%", SPILL_PART_VALUE, 1, "no meaning");
 	refused("host", "limit", "none", SPILL_PART_VALUE, 0, "bad size 'none'");
 	refused("oom", "chain", "split, hosst", SPILL_PART_VALUE, 7, "the nearest is 'host'");
-	refused("oom", "chain", "trim, split", SPILL_PART_VALUE, 0,
-	        "'trim' is not implemented yet in this version");
 	refused("oom", "chain", "split, demote", SPILL_PART_VALUE, 7, "'demote' is not implemented yet");
 	refused("oom", "chain", "split, split", SPILL_PART_VALUE, 7, "twice");
 	refused("oom", "chain", "split,", SPILL_PART_VALUE, 6, "missing");

@@ -1,0 +1,59 @@
+/*
+ * What every request for device memory goes through, whatever it asks for: decide and charge, ask the driver, and when
+ * the device is full the steps of oom.chain. The kinds of request differ in a struct of functions, one a file:
+ * engine_alloc.c and its neighbours.
+ */
+#ifndef SPILL_ADMIT_H
+#define SPILL_ADMIT_H
+
+#include "backend.h"
+#include "engine.h"
+#include "place/place.h"
+
+struct spill_demand {
+	/*
+	 * Completes the request: bytes, device, context. False: not for us (nonsense, no context, memory that is no
+	 * device's); the vendor's own answer is the right one.
+	 */
+	bool (*prepare)(struct spill_request *request, const struct spill_backend *backend);
+	/*
+	 * Decides by the limit and charges request->charged in the same moment. True: the driver is to be asked. NULL:
+	 * request->weight bytes against device.limit.
+	 */
+	bool (*admit)(struct spill_request *request, const struct spill_backend *backend);
+	/* Takes back what admit charged: the driver refused. NULL: request->charged. */
+	void (*retract)(struct spill_request *request, const struct spill_backend *backend);
+	/* The driver served it: enters it in the ledger. */
+	void (*served)(struct spill_request *request, const struct spill_backend *backend);
+	/*
+	 * Makes it by a step of oom.chain other than trim, enters it in the ledger and stores what the program gets. False with
+	 * *error, a static string, if that cannot be. NULL: this kind of memory is nowhere but on the device.
+	 */
+	bool (*place)(struct spill_request *request, enum spill_step step, const struct spill_want *want,
+	              const char **error);
+	/* What the vendor leaves in the program's variables after an out of memory that it was not asked about. */
+	void (*refused)(struct spill_request *request);
+};
+
+/* Steps a request of that kind; returns true to have the real function called (request.h). */
+bool spill_admit(struct spill_request *request, const struct spill_demand *demand);
+
+/* Entries of request->tried. Both static storage. */
+void spill_admit_tried(struct spill_request *request, const char *step, const char *error);
+
+/* An entry for the ledger with what the request says; the caller adds ptr, place, held, charged, placement. */
+struct spill_allocation spill_admit_describe(const struct spill_request *request, const struct spill_backend *backend);
+
+/*
+ * Enters it in the ledger and the log, and marks the runtime's calls above as seen. False if there is no memory for the
+ * entry: the allocation is then nobody's, and the caller's to undo.
+ */
+bool spill_admit_record(const struct spill_request *request, struct spill_allocation *allocation, const char *reason);
+
+/* The reason of something placed by a step of the chain. */
+static inline const char *spill_admit_reason(const struct spill_request *request)
+{
+	return request->over_limit ? "limit" : "oom";
+}
+
+#endif
