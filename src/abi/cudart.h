@@ -14,6 +14,15 @@ typedef struct CUevent_st *cudaEvent_t;
 typedef struct CUkern_st *cudaKernel_t;
 typedef struct CUlib_st *cudaLibrary_t;
 typedef struct CUuuid_st cudaUUID_t;
+typedef const struct cudaArray *cudaArray_const_t;
+typedef const struct cudaMipmappedArray *cudaMipmappedArray_const_t;
+typedef struct CUmemPoolHandle_st *cudaMemPool_t;
+typedef struct CUgraph_st *cudaGraph_t;
+typedef struct CUgraphNode_st *cudaGraphNode_t;
+typedef struct cudaGraphEdgeData_st cudaGraphEdgeData;
+typedef struct cudaArray *cudaArray_t;
+typedef struct cudaMipmappedArray *cudaMipmappedArray_t;
+typedef struct cudaIpcMemHandle_st cudaIpcMemHandle_t;
 
 typedef enum cudaError {
 	cudaSuccess = 0,
@@ -34,6 +43,8 @@ typedef enum cudaError {
 	cudaErrorSymbolNotFound = 500,
 	cudaErrorNotReady = 600,
 	cudaErrorIllegalAddress = 700,
+	cudaErrorPeerAccessAlreadyEnabled = 704,
+	cudaErrorPeerAccessNotEnabled = 705,
 	cudaErrorLaunchFailure = 719,
 	cudaErrorNotPermitted = 800,
 	cudaErrorNotSupported = 801,
@@ -45,6 +56,17 @@ enum cudaMemoryType {
 	cudaMemoryTypeHost = 1,
 	cudaMemoryTypeDevice = 2,
 	cudaMemoryTypeManaged = 3,
+};
+
+struct cudaChannelFormatDesc;
+struct cudaPitchedPtr;
+struct cudaMemPoolProps;
+struct cudaMemPoolPtrExportData;
+struct cudaMemAllocNodeParams;
+struct cudaGraphNodeParams;
+
+struct cudaExtent {
+	size_t width, height, depth;
 };
 
 /* CUDA 13 added the reserved words; 12 and 11 stop at hostPointer. */
@@ -100,6 +122,80 @@ enum cudaDriverEntryPointQueryResult {
 	cudaDriverEntryPointVersionNotSufficent = 2, /* the vendor's spelling */
 };
 
+/* Arrays and pitched memory. */
+enum cudaChannelFormatKind {
+	cudaChannelFormatKindSigned = 0,
+	cudaChannelFormatKindUnsigned = 1,
+	cudaChannelFormatKindFloat = 2,
+};
+
+struct cudaChannelFormatDesc {
+	int x, y, z, w; /* bits */
+	enum cudaChannelFormatKind f;
+};
+
+struct cudaPitchedPtr {
+	void *ptr;
+	size_t pitch, xsize, ysize;
+};
+
+/* Pools. */
+enum cudaMemAllocationType {
+	cudaMemAllocationTypeInvalid = 0,
+	cudaMemAllocationTypePinned = 1,
+	cudaMemAllocationTypeManaged = 2,
+};
+
+enum cudaMemAllocationHandleType {
+	cudaMemHandleTypeNone = 0,
+	cudaMemHandleTypePosixFileDescriptor = 1,
+};
+
+enum cudaMemPoolAttr {
+	cudaMemPoolReuseFollowEventDependencies = 1,
+	cudaMemPoolReuseAllowOpportunistic = 2,
+	cudaMemPoolReuseAllowInternalDependencies = 3,
+	cudaMemPoolAttrReleaseThreshold = 4,
+	cudaMemPoolAttrReservedMemCurrent = 5,
+	cudaMemPoolAttrReservedMemHigh = 6,
+	cudaMemPoolAttrUsedMemCurrent = 7,
+	cudaMemPoolAttrUsedMemHigh = 8,
+};
+
+struct cudaMemPoolProps {
+	enum cudaMemAllocationType allocType;
+	enum cudaMemAllocationHandleType handleTypes;
+	struct cudaMemLocation location;
+	void *win32SecurityAttributes;
+	size_t maxSize;
+	unsigned short usage;
+	unsigned char reserved[54];
+};
+
+enum cudaMemAccessFlags {
+	cudaMemAccessFlagsProtNone = 0,
+	cudaMemAccessFlagsProtRead = 1,
+	cudaMemAccessFlagsProtReadWrite = 3,
+};
+
+struct cudaMemAccessDesc {
+	struct cudaMemLocation location;
+	enum cudaMemAccessFlags flags;
+};
+
+struct cudaMemPoolPtrExportData {
+	unsigned char reserved[64];
+};
+
+enum cudaDeviceP2PAttr {
+	cudaDevP2PAttrPerformanceRank = 1,
+	cudaDevP2PAttrAccessSupported = 2,
+};
+
+typedef struct cudaIpcMemHandle_st {
+	char reserved[64];
+} cudaIpcMemHandle_t;
+
 enum cudaJitOption { cudaJitMaxRegisters = 0 };
 enum cudaLibraryOption { cudaLibraryHostUniversalFunctionAndDataTable = 0 };
 
@@ -109,6 +205,9 @@ enum cudaLibraryOption { cudaLibraryHostUniversalFunctionAndDataTable = 0 };
 #define cudaHostAllocWriteCombined 4u
 #define cudaMemAttachGlobal 1u
 #define cudaMemAttachHost 2u
+#define cudaIpcMemLazyEnablePeerAccess 1u
+#define cudaArrayDefault 0u
+#define cudaArrayLayered 1u
 #define cudaStreamDefault 0u
 #define cudaStreamNonBlocking 1u
 #define cudaEventDefault 0u

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hip_memory.h"
+
 typedef int hipDevice_t;
 typedef void *hipDeviceptr_t;
 typedef struct ihipStream_t *hipStream_t;
@@ -22,6 +24,7 @@ typedef enum hipError_t {
 	hipErrorNotInitialized = 3,
 	hipErrorDeinitialized = 4,
 	hipErrorInvalidConfiguration = 9,
+	hipErrorInvalidPitchValue = 12,
 	hipErrorInvalidDevicePointer = 17,
 	hipErrorInvalidMemcpyDirection = 21,
 	hipErrorInvalidDeviceFunction = 98,
@@ -29,18 +32,30 @@ typedef enum hipError_t {
 	hipErrorInvalidDevice = 101,
 	hipErrorInvalidImage = 200,
 	hipErrorInvalidContext = 201,
+	hipErrorContextAlreadyInUse = 216,
 	hipErrorFileNotFound = 301,
 	hipErrorSharedObjectInitFailed = 303,
 	hipErrorInvalidHandle = 400,
+	hipErrorIllegalState = 401,
 	hipErrorNotFound = 500,
 	hipErrorNotReady = 600,
 	hipErrorIllegalAddress = 700,
+	hipErrorContextIsDestroyed = 709,
 	hipErrorHostMemoryAlreadyRegistered = 712,
 	hipErrorHostMemoryNotRegistered = 713,
 	hipErrorPeerAccessAlreadyEnabled = 704,
 	hipErrorPeerAccessNotEnabled = 705,
 	hipErrorLaunchFailure = 719,
 	hipErrorNotSupported = 801,
+	hipErrorStreamCaptureUnsupported = 900,
+	hipErrorStreamCaptureInvalidated = 901,
+	hipErrorStreamCaptureMerge = 902,
+	hipErrorStreamCaptureUnmatched = 903,
+	hipErrorStreamCaptureUnjoined = 904,
+	hipErrorStreamCaptureIsolation = 905,
+	hipErrorStreamCaptureImplicit = 906,
+	hipErrorCapturedEvent = 907,
+	hipErrorStreamCaptureWrongThread = 908,
 	hipErrorUnknown = 999,
 } hipError_t;
 

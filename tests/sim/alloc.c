@@ -20,13 +20,31 @@ static struct registration *registrations;
 
 /* -- one range ------------------------------------------------------------------------------------------- */
 
-static bool show_on(struct range *range, int device)
+static bool show_on(struct range *range, int device, int protection)
 {
-	if (!va_show(va_alias(range->address, device), range->physical, 0, range->bytes,
-	             PROT_READ | PROT_WRITE))
+	if (!va_show(va_alias(range->address, device), range->physical, 0, range->bytes, protection))
 		return false;
 	range->reach |= 1u << device;
 	return true;
+}
+
+static void hide_from(struct range *range, int device)
+{
+	va_hide(va_alias(range->address, device), range->bytes);
+	range->reach &= ~(1u << device);
+}
+
+/* Peer access counts for plain memory; a pool has a list of its own. */
+static int protection_on(const struct range *range, int device)
+{
+	bool read = range->kind == SIM_HOST || device == range->device, write = true;
+
+	if (range->pool)
+		pool_access(range->pool, device, &read, &write);
+	else
+		for (struct sim_context *c = sim_contexts; c && !read; c = c->next)
+			read = c->device == device && context_reaches(c, range->context);
+	return !read ? PROT_NONE : write ? PROT_READ | PROT_WRITE : PROT_READ;
 }
 
 static bool show(struct range *range)
@@ -39,17 +57,15 @@ static bool show(struct range *range)
 	if (range->kind == SIM_MANAGED)
 		return managed_init(range);
 	for (int device = 0; device < sim_config()->devices; device++) {
-		bool sees = range->kind == SIM_HOST || device == range->device;
+		int protection = protection_on(range, device);
 
-		for (struct sim_context *c = sim_contexts; c && !sees; c = c->next)
-			sees = c->device == device && c->peers & 1u << range->device;
-		if (sees && !show_on(range, device))
+		if (protection != PROT_NONE && !show_on(range, device, protection))
 			return false;
 	}
 	return true;
 }
 
-static void range_remove(struct range *range)
+void range_remove(struct range *range)
 {
 	if (range->kind == SIM_MANAGED)
 		managed_gone(range);
@@ -64,15 +80,15 @@ static void range_remove(struct range *range)
 	va_give(range);
 }
 
-static enum sim_status range_new(struct sim_context *context, enum sim_memory kind, uint64_t bytes,
-                                 struct range **out)
+enum sim_status range_new(const struct range *like, uint64_t bytes, struct range **out)
 {
+	enum sim_memory kind = like->kind;
 	enum sim_place place = kind == SIM_DEVICE ? SIM_ON_DEVICE : SIM_ON_HOST;
 	struct sim_physical *physical;
 
 	if (bytes > UINT64_MAX / 2)
 		return place == SIM_ON_DEVICE ? SIM_NO_MEMORY : SIM_NO_HOST_MEMORY;
-	enum sim_status status = physical_new(place, place == SIM_ON_DEVICE ? context->device : 0,
+	enum sim_status status = physical_new(place, place == SIM_ON_DEVICE ? like->device : 0,
 	                                      round_up(bytes, SIM_GRANULE), &physical);
 	if (status)
 		return status;
@@ -83,16 +99,17 @@ static enum sim_status range_new(struct sim_context *context, enum sim_memory ki
 		return SIM_NO_HOST_MEMORY;
 	}
 	range->physical = physical;
-	range->context = context;
-	range->device = context->device;
+	range->context = like->context;
+	range->device = like->device;
+	range->pool = like->pool;
 	if (kind == SIM_MANAGED &&
 	    !sim_config()->concurrent) /* no page faults there: it is on the device whole */
-		status = device_charge(context->device, range->bytes);
+		status = device_charge(range->device, range->bytes);
 	if (status || !show(range)) {
 		bool charged = !status && kind == SIM_MANAGED && !sim_config()->concurrent && !range->page;
 
 		if (charged)
-			device_discharge(context->device, range->bytes);
+			device_discharge(range->device, range->bytes);
 		range_remove(range);
 		return status ? status : SIM_NO_HOST_MEMORY;
 	}
@@ -135,7 +152,9 @@ static enum sim_status small_new(struct sim_context *context, enum sim_memory ki
 		if (range->slab && range->kind == kind && range->context == context &&
 		    slab_take(range, bytes, address))
 			return SIM_OK;
-	enum sim_status status = range_new(context, kind, SIM_GRANULE, &range);
+	enum sim_status status =
+	    range_new(&(struct range){.kind = kind, .device = context->device, .context = context},
+	              SIM_GRANULE, &range);
 	if (status)
 		return status;
 	range->slab = calloc(1, sizeof(*range->slab));
@@ -151,11 +170,15 @@ static enum sim_status small_new(struct sim_context *context, enum sim_memory ki
 bool range_allocation(const struct range *range, uint64_t address, uint64_t *start, uint64_t *bytes,
                       uint64_t *id)
 {
+	if (range->pool)
+		return pool_allocation(range, address, start, bytes, id);
+	if (range->graph)
+		return graph_memory_at(range->graph, address, start, bytes, id);
 	if (!range->slab) {
 		*start = range->address;
 		*bytes = range->asked;
 		*id = range->id;
-		return address - range->address < range->asked;
+		return !range->leaving && address - range->address < range->asked;
 	}
 	unsigned owner = range->slab->owner[(address - range->address) / UNIT];
 	if (!owner)
@@ -171,6 +194,10 @@ void alloc_remove(struct range *range, uint64_t start)
 {
 	struct slab *slab = range->slab;
 
+	if (range->graph) {
+		graph_memory_free(range->graph, start);
+		return;
+	}
 	if (!slab) {
 		range_remove(range);
 		return;
@@ -202,7 +229,9 @@ enum sim_status sim_alloc(struct sim_context *context, enum sim_memory kind, uin
 	} else {
 		struct range *range;
 
-		status = range_new(context, kind, bytes, &range);
+		status =
+		    range_new(&(struct range){.kind = kind, .device = context->device, .context = context},
+		              bytes, &range);
 		if (!status)
 			*address = range->address;
 	}
@@ -216,7 +245,7 @@ static struct range *start_of(uint64_t address, unsigned kinds, uint64_t *id)
 	struct range *range = va_range(address);
 	uint64_t start, bytes;
 
-	if (!range || range->kind == SIM_VMM || !(kinds & 1u << range->kind))
+	if (!range || range->pool || range->kind == SIM_VMM || !(kinds & 1u << range->kind))
 		return NULL;
 	return range_allocation(range, address, &start, &bytes, id) && start == address ? range : NULL;
 }
@@ -239,7 +268,7 @@ static bool identify(uint64_t address, unsigned kinds, uint64_t *id, struct sim_
 	pthread_mutex_lock(&sim_memory_lock);
 	struct range *range = start_of(address, kinds, id);
 	if (range)
-		*context = range->context;
+		*context = range->graph ? graph_memory_context(range->graph, address) : range->context;
 	pthread_mutex_unlock(&sim_memory_lock);
 	return range;
 }
@@ -249,6 +278,9 @@ enum sim_status sim_free(uint64_t address, unsigned kinds)
 	struct sim_context *context;
 	uint64_t id;
 
+	enum sim_status status = kinds & 1u << SIM_DEVICE ? pool_free(address) : SIM_NOT_FOUND;
+	if (status != SIM_NOT_FOUND)
+		return status;
 	if (!identify(address, kinds, &id, &context))
 		return SIM_INVALID;
 	sim_context_synchronize(context);
@@ -261,26 +293,53 @@ struct ordered {
 	uint64_t address, id;
 };
 
+/* To the program it is gone at once; its addresses and memory are when the stream gets there. */
+static bool leave(uint64_t address, uint64_t *id)
+{
+	pthread_mutex_lock(&sim_memory_lock);
+	struct range *range = start_of(address, ANY, id);
+	if (range && range->slab)
+		range->slab->small[(address - range->address) / UNIT].bytes = 0;
+	else if (range)
+		range->leaving = true;
+	pthread_mutex_unlock(&sim_memory_lock);
+	return range;
+}
+
 static void free_ordered(void *data)
 {
 	const struct ordered *ordered = data;
 
-	remove_if(ordered->address, ANY, ordered->id);
+	pthread_mutex_lock(&sim_memory_lock);
+	struct range *range = va_range(ordered->address);
+	/* Its context may have been destroyed since, and the addresses be another's. */
+	if (range && range->slab) {
+		unsigned first = (unsigned)((ordered->address - range->address) / UNIT);
+
+		if (range->slab->owner[first] == first + 1 && range->slab->small[first].id == ordered->id)
+			alloc_remove(range, ordered->address);
+	} else if (range && range->id == ordered->id) {
+		alloc_remove(range, ordered->address);
+	}
+	pthread_mutex_unlock(&sim_memory_lock);
 }
 
 enum sim_status sim_free_ordered(uint64_t address, struct sim_stream *stream)
 {
-	struct sim_context *context;
+	enum sim_status status = pool_free_ordered(address, stream);
+	if (status == SIM_NOT_FOUND)
+		status = graph_memory_free_ordered(address, stream);
+	if (status != SIM_NOT_FOUND)
+		return status;
 	struct ordered *ordered = malloc(sizeof(*ordered));
-
 	if (!ordered)
 		return SIM_NO_HOST_MEMORY;
 	ordered->address = address;
-	if (!identify(address, ANY, &ordered->id, &context)) {
+	if (!sim_stream_alive(stream) || !leave(address, &ordered->id)) {
 		free(ordered);
 		return SIM_INVALID;
 	}
-	return stream_submit(stream, free_ordered, ordered, false, true);
+	return stream_submit(stream, SIM_NODE_NONE, free_ordered, ordered, false, true);
 }
 
 void alloc_context_gone(struct sim_context *context)
@@ -304,21 +363,53 @@ void alloc_context_gone(struct sim_context *context)
 	pthread_mutex_unlock(&sim_memory_lock);
 }
 
-void alloc_show_peer(struct sim_context *owner, int device, bool see)
+void alloc_peers_changed(const struct sim_context *owner)
 {
 	for (struct range *range = sim_ranges; range; range = range->next) {
-		if (range->kind != SIM_DEVICE || range->device != owner->device || device == range->device)
+		if (range->kind != SIM_DEVICE || range->pool || range->context != owner)
 			continue;
-		if (see && !(range->reach & 1u << device)) {
-			show_on(range, device);
-		} else if (!see && range->reach & 1u << device) {
-			va_hide(va_alias(range->address, device), range->bytes);
-			range->reach &= ~(1u << device);
+		for (int device = 0; device < sim_config()->devices; device++) {
+			int protection = protection_on(range, device);
+			bool seen = range->reach & 1u << device;
+
+			if (!seen && protection != PROT_NONE)
+				show_on(range, device, protection);
+			else if (seen && protection == PROT_NONE)
+				hide_from(range, device);
 		}
 	}
 }
 
+void alloc_pool_changed(struct range *chunk, int device)
+{
+	int protection = protection_on(chunk, device);
+
+	if (chunk->kind == SIM_MANAGED)
+		return; /* pages of it come where they are touched */
+	if (chunk->reach & 1u << device)
+		hide_from(chunk, device);
+	if (protection != PROT_NONE)
+		show_on(chunk, device, protection);
+}
+
 /* -- the program's own memory ---------------------------------------------------------------------------- */
+
+static const struct registration *registration_of(uint64_t address)
+{
+	const struct registration *one = registrations;
+
+	while (one && !(address >= one->address && address - one->address < one->bytes))
+		one = one->next;
+	return one;
+}
+
+/* Does the program have memory there? */
+static bool is_mapped(uint64_t address, uint64_t bytes)
+{
+	uint64_t start = address / 4096 * 4096;
+
+	return msync((void *)start, address + bytes - start, MS_ASYNC) == 0;
+}
 
 enum sim_status sim_register(struct sim_context *context, void *memory, uint64_t bytes)
 {
@@ -326,7 +417,8 @@ enum sim_status sim_register(struct sim_context *context, void *memory, uint64_t
 
 	if (!sim_context_alive(context))
 		return SIM_BAD_CONTEXT;
-	if (!memory || !bytes || address + bytes < address || va_contains(address))
+	if (!memory || !bytes || address + bytes < address || va_contains(address) ||
+	    !is_mapped(address, bytes))
 		return SIM_INVALID;
 	struct registration *one = malloc(sizeof(*one));
 	if (!one)
@@ -352,10 +444,13 @@ enum sim_status sim_unregister(void *memory)
 	struct sim_context *context = NULL;
 
 	pthread_mutex_lock(&sim_memory_lock);
-	for (struct registration *r = registrations; r; r = r->next)
-		if (r->address == (uint64_t)memory)
-			context = r->context;
+	const struct registration *known = registration_of((uint64_t)memory);
+	bool inside = known && known->address != (uint64_t)memory;
+	if (known && !inside)
+		context = known->context;
 	pthread_mutex_unlock(&sim_memory_lock);
+	if (!memory || inside)
+		return SIM_INVALID;
 	if (!context)
 		return SIM_NOT_REGISTERED;
 	sim_context_synchronize(context);
@@ -372,15 +467,6 @@ enum sim_status sim_unregister(void *memory)
 	pthread_mutex_unlock(&sim_memory_lock);
 	free(found);
 	return found ? SIM_OK : SIM_NOT_REGISTERED;
-}
-
-static const struct registration *registration_of(uint64_t address)
-{
-	const struct registration *one = registrations;
-
-	while (one && !(address >= one->address && address - one->address < one->bytes))
-		one = one->next;
-	return one;
 }
 
 void *registered(uint64_t address)
@@ -420,13 +506,16 @@ static bool about_plain(const struct range *range, uint64_t address, struct sim_
 
 	if (!range_allocation(range, address, &out->base, &out->size, &out->id))
 		return false;
-	out->map_base = out->base;
-	out->map_size = out->size;
+	out->map_base = range->address;
+	out->map_size = range->bytes;
 	out->on_host = range->kind == SIM_HOST;
 	out->device = range->device;
 	out->context = range->context;
 	out->host_access = range->kind != SIM_DEVICE;
-	out->access = out->access_write = range->kind == SIM_DEVICE ? range->reach : all;
+	out->access =
+	    range->kind == SIM_DEVICE || (range->pool && range->kind == SIM_HOST) ? range->reach : all;
+	out->access_write = out->access;
+	out->pool = range->pool;
 	return true;
 }
 
@@ -472,7 +561,8 @@ bool sim_range_valid(uint64_t address, uint64_t bytes)
 	while (sim_pointer(address, &about)) {
 		if (about.kind == SIM_VMM && !about.mapped)
 			return false;
-		uint64_t left = about.map_base + about.map_size - address;
+		uint64_t left = about.kind == SIM_VMM ? about.map_base + about.map_size - address
+		                                      : about.base + about.size - address;
 
 		if (bytes <= left)
 			return true;

@@ -3,6 +3,11 @@
 
 #include "internal.h"
 
+struct peer {
+	struct peer *next;
+	struct sim_context *context;
+};
+
 enum { NOT_STARTED, STARTED, FORKED };
 
 static atomic_int state;
@@ -90,6 +95,51 @@ enum sim_status sim_context_create(int device, struct sim_context **out)
 	return SIM_OK;
 }
 
+/* -- peers: all with the memory lock held ------------------------------------------------------------------- */
+
+static struct peer **find_peer(struct sim_context *context, const struct sim_context *owner)
+{
+	struct peer **link = &context->peers;
+
+	while (*link && (*link)->context != owner)
+		link = &(*link)->next;
+	return link;
+}
+
+bool context_reaches(const struct sim_context *context, const struct sim_context *owner)
+{
+	const struct peer *peer = context->peers;
+
+	while (peer && peer->context != owner)
+		peer = peer->next;
+	return peer;
+}
+
+static void remove_peer(struct peer **link)
+{
+	struct peer *peer = *link;
+
+	*link = peer->next;
+	free(peer);
+}
+
+/* A context that goes reaches nobody any more, and nobody reaches it. pre: it is out of sim_contexts. */
+static void forget_peers(struct sim_context *context)
+{
+	while (context->peers) {
+		const struct sim_context *owner = context->peers->context;
+
+		remove_peer(&context->peers);
+		alloc_peers_changed(owner);
+	}
+	for (struct sim_context *other = sim_contexts; other; other = other->next) {
+		struct peer **link = find_peer(other, context);
+
+		if (*link)
+			remove_peer(link);
+	}
+}
+
 /* False: another thread was first. */
 static bool take_out(struct sim_context *context)
 {
@@ -98,8 +148,10 @@ static bool take_out(struct sim_context *context)
 	while (*link && *link != context)
 		link = &(*link)->next;
 	bool found = *link;
-	if (found)
+	if (found) {
 		*link = context->next;
+		forget_peers(context);
+	}
 	pthread_mutex_unlock(&sim_memory_lock);
 	return found;
 }
@@ -114,6 +166,7 @@ enum sim_status sim_context_destroy(struct sim_context *context)
 	stream_context_gone(context);
 	event_context_gone(context);
 	module_context_gone(context);
+	array_context_gone(context);
 	alloc_context_gone(context);
 	pthread_mutex_lock(&sim_memory_lock);
 	device_discharge(context->device, round_up(sim_config()->context_bytes, SIM_GRANULE));
@@ -147,32 +200,47 @@ enum sim_status sim_context_status(struct sim_context *context)
 	return sim_context_alive(context) ? (enum sim_status)atomic_load(&context->status) : SIM_BAD_CONTEXT;
 }
 
-static enum sim_status set_peer(struct sim_context *context, struct sim_context *peer, bool on)
+enum sim_status sim_peer_enable(struct sim_context *context, struct sim_context *owner)
 {
 	enum sim_status status = SIM_OK;
 
-	if (!sim_context_alive(context) || !sim_context_alive(peer))
+	if (!sim_context_alive(context) || !sim_context_alive(owner))
 		return SIM_BAD_CONTEXT;
-	if (context->device == peer->device)
+	if (context->device == owner->device)
 		return SIM_INVALID;
+	struct peer *peer = malloc(sizeof(*peer));
+	if (!peer)
+		return SIM_NO_HOST_MEMORY;
 	pthread_mutex_lock(&sim_memory_lock);
-	unsigned bit = 1u << peer->device;
-	if (on == (bool)(context->peers & bit)) {
-		status = on ? SIM_ALREADY : SIM_NOT_REGISTERED;
+	if (context_reaches(context, owner)) {
+		status = SIM_ALREADY;
 	} else {
-		context->peers ^= bit;
-		alloc_show_peer(peer, context->device, on);
+		*peer = (struct peer){context->peers, owner};
+		context->peers = peer;
+		peer = NULL;
+		alloc_peers_changed(owner);
 	}
 	pthread_mutex_unlock(&sim_memory_lock);
+	free(peer);
 	return status;
 }
 
-enum sim_status sim_peer_enable(struct sim_context *context, struct sim_context *peer)
+enum sim_status sim_peer_disable(struct sim_context *context, struct sim_context *owner)
 {
-	return set_peer(context, peer, true);
-}
+	enum sim_status status = SIM_OK;
 
-enum sim_status sim_peer_disable(struct sim_context *context, struct sim_context *peer)
-{
-	return set_peer(context, peer, false);
+	if (!sim_context_alive(context) || !sim_context_alive(owner))
+		return SIM_BAD_CONTEXT;
+	if (context->device == owner->device)
+		return SIM_INVALID;
+	pthread_mutex_lock(&sim_memory_lock);
+	struct peer **link = find_peer(context, owner);
+	if (*link) {
+		remove_peer(link);
+		alloc_peers_changed(owner);
+	} else {
+		status = SIM_NOT_REGISTERED;
+	}
+	pthread_mutex_unlock(&sim_memory_lock);
+	return status;
 }

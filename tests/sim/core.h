@@ -38,6 +38,17 @@ enum sim_status {
 	SIM_LAUNCH_FAILED,   /* sticky: a kernel died of another signal */
 	SIM_ALREADY,         /* host memory is registered already */
 	SIM_NOT_REGISTERED,
+	/* graph.h: the vendors' errors of the same names */
+	SIM_CAPTURE_UNSUPPORTED,
+	SIM_CAPTURE_INVALIDATED,
+	SIM_CAPTURE_MERGE,
+	SIM_CAPTURE_UNMATCHED,
+	SIM_CAPTURE_UNJOINED,
+	SIM_CAPTURE_ISOLATION,
+	SIM_CAPTURE_IMPLICIT,
+	SIM_CAPTURE_EVENT,
+	SIM_CAPTURE_WRONG_THREAD,
+	SIM_CAPTURE_STATE, /* captures already, or does not capture */
 };
 
 /* -- configuration: the environment, set by scripts/sim, read once --------------------------------------- */
@@ -88,6 +99,8 @@ struct sim_event;
 struct sim_module;
 struct sim_kernel;
 struct sim_physical;
+struct sim_pool;
+struct sim_array;
 
 void sim_device_memory(int device, uint64_t *free, uint64_t *total);
 
@@ -114,9 +127,13 @@ enum sim_status sim_context_status(struct sim_context *context);
 /* Waits for everything submitted to the context; returns its sticky error. */
 enum sim_status sim_context_synchronize(struct sim_context *context);
 
-/* Kernels of `context` may touch plain allocations of `peer`'s device. SIM_ALREADY if so already. */
-enum sim_status sim_peer_enable(struct sim_context *context, struct sim_context *peer);
-enum sim_status sim_peer_disable(struct sim_context *context, struct sim_context *peer);
+/*
+ * Kernels of `context`'s device may touch what `owner` allocates, on another device (else SIM_INVALID), until
+ * disabled or until one of the two is destroyed. SIM_ALREADY, SIM_NOT_REGISTERED. Memory of pools and VMM
+ * have lists of their own. (A device has one view here, so a context shares its peers with its device's others.)
+ */
+enum sim_status sim_peer_enable(struct sim_context *context, struct sim_context *owner);
+enum sim_status sim_peer_disable(struct sim_context *context, struct sim_context *owner);
 
 /* -- plain allocations ----------------------------------------------------------------------------------- */
 
@@ -138,11 +155,11 @@ enum sim_status sim_alloc(struct sim_context *context, enum sim_memory kind, uin
 /*
  * pre: `address` is what sim_alloc returned, and of one of the kinds in `kinds` (bits 1 << enum sim_memory);
  * else SIM_INVALID. Waits for all work of the owning context first, whatever context is current: running
- * kernels may still use the memory.
+ * kernels may still use the memory. What came from a pool goes back there if `kinds` has DEVICE.
  */
 enum sim_status sim_free(uint64_t address, unsigned kinds);
 
-/* Stream-ordered: removed when the stream gets there. Not waited for. Any kind that sim_alloc makes. */
+/* Stream-ordered: removed when the stream gets there. Not waited for. Any kind that sim_alloc makes, and pools'. */
 enum sim_status sim_free_ordered(uint64_t address, struct sim_stream *stream);
 
 /* The program's own pages become reachable by kernels at their own address until unregistered. */
@@ -162,6 +179,7 @@ struct sim_pointer {
 	bool host_access;              /* the program itself may touch it */
 	unsigned access, access_write; /* devices that may read, write: bit 1 << device */
 	struct sim_physical *physical; /* VMM: not retained; NULL otherwise */
+	struct sim_pool *pool;         /* that it was allocated from, or NULL */
 };
 
 /* False: no allocation, reservation or registered memory there. */
@@ -169,6 +187,51 @@ bool sim_pointer(uint64_t address, struct sim_pointer *out);
 
 /* True if all of the bytes lie in one allocation, or in mapped chunks one behind the other. */
 bool sim_range_valid(uint64_t address, uint64_t bytes);
+
+/* -- pools: stream-ordered memory ------------------------------------------------------------------------ */
+
+/*
+ * A pool takes device (or host, or managed) memory in chunks, cuts allocations from them, and keeps what is
+ * freed for the next: for the same stream at once, for others when the freeing stream got there, or with a wait
+ * put into their stream. It gives chunks back at a synchronisation if it holds more than its threshold, when it
+ * is trimmed, and when it is destroyed and everything is freed.
+ */
+struct sim_pool_about {
+	enum sim_memory kind;                 /* DEVICE, HOST or MANAGED */
+	int device;                           /* where it lives; SIM_CPU for HOST */
+	uint64_t limit, threshold;            /* bytes; limit 0: none */
+	bool follow, opportunistic, internal; /* what may be used again; follow is kept and not looked at */
+	uint64_t reserved, reserved_high, used, used_high;
+};
+
+enum sim_status sim_pool_create(enum sim_memory kind, int device, uint64_t limit, struct sim_pool **out);
+enum sim_status sim_pool_destroy(struct sim_pool *pool); /* the handle dies at once, the memory when freed */
+bool sim_pool_alive(const struct sim_pool *pool);
+void *sim_pool_face(struct sim_pool *pool); /* SIM_FACE bytes for the vendor's side, zero in a new pool */
+void sim_pool_about(struct sim_pool *pool, struct sim_pool_about *out);
+/* Takes threshold and the three switches from `set`; resets a high mark that is 0 there to what is now. */
+void sim_pool_set(struct sim_pool *pool, const struct sim_pool_about *set);
+/* device SIM_CPU is ignored: the program reaches host and managed memory anyway, and never device memory. */
+void sim_pool_set_access(struct sim_pool *pool, int device, bool read, bool write);
+void sim_pool_get_access(struct sim_pool *pool, int device, bool *read, bool *write);
+/* SIM_INVALID for no bytes. Freed by sim_free_ordered or sim_free. */
+enum sim_status sim_pool_alloc(struct sim_pool *pool, struct sim_stream *stream, uint64_t bytes,
+                               uint64_t *address);
+/* Gives back whole unused chunks as long as `keep` bytes stay. */
+void sim_pool_trim(struct sim_pool *pool, uint64_t keep);
+/* What a synchronisation does: every pool of the device gives back what is above its threshold. */
+void sim_pools_synchronized(int device);
+
+/* -- arrays ---------------------------------------------------------------------------------------------- */
+
+/* Opaque device memory of `rows` rows; freed with its context. The face is the vendor's, zero at first. */
+enum sim_status sim_array_create(struct sim_context *context, uint64_t row_bytes, uint64_t rows,
+                                 struct sim_array **out);
+enum sim_status sim_array_destroy(struct sim_array *array); /* waits like sim_free */
+bool sim_array_alive(const struct sim_array *array);
+void *sim_array_face(struct sim_array *array);
+/* Where the copy functions reach it, and the distance from row to row. */
+uint64_t sim_array_address(const struct sim_array *array, uint64_t *pitch);
 
 /* -- managed memory -------------------------------------------------------------------------------------- */
 
@@ -206,7 +269,11 @@ enum sim_status sim_physical_create(enum sim_place place, int id, uint64_t bytes
 enum sim_status sim_physical_release(struct sim_physical *physical);
 enum sim_status sim_physical_retain(uint64_t address,
                                     struct sim_physical **out); /* of the chunk mapped there */
+/* One reference more to what the caller holds one of. */
+enum sim_status sim_physical_reference(struct sim_physical *physical);
 bool sim_physical_alive(struct sim_physical *physical);
+#define SIM_PHYSICAL_FACE 32
+void *sim_physical_face(struct sim_physical *physical); /* bytes for the vendor's side, zero in a new one */
 void sim_physical_about(struct sim_physical *physical, enum sim_place *place, int *id, uint64_t *bytes);
 
 /* offset 0 and the whole handle. No access yet. */

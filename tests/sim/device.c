@@ -101,6 +101,10 @@ enum sim_status device_charge(int device, uint64_t bytes)
 	if (bytes > capacity)
 		return SIM_NO_MEMORY;
 	if (bytes > capacity - used[device])
+		graph_memory_trim(device);
+	if (bytes > capacity - used[device])
+		pools_reclaim(device);
+	if (bytes > capacity - used[device])
 		managed_evict(device, bytes - (capacity - used[device]));
 	if (bytes > capacity - used[device])
 		return SIM_NO_MEMORY;

@@ -7,6 +7,7 @@
 #pragma GCC visibility pop
 
 #include "core.h"
+#include "graph.h"
 
 #define DRIVER_VERSION 13000
 
@@ -73,15 +74,37 @@ CUresult driver_result(enum sim_status status);
 struct sim_context *driver_current(void);
 bool driver_device(CUdevice device); /* is there one of that number? */
 
+/* driver_capture.c: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED for a function that this thread must not call now. */
+CUresult driver_capture_forbids(enum row row);
+/* In a capturing stream: an allocation node. */
+CUresult driver_capture_alloc(CUdeviceptr *out, size_t bytes, const CUmemPoolProps *pool, struct sim_stream *stream);
+
+/* driver_kernel.c: `function` is a function or a library's kernel. */
+CUresult driver_launch(const void *function, const unsigned grid[3], const unsigned block[3], CUstream hStream,
+                       void **parameters, void **extra);
+
 /* NULL: no such stream. 0 is the default stream. */
 struct sim_stream *driver_stream(CUstream stream);
 
 /* SIM_CPU, a device, or -2: no such place. */
 int driver_location(CUmemLocation location);
 
-/* driver_pool.c: was it allocated from a pool? It is not any more. */
-bool driver_pool_forget(CUdeviceptr pointer);
-CUmemoryPool driver_pool_of(CUdeviceptr pointer);
-void driver_pools_context_gone(struct sim_context *context);
+/* After a synchronisation in the current context: its device's pools give back what they need not keep. */
+void driver_synchronized(void);
+
+/* What it was created with; NULL: no such pool. */
+const CUmemPoolProps *driver_pool_props(CUmemoryPool pool);
+
+/* NULL: no such array. */
+struct sim_array *driver_array(CUarray array);
+
+/* NULL: no such handle. */
+struct sim_physical *driver_physical(CUmemGenericAllocationHandle handle);
+struct physical_face { /* in sim_physical_face */
+	unsigned handle_types;
+	unsigned char rdma;
+	unsigned short usage;
+	uint64_t id; /* 0: never exported */
+};
 
 #endif

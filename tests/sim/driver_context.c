@@ -71,7 +71,6 @@ static CUresult create(CUdevice device, unsigned flags, unsigned version, struct
 
 static CUresult destroy(struct sim_context *context)
 {
-	driver_pools_context_gone(context);
 	return driver_result(sim_context_destroy(context));
 }
 
@@ -220,9 +219,8 @@ CUresult cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, uns
 	return create_current(pctx, flags, dev);
 }
 
-CUresult cuCtxDestroy_v2(CUcontext ctx)
+static CUresult destroy_handle(CUcontext ctx)
 {
-	ENTER(cuCtxDestroy_v2, INIT);
 	if (!sim_context_alive(context_of(ctx)))
 		return ctx ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
 	pthread_mutex_lock(&lock);
@@ -233,6 +231,18 @@ CUresult cuCtxDestroy_v2(CUcontext ctx)
 	if (driver_current() == context_of(ctx))
 		stack.depth--;
 	return destroy(context_of(ctx));
+}
+
+CUresult cuCtxDestroy_v2(CUcontext ctx)
+{
+	ENTER(cuCtxDestroy_v2, INIT);
+	return destroy_handle(ctx);
+}
+
+CUresult cuCtxDestroy(CUcontext ctx)
+{
+	ENTER(cuCtxDestroy, INIT);
+	return destroy_handle(ctx);
 }
 
 CUresult cuCtxPushCurrent_v2(CUcontext ctx)
@@ -396,10 +406,20 @@ CUresult cuCtxResetPersistingL2Cache(void)
 	return CUDA_SUCCESS;
 }
 
+void driver_synchronized(void)
+{
+	sim_pools_synchronized(sim_context_device(driver_current()));
+}
+
 CUresult cuCtxSynchronize(void)
 {
 	ENTER(cuCtxSynchronize, CONTEXT);
-	return driver_result(sim_context_synchronize(driver_current()));
+	enum sim_status forbidden = sim_capture_asks_context(driver_current());
+	if (forbidden)
+		return driver_result(forbidden);
+	CUresult result = driver_result(sim_context_synchronize(driver_current()));
+	driver_synchronized();
+	return result;
 }
 
 CUresult cuCtxSynchronize_v2(CUcontext ctx)
@@ -408,7 +428,13 @@ CUresult cuCtxSynchronize_v2(CUcontext ctx)
 
 	ENTER(cuCtxSynchronize_v2, INIT);
 	CUresult result = asked(ctx, &context);
-	return result ? result : driver_result(sim_context_synchronize(context));
+	if (!result)
+		result = driver_result(sim_capture_asks_context(context));
+	if (!result) {
+		result = driver_result(sim_context_synchronize(context));
+		sim_pools_synchronized(sim_context_device(context));
+	}
+	return result;
 }
 
 CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
@@ -416,6 +442,10 @@ CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
 	ENTER(cuCtxEnablePeerAccess, CONTEXT);
 	if (Flags)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (!sim_context_alive(context_of(peerContext)) || context_of(peerContext) == driver_current())
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (sim_context_device(context_of(peerContext)) == sim_context_device(driver_current()))
+		return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
 	enum sim_status status = sim_peer_enable(driver_current(), context_of(peerContext));
 	return status == SIM_ALREADY       ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
 	       : status == SIM_BAD_CONTEXT ? CUDA_ERROR_INVALID_CONTEXT

@@ -151,7 +151,8 @@ static const int attributes[] = {
     [51] = 32,         [75] = 9,      [76] = 0, /* texture pitch; compute capability */
     [78] = 1,          [79] = 1,      [80] = 1,        [81] = 233472, [82] = 65536, /* priorities, caches, shared */
     [87] = 2,          [90] = 1,      [91] = 1,        [92] = 0,      [95] = 1,     [97] = 232448, [98] = 1,
-    [99] = 1,          [106] = 32,    [111] = 1024,    [115] = 1,     [120] = 1,    [147] = 0,
+    [99] = 1,          [103] = 1,     [106] = 32,      [110] = 1,     [111] = 1024, [115] = 1,     [119] = 1,
+    [120] = 1,         [124] = 1,     [142] = 1,     [147] = 0, /* 103, 110, 119, 124: what memory can be exported as */
 };
 
 static int attribute(CUdevice_attribute attrib, CUdevice dev)

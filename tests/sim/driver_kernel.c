@@ -77,8 +77,10 @@ static struct sim_module *module_of(CUmodule module)
 CUresult cuModuleUnload(CUmodule hmod)
 {
 	ENTER(cuModuleUnload, CONTEXT);
-	return module_of(hmod) ? driver_result(sim_module_unload(module_of(hmod)))
-	                       : CUDA_ERROR_INVALID_HANDLE;
+	if (!module_of(hmod))
+		return CUDA_ERROR_INVALID_HANDLE;
+	enum sim_status forbidden = sim_capture_unsafe();
+	return driver_result(forbidden ? forbidden : sim_module_unload(module_of(hmod)));
 }
 
 CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
@@ -621,7 +623,7 @@ static CUresult from_extra(void **extra, unsigned count, uint64_t *value)
 	return CUDA_SUCCESS;
 }
 
-static CUresult launch(const void *function, const unsigned grid[3], const unsigned block[3],
+CUresult driver_launch(const void *function, const unsigned grid[3], const unsigned block[3],
                        CUstream hStream, void **parameters, void **extra)
 {
 	struct sim_stream *stream = driver_stream(hStream);
@@ -656,7 +658,7 @@ WITH_STREAM(cuLaunchKernel, cuLaunchKernel_ptsz,
 {
 	const unsigned grid[3] = {gridDimX, gridDimY, gridDimZ}, block[3] = {blockDimX, blockDimY, blockDimZ};
 
-	return launch(f, grid, block, hStream, kernelParams, extra);
+	return driver_launch(f, grid, block, hStream, kernelParams, extra);
 }
 
 WITH_STREAM(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz,
@@ -668,7 +670,7 @@ WITH_STREAM(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz,
 {
 	const unsigned grid[3] = {gridDimX, gridDimY, gridDimZ}, block[3] = {blockDimX, blockDimY, blockDimZ};
 
-	return launch(f, grid, block, hStream, kernelParams, NULL);
+	return driver_launch(f, grid, block, hStream, kernelParams, NULL);
 }
 
 static CUresult launch_ex(const CUlaunchConfig *c, CUfunction f, void **parameters, void **extra,
@@ -679,7 +681,7 @@ static CUresult launch_ex(const CUlaunchConfig *c, CUfunction f, void **paramete
 	const unsigned grid[3] = {c->gridDimX, c->gridDimY, c->gridDimZ};
 	const unsigned block[3] = {c->blockDimX, c->blockDimY, c->blockDimZ};
 
-	return launch(f, grid, block, c->hStream ? c->hStream : zero, parameters, extra);
+	return driver_launch(f, grid, block, c->hStream ? c->hStream : zero, parameters, extra);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)

@@ -23,7 +23,10 @@ CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 	ENTER(cuMemAlloc_v2, CONTEXT);
 	if (!dptr)
 		return CUDA_ERROR_INVALID_VALUE;
-	CUresult result = driver_result(sim_alloc(driver_current(), SIM_DEVICE, bytesize, &address));
+	enum sim_status status = sim_capture_unsafe();
+	if (!status)
+		status = sim_alloc(driver_current(), SIM_DEVICE, bytesize, &address);
+	CUresult result = driver_result(status);
 	*dptr = result ? 0 : address; /* a real driver clears it on failure (H200, 580.159) */
 	return result;
 }
@@ -35,14 +38,19 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInByt
 	uint64_t address;
 
 	ENTER(cuMemAllocPitch_v2, CONTEXT);
-	if (!dptr || !pPitch || pitch < WidthInBytes || __builtin_mul_overflow(pitch, Height, &bytes) ||
+	if (!dptr || !pPitch)
+		return CUDA_ERROR_INVALID_VALUE;
+	*dptr = 0;
+	*pPitch = 0;
+	if (!WidthInBytes || !Height || pitch < WidthInBytes ||
 	    (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16))
 		return CUDA_ERROR_INVALID_VALUE;
+	*pPitch = pitch; /* also when there is no memory */
+	if (__builtin_mul_overflow(pitch, Height, &bytes))
+		return CUDA_ERROR_INVALID_VALUE;
 	CUresult result = driver_result(sim_alloc(driver_current(), SIM_DEVICE, bytes, &address));
-	if (!result) {
+	if (!result)
 		*dptr = address;
-		*pPitch = pitch;
-	}
 	return result;
 }
 
@@ -51,9 +59,7 @@ CUresult cuMemFree_v2(CUdeviceptr dptr)
 	ENTER(cuMemFree_v2, CONTEXT);
 	if (!dptr)
 		return CUDA_SUCCESS;
-	/* What came from a pool on the host is freed here, too. */
-	unsigned kinds = driver_pool_forget(dptr) ? DEVICE_OR_MANAGED | 1u << SIM_HOST : DEVICE_OR_MANAGED;
-	return driver_result(sim_free(dptr, kinds));
+	return driver_result(sim_free(dptr, DEVICE_OR_MANAGED));
 }
 
 /* -- host ------------------------------------------------------------------------------------------------ */
@@ -64,6 +70,9 @@ static CUresult alloc_host(void **out, size_t bytes)
 
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
+	*out = NULL;
+	if (!bytes)
+		return CUDA_SUCCESS;
 	CUresult result = driver_result(sim_alloc(driver_current(), SIM_HOST, bytes, &address));
 	if (!result)
 		*out = (void *)address;
@@ -85,6 +94,8 @@ CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 CUresult cuMemFreeHost(void *p)
 {
 	ENTER(cuMemFreeHost, CONTEXT);
+	if (!p)
+		return CUDA_SUCCESS;
 	return driver_result(sim_free((uint64_t)p, 1u << SIM_HOST));
 }
 
@@ -114,11 +125,22 @@ CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)
 	return CUDA_SUCCESS;
 }
 
+static CUresult host_register(void *p, size_t bytes, unsigned flags)
+{
+	return flags & ~15u ? CUDA_ERROR_INVALID_VALUE
+	                    : driver_result(sim_register(driver_current(), p, bytes));
+}
+
 CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 {
 	ENTER(cuMemHostRegister_v2, CONTEXT);
-	return Flags & ~15u ? CUDA_ERROR_INVALID_VALUE
-	                    : driver_result(sim_register(driver_current(), p, bytesize));
+	return host_register(p, bytesize, Flags);
+}
+
+CUresult cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
+{
+	ENTER(cuMemHostRegister, CONTEXT);
+	return host_register(p, bytesize, Flags);
 }
 
 CUresult cuMemHostUnregister(void *p)
@@ -136,6 +158,10 @@ CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flag
 	ENTER(cuMemAllocManaged, CONTEXT);
 	if (!dptr || (flags != CU_MEM_ATTACH_GLOBAL && flags != 2))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (!bytesize) {
+		*dptr = 0;
+		return CUDA_ERROR_INVALID_VALUE;
+	}
 	if (!sim_config()->managed)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	CUresult result = driver_result(sim_alloc(driver_current(), SIM_MANAGED, bytesize, &address));

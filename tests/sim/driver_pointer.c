@@ -1,5 +1,65 @@
-/* What a pointer is. */
+/* What a pointer is. Follows what an H200 with driver 580.159 answers, attribute by attribute. */
+#include <pthread.h>
+#include <stdlib.h>
+
 #include "driver.h"
+
+#define HW_DECOMPRESS 21 /* CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE, younger than the others */
+
+/* Allocations, by their ids, that the program asked to be synchronous: told back, and of no effect here. */
+struct sync_memops {
+	struct sync_memops *next;
+	uint64_t id;
+};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sync_memops *sync_memops;
+
+static struct sync_memops **find_sync_memops(uint64_t id)
+{
+	struct sync_memops **link = &sync_memops;
+
+	while (*link && (*link)->id != id)
+		link = &(*link)->next;
+	return link;
+}
+
+static bool has_sync_memops(uint64_t id)
+{
+	pthread_mutex_lock(&lock);
+	bool found = *find_sync_memops(id);
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+static CUresult set_sync_memops(uint64_t id, bool on)
+{
+	struct sync_memops *spare = on ? malloc(sizeof(*spare)) : NULL;
+
+	if (on && !spare)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_mutex_lock(&lock);
+	struct sync_memops **link = find_sync_memops(id);
+	if (on && !*link) {
+		*spare = (struct sync_memops){sync_memops, id};
+		sync_memops = spare;
+		spare = NULL;
+	} else if (!on && *link) {
+		spare = *link;
+		*link = spare->next;
+	}
+	pthread_mutex_unlock(&lock);
+	free(spare);
+	return CUDA_SUCCESS;
+}
+
+static uint64_t handle_types(const struct sim_pointer *about)
+{
+	const CUmemPoolProps *props = about->pool ? driver_pool_props((CUmemoryPool)about->pool) : NULL;
+
+	if (about->physical)
+		return ((struct physical_face *)sim_physical_face(about->physical))->handle_types;
+	return props ? props->handleTypes : 0;
+}
 
 /*
  * CUDA_ERROR_INVALID_VALUE: an attribute that this memory does not have. The single query fails then; the
@@ -9,8 +69,13 @@ static CUresult one(void *data, CUpointer_attribute attribute, CUdeviceptr ptr,
                     const struct sim_pointer *about)
 {
 	bool host = about->kind == SIM_HOST || about->kind == SIM_REGISTERED;
-	bool vmm = about->kind == SIM_VMM;
+	bool vmm = about->kind == SIM_VMM,
+	     plain = about->kind == SIM_DEVICE && !about->pool && about->context;
 
+	if ((int)attribute == HW_DECOMPRESS) {
+		*(unsigned *)data = plain;
+		return CUDA_SUCCESS;
+	}
 	switch (attribute) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
 		*(CUcontext *)data = (CUcontext)about->context;
@@ -27,7 +92,7 @@ static CUresult one(void *data, CUpointer_attribute attribute, CUdeviceptr ptr,
 		*(void **)data = (void *)ptr;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-		*(unsigned *)data = 0;
+		*(unsigned *)data = about->kind == SIM_MANAGED || has_sync_memops(about->id);
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
 	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
@@ -40,22 +105,25 @@ static CUresult one(void *data, CUpointer_attribute attribute, CUdeviceptr ptr,
 		*(int *)data = about->device;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-		*(unsigned *)data = about->kind == SIM_DEVICE;
+		*(unsigned *)data = plain;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-		*(CUdeviceptr *)data = vmm ? about->map_base : about->base;
+		/* Of a VMM range it is the reservation; a real driver knows no start of what a host pool gave. */
+		*(CUdeviceptr *)data = about->pool && host ? 0 : about->base;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-		*(size_t *)data = vmm ? about->map_size : about->size;
+		*(size_t *)data = about->size;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_MAPPED:
 		*(unsigned *)data = !vmm || about->mapped;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-		*(uint64_t *)data = 0;
+		*(uint64_t *)data = handle_types(about);
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-		*(unsigned *)data = 0;
+		*(unsigned *)data =
+		    plain ||
+		    (about->physical && ((struct physical_face *)sim_physical_face(about->physical))->rdma);
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
 		*(unsigned *)data = about->access_write ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
@@ -63,7 +131,7 @@ static CUresult one(void *data, CUpointer_attribute attribute, CUdeviceptr ptr,
 		                                        : CU_MEM_ACCESS_FLAGS_PROT_NONE;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-		*(CUmemoryPool *)data = driver_pool_of(about->base);
+		*(CUmemoryPool *)data = (CUmemoryPool)about->pool;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
 		*(size_t *)data = about->map_size;
@@ -147,7 +215,9 @@ CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attribute,
 	ENTER(cuPointerSetAttribute, CONTEXT);
 	if (!value || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !known(ptr, &about))
 		return CUDA_ERROR_INVALID_VALUE;
-	return about.kind == SIM_DEVICE ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+	if (about.kind != SIM_DEVICE && !about.pool)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return set_sync_memops(about.id, *(const unsigned *)value);
 }
 
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
@@ -157,8 +227,12 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr 
 	ENTER(cuMemGetAddressRange_v2, CONTEXT);
 	if (!known(dptr, &about))
 		return CUDA_ERROR_NOT_FOUND;
+	/* Of host memory that is mapped a real driver names an address that nobody knows (H200). */
+	bool elsewhere = about.kind == SIM_VMM && about.on_host;
 	if (pbase)
-		*pbase = about.kind == SIM_VMM ? about.map_base : about.base;
+		*pbase = elsewhere               ? about.map_base ^ 1ull << 46
+		         : about.kind == SIM_VMM ? about.map_base
+		                                 : about.base;
 	if (psize)
 		*psize = about.kind == SIM_VMM ? about.map_size : about.size;
 	return CUDA_SUCCESS;

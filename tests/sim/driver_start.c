@@ -1,6 +1,9 @@
 /* The start, errors, and the ways to a function: exports are the linker's, cuGetProcAddress is here. */
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "driver.h"
 
@@ -57,6 +60,16 @@ CUresult driver_result(enum sim_status status)
 	    [SIM_LAUNCH_FAILED] = CUDA_ERROR_LAUNCH_FAILED,
 	    [SIM_ALREADY] = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
 	    [SIM_NOT_REGISTERED] = CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED,
+	    [SIM_CAPTURE_UNSUPPORTED] = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+	    [SIM_CAPTURE_INVALIDATED] = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+	    [SIM_CAPTURE_MERGE] = CUDA_ERROR_STREAM_CAPTURE_MERGE,
+	    [SIM_CAPTURE_UNMATCHED] = CUDA_ERROR_STREAM_CAPTURE_UNMATCHED,
+	    [SIM_CAPTURE_UNJOINED] = CUDA_ERROR_STREAM_CAPTURE_UNJOINED,
+	    [SIM_CAPTURE_ISOLATION] = CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
+	    [SIM_CAPTURE_IMPLICIT] = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+	    [SIM_CAPTURE_EVENT] = CUDA_ERROR_CAPTURED_EVENT,
+	    [SIM_CAPTURE_WRONG_THREAD] = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
+	    [SIM_CAPTURE_STATE] = CUDA_ERROR_ILLEGAL_STATE,
 	};
 
 	return results[status];
@@ -73,9 +86,12 @@ CUresult driver_enter(enum row row, enum needs needs)
 	if (sim_ready())
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (needs == INIT)
-		return CUDA_SUCCESS;
+		return driver_capture_forbids(row);
 	struct sim_context *context = driver_current();
-	return context ? driver_result(sim_context_status(context)) : CUDA_ERROR_INVALID_CONTEXT;
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	enum sim_status status = sim_context_status(context);
+	return status ? driver_result(status) : driver_capture_forbids(row);
 }
 
 CUresult cuInit(unsigned int Flags)
@@ -163,6 +179,20 @@ static const struct row_entry *resolve(const char *base, int version, cuuint64_t
 	return best;
 }
 
+/* SPILL_SIM_LOOKUPS: a file that gets a line for each question: name, version, flags, the symbol that was given. */
+static void record(const char *base, int version, cuuint64_t flags, const struct row_entry *row)
+{
+	const char *path = getenv("SPILL_SIM_LOOKUPS");
+	int file = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
+
+	if (file < 0)
+		return;
+	/* NVIDIA's runtime asks for no name at all, too. */
+	dprintf(file, "%s %d %llu %s\n", *base ? base : "-", version, (unsigned long long)flags,
+	        row ? row->symbol : "-");
+	close(file);
+}
+
 CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int driverVersion, cuuint64_t flags,
                              CUdriverProcAddressQueryResult *symbolFound)
 {
@@ -172,6 +202,7 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int driverVersion, 
 	if (!symbol || !pfn || flags > CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
 		return CUDA_ERROR_INVALID_VALUE;
 	const struct row_entry *row = resolve(symbol, driverVersion, flags, &known);
+	record(symbol, driverVersion, flags, row);
 	*pfn = row ? (void *)row->address : NULL;
 	if (symbolFound)
 		*symbolFound = row     ? CU_GET_PROC_ADDRESS_SUCCESS

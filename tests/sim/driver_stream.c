@@ -1,4 +1,4 @@
-/* Streams and events. Capture is not imitated. */
+/* Streams and events. */
 #include "driver.h"
 
 struct sim_stream *driver_stream(CUstream stream)
@@ -35,13 +35,24 @@ CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int 
 	return create(phStream, flags, priority);
 }
 
-CUresult cuStreamDestroy_v2(CUstream hStream)
+static CUresult destroy_handle(CUstream hStream)
 {
-	ENTER(cuStreamDestroy_v2, CONTEXT);
 	if (!hStream || hStream == CU_STREAM_LEGACY || hStream == CU_STREAM_PER_THREAD ||
 	    !driver_stream(hStream))
 		return CUDA_ERROR_INVALID_HANDLE;
 	return driver_result(sim_stream_destroy((struct sim_stream *)hStream));
+}
+
+CUresult cuStreamDestroy_v2(CUstream hStream)
+{
+	ENTER(cuStreamDestroy_v2, CONTEXT);
+	return destroy_handle(hStream);
+}
+
+CUresult cuStreamDestroy(CUstream hStream)
+{
+	ENTER(cuStreamDestroy, CONTEXT);
+	return destroy_handle(hStream);
 }
 
 /* Each: the stream, or CUDA_ERROR_INVALID_HANDLE. */
@@ -113,13 +124,19 @@ WITH_STREAM(cuStreamGetDevice, cuStreamGetDevice_ptsz, (CUstream hStream, CUdevi
 WITH_STREAM(cuStreamQuery, cuStreamQuery_ptsz, (CUstream hStream), (hStream))
 {
 	STREAM_OR_RETURN(stream);
-	return driver_result(sim_stream_query(stream));
+	enum sim_status forbidden = sim_capture_asks(stream);
+	return driver_result(forbidden ? forbidden : sim_stream_query(stream));
 }
 
 WITH_STREAM(cuStreamSynchronize, cuStreamSynchronize_ptsz, (CUstream hStream), (hStream))
 {
 	STREAM_OR_RETURN(stream);
-	return driver_result(sim_stream_synchronize(stream));
+	enum sim_status forbidden = sim_capture_asks(stream);
+	if (forbidden)
+		return driver_result(forbidden);
+	CUresult result = driver_result(sim_stream_synchronize(stream));
+	driver_synchronized();
+	return result;
 }
 
 static struct sim_event *event_of(CUevent event)
@@ -133,31 +150,11 @@ WITH_STREAM(cuStreamWaitEvent, cuStreamWaitEvent_ptsz, (CUstream hStream, CUeven
 	STREAM_OR_RETURN(stream);
 	if (!event_of(hEvent))
 		return CUDA_ERROR_INVALID_HANDLE;
-	return Flags > 1 ? CUDA_ERROR_INVALID_VALUE
-	                 : driver_result(sim_stream_wait(stream, event_of(hEvent)));
-}
-
-WITH_STREAM(cuStreamIsCapturing, cuStreamIsCapturing_ptsz,
-            (CUstream hStream, CUstreamCaptureStatus *captureStatus), (hStream, captureStatus))
-{
-	STREAM_OR_RETURN(stream);
-	if (!captureStatus)
+	if (Flags > CU_EVENT_WAIT_EXTERNAL)
 		return CUDA_ERROR_INVALID_VALUE;
-	*captureStatus = 0;
-	return CUDA_SUCCESS;
-}
-
-CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
-{
-	static __thread CUstreamCaptureMode current;
-
-	ENTER(cuThreadExchangeStreamCaptureMode, INIT);
-	if (!mode || *mode < 0 || *mode > 2)
-		return CUDA_ERROR_INVALID_VALUE;
-	CUstreamCaptureMode before = current;
-	current = *mode;
-	*mode = before;
-	return CUDA_SUCCESS;
+	if (Flags && sim_capturing(stream))
+		return driver_result(sim_capture_external(stream, SIM_NODE_WAIT, event_of(hEvent)));
+	return driver_result(sim_stream_wait(stream, event_of(hEvent)));
 }
 
 WITH_STREAM(cuLaunchHostFunc, cuLaunchHostFunc_ptsz, (CUstream hStream, CUhostFn fn, void *userData),
@@ -178,7 +175,9 @@ WITH_STREAM(cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz,
 	if (!sim_pointer(dptr, &about) || about.kind != SIM_MANAGED || about.base != dptr ||
 	    (length && length != about.size))
 		return CUDA_ERROR_INVALID_VALUE;
-	return flags == 1 || flags == 2 || flags == 4 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	if (flags != 1 && flags != 2 && flags != 4)
+		return CUDA_ERROR_INVALID_VALUE;
+	return driver_result(sim_capture_refuse(stream));
 }
 
 /* -- events ---------------------------------------------------------------------------------------------- */
@@ -204,37 +203,47 @@ CUresult cuEventDestroy_v2(CUevent hEvent)
 	                        : CUDA_ERROR_INVALID_HANDLE;
 }
 
-static CUresult record(CUevent event, CUstream hStream)
+static CUresult record(CUevent event, CUstream hStream, unsigned flags)
 {
 	STREAM_OR_RETURN(stream);
 	if (!event_of(event) || sim_stream_context(stream) != sim_event_context(event_of(event)))
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (flags & CU_EVENT_RECORD_EXTERNAL && sim_capturing(stream))
+		return driver_result(sim_capture_external(stream, SIM_NODE_RECORD, event_of(event)));
 	return driver_result(sim_event_record(event_of(event), stream));
 }
 
 WITH_STREAM(cuEventRecord, cuEventRecord_ptsz, (CUevent hEvent, CUstream hStream), (hEvent, hStream))
 {
-	return record(hEvent, hStream);
+	return record(hEvent, hStream, 0);
 }
 
 WITH_STREAM(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz,
             (CUevent hEvent, CUstream hStream, unsigned int flags), (hEvent, hStream, flags))
 {
-	return flags > 1 ? CUDA_ERROR_INVALID_VALUE : record(hEvent, hStream);
+	return flags > 1 ? CUDA_ERROR_INVALID_VALUE : record(hEvent, hStream, flags);
 }
 
 CUresult cuEventQuery(CUevent hEvent)
 {
 	ENTER(cuEventQuery, CONTEXT);
-	return event_of(hEvent) ? driver_result(sim_event_query(event_of(hEvent)))
-	                        : CUDA_ERROR_INVALID_HANDLE;
+	if (!event_of(hEvent))
+		return CUDA_ERROR_INVALID_HANDLE;
+	enum sim_status forbidden = sim_capture_asks_event(event_of(hEvent));
+	return driver_result(forbidden ? forbidden : sim_event_query(event_of(hEvent)));
 }
 
 CUresult cuEventSynchronize(CUevent hEvent)
 {
 	ENTER(cuEventSynchronize, CONTEXT);
-	return event_of(hEvent) ? driver_result(sim_event_synchronize(event_of(hEvent)))
-	                        : CUDA_ERROR_INVALID_HANDLE;
+	if (!event_of(hEvent))
+		return CUDA_ERROR_INVALID_HANDLE;
+	enum sim_status forbidden = sim_capture_asks_event(event_of(hEvent));
+	if (forbidden)
+		return driver_result(forbidden);
+	CUresult result = driver_result(sim_event_synchronize(event_of(hEvent)));
+	driver_synchronized();
+	return result;
 }
 
 static CUresult elapsed(float *milliseconds, CUevent start, CUevent end)

@@ -13,9 +13,7 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUlib_st *CUlibrary;
 typedef struct CUkern_st *CUkernel;
-typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef struct CUgreenCtx_st *CUgreenCtx;
-typedef struct CUarray_st *CUarray;
 typedef struct CUexecAffinityParam_st CUexecAffinityParam;
 typedef struct CUctxCigParam_st CUctxCigParam;
 typedef struct CUlaunchAttribute_st CUlaunchAttribute;
@@ -28,8 +26,6 @@ typedef int CUlibraryOption;
 typedef int CUmoduleLoadingMode;
 typedef int CUfunctionLoadingState;
 typedef int CUfunc_cache;
-typedef int CUstreamCaptureMode;
-typedef int CUstreamCaptureStatus;
 typedef int CUdevice_P2PAttribute;
 
 #define CU_STREAM_LEGACY ((CUstream)0x1)
@@ -81,26 +77,7 @@ typedef enum CUmem_range_attribute_enum {
 	CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID = 8,
 } CUmem_range_attribute;
 
-typedef enum CUmemPool_attribute_enum {
-	CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES = 1,
-	CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC = 2,
-	CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3,
-	CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4,
-	CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT = 5,
-	CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH = 6,
-	CU_MEMPOOL_ATTR_USED_MEM_CURRENT = 7,
-	CU_MEMPOOL_ATTR_USED_MEM_HIGH = 8,
-} CUmemPool_attribute;
-
-typedef struct CUmemPoolProps_st {
-	CUmemAllocationType allocType;
-	CUmemAllocationHandleType handleTypes;
-	CUmemLocation location;
-	void *win32SecurityAttributes;
-	size_t maxSize;
-	unsigned short usage;
-	unsigned char reserved[54];
-} CUmemPoolProps;
+#define CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS 1u
 
 typedef struct CUctxCreateParams_st {
 	CUexecAffinityParam *execAffinityParams;
@@ -132,6 +109,8 @@ typedef struct CUDA_MEMCPY2D_st {
 	size_t dstPitch;
 	size_t WidthInBytes, Height;
 } CUDA_MEMCPY2D;
+
+#include "graph_types.h"
 
 /* Prototypes of all that is here. */
 #define DRIVER(symbol, base, since, variant, parameters) extern CUresult symbol parameters;

@@ -7,7 +7,7 @@ static CUresult vmm(void)
 }
 
 /* Handles are numbers to the program; these cannot be addresses of ours. */
-static struct sim_physical *physical_of(CUmemGenericAllocationHandle handle)
+struct sim_physical *driver_physical(CUmemGenericAllocationHandle handle)
 {
 	struct sim_physical *physical = (struct sim_physical *)(uintptr_t)handle;
 
@@ -50,7 +50,7 @@ static CUresult place_of(const CUmemAllocationProp *prop, enum sim_place *place,
 		return driver_device(*id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 	case CU_MEM_LOCATION_TYPE_HOST_NUMA:
 		*id = prop->location.id;
-		return *id >= 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+		return *id == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; /* there is one node */
 	case CU_MEM_LOCATION_TYPE_HOST:
 	case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
 		return CUDA_SUCCESS;
@@ -89,21 +89,28 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CU
 		result = place_of(prop, &place, &id);
 	if (!result && (!handle || flags))
 		result = CUDA_ERROR_INVALID_VALUE;
-	if (!result && prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE) {
-		sim_say("cuMemCreate: exportable handles are not imitated");
-		result = CUDA_ERROR_NOT_SUPPORTED;
-	}
+	/* Fabric handles need a service that is not there. Host memory has neither RDMA nor compression. */
+	if (!result && prop->requestedHandleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+		result = CUDA_ERROR_NOT_PERMITTED;
+	if (!result && place == SIM_ON_HOST &&
+	    (prop->allocFlags.gpuDirectRDMACapable || prop->allocFlags.compressionType))
+		result = CUDA_ERROR_INVALID_VALUE;
 	if (!result)
 		result = driver_result(sim_physical_create(place, id, size, &physical));
-	if (!result)
+	if (!result) {
+		*(struct physical_face *)sim_physical_face(physical) =
+		    (struct physical_face){.handle_types = prop->requestedHandleTypes,
+		                           .rdma = prop->allocFlags.gpuDirectRDMACapable,
+		                           .usage = prop->allocFlags.usage};
 		*handle = (CUmemGenericAllocationHandle)(uintptr_t)physical;
+	}
 	return result;
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
 	ENTER(cuMemRelease, INIT);
-	return physical_of(handle) ? driver_result(sim_physical_release(physical_of(handle)))
+	return driver_physical(handle) ? driver_result(sim_physical_release(driver_physical(handle)))
 	                           : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -111,9 +118,9 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAlloc
                   unsigned long long flags)
 {
 	ENTER(cuMemMap, INIT);
-	if (flags || !physical_of(handle))
+	if (flags || !driver_physical(handle))
 		return CUDA_ERROR_INVALID_VALUE;
-	return driver_result(sim_map(ptr, size, offset, physical_of(handle)));
+	return driver_result(sim_map(ptr, size, offset, driver_physical(handle)));
 }
 
 CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
@@ -169,13 +176,17 @@ CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
 	int id;
 
 	ENTER(cuMemGetAllocationPropertiesFromHandle, INIT);
-	if (!prop || !physical_of(handle))
+	if (!prop || !driver_physical(handle))
 		return CUDA_ERROR_INVALID_VALUE;
-	sim_physical_about(physical_of(handle), &place, &id, &bytes);
+	sim_physical_about(driver_physical(handle), &place, &id, &bytes);
 	*prop = (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED};
 	prop->location.type =
 	    place == SIM_ON_DEVICE ? CU_MEM_LOCATION_TYPE_DEVICE : CU_MEM_LOCATION_TYPE_HOST_NUMA;
 	prop->location.id = id;
+	const struct physical_face *face = sim_physical_face(driver_physical(handle));
+	prop->requestedHandleTypes = (CUmemAllocationHandleType)face->handle_types;
+	prop->allocFlags.gpuDirectRDMACapable = face->rdma;
+	prop->allocFlags.usage = face->usage;
 	return CUDA_SUCCESS;
 }
 

@@ -99,8 +99,16 @@ WITH_STREAM(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz,
 
 /* -- rows ------------------------------------------------------------------------------------------------ */
 
-static bool base_of(CUmemorytype type, const void *host, CUdeviceptr device, uint64_t *base)
+/* An array says its own pitch. */
+static bool base_of(CUmemorytype type, const void *host, CUdeviceptr device, CUarray array, uint64_t *base,
+                    uint64_t *pitch)
 {
+	if (type == CU_MEMORYTYPE_ARRAY) {
+		if (!driver_array(array))
+			return false;
+		*base = sim_array_address(driver_array(array), pitch);
+		return true;
+	}
 	*base = type == CU_MEMORYTYPE_HOST ? (uint64_t)host : device;
 	return type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED;
 }
@@ -112,11 +120,13 @@ static CUresult copy_2d(CUstream hStream, const CUDA_MEMCPY2D *c, bool wait)
 
 	if (!stream)
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (!c || !base_of(c->dstMemoryType, c->dstHost, c->dstDevice, &to) ||
-	    !base_of(c->srcMemoryType, c->srcHost, c->srcDevice, &from))
+	if (!c)
 		return CUDA_ERROR_INVALID_VALUE;
 	uint64_t to_pitch = c->dstPitch ? c->dstPitch : c->WidthInBytes;
 	uint64_t from_pitch = c->srcPitch ? c->srcPitch : c->WidthInBytes;
+	if (!base_of(c->dstMemoryType, c->dstHost, c->dstDevice, c->dstArray, &to, &to_pitch) ||
+	    !base_of(c->srcMemoryType, c->srcHost, c->srcDevice, c->srcArray, &from, &from_pitch))
+		return CUDA_ERROR_INVALID_VALUE;
 	if (c->dstXInBytes + c->WidthInBytes > to_pitch || c->srcXInBytes + c->WidthInBytes > from_pitch)
 		return CUDA_ERROR_INVALID_VALUE;
 	return driver_result(sim_copy_rows(stream, to + c->dstY * to_pitch + c->dstXInBytes, to_pitch,

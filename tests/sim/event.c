@@ -7,6 +7,7 @@ struct sim_event {
 	struct sim_event *next;
 	bool timing;
 	struct operation *mark; /* one reference; NULL: never recorded */
+	void *capture_mark;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -35,6 +36,7 @@ static void unlink_event(struct sim_event **link)
 
 	*link = event->next;
 	operation_put(event->mark);
+	capture_mark_free(event->capture_mark);
 	object_delete(event);
 }
 
@@ -76,6 +78,11 @@ struct sim_context *sim_event_context(struct sim_event *event)
 	return event->context;
 }
 
+void **event_capture_mark(struct sim_event *event)
+{
+	return &event->capture_mark;
+}
+
 enum sim_status sim_event_record(struct sim_event *event, struct sim_stream *stream)
 {
 	enum sim_status status;
@@ -83,6 +90,8 @@ enum sim_status sim_event_record(struct sim_event *event, struct sim_stream *str
 	if (!sim_event_alive(event) || !sim_stream_alive(stream) ||
 	    sim_stream_context(stream) != event->context)
 		return SIM_INVALID;
+	if (capture_record(event, stream, &status))
+		return status;
 	struct operation *mark = stream_mark(stream, &status);
 	if (!mark)
 		return status;
@@ -108,7 +117,9 @@ enum sim_status sim_stream_wait(struct sim_stream *stream, struct sim_event *eve
 	if (!sim_event_alive(event) || !sim_stream_alive(stream))
 		return SIM_INVALID;
 	struct operation *mark = mark_of(event);
-	enum sim_status status = mark ? stream_after(stream, mark) : SIM_OK;
+	enum sim_status status;
+	if (!capture_wait(stream, event, mark, &status))
+		status = mark ? stream_after(stream, mark) : SIM_OK;
 	operation_put(mark);
 	return status;
 }

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "core.h"
+#include "graph.h"
 
 /*
  * Handles that programs hold. Their memory is never returned to malloc, only to a list of its own type, so
@@ -21,6 +22,11 @@ enum object_type {
 	OBJECT_PHYSICAL,
 	OBJECT_MODULE,
 	OBJECT_KERNEL,
+	OBJECT_GRAPH,
+	OBJECT_NODE,
+	OBJECT_EXEC,
+	OBJECT_POOL,
+	OBJECT_ARRAY,
 	OBJECT_TYPES
 };
 
@@ -68,11 +74,13 @@ struct sim_physical {
 	char *home;          /* always accessible here */
 	unsigned references; /* handles; a plain allocation holds one */
 	unsigned mappings;
+	_Alignas(16) char face[SIM_PHYSICAL_FACE];
 };
 
 /* pre for all of these: sim_memory_lock is held. */
 bool device_files_open(int devices, uint64_t vram, bool small);
-enum sim_status device_charge(int device, uint64_t bytes); /* evicts managed pages if it must */
+/* Takes back unused memory of pools and evicts managed pages if it must. */
+enum sim_status device_charge(int device, uint64_t bytes);
 void device_discharge(int device, uint64_t bytes);
 enum sim_status physical_new(enum sim_place place, int id, uint64_t bytes, struct sim_physical **out);
 void physical_drop(struct sim_physical *physical); /* destroys it if nothing refers to it any more */
@@ -119,9 +127,14 @@ struct range { /* one reservation of addresses; never shares a granule with anot
 	struct sim_context *context;
 	struct sim_physical *physical; /* all but VMM */
 	unsigned reach;                /* DEVICE: devices that see it */
+	bool leaving;                  /* freed in stream order: gone for the program */
 	struct slab *slab;             /* NULL: one allocation */
 	struct page *page;             /* MANAGED */
 	struct mapping **map;          /* VMM: per granule */
+	struct graph_block *graph;     /* DEVICE: memory of a graph's nodes; then `physical` is not used */
+	struct sim_pool *pool;         /* that it is a chunk of, or NULL */
+	struct range *pool_next;
+	struct block *blocks; /* of a chunk: what it is cut into, in order of addresses */
 };
 
 extern struct range *sim_ranges; /* newest first */
@@ -146,7 +159,14 @@ void va_hide(char *where, uint64_t bytes);
 bool range_allocation(const struct range *range, uint64_t address, uint64_t *start, uint64_t *bytes,
                       uint64_t *id);
 void alloc_context_gone(struct sim_context *context);
-void alloc_show_peer(struct sim_context *owner, int device, bool show);
+/* Shows what `owner` allocated to the devices that reach it now, and hides it from the others. */
+void alloc_peers_changed(const struct sim_context *owner);
+/* Shows a pool's chunk on a device as the pool's list says now. */
+void alloc_pool_changed(struct range *chunk, int device);
+
+/* pre for both: sim_memory_lock is held. `like` says kind, device, context and pool. */
+enum sim_status range_new(const struct range *like, uint64_t bytes, struct range **out);
+void range_remove(struct range *range);
 
 /* Frees one allocation. pre: sim_memory_lock is held, nothing uses it. */
 void alloc_remove(struct range *range, uint64_t start);
@@ -161,6 +181,23 @@ bool managed_touch(uint64_t address, int device);
 /* Moves pages off `device` until `bytes` are free or nothing is left to move. */
 void managed_evict(int device, uint64_t bytes);
 
+/* -- pool.c ---------------------------------------------------------------------------------------------- */
+
+/* pre for all: sim_memory_lock is held, `range` is a chunk of a pool. */
+bool pool_allocation(const struct range *range, uint64_t address, uint64_t *start, uint64_t *bytes,
+                     uint64_t *id);
+void pool_access(const struct sim_pool *pool, int device, bool *read, bool *write);
+/* Gives back all chunks on the device that nothing uses. */
+void pools_reclaim(int device);
+
+/* pre: the lock is not held. SIM_NOT_FOUND: not from a pool; SIM_INVALID: not the start of an allocation. */
+enum sim_status pool_free(uint64_t address);
+enum sim_status pool_free_ordered(uint64_t address, struct sim_stream *stream);
+
+/* -- array.c --------------------------------------------------------------------------------------------- */
+
+void array_context_gone(struct sim_context *context);
+
 /* -- device.c: contexts ---------------------------------------------------------------------------------- */
 
 struct sim_context {
@@ -168,7 +205,7 @@ struct sim_context {
 	int device;
 	uint64_t id;
 	_Atomic int status;         /* sticky enum sim_status */
-	unsigned peers;             /* devices this context reaches besides its own */
+	struct peer *peers;         /* contexts whose plain memory this one reaches; under sim_memory_lock */
 	struct sim_context *next;   /* under sim_memory_lock */
 	struct sim_stream *streams; /* under the lock of stream.c */
 	struct sim_stream *legacy;
@@ -177,6 +214,9 @@ struct sim_context {
 };
 
 extern struct sim_context *sim_contexts;
+
+/* pre: sim_memory_lock is held. */
+bool context_reaches(const struct sim_context *context, const struct sim_context *owner);
 
 /* -- stream.c, event.c, work.c, module.c ----------------------------------------------------------------- */
 
@@ -191,10 +231,10 @@ typedef void (*work_function)(void *data);
 
 /*
  * Puts work at the end of the stream. `data` is freed with free() when it has run or was skipped. `wait`:
- * returns when it is done. `always`: also in a broken context.
+ * returns when it is done. `always`: also in a broken context. In a capture it becomes a node of that type.
  */
-enum sim_status stream_submit(struct sim_stream *stream, work_function run, void *data, bool wait,
-                              bool always);
+enum sim_status stream_submit(struct sim_stream *stream, enum sim_node_type type, work_function run,
+                              void *data, bool wait, bool always);
 
 /* The operation that record and wait refer to. Counted. */
 struct operation *stream_mark(struct sim_stream *stream, enum sim_status *status);
@@ -204,6 +244,84 @@ void operation_put(struct operation *operation);
 bool operation_done(struct operation *operation);
 void operation_wait(struct operation *operation);
 uint64_t operation_time(struct operation *operation); /* ns; pre: done */
+
+/* -- capture.c, graph.c, graph_memory.c ------------------------------------------------------------------ */
+
+/* Guards captures and graphs. Taken before the other two. */
+extern pthread_mutex_t sim_graph_lock;
+
+/* Each: true if the call is a capture's business and done, with its result in *status. */
+bool capture_take(struct sim_stream *stream, enum sim_node_type type, work_function run, void *data,
+                  enum sim_status *status); /* `data` is freed if it fails */
+bool capture_record(struct sim_event *event, struct sim_stream *stream, enum sim_status *status);
+bool capture_wait(struct sim_stream *stream, struct sim_event *event, bool recorded, enum sim_status *status);
+/* Does what is submitted there become a node? Then memory need not be there yet, and nothing is waited for. */
+bool capture_records(struct sim_stream *stream);
+void capture_stream_gone(struct sim_stream *stream);
+void capture_context_gone(struct sim_context *context);
+void capture_mark_free(void *mark);
+
+/* What the event was last recorded as in a capture: owned by the event, for capture.c alone. */
+void **event_capture_mark(struct sim_event *event);
+
+/* pre for these: sim_graph_lock is held. */
+enum sim_status node_new(const struct sim_spot *spot, enum sim_node_type type, struct sim_node **out);
+/* A node that runs work in `context`. `data` is the node's if it succeeds. */
+enum sim_status node_work(const struct sim_spot *spot, struct sim_context *context, enum sim_node_type type,
+                          work_function run, void *data, struct sim_node **out);
+enum sim_status node_alloc(const struct sim_spot *spot, int device, unsigned devices, uint64_t bytes,
+                           uint64_t *address, struct sim_node **out);
+enum sim_status node_free(const struct sim_spot *spot, uint64_t address, struct sim_node **out);
+enum sim_status node_event(const struct sim_spot *spot, enum sim_node_type type, struct sim_event *event,
+                           struct sim_node **out);
+void graph_delete(struct sim_graph *graph);
+/* Are all of `nodes` among `before`, or nodes that these wait for? */
+bool graph_leads_to(struct sim_graph *graph, struct sim_node *const *nodes, size_t count,
+                    struct sim_node *const *before, size_t before_count);
+
+struct graph_block;
+/* Of one graph. Counted: the graph, its executable form, each allocation that is there. */
+struct graph_memory;
+struct graph_allocation {
+	struct graph_allocation *next;
+	struct graph_memory *memory;
+	struct graph_block *block;
+	uint64_t address, bytes, id;
+	int device;
+	unsigned devices;
+	struct sim_context *context; /* of the last launch */
+	struct sim_node *freed_by;   /* of the same graph, as long as the graph lives */
+	bool open;                   /* there, for the program */
+	bool freed_here, freed_elsewhere, replaced;
+};
+
+struct graph_memory *graph_memory_new(void);
+void graph_memory_get(struct graph_memory *memory);
+void graph_memory_put(struct graph_memory *memory);
+bool graph_memory_exec(struct graph_memory *memory, int change); /* false: there is one */
+/* `reuse`: takes that one's place. */
+enum sim_status graph_memory_add(struct graph_memory *memory, int device, unsigned devices, uint64_t bytes,
+                                 struct graph_allocation *reuse, struct graph_allocation **out);
+struct graph_allocation *graph_memory_find(uint64_t address); /* the newest node that allocates it, or NULL */
+bool graph_memory_contains(uint64_t address, uint64_t bytes);
+/* `frees`: of other graphs. When what was launched is done, call _launched and for each of these _freed. */
+enum sim_status graph_memory_launch(struct graph_memory *memory, struct sim_context *context, bool auto_free,
+                                    struct graph_allocation *const *frees, size_t count);
+void graph_memory_launched(struct graph_memory *memory);
+void graph_memory_freed(struct graph_allocation *allocation);
+enum sim_status graph_memory_upload(struct graph_memory *memory);
+/* As sim_free_ordered; SIM_NOT_FOUND: not a graph's. */
+enum sim_status graph_memory_free_ordered(uint64_t address, struct sim_stream *stream);
+/* pre for these: sim_memory_lock is held. */
+bool graph_memory_trim(int device);                                      /* was there anything? */
+void graph_memory_free(const struct graph_block *block, uint64_t start); /* pre: it is there */
+/* As range_allocation: what is there for the program. */
+bool graph_memory_at(const struct graph_block *block, uint64_t address, uint64_t *start, uint64_t *bytes,
+                     uint64_t *id);
+struct sim_context *graph_memory_context(const struct graph_block *block, uint64_t address);
+
+/* Up to `room` of the newest operations of the context's streams that are not done; references are the caller's. */
+unsigned stream_pending(struct sim_context *context, struct operation **out, unsigned room);
 
 /* Runs it on this thread as work of `context`; a bad address breaks the context instead of the process. */
 void guard_run(struct sim_context *context, work_function run, void *data);

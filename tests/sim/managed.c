@@ -204,7 +204,7 @@ enum sim_status sim_prefetch(struct sim_stream *stream, uint64_t address, uint64
 	if (!ask)
 		return SIM_NO_HOST_MEMORY;
 	*ask = (struct prefetch){address, bytes, device};
-	return stream_submit(stream, prefetch_now, ask, false, false);
+	return stream_submit(stream, SIM_NODE_NONE, prefetch_now, ask, false, false);
 }
 
 enum sim_status sim_managed_query(uint64_t address, uint64_t bytes, struct sim_managed *out)

@@ -301,5 +301,5 @@ enum sim_status sim_launch(struct sim_stream *stream, struct sim_kernel *kernel,
 	launch->run = kernel->entry->run;
 	for (unsigned i = 0; i < count; i++)
 		launch->parameter[i] = parameters[i];
-	return stream_submit(stream, launch_now, launch, false, false);
+	return stream_submit(stream, SIM_NODE_KERNEL, launch_now, launch, false, false);
 }

@@ -238,12 +238,14 @@ static void go(struct sim_stream *stream, struct operation *operation, bool wait
 		pthread_cond_wait(&changed, &lock);
 }
 
-enum sim_status stream_submit(struct sim_stream *stream, work_function run, void *data, bool wait,
-                              bool always)
+enum sim_status stream_submit(struct sim_stream *stream, enum sim_node_type type, work_function run,
+                              void *data, bool wait, bool always)
 {
 	struct operation what = {.run = run, .data = data, .always = always};
 	enum sim_status status;
 
+	if (capture_take(stream, type, run, data, &status))
+		return status;
 	pthread_mutex_lock(&lock);
 	struct operation *operation = append(stream, &what, NULL, &status);
 	struct sim_context *context = operation ? stream->context : NULL;
@@ -312,6 +314,7 @@ static void close_stream(struct sim_stream *stream)
 
 enum sim_status sim_stream_destroy(struct sim_stream *stream)
 {
+	capture_stream_gone(stream);
 	pthread_mutex_lock(&lock);
 	bool good = sim_stream_alive(stream) && stream != stream->context->legacy;
 	if (good)
@@ -381,6 +384,18 @@ enum sim_status sim_stream_synchronize(struct sim_stream *stream)
 		operation_wait(last);
 	operation_put(last);
 	return (enum sim_status)atomic_load(&context->status);
+}
+
+unsigned stream_pending(struct sim_context *context, struct operation **out, unsigned room)
+{
+	unsigned count = 0;
+
+	pthread_mutex_lock(&lock);
+	for (struct sim_stream *stream = context->streams; stream && count < room; stream = stream->next)
+		if (pending(stream->last))
+			out[count++] = operation_get(stream->last);
+	pthread_mutex_unlock(&lock);
+	return count;
 }
 
 enum sim_status sim_context_synchronize(struct sim_context *context)
@@ -465,6 +480,7 @@ enum sim_status stream_open(struct sim_context *context)
 
 void stream_context_gone(struct sim_context *context)
 {
+	capture_context_gone(context);
 	pthread_mutex_lock(&lock);
 	for (struct sim_stream *stream = context->streams, *next; stream; stream = next) {
 		next = stream->next;

@@ -7,182 +7,14 @@
  *
  * Every test is a process of its own: a driver starts once, and an error may break it for good.
  */
-#include <dlfcn.h>
+#include "driver_test.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include "driver_types.h"
-
-#define MIB ((size_t)1 << 20)
-#define GRANULE (2 * MIB)
-#define SKIP 77
-
-static const char *kernels_path;
-static void *library;
-static bool simulated;
-
-static struct {
-#define DRIVER(symbol, base, since, variant, parameters) __typeof__(symbol) *symbol;
-#include "driver.def"
-} d;
-
-#define CHECK(condition) \
-	do { \
-		if (!(condition)) { \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			_exit(1); \
-		} \
-	} while (0)
-#define GIVES(code, call) \
-	do { \
-		CUresult gave = (call); \
-		if (gave != (code)) { \
-			fprintf(stderr, "%s:%d: %s gives %d, not %d\n", __FILE__, __LINE__, #call, gave, \
-			        (code)); \
-			_exit(1); \
-		} \
-	} while (0)
-#define OK(call) GIVES(CUDA_SUCCESS, call)
-
-/* -- helpers --------------------------------------------------------------------------------------------- */
-
-static CUcontext context;
-static CUmodule module;
-
-static void load(void)
-{
-	library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-	if (!library) {
-		fprintf(stderr, "%s\n", dlerror());
-		_exit(SKIP);
-	}
-	/* One that an older driver lacks stays NULL and crashes the test that needs it. */
-#define DRIVER(symbol, base, since, variant, parameters) \
-	d.symbol = (__typeof__(d.symbol))dlsym(library, #symbol);
-#include "driver.def"
-}
-
-static void start(void)
-{
-	char name[64];
-
-	load();
-	OK(d.cuInit(0));
-	OK(d.cuDeviceGetName(name, sizeof(name), 0));
-	simulated = strstr(name, "Simulated");
-	OK(d.cuDevicePrimaryCtxRetain(&context, 0));
-	OK(d.cuCtxSetCurrent(context));
-	OK(d.cuModuleLoad(&module, kernels_path));
-}
-
-static bool has(int attribute)
-{
-	int value = 0;
-
-	OK(d.cuDeviceGetAttribute(&value, (CUdevice_attribute)attribute, 0));
-	return value;
-}
-
-static void need(int attribute)
-{
-	if (!has(attribute))
-		_exit(SKIP);
-}
-
-static void need_simulator(void)
-{
-	if (!simulated)
-		_exit(SKIP);
-}
-
-static CUresult launch(CUstream stream, const char *name, const uint64_t *values, unsigned count)
-{
-	CUfunction function;
-	uint64_t copy[8];
-	void *parameters[8];
-
-	OK(d.cuModuleGetFunction(&function, module, name));
-	for (unsigned i = 0; i < count; i++) {
-		copy[i] = values[i];
-		parameters[i] = &copy[i];
-	}
-	return d.cuLaunchKernel(function, 64, 1, 1, 256, 1, 1, 0, stream, parameters, NULL);
-}
-
-#define RUN(stream, name, ...) \
-	launch(stream, name, (uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
-
-static uint64_t *pinned(void)
-{
-	uint64_t *word;
-
-	OK(d.cuMemHostAlloc((void **)&word, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
-	memset(word, 0, 4096);
-	return word;
-}
-
-static void fill(CUdeviceptr at, size_t bytes, uint64_t seed)
-{
-	OK(RUN(NULL, "fill", at, bytes / 8, seed));
-}
-
-static uint64_t mismatches(CUdeviceptr at, size_t bytes, uint64_t seed)
-{
-	uint64_t *count = pinned(), result;
-
-	OK(RUN(NULL, "verify", at, bytes / 8, seed, (uint64_t)count));
-	OK(d.cuCtxSynchronize());
-	result = *count;
-	OK(d.cuMemFreeHost(count));
-	return result;
-}
-
-static size_t free_memory(void)
-{
-	size_t free_bytes, total;
-
-	OK(d.cuMemGetInfo_v2(&free_bytes, &total));
-	CHECK(free_bytes <= total);
-	return free_bytes;
-}
-
-static CUmemGenericAllocationHandle chunk(CUmemLocationType type, size_t bytes)
-{
-	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {type, 0}};
-	CUmemGenericAllocationHandle handle;
-
-	OK(d.cuMemCreate(&handle, bytes, &prop, 0));
-	return handle;
-}
-
-static CUresult allow(CUdeviceptr at, size_t bytes, CUmemAccess_flags flags)
-{
-	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, flags};
-
-	return d.cuMemSetAccess(at, bytes, &access, 1);
-}
-
-static unsigned type_of(CUdeviceptr at)
-{
-	unsigned type = 0;
-
-	OK(d.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, at));
-	return type;
-}
-
-static volatile uint64_t *word_at(uint64_t *word)
-{
-	return word;
-}
 
 /* -- start ----------------------------------------------------------------------------------------------- */
 
@@ -1100,12 +932,12 @@ static void missing_names_itself(void)
 
 	start();
 	need_simulator();
-	CUresult (*absent)(void *, const void *) = (__typeof__(absent))dlsym(library, "cuArrayCreate_v2");
+	CUresult (*absent)(void *, const void *) = (__typeof__(absent))dlsym(library, "cuArrayGetPlane");
 	CHECK(absent && !pipe(ends) && dup2(ends[1], 2) == 2);
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, absent(NULL, NULL));
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, absent(NULL, NULL));
 	CHECK(read(ends[0], text, sizeof(text) - 1) > 0);
-	CHECK(!strcmp(text, "sim: cuArrayCreate_v2 is not implemented\n"));
+	CHECK(!strcmp(text, "sim: cuArrayGetPlane is not implemented\n"));
 }
 
 static void context_takes_memory(void)
@@ -1117,58 +949,6 @@ static void context_takes_memory(void)
 	need_simulator();
 	OK(d.cuMemGetInfo_v2(&free_bytes, &total));
 	CHECK(total - free_bytes >= 20 * MIB && total - free_bytes < 24 * MIB);
-}
-
-static void peers(void)
-{
-	CUcontext other;
-	CUdeviceptr p, q;
-	int can = 0, count;
-
-	setenv("SPILL_SIM_DEVICES", "2", 1);
-	start();
-	OK(d.cuDeviceGetCount(&count));
-	if (count < 2)
-		_exit(SKIP);
-	OK(d.cuDeviceCanAccessPeer(&can, 0, 1));
-	CHECK(can);
-	size_t here = free_memory();
-	OK(d.cuDevicePrimaryCtxRetain(&other, 1));
-	OK(d.cuCtxSetCurrent(other));
-	OK(d.cuMemAlloc_v2(&p, 8 * MIB));
-	OK(d.cuMemsetD8_v2(p, 0, 8 * MIB));
-	OK(d.cuCtxSynchronize());
-	OK(d.cuCtxSetCurrent(context));
-	if (simulated)
-		CHECK(free_memory() == here);
-	OK(d.cuMemAlloc_v2(&q, 8 * MIB));
-	fill(q, 8 * MIB, 1);
-	OK(d.cuMemcpyPeer(p, other, q, context, 8 * MIB));
-	OK(d.cuCtxEnablePeerAccess(other, 0));
-	GIVES(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, d.cuCtxEnablePeerAccess(other, 0));
-	CHECK(mismatches(p, 8 * MIB, 1) == 0);
-	OK(d.cuCtxDisablePeerAccess(other));
-	fill(p, 8 * MIB, 1);
-	GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, d.cuCtxSynchronize());
-}
-
-static void peers_ask_first(void)
-{
-	CUcontext other;
-	CUdeviceptr p;
-	int count;
-
-	setenv("SPILL_SIM_DEVICES", "2", 1);
-	start();
-	OK(d.cuDeviceGetCount(&count));
-	if (count < 2)
-		_exit(SKIP);
-	OK(d.cuDevicePrimaryCtxRetain(&other, 1));
-	OK(d.cuCtxSetCurrent(other));
-	OK(d.cuMemAlloc_v2(&p, 8 * MIB));
-	OK(d.cuCtxSetCurrent(context));
-	fill(p, 8 * MIB, 1);
-	GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, d.cuCtxSynchronize());
 }
 
 static void *worker(void *data)
@@ -1209,14 +989,7 @@ static void threads(void)
 
 /* -- running them ---------------------------------------------------------------------------------------- */
 
-#define TEST(name) \
-	{ \
-#name, name \
-	}
-static const struct {
-	const char *name;
-	void (*run)(void);
-} tests[] = {
+static const struct test tests[] = {
     TEST(before_init),
     TEST(no_device),
     TEST(devices),
@@ -1256,40 +1029,10 @@ static const struct {
     TEST(injected),
     TEST(missing_names_itself),
     TEST(context_takes_memory),
-    TEST(peers),
-    TEST(peers_ask_first),
     TEST(threads),
 };
 
 int main(int argc, char **argv)
 {
-	unsigned failed = 0;
-
-	if (argc < 2) {
-		fprintf(stderr, "usage: %s KERNELS [TEST]\n", argv[0]);
-		return 2;
-	}
-	kernels_path = argv[1];
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
-		int status;
-
-		if (argc > 2 && strcmp(argv[2], tests[i].name))
-			continue;
-		pid_t child = fork();
-		if (!child) {
-			alarm(60); /* against hanging, not a measure */
-			tests[i].run();
-			_exit(0);
-		}
-		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-			continue;
-		bool good = WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == SKIP);
-		printf("%s %s%s\n", good ? "ok" : "not ok", tests[i].name,
-		       good && WEXITSTATUS(status) ? " # SKIP" : "");
-		if (!good && WIFSIGNALED(status))
-			printf("# signal %d\n", WTERMSIG(status));
-		failed += !good;
-	}
-	return failed != 0;
+	return RUN_TESTS(tests);
 }

@@ -113,6 +113,24 @@ enum sim_status sim_physical_retain(uint64_t address, struct sim_physical **out)
 	return status;
 }
 
+enum sim_status sim_physical_reference(struct sim_physical *physical)
+{
+	enum sim_status status = SIM_INVALID;
+
+	pthread_mutex_lock(&sim_memory_lock);
+	if (sim_physical_alive(physical) && physical->references) {
+		physical->references++;
+		status = SIM_OK;
+	}
+	pthread_mutex_unlock(&sim_memory_lock);
+	return status;
+}
+
+void *sim_physical_face(struct sim_physical *physical)
+{
+	return physical->face;
+}
+
 void sim_physical_about(struct sim_physical *physical, enum sim_place *place, int *id, uint64_t *bytes)
 {
 	*place = physical->place;
@@ -129,10 +147,13 @@ enum sim_status sim_map(uint64_t address, uint64_t bytes, uint64_t offset, struc
 
 	pthread_mutex_lock(&sim_memory_lock);
 	struct range *range = reservation(address, bytes);
-	bool good = mapping && range && sim_physical_alive(physical) && physical->references && offset == 0 &&
-	            bytes == physical->bytes;
+	bool good = mapping && range && sim_physical_alive(physical) && physical->references;
 	for (uint64_t at = 0; good && at < bytes; at += SIM_GRANULE)
 		good = !*slot(range, address + at);
+	if (good && (offset || bytes != physical->bytes)) {
+		good = false; /* as the H200's driver answers, which maps whole handles only */
+		status = SIM_NOT_SUPPORTED;
+	}
 	if (good) {
 		*mapping = (struct mapping){.address = address, .bytes = bytes, .physical = physical};
 		physical->mappings++;

@@ -26,7 +26,7 @@ enum sim_status sim_host_function(struct sim_stream *stream, void (*function)(vo
 	if (!call)
 		return SIM_NO_HOST_MEMORY;
 	*call = (struct host_call){function, data};
-	return stream_submit(stream, host_call, call, false, false);
+	return stream_submit(stream, SIM_NODE_HOST, host_call, call, false, false);
 }
 
 /* -- copies ---------------------------------------------------------------------------------------------- */
@@ -37,12 +37,17 @@ struct side {
 };
 
 /* SIM_INVALID: a device address that is not all allocated, or not reachable. */
-static enum sim_status side_of(uint64_t address, uint64_t bytes, const struct sim_context *context,
-                               struct side *out)
+static enum sim_status side_of(uint64_t address, uint64_t bytes, struct sim_stream *stream, struct side *out)
 {
+	const struct sim_context *context = sim_stream_context(stream);
 	struct sim_pointer about;
 
 	*out = (struct side){(char *)address, SIDE_PAGEABLE};
+	/* A graph's memory is there when the graph runs, not when its nodes are made. */
+	if (graph_memory_contains(address, bytes) && capture_records(stream)) {
+		*out = (struct side){va_alias(address, context->device), SIDE_DEVICE};
+		return SIM_OK;
+	}
 	if (!sim_pointer(address, &about))
 		return va_contains(address) ? SIM_INVALID : SIM_OK;
 	if (about.kind == SIM_REGISTERED) {
@@ -52,6 +57,9 @@ static enum sim_status side_of(uint64_t address, uint64_t bytes, const struct si
 	if (!sim_range_valid(address, bytes))
 		return SIM_INVALID;
 	out->what = about.kind == SIM_HOST ? SIDE_PINNED : SIDE_DEVICE;
+	/* Memory of a pool on the host is not the device's before sim_pool_set_access. */
+	if (about.pool && about.kind == SIM_HOST && !(about.access & 1u << context->device))
+		return SIM_INVALID;
 	if (about.kind == SIM_DEVICE) {
 		out->at = va_alias(address, about.device);
 	} else if (about.kind == SIM_VMM) {
@@ -107,15 +115,16 @@ enum sim_status sim_copy_rows(struct sim_stream *stream, uint64_t to, uint64_t t
 		return SIM_INVALID;
 	if (rows == 1)
 		to_pitch = from_pitch = width;
-	enum sim_status status =
-	    side_of(to, to_pitch * (rows - 1) + width, sim_stream_context(stream), &target);
+	enum sim_status status = side_of(to, to_pitch * (rows - 1) + width, stream, &target);
 	if (!status)
-		status = side_of(from, from_pitch * (rows - 1) + width, sim_stream_context(stream), &source);
+		status = side_of(from, from_pitch * (rows - 1) + width, stream, &source);
 	if (!status)
 		status = kind_fits(kind, &target, &source);
 	if (status)
 		return status;
-	bool stage = !wait && source.what == SIDE_PAGEABLE && target.what != SIDE_PAGEABLE;
+	/* A node reads its source whenever it runs. */
+	bool stage =
+	    !wait && source.what == SIDE_PAGEABLE && target.what != SIDE_PAGEABLE && !capture_records(stream);
 	struct copy *copy = malloc(sizeof(*copy) + (stage ? width * rows : 0));
 	if (!copy)
 		return SIM_NO_HOST_MEMORY;
@@ -131,7 +140,7 @@ enum sim_status sim_copy_rows(struct sim_stream *stream, uint64_t to, uint64_t t
 		wait = true;
 	else if (target.what == SIDE_DEVICE && source.what == SIDE_DEVICE)
 		wait = false;
-	return stream_submit(stream, copy_now, copy, wait, false);
+	return stream_submit(stream, SIM_NODE_COPY, copy_now, copy, wait, false);
 }
 
 enum sim_status sim_copy(struct sim_stream *stream, uint64_t to, uint64_t from, uint64_t bytes,
@@ -183,8 +192,7 @@ enum sim_status sim_set(struct sim_stream *stream, uint64_t to, uint64_t pitch, 
 		return SIM_INVALID;
 	if (rows == 1)
 		pitch = width * element;
-	enum sim_status status =
-	    side_of(to, pitch * (rows - 1) + width * element, sim_stream_context(stream), &side);
+	enum sim_status status = side_of(to, pitch * (rows - 1) + width * element, stream, &side);
 	if (!status && side.what == SIDE_PAGEABLE)
 		status = SIM_INVALID;
 	if (status)
@@ -193,5 +201,5 @@ enum sim_status sim_set(struct sim_stream *stream, uint64_t to, uint64_t pitch, 
 	if (!set)
 		return SIM_NO_HOST_MEMORY;
 	*set = (struct set){side.at, pitch, width, rows, value, element};
-	return stream_submit(stream, set_now, set, wait && side.what == SIDE_PINNED, false);
+	return stream_submit(stream, SIM_NODE_SET, set_now, set, wait && side.what == SIDE_PINNED, false);
 }

@@ -4,6 +4,9 @@
  */
 #include <stdio.h>
 
+/* Deprecated names are names still. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 #if defined(PROTOTYPES_SIM_DRIVER)
 #define __CUDA_API_VERSION_INTERNAL /* the typedefs of first versions, too */
 #include <cudaTypedefs.h>

@@ -5,6 +5,8 @@
 #include "abi/cuda.h"
 #include "abi/cudart.h"
 
+#include "graph_types.h"
+
 #pragma GCC visibility push(default)
 #define API(ret, name, params) ret name params;
 #include "api.def"

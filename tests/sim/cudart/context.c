@@ -27,8 +27,7 @@ cudaError_t cudart_device(int ordinal, CUdevice *device)
 	return cudart_error(CU(cuDeviceGet, device, ordinal));
 }
 
-/* Retains the primary context of `ordinal` unless we hold it already, and makes it current. */
-static cudaError_t use_primary(int ordinal)
+cudaError_t cudart_primary(int ordinal, CUcontext *context)
 {
 	CUdevice device;
 	cudaError_t error = cudart_device(ordinal, &device);
@@ -38,8 +37,17 @@ static cudaError_t use_primary(int ordinal)
 	pthread_mutex_lock(&lock);
 	if (!primary[ordinal])
 		error = cudart_error(CU(cuDevicePrimaryCtxRetain, &primary[ordinal], device));
-	CUcontext context = primary[ordinal];
+	*context = primary[ordinal];
 	pthread_mutex_unlock(&lock);
+	return error;
+}
+
+/* Retains the primary context of `ordinal` unless we hold it already, and makes it current. */
+static cudaError_t use_primary(int ordinal)
+{
+	CUcontext context;
+	cudaError_t error = cudart_primary(ordinal, &context);
+
 	return error ? error : cudart_error(CU(cuCtxSetCurrent, context));
 }
 

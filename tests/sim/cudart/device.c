@@ -3,8 +3,6 @@
 
 #include "runtime.h"
 
-#define RUNTIME_VERSION 13000
-
 static int attribute(CUdevice device, int number)
 {
 	int value = 0;
@@ -100,7 +98,7 @@ cudaError_t cudaRuntimeGetVersion(int *runtimeVersion)
 {
 	if (!runtimeVersion)
 		return cudart_leave(cudaErrorInvalidValue);
-	*runtimeVersion = RUNTIME_VERSION;
+	*runtimeVersion = CUDART_VERSION_HERE;
 	return cudaSuccess;
 }
 

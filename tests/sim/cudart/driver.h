@@ -6,26 +6,8 @@
 #ifndef SIM_CUDART_DRIVER_H
 #define SIM_CUDART_DRIVER_H
 
-#include "abi/cuda.h"
+#include "../driver_types.h"
 #include "abi/cudart.h"
-
-/* Types of rows that libspill itself has no use for. */
-typedef struct CUevent_st *CUevent;
-typedef struct CUfunc_st *CUfunction;
-typedef struct CUkern_st *CUkernel;
-typedef struct CUlib_st *CUlibrary;
-typedef void (*CUhostFn)(void *userData);
-typedef enum CUfunction_attribute_enum {
-	CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
-	CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
-	CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES = 2,
-	CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
-	CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
-	CU_FUNC_ATTRIBUTE_PTX_VERSION = 5,
-	CU_FUNC_ATTRIBUTE_BINARY_VERSION = 6,
-} CUfunction_attribute;
-typedef enum CUjit_option_enum CUjit_option;
-typedef enum CUlibraryOption_enum CUlibraryOption;
 
 /* A function that the driver does not have stays NULL; cudart_driver_lacks() names it. */
 struct cudart_driver {

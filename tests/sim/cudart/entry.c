@@ -1,9 +1,8 @@
 /* cudaGetDriverEntryPoint*: the driver's own look-up, through the runtime. */
 #include "runtime.h"
 
-cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **funcPtr, unsigned int cudaVersion,
-                                             unsigned long long flags,
-                                             enum cudaDriverEntryPointQueryResult *driverStatus)
+static cudaError_t entry_point(const char *symbol, void **funcPtr, unsigned int cudaVersion,
+                               unsigned long long flags, enum cudaDriverEntryPointQueryResult *driverStatus)
 {
 	CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
 	void *found = NULL;
@@ -20,4 +19,43 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **funcPtr,
 	if (result == CUDA_SUCCESS)
 		*funcPtr = found;
 	return cudart_return(result);
+}
+
+#define PARAMETERS \
+	const char *symbol, void **funcPtr, unsigned int cudaVersion, unsigned long long flags, \
+	    enum cudaDriverEntryPointQueryResult *driverStatus
+
+cudaError_t cudaGetDriverEntryPointByVersion(PARAMETERS)
+{
+	return entry_point(symbol, funcPtr, cudaVersion, flags, driverStatus);
+}
+
+/* The older form asks for what the runtime itself was built with. */
+cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **funcPtr, unsigned long long flags,
+                                    enum cudaDriverEntryPointQueryResult *driverStatus)
+{
+	return entry_point(symbol, funcPtr, CUDART_VERSION_HERE, flags, driverStatus);
+}
+
+/* Of programs built for per-thread default streams, who get those functions unless they ask otherwise. */
+static unsigned long long per_thread(unsigned long long flags)
+{
+	return flags == cudaEnableDefault ? cudaEnablePerThreadDefaultStream : flags;
+}
+
+#pragma GCC visibility push(default)
+cudaError_t cudaGetDriverEntryPointByVersion_ptsz(PARAMETERS);
+cudaError_t cudaGetDriverEntryPoint_ptsz(const char *symbol, void **funcPtr, unsigned long long flags,
+                                         enum cudaDriverEntryPointQueryResult *driverStatus);
+#pragma GCC visibility pop
+
+cudaError_t cudaGetDriverEntryPointByVersion_ptsz(PARAMETERS)
+{
+	return entry_point(symbol, funcPtr, cudaVersion, per_thread(flags), driverStatus);
+}
+
+cudaError_t cudaGetDriverEntryPoint_ptsz(const char *symbol, void **funcPtr, unsigned long long flags,
+                                         enum cudaDriverEntryPointQueryResult *driverStatus)
+{
+	return entry_point(symbol, funcPtr, CUDART_VERSION_HERE, per_thread(flags), driverStatus);
 }

@@ -23,6 +23,13 @@ PER_THREAD(cudaMemsetAsync, ptsz, (void *devPtr, int value, size_t count, cudaSt
            cudaMemsetAsync(devPtr, value, count, own(stream)))
 PER_THREAD(cudaMallocAsync, ptsz, (void **devPtr, size_t size, cudaStream_t stream),
            cudaMallocAsync(devPtr, size, own(stream)))
+PER_THREAD(cudaMallocFromPoolAsync, ptsz,
+           (void **ptr, size_t size, cudaMemPool_t memPool, cudaStream_t stream),
+           cudaMallocFromPoolAsync(ptr, size, memPool, own(stream)))
+PER_THREAD(cudaMemcpy2DAsync, ptsz,
+           (void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
+            enum cudaMemcpyKind kind, cudaStream_t stream),
+           cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind, own(stream)))
 PER_THREAD(cudaFreeAsync, ptsz, (void *devPtr, cudaStream_t stream), cudaFreeAsync(devPtr, own(stream)))
 PER_THREAD(cudaStreamSynchronize, ptsz, (cudaStream_t stream), cudaStreamSynchronize(own(stream)))
 PER_THREAD(cudaStreamQuery, ptsz, (cudaStream_t stream), cudaStreamQuery(own(stream)))
@@ -40,6 +47,21 @@ PER_THREAD(cudaMemPrefetchAsync, ptsz,
            (const void *devPtr, size_t count, struct cudaMemLocation location, unsigned int flags,
             cudaStream_t stream),
            cudaMemPrefetchAsync(devPtr, count, location, flags, own(stream)))
+
+PER_THREAD(cudaStreamBeginCapture, ptsz, (cudaStream_t stream, enum cudaStreamCaptureMode mode),
+           cudaStreamBeginCapture(own(stream), mode))
+PER_THREAD(cudaStreamEndCapture, ptsz, (cudaStream_t stream, cudaGraph_t *pGraph),
+           cudaStreamEndCapture(own(stream), pGraph))
+PER_THREAD(cudaStreamIsCapturing, ptsz, (cudaStream_t stream, enum cudaStreamCaptureStatus *status),
+           cudaStreamIsCapturing(own(stream), status))
+PER_THREAD(cudaStreamGetCaptureInfo, ptsz,
+           (cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
+            cudaGraph_t *graph, const cudaGraphNode_t **nodes, const cudaGraphEdgeData **data, size_t *count),
+           cudaStreamGetCaptureInfo(own(stream), status, id, graph, nodes, data, count))
+PER_THREAD(cudaGraphUpload, ptsz, (cudaGraphExec_t exec, cudaStream_t stream),
+           cudaGraphUpload(exec, own(stream)))
+PER_THREAD(cudaGraphLaunch, ptsz, (cudaGraphExec_t exec, cudaStream_t stream),
+           cudaGraphLaunch(exec, own(stream)))
 
 /*
  * Synchronous calls have a per-thread variant, too: in stream order on it, and done when they return

@@ -31,6 +31,12 @@ static inline cudaError_t cudart_return(CUresult result)
 /* Ordinal of the current context's device, else what this thread chose with cudaSetDevice. */
 cudaError_t cudart_current_device(int *device);
 
+/* What cudaRuntimeGetVersion says. */
+#define CUDART_VERSION_HERE 13000
+
+/* The primary context of `ordinal`, retained for the runtime's whole life. pre: cudart_init. */
+cudaError_t cudart_primary(int ordinal, CUcontext *context);
+
 /* The driver's handle; cudaErrorInvalidDevice for an ordinal that is none. pre: cudart_init. */
 cudaError_t cudart_device(int ordinal, CUdevice *device);
 

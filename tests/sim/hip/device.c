@@ -3,9 +3,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "graph.h"
 #include "runtime.h"
 
-#define HIP_VERSION 50221153 /* of Debian 12's runtime */
+/* Debian 12's runtime says the first; HIP 6.4.43482 is of ROCm 6.4, HIP 7.2.26015 stands for ROCm 7.2. */
+#if HIP_RELEASE == 5
+#define HIP_VERSION 50221153
+#elif HIP_RELEASE == 6
+#define HIP_VERSION 60443482
+#else
+#define HIP_VERSION 70226015
+#endif
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sim_context *contexts[SIM_DEVICES];
@@ -20,6 +28,19 @@ static hipError_t check(int device)
 int hip_device(void)
 {
 	return chosen;
+}
+
+void hip_set_device(int device)
+{
+	chosen = device;
+}
+
+bool hip_is_active(int device)
+{
+	pthread_mutex_lock(&lock);
+	bool active = contexts[device];
+	pthread_mutex_unlock(&lock);
+	return active;
 }
 
 hipError_t hip_context(int device, struct sim_context **context)
@@ -233,7 +254,10 @@ hipError_t hipDeviceSynchronize(void)
 
 	HIP_ENTER();
 	HIP_TRY(hip_context(chosen, &context));
-	return hip_return(sim_context_synchronize(context));
+	HIP_TRY(hip_error(sim_capture_asks_context(context)));
+	enum sim_status status = sim_context_synchronize(context);
+	sim_pools_synchronized(chosen);
+	return hip_return(status);
 }
 
 /* Ends every allocation, stream and module of the device. */
@@ -244,6 +268,7 @@ hipError_t hipDeviceReset(void)
 	struct sim_context *context = contexts[chosen];
 	contexts[chosen] = NULL;
 	pthread_mutex_unlock(&lock);
+	hip_pools_reset(chosen);
 	return hip_return(context ? sim_context_destroy(context) : SIM_OK);
 }
 
@@ -265,22 +290,35 @@ static hipError_t peer_contexts(int peer, struct sim_context **own, struct sim_c
 	return error ? error : hip_context(peer, other);
 }
 
-hipError_t hipDeviceEnablePeerAccess(int peerDeviceId, unsigned int flags)
+hipError_t hip_peer_enable(int peer, unsigned flags)
 {
 	struct sim_context *own, *other;
+	hipError_t error = flags ? hipErrorInvalidValue : peer_contexts(peer, &own, &other);
 
-	HIP_ENTER();
-	HIP_TRY(flags ? hipErrorInvalidValue : peer_contexts(peerDeviceId, &own, &other));
+	if (error)
+		return error;
 	enum sim_status status = sim_peer_enable(own, other);
-	return status == SIM_ALREADY ? hip_leave(hipErrorPeerAccessAlreadyEnabled) : hip_return(status);
+	return status == SIM_ALREADY ? hipErrorPeerAccessAlreadyEnabled : hip_error(status);
+}
+
+hipError_t hip_peer_disable(int peer)
+{
+	struct sim_context *own, *other;
+	hipError_t error = peer_contexts(peer, &own, &other);
+
+	if (error)
+		return error;
+	return sim_peer_disable(own, other) == SIM_OK ? hipSuccess : hipErrorPeerAccessNotEnabled;
+}
+
+hipError_t hipDeviceEnablePeerAccess(int peerDeviceId, unsigned int flags)
+{
+	HIP_ENTER();
+	return hip_leave(hip_peer_enable(peerDeviceId, flags));
 }
 
 hipError_t hipDeviceDisablePeerAccess(int peerDeviceId)
 {
-	struct sim_context *own, *other;
-
 	HIP_ENTER();
-	HIP_TRY(peer_contexts(peerDeviceId, &own, &other));
-	enum sim_status status = sim_peer_disable(own, other);
-	return status == SIM_OK ? hip_leave(hipSuccess) : hip_leave(hipErrorPeerAccessNotEnabled);
+	return hip_leave(hip_peer_disable(peerDeviceId));
 }

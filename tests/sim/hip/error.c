@@ -1,9 +1,21 @@
-/* Errors, and ROCm 5's last error: per thread, overwritten by every call, cleared when it is read. */
+/* Errors, and the last error: per thread, cleared when it is read; what overwrites it, hip_leave says. */
+#include <pthread.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "runtime.h"
 
 static _Thread_local hipError_t last_error;
+static _Thread_local hipError_t last_result; /* of any call: what hipExtGetLastError (ROCm 6) tells */
+static bool sticky;
+
+static void read_rule(void)
+{
+	const char *rule = getenv("SPILL_SIM_LAST_ERROR");
+
+	sticky = rule ? strcmp(rule, "sticky") == 0 : HIP_RELEASE >= 7;
+}
 
 static const struct {
 	hipError_t error;
@@ -24,7 +36,7 @@ hipError_t hip_error(enum sim_status status)
 	case SIM_NO_HOST_MEMORY:
 		return hipErrorOutOfMemory;
 	case SIM_NO_DEVICE:
-		return hipErrorInvalidDevice;
+		return HIP_RELEASE < 6 ? hipErrorInvalidDevice : hipErrorNoDevice;
 	case SIM_FORKED:
 		return hipErrorNotInitialized;
 	case SIM_NOT_READY:
@@ -45,6 +57,26 @@ hipError_t hip_error(enum sim_status status)
 		return hipErrorHostMemoryAlreadyRegistered;
 	case SIM_NOT_REGISTERED:
 		return hipErrorHostMemoryNotRegistered;
+	case SIM_CAPTURE_UNSUPPORTED:
+		return hipErrorStreamCaptureUnsupported;
+	case SIM_CAPTURE_INVALIDATED:
+		return hipErrorStreamCaptureInvalidated;
+	case SIM_CAPTURE_MERGE:
+		return hipErrorStreamCaptureMerge;
+	case SIM_CAPTURE_UNMATCHED:
+		return hipErrorStreamCaptureUnmatched;
+	case SIM_CAPTURE_UNJOINED:
+		return hipErrorStreamCaptureUnjoined;
+	case SIM_CAPTURE_ISOLATION:
+		return hipErrorStreamCaptureIsolation;
+	case SIM_CAPTURE_IMPLICIT:
+		return hipErrorStreamCaptureImplicit;
+	case SIM_CAPTURE_EVENT:
+		return hipErrorCapturedEvent;
+	case SIM_CAPTURE_WRONG_THREAD:
+		return hipErrorStreamCaptureWrongThread;
+	case SIM_CAPTURE_STATE:
+		return hipErrorIllegalState;
 	}
 	return hipErrorUnknown;
 }
@@ -63,14 +95,30 @@ hipError_t hip_enter(const char *symbol)
 
 hipError_t hip_leave(hipError_t error)
 {
-	last_error = error;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_rule);
+	last_result = error;
+	if (!sticky || (error != hipSuccess && error != hipErrorNotReady))
+		last_error = error;
+	return error;
+}
+
+hipError_t hip_last_result(void)
+{
+	hipError_t error = last_result;
+
+	last_result = hipSuccess;
 	return error;
 }
 
 hipError_t hip_missing(const char *name)
 {
-	sim_missing(name);
-	return hip_leave(hipErrorNotSupported);
+	hipError_t error = hip_enter(name);
+
+	if (!error)
+		sim_missing(name);
+	return hip_leave(error ? error : hipErrorNotSupported);
 }
 
 hipError_t hipGetLastError(void)

@@ -56,6 +56,11 @@ static hipError_t allocate(void **out, size_t size, enum sim_memory kind, struct
 	return hipSuccess;
 }
 
+hipError_t hip_allocate_device(void **out, size_t size)
+{
+	return allocate(out, size, SIM_DEVICE, (struct hip_note){0});
+}
+
 static hipError_t release(void *memory)
 {
 	struct sim_pointer about;
@@ -64,29 +69,43 @@ static hipError_t release(void *memory)
 		return hipSuccess;
 	if (!sim_pointer(address(memory), &about))
 		return hipErrorInvalidValue;
+	if (about.pool)
+		hip_pool_forget(address(memory)); /* before somebody else gets the same address */
 	hipError_t error = hip_error(sim_free(address(memory), ANY));
-	if (!error)
-		hip_note_remove(about.id);
-	return error;
+	if (error)
+		return error;
+	hip_note_remove(about.id);
+	/* The core's pools let a free go on behind the program's back; HIP waits. */
+	struct sim_context *context;
+	if (about.pool && !hip_context(about.device, &context)) {
+		sim_context_synchronize(context);
+		sim_pools_synchronized(about.device);
+	}
+	return hipSuccess;
 }
 
 hipError_t hipMalloc(void **ptr, size_t size)
 {
 	HIP_ENTER();
+	HIP_TRY(hip_capture_forbids());
 	return hip_leave(allocate(ptr, size, SIM_DEVICE, (struct hip_note){0}));
 }
 
 hipError_t hipExtMallocWithFlags(void **ptr, size_t sizeBytes, unsigned int flags)
 {
 	HIP_ENTER();
-	/* Coarse or fine grain: no difference that the simulator could show. Signal memory it has not. */
-	HIP_TRY(flags > 1 ? hipErrorInvalidValue : hipSuccess);
-	return hip_leave(allocate(ptr, sizeBytes, SIM_DEVICE, (struct hip_note){.flags = flags}));
+	/* Coarse or fine grain: no difference that the simulator could show. A signal is one word on the host. */
+	HIP_TRY(flags > hipMallocSignalMemory || (flags == hipMallocSignalMemory && sizeBytes != 8)
+	            ? hipErrorInvalidValue
+	            : hipSuccess);
+	enum sim_memory kind = flags == hipMallocSignalMemory ? SIM_HOST : SIM_DEVICE;
+	return hip_leave(allocate(ptr, sizeBytes, kind, (struct hip_note){.flags = flags}));
 }
 
 hipError_t hipFree(void *ptr)
 {
 	HIP_ENTER();
+	HIP_TRY(hip_capture_forbids());
 	return hip_leave(release(ptr));
 }
 
@@ -100,24 +119,6 @@ hipError_t hipMallocManaged(void **dev_ptr, size_t size, unsigned int flags)
 	HIP_TRY(flags == hipMemAttachGlobal || flags == hipMemAttachHost ? hipSuccess : hipErrorInvalidValue);
 	HIP_TRY(config->managed ? hipSuccess : hipErrorNotSupported);
 	return hip_leave(allocate(dev_ptr, size, kind, (struct hip_note){.managed = true}));
-}
-
-hipError_t hipMallocAsync(void **dev_ptr, size_t size, hipStream_t stream)
-{
-	struct sim_stream *on;
-
-	HIP_ENTER();
-	HIP_TRY(hip_stream(stream, &on));
-	return hip_leave(allocate(dev_ptr, size, SIM_DEVICE, (struct hip_note){0}));
-}
-
-hipError_t hipFreeAsync(void *dev_ptr, hipStream_t stream)
-{
-	struct sim_stream *on;
-
-	HIP_ENTER();
-	HIP_TRY(hip_stream(stream, &on));
-	return hip_leave(dev_ptr ? hip_error(sim_free_ordered(address(dev_ptr), on)) : hipErrorInvalidValue);
 }
 
 static hipError_t host_allocate(void **ptr, size_t size, unsigned int flags)
@@ -134,30 +135,42 @@ static hipError_t host_allocate(void **ptr, size_t size, unsigned int flags)
 hipError_t hipHostMalloc(void **ptr, size_t size, unsigned int flags)
 {
 	HIP_ENTER();
+	HIP_TRY(hip_capture_forbids());
 	return hip_leave(host_allocate(ptr, size, flags));
 }
 
 hipError_t hipHostAlloc(void **ptr, size_t size, unsigned int flags)
 {
 	HIP_ENTER();
+	HIP_TRY(hip_capture_forbids());
 	return hip_leave(host_allocate(ptr, size, flags));
 }
 
 hipError_t hipMallocHost(void **ptr, size_t size)
 {
 	HIP_ENTER();
+	HIP_TRY(hip_capture_forbids());
+	return hip_leave(host_allocate(ptr, size, hipHostMallocDefault));
+}
+
+hipError_t hipMemAllocHost(void **ptr, size_t size)
+{
+	HIP_ENTER();
+	HIP_TRY(hip_capture_forbids());
 	return hip_leave(host_allocate(ptr, size, hipHostMallocDefault));
 }
 
 hipError_t hipHostFree(void *ptr)
 {
 	HIP_ENTER();
+	HIP_TRY(hip_capture_forbids());
 	return hip_leave(release(ptr));
 }
 
 hipError_t hipFreeHost(void *ptr)
 {
 	HIP_ENTER();
+	HIP_TRY(hip_capture_forbids());
 	return hip_leave(release(ptr));
 }
 
@@ -167,6 +180,7 @@ hipError_t hipHostRegister(void *hostPtr, size_t sizeBytes, unsigned int flags)
 
 	(void)flags; /* every registration is mapped and portable on the simulator */
 	HIP_ENTER();
+	HIP_TRY(hip_capture_forbids());
 	HIP_TRY(hostPtr && sizeBytes ? hip_context(hip_device(), &context) : hipErrorInvalidValue);
 	return hip_return(sim_register(context, hostPtr, sizeBytes));
 }
@@ -174,7 +188,8 @@ hipError_t hipHostRegister(void *hostPtr, size_t sizeBytes, unsigned int flags)
 hipError_t hipHostUnregister(void *hostPtr)
 {
 	HIP_ENTER();
-	return hip_return(sim_unregister(hostPtr));
+	HIP_TRY(hip_capture_forbids());
+	return hostPtr ? hip_return(sim_unregister(hostPtr)) : hip_leave(hipErrorHostMemoryNotRegistered);
 }
 
 hipError_t hipMemGetInfo(size_t *free, size_t *total)

@@ -1,20 +1,31 @@
 /* What a pointer is, and advice about managed memory. */
 #include "allocations.h"
+#include "later.h"
 #include "runtime.h"
 
 static bool find(const void *pointer, struct sim_pointer *about)
 {
-	return pointer && sim_pointer((uint64_t)(uintptr_t)pointer, about);
+	return pointer && sim_pointer((uint64_t)(uintptr_t)pointer, about) &&
+	       (about->kind != SIM_VMM || about->mapped);
 }
 
 static bool on_host(const struct sim_pointer *about)
 {
-	return about->kind == SIM_HOST || about->kind == SIM_REGISTERED;
+	return about->kind == SIM_HOST || about->kind == SIM_REGISTERED ||
+	       (about->kind == SIM_VMM && about->on_host);
 }
 
 static bool is_managed(const struct sim_pointer *about)
 {
 	return about->kind == SIM_MANAGED || hip_note_find(about->id).managed;
+}
+
+/* ROCm 6 has other numbers for the same kinds, and one for managed memory that it does not use here. */
+static hipMemoryType type_of(bool host)
+{
+	if (HIP_RELEASE < 6)
+		return host ? hipMemoryTypeHost : hipMemoryTypeDevice;
+	return (hipMemoryType)(host ? HIP_MEMORY_6_HOST : HIP_MEMORY_6_DEVICE);
 }
 
 /* Managed memory calls itself host memory in ROCm 5; a pointer that is none of HIP's is an error. */
@@ -26,7 +37,7 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void
 	HIP_TRY(attributes && find(ptr, &about) ? hipSuccess : hipErrorInvalidValue);
 	bool managed = is_managed(&about), host = managed || on_host(&about);
 	*attributes = (hipPointerAttribute_t){
-	    .memoryType = host ? hipMemoryTypeHost : hipMemoryTypeDevice,
+	    .memoryType = type_of(host),
 	    .device = about.device,
 	    .devicePointer = (void *)ptr,
 	    .hostPointer = host ? (void *)ptr : NULL,
@@ -36,6 +47,17 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void
 	return hip_leave(hipSuccess);
 }
 
+/* What the vendor takes for one allocation: a virtual mapping is one of its own. */
+static uint64_t start_of(const struct sim_pointer *about)
+{
+	return about->kind == SIM_VMM ? about->map_base : about->base;
+}
+
+static uint64_t size_of(const struct sim_pointer *about)
+{
+	return about->kind == SIM_VMM ? about->map_size : about->size;
+}
+
 hipError_t hipMemGetAddressRange(hipDeviceptr_t *pbase, size_t *psize, hipDeviceptr_t dptr)
 {
 	struct sim_pointer about;
@@ -43,9 +65,128 @@ hipError_t hipMemGetAddressRange(hipDeviceptr_t *pbase, size_t *psize, hipDevice
 	HIP_ENTER();
 	HIP_TRY(find(dptr, &about) ? hipSuccess : hipErrorInvalidDevicePointer);
 	if (pbase)
-		*pbase = (void *)(uintptr_t)about.base;
+		*pbase = (void *)(uintptr_t)start_of(&about);
 	if (psize)
-		*psize = about.size;
+		*psize = size_of(&about);
+	return hip_leave(hipSuccess);
+}
+
+hipError_t hipMemPtrGetInfo(void *ptr, size_t *size)
+{
+	struct sim_pointer about;
+
+	HIP_ENTER();
+	HIP_TRY(size && find(ptr, &about) ? hipSuccess : hipErrorInvalidValue);
+	*size = size_of(&about);
+	return hip_leave(hipSuccess);
+}
+
+/* pre: data. Widths are the vendor's: a truth value is one byte, a size four (hip_memory.cpp of ROCm 5). */
+static hipError_t answer(void *data, hipPointer_attribute attribute, hipDeviceptr_t ptr,
+                         const struct sim_pointer *about)
+{
+	bool managed = is_managed(about), host = managed || on_host(about);
+
+	switch (attribute) {
+	case HIP_POINTER_ATTRIBUTE_MEMORY_TYPE:
+		*(unsigned *)data = type_of(host);
+		return hipSuccess;
+	case HIP_POINTER_ATTRIBUTE_DEVICE_POINTER:
+		*(hipDeviceptr_t *)data = ptr;
+		return hipSuccess;
+	case HIP_POINTER_ATTRIBUTE_HOST_POINTER:
+		*(void **)data = host ? ptr : NULL;
+		return host ? hipSuccess : hipErrorInvalidValue;
+	case HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+	case HIP_POINTER_ATTRIBUTE_MAPPED:
+		*(bool *)data = true;
+		return hipSuccess;
+	case HIP_POINTER_ATTRIBUTE_BUFFER_ID:
+		*(uint32_t *)data = (uint32_t)about->id;
+		return hipSuccess;
+	case HIP_POINTER_ATTRIBUTE_IS_MANAGED:
+		*(bool *)data = managed;
+		return hipSuccess;
+	case HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+		*(int *)data = about->device;
+		return hipSuccess;
+	case HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+		*(hipDeviceptr_t *)data = (void *)(uintptr_t)start_of(about);
+		return hipSuccess;
+	case HIP_POINTER_ATTRIBUTE_RANGE_SIZE:
+		*(uint32_t *)data = (uint32_t)size_of(about);
+		return hipSuccess;
+	case HIP_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+		*(uint32_t *)data = hip_note_find(about->id).flags;
+		return hipSuccess;
+	case HIP_POINTER_ATTRIBUTE_CONTEXT:
+	case HIP_POINTER_ATTRIBUTE_P2P_TOKENS:
+	case HIP_POINTER_ATTRIBUTE_IS_LEGACY_HIP_IPC_CAPABLE:
+	case HIP_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+	case HIP_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+	case HIP_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+		return hipErrorNotSupported;
+	}
+	return hipErrorInvalidValue;
+}
+
+/* pre: data. What is said of memory that is none of HIP's. */
+static hipError_t deny(void *data, hipPointer_attribute attribute)
+{
+	switch (attribute) {
+	case HIP_POINTER_ATTRIBUTE_MEMORY_TYPE:
+	case HIP_POINTER_ATTRIBUTE_BUFFER_ID:
+	case HIP_POINTER_ATTRIBUTE_RANGE_SIZE:
+		*(uint32_t *)data = 0;
+		return hipErrorInvalidValue;
+	case HIP_POINTER_ATTRIBUTE_DEVICE_POINTER:
+	case HIP_POINTER_ATTRIBUTE_HOST_POINTER:
+	case HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+		*(void **)data = NULL;
+		return hipErrorInvalidValue;
+	case HIP_POINTER_ATTRIBUTE_IS_MANAGED:
+	case HIP_POINTER_ATTRIBUTE_MAPPED:
+		*(bool *)data = false;
+		return hipErrorInvalidValue;
+	case HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+		*(int *)data = -2;
+		return hipErrorInvalidValue;
+	case HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+		*(bool *)data = true;
+		return hipSuccess;
+	case HIP_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+		*(uint32_t *)data = 0;
+		return hipSuccess;
+	default:
+		return attribute < HIP_POINTER_ATTRIBUTE_CONTEXT ||
+		               attribute > HIP_POINTER_ATTRIBUTE_MEMPOOL_HANDLE
+		           ? hipErrorInvalidValue
+		           : hipErrorNotSupported;
+	}
+}
+
+static hipError_t one(void *data, hipPointer_attribute attribute, hipDeviceptr_t ptr)
+{
+	struct sim_pointer about;
+
+	return find(ptr, &about) ? answer(data, attribute, ptr, &about) : deny(data, attribute);
+}
+
+hipError_t hipPointerGetAttribute(void *data, hipPointer_attribute attribute, hipDeviceptr_t ptr)
+{
+	HIP_ENTER();
+	return hip_leave(data && ptr ? one(data, attribute, ptr) : hipErrorInvalidValue);
+}
+
+/* Succeeds whatever the pointer is; what cannot be said is zero, or what was there. */
+hipError_t hipDrvPointerGetAttributes(unsigned int numAttributes, hipPointer_attribute *attributes, void **data,
+                                      hipDeviceptr_t ptr)
+{
+	HIP_ENTER();
+	HIP_TRY(numAttributes && attributes && data && ptr ? hipSuccess : hipErrorInvalidValue);
+	for (unsigned i = 0; i < numAttributes; i++)
+		if (data[i])
+			one(data[i], attributes[i], ptr);
 	return hip_leave(hipSuccess);
 }
 

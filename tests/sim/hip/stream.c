@@ -69,7 +69,10 @@ hipError_t hipStreamSynchronize(hipStream_t stream)
 
 	HIP_ENTER();
 	HIP_TRY(hip_stream(stream, &on));
-	return hip_return(sim_stream_synchronize(on));
+	HIP_TRY(hip_capture_forbids_waiting(on));
+	enum sim_status status = sim_stream_synchronize(on);
+	sim_pools_synchronized(sim_context_device(sim_stream_context(on)));
+	return hip_return(status);
 }
 
 hipError_t hipStreamQuery(hipStream_t stream)
@@ -78,6 +81,7 @@ hipError_t hipStreamQuery(hipStream_t stream)
 
 	HIP_ENTER();
 	HIP_TRY(hip_stream(stream, &on));
+	HIP_TRY(hip_capture_forbids_waiting(on));
 	return hip_return(sim_stream_query(on));
 }
 

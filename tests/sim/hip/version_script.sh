@@ -1,7 +1,14 @@
 #!/bin/sh
-# Makes the version script of libamdhip64.so.5 from the rows' version nodes: version_script.sh API.def MISSING.def
+# Makes the version script of libamdhip64.so from the rows' version nodes, up to the node that a release ends with:
+# version_script.sh LAST-NODE API.def MISSING.def…   A row GONE(name) is left out, whatever an earlier file says.
 set -eu
-rows=$(sed -nE -e 's/^API\(([0-9_]+), [^,]*, (\w+),.*/\1 \2/p' -e 's/^MISSING\(([0-9_]+), (\w+)\)$/\1 \2/p' "$@")
+last=$1
+shift
+gone=$(sed -nE 's/^GONE\((\w+)\)$/\1/p' "$@")
+rows=$(sed -nE -e 's/^API\(([0-9_]+), [^,]*, (\w+),.*/\1 \2/p' -e 's/^MISSING\(([0-9_]+), (\w+)\)$/\1 \2/p' "$@" |
+	awk -v last="$last" -v gone="$gone" '
+		BEGIN { split(gone, names); for (i in names) left_out[names[i]] = 1 }
+		$1 <= last && !($2 in left_out)')
 before=
 for node in $(printf '%s\n' "$rows" | cut -d' ' -f1 | sort -u); do
 	version=hip_$(echo "$node" | tr _ .)

@@ -1,0 +1,44 @@
+/*
+ * What ROCm releases after 5.2 declare, whose headers no test here has: from AMD's documentation ("HIP Runtime API
+ * Reference", ROCm 7), proven by nothing. Rows that mention it are UNPROVEN in the table.
+ */
+#ifndef SPILL_ABI_HIP_LATER_H
+#define SPILL_ABI_HIP_LATER_H
+
+#include "hip.h"
+
+typedef struct hipGraphEdgeData hipGraphEdgeData;
+/* Enumerations there. */
+typedef int hipDriverProcAddressQueryResult;
+typedef int hipDriverEntryPointQueryResult;
+typedef int hipMemRangeHandleType;
+
+typedef struct hipMemAllocNodeParams {
+	hipMemPoolProps poolProps;
+	const hipMemAccessDesc *accessDescs;
+	size_t accessDescCount;
+	size_t bytesize;
+	void *dptr;
+} hipMemAllocNodeParams;
+
+typedef struct hipMemFreeNodeParams {
+	void *dptr;
+} hipMemFreeNodeParams;
+
+typedef enum hipGraphNodeType {
+	hipGraphNodeTypeMemAlloc = 10,
+	hipGraphNodeTypeMemFree = 11,
+} hipGraphNodeType;
+
+typedef struct hipGraphNodeParams {
+	hipGraphNodeType type;
+	int reserved0[3];
+	union {
+		long long reserved1[29];
+		hipMemAllocNodeParams alloc;
+		hipMemFreeNodeParams free;
+	};
+	long long reserved2;
+} hipGraphNodeParams;
+
+#endif

@@ -1,0 +1,135 @@
+/*
+ * Stream capture and graphs of the simulated GPU. The rules are those of CUDA (cuStreamBeginCapture,
+ * cuThreadExchangeStreamCaptureMode, cuGraphAddMemAllocNode and their family), and what these leave open
+ * was measured on an H200 with driver 580.159. A graph runs its nodes one after the other in an order that
+ * its edges allow; branches do not overlap.
+ */
+#ifndef SIM_GRAPH_H
+#define SIM_GRAPH_H
+
+#include "core.h"
+
+/* CUDA's numbers. */
+enum sim_node_type {
+	SIM_NODE_NONE = -1, /* work that no graph takes: capture refuses it */
+	SIM_NODE_KERNEL = 0,
+	SIM_NODE_COPY = 1,
+	SIM_NODE_SET = 2,
+	SIM_NODE_HOST = 3,
+	SIM_NODE_EMPTY = 5,
+	SIM_NODE_WAIT = 6, /* for an event of the world outside */
+	SIM_NODE_RECORD = 7,
+	SIM_NODE_ALLOC = 10,
+	SIM_NODE_FREE = 11,
+};
+
+struct sim_graph;
+struct sim_node;
+struct sim_exec;
+
+/* -- graphs: every function is SIM_INVALID for a handle that is not alive -------------------------------- */
+
+enum sim_status sim_graph_create(struct sim_graph **out);
+enum sim_status sim_graph_destroy(struct sim_graph *graph); /* graphs made from it live on */
+bool sim_graph_alive(struct sim_graph *graph);
+
+/* Where the next node goes: `count` nodes of `graph` before it, none twice. */
+struct sim_spot {
+	struct sim_graph *graph;
+	struct sim_node *const *after;
+	size_t count;
+};
+
+enum sim_status sim_node_empty(const struct sim_spot *spot, struct sim_node **out);
+enum sim_status sim_node_event(const struct sim_spot *spot, enum sim_node_type record_or_wait,
+                               struct sim_event *event, struct sim_node **out);
+
+/*
+ * `devices`: bits of those that reach it. The address is fixed; memory is behind it only from a launch or
+ * upload on. SIM_INVALID: 0 bytes, no such device.
+ */
+enum sim_status sim_node_alloc(const struct sim_spot *spot, int device, unsigned devices, uint64_t bytes,
+                               uint64_t *address, struct sim_node **out);
+/* SIM_INVALID: not of an allocation node, or freed by a node already. */
+enum sim_status sim_node_free(const struct sim_spot *spot, uint64_t address, struct sim_node **out);
+
+/* Until the end, what this thread submits to any stream becomes a node at the spot instead. */
+void sim_node_begin(const struct sim_spot *spot);
+/* SIM_INVALID if nothing was submitted. */
+enum sim_status sim_node_end(struct sim_node **out);
+
+enum sim_status sim_graph_edge(struct sim_graph *graph, struct sim_node *from, struct sim_node *to);
+
+/* Up to `room` of them into nodes (NULL: none), in the order they were added; *count: how many there are. */
+enum sim_status sim_graph_nodes(struct sim_graph *graph, struct sim_node **nodes, size_t room, size_t *count);
+/* The same for edges. */
+enum sim_status sim_graph_edges(struct sim_graph *graph, struct sim_node **from, struct sim_node **to,
+                                size_t room, size_t *count);
+enum sim_status sim_node_about(struct sim_node *node, enum sim_node_type *type);
+/* Of an ALLOC or FREE node; `type` must be the node's. */
+enum sim_status sim_node_memory(struct sim_node *node, enum sim_node_type type, uint64_t *address,
+                                uint64_t *bytes, int *device);
+
+/* SIM_INVALID: a cycle. SIM_NOT_SUPPORTED: it has memory nodes and an executable graph is alive. */
+enum sim_status sim_graph_instantiate(struct sim_graph *graph, bool auto_free, struct sim_exec **out);
+enum sim_status sim_exec_destroy(struct sim_exec *exec); /* what was launched still runs */
+/*
+ * SIM_INVALID: memory of an earlier launch is still allocated, or memory to free is not. SIM_NO_MEMORY: as
+ * with a real driver, what it had got hold of by then is lost to the device for good.
+ */
+enum sim_status sim_exec_launch(struct sim_exec *exec, struct sim_stream *stream);
+enum sim_status sim_exec_upload(struct sim_exec *exec, struct sim_stream *stream);
+
+/* Bytes of the device that graphs hold, whether in use or kept for the next launch. */
+struct sim_graph_memory {
+	uint64_t used, used_high, reserved, reserved_high;
+};
+void sim_graph_memory(int device, struct sim_graph_memory *out);
+void sim_graph_memory_reset_high(int device, bool used); /* else reserved */
+void sim_graph_trim(int device); /* gives back what no launched graph and no allocation needs */
+
+/* -- capture --------------------------------------------------------------------------------------------- */
+
+enum sim_capture_mode { SIM_CAPTURE_GLOBAL, SIM_CAPTURE_THREAD_LOCAL, SIM_CAPTURE_RELAXED };
+enum sim_capture_status { SIM_CAPTURE_NONE, SIM_CAPTURE_ACTIVE, SIM_CAPTURE_ENDED_BY_ERROR };
+
+/* spot NULL: into a new graph. SIM_CAPTURE_STATE: captures already. */
+enum sim_status sim_capture_begin(struct sim_stream *stream, enum sim_capture_mode mode,
+                                  const struct sim_spot *spot);
+/* *out is NULL when it fails. The graph is the caller's. */
+enum sim_status sim_capture_end(struct sim_stream *stream, struct sim_graph **out);
+
+struct sim_capture_info {
+	enum sim_capture_status status;
+	uint64_t id;
+	struct sim_graph *graph;
+	struct sim_node *const *after; /* valid until the next call on the stream */
+	size_t count;
+};
+/* SIM_CAPTURE_IMPLICIT: the default stream while a blocking one captures. */
+enum sim_status sim_capture_query(struct sim_stream *stream, struct sim_capture_info *out);
+enum sim_status sim_capture_depend(struct sim_stream *stream, struct sim_node *const *nodes, size_t count,
+                                   bool replace);
+int sim_capture_exchange_mode(int mode); /* of the calling thread; returns the one before */
+
+/* Is the stream part of a capture, whatever became of it? */
+bool sim_capturing(struct sim_stream *stream);
+
+/*
+ * What a vendor's function asks before it does what it must not do while a capture goes on. Each answers
+ * SIM_OK fast when there is none, else the error, and then the captures in question are invalidated.
+ */
+enum sim_status sim_capture_unsafe(void); /* it could not be replayed: allocation, free, and the like */
+enum sim_status sim_capture_asks(struct sim_stream *stream); /* waits for a stream, or asks how far it is */
+enum sim_status sim_capture_asks_context(struct sim_context *context);
+enum sim_status sim_capture_asks_event(struct sim_event *event);
+enum sim_status sim_capture_refuse(struct sim_stream *stream); /* no node can stand for it */
+
+/* In a capturing stream. Flags external: see sim_node_event. */
+enum sim_status sim_capture_alloc(struct sim_stream *stream, uint64_t bytes, uint64_t *address);
+enum sim_status sim_capture_free(struct sim_stream *stream, uint64_t address);
+/* SIM_CAPTURE_STATE: the stream does not capture. */
+enum sim_status sim_capture_external(struct sim_stream *stream, enum sim_node_type record_or_wait,
+                                     struct sim_event *event);
+
+#endif

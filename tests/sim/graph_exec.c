@@ -1,0 +1,193 @@
+/* Executable graphs: a graph's nodes in an order that its edges allow, and how a launch runs them in a stream. */
+#include <stdlib.h>
+
+#include "graph_nodes.h"
+
+struct step {
+	enum sim_node_type type;
+	struct work *work;
+	struct sim_event *event;
+	struct graph_allocation *frees; /* of another graph; its memory is kept */
+};
+
+struct sim_exec {
+	struct object object;
+	struct graph_memory *memory;
+	bool memory_nodes, auto_free;
+	struct operation *last; /* of its latest launch */
+	size_t count;
+	struct step *step;
+};
+
+/* -- executable graphs ----------------------------------------------------------------------------------- */
+
+static void exec_fill(struct sim_exec *exec, const struct sim_graph *graph, struct sim_node *const *sorted)
+{
+	for (size_t i = 0; i < exec->count; i++) {
+		const struct sim_node *node = sorted[i];
+		struct step *step = &exec->step[i];
+
+		*step = (struct step){node->type, graph_work_get(node->work), node->event, NULL};
+		if (node->type == SIM_NODE_FREE && node->allocation->memory != graph->memory) {
+			step->frees = node->allocation;
+			graph_memory_get(step->frees->memory);
+		}
+	}
+}
+
+static enum sim_status instantiate(struct sim_graph *graph, bool auto_free, struct sim_exec **out)
+{
+	if (!sim_graph_alive(graph))
+		return SIM_INVALID;
+	struct sim_node **sorted = calloc(graph->count + 1, sizeof(struct sim_node *));
+	struct step *step = calloc(graph->count + 1, sizeof(*step));
+	struct sim_exec *exec = NULL;
+	enum sim_status status = !sorted || !step ? SIM_NO_HOST_MEMORY : SIM_OK;
+	if (!status && !graph_sort(graph, sorted))
+		status = SIM_INVALID;
+	if (!status && graph->memory_nodes && !graph_memory_exec(graph->memory, 1))
+		status = SIM_NOT_SUPPORTED;
+	if (!status && !(exec = object_new(OBJECT_EXEC, sizeof(*exec))))
+		status = SIM_NO_HOST_MEMORY;
+	if (!status) {
+		exec->memory = graph->memory;
+		exec->memory_nodes = graph->memory_nodes;
+		exec->auto_free = auto_free;
+		exec->count = graph->count;
+		exec->step = step;
+		graph_memory_get(exec->memory);
+		exec_fill(exec, graph, sorted);
+		*out = exec;
+	} else {
+		free(step);
+	}
+	free(sorted);
+	return status;
+}
+
+enum sim_status sim_graph_instantiate(struct sim_graph *graph, bool auto_free, struct sim_exec **out)
+{
+	LOCKED(instantiate(graph, auto_free, out));
+}
+
+enum sim_status sim_exec_destroy(struct sim_exec *exec)
+{
+	pthread_mutex_lock(&sim_graph_lock);
+	bool good = object_is(exec, OBJECT_EXEC);
+	for (size_t i = 0; good && i < exec->count; i++) {
+		graph_work_put(exec->step[i].work);
+		if (exec->step[i].frees)
+			graph_memory_put(exec->step[i].frees->memory);
+	}
+	if (good) {
+		if (exec->memory_nodes)
+			graph_memory_exec(exec->memory, -1);
+		graph_memory_put(exec->memory);
+		operation_put(exec->last);
+		free(exec->step);
+		object_delete(exec);
+	}
+	pthread_mutex_unlock(&sim_graph_lock);
+	return good ? SIM_OK : SIM_INVALID;
+}
+
+/* -- launches -------------------------------------------------------------------------------------------- */
+
+static void run_step(void *data)
+{
+	struct work *work = *(struct work **)data;
+
+	/* Guarded by itself, so that a bad address does not cost the reference. */
+	if (!sim_context_status(work->context) && sim_context_id(work->context) == work->context_id)
+		guard_run(work->context, work->run, work->data);
+	graph_work_put(work);
+}
+
+struct finish { /* the end of a launch with memory */
+	struct graph_memory *memory;
+	size_t count;
+	struct graph_allocation *frees[];
+};
+
+static void finish(void *data)
+{
+	struct finish *finish = data;
+
+	for (size_t i = 0; i < finish->count; i++)
+		graph_memory_freed(finish->frees[i]);
+	graph_memory_launched(finish->memory);
+}
+
+static enum sim_status submit(const struct step *step, struct sim_stream *stream)
+{
+	if (step->type == SIM_NODE_RECORD)
+		return sim_event_record(step->event, stream);
+	if (step->type == SIM_NODE_WAIT)
+		return sim_stream_wait(stream, step->event);
+	if (!step->work)
+		return SIM_OK;
+	struct work **data = malloc(sizeof(struct work *));
+	if (!data)
+		return SIM_NO_HOST_MEMORY;
+	*data = graph_work_get(step->work);
+	return stream_submit(stream, SIM_NODE_NONE, run_step, data, false, true);
+}
+
+static struct finish *finish_new(const struct sim_exec *exec)
+{
+	struct finish *finish = calloc(1, sizeof(*finish) + exec->count * sizeof(struct graph_allocation *));
+
+	for (size_t i = 0; finish && i < exec->count; i++)
+		if (exec->step[i].frees)
+			finish->frees[finish->count++] = exec->step[i].frees;
+	if (finish)
+		finish->memory = exec->memory;
+	return finish;
+}
+
+/* One launch follows the one before, whatever stream that went to. */
+static enum sim_status in_turn(struct sim_exec *exec, struct sim_stream *stream, struct operation *mark)
+{
+	pthread_mutex_lock(&sim_graph_lock);
+	struct operation *before = exec->last;
+	exec->last = mark;
+	pthread_mutex_unlock(&sim_graph_lock);
+	enum sim_status status = before && !mark ? stream_after(stream, before) : SIM_OK;
+	operation_put(before);
+	return status;
+}
+
+enum sim_status sim_exec_launch(struct sim_exec *exec, struct sim_stream *stream)
+{
+	enum sim_status status = object_is(exec, OBJECT_EXEC) ? sim_capture_refuse(stream) : SIM_INVALID;
+	struct finish *end = NULL;
+
+	if (!status && exec->memory_nodes && !(end = finish_new(exec)))
+		status = SIM_NO_HOST_MEMORY;
+	if (!status && end)
+		status = graph_memory_launch(exec->memory, sim_stream_context(stream), exec->auto_free,
+		                             end->frees, end->count);
+	if (status) {
+		free(end);
+		return status;
+	}
+	status = in_turn(exec, stream, NULL);
+	for (size_t i = 0; i < exec->count && !status; i++)
+		status = submit(&exec->step[i], stream);
+	if (end)
+		stream_submit(stream, SIM_NODE_NONE, finish, end, false, true);
+	if (!status) {
+		struct operation *mark = stream_mark(stream, &status);
+
+		if (mark)
+			in_turn(exec, stream, mark);
+	}
+	return status;
+}
+
+enum sim_status sim_exec_upload(struct sim_exec *exec, struct sim_stream *stream)
+{
+	enum sim_status status = object_is(exec, OBJECT_EXEC) ? sim_capture_refuse(stream) : SIM_INVALID;
+
+	return status ? status : graph_memory_upload(exec->memory);
+}

@@ -1,0 +1,70 @@
+/* Memory for other processes: what can be asked for is answered, nothing is really shared on the simulator. */
+#include <string.h>
+
+#include "runtime.h"
+
+/* Whole device allocations only, as HSA exports them: not managed or host memory, no virtual mapping. */
+static bool exportable(const void *pointer)
+{
+	struct sim_pointer about;
+
+	return sim_pointer((uint64_t)(uintptr_t)pointer, &about) && about.kind == SIM_DEVICE;
+}
+
+hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *devPtr)
+{
+	struct sim_pointer about;
+
+	HIP_ENTER();
+	HIP_TRY(handle && devPtr ? hipSuccess : hipErrorInvalidValue);
+	HIP_TRY(exportable(devPtr) ? hipSuccess : hipErrorInvalidDevicePointer);
+	sim_pointer((uint64_t)(uintptr_t)devPtr, &about);
+	memset(handle, 0, sizeof(*handle));
+	memcpy(handle->reserved, &about.id, sizeof(about.id));
+	return hip_leave(hipSuccess);
+}
+
+/* One's own handle cannot be opened, and there is no other process on the simulated device. */
+hipError_t hipIpcOpenMemHandle(void **devPtr, hipIpcMemHandle_t handle, unsigned int flags)
+{
+	(void)handle;
+	(void)flags;
+	HIP_ENTER();
+	return hip_leave(devPtr ? hipErrorInvalidContext : hipErrorInvalidValue);
+}
+
+hipError_t hipIpcCloseMemHandle(void *devPtr)
+{
+	HIP_ENTER();
+	return hip_leave(devPtr ? hipErrorInvalidHandle : hipErrorInvalidValue);
+}
+
+hipError_t hipMemPoolExportToShareableHandle(void *shared_handle, hipMemPool_t mem_pool,
+                                             hipMemAllocationHandleType handle_type, unsigned int flags)
+{
+	(void)handle_type;
+	(void)flags;
+	HIP_ENTER();
+	return hip_leave(shared_handle && mem_pool ? hipErrorNotSupported : hipErrorInvalidValue);
+}
+
+hipError_t hipMemPoolImportFromShareableHandle(hipMemPool_t *mem_pool, void *shared_handle,
+                                               hipMemAllocationHandleType handle_type, unsigned int flags)
+{
+	(void)handle_type;
+	(void)flags;
+	HIP_ENTER();
+	return hip_leave(shared_handle && mem_pool ? hipErrorNotSupported : hipErrorInvalidValue);
+}
+
+hipError_t hipMemPoolExportPointer(hipMemPoolPtrExportData *export_data, void *dev_ptr)
+{
+	HIP_ENTER();
+	return hip_leave(export_data && dev_ptr ? hipErrorNotSupported : hipErrorInvalidValue);
+}
+
+hipError_t hipMemPoolImportPointer(void **dev_ptr, hipMemPool_t mem_pool, hipMemPoolPtrExportData *export_data)
+{
+	HIP_ENTER();
+	return hip_leave(dev_ptr && mem_pool && export_data ? hipErrorNotSupported : hipErrorInvalidValue);
+}

@@ -1,0 +1,234 @@
+/*
+ * Virtual memory management, as hipamd's hip_vm.cpp answers. Host memory behind a handle exists from ROCm 7.2 on.
+ */
+#include "later.h"
+#include "runtime.h"
+
+struct face { /* in sim_physical_face */
+	hipMemLocation location;
+};
+
+static struct face *face_of(struct sim_physical *physical)
+{
+	_Static_assert(sizeof(struct face) <= SIM_PHYSICAL_FACE, "the core keeps that much");
+	return sim_physical_face(physical);
+}
+
+/* NULL when the program made it up, or gave it back. */
+static struct sim_physical *physical_of(hipMemGenericAllocationHandle_t handle)
+{
+	return sim_physical_alive((struct sim_physical *)handle) ? (struct sim_physical *)handle : NULL;
+}
+
+static hipError_t vmm(void)
+{
+	return sim_config()->vmm ? hipSuccess : hipErrorNotSupported;
+}
+
+static bool is_device(int id)
+{
+	return id >= 0 && id < sim_config()->devices;
+}
+
+/* What every release's properties say. pre: prop. */
+static void read_properties(const hipMemAllocationProp *prop, hipMemAllocationType *type,
+                            hipMemAllocationHandleType *handle_type, hipMemLocation *location)
+{
+	const struct hip_allocation_prop_6 *later = (const void *)prop;
+
+	*type = HIP_RELEASE < 6 ? prop->type : later->type;
+	*handle_type = HIP_RELEASE < 6 ? prop->requestedHandleType : later->requestedHandleType;
+	*location = HIP_RELEASE < 6 ? prop->location : later->location;
+}
+
+static hipError_t place_of(const hipMemAllocationProp *prop, enum sim_place *place, hipMemLocation *location)
+{
+	hipMemAllocationHandleType handle_type;
+	hipMemAllocationType type;
+
+	if (!prop)
+		return hipErrorInvalidValue;
+	read_properties(prop, &type, &handle_type, location);
+	bool host = HIP_RELEASE >= 7 && (int)location->type == HIP_LOCATION_7_HOST && sim_config()->host_vmm;
+	if (type != hipMemAllocationTypePinned || (location->type != hipMemLocationTypeDevice && !host))
+		return hipErrorInvalidValue;
+	if (!is_device(location->id))
+		return HIP_RELEASE >= 7 ? hipErrorInvalidDevice : hipErrorInvalidValue;
+	*place = host ? SIM_ON_HOST : SIM_ON_DEVICE;
+	if (handle_type != hipMemHandleTypeNone) {
+		sim_say("hipMemCreate: exportable handles are not imitated");
+		return hipErrorNotSupported;
+	}
+	return hipSuccess;
+}
+
+hipError_t hipMemAddressReserve(void **ptr, size_t size, size_t alignment, void *addr,
+                                unsigned long long flags)
+{
+	uint64_t address;
+
+	HIP_ENTER();
+	HIP_TRY(ptr && !flags ? vmm() : hipErrorInvalidValue);
+	if (!size || size % SIM_GRANULE || (alignment & (alignment - 1)))
+		return hip_leave(HIP_RELEASE >= 7 ? hipErrorInvalidValue : hipErrorOutOfMemory);
+	enum sim_status status = sim_reserve(size, alignment, (uint64_t)(uintptr_t)addr, &address);
+	*ptr = status ? NULL : (void *)(uintptr_t)address;
+	return hip_return(status);
+}
+
+hipError_t hipMemAddressFree(void *devPtr, size_t size)
+{
+	HIP_ENTER();
+	HIP_TRY(devPtr && size ? hipSuccess : hipErrorInvalidValue);
+	return hip_return(sim_unreserve((uint64_t)(uintptr_t)devPtr, size));
+}
+
+hipError_t hipMemGetAllocationGranularity(size_t *granularity, const hipMemAllocationProp *prop,
+                                          hipMemAllocationGranularity_flags option)
+{
+	hipMemLocation location;
+	enum sim_place place;
+
+	HIP_ENTER();
+	HIP_TRY(granularity && (unsigned)option <= hipMemAllocationGranularityRecommended
+	            ? vmm()
+	            : hipErrorInvalidValue);
+	hipError_t error = place_of(prop, &place, &location);
+	HIP_TRY(error && error != hipErrorNotSupported ? hipErrorInvalidValue : hipSuccess);
+	*granularity = SIM_GRANULE;
+	return hip_leave(hipSuccess);
+}
+
+hipError_t hipMemCreate(hipMemGenericAllocationHandle_t *handle, size_t size, const hipMemAllocationProp *prop,
+                        unsigned long long flags)
+{
+	struct sim_physical *physical;
+	hipMemLocation location;
+	enum sim_place place;
+
+	HIP_ENTER();
+	HIP_TRY(handle && size && !flags ? vmm() : hipErrorInvalidValue);
+	HIP_TRY(place_of(prop, &place, &location));
+	HIP_TRY(hip_error(
+	    sim_physical_create(place, place == SIM_ON_DEVICE ? location.id : 0, size, &physical)));
+	face_of(physical)->location = location;
+	*handle = (hipMemGenericAllocationHandle_t)physical;
+	return hip_leave(hipSuccess);
+}
+
+hipError_t hipMemRelease(hipMemGenericAllocationHandle_t handle)
+{
+	HIP_ENTER();
+	HIP_TRY(physical_of(handle) ? hipSuccess : hipErrorInvalidValue);
+	return hip_return(sim_physical_release(physical_of(handle)));
+}
+
+hipError_t hipMemMap(void *ptr, size_t size, size_t offset, hipMemGenericAllocationHandle_t handle,
+                     unsigned long long flags)
+{
+	HIP_ENTER();
+	HIP_TRY(ptr && size && !offset && !flags && physical_of(handle) ? hipSuccess : hipErrorInvalidValue);
+	return hip_return(sim_map((uint64_t)(uintptr_t)ptr, size, 0, physical_of(handle)));
+}
+
+/* Waits for the default stream of the device that has the memory, and so for all blocking streams. */
+hipError_t hipMemUnmap(void *ptr, size_t size)
+{
+	struct sim_context *context;
+	struct sim_pointer about;
+
+	HIP_ENTER();
+	HIP_TRY(ptr && size && sim_pointer((uint64_t)(uintptr_t)ptr, &about) && about.kind == SIM_VMM
+	            ? hip_context(about.device, &context)
+	            : hipErrorInvalidValue);
+	HIP_TRY(hip_error(sim_stream_synchronize(sim_stream_default(context))));
+	return hip_return(sim_unmap((uint64_t)(uintptr_t)ptr, size));
+}
+
+/* The device or SIM_CPU that a location means, -2: neither. */
+static int device_of(hipMemLocation location)
+{
+	if (HIP_RELEASE >= 7 && (int)location.type >= HIP_LOCATION_7_HOST &&
+	    (int)location.type <= HIP_LOCATION_7_HOST_CURRENT)
+		return SIM_CPU;
+	return location.type == hipMemLocationTypeDevice && is_device(location.id) ? location.id : -2;
+}
+
+hipError_t hipMemSetAccess(void *ptr, size_t size, const hipMemAccessDesc *desc, size_t count)
+{
+	HIP_ENTER();
+	HIP_TRY(ptr && size && desc && count ? hipSuccess : hipErrorInvalidValue);
+	for (size_t i = 0; i < count; i++) {
+		int device = device_of(desc[i].location);
+		unsigned flags = desc[i].flags;
+
+		if (device == -2 || flags == 2 || flags > hipMemAccessFlagsProtReadWrite)
+			return hip_leave(hipErrorInvalidValue);
+		HIP_TRY(hip_error(
+		    sim_set_access((uint64_t)(uintptr_t)ptr, size, device, flags & 1, flags & 2)));
+	}
+	return hip_leave(hipSuccess);
+}
+
+hipError_t hipMemGetAccess(unsigned long long *flags, const hipMemLocation *location, void *ptr)
+{
+	struct sim_pointer about;
+
+	HIP_ENTER();
+	HIP_TRY(flags && location && ptr && location->type == hipMemLocationTypeDevice &&
+	                is_device(location->id) && sim_pointer((uint64_t)(uintptr_t)ptr, &about) &&
+	                about.kind == SIM_VMM && about.mapped
+	            ? hipSuccess
+	            : hipErrorInvalidValue);
+	unsigned bit = 1u << location->id;
+	*flags = about.access_write & bit ? hipMemAccessFlagsProtReadWrite
+	         : about.access & bit     ? hipMemAccessFlagsProtRead
+	                                  : hipMemAccessFlagsProtNone;
+	return hip_leave(hipSuccess);
+}
+
+hipError_t hipMemGetAllocationPropertiesFromHandle(hipMemAllocationProp *prop,
+                                                   hipMemGenericAllocationHandle_t handle)
+{
+	struct sim_physical *physical = physical_of(handle);
+
+	HIP_ENTER();
+	HIP_TRY(prop && physical ? hipSuccess : hipErrorInvalidValue);
+	if (HIP_RELEASE < 6)
+		*prop = (hipMemAllocationProp){.type = hipMemAllocationTypePinned,
+		                               .location = face_of(physical)->location};
+	else
+		*(struct hip_allocation_prop_6 *)(void *)prop = (struct hip_allocation_prop_6){
+		    .type = hipMemAllocationTypePinned, .location = face_of(physical)->location};
+	return hip_leave(hipSuccess);
+}
+
+/* ROCm 5 forgot to count the new holder; hip_vm.cpp of ROCm 7 counts it, and so does this. */
+hipError_t hipMemRetainAllocationHandle(hipMemGenericAllocationHandle_t *handle, void *addr)
+{
+	struct sim_physical *physical;
+
+	HIP_ENTER();
+	HIP_TRY(handle && addr ? hip_error(sim_physical_retain((uint64_t)(uintptr_t)addr, &physical))
+	                       : hipErrorInvalidValue);
+	*handle = (hipMemGenericAllocationHandle_t)physical;
+	return hip_leave(hipSuccess);
+}
+
+hipError_t hipMemExportToShareableHandle(void *shareableHandle, hipMemGenericAllocationHandle_t handle,
+                                         hipMemAllocationHandleType handleType, unsigned long long flags)
+{
+	(void)handleType;
+	HIP_ENTER();
+	HIP_TRY(shareableHandle && handle && !flags ? hipSuccess : hipErrorInvalidValue);
+	return hip_leave(HIP_RELEASE >= 7 ? hipErrorInvalidValue : hipErrorNotSupported);
+}
+
+hipError_t hipMemImportFromShareableHandle(hipMemGenericAllocationHandle_t *handle, void *osHandle,
+                                           hipMemAllocationHandleType shHandleType)
+{
+	(void)shHandleType;
+	HIP_ENTER();
+	HIP_TRY(handle && osHandle ? hipSuccess : hipErrorInvalidValue);
+	return hip_leave(HIP_RELEASE >= 7 ? hipErrorInvalidValue : hipErrorNotSupported);
+}
