@@ -162,6 +162,63 @@ size_t spill_amount_format(struct spill_amount amount, char *buffer, size_t size
 	return text.length;
 }
 
+static const struct time_unit {
+	const char *name;
+	uint64_t us;
+} time_units[] = {{"h", 3600000000}, {"min", 60000000}, {"s", 1000000}, {"ms", 1000}, {"us", 1}};
+
+#define TIME_UNITS (sizeof(time_units) / sizeof(time_units[0]))
+
+static const char *unknown_time_unit(const char *unit)
+{
+	if (!*unit)
+		return "a unit must follow: us, ms, s, min or h";
+	if (*unit == ' ' || *unit == '\t')
+		return "no blank between number and unit";
+	if (*unit == ',')
+		return "decimals follow a point, not a comma";
+	return "units are us, ms, s, min, h";
+}
+
+const char *spill_time_parse(const char *text, uint64_t *us, size_t *at)
+{
+	struct number number;
+	size_t i = 0;
+
+	*at = 0;
+	const char *why = read_number(text, &number, at);
+	if (why)
+		return why;
+	while (i < TIME_UNITS && strcmp(text + *at, time_units[i].name))
+		i++;
+	if (i == TIME_UNITS)
+		return unknown_time_unit(text + *at);
+
+	/* Six decimals of an hour stay within 64 bits. */
+	uint64_t unit = time_units[i].us, part = number.decimals * unit;
+
+	*at = 0;
+	if (part % number.scale)
+		return "a microsecond is the least there is";
+	part /= number.scale;
+	if (number.whole > (UINT64_MAX - part) / unit)
+		return "the time is too long";
+	*us = number.whole * unit + part;
+	return NULL;
+}
+
+size_t spill_time_format(uint64_t us, char *buffer, size_t size)
+{
+	struct spill_text text = spill_text_begin(buffer, size);
+	size_t i = 2; /* 90s, not 1.5min: minutes and hours are for who writes */
+
+	while (us % time_units[i].us)
+		i++; /* ends at the last: microseconds divide everything */
+	spill_text_number(&text, us / time_units[i].us);
+	spill_text_add(&text, time_units[i].name);
+	return text.length;
+}
+
 uint64_t spill_amount_resolve(struct spill_amount amount, uint64_t whole, uint64_t none)
 {
 	switch (amount.kind) {

@@ -1,5 +1,5 @@
 /*
- * Amounts as people write them: 4.5GiB, 512MiB, 75%, plain bytes. Units are binary and exact: KiB is
+ * Amounts and times as people write them: 4.5GiB, 512MiB, 75%, plain bytes. Units are binary and exact: KiB is
  * 1024 bytes, then MiB, GiB, TiB; GB and G are refused, because half the world reads them as 10^9.
  */
 #ifndef SPILL_AMOUNT_H
@@ -21,5 +21,14 @@ const char *spill_amount_parse(const char *text, unsigned allow, struct spill_am
 
 /* Shortest exact spelling, one that spill_amount_parse reads back; returns its length (pre: size >= 24). */
 size_t spill_amount_format(struct spill_amount amount, char *buffer, size_t size);
+
+/*
+ * Times as people write them: 250ms, 60s, 1.5min. The units are us, ms, s, min and h, and there is no default one. Reads the
+ * whole of `text` into microseconds; returns as spill_amount_parse.
+ */
+const char *spill_time_parse(const char *text, uint64_t *us, size_t *at);
+
+/* In seconds, ms or us: the largest that is exact; returns its length (pre: size >= 24). */
+size_t spill_time_format(uint64_t us, char *buffer, size_t size);
 
 #endif

@@ -13,7 +13,8 @@ static const char head[] =
     "begins\n"
     "with `#`. Sizes are plain bytes or `512MiB`, `4.5GiB` (B, KiB, MiB, GiB, TiB, all binary: 1 KiB is "
     "1024\n"
-    "bytes), percentages `75%`. An unknown name, a bad value, a duplicate, an option that is not "
+    "bytes), percentages `75%`, times `250ms`, `1.5s` (us, ms, s, min, h). An unknown name, a bad value, a "
+    "duplicate, an option that is not "
     "implemented\n"
     "yet is an error with file, line and column, and the whole file is refused: the defaults then hold with\n"
     "`mode = observe`. `spill check FILE` tells before a program does.\n"
@@ -40,6 +41,9 @@ static void print_values(const struct spill_option *row)
 		break;
 	case SPILL_OPTION_LIMIT:
 		fputs("none, size, %", stdout);
+		break;
+	case SPILL_OPTION_TIME:
+		fputs("time", stdout);
 		break;
 	case SPILL_OPTION_CHAIN:
 		fputs("auto, list of split, managed, host", stdout);
@@ -87,7 +91,8 @@ int main(void)
 	print_table(false);
 	printf("\n`[device N]` (N from 0 to %d) takes `limit`, for one device; its variable is\n",
 	       SPILL_DEVICES - 1);
-	puts("`SPILL_DEVICE_1_LIMIT`. A default of `auto` in `oom.chain` is `trim, split, managed, host` as far as "
+	puts("`SPILL_DEVICE_1_LIMIT`. A default of `auto` in `oom.chain` is `trim, split, managed, host` as "
+	     "far as "
 	     "the device\n"
 	     "can do them. `demote` in `oom.chain` is not implemented yet.");
 	puts("\n## Not implemented yet\n\nThese names are taken; to use one is an error that says so.\n");

@@ -29,6 +29,14 @@ static void add_amount(struct spill_text *text, const struct spill_amount *amoun
 	spill_text_add(text, buffer);
 }
 
+static void add_time(struct spill_text *text, uint64_t us)
+{
+	char buffer[32];
+
+	spill_time_format(us, buffer, sizeof(buffer));
+	spill_text_add(text, buffer);
+}
+
 static void add_chain(struct spill_text *text, const struct spill_chain *chain)
 {
 	if (chain->by_capability)
@@ -73,6 +81,9 @@ size_t spill_option_format(const struct spill_policy *policy, unsigned slot, cha
 	case SPILL_OPTION_SHARE:
 	case SPILL_OPTION_LIMIT:
 		add_amount(&text, field);
+		break;
+	case SPILL_OPTION_TIME:
+		add_time(&text, *(const uint64_t *)field);
 		break;
 	case SPILL_OPTION_CHAIN:
 		add_chain(&text, field);

@@ -8,6 +8,7 @@
 _Static_assert(sizeof(enum spill_mode) == sizeof(unsigned) &&
                    sizeof(enum spill_location) == sizeof(unsigned) &&
                    sizeof(enum spill_log_level) == sizeof(unsigned) &&
+                   sizeof(enum spill_honest_first) == sizeof(unsigned) &&
                    sizeof(enum spill_log_stderr) == sizeof(unsigned),
                "a WORD is stored as an unsigned");
 _Static_assert(offsetof(struct spill_policy, managed_accessed_by_host) ==
@@ -111,22 +112,37 @@ static int put_yesno(bool *field, const char *value, struct spill_error *error)
 	return 0;
 }
 
-static int put_amount(struct spill_amount *field, unsigned allow, const char *value,
-                      struct spill_error *error)
+/* 0 if there is nothing wrong (`why` is NULL). */
+static int say_bad_number(struct spill_error *error, const char *what, const char *value, size_t at,
+                          const char *why)
 {
-	size_t at;
-	const char *why = spill_amount_parse(value, allow, field, &at);
-
 	if (!why)
 		return 0;
 
 	struct spill_text text = fail(error, value, value + at);
 
-	spill_text_add(&text, "bad size ");
+	spill_text_add(&text, what);
 	spill_text_quote(&text, value, strlen(value));
 	spill_text_add(&text, ": ");
 	spill_text_add(&text, why);
 	return -1;
+}
+
+static int put_amount(struct spill_amount *field, unsigned allow, const char *value,
+                      struct spill_error *error)
+{
+	size_t at = 0;
+	const char *why = spill_amount_parse(value, allow, field, &at);
+
+	return say_bad_number(error, "bad size ", value, at, why);
+}
+
+static int put_time(uint64_t *field, const char *value, struct spill_error *error)
+{
+	size_t at = 0;
+	const char *why = spill_time_parse(value, field, &at);
+
+	return say_bad_number(error, "bad time ", value, at, why);
 }
 
 static int say_twice(struct spill_error *error, const char *value, const char *item, size_t length)
@@ -257,6 +273,8 @@ int spill_option_put(struct spill_policy *policy, unsigned slot, const char *val
 		if (slot >= SPILL_OPTIONS)
 			field = &policy->device_limits[slot - SPILL_OPTIONS];
 		return put_amount(field, SPILL_ALLOW_PERCENT | SPILL_ALLOW_NONE, value, error);
+	case SPILL_OPTION_TIME:
+		return put_time(field, value, error);
 	case SPILL_OPTION_CHAIN:
 		return put_chain(field, value, error);
 	case SPILL_OPTION_PLACES:

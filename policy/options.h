@@ -16,6 +16,7 @@ enum spill_option_kind {
 	SPILL_OPTION_SIZE,   /* 4.5GiB */
 	SPILL_OPTION_SHARE,  /* size or % */
 	SPILL_OPTION_LIMIT,  /* none, size or % */
+	SPILL_OPTION_TIME,   /* 250ms; uint64_t microseconds */
 	SPILL_OPTION_CHAIN,  /* list of places, or auto */
 	SPILL_OPTION_PLACES, /* list of `words`; the fields are consecutive bools in their order */
 	SPILL_OPTION_PATH,   /* pattern, folder or off */

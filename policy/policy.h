@@ -52,6 +52,9 @@ enum spill_log_stderr { SPILL_STDERR_FIRST, SPILL_STDERR_ALL, SPILL_STDERR_OFF }
 
 #define SPILL_PATH_MAX 4096
 
+/* Whose first out of memory surfaces before anything is spilled for it (retry.h). */
+enum spill_honest_first { SPILL_HONEST_AUTO, SPILL_HONEST_ON, SPILL_HONEST_OFF };
+
 struct spill_chain {
 	bool by_capability; /* oom.chain was not set: what the device can do */
 	unsigned count;     /* 0 with by_capability unset: never spill */
@@ -66,6 +69,8 @@ struct spill_policy {
 	struct spill_amount host_limit;
 	struct spill_amount host_reserve;
 	struct spill_chain chain;
+	enum spill_honest_first honest_first;
+	uint64_t honest_window_us;
 	enum spill_location managed_preferred;
 	bool managed_accessed_by_device, managed_accessed_by_host;
 	bool managed_read_mostly;

@@ -93,6 +93,7 @@ size_t spill_record_alloc(const struct spill_record_alloc *record, char *buffer,
 
 	begin(&json, SPILL_KIND_ALLOC, record->time_us, buffer, size);
 	u64_member(&json, "seq", record->seq);
+	u64_member(&json, "order", record->order);
 	origin(&json, record->tid, record->device, record->api, record->caller);
 	u64_member(&json, "bytes", record->bytes);
 	spill_json_pointer(spill_json_key(&json, "ptr"), record->ptr);
@@ -114,6 +115,7 @@ size_t spill_record_free(const struct spill_record_free *record, char *buffer, s
 
 	begin(&json, SPILL_KIND_FREE, record->time_us, buffer, size);
 	u64_member(&json, "seq", record->seq);
+	u64_member(&json, "order", record->order);
 	origin(&json, record->tid, record->device, record->api, record->caller);
 	u64_member(&json, "bytes", record->bytes);
 	spill_json_pointer(spill_json_key(&json, "ptr"), record->ptr);

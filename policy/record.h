@@ -47,6 +47,8 @@ struct spill_bytes {
 struct spill_record_alloc {
 	uint64_t time_us; /* since the start line */
 	uint64_t seq;
+	uint64_t
+	    order; /* of the event: lines of several threads need not be in the order of what they tell */
 	int tid, device;
 	const char *api, *caller; /* caller: "libfoo.so+0x1a2b" */
 	uint64_t bytes, ptr;
@@ -62,6 +64,7 @@ struct spill_record_alloc {
 
 struct spill_record_free {
 	uint64_t time_us, seq; /* seq of the alloc */
+	uint64_t order;        /* as above */
 	int tid, device;
 	const char *api, *caller;
 	uint64_t ptr, bytes;

@@ -1,30 +1,85 @@
 /*
- * Build-time tool: prints what is generated from the table but is no C. `gen_hooks map`: the version script. It is
- * anonymous, because a named node does not interpose versioned references (pitfall 3a). `gen_hooks docs`: docs/hooks.md.
+ * Build-time tool: prints what is generated from the table but cannot be made by the preprocessor.
+ * `gen_hooks map`: the version script. It is anonymous, because a named node does not interpose versioned references
+ * (pitfall 3a). `gen_hooks index`: the rows in the order of their symbols and of their bases, so that a look-up is a
+ * binary search in constant data. `gen_hooks docs`: docs/hooks.md.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "request.h"
 
+struct row {
+	const char *domain, *symbol, *base, *since, *variant, *op;
+	bool proven;
+};
+
+static const struct row rows[] = {
+#define ROW(domain, symbol, base, since, variant, op, proven) \
+	{#domain, #symbol, #base, #since, #variant, #op, proven},
+#define HOOK(domain, ret, symbol, base, since, variant, op, ...) \
+	ROW(domain, symbol, base, since, variant, op, true)
+#define UNPROVEN(domain, ret, symbol, base, since, variant, op, ...) \
+	ROW(domain, symbol, base, since, variant, op, false)
+#include "hooks.def"
+};
+
+#define COUNT (sizeof(rows) / sizeof(rows[0]))
+
 static void print_map(void)
 {
 	puts("{\n\tglobal:");
-#define HOOK(domain, ret, symbol, ...) puts("\t\t" #symbol ";");
-#include "hooks.def"
+	for (size_t i = 0; i < COUNT; i++)
+		printf("\t\t%s;\n", rows[i].symbol);
 #define EXPORT(symbol) puts("\t\t" #symbol ";");
 #include "exports.def"
 	puts("\tlocal: *;\n};");
+}
+
+static int by_symbol(const void *a, const void *b)
+{
+	return strcmp(rows[*(const size_t *)a].symbol, rows[*(const size_t *)b].symbol);
+}
+
+/* Rows of one base stay in the table's order. */
+static int by_base(const void *a, const void *b)
+{
+	size_t left = *(const size_t *)a, right = *(const size_t *)b;
+	int order = strcmp(rows[left].base, rows[right].base);
+	return order ? order : left < right ? -1 : 1;
+}
+
+static void print_order(const char *name, int (*compare)(const void *, const void *))
+{
+	size_t order[COUNT];
+	for (size_t i = 0; i < COUNT; i++)
+		order[i] = i;
+	qsort(order, COUNT, sizeof(order[0]), compare);
+	printf("static const unsigned short %s[] = {\n", name);
+	for (size_t i = 0; i < COUNT; i++)
+		printf("\t%zu, /* %s */\n", order[i], rows[order[i]].symbol);
+	puts("};");
+}
+
+static void print_rows(bool proven)
+{
+	puts("| library | symbol | base | since | variant | operation |\n|---|---|---|---|---|---|");
+	for (size_t i = 0; i < COUNT; i++)
+		if (rows[i].proven == proven)
+			printf("| %s | `%s` | `%s` | %s | %s | %s |\n", rows[i].domain, rows[i].symbol,
+			       rows[i].base, rows[i].since, rows[i].variant, rows[i].op);
 }
 
 static void print_docs(void)
 {
 	puts("# Hooks\n\nGenerated from shim/hooks.def by `gen_hooks docs`; a test fails when this file is "
 	     "stale.\n");
-	puts("| library | symbol | base | since | variant | operation |\n|---|---|---|---|---|---|");
-#define HOOK(domain, ret, symbol, base, since, variant, op, ...) \
-	puts("| " #domain " | `" #symbol "` | `" #base "` | " #since " | " #variant " | " #op " |");
-#include "hooks.def"
+	puts("Rows whose prototype the vendors' own headers prove (CUDA 13, ROCm 5.2):\n");
+	print_rows(true);
+	puts("\nUnproven: no header here declares these, their prototypes follow the vendor's "
+	     "documentation:\n");
+	print_rows(false);
 	puts("\nOperations:\n");
 #define X(name, text) puts("- " #name ": " text);
 	SPILL_OPS(X)
@@ -36,11 +91,16 @@ static void print_docs(void)
 
 int main(int count, char **arguments)
 {
-	if (count == 2 && strcmp(arguments[1], "map") == 0)
+	const char *what = count == 2 ? arguments[1] : "";
+	if (strcmp(what, "map") == 0) {
 		print_map();
-	else if (count == 2 && strcmp(arguments[1], "docs") == 0)
+	} else if (strcmp(what, "index") == 0) {
+		print_order("rows_by_symbol", by_symbol);
+		print_order("rows_by_base", by_base);
+	} else if (strcmp(what, "docs") == 0) {
 		print_docs();
-	else
+	} else {
 		return 2;
+	}
 	return 0;
 }

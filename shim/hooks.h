@@ -32,8 +32,16 @@ extern const struct spill_row spill_rows[SPILL_HOOKS];
 /* Calls seen, by row and way in. */
 extern _Atomic uint64_t spill_row_hits[SPILL_HOOKS][SPILL_WAYS_COUNT];
 
+/* As spill_runtime_ready, with what src needs of the shim. */
+bool spill_shim_ready(void);
+
 /* The row of an exported symbol, or NULL. */
 const struct spill_row *spill_row_of(const char *symbol);
+
+/*
+ * The rows of a base, one a call, in the table's order; NULL after the last. Begins with *at = 0.
+ */
+const struct spill_row *spill_row_of_base(const char *base, unsigned *at);
 
 static inline int spill_row_index(const struct spill_row *row)
 {

@@ -56,7 +56,7 @@ void *spill_dlsym_find(void *handle, const char *name, const void *caller)
 typedef CUresult resolver(const char *, void **, int, cuuint64_t);
 typedef CUresult resolver_v2(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
 
-/* The vendor's own address for the row's ABI. */
+/* The driver's own address for the row's ABI. */
 static void *vendor_address(const struct spill_row *row)
 {
 	void *found = NULL;
@@ -74,29 +74,59 @@ static void *vendor_address(const struct spill_row *row)
 	return found;
 }
 
+/*
+ * True if `answer` is what the row is about, whoever handed it out: HIP's look-up asks dlsym, and a CUDA runtime that
+ * came to the driver through us has our stubs already. pre: of the requested base
+ */
+static bool is_row(const struct spill_row *row, const void *answer, const void *resolver)
+{
+	if (spill_row_has_stub(row, answer))
+		return true;
+	if (row->domain == SPILL_HIP)
+		return answer == spill_real(row, resolver);
+	return answer == spill_real(row, NULL) || answer == vendor_address(row);
+}
+
+/* A name that no row has, of a driver that is newer than the table. */
+static bool looks_like_allocation(const char *name)
+{
+	return strstr(name, "Alloc") && !strstr(name, "GetAllocation") && !strstr(name, "GetParams");
+}
+
+static void tell(const char *code, const char *name, const char *what)
+{
+	char text[256];
+	snprintf(text, sizeof(text), "%.100s %s: passed through", name, what);
+	spill_note(code, text);
+}
+
 void spill_lookup_substitute(const struct spill_request *request)
 {
+	enum spill_domain domain = request->domain == SPILL_HIP ? SPILL_HIP : SPILL_CUDA_DRIVER;
+	const struct spill_row *row;
 	void **answer = request->out;
+	unsigned at = 0;
 	bool known = false;
 	if (request->pass || !request->name || !answer || !*answer)
 		return;
-	for (int i = 0; i < SPILL_HOOKS; i++) {
-		const struct spill_row *row = &spill_rows[i];
-		if (row->domain != SPILL_CUDA_DRIVER || strcmp(row->base, request->name) != 0)
+	const void *resolver = spill_real(&spill_rows[request->hook], request->caller);
+	while ((row = spill_row_of_base(request->name, &at)) != NULL) {
+		if (row->domain != domain)
 			continue;
 		known = true;
-		if (*answer == spill_real(row, NULL) || *answer == vendor_address(row)) {
-			*answer = row->stub[SPILL_WAY_PROC];
-			return;
-		}
+		if (!is_row(row, *answer, resolver))
+			continue;
+		/* Of several HIP runtimes, the caller's is the one whose resolver it asked. */
+		if (domain == SPILL_HIP)
+			spill_real_remember(row, request->caller, spill_real(row, resolver));
+		*answer = row->stub[SPILL_WAY_PROC];
+		return;
 	}
-	if (known) {
-		char text[256];
-		snprintf(text, sizeof(text),
-		         "%.100s was asked for in a version that libspill does not know: passed through",
-		         request->name);
-		spill_note("unknown-version", text);
-	}
+	if (known)
+		tell("unknown-version", request->name,
+		     "was asked for in a version that libspill does not know");
+	else if (looks_like_allocation(request->name))
+		tell("unknown-symbol", request->name, "looks like an allocation that libspill does not know");
 }
 
 /* How many objects the loader has unloaded so far; every object's entry tells the same (dl_iterate_phdr(3)). */

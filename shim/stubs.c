@@ -3,11 +3,12 @@
  * fills in the request and runs the loop of request.h; all knowledge is in the engine.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "abi/cuda.h"
 #include "abi/cudart.h"
 #include "abi/hip.h"
+#include "abi/hip_later.h"
+#include "array_bytes.h"
 #include "hooks.h"
 #include "log.h"
 #include "lookup.h"
@@ -19,7 +20,14 @@
 
 _Atomic uint64_t spill_row_hits[SPILL_HOOKS][SPILL_WAYS_COUNT];
 
-static unsigned hits(struct spill_hits *list, unsigned room)
+/* Room for the exit line with every row and way: `{"symbol":"…","way":"dlsym","count":18446744073709551615},` */
+#define HOOK(domain, ret, symbol, ...) +sizeof(#symbol) + 60
+static struct spill_hits exit_hits[SPILL_HOOKS * SPILL_WAYS_COUNT];
+static char exit_line[4096 + SPILL_WAYS_COUNT * (0
+#include "hooks.def"
+                                                 )];
+
+static unsigned hits(void)
 {
 #define X(id, name) name,
 	static const char *const ways[SPILL_WAYS_COUNT] = {SPILL_WAYS(X)};
@@ -28,24 +36,46 @@ static unsigned hits(struct spill_hits *list, unsigned room)
 	for (int row = 0; row < SPILL_HOOKS; row++)
 		for (int way = 0; way < SPILL_WAYS_COUNT; way++) {
 			uint64_t seen = atomic_load_explicit(&spill_row_hits[row][way], memory_order_relaxed);
-			if (seen && count < room)
-				list[count++] = (struct spill_hits){spill_rows[row].symbol, ways[way], seen};
+			if (seen)
+				exit_hits[count++] =
+				    (struct spill_hits){spill_rows[row].symbol, ways[way], seen};
 		}
 	return count;
 }
 
-static const struct spill_shim shim = {spill_real_resolve, hits};
+static const struct spill_shim shim = {
+    .resolve = spill_real_resolve,
+    .hits = hits,
+    .exit_hits = exit_hits,
+    .exit_line = exit_line,
+    .exit_line_size = sizeof(exit_line),
+};
+
+bool spill_shim_ready(void)
+{
+	return spill_runtime_ready(&shim);
+}
 
 static void *enter(struct spill_request *request)
 {
 	const struct spill_row *row = &spill_rows[request->hook];
 	int error = errno;
 	atomic_fetch_add_explicit(&spill_row_hits[request->hook][request->way], 1, memory_order_relaxed);
+	if (request->other_op)
+		request->op = request->other_op;
 	request->pass = spill_thread.depth || !spill_runtime_ready(&shim);
 	void *real = spill_real(row, request->caller);
 	errno = error;
 	return real;
 }
+
+/* Fills in a node of any type: one that allocates, one that frees, or neither. */
+#define GRAPH_NODE(params, allocates, frees) \
+	.node = params && params->type == allocates ? &params->alloc : NULL, \
+	.bytes = params && params->type == allocates ? params->alloc.bytesize : 0, \
+	.out = params && params->type == allocates ? &params->alloc.dptr : NULL, \
+	.ptr = params && params->type == frees ? (uintptr_t)params->free.dptr : 0, \
+	.other_op = params && params->type == frees ? SPILL_OP_GRAPH_FREE : 0
 
 #define STUB(linkage, function, way_in, domain_, ret, symbol, variant_, op_, params, args, ...) \
 	linkage ret function params \
@@ -90,22 +120,6 @@ const struct spill_row spill_rows[SPILL_HOOKS] = {
 	 {(void *)symbol, (void *)symbol##_dlsym, (void *)symbol##_proc}},
 #include "hooks.def"
 };
-
-const struct spill_row *spill_row_of(const char *symbol)
-{
-	for (int i = 0; i < SPILL_HOOKS; i++)
-		if (strcmp(spill_rows[i].symbol, symbol) == 0)
-			return &spill_rows[i];
-	return NULL;
-}
-
-bool spill_row_has_stub(const struct spill_row *row, const void *address)
-{
-	for (int way = 0; way < SPILL_WAYS_COUNT; way++)
-		if (row->stub[way] == address)
-			return true;
-	return false;
-}
 
 /* All that happens in a process that makes no GPU call: one fstat. */
 __attribute__((constructor)) static void load(void)

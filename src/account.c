@@ -32,6 +32,11 @@ bool spill_account_host_charge(uint64_t *held, uint64_t bytes)
 	return atomic_compare_exchange_strong(&host_held, held, *held + bytes);
 }
 
+void spill_account_host_add(uint64_t bytes)
+{
+	atomic_fetch_add(&host_held, bytes);
+}
+
 void spill_account_host_return(uint64_t bytes)
 {
 	atomic_fetch_sub(&host_held, bytes);

@@ -23,6 +23,8 @@ void spill_account_device_return(int device, uint64_t bytes);
 uint64_t spill_account_host_held(void);
 bool spill_account_host_charge(uint64_t *held, uint64_t bytes);
 void spill_account_host_return(uint64_t bytes);
+/* Adds without asking: the program took it, and what it took is no longer there for spilled data. */
+void spill_account_host_add(uint64_t bytes);
 
 /* After fork the child holds nothing. */
 void spill_account_reset(void);

@@ -1,10 +1,13 @@
 #include "admit.h"
 
 #include <pthread.h>
+#include <string.h>
 
 #include "account.h"
 #include "capture.h"
+#include "deferred.h"
 #include "honest.h"
+#include "mempool.h"
 #include "note.h"
 #include "trim.h"
 
@@ -16,7 +19,8 @@ void spill_admit_tried(struct spill_request *request, const char *step, const ch
 		request->tried[request->attempts++] = (struct spill_attempt){step, error};
 }
 
-struct spill_allocation spill_admit_describe(const struct spill_request *request, const struct spill_backend *backend)
+struct spill_allocation spill_admit_describe(const struct spill_request *request,
+                                             const struct spill_backend *backend)
 {
 	return (struct spill_allocation){
 	    .backend = backend,
@@ -28,7 +32,8 @@ struct spill_allocation spill_admit_describe(const struct spill_request *request
 	};
 }
 
-bool spill_admit_record(const struct spill_request *request, struct spill_allocation *allocation, const char *reason)
+bool spill_admit_record(const struct spill_request *request, struct spill_allocation *allocation,
+                        const char *reason)
 {
 	for (struct spill_request *frame = spill_thread.frame; frame; frame = frame->outer)
 		frame->taken = true;
@@ -64,7 +69,8 @@ static bool admit_weight(struct spill_request *request, const struct spill_backe
 	return decision.fits;
 }
 
-static bool admit(struct spill_request *request, const struct spill_demand *demand, const struct spill_backend *backend)
+static bool admit(struct spill_request *request, const struct spill_demand *demand,
+                  const struct spill_backend *backend)
 {
 	return demand->admit ? demand->admit(request, backend) : admit_weight(request, backend);
 }
@@ -94,6 +100,22 @@ static void surface(struct spill_request *request, const struct spill_demand *de
 	    backend->raise_out_of_memory ? backend->raise_out_of_memory() : backend->out_of_memory;
 }
 
+/* What was pinned for later may be what is missing now. */
+static bool host_refused(const char *error)
+{
+	return error && (strcmp(error, "host.limit") == 0 || strcmp(error, "host.reserve") == 0);
+}
+
+/* Host memory was refused: what is kept of it is given up. */
+static bool place_again(struct spill_request *request, const struct spill_demand *demand,
+                        enum spill_step step, const struct spill_want *want, const char **error)
+{
+	if (!spill_trim_host(want->backend, request->device, request->context, request->bytes))
+		return false;
+	*error = NULL;
+	return demand->place(request, step, want, error);
+}
+
 /* Places it by the next steps of the chain. True: served, or the driver is to be asked again (*again). */
 static bool place(struct spill_request *request, const struct spill_demand *demand,
                   const struct spill_backend *backend, const struct spill_want *want, bool *again)
@@ -114,7 +136,8 @@ static bool place(struct spill_request *request, const struct spill_demand *dema
 		} else if (spill_honest_surfaces(request)) {
 			request->refused_by = error = "oom.honest_first";
 			request->chain_at = request->chain_count;
-		} else if (demand->place(request, step, want, &error)) {
+		} else if (demand->place(request, step, want, &error) ||
+		           (host_refused(error) && place_again(request, demand, step, want, &error))) {
 			return true;
 		} else {
 			request->refused_by = error;
@@ -154,6 +177,7 @@ static bool make_room(struct spill_request *request, const struct spill_demand *
 	}
 	if (again)
 		return true;
+	spill_honest_succeeded(request);
 	if (backend->forget_error && request->last_error == 0)
 		backend->forget_error();
 	request->result = 0;
@@ -177,7 +201,14 @@ static bool begin(struct spill_request *request, const struct spill_demand *dema
 {
 	spill_runtime_log(backend);
 	request->start_us = spill_log_now_us();
+	spill_deferred_poll(backend, false);
+	if (spill_runtime_device_limit(backend, request->device) != SPILL_UNLIMITED)
+		spill_mempool_settle_graphs(backend, request->device);
 	if (admit(request, demand, backend))
+		return true;
+	/* The vendor gives back what its pools keep whenever it likes. */
+	if (!spill_capture_any() && spill_mempool_settle_device(backend, request->device) &&
+	    admit(request, demand, backend))
 		return true;
 	request->over_limit = true;
 	spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE), "device.limit");
@@ -199,6 +230,12 @@ bool spill_admit(struct spill_request *request, const struct spill_demand *deman
 		request->step = ASKED;
 		return begin(request, demand, backend);
 	}
+	if (request->result == 0 && demand->keep && !demand->keep(request, backend)) {
+		request->charged = 0;
+		request->over_limit = true;
+		spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE), "device.limit");
+		return full(request, demand, backend);
+	}
 	if (request->result == 0) {
 		demand->served(request, backend);
 		spill_honest_succeeded(request);
@@ -207,7 +244,8 @@ bool spill_admit(struct spill_request *request, const struct spill_demand *deman
 	retract(request, demand, backend);
 	if (request->result != backend->out_of_memory)
 		return false;
-	spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE), backend->error_name(request->result));
+	spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE),
+	                  backend->error_name(request->result));
 	request->refused_by = "driver";
 	return full(request, demand, backend);
 }

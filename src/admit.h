@@ -1,6 +1,6 @@
 /*
- * What every request for device memory goes through, whatever it asks for: decide and charge, ask the driver, and when
- * the device is full the steps of oom.chain. The kinds of request differ in a struct of functions, one a file:
+ * What every request for device memory goes through, whatever it asks for: decide and charge, ask the driver, and
+ * when the device is full the steps of oom.chain. The kinds of request differ in a struct of functions, one a file:
  * engine_alloc.c and its neighbours.
  */
 #ifndef SPILL_ADMIT_H
@@ -17,17 +17,24 @@ struct spill_demand {
 	 */
 	bool (*prepare)(struct spill_request *request, const struct spill_backend *backend);
 	/*
-	 * Decides by the limit and charges request->charged in the same moment. True: the driver is to be asked. NULL:
-	 * request->weight bytes against device.limit.
+	 * Decides by the limit and charges request->charged in the same moment. True: the driver is to be asked.
+	 * NULL: request->weight bytes against device.limit.
 	 */
 	bool (*admit)(struct spill_request *request, const struct spill_backend *backend);
 	/* Takes back what admit charged: the driver refused. NULL: request->charged. */
 	void (*retract)(struct spill_request *request, const struct spill_backend *backend);
-	/* The driver served it: enters it in the ledger. */
+	/*
+	 * The driver served it: false if it took so much more than it was expected to that the limit does not hold,
+	 * and the memory has been given back; the request then goes on as one over the limit. NULL: it takes what is
+	 * expected.
+	 */
+	bool (*keep)(struct spill_request *request, const struct spill_backend *backend);
+	/* It is kept: enters it in the ledger. */
 	void (*served)(struct spill_request *request, const struct spill_backend *backend);
 	/*
-	 * Makes it by a step of oom.chain other than trim, enters it in the ledger and stores what the program gets. False with
-	 * *error, a static string, if that cannot be. NULL: this kind of memory is nowhere but on the device.
+	 * Makes it by a step of oom.chain other than trim, enters it in the ledger and stores what the program gets.
+	 * False with *error, a static string, if that cannot be. NULL: this kind of memory is nowhere but on the
+	 * device.
 	 */
 	bool (*place)(struct spill_request *request, enum spill_step step, const struct spill_want *want,
 	              const char **error);
@@ -42,13 +49,15 @@ bool spill_admit(struct spill_request *request, const struct spill_demand *deman
 void spill_admit_tried(struct spill_request *request, const char *step, const char *error);
 
 /* An entry for the ledger with what the request says; the caller adds ptr, place, held, charged, placement. */
-struct spill_allocation spill_admit_describe(const struct spill_request *request, const struct spill_backend *backend);
+struct spill_allocation spill_admit_describe(const struct spill_request *request,
+                                             const struct spill_backend *backend);
 
 /*
- * Enters it in the ledger and the log, and marks the runtime's calls above as seen. False if there is no memory for the
- * entry: the allocation is then nobody's, and the caller's to undo.
+ * Enters it in the ledger and the log, and marks the runtime's calls above as seen. False if there is no memory for
+ * the entry: the allocation is then nobody's, and the caller's to undo.
  */
-bool spill_admit_record(const struct spill_request *request, struct spill_allocation *allocation, const char *reason);
+bool spill_admit_record(const struct spill_request *request, struct spill_allocation *allocation,
+                        const char *reason);
 
 /* The reason of something placed by a step of the chain. */
 static inline const char *spill_admit_reason(const struct spill_request *request)

@@ -19,10 +19,25 @@ enum spill_needed { SPILL_OPTIONAL, SPILL_REQUIRED };
 /* Finds the real vendor function `symbol`, never one of ours; NULL if the library has none. */
 typedef void *spill_resolve_fn(enum spill_domain domain, const char *symbol);
 
+/* Of the vendors' structures of properties of physical memory: NVIDIA's, and AMD's in both its layouts. */
+#define SPILL_PROPERTIES_BYTES 32
+
+/* What a program asks of physical memory (CREATE). */
+struct spill_physical {
+	enum spill_location where; /* NONE: neither pinned on a device nor pinned on the host */
+	int device;
+	bool device_only; /* what it is made for cannot be done by host memory */
+	/* The vendor's structure, as the program is to find it when the memory is on the host all the same. */
+	unsigned char asked[SPILL_PROPERTIES_BYTES];
+};
+
 struct spill_backend {
 	const char *name;  /* "cuda", "hip" */
 	int out_of_memory; /* the vendor's code */
 	int invalid_value;
+	unsigned
+	    range_size_width; /* bytes of the vendor's answer about the size of a pointer's range; little-endian */
+	int (*device_memory_type)(void); /* the vendor's word for device memory, in answers about pointers */
 
 	/* --- required --- */
 
@@ -31,7 +46,8 @@ struct spill_backend {
 	const char *(*error_name)(int error); /* static storage */
 	/* The device and context that an allocation by this thread would belong to; false if there is none. */
 	bool (*current)(int *device, void **context);
-	int (*memory)(int device, uint64_t *free, uint64_t *total); /* pre: `device` is current */
+	/* Also of a device that is not current; *free is 0 where no context of it can be asked. */
+	int (*memory)(int device, uint64_t *free, uint64_t *total);
 	uint64_t (*footprint)(uint64_t bytes);  /* device bytes that a plain allocation takes */
 	uint64_t (*pitch)(uint64_t width);      /* bytes of a row of padded memory; 0 where it is not known */
 	unsigned (*capabilities)(int device);   /* enum spill_capability */
@@ -54,14 +70,65 @@ struct spill_backend {
 	int (*granularity)(int device, bool on_host, uint64_t *bytes);
 	int (*reserve)(uint64_t bytes, uint64_t alignment, uint64_t *va);
 	int (*unreserve)(uint64_t va, uint64_t bytes);
+	void (*physical)(const void *properties,
+	                 struct spill_physical *physical); /* NULL: the vendor has no such thing */
 	int (*create)(int device, bool on_host, uint64_t bytes, uint64_t *handle);
 	int (*release)(uint64_t handle);
 	int (*map)(uint64_t va, uint64_t bytes, uint64_t handle);
 	int (*unmap)(uint64_t va, uint64_t bytes); /* whole mappings only; does not wait for the device */
 	int (*allow)(uint64_t va, uint64_t bytes, int device); /* read and write by the device */
 
+	/* --- optional: memory in stream order (all of them, or none) --- */
+
+	bool pools_outlive_contexts; /* with all that was allocated from them */
+	/* The device and context of a stream; the default streams are the current context's. */
+	int (*stream_owner)(void *stream, int *device, void **context);
+	/*
+	 * Makes a pool for `device`: on it, on the host node nearest to it (HOST), or MANAGED with `preferred`. It
+	 * keeps its memory until it is trimmed; one that is not on the device, until it is destroyed. The device may
+	 * use it; others with pool_allow.
+	 */
+	int (*pool_create)(int device, enum spill_place place, enum spill_location preferred, void **pool);
+	int (*pool_destroy)(void *pool); /* what is allocated from it lives on until it is freed */
+	int (*pool_allow)(void *pool, int device);
+	int (*pool_alloc)(void *pool, uint64_t bytes, void *stream, bool per_thread, uint64_t *ptr);
+	int (*pool_free)(uint64_t ptr, void *stream, bool per_thread); /* of any pool */
+	int (*pool_reserved)(void *pool, uint64_t *bytes);             /* physical, used or not */
+	int (*pool_trim)(void *pool);                                  /* gives back what is not in use */
+	/* What the graphs of the process hold on the device, in use or not. NULL: the vendor has no such figure. */
+	int (*graph_reserved)(int device, uint64_t *bytes);
+	/* The pool that an allocation without one comes from, and the one that is there without the program's doing.
+	 */
+	int (*pool_current)(int device, void **pool);
+	int (*pool_default)(int device, void **pool);
+	/* Where memory of a pool with these properties (the vendor's structure) is; *device if on one. */
+	enum spill_place (*pool_place)(const void *properties, int *device);
+
+	/* --- optional: events (all of them, or none). `device`, `context`: of the stream --- */
+
+	int (*event_record)(int device, void *context, void *stream, bool per_thread, void **event);
+	bool (*event_passed)(int device, void *context, void *event);
+	void (*event_destroy)(int device, void *context, void *event);
+
+	/* --- optional: for callers that name a device (shim/torch.c) --- */
+
+	int (*device_alloc)(uint64_t bytes, uint64_t *ptr);
+	int (*device_free)(uint64_t ptr);
+	/* Makes a context of the device current if none is, as the vendor's runtime would; leave undoes it. */
+	int (*device_enter)(int device, void **before);
+	void (*device_leave)(void *before);
+
 	/* --- optional --- */
 
+	/*
+	 * Makes a structure of POINTER say plain device memory of `device` at `ptr`. NULL: the vendor has no such
+	 * call.
+	 */
+	void (*describe_plain)(void *structure, uint64_t ptr, int device);
+	/* Of a context that need not be current; false if it is none. NULL where there are no contexts. */
+	bool (*context_device)(void *context, int *device);
+	/* True if work given to the stream now would be recorded, or refused because another stream captures. */
+	bool (*capturing)(void *stream);
 	/* The device's primary context, without creating it; false if it is not active. */
 	bool (*primary)(int device, void **context);
 	/*

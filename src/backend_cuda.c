@@ -39,10 +39,22 @@ static bool current(int *device, void **context)
 	return true;
 }
 
+/* The driver knows what is free only for the context that is current. */
 static int memory(int device, uint64_t *free, uint64_t *total)
 {
-	size_t free_bytes, total_bytes;
-	int result = spill_cuda.cuMemGetInfo_v2(&free_bytes, &total_bytes);
+	size_t free_bytes = 0, total_bytes;
+	CUdevice now;
+	void *context;
+	CUcontext popped;
+	int result;
+	if (spill_cuda.cuCtxGetDevice(&now) == CUDA_SUCCESS && now == device) {
+		result = spill_cuda.cuMemGetInfo_v2(&free_bytes, &total_bytes);
+	} else if (spill_cuda_primary(device, &context) && !spill_cuda.cuCtxPushCurrent_v2(context)) {
+		result = spill_cuda.cuMemGetInfo_v2(&free_bytes, &total_bytes);
+		spill_cuda.cuCtxPopCurrent_v2(&popped);
+	} else {
+		result = spill_cuda.cuDeviceTotalMem_v2(&total_bytes, device);
+	}
 	if (result)
 		return result;
 	*free = free_bytes;
@@ -73,6 +85,12 @@ static uint64_t footprint(uint64_t bytes)
 	return bytes > UINT64_MAX - unit ? bytes : (bytes + unit - 1) / unit * unit;
 }
 
+/* Rows start at multiples of 512 bytes (measured, H200). */
+static uint64_t pitch(uint64_t width)
+{
+	return width > UINT64_MAX - 511 ? 0 : (width + 511) / 512 * 512;
+}
+
 /* Managed memory larger than the device works only where the GPU can fault: concurrent managed access. */
 static unsigned capabilities(int device)
 {
@@ -87,14 +105,28 @@ static unsigned capabilities(int device)
 	return can;
 }
 
-/* By push and pop: cuCtxSynchronize of a given context exists only from CUDA 13 on. */
+/*
+ * By the vendor's own free, of a small allocation: it waits for all work of its context (docs/measurements.md), as the free that
+ * this is part of would, and unlike cuCtxSynchronize it leaves a capture
+ * alone that another thread begins at this moment. A device too full for that is waited for by the free of a pinned
+ * page, which waits likewise. By push and pop: the current context may be another.
+ */
 static int wait(int device, void *context)
 {
 	CUcontext popped;
+	CUdeviceptr small;
+	void *page = NULL;
 	int result = spill_cuda.cuCtxPushCurrent_v2(context);
 	if (result)
 		return result;
-	result = spill_cuda.cuCtxSynchronize();
+	result = spill_cuda.cuMemAlloc_v2(&small, 1);
+	if (!result && (result = spill_cuda.cuMemFree_v2(small)) != 0)
+		(void)spill_cuda.cuMemFree_v2(
+		    small); /* the error was of work before it: this one gives it back */
+	else if (result == CUDA_ERROR_OUT_OF_MEMORY)
+		result = spill_cuda.cuMemHostAlloc(&page, 4096, 0);
+	if (page)
+		result = spill_cuda.cuMemFreeHost(page);
 	spill_cuda.cuCtxPopCurrent_v2(&popped);
 	return result;
 }
@@ -146,6 +178,11 @@ static unsigned devices(struct spill_log_device *list, unsigned room)
 	return shown;
 }
 
+static int device_memory_type(void)
+{
+	return CU_MEMORYTYPE_DEVICE;
+}
+
 static int driver_version(void)
 {
 	int version = 0;
@@ -153,7 +190,7 @@ static int driver_version(void)
 	return version;
 }
 
-static bool primary(int device, void **context)
+bool spill_cuda_primary(int device, void **context)
 {
 	unsigned int flags;
 	int active = 0;
@@ -168,15 +205,42 @@ static bool primary(int device, void **context)
 	return true;
 }
 
+static bool context_device(void *context, int *device)
+{
+	CUcontext popped;
+	CUdevice ordinal;
+	if (spill_cuda.cuCtxPushCurrent_v2(context))
+		return false;
+	bool found = spill_cuda.cuCtxGetDevice(&ordinal) == CUDA_SUCCESS;
+	spill_cuda.cuCtxPopCurrent_v2(&popped);
+	if (found)
+		*device = ordinal;
+	return found;
+}
+
+/* The legacy stream captures nothing, but is refused while a stream that synchronises with it captures. */
+static bool capturing(void *stream)
+{
+	CUstreamCaptureStatus status;
+	if (!spill_cuda.cuStreamIsCapturing)
+		return false;
+	CUresult result = spill_cuda.cuStreamIsCapturing(stream, &status);
+	return result ? result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
+	              : status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 const struct spill_backend spill_backend_cuda = {
     .name = "cuda",
     .out_of_memory = CUDA_ERROR_OUT_OF_MEMORY,
     .invalid_value = CUDA_ERROR_INVALID_VALUE,
+    .range_size_width = 8,
+    .device_memory_type = device_memory_type,
     .start = start,
     .error_name = error_name,
     .current = current,
     .memory = memory,
     .footprint = footprint,
+    .pitch = pitch,
     .capabilities = capabilities,
     .wait = wait,
     .devices = devices,
@@ -192,10 +256,33 @@ const struct spill_backend spill_backend_cuda = {
     .granularity = spill_cuda_granularity,
     .reserve = spill_cuda_reserve,
     .unreserve = spill_cuda_unreserve,
+    .physical = spill_cuda_physical,
     .create = spill_cuda_create,
     .release = spill_cuda_release,
     .map = spill_cuda_map,
     .unmap = spill_cuda_unmap,
     .allow = spill_cuda_allow,
-    .primary = primary,
+    .context_device = context_device,
+    .stream_owner = spill_cuda_stream_owner,
+    .pools_outlive_contexts = true,
+    .pool_create = spill_cuda_pool_create,
+    .pool_destroy = spill_cuda_pool_destroy,
+    .pool_allow = spill_cuda_pool_allow,
+    .pool_alloc = spill_cuda_pool_alloc,
+    .pool_free = spill_cuda_pool_free,
+    .pool_reserved = spill_cuda_pool_reserved,
+    .graph_reserved = spill_cuda_graph_reserved,
+    .pool_trim = spill_cuda_pool_trim,
+    .pool_current = spill_cuda_pool_current,
+    .pool_default = spill_cuda_pool_default,
+    .pool_place = spill_cuda_pool_place,
+    .event_record = spill_cuda_event_record,
+    .event_passed = spill_cuda_event_passed,
+    .event_destroy = spill_cuda_event_destroy,
+    .device_alloc = spill_cuda_device_alloc,
+    .device_free = spill_cuda_device_free,
+    .device_enter = spill_cuda_device_enter,
+    .device_leave = spill_cuda_device_leave,
+    .capturing = capturing,
+    .primary = spill_cuda_primary,
 };

@@ -17,6 +17,7 @@ struct spill_cuda {
 extern struct spill_cuda spill_cuda;
 
 /* Memory: host, managed, virtual memory management (backend_cuda_memory.c). */
+bool spill_cuda_primary(int device, void **context);            /* of backend.h */
 int spill_cuda_attribute(int device, CUdevice_attribute which); /* 0 if the driver does not know it */
 int spill_cuda_host_alloc(uint64_t bytes, uint64_t *ptr, void **host);
 int spill_cuda_host_free(void *host);
@@ -29,10 +30,32 @@ int spill_cuda_prefetch(uint64_t ptr, uint64_t bytes, int device);
 int spill_cuda_granularity(int device, bool on_host, uint64_t *bytes);
 int spill_cuda_reserve(uint64_t bytes, uint64_t alignment, uint64_t *va);
 int spill_cuda_unreserve(uint64_t va, uint64_t bytes);
+void spill_cuda_physical(const void *properties, struct spill_physical *physical);
 int spill_cuda_create(int device, bool on_host, uint64_t bytes, uint64_t *handle);
 int spill_cuda_release(uint64_t handle);
 int spill_cuda_map(uint64_t va, uint64_t bytes, uint64_t handle);
 int spill_cuda_unmap(uint64_t va, uint64_t bytes);
 int spill_cuda_allow(uint64_t va, uint64_t bytes, int device);
+
+/* Memory in stream order, events, devices (backend_cuda_pool.c). */
+int spill_cuda_stream_owner(void *stream, int *device, void **context);
+int spill_cuda_pool_create(int device, enum spill_place place, enum spill_location preferred, void **pool);
+int spill_cuda_pool_destroy(void *pool);
+int spill_cuda_pool_allow(void *pool, int device);
+int spill_cuda_pool_alloc(void *pool, uint64_t bytes, void *stream, bool per_thread, uint64_t *ptr);
+int spill_cuda_pool_free(uint64_t ptr, void *stream, bool per_thread);
+int spill_cuda_pool_reserved(void *pool, uint64_t *bytes);
+int spill_cuda_pool_trim(void *pool);
+int spill_cuda_pool_current(int device, void **pool);
+int spill_cuda_pool_default(int device, void **pool);
+enum spill_place spill_cuda_pool_place(const void *properties, int *device);
+int spill_cuda_event_record(int device, void *context, void *stream, bool per_thread, void **event);
+bool spill_cuda_event_passed(int device, void *context, void *event);
+void spill_cuda_event_destroy(int device, void *context, void *event);
+int spill_cuda_graph_reserved(int device, uint64_t *bytes);
+int spill_cuda_device_alloc(uint64_t bytes, uint64_t *ptr);
+int spill_cuda_device_free(uint64_t ptr);
+int spill_cuda_device_enter(int device, void **before);
+void spill_cuda_device_leave(void *before);
 
 #endif

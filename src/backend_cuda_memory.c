@@ -4,6 +4,8 @@
  */
 #include "backend_cuda.h"
 
+#include <string.h>
+
 /* Portable: every context of the process may use it, as it may a device allocation's peers. */
 int spill_cuda_host_alloc(uint64_t bytes, uint64_t *ptr, void **host)
 {
@@ -116,6 +118,28 @@ int spill_cuda_unreserve(uint64_t va, uint64_t bytes)
 {
 	return spill_cuda.cuMemAddressFree(va, bytes);
 }
+
+/* Compression is a hint whose outcome programs look up, so a handle of host memory says that it has none. */
+void spill_cuda_physical(const void *properties, struct spill_physical *physical)
+{
+	CUmemAllocationProp asked = *(const CUmemAllocationProp *)properties;
+	bool on_device = asked.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+	bool on_host = asked.location.type == CU_MEM_LOCATION_TYPE_HOST ||
+	               asked.location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
+	               asked.location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+	if (asked.type != CU_MEM_ALLOCATION_TYPE_PINNED)
+		on_device = on_host = false;
+	*physical = (struct spill_physical){
+	    .where = on_device ? SPILL_LOCATION_DEVICE
+	             : on_host ? SPILL_LOCATION_HOST
+	                       : SPILL_LOCATION_NONE,
+	    .device = on_device ? asked.location.id : 0,
+	    .device_only = asked.allocFlags.usage != 0, /* tiles of arrays, the decompression engine */
+	};
+	asked.allocFlags.compressionType = 0;
+	memcpy(physical->asked, &asked, sizeof(asked));
+}
+_Static_assert(sizeof(CUmemAllocationProp) <= SPILL_PROPERTIES_BYTES, "properties are kept whole");
 
 int spill_cuda_create(int device, bool on_host, uint64_t bytes, uint64_t *handle)
 {

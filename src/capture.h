@@ -5,18 +5,27 @@
 #ifndef SPILL_CAPTURE_H
 #define SPILL_CAPTURE_H
 
-#include "request.h"
+#include "backend.h"
 
 /* Steps CAPTURE_BEGIN, CAPTURE_END, CAPTURE_MODE and STREAM_END. */
 bool spill_engine_capture(struct spill_request *request);
 
-/* True if the request is part of a capture: on a stream that captures, or by a thread that has begun a capture. */
+/*
+ * True if the request is part of a capture, or what we would do for it would break one: it is on a stream that captures,
+ * it has no stream and this thread has begun a capture, or this thread may make no call that is unsafe in a capture.
+ */
 bool spill_capture_here(const struct spill_request *request);
 
-/* True if any stream of the process captures: waiting for the device may break it. */
+/* The calling thread's number, never given twice (a tid is). */
+uint64_t spill_capture_thread(void);
+
+/* True if any stream of the process captures: waiting for a device or context breaks it, whatever its mode. One load. */
 bool spill_capture_any(void);
 
-/* All captures of a context end with it. */
-void spill_capture_context_ended(const void *context);
+/* All captures of a context (NULL, where there are no contexts: of the device) end with it. */
+void spill_capture_context_ended(const struct spill_backend *backend, int device, const void *context);
+
+void spill_capture_fork_prepare(void);
+void spill_capture_fork_done(bool child);
 
 #endif

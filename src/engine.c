@@ -9,38 +9,39 @@
 #include "caller.h"
 #include "capture.h"
 #include "note.h"
+#include "peer.h"
 
 typedef bool operation(struct spill_request *request);
 
 static operation *const operations[SPILL_OPS_COUNT] = {
     [SPILL_OP_ALLOC] = spill_engine_alloc,
-    [SPILL_OP_ALLOC_ASYNC] = spill_engine_pass,
+    [SPILL_OP_ALLOC_ASYNC] = spill_engine_alloc_async,
     [SPILL_OP_ALLOC_MANAGED] = spill_engine_account,
     [SPILL_OP_ALLOC_HOST] = spill_engine_account,
-    [SPILL_OP_REGISTER] = spill_engine_pass,
-    [SPILL_OP_ARRAY] = spill_engine_pass,
-    [SPILL_OP_CREATE] = spill_engine_pass,
-    [SPILL_OP_GRAPH_ALLOC] = spill_engine_pass,
+    [SPILL_OP_REGISTER] = spill_engine_account,
+    [SPILL_OP_ARRAY] = spill_engine_array,
+    [SPILL_OP_CREATE] = spill_engine_create,
+    [SPILL_OP_GRAPH_ALLOC] = spill_engine_graph,
     [SPILL_OP_FREE] = spill_engine_free,
     [SPILL_OP_FREE_ASYNC] = spill_engine_free,
     [SPILL_OP_GRAPH_FREE] = spill_engine_pass,
-    [SPILL_OP_RELEASE] = spill_engine_pass,
-    [SPILL_OP_RETAIN] = spill_engine_pass,
-    [SPILL_OP_MAP] = spill_engine_pass,
-    [SPILL_OP_UNMAP] = spill_engine_pass,
+    [SPILL_OP_RELEASE] = spill_engine_release,
+    [SPILL_OP_RETAIN] = spill_engine_retain,
+    [SPILL_OP_MAP] = spill_engine_map,
+    [SPILL_OP_UNMAP] = spill_engine_unmap,
     [SPILL_OP_ACCESS] = spill_engine_pass,
     [SPILL_OP_RESERVE] = spill_engine_pass,
-    [SPILL_OP_PROPERTIES] = spill_engine_pass,
-    [SPILL_OP_POOL_CREATE] = spill_engine_pass,
-    [SPILL_OP_POOL_DESTROY] = spill_engine_pass,
-    [SPILL_OP_POOL_TRIM] = spill_engine_pass,
-    [SPILL_OP_EXPORT] = spill_engine_pass,
+    [SPILL_OP_PROPERTIES] = spill_engine_properties,
+    [SPILL_OP_POOL_CREATE] = spill_engine_pool,
+    [SPILL_OP_POOL_DESTROY] = spill_engine_pool,
+    [SPILL_OP_POOL_TRIM] = spill_engine_pool,
+    [SPILL_OP_EXPORT] = spill_engine_export,
     [SPILL_OP_INFO] = spill_engine_pass,
     [SPILL_OP_ATTR] = spill_engine_attributes,
-    [SPILL_OP_ATTR_SET] = spill_engine_pass,
+    [SPILL_OP_ATTR_SET] = spill_engine_export,
     [SPILL_OP_RANGE] = spill_engine_range,
-    [SPILL_OP_POINTER] = spill_engine_pass,
-    [SPILL_OP_PEER] = spill_engine_pass,
+    [SPILL_OP_POINTER] = spill_engine_pointer,
+    [SPILL_OP_PEER] = spill_engine_peer,
     [SPILL_OP_CAPTURE_BEGIN] = spill_engine_capture,
     [SPILL_OP_CAPTURE_END] = spill_engine_capture,
     [SPILL_OP_CAPTURE_MODE] = spill_engine_capture,
@@ -58,12 +59,22 @@ bool spill_engine_pass(struct spill_request *request)
 	return request->step++ == 0;
 }
 
+/* A request for memory, whatever becomes of it: the runtime's calls above it did not pass us by. */
+static void tell_frames(void)
+{
+	for (struct spill_request *frame = spill_thread.frame; frame; frame = frame->outer)
+		frame->taken = true;
+}
+
 bool spill_request_next(struct spill_request *request)
 {
 	if (request->pass)
 		return spill_engine_pass(request);
-	int error = errno;                          /* the program's before the call, the vendor's after it */
-	bool guard = request->op != SPILL_OP_FRAME; /* below a frame the driver rows must still be seen */
+	int error = errno; /* the program's before the call, the vendor's after it */
+	/* Below these the driver rows must still be seen: a resolver may be what starts the runtime. */
+	bool guard = request->op != SPILL_OP_FRAME && request->op != SPILL_OP_RESOLVE;
+	if (request->step == 0 && request->op <= SPILL_OP_GRAPH_ALLOC)
+		tell_frames();
 	if (guard && request->step == 0)
 		spill_thread.depth++;
 	bool again = operations[request->op](request);
@@ -87,6 +98,16 @@ bool spill_engine_frame(struct spill_request *request)
 		spill_note("unseen",
 		           "a runtime allocation reached the driver by a way that libspill does not see");
 	return false;
+}
+
+/* CU_STREAM_PER_THREAD and hipStreamPerThread are 2 for every thread: odd numbers, which no handle is, tell them apart. */
+const void *spill_engine_stream(const struct spill_request *request)
+{
+	bool own = (!request->stream && request->per_thread) || request->stream == (void *)2;
+	if (own)
+		return (const void *)(uintptr_t)(spill_capture_thread() * 2 + 1);
+	return request->stream ? request->stream
+	                       : (const void *)1; /* the legacy default stream by its other name */
 }
 
 const char *spill_engine_api(const struct spill_request *request)

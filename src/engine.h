@@ -9,14 +9,29 @@
 #include "request.h"
 #include "runtime.h"
 
-bool spill_engine_pass(struct spill_request *request);       /* engine.c */
-bool spill_engine_frame(struct spill_request *request);      /* engine.c */
-bool spill_engine_alloc(struct spill_request *request);      /* engine_alloc.c */
-bool spill_engine_account(struct spill_request *request);    /* engine_alloc.c */
-bool spill_engine_free(struct spill_request *request);       /* engine_free.c */
-bool spill_engine_context(struct spill_request *request);    /* engine_free.c */
-bool spill_engine_attributes(struct spill_request *request); /* engine_query.c */
-bool spill_engine_range(struct spill_request *request);      /* engine_query.c */
+bool spill_engine_pass(struct spill_request *request);        /* engine.c */
+bool spill_engine_frame(struct spill_request *request);       /* engine.c */
+bool spill_engine_alloc(struct spill_request *request);       /* engine_alloc.c */
+bool spill_engine_alloc_async(struct spill_request *request); /* engine_async.c */
+bool spill_engine_pool(struct spill_request *request);        /* engine_async.c */
+bool spill_engine_account(struct spill_request *request);     /* engine_account.c */
+bool spill_engine_array(struct spill_request *request);       /* engine_array.c */
+bool spill_engine_graph(struct spill_request *request);       /* engine_async.c */
+bool spill_engine_export(struct spill_request *request);      /* engine_export.c */
+bool spill_engine_free(struct spill_request *request);        /* engine_free.c */
+bool spill_engine_context(struct spill_request *request);     /* engine_free.c */
+bool spill_engine_attributes(struct spill_request *request);  /* engine_query.c */
+bool spill_engine_pointer(struct spill_request *request);     /* engine_query.c */
+bool spill_engine_range(struct spill_request *request);       /* engine_query.c */
+bool spill_engine_create(struct spill_request *request);      /* engine_vmm.c */
+bool spill_engine_map(struct spill_request *request);         /* engine_vmm.c */
+bool spill_engine_properties(struct spill_request *request);  /* engine_vmm.c */
+bool spill_engine_release(struct spill_request *request);     /* engine_vmm.c */
+bool spill_engine_retain(struct spill_request *request);      /* engine_vmm.c */
+bool spill_engine_unmap(struct spill_request *request);       /* engine_vmm.c */
+
+/* The stream of a request by one name: 0 and the calling thread's own are told apart. */
+const void *spill_engine_stream(const struct spill_request *request);
 
 /* The outermost call on the way here, as the log names it. */
 const char *spill_engine_api(const struct spill_request *request);

@@ -1,9 +1,10 @@
 /*
- * Plain device memory, and memory of other kinds that the program itself asked for. What fits costs one decision
+ * Plain device memory. What fits costs one decision
  * without lock or system call; nothing is spilled that the driver can serve within the limits.
  */
 #include "account.h"
 #include "admit.h"
+#include "peer.h"
 
 static uint64_t *out(struct spill_request *request)
 {
@@ -14,7 +15,8 @@ static uint64_t *out(struct spill_request *request)
 static bool prepare_rows(struct spill_request *request, const struct spill_backend *backend)
 {
 	uint64_t pitch = backend->pitch ? backend->pitch(request->width) : 0;
-	return pitch >= request->width && !__builtin_mul_overflow(pitch, request->height, &request->bytes);
+	return pitch >= request->width && !__builtin_mul_overflow(pitch, request->height, &request->bytes) &&
+	       !__builtin_mul_overflow(request->bytes, request->depth, &request->bytes);
 }
 
 static bool prepare(struct spill_request *request, const struct spill_backend *backend)
@@ -66,14 +68,15 @@ static bool place(struct spill_request *request, enum spill_step step, const str
 		*error = "no memory for bookkeeping";
 		return false;
 	}
+	spill_peer_placed(placement);
 	deliver(request, want->backend, placement->ptr);
 	return true;
 }
 
-/* As the driver leaves it after an out of memory (docs/measurements.md). */
+/* As the driver leaves it after an out of memory: no address, but the pitch it would have had (docs/measurements.md). */
 static void refused(struct spill_request *request)
 {
-	*out(request) = 0;
+	deliver(request, spill_runtime_backend(request->domain), 0);
 }
 
 bool spill_engine_alloc(struct spill_request *request)
@@ -81,28 +84,4 @@ bool spill_engine_alloc(struct spill_request *request)
 	static const struct spill_demand plain = {
 	    .prepare = prepare, .served = served, .place = place, .refused = refused};
 	return spill_admit(request, &plain);
-}
-
-/* Managed or pinned host memory that the program itself asked for: the ledger knows it, the policy does not touch it. */
-bool spill_engine_account(struct spill_request *request)
-{
-	const struct spill_backend *backend = spill_runtime_backend(request->domain);
-	if (request->step++ == 0) {
-		request->pass = !backend || !request->out || !request->bytes;
-		if (!request->pass)
-			request->pass = !backend->current(&request->device, &request->context);
-		if (!request->pass)
-			spill_runtime_log(backend);
-		request->start_us = spill_log_now_us();
-		return true;
-	}
-	if (request->result != 0)
-		return false;
-	bool managed = request->op == SPILL_OP_ALLOC_MANAGED;
-	struct spill_allocation allocation = spill_admit_describe(request, backend);
-	allocation.ptr = *out(request);
-	allocation.place = managed ? SPILL_PLACE_MANAGED : SPILL_PLACE_HOST;
-	*(managed ? &allocation.held.managed : &allocation.held.host) = request->bytes;
-	spill_admit_record(request, &allocation, "asked");
-	return false;
 }

@@ -3,7 +3,11 @@
  * we placed we release, after the work that may use it: the vendor's own free waits, so ours does (pitfall 9).
  */
 #include "account.h"
+#include "capture.h"
+#include "deferred.h"
 #include "engine.h"
+#include "mempool.h"
+#include "peer.h"
 #include "place/pool.h"
 
 static void end(struct spill_request *request, struct spill_allocation *allocation, const char *reason)
@@ -11,6 +15,9 @@ static void end(struct spill_request *request, struct spill_allocation *allocati
 	/* The line first: whoever takes the room that this gives back comes behind it in the log. */
 	spill_report_free(request, allocation, reason);
 	spill_account_device_return(allocation->device, allocation->charged);
+	spill_account_host_return(allocation->charged_host);
+	if (allocation->mempool)
+		spill_mempool_freed(allocation->mempool, allocation->bytes);
 	spill_ledger_end(allocation);
 }
 
@@ -24,11 +31,36 @@ static void release(struct spill_allocation *allocation, bool context_ended)
 	spill_place_release(allocation->placement, context_ended);
 }
 
-/* Releases memory of ours. A wait that fails (a dead context, a capture) is the answer the vendor's free would give. */
+/* Its memory waits for the device; the program does not. */
+static void defer(struct spill_request *request, struct spill_allocation *allocation)
+{
+	struct spill_placement *placement = allocation->placement;
+	allocation->placement = NULL;
+	spill_report_free(request, allocation, "free");
+	spill_ledger_end(allocation);
+	spill_deferred_add(placement);
+}
+
+/*
+ * Releases memory of ours as the vendor's free would: behind all work that may use it, or, of memory in stream order, at once, for
+ * what comes next to use (docs/measurements.md). A wait that fails (a dead
+ * context) is the answer the vendor's free would give. Waiting would break a capture, which the vendor's free need
+ * not.
+ */
 static void free_placed(struct spill_request *request, struct spill_allocation *allocation)
 {
-	const struct spill_backend *backend = allocation->backend;
-	request->result = backend->wait(allocation->device, allocation->context);
+	if (allocation->ordered && allocation->backend->pools_outlive_contexts) {
+		struct spill_placement *placement = allocation->placement;
+		spill_report_free(request, allocation, "free");
+		spill_ledger_end(allocation);
+		spill_deferred_give(placement);
+		return;
+	}
+	if (spill_capture_any()) {
+		defer(request, allocation);
+		return;
+	}
+	request->result = spill_deferred_wait(allocation->backend, allocation->device, allocation->context);
 	if (request->result) {
 		spill_ledger_put_back(allocation);
 		return;
@@ -37,23 +69,67 @@ static void free_placed(struct spill_request *request, struct spill_allocation *
 	end(request, allocation, "free");
 }
 
-bool spill_engine_free(struct spill_request *request)
+/* The same in stream order: behind what is on that stream now. */
+static void free_placed_in_order(struct spill_request *request, struct spill_allocation *allocation)
 {
-	if (request->step++ == 0) {
-		request->start_us = spill_log_now_us();
-		request->entry = request->ptr ? spill_ledger_take(request->ptr) : NULL;
-		if (!request->entry || !request->entry->placement)
-			return true;
-		free_placed(request, request->entry);
-		return false;
+	const struct spill_backend *backend = allocation->backend;
+	struct spill_placement *placement = allocation->placement;
+	if (!backend->event_record) {
+		free_placed(request, allocation);
+		return;
 	}
+	request->result =
+	    backend->stream_owner(request->stream, &placement->event_device, &placement->event_context);
+	if (!request->result)
+		request->result =
+		    backend->event_record(placement->event_device, placement->event_context, request->stream,
+		                          request->per_thread, &placement->event);
+	placement->order = (struct spill_order){spill_engine_stream(request), placement->event_context};
+	if (request->result)
+		spill_ledger_put_back(allocation);
+	else
+		defer(request, allocation);
+}
+
+/* Not the vendor's to give back, but ours. */
+static bool ours(const struct spill_allocation *allocation)
+{
+	return allocation->placement && !allocation->placement->by_vendor;
+}
+
+/* The vendor was asked. */
+static bool freed_by_vendor(struct spill_request *request)
+{
 	if (!request->entry)
 		return false;
-	if (request->result)
+	if (request->result) {
 		spill_ledger_put_back(request->entry);
-	else
+	} else {
+		release(request->entry, true); /* a placement of ours, too, if the vendor has taken it */
 		end(request, request->entry, "free");
+	}
 	return false;
+}
+
+bool spill_engine_free(struct spill_request *request)
+{
+	const struct spill_backend *backend = spill_runtime_backend(request->domain);
+	if (request->step++ == 0) {
+		request->start_us = spill_log_now_us();
+		if (backend)
+			spill_deferred_poll(backend, request->op == SPILL_OP_FREE);
+		request->entry = request->ptr ? spill_ledger_take(request->ptr) : NULL;
+		if (!request->entry || !ours(request->entry))
+			return true;
+		if (request->op != SPILL_OP_FREE_ASYNC)
+			free_placed(request, request->entry);
+		else if (spill_capture_here(request))
+			return true; /* the vendor's own answer is the right one */
+		else
+			free_placed_in_order(request, request->entry);
+		return false;
+	}
+	return freed_by_vendor(request);
 }
 
 /* The vendor has ended the context, and with it all work and its own allocations; ours are released here. */
@@ -65,7 +141,12 @@ static void end_all(struct spill_request *request, const struct spill_backend *b
 		release(allocation, true);
 		end(request, allocation, reason);
 	}
+	spill_deferred_context_ended(backend, device, context);
 	spill_pool_trim(backend, device, context, true);
+	if (!backend->pools_outlive_contexts)
+		spill_mempool_device_ended(backend, device);
+	spill_capture_context_ended(backend, device, context);
+	spill_peer_context_ended(backend, device, context);
 }
 
 /* Finds what is about to end, before the vendor forgets it. */

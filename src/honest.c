@@ -1,10 +1,106 @@
 #include "honest.h"
 
-bool spill_honest_surfaces(struct spill_request *request)
+#include <stdlib.h>
+#include <time.h>
+
+#include "admit.h"
+#include "caller.h"
+#include "capture.h"
+#include "retry.h"
+
+static __thread struct spill_failure pending __attribute__((tls_model("initial-exec")));
+
+static uint64_t now_us(void)
 {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static enum spill_retry operation_of(const struct spill_request *request)
+{
+	switch (request->op) {
+	case SPILL_OP_ALLOC:
+		return SPILL_RETRY_PLAIN;
+	case SPILL_OP_CREATE:
+	case SPILL_OP_MAP:
+		return SPILL_RETRY_PHYSICAL;
+	default:
+		return SPILL_RETRY_STREAM_ORDERED;
+	}
+}
+
+/* The outermost call's library: below a runtime's function the caller is the runtime. Generated code is one caller. */
+static void find_caller(const struct spill_request *request, struct spill_object *caller)
+{
+	const void *address = spill_thread.frame ? spill_thread.frame->caller : request->caller;
+	if (!spill_object_of(address, caller))
+		*caller = (struct spill_object){0};
+}
+
+static struct spill_failure describe(const struct spill_request *request, const struct spill_object *caller)
+{
+	return (struct spill_failure){
+	    .bytes = request->bytes,
+	    .time_us = now_us(),
+	    .caller = caller->base,
+	    .device = request->device,
+	    .operation = operation_of(request),
+	};
+}
+
+static bool asks_again(const struct spill_object *caller, enum spill_retry operation)
+{
+	if (spill_runtime_policy()->honest_first == SPILL_HONEST_ON)
+		return true;
+	const struct spill_retrier *retrier = spill_retrier_find(caller->path, operation);
+	return retrier && !(retrier->unless[0] && getenv(retrier->unless));
+}
+
+static bool surfaces(struct spill_request *request)
+{
+	const struct spill_policy *policy = spill_runtime_policy();
+	/* Any capture: PyTorch frees no cache, and so does not ask again, while another of its threads captures. */
+	if (policy->honest_first == SPILL_HONEST_OFF || spill_capture_any())
+		return false;
+	struct spill_object caller;
+	find_caller(request, &caller);
+	if (!asks_again(&caller, operation_of(request)))
+		return false;
+	struct spill_failure now = describe(request, &caller);
+	if (spill_failure_surfaces(&pending, &now, policy->honest_window_us))
+		return true;
+	spill_admit_tried(request, "honest_first", "surfaced before");
 	return false;
 }
 
+bool spill_honest_surfaces(struct spill_request *request)
+{
+	if (request->honest == SPILL_HONEST_UNASKED)
+		request->honest = surfaces(request) ? SPILL_HONEST_SURFACES : SPILL_HONEST_SERVE;
+	return request->honest == SPILL_HONEST_SURFACES;
+}
+
+static void succeeded(const struct spill_request *request)
+{
+	struct spill_object caller;
+	find_caller(request, &caller);
+	struct spill_failure now = describe(request, &caller);
+	spill_failure_served(&pending, &now, spill_runtime_policy()->honest_window_us);
+}
+
+/* One load where nothing failed; the search for the caller only for what may be the repeat. */
 void spill_honest_succeeded(const struct spill_request *request)
 {
+	if (pending.bytes && request->bytes >= pending.bytes)
+		succeeded(request);
+}
+
+void spill_honest_mapped(const struct spill_request *request)
+{
+	struct spill_object caller;
+	if (!pending.bytes)
+		return;
+	find_caller(request, &caller);
+	spill_failure_mapped(&pending, caller.base);
 }

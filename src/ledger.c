@@ -13,7 +13,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_LEDGER */
 static struct spill_allocation *buckets[BUCKETS];
 static void *placed; /* tsearch(3) */
 static _Atomic uint64_t placed_count;
-static uint64_t next_seq = 1;
+static uint64_t next_seq = 1, next_order = 1;
 static struct spill_totals totals;
 
 static struct spill_allocation **bucket(uint64_t ptr)
@@ -47,7 +47,7 @@ static void raise(uint64_t *peak, uint64_t value)
 /* pre: locked. False if there is no memory for the tree's node. */
 static bool link_placed(struct spill_allocation *entry)
 {
-	if (!entry->placement)
+	if (!entry->placement || entry->handle)
 		return true;
 	if (!tsearch(entry, &placed, compare))
 		return false;
@@ -58,7 +58,7 @@ static bool link_placed(struct spill_allocation *entry)
 /* pre: locked */
 static void unlink_placed(struct spill_allocation *entry)
 {
-	if (entry->placement && tdelete(entry, &placed, compare))
+	if (entry->placement && !entry->handle && tdelete(entry, &placed, compare))
 		atomic_fetch_sub(&placed_count, 1);
 }
 
@@ -77,6 +77,7 @@ static struct spill_allocation *remove_at(struct spill_allocation **link)
 	struct spill_allocation *entry = *link;
 	*link = entry->next;
 	entry->next = NULL;
+	entry->order = next_order++;
 	unlink_placed(entry);
 	totals.live.device -= entry->held.device;
 	totals.live.host -= entry->held.host;
@@ -97,6 +98,7 @@ bool spill_ledger_add(struct spill_allocation *allocation)
 		return false;
 	}
 	entry->seq = allocation->seq = next_seq++;
+	entry->order = allocation->order = next_order++;
 	insert(entry);
 	totals.allocs++;
 	if (spill_ledger_is_spill(entry)) {
@@ -111,16 +113,26 @@ bool spill_ledger_add(struct spill_allocation *allocation)
 	return true;
 }
 
-struct spill_allocation *spill_ledger_take(uint64_t ptr)
+static struct spill_allocation *take(uint64_t ptr, bool handle, uint64_t seq)
 {
 	struct spill_allocation *entry = NULL;
 	pthread_mutex_lock(&lock);
 	for (struct spill_allocation **link = bucket(ptr); *link && !entry;
 	     link = entry ? link : &(*link)->next)
-		if ((*link)->ptr == ptr)
+		if ((*link)->ptr == ptr && (*link)->handle == handle && (!handle || (*link)->seq == seq))
 			entry = remove_at(link);
 	pthread_mutex_unlock(&lock);
 	return entry;
+}
+
+struct spill_allocation *spill_ledger_take(uint64_t ptr)
+{
+	return take(ptr, false, 0);
+}
+
+struct spill_allocation *spill_ledger_take_handle(uint64_t handle, uint64_t seq)
+{
+	return take(handle, true, seq);
 }
 
 void spill_ledger_put_back(struct spill_allocation *allocation)
@@ -143,7 +155,8 @@ void spill_ledger_end(struct spill_allocation *allocation)
 static bool belongs(const struct spill_allocation *entry, const struct spill_backend *backend, int device,
                     const void *context)
 {
-	return entry->backend == backend && (context ? entry->context == context : entry->device == device);
+	return !entry->handle && !entry->outlives && entry->backend == backend &&
+	       (context ? entry->context == context : entry->device == device);
 }
 
 static struct spill_allocation *take_of(const struct spill_backend *backend, int device, const void *context)
@@ -175,6 +188,18 @@ bool spill_ledger_placed(uint64_t ptr, struct spill_allocation *copy)
 		*copy = **node;
 	pthread_mutex_unlock(&lock);
 	return node != NULL;
+}
+
+void spill_ledger_each_placed(void (*visit)(const struct spill_placement *placement, void *data), void *data)
+{
+	if (!atomic_load(&placed_count))
+		return;
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (const struct spill_allocation *entry = buckets[i]; entry; entry = entry->next)
+			if (entry->placement && !entry->handle)
+				visit(entry->placement, data);
+	pthread_mutex_unlock(&lock);
 }
 
 /* Insertion into a list of ten, largest first. */
@@ -248,7 +273,7 @@ void spill_ledger_fork_done(bool child)
 		placed = NULL;
 		atomic_store(&placed_count, 0);
 		totals = (struct spill_totals){0};
-		next_seq = 1;
+		next_seq = next_order = 1;
 	}
 	pthread_mutex_unlock(&lock);
 }

@@ -15,18 +15,25 @@ struct spill_allocation {
 	const struct spill_backend *backend;
 	uint64_t ptr, bytes;
 	uint64_t charged; /* device bytes to return at the end; a placement keeps its own until its release */
+	uint64_t charged_host; /* likewise host bytes: pinned memory that the program asked for */
+	bool handle; /* `ptr` is one of physical memory (src/vmm.h): no address, and no context ends it */
 	int device;
 	void *context;
 	enum spill_place place;
 	struct spill_bytes held;
 	uint64_t seq;
-	const char *api, *caller;          /* static or interned */
+	uint64_t order;           /* of its last event, entry or removal, among all of the ledger's */
+	const char *api, *caller; /* static or interned */
 	struct spill_placement *placement; /* ours to release, or NULL: the vendor's */
+	bool ordered;                      /* allocated in stream order */
+	bool outlives; /* its context's end, as memory of the vendor's pools does where backend.h says so */
+	struct spill_mempool *mempool; /* whose live bytes it is part of, or NULL */
+	void *pool;                    /* the vendor's pool that the program has asked, or NULL */
 	struct spill_allocation *next;
 };
 
 /*
- * Keeps a copy of `allocation`, gives both their seq, and counts it in the totals. False if there is
+ * Keeps a copy of `allocation`, gives both their seq and order, and counts it in the totals. False if there is
  * no memory for it: then it is not accounted, and the caller keeps the placement.
  */
 bool spill_ledger_add(struct spill_allocation *allocation);
@@ -40,6 +47,9 @@ static inline bool spill_ledger_is_spill(const struct spill_allocation *allocati
 /* Removes and returns the entry whose address is exactly `ptr` (the caller owns it), or NULL. */
 struct spill_allocation *spill_ledger_take(uint64_t ptr);
 
+/* The same for the handle of that seq: values of handles come back while what had them before still lives. */
+struct spill_allocation *spill_ledger_take_handle(uint64_t handle, uint64_t seq);
+
 /* Undoes a take: the vendor refused the free. */
 void spill_ledger_put_back(struct spill_allocation *allocation);
 
@@ -52,6 +62,9 @@ struct spill_allocation *spill_ledger_take_of(const struct spill_backend *backen
 
 /* Copies the entry of ours (with a placement) that `ptr` falls into, interior addresses too. */
 bool spill_ledger_placed(uint64_t ptr, struct spill_allocation *copy);
+
+/* Visits every placement at an address, under the lock. */
+void spill_ledger_each_placed(void (*visit)(const struct spill_placement *placement, void *data), void *data);
 
 /* The largest live entries, and the sums. */
 unsigned spill_ledger_largest(struct spill_holder holders[SPILL_HOLDERS]);

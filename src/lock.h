@@ -6,11 +6,16 @@
 #define SPILL_LOCK_H
 
 enum spill_lock_rank {
-	SPILL_RANK_POOL,   /* src/place/pool.c: free blocks of shared chunks */
-	SPILL_RANK_LEDGER, /* src/ledger.c: what is allocated */
-	SPILL_RANK_CALLER, /* src/caller.c: names of call sites */
-	SPILL_RANK_NOTE,   /* src/note.c: notes waiting for the log */
-	SPILL_RANK_LOG,    /* src/log*.c: the file and its buffer */
+	SPILL_RANK_DEFERRED, /* src/deferred.c: frees that wait for the device */
+	SPILL_RANK_MEMPOOL,  /* src/mempool.c: the vendor's pools */
+	SPILL_RANK_POOL,     /* src/place/pool.c: free blocks of shared chunks */
+	SPILL_RANK_VMM,      /* src/vmm.c: the program's own physical memory and its mappings */
+	SPILL_RANK_LEDGER,   /* src/ledger.c: what is allocated */
+	SPILL_RANK_PEER,     /* src/peer.c: who may use whose memory */
+	SPILL_RANK_CAPTURE,  /* src/capture.c: streams that capture */
+	SPILL_RANK_CALLER,   /* src/caller.c: names of call sites */
+	SPILL_RANK_NOTE,     /* src/note.c: notes waiting for the log */
+	SPILL_RANK_LOG,      /* src/log*.c: the file and its buffer */
 };
 
 #endif

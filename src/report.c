@@ -64,6 +64,7 @@ void spill_report_alloc(const struct spill_request *request, const struct spill_
 		struct spill_record_alloc record = {
 		    .time_us = spill_log_now_us(),
 		    .seq = allocation->seq,
+		    .order = allocation->order,
 		    .tid = spill_log_tid(),
 		    .device = allocation->device,
 		    .api = allocation->api,
@@ -96,6 +97,7 @@ void spill_report_free(const struct spill_request *request, const struct spill_a
 	struct spill_record_free record = {
 	    .time_us = spill_log_now_us(),
 	    .seq = allocation->seq,
+	    .order = allocation->order,
 	    .tid = spill_log_tid(),
 	    .device = allocation->device,
 	    .api = spill_engine_api(request),

@@ -19,6 +19,8 @@
 #include "record.h"
 
 struct spill_allocation;
+struct spill_mempool;
+struct spill_capture;
 
 enum spill_domain { SPILL_CUDA_DRIVER, SPILL_CUDA_RUNTIME, SPILL_HIP, SPILL_DOMAINS };
 
@@ -31,10 +33,11 @@ enum spill_domain { SPILL_CUDA_DRIVER, SPILL_CUDA_RUNTIME, SPILL_HIP, SPILL_DOMA
 	X(REGISTER, "host memory of the program that is pinned: accounted, passed through") \
 	X(ARRAY, "an array: device memory that cannot be elsewhere; room is made, else the honest error") \
 	X(CREATE, "physical memory without an address: decided by policy") \
-	X(GRAPH_ALLOC, "a graph node that allocates: decided by policy when the graph is built") \
+	X(GRAPH_ALLOC, \
+	  "a graph node that allocates: passed through; what graphs hold counts toward device.limit") \
 	X(FREE, "gives back what an allocation made, wherever it was placed") \
 	X(FREE_ASYNC, "the same in stream order") \
-	X(GRAPH_FREE, "a graph node that gives back what a node allocated") \
+	X(GRAPH_FREE, "a graph node that gives back what a node allocated: passed through") \
 	X(RELEASE, "gives up a handle of physical memory") \
 	X(RETAIN, "makes one more handle of physical memory that is mapped") \
 	X(MAP, "maps physical memory to addresses") \
@@ -52,7 +55,8 @@ enum spill_domain { SPILL_CUDA_DRIVER, SPILL_CUDA_RUNTIME, SPILL_HIP, SPILL_DOMA
 	X(RANGE, "base and size of an allocation: likewise") \
 	X(POINTER, "all attributes of a pointer in one structure: likewise") \
 	X(PEER, "lets a context or device use another's memory: holds for what we placed, too") \
-	X(CAPTURE_BEGIN, "begins to record a stream's work: nothing is placed, waited for or given back in there") \
+	X(CAPTURE_BEGIN, \
+	  "begins to record a stream's work: nothing is placed, waited for or given back in there") \
 	X(CAPTURE_END, "ends that") \
 	X(CAPTURE_MODE, "changes what a thread may do while others capture") \
 	X(STREAM_END, "ends a stream, and with it what it captured") \
@@ -84,6 +88,9 @@ enum spill_way {
 	// clang-format on
 };
 
+/* Whether a request's out of memory surfaces although it could be served (src/honest.h). */
+enum spill_honest_answer { SPILL_HONEST_UNASKED, SPILL_HONEST_SERVE, SPILL_HONEST_SURFACES };
+
 struct spill_request {
 	/* Set by the stub. */
 	int hook; /* row of the table */
@@ -96,20 +103,22 @@ struct spill_request {
 	bool per_thread; /* stream 0 means the calling thread's default stream: a _ptsz or _spt row */
 
 	/* Set by the row's fill column; which ones depends on op. */
-	void *out; /* where the vendor stores the new pointer, handle, range base, pool or function */
+	enum spill_op
+	    other_op; /* what the arguments ask for instead of the row's op, which becomes op; or 0 */
+	void *out;    /* where the vendor stores the new pointer, handle, range base, pool or function */
 	size_t *out_bytes;
 	uint64_t bytes;
 	uint64_t ptr;    /* device pointer, host pointer or array */
 	uint64_t handle; /* CREATE and its family: of physical memory */
-	/* `height` rows of `width` bytes, padded by the vendor: bytes is 0 and the engine asks the backend. */
+	/* `height` times `depth` rows of `width` bytes, padded by the vendor: bytes is 0 and the engine asks the backend. */
 	size_t *out_pitch, *out_width, *out_height;
-	uint64_t width, height;
+	uint64_t width, height, depth;
 	void *context;
 	int device;
 	void *stream, *pool, *node;
-	const void *properties; /* CREATE, POOL_CREATE: the vendor's structure */
-	unsigned mode;          /* CAPTURE_BEGIN: the vendor's capture mode */
-	unsigned count;         /* ATTR: entries of attributes and values */
+	const void *properties; /* CREATE, POOL_CREATE, ACCESS: the vendor's structure */
+	unsigned mode;          /* CAPTURE_BEGIN: the vendor's capture mode; PEER: 1 enables, 0 disables */
+	unsigned count;         /* ATTR: entries of attributes and values; ACCESS: of properties */
 	const void *attributes; /* ATTR: CUpointer_attribute[] */
 	void **values;
 	bool single;      /* ATTR: the call for one attribute, which can fail for it */
@@ -121,17 +130,22 @@ struct spill_request {
 	bool pass;  /* off or nested: call the real function once and do nothing else */
 	bool taken; /* FRAME: a driver row served this call */
 	unsigned step;
-	bool ends;                      /* context operations: something of ours may end with it */
-	struct spill_request *outer;    /* FRAME below this one */
-	struct spill_allocation *entry; /* FREE: taken from the ledger */
+	bool ends;                          /* context operations: something of ours may end with it */
+	struct spill_request *outer;        /* FRAME below this one */
+	struct spill_allocation *entry;     /* FREE: taken from the ledger */
+	struct spill_vmm_memory *memory;    /* RELEASE, MAP, RETAIN: what the call is about */
+	struct spill_vmm_mapping *mappings; /* UNMAP: taken from the table */
+	struct spill_capture *capture;      /* CAPTURE_END, STREAM_END: taken from the table (capture.c) */
 	int last_error;   /* the vendor's last error before the call, where it has such a thing */
 	uint64_t weight;  /* device bytes that the driver takes for it */
 	uint64_t charged; /* bytes charged to the device while the driver is asked */
+	struct spill_mempool *mempool; /* ALLOC_ASYNC: the pool whose growth that is, or NULL */
 	uint64_t start_us;
 	enum spill_step chain[SPILL_STEPS]; /* of oom.chain, from the first failure on */
 	unsigned chain_count, chain_at;
 	bool full;       /* has failed: chain is set */
 	bool over_limit; /* device.limit refuses; with mode=observe the driver is asked all the same */
+	enum spill_honest_answer honest;
 	const char *refused_by, *rule;
 	unsigned attempts;
 	struct spill_attempt tried[SPILL_ATTEMPTS];

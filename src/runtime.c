@@ -7,11 +7,16 @@
 
 #include "account.h"
 #include "caller.h"
+#include "capture.h"
+#include "deferred.h"
 #include "hostmem.h"
 #include "ledger.h"
+#include "mempool.h"
 #include "note.h"
+#include "peer.h"
 #include "place/place.h"
 #include "publish.h"
+#include "vmm.h"
 
 __thread struct spill_thread spill_thread __attribute__((tls_model("initial-exec")));
 
@@ -34,8 +39,13 @@ const struct spill_policy *spill_runtime_policy(void)
 /* In the order of enum spill_lock_rank, given back in reverse. */
 static void fork_prepare(void)
 {
+	spill_deferred_fork_prepare();
+	spill_mempool_fork_prepare();
 	spill_pool_fork_prepare();
+	spill_vmm_fork_prepare();
 	spill_ledger_fork_prepare();
+	spill_peer_fork_prepare();
+	spill_capture_fork_prepare();
 	spill_caller_fork_prepare();
 	spill_note_fork_prepare();
 	spill_log_fork_prepare();
@@ -45,8 +55,13 @@ static void fork_done(bool child)
 {
 	spill_note_fork_done();
 	spill_caller_fork_done();
+	spill_capture_fork_done(child);
+	spill_peer_fork_done(child);
 	spill_ledger_fork_done(child);
+	spill_vmm_fork_done(child);
 	spill_pool_fork_done(child);
+	spill_mempool_fork_done(child);
+	spill_deferred_fork_done(child);
 }
 
 static void fork_parent(void)
@@ -165,16 +180,14 @@ void spill_runtime_log(const struct spill_backend *backend)
 
 void spill_runtime_exit(const char *how)
 {
-	/* Not on the stack: _exit may be called on a signal handler's small one. Used once, see `ended`. */
-	static struct spill_hits hits[256];
-	static char line[32768];
 	struct spill_totals totals;
 	if (atomic_load(&runtime.state) != READY || !spill_log_ours() || !spill_ledger_totals_now(&totals) ||
 	    atomic_exchange(&runtime.ended, true))
 		return;
-	unsigned count = runtime.shim->hits(hits, sizeof(hits) / sizeof(hits[0]));
-	size_t length = spill_record_exit(spill_log_now_us(), how, &totals, hits, count, line, sizeof(line));
-	spill_log_write(line, length, SPILL_LOG_NOW);
+	const struct spill_shim *shim = runtime.shim;
+	size_t length = spill_record_exit(spill_log_now_us(), how, &totals, shim->exit_hits, shim->hits(),
+	                                  shim->exit_line, shim->exit_line_size);
+	spill_log_write(shim->exit_line, length, SPILL_LOG_NOW);
 }
 
 uint64_t spill_runtime_device_limit(const struct spill_backend *backend, int device)

@@ -16,8 +16,15 @@
 /* What the engine needs of the shim; given at the first call, so that no arrow points from src to shim. */
 struct spill_shim {
 	spill_resolve_fn *resolve;
-	/* True counts of calls by row and way in, as the exit line prints them; returns how many. */
-	unsigned (*hits)(struct spill_hits *hits, unsigned room);
+	/*
+	 * Puts the true counts of calls by row and way in into exit_hits, as the exit line prints them; returns how
+	 * many. Both buffers are as large as the table needs, static because _exit may be called on a signal
+	 * handler's small stack, and used once: by the exit line.
+	 */
+	unsigned (*hits)(void);
+	const struct spill_hits *exit_hits;
+	char *exit_line;
+	size_t exit_line_size;
 };
 
 struct spill_thread {

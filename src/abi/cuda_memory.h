@@ -130,4 +130,12 @@ typedef struct CUmemPoolPtrExportData_st {
 	unsigned char reserved[64];
 } CUmemPoolPtrExportData;
 
+/* cuDeviceGetGraphMemAttribute: bytes on the device, as cuuint64_t. */
+typedef enum CUgraphMem_attribute_enum {
+	CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT = 0,
+	CU_GRAPH_MEM_ATTR_USED_MEM_HIGH = 1,
+	CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT = 2,
+	CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH = 3,
+} CUgraphMem_attribute;
+
 #endif

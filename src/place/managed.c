@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "account.h"
+#include "capture.h"
 #include "place.h"
 
 static void release(struct spill_placement *placement, bool context_ended)
@@ -33,11 +34,14 @@ static void advise(const struct spill_want *want, uint64_t ptr)
 		backend->advise_accessed_by(ptr, want->bytes, SPILL_LOCATION_HOST, want->device);
 }
 
-/* Returns the bytes brought to the device: all or none. */
+/*
+ * Returns the bytes brought to the device: all or none. The default stream, on which that would be, waits for others: to
+ * use it breaks their captures.
+ */
 static uint64_t prefetch(const struct spill_want *want, uint64_t ptr)
 {
 	uint64_t below = spill_amount_resolve(want->policy->managed_prefetch_below, 0, 0);
-	if (want->bytes >= below || want->bytes > want->device_room ||
+	if (spill_capture_any() || want->bytes >= below || want->bytes > want->device_room ||
 	    !spill_device_charge(want, want->bytes, want->bytes))
 		return 0;
 	if (want->backend->prefetch(ptr, want->bytes, want->device) == 0)

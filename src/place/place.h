@@ -5,6 +5,8 @@
 #ifndef SPILL_PLACE_H
 #define SPILL_PLACE_H
 
+#include <sys/queue.h>
+
 #include "backend.h"
 #include "policy.h"
 
@@ -21,6 +23,11 @@ struct spill_want {
 
 struct spill_place_ops;
 
+/* A stream, as its order is told from others': the handle, or a name for a thread's own default stream, and its context. */
+struct spill_order {
+	const void *stream, *context;
+};
+
 /* What was made. A place's own struct begins with this. Owned by the ledger's entry. */
 struct spill_placement {
 	const struct spill_place_ops *ops;
@@ -29,6 +36,14 @@ struct spill_placement {
 	void *context;
 	uint64_t ptr, bytes;     /* as the program sees it */
 	struct spill_bytes held; /* physical */
+	bool by_vendor;          /* the vendor's own free gives it back; the release is bookkeeping only */
+	/* While its free waits for the device (src/deferred.c): what it waits for, and the stream's owner. */
+	TAILQ_ENTRY(spill_placement) pending;
+	void *event, *event_context;
+	struct spill_order order; /* of that event */
+	int event_device;
+	bool owner_ended, event_ended; /* its context, or the event's, has ended meanwhile */
+	bool reusable; /* whole on host, and not a block of a shared chunk: kept for the next such request */
 };
 
 struct spill_place_ops {
@@ -43,9 +58,20 @@ struct spill_place_ops {
 	 * the context went with it, and its address may be another allocation's by now.
 	 */
 	void (*release)(struct spill_placement *placement, bool context_ended);
+	/*
+	 * The addresses that each further device must be given access to (backend->allow). NULL: none, because every device may
+	 * use such memory, or, for a block of a shared chunk, because the chunk is what access is given to.
+	 */
+	void (*range)(const struct spill_placement *placement, uint64_t *va, uint64_t *bytes);
 };
 
 extern const struct spill_place_ops spill_place_split, spill_place_managed, spill_place_host;
+
+/*
+ * Not memory at an address but a handle of host memory, which the program maps itself: `ptr` is the handle. Released with
+ * context_ended, it only returns the account: the program has released the handle.
+ */
+extern const struct spill_place_ops spill_place_handle;
 
 /* The table's row of a place, or NULL for DEVICE. */
 const struct spill_place_ops *spill_place_of(enum spill_place place);

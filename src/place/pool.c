@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "peer.h"
+
 /* Of chunk and block: chunks small enough that a few half-empty ones do not matter, blocks as cudaMalloc aligns. */
 #define CHUNK (8ull << 20)
 #define ALIGNMENT 512ull
@@ -133,10 +135,12 @@ static bool take_from_new(const struct spill_place_ops *ops, const struct spill_
 	}
 	take(chunk, block->bytes, &block->at);
 	block->chunk = chunk;
+	const struct spill_placement *backing = chunk->backing; /* stays: the block is in there */
 	pthread_mutex_lock(&lock);
 	chunk->next = chunks;
 	chunks = chunk;
 	pthread_mutex_unlock(&lock);
+	spill_peer_placed(backing);
 	return true;
 }
 
@@ -211,6 +215,14 @@ fail:
 	free(block);
 	free(spare);
 	return NULL;
+}
+
+void spill_pool_each(void (*visit)(const struct spill_placement *backing, void *data), void *data)
+{
+	pthread_mutex_lock(&lock);
+	for (const struct chunk *chunk = chunks; chunk; chunk = chunk->next)
+		visit(chunk->backing, data);
+	pthread_mutex_unlock(&lock);
 }
 
 static struct chunk *unlink_empty(const struct spill_backend *backend, int device, const void *context)

@@ -21,4 +21,7 @@ struct spill_placement *spill_pool_make(const struct spill_place_ops *ops, const
 void spill_pool_trim(const struct spill_backend *backend, int device, const void *context,
                      bool context_ended);
 
+/* Visits what backs each chunk, under the lock. */
+void spill_pool_each(void (*visit)(const struct spill_placement *backing, void *data), void *data);
+
 #endif

@@ -156,4 +156,10 @@ static struct spill_placement *make(const struct spill_want *want, const char **
 	return NULL;
 }
 
-const struct spill_place_ops spill_place_split = {SPILL_PLACE_SPLIT, make, release};
+static void range(const struct spill_placement *placement, uint64_t *va, uint64_t *bytes)
+{
+	*va = placement->ptr;
+	*bytes = ((const struct split_placement *)placement)->range;
+}
+
+const struct spill_place_ops spill_place_split = {SPILL_PLACE_SPLIT, make, release, range};

@@ -7,6 +7,8 @@
  *
  *	retain:DEV release:DEV reset:DEV      the device's primary context; retain makes it current
  *	create:C:DEV destroy:C use:C          context C, a letter; p means the primary context last retained
+ *	peer:C unpeer:C                       the current context may use C's memory, or no more
+ *	own:A:C                               from now on A is taken to be context C's: whose kernel freeheld starts
  *	alloc:A:SIZE[:COUNT]                  allocations A, a letter, each of SIZE (4k, 20m); stops at the first failure
  *	fill:A verify:A free:A                by kernels and copies in the current context; each allocation has its own data
  *	freeheld:A                            frees A while a kernel of A's context still writes to it
@@ -104,6 +106,10 @@ static CUresult context_word(const char *word, const char *first, const char *se
 		return cuCtxSetCurrent(*context);
 	if (!strcmp(word, "create"))
 		return cuCtxCreate_v2(context, 0, device);
+	if (!strcmp(word, "peer"))
+		return cuCtxEnablePeerAccess(*context, 0);
+	if (!strcmp(word, "unpeer"))
+		return cuCtxDisablePeerAccess(*context);
 	script_unload(gone);
 	if (!strcmp(word, "release"))
 		return cuDevicePrimaryCtxRelease_v2(device);
@@ -132,6 +138,10 @@ static CUresult group_word(const char *word, struct group *group, const char *se
 
 	if (!strcmp(word, "alloc"))
 		return script_alloc(group, size_of(second), third ? size_of(third) : 1);
+	if (!strcmp(word, "own")) {
+		group->context = contexts[second[0] - 'a'];
+		return CUDA_SUCCESS;
+	}
 	if (!strcmp(word, "granules")) {
 		printf("granules %llu\n", granules(group));
 		return CUDA_SUCCESS;
@@ -194,13 +204,13 @@ static void run(const char *text)
 
 	if (!word)
 		exit(64);
-	if (strstr("retain release reset create destroy use", word))
+	if (strstr("retain release reset create destroy use peer unpeer", word))
 		result = context_word(word, first, second);
 	else if (!strcmp(word, "sync"))
 		result = cuCtxSynchronize();
 	else if (!strcmp(word, "info"))
 		result = info();
-	else if (strstr("alloc fill verify free again freeheld freethread granules", word))
+	else if (strstr("alloc fill verify free again freeheld freethread granules own", word))
 		result = group_word(word, &groups[first[0] - 'a'], second, third);
 	else
 		other_word(word, first);
@@ -216,5 +226,6 @@ int main(int argc, char **argv)
 	printf("cuInit %s\n", name_of(cuInit(0)));
 	for (int i = 2; i < argc; i++)
 		run(argv[i]);
+	script_end();
 	return script_wrong;
 }

@@ -20,6 +20,8 @@ extern CUresult cuCtxDestroy_v2(CUcontext context);
 extern CUresult cuCtxSetCurrent(CUcontext context);
 extern CUresult cuCtxGetCurrent(CUcontext *context);
 extern CUresult cuCtxSynchronize(void);
+extern CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags);
+extern CUresult cuCtxDisablePeerAccess(CUcontext peer);
 extern CUresult cuModuleLoad(CUmodule *module, const char *path);
 extern CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
 extern CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
@@ -29,6 +31,7 @@ extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
 extern CUresult cuMemFree_v2(CUdeviceptr address);
 extern CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream);
 extern CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags);
+extern CUresult cuMemFreeHost(void *pointer);
 extern CUresult cuMemGetInfo_v2(size_t *free, size_t *total);
 extern CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes);
 
@@ -50,6 +53,9 @@ CUresult script_verify(struct group *group);
 CUresult script_free(struct group *group);
 CUresult script_free_in_thread(struct group *group);
 CUresult script_free_held(struct group *group);
+
+/* Gives back what the words needed for themselves. */
+void script_end(void);
 
 /* The context has ended, and what was loaded into it with it. */
 void script_unload(CUcontext gone);

@@ -46,6 +46,12 @@ static CUresult load(void)
 	return CUDA_SUCCESS;
 }
 
+void script_end(void)
+{
+	if (loaded.context)
+		cuMemFreeHost(loaded.shared);
+}
+
 void script_unload(CUcontext gone)
 {
 	if (loaded.context == gone)

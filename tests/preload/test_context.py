@@ -1,7 +1,7 @@
 """Contexts end with live spilled allocations in them: each is released exactly once, and all memory comes back."""
 import unittest
 
-from harness import MIB, PROGRAMS
+from harness import MIB, PROGRAMS, decided, freed
 from scripted import ScriptCase
 
 CHAINS = ("split", "managed", "host")
@@ -23,8 +23,8 @@ class ContextCase(ScriptCase):
 
         def check(done, records, chain):
             self.good(done)
-            allocs = {r["seq"]: r for r in records if r["kind"] == "alloc"}
-            ended = [allocs[r["seq"]] for r in records if r["kind"] == "free" and r["reason"] == reason]
+            allocs = {r["seq"]: r for r in decided(records)}
+            ended = [allocs[r["seq"]] for r in freed(records) if r["reason"] == reason]
             self.assertEqual(len([r for r in ended if r["bytes"] == 4 * MIB]), 5)
             self.assertEqual(len([r for r in ended if r["bytes"] == 100 << 10]), 40)
             self.assertEqual({r["place"] for r in ended}, {"device", chain})
@@ -78,7 +78,7 @@ class End(ContextCase):
     def test_another_contexts_memory_stays(self):
         def check(done, records, chain):
             self.good(done)
-            self.assertEqual(len([r for r in records if r["kind"] == "free" and r["reason"] == "context"]), 24)
+            self.assertEqual(len([r for r in freed(records) if r["reason"] == "context"]), 24)
 
         self.chains("create:a:0 alloc:d:4m:3 create:b:0 alloc:x:4m:2 alloc:s:100k:30 fill:x fill:s use:a alloc:y:4m "
                     "alloc:t:100k:20 destroy:a use:b verify:x verify:s free:x free:s destroy:b", check)
@@ -139,8 +139,8 @@ class Free(ContextCase):
             self.good(done)
             self.assertEqual(self.numbers(done, "free"), [14 * MIB])
             # A thread of its own freed them; the log says which.
-            self.assertEqual(len({r["tid"] for r in records if r["kind"] == "free"}), 1)
-            self.assertTrue({r["tid"] for r in records if r["kind"] == "free"}
+            self.assertEqual(len({r["tid"] for r in freed(records)}), 1)
+            self.assertTrue({r["tid"] for r in freed(records)}
                             .isdisjoint({r["tid"] for r in records if r["kind"] == "alloc"}))
 
         self.chains("retain:0 alloc:x:4m:5 fill:x verify:x freethread:x info", check)
@@ -148,7 +148,7 @@ class Free(ContextCase):
 
 class TwoDevices(ContextCase):
     def placed(self, records, device):
-        return [r["place"] for r in records if r["kind"] == "alloc" and r["dev"] == device]
+        return [r["place"] for r in decided(records) if r["dev"] == device]
 
     def test_limits_of_their_own(self):
         policy = self.folder / "policy.conf"
@@ -165,12 +165,12 @@ class TwoDevices(ContextCase):
             self.assertEqual(self.placed(records, 0), ["device"] * 2 + ["host"] * 2)
             self.assertEqual(self.placed(records, 1), ["device"] + ["host"] * 3)
             self.assertEqual(self.numbers(done, "free"), [6 * MIB, 14 * MIB, 14 * MIB])
-            self.assertEqual({r["reason"] for r in records if r["kind"] == "alloc" and r["place"] == "host"}, {"limit"})
+            self.assertEqual({r["reason"] for r in decided(records) if r["place"] == "host"}, {"limit"})
 
     def test_a_reset_of_one_leaves_the_other(self):
         def check(done, records, chain):
             self.good(done)
-            self.assertEqual(len([r for r in records if r["kind"] == "free" and r["reason"] == "reset"]), 5)
+            self.assertEqual(len([r for r in freed(records) if r["reason"] == "reset"]), 5)
 
         self.chains("retain:0 alloc:a:4m:5 fill:a retain:1 alloc:b:4m:5 fill:b reset:1 retain:0 verify:a free:a", check,
                     SPILL_SIM_DEVICES=2)

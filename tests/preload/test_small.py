@@ -1,7 +1,7 @@
 """10,000 allocations of 4 KiB beyond the limit cost their bytes and little more; a host limit refuses by name."""
 import unittest
 
-from harness import MIB, held
+from harness import MIB, decided, held
 from scripted import ScriptCase
 
 COUNT, BYTES = 10_000, 4096
@@ -28,7 +28,7 @@ class Small(ScriptCase):
                 granules, = self.numbers(done, "granules")
                 self.assertLess(granules * 2 * MIB, COUNT * BYTES + 64 * MIB)
                 records = self.checked_records()
-                places = [r["place"] for r in records if r["kind"] == "alloc"]
+                places = [r["place"] for r in decided(records)]
                 self.assertEqual(places.count("device"), MIB // BYTES)
                 self.assertEqual(places.count(chain), COUNT + 1 - MIB // BYTES)
                 self.assertEqual(self.numbers(done, "free")[-1], 14 * MIB)
@@ -59,7 +59,7 @@ class HostLimit(ScriptCase):
                 self.assertEqual(oom["bytes"], 4 * MIB)
                 self.assertEqual([(t["place"], t["error"]) for t in oom["tried"]],
                                  [("device", "CUDA_ERROR_OUT_OF_MEMORY"), (chain, "host.limit")])
-                allocs = [r for r in records if r["kind"] == "alloc"]
+                allocs = decided(records)
                 self.assertEqual(sum(held(r)["host"] + held(r)["managed"] for r in allocs), 10 * MIB)
                 self.check_holders(oom, allocs)
 
@@ -81,7 +81,7 @@ class HostLimit(ScriptCase):
             with self.subTest(chain):
                 records, oom = self.refused(chain, "64k", 1000, SPILL_HOST_LIMIT="30MiB")
                 self.assertEqual(oom["refused_by"], "host.limit")
-                allocs = [r for r in records if r["kind"] == "alloc"]
+                allocs = decided(records)
                 on_host = sum(held(r)["host"] + held(r)["managed"] for r in allocs)
                 self.assertLessEqual(on_host, 30 * MIB)
                 self.assertGreater(on_host, 20 * MIB)

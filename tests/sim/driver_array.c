@@ -161,12 +161,13 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *pHandle, const CUDA_ARRAY3D_DE
 	CUresult result = CUDA_SUCCESS;
 
 	ENTER(cuMipmappedArrayCreate, CONTEXT);
-	if (!pHandle || !pMipmappedArrayDesc || !numMipmapLevels)
+	if (!pHandle || !pMipmappedArrayDesc)
 		return CUDA_ERROR_INVALID_VALUE;
 	CUDA_ARRAY3D_DESCRIPTOR shape = *pMipmappedArrayDesc;
 	bool layers = shape.Flags & CUDA_ARRAY3D_LAYERED;
 	/* More levels than halvings: as many as there are. */
-	for (unsigned i = 0; i < numMipmapLevels && !result; i++) {
+	unsigned levels = numMipmapLevels ? numMipmapLevels : 1;
+	for (unsigned i = 0; i < levels && !result; i++) {
 		result = create(&shape, link);
 		if (result)
 			break;

@@ -336,7 +336,7 @@ CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 	if (!pool)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!driver_device(dev))
-		return CUDA_ERROR_INVALID_DEVICE;
+		return CUDA_ERROR_INVALID_VALUE; /* not invalid device: measured */
 	*pool = handle_of(current_pool(dev));
 	return CUDA_SUCCESS;
 }

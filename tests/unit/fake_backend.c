@@ -158,11 +158,102 @@ static int allow(uint64_t va, uint64_t bytes, int device)
 	return fails() ? OUT_OF_MEMORY : 0;
 }
 
+/* -- pools: a step at a time, nothing goes back but by trimming ------------------------------------------- */
+
+#define POOL_STEP (32ull << 20)
+
+static int pool_create(int device, enum spill_place place, enum spill_location preferred, void **pool)
+{
+	if (fake.no_pools)
+		return 801;
+	if (fails())
+		return OUT_OF_MEMORY;
+	struct fake_pool *made = &fake.pool[fake.pools_made++ % FAKE_POOLS];
+	*made = (struct fake_pool){.place = place};
+	fake.pools++;
+	*pool = made;
+	return 0;
+}
+
+static int pool_destroy(void *pool)
+{
+	fake.pools--;
+	((struct fake_pool *)pool)->reserved = 0;
+	return 0;
+}
+
+static int pool_allow(void *pool, int device)
+{
+	return 0;
+}
+
+static int pool_alloc(void *handle, uint64_t bytes, void *stream, bool per_thread, uint64_t *ptr)
+{
+	struct fake_pool *pool = handle;
+	if (fails())
+		return OUT_OF_MEMORY;
+	pool->used += bytes;
+	if (pool->used > pool->reserved)
+		pool->reserved = (pool->used + POOL_STEP - 1) / POOL_STEP * POOL_STEP;
+	*ptr = address(bytes);
+	return 0;
+}
+
+static int pool_reserved(void *pool, uint64_t *bytes)
+{
+	if (fails())
+		return OUT_OF_MEMORY;
+	*bytes = ((struct fake_pool *)pool)->reserved;
+	return 0;
+}
+
+static int pool_trim(void *handle)
+{
+	struct fake_pool *pool = handle;
+	pool->reserved = (pool->used + POOL_STEP - 1) / POOL_STEP * POOL_STEP;
+	return 0;
+}
+
+static int pool_default(int device, void **pool)
+{
+	return 801;
+}
+
+/* -- events: pass when the test says so -------------------------------------------------------------------- */
+
+static bool event_passed(int device, void *context, void *event)
+{
+	fake.queries++;
+	return *(bool *)event;
+}
+
+static void event_destroy(int device, void *context, void *event)
+{
+	fake.events--;
+}
+
+static int fake_wait(int device, void *context)
+{
+	fake.waits++;
+	return fake.wait_result;
+}
+
 const struct spill_backend fake_backend = {
     .name = "fake",
     .out_of_memory = OUT_OF_MEMORY,
     .error_name = error_name,
     .capabilities = capabilities,
+    .wait = fake_wait,
+    .pool_create = pool_create,
+    .pool_destroy = pool_destroy,
+    .pool_allow = pool_allow,
+    .pool_alloc = pool_alloc,
+    .pool_reserved = pool_reserved,
+    .pool_trim = pool_trim,
+    .pool_current = pool_default,
+    .pool_default = pool_default,
+    .event_passed = event_passed,
+    .event_destroy = event_destroy,
     .host_alloc = host_alloc,
     .host_free = host_free,
     .managed_alloc = managed_alloc,

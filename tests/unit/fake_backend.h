@@ -7,6 +7,13 @@
 
 #include "backend.h"
 
+#define FAKE_POOLS 8
+
+struct fake_pool {
+	enum spill_place place;
+	uint64_t used, reserved; /* a test sets used when it frees */
+};
+
 /* Atomic, as tests call it from several threads at once. */
 struct fake {
 	_Atomic uint64_t device_free; /* bytes that can still be created on the device */
@@ -15,6 +22,12 @@ struct fake {
 	/* Live objects. */
 	_Atomic unsigned ranges, handles, mappings, hosts, manageds;
 	_Atomic uint64_t prefetched;
+	struct fake_pool pool[FAKE_POOLS]; /* in the order they were made */
+	unsigned pools_made;
+	int pools, events; /* live ones; a test counts events itself */
+	bool no_pools;     /* a vendor without */
+	unsigned queries, waits;
+	int wait_result;
 };
 
 extern struct fake fake;

@@ -144,13 +144,66 @@ static void test_resolve(void **state)
 	assert_int_equal(spill_amount_resolve(none, 16 * GIB, 123), 123);
 }
 
+static void time_is(const char *text, uint64_t us, const char *again)
+{
+	uint64_t read = 1;
+	char printed[32];
+	size_t at;
+
+	if (spill_time_parse(text, &read, &at) || read != us)
+		fail_msg("%s: %llu", text, (unsigned long long)read);
+	assert_int_equal(spill_time_format(us, printed, sizeof(printed)), strlen(again));
+	assert_string_equal(printed, again);
+}
+
+static void test_times(void **state)
+{
+	time_is("0s", 0, "0s");
+	time_is("1us", 1, "1us");
+	time_is("250ms", 250000, "250ms");
+	time_is("1.5ms", 1500, "1500us");
+	time_is("60s", 60000000, "60s");
+	time_is("1min", 60000000, "60s");
+	time_is("0.000001s", 1, "1us");
+	time_is("1.5h", 5400000000, "5400s");
+	time_is("0.999999h", 3599996400, "3599996400us");
+	time_is("18446744073709551615us", UINT64_MAX, "18446744073709551615us");
+}
+
+static void time_bad(const char *text, size_t where, const char *part)
+{
+	uint64_t us = 42;
+	size_t at = 99;
+	const char *why = spill_time_parse(text, &us, &at);
+
+	if (!why || !strstr(why, part) || at != where)
+		fail_msg("'%s': '%s' at %zu", text, why ? why : "accepted", at);
+	assert_int_equal(us, 42);
+}
+
+static void test_bad_times(void **state)
+{
+	time_bad("", 0, "number");
+	time_bad("-1s", 0, "negative");
+	time_bad("60", 2, "a unit must follow");
+	time_bad("60 s", 2, "no blank");
+	time_bad("1,5s", 1, "comma");
+	time_bad("60sec", 2, "units are");
+	time_bad("60S", 2, "units are");
+	time_bad("60%", 2, "units are");
+	time_bad("1.5us", 0, "microsecond");
+	time_bad("0.0000005s", 8, "6 decimals");
+	time_bad("0.00001ms", 0, "microsecond");
+	time_bad("18446744073709551615ms", 0, "too long");
+	time_bad("18446744073710s", 0, "too long");
+	time_bad("99999999999999999999999s", 0, "too large");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_good),
-	    cmocka_unit_test(test_bad),
-	    cmocka_unit_test(test_round_trip),
-	    cmocka_unit_test(test_resolve),
+	    cmocka_unit_test(test_good),    cmocka_unit_test(test_bad),   cmocka_unit_test(test_round_trip),
+	    cmocka_unit_test(test_resolve), cmocka_unit_test(test_times), cmocka_unit_test(test_bad_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,7 +119,7 @@ static void test_nothing(void **state)
 	assert_string_equal(source("spill.mode"), "default");
 	assert_string_equal(value("host.limit"), "50%");
 	assert_string_equal(value("log.path"), "${XDG_STATE_HOME:-~/.local/state}/spill/%e-%p.jsonl");
-	assert_int_equal(config.option_count, 13);
+	assert_int_equal(config.option_count, 15);
 }
 
 static void test_order(void **state)

@@ -49,6 +49,8 @@ static void test_defaults(void **state)
 	assert_int_equal(policy.host_limit.value, 50000);
 	assert_int_equal(policy.host_reserve.value, (uint64_t)2 << 30);
 	assert_true(policy.chain.by_capability);
+	assert_int_equal(policy.honest_first, SPILL_HONEST_AUTO);
+	assert_int_equal(policy.honest_window_us, 60000000);
 	assert_int_equal(policy.managed_preferred, SPILL_LOCATION_HOST);
 	assert_true(policy.managed_accessed_by_device);
 	assert_false(policy.managed_accessed_by_host);
@@ -104,6 +106,10 @@ static void test_values(void **state)
 	takes("oom", "chain", " managed , host", "managed, host");
 	takes("oom", "chain", "trim,split", "trim, split");
 	takes("oom", "chain", "auto", "auto");
+	takes("oom", "honest_first", "on", "on");
+	takes("oom", "honest_first", "off", "off");
+	takes("oom", "honest_window", "250ms", "250ms");
+	takes("oom", "honest_window", "2min", "120s");
 	takes("managed", "preferred", "none", "none");
 	takes("managed", "accessed_by", "host, device", "device, host");
 	takes("managed", "accessed_by", "host", "host");
@@ -130,6 +136,10 @@ static void test_bad_values(void **state)
 	refused("oom", "chain", "split,", SPILL_PART_VALUE, 6, "missing");
 	refused("oom", "chain", "split,,host", SPILL_PART_VALUE, 6, "missing");
 	refused("oom", "chain", "split, managed, host, split, split", SPILL_PART_VALUE, 22, "twice");
+	refused("oom", "honest_first", "yes", SPILL_PART_VALUE, 0, "one of auto, on, off");
+	refused("oom", "honest_window", "60", SPILL_PART_VALUE, 2, "bad time '60': a unit must follow");
+	refused("oom", "honest_window", "60sec", SPILL_PART_VALUE, 2, "units are us, ms, s, min, h");
+	refused("oom", "honest_window", "", SPILL_PART_VALUE, 0, "a number must come first");
 	refused("managed", "accessed_by", "gpu", SPILL_PART_VALUE, 0, "one of device, host");
 	refused("managed", "read_mostly", "true", SPILL_PART_VALUE, 0, "yes, no");
 	refused("log", "path", "", SPILL_PART_VALUE, 0, "missing");

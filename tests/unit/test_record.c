@@ -28,6 +28,7 @@ static void expect(size_t length, const char *line)
 static const struct spill_record_alloc split = {
     .time_us = 12345678,
     .seq = 7,
+    .order = 9,
     .tid = 4711,
     .device = 0,
     .api = "cuMemAlloc_v2",
@@ -44,7 +45,8 @@ static const struct spill_record_alloc split = {
 };
 
 #define SPLIT_HEAD \
-	"{\"v\":1,\"kind\":\"alloc\",\"t\":12.345678,\"seq\":7,\"tid\":4711,\"dev\":0,\"api\":\"cuMemAlloc_" \
+	"{\"v\":1,\"kind\":\"alloc\",\"t\":12.345678,\"seq\":7,\"order\":9,\"tid\":4711,\"dev\":0,\"api\":" \
+	"\"cuMemAlloc_" \
 	"v2\"," \
 	"\"caller\":\"libggml-cuda.so+0x1a2b\",\"bytes\":7555858432,\"ptr\":\"0x302000000\",\"place\":" \
 	"\"split\"," \
@@ -64,7 +66,8 @@ static void alloc_leaves_out_what_there_is_not(void **state)
 	const struct spill_record_alloc plain = {.device = -1, .tid = 1, .place = SPILL_PLACE_DEVICE};
 
 	expect(spill_record_alloc(&plain, buffer, sizeof(buffer)),
-	       "{\"v\":1,\"kind\":\"alloc\",\"t\":0.000000,\"seq\":0,\"tid\":1,\"bytes\":0,\"ptr\":\"0x0\","
+	       "{\"v\":1,\"kind\":\"alloc\",\"t\":0.000000,\"seq\":0,\"order\":0,\"tid\":1,\"bytes\":0,"
+	       "\"ptr\":\"0x0\","
 	       "\"place\":\"device\",\"us\":0}\n");
 }
 
@@ -73,6 +76,7 @@ static void alloc_at_the_ends_of_the_numbers(void **state)
 	const struct spill_record_alloc most = {
 	    .time_us = UINT64_MAX,
 	    .seq = UINT64_MAX,
+	    .order = UINT64_MAX,
 	    .tid = INT32_MIN,
 	    .device = INT32_MAX,
 	    .bytes = UINT64_MAX,
@@ -85,7 +89,8 @@ static void alloc_at_the_ends_of_the_numbers(void **state)
 
 	expect(spill_record_alloc(&most, buffer, sizeof(buffer)),
 	       "{\"v\":1,\"kind\":\"alloc\",\"t\":18446744073709.551615,\"seq\":18446744073709551615,"
-	       "\"tid\":-2147483648,\"dev\":2147483647,\"bytes\":18446744073709551615,"
+	       "\"order\":18446744073709551615,\"tid\":-2147483648,\"dev\":2147483647,\"bytes\":"
+	       "18446744073709551615,"
 	       "\"ptr\":\"0xffffffffffffffff\",\"place\":\"managed\",\"managed_bytes\":18446744073709551615,"
 	       "\"would\":\"host\",\"us\":1}\n");
 }
@@ -95,6 +100,7 @@ static void free_names_its_alloc(void **state)
 	const struct spill_record_free record = {
 	    .time_us = 1000001,
 	    .seq = 7,
+	    .order = 9,
 	    .tid = 2,
 	    .device = 1,
 	    .api = "cudaFree",
@@ -107,7 +113,8 @@ static void free_names_its_alloc(void **state)
 	};
 
 	expect(spill_record_free(&record, buffer, sizeof(buffer)),
-	       "{\"v\":1,\"kind\":\"free\",\"t\":1.000001,\"seq\":7,\"tid\":2,\"dev\":1,\"api\":\"cudaFree\","
+	       "{\"v\":1,\"kind\":\"free\",\"t\":1.000001,\"seq\":7,\"order\":9,\"tid\":2,\"dev\":1,\"api\":"
+	       "\"cudaFree\","
 	       "\"caller\":\"a.out+0x10\",\"bytes\":4096,\"ptr\":\"0xabc\",\"place\":\"host\",\"reason\":"
 	       "\"free\","
 	       "\"us\":3}\n");

@@ -1,0 +1,27 @@
+#include "glob.h"
+
+#include <stddef.h>
+
+/* Only the last star is ever tried again: what an earlier one could take, it can take too. */
+bool spill_glob(const char *pattern, const char *text)
+{
+	const char *star = NULL, *from = NULL;
+
+	while (*text) {
+		if (*pattern == '*') {
+			star = pattern++;
+			from = text;
+		} else if (*pattern == '?' || *pattern == *text) {
+			pattern++;
+			text++;
+		} else if (star) {
+			pattern = star + 1;
+			text = ++from;
+		} else {
+			return false;
+		}
+	}
+	while (*pattern == '*')
+		pattern++;
+	return !*pattern;
+}

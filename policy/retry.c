@@ -1,0 +1,54 @@
+#include "retry.h"
+
+#include <string.h>
+
+#include "glob.h"
+
+static const struct spill_retrier retriers[] = {
+#define RETRIER(caller, operations, unless) {caller, operations, unless},
+#include "retriers.def"
+};
+
+const struct spill_retrier *spill_retrier_find(const char *path, enum spill_retry operation)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; *path && i < sizeof(retriers) / sizeof(retriers[0]); i++) {
+		const struct spill_retrier *row = &retriers[i];
+
+		if ((row->operations & operation) &&
+		    spill_glob(row->caller, strchr(row->caller, '/') ? path : name))
+			return row;
+	}
+	return NULL;
+}
+
+bool spill_failure_repeats(const struct spill_failure *pending, const struct spill_failure *now,
+                           uint64_t window_us)
+{
+	return pending->bytes && now->bytes >= pending->bytes && now->caller == pending->caller &&
+	       now->device == pending->device && now->operation == pending->operation &&
+	       now->time_us - pending->time_us <= window_us;
+}
+
+bool spill_failure_surfaces(struct spill_failure *pending, const struct spill_failure *now,
+                            uint64_t window_us)
+{
+	if (spill_failure_repeats(pending, now, window_us))
+		return false;
+	*pending = *now;
+	return true;
+}
+
+void spill_failure_served(struct spill_failure *pending, const struct spill_failure *now, uint64_t window_us)
+{
+	if (now->operation != SPILL_RETRY_PHYSICAL && spill_failure_repeats(pending, now, window_us))
+		pending->bytes = 0;
+}
+
+void spill_failure_mapped(struct spill_failure *pending, uintptr_t caller)
+{
+	if (pending->operation == SPILL_RETRY_PHYSICAL && pending->caller == caller)
+		pending->bytes = 0;
+}

@@ -1,0 +1,62 @@
+/*
+ * Honest first, the pure part: who asks again after an out of memory, and which request is the repeat of which failure.
+ * src/honest.c keeps one struct spill_failure a thread and the clock.
+ */
+#ifndef SPILL_RETRY_H
+#define SPILL_RETRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "policy.h"
+
+/* Kinds of request, as far as allocators treat their failures differently. */
+enum spill_retry {
+	SPILL_RETRY_PLAIN = 1u << 0,
+	SPILL_RETRY_PHYSICAL =
+	    1u << 1, /* memory without an address, made in runs that are mapped when complete */
+	SPILL_RETRY_STREAM_ORDERED = 1u << 2, /* and graph nodes */
+};
+
+struct spill_retrier {
+	const char *caller;
+	unsigned operations; /* enum spill_retry */
+	const char *unless;
+};
+
+/*
+ * The row of retriers.def for a library, by its path as loaded ("" for the main program, which is never one), and a kind of
+ * request; NULL if there is none. Whether the variable `unless` is set is for the caller to look.
+ */
+const struct spill_retrier *spill_retrier_find(const char *path, enum spill_retry operation);
+
+/* A request, as far as it matters here; as a thread's memory of its last failure that surfaced: bytes is 0 if there is none. */
+struct spill_failure {
+	uint64_t bytes;
+	uint64_t time_us; /* of any clock that does not go back */
+	uintptr_t caller; /* the calling library */
+	int device;
+	enum spill_retry operation;
+};
+
+/* True if `now` repeats what failed: same caller, device and operation, at least as large, within the window. */
+bool spill_failure_repeats(const struct spill_failure *pending, const struct spill_failure *now,
+                           uint64_t window_us);
+
+/*
+ * The device is full for `now`, by a caller that asks again: true if that surfaces, remembered in *pending; false if it is the
+ * repeat, which is to be served by other means.
+ */
+bool spill_failure_surfaces(struct spill_failure *pending, const struct spill_failure *now,
+                            uint64_t window_us);
+
+/*
+ * `now` was served: if it is the repeat, the failure is forgotten. PHYSICAL: not yet, as it is one of a run, whose later
+ * requests have not failed before and would surface again; see spill_failure_mapped.
+ */
+void spill_failure_served(struct spill_failure *pending, const struct spill_failure *now, uint64_t window_us);
+
+/* `caller` maps physical memory: its run is complete. */
+void spill_failure_mapped(struct spill_failure *pending, uintptr_t caller);
+
+#endif

@@ -1,0 +1,113 @@
+/*
+ * For torch.cuda.memory.CUDAPluggableAllocator("libspill.so", "spill_malloc", "spill_free"), whether the library is
+ * preloaded or only loaded by that call (docs/pytorch.md).
+ *
+ * How PyTorch calls them (torch/csrc/cuda/CUDAPluggableAllocator.h): the device is an ordinal of the runtime's, whose
+ * context need not be current in an autograd thread; the stream is the current one, NULL for the legacy default
+ * stream; no caching in front of us, so that every tensor comes here; the free gets the bytes, device and stream of
+ * the allocation, from any thread, at process exit too. A NULL is not looked at there.
+ *
+ * Memory comes in stream order from a pool of ours on the device that keeps what it has, which makes it as fast as a
+ * cache; all else is as for any request of the program. Where the vendor has no pools it is plain memory.
+ */
+#include <stdatomic.h>
+
+#include "hooks.h"
+#include "mempool.h"
+#include "real.h"
+#include "runtime.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+
+EXPORTED void *spill_malloc(size_t bytes, int device, void *stream);
+EXPORTED void spill_free(void *pointer, size_t bytes, int device, void *stream);
+
+/* The vendor whose library is loaded; NULL if none is. An answer stays: a driver is not unloaded. */
+static const struct spill_backend *vendor(bool ready, enum spill_domain *domain)
+{
+	static const struct {
+		const struct spill_backend *backend;
+		const char *symbol;
+	} vendors[SPILL_DOMAINS] = {
+	    [SPILL_CUDA_DRIVER] = {&spill_backend_cuda, "cuInit"},
+	    [SPILL_HIP] = {&spill_backend_hip, "hipInit"},
+	};
+	static _Atomic int known = SPILL_DOMAINS;
+	int found = atomic_load_explicit(&known, memory_order_acquire);
+	for (int i = 0; i < SPILL_DOMAINS && found == SPILL_DOMAINS; i++)
+		if (vendors[i].symbol && spill_real_resolve((enum spill_domain)i, vendors[i].symbol) &&
+		    vendors[i].backend->start(spill_real_resolve))
+			found = i;
+	if (found == SPILL_DOMAINS)
+		return NULL;
+	atomic_store_explicit(&known, found, memory_order_release);
+	*domain = (enum spill_domain)found;
+	return ready ? spill_runtime_backend(*domain) : vendors[found].backend;
+}
+
+/* One call from either side. */
+struct call {
+	const struct spill_backend *backend;
+	struct spill_mempool *pool; /* ours on the device; NULL: plain memory */
+	void *before;
+	struct spill_request request;
+};
+
+/*
+ * Makes the device's context current, as the runtime would. What is captured is passed through: the vendor makes it a
+ * node of the graph; captures are asked for here because a library that is not preloaded sees none begin.
+ */
+static bool enter(struct call *call, int device)
+{
+	const char *error;
+	bool ready = spill_shim_ready() && !spill_thread.depth;
+	call->backend = vendor(ready, &call->request.domain);
+	if (!call->backend || call->backend->device_enter(device, &call->before))
+		return false;
+	bool captured = call->backend->capturing && call->backend->capturing(call->request.stream);
+	call->pool =
+	    spill_mempool_ours(call->backend, device, SPILL_PLACE_DEVICE, spill_runtime_policy(), &error);
+	call->request.pool = call->pool ? spill_mempool_handle(call->pool) : NULL;
+	call->request.pass = !ready || captured;
+	return true;
+}
+
+void *spill_malloc(size_t bytes, int device, void *stream)
+{
+	uint64_t address = 0;
+	struct call call = {
+	    .request = {.api = "spill_malloc",
+	                .caller = __builtin_return_address(0),
+	                .out = &address,
+	                .bytes = bytes,
+	                .stream = stream},
+	};
+	struct spill_request *request = &call.request;
+	if (!bytes || !enter(&call, device))
+		return NULL;
+	request->op = call.pool ? SPILL_OP_ALLOC_ASYNC : SPILL_OP_ALLOC;
+	while (spill_request_next(request))
+		request->result =
+		    call.pool ? call.backend->pool_alloc(request->pool, bytes, stream, false, &address)
+		              : call.backend->device_alloc(bytes, &address);
+	call.backend->device_leave(call.before);
+	return request->result ? NULL : (void *)(uintptr_t)address;
+}
+
+void spill_free(void *pointer, size_t bytes, int device, void *stream)
+{
+	struct call call = {
+	    .request = {.api = "spill_free",
+	                .caller = __builtin_return_address(0),
+	                .ptr = (uintptr_t)pointer,
+	                .stream = stream},
+	};
+	struct spill_request *request = &call.request;
+	if (!pointer || !enter(&call, device))
+		return;
+	request->op = call.pool ? SPILL_OP_FREE_ASYNC : SPILL_OP_FREE;
+	while (spill_request_next(request))
+		request->result = call.pool ? call.backend->pool_free(request->ptr, stream, false)
+		                            : call.backend->device_free(request->ptr);
+	call.backend->device_leave(call.before);
+}

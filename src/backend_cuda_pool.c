@@ -1,0 +1,298 @@
+/*
+ * CUDA's memory in stream order: pools, events, and what a caller needs who names a device. CUDA Driver API, "Stream
+ * Ordered Memory Allocator", "Event Management"; what a real driver does is in docs/measurements.md.
+ */
+#include "backend_cuda.h"
+
+#define LEGACY ((CUstream)0x1)
+#define PER_THREAD ((CUstream)0x2)
+
+/* Stream 0 by our own call, which is always the legacy one. */
+static CUstream stream_of(void *stream, bool per_thread)
+{
+	return !stream && per_thread ? PER_THREAD : stream;
+}
+
+static int pushed(CUcontext context)
+{
+	CUcontext now = NULL;
+	spill_cuda.cuCtxGetCurrent(&now);
+	return now == context ? CUDA_SUCCESS : spill_cuda.cuCtxPushCurrent_v2(context);
+}
+
+/* `before`: what was current. */
+static void popped(CUcontext before, CUcontext context)
+{
+	CUcontext gone;
+	if (before != context)
+		spill_cuda.cuCtxPopCurrent_v2(&gone);
+}
+
+static CUcontext now(void)
+{
+	CUcontext context = NULL;
+	spill_cuda.cuCtxGetCurrent(&context);
+	return context;
+}
+
+int spill_cuda_stream_owner(void *stream, int *device, void **context)
+{
+	CUcontext before = now(), owner = before;
+	CUdevice ordinal;
+	bool explicit = stream && stream != LEGACY && stream != PER_THREAD && spill_cuda.cuStreamGetCtx;
+	int result = explicit ? spill_cuda.cuStreamGetCtx(stream, &owner) : CUDA_SUCCESS;
+	if (!result && !owner)
+		result = CUDA_ERROR_INVALID_CONTEXT;
+	if (!result)
+		result = pushed(owner);
+	if (result)
+		return result;
+	result = spill_cuda.cuCtxGetDevice(&ordinal);
+	popped(before, owner);
+	if (result)
+		return result;
+	*device = ordinal;
+	*context = owner;
+	return CUDA_SUCCESS;
+}
+
+static bool has_pools(int device)
+{
+	return spill_cuda.cuMemPoolCreate && spill_cuda.cuMemPoolDestroy && spill_cuda.cuMemPoolSetAccess &&
+	       spill_cuda.cuMemPoolSetAttribute && spill_cuda.cuMemPoolGetAttribute &&
+	       spill_cuda.cuMemPoolTrimTo && spill_cuda.cuMemAllocFromPoolAsync &&
+	       spill_cuda.cuMemFreeAsync &&
+	       spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
+}
+
+/*
+ * What a pool of pinned host memory gives is host memory to every copy call that names device memory (measured, H200: invalid
+ * value), so there is none of those; managed memory that prefers the host lives on the node nearest to the device, is read in
+ * place as fast, and is copied as device memory is. A managed pool located on a device is device memory by another name; without a
+ * location (INVALID is the vendor's word for that) it migrates when it is touched, which is what preferring the
+ * device, or nothing, comes to.
+ */
+static CUmemPoolProps properties(int device, enum spill_place place, enum spill_location preferred)
+{
+	int node = spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID);
+	CUmemPoolProps wanted = {.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED,
+	                         .location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, node > 0 ? node : 0}};
+	if (place == SPILL_PLACE_DEVICE) {
+		wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+		wanted.location = (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, device};
+	} else if (preferred != SPILL_LOCATION_HOST) {
+		wanted.location = (CUmemLocation){CU_MEM_LOCATION_TYPE_INVALID, 0};
+	}
+	return wanted;
+}
+
+/* Making a pool breaks a capture, unless the thread says that it knows (measured): another's, or the one it is made in. */
+static void exchange(CUstreamCaptureMode *mode)
+{
+	if (spill_cuda.cuThreadExchangeStreamCaptureMode)
+		spill_cuda.cuThreadExchangeStreamCaptureMode(mode);
+}
+
+static int create(const CUmemPoolProps *wanted, CUmemoryPool *made)
+{
+	cuuint64_t everything = UINT64_MAX;
+	int result = spill_cuda.cuMemPoolCreate(made, wanted);
+	if (result)
+		return result;
+	result = spill_cuda.cuMemPoolSetAttribute(*made, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &everything);
+	if (result)
+		spill_cuda.cuMemPoolDestroy(*made);
+	return result;
+}
+
+int spill_cuda_pool_create(int device, enum spill_place place, enum spill_location preferred, void **pool)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	CUmemPoolProps wanted = properties(device, place, preferred);
+	CUmemoryPool made;
+	if (!has_pools(device) ||
+	    (place != SPILL_PLACE_DEVICE &&
+	     !(spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS_SUPPORTED) &&
+	       spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS))))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	exchange(&mode);
+	int result = create(&wanted, &made);
+	exchange(&mode);
+	if (!result)
+		*pool = made;
+	return result;
+}
+
+int spill_cuda_pool_destroy(void *pool)
+{
+	return spill_cuda.cuMemPoolDestroy(pool);
+}
+
+int spill_cuda_pool_allow(void *pool, int device)
+{
+	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, device}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	return spill_cuda.cuMemPoolSetAccess(pool, &access, 1);
+}
+
+int spill_cuda_pool_alloc(void *pool, uint64_t bytes, void *stream, bool per_thread, uint64_t *ptr)
+{
+	CUdeviceptr address;
+	int result = spill_cuda.cuMemAllocFromPoolAsync(&address, bytes, pool, stream_of(stream, per_thread));
+	if (!result)
+		*ptr = address;
+	return result;
+}
+
+int spill_cuda_pool_free(uint64_t ptr, void *stream, bool per_thread)
+{
+	return spill_cuda.cuMemFreeAsync(ptr, stream_of(stream, per_thread));
+}
+
+int spill_cuda_pool_reserved(void *pool, uint64_t *bytes)
+{
+	cuuint64_t value;
+	if (!spill_cuda.cuMemPoolGetAttribute)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	int result = spill_cuda.cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &value);
+	if (!result)
+		*bytes = value;
+	return result;
+}
+
+int spill_cuda_pool_trim(void *pool)
+{
+	return spill_cuda.cuMemPoolTrimTo ? spill_cuda.cuMemPoolTrimTo(pool, 0) : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+int spill_cuda_pool_current(int device, void **pool)
+{
+	CUmemoryPool found;
+	int result = spill_cuda.cuDeviceGetMemPool ? (int)spill_cuda.cuDeviceGetMemPool(&found, device)
+	                                           : CUDA_ERROR_NOT_SUPPORTED;
+	if (!result)
+		*pool = found;
+	return result;
+}
+
+int spill_cuda_pool_default(int device, void **pool)
+{
+	CUmemoryPool found;
+	int result = spill_cuda.cuDeviceGetDefaultMemPool
+	                 ? (int)spill_cuda.cuDeviceGetDefaultMemPool(&found, device)
+	                 : CUDA_ERROR_NOT_SUPPORTED;
+	if (!result)
+		*pool = found;
+	return result;
+}
+
+enum spill_place spill_cuda_pool_place(const void *properties, int *device)
+{
+	const CUmemPoolProps *wanted = properties;
+	if (wanted->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED)
+		return SPILL_PLACE_MANAGED;
+	if (wanted->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return SPILL_PLACE_HOST;
+	*device = wanted->location.id;
+	return SPILL_PLACE_DEVICE;
+}
+
+/* An event belongs to the context it is made in, which must be the stream's. */
+int spill_cuda_event_record(int device, void *context, void *stream, bool per_thread, void **event)
+{
+	CUevent made;
+	CUcontext before = now();
+	if (!spill_cuda.cuEventCreate || !spill_cuda.cuEventRecord || !spill_cuda.cuEventQuery ||
+	    !spill_cuda.cuEventDestroy_v2)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	int result = pushed(context);
+	if (result)
+		return result;
+	result = spill_cuda.cuEventCreate(&made, CU_EVENT_DISABLE_TIMING);
+	if (!result) {
+		result = spill_cuda.cuEventRecord(made, stream_of(stream, per_thread));
+		if (result)
+			spill_cuda.cuEventDestroy_v2(made);
+	}
+	popped(before, context);
+	if (!result)
+		*event = made;
+	return result;
+}
+
+bool spill_cuda_event_passed(int device, void *context, void *event)
+{
+	CUcontext before = now();
+	if (pushed(context))
+		return false;
+	int result = spill_cuda.cuEventQuery(event);
+	popped(before, context);
+	return result == CUDA_SUCCESS;
+}
+
+void spill_cuda_event_destroy(int device, void *context, void *event)
+{
+	CUcontext before = now();
+	if (pushed(context))
+		return;
+	spill_cuda.cuEventDestroy_v2(event);
+	popped(before, context);
+}
+
+int spill_cuda_graph_reserved(int device, uint64_t *bytes)
+{
+	cuuint64_t reserved;
+	if (!spill_cuda.cuDeviceGetGraphMemAttribute)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	int result = spill_cuda.cuDeviceGetGraphMemAttribute(device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
+	                                                     &reserved);
+	if (!result)
+		*bytes = reserved;
+	return result;
+}
+
+int spill_cuda_device_alloc(uint64_t bytes, uint64_t *ptr)
+{
+	CUdeviceptr address;
+	int result = spill_cuda.cuMemAlloc_v2(&address, bytes);
+	if (!result)
+		*ptr = address;
+	return result;
+}
+
+int spill_cuda_device_free(uint64_t ptr)
+{
+	return spill_cuda.cuMemFree_v2(ptr);
+}
+
+/*
+ * A primary context that nobody has made is made and kept, as the vendor's runtime keeps it. *before: what was pushed, or
+ * NULL.
+ */
+int spill_cuda_device_enter(int device, void **before)
+{
+	CUcontext context;
+	CUdevice ordinal;
+	void *made;
+	*before = NULL;
+	if (now() && !spill_cuda.cuCtxGetDevice(&ordinal) && ordinal == device)
+		return CUDA_SUCCESS;
+	if (spill_cuda_primary(device, &made)) {
+		*before = spill_cuda.cuCtxPushCurrent_v2(made) ? NULL : made;
+		return *before ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+	}
+	if (!spill_cuda.cuDevicePrimaryCtxRetain)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	int result = spill_cuda.cuDevicePrimaryCtxRetain(&context, device);
+	if (!result)
+		result = spill_cuda.cuCtxPushCurrent_v2(context);
+	if (!result)
+		*before = context;
+	return result;
+}
+
+void spill_cuda_device_leave(void *before)
+{
+	CUcontext gone;
+	if (before)
+		spill_cuda.cuCtxPopCurrent_v2(&gone);
+}

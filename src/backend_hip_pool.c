@@ -1,0 +1,192 @@
+/*
+ * HIP's memory in stream order: pools on a device, events. A stream belongs to the device that was current when it
+ * was made; which one HIP 5 does not tell, so the current one is taken for it. AMD documents no pools on host before
+ * ROCm 7: what spills is placed as plain memory is, and freed behind an event.
+ */
+#include "backend_hip.h"
+
+static hipStream_t stream_of(void *stream, bool per_thread)
+{
+	return !stream && per_thread ? hipStreamPerThread : stream;
+}
+
+int spill_hip_stream_owner(void *stream, int *device, void **context)
+{
+	int now;
+	int result = spill_hip.hipGetDevice(&now);
+	if (result)
+		return result;
+	*device = now;
+	*context = NULL;
+	return hipSuccess;
+}
+
+/* Makes the device current; *before is what leave wants. */
+static int enter(int device, int *before)
+{
+	int result = spill_hip.hipGetDevice(before);
+	return !result && *before != device ? (int)spill_hip.hipSetDevice(device) : result;
+}
+
+static void leave(int device, int before)
+{
+	if (before != device)
+		spill_hip.hipSetDevice(before);
+}
+
+int spill_hip_pool_create(int device, enum spill_place place, enum spill_location preferred, void **pool)
+{
+	hipMemPoolProps wanted = {.allocType = hipMemAllocationTypePinned,
+	                          .location = {hipMemLocationTypeDevice, device}};
+	hipMemPool_t made;
+	uint64_t everything = UINT64_MAX;
+	int supported = 0;
+	if (place != SPILL_PLACE_DEVICE || !spill_hip.hipMemPoolCreate || !spill_hip.hipMemPoolSetAttribute ||
+	    !spill_hip.hipMemPoolDestroy || !spill_hip.hipMallocFromPoolAsync || !spill_hip.hipFreeAsync ||
+	    spill_hip.hipDeviceGetAttribute(&supported, hipDeviceAttributeMemoryPoolsSupported, device) ||
+	    !supported)
+		return hipErrorNotSupported;
+	int result = spill_hip.hipMemPoolCreate(&made, &wanted);
+	if (result)
+		return result;
+	result = spill_hip.hipMemPoolSetAttribute(made, hipMemPoolAttrReleaseThreshold, &everything);
+	if (result) {
+		spill_hip.hipMemPoolDestroy(made);
+		return result;
+	}
+	*pool = made;
+	return hipSuccess;
+}
+
+int spill_hip_pool_destroy(void *pool)
+{
+	return spill_hip.hipMemPoolDestroy(pool);
+}
+
+int spill_hip_pool_allow(void *pool, int device)
+{
+	hipMemAccessDesc access = {{hipMemLocationTypeDevice, device}, hipMemAccessFlagsProtReadWrite};
+	return spill_hip.hipMemPoolSetAccess ? spill_hip.hipMemPoolSetAccess(pool, &access, 1)
+	                                     : hipErrorNotSupported;
+}
+
+int spill_hip_pool_alloc(void *pool, uint64_t bytes, void *stream, bool per_thread, uint64_t *ptr)
+{
+	void *address;
+	int result = spill_hip.hipMallocFromPoolAsync(&address, bytes, pool, stream_of(stream, per_thread));
+	if (!result)
+		*ptr = (uintptr_t)address;
+	return result;
+}
+
+int spill_hip_pool_free(uint64_t ptr, void *stream, bool per_thread)
+{
+	return spill_hip.hipFreeAsync((void *)(uintptr_t)ptr, stream_of(stream, per_thread));
+}
+
+int spill_hip_pool_reserved(void *pool, uint64_t *bytes)
+{
+	uint64_t value;
+	if (!spill_hip.hipMemPoolGetAttribute)
+		return hipErrorNotSupported;
+	int result = spill_hip.hipMemPoolGetAttribute(pool, hipMemPoolAttrReservedMemCurrent, &value);
+	if (!result)
+		*bytes = value;
+	return result;
+}
+
+int spill_hip_pool_trim(void *pool)
+{
+	return spill_hip.hipMemPoolTrimTo ? spill_hip.hipMemPoolTrimTo(pool, 0) : hipErrorNotSupported;
+}
+
+int spill_hip_pool_current(int device, void **pool)
+{
+	hipMemPool_t found;
+	int result = spill_hip.hipDeviceGetMemPool ? (int)spill_hip.hipDeviceGetMemPool(&found, device)
+	                                           : hipErrorNotSupported;
+	if (!result)
+		*pool = found;
+	return result;
+}
+
+int spill_hip_pool_default(int device, void **pool)
+{
+	hipMemPool_t found;
+	int result = spill_hip.hipDeviceGetDefaultMemPool
+	                 ? (int)spill_hip.hipDeviceGetDefaultMemPool(&found, device)
+	                 : hipErrorNotSupported;
+	if (!result)
+		*pool = found;
+	return result;
+}
+
+enum spill_place spill_hip_pool_place(const void *properties, int *device)
+{
+	const hipMemPoolProps *wanted = properties;
+	if (wanted->location.type != hipMemLocationTypeDevice)
+		return SPILL_PLACE_HOST;
+	*device = wanted->location.id;
+	return SPILL_PLACE_DEVICE;
+}
+
+int spill_hip_event_record(int device, void *context, void *stream, bool per_thread, void **event)
+{
+	hipEvent_t made;
+	int before;
+	if (!spill_hip.hipEventCreateWithFlags || !spill_hip.hipEventRecord || !spill_hip.hipEventQuery ||
+	    !spill_hip.hipEventDestroy)
+		return hipErrorNotSupported;
+	int result = enter(device, &before);
+	if (result)
+		return result;
+	result = spill_hip.hipEventCreateWithFlags(&made, hipEventDisableTiming);
+	if (!result) {
+		result = spill_hip.hipEventRecord(made, stream_of(stream, per_thread));
+		if (result)
+			spill_hip.hipEventDestroy(made);
+	}
+	leave(device, before);
+	if (!result)
+		*event = made;
+	return result;
+}
+
+bool spill_hip_event_passed(int device, void *context, void *event)
+{
+	return spill_hip.hipEventQuery(event) == hipSuccess;
+}
+
+void spill_hip_event_destroy(int device, void *context, void *event)
+{
+	spill_hip.hipEventDestroy(event);
+}
+
+int spill_hip_device_alloc(uint64_t bytes, uint64_t *ptr)
+{
+	void *address;
+	int result = spill_hip.hipMalloc(&address, bytes);
+	if (!result)
+		*ptr = (uintptr_t)address;
+	return result;
+}
+
+int spill_hip_device_free(uint64_t ptr)
+{
+	return spill_hip.hipFree((void *)(uintptr_t)ptr);
+}
+
+/* *before: the device that was current, plus one; NULL: nothing to undo. */
+int spill_hip_device_enter(int device, void **before)
+{
+	int now;
+	int result = enter(device, &now);
+	*before = !result && now != device ? (void *)(uintptr_t)(now + 1) : NULL;
+	return result;
+}
+
+void spill_hip_device_leave(void *before)
+{
+	if (before)
+		spill_hip.hipSetDevice((int)(uintptr_t)before - 1);
+}

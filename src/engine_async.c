@@ -1,0 +1,307 @@
+/*
+ * Memory in stream order. What fits is the vendor's, from the pool that the program uses; what does not is placed as plain
+ * memory is, whole on host, and its free waits behind an event and not the program (deferred.h). The step `managed` takes
+ * it from a managed pool of ours, which the vendor's own free gives it back to (docs/adr/0010). In a capture everything
+ * is passed through: there it is a node of the graph, not memory yet.
+ */
+#include <stdlib.h>
+
+#include "account.h"
+#include "admit.h"
+#include "capture.h"
+#include "deferred.h"
+#include "mempool.h"
+#include "peer.h"
+
+static uint64_t *out(struct spill_request *request)
+{
+	return request->out;
+}
+
+/* The pool that the program asks, by name or by the device; NULL if the vendor does not say. */
+static void *asked(const struct spill_request *request, const struct spill_backend *backend)
+{
+	void *handle = request->pool;
+	if (!handle && backend->pool_current(request->device, &handle))
+		return NULL;
+	return handle;
+}
+
+/* A stream that is none is the vendor's to judge; asking about one costs less than the request. */
+static bool prepare(struct spill_request *request, const struct spill_backend *backend)
+{
+	return request->out && request->bytes && backend->stream_owner &&
+	       !backend->stream_owner(request->stream, &request->device, &request->context);
+}
+
+/*
+ * With a limit, what counts is what the pool has to grow by; without one nobody asks about pools: the vendor's call
+ * takes a quarter of a microsecond.
+ */
+static bool admit(struct spill_request *request, const struct spill_backend *backend)
+{
+	uint64_t limit = spill_runtime_device_limit(backend, request->device);
+	void *handle = limit == SPILL_UNLIMITED ? NULL : asked(request, backend);
+	request->mempool = handle ? spill_mempool_of(backend, handle, request->device) : NULL;
+	if (!request->mempool) {
+		struct spill_ask ask = {.bytes = request->bytes, .device = request->device};
+		struct spill_view view = {.device_limit = SPILL_UNLIMITED};
+		request->rule = spill_decide(spill_runtime_policy(), &ask, &view).rule;
+		return true;
+	}
+	struct spill_decision decision = spill_mempool_admit(request->mempool, request->bytes, limit,
+	                                                     spill_runtime_policy(), &request->charged);
+	request->rule = decision.rule;
+	if (!decision.fits)
+		request->mempool = NULL;
+	return decision.fits;
+}
+
+static void retract(struct spill_request *request, const struct spill_backend *backend)
+{
+	if (request->mempool)
+		spill_mempool_retract(request->mempool, request->bytes, request->charged);
+	request->mempool = NULL;
+}
+
+/* A pool may have to grow although it has room enough in pieces, and by more than was asked. */
+static bool keep(struct spill_request *request, const struct spill_backend *backend)
+{
+	uint64_t limit = spill_runtime_device_limit(backend, request->device);
+	if (!request->mempool || !spill_mempool_settle(request->mempool) ||
+	    spill_account_device_held(request->device) <= limit || spill_runtime_observes())
+		return true;
+	backend->pool_free(*out(request), request->stream, request->per_thread);
+	spill_mempool_freed(request->mempool, request->bytes);
+	if (!spill_capture_any())
+		spill_mempool_trim(backend, request->device, false);
+	request->mempool = NULL;
+	*out(request) = 0;
+	return false;
+}
+
+static struct spill_allocation describe(struct spill_request *request, const struct spill_backend *backend,
+                                        uint64_t ptr)
+{
+	struct spill_allocation allocation = spill_admit_describe(request, backend);
+	allocation.ptr = ptr;
+	allocation.ordered = true;
+	allocation.outlives = backend->pools_outlive_contexts;
+	return allocation;
+}
+
+static void served(struct spill_request *request, const struct spill_backend *backend)
+{
+	struct spill_allocation allocation = describe(request, backend, *out(request));
+	allocation.place = SPILL_PLACE_DEVICE;
+	allocation.mempool = request->mempool;
+	allocation.held.device = request->bytes;
+	if (!spill_admit_record(request, &allocation, request->over_limit ? "limit" : "fits") &&
+	    allocation.mempool)
+		spill_mempool_freed(allocation.mempool, request->bytes);
+}
+
+/* Bookkeeping about a piece of a pool of ours: the vendor frees it. */
+struct piece {
+	struct spill_placement base;
+	struct spill_mempool *mempool;
+};
+
+static void release(struct spill_placement *placement, bool context_ended)
+{
+	spill_mempool_freed(((struct piece *)placement)->mempool, placement->bytes);
+	free(placement);
+}
+
+static const struct spill_place_ops pieces = {SPILL_PLACE_MANAGED, NULL, release};
+
+/* A piece of our managed pool, taken in stream order. NULL with *error. */
+static struct spill_placement *take(const struct spill_request *request, struct spill_mempool *mempool,
+                                    const struct spill_want *want, const char **error)
+{
+	const struct spill_backend *backend = want->backend;
+	struct piece *piece = calloc(1, sizeof(*piece));
+	uint64_t charged, ptr;
+	if (!piece) {
+		*error = "no memory for bookkeeping";
+		return NULL;
+	}
+	*error = spill_mempool_charge(mempool, want->bytes, want->policy, &charged);
+	if (*error) {
+		free(piece);
+		return NULL;
+	}
+	int result = backend->pool_alloc(spill_mempool_handle(mempool), want->bytes, request->stream,
+	                                 request->per_thread, &ptr);
+	if (result) {
+		spill_mempool_retract(mempool, want->bytes, charged);
+		free(piece);
+		*error = backend->error_name(result);
+		return NULL;
+	}
+	spill_mempool_settle(mempool);
+	piece->mempool = mempool;
+	piece->base = (struct spill_placement){
+	    .ops = &pieces,
+	    .backend = backend,
+	    .device = want->device,
+	    .context = want->context,
+	    .ptr = ptr,
+	    .bytes = want->bytes,
+	    .held = {.managed = want->bytes},
+	    .by_vendor = true,
+	};
+	return &piece->base;
+}
+
+/*
+ * Whole on host, whatever is free on the device: so it can serve another such request when it is free. Virtual memory
+ * belongs to the process as the vendor's pools do, and so outlives contexts (docs/measurements.md).
+ */
+static struct spill_placement *make_plain(const struct spill_request *request, enum spill_step step,
+                                          const struct spill_want *want, const char **error)
+{
+	const struct spill_place_ops *ops = spill_place_of(spill_step_place(step));
+	struct spill_want whole = *want;
+	whole.device_room = 0;
+	if (step == SPILL_STEP_SPLIT)
+		whole.context = NULL;
+	struct spill_order order = {spill_engine_stream(request), request->context};
+	struct spill_placement *placement =
+	    spill_deferred_reuse(want->backend, want->device, whole.context, want->bytes, &order);
+	if (placement)
+		return placement;
+	placement = spill_place_make(ops, &whole, error);
+	if (placement)
+		placement->reusable =
+		    placement->ops == ops && placement->held.host && !placement->held.device;
+	return placement;
+}
+
+/* Gives a placement back that nobody has seen yet. */
+static void undo(const struct spill_request *request, struct spill_placement *placement)
+{
+	if (placement->by_vendor)
+		placement->backend->pool_free(placement->ptr, request->stream, request->per_thread);
+	spill_place_release(placement, false);
+}
+
+static bool place(struct spill_request *request, enum spill_step step, const struct spill_want *want,
+                  const char **error)
+{
+	const struct spill_backend *backend = want->backend;
+	struct spill_mempool *mempool = NULL;
+	struct spill_placement *placement = NULL;
+	if (step == SPILL_STEP_MANAGED)
+		mempool = spill_mempool_ours(backend, want->device, SPILL_PLACE_MANAGED, want->policy, error);
+	if (mempool)
+		placement = take(request, mempool, want, error);
+	else if (!*error)
+		placement = make_plain(request, step, want, error);
+	if (!placement)
+		return false;
+	struct spill_allocation allocation = describe(request, backend, placement->ptr);
+	allocation.place = spill_step_place(step);
+	allocation.held = placement->held;
+	allocation.placement = placement;
+	allocation.context = placement->context;
+	allocation.outlives = allocation.outlives && (placement->by_vendor || !placement->context);
+	allocation.pool = asked(request, backend);
+	if (!spill_admit_record(request, &allocation, spill_admit_reason(request))) {
+		undo(request, placement);
+		*error = "no memory for bookkeeping";
+		return false;
+	}
+	spill_peer_placed(placement);
+	*out(request) = placement->ptr;
+	return true;
+}
+
+/* As the driver leaves it after an out of memory (docs/measurements.md). */
+static void refused(struct spill_request *request)
+{
+	*out(request) = 0;
+}
+
+/* From a pool of the program's that is not on a device: it asked for that, so it gets the vendor's answer. */
+static bool elsewhere(struct spill_request *request, const struct spill_backend *backend,
+                      enum spill_place place)
+{
+	if (request->step++ == 0) {
+		request->pass = !prepare(request, backend);
+		if (!request->pass)
+			spill_runtime_log(backend);
+		request->start_us = spill_log_now_us();
+		return true;
+	}
+	if (request->result)
+		return false;
+	struct spill_allocation allocation = describe(request, backend, *out(request));
+	allocation.place = place;
+	*(place == SPILL_PLACE_MANAGED ? &allocation.held.managed : &allocation.held.host) = request->bytes;
+	allocation.charged_host = place == SPILL_PLACE_HOST ? request->bytes : 0;
+	spill_account_host_add(allocation.charged_host);
+	if (!spill_admit_record(request, &allocation, "asked"))
+		spill_account_host_return(allocation.charged_host);
+	return false;
+}
+
+/* Graphs take their memory when they are launched, where nobody asks us, and only on the device: it is counted. */
+static void graph_memory(struct spill_request *request, const struct spill_backend *backend)
+{
+	if (backend && backend->current(&request->device, &request->context))
+		spill_mempool_graphs(backend, request->device);
+}
+
+bool spill_engine_graph(struct spill_request *request)
+{
+	if (request->step++ == 0)
+		return true;
+	if (request->result == 0)
+		graph_memory(request, spill_runtime_backend(request->domain));
+	return false;
+}
+
+bool spill_engine_alloc_async(struct spill_request *request)
+{
+	static const struct spill_demand ordered = {.prepare = prepare,
+	                                            .admit = admit,
+	                                            .retract = retract,
+	                                            .keep = keep,
+	                                            .served = served,
+	                                            .place = place,
+	                                            .refused = refused};
+	const struct spill_backend *backend = spill_runtime_backend(request->domain);
+	if (request->step == 0 && spill_capture_here(request)) {
+		graph_memory(request, backend);
+		request->pass = true;
+		return spill_engine_pass(request);
+	}
+	enum spill_place at =
+	    backend && request->pool ? spill_mempool_place(backend, request->pool) : SPILL_PLACE_DEVICE;
+	return at == SPILL_PLACE_DEVICE ? spill_admit(request, &ordered) : elsewhere(request, backend, at);
+}
+
+/* The program's own pools are known so that they can be trimmed, and for where their memory is. */
+bool spill_engine_pool(struct spill_request *request)
+{
+	const struct spill_backend *backend = spill_runtime_backend(request->domain);
+	if (request->step++ == 0) {
+		request->pass = !backend || !backend->pool_place;
+		/* It leaves the list before it ends: behind that, another pool may have its handle. */
+		if (!request->pass && request->op == SPILL_OP_POOL_DESTROY)
+			request->mempool = spill_mempool_destroyed(backend, request->pool);
+		return true;
+	}
+	if (request->op == SPILL_OP_POOL_CREATE && request->result == 0 && request->properties) {
+		int device = 0;
+		backend->current(&device, &request->context);
+		enum spill_place at = backend->pool_place(request->properties, &device);
+		spill_mempool_created(backend, *(void **)request->out, at, device);
+	} else if (request->op == SPILL_OP_POOL_DESTROY && request->result) {
+		spill_mempool_alive(request->mempool, request->pool);
+	} else if (request->op == SPILL_OP_POOL_TRIM && request->result == 0) {
+		spill_mempool_trimmed(backend, request->pool);
+	}
+	return false;
+}

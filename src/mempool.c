@@ -1,0 +1,503 @@
+#include "mempool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "account.h"
+#include "peer.h"
+#include "place/place.h"
+
+/* What a pool grows by at least (measured on an H200: it reserves in steps of 32 MiB, whatever is asked for). */
+#define STEP (32ull << 20)
+
+struct spill_mempool {
+	const struct spill_backend *backend;
+	void *handle; /* NULL: destroyed */
+	int device;
+	enum spill_place place;
+	bool ours;
+	bool graphs;   /* no pool of the vendor's: what its graphs hold on the device */
+	uint64_t live; /* bytes that the program has of it, those just being asked for among them */
+	uint64_t
+	    charged;    /* to the device's account or the host's; never less than live, once something was */
+	unsigned users; /* threads that are asking the vendor about its handle */
+	struct spill_mempool *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_MEMPOOL */
+static struct spill_mempool *pools;                      /* grows at its head only */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Adds without asking: it is there already. */
+static void account_add(const struct spill_mempool *pool, uint64_t bytes)
+{
+	uint64_t held = spill_account_device_held(pool->device);
+	if (pool->place != SPILL_PLACE_DEVICE)
+		spill_account_host_add(bytes);
+	else
+		while (!spill_account_device_charge(pool->device, &held, bytes))
+			;
+}
+
+static void account_return(const struct spill_mempool *pool, uint64_t bytes)
+{
+	if (pool->place != SPILL_PLACE_DEVICE)
+		spill_account_host_return(bytes);
+	else
+		spill_account_device_return(pool->device, bytes);
+}
+
+/* pre: locked */
+static void set_charge(struct spill_mempool *pool, uint64_t bytes)
+{
+	if (bytes > pool->charged)
+		account_add(pool, bytes - pool->charged);
+	else
+		account_return(pool, pool->charged - bytes);
+	pool->charged = bytes;
+}
+
+/* pre: locked */
+static struct spill_mempool *find(const struct spill_backend *backend, const void *handle)
+{
+	struct spill_mempool *pool = pools;
+	while (pool && (pool->backend != backend || pool->handle != handle))
+		pool = pool->next;
+	return pool;
+}
+
+/* pre: locked. One that is gone and of which nothing is left is used again. */
+static struct spill_mempool *enter(const struct spill_backend *backend, void *handle, enum spill_place place,
+                                   int device, bool ours)
+{
+	struct spill_mempool *pool = pools;
+	while (pool && (pool->handle || pool->live || pool->users))
+		pool = pool->next;
+	if (!pool) {
+		pool = calloc(1, sizeof(*pool));
+		if (!pool)
+			return NULL;
+		pool->next = pools;
+		pools = pool;
+	}
+	pool->backend = backend;
+	pool->handle = handle;
+	pool->place = place;
+	pool->device = device;
+	pool->ours = ours;
+	pool->graphs = false;
+	return pool;
+}
+
+/* A destroyed pool's memory is the vendor's again as soon as nothing of it is in use. pre: locked */
+static void end_if_gone(struct spill_mempool *pool)
+{
+	if (!pool->handle && !pool->live)
+		set_charge(pool, 0);
+}
+
+/* pre: locked */
+static void forget(struct spill_mempool *pool)
+{
+	pool->handle = NULL;
+	end_if_gone(pool);
+}
+
+void spill_mempool_created(const struct spill_backend *backend, void *handle, enum spill_place place,
+                           int device)
+{
+	pthread_mutex_lock(&lock);
+	struct spill_mempool *left = find(backend, handle); /* one whose end we did not see */
+	if (left)
+		forget(left);
+	enter(backend, handle, place, device, false);
+	pthread_mutex_unlock(&lock);
+}
+
+struct spill_mempool *spill_mempool_destroyed(const struct spill_backend *backend, const void *handle)
+{
+	pthread_mutex_lock(&lock);
+	struct spill_mempool *pool = handle ? find(backend, handle) : NULL;
+	if (pool)
+		forget(pool);
+	while (pool && pool->users) { /* for the time of a call to the vendor */
+		pthread_mutex_unlock(&lock);
+		sched_yield();
+		pthread_mutex_lock(&lock);
+	}
+	pthread_mutex_unlock(&lock);
+	return pool;
+}
+
+void spill_mempool_alive(struct spill_mempool *pool, void *handle)
+{
+	pthread_mutex_lock(&lock);
+	if (pool && !pool->handle)
+		pool->handle = handle;
+	pthread_mutex_unlock(&lock);
+}
+
+void spill_mempool_trimmed(const struct spill_backend *backend, const void *handle)
+{
+	pthread_mutex_lock(&lock);
+	struct spill_mempool *pool = handle ? find(backend, handle) : NULL;
+	bool charged = pool && pool->charged;
+	pthread_mutex_unlock(&lock);
+	if (charged)
+		spill_mempool_settle(pool);
+}
+
+struct spill_mempool *spill_mempool_of(const struct spill_backend *backend, void *handle, int device)
+{
+	pthread_mutex_lock(&lock);
+	struct spill_mempool *pool = find(backend, handle);
+	if (!pool)
+		pool = enter(backend, handle, SPILL_PLACE_DEVICE, device, false);
+	pthread_mutex_unlock(&lock);
+	return pool;
+}
+
+enum spill_place spill_mempool_place(const struct spill_backend *backend, const void *handle)
+{
+	pthread_mutex_lock(&lock);
+	const struct spill_mempool *pool = handle ? find(backend, handle) : NULL;
+	enum spill_place place = pool ? pool->place : SPILL_PLACE_DEVICE;
+	pthread_mutex_unlock(&lock);
+	return place;
+}
+
+/* A handle that no pool of the vendor's has. */
+static char graph_handles[SPILL_DEVICES];
+static _Atomic bool graphs_seen;
+
+void spill_mempool_graphs(const struct spill_backend *backend, int device)
+{
+	if (!backend->graph_reserved || device < 0 || device >= SPILL_DEVICES)
+		return;
+	pthread_mutex_lock(&lock);
+	struct spill_mempool *pool = find(backend, &graph_handles[device]);
+	if (!pool)
+		pool = enter(backend, &graph_handles[device], SPILL_PLACE_DEVICE, device, false);
+	if (pool)
+		pool->graphs = true;
+	pthread_mutex_unlock(&lock);
+	atomic_store(&graphs_seen, pool != NULL);
+}
+
+void spill_mempool_settle_graphs(const struct spill_backend *backend, int device)
+{
+	if (!atomic_load_explicit(&graphs_seen, memory_order_relaxed) || device < 0 ||
+	    device >= SPILL_DEVICES)
+		return;
+	pthread_mutex_lock(&lock);
+	struct spill_mempool *pool = find(backend, &graph_handles[device]);
+	pthread_mutex_unlock(&lock);
+	if (pool)
+		spill_mempool_settle(pool);
+}
+
+static int reserved_by(const struct spill_mempool *pool, void *handle, uint64_t *bytes)
+{
+	return pool->graphs ? pool->backend->graph_reserved(pool->device, bytes)
+	                    : pool->backend->pool_reserved(handle, bytes);
+}
+
+void *spill_mempool_handle(const struct spill_mempool *pool)
+{
+	pthread_mutex_lock(&lock);
+	void *handle = pool->handle;
+	pthread_mutex_unlock(&lock);
+	return handle;
+}
+
+enum kind { ON_DEVICE, OURS_ON_HOST, OURS };
+
+static bool is(const struct spill_mempool *pool, enum kind kind)
+{
+	bool on_device = pool->place == SPILL_PLACE_DEVICE;
+	return kind == ON_DEVICE ? on_device : pool->ours && (kind == OURS || !on_device);
+}
+
+/* pre: locked */
+static struct spill_mempool *find_ours(const struct spill_backend *backend, int device,
+                                       enum spill_place place)
+{
+	struct spill_mempool *pool = pools;
+	while (pool && !(pool->ours && pool->handle && pool->backend == backend && pool->device == device &&
+	                 pool->place == place))
+		pool = pool->next;
+	return pool;
+}
+
+/* Behind the publication: who gains access meanwhile finds the pool, or is found here. */
+static void allow_peers(const struct spill_backend *backend, int device, void *handle)
+{
+	int peers[SPILL_DEVICES];
+	unsigned count = spill_peer_devices(backend, device, peers);
+	for (unsigned i = 0; i < count; i++)
+		backend->pool_allow(handle, peers[i]);
+}
+
+/* Made without the lock; whoever comes second throws the own one away. */
+static struct spill_mempool *make(const struct spill_backend *backend, int device, enum spill_place place,
+                                  const struct spill_policy *policy, const char **error)
+{
+	void *handle;
+	int result = backend->pool_create(device, place, policy->managed_preferred, &handle);
+	if (result) {
+		*error = result == backend->out_of_memory ? backend->error_name(result) : NULL;
+		return NULL;
+	}
+	pthread_mutex_lock(&lock);
+	struct spill_mempool *pool = find_ours(backend, device, place);
+	bool mine = !pool;
+	if (mine)
+		pool = enter(backend, handle, place, device, true);
+	pthread_mutex_unlock(&lock);
+	if (!mine || !pool)
+		backend->pool_destroy(handle);
+	else
+		allow_peers(backend, device, handle);
+	if (!pool)
+		*error = "no memory for bookkeeping";
+	return pool;
+}
+
+struct spill_mempool *spill_mempool_ours(const struct spill_backend *backend, int device,
+                                         enum spill_place place, const struct spill_policy *policy,
+                                         const char **error)
+{
+	*error = NULL;
+	if (!backend->pool_create)
+		return NULL;
+	pthread_mutex_lock(&lock);
+	struct spill_mempool *pool = find_ours(backend, device, place);
+	pthread_mutex_unlock(&lock);
+	return pool ? pool : make(backend, device, place, policy, error);
+}
+
+/* What the pool may have to grow by for `bytes` more, at most to the end of `room`. pre: locked */
+static uint64_t growth(const struct spill_mempool *pool, uint64_t bytes, uint64_t room)
+{
+	uint64_t spare = pool->charged - pool->live;
+	if (bytes <= spare)
+		return 0;
+	uint64_t needed = bytes - spare;
+	uint64_t whole = needed > UINT64_MAX - STEP ? needed : (needed + STEP - 1) / STEP * STEP;
+	return needed > room ? needed : least(whole, room);
+}
+
+struct spill_decision spill_mempool_admit(struct spill_mempool *pool, uint64_t bytes, uint64_t limit,
+                                          const struct spill_policy *policy, uint64_t *charged)
+{
+	struct spill_view view = {.device_used = spill_account_device_held(pool->device),
+	                          .device_limit = limit};
+	struct spill_ask ask = {.device = pool->device};
+	struct spill_decision decision;
+	pthread_mutex_lock(&lock);
+	do {
+		uint64_t room = limit > view.device_used ? limit - view.device_used : 0;
+		ask.bytes = growth(pool, bytes, room);
+		decision = spill_decide(policy, &ask, &view);
+	} while (decision.fits && !spill_account_device_charge(pool->device, &view.device_used, ask.bytes));
+	*charged = decision.fits ? ask.bytes : 0;
+	if (decision.fits) {
+		pool->live += bytes;
+		pool->charged += ask.bytes;
+	}
+	pthread_mutex_unlock(&lock);
+	return decision;
+}
+
+const char *spill_mempool_charge(struct spill_mempool *pool, uint64_t bytes,
+                                 const struct spill_policy *policy, uint64_t *charged)
+{
+	pthread_mutex_lock(&lock);
+	*charged = growth(pool, bytes, 0);
+	const char *refused = *charged ? spill_host_charge(policy, *charged) : NULL;
+	if (!refused) {
+		pool->live += bytes;
+		pool->charged += *charged;
+	}
+	pthread_mutex_unlock(&lock);
+	return refused;
+}
+
+/* Another thread may have been let in by what this one was charged with. */
+void spill_mempool_retract(struct spill_mempool *pool, uint64_t bytes, uint64_t charged)
+{
+	pthread_mutex_lock(&lock);
+	pool->live -= bytes;
+	set_charge(pool, pool->charged - least(charged, pool->charged - pool->live));
+	end_if_gone(pool);
+	pthread_mutex_unlock(&lock);
+}
+
+void spill_mempool_freed(struct spill_mempool *pool, uint64_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	pool->live -= bytes;
+	end_if_gone(pool);
+	pthread_mutex_unlock(&lock);
+}
+
+/*
+ * What it holds, if the vendor says that it has so much reserved. On host it holds the most that it ever had: the
+ * vendor gives managed memory of a pool back to the system only with the pool (measured, H200). pre: locked
+ */
+static uint64_t held_now(const struct spill_mempool *pool, uint64_t reserved)
+{
+	uint64_t least_of_all = pool->place == SPILL_PLACE_DEVICE ? pool->live : pool->charged;
+	return reserved > least_of_all ? reserved : least_of_all;
+}
+
+/*
+ * Nobody destroys a pool while it is asked about: who is about to waits for this (spill_mempool_destroyed). NULL if it is destroyed
+ * already. Given up by pool->users-- under the lock.
+ */
+static void *hold(struct spill_mempool *pool)
+{
+	pthread_mutex_lock(&lock);
+	void *handle = pool->handle;
+	pool->users += handle != NULL;
+	pthread_mutex_unlock(&lock);
+	return handle;
+}
+
+bool spill_mempool_settle(struct spill_mempool *pool)
+{
+	uint64_t reserved;
+	bool more = false;
+	void *handle = hold(pool);
+	if (!handle)
+		return false;
+	int result = reserved_by(pool, handle, &reserved);
+	pthread_mutex_lock(&lock);
+	if (!result && pool->handle == handle) {
+		uint64_t before = pool->charged;
+		set_charge(pool, held_now(pool, reserved));
+		more = pool->charged > before;
+	}
+	pool->users--;
+	pthread_mutex_unlock(&lock);
+	return more;
+}
+
+/* The pools of a kind, one after the other. The list only grows, so it is walked without keeping the lock. */
+static struct spill_mempool *next_of(const struct spill_backend *backend, int device, enum kind kind,
+                                     struct spill_mempool *after)
+{
+	pthread_mutex_lock(&lock);
+	struct spill_mempool *pool = after ? after->next : pools;
+	while (pool &&
+	       !(pool->handle && pool->backend == backend && pool->device == device && is(pool, kind)))
+		pool = pool->next;
+	pthread_mutex_unlock(&lock);
+	return pool;
+}
+
+#define FOR_EACH(pool, backend, device, kind) \
+	for (struct spill_mempool *pool = next_of(backend, device, kind, NULL); pool; \
+	     pool = next_of(backend, device, kind, pool))
+
+bool spill_mempool_settle_device(const struct spill_backend *backend, int device)
+{
+	uint64_t before = spill_account_device_held(device);
+	FOR_EACH(pool, backend, device, ON_DEVICE)
+	spill_mempool_settle(pool);
+	return spill_account_device_held(device) < before;
+}
+
+/* What graphs keep they take again at their next launch, where no limit can refuse it: it is left to them. */
+static uint64_t trim(struct spill_mempool *pool)
+{
+	const struct spill_backend *backend = pool->backend;
+	uint64_t before = 0, after = 0;
+	void *handle = pool->graphs ? NULL : hold(pool);
+	if (!handle)
+		return 0;
+	bool trimmed = !backend->pool_reserved(handle, &before) && !backend->pool_trim(handle) &&
+	               !backend->pool_reserved(handle, &after);
+	pthread_mutex_lock(&lock);
+	/* A program's pool that no limit was checked for is not charged at all. */
+	if (trimmed && pool->charged)
+		set_charge(pool, held_now(pool, after));
+	pool->users--;
+	pthread_mutex_unlock(&lock);
+	return trimmed && before > after ? before - after : 0;
+}
+
+/* Ours on host, if nothing of it is in use: the next request makes another. */
+static uint64_t destroy_unused(struct spill_mempool *pool)
+{
+	void *handle = NULL;
+	uint64_t given = 0;
+	pthread_mutex_lock(&lock);
+	if (!pool->live) {
+		handle = pool->handle;
+		given = pool->charged;
+		forget(pool);
+	}
+	pthread_mutex_unlock(&lock);
+	if (handle)
+		pool->backend->pool_destroy(handle);
+	return handle ? given : 0;
+}
+
+/* The pools that are there without the program's doing. */
+static void discover(const struct spill_backend *backend, int device)
+{
+	void *handle;
+	if (!backend->pool_default(device, &handle))
+		spill_mempool_of(backend, handle, device);
+	if (!backend->pool_current(device, &handle))
+		spill_mempool_of(backend, handle, device);
+}
+
+uint64_t spill_mempool_trim(const struct spill_backend *backend, int device, bool on_host)
+{
+	uint64_t given = 0;
+	if (!backend->pool_trim)
+		return 0;
+	if (!on_host)
+		discover(backend, device);
+	FOR_EACH(pool, backend, device, on_host ? OURS_ON_HOST : ON_DEVICE)
+	given += on_host ? destroy_unused(pool) : trim(pool);
+	return given;
+}
+
+void spill_mempool_allow(const struct spill_backend *backend, int device, int peer)
+{
+	FOR_EACH(pool, backend, device, OURS)
+	backend->pool_allow(spill_mempool_handle(pool), peer);
+}
+
+void spill_mempool_device_ended(const struct spill_backend *backend, int device)
+{
+	pthread_mutex_lock(&lock);
+	for (struct spill_mempool *pool = pools; pool; pool = pool->next)
+		if (pool->ours && pool->handle && pool->backend == backend && pool->device == device)
+			forget(pool);
+	pthread_mutex_unlock(&lock);
+}
+
+void spill_mempool_fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+/* The child has no pools of its parent's. */
+void spill_mempool_fork_done(bool child)
+{
+	for (struct spill_mempool *pool = child ? pools : NULL; pool; pool = pool->next) {
+		pool->handle = NULL;
+		pool->live = pool->charged = 0;
+	}
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,86 @@
+/*
+ * The vendor's memory pools, for allocation in stream order: the program's, as far as they must be known, and our
+ * own. A pool holds what it has RESERVED, whether the program uses it or not: that is what the accounts are charged
+ * with.
+ *
+ * An allocation takes its bytes of the pool first (spill_mempool_admit, spill_mempool_charge), which charges what the
+ * pool may have to grow by; then the vendor is asked; then spill_mempool_settle sets the charge to the truth, or
+ * spill_mempool_retract takes it back. Its free gives the bytes back to the pool, not to the account.
+ *
+ * A struct stays valid for ever; one whose pool is gone is used again.
+ */
+#ifndef SPILL_MEMPOOL_H
+#define SPILL_MEMPOOL_H
+
+#include "backend.h"
+
+struct spill_mempool;
+
+/*
+ * The program has made a pool, destroys one (what was allocated from it lives on), was refused that, or has trimmed
+ * one.
+ */
+void spill_mempool_created(const struct spill_backend *backend, void *handle, enum spill_place place,
+                           int device);
+struct spill_mempool *spill_mempool_destroyed(const struct spill_backend *backend, const void *handle);
+void spill_mempool_alive(struct spill_mempool *pool, void *handle); /* NULL is allowed */
+void spill_mempool_trimmed(const struct spill_backend *backend, const void *handle);
+
+/*
+ * The pool of that handle; one that nobody has seen being made (default, imported) is taken for one of `device`'s
+ * memory. NULL without memory for it.
+ */
+struct spill_mempool *spill_mempool_of(const struct spill_backend *backend, void *handle, int device);
+
+/* Where the pool's memory is; DEVICE for a handle that is not known. */
+enum spill_place spill_mempool_place(const struct spill_backend *backend, const void *handle);
+
+/*
+ * Our own pool for the device: on it, on host or managed. Made when first asked for; NULL with *error if it cannot
+ * be, and *error NULL if the vendor has no such pools.
+ */
+struct spill_mempool *spill_mempool_ours(const struct spill_backend *backend, int device,
+                                         enum spill_place place, const struct spill_policy *policy,
+                                         const char **error);
+
+void *spill_mempool_handle(const struct spill_mempool *pool);
+
+/* Decides about what a device pool has to grow by, and charges it (*charged). */
+struct spill_decision spill_mempool_admit(struct spill_mempool *pool, uint64_t bytes, uint64_t limit,
+                                          const struct spill_policy *policy, uint64_t *charged);
+/* The same for a pool of ours on host: NULL, or the option that refuses. */
+const char *spill_mempool_charge(struct spill_mempool *pool, uint64_t bytes,
+                                 const struct spill_policy *policy, uint64_t *charged);
+/* The vendor refused. */
+void spill_mempool_retract(struct spill_mempool *pool, uint64_t bytes, uint64_t charged);
+/* What was taken is free. */
+void spill_mempool_freed(struct spill_mempool *pool, uint64_t bytes);
+
+/*
+ * A graph with memory of its own was made: what the vendor's graphs hold on the device counts from now on. They take it when they
+ * are launched, so it is asked for before each decision about a limit (spill_mempool_settle_graphs).
+ */
+void spill_mempool_graphs(const struct spill_backend *backend, int device);
+void spill_mempool_settle_graphs(const struct spill_backend *backend, int device);
+
+/* Charges what the pool has reserved now, by the vendor's word. True if that is more than was charged before. */
+bool spill_mempool_settle(struct spill_mempool *pool);
+/* All device pools of the device. True if less is charged now. */
+bool spill_mempool_settle_device(const struct spill_backend *backend, int device);
+
+/*
+ * Gives back what is not in use: of the pools on the device, or (on_host) those of ours on host that are not in use
+ * at all. Returns the physical bytes that came back.
+ */
+uint64_t spill_mempool_trim(const struct spill_backend *backend, int device, bool on_host);
+
+/* Lets another device use our pools of `device`. */
+void spill_mempool_allow(const struct spill_backend *backend, int device, int peer);
+
+/* The device's primary context has ended, and our pools with it. */
+void spill_mempool_device_ended(const struct spill_backend *backend, int device);
+
+void spill_mempool_fork_prepare(void);
+void spill_mempool_fork_done(bool child);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * Peer access: which contexts (HIP: devices) may use another's memory, because the program said so. It holds for what we
+ * placed, too: mapped ranges must be granted to each device, and a free waits for all who may use them. Access that is
+ * taken back ends for what is placed later; ranges that have it keep it until they are freed.
+ */
+#ifndef SPILL_PEER_H
+#define SPILL_PEER_H
+
+#include "backend.h"
+
+struct spill_placement;
+
+/* Steps PEER. */
+bool spill_engine_peer(struct spill_request *request);
+
+/*
+ * Grants a new placement to all who have peer access to its owner's memory. pre: spill_ledger_each_placed or spill_pool_each
+ * finds it, so that who gains access at the same moment is not missed; nobody can free it yet
+ */
+void spill_peer_placed(const struct spill_placement *placement);
+
+/* Stores the devices with peer access to the memory of any context of `device`, each once; returns their number. */
+unsigned spill_peer_devices(const struct spill_backend *backend, int device, int list[SPILL_DEVICES]);
+
+/*
+ * Waits for all work of the owner, and of those with peer access to its memory. Returns the vendor's error of the owner's
+ * wait; a peer that cannot be waited for (it is dead) runs nothing. pre: nothing captures (spill_capture_any)
+ */
+int spill_peer_wait(const struct spill_backend *backend, int device, void *context);
+
+/* Forgets a context (NULL, where there are no contexts: the device) on either side. */
+void spill_peer_context_ended(const struct spill_backend *backend, int device, const void *context);
+
+void spill_peer_fork_prepare(void);
+void spill_peer_fork_done(bool child);
+
+#endif

@@ -1,0 +1,289 @@
+#include "vmm.h"
+
+#include <pthread.h>
+#include <search.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct spill_vmm_mapping {
+	uint64_t va, bytes;
+	struct spill_vmm_memory *memory;
+	struct spill_vmm_mapping *next; /* of those that end together */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_VMM */
+static void *names, *ranges; /* tsearch(3): memory by handle, mappings by address */
+static _Atomic uint64_t spilled_mappings;
+
+static int compare_names(const void *left, const void *right)
+{
+	const struct spill_vmm_memory *a = left, *b = right;
+	return (a->name > b->name) - (a->name < b->name);
+}
+
+/* Ranges that overlap compare equal, so a range finds a mapping that is in it or around it. */
+static int compare_ranges(const void *left, const void *right)
+{
+	const struct spill_vmm_mapping *a = left, *b = right;
+	if (a->va + a->bytes <= b->va)
+		return -1;
+	return b->va + b->bytes <= a->va ? 1 : 0;
+}
+
+/* pre: locked */
+static struct spill_vmm_memory *named(uint64_t handle)
+{
+	struct spill_vmm_memory key = {.name = handle};
+	struct spill_vmm_memory *const *node = tfind(&key, &names, compare_names);
+	return node ? *node : NULL;
+}
+
+/* pre: locked. Some mapping that overlaps the range. */
+static struct spill_vmm_mapping *mapped(uint64_t va, uint64_t bytes)
+{
+	struct spill_vmm_mapping key = {.va = va, .bytes = bytes};
+	struct spill_vmm_mapping *const *node = tfind(&key, &ranges, compare_ranges);
+	return node ? *node : NULL;
+}
+
+/* pre: locked. To the list of those that ended, if nothing holds it any more. */
+static void settle(struct spill_vmm_memory *memory, struct spill_vmm_memory **ended)
+{
+	if (memory->handles || memory->mappings || memory->calls)
+		return;
+	memory->next = *ended;
+	*ended = memory;
+}
+
+/* pre: locked */
+static void forget_name(struct spill_vmm_memory *memory)
+{
+	if (memory->named)
+		tdelete(memory, &names, compare_names);
+	memory->named = false;
+}
+
+/*
+ * pre: locked. From now on the vendor means `memory` by `handle`. What it meant before was released by a call
+ * that we did not see. False if there is no memory for the tree's node.
+ */
+static bool give_name(struct spill_vmm_memory *memory, uint64_t handle, struct spill_vmm_memory **ended)
+{
+	struct spill_vmm_memory *before = named(handle);
+	if (before == memory)
+		return true;
+	if (before) {
+		forget_name(before);
+		before->handles = 0;
+		settle(before, ended);
+	}
+	forget_name(memory);
+	memory->name = handle;
+	memory->named = tsearch(memory, &names, compare_names) != NULL;
+	return memory->named;
+}
+
+/* pre: locked */
+static void detach(struct spill_vmm_mapping *mapping)
+{
+	tdelete(mapping, &ranges, compare_ranges);
+	if (mapping->memory->spilled)
+		atomic_fetch_sub(&spilled_mappings, 1);
+}
+
+/* pre: locked. False if there is no memory for the tree's node. */
+static bool attach(struct spill_vmm_mapping *mapping)
+{
+	if (!tsearch(mapping, &ranges, compare_ranges))
+		return false;
+	if (mapping->memory->spilled)
+		atomic_fetch_add(&spilled_mappings, 1);
+	return true;
+}
+
+/* pre: locked */
+static void end_mapping(struct spill_vmm_mapping *mapping, struct spill_vmm_memory **ended)
+{
+	mapping->memory->mappings--;
+	settle(mapping->memory, ended);
+	free(mapping);
+}
+
+struct spill_vmm_memory *spill_vmm_add(const struct spill_vmm_memory *memory, struct spill_vmm_memory **ended)
+{
+	struct spill_vmm_memory *copy = malloc(sizeof(*copy));
+	if (!copy)
+		return NULL;
+	*copy = *memory;
+	copy->named = false;
+	copy->mappings = copy->calls = 0;
+	copy->handles = 1;
+	pthread_mutex_lock(&lock);
+	bool known = give_name(copy, copy->handle, ended);
+	pthread_mutex_unlock(&lock);
+	if (known)
+		return copy;
+	free(copy);
+	return NULL;
+}
+
+struct spill_vmm_memory *spill_vmm_releasing(uint64_t handle)
+{
+	pthread_mutex_lock(&lock);
+	struct spill_vmm_memory *memory = named(handle);
+	if (memory) {
+		memory->calls++;
+		if (--memory->handles == 0)
+			forget_name(memory);
+	}
+	pthread_mutex_unlock(&lock);
+	return memory;
+}
+
+struct spill_vmm_memory *spill_vmm_released(struct spill_vmm_memory *memory, bool done)
+{
+	struct spill_vmm_memory *ended = NULL;
+	pthread_mutex_lock(&lock);
+	memory->calls--;
+	if (!done) {
+		memory->handles++;
+		if (!named(memory->name))
+			give_name(memory, memory->name, &ended);
+	}
+	settle(memory, &ended);
+	pthread_mutex_unlock(&lock);
+	return ended;
+}
+
+struct spill_vmm_memory *spill_vmm_mapping(uint64_t handle)
+{
+	pthread_mutex_lock(&lock);
+	struct spill_vmm_memory *memory = named(handle);
+	if (memory)
+		memory->calls++;
+	pthread_mutex_unlock(&lock);
+	return memory;
+}
+
+struct spill_vmm_memory *spill_vmm_mapped(struct spill_vmm_memory *memory, uint64_t va, uint64_t bytes)
+{
+	struct spill_vmm_memory *ended = NULL;
+	struct spill_vmm_mapping *before, *mapping = bytes ? malloc(sizeof(*mapping)) : NULL;
+	pthread_mutex_lock(&lock);
+	/* What we still have there ended by a call that we did not see. */
+	while (bytes && (before = mapped(va, bytes))) {
+		detach(before);
+		end_mapping(before, &ended);
+	}
+	/*
+	 * A mapping that there is no room to write down keeps its memory in the ledger for ever: rather that
+	 * than gone early.
+	 */
+	if (bytes)
+		memory->mappings++;
+	if (mapping) {
+		*mapping = (struct spill_vmm_mapping){.va = va, .bytes = bytes, .memory = memory};
+		if (!attach(mapping))
+			free(mapping);
+	}
+	memory->calls--;
+	settle(memory, &ended);
+	pthread_mutex_unlock(&lock);
+	return ended;
+}
+
+struct spill_vmm_mapping *spill_vmm_unmapping(uint64_t va, uint64_t bytes)
+{
+	struct spill_vmm_mapping *one, *all = NULL;
+	pthread_mutex_lock(&lock);
+	while ((one = mapped(va, bytes))) {
+		detach(one);
+		one->next = all;
+		all = one;
+	}
+	pthread_mutex_unlock(&lock);
+	return all;
+}
+
+struct spill_vmm_memory *spill_vmm_unmapped(struct spill_vmm_mapping *mappings, bool done)
+{
+	struct spill_vmm_memory *ended = NULL;
+	pthread_mutex_lock(&lock);
+	while (mappings) {
+		struct spill_vmm_mapping *one = mappings;
+		mappings = one->next;
+		if (done)
+			end_mapping(one, &ended);
+		else if (!attach(one))
+			free(one); /* as one that could not be written down */
+	}
+	pthread_mutex_unlock(&lock);
+	return ended;
+}
+
+struct spill_vmm_memory *spill_vmm_retaining(uint64_t va)
+{
+	pthread_mutex_lock(&lock);
+	struct spill_vmm_mapping *mapping = va ? mapped(va, 1) : NULL;
+	if (mapping)
+		mapping->memory->calls++;
+	pthread_mutex_unlock(&lock);
+	return mapping ? mapping->memory : NULL;
+}
+
+struct spill_vmm_memory *spill_vmm_retained(struct spill_vmm_memory *memory, uint64_t handle)
+{
+	struct spill_vmm_memory *ended = NULL;
+	pthread_mutex_lock(&lock);
+	struct spill_vmm_memory *holder = memory ? memory : handle ? named(handle) : NULL;
+	if (holder && handle) {
+		holder->handles++;
+		give_name(holder, handle, &ended);
+	}
+	if (memory) {
+		memory->calls--;
+		settle(memory, &ended);
+	}
+	pthread_mutex_unlock(&lock);
+	return ended;
+}
+
+bool spill_vmm_spilled(uint64_t handle, void *asked)
+{
+	pthread_mutex_lock(&lock);
+	const struct spill_vmm_memory *memory = named(handle);
+	bool spilled = memory && memory->spilled;
+	if (spilled && asked)
+		memcpy(asked, memory->asked, sizeof(memory->asked));
+	pthread_mutex_unlock(&lock);
+	return spilled;
+}
+
+bool spill_vmm_spilled_at(uint64_t va, struct spill_vmm_range *range)
+{
+	if (!atomic_load(&spilled_mappings))
+		return false;
+	pthread_mutex_lock(&lock);
+	const struct spill_vmm_mapping *mapping = mapped(va, 1);
+	bool spilled = mapping && mapping->memory->spilled;
+	if (spilled)
+		*range = (struct spill_vmm_range){mapping->va, mapping->bytes, mapping->memory->device};
+	pthread_mutex_unlock(&lock);
+	return spilled;
+}
+
+void spill_vmm_fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+/* A forked child has no GPU of its parent's: it begins empty (the entries' memory stays with it). */
+void spill_vmm_fork_done(bool child)
+{
+	if (child) {
+		names = ranges = NULL;
+		atomic_store(&spilled_mappings, 0);
+	}
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,386 @@
+/*
+ * Memory in stream order on the CUDA driver API: does what its arguments say and prints `WORD RESULT` for each,
+ * without addresses.
+ *
+ *	ordered KERNELS WORD…
+ *
+ *	stream:default|thread|own     the stream of what follows: the legacy default one, by the _ptsz functions the
+ *	                              thread's, or one of its own (at first)
+ *	pool:P:KIND[:SIZE]            makes pool P, a letter: device, host or managed; SIZE: what it keeps (all)
+ *	keep                          the device's pool keeps everything
+ *	trim:P reserved:P endpool:P   of pool P; d: the device's
+ *	alloc:A:SIZE[:COUNT[:P]]      allocations A, a letter, in stream order; from pool P
+ *	plain:A:SIZE[:COUNT]          by cuMemAlloc
+ *	fill:A verify:A               by kernels on the stream; the verdict comes with sync
+ *	hold:A go                     a kernel that waits for go and then writes A; go lets all go on
+ *	free:A sfree:A                in stream order; by cuMemFree
+ *	about:A                       what the driver says about the first of A, without addresses and ids
+ *	sync info                     info: free device bytes
+ *	graphtrim                     gives back what graphs keep
+ *	begin:MODE end run            a capture of the stream, MODE is the driver's number; run launches its graph once
+ *	create destroy:C              another context becomes current; the last one made is destroyed
+ *
+ * Exit status: 0; 1 data wrong; 64 usage. A call that fails is printed, and the program goes on.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/cuda.h"
+
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+
+extern CUresult cuInit(unsigned flags);
+extern CUresult cuGetErrorName(CUresult error, const char **name);
+extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
+extern CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
+extern CUresult cuCtxDestroy_v2(CUcontext context);
+extern CUresult cuCtxSetCurrent(CUcontext context);
+extern CUresult cuModuleLoad(CUmodule *module, const char *path);
+extern CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
+extern CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                               unsigned by, unsigned bz, unsigned shared, CUstream stream, void **parameters,
+                               void **extra);
+extern CUresult cuStreamCreate(CUstream *stream, unsigned flags);
+extern CUresult cuStreamSynchronize(CUstream stream);
+extern CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode);
+extern CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
+extern CUresult cuGraphInstantiateWithFlags(void **exec, CUgraph graph, unsigned long long flags);
+extern CUresult cuDeviceGraphMemTrim(CUdevice device);
+extern CUresult cuGraphLaunch(void *exec, CUstream stream);
+extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
+extern CUresult cuMemFree_v2(CUdeviceptr address);
+extern CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream);
+extern CUresult cuMemAllocAsync_ptsz(CUdeviceptr *address, size_t bytes, CUstream stream);
+extern CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
+                                        CUstream stream);
+extern CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream);
+extern CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream);
+extern CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties);
+extern CUresult cuMemPoolDestroy(CUmemoryPool pool);
+extern CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep);
+extern CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access, size_t count);
+extern CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value);
+extern CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value);
+extern CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device);
+extern CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags);
+extern CUresult cuMemGetInfo_v2(size_t *free, size_t *total);
+extern CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr address);
+extern CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr address);
+
+#define ROOM 4096
+#define PER_THREAD ((CUstream)2)
+
+static struct group {
+	CUdeviceptr address[ROOM];
+	CUmemoryPool pool;
+	uint64_t bytes, count, seed;
+} groups[26];
+
+/* Pinned words that kernels and host share. */
+static struct shared {
+	_Atomic uint64_t go;
+	uint64_t mismatches;
+} * shared;
+
+static CUmemoryPool pools[26];
+static CUcontext primary, made;
+static CUfunction fill_kernel, verify_kernel, hold_kernel;
+static CUstream own, stream;
+static bool per_thread;
+static uint64_t seeds;
+static int wrong;
+
+static void must(CUresult result)
+{
+	if (result)
+		exit(64);
+}
+
+static uint64_t size_of(const char *text)
+{
+	char *end;
+	uint64_t value = strtoull(text, &end, 10);
+
+	return value << (*end == 'm' ? 20 : *end == 'k' ? 10 : 0);
+}
+
+static CUresult launch(CUfunction function, void **parameters)
+{
+	return cuLaunchKernel(function, 4, 1, 1, 64, 1, 1, 0, per_thread ? PER_THREAD : stream, parameters,
+	                      NULL);
+}
+
+static CUresult each_kernel(struct group *group, CUfunction function, uint64_t extra)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	for (uint64_t i = 0; !result && i < group->count; i++) {
+		uint64_t words = group->bytes / 8, seed = group->seed + i;
+		void *behind[] = {&group->address[i], &words, &seed, &extra};
+		void *before[] = {&extra, &group->address[i], &words, &seed};
+
+		result = launch(function, function == hold_kernel ? before : behind);
+	}
+	return result;
+}
+
+static CUresult fill(struct group *group, CUfunction function, uint64_t extra)
+{
+	group->seed = seeds;
+	seeds += group->count;
+	return each_kernel(group, function, extra);
+}
+
+static CUresult alloc_one(CUdeviceptr *address, uint64_t bytes, CUmemoryPool pool)
+{
+	if (pool)
+		return cuMemAllocFromPoolAsync(address, bytes, pool, stream);
+	return per_thread ? cuMemAllocAsync_ptsz(address, bytes, NULL)
+	                  : cuMemAllocAsync(address, bytes, stream);
+}
+
+static CUresult alloc(struct group *group, const char *size, const char *count, const char *pool, bool plain)
+{
+	uint64_t wanted = count ? size_of(count) : 1;
+
+	group->bytes = size_of(size);
+	group->pool = pool ? pools[pool[0] - 'a'] : NULL;
+	for (group->count = 0; group->count < wanted; group->count++) {
+		CUdeviceptr *address = &group->address[group->count];
+
+		*address = 1;
+		CUresult result = plain ? cuMemAlloc_v2(address, group->bytes)
+		                        : alloc_one(address, group->bytes, group->pool);
+		if (result) {
+			printf("failed after %llu, pointer %llu\n", (unsigned long long)group->count,
+			       *address);
+			return result;
+		}
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult free_all(struct group *group, bool ordered)
+{
+	CUresult first = CUDA_SUCCESS;
+
+	for (uint64_t i = 0; i < group->count; i++) {
+		CUdeviceptr address = group->address[i];
+		CUresult result = !ordered     ? cuMemFree_v2(address)
+		                  : per_thread ? cuMemFreeAsync_ptsz(address, NULL)
+		                               : cuMemFreeAsync(address, stream);
+		first = first ? first : result;
+	}
+	return first;
+}
+
+static CUresult make_pool(CUmemoryPool *pool, const char *kind, const char *keeps)
+{
+	bool on_device = !strcmp(kind, "device");
+	uint64_t threshold = keeps ? size_of(keeps) : UINT64_MAX;
+	CUmemPoolProps wanted = {
+	    .allocType =
+	        strcmp(kind, "managed") ? CU_MEM_ALLOCATION_TYPE_PINNED : CU_MEM_ALLOCATION_TYPE_MANAGED,
+	    .location = {strcmp(kind, "host") ? CU_MEM_LOCATION_TYPE_DEVICE : CU_MEM_LOCATION_TYPE_HOST_NUMA,
+	                 0},
+	};
+	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUresult result = cuMemPoolCreate(pool, &wanted);
+
+	if (!result)
+		result = cuMemPoolSetAttribute(*pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold);
+	return result || on_device ? result : cuMemPoolSetAccess(*pool, &access, 1);
+}
+
+static CUresult reserved(CUmemoryPool pool)
+{
+	cuuint64_t bytes = 0;
+	CUresult result = cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes);
+
+	printf("reserved %llu\n", (unsigned long long)bytes);
+	return result;
+}
+
+static CUresult keep(void)
+{
+	uint64_t everything = UINT64_MAX;
+	return cuMemPoolSetAttribute(pools['d' - 'a'], CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &everything);
+}
+
+/* The driver's words for one pointer, as an address relative to it where it is one. */
+static CUresult about(const struct group *group)
+{
+	static const struct {
+		CUpointer_attribute which;
+		const char *name;
+		enum { VALUE, ADDRESS, POOL } kind;
+	} asked[] = {
+	    {CU_POINTER_ATTRIBUTE_CONTEXT, "context", VALUE},
+	    {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, "type", VALUE},
+	    {CU_POINTER_ATTRIBUTE_DEVICE_POINTER, "device pointer", ADDRESS},
+	    {CU_POINTER_ATTRIBUTE_HOST_POINTER, "host pointer", ADDRESS},
+	    {CU_POINTER_ATTRIBUTE_IS_MANAGED, "managed", VALUE},
+	    {CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, "device", VALUE},
+	    {CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, "range start", ADDRESS},
+	    {CU_POINTER_ATTRIBUTE_RANGE_SIZE, "range size", VALUE},
+	    {CU_POINTER_ATTRIBUTE_MAPPED, "mapped", VALUE},
+	    {CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, "synchronous", VALUE},
+	    {CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, "ipc", VALUE},
+	    {CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, "pool", POOL},
+	};
+	CUdeviceptr base = 0, address = group->address[0];
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < sizeof(asked) / sizeof(*asked); i++) {
+		unsigned long long value = 0;
+		CUresult result = cuPointerGetAttribute(&value, asked[i].which, address);
+		CUmemoryPool pool = group->pool ? group->pool : pools['d' - 'a'];
+
+		if (asked[i].kind == ADDRESS && !result)
+			value -= address;
+		if (asked[i].kind == POOL && !result)
+			value = value == (unsigned long long)(uintptr_t)pool;
+		printf("about %s %llu %d\n", asked[i].name, result ? 0 : value, result);
+	}
+	CUresult result = cuMemGetAddressRange_v2(&base, &bytes, address + group->bytes / 2);
+	printf("about range %llu %zu\n", base - address, bytes);
+	return result;
+}
+
+static CUresult synchronise(void)
+{
+	CUresult result = cuStreamSynchronize(per_thread ? PER_THREAD : stream);
+
+	if (shared->mismatches) {
+		printf("wrong words: %llu\n", (unsigned long long)shared->mismatches);
+		wrong = 1;
+	}
+	shared->mismatches = 0;
+	return result;
+}
+
+static CUresult info(void)
+{
+	size_t free = 0, total = 0;
+	CUresult result = cuMemGetInfo_v2(&free, &total);
+
+	printf("free %zu\n", free);
+	return result;
+}
+
+static CUresult choose(const char *name)
+{
+	per_thread = !strcmp(name, "thread");
+	stream = strcmp(name, "own") ? NULL : own;
+	return CUDA_SUCCESS;
+}
+
+static CUresult run_graph(CUgraph graph)
+{
+	void *exec;
+	CUresult result = cuGraphInstantiateWithFlags(&exec, graph, 0);
+
+	return result ? result : cuGraphLaunch(exec, stream);
+}
+
+static CUresult run_word(const char *word, const char *first, const char *second, const char *third,
+                         const char *fourth)
+{
+	struct group *group = &groups[first ? first[0] - 'a' : 0];
+	CUmemoryPool *pool = &pools[first ? first[0] - 'a' : 0];
+	static CUgraph graph;
+
+	if (!strcmp(word, "stream"))
+		return choose(first);
+	if (!strcmp(word, "pool"))
+		return make_pool(pool, second, third);
+	if (!strcmp(word, "keep"))
+		return keep();
+	if (!strcmp(word, "trim"))
+		return cuMemPoolTrimTo(*pool, 0);
+	if (!strcmp(word, "reserved"))
+		return reserved(*pool);
+	if (!strcmp(word, "endpool"))
+		return cuMemPoolDestroy(*pool);
+	if (!strcmp(word, "alloc") || !strcmp(word, "plain"))
+		return alloc(group, second, third, fourth, word[0] == 'p');
+	if (!strcmp(word, "fill"))
+		return fill(group, fill_kernel, 0);
+	if (!strcmp(word, "verify"))
+		return each_kernel(group, verify_kernel, (uint64_t)&shared->mismatches);
+	if (!strcmp(word, "hold")) {
+		atomic_store(&shared->go, 0);
+		return fill(group, hold_kernel, (uint64_t)&shared->go);
+	}
+	if (!strcmp(word, "go")) {
+		atomic_store(&shared->go, 1);
+		return CUDA_SUCCESS;
+	}
+	if (!strcmp(word, "free") || !strcmp(word, "sfree"))
+		return free_all(group, word[0] == 'f');
+	if (!strcmp(word, "about"))
+		return about(group);
+	if (!strcmp(word, "sync"))
+		return synchronise();
+	if (!strcmp(word, "info"))
+		return info();
+	if (!strcmp(word, "begin"))
+		return cuStreamBeginCapture_v2(stream, (CUstreamCaptureMode)atoi(first));
+	if (!strcmp(word, "end"))
+		return cuStreamEndCapture(stream, &graph);
+	if (!strcmp(word, "graphtrim"))
+		return cuDeviceGraphMemTrim(0);
+	if (!strcmp(word, "run"))
+		return run_graph(graph);
+	if (!strcmp(word, "create"))
+		return cuCtxCreate_v2(&made, 0, 0);
+	if (!strcmp(word, "destroy")) {
+		CUresult result = cuCtxDestroy_v2(made);
+		must(cuCtxSetCurrent(primary));
+		return result;
+	}
+	exit(64);
+}
+
+static void run(const char *text)
+{
+	char copy[256], *place = NULL;
+	const char *name = "?";
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	char *word = strtok_r(copy, ":", &place), *first = strtok_r(NULL, ":", &place);
+	char *second = strtok_r(NULL, ":", &place), *third = strtok_r(NULL, ":", &place);
+	CUresult result = run_word(word, first, second, third, strtok_r(NULL, ":", &place));
+
+	cuGetErrorName(result, &name);
+	printf("%s %s\n", text, name);
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	CUmodule module;
+	void *pinned;
+
+	if (argc < 2)
+		return 64;
+	must(cuInit(0));
+	must(cuDevicePrimaryCtxRetain(&primary, 0));
+	must(cuCtxSetCurrent(primary));
+	must(cuModuleLoad(&module, argv[1]));
+	must(cuModuleGetFunction(&fill_kernel, module, "fill"));
+	must(cuModuleGetFunction(&verify_kernel, module, "verify"));
+	must(cuModuleGetFunction(&hold_kernel, module, "hold_fill"));
+	must(cuMemHostAlloc(&pinned, sizeof(*shared), CU_MEMHOSTALLOC_DEVICEMAP));
+	must(cuStreamCreate(&own, 1));
+	must(cuDeviceGetDefaultMemPool(&pools['d' - 'a'], 0));
+	shared = pinned;
+	stream = own;
+	for (int i = 2; i < argc; i++)
+		run(argv[i]);
+	return wrong;
+}

@@ -1,0 +1,112 @@
+"""Stream capture: nothing is placed in one, none is broken by us, and afterwards all is as before."""
+import unittest
+
+from harness import PROGRAMS, held
+from scripted import ScriptCase
+
+FULL = "alloc:4 alloc:4 alloc:4"  # of 14 MiB
+CHAINS = ("split", "managed", "host")
+OOM = "CUDA_ERROR_OUT_OF_MEMORY"
+UNSUPPORTED = "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"
+
+
+class CaptureCase(ScriptCase):
+    def words(self, words, **variables):
+        """Each line that was printed, as (word, result)."""
+        self.log.unlink(missing_ok=True)
+        done = self.run_in([str(PROGRAMS / "capturing"), *words.split()], self.environment(**variables))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return [tuple(line.split()) for line in done.stdout.splitlines()]
+
+    def last_alloc(self):
+        return [record for record in self.checked_records() if record["kind"] == "alloc"][-1]
+
+    def spilled(self):
+        record = self.last_alloc()
+        return record["reason"] == "oom" and held(record)["host"] + held(record)["managed"] > 0
+
+
+class Inside(CaptureCase):
+    def test_passes_through_and_says_so(self):
+        """As PyTorch allocates in a capture: its thread's mode is relaxed for the call."""
+        for mode in (0, 1, 2):
+            for chain in CHAINS:
+                with self.subTest(mode, chain=chain):
+                    results = self.words(f"{FULL} begin:a:{mode} mode:2 alloc:4 mode:0 status:a end:a", SPILL_OOM_CHAIN=chain)
+                    self.assertIn(("alloc:4", OOM), results)
+                    self.assertEqual(results[-3:], [("status", "1"), ("status:a", "CUDA_SUCCESS"), ("end:a", "CUDA_SUCCESS")])
+                    oom, = [record for record in self.checked_records() if record["kind"] == "oom"]
+                    self.assertEqual(oom["refused_by"], "stream capture")
+
+    def test_without_a_relaxed_mode_it_is_the_vendor_s_answer(self):
+        words = f"{FULL} begin:a:0 alloc:4 status:a end:a alloc:1"
+        self.assertEqual(self.words(words), self.words(words, preload=False))
+        self.assertIn(("alloc:4", UNSUPPORTED), self.words(words))
+
+    def test_what_fits_is_served_as_without_us(self):
+        words = "begin:a:0 mode:2 alloc:4 status:a end:a look free"
+        self.assertEqual(self.words(words), self.words(words, preload=False))
+
+
+class Afterwards(CaptureCase):
+    def spills_after(self, *endings):
+        for ending in endings:
+            with self.subTest(ending):
+                results = self.words(f"{FULL} {ending} alloc:4 look free")
+                self.assertEqual(results[-3:], [("alloc:4", "CUDA_SUCCESS"), ("look", "CUDA_SUCCESS"), ("free", "CUDA_SUCCESS")])
+                self.assertTrue(self.spilled())
+
+    def test_spills_again(self):
+        self.spills_after("begin:a:0 end:a", "begin:a:2 mode:2 alloc:4 mode:0 end:a")
+
+    def test_invalidated(self):
+        self.spills_after("begin:a:0 free end:a alloc:1")
+
+    def test_unjoined(self):
+        self.spills_after("begin:a:0 join:a:b end:a")
+
+    def test_stream_destroyed(self):
+        self.spills_after("begin:a:0 destroy:a")
+
+    def test_context_ended(self):
+        self.spills_after(f"begin:a:0 reset {FULL}")
+
+    def test_begin_refused(self):
+        self.spills_after("begin:a:7", "begin:a:0 begin:a:0 end:a")
+
+
+class Elsewhere(CaptureCase):
+    """Another thread captures: ours spills unless the vendor forbids it, and breaks nothing."""
+
+    def test_spills(self):
+        for begin in ("thread:begin:a:1", "thread:begin:a:2", "mode:2 thread:begin:a:0"):
+            for chain in CHAINS:
+                with self.subTest(begin, chain=chain):
+                    results = self.words(f"{FULL} {begin} alloc:4 thread:status:a thread:end:a look", SPILL_OOM_CHAIN=chain)
+                    self.assertEqual(results[-5:], [("alloc:4", "CUDA_SUCCESS"), ("status", "1"),
+                                                    ("status:a", "CUDA_SUCCESS"), ("end:a", "CUDA_SUCCESS"),
+                                                    ("look", "CUDA_SUCCESS")])
+                    self.assertTrue(self.spilled())
+
+    def test_no_prefetch(self):
+        """It would use the default stream, for which a stream that captures may not wait."""
+        words = "blocking alloc:1 {} alloc:4 thread:status:a thread:end:a look"
+        options = {"SPILL_OOM_CHAIN": "managed", "SPILL_DEVICE_RESERVE": "0", "SPILL_SIM_FAIL": "cuMemAlloc_v2:2"}
+        results = self.words(words.format("thread:begin:a:2"), **options)
+        self.assertEqual({result for _, result in results if result != "1"}, {"CUDA_SUCCESS"})
+        self.assertEqual(held(self.last_alloc())["device"], 0)
+        self.words(words.format(""), **options)
+        self.assertGreater(held(self.last_alloc())["device"], 0, "it has room for it otherwise")
+
+    def test_forbidden(self):
+        words = f"{FULL} thread:begin:a:0 alloc:4 thread:status:a thread:end:a"
+        self.assertEqual(self.words(words), self.words(words, preload=False))
+        self.assertIn(("alloc:4", UNSUPPORTED), self.words(words))
+
+    def test_ended_by_the_wrong_thread_it_goes_on(self):
+        results = self.words(f"{FULL} begin:a:1 thread:end:a mode:2 alloc:4 mode:0 end:a alloc:4")
+        self.assertEqual([result for word, result in results if word == "alloc:4"][-2:], [OOM, "CUDA_SUCCESS"])
+
+
+if __name__ == "__main__":
+    unittest.main()

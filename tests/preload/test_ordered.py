@@ -1,0 +1,266 @@
+"""Memory in stream order: what does not fit spills in stream order, and goes back without anybody waiting."""
+import unittest
+
+from harness import KERNELS, MIB, PROGRAMS
+from scripted import ScriptCase
+
+GONE = "failed after"
+
+
+class OrderedCase(ScriptCase):
+    """A device of 96 MiB: the vendor's pools grow by 32."""
+
+    def ordered(self, words, *, preload=True, vram="96MiB", **variables):
+        self.log.unlink(missing_ok=True)
+        command = [str(PROGRAMS / "ordered"), KERNELS, *words.split()]
+        return self.run_in(command, self.environment(preload=preload, SPILL_SIM_VRAM=vram, **variables), None)
+
+    def data(self, records):
+        """The allocations of whole MiB, as (place, bytes)."""
+        return [(r["place"], r["bytes"] // MIB) for r in records if r["kind"] == "alloc" and r["bytes"] >= MIB]
+
+    def no_leak(self, records):
+        self.assertEqual({k: v for k, v in records[-1]["live"].items() if k != "host_bytes"},
+                         {"device_bytes": 0, "managed_bytes": 0})
+        self.assertLess(records[-1]["live"]["host_bytes"], 4096)  # the program's own pinned words
+
+
+class Spill(OrderedCase):
+    def test_alone_it_is_out_of_memory(self):
+        done = self.ordered("alloc:a:24m:5", preload=False)
+        self.assertIn("failed after 3, pointer 0\nalloc:a:24m:5 CUDA_ERROR_OUT_OF_MEMORY", done.stdout)
+
+    def test_in_stream_order(self):
+        """Work in flight on all of it when it is freed: a free that waited would wait for ever."""
+        words = "alloc:a:24m:5 fill:a verify:a sync hold:a free:a alloc:b:8m:2 fill:b verify:b go sync free:b sync"
+        for chain in ("split", "host", "managed"):
+            for stream in ("own", "default", "thread"):
+                with self.subTest(chain, stream=stream):
+                    self.good(self.ordered(f"stream:{stream} {words}", SPILL_OOM_CHAIN=chain))
+                    records = self.checked_records()
+                    self.assertEqual(self.data(records)[:5], [("device", 24)] * 3 + [(chain, 24)] * 2)
+                    self.no_leak(records)
+                    frees = [r["api"] for r in records if r["kind"] == "free"]
+                    self.assertEqual(len(frees), 7)
+
+    def test_rounds_reuse_what_is_pinned(self):
+        """A steady state pins once: the pool keeps what it has."""
+        self.good(self.ordered("alloc:a:24m:5 fill:a verify:a free:a " * 20 + "sync", SPILL_OOM_CHAIN="host",
+                               SPILL_HOST_LIMIT="70MiB"))
+        records = self.checked_records()
+        self.assertEqual(self.data(records), ([("device", 24)] * 3 + [("host", 24)] * 2) * 20)
+        self.no_leak(records)
+
+    def test_freed_by_cuMemFree(self):
+        self.good(self.ordered("alloc:a:24m:5 fill:a verify:a sync sfree:a alloc:b:24m:5 fill:b verify:b sync sfree:b"))
+        self.no_leak(self.checked_records())
+
+    def test_from_a_pool_of_its_own(self):
+        words = "pool:p:device alloc:a:24m:5:p fill:a verify:a sync about:a free:a sync endpool:p"
+        self.good(self.ordered(words))
+        records = self.checked_records()
+        self.assertEqual(self.data(records), [("device", 24)] * 3 + [("split", 24)] * 2)
+        self.no_leak(records)
+
+    def test_small_ones(self):
+        self.good(self.ordered("plain:x:30m:3 alloc:a:4k:2000 fill:a verify:a sync free:a sync sfree:x"))
+        self.no_leak(self.checked_records())
+
+    def test_without_such_pools(self):
+        """A driver that makes no pools: placed as plain memory, freed behind an event."""
+        words = ("plain:x:30m:3 alloc:a:24m:2 fill:a verify:a sync hold:a free:a go sync alloc:b:24m:2 fill:b verify:b "
+                 "free:b sync sfree:x")
+        for chain in ("split", "managed", "host"):
+            with self.subTest(chain):
+                self.good(self.ordered(words, SPILL_OOM_CHAIN=chain, SPILL_SIM_FAIL="cuMemPoolCreate:1+:801",
+                                       SPILL_HOST_LIMIT="60MiB", SPILL_DEVICE_RESERVE="8MiB"))
+                records = self.checked_records()
+                self.assertEqual(self.data(records), [("device", 30)] * 3 + [(chain, 24)] * 4)
+                self.no_leak(records)
+
+    def test_each_vendor_call_that_fails(self):
+        """Every call of ours in turn: the program is served another way, or told."""
+        for function in ("cuMemPoolCreate", "cuMemPoolSetAttribute", "cuMemPoolSetAccess", "cuMemAllocFromPoolAsync",
+                         "cuMemPoolGetAttribute", "cuMemPoolTrimTo", "cuDeviceGetMemPool"):
+            for nth in (1, 2):
+                with self.subTest(function, nth=nth):
+                    done = self.ordered("alloc:a:24m:5 fill:a verify:a sync free:a sync",
+                                        SPILL_SIM_FAIL=f"{function}:{nth}")
+                    self.good(done)
+                    self.no_leak(self.checked_records())
+
+    def test_nowhere_to_go(self):
+        done = self.ordered("alloc:a:24m:5 free:a sync alloc:b:24m:3 fill:b verify:b free:b sync", SPILL_OOM_CHAIN="",
+                            SPILL_HOST_LIMIT="0")
+        self.assertIn("failed after 3, pointer 0\nalloc:a:24m:5 CUDA_ERROR_OUT_OF_MEMORY", done.stdout)
+        self.no_leak(self.checked_records())
+
+
+class Looks(OrderedCase):
+    def test_as_memory_of_the_pool_that_was_asked(self):
+        for pool in ("", ":p"):
+            words = f"pool:p:device alloc:a:8m:1{pool} about:a"
+            alone = self.ordered(words, preload=False)
+            self.assertEqual(alone.returncode, 0)
+            for chain in ("host", "managed"):
+                with self.subTest(chain, pool=pool):
+                    spilled = self.ordered(words, SPILL_OOM_CHAIN=chain, SPILL_DEVICE_LIMIT="1MiB")
+                    self.assertEqual(spilled.stdout, alone.stdout)
+                    self.assertEqual(self.data(self.checked_records()), [(chain, 8)])
+
+
+class Limit(OrderedCase):
+    def test_what_a_pool_keeps_counts(self):
+        """40 MiB free in a pool that keeps them are not there for cuMemAlloc: until they are trimmed."""
+        words = "keep alloc:a:20m:2 fill:a free:a sync reserved:d plain:b:30m fill:b verify:b sync reserved:d sfree:b"
+        done = self.good(self.ordered(words, SPILL_DEVICE_LIMIT="80MiB"))
+        self.assertEqual(self.numbers(done, "reserved"), [64 * MIB, 0])
+        records = self.checked_records()
+        self.assertEqual(self.data(records), [("device", 20)] * 2 + [("device", 30)])
+        last = [r for r in records if r["kind"] == "alloc"][-1]
+        self.assertEqual(last["tried"][0]["error"], "device.limit")
+        self.no_leak(records)
+
+    def test_no_trim_no_room(self):
+        words = "keep alloc:a:20m:2 fill:a free:a sync plain:b:30m fill:b verify:b sync reserved:d sfree:b"
+        done = self.good(self.ordered(words, SPILL_DEVICE_LIMIT="80MiB", SPILL_OOM_CHAIN="host"))
+        self.assertEqual(self.numbers(done, "reserved"), [64 * MIB])
+        self.assertEqual(self.data(self.checked_records())[-1], ("host", 30))
+
+    def test_what_the_vendor_took_back_is_seen(self):
+        """A pool that keeps nothing gives it back at a synchronisation, which nobody tells us: no spill, no trim."""
+        done = self.good(self.ordered("alloc:a:20m:3 fill:a free:a sync plain:b:40m fill:b verify:b sync sfree:b",
+                                      SPILL_DEVICE_LIMIT="96MiB", SPILL_OOM_CHAIN="host"))
+        records = self.checked_records()
+        self.assertEqual(self.data(records), [("device", 20)] * 3 + [("device", 40)])
+        self.assertNotIn("tried", [r for r in records if r["kind"] == "alloc"][-1])
+        self.assertEqual(done.stderr, "")
+
+    def test_holds_for_stream_ordered_memory(self):
+        self.good(self.ordered("alloc:a:24m:6 fill:a verify:a sync free:a sync", vram="512MiB",
+                               SPILL_DEVICE_LIMIT="100MiB"))
+        records = self.checked_records()
+        places = [place for place, _ in self.data(records)]
+        # A fourth would fit in the limit, but not in what three chunks of 32 MiB have left over in pieces.
+        self.assertEqual(places, ["device"] * 3 + ["split"] * 3)
+        spilled = [r for r in records if r["kind"] == "alloc" and r["place"] == "split" and r["bytes"] >= MIB]
+        self.assertEqual({r["reason"] for r in spilled}, {"limit"})
+        self.no_leak(records)
+
+    def test_a_destroyed_pool_gives_its_charge_back(self):
+        rounds = "pool:p:device alloc:a:24m:2:p fill:a verify:a free:a sync endpool:p " * 6
+        self.good(self.ordered(rounds, vram="512MiB", SPILL_DEVICE_LIMIT="70MiB", SPILL_OOM_CHAIN=""))
+        self.no_leak(self.checked_records())
+
+
+class Trim(OrderedCase):
+    def test_before_anything_spills(self):
+        """60 MiB that the device's pool keeps are given back for another pool, and for plain memory."""
+        for other in ("plain:b:60m", "pool:p:device alloc:b:60m:1:p"):
+            with self.subTest(other):
+                done = self.good(self.ordered(f"keep alloc:a:30m:2 fill:a free:a sync {other} fill:b verify:b sync"))
+                self.assertEqual(self.data(self.checked_records())[-1], ("device", 60))
+                self.assertEqual(done.stderr, "")
+
+    def test_pending_frees_of_ours(self):
+        """The device part of a split that is on its way out serves the next request; one in use is not waited for long."""
+        for held, place in (("", "device"), ("hold:a ", "split")):
+            with self.subTest(place):
+                words = (f"plain:x:40m plain:a:90m fill:a verify:a sync {held}free:a plain:b:50m go fill:b verify:b sync "
+                         "sfree:b sfree:x")
+                done = self.good(self.ordered(words, SPILL_OOM_CHAIN="trim,split", SPILL_DEVICE_RESERVE="0",
+                                              SPILL_SIM_FAIL="cuMemPoolCreate:1+:801"))
+                self.assertEqual(self.data(self.checked_records()), [("device", 40), ("split", 90), (place, 50)])
+                self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_host_memory_that_is_kept(self):
+        """What our pool keeps on host is given back when host.limit would refuse."""
+        words = "plain:x:90m alloc:a:60m fill:a verify:a free:a sync plain:b:60m fill:b verify:b sync sfree:b sfree:x"
+        self.good(self.ordered(words, SPILL_OOM_CHAIN="trim,host", SPILL_HOST_LIMIT="80MiB"))
+        records = self.checked_records()
+        self.assertEqual(self.data(records), [("device", 90), ("host", 60), ("host", 60)])
+        self.no_leak(records)
+
+
+class GraphMemory(OrderedCase):
+    def test_counts_toward_the_limit(self):
+        """A captured allocation takes device memory when its graph is launched: what comes after it has so much less."""
+        words = "begin:2 alloc:a:40m free:a end run sync plain:b:40m fill:b verify:b sync sfree:b"
+        for limit, place in (("128MiB", "device"), ("70MiB", "split")):
+            with self.subTest(limit):
+                self.good(self.ordered(words, vram="512MiB", SPILL_DEVICE_LIMIT=limit, SPILL_OOM_CHAIN="split",
+                                       SPILL_DEVICE_RESERVE="0"))
+                self.assertEqual(self.data(self.checked_records())[-1], (place, 40))
+
+    def test_until_the_program_trims_it(self):
+        words = "begin:2 alloc:a:40m free:a end run sync graphtrim plain:b:40m fill:b verify:b sync sfree:b"
+        self.good(self.ordered(words, vram="512MiB", SPILL_DEVICE_LIMIT="70MiB"))
+        self.assertEqual(self.data(self.checked_records())[-1], ("device", 40))
+
+
+class Capture(OrderedCase):
+    SPLIT = {"SPILL_OOM_CHAIN": "split", "SPILL_SIM_FAIL": "cuMemPoolCreate:1+:801"}
+
+    def test_a_free_of_ours_leaves_it_valid(self):
+        """cuMemFree of what we placed would wait, and break the capture; so would looking at events."""
+        for chain in ("split", "host", "managed"):
+            for mode in (0, 1, 2):
+                with self.subTest(chain, mode=mode):
+                    words = (f"plain:x:94m plain:a:40m fill:a sync begin:{mode} sfree:a end "
+                             "plain:b:40m fill:b verify:b sync sfree:b sfree:x")
+                    done = self.ordered(words, SPILL_OOM_CHAIN=chain, SPILL_HOST_LIMIT="70MiB")
+                    self.good(done)
+                    records = self.checked_records()
+                    self.assertEqual(self.data(records)[1:], [(chain, 40)] * 2)
+                    self.no_leak(records)
+
+    def test_allocations_in_it_are_the_drivers(self):
+        words = "begin:0 alloc:a:8m end alloc:b:8m fill:b verify:b free:b sync"
+        for limit in ("none", "64MiB"):
+            with self.subTest(limit):
+                self.good(self.ordered(words, SPILL_DEVICE_LIMIT=limit))
+                self.assertEqual(self.data(self.checked_records()), [("device", 8)])
+
+    def test_a_free_in_it_gets_the_drivers_answer(self):
+        words = "plain:x:94m plain:a:40m begin:2 free:a end sfree:a sfree:x"
+        done = self.ordered(words, SPILL_OOM_CHAIN="host")
+        self.assertIn("free:a CUDA_ERROR_INVALID_VALUE", done.stdout)
+        self.assertIn("sfree:a CUDA_SUCCESS", done.stdout)
+        self.no_leak(self.checked_records())
+
+
+class Elsewhere(OrderedCase):
+    def test_pools_that_are_not_on_a_device(self):
+        """The program asked for host memory: accounted, and its own affair."""
+        for kind in ("host", "managed"):
+            with self.subTest(kind):
+                done = self.good(self.ordered(f"pool:p:{kind} alloc:a:24m:5:p fill:a verify:a sync free:a sync endpool:p",
+                                              SPILL_DEVICE_LIMIT="10MiB"))
+                records = self.checked_records()
+                self.assertEqual(self.data(records), [(kind, 24)] * 5)
+                self.assertEqual({r["reason"] for r in records if r["kind"] == "alloc"}, {"asked"})
+                self.assertEqual(done.stderr, "")
+                self.no_leak(records)
+
+
+class Contexts(OrderedCase):
+    def test_memory_of_pools_outlives_them(self):
+        """As the driver has it (docs/measurements.md): freed after its context is gone, by whoever comes."""
+        words = "create stream:default alloc:a:24m:5 destroy:c fill:a verify:a sync free:a sync"
+        self.good(self.ordered(words))
+        records = self.checked_records()
+        self.assertEqual({r["reason"] for r in records if r["kind"] == "free"}, {"free"})
+        self.no_leak(records)
+
+    def test_what_waits_goes_with_its_context(self):
+        words = ("create stream:default plain:x:60m alloc:a:60m hold:a free:a go destroy:c plain:b:90m fill:b verify:b "
+                 "sync sfree:b")
+        done = self.ordered(words, SPILL_OOM_CHAIN="split", SPILL_SIM_FAIL="cuMemPoolCreate:1+:801",
+                            SPILL_DEVICE_RESERVE="0")
+        self.assertIn("destroy:c CUDA_SUCCESS", done.stdout)
+        records = self.checked_records()
+        self.assertEqual(self.data(records)[-1], ("device", 90))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,77 @@
+"""spill_malloc and spill_free, as PyTorch's CUDAPluggableAllocator calls them: preloaded, and only loaded by dlopen."""
+import unittest
+
+from harness import LIBRARY, MIB, PROGRAMS
+from scripted import ScriptCase
+
+
+class Pluggable(ScriptCase):
+    PLACE = {"pluggable": "split", "pluggable_hip": "host"}
+
+    def run_one(self, name, *arguments, preload, vram="96MiB", **variables):
+        self.log.unlink(missing_ok=True)
+        environment = self.environment(preload=preload, SPILL_LOG=self.log, SPILL_SIM_VRAM=vram, **variables)
+        return self.run_in([str(PROGRAMS / name), LIBRARY, *map(str, arguments)], environment)
+
+    def each(self):
+        for name in ("pluggable", "pluggable_hip"):
+            for preload in (True, False):
+                with self.subTest(name, preload=preload):
+                    yield name, preload
+
+    def data(self, records):
+        return [(r["place"], r["bytes"] // MIB) for r in records if r["kind"] == "alloc" and r["bytes"] >= MIB]
+
+    def good_data(self, done, got):
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("all data right", done.stdout)
+        self.assertIn("nothing 0", done.stdout)
+        self.assertIn("huge 0", done.stdout)
+        self.assertIn("no device 0", done.stdout)
+        self.assertEqual([line for line in done.stdout.splitlines() if line.startswith("got")], [f"got {got}"] * 3)
+
+    def test_what_does_not_fit_spills(self):
+        for name, preload in self.each():
+            done = self.run_one(name, 5, 24, 3, preload=preload, SPILL_HOST_LIMIT="70MiB")
+            self.good_data(done, 5)
+            records = self.checked_records()
+            self.assertEqual(self.data(records)[:5], [("device", 24)] * 3 + [(self.PLACE[name], 24)] * 2)
+            self.assertEqual({r["api"] for r in records if r["kind"] == "alloc"}, {"spill_malloc"})
+            self.assertEqual({r["api"] for r in records if r["kind"] == "free"}, {"spill_free"})
+            self.assertTrue(all(r["caller"].startswith(name + "+0x") for r in records if r["kind"] == "alloc"))
+            self.assertEqual(records[-1]["frees"], 15)
+            self.assertEqual(set(records[-1]["live"].values()), {0})
+            self.assertEqual(done.stderr.count("\n"), 1)
+            if name == "pluggable":
+                self.assertIn("context none", done.stdout, "the caller's thread is left as it was")
+
+    def test_a_limit(self):
+        for name, preload in self.each():
+            self.good_data(self.run_one(name, 4, 30, 3, preload=preload, vram="512MiB", SPILL_DEVICE_LIMIT="66MiB"), 4)
+            self.assertEqual(self.data(self.checked_records())[:4], [("device", 30)] * 2 + [(self.PLACE[name], 30)] * 2)
+
+    def test_out_of_memory_is_null_and_in_the_log(self):
+        for name, preload in self.each():
+            self.good_data(self.run_one(name, 5, 24, 3, preload=preload, SPILL_OOM_CHAIN=""), 3)
+            records = self.checked_records()
+            self.assertEqual([r["bytes"] for r in records if r["kind"] == "oom"], [24 * MIB] * 3 + [1 << 50])
+            self.assertEqual(set(records[-1]["live"].values()), {0})
+
+    def test_off(self):
+        for name, preload in self.each():
+            self.good_data(self.run_one(name, 5, 24, 3, preload=preload, SPILL="0"), 3)
+            self.assertFalse(self.log.exists())
+
+    def test_without_pools(self):
+        """Plain memory, and freed as such."""
+        fail = {"pluggable": "cuMemPoolCreate:1+:801", "pluggable_hip": "hipMemPoolCreate:1+:801"}
+        for name, preload in self.each():
+            self.good_data(self.run_one(name, 5, 24, 3, preload=preload, SPILL_SIM_FAIL=fail[name],
+                                        SPILL_OOM_CHAIN="host"), 5)
+            records = self.checked_records()
+            self.assertEqual([p for p, _ in self.data(records)].count("host") % 3, 0)
+            self.assertEqual(set(records[-1]["live"].values()), {0})
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,252 @@
+/*
+ * A program that makes, maps and releases its physical memory itself, one call or pool a word, and prints
+ * `WORD RESULT` for each, without addresses.
+ *
+ *	vmm KERNELS WORD…
+ *
+ *	device:N context:N           of which the next memory is; a context beside device 0's, which stays current
+ *	create:A:SIZE                memory A, a letter, of SIZE (4m)
+ *	map:A unmap:A release:A      each letter has addresses of its own; map gives access, too
+ *	pool:A:SIZE:COUNT            COUNT times create, map and release at once, back to back, until one fails
+ *	retain:A                     one more handle, from an address inside
+ *	fill:A verify:A              by kernels and copies
+ *	same:A                       what the program is told about A: properties, attributes, range, access
+ *	export:A free:A              exports the handle; gives the handle to cuMemFree
+ *	plain:SIZE                   cuMemAlloc, and a handle from an address inside
+ *	info
+ *
+ * Exit status: 0; 1 data wrong; 64 usage.
+ */
+#include "script.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr,
+                                    unsigned long long flags);
+extern CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
+                            const CUmemAllocationProp *prop, unsigned long long flags);
+extern CUresult cuMemRelease(CUmemGenericAllocationHandle handle);
+extern CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+                         unsigned long long flags);
+extern CUresult cuMemUnmap(CUdeviceptr ptr, size_t size);
+extern CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count);
+extern CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr);
+extern CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr);
+extern CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
+                                                       CUmemGenericAllocationHandle handle);
+extern CUresult cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle,
+                                             CUmemAllocationHandleType handleType, unsigned long long flags);
+extern CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr);
+extern CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes,
+                                       void **data, CUdeviceptr ptr);
+extern CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr ptr);
+
+/* As llama.cpp's pool reserves; each letter has its share. */
+#define ADDRESSES (32ull << 30)
+#define SHARE (ADDRESSES / 32)
+
+static struct one {
+	CUmemGenericAllocationHandle handle;
+	uint64_t bytes;
+	CUdeviceptr address;
+	struct group group;
+} ones[26];
+
+static CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                         .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+
+static const char *name_of(CUresult result)
+{
+	const char *name = "?";
+
+	cuGetErrorName(result, &name);
+	return name;
+}
+
+static uint64_t size_of(const char *text)
+{
+	char *end;
+
+	if (!text)
+		exit(64);
+	uint64_t value = strtoull(text, &end, 10);
+	return value << (*end == 'm' ? 20 : 0);
+}
+
+static CUresult map(CUmemGenericAllocationHandle handle, CUdeviceptr address, uint64_t bytes)
+{
+	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUresult result = cuMemMap(address, bytes, 0, handle, 0);
+
+	return result ? result : cuMemSetAccess(address, bytes, &access, 1);
+}
+
+static CUresult pool(struct one *one, uint64_t bytes, uint64_t count)
+{
+	one->bytes = 0;
+	for (uint64_t i = 0; i < count; i++) {
+		CUmemGenericAllocationHandle handle;
+		CUresult result = cuMemCreate(&handle, bytes, &properties, 0);
+
+		if (!result)
+			result = map(handle, one->address + one->bytes, bytes);
+		if (!result)
+			result = cuMemRelease(handle);
+		if (result) {
+			printf("failed after %llu\n", (unsigned long long)i);
+			return result;
+		}
+		one->bytes += bytes;
+	}
+	return CUDA_SUCCESS;
+}
+
+/* The group of script_work.c: one allocation, all that is mapped. */
+static struct group *group_of(struct one *one)
+{
+	one->group.address = &one->address;
+	one->group.bytes = one->bytes;
+	one->group.count = 1;
+	return &one->group;
+}
+
+/*
+ * Questions whose answers do not name the place on the device or host must not tell host memory from what it
+ * stands for.
+ */
+static CUresult same(struct one *one)
+{
+	CUmemAllocationProp told = {0};
+	CUdeviceptr base = 0, inside = one->address + one->bytes / 2 + 1;
+	unsigned long long access = 0;
+	size_t bytes = 0;
+	void *host = &host, *hosts = &host;
+	int type = 0, ordinal = -1, type_again = 0;
+	CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_HOST_POINTER,
+	                                    CU_POINTER_ATTRIBUTE_MEMORY_TYPE};
+	void *values[] = {&hosts, &type_again};
+
+	if (one->handle) {
+		CUresult result = cuMemGetAllocationPropertiesFromHandle(&told, one->handle);
+
+		printf("properties %d type %d location %d %d handles %d\n", result, told.type,
+		       told.location.type, told.location.id, told.requestedHandleTypes);
+	}
+	CUresult first = cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, inside);
+	cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, inside);
+	CUresult second = cuPointerGetAttribute(&host, CU_POINTER_ATTRIBUTE_HOST_POINTER, inside);
+	CUresult third = cuPointerGetAttributes(2, attributes, values, inside);
+	CUresult range = cuMemGetAddressRange_v2(&base, &bytes, inside);
+	CUresult allowed = cuMemGetAccess(&access, &properties.location, inside);
+	printf("type %d %d ordinal %d host %d several %d: %d %d range %d: %d %llu access %d %llu\n", first,
+	       type, ordinal, second, third, hosts == NULL, type_again, range, base == one->address,
+	       (unsigned long long)bytes, allowed, access);
+	return CUDA_SUCCESS;
+}
+
+/* Plain memory has no handle. */
+static CUresult plain(uint64_t bytes)
+{
+	CUmemGenericAllocationHandle handle = 77;
+	CUdeviceptr address;
+	CUresult result = cuMemAlloc_v2(&address, bytes);
+
+	if (result)
+		return result;
+	result = cuMemRetainAllocationHandle(&handle, (void *)(uintptr_t)(address + bytes / 2));
+	printf("handle %d\n", handle == 77);
+	return result;
+}
+
+static CUresult info(void)
+{
+	size_t free = 0, total = 0;
+	CUresult result = cuMemGetInfo_v2(&free, &total);
+
+	printf("free %llu\n", (unsigned long long)free);
+	return result;
+}
+
+static CUresult handle_word(const char *word, struct one *one, uint64_t bytes)
+{
+	int descriptor = -1;
+
+	if (!strcmp(word, "create")) {
+		one->bytes = bytes;
+		return cuMemCreate(&one->handle, bytes, &properties, 0);
+	}
+	if (!strcmp(word, "release"))
+		return cuMemRelease(one->handle);
+	if (!strcmp(word, "retain"))
+		return cuMemRetainAllocationHandle(&one->handle,
+		                                   (void *)(uintptr_t)(one->address + one->bytes / 2));
+	if (!strcmp(word, "export"))
+		return cuMemExportToShareableHandle(&descriptor, one->handle,
+		                                    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+	if (!strcmp(word, "free"))
+		return cuMemFree_v2(one->handle);
+	exit(64);
+}
+
+static CUresult word(const char *word, const char *first, const char *second, const char *third)
+{
+	if (!strcmp(word, "info"))
+		return info();
+	if (!first)
+		exit(64);
+	if (!strcmp(word, "device")) {
+		properties.location.id = atoi(first);
+		return CUDA_SUCCESS;
+	}
+	if (!strcmp(word, "context")) {
+		CUcontext other;
+
+		return cuDevicePrimaryCtxRetain(&other, atoi(first));
+	}
+	if (!strcmp(word, "plain"))
+		return plain(size_of(first));
+	struct one *one = &ones[(first[0] - 'a') % 26u];
+	if (!strcmp(word, "pool"))
+		return pool(one, size_of(second), size_of(third));
+	if (!strcmp(word, "map"))
+		return map(one->handle, one->address, one->bytes);
+	if (!strcmp(word, "unmap"))
+		return cuMemUnmap(one->address, one->bytes);
+	if (!strcmp(word, "fill"))
+		return script_fill(group_of(one));
+	if (!strcmp(word, "verify"))
+		return script_verify(group_of(one));
+	if (!strcmp(word, "same"))
+		return same(one);
+	return handle_word(word, one, second ? size_of(second) : 0);
+}
+
+int main(int argc, char **argv)
+{
+	CUcontext context;
+	CUdeviceptr base;
+
+	if (argc < 2)
+		return 64;
+	script_kernels = argv[1];
+	printf("cuInit %s\n", name_of(cuInit(0)));
+	if (cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context) ||
+	    cuMemAddressReserve(&base, ADDRESSES, 0, 0, 0))
+		return 64;
+	for (int i = 0; i < 26; i++)
+		ones[i].address = base + (uint64_t)i * SHARE;
+	for (int i = 2; i < argc; i++) {
+		char copy[256], *place = NULL;
+
+		snprintf(copy, sizeof(copy), "%s", argv[i]);
+		char *name = strtok_r(copy, ":", &place), *first = strtok_r(NULL, ":", &place);
+		char *second = strtok_r(NULL, ":", &place), *third = strtok_r(NULL, ":", &place);
+		CUresult result = word(name, first, second, third);
+
+		printf("%s %s\n", argv[i], name_of(result));
+		fflush(stdout);
+	}
+	return script_wrong;
+}

@@ -1,0 +1,26 @@
+/*
+ * Calls a function of the table with all arguments zero: ZEROS (a, b, c) is (0, 0, 0), so that each call is compiled
+ * with the row's own prototype. Structures are passed by value under one name only, extent.
+ */
+#ifndef ROWS_ZERO_H
+#define ROWS_ZERO_H
+
+#define ZEROS(names) ZEROS_COUNTED names
+#define ZEROS_COUNTED(...) ZEROS_PICK(_, ##__VA_ARGS__, 7, 6, 5, 4, 3, 2, 1, 0)(__VA_ARGS__)
+#define ZEROS_PICK(_, a, b, c, d, e, f, g, count, ...) ZEROS_##count
+#define ZEROS_0(...) ()
+#define ZEROS_1(a) (ZERO(a))
+#define ZEROS_2(a, b) (ZERO(a), ZERO(b))
+#define ZEROS_3(a, b, c) (ZERO(a), ZERO(b), ZERO(c))
+#define ZEROS_4(a, b, c, d) (ZERO(a), ZERO(b), ZERO(c), ZERO(d))
+#define ZEROS_5(a, b, c, d, e) (ZERO(a), ZERO(b), ZERO(c), ZERO(d), ZERO(e))
+#define ZEROS_6(a, b, c, d, e, f) (ZERO(a), ZERO(b), ZERO(c), ZERO(d), ZERO(e), ZERO(f))
+#define ZEROS_7(a, b, c, d, e, f, g) (ZERO(a), ZERO(b), ZERO(c), ZERO(d), ZERO(e), ZERO(f), ZERO(g))
+
+/* 0, or for an argument called extent the structure zero_extent. */
+#define ZERO(name) ZERO_SECOND(ZERO_IS_##name, 0, _)
+#define ZERO_SECOND(...) ZERO_SECOND_(__VA_ARGS__)
+#define ZERO_SECOND_(first, second, ...) second
+#define ZERO_IS_extent _, zero_extent
+
+#endif

@@ -1,0 +1,113 @@
+/*
+ * The storm: a seeded random program on the CUDA driver API. Every worker thread makes calls of all rows of the table,
+ * with kernels in flight, and tells what came back, addresses and free-memory figures aside; so two runs that should be
+ * equal are equal line by line. Whatever it writes it verifies before it lets go.
+ */
+#ifndef STORM_H
+#define STORM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "abi/cuda.h"
+
+/* Prototypes of what the table hooks, from the table. */
+#define PROTOTYPE_CUDA_DRIVER(ret, symbol, params) extern ret symbol params;
+#define PROTOTYPE_CUDA_RUNTIME(...)
+#define PROTOTYPE_HIP(...)
+#define HOOK(domain, ret, symbol, base, since, variant, op, params, ...) \
+	PROTOTYPE_##domain(ret, symbol, params)
+#include "hooks.def"
+
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUevent_st *CUevent;
+
+extern CUresult cuInit(unsigned flags);
+extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
+extern CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
+extern CUresult cuCtxSetCurrent(CUcontext context);
+extern CUresult cuModuleLoad(CUmodule *module, const char *path);
+extern CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
+extern CUresult cuStreamCreate(CUstream *stream, unsigned flags);
+extern CUresult cuStreamSynchronize(CUstream stream);
+extern CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                               unsigned by, unsigned bz, unsigned shared, CUstream stream, void **parameters,
+                               void **extra);
+extern CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream);
+extern CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value);
+extern CUresult cuGraphCreate(CUgraph *graph, unsigned flags);
+extern CUresult cuGraphDestroy(CUgraph graph);
+extern CUresult cuGraphInstantiateWithFlags(void **exec, CUgraph graph, unsigned long long flags);
+extern CUresult cuGraphExecDestroy(void *exec);
+extern CUresult cuGraphLaunch(void *exec, CUstream stream);
+
+enum storm_kind {
+	STORM_EMPTY,
+	STORM_PLAIN,
+	STORM_MANAGED,
+	STORM_ASYNC,
+	STORM_HOST,
+	STORM_REGISTERED,
+	STORM_ARRAY,
+	STORM_MIPMAP,
+	STORM_MAPPED
+};
+
+struct storm_slot {
+	enum storm_kind kind;
+	CUdeviceptr address; /* as kernels use it; an array's handle */
+	uint64_t bytes;      /* usable by kernels, 0 for arrays */
+	uint64_t handle;     /* MAPPED: not released yet, or 0 */
+	uint64_t seed;       /* of the data in it, 0 before it is filled */
+	void *host;          /* HOST, REGISTERED */
+};
+
+#define STORM_SLOTS 24
+
+struct storm_worker {
+	int index;
+	uint64_t random, calls, failures;
+	uint64_t digest; /* of all that was told */
+	CUcontext context;
+	CUfunction fill, verify;
+	CUstream stream;
+	CUmemoryPool pool;
+	uint64_t *mismatches; /* pinned; the kernels count there */
+	bool busy;            /* something may be in flight on the stream */
+	struct storm_slot slots[STORM_SLOTS];
+	FILE *trace; /* every line, or NULL */
+};
+
+extern bool storm_managed;     /* managed memory may be asked for */
+extern uint64_t storm_largest; /* bytes of the largest request */
+
+uint64_t storm_random(struct storm_worker *worker, uint64_t below);
+/* Tells a call's result and one more figure; both must be the same in every run. Counts the call. */
+void storm_say(struct storm_worker *worker, const char *what, CUresult result, uint64_t figure);
+
+/* Makes one to three random calls. */
+void storm_step(struct storm_worker *worker);
+/* Verifies what is left and gives it back. */
+void storm_end(struct storm_worker *worker);
+/* Waits for the worker's stream; false, said on stderr, if a kernel found a wrong word. */
+bool storm_check(struct storm_worker *worker);
+
+/* storm_memory.c: makes memory in an empty slot, gives a slot's memory back. */
+void storm_make(struct storm_worker *worker, struct storm_slot *slot);
+void storm_give(struct storm_worker *worker, struct storm_slot *slot);
+void storm_fill(struct storm_worker *worker, struct storm_slot *slot);
+void storm_verify(struct storm_worker *worker, struct storm_slot *slot);
+
+/* storm_other.c: questions, nonsense, exports, captures, graphs, contexts. */
+void storm_ask(struct storm_worker *worker, struct storm_slot *slot);
+void storm_nonsense(struct storm_worker *worker);
+void storm_export(struct storm_worker *worker, struct storm_slot *slot);
+void storm_capture(struct storm_worker *worker);
+void storm_graph(struct storm_worker *worker);
+void storm_context(struct storm_worker *worker);
+void storm_pool(struct storm_worker *worker);
+
+#endif

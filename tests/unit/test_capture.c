@@ -1,0 +1,309 @@
+/* Which requests are part of a capture, by the table of captures, the thread and its mode. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "runtime.h"
+
+enum { GLOBAL, THREAD_LOCAL, RELAXED };
+
+#define STREAM ((void *)0x1000)
+#define JOINED ((void *)0x2000)
+#define PER_THREAD ((void *)2)
+
+static int device_now;
+static void *context_now;
+static unsigned asked;
+
+static bool current(int *device, void **context)
+{
+	*device = device_now;
+	*context = context_now;
+	return true;
+}
+
+/* The driver's word about streams that joined by an event. */
+static bool joined(void *stream)
+{
+	asked++;
+	return stream == JOINED;
+}
+
+static const struct spill_backend backend = {.current = current, .capturing = joined};
+
+const struct spill_backend *__wrap_spill_runtime_backend(enum spill_domain domain);
+const struct spill_backend *__wrap_spill_runtime_backend(enum spill_domain domain)
+{
+	return &backend;
+}
+
+/* A whole call with the vendor's result. */
+static void call(enum spill_op op, void *stream, unsigned mode, int result)
+{
+	struct spill_request request = {.op = op, .stream = stream, .mode = mode};
+	unsigned exchanged = mode;
+	if (op == SPILL_OP_CAPTURE_MODE)
+		request.out = &exchanged;
+	assert_true(spill_engine_capture(&request));
+	exchanged = 99; /* the vendor stores the old one */
+	request.result = result;
+	assert_false(spill_engine_capture(&request));
+}
+
+static void begin(void *stream, unsigned mode)
+{
+	call(SPILL_OP_CAPTURE_BEGIN, stream, mode, 0);
+}
+
+static void end(void *stream)
+{
+	call(SPILL_OP_CAPTURE_END, stream, 0, 0);
+}
+
+static void exchange(unsigned mode)
+{
+	call(SPILL_OP_CAPTURE_MODE, NULL, mode, 0);
+}
+
+static bool here(enum spill_op op, void *stream)
+{
+	struct spill_request request = {.op = op, .stream = stream};
+	return spill_capture_here(&request);
+}
+
+struct elsewhere {
+	void *stream;
+	unsigned mode;
+};
+
+static void *begin_elsewhere(void *data)
+{
+	const struct elsewhere *what = data;
+	begin(what->stream, what->mode);
+	return NULL;
+}
+
+/* Begun by another thread, which has ended since: the capture has not. */
+static void begin_by_another(void *stream, unsigned mode)
+{
+	struct elsewhere what = {stream, mode};
+	pthread_t thread;
+	assert_int_equal(pthread_create(&thread, NULL, begin_elsewhere, &what), 0);
+	pthread_join(thread, NULL);
+}
+
+static int setup(void **state)
+{
+	device_now = 0;
+	context_now = (void *)0xc0;
+	exchange(GLOBAL);
+	asked = 0;
+	return 0;
+}
+
+static int nothing_left(void **state)
+{
+	return spill_capture_any() ? -1 : 0;
+}
+
+static void nothing_captures_and_nobody_is_asked(void **state)
+{
+	assert_false(spill_capture_any());
+	assert_false(here(SPILL_OP_ALLOC, NULL));
+	assert_false(here(SPILL_OP_ALLOC_ASYNC, JOINED));
+	assert_int_equal(asked, 0);
+}
+
+static void begin_counts_on_success_only(void **state)
+{
+	call(SPILL_OP_CAPTURE_BEGIN, STREAM, GLOBAL, 900);
+	assert_false(spill_capture_any());
+	begin(STREAM, GLOBAL);
+	assert_true(spill_capture_any());
+	end(STREAM);
+	assert_false(spill_capture_any());
+}
+
+/* An invalidated capture (901), an unjoined one (904): the call fails and the capture is over. */
+static void a_failed_end_is_one(void **state)
+{
+	static const int failures[] = {1, 900, 901, 904};
+	for (size_t i = 0; i < 4; i++) {
+		begin(STREAM, GLOBAL);
+		call(SPILL_OP_CAPTURE_END, STREAM, 0, failures[i]);
+		assert_false(spill_capture_any());
+	}
+}
+
+static void but_not_one_by_the_wrong_thread_or_of_another_stream(void **state)
+{
+	begin(STREAM, GLOBAL);
+	call(SPILL_OP_CAPTURE_END, STREAM, 0, 908);
+	assert_true(spill_capture_any());
+	call(SPILL_OP_CAPTURE_END, JOINED, 0, 903);
+	assert_true(spill_capture_any());
+	end(STREAM);
+}
+
+static void a_destroyed_stream_leaves_nothing(void **state)
+{
+	begin(STREAM, GLOBAL);
+	call(SPILL_OP_STREAM_END, STREAM, 0, 400);
+	assert_true(spill_capture_any());
+	call(SPILL_OP_STREAM_END, JOINED, 0, 0);
+	assert_true(spill_capture_any());
+	call(SPILL_OP_STREAM_END, STREAM, 0, 0);
+	assert_false(spill_capture_any());
+}
+
+static void an_ended_context_leaves_nothing_of_its_own(void **state)
+{
+	begin(STREAM, GLOBAL);
+	context_now = (void *)0xc1;
+	begin(JOINED, GLOBAL);
+	spill_capture_context_ended(&backend, 0, (void *)0xc0);
+	assert_true(spill_capture_any());
+	spill_capture_context_ended(&backend, 0, (void *)0xc1);
+	assert_false(spill_capture_any());
+	/* Without contexts: by device. */
+	context_now = NULL;
+	device_now = 1;
+	begin(STREAM, GLOBAL);
+	spill_capture_context_ended(&backend, 0, NULL);
+	assert_true(spill_capture_any());
+	spill_capture_context_ended(&backend, 1, NULL);
+}
+
+static void a_begin_whose_end_was_not_seen_counts_once(void **state)
+{
+	begin(STREAM, GLOBAL);
+	begin(STREAM, GLOBAL);
+	end(STREAM);
+}
+
+static void the_thread_that_began_it_is_in_it(void **state)
+{
+	for (unsigned mode = GLOBAL; mode <= RELAXED; mode++) {
+		begin(STREAM, mode);
+		for (unsigned thread = GLOBAL; thread <= RELAXED; thread++) {
+			exchange(thread);
+			assert_true(here(SPILL_OP_ALLOC, NULL));
+			assert_true(here(SPILL_OP_CREATE, NULL));
+		}
+		exchange(GLOBAL);
+		end(STREAM);
+		assert_false(here(SPILL_OP_ALLOC, NULL));
+	}
+}
+
+/* Measured (H200): what of another thread's calls ends a capture of that mode, with this thread's mode. */
+static void another_thread_s_stops_us_only_where_the_vendor_would(void **state)
+{
+	for (unsigned mode = GLOBAL; mode <= RELAXED; mode++) {
+		begin_by_another(STREAM, mode);
+		for (unsigned thread = GLOBAL; thread <= RELAXED; thread++) {
+			exchange(thread);
+			bool forbidden = mode == GLOBAL && thread == GLOBAL;
+			assert_int_equal(here(SPILL_OP_ALLOC, NULL), forbidden);
+			assert_int_equal(here(SPILL_OP_ALLOC_ASYNC, (void *)0x3000), forbidden);
+			assert_false(here(SPILL_OP_CREATE, NULL));
+			assert_true(spill_capture_any());
+		}
+		exchange(GLOBAL);
+		end(STREAM);
+	}
+}
+
+static void a_stream_that_joined_captures(void **state)
+{
+	begin_by_another(STREAM, RELAXED);
+	assert_true(here(SPILL_OP_ALLOC_ASYNC, JOINED));
+	assert_true(here(SPILL_OP_FREE_ASYNC, JOINED));
+	assert_false(here(SPILL_OP_ALLOC_ASYNC, (void *)0x3000));
+	end(STREAM);
+}
+
+/* A stream that does not capture is not in this thread's capture, which may forbid the call all the same. */
+static void another_stream_of_the_capturing_thread(void **state)
+{
+	begin(STREAM, RELAXED);
+	assert_false(here(SPILL_OP_ALLOC_ASYNC, (void *)0x3000));
+	end(STREAM);
+	begin(STREAM, THREAD_LOCAL);
+	assert_true(here(SPILL_OP_ALLOC_ASYNC, (void *)0x3000));
+	exchange(RELAXED);
+	assert_false(here(SPILL_OP_ALLOC_ASYNC, (void *)0x3000));
+	end(STREAM);
+}
+
+/* It is another stream in each thread, with two names. */
+static void per_thread_default_streams(void **state)
+{
+	struct spill_request ends = {.op = SPILL_OP_CAPTURE_END, .per_thread = true};
+	begin_by_another(PER_THREAD, RELAXED);
+	end(PER_THREAD); /* of this thread, which captures nothing */
+	assert_true(spill_capture_any());
+	begin(PER_THREAD, RELAXED);
+	assert_true(here(SPILL_OP_ALLOC, NULL));
+	assert_true(spill_engine_capture(&ends));
+	assert_false(spill_engine_capture(&ends));
+	assert_false(here(SPILL_OP_ALLOC, NULL));
+	spill_capture_context_ended(&backend, 0, context_now);
+}
+
+static void a_refused_exchange_changes_nothing(void **state)
+{
+	begin_by_another(STREAM, GLOBAL);
+	call(SPILL_OP_CAPTURE_MODE, NULL, RELAXED, 1);
+	assert_true(here(SPILL_OP_ALLOC, NULL));
+	end(STREAM);
+}
+
+static void a_forked_child_captures_nothing(void **state)
+{
+	int status;
+	begin(STREAM, GLOBAL);
+	exchange(RELAXED);
+	spill_capture_fork_prepare();
+	pid_t child = fork();
+	spill_capture_fork_done(child == 0);
+	if (child == 0) {
+		bool left = spill_capture_any();
+		begin_by_another(STREAM, GLOBAL);
+		_exit(left || !here(SPILL_OP_ALLOC, NULL)); /* its mode is the first one again */
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_true(spill_capture_any());
+	end(STREAM);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(nothing_captures_and_nobody_is_asked, setup, nothing_left),
+	    cmocka_unit_test_setup_teardown(begin_counts_on_success_only, setup, nothing_left),
+	    cmocka_unit_test_setup_teardown(a_failed_end_is_one, setup, nothing_left),
+	    cmocka_unit_test_setup_teardown(but_not_one_by_the_wrong_thread_or_of_another_stream, setup,
+	                                    nothing_left),
+	    cmocka_unit_test_setup_teardown(a_destroyed_stream_leaves_nothing, setup, nothing_left),
+	    cmocka_unit_test_setup_teardown(an_ended_context_leaves_nothing_of_its_own, setup, nothing_left),
+	    cmocka_unit_test_setup_teardown(a_begin_whose_end_was_not_seen_counts_once, setup, nothing_left),
+	    cmocka_unit_test_setup_teardown(the_thread_that_began_it_is_in_it, setup, nothing_left),
+	    cmocka_unit_test_setup_teardown(another_thread_s_stops_us_only_where_the_vendor_would, setup,
+	                                    nothing_left),
+	    cmocka_unit_test_setup_teardown(a_stream_that_joined_captures, setup, nothing_left),
+	    cmocka_unit_test_setup_teardown(another_stream_of_the_capturing_thread, setup, nothing_left),
+	    cmocka_unit_test_setup_teardown(per_thread_default_streams, setup, nothing_left),
+	    cmocka_unit_test_setup_teardown(a_refused_exchange_changes_nothing, setup, nothing_left),
+	    cmocka_unit_test_setup_teardown(a_forked_child_captures_nothing, setup, nothing_left),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,193 @@
+/*
+ * Frees that wait: released when their event has passed and not before, exactly once, with nothing looked at while a
+ * stream captures.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "account.h"
+#include "deferred.h"
+#include "fake_backend.h"
+
+#define MIB (1ull << 20)
+
+static struct spill_policy policy;
+static bool capturing;
+static int context, other; /* their addresses are contexts */
+
+bool __wrap_spill_capture_any(void);
+bool __wrap_spill_capture_any(void)
+{
+	return capturing;
+}
+
+static int setup(void **state)
+{
+	spill_policy_default(&policy);
+	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
+	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
+	fake_reset(1024 * MIB);
+	spill_account_reset();
+	capturing = false;
+	return 0;
+}
+
+/* Frees `bytes` of a split behind *event (NULL: none). */
+static void defer(uint64_t bytes, bool *event, void *event_context)
+{
+	const char *error;
+	struct spill_want want = {&fake_backend, &policy, 0, &context, bytes, bytes / 2, SPILL_UNLIMITED};
+	struct spill_placement *placement = spill_place_make(&spill_place_split, &want, &error);
+	assert_non_null(placement);
+	placement->event = event;
+	placement->event_context = event_context;
+	fake.events += event != NULL;
+	spill_deferred_add(placement);
+}
+
+static void nothing_is_held(void)
+{
+	assert_int_equal(fake_alive(), 0);
+	assert_int_equal(fake.events, 0);
+	assert_int_equal(spill_account_device_held(0), 0);
+	assert_int_equal(spill_account_host_held(), 0);
+	assert_int_equal(spill_deferred_pending(&fake_backend, 0).device, 0);
+}
+
+static void waits_for_its_event(void **state)
+{
+	bool first = false, second = false;
+	defer(100 * MIB, &first, &context);
+	defer(40 * MIB, &second, &context);
+	assert_int_equal(spill_deferred_pending(&fake_backend, 0).device, 70 * MIB);
+	assert_int_equal(spill_deferred_pending(&fake_backend, 0).host, 70 * MIB);
+	assert_int_equal(spill_deferred_collect(&fake_backend, 0, false).device, 0);
+	second = true; /* of another stream */
+	struct spill_bytes given = spill_deferred_collect(&fake_backend, 0, false);
+	assert_int_equal(given.device, 20 * MIB);
+	assert_int_equal(given.host, 20 * MIB);
+	assert_int_equal(spill_account_device_held(0), 50 * MIB);
+	first = true;
+	spill_deferred_poll(&fake_backend, false);
+	nothing_is_held();
+	assert_int_equal(fake.waits, 0);
+}
+
+/* A poll is part of every call: it looks at a few, and at none when none is there. */
+static void a_poll_costs_little(void **state)
+{
+	static bool passed[100];
+	spill_deferred_poll(&fake_backend, false);
+	assert_int_equal(fake.queries, 0);
+	for (int i = 0; i < 100; i++)
+		defer(4 * MIB, &passed[i], &context);
+	spill_deferred_poll(&fake_backend, false);
+	assert_true(fake.queries <= 16);
+	/* But in time it looks at all of them. */
+	passed[99] = true;
+	for (int i = 0; i < 100 && fake.events == 100; i++)
+		spill_deferred_poll(&fake_backend, false);
+	assert_int_equal(fake.events, 99);
+	for (int i = 0; i < 100; i++)
+		passed[i] = true;
+	spill_deferred_collect(&fake_backend, 0, false);
+	nothing_is_held();
+}
+
+/* Without an event: the owner is waited for as soon as nothing captures, and as long as that fails it stays. */
+static void in_a_capture_nothing_is_looked_at(void **state)
+{
+	bool passed = true;
+	capturing = true;
+	defer(40 * MIB, NULL, NULL);
+	defer(40 * MIB, &passed, &context);
+	spill_deferred_poll(&fake_backend, false);
+	assert_int_equal(spill_deferred_collect(&fake_backend, 0, false).device, 0);
+	assert_int_equal(fake.waits + fake.queries, 0);
+	capturing = false;
+	assert_int_equal(spill_deferred_collect(&fake_backend, 0, false).device, 20 * MIB);
+	assert_int_equal(fake.waits, 0); /* an allocation does not wait */
+	fake.wait_result = 700;
+	spill_deferred_poll(&fake_backend, true);
+	assert_int_equal(fake.waits, 1);
+	fake.wait_result = 0;
+	spill_deferred_poll(&fake_backend, true);
+	nothing_is_held();
+}
+
+/* The owner's end releases it; the end of the context of the stream ends the wait. */
+static void contexts_end(void **state)
+{
+	bool never = false;
+	defer(40 * MIB, &never, &context);
+	defer(40 * MIB, &never, &other);
+	defer(40 * MIB, NULL, NULL);
+	fake.events -= 1; /* the vendor's end of `other` takes its event along */
+	spill_deferred_context_ended(&fake_backend, 0, &other);
+	assert_int_equal(spill_deferred_pending(&fake_backend, 0).device, 40 * MIB);
+	fake.events -= 1;
+	spill_deferred_context_ended(&fake_backend, 0, &context);
+	nothing_is_held();
+	assert_int_equal(fake.waits, 0);
+}
+
+/* What is whole on host is kept for the next such request, or handed on in the order that it was freed in. */
+static void what_is_pinned_is_used_again(void **state)
+{
+	static int stream, another;
+	const struct spill_order mine = {&stream, &context}, elsewhere = {&another, &context},
+	                         same_handle = {&stream, &other};
+	const char *error;
+	bool passed = false;
+	struct spill_want want = {&fake_backend, &policy, 0, NULL, 64 * MIB, 0, SPILL_UNLIMITED};
+	struct spill_placement *placement = spill_place_make(&spill_place_split, &want, &error);
+	assert_non_null(placement);
+	placement->reusable = true;
+	placement->event = &passed;
+	placement->event_context = &context;
+	placement->order = mine;
+	fake.events++;
+	spill_deferred_add(placement);
+	/* Still in use: for its own stream alone, and not for much less or more than it is. */
+	assert_null(spill_deferred_reuse(&fake_backend, 0, NULL, 64 * MIB, &elsewhere));
+	assert_null(spill_deferred_reuse(&fake_backend, 0, NULL, 64 * MIB, &same_handle));
+	assert_null(spill_deferred_reuse(&fake_backend, 0, NULL, 65 * MIB, &mine));
+	assert_null(spill_deferred_reuse(&fake_backend, 0, NULL, 50 * MIB, &mine));
+	assert_null(spill_deferred_reuse(&fake_backend, 0, &context, 64 * MIB, &mine));
+	assert_ptr_equal(spill_deferred_reuse(&fake_backend, 0, NULL, 60 * MIB, &mine), placement);
+	assert_int_equal(fake.events, 0);
+	assert_int_equal(placement->bytes, 60 * MIB);
+	/* A stream that has ended is in no order with another of its handle. */
+	placement->event = &passed;
+	fake.events++;
+	spill_deferred_add(placement);
+	spill_deferred_stream_ended(&fake_backend, &stream);
+	assert_null(spill_deferred_reuse(&fake_backend, 0, NULL, 64 * MIB, &mine));
+	/* Behind its event it is anybody's, and still charged. */
+	passed = true;
+	spill_deferred_poll(&fake_backend, false);
+	assert_int_equal(fake.events, 0);
+	assert_int_equal(spill_account_host_held(), 64 * MIB);
+	assert_ptr_equal(spill_deferred_reuse(&fake_backend, 0, NULL, 64 * MIB, &elsewhere), placement);
+	spill_deferred_give(placement);
+	spill_deferred_context_ended(&fake_backend, 0, &context); /* not its owner: it has none */
+	assert_int_equal(spill_account_host_held(), 64 * MIB);
+	spill_deferred_drop(&fake_backend);
+	nothing_is_held();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(waits_for_its_event, setup),
+	    cmocka_unit_test_setup(a_poll_costs_little, setup),
+	    cmocka_unit_test_setup(in_a_capture_nothing_is_looked_at, setup),
+	    cmocka_unit_test_setup(contexts_end, setup),
+	    cmocka_unit_test_setup(what_is_pinned_is_used_again, setup),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

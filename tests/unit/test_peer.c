@@ -1,0 +1,311 @@
+/* Peer access against a vendor that counts: who is granted what, and for whom a free waits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "account.h"
+#include "fake_backend.h"
+#include "ledger.h"
+#include "peer.h"
+#include "place/pool.h"
+#include "runtime.h"
+
+#define MIB (1ull << 20)
+
+/* A context is the number of its device, times 16, and a number of its own. */
+#define CONTEXT(device, number) ((void *)(uintptr_t)((device)*16 + (number)))
+
+static struct spill_backend backend;
+static struct spill_policy policy;
+static int device_now;
+static void *context_now;
+
+static struct grant {
+	uint64_t va, bytes;
+	int device;
+} grants[64];
+static unsigned granted;
+static void *waited[64];
+static unsigned waits;
+static void *dead;
+
+static bool current(int *device, void **context)
+{
+	*device = device_now;
+	*context = context_now;
+	return true;
+}
+
+static bool context_device(void *context, int *device)
+{
+	*device = (int)((uintptr_t)context / 16);
+	return true;
+}
+
+static int allow(uint64_t va, uint64_t bytes, int device)
+{
+	grants[granted++] = (struct grant){va, bytes, device};
+	return 0;
+}
+
+static int wait(int device, void *context)
+{
+	waited[waits++] = context ? context : CONTEXT(device, 0);
+	return context && context == dead ? 201 : 0;
+}
+
+const struct spill_backend *__wrap_spill_runtime_backend(enum spill_domain domain);
+const struct spill_backend *__wrap_spill_runtime_backend(enum spill_domain domain)
+{
+	return &backend;
+}
+
+static int setup(void **state)
+{
+	fake_reset(1024 * MIB);
+	spill_account_reset();
+	spill_policy_default(&policy);
+	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
+	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
+	backend = fake_backend;
+	backend.current = current;
+	backend.context_device = context_device;
+	backend.allow = allow;
+	backend.wait = wait;
+	dead = NULL;
+	granted = waits = 0;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct spill_allocation *entry;
+	for (int device = 0; device < 3; device++) {
+		spill_peer_context_ended(&backend, device, NULL);
+		while ((entry = spill_ledger_take_of(&backend, device, NULL)) != NULL) {
+			spill_place_release(entry->placement, false);
+			spill_ledger_end(entry);
+		}
+		spill_pool_trim(&backend, device, NULL, false);
+	}
+	return fake_alive() ? -1 : 0;
+}
+
+/* The current context asks for access to the owner's memory, or gives it up. */
+static void peer(void *user, void *owner, unsigned mode, int result)
+{
+	struct spill_request request = {.op = SPILL_OP_PEER, .context = owner, .mode = mode};
+	context_now = user;
+	context_device(user, &device_now);
+	assert_true(spill_engine_peer(&request));
+	request.result = result;
+	assert_false(spill_engine_peer(&request));
+}
+
+/* Spilled memory of a context, as the engine makes it; not freed before the end of the test. */
+static struct spill_placement *spill(void *context, uint64_t bytes, enum spill_place place)
+{
+	const char *error = NULL;
+	int device;
+	context_device(context, &device);
+	struct spill_want want = {&backend, &policy, device, context, bytes, 0, SPILL_UNLIMITED};
+	struct spill_placement *placement = spill_place_make(spill_place_of(place), &want, &error);
+	assert_non_null(placement);
+	struct spill_allocation allocation = {.backend = &backend,
+	                                      .ptr = placement->ptr,
+	                                      .bytes = bytes,
+	                                      .device = device,
+	                                      .context = context,
+	                                      .placement = placement};
+	assert_true(spill_ledger_add(&allocation));
+	spill_peer_placed(placement);
+	return placement;
+}
+
+static bool has(const struct spill_placement *placement, uint64_t bytes, int device)
+{
+	for (unsigned i = 0; i < granted; i++)
+		if (grants[i].va == placement->ptr && grants[i].bytes == bytes && grants[i].device == device)
+			return true;
+	return false;
+}
+
+static void what_is_there_is_granted_at_once(void **state)
+{
+	struct spill_placement *mine = spill(CONTEXT(0, 1), 101 * MIB, SPILL_PLACE_SPLIT);
+	struct spill_placement *other = spill(CONTEXT(0, 2), 50 * MIB, SPILL_PLACE_SPLIT);
+	granted = 0; /* but for their own device */
+	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0);
+	assert_true(has(mine, 102 * MIB, 1)); /* all that is mapped: granules of 2 MiB */
+	assert_false(has(other, 50 * MIB, 1));
+	assert_int_equal(granted, 1);
+}
+
+static void what_comes_is_granted_when_it_is_made(void **state)
+{
+	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0);
+	peer(CONTEXT(2, 1), CONTEXT(0, 1), 1, 0);
+	struct spill_placement *mine = spill(CONTEXT(0, 1), 40 * MIB, SPILL_PLACE_SPLIT);
+	assert_true(has(mine, 40 * MIB, 1) && has(mine, 40 * MIB, 2));
+	granted = 0;
+	spill(CONTEXT(1, 1), 40 * MIB, SPILL_PLACE_SPLIT); /* the other way round nobody asked */
+	assert_int_equal(granted, 1);
+}
+
+static void shared_chunks_too(void **state)
+{
+	struct spill_placement *before = spill(CONTEXT(0, 1), 4096, SPILL_PLACE_SPLIT);
+	granted = 0;
+	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0);
+	assert_int_equal(granted, 1);
+	assert_true(grants[0].va <= before->ptr && before->ptr < grants[0].va + grants[0].bytes);
+	/* A block of the same chunk has it; a chunk of a new context gets it. */
+	spill(CONTEXT(0, 1), 4096, SPILL_PLACE_SPLIT);
+	assert_int_equal(granted, 1);
+	peer(CONTEXT(1, 1), CONTEXT(2, 1), 1, 0);
+	granted = 0;
+	struct spill_placement *later = spill(CONTEXT(2, 1), 4096, SPILL_PLACE_SPLIT);
+	assert_int_equal(granted, 2); /* its own device, and the peer's */
+	assert_int_equal(grants[1].device, 1);
+	assert_true(grants[1].va <= later->ptr && later->ptr < grants[1].va + grants[1].bytes);
+}
+
+/* The vendor makes both usable by every device of the process. */
+static void host_and_managed_need_nothing(void **state)
+{
+	spill(CONTEXT(0, 1), 4 * MIB, SPILL_PLACE_HOST);
+	spill(CONTEXT(0, 1), 4 * MIB, SPILL_PLACE_MANAGED);
+	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0);
+	spill(CONTEXT(0, 1), 4 * MIB, SPILL_PLACE_HOST);
+	spill(CONTEXT(0, 1), 4 * MIB, SPILL_PLACE_MANAGED);
+	assert_int_equal(granted, 0);
+}
+
+static void a_refused_call_grants_nothing(void **state)
+{
+	spill(CONTEXT(0, 1), 4 * MIB, SPILL_PLACE_SPLIT);
+	granted = 0;
+	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 217);
+	spill(CONTEXT(0, 1), 4 * MIB, SPILL_PLACE_HOST);
+	assert_int_equal(granted, 0);
+	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0);
+	peer(CONTEXT(1, 1), CONTEXT(0, 1), 0, 705); /* nor does a refused one take it back */
+	granted = 0;
+	spill(CONTEXT(0, 1), 4 * MIB, SPILL_PLACE_SPLIT);
+	assert_int_equal(granted, 2);
+}
+
+static void taken_back_it_is_not_granted_to_new_memory(void **state)
+{
+	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0);
+	peer(CONTEXT(1, 1), CONTEXT(0, 1), 0, 0);
+	spill(CONTEXT(0, 1), 4 * MIB, SPILL_PLACE_SPLIT);
+	assert_int_equal(granted, 1);
+	assert_int_equal(grants[0].device, 0);
+	assert_int_equal(spill_peer_wait(&backend, 0, CONTEXT(0, 1)), 0);
+	assert_int_equal(waits, 1);
+}
+
+static bool waited_for(void *context)
+{
+	for (unsigned i = 0; i < waits; i++)
+		if (waited[i] == context)
+			return true;
+	return false;
+}
+
+static void a_free_waits_for_all_who_may_use_it(void **state)
+{
+	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0);
+	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0); /* once is enough */
+	peer(CONTEXT(2, 5), CONTEXT(0, 1), 1, 0);
+	peer(CONTEXT(2, 1), CONTEXT(0, 2), 1, 0);
+	peer(CONTEXT(0, 1), CONTEXT(1, 1), 1, 0);
+	assert_int_equal(spill_peer_wait(&backend, 0, CONTEXT(0, 1)), 0);
+	assert_int_equal(waits, 3);
+	assert_true(waited_for(CONTEXT(0, 1)) && waited_for(CONTEXT(1, 1)) && waited_for(CONTEXT(2, 5)));
+}
+
+static void a_dead_peer_does_not_keep_memory(void **state)
+{
+	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0);
+	peer(CONTEXT(2, 1), CONTEXT(0, 1), 1, 0);
+	dead = CONTEXT(1, 1);
+	assert_int_equal(spill_peer_wait(&backend, 0, CONTEXT(0, 1)), 0);
+	assert_true(waited_for(CONTEXT(2, 1)));
+	dead = CONTEXT(0, 1);
+	assert_int_equal(spill_peer_wait(&backend, 0, CONTEXT(0, 1)), 201);
+}
+
+static void an_ended_context_is_forgotten_on_both_sides(void **state)
+{
+	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0);
+	peer(CONTEXT(0, 1), CONTEXT(1, 1), 1, 0);
+	peer(CONTEXT(2, 1), CONTEXT(0, 1), 1, 0);
+	spill_peer_context_ended(&backend, 1, CONTEXT(1, 1));
+	spill_peer_wait(&backend, 0, CONTEXT(0, 1));
+	assert_int_equal(waits, 2);
+	assert_false(waited_for(CONTEXT(1, 1)));
+	waits = 0;
+	spill_peer_wait(&backend, 1, CONTEXT(1, 1));
+	assert_int_equal(waits, 1);
+}
+
+static void devices_are_listed_once(void **state)
+{
+	int list[SPILL_DEVICES];
+	assert_int_equal(spill_peer_devices(&backend, 0, list), 0);
+	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0);
+	peer(CONTEXT(1, 2), CONTEXT(0, 1), 1, 0);
+	peer(CONTEXT(2, 1), CONTEXT(0, 2), 1, 0);
+	assert_int_equal(spill_peer_devices(&backend, 0, list), 2);
+	assert_int_equal(list[0], 1);
+	assert_int_equal(list[1], 2);
+	assert_int_equal(spill_peer_devices(&backend, 1, list), 0);
+}
+
+/* HIP: the current device may use the named one's memory. */
+static void without_contexts_it_goes_by_device(void **state)
+{
+	struct spill_request request = {.op = SPILL_OP_PEER, .device = 0, .mode = 1};
+	int list[SPILL_DEVICES];
+	backend.context_device = NULL;
+	device_now = 1;
+	context_now = NULL;
+	assert_true(spill_engine_peer(&request));
+	assert_false(spill_engine_peer(&request));
+	assert_int_equal(spill_peer_devices(&backend, 0, list), 1);
+	assert_int_equal(list[0], 1);
+	assert_int_equal(spill_peer_wait(&backend, 0, NULL), 0);
+	assert_int_equal(waits, 2);
+	assert_true(waited_for(CONTEXT(0, 0)) && waited_for(CONTEXT(1, 0)));
+	/* Its calls with a context say nothing about devices. */
+	request = (struct spill_request){.op = SPILL_OP_PEER, .context = CONTEXT(2, 1), .mode = 1};
+	assert_true(spill_engine_peer(&request));
+	assert_false(spill_engine_peer(&request));
+	assert_int_equal(spill_peer_devices(&backend, 0, list), 1);
+	spill_peer_context_ended(&backend, 1, NULL);
+	assert_int_equal(spill_peer_devices(&backend, 0, list), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(what_is_there_is_granted_at_once, setup, teardown),
+	    cmocka_unit_test_setup_teardown(what_comes_is_granted_when_it_is_made, setup, teardown),
+	    cmocka_unit_test_setup_teardown(shared_chunks_too, setup, teardown),
+	    cmocka_unit_test_setup_teardown(host_and_managed_need_nothing, setup, teardown),
+	    cmocka_unit_test_setup_teardown(a_refused_call_grants_nothing, setup, teardown),
+	    cmocka_unit_test_setup_teardown(taken_back_it_is_not_granted_to_new_memory, setup, teardown),
+	    cmocka_unit_test_setup_teardown(a_free_waits_for_all_who_may_use_it, setup, teardown),
+	    cmocka_unit_test_setup_teardown(a_dead_peer_does_not_keep_memory, setup, teardown),
+	    cmocka_unit_test_setup_teardown(an_ended_context_is_forgotten_on_both_sides, setup, teardown),
+	    cmocka_unit_test_setup_teardown(devices_are_listed_once, setup, teardown),
+	    cmocka_unit_test_setup_teardown(without_contexts_it_goes_by_device, setup, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,449 @@
+/*
+ * The program's own physical memory: what the accounts and the ledger hold is what the vendor holds, after
+ * every call, whatever the order and whichever call fails.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "account.h"
+#include "ledger.h"
+#include "note.h"
+#include "vmm.h"
+#include "vmm_vendor.h"
+
+static const struct properties on_device = {SPILL_LOCATION_DEVICE, 0, false, {1, 2, 3}};
+static const struct properties on_host = {SPILL_LOCATION_HOST, 0};
+static const uint64_t at = 1ull << 40;
+
+static int setup(void **state)
+{
+	spill_policy_default(&vmm_policy);
+	vmm_policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
+	vmm_policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
+	vmm_policy.log_stderr = SPILL_STDERR_OFF;
+	vmm_policy.chain = (struct spill_chain){.count = 1, .step = {SPILL_STEP_HOST}};
+	vendor_reset(64 * MIB);
+	return 0;
+}
+
+static void as_the_vendor_says(void)
+{
+	struct spill_totals totals;
+	spill_ledger_totals(&totals);
+	assert_int_equal(spill_account_device_held(0), vendor.device);
+	assert_int_equal(spill_account_host_held(), vendor.host);
+	assert_int_equal(totals.live.device, vendor.device);
+	assert_int_equal(totals.live.host, vendor.host);
+}
+
+static void nothing_is_held(void)
+{
+	assert_int_equal(vendor.device + vendor.host, 0);
+	assert_int_equal(vendor.wild, 0);
+	as_the_vendor_says();
+}
+
+static uint64_t made(uint64_t bytes)
+{
+	uint64_t handle;
+	assert_int_equal(program_create(&handle, bytes, &on_device), 0);
+	as_the_vendor_says();
+	return handle;
+}
+
+static void good(int result)
+{
+	assert_int_equal(result, 0);
+	as_the_vendor_says();
+}
+
+/* llama.cpp: create, map, release at once. */
+static void memory_lives_by_its_mapping(void **state)
+{
+	uint64_t handle = made(4 * MIB);
+	good(program_map(at, 4 * MIB, handle));
+	good(program_release(handle));
+	assert_int_equal(spill_account_device_held(0), 4 * MIB);
+	good(program_unmap(at, 4 * MIB));
+	nothing_is_held();
+}
+
+/* PyTorch: the handle is kept while the mapping comes and goes. */
+static void memory_lives_by_its_handle(void **state)
+{
+	uint64_t handle = made(4 * MIB);
+	for (int i = 0; i < 3; i++) {
+		good(program_map(at, 4 * MIB, handle));
+		good(program_unmap(at, 4 * MIB));
+	}
+	assert_int_equal(spill_account_device_held(0), 4 * MIB);
+	good(program_release(handle));
+	nothing_is_held();
+}
+
+static void every_handle_counts(void **state)
+{
+	uint64_t again, handle = made(4 * MIB);
+	good(program_map(at, 4 * MIB, handle));
+	good(program_retain(&again, at + MIB));
+	good(program_release(handle));
+	good(program_unmap(at, 4 * MIB));
+	assert_int_equal(spill_account_device_held(0), 4 * MIB);
+	/* Retained when no handle was left, it is known by its handle again. */
+	good(program_map(at, 4 * MIB, again));
+	good(program_release(again));
+	good(program_retain(&again, at));
+	good(program_unmap(at, 4 * MIB));
+	assert_int_equal(spill_account_device_held(0), 4 * MIB);
+	good(program_release(again));
+	nothing_is_held();
+}
+
+static void one_unmap_ends_several_mappings(void **state)
+{
+	uint64_t one = made(4 * MIB), two = made(8 * MIB);
+	good(program_map(at, 4 * MIB, one));
+	good(program_map(at + 4 * MIB, 8 * MIB, two));
+	good(program_map(at + 12 * MIB, 4 * MIB, one));
+	good(program_map(at + 16 * MIB, 8 * MIB, two));
+	good(program_release(one));
+	good(program_release(two));
+	good(program_unmap(at, 16 * MIB));
+	assert_int_equal(spill_account_device_held(0), 8 * MIB);
+	good(program_unmap(at + 16 * MIB, 8 * MIB));
+	nothing_is_held();
+}
+
+static uint64_t shared;
+
+static void release_shared(void)
+{
+	assert_int_equal(program_release(shared), 0);
+}
+
+/* Another thread releases the last handle while the vendor maps it: the mapping keeps it. */
+static void a_call_under_way_keeps_it(void **state)
+{
+	shared = made(4 * MIB);
+	vendor.meanwhile = release_shared;
+	good(program_map(at, 4 * MIB, shared));
+	assert_int_equal(spill_account_device_held(0), 4 * MIB);
+	good(program_unmap(at, 4 * MIB));
+	nothing_is_held();
+}
+
+/* The vendor may give a released handle's value to new memory while the old is still mapped. */
+static void a_value_that_comes_back_is_other_memory(void **state)
+{
+	uint64_t again, old = made(4 * MIB);
+	good(program_map(at, 4 * MIB, old));
+	good(program_release(old));
+	vendor.next_handle = old;
+	again = made(8 * MIB);
+	assert_int_equal(again, old);
+	good(program_unmap(at, 4 * MIB));
+	assert_int_equal(spill_account_device_held(0), 8 * MIB);
+	good(program_map(at, 8 * MIB, again));
+	good(program_release(again));
+	good(program_unmap(at, 8 * MIB));
+	nothing_is_held();
+}
+
+/* Ended by calls that we did not see: what takes their value or addresses ends them. */
+static void what_ended_unseen_is_forgotten(void **state)
+{
+	uint64_t unseen = made(4 * MIB), handle;
+	vendor_reset(64 * MIB);
+	vendor.next_handle = unseen;
+	handle = made(8 * MIB);
+	good(program_map(at, 8 * MIB, handle));
+	good(program_release(handle));
+	vendor_reset(64 * MIB);
+	assert_int_equal(program_create(&handle, 4 * MIB, &on_device), 0);
+	assert_int_equal(spill_account_device_held(0), 12 * MIB);
+	assert_int_equal(program_map(at + 4 * MIB, 4 * MIB, handle), 0);
+	as_the_vendor_says();
+	good(program_unmap(at + 4 * MIB, 4 * MIB));
+	good(program_release(handle));
+	nothing_is_held();
+}
+
+static void what_does_not_fit_is_on_host_and_looks_as_asked(void **state)
+{
+	struct properties seen;
+	struct spill_vmm_range range;
+	uint64_t first = made(60 * MIB), handle = made(8 * MIB);
+	assert_int_equal(vendor.host, 8 * MIB);
+	good(program_properties(&seen, handle));
+	assert_memory_equal(&seen, &on_device, sizeof(seen));
+	assert_false(spill_vmm_spilled_at(at, &range));
+	good(program_map(at, 8 * MIB, handle));
+	good(program_map(at + 64 * MIB, 60 * MIB, first));
+	assert_false(spill_vmm_spilled_at(at + 64 * MIB, &range));
+	assert_true(spill_vmm_spilled_at(at + 8 * MIB - 1, &range));
+	assert_int_equal(range.device, 0);
+	assert_int_equal(range.va, at);
+	assert_int_equal(range.bytes, 8 * MIB);
+	assert_false(spill_vmm_spilled_at(at + 8 * MIB, &range));
+	good(program_release(handle));
+	assert_true(spill_vmm_spilled_at(at, &range));
+	good(program_unmap(at, 8 * MIB));
+	assert_false(spill_vmm_spilled_at(at, &range));
+	good(program_release(first));
+	good(program_unmap(at + 64 * MIB, 60 * MIB));
+	/* There is room again. */
+	handle = made(8 * MIB);
+	assert_int_equal(vendor.device, 8 * MIB);
+	good(program_map(at, 8 * MIB, handle));
+	assert_false(spill_vmm_spilled_at(at, &range));
+	good(program_unmap(at, 8 * MIB));
+	good(program_release(handle));
+	nothing_is_held();
+}
+
+static void a_limit_holds_for_it(void **state)
+{
+	uint64_t one, two, none = 77;
+	vmm_limit = 8 * MIB;
+	one = made(6 * MIB);
+	two = made(4 * MIB);
+	assert_int_equal(vendor.device, 6 * MIB);
+	assert_int_equal(vendor.host, 4 * MIB);
+	good(program_release(one));
+	good(program_release(two));
+	/* A size that the vendor would call wrong is the vendor's to judge, whatever the limit. */
+	assert_int_equal(program_create(&one, 9 * MIB, &on_device), FAILED);
+	/* Refused: the program's handle is as the vendor leaves it. */
+	vmm_policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, MIB};
+	vmm_limit = 2 * MIB;
+	assert_int_equal(program_create(&none, 4 * MIB, &on_device), OUT_OF_MEMORY);
+	assert_int_equal(none, 77);
+	nothing_is_held();
+}
+
+/* Nothing else than host memory can stand for it, and only for what host memory can do. */
+static void refusals(void **state)
+{
+	static const struct properties tiles = {SPILL_LOCATION_DEVICE, 0, true};
+	uint64_t handle;
+	vendor_reset(0);
+	assert_int_equal(program_create(&handle, 4 * MIB, &tiles), OUT_OF_MEMORY);
+	unsigned calls = vendor.calls;
+	assert_int_equal(program_create(&handle, 2 * MIB, &on_device),
+	                 OUT_OF_MEMORY);           /* a granule there is 4 */
+	assert_int_equal(vendor.calls, calls + 1); /* and nobody asked for it */
+	vmm_policy.chain.step[0] = SPILL_STEP_MANAGED;
+	assert_int_equal(program_create(&handle, 4 * MIB, &on_device), OUT_OF_MEMORY);
+	vmm_policy.chain.step[0] = SPILL_STEP_SPLIT;
+	good(program_create(&handle, 4 * MIB, &on_device));
+	good(program_release(handle));
+	vmm_policy.mode = SPILL_MODE_OBSERVE;
+	assert_int_equal(program_create(&handle, 4 * MIB, &on_device), OUT_OF_MEMORY);
+	nothing_is_held();
+}
+
+static void host_memory_that_the_program_wants_is_its_own(void **state)
+{
+	struct properties seen;
+	struct spill_vmm_range range;
+	uint64_t handle;
+	good(program_create(&handle, 4 * MIB, &on_host));
+	assert_int_equal(spill_account_host_held(), 4 * MIB);
+	good(program_map(at, 4 * MIB, handle));
+	assert_false(spill_vmm_spilled_at(at, &range));
+	good(program_properties(&seen, handle));
+	assert_int_equal(seen.where, SPILL_LOCATION_HOST);
+	good(program_release(handle));
+	good(program_unmap(at, 4 * MIB));
+	nothing_is_held();
+}
+
+static void a_handle_is_no_address(void **state)
+{
+	struct spill_allocation copy;
+	uint64_t plain = made(60 * MIB), spilled = made(8 * MIB);
+	struct spill_allocation *entry = spill_ledger_take(plain);
+	assert_null(entry);
+	assert_null(spill_ledger_take(spilled));
+	assert_false(spill_ledger_placed(spilled, &copy));
+	/* No context's end is theirs, nor a device's. */
+	assert_null(spill_ledger_take_of(&vendor_backend, 0, NULL));
+	assert_null(spill_ledger_take_of(&vendor_backend, 0, &vendor));
+	good(program_release(plain));
+	good(program_release(spilled));
+	nothing_is_held();
+}
+
+/* Some work of a program that repeats what failed, once. Returns how many calls failed. */
+static unsigned work(void)
+{
+	unsigned failed = 0;
+	uint64_t one = 0, two = 0, again = 0;
+#define REPEAT(call) \
+	if (call) { \
+		failed++; \
+		as_the_vendor_says(); \
+		assert_int_equal(call, 0); \
+	} \
+	as_the_vendor_says()
+	REPEAT(program_create(&one, 40 * MIB, &on_device));
+	REPEAT(program_create(&two, 40 * MIB, &on_device));
+	REPEAT(program_map(at, 40 * MIB, one));
+	REPEAT(program_release(one));
+	REPEAT(program_map(at + 40 * MIB, 40 * MIB, two));
+	REPEAT(program_retain(&again, at + 40 * MIB));
+	REPEAT(program_release(two));
+	REPEAT(program_unmap(at, 80 * MIB));
+	REPEAT(program_release(again));
+#undef REPEAT
+	nothing_is_held();
+	return failed;
+}
+
+static void a_failing_call_changes_nothing(void **state)
+{
+	assert_int_equal(work(), 0);
+	unsigned calls = vendor.calls, failed = 0;
+	assert_true(calls >= 10);
+	for (unsigned nth = 1; nth <= calls; nth++) {
+		vendor_reset(64 * MIB);
+		vendor.fail_at = nth;
+		failed += work();
+	}
+	/* A create that the device refuses is on host instead, and so no failure. */
+	assert_true(failed >= calls - 3);
+}
+
+/* Leaves the test's own process as it was: what is lost for good, as some things here, is lost in a child. */
+static bool in_a_child(bool (*holds)(void))
+{
+	int status;
+	pid_t child = fork();
+	if (child == 0)
+		_exit(holds() ? 0 : 1);
+	return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+/*
+ * No memory for a node of the trees: nothing is given back early, nothing is kept that the program does not
+ * know.
+ */
+static bool survives_without_memory(void)
+{
+	struct spill_totals totals;
+	uint64_t handle = 0;
+	vendor.tree_full = true;
+	bool good = program_create(&handle, 4 * MIB, &on_device) == 0;
+	good = good && spill_account_device_held(0) == 0; /* not accounted, and noted */
+	good = good && program_release(handle) == 0 && vendor.device == 0;
+	vendor.device_free = 0;
+	good = good && program_create(&handle, 4 * MIB, &on_device) == OUT_OF_MEMORY;
+	good = good && vendor.host == 0 && spill_account_host_held() == 0;
+	vendor.device_free = 64 * MIB;
+	vendor.tree_full = false;
+	good = good && program_create(&handle, 4 * MIB, &on_device) == 0;
+	vendor.tree_full = true;
+	good = good && program_map(at, 4 * MIB, handle) == 0;
+	vendor.tree_full = false;
+	good = good && program_release(handle) == 0 && program_unmap(at, 4 * MIB) == 0;
+	spill_ledger_totals(&totals); /* for ever: rather that than too little */
+	return good && spill_account_device_held(0) == 4 * MIB && totals.live.device == 4 * MIB;
+}
+
+static void without_memory_for_bookkeeping(void **state)
+{
+	assert_true(in_a_child(survives_without_memory));
+}
+
+/* Random work of several threads, each with addresses of its own. */
+#define THREADS 4
+
+static void *busy(void *data)
+{
+	uint64_t base = at + ((uint64_t)(uintptr_t)data << 32), handle[8] = {0}, random = (uintptr_t)data + 1;
+	bool is_mapped[8] = {false};
+	for (int round = 0; round < 4000; round++) {
+		random = random * 6364136223846793005ull + 1442695040888963407ull;
+		unsigned i = random >> 40 & 7, what = random >> 50 & 3;
+		uint64_t va = base + i * 16 * MIB, bytes = (i + 1) * 2 * MIB;
+		if (what == 0 && !handle[i] && !is_mapped[i])
+			program_create(&handle[i], bytes, &on_device);
+		else if (what == 1 && handle[i] && !is_mapped[i])
+			is_mapped[i] = program_map(va, bytes, handle[i]) == 0;
+		else if (what == 2 && handle[i] && program_release(handle[i]) == 0)
+			handle[i] = 0;
+		else if (what == 3 && is_mapped[i])
+			is_mapped[i] = program_unmap(va, bytes) != 0;
+	}
+	for (unsigned i = 0; i < 8; i++) {
+		if (handle[i])
+			program_release(handle[i]);
+		if (is_mapped[i])
+			program_unmap(base + i * 16 * MIB, (i + 1) * 2 * MIB);
+	}
+	return NULL;
+}
+
+static void several_threads(void **state)
+{
+	pthread_t thread[THREADS];
+	struct spill_totals before, after;
+	spill_ledger_totals(&before);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, busy, (void *)i), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	nothing_is_held();
+	spill_ledger_totals(&after);
+	assert_true(after.spills > before.spills);
+	assert_int_equal(after.allocs - before.allocs, after.frees - before.frees);
+}
+
+static bool begins_empty(void)
+{
+	struct spill_vmm_range range;
+	uint64_t first, handle;
+	bool good = program_create(&first, 64 * MIB, &on_device) == 0 &&
+	            program_create(&handle, 8 * MIB, &on_device) == 0 &&
+	            program_map(at, 8 * MIB, handle) == 0 && spill_vmm_spilled_at(at, &range);
+	spill_vmm_fork_prepare();
+	spill_vmm_fork_done(true);
+	return good && !spill_vmm_spilled_at(at, &range) && !spill_vmm_spilled(handle, NULL) &&
+	       !spill_vmm_releasing(first);
+}
+
+static void a_forked_child_begins_empty(void **state)
+{
+	assert_true(in_a_child(begins_empty));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(memory_lives_by_its_mapping, setup),
+	    cmocka_unit_test_setup(memory_lives_by_its_handle, setup),
+	    cmocka_unit_test_setup(every_handle_counts, setup),
+	    cmocka_unit_test_setup(one_unmap_ends_several_mappings, setup),
+	    cmocka_unit_test_setup(a_call_under_way_keeps_it, setup),
+	    cmocka_unit_test_setup(a_value_that_comes_back_is_other_memory, setup),
+	    cmocka_unit_test_setup(what_ended_unseen_is_forgotten, setup),
+	    cmocka_unit_test_setup(what_does_not_fit_is_on_host_and_looks_as_asked, setup),
+	    cmocka_unit_test_setup(a_limit_holds_for_it, setup),
+	    cmocka_unit_test_setup(refusals, setup),
+	    cmocka_unit_test_setup(host_memory_that_the_program_wants_is_its_own, setup),
+	    cmocka_unit_test_setup(a_handle_is_no_address, setup),
+	    cmocka_unit_test_setup(a_failing_call_changes_nothing, setup),
+	    cmocka_unit_test_setup(several_threads, setup),
+	    cmocka_unit_test_setup(without_memory_for_bookkeeping, setup),
+	    cmocka_unit_test_setup(a_forked_child_begins_empty, setup),
+	};
+	return cmocka_run_group_tests_name("vmm", tests, NULL, NULL);
+}
