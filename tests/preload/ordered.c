@@ -290,8 +290,10 @@ static CUresult run_graph(CUgraph graph)
 static CUresult run_word(const char *word, const char *first, const char *second, const char *third,
                          const char *fourth)
 {
-	struct group *group = &groups[first ? first[0] - 'a' : 0];
-	CUmemoryPool *pool = &pools[first ? first[0] - 'a' : 0];
+	if (!first)
+		first = "a"; /* a word without arguments uses none */
+	struct group *group = &groups[first[0] - 'a'];
+	CUmemoryPool *pool = &pools[first[0] - 'a'];
 	static CUgraph graph;
 
 	if (!strcmp(word, "stream"))

@@ -187,7 +187,8 @@ static const char *check(const struct block *block)
 static const char *word(const char *text)
 {
 	char byte;
-	struct block *block = strchr(text, ':') ? &blocks[strchr(text, ':')[1] - 'a'] : NULL;
+	const char *colon = strchr(text, ':');
+	struct block *block = &blocks[colon ? colon[1] - 'a' : 0];
 
 	if (!strncmp(text, "take:", 5))
 		return take(block, (size_t)atoi(text + 7) << 20);

@@ -56,7 +56,7 @@ static bool take_out(const struct sim_array *array, const struct sim_context *co
 	for (struct sim_array **link = &arrays; *link;) {
 		struct sim_array *one = *link;
 
-		if (one == array || one->context == context) {
+		if (one == array || (!array && one->context == context)) {
 			*link = one->next;
 			object_delete(one);
 			found = true;

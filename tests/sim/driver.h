@@ -77,11 +77,12 @@ bool driver_device(CUdevice device); /* is there one of that number? */
 /* driver_capture.c: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED for a function that this thread must not call now. */
 CUresult driver_capture_forbids(enum row row);
 /* In a capturing stream: an allocation node. */
-CUresult driver_capture_alloc(CUdeviceptr *out, size_t bytes, const CUmemPoolProps *pool, struct sim_stream *stream);
+CUresult driver_capture_alloc(CUdeviceptr *out, size_t bytes, const CUmemPoolProps *pool,
+                              struct sim_stream *stream);
 
 /* driver_kernel.c: `function` is a function or a library's kernel. */
-CUresult driver_launch(const void *function, const unsigned grid[3], const unsigned block[3], CUstream hStream,
-                       void **parameters, void **extra);
+CUresult driver_launch(const void *function, const unsigned grid[3], const unsigned block[3],
+                       CUstream hStream, void **parameters, void **extra);
 
 /* NULL: no such stream. 0 is the default stream. */
 struct sim_stream *driver_stream(CUstream stream);

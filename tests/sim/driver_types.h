@@ -110,7 +110,7 @@ typedef struct CUDA_MEMCPY2D_st {
 	size_t WidthInBytes, Height;
 } CUDA_MEMCPY2D;
 
-#include "graph_types.h"
+#include "graph_types.inc"
 
 /* Prototypes of all that is here. */
 #define DRIVER(symbol, base, since, variant, parameters) extern CUresult symbol parameters;

@@ -111,7 +111,7 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
 	ENTER(cuMemRelease, INIT);
 	return driver_physical(handle) ? driver_result(sim_physical_release(driver_physical(handle)))
-	                           : CUDA_ERROR_INVALID_VALUE;
+	                               : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,

@@ -26,11 +26,11 @@
 
 #if defined(PROTOTYPES_SIM_DRIVER)
 #define DRIVER(name, since, params) SAME(#name, CUresult(*) params, PFN_##name##_v##since)
-#include "cudart/driver.def"
+#include "cudart/calls.def"
 #define PROPERTY(field, name, number) EQUAL(name, number)
 #include "cudart/properties.def"
 #define DRIVER(name, since, params) +1
-#define ROWS "cudart/driver.def"
+#define ROWS "cudart/calls.def"
 #elif defined(PROTOTYPES_SIM_CUDART)
 #define API(ret, name, params) SAME(#name, ret params, __typeof__(name))
 #include "cudart/api.def"

@@ -286,9 +286,7 @@ void storm_step(struct storm_worker *worker)
 		storm_export(worker, slot);
 	else if (what < 55)
 		storm_verify(worker, slot);
-	else if (!slot->seed)
-		storm_fill(worker, slot);
-	else if (what < 60)
+	else if (!slot->seed || what < 60)
 		storm_fill(worker, slot);
 	else
 		storm_give(worker, slot);

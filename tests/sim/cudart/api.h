@@ -5,7 +5,7 @@
 #include "abi/cuda.h"
 #include "abi/cudart.h"
 
-#include "graph_types.h"
+#include "graph_types.inc"
 
 #pragma GCC visibility push(default)
 #define API(ret, name, params) ret name params;

@@ -34,7 +34,7 @@ static cudaError_t load(void)
 	if (!cudart_driver.cuGetProcAddress)
 		return cudaErrorInsufficientDriver;
 #define DRIVER(name, since, params) *(void **)&cudart_driver.name = find(#name, since);
-#include "driver.def"
+#include "calls.def"
 	if (!cudart_driver.cuInit)
 		return cudaErrorInsufficientDriver;
 	return cudaSuccess;

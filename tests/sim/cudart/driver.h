@@ -12,7 +12,7 @@
 /* A function that the driver does not have stays NULL; cudart_driver_lacks() names it. */
 struct cudart_driver {
 #define DRIVER(name, since, params) CUresult(*name) params;
-#include "driver.def"
+#include "calls.def"
 	CUresult (*cuGetProcAddress)(const char *symbol, void **pfn, int driverVersion, cuuint64_t flags,
 	                             CUdriverProcAddressQueryResult *symbolStatus);
 };

@@ -229,6 +229,7 @@ static void test_reset(void)
 	CHECK(cudaDeviceSynchronize(), cudaSuccess);
 	CHECK(cudaDeviceReset(), cudaSuccess);
 	CHECK(cudaMemset(memory, 1, MIB), cudaSuccess);
+	CHECK(cudaDeviceSynchronize(), cudaSuccess); /* the free waits for nothing */
 	CHECK(cudaFree(memory), cudaSuccess);
 	CHECK(cudaFree(memory), cudaErrorInvalidValue);
 }

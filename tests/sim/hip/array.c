@@ -54,7 +54,8 @@ static enum hipChannelFormatKind kind_of(enum hipArray_Format format)
 {
 	if (format == HIP_AD_FORMAT_HALF || format == HIP_AD_FORMAT_FLOAT)
 		return hipChannelFormatKindFloat;
-	return format >= HIP_AD_FORMAT_SIGNED_INT8 ? hipChannelFormatKindSigned : hipChannelFormatKindUnsigned;
+	return format >= HIP_AD_FORMAT_SIGNED_INT8 ? hipChannelFormatKindSigned
+	                                           : hipChannelFormatKindUnsigned;
 }
 
 static struct hipChannelFormatDesc channels(const HIP_ARRAY3D_DESCRIPTOR *what)
@@ -158,8 +159,8 @@ hipError_t hipMallocArray(hipArray_t *array, const hipChannelFormatDesc *desc, s
 	return hip_leave(checked_create(array, &what));
 }
 
-hipError_t hipMalloc3DArray(hipArray_t *array, const struct hipChannelFormatDesc *desc, struct hipExtent extent,
-                            unsigned int flags)
+hipError_t hipMalloc3DArray(hipArray_t *array, const struct hipChannelFormatDesc *desc,
+                            struct hipExtent extent, unsigned int flags)
 {
 	HIP_ARRAY3D_DESCRIPTOR what = {extent.width, extent.height, extent.depth, .Flags = flags};
 
@@ -175,9 +176,9 @@ hipError_t hipArrayCreate(hipArray_t *pHandle, const HIP_ARRAY_DESCRIPTOR *pAllo
 	HIP_ENTER();
 	HIP_TRY(hip_capture_forbids());
 	HIP_TRY(pAllocateArray ? hipSuccess : hipErrorInvalidValue);
-	const HIP_ARRAY3D_DESCRIPTOR what = {pAllocateArray->Width, pAllocateArray->Height, 0,
-	                                     pAllocateArray->Format, pAllocateArray->NumChannels,
-	                                     hipArrayDefault};
+	const HIP_ARRAY3D_DESCRIPTOR what = {
+	    pAllocateArray->Width,  pAllocateArray->Height,      0,
+	    pAllocateArray->Format, pAllocateArray->NumChannels, hipArrayDefault};
 	return hip_leave(checked_create(pHandle, &what));
 }
 
@@ -213,8 +214,9 @@ hipError_t hipArrayDestroy(hipArray_t array)
 	return hip_leave(destroy(array));
 }
 
-hipError_t hipMallocMipmappedArray(hipMipmappedArray_t *mipmappedArray, const struct hipChannelFormatDesc *desc,
-                                   struct hipExtent extent, unsigned int numLevels, unsigned int flags)
+hipError_t hipMallocMipmappedArray(hipMipmappedArray_t *mipmappedArray,
+                                   const struct hipChannelFormatDesc *desc, struct hipExtent extent,
+                                   unsigned int numLevels, unsigned int flags)
 {
 	(void)mipmappedArray, (void)desc, (void)extent, (void)numLevels, (void)flags;
 	HIP_ENTER();

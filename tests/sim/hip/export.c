@@ -63,7 +63,8 @@ hipError_t hipMemPoolExportPointer(hipMemPoolPtrExportData *export_data, void *d
 	return hip_leave(export_data && dev_ptr ? hipErrorNotSupported : hipErrorInvalidValue);
 }
 
-hipError_t hipMemPoolImportPointer(void **dev_ptr, hipMemPool_t mem_pool, hipMemPoolPtrExportData *export_data)
+hipError_t hipMemPoolImportPointer(void **dev_ptr, hipMemPool_t mem_pool,
+                                   hipMemPoolPtrExportData *export_data)
 {
 	HIP_ENTER();
 	return hip_leave(dev_ptr && mem_pool && export_data ? hipErrorNotSupported : hipErrorInvalidValue);

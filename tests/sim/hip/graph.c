@@ -35,7 +35,8 @@ hipError_t hipGraphDestroy(hipGraph_t graph)
 {
 	HIP_ENTER();
 	HIP_TRY(graph ? hipSuccess : hipErrorInvalidValue);
-	return graph_of(graph) ? hip_return(sim_graph_destroy(graph_of(graph))) : hip_leave(hipErrorIllegalState);
+	return graph_of(graph) ? hip_return(sim_graph_destroy(graph_of(graph)))
+	                       : hip_leave(hipErrorIllegalState);
 }
 
 hipError_t hipGraphAddEmptyNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
@@ -71,7 +72,8 @@ hipError_t hipGraphInstantiate(hipGraphExec_t *pGraphExec, hipGraph_t graph, hip
 	return hip_leave(instantiate(pGraphExec, graph, 0));
 }
 
-hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t *pGraphExec, hipGraph_t graph, unsigned long long flags)
+hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t *pGraphExec, hipGraph_t graph,
+                                        unsigned long long flags)
 {
 	HIP_ENTER();
 	return hip_leave(instantiate(pGraphExec, graph, flags));
@@ -148,8 +150,8 @@ hipError_t hipGraphAddMemAllocNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
 	                where->id < sim_config()->devices
 	            ? hipSuccess
 	            : hipErrorInvalidValue);
-	HIP_TRY(hip_error(sim_node_alloc(&spot, where->id, 1u << where->id, pNodeParams->bytesize, &address,
-	                                 &made)));
+	HIP_TRY(hip_error(
+	    sim_node_alloc(&spot, where->id, 1u << where->id, pNodeParams->bytesize, &address, &made)));
 	pNodeParams->dptr = (void *)(uintptr_t)address;
 	*pGraphNode = (hipGraphNode_t)made;
 	return hip_leave(hipSuccess);
@@ -175,8 +177,8 @@ hipError_t hipGraphMemAllocNodeGetParams(hipGraphNode_t node, struct hip_alloc_n
 	int device;
 
 	HIP_ENTER();
-	HIP_TRY(node && pNodeParams ? hip_error(sim_node_memory((struct sim_node *)node, SIM_NODE_ALLOC, &address,
-	                                                        &bytes, &device))
+	HIP_TRY(node && pNodeParams ? hip_error(sim_node_memory((struct sim_node *)node, SIM_NODE_ALLOC,
+	                                                        &address, &bytes, &device))
 	                            : hipErrorInvalidValue);
 	*pNodeParams = (struct hip_alloc_node_params){
 	    .poolProps = {.allocType = hipMemAllocationTypePinned,

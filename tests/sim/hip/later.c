@@ -23,8 +23,9 @@ static hipError_t look_up(const char *symbol, void **pfn, int version, enum hip_
 	if (!library)
 		return hipErrorInvalidValue;
 	snprintf(name, sizeof(name), "%s%s", symbol,
-	         changed ? version >= 600 ? "R0600" : ""
-	                 : flags == HIP_PROC_ADDRESS_PER_THREAD ? "_spt" : "");
+	         changed                                ? version >= 600 ? "R0600" : ""
+	         : flags == HIP_PROC_ADDRESS_PER_THREAD ? "_spt"
+	                                                : "");
 	void *found = dlsym(library, name);
 	if (!found && flags == HIP_PROC_ADDRESS_PER_THREAD)
 		found = dlsym(library, symbol);
@@ -103,8 +104,8 @@ hipError_t hipMemAdvise_v2(const void *dev_ptr, size_t count, hipMemoryAdvise ad
 	return hipMemAdvise(dev_ptr, count, advice, device_of(location));
 }
 
-hipError_t hipMemPrefetchAsync_v2(const void *dev_ptr, size_t count, hipMemLocation location, unsigned int flags,
-                                  hipStream_t stream)
+hipError_t hipMemPrefetchAsync_v2(const void *dev_ptr, size_t count, hipMemLocation location,
+                                  unsigned int flags, hipStream_t stream)
 {
 	HIP_TRY(flags ? hipErrorInvalidValue : hipSuccess);
 	return hipMemPrefetchAsync(dev_ptr, count, device_of(location), stream);

@@ -23,7 +23,11 @@ enum hip_memory_type_6 {
 };
 
 /* More of enum hipMemLocationType; HOST is good for hipMemCreate from ROCm 7.2 on, `id` being a device. */
-enum hip_location_7 { HIP_LOCATION_7_HOST = 2, HIP_LOCATION_7_HOST_NUMA = 3, HIP_LOCATION_7_HOST_CURRENT = 4 };
+enum hip_location_7 {
+	HIP_LOCATION_7_HOST = 2,
+	HIP_LOCATION_7_HOST_NUMA = 3,
+	HIP_LOCATION_7_HOST_CURRENT = 4
+};
 
 /* hipMemAllocationProp since ROCm 6. */
 struct hip_allocation_prop_6 {
@@ -53,7 +57,11 @@ typedef enum {
 	HIP_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT = 2,
 } hipDriverProcAddressQueryResult;
 
-enum hip_proc_address_flags { HIP_PROC_ADDRESS_DEFAULT, HIP_PROC_ADDRESS_LEGACY, HIP_PROC_ADDRESS_PER_THREAD };
+enum hip_proc_address_flags {
+	HIP_PROC_ADDRESS_DEFAULT,
+	HIP_PROC_ADDRESS_LEGACY,
+	HIP_PROC_ADDRESS_PER_THREAD
+};
 
 /* hipDeviceProp_tR0600, ROCm 6's hipDeviceProp_t. */
 struct hip_device_prop_6 {

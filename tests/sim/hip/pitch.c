@@ -81,8 +81,8 @@ static hipError_t set(void *dst, size_t pitch, int value, size_t width, size_t h
 	hipError_t error = hip_stream(stream, &on);
 	if (error)
 		return error;
-	return hip_error(sim_set(on, (uint64_t)(uintptr_t)dst, pitch, (unsigned char)value, 1, width, height,
-	                         wait));
+	return hip_error(
+	    sim_set(on, (uint64_t)(uintptr_t)dst, pitch, (unsigned char)value, 1, width, height, wait));
 }
 
 hipError_t hipMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,

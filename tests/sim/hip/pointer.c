@@ -179,8 +179,8 @@ hipError_t hipPointerGetAttribute(void *data, hipPointer_attribute attribute, hi
 }
 
 /* Succeeds whatever the pointer is; what cannot be said is zero, or what was there. */
-hipError_t hipDrvPointerGetAttributes(unsigned int numAttributes, hipPointer_attribute *attributes, void **data,
-                                      hipDeviceptr_t ptr)
+hipError_t hipDrvPointerGetAttributes(unsigned int numAttributes, hipPointer_attribute *attributes,
+                                      void **data, hipDeviceptr_t ptr)
 {
 	HIP_ENTER();
 	HIP_TRY(numAttributes && attributes && data && ptr ? hipSuccess : hipErrorInvalidValue);

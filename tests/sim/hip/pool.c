@@ -231,8 +231,7 @@ hipError_t hipMemPoolCreate(hipMemPool_t *mem_pool, const hipMemPoolProps *pool_
 	                is_device(pool_props->location.id)
 	            ? hipSuccess
 	            : hipErrorInvalidValue);
-	HIP_TRY(hip_error(
-	    sim_pool_create(SIM_DEVICE, pool_props->location.id, limit_of(pool_props), &made)));
+	HIP_TRY(hip_error(sim_pool_create(SIM_DEVICE, pool_props->location.id, limit_of(pool_props), &made)));
 	pthread_mutex_lock(&lock);
 	face_of(made)->next = made_pools;
 	made_pools = made;

@@ -199,7 +199,8 @@ static void test_memory(void)
 	CHECK(before - free_bytes(), 0);
 	CHECK(hipMemset(memory, 0, MIB), hipSuccess);
 	CHECK(hipDeviceSynchronize(), hipSuccess); /* the set is asynchronous, and on another stream */
-	CHECK(hipGraphInstantiateWithFlags(&exec, graph, hipGraphInstantiateFlagAutoFreeOnLaunch), hipSuccess);
+	CHECK(hipGraphInstantiateWithFlags(&exec, graph, hipGraphInstantiateFlagAutoFreeOnLaunch),
+	      hipSuccess);
 	CHECK(hipGraphLaunch(exec, stream), hipSuccess);
 	CHECK(hipStreamSynchronize(stream), hipSuccess);
 	CHECK_TRUE(first_word() != 0);

@@ -30,7 +30,8 @@ static void test_look_up(void)
 	CHECK(status, HIP_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
 	CHECK(hipGetProcAddress(NULL, &found, 602, HIP_PROC_ADDRESS_DEFAULT, NULL), hipErrorInvalidValue);
 	CHECK(hipGetProcAddress("", &found, 602, HIP_PROC_ADDRESS_DEFAULT, NULL), hipErrorInvalidValue);
-	CHECK(hipGetProcAddress("hipMalloc", NULL, 602, HIP_PROC_ADDRESS_DEFAULT, NULL), hipErrorInvalidValue);
+	CHECK(hipGetProcAddress("hipMalloc", NULL, 602, HIP_PROC_ADDRESS_DEFAULT, NULL),
+	      hipErrorInvalidValue);
 #if HIP_RELEASE >= 7
 	CHECK(hipGetProcAddress_spt("hipStreamBeginCapture", &found, 702, HIP_PROC_ADDRESS_DEFAULT, NULL),
 	      hipSuccess);
@@ -127,7 +128,8 @@ static void test_pointers(void)
 	CHECK(hipPointerSetAttribute(NULL, HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS, memory), hipErrorInvalidValue);
 	CHECK(hipPointerSetAttribute(&on, HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS, NULL), hipErrorInvalidValue);
 #if HIP_RELEASE >= 7
-	hipMemLocation host = {(hipMemLocationType)HIP_LOCATION_7_HOST, 0}, own = {hipMemLocationTypeDevice, 0};
+	hipMemLocation host = {(hipMemLocationType)HIP_LOCATION_7_HOST, 0},
+	               own = {hipMemLocationTypeDevice, 0};
 	int fd;
 
 	CHECK(hipMemAdvise_v2(memory, MIB, hipMemAdviseSetPreferredLocation, host), hipSuccess);

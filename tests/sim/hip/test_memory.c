@@ -127,7 +127,8 @@ static void test_host(void)
 static void test_attributes(void)
 {
 	const int on_host = HIP_RELEASE < 6 ? 0 : 1, on_device = HIP_RELEASE < 6 ? 1 : 2;
-	hipPointer_attribute asked[] = {HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL, HIP_POINTER_ATTRIBUTE_RANGE_SIZE};
+	hipPointer_attribute asked[] = {HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+	                                HIP_POINTER_ATTRIBUTE_RANGE_SIZE};
 	hipPointerAttribute_t about;
 	void *device, *host, *start = NULL, *values[2];
 	int ordinal = 7, type = 7, local;
@@ -151,7 +152,8 @@ static void test_attributes(void)
 	CHECK(size, MIB);
 	CHECK(hipPointerGetAttribute(&managed, HIP_POINTER_ATTRIBUTE_IS_MANAGED, inside), hipSuccess);
 	CHECK_TRUE(!managed);
-	CHECK(hipPointerGetAttribute(&start, HIP_POINTER_ATTRIBUTE_HOST_POINTER, inside), hipErrorInvalidValue);
+	CHECK(hipPointerGetAttribute(&start, HIP_POINTER_ATTRIBUTE_HOST_POINTER, inside),
+	      hipErrorInvalidValue);
 	CHECK(hipPointerGetAttribute(&start, HIP_POINTER_ATTRIBUTE_HOST_POINTER, host), hipSuccess);
 	CHECK_TRUE(start == host);
 	CHECK(hipPointerGetAttribute(&ordinal, HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL, &local),

@@ -123,17 +123,19 @@ static void test_properties(void)
 /* Refused before ROCm 7.2; there the host may touch it when it is told so. */
 static void test_host(void)
 {
-	hipMemAccessDesc access[] = {{{hipMemLocationTypeDevice, 0}, hipMemAccessFlagsProtReadWrite},
-	                             {{(hipMemLocationType)HIP_LOCATION_7_HOST, 0}, hipMemAccessFlagsProtReadWrite}};
+	hipMemAccessDesc access[] = {
+	    {{hipMemLocationTypeDevice, 0}, hipMemAccessFlagsProtReadWrite},
+	    {{(hipMemLocationType)HIP_LOCATION_7_HOST, 0}, hipMemAccessFlagsProtReadWrite}};
 	hipMemGenericAllocationHandle_t handle = NULL;
-	size_t before = free_bytes();
 	uint32_t word = 0;
 	hipPointerAttribute_t about;
 
 	if (HIP_RELEASE < 7 || has_cap("nohostvmm")) {
-		CHECK(hipMemCreate(&handle, CHUNK, properties(HIP_LOCATION_7_HOST, 0), 0), hipErrorInvalidValue);
+		CHECK(hipMemCreate(&handle, CHUNK, properties(HIP_LOCATION_7_HOST, 0), 0),
+		      hipErrorInvalidValue);
 		return;
 	}
+	size_t before = free_bytes();
 	CHECK(hipMemCreate(&handle, CHUNK, properties(HIP_LOCATION_7_HOST_NUMA, 0), 0), hipErrorInvalidValue);
 	CHECK(hipMemCreate(&handle, CHUNK, properties(HIP_LOCATION_7_HOST, 0), 0), hipSuccess);
 	CHECK(before - free_bytes(), 0);

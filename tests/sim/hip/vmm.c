@@ -99,8 +99,8 @@ hipError_t hipMemGetAllocationGranularity(size_t *granularity, const hipMemAlloc
 	return hip_leave(hipSuccess);
 }
 
-hipError_t hipMemCreate(hipMemGenericAllocationHandle_t *handle, size_t size, const hipMemAllocationProp *prop,
-                        unsigned long long flags)
+hipError_t hipMemCreate(hipMemGenericAllocationHandle_t *handle, size_t size,
+                        const hipMemAllocationProp *prop, unsigned long long flags)
 {
 	struct sim_physical *physical;
 	hipMemLocation location;
@@ -109,8 +109,8 @@ hipError_t hipMemCreate(hipMemGenericAllocationHandle_t *handle, size_t size, co
 	HIP_ENTER();
 	HIP_TRY(handle && size && !flags ? vmm() : hipErrorInvalidValue);
 	HIP_TRY(place_of(prop, &place, &location));
-	HIP_TRY(hip_error(
-	    sim_physical_create(place, place == SIM_ON_DEVICE ? location.id : 0, size, &physical)));
+	HIP_TRY(
+	    hip_error(sim_physical_create(place, place == SIM_ON_DEVICE ? location.id : 0, size, &physical)));
 	face_of(physical)->location = location;
 	*handle = (hipMemGenericAllocationHandle_t)physical;
 	return hip_leave(hipSuccess);
@@ -164,8 +164,8 @@ hipError_t hipMemSetAccess(void *ptr, size_t size, const hipMemAccessDesc *desc,
 
 		if (device == -2 || flags == 2 || flags > hipMemAccessFlagsProtReadWrite)
 			return hip_leave(hipErrorInvalidValue);
-		HIP_TRY(hip_error(
-		    sim_set_access((uint64_t)(uintptr_t)ptr, size, device, flags & 1, flags & 2)));
+		HIP_TRY(
+		    hip_error(sim_set_access((uint64_t)(uintptr_t)ptr, size, device, flags & 1, flags & 2)));
 	}
 	return hip_leave(hipSuccess);
 }
