@@ -182,6 +182,28 @@ class Trim(OrderedCase):
         self.no_leak(records)
 
 
+class NobodyWaits(OrderedCase):
+    """Where the driver's own call does not wait, ours must not: a kernel that only the next word lets go would hold it for ever."""
+
+    def test_cuMemFree_of_ordered_memory(self):
+        words = "plain:x:94m alloc:a:40m alloc:b:8m fill:a fill:b sync hold:b sfree:a go sync free:b sfree:x sync"
+        for chain in ("split", "managed"):
+            with self.subTest(chain):
+                self.good(self.ordered(words, SPILL_OOM_CHAIN=chain))
+                records = self.checked_records()
+                self.assertEqual(self.data(records)[1], (chain, 40))
+                self.no_leak(records)
+
+    def test_allocations_behind_a_capture(self):
+        """What was freed in it is still to be waited for; a free does that, an allocation goes on."""
+        words = ("plain:x:94m plain:a:40m alloc:b:4m fill:a fill:b sync begin:2 sfree:a end hold:b plain:c:1m alloc:d:1m go "
+                 "sync sfree:c free:d free:b sfree:x sync")
+        self.good(self.ordered(words, SPILL_OOM_CHAIN="split"))
+        records = self.checked_records()
+        self.assertEqual(self.data(records)[1], ("split", 40))
+        self.no_leak(records)
+
+
 class GraphMemory(OrderedCase):
     def test_counts_toward_the_limit(self):
         """A captured allocation takes device memory when its graph is launched: what comes after it has so much less."""

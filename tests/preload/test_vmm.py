@@ -134,6 +134,12 @@ class Limits(Vmm):
             self.assertEqual((oom["api"], oom["bytes"]), ("cuMemCreate", 24 * MIB))
             self.assertEqual(self.live(), [48 * MIB, 0])
 
+    def test_host_memory_that_is_kept_gives_way(self):
+        """A shared chunk that is empty holds 8 MiB of 12: it goes before a handle is refused for host.limit."""
+        self.good("create:a:24m create:b:24m create:z:16m brief:1m create:c:8m release:c release:z release:b release:a",
+                  SPILL_OOM_CHAIN="split", SPILL_HOST_LIMIT="12MiB")
+        self.assertEqual(self.live(), [0, 0])
+
     def test_a_driver_without_host_handles(self):
         done = self.program(THREE, SPILL_OOM_CHAIN="host", SPILL_SIM_CAPS="nohostvmm")
         self.assertEqual(self.result(done, "create:c:24m"), OOM)

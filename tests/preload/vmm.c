@@ -12,6 +12,7 @@
  *	fill:A verify:A              by kernels and copies
  *	same:A                       what the program is told about A: properties, attributes, range, access
  *	export:A free:A              exports the handle; gives the handle to cuMemFree
+ *	brief:SIZE                   cuMemAlloc and cuMemFree
  *	plain:SIZE                   cuMemAlloc, and a handle from an address inside
  *	info
  *
@@ -160,6 +161,14 @@ static CUresult plain(uint64_t bytes)
 	return result;
 }
 
+static CUresult brief(uint64_t bytes)
+{
+	CUdeviceptr address;
+	CUresult result = cuMemAlloc_v2(&address, bytes);
+
+	return result ? result : cuMemFree_v2(address);
+}
+
 static CUresult info(void)
 {
 	size_t free = 0, total = 0;
@@ -205,6 +214,8 @@ static CUresult word(const char *word, const char *first, const char *second, co
 
 		return cuDevicePrimaryCtxRetain(&other, atoi(first));
 	}
+	if (!strcmp(word, "brief"))
+		return brief(size_of(first));
 	if (!strcmp(word, "plain"))
 		return plain(size_of(first));
 	struct one *one = &ones[(first[0] - 'a') % 26u];
