@@ -3,6 +3,8 @@
 Managed memory stays far below what the card has free. A framework that the machine lacks is skipped.
 """
 import importlib.util
+import os
+import subprocess
 import sys
 import unittest
 
@@ -82,6 +84,30 @@ class PyTorch(Job):
     def test_pluggable_allocator_only_loaded(self):
         records = self.spilled_job("torch_job.py", harness.LIBRARY, preload=False, SPILL_LOG=self.log)
         self.assertTrue(any(r.get("api") == "spill_malloc" for r in records))
+
+
+@needs("torch")
+class Pressure(RealGpu):
+    """PyTorch on a card that another process has filled by plain allocations; managed memory cannot be reached."""
+
+    def test_pytorch(self):
+        environment = {**os.environ, "LD_LIBRARY_PATH": os.environ["SIM_PATH"]}
+        with subprocess.Popen([str(GPU / "gpu_hog"), "5120"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                              env=environment) as hog:
+            tell(hog.stdout.readline().strip())
+            for backend in ("", "expandable_segments:True", "backend:cudaMallocAsync"):
+                with self.subTest(backend):
+                    self.log.unlink(missing_ok=True)
+                    command = [sys.executable, str(HERE / "torch_job.py"), "6144", "5120"]
+                    alone = self.run_program(command, preload=False, PYTORCH_CUDA_ALLOC_CONF=backend)
+                    done = self.run_program(command, SPILL_OOM_CHAIN="trim, split, host", PYTORCH_CUDA_ALLOC_CONF=backend)
+                    self.assertIn("OutOfMemoryError", alone.stderr)
+                    tell(done.stdout.strip())
+                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                    last = self.checked_records()[-1]
+                    tell(f"alone: out of memory; with libspill {last['spills']} spills of {last['allocs']} allocations")
+                    self.assertGreater(last["spills"], 0)
+            hog.stdin.close()
 
 
 @needs("cupy")
