@@ -8,6 +8,7 @@
  *	mode:MODE                            exchanges this thread's mode
  *	alloc:MIB look free                  plain memory; look (reads it) and free are of the last one
  *	reset                                ends the device's primary context, and begins another
+ *	foreign                              a stream of another context, which then ends, begins to capture relaxed
  *	thread:WORD                          another thread, always the same one, does the word
  */
 #include <pthread.h>
@@ -24,6 +25,8 @@ extern CUresult cuInit(unsigned flags);
 extern CUresult cuGetErrorName(CUresult error, const char **name);
 extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
 extern CUresult cuDevicePrimaryCtxReset_v2(CUdevice device);
+extern CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
+extern CUresult cuCtxDestroy_v2(CUcontext context);
 extern CUresult cuCtxSetCurrent(CUcontext context);
 extern CUresult cuStreamCreate(CUstream *stream, unsigned flags);
 extern CUresult cuStreamDestroy_v2(CUstream stream);
@@ -89,6 +92,18 @@ static CUresult stream_word(const char *word, const char *letter, const char *mo
 }
 
 /* The memory is there: its bytes can be read. */
+static CUresult foreign(void)
+{
+	CUcontext other;
+	CUstream stream;
+	CUresult result = cuCtxCreate_v2(&other, 0, 0);
+
+	if (result || (result = cuStreamCreate(&stream, 1)) || (result = cuCtxSetCurrent(context)) ||
+	    (result = cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED)))
+		return result;
+	return cuCtxDestroy_v2(other);
+}
+
 static CUresult look(void)
 {
 	void *copy = malloc(last_bytes);
@@ -106,6 +121,8 @@ static CUresult do_word(const char *word, const char *first, const char *second)
 	}
 	if (!strcmp(word, "look"))
 		return look();
+	if (!strcmp(word, "foreign"))
+		return foreign();
 	if (!strcmp(word, "reset")) {
 		memset(streams, 0, sizeof(streams));
 		return cuDevicePrimaryCtxReset_v2(0) || cuDevicePrimaryCtxRetain(&context, 0) ||

@@ -71,6 +71,10 @@ class Afterwards(CaptureCase):
     def test_context_ended(self):
         self.spills_after(f"begin:a:0 reset {FULL}")
 
+    def test_context_of_its_stream_ended(self):
+        """The capture is of the stream's context, which need not be the current one."""
+        self.spills_after("foreign")
+
     def test_begin_refused(self):
         self.spills_after("begin:a:7", "begin:a:0 begin:a:0 end:a")
 
