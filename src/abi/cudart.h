@@ -48,6 +48,8 @@ typedef enum cudaError {
 	cudaErrorLaunchFailure = 719,
 	cudaErrorNotPermitted = 800,
 	cudaErrorNotSupported = 801,
+	cudaErrorStreamCaptureUnsupported = 900,
+	cudaErrorStreamCaptureInvalidated = 901,
 	cudaErrorUnknown = 999,
 } cudaError_t;
 
