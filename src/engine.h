@@ -15,7 +15,7 @@ bool spill_engine_alloc(struct spill_request *request);       /* engine_alloc.c 
 bool spill_engine_alloc_async(struct spill_request *request); /* engine_async.c */
 bool spill_engine_pool(struct spill_request *request);        /* engine_async.c */
 bool spill_engine_account(struct spill_request *request);     /* engine_account.c */
-bool spill_engine_array(struct spill_request *request);       /* engine_array.c */
+bool spill_engine_array(struct spill_request *request);       /* engine_alloc.c */
 bool spill_engine_graph(struct spill_request *request);       /* engine_async.c */
 bool spill_engine_export(struct spill_request *request);      /* engine_export.c */
 bool spill_engine_free(struct spill_request *request);        /* engine_free.c */

@@ -79,6 +79,16 @@ static void refused(struct spill_request *request)
 	deliver(request, spill_runtime_backend(request->domain), 0);
 }
 
+/*
+ * Arrays: in a layout of the vendor's, for textures and surfaces, which host memory cannot stand in for. A full device is
+ * trimmed and asked again; then the program sees the honest error. Known by their handle, which the vendor's free gets.
+ */
+bool spill_engine_array(struct spill_request *request)
+{
+	static const struct spill_demand array = {.prepare = prepare, .served = served};
+	return spill_admit(request, &array);
+}
+
 bool spill_engine_alloc(struct spill_request *request)
 {
 	static const struct spill_demand plain = {
