@@ -124,7 +124,7 @@ static bool place(struct spill_request *request, const struct spill_demand *dema
 		enum spill_step step = request->chain[request->chain_at++];
 		const char *error = NULL;
 		if (step == SPILL_STEP_TRIM) {
-			*again = spill_trim(backend, request->device, request->context, request->bytes) &&
+			*again = spill_trim(backend, request->device, request->bytes) &&
 			         admit(request, demand, backend);
 			if (*again) {
 				request->over_limit = false;

@@ -87,30 +87,17 @@ static bool sound(const struct spill_request *request, const struct spill_backen
 static bool prepare(struct spill_request *request, const struct spill_backend *backend)
 {
 	struct spill_physical physical;
-	int current;
 	if (!describe(request, backend, &physical) || physical.where != SPILL_LOCATION_DEVICE)
 		return false;
 	request->device = physical.device;
 	request->weight = request->bytes;
-	/* It belongs to no context; this is the one whose unused memory may make room. */
-	if ((!backend->current(&current, &request->context) || current != request->device) &&
-	    (!backend->primary || !backend->primary(request->device, &request->context)))
-		request->context = NULL;
-	return sound(request, backend);
-}
-
-static struct spill_allocation allocation_of(const struct spill_request *request,
-                                             const struct spill_backend *backend)
-{
-	struct spill_allocation allocation = spill_admit_describe(request, backend);
-	allocation.context = NULL;
-	return allocation;
+	return sound(request, backend); /* it belongs to no context, and so does the request */
 }
 
 static void served(struct spill_request *request, const struct spill_backend *backend)
 {
 	struct spill_physical physical = {0};
-	struct spill_allocation allocation = allocation_of(request, backend);
+	struct spill_allocation allocation = spill_admit_describe(request, backend);
 	describe(request, backend, &physical);
 	allocation.ptr = *handle_of(request);
 	allocation.place = SPILL_PLACE_DEVICE;
@@ -134,7 +121,7 @@ static bool place(struct spill_request *request, enum spill_step step, const str
 	struct spill_placement *placement = spill_place_handle.make(want, error);
 	if (!placement)
 		return false;
-	struct spill_allocation allocation = allocation_of(request, want->backend);
+	struct spill_allocation allocation = spill_admit_describe(request, want->backend);
 	allocation.ptr = placement->ptr;
 	allocation.place = SPILL_PLACE_HOST;
 	allocation.held = placement->held;
@@ -160,7 +147,7 @@ static bool create_on_host(struct spill_request *request, const struct spill_bac
 	if (request->result)
 		return false;
 	request->device = physical->device;
-	struct spill_allocation allocation = allocation_of(request, backend);
+	struct spill_allocation allocation = spill_admit_describe(request, backend);
 	allocation.ptr = *handle_of(request);
 	allocation.place = SPILL_PLACE_HOST;
 	allocation.held.host = allocation.charged_host = request->bytes;

@@ -31,7 +31,7 @@ static uint64_t room(const struct spill_backend *backend, int device)
 	return free < left ? free : left;
 }
 
-bool spill_trim(const struct spill_backend *backend, int device, void *context, uint64_t bytes)
+bool spill_trim(const struct spill_backend *backend, int device, uint64_t bytes)
 {
 	if (spill_capture_any())
 		return false;

@@ -9,7 +9,7 @@
 #include "backend.h"
 
 /* Gives back what it can on `device`, for a request of `bytes`; true if the driver may now have more to give. */
-bool spill_trim(const struct spill_backend *backend, int device, void *context, uint64_t bytes);
+bool spill_trim(const struct spill_backend *backend, int device, uint64_t bytes);
 
 /*
  * The same for host memory, when host.limit or host.reserve refuses: our own pools and shared chunks, which otherwise
