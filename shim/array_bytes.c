@@ -60,56 +60,36 @@ static uint64_t texel_bits(unsigned format, unsigned channels)
 	}
 }
 
+/* Of a descriptor's members, which both vendors name alike in structures of their own. */
+static uint64_t described(uint64_t width, uint64_t height, uint64_t depth, unsigned format, unsigned channels,
+                          unsigned flags, unsigned levels)
+{
+	return bytes_of(&(struct shape){width, height, depth, texel_bits(format, channels), flags, levels});
+}
+
+#define FLAT(array) described((array)->Width, (array)->Height, 0, (array)->Format, (array)->NumChannels, 0, 1)
+#define DEEP(array, flags, levels) \
+	described((array)->Width, (array)->Height, (array)->Depth, (array)->Format, (array)->NumChannels, \
+	          flags, levels)
+
 uint64_t spill_array_bytes_cuda(const CUDA_ARRAY_DESCRIPTOR *array)
 {
-	if (!array)
-		return 0;
-	return bytes_of(&(struct shape){
-	    .width = array->Width,
-	    .height = array->Height,
-	    .texel_bits = texel_bits(array->Format, array->NumChannels),
-	    .levels = 1,
-	});
+	return array ? FLAT(array) : 0;
 }
 
 uint64_t spill_array_bytes_cuda_3d(const CUDA_ARRAY3D_DESCRIPTOR *array, unsigned levels)
 {
-	if (!array)
-		return 0;
-	return bytes_of(&(struct shape){
-	    .width = array->Width,
-	    .height = array->Height,
-	    .depth = array->Depth,
-	    .texel_bits = texel_bits(array->Format, array->NumChannels),
-	    .flags = array->Flags,
-	    .levels = levels,
-	});
+	return array ? DEEP(array, array->Flags, levels) : 0;
 }
 
 uint64_t spill_array_bytes_hip(const HIP_ARRAY_DESCRIPTOR *array)
 {
-	if (!array)
-		return 0;
-	return bytes_of(&(struct shape){
-	    .width = array->Width,
-	    .height = array->Height,
-	    .texel_bits = texel_bits(array->Format, array->NumChannels),
-	    .levels = 1,
-	});
+	return array ? FLAT(array) : 0;
 }
 
 uint64_t spill_array_bytes_hip_3d(const HIP_ARRAY3D_DESCRIPTOR *array, unsigned levels)
 {
-	if (!array)
-		return 0;
-	return bytes_of(&(struct shape){
-	    .width = array->Width,
-	    .height = array->Height,
-	    .depth = array->Depth,
-	    .texel_bits = texel_bits(array->Format, array->NumChannels),
-	    .flags = array->Flags & (hipArrayLayered | hipArrayCubemap),
-	    .levels = levels,
-	});
+	return array ? DEEP(array, array->Flags & (hipArrayLayered | hipArrayCubemap), levels) : 0;
 }
 
 uint64_t spill_array_bytes_hip_channels(const hipChannelFormatDesc *channels, hipExtent extent,

@@ -17,6 +17,11 @@ bool spill_account_device_charge(int device, uint64_t *held, uint64_t bytes)
 	return atomic_compare_exchange_strong(row(device), held, *held + bytes);
 }
 
+void spill_account_device_add(int device, uint64_t bytes)
+{
+	atomic_fetch_add(row(device), bytes);
+}
+
 void spill_account_device_return(int device, uint64_t bytes)
 {
 	atomic_fetch_sub(row(device), bytes);

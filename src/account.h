@@ -18,6 +18,8 @@ uint64_t spill_account_device_held(int device);
 /* Adds `bytes` if *held is still what is held; otherwise *held is what is. */
 bool spill_account_device_charge(int device, uint64_t *held, uint64_t bytes);
 void spill_account_device_return(int device, uint64_t bytes);
+/* Adds without asking: it is taken already. */
+void spill_account_device_add(int device, uint64_t bytes);
 
 /* The same for host memory that holds spilled data (managed memory counts in full). */
 uint64_t spill_account_host_held(void);

@@ -105,28 +105,38 @@ static unsigned capabilities(int device)
 	return can;
 }
 
+/* pre: the context to be waited for is current. A device too full for a byte: a pinned page, whose free waits likewise. */
+static int free_something(void)
+{
+	CUdeviceptr small;
+	void *page;
+	int result = spill_cuda.cuMemAlloc_v2(&small, 1);
+	if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+		result = spill_cuda.cuMemHostAlloc(&page, 4096, 0);
+		if (!result)
+			result = spill_cuda.cuMemFreeHost(page);
+		return result;
+	}
+	if (result)
+		return result;
+	result = spill_cuda.cuMemFree_v2(small);
+	if (result) /* an error of work before it: this one gives it back */
+		(void)spill_cuda.cuMemFree_v2(small);
+	return result;
+}
+
 /*
- * By the vendor's own free, of a small allocation: it waits for all work of its context (docs/measurements.md), as the free that
- * this is part of would, and unlike cuCtxSynchronize it leaves a capture
- * alone that another thread begins at this moment. A device too full for that is waited for by the free of a pinned
- * page, which waits likewise. By push and pop: the current context may be another.
+ * By the vendor's own free, of a small allocation: it waits for all work of its context (docs/measurements.md), as the
+ * free that this is part of would, and unlike cuCtxSynchronize it leaves a capture alone that another thread begins at
+ * this moment. By push and pop: the current context may be another.
  */
 static int wait(int device, void *context)
 {
 	CUcontext popped;
-	CUdeviceptr small;
-	void *page = NULL;
 	int result = spill_cuda.cuCtxPushCurrent_v2(context);
 	if (result)
 		return result;
-	result = spill_cuda.cuMemAlloc_v2(&small, 1);
-	if (!result && (result = spill_cuda.cuMemFree_v2(small)) != 0)
-		(void)spill_cuda.cuMemFree_v2(
-		    small); /* the error was of work before it: this one gives it back */
-	else if (result == CUDA_ERROR_OUT_OF_MEMORY)
-		result = spill_cuda.cuMemHostAlloc(&page, 4096, 0);
-	if (page)
-		result = spill_cuda.cuMemFreeHost(page);
+	result = free_something();
 	spill_cuda.cuCtxPopCurrent_v2(&popped);
 	return result;
 }

@@ -66,11 +66,11 @@ static bool has_pools(int device)
 }
 
 /*
- * What a pool of pinned host memory gives is host memory to every copy call that names device memory (measured, H200: invalid
- * value), so there is none of those; managed memory that prefers the host lives on the node nearest to the device, is read in
- * place as fast, and is copied as device memory is. A managed pool located on a device is device memory by another name; without a
- * location (INVALID is the vendor's word for that) it migrates when it is touched, which is what preferring the
- * device, or nothing, comes to.
+ * What a pool of pinned host memory gives is host memory to every copy call that names device memory (measured, H200:
+ * invalid value), so there is none of those; managed memory that prefers the host lives on the node nearest to the
+ * device, is read in place as fast, and is copied as device memory is. A managed pool located on a device is device
+ * memory by another name; without a location (INVALID is the vendor's word for that) it migrates when it is touched,
+ * which is what preferring the device, or nothing, comes to.
  */
 static CUmemPoolProps properties(int device, enum spill_place place, enum spill_location preferred)
 {

@@ -12,8 +12,8 @@
 #include "place/place.h"
 
 /*
- * Waits until nothing on the device uses memory of that owner; memory of no context is waited for in the current one. THE wait of every free that waits; returns the
- * vendor's error. pre: no lock of ours is held, no capture is active
+ * Waits until nothing on the device uses memory of that owner; memory of no context is waited for in the current one. THE
+ * wait of every free that waits; returns the vendor's error. pre: no lock of ours is held, no capture is active
  */
 int spill_deferred_wait(const struct spill_backend *backend, int device, void *context);
 
@@ -24,7 +24,8 @@ int spill_deferred_wait(const struct spill_backend *backend, int device, void *c
 void spill_deferred_add(struct spill_placement *placement);
 
 /*
- * A placement of that owner for `bytes`, at the device's disposal for work in that order: kept, or freed earlier in it. It is the caller's, with `bytes` set; NULL if there is none that fits.
+ * A placement of that owner for `bytes`, at the device's disposal for work in that order: kept, or freed earlier in it. It
+ * is the caller's, with `bytes` set; NULL if there is none that fits.
  */
 struct spill_placement *spill_deferred_reuse(const struct spill_backend *backend, int device,
                                              const void *context, uint64_t bytes,
@@ -39,7 +40,10 @@ void spill_deferred_give(struct spill_placement *placement);
 /* Gives back what is kept. */
 void spill_deferred_drop(const struct spill_backend *backend);
 
-/* Looks at a few of them, at those without an event only if the caller may wait; costs one load if there are none. Nothing happens while a capture is active. */
+/*
+ * Looks at a few of them, at those without an event only if the caller may wait; costs one load if there are none. Nothing
+ * happens while a capture is active.
+ */
 void spill_deferred_poll(const struct spill_backend *backend, bool may_wait);
 
 /* The same for all of them. Returns what was given back on `device` and on host. */

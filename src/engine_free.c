@@ -31,33 +31,28 @@ static void release(struct spill_allocation *allocation, bool context_ended)
 	spill_place_release(allocation->placement, context_ended);
 }
 
-/* Its memory waits for the device; the program does not. */
-static void defer(struct spill_request *request, struct spill_allocation *allocation)
+/* The program has given it back; its memory is the caller's to defer. */
+static struct spill_placement *hand_over(struct spill_request *request, struct spill_allocation *allocation)
 {
 	struct spill_placement *placement = allocation->placement;
-	allocation->placement = NULL;
 	spill_report_free(request, allocation, "free");
 	spill_ledger_end(allocation);
-	spill_deferred_add(placement);
+	return placement;
 }
 
 /*
- * Releases memory of ours as the vendor's free would: behind all work that may use it, or, of memory in stream order, at once, for
- * what comes next to use (docs/measurements.md). A wait that fails (a dead
- * context) is the answer the vendor's free would give. Waiting would break a capture, which the vendor's free need
- * not.
+ * Releases memory of ours as the vendor's free would: behind all work that may use it, or, of memory in stream order, at
+ * once, for what comes next to use (docs/measurements.md). A wait that fails (a dead context) is the answer the vendor's
+ * free would give. Waiting would break a capture, which the vendor's free need not.
  */
 static void free_placed(struct spill_request *request, struct spill_allocation *allocation)
 {
 	if (allocation->ordered && allocation->backend->pools_outlive_contexts) {
-		struct spill_placement *placement = allocation->placement;
-		spill_report_free(request, allocation, "free");
-		spill_ledger_end(allocation);
-		spill_deferred_give(placement);
+		spill_deferred_give(hand_over(request, allocation));
 		return;
 	}
 	if (spill_capture_any()) {
-		defer(request, allocation);
+		spill_deferred_add(hand_over(request, allocation));
 		return;
 	}
 	request->result = spill_deferred_wait(allocation->backend, allocation->device, allocation->context);
@@ -88,7 +83,7 @@ static void free_placed_in_order(struct spill_request *request, struct spill_all
 	if (request->result)
 		spill_ledger_put_back(allocation);
 	else
-		defer(request, allocation);
+		spill_deferred_add(hand_over(request, allocation));
 }
 
 /* Not the vendor's to give back, but ours. */

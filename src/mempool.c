@@ -34,15 +34,12 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Adds without asking: it is there already. */
 static void account_add(const struct spill_mempool *pool, uint64_t bytes)
 {
-	uint64_t held = spill_account_device_held(pool->device);
 	if (pool->place != SPILL_PLACE_DEVICE)
 		spill_account_host_add(bytes);
 	else
-		while (!spill_account_device_charge(pool->device, &held, bytes))
-			;
+		spill_account_device_add(pool->device, bytes);
 }
 
 static void account_return(const struct spill_mempool *pool, uint64_t bytes)
@@ -184,10 +181,11 @@ void spill_mempool_graphs(const struct spill_backend *backend, int device)
 	struct spill_mempool *pool = find(backend, &graph_handles[device]);
 	if (!pool)
 		pool = enter(backend, &graph_handles[device], SPILL_PLACE_DEVICE, device, false);
-	if (pool)
+	if (pool) {
 		pool->graphs = true;
+		atomic_store(&graphs_seen, true);
+	}
 	pthread_mutex_unlock(&lock);
-	atomic_store(&graphs_seen, pool != NULL);
 }
 
 void spill_mempool_settle_graphs(const struct spill_backend *backend, int device)
@@ -358,8 +356,8 @@ static uint64_t held_now(const struct spill_mempool *pool, uint64_t reserved)
 }
 
 /*
- * Nobody destroys a pool while it is asked about: who is about to waits for this (spill_mempool_destroyed). NULL if it is destroyed
- * already. Given up by pool->users-- under the lock.
+ * Nobody destroys a pool while it is asked about: who is about to waits for this (spill_mempool_destroyed). NULL if it
+ * is destroyed already. Given up by pool->users-- under the lock.
  */
 static void *hold(struct spill_mempool *pool)
 {

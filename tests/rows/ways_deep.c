@@ -40,20 +40,3 @@ static void *by_version(const struct rows_row *row)
 }
 
 const struct rows_way rows_ways[] = {{"entry_deep", by_entry}, {"version_deep", by_version}, {NULL, NULL}};
-
-int rows_begin(void)
-{
-	CUdeviceptr pointer;
-	CUcontext context;
-	CUresult error = cuInit(0);
-	if (!error)
-		error = cuDevicePrimaryCtxRetain(&context, 0);
-	if (!error)
-		error = cuCtxSetCurrent(context);
-	return error ? (int)error : (int)cuMemAlloc_v2(&pointer, 1 << 20);
-}
-
-int rows_last_error(void)
-{
-	return 0;
-}

@@ -15,20 +15,3 @@ static void *by_proc2(const struct rows_row *row)
 }
 
 const struct rows_way rows_ways[] = {{"proc1", by_proc1}, {"proc2", by_proc2}, {NULL, NULL}};
-
-int rows_begin(void)
-{
-	CUdeviceptr pointer;
-	CUcontext context;
-	CUresult error = cuInit(0);
-	if (!error)
-		error = cuDevicePrimaryCtxRetain(&context, 0);
-	if (!error)
-		error = cuCtxSetCurrent(context);
-	return error ? (int)error : (int)cuMemAlloc_v2(&pointer, 1 << 20);
-}
-
-int rows_last_error(void)
-{
-	return 0;
-}
