@@ -35,6 +35,8 @@ struct spill_backend {
 	const char *name;  /* "cuda", "hip" */
 	int out_of_memory; /* the vendor's code */
 	int invalid_value;
+	bool
+	    clears_pointer; /* an out of memory writes NULL to the program's pointer; else it is left as it was */
 	unsigned
 	    range_size_width; /* bytes of the vendor's answer about the size of a pointer's range; little-endian */
 	int (*device_memory_type)(void); /* the vendor's word for device memory, in answers about pointers */

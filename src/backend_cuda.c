@@ -243,6 +243,7 @@ const struct spill_backend spill_backend_cuda = {
     .name = "cuda",
     .out_of_memory = CUDA_ERROR_OUT_OF_MEMORY,
     .invalid_value = CUDA_ERROR_INVALID_VALUE,
+    .clears_pointer = true, /* measured, H200 */
     .range_size_width = 8,
     .device_memory_type = device_memory_type,
     .start = start,

@@ -73,10 +73,14 @@ static bool place(struct spill_request *request, enum spill_step step, const str
 	return true;
 }
 
-/* As the driver leaves it after an out of memory: no address, but the pitch it would have had (docs/measurements.md). */
+/* As the vendor leaves it: the pitch is the one that it would have had (docs/measurements.md; hipamd writes it, too). */
 static void refused(struct spill_request *request)
 {
-	deliver(request, spill_runtime_backend(request->domain), 0);
+	const struct spill_backend *backend = spill_runtime_backend(request->domain);
+	if (backend->clears_pointer)
+		*out(request) = 0;
+	if (request->out_pitch)
+		*request->out_pitch = backend->pitch(request->width);
 }
 
 /*

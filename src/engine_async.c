@@ -220,7 +220,8 @@ static bool place(struct spill_request *request, enum spill_step step, const str
 /* As the driver leaves it after an out of memory (docs/measurements.md). */
 static void refused(struct spill_request *request)
 {
-	*out(request) = 0;
+	if (spill_runtime_backend(request->domain)->clears_pointer)
+		*out(request) = 0;
 }
 
 /* From a pool of the program's that is not on a device: it asked for that, so it gets the vendor's answer. */

@@ -17,6 +17,7 @@
  *	async                                 from now on frees are in the order of the default stream
  *	sync info host granules:A             info: free device bytes; host: bytes of host memory that the simulated driver
  *	                                      holds; granules: how many 2 MiB granules A's addresses touch
+ *	rows:WIDTH                            1000 rows of so many bytes by cuMemAllocPitch, used and freed; prints the pitch
  *	stderr:FILE                           closes fd 2 and opens FILE, which gets the same number
  *	locale:NAME                           setlocale
  *	child:PROGRAM tasks                   runs a program; tasks: how many descriptors and threads this process has
@@ -173,12 +174,27 @@ static unsigned entries(const char *folder)
 	return count;
 }
 
+/* 1000 rows, filled to their last byte. */
+static void rows(size_t width)
+{
+	CUdeviceptr address = 1;
+	size_t pitch = 1;
+	CUresult result = cuMemAllocPitch_v2(&address, &pitch, width, 1000, 4);
+
+	printf("rows %s pitch %zu\n", name_of(result), pitch);
+	if (!result)
+		printf("set %s free %s\n", name_of(cuMemsetD8_v2(address, 7, pitch * 1000)),
+		       name_of(cuMemFree_v2(address)));
+}
+
 static void other_word(const char *word, const char *first)
 {
 	if (!strcmp(word, "host")) {
 		printf("host %llu\n", host());
 	} else if (!strcmp(word, "async")) {
 		script_async = true;
+	} else if (!strcmp(word, "rows")) {
+		rows((size_t)atoi(first));
 	} else if (!strcmp(word, "tasks")) {
 		printf("descriptors %u threads %u\n", entries("/proc/self/fd"), entries("/proc/self/task"));
 	} else if (!strcmp(word, "child")) {

@@ -28,6 +28,9 @@ extern CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, un
                                unsigned by, unsigned bz, unsigned shared, CUstream stream, void **parameters,
                                void **extra);
 extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
+extern CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height,
+                                   unsigned element);
+extern CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t bytes);
 extern CUresult cuMemFree_v2(CUdeviceptr address);
 extern CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream);
 extern CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags);

@@ -199,6 +199,22 @@ class FreeAsync(CornerCase):
         self.assertEqual(set(self.checked_records()[-1]["live"].values()), {0})
 
 
+class Rows(CornerCase):
+    def test_the_pitch_is_the_vendors(self):
+        """Spilled or not, and where there is no memory at all: 5 MB of rows where 2 MiB are left."""
+        alone = self.script("retain:0 rows:5000", preload=False)
+        self.assertIn("rows CUDA_SUCCESS pitch 5120", alone.stdout)
+        for chain in CHAINS:
+            with self.subTest(chain):
+                done = self.fresh("retain:0 alloc:a:4m:3 rows:5000", SPILL_OOM_CHAIN=chain)
+                self.assertEqual(done.stdout.splitlines()[-2:], alone.stdout.splitlines()[-2:])
+                self.assertEqual(self.allocs(self.checked_records())[-1]["place"], chain)
+        full = "retain:0 alloc:a:4m:3 rows:5000"
+        self.assertEqual(self.fresh(full, SPILL_OOM_CHAIN="").stdout, self.script(full, preload=False).stdout)
+        limited = self.fresh(full, SPILL_OOM_CHAIN="", SPILL_DEVICE_LIMIT="13MiB", SPILL_SIM_VRAM="64MiB")
+        self.assertIn("rows CUDA_ERROR_OUT_OF_MEMORY pitch 5120", limited.stdout)
+
+
 class Loud(CornerCase):
     def test_room_on_the_device_after_all(self):
         """The driver refused, as when memory is fragmented, but chunks fit: neither a line nor a spill."""
