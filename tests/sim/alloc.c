@@ -89,7 +89,7 @@ enum sim_status range_new(const struct range *like, uint64_t bytes, struct range
 	if (bytes > UINT64_MAX / 2)
 		return place == SIM_ON_DEVICE ? SIM_NO_MEMORY : SIM_NO_HOST_MEMORY;
 	enum sim_status status = physical_new(place, place == SIM_ON_DEVICE ? like->device : 0,
-	                                      round_up(bytes, SIM_GRANULE), &physical);
+	                                      round_up(bytes, SIM_GRANULE), !like->module, &physical);
 	if (status)
 		return status;
 	struct range *range = va_take(kind, bytes, SIM_GRANULE, 0);
@@ -102,6 +102,7 @@ enum sim_status range_new(const struct range *like, uint64_t bytes, struct range
 	range->context = like->context;
 	range->device = like->device;
 	range->pool = like->pool;
+	range->module = like->module;
 	if (kind == SIM_MANAGED &&
 	    !sim_config()->concurrent) /* no page faults there: it is on the device whole */
 		status = device_charge(range->device, range->bytes);
@@ -239,13 +240,31 @@ enum sim_status sim_alloc(struct sim_context *context, enum sim_memory kind, uin
 	return status;
 }
 
+enum sim_status alloc_for_module(struct sim_context *context, uint64_t bytes, struct range **out)
+{
+	struct range like = {
+	    .kind = SIM_DEVICE, .device = context->device, .context = context, .module = true};
+
+	pthread_mutex_lock(&sim_memory_lock);
+	enum sim_status status = range_new(&like, bytes, out);
+	pthread_mutex_unlock(&sim_memory_lock);
+	return status;
+}
+
+void alloc_module_gone(struct range *range)
+{
+	pthread_mutex_lock(&sim_memory_lock);
+	range_remove(range);
+	pthread_mutex_unlock(&sim_memory_lock);
+}
+
 /* The range whose allocation starts exactly at `address`. */
 static struct range *start_of(uint64_t address, unsigned kinds, uint64_t *id)
 {
 	struct range *range = va_range(address);
 	uint64_t start, bytes;
 
-	if (!range || range->pool || range->kind == SIM_VMM || !(kinds & 1u << range->kind))
+	if (!range || range->pool || range->module || range->kind == SIM_VMM || !(kinds & 1u << range->kind))
 		return NULL;
 	return range_allocation(range, address, &start, &bytes, id) && start == address ? range : NULL;
 }

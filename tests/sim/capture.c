@@ -539,6 +539,40 @@ bool sim_capturing(struct sim_stream *stream)
 	return found;
 }
 
+/* pre: the lock is held. All captures of the context are invalidated. */
+static bool break_captures(struct sim_context *context)
+{
+	bool found = false;
+
+	for (struct member *member = members; member; member = member->next) {
+		if (sim_stream_context(member->stream) == context) {
+			member->capture->invalid = true;
+			found = true;
+		}
+	}
+	return found;
+}
+
+enum sim_status capture_refuse_context(struct sim_context *context)
+{
+	if (!atomic_load(&alive))
+		return SIM_OK;
+	pthread_mutex_lock(&sim_graph_lock);
+	bool found = break_captures(context);
+	pthread_mutex_unlock(&sim_graph_lock);
+	return found ? SIM_CAPTURE_UNSUPPORTED : SIM_OK;
+}
+
+void capture_forget(struct sim_event *event)
+{
+	void **place = event_capture_mark(event);
+
+	pthread_mutex_lock(&sim_graph_lock);
+	free(*place);
+	*place = NULL;
+	pthread_mutex_unlock(&sim_graph_lock);
+}
+
 enum sim_status sim_capture_query(struct sim_stream *stream, struct sim_capture_info *out)
 {
 	pthread_mutex_lock(&sim_graph_lock);
@@ -620,14 +654,7 @@ enum sim_status sim_capture_asks_context(struct sim_context *context)
 	if (!atomic_load(&alive))
 		return SIM_OK;
 	pthread_mutex_lock(&sim_graph_lock);
-	for (struct member *member = members; member; member = member->next) {
-		if (sim_stream_context(member->stream) == context) {
-			member->capture->invalid = true;
-			status = SIM_CAPTURE_UNSUPPORTED;
-		}
-	}
-	if (!status)
-		status = unsafe();
+	status = break_captures(context) ? SIM_CAPTURE_UNSUPPORTED : unsafe();
 	pthread_mutex_unlock(&sim_graph_lock);
 	return status;
 }

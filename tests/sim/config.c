@@ -1,10 +1,12 @@
 /* The environment that scripts/sim sets: read once, and every mistake in it is fatal at once, because a test
  * that runs on another simulator than it asked for proves nothing. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "internal.h"
 
@@ -22,6 +24,7 @@ struct rule {
 static struct sim_config config;
 static struct rule rules[RULES];
 static unsigned rule_count;
+static int trace_file = -1;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static _Noreturn void wrong(const char *variable, const char *value, const char *want)
@@ -31,18 +34,15 @@ static _Noreturn void wrong(const char *variable, const char *value, const char 
 }
 
 /* Not strtod: the program's locale may want a comma. Units of a thousandth are fine enough. */
-static uint64_t size_of(const char *variable, uint64_t otherwise)
+static uint64_t parse_size(const char *variable, const char *text)
 {
 	static const struct {
 		const char *suffix;
 		unsigned shift;
 	} units[] = {{"", 0}, {"B", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
-	const char *text = getenv(variable);
 	uint64_t whole = 0, thousandths = 0, digit = 100;
-
-	if (!text || !*text)
-		return otherwise;
 	const char *at = text;
+
 	while (*at >= '0' && *at <= '9' && whole < (uint64_t)1 << 50)
 		whole = whole * 10 + (uint64_t)(*at++ - '0');
 	if (at > text && *at == '.')
@@ -52,6 +52,56 @@ static uint64_t size_of(const char *variable, uint64_t otherwise)
 		if (!strcmp(at, units[i].suffix) && whole < (uint64_t)1 << (60 - units[i].shift))
 			return (whole << units[i].shift) + (thousandths << units[i].shift) / 1000;
 	wrong(variable, text, "a size such as 8GiB");
+}
+
+static uint64_t size_of(const char *variable, uint64_t otherwise)
+{
+	const char *text = getenv(variable);
+
+	return text && *text ? parse_size(variable, text) : otherwise;
+}
+
+static unsigned number_of(const char *variable, unsigned most, unsigned otherwise)
+{
+	const char *text = getenv(variable);
+	char want[32], *end;
+
+	if (!text || !*text)
+		return otherwise;
+	unsigned long number = strtoul(text, &end, 10);
+	snprintf(want, sizeof(want), "a number from 0 to %u", most);
+	if (*end || *text < '0' || *text > '9' || number > most)
+		wrong(variable, text, want);
+	return (unsigned)number;
+}
+
+static void room_of(const char *text)
+{
+	static const char *const words[] = {
+	    [SIM_ROOM_MODULE] = "module", [SIM_ROOM_FUNCTION] = "function", [SIM_ROOM_STREAM] = "stream",
+	    [SIM_ROOM_EVENT] = "event",   [SIM_ROOM_EXEC] = "exec",         [SIM_ROOM_THREADS] = "threads"};
+	const size_t count = sizeof(words) / sizeof(*words);
+	char copy[512];
+
+	_Static_assert(sizeof(words) / sizeof(*words) == sizeof(config.room) / sizeof(*config.room),
+	               "all of them");
+	if (!text)
+		return;
+	snprintf(copy, sizeof(copy), "%s", text);
+	char *place = NULL;
+	for (char *word = strtok_r(copy, ", ", &place); word; word = strtok_r(NULL, ", ", &place)) {
+		char *colon = strchr(word, ':');
+		size_t i = 0;
+
+		if (colon)
+			*colon = 0;
+		while (i < count && strcmp(word, words[i]))
+			i++;
+		if (!colon || i == count)
+			wrong("SPILL_SIM_ROOM", text,
+			      "some of module function stream event exec threads, each with :SIZE");
+		config.room[i] = parse_size("SPILL_SIM_ROOM", colon + 1);
+	}
 }
 
 static void caps_of(const char *text)
@@ -128,22 +178,21 @@ static void rules_of(const char *text)
 
 static void load(void)
 {
-	const char *devices = getenv("SPILL_SIM_DEVICES"), *verbose = getenv("SPILL_SIM_VERBOSE");
+	const char *verbose = getenv("SPILL_SIM_VERBOSE");
 
-	config = (struct sim_config){
-	    .vmm = true, .host_vmm = true, .managed = true, .concurrent = true, .devices = 1};
+	config = (struct sim_config){.vmm = true, .host_vmm = true, .managed = true, .concurrent = true};
 	config.vram = size_of("SPILL_SIM_VRAM", (uint64_t)8 << 30) / SIM_GRANULE * SIM_GRANULE;
 	config.context_bytes = size_of("SPILL_SIM_CONTEXT", 0);
-	if (devices && *devices) {
-		char *end;
-
-		config.devices = (int)strtol(devices, &end, 10);
-		if (*end || config.devices < 0 || config.devices > SIM_DEVICES)
-			wrong("SPILL_SIM_DEVICES", devices, "a number from 0 to 16");
-	}
+	config.devices = (int)number_of("SPILL_SIM_DEVICES", SIM_DEVICES, 1);
+	config.queue = number_of("SPILL_SIM_QUEUE", 1 << 20, 1022);
+	config.jitter = number_of("SPILL_SIM_JITTER", 1000000, 0);
+	room_of(getenv("SPILL_SIM_ROOM"));
 	config.verbose = verbose && *verbose && strcmp(verbose, "0");
 	caps_of(getenv("SPILL_SIM_CAPS"));
 	rules_of(getenv("SPILL_SIM_FAIL"));
+	const char *calls = getenv("SPILL_SIM_TRACE");
+	if (calls && (trace_file = open(calls, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) < 0)
+		wrong("SPILL_SIM_TRACE", calls, "a file that can be written");
 }
 
 const struct sim_config *sim_config(void)
@@ -152,11 +201,24 @@ const struct sim_config *sim_config(void)
 	return &config;
 }
 
+/* SPILL_SIM_TRACE: every call, a line with its name. */
+static void trace(const char *symbol)
+{
+	char line[128];
+
+	if (trace_file < 0)
+		return;
+	int length = snprintf(line, sizeof(line), "%s\n", symbol);
+	if (write(trace_file, line, (size_t)length) != length)
+		wrong("SPILL_SIM_TRACE", symbol, "a file that can be written");
+}
+
 bool sim_fault(const char *symbol, const char *base, int *code)
 {
 	bool fail = false;
 
 	sim_config();
+	trace(symbol);
 	for (unsigned i = 0; i < rule_count; i++) {
 		struct rule *rule = &rules[i];
 

@@ -169,7 +169,8 @@ enum sim_status sim_context_destroy(struct sim_context *context)
 	array_context_gone(context);
 	alloc_context_gone(context);
 	pthread_mutex_lock(&sim_memory_lock);
-	device_discharge(context->device, round_up(sim_config()->context_bytes, SIM_GRANULE));
+	device_discharge(context->device, round_up(sim_config()->context_bytes, SIM_GRANULE) + context->room);
+	context->room = 0;
 	pthread_mutex_unlock(&sim_memory_lock);
 	object_delete(context);
 	return SIM_OK;

@@ -49,6 +49,7 @@ enum sim_status {
 	SIM_CAPTURE_EVENT,
 	SIM_CAPTURE_WRONG_THREAD,
 	SIM_CAPTURE_STATE, /* captures already, or does not capture */
+	SIM_UNKNOWN,
 };
 
 /* -- configuration: the environment, set by scripts/sim, read once --------------------------------------- */
@@ -65,6 +66,26 @@ struct sim_config {
 	bool integrated;
 	bool xnack;   /* HIP: managed memory migrates */
 	bool verbose; /* SPILL_SIM_VERBOSE=1: say on stderr what was asked for and not there */
+	/*
+	 * SPILL_SIM_ROOM: device bytes that things take besides what is allocated, `module:2MiB,stream:1MiB`; what
+	 * is not named takes none. By enum sim_room.
+	 */
+	uint64_t room[6];
+	/* SPILL_SIM_QUEUE: pieces of work that a stream holds before who submits more has to wait; 0: no end (1022: on
+	 * an H200, 1021 launches behind one that does not end) */
+	unsigned queue;
+	/* SPILL_SIM_JITTER: microseconds that a pause can take (jitter.c); 0: there are none */
+	unsigned jitter;
+};
+
+enum sim_room {
+	SIM_ROOM_MODULE,   /* a loaded module, and its variables in whole granules */
+	SIM_ROOM_FUNCTION, /* of it, from its first launch or cuFuncLoad on */
+	SIM_ROOM_STREAM,
+	SIM_ROOM_EVENT,
+	SIM_ROOM_EXEC,   /* an executable graph */
+	SIM_ROOM_THREADS /* not bytes but threads that local memory (stacks) is kept for, once a kernel or
+	                    cuCtxSetLimit wants more a thread than a context has anyway */
 };
 
 const struct sim_config *sim_config(void);
@@ -74,6 +95,7 @@ const struct sim_config *sim_config(void);
  * (from the Nth on with +). Call it first thing in an entry point; it counts the call. FUNCTION in the rule
  * matches `symbol` ("cuMemAlloc_v2") or `base` ("cuMemAlloc"; NULL: none). True: fail now, with the vendor's
  * error *code, or if that is -1 with what the function returns when it is out of memory.
+ * SPILL_SIM_TRACE=FILE: each such call appends a line with `symbol`.
  */
 bool sim_fault(const char *symbol, const char *base, int *code);
 
@@ -103,6 +125,18 @@ struct sim_pool;
 struct sim_array;
 
 void sim_device_memory(int device, uint64_t *free, uint64_t *total);
+
+/*
+ * Every function that makes something of enum sim_room is SIM_NO_MEMORY when the device has no room for it;
+ * the room is given back when the thing goes, or its context.
+ */
+/* Local memory for kernels that want `bytes` a thread; it never shrinks. */
+enum sim_status sim_context_local(struct sim_context *context, uint64_t bytes);
+/*
+ * Returns when no thread waits for a place in a full queue of the context: as with an H200's driver, what makes
+ * streams, events and plain allocations waits meanwhile, and all the rest does not.
+ */
+void sim_context_unblocked(struct sim_context *context);
 
 /* Takes context_bytes on the device, or SIM_NO_MEMORY. Streams get their threads when they first get work. */
 enum sim_status sim_context_create(int device, struct sim_context **out);
@@ -278,7 +312,7 @@ void sim_physical_about(struct sim_physical *physical, enum sim_place *place, in
 
 /* offset 0 and the whole handle. No access yet. */
 enum sim_status sim_map(uint64_t address, uint64_t bytes, uint64_t offset, struct sim_physical *physical);
-/* Whole mappings only. Does not wait for work. */
+/* Whole mappings only, and what is not mapped between them. Does not wait for work. */
 enum sim_status sim_unmap(uint64_t address, uint64_t bytes);
 /* pre: the range is whole mappings. device SIM_CPU: the program itself, host chunks only. */
 enum sim_status sim_set_access(uint64_t address, uint64_t bytes, int device, bool read, bool write);
@@ -308,6 +342,11 @@ enum sim_status sim_event_destroy(struct sim_event *event);
 bool sim_event_alive(struct sim_event *event);
 struct sim_context *sim_event_context(struct sim_event *event);
 enum sim_status sim_event_record(struct sim_event *event, struct sim_stream *stream);
+/*
+ * All that was submitted to any stream of the event's context. SIM_CAPTURE_UNSUPPORTED: one of them captured, and the
+ * capture is broken.
+ */
+enum sim_status sim_event_record_context(struct sim_event *event);
 enum sim_status sim_event_query(struct sim_event *event); /* never recorded: SIM_OK */
 enum sim_status sim_event_synchronize(struct sim_event *event);
 /* SIM_INVALID: no timing or never recorded; SIM_NOT_READY. */
@@ -332,6 +371,24 @@ enum sim_status sim_copy_rows(struct sim_stream *stream, uint64_t to, uint64_t t
                               uint64_t from_pitch, uint64_t width, uint64_t rows, enum sim_copy_kind kind,
                               bool wait);
 
+/* The same for boxes of `slices` such rows; distances from row to row and from slice to slice. */
+struct sim_box {
+	uint64_t address, pitch, slice;
+};
+enum sim_status sim_copy_box(struct sim_stream *stream, const struct sim_box *to, const struct sim_box *from,
+                             uint64_t width, uint64_t rows, uint64_t slices, enum sim_copy_kind kind,
+                             bool wait);
+
+/* Words of device, pinned or managed memory that a stream writes, or waits for, when it gets there. */
+enum sim_condition { SIM_AT_LEAST, SIM_EQUAL, SIM_AND, SIM_NOR };
+struct sim_word {
+	uint64_t address, value;
+	bool wide, wait; /* 8 bytes, else 4; waits for `condition`, else writes */
+	enum sim_condition condition;
+};
+/* One piece of work, in the order given. SIM_INVALID: an address that is not aligned or not the device's. */
+enum sim_status sim_words(struct sim_stream *stream, const struct sim_word *words, size_t count);
+
 /* rows of `width` elements of `element` (1, 2 or 4) bytes, `pitch` bytes from row to row. */
 enum sim_status sim_set(struct sim_stream *stream, uint64_t to, uint64_t pitch, uint32_t value,
                         unsigned element, uint64_t width, uint64_t rows, bool wait);
@@ -341,6 +398,10 @@ enum sim_status sim_set(struct sim_stream *stream, uint64_t to, uint64_t pitch, 
 enum sim_status sim_module_load_file(struct sim_context *context, const char *path, struct sim_module **out);
 /* `image` is a whole ELF file in memory; its own headers say how long it is. Copied. */
 enum sim_status sim_module_load_data(struct sim_context *context, const void *image, struct sim_module **out);
+/* The same, but it takes its room only with sim_module_settle, which may fail and be tried again. */
+enum sim_status sim_module_load_lazily(struct sim_context *context, const void *image,
+                                       struct sim_module **out);
+enum sim_status sim_module_settle(struct sim_module *module);
 /* Waits for the context's work: a kernel of it may be running. */
 enum sim_status sim_module_unload(struct sim_module *module);
 bool sim_module_alive(struct sim_module *module);
@@ -350,11 +411,23 @@ uint64_t sim_image_bytes(const void *image, uint64_t limit);
 /* Owned by the module. */
 enum sim_status sim_module_kernel(struct sim_module *module, const char *name, struct sim_kernel **out);
 unsigned sim_module_kernel_count(struct sim_module *module);
+/* A variable of the module; SIM_NOT_FOUND. */
+enum sim_status sim_module_global(struct sim_module *module, const char *name, uint64_t *address,
+                                  uint64_t *bytes);
 
 bool sim_kernel_alive(struct sim_kernel *kernel);
 const char *sim_kernel_name(struct sim_kernel *kernel);
 struct sim_module *sim_kernel_module(struct sim_kernel *kernel);
 unsigned sim_kernel_parameters(struct sim_kernel *kernel); /* each one 8 bytes, one behind the other */
+
+uint64_t sim_kernel_local(struct sim_kernel *kernel); /* bytes of local memory a thread */
+bool sim_kernel_loaded(struct sim_kernel *kernel);
+/*
+ * Else the first launch does it. SIM_NO_MEMORY once, and the kernel is spoilt: its launches are SIM_UNKNOWN from then
+ * on, room or not (seen once on an H200 with driver 580.159, for a kernel of a library).
+ */
+enum sim_status sim_kernel_load(struct sim_kernel *kernel);
+void *sim_kernel_face(struct sim_kernel *kernel); /* SIM_FACE bytes for the vendor's side, zero at first */
 
 /* `parameters`: the values, copied before the call returns. */
 enum sim_status sim_launch(struct sim_stream *stream, struct sim_kernel *kernel, const uint64_t *parameters);

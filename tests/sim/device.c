@@ -127,14 +127,15 @@ void sim_device_memory(int device, uint64_t *free_bytes, uint64_t *total)
 
 /* -- physical memory ------------------------------------------------------------------------------------- */
 
-enum sim_status physical_new(enum sim_place place, int id, uint64_t bytes, struct sim_physical **out)
+enum sim_status physical_new(enum sim_place place, int id, uint64_t bytes, bool counted,
+                             struct sim_physical **out)
 {
 	struct file *file = place == SIM_ON_DEVICE ? &device_file[id] : &host_file;
 	struct sim_physical *physical = object_new(OBJECT_PHYSICAL, sizeof(*physical));
 	enum sim_status status = physical ? SIM_OK : SIM_NO_HOST_MEMORY;
 	uint64_t home;
 
-	if (!status && place == SIM_ON_DEVICE)
+	if (!status && place == SIM_ON_DEVICE && counted)
 		status = device_charge(id, bytes);
 	if (status) {
 		if (physical)
@@ -142,7 +143,7 @@ enum sim_status physical_new(enum sim_place place, int id, uint64_t bytes, struc
 		return status;
 	}
 	if (!space_take(&file->space, bytes, SIM_GRANULE, 0, &home)) {
-		if (place == SIM_ON_DEVICE)
+		if (place == SIM_ON_DEVICE && counted)
 			device_discharge(id, bytes);
 		object_delete(physical);
 		return place == SIM_ON_DEVICE ? SIM_NO_MEMORY : SIM_NO_HOST_MEMORY;
@@ -151,6 +152,7 @@ enum sim_status physical_new(enum sim_place place, int id, uint64_t bytes, struc
 	physical->id = id;
 	physical->bytes = bytes;
 	physical->home = (char *)home;
+	physical->uncounted = !counted;
 	physical->references = 1;
 	*out = physical;
 	return SIM_OK;
@@ -164,7 +166,7 @@ void physical_drop(struct sim_physical *physical)
 
 	madvise(physical->home, physical->bytes, MADV_REMOVE);
 	space_give(&file->space, (uint64_t)physical->home, physical->bytes);
-	if (physical->place == SIM_ON_DEVICE)
+	if (physical->place == SIM_ON_DEVICE && !physical->uncounted)
 		device_discharge(physical->id, physical->bytes);
 	object_delete(physical);
 }

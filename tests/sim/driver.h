@@ -80,7 +80,16 @@ CUresult driver_capture_forbids(enum row row);
 CUresult driver_capture_alloc(CUdeviceptr *out, size_t bytes, const CUmemPoolProps *pool,
                               struct sim_stream *stream);
 
-/* driver_kernel.c: `function` is a function or a library's kernel. */
+/* What is inside of nvcc's wrapper, if there is one. */
+const void *driver_image(const void *image);
+
+/* Either of `dptr` and `bytes` may be NULL. */
+CUresult driver_global(struct sim_module *module, const char *name, CUdeviceptr *dptr, size_t *bytes);
+
+/* `handle`: a function, or a kernel of a library, which is its function in the current context. */
+CUresult driver_function(const void *handle, struct sim_kernel **out);
+
+/* `function`: as driver_function. */
 CUresult driver_launch(const void *function, const unsigned grid[3], const unsigned block[3],
                        CUstream hStream, void **parameters, void **extra);
 
@@ -95,6 +104,17 @@ void driver_synchronized(void);
 
 /* What it was created with; NULL: no such pool. */
 const CUmemPoolProps *driver_pool_props(CUmemoryPool pool);
+
+/* driver_copy.c: stream NULL is an invalid handle. */
+CUresult driver_copy_3d(struct sim_stream *stream, const CUDA_MEMCPY3D_v2 *copy, bool wait);
+
+/* Where a part of an array is; all in bytes but rows and slices. CUDA_ERROR_INVALID_VALUE: not all within it. */
+CUresult driver_array_box(CUarray array, size_t x, size_t y, size_t z, size_t width, size_t rows,
+                          size_t slices, struct sim_box *out);
+unsigned driver_array_element(CUarray array); /* bytes; 0: no such array */
+
+/* NULL: no such event. */
+struct sim_event *driver_event(CUevent event);
 
 /* NULL: no such array. */
 struct sim_array *driver_array(CUarray array);

@@ -101,6 +101,31 @@ CUresult cuArrayDestroy(CUarray hArray)
 	return driver_result(sim_array_destroy(array));
 }
 
+unsigned driver_array_element(CUarray array)
+{
+	const CUDA_ARRAY3D_DESCRIPTOR *shape =
+	    driver_array(array) ? &face_of(driver_array(array))->shape : NULL;
+
+	return shape ? element_bytes(shape->Format, shape->NumChannels) : 0;
+}
+
+CUresult driver_array_box(CUarray array, size_t x, size_t y, size_t z, size_t width, size_t rows,
+                          size_t slices, struct sim_box *out)
+{
+	if (!driver_array(array))
+		return CUDA_ERROR_INVALID_HANDLE;
+	const CUDA_ARRAY3D_DESCRIPTOR *shape = &face_of(driver_array(array))->shape;
+	size_t row = shape->Width * element_bytes(shape->Format, shape->NumChannels);
+	size_t height = shape->Height ? shape->Height : 1, depth = shape->Depth ? shape->Depth : 1;
+
+	if (x > row || width > row - x || y > height || rows > height - y || z > depth || slices > depth - z)
+		return CUDA_ERROR_INVALID_VALUE;
+	out->address = sim_array_address(driver_array(array), &out->pitch);
+	out->slice = out->pitch * height;
+	out->address += z * out->slice + y * out->pitch + x;
+	return CUDA_SUCCESS;
+}
+
 CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
 {
 	ENTER(cuArray3DGetDescriptor_v2, CONTEXT);

@@ -26,6 +26,7 @@
 /* Pasted here, before cuda.h's own macros make cuMemAlloc_v2 of cuMemAlloc. */
 #define DRIVER(symbol, base, since, variant, parameters) \
 	CHECK_##variant(symbol, PFN_##base##_v##since, parameters)
+#define LATER(...)
 #include "driver.def"
 
 #define ERROR(number, name, text) _Static_assert((name) == (number), #name " is another number");

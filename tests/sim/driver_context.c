@@ -182,7 +182,7 @@ CUresult cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
 
 /* -- others ---------------------------------------------------------------------------------------------- */
 
-static CUresult create_current(CUcontext *pctx, unsigned flags, CUdevice dev)
+static CUresult create_current(CUcontext *pctx, unsigned flags, unsigned version, CUdevice dev)
 {
 	struct sim_context *context;
 
@@ -190,7 +190,7 @@ static CUresult create_current(CUcontext *pctx, unsigned flags, CUdevice dev)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!driver_device(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
-	CUresult result = create(dev, flags, 3020, &context);
+	CUresult result = create(dev, flags, version, &context);
 	if (!result) {
 		result = push(context);
 		*pctx = handle_of(context);
@@ -198,17 +198,23 @@ static CUresult create_current(CUcontext *pctx, unsigned flags, CUdevice dev)
 	return result;
 }
 
+CUresult cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev)
+{
+	ENTER(cuCtxCreate, INIT);
+	return create_current(pctx, flags, 3010, dev);
+}
+
 CUresult cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
 	ENTER(cuCtxCreate_v2, INIT);
-	return create_current(pctx, flags, dev);
+	return create_current(pctx, flags, 3020, dev);
 }
 
 CUresult cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags,
                         CUdevice dev)
 {
 	ENTER(cuCtxCreate_v3, INIT);
-	return numParams ? CUDA_ERROR_NOT_SUPPORTED : create_current(pctx, flags, dev);
+	return numParams ? CUDA_ERROR_NOT_SUPPORTED : create_current(pctx, flags, 3020, dev);
 }
 
 CUresult cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev)
@@ -216,7 +222,7 @@ CUresult cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, uns
 	ENTER(cuCtxCreate_v4, INIT);
 	if (ctxCreateParams && (ctxCreateParams->numExecAffinityParams || ctxCreateParams->cigParams))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	return create_current(pctx, flags, dev);
+	return create_current(pctx, flags, 3020, dev);
 }
 
 static CUresult destroy_handle(CUcontext ctx)
@@ -368,8 +374,13 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 	ENTER(cuCtxSetLimit, CONTEXT);
 	if ((unsigned)limit >= 7)
 		return CUDA_ERROR_UNSUPPORTED_LIMIT;
-	face_of(driver_current())->limit[limit] = value;
-	return CUDA_SUCCESS;
+	/* Of these, stacks alone take their memory at once. */
+	CUresult result = CUDA_SUCCESS;
+	if (limit == CU_LIMIT_STACK_SIZE)
+		result = driver_result(sim_context_local(driver_current(), value));
+	if (!result)
+		face_of(driver_current())->limit[limit] = value;
+	return result;
 }
 
 CUresult cuCtxGetCacheConfig(CUfunc_cache *pconfig)

@@ -81,11 +81,6 @@ static struct sim_stream *stream_in(CUcontext context)
 	return sim_stream_default(context ? (struct sim_context *)context : driver_current());
 }
 
-static uint64_t base_of(CUmemorytype type, const void *host, CUdeviceptr device)
-{
-	return type == CU_MEMORYTYPE_HOST ? (uint64_t)host : device;
-}
-
 /* Rows of one plane; arrays and depth are not. */
 static CUresult add_copy(CUgraphNode *out, const struct sim_spot *spot, const CUDA_MEMCPY3D_v2 *c,
                          CUcontext context)
@@ -94,18 +89,8 @@ static CUresult add_copy(CUgraphNode *out, const struct sim_spot *spot, const CU
 
 	if (!stream)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	if (c->Depth != 1 || c->srcMemoryType == CU_MEMORYTYPE_ARRAY ||
-	    c->dstMemoryType == CU_MEMORYTYPE_ARRAY || c->srcZ || c->dstZ)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	uint64_t to_pitch = c->dstPitch ? c->dstPitch : c->WidthInBytes;
-	uint64_t from_pitch = c->srcPitch ? c->srcPitch : c->WidthInBytes;
-	uint64_t to =
-	    base_of(c->dstMemoryType, c->dstHost, c->dstDevice) + c->dstY * to_pitch + c->dstXInBytes;
-	uint64_t from =
-	    base_of(c->srcMemoryType, c->srcHost, c->srcDevice) + c->srcY * from_pitch + c->srcXInBytes;
 	sim_node_begin(spot);
-	return caught(out, driver_result(sim_copy_rows(stream, to, to_pitch, from, from_pitch,
-	                                               c->WidthInBytes, c->Height, SIM_COPY_ANY, false)));
+	return caught(out, driver_copy_3d(stream, c, false));
 }
 
 CUresult cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,

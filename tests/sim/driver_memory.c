@@ -24,6 +24,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 	if (!dptr)
 		return CUDA_ERROR_INVALID_VALUE;
 	enum sim_status status = sim_capture_unsafe();
+	sim_context_unblocked(driver_current());
 	if (!status)
 		status = sim_alloc(driver_current(), SIM_DEVICE, bytesize, &address);
 	CUresult result = driver_result(status);

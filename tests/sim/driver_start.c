@@ -70,6 +70,7 @@ CUresult driver_result(enum sim_status status)
 	    [SIM_CAPTURE_EVENT] = CUDA_ERROR_CAPTURED_EVENT,
 	    [SIM_CAPTURE_WRONG_THREAD] = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
 	    [SIM_CAPTURE_STATE] = CUDA_ERROR_ILLEGAL_STATE,
+	    [SIM_UNKNOWN] = CUDA_ERROR_UNKNOWN,
 	};
 
 	return results[status];

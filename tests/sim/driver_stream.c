@@ -16,6 +16,7 @@ static CUresult create(CUstream *out, unsigned flags, int priority)
 
 	if (!out || flags & ~CU_STREAM_NON_BLOCKING)
 		return CUDA_ERROR_INVALID_VALUE;
+	sim_context_unblocked(driver_current());
 	priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
 	CUresult result = driver_result(sim_stream_create(driver_current(), flags, priority, &stream));
 	if (!result)
@@ -139,7 +140,7 @@ WITH_STREAM(cuStreamSynchronize, cuStreamSynchronize_ptsz, (CUstream hStream), (
 	return result;
 }
 
-static struct sim_event *event_of(CUevent event)
+struct sim_event *driver_event(CUevent event)
 {
 	return sim_event_alive((struct sim_event *)event) ? (struct sim_event *)event : NULL;
 }
@@ -148,13 +149,13 @@ WITH_STREAM(cuStreamWaitEvent, cuStreamWaitEvent_ptsz, (CUstream hStream, CUeven
             (hStream, hEvent, Flags))
 {
 	STREAM_OR_RETURN(stream);
-	if (!event_of(hEvent))
+	if (!driver_event(hEvent))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (Flags > CU_EVENT_WAIT_EXTERNAL)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (Flags && sim_capturing(stream))
-		return driver_result(sim_capture_external(stream, SIM_NODE_WAIT, event_of(hEvent)));
-	return driver_result(sim_stream_wait(stream, event_of(hEvent)));
+		return driver_result(sim_capture_external(stream, SIM_NODE_WAIT, driver_event(hEvent)));
+	return driver_result(sim_stream_wait(stream, driver_event(hEvent)));
 }
 
 WITH_STREAM(cuLaunchHostFunc, cuLaunchHostFunc_ptsz, (CUstream hStream, CUhostFn fn, void *userData),
@@ -189,6 +190,7 @@ CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 	ENTER(cuEventCreate, CONTEXT);
 	if (!phEvent || Flags > 7 || (Flags & 4 && !(Flags & CU_EVENT_DISABLE_TIMING)))
 		return CUDA_ERROR_INVALID_VALUE;
+	sim_context_unblocked(driver_current());
 	CUresult result =
 	    driver_result(sim_event_create(driver_current(), !(Flags & CU_EVENT_DISABLE_TIMING), &event));
 	if (!result)
@@ -199,18 +201,18 @@ CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 CUresult cuEventDestroy_v2(CUevent hEvent)
 {
 	ENTER(cuEventDestroy_v2, CONTEXT);
-	return event_of(hEvent) ? driver_result(sim_event_destroy(event_of(hEvent)))
-	                        : CUDA_ERROR_INVALID_HANDLE;
+	return driver_event(hEvent) ? driver_result(sim_event_destroy(driver_event(hEvent)))
+	                            : CUDA_ERROR_INVALID_HANDLE;
 }
 
 static CUresult record(CUevent event, CUstream hStream, unsigned flags)
 {
 	STREAM_OR_RETURN(stream);
-	if (!event_of(event) || sim_stream_context(stream) != sim_event_context(event_of(event)))
+	if (!driver_event(event) || sim_stream_context(stream) != sim_event_context(driver_event(event)))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (flags & CU_EVENT_RECORD_EXTERNAL && sim_capturing(stream))
-		return driver_result(sim_capture_external(stream, SIM_NODE_RECORD, event_of(event)));
-	return driver_result(sim_event_record(event_of(event), stream));
+		return driver_result(sim_capture_external(stream, SIM_NODE_RECORD, driver_event(event)));
+	return driver_result(sim_event_record(driver_event(event), stream));
 }
 
 WITH_STREAM(cuEventRecord, cuEventRecord_ptsz, (CUevent hEvent, CUstream hStream), (hEvent, hStream))
@@ -227,21 +229,21 @@ WITH_STREAM(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz,
 CUresult cuEventQuery(CUevent hEvent)
 {
 	ENTER(cuEventQuery, CONTEXT);
-	if (!event_of(hEvent))
+	if (!driver_event(hEvent))
 		return CUDA_ERROR_INVALID_HANDLE;
-	enum sim_status forbidden = sim_capture_asks_event(event_of(hEvent));
-	return driver_result(forbidden ? forbidden : sim_event_query(event_of(hEvent)));
+	enum sim_status forbidden = sim_capture_asks_event(driver_event(hEvent));
+	return driver_result(forbidden ? forbidden : sim_event_query(driver_event(hEvent)));
 }
 
 CUresult cuEventSynchronize(CUevent hEvent)
 {
 	ENTER(cuEventSynchronize, CONTEXT);
-	if (!event_of(hEvent))
+	if (!driver_event(hEvent))
 		return CUDA_ERROR_INVALID_HANDLE;
-	enum sim_status forbidden = sim_capture_asks_event(event_of(hEvent));
+	enum sim_status forbidden = sim_capture_asks_event(driver_event(hEvent));
 	if (forbidden)
 		return driver_result(forbidden);
-	CUresult result = driver_result(sim_event_synchronize(event_of(hEvent)));
+	CUresult result = driver_result(sim_event_synchronize(driver_event(hEvent)));
 	driver_synchronized();
 	return result;
 }
@@ -250,9 +252,9 @@ static CUresult elapsed(float *milliseconds, CUevent start, CUevent end)
 {
 	if (!milliseconds)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!event_of(start) || !event_of(end))
+	if (!driver_event(start) || !driver_event(end))
 		return CUDA_ERROR_INVALID_HANDLE;
-	enum sim_status status = sim_event_elapsed(event_of(start), event_of(end), milliseconds);
+	enum sim_status status = sim_event_elapsed(driver_event(start), driver_event(end), milliseconds);
 	return status == SIM_INVALID ? CUDA_ERROR_INVALID_HANDLE : driver_result(status);
 }
 

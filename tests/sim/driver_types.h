@@ -111,6 +111,7 @@ typedef struct CUDA_MEMCPY2D_st {
 } CUDA_MEMCPY2D;
 
 #include "graph_types.inc"
+#include "work_types.inc"
 
 /* Prototypes of all that is here. */
 #define DRIVER(symbol, base, since, variant, parameters) extern CUresult symbol parameters;

@@ -1,4 +1,4 @@
-/* Copies and sets. */
+/* Copies of bytes, and sets. */
 #include "driver.h"
 
 static CUresult copy(CUstream hStream, CUdeviceptr to, CUdeviceptr from, size_t bytes,
@@ -95,61 +95,6 @@ WITH_STREAM(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz,
             (dstDevice, srcDevice, ByteCount, hStream))
 {
 	return copy(hStream, dstDevice, srcDevice, ByteCount, SIM_COPY_ON_DEVICE, false);
-}
-
-/* -- rows ------------------------------------------------------------------------------------------------ */
-
-/* An array says its own pitch. */
-static bool base_of(CUmemorytype type, const void *host, CUdeviceptr device, CUarray array, uint64_t *base,
-                    uint64_t *pitch)
-{
-	if (type == CU_MEMORYTYPE_ARRAY) {
-		if (!driver_array(array))
-			return false;
-		*base = sim_array_address(driver_array(array), pitch);
-		return true;
-	}
-	*base = type == CU_MEMORYTYPE_HOST ? (uint64_t)host : device;
-	return type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED;
-}
-
-static CUresult copy_2d(CUstream hStream, const CUDA_MEMCPY2D *c, bool wait)
-{
-	struct sim_stream *stream = driver_stream(hStream);
-	uint64_t to, from;
-
-	if (!stream)
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (!c)
-		return CUDA_ERROR_INVALID_VALUE;
-	uint64_t to_pitch = c->dstPitch ? c->dstPitch : c->WidthInBytes;
-	uint64_t from_pitch = c->srcPitch ? c->srcPitch : c->WidthInBytes;
-	if (!base_of(c->dstMemoryType, c->dstHost, c->dstDevice, c->dstArray, &to, &to_pitch) ||
-	    !base_of(c->srcMemoryType, c->srcHost, c->srcDevice, c->srcArray, &from, &from_pitch))
-		return CUDA_ERROR_INVALID_VALUE;
-	if (c->dstXInBytes + c->WidthInBytes > to_pitch || c->srcXInBytes + c->WidthInBytes > from_pitch)
-		return CUDA_ERROR_INVALID_VALUE;
-	return driver_result(sim_copy_rows(stream, to + c->dstY * to_pitch + c->dstXInBytes, to_pitch,
-	                                   from + c->srcY * from_pitch + c->srcXInBytes, from_pitch,
-	                                   c->WidthInBytes, c->Height, SIM_COPY_ANY, wait));
-}
-
-WITHOUT_STREAM(cuMemcpy2D_v2, cuMemcpy2D_v2_ptds, (const CUDA_MEMCPY2D *pCopy),
-               (CUstream hStream, const CUDA_MEMCPY2D *pCopy), (hStream, pCopy))
-{
-	return copy_2d(hStream, pCopy, true);
-}
-
-WITHOUT_STREAM(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds, (const CUDA_MEMCPY2D *pCopy),
-               (CUstream hStream, const CUDA_MEMCPY2D *pCopy), (hStream, pCopy))
-{
-	return copy_2d(hStream, pCopy, true);
-}
-
-WITH_STREAM(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz, (const CUDA_MEMCPY2D *pCopy, CUstream hStream),
-            (pCopy, hStream))
-{
-	return copy_2d(hStream, pCopy, false);
 }
 
 /* -- sets ------------------------------------------------------------------------------------------------ */

@@ -6,6 +6,7 @@ struct sim_event {
 	struct sim_context *context;
 	struct sim_event *next;
 	bool timing;
+	uint64_t room, context_id;
 	struct operation *mark; /* one reference; NULL: never recorded */
 	void *capture_mark;
 };
@@ -20,7 +21,13 @@ enum sim_status sim_event_create(struct sim_context *context, bool timing, struc
 	struct sim_event *event = object_new(OBJECT_EVENT, sizeof(*event));
 	if (!event)
 		return SIM_NO_HOST_MEMORY;
+	enum sim_status status = room_take(context, SIM_ROOM_EVENT, 0, &event->room);
+	if (status) {
+		object_delete(event);
+		return status;
+	}
 	event->context = context;
+	event->context_id = context->id;
 	event->timing = timing;
 	pthread_mutex_lock(&lock);
 	event->next = events;
@@ -43,16 +50,22 @@ static void unlink_event(struct sim_event **link)
 enum sim_status sim_event_destroy(struct sim_event *event)
 {
 	enum sim_status status = SIM_INVALID;
+	struct sim_context *context = NULL;
+	uint64_t id = 0, room = 0;
 
 	pthread_mutex_lock(&lock);
 	for (struct sim_event **link = &events; *link && status; link = &(*link)->next) {
 		if (*link == event) {
+			context = event->context;
+			id = event->context_id;
+			room = event->room;
 			unlink_event(link);
 			status = SIM_OK;
 			break;
 		}
 	}
 	pthread_mutex_unlock(&lock);
+	room_give(context, id, room);
 	return status;
 }
 
@@ -83,6 +96,15 @@ void **event_capture_mark(struct sim_event *event)
 	return &event->capture_mark;
 }
 
+static void stand_for(struct sim_event *event, struct operation *mark)
+{
+	pthread_mutex_lock(&lock);
+	struct operation *before = event->mark;
+	event->mark = mark;
+	pthread_mutex_unlock(&lock);
+	operation_put(before);
+}
+
 enum sim_status sim_event_record(struct sim_event *event, struct sim_stream *stream)
 {
 	enum sim_status status;
@@ -93,13 +115,23 @@ enum sim_status sim_event_record(struct sim_event *event, struct sim_stream *str
 	if (capture_record(event, stream, &status))
 		return status;
 	struct operation *mark = stream_mark(stream, &status);
-	if (!mark)
+	if (mark)
+		stand_for(event, mark);
+	return status;
+}
+
+enum sim_status sim_event_record_context(struct sim_event *event)
+{
+	if (!sim_event_alive(event))
+		return SIM_INVALID;
+	enum sim_status status = capture_refuse_context(event->context);
+	if (status)
 		return status;
-	pthread_mutex_lock(&lock);
-	struct operation *before = event->mark;
-	event->mark = mark;
-	pthread_mutex_unlock(&lock);
-	operation_put(before);
+	struct operation *mark = stream_mark_context(event->context);
+	if (!mark)
+		return SIM_NO_HOST_MEMORY;
+	capture_forget(event);
+	stand_for(event, mark);
 	return SIM_OK;
 }
 

@@ -21,6 +21,7 @@ enum sim_node_type {
 	SIM_NODE_RECORD = 7,
 	SIM_NODE_ALLOC = 10,
 	SIM_NODE_FREE = 11,
+	SIM_NODE_WORDS = 12,
 };
 
 struct sim_graph;

@@ -15,6 +15,8 @@ struct sim_exec {
 	struct graph_memory *memory;
 	bool memory_nodes, auto_free;
 	struct operation *last; /* of its latest launch */
+	struct sim_context *context;
+	uint64_t context_id, room; /* of the device, that it holds by that context */
 	size_t count;
 	struct step *step;
 };
@@ -65,13 +67,48 @@ static enum sim_status instantiate(struct sim_graph *graph, bool auto_free, stru
 	return status;
 }
 
+/* The context that the graph's work runs in, NULL: it has none. pre: the lock is held. */
+static struct sim_context *context_of(const struct sim_graph *graph)
+{
+	for (const struct sim_node *node = graph->first; node; node = node->next)
+		if (node->work && sim_context_alive(node->work->context) &&
+		    sim_context_id(node->work->context) == node->work->context_id)
+			return node->work->context;
+	return NULL;
+}
+
 enum sim_status sim_graph_instantiate(struct sim_graph *graph, bool auto_free, struct sim_exec **out)
 {
-	LOCKED(instantiate(graph, auto_free, out));
+	uint64_t room = 0, id = 0;
+	struct sim_exec *exec = NULL;
+
+	pthread_mutex_lock(&sim_graph_lock);
+	struct sim_context *context = sim_graph_alive(graph) ? context_of(graph) : NULL;
+	if (context)
+		id = sim_context_id(context);
+	pthread_mutex_unlock(&sim_graph_lock);
+	enum sim_status status = context ? room_take(context, SIM_ROOM_EXEC, 0, &room) : SIM_OK;
+	if (status)
+		return status;
+	pthread_mutex_lock(&sim_graph_lock);
+	status = instantiate(graph, auto_free, &exec);
+	if (!status) {
+		exec->context = context;
+		exec->context_id = id;
+		exec->room = room;
+		*out = exec;
+	}
+	pthread_mutex_unlock(&sim_graph_lock);
+	if (status)
+		room_give(context, id, room);
+	return status;
 }
 
 enum sim_status sim_exec_destroy(struct sim_exec *exec)
 {
+	struct sim_context *context = NULL;
+	uint64_t id = 0, room = 0;
+
 	pthread_mutex_lock(&sim_graph_lock);
 	bool good = object_is(exec, OBJECT_EXEC);
 	for (size_t i = 0; good && i < exec->count; i++) {
@@ -85,9 +122,13 @@ enum sim_status sim_exec_destroy(struct sim_exec *exec)
 		graph_memory_put(exec->memory);
 		operation_put(exec->last);
 		free(exec->step);
+		context = exec->context;
+		id = exec->context_id;
+		room = exec->room;
 		object_delete(exec);
 	}
 	pthread_mutex_unlock(&sim_graph_lock);
+	room_give(context, id, room);
 	return good ? SIM_OK : SIM_INVALID;
 }
 
@@ -171,6 +212,7 @@ enum sim_status sim_exec_launch(struct sim_exec *exec, struct sim_stream *stream
 		free(end);
 		return status;
 	}
+	stream_has_room(stream);
 	status = in_turn(exec, stream, NULL);
 	for (size_t i = 0; i < exec->count && !status; i++)
 		status = submit(&exec->step[i], stream);

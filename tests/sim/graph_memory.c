@@ -121,7 +121,7 @@ static enum sim_status take_piece(int device, struct sim_physical **out, uint64_
 		*out = spare[device].piece[--spare[device].count];
 		return SIM_OK;
 	}
-	enum sim_status status = physical_new(SIM_ON_DEVICE, device, PIECE, out);
+	enum sim_status status = physical_new(SIM_ON_DEVICE, device, PIECE, true, out);
 	if (!status) {
 		grow(device, 0, PIECE);
 		*fresh += PIECE;

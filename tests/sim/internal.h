@@ -72,6 +72,7 @@ struct sim_physical {
 	int id;
 	uint64_t bytes;
 	char *home;          /* always accessible here */
+	bool uncounted;      /* takes nothing from the capacity */
 	unsigned references; /* handles; a plain allocation holds one */
 	unsigned mappings;
 	_Alignas(16) char face[SIM_PHYSICAL_FACE];
@@ -82,7 +83,9 @@ bool device_files_open(int devices, uint64_t vram, bool small);
 /* Takes back unused memory of pools and evicts managed pages if it must. */
 enum sim_status device_charge(int device, uint64_t bytes);
 void device_discharge(int device, uint64_t bytes);
-enum sim_status physical_new(enum sim_place place, int id, uint64_t bytes, struct sim_physical **out);
+/* `counted`: it takes device capacity, if it is on a device. */
+enum sim_status physical_new(enum sim_place place, int id, uint64_t bytes, bool counted,
+                             struct sim_physical **out);
 void physical_drop(struct sim_physical *physical); /* destroys it if nothing refers to it any more */
 
 /* -- va.c: the program's addresses and what the devices see there ---------------------------------------- */
@@ -128,6 +131,7 @@ struct range { /* one reservation of addresses; never shares a granule with anot
 	struct sim_physical *physical; /* all but VMM */
 	unsigned reach;                /* DEVICE: devices that see it */
 	bool leaving;                  /* freed in stream order: gone for the program */
+	bool module;                   /* variables of one: not the program's to free */
 	struct slab *slab;             /* NULL: one allocation */
 	struct page *page;             /* MANAGED */
 	struct mapping **map;          /* VMM: per granule */
@@ -168,6 +172,10 @@ void alloc_pool_changed(struct range *chunk, int device);
 enum sim_status range_new(const struct range *like, uint64_t bytes, struct range **out);
 void range_remove(struct range *range);
 
+/* Zeroed device memory for a module's variables that takes nothing from the capacity. pre: no lock is held. */
+enum sim_status alloc_for_module(struct sim_context *context, uint64_t bytes, struct range **out);
+void alloc_module_gone(struct range *range);
+
 /* Frees one allocation. pre: sim_memory_lock is held, nothing uses it. */
 void alloc_remove(struct range *range, uint64_t start);
 
@@ -205,15 +213,24 @@ struct sim_context {
 	int device;
 	uint64_t id;
 	_Atomic int status;         /* sticky enum sim_status */
+	uint64_t room, local;       /* bytes that it holds by room.c; those a thread; under sim_memory_lock */
 	struct peer *peers;         /* contexts whose plain memory this one reaches; under sim_memory_lock */
 	struct sim_context *next;   /* under sim_memory_lock */
 	struct sim_stream *streams; /* under the lock of stream.c */
 	struct sim_stream *legacy;
+	unsigned blocked;           /* threads that wait for a full queue; under the lock of stream.c */
 	struct sim_module *modules; /* under the lock of module.c */
 	_Alignas(16) char face[SIM_FACE];
 };
 
 extern struct sim_context *sim_contexts;
+
+/* -- room.c: pre for these: no lock is held -------------------------------------------------------------- */
+
+/* Takes what config says for one of these, and `more` bytes if it says any. *held: to be given back. */
+enum sim_status room_take(struct sim_context *context, enum sim_room what, uint64_t more, uint64_t *held);
+/* `id`: of the context that took it; if that is gone, the room is already. */
+void room_give(struct sim_context *context, uint64_t id, uint64_t held);
 
 /* pre: sim_memory_lock is held. */
 bool context_reaches(const struct sim_context *context, const struct sim_context *owner);
@@ -222,9 +239,15 @@ bool context_reaches(const struct sim_context *context, const struct sim_context
 
 struct operation;
 enum sim_status stream_open(struct sim_context *context); /* makes the default stream */
-void stream_context_gone(struct sim_context *context);    /* pre: nothing is running */
+/* `room`: of the device, taken for it. */
+enum sim_status stream_create(struct sim_context *context, bool non_blocking, int priority, uint64_t room,
+                              struct sim_stream **out);
+void stream_context_gone(struct sim_context *context); /* pre: nothing is running */
 void event_context_gone(struct sim_context *context);
 void module_context_gone(struct sim_context *context);
+
+/* May pause, one time in so many. pre: no lock is held */
+void jitter(unsigned one_in);
 
 /* What a stream does; runs once, with no lock held, guarded against bad addresses. */
 typedef void (*work_function)(void *data);
@@ -238,12 +261,30 @@ enum sim_status stream_submit(struct sim_stream *stream, enum sim_node_type type
 
 /* The operation that record and wait refer to. Counted. */
 struct operation *stream_mark(struct sim_stream *stream, enum sim_status *status);
+/* One of no stream, that is done when all that the context's streams have now is. NULL: no memory. */
+struct operation *stream_mark_context(struct sim_context *context);
+/* Waits until the stream's queue takes one more piece of work. (What records and queries waits as well.) */
+void stream_has_room(struct sim_stream *stream);
+/* A new one takes its room with its first work. */
+void stream_be_lazy(struct sim_stream *stream);
+/* If it is alive still and of that context. */
+void stream_close(struct sim_stream *stream, uint64_t context_id);
 enum sim_status stream_after(struct sim_stream *stream, struct operation *mark);
 struct operation *operation_get(struct operation *operation);
 void operation_put(struct operation *operation);
 bool operation_done(struct operation *operation);
 void operation_wait(struct operation *operation);
 uint64_t operation_time(struct operation *operation); /* ns; pre: done */
+
+/* -- copy.c: where a range of memory is for the copy engine ------------------------------------------------ */
+
+struct side {
+	char *at;
+	enum { SIDE_DEVICE, SIDE_PINNED, SIDE_PAGEABLE } what;
+};
+
+/* SIM_INVALID: a device address that is not all allocated, or not reachable. */
+enum sim_status side_of(uint64_t address, uint64_t bytes, struct sim_stream *stream, struct side *out);
 
 /* -- capture.c, graph.c, graph_memory.c ------------------------------------------------------------------ */
 
@@ -260,6 +301,11 @@ bool capture_records(struct sim_stream *stream);
 void capture_stream_gone(struct sim_stream *stream);
 void capture_context_gone(struct sim_context *context);
 void capture_mark_free(void *mark);
+
+/* SIM_CAPTURE_UNSUPPORTED, and all captures of the context invalidated, if there is one, whoever's and whatever its mode. */
+enum sim_status capture_refuse_context(struct sim_context *context);
+/* Work outside is recorded: what the event meant in a capture is over. */
+void capture_forget(struct sim_event *event);
 
 /* What the event was last recorded as in a capture: owned by the event, for capture.c alone. */
 void **event_capture_mark(struct sim_event *event);

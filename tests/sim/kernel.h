@@ -12,6 +12,8 @@
  * Every parameter is a u64, whatever it means: then the simulator needs no compiler's help to pass them.
  * A C compiler makes of it a function that runs the whole grid as one thread, in a shared object for
  * cuModuleLoad, cuLibraryLoad or hipModuleLoad of the simulator: gcc -shared -fPIC -o kernels.so kernels.c.
+ * SIM_KERNEL_WITH_LOCAL says how much local memory a thread of it needs, which a GPU's compiler finds out itself.
+ * SIM_GLOBAL(u64, sums, 4) is a variable of the module, zero at first; SIM_VARIABLE(u64, sums) points to it.
  * nvcc -x cu -cubin (or -fatbin) makes of it a kernel under the same name for the real ones.
  */
 #ifndef SIM_KERNEL_H
@@ -22,6 +24,12 @@
 typedef unsigned long long u64;
 
 #define SIM_KERNEL(name, parameters, arguments) extern "C" __global__ void name parameters
+#define SIM_KERNEL_WITH_LOCAL(name, parameters, arguments, bytes) extern "C" __global__ void name parameters
+#define SIM_GLOBAL(type, name, count) \
+	extern "C" { \
+	__device__ type name[count]; \
+	}
+#define SIM_VARIABLE(type, name) (name)
 #define SIM_ADDRESS(type, address) ((type *)(address))
 #define SIM_FOR(i, count) \
 	for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < (count); \
@@ -37,11 +45,18 @@ typedef unsigned long long u64;
 
 typedef unsigned long long u64;
 
-/* What the loader finds in a module. Version 1: parameters are 64 bits each, one behind the other. */
+/* What the loader finds in a module. Version 2: parameters are 64 bits each, one behind the other. */
 struct sim_kernel_entry {
 	const char *name;
 	void (*run)(const u64 *parameters);
 	unsigned parameters;
+	u64 local; /* bytes a thread */
+};
+
+struct sim_global_entry {
+	const char *name;
+	u64 bytes;
+	u64 *address; /* the loader's: where it is on the device */
 };
 
 struct sim_module_table {
@@ -49,6 +64,7 @@ struct sim_module_table {
 	const struct sim_kernel_entry *const *start, *const *stop;
 	void *(**reach)(
 	    uint64_t address); /* the loader's: device address to pointer, one that faults if bad */
+	const struct sim_global_entry *const *globals_start, *const *globals_stop; /* NULL: none */
 };
 
 #ifndef SIM_KERNEL_LOADER /* the simulator itself: the types only */
@@ -56,17 +72,30 @@ struct sim_module_table {
 static void *(*sim_reach)(uint64_t address) __attribute__((unused));
 __attribute__((visibility("hidden"))) extern const struct sim_kernel_entry *const __start_sim_kernels[];
 __attribute__((visibility("hidden"))) extern const struct sim_kernel_entry *const __stop_sim_kernels[];
+__attribute__((visibility("hidden"), weak)) extern const struct sim_global_entry *const __start_sim_globals[];
+__attribute__((visibility("hidden"), weak)) extern const struct sim_global_entry *const __stop_sim_globals[];
 __attribute__((visibility("default"), weak)) extern const struct sim_module_table sim_module_table;
-__attribute__((visibility("default"), weak))
-const struct sim_module_table sim_module_table = {1, __start_sim_kernels, __stop_sim_kernels, &sim_reach};
+__attribute__((visibility("default"), weak)) const struct sim_module_table sim_module_table = {
+    2, __start_sim_kernels, __stop_sim_kernels, &sim_reach, __start_sim_globals, __stop_sim_globals};
 
-#define SIM_KERNEL(name_, parameters_, arguments_) \
+#define SIM_GLOBAL(type_, name_, count_) \
+	static u64 name_##_address; \
+	static const struct sim_global_entry name_##_global = {#name_, sizeof(type_) * (count_), \
+	                                                       &name_##_address}; \
+	__attribute__((section("sim_globals"), \
+	               used)) static const struct sim_global_entry *const name_##_global_listed = \
+	    &name_##_global;
+#define SIM_VARIABLE(type, name) SIM_ADDRESS(type, name##_address)
+
+#define SIM_KERNEL(name_, parameters_, arguments_) SIM_KERNEL_WITH_LOCAL(name_, parameters_, arguments_, 0)
+#define SIM_KERNEL_WITH_LOCAL(name_, parameters_, arguments_, local_) \
 	static void name_##_body parameters_; \
 	static void name_##_run(const u64 *sim_parameter) \
 	{ \
 		SIM_CALL(name_##_body, SIM_COUNT arguments_); \
 	} \
-	static const struct sim_kernel_entry name_##_entry = {#name_, name_##_run, SIM_COUNT arguments_}; \
+	static const struct sim_kernel_entry name_##_entry = {#name_, name_##_run, SIM_COUNT arguments_, \
+	                                                      local_}; \
 	__attribute__((section("sim_kernels"), \
 	               used)) static const struct sim_kernel_entry *const name_##_listed = &name_##_entry; \
 	static void name_##_body parameters_

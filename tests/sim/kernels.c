@@ -101,3 +101,95 @@ SIM_KERNEL(read_loop, (u64 ptr, u64 words, u64 times, u64 out), (ptr, words, tim
 	sum += p[i];
 	SIM_ADD(o, sum);
 }
+
+/* -- for memory that moves ------------------------------------------------------------------------------- */
+
+/* The words from number `first` on of what fill with that seed makes: parts of a range by several launches. */
+SIM_KERNEL(fill_part, (u64 ptr, u64 words, u64 seed, u64 first), (ptr, words, seed, first))
+{
+	u64 *p = SIM_ADDRESS(u64, ptr);
+
+	SIM_FOR(i, words)
+	p[i] = pattern(first + i, seed);
+}
+
+/* Of such a part, adds to counts[0] how many words are wrong and to counts[1] how many it looked at. */
+SIM_KERNEL(verify_part, (u64 ptr, u64 words, u64 seed, u64 first, u64 counts),
+           (ptr, words, seed, first, counts))
+{
+	const u64 *p = SIM_ADDRESS(const u64, ptr);
+	u64 *out = SIM_ADDRESS(u64, counts), wrong = 0, seen = 0;
+
+	SIM_FOR(i, words)
+	{
+		wrong += p[i] != pattern(first + i, seed);
+		seen++;
+	}
+	if (wrong)
+		SIM_ADD(out, wrong);
+	SIM_ADD(out + 1, seen);
+}
+
+/* Works on the range until the pinned host word at `flag` is not 0, and leaves in it what fill would. */
+SIM_KERNEL(fill_until, (u64 flag, u64 ptr, u64 words, u64 seed), (flag, ptr, words, seed))
+{
+	const volatile u64 *f = SIM_ADDRESS(const volatile u64, flag);
+	volatile u64 *p = SIM_ADDRESS(volatile u64, ptr);
+	u64 last = 0;
+
+	while (!last) {
+		last = *f;
+		SIM_FOR(i, words)
+		p[i] = pattern(i, seed);
+		SIM_SPIN();
+	}
+}
+
+/*
+ * `array` is one of `count` device addresses, each of a range of `words` words: adds to *mismatches how many are not
+ * what fill made with the seeds `seed`, `seed` + 1 and so on. Addresses in memory must stay good when memory moves.
+ */
+SIM_KERNEL(verify_all, (u64 array, u64 count, u64 words, u64 seed, u64 mismatches),
+           (array, count, words, seed, mismatches))
+{
+	const u64 *a = SIM_ADDRESS(const u64, array);
+	u64 *out = SIM_ADDRESS(u64, mismatches), wrong = 0;
+
+	for (u64 n = 0; n < count; n++) {
+		const u64 *p = SIM_ADDRESS(const u64, a[n]);
+
+		SIM_FOR(i, words)
+		wrong += p[i] != pattern(i, seed + n);
+	}
+	if (wrong)
+		SIM_ADD(out, wrong);
+}
+
+/* -- what takes room besides allocations ----------------------------------------------------------------- */
+
+SIM_GLOBAL(u64, sums, 4)
+
+/* Adds to the module's own variable, and copies it to *out. */
+SIM_KERNEL(count_up, (u64 by, u64 out), (by, out))
+{
+	u64 *s = SIM_VARIABLE(u64, sums), *o = SIM_ADDRESS(u64, out);
+
+	SIM_ONCE
+	{
+		s[1] += by;
+		o[0] = s[1];
+	}
+}
+
+#define DEEP 512 /* words */
+
+/* Keeps 4 KiB a thread, which go to local memory because they are found by numbers that no compiler knows. */
+SIM_KERNEL_WITH_LOCAL(deep, (u64 ptr, u64 words, u64 seed), (ptr, words, seed), DEEP * 8)
+{
+	u64 *p = SIM_ADDRESS(u64, ptr), own[DEEP];
+
+	for (u64 n = 0; n < DEEP; n++)
+		own[n] = pattern(n, seed);
+	SIM_FOR(i, words)
+	p[i] = own[(p[i] + i) % DEEP];
+}

@@ -23,6 +23,10 @@ struct sim_kernel {
 	struct sim_module *module;
 	const struct sim_kernel_entry *entry;
 	struct sim_kernel *next;
+	atomic_bool loaded;
+	atomic_bool spoilt;
+	uint64_t room; /* of the device, once it is loaded */
+	_Alignas(16) char face[SIM_FACE];
 };
 
 struct sim_module {
@@ -33,6 +37,9 @@ struct sim_module {
 	int file; /* kept open: the loader knows libraries by the name, and the name is its number */
 	const struct sim_module_table *table;
 	struct sim_kernel *kernels; /* that were asked for */
+	struct range *data;         /* its variables on the device, NULL: none */
+	uint64_t context_id, room;  /* of the device, that it holds once it is settled */
+	atomic_bool settled;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -82,8 +89,12 @@ static void close_module(struct sim_module *module)
 {
 	for (struct sim_kernel *kernel = module->kernels, *next; kernel; kernel = next) {
 		next = kernel->next;
+		room_give(module->context, module->context_id, kernel->room);
 		object_delete(kernel);
 	}
+	if (module->data)
+		alloc_module_gone(module->data);
+	room_give(module->context, module->context_id, module->room);
 	if (module->handle)
 		dlclose(module->handle);
 	if (module->file >= 0)
@@ -95,7 +106,7 @@ static enum sim_status open_path(struct sim_module *module, const char *path)
 {
 	module->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	module->table = module->handle ? dlsym(module->handle, "sim_module_table") : NULL;
-	if (!module->table || module->table->version != 1) {
+	if (!module->table || module->table->version != 2) {
 		const char *error = dlerror();
 
 		sim_say("no module: %s", error ? error : "unknown version of kernel.h");
@@ -105,9 +116,45 @@ static enum sim_status open_path(struct sim_module *module, const char *path)
 	return SIM_OK;
 }
 
+/* Where its variables are: one behind the other, each as aligned as an allocation. */
+static enum sim_status place_variables(struct sim_module *module)
+{
+	uint64_t bytes = 0;
+
+	for (const struct sim_global_entry *const *entry = module->table->globals_start;
+	     entry < module->table->globals_stop; entry++)
+		bytes += round_up((*entry)->bytes, UNIT);
+	enum sim_status status = bytes ? alloc_for_module(module->context, bytes, &module->data) : SIM_OK;
+	if (status || !bytes)
+		return status;
+	uint64_t address = module->data->address;
+	for (const struct sim_global_entry *const *entry = module->table->globals_start;
+	     entry < module->table->globals_stop; entry++) {
+		*(*entry)->address = address;
+		address += round_up((*entry)->bytes, UNIT);
+	}
+	return SIM_OK;
+}
+
+enum sim_status sim_module_settle(struct sim_module *module)
+{
+	uint64_t room, data = module->data ? module->data->bytes : 0;
+
+	if (atomic_load(&module->settled))
+		return SIM_OK;
+	enum sim_status status = room_take(module->context, SIM_ROOM_MODULE, data, &room);
+	if (status)
+		return status;
+	if (atomic_exchange(&module->settled, true)) /* another thread was first */
+		room_give(module->context, module->context_id, room);
+	else
+		module->room = room;
+	return SIM_OK;
+}
+
 /* `path`: of the file itself, for a process that may not write files this large; NULL: there is none. */
 static enum sim_status load(struct sim_context *context, const void *image, uint64_t limit, const char *path,
-                            struct sim_module **out)
+                            bool lazily, struct sim_module **out)
 {
 	uint64_t bytes = image_bytes(image, limit);
 	struct rlimit most;
@@ -121,6 +168,7 @@ static enum sim_status load(struct sim_context *context, const void *image, uint
 	if (!module)
 		return SIM_NO_HOST_MEMORY;
 	module->context = context;
+	module->context_id = context->id;
 	module->file = -1;
 	/* More than the limit would be a signal that ends the program. */
 	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur >= bytes)
@@ -130,6 +178,10 @@ static enum sim_status load(struct sim_context *context, const void *image, uint
 		path = name;
 	}
 	enum sim_status status = path ? open_path(module, path) : SIM_NO_HOST_MEMORY;
+	if (!status)
+		status = place_variables(module);
+	if (!status && !lazily)
+		status = sim_module_settle(module);
 	if (status) {
 		close_module(module);
 		return status;
@@ -144,7 +196,13 @@ static enum sim_status load(struct sim_context *context, const void *image, uint
 
 enum sim_status sim_module_load_data(struct sim_context *context, const void *image, struct sim_module **out)
 {
-	return image ? load(context, image, UINT64_MAX, NULL, out) : SIM_INVALID;
+	return image ? load(context, image, UINT64_MAX, NULL, false, out) : SIM_INVALID;
+}
+
+enum sim_status sim_module_load_lazily(struct sim_context *context, const void *image,
+                                       struct sim_module **out)
+{
+	return image ? load(context, image, UINT64_MAX, NULL, true, out) : SIM_INVALID;
 }
 
 enum sim_status sim_module_load_file(struct sim_context *context, const char *path, struct sim_module **out)
@@ -160,7 +218,7 @@ enum sim_status sim_module_load_file(struct sim_context *context, const char *pa
 	close(file);
 	if (image == MAP_FAILED)
 		return SIM_BAD_IMAGE;
-	enum sim_status status = load(context, image, (uint64_t)about.st_size, path, out);
+	enum sim_status status = load(context, image, (uint64_t)about.st_size, path, false, out);
 	munmap(image, (size_t)about.st_size);
 	return status;
 }
@@ -256,6 +314,22 @@ enum sim_status sim_module_kernel(struct sim_module *module, const char *name, s
 	return SIM_NOT_FOUND;
 }
 
+enum sim_status sim_module_global(struct sim_module *module, const char *name, uint64_t *address,
+                                  uint64_t *bytes)
+{
+	if (!sim_module_alive(module) || !name)
+		return SIM_INVALID;
+	for (const struct sim_global_entry *const *entry = module->table->globals_start;
+	     entry < module->table->globals_stop; entry++) {
+		if (strcmp((*entry)->name, name))
+			continue;
+		*address = *(*entry)->address;
+		*bytes = (*entry)->bytes;
+		return SIM_OK;
+	}
+	return SIM_NOT_FOUND;
+}
+
 bool sim_kernel_alive(struct sim_kernel *kernel)
 {
 	return object_is(kernel, OBJECT_KERNEL);
@@ -276,6 +350,45 @@ unsigned sim_kernel_parameters(struct sim_kernel *kernel)
 	return kernel->entry->parameters;
 }
 
+uint64_t sim_kernel_local(struct sim_kernel *kernel)
+{
+	return kernel->entry->local;
+}
+
+void *sim_kernel_face(struct sim_kernel *kernel)
+{
+	return kernel->face;
+}
+
+bool sim_kernel_loaded(struct sim_kernel *kernel)
+{
+	return atomic_load(&kernel->loaded);
+}
+
+enum sim_status sim_kernel_load(struct sim_kernel *kernel)
+{
+	struct sim_module *module = kernel->module;
+	uint64_t room;
+
+	if (atomic_load(&kernel->loaded))
+		return SIM_OK;
+	if (atomic_load(&kernel->spoilt))
+		return SIM_UNKNOWN;
+	enum sim_status status = sim_module_settle(module);
+	if (status)
+		return status;
+	status = room_take(module->context, SIM_ROOM_FUNCTION, 0, &room);
+	if (status) {
+		atomic_store(&kernel->spoilt, true);
+		return status;
+	}
+	if (atomic_exchange(&kernel->loaded, true)) /* another thread was first */
+		room_give(module->context, module->context_id, room);
+	else
+		kernel->room = room;
+	return SIM_OK;
+}
+
 /* -- launching ------------------------------------------------------------------------------------------- */
 
 struct launch {
@@ -294,6 +407,11 @@ enum sim_status sim_launch(struct sim_stream *stream, struct sim_kernel *kernel,
 {
 	if (!sim_kernel_alive(kernel))
 		return SIM_INVALID;
+	enum sim_status status = sim_kernel_load(kernel);
+	if (!status)
+		status = sim_context_local(kernel->module->context, kernel->entry->local);
+	if (status)
+		return status;
 	unsigned count = kernel->entry->parameters;
 	struct launch *launch = malloc(sizeof(*launch) + count * sizeof(u64));
 	if (!launch)

@@ -19,6 +19,8 @@ struct operation {
 	atomic_uint references;
 	atomic_bool done;
 	bool running, always;
+	bool counted;  /* takes a place in its stream's queue */
+	bool together; /* of no stream: done when all of `after` are */
 	work_function run;
 	void *data;
 	uint64_t time;
@@ -34,6 +36,9 @@ struct sim_stream {
 	uint64_t id;
 	int priority;
 	bool non_blocking, thread;
+	unsigned queued; /* counted operations that are not done */
+	uint64_t room;   /* of the device */
+	bool lazy;       /* takes its room with its first work */
 	atomic_bool closed;
 	struct operation *head, *end; /* not done yet; the queue holds one reference */
 	struct operation *last;       /* newest ever; one reference */
@@ -43,8 +48,11 @@ struct sim_stream {
 
 void operation_put(struct operation *operation)
 {
-	if (operation && atomic_fetch_sub(&operation->references, 1) == 1)
-		free(operation);
+	if (!operation || atomic_fetch_sub(&operation->references, 1) != 1)
+		return;
+	for (unsigned i = 0; i < operation->afters; i++) /* of those that ran, none is left */
+		operation_put(operation->after[i]);
+	free(operation);
 }
 
 struct operation *operation_get(struct operation *operation)
@@ -55,18 +63,26 @@ struct operation *operation_get(struct operation *operation)
 
 bool operation_done(struct operation *operation)
 {
-	return atomic_load(&operation->done);
+	for (unsigned i = 0; operation->together && i < operation->afters; i++)
+		if (!atomic_load(&operation->after[i]->done))
+			return false;
+	return operation->together || atomic_load(&operation->done);
 }
 
 uint64_t operation_time(struct operation *operation)
 {
-	return operation->time;
+	uint64_t time = operation->time;
+
+	for (unsigned i = 0; operation->together && i < operation->afters; i++)
+		if (operation->after[i]->time > time)
+			time = operation->after[i]->time;
+	return time;
 }
 
 void operation_wait(struct operation *operation)
 {
 	pthread_mutex_lock(&lock);
-	while (!operation->done)
+	while (!operation_done(operation))
 		pthread_cond_wait(&changed, &lock);
 	pthread_mutex_unlock(&lock);
 }
@@ -74,7 +90,7 @@ void operation_wait(struct operation *operation)
 static bool may_run(const struct operation *operation)
 {
 	for (unsigned i = 0; i < operation->afters; i++)
-		if (!operation->after[i]->done)
+		if (!operation_done(operation->after[i]))
 			return false;
 	return !operation->running;
 }
@@ -94,21 +110,29 @@ static void retire(struct sim_stream *stream)
 	pthread_cond_broadcast(&changed);
 }
 
+static uint64_t time_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 /* Runs the head. pre: may_run. The lock is released meanwhile. */
 static void run_head(struct sim_stream *stream)
 {
 	struct operation *operation = stream->head;
-	struct timespec now;
 
 	operation->running = true;
 	pthread_mutex_unlock(&lock);
 	if (operation->run && (operation->always || !atomic_load(&stream->context->status)))
 		guard_run(stream->context, operation->run, operation->data);
 	free(operation->data);
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	uint64_t time = time_now();
 	pthread_mutex_lock(&lock);
-	operation->time = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	operation->time = time;
 	operation->done = true;
+	stream->queued -= operation->counted;
 	for (unsigned i = 0; i < operation->afters; i++)
 		operation_put(operation->after[i]);
 	operation->afters = 0;
@@ -154,9 +178,9 @@ static bool start_thread(struct sim_stream *stream)
 
 /* -- submitting ------------------------------------------------------------------------------------------ */
 
-static bool pending(const struct operation *operation)
+static bool pending(struct operation *operation)
 {
-	return operation && !operation->done;
+	return operation && !operation_done(operation);
 }
 
 static bool waits_for(const struct sim_stream *stream, const struct sim_stream *other)
@@ -204,6 +228,8 @@ static struct operation *append(struct sim_stream *stream, const struct operatio
 	operation->run = what->run;
 	operation->data = what->data;
 	operation->always = what->always;
+	operation->counted = what->counted;
+	stream->queued += what->counted;
 	if (stream->head)
 		stream->end->next = operation;
 	else
@@ -238,15 +264,75 @@ static void go(struct sim_stream *stream, struct operation *operation, bool wait
 		pthread_cond_wait(&changed, &lock);
 }
 
+static enum sim_status settle(struct sim_stream *stream)
+{
+	uint64_t room;
+
+	if (!stream->lazy) /* only its own thread submits to one that is */
+		return SIM_OK;
+	enum sim_status status = room_take(stream->context, SIM_ROOM_STREAM, 0, &room);
+	if (!status) {
+		stream->room = room;
+		stream->lazy = false;
+	}
+	return status;
+}
+
+/* pre: the lock is held; it is released meanwhile. */
+static void wait_for_room(struct sim_stream *stream)
+{
+	const unsigned most = sim_config()->queue;
+
+	struct sim_context *context = stream->context;
+	const uint64_t id = context->id;
+
+	if (!most || stream->queued < most)
+		return;
+	context->blocked++;
+	while (sim_stream_alive(stream) && stream->queued >= most)
+		pthread_cond_wait(&changed, &lock);
+	if (context->id == id) /* else it has gone meanwhile */
+		context->blocked--;
+	pthread_cond_broadcast(&changed);
+}
+
+void sim_context_unblocked(struct sim_context *context)
+{
+	const uint64_t id = context->id;
+
+	pthread_mutex_lock(&lock);
+	while (context->id == id && context->blocked)
+		pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
+}
+
+void stream_has_room(struct sim_stream *stream)
+{
+	jitter(4); /* a graph is launched */
+	pthread_mutex_lock(&lock);
+	wait_for_room(stream);
+	pthread_mutex_unlock(&lock);
+}
+
 enum sim_status stream_submit(struct sim_stream *stream, enum sim_node_type type, work_function run,
                               void *data, bool wait, bool always)
 {
-	struct operation what = {.run = run, .data = data, .always = always};
+	/* What is NONE is part of something larger, or no work of the device's. */
+	struct operation what = {
+	    .run = run, .data = data, .always = always, .counted = type != SIM_NODE_NONE};
 	enum sim_status status;
 
+	if (what.counted)
+		jitter(4);
 	if (capture_take(stream, type, run, data, &status))
 		return status;
+	if ((status = settle(stream))) {
+		free(data);
+		return status;
+	}
 	pthread_mutex_lock(&lock);
+	if (what.counted)
+		wait_for_room(stream);
 	struct operation *operation = append(stream, &what, NULL, &status);
 	struct sim_context *context = operation ? stream->context : NULL;
 	if (operation)
@@ -262,6 +348,7 @@ static struct operation *mark_after(struct sim_stream *stream, struct operation 
 	struct operation what = {0};
 
 	pthread_mutex_lock(&lock);
+	wait_for_room(stream);
 	struct operation *operation = append(stream, &what, extra, status);
 	if (operation)
 		/* Nothing to run: done at once where nothing is before it. */
@@ -288,6 +375,19 @@ enum sim_status stream_after(struct sim_stream *stream, struct operation *mark)
 enum sim_status sim_stream_create(struct sim_context *context, bool non_blocking, int priority,
                                   struct sim_stream **out)
 {
+	uint64_t room;
+
+	if (!sim_context_alive(context))
+		return SIM_BAD_CONTEXT;
+	enum sim_status status = room_take(context, SIM_ROOM_STREAM, 0, &room);
+	if (!status && (status = stream_create(context, non_blocking, priority, room, out)))
+		room_give(context, context->id, room);
+	return status;
+}
+
+enum sim_status stream_create(struct sim_context *context, bool non_blocking, int priority, uint64_t room,
+                              struct sim_stream **out)
+{
 	if (!sim_context_alive(context))
 		return SIM_BAD_CONTEXT;
 	struct sim_stream *stream = object_new(OBJECT_STREAM, sizeof(*stream));
@@ -297,6 +397,7 @@ enum sim_status sim_stream_create(struct sim_context *context, bool non_blocking
 	stream->id = sim_next_id();
 	stream->non_blocking = non_blocking;
 	stream->priority = priority;
+	stream->room = room;
 	pthread_mutex_lock(&lock);
 	stream->next = context->streams;
 	context->streams = stream;
@@ -317,10 +418,33 @@ enum sim_status sim_stream_destroy(struct sim_stream *stream)
 	capture_stream_gone(stream);
 	pthread_mutex_lock(&lock);
 	bool good = sim_stream_alive(stream) && stream != stream->context->legacy;
+	struct sim_context *context = good ? stream->context : NULL;
+	uint64_t id = good ? context->id : 0, room = good ? stream->room : 0;
 	if (good)
 		close_stream(stream);
 	pthread_mutex_unlock(&lock);
+	room_give(context, id, room);
 	return good ? SIM_OK : SIM_INVALID;
+}
+
+void stream_close(struct sim_stream *stream, uint64_t context_id)
+{
+	struct sim_context *context = NULL;
+	uint64_t room = 0;
+
+	pthread_mutex_lock(&lock);
+	if (sim_stream_alive(stream) && stream->context->id == context_id) {
+		context = stream->context;
+		room = stream->room;
+		close_stream(stream);
+	}
+	pthread_mutex_unlock(&lock);
+	room_give(context, context_id, room);
+}
+
+void stream_be_lazy(struct sim_stream *stream)
+{
+	stream->lazy = sim_config()->room[SIM_ROOM_STREAM];
 }
 
 bool sim_stream_alive(struct sim_stream *stream)
@@ -353,6 +477,7 @@ enum sim_status sim_stream_query(struct sim_stream *stream)
 	enum sim_status status = SIM_BAD_CONTEXT;
 
 	pthread_mutex_lock(&lock);
+	wait_for_room(stream);
 	if (sim_stream_alive(stream)) {
 		status = (enum sim_status)atomic_load(&stream->context->status);
 		/* The default stream is idle when what it orders itself with is. */
@@ -384,6 +509,26 @@ enum sim_status sim_stream_synchronize(struct sim_stream *stream)
 		operation_wait(last);
 	operation_put(last);
 	return (enum sim_status)atomic_load(&context->status);
+}
+
+struct operation *stream_mark_context(struct sim_context *context)
+{
+	unsigned count = 0;
+
+	pthread_mutex_lock(&lock);
+	for (struct sim_stream *stream = context->streams; stream; stream = stream->next)
+		count += pending(stream->last);
+	struct operation *mark = calloc(1, sizeof(*mark) + count * sizeof(*mark->after));
+	if (mark) {
+		mark->references = 1;
+		mark->together = true;
+		mark->time = time_now();
+	}
+	for (struct sim_stream *stream = context->streams; stream && mark; stream = stream->next)
+		if (mark->afters < count && pending(stream->last)) /* some ended since */
+			mark->after[mark->afters++] = operation_get(stream->last);
+	pthread_mutex_unlock(&lock);
+	return mark;
 }
 
 unsigned stream_pending(struct sim_context *context, struct operation **out, unsigned room)
@@ -422,60 +567,11 @@ struct sim_stream *sim_stream_default(struct sim_context *context)
 	return sim_context_alive(context) ? context->legacy : NULL;
 }
 
-/* -- per-thread default streams -------------------------------------------------------------------------- */
-
-struct own { /* one of the calling thread's, in a list */
-	struct own *next;
-	uint64_t context;
-	struct sim_stream *stream;
-};
-
-static pthread_key_t own_key;
-static pthread_once_t own_once = PTHREAD_ONCE_INIT;
-
-static void own_gone(void *data)
-{
-	for (struct own *own = data, *next; own; own = next) {
-		next = own->next;
-		pthread_mutex_lock(&lock);
-		/* Its context may be gone and with it the stream; ids are never used twice. */
-		if (sim_stream_alive(own->stream) && own->stream->context->id == own->context)
-			close_stream(own->stream);
-		pthread_mutex_unlock(&lock);
-		free(own);
-	}
-}
-
-static void own_start(void)
-{
-	pthread_key_create(&own_key, own_gone);
-}
-
-struct sim_stream *sim_stream_per_thread(struct sim_context *context)
-{
-	if (!sim_context_alive(context))
-		return NULL;
-	pthread_once(&own_once, own_start);
-	struct own *first = pthread_getspecific(own_key);
-	for (struct own *own = first; own; own = own->next)
-		if (own->context == context->id)
-			return own->stream;
-	struct own *own = malloc(sizeof(*own));
-	if (!own || sim_stream_create(context, false, 0, &own->stream)) {
-		free(own);
-		return NULL;
-	}
-	own->context = context->id;
-	own->next = first;
-	pthread_setspecific(own_key, own);
-	return own->stream;
-}
-
 /* -- contexts come and go -------------------------------------------------------------------------------- */
 
 enum sim_status stream_open(struct sim_context *context)
 {
-	return sim_stream_create(context, false, 0, &context->legacy);
+	return stream_create(context, false, 0, 0, &context->legacy);
 }
 
 void stream_context_gone(struct sim_context *context)

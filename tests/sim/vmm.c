@@ -73,7 +73,7 @@ enum sim_status sim_physical_create(enum sim_place place, int id, uint64_t bytes
 	if (place == SIM_ON_HOST && !sim_config()->host_vmm)
 		return SIM_NOT_SUPPORTED;
 	pthread_mutex_lock(&sim_memory_lock);
-	enum sim_status status = physical_new(place, id, bytes, out);
+	enum sim_status status = physical_new(place, id, bytes, true, out);
 	pthread_mutex_unlock(&sim_memory_lock);
 	return status;
 }
@@ -194,18 +194,30 @@ static void remove_mapping(struct range *range, struct mapping *mapping)
 	free(mapping);
 }
 
+/* pre: the lock is held. Does nothing lie across an end? */
+static bool nothing_cut(struct range *range, uint64_t address, uint64_t bytes)
+{
+	const struct mapping *first = *slot(range, address),
+	                     *last = *slot(range, address + bytes - SIM_GRANULE);
+
+	return (!first || first->address == address) &&
+	       (!last || last->address + last->bytes == address + bytes);
+}
+
 enum sim_status sim_unmap(uint64_t address, uint64_t bytes)
 {
 	pthread_mutex_lock(&sim_memory_lock);
 	struct range *range = reservation(address, bytes);
-	bool good = range && whole_mappings(range, address, bytes);
+	bool good = range && nothing_cut(range, address, bytes);
 	for (uint64_t at = address; good && at < address + bytes;) {
 		struct mapping *mapping = *slot(range, at);
 
-		at += mapping->bytes;
-		remove_mapping(range, mapping);
+		at += mapping ? mapping->bytes : SIM_GRANULE;
+		if (mapping)
+			remove_mapping(range, mapping);
 	}
 	pthread_mutex_unlock(&sim_memory_lock);
+	jitter(1); /* before the next one is mapped there */
 	return good ? SIM_OK : SIM_INVALID;
 }
 

@@ -1,4 +1,5 @@
-/* Copies, sets, host functions and launches: what is checked when they are submitted, and what runs later. */
+/* Sets, host functions and words: what is checked when they are submitted, and what runs later. */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,126 +28,6 @@ enum sim_status sim_host_function(struct sim_stream *stream, void (*function)(vo
 		return SIM_NO_HOST_MEMORY;
 	*call = (struct host_call){function, data};
 	return stream_submit(stream, SIM_NODE_HOST, host_call, call, false, false);
-}
-
-/* -- copies ---------------------------------------------------------------------------------------------- */
-
-struct side {
-	char *at; /* where the copy engine reaches it */
-	enum { SIDE_DEVICE, SIDE_PINNED, SIDE_PAGEABLE } what;
-};
-
-/* SIM_INVALID: a device address that is not all allocated, or not reachable. */
-static enum sim_status side_of(uint64_t address, uint64_t bytes, struct sim_stream *stream, struct side *out)
-{
-	const struct sim_context *context = sim_stream_context(stream);
-	struct sim_pointer about;
-
-	*out = (struct side){(char *)address, SIDE_PAGEABLE};
-	/* A graph's memory is there when the graph runs, not when its nodes are made. */
-	if (graph_memory_contains(address, bytes) && capture_records(stream)) {
-		*out = (struct side){va_alias(address, context->device), SIDE_DEVICE};
-		return SIM_OK;
-	}
-	if (!sim_pointer(address, &about))
-		return va_contains(address) ? SIM_INVALID : SIM_OK;
-	if (about.kind == SIM_REGISTERED) {
-		out->what = SIDE_PINNED;
-		return SIM_OK;
-	}
-	if (!sim_range_valid(address, bytes))
-		return SIM_INVALID;
-	out->what = about.kind == SIM_HOST ? SIDE_PINNED : SIDE_DEVICE;
-	/* Memory of a pool on the host is not the device's before sim_pool_set_access. */
-	if (about.pool && about.kind == SIM_HOST && !(about.access & 1u << context->device))
-		return SIM_INVALID;
-	if (about.kind == SIM_DEVICE) {
-		out->at = va_alias(address, about.device);
-	} else if (about.kind == SIM_VMM) {
-		if (!about.access)
-			return SIM_INVALID;
-		out->at =
-		    va_alias(address, about.access & 1u << context->device ? context->device
-		                                                           : __builtin_ctz(about.access));
-	}
-	return SIM_OK;
-}
-
-struct copy {
-	char *to;
-	const char *from;
-	uint64_t to_pitch, from_pitch, width, rows;
-	char staged[]; /* a pageable source, as it was when the call was made */
-};
-
-static void copy_now(void *data)
-{
-	const struct copy *copy = data;
-
-	if (copy->to_pitch == copy->width && copy->from_pitch == copy->width) {
-		memmove(copy->to, copy->from, copy->width * copy->rows);
-		return;
-	}
-	for (uint64_t row = 0; row < copy->rows; row++)
-		memmove(copy->to + row * copy->to_pitch, copy->from + row * copy->from_pitch, copy->width);
-}
-
-static enum sim_status kind_fits(enum sim_copy_kind kind, const struct side *to, const struct side *from)
-{
-	bool device_to = kind == SIM_COPY_TO_DEVICE || kind == SIM_COPY_ON_DEVICE;
-	bool device_from = kind == SIM_COPY_TO_HOST || kind == SIM_COPY_ON_DEVICE;
-
-	return (device_to && to->what == SIDE_PAGEABLE) || (device_from && from->what == SIDE_PAGEABLE)
-	           ? SIM_INVALID
-	           : SIM_OK;
-}
-
-enum sim_status sim_copy_rows(struct sim_stream *stream, uint64_t to, uint64_t to_pitch, uint64_t from,
-                              uint64_t from_pitch, uint64_t width, uint64_t rows, enum sim_copy_kind kind,
-                              bool wait)
-{
-	struct side target, source;
-
-	if (!sim_stream_alive(stream))
-		return SIM_BAD_CONTEXT;
-	if (!width || !rows)
-		return SIM_OK;
-	if (rows > 1 && (to_pitch < width || from_pitch < width))
-		return SIM_INVALID;
-	if (rows == 1)
-		to_pitch = from_pitch = width;
-	enum sim_status status = side_of(to, to_pitch * (rows - 1) + width, stream, &target);
-	if (!status)
-		status = side_of(from, from_pitch * (rows - 1) + width, stream, &source);
-	if (!status)
-		status = kind_fits(kind, &target, &source);
-	if (status)
-		return status;
-	/* A node reads its source whenever it runs. */
-	bool stage =
-	    !wait && source.what == SIDE_PAGEABLE && target.what != SIDE_PAGEABLE && !capture_records(stream);
-	struct copy *copy = malloc(sizeof(*copy) + (stage ? width * rows : 0));
-	if (!copy)
-		return SIM_NO_HOST_MEMORY;
-	*copy = (struct copy){target.at, source.at, to_pitch, from_pitch, width, rows};
-	if (stage) {
-		for (uint64_t row = 0; row < rows; row++)
-			memcpy(copy->staged + row * width, source.at + row * from_pitch, width);
-		copy->from = copy->staged;
-		copy->from_pitch = width;
-	}
-	/* Within the device even the synchronous call only submits; to pageable memory even the other waits. */
-	if (target.what == SIDE_PAGEABLE)
-		wait = true;
-	else if (target.what == SIDE_DEVICE && source.what == SIDE_DEVICE)
-		wait = false;
-	return stream_submit(stream, SIM_NODE_COPY, copy_now, copy, wait, false);
-}
-
-enum sim_status sim_copy(struct sim_stream *stream, uint64_t to, uint64_t from, uint64_t bytes,
-                         enum sim_copy_kind kind, bool wait)
-{
-	return sim_copy_rows(stream, to, bytes, from, bytes, bytes, 1, kind, wait);
 }
 
 /* -- sets ------------------------------------------------------------------------------------------------ */
@@ -202,4 +83,81 @@ enum sim_status sim_set(struct sim_stream *stream, uint64_t to, uint64_t pitch, 
 		return SIM_NO_HOST_MEMORY;
 	*set = (struct set){side.at, pitch, width, rows, value, element};
 	return stream_submit(stream, SIM_NODE_SET, set_now, set, wait && side.what == SIDE_PINNED, false);
+}
+
+/* -- words ----------------------------------------------------------------------------------------------- */
+
+struct words {
+	size_t count;
+	struct sim_word word[]; /* addresses are where this process reaches them */
+};
+
+static bool met(const struct sim_word *word)
+{
+	uint64_t now = word->wide ? __atomic_load_n((uint64_t *)word->address, __ATOMIC_ACQUIRE)
+	                          : __atomic_load_n((uint32_t *)word->address, __ATOMIC_ACQUIRE);
+	uint64_t value = word->wide ? word->value : (uint32_t)word->value;
+
+	switch (word->condition) {
+	case SIM_AT_LEAST: /* around the end of the numbers, too */
+		return word->wide ? (int64_t)(now - value) >= 0 : (int32_t)(uint32_t)(now - value) >= 0;
+	case SIM_EQUAL:
+		return now == value;
+	case SIM_AND:
+		return now & value;
+	case SIM_NOR:
+		return word->wide ? ~(now | value) : (uint32_t) ~(now | value);
+	}
+	return true;
+}
+
+static void words_now(void *data)
+{
+	struct words *words = data;
+
+	for (size_t i = 0; i < words->count; i++) {
+		const struct sim_word *word = &words->word[i];
+
+		if (!word->wait && word->wide)
+			__atomic_store_n((uint64_t *)word->address, word->value, __ATOMIC_RELEASE);
+		else if (!word->wait)
+			__atomic_store_n((uint32_t *)word->address, (uint32_t)word->value, __ATOMIC_RELEASE);
+		while (word->wait && !met(word))
+			sched_yield();
+	}
+}
+
+static bool managed(uint64_t address)
+{
+	struct sim_pointer about;
+
+	return sim_pointer(address, &about) && about.kind == SIM_MANAGED;
+}
+
+enum sim_status sim_words(struct sim_stream *stream, const struct sim_word *words, size_t count)
+{
+	enum sim_status status = sim_stream_alive(stream) ? SIM_OK : SIM_BAD_CONTEXT;
+	struct words *all = status ? NULL : malloc(sizeof(*all) + count * sizeof(*words));
+
+	if (!all)
+		return status ? status : SIM_NO_HOST_MEMORY;
+	all->count = count;
+	for (size_t i = 0; i < count && !status; i++) {
+		const unsigned bytes = words[i].wide ? 8 : 4;
+		struct side side;
+
+		status =
+		    words[i].address % bytes ? SIM_INVALID : side_of(words[i].address, bytes, stream, &side);
+		if (!status && (side.what == SIDE_PAGEABLE || managed(words[i].address)))
+			status = SIM_INVALID;
+		if (!status) {
+			all->word[i] = words[i];
+			all->word[i].address = (uint64_t)side.at;
+		}
+	}
+	if (status) {
+		free(all);
+		return status;
+	}
+	return stream_submit(stream, SIM_NODE_WORDS, words_now, all, false, false);
 }

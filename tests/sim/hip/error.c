@@ -77,6 +77,8 @@ hipError_t hip_error(enum sim_status status)
 		return hipErrorStreamCaptureWrongThread;
 	case SIM_CAPTURE_STATE:
 		return hipErrorIllegalState;
+	case SIM_UNKNOWN:
+		return hipErrorUnknown;
 	}
 	return hipErrorUnknown;
 }
