@@ -27,7 +27,16 @@ struct spill_decision spill_decide(const struct spill_policy *policy, const stru
 unsigned spill_policy_chain(const struct spill_policy *policy, unsigned capabilities,
                             enum spill_step step[SPILL_STEPS])
 {
-	static const enum spill_step order[] = {SPILL_STEP_SPLIT, SPILL_STEP_MANAGED, SPILL_STEP_HOST};
+	static const struct {
+		enum spill_step step;
+		unsigned needs; /* 0: every device can */
+	} order[] = {
+	    {SPILL_STEP_TRIM, 0},
+	    {SPILL_STEP_DEMOTE, SPILL_CAN_MOVE},
+	    {SPILL_STEP_SPLIT, SPILL_CAN_SPLIT},
+	    {SPILL_STEP_MANAGED, SPILL_CAN_MANAGED},
+	    {SPILL_STEP_HOST, SPILL_CAN_HOST},
+	};
 	unsigned count = 0;
 
 	if (!policy->chain.by_capability) {
@@ -35,10 +44,11 @@ unsigned spill_policy_chain(const struct spill_policy *policy, unsigned capabili
 			step[count] = policy->chain.step[count];
 		return count;
 	}
-	step[count++] = SPILL_STEP_TRIM;
 	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		if (capabilities & 1u << spill_step_place(order[i]))
-			step[count++] = order[i];
+		bool off = order[i].step == SPILL_STEP_DEMOTE && policy->movable_enable == SPILL_SWITCH_OFF;
+
+		if (!off && (capabilities & order[i].needs) == order[i].needs)
+			step[count++] = order[i].step;
 	}
 	return count;
 }

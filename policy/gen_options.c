@@ -42,11 +42,17 @@ static void print_values(const struct spill_option *row)
 	case SPILL_OPTION_LIMIT:
 		fputs("none, size, %", stdout);
 		break;
+	case SPILL_OPTION_PERCENT:
+		fputs("%", stdout);
+		break;
+	case SPILL_OPTION_CHUNK:
+		fputs("size, a multiple of 2MiB", stdout);
+		break;
 	case SPILL_OPTION_TIME:
 		fputs("time", stdout);
 		break;
 	case SPILL_OPTION_CHAIN:
-		fputs("auto, list of split, managed, host", stdout);
+		fputs("auto, list of trim, demote, split, managed, host", stdout);
 		break;
 	case SPILL_OPTION_PLACES:
 		printf("list of %s", row->values);
@@ -91,10 +97,9 @@ int main(void)
 	print_table(false);
 	printf("\n`[device N]` (N from 0 to %d) takes `limit`, for one device; its variable is\n",
 	       SPILL_DEVICES - 1);
-	puts("`SPILL_DEVICE_1_LIMIT`. A default of `auto` in `oom.chain` is `trim, split, managed, host` as "
-	     "far as "
-	     "the device\n"
-	     "can do them. `demote` in `oom.chain` is not implemented yet.");
+	puts("`SPILL_DEVICE_1_LIMIT`. A default of `auto` in `oom.chain` is `trim, demote, split, managed, "
+	     "host` as far\n"
+	     "as the device can do them.");
 	puts("\n## Not implemented yet\n\nThese names are taken; to use one is an error that says so.\n");
 	print_table(true);
 	return ferror(stdout) || fflush(stdout) ? 1 : 0;

@@ -80,6 +80,8 @@ size_t spill_option_format(const struct spill_policy *policy, unsigned slot, cha
 	case SPILL_OPTION_SIZE:
 	case SPILL_OPTION_SHARE:
 	case SPILL_OPTION_LIMIT:
+	case SPILL_OPTION_PERCENT:
+	case SPILL_OPTION_CHUNK:
 		add_amount(&text, field);
 		break;
 	case SPILL_OPTION_TIME:

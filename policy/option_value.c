@@ -9,15 +9,18 @@ _Static_assert(sizeof(enum spill_mode) == sizeof(unsigned) &&
                    sizeof(enum spill_location) == sizeof(unsigned) &&
                    sizeof(enum spill_log_level) == sizeof(unsigned) &&
                    sizeof(enum spill_honest_first) == sizeof(unsigned) &&
+                   sizeof(enum spill_switch) == sizeof(unsigned) &&
                    sizeof(enum spill_log_stderr) == sizeof(unsigned),
                "a WORD is stored as an unsigned");
 _Static_assert(offsetof(struct spill_policy, managed_accessed_by_host) ==
                    offsetof(struct spill_policy, managed_accessed_by_device) + sizeof(bool),
                "the fields of a PLACES row are consecutive");
 
-/* Steps of oom.chain in the order of enum spill_step, and those that the contract has for later. */
-static const char chain_words[] = "trim, split, managed, host";
-static const char chain_planned[] = "demote";
+/* Steps of oom.chain in the order of enum spill_step. */
+static const char chain_words[] = "trim, demote, split, managed, host";
+
+/* What a chunk is a multiple of: the vendor's granule for physical memory on every device so far. */
+#define CHUNK_UNIT ((uint64_t)2 << 20)
 
 bool spill_option_item(const char *list, size_t *at, const char **item, size_t *length)
 {
@@ -137,6 +140,33 @@ static int put_amount(struct spill_amount *field, unsigned allow, const char *va
 	return say_bad_number(error, "bad size ", value, at, why);
 }
 
+static int put_percent(struct spill_amount *field, const char *value, struct spill_error *error)
+{
+	struct spill_amount amount;
+
+	if (put_amount(&amount, SPILL_ALLOW_PERCENT, value, error))
+		return -1;
+	if (amount.kind != SPILL_AMOUNT_PERCENT)
+		return say_bad_number(error, "bad share ", value, strlen(value),
+		                      "it must be a percentage, such as 50%");
+	*field = amount;
+	return 0;
+}
+
+static int put_chunk(struct spill_amount *field, const char *value, struct spill_error *error)
+{
+	struct spill_amount amount;
+
+	if (put_amount(&amount, 0, value, error))
+		return -1;
+	if (!amount.value || amount.value % CHUNK_UNIT)
+		return say_bad_number(
+		    error, "bad size ", value, 0,
+		    "it must be 2MiB or a multiple of it, because the device maps nothing smaller");
+	*field = amount;
+	return 0;
+}
+
 static int put_time(uint64_t *field, const char *value, struct spill_error *error)
 {
 	size_t at = 0;
@@ -158,8 +188,7 @@ static int say_twice(struct spill_error *error, const char *value, const char *i
  * Reads a list into positions of `words`; an empty value is an empty list, an empty item an error.
  * Returns the count or -1 (pre: words has at most SPILL_STEPS items).
  */
-static int read_list(const char *words, const char *later, const char *value, int index[SPILL_STEPS],
-                     struct spill_error *error)
+static int read_list(const char *words, const char *value, int index[SPILL_STEPS], struct spill_error *error)
 {
 	const char *item;
 	size_t at = 0, length, end = strlen(value);
@@ -170,13 +199,6 @@ static int read_list(const char *words, const char *later, const char *value, in
 	while (spill_option_item(value, &at, &item, &length)) {
 		int found = word_index(words, item, length);
 
-		if (found < 0 && length && word_index(later, item, length) >= 0) {
-			struct spill_text text = fail(error, value, item);
-
-			spill_text_quote(&text, item, length);
-			spill_text_add(&text, " is not implemented yet in this version");
-			return -1;
-		}
 		if (found < 0)
 			return say_bad_word(error, value, item, length, words);
 		for (int i = 0; i < count; i++) {
@@ -198,7 +220,7 @@ static int put_chain(struct spill_chain *field, const char *value, struct spill_
 		*field = (struct spill_chain){.by_capability = true};
 		return 0;
 	}
-	count = read_list(chain_words, chain_planned, value, index, error);
+	count = read_list(chain_words, value, index, error);
 	if (count < 0)
 		return -1;
 	*field = (struct spill_chain){.count = (unsigned)count};
@@ -209,7 +231,7 @@ static int put_chain(struct spill_chain *field, const char *value, struct spill_
 
 static int put_places(bool *fields, const char *words, const char *value, struct spill_error *error)
 {
-	int index[SPILL_STEPS] = {0}, count = read_list(words, "", value, index, error);
+	int index[SPILL_STEPS] = {0}, count = read_list(words, value, index, error);
 
 	if (count < 0)
 		return -1;
@@ -273,6 +295,10 @@ int spill_option_put(struct spill_policy *policy, unsigned slot, const char *val
 		if (slot >= SPILL_OPTIONS)
 			field = &policy->device_limits[slot - SPILL_OPTIONS];
 		return put_amount(field, SPILL_ALLOW_PERCENT | SPILL_ALLOW_NONE, value, error);
+	case SPILL_OPTION_PERCENT:
+		return put_percent(field, value, error);
+	case SPILL_OPTION_CHUNK:
+		return put_chunk(field, value, error);
 	case SPILL_OPTION_TIME:
 		return put_time(field, value, error);
 	case SPILL_OPTION_CHAIN:

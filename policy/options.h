@@ -11,15 +11,17 @@
 
 enum spill_option_kind {
 	SPILL_OPTION_PLANNED,
-	SPILL_OPTION_WORD,   /* one of `words`; the field is an enum in their order */
-	SPILL_OPTION_YESNO,  /* bool */
-	SPILL_OPTION_SIZE,   /* 4.5GiB */
-	SPILL_OPTION_SHARE,  /* size or % */
-	SPILL_OPTION_LIMIT,  /* none, size or % */
-	SPILL_OPTION_TIME,   /* 250ms; uint64_t microseconds */
-	SPILL_OPTION_CHAIN,  /* list of places, or auto */
-	SPILL_OPTION_PLACES, /* list of `words`; the fields are consecutive bools in their order */
-	SPILL_OPTION_PATH,   /* pattern, folder or off */
+	SPILL_OPTION_WORD,    /* one of `words`; the field is an enum in their order */
+	SPILL_OPTION_YESNO,   /* bool */
+	SPILL_OPTION_SIZE,    /* 4.5GiB */
+	SPILL_OPTION_SHARE,   /* size or % */
+	SPILL_OPTION_LIMIT,   /* none, size or % */
+	SPILL_OPTION_PERCENT, /* % */
+	SPILL_OPTION_CHUNK,   /* size: 2 MiB or a multiple of it */
+	SPILL_OPTION_TIME,    /* 250ms; uint64_t microseconds */
+	SPILL_OPTION_CHAIN,   /* list of steps, or auto */
+	SPILL_OPTION_PLACES,  /* list of `words`; the fields are consecutive bools in their order */
+	SPILL_OPTION_PATH,    /* pattern, folder or off */
 };
 
 struct spill_option {

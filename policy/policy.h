@@ -25,12 +25,14 @@ enum spill_place {
 	SPILL_PLACE_SPLIT,   /* what fits on the device, the rest on host, one virtual range */
 	SPILL_PLACE_MANAGED, /* unified memory, with advice */
 	SPILL_PLACE_HOST,    /* pinned host memory, read in place */
+	SPILL_PLACE_MOVABLE, /* chunks on the device that can go to host later and come back */
 	SPILL_PLACES
 };
 
 /* Steps of oom.chain: what to try when the device is full. */
 enum spill_step {
-	SPILL_STEP_TRIM, /* give back what is held and not used, then ask the driver again */
+	SPILL_STEP_TRIM,   /* give back what is held and not used, then ask the driver again */
+	SPILL_STEP_DEMOTE, /* move cold chunks of movable allocations to host, then ask the driver again */
 	SPILL_STEP_SPLIT,
 	SPILL_STEP_MANAGED,
 	SPILL_STEP_HOST,
@@ -61,6 +63,11 @@ struct spill_chain {
 	enum spill_step step[SPILL_STEPS];
 };
 
+/* Which leave the device first. */
+enum spill_priority { SPILL_PRIORITY_COLD, SPILL_PRIORITY_NORMAL, SPILL_PRIORITY_HOT };
+
+enum spill_switch { SPILL_SWITCH_AUTO, SPILL_SWITCH_ON, SPILL_SWITCH_OFF };
+
 struct spill_policy {
 	enum spill_mode mode;
 	struct spill_amount device_limit;                 /* all devices without one of their own */
@@ -69,6 +76,11 @@ struct spill_policy {
 	struct spill_amount host_limit;
 	struct spill_amount host_reserve;
 	struct spill_chain chain;
+	enum spill_switch movable_enable;
+	struct spill_amount movable_min, movable_chunk;
+	struct spill_amount movable_above; /* a share */
+	uint64_t movable_wait_us;
+	struct spill_amount host_ahead;
 	enum spill_honest_first honest_first;
 	uint64_t honest_window_us;
 	enum spill_location managed_preferred;
@@ -85,6 +97,7 @@ enum spill_capability {
 	SPILL_CAN_SPLIT = 1u << SPILL_PLACE_SPLIT,     /* VMM with host-backed chunks */
 	SPILL_CAN_MANAGED = 1u << SPILL_PLACE_MANAGED, /* managed memory that migrates and oversubscribes */
 	SPILL_CAN_HOST = 1u << SPILL_PLACE_HOST,       /* mapped pinned host memory */
+	SPILL_CAN_MOVE = 1u << SPILL_PLACE_MOVABLE,    /* as SPLIT, and it can tell when a context is idle */
 };
 
 struct spill_ask {
@@ -123,7 +136,7 @@ struct spill_decision spill_decide(const struct spill_policy *policy, const stru
 
 /*
  * The steps to try in order when the device is full, for a device that can do `capabilities`
- * (enum spill_capability). A chain the user wrote is kept as written, also where the device cannot do a
+ * (enum spill_capability), and without demote if nothing is movable by movable.enable. A chain the user wrote is kept as written, also where the device cannot do a
  * step: the attempt fails and is recorded in `tried`, so that nobody wonders. Returns the count.
  */
 unsigned spill_policy_chain(const struct spill_policy *policy, unsigned capabilities,
@@ -132,13 +145,13 @@ unsigned spill_policy_chain(const struct spill_policy *policy, unsigned capabili
 /* Bytes that may still be spilled to host under host.limit and host.reserve. */
 uint64_t spill_policy_host_room(const struct spill_policy *policy, const struct spill_host_view *view);
 
-/* The word used in the policy file and the log: "device", "split", "managed", "host". */
+/* The word used in the policy file and the log: "device", "movable", "split", "managed", "host". */
 const char *spill_place_name(enum spill_place place);
 
-/* The word of oom.chain and of `tried` in the log: "trim", "split", "managed", "host". */
+/* The word of oom.chain and of `tried` in the log: "trim", "demote", "split", "managed", "host". */
 const char *spill_step_name(enum spill_step step);
 
-/* Where the step puts an allocation; TRIM: on the device. */
+/* Where the step puts an allocation; TRIM and DEMOTE: on the device. */
 enum spill_place spill_step_place(enum spill_step step);
 
 #endif

@@ -125,6 +125,26 @@ size_t spill_record_free(const struct spill_record_free *record, char *buffer, s
 	return finish(&json);
 }
 
+size_t spill_record_move(const struct spill_record_move *record, char *buffer, size_t size)
+{
+	struct spill_json json;
+
+	begin(&json, SPILL_KIND_MOVE, record->time_us, buffer, size);
+	u64_member(&json, "seq", record->seq);
+	u64_member(&json, "order", record->order);
+	text_member(&json, "what", record->what);
+	origin(&json, record->tid, record->device, record->api, record->caller);
+	u64_member(&json, "bytes", record->bytes);
+	u64_member(&json, "chunks", record->chunks);
+	/* A side that has nothing left is worth saying. */
+	u64_member(&json, "device_bytes", record->held.device);
+	u64_member(&json, "host_bytes", record->held.host);
+	bytes_member(&json, "managed_bytes", record->held.managed);
+	text_member(&json, "reason", record->reason);
+	u64_member(&json, "us", record->took_us);
+	return finish(&json);
+}
+
 static void holders(struct spill_json *json, const struct spill_holder *top, unsigned count)
 {
 	if (count == 0)
@@ -183,6 +203,10 @@ size_t spill_record_exit(uint64_t time_us, const char *how, const struct spill_t
 	u64_member(&json, "frees", totals->frees);
 	u64_member(&json, "spills", totals->spills);
 	u64_member(&json, "ooms", totals->ooms);
+	u64_member(&json, "demotions", totals->demotions);
+	u64_member(&json, "promotions", totals->promotions);
+	u64_member(&json, "demoted_bytes", totals->demoted);
+	u64_member(&json, "promoted_bytes", totals->promoted);
 	sums(&json, "live", &totals->live);
 	sums(&json, "peak", &totals->peak);
 	sums(&json, "spilled", &totals->spilled);

@@ -16,6 +16,7 @@
 	X(START, "start", "first line of a run: who, where, with what policy") \
 	X(ALLOC, "alloc", "one allocation and where it was placed") \
 	X(FREE, "free", "end of an allocation; names the seq of its alloc") \
+	X(MOVE, "move", "part of an allocation that left the device, or came back") \
 	X(OOM, "oom", "an out of memory that the program saw") \
 	X(NOTE, "note", "something a person should know") \
 	X(EXIT, "exit", "totals at the end of the process")
@@ -36,7 +37,8 @@ struct spill_attempt {
 	const char *error; /* vendor's error name, or our reason ("host.limit"); static storage */
 };
 
-#define SPILL_ATTEMPTS 8
+/* The whole chain, the driver asked before it and after each step that makes room, and honest_first. */
+#define SPILL_ATTEMPTS 10
 
 /* Bytes by where they are. */
 struct spill_bytes {
@@ -73,6 +75,19 @@ struct spill_record_free {
 	uint64_t took_us;
 };
 
+struct spill_record_move {
+	uint64_t time_us, seq; /* seq of the alloc */
+	uint64_t order;        /* as above */
+	int tid, device;
+	const char *what;         /* "demote", "promote" */
+	const char *api, *caller; /* for whom it had to leave; NULL: for nobody in particular */
+	uint64_t bytes;           /* that moved, in so many chunks */
+	unsigned chunks;
+	struct spill_bytes held; /* by all of the allocation from now on */
+	const char *reason;      /* "oom", "limit", "room", "free" */
+	uint64_t took_us;
+};
+
 struct spill_holder {
 	const char *caller, *api;
 	uint64_t seq, bytes;
@@ -102,9 +117,11 @@ struct spill_hits {
 	uint64_t count;
 };
 
-/* Sums over a run; every figure can be recomputed from the alloc and free lines. */
+/* Sums over a run; every figure can be recomputed from the alloc, free and move lines. */
 struct spill_totals {
 	uint64_t allocs, frees, spills, ooms;
+	uint64_t demotions, promotions;         /* one for each allocation of which something moved */
+	uint64_t demoted, promoted;             /* bytes */
 	struct spill_bytes live, peak, spilled; /* spilled: bytes ever placed off the device by us */
 };
 
@@ -114,6 +131,7 @@ struct spill_totals {
  */
 size_t spill_record_alloc(const struct spill_record_alloc *record, char *buffer, size_t size);
 size_t spill_record_free(const struct spill_record_free *record, char *buffer, size_t size);
+size_t spill_record_move(const struct spill_record_move *record, char *buffer, size_t size);
 size_t spill_record_oom(const struct spill_record_oom *record, char *buffer, size_t size);
 size_t spill_record_note(uint64_t time_us, int tid, const char *code, const char *text, char *buffer,
                          size_t size);

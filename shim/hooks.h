@@ -16,7 +16,7 @@ enum spill_hook {
 	SPILL_HOOKS
 };
 
-enum spill_variant { SPILL_VARIANT_LEGACY, SPILL_VARIANT_PTSZ };
+enum spill_variant { SPILL_VARIANT_LEGACY, SPILL_VARIANT_PTDS, SPILL_VARIANT_PTSZ };
 
 struct spill_row {
 	enum spill_domain domain;

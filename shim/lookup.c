@@ -14,8 +14,11 @@
 #include "caller.h"
 #include "config.h"
 #include "libc_symbol.h"
+#include "movable.h"
 #include "note.h"
 #include "real.h"
+#include "runtime.h"
+#include "work.h"
 
 /* For the assembly: hidden, set before the first tail jump. */
 spill_dlsym_fn *spill_dlsym_real;
@@ -31,14 +34,56 @@ static bool may_be_ours(const char *name)
 	return name && (strncmp(name, "cu", 2) == 0 || strncmp(name, "hip", 3) == 0);
 }
 
+/* Of what submits work (hooks_cuda_work.def); where no row has it, a chunk may move under it. */
+static bool looks_like_work(const char *name)
+{
+	static const char *const begins[] = {"cuLaunch",          "cuGraphLaunch",      "cuGraphUpload",
+	                                     "cuMemcpy",          "cuMemset",           "cuStreamBatch",
+	                                     "cuStreamWaitValue", "cuStreamWriteValue", "cuMemBatch"};
+	if (strncmp(name, "cuLaunchHostFunc", strlen("cuLaunchHostFunc")) == 0)
+		return false;
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Asked before anything else of ours was, it starts us: what the note says depends on the options. */
+static void forbid_unknown_work(void)
+{
+	if (!spill_thread.depth && spill_shim_ready())
+		spill_movable_forbid(
+		    "the program looked up a function that submits work and that libspill does not know");
+}
+
+/*
+ * By dlsym a name is one function, of a driver newer than the table. A base of the table without a row of its own name is
+ * the oldest form, which takes addresses of 32 bits: of no use here. Others' functions may have such names, too.
+ */
+static bool is_unknown_work(void *handle, const char *name)
+{
+	unsigned at = 0;
+	struct spill_object object;
+	if (!looks_like_work(name) || spill_row_of_base(name, &at))
+		return false;
+	void *found = spill_dlsym_real(handle, name);
+	if (!found || !spill_object_of(found, &object))
+		return false;
+	const char *slash = strrchr(object.path, '/');
+	return strncmp(slash ? slash + 1 : object.path, "libcuda.so", strlen("libcuda.so")) == 0;
+}
+
 void *spill_dlsym_find(void *handle, const char *name, const void *caller)
 {
 	spill_dlsym_real = spill_real_dlsym();
 	if (is_search(handle) || !may_be_ours(name) || spill_config_disabled())
 		return NULL;
 	const struct spill_row *row = spill_row_of(name);
-	if (!row)
+	if (!row) {
+		if (is_unknown_work(handle, name))
+			forbid_unknown_work();
 		return NULL;
+	}
 	void *real = spill_dlsym_real(handle, name);
 	if (!real || spill_row_has_stub(row, real))
 		return NULL; /* the tail jump gives the same answer, and its dlerror */
@@ -50,6 +95,7 @@ void *spill_dlsym_find(void *handle, const char *name, const void *caller)
 		return NULL;
 	}
 	spill_real_remember(row, caller, real);
+	spill_work_wanted(row);
 	return row->stub[SPILL_WAY_DLSYM];
 }
 
@@ -61,7 +107,7 @@ static void *vendor_address(const struct spill_row *row)
 {
 	void *found = NULL;
 	cuuint64_t flags =
-	    row->variant == SPILL_VARIANT_PTSZ ? 2 : 1; /* CU_GET_PROC_ADDRESS_{LEGACY,PER_THREAD}_… */
+	    row->variant != SPILL_VARIANT_LEGACY ? 2 : 1; /* CU_GET_PROC_ADDRESS_{LEGACY,PER_THREAD}_… */
 	CUdriverProcAddressQueryResult status;
 	resolver_v2 *newer;
 	resolver *older;
@@ -100,28 +146,49 @@ static void tell(const char *code, const char *name, const char *what)
 	spill_note(code, text);
 }
 
+/* By a name that cuda.h has for another function since CUDA 12, a look-up may give that one; NULL for other names. */
+static const char *renamed(const char *name)
+{
+	return strcmp(name, "cuGraphInstantiate") == 0 ? "cuGraphInstantiateWithFlags" : NULL;
+}
+
+/* The row of that base that the answer is about, or NULL; sets *known if there are rows of that base. */
+static const struct spill_row *row_behind(const char *base, enum spill_domain domain, const void *answer,
+                                          const void *resolver, bool *known)
+{
+	const struct spill_row *row;
+	unsigned at = 0;
+	while (base && (row = spill_row_of_base(base, &at)) != NULL) {
+		if (row->domain != domain)
+			continue;
+		*known = true;
+		if (is_row(row, answer, resolver))
+			return row;
+	}
+	return NULL;
+}
+
 void spill_lookup_substitute(const struct spill_request *request)
 {
 	enum spill_domain domain = request->domain == SPILL_HIP ? SPILL_HIP : SPILL_CUDA_DRIVER;
-	const struct spill_row *row;
 	void **answer = request->out;
-	unsigned at = 0;
 	bool known = false;
 	if (request->pass || !request->name || !answer || !*answer)
 		return;
 	const void *resolver = spill_real(&spill_rows[request->hook], request->caller);
-	while ((row = spill_row_of_base(request->name, &at)) != NULL) {
-		if (row->domain != domain)
-			continue;
-		known = true;
-		if (!is_row(row, *answer, resolver))
-			continue;
+	const struct spill_row *row = row_behind(request->name, domain, *answer, resolver, &known);
+	if (!row)
+		row = row_behind(renamed(request->name), domain, *answer, resolver, &known);
+	if (row) {
 		/* Of several HIP runtimes, the caller's is the one whose resolver it asked. */
 		if (domain == SPILL_HIP)
 			spill_real_remember(row, request->caller, spill_real(row, resolver));
+		spill_work_wanted(row);
 		*answer = row->stub[SPILL_WAY_PROC];
 		return;
 	}
+	if (looks_like_work(request->name))
+		forbid_unknown_work();
 	if (known)
 		tell("unknown-version", request->name,
 		     "was asked for in a version that libspill does not know");

@@ -6,6 +6,9 @@
 
 #include "hooks.h"
 
+/* CUDA_ERROR_NOT_INITIALIZED, cudaErrorInitializationError, hipErrorNotInitialized: the library is not there. */
+#define SPILL_NOT_INITIALIZED 3
+
 /*
  * The vendor's function for `row` as `caller` (a return address) would reach it without us, or NULL if its library
  * is not loaded. Driver rows have one real function in a process. Runtime and HIP rows are found in the scope of the

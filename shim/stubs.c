@@ -1,10 +1,12 @@
 /*
  * The stubs, generated from the table: for each row one function a way in, so that hits can be counted by way. A stub
- * fills in the request and runs the loop of request.h; all knowledge is in the engine.
+ * fills in the request and runs the loop of request.h; all knowledge is in the engine. Rows that submit work have lighter
+ * ones (work.h).
  */
 #include <errno.h>
 
 #include "abi/cuda.h"
+#include "abi/cuda_work.h"
 #include "abi/cudart.h"
 #include "abi/hip.h"
 #include "abi/hip_later.h"
@@ -14,9 +16,7 @@
 #include "lookup.h"
 #include "real.h"
 #include "runtime.h"
-
-/* CUDA_ERROR_NOT_INITIALIZED, cudaErrorInitializationError, hipErrorNotInitialized: the library is not there. */
-#define NOT_INITIALIZED 3
+#include "work.h"
 
 _Atomic uint64_t spill_row_hits[SPILL_HOOKS][SPILL_WAYS_COUNT];
 
@@ -32,14 +32,19 @@ static unsigned hits(void)
 #define X(id, name) name,
 	static const char *const ways[SPILL_WAYS_COUNT] = {SPILL_WAYS(X)};
 #undef X
-	unsigned count = 0;
-	for (int row = 0; row < SPILL_HOOKS; row++)
+	unsigned count = 0, work = 0; /* rows of work in their own order */
+	for (int row = 0; row < SPILL_HOOKS; row++) {
+		bool counted = spill_rows[row].op == SPILL_OP_GATE;
 		for (int way = 0; way < SPILL_WAYS_COUNT; way++) {
 			uint64_t seen = atomic_load_explicit(&spill_row_hits[row][way], memory_order_relaxed);
+			if (counted)
+				seen += spill_gate_counted(spill_work_counter(work, way));
 			if (seen)
 				exit_hits[count++] =
 				    (struct spill_hits){spill_rows[row].symbol, ways[way], seen};
 		}
+		work += counted;
+	}
 	return count;
 }
 
@@ -49,6 +54,7 @@ static const struct spill_shim shim = {
     .exit_hits = exit_hits,
     .exit_line = exit_line,
     .exit_line_size = sizeof(exit_line),
+    .counters = SPILL_WORK_COUNTERS,
 };
 
 bool spill_shim_ready(void)
@@ -86,14 +92,14 @@ static void *enter(struct spill_request *request)
 		    .op = SPILL_OP_##op_, \
 		    .domain = SPILL_##domain_, \
 		    .way = SPILL_WAY_##way_in, \
-		    .per_thread = SPILL_VARIANT_##variant_ == SPILL_VARIANT_PTSZ, \
+		    .per_thread = SPILL_VARIANT_##variant_ != SPILL_VARIANT_LEGACY, \
 		    .api = #symbol, \
 		    .caller = __builtin_return_address(0), \
 		    __VA_ARGS__, \
 		}; \
 		real_function *real = (real_function *)enter(&request); \
 		if (!real) \
-			return (ret)NOT_INITIALIZED; \
+			return (ret)SPILL_NOT_INITIALIZED; \
 		while (spill_request_next(&request)) \
 			request.result = (int)real args; \
 		if (SPILL_OP_##op_ == SPILL_OP_RESOLVE && request.result == 0) \
@@ -107,6 +113,11 @@ static void *enter(struct spill_request *request)
 	STUB(, symbol, LINK, domain, ret, symbol, variant, op, params, args, __VA_ARGS__) \
 	STUB(static, symbol##_dlsym, DLSYM, domain, ret, symbol, variant, op, params, args, __VA_ARGS__) \
 	STUB(static, symbol##_proc, PROC, domain, ret, symbol, variant, op, params, args, __VA_ARGS__)
+#define WORK(domain, ret, symbol, base, since, variant, op, params, args) \
+	__attribute__((visibility("default"))) ret symbol params; \
+	SPILL_WORK_STUB(, symbol, LINK, ret, symbol, params, args) \
+	SPILL_WORK_STUB(static, symbol##_dlsym, DLSYM, ret, symbol, params, args) \
+	SPILL_WORK_STUB(static, symbol##_proc, PROC, ret, symbol, params, args)
 #include "hooks.def"
 
 const struct spill_row spill_rows[SPILL_HOOKS] = {

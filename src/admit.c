@@ -5,10 +5,13 @@
 
 #include "account.h"
 #include "capture.h"
+#include "chain.h"
+#include "contexts.h"
 #include "deferred.h"
 #include "honest.h"
 #include "mempool.h"
 #include "note.h"
+#include "reserve.h"
 #include "trim.h"
 
 enum step { BEGIN, ASKED };
@@ -37,19 +40,13 @@ bool spill_admit_record(const struct spill_request *request, struct spill_alloca
 {
 	for (struct spill_request *frame = spill_thread.frame; frame; frame = frame->outer)
 		frame->taken = true;
+	spill_contexts_made(allocation->backend, request->device, request->context);
 	if (!spill_ledger_add(allocation)) {
 		spill_note("ledger", "no memory for bookkeeping: an allocation is not accounted");
 		return false;
 	}
 	spill_report_alloc(request, allocation, reason);
 	return true;
-}
-
-/* Free device bytes less the reserve. */
-static uint64_t device_room(const struct spill_policy *policy, uint64_t free, uint64_t total)
-{
-	uint64_t reserve = spill_amount_resolve(policy->device_reserve, total, 0);
-	return free > reserve ? free - reserve : 0;
 }
 
 /* Decides, and charges in the same moment what the decision was about. */
@@ -69,8 +66,8 @@ static bool admit_weight(struct spill_request *request, const struct spill_backe
 	return decision.fits;
 }
 
-static bool admit(struct spill_request *request, const struct spill_demand *demand,
-                  const struct spill_backend *backend)
+bool spill_admit_charge(struct spill_request *request, const struct spill_demand *demand,
+                        const struct spill_backend *backend)
 {
 	return demand->admit ? demand->admit(request, backend) : admit_weight(request, backend);
 }
@@ -100,51 +97,44 @@ static void surface(struct spill_request *request, const struct spill_demand *de
 	    backend->raise_out_of_memory ? backend->raise_out_of_memory() : backend->out_of_memory;
 }
 
-/* What was pinned for later may be what is missing now. */
-static bool host_refused(const char *error)
+static bool full(struct spill_request *request, const struct spill_demand *demand,
+                 const struct spill_backend *backend);
+
+/* The device has less to give: what it must keep for code is looked after. */
+static void taken(const struct spill_request *request, const struct spill_backend *backend)
 {
-	return error && (strcmp(error, "host.limit") == 0 || strcmp(error, "host.reserve") == 0);
+	spill_reserve_taken(request->weight);
+	spill_reserve_keep(backend, request->device, spill_engine_api(request), spill_engine_site(request));
 }
 
-/* Host memory was refused: what is kept of it is given up. */
-static bool place_again(struct spill_request *request, const struct spill_demand *demand,
-                        enum spill_step step, const struct spill_want *want, const char **error)
+/* The request has been served, by us. */
+static void finish(struct spill_request *request, const struct spill_backend *backend)
 {
-	if (!spill_trim_host(want->backend, request->device, request->context, request->bytes))
+	spill_honest_succeeded(request);
+	if (backend->forget_error && request->last_error == 0)
+		backend->forget_error();
+	request->result = 0;
+	taken(request, backend);
+}
+
+/* The driver, or what stands in for its plain call, is asked. True: the driver. pre: admitted */
+static bool ask(struct spill_request *request, const struct spill_demand *demand,
+                const struct spill_backend *backend)
+{
+	const char *error = NULL;
+	enum spill_instead instead =
+	    demand->instead ? demand->instead(request, backend, &error) : SPILL_INSTEAD_NOT;
+	if (instead == SPILL_INSTEAD_NOT)
+		return true;
+	request->charged = 0;
+	if (instead == SPILL_INSTEAD_SERVED) {
+		finish(request, backend);
 		return false;
-	*error = NULL;
-	return demand->place(request, step, want, error);
-}
-
-/* Places it by the next steps of the chain. True: served, or the driver is to be asked again (*again). */
-static bool place(struct spill_request *request, const struct spill_demand *demand,
-                  const struct spill_backend *backend, const struct spill_want *want, bool *again)
-{
-	while (request->chain_at < request->chain_count) {
-		enum spill_step step = request->chain[request->chain_at++];
-		const char *error = NULL;
-		if (step == SPILL_STEP_TRIM) {
-			*again = spill_trim(backend, request->device, request->bytes) &&
-			         admit(request, demand, backend);
-			if (*again) {
-				request->over_limit = false;
-				return true; /* a second failure is recorded as "device" once more */
-			}
-			error = "nothing to give back";
-		} else if (!demand->place) {
-			error = "this kind of memory cannot be elsewhere";
-		} else if (spill_honest_surfaces(request)) {
-			request->refused_by = error = "oom.honest_first";
-			request->chain_at = request->chain_count;
-		} else if (demand->place(request, step, want, &error) ||
-		           (host_refused(error) && place_again(request, demand, step, want, &error))) {
-			return true;
-		} else {
-			request->refused_by = error;
-		}
-		spill_admit_tried(request, spill_step_name(step), error);
 	}
-	return false;
+	request->over_limit = instead == SPILL_INSTEAD_LIMIT;
+	request->refused_by = request->over_limit ? "device.limit" : "driver";
+	spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE), error);
+	return full(request, demand, backend);
 }
 
 /* True: the driver is to be asked again. */
@@ -152,7 +142,6 @@ static bool make_room(struct spill_request *request, const struct spill_demand *
                       const struct spill_backend *backend)
 {
 	const struct spill_policy *policy = spill_runtime_policy();
-	bool again = false;
 	uint64_t free = 0, total = 0;
 	backend->memory(request->device, &free, &total);
 	if (!request->full)
@@ -165,23 +154,20 @@ static bool make_room(struct spill_request *request, const struct spill_demand *
 	    .device = request->device,
 	    .context = request->context,
 	    .bytes = request->bytes,
-	    .device_room = device_room(policy, free, total),
+	    .device_room = spill_chain_device_room(backend, policy, request->device),
 	    .device_limit = spill_runtime_device_limit(backend, request->device),
 	};
 	bool here = spill_capture_here(request);
+	enum spill_outcome outcome = SPILL_REFUSED;
 	if (here)
 		request->refused_by = "stream capture";
-	if (here || spill_runtime_observes() || !place(request, demand, backend, &want, &again)) {
+	else if (!spill_runtime_observes())
+		outcome = spill_chain_place(request, demand, &want);
+	if (outcome == SPILL_REFUSED)
 		surface(request, demand, backend, free, total);
-		return false;
-	}
-	if (again)
-		return true;
-	spill_honest_succeeded(request);
-	if (backend->forget_error && request->last_error == 0)
-		backend->forget_error();
-	request->result = 0;
-	return false;
+	else if (outcome == SPILL_SERVED)
+		finish(request, backend);
+	return outcome == SPILL_AGAIN && ask(request, demand, backend);
 }
 
 /* What is done here reads files and may take long: the vendor's call it stands for is no cancellation point. */
@@ -204,12 +190,12 @@ static bool begin(struct spill_request *request, const struct spill_demand *dema
 	spill_deferred_poll(backend, false);
 	if (spill_runtime_device_limit(backend, request->device) != SPILL_UNLIMITED)
 		spill_mempool_settle_graphs(backend, request->device);
-	if (admit(request, demand, backend))
-		return true;
+	if (spill_admit_charge(request, demand, backend))
+		return ask(request, demand, backend);
 	/* The vendor gives back what its pools keep whenever it likes. */
 	if (!spill_capture_any() && spill_mempool_settle_device(backend, request->device) &&
-	    admit(request, demand, backend))
-		return true;
+	    spill_admit_charge(request, demand, backend))
+		return ask(request, demand, backend);
 	request->over_limit = true;
 	spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE), "device.limit");
 	request->refused_by = "device.limit";
@@ -239,6 +225,7 @@ bool spill_admit(struct spill_request *request, const struct spill_demand *deman
 	if (request->result == 0) {
 		demand->served(request, backend);
 		spill_honest_succeeded(request);
+		taken(request, backend);
 		return false;
 	}
 	retract(request, demand, backend);

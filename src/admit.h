@@ -10,6 +10,13 @@
 #include "engine.h"
 #include "place/place.h"
 
+enum spill_instead {
+	SPILL_INSTEAD_NOT, /* the driver's plain call it is */
+	SPILL_INSTEAD_SERVED,
+	SPILL_INSTEAD_LIMIT, /* *error; as an out of memory of device.limit */
+	SPILL_INSTEAD_FULL,  /* *error; as the driver's */
+};
+
 struct spill_demand {
 	/*
 	 * Completes the request: bytes, device, context. False: not for us (nonsense, no context, memory that is no
@@ -24,6 +31,12 @@ struct spill_demand {
 	/* Takes back what admit charged: the driver refused. NULL: request->charged. */
 	void (*retract)(struct spill_request *request, const struct spill_backend *backend);
 	/*
+	 * Makes it in another way in place of the driver's plain call, if that is wanted: enters it in the ledger and stores what
+	 * the program gets. What admit charged is returned or taken over. NULL: never.
+	 */
+	enum spill_instead (*instead)(struct spill_request *request, const struct spill_backend *backend,
+	                              const char **error);
+	/*
 	 * The driver served it: false if it took so much more than it was expected to that the limit does not hold,
 	 * and the memory has been given back; the request then goes on as one over the limit. NULL: it takes what is
 	 * expected.
@@ -32,7 +45,7 @@ struct spill_demand {
 	/* It is kept: enters it in the ledger. */
 	void (*served)(struct spill_request *request, const struct spill_backend *backend);
 	/*
-	 * Makes it by a step of oom.chain other than trim, enters it in the ledger and stores what the program gets.
+	 * Makes it by a step of oom.chain other than trim and demote, enters it in the ledger and stores what the program gets.
 	 * False with *error, a static string, if that cannot be. NULL: this kind of memory is nowhere but on the
 	 * device.
 	 */
@@ -44,6 +57,10 @@ struct spill_demand {
 
 /* Steps a request of that kind; returns true to have the real function called (request.h). */
 bool spill_admit(struct spill_request *request, const struct spill_demand *demand);
+
+/* Decides by the limit and charges, as demand->admit; once more behind room that was made. */
+bool spill_admit_charge(struct spill_request *request, const struct spill_demand *demand,
+                        const struct spill_backend *backend);
 
 /* Entries of request->tried. Both static storage. */
 void spill_admit_tried(struct spill_request *request, const char *step, const char *error);

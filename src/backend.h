@@ -112,6 +112,23 @@ struct spill_backend {
 	bool (*event_passed)(int device, void *context, void *event);
 	void (*event_destroy)(int device, void *context, void *event);
 
+	/* --- optional: moving chunks (all of them, or none) --- */
+
+	/*
+	 * An event (of the event_ functions) behind all work of a context, whatever stream and thread it came from. A stream of
+	 * the context that captures has it refused, and its capture is broken (measured, H200): nothing may capture.
+	 */
+	int (*mark)(int device, void *context, void **event);
+	/*
+	 * Has so many events of a context ready, for mark and event_record. Making one can wait for as long as a launch of
+	 * another thread waits for a full queue, a stream likewise; recording and asking do not (measured, H200).
+	 */
+	int (*events_ahead)(int device, void *context, unsigned count);
+	/* A stream of ours in that context, in no order with the program's, and copies on it between any two mappings. */
+	int (*copier_create)(int device, void *context, void **stream);
+	void (*copier_destroy)(int device, void *context, void *stream);
+	int (*copy)(int device, void *context, void *stream, uint64_t to, uint64_t from, uint64_t bytes);
+
 	/* --- optional: for callers that name a device (shim/torch.c) --- */
 
 	int (*device_alloc)(uint64_t bytes, uint64_t *ptr);

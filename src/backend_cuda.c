@@ -96,7 +96,7 @@ static unsigned capabilities(int device)
 {
 	unsigned can = 0;
 	if (has_vmm(device))
-		can |= SPILL_CAN_SPLIT;
+		can |= spill_cuda_can_move() ? SPILL_CAN_SPLIT | SPILL_CAN_MOVE : SPILL_CAN_SPLIT;
 	if (spill_cuda.cuMemAllocManaged &&
 	    spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS))
 		can |= SPILL_CAN_MANAGED;
@@ -290,6 +290,11 @@ const struct spill_backend spill_backend_cuda = {
     .event_record = spill_cuda_event_record,
     .event_passed = spill_cuda_event_passed,
     .event_destroy = spill_cuda_event_destroy,
+    .mark = spill_cuda_mark,
+    .events_ahead = spill_cuda_events_ahead,
+    .copier_create = spill_cuda_copier_create,
+    .copier_destroy = spill_cuda_copier_destroy,
+    .copy = spill_cuda_copy,
     .device_alloc = spill_cuda_device_alloc,
     .device_free = spill_cuda_device_free,
     .device_enter = spill_cuda_device_enter,

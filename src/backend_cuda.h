@@ -37,7 +37,54 @@ int spill_cuda_map(uint64_t va, uint64_t bytes, uint64_t handle);
 int spill_cuda_unmap(uint64_t va, uint64_t bytes);
 int spill_cuda_allow(uint64_t va, uint64_t bytes, int device);
 
-/* Memory in stream order, events, devices (backend_cuda_pool.c). */
+/* What is current on the calling thread, NULL if nothing is; another for the time being, which `leave` undoes. */
+static inline CUcontext spill_cuda_now(void)
+{
+	CUcontext context = NULL;
+	spill_cuda.cuCtxGetCurrent(&context);
+	return context;
+}
+
+static inline int spill_cuda_enter(CUcontext before, CUcontext context)
+{
+	return before == context ? CUDA_SUCCESS : spill_cuda.cuCtxPushCurrent_v2(context);
+}
+
+static inline void spill_cuda_leave(CUcontext before, CUcontext context)
+{
+	CUcontext gone;
+	if (before != context)
+		spill_cuda.cuCtxPopCurrent_v2(&gone);
+}
+
+/* Some calls break a capture, unless the thread says that it knows (measured): another's, or the one it is made in. */
+static inline void spill_cuda_exchange(CUstreamCaptureMode *mode)
+{
+	if (spill_cuda.cuThreadExchangeStreamCaptureMode)
+		spill_cuda.cuThreadExchangeStreamCaptureMode(mode);
+}
+
+/* The vendor's names for the default streams; stream 0 by our own call is always the legacy one. */
+#define SPILL_CUDA_LEGACY ((CUstream)0x1)
+#define SPILL_CUDA_PER_THREAD ((CUstream)0x2)
+
+static inline CUstream spill_cuda_stream(void *stream, bool per_thread)
+{
+	return !stream && per_thread ? SPILL_CUDA_PER_THREAD : stream;
+}
+
+/* Events, marks and the mover's copies (backend_cuda_move.c). */
+bool spill_cuda_can_move(void);
+int spill_cuda_event_record(int device, void *context, void *stream, bool per_thread, void **event);
+bool spill_cuda_event_passed(int device, void *context, void *event);
+void spill_cuda_event_destroy(int device, void *context, void *event);
+int spill_cuda_events_ahead(int device, void *context, unsigned count);
+int spill_cuda_mark(int device, void *context, void **event);
+int spill_cuda_copier_create(int device, void *context, void **stream);
+void spill_cuda_copier_destroy(int device, void *context, void *stream);
+int spill_cuda_copy(int device, void *context, void *stream, uint64_t to, uint64_t from, uint64_t bytes);
+
+/* Memory in stream order, devices (backend_cuda_pool.c). */
 int spill_cuda_stream_owner(void *stream, int *device, void **context);
 int spill_cuda_pool_create(int device, enum spill_place place, enum spill_location preferred, void **pool);
 int spill_cuda_pool_destroy(void *pool);
@@ -49,9 +96,6 @@ int spill_cuda_pool_trim(void *pool);
 int spill_cuda_pool_current(int device, void **pool);
 int spill_cuda_pool_default(int device, void **pool);
 enum spill_place spill_cuda_pool_place(const void *properties, int *device);
-int spill_cuda_event_record(int device, void *context, void *stream, bool per_thread, void **event);
-bool spill_cuda_event_passed(int device, void *context, void *event);
-void spill_cuda_event_destroy(int device, void *context, void *event);
 int spill_cuda_graph_reserved(int device, uint64_t *bytes);
 int spill_cuda_device_alloc(uint64_t bytes, uint64_t *ptr);
 int spill_cuda_device_free(uint64_t ptr);

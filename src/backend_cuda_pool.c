@@ -1,54 +1,24 @@
 /*
- * CUDA's memory in stream order: pools, events, and what a caller needs who names a device. CUDA Driver API, "Stream
- * Ordered Memory Allocator", "Event Management"; what a real driver does is in docs/measurements.md.
+ * CUDA's memory in stream order: pools, and what a caller needs who names a device. CUDA Driver API, "Stream Ordered
+ * Memory Allocator"; what a real driver does is in docs/measurements.md.
  */
 #include "backend_cuda.h"
 
-#define LEGACY ((CUstream)0x1)
-#define PER_THREAD ((CUstream)0x2)
-
-/* Stream 0 by our own call, which is always the legacy one. */
-static CUstream stream_of(void *stream, bool per_thread)
-{
-	return !stream && per_thread ? PER_THREAD : stream;
-}
-
-static int pushed(CUcontext context)
-{
-	CUcontext now = NULL;
-	spill_cuda.cuCtxGetCurrent(&now);
-	return now == context ? CUDA_SUCCESS : spill_cuda.cuCtxPushCurrent_v2(context);
-}
-
-/* `before`: what was current. */
-static void popped(CUcontext before, CUcontext context)
-{
-	CUcontext gone;
-	if (before != context)
-		spill_cuda.cuCtxPopCurrent_v2(&gone);
-}
-
-static CUcontext now(void)
-{
-	CUcontext context = NULL;
-	spill_cuda.cuCtxGetCurrent(&context);
-	return context;
-}
-
 int spill_cuda_stream_owner(void *stream, int *device, void **context)
 {
-	CUcontext before = now(), owner = before;
+	CUcontext before = spill_cuda_now(), owner = before;
 	CUdevice ordinal;
-	bool explicit = stream && stream != LEGACY && stream != PER_THREAD && spill_cuda.cuStreamGetCtx;
+	bool explicit = stream && stream != SPILL_CUDA_LEGACY && stream != SPILL_CUDA_PER_THREAD &&
+	                spill_cuda.cuStreamGetCtx;
 	int result = explicit ? spill_cuda.cuStreamGetCtx(stream, &owner) : CUDA_SUCCESS;
 	if (!result && !owner)
 		result = CUDA_ERROR_INVALID_CONTEXT;
 	if (!result)
-		result = pushed(owner);
+		result = spill_cuda_enter(before, owner);
 	if (result)
 		return result;
 	result = spill_cuda.cuCtxGetDevice(&ordinal);
-	popped(before, owner);
+	spill_cuda_leave(before, owner);
 	if (result)
 		return result;
 	*device = ordinal;
@@ -86,13 +56,6 @@ static CUmemPoolProps properties(int device, enum spill_place place, enum spill_
 	return wanted;
 }
 
-/* Making a pool breaks a capture, unless the thread says that it knows (measured): another's, or the one it is made in. */
-static void exchange(CUstreamCaptureMode *mode)
-{
-	if (spill_cuda.cuThreadExchangeStreamCaptureMode)
-		spill_cuda.cuThreadExchangeStreamCaptureMode(mode);
-}
-
 static int create(const CUmemPoolProps *wanted, CUmemoryPool *made)
 {
 	cuuint64_t everything = UINT64_MAX;
@@ -115,9 +78,9 @@ int spill_cuda_pool_create(int device, enum spill_place place, enum spill_locati
 	     !(spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS_SUPPORTED) &&
 	       spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS))))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	exchange(&mode);
+	spill_cuda_exchange(&mode);
 	int result = create(&wanted, &made);
-	exchange(&mode);
+	spill_cuda_exchange(&mode);
 	if (!result)
 		*pool = made;
 	return result;
@@ -137,7 +100,8 @@ int spill_cuda_pool_allow(void *pool, int device)
 int spill_cuda_pool_alloc(void *pool, uint64_t bytes, void *stream, bool per_thread, uint64_t *ptr)
 {
 	CUdeviceptr address;
-	int result = spill_cuda.cuMemAllocFromPoolAsync(&address, bytes, pool, stream_of(stream, per_thread));
+	int result =
+	    spill_cuda.cuMemAllocFromPoolAsync(&address, bytes, pool, spill_cuda_stream(stream, per_thread));
 	if (!result)
 		*ptr = address;
 	return result;
@@ -145,7 +109,7 @@ int spill_cuda_pool_alloc(void *pool, uint64_t bytes, void *stream, bool per_thr
 
 int spill_cuda_pool_free(uint64_t ptr, void *stream, bool per_thread)
 {
-	return spill_cuda.cuMemFreeAsync(ptr, stream_of(stream, per_thread));
+	return spill_cuda.cuMemFreeAsync(ptr, spill_cuda_stream(stream, per_thread));
 }
 
 int spill_cuda_pool_reserved(void *pool, uint64_t *bytes)
@@ -196,48 +160,6 @@ enum spill_place spill_cuda_pool_place(const void *properties, int *device)
 	return SPILL_PLACE_DEVICE;
 }
 
-/* An event belongs to the context it is made in, which must be the stream's. */
-int spill_cuda_event_record(int device, void *context, void *stream, bool per_thread, void **event)
-{
-	CUevent made;
-	CUcontext before = now();
-	if (!spill_cuda.cuEventCreate || !spill_cuda.cuEventRecord || !spill_cuda.cuEventQuery ||
-	    !spill_cuda.cuEventDestroy_v2)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	int result = pushed(context);
-	if (result)
-		return result;
-	result = spill_cuda.cuEventCreate(&made, CU_EVENT_DISABLE_TIMING);
-	if (!result) {
-		result = spill_cuda.cuEventRecord(made, stream_of(stream, per_thread));
-		if (result)
-			spill_cuda.cuEventDestroy_v2(made);
-	}
-	popped(before, context);
-	if (!result)
-		*event = made;
-	return result;
-}
-
-bool spill_cuda_event_passed(int device, void *context, void *event)
-{
-	CUcontext before = now();
-	if (pushed(context))
-		return false;
-	int result = spill_cuda.cuEventQuery(event);
-	popped(before, context);
-	return result == CUDA_SUCCESS;
-}
-
-void spill_cuda_event_destroy(int device, void *context, void *event)
-{
-	CUcontext before = now();
-	if (pushed(context))
-		return;
-	spill_cuda.cuEventDestroy_v2(event);
-	popped(before, context);
-}
-
 int spill_cuda_graph_reserved(int device, uint64_t *bytes)
 {
 	cuuint64_t reserved;
@@ -274,7 +196,7 @@ int spill_cuda_device_enter(int device, void **before)
 	CUdevice ordinal;
 	void *made;
 	*before = NULL;
-	if (now() && !spill_cuda.cuCtxGetDevice(&ordinal) && ordinal == device)
+	if (spill_cuda_now() && !spill_cuda.cuCtxGetDevice(&ordinal) && ordinal == device)
 		return CUDA_SUCCESS;
 	if (spill_cuda_primary(device, &made)) {
 		*before = spill_cuda.cuCtxPushCurrent_v2(made) ? NULL : made;

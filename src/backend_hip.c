@@ -1,7 +1,8 @@
 /*
  * HIP, by its one API level (AMD ROCm documentation, "HIP runtime API reference"; the prototypes are checked against
  * Debian's libamdhip64-dev). There is no context object in use here: an allocation belongs to a device. Virtual
- * memory management on host exists only from ROCm 7.2, so there is no split here yet.
+ * memory management on host exists only from ROCm 7.2, so there is no split here yet, and nothing that moves: nor is there
+ * a call that marks all work of a device without waiting for it.
  */
 #include "backend_hip.h"
 #include "publish.h"

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "deferred.h"
+#include "gate.h"
 #include "engine.h"
 #include "note.h"
 #include "runtime.h"
@@ -125,6 +126,7 @@ bool spill_engine_capture(struct spill_request *request)
 	bool ends = request->op == SPILL_OP_CAPTURE_END || request->op == SPILL_OP_STREAM_END;
 	if (request->step++ == 0) {
 		request->pass = !backend;
+		request->gated = backend && spill_gate_enter_request();
 		if (backend && request->op == SPILL_OP_STREAM_END)
 			spill_deferred_stream_ended(backend, spill_engine_stream(request));
 		/* It leaves before the call: behind it, a stream at the same address may be another thread's, and capture. */
@@ -141,6 +143,8 @@ bool spill_engine_capture(struct spill_request *request)
 		begun(request, backend);
 	else if (request->result == 0 && request->op == SPILL_OP_CAPTURE_MODE)
 		self.mode = request->mode;
+	if (request->gated)
+		spill_gate_leave(spill_gate_self);
 	return false;
 }
 

@@ -46,6 +46,9 @@ static operation *const operations[SPILL_OPS_COUNT] = {
     [SPILL_OP_CAPTURE_END] = spill_engine_capture,
     [SPILL_OP_CAPTURE_MODE] = spill_engine_capture,
     [SPILL_OP_STREAM_END] = spill_engine_capture,
+    [SPILL_OP_GATE] = spill_engine_pass, /* has a stub of its own (gate.h) */
+    [SPILL_OP_ROOM] = spill_engine_room,
+    [SPILL_OP_CONTEXT_CREATE] = spill_engine_room,
     [SPILL_OP_CONTEXT_DESTROY] = spill_engine_context,
     [SPILL_OP_PRIMARY_RELEASE] = spill_engine_context,
     [SPILL_OP_PRIMARY_RESET] = spill_engine_context,
@@ -115,9 +118,19 @@ const char *spill_engine_api(const struct spill_request *request)
 	return spill_thread.frame ? spill_thread.frame->api : request->api;
 }
 
+const char *spill_engine_caller_of(const void *caller)
+{
+	if (!caller)
+		return "";                                           /* nobody's call: a tick */
+	return spill_log_active() ? spill_caller_name(caller) : "?"; /* nobody will read it */
+}
+
+const void *spill_engine_site(const struct spill_request *request)
+{
+	return spill_thread.frame ? spill_thread.frame->caller : request->caller;
+}
+
 const char *spill_engine_caller(const struct spill_request *request)
 {
-	if (!spill_log_active())
-		return "?"; /* nobody will read it */
-	return spill_caller_name(spill_thread.frame ? spill_thread.frame->caller : request->caller);
+	return spill_engine_caller_of(spill_engine_site(request));
 }

@@ -26,6 +26,7 @@ bool spill_engine_range(struct spill_request *request);       /* engine_query.c 
 bool spill_engine_create(struct spill_request *request);      /* engine_vmm.c */
 bool spill_engine_map(struct spill_request *request);         /* engine_vmm.c */
 bool spill_engine_properties(struct spill_request *request);  /* engine_vmm.c */
+bool spill_engine_room(struct spill_request *request);        /* engine_room.c */
 bool spill_engine_release(struct spill_request *request);     /* engine_vmm.c */
 bool spill_engine_retain(struct spill_request *request);      /* engine_vmm.c */
 bool spill_engine_unmap(struct spill_request *request);       /* engine_vmm.c */
@@ -36,6 +37,8 @@ const void *spill_engine_stream(const struct spill_request *request);
 /* The outermost call on the way here, as the log names it. */
 const char *spill_engine_api(const struct spill_request *request);
 const char *spill_engine_caller(const struct spill_request *request);
+const void *spill_engine_site(const struct spill_request *request); /* the outermost call's return address */
+const char *spill_engine_caller_of(const void *caller);             /* by its return address */
 
 /* Log lines about decisions (report.c). `end_us` times are of spill_log_now_us. */
 void spill_report_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
@@ -44,5 +47,17 @@ void spill_report_free(const struct spill_request *request, const struct spill_a
                        const char *reason);
 void spill_report_oom(const struct spill_request *request, const struct spill_backend *backend, uint64_t free,
                       uint64_t total);
+
+/* What has moved of an allocation. */
+struct spill_moved {
+	uint64_t seq, order; /* of its alloc; of this event */
+	int device;
+	uint64_t bytes; /* that moved, in so many chunks */
+	unsigned chunks;
+	struct spill_bytes held; /* by all of it afterwards */
+};
+
+struct spill_plan_reason;
+void spill_report_move(const struct spill_moved *moved, const struct spill_plan_reason *why);
 
 #endif

@@ -2,9 +2,17 @@
  * Plain device memory. What fits costs one decision
  * without lock or system call; nothing is spilled that the driver can serve within the limits.
  */
+#include <string.h>
+
 #include "account.h"
 #include "admit.h"
+#include "capture.h"
+#include "demote.h"
+#include "gate.h"
+#include "movable.h"
 #include "peer.h"
+#include "place/chunked.h"
+#include "promote.h"
 
 static uint64_t *out(struct spill_request *request)
 {
@@ -51,26 +59,78 @@ static void deliver(struct spill_request *request, const struct spill_backend *b
 		*request->out_height = request->height;
 }
 
-static bool place(struct spill_request *request, enum spill_step step, const struct spill_want *want,
-                  const char **error)
+/* Made of chunks: it may move from now on. */
+static void enlist(const struct spill_request *request, const struct spill_allocation *allocation)
 {
-	struct spill_placement *placement =
-	    spill_place_make(spill_place_of(spill_step_place(step)), want, error);
-	if (!placement)
-		return false;
-	struct spill_allocation allocation = spill_admit_describe(request, want->backend);
+	struct spill_chunked *chunked = spill_chunked_of(allocation->placement);
+	if (!chunked)
+		return;
+	chunked->seq = allocation->seq;
+	chunked->site = spill_engine_site(request);
+	chunked->priority = SPILL_PRIORITY_NORMAL;
+	bool owed = chunked->owed = chunked->base.held.host > 0;
+	spill_chunked_enlist(chunked);
+	spill_gate_call_me();
+	if (owed)
+		spill_promote_wanted();
+}
+
+/* Enters what was made in the ledger and hands it to the program. */
+static bool hand_out(struct spill_request *request, struct spill_placement *placement, const char *reason,
+                     const char **error)
+{
+	struct spill_allocation allocation = spill_admit_describe(request, placement->backend);
 	allocation.ptr = placement->ptr;
-	allocation.place = spill_step_place(step);
+	allocation.place = placement->ops->place;
 	allocation.held = placement->held;
 	allocation.placement = placement;
-	if (!spill_admit_record(request, &allocation, spill_admit_reason(request))) {
+	if (!spill_admit_record(request, &allocation, reason)) {
 		spill_place_release(placement, false);
 		*error = "no memory for bookkeeping";
 		return false;
 	}
 	spill_peer_placed(placement);
-	deliver(request, want->backend, placement->ptr);
+	enlist(request, &allocation);
+	deliver(request, placement->backend, placement->ptr);
 	return true;
+}
+
+static bool place(struct spill_request *request, enum spill_step step, const struct spill_want *want,
+                  const char **error)
+{
+	struct spill_placement *placement =
+	    spill_place_make(spill_place_of(spill_step_place(step)), want, error);
+	return placement && hand_out(request, placement, spill_admit_reason(request), error);
+}
+
+/* Chunks on the device in place of the plain call, so that it can make way later. Whatever else goes wrong: the plain call. */
+static enum spill_instead make_movable(struct spill_request *request, const struct spill_backend *backend,
+                                       const char **error)
+{
+	if (spill_runtime_observes() || spill_capture_here(request) ||
+	    !spill_movable_wanted(backend, request->device, request->bytes))
+		return SPILL_INSTEAD_NOT;
+	struct spill_want want = {
+	    .backend = backend,
+	    .policy = spill_runtime_policy(),
+	    .device = request->device,
+	    .context = request->context,
+	    .bytes = request->bytes,
+	    .device_room = SPILL_UNLIMITED,
+	    .device_limit = spill_runtime_device_limit(backend, request->device),
+	};
+	spill_account_device_return(request->device, request->charged);
+	struct spill_placement *placement = spill_place_movable.make(&want, error);
+	if (placement && hand_out(request, placement, "fits", error)) {
+		spill_demote_foresee(backend, request->device);
+		return SPILL_INSTEAD_SERVED;
+	}
+	if (!placement && strcmp(*error, "device.limit") == 0)
+		return SPILL_INSTEAD_LIMIT;
+	if (!placement && strcmp(*error, backend->error_name(backend->out_of_memory)) == 0)
+		return SPILL_INSTEAD_FULL;
+	spill_account_device_add(request->device, request->charged);
+	return SPILL_INSTEAD_NOT;
 }
 
 /* As the vendor leaves it: the pitch is the one that it would have had (docs/measurements.md; hipamd writes it, too). */
@@ -95,7 +155,10 @@ bool spill_engine_array(struct spill_request *request)
 
 bool spill_engine_alloc(struct spill_request *request)
 {
-	static const struct spill_demand plain = {
-	    .prepare = prepare, .served = served, .place = place, .refused = refused};
+	static const struct spill_demand plain = {.prepare = prepare,
+	                                          .instead = make_movable,
+	                                          .served = served,
+	                                          .place = place,
+	                                          .refused = refused};
 	return spill_admit(request, &plain);
 }

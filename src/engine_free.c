@@ -4,11 +4,17 @@
  */
 #include "account.h"
 #include "capture.h"
+#include "contexts.h"
 #include "deferred.h"
 #include "engine.h"
+#include "gate.h"
+#include "host_chunks.h"
 #include "mempool.h"
+#include "move.h"
 #include "peer.h"
+#include "place/chunked.h"
 #include "place/pool.h"
+#include "promote.h"
 
 static void end(struct spill_request *request, struct spill_allocation *allocation, const char *reason)
 {
@@ -19,6 +25,29 @@ static void end(struct spill_request *request, struct spill_allocation *allocati
 	if (allocation->mempool)
 		spill_mempool_freed(allocation->mempool, allocation->bytes);
 	spill_ledger_end(allocation);
+	spill_promote_later();
+}
+
+/* From here on its bytes stay where they are. */
+static void stay(struct spill_placement *placement)
+{
+	struct spill_chunked *chunked = spill_chunked_of(placement);
+	if (chunked)
+		spill_chunked_delist(chunked);
+}
+
+/* It is not freed after all. Chunks may have moved while the ledger did not have it. */
+static void put_back(struct spill_allocation *allocation)
+{
+	struct spill_chunked *chunked = spill_chunked_of(allocation->placement);
+	stay(allocation->placement);
+	if (chunked)
+		allocation->held = chunked->base.held;
+	spill_ledger_put_back(allocation);
+	if (chunked) {
+		chunked->site = NULL; /* this is no new request from there */
+		spill_chunked_enlist(chunked);
+	}
 }
 
 /* Gives back what we placed. The entry takes over its device charge, so that end() returns it behind the log line. */
@@ -26,6 +55,7 @@ static void release(struct spill_allocation *allocation, bool context_ended)
 {
 	if (!allocation->placement)
 		return;
+	stay(allocation->placement);
 	allocation->charged += allocation->placement->held.device;
 	allocation->placement->held.device = 0;
 	spill_place_release(allocation->placement, context_ended);
@@ -35,6 +65,7 @@ static void release(struct spill_allocation *allocation, bool context_ended)
 static struct spill_placement *hand_over(struct spill_request *request, struct spill_allocation *allocation)
 {
 	struct spill_placement *placement = allocation->placement;
+	stay(placement);
 	spill_report_free(request, allocation, "free");
 	spill_ledger_end(allocation);
 	return placement;
@@ -57,7 +88,7 @@ static void free_placed(struct spill_request *request, struct spill_allocation *
 	}
 	request->result = spill_deferred_wait(allocation->backend, allocation->device, allocation->context);
 	if (request->result) {
-		spill_ledger_put_back(allocation);
+		put_back(allocation);
 		return;
 	}
 	release(allocation, false);
@@ -81,7 +112,7 @@ static void free_placed_in_order(struct spill_request *request, struct spill_all
 		                          request->per_thread, &placement->event);
 	placement->order = (struct spill_order){spill_engine_stream(request), placement->event_context};
 	if (request->result)
-		spill_ledger_put_back(allocation);
+		put_back(allocation);
 	else
 		spill_deferred_add(hand_over(request, allocation));
 }
@@ -132,6 +163,9 @@ static void end_all(struct spill_request *request, const struct spill_backend *b
                     void *context, const char *reason)
 {
 	struct spill_allocation *allocation;
+	void *others[SPILL_CONTEXTS];
+	spill_contexts_ended(backend, device, context);
+	spill_move_context_ended(backend, context);
 	while ((allocation = spill_ledger_take_of(backend, device, context)) != NULL) {
 		release(allocation, true);
 		end(request, allocation, reason);
@@ -142,6 +176,8 @@ static void end_all(struct spill_request *request, const struct spill_backend *b
 		spill_mempool_device_ended(backend, device);
 	spill_capture_context_ended(backend, device, context);
 	spill_peer_context_ended(backend, device, context);
+	if (!spill_contexts_of(backend, device, others))
+		spill_host_chunks_forget(backend, device);
 }
 
 /* Finds what is about to end, before the vendor forgets it. */
@@ -161,22 +197,38 @@ static void identify(struct spill_request *request, const struct spill_backend *
 	}
 }
 
+/* The vendor has ended it, and not only one of several references. */
+static bool has_ended(const struct spill_request *request, const struct spill_backend *backend)
+{
+	void *still;
+	return request->ends && !request->result &&
+	       !(request->op == SPILL_OP_PRIMARY_RELEASE && backend->primary(request->device, &still));
+}
+
+/*
+ * While the vendor ends a context nobody may ask it to mark its work or to copy in it, as the mover does: the end passes the gate,
+ * like work.
+ */
 bool spill_engine_context(struct spill_request *request)
 {
 	const struct spill_backend *backend = spill_runtime_backend(request->domain);
+	bool destroyed = request->op == SPILL_OP_CONTEXT_DESTROY || request->op == SPILL_OP_PRIMARY_RELEASE;
 	if (request->step++ == 0) {
 		request->start_us = spill_log_now_us();
 		if (backend)
 			identify(request, backend);
+		/* What moves use in it is no more used from here on. A release may be one of many: end_all says so in time. */
+		if (request->ends && request->op != SPILL_OP_PRIMARY_RELEASE)
+			spill_move_context_ended(backend, request->context);
+		request->gated = request->ends && spill_gate_enter_request();
 		return true;
 	}
-	void *still;
-	if (!request->ends || request->result)
-		return false;
-	if (request->op == SPILL_OP_PRIMARY_RELEASE && backend->primary(request->device, &still))
-		return false; /* others hold it */
-	end_all(request, backend, request->device, request->context,
-	        request->op == SPILL_OP_CONTEXT_DESTROY || request->op == SPILL_OP_PRIMARY_RELEASE ? "context"
-	                                                                                           : "reset");
+	bool ended = has_ended(request, backend);
+	if (ended)
+		spill_contexts_ended(backend, request->device, request->context);
+	if (request->gated)
+		spill_gate_leave(spill_gate_self);
+	if (ended)
+		end_all(request, backend, request->device, request->context, destroyed ? "context" : "reset");
 	return false;
 }

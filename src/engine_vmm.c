@@ -10,6 +10,7 @@
 #include "account.h"
 #include "admit.h"
 #include "honest.h"
+#include "promote.h"
 #include "vmm.h"
 
 /* Closes the books on what has been given back. */
@@ -26,6 +27,7 @@ static void finish(struct spill_request *request, struct spill_vmm_memory *ended
 			spill_account_host_return(entry->charged_host);
 			spill_place_release(entry->placement, true);
 			spill_ledger_end(entry);
+			spill_promote_later();
 		}
 		free(memory);
 	}
@@ -218,7 +220,7 @@ bool spill_engine_retain(struct spill_request *request)
 	struct spill_allocation placed;
 	if (request->step++ == 0) {
 		if (request->ptr && spill_ledger_placed(request->ptr, &placed) &&
-		    placed.place == SPILL_PLACE_SPLIT) {
+		    (placed.place == SPILL_PLACE_SPLIT || placed.place == SPILL_PLACE_MOVABLE)) {
 			request->result = placed.backend->invalid_value;
 			return false;
 		}

@@ -38,10 +38,25 @@ static void add_bytes(struct spill_bytes *sum, const struct spill_bytes *held)
 	sum->managed += held->managed;
 }
 
+static void subtract_bytes(struct spill_bytes *sum, const struct spill_bytes *held)
+{
+	sum->device -= held->device;
+	sum->host -= held->host;
+	sum->managed -= held->managed;
+}
+
 static void raise(uint64_t *peak, uint64_t value)
 {
 	if (*peak < value)
 		*peak = value;
+}
+
+/* pre: locked */
+static void raise_peaks(void)
+{
+	raise(&totals.peak.device, totals.live.device);
+	raise(&totals.peak.host, totals.live.host);
+	raise(&totals.peak.managed, totals.live.managed);
 }
 
 /* pre: locked. False if there is no memory for the tree's node. */
@@ -79,9 +94,7 @@ static struct spill_allocation *remove_at(struct spill_allocation **link)
 	entry->next = NULL;
 	entry->order = next_order++;
 	unlink_placed(entry);
-	totals.live.device -= entry->held.device;
-	totals.live.host -= entry->held.host;
-	totals.live.managed -= entry->held.managed;
+	subtract_bytes(&totals.live, &entry->held);
 	return entry;
 }
 
@@ -106,11 +119,43 @@ bool spill_ledger_add(struct spill_allocation *allocation)
 		totals.spilled.host += entry->held.host;
 		totals.spilled.managed += entry->held.managed;
 	}
-	raise(&totals.peak.device, totals.live.device);
-	raise(&totals.peak.host, totals.live.host);
-	raise(&totals.peak.managed, totals.live.managed);
+	raise_peaks();
 	pthread_mutex_unlock(&lock);
 	return true;
+}
+
+/* pre: locked. Whether it counts as spilled stays as it was at its alloc. */
+static void moved(struct spill_allocation *entry, const struct spill_bytes *held)
+{
+	if (held->device < entry->held.device) {
+		totals.demotions++;
+		totals.demoted += entry->held.device - held->device;
+	} else if (held->device > entry->held.device) {
+		totals.promotions++;
+		totals.promoted += held->device - entry->held.device;
+	}
+	subtract_bytes(&totals.live, &entry->held);
+	entry->held = *held;
+	add_bytes(&totals.live, &entry->held);
+	raise_peaks();
+	entry->order = next_order++;
+}
+
+bool spill_ledger_moved(uint64_t ptr, const struct spill_bytes *held, uint64_t *seq, uint64_t *order)
+{
+	struct spill_allocation *entry;
+	pthread_mutex_lock(&lock);
+	/* The newest: an older one at the address is one whose end we did not see. */
+	for (entry = *bucket(ptr); entry; entry = entry->next)
+		if (entry->ptr == ptr && !entry->handle)
+			break;
+	if (entry) {
+		moved(entry, held);
+		*seq = entry->seq;
+		*order = entry->order;
+	}
+	pthread_mutex_unlock(&lock);
+	return entry != NULL;
 }
 
 static struct spill_allocation *take(uint64_t ptr, bool handle, uint64_t seq)

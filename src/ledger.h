@@ -56,6 +56,12 @@ void spill_ledger_put_back(struct spill_allocation *allocation);
 /* Ends a taken entry: counts the free in the totals and frees the entry, not its placement. */
 void spill_ledger_end(struct spill_allocation *allocation);
 
+/*
+ * What backs the entry at exactly `ptr` has moved: it holds `held` now. Stores its seq, and the order of this event. False
+ * if it is not in the ledger (being freed at this moment): then nobody counts it any more.
+ */
+bool spill_ledger_moved(uint64_t ptr, const struct spill_bytes *held, uint64_t *seq, uint64_t *order);
+
 /* Removes and returns some entry of the context (NULL, where there are no contexts: of the device), or NULL. */
 struct spill_allocation *spill_ledger_take_of(const struct spill_backend *backend, int device,
                                               const void *context);

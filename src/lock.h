@@ -6,16 +6,21 @@
 #define SPILL_LOCK_H
 
 enum spill_lock_rank {
+	SPILL_RANK_MOVER,    /* src/place/chunked.c: moves chunks; the one that is held across vendor calls */
 	SPILL_RANK_DEFERRED, /* src/deferred.c: frees that wait for the device */
 	SPILL_RANK_MEMPOOL,  /* src/mempool.c: the vendor's pools */
 	SPILL_RANK_POOL,     /* src/place/pool.c: free blocks of shared chunks */
-	SPILL_RANK_VMM,      /* src/vmm.c: the program's own physical memory and its mappings */
-	SPILL_RANK_LEDGER,   /* src/ledger.c: what is allocated */
-	SPILL_RANK_PEER,     /* src/peer.c: who may use whose memory */
-	SPILL_RANK_CAPTURE,  /* src/capture.c: streams that capture */
-	SPILL_RANK_CALLER,   /* src/caller.c: names of call sites */
-	SPILL_RANK_NOTE,     /* src/note.c: notes waiting for the log */
-	SPILL_RANK_LOG,      /* src/log*.c: the file and its buffer */
+	SPILL_RANK_CHUNKED,  /* src/place/chunked.c: what may be moved */
+	SPILL_RANK_HOST_CHUNKS, /* src/host_chunks.c: host memory for it */
+	SPILL_RANK_CONTEXTS,    /* src/contexts.c: contexts that there are */
+	SPILL_RANK_GATE,        /* src/gate.c: threads that submit work */
+	SPILL_RANK_VMM,         /* src/vmm.c: the program's own physical memory and its mappings */
+	SPILL_RANK_LEDGER,      /* src/ledger.c: what is allocated */
+	SPILL_RANK_PEER,        /* src/peer.c: who may use whose memory */
+	SPILL_RANK_CAPTURE,     /* src/capture.c: streams that capture */
+	SPILL_RANK_CALLER,      /* src/caller.c: names of call sites */
+	SPILL_RANK_NOTE,        /* src/note.c: notes waiting for the log */
+	SPILL_RANK_LOG,         /* src/log*.c: the file and its buffer */
 };
 
 #endif

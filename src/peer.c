@@ -7,6 +7,7 @@
 #include "ledger.h"
 #include "mempool.h"
 #include "note.h"
+#include "place/chunked.h"
 #include "place/pool.h"
 #include "runtime.h"
 
@@ -152,8 +153,11 @@ static void grant_existing(const struct pair *pair)
 	if (ranges.lost)
 		spill_note("ledger",
 		           "no memory for bookkeeping: peer access does not hold for all spilled memory");
+	/* A range with a chunk on the move has a hole; who is moved after this is granted with the pair. */
+	spill_mover_lock();
 	for (size_t i = 0; i < ranges.length; i++)
 		grant(pair->backend, ranges.list[i].va, ranges.list[i].bytes, pair->user.device);
+	spill_mover_unlock();
 	free(ranges.list);
 }
 

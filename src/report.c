@@ -1,44 +1,81 @@
 /*
- * What is said about decisions: a log line each, and one loud line at the first spill, because slowness that
- * nobody announced is worse than a failure (pitfall 15).
+ * What is said about decisions: a log line each, and one loud line at the first spill or demotion, because slowness
+ * that nobody announced is worse than a failure (pitfall 15).
  */
 #include <stdatomic.h>
 #include <string.h>
 
 #include "config.h"
 #include "engine.h"
+#include "plan.h"
 #include "text.h"
 
 #define LINE 8192
 
-static void loud(const struct spill_request *request, const struct spill_allocation *allocation)
+/*
+ * The loud line is due once a run, or at every spill and demotion. `text` then begins with the program's name and the
+ * sizes, in `line`.
+ */
+static bool loud_begin(struct spill_text *text, char *line, size_t size, uint64_t part, uint64_t whole)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 	enum spill_log_stderr how = spill_runtime_policy()->log_stderr;
-	if (!spill_ledger_is_spill(allocation))
-		return; /* found room on the device after all */
 	if (how == SPILL_STDERR_OFF || (atomic_flag_test_and_set(&said) && how == SPILL_STDERR_FIRST))
-		return;
-	char program[256], line[1024];
-	struct spill_text text = spill_text_begin(line, sizeof(line));
+		return false;
+	char program[256];
 	spill_config_program(program, sizeof(program));
-	spill_text_add(&text, program);
-	spill_text_add(&text, ": ");
-	spill_text_size(&text, allocation->held.host + allocation->held.managed);
-	spill_text_add(&text, " of ");
-	spill_text_size(&text, allocation->bytes);
-	spill_text_add(&text,
-	               allocation->held.managed ? " placed in managed memory" : " placed in host memory");
-	spill_text_add(&text, " (device ");
-	spill_text_number(&text, (uint64_t)allocation->device);
-	spill_text_add(&text, request->over_limit ? " at its limit, rule " : " full, rule ");
-	spill_text_add(&text, request->rule);
-	spill_text_add(&text, "); expect lower speed");
+	*text = spill_text_begin(line, size);
+	spill_text_add(text, program);
+	spill_text_add(text, ": ");
+	spill_text_size(text, part);
+	spill_text_add(text, " of ");
+	spill_text_size(text, whole);
+	return true;
+}
+
+static void loud_device(struct spill_text *text, int device, bool at_limit)
+{
+	spill_text_add(text, " (device ");
+	spill_text_number(text, (uint64_t)device);
+	spill_text_add(text, at_limit ? " at its limit" : " full");
+}
+
+static void loud_end(struct spill_text *text, const char *line)
+{
+	spill_text_add(text, "); expect lower speed");
 	if (spill_log_path()[0]) {
-		spill_text_add(&text, "; log ");
-		spill_text_add(&text, spill_log_path());
+		spill_text_add(text, "; log ");
+		spill_text_add(text, spill_log_path());
 	}
 	spill_stderr_line(line);
+}
+
+static void loud(const struct spill_request *request, const struct spill_allocation *allocation)
+{
+	char line[1024];
+	struct spill_text text;
+	if (!spill_ledger_is_spill(allocation))
+		return; /* found room on the device after all */
+	if (!loud_begin(&text, line, sizeof(line), allocation->held.host + allocation->held.managed,
+	                allocation->bytes))
+		return;
+	spill_text_add(&text,
+	               allocation->held.managed ? " placed in managed memory" : " placed in host memory");
+	loud_device(&text, allocation->device, request->over_limit);
+	spill_text_add(&text, ", rule ");
+	spill_text_add(&text, request->rule);
+	loud_end(&text, line);
+}
+
+static void loud_move(const struct spill_moved *moved, bool at_limit)
+{
+	char line[1024];
+	struct spill_text text;
+	if (!loud_begin(&text, line, sizeof(line), moved->bytes, moved->held.device + moved->held.host))
+		return;
+	spill_text_add(&text, " moved to host memory to make room");
+	loud_device(&text, moved->device, at_limit);
+	loud_end(&text, line);
 }
 
 /* In observe mode: the first place that would have been tried instead of the device. */
@@ -50,16 +87,23 @@ static const char *would(const struct spill_request *request, const struct spill
 	unsigned count =
 	    spill_policy_chain(spill_runtime_policy(), backend->capabilities(request->device), chain);
 	for (unsigned i = 0; i < count; i++)
-		if (chain[i] != SPILL_STEP_TRIM)
+		if (spill_step_place(chain[i]) != SPILL_PLACE_DEVICE)
 			return spill_step_name(chain[i]);
 	return "refuse";
+}
+
+/* Of no interest to who wants to know of spills: as the vendor would have it, or able to move and all on the device. */
+static bool routine(const struct spill_allocation *allocation)
+{
+	return !allocation->placement ||
+	       (allocation->place == SPILL_PLACE_MOVABLE && !spill_ledger_is_spill(allocation));
 }
 
 void spill_report_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
                         const char *reason)
 {
 	if (spill_log_active() &&
-	    (spill_runtime_policy()->log_level == SPILL_LOG_ALL || allocation->placement)) {
+	    (spill_runtime_policy()->log_level == SPILL_LOG_ALL || !routine(allocation))) {
 		char line[LINE];
 		struct spill_record_alloc record = {
 		    .time_us = spill_log_now_us(),
@@ -81,7 +125,7 @@ void spill_report_alloc(const struct spill_request *request, const struct spill_
 		record.took_us = record.time_us - request->start_us;
 		memcpy(record.tried, request->tried, sizeof(record.tried));
 		size_t length = spill_record_alloc(&record, line, sizeof(line));
-		spill_log_write(line, length, allocation->placement ? SPILL_LOG_NOW : SPILL_LOG_SOON);
+		spill_log_write(line, length, routine(allocation) ? SPILL_LOG_SOON : SPILL_LOG_NOW);
 	}
 	if (allocation->placement)
 		loud(request, allocation);
@@ -91,7 +135,7 @@ void spill_report_free(const struct spill_request *request, const struct spill_a
                        const char *reason)
 {
 	if (!spill_log_active() ||
-	    (spill_runtime_policy()->log_level != SPILL_LOG_ALL && !allocation->placement))
+	    (spill_runtime_policy()->log_level != SPILL_LOG_ALL && routine(allocation)))
 		return;
 	char line[LINE];
 	struct spill_record_free record = {
@@ -110,6 +154,33 @@ void spill_report_free(const struct spill_request *request, const struct spill_a
 	record.took_us = record.time_us - request->start_us;
 	size_t length = spill_record_free(&record, line, sizeof(line));
 	spill_log_write(line, length, SPILL_LOG_SOON);
+}
+
+void spill_report_move(const struct spill_moved *moved, const struct spill_plan_reason *why)
+{
+	bool demoted = strcmp(why->what, "demote") == 0;
+	if (spill_log_active()) {
+		char line[LINE];
+		struct spill_record_move record = {
+		    .time_us = spill_log_now_us(),
+		    .seq = moved->seq,
+		    .order = moved->order,
+		    .tid = spill_log_tid(),
+		    .device = moved->device,
+		    .what = why->what,
+		    .api = why->api && why->api[0] ? why->api : NULL,
+		    .caller = why->caller && why->caller[0] ? why->caller : NULL,
+		    .bytes = moved->bytes,
+		    .chunks = moved->chunks,
+		    .held = moved->held,
+		    .reason = why->reason,
+		};
+		record.took_us = record.time_us - why->start_us;
+		size_t length = spill_record_move(&record, line, sizeof(line));
+		spill_log_write(line, length, SPILL_LOG_NOW);
+	}
+	if (demoted)
+		loud_move(moved, strcmp(why->reason, "limit") == 0);
 }
 
 void spill_report_oom(const struct spill_request *request, const struct spill_backend *backend, uint64_t free,

@@ -60,6 +60,9 @@ enum spill_domain { SPILL_CUDA_DRIVER, SPILL_CUDA_RUNTIME, SPILL_HIP, SPILL_DOMA
 	X(CAPTURE_END, "ends that") \
 	X(CAPTURE_MODE, "changes what a thread may do while others capture") \
 	X(STREAM_END, "ends a stream, and with it what it captured") \
+	X(GATE, "submits work: never while chunks move; asked again where room was made for it") \
+	X(ROOM, "takes device memory for itself, no buffer: room is made for it") \
+	X(CONTEXT_CREATE, "makes a context: known, so that its work is waited for; room is made for it") \
 	X(CONTEXT_DESTROY, "ends a context and all that was allocated in it") \
 	X(PRIMARY_RELEASE, "may end a device's primary context") \
 	X(PRIMARY_RESET, "ends a device's primary context") \
@@ -143,8 +146,10 @@ struct spill_request {
 	uint64_t start_us;
 	enum spill_step chain[SPILL_STEPS]; /* of oom.chain, from the first failure on */
 	unsigned chain_count, chain_at;
-	bool full;       /* has failed: chain is set */
-	bool over_limit; /* device.limit refuses; with mode=observe the driver is asked all the same */
+	unsigned demotions; /* that made enough room for it */
+	bool gated;         /* CAPTURE_*, STREAM_END, ends of contexts: inside the gate (gate.h) */
+	bool full;          /* has failed: chain is set */
+	bool over_limit;    /* device.limit refuses; with mode=observe the driver is asked all the same */
 	enum spill_honest_answer honest;
 	const char *refused_by, *rule;
 	unsigned attempts;

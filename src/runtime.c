@@ -8,13 +8,19 @@
 #include "account.h"
 #include "caller.h"
 #include "capture.h"
+#include "contexts.h"
 #include "deferred.h"
+#include "gate.h"
+#include "host_chunks.h"
 #include "hostmem.h"
 #include "ledger.h"
 #include "mempool.h"
+#include "movable.h"
+#include "move.h"
 #include "note.h"
 #include "peer.h"
-#include "place/place.h"
+#include "place/chunked.h"
+#include "promote.h"
 #include "publish.h"
 #include "vmm.h"
 
@@ -25,7 +31,7 @@ enum state { FRESH, READY, OFF };
 static struct {
 	_Atomic enum state state;
 	pthread_once_t once;
-	const struct spill_shim *shim;
+	const struct spill_shim *_Atomic shim; /* every thread that comes first sets the same */
 	struct spill_config config;
 	_Atomic int log_opened; /* enum spill_published */
 	_Atomic bool ended;
@@ -36,12 +42,21 @@ const struct spill_policy *spill_runtime_policy(void)
 	return &runtime.config.policy;
 }
 
+/* A signal handler that forks may have interrupted a move of its own thread, which ends when the handler has returned. */
+static __thread bool fork_has_mover __attribute__((tls_model("initial-exec")));
+
 /* In the order of enum spill_lock_rank, given back in reverse. */
 static void fork_prepare(void)
 {
+	fork_has_mover = !spill_mover_is_mine();
+	if (fork_has_mover)
+		spill_mover_lock(); /* a move ends first */
 	spill_deferred_fork_prepare();
 	spill_mempool_fork_prepare();
 	spill_pool_fork_prepare();
+	spill_chunked_fork_prepare();
+	spill_host_chunks_fork_prepare();
+	spill_contexts_fork_prepare();
 	spill_vmm_fork_prepare();
 	spill_ledger_fork_prepare();
 	spill_peer_fork_prepare();
@@ -59,9 +74,14 @@ static void fork_done(bool child)
 	spill_peer_fork_done(child);
 	spill_ledger_fork_done(child);
 	spill_vmm_fork_done(child);
+	spill_contexts_fork_done(child);
+	spill_host_chunks_fork_done(child);
+	spill_chunked_fork_done(child);
 	spill_pool_fork_done(child);
 	spill_mempool_fork_done(child);
 	spill_deferred_fork_done(child);
+	if (fork_has_mover)
+		spill_mover_unlock();
 }
 
 static void fork_parent(void)
@@ -78,6 +98,10 @@ static void fork_child(void)
 	spill_account_reset();
 	atomic_store(&runtime.log_opened, SPILL_UNPUBLISHED);
 	atomic_store(&runtime.ended, false);
+	spill_gate_fork_child();
+	spill_move_reset();
+	spill_movable_reset();
+	spill_promote_reset();
 	spill_thread = (struct spill_thread){0};
 }
 
@@ -112,6 +136,12 @@ static void start(void)
 	spill_hostmem_at_start();
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 	atomic_store(&runtime.state, READY);
+}
+
+unsigned spill_runtime_counters(void)
+{
+	const struct spill_shim *shim = runtime.shim;
+	return shim ? shim->counters : 0;
 }
 
 bool spill_runtime_ready(const struct spill_shim *shim)

@@ -25,6 +25,7 @@ struct spill_shim {
 	const struct spill_hits *exit_hits;
 	char *exit_line;
 	size_t exit_line_size;
+	unsigned counters; /* of calls that pass the gate, for each thread (gate.h) */
 };
 
 struct spill_thread {
@@ -36,6 +37,8 @@ extern __thread struct spill_thread spill_thread __attribute__((tls_model("initi
 
 /* Starts the library if need be. False: it is off, or starting right now on this thread: pass through. */
 bool spill_runtime_ready(const struct spill_shim *shim);
+
+unsigned spill_runtime_counters(void); /* as the shim says */
 
 const struct spill_policy *spill_runtime_policy(void);
 static inline bool spill_runtime_observes(void)

@@ -5,6 +5,7 @@
 #include "account.h"
 #include "capture.h"
 #include "deferred.h"
+#include "host_chunks.h"
 #include "mempool.h"
 #include "place/pool.h"
 #include "runtime.h"
@@ -58,6 +59,7 @@ bool spill_trim_host(const struct spill_backend *backend, int device, void *cont
 	if (spill_capture_any())
 		return false;
 	spill_deferred_drop(backend);
+	spill_host_chunks_drop(backend);
 	spill_mempool_trim(backend, device, true);
 	spill_pool_trim(backend, device, context, false);
 	for (uint64_t end = now() + WAIT_NS; now() < end && spill_account_host_held() + bytes > before;) {

@@ -113,6 +113,7 @@ typedef enum CUstreamCaptureStatus_enum {
 } CUstreamCaptureStatus;
 
 #define CU_EVENT_DISABLE_TIMING 2u
+#define CU_STREAM_NON_BLOCKING 1u
 
 /* -- export ----------------------------------------------------------------------------------------------- */
 

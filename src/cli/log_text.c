@@ -184,6 +184,23 @@ static void print_free(FILE *out, const cJSON *record)
 	put_took(out, record);
 }
 
+static void print_move(FILE *out, const cJSON *record)
+{
+	put_when(out, record);
+	fprintf(out, "move  #%-6.0f ", number(record, "seq"));
+	put_size(out, number(record, "bytes"));
+	fputs(strcmp(text(record, "what"), "demote") ? " back to the device" : " to host memory", out);
+	fputs(", now ", out);
+	put_sums(out, record);
+	if (member(record, "api"))
+		put_origin(out, record);
+	else
+		fprintf(out, "  device %.0f", number(record, "dev"));
+	fputs("  ", out);
+	put(out, text(record, "reason"));
+	put_took(out, record);
+}
+
 static void print_oom(FILE *out, const cJSON *record)
 {
 	const char *before = "; largest: ";
@@ -224,6 +241,18 @@ static void print_note(FILE *out, const cJSON *record)
 	fputc('\n', out);
 }
 
+/* "; moved 2.04 GiB to host memory in 3 moves, 1.00 GiB back in 1" */
+static void print_moves(FILE *out, const cJSON *record)
+{
+	if (number(record, "demotions") + number(record, "promotions") <= 0)
+		return;
+	fputs("; moved ", out);
+	put_size(out, number(record, "demoted_bytes"));
+	fprintf(out, " to host memory in %.0f moves, ", number(record, "demotions"));
+	put_size(out, number(record, "promoted_bytes"));
+	fprintf(out, " back in %.0f", number(record, "promotions"));
+}
+
 static void print_exit(FILE *out, const cJSON *record)
 {
 	put_when(out, record);
@@ -234,6 +263,7 @@ static void print_exit(FILE *out, const cJSON *record)
 	put_sums(out, member(record, "spilled"));
 	fprintf(out, " spilled in all; %.0f out of memory; peak ", number(record, "ooms"));
 	put_sums(out, member(record, "peak"));
+	print_moves(out, record);
 	fputs("; still held ", out);
 	put_sums(out, member(record, "live"));
 	fputc('\n', out);
@@ -245,7 +275,8 @@ void cli_print_record(FILE *out, const cJSON *record)
 		const char *kind;
 		void (*print)(FILE *out, const cJSON *record);
 	} kinds[] = {{"start", print_start}, {"alloc", print_alloc}, {"free", print_free},
-	             {"oom", print_oom},     {"note", print_note},   {"exit", print_exit}};
+	             {"move", print_move},   {"oom", print_oom},     {"note", print_note},
+	             {"exit", print_exit}};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (!strcmp(text(record, "kind"), kinds[i].kind))

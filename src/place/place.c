@@ -9,6 +9,7 @@
 const struct spill_place_ops *spill_place_of(enum spill_place place)
 {
 	static const struct spill_place_ops *const table[SPILL_PLACES] = {
+	    [SPILL_PLACE_MOVABLE] = &spill_place_movable,
 	    [SPILL_PLACE_SPLIT] = &spill_place_split,
 	    [SPILL_PLACE_MANAGED] = &spill_place_managed,
 	    [SPILL_PLACE_HOST] = &spill_place_host,
@@ -39,6 +40,17 @@ uint64_t spill_device_charge(const struct spill_want *want, uint64_t bytes, uint
 		charge = wanted < left ? wanted : left;
 	} while (!spill_account_device_charge(want->device, &held, charge));
 	return charge;
+}
+
+bool spill_device_charge_all(const struct spill_want *want, uint64_t bytes)
+{
+	uint64_t held = spill_account_device_held(want->device);
+	do
+		if (want->device_limit != SPILL_UNLIMITED &&
+		    (held > want->device_limit || bytes > want->device_limit - held))
+			return false;
+	while (!spill_account_device_charge(want->device, &held, bytes));
+	return true;
 }
 
 const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes)

@@ -65,7 +65,8 @@ struct spill_place_ops {
 	void (*range)(const struct spill_placement *placement, uint64_t *va, uint64_t *bytes);
 };
 
-extern const struct spill_place_ops spill_place_split, spill_place_managed, spill_place_host;
+extern const struct spill_place_ops spill_place_movable, spill_place_split, spill_place_managed,
+    spill_place_host;
 
 /*
  * Not memory at an address but a handle of host memory, which the program maps itself: `ptr` is the handle. Released with
@@ -91,6 +92,9 @@ void spill_place_release(struct spill_placement *placement, bool context_ended);
  * charged. Two placements at once cannot pass the limit together.
  */
 uint64_t spill_device_charge(const struct spill_want *want, uint64_t bytes, uint64_t unit);
+
+/* Charges `bytes` of device memory, all or nothing, if the limit allows it. What is free the driver knows better. */
+bool spill_device_charge_all(const struct spill_want *want, uint64_t bytes);
 
 /*
  * Charges `bytes` of host memory if host.limit and host.reserve allow it: NULL, or the option that refuses.

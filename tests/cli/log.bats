@@ -18,6 +18,17 @@ load help.bash
 	has_not "no exit line"
 }
 
+@test "what moved, and for whom" {
+	run "$spill" log "$data/moves.jsonl"
+	ends_with 0
+	has "    1.000000  alloc #1      7.04 GiB  movable (7.04 GiB device)  device 0  cudaMalloc"
+	has_line "    2.000000  move  #1      2.00 GiB to host memory, now 5.04 GiB device, 2.00 GiB host  device 0  cuMemCreate  libggml-cuda.so+0x99  oom  425.0 ms"
+	has_line "    3.000000  move  #1      2.00 GiB back to the device, now 7.04 GiB device  device 0  free  76.0 ms"
+	has "; moved 2.00 GiB to host memory in 1 moves, 2.00 GiB back in 1; still held"
+	run "$spill" log "$data/run.jsonl"
+	has_not moved
+}
+
 @test "kinds and fields of later versions are skipped" {
 	run "$spill" log "$data/run.jsonl"
 	has_not later

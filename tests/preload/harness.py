@@ -28,17 +28,26 @@ def program(name, *arguments):
 class Case(unittest.TestCase):
     """A test with a folder of its own as HOME, so that no configuration of this machine leaks in."""
 
+    # movable.enable of every run (SPILL_MOVABLE_ENABLE); None: the library's own default. "off" where the subject is where
+    # the other places come in: a device that is more than half full would have movable memory, which makes way for them.
+    movable = None
+
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="spill-test-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.log = self.folder / "log.jsonl"
+
+    def preloaded(self):
+        """The variables of a run with the library."""
+        variables = {"LD_PRELOAD": LIBRARY, "SPILL_LOG": str(self.log)}
+        return variables | ({"SPILL_MOVABLE_ENABLE": self.movable} if self.movable else {})
 
     def run_program(self, command, *, preload=True, vram="64MiB", **variables):
         """Runs on the simulator; returns the CompletedProcess. `variables` are added to a bare environment."""
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "SPILL_SIM_VRAM": vram,
                        "LD_LIBRARY_PATH": os.environ["SIM_PATH"]}
         if preload:
-            environment |= {"LD_PRELOAD": LIBRARY, "SPILL_LOG": str(self.log)}
+            environment |= self.preloaded()
         for name, value in variables.items():
             environment[name] = str(value)
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
@@ -71,7 +80,7 @@ def held(record):
 
 
 def in_order(records):
-    """Allocations and frees as they happened, which under several threads need not be the order of their lines; the rest follows."""
+    """Allocations, moves and frees as they happened, which under several threads need not be the order of their lines; the rest follows."""
     events = [record for record in records if "order" in record]
     return sorted(events, key=lambda record: record["order"]) + [record for record in records if "order" not in record]
 
@@ -82,6 +91,8 @@ def check_log(case, records):
     case.assertEqual(kinds[0], "start")
     case.assertEqual(kinds.count("start"), 1)
     live, spilled, spills, frees, ooms = {}, {"host": 0, "managed": 0}, 0, 0, kinds.count("oom")
+    where = {}  # what each live allocation holds, by seq
+    moves = {"demotions": 0, "promotions": 0, "demoted_bytes": 0, "promoted_bytes": 0}
     total = {"device": 0, "host": 0, "managed": 0}
     peak = dict(total)
     case.assertEqual({record["v"] for record in records}, {1})
@@ -89,6 +100,7 @@ def check_log(case, records):
         if record["kind"] == "alloc":
             case.assertNotIn(record["seq"], live)
             live[record["seq"]] = record
+            where[record["seq"]] = held(record)
             for kind, size in held(record).items():
                 total[kind] += size
                 peak[kind] = max(peak[kind], total[kind])
@@ -100,13 +112,27 @@ def check_log(case, records):
             allocation = live.pop(record["seq"])
             case.assertEqual(allocation["ptr"], record["ptr"])
             frees += 1
-            for kind, size in held(allocation).items():
+            for kind, size in where.pop(record["seq"]).items():
                 total[kind] -= size
+        elif record["kind"] == "move":
+            before, after = where[record["seq"]], held(record)
+            where[record["seq"]] = after
+            case.assertEqual(sum(before.values()), sum(after.values()), "a move makes or loses nothing")
+            case.assertGreater(record["chunks"], 0)
+            left = before["device"] - after["device"]
+            case.assertEqual(record["bytes"], left if record["what"] == "demote" else -left)
+            case.assertEqual(record["what"], "demote" if left > 0 else "promote")
+            moves["demotions" if left > 0 else "promotions"] += 1
+            moves["demoted_bytes" if left > 0 else "promoted_bytes"] += abs(left)
+            for kind in total:
+                total[kind] += after[kind] - before[kind]
+                peak[kind] = max(peak[kind], total[kind])
         elif record["kind"] == "exit":
             case.assertEqual(record["allocs"], kinds.count("alloc"))
             case.assertEqual(record["frees"], frees)
             case.assertEqual(record["spills"], spills)
             case.assertEqual(record["ooms"], ooms)
+            case.assertEqual({name: record[name] for name in moves}, moves)
             for kind, size in total.items():
                 case.assertEqual(record["live"][f"{kind}_bytes"], size)
                 case.assertEqual(record["peak"][f"{kind}_bytes"], peak[kind])

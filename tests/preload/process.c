@@ -27,6 +27,7 @@ extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
 extern CUresult cuCtxSetCurrent(CUcontext context);
 extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
 extern CUresult cuMemFree_v2(CUdeviceptr address);
+extern CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t count);
 extern CUresult cuMemGetInfo_v2(size_t *free, size_t *total);
 
 #define COUNT 5
@@ -149,7 +150,8 @@ static int fork_threads(void)
 			CUdeviceptr mine;
 
 			alarm(20);
-			bool refused = cuMemAlloc_v2(&mine, BYTES) && cuMemFree_v2(address[0]);
+			bool refused = cuMemAlloc_v2(&mine, BYTES) && cuMemsetD8_v2(address[0], 0, 1) &&
+			               cuMemFree_v2(address[0]);
 			if (i % 2)
 				exit(refused ? 0 : 1);
 			_exit(refused ? 0 : 1);

@@ -2,10 +2,13 @@
 import os
 import subprocess
 
-from harness import KERNELS, LIBRARY, PROGRAMS, Case
+from harness import KERNELS, MIB, PROGRAMS, Case
 
 # Three of 4 MiB fit into 14 MiB; the fourth spills or is out of memory.
 FULL = "retain:0 alloc:a:4m:5 fill:a verify:a info free:a info"
+
+# The fourth and fifth of 4 MiB push out the first and half of the second. A simulated kernel is waited for, however long it takes.
+MOVED = {"SPILL_MOVABLE_ENABLE": "on", "SPILL_MOVABLE_CHUNK": "2MiB", "SPILL_DEVICE_RESERVE": "0", "SPILL_MOVABLE_WAIT": "30s"}
 
 
 class ScriptCase(Case):
@@ -14,7 +17,7 @@ class ScriptCase(Case):
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "SPILL_SIM_VRAM": "14MiB",
                        "LD_LIBRARY_PATH": os.environ["SIM_PATH"]}
         if preload:
-            environment |= {"LD_PRELOAD": LIBRARY, "SPILL_LOG": str(self.log)}
+            environment |= self.preloaded()
         for name, value in variables.items():
             environment[name] = value
         return {name: str(value) for name, value in environment.items() if value is not None}
@@ -47,6 +50,13 @@ class ScriptCase(Case):
         """What `info`, `host` or `granules` printed, in order."""
         return [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith(name + " ")
                 and line.split()[1].isdigit()]
+
+    @staticmethod
+    def moves(records, what="demote"):
+        """The moves of a log, as (index of the allocation among those that are movable, MiB)."""
+        seqs = [record["seq"] for record in records if record["kind"] == "alloc" and record["place"] in ("movable", "split")]
+        return [(seqs.index(record["seq"]), record["bytes"] // MIB) for record in records
+                if record["kind"] == "move" and record["what"] == what]
 
     @staticmethod
     def policy(records):

@@ -3,25 +3,27 @@ import os
 import unittest
 
 from harness import MIB, decided, program
-from scripted import FULL, ScriptCase
+from scripted import FULL, MOVED, ScriptCase
 
 
 class Driver(ScriptCase):
     """Less of a driver is less of a choice, never a crash."""
 
+    movable = "off"
+
     def places(self):
         return [r["place"] for r in decided(self.checked_records())]
 
     def test_capabilities(self):
-        for caps, place in (("novmm", "managed"), ("nohostvmm", "managed"), ("novmm,nomanaged", "host"),
-                            ("nomanaged", "split")):
+        for caps, place, before in (("novmm", "managed", ["trim"]), ("nohostvmm", "managed", ["trim"]),
+                                    ("novmm,nomanaged", "host", ["trim"]), ("nomanaged", "split", ["trim"])):
             with self.subTest(caps):
                 self.log.unlink(missing_ok=True)
                 done = self.good(self.script(FULL, SPILL_SIM_CAPS=caps))
                 self.assertEqual(self.places(), ["device"] * 3 + [place] * 2)
                 # What the device cannot do is not in the chain, so nothing of it was tried.
                 tried = [[t["place"] for t in r.get("tried", [])] for r in decided(self.records())]
-                self.assertEqual(tried, [[]] * 3 + [["device", "trim"]] * 2)
+                self.assertEqual(tried, [[]] * 3 + [["device", *before]] * 2)
                 self.assertEqual(self.numbers(done, "free")[-1], 14 * MIB)
 
     def test_a_step_that_the_device_cannot_do_is_tried_and_recorded(self):
@@ -60,6 +62,8 @@ class Driver(ScriptCase):
 
 class Failures(ScriptCase):
     """A driver call of ours that fails: the chain goes on or the honest error surfaces; no data wrong, nothing leaks."""
+
+    movable = "off"
 
     # The second round must find what the first left: all of it.
     WORDS = ("retain:0 alloc:a:4m:5 fill:a verify:a free:a info alloc:b:4m:5 fill:b verify:b free:b info "
@@ -143,6 +147,27 @@ class Failures(ScriptCase):
         self.assertEqual([r for w, r in self.results(done) if w == "free:b"], ["CUDA_ERROR_UNKNOWN", "CUDA_SUCCESS"])
         self.assertEqual(self.numbers(done, "free"), [14 * MIB])
         self.checked_records()
+
+
+class Moves(ScriptCase):
+    """Any one call of ours that fails while memory is made movable, tried out, and moved: the program sees none of it."""
+
+    movable = "on"
+
+    def test_each_call_that_fails(self):
+        for function, code in (("cuMemCreate", 2), ("cuMemMap", 999), ("cuMemSetAccess", 2), ("cuMemAddressReserve", 2),
+                               ("cuStreamCreate", 2), ("cuEventCreate", 2), ("cuCtxRecordEvent", 999), ("cuEventQuery", 999)):
+            moved = 0
+            for call in range(1, 11):
+                with self.subTest(function, call=call):
+                    self.log.unlink(missing_ok=True)
+                    done = self.good(self.script(Failures.WORDS, SPILL_SIM_FAIL=f"{function}:{call}:{code}", **MOVED))
+                    self.assertEqual(self.numbers(done, "free"), [14 * MIB] * 3)
+                    records = self.checked_records()
+                    self.assertEqual(set(records[-1]["live"].values()), {0})
+                    moved += len(self.moves(records))
+            # Six where nothing is in the way. What fails may be in the trial, before the first move or in its middle.
+            self.assertGreater(moved, 10, function)
 
 
 if __name__ == "__main__":

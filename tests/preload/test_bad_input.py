@@ -10,6 +10,8 @@ from scripted import FULL, ScriptCase
 class Policy(ScriptCase):
     """A policy that cannot be trusted or understood is refused whole: one line, and nothing is changed."""
 
+    movable = "off"
+
     def write(self, text, name="policy.conf"):
         path = self.folder / name
         path.write_text(text, encoding="utf-8")
@@ -37,8 +39,8 @@ class Policy(ScriptCase):
         for name, text, line, column, words in (
             ("unknown key", "[device]\nlimit = 5MiB\nlimmit = 1GiB\n", 3, 1, ["limmit", "limit"]),
             ("bad size", "[host]\n\nlimit = 3Gib\n", 3, 10, ["3Gib"]),
-            ("unimplemented key", "[movable]\nenable = on\n", 2, 1, ["movable.enable", "not implemented"]),
-            ("unimplemented step", "[oom]\nchain = demote, split\n", 2, 9, ["demote", "not implemented"]),
+            ("unimplemented key", "[movable]\nfollow = on\n", 2, 1, ["movable.follow", "not implemented"]),
+            ("unknown step", "[oom]\nchain = promote, split\n", 2, 9, ["promote", "the nearest is 'demote'"]),
             ("unknown section", "[devices]\nlimit = 1GiB\n", 1, 2, ["devices", "device"]),
             ("duplicate", "[host]\nlimit = 1GiB\nlimit = 2GiB\n", 3, 1, ["limit"]),
         ):
@@ -51,7 +53,7 @@ class Policy(ScriptCase):
 
     def test_by_the_environment(self):
         for variable, value, words in (("SPILL_DEVICE_LIMIT", "12 apples", ["12 apples"]),
-                                       ("SPILL_OOM_CHAIN", "demote", ["demote", "not implemented"]),
+                                       ("SPILL_OOM_CHAIN", "promote", ["promote", "the nearest is 'demote'"]),
                                        ("SPILL_MODE", "spil", ["spil", "spill"])):
             with self.subTest(variable):
                 self.log.unlink(missing_ok=True)

@@ -13,6 +13,8 @@ from scripted import FULL, ScriptCase
 class Log(ScriptCase):
     """Wherever the log cannot go or stop, the program's result is the same and what is in the log is valid."""
 
+    movable = "off"
+
     def setUp(self):
         super().setUp()
         self.reference = self.script(FULL, SPILL_LOG="off").stdout

@@ -2,7 +2,7 @@
 import unittest
 
 from harness import PROGRAMS, held
-from scripted import ScriptCase
+from scripted import MOVED, ScriptCase
 
 FULL = "alloc:4 alloc:4 alloc:4"  # of 14 MiB
 CHAINS = ("split", "managed", "host")
@@ -11,6 +11,8 @@ UNSUPPORTED = "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"
 
 
 class CaptureCase(ScriptCase):
+    movable = "off"
+
     def words(self, words, **variables):
         """Each line that was printed, as (word, result)."""
         self.log.unlink(missing_ok=True)
@@ -110,6 +112,43 @@ class Elsewhere(CaptureCase):
     def test_ended_by_the_wrong_thread_it_goes_on(self):
         results = self.words(f"{FULL} begin:a:1 thread:end:a mode:2 alloc:4 mode:0 end:a alloc:4")
         self.assertEqual([result for word, result in results if word == "alloc:4"][-2:], [OOM, "CUDA_SUCCESS"])
+
+
+class Moving(CaptureCase):
+    """Nothing moves while anyone captures; behind it the older make way again."""
+
+    movable = "on"
+
+    def moved(self):
+        return self.moves(self.checked_records())
+
+    def test_nothing_in_one(self):
+        for mode in (0, 1, 2):
+            with self.subTest(mode):
+                results = self.words(f"{FULL} begin:a:{mode} mode:2 alloc:4 mode:0 status:a end:a", **MOVED)
+                self.assertIn(("alloc:4", OOM), results)
+                self.assertEqual(results[-3:], [("status", "1"), ("status:a", "CUDA_SUCCESS"), ("end:a", "CUDA_SUCCESS")])
+                oom, = [record for record in self.checked_records() if record["kind"] == "oom"]
+                self.assertEqual(oom["refused_by"], "stream capture")
+                self.assertEqual(self.moved(), [])
+
+    def test_nothing_beside_one(self):
+        for begin in ("thread:begin:a:1", "thread:begin:a:2", "mode:2 thread:begin:a:0"):
+            with self.subTest(begin):
+                results = self.words(f"{FULL} {begin} alloc:4 thread:status:a thread:end:a look", **MOVED)
+                self.assertEqual(results[-5:], [("alloc:4", "CUDA_SUCCESS"), ("status", "1"), ("status:a", "CUDA_SUCCESS"),
+                                                ("end:a", "CUDA_SUCCESS"), ("look", "CUDA_SUCCESS")])
+                self.assertEqual(self.moved(), [])
+                self.assertIn({"place": "demote", "error": "stream capture"}, self.last_alloc()["tried"])
+
+    def test_behind_one(self):
+        for ending in ("begin:a:0 end:a", "begin:a:2 mode:2 alloc:4 mode:0 end:a", "begin:a:0 join:a:b end:a", "begin:a:0 destroy:a",
+                       "begin:a:7", "begin:a:0 begin:a:0 end:a", "foreign"):
+            with self.subTest(ending):
+                results = self.words(f"{FULL} {ending} alloc:4 look free", **MOVED)
+                self.assertEqual(results[-3:], [("alloc:4", "CUDA_SUCCESS"), ("look", "CUDA_SUCCESS"), ("free", "CUDA_SUCCESS")])
+                self.assertEqual(self.moved(), [(0, 2)])
+                self.assertEqual(self.last_alloc()["place"], "movable")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 import unittest
 
 from harness import MIB, PROGRAMS, decided, freed
-from scripted import ScriptCase
+from scripted import MOVED, ScriptCase
 
 CHAINS = ("split", "managed", "host")
 # Three of 4 MiB are the device's, two spill; 20 of 100 KiB share chunks (the device has 2 MiB left for the first).
@@ -11,6 +11,8 @@ AGAIN = "info alloc:y:4m:5 fill:y verify:y free:y info"
 
 
 class ContextCase(ScriptCase):
+    movable = "off"
+
     def chains(self, words, check, **variables):
         for chain in CHAINS:
             with self.subTest(chain):
@@ -111,6 +113,67 @@ class End(ContextCase):
                     self.assertEqual(frees, ["reset"] * 50)
                     self.assertEqual(set(records[-1]["live"].values()), {0})
                     self.assertIn(chain, {r["place"] for r in records if r["kind"] == "alloc"})
+
+
+class Moved(ContextCase):
+    """The same while chunks of what ends are on host, and others in their place on the device."""
+
+    movable = "on"
+
+    def moved(self, words, reason, **variables):
+        """The data was right before the end, and for whoever comes next all memory is back."""
+        self.log.unlink(missing_ok=True)
+        done = self.good(self.script(words, **MOVED, **variables))
+        records = self.checked_records()
+        self.assertEqual(self.moves(records)[:3], [(0, 2), (0, 2), (1, 2)])
+        ended = [r for r in freed(records) if r["reason"] == reason]
+        self.assertEqual(len([r for r in ended if r["place"] == "movable"]), 5)
+        self.assertEqual({r["reason"] for r in freed(records)} - {"free"}, {reason})
+        self.assertEqual(set(records[-1]["live"].values()), {0})
+        return done
+
+    def all_back(self, done):
+        self.assertEqual(self.numbers(done, "free"), [14 * MIB] * 2)
+        before, after = self.numbers(done, "host")
+        self.assertLess(after - before, MIB // 2, "host memory came back")
+
+    def test_destroy(self):
+        self.all_back(self.moved(f"retain:0 host create:a:0 {LIVE} destroy:a host retain:0 {AGAIN}", "context"))
+
+    def test_primary_release(self):
+        self.all_back(self.moved(f"create:z:0 host retain:0 retain:0 {LIVE} release:0 verify:x verify:s release:0 host "
+                                 f"retain:0 {AGAIN}", "context"))
+
+    def test_primary_reset(self):
+        self.all_back(self.moved(f"create:z:0 host retain:0 retain:0 {LIVE} reset:0 host retain:0 {AGAIN}", "reset"))
+
+    def test_another_contexts_memory_moves_for_it_and_stays(self):
+        """The context that has to make way is not the one that asks; nor does it end with it."""
+        done = self.good(self.script("create:a:0 alloc:d:4m:3 fill:d create:b:0 alloc:x:4m:2 fill:x verify:x destroy:b use:a "
+                                     "verify:d free:d info", **MOVED))
+        self.assertEqual(self.moves(self.checked_records()), [(0, 2), (0, 2), (1, 2)])
+        self.assertEqual(self.numbers(done, "free"), [14 * MIB])
+
+    def test_the_context_that_moved_is_the_one_that_ended(self):
+        """The next move is in another: what moves need (a stream, events) went with the first."""
+        done = self.good(self.script("create:a:0 create:b:0 use:a alloc:x:4m:5 fill:x verify:x destroy:a use:b alloc:y:4m:5 fill:y "
+                                     "verify:y free:y info", **MOVED))
+        self.assertEqual(self.moves(self.checked_records()), [(0, 2), (0, 2), (1, 2), (5, 2), (5, 2), (6, 2)])
+        self.assertEqual(self.numbers(done, "free"), [14 * MIB])
+
+    def test_many_rounds_leave_no_charge(self):
+        words = "create:a:0 alloc:x:4m:5 fill:x verify:x destroy:a " * 8
+        self.good(self.script(words, SPILL_HOST_LIMIT="7MiB", **MOVED))
+        records = self.checked_records()
+        self.assertEqual(len(self.moves(records)), 3 * 8)
+        self.assertEqual(set(records[-1]["live"].values()), {0})
+
+    def test_a_reset_of_one_device_leaves_the_other(self):
+        self.good(self.script("retain:0 alloc:a:4m:5 fill:a retain:1 alloc:b:4m:5 fill:b reset:1 retain:0 verify:a free:a",
+                              SPILL_SIM_DEVICES=2, **MOVED))
+        records = self.checked_records()
+        self.assertEqual(self.moves(records), [(0, 2), (0, 2), (1, 2), (5, 2), (5, 2), (6, 2)])
+        self.assertEqual(len([r for r in freed(records) if r["reason"] == "reset"]), 5)
 
 
 class Free(ContextCase):

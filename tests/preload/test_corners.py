@@ -2,13 +2,15 @@
 import unittest
 
 from harness import LIBRARY, MIB, PROGRAMS, decided, freed, held
-from scripted import ScriptCase
+from scripted import MOVED, ScriptCase
 
 CHAINS = ("split", "managed", "host")
 SIZE_MAX = (1 << 64) - 1
 
 
 class CornerCase(ScriptCase):
+    movable = "off"
+
     def corner(self, *words, name="corner", preload=True, **variables):
         self.log.unlink(missing_ok=True)
         return self.run_in([str(PROGRAMS / name), *map(str, words)], self.environment(preload=preload, **variables))
@@ -197,6 +199,31 @@ class FreeAsync(CornerCase):
         done = self.good(self.fresh("retain:0 alloc:x:4m async freeheld:x sync info"))
         self.assertEqual(self.numbers(done, "free"), [14 * MIB])
         self.assertEqual(set(self.checked_records()[-1]["live"].values()), {0})
+
+
+class MovedFreeAsync(CornerCase):
+    """Frees in the order of a stream of memory that has moved, or has still to move."""
+
+    movable = "on"
+
+    def test_rounds_leave_nothing(self):
+        words = "retain:0 async " + "alloc:x:4m:5 alloc:s:100k:10 fill:x fill:s verify:x verify:s free:x free:s sync " * 10
+        self.good(self.fresh(words, SPILL_HOST_LIMIT="24MiB", **MOVED))
+        records = self.checked_records()
+        self.assertEqual(len(freed(records)), 10 * 15)
+        self.assertEqual(set(records[-1]["live"].values()), {0})
+        self.assertGreater(len(self.moves(records)), 10)
+
+    def test_what_is_on_its_way_out_is_not_moved(self):
+        """A kernel still writes to the first when it is freed; the next has to have its memory, or others'."""
+        done = self.good(self.fresh("retain:0 alloc:x:4m alloc:d:4m:2 fill:d async freeheld:x alloc:y:4m:2 fill:y verify:y verify:d "
+                                    "free:y free:d sync alloc:z:4m info", **MOVED))
+        self.assertIn("the kernel was held when the free returned", done.stdout)
+        # The next call of ours sees that the last have passed.
+        self.assertEqual(self.numbers(done, "free"), [10 * MIB])
+        records = self.checked_records()
+        self.assertNotIn(0, [index for index, _ in self.moves(records)])
+        self.assertEqual(records[-1]["live"]["device_bytes"], 4 * MIB)
 
 
 class Rows(CornerCase):

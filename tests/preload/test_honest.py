@@ -3,6 +3,7 @@ import shutil
 import unittest
 
 from harness import MIB, PROGRAMS, Case, held
+from scripted import MOVED
 
 TORCH = PROGRAMS / "libc10_cuda.so"
 RUNTIME = PROGRAMS / "libc10_hip.so"  # any other known name
@@ -10,6 +11,8 @@ PLAIN = PROGRAMS / "libplain_retrier.so"
 
 
 class HonestCase(Case):
+    movable = "off"
+
     def words(self, words, library=TORCH, **variables):
         """What each word printed, as (result, failures so far), on a device of 32 MiB; and the log, checked."""
         self.log.unlink(missing_ok=True)
@@ -89,6 +92,38 @@ class Caches(HonestCase):
         self.assertEqual(spilled["reason"], "limit")
         self.assertIn({"place": "honest_first", "error": "surfaced before"}, spilled["tried"])
         self.assertEqual(self.lines("oom")[-1]["refused_by"], "oom.honest_first")
+
+
+class Moving(HonestCase):
+    """The caches first, too, before anything moves; what they do not help makes the older give way."""
+
+    movable = "on"
+
+    def moving(self, words):
+        return self.words(words, **{name: value for name, value in MOVED.items() if name != "SPILL_MOVABLE_ENABLE"})
+
+    def test_caches_are_freed_before_anything_moves(self):
+        for variant in ("", "segments "):
+            with self.subTest(variant):
+                results = self.moving(variant + CACHE + " check:a check:d")
+                self.assertEqual(results[-3:], [("again", 1), ("right", 1), ("right", 1)])
+                oom, = self.lines("oom")
+                self.assertEqual(oom["refused_by"], "oom.honest_first")
+                self.assertEqual(self.lines("move"), [])
+
+    def test_the_repeat_moves(self):
+        results = self.moving(MORE)
+        self.assertEqual(results[-4:], [("again", 2), ("right", 2), ("right", 2), ("right", 2)])
+        last = self.lines("alloc")[-1]
+        self.assertEqual((last["place"], last["bytes"], last["reason"]), ("movable", 16 * MIB, "fits"))
+        self.assertEqual([oom["refused_by"] for oom in self.lines("oom")], ["oom.honest_first"] * 2)
+        # 8 of 32 MiB were free.
+        self.assertEqual(sum(move["bytes"] for move in self.lines("move")), 8 * MIB)
+
+    def test_what_was_served_by_a_move_is_a_success(self):
+        """So the next failure is a first one again."""
+        results = self.moving(CACHE + " take:e:16 take:f:4 check:d check:e check:f")
+        self.assertEqual(results[-5:], [("again", 2), ("again", 3), ("right", 3), ("right", 3), ("right", 3)])
 
 
 class Others(HonestCase):

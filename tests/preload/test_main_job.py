@@ -2,7 +2,7 @@
 import unittest
 
 import harness
-from harness import ALL, CUDA, MIB, Case, program
+from harness import ALL, CUDA, MIB, Case, held, in_order, program
 
 
 class MainJob(Case):
@@ -11,37 +11,78 @@ class MainJob(Case):
             with self.subTest(name):
                 self.assertEqual(self.run_program(program(name), preload=False).returncode, 2)
 
+    # By the default policy, but that a simulated kernel takes longer than a move waits for one.
+    SIZE, VRAM, WAIT = 150, "512MiB", {"SPILL_MOVABLE_WAIT": "60s"}
+
     def test_with_libspill_it_finishes_and_its_data_is_right(self):
         for name in ALL:
             with self.subTest(name):
                 self.log.unlink(missing_ok=True)
-                done = self.run_program(program(name, "--count", "5", "--mib", "300"), vram="1GiB")
+                done = self.run_program(program(name, "--count", "5", "--mib", str(self.SIZE)), vram=self.VRAM, **self.WAIT)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                 self.assertIn("all data right", done.stdout)
-                self.check_log(name, done.stderr)
+                records = self.checked_records()
+                # Five, then three again after the frees: each decision is there.
+                data = [r for r in records if r["kind"] == "alloc" and r["bytes"] == self.SIZE * MIB]
+                self.assertEqual(len(data), 8)
+                if name == "prog_hip":
+                    self.check_placed(data, done.stderr)
+                else:
+                    self.check_moved(data, records, done.stderr)
+                # One question about what is no allocation of size 0 and one beyond any device surfaced, for which nothing moves.
+                oom, = [r for r in records if r["kind"] == "oom"]
+                self.assertEqual([r for r in records if r["kind"] == "move" and r["what"] == "demote" and
+                                  r["t"] > data[7]["t"] and r["t"] <= oom["t"] and r["reason"] == "oom"], [])
 
-    def check_log(self, name, stderr):
-        records = self.checked_records()
-        allocs = [r for r in records if r["kind"] == "alloc"]
-        # Five, then three again after the frees: each decision is there, and the device was filled before anything spilled.
-        data = [r for r in allocs if r["bytes"] == 300 * MIB]
-        self.assertEqual(len(data), 8)
+    def loud(self, stderr, what):
+        """One loud line, and nothing else."""
+        lines = stderr.splitlines()
+        self.assertEqual(len(lines), 1, stderr)
+        self.assertRegex(lines[0], rf"^spill: prog_\w+: {what}; expect lower speed; log .*log\.jsonl$")
+
+    def check_moved(self, data, records, stderr):
+        """The older make way, each from its tail: the newest are on the device, which keeps its reserve free."""
+        self.assertEqual([r["place"] for r in data], ["device"] + ["movable"] * 7)
+        self.assertEqual({(r["reason"], r.get("host_bytes", 0)) for r in data}, {("fits", 0)})
+        asked = {"reason": "oom", "api": data[0]["api"], "what": "demote"}
+        moves = [r for r in in_order(records) if r["kind"] == "move"]
+        # 62 MiB are left behind the third; the reserve is 64. A chunk is 64 MiB, and 22 the last of each.
+        fourth, fifth = [move for move in moves if data[2]["order"] < move["order"] < data[3]["order"]], [
+            move for move in moves if data[3]["order"] < move["order"] < data[4]["order"]]
+        self.assertEqual([{name: move[name] for name in asked} for move in fourth + fifth], [asked] * 4)
+        self.assertEqual([(move["seq"], move["bytes"] // MIB) for move in fourth],
+                         [(data[1]["seq"], 150), (data[2]["seq"], 22)])
+        self.assertEqual([(move["seq"], move["bytes"] // MIB) for move in fifth],
+                         [(data[2]["seq"], 128), (data[3]["seq"], 22)])
+        # There is no room for any of them before something is freed.
+        frees = [r["order"] for r in records if r["kind"] == "free"]
+        self.assertEqual([move for move in moves if move["order"] < min(frees)], fourth + fifth)
+        self.loud(stderr, r"150.00 MiB of 150.00 MiB moved to host memory to make room \(device 0 full\)")
+
+    def check_placed(self, data, stderr):
+        """Where nothing can move: the device was filled before anything spilled."""
         self.assertEqual([r["place"] for r in data[:3]], ["device"] * 3)
         spilled = [r for r in data if r["place"] != "device"]
         self.assertTrue(spilled)
         for record in spilled:
-            self.assertEqual(record["reason"], "oom")
-            self.assertEqual(record["rule"], "default")
+            self.assertEqual((record["reason"], record["rule"], record["place"]), ("oom", "default", "host"))
             self.assertEqual(record["tried"][0]["place"], "device")
             self.assertIn("MEMORY", record["tried"][0]["error"].upper())
-            self.assertEqual(record["place"], "host" if name == "prog_hip" else "split")
-        # One loud line, and nothing else.
-        lines = stderr.splitlines()
-        self.assertEqual(len(lines), 1, stderr)
-        self.assertRegex(lines[0], r"^spill: prog_\w+: [\d.]+ MiB of 300.00 MiB placed in host memory \(device 0 full, "
-                                   r"rule default\); expect lower speed; log .*log\.jsonl$")
-        # One question about what is no allocation of size 0 and one beyond any device surfaced.
-        self.assertEqual(sum(r["kind"] == "oom" for r in records), 1)
+        self.loud(stderr, r"[\d.]+ MiB of 150.00 MiB placed in host memory \(device 0 full, rule default\)")
+
+    def test_without_movable_memory_it_is_placed(self):
+        for name in CUDA:
+            with self.subTest(name):
+                self.log.unlink(missing_ok=True)
+                done = self.run_program(program(name), vram="64MiB", SPILL_MOVABLE_ENABLE="off", SPILL_DEVICE_RESERVE="0")
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertIn("all data right", done.stdout)
+                data = [r for r in self.checked_records() if r["kind"] == "alloc" and r["bytes"] == 20 * MIB]
+                self.assertEqual([r["place"] for r in data[:5]], ["device"] * 3 + ["split"] * 2)
+                self.assertEqual([held(r)["device"] // MIB for r in data[:5]], [20, 20, 20, 4, 0])
+                spilled = [r for r in data if r["place"] != "device"]
+                self.assertEqual({(r["reason"], r["rule"]) for r in spilled}, {("oom", "default")})
+                self.loud(done.stderr, r"16.00 MiB of 20.00 MiB placed in host memory \(device 0 full, rule default\)")
 
     def test_hits_tell_the_way_in(self):
         ways = {"prog_runtime": ("cuMemAlloc_v2", "proc"), "prog_runtime_static": ("cuMemAlloc_v2", "proc"),
@@ -125,6 +166,22 @@ class LooksLikeDeviceMemory(Case):
                     places = [r["place"] for r in self.records() if r["kind"] == "alloc" and r["bytes"] == 20 * MIB]
                     self.assertIn(chain, places)
                     self.log.unlink()
+
+    def test_same_answers_about_what_has_moved(self):
+        for name in CUDA:
+            with self.subTest(name):
+                alone = self.run_program(program(name, "--count", "3", "--mib", "20"), preload=False)
+                moved = self.run_program(program(name, "--count", "3", "--mib", "20"), SPILL_MOVABLE_ENABLE="on",
+                                         SPILL_DEVICE_LIMIT="30MiB", SPILL_DEVICE_RESERVE="0", SPILL_MOVABLE_CHUNK="4MiB",
+                                         SPILL_MOVABLE_WAIT="60s")
+                self.assertEqual(moved.stdout, alone.stdout)
+                data = [r for r in self.checked_records() if r["kind"] == "alloc" and r["bytes"] == 20 * MIB]
+                self.assertEqual({r["place"] for r in data}, {"movable"})
+                # Half of the first for the second, the rest and half of the second for the third.
+                moves = [r for r in self.records() if r["kind"] == "move"]
+                self.assertEqual([(m["seq"] - data[0]["seq"], m["what"], m["bytes"] // MIB) for m in moves[:3]],
+                                 [(0, "demote", 12), (0, "demote", 8), (1, "demote", 12)])
+                self.log.unlink()
 
 
 if __name__ == "__main__":

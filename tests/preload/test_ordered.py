@@ -10,6 +10,8 @@ GONE = "failed after"
 class OrderedCase(ScriptCase):
     """A device of 96 MiB: the vendor's pools grow by 32."""
 
+    movable = "off"
+
     def ordered(self, words, *, preload=True, vram="96MiB", **variables):
         self.log.unlink(missing_ok=True)
         command = [str(PROGRAMS / "ordered"), KERNELS, *words.split()]

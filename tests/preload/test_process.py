@@ -5,17 +5,32 @@ import unittest
 
 import harness
 from harness import LIBRARY, MIB, PROGRAMS, held, program
-from scripted import ScriptCase
+from scripted import MOVED, ScriptCase
 
 
 class ProcessCase(ScriptCase):
+    movable = "off"
+
     def setUp(self):
         super().setUp()
         self.logs = self.folder / "logs"
         self.logs.mkdir()
 
+    # What the processes of a class run with, and what must then be said of five allocations of 4 MiB.
+    with_variables = {}
+    places, moved = ["device"] * 3 + ["split"] * 2, []
+
     def run_process(self, how, **variables):
-        return self.run_in([str(PROGRAMS / "process"), how], self.environment(SPILL_LOG=self.logs, **variables))
+        return self.run_in([str(PROGRAMS / "process"), how],
+                           self.environment(SPILL_LOG=self.logs, **self.with_variables, **variables))
+
+    def took_five(self, records, whole=True):
+        """`whole`: the end was told; else what came behind the last spill or move may be lost."""
+        allocs = [r for r in records if r["kind"] == "alloc"]
+        least = len(self.places) - (0 if whole else bool(self.moved))
+        self.assertGreaterEqual(len(allocs), least)
+        self.assertEqual([r["place"] for r in allocs], self.places[:max(least, len(allocs))])
+        self.assertEqual(self.moves(records), self.moved)
 
     def alone(self, how):
         return self.run_in([str(PROGRAMS / "process"), how], self.environment(preload=False))
@@ -40,7 +55,7 @@ class Fork(ProcessCase):
         self.assertEqual(len(logs), 2)
         for records in logs.values():
             harness.check_log(self, records)
-            self.assertEqual([r["place"] for r in records if r["kind"] == "alloc"], ["device"] * 3 + ["split"] * 2)
+            self.took_five(records)
             self.assertEqual(records[-1]["frees"], 5)
             self.assertEqual(records[-1]["live"]["host_bytes"], 0)
 
@@ -73,12 +88,26 @@ class Fork(ProcessCase):
         self.assertIn("children 200 of 200, failed calls 0", done.stdout)
 
 
+class Moved:
+    """The same while chunks are on host: the older make way."""
+
+    movable = "on"
+    with_variables = MOVED
+    places, moved = ["movable"] * 5, [(0, 2), (0, 2), (1, 2)]
+
+
+class MovedFork(Moved, Fork):
+    pass
+
+
 class Threads(ScriptCase):
+    movable = "off"
+
     LIMIT = 10 * MIB
 
     def threads(self, *arguments, **variables):
         done = self.run_in([str(PROGRAMS / "threads"), *map(str, arguments)],
-                           self.environment(SPILL_DEVICE_RESERVE="0", **variables))
+                           self.environment(**{"SPILL_DEVICE_RESERVE": "0", **variables}))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return self.records()
 
@@ -94,6 +123,14 @@ class Threads(ScriptCase):
         records = self.threads(8, 30)
         # No history of the device's own bytes: what one thread has freed another may have before the line is written.
         self.check_sums(records)
+
+    def test_around_the_end_of_the_device_where_memory_moves(self):
+        """As many threads ask for room, move each other's memory and free what another moves."""
+        *_, last = records = self.threads(8, 30, **{**MOVED, "SPILL_OOM_CHAIN": "trim, demote, split"})
+        self.assertEqual((last["allocs"], last["frees"], last["ooms"]), (240, 240, 0))
+        self.assertEqual(set(last["live"].values()), {0})
+        self.assertEqual(last["demotions"] + last["promotions"], sum(r["kind"] == "move" for r in records))
+        self.assertGreater(last["demoted_bytes"], 4 * MIB)
 
     def test_many_small_ones(self):
         """Little work between the calls: the ledger, the shared chunks and the log are what the threads meet in."""
@@ -136,10 +173,6 @@ class Threads(ScriptCase):
 class End(ProcessCase):
     """The log is whole up to the last spill however the process ends, and how it ends is as without us."""
 
-    def lines_are_there(self, records):
-        allocs = [r for r in records if r["kind"] == "alloc"]
-        self.assertEqual([r["place"] for r in allocs], ["device"] * 3 + ["split"] * 2)
-
     def test_ways_to_end(self):
         for how, says in (("return", "exit"), ("exit", "exit"), ("_exit", "_exit"), ("_Exit", "_Exit"),
                           ("abort", "abort"), ("assert", "assert"), ("thread-exit", "exit"), ("signal", "_exit"),
@@ -153,7 +186,7 @@ class End(ProcessCase):
                 self.assertEqual(done.stderr, alone.stderr)
                 self.assertEqual(done.stdout, alone.stdout.replace("CUDA_ERROR_OUT_OF_MEMORY", "CUDA_SUCCESS"))
                 records, = self.by_pid().values()
-                self.lines_are_there(records)
+                self.took_five(records, says is not None)
                 if says:
                     self.assertEqual(records[-1]["kind"], "exit")
                     self.assertEqual(records[-1]["how"], says)
@@ -188,12 +221,18 @@ class End(ProcessCase):
         records, = self.by_pid().values()
         starts = [i for i, r in enumerate(records) if r["kind"] == "start"]
         self.assertEqual(len(starts), 2)
-        self.lines_are_there(records[:starts[1]])
-        self.lines_are_there(records[starts[1]:])
+        self.took_five(records[:starts[1]], whole=False)
+        self.took_five(records[starts[1]:])
         harness.check_log(self, records[starts[1]:])
 
 
+class MovedEnd(Moved, End):
+    pass
+
+
 class OtherLibraries(ScriptCase):
+    movable = "off"
+
     def test_plugins(self):
         """RTLD_LOCAL plug-ins with the runtime, one after the other unloaded, the second at the first's place."""
         plugins = [str(PROGRAMS / name) for name in ("plugin_a.so", "plugin_b.so", "plugin_a.so")]

@@ -8,6 +8,8 @@ COUNT, BYTES = 10_000, 4096
 
 
 class Small(ScriptCase):
+    movable = "off"
+
     def many(self, chain, **variables):
         # Limit 1 MiB: the first 256 are the device's; all others spill. The bound of the host limit is the promise.
         words = f"retain:0 alloc:z:4k fill:z host alloc:a:4k:{COUNT} fill:a verify:a host granules:a free:a free:z info host"
@@ -40,6 +42,8 @@ class Small(ScriptCase):
 
 class HostLimit(ScriptCase):
     """A host limit that is too small refuses by name and says who holds what."""
+
+    movable = "off"
 
     def refused(self, chain, size, count, **variables):
         self.log.unlink(missing_ok=True)

@@ -57,8 +57,10 @@ class Storm(Case):
     def test_every_row_is_in_it(self):
         self.storm("4GiB", calls=CALLS // 2)
         hit = {line["symbol"] for line in self.records()[-1]["hits"]}
-        rows = re.findall(r"^\| CUDA_DRIVER \| `(\w+)`", (pathlib.Path(__file__).parents[2] / "docs/hooks.md").read_text(encoding="utf-8"),
-                          re.MULTILINE)
+        table = (pathlib.Path(__file__).parents[2] / "docs/hooks.md").read_text(encoding="utf-8")
+        # Rows about memory; what submits work or needs room for itself is not the storm's business.
+        rows = re.findall(r"^\| CUDA_DRIVER \| `(\w+)` .* (?!GATE|ROOM|CONTEXT_CREATE)\w+ \|$", table, re.MULTILINE)
+        self.assertGreater(len(rows), 60)
         self.assertEqual([row for row in rows if row not in hit and not ELSEWHERE.search(row)], [])
 
 

@@ -12,6 +12,8 @@ THREE = "create:a:24m map:a create:b:24m map:b create:c:24m map:c"
 
 
 class Vmm(Case):
+    movable = "off"
+
     def program(self, words, *, preload=True, **variables):
         return self.run_program([str(PROGRAMS / "vmm"), KERNELS, *words.split()], preload=preload, **variables)
 

@@ -21,6 +21,7 @@ static const struct row {
 	int since, per_thread;
 } rows[] = {
 #define LEGACY 0
+#define PTDS 1
 #define PTSZ 1
 #define HOOK(domain, ret, symbol, base, since, variant, ...) {#symbol, #base, since, variant},
 #include "hooks.def"

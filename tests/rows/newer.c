@@ -1,6 +1,6 @@
 /*
- * A preloaded library behind libspill that makes the driver a newer one: its look-up knows two names more. The driver's
- * own is asked for all others.
+ * A preloaded library behind libspill that makes the driver a newer one: its look-up knows names more, and gives another
+ * function by one. The driver's own is asked for all others.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -29,10 +29,13 @@ int cuGetProcAddress_v2(const char *name, void **found, int version, unsigned lo
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 	resolver *real;
-	if (strcmp(name, "cuMemAllocTomorrow") == 0 || strcmp(name, "cuTomorrowGetAllocation") == 0) {
+	if (strcmp(name, "cuMemAllocTomorrow") == 0 || strcmp(name, "cuTomorrowGetAllocation") == 0 ||
+	    strcmp(name, "cuLaunchTomorrow") == 0) {
 		*found = (void *)tomorrow;
 		return 0;
 	}
+	if (strcmp(name, "cuGraphInstantiate") == 0 && version >= 12000)
+		name = "cuGraphInstantiateWithFlags";
 	*(void **)&real = real_dlsym(driver, "cuGetProcAddress_v2");
 	return real ? real(name, found, version, flags, status) : 500; /* CUDA_ERROR_NOT_FOUND */
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "abi/cuda.h"
+#include "abi/cuda_work.h"
 #include "abi/cudart.h"
 #include "abi/hip_later.h"
 #include "rows.h"
@@ -57,7 +58,7 @@ static const hipExtent zero_extent;
 #include "hooks.def"
 #undef ROW
 
-enum { LEGACY, PTSZ };
+enum { LEGACY, PTDS, PTSZ };
 
 static const struct rows_row rows[] = {
 #define HOOK(domain, ret, symbol, base, since, variant, op, params, args, ...) \

@@ -69,6 +69,23 @@ class Lookups(Case):
         self.assertEqual(notes, ["cuMemAllocTomorrow looks like an allocation that libspill does not know: "
                                  "passed through"])
 
+    def test_work_that_the_table_has_not(self):
+        """It passes the gate by, so nothing moves any more; host functions touch no memory of the device."""
+        for name, noted in (("cuLaunchTomorrow", 1), ("cuLaunchHostFunc", 0)):
+            kept = self.keep([[name, "13000", "1", "tomorrow"]])
+            self.log.unlink(missing_ok=True)
+            self.run_lookups("lookups_static", kept, LD_PRELOAD=f"{LIBRARY}:{ROWS}/newer.so")
+            notes = [record["text"] for record in self.records() if "submits work" in record.get("text", "")]
+            self.assertEqual(len(notes), noted, notes)
+
+    def test_a_name_that_is_another_function_now(self):
+        """cuda.h of CUDA 12 calls cuGraphInstantiateWithFlags by a shorter name, and so may a driver."""
+        kept = self.keep([["cuGraphInstantiate", version, "1", symbol] for version, symbol in
+                          (("11000", "cuGraphInstantiate_v2"), ("12000", "cuGraphInstantiateWithFlags"))])
+        done = self.run_lookups("lookups_static", kept, LD_PRELOAD=f"{LIBRARY}:{ROWS}/newer.so")
+        self.assertEqual(done.stdout.splitlines(), ["cuGraphInstantiate_v2 libspill yes",
+                                                    "cuGraphInstantiateWithFlags libspill yes"])
+
     def rows(self):
         """Symbol → base of the driver's rows."""
         text = (pathlib.Path(__file__).parents[2] / "docs/hooks.md").read_text(encoding="utf-8")

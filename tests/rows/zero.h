@@ -6,8 +6,8 @@
 #define ROWS_ZERO_H
 
 #define ZEROS(names) ZEROS_COUNTED names
-#define ZEROS_COUNTED(...) ZEROS_PICK(_, ##__VA_ARGS__, 7, 6, 5, 4, 3, 2, 1, 0)(__VA_ARGS__)
-#define ZEROS_PICK(_, a, b, c, d, e, f, g, count, ...) ZEROS_##count
+#define ZEROS_COUNTED(...) ZEROS_PICK(_, ##__VA_ARGS__, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)(__VA_ARGS__)
+#define ZEROS_PICK(_, a, b, c, d, e, f, g, h, i, j, k, count, ...) ZEROS_##count
 #define ZEROS_0(...) ()
 #define ZEROS_1(a) (ZERO(a))
 #define ZEROS_2(a, b) (ZERO(a), ZERO(b))
@@ -16,6 +16,14 @@
 #define ZEROS_5(a, b, c, d, e) (ZERO(a), ZERO(b), ZERO(c), ZERO(d), ZERO(e))
 #define ZEROS_6(a, b, c, d, e, f) (ZERO(a), ZERO(b), ZERO(c), ZERO(d), ZERO(e), ZERO(f))
 #define ZEROS_7(a, b, c, d, e, f, g) (ZERO(a), ZERO(b), ZERO(c), ZERO(d), ZERO(e), ZERO(f), ZERO(g))
+#define ZEROS_8(a, b, c, d, e, f, g, h) \
+	(ZERO(a), ZERO(b), ZERO(c), ZERO(d), ZERO(e), ZERO(f), ZERO(g), ZERO(h))
+#define ZEROS_9(a, b, c, d, e, f, g, h, i) \
+	(ZERO(a), ZERO(b), ZERO(c), ZERO(d), ZERO(e), ZERO(f), ZERO(g), ZERO(h), ZERO(i))
+#define ZEROS_10(a, b, c, d, e, f, g, h, i, j) \
+	(ZERO(a), ZERO(b), ZERO(c), ZERO(d), ZERO(e), ZERO(f), ZERO(g), ZERO(h), ZERO(i), ZERO(j))
+#define ZEROS_11(a, b, c, d, e, f, g, h, i, j, k) \
+	(ZERO(a), ZERO(b), ZERO(c), ZERO(d), ZERO(e), ZERO(f), ZERO(g), ZERO(h), ZERO(i), ZERO(j), ZERO(k))
 
 /* 0, or for an argument called extent the structure zero_extent. */
 #define ZERO(name) ZERO_SECOND(ZERO_IS_##name, 0, _)

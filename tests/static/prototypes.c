@@ -24,12 +24,13 @@
 	               name " has another prototype in the vendor's header");
 
 #define NONE(...)
-#define DRIVER_ROW(name, legacy, ptsz, symbol, base, variant, ret, params) \
-	SAME(name, ret(*) params, DRIVER_##variant(legacy, ptsz))
-#define DRIVER_LEGACY(legacy, ptsz) legacy
-#define DRIVER_PTSZ(legacy, ptsz) ptsz
+#define DRIVER_ROW(name, typedefs, symbol, base, variant, ret, params) \
+	SAME(name, ret(*) params, DRIVER_##variant typedefs)
+#define DRIVER_LEGACY(legacy, ptds, ptsz) legacy
+#define DRIVER_PTDS(legacy, ptds, ptsz) ptds
+#define DRIVER_PTSZ(legacy, ptds, ptsz) ptsz
 /* The runtime's headers declare the per-thread variants only as their base. */
-#define LIBRARY_ROW(name, legacy, ptsz, symbol, base, variant, ret, params) \
+#define LIBRARY_ROW(name, typedefs, symbol, base, variant, ret, params) \
 	SAME(name, ret params, __typeof__(LIBRARY_##variant(symbol, base)))
 #define LIBRARY_LEGACY(symbol, base) symbol
 #define LIBRARY_PTSZ(symbol, base) base
@@ -65,8 +66,9 @@
  */
 #define UNPROVEN NONE /* no header here has them; docs/hooks.md lists them */
 #define HOOK(domain, ret, symbol, base, since, variant, op, params, ...) \
-	ROW_##domain(#symbol, PFN_##base##_v##since, PFN_##base##_v##since##_ptsz, symbol, base, variant, \
-	             ret, params)
+	ROW_##domain(#symbol, \
+	             (PFN_##base##_v##since, PFN_##base##_v##since##_ptds, PFN_##base##_v##since##_ptsz), \
+	             symbol, base, variant, ret, params)
 #include "hooks.def"
 
 #define UNPROVEN NONE

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "abi/cuda.h"
+#include "abi/cuda_work.h"
 
 /* Prototypes of what the table hooks, from the table. */
 #define PROTOTYPE_CUDA_DRIVER(ret, symbol, params) extern ret symbol params;
@@ -21,28 +22,13 @@
 	PROTOTYPE_##domain(ret, symbol, params)
 #include "hooks.def"
 
-typedef struct CUmod_st *CUmodule;
-typedef struct CUfunc_st *CUfunction;
-typedef struct CUevent_st *CUevent;
-
 extern CUresult cuInit(unsigned flags);
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
 extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuModuleLoad(CUmodule *module, const char *path);
-extern CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
-extern CUresult cuStreamCreate(CUstream *stream, unsigned flags);
 extern CUresult cuStreamSynchronize(CUstream stream);
-extern CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                               unsigned by, unsigned bz, unsigned shared, CUstream stream, void **parameters,
-                               void **extra);
-extern CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream);
 extern CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value);
 extern CUresult cuGraphCreate(CUgraph *graph, unsigned flags);
 extern CUresult cuGraphDestroy(CUgraph graph);
-extern CUresult cuGraphInstantiateWithFlags(void **exec, CUgraph graph, unsigned long long flags);
-extern CUresult cuGraphExecDestroy(void *exec);
-extern CUresult cuGraphLaunch(void *exec, CUstream stream);
+extern CUresult cuGraphExecDestroy(CUgraphExec exec);
 
 enum storm_kind {
 	STORM_EMPTY,

@@ -133,7 +133,7 @@ void storm_export(struct storm_worker *worker, struct storm_slot *slot)
 
 static void launch_once(struct storm_worker *worker, CUgraph graph)
 {
-	void *exec;
+	CUgraphExec exec;
 	if (cuGraphInstantiateWithFlags(&exec, graph, 0))
 		return;
 	CUresult launched = cuGraphLaunch(exec, worker->stream);

@@ -116,6 +116,242 @@ static void a_plain_allocation_takes_whole_blocks(void **state)
 	assert_int_equal(spill_backend_cuda.footprint(UINT64_MAX), UINT64_MAX);
 }
 
+/* -- moving ------------------------------------------------------------------------------------------------- */
+
+/* A driver whose contexts and events are addresses: an event of a context that has ended, or of another, is refused. */
+struct event {
+	CUcontext of;
+	CUstream on; /* what it was recorded on last, if on a stream */
+	unsigned records, marks;
+	bool passed;
+};
+
+static struct event events[80];
+static unsigned events_made, events_ended, depth, relaxed;
+static CUcontext stack[8], ended;
+static CUresult create_result, stream_result;
+
+static CUresult get_current(CUcontext *context)
+{
+	*context = stack[depth];
+	return CUDA_SUCCESS;
+}
+
+static CUresult push(CUcontext context)
+{
+	stack[++depth] = context;
+	return CUDA_SUCCESS;
+}
+
+static CUresult pop(CUcontext *context)
+{
+	*context = stack[depth--];
+	return CUDA_SUCCESS;
+}
+
+static CUresult event_create(CUevent *event, unsigned int flags)
+{
+	assert_int_equal(flags, CU_EVENT_DISABLE_TIMING);
+	if (create_result)
+		return create_result;
+	struct event *made = &events[events_made++];
+	*made = (struct event){.of = stack[depth]};
+	*event = (CUevent)made;
+	return CUDA_SUCCESS;
+}
+
+static CUresult event_destroy(CUevent event)
+{
+	events_ended++;
+	return CUDA_SUCCESS;
+}
+
+static CUresult judge(const struct event *event)
+{
+	if (event->of == ended)
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	return event->of == stack[depth] ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult event_record(CUevent event, CUstream stream)
+{
+	struct event *one = (struct event *)event;
+	if (judge(one))
+		return judge(one);
+	one->records++;
+	one->on = stream;
+	return stream_result;
+}
+
+static CUresult context_record(CUcontext context, CUevent event)
+{
+	struct event *one = (struct event *)event;
+	if (judge(one))
+		return judge(one);
+	assert_ptr_equal(context, stack[depth]);
+	one->marks++;
+	return CUDA_SUCCESS;
+}
+
+static CUresult event_query(CUevent event)
+{
+	const struct event *one = (const struct event *)event;
+	assert_true(one->of == ended || relaxed || depth);
+	if (one->of == ended)
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	return one->passed ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+static CUresult exchange(CUstreamCaptureMode *mode)
+{
+	CUstreamCaptureMode before = relaxed ? CU_STREAM_CAPTURE_MODE_RELAXED : CU_STREAM_CAPTURE_MODE_GLOBAL;
+	relaxed = *mode == CU_STREAM_CAPTURE_MODE_RELAXED;
+	*mode = before;
+	return CUDA_SUCCESS;
+}
+
+static CUresult stream_create(CUstream *stream, unsigned int flags)
+{
+	assert_int_equal(flags, CU_STREAM_NON_BLOCKING);
+	*stream = (CUstream)stack[depth];
+	return stream_result;
+}
+
+static CUresult stream_destroy(CUstream stream)
+{
+	assert_ptr_equal(stream, stack[depth]);
+	return CUDA_SUCCESS;
+}
+
+static CUdeviceptr copied_to, copied_from;
+
+static CUresult memcpy_async(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+	copied_to = to;
+	copied_from = from;
+	assert_int_equal(bytes, 64);
+	assert_ptr_equal(stream, stack[depth]);
+	return CUDA_SUCCESS;
+}
+
+#define CONTEXT(number) ((CUcontext)(uintptr_t)(0x1000 * (number)))
+
+static int setup_moving(void **state)
+{
+	setup(state);
+	spill_cuda.cuCtxGetCurrent = get_current;
+	spill_cuda.cuCtxPushCurrent_v2 = push;
+	spill_cuda.cuCtxPopCurrent_v2 = pop;
+	spill_cuda.cuEventCreate = event_create;
+	spill_cuda.cuEventDestroy_v2 = event_destroy;
+	spill_cuda.cuEventRecord = event_record;
+	spill_cuda.cuEventQuery = event_query;
+	spill_cuda.cuCtxRecordEvent = context_record;
+	spill_cuda.cuThreadExchangeStreamCaptureMode = exchange;
+	spill_cuda.cuStreamCreate = stream_create;
+	spill_cuda.cuStreamDestroy_v2 = stream_destroy;
+	spill_cuda.cuMemcpyAsync = memcpy_async;
+	events_made = events_ended = depth = relaxed = 0;
+	stack[0] = CONTEXT(99);
+	create_result = stream_result = CUDA_SUCCESS;
+	ended = NULL;
+	return 0;
+}
+
+/* In the right context, which need not be the current one, and is not afterwards. */
+static void marks_and_copies_are_made_in_their_context(void **state)
+{
+	void *mark, *event, *stream;
+	assert_int_equal(spill_backend_cuda.mark(0, CONTEXT(1), &mark), 0);
+	assert_ptr_equal(((struct event *)mark)->of, CONTEXT(1));
+	assert_int_equal(((struct event *)mark)->marks, 1);
+	assert_int_equal(spill_backend_cuda.copier_create(0, CONTEXT(1), &stream), 0);
+	assert_int_equal(spill_backend_cuda.copy(0, CONTEXT(1), stream, 7, 8, 64), 0);
+	assert_true(copied_to == 7 && copied_from == 8);
+	assert_int_equal(spill_backend_cuda.event_record(0, CONTEXT(1), stream, false, &event), 0);
+	assert_ptr_equal(((struct event *)event)->on, stream);
+	assert_false(spill_backend_cuda.event_passed(0, CONTEXT(1), event));
+	((struct event *)event)->passed = true;
+	assert_true(spill_backend_cuda.event_passed(0, CONTEXT(1), event));
+	assert_int_equal(relaxed, 0);
+	assert_ptr_not_equal(mark, event);
+	spill_backend_cuda.copier_destroy(0, CONTEXT(1), stream);
+	assert_int_equal(depth, 0);
+	stream_result = CUDA_ERROR_OUT_OF_MEMORY;
+	stream = NULL;
+	assert_int_equal(spill_backend_cuda.copier_create(0, CONTEXT(1), &stream), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_null(stream);
+	assert_int_equal(depth, 0);
+}
+
+/* Making an event can wait for other threads, so those that are there are used, and used again. */
+static void events_made_ahead_are_used(void **state)
+{
+	void *event[4];
+	assert_int_equal(spill_backend_cuda.events_ahead(0, CONTEXT(2), 3), 0);
+	assert_int_equal(events_made, 3);
+	assert_int_equal(spill_backend_cuda.events_ahead(0, CONTEXT(2), 3), 0);
+	assert_int_equal(events_made, 3);
+	create_result = CUDA_ERROR_OUT_OF_MEMORY;
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < 3; i++)
+			assert_int_equal(spill_backend_cuda.mark(0, CONTEXT(2), &event[i]), 0);
+		assert_int_equal(spill_backend_cuda.mark(0, CONTEXT(2), &event[3]), CUDA_ERROR_OUT_OF_MEMORY);
+		for (unsigned i = 0; i < 3; i++)
+			spill_backend_cuda.event_destroy(0, CONTEXT(2), event[i]);
+	}
+	/* Another context has none of them. */
+	assert_int_equal(spill_backend_cuda.mark(0, CONTEXT(3), &event[3]), CUDA_ERROR_OUT_OF_MEMORY);
+	/* One that cannot be recorded is not lost. */
+	stream_result = CUDA_ERROR_UNKNOWN;
+	for (unsigned i = 0; i < 9; i++)
+		assert_int_equal(spill_backend_cuda.event_record(0, CONTEXT(2), NULL, false, &event[0]),
+		                 CUDA_ERROR_UNKNOWN);
+	assert_int_equal(depth, 0);
+	assert_int_equal(events_ended, 0);
+}
+
+/* An event of a context that has ended is not used, neither by another of the same address. */
+static void events_of_an_ended_context_are_dropped(void **state)
+{
+	void *event;
+	assert_int_equal(spill_backend_cuda.events_ahead(0, CONTEXT(4), 2), 0);
+	events[0].of = events[1].of = ended = CONTEXT(40); /* as the driver sees them */
+	assert_int_equal(spill_backend_cuda.mark(0, CONTEXT(4), &event), 0);
+	assert_ptr_equal(event, &events[2]);
+	spill_backend_cuda.event_destroy(0, CONTEXT(4), event);
+	events[2].of = CONTEXT(41); /* the wrong one */
+	assert_int_equal(spill_backend_cuda.mark(0, CONTEXT(4), &event), 0);
+	assert_ptr_equal(event, &events[3]);
+}
+
+/* There is room for so many; the rest is destroyed, and what has ended makes way. */
+static void spare_events_are_bounded(void **state)
+{
+	assert_int_equal(spill_backend_cuda.events_ahead(0, CONTEXT(5), 64), 0);
+	unsigned kept = events_made - events_ended;
+	assert_true(events_ended > 0 && kept > 32); /* what the tests before have left is there, too */
+	ended = CONTEXT(5);
+	assert_int_equal(spill_backend_cuda.events_ahead(0, CONTEXT(6), 4), 0);
+	assert_int_equal(events_made - events_ended, kept + 4);
+}
+
+static void a_driver_that_cannot_mark_moves_nothing(void **state)
+{
+	void *event;
+	assert_true(spill_cuda_can_move());
+	spill_cuda.cuCtxRecordEvent = NULL;
+	assert_false(spill_cuda_can_move());
+	assert_int_equal(spill_backend_cuda.mark(0, CONTEXT(7), &event), CUDA_ERROR_NOT_SUPPORTED);
+	setup_moving(state);
+	spill_cuda.cuMemcpyAsync = NULL;
+	assert_false(spill_cuda_can_move());
+	setup_moving(state);
+	spill_cuda.cuEventQuery = NULL;
+	assert_false(spill_cuda_can_move());
+	assert_int_equal(spill_backend_cuda.capabilities(0) & SPILL_CAN_MOVE, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -123,6 +359,11 @@ int main(void)
 	    cmocka_unit_test_setup(a_driver_that_has_the_location_form_gets_it, setup),
 	    cmocka_unit_test_setup(a_driver_without_either_says_so, setup),
 	    cmocka_unit_test_setup(a_plain_allocation_takes_whole_blocks, setup),
+	    cmocka_unit_test_setup(marks_and_copies_are_made_in_their_context, setup_moving),
+	    cmocka_unit_test_setup(events_made_ahead_are_used, setup_moving),
+	    cmocka_unit_test_setup(events_of_an_ended_context_are_dropped, setup_moving),
+	    cmocka_unit_test_setup(spare_events_are_bounded, setup_moving),
+	    cmocka_unit_test_setup(a_driver_that_cannot_mark_moves_nothing, setup_moving),
 	    cmocka_unit_test(an_unknown_driver_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

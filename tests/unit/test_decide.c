@@ -7,7 +7,7 @@
 #include "policy.h"
 
 #define GIB ((uint64_t)1 << 30)
-#define ALL (SPILL_CAN_SPLIT | SPILL_CAN_MANAGED | SPILL_CAN_HOST)
+#define ALL (SPILL_CAN_MOVE | SPILL_CAN_SPLIT | SPILL_CAN_MANAGED | SPILL_CAN_HOST)
 
 static bool fits(uint64_t bytes, uint64_t used, uint64_t limit)
 {
@@ -61,11 +61,15 @@ static void test_chain_by_capability(void **state)
 	enum spill_step step[SPILL_STEPS];
 
 	spill_policy_default(&policy);
-	assert_int_equal(spill_policy_chain(&policy, ALL, step), 4);
+	assert_int_equal(spill_policy_chain(&policy, ALL, step), 5);
 	assert_int_equal(step[0], SPILL_STEP_TRIM);
+	assert_int_equal(step[1], SPILL_STEP_DEMOTE);
+	assert_int_equal(step[2], SPILL_STEP_SPLIT);
+	assert_int_equal(step[3], SPILL_STEP_MANAGED);
+	assert_int_equal(step[4], SPILL_STEP_HOST);
+	/* VMM on host, but a driver that cannot say when a context is idle. */
+	assert_int_equal(spill_policy_chain(&policy, ALL & ~(unsigned)SPILL_CAN_MOVE, step), 4);
 	assert_int_equal(step[1], SPILL_STEP_SPLIT);
-	assert_int_equal(step[2], SPILL_STEP_MANAGED);
-	assert_int_equal(step[3], SPILL_STEP_HOST);
 	assert_int_equal(spill_policy_chain(&policy, SPILL_CAN_HOST, step), 2);
 	assert_int_equal(step[1], SPILL_STEP_HOST);
 	assert_int_equal(spill_policy_chain(&policy, SPILL_CAN_MANAGED | SPILL_CAN_HOST, step), 3);
@@ -112,6 +116,7 @@ static void test_names(void **state)
 	assert_string_equal(spill_place_name(SPILL_PLACE_SPLIT), "split");
 	assert_string_equal(spill_place_name(SPILL_PLACE_MANAGED), "managed");
 	assert_string_equal(spill_place_name(SPILL_PLACE_HOST), "host");
+	assert_string_equal(spill_place_name(SPILL_PLACE_MOVABLE), "movable");
 	assert_string_equal(spill_place_name(SPILL_PLACES), "unknown");
 }
 

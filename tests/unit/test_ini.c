@@ -77,7 +77,7 @@ static void test_names(void **state)
 	refuses("[device]\nlimt = 4GiB\n", "F:2:1: unknown key 'limt' in [device]; the nearest is 'limit'");
 	refuses("# c\n[devise]\n", "F:2:2: unknown section 'devise'; the nearest is [device]");
 	refuses("[device 32]\n", "F:1:9: the device number is out of range");
-	refuses("[movable]\n\nenable = on\n", "F:3:1: movable.enable is not implemented yet in this version");
+	refuses("[movable]\n\nfollow = on\n", "F:3:1: movable.follow is not implemented yet in this version");
 	refuses("[rule big]\n", "F:1:2: section [rule NAME] is not implemented yet");
 	refuses("[device 1]\nreserve = 1\n", "F:2:1: 'reserve' cannot be set for one device");
 	refuses("[Device]\n", "F:1:2: unknown section 'Device'; the nearest is [device]");
@@ -88,7 +88,7 @@ static void test_values(void **state)
 	refuses("[device]\nlimit = 4GB\n", "F:2:10: bad size '4GB': units are");
 	refuses("[device]\nlimit=x\n", "F:2:7: bad size 'x'");
 	refuses("[device]\nlimit =\n", "F:2:8: bad size ''");
-	refuses("[oom]\nchain = split, demote\n", "F:2:16: 'demote' is not implemented yet");
+	refuses("[movable]\nchunk = 3MiB\n", "F:2:9: bad size '3MiB': it must be 2MiB or a multiple of it");
 	refuses("[spill]\nmode = observ\n",
 	        "F:2:8: bad value 'observ'; it must be one of spill, observe, off; "
 	        "the nearest is 'observe'");

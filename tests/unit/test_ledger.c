@@ -85,6 +85,66 @@ static void totals_follow(void **state)
 	assert_int_equal(after.spilled.host - before.spilled.host, 50);
 }
 
+/* Of 100 bytes 60 leave, 20 of them come back, and it is freed: nothing stays behind in any sum. */
+static void totals_follow_moves(void **state)
+{
+	struct spill_totals before, after;
+	uint64_t seq = 0, order = 0;
+	spill_ledger_totals(&before);
+	struct spill_allocation one = plain(0x5000, 100), other = plain(0x6000, 7);
+	one.placement = &placement;
+	assert_true(spill_ledger_add(&other));
+	assert_true(spill_ledger_add(&one));
+
+	assert_true(
+	    spill_ledger_moved(0x5000, &(struct spill_bytes){.device = 40, .host = 60}, &seq, &order));
+	assert_int_equal(seq, one.seq);
+	assert_int_equal(order, one.order + 1);
+	spill_ledger_totals(&after);
+	assert_int_equal(after.live.device - before.live.device, 47);
+	assert_int_equal(after.live.host - before.live.host, 60);
+	assert_int_equal(after.demotions - before.demotions, 1);
+	assert_int_equal(after.demoted - before.demoted, 60);
+	assert_int_equal(after.promotions, before.promotions);
+	assert_true(after.peak.host >= 60);
+	/* It was not spilled when it was allocated, and is not counted later. */
+	assert_int_equal(after.spills, before.spills);
+	assert_int_equal(after.spilled.host, before.spilled.host);
+
+	assert_true(
+	    spill_ledger_moved(0x5000, &(struct spill_bytes){.device = 60, .host = 40}, &seq, &order));
+	assert_int_equal(order, one.order + 2);
+	spill_ledger_totals(&after);
+	assert_int_equal(after.live.device - before.live.device, 67);
+	assert_int_equal(after.live.host - before.live.host, 40);
+	assert_int_equal(after.demotions - before.demotions, 1);
+	assert_int_equal(after.promotions - before.promotions, 1);
+	assert_int_equal(after.promoted - before.promoted, 20);
+
+	struct spill_allocation *taken = spill_ledger_take(0x5000);
+	assert_int_equal(taken->order, one.order + 3);
+	/* Being freed: nobody counts what happens to it now. */
+	assert_false(spill_ledger_moved(0x5000, &(struct spill_bytes){.host = 100}, &seq, &order));
+	spill_ledger_end(taken);
+	spill_ledger_end(spill_ledger_take(0x6000));
+	spill_ledger_totals(&after);
+	assert_int_equal(after.live.device, before.live.device);
+	assert_int_equal(after.live.host, before.live.host);
+	assert_int_equal(after.demoted - before.demoted, 60);
+}
+
+/* A handle of physical memory may have the value of an address: it is no allocation that moves. */
+static void a_handle_does_not_move(void **state)
+{
+	uint64_t seq = 0, order = 0;
+	struct spill_allocation one = plain(0x7000, 100);
+	one.handle = true;
+	assert_true(spill_ledger_add(&one));
+	assert_false(spill_ledger_moved(0x7000, &(struct spill_bytes){.host = 100}, &seq, &order));
+	assert_int_equal(seq, 0);
+	spill_ledger_end(spill_ledger_take_handle(0x7000, one.seq));
+}
+
 static void the_largest_come_first(void **state)
 {
 	struct spill_holder holders[SPILL_HOLDERS];
@@ -118,6 +178,8 @@ int main(void)
 	    cmocka_unit_test_teardown(take_removes_exactly_once, clean),
 	    cmocka_unit_test_teardown(interior_addresses_find_placed_ones_only, clean),
 	    cmocka_unit_test_teardown(totals_follow, clean),
+	    cmocka_unit_test_teardown(totals_follow_moves, clean),
+	    cmocka_unit_test_teardown(a_handle_does_not_move, clean),
 	    cmocka_unit_test_teardown(the_largest_come_first, clean),
 	    cmocka_unit_test_teardown(a_context_takes_its_own, clean),
 	};

@@ -44,11 +44,19 @@ static void test_defaults(void **state)
 	spill_policy_default(&policy);
 	assert_int_equal(policy.mode, SPILL_MODE_SPILL);
 	assert_int_equal(policy.device_limit.value, SPILL_UNLIMITED);
-	assert_int_equal(policy.device_reserve.value, 256u << 20);
+	assert_int_equal(policy.device_reserve.value, 64u << 20);
 	assert_int_equal(policy.host_limit.kind, SPILL_AMOUNT_PERCENT);
 	assert_int_equal(policy.host_limit.value, 50000);
 	assert_int_equal(policy.host_reserve.value, (uint64_t)2 << 30);
 	assert_true(policy.chain.by_capability);
+	assert_int_equal(policy.movable_enable, SPILL_SWITCH_AUTO);
+	assert_int_equal(policy.movable_min.value, 2u << 20);
+	assert_int_equal(policy.movable_chunk.value, 64u << 20);
+	assert_int_equal(policy.movable_above.kind, SPILL_AMOUNT_PERCENT);
+	assert_int_equal(policy.movable_above.value, 50000);
+	assert_int_equal(policy.movable_wait_us, 50000);
+	assert_int_equal(policy.host_ahead.kind, SPILL_AMOUNT_BYTES);
+	assert_int_equal(policy.host_ahead.value, 0);
 	assert_int_equal(policy.honest_first, SPILL_HONEST_AUTO);
 	assert_int_equal(policy.honest_window_us, 60000000);
 	assert_int_equal(policy.managed_preferred, SPILL_LOCATION_HOST);
@@ -106,6 +114,19 @@ static void test_values(void **state)
 	takes("oom", "chain", " managed , host", "managed, host");
 	takes("oom", "chain", "trim,split", "trim, split");
 	takes("oom", "chain", "auto", "auto");
+	takes("oom", "chain", "trim, demote, split, managed, host", "trim, demote, split, managed, host");
+	takes("oom", "chain", "demote", "demote");
+	takes("movable", "enable", "on", "on");
+	takes("movable", "enable", "off", "off");
+	takes("movable", "min", "64KiB", "64KiB");
+	takes("movable", "chunk", "2MiB", "2MiB");
+	takes("movable", "chunk", "6291456", "6MiB");
+	takes("movable", "chunk", "1GiB", "1GiB");
+	takes("movable", "above", "0%", "0%");
+	takes("movable", "above", "33.125%", "33.125%");
+	takes("movable", "above", "100%", "100%");
+	takes("movable", "wait", "1.5s", "1500ms");
+	takes("host", "ahead", "2GiB", "2GiB");
 	takes("oom", "honest_first", "on", "on");
 	takes("oom", "honest_first", "off", "off");
 	takes("oom", "honest_window", "250ms", "250ms");
@@ -131,7 +152,21 @@ static void test_bad_values(void **state)
 	refused("device", "reserve", "5%", SPILL_PART_VALUE, 1, "no meaning");
 	refused("host", "limit", "none", SPILL_PART_VALUE, 0, "bad size 'none'");
 	refused("oom", "chain", "split, hosst", SPILL_PART_VALUE, 7, "the nearest is 'host'");
-	refused("oom", "chain", "split, demote", SPILL_PART_VALUE, 7, "'demote' is not implemented yet");
+	refused("oom", "chain", "split, demmote", SPILL_PART_VALUE, 7, "the nearest is 'demote'");
+	refused("oom", "chain", "trim, movable", SPILL_PART_VALUE, 6, "must be one of trim, demote, split");
+	refused("movable", "enable", "yes", SPILL_PART_VALUE, 0, "one of auto, on, off");
+	refused("movable", "min", "50%", SPILL_PART_VALUE, 2, "no meaning");
+	refused("movable", "chunk", "3MiB", SPILL_PART_VALUE, 0, "2MiB or a multiple of it");
+	refused("movable", "chunk", "1MiB", SPILL_PART_VALUE, 0, "2MiB or a multiple of it");
+	refused("movable", "chunk", "0", SPILL_PART_VALUE, 0, "2MiB or a multiple of it");
+	refused("movable", "chunk", "2MB", SPILL_PART_VALUE, 1, "bad size '2MB'");
+	refused("movable", "chunk", "50%", SPILL_PART_VALUE, 2, "no meaning");
+	refused("movable", "above", "4GiB", SPILL_PART_VALUE, 4, "bad share '4GiB': it must be a percentage");
+	refused("movable", "above", "50", SPILL_PART_VALUE, 2, "bad share '50': it must be a percentage");
+	refused("movable", "above", "101%", SPILL_PART_VALUE, 0, "bad size '101%'");
+	refused("movable", "above", "none", SPILL_PART_VALUE, 0, "bad size 'none'");
+	refused("movable", "wait", "50", SPILL_PART_VALUE, 2, "bad time '50': a unit must follow");
+	refused("host", "ahead", "50%", SPILL_PART_VALUE, 2, "no meaning");
 	refused("oom", "chain", "split, split", SPILL_PART_VALUE, 7, "twice");
 	refused("oom", "chain", "split,", SPILL_PART_VALUE, 6, "missing");
 	refused("oom", "chain", "split,,host", SPILL_PART_VALUE, 6, "missing");
@@ -178,8 +213,8 @@ static void test_bad_names(void **state)
 	refused("device ", "limit", "1", SPILL_PART_SECTION, 7, "bad device number");
 	refused("rule big", "size", "1", SPILL_PART_SECTION, 0, "section [rule NAME] is not implemented yet");
 	refused("app x", "anything", "1", SPILL_PART_SECTION, 0, "section [app NAME] is not implemented yet");
-	refused("movable", "enable", "on", SPILL_PART_KEY, 0,
-	        "movable.enable is not implemented yet in this version");
+	refused("movable", "follow", "on", SPILL_PART_KEY, 0,
+	        "movable.follow is not implemented yet in this version");
 	refused("spill", "profile", "x", SPILL_PART_KEY, 0, "spill.profile is not implemented yet");
 }
 
@@ -193,8 +228,8 @@ static void test_variables(void **state)
 	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_32_LIMIT", &error), -2);
 	assert_non_null(strstr(error.text, "out of range"));
 	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_1_RESERVE", &error), -1);
-	assert_int_equal(spill_option_find_variable("SPILL_MOVABLE_ENABLE", &error), -2);
-	assert_non_null(strstr(error.text, "movable.enable is not implemented yet"));
+	assert_int_equal(spill_option_find_variable("SPILL_MOVABLE_FOLLOW", &error), -2);
+	assert_non_null(strstr(error.text, "movable.follow is not implemented yet"));
 	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_LIMITS", &error), -1);
 	assert_non_null(strstr(error.text, "the nearest is SPILL_DEVICE_LIMIT"));
 	assert_int_equal(spill_option_find_variable("SPILL_POLICI", &error), -1);

@@ -120,6 +120,40 @@ static void free_names_its_alloc(void **state)
 	       "\"us\":3}\n");
 }
 
+static void move_tells_what_is_where_now(void **state)
+{
+	const struct spill_record_move record = {
+	    .time_us = 3500000,
+	    .seq = 7,
+	    .order = 12,
+	    .tid = 2,
+	    .device = 1,
+	    .what = "demote",
+	    .api = "cuMemCreate",
+	    .caller = "libggml-cuda.so+0x10",
+	    .bytes = 134217728,
+	    .chunks = 2,
+	    .held = {.device = 67108864, .host = 134217728},
+	    .reason = "oom",
+	    .took_us = 30123,
+	};
+	const struct spill_record_move back = {
+	    .tid = 2, .what = "promote", .bytes = 8, .chunks = 1, .held = {.device = 8}, .reason = "free"};
+
+	expect(
+	    spill_record_move(&record, buffer, sizeof(buffer)),
+	    "{\"v\":1,\"kind\":\"move\",\"t\":3.500000,\"seq\":7,\"order\":12,\"what\":\"demote\",\"tid\":2,"
+	    "\"dev\":1,\"api\":\"cuMemCreate\",\"caller\":\"libggml-cuda.so+0x10\",\"bytes\":134217728,"
+	    "\"chunks\":2,\"device_bytes\":67108864,\"host_bytes\":134217728,\"reason\":\"oom\",\"us\":30123}"
+	    "\n");
+	/* Who is it for: nobody; and the host side says that it is empty. */
+	expect(
+	    spill_record_move(&back, buffer, sizeof(buffer)),
+	    "{\"v\":1,\"kind\":\"move\",\"t\":0.000000,\"seq\":0,\"order\":0,\"what\":\"promote\",\"tid\":2,"
+	    "\"dev\":0,\"bytes\":8,\"chunks\":1,\"device_bytes\":8,\"host_bytes\":0,\"reason\":\"free\","
+	    "\"us\":0}\n");
+}
+
 static void oom_tells_who_holds_what(void **state)
 {
 	const struct spill_record_oom record = {
@@ -165,6 +199,10 @@ static void exit_has_the_totals(void **state)
 	                                    .frees = 2,
 	                                    .spills = 3,
 	                                    .ooms = 4,
+	                                    .demotions = 14,
+	                                    .promotions = 15,
+	                                    .demoted = 16,
+	                                    .promoted = 17,
 	                                    .live = {5, 6, 7},
 	                                    .peak = {8, 9, 10},
 	                                    .spilled = {11, 12, 13}};
@@ -173,7 +211,8 @@ static void exit_has_the_totals(void **state)
 	expect(spill_record_exit(2000000, "exit", &totals, hits, 2, buffer, sizeof(buffer)),
 	       "{\"v\":1,\"kind\":\"exit\",\"t\":2.000000,\"how\":\"exit\",\"allocs\":1,\"frees\":2,"
 	       "\"spills\":3,"
-	       "\"ooms\":4,\"live\":{\"device_bytes\":5,\"host_bytes\":6,\"managed_bytes\":7},"
+	       "\"ooms\":4,\"demotions\":14,\"promotions\":15,\"demoted_bytes\":16,\"promoted_bytes\":17,"
+	       "\"live\":{\"device_bytes\":5,\"host_bytes\":6,\"managed_bytes\":7},"
 	       "\"peak\":{\"device_bytes\":8,\"host_bytes\":9,\"managed_bytes\":10},"
 	       "\"spilled\":{\"device_bytes\":11,\"host_bytes\":12,\"managed_bytes\":13},"
 	       "\"hits\":[{\"symbol\":\"cuMemAlloc_v2\",\"way\":\"proc\",\"count\":9},"
@@ -203,6 +242,7 @@ static void counts_beyond_the_arrays_are_harmless(void **state)
 static void kinds_have_names(void **state)
 {
 	assert_string_equal(spill_kind_name(SPILL_KIND_START), "start");
+	assert_string_equal(spill_kind_name(SPILL_KIND_MOVE), "move");
 	assert_string_equal(spill_kind_name(SPILL_KIND_EXIT), "exit");
 	assert_null(spill_kind_name(SPILL_KINDS_COUNT));
 }
@@ -285,6 +325,7 @@ int main(void)
 	    cmocka_unit_test(alloc_leaves_out_what_there_is_not),
 	    cmocka_unit_test(alloc_at_the_ends_of_the_numbers),
 	    cmocka_unit_test(free_names_its_alloc),
+	    cmocka_unit_test(move_tells_what_is_where_now),
 	    cmocka_unit_test(oom_tells_who_holds_what),
 	    cmocka_unit_test(note_is_one_line),
 	    cmocka_unit_test(exit_has_the_totals),

@@ -1,0 +1,83 @@
+#include "around.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "glob.h"
+
+static const struct spill_around rows[] = {
+#define AROUND(object, open, what) {object, open, what},
+#define EXPORTED(variable, above, unless, what)
+#include "around.def"
+};
+
+_Static_assert(sizeof(rows) / sizeof(rows[0]) <= 32, "rows fit the bits of an unsigned");
+
+static const struct {
+	const char *variable;
+	int above;
+	const char *unless, *what;
+} exported[] = {
+#define AROUND(object, open, what)
+#define EXPORTED(variable, above, unless, what) {variable, above, unless, what},
+#include "around.def"
+};
+
+unsigned spill_around_rows(void)
+{
+	return sizeof(rows) / sizeof(rows[0]);
+}
+
+const struct spill_around *spill_around_row(unsigned row)
+{
+	return &rows[row];
+}
+
+int spill_around_find(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	for (unsigned row = 0; row < spill_around_rows(); row++) {
+		if (spill_glob(rows[row].object, name))
+			return (int)row;
+	}
+	return -1;
+}
+
+bool spill_around_opened(const struct spill_around *row, const char *path)
+{
+	return !strncmp(path, row->open, strlen(row->open));
+}
+
+/* Whether the text is a number above `above`; what is no number is none. */
+static bool is_above(const char *text, int above)
+{
+	uint64_t number = 0;
+
+	if (above < 0)
+		return true;
+	if (!*text || text[strspn(text, "0123456789")])
+		return false;
+	for (; *text && number < UINT32_MAX; text++)
+		number = number * 10 + (uint64_t)(*text - '0');
+	return number > (uint64_t)above;
+}
+
+const char *spill_around_exported(const char *variable)
+{
+	char name[64];
+	const char *equals = strchr(variable, '=');
+	size_t length = equals ? (size_t)(equals - variable) : 0;
+
+	if (!length || length >= sizeof(name))
+		return NULL;
+	memcpy(name, variable, length);
+	name[length] = '\0';
+	for (size_t i = 0; i < sizeof(exported) / sizeof(exported[0]); i++) {
+		if (spill_glob(exported[i].variable, name) && !spill_glob(exported[i].unless, name) &&
+		    is_above(equals + 1, exported[i].above))
+			return exported[i].what;
+	}
+	return NULL;
+}

@@ -1,0 +1,51 @@
+#include "work.h"
+
+#include <errno.h>
+
+#include "movable.h"
+#include "real.h"
+#include "room.h"
+#include "runtime.h"
+
+_Atomic(void *) spill_work_real[SPILL_WORKS];
+
+void spill_work_wanted(const struct spill_row *row)
+{
+	int hook = spill_row_index(row);
+	if (hook != SPILL_HOOK_cuMemBatchDecompressAsync && hook != SPILL_HOOK_cuMemBatchDecompressAsync_ptsz)
+		return;
+	if (!spill_thread.depth && spill_shim_ready())
+		spill_movable_forbid(
+		    "the program has the device decompress, which works on memory of cuMemAlloc alone");
+}
+
+void *spill_work_begin(enum spill_hook hook, enum spill_work work, enum spill_way way)
+{
+	int error = errno;
+	bool nested = spill_thread.depth > 0; /* also while we start on this thread */
+	bool ready = !nested && spill_shim_ready();
+	if (ready && !spill_gate_self)
+		spill_gate_join(SPILL_WORK_COUNTERS);
+	/* Who is off writes no totals. */
+	if ((ready || nested) && !spill_gate_self)
+		atomic_fetch_add_explicit(&spill_row_hits[hook][way], 1, memory_order_relaxed);
+	spill_work_wanted(&spill_rows[hook]); /* linked, it was never looked up */
+	void *real = spill_real(&spill_rows[hook], NULL);
+	if (real)
+		atomic_store_explicit(&spill_work_real[work], real, memory_order_release);
+	errno = error;
+	return real;
+}
+
+bool spill_work_room(enum spill_hook hook, int result, const void *caller, unsigned attempt)
+{
+	if (spill_thread.depth) /* a call of our own: whoever makes room is on this stack */
+		return false;
+	int error = errno;
+	const struct spill_request *frame = spill_thread.frame;
+	bool again =
+	    spill_room_make_for(SPILL_CUDA_DRIVER, result, frame ? frame->api : spill_rows[hook].symbol,
+	                        frame ? frame->caller : caller, attempt);
+	errno = error;
+	return again;
+}

@@ -1,0 +1,80 @@
+/*
+ * Stubs of GATE rows (hooks_cuda_work.def): they pass the gate, call the real function once and count, in a few
+ * nanoseconds on top of the driver's own time. No request, no lock-prefixed instruction, no call but the driver's. What is
+ * rare (the first call of a thread or row, libspill off, a closed gate, out of memory) is behind functions of work.c.
+ */
+#ifndef SPILL_WORK_H
+#define SPILL_WORK_H
+
+#include <stdbool.h>
+
+#include "gate.h"
+#include "hooks.h"
+#include "real.h"
+
+enum spill_work {
+#define HOOK(domain, ret, symbol, ...) SPILL_WORK_##symbol,
+#include "hooks_cuda_work.def"
+#undef HOOK
+	SPILL_WORKS
+};
+
+/* The driver's functions, by enum spill_work, once they have been called; one for the whole process (real.h). */
+extern _Atomic(void *) spill_work_real[SPILL_WORKS];
+
+#define SPILL_WORK_COUNTERS (SPILL_WORKS * SPILL_WAYS_COUNT) /* of each thread */
+
+static inline unsigned spill_work_counter(unsigned work, enum spill_way way)
+{
+	return work * SPILL_WAYS_COUNT + way;
+}
+
+/*
+ * Somebody gets at the row, or calls it: nothing is made movable from then on if its work cannot use chunks. The first to
+ * look it up is early enough where no memory was made movable before.
+ */
+void spill_work_wanted(const struct spill_row *row);
+
+/*
+ * The slow beginning of a call: finds the real function (NULL: there is no driver) and, unless libspill is off, has the
+ * thread join the gate; else counts the call itself where it counts. Keeps errno.
+ */
+void *spill_work_begin(enum spill_hook hook, enum spill_work work, enum spill_way way);
+
+/* The driver has refused the work for the `attempt`-th time: is it to be asked again? Keeps errno. */
+bool spill_work_room(enum spill_hook hook, int result, const void *caller, unsigned attempt);
+
+/* CUDA_ERROR_OUT_OF_MEMORY: the driver may do the work once room is made for it. */
+#define SPILL_WORK_FULL 2
+
+#define SPILL_WORK_STUB(linkage, function, way, ret, symbol, params, args) \
+	linkage ret function params \
+	{ \
+		typedef ret real_function params; \
+		unsigned attempt = 0; \
+		bool outer; \
+		ret result; \
+		struct spill_gate_thread *self = spill_gate_self; \
+		real_function *real = (real_function *)atomic_load_explicit( \
+		    &spill_work_real[SPILL_WORK_##symbol], memory_order_acquire); \
+		if (__builtin_expect(!self || !real, 0)) { \
+			real = (real_function *)spill_work_begin(SPILL_HOOK_##symbol, SPILL_WORK_##symbol, \
+			                                         SPILL_WAY_##way); \
+			if (!real) \
+				return (ret)SPILL_NOT_INITIALIZED; \
+			self = spill_gate_self; \
+		} \
+		if (self) \
+			spill_gate_count(self, spill_work_counter(SPILL_WORK_##symbol, SPILL_WAY_##way)); \
+		do { \
+			outer = self && spill_gate_enter(self); \
+			result = real args; \
+			if (outer) \
+				spill_gate_leave(self); \
+		} while (__builtin_expect(result == (ret)SPILL_WORK_FULL, 0) && outer && \
+		         spill_work_room(SPILL_HOOK_##symbol, (int)result, __builtin_return_address(0), \
+		                         attempt++)); \
+		return result; \
+	}
+
+#endif

@@ -1,0 +1,153 @@
+#include "back.h"
+
+#include <stdlib.h>
+
+#include "account.h"
+#include "engine.h"
+#include "host_chunks.h"
+#include "place/chunked.h"
+#include "plan.h"
+
+uint64_t spill_back_room(const struct spill_backend *backend, int device)
+{
+	uint64_t free = 0, total = 0;
+	if (backend->memory(device, &free, &total))
+		return 0;
+	uint64_t reserve = spill_amount_resolve(spill_runtime_policy()->device_reserve, total, 0);
+	uint64_t limit = spill_runtime_device_limit(backend, device),
+	         held = spill_account_device_held(device);
+	uint64_t left = limit > held ? limit - held : 0;
+	free = free > reserve ? free - reserve : 0;
+	return free < left ? free : left;
+}
+
+struct spill_victim *spill_back_candidates(int device, unsigned *count)
+{
+	unsigned there = 0;
+	for (struct spill_chunked *one = spill_chunked_next(NULL); one; one = spill_chunked_next(one))
+		there++;
+	struct spill_victim *list = there ? calloc(there, sizeof(*list)) : NULL;
+	*count = 0;
+	if (!list)
+		return NULL;
+	for (struct spill_chunked *one = spill_chunked_next(NULL); one; one = spill_chunked_next(one))
+		if (one->base.device == device && one->base.held.host && !one->pinned && *count < there)
+			list[(*count)++] = (struct spill_victim){
+			    .priority = one->priority,
+			    .bytes = one->base.bytes,
+			    .seq = one->seq,
+			    .dead = one->dead,
+			    .data = one,
+			};
+	spill_victim_mark(list, *count);
+	qsort(list, *count, sizeof(*list), spill_victim_compare_back);
+	return list;
+}
+
+uint64_t spill_back_smallest(const struct spill_victim *list, unsigned count)
+{
+	uint64_t least = UINT64_MAX;
+	for (unsigned i = 0; i < count; i++) {
+		const struct spill_chunked *of = list[i].data;
+		for (unsigned chunk = 0; chunk < of->count; chunk++)
+			if (of->chunks[chunk].on_host && of->chunks[chunk].bytes < least)
+				least = of->chunks[chunk].bytes;
+	}
+	return least;
+}
+
+static bool charge(int device, uint64_t bytes, uint64_t limit)
+{
+	uint64_t held = spill_account_device_held(device);
+	do
+		if (limit != SPILL_UNLIMITED && (held > limit || bytes > limit - held))
+			return false;
+	while (!spill_account_device_charge(device, &held, bytes));
+	return true;
+}
+
+/* A home on the device for one chunk. False: the device has no more to give. */
+static bool plan_chunk(struct spill_plan *plan, struct spill_chunked *of, unsigned chunk)
+{
+	const struct spill_backend *backend = of->base.backend;
+	uint64_t bytes = of->chunks[chunk].bytes;
+	struct spill_move move = {.of = of, .chunk = chunk};
+	if (!charge(of->base.device, bytes, spill_runtime_device_limit(backend, of->base.device)))
+		return false;
+	if (!backend->create(of->base.device, false, bytes, &move.handle)) {
+		if (spill_plan_add(plan, &move))
+			return true;
+		backend->release(move.handle);
+	}
+	spill_account_device_return(of->base.device, bytes);
+	return false;
+}
+
+/* A chunk moves whole. */
+static uint64_t largest_chunk(void)
+{
+	return spill_amount_resolve(spill_runtime_policy()->movable_chunk, 0, 0);
+}
+
+/* From the head, as the tail leaves first. */
+static void make_plan(struct spill_plan *plan, const struct spill_victim *list, unsigned count)
+{
+	const struct spill_placement *hottest = &((const struct spill_chunked *)list[0].data)->base;
+	uint64_t left = spill_back_room(hottest->backend, hottest->device);
+	uint64_t slice = largest_chunk() > SPILL_BACK_SLICE ? largest_chunk() : SPILL_BACK_SLICE;
+	left = left < slice ? left : slice;
+	for (unsigned i = 0; i < count; i++) {
+		struct spill_chunked *of = list[i].data;
+		for (unsigned chunk = 0; chunk < of->count; chunk++) {
+			uint64_t bytes = of->chunks[chunk].bytes;
+			if (!of->chunks[chunk].on_host)
+				continue;
+			/* One that is too large leaves the room to a smaller one behind it. */
+			if (plan->bytes + bytes > left)
+				continue;
+			if (!plan_chunk(plan, of, chunk))
+				return;
+		}
+	}
+}
+
+/* The old homes on host are kept for the next demotion; new ones that were not moved into are given back. */
+static void settle(const struct spill_plan *plan, const struct spill_backend *backend, int device)
+{
+	for (unsigned i = 0; i < plan->count; i++) {
+		const struct spill_move *move = &plan->moves[i];
+		uint64_t bytes = move->of->chunks[move->chunk].bytes;
+		if (move->moved) {
+			struct spill_host_chunk old = {
+			    .handle = move->handle, .bytes = bytes, .view = move->view};
+			spill_host_chunk_put(backend, device, &old, true);
+			continue;
+		}
+		backend->release(move->handle);
+		spill_account_device_return(device, bytes);
+	}
+}
+
+static uint64_t carry_out(struct spill_plan *plan)
+{
+	struct spill_plan_reason why = {"promote", "free", "", "", spill_log_now_us()};
+	const struct spill_placement *first = &plan->moves[0].of->base;
+	uint64_t moved = 0;
+	spill_plan_carry_out(plan, first->backend, first->device, spill_runtime_policy()->movable_wait_us);
+	for (unsigned i = 0; i < plan->count; i++)
+		moved += plan->moves[i].moved ? plan->moves[i].of->chunks[plan->moves[i].chunk].bytes : 0;
+	settle(plan, first->backend, first->device);
+	spill_plan_report(plan, &why);
+	return moved;
+}
+
+uint64_t spill_back_bring(const struct spill_victim *list, unsigned count)
+{
+	struct spill_plan plan = {0};
+	uint64_t moved = 0;
+	make_plan(&plan, list, count);
+	if (plan.count)
+		moved = carry_out(&plan);
+	spill_plan_end(&plan);
+	return moved;
+}

@@ -1,0 +1,232 @@
+#include "demote.h"
+
+#include <stdlib.h>
+
+#include "account.h"
+#include "capture.h"
+#include "clock.h"
+#include "engine.h"
+#include "host_chunks.h"
+#include "movable.h"
+#include "plan.h"
+#include "place/chunked.h"
+#include "promote.h"
+#include "victim.h"
+
+/* Sizes that the thread of host.ahead is told. */
+#define NEXT 64
+
+/* Bytes that are missing on the device for `bytes` more: at the least, and with device.reserve left free. */
+struct missing {
+	uint64_t least, wanted;
+};
+
+static uint64_t less(uint64_t from, uint64_t take)
+{
+	return from > take ? from - take : 0;
+}
+
+static struct missing missing_for(const struct spill_demotion *demotion)
+{
+	uint64_t free = 0, total = 0, bytes = demotion->bytes;
+	demotion->backend->memory(demotion->device, &free, &total);
+	uint64_t reserve = spill_amount_resolve(spill_runtime_policy()->device_reserve, total, 0);
+	uint64_t limit = spill_runtime_device_limit(demotion->backend, demotion->device);
+	uint64_t held = spill_account_device_held(demotion->device);
+	uint64_t by_limit = limit != SPILL_UNLIMITED ? less(bytes, less(limit, held)) : 0;
+	uint64_t by_driver = less(bytes, free);
+	uint64_t with_reserve = bytes > UINT64_MAX - reserve ? bytes : less(bytes + reserve, free);
+	return (struct missing){
+	    .least = by_driver > by_limit ? by_driver : by_limit,
+	    .wanted = with_reserve > by_limit ? with_reserve : by_limit,
+	};
+}
+
+static const char *forbidden(const struct spill_demotion *demotion)
+{
+	if (!demotion->backend->mark)
+		return "not possible here";
+	if (spill_capture_any())
+		return "stream capture";
+	return spill_movable_may_move(demotion->backend, demotion->device) ? NULL : "movable memory is off";
+}
+
+/* All that may be moved on the device, coldest first. The caller's to free(3); NULL if there is nothing. */
+static struct spill_victim *victims(const struct spill_backend *backend, int device, uint64_t before,
+                                    unsigned *count)
+{
+	unsigned there = 0;
+	for (struct spill_chunked *one = spill_chunked_next(NULL); one; one = spill_chunked_next(one))
+		there++;
+	struct spill_victim *list = there ? calloc(there, sizeof(*list)) : NULL;
+	*count = 0;
+	if (!list)
+		return NULL;
+	for (struct spill_chunked *one = spill_chunked_next(NULL); one; one = spill_chunked_next(one))
+		if (one->base.backend == backend && one->base.device == device && !one->pinned &&
+		    one->base.held.device && (!before || one->seq < before) && *count < there)
+			list[(*count)++] = (struct spill_victim){
+			    .priority = one->priority,
+			    .bytes = one->base.bytes,
+			    .seq = one->seq,
+			    .dead = one->dead,
+			    .data = one,
+			};
+	spill_victim_mark(list, *count);
+	qsort(list, *count, sizeof(*list), spill_victim_compare);
+	return list;
+}
+
+/* Chunks of one victim, from its tail; their new homes are made here, while the program goes on. */
+static const char *plan_one(struct spill_plan *plan, struct spill_chunked *victim, uint64_t missing)
+{
+	for (unsigned i = victim->count; i-- && plan->bytes < missing;) {
+		if (victim->chunks[i].on_host)
+			continue;
+		struct spill_host_chunk home;
+		const char *error = spill_host_chunk_get(victim->base.backend, victim->base.device,
+		                                         victim->chunks[i].bytes, &home);
+		if (error)
+			return error;
+		struct spill_move move = {.of = victim, .chunk = i, .handle = home.handle, .view = home.view};
+		if (spill_plan_add(plan, &move))
+			continue;
+		spill_host_chunk_put(victim->base.backend, victim->base.device, &home, true);
+		return "no memory for bookkeeping";
+	}
+	return NULL;
+}
+
+/* What could leave, all together. */
+static uint64_t movable_bytes(const struct spill_victim *list, unsigned count)
+{
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < count; i++)
+		sum += ((const struct spill_chunked *)list[i].data)->base.held.device;
+	return sum;
+}
+
+/* Nothing moves for a request that does not fit all the same, unless a part of the room helps, too. */
+static void make_plan(struct spill_plan *plan, struct spill_demotion *demotion, struct missing missing)
+{
+	unsigned count;
+	struct spill_victim *list = victims(demotion->backend, demotion->device, demotion->before, &count);
+	uint64_t there = movable_bytes(list, count);
+	demotion->vain = there < (demotion->part_helps ? 1 : missing.least);
+	if (demotion->vain)
+		demotion->error = there ? "not enough movable memory" : "no movable memory";
+	for (unsigned i = 0; i < count && plan->bytes < missing.wanted && !demotion->error; i++)
+		demotion->error = plan_one(plan, list[i].data, missing.wanted);
+	if (plan->bytes >= missing.least)
+		demotion->error = NULL; /* of what would have been the reserve */
+	else if (!demotion->error)
+		demotion->error = "not enough movable memory";
+	free(list);
+}
+
+/* Homes for which there is no use after all. */
+static void abandon(const struct spill_plan *plan, const struct spill_demotion *demotion)
+{
+	for (unsigned i = 0; i < plan->count; i++) {
+		const struct spill_move *move = &plan->moves[i];
+		struct spill_host_chunk unused = {move->handle, move->of->chunks[move->chunk].bytes,
+		                                  move->view};
+		if (!move->moved)
+			spill_host_chunk_put(demotion->backend, demotion->device, &unused, true);
+	}
+}
+
+/* The old homes are given back. Returns the bytes that left the device. */
+static uint64_t settle(const struct spill_plan *plan, const struct spill_demotion *demotion)
+{
+	uint64_t freed = 0;
+	for (unsigned i = 0; i < plan->count; i++) {
+		const struct spill_move *move = &plan->moves[i];
+		if (!move->moved)
+			continue;
+		uint64_t bytes = move->of->chunks[move->chunk].bytes;
+		demotion->backend->release(move->handle);
+		spill_account_device_return(demotion->device, bytes);
+		freed += bytes;
+	}
+	return freed;
+}
+
+/* What would leave next, so that its new home can be made ahead of need. */
+static void tell_ahead(const struct spill_backend *backend, int device)
+{
+	if (!spill_amount_resolve(spill_runtime_policy()->host_ahead, 0, 0))
+		return;
+	uint64_t sizes[NEXT];
+	unsigned count, known = 0;
+	struct spill_victim *list = victims(backend, device, 0, &count);
+	for (unsigned i = 0; i < count && known < NEXT; i++) {
+		const struct spill_chunked *victim = list[i].data;
+		for (unsigned chunk = victim->count; chunk-- && known < NEXT;)
+			if (!victim->chunks[chunk].on_host)
+				sizes[known++] = victim->chunks[chunk].bytes;
+	}
+	free(list);
+	if (known)
+		spill_host_chunks_ahead(backend, device, sizes, known);
+}
+
+/* pre: the mover is held */
+static void demote(struct spill_demotion *demotion, struct missing missing)
+{
+	struct spill_plan plan = {0};
+	struct spill_plan_reason why = {"demote", demotion->reason, demotion->api, demotion->caller,
+	                                spill_log_now_us()};
+	if (spill_plan_has_a_chance(demotion->backend, demotion->device,
+	                            spill_runtime_policy()->movable_wait_us))
+		make_plan(&plan, demotion, missing);
+	else
+		demotion->error = "movable.wait: the device is busy";
+	if (plan.count && (!demotion->error || demotion->part_helps)) {
+		const char *error = spill_plan_carry_out(&plan, demotion->backend, demotion->device,
+		                                         spill_runtime_policy()->movable_wait_us);
+		demotion->error = error ? error : demotion->error;
+		demotion->freed = settle(&plan, demotion);
+		spill_plan_report(&plan, &why);
+	}
+	abandon(&plan, demotion);
+	if (plan.count)
+		tell_ahead(demotion->backend, demotion->device);
+	spill_plan_end(&plan);
+}
+
+void spill_demote_foresee(const struct spill_backend *backend, int device)
+{
+	if (!spill_mover_trylock())
+		return;
+	tell_ahead(backend, device);
+	spill_mover_unlock();
+}
+
+bool spill_demote_held(struct spill_demotion *demotion, bool recheck)
+{
+	demotion->freed = 0;
+	demotion->error = forbidden(demotion);
+	demotion->vain = demotion->error != NULL;
+	if (demotion->error)
+		return false;
+	struct missing missing = missing_for(demotion);
+	/* The driver has refused what there seems to be room for; unless another thread has made that room meanwhile. */
+	if (!missing.wanted && !recheck)
+		missing.least = missing.wanted = demotion->bytes;
+	if (missing.wanted)
+		demote(demotion, missing);
+	return !demotion->error;
+}
+
+bool spill_demote(struct spill_demotion *demotion)
+{
+	bool waited = !spill_mover_trylock();
+	if (waited)
+		spill_mover_lock();
+	bool enough = spill_demote_held(demotion, waited);
+	if (demotion->freed)
+		spill_promote_hold();
+	spill_mover_unlock();
+	return enough;
+}

@@ -1,0 +1,61 @@
+/*
+ * Calls that take device memory for themselves (room.h): the vendor is asked first, and again when room has been made.
+ */
+#include <pthread.h>
+
+#include "contexts.h"
+#include "engine.h"
+#include "movable.h"
+#include "place/chunked.h"
+#include "reserve.h"
+#include "room.h"
+
+/* The device that the call is about. */
+static bool device_of(const struct spill_request *request, const struct spill_backend *backend, int *device)
+{
+	void *context;
+	if (request->op == SPILL_OP_CONTEXT_CREATE) {
+		*device = request->device;
+		return true;
+	}
+	return backend->current(device, &context);
+}
+
+/*
+ * The reserve first: code that finds no room at its first load is refused for good, so that asking again behind it helps data,
+ * streams, graphs and contexts only (reserve.h).
+ */
+static bool begin(struct spill_request *request, const struct spill_backend *backend)
+{
+	int device;
+	if (backend && backend->mark && spill_chunked_any() && device_of(request, backend, &device))
+		spill_reserve_whole(backend, device, spill_engine_api(request), spill_engine_site(request));
+	return true;
+}
+
+static bool step(struct spill_request *request)
+{
+	const struct spill_backend *backend = spill_runtime_backend(request->domain);
+	int device;
+	if (request->step++ == 0)
+		return begin(request, backend);
+	if (!backend)
+		return false;
+	if (request->result == 0 && request->op == SPILL_OP_CONTEXT_CREATE && request->mode)
+		spill_movable_forbid("green contexts, whose work cannot be waited for");
+	else if (request->result == 0 && request->op == SPILL_OP_CONTEXT_CREATE)
+		spill_contexts_made(backend, request->device, request->out ? *(void **)request->out : NULL);
+	return request->result == backend->out_of_memory && device_of(request, backend, &device) &&
+	       spill_room_make(backend, device, spill_engine_api(request), spill_engine_site(request),
+	                       request->step - 2);
+}
+
+/* What is done beside the vendor's call may take long, and that call is no cancellation point. */
+bool spill_engine_room(struct spill_request *request)
+{
+	int cancel;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	bool again = step(request);
+	pthread_setcancelstate(cancel, NULL);
+	return again;
+}

@@ -1,0 +1,273 @@
+#include "gate.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "runtime.h"
+#include "tick.h"
+
+/* Waiting threads look again this often, whatever became of who closed the gate. */
+#define LOOK_AGAIN_NS 10000000
+/* The closer looks this many times before it sleeps, then this long at a time. */
+#define SPINS 200
+#define NAP_NS 10000
+/* Entries that do not look at the clock, after one that found it too early for the call that is wanted. */
+#define SKIPPED_ENTRIES 32
+
+#if defined(__SANITIZE_THREAD__)
+#define START_STATE SPILL_GATE_BARE
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define START_STATE SPILL_GATE_BARE
+#endif
+#endif
+#ifndef START_STATE
+#define START_STATE SPILL_GATE_OPEN
+#endif
+
+__thread struct spill_gate_thread *spill_gate_self __attribute__((tls_model("initial-exec")));
+_Atomic unsigned spill_gate_state = START_STATE;
+
+/* This thread has closed the gate: what it calls, and what the vendor calls below that, does not wait for it. */
+static __thread bool closer __attribute__((tls_model("initial-exec")));
+
+static struct {
+	_Atomic(struct spill_gate_thread *) threads; /* grows at its head only */
+	_Atomic bool outsiders;                      /* a thread has no record */
+	_Atomic bool prepared;
+	_Atomic uint64_t called_ns;
+	pthread_once_t once;
+	pthread_key_t key;
+	bool has_key;
+} gate = {.once = PTHREAD_ONCE_INIT};
+
+/* By number, because libc's ways to sleep are cancellation points. */
+static void sleep_on(_Atomic unsigned *word, unsigned seen, long ns)
+{
+	struct timespec span = {.tv_nsec = ns};
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &span, NULL, 0);
+}
+
+/* A thread's end, also in the middle of a call (pthread_exit in a callback, cancellation). */
+static void thread_ends(void *record)
+{
+	struct spill_gate_thread *self = record;
+	spill_gate_self = NULL;
+	spill_gate_leave(self);
+	atomic_store_explicit(&self->owned, false, memory_order_release);
+}
+
+static void start(void)
+{
+	/* Without a key a thread's record is not used again: a page for each thread that ever submitted work. */
+	gate.has_key = pthread_key_create(&gate.key, thread_ends) == 0;
+	long offered = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+	if (offered < 0 || !(offered & MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+		atomic_fetch_or(&spill_gate_state, SPILL_GATE_BARE);
+}
+
+/* The record of a thread that has ended, or NULL. */
+static struct spill_gate_thread *take_left(void)
+{
+	for (struct spill_gate_thread *at = atomic_load(&gate.threads); at; at = at->next) {
+		bool owned = false;
+		if (!atomic_load_explicit(&at->owned, memory_order_relaxed) &&
+		    atomic_compare_exchange_strong(&at->owned, &owned, true))
+			return at;
+	}
+	return NULL;
+}
+
+static struct spill_gate_thread *make(unsigned counters)
+{
+	size_t size = offsetof(struct spill_gate_thread, counts) + counters * sizeof(_Atomic uint64_t);
+	struct spill_gate_thread *made =
+	    mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (made == MAP_FAILED)
+		return NULL;
+	atomic_store(&made->owned, true);
+	made->next = atomic_load(&gate.threads);
+	while (!atomic_compare_exchange_weak(&gate.threads, &made->next, made))
+		;
+	return made;
+}
+
+void spill_gate_join(unsigned counters)
+{
+	int error = errno;
+	pthread_once(&gate.once, start);
+	struct spill_gate_thread *self = take_left();
+	if (!self)
+		self = make(counters);
+	if (self) {
+		if (gate.has_key)
+			pthread_setspecific(gate.key, self);
+		spill_gate_self = self;
+	} else {
+		/* First told, then looked: the closer does it the other way round, so one of the two sees the other. */
+		atomic_store(&gate.outsiders, true);
+		unsigned state;
+		while ((state = atomic_load(&spill_gate_state)) & SPILL_GATE_CLOSED)
+			sleep_on(&spill_gate_state, state, LOOK_AGAIN_NS);
+	}
+	errno = error;
+}
+
+uint64_t spill_gate_counted(unsigned counter)
+{
+	uint64_t sum = 0;
+	for (const struct spill_gate_thread *at = atomic_load(&gate.threads); at; at = at->next)
+		sum += atomic_load_explicit(&at->counts[counter], memory_order_relaxed);
+	return sum;
+}
+
+/* True if the call that is wanted is this thread's to make. */
+static bool call_is_due(struct spill_gate_thread *self)
+{
+	if (self->entries_to_skip) {
+		self->entries_to_skip--;
+		return false;
+	}
+	uint64_t now = spill_clock_ns(), last = atomic_load_explicit(&gate.called_ns, memory_order_relaxed);
+	if (now - last < SPILL_GATE_CALL_NS) {
+		self->entries_to_skip = SKIPPED_ENTRIES;
+		return false;
+	}
+	if (!(atomic_fetch_and(&spill_gate_state, ~(unsigned)SPILL_GATE_CALLED) & SPILL_GATE_CALLED))
+		return false; /* another thread was first */
+	atomic_store_explicit(&gate.called_ns, now, memory_order_relaxed);
+	return true;
+}
+
+/* As the inline part does it, or with an order of its own where the closer cannot make one; returns the gate's state. */
+static unsigned go_inside(struct spill_gate_thread *self)
+{
+	if (atomic_load_explicit(&spill_gate_state, memory_order_relaxed) & SPILL_GATE_BARE) {
+		atomic_exchange(&self->inside, 1);
+		return atomic_load(&spill_gate_state);
+	}
+	atomic_store_explicit(&self->inside, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	return atomic_load_explicit(&spill_gate_state, memory_order_acquire);
+}
+
+bool spill_gate_enter_slow(struct spill_gate_thread *self)
+{
+	int error = errno;
+	bool inside = true, ours = spill_thread.depth > 0;
+	for (;;) {
+		unsigned state = go_inside(self);
+		bool closed = state & SPILL_GATE_CLOSED;
+		bool due = !closed && !ours && (state & SPILL_GATE_CALLED) && call_is_due(self);
+		if (!closed && !due)
+			break;
+		spill_gate_leave(self);
+		if (due) {
+			spill_tick();
+		} else if (closer) {
+			inside = false;
+			break;
+		} else {
+			sleep_on(&spill_gate_state, state, LOOK_AGAIN_NS);
+		}
+	}
+	errno = error;
+	return inside;
+}
+
+bool spill_gate_enter_request(void)
+{
+	if (!spill_gate_self)
+		spill_gate_join(spill_runtime_counters());
+	if (!spill_gate_self)
+		return false; /* the gate cannot be closed */
+	return spill_gate_enter(spill_gate_self);
+}
+
+bool spill_gate_prepare(void)
+{
+	pthread_once(&gate.once, start);
+	if (atomic_load(&spill_gate_state) & SPILL_GATE_BARE)
+		return true;
+	if (!atomic_load(&gate.prepared) &&
+	    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0)
+		atomic_store(&gate.prepared, true);
+	return atomic_load(&gate.prepared);
+}
+
+/* Each thread is now either seen inside, or sees what was stored before this call when it enters. */
+static bool order_all_threads(void)
+{
+	return (atomic_load(&spill_gate_state) & SPILL_GATE_BARE) ||
+	       syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+static bool wait_until_out(const struct spill_gate_thread *thread, uint64_t deadline_ns)
+{
+	_Atomic unsigned nobody_wakes = 0;
+	for (unsigned spins = 0; atomic_load(&thread->inside); spins++) {
+		if (spins < SPINS)
+			continue;
+		if (spill_clock_ns() >= deadline_ns)
+			return false;
+		sleep_on(&nobody_wakes, 0, NAP_NS);
+	}
+	return true;
+}
+
+static bool wait_until_all_out(uint64_t deadline_ns)
+{
+	for (const struct spill_gate_thread *at = atomic_load(&gate.threads); at; at = at->next)
+		if (!wait_until_out(at, deadline_ns))
+			return false;
+	return true;
+}
+
+bool spill_gate_close(uint64_t deadline_ns)
+{
+	const struct spill_gate_thread *self = spill_gate_self;
+	int error = errno;
+	bool closed = !(self && atomic_load(&self->inside)) && spill_gate_prepare() &&
+	              !(atomic_fetch_or(&spill_gate_state, SPILL_GATE_CLOSED) & SPILL_GATE_CLOSED);
+	closer = closer || closed;
+	if (closed &&
+	    !(order_all_threads() && !atomic_load(&gate.outsiders) && wait_until_all_out(deadline_ns))) {
+		spill_gate_open();
+		closed = false;
+	}
+	errno = error;
+	return closed;
+}
+
+void spill_gate_open(void)
+{
+	int error = errno;
+	closer = false;
+	atomic_fetch_and(&spill_gate_state, ~(unsigned)SPILL_GATE_CLOSED);
+	syscall(SYS_futex, &spill_gate_state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+	errno = error;
+}
+
+void spill_gate_call_me(void)
+{
+	atomic_fetch_or(&spill_gate_state, SPILL_GATE_CALLED);
+}
+
+void spill_gate_fork_child(void)
+{
+	for (struct spill_gate_thread *at = atomic_load(&gate.threads); at; at = at->next)
+		if (at != spill_gate_self) {
+			atomic_store(&at->inside, 0);
+			atomic_store(&at->owned, false);
+		}
+	closer = false;
+	atomic_fetch_and(&spill_gate_state, ~(unsigned)(SPILL_GATE_CLOSED | SPILL_GATE_CALLED));
+	atomic_store(&gate.prepared, false); /* what the kernel keeps of it after a fork is not documented */
+}

@@ -1,0 +1,280 @@
+#include "chunked.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "account.h"
+#include "growth.h"
+
+/* Where the policy does not say: 4 GiB in chunks of 64 MiB cost 2 ms, in chunks of 16 MiB 8 (measured, H200). */
+#define CHUNK (64ull << 20)
+
+static pthread_mutex_t mover = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_MOVER */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  /* SPILL_RANK_CHUNKED */
+/* Oldest first. Grows under the lock, shrinks only while the mover is held, too: what the mover has found stays. */
+static TAILQ_HEAD(list, spill_chunked) movable = TAILQ_HEAD_INITIALIZER(movable);
+static _Atomic unsigned count;     /* in it */
+static struct spill_growth growth; /* of call sites */
+static uint64_t moves;             /* the mover's: how many there have been */
+
+/* -- making and releasing ---------------------------------------------------------------------------------- */
+
+static uint64_t round_up(uint64_t bytes, uint64_t unit)
+{
+	return (bytes + unit - 1) / unit * unit;
+}
+
+uint64_t spill_chunked_granule(const struct spill_backend *backend, int device)
+{
+	uint64_t on_device, on_host;
+	if (!backend->create || !(backend->capabilities(device) & SPILL_CAN_SPLIT) ||
+	    backend->granularity(device, false, &on_device) || backend->granularity(device, true, &on_host))
+		return 0;
+	return on_device > on_host ? on_device : on_host;
+}
+
+uint64_t spill_chunked_size(const struct spill_policy *policy, uint64_t unit)
+{
+	uint64_t bytes = spill_amount_resolve(policy->movable_chunk, 0, CHUNK);
+	return bytes > UINT64_MAX - unit ? bytes / unit * unit : round_up(bytes ? bytes : 1, unit);
+}
+
+struct spill_chunked *spill_chunked_reserve(const struct spill_place_ops *ops, const struct spill_want *want,
+                                            uint64_t unit, const char **error)
+{
+	uint64_t range = round_up(want->bytes, unit), chunk = spill_chunked_size(want->policy, unit);
+	/* Two that are not whole at most: the last of the device and the last of the host. */
+	uint64_t room = range / chunk + 2;
+	struct spill_chunked *mine = NULL;
+	if (room < UINT32_MAX)
+		mine = calloc(1, sizeof(*mine) + room * sizeof(struct spill_chunk));
+	if (!mine) {
+		*error = "no memory for bookkeeping";
+		return NULL;
+	}
+	mine->chunk = chunk;
+	mine->base = (struct spill_placement){
+	    .ops = ops,
+	    .backend = want->backend,
+	    .device = want->device,
+	    .context = want->context,
+	    .bytes = want->bytes,
+	};
+	int result = want->backend->reserve(range, unit, &mine->base.ptr);
+	if (result) {
+		*error = want->backend->error_name(result);
+		free(mine);
+		return NULL;
+	}
+	mine->range = range;
+	return mine;
+}
+
+int spill_chunked_extend(struct spill_chunked *mine, bool on_host, uint64_t bytes)
+{
+	const struct spill_backend *backend = mine->base.backend;
+	while (bytes) {
+		struct spill_chunk *chunk = &mine->chunks[mine->count];
+		*chunk = (struct spill_chunk){.offset = mine->mapped,
+		                              .bytes = bytes < mine->chunk ? bytes : mine->chunk,
+		                              .on_host = on_host};
+		int result = backend->create(mine->base.device, on_host, chunk->bytes, &chunk->handle);
+		if (result)
+			return result;
+		result = backend->map(mine->base.ptr + mine->mapped, chunk->bytes, chunk->handle);
+		if (result) {
+			backend->release(chunk->handle);
+			return result;
+		}
+		mine->count++;
+		mine->mapped += chunk->bytes;
+		bytes -= chunk->bytes;
+	}
+	return 0;
+}
+
+void spill_chunked_release(struct spill_placement *placement, bool context_ended)
+{
+	struct spill_chunked *mine = (struct spill_chunked *)placement;
+	const struct spill_backend *backend = placement->backend;
+	spill_chunked_delist(mine);
+	uint64_t va = placement->ptr;
+	for (unsigned i = 0; i < mine->count; i++) {
+		if (!mine->chunks[i].unmapped)
+			backend->unmap(va, mine->chunks[i].bytes);
+		if (mine->chunks[i].view && !backend->unmap(mine->chunks[i].view, mine->chunks[i].bytes))
+			backend->unreserve(mine->chunks[i].view, mine->chunks[i].bytes);
+		backend->release(mine->chunks[i].handle);
+		va += mine->chunks[i].bytes;
+	}
+	backend->unreserve(placement->ptr, mine->range);
+	spill_account_device_return(placement->device, placement->held.device);
+	spill_account_host_return(placement->held.host);
+	free(mine);
+}
+
+void spill_chunked_range(const struct spill_placement *placement, uint64_t *va, uint64_t *bytes)
+{
+	*va = placement->ptr;
+	*bytes = ((const struct spill_chunked *)placement)->range;
+}
+
+struct spill_chunked *spill_chunked_of(struct spill_placement *placement)
+{
+	bool chunked =
+	    placement && (placement->ops == &spill_place_movable || placement->ops == &spill_place_split);
+	return chunked ? (struct spill_chunked *)placement : NULL;
+}
+
+uint64_t spill_chunked_address(const struct spill_chunked *chunked, unsigned chunk)
+{
+	return chunked->base.ptr + chunked->chunks[chunk].offset;
+}
+
+/* -- moving ------------------------------------------------------------------------------------------------- */
+
+/* Whoever holds it: a thread that were cancelled with it would take it along. */
+static __thread struct {
+	bool held;
+	int cancel; /* state before */
+} mine __attribute__((tls_model("initial-exec")));
+
+static void taken(int cancel)
+{
+	mine.held = true;
+	mine.cancel = cancel;
+}
+
+void spill_mover_lock(void)
+{
+	int cancel;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	pthread_mutex_lock(&mover);
+	taken(cancel);
+}
+
+bool spill_mover_trylock(void)
+{
+	int cancel;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (pthread_mutex_trylock(&mover) == 0) {
+		taken(cancel);
+		return true;
+	}
+	pthread_setcancelstate(cancel, NULL);
+	return false;
+}
+
+void spill_mover_unlock(void)
+{
+	int cancel = mine.cancel;
+	mine.held = false;
+	pthread_mutex_unlock(&mover);
+	pthread_setcancelstate(cancel, NULL);
+}
+
+bool spill_mover_is_mine(void)
+{
+	return mine.held;
+}
+
+bool spill_mover_busy(void)
+{
+	if (!spill_mover_trylock())
+		return true;
+	spill_mover_unlock();
+	return false;
+}
+
+/* The newest of a growing pool's blocks makes the older ones dead cache. pre: locked, not in the list yet */
+static void grow(struct spill_chunked *chunked)
+{
+	struct spill_chunked *older;
+	if (!chunked->site)
+		return;
+	struct spill_growth_answer answer = spill_growth_request(&growth, (uintptr_t)chunked->site,
+	                                                         chunked->base.device, chunked->base.bytes);
+	chunked->run = answer.run;
+	if (!answer.grows)
+		return;
+	TAILQ_FOREACH(older, &movable, all)
+	if (older->run == answer.run)
+		atomic_store_explicit(&older->dead, true, memory_order_relaxed);
+}
+
+void spill_chunked_enlist(struct spill_chunked *chunked)
+{
+	pthread_mutex_lock(&lock);
+	grow(chunked);
+	TAILQ_INSERT_TAIL(&movable, chunked, all);
+	chunked->enlisted = true;
+	atomic_fetch_add(&count, 1);
+	pthread_mutex_unlock(&lock);
+}
+
+/* Whoever frees it is the only one to come here, and the mover does not write `enlisted`: it is read without a lock. */
+void spill_chunked_delist(struct spill_chunked *chunked)
+{
+	if (!chunked->enlisted)
+		return;
+	spill_mover_lock();
+	pthread_mutex_lock(&lock);
+	TAILQ_REMOVE(&movable, chunked, all);
+	chunked->enlisted = false;
+	atomic_fetch_sub(&count, 1);
+	pthread_mutex_unlock(&lock);
+	spill_mover_unlock();
+}
+
+bool spill_chunked_any(void)
+{
+	return atomic_load_explicit(&count, memory_order_relaxed) != 0;
+}
+
+struct spill_chunked *spill_chunked_next(struct spill_chunked *after)
+{
+	pthread_mutex_lock(&lock);
+	struct spill_chunked *next = after ? TAILQ_NEXT(after, all) : TAILQ_FIRST(&movable);
+	pthread_mutex_unlock(&lock);
+	return next;
+}
+
+void spill_chunked_pin(uint64_t ptr)
+{
+	spill_mover_lock();
+	struct spill_chunked *one = spill_chunked_next(NULL);
+	while (one && ptr - one->base.ptr >= one->range)
+		one = spill_chunked_next(one);
+	if (one)
+		one->pinned = true;
+	spill_mover_unlock();
+}
+
+void spill_chunked_moved(struct spill_chunked *chunked, unsigned chunk, uint64_t handle)
+{
+	struct spill_chunk *moved = &chunked->chunks[chunk];
+	struct spill_bytes *held = &chunked->base.held;
+	moved->on_host = !moved->on_host;
+	moved->handle = handle;
+	*(moved->on_host ? &held->host : &held->device) += moved->bytes;
+	*(moved->on_host ? &held->device : &held->host) -= moved->bytes;
+	chunked->moved_at = ++moves;
+	chunked->owed = chunked->owed && held->host;
+}
+
+void spill_chunked_fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+/* The child has no GPU: what was movable is the parent's alone. */
+void spill_chunked_fork_done(bool child)
+{
+	if (child) {
+		TAILQ_INIT(&movable);
+		growth = (struct spill_growth){0};
+		atomic_store(&count, 0);
+	}
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,118 @@
+/*
+ * Chunked placements: one reserved range, mapped chunk by chunk, each chunk its own handle on the device or on the host
+ * (HOST_NUMA, pinned, read in place), because a mapping can be unmapped only whole. So a chunk can move while the program's
+ * pointer stays. Two places make them: `movable` (all on the device, before the device is full) and `split` (what fits on
+ * the device, the rest on host). CUDA Driver API, "Virtual Memory Management".
+ */
+#ifndef SPILL_CHUNKED_H
+#define SPILL_CHUNKED_H
+
+#include "place.h"
+
+struct spill_chunk {
+	uint64_t handle, bytes;
+	uint64_t offset; /* from the allocation's begin */
+	uint64_t view;   /* on host: where it is mapped a second time (move.h); 0: nowhere */
+	bool on_host;
+	bool unmapped; /* its mapping is lost: the vendor refused to put it back (move.c) */
+};
+
+struct spill_chunked {
+	struct spill_placement base;
+	uint64_t range;  /* bytes of address space reserved */
+	uint64_t chunk;  /* bytes of a whole chunk */
+	uint64_t mapped; /* bytes mapped from the start: all, but for one half made */
+	/* Of those that may be moved, the mover's: */
+	TAILQ_ENTRY(spill_chunked) all; /* in the order they were made */
+	bool enlisted;
+	_Atomic bool dead; /* cache of a growing pool that nothing reuses (policy/growth.h) */
+	bool owed;         /* came when nothing could move: others are to give way to it later (promote.h) */
+	bool pinned;       /* exported: stays where it is for life */
+	uint64_t seq;      /* of the ledger's entry: its age */
+	const char *api, *caller; /* as in the ledger */
+	const void *site;         /* the call site, for growth */
+	uint64_t run;             /* of requests from there; 0: not known */
+	enum spill_priority priority;
+	uint64_t moved_at; /* of the mover's counter, at its last move; 0: never */
+	unsigned count;
+	struct spill_chunk chunks[];
+};
+
+/* -- making and releasing, for the places ------------------------------------------------------------------ */
+
+/* Bytes of a whole chunk by the policy: a multiple of `unit`. */
+uint64_t spill_chunked_size(const struct spill_policy *policy, uint64_t unit);
+
+/*
+ * Reserves addresses for want->bytes, rounded up to `unit`, with nothing mapped and nothing charged. NULL with *error, a
+ * static string.
+ */
+struct spill_chunked *spill_chunked_reserve(const struct spill_place_ops *ops, const struct spill_want *want,
+                                            uint64_t unit, const char **error);
+
+/*
+ * Makes and maps chunks of `bytes` in all, a multiple of the unit, behind what is mapped; the last may be smaller than the
+ * others. Returns the vendor's error; what was made before it stays. Access is the caller's to allow, accounts its to charge.
+ */
+int spill_chunked_extend(struct spill_chunked *chunked, bool on_host, uint64_t bytes);
+
+/* Of spill_place_ops. Chunks belong to the process, not to a context: given back whether it has ended or not. */
+void spill_chunked_release(struct spill_placement *placement, bool context_ended);
+void spill_chunked_range(const struct spill_placement *placement, uint64_t *va, uint64_t *bytes);
+
+/* -- moving ------------------------------------------------------------------------------------------------- */
+
+/*
+ * THE mover's lock, SPILL_RANK_MOVER, the lowest, and the only one held across vendor calls: whoever holds it may move
+ * chunks, and none of what is enlisted is released meanwhile. try: false if another thread has it. A thread that
+ * holds it cannot be cancelled.
+ */
+void spill_mover_lock(void);
+bool spill_mover_trylock(void);
+void spill_mover_unlock(void);
+bool spill_mover_busy(void);    /* at this moment */
+bool spill_mover_is_mine(void); /* held by the calling thread: a fork in a signal handler may find it so */
+
+/*
+ * A new placement is in the ledger: from now on it may be moved. `seq` and names as there. Last of all, behind
+ * spill_peer_placed, and for any placement once: waits for nobody.
+ */
+void spill_chunked_enlist(struct spill_chunked *chunked);
+
+/*
+ * The opposite, when it is freed: where its bytes are does not change any more. Waits for the mover; does nothing if it is
+ * not enlisted. A release does it by itself. pre: the mover is not held by this thread
+ */
+void spill_chunked_delist(struct spill_chunked *chunked);
+
+/* True if something may be moved: one load. */
+bool spill_chunked_any(void);
+
+/* Walks those that may be moved, oldest first. pre: the mover is held; they stay while it is */
+struct spill_chunked *spill_chunked_next(struct spill_chunked *after);
+
+/* The one that `ptr` falls into stays where it is for life (exports). Waits for the mover. */
+void spill_chunked_pin(uint64_t ptr);
+
+/*
+ * A chunk is on the other side now, by `handle`: the placement follows. Charges go with handles: that of the new home
+ * becomes the placement's, that of the old one whoever has its handle returns. The ledger is told by whoever logs the move
+ * (spill_ledger_moved). pre: the mover is held
+ */
+void spill_chunked_moved(struct spill_chunked *chunked, unsigned chunk, uint64_t handle);
+
+/* Where a chunk is mapped. */
+uint64_t spill_chunked_address(const struct spill_chunked *chunked, unsigned chunk);
+
+/* The placement as what it is, or NULL if it is not chunked (or NULL). */
+struct spill_chunked *spill_chunked_of(struct spill_placement *placement);
+
+/* The granule of both kinds of chunk, 0 if the device cannot do this. */
+uint64_t spill_chunked_granule(const struct spill_backend *backend, int device);
+
+/* The lock of what may be moved; for the mover's, fork uses the functions above. */
+/* Of the list. The mover's lock is taken for itself, first of all. */
+void spill_chunked_fork_prepare(void);
+void spill_chunked_fork_done(bool child);
+
+#endif

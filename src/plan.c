@@ -1,0 +1,99 @@
+#include "plan.h"
+
+#include <stdlib.h>
+
+#include "capture.h"
+#include "clock.h"
+#include "engine.h"
+#include "gate.h"
+#include "idle.h"
+#include "place/chunked.h"
+
+/* The shortest wait. */
+#define LEAST_US 5000ull
+
+bool spill_plan_add(struct spill_plan *plan, const struct spill_move *move)
+{
+	if (plan->count == plan->room) {
+		unsigned room = plan->room ? 2 * plan->room : 64;
+		struct spill_move *larger = realloc(plan->moves, room * sizeof(*larger));
+		if (!larger)
+			return false;
+		plan->moves = larger;
+		plan->room = room;
+	}
+	plan->moves[plan->count++] = *move;
+	plan->bytes += move->of->chunks[move->chunk].bytes;
+	return true;
+}
+
+/*
+ * A device that was busy is waited for half as long the next time, and looked at before new homes are made: who allocates again
+ * and again beside work without end is not stopped for long each time. The mover's.
+ */
+static unsigned vain;
+
+static uint64_t patience_us(uint64_t wait_us)
+{
+	uint64_t us = vain < 16 ? wait_us >> vain : 0;
+	return us > LEAST_US ? us : wait_us < LEAST_US ? wait_us : LEAST_US;
+}
+
+bool spill_plan_has_a_chance(const struct spill_backend *backend, int device, uint64_t wait_us)
+{
+	uint64_t deadline_ns = spill_clock_ns() + patience_us(wait_us) * 1000;
+	if (!vain)
+		return true;
+	if (!spill_gate_close(deadline_ns))
+		return false;
+	bool idle = !spill_capture_any() && spill_idle_wait(backend, device, deadline_ns);
+	spill_gate_open();
+	vain = idle ? 0 : vain + 1;
+	return idle;
+}
+
+const char *spill_plan_carry_out(struct spill_plan *plan, const struct spill_backend *backend, int device,
+                                 uint64_t wait_us)
+{
+	const char *error = NULL;
+	spill_move_stage(backend, device, plan->moves, plan->count);
+	uint64_t deadline_ns = spill_clock_ns() + patience_us(wait_us) * 1000;
+	if (!spill_gate_close(deadline_ns)) {
+		vain++;
+		return "movable.wait: a call does not return";
+	}
+	bool idle = false;
+	/* Marks are refused in a capture; one that begins behind this look is refused there, or leaves the moves alone. */
+	if (spill_capture_any())
+		error = "stream capture";
+	else if (!(idle = spill_idle_wait(backend, device, deadline_ns)))
+		error = "movable.wait: the device is busy";
+	else if (spill_move(backend, device, plan->moves[0].of->base.context, plan->moves, plan->count) <
+	         plan->count)
+		error = "the driver refused to move";
+	vain = idle ? 0 : vain + 1;
+	spill_gate_open();
+	return error;
+}
+
+void spill_plan_report(const struct spill_plan *plan, const struct spill_plan_reason *why)
+{
+	for (unsigned i = 0, end; i < plan->count; i = end) {
+		struct spill_chunked *of = plan->moves[i].of;
+		struct spill_moved moved = {.device = of->base.device, .held = of->base.held};
+		for (end = i; end < plan->count && plan->moves[end].of == of; end++)
+			if (plan->moves[end].moved) {
+				moved.chunks++;
+				moved.bytes += of->chunks[plan->moves[end].chunk].bytes;
+			}
+		/* One that is being freed at this moment has had its last line. */
+		if (moved.chunks && spill_ledger_moved(of->base.ptr, &moved.held, &moved.seq, &moved.order))
+			spill_report_move(&moved, why);
+	}
+}
+
+void spill_plan_end(struct spill_plan *plan)
+{
+	free(plan->moves);
+	*plan = (struct spill_plan){0};
+}

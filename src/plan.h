@@ -1,0 +1,42 @@
+/*
+ * A plan of moves: collected, carried out with the gate closed and the device idle, and told in the log. What is particular
+ * to a direction is in demote.c and promote.c.
+ */
+#ifndef SPILL_PLAN_H
+#define SPILL_PLAN_H
+
+#include "move.h"
+
+struct spill_plan {
+	struct spill_move *moves; /* malloc'ed; those of one allocation are next to each other */
+	unsigned count, room;
+	uint64_t bytes; /* of all */
+};
+
+/* Why something moved, and for whom. Strings are static or interned. */
+struct spill_plan_reason {
+	const char *what;   /* "demote", "promote" */
+	const char *reason; /* "oom", "limit", "room", "free" */
+	const char *api, *caller;
+	uint64_t start_us; /* spill_log_now_us when it began */
+};
+
+/* False if there is no memory for one more. */
+bool spill_plan_add(struct spill_plan *plan, const struct spill_move *move);
+
+/* False: the device was busy the last time, and it still is. pre: the mover is held, this thread is not inside the gate */
+bool spill_plan_has_a_chance(const struct spill_backend *backend, int device, uint64_t wait_us);
+
+/*
+ * Moves all that can: bounded by `wait_us` until nothing uses the device, then by the copies. Returns NULL, or why not all moved (static). pre: the mover is held, plan->count > 0, this thread is not inside the gate
+ */
+const char *spill_plan_carry_out(struct spill_plan *plan, const struct spill_backend *backend, int device,
+                                 uint64_t wait_us);
+
+/* One line for each allocation of which something moved. pre: the mover is held */
+void spill_plan_report(const struct spill_plan *plan, const struct spill_plan_reason *why);
+
+/* Ends it; the handles in it are the caller's. */
+void spill_plan_end(struct spill_plan *plan);
+
+#endif

@@ -1,0 +1,53 @@
+#include "room.h"
+
+#include <pthread.h>
+
+#include "capture.h"
+#include "demote.h"
+#include "engine.h"
+#include "trim.h"
+
+/* Twice as much each time: what is missing is not known. */
+static uint64_t size_of(unsigned attempt)
+{
+	uint64_t chunk = spill_amount_resolve(spill_runtime_policy()->movable_chunk, 0, 64ull << 20);
+	return chunk << attempt;
+}
+
+bool spill_room_make(const struct spill_backend *backend, int device, const char *api, const void *caller,
+                     unsigned attempt)
+{
+	if (attempt >= SPILL_ROOM_ATTEMPTS || spill_runtime_observes() || spill_capture_any())
+		return false;
+	struct spill_demotion demotion = {
+	    .backend = backend,
+	    .device = device,
+	    .bytes = size_of(attempt),
+	    .reason = "room",
+	    .part_helps = true,
+	    .api = api,
+	    .caller = spill_engine_caller_of(caller),
+	};
+	bool trimmed = attempt == 0 && spill_trim(backend, device, demotion.bytes);
+	return trimmed || spill_demote(&demotion) || demotion.freed;
+}
+
+bool spill_room_make_for(enum spill_domain domain, int result, const char *api, const void *caller,
+                         unsigned attempt)
+{
+	const struct spill_backend *backend = spill_runtime_backend(domain);
+	void *context;
+	int device;
+	if (!backend || result != backend->out_of_memory)
+		return false;
+	int cancel;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
+	                       &cancel); /* the vendor's call it is part of is no cancellation point */
+	spill_thread.depth++;
+	bool made =
+	    backend->current(&device, &context) && spill_room_make(backend, device, api, caller, attempt);
+	if (spill_thread.depth)
+		spill_thread.depth--;
+	pthread_setcancelstate(cancel, NULL);
+	return made;
+}

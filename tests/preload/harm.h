@@ -1,0 +1,30 @@
+/* harm.c is the words, harm_inside.c what goes on inside the driver's calls, of which harm_front.c tells. */
+#ifndef HARM_H
+#define HARM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "abi/cuda.h"
+#include "abi/cuda_memory.h"
+
+enum harm_call { HARM_DEVICE, HARM_HOST, HARM_COPY, HARM_MARK, HARM_PINNED, HARM_INFO, HARM_CALLS };
+
+extern const char *const harm_names[HARM_CALLS];
+extern CUcontext harm_context;
+extern CUdeviceptr harm_dot; /* small, and never moved */
+
+/* Before the driver is called. Not CUDA_SUCCESS: it is not called, and that is its answer. */
+CUresult harm_called(enum harm_call call);
+
+/* How often since the last such question. */
+unsigned harm_count(enum harm_call call);
+void harm_refuse(enum harm_call call);
+void harm_accept(void);
+
+/* Has this happen inside the next such call, once: "nested", "fork", "capture", "global" (see harm.c). */
+CUresult harm_arm(enum harm_call call, const char *what);
+/* The end of that capture. */
+CUresult harm_captured(void);
+
+#endif

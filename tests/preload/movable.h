@@ -1,0 +1,75 @@
+/*
+ * movable.c is the words, movable_memory.c and movable_ask.c what some do; movable_work.c has those about work in flight,
+ * movable_room.c those about calls that need room.
+ */
+#ifndef MOVABLE_H
+#define MOVABLE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi/cuda.h"
+#include "abi/cuda_memory.h"
+
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+
+extern CUresult cuCtxSetCurrent(CUcontext context);
+extern CUresult cuCtxSynchronize(void);
+extern CUresult cuModuleLoad(CUmodule *module, const char *path);
+extern CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
+extern CUresult cuStreamCreate(CUstream *stream, unsigned flags);
+extern CUresult cuStreamSynchronize(CUstream stream);
+extern CUresult cuEventCreate(CUevent *event, unsigned flags);
+extern CUresult cuMemGetInfo_v2(size_t *free, size_t *total);
+extern CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes);
+
+/* One block of device memory, a letter. */
+struct block {
+	CUdeviceptr address;
+	uint64_t bytes, seed;
+};
+
+/* Pinned words that kernels and the program share. */
+struct shared {
+	_Atomic uint64_t go;
+	uint64_t mismatches, sum;
+	_Atomic uint32_t value;
+};
+
+extern const char *movable_kernels;
+extern CUcontext movable_context; /* of device 0 */
+extern struct block movable_blocks[26];
+extern struct shared *movable_shared;
+extern CUstream movable_stream; /* one of its own, that does not wait for the default one */
+extern CUfunction movable_hold_fill, movable_verify, movable_fill;
+extern bool movable_wrong;
+
+/* Runs a kernel on a stream. */
+CUresult movable_launch(CUfunction function, CUstream stream, void **parameters);
+/* The word at `index` of what fill writes. */
+uint64_t movable_pattern(uint64_t index, uint64_t seed);
+/* A seed that no block has had. */
+uint64_t movable_seed(void);
+
+/* movable_memory.c. The two allocations are two call sites, so that one's requests do not look like the growth of the other's. */
+CUresult movable_alloc(struct block *block, uint64_t bytes);
+CUresult movable_alloc_early(struct block *block, uint64_t bytes);
+CUresult movable_grow(struct block *block, uint64_t bytes, uint64_t count);
+CUresult movable_give(struct block *block);
+CUresult movable_brim(struct block *block); /* all that is free, in whole granules */
+
+/* movable_ask.c */
+#define MOVABLE_GRANULE ((uint64_t)2 << 20)
+char movable_side(CUdeviceptr address); /* d: on the device, h, or ? */
+void movable_where(const char *letter, const struct block *block);
+CUresult movable_ask(const struct block *block);
+CUresult movable_export(const char *word, const struct block *block); /* word: export, ipc or retain */
+
+/* Each does a word of its file and stores its result; false: not one of its. */
+bool movable_work_word(const char *word, const char *first, const char *second, CUresult *result);
+bool movable_room_word(const char *word, const char *first, CUresult *result);
+
+#endif

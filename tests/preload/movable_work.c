@@ -1,0 +1,233 @@
+/*
+ * Words about work in flight:
+ *
+ *	hold:A go                    a kernel that fills A once it may: go lets it and all others go on
+ *	await wake                   the stream waits for a value in memory; wake writes it
+ *	callback lock unlock         a host function on the stream that wants a mutex, which the program's thread takes and gives
+ *	flood:COUNT                  a thread launches kernels behind what the stream has: COUNT go, and then one is stuck
+ *	pageable:A                   a thread copies from and to its own memory, to A and back, behind what the stream has
+ *	begin:MODE end               a capture of the stream
+ *	join                         waits for the threads, then for the stream
+ *	peer:A                       a kernel of a context of device 1, which may use A's memory, that fills it once it may
+ *	unpeer                       waits for that context
+ */
+#include "movable.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+extern CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
+extern CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags);
+extern CUresult cuLaunchHostFunc(CUstream stream, void (*function)(void *), void *data);
+extern CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr address, uint32_t value, unsigned flags);
+extern CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode);
+extern CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
+extern CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream);
+extern CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream);
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static CUcontext other;
+static CUstream other_stream;
+
+/* A thread of the program that submits work, and may be stuck in doing so. */
+static struct helper {
+	pthread_t thread;
+	bool runs;
+	atomic_int id; /* of the thread */
+	_Atomic uint64_t done;
+	uint64_t count;
+	struct block *block;
+	CUresult result;
+} flood, pageable;
+
+/* -- kernels --------------------------------------------------------------------------------------------- */
+
+static CUresult hold_on(CUstream stream, CUfunction function, struct block *block)
+{
+	uint64_t words = block->bytes / 8, flag = (uintptr_t)&movable_shared->go;
+	void *parameters[] = {&flag, &block->address, &words, &block->seed};
+
+	block->seed = movable_seed();
+	atomic_store(&movable_shared->go, 0);
+	return movable_launch(function, stream, parameters);
+}
+
+static CUresult peer(struct block *block)
+{
+	static CUfunction function;
+	CUmodule module;
+	CUresult result = other ? cuCtxSetCurrent(other) : CUDA_SUCCESS;
+
+	if (!other && ((result = cuCtxCreate_v2(&other, 0, 1)) ||
+	               (result = cuCtxEnablePeerAccess(movable_context, 0)) ||
+	               (result = cuModuleLoad(&module, movable_kernels)) ||
+	               (result = cuModuleGetFunction(&function, module, "hold_fill")) ||
+	               (result = cuStreamCreate(&other_stream, 1))))
+		return result;
+	result = result ? result : hold_on(other_stream, function, block);
+	return result ? result : cuCtxSetCurrent(movable_context);
+}
+
+static void wants_mutex(void *data)
+{
+	pthread_mutex_lock(&mutex);
+	pthread_mutex_unlock(&mutex);
+}
+
+/* -- threads --------------------------------------------------------------------------------------------- */
+
+static void begins(struct helper *helper)
+{
+	cuCtxSetCurrent(movable_context);
+	atomic_store(&helper->id, (int)syscall(SYS_gettid));
+}
+
+static void *flood_run(void *data)
+{
+	uint64_t words = 1, address = (uintptr_t)&movable_shared->sum, seed = 1;
+	void *parameters[] = {&address, &words, &seed};
+
+	begins(&flood);
+	for (uint64_t i = 0; i < 2 * flood.count && !flood.result; i++) {
+		flood.result = movable_launch(movable_fill, movable_stream, parameters);
+		atomic_fetch_add(&flood.done, 1);
+	}
+	return NULL;
+}
+
+static void *pageable_run(void *data)
+{
+	struct block *block = pageable.block;
+	uint64_t words = block->bytes / 8, *from = malloc(block->bytes), *to = calloc(words, 8), wrong = 0;
+
+	begins(&pageable);
+	for (uint64_t i = 0; i < words; i++)
+		from[i] = movable_pattern(i, block->seed);
+	pageable.result = cuMemcpyHtoDAsync_v2(block->address, from, block->bytes, movable_stream);
+	if (!pageable.result)
+		pageable.result = cuMemcpyDtoHAsync_v2(to, block->address, block->bytes, movable_stream);
+	if (!pageable.result)
+		pageable.result = cuStreamSynchronize(movable_stream);
+	for (uint64_t i = 0; i < words; i++)
+		wrong += to[i] != from[i];
+	if (wrong) {
+		printf("wrong words: %llu\n", (unsigned long long)wrong);
+		movable_wrong = true;
+	}
+	free(from);
+	free(to);
+	return NULL;
+}
+
+static char state_of(int thread)
+{
+	char path[64], text[256] = "", *end;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", thread);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return '?';
+	if (!fgets(text, sizeof(text), file))
+		text[0] = 0;
+	fclose(file);
+	end = strrchr(text, ')');
+	return end ? end[2] : '?';
+}
+
+/* Returns when the thread has made `done` calls and sleeps in the next. */
+static CUresult start(struct helper *helper, void *(*run)(void *), uint64_t done)
+{
+	if (pthread_create(&helper->thread, NULL, run, NULL))
+		return CUDA_ERROR_UNKNOWN;
+	helper->runs = true;
+	while (!atomic_load(&helper->id) || atomic_load(&helper->done) < done ||
+	       state_of(atomic_load(&helper->id)) != 'S')
+		sched_yield();
+	return CUDA_SUCCESS;
+}
+
+static CUresult join(void)
+{
+	struct helper *helpers[] = {&flood, &pageable};
+	CUresult result = CUDA_SUCCESS;
+
+	for (unsigned i = 0; i < 2; i++) {
+		if (!helpers[i]->runs)
+			continue;
+		pthread_join(helpers[i]->thread, NULL);
+		helpers[i]->runs = false;
+		result = result ? result : helpers[i]->result;
+	}
+	return result ? result : cuStreamSynchronize(movable_stream);
+}
+
+/* -- words ----------------------------------------------------------------------------------------------- */
+
+static CUresult plain_word(const char *word, const char *first)
+{
+	CUgraph graph;
+
+	if (!strcmp(word, "go")) {
+		atomic_store(&movable_shared->go, 1);
+		return CUDA_SUCCESS;
+	}
+	if (!strcmp(word, "await")) {
+		atomic_store(&movable_shared->value, 0);
+		return cuStreamWaitValue32_v2(movable_stream, (uintptr_t)&movable_shared->value, 1,
+		                              1 /* EQ */);
+	}
+	if (!strcmp(word, "wake")) {
+		atomic_store(&movable_shared->value, 1);
+		return CUDA_SUCCESS;
+	}
+	if (!strcmp(word, "callback"))
+		return cuLaunchHostFunc(movable_stream, wants_mutex, NULL);
+	if (!strcmp(word, "lock") || !strcmp(word, "unlock"))
+		return (word[0] == 'l' ? pthread_mutex_lock : pthread_mutex_unlock)(&mutex)
+		           ? CUDA_ERROR_UNKNOWN
+		           : CUDA_SUCCESS;
+	if (!strcmp(word, "begin") && first)
+		return cuStreamBeginCapture_v2(movable_stream, (CUstreamCaptureMode)atoi(first));
+	if (!strcmp(word, "end"))
+		return cuStreamEndCapture(movable_stream, &graph);
+	if (!strcmp(word, "join"))
+		return join();
+	cuCtxSetCurrent(other);
+	CUresult result = cuStreamSynchronize(other_stream);
+	cuCtxSetCurrent(movable_context);
+	return result;
+}
+
+bool movable_work_word(const char *word, const char *first, const char *second, CUresult *result)
+{
+	static const char *const plain[] = {"go",     "await", "wake", "callback", "lock",
+	                                    "unlock", "begin", "end",  "join",     "unpeer"};
+	struct block *block = &movable_blocks[first && first[0] >= 'a' ? (first[0] - 'a') % 26u : 0];
+
+	for (unsigned i = 0; i < sizeof(plain) / sizeof(*plain); i++) {
+		if (strcmp(word, plain[i]))
+			continue;
+		*result = plain_word(word, first);
+		return true;
+	}
+	if (!strcmp(word, "hold")) {
+		*result = hold_on(movable_stream, movable_hold_fill, block);
+	} else if (!strcmp(word, "peer")) {
+		*result = peer(block);
+	} else if (!strcmp(word, "flood") && first) {
+		flood.count = strtoull(first, NULL, 10);
+		*result = start(&flood, flood_run, flood.count);
+	} else if (!strcmp(word, "pageable")) {
+		block->seed = movable_seed();
+		pageable.block = block;
+		*result = start(&pageable, pageable_run, 0);
+	} else {
+		return false;
+	}
+	return true;
+}

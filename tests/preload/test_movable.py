@@ -1,0 +1,255 @@
+"""Movable memory: what is large and old gives way, tail first, and comes back when there is room. A test a sentence."""
+import collections
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+import json
+import unittest
+
+from harness import KERNELS, LIBRARY, MIB, PROGRAMS
+from movable_case import OOM, SUCCESS, MovableCase
+
+# 60 of 64 MiB; then 6 MiB are missing for 10.
+FULL = "early:a:40m fill:a early:b:20m fill:b"
+NEWCOMER = f"{FULL} alloc:c:10m fill:c"
+END = "verify:a verify:b verify:c where:a where:b where:c free:a free:b free:c"
+
+
+class Demotion(MovableCase):
+    def test_a_newcomer_gets_the_device(self):
+        """With the default chain and `movable.enable = auto`: the tail of the large old one is on host, data is right."""
+        alone = self.program(NEWCOMER, preload=False)
+        self.assertEqual(self.result(alone, "alloc:c:10m"), OOM)
+        done = self.good(f"{NEWCOMER} {END}", SPILL_MOVABLE_ENABLE="auto")
+        self.assertEqual(self.where(done, "a"), ["d" * 17 + "h" * 3])
+        self.assertEqual((self.where(done, "b"), self.where(done, "c")), (["d" * 10], ["d" * 5]))
+        old, _, new = self.allocs()
+        self.assertEqual([record["place"] for record in self.allocs()], ["movable"] * 3)
+        self.assertEqual(new["device_bytes"], 10 * MIB)
+        move, = self.moves()
+        self.assertEqual((move["what"], move["seq"], move["reason"], move["api"]), ("demote", old["seq"], "oom", "cuMemAlloc_v2"))
+        self.assertEqual((move["bytes"], move["chunks"]), (6 * MIB, 3))
+        self.assertEqual((move["device_bytes"], move["host_bytes"]), (34 * MIB, 6 * MIB))
+
+    def test_only_what_is_missing(self):
+        for chunk, moved in (("2MiB", 6), ("4MiB", 8), ("8MiB", 8), ("64MiB", 40)):
+            with self.subTest(chunk):
+                self.good(f"{NEWCOMER} {END}", SPILL_MOVABLE_CHUNK=chunk)
+                self.assertEqual([move["bytes"] for move in self.moves()], [moved * MIB])
+
+    def test_the_last_chunk_is_as_long_as_it_must_be(self):
+        done = self.good(f"early:a:41m fill:a early:b:19m fill:b alloc:c:4m fill:c {END}", SPILL_MOVABLE_CHUNK="16MiB")
+        self.assertEqual(self.where(done, "a"), ["d" * 16 + "h" * 5], "41 MiB are 16, 16 and 10")
+
+    def test_the_reserve_is_freed_too(self):
+        self.good(f"{NEWCOMER} {END}", SPILL_DEVICE_RESERVE="8MiB")
+        self.assertEqual(sum(move["bytes"] for move in self.moves()), 14 * MIB)
+
+    def test_the_larger_gives_way_before_the_older(self):
+        done = self.good(f"early:a:8m fill:a early:b:32m fill:b early:c:20m fill:c alloc:d:8m fill:d verify:d {END}")
+        self.assertEqual((self.where(done, "a"), self.where(done, "b")), (["d" * 4], ["d" * 14 + "h" * 2]))
+
+    def test_of_one_size_class_the_oldest(self):
+        done = self.good(f"early:a:16m fill:a early:b:24m fill:b early:c:20m fill:c alloc:d:8m fill:d verify:d {END}")
+        self.assertEqual((self.where(done, "a"), self.where(done, "b")), (["d" * 6 + "h" * 2], ["d" * 12]))
+
+    def test_what_has_grown_is_dead_and_goes_first(self):
+        grown = " ".join(f"alloc:{name}:{size}m fill:{name}" for name, size in zip("bcdef", (4, 6, 9, 13, 19)))
+        done = self.good(f"early:a:24m fill:a {grown} verify:a verify:f where:a where:f free:a free:f")
+        self.assertEqual((self.where(done, "a"), self.where(done, "f")), (["d" * 12], ["d" * 10]))
+        self.assertGreater(len(self.moves()), 0)
+
+    def test_a_pool_grows_on_the_device(self):
+        done = self.good("early:a:40m fill:a grow:p:4m:5 fill:p verify:a verify:p grow:p:4m:5 fill:p verify:a verify:p "
+                         "where:a where:p free:p free:a")
+        self.assertEqual(self.where(done, "p"), ["d" * 20])
+        self.assertEqual(self.where(done, "a"), ["d" * 12 + "h" * 8])
+        self.assertEqual({(move["reason"], move["api"]) for move in self.moves()}, {("oom", "cuMemCreate")})
+        self.assertEqual({record["place"] for record in self.allocs() if record["api"] == "cuMemCreate"}, {"device"})
+
+    def test_a_limit_makes_room_as_the_driver_does(self):
+        done = self.good(f"{NEWCOMER} {END}", SPILL_DEVICE_LIMIT="64MiB", vram="256MiB")
+        self.assertEqual(self.where(done, "a"), ["d" * 17 + "h" * 3])
+        self.assertEqual({move["reason"] for move in self.moves()}, {"limit"})
+
+    def test_small_memory_in_it_is_right(self):
+        """A newcomer that is too small to be movable gets the device as well."""
+        done = self.good("early:a:62m fill:a alloc:b:2m fill:b " + " ".join(
+            f"alloc:{name}:100k fill:{name}" for name in "cdefg") + " verify:a verify:b verify:c verify:g where:a")
+        self.assertIn("h", self.where(done, "a")[0])
+        self.assertEqual({record["place"] for record in self.allocs() if record["bytes"] < MIB}, {"device"})
+
+
+class Promotion(MovableCase):
+    def test_it_comes_back_in_later_calls(self):
+        done = self.good("early:a:40m fill:a grow:p:4m:10 fill:p where:a free:p back:a where:a verify:a free:a")
+        self.assertEqual(self.where(done, "a"), ["d" * 12 + "h" * 8, "d" * 20])
+        moves = self.moves("promote")
+        self.assertEqual((sum(move["bytes"] for move in moves), {move["reason"] for move in moves}), (16 * MIB, {"free"}))
+
+    def test_the_reserve_stays_free(self):
+        done = self.good("early:a:60m fill:a grow:p:4m:5 fill:p free:p alloc:x:2m free:x back:b busy:2000 where:a info verify:a",
+                         SPILL_DEVICE_RESERVE="8MiB")
+        for line in done.stdout.splitlines():
+            if line.startswith("free "):
+                self.assertGreaterEqual(int(line.split()[1]), 8 * MIB)
+        self.assertGreater(len(self.moves("demote")), 0)
+
+    def test_a_program_that_frees_and_asks_again_finds_it_right(self):
+        cycle = "grow:p:4m:8 fill:p verify:a free:p back:a verify:a"
+        self.good(f"early:a:50m fill:a {cycle} {cycle} {cycle} free:a")
+        self.assertGreaterEqual(len(self.moves("demote")), 3)
+
+
+class Answers(MovableCase):
+    def test_one_plain_allocation_on_the_device(self):
+        """Pointer attributes and ranges are those of plain memory, also where a part is on host."""
+        words = "early:a:40m fill:a alloc:b:40m"
+        alone = self.program(f"{words} ask:a ask:b", preload=False, vram="256MiB")
+        done = self.good(f"{words} ask:a ask:b where:a")
+        self.assertIn("h", self.where(done, "a")[0])
+        answers = [[line for line in text.splitlines() if line.startswith("at ")] for text in (alone.stdout, done.stdout)]
+        self.assertGreater(len(answers[0]), 60)
+        self.assertEqual(*answers)
+
+
+class Switches(MovableCase):
+    usual = MovableCase.usual | {"SPILL_MOVABLE_ENABLE": "auto"}
+
+    def places(self, words="early:a:40m early:b:10m", **variables):
+        self.program(words, **variables)
+        return [record["place"] for record in self.allocs()]
+
+    def calls(self, preload, words, **variables):
+        trace = self.folder / "trace"
+        trace.unlink(missing_ok=True)
+        self.program(words, preload=preload, SPILL_SIM_TRACE=trace, **variables)
+        # Questions that change nothing, and the look-ups that a start makes.
+        quiet = re.compile(r"cuCtxGet|cuDeviceGet|cuDeviceTotalMem|cuMemGetInfo|cuGetErrorName|cuGetProcAddress|cuDriverGetVersion|"
+                           r"cuDevicePrimaryCtxGetState")
+        return collections.Counter(line for line in trace.read_text(encoding="utf-8").split() if not quiet.match(line))
+
+    def test_below_the_share_it_is_the_plain_call(self):
+        """The driver sees the same calls as without the library, while less than half of the device is in use."""
+        words = "early:a:10m fill:a early:b:10m fill:b verify:a verify:b early:c:10m free:a early:d:10m free:b free:c free:d"
+        alone, under = self.calls(False, words), self.calls(True, words)
+        self.assertEqual(under - alone, collections.Counter())
+        self.assertEqual(alone, under)
+        self.assertEqual({record["place"] for record in self.allocs()}, {"device"})
+
+    def test_above_the_share_it_is_movable(self):
+        self.assertEqual(self.places("early:a:30m early:b:10m early:c:10m"), ["device", "movable", "movable"])
+        self.assertEqual(self.places("early:a:30m early:b:10m early:c:10m", SPILL_MOVABLE_ABOVE="80%"),
+                         ["device", "device", "device"])
+        self.assertEqual(self.places("early:a:30m early:b:10m", SPILL_MOVABLE_ABOVE="0%"), ["movable", "movable"])
+
+    def test_memory_of_others_counts(self):
+        """Another context's plain memory, here taken when the context is made."""
+        self.assertEqual(self.places("early:a:10m", SPILL_SIM_CONTEXT="40MiB"), ["movable"])
+
+    def test_the_limit_counts_as_the_device(self):
+        self.assertEqual(self.places("early:a:10m early:b:10m", SPILL_DEVICE_LIMIT="24MiB"), ["device", "movable"])
+
+    def test_small_ones_are_plain(self):
+        words = "early:a:1m early:b:2m early:c:15m early:d:16m"
+        self.assertEqual(self.places(words, SPILL_MOVABLE_ENABLE="on"), ["device", "movable", "movable", "movable"])
+        self.assertEqual(self.places(words, SPILL_MOVABLE_ENABLE="on", SPILL_MOVABLE_MIN="16MiB"),
+                         ["device", "device", "device", "movable"])
+
+    def test_off_is_off(self):
+        self.assertEqual(self.places("early:a:40m early:b:30m", SPILL_MOVABLE_ENABLE="off"), ["device", "split"])
+        self.assertEqual(self.moves(), [])
+
+    def test_on_is_on(self):
+        for variables in ({}, {"WORLD_SIZE": "2"}, {"SPILL_SIM_DEVICES": "2"}):
+            with self.subTest(**variables):
+                self.assertEqual(self.places("early:a:4m", SPILL_MOVABLE_ENABLE="on", **variables), ["movable"])
+
+    def test_where_the_device_cannot(self):
+        for enable in ("auto", "on"):
+            for caps in ("novmm", "nohostvmm"):
+                with self.subTest(enable, caps=caps):
+                    self.assertEqual(self.places("early:a:40m", SPILL_MOVABLE_ENABLE=enable, SPILL_SIM_CAPS=caps), ["device"])
+
+    def test_observing_changes_nothing(self):
+        self.assertEqual(self.places("early:a:40m", SPILL_MODE="observe", SPILL_MOVABLE_ENABLE="on"), ["device"])
+
+    def test_each_reason_against_it_is_a_note(self):
+        library = self.folder / "libnvcuvid.so.1"
+        shutil.copy(PROGRAMS / "green.so", library)
+        shared = "early:a:10m"
+        for words, variables, word in (
+                ("", {"SPILL_SIM_DEVICES": "2"}, "device"), ("", {"WORLD_SIZE": "2"}, "ranks"),
+                ("", {"OMPI_COMM_WORLD_SIZE": "4"}, "ranks"), (f"map:{library}", {}, "libnvcuvid"),
+                ("green", {"LD_PRELOAD": f"{LIBRARY} {PROGRAMS}/green.so"}, "green"), (f"{shared} ipc:a free:a", {}, "hands memory")):
+            with self.subTest(words, **variables):
+                places = self.places(f"{words} early:b:40m early:c:10m", **variables)
+                self.assertEqual(places[-2:], ["device", "device"])
+                notes = self.notes("movable")
+                self.assertEqual(len(notes), 1, notes)
+                self.assertIn(word, notes[0])
+        self.assertEqual(self.places("early:b:40m early:c:10m"), ["movable", "movable"])
+        self.assertEqual(self.notes("movable"), [])
+
+    def test_a_library_that_comes_later_ends_all_moves(self):
+        library = self.folder / "libnvcuvid.so.1"
+        shutil.copy(PROGRAMS / "green.so", library)
+        done = self.good(f"{FULL} map:{library} alloc:c:10m fill:c {END}")
+        self.assertEqual((self.where(done, "a"), self.moves()), (["d" * 20], []))
+        self.assertIn("split", [record["place"] for record in self.allocs()])
+        self.assertEqual(len(self.notes("movable")), 1)
+
+
+class Pinned(MovableCase):
+    def test_what_is_exported_stays(self):
+        """Its handle in other hands, memory keeps its place for life; the rest still moves."""
+        done = self.program("early:a:32m fill:a early:b:16m fill:b retain:a alloc:c:24m fill:c where:a where:b verify:a verify:b verify:c")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        if self.result(done, "retain:a") != SUCCESS:
+            self.assertEqual((self.result(done, "retain:a"), self.where(done, "b")), ("CUDA_ERROR_INVALID_VALUE", ["d" * 8]))
+            return
+        self.assertEqual(self.where(done, "a"), ["d" * 16])
+        self.assertIn("h", self.where(done, "b")[0])
+
+
+
+
+class Kill(MovableCase):
+    def lines(self):
+        text = self.log.read_text(encoding="utf-8") if self.log.exists() else ""
+        return text.split("\n")
+
+    def test_a_killed_program_leaves_a_readable_log(self):
+        """Each line but an unfinished last one is a record, and nothing is missing before the last move."""
+        storm = PROGRAMS.parent / "storm" / "moving"
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LD_LIBRARY_PATH": os.environ["SIM_PATH"],
+                       "LD_PRELOAD": LIBRARY, "SPILL_LOG": str(self.log), "SPILL_SIM_VRAM": "128MiB", "SPILL_MOVABLE_WAIT": "300ms",
+                       **self.usual}
+        for seed, moves in enumerate((1, 10, 40)):
+            with self.subTest(moves=moves):
+                self.log.unlink(missing_ok=True)
+                with subprocess.Popen([storm, KERNELS, str(seed), "120", "128", "24"], env=environment, stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT) as process:
+                    while sum('"kind":"move"' in line for line in self.lines()) < moves and process.poll() is None:
+                        time.sleep(0.002)
+                    process.send_signal(signal.SIGKILL)
+                    output = process.stdout.read()
+                self.assertEqual(process.returncode, -signal.SIGKILL, output)
+                self.readable(moves)
+
+    def readable(self, moves):
+        lines = self.lines()
+        records = [json.loads(line) for line in lines[:-1]]
+        self.assertGreaterEqual([record["kind"] for record in records].count("move"), moves)
+        last = max(i for i, record in enumerate(records) if record["kind"] == "move")
+        orders = {record["order"] for record in records[:last + 1] if "order" in record}
+        # Another thread may have its event and not yet its line: four threads.
+        self.assertLessEqual(len(set(range(1, records[last]["order"])) - orders), 4)
+
+
+del MovableCase
+if __name__ == "__main__":
+    unittest.main()

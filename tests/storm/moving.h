@@ -1,0 +1,165 @@
+/*
+ * The moving storm: a seeded random program on the CUDA driver API whose memory is more than the device has, so that
+ * chunks leave the device and come back all the time while its kernels and copies run on several threads and streams.
+ * It knows what every byte of its memory must be, and looks at random times and before each free.
+ *
+ * What it does follows from the seed alone; only when things happen does not, and how far it gets.
+ */
+#ifndef MOVING_H
+#define MOVING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi/cuda.h"
+#include "abi/cuda_memory.h"
+
+typedef struct CUfunc_st *CUfunction;
+
+#define MOVING_THREADS 4
+#define MOVING_STREAMS 2 /* of each thread */
+#define MOVING_BLOCKS 20
+#define MOVING_GRAPHS 2
+#define MOVING_CHECKS 512
+#define MOVING_READBACKS 4
+
+/* Contents are known by piece. */
+#define MOVING_PIECE ((uint64_t)256 << 10)
+#define MOVING_WORDS (MOVING_PIECE / 8)
+
+enum moving_kind {
+	MOVING_NONE,
+	MOVING_PLAIN, /* cuMemAlloc, of any size */
+	MOVING_POOL,  /* addresses that grow by cuMemCreate */
+	MOVING_ASYNC, /* cuMemAllocAsync */
+	MOVING_KINDS
+};
+
+/* A piece is what the kernel `fill` writes with `seed`, or the same word everywhere. */
+struct moving_content {
+	uint64_t seed;
+	bool constant; /* the word is `seed` */
+};
+
+struct moving_block {
+	enum moving_kind kind;
+	CUdeviceptr address;
+	uint64_t bytes;         /* a multiple of 8; the last piece may be short */
+	uint64_t room;          /* POOL: addresses that are reserved */
+	uint64_t part[32];      /* POOL: what was mapped, in order */
+	unsigned parts, stream; /* stream: of the last work on it; work of another one waits for that */
+	unsigned graphs;        /* that have its address in them */
+	struct moving_content *content;
+};
+
+/* A kernel that counts wrong words into counters[i] has been submitted. */
+struct moving_check {
+	CUdeviceptr address;
+	uint64_t words, seed, step;
+};
+
+/* A copy to the program has been submitted; what it must be. */
+struct moving_readback {
+	uint64_t bytes, step;
+	struct moving_content content[4];
+	char *host; /* pinned, 4 pieces */
+};
+
+/* Fills `from`, then copies it to `to`; each time it is launched. */
+struct moving_graph {
+	void *exec;
+	struct moving_block *from, *to;
+	uint64_t from_piece, to_piece, seed;
+	uint32_t word; /* of the piece behind the copy */
+};
+
+struct moving_worker {
+	unsigned index;
+	uint64_t random, step, target, used;
+	uint64_t made, refused; /* blocks; calls that had no room */
+	bool failed;
+	CUfunction fill, verify, copy, hold_fill, read_loop;
+	CUstream streams[MOVING_STREAMS];
+	CUevent event;
+	struct moving_block blocks[MOVING_BLOCKS];
+	struct moving_graph graphs[MOVING_GRAPHS];
+	unsigned checks, readbacks;
+	struct moving_check check[MOVING_CHECKS];
+	struct moving_readback readback[MOVING_READBACKS];
+	uint64_t *counters;     /* pinned, one a check */
+	_Atomic uint64_t *hold; /* pinned; a kernel waits for it while `held` */
+	uint64_t held;          /* until this step */
+	uint64_t *sum;          /* pinned: where read_loop adds up what nobody looks at */
+	char *pageable;         /* 4 pieces */
+	char *staging;          /* pinned, the same */
+};
+
+/* bytes of the device, of the largest block; path of the kernels */
+extern uint64_t moving_card, moving_largest;
+/*
+ * MOVING_NO_HOLDS in the environment: for a real GPU, whose driver lets a thread that waits for one kernel (cuMemFree, a pageable
+ * copy, a module) stop the calls that would end it (docs/measurements.md).
+ */
+extern bool moving_no_holds;
+extern const char *moving_kernels;
+extern CUcontext moving_context;
+
+uint64_t moving_random(struct moving_worker *worker, uint64_t below);
+/* Any error of the driver ends the storm; true if there was none. */
+bool moving_must(struct moving_worker *worker, const char *what, CUresult result);
+/* The same, but out of memory is an answer: of calls that need room while a capture forbids making it. */
+bool moving_may(struct moving_worker *worker, const char *what, CUresult result);
+
+/* Waits for the worker's streams; false, told on stderr, if any byte was wrong. Nothing is held afterwards. */
+bool moving_sync(struct moving_worker *worker);
+/* Lets the kernel go on that waits for the program. */
+void moving_let_go(struct moving_worker *worker);
+
+/* moving_memory.c: blocks. */
+uint64_t moving_pieces(const struct moving_block *block);
+static inline CUdeviceptr moving_at(const struct moving_block *block, uint64_t piece)
+{
+	return block->address + piece * MOVING_PIECE;
+}
+
+/* Bytes of `count` pieces from `first` on. */
+uint64_t moving_span(const struct moving_block *block, uint64_t first, uint64_t count);
+struct moving_block *moving_some(struct moving_worker *worker); /* NULL: there is none */
+void moving_make(struct moving_worker *worker);
+void moving_grow(struct moving_worker *worker, struct moving_block *block);
+/* Verifies it, and frees it while the kernels that verify may still run. */
+void moving_give(struct moving_worker *worker, struct moving_block *block);
+
+/* moving_content.c: what is in them. */
+/* The word at `index` of a piece. */
+uint64_t moving_word(const struct moving_content *content, uint64_t index);
+void moving_expect(struct moving_block *block, uint64_t first, uint64_t count, uint64_t seed);
+void moving_verify(struct moving_worker *worker, struct moving_block *block);
+/* At most four pieces: compared when the streams are waited for next, or now. */
+void moving_read_back(struct moving_worker *worker, struct moving_block *block, uint64_t first,
+                      uint64_t count);
+/*
+ * Copies of pieces by one function and nothing else for a while: a thread that a closed gate would not stop at this call goes
+ * through all of a move, where any other call would have stopped it first.
+ */
+void moving_read_on(struct moving_worker *worker, struct moving_block *block);
+/* Compares what was read back with what it must be. */
+bool moving_compare(struct moving_worker *worker, const struct moving_readback *readback);
+
+/* moving_work.c: work on them. */
+bool moving_launch(struct moving_worker *worker, CUfunction function, unsigned stream, void **parameters);
+/* The stream's next work on the block comes after all work on it so far. */
+void moving_use(struct moving_worker *worker, struct moving_block *block, unsigned stream);
+/* Before calls without a stream, which wait for none of ours and for which none of ours waits. */
+void moving_alone(struct moving_worker *worker, struct moving_block *block);
+void moving_fill(struct moving_worker *worker, struct moving_block *block, uint64_t first, uint64_t count);
+void moving_work(struct moving_worker *worker, struct moving_block *block);
+
+/* moving_other.c: graphs, captures, streams, code, a kernel that waits for the program. */
+void moving_other(struct moving_worker *worker);
+/* Ends the graphs that have the block's address in them; NULL: all. */
+void moving_end_graphs(struct moving_worker *worker, const struct moving_block *block);
+
+#endif

@@ -1,0 +1,172 @@
+/* Blocks of device memory, made and given back in every way. */
+#include "moving.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
+extern CUresult cuMemFree_v2(CUdeviceptr address);
+extern CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream);
+extern CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream);
+extern CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr wanted,
+                                    unsigned long long flags);
+extern CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes);
+extern CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
+                            const CUmemAllocationProp *properties, unsigned long long flags);
+extern CUresult cuMemRelease(CUmemGenericAllocationHandle handle);
+extern CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
+                         CUmemGenericAllocationHandle handle, unsigned long long flags);
+extern CUresult cuMemUnmap(CUdeviceptr address, size_t bytes);
+extern CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access,
+                               size_t count);
+
+#define GRANULE ((uint64_t)2 << 20)
+#define POOL_ROOM ((uint64_t)64 << 20)
+
+uint64_t moving_pieces(const struct moving_block *block)
+{
+	return (block->bytes + MOVING_PIECE - 1) / MOVING_PIECE;
+}
+
+uint64_t moving_span(const struct moving_block *block, uint64_t first, uint64_t count)
+{
+	uint64_t left = block->bytes - first * MOVING_PIECE;
+	return left < count * MOVING_PIECE ? left : count * MOVING_PIECE;
+}
+
+struct moving_block *moving_some(struct moving_worker *worker)
+{
+	uint64_t start = moving_random(worker, MOVING_BLOCKS);
+	for (uint64_t i = 0; i < MOVING_BLOCKS; i++) {
+		struct moving_block *block = &worker->blocks[(start + i) % MOVING_BLOCKS];
+		if (block->kind)
+			return block;
+	}
+	return NULL;
+}
+
+static struct moving_block *empty(struct moving_worker *worker)
+{
+	for (unsigned i = 0; i < MOVING_BLOCKS; i++)
+		if (!worker->blocks[i].kind)
+			return &worker->blocks[i];
+	return NULL;
+}
+
+/* Large ones of any size, as programs ask for, and small ones between them. */
+static uint64_t some_bytes(struct moving_worker *worker)
+{
+	switch (moving_random(worker, 8)) {
+	case 0:
+		return 8 * (1 + moving_random(worker, 64 << 10));
+	case 1:
+		return GRANULE * (1 + moving_random(worker, moving_largest / GRANULE));
+	default:
+		return GRANULE + 8 * moving_random(worker, (moving_largest - GRANULE) / 8 /
+		                                               (1 + moving_random(worker, 8)));
+	}
+}
+
+static CUresult map_part(struct moving_block *block, uint64_t bytes)
+{
+	CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+	                                  .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUmemGenericAllocationHandle handle;
+	CUdeviceptr address = block->address + block->bytes;
+	CUresult result = cuMemCreate(&handle, bytes, &properties, 0);
+
+	if (!result)
+		result = cuMemMap(address, bytes, 0, handle, 0);
+	if (!result)
+		result = cuMemSetAccess(address, bytes, &access, 1);
+	if (!result)
+		result = cuMemRelease(handle); /* as llama.cpp does: the mapping keeps it */
+	if (!result) {
+		block->part[block->parts++] = bytes;
+		block->bytes += bytes;
+	}
+	return result;
+}
+
+void moving_grow(struct moving_worker *worker, struct moving_block *block)
+{
+	uint64_t bytes = GRANULE * (1 + moving_random(worker, 4)), first = moving_pieces(block);
+
+	if (block->parts == sizeof(block->part) / sizeof(*block->part) ||
+	    block->bytes + bytes > block->room ||
+	    !moving_must(worker, "cuMemCreate, map, access, release", map_part(block, bytes)))
+		return;
+	block->content = realloc(block->content, moving_pieces(block) * sizeof(*block->content));
+	worker->used += bytes;
+	moving_fill(worker, block, first, moving_pieces(block) - first);
+}
+
+static CUresult make(struct moving_worker *worker, struct moving_block *block, uint64_t bytes)
+{
+	switch (block->kind) {
+	case MOVING_POOL:
+		block->room = POOL_ROOM;
+		return cuMemAddressReserve(&block->address, POOL_ROOM, 0, 0, 0);
+	case MOVING_ASYNC:
+		block->bytes = bytes;
+		return cuMemAllocAsync(&block->address, bytes, worker->streams[block->stream]);
+	default:
+		block->bytes = bytes;
+		return cuMemAlloc_v2(&block->address, bytes);
+	}
+}
+
+void moving_make(struct moving_worker *worker)
+{
+	static const enum moving_kind kinds[] = {MOVING_PLAIN, MOVING_PLAIN, MOVING_PLAIN, MOVING_PLAIN,
+	                                         MOVING_PLAIN, MOVING_PLAIN, MOVING_POOL,  MOVING_ASYNC};
+	struct moving_block *block = empty(worker);
+	uint64_t kind = moving_random(worker, 8), bytes = some_bytes(worker);
+
+	if (!block)
+		return;
+	*block = (struct moving_block){.kind = kinds[kind],
+	                               .stream = (unsigned)moving_random(worker, MOVING_STREAMS)};
+	if (block->kind == MOVING_ASYNC && bytes > 2 * GRANULE)
+		bytes = GRANULE;
+	if (!moving_must(worker, "a new block", make(worker, block, bytes))) {
+		*block = (struct moving_block){0};
+		return;
+	}
+	worker->made++;
+	if (block->kind == MOVING_POOL) {
+		moving_grow(worker, block);
+		return;
+	}
+	worker->used += bytes;
+	block->content = calloc(moving_pieces(block), sizeof(*block->content));
+	moving_fill(worker, block, 0, moving_pieces(block));
+}
+
+static void give_pool(struct moving_worker *worker, struct moving_block *block)
+{
+	CUdeviceptr at = block->address;
+
+	moving_sync(worker); /* unmapping waits for nobody */
+	for (unsigned i = 0; i < block->parts; at += block->part[i++])
+		moving_must(worker, "cuMemUnmap", cuMemUnmap(at, block->part[i]));
+	moving_must(worker, "cuMemAddressFree", cuMemAddressFree(block->address, block->room));
+}
+
+void moving_give(struct moving_worker *worker, struct moving_block *block)
+{
+	moving_end_graphs(worker, block);
+	moving_verify(worker, block);
+	moving_let_go(worker); /* a free waits for it */
+	if (block->kind == MOVING_POOL)
+		give_pool(worker, block);
+	else if (block->kind == MOVING_ASYNC)
+		moving_must(worker, "cuMemFreeAsync",
+		            cuMemFreeAsync(block->address, worker->streams[block->stream]));
+	else
+		moving_must(worker, "cuMemFree", cuMemFree_v2(block->address));
+	worker->used -= block->bytes;
+	free(block->content);
+	*block = (struct moving_block){0};
+}

@@ -1,0 +1,97 @@
+"""Chunks move while kernels and copies are in flight: no byte is lost, nothing touches what is not mapped, nothing hangs.
+
+STORM_SECONDS: how long (25), and then until something has moved; STORM_SEED: the first seed. Each round has a device and a
+policy of its own. The simulator pauses where a driver takes its time (SPILL_SIM_JITTER), so that work which slips past the gate
+meets memory that is away.
+"""
+import os
+import random
+import re
+import subprocess
+import time
+import unittest
+
+from harness import LIBRARY, KERNELS, Case
+
+SECONDS = int(os.environ.get("STORM_SECONDS", "25"))
+SEED = int(os.environ.get("STORM_SEED", "1"))
+ROUND = 60  # seconds, at most
+ENOUGH = {"demote": 20, "promote": 1}  # moves of the first round, however slow the machine is
+PATIENCE = 120  # seconds more, for that
+HOW = os.environ["MOVING_HOW"]
+# use_sigaltstack: ASan's own clean-up of a cancelled thread trips over itself otherwise (gcc 12).
+SANITIZERS = {"ASAN_OPTIONS": "use_sigaltstack=0:detect_stack_use_after_return=1",
+              "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", "TSAN_OPTIONS": "halt_on_error=1"}
+
+
+def policy(seed):
+    """What a round is like: (MiB of the device, MiB of its largest block, environment)."""
+    rng = random.Random(seed)
+    card, largest = rng.choice([(192, 40), (256, 64), (512, 200)]) if seed != SEED else (192, 40)
+    return card, largest, {
+        "SPILL_MOVABLE_ENABLE": "on", "SPILL_MOVABLE_CHUNK": rng.choice(["2MiB", "4MiB", "8MiB"]),
+        # Longer than the default at times, so that something moves on a machine with few cores, too.
+        "SPILL_MOVABLE_WAIT": rng.choice(["50ms", "300ms", "300ms"]),
+        "SPILL_DEVICE_RESERVE": rng.choice(["0", "8MiB", "24MiB"]),
+        "SPILL_HOST_AHEAD": rng.choice(["0", "0", "16MiB"]), "SPILL_HOST_LIMIT": "8GiB", "SPILL_HOST_RESERVE": "64MiB",
+        "SPILL_OOM_HONEST_FIRST": "off", "SPILL_SIM_VRAM": f"{card}MiB",
+        "SPILL_SIM_JITTER": rng.choice(["0", "300", "1000"]) if seed != SEED else "500",
+        "SPILL_SIM_ROOM": rng.choice(["", "module:2MiB,function:1MiB,stream:1MiB,event:64KiB,exec:1MiB"])}
+
+
+class Moving(Case):
+    def moved(self):
+        """Moves by kind, as far as the log has them."""
+        text = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
+        return {what: len(re.findall(f'"kind":"move"[^\n]*?"what":"{what}"', text)) for what in ENOUGH}
+
+    def run_until_enough(self, command, environment, seconds, enough):
+        """The program goes on while its input is open: until it was long enough and enough has moved."""
+        begin, hung = time.monotonic(), False
+        with open(self.folder / "said", "w+", encoding="utf-8") as said, \
+             subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=said, stderr=subprocess.STDOUT) as program:
+            while program.poll() is None and (passed := time.monotonic() - begin) < seconds + PATIENCE and (
+                    passed < seconds or any(self.moved()[what] < count for what, count in enough.items())):
+                time.sleep(0.5)
+            program.stdin.close()
+            try:
+                program.wait(timeout=120)
+            except subprocess.TimeoutExpired:
+                hung = True
+                program.kill()
+            program.wait()
+            said.seek(0)
+            return program.returncode, said.read(), hung
+
+    def storm(self, seed, seconds, enough):
+        card, largest, variables = policy(seed)
+        command = [os.environ["MOVING"], KERNELS, str(seed), str(seconds), str(card), str(largest), "input"]
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LD_LIBRARY_PATH": os.environ["SIM_PATH"],
+                       "SPILL_LOG": str(self.log), **SANITIZERS, **variables}
+        if HOW == "preload":
+            environment["LD_PRELOAD"] = LIBRARY
+        again = f"seed {seed}: {variables} {' '.join(command)} < /dev/null"
+        status, said, hung = self.run_until_enough(command, environment, seconds, enough)
+        self.assertFalse(hung, f"hangs: {again}\n{said}\n" + "\n".join(self.log.read_text().splitlines()[-20:]) if hung else "")
+        self.assertEqual(status, 0, again + "\n" + said)
+        self.assertIn("all bytes right", said)
+        records = self.checked_records()
+        self.assertEqual(set(records[-1]["live"].values()), {0}, "nothing is left in the ledger")
+        moves = [record["what"] for record in records if record["kind"] == "move"]
+        print(f"seed {seed}: {moves.count('demote')} demotions, {moves.count('promote')} promotions, "
+              f"{records[-1]['demoted_bytes'] >> 20} and {records[-1]['promoted_bytes'] >> 20} MiB\n{said}", flush=True)
+        self.log.unlink()
+        return moves
+
+    def test_no_byte_is_lost(self):
+        end, seed, moves, enough = time.monotonic() + SECONDS, SEED, [], ENOUGH
+        while (left := int(end - time.monotonic())) > 0:
+            moves += self.storm(seed, min(left, ROUND), enough)
+            seed, enough = seed + 1, {}
+        for what, count in ENOUGH.items():
+            self.assertGreaterEqual(moves.count(what), count, f"too few of {what} in {SECONDS + PATIENCE} s")
+
+
+del Case
+if __name__ == "__main__":
+    unittest.main()

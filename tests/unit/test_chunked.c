@@ -1,0 +1,357 @@
+/*
+ * Chunked placements: how they are cut, what they are charged for, which may be moved. Moving itself: test_move.c.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "account.h"
+#include "fake_chunks.h"
+#include "ledger.h"
+#include "place/chunked.h"
+
+#define CHUNK (4 * FAKE_UNIT)
+
+static struct spill_policy policy;
+
+static int setup(void **state)
+{
+	spill_policy_default(&policy);
+	policy.movable_chunk = (struct spill_amount){SPILL_AMOUNT_BYTES, CHUNK};
+	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
+	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
+	fake_chunks_reset(64 * CHUNK);
+	spill_account_reset();
+	return 0;
+}
+
+static struct spill_want want(uint64_t bytes)
+{
+	return (struct spill_want){&fake_chunks_backend, &policy, 0, &policy, bytes, 0, SPILL_UNLIMITED};
+}
+
+static struct spill_chunked *make(uint64_t bytes)
+{
+	const char *error = NULL;
+	struct spill_want wanted = want(bytes);
+	struct spill_chunked *made = spill_chunked_of(spill_place_movable.make(&wanted, &error));
+	assert_non_null(made);
+	return made;
+}
+
+static void nothing_is_held(void)
+{
+	assert_int_equal(fake_chunks_alive(), 0);
+	assert_int_equal(fake_chunks.broken, 0);
+	assert_int_equal(fake_chunks.device_free, 64 * CHUNK);
+	assert_int_equal(spill_account_device_held(0) + spill_account_host_held(), 0);
+}
+
+/* Whole chunks, and one that is rounded to the granule only. What is smaller than a chunk is one of its own size. */
+static void cut_into_chunks(void **state)
+{
+	static const struct {
+		uint64_t bytes, range;
+		unsigned count;
+		uint64_t last;
+	} cases[] = {
+	    {1, FAKE_UNIT, 1, FAKE_UNIT},     {CHUNK - FAKE_UNIT, CHUNK - FAKE_UNIT, 1, CHUNK - FAKE_UNIT},
+	    {CHUNK, CHUNK, 1, CHUNK},         {CHUNK + 1, CHUNK + FAKE_UNIT, 2, FAKE_UNIT},
+	    {3 * CHUNK, 3 * CHUNK, 3, CHUNK},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct spill_chunked *made = make(cases[i].bytes);
+		uint64_t va, bytes;
+		assert_int_equal(made->base.bytes, cases[i].bytes);
+		assert_int_equal(made->range, cases[i].range);
+		assert_int_equal(made->count, cases[i].count);
+		assert_int_equal(made->chunks[made->count - 1].bytes, cases[i].last);
+		made->base.ops->range(&made->base, &va, &bytes);
+		assert_true(va == made->base.ptr && bytes == cases[i].range);
+		for (unsigned chunk = 0; chunk < made->count; chunk++) {
+			assert_false(made->chunks[chunk].on_host);
+			assert_int_equal(spill_chunked_address(made, chunk), va + chunk * CHUNK);
+			assert_non_null(fake_chunks_bytes(va + chunk * CHUNK, 0));
+		}
+		assert_int_equal(made->base.held.device, cases[i].range);
+		assert_int_equal(spill_account_device_held(0), cases[i].range);
+		assert_int_equal(fake_chunks.device_free, 64 * CHUNK - cases[i].range);
+		spill_place_release(&made->base, i % 2);
+		nothing_is_held();
+	}
+}
+
+static void chunks_are_whole_granules(void **state)
+{
+	static const uint64_t sizes[][2] = {{1, FAKE_UNIT},
+	                                    {FAKE_UNIT + 1, 2 * FAKE_UNIT},
+	                                    {0, FAKE_UNIT},
+	                                    {UINT64_MAX, UINT64_MAX - FAKE_UNIT + 1}};
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		policy.movable_chunk.value = sizes[i][0];
+		assert_int_equal(spill_chunked_size(&policy, FAKE_UNIT), sizes[i][1]);
+	}
+	policy.movable_chunk.kind = SPILL_AMOUNT_NONE;
+	assert_int_equal(spill_chunked_size(&policy, FAKE_UNIT), 64 << 20);
+}
+
+/* All or nothing, by the name of what refuses. */
+static void what_does_not_fit_is_not_made(void **state)
+{
+	const char *error = NULL;
+	struct spill_want wanted = want(3 * CHUNK);
+	wanted.device_limit = 3 * CHUNK - 1;
+	assert_null(spill_place_movable.make(&wanted, &error));
+	assert_string_equal(error, "device.limit");
+	nothing_is_held();
+	wanted = want(65 * CHUNK);
+	assert_null(spill_place_movable.make(&wanted, &error));
+	assert_ptr_equal(error, fake_chunks_backend.error_name(fake_chunks_backend.out_of_memory));
+	nothing_is_held();
+	wanted = want(UINT64_MAX);
+	assert_null(spill_place_movable.make(&wanted, &error));
+	assert_string_equal(error, "not supported by the device");
+	/* What is there already counts. */
+	struct spill_chunked *made = make(2 * CHUNK);
+	wanted = want(CHUNK + 1);
+	wanted.device_limit = 3 * CHUNK;
+	assert_null(spill_place_movable.make(&wanted, &error));
+	assert_string_equal(error, "device.limit");
+	wanted.bytes = CHUNK;
+	struct spill_placement *other = spill_place_movable.make(&wanted, &error);
+	assert_non_null(other);
+	spill_place_release(other, false);
+	spill_place_release(&made->base, false);
+	nothing_is_held();
+}
+
+static void a_failing_call_leaves_nothing(void **state)
+{
+	static const struct spill_place_ops *const places[] = {&spill_place_movable, &spill_place_split};
+	for (size_t place = 0; place < 2; place++) {
+		unsigned failures = 0;
+		for (unsigned nth = 1; nth <= 12; nth++) {
+			const char *error = NULL;
+			struct spill_want wanted = want(4 * CHUNK);
+			wanted.device_room = 2 * CHUNK;
+			fake_chunks_fail(nth, nth + 1);
+			struct spill_placement *made = places[place]->make(&wanted, &error);
+			fake_chunks_fail(0, 0);
+			failures += !made;
+			if (made)
+				assert_int_equal(made->held.device + made->held.host, 4 * CHUNK);
+			else
+				assert_ptr_equal(error, fake_chunks_backend.error_name(FAKE_OUT_OF_MEMORY));
+			spill_place_release(made, false);
+			nothing_is_held();
+		}
+		assert_true(failures >= 5);
+	}
+}
+
+static void split_is_chunked_too(void **state)
+{
+	const char *error = NULL;
+	struct spill_want wanted = want(4 * CHUNK);
+	wanted.device_room = CHUNK + FAKE_UNIT;
+	struct spill_chunked *made = spill_chunked_of(spill_place_split.make(&wanted, &error));
+	assert_non_null(made);
+	assert_int_equal(made->count, 5); /* a chunk and a granule here, two chunks and the rest there */
+	for (unsigned i = 0; i < made->count; i++)
+		assert_int_equal(made->chunks[i].on_host, i >= 2);
+	spill_place_release(&made->base, false);
+	nothing_is_held();
+	struct spill_placement host = {.ops = &spill_place_host};
+	assert_null(spill_chunked_of(NULL));
+	assert_null(spill_chunked_of(&host));
+}
+
+/* Oldest first; what has left is not met, whoever walks. */
+static void the_list_is_in_the_order_of_making(void **state)
+{
+	struct spill_chunked *made[4];
+	assert_false(spill_chunked_any());
+	for (unsigned i = 0; i < 4; i++) {
+		made[i] = make(CHUNK);
+		spill_chunked_enlist(made[i]);
+	}
+	assert_true(spill_chunked_any());
+	spill_chunked_delist(made[1]);
+	spill_chunked_delist(made[1]); /* once more harms nothing */
+	assert_true(spill_mover_trylock());
+	assert_false(spill_mover_trylock());
+	assert_ptr_equal(spill_chunked_next(NULL), made[0]);
+	assert_ptr_equal(spill_chunked_next(made[0]), made[2]);
+	assert_ptr_equal(spill_chunked_next(made[2]), made[3]);
+	assert_null(spill_chunked_next(made[3]));
+	spill_mover_unlock();
+	spill_chunked_enlist(made[1]);
+	assert_ptr_equal(spill_chunked_next(made[3]), made[1]);
+	for (unsigned i = 0; i < 4; i++)
+		spill_place_release(&made[i]->base, false);
+	assert_null(spill_chunked_next(NULL));
+	assert_false(spill_chunked_any());
+	nothing_is_held();
+}
+
+static void the_one_that_is_exported_is_pinned(void **state)
+{
+	struct spill_chunked *first = make(2 * CHUNK), *second = make(2 * CHUNK);
+	spill_chunked_enlist(first);
+	spill_chunked_enlist(second);
+	spill_chunked_pin(second->base.ptr - 1);
+	spill_chunked_pin(second->base.ptr + second->range);
+	assert_false(first->pinned || second->pinned);
+	spill_chunked_pin(second->base.ptr + second->range - 1);
+	assert_true(!first->pinned && second->pinned);
+	spill_chunked_pin(first->base.ptr);
+	assert_true(first->pinned);
+	spill_place_release(&first->base, false);
+	spill_place_release(&second->base, false);
+	nothing_is_held();
+}
+
+/* Charges go with handles; what the placement holds follows, and the ledger is told. */
+static void a_moved_chunk_is_held_elsewhere(void **state)
+{
+	struct spill_chunked *made = make(2 * CHUNK + 1);
+	uint64_t handle, seq = 0, order = 0;
+	struct spill_allocation entry = {.backend = &fake_chunks_backend,
+	                                 .ptr = made->base.ptr,
+	                                 .bytes = made->base.bytes,
+	                                 .held = made->base.held,
+	                                 .placement = &made->base};
+	struct spill_totals totals;
+	assert_true(spill_ledger_add(&entry));
+	uint64_t old = made->chunks[2].handle;
+	fake_chunks_backend.create(0, true, FAKE_UNIT, &handle);
+	fake_chunks_backend.unmap(spill_chunked_address(made, 2), FAKE_UNIT);
+	fake_chunks_backend.map(spill_chunked_address(made, 2), FAKE_UNIT, handle);
+	spill_account_host_add(FAKE_UNIT);
+	spill_mover_lock();
+	spill_chunked_moved(made, 2, handle);
+	spill_mover_unlock();
+	assert_true(made->chunks[2].on_host && made->chunks[2].handle == handle);
+	assert_int_equal(made->base.held.device, 2 * CHUNK);
+	assert_int_equal(made->base.held.host, FAKE_UNIT);
+	assert_true(spill_ledger_moved(made->base.ptr, &made->base.held, &seq, &order));
+	assert_int_equal(seq, entry.seq);
+	spill_ledger_totals(&totals);
+	assert_int_equal(totals.live.device, 2 * CHUNK);
+	assert_int_equal(totals.live.host, FAKE_UNIT);
+	fake_chunks_backend.release(old);
+	spill_account_device_return(0, FAKE_UNIT);
+	spill_ledger_end(spill_ledger_take(made->base.ptr));
+	spill_place_release(&made->base, false);
+	nothing_is_held();
+}
+
+/* A pool's blocks, each larger than the last: all but the newest are dead cache; another call site's are not. */
+static void older_blocks_of_a_growing_pool_are_dead(void **state)
+{
+	static const char pool, other;
+	struct spill_chunked *blocks[5];
+	for (unsigned i = 0; i < 5; i++) {
+		blocks[i] = make((10 + i) * FAKE_UNIT);
+		blocks[i]->site = i == 1 ? &other : &pool;
+		spill_chunked_enlist(blocks[i]);
+		assert_false(blocks[i]->dead);
+		assert_int_equal(blocks[0]->dead, i >= 3);
+	}
+	assert_true(blocks[2]->dead && blocks[3]->dead);
+	assert_false(blocks[1]->dead || blocks[4]->dead);
+	for (unsigned i = 0; i < 5; i++)
+		spill_place_release(&blocks[i]->base, false);
+	nothing_is_held();
+}
+
+/* It came when nothing could move; once all of it is on the device it has what it was owed, wherever it goes then. */
+static void what_is_owed_is_owed_once(void **state)
+{
+	static const struct {
+		unsigned chunk;
+		bool owed; /* after the chunk has moved to the other side */
+	} moves[] = {{1, true}, {0, true}, {1, false}, {0, false}, {0, false}};
+	struct spill_chunked *made = make(2 * CHUNK);
+	spill_mover_lock();
+	spill_chunked_moved(made, 0, made->chunks[0].handle);
+	made->owed = true;
+	for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); i++) {
+		spill_chunked_moved(made, moves[i].chunk, made->chunks[moves[i].chunk].handle);
+		assert_int_equal(made->owed, moves[i].owed);
+	}
+	spill_mover_unlock();
+	spill_place_release(&made->base, false);
+	nothing_is_held();
+}
+
+static int cancel_state(void)
+{
+	int now;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &now);
+	pthread_setcancelstate(now, NULL);
+	return now;
+}
+
+static void *other_thread(void *argument)
+{
+	bool *free = argument;
+	bool right = !spill_mover_is_mine() && cancel_state() == PTHREAD_CANCEL_ENABLE &&
+	             spill_mover_trylock() == *free && spill_mover_is_mine() == *free &&
+	             cancel_state() == (*free ? PTHREAD_CANCEL_DISABLE : PTHREAD_CANCEL_ENABLE);
+	if (*free)
+		spill_mover_unlock();
+	return right && cancel_state() == PTHREAD_CANCEL_ENABLE ? argument : NULL;
+}
+
+static void another_thread_finds_it(bool free)
+{
+	pthread_t thread;
+	void *right;
+	assert_int_equal(pthread_create(&thread, NULL, other_thread, &free), 0);
+	assert_int_equal(pthread_join(thread, &right), 0);
+	assert_non_null(right);
+}
+
+/* A thread that ended with it would take it along; and a signal handler asks whether it is its own thread's. */
+static void who_holds_the_mover_is_not_cancelled(void **state)
+{
+	static const int before[] = {PTHREAD_CANCEL_ENABLE, PTHREAD_CANCEL_DISABLE};
+	for (unsigned i = 0; i < 4; i++) {
+		pthread_setcancelstate(before[i % 2], NULL);
+		another_thread_finds_it(true);
+		if (i < 2)
+			spill_mover_lock();
+		else
+			assert_true(spill_mover_trylock());
+		assert_int_equal(cancel_state(), PTHREAD_CANCEL_DISABLE);
+		assert_true(spill_mover_is_mine());
+		another_thread_finds_it(false);
+		spill_mover_unlock();
+		assert_false(spill_mover_is_mine());
+		assert_int_equal(cancel_state(), before[i % 2]);
+	}
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(cut_into_chunks, setup),
+	    cmocka_unit_test_setup(chunks_are_whole_granules, setup),
+	    cmocka_unit_test_setup(what_does_not_fit_is_not_made, setup),
+	    cmocka_unit_test_setup(a_failing_call_leaves_nothing, setup),
+	    cmocka_unit_test_setup(split_is_chunked_too, setup),
+	    cmocka_unit_test_setup(the_list_is_in_the_order_of_making, setup),
+	    cmocka_unit_test_setup(the_one_that_is_exported_is_pinned, setup),
+	    cmocka_unit_test_setup(a_moved_chunk_is_held_elsewhere, setup),
+	    cmocka_unit_test_setup(older_blocks_of_a_growing_pool_are_dead, setup),
+	    cmocka_unit_test_setup(what_is_owed_is_owed_once, setup),
+	    cmocka_unit_test_setup(who_holds_the_mover_is_not_cancelled, setup),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

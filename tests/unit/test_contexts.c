@@ -1,0 +1,197 @@
+/*
+ * Which contexts there are: those named, the primary and the current one, each once, until they end; never a wrong few when
+ * there are too many.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "contexts.h"
+
+static char contexts[1000]; /* their addresses are contexts */
+static void *primary, *now; /* of device 0; NULL: none */
+
+static bool has_primary(int device, void **context)
+{
+	if (device || !primary)
+		return false;
+	*context = primary;
+	return true;
+}
+
+static bool current(int *device, void **context)
+{
+	if (!now)
+		return false;
+	*device = 0;
+	*context = now;
+	return true;
+}
+
+static const struct spill_backend vendor = {.primary = has_primary, .current = current};
+static const struct spill_backend other_vendor = {.current = current};
+
+static int setup(void **state)
+{
+	primary = now = NULL;
+	spill_contexts_fork_prepare();
+	spill_contexts_fork_done(true); /* nothing is known */
+	return 0;
+}
+
+static unsigned count(const struct spill_backend *backend, int device)
+{
+	void *list[SPILL_CONTEXTS];
+	return spill_contexts_of(backend, device, list);
+}
+
+static bool has(int device, const void *context)
+{
+	void *list[SPILL_CONTEXTS];
+	unsigned found = 0, there = spill_contexts_of(&vendor, device, list);
+	assert_true(there <= SPILL_CONTEXTS);
+	for (unsigned i = 0; i < there; i++)
+		found += list[i] == context;
+	assert_true(found <= 1);
+	return found;
+}
+
+static void each_is_known_once_until_it_ends(void **state)
+{
+	assert_int_equal(count(&vendor, 0), 0);
+	spill_contexts_made(&vendor, 0, &contexts[0]);
+	spill_contexts_made(&vendor, 0, &contexts[0]);
+	spill_contexts_made(&vendor, 1, &contexts[1]);
+	spill_contexts_made(&vendor, 0, &contexts[0]);
+	spill_contexts_made(&vendor, 0, NULL);
+	assert_true(has(0, &contexts[0]) && has(1, &contexts[1]));
+	assert_int_equal(count(&vendor, 0), 1);
+	assert_int_equal(count(&vendor, 1), 1);
+	assert_int_equal(count(&other_vendor, 0), 0);
+	spill_contexts_ended(&vendor, 1, &contexts[1]);
+	spill_contexts_ended(&other_vendor, 0, &contexts[0]);
+	assert_int_equal(count(&vendor, 1), 0);
+	assert_true(has(0, &contexts[0]));
+}
+
+/* A handle that comes back is another context, also for the thread that named the old one last. */
+static void a_handle_comes_back(void **state)
+{
+	spill_contexts_made(&vendor, 0, &contexts[0]);
+	uint64_t first = spill_contexts_birth(&vendor, &contexts[0]);
+	assert_int_not_equal(first, 0);
+	spill_contexts_made(&vendor, 0, &contexts[0]);
+	assert_int_equal(spill_contexts_birth(&vendor, &contexts[0]), first);
+	spill_contexts_ended(&vendor, 0, &contexts[0]);
+	assert_int_equal(spill_contexts_birth(&vendor, &contexts[0]), 0);
+	spill_contexts_made(&vendor, 1, &contexts[0]);
+	assert_int_not_equal(spill_contexts_birth(&vendor, &contexts[0]), first);
+	assert_true(has(1, &contexts[0]));
+	assert_int_equal(count(&vendor, 0), 0);
+}
+
+static void a_device_ends(void **state)
+{
+	spill_contexts_made(&vendor, 0, &contexts[0]);
+	spill_contexts_made(&vendor, 0, &contexts[1]);
+	spill_contexts_made(&vendor, 1, &contexts[2]);
+	spill_contexts_ended(&vendor, 0, NULL);
+	assert_int_equal(count(&vendor, 0), 0);
+	assert_int_equal(count(&vendor, 1), 1);
+}
+
+/* Nobody has named them. */
+static void the_primary_and_the_current_one_are_asked_for(void **state)
+{
+	primary = &contexts[0];
+	assert_true(has(0, primary));
+	now = &contexts[1];
+	assert_true(has(0, primary) && has(0, now));
+	assert_int_equal(count(&vendor, 0), 2);
+	assert_int_equal(count(&vendor, 1), 0);
+	now = primary;
+	spill_contexts_ended(&vendor, 0, &contexts[1]);
+	assert_int_equal(count(&vendor, 0), 1);
+	spill_contexts_ended(&vendor, 0, primary);
+	now = primary = NULL;
+	assert_int_equal(count(&vendor, 0), 0);
+}
+
+/* All that fit are listed, and one more is too many; then a slot is free again. */
+static void too_many_are_said_to_be(void **state)
+{
+	for (int i = 0; i < SPILL_CONTEXTS; i++)
+		spill_contexts_made(&vendor, 0, &contexts[i]);
+	for (int i = 0; i < SPILL_CONTEXTS; i++)
+		assert_true(has(0, &contexts[i]));
+	spill_contexts_made(&vendor, 0, &contexts[SPILL_CONTEXTS]);
+	assert_int_equal(count(&vendor, 0), SPILL_CONTEXTS + 1);
+	spill_contexts_made(&vendor, 0, &contexts[SPILL_CONTEXTS + 1]);
+	assert_int_equal(count(&vendor, 0), SPILL_CONTEXTS + 1);
+	spill_contexts_ended(&vendor, 0, &contexts[0]);
+	spill_contexts_ended(&vendor, 0, &contexts[1]);
+	assert_int_equal(count(&vendor, 0), SPILL_CONTEXTS);
+}
+
+/* One that found no slot could be anywhere: from then on no device's are known. */
+static void what_is_lost_is_not_forgotten(void **state)
+{
+	for (unsigned i = 0; i < sizeof(contexts); i++)
+		spill_contexts_made(&vendor, (int)i, &contexts[i]);
+	for (unsigned i = 0; i < sizeof(contexts); i++)
+		spill_contexts_ended(&vendor, (int)i, &contexts[i]);
+	assert_int_equal(count(&vendor, 0), SPILL_CONTEXTS + 1);
+}
+
+enum { THREADS = 4, ROUNDS = 5000 };
+static _Atomic unsigned failures;
+
+/* Each with contexts of its own, on the same device; what a thread has named is there until it ends it. */
+static void *work(void *argument)
+{
+	char *mine = &contexts[16 * (uintptr_t)argument];
+	for (int round = 0; round < ROUNDS; round++) {
+		char *one = &mine[round % 16];
+		spill_contexts_made(&vendor, 0, one);
+		spill_contexts_made(&vendor, 0, one);
+		uint64_t birth = spill_contexts_birth(&vendor, one);
+		void *list[SPILL_CONTEXTS];
+		unsigned there = spill_contexts_of(&vendor, 0, list), found = 0;
+		for (unsigned i = 0; i < there && i < SPILL_CONTEXTS; i++)
+			found += list[i] == one;
+		spill_contexts_ended(&vendor, 0, one);
+		if (!birth || found != 1 || there > THREADS || spill_contexts_birth(&vendor, one))
+			atomic_fetch_add(&failures, 1);
+	}
+	return NULL;
+}
+
+static void threads_lose_none(void **state)
+{
+	pthread_t threads[THREADS];
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, work, (void *)i), 0);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(failures, 0);
+	assert_int_equal(count(&vendor, 0), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(each_is_known_once_until_it_ends, setup),
+	    cmocka_unit_test_setup(a_handle_comes_back, setup),
+	    cmocka_unit_test_setup(a_device_ends, setup),
+	    cmocka_unit_test_setup(the_primary_and_the_current_one_are_asked_for, setup),
+	    cmocka_unit_test_setup(too_many_are_said_to_be, setup),
+	    cmocka_unit_test_setup(what_is_lost_is_not_forgotten, setup),
+	    cmocka_unit_test_setup(threads_lose_none, setup),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,517 @@
+/*
+ * The gate (src/gate.h). Each case runs in a child of its own, because what the kernel offers is asked once a process. The
+ * kernel, the clock and the call that entries make are replaced.
+ */
+#include "gate.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "runtime.h"
+#include "tick.h"
+
+#define THREADS 8
+#define COUNTERS 4
+#define FOR_EVER UINT64_MAX
+
+#define CHECK(condition) \
+	do { \
+		if (!(condition)) { \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			_exit(1); \
+		} \
+	} while (0)
+
+/* -- what is replaced ------------------------------------------------------------------------------------- */
+
+static bool no_membarrier, no_registration, no_wakes, no_pages_for_records;
+static _Atomic unsigned registrations, barriers, pages, ticks;
+static _Atomic uint64_t fake_ns; /* 0: the real clock */
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	if (number == SYS_membarrier) {
+		if (no_membarrier || (no_registration && a == MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)) {
+			errno = ENOSYS;
+			return -1;
+		}
+		registrations += a == MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
+		barriers += a == MEMBARRIER_CMD_PRIVATE_EXPEDITED;
+	}
+	if (number == SYS_futex && b == FUTEX_WAKE_PRIVATE && no_wakes)
+		return 0;
+	return __real_syscall(number, a, b, c, d, e, f);
+}
+
+/* As a build with 64-bit offsets knows it. */
+void *__real_mmap64(void *address, size_t size, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap64(void *address, size_t size, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap64(void *address, size_t size, int protection, int flags, int fd, off_t offset)
+{
+	if (no_pages_for_records) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	pages++;
+	return __real_mmap64(address, size, protection, flags, fd, offset);
+}
+
+int __real_clock_gettime(clockid_t clock, struct timespec *time);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+	uint64_t ns = fake_ns;
+	if (!ns)
+		return __real_clock_gettime(clock, time);
+	*time = (struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+	return 0;
+}
+
+void __wrap_spill_tick(void);
+void __wrap_spill_tick(void)
+{
+	errno = EDOM;
+	ticks++;
+	CHECK(!atomic_load(&spill_gate_self->inside));
+}
+
+unsigned __wrap_spill_runtime_counters(void);
+unsigned __wrap_spill_runtime_counters(void)
+{
+	return COUNTERS;
+}
+
+/* -- tools ------------------------------------------------------------------------------------------------ */
+
+static void in_child(void (*body)(void))
+{
+	int status;
+	fflush(NULL);
+	pid_t child = fork();
+	if (child == 0) {
+		alarm(20); /* who waits for ever fails */
+		body();
+		exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static uint64_t soon(void)
+{
+	struct timespec now;
+	__real_clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + 2000000;
+}
+
+static bool is_bare(void)
+{
+	return atomic_load(&spill_gate_state) & SPILL_GATE_BARE;
+}
+
+static bool is_closed(void)
+{
+	return atomic_load(&spill_gate_state) & SPILL_GATE_CLOSED;
+}
+
+static pthread_t start(void *(*body)(void *), void *argument)
+{
+	pthread_t thread;
+	CHECK(pthread_create(&thread, NULL, body, argument) == 0);
+	return thread;
+}
+
+/* A thread that stays inside until it is told. */
+struct guest {
+	pthread_t thread;
+	sem_t is_in, leave;
+	bool by_exit;
+};
+
+static void *visit(void *argument)
+{
+	struct guest *guest = argument;
+	spill_gate_join(COUNTERS);
+	bool outer = spill_gate_enter(spill_gate_self);
+	CHECK(outer);
+	sem_post(&guest->is_in);
+	sem_wait(&guest->leave);
+	if (guest->by_exit)
+		pthread_exit(NULL);
+	spill_gate_leave(spill_gate_self);
+	return NULL;
+}
+
+static void guest_enters(struct guest *guest)
+{
+	sem_init(&guest->is_in, 0, 0);
+	sem_init(&guest->leave, 0, 0);
+	guest->thread = start(visit, guest);
+	sem_wait(&guest->is_in);
+}
+
+static void guest_leaves(struct guest *guest)
+{
+	sem_post(&guest->leave);
+	pthread_join(guest->thread, NULL);
+}
+
+/* -- cases ------------------------------------------------------------------------------------------------ */
+
+static void nested(void)
+{
+	spill_gate_join(COUNTERS);
+	errno = EDOM;
+	CHECK(spill_gate_enter(spill_gate_self));
+	CHECK(!spill_gate_enter(spill_gate_self));
+	CHECK(!spill_gate_close(FOR_EVER)); /* it would wait for itself */
+	CHECK(!is_closed());
+	spill_gate_leave(spill_gate_self);
+	CHECK(spill_gate_close(FOR_EVER));
+	CHECK(!spill_gate_close(FOR_EVER)); /* it is somebody's */
+	for (unsigned depth = 0; depth < 2;
+	     depth++) { /* what we call meanwhile, and what the vendor calls below that */
+		spill_thread.depth = depth;
+		CHECK(!spill_gate_enter(spill_gate_self));
+		CHECK(!spill_gate_enter_request());
+		CHECK(!atomic_load(&spill_gate_self->inside));
+	}
+	spill_thread.depth = 0;
+	CHECK(is_closed());
+	spill_gate_open();
+	CHECK(spill_gate_enter(spill_gate_self));
+	spill_gate_leave(spill_gate_self);
+	CHECK(errno == EDOM);
+}
+
+#define ROUNDS 60
+static uint64_t work[THREADS]; /* plain: whoever is inside writes, whoever has closed the gate reads */
+static _Atomic unsigned inside;
+static _Atomic bool stop;
+
+static void *submit(void *argument)
+{
+	uint64_t *mine = argument;
+	spill_gate_join(COUNTERS);
+	while (!stop) {
+		bool outer = spill_gate_enter(spill_gate_self);
+		CHECK(outer);
+		atomic_fetch_add_explicit(&inside, 1, memory_order_relaxed);
+		++*mine;
+		CHECK(!spill_gate_enter(spill_gate_self));
+		atomic_fetch_sub_explicit(&inside, 1, memory_order_relaxed);
+		spill_gate_leave(spill_gate_self);
+		spill_gate_count(spill_gate_self, 1);
+	}
+	return NULL;
+}
+
+static uint64_t all_work(void)
+{
+	uint64_t sum = 0;
+	for (int i = 0; i < THREADS; i++)
+		sum += work[i];
+	return sum;
+}
+
+static void closes_while_threads_enter(void)
+{
+	pthread_t threads[THREADS];
+	uint64_t before = 0;
+	unsigned advanced = 0;
+	for (int i = 0; i < THREADS; i++)
+		threads[i] = start(submit, &work[i]);
+	for (int round = 0; round < ROUNDS; round++) {
+		CHECK(spill_gate_close(FOR_EVER));
+		CHECK(inside == 0);
+		uint64_t seen = all_work();
+		advanced += seen > before;
+		before = seen;
+		for (int look = 0; look < 50; look++)
+			sched_yield(); /* whoever could come in has its chance */
+		CHECK(inside == 0 && all_work() == seen);
+		spill_gate_open();
+	}
+	while (advanced < 2) { /* on a busy machine the threads may not have run yet */
+		CHECK(spill_gate_close(FOR_EVER));
+		advanced += all_work() > before;
+		before = all_work();
+		spill_gate_open();
+		sched_yield();
+	}
+	stop = true;
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	CHECK(spill_gate_counted(1) == all_work() && spill_gate_counted(0) == 0);
+	CHECK(is_bare() || barriers >= ROUNDS);
+}
+
+static void a_missed_wake_up_harms_nobody(void)
+{
+	no_wakes = true;
+	closes_while_threads_enter();
+}
+
+static void who_stays_inside_is_not_waited_for(void)
+{
+	struct guest guest = {0};
+	guest_enters(&guest);
+	spill_gate_join(COUNTERS);
+	unsigned before = atomic_load(&spill_gate_state);
+	CHECK(!spill_gate_close(soon()));
+	CHECK(!spill_gate_close(0));
+	CHECK(atomic_load(&spill_gate_state) == before);
+	CHECK(spill_gate_enter(spill_gate_self));
+	spill_gate_leave(spill_gate_self);
+	guest_leaves(&guest);
+	CHECK(spill_gate_close(0)); /* nobody is waited for, so there is no deadline to miss */
+	spill_gate_open();
+}
+
+static void ends_inside(void)
+{
+	struct guest guest = {.by_exit = true};
+	guest_enters(&guest);
+	guest_leaves(&guest);
+	CHECK(spill_gate_close(0));
+}
+
+static void *count_once(void *argument)
+{
+	spill_gate_join(COUNTERS);
+	spill_gate_count(spill_gate_self, 2);
+	return argument;
+}
+
+static void threads_that_ended_are_counted(void)
+{
+	enum { ONE_BY_ONE = 100 };
+	CHECK(pthread_join(start(count_once, NULL), NULL) == 0);
+	unsigned before = pages;
+	for (int i = 1; i < ONE_BY_ONE; i++)
+		CHECK(pthread_join(start(count_once, NULL), NULL) == 0);
+	CHECK(spill_gate_counted(2) == ONE_BY_ONE);
+	CHECK(before > 0 && pages == before); /* each had the record of the one before */
+}
+
+/* What the child of a fork finds; `guest` is a thread that it has not. */
+static void fork_in_the_middle(void)
+{
+	struct guest guest = {0};
+	int status;
+	spill_gate_join(COUNTERS);
+	CHECK(spill_gate_prepare());
+	guest_enters(&guest);
+	CHECK(spill_gate_enter(spill_gate_self));
+	spill_gate_call_me();
+	atomic_fetch_or(&spill_gate_state, SPILL_GATE_CLOSED); /* another thread is just closing it */
+	pid_t child = fork();
+	if (child == 0) {
+		spill_gate_fork_child();
+		CHECK((atomic_load(&spill_gate_state) & ~(unsigned)SPILL_GATE_BARE) == SPILL_GATE_OPEN);
+		CHECK(!spill_gate_close(FOR_EVER)); /* the one thread there is is inside */
+		spill_gate_leave(spill_gate_self);
+		unsigned before = registrations;
+		CHECK(spill_gate_close(0)); /* and nobody else */
+		CHECK(is_bare() || registrations == before + 1);
+		spill_gate_open();
+		CHECK(spill_gate_enter(spill_gate_self));
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	spill_gate_open();
+	spill_gate_leave(spill_gate_self);
+	CHECK(!spill_gate_close(soon()));
+	guest_leaves(&guest);
+	CHECK(spill_gate_close(0));
+}
+
+static void without_membarrier(void)
+{
+	no_membarrier = true;
+	spill_gate_join(COUNTERS);
+	CHECK(is_bare());
+	nested();
+	who_stays_inside_is_not_waited_for();
+	closes_while_threads_enter();
+	CHECK(registrations == 0 && barriers == 0);
+}
+
+static void never_closed_without_registration(void)
+{
+	no_registration = true;
+	spill_gate_join(COUNTERS);
+	if (is_bare())
+		exit(0); /* under ThreadSanitizer there is nothing to register */
+	CHECK(!spill_gate_prepare());
+	CHECK(!spill_gate_close(FOR_EVER));
+	CHECK(!is_closed() && spill_gate_enter(spill_gate_self));
+}
+
+static sem_t has_joined;
+
+/* There is no memory for a record of this thread: it waits until the gate is open, and keeps it so. */
+static void *outside(void *argument)
+{
+	errno = EDOM;
+	spill_gate_join(COUNTERS);
+	CHECK(errno == EDOM && !spill_gate_self);
+	CHECK(!is_closed());
+	sem_post(&has_joined);
+	return argument;
+}
+
+static void never_closed_with_a_thread_outside(void)
+{
+	sem_init(&has_joined, 0, 0);
+	spill_gate_join(COUNTERS);
+	CHECK(spill_gate_close(FOR_EVER));
+	no_pages_for_records = true;
+	pthread_t thread = start(outside, NULL);
+	for (int look = 0; look < 1000; look++)
+		sched_yield();
+	CHECK(sem_trywait(&has_joined) == -1);
+	spill_gate_open();
+	pthread_join(thread, NULL);
+	CHECK(!spill_gate_close(FOR_EVER));
+	CHECK(!is_closed() && spill_gate_enter(spill_gate_self));
+}
+
+static _Atomic bool asks, is_through;
+
+/* The engine's own request: deeper than the program's call, and yet it waits as that does. */
+static void *request(void *argument)
+{
+	spill_thread.depth = 1;
+	errno = EDOM;
+	asks = true;
+	CHECK(spill_gate_enter_request());
+	is_through = true;
+	CHECK(spill_thread.depth == 1 && errno == EDOM);
+	CHECK(!spill_gate_enter_request()); /* within itself */
+	spill_gate_count(spill_gate_self, COUNTERS - 1);
+	spill_gate_leave(spill_gate_self);
+	return argument;
+}
+
+static void requests_of_the_engine_wait(void)
+{
+	CHECK(spill_gate_close(FOR_EVER));
+	pthread_t thread = start(request, NULL);
+	while (!asks)
+		sched_yield();
+	for (int look = 0; look < 1000; look++)
+		sched_yield();
+	CHECK(!is_through);
+	spill_gate_open();
+	pthread_join(thread, NULL);
+	CHECK(is_through && spill_gate_counted(COUNTERS - 1) == 1);
+	CHECK(spill_gate_close(0));
+}
+
+/* A call of ours in another thread is no call of the closer's. */
+static void *submit_deeper(void *argument)
+{
+	spill_gate_join(COUNTERS);
+	spill_thread.depth = 1;
+	asks = true;
+	CHECK(spill_gate_enter(spill_gate_self));
+	is_through = true;
+	spill_gate_leave(spill_gate_self);
+	return argument;
+}
+
+static void only_the_closer_passes(void)
+{
+	spill_gate_join(COUNTERS);
+	CHECK(spill_gate_close(FOR_EVER));
+	CHECK(!spill_gate_close(FOR_EVER)); /* a second one that fails takes nothing from it */
+	CHECK(!spill_gate_enter(spill_gate_self));
+	pthread_t thread = start(submit_deeper, NULL);
+	while (!asks)
+		sched_yield();
+	for (int look = 0; look < 1000; look++)
+		sched_yield();
+	CHECK(!is_through);
+	spill_gate_open();
+	pthread_join(thread, NULL);
+	CHECK(spill_gate_enter(spill_gate_self)); /* no closer any more */
+	spill_gate_leave(spill_gate_self);
+}
+
+static void looks_from_time_to_time(void)
+{
+	spill_gate_join(COUNTERS);
+	fake_ns = 1000000000;
+	errno = 0;
+	CHECK(spill_gate_enter(spill_gate_self) && ticks == 0);
+	spill_gate_leave(spill_gate_self);
+	spill_gate_call_me();
+	spill_thread.depth++; /* one of our own is not to make it */
+	CHECK(spill_gate_enter(spill_gate_self) && ticks == 0);
+	spill_gate_leave(spill_gate_self);
+	spill_thread.depth--;
+	CHECK(spill_gate_enter(spill_gate_self) && ticks == 1);
+	CHECK(errno == 0);
+	spill_gate_leave(spill_gate_self);
+	spill_gate_call_me();
+	for (int i = 0; i < 1000; i++) { /* time stands still */
+		CHECK(spill_gate_enter(spill_gate_self) && ticks == 1);
+		spill_gate_leave(spill_gate_self);
+	}
+	for (int asked = 1; asked >= 0; asked--) { /* and then nobody asks */
+		fake_ns += SPILL_GATE_CALL_NS;
+		for (int i = 0; i < 1000; i++) {
+			CHECK(spill_gate_enter(spill_gate_self));
+			spill_gate_leave(spill_gate_self);
+		}
+		CHECK(ticks == 2);
+	}
+}
+
+#define CASE(body) \
+	static void test_##body(void **state) \
+	{ \
+		in_child(body); \
+	}
+#define CASES(X) \
+	X(nested) \
+	X(closes_while_threads_enter) \
+	X(a_missed_wake_up_harms_nobody) \
+	X(who_stays_inside_is_not_waited_for) \
+	X(ends_inside) \
+	X(threads_that_ended_are_counted) \
+	X(fork_in_the_middle) \
+	X(without_membarrier) \
+	X(never_closed_without_registration) \
+	X(never_closed_with_a_thread_outside) \
+	X(requests_of_the_engine_wait) \
+	X(only_the_closer_passes) \
+	X(looks_from_time_to_time)
+CASES(CASE)
+
+int main(void)
+{
+#define TEST(body) cmocka_unit_test(test_##body),
+	const struct CMUnitTest tests[] = {CASES(TEST)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,649 @@
+/*
+ * Whether memory is made movable: which vendor calls that costs (below movable.above only the question for free memory, now
+ * and then), that the trial move is a real one and leaves nothing behind, and what stands against it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "account.h"
+#include "fake_backend.h"
+#include "movable.h"
+#include "move.h"
+#include "note.h"
+#include "runtime.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define GIB ((uint64_t)1 << 30)
+#define TOTAL (80 * GIB)
+#define CHUNKS (4 * MIB) /* of the trial: two granules */
+
+/* -- a process --------------------------------------------------------------------------------------------- */
+
+static struct spill_policy policy;
+static uint64_t limit, now_ns, tick_ns;
+static bool captures;
+static const char *mapped, *exported;
+static char notes[16][512];
+static unsigned note_count;
+
+const struct spill_policy *__wrap_spill_runtime_policy(void);
+uint64_t __wrap_spill_runtime_device_limit(const struct spill_backend *backend, int device);
+bool __wrap_spill_capture_any(void);
+const char *__wrap_spill_bypass_mapped(void);
+const char *__wrap_spill_bypass_exports(void);
+void __wrap_spill_note(const char *code, const char *text);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+bool __wrap_spill_move_prepare(const struct spill_backend *backend, int device, void *context);
+
+const struct spill_policy *__wrap_spill_runtime_policy(void)
+{
+	return &policy;
+}
+
+uint64_t __wrap_spill_runtime_device_limit(const struct spill_backend *backend, int device)
+{
+	return limit;
+}
+
+bool __wrap_spill_capture_any(void)
+{
+	return captures;
+}
+
+const char *__wrap_spill_bypass_mapped(void)
+{
+	return mapped;
+}
+
+const char *__wrap_spill_bypass_exports(void)
+{
+	return exported;
+}
+
+void __wrap_spill_note(const char *code, const char *text)
+{
+	assert_string_equal(code, "movable");
+	assert_true(note_count < 16);
+	snprintf(notes[note_count++], sizeof(notes[0]), "%s", text);
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+	now_ns += tick_ns;
+	time->tv_sec = (time_t)(now_ns / 1000000000);
+	time->tv_nsec = (long)(now_ns % 1000000000);
+	return 0;
+}
+
+/* -- a device, of which every call is counted -------------------------------------------------------------- */
+
+static struct {
+	unsigned memory, others, prepared;
+	uint64_t used; /* by other processes */
+	unsigned devices, can;
+	bool no_context, not_prepared, no_mark, wrong_bytes, never_passes;
+} vendor;
+
+/* Copies that were given to the stream, done when it is asked for the third time. */
+static struct {
+	uint64_t to, from, bytes;
+} copies[16];
+static unsigned copy_count, asked;
+static struct spill_backend backend;
+
+static int vendor_memory(int device, uint64_t *free, uint64_t *total)
+{
+	vendor.memory++;
+	*total = TOTAL;
+	*free = TOTAL - vendor.used;
+	return 0;
+}
+
+static int vendor_memory_fails(int device, uint64_t *free, uint64_t *total)
+{
+	vendor.memory++;
+	return 201;
+}
+
+static unsigned vendor_capabilities(int device)
+{
+	vendor.others++;
+	return vendor.can;
+}
+
+static unsigned vendor_devices(struct spill_log_device *list, unsigned room)
+{
+	vendor.others++;
+	return vendor.devices < room ? vendor.devices : room;
+}
+
+static bool vendor_current(int *device, void **context)
+{
+	vendor.others++;
+	*device = 0;
+	*context = &vendor;
+	return !vendor.no_context;
+}
+
+static bool refuses(void)
+{
+	vendor.others++;
+	return ++fake.calls == fake.fail_at;
+}
+
+/* Addresses that can be read: a mapping that is missing is seen by the counts, a copy that is missing by the bytes. */
+static int vendor_reserve(uint64_t bytes, uint64_t alignment, uint64_t *va)
+{
+	if (refuses())
+		return backend.out_of_memory;
+	assert_int_equal(bytes, CHUNKS);
+	void *there =
+	    mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	assert_ptr_not_equal(there, MAP_FAILED);
+	*va = (uint64_t)(uintptr_t)there;
+	fake.ranges++;
+	return 0;
+}
+
+static int vendor_unreserve(uint64_t va, uint64_t bytes)
+{
+	fake.ranges--;
+	return munmap((void *)(uintptr_t)va, bytes);
+}
+
+static int vendor_host_alloc(uint64_t bytes, uint64_t *ptr, void **host)
+{
+	static _Alignas(4096) unsigned char page[8192];
+	if (refuses())
+		return backend.out_of_memory;
+	assert_true(bytes <= sizeof(page));
+	*host = page;
+	*ptr = (uint64_t)(uintptr_t)page;
+	fake.hosts++;
+	return 0;
+}
+
+static int vendor_copier_create(int device, void *context, void **stream)
+{
+	if (refuses())
+		return backend.out_of_memory;
+	*stream = &copies;
+	fake.events++;
+	return 0;
+}
+
+static void vendor_copier_destroy(int device, void *context, void *stream)
+{
+	assert_int_equal(copy_count, 0);
+	fake.events--;
+}
+
+static int vendor_copy(int device, void *context, void *stream, uint64_t to, uint64_t from, uint64_t bytes)
+{
+	assert_int_equal(fake.mappings, 2);
+	assert_ptr_equal(stream, &copies);
+	if (refuses())
+		return backend.out_of_memory;
+	copies[copy_count].to = to;
+	copies[copy_count].from = from;
+	copies[copy_count++].bytes = bytes;
+	return 0;
+}
+
+static int vendor_event(int device, void *context, void *stream, bool per_thread, void **event)
+{
+	if (refuses())
+		return backend.out_of_memory;
+	assert_ptr_equal(stream, &copies);
+	*event = &asked;
+	asked = 0;
+	fake.events++;
+	return 0;
+}
+
+static int vendor_mark(int device, void *context, void **event)
+{
+	if (refuses())
+		return backend.out_of_memory;
+	if (vendor.no_mark)
+		return 801;
+	*event = &vendor;
+	fake.events++;
+	return 0;
+}
+
+static bool vendor_passed(int device, void *context, void *event)
+{
+	assert_ptr_equal(event, &asked); /* nobody waits for the program's work */
+	if (vendor.never_passes || ++asked < 3)
+		return false;
+	for (unsigned i = 0; i < copy_count; i++)
+		memcpy((void *)(uintptr_t)copies[i].to, (void *)(uintptr_t)copies[i].from, copies[i].bytes);
+	if (vendor.wrong_bytes)
+		((unsigned char *)(uintptr_t)copies[copy_count - 1].to)[4095] ^= 1;
+	copy_count = 0;
+	return true;
+}
+
+bool __wrap_spill_move_prepare(const struct spill_backend *of, int device, void *context)
+{
+	vendor.prepared++;
+	return !vendor.not_prepared;
+}
+
+static int begin(void **state)
+{
+	spill_policy_default(&policy);
+	limit = SPILL_UNLIMITED;
+	now_ns = 5000000000;
+	tick_ns = 1000;
+	captures = false;
+	mapped = exported = NULL;
+	note_count = copy_count = 0;
+	memset(&vendor, 0, sizeof(vendor));
+	vendor.devices = 1;
+	vendor.can = SPILL_CAN_SPLIT | SPILL_CAN_HOST | SPILL_CAN_MOVE;
+	fake_reset(GIB);
+	backend = fake_backend;
+	backend.memory = vendor_memory;
+	backend.capabilities = vendor_capabilities;
+	backend.devices = vendor_devices;
+	backend.current = vendor_current;
+	backend.reserve = vendor_reserve;
+	backend.unreserve = vendor_unreserve;
+	backend.host_alloc = vendor_host_alloc;
+	backend.copier_create = vendor_copier_create;
+	backend.copier_destroy = vendor_copier_destroy;
+	backend.copy = vendor_copy;
+	backend.event_record = vendor_event;
+	backend.event_passed = vendor_passed;
+	backend.mark = vendor_mark;
+	spill_account_reset();
+	spill_movable_reset();
+	return 0;
+}
+
+/* As the engine does it: charged, asked, and the driver takes it whatever the answer. */
+static bool allocate(uint64_t bytes)
+{
+	spill_account_device_add(0, bytes);
+	bool wanted = spill_movable_wanted(&backend, 0, bytes);
+	vendor.used += bytes;
+	return wanted;
+}
+
+/* Only asked: nothing is held afterwards. */
+static bool wanted(uint64_t bytes)
+{
+	spill_account_device_add(0, bytes);
+	bool answer = spill_movable_wanted(&backend, 0, bytes);
+	spill_account_device_return(0, bytes);
+	return answer;
+}
+
+static void later(uint64_t us)
+{
+	now_ns += us * 1000;
+}
+
+/* Nothing is left of the trial but its page. */
+static void nothing_is_left(unsigned pages)
+{
+	assert_int_equal(fake.ranges + fake.handles + fake.mappings, 0);
+	assert_int_equal(fake.events, 0);
+	assert_int_equal(fake.hosts, pages);
+	assert_int_equal(fake.device_free, GIB);
+}
+
+static void noted(unsigned count, const char *text)
+{
+	if (note_count != count || !strstr(notes[count - 1], text))
+		fail_msg("%u notes, the last: %s", note_count, note_count ? notes[note_count - 1] : "");
+}
+
+/* -- how full the device is -------------------------------------------------------------------------------- */
+
+/* Fast enough that no look grows old. Up to the line no call but the question, a few times; behind it every request. */
+static void below_the_line_nothing_is_called(void **state)
+{
+	tick_ns = 10;
+	vendor.used = 3 * GIB;
+	while (vendor.used + 2 * MIB <= TOTAL / 2) {
+		assert_false(allocate(2 * MIB));
+		assert_int_equal(vendor.others, 0);
+		assert_int_equal(fake.calls + vendor.prepared, 0);
+	}
+	assert_in_range(vendor.memory, 10, 25);
+	for (int i = 0; i < 100; i++)
+		assert_true(allocate(2 * MIB));
+	assert_in_range(vendor.memory, 10, 30);
+	assert_int_equal(note_count, 0);
+}
+
+static void small_requests_never_ask(void **state)
+{
+	vendor.used = TOTAL;
+	for (int i = 0; i < 100; i++) {
+		later(1000000);
+		assert_false(wanted(2 * MIB - 1));
+	}
+	assert_int_equal(vendor.memory + vendor.others, 0);
+	assert_true(wanted(2 * MIB));
+}
+
+/* Others fill the device: seen when the look is old, and not before. */
+static void what_others_take_is_seen_in_time(void **state)
+{
+	tick_ns = 0;
+	assert_false(wanted(2 * MIB));
+	vendor.used = TOTAL;
+	later(99999);
+	assert_false(wanted(2 * MIB));
+	assert_int_equal(vendor.memory, 1);
+	later(1);
+	assert_true(wanted(2 * MIB));
+	assert_int_equal(vendor.memory, 2);
+	/* And gives it back. */
+	vendor.used = 0;
+	assert_true(wanted(2 * MIB));
+	later(100000);
+	assert_false(wanted(2 * MIB));
+}
+
+/* What is asked for is no part of what is held: a large request says nothing about the small one behind it. */
+static void requests_of_all_sizes(void **state)
+{
+	tick_ns = 0;
+	vendor.used = TOTAL / 10 * 6;
+	assert_true(wanted(30 * GIB));
+	assert_true(wanted(2 * MIB));
+	vendor.used = 0;
+	later(100000);
+	assert_true(wanted(TOTAL));
+	assert_false(wanted(2 * MIB));
+}
+
+/* With the request, not before it: the first 60 % of an empty device are above the line. */
+static void the_request_counts(void **state)
+{
+	assert_false(wanted(TOTAL / 2));
+	assert_true(wanted(TOTAL / 2 + 1));
+	policy.movable_above.value = 0;
+	assert_true(wanted(2 * MIB));
+	policy.movable_above.value = 100000;
+	assert_false(wanted(TOTAL));
+	assert_true(wanted(TOTAL + 1));
+}
+
+/* device.limit is this process's device; its own account is all there is to look at. */
+static void a_limit_is_a_device_of_its_own(void **state)
+{
+	limit = 4 * GIB;
+	assert_false(allocate(2 * GIB));
+	unsigned asked_driver = vendor.memory;
+	assert_true(allocate(2 * MIB));
+	assert_int_equal(vendor.memory, asked_driver);
+	/* The device may be full with a limit far away. */
+	limit = 70 * GIB;
+	vendor.used = TOTAL - GIB;
+	later(200000);
+	assert_true(wanted(2 * MIB));
+}
+
+static void no_answer_about_memory_is_no(void **state)
+{
+	vendor.used = TOTAL;
+	backend.memory = vendor_memory_fails;
+	assert_false(wanted(GIB));
+	assert_false(spill_movable_wanted(&backend, -1, GIB));
+	assert_false(spill_movable_wanted(&backend, SPILL_DEVICES, GIB));
+	assert_int_equal(vendor.memory, 1);
+	backend.memory = vendor_memory;
+	assert_true(wanted(GIB)); /* what failed was no look */
+}
+
+static void off_and_on(void **state)
+{
+	vendor.used = TOTAL;
+	policy.movable_enable = SPILL_SWITCH_OFF;
+	assert_false(wanted(GIB));
+	assert_false(spill_movable_may_move(&backend, 0));
+	assert_int_equal(vendor.memory + vendor.others, 0);
+	policy.movable_enable = SPILL_SWITCH_ON;
+	vendor.used = 0;
+	assert_true(wanted(2 * MIB));
+	assert_false(wanted(MIB));
+	assert_int_equal(vendor.memory, 0);
+	assert_int_equal(note_count, 0);
+}
+
+/* -- the trial --------------------------------------------------------------------------------------------- */
+
+static void the_trial_is_made_once(void **state)
+{
+	policy.movable_enable = SPILL_SWITCH_ON;
+	assert_true(wanted(GIB));
+	nothing_is_left(1);
+	unsigned calls = fake.calls;
+	assert_true(calls >= 12);
+	assert_true(wanted(GIB));
+	assert_true(spill_movable_may_move(&backend, 0));
+	assert_int_equal(fake.calls, calls);
+	assert_int_equal(vendor.prepared, 2);
+}
+
+/* Whichever call finds no memory: nothing is left over, nothing is said, and a while later it is tried again. */
+static void no_memory_for_the_trial(void **state)
+{
+	for (unsigned at = 1;; at++) {
+		begin(NULL);
+		policy.movable_enable = SPILL_SWITCH_ON;
+		fake.fail_at = at;
+		if (wanted(GIB)) {
+			assert_int_equal(at, fake.calls + 1);
+			assert_int_equal(at, 15);
+			return;
+		}
+		assert_int_equal(note_count, 0);
+		unsigned calls = fake.calls;
+		assert_false(wanted(GIB));
+		assert_int_equal(fake.calls, calls);
+		/* What copies might still use stays; there is one of it at most. */
+		bool copying = fake.mappings != 0;
+		assert_int_equal(copying, at > 10);
+		if (!copying)
+			nothing_is_left(at > 9 ? 1 : 0);
+		copy_count = 0;
+		fake.mappings = fake.handles = fake.ranges = 0;
+		fake.events = 0;
+		fake.device_free = GIB;
+		fake.fail_at = 0;
+		later(100000);
+		assert_true(wanted(GIB));
+		assert_int_equal(fake.ranges + fake.handles + fake.mappings + (unsigned)fake.events, 0);
+	}
+}
+
+static void wrong_bytes_are_for_good(void **state)
+{
+	vendor.used = TOTAL;
+	vendor.wrong_bytes = true;
+	assert_false(wanted(GIB));
+	noted(1, "a trial move of a chunk did not work on this device; movable.enable = off");
+	nothing_is_left(1);
+	unsigned calls = fake.calls;
+	vendor.wrong_bytes = false;
+	later(10000000);
+	assert_false(wanted(GIB));
+	assert_false(spill_movable_may_move(&backend, 0));
+	assert_int_equal(fake.calls, calls);
+	assert_int_equal(note_count, 1);
+}
+
+static void a_driver_without_marks(void **state)
+{
+	vendor.used = TOTAL;
+	vendor.no_mark = true;
+	assert_false(wanted(GIB));
+	nothing_is_left(0);
+	assert_int_equal(note_count, 1);
+}
+
+/* A copy that does not end is not waited for for ever, and its memory is not taken away from under it. */
+static void a_copy_that_does_not_end(void **state)
+{
+	vendor.used = TOTAL;
+	vendor.never_passes = true;
+	tick_ns = 1000000;
+	uint64_t before = now_ns;
+	assert_false(wanted(GIB));
+	assert_in_range(now_ns - before, 1000000000, 1100000000);
+	assert_int_equal(fake.mappings, 2);
+	assert_int_equal(note_count, 1);
+}
+
+/* Nobody claimed that it can: only who insists hears of it. */
+static void a_device_that_cannot(void **state)
+{
+	vendor.used = TOTAL;
+	vendor.can = SPILL_CAN_SPLIT | SPILL_CAN_HOST;
+	assert_false(wanted(GIB));
+	assert_false(spill_movable_may_move(&backend, 0));
+	assert_int_equal(note_count, 0);
+	begin(NULL);
+	policy.movable_enable = SPILL_SWITCH_ON;
+	vendor.can = SPILL_CAN_HOST;
+	assert_false(wanted(GIB));
+	assert_false(wanted(GIB));
+	noted(1, "cannot move memory");
+	assert_int_equal(fake.calls, 0);
+}
+
+static void not_in_a_capture_nor_without_a_context(void **state)
+{
+	vendor.used = TOTAL;
+	captures = true;
+	assert_false(wanted(GIB));
+	captures = false;
+	vendor.no_context = true;
+	assert_false(wanted(GIB));
+	assert_int_equal(fake.calls, 0);
+	vendor.no_context = false;
+	later(100000);
+	assert_true(wanted(GIB));
+	/* Known already, a capture elsewhere is the mover's matter. */
+	captures = true;
+	assert_true(wanted(GIB));
+	vendor.not_prepared = true;
+	assert_false(wanted(GIB));
+	assert_int_equal(note_count, 0);
+}
+
+/* The mover's lock may be held by who asks: preparing takes it. */
+static void whether_chunks_may_move_prepares_nothing(void **state)
+{
+	assert_true(spill_movable_may_move(&backend, 0));
+	assert_int_equal(vendor.prepared, 0);
+	assert_int_equal(vendor.memory, 0);
+}
+
+/* -- what stands against it -------------------------------------------------------------------------------- */
+
+static void several_devices(void **state)
+{
+	vendor.devices = 2;
+	assert_false(wanted(2 * MIB));
+	assert_int_equal(note_count, 0); /* there is room: nobody would have made it movable */
+	vendor.used = TOTAL;
+	later(200000);
+	assert_false(wanted(GIB));
+	assert_false(wanted(GIB));
+	assert_false(spill_movable_may_move(&backend, 0));
+	noted(1, "more than one device");
+	noted(1, "movable.enable = on if");
+	assert_int_equal(fake.calls, 0);
+	policy.movable_enable = SPILL_SWITCH_ON;
+	assert_true(wanted(GIB));
+	assert_true(spill_movable_may_move(&backend, 0));
+	assert_int_equal(note_count, 1);
+}
+
+static void exported_by_the_environment(void **state)
+{
+	vendor.used = TOTAL;
+	exported = "NCCL shares";
+	assert_false(wanted(GIB));
+	exported = NULL; /* looked at once: what a program does to its own environment says nothing */
+	assert_false(wanted(GIB));
+	assert_false(spill_movable_may_move(&backend, 0));
+	noted(1, "NCCL shares");
+	policy.movable_enable = SPILL_SWITCH_ON;
+	assert_true(wanted(GIB));
+}
+
+/* Mapped when chunks are there already: they stay where they are. */
+static void a_library_that_is_mapped_later(void **state)
+{
+	vendor.used = TOTAL;
+	assert_true(wanted(GIB));
+	assert_true(spill_movable_may_move(&backend, 0));
+	mapped = "OptiX launches";
+	assert_false(spill_movable_may_move(&backend, 0));
+	assert_false(wanted(GIB));
+	noted(1, "OptiX launches");
+	mapped = NULL;
+	assert_true(spill_movable_may_move(&backend, 0));
+}
+
+static void what_is_forbidden_stays_forbidden(void **state)
+{
+	policy.movable_enable = SPILL_SWITCH_ON;
+	assert_true(wanted(GIB));
+	spill_movable_forbid("a green context was made");
+	spill_movable_forbid("memory was exported");
+	assert_false(wanted(GIB));
+	assert_false(spill_movable_may_move(&backend, 0));
+	noted(1, "a green context was made (movable.enable = off");
+	/* A forked child begins anew. */
+	spill_movable_reset();
+	assert_true(wanted(GIB));
+	policy.movable_enable = SPILL_SWITCH_OFF;
+	spill_movable_forbid("memory was exported");
+	assert_int_equal(note_count, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(below_the_line_nothing_is_called, begin),
+	    cmocka_unit_test_setup(small_requests_never_ask, begin),
+	    cmocka_unit_test_setup(what_others_take_is_seen_in_time, begin),
+	    cmocka_unit_test_setup(requests_of_all_sizes, begin),
+	    cmocka_unit_test_setup(the_request_counts, begin),
+	    cmocka_unit_test_setup(a_limit_is_a_device_of_its_own, begin),
+	    cmocka_unit_test_setup(no_answer_about_memory_is_no, begin),
+	    cmocka_unit_test_setup(off_and_on, begin),
+	    cmocka_unit_test_setup(the_trial_is_made_once, begin),
+	    cmocka_unit_test_setup(no_memory_for_the_trial, begin),
+	    cmocka_unit_test_setup(wrong_bytes_are_for_good, begin),
+	    cmocka_unit_test_setup(a_driver_without_marks, begin),
+	    cmocka_unit_test_setup(a_copy_that_does_not_end, begin),
+	    cmocka_unit_test_setup(a_device_that_cannot, begin),
+	    cmocka_unit_test_setup(not_in_a_capture_nor_without_a_context, begin),
+	    cmocka_unit_test_setup(whether_chunks_may_move_prepares_nothing, begin),
+	    cmocka_unit_test_setup(several_devices, begin),
+	    cmocka_unit_test_setup(exported_by_the_environment, begin),
+	    cmocka_unit_test_setup(a_library_that_is_mapped_later, begin),
+	    cmocka_unit_test_setup(what_is_forbidden_stays_forbidden, begin),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,577 @@
+/*
+ * The mover against a vendor with real bytes: whatever fails, every chunk is where it was or where it went, with its
+ * content, for all who may use it, and nothing stays behind.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "account.h"
+#include "fake_chunks.h"
+#include "move.h"
+#include "peer.h"
+#include "place/chunked.h"
+
+#define CHUNK (4 * FAKE_UNIT)
+#define PEER 3
+
+enum { CHUNKS = 6 }; /* the last one is a granule */
+
+static struct spill_policy policy;
+static int context, other_context;
+static unsigned peers, notes;
+static _Atomic uint64_t slept_ns;
+
+unsigned __wrap_spill_peer_devices(const struct spill_backend *backend, int device, int list[SPILL_DEVICES]);
+unsigned __wrap_spill_peer_devices(const struct spill_backend *backend, int device, int list[SPILL_DEVICES])
+{
+	list[0] = PEER;
+	return peers;
+}
+
+void __wrap_spill_note(const char *code, const char *text);
+void __wrap_spill_note(const char *code, const char *text)
+{
+	notes++;
+}
+
+/* Time passes by sleeping alone. */
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+	slept_ns += (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec;
+	return 0;
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+	*time = (struct timespec){(time_t)(slept_ns / 1000000000u), (long)(slept_ns % 1000000000u)};
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fake_chunks_reset(0);
+	return 0;
+}
+
+static int setup(void **state)
+{
+	spill_policy_default(&policy);
+	policy.movable_chunk = (struct spill_amount){SPILL_AMOUNT_BYTES, CHUNK};
+	fake_chunks_reset(64 * CHUNK);
+	spill_account_reset();
+	spill_move_reset();
+	peers = 1;
+	notes = 0;
+	slept_ns = 0;
+	return 0;
+}
+
+/* -- one movable placement, and moves of some of its chunks ------------------------------------------------- */
+
+static unsigned char pattern(unsigned chunk, uint64_t at)
+{
+	return (unsigned char)(chunk * 37 + at * 11 + (at >> 8) + 1);
+}
+
+static bool right(const unsigned char *bytes, unsigned chunk, uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i++)
+		if (bytes[i] != pattern(chunk, i))
+			return false;
+	return true;
+}
+
+static struct spill_chunked *make(uint64_t bytes)
+{
+	const char *error = NULL;
+	struct spill_want want = {&fake_chunks_backend, &policy, 0, &context, bytes, 0, SPILL_UNLIMITED};
+	struct spill_chunked *made = spill_chunked_of(spill_place_movable.make(&want, &error));
+	assert_non_null(made);
+	fake_chunks_backend.allow(made->base.ptr, made->range, PEER);
+	for (unsigned i = 0; i < made->count; i++) {
+		unsigned char *data = fake_chunks_bytes(spill_chunked_address(made, i), PEER);
+		for (uint64_t at = 0; at < made->chunks[i].bytes; at++)
+			data[at] = pattern(i, at);
+	}
+	return made;
+}
+
+/* A new home on the other side, charged as those who plan moves do. */
+static struct spill_move plan(struct spill_chunked *of, unsigned chunk)
+{
+	struct spill_move move = {.of = of, .chunk = chunk};
+	bool to_host = !of->chunks[chunk].on_host;
+	uint64_t bytes = of->chunks[chunk].bytes;
+	fake_chunks_backend.create(0, to_host, bytes, &move.handle);
+	if (to_host)
+		spill_account_host_add(bytes);
+	else
+		spill_account_device_add(0, bytes);
+	return move;
+}
+
+/* What has no use for its handle: the new home's that was not moved into, or the old one's. */
+static void settle(const struct spill_move *move)
+{
+	const struct spill_chunk *chunk = &move->of->chunks[move->chunk];
+	if (!chunk->on_host) /* what is left over is of the other side, moved or not */
+		spill_account_host_return(chunk->bytes);
+	else
+		spill_account_device_return(0, chunk->bytes);
+	fake_chunks_backend.release(move->handle);
+}
+
+static unsigned move_all(struct spill_move *moves, unsigned count)
+{
+	spill_mover_lock();
+	unsigned moved = spill_move(&fake_chunks_backend, 0, &context, moves, count);
+	spill_mover_unlock();
+	return moved;
+}
+
+/* Content and access of all chunks, bytes on each side; nothing is left of views and events. */
+static void all_is_right(const struct spill_chunked *of)
+{
+	uint64_t device = 0, host = 0;
+	for (unsigned i = 0; i < of->count; i++) {
+		const struct spill_chunk *chunk = &of->chunks[i];
+		uint64_t va = spill_chunked_address(of, i);
+		const unsigned char *bytes = fake_chunks_bytes(va, 0);
+		assert_false(chunk->unmapped);
+		assert_non_null(bytes);
+		assert_ptr_equal(bytes, fake_chunks_content(chunk->handle));
+		assert_ptr_equal(bytes, fake_chunks_bytes(va, PEER));
+		assert_true(right(bytes, i, chunk->bytes));
+		*(chunk->on_host ? &host : &device) += chunk->bytes;
+	}
+	assert_int_equal(of->base.held.device, device);
+	assert_int_equal(of->base.held.host, host);
+	assert_int_equal(fake_chunks.events, 0);
+}
+
+static void end(struct spill_chunked *of)
+{
+	spill_place_release(&of->base, false);
+	assert_int_equal(fake_chunks.handles, 0);
+	assert_int_equal(fake_chunks.mappings, 0);
+	assert_true(fake_chunks.ranges <= 1); /* the views' */
+	assert_int_equal(fake_chunks.broken, 0);
+	assert_int_equal(spill_account_device_held(0), 0);
+	assert_int_equal(spill_account_host_held(), 0);
+}
+
+/* -- what works --------------------------------------------------------------------------------------------- */
+
+static void chunks_go_and_come_back(void **state)
+{
+	struct spill_chunked *of = make((CHUNKS - 1) * CHUNK + 1);
+	struct spill_move moves[CHUNKS];
+	uint64_t old[CHUNKS], new[CHUNKS];
+	assert_int_equal(of->count, CHUNKS);
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned i = 0; i < CHUNKS; i++) {
+			moves[i] = plan(of, CHUNKS - 1 - i);
+			old[i] = of->chunks[CHUNKS - 1 - i].handle;
+			new[i] = moves[i].handle;
+		}
+		assert_int_equal(move_all(moves, CHUNKS), CHUNKS);
+		all_is_right(of);
+		for (unsigned i = 0; i < CHUNKS; i++) {
+			assert_true(moves[i].moved);
+			assert_int_equal(moves[i].view, 0);
+			assert_int_equal(moves[i].handle, old[i]);
+			assert_int_equal(of->chunks[CHUNKS - 1 - i].handle, new[i]);
+			assert_int_equal(of->chunks[CHUNKS - 1 - i].on_host, round == 0);
+			settle(&moves[i]);
+		}
+		assert_true(of->moved_at > round * CHUNKS);
+		assert_int_equal(spill_account_host_held(), round ? 0 : of->range);
+		assert_int_equal(spill_account_device_held(0), round ? of->range : 0);
+		assert_int_equal(fake_chunks.device_free, 64 * CHUNK - (round ? of->range : 0));
+	}
+	assert_int_equal(fake_chunks.waits, 0);
+	assert_int_equal(fake_chunks.streams, 1);
+	end(of);
+}
+
+static void the_next_copy_is_under_way_while_a_chunk_is_remapped(void **state)
+{
+	struct spill_chunked *of = make(3 * CHUNK);
+	struct spill_move moves[] = {plan(of, 0), plan(of, 1), plan(of, 2)};
+	assert_int_equal(move_all(moves, 3), 3);
+	assert_int_equal(fake_chunks.most_under_way, 1);
+	for (unsigned i = 0; i < 3; i++)
+		settle(&moves[i]);
+	end(of);
+}
+
+/* Where the new home is mapped already, it is copied to as it is; its addresses go when it is moved into. */
+static void a_view_that_came_along_is_used(void **state)
+{
+	struct spill_chunked *of = make(2 * CHUNK);
+	struct spill_move moves[] = {plan(of, 1), plan(of, 0)};
+	for (unsigned i = 0; i < 2; i++) {
+		fake_chunks_backend.reserve(CHUNK, FAKE_UNIT, &moves[i].view);
+		fake_chunks_backend.map(moves[i].view, CHUNK, moves[i].handle);
+		fake_chunks_backend.allow(moves[i].view, CHUNK, 0);
+	}
+	uint64_t kept = moves[1].view;
+	/* The second one is not copied: the view stays with it. */
+	fake_chunks_fail(4, 5); /* reserve, stream, events, then the first copy */
+	assert_int_equal(move_all(moves, 2), 0);
+	assert_true(moves[0].view && moves[1].view == kept && fake_chunks_bytes(kept, 0));
+	fake_chunks_fail(0, 0);
+	assert_int_equal(move_all(moves, 2), 2);
+	assert_int_equal(moves[0].view + moves[1].view, 0);
+	all_is_right(of);
+	settle(&moves[0]);
+	settle(&moves[1]);
+	end(of);
+}
+
+/* Made before the program has to wait; what is refused then is made later, and what comes back from host has none. */
+static void new_homes_on_host_are_staged(void **state)
+{
+	struct spill_chunked *of = make(3 * CHUNK);
+	struct spill_move moves[] = {plan(of, 0), plan(of, 1), plan(of, 2)};
+	unsigned ranges = fake_chunks.ranges, mappings = fake_chunks.mappings;
+	for (unsigned nth = 1; nth <= 3; nth++) { /* each of the calls for the first one */
+		fake_chunks_fail(nth, nth + 1);
+		spill_move_stage(&fake_chunks_backend, 0, moves, 1);
+		assert_int_equal(moves[0].view, 0);
+		assert_int_equal(fake_chunks.ranges, ranges);
+		assert_int_equal(fake_chunks.mappings, mappings);
+	}
+	fake_chunks_fail(0, 0);
+	spill_move_stage(&fake_chunks_backend, 0, moves, 2);
+	spill_move_stage(&fake_chunks_backend, 0, moves, 2);
+	assert_true(moves[0].view && moves[1].view && !moves[2].view);
+	assert_int_equal(fake_chunks.ranges, ranges + 2);
+	assert_int_equal(move_all(moves, 3), 3);
+	all_is_right(of);
+	for (unsigned i = 0; i < 3; i++) {
+		settle(&moves[i]);
+		moves[i] = plan(of, i);
+	}
+	spill_move_stage(&fake_chunks_backend, 0, moves, 3);
+	assert_int_equal(moves[0].view + moves[1].view + moves[2].view, 0);
+	for (unsigned i = 0; i < 3; i++)
+		settle(&moves[i]);
+	end(of);
+}
+
+static void chunks_of_any_size_fit_the_views(void **state)
+{
+	policy.movable_chunk.value = 68ull << 20; /* more than what is prepared for */
+	fake_chunks_reset(200ull << 20);
+	assert_true(spill_move_prepare(&fake_chunks_backend, 0, &context));
+	struct spill_chunked *of = make(68ull << 20);
+	struct spill_move move = plan(of, 0);
+	assert_int_equal(of->count, 1);
+	assert_int_equal(move_all(&move, 1), 1);
+	all_is_right(of);
+	settle(&move);
+	end(of);
+}
+
+/* -- what fails --------------------------------------------------------------------------------------------- */
+
+/* Moves with calls [from, end) failing. Returns the calls made; *lost: chunks that no call could map. */
+static unsigned with_failures(unsigned from, unsigned end_at, unsigned *lost, unsigned *count)
+{
+	struct spill_chunked *of = make((CHUNKS - 1) * CHUNK + 1);
+	struct spill_move moves[4] = {plan(of, 5), plan(of, 4), plan(of, 0), plan(of, 2)};
+	uint64_t homes[4][2];
+	for (unsigned i = 0; i < 4; i++) {
+		homes[i][0] = of->chunks[moves[i].chunk].handle;
+		homes[i][1] = moves[i].handle;
+	}
+	fake_chunks_fail(from, end_at);
+	*count = move_all(moves, 4);
+	unsigned calls = fake_chunks.calls, moved = 0;
+	fake_chunks_fail(0, 0);
+	*lost = 0;
+	for (unsigned i = 0; i < 4; i++) {
+		const struct spill_chunk *chunk = &of->chunks[moves[i].chunk];
+		moved += moves[i].moved;
+		assert_int_equal(chunk->on_host, moves[i].moved);
+		assert_int_equal(chunk->handle, homes[i][moves[i].moved]);
+		assert_int_equal(moves[i].handle, homes[i][!moves[i].moved]);
+		assert_int_equal(moves[i].view, 0);
+		assert_true(right(fake_chunks_content(chunk->handle), moves[i].chunk, chunk->bytes));
+		*lost += chunk->unmapped ||
+		         !fake_chunks_bytes(spill_chunked_address(of, moves[i].chunk), 0) ||
+		         !fake_chunks_bytes(spill_chunked_address(of, moves[i].chunk), PEER);
+	}
+	assert_int_equal(*count, moved);
+	if (!*lost)
+		all_is_right(of);
+	for (unsigned i = 0; i < 4; i++)
+		settle(&moves[i]);
+	/* A view that could not be unmapped keeps its memory: of that no more than one a failure. */
+	unsigned stuck = fake_chunks.mappings;
+	for (unsigned i = 0; i < of->count; i++)
+		stuck -= !of->chunks[i].unmapped;
+	assert_true(stuck <= end_at - from);
+	spill_place_release(&of->base, false);
+	assert_int_equal(fake_chunks.handles, 0);
+	assert_int_equal(fake_chunks.mappings, stuck);
+	assert_int_equal(fake_chunks.broken, 0);
+	assert_int_equal(spill_account_device_held(0) + spill_account_host_held(), 0);
+	return calls;
+}
+
+static void any_one_failure_harms_nothing(void **state)
+{
+	unsigned lost, count, partial = 0, calls = UINT32_MAX;
+	for (unsigned nth = 1; nth <= calls; nth++) {
+		setup(state);
+		unsigned made = with_failures(nth, nth + 1, &lost, &count);
+		assert_int_equal(lost, 0);
+		assert_int_equal(notes, fake_chunks.mappings); /* only of a view that stays */
+		partial += count > 0 && count < 4;
+		if (made < nth)
+			break;
+	}
+	assert_int_equal(count, 4); /* the last round: nothing failed any more */
+	assert_true(partial > 10);
+}
+
+/* What has begun is ended, and the chunk itself is where it was. */
+static void a_failure_begins_nothing_more(void **state)
+{
+	struct spill_chunked *of = make(3 * CHUNK);
+	struct spill_move moves[] = {plan(of, 0), plan(of, 1), plan(of, 2)};
+	assert_true(spill_move_prepare(&fake_chunks_backend, 0, &context));
+	fake_chunks_fail(10,
+	                 11); /* four calls to begin each of two, an unmapping, the mapping in its place */
+	assert_int_equal(move_all(moves, 3), 1);
+	assert_true(!moves[0].moved && moves[1].moved && !moves[2].moved);
+	assert_int_equal(fake_chunks.copies, 2);
+	all_is_right(of);
+	fake_chunks_fail(0, 0);
+	for (unsigned i = 0; i < 3; i++)
+		settle(&moves[i]);
+	end(of);
+}
+
+/* What the vendor refuses a few times is tried again; what it refuses for good is told, and kept in mind. */
+static void many_failures_lose_no_byte(void **state)
+{
+	static const unsigned lengths[] = {2, 3, 5, 9, 100};
+	unsigned all_lost = 0;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		unsigned lost, count, made = UINT32_MAX;
+		for (unsigned nth = 1; made >= nth - 1; nth++) {
+			setup(state);
+			made = with_failures(nth, nth + lengths[i], &lost, &count);
+			if (lost)
+				assert_true(notes > 0);
+			if (lengths[i] <= 5)
+				assert_int_equal(lost, 0);
+			assert_true(slept_ns < 3000000000u);
+			all_lost += lost;
+		}
+	}
+	assert_true(all_lost > 0); /* or this test has tested nothing */
+}
+
+/* The next move that meets such a chunk maps it. */
+static void a_lost_chunk_is_found_again(void **state)
+{
+	struct spill_chunked *of = make(2 * CHUNK);
+	struct spill_move move = plan(of, 0);
+	assert_true(spill_move_prepare(&fake_chunks_backend, 0, &context));
+	fake_chunks_fail(6, 100); /* map, allow, copy, event, unmap; the map in its place and all after it */
+	assert_int_equal(move_all(&move, 1), 0);
+	assert_true(of->chunks[0].unmapped);
+	assert_true(notes > 0);
+	fake_chunks_fail(0, 0);
+	assert_int_equal(move_all(&move, 1), 1);
+	all_is_right(of);
+	settle(&move);
+	fake_chunks_backend.unmap(of->base.ptr + 64 * CHUNK,
+	                          CHUNK); /* nothing there: the count below is of this */
+	assert_int_equal(fake_chunks.broken, 1);
+	fake_chunks.broken = 0;
+	spill_place_release(&of->base, false);
+	assert_int_equal(fake_chunks.handles, 0);
+	assert_int_equal(fake_chunks.mappings, 1); /* the first view, whose unmapping failed */
+}
+
+static void an_event_that_never_passes_is_not_waited_for_in_vain(void **state)
+{
+	struct spill_chunked *of = make(2 * CHUNK);
+	struct spill_move moves[] = {plan(of, 0), plan(of, 1)};
+	fake_chunks.stuck = true;
+	assert_int_equal(move_all(moves, 2), 2); /* the context says that it is done */
+	all_is_right(of);
+	settle(&moves[0]);
+	settle(&moves[1]);
+	moves[0] = plan(of, 0);
+	fake_chunks.wait_result = 700;
+	assert_int_equal(move_all(moves, 1), 0); /* or that it is dead */
+	all_is_right(of);
+	settle(&moves[0]);
+	assert_int_equal(fake_chunks.events, 0);
+	end(of);
+}
+
+/* -- contexts ----------------------------------------------------------------------------------------------- */
+
+static void a_context_takes_its_stream_along(void **state)
+{
+	struct spill_chunked *of = make(CHUNK);
+	assert_true(spill_move_prepare(&fake_chunks_backend, 0, &other_context));
+	assert_true(spill_move_prepare(&fake_chunks_backend, 0, &context)); /* one is enough */
+	assert_int_equal(fake_chunks.streams, 1);
+	struct spill_move move = plan(of, 0);
+	assert_int_equal(move_all(&move, 1), 1);
+	assert_ptr_equal(fake_chunks.copier_context, &other_context);
+	settle(&move);
+	spill_move_context_ended(&fake_chunks_backend, &context); /* none of its business */
+	spill_move_context_ended(&fake_chunks_backend, &other_context);
+	move = plan(of, 0);
+	assert_int_equal(move_all(&move, 1), 1);
+	assert_ptr_equal(fake_chunks.copier_context, &context);
+	assert_int_equal(fake_chunks.streams, 2);
+	settle(&move);
+	end(of);
+}
+
+static void what_cannot_be_prepared_moves_nothing(void **state)
+{
+	struct spill_backend backend = fake_chunks_backend;
+	for (unsigned nth = 1; nth <= 4;
+	     nth++) { /* address space, stream, events for the copies and for the context */
+		setup(state);
+		fake_chunks_fail(nth, nth + 1);
+		assert_false(spill_move_prepare(&fake_chunks_backend, 0, &context));
+		assert_int_equal(fake_chunks.streams, nth > 2);
+		assert_true(spill_move_prepare(&fake_chunks_backend, 0, &context));
+	}
+	setup(state);
+	assert_false(spill_move_prepare(&backend, -1, &context));
+	assert_false(spill_move_prepare(&backend, SPILL_DEVICES, &context));
+}
+
+/* -- threads ------------------------------------------------------------------------------------------------ */
+
+enum { MAKERS = 3, ROUNDS = 300, MOVES = 4 };
+
+static _Atomic unsigned failures, making;
+
+static void expect(bool is_right)
+{
+	if (!is_right)
+		atomic_fetch_add(&failures, 1);
+}
+
+/* Where the content of a chunk can be looked at without the mover in between. */
+static void look_at(struct spill_chunked *of)
+{
+	spill_mover_lock();
+	for (unsigned i = 0; i < of->count; i++) {
+		const unsigned char *bytes = fake_chunks_bytes(spill_chunked_address(of, i), 0);
+		expect(bytes && right(bytes, i, of->chunks[i].bytes));
+	}
+	spill_mover_unlock();
+}
+
+static void *make_and_release(void *argument)
+{
+	const char *error = NULL;
+	unsigned random = (unsigned)(uintptr_t)argument + 1;
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		random = random * 1103515245u + 12345u;
+		struct spill_want want = {
+		    &fake_chunks_backend, &policy, 0, &context, 1 + (random >> 8) % (3 * CHUNK), 0,
+		    SPILL_UNLIMITED};
+		struct spill_chunked *of = spill_chunked_of(spill_place_movable.make(&want, &error));
+		expect(of);
+		if (!of)
+			continue;
+		for (unsigned i = 0; i < of->count; i++)
+			for (uint64_t at = 0; at < of->chunks[i].bytes; at++)
+				fake_chunks_bytes(spill_chunked_address(of, i), 0)[at] = pattern(i, at);
+		spill_chunked_enlist(of);
+		look_at(of);
+		if (random >> 30)
+			spill_chunked_pin(of->base.ptr + of->range - 1);
+		look_at(of);
+		if (random & 1)
+			spill_chunked_delist(of);
+		spill_place_release(&of->base, false);
+	}
+	atomic_fetch_sub(&making, 1);
+	return NULL;
+}
+
+static void *move_some(void *argument)
+{
+	unsigned *moved = argument;
+	while (atomic_load(&making)) {
+		struct spill_move moves[MOVES];
+		unsigned count = 0;
+		spill_mover_lock();
+		for (struct spill_chunked *of = spill_chunked_next(NULL); of && count < MOVES;
+		     of = spill_chunked_next(of))
+			for (unsigned i = 0; i < of->count && count < MOVES && !of->pinned; i++)
+				moves[count++] = plan(of, i);
+		if (count)
+			*moved += spill_move(&fake_chunks_backend, 0, &context, moves, count);
+		for (unsigned i = 0; i < count; i++)
+			settle(&moves[i]);
+		spill_mover_unlock();
+	}
+	return NULL;
+}
+
+static void releases_and_moves_do_not_meet(void **state)
+{
+	pthread_t makers[MAKERS], mover;
+	unsigned moved = 0;
+	fake_chunks_reset(1ull << 40);
+	making = MAKERS;
+	assert_int_equal(pthread_create(&mover, NULL, move_some, &moved), 0);
+	for (uintptr_t i = 0; i < MAKERS; i++)
+		assert_int_equal(pthread_create(&makers[i], NULL, make_and_release, (void *)i), 0);
+	for (unsigned i = 0; i < MAKERS; i++)
+		assert_int_equal(pthread_join(makers[i], NULL), 0);
+	assert_int_equal(pthread_join(mover, NULL), 0);
+	assert_int_equal(failures, 0);
+	assert_true(moved > 0);
+	assert_int_equal(fake_chunks.handles + fake_chunks.mappings + fake_chunks.broken, 0);
+	assert_int_equal(spill_account_device_held(0) + spill_account_host_held(), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(chunks_go_and_come_back, setup),
+	    cmocka_unit_test_setup(the_next_copy_is_under_way_while_a_chunk_is_remapped, setup),
+	    cmocka_unit_test_setup(a_view_that_came_along_is_used, setup),
+	    cmocka_unit_test_setup(new_homes_on_host_are_staged, setup),
+	    cmocka_unit_test_setup(chunks_of_any_size_fit_the_views, setup),
+	    cmocka_unit_test_setup(any_one_failure_harms_nothing, setup),
+	    cmocka_unit_test_setup(a_failure_begins_nothing_more, setup),
+	    cmocka_unit_test_setup(many_failures_lose_no_byte, setup),
+	    cmocka_unit_test_setup(a_lost_chunk_is_found_again, setup),
+	    cmocka_unit_test_setup(an_event_that_never_passes_is_not_waited_for_in_vain, setup),
+	    cmocka_unit_test_setup(a_context_takes_its_stream_along, setup),
+	    cmocka_unit_test_setup(what_cannot_be_prepared_moves_nothing, setup),
+	    cmocka_unit_test_setup(releases_and_moves_do_not_meet, setup),
+	};
+	return cmocka_run_group_tests(tests, NULL, teardown);
+}

@@ -1,0 +1,272 @@
+/*
+ * Stubs of rows that submit work (shim/work.h): what they do around the driver's call, on a driver of our own. The
+ * library's start, its room and the look-up of real functions are replaced. Each case runs in a child of its own.
+ */
+#include "work.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "abi/cuda.h"
+#include "abi/cuda_work.h"
+#include "room.h"
+#include "runtime.h"
+
+#define CHECK(condition) \
+	do { \
+		if (!(condition)) { \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			_exit(1); \
+		} \
+	} while (0)
+
+/* -- the driver ------------------------------------------------------------------------------------------- */
+
+static unsigned calls, full_calls; /* so many calls are out of memory */
+static bool was_inside;
+static int errno_at_call;
+static CUresult (*in_call)(void);
+
+static CUresult real_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                            unsigned bz, unsigned shared, CUstream stream, void **parameters, void **extra)
+{
+	CHECK(f == (CUfunction)1 && gx == 2 && gy == 3 && gz == 4 && bx == 5 && by == 6 && bz == 7);
+	CHECK(shared == 8 && stream == (CUstream)9 && parameters == (void **)10 && extra == (void **)11);
+	calls++;
+	errno_at_call = errno;
+	was_inside = spill_gate_self && atomic_load(&spill_gate_self->inside);
+	errno = ERANGE;
+	if (in_call)
+		return in_call();
+	return calls <= full_calls ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+SPILL_WORK_STUB(static, launch_linked, LINK, CUresult, cuLaunchKernel,
+                (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                 unsigned shared, CUstream stream, void **parameters, void **extra),
+                (f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra))
+SPILL_WORK_STUB(static, copy_found, PROC, CUresult, cuMemcpyAsync,
+                (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream), (to, from, bytes, stream))
+
+static CUresult launch(void)
+{
+	return launch_linked((CUfunction)1, 2, 3, 4, 5, 6, 7, 8, (CUstream)9, (void **)10, (void **)11);
+}
+
+/* -- what is replaced ------------------------------------------------------------------------------------- */
+
+static bool off;
+static unsigned rooms, room_until = 1000;
+static int room_result;
+static unsigned room_attempt;
+static const char *room_api;
+
+_Atomic uint64_t spill_row_hits[SPILL_HOOKS][SPILL_WAYS_COUNT];
+const struct spill_row spill_rows[SPILL_HOOKS] = {
+    [SPILL_HOOK_cuLaunchKernel] = {.symbol = "cuLaunchKernel"},
+    [SPILL_HOOK_cuMemcpyAsync] = {.symbol = "cuMemcpyAsync"},
+};
+
+bool spill_shim_ready(void)
+{
+	errno = EDOM;
+	return !off;
+}
+
+void *spill_real(const struct spill_row *row, const void *caller)
+{
+	errno = EDOM;
+	return row == &spill_rows[SPILL_HOOK_cuLaunchKernel] ? (void *)real_launch : NULL;
+}
+
+bool __wrap_spill_room_make_for(enum spill_domain domain, int result, const char *api, const void *caller,
+                                unsigned attempt);
+bool __wrap_spill_room_make_for(enum spill_domain domain, int result, const char *api, const void *caller,
+                                unsigned attempt)
+{
+	CHECK(domain == SPILL_CUDA_DRIVER && attempt == rooms);
+	CHECK(!atomic_load(&spill_gate_self->inside)); /* else who makes room would wait for this thread */
+	errno = EDOM;
+	room_api = api;
+	room_result = result;
+	room_attempt = attempt;
+	return rooms++ < room_until;
+}
+
+/* -- cases ------------------------------------------------------------------------------------------------ */
+
+static void in_child(void (*body)(void))
+{
+	int status;
+	fflush(NULL);
+	pid_t child = fork();
+	if (child == 0) {
+		body();
+		exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static uint64_t counted(void)
+{
+	return spill_gate_counted(spill_work_counter(SPILL_WORK_cuLaunchKernel, SPILL_WAY_LINK));
+}
+
+static uint64_t hits(void)
+{
+	return spill_row_hits[SPILL_HOOK_cuLaunchKernel][SPILL_WAY_LINK];
+}
+
+static void passes_the_gate(void)
+{
+	errno = 0;
+	CHECK(launch() == CUDA_SUCCESS && calls == 1 && was_inside);
+	CHECK(errno_at_call == 0 && errno == ERANGE); /* the program's before, the driver's after */
+	CHECK(spill_gate_self && !atomic_load(&spill_gate_self->inside));
+	CHECK(launch() == CUDA_SUCCESS && calls == 2 && was_inside);
+	CHECK(counted() == 2 && hits() == 0 && rooms == 0);
+	CHECK(spill_gate_counted(spill_work_counter(SPILL_WORK_cuLaunchKernel, SPILL_WAY_PROC)) == 0);
+}
+
+static void nobody_has_the_function(void)
+{
+	CHECK(copy_found(0, 0, 0, NULL) == (CUresult)SPILL_NOT_INITIALIZED); /* there is no such function */
+	CHECK(spill_work_real[SPILL_WORK_cuMemcpyAsync] == NULL && calls == 0);
+	CHECK(spill_gate_counted(spill_work_counter(SPILL_WORK_cuMemcpyAsync, SPILL_WAY_PROC)) == 0);
+}
+
+static CUresult refuse(void)
+{
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+static void is_asked_once_without_need(void)
+{
+	in_call = refuse;
+	CHECK(launch() == CUDA_ERROR_INVALID_VALUE && calls == 1 && rooms == 0);
+}
+
+static void is_asked_again_with_room(void)
+{
+	full_calls = 3;
+	CHECK(launch() == CUDA_SUCCESS && calls == 4 && rooms == 3 && was_inside);
+	CHECK(errno == ERANGE);
+	CHECK(room_result == CUDA_ERROR_OUT_OF_MEMORY && room_attempt == 2);
+	CHECK(!strcmp(room_api, "cuLaunchKernel"));
+	CHECK(counted() == 1); /* the program made one call */
+	CHECK(!atomic_load(&spill_gate_self->inside));
+}
+
+static void fails_without_room(void)
+{
+	full_calls = 1000;
+	room_until = 2;
+	CHECK(launch() == CUDA_ERROR_OUT_OF_MEMORY && calls == 3 && rooms == 3);
+	CHECK(errno == ERANGE);
+	CHECK(!atomic_load(&spill_gate_self->inside));
+}
+
+static void names_the_call_of_the_runtime(void)
+{
+	struct spill_request frame = {.api = "cudaLaunchKernel"};
+	full_calls = 1;
+	spill_thread.frame = &frame;
+	CHECK(launch() == CUDA_SUCCESS && !strcmp(room_api, "cudaLaunchKernel"));
+}
+
+static void our_own_make_no_room(void)
+{
+	CHECK(launch() == CUDA_SUCCESS);
+	spill_thread.depth = 1;
+	full_calls = 1000;
+	CHECK(launch() == CUDA_ERROR_OUT_OF_MEMORY && calls == 2 && rooms == 0);
+	CHECK(counted() == 2);
+}
+
+static CUresult call_within(void)
+{
+	in_call = NULL;
+	full_calls = 1000;
+	CHECK(launch() == CUDA_ERROR_OUT_OF_MEMORY && was_inside); /* of the one around it */
+	CHECK(atomic_load(&spill_gate_self->inside));
+	return CUDA_SUCCESS;
+}
+
+static void a_call_within_a_call(void)
+{
+	in_call = call_within;
+	CHECK(launch() == CUDA_SUCCESS && calls == 2 && rooms == 0);
+	CHECK(!atomic_load(&spill_gate_self->inside));
+	CHECK(counted() == 2);
+}
+
+static void off_means_off(void)
+{
+	off = true;
+	full_calls = 1000;
+	CHECK(launch() == CUDA_ERROR_OUT_OF_MEMORY && calls == 1 && rooms == 0);
+	CHECK(errno == ERANGE && !spill_gate_self && counted() == 0 && hits() == 0);
+}
+
+/* On this thread, while libspill starts: what the start calls comes here. */
+static void while_starting(void)
+{
+	spill_thread.depth = 1;
+	CHECK(launch() == CUDA_SUCCESS && calls == 1 && !spill_gate_self);
+	CHECK(hits() == 1);
+	spill_thread.depth = 0;
+	CHECK(launch() == CUDA_SUCCESS && was_inside && counted() == 1);
+}
+
+static void *first_call_of_a_thread(void *argument)
+{
+	errno = EDOM;
+	CHECK(!spill_gate_self && launch() == CUDA_SUCCESS && was_inside && errno == ERANGE);
+	return argument;
+}
+
+static void each_thread_joins(void)
+{
+	pthread_t thread;
+	CHECK(launch() == CUDA_SUCCESS);
+	CHECK(pthread_create(&thread, NULL, first_call_of_a_thread, NULL) == 0);
+	pthread_join(thread, NULL);
+	CHECK(counted() == 2);
+}
+
+#define CASE(body) \
+	static void test_##body(void **state) \
+	{ \
+		in_child(body); \
+	}
+#define CASES(X) \
+	X(passes_the_gate) \
+	X(nobody_has_the_function) \
+	X(is_asked_once_without_need) \
+	X(is_asked_again_with_room) \
+	X(fails_without_room) \
+	X(names_the_call_of_the_runtime) \
+	X(our_own_make_no_room) \
+	X(a_call_within_a_call) \
+	X(off_means_off) \
+	X(while_starting) \
+	X(each_thread_joins)
+CASES(CASE)
+
+int main(void)
+{
+#define TEST(body) cmocka_unit_test(test_##body),
+	const struct CMUnitTest tests[] = {CASES(TEST)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
