@@ -1,6 +1,7 @@
 """What the test files for a real GPU share."""
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import threading
@@ -41,6 +42,16 @@ def tell(text):
 
 
 class RealGpu(Case):
+    def setUp(self):
+        super().setUp()
+        if "TESTS_KEEP" in os.environ:  # a folder for the logs
+            self.addCleanup(self.keep, pathlib.Path(os.environ["TESTS_KEEP"]))
+
+    def keep(self, folder):
+        for path in self.folder.iterdir():
+            if path.is_file():
+                shutil.copy(path, folder / f"{self.id()}.{path.name}")
+
     def tell_hits(self, records):
         hits = ", ".join(f"{h['symbol']} by {h['way']} {h['count']}" for h in records[-1]["hits"])
         tell(f"hits: {hits}")

@@ -1,0 +1,75 @@
+/*
+ * What the benchmarks of moving memory share: a device through the driver API, its kernels, and a clock. Declarations are
+ * by symbol, so that one program runs on a real GPU and on the simulated one. Every failure ends the program with status 2.
+ */
+#ifndef BENCH_DRIVER_H
+#define BENCH_DRIVER_H
+
+#include <stdint.h>
+
+#include "abi/cuda.h"
+#include "abi/cuda_work.h"
+
+extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
+extern CUresult cuMemFree_v2(CUdeviceptr address);
+extern CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags);
+extern CUresult cuMemFreeHost(void *pointer);
+extern CUresult cuMemGetInfo_v2(size_t *free, size_t *total);
+extern CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr,
+                                    unsigned long long flags);
+extern CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size);
+extern CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
+                            const CUmemAllocationProp *prop, unsigned long long flags);
+extern CUresult cuMemRelease(CUmemGenericAllocationHandle handle);
+extern CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+                         unsigned long long flags);
+extern CUresult cuMemUnmap(CUdeviceptr ptr, size_t size);
+extern CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count);
+extern CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
+extern CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t bytes);
+extern CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes);
+
+#define BENCH_MIB ((uint64_t)1 << 20)
+
+enum bench_kernel {
+	BENCH_FILL,     /* ptr, words, seed */
+	BENCH_VERIFY,   /* ptr, words, seed, out */
+	BENCH_WIDE_SUM, /* ptr, words, out */
+	BENCH_WIDE_ADD, /* ptr, words, value */
+	BENCH_KERNELS
+};
+
+extern CUstream bench_stream; /* all work of the program is in it */
+
+/* Device 0's primary context, current; its stream; the kernels of the module at that path, loaded. */
+void bench_start(const char *kernels);
+
+/* Ends the program unless `result` is 0: status 3 for out of memory, which some callers expect, 2 for all else. */
+void bench_check(const char *what, CUresult result);
+
+/* Launches over the whole device: u64 parameters, as the kernel has them. */
+void bench_launch(enum bench_kernel kernel, uint64_t first, uint64_t second, uint64_t third, uint64_t fourth);
+
+void bench_finish(void); /* waits for the stream */
+
+/* Microseconds of CLOCK_MONOTONIC. */
+uint64_t bench_now_us(void);
+
+/* Sorts. */
+uint64_t bench_median(uint64_t *values, unsigned count);
+
+/* Physical memory on device 0 or on its host node. */
+CUmemGenericAllocationHandle bench_create(uint64_t bytes, int on_host);
+
+/* Maps and gives device 0 access. */
+void bench_map(CUdeviceptr at, uint64_t bytes, CUmemGenericAllocationHandle handle);
+
+/* A pinned word that kernels reach at its own address. */
+uint64_t *bench_pinned_word(void);
+
+uint64_t bench_free_bytes(void);
+
+/* The value behind `--NAME` in the arguments, or `otherwise`. */
+uint64_t bench_option(char **arguments, const char *name, uint64_t otherwise);
+
+#endif

@@ -1,0 +1,69 @@
+"""The transformer of the PyTorch jobs: plain PyTorch, bf16, seeded, and as deterministic as PyTorch can be asked to be."""
+import os
+
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # PyTorch, "Reproducibility": before the first cuBLAS handle
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.nn import functional  # noqa: E402
+
+SEED = 20261121
+
+
+def deterministic():
+    torch.manual_seed(SEED)
+    torch.use_deterministic_algorithms(True)  # with warn_only, attention's backward of cuDNN differs from run to run
+    torch.utils.deterministic.fill_uninitialized_memory = False  # only costs here: nothing is read that was not written
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.before_attention, self.before_mlp = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False)
+        self.up, self.down = nn.Linear(width, 4 * width, bias=False), nn.Linear(4 * width, width, bias=False)
+
+    def forward(self, x, cache=None):
+        """`cache`: [keys, values] of the positions so far, or None to train on whole sequences. It grows by one allocation each."""
+        batch, length, width = x.shape
+        shape = (batch, length, self.heads, width // self.heads)
+        query, key, value = (part.reshape(shape).transpose(1, 2)
+                             for part in self.qkv(self.before_attention(x)).split(width, 2))
+        if cache is not None:
+            if cache:
+                key, value = torch.cat((cache[0], key), 2), torch.cat((cache[1], value), 2)
+            cache[:] = key, value
+        mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=cache is None)
+        x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, width))
+        return x + self.down(functional.gelu(self.up(self.before_mlp(x))))
+
+
+class Transformer(nn.Module):
+    def __init__(self, layers, width, heads, words):
+        super().__init__()
+        self.words = nn.Embedding(words, width)
+        self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
+        self.end = nn.LayerNorm(width)
+        self.head = nn.Linear(width, words, bias=False)
+
+    def forward(self, tokens, caches=None):
+        x = self.words(tokens)
+        for i, block in enumerate(self.blocks):
+            x = block(x, None if caches is None else caches[i])
+        return self.head(self.end(x))
+
+
+def model(layers, width, heads, words):
+    """On the device from the start, so that its memory is asked for as it is used."""
+    deterministic()
+    torch.set_default_dtype(torch.bfloat16)
+    with torch.device("cuda"):
+        return Transformer(layers, width, heads, words)
+
+
+def wait():
+    torch.cuda.synchronize()
+
+
+def peak_mib():
+    return torch.cuda.max_memory_allocated() >> 20
