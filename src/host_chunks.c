@@ -320,7 +320,7 @@ static bool keep_made(const struct wanted *made, const struct spill_host_chunk *
 bool spill_host_chunks_make(void)
 {
 	struct wanted next;
-	struct spill_host_chunk chunk;
+	struct spill_host_chunk chunk = {0};
 	/* The vendor makes memory and maps it under the same lock; who has moved something wakes us behind it. */
 	if (spill_mover_busy())
 		return false;

@@ -113,7 +113,7 @@ static bool copies_are_right(struct touch *touch)
 {
 	uint64_t page;
 	void *host;
-	if (!good(touch, touch->backend->host_alloc(2 * BYTES, &page, &host)))
+	if (!good(touch, touch->backend->host_alloc((uint64_t)2 * BYTES, &page, &host)))
 		return false;
 	unsigned char *from = host, *to = from + BYTES;
 	for (unsigned i = 0; i < BYTES; i++)

@@ -4,6 +4,7 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,8 @@ static void *submit(void *argument)
 			set(0, 0, 0);
 	}
 	sem_post(&done);
-	while (thread >= THREADS * (GENERATIONS - 1))
+	bool stays = thread >= THREADS * (GENERATIONS - 1);
+	while (stays) // NOLINT(bugprone-infinite-loop): until the process ends
 		pause();
 	return NULL;
 }
