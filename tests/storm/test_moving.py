@@ -1,6 +1,6 @@
 """Chunks move while kernels and copies are in flight: no byte is lost, nothing touches what is not mapped, nothing hangs.
 
-STORM_SECONDS: how long (25), and then until something has moved; STORM_SEED: the first seed. Each round has a device and a
+STORM_SECONDS: how long (30), and then until something has moved; STORM_SEED: the first seed. Each round has a device and a
 policy of its own. The simulator pauses where a driver takes its time (SPILL_SIM_JITTER), so that work which slips past the gate
 meets memory that is away.
 """
@@ -13,7 +13,7 @@ import unittest
 
 from harness import LIBRARY, KERNELS, Case
 
-SECONDS = int(os.environ.get("STORM_SECONDS", "25"))
+SECONDS = int(os.environ.get("STORM_SECONDS", "30"))
 SEED = int(os.environ.get("STORM_SEED", "1"))
 ROUND = 60  # seconds, at most
 ENOUGH = {"demote": 20, "promote": 1}  # moves of the first round, however slow the machine is
