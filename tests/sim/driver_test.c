@@ -127,9 +127,9 @@ unsigned type_of(CUdeviceptr at)
 	return type;
 }
 
-volatile uint64_t *word_at(uint64_t *word)
+_Atomic uint64_t *word_at(uint64_t *word)
 {
-	return word;
+	return (_Atomic uint64_t *)word;
 }
 
 int run_tests(int argc, char **argv, const struct test *tests, size_t count)

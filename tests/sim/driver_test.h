@@ -68,7 +68,7 @@ size_t free_memory(void);
 CUmemGenericAllocationHandle chunk(CUmemLocationType type, size_t bytes);
 CUresult allow(CUdeviceptr at, size_t bytes, CUmemAccess_flags flags);
 unsigned type_of(CUdeviceptr at);
-volatile uint64_t *word_at(uint64_t *word);
+_Atomic uint64_t *word_at(uint64_t *word);
 
 /* -- running them: usage PROGRAM KERNELS [TEST] ------------------------------------------------------------ */
 
