@@ -1,7 +1,5 @@
 #include "back.h"
 
-#include <stdlib.h>
-
 #include "account.h"
 #include "engine.h"
 #include "host_chunks.h"
@@ -21,29 +19,6 @@ uint64_t spill_back_room(const struct spill_backend *backend, int device)
 	return free < left ? free : left;
 }
 
-struct spill_victim *spill_back_candidates(int device, unsigned *count)
-{
-	unsigned there = 0;
-	for (struct spill_chunked *one = spill_chunked_next(NULL); one; one = spill_chunked_next(one))
-		there++;
-	struct spill_victim *list = there ? calloc(there, sizeof(*list)) : NULL;
-	*count = 0;
-	if (!list)
-		return NULL;
-	for (struct spill_chunked *one = spill_chunked_next(NULL); one; one = spill_chunked_next(one))
-		if (one->base.device == device && one->base.held.host && !one->pinned && *count < there)
-			list[(*count)++] = (struct spill_victim){
-			    .priority = one->priority,
-			    .bytes = one->base.bytes,
-			    .seq = one->seq,
-			    .dead = one->dead,
-			    .data = one,
-			};
-	spill_victim_mark(list, *count);
-	qsort(list, *count, sizeof(*list), spill_victim_compare_back);
-	return list;
-}
-
 uint64_t spill_back_smallest(const struct spill_victim *list, unsigned count)
 {
 	uint64_t least = UINT64_MAX;
@@ -56,23 +31,14 @@ uint64_t spill_back_smallest(const struct spill_victim *list, unsigned count)
 	return least;
 }
 
-static bool charge(int device, uint64_t bytes, uint64_t limit)
-{
-	uint64_t held = spill_account_device_held(device);
-	do
-		if (limit != SPILL_UNLIMITED && (held > limit || bytes > limit - held))
-			return false;
-	while (!spill_account_device_charge(device, &held, bytes));
-	return true;
-}
-
 /* A home on the device for one chunk. False: the device has no more to give. */
 static bool plan_chunk(struct spill_plan *plan, struct spill_chunked *of, unsigned chunk)
 {
 	const struct spill_backend *backend = of->base.backend;
 	uint64_t bytes = of->chunks[chunk].bytes;
 	struct spill_move move = {.of = of, .chunk = chunk};
-	if (!charge(of->base.device, bytes, spill_runtime_device_limit(backend, of->base.device)))
+	if (!spill_device_charge_all(of->base.device, spill_runtime_device_limit(backend, of->base.device),
+	                             bytes))
 		return false;
 	if (!backend->create(of->base.device, false, bytes, &move.handle)) {
 		if (spill_plan_add(plan, &move))

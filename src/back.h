@@ -13,9 +13,6 @@
 /* Device bytes that may be taken: free, less device.reserve, and within device.limit. */
 uint64_t spill_back_room(const struct spill_backend *backend, int device);
 
-/* All of a device with something on host, hottest first. The caller's to free(3). pre: the mover is held */
-struct spill_victim *spill_back_candidates(int device, unsigned *count);
-
 /* Bytes of the smallest chunk on host. */
 uint64_t spill_back_smallest(const struct spill_victim *list, unsigned count);
 

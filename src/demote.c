@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "account.h"
+#include "candidates.h"
 #include "capture.h"
 #include "clock.h"
 #include "engine.h"
@@ -51,32 +52,6 @@ static const char *forbidden(const struct spill_demotion *demotion)
 	return spill_movable_may_move(demotion->backend, demotion->device) ? NULL : "movable memory is off";
 }
 
-/* All that may be moved on the device, coldest first. The caller's to free(3); NULL if there is nothing. */
-static struct spill_victim *victims(const struct spill_backend *backend, int device, uint64_t before,
-                                    unsigned *count)
-{
-	unsigned there = 0;
-	for (struct spill_chunked *one = spill_chunked_next(NULL); one; one = spill_chunked_next(one))
-		there++;
-	struct spill_victim *list = there ? calloc(there, sizeof(*list)) : NULL;
-	*count = 0;
-	if (!list)
-		return NULL;
-	for (struct spill_chunked *one = spill_chunked_next(NULL); one; one = spill_chunked_next(one))
-		if (one->base.backend == backend && one->base.device == device && !one->pinned &&
-		    one->base.held.device && (!before || one->seq < before) && *count < there)
-			list[(*count)++] = (struct spill_victim){
-			    .priority = one->priority,
-			    .bytes = one->base.bytes,
-			    .seq = one->seq,
-			    .dead = one->dead,
-			    .data = one,
-			};
-	spill_victim_mark(list, *count);
-	qsort(list, *count, sizeof(*list), spill_victim_compare);
-	return list;
-}
-
 /* Chunks of one victim, from its tail; their new homes are made here, while the program goes on. */
 static const char *plan_one(struct spill_plan *plan, struct spill_chunked *victim, uint64_t missing)
 {
@@ -110,7 +85,7 @@ static uint64_t movable_bytes(const struct spill_victim *list, unsigned count)
 static void make_plan(struct spill_plan *plan, struct spill_demotion *demotion, struct missing missing)
 {
 	unsigned count;
-	struct spill_victim *list = victims(demotion->backend, demotion->device, demotion->before, &count);
+	struct spill_victim *list = spill_candidates(demotion->device, false, demotion->before, &count);
 	uint64_t there = movable_bytes(list, count);
 	demotion->vain = there < (demotion->part_helps ? 1 : missing.least);
 	if (demotion->vain)
@@ -159,7 +134,7 @@ static void tell_ahead(const struct spill_backend *backend, int device)
 		return;
 	uint64_t sizes[NEXT];
 	unsigned count, known = 0;
-	struct spill_victim *list = victims(backend, device, 0, &count);
+	struct spill_victim *list = spill_candidates(device, false, 0, &count);
 	for (unsigned i = 0; i < count && known < NEXT; i++) {
 		const struct spill_chunked *victim = list[i].data;
 		for (unsigned chunk = victim->count; chunk-- && known < NEXT;)

@@ -1,21 +1,14 @@
 #include "honest.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "admit.h"
 #include "caller.h"
 #include "capture.h"
+#include "clock.h"
 #include "retry.h"
 
 static __thread struct spill_failure pending __attribute__((tls_model("initial-exec")));
-
-static uint64_t now_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 static enum spill_retry operation_of(const struct spill_request *request)
 {
@@ -42,7 +35,7 @@ static struct spill_failure describe(const struct spill_request *request, const 
 {
 	return (struct spill_failure){
 	    .bytes = request->bytes,
-	    .time_us = now_us(),
+	    .time_us = spill_clock_ns() / 1000,
 	    .caller = caller->base,
 	    .device = request->device,
 	    .operation = operation_of(request),

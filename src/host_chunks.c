@@ -48,11 +48,8 @@ static uint64_t ahead_bytes(void)
 /* Gives it back to the vendor, and its account. */
 static void release(const struct spill_backend *backend, const struct spill_host_chunk *chunk)
 {
-	if (chunk->view)
-		backend->unmap(chunk->view, chunk->bytes);
+	spill_view_end(backend, chunk->view, chunk->bytes);
 	backend->release(chunk->handle);
-	if (chunk->view)
-		backend->unreserve(chunk->view, chunk->bytes);
 	spill_account_host_return(chunk->bytes);
 }
 
@@ -168,21 +165,6 @@ static const char *make(const struct spill_backend *backend, int device, uint64_
 	}
 	*chunk = (struct spill_host_chunk){.handle = handle, .bytes = bytes};
 	return NULL;
-}
-
-/* Mapped for the copy while nobody waits (move.h); without that the move does it. The granule is the chunks' own. */
-static void add_view(const struct spill_backend *backend, int device, struct spill_host_chunk *chunk)
-{
-	uint64_t view, unit = spill_chunked_granule(backend, device);
-	if (!unit || backend->reserve(chunk->bytes, unit, &view))
-		return;
-	if (!backend->map(view, chunk->bytes, chunk->handle)) {
-		chunk->view = view;
-		if (!backend->allow(view, chunk->bytes, device) || backend->unmap(view, chunk->bytes))
-			return;
-		chunk->view = 0;
-	}
-	backend->unreserve(view, chunk->bytes);
 }
 
 const char *spill_host_chunk_get(const struct spill_backend *backend, int device, uint64_t bytes,
@@ -330,7 +312,8 @@ bool spill_host_chunks_make(void)
 	if (!missing)
 		return false;
 	if (!make(next.backend, next.device, next.bytes, &chunk)) {
-		add_view(next.backend, next.device, &chunk);
+		/* Mapped for the copy while nobody waits (move.h); without that the move does it. */
+		chunk.view = spill_view_make(next.backend, next.device, chunk.handle, chunk.bytes);
 		return keep_made(&next, &chunk);
 	}
 	pthread_mutex_lock(&lock);

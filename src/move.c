@@ -143,27 +143,12 @@ static struct spill_chunk *chunk_of(const struct spill_move *move)
 	return &move->of->chunks[move->chunk];
 }
 
-/* A view of its own for one that goes to host. */
-static void stage(const struct spill_backend *backend, int device, struct spill_move *move)
-{
-	uint64_t bytes = chunk_of(move)->bytes, view;
-	if (move->view || chunk_of(move)->on_host ||
-	    backend->reserve(bytes, spill_chunked_granule(backend, device), &view))
-		return;
-	if (!backend->map(view, bytes, move->handle)) {
-		move->view = view;
-		if (!backend->allow(view, bytes, device) || backend->unmap(view, bytes))
-			return;
-		move->view = 0;
-	}
-	backend->unreserve(view, bytes);
-}
-
 void spill_move_stage(const struct spill_backend *backend, int device, struct spill_move *moves,
                       unsigned count)
 {
-	for (unsigned i = 0; i < count; i++)
-		stage(backend, device, &moves[i]);
+	for (struct spill_move *move = moves; move < moves + count; move++)
+		if (!move->view && !chunk_of(move)->on_host)
+			move->view = spill_view_make(backend, device, move->handle, chunk_of(move)->bytes);
 }
 
 /* Maps the new home where the copy goes. Addresses whose mapping cannot be undone are left for good. */

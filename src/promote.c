@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "back.h"
+#include "candidates.h"
 #include "capture.h"
 #include "clock.h"
 #include "demote.h"
@@ -141,7 +142,7 @@ static uint64_t bring_back(const struct spill_victim *list, unsigned count, stru
 static uint64_t promote_on(int device)
 {
 	unsigned count;
-	struct spill_victim *list = spill_back_candidates(device, &count);
+	struct spill_victim *list = spill_candidates(device, true, 0, &count);
 	uint64_t then = spill_clock_ns() + LOOK_NS;
 	if (!count) {
 		free(list);

@@ -4,6 +4,7 @@
 
 #include "account.h"
 #include "capture.h"
+#include "clock.h"
 #include "deferred.h"
 #include "host_chunks.h"
 #include "mempool.h"
@@ -13,13 +14,6 @@
 /* The longest that a request waits for frees that it could use. */
 #define WAIT_NS 50000000ull
 #define POLL_NS 50000
-
-static uint64_t now(void)
-{
-	struct timespec time;
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
-}
 
 /* What the device could serve now, by the driver and by the limit. */
 static uint64_t room(const struct spill_backend *backend, int device)
@@ -40,7 +34,7 @@ bool spill_trim(const struct spill_backend *backend, int device, uint64_t bytes)
 	given += spill_mempool_trim(backend, device, false);
 	uint64_t at = room(backend, device), needed = bytes > at ? bytes - at : 0;
 	/* Waiting helps only if what waits is enough: what does not fit after it is spilled all the same. */
-	for (uint64_t end = now() + WAIT_NS, freed; needed && now() < end;
+	for (uint64_t end = spill_clock_ns() + WAIT_NS, freed; needed && spill_clock_ns() < end;
 	     needed -= freed < needed ? freed : needed) {
 		uint64_t pending = spill_deferred_pending(backend, device).device;
 		if (!pending || pending < needed)
@@ -62,7 +56,8 @@ bool spill_trim_host(const struct spill_backend *backend, int device, void *cont
 	spill_host_chunks_drop(backend);
 	spill_mempool_trim(backend, device, true);
 	spill_pool_trim(backend, device, context, false);
-	for (uint64_t end = now() + WAIT_NS; now() < end && spill_account_host_held() + bytes > before;) {
+	for (uint64_t end = spill_clock_ns() + WAIT_NS;
+	     spill_clock_ns() < end && spill_account_host_held() + bytes > before;) {
 		if (!spill_deferred_pending(backend, device).host)
 			break;
 		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);

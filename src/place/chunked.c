@@ -103,8 +103,7 @@ void spill_chunked_release(struct spill_placement *placement, bool context_ended
 	for (unsigned i = 0; i < mine->count; i++) {
 		if (!mine->chunks[i].unmapped)
 			backend->unmap(va, mine->chunks[i].bytes);
-		if (mine->chunks[i].view && !backend->unmap(mine->chunks[i].view, mine->chunks[i].bytes))
-			backend->unreserve(mine->chunks[i].view, mine->chunks[i].bytes);
+		spill_view_end(backend, mine->chunks[i].view, mine->chunks[i].bytes);
 		backend->release(mine->chunks[i].handle);
 		va += mine->chunks[i].bytes;
 	}
@@ -130,6 +129,26 @@ struct spill_chunked *spill_chunked_of(struct spill_placement *placement)
 uint64_t spill_chunked_address(const struct spill_chunked *chunked, unsigned chunk)
 {
 	return chunked->base.ptr + chunked->chunks[chunk].offset;
+}
+
+/* -- views ------------------------------------------------------------------------------------------------- */
+
+uint64_t spill_view_make(const struct spill_backend *backend, int device, uint64_t handle, uint64_t bytes)
+{
+	uint64_t view, unit = spill_chunked_granule(backend, device);
+	if (!unit || backend->reserve(bytes, unit, &view))
+		return 0;
+	if (!backend->map(view, bytes, handle) &&
+	    (!backend->allow(view, bytes, device) || backend->unmap(view, bytes)))
+		return view;
+	backend->unreserve(view, bytes);
+	return 0;
+}
+
+void spill_view_end(const struct spill_backend *backend, uint64_t view, uint64_t bytes)
+{
+	if (view && !backend->unmap(view, bytes))
+		backend->unreserve(view, bytes);
 }
 
 /* -- moving ------------------------------------------------------------------------------------------------- */

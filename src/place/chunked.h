@@ -60,6 +60,17 @@ int spill_chunked_extend(struct spill_chunked *chunked, bool on_host, uint64_t b
 void spill_chunked_release(struct spill_placement *placement, bool context_ended);
 void spill_chunked_range(const struct spill_placement *placement, uint64_t *va, uint64_t *bytes);
 
+/* -- views ------------------------------------------------------------------------------------------------- */
+
+/*
+ * Maps memory a second time, for copies, with access by the device, at addresses reserved for exactly its bytes; 0 if the vendor
+ * refuses. What it maps and does not undo again stays: the view is then returned without access.
+ */
+uint64_t spill_view_make(const struct spill_backend *backend, int device, uint64_t handle, uint64_t bytes);
+
+/* Undoes it; 0 is allowed. Addresses whose mapping the vendor does not end are left for good. */
+void spill_view_end(const struct spill_backend *backend, uint64_t view, uint64_t bytes);
+
 /* -- moving ------------------------------------------------------------------------------------------------- */
 
 /*

@@ -16,7 +16,7 @@ static struct spill_placement *make(const struct spill_want *want, const char **
 	struct spill_chunked *mine = spill_chunked_reserve(&spill_place_movable, want, unit, error);
 	if (!mine)
 		return NULL;
-	if (!spill_device_charge_all(want, mine->range)) {
+	if (!spill_device_charge_all(want->device, want->device_limit, mine->range)) {
 		*error = "device.limit";
 		goto fail;
 	}

@@ -42,14 +42,13 @@ uint64_t spill_device_charge(const struct spill_want *want, uint64_t bytes, uint
 	return charge;
 }
 
-bool spill_device_charge_all(const struct spill_want *want, uint64_t bytes)
+bool spill_device_charge_all(int device, uint64_t limit, uint64_t bytes)
 {
-	uint64_t held = spill_account_device_held(want->device);
+	uint64_t held = spill_account_device_held(device);
 	do
-		if (want->device_limit != SPILL_UNLIMITED &&
-		    (held > want->device_limit || bytes > want->device_limit - held))
+		if (limit != SPILL_UNLIMITED && (held > limit || bytes > limit - held))
 			return false;
-	while (!spill_account_device_charge(want->device, &held, bytes));
+	while (!spill_account_device_charge(device, &held, bytes));
 	return true;
 }
 

@@ -94,7 +94,7 @@ void spill_place_release(struct spill_placement *placement, bool context_ended);
 uint64_t spill_device_charge(const struct spill_want *want, uint64_t bytes, uint64_t unit);
 
 /* Charges `bytes` of device memory, all or nothing, if the limit allows it. What is free the driver knows better. */
-bool spill_device_charge_all(const struct spill_want *want, uint64_t bytes);
+bool spill_device_charge_all(int device, uint64_t limit, uint64_t bytes);
 
 /*
  * Charges `bytes` of host memory if host.limit and host.reserve allow it: NULL, or the option that refuses.
