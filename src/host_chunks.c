@@ -139,11 +139,10 @@ static bool next_missing(struct wanted *next)
 static struct kept *take(const struct spill_backend *backend, int device, uint64_t bytes)
 {
 	struct list none = TAILQ_HEAD_INITIALIZER(none);
-	struct kept *one;
 	pthread_mutex_lock(&lock);
-	TAILQ_FOREACH(one, &kept, link)
-	if (is(one, backend, device, bytes))
-		break;
+	struct kept *one = TAILQ_FIRST(&kept);
+	while (one && !is(one, backend, device, bytes))
+		one = TAILQ_NEXT(one, link);
 	if (one)
 		move_to(&none, one);
 	pthread_mutex_unlock(&lock);

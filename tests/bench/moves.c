@@ -82,7 +82,7 @@ static void move_all(const char *what, int to_host)
 static void copies_alone(void)
 {
 	CUdeviceptr there;
-	uint64_t out[3], back[3];
+	uint64_t took[2][3] = {0}; /* out, back */
 
 	bench_check("addresses", cuMemAddressReserve(&there, bytes, 0, 0, 0));
 	for (uint64_t i = 0; i < chunks; i++) {
@@ -98,10 +98,10 @@ static void copies_alone(void)
 			round % 2 ? copy_chunk(range + i * chunk, there + i * chunk)
 			          : copy_chunk(there + i * chunk, range + i * chunk);
 		bench_finish();
-		(round % 2 ? back : out)[round / 2] = bench_now_us() - start;
+		took[round % 2][round / 2] = bench_now_us() - start;
 	}
-	print("copy_out", bench_median(out, 3));
-	print("copy_back", bench_median(back, 3));
+	print("copy_out", bench_median(took[0], 3));
+	print("copy_back", bench_median(took[1], 3));
 	for (uint64_t i = 0; i < chunks; i++)
 		bench_check("unmap", cuMemUnmap(there + i * chunk, chunk));
 	bench_check("addresses", cuMemAddressFree(there, bytes));

@@ -57,7 +57,10 @@ class Moves(Moving):
                 self.assertGreater(self.moved(self.checked_records(), "demote"), 0)
 
     def test_no_byte_is_lost_in_a_storm(self):
-        """tests/storm/moving.c: kernels and copies in flight on 8 streams of 4 threads while chunks leave and come back."""
+        """tests/storm/moving.c: kernels and copies in flight on 8 streams of 4 threads while chunks leave and come back.
+
+        No kernels that are held: here they stop that program also without libspill (tests/storm/moving.h).
+        """
         command = within(90, [GPU.parent / "storm/moving", harness.KERNELS, 1, 15, 512, 200])
         done = self.good(self.run_program(command, SPILL_OOM_CHAIN=MOVING, SPILL_MOVABLE_ENABLE="on", MOVING_NO_HOLDS="1",
                                           SPILL_DEVICE_LIMIT="512MiB", SPILL_MOVABLE_CHUNK="8MiB", SPILL_HOST_AHEAD="16MiB"))

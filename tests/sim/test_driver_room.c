@@ -34,6 +34,12 @@ static void start_with(const char *room)
 		OK(call); \
 		CHECK(before - free_memory() == (size_t)(bytes)); \
 	} while (0)
+#define FREES(bytes, call) \
+	do { \
+		size_t before = free_memory(); \
+		OK(call); \
+		CHECK(free_memory() - before == (size_t)(bytes)); \
+	} while (0)
 
 static void modules(void)
 {
@@ -48,12 +54,12 @@ static void modules(void)
 	make_room();
 	TAKES(8 * MIB, d.cuModuleLoad(&one, kernels_path));
 	TAKES(8 * MIB, d.cuModuleLoad(&two, kernels_path));
-	TAKES(-8 * MIB, d.cuModuleUnload(one));
-	TAKES(-8 * MIB, d.cuModuleUnload(two));
+	FREES(8 * MIB, d.cuModuleUnload(one));
+	FREES(8 * MIB, d.cuModuleUnload(two));
 	/* A library's comes with its first use. */
 	TAKES(0, d.cuLibraryLoadFromFile(&from_file, kernels_path, NULL, NULL, 0, NULL, NULL, 0));
 	TAKES(8 * MIB, d.cuLibraryGetModule(&two, from_file));
-	TAKES(-8 * MIB, d.cuLibraryUnload(from_file));
+	FREES(8 * MIB, d.cuLibraryUnload(from_file));
 }
 
 static void libraries_elsewhere(void)
@@ -78,7 +84,7 @@ static void libraries_elsewhere(void)
 	make_room();
 	TAKES(8 * MIB, d.cuKernelGetFunction(&function, kernel));
 	TAKES(0, d.cuLibraryGetModule(&loaded, from_file));
-	TAKES(-8 * MIB, d.cuCtxDestroy_v2(other));
+	FREES(8 * MIB, d.cuCtxDestroy_v2(other));
 }
 
 static void functions(void)
@@ -107,8 +113,8 @@ static void functions(void)
 	OK(d.cuLibraryGetKernel(&kernel, from_file, "fill"));
 	TAKES(3 * MIB, d.cuKernelGetFunction(&copy, kernel));
 	TAKES(0, d.cuFuncLoad(copy));
-	TAKES(-3 * MIB, d.cuLibraryUnload(from_file));
-	TAKES(-6 * MIB, d.cuModuleUnload(module));
+	FREES(3 * MIB, d.cuLibraryUnload(from_file));
+	FREES(6 * MIB, d.cuModuleUnload(module));
 }
 
 static void streams_and_events(void)
@@ -133,9 +139,9 @@ static void streams_and_events(void)
 	TAKES(2 * MIB, d.cuStreamCreate(&one, CU_STREAM_NON_BLOCKING));
 	TAKES(2 * MIB, d.cuStreamCreateWithPriority(&two, CU_STREAM_DEFAULT, -1));
 	TAKES(MIB, d.cuEventCreate(&event, 0));
-	TAKES(-2 * MIB, d.cuStreamDestroy_v2(one));
-	TAKES(-2 * MIB, d.cuStreamDestroy_v2(two));
-	TAKES(-MIB, d.cuEventDestroy_v2(event));
+	FREES(2 * MIB, d.cuStreamDestroy_v2(one));
+	FREES(2 * MIB, d.cuStreamDestroy_v2(two));
+	FREES(MIB, d.cuEventDestroy_v2(event));
 }
 
 static void executable_graphs(void)
@@ -162,7 +168,7 @@ static void executable_graphs(void)
 	OK(d.cuGraphLaunch(exec, stream));
 	OK(d.cuStreamSynchronize(stream));
 	CHECK(word[0] == 1);
-	TAKES(-4 * MIB, d.cuGraphExecDestroy(exec));
+	FREES(4 * MIB, d.cuGraphExecDestroy(exec));
 }
 
 static void local_memory(void)

@@ -99,8 +99,9 @@ struct moving_worker {
 /* bytes of the device, of the largest block; path of the kernels */
 extern uint64_t moving_card, moving_largest;
 /*
- * MOVING_NO_HOLDS in the environment: for a real GPU, whose driver lets a thread that waits for one kernel (cuMemFree, a pageable
- * copy, a module) stop the calls that would end it (docs/measurements.md).
+ * MOVING_NO_HOLDS in the environment: for a real GPU, where the held kernels stop this program also without libspill (seen
+ * 2026-11-21, 1 run of 2). A thread that waits for a held kernel inside the driver (the first launch of code that was loaded late,
+ * a pageable copy, cuMemFree) blocks the calls of the thread that would end it (docs/measurements.md).
  */
 extern bool moving_no_holds;
 extern const char *moving_kernels;
