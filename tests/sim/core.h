@@ -418,7 +418,12 @@ enum sim_status sim_module_global(struct sim_module *module, const char *name, u
 bool sim_kernel_alive(struct sim_kernel *kernel);
 const char *sim_kernel_name(struct sim_kernel *kernel);
 struct sim_module *sim_kernel_module(struct sim_kernel *kernel);
-unsigned sim_kernel_parameters(struct sim_kernel *kernel); /* each one 8 bytes, one behind the other */
+#define SIM_PARAMETERS 8        /* most of a kernel */
+#define SIM_PARAMETER_BYTES 256 /* most of all of them */
+unsigned sim_kernel_parameters(struct sim_kernel *kernel);
+/* Where it is in the block of all parameters. False: there is none of that number. */
+bool sim_kernel_parameter(struct sim_kernel *kernel, size_t index, size_t *offset, size_t *bytes);
+size_t sim_kernel_parameter_bytes(struct sim_kernel *kernel); /* of all together */
 
 uint64_t sim_kernel_local(struct sim_kernel *kernel); /* bytes of local memory a thread */
 bool sim_kernel_loaded(struct sim_kernel *kernel);
@@ -429,7 +434,13 @@ bool sim_kernel_loaded(struct sim_kernel *kernel);
 enum sim_status sim_kernel_load(struct sim_kernel *kernel);
 void *sim_kernel_face(struct sim_kernel *kernel); /* SIM_FACE bytes for the vendor's side, zero at first */
 
-/* `parameters`: the values, copied before the call returns. */
-enum sim_status sim_launch(struct sim_stream *stream, struct sim_kernel *kernel, const uint64_t *parameters);
+/* How a kernel was launched; no kernel here looks at it. */
+struct sim_shape {
+	unsigned grid[3], block[3], shared;
+};
+
+/* `parameters`: the block of values, copied before the call returns. */
+enum sim_status sim_launch(struct sim_stream *stream, struct sim_kernel *kernel,
+                           const struct sim_shape *shape, const void *parameters);
 
 #endif

@@ -90,8 +90,8 @@ CUresult driver_global(struct sim_module *module, const char *name, CUdeviceptr 
 CUresult driver_function(const void *handle, struct sim_kernel **out);
 
 /* `function`: as driver_function. */
-CUresult driver_launch(const void *function, const unsigned grid[3], const unsigned block[3],
-                       CUstream hStream, void **parameters, void **extra);
+CUresult driver_launch(const void *function, const struct sim_shape *shape, CUstream hStream,
+                       void **parameters, void **extra);
 
 /* NULL: no such stream. 0 is the default stream. */
 struct sim_stream *driver_stream(CUstream stream);

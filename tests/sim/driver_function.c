@@ -13,17 +13,23 @@ static CUresult name_of(const char **name, const void *handle)
 	return result;
 }
 
-static CUresult parameter(const void *handle, size_t index, size_t *offset, size_t *size)
+/* Unlike launches, these take one of the two kinds of handles only (seen on an H200, driver 580.159). */
+static CUresult parameter(const void *handle, bool function, size_t index, size_t *offset, size_t *size)
 {
 	struct sim_kernel *kernel;
-	CUresult result = offset ? driver_function(handle, &kernel) : CUDA_ERROR_INVALID_VALUE;
+	size_t at, bytes;
 
-	if (!result && index >= sim_kernel_parameters(kernel))
+	if (!offset)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (sim_kernel_alive((struct sim_kernel *)handle) != function)
+		return CUDA_ERROR_INVALID_HANDLE;
+	CUresult result = driver_function(handle, &kernel);
+	if (!result && !sim_kernel_parameter(kernel, index, &at, &bytes))
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (!result) {
-		*offset = index * sizeof(uint64_t);
+		*offset = at;
 		if (size)
-			*size = sizeof(uint64_t);
+			*size = bytes;
 	}
 	return result;
 }
@@ -84,13 +90,13 @@ CUresult cuFuncGetName(const char **name, CUfunction hfunc)
 CUresult cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
 {
 	ENTER(cuKernelGetParamInfo, CONTEXT);
-	return parameter(kernel, paramIndex, paramOffset, paramSize);
+	return parameter(kernel, false, paramIndex, paramOffset, paramSize);
 }
 
 CUresult cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
 {
 	ENTER(cuFuncGetParamInfo, CONTEXT);
-	return parameter(func, paramIndex, paramOffset, paramSize);
+	return parameter(func, true, paramIndex, paramOffset, paramSize);
 }
 
 CUresult cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev)

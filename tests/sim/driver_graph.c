@@ -45,12 +45,13 @@ static CUresult caught(CUgraphNode *out, CUresult result)
 
 static CUresult add_kernel(CUgraphNode *out, const struct sim_spot *spot, const CUDA_KERNEL_NODE_PARAMS_v2 *k)
 {
-	const unsigned grid[3] = {k->gridDimX, k->gridDimY, k->gridDimZ};
-	const unsigned block[3] = {k->blockDimX, k->blockDimY, k->blockDimZ};
+	const struct sim_shape shape = {{k->gridDimX, k->gridDimY, k->gridDimZ},
+	                                {k->blockDimX, k->blockDimY, k->blockDimZ},
+	                                k->sharedMemBytes};
 	const void *function = k->func ? (const void *)k->func : k->kern;
 
 	sim_node_begin(spot);
-	return caught(out, driver_launch(function, grid, block, CU_STREAM_LEGACY, k->kernelParams, k->extra));
+	return caught(out, driver_launch(function, &shape, CU_STREAM_LEGACY, k->kernelParams, k->extra));
 }
 
 CUresult cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
@@ -399,6 +400,44 @@ CUresult cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type)
 	if (!result)
 		*type = (CUgraphNodeType)found;
 	return result;
+}
+
+static CUresult kernel_of(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *out)
+{
+	struct sim_kernel_node found;
+
+	if (!out || sim_node_kernel((struct sim_node *)node, &found))
+		return CUDA_ERROR_INVALID_VALUE;
+	const unsigned *grid = found.shape.grid, *block = found.shape.block;
+	*out = (CUDA_KERNEL_NODE_PARAMS_v1){.func = (CUfunction)found.kernel,
+	                                    .gridDimX = grid[0],
+	                                    .gridDimY = grid[1],
+	                                    .gridDimZ = grid[2],
+	                                    .blockDimX = block[0],
+	                                    .blockDimY = block[1],
+	                                    .blockDimZ = block[2],
+	                                    .sharedMemBytes = found.shape.shared,
+	                                    .kernelParams = found.parameters};
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphKernelNodeGetParams(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+	ENTER(cuGraphKernelNodeGetParams, INIT);
+	return kernel_of(hNode, nodeParams);
+}
+
+CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v2 *nodeParams)
+{
+	CUDA_KERNEL_NODE_PARAMS_v1 first;
+
+	ENTER(cuGraphKernelNodeGetParams_v2, INIT);
+	CUresult result = nodeParams ? kernel_of(hNode, &first) : CUDA_ERROR_INVALID_VALUE;
+	if (result)
+		return result;
+	*nodeParams = (CUDA_KERNEL_NODE_PARAMS_v2){0};
+	memcpy(nodeParams, &first, sizeof(first));
+	return CUDA_SUCCESS;
 }
 
 CUresult cuGraphMemAllocNodeGetParams(CUgraphNode hNode, CUDA_MEM_ALLOC_NODE_PARAMS *params_out)

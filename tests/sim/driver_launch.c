@@ -3,10 +3,8 @@
 
 #include "driver.h"
 
-#define PARAMETERS 8 /* kernel.h */
-
 /* The values as one block of memory, as `extra` has them. */
-static CUresult from_extra(void **extra, unsigned count, uint64_t *value)
+static CUresult from_extra(void **extra, size_t wanted, void *values)
 {
 	const void *buffer = NULL;
 	size_t bytes = 0;
@@ -19,38 +17,45 @@ static CUresult from_extra(void **extra, unsigned count, uint64_t *value)
 		else
 			return CUDA_ERROR_INVALID_VALUE;
 	}
-	if (bytes < count * sizeof(*value) || (count && !buffer))
+	if (bytes < wanted || (wanted && !buffer))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (count)
-		memcpy(value, buffer, count * sizeof(*value));
+	if (wanted)
+		memcpy(values, buffer, wanted);
 	return CUDA_SUCCESS;
 }
 
-CUresult driver_launch(const void *function, const unsigned grid[3], const unsigned block[3],
-                       CUstream hStream, void **parameters, void **extra)
+CUresult driver_launch(const void *function, const struct sim_shape *shape, CUstream hStream,
+                       void **parameters, void **extra)
 {
+	const unsigned *grid = shape->grid, *block = shape->block;
 	struct sim_stream *stream = driver_stream(hStream);
 	struct sim_kernel *kernel;
-	uint64_t value[PARAMETERS];
+	char values[SIM_PARAMETER_BYTES];
+	size_t offset, bytes;
 	CUresult result = driver_function(function, &kernel);
 
 	if (result)
 		return result;
 	if (!stream || sim_module_context(sim_kernel_module(kernel)) != sim_stream_context(stream))
 		return CUDA_ERROR_INVALID_HANDLE;
-	unsigned count = sim_kernel_parameters(kernel);
+	size_t wanted = sim_kernel_parameter_bytes(kernel);
 	if (!grid[0] || !grid[1] || !grid[2] || !block[0] || !block[1] || !block[2] ||
 	    (uint64_t)block[0] * block[1] * block[2] > 1024 || (parameters && extra) ||
-	    (count && !parameters && !extra))
+	    (wanted && !parameters && !extra))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (parameters) {
-		for (unsigned i = 0; i < count; i++)
-			memcpy(&value[i], parameters[i], sizeof(value[i]));
+		for (unsigned i = 0; sim_kernel_parameter(kernel, i, &offset, &bytes); i++)
+			memcpy(values + offset, parameters[i], bytes);
 	} else {
-		result = from_extra(extra, count, value);
+		result = from_extra(extra, wanted, values);
 	}
-	return result ? result : driver_result(sim_launch(stream, kernel, value));
+	return result ? result : driver_result(sim_launch(stream, kernel, shape, values));
 }
+
+#define SHAPE \
+	{ \
+		{gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes \
+	}
 
 WITH_STREAM(cuLaunchKernel, cuLaunchKernel_ptsz,
             (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
@@ -59,9 +64,9 @@ WITH_STREAM(cuLaunchKernel, cuLaunchKernel_ptsz,
             (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream,
              kernelParams, extra))
 {
-	const unsigned grid[3] = {gridDimX, gridDimY, gridDimZ}, block[3] = {blockDimX, blockDimY, blockDimZ};
+	const struct sim_shape shape = SHAPE;
 
-	return driver_launch(f, grid, block, hStream, kernelParams, extra);
+	return driver_launch(f, &shape, hStream, kernelParams, extra);
 }
 
 WITH_STREAM(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz,
@@ -71,9 +76,9 @@ WITH_STREAM(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz,
             (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream,
              kernelParams))
 {
-	const unsigned grid[3] = {gridDimX, gridDimY, gridDimZ}, block[3] = {blockDimX, blockDimY, blockDimZ};
+	const struct sim_shape shape = SHAPE;
 
-	return driver_launch(f, grid, block, hStream, kernelParams, NULL);
+	return driver_launch(f, &shape, hStream, kernelParams, NULL);
 }
 
 static CUresult launch_ex(const CUlaunchConfig *c, CUfunction f, void **parameters, void **extra,
@@ -81,10 +86,11 @@ static CUresult launch_ex(const CUlaunchConfig *c, CUfunction f, void **paramete
 {
 	if (!c)
 		return CUDA_ERROR_INVALID_VALUE;
-	const unsigned grid[3] = {c->gridDimX, c->gridDimY, c->gridDimZ};
-	const unsigned block[3] = {c->blockDimX, c->blockDimY, c->blockDimZ};
+	const struct sim_shape shape = {{c->gridDimX, c->gridDimY, c->gridDimZ},
+	                                {c->blockDimX, c->blockDimY, c->blockDimZ},
+	                                c->sharedMemBytes};
 
-	return driver_launch(f, grid, block, c->hStream ? c->hStream : zero, parameters, extra);
+	return driver_launch(f, &shape, c->hStream ? c->hStream : zero, parameters, extra);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)

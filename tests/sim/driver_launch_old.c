@@ -98,13 +98,14 @@ static CUresult launch(CUfunction function, int width, int height, CUstream hStr
 		return result;
 	if (width <= 0 || height <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	const unsigned grid[3] = {(unsigned)width, (unsigned)height, 1};
-	const unsigned block[3] = {(unsigned)face->block[0], (unsigned)face->block[1],
-	                           (unsigned)face->block[2]};
+	const struct sim_shape shape = {
+	    {(unsigned)width, (unsigned)height, 1},
+	    {(unsigned)face->block[0], (unsigned)face->block[1], (unsigned)face->block[2]},
+	    0};
 	size_t bytes = face->bytes;
 	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, face->parameter, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
 	                 CU_LAUNCH_PARAM_END};
-	return driver_launch(function, grid, block, hStream, NULL, extra);
+	return driver_launch(function, &shape, hStream, NULL, extra);
 }
 
 CUresult cuLaunch(CUfunction f)
@@ -182,11 +183,11 @@ CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launchParamsLi
 	if (!result && !(flags & CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_PRE_LAUNCH_SYNC))
 		result = meet(list, numDevices);
 	for (unsigned i = 0; i < numDevices && !result; i++) {
-		const unsigned grid[3] = {list[i].gridDimX, list[i].gridDimY, list[i].gridDimZ};
-		const unsigned block[3] = {list[i].blockDimX, list[i].blockDimY, list[i].blockDimZ};
+		const struct sim_shape shape = {{list[i].gridDimX, list[i].gridDimY, list[i].gridDimZ},
+		                                {list[i].blockDimX, list[i].blockDimY, list[i].blockDimZ},
+		                                list[i].sharedMemBytes};
 
-		result =
-		    driver_launch(list[i].function, grid, block, list[i].hStream, list[i].kernelParams, NULL);
+		result = driver_launch(list[i].function, &shape, list[i].hStream, list[i].kernelParams, NULL);
 	}
 	if (!result && !(flags & CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_POST_LAUNCH_SYNC))
 		result = meet(list, numDevices);

@@ -350,6 +350,14 @@ enum sim_status sim_node_about(struct sim_node *node, enum sim_node_type *type)
 	return SIM_OK;
 }
 
+enum sim_status sim_node_kernel(struct sim_node *node, struct sim_kernel_node *out)
+{
+	if (!object_is(node, OBJECT_NODE) || node->type != SIM_NODE_KERNEL)
+		return SIM_INVALID;
+	*out = *launch_about(node->work->data);
+	return SIM_OK;
+}
+
 enum sim_status sim_node_memory(struct sim_node *node, enum sim_node_type type, uint64_t *address,
                                 uint64_t *bytes, int *device)
 {

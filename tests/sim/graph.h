@@ -68,6 +68,13 @@ enum sim_status sim_graph_edges(struct sim_graph *graph, struct sim_node **from,
                                 size_t room, size_t *count);
 enum sim_status sim_node_about(struct sim_node *node, enum sim_node_type *type);
 /* Of an ALLOC or FREE node; `type` must be the node's. */
+/* A kernel node's; valid as long as the node. */
+struct sim_kernel_node {
+	struct sim_kernel *kernel;
+	struct sim_shape shape;
+	void **parameters; /* to each of the values */
+};
+enum sim_status sim_node_kernel(struct sim_node *node, struct sim_kernel_node *out);
 enum sim_status sim_node_memory(struct sim_node *node, enum sim_node_type type, uint64_t *address,
                                 uint64_t *bytes, int *device);
 

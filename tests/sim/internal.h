@@ -251,6 +251,8 @@ void jitter(unsigned one_in);
 
 /* What a stream does; runs once, with no lock held, guarded against bad addresses. */
 typedef void (*work_function)(void *data);
+/* Of a launch: `data` is that of its work. */
+const struct sim_kernel_node *launch_about(const void *data);
 
 /*
  * Puts work at the end of the stream. `data` is freed with free() when it has run or was skipped. `wait`:

@@ -9,7 +9,8 @@
  *			p[i] += value;
  *	}
  *
- * Every parameter is a u64, whatever it means: then the simulator needs no compiler's help to pass them.
+ * Every parameter is a u64, whatever it means: then the simulator needs no compiler's help to pass them. Only the first of
+ * SIM_KERNEL_WITH_STRUCT(name, struct views, v, words, seed) is a structure by value, of whole words, with two words behind it.
  * A C compiler makes of it a function that runs the whole grid as one thread, in a shared object for
  * cuModuleLoad, cuLibraryLoad or hipModuleLoad of the simulator: gcc -shared -fPIC -o kernels.so kernels.c.
  * SIM_KERNEL_WITH_LOCAL says how much local memory a thread of it needs, which a GPU's compiler finds out itself.
@@ -25,6 +26,8 @@ typedef unsigned long long u64;
 
 #define SIM_KERNEL(name, parameters, arguments) extern "C" __global__ void name parameters
 #define SIM_KERNEL_WITH_LOCAL(name, parameters, arguments, bytes) extern "C" __global__ void name parameters
+#define SIM_KERNEL_WITH_STRUCT(name, type, value, second, third) \
+	extern "C" __global__ void name(type value, u64 second, u64 third)
 #define SIM_GLOBAL(type, name, count) \
 	extern "C" { \
 	__device__ type name[count]; \
@@ -45,12 +48,13 @@ typedef unsigned long long u64;
 
 typedef unsigned long long u64;
 
-/* What the loader finds in a module. Version 2: parameters are 64 bits each, one behind the other. */
+/* What the loader finds in a module. Version 3: parameters are one behind the other, in words of 8 bytes. */
 struct sim_kernel_entry {
 	const char *name;
 	void (*run)(const u64 *parameters);
 	unsigned parameters;
-	u64 local; /* bytes a thread */
+	u64 local;      /* bytes a thread */
+	unsigned first; /* words of the first parameter beyond one; all others have one */
 };
 
 struct sim_global_entry {
@@ -76,7 +80,7 @@ __attribute__((visibility("hidden"), weak)) extern const struct sim_global_entry
 __attribute__((visibility("hidden"), weak)) extern const struct sim_global_entry *const __stop_sim_globals[];
 __attribute__((visibility("default"), weak)) extern const struct sim_module_table sim_module_table;
 __attribute__((visibility("default"), weak)) const struct sim_module_table sim_module_table = {
-    2, __start_sim_kernels, __stop_sim_kernels, &sim_reach, __start_sim_globals, __stop_sim_globals};
+    3, __start_sim_kernels, __stop_sim_kernels, &sim_reach, __start_sim_globals, __stop_sim_globals};
 
 #define SIM_GLOBAL(type_, name_, count_) \
 	static u64 name_##_address; \
@@ -95,10 +99,23 @@ __attribute__((visibility("default"), weak)) const struct sim_module_table sim_m
 		SIM_CALL(name_##_body, SIM_COUNT arguments_); \
 	} \
 	static const struct sim_kernel_entry name_##_entry = {#name_, name_##_run, SIM_COUNT arguments_, \
-	                                                      local_}; \
+	                                                      local_, 0}; \
+	SIM_LIST(name_) static void name_##_body parameters_
+#define SIM_KERNEL_WITH_STRUCT(name_, type_, value_, second_, third_) \
+	_Static_assert(sizeof(type_) % 8 == 0 && sizeof(type_) <= 240, \
+	               "words; SIM_PARAMETER_BYTES of core.h"); \
+	static void name_##_body(type_ value_, u64 second_, u64 third_); \
+	static void name_##_run(const u64 *sim_parameter) \
+	{ \
+		const u64 *sim_behind = sim_parameter + sizeof(type_) / 8; \
+		name_##_body(*(const type_ *)sim_parameter, sim_behind[0], sim_behind[1]); \
+	} \
+	static const struct sim_kernel_entry name_##_entry = {#name_, name_##_run, 3, 0, \
+	                                                      sizeof(type_) / 8 - 1}; \
+	SIM_LIST(name_) static void name_##_body(type_ value_, u64 second_, u64 third_)
+#define SIM_LIST(name_) \
 	__attribute__((section("sim_kernels"), \
-	               used)) static const struct sim_kernel_entry *const name_##_listed = &name_##_entry; \
-	static void name_##_body parameters_
+	               used)) static const struct sim_kernel_entry *const name_##_listed = &name_##_entry;
 
 #define SIM_COUNT(...) SIM_COUNT_(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #define SIM_COUNT_(a, b, c, d, e, f, g, h, count, ...) count

@@ -165,6 +165,51 @@ SIM_KERNEL(verify_all, (u64 array, u64 count, u64 words, u64 seed, u64 mismatche
 		SIM_ADD(out, wrong);
 }
 
+/* Such an array again: fills all of them, with `seed`, `seed` + 1 and so on. No parameter tells which memory it writes. */
+SIM_KERNEL(fill_all, (u64 array, u64 count, u64 words, u64 seed), (array, count, words, seed))
+{
+	const u64 *a = SIM_ADDRESS(const u64, array);
+
+	for (u64 n = 0; n < count; n++) {
+		u64 *p = SIM_ADDRESS(u64, a[n]);
+
+		SIM_FOR(i, words)
+		p[i] = pattern(i, seed + n);
+	}
+}
+
+/* Adds to all of them: a write that is lost stays lost. */
+SIM_KERNEL(add_all, (u64 array, u64 count, u64 words, u64 value), (array, count, words, value))
+{
+	const u64 *a = SIM_ADDRESS(const u64, array);
+
+	for (u64 n = 0; n < count; n++) {
+		u64 *p = SIM_ADDRESS(u64, a[n]);
+
+		SIM_FOR(i, words)
+		p[i] += value;
+	}
+}
+
+/* Addresses by value, at odd places of a parameter. */
+struct views {
+	u64 count;
+	struct {
+		unsigned dimensions, stride;
+		u64 address;
+	} view[4];
+};
+
+SIM_KERNEL_WITH_STRUCT(fill_views, struct views, v, words, seed)
+{
+	for (u64 n = 0; n < v.count; n++) {
+		u64 *p = SIM_ADDRESS(u64, v.view[n].address);
+
+		SIM_FOR(i, words)
+		p[i] = pattern(i, seed + n);
+	}
+}
+
 /* -- what takes room besides allocations ----------------------------------------------------------------- */
 
 SIM_GLOBAL(u64, sums, 4)

@@ -106,7 +106,7 @@ static enum sim_status open_path(struct sim_module *module, const char *path)
 {
 	module->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	module->table = module->handle ? dlsym(module->handle, "sim_module_table") : NULL;
-	if (!module->table || module->table->version != 2) {
+	if (!module->table || module->table->version != 3) {
 		const char *error = dlerror();
 
 		sim_say("no module: %s", error ? error : "unknown version of kernel.h");
@@ -350,6 +350,22 @@ unsigned sim_kernel_parameters(struct sim_kernel *kernel)
 	return kernel->entry->parameters;
 }
 
+bool sim_kernel_parameter(struct sim_kernel *kernel, size_t index, size_t *offset, size_t *bytes)
+{
+	const struct sim_kernel_entry *entry = kernel->entry;
+
+	if (index >= entry->parameters)
+		return false;
+	*offset = (index + (index ? entry->first : 0)) * sizeof(u64);
+	*bytes = (1 + (index ? 0 : entry->first)) * sizeof(u64);
+	return true;
+}
+
+size_t sim_kernel_parameter_bytes(struct sim_kernel *kernel)
+{
+	return (kernel->entry->parameters + kernel->entry->first) * sizeof(u64);
+}
+
 uint64_t sim_kernel_local(struct sim_kernel *kernel)
 {
 	return kernel->entry->local;
@@ -393,6 +409,8 @@ enum sim_status sim_kernel_load(struct sim_kernel *kernel)
 
 struct launch {
 	void (*run)(const u64 *parameters);
+	struct sim_kernel_node about;
+	void *pointers[SIM_PARAMETERS];
 	u64 parameter[];
 };
 
@@ -403,7 +421,13 @@ static void launch_now(void *data)
 	launch->run(launch->parameter);
 }
 
-enum sim_status sim_launch(struct sim_stream *stream, struct sim_kernel *kernel, const uint64_t *parameters)
+const struct sim_kernel_node *launch_about(const void *data)
+{
+	return &((const struct launch *)data)->about;
+}
+
+enum sim_status sim_launch(struct sim_stream *stream, struct sim_kernel *kernel,
+                           const struct sim_shape *shape, const void *parameters)
 {
 	if (!sim_kernel_alive(kernel))
 		return SIM_INVALID;
@@ -412,12 +436,14 @@ enum sim_status sim_launch(struct sim_stream *stream, struct sim_kernel *kernel,
 		status = sim_context_local(kernel->module->context, kernel->entry->local);
 	if (status)
 		return status;
-	unsigned count = kernel->entry->parameters;
-	struct launch *launch = malloc(sizeof(*launch) + count * sizeof(u64));
+	size_t bytes = sim_kernel_parameter_bytes(kernel), offset, size;
+	struct launch *launch = malloc(sizeof(*launch) + bytes);
 	if (!launch)
 		return SIM_NO_HOST_MEMORY;
 	launch->run = kernel->entry->run;
-	for (unsigned i = 0; i < count; i++)
-		launch->parameter[i] = parameters[i];
+	memcpy(launch->parameter, parameters, bytes);
+	for (unsigned i = 0; sim_kernel_parameter(kernel, i, &offset, &size); i++)
+		launch->pointers[i] = (char *)launch->parameter + offset;
+	launch->about = (struct sim_kernel_node){kernel, *shape, launch->pointers};
 	return stream_submit(stream, SIM_NODE_KERNEL, launch_now, launch, false, false);
 }

@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
+#include <time.h>
 
 /* -- start ----------------------------------------------------------------------------------------------- */
 
@@ -630,6 +631,14 @@ static void per_thread_stream(void)
 	OK(d.cuCtxSynchronize());
 }
 
+static double host_milliseconds(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
+}
+
 static void events_order_streams(void)
 {
 	CUstream one, two;
@@ -642,6 +651,7 @@ static void events_order_streams(void)
 	OK(d.cuStreamCreate(&two, CU_STREAM_NON_BLOCKING));
 	OK(d.cuEventCreate(&start_event, 0));
 	OK(d.cuEventCreate(&end_event, 0));
+	double first = host_milliseconds();
 	OK(d.cuEventRecord(start_event, one));
 	OK(RUN(one, "hold", (uint64_t)flag));
 	OK(RUN(one, "add", (uint64_t)(flag + 8), 1, 2));
@@ -650,17 +660,21 @@ static void events_order_streams(void)
 	OK(d.cuStreamWaitEvent(two, end_event, 0));
 	OK(RUN(two, "copy", (uint64_t)(flag + 9), (uint64_t)(flag + 8), 1));
 	/* It runs, and had every chance to go on. */
-	while (!word_at(flag)[10])
+	while (!word_at(flag)[10] || d.cuEventQuery(start_event) == CUDA_ERROR_NOT_READY)
 		sched_yield();
+	double begun = host_milliseconds();
 	for (int i = 0; i < 2000; i++)
 		sched_yield();
 	GIVES(CUDA_ERROR_NOT_READY, d.cuStreamQuery(two));
 	GIVES(CUDA_ERROR_NOT_READY, d.cuEventElapsedTime(&milliseconds, start_event, end_event));
+	double held = host_milliseconds() - begun;
 	*word_at(flag) = 1;
 	OK(d.cuStreamSynchronize(two));
 	CHECK(word_at(flag)[9] == 2);
+	double all = host_milliseconds() - first;
 	OK(d.cuEventElapsedTime(&milliseconds, start_event, end_event));
-	CHECK(milliseconds >= 0);
+	/* Two clocks, one of which ticks in half microseconds. */
+	CHECK(milliseconds > 0.99 * held - 0.01 && milliseconds < 1.01 * all + 0.01);
 	OK(d.cuStreamDestroy_v2(one));
 	OK(d.cuStreamDestroy_v2(two));
 	OK(d.cuEventDestroy_v2(end_event));

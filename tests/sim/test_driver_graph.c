@@ -136,6 +136,56 @@ static void every_node(void)
 	OK(d.cuGraphExecDestroy(exec));
 }
 
+/* What a kernel node was given: the shape, and where its own copy of each value is. */
+static void is_told(CUgraphNode node, CUfunction function, uint64_t at)
+{
+	CUDA_KERNEL_NODE_PARAMS_v2 found = {0};
+	CUDA_KERNEL_NODE_PARAMS_v1 first = {0};
+
+	OK(d.cuGraphKernelNodeGetParams_v2(node, &found));
+	CHECK(found.func == function);
+	CHECK(found.gridDimX == 1 && found.gridDimY == 1 && found.gridDimZ == 1 && found.blockDimX == 64 &&
+	      found.blockDimY == 1 && found.blockDimZ == 1 && found.sharedMemBytes == 0);
+	CHECK(found.kernelParams && !found.extra);
+	CHECK(*(uint64_t *)found.kernelParams[0] == at && *(uint64_t *)found.kernelParams[1] == 2 &&
+	      *(uint64_t *)found.kernelParams[2] == 5);
+	OK(d.cuGraphKernelNodeGetParams(node, &first));
+	CHECK(first.func == found.func && first.gridDimX == 1 && first.blockDimX == 64 &&
+	      *(uint64_t *)first.kernelParams[0] == at);
+}
+
+static void kernels_are_told(void)
+{
+	CUDA_KERNEL_NODE_PARAMS_v2 found = {0};
+	CUfunction add;
+	CUgraph captured;
+	CUgraphNode node, empty;
+	uint64_t at, words = 2, value = 5;
+	void *parameters[] = {&at, &words, &value};
+	size_t count = 1;
+
+	begin_tests();
+	at = memory;
+	OK(d.cuModuleGetFunction(&add, module, "add"));
+	CUgraph graph = graph_new();
+	is_told(add_kernel(graph, NULL, memory, 2, 5), add, memory);
+	OK(d.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	OK(d.cuLaunchKernel(add, 1, 1, 1, 64, 1, 1, 0, stream, parameters, NULL));
+	at = 0; /* has been copied */
+	OK(d.cuStreamEndCapture(stream, &captured));
+	OK(d.cuGraphGetNodes(captured, &node, &count));
+	CHECK(count == 1);
+	is_told(node, add, memory);
+	OK(d.cuGraphAddEmptyNode(&empty, graph, NULL, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuGraphKernelNodeGetParams_v2(empty, &found));
+	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuGraphKernelNodeGetParams_v2(NULL, &found));
+	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuGraphKernelNodeGetParams_v2(node, NULL));
+	run(exec_new(captured, 0));
+	CHECK(word(memory) == 5);
+	OK(d.cuGraphDestroy(captured));
+	OK(d.cuGraphDestroy(graph));
+}
+
 static void bad_graphs(void)
 {
 	CUgraphNode a, b, c, twice[2];
@@ -401,6 +451,7 @@ int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
 	    TEST(every_node),
+	    TEST(kernels_are_told),
 	    TEST(bad_graphs),
 	    TEST(captured_copy_reads_late),
 	    TEST(captured_memory),

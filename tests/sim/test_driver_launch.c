@@ -84,6 +84,90 @@ static void several_devices(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuLaunchCooperativeKernelMultiDevice(list, 0, 0));
 }
 
+/* -- parameters ------------------------------------------------------------------------------------------- */
+
+#define VIEWS 72 /* bytes of the first parameter of fill_views, kernels.c */
+
+static void parameters_are_told(void)
+{
+	static const size_t sizes[] = {VIEWS, 8, 8}, offsets[] = {0, VIEWS, VIEWS + 8};
+	CUfunction views;
+	CUlibrary from_file;
+	CUkernel kernel;
+	size_t offset, size;
+
+	start();
+	if (!d.cuFuncGetParamInfo || !d.cuKernelGetParamInfo)
+		_exit(SKIP);
+	views = function_named("fill_views");
+	OK(d.cuLibraryLoadFromFile(&from_file, kernels_path, NULL, NULL, 0, NULL, NULL, 0));
+	OK(d.cuLibraryGetKernel(&kernel, from_file, "fill_views"));
+	for (size_t i = 0; i < 3; i++) {
+		OK(d.cuFuncGetParamInfo(views, i, &offset, &size));
+		CHECK(offset == offsets[i] && size == sizes[i]);
+		offset = size = 99;
+		OK(d.cuKernelGetParamInfo(kernel, i, &offset, &size));
+		CHECK(offset == offsets[i] && size == sizes[i]);
+		OK(d.cuKernelGetParamInfo(kernel, i, &offset, NULL));
+	}
+	/* Their number is told by nothing else. */
+	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuFuncGetParamInfo(views, 3, &offset, &size));
+	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuKernelGetParamInfo(kernel, 3, &offset, &size));
+	OK(d.cuFuncGetParamInfo(function_named("hold"), 0, &offset, &size));
+	CHECK(offset == 0 && size == 8);
+	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuFuncGetParamInfo(function_named("hold"), 1, &offset, &size));
+	/* A launch takes either kind of handle, these do not. */
+	GIVES(CUDA_ERROR_INVALID_HANDLE, d.cuFuncGetParamInfo((CUfunction)kernel, 0, &offset, &size));
+	GIVES(CUDA_ERROR_INVALID_HANDLE, d.cuKernelGetParamInfo((CUkernel)views, 0, &offset, &size));
+}
+
+struct views {
+	uint64_t count;
+	struct {
+		uint32_t dimensions, stride;
+		uint64_t address;
+	} view[4];
+};
+
+/* By value, in each of the ways that a launch takes parameters. */
+static void structures_go_by_value(void)
+{
+	struct {
+		struct views v;
+		uint64_t words, seed;
+	} all = {.v = {.count = 2}, .words = GRANULE / 8, .seed = 5};
+	size_t bytes = sizeof(all);
+	void *parameters[] = {&all.v, &all.words, &all.seed};
+	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &all, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+	                 CU_LAUNCH_PARAM_END};
+	CUdeviceptr memory;
+
+	_Static_assert(sizeof(struct views) == VIEWS, "as the kernel has it");
+	start();
+	CUfunction fills = function_named("fill_views");
+	OK(d.cuMemAlloc_v2(&memory, 2 * GRANULE));
+	all.v.view[0].address = memory;
+	all.v.view[1].address = memory + GRANULE;
+	OK(d.cuLaunchKernel(fills, 4, 1, 1, 64, 1, 1, 0, NULL, parameters, NULL));
+	all.v.count = 0; /* has been copied */
+	OK(d.cuCtxSynchronize());
+	CHECK(!mismatches(memory, GRANULE, 5) && !mismatches(memory + GRANULE, GRANULE, 6));
+	all.v.count = 2;
+	all.seed = 7;
+	OK(d.cuLaunchKernel(fills, 4, 1, 1, 64, 1, 1, 0, NULL, NULL, extra));
+	OK(d.cuCtxSynchronize());
+	CHECK(!mismatches(memory, GRANULE, 7) && !mismatches(memory + GRANULE, GRANULE, 8));
+	bytes -= 8;
+	CHECK(d.cuLaunchKernel(fills, 4, 1, 1, 64, 1, 1, 0, NULL, NULL, extra) != CUDA_SUCCESS);
+	/* Nor has a launch seen anything of memory whose addresses lie in memory. */
+	uint64_t *array = pinned();
+	array[0] = memory + GRANULE;
+	array[1] = memory;
+	OK(RUN(NULL, "fill_all", (uint64_t)array, 2, GRANULE / 8, 20));
+	OK(d.cuCtxSynchronize());
+	CHECK(!mismatches(memory, GRANULE, 21) && !mismatches(memory + GRANULE, GRANULE, 20));
+}
+
 /* -- variables and code ------------------------------------------------------------------------------------- */
 
 static void variables(void)
@@ -275,8 +359,9 @@ static void queues_have_an_end(void)
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
-	    TEST(before_streams),       TEST(several_devices),    TEST(variables),
-	    TEST(functions_are_loaded), TEST(queues_have_an_end),
+	    TEST(before_streams),         TEST(several_devices),    TEST(variables),
+	    TEST(functions_are_loaded),   TEST(queues_have_an_end), TEST(parameters_are_told),
+	    TEST(structures_go_by_value),
 	};
 
 	return RUN_TESTS(tests);

@@ -3,8 +3,6 @@
 
 #include "runtime.h"
 
-#define PARAMETERS 64
-
 /* HIP_LAUNCH_PARAM_*: the words that announce a packed buffer of parameters. */
 #define PARAM_BUFFER ((void *)1)
 #define PARAM_SIZE ((void *)2)
@@ -57,18 +55,16 @@ hipError_t hipModuleGetFunction(hipFunction_t *function, hipModule_t module, con
 }
 
 /* Parameters come as an array of pointers, or packed in a buffer that `extra` describes. */
-static hipError_t collect(unsigned count, void **separate, void **extra, uint64_t values[PARAMETERS])
+static hipError_t collect(struct sim_kernel *kernel, void **separate, void **extra, char *values)
 {
 	const void *buffer = NULL;
-	size_t size = 0;
+	size_t size = 0, wanted = sim_kernel_parameter_bytes(kernel), offset, bytes;
 
-	if (count > PARAMETERS)
-		return hipErrorInvalidValue;
 	if (!extra) {
-		for (unsigned i = 0; i < count; i++) {
+		for (unsigned i = 0; sim_kernel_parameter(kernel, i, &offset, &bytes); i++) {
 			if (!separate || !separate[i])
 				return hipErrorInvalidValue;
-			memcpy(&values[i], separate[i], sizeof(values[i]));
+			memcpy(values + offset, separate[i], bytes);
 		}
 		return hipSuccess;
 	}
@@ -80,9 +76,9 @@ static hipError_t collect(unsigned count, void **separate, void **extra, uint64_
 		else
 			return hipErrorInvalidValue;
 	}
-	if (!buffer || size < count * sizeof(values[0]))
+	if (!buffer || size < wanted)
 		return hipErrorInvalidValue;
-	memcpy(values, buffer, count * sizeof(values[0]));
+	memcpy(values, buffer, wanted);
 	return hipSuccess;
 }
 
@@ -93,14 +89,14 @@ hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned int gridDimX, unsigne
 {
 	struct sim_kernel *kernel = (struct sim_kernel *)f;
 	struct sim_stream *on;
-	uint64_t values[PARAMETERS];
+	char values[SIM_PARAMETER_BYTES];
 
-	(void)sharedMemBytes; /* kernels of the simulator have no shared memory */
 	HIP_ENTER();
 	HIP_TRY(sim_kernel_alive(kernel) ? hip_stream(stream, &on) : hipErrorInvalidHandle);
 	if (!gridDimX || !gridDimY || !gridDimZ || !blockDimX || !blockDimY || !blockDimZ)
 		return hip_leave(hipErrorInvalidValue);
-	HIP_TRY(kernelParams && extra ? hipErrorInvalidValue
-	                              : collect(sim_kernel_parameters(kernel), kernelParams, extra, values));
-	return hip_return(sim_launch(on, kernel, values));
+	HIP_TRY(kernelParams && extra ? hipErrorInvalidValue : collect(kernel, kernelParams, extra, values));
+	const struct sim_shape shape = {
+	    {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes};
+	return hip_return(sim_launch(on, kernel, &shape, values));
 }
