@@ -80,6 +80,7 @@ struct spill_policy {
 	struct spill_amount movable_min, movable_chunk;
 	struct spill_amount movable_above; /* a share */
 	uint64_t movable_wait_us;
+	enum spill_switch movable_follow;
 	struct spill_amount host_ahead;
 	enum spill_honest_first honest_first;
 	uint64_t honest_window_us;

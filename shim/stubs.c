@@ -12,6 +12,7 @@
 #include "abi/hip_later.h"
 #include "array_bytes.h"
 #include "hooks.h"
+#include "layouts.h"
 #include "log.h"
 #include "lookup.h"
 #include "real.h"
@@ -100,6 +101,8 @@ static void *enter(struct spill_request *request)
 		real_function *real = (real_function *)enter(&request); \
 		if (!real) \
 			return (ret)SPILL_NOT_INITIALIZED; \
+		if (spill_layouts_end_with(SPILL_OP_##op_)) \
+			spill_layouts_forget(); \
 		while (spill_request_next(&request)) \
 			request.result = (int)real args; \
 		if (SPILL_OP_##op_ == SPILL_OP_RESOLVE && request.result == 0) \
@@ -118,6 +121,14 @@ static void *enter(struct spill_request *request)
 	SPILL_WORK_STUB(, symbol, LINK, ret, symbol, params, args) \
 	SPILL_WORK_STUB(static, symbol##_dlsym, DLSYM, ret, symbol, params, args) \
 	SPILL_WORK_STUB(static, symbol##_proc, PROC, ret, symbol, params, args)
+#define HINTED(domain, ret, symbol, base, since, variant, op, params, args, ...) \
+	__attribute__((visibility("default"))) ret symbol params; \
+	HINTED_STUB(, symbol, LINK, variant, ret, symbol, params, args, __VA_ARGS__) \
+	HINTED_STUB(static, symbol##_dlsym, DLSYM, variant, ret, symbol, params, args, __VA_ARGS__) \
+	HINTED_STUB(static, symbol##_proc, PROC, variant, ret, symbol, params, args, __VA_ARGS__)
+#define HINTED_STUB(linkage, function, way, variant, ret, symbol, params, args, ...) \
+	SPILL_HINTED_STUB(linkage, function, way, ret, symbol, params, args, \
+	                  .per_thread = SPILL_VARIANT_##variant != SPILL_VARIANT_LEGACY, __VA_ARGS__)
 #include "hooks.def"
 
 const struct spill_row spill_rows[SPILL_HOOKS] = {

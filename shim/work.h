@@ -1,16 +1,20 @@
 /*
  * Stubs of GATE rows (hooks_cuda_work.def): they pass the gate, call the real function once and count, in a few
  * nanoseconds on top of the driver's own time. No request, no lock-prefixed instruction, no call but the driver's. What is
- * rare (the first call of a thread or row, libspill off, a closed gate, out of memory) is behind functions of work.c.
+ * rare (the first call of a thread or row, libspill off, a closed gate, out of memory) is behind functions of work.c, and what is
+ * wanted only while memory is elsewhere (what a call is going to use) behind one of hints.c.
  */
 #ifndef SPILL_WORK_H
 #define SPILL_WORK_H
 
 #include <stdbool.h>
 
+#include "follow.h"
 #include "gate.h"
+#include "hints.h"
 #include "hooks.h"
 #include "real.h"
+#include "runtime.h"
 
 enum spill_work {
 #define HOOK(domain, ret, symbol, ...) SPILL_WORK_##symbol,
@@ -47,7 +51,24 @@ bool spill_work_room(enum spill_hook hook, int result, const void *caller, unsig
 /* CUDA_ERROR_OUT_OF_MEMORY: the driver may do the work once room is made for it. */
 #define SPILL_WORK_FULL 2
 
-#define SPILL_WORK_STUB(linkage, function, way, ret, symbol, params, args) \
+/* The call itself, with room made for it as often as that helps. */
+#define SPILL_WORK_CALL(symbol, args) \
+	do { \
+		outer = self && spill_gate_enter(self); \
+		result = real args; \
+		if (outer) \
+			spill_gate_leave(self); \
+	} while (__builtin_expect(result == (__typeof__(result))SPILL_WORK_FULL, 0) && outer && \
+	         spill_work_room(SPILL_HOOK_##symbol, (int)result, __builtin_return_address(0), attempt++))
+
+/* Somebody wants to know what the call uses, and it is the program's own, outermost call. */
+static inline bool spill_work_followed(const struct spill_gate_thread *self)
+{
+	return __builtin_expect(atomic_load_explicit(&spill_follow_wanted, memory_order_relaxed), 0) &&
+	       self && !atomic_load_explicit(&self->inside, memory_order_relaxed) && !spill_thread.depth;
+}
+
+#define SPILL_WORK_STUB_WITH(followed, linkage, function, way, ret, symbol, params, args) \
 	linkage ret function params \
 	{ \
 		typedef ret real_function params; \
@@ -66,15 +87,22 @@ bool spill_work_room(enum spill_hook hook, int result, const void *caller, unsig
 		} \
 		if (self) \
 			spill_gate_count(self, spill_work_counter(SPILL_WORK_##symbol, SPILL_WAY_##way)); \
-		do { \
-			outer = self && spill_gate_enter(self); \
-			result = real args; \
-			if (outer) \
-				spill_gate_leave(self); \
-		} while (__builtin_expect(result == (ret)SPILL_WORK_FULL, 0) && outer && \
-		         spill_work_room(SPILL_HOOK_##symbol, (int)result, __builtin_return_address(0), \
-		                         attempt++)); \
+		followed SPILL_WORK_CALL(symbol, args); \
 		return result; \
 	}
+
+#define SPILL_WORK_STUB(...) SPILL_WORK_STUB_WITH(, __VA_ARGS__)
+
+/* With the hint's initialisers behind. */
+#define SPILL_HINTED_STUB(linkage, function, way, ret, symbol, params, args, ...) \
+	SPILL_WORK_STUB_WITH( \
+	    if (spill_work_followed(self)) { \
+		    void *stopwatch = spill_hint(&(const struct spill_hint){__VA_ARGS__}); \
+		    SPILL_WORK_CALL(symbol, args); \
+		    if (stopwatch) \
+			    spill_follow_after(stopwatch); \
+		    return result; \
+	    }, \
+	    linkage, function, way, ret, symbol, params, args)
 
 #endif

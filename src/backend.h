@@ -112,6 +112,17 @@ struct spill_backend {
 	bool (*event_passed)(int device, void *context, void *event);
 	void (*event_destroy)(int device, void *context, void *event);
 
+	/* --- optional: timing (all of them, or none), without waiting. `device`, `context`: of the stream --- */
+
+	int (*timer_create)(int device, void *context, void **timer);
+	/* Takes the time when all work so far on the stream is done; may be recorded again. */
+	int (*timer_record)(int device, void *context, void *stream, bool per_thread, void *timer);
+	/* An error if there is no such timer any more: its context has ended, or has become another. */
+	int (*timer_passed)(int device, void *context, void *timer, bool *passed);
+	/* pre: both have passed */
+	int (*timer_between)(int device, void *context, void *begin, void *end, uint64_t *ns);
+	void (*timer_destroy)(int device, void *context, void *timer);
+
 	/* --- optional: moving chunks (all of them, or none) --- */
 
 	/*

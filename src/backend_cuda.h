@@ -84,6 +84,13 @@ int spill_cuda_copier_create(int device, void *context, void **stream);
 void spill_cuda_copier_destroy(int device, void *context, void *stream);
 int spill_cuda_copy(int device, void *context, void *stream, uint64_t to, uint64_t from, uint64_t bytes);
 
+/* How long work takes (backend_cuda_time.c). */
+int spill_cuda_timer_create(int device, void *context, void **timer);
+int spill_cuda_timer_record(int device, void *context, void *stream, bool per_thread, void *timer);
+int spill_cuda_timer_passed(int device, void *context, void *timer, bool *passed);
+int spill_cuda_timer_between(int device, void *context, void *begin, void *end, uint64_t *ns);
+void spill_cuda_timer_destroy(int device, void *context, void *timer);
+
 /* Memory in stream order, devices (backend_cuda_pool.c). */
 int spill_cuda_stream_owner(void *stream, int *device, void **context);
 int spill_cuda_pool_create(int device, enum spill_place place, enum spill_location preferred, void **pool);

@@ -140,7 +140,7 @@ static bool fits(const struct spill_placement *placement, const struct spill_bac
 
 /* pre: locked. Taken from its list. */
 static struct spill_placement *find_free(const struct spill_backend *backend, int device, const void *context,
-                                         uint64_t bytes, const struct spill_order *order)
+                                         uint64_t bytes, const struct spill_stream_order *order)
 {
 	struct spill_placement *placement;
 	TAILQ_FOREACH(placement, &kept, pending)
@@ -161,7 +161,7 @@ static struct spill_placement *find_free(const struct spill_backend *backend, in
 
 struct spill_placement *spill_deferred_reuse(const struct spill_backend *backend, int device,
                                              const void *context, uint64_t bytes,
-                                             const struct spill_order *order)
+                                             const struct spill_stream_order *order)
 {
 	pthread_mutex_lock(&lock);
 	struct spill_placement *placement = find_free(backend, device, context, bytes, order);

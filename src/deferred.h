@@ -29,7 +29,7 @@ void spill_deferred_add(struct spill_placement *placement);
  */
 struct spill_placement *spill_deferred_reuse(const struct spill_backend *backend, int device,
                                              const void *context, uint64_t bytes,
-                                             const struct spill_order *order);
+                                             const struct spill_stream_order *order);
 
 /* A stream that is about to end: what was freed on it is in no order with another of that handle. */
 void spill_deferred_stream_ended(const struct spill_backend *backend, const void *stream);

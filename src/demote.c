@@ -7,6 +7,7 @@
 #include "capture.h"
 #include "clock.h"
 #include "engine.h"
+#include "exchange.h"
 #include "host_chunks.h"
 #include "movable.h"
 #include "plan.h"
@@ -180,11 +181,14 @@ void spill_demote_foresee(const struct spill_backend *backend, int device)
 
 bool spill_demote_held(struct spill_demotion *demotion, bool recheck)
 {
+	/* What exchanges keep for themselves is the first to go, also where nothing may move. */
+	bool dropped = !spill_capture_any() && spill_exchange_drop();
 	demotion->freed = 0;
 	demotion->error = forbidden(demotion);
-	demotion->vain = demotion->error != NULL;
+	demotion->vain = demotion->error && !dropped;
 	if (demotion->error)
-		return false;
+		return dropped && !missing_for(demotion).least;
+	recheck = dropped || recheck;
 	struct missing missing = missing_for(demotion);
 	/* The driver has refused what there seems to be room for; unless another thread has made that room meanwhile. */
 	if (!missing.wanted && !recheck)

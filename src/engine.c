@@ -48,6 +48,7 @@ static operation *const operations[SPILL_OPS_COUNT] = {
     [SPILL_OP_STREAM_END] = spill_engine_capture,
     [SPILL_OP_GATE] = spill_engine_pass, /* has a stub of its own (gate.h) */
     [SPILL_OP_ROOM] = spill_engine_room,
+    [SPILL_OP_UNLOAD] = spill_engine_pass, /* the shim forgets */
     [SPILL_OP_CONTEXT_CREATE] = spill_engine_room,
     [SPILL_OP_CONTEXT_DESTROY] = spill_engine_context,
     [SPILL_OP_PRIMARY_RELEASE] = spill_engine_context,

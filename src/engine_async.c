@@ -166,7 +166,7 @@ static struct spill_placement *make_plain(const struct spill_request *request, e
 	whole.device_room = 0;
 	if (step == SPILL_STEP_SPLIT)
 		whole.context = NULL;
-	struct spill_order order = {spill_engine_stream(request), request->context};
+	struct spill_stream_order order = {spill_engine_stream(request), request->context};
 	struct spill_placement *placement =
 	    spill_deferred_reuse(want->backend, want->device, whole.context, want->bytes, &order);
 	if (placement)

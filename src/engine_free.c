@@ -7,6 +7,8 @@
 #include "contexts.h"
 #include "deferred.h"
 #include "engine.h"
+#include "exchange.h"
+#include "follow.h"
 #include "gate.h"
 #include "host_chunks.h"
 #include "mempool.h"
@@ -26,6 +28,7 @@ static void end(struct spill_request *request, struct spill_allocation *allocati
 		spill_mempool_freed(allocation->mempool, allocation->bytes);
 	spill_ledger_end(allocation);
 	spill_promote_later();
+	spill_follow_tick();
 }
 
 /* From here on its bytes stay where they are. */
@@ -110,7 +113,8 @@ static void free_placed_in_order(struct spill_request *request, struct spill_all
 		request->result =
 		    backend->event_record(placement->event_device, placement->event_context, request->stream,
 		                          request->per_thread, &placement->event);
-	placement->order = (struct spill_order){spill_engine_stream(request), placement->event_context};
+	placement->order =
+	    (struct spill_stream_order){spill_engine_stream(request), placement->event_context};
 	if (request->result)
 		put_back(allocation);
 	else
@@ -176,8 +180,10 @@ static void end_all(struct spill_request *request, const struct spill_backend *b
 		spill_mempool_device_ended(backend, device);
 	spill_capture_context_ended(backend, device, context);
 	spill_peer_context_ended(backend, device, context);
-	if (!spill_contexts_of(backend, device, others))
+	if (!spill_contexts_of(backend, device, others)) {
+		spill_exchange_forget(backend, device);
 		spill_host_chunks_forget(backend, device);
+	}
 }
 
 /* Finds what is about to end, before the vendor forgets it. */

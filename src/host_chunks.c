@@ -1,10 +1,12 @@
 #include "host_chunks.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/queue.h>
 
 #include "account.h"
+#include "bring.h"
 #include "clock.h"
 #include "host_ahead.h"
 #include "place/chunked.h"
@@ -12,6 +14,8 @@
 
 /* Kept after promotion, for the next demotion; more if host.ahead says so. */
 #define KEPT_BYTES (512ull << 20)
+/* Given back at a time: 1 ms each. */
+#define TRIMMED 4
 /* Different sizes that can be wanted: most chunks are of movable.chunk. */
 #define WANTED 32
 /* How long nothing is made ahead once host memory was short. */
@@ -35,7 +39,7 @@ struct wanted {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_HOST_CHUNKS */
 static struct list kept = TAILQ_HEAD_INITIALIZER(kept);  /* oldest first; charged to the host account */
-static uint64_t kept_bytes;
+static _Atomic uint64_t kept_bytes;
 static struct wanted wanted[WANTED]; /* together at most host.ahead bytes */
 static unsigned wanted_count;
 static uint64_t short_until_ns;
@@ -115,12 +119,34 @@ static void evict(struct list *list)
 {
 	uint64_t missing[WANTED], most = ahead_bytes();
 	most = most > KEPT_BYTES ? most : KEPT_BYTES;
+	/* Where chunks go and come all the time, all that was made is needed again; who is refused host memory gets it. */
+	if (spill_bring_active())
+		return;
 	while (kept_bytes > most) {
 		struct kept *one = compare(missing);
 		if (!one)
 			break;
 		move_to(list, one);
 	}
+}
+
+bool spill_host_chunks_trim(void)
+{
+	struct list out = TAILQ_HEAD_INITIALIZER(out);
+	uint64_t missing[WANTED], most = ahead_bytes();
+	struct kept *one;
+	most = most > KEPT_BYTES ? most : KEPT_BYTES;
+	if (kept_bytes <= most)
+		return false;
+	if (spill_bring_active())
+		return true;
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; i < TRIMMED && kept_bytes > most && (one = compare(missing)) != NULL; i++)
+		move_to(&out, one);
+	bool more = !TAILQ_EMPTY(&out);
+	pthread_mutex_unlock(&lock);
+	release_all(&out);
+	return more;
 }
 
 /* pre: locked. False: nothing is missing */
@@ -341,7 +367,8 @@ void spill_host_chunks_fork_done(bool child)
 {
 	if (child) {
 		TAILQ_INIT(&kept);
-		kept_bytes = short_until_ns = wanted_count = 0;
+		kept_bytes = 0;
+		short_until_ns = wanted_count = 0;
 		spill_host_ahead_fork_child();
 	}
 	pthread_mutex_unlock(&lock);

@@ -28,6 +28,12 @@ void spill_host_chunk_put(const struct spill_backend *backend, int device,
 uint64_t spill_host_chunks_drop(const struct spill_backend *backend);
 
 /*
+ * Gives back a little of what is too much: while memory follows its use (bring.h) all is kept that was made. Called now and then.
+ * True: there is more. pre: no lock of ours is held
+ */
+bool spill_host_chunks_trim(void);
+
+/*
  * Has chunks made ahead, up to host.ahead bytes: `sizes` are those that would leave the device next, in order; they replace
  * those named before. Cheap when nothing is to be made; does nothing when host.ahead is 0. pre: no lock of ours but the
  * mover is held

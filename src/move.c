@@ -14,10 +14,14 @@
 #include "peer.h"
 #include "place/chunked.h"
 
-#define DEPTH 2 /* copies at once: more bring nothing, and chunks below 64 MiB are slower (measured, H200) */
-#define EVENTS (DEPTH + 2)        /* for copies, and for marks of the context (idle.h) */
-#define VIEW (64ull << 20)        /* of a chunk, where no larger one has been seen */
-#define POLL_NS 20000             /* a chunk of 64 MiB takes 1.2 ms */
+/* Copies at once each way: more bring nothing, and chunks below 64 MiB are slower (measured, H200). */
+#define DEPTH 2
+#define FLIGHTS (2 * DEPTH)  /* the link goes both ways at once */
+#define EVENTS (FLIGHTS + 2) /* for copies, and for marks of the context (idle.h) */
+#define VIEW (64ull << 20)   /* of a chunk, where no larger one has been seen */
+#define POLL_NS 20000        /* a chunk of 64 MiB takes 1.2 ms */
+/* Looks without a pause, some 0.1 ms: a pause takes longer than it says, and the program waits. */
+#define SPINS 200
 #define PATIENCE_NS 2000000000ull /* for a copy, after which the context is asked whether it lives */
 #define TRIES 5                   /* to put a chunk back, 1 ms apart and then twice that … */
 
@@ -27,8 +31,9 @@ struct copier {
 	_Atomic(void *) marked; /* the context that was prepared last */
 	const struct spill_backend *backend;
 	int device;
-	void *context, *stream; /* NULL: none yet, or its context has ended */
-	uint64_t views, view;   /* addresses for DEPTH of them, and the bytes of each; 0: none */
+	/* To the host, to the device; NULL: none yet, refused, or their context has ended. */
+	void *context, *streams[2];
+	uint64_t views, view; /* addresses for FLIGHTS of them, and the bytes of each; 0: none */
 };
 
 static struct copier copiers[SPILL_DEVICES];
@@ -36,9 +41,11 @@ static struct copier copiers[SPILL_DEVICES];
 /* A move that has begun. */
 struct flight {
 	struct spill_move *move;
+	bool to_device;
 	void *event;   /* behind the copy; NULL: there was no event to be had */
 	uint64_t view; /* the new home's */
 	bool staged;   /* that is the home's own, not the copier's */
+	bool seated;   /* without view: the new home is in its place already, copied to from the old one's */
 };
 
 static void pause_ns(uint64_t ns)
@@ -56,22 +63,35 @@ static bool make_views(struct copier *copier, uint64_t view)
 		return true;
 	uint64_t unit = spill_chunked_granule(backend, copier->device);
 	if (copier->views)
-		backend->unreserve(copier->views, DEPTH * copier->view);
+		backend->unreserve(copier->views, (uint64_t)FLIGHTS * copier->view);
 	copier->views = 0;
 	copier->view = view;
-	return unit && !backend->reserve(DEPTH * view, unit, &copier->views);
+	return unit && !backend->reserve((uint64_t)FLIGHTS * view, unit, &copier->views);
 }
 
-static bool make_stream(struct copier *copier, void *context)
+/*
+ * One stream each way, of one context. The second is asked for again at each move as long as it is refused: a device that is too
+ * full for it is just where something has to move, and with one of them the ways take turns.
+ */
+static bool make_streams(struct copier *copier, void *context)
 {
-	if (copier->stream)
-		return true;
-	if (copier->backend->copier_create(copier->device, context, &copier->stream)) {
-		copier->stream = NULL;
-		return false;
+	const struct spill_backend *backend = copier->backend;
+	void **streams = copier->streams;
+	if (!streams[0]) {
+		if (backend->copier_create(copier->device, context, &streams[0])) {
+			streams[0] = NULL;
+			return false;
+		}
+		copier->context = context;
 	}
-	copier->context = context;
+	if (!streams[1] && backend->copier_create(copier->device, copier->context, &streams[1]))
+		streams[1] = NULL;
 	return true;
+}
+
+static void *stream_of(const struct copier *copier, bool to_device)
+{
+	return copier->streams[to_device] ? copier->streams[to_device] : copier->streams[0];
 }
 
 /* The device's, with views of `view` bytes; NULL if it cannot be. pre: the mover is held */
@@ -80,11 +100,15 @@ static struct copier *copier_of(const struct spill_backend *backend, int device,
 	if (device < 0 || device >= SPILL_DEVICES || !(backend->capabilities(device) & SPILL_CAN_MOVE))
 		return NULL;
 	struct copier *copier = &copiers[device];
-	if (atomic_load(&copier->ready) && copier->views && view <= copier->view)
+	if (atomic_load(&copier->ready) && copier->views && view <= copier->view) {
+		/* With one stream alone it works, too. */
+		if (!copier->streams[1])
+			make_streams(copier, context);
 		return copier;
+	}
 	copier->backend = backend;
 	copier->device = device;
-	bool ready = make_views(copier, view) && make_stream(copier, context) &&
+	bool ready = make_views(copier, view) && make_streams(copier, context) &&
 	             !backend->events_ahead(device, copier->context, EVENTS);
 	atomic_store_explicit(&copier->ready, ready, memory_order_release);
 	return ready ? copier : NULL;
@@ -119,7 +143,7 @@ void spill_move_context_ended(const struct spill_backend *backend, const void *c
 			atomic_store(&copier->marked, NULL);
 		if (copier->backend != backend || copier->context != context)
 			continue;
-		copier->stream = copier->context = NULL;
+		copier->streams[0] = copier->streams[1] = copier->context = NULL;
 		atomic_store(&copier->ready, false);
 	}
 	spill_mover_unlock();
@@ -129,7 +153,7 @@ void spill_move_reset(void)
 {
 	for (int device = 0; device < SPILL_DEVICES; device++) {
 		copiers[device].backend = NULL;
-		copiers[device].stream = copiers[device].context = NULL;
+		copiers[device].streams[0] = copiers[device].streams[1] = copiers[device].context = NULL;
 		copiers[device].views = copiers[device].view = 0;
 		atomic_store(&copiers[device].ready, false);
 		atomic_store(&copiers[device].marked, NULL);
@@ -194,6 +218,23 @@ struct seat {
 	bool open;       /* to all of them */
 };
 
+/* No handle that there is: only told apart from others. */
+#define WRONG UINT64_MAX
+
+static uint64_t what_is_there(const struct spill_chunk *chunk)
+{
+	if (chunk->wrong)
+		return WRONG;
+	return chunk->unmapped ? 0 : chunk->handle;
+}
+
+/* After an attempt to have the chunk in its place, content and all. */
+static void look_what_is_there(struct spill_chunk *chunk, const struct seat *seat)
+{
+	chunk->unmapped = seat->handle != chunk->handle;
+	chunk->wrong = seat->handle && chunk->unmapped;
+}
+
 static struct seat seat_of(const struct copier *copier, const struct spill_move *move)
 {
 	struct seat seat = {
@@ -201,7 +242,7 @@ static struct seat seat_of(const struct copier *copier, const struct spill_move 
 	    .va = spill_chunked_address(move->of, move->chunk),
 	    .bytes = chunk_of(move)->bytes,
 	    .users = {copier->device},
-	    .handle = chunk_of(move)->unmapped ? 0 : chunk_of(move)->handle,
+	    .handle = what_is_there(chunk_of(move)),
 	    .open = true,
 	};
 	seat.user_count = 1 + spill_peer_devices(copier->backend, copier->device, seat.users + 1);
@@ -248,45 +289,79 @@ static bool mapped(const struct copier *copier, const struct spill_move *move)
 	if (chunk->unmapped) {
 		struct seat seat = seat_of(copier, move);
 		sit(&seat, chunk->handle);
-		chunk->unmapped = !seat.handle;
+		look_what_is_there(chunk, &seat);
 	}
 	return !chunk->unmapped;
 }
 
-/* Puts the new home in the old one's place. */
-static bool swap(const struct copier *copier, struct spill_move *move)
+/* The new home is in the old one's place, content and all. */
+static void settled(struct spill_move *move)
 {
 	struct spill_chunk *chunk = chunk_of(move);
-	struct seat seat = seat_of(copier, move);
 	uint64_t old = chunk->handle, old_view = chunk->view;
-	if (!sit(&seat, move->handle))
-		sit_anyhow(&seat, old, move->handle);
-	chunk->unmapped = !seat.handle;
-	if (seat.handle != move->handle)
-		return false;
 	spill_chunked_moved(move->of, move->chunk, move->handle);
 	chunk->view = move->view;
 	move->handle = old;
 	move->view = old_view;
 	move->moved = true;
-	return true;
+}
+
+/* Puts the new home in the old one's place; or leaves, or puts back, the old one. */
+static bool swap(const struct copier *copier, const struct spill_move *move)
+{
+	struct spill_chunk *chunk = chunk_of(move);
+	struct seat seat = seat_of(copier, move);
+	if (!sit(&seat, move->handle))
+		sit_anyhow(&seat, chunk->handle, move->handle);
+	chunk->unmapped = !seat.handle;
+	return seat.handle == move->handle;
+}
+
+/* The new home, in its place, did not get the content: the old one still has it. */
+static void unseat(const struct copier *copier, const struct spill_move *move)
+{
+	struct spill_chunk *chunk = chunk_of(move);
+	struct seat seat = seat_of(copier, move);
+	seat.handle = move->handle;
+	sit_anyhow(&seat, chunk->handle, chunk->handle);
+	look_what_is_there(chunk, &seat);
 }
 
 /* -- copies ------------------------------------------------------------------------------------------------ */
+
+/*
+ * Where the copy goes to. A home on host that has a view of its own keeps the content whatever is mapped in its place: the new
+ * home then takes that at once, which saves mapping it twice.
+ */
+static bool open_target(struct copier *copier, struct flight *flight, unsigned slot)
+{
+	flight->seated = flight->to_device && chunk_of(flight->move)->view;
+	return flight->seated ? swap(copier, flight->move) : open_view(copier, flight, slot);
+}
+
+static void close_target(struct copier *copier, const struct flight *flight, bool copied)
+{
+	if (!flight->seated)
+		close_view(copier, flight);
+	else if (!copied)
+		unseat(copier, flight->move);
+}
 
 /* False: nothing is under way, and nothing is begun after it. */
 static bool start(struct copier *copier, struct flight *flight, struct spill_move *move, unsigned slot)
 {
 	const struct spill_backend *backend = copier->backend;
-	*flight = (struct flight){.move = move};
-	if (!mapped(copier, move) || !open_view(copier, flight, slot))
+	*flight = (struct flight){.move = move, .to_device = chunk_of(move)->on_host};
+	void *stream = stream_of(copier, flight->to_device);
+	if (!mapped(copier, move) || !open_target(copier, flight, slot))
 		return false;
-	if (backend->copy(copier->device, copier->context, copier->stream, flight->view,
-	                  spill_chunked_address(move->of, move->chunk), chunk_of(move)->bytes)) {
-		close_view(copier, flight);
+	uint64_t place = spill_chunked_address(move->of, move->chunk);
+	if (backend->copy(copier->device, copier->context, stream, flight->seated ? place : flight->view,
+	                  flight->seated ? chunk_of(move)->view : place, chunk_of(move)->bytes)) {
+		close_target(copier, flight, false);
 		return false;
 	}
-	if (backend->event_record(copier->device, copier->context, copier->stream, false, &flight->event))
+	if (backend->event_record(copier->device, copier->context, stream, false, &flight->event))
 		flight->event = NULL;
 	return true;
 }
@@ -300,9 +375,9 @@ static bool copied(const struct copier *copier, const struct flight *flight)
 	const struct spill_backend *backend = copier->backend;
 	uint64_t end = spill_clock_ns() + PATIENCE_NS;
 	bool passed = false;
-	while (flight->event && !passed && spill_clock_ns() < end) {
+	for (unsigned looks = 1; flight->event && !passed && spill_clock_ns() < end; looks++) {
 		passed = backend->event_passed(copier->device, copier->context, flight->event);
-		if (!passed)
+		if (!passed && looks > SPINS)
 			pause_ns(POLL_NS);
 	}
 	for (unsigned try = 0; try < TRIES && !passed; try++) {
@@ -317,8 +392,11 @@ static bool copied(const struct copier *copier, const struct flight *flight)
 
 static bool land(struct copier *copier, const struct flight *flight)
 {
-	bool moved = copied(copier, flight) && swap(copier, flight->move);
-	close_view(copier, flight);
+	bool done = copied(copier, flight);
+	bool moved = done && (flight->seated || swap(copier, flight->move));
+	if (moved)
+		settled(flight->move);
+	close_target(copier, flight, done);
 	return moved;
 }
 
@@ -331,22 +409,54 @@ static uint64_t largest(const struct spill_move *moves, unsigned count)
 	return bytes;
 }
 
+/* Moves on their way, landing in the order in which they began. */
+struct air {
+	struct flight flights[FLIGHTS];
+	unsigned started, landed;
+	unsigned each_way[2];
+};
+
+/* The next one can begin: there is place for one more that way, and it has a new home, or gets one. */
+static bool may_start(const struct air *air, struct spill_move *next, const struct spill_move_helper *helper)
+{
+	if (air->each_way[chunk_of(next)->on_host] == DEPTH)
+		return false;
+	return next->handle || (helper && helper->home(next, helper->data));
+}
+
+static bool start_next(struct copier *copier, struct air *air, struct spill_move *next)
+{
+	unsigned slot = air->started % FLIGHTS;
+	if (!start(copier, &air->flights[slot], next, slot))
+		return false;
+	air->each_way[air->flights[slot].to_device]++;
+	air->started++;
+	return true;
+}
+
+static bool land_next(struct copier *copier, struct air *air, const struct spill_move_helper *helper)
+{
+	const struct flight *flight = &air->flights[air->landed++ % FLIGHTS];
+	bool done = land(copier, flight);
+	air->each_way[flight->to_device]--;
+	if (done && helper)
+		helper->landed(flight->move, helper->data);
+	return done;
+}
+
 unsigned spill_move(const struct spill_backend *backend, int device, void *context, struct spill_move *moves,
-                    unsigned count)
+                    unsigned count, const struct spill_move_helper *helper)
 {
 	struct copier *copier = copier_of(backend, device, context, largest(moves, count));
-	struct flight flights[DEPTH];
-	unsigned started = 0, landed = 0, moved = 0;
+	struct air air = {0};
+	unsigned moved = 0;
 	bool going = copier != NULL;
 	do {
-		while (going && started < count && started - landed < DEPTH) {
-			unsigned slot = started % DEPTH;
-			going = start(copier, &flights[slot], &moves[started], slot);
-			started += going;
-		}
-		if (landed == started)
+		while (going && air.started < count && may_start(&air, &moves[air.started], helper))
+			going = start_next(copier, &air, &moves[air.started]);
+		if (air.landed == air.started)
 			break;
-		bool done = land(copier, &flights[landed++ % DEPTH]);
+		bool done = land_next(copier, &air, helper);
 		moved += done;
 		going = going && done;
 	} while (true);

@@ -11,8 +11,9 @@ struct spill_chunked;
 /* One chunk and its new home. */
 struct spill_move {
 	struct spill_chunked *of;
-	unsigned chunk;  /* index */
-	uint64_t handle; /* of memory of the chunk's size on the other side; after a move: the old home's */
+	unsigned chunk; /* index */
+	/* Of memory of the chunk's size on the other side; after a move: the old home's; 0: none yet (home). */
+	uint64_t handle;
 	/*
 	 * Where that memory is mapped a second time, for copies, with access by the device: an address range of its own,
 	 * reserved for exactly the chunk's bytes; 0: nowhere. It goes with the handle: after a move, the old home's.
@@ -21,19 +22,29 @@ struct spill_move {
 	bool moved;
 };
 
+/* For moves both ways, where the ones make the room for the others. */
+struct spill_move_helper {
+	/* Gets a new home for a move that has none. False: there is none as yet; asked again when another has landed. */
+	bool (*home)(struct spill_move *move, void *data);
+	/* It is done, and the old home's handle is in .handle: may be given back here, .handle 0 then. */
+	void (*landed)(struct spill_move *move, void *data);
+	void *data;
+};
+
 /*
  * Copies each chunk to its new home and maps that in its place, with the access of all devices that had it (peer.h). The
  * moves that are done have .moved set and the old home's handle in .handle, unmapped: the caller's to release or keep. A
  * chunk whose mapping fails stays, or is put back, where it was; its .handle is the new home's still, and no further one is
  * begun. Returns the number moved. The placements are brought up to date by spill_chunked_moved (accounts: see there).
  *
- * Copies are waited for by polling: bounded by the link while the vendor works.
+ * Copies are waited for by polling: bounded by the link while the vendor works. They begin in the order given, both ways at
+ * once where both are in it. `helper`: NULL if all new homes are there.
  *
  * pre: the mover is held (chunked.h); the gate is closed and the device idle, so that nothing can touch the chunks; `context`
  * is one of the device's and live
  */
 unsigned spill_move(const struct spill_backend *backend, int device, void *context, struct spill_move *moves,
-                    unsigned count);
+                    unsigned count, const struct spill_move_helper *helper);
 
 /*
  * Maps new homes on host where they are copied to, ahead of the moves and with the gate open: half as long again it would take

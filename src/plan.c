@@ -52,35 +52,60 @@ bool spill_plan_has_a_chance(const struct spill_backend *backend, int device, ui
 	return idle;
 }
 
+const char *spill_plan_attempt(struct spill_plan *plan, const struct spill_backend *backend, int device,
+                               uint64_t deadline_ns, const struct spill_move_helper *helper,
+                               uint64_t *moving_ns)
+{
+	const char *error = NULL;
+	*moving_ns = 0;
+	if (!spill_gate_close(deadline_ns))
+		return "movable.wait: a call does not return";
+	/* Marks are refused in a capture; one that begins behind this look is refused there, or leaves the moves alone. */
+	if (spill_capture_any()) {
+		error = "stream capture";
+	} else if (!spill_idle_wait(backend, device, deadline_ns)) {
+		error = "movable.wait: the device is busy";
+	} else {
+		uint64_t start_ns = spill_clock_ns();
+		void *context = plan->moves[0].of->base.context;
+		if (spill_move(backend, device, context, plan->moves, plan->count, helper) < plan->count)
+			error = "the driver refused to move";
+		*moving_ns = spill_clock_ns() - start_ns + 1;
+	}
+	spill_gate_open();
+	return error;
+}
+
 const char *spill_plan_carry_out(struct spill_plan *plan, const struct spill_backend *backend, int device,
                                  uint64_t wait_us)
 {
-	const char *error = NULL;
+	uint64_t moving_ns;
 	spill_move_stage(backend, device, plan->moves, plan->count);
 	uint64_t deadline_ns = spill_clock_ns() + patience_us(wait_us) * 1000;
-	if (!spill_gate_close(deadline_ns)) {
-		vain++;
-		return "movable.wait: a call does not return";
-	}
-	bool idle = false;
-	/* Marks are refused in a capture; one that begins behind this look is refused there, or leaves the moves alone. */
-	if (spill_capture_any())
-		error = "stream capture";
-	else if (!(idle = spill_idle_wait(backend, device, deadline_ns)))
-		error = "movable.wait: the device is busy";
-	else if (spill_move(backend, device, plan->moves[0].of->base.context, plan->moves, plan->count) <
-	         plan->count)
-		error = "the driver refused to move";
-	vain = idle ? 0 : vain + 1;
-	spill_gate_open();
+	const char *error = spill_plan_attempt(plan, backend, device, deadline_ns, NULL, &moving_ns);
+	vain = moving_ns ? 0 : vain + 1;
 	return error;
+}
+
+/* What it held before those that came later. */
+static struct spill_bytes held_before(const struct spill_chunked *of, const struct spill_move *later,
+                                      unsigned count)
+{
+	struct spill_bytes held = of->base.held;
+	for (unsigned i = 0; i < count; i++)
+		if (later[i].of == of && later[i].moved) {
+			held.device -= of->chunks[later[i].chunk].bytes;
+			held.host += of->chunks[later[i].chunk].bytes;
+		}
+	return held;
 }
 
 void spill_plan_report(const struct spill_plan *plan, const struct spill_plan_reason *why)
 {
 	for (unsigned i = 0, end; i < plan->count; i = end) {
 		struct spill_chunked *of = plan->moves[i].of;
-		struct spill_moved moved = {.device = of->base.device, .held = of->base.held};
+		struct spill_moved moved = {.device = of->base.device,
+		                            .held = held_before(of, plan->moves + plan->count, plan->later)};
 		for (end = i; end < plan->count && plan->moves[end].of == of; end++)
 			if (plan->moves[end].moved) {
 				moved.chunks++;

@@ -10,6 +10,7 @@
 struct spill_plan {
 	struct spill_move *moves; /* malloc'ed; those of one allocation are next to each other */
 	unsigned count, room;
+	unsigned later; /* behind those, moves to the device that are told afterwards as if they came then */
 	uint64_t bytes; /* of all */
 };
 
@@ -32,6 +33,14 @@ bool spill_plan_has_a_chance(const struct spill_backend *backend, int device, ui
  */
 const char *spill_plan_carry_out(struct spill_plan *plan, const struct spill_backend *backend, int device,
                                  uint64_t wait_us);
+
+/*
+ * The same with the homes staged already, and the caller's own patience. Stores how long the moves took; 0: none was begun, since
+ * the device was not idle in time or something captures. Moves that have begun go on to their end.
+ */
+const char *spill_plan_attempt(struct spill_plan *plan, const struct spill_backend *backend, int device,
+                               uint64_t deadline_ns, const struct spill_move_helper *helper,
+                               uint64_t *moving_ns);
 
 /* One line for each allocation of which something moved. pre: the mover is held */
 void spill_plan_report(const struct spill_plan *plan, const struct spill_plan_reason *why);

@@ -62,6 +62,7 @@ enum spill_domain { SPILL_CUDA_DRIVER, SPILL_CUDA_RUNTIME, SPILL_HIP, SPILL_DOMA
 	X(STREAM_END, "ends a stream, and with it what it captured") \
 	X(GATE, "submits work: never while chunks move; asked again where room was made for it") \
 	X(ROOM, "takes device memory for itself, no buffer: room is made for it") \
+	X(UNLOAD, "ends code: what was learned of its functions is forgotten; passed through") \
 	X(CONTEXT_CREATE, "makes a context: known, so that its work is waited for; room is made for it") \
 	X(CONTEXT_DESTROY, "ends a context and all that was allocated in it") \
 	X(PRIMARY_RELEASE, "may end a device's primary context") \

@@ -10,6 +10,7 @@
 #include "capture.h"
 #include "contexts.h"
 #include "deferred.h"
+#include "follow.h"
 #include "gate.h"
 #include "host_chunks.h"
 #include "hostmem.h"
@@ -102,6 +103,7 @@ static void fork_child(void)
 	spill_move_reset();
 	spill_movable_reset();
 	spill_promote_reset();
+	spill_follow_reset();
 	spill_thread = (struct spill_thread){0};
 }
 

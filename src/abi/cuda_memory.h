@@ -112,6 +112,7 @@ typedef enum CUstreamCaptureStatus_enum {
 	CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2,
 } CUstreamCaptureStatus;
 
+#define CU_EVENT_DEFAULT 0u
 #define CU_EVENT_DISABLE_TIMING 2u
 #define CU_STREAM_NON_BLOCKING 1u
 

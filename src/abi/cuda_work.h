@@ -1,6 +1,6 @@
 /*
- * Types of NVIDIA's driver API that the rows for work, code and contexts name and nobody here looks into; rules as in
- * cuda.h. The vendor's enumerations are int here: nothing depends on their values.
+ * Types of NVIDIA's driver API that the rows for work, code and contexts name; what has no members here is looked into by
+ * nobody. Rules as in cuda.h. The vendor's enumerations are int here: nothing depends on their values.
  */
 #ifndef SPILL_ABI_CUDA_WORK_H
 #define SPILL_ABI_CUDA_WORK_H
@@ -21,7 +21,22 @@ typedef int CUjit_option;
 typedef int CUlibraryOption;
 typedef int CUlimit;
 
-typedef struct CUlaunchConfig_st CUlaunchConfig;
+typedef struct CUlaunchAttribute_st CUlaunchAttribute;
+
+typedef struct CUlaunchConfig_st {
+	unsigned int gridDimX, gridDimY, gridDimZ;
+	unsigned int blockDimX, blockDimY, blockDimZ;
+	unsigned int sharedMemBytes;
+	CUstream hStream;
+	CUlaunchAttribute *attrs;
+	unsigned int numAttrs;
+} CUlaunchConfig;
+
+/* Names in the `extra` of a launch; each but the last has a value behind it. */
+#define CU_LAUNCH_PARAM_END ((void *)0x00)
+#define CU_LAUNCH_PARAM_BUFFER_POINTER ((void *)0x01)
+#define CU_LAUNCH_PARAM_BUFFER_SIZE ((void *)0x02)
+
 typedef struct CUDA_LAUNCH_PARAMS_st CUDA_LAUNCH_PARAMS;
 typedef struct CUDA_MEMCPY2D_st CUDA_MEMCPY2D;
 typedef struct CUDA_MEMCPY3D_st CUDA_MEMCPY3D;

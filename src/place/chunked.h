@@ -15,6 +15,7 @@ struct spill_chunk {
 	uint64_t view;   /* on host: where it is mapped a second time (move.h); 0: nowhere */
 	bool on_host;
 	bool unmapped; /* its mapping is lost: the vendor refused to put it back (move.c) */
+	bool wrong;    /* so it is, and memory without its content is there: that mapping did not end */
 };
 
 struct spill_chunked {
@@ -28,6 +29,7 @@ struct spill_chunked {
 	_Atomic bool dead; /* cache of a growing pool that nothing reuses (policy/growth.h) */
 	bool owed;         /* came when nothing could move: others are to give way to it later (promote.h) */
 	bool pinned;       /* exported: stays where it is for life */
+	bool followed;     /* enlisted and not pinned: its chunks are in granules.h */
 	uint64_t seq;      /* of the ledger's entry: its age */
 	const char *api, *caller; /* as in the ledger */
 	const void *site;         /* the call site, for growth */
@@ -98,6 +100,12 @@ void spill_chunked_delist(struct spill_chunked *chunked);
 
 /* True if something may be moved: one load. */
 bool spill_chunked_any(void);
+
+/*
+ * Bytes on host of those that may be moved: pinned ones not. One load. spill_follow_moved is called after each change, with the
+ * list's lock held, so that the last call has seen the last change.
+ */
+uint64_t spill_chunked_on_host(void);
 
 /* Walks those that may be moved, oldest first. pre: the mover is held; they stay while it is */
 struct spill_chunked *spill_chunked_next(struct spill_chunked *after);

@@ -24,7 +24,7 @@ struct spill_want {
 struct spill_place_ops;
 
 /* A stream, as its order is told from others': the handle, or a name for a thread's own default stream, and its context. */
-struct spill_order {
+struct spill_stream_order {
 	const void *stream, *context;
 };
 
@@ -40,7 +40,7 @@ struct spill_placement {
 	/* While its free waits for the device (src/deferred.c): what it waits for, and the stream's owner. */
 	TAILQ_ENTRY(spill_placement) pending;
 	void *event, *event_context;
-	struct spill_order order; /* of that event */
+	struct spill_stream_order order; /* of that event */
 	int event_device;
 	bool owner_ended, event_ended; /* its context, or the event's, has ended meanwhile */
 	bool reusable; /* whole on host, and not a block of a shared chunk: kept for the next such request */

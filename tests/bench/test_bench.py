@@ -6,7 +6,9 @@ import unittest
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "tests/bench"))
+import benchlib  # noqa: E402
 import table_decode  # noqa: E402
+import table_follow  # noqa: E402
 
 
 class Limit(unittest.TestCase):
@@ -29,6 +31,35 @@ class Limit(unittest.TestCase):
         us, host = self.limit(1e9)
         self.assertAlmostEqual(us, 4e6 + 2 * 1e6 + 4 * 1e6 + 4e3)
         self.assertEqual(host, 4e9 + 2e9 + 4e9)
+
+
+class FollowedRuns(unittest.TestCase):
+    """What is read of a job's output, also if it was cut off."""
+
+    def measured(self, times, answers, status=0, enough=None):
+        steps = "".join(f"step {i} {ms}\n" for i, ms in enumerate(times))
+        done = subprocess.CompletedProcess([], status, "\n".join(answers), f"a warning\n{steps}peak 7\n")
+        return table_follow.Measured(benchlib.Run(done, TOP / "no-such-log"), enough)
+
+    def test_first_steps_do_not_count(self):
+        run = self.measured([90, 80, 70, 3, 1, 2], ["a"])
+        self.assertEqual((run.ms, run.least, run.most, run.steps, run.value("peak")), (2, 1, 3, 6, 7))
+
+    def test_cut_off_before_any_counts(self):
+        run = self.measured([90, 80], ["a"], 124)
+        self.assertEqual((run.ms, run.steps), (80, 2))
+        self.assertIsNone(self.measured([], [], 124).ms)
+
+    def test_verdicts(self):
+        enough = self.measured([1] * 4, ["a", "b", "c"])
+        for answers, status, verdict in ((["a", "b"], 0, "equal"), (["a", "x", "c"], 0, "DIFFERENT in step 1"),
+                                         (["a", "b"], 124, "cut off; 2 equal"), ([], 124, "cut off; none"), ([], 0, "NOTHING")):
+            with self.subTest(verdict):
+                self.assertEqual(self.measured([5], answers, status, enough).verdict(), verdict)
+
+    def test_cells_of_a_run_without_a_step(self):
+        enough = self.measured([1] * 4, ["a"])
+        self.assertEqual(self.measured([], [], 124, enough).cells(), ("", "", "", "0", "0", "", "cut off; none"))
 
 
 class InSmall(unittest.TestCase):

@@ -1,5 +1,8 @@
-"""The transformer of the PyTorch jobs: plain PyTorch, bf16, seeded, and as deterministic as PyTorch can be asked to be."""
+"""What the PyTorch jobs share: a transformer, plain PyTorch, bf16, seeded, and as deterministic as PyTorch can be asked to be."""
 import os
+import statistics
+import sys
+import time
 
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # PyTorch, "Reproducibility": before the first cuBLAS handle
 import torch  # noqa: E402
@@ -67,3 +70,42 @@ def wait():
 
 def peak_mib():
     return torch.cuda.max_memory_allocated() >> 20
+
+
+def tell_step(number, milliseconds):
+    """As it goes, so that a run that is cut off says how far it came."""
+    print(f"step {number} {milliseconds:.2f}", file=sys.stderr, flush=True)
+
+
+def checksum(tensor):
+    """The sum of its bits, taken as words of 8 bytes, modulo 2^64: exact whatever the order. Nothing is copied for it."""
+    return tensor.view(torch.int64).sum().item()
+
+
+FIRST = 3  # steps that are told and not counted: caches fill, and who watches learns
+
+
+def run_steps(steps, work):
+    """
+    Calls `work` so often. Standard output: the checksum of each answer; all must be the same. Standard error: what each took
+    until the device was idle, and `NAME VALUE` lines at the end: ms (median), least, most, peak and needs in MiB. peak is by
+    PyTorch's own account, needs is what is in use on the device in the end, contexts and what libraries took included: of this
+    process if the device is used by nobody else. What PyTorch has taken it keeps, so the end is the most.
+    """
+    times, sums = [], []
+    for number in range(steps):
+        start = time.monotonic()
+        answer = work()
+        wait()
+        times.append((time.monotonic() - start) * 1e3)
+        if not torch.isfinite(answer.sum(dtype=torch.float32)):
+            sys.exit("an answer that is not finite compares with nothing")
+        sums.append(checksum(answer))
+        print(sums[-1], flush=True)
+        tell_step(number, times[-1])
+    if len(set(sums)) != 1:
+        sys.exit("the answers of the steps differ")
+    free, total = torch.cuda.mem_get_info()
+    counted = times[FIRST:] or times[-1:]
+    print(f"ms {statistics.median(counted):.2f}\nleast {min(counted):.2f}\nmost {max(counted):.2f}\npeak {peak_mib()}\n"
+          f"needs {(total - free) >> 20}", file=sys.stderr)

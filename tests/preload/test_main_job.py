@@ -11,7 +11,8 @@ class MainJob(Case):
             with self.subTest(name):
                 self.assertEqual(self.run_program(program(name), preload=False).returncode, 2)
 
-    # By the default policy, but that a simulated kernel takes longer than a move waits for one.
+    # By the default policy, but that a simulated kernel takes longer than a move waits for one, and that what is on the host stays
+    # there (harness.py): which allocation moves for which is looked at here.
     SIZE, VRAM, WAIT = 150, "512MiB", {"SPILL_MOVABLE_WAIT": "60s"}
 
     def test_with_libspill_it_finishes_and_its_data_is_right(self):
@@ -33,6 +34,19 @@ class MainJob(Case):
                 oom, = [r for r in records if r["kind"] == "oom"]
                 self.assertEqual([r for r in records if r["kind"] == "move" and r["what"] == "demote" and
                                   r["t"] > data[7]["t"] and r["t"] <= oom["t"] and r["reason"] == "oom"], [])
+
+    def test_what_is_used_may_come_back(self):
+        """The same with the default of movable.follow. What moves then depends on the times that were measured: not so what comes out."""
+        for name in ALL:
+            with self.subTest(name):
+                self.log.unlink(missing_ok=True)
+                done = self.run_program(program(name), SPILL_MOVABLE_CHUNK="4MiB", SPILL_DEVICE_RESERVE="0",
+                                        SPILL_MOVABLE_FOLLOW="auto", **self.WAIT)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertIn("all data right", done.stdout)
+                data = [r for r in self.checked_records() if r["kind"] == "alloc" and r["bytes"] == 20 * MIB]
+                self.assertEqual(len(data), 8)
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
     def loud(self, stderr, what):
         """One loud line, and nothing else."""

@@ -8,6 +8,7 @@
 
 #if defined(ABI_OURS) && defined(ABI_CUDA)
 #include "abi/cuda.h"
+#include "abi/cuda_work.h"
 #elif defined(ABI_OURS) && defined(ABI_CUDART)
 #include "abi/cudart.h"
 #elif defined(ABI_OURS) && defined(ABI_HIP)

@@ -101,7 +101,7 @@ bool moving_sync(struct moving_worker *worker)
 	for (unsigned i = 0; i < worker->readbacks; i++)
 		if (!worker->failed && !moving_compare(worker, &worker->readback[i]))
 			atomic_store(&over, worker->failed = true);
-	worker->checks = worker->readbacks = 0;
+	worker->checks = worker->readbacks = worker->arrays = 0;
 	return !worker->failed;
 }
 
@@ -117,6 +117,7 @@ static bool begin(struct moving_worker *worker)
 	worker->counters = pinned;
 	worker->hold = (_Atomic uint64_t *)(worker->counters + MOVING_CHECKS);
 	worker->sum = worker->counters + MOVING_CHECKS + 8;
+	worker->array = (uint64_t(*)[2])(worker->counters + MOVING_CHECKS + 16); /* 3,200 bytes */
 	worker->staging = (char *)pinned + words;
 	for (unsigned i = 0; i < MOVING_READBACKS; i++)
 		worker->readback[i].host = worker->staging + pieces * (1 + i);
@@ -126,6 +127,7 @@ static bool begin(struct moving_worker *worker)
 			return false;
 	return worker->pageable && !cuEventCreate(&worker->event, 2) &&
 	       !cuModuleGetFunction(&worker->fill, module, "fill") &&
+	       !cuModuleGetFunction(&worker->fill_all, module, "fill_all") &&
 	       !cuModuleGetFunction(&worker->verify, module, "verify") &&
 	       !cuModuleGetFunction(&worker->copy, module, "copy") &&
 	       !cuModuleGetFunction(&worker->hold_fill, module, "hold_fill") &&

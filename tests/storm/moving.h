@@ -24,6 +24,7 @@ typedef struct CUfunc_st *CUfunction;
 #define MOVING_GRAPHS 2
 #define MOVING_CHECKS 512
 #define MOVING_READBACKS 4
+#define MOVING_ARRAYS 200
 
 /* Contents are known by piece. */
 #define MOVING_PIECE ((uint64_t)256 << 10)
@@ -80,20 +81,22 @@ struct moving_worker {
 	uint64_t random, step, target, used;
 	uint64_t made, refused; /* blocks; calls that had no room */
 	bool failed;
-	CUfunction fill, verify, copy, hold_fill, read_loop;
+	CUfunction fill, fill_all, verify, copy, hold_fill, read_loop;
 	CUstream streams[MOVING_STREAMS];
 	CUevent event;
 	struct moving_block blocks[MOVING_BLOCKS];
 	struct moving_graph graphs[MOVING_GRAPHS];
-	unsigned checks, readbacks;
+	unsigned checks, readbacks, arrays;
 	struct moving_check check[MOVING_CHECKS];
 	struct moving_readback readback[MOVING_READBACKS];
 	uint64_t *counters;     /* pinned, one a check */
 	_Atomic uint64_t *hold; /* pinned; a kernel waits for it while `held` */
 	uint64_t held;          /* until this step */
 	uint64_t *sum;          /* pinned: where read_loop adds up what nobody looks at */
-	char *pageable;         /* 4 pieces */
-	char *staging;          /* pinned, the same */
+	uint64_t (
+	    *array)[2]; /* pinned, MOVING_ARRAYS of them: addresses that a submitted kernel will find there */
+	char *pageable; /* 4 pieces */
+	char *staging;  /* pinned, the same */
 };
 
 /* bytes of the device, of the largest block; path of the kernels */

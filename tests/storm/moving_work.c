@@ -213,11 +213,39 @@ static void bring(struct moving_worker *worker, struct moving_block *block)
 	    cuMemcpyHtoDAsync_v2(moving_at(block, first), host, bytes, worker->streams[block->stream]));
 }
 
+/* Two pieces, by a kernel that finds their addresses in memory: nothing that it is given tells what it writes. */
+static void scatter(struct moving_worker *worker, struct moving_block *block)
+{
+	struct moving_block *of[2] = {block, moving_some(worker)};
+	uint64_t count = 2, words = MOVING_WORDS, seed = moving_random(worker, (uint64_t)1 << 32), piece[2];
+
+	if (of[0]->bytes < MOVING_PIECE || of[1]->bytes < MOVING_PIECE)
+		return;
+	for (unsigned i = 0; i < 2; i++)
+		piece[i] = moving_random(worker, of[i]->bytes / MOVING_PIECE);
+	if (of[0] == of[1] && piece[0] == piece[1])
+		return;
+	if (worker->arrays == MOVING_ARRAYS)
+		moving_sync(worker);
+	uint64_t *array = worker->array[worker->arrays++], address = (uintptr_t)array;
+	void *parameters[] = {&address, &count, &words, &seed};
+	moving_use(worker, of[1], block->stream);
+	for (unsigned i = 0; i < 2; i++) {
+		array[i] = moving_at(of[i], piece[i]);
+		of[i]->content[piece[i]] = (struct moving_content){seed + i, false};
+	}
+	moving_launch(worker, worker->fill_all, block->stream, parameters);
+}
+
 void moving_work(struct moving_worker *worker, struct moving_block *block)
 {
 	uint64_t count, first = some_pieces(worker, block, 64, &count);
 
-	switch (moving_random(worker, 8)) {
+	switch (moving_random(worker, 10)) {
+	case 8:
+	case 9:
+		scatter(worker, block);
+		break;
 	case 0:
 	case 1:
 		moving_use(worker, block, (unsigned)moving_random(worker, MOVING_STREAMS));

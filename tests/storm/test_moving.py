@@ -1,9 +1,10 @@
 """Chunks move while kernels and copies are in flight: no byte is lost, nothing touches what is not mapped, nothing hangs.
 
-STORM_SECONDS: how long (30), and then until something has moved; STORM_SEED: the first seed. Each round has a device and a
-policy of its own. The simulator pauses where a driver takes its time (SPILL_SIM_JITTER), so that work which slips past the gate
-meets memory that is away.
+STORM_SECONDS: how long (30), half of it with memory that follows its use (movable.follow), and then until something has moved;
+STORM_SEED: the first seed. Each round has a device and a policy of its own. The simulator pauses where a driver takes its time
+(SPILL_SIM_JITTER), so that work which slips past the gate meets memory that is away.
 """
+import collections
 import os
 import random
 import re
@@ -16,7 +17,12 @@ from harness import LIBRARY, KERNELS, Case
 SECONDS = int(os.environ.get("STORM_SECONDS", "30"))
 SEED = int(os.environ.get("STORM_SEED", "1"))
 ROUND = 60  # seconds, at most
-ENOUGH = {"demote": 20, "promote": 1}  # moves of the first round, however slow the machine is
+# Moves of the first round, however slow the machine is, by movable.follow.
+ENOUGH = {"off": {"demote": 20, "promote": 1}, "on": {"demote": 20, "promote": 1, "use": 10}}
+# What they are in a line of the log.
+KINDS = {"demote": re.compile('"kind":"move"[^\n]*?"what":"demote"'),
+         "promote": re.compile('"kind":"move"[^\n]*?"what":"promote"'),
+         "use": re.compile('"kind":"move"[^\n]*?"what":"promote"[^\n]*?"reason":"use"')}
 PATIENCE = 120  # seconds more, for that
 HOW = os.environ["MOVING_HOW"]
 # use_sigaltstack: ASan's own clean-up of a cancelled thread trips over itself otherwise (gcc 12).
@@ -24,7 +30,7 @@ SANITIZERS = {"ASAN_OPTIONS": "use_sigaltstack=0:detect_stack_use_after_return=1
               "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", "TSAN_OPTIONS": "halt_on_error=1"}
 
 
-def policy(seed):
+def policy(seed, follow):
     """What a round is like: (MiB of the device, MiB of its largest block, environment)."""
     rng = random.Random(seed)
     card, largest = rng.choice([(192, 40), (256, 64), (512, 200)]) if seed != SEED else (192, 40)
@@ -32,7 +38,7 @@ def policy(seed):
     # Code that finds no room at its first load is spoilt for good: where it takes some, the reserve must be there.
     room = "module:2MiB,stream:1MiB,event:64KiB,exec:1MiB" + (",function:1MiB" if reserve == "24MiB" else "")
     variables = {
-        "SPILL_MOVABLE_ENABLE": "on", "SPILL_MOVABLE_CHUNK": rng.choice(["2MiB", "4MiB", "8MiB"]),
+        "SPILL_MOVABLE_ENABLE": "on", "SPILL_MOVABLE_FOLLOW": follow, "SPILL_MOVABLE_CHUNK": rng.choice(["2MiB", "4MiB", "8MiB"]),
         # Longer than the default at times, so that something moves on a machine with few cores, too.
         "SPILL_MOVABLE_WAIT": rng.choice(["50ms", "300ms", "300ms"]),
         "SPILL_DEVICE_RESERVE": reserve,
@@ -51,7 +57,7 @@ class Moving(Case):
     def moved(self):
         """Moves by kind, as far as the log has them."""
         text = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
-        return {what: len(re.findall(f'"kind":"move"[^\n]*?"what":"{what}"', text)) for what in ENOUGH}
+        return {what: len(pattern.findall(text)) for what, pattern in KINDS.items()}
 
     def run_until_enough(self, command, environment, seconds, enough):
         """The program goes on while its input is open: until it was long enough and enough has moved."""
@@ -71,8 +77,8 @@ class Moving(Case):
             said.seek(0)
             return program.returncode, said.read(), hung
 
-    def storm(self, seed, seconds, enough):
-        card, largest, variables = policy(seed)
+    def storm(self, seed, seconds, enough, follow):
+        card, largest, variables = policy(seed, follow)
         command = [os.environ["MOVING"], KERNELS, str(seed), str(seconds), str(card), str(largest), "input"]
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LD_LIBRARY_PATH": os.environ["SIM_PATH"],
                        "SPILL_LOG": str(self.log), **SANITIZERS, **variables}
@@ -85,19 +91,26 @@ class Moving(Case):
         self.assertIn("all bytes right", said)
         records = self.checked_records()
         self.assertEqual(set(records[-1]["live"].values()), {0}, "nothing is left in the ledger")
-        moves = [record["what"] for record in records if record["kind"] == "move"]
-        print(f"seed {seed}: {moves.count('demote')} demotions, {moves.count('promote')} promotions, "
+        moves = collections.Counter(self.moved())
+        print(f"seed {seed}: {moves['demote']} demotions, {moves['promote']} promotions, {moves['use']} for use, "
               f"{records[-1]['demoted_bytes'] >> 20} and {records[-1]['promoted_bytes'] >> 20} MiB\n{said}", flush=True)
         self.log.unlink()
         return moves
 
-    def test_no_byte_is_lost(self):
-        end, seed, moves, enough = time.monotonic() + SECONDS, SEED, [], ENOUGH
+    def rounds(self, follow):
+        seconds = max(SECONDS // 2, 2)
+        end, seed, moves, enough = time.monotonic() + seconds, SEED, collections.Counter(), ENOUGH[follow]
         while (left := int(end - time.monotonic())) > 0:
-            moves += self.storm(seed, min(left, ROUND), enough)
+            moves += self.storm(seed, min(left, ROUND), enough, "auto" if follow == "on" and (seed - SEED) % 2 else follow)
             seed, enough = seed + 1, {}
-        for what, count in ENOUGH.items():
-            self.assertGreaterEqual(moves.count(what), count, f"too few of {what} in {SECONDS + PATIENCE} s")
+        for what, count in ENOUGH[follow].items():
+            self.assertGreaterEqual(moves[what], count, f"too few of {what} in {seconds + PATIENCE} s")
+
+    def test_no_byte_is_lost(self):
+        self.rounds("off")
+
+    def test_no_byte_is_lost_where_residency_follows_use(self):
+        self.rounds("on")
 
 
 del Case

@@ -334,11 +334,18 @@ static const char *error_name(int error)
 	return error == FAKE_OUT_OF_MEMORY ? "FAKE_OUT_OF_MEMORY" : "FAKE_ERROR";
 }
 
+static int memory(int device, uint64_t *free, uint64_t *total)
+{
+	*free = *total = fake_chunks.device_free;
+	return 0;
+}
+
 const struct spill_backend fake_chunks_backend = {
     .name = "fake",
     .out_of_memory = FAKE_OUT_OF_MEMORY,
     .invalid_value = 1,
     .error_name = error_name,
+    .memory = memory,
     .capabilities = capabilities,
     .wait = wait_all,
     .granularity = granularity,

@@ -352,6 +352,105 @@ static void a_driver_that_cannot_mark_moves_nothing(void **state)
 	assert_int_equal(spill_backend_cuda.capabilities(0) & SPILL_CAN_MOVE, 0);
 }
 
+/* -- timing ------------------------------------------------------------------------------------------------- */
+
+static float first_ms, second_ms;
+static CUresult elapsed_result;
+
+static CUresult timed_create(CUevent *event, unsigned int flags)
+{
+	assert_int_equal(flags, CU_EVENT_DEFAULT);
+	return event_create(event, CU_EVENT_DISABLE_TIMING);
+}
+
+static CUresult between(float *ms, CUevent begin, CUevent end, float value)
+{
+	assert_int_equal(judge((struct event *)begin), CUDA_SUCCESS);
+	assert_int_equal(judge((struct event *)end), CUDA_SUCCESS);
+	assert_true(begin < end && relaxed);
+	if (!elapsed_result)
+		*ms = value;
+	return elapsed_result;
+}
+
+static CUresult elapsed_first(float *ms, CUevent begin, CUevent end)
+{
+	return between(ms, begin, end, first_ms);
+}
+
+static CUresult elapsed_second(float *ms, CUevent begin, CUevent end)
+{
+	return between(ms, begin, end, second_ms);
+}
+
+static int setup_timing(void **state)
+{
+	setup_moving(state);
+	spill_cuda.cuEventCreate = timed_create;
+	spill_cuda.cuEventElapsedTime = elapsed_first;
+	spill_cuda.cuEventElapsedTime_v2 = elapsed_second;
+	elapsed_result = CUDA_SUCCESS;
+	return 0;
+}
+
+static void timers_are_of_their_context(void **state)
+{
+	const struct spill_backend *cuda = &spill_backend_cuda;
+	void *begin, *end, *stream = (void *)0x77;
+	bool passed = true;
+	assert_int_equal(cuda->timer_create(0, CONTEXT(8), &begin), 0);
+	assert_int_equal(cuda->timer_create(0, CONTEXT(8), &end), 0);
+	assert_ptr_equal(((struct event *)begin)->of, CONTEXT(8));
+	assert_int_equal(cuda->timer_record(0, CONTEXT(8), NULL, true, begin), 0);
+	assert_ptr_equal(((struct event *)begin)->on, SPILL_CUDA_PER_THREAD);
+	assert_int_equal(cuda->timer_record(0, CONTEXT(8), NULL, false, begin), 0);
+	assert_null(((struct event *)begin)->on);
+	assert_int_equal(cuda->timer_record(0, CONTEXT(8), stream, true, end), 0);
+	assert_ptr_equal(((struct event *)end)->on, stream);
+	assert_int_equal(cuda->timer_passed(0, CONTEXT(8), end, &passed), 0);
+	assert_false(passed);
+	((struct event *)end)->passed = true;
+	assert_int_equal(cuda->timer_passed(0, CONTEXT(8), end, &passed), 0);
+	assert_true(passed);
+	ended = CONTEXT(8);
+	assert_int_equal(cuda->timer_passed(0, CONTEXT(8), end, &passed), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+	ended = NULL;
+	cuda->timer_destroy(0, CONTEXT(8), begin);
+	cuda->timer_destroy(0, CONTEXT(8), end);
+	assert_int_equal(events_ended, 2); /* those with timing are of no use to moving */
+	create_result = CUDA_ERROR_OUT_OF_MEMORY;
+	assert_int_equal(cuda->timer_create(0, CONTEXT(8), &begin), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_true(depth == 0 && !relaxed);
+}
+
+static void the_newer_clock_is_read_where_there_is_one(void **state)
+{
+	const struct spill_backend *cuda = &spill_backend_cuda;
+	void *begin, *end;
+	uint64_t ns = 5;
+	cuda->timer_create(0, CONTEXT(9), &begin);
+	cuda->timer_create(0, CONTEXT(9), &end);
+	first_ms = 0.5f;
+	second_ms = 488.25f;
+	assert_int_equal(cuda->timer_between(0, CONTEXT(9), begin, end, &ns), 0);
+	assert_true(ns == 488250000);
+	spill_cuda.cuEventElapsedTime_v2 = NULL;
+	assert_int_equal(cuda->timer_between(0, CONTEXT(9), begin, end, &ns), 0);
+	assert_true(ns == 500000);
+	/* What is no time is none. */
+	static const float odd[] = {-1.f, __builtin_nanf(""), __builtin_inff()};
+	for (unsigned i = 0; i < 3; i++) {
+		first_ms = odd[i];
+		assert_int_not_equal(cuda->timer_between(0, CONTEXT(9), begin, end, &ns), 0);
+	}
+	elapsed_result = CUDA_ERROR_NOT_READY;
+	assert_int_equal(cuda->timer_between(0, CONTEXT(9), begin, end, &ns), CUDA_ERROR_NOT_READY);
+	assert_true(ns == 500000);
+	assert_true(depth == 0 && !relaxed);
+	spill_cuda.cuEventElapsedTime = NULL;
+	assert_int_equal(cuda->timer_create(0, CONTEXT(9), &begin), CUDA_ERROR_NOT_SUPPORTED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -364,6 +463,8 @@ int main(void)
 	    cmocka_unit_test_setup(events_of_an_ended_context_are_dropped, setup_moving),
 	    cmocka_unit_test_setup(spare_events_are_bounded, setup_moving),
 	    cmocka_unit_test_setup(a_driver_that_cannot_mark_moves_nothing, setup_moving),
+	    cmocka_unit_test_setup(timers_are_of_their_context, setup_timing),
+	    cmocka_unit_test_setup(the_newer_clock_is_read_where_there_is_one, setup_timing),
 	    cmocka_unit_test(an_unknown_driver_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

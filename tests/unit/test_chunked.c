@@ -11,6 +11,7 @@
 
 #include "account.h"
 #include "fake_chunks.h"
+#include "granules.h"
 #include "ledger.h"
 #include "place/chunked.h"
 
@@ -289,6 +290,65 @@ static void what_is_owed_is_owed_once(void **state)
 	nothing_is_held();
 }
 
+/* Which of the allocation's chunks are told as being on host, a bit each; -1: none is told at all. */
+static int told_on_host(const struct spill_chunked *made)
+{
+	struct spill_granule granule;
+	int hosts = 0, there = 0;
+	for (unsigned i = 0; i < made->count; i++) {
+		uint64_t va = spill_chunked_address(made, i);
+		if (!spill_granule_of(va, &granule))
+			continue;
+		there++;
+		hosts |= granule.on_host << i;
+		assert_int_equal(granule.key, va / SPILL_GRANULE);
+		assert_int_equal(granule.more, i + 1 < made->count);
+	}
+	assert_true(there == 0 || (unsigned)there == made->count);
+	return there ? hosts : -1;
+}
+
+static void move(struct spill_chunked *made, unsigned chunk)
+{
+	spill_mover_lock();
+	spill_chunked_moved(made, chunk, made->chunks[chunk].handle);
+	spill_mover_unlock();
+}
+
+/* Launches find what may be moved, where it is; what is pinned or leaves is nobody's business. */
+static void what_is_listed_is_told_to_launches(void **state)
+{
+	fake_chunks_reset(64 * SPILL_GRANULE);
+	policy.movable_chunk.value = SPILL_GRANULE;
+	struct spill_chunked *made = make(3 * SPILL_GRANULE);
+	assert_int_equal(told_on_host(made), -1);
+	move(made, 0); /* not listed: nobody is told */
+	assert_int_equal(told_on_host(made), -1);
+	assert_int_equal(spill_chunked_on_host(), 0);
+	spill_chunked_enlist(made);
+	assert_int_equal(told_on_host(made), 1);
+	assert_int_equal(spill_chunked_on_host(), SPILL_GRANULE);
+	move(made, 2);
+	assert_int_equal(told_on_host(made), 5);
+	assert_int_equal(spill_chunked_on_host(), 2 * SPILL_GRANULE);
+	move(made, 0);
+	assert_int_equal(told_on_host(made), 4);
+	spill_chunked_delist(made);
+	assert_int_equal(told_on_host(made), -1);
+	assert_int_equal(spill_chunked_on_host(), 0);
+	spill_chunked_enlist(made);
+	assert_int_equal(told_on_host(made), 4);
+	spill_chunked_pin(made->base.ptr);
+	spill_chunked_pin(made->base.ptr);
+	assert_int_equal(told_on_host(made), -1);
+	assert_int_equal(spill_chunked_on_host(), 0);
+	spill_chunked_delist(made);
+	spill_chunked_enlist(made);
+	assert_int_equal(told_on_host(made), -1);
+	spill_place_release(&made->base, false);
+	assert_int_equal(spill_chunked_on_host(), 0);
+}
+
 static int cancel_state(void)
 {
 	int now;
@@ -351,6 +411,7 @@ int main(void)
 	    cmocka_unit_test_setup(a_moved_chunk_is_held_elsewhere, setup),
 	    cmocka_unit_test_setup(older_blocks_of_a_growing_pool_are_dead, setup),
 	    cmocka_unit_test_setup(what_is_owed_is_owed_once, setup),
+	    cmocka_unit_test_setup(what_is_listed_is_told_to_launches, setup),
 	    cmocka_unit_test_setup(who_holds_the_mover_is_not_cancelled, setup),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,7 +119,7 @@ static void test_nothing(void **state)
 	assert_string_equal(source("spill.mode"), "default");
 	assert_string_equal(value("host.limit"), "50%");
 	assert_string_equal(value("log.path"), "${XDG_STATE_HOME:-~/.local/state}/spill/%e-%p.jsonl");
-	assert_int_equal(config.option_count, 21);
+	assert_int_equal(config.option_count, 22);
 }
 
 static void test_order(void **state)
@@ -191,7 +191,7 @@ static void test_bad_variables(void **state)
 	} bad[] = {
 	    {"SPILL_DEVICE_LIMIT", "4GB", "SPILL_DEVICE_LIMIT: bad size '4GB'"},
 	    {"SPILL_DEVICE_40_LIMIT", "4GiB", "SPILL_DEVICE_40_LIMIT: the device number is out of range"},
-	    {"SPILL_MOVABLE_FOLLOW", "on", "SPILL_MOVABLE_FOLLOW: movable.follow is not implemented yet"},
+	    {"SPILL_MEMINFO_REPORT", "limit", "SPILL_MEMINFO_REPORT: meminfo.report is not implemented yet"},
 	    {"SPILL_MODE", "of", "SPILL_MODE: bad value 'of'"},
 	    {"SPILL_PROFILE", "x", "SPILL_PROFILE: spill.profile is not implemented yet"},
 	    {"SPILL_LOG", "/%z", "SPILL_LOG: a pattern knows"},

@@ -139,8 +139,8 @@ static void contexts_end(void **state)
 static void what_is_pinned_is_used_again(void **state)
 {
 	static int stream, another;
-	const struct spill_order mine = {&stream, &context}, elsewhere = {&another, &context},
-	                         same_handle = {&stream, &other};
+	const struct spill_stream_order mine = {&stream, &context}, elsewhere = {&another, &context},
+	                                same_handle = {&stream, &other};
 	const char *error;
 	bool passed = false;
 	struct spill_want want = {&fake_backend, &policy, 0, NULL, 64 * MIB, 0, SPILL_UNLIMITED};

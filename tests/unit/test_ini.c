@@ -77,7 +77,8 @@ static void test_names(void **state)
 	refuses("[device]\nlimt = 4GiB\n", "F:2:1: unknown key 'limt' in [device]; the nearest is 'limit'");
 	refuses("# c\n[devise]\n", "F:2:2: unknown section 'devise'; the nearest is [device]");
 	refuses("[device 32]\n", "F:1:9: the device number is out of range");
-	refuses("[movable]\n\nfollow = on\n", "F:3:1: movable.follow is not implemented yet in this version");
+	refuses("[meminfo]\n\nreport = limit\n",
+	        "F:3:1: meminfo.report is not implemented yet in this version");
 	refuses("[rule big]\n", "F:1:2: section [rule NAME] is not implemented yet");
 	refuses("[device 1]\nreserve = 1\n", "F:2:1: 'reserve' cannot be set for one device");
 	refuses("[Device]\n", "F:1:2: unknown section 'Device'; the nearest is [device]");

@@ -135,7 +135,7 @@ static void settle(const struct spill_move *move)
 static unsigned move_all(struct spill_move *moves, unsigned count)
 {
 	spill_mover_lock();
-	unsigned moved = spill_move(&fake_chunks_backend, 0, &context, moves, count);
+	unsigned moved = spill_move(&fake_chunks_backend, 0, &context, moves, count, NULL);
 	spill_mover_unlock();
 	return moved;
 }
@@ -201,7 +201,7 @@ static void chunks_go_and_come_back(void **state)
 		assert_int_equal(fake_chunks.device_free, 64 * CHUNK - (round ? of->range : 0));
 	}
 	assert_int_equal(fake_chunks.waits, 0);
-	assert_int_equal(fake_chunks.streams, 1);
+	assert_int_equal(fake_chunks.streams, 2); /* one each way */
 	end(of);
 }
 
@@ -276,9 +276,9 @@ static void chunks_of_any_size_fit_the_views(void **state)
 	policy.movable_chunk.value = 68ull << 20; /* more than what is prepared for */
 	fake_chunks_reset(200ull << 20);
 	assert_true(spill_move_prepare(&fake_chunks_backend, 0, &context));
-	struct spill_chunked *of = make(68ull << 20);
+	struct spill_chunked *of = make(136ull << 20); /* of less than two it would make smaller ones */
 	struct spill_move move = plan(of, 0);
-	assert_int_equal(of->count, 1);
+	assert_int_equal(of->count, 2);
 	assert_int_equal(move_all(&move, 1), 1);
 	all_is_right(of);
 	settle(&move);
@@ -287,12 +287,35 @@ static void chunks_of_any_size_fit_the_views(void **state)
 
 /* -- what fails --------------------------------------------------------------------------------------------- */
 
-/* Moves with calls [from, end) failing. Returns the calls made; *lost: chunks that no call could map. */
-static unsigned with_failures(unsigned from, unsigned end_at, unsigned *lost, unsigned *count)
+static void plan_four(struct spill_chunked *of, struct spill_move *moves)
+{
+	static const unsigned chunks[] = {5, 4, 0, 2};
+	for (unsigned i = 0; i < 4; i++)
+		moves[i] = plan(of, chunks[i]);
+}
+
+/* Moves to the host with views of their homes there, planned to come back from there. */
+static void send_staged(struct spill_chunked *of, struct spill_move *moves)
+{
+	spill_move_stage(&fake_chunks_backend, 0, moves, 4);
+	assert_int_equal(move_all(moves, 4), 4);
+	for (unsigned i = 0; i < 4; i++)
+		settle(&moves[i]);
+	plan_four(of, moves);
+}
+
+/*
+ * Moves to the host, or `back` from views there, with calls [from, end) failing. Returns the calls made; *lost: chunks that no call
+ * could map.
+ */
+static unsigned with_failures(bool back, unsigned from, unsigned end_at, unsigned *lost, unsigned *count)
 {
 	struct spill_chunked *of = make((CHUNKS - 1) * CHUNK + 1);
-	struct spill_move moves[4] = {plan(of, 5), plan(of, 4), plan(of, 0), plan(of, 2)};
+	struct spill_move moves[4];
 	uint64_t homes[4][2];
+	plan_four(of, moves);
+	if (back)
+		send_staged(of, moves);
 	for (unsigned i = 0; i < 4; i++) {
 		homes[i][0] = of->chunks[moves[i].chunk].handle;
 		homes[i][1] = moves[i].handle;
@@ -305,10 +328,10 @@ static unsigned with_failures(unsigned from, unsigned end_at, unsigned *lost, un
 	for (unsigned i = 0; i < 4; i++) {
 		const struct spill_chunk *chunk = &of->chunks[moves[i].chunk];
 		moved += moves[i].moved;
-		assert_int_equal(chunk->on_host, moves[i].moved);
+		assert_int_equal(chunk->on_host, moves[i].moved != back);
 		assert_int_equal(chunk->handle, homes[i][moves[i].moved]);
 		assert_int_equal(moves[i].handle, homes[i][!moves[i].moved]);
-		assert_int_equal(moves[i].view, 0);
+		assert_int_equal(moves[i].view != 0, back && moves[i].moved);
 		assert_true(right(fake_chunks_content(chunk->handle), moves[i].chunk, chunk->bytes));
 		*lost += chunk->unmapped ||
 		         !fake_chunks_bytes(spill_chunked_address(of, moves[i].chunk), 0) ||
@@ -317,12 +340,15 @@ static unsigned with_failures(unsigned from, unsigned end_at, unsigned *lost, un
 	assert_int_equal(*count, moved);
 	if (!*lost)
 		all_is_right(of);
-	for (unsigned i = 0; i < 4; i++)
+	for (unsigned i = 0; i < 4; i++) {
+		if (moves[i].view)
+			spill_view_end(&fake_chunks_backend, moves[i].view, of->chunks[moves[i].chunk].bytes);
 		settle(&moves[i]);
+	}
 	/* A view that could not be unmapped keeps its memory: of that no more than one a failure. */
 	unsigned stuck = fake_chunks.mappings;
 	for (unsigned i = 0; i < of->count; i++)
-		stuck -= !of->chunks[i].unmapped;
+		stuck -= (!of->chunks[i].unmapped || of->chunks[i].wrong) + (of->chunks[i].view != 0);
 	assert_true(stuck <= end_at - from);
 	spill_place_release(&of->base, false);
 	assert_int_equal(fake_chunks.handles, 0);
@@ -332,12 +358,12 @@ static unsigned with_failures(unsigned from, unsigned end_at, unsigned *lost, un
 	return calls;
 }
 
-static void any_one_failure_harms_nothing(void **state)
+static void any_one_failure_harms_nothing(bool back, void **state)
 {
 	unsigned lost, count, partial = 0, calls = UINT32_MAX;
 	for (unsigned nth = 1; nth <= calls; nth++) {
 		setup(state);
-		unsigned made = with_failures(nth, nth + 1, &lost, &count);
+		unsigned made = with_failures(back, nth, nth + 1, &lost, &count);
 		assert_int_equal(lost, 0);
 		assert_int_equal(notes, fake_chunks.mappings); /* only of a view that stays */
 		partial += count > 0 && count < 4;
@@ -346,6 +372,16 @@ static void any_one_failure_harms_nothing(void **state)
 	}
 	assert_int_equal(count, 4); /* the last round: nothing failed any more */
 	assert_true(partial > 10);
+}
+
+static void any_one_failure_on_the_way_out_harms_nothing(void **state)
+{
+	any_one_failure_harms_nothing(false, state);
+}
+
+static void any_one_failure_on_the_way_back_harms_nothing(void **state)
+{
+	any_one_failure_harms_nothing(true, state);
 }
 
 /* What has begun is ended, and the chunk itself is where it was. */
@@ -367,7 +403,7 @@ static void a_failure_begins_nothing_more(void **state)
 }
 
 /* What the vendor refuses a few times is tried again; what it refuses for good is told, and kept in mind. */
-static void many_failures_lose_no_byte(void **state)
+static void many_failures_lose_no_byte(bool back, void **state)
 {
 	static const unsigned lengths[] = {2, 3, 5, 9, 100};
 	unsigned all_lost = 0;
@@ -375,7 +411,7 @@ static void many_failures_lose_no_byte(void **state)
 		unsigned lost, count, made = UINT32_MAX;
 		for (unsigned nth = 1; made >= nth - 1; nth++) {
 			setup(state);
-			made = with_failures(nth, nth + lengths[i], &lost, &count);
+			made = with_failures(back, nth, nth + lengths[i], &lost, &count);
 			if (lost)
 				assert_true(notes > 0);
 			if (lengths[i] <= 5)
@@ -385,6 +421,16 @@ static void many_failures_lose_no_byte(void **state)
 		}
 	}
 	assert_true(all_lost > 0); /* or this test has tested nothing */
+}
+
+static void many_failures_on_the_way_out_lose_no_byte(void **state)
+{
+	many_failures_lose_no_byte(false, state);
+}
+
+static void many_failures_on_the_way_back_lose_no_byte(void **state)
+{
+	many_failures_lose_no_byte(true, state);
 }
 
 /* The next move that meets such a chunk maps it. */
@@ -410,6 +456,27 @@ static void a_lost_chunk_is_found_again(void **state)
 	assert_int_equal(fake_chunks.mappings, 1); /* the first view, whose unmapping failed */
 }
 
+/* Likewise one whose new home had taken its place when the copy failed, and did not leave it again. */
+static void a_lost_chunk_is_found_again_behind_what_is_there(void **state)
+{
+	struct spill_chunked *of = make(CHUNK);
+	struct spill_move move = plan(of, 0);
+	spill_move_stage(&fake_chunks_backend, 0, &move, 1);
+	assert_int_equal(move_all(&move, 1), 1);
+	settle(&move);
+	move = plan(of, 0);
+	fake_chunks_fail(5, 100); /* unmap, map, access for two; the copy and all after it */
+	assert_int_equal(move_all(&move, 1), 0);
+	assert_true(of->chunks[0].unmapped && of->chunks[0].wrong && notes > 0);
+	fake_chunks_fail(0, 0);
+	assert_int_equal(move_all(&move, 1), 1);
+	assert_false(of->chunks[0].wrong);
+	all_is_right(of);
+	spill_view_end(&fake_chunks_backend, move.view, CHUNK);
+	settle(&move);
+	end(of);
+}
+
 static void an_event_that_never_passes_is_not_waited_for_in_vain(void **state)
 {
 	struct spill_chunked *of = make(2 * CHUNK);
@@ -430,12 +497,12 @@ static void an_event_that_never_passes_is_not_waited_for_in_vain(void **state)
 
 /* -- contexts ----------------------------------------------------------------------------------------------- */
 
-static void a_context_takes_its_stream_along(void **state)
+static void a_context_takes_its_streams_along(void **state)
 {
 	struct spill_chunked *of = make(CHUNK);
 	assert_true(spill_move_prepare(&fake_chunks_backend, 0, &other_context));
 	assert_true(spill_move_prepare(&fake_chunks_backend, 0, &context)); /* one is enough */
-	assert_int_equal(fake_chunks.streams, 1);
+	assert_int_equal(fake_chunks.streams, 2);
 	struct spill_move move = plan(of, 0);
 	assert_int_equal(move_all(&move, 1), 1);
 	assert_ptr_equal(fake_chunks.copier_context, &other_context);
@@ -445,25 +512,55 @@ static void a_context_takes_its_stream_along(void **state)
 	move = plan(of, 0);
 	assert_int_equal(move_all(&move, 1), 1);
 	assert_ptr_equal(fake_chunks.copier_context, &context);
-	assert_int_equal(fake_chunks.streams, 2);
+	assert_int_equal(fake_chunks.streams, 4);
 	settle(&move);
 	end(of);
 }
 
 static void what_cannot_be_prepared_moves_nothing(void **state)
 {
+	/* Address space, a stream, events for the copies and for the context; the third call is for the other stream. */
+	static const unsigned calls[] = {1, 2, 4, 5};
 	struct spill_backend backend = fake_chunks_backend;
-	for (unsigned nth = 1; nth <= 4;
-	     nth++) { /* address space, stream, events for the copies and for the context */
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		setup(state);
-		fake_chunks_fail(nth, nth + 1);
+		fake_chunks_fail(calls[i], calls[i] + 1);
 		assert_false(spill_move_prepare(&fake_chunks_backend, 0, &context));
-		assert_int_equal(fake_chunks.streams, nth > 2);
+		assert_int_equal(fake_chunks.streams, calls[i] > 2 ? 2 : 0);
 		assert_true(spill_move_prepare(&fake_chunks_backend, 0, &context));
+		assert_int_equal(fake_chunks.streams, 2);
 	}
 	setup(state);
 	assert_false(spill_move_prepare(&backend, -1, &context));
 	assert_false(spill_move_prepare(&backend, SPILL_DEVICES, &context));
+}
+
+/* Where the device is too full for the other one, both ways are served by it; then it is asked for again. */
+static void one_stream_is_enough(void **state)
+{
+	struct spill_chunked *of = make(2 * CHUNK);
+	struct spill_move moves[2] = {plan(of, 0)};
+	fake_chunks_fail(3, 4); /* address space, a stream, the other stream */
+	assert_true(spill_move_prepare(&fake_chunks_backend, 0, &context));
+	assert_int_equal(fake_chunks.streams, 1);
+	/* Away with one, then that one back and the other away. */
+	for (unsigned round = 0; round < 2; round++) {
+		fake_chunks_fail(1, 2);
+		assert_int_equal(move_all(moves, round + 1), round + 1);
+		assert_int_equal(fake_chunks.streams, 1);
+		all_is_right(of);
+		for (unsigned i = 0; i <= round; i++)
+			settle(&moves[i]);
+		moves[0] = plan(of, 0);
+		moves[1] = plan(of, 1);
+	}
+	fake_chunks_fail(0, 0);
+	assert_int_equal(move_all(moves, 2), 2);
+	assert_int_equal(fake_chunks.streams, 2);
+	all_is_right(of);
+	settle(&moves[0]);
+	settle(&moves[1]);
+	end(of);
 }
 
 /* -- threads ------------------------------------------------------------------------------------------------ */
@@ -530,7 +627,7 @@ static void *move_some(void *argument)
 			for (unsigned i = 0; i < of->count && count < MOVES && !of->pinned; i++)
 				moves[count++] = plan(of, i);
 		if (count)
-			*moved += spill_move(&fake_chunks_backend, 0, &context, moves, count);
+			*moved += spill_move(&fake_chunks_backend, 0, &context, moves, count, NULL);
 		for (unsigned i = 0; i < count; i++)
 			settle(&moves[i]);
 		spill_mover_unlock();
@@ -564,13 +661,17 @@ int main(void)
 	    cmocka_unit_test_setup(a_view_that_came_along_is_used, setup),
 	    cmocka_unit_test_setup(new_homes_on_host_are_staged, setup),
 	    cmocka_unit_test_setup(chunks_of_any_size_fit_the_views, setup),
-	    cmocka_unit_test_setup(any_one_failure_harms_nothing, setup),
+	    cmocka_unit_test_setup(any_one_failure_on_the_way_out_harms_nothing, setup),
+	    cmocka_unit_test_setup(any_one_failure_on_the_way_back_harms_nothing, setup),
 	    cmocka_unit_test_setup(a_failure_begins_nothing_more, setup),
-	    cmocka_unit_test_setup(many_failures_lose_no_byte, setup),
+	    cmocka_unit_test_setup(many_failures_on_the_way_out_lose_no_byte, setup),
+	    cmocka_unit_test_setup(many_failures_on_the_way_back_lose_no_byte, setup),
 	    cmocka_unit_test_setup(a_lost_chunk_is_found_again, setup),
+	    cmocka_unit_test_setup(a_lost_chunk_is_found_again_behind_what_is_there, setup),
 	    cmocka_unit_test_setup(an_event_that_never_passes_is_not_waited_for_in_vain, setup),
-	    cmocka_unit_test_setup(a_context_takes_its_stream_along, setup),
+	    cmocka_unit_test_setup(a_context_takes_its_streams_along, setup),
 	    cmocka_unit_test_setup(what_cannot_be_prepared_moves_nothing, setup),
+	    cmocka_unit_test_setup(one_stream_is_enough, setup),
 	    cmocka_unit_test_setup(releases_and_moves_do_not_meet, setup),
 	};
 	return cmocka_run_group_tests(tests, NULL, teardown);

@@ -55,6 +55,7 @@ static void test_defaults(void **state)
 	assert_int_equal(policy.movable_above.kind, SPILL_AMOUNT_PERCENT);
 	assert_int_equal(policy.movable_above.value, 50000);
 	assert_int_equal(policy.movable_wait_us, 50000);
+	assert_int_equal(policy.movable_follow, SPILL_SWITCH_AUTO);
 	assert_int_equal(policy.host_ahead.kind, SPILL_AMOUNT_BYTES);
 	assert_int_equal(policy.host_ahead.value, 0);
 	assert_int_equal(policy.honest_first, SPILL_HONEST_AUTO);
@@ -126,6 +127,8 @@ static void test_values(void **state)
 	takes("movable", "above", "33.125%", "33.125%");
 	takes("movable", "above", "100%", "100%");
 	takes("movable", "wait", "1.5s", "1500ms");
+	takes("movable", "follow", "on", "on");
+	takes("movable", "follow", "off", "off");
 	takes("host", "ahead", "2GiB", "2GiB");
 	takes("oom", "honest_first", "on", "on");
 	takes("oom", "honest_first", "off", "off");
@@ -155,6 +158,7 @@ static void test_bad_values(void **state)
 	refused("oom", "chain", "split, demmote", SPILL_PART_VALUE, 7, "the nearest is 'demote'");
 	refused("oom", "chain", "trim, movable", SPILL_PART_VALUE, 6, "must be one of trim, demote, split");
 	refused("movable", "enable", "yes", SPILL_PART_VALUE, 0, "one of auto, on, off");
+	refused("movable", "follow", "yes", SPILL_PART_VALUE, 0, "one of auto, on, off");
 	refused("movable", "min", "50%", SPILL_PART_VALUE, 2, "no meaning");
 	refused("movable", "chunk", "3MiB", SPILL_PART_VALUE, 0, "2MiB or a multiple of it");
 	refused("movable", "chunk", "1MiB", SPILL_PART_VALUE, 0, "2MiB or a multiple of it");
@@ -213,8 +217,8 @@ static void test_bad_names(void **state)
 	refused("device ", "limit", "1", SPILL_PART_SECTION, 7, "bad device number");
 	refused("rule big", "size", "1", SPILL_PART_SECTION, 0, "section [rule NAME] is not implemented yet");
 	refused("app x", "anything", "1", SPILL_PART_SECTION, 0, "section [app NAME] is not implemented yet");
-	refused("movable", "follow", "on", SPILL_PART_KEY, 0,
-	        "movable.follow is not implemented yet in this version");
+	refused("meminfo", "report", "limit", SPILL_PART_KEY, 0,
+	        "meminfo.report is not implemented yet in this version");
 	refused("spill", "profile", "x", SPILL_PART_KEY, 0, "spill.profile is not implemented yet");
 }
 
@@ -228,8 +232,8 @@ static void test_variables(void **state)
 	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_32_LIMIT", &error), -2);
 	assert_non_null(strstr(error.text, "out of range"));
 	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_1_RESERVE", &error), -1);
-	assert_int_equal(spill_option_find_variable("SPILL_MOVABLE_FOLLOW", &error), -2);
-	assert_non_null(strstr(error.text, "movable.follow is not implemented yet"));
+	assert_int_equal(spill_option_find_variable("SPILL_MEMINFO_REPORT", &error), -2);
+	assert_non_null(strstr(error.text, "meminfo.report is not implemented yet"));
 	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_LIMITS", &error), -1);
 	assert_non_null(strstr(error.text, "the nearest is SPILL_DEVICE_LIMIT"));
 	assert_int_equal(spill_option_find_variable("SPILL_POLICI", &error), -1);

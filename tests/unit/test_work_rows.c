@@ -59,6 +59,8 @@ static const struct {
 
 #define COUNT (sizeof(work) / sizeof(work[0]))
 
+static CUresult (*function_end)(void *what); /* of other rows */
+
 bool __wrap_spill_runtime_ready(const struct spill_shim *shim);
 void *__wrap_spill_real(const struct spill_row *row, const void *caller);
 
@@ -72,7 +74,7 @@ void *__wrap_spill_real(const struct spill_row *row, const void *caller)
 	for (size_t i = 0; i < COUNT; i++)
 		if (&spill_rows[work[i].hook] == row)
 			return work[i].fake;
-	return NULL;
+	return (void *)function_end;
 }
 
 /* The first call of a row finds the function and has the thread join; the second is the usual one. */
@@ -131,11 +133,57 @@ static void no_other_row_is_work(void **state)
 	assert_true(gates > 100);
 }
 
+/* -- rows that end functions ------------------------------------------------------------------------------ */
+
+static unsigned forgotten, ended;
+
+void __wrap_spill_layouts_forget(void);
+
+void __wrap_spill_layouts_forget(void)
+{
+	forgotten++;
+}
+
+static CUresult end_something(void *what)
+{
+	assert_int_equal(forgotten, ended + 1); /* before: behind it the handle can be another's */
+	ended++;
+	return ANSWER;
+}
+
+/* What was learned of functions is forgotten, by whoever they are ended. */
+static void what_ends_functions_has_them_forgotten(void **state)
+{
+	static const enum spill_hook ends[] = {
+	    SPILL_HOOK_cuModuleUnload,
+	    SPILL_HOOK_cuLibraryUnload,
+	    SPILL_HOOK_cuCtxDestroy,
+	    SPILL_HOOK_cuCtxDestroy_v2,
+	    SPILL_HOOK_cuDevicePrimaryCtxRelease,
+	    SPILL_HOOK_cuDevicePrimaryCtxRelease_v2,
+	    SPILL_HOOK_cuDevicePrimaryCtxReset,
+	    SPILL_HOOK_cuDevicePrimaryCtxReset_v2,
+	};
+	function_end = end_something;
+	spill_thread.depth = 1; /* nothing of the engine */
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		for (int way = 0; way < SPILL_WAYS_COUNT; way++) {
+			CUresult (*stub)(void *what);
+			*(void **)&stub = spill_rows[ends[i]].stub[way];
+			unsigned before = ended;
+			assert_int_equal(stub(NULL), ANSWER);
+			assert_int_equal(ended, before + 1);
+		}
+	spill_thread.depth = 0;
+	function_end = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(no_other_row_is_work),
 	    cmocka_unit_test(every_stub_passes_the_gate),
+	    cmocka_unit_test(what_ends_functions_has_them_forgotten),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,144 @@
+#include "order.h"
+
+/* A use this little further on than the foreseen one is believed: so much was left out. One further on may be chance. */
+#define NEAR 4
+/* So many uses that are found nowhere came between; if there are more, the program does something else. */
+#define HELD 4
+/* A place that was jumped to is doubted for so many uses. */
+#define NEW_PLACE 8
+/* The longer context. The shorter one is found by its last use, and is believed if the one before fits too. */
+#define LONG 3
+/* The walk foresees while at least three of eight uses were foreseen: of two sequences that run at once, one is. */
+#define SURE_LEAST (SPILL_ORDER_SURE / 8 * 3)
+
+static const struct spill_order_use *at(const struct spill_order *order, uint64_t number)
+{
+	return &order->uses[number % SPILL_ORDER_USES];
+}
+
+static bool same(const struct spill_order_use *a, const struct spill_order_use *b)
+{
+	return a->key == b->key && a->site == b->site;
+}
+
+/* Are the `length` uses that end before number `end` the last ones, of which the newest is not in the ring yet? */
+static bool ends_alike(const struct spill_order *order, const struct spill_order_use *newest, uint64_t end,
+                       unsigned length)
+{
+	/* The oldest that is compared must not be forgotten. */
+	if (!end || end < length || order->count < length ||
+	    order->count - (end - length) >= SPILL_ORDER_USES)
+		return false;
+	for (unsigned i = 0; i < length; i++) {
+		const struct spill_order_use *now = i ? at(order, order->count - i) : newest;
+
+		if (!same(at(order, end - 1 - i), now))
+			return false;
+	}
+	return true;
+}
+
+/* The slot of the context of the last `length` uses; the newest is not in the ring yet. */
+static uint64_t *slot(struct spill_order *order, const struct spill_order_use *newest, unsigned length)
+{
+	uint64_t hash = length;
+
+	for (unsigned i = 0; i < length; i++) {
+		const struct spill_order_use *use = i ? at(order, order->count - i) : newest;
+
+		hash = (hash ^ ((uint64_t)use->key << 16 | use->site)) * UINT64_C(0x9e3779b97f4a7c15);
+		hash ^= hash >> 29;
+	}
+	return &order->contexts[hash % SPILL_ORDER_CONTEXTS];
+}
+
+static void judge(struct spill_order *order, bool foreseen)
+{
+	uint32_t truth = foreseen ? SPILL_ORDER_SURE : 0;
+
+	order->sure = (order->sure * 15 + truth) / 16;
+	order->followed++;
+	if (foreseen) {
+		order->foreseen++;
+		order->misses = 0;
+	} else {
+		order->unforeseen++;
+		order->misses++;
+	}
+}
+
+/* The number behind the use if it is a little further on than the foreseen one; 0 if not. */
+static uint64_t look_ahead(const struct spill_order *order, const struct spill_order_use *use)
+{
+	for (uint64_t n = order->next + 1; n < order->count && n < order->next + NEAR; n++) {
+		if (same(at(order, n), use))
+			return n + 1;
+	}
+	return 0;
+}
+
+/* The number of what is foreseen behind this use. The contexts' are of the time before it. Above the last: nothing is. */
+static uint64_t follow(struct spill_order *order, const struct spill_order_use *use, uint64_t by_long,
+                       uint64_t by_short)
+{
+	bool any = order->next < order->count;
+
+	if (any && same(at(order, order->next), use)) {
+		judge(order, true);
+		/*
+		 * Not long at this place yet: if it occurred again since, that is the better one. What followed here may be
+		 * what has just turned out wrong.
+		 */
+		if (order->followed <= NEW_PLACE && by_long > order->next + 1 &&
+		    ends_alike(order, use, by_long, LONG))
+			return by_long;
+		return order->next + 1;
+	}
+	order->followed = 0;
+	if (ends_alike(order, use, by_long, LONG)) {
+		judge(order, true);
+		return by_long;
+	}
+
+	uint64_t found = any ? look_ahead(order, use) : 0;
+
+	/* The same chunk by another site: a kernel with another grid, as for the last batch of an epoch. */
+	if (any && !found && at(order, order->next)->key == use->key)
+		found = order->next + 1;
+	judge(order, found);
+	if (found)
+		return found;
+	if (ends_alike(order, use, by_short, 2))
+		return by_short;
+	return any && order->misses <= HELD ? order->next : order->count + 1;
+}
+
+void spill_order_use(struct spill_order *order, uint32_t key, uint16_t site)
+{
+	struct spill_order_use use = {.key = key, .site = site};
+	uint64_t *short_slot = slot(order, &use, 1);
+	uint64_t *long_slot = order->count < LONG ? short_slot : slot(order, &use, LONG);
+	uint64_t next = follow(order, &use, *long_slot, *short_slot);
+
+	order->uses[order->count++ % SPILL_ORDER_USES] = use;
+	*long_slot = order->count;
+	*short_slot = order->count;
+	order->next = order->count - next < SPILL_ORDER_USES ? next : order->count;
+}
+
+bool spill_order_walk(const struct spill_order *order, struct spill_order_walk *walk,
+                      struct spill_order_use *use)
+{
+	if (order->sure < SURE_LEAST || order->count - order->next <= walk->steps)
+		return false;
+	*use = *at(order, order->next + walk->steps++);
+	return true;
+}
+
+bool spill_order_past(const struct spill_order *order, uint64_t ago, struct spill_order_use *use)
+{
+	if (ago >= order->count || ago >= SPILL_ORDER_USES)
+		return false;
+	*use = *at(order, order->count - 1 - ago);
+	return true;
+}

@@ -1,0 +1,58 @@
+/*
+ * The order in which a program uses its memory, learned while it runs, and what it will use next. Programs repeat: a step
+ * of training, a forward pass, a layer. So the model is the record of uses itself and a place in it: where the program was
+ * when it last did what it does now; what followed then is what is foreseen. A use that is not the foreseen one is looked
+ * for a little further on (something was left out, or came between), then where the last few uses occurred before.
+ *
+ * Pure: the memory is the caller's, all of it in the struct; zeroed, it is empty. About 1 MiB.
+ */
+#ifndef SPILL_ORDER_H
+#define SPILL_ORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Uses that are remembered; older ones are forgotten. A power of two. */
+#define SPILL_ORDER_USES 65536
+/* Where contexts (the last few uses) ended last. A power of two. */
+#define SPILL_ORDER_CONTEXTS 65536
+/* All of the last uses were foreseen. */
+#define SPILL_ORDER_SURE 65536
+
+/* One use of one chunk. */
+struct spill_order_use {
+	uint32_t key;  /* of the chunk, the caller's: stays the same from step to step */
+	uint16_t site; /* of what used it (reuse.h) */
+};
+
+struct spill_order {
+	struct spill_order_use uses[SPILL_ORDER_USES]; /* a ring */
+	uint64_t count;                                /* uses ever: the next one's number */
+	uint64_t next; /* number of the use that is foreseen next; count: none is */
+	uint64_t
+	    contexts[SPILL_ORDER_CONTEXTS]; /* number of the use behind a context, never 0; by a hash of it */
+	uint64_t foreseen, unforeseen;      /* how often it was right, for the log */
+	uint32_t sure;     /* running mean of that over the last 16 or so, to SPILL_ORDER_SURE */
+	uint32_t misses;   /* uses in a row that were not foreseen */
+	uint64_t followed; /* uses since it was last looked for elsewhere */
+};
+
+/* The program uses a chunk now. Constant time, some 20 ns. */
+void spill_order_use(struct spill_order *order, uint32_t key, uint16_t site);
+
+/*
+ * A walk along what is foreseen, from the next use on: at most one period (from there to now). Zeroed, it begins. It is empty
+ * while most of the last uses were not foreseen: to go by noise is worse than to go by age.
+ */
+struct spill_order_walk {
+	uint64_t steps;
+};
+
+/* False: nothing more is foreseen. */
+bool spill_order_walk(const struct spill_order *order, struct spill_order_walk *walk,
+                      struct spill_order_use *use);
+
+/* What was used `ago` uses before the last one. False: that is forgotten, or was never. */
+bool spill_order_past(const struct spill_order *order, uint64_t ago, struct spill_order_use *use);
+
+#endif

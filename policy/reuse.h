@@ -1,0 +1,88 @@
+/*
+ * Whether it pays to have memory on the device, learned from measured times: of each site that uses memory
+ * (a kernel with its grid, told by the caller's hash) how long it took with some of its memory on the host,
+ * and with none. What is read once takes the link's time in place and gains nothing by being copied; what
+ * is read again and again takes many times that.
+ *
+ * Pure: the memory is the caller's, all of it in the struct; zeroed, it knows nothing. Times are ns, sizes
+ * bytes.
+ */
+#ifndef SPILL_REUSE_H
+#define SPILL_REUSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Sites that can be told apart. The last stands for all that came when the places that they could have had
+ * were taken: none before some 1,500 are known. 16 bits (order.h).
+ */
+#define SPILL_REUSE_SITES 2048
+/*
+ * Until something is measured: an exchange of 128 MiB each way takes 3.7 ms, half as long again as the copy (measured, H200; docs/measurements.md).
+ */
+#define SPILL_REUSE_COPY_NS_PER_MIB 29000
+
+/* How a running mean came to be. */
+struct spill_reuse_seen {
+	uint32_t measured; /* how often; 0: the mean is not known */
+	uint32_t uses;     /* so far */
+	int32_t odd;       /* outliers in a row by now; negative: far too short */
+};
+
+struct spill_reuse_site {
+	uint64_t hash;        /* 0: free */
+	uint64_t resident_ns; /* the whole launch, with nothing on host */
+	uint64_t in_place_ns; /* likewise, with so much on host, in KiB: both are means */
+	uint64_t in_place_kib;
+	struct spill_reuse_seen resident, in_place;
+};
+
+struct spill_reuse {
+	struct spill_reuse_site sites[SPILL_REUSE_SITES];
+	uint64_t copy_ns_per_mib; /* of the link, as moves were seen; 0: SPILL_REUSE_COPY_NS_PER_MIB */
+	struct spill_reuse_seen copies;
+};
+
+/*
+ * The site of that hash, made if it is new: always below SPILL_REUSE_SITES. Constant time, a few ns when it
+ * is known.
+ */
+uint16_t spill_reuse_site(struct spill_reuse *reuse, uint64_t hash);
+
+/*
+ * Should this use be timed? Yes for the first few in each state (with `on_host` bytes of its memory on
+ * host, or with 0), and then rarely (every 256th): times change with what else runs. The first few are over
+ * when as many are measured; if that does not happen, because what is timed is not told, it is asked for
+ * less and less. Counts the use. pre: site < SPILL_REUSE_SITES
+ */
+bool spill_reuse_is_wanted(struct spill_reuse *reuse, uint16_t site, uint64_t on_host);
+
+/*
+ * It took `ns` with so many bytes on host (0: all resident). A running mean that forgets; an outlier (an
+ * eighth or 8 times of the mean) moves it less, until a third in a row says that it is the mean that is
+ * wrong. pre: site < SPILL_REUSE_SITES
+ */
+void spill_reuse_measured(struct spill_reuse *reuse, uint16_t site, uint64_t on_host, uint64_t ns);
+
+/* Moves took `ns` for `bytes` to the device (with as much the other way). Likewise a running mean. */
+void spill_reuse_copied(struct spill_reuse *reuse, uint64_t bytes, uint64_t ns);
+
+/*
+ * ns that a MiB on host costs a use at that site beyond what it costs on the device. Not measured in place
+ * yet: what reading it once costs, which is the link's time. Not measured on the device yet: as if it took
+ * no time there, so the gain may turn out smaller.
+ */
+uint64_t spill_reuse_excess(const struct spill_reuse *reuse, uint16_t site);
+
+/* ns to bring a MiB to the device. */
+uint64_t spill_reuse_cost(const struct spill_reuse *reuse);
+
+/*
+ * Does it pay to bring memory that costs `excess_ns` a MiB (all foreseen uses of one stay together)?
+ * Hysteresis: from 1.5 times the cost on if it stayed in place so far; as long as it is more than once the
+ * cost if it was moved so far.
+ */
+bool spill_reuse_pays(const struct spill_reuse *reuse, uint64_t excess_ns, bool moved_so_far);
+
+#endif

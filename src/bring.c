@@ -1,0 +1,274 @@
+#include "bring.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "back.h"
+#include "capture.h"
+#include "clock.h"
+#include "exchange.h"
+#include "gate.h"
+#include "granules.h"
+#include "idle.h"
+#include "movable.h"
+#include "note.h"
+#include "place/chunked.h"
+#include "promote.h"
+#include "runtime.h"
+#include "uses.h"
+
+#define MS 1000000ull
+
+/* Most that comes at once beyond what is needed now: 5 ms of the link. */
+#define SLICE (256ull << 20)
+/* Of what is on host: a sweep then moves an eighth more than it must. */
+#define SLICE_SHARE 8
+/*
+ * A device that is busy is waited for so often movable.wait, the gate open in between: what it is doing was submitted before and has
+ * to be done anyway. If that was in vain, it is only looked at for a while, each time as long as a few kernels take, and
+ * waited for again after four times what was lost, twice as long each time.
+ */
+#define WAITS 5
+#define LOOK_NS (2 * MS)
+#define LOOKS_NS (20 * MS)
+#define BUSY_SHARE 4
+#define BUSY_MOST_NS (60000 * MS)
+/* For so long after an exchange, promotion leaves everything to us. */
+#define ACTIVE_NS (500 * MS)
+/* Nothing was brought for so long: a change of mind. */
+#define QUIET_NS (2000 * MS)
+/* Changes of mind that are told. */
+#define MINDS 8
+
+/* The mover's. */
+static uint64_t look_ns, wait_ns, busy_ns;
+static _Atomic uint64_t active_ns; /* the last exchange */
+static bool moving;                /* as the log was told, so many times */
+static unsigned told;
+
+static uint64_t least(uint64_t left, uint64_t right)
+{
+	return left < right ? left : right;
+}
+
+/* -- whether now is the time ---------------------------------------------------------------------------------- */
+
+static bool is_idle(const struct spill_backend *backend, int device, uint64_t deadline_ns)
+{
+	bool idle = false;
+	if (spill_gate_close(deadline_ns)) {
+		idle = !spill_capture_any() && spill_idle_wait(backend, device, deadline_ns);
+		spill_gate_open();
+	}
+	return idle;
+}
+
+/* pre: the mover is held */
+static bool is_time(const struct spill_backend *backend, int device)
+{
+	uint64_t start = spill_clock_ns(), wait = spill_runtime_policy()->movable_wait_us * 1000;
+	bool looks = start < wait_ns;
+	if (looks && start < look_ns)
+		return false;
+	for (unsigned tries = looks ? 1 : WAITS; tries--;) {
+		if (is_idle(backend, device, spill_clock_ns() + (looks ? least(LOOK_NS, wait) : wait))) {
+			busy_ns = wait_ns = 0;
+			return true;
+		}
+		if (tries) /* those who wait at the gate get through */
+			nanosleep(&(struct timespec){.tv_nsec = MS}, NULL);
+	}
+	uint64_t now = spill_clock_ns();
+	look_ns = now + LOOKS_NS;
+	if (!looks) {
+		busy_ns = busy_ns ? least(2 * busy_ns, BUSY_MOST_NS) : BUSY_SHARE * (now - start);
+		wait_ns = now + busy_ns;
+	}
+	return false;
+}
+
+/* -- what is there -------------------------------------------------------------------------------------------- */
+
+struct list {
+	struct spill_window_chunk *chunks;
+	unsigned *ranks;
+	unsigned count;
+	uint64_t on_host, resident; /* bytes */
+};
+
+static void add(struct list *list, struct spill_chunked *of, unsigned index)
+{
+	struct spill_granule granule;
+	const struct spill_chunk *chunk = &of->chunks[index];
+	uint64_t va = spill_chunked_address(of, index);
+	if (!spill_granule_of(va, &granule))
+		return;
+	*(chunk->on_host ? &list->on_host : &list->resident) += chunk->bytes;
+	list->chunks[list->count++] = (struct spill_window_chunk){
+	    .key = granule.key,
+	    .bytes = chunk->bytes,
+	    .on_host = chunk->on_host,
+	    .fixed = of->pinned || chunk->unmapped,
+	    .data = of,
+	    .index = index,
+	};
+}
+
+/* All chunks of a device, by key. False: no memory. pre: the mover is held */
+static bool make_list(struct list *list, int device, const struct spill_use *use)
+{
+	unsigned room = 0, more;
+	for (struct spill_chunked *one = spill_chunked_next(NULL); one; one = spill_chunked_next(one))
+		room += one->base.device == device ? one->count : 0;
+	*list = (struct list){.chunks = calloc(room + 1, sizeof(*list->chunks)),
+	                      .ranks = calloc(room + 1, sizeof(*list->ranks))};
+	if (!list->chunks || !list->ranks)
+		return false;
+	/* More may have come meanwhile. */
+	for (struct spill_chunked *one = spill_chunked_next(NULL); one; one = spill_chunked_next(one)) {
+		more = one->base.device == device ? one->count : 0;
+		for (unsigned i = 0; i < more && list->count < room; i++)
+			add(list, one, i);
+	}
+	qsort(list->chunks, list->count, sizeof(*list->chunks), spill_window_compare);
+	for (unsigned i = 0; i < use->count; i++) {
+		struct spill_window_chunk key = {.key = use->keys[i]};
+		struct spill_window_chunk *found =
+		    bsearch(&key, list->chunks, list->count, sizeof(key), spill_window_compare);
+		if (found)
+			found->needed = true;
+	}
+	return true;
+}
+
+static void end_list(struct list *list)
+{
+	free(list->chunks);
+	free(list->ranks);
+}
+
+/* Whose the needed memory is. pre: the mover is held */
+static struct spill_chunked *owner(const struct spill_use *use)
+{
+	for (unsigned i = 0; i < use->count; i++)
+		for (struct spill_chunked *one = spill_chunked_next(NULL); one; one = spill_chunked_next(one))
+			if (((uint64_t)use->keys[i] << SPILL_GRANULE_SHIFT) - one->base.ptr < one->range)
+				return one;
+	return NULL;
+}
+
+/* -- deciding and doing ----------------------------------------------------------------------------------------- */
+
+/* A change of mind of the whole is a line of the log. pre: the mover is held */
+static void tell(bool moves, uint64_t excess_ns, uint64_t cost_ns)
+{
+	char text[256];
+	if (moves == moving || told == MINDS)
+		return;
+	moving = moves;
+	told++;
+	snprintf(
+	    text, sizeof(text),
+	    "memory on the host is %s: used in place a MiB of it costs %llu us, moved %llu (movable.follow)",
+	    moves ? "brought to the device before it is used" : "used in place again",
+	    (unsigned long long)excess_ns / 1000, (unsigned long long)cost_ns / 1000);
+	spill_note("follow", text);
+}
+
+/* What the needed memory on the host costs in place, a MiB of it. */
+static uint64_t excess_of(const struct list *list)
+{
+	uint64_t bytes = 0, sum = 0;
+	for (unsigned i = 0; i < list->count; i++)
+		if (list->chunks[i].needed && list->chunks[i].on_host) {
+			bytes += list->chunks[i].bytes >> 20;
+			sum += list->chunks[i].excess_ns * (list->chunks[i].bytes >> 20);
+		}
+	return bytes ? sum / bytes : 0;
+}
+
+/* pre: the mover is held */
+static bool choose(struct spill_window *window, const struct list *list, uint16_t site)
+{
+	uint64_t cost_ns;
+	bool comes = spill_uses_choose(window, site, &cost_ns);
+	if (!window->always && !window->pays && spill_clock_ns() - atomic_load(&active_ns) > QUIET_NS)
+		tell(false, excess_of(list), cost_ns);
+	return comes;
+}
+
+/* pre: the mover is held. True: something came */
+static bool carry_out(const struct spill_window *window, struct spill_exchange *exchange)
+{
+	/* What finds no home on host makes no room, and less comes. */
+	for (unsigned i = 0; i < window->count; i++)
+		if (window->chunks[i].verdict != SPILL_WINDOW_STAYS)
+			spill_exchange_add(exchange, window->chunks[i].data, window->chunks[i].index);
+	if (!exchange->comes.count && !exchange->goes.count)
+		return false;
+	spill_exchange_carry_out(exchange, spill_clock_ns() + spill_runtime_policy()->movable_wait_us * 1000);
+	if (!exchange->came)
+		return false;
+	atomic_store(&active_ns, spill_clock_ns());
+	spill_promote_hold();
+	if (!exchange->fresh)
+		spill_uses_moved(exchange->came, exchange->ns);
+	return true;
+}
+
+/* pre: the mover is held */
+static bool bring(const struct spill_use *use, uint16_t site)
+{
+	const struct spill_chunked *whose = owner(use);
+	struct list list;
+	bool came = false;
+	if (!whose || !spill_movable_may_move(whose->base.backend, whose->base.device) ||
+	    (spill_clock_ns() < wait_ns && spill_clock_ns() < look_ns))
+		return false;
+	const struct spill_backend *backend = whose->base.backend;
+	int device = whose->base.device;
+	if (make_list(&list, device, use)) {
+		struct spill_window window = {
+		    .chunks = list.chunks,
+		    .count = list.count,
+		    .ranks = list.ranks,
+		    .room = spill_back_room(backend, device) + spill_exchange_kept(),
+		    .spare = least(SPILL_EXCHANGE_KEPT, list.on_host / SLICE_SHARE),
+		    .slice = least(SLICE, list.on_host / SLICE_SHARE),
+		    .horizon = list.resident / 2,
+		    .always = spill_runtime_policy()->movable_follow == SPILL_SWITCH_ON,
+		};
+		struct spill_exchange exchange = {.backend = backend, .device = device, .keep = window.spare};
+		came =
+		    choose(&window, &list, site) && is_time(backend, device) && carry_out(&window, &exchange);
+		if (came && !window.always)
+			tell(true, excess_of(&list),
+			     exchange.ns / (exchange.came >> 20 ? exchange.came >> 20 : 1));
+	}
+	end_list(&list);
+	return came;
+}
+
+bool spill_bring(const struct spill_use *use, uint16_t site)
+{
+	if (!spill_mover_trylock())
+		return false;
+	bool came = bring(use, site);
+	spill_mover_unlock();
+	return came;
+}
+
+bool spill_bring_active(void)
+{
+	uint64_t last = atomic_load_explicit(&active_ns, memory_order_relaxed);
+	return last && spill_clock_ns() - last < ACTIVE_NS;
+}
+
+void spill_bring_reset(void)
+{
+	atomic_store(&active_ns, 0);
+	look_ns = wait_ns = busy_ns = 0;
+	moving = false;
+	told = 0;
+}

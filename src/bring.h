@@ -1,0 +1,18 @@
+/*
+ * Bringing what is about to be used to the device, with what is foreseen next, for what is needed last: the decision of
+ * policy/window.h over all chunks of a device, carried out by exchange.h when the device is idle.
+ */
+#ifndef SPILL_BRING_H
+#define SPILL_BRING_H
+
+#include "follow.h"
+
+/* True: something came. May wait for the device, bounded; waits for no other mover. pre: as spill_follow_before; `site`: of uses.h */
+bool spill_bring(const struct spill_use *use, uint16_t site);
+
+/* Something was brought just now. */
+bool spill_bring_active(void);
+
+void spill_bring_reset(void); /* in a forked child */
+
+#endif

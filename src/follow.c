@@ -1,0 +1,84 @@
+#include "follow.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "bring.h"
+#include "capture.h"
+#include "exchange.h"
+#include "host_chunks.h"
+#include "place/chunked.h"
+#include "runtime.h"
+#include "stopwatch.h"
+#include "uses.h"
+
+_Atomic bool spill_follow_wanted;
+
+static void *start_watch(const struct spill_use *use, uint16_t site, uint64_t on_host)
+{
+	const struct spill_backend *backend = spill_runtime_backend(SPILL_CUDA_DRIVER);
+	void *context;
+	int device;
+	if (!backend || !backend->current(&device, &context))
+		return NULL;
+	return spill_stopwatch_start(backend, device, context, use->stream, use->per_thread, site, on_host);
+}
+
+void *spill_follow_before(const struct spill_use *use)
+{
+	int error = errno, cancel;
+	void *watch = NULL;
+	if (!use->count || spill_runtime_observes() || spill_capture_any())
+		return NULL;
+	spill_thread.depth++; /* its calls are ours */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	struct spill_advice advice = spill_uses_learn(use);
+	bool came = advice.bring && spill_bring(use, advice.site);
+	if (advice.timed && !came)
+		watch = start_watch(use, advice.site, use->host_bytes);
+	pthread_setcancelstate(cancel, NULL);
+	if (spill_thread.depth) /* a fork in there began at 0 */
+		spill_thread.depth--;
+	errno = error;
+	return watch;
+}
+
+void spill_follow_after(void *watch)
+{
+	int error = errno, cancel;
+	spill_thread.depth++;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	spill_stopwatch_stop(watch);
+	pthread_setcancelstate(cancel, NULL);
+	if (spill_thread.depth)
+		spill_thread.depth--;
+	errno = error;
+}
+
+void spill_follow_moved(void)
+{
+	bool wanted = spill_chunked_on_host() && spill_runtime_policy()->movable_follow != SPILL_SWITCH_OFF;
+	if (wanted != atomic_load_explicit(&spill_follow_wanted, memory_order_relaxed))
+		atomic_store(&spill_follow_wanted, wanted);
+}
+
+bool spill_follow_tick(void)
+{
+	bool more = spill_host_chunks_trim();
+	if (!spill_exchange_kept())
+		return more;
+	if ((!spill_bring_active() || !spill_chunked_on_host()) && spill_mover_trylock()) {
+		spill_exchange_drop();
+		spill_mover_unlock();
+	}
+	return true;
+}
+
+void spill_follow_reset(void)
+{
+	atomic_store(&spill_follow_wanted, false);
+	spill_exchange_reset();
+	spill_stopwatch_reset();
+	spill_bring_reset();
+	spill_uses_reset();
+}

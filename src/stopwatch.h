@@ -1,0 +1,41 @@
+/*
+ * How long a call's work takes on the device, for what learns from it (policy/reuse.h): the vendor's timers
+ * on both sides of the call on its stream, asked later whether they have passed. Nothing waits, nothing is
+ * held across a vendor's call, and what may be wrong is not told: better no time than a wrong one.
+ *
+ * pre, of all: no lock of ours is held; calls of the vendor from here are not the program's
+ * (spill_thread.depth is raised). They may change errno.
+ */
+#ifndef SPILL_STOPWATCH_H
+#define SPILL_STOPWATCH_H
+
+#include "backend.h"
+
+/*
+ * That run at a time: a program submits a step of a thousand launches before the device has done the first few, and all that are timed
+ * are told when it has. Each keeps two timers of the context that it was used for last.
+ */
+#define SPILL_STOPWATCHES 256
+
+/*
+ * Before the call: `site` and `on_host` are handed back with its time. NULL, which spill_stopwatch_stop
+ * takes: none is free, the vendor has no timers or not now, or some stream captures. `device`, `context`:
+ * of the stream. A stopwatch that is not stopped in 10 s is taken by others, and stopping it then does
+ * nothing.
+ */
+void *spill_stopwatch_start(const struct spill_backend *backend, int device, void *context, void *stream,
+                            bool per_thread, uint16_t site, uint64_t on_host);
+
+/* Behind the call, by the same thread. */
+void spill_stopwatch_stop(void *stopwatch);
+
+/*
+ * Tells the times of those whose work is done, outside of any lock. Asks the vendor about one that is not
+ * done at most, another one each time.
+ */
+void spill_stopwatch_collect(void (*done)(uint16_t site, uint64_t on_host, uint64_t ns));
+
+/* In a forked child there is nothing to measure: what ran is forgotten. */
+void spill_stopwatch_reset(void);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * What is learned of the uses of movable memory: their order (policy/order.h) and what they cost (policy/reuse.h). The memory for it
+ * is mapped when the first use is told, about 1.5 MiB. Any number of threads.
+ */
+#ifndef SPILL_USES_H
+#define SPILL_USES_H
+
+#include "follow.h"
+#include "window.h"
+
+/* What to do about one use. */
+struct spill_advice {
+	bool bring; /* something is needed that is on the host, and it is worth looking whether it pays */
+	bool timed; /* in the state that it is in, unless that changes */
+	uint16_t site;
+};
+
+/* A use is about to be made. While another thread tells one it goes unrecorded: nobody waits. */
+struct spill_advice spill_uses_learn(const struct spill_use *use);
+
+/*
+ * What is to come and to go for it (window.h). What does not pay is not asked about again for a while. Stores what moving costs, ns a
+ * MiB. pre: `site` is of an advice
+ */
+bool spill_uses_choose(struct spill_window *window, uint16_t site, uint64_t *cost_ns);
+
+/* So many bytes came (and as many left) in that time. */
+void spill_uses_moved(uint64_t bytes, uint64_t ns);
+
+void spill_uses_reset(void); /* in a forked child */
+
+#endif

@@ -1,0 +1,373 @@
+/*
+ * A program that uses more memory than the device has, again and again: does what its arguments say, one after the other, and
+ * prints `WORD RESULT` for each. It knows what every word of its memory must be.
+ *
+ *	follow KERNELS WORD…
+ *
+ *	make:COUNT:MIB      so many buffers by cuMemAlloc, each filled by a kernel; behind those that there are
+ *	sweep:STEPS         so often each buffer in turn, a kernel each, that adds 1 to every word
+ *	use:N               that for the buffer of that number alone
+ *	parts:N:STEPS       that for it, so often, the first 64 MiB part after part of 4 MiB, a kernel each
+ *	read:N              a kernel that reads it
+ *	extra:N             use by a launch whose parameters are one block of memory
+ *	views:N views:N:1   four buffers from N on are filled by one kernel that takes a structure with their addresses by value; in
+ *	                    such a block
+ *	array:N:COUNT       so often 1 is added to each of the buffers from N on by a kernel that finds their addresses in device
+ *	                    memory, on a stream of its own, and nobody waits
+ *	capture:MODE:N      begins a capture that uses all buffers from N on, and ends it; buffers below N are used on another stream
+ *	                    while it goes on
+ *	graph:STEPS         launches so often what was captured
+ *	wait                for all streams
+ *	check               every word, by a copy to the host and by a kernel
+ *	where:N             where the driver has each 2 MiB of the buffer: `where N ddhh`
+ *	mark                a small allocation, which the log has a line for
+ *
+ * Exit status: 0; 1 data wrong; 64 usage.
+ */
+#include "movable.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern CUresult cuInit(unsigned flags);
+extern CUresult cuGetErrorName(CUresult error, const char **name);
+extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
+extern CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                               unsigned by, unsigned bz, unsigned shared, CUstream stream, void **parameters,
+                               void **extra);
+extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
+extern CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags);
+extern CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream);
+extern CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode);
+extern CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
+extern CUresult cuGraphInstantiateWithFlags(void **exec, CUgraph graph, unsigned long long flags);
+extern CUresult cuGraphLaunch(void *exec, CUstream stream);
+
+#define BUFFERS 64
+#define VIEWS 4 /* of the structure that fill_views takes, tests/sim/kernels.c */
+
+/* The word at `i` is what fill writes with `seed`, plus `added`. */
+static struct buffer {
+	struct block block;
+	uint64_t added;
+} buffers[BUFFERS];
+
+CUcontext movable_context; /* movable_ask.c looks at it */
+static unsigned count;
+static CUstream main_stream, other_stream;
+static CUfunction fill, add, checksum, add_all, fill_views, verify;
+static uint64_t *pinned;  /* words that kernels write to, and addresses on their way to the device */
+static CUdeviceptr array; /* BUFFERS addresses on the device */
+static void *exec;
+static unsigned captured_from;
+static bool wrong;
+
+static uint64_t pattern(uint64_t index, uint64_t seed)
+{
+	uint64_t x = index + seed * 0x9e3779b97f4a7c15ull;
+
+	x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93ull;
+	return x ^ (x >> 29);
+}
+
+static CUresult launch(CUfunction function, CUstream stream, void **parameters, void **extra)
+{
+	return cuLaunchKernel(function, 4, 1, 1, 64, 1, 1, 0, stream, parameters, extra);
+}
+
+static CUresult then_wait(CUresult result)
+{
+	return result ? result : cuStreamSynchronize(main_stream);
+}
+
+static CUresult make(unsigned more, uint64_t bytes)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	for (unsigned i = 0; i < more && !result && count < BUFFERS; i++) {
+		struct block *block = &buffers[count].block;
+		uint64_t words = bytes / 8;
+		void *parameters[] = {&block->address, &words, &block->seed};
+
+		block->bytes = bytes;
+		block->seed = 1000 * ++count;
+		result = cuMemAlloc_v2(&block->address, bytes);
+		if (!result)
+			result = then_wait(launch(fill, main_stream, parameters, NULL));
+	}
+	return result;
+}
+
+/* -- uses ------------------------------------------------------------------------------------------------ */
+
+static CUresult use(struct buffer *buffer, CUstream stream)
+{
+	uint64_t words = buffer->block.bytes / 8, one = 1;
+	void *parameters[] = {&buffer->block.address, &words, &one};
+
+	buffer->added++;
+	return launch(add, stream, parameters, NULL);
+}
+
+static CUresult sweep(uint64_t steps)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	for (uint64_t i = 0; i < steps && !result; i++)
+		for (unsigned n = 0; n < count && !result; n++)
+			result = use(&buffers[n], main_stream);
+	return then_wait(result);
+}
+
+#define PART ((uint64_t)4 << 20)
+
+static CUresult use_part(const struct buffer *buffer, uint64_t at, uint64_t bytes)
+{
+	uint64_t address = buffer->block.address + at, words = bytes / 8, one = 1;
+	void *parameters[] = {&address, &words, &one};
+
+	return launch(add, main_stream, parameters, NULL);
+}
+
+/* The first 64 MiB part after part; behind them, where the end of the allocation is near, all at once. */
+static CUresult use_parts(struct buffer *buffer, uint64_t steps)
+{
+	const uint64_t bytes = buffer->block.bytes, parts = bytes < 16 * PART ? bytes : 16 * PART;
+	CUresult result = CUDA_SUCCESS;
+
+	for (uint64_t i = 0; i < steps && !result; i++, buffer->added++) {
+		for (uint64_t at = 0; at < parts && !result; at += PART)
+			result = use_part(buffer, at, PART);
+		if (parts < bytes && !result)
+			result = use_part(buffer, parts, bytes - parts);
+	}
+	return then_wait(result);
+}
+
+static CUresult read_one(struct buffer *buffer)
+{
+	uint64_t words = buffer->block.bytes / 8, out = (uintptr_t)pinned;
+	void *parameters[] = {&buffer->block.address, &words, &out};
+
+	return then_wait(launch(checksum, main_stream, parameters, NULL));
+}
+
+static CUresult use_by_extra(struct buffer *buffer)
+{
+	uint64_t values[] = {buffer->block.address, buffer->block.bytes / 8, 1};
+	size_t bytes = sizeof(values);
+	void *extra[] = {(void *)1 /* CU_LAUNCH_PARAM_BUFFER_POINTER */, values,
+	                 (void *)2 /* CU_LAUNCH_PARAM_BUFFER_SIZE */, &bytes, NULL};
+
+	buffer->added++;
+	return then_wait(launch(add, main_stream, NULL, extra));
+}
+
+static void filled(unsigned first, unsigned number, uint64_t seed)
+{
+	for (unsigned i = 0; i < number; i++) {
+		buffers[first + i].block.seed = seed + i;
+		buffers[first + i].added = 0;
+	}
+}
+
+static CUresult fill_by_views(unsigned first, bool in_block)
+{
+	static uint64_t times;
+	struct {
+		struct {
+			uint64_t count;
+			struct {
+				uint32_t dimensions, stride;
+				uint64_t address;
+			} view[VIEWS];
+		} v;
+		uint64_t words, seed;
+	} all = {
+	    .v = {.count = VIEWS}, .words = buffers[first].block.bytes / 8, .seed = 500000 + 100 * times++};
+	size_t bytes = sizeof(all);
+	void *parameters[] = {&all.v, &all.words, &all.seed};
+	void *extra[] = {(void *)1, &all, (void *)2, &bytes, NULL};
+
+	for (unsigned i = 0; i < VIEWS; i++)
+		all.v.view[i].address = buffers[first + i].block.address;
+	filled(first, VIEWS, all.seed);
+	return then_wait(in_block ? launch(fill_views, main_stream, NULL, extra)
+	                          : launch(fill_views, main_stream, parameters, NULL));
+}
+
+/* Waited for by `check`. */
+static CUresult add_by_array(unsigned first, uint64_t times)
+{
+	uint64_t number = count - first, words = buffers[first].block.bytes / 8, one = 1;
+	void *parameters[] = {&array, &number, &words, &one};
+	CUresult result = cuStreamSynchronize(other_stream); /* `pinned` may be on its way yet */
+
+	for (unsigned i = 0; i < number; i++)
+		pinned[8 + i] = buffers[first + i].block.address;
+	if (!result)
+		result = cuMemcpyHtoDAsync_v2(array, pinned + 8, number * 8, other_stream);
+	for (uint64_t i = 0; i < times && !result; i++) {
+		for (unsigned n = first; n < count; n++)
+			buffers[n].added++;
+		result = launch(add_all, other_stream, parameters, NULL);
+	}
+	return result;
+}
+
+/* -- capture --------------------------------------------------------------------------------------------- */
+
+static CUresult capture(int mode, unsigned from)
+{
+	CUgraph graph;
+	CUresult result = cuStreamBeginCapture_v2(main_stream, (CUstreamCaptureMode)mode);
+
+	captured_from = from;
+	for (unsigned n = from; n < count && !result; n++) {
+		result = use(&buffers[n], main_stream);
+		buffers[n].added--; /* not yet */
+		if (!result && n - from < from)
+			result = use(&buffers[n - from], other_stream);
+	}
+	CUresult ended = cuStreamEndCapture(main_stream, &graph);
+	result = result ? result : ended;
+	if (!result)
+		result = cuStreamSynchronize(other_stream);
+	return result ? result : cuGraphInstantiateWithFlags(&exec, graph, 0);
+}
+
+static CUresult run_graph(uint64_t steps)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	for (uint64_t i = 0; i < steps && !result; i++) {
+		result = cuGraphLaunch(exec, main_stream);
+		for (unsigned n = captured_from; n < count; n++)
+			buffers[n].added++;
+	}
+	return then_wait(result);
+}
+
+/* -- what is there --------------------------------------------------------------------------------------- */
+
+static uint64_t wrong_words(const struct buffer *buffer, const uint64_t *copy)
+{
+	uint64_t words = 0;
+
+	for (uint64_t i = 0; i < buffer->block.bytes / 8; i++)
+		words += copy[i] != pattern(i, buffer->block.seed) + buffer->added;
+	return words;
+}
+
+/* By a copy; by a kernel where nothing was added, because it knows what fill wrote only. */
+static CUresult check_one(const struct buffer *buffer)
+{
+	uint64_t words = buffer->block.bytes / 8, out = (uintptr_t)(pinned + 1), seed = buffer->block.seed;
+	CUdeviceptr address = buffer->block.address;
+	void *parameters[] = {&address, &words, &seed, &out};
+	uint64_t *copy = malloc(buffer->block.bytes);
+
+	CUresult result = cuMemcpyDtoH_v2(copy, address, buffer->block.bytes);
+	pinned[1] = 0;
+	if (!result && !buffer->added)
+		result = then_wait(launch(verify, main_stream, parameters, NULL));
+	uint64_t bad = result ? 0 : wrong_words(buffer, copy) + pinned[1];
+	free(copy);
+	if (bad) {
+		printf("wrong words: %llu of buffer %td\n", (unsigned long long)bad, buffer - buffers);
+		wrong = true;
+	}
+	return result;
+}
+
+static CUresult check(void)
+{
+	CUresult result = cuCtxSynchronize();
+
+	for (unsigned n = 0; n < count && !result; n++)
+		result = check_one(&buffers[n]);
+	return result;
+}
+
+/* -- words ----------------------------------------------------------------------------------------------- */
+
+static CUresult word(const char *word, const char *first, uint64_t number, uint64_t second)
+{
+	struct buffer *buffer = &buffers[number % BUFFERS];
+	CUdeviceptr small;
+
+	if (!strcmp(word, "make"))
+		return make((unsigned)number, second << 20);
+	if (!strcmp(word, "sweep"))
+		return sweep(number);
+	if (!strcmp(word, "use"))
+		return then_wait(use(buffer, main_stream));
+	if (!strcmp(word, "parts"))
+		return use_parts(buffer, second);
+	if (!strcmp(word, "read"))
+		return read_one(buffer);
+	if (!strcmp(word, "extra"))
+		return use_by_extra(buffer);
+	if (!strcmp(word, "views"))
+		return fill_by_views((unsigned)number, second);
+	if (!strcmp(word, "array"))
+		return add_by_array((unsigned)number, second);
+	if (!strcmp(word, "capture"))
+		return capture((int)number, (unsigned)second);
+	if (!strcmp(word, "graph"))
+		return run_graph(number);
+	if (!strcmp(word, "wait"))
+		return cuCtxSynchronize();
+	if (!strcmp(word, "check"))
+		return check();
+	if (!strcmp(word, "mark"))
+		return cuMemAlloc_v2(&small, 512);
+	if (strcmp(word, "where"))
+		exit(64);
+	movable_where(first, &buffer->block);
+	return CUDA_SUCCESS;
+}
+
+static bool begin(const char *kernels)
+{
+	static const struct {
+		const char *name;
+		CUfunction *function;
+	} functions[] = {{"fill", &fill},       {"add", &add},       {"checksum", &checksum},
+	                 {"add_all", &add_all}, {"verify", &verify}, {"fill_views", &fill_views}};
+	CUmodule module;
+	void *memory;
+
+	if (cuInit(0) || cuDevicePrimaryCtxRetain(&movable_context, 0) || cuCtxSetCurrent(movable_context) ||
+	    cuModuleLoad(&module, kernels) || cuStreamCreate(&main_stream, 1) ||
+	    cuStreamCreate(&other_stream, 1) || cuMemAlloc_v2(&array, BUFFERS * sizeof(uint64_t)) ||
+	    cuMemHostAlloc(&memory, 4096, CU_MEMHOSTALLOC_DEVICEMAP))
+		return false;
+	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
+		if (cuModuleGetFunction(functions[i].function, module, functions[i].name))
+			return false;
+	pinned = memory;
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2 || !begin(argv[1]))
+		return 64;
+	for (int i = 2; i < argc; i++) {
+		char copy[64], *place = NULL;
+		const char *name = "?";
+
+		snprintf(copy, sizeof(copy), "%s", argv[i]);
+		char *verb = strtok_r(copy, ":", &place), *first = strtok_r(NULL, ":", &place);
+		char *second = strtok_r(NULL, ":", &place);
+		CUresult result = word(verb, first, first ? strtoull(first, NULL, 10) : 0,
+		                       second ? strtoull(second, NULL, 10) : 0);
+
+		cuGetErrorName(result, &name);
+		printf("%s %s\n", argv[i], name);
+		fflush(stdout);
+	}
+	return wrong;
+}

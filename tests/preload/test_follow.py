@@ -1,0 +1,215 @@
+"""Residency follows use: what a launch is about to use comes to the device first, what is needed last makes way.
+
+On the simulator, whose kernels are as fast on host memory as on the device's: `auto` has no reason to move there."""
+import collections
+import re
+import unittest
+
+from harness import KERNELS, MIB, PROGRAMS, Case
+
+LIMIT = 50  # MiB: 48 of buffers, 2 of what is small
+BUFFER = 4  # MiB, two chunks
+COUNT = 16  # buffers: 16 MiB too many
+MAKE = f"make:{COUNT}:{BUFFER}"
+
+
+class FollowCase(Case):
+    usual = {"SPILL_DEVICE_LIMIT": f"{LIMIT}MiB", "SPILL_DEVICE_RESERVE": "0", "SPILL_MOVABLE_CHUNK": "2MiB",
+             "SPILL_MOVABLE_ENABLE": "on", "SPILL_OOM_CHAIN": "trim,demote,split,host", "SPILL_OOM_HONEST_FIRST": "off",
+             # However slow the machine is, a kernel that ends is waited for.
+             "SPILL_MOVABLE_WAIT": "10s", "SPILL_MOVABLE_FOLLOW": "on"}
+
+    def program(self, words, *, preload=True, **variables):
+        self.log.unlink(missing_ok=True)
+        done = self.run_program([str(PROGRAMS / "follow"), KERNELS, *words.split()], preload=preload, vram="256MiB",
+                                **{**self.usual, **variables})
+        log = self.log.read_text(encoding="utf-8") if preload else ""
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr + log)
+        for line in done.stdout.splitlines():
+            if "ERROR" in line or "wrong" in line:
+                self.fail(done.stdout + done.stderr + log)
+        if preload:
+            self.checked_records()
+        return done
+
+    def moves(self, what, reason="use"):
+        return [record for record in self.checked_records()
+                if record["kind"] == "move" and record["what"] == what and reason in (None, record["reason"])]
+
+    def moved(self, what, reason="use"):
+        return sum(record["bytes"] for record in self.moves(what, reason))
+
+    def at_marks(self):
+        """Bytes that were brought by use between one small allocation and the next."""
+        steps = []
+        for record in self.checked_records():
+            if record["kind"] == "alloc" and record["bytes"] == 512 and record["place"] == "device":
+                steps.append(0)
+            elif record["kind"] == "move" and record["what"] == "promote" and record["reason"] == "use" and steps:
+                steps[-1] += record["bytes"]
+        return steps[1:]  # the first is the program's own array
+
+    def deficit(self):
+        """Bytes that are on the host in the end."""
+        host = {}
+        for record in self.checked_records():
+            if record["kind"] in ("alloc", "move"):
+                host[record["seq"]] = record.get("host_bytes", 0)
+        return sum(host.values())
+
+    @staticmethod
+    def where(done, number):
+        return [line.split()[2] for line in done.stdout.splitlines() if line.startswith(f"where {number} ")]
+
+
+class Sweeps(FollowCase):
+    def test_it_comes_back_before_use(self):
+        """A buffer that was on the host is on the device when the kernel that uses it has been launched."""
+        done = self.program(f"{MAKE} where:0 use:0 where:0 where:15 use:15 where:15 check")
+        self.assertIn("h", self.where(done, 0)[0])
+        self.assertEqual((self.where(done, 0)[1], self.where(done, 15)[1]), ("dd", "dd"))
+        promoted, demoted = self.moves("promote"), self.moves("demote")
+        self.assertGreater(len(promoted), 0)
+        self.assertGreater(len(demoted), 0)
+
+    def test_the_limit_holds_all_the_time(self):
+        self.program(f"{MAKE} sweep:4 check")
+        exit_record = self.checked_records()[-1]
+        self.assertLessEqual(exit_record["peak"]["device_bytes"], LIMIT * MIB)
+        self.assertGreater(self.moved("promote"), 0)
+
+    def test_a_sweep_moves_hardly_more_than_is_missing(self):
+        """In the steady state: what does not fit has to be moved once a step, and little more is."""
+        self.program(f"{MAKE} {'mark sweep:1 ' * 12} mark check")
+        steps, deficit = self.at_marks()[6:12], self.deficit()
+        self.assertGreaterEqual(deficit, 14 * MIB)
+        self.assertGreater(sum(steps), 0, "nothing follows")
+        self.assertLessEqual(sum(steps) / len(steps), 1.25 * deficit, [step / MIB for step in steps])
+
+    def test_as_much_leaves_as_comes(self):
+        self.program(f"{MAKE} sweep:6 check")
+        self.assertLessEqual(abs(self.moved("promote") - self.moved("demote")), 4 * MIB)
+
+    def test_what_is_used_all_the_time_stays(self):
+        """Among others that come and go, the buffer that every second kernel uses is never away again."""
+        step = " ".join(f"use:0 use:{n}" for n in range(1, COUNT))
+        done = self.program(f"{MAKE} {f'{step} where:0 ' * 4} check")
+        self.assertEqual(self.where(done, 0)[-2:], ["dd", "dd"])
+        first = next(record["seq"] for record in self.checked_records() if record["kind"] == "alloc" and
+                     record["bytes"] == BUFFER * MIB)
+        self.assertLessEqual(len([move for move in self.moves("demote") if move["seq"] == first]), 1)
+
+    def test_off_is_off(self):
+        done = self.program(f"{MAKE} sweep:4 where:0 check", SPILL_MOVABLE_FOLLOW="off")
+        self.assertIn("h", self.where(done, 0)[0])
+        self.assertEqual((self.moves("promote", None), self.moves("demote")), ([], []))
+
+    def test_copies_bring_nothing(self):
+        """They touch each byte once: the check reads everything by cuMemcpyDtoH; a kernel that used it would have brought it."""
+        self.program(f"{MAKE} sweep:1 mark check check mark sweep:1")  # what was added to is not looked at by a kernel
+        self.assertEqual(self.at_marks()[0], 0)
+        self.assertGreater(self.moved("promote"), 0)
+
+    def test_read_once_stays_in_place(self):
+        """`auto`: until something was measured, memory is not brought for one use. Each kernel here is launched but once."""
+        done = self.program(f"make:1:{COUNT * BUFFER} read:0 use:0 where:0 check", SPILL_MOVABLE_FOLLOW="auto")
+        self.assertIn("h", self.where(done, 0)[0])
+        self.assertEqual((self.moves("promote"), self.moves("demote")), ([], []))
+
+    def test_larger_than_the_device_is_used_in_place(self):
+        """One buffer that can never be there as a whole: right, and never a call that fails."""
+        self.program(f"make:1:{COUNT * BUFFER} use:0 use:0 use:0 use:0 read:0 check")
+        self.program(f"make:2:{COUNT * BUFFER // 2} sweep:4 check")
+
+    def test_parts_of_one_allocation(self):
+        """As a model in one allocation: some of it comes while other parts of it leave, and the log's lines add up."""
+        self.program(f"make:1:{3 * COUNT * BUFFER} {'mark parts:0:1 ' * 12} mark check")
+        steps, deficit = self.at_marks()[6:12], self.deficit()
+        self.assertGreater(sum(steps), 0, "nothing follows")
+        self.assertLessEqual(sum(steps) / len(steps), 1.25 * deficit, [step / MIB for step in steps])
+        self.assertLessEqual(abs(self.moved("promote") - self.moved("demote")), 4 * MIB)
+
+    def test_busy_is_not_waited_for_without_end(self):
+        """Work that goes on for longer than `movable.wait`: what is on the host is used there."""
+        self.program(f"{MAKE} array:4:60 use:0 use:1 use:2 use:3 check", SPILL_MOVABLE_WAIT="1ms")
+
+
+class Unforeseen(FollowCase):
+    """No launch tells which memory it uses but by its parameters, which are a hint: nothing may be lost by it."""
+
+    def test_pointers_in_memory(self):
+        """A kernel that writes memory which it finds by addresses on the device, while other memory comes and goes."""
+        uses = [" ".join(f"use:{n}" for n in numbers) for numbers in (range(8), range(8, COUNT))]
+        step = f"array:8:10 {uses[0]} wait {uses[1]} "
+        self.program(f"{MAKE} {step * 6} check {step * 2} check")
+        self.assertGreaterEqual(self.moved("promote"), 6 * self.deficit())
+
+    def test_structures_by_value(self):
+        """Addresses within a structure are seen, wherever they are in it, in either form of the parameters."""
+        ask = " ".join(f"where:{n}" for n in range(4))
+        for views in ("views:0", "views:0:1"):
+            with self.subTest(views):
+                done = self.program(f"{MAKE} {ask} {views} {ask} views:12 check views:6:1 check")
+                before, after = zip(*(self.where(done, n) for n in range(4)))
+                self.assertIn("h", "".join(before))
+                self.assertEqual("".join(after), "d" * 8)
+
+    def test_parameters_in_one_block(self):
+        done = self.program(f"{MAKE} where:0 extra:0 where:0 {' '.join(f'extra:{n}' for n in range(COUNT))} where:15 check")
+        self.assertIn("h", self.where(done, 0)[0])
+        self.assertEqual((self.where(done, 0)[1], self.where(done, 15)), ("dd", ["dd"]))
+
+    def test_captures_are_not_broken(self):
+        """In every mode, with uses of memory on the host beside it; what was captured is right when it is launched."""
+        for mode in (0, 1, 2):
+            with self.subTest(mode=mode):
+                self.program(f"{MAKE} sweep:1 capture:{mode}:8 check graph:3 check use:0 use:1 use:2 graph:2 check sweep:2 "
+                             f"graph:1 check")
+                self.assertGreater(self.moved("promote"), 0)
+
+    def test_nothing_moves_within_a_capture(self):
+        self.program(f"{MAKE} mark capture:0:8 mark")
+        self.assertEqual(self.at_marks()[0], 0)
+
+
+class Nothing(FollowCase):
+    # Looks, of which there are as many as there is time, and what goes around them.
+    quiet = re.compile("cuEventQuery|cuCtxGet|cuMemGetInfo|cuThreadExchangeStreamCaptureMode")
+
+    def calls(self, words, **variables):
+        trace = self.folder / "trace"
+        trace.unlink(missing_ok=True)
+        self.program(words, SPILL_SIM_TRACE=trace, **variables)
+        return collections.Counter(line for line in trace.read_text(encoding="utf-8").split() if not self.quiet.match(line))
+
+    def test_all_is_there(self):
+        """While nothing is on the host, the driver sees the same calls whatever `movable.follow` is."""
+        words = "make:8:4 sweep:3 views:0 extra:1 array:4:2 capture:2:4 graph:2 check"
+        off = self.calls(words, SPILL_MOVABLE_FOLLOW="off")
+        self.assertGreater(off["cuLaunchKernel"], 24)
+        for follow in ("on", "auto"):
+            with self.subTest(follow):
+                self.assertEqual(self.calls(words, SPILL_MOVABLE_FOLLOW=follow), off)
+                self.assertEqual(self.moves("promote", None), [])
+
+    def test_nothing_is_movable(self):
+        words = "make:8:4 sweep:3 views:0 extra:1 array:4:2 capture:2:4 graph:2 check"
+        off = self.calls(words, SPILL_MOVABLE_FOLLOW="off", SPILL_MOVABLE_ENABLE="off")
+        self.assertEqual(self.calls(words, SPILL_MOVABLE_ENABLE="off"), off)
+
+    def test_without_the_library(self):
+        """The program is right by itself."""
+        self.program(f"{MAKE} sweep:2 views:0 extra:1 array:8:2 capture:1:8 graph:2 check", preload=False)
+
+    def test_observing_moves_nothing(self):
+        self.program(f"{MAKE} sweep:2 check", SPILL_MODE="observe")
+        self.assertEqual(self.moves("promote", None), [])
+
+    def test_a_bad_word_is_told(self):
+        done = self.run_program([str(PROGRAMS / "follow"), KERNELS, "make:1:4"], SPILL_MOVABLE_FOLLOW="yes")
+        self.assertTrue(re.search("SPILL_MOVABLE_FOLLOW: bad value 'yes'", done.stderr), done.stderr)
+
+
+del FollowCase
+if __name__ == "__main__":
+    unittest.main()

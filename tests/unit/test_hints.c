@@ -1,0 +1,500 @@
+/*
+ * What a launch, copy or set is told to use (shim/hints.h, shim/layouts.h), by stubs on a driver of our own. Each case runs in a
+ * child of its own.
+ */
+#include "hints.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "granules.h"
+#include "layouts.h"
+#include "real.h"
+#include "runtime.h"
+#include "work.h"
+
+#define CHECK(condition) \
+	do { \
+		if (!(condition)) { \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			_exit(1); \
+		} \
+	} while (0)
+
+#define BASE (3ull << 40)
+#define CHUNK (4 * SPILL_GRANULE)
+#define KEY(chunk) ((uint32_t)((BASE + (chunk)*CHUNK) / SPILL_GRANULE))
+
+/* -- the driver ------------------------------------------------------------------------------------------- */
+
+/* Sizes of parameters, 0 behind the last, by function handle; the even ones are CUkernel. */
+static size_t sizes[32][1100];
+static _Atomic unsigned asked, forgets_in_ask;
+static bool lacks_kernels, lacks_functions;
+static CUresult always;
+
+static CUresult answer(uintptr_t function, bool of_kernel, size_t index, size_t *offset, size_t *size)
+{
+	CHECK(spill_thread.depth == 1);
+	errno = EDOM;
+	asked++;
+	for (; forgets_in_ask; forgets_in_ask--)
+		spill_layouts_forget();
+	if (always)
+		return always;
+	if (of_kernel != (function % 2 == 0))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!sizes[function][index])
+		return CUDA_ERROR_INVALID_VALUE;
+	*offset = 0;
+	*size = sizes[function][index];
+	return CUDA_SUCCESS;
+}
+
+static CUresult kernel_info(const void *function, size_t index, size_t *offset, size_t *size)
+{
+	return answer((uintptr_t)function, true, index, offset, size);
+}
+
+static CUresult function_info(const void *function, size_t index, size_t *offset, size_t *size)
+{
+	return answer((uintptr_t)function, false, index, offset, size);
+}
+
+void *spill_real_resolve(enum spill_domain domain, const char *symbol)
+{
+	CHECK(domain == SPILL_CUDA_DRIVER);
+	if (!strcmp(symbol, "cuKernelGetParamInfo"))
+		return lacks_kernels ? NULL : (void *)kernel_info;
+	CHECK(!strcmp(symbol, "cuFuncGetParamInfo"));
+	return lacks_functions ? NULL : (void *)function_info;
+}
+
+/* -- what is told ----------------------------------------------------------------------------------------- */
+
+static struct spill_use told;
+static unsigned times, afters;
+
+void *__wrap_spill_follow_before(const struct spill_use *use);
+void __wrap_spill_follow_after(void *stopwatch);
+
+void *__wrap_spill_follow_before(const struct spill_use *use)
+{
+	CHECK(use->count && use->count <= SPILL_USE_KEYS && use->site);
+	CHECK(!spill_gate_self || !atomic_load(&spill_gate_self->inside));
+	CHECK(!spill_thread.depth);
+	memcpy(&told, use, sizeof(told));
+	times++;
+	return &told;
+}
+
+void __wrap_spill_follow_after(void *stopwatch)
+{
+	CHECK(stopwatch == &told && times == afters + 1);
+	CHECK(!atomic_load(&spill_gate_self->inside));
+	afters++;
+}
+
+/* One allocation of `count` chunks from the chunk `first` on; those of `hosts` are on host. */
+static void allocation(unsigned first, unsigned count, unsigned hosts)
+{
+	for (unsigned i = first; i < first + count; i++)
+		CHECK(spill_granules_set(BASE + i * CHUNK, CHUNK, hosts >> i & 1, i + 1 < first + count));
+}
+
+/* Tells the hint; the keys that were told, a bit a chunk, in any order; each once. */
+static unsigned tell(const struct spill_hint *hint)
+{
+	unsigned keys = 0, host = 0;
+	times = 0;
+	errno = ERANGE;
+	void *stopwatch = spill_hint(hint);
+	CHECK(errno == ERANGE && spill_thread.depth == 0 && !stopwatch == !times);
+	if (!times)
+		return 0;
+	for (unsigned i = 0; i < told.count; i++) {
+		struct spill_granule granule;
+		unsigned bit = 1u << ((told.keys[i] - KEY(0)) / 4);
+		CHECK(told.keys[i] >= KEY(0) && (told.keys[i] - KEY(0)) % 4 == 0 && !(keys & bit));
+		CHECK(spill_granule_of((uint64_t)told.keys[i] << SPILL_GRANULE_SHIFT, &granule));
+		keys |= bit;
+		host += granule.on_host;
+	}
+	CHECK(told.bytes == told.count * CHUNK && told.on_host == host && told.host_bytes == host * CHUNK);
+	return keys;
+}
+
+static unsigned launch(uintptr_t function, void **params, void **extra)
+{
+	return tell(&(struct spill_hint){.function = (void *)function,
+	                                 .size = {1, 2, 3, 4, 5, 6},
+	                                 .stream = &told,
+	                                 .params = params,
+	                                 .extra = extra});
+}
+
+/* -- parameters ------------------------------------------------------------------------------------------- */
+
+static void pointers_of_both_kinds_of_function(void)
+{
+	uint64_t one = BASE, two = BASE + 2 * CHUNK + 8;
+	int number = 7;
+	allocation(0, 1, 0);
+	allocation(1, 1, 0);
+	allocation(2, 1, 4);
+	for (unsigned function = 2; function <= 3; function++) {
+		memcpy(sizes[function], (size_t[]){8, 4, 8}, 3 * sizeof(size_t));
+		CHECK(launch(function, (void *[]){&one, &number, &two}, NULL) == 5);
+		CHECK(told.on_host == 1 && !told.once && told.stream == &told && !told.per_thread);
+	}
+}
+
+/* Words of a struct by value, wherever the struct is; not half a word at its end, nor what lies across two. */
+static void words_of_a_struct(void)
+{
+	char memory[48] = {0};
+	uint64_t pointers[] = {1, BASE, 1, BASE + CHUNK, BASE + 2 * CHUNK};
+	allocation(0, 1, 0);
+	allocation(1, 1, 0);
+	allocation(2, 1, 0);
+	sizes[2][0] = 36;
+	memcpy(memory + 3, pointers, sizeof(pointers));
+	CHECK(launch(2, (void *[]){memory + 3}, NULL) == 3);
+	memcpy(memory, pointers, sizeof(pointers));
+	CHECK(launch(2, (void *[]){memory + 4}, NULL) == 0);
+}
+
+/* What is smaller than a pointer is not read, and nothing behind the last parameter. */
+static void nothing_but_parameters_is_read(void)
+{
+	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(page != MAP_FAILED && mprotect(page + 4096, 4096, PROT_NONE) == 0);
+	uint64_t pointer = BASE;
+	void **params = (void **)(page + 4096) - 3;
+	allocation(0, 1, 0);
+	memcpy(sizes[2], (size_t[]){4, 12, 1}, 3 * sizeof(size_t));
+	memcpy(page + 4096 - 12, &pointer, sizeof(pointer));
+	params[0] = (void *)1;
+	params[2] = (void *)1;
+	char value[12];
+	memcpy(value, &pointer, sizeof(pointer));
+	params[1] = value;
+	CHECK(launch(2, params, NULL) == 1);
+	params[1] = NULL;
+	CHECK(launch(2, params, NULL) == 0);
+	sizes[4][0] = 12; /* the words are whole: the last 4 bytes are not read beyond */
+	char *last = page + 4096 - 12;
+	memcpy(last, &pointer, sizeof(pointer));
+	CHECK(launch(4, (void *[]){last}, NULL) == 1);
+}
+
+static void one_buffer_of_parameters(void)
+{
+	uint64_t buffer[] = {5, BASE, BASE + CHUNK};
+	size_t bytes = 2 * sizeof(uint64_t) + 7;
+	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_BUFFER_POINTER, buffer,
+	                 CU_LAUNCH_PARAM_END};
+	allocation(0, 1, 1);
+	allocation(1, 1, 0);
+	lacks_kernels = lacks_functions = true; /* nobody needs to be asked */
+	CHECK(launch(2, NULL, extra) == 1);
+	CHECK(launch(2, (void *[]){buffer}, extra) == 0); /* the driver refuses that */
+	CHECK(launch(2, NULL, extra + 2) == 0);           /* no size */
+	bytes = 1 << 20;
+	CHECK(launch(2, NULL, extra) == 0);
+	bytes = sizeof(buffer);
+	CHECK(launch(2, NULL, extra) == 3);
+	void *other[] = {(void *)77,
+	                 &bytes,
+	                 CU_LAUNCH_PARAM_BUFFER_SIZE,
+	                 &bytes,
+	                 CU_LAUNCH_PARAM_BUFFER_POINTER,
+	                 buffer,
+	                 CU_LAUNCH_PARAM_END};
+	CHECK(launch(2, NULL, other + 2) == 3 && launch(2, NULL, other) == 0);
+}
+
+static void configured_launches(void)
+{
+	uint64_t one = BASE;
+	CUlaunchConfig config = {1, 2, 3, 4, 5, 6, .hStream = (CUstream)9};
+	struct spill_hint hint = {.function = (void *)2, .configured = true, .params = (void *[]){&one}};
+	allocation(0, 1, 0);
+	sizes[2][0] = 8;
+	CHECK(tell(&hint) == 0);
+	hint.config = &config;
+	CHECK(tell(&hint) == 1 && told.stream == (void *)9);
+	uint64_t site = told.site;
+	CHECK(launch(2, (void *[]){&one}, NULL) == 1 && told.site == site);
+	config.blockDimZ = 7;
+	CHECK(tell(&hint) == 1 && told.site != site);
+	config.gridDimY = 0; /* refused before anybody looks at parameters */
+	CHECK(tell(&hint) == 0);
+}
+
+static void a_driver_that_cannot_tell(void)
+{
+	uint64_t one = BASE;
+	allocation(0, 1, 0);
+	sizes[2][0] = sizes[3][0] = 8;
+	lacks_kernels = true;
+	CHECK(launch(2, (void *[]){&one}, NULL) == 0);
+	CHECK(launch(3, (void *[]){&one}, NULL) == 1);
+	always = CUDA_ERROR_OUT_OF_MEMORY; /* not for good */
+	CHECK(launch(5, (void *[]){&one}, NULL) == 0);
+	always = 0;
+	sizes[5][0] = 8;
+	CHECK(launch(5, (void *[]){&one}, NULL) == 1);
+	for (unsigned i = 0; i < 1000; i++)
+		sizes[7][i] = 8;
+	CHECK(launch(7, (void *[]){&one}, NULL) == 0); /* too many */
+	CHECK(launch(3, NULL, NULL) == 0);
+}
+
+/* The handle has fewer parameters now: one more would be read from behind the array. */
+static void what_was_unloaded_is_asked_again(void)
+{
+	uint64_t one = BASE;
+	void *params[] = {&one, (void *)1};
+	allocation(0, 1, 0);
+	sizes[2][0] = 8;
+	CHECK(launch(2, params, NULL) == 1 && asked == 2);
+	CHECK(launch(2, params, NULL) == 1 && asked == 2);
+	const struct spill_layout *before = spill_layout_of((void *)2);
+	spill_layouts_forget();
+	CHECK(launch(2, params, NULL) == 1 && asked == 4); /* the same again: what is kept does not grow */
+	CHECK(spill_layout_of((void *)2) == before && asked == 4);
+	memcpy(sizes[2], (size_t[]){4, 4, 8}, 3 * sizeof(size_t));
+	spill_layouts_forget();
+	CHECK(launch(2, (void *[]){(void *)1, (void *)1, &one}, NULL) == 1);
+	memcpy(sizes[2], (size_t[]){8, 0}, 2 * sizeof(size_t));
+	spill_layouts_forget();
+	CHECK(launch(2, params, NULL) == 1);
+	/* Unloaded while it was asked: known for this launch alone, whether it was known before or not. */
+	sizes[4][0] = 8;
+	spill_layouts_forget();
+	for (unsigned function = 2; function <= 4; function += 2) {
+		forgets_in_ask = 1;
+		CHECK(launch(function, params, NULL) == 1);
+		asked = 0;
+		CHECK(launch(function, params, NULL) == 1 && asked == 2);
+	}
+}
+
+static void rows_that_end_functions(void)
+{
+	CHECK(spill_layouts_end_with(SPILL_OP_UNLOAD) && spill_layouts_end_with(SPILL_OP_CONTEXT_DESTROY));
+	CHECK(spill_layouts_end_with(SPILL_OP_PRIMARY_RESET) &&
+	      spill_layouts_end_with(SPILL_OP_DEVICE_RESET));
+	CHECK(spill_layouts_end_with(SPILL_OP_PRIMARY_RELEASE) && !spill_layouts_end_with(SPILL_OP_ROOM));
+}
+
+/* Many functions by many threads: a slot may be lost, never mixed up. */
+static void *asks(void *argument)
+{
+	for (uintptr_t i = 0; i < 20000; i++) {
+		uintptr_t function = 2 + (i * 7 + (uintptr_t)argument) % 30;
+		const struct spill_layout *layout = spill_layout_of((void *)function);
+		if (i % 1000 == 0)
+			spill_layouts_forget();
+		CHECK(layout && layout->function == (void *)function);
+		CHECK(layout->count == 1 && layout->parts[0].words == function);
+	}
+	return NULL;
+}
+
+static void threads_ask(void)
+{
+	pthread_t threads[3];
+	for (unsigned i = 2; i < 32; i++)
+		sizes[i][0] = i * 8;
+	for (uintptr_t i = 0; i < 3; i++)
+		CHECK(pthread_create(&threads[i], NULL, asks, (void *)i) == 0);
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* -- extents ---------------------------------------------------------------------------------------------- */
+
+static unsigned uses(uint64_t pointer)
+{
+	sizes[2][0] = 8;
+	return launch(2, (void *[]){&pointer}, NULL);
+}
+
+static void from_a_pointer_to_the_end_of_the_allocation(void)
+{
+	allocation(0, 30, 0);
+	allocation(30, 2, 0);
+	CHECK(uses(BASE - 1) == 0 && uses(BASE + 32 * CHUNK) == 0 && uses(0) == 0);
+	CHECK(uses(BASE + 2 * CHUNK + 5) && told.count == 28);
+	CHECK(uses(BASE) == 007); /* something begins in the third: it is of both */
+	CHECK(uses(BASE + 30 * CHUNK) && told.count == 2);
+}
+
+static void to_where_something_else_begins(void)
+{
+	allocation(0, 32, 0);
+	CHECK(uses(BASE) && told.count == 32);
+	CHECK(uses(BASE + 3 * CHUNK) && told.count == 29);
+	CHECK(uses(BASE) == 007); /* at the first byte: not of both */
+	/* Two in one chunk: the first of them ends there. */
+	CHECK(uses(BASE + SPILL_GRANULE) == 007);
+	CHECK(uses(BASE) == 001);
+	CHECK(uses(BASE + SPILL_GRANULE + 4096) == 007);
+	spill_granules_clear(BASE + 4 * CHUNK, CHUNK);
+	CHECK(uses(BASE + 3 * CHUNK) == 010);
+}
+
+/* What allocators cut anew all the time: begins of before say nothing. */
+static void what_is_left_of_an_allocation_is_one_thing(void)
+{
+	allocation(0, 18, 0);
+	CHECK(uses(BASE + 16 * CHUNK) && told.count == 2);
+	CHECK(uses(BASE + 10 * CHUNK) && told.count == 8);
+	CHECK(uses(BASE + 2 * CHUNK) && told.count == 16);
+	CHECK(uses(BASE + 1 * CHUNK) &&
+	      told.count == 1); /* 128 MiB and one chunk more: the next begin counts */
+	CHECK(uses(BASE) && told.count == 1);
+}
+
+static void each_key_once_and_not_too_many(void)
+{
+	uint64_t pointers[] = {BASE, BASE + CHUNK, BASE + 8, BASE, BASE + 2 * CHUNK - 8};
+	allocation(0, 2, 0);
+	sizes[2][0] = sizeof(pointers);
+	CHECK(launch(2, (void *[]){pointers}, NULL) == 3 && told.count == 2);
+	for (unsigned i = 0; i < SPILL_USE_KEYS + 10; i++)
+		CHECK(spill_granules_set(BASE + i * CHUNK, CHUNK, false, true));
+	times = 0;
+	spill_hint(&(struct spill_hint){.ranges = {{BASE, (SPILL_USE_KEYS + 10) * CHUNK}}});
+	CHECK(times == 1 && told.count == SPILL_USE_KEYS && told.bytes == SPILL_USE_KEYS * CHUNK);
+	for (unsigned i = 0; i < SPILL_USE_KEYS; i++)
+		CHECK(told.keys[i] == KEY(i));
+}
+
+static unsigned range(uint64_t va, uint64_t bytes)
+{
+	return tell(&(struct spill_hint){.ranges = {{va, bytes}}, .stream = &times, .per_thread = true});
+}
+
+static void copies_use_their_bytes_alone(void)
+{
+	allocation(0, 4, 3);
+	CHECK(range(BASE, 1) == 1 && told.once && told.stream == &times && told.per_thread && told.site);
+	CHECK(range(BASE, CHUNK) == 1 && range(BASE, CHUNK + 1) == 3 && range(BASE + CHUNK - 1, 2) == 3);
+	CHECK(range(BASE + CHUNK, CHUNK) == 2 && range(BASE, 9 * CHUNK) == 017);
+	CHECK(range(BASE, 0) == 0 && range(BASE - 8, 4) == 0 && range(BASE, UINT64_MAX) == 0);
+	CHECK(uses(BASE) == 017); /* no copy begins anything */
+	CHECK(tell(&(struct spill_hint){.ranges = {{BASE + 3 * CHUNK, 8}, {BASE + CHUNK, 8}}}) == 012);
+}
+
+/* -- stubs ------------------------------------------------------------------------------------------------ */
+
+static unsigned calls;
+static bool off;
+
+static CUresult real_copy(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+	CHECK(times == afters + (spill_follow_wanted && !spill_thread.depth && calls != 1));
+	calls++;
+	return CUDA_SUCCESS;
+}
+
+const struct spill_row spill_rows[SPILL_HOOKS] = {[SPILL_HOOK_cuMemcpyAsync] = {.symbol = "cuMemcpyAsync"}};
+_Atomic uint64_t spill_row_hits[SPILL_HOOKS][SPILL_WAYS_COUNT];
+
+bool spill_shim_ready(void)
+{
+	return !off;
+}
+
+void *spill_real(const struct spill_row *row, const void *caller)
+{
+	return (void *)real_copy;
+}
+
+SPILL_HINTED_STUB(static, copy, LINK, CUresult, cuMemcpyAsync,
+                  (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),
+                  (to, from, bytes, stream), .ranges = {{to, bytes}, {from, bytes}}, .stream = stream)
+
+static void stubs_tell_around_the_call(void)
+{
+	allocation(0, 1, 0);
+	spill_follow_wanted = true;
+	CHECK(copy(BASE, 0, 8, NULL) == CUDA_SUCCESS && calls == 1 && times == 1 && afters == 1);
+	spill_gate_enter(spill_gate_self); /* within another call */
+	CHECK(copy(BASE, 0, 8, NULL) == CUDA_SUCCESS && calls == 2 && times == 1);
+	spill_gate_leave(spill_gate_self);
+	CHECK(copy(0, BASE, 8, NULL) == CUDA_SUCCESS && calls == 3 && times == 2 && afters == 2);
+	spill_thread.depth = 1; /* our own */
+	CHECK(copy(BASE, 0, 8, NULL) == CUDA_SUCCESS && calls == 4 && times == 2);
+	spill_thread.depth = 0;
+	spill_follow_wanted = false;
+	CHECK(copy(BASE, 0, 8, NULL) == CUDA_SUCCESS && calls == 5 && times == 2 && afters == 2);
+}
+
+static void who_is_off_tells_nothing(void)
+{
+	allocation(0, 1, 0);
+	spill_follow_wanted = off = true;
+	calls = 1;
+	CHECK(copy(BASE, 0, 8, NULL) == CUDA_SUCCESS && times == 0 && calls == 2);
+}
+
+/* -- all -------------------------------------------------------------------------------------------------- */
+
+static void in_child(void (*body)(void))
+{
+	int status;
+	fflush(NULL);
+	pid_t child = fork();
+	if (child == 0) {
+		body();
+		exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+#define CASE(body) \
+	static void test_##body(void **state) \
+	{ \
+		in_child(body); \
+	}
+#define CASES(X) \
+	X(pointers_of_both_kinds_of_function) \
+	X(words_of_a_struct) \
+	X(nothing_but_parameters_is_read) \
+	X(one_buffer_of_parameters) \
+	X(configured_launches) \
+	X(a_driver_that_cannot_tell) \
+	X(what_was_unloaded_is_asked_again) \
+	X(rows_that_end_functions) \
+	X(threads_ask) \
+	X(from_a_pointer_to_the_end_of_the_allocation) \
+	X(to_where_something_else_begins) \
+	X(what_is_left_of_an_allocation_is_one_thing) \
+	X(each_key_once_and_not_too_many) \
+	X(copies_use_their_bytes_alone) \
+	X(stubs_tell_around_the_call) \
+	X(who_is_off_tells_nothing)
+CASES(CASE)
+
+int main(void)
+{
+#define TEST(body) cmocka_unit_test(test_##body),
+	const struct CMUnitTest tests[] = {CASES(TEST)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
