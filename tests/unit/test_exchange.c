@@ -241,6 +241,39 @@ static void homes_on_host_are_used_again(void **state)
 	end(of);
 }
 
+/* Device memory that is kept for the next exchange is that one's to begin with, counts as held, and is given back when nobody needs it. */
+static void what_is_kept_is_used_or_given_back(void **state)
+{
+	struct spill_chunked *of = make_half();
+	struct spill_exchange exchange = {.backend = &fake_chunks_backend, .device = 0, .keep = 2 * CHUNK};
+	uint64_t came;
+	spill_mover_lock();
+	for (unsigned i = 0; i < 5; i++) /* four leave, one comes: three homes are left, two of them kept */
+		assert_true(spill_exchange_add(&exchange, of, i));
+	spill_exchange_carry_out(&exchange, UINT64_MAX);
+	spill_mover_unlock();
+	assert_int_equal(exchange.came, CHUNK);
+	assert_int_equal(spill_exchange_kept(), 2 * CHUNK);
+	assert_int_equal(fake_chunks.device_free, CHUNK);
+	assert_int_equal(spill_account_device_held(0), CHUNK + 2 * CHUNK);
+	fake_chunks.device_free = 0;
+	assert_true(change_sides(of, (unsigned[]){5, 6}, 2, &came));
+	assert_int_equal(came, 2 * CHUNK);
+	assert_int_equal(spill_exchange_kept(), 0);
+	exchange = (struct spill_exchange){.backend = &fake_chunks_backend, .device = 0, .keep = CHUNK};
+	spill_mover_lock();
+	assert_true(spill_exchange_add(&exchange, of, 5));
+	spill_exchange_carry_out(&exchange, UINT64_MAX);
+	spill_mover_unlock();
+	assert_int_equal(spill_exchange_kept(), CHUNK);
+	spill_exchange_forget(&fake_chunks_backend, 1);
+	assert_int_equal(spill_exchange_kept(), CHUNK);
+	spill_exchange_forget(&fake_chunks_backend, 0);
+	assert_int_equal(spill_exchange_kept(), 0);
+	on_host(of);
+	end(of);
+}
+
 static void whatever_fails_nothing_is_lost(void **state)
 {
 	const unsigned all[] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -270,6 +303,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(without_room_nothing_comes, setup, teardown),
 	    cmocka_unit_test_setup_teardown(a_busy_device_is_left_alone, setup, teardown),
 	    cmocka_unit_test_setup_teardown(homes_on_host_are_used_again, setup, teardown),
+	    cmocka_unit_test_setup_teardown(what_is_kept_is_used_or_given_back, setup, teardown),
 	    cmocka_unit_test_setup_teardown(whatever_fails_nothing_is_lost, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
