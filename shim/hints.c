@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "capture.h"
 #include "granules.h"
 #include "layouts.h"
 
@@ -190,6 +191,8 @@ static void scan_launch(struct scan *scan, const struct spill_hint *hint)
 void *spill_hint(const struct spill_hint *hint)
 {
 	struct scan scan;
+	if (spill_capture_any()) /* nothing moves then, and the driver is asked nothing */
+		return NULL;
 	memset(&scan.use, 0, offsetof(struct spill_use, keys));
 	memset(scan.seen, 0, sizeof(scan.seen));
 	scan.use.per_thread = hint->per_thread;
