@@ -1,6 +1,7 @@
 #include "back.h"
 
 #include "account.h"
+#include "device_chunks.h"
 #include "engine.h"
 #include "host_chunks.h"
 #include "place/chunked.h"
@@ -37,15 +38,11 @@ static bool plan_chunk(struct spill_plan *plan, struct spill_chunked *of, unsign
 	const struct spill_backend *backend = of->base.backend;
 	uint64_t bytes = of->chunks[chunk].bytes;
 	struct spill_move move = {.of = of, .chunk = chunk};
-	if (!spill_device_charge_all(of->base.device, spill_runtime_device_limit(backend, of->base.device),
-	                             bytes))
+	if (!spill_device_chunk_get(backend, of->base.device, bytes, &move.handle))
 		return false;
-	if (!backend->create(of->base.device, false, bytes, &move.handle)) {
-		if (spill_plan_add(plan, &move))
-			return true;
-		backend->release(move.handle);
-	}
-	spill_account_device_return(of->base.device, bytes);
+	if (spill_plan_add(plan, &move))
+		return true;
+	spill_device_chunk_put(backend, of->base.device, bytes, move.handle);
 	return false;
 }
 
@@ -82,15 +79,14 @@ static void settle(const struct spill_plan *plan, const struct spill_backend *ba
 {
 	for (unsigned i = 0; i < plan->count; i++) {
 		const struct spill_move *move = &plan->moves[i];
-		uint64_t bytes = move->of->chunks[move->chunk].bytes;
+		uint64_t bytes = spill_move_chunk(move)->bytes;
 		if (move->moved) {
 			struct spill_host_chunk old = {
 			    .handle = move->handle, .bytes = bytes, .view = move->view};
 			spill_host_chunk_put(backend, device, &old, true);
 			continue;
 		}
-		backend->release(move->handle);
-		spill_account_device_return(device, bytes);
+		spill_device_chunk_put(backend, device, bytes, move->handle);
 	}
 }
 
@@ -101,7 +97,7 @@ static uint64_t carry_out(struct spill_plan *plan)
 	uint64_t moved = 0;
 	spill_plan_carry_out(plan, first->backend, first->device, spill_runtime_policy()->movable_wait_us);
 	for (unsigned i = 0; i < plan->count; i++)
-		moved += plan->moves[i].moved ? plan->moves[i].of->chunks[plan->moves[i].chunk].bytes : 0;
+		moved += plan->moves[i].moved ? spill_move_chunk(&plan->moves[i])->bytes : 0;
 	settle(plan, first->backend, first->device);
 	spill_plan_report(plan, &why);
 	return moved;

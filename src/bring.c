@@ -5,10 +5,8 @@
 #include <time.h>
 
 #include "back.h"
-#include "capture.h"
 #include "clock.h"
 #include "exchange.h"
-#include "gate.h"
 #include "granules.h"
 #include "idle.h"
 #include "movable.h"
@@ -54,25 +52,21 @@ static uint64_t least(uint64_t left, uint64_t right)
 
 /* -- whether now is the time ---------------------------------------------------------------------------------- */
 
-static bool is_idle(const struct spill_backend *backend, int device, uint64_t deadline_ns)
+/* It was waited for in vain, and even a look would come too soon. */
+static bool is_too_soon(void)
 {
-	bool idle = false;
-	if (spill_gate_close(deadline_ns)) {
-		idle = !spill_capture_any() && spill_idle_wait(backend, device, deadline_ns);
-		spill_gate_open();
-	}
-	return idle;
+	uint64_t now = spill_clock_ns();
+	return now < wait_ns && now < look_ns;
 }
 
-/* pre: the mover is held */
+/* pre: the mover is held, it is not too soon */
 static bool is_time(const struct spill_backend *backend, int device)
 {
 	uint64_t start = spill_clock_ns(), wait = spill_runtime_policy()->movable_wait_us * 1000;
 	bool looks = start < wait_ns;
-	if (looks && start < look_ns)
-		return false;
 	for (unsigned tries = looks ? 1 : WAITS; tries--;) {
-		if (is_idle(backend, device, spill_clock_ns() + (looks ? least(LOOK_NS, wait) : wait))) {
+		uint64_t deadline_ns = spill_clock_ns() + (looks ? least(LOOK_NS, wait) : wait);
+		if (spill_idle_look(backend, device, deadline_ns, deadline_ns)) {
 			busy_ns = wait_ns = 0;
 			return true;
 		}
@@ -223,8 +217,7 @@ static bool bring(const struct spill_use *use, uint16_t site)
 	const struct spill_chunked *whose = owner(use);
 	struct list list;
 	bool came = false;
-	if (!whose || !spill_movable_may_move(whose->base.backend, whose->base.device) ||
-	    (spill_clock_ns() < wait_ns && spill_clock_ns() < look_ns))
+	if (!whose || is_too_soon() || !spill_movable_may_move(whose->base.backend, whose->base.device))
 		return false;
 	const struct spill_backend *backend = whose->base.backend;
 	int device = whose->base.device;

@@ -6,6 +6,7 @@
 #include "candidates.h"
 #include "capture.h"
 #include "clock.h"
+#include "device_chunks.h"
 #include "engine.h"
 #include "exchange.h"
 #include "host_chunks.h"
@@ -105,8 +106,7 @@ static void abandon(const struct spill_plan *plan, const struct spill_demotion *
 {
 	for (unsigned i = 0; i < plan->count; i++) {
 		const struct spill_move *move = &plan->moves[i];
-		struct spill_host_chunk unused = {move->handle, move->of->chunks[move->chunk].bytes,
-		                                  move->view};
+		struct spill_host_chunk unused = {move->handle, spill_move_chunk(move)->bytes, move->view};
 		if (!move->moved)
 			spill_host_chunk_put(demotion->backend, demotion->device, &unused, true);
 	}
@@ -120,9 +120,8 @@ static uint64_t settle(const struct spill_plan *plan, const struct spill_demotio
 		const struct spill_move *move = &plan->moves[i];
 		if (!move->moved)
 			continue;
-		uint64_t bytes = move->of->chunks[move->chunk].bytes;
-		demotion->backend->release(move->handle);
-		spill_account_device_return(demotion->device, bytes);
+		uint64_t bytes = spill_move_chunk(move)->bytes;
+		spill_device_chunk_put(demotion->backend, demotion->device, bytes, move->handle);
 		freed += bytes;
 	}
 	return freed;

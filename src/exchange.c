@@ -3,12 +3,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "account.h"
 #include "back.h"
-#include "clock.h"
+#include "device_chunks.h"
 #include "engine.h"
 #include "host_chunks.h"
-#include "place/chunked.h"
 
 /* What is kept of one device, the last that had an exchange. The mover's, but for the sum. */
 #define KEPT 64
@@ -19,11 +17,6 @@ static struct {
 	unsigned count;
 	_Atomic uint64_t bytes;
 } kept;
-
-static const struct spill_chunk *chunk_of(const struct spill_move *move)
-{
-	return &move->of->chunks[move->chunk];
-}
 
 bool spill_exchange_add(struct spill_exchange *exchange, struct spill_chunked *of, unsigned chunk)
 {
@@ -52,10 +45,10 @@ uint64_t spill_exchange_kept(void)
 uint64_t spill_exchange_drop(void)
 {
 	uint64_t bytes = spill_exchange_kept();
-	while (kept.count)
-		kept.backend->release(kept.spares[--kept.count].handle);
-	if (bytes)
-		spill_account_device_return(kept.device, bytes);
+	while (kept.count) {
+		const struct spill_spare *one = &kept.spares[--kept.count];
+		spill_device_chunk_put(kept.backend, kept.device, one->bytes, one->handle);
+	}
 	atomic_store(&kept.bytes, 0);
 	return bytes;
 }
@@ -112,8 +105,7 @@ static void keep(struct spill_exchange *exchange)
 static void give_back(struct spill_exchange *exchange, unsigned spare)
 {
 	uint64_t bytes = exchange->spares[spare].bytes;
-	exchange->backend->release(exchange->spares[spare].handle);
-	spill_account_device_return(exchange->device, bytes);
+	spill_device_chunk_put(exchange->backend, exchange->device, bytes, exchange->spares[spare].handle);
 	exchange->spares[spare] = exchange->spares[--exchange->spare_count];
 	exchange->room += bytes;
 }
@@ -122,7 +114,7 @@ static void give_back(struct spill_exchange *exchange, unsigned spare)
 static bool take_over(struct spill_exchange *exchange, struct spill_move *move)
 {
 	for (unsigned i = 0; i < exchange->spare_count; i++)
-		if (exchange->spares[i].bytes == chunk_of(move)->bytes) {
+		if (exchange->spares[i].bytes == spill_move_chunk(move)->bytes) {
 			move->handle = exchange->spares[i].handle;
 			exchange->spares[i] = exchange->spares[--exchange->spare_count];
 			return true;
@@ -137,19 +129,14 @@ static bool take_over(struct spill_exchange *exchange, struct spill_move *move)
 static bool home(struct spill_move *move, void *data)
 {
 	struct spill_exchange *exchange = data;
-	uint64_t limit = spill_runtime_device_limit(exchange->backend, exchange->device);
-	uint64_t bytes = chunk_of(move)->bytes;
+	uint64_t bytes = spill_move_chunk(move)->bytes;
 	if (take_over(exchange, move))
 		return true;
 	while (exchange->room < bytes && exchange->spare_count)
 		give_back(exchange, exchange->spare_count - 1);
-	if (exchange->room < bytes || !spill_device_charge_all(exchange->device, limit, bytes))
+	if (exchange->room < bytes ||
+	    !spill_device_chunk_get(exchange->backend, exchange->device, bytes, &move->handle))
 		return false;
-	if (exchange->backend->create(exchange->device, false, bytes, &move->handle)) {
-		move->handle = 0;
-		spill_account_device_return(exchange->device, bytes);
-		return false;
-	}
 	exchange->room -= bytes;
 	return true;
 }
@@ -158,10 +145,10 @@ static bool home(struct spill_move *move, void *data)
 static void landed(struct spill_move *move, void *data)
 {
 	struct spill_exchange *exchange = data;
-	if (!chunk_of(move)->on_host)
+	if (!spill_move_chunk(move)->on_host)
 		return;
 	exchange->spares[exchange->spare_count++] =
-	    (struct spill_spare){.handle = move->handle, .bytes = chunk_of(move)->bytes};
+	    (struct spill_spare){.handle = move->handle, .bytes = spill_move_chunk(move)->bytes};
 	move->handle = 0;
 }
 
@@ -169,7 +156,7 @@ static void landed(struct spill_move *move, void *data)
 static void prefer(struct spill_plan *goes, unsigned at, uint64_t bytes)
 {
 	for (unsigned i = at; i < goes->count; i++)
-		if (chunk_of(&goes->moves[i])->bytes == bytes) {
+		if (spill_move_chunk(&goes->moves[i])->bytes == bytes) {
 			struct spill_move one = goes->moves[i];
 			goes->moves[i] = goes->moves[at];
 			goes->moves[at] = one;
@@ -190,12 +177,12 @@ static bool merge(struct spill_exchange *exchange, uint64_t room, struct spill_p
 	while (come < exchange->comes.count || go < exchange->goes.count) {
 		const struct spill_move *next =
 		    come < exchange->comes.count ? &exchange->comes.moves[come] : NULL;
-		bool comes =
-		    next && (go == exchange->goes.count || (turn && chunk_of(next)->bytes + ahead <= room));
+		bool comes = next && (go == exchange->goes.count ||
+		                      (turn && spill_move_chunk(next)->bytes + ahead <= room));
 		if (!comes && next)
-			prefer(&exchange->goes, go, chunk_of(next)->bytes);
+			prefer(&exchange->goes, go, spill_move_chunk(next)->bytes);
 		const struct spill_move *one = comes ? next : &exchange->goes.moves[go];
-		uint64_t bytes = chunk_of(one)->bytes;
+		uint64_t bytes = spill_move_chunk(one)->bytes;
 		if (!spill_plan_add(plan, one))
 			return false;
 		turn = !comes;
@@ -237,7 +224,7 @@ static void finish(struct spill_exchange *exchange)
 /* To the host or to the device: where it is now, or was to go. */
 static bool was_to_leave(const struct spill_move *move)
 {
-	return move->moved == chunk_of(move)->on_host;
+	return move->moved == spill_move_chunk(move)->on_host;
 }
 
 /* Homes that nothing moved into are given back, and what came leaves its home on host for the next that goes. */
@@ -245,15 +232,14 @@ static void settle(struct spill_exchange *exchange, const struct spill_plan *pla
 {
 	for (unsigned i = 0; i < plan->count; i++) {
 		const struct spill_move *move = &plan->moves[i];
-		uint64_t bytes = chunk_of(move)->bytes;
+		uint64_t bytes = spill_move_chunk(move)->bytes;
 		struct spill_host_chunk spare = {.handle = move->handle, .bytes = bytes, .view = move->view};
 		bool leaves = was_to_leave(move);
 		if (leaves != move->moved) {
 			spill_host_chunk_put(exchange->backend, exchange->device, &spare, true);
 			exchange->came += leaves ? 0 : bytes;
 		} else if (!leaves && move->handle) {
-			exchange->backend->release(move->handle);
-			spill_account_device_return(exchange->device, bytes);
+			spill_device_chunk_put(exchange->backend, exchange->device, bytes, move->handle);
 		}
 	}
 }

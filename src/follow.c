@@ -1,10 +1,8 @@
 #include "follow.h"
 
 #include <errno.h>
-#include <pthread.h>
 
 #include "bring.h"
-#include "capture.h"
 #include "exchange.h"
 #include "host_chunks.h"
 #include "place/chunked.h"
@@ -26,38 +24,29 @@ static void *start_watch(const struct spill_use *use, uint16_t site, uint64_t on
 
 void *spill_follow_before(const struct spill_use *use)
 {
-	int error = errno, cancel;
+	int error = errno, cancel = spill_ours_begin();
 	void *watch = NULL;
-	if (!use->count || spill_runtime_observes() || spill_capture_any())
-		return NULL;
-	spill_thread.depth++; /* its calls are ours */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	struct spill_advice advice = spill_uses_learn(use);
 	bool came = advice.bring && spill_bring(use, advice.site);
 	if (advice.timed && !came)
 		watch = start_watch(use, advice.site, use->host_bytes);
-	pthread_setcancelstate(cancel, NULL);
-	if (spill_thread.depth) /* a fork in there began at 0 */
-		spill_thread.depth--;
+	spill_ours_end(cancel);
 	errno = error;
 	return watch;
 }
 
 void spill_follow_after(void *watch)
 {
-	int error = errno, cancel;
-	spill_thread.depth++;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	int error = errno, cancel = spill_ours_begin();
 	spill_stopwatch_stop(watch);
-	pthread_setcancelstate(cancel, NULL);
-	if (spill_thread.depth)
-		spill_thread.depth--;
+	spill_ours_end(cancel);
 	errno = error;
 }
 
 void spill_follow_moved(void)
 {
-	bool wanted = spill_chunked_on_host() && spill_runtime_policy()->movable_follow != SPILL_SWITCH_OFF;
+	bool wanted = spill_chunked_on_host() && spill_runtime_policy()->movable_follow != SPILL_SWITCH_OFF &&
+	              !spill_runtime_observes();
 	if (wanted != atomic_load_explicit(&spill_follow_wanted, memory_order_relaxed))
 		atomic_store(&spill_follow_wanted, wanted);
 }

@@ -28,12 +28,12 @@ struct spill_use {
 	uint32_t keys[SPILL_USE_KEYS]; /* of chunks, each once (granules.h) */
 };
 
-/* True while something movable is on the host and movable.follow is not off: then only are uses told. */
+/* True while something movable is on the host, movable.follow is not off and nothing is only observed: then alone are uses told. */
 extern _Atomic bool spill_follow_wanted;
 
 /*
  * Before the call, outside of the gate. May wait and move. Returns a stopwatch that is to be handed to spill_follow_after
- * behind the call, or NULL. Keeps errno. pre: this thread is in no call of ours (spill_thread.depth is 0) and not inside the gate
+ * behind the call, or NULL. Keeps errno. pre: it uses something, nothing captures, this thread is in no call of ours (spill_thread.depth is 0) and not inside the gate
  */
 void *spill_follow_before(const struct spill_use *use);
 void spill_follow_after(void *stopwatch);

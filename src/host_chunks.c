@@ -1,5 +1,6 @@
 #include "host_chunks.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -114,36 +115,34 @@ static struct kept *compare(uint64_t missing[WANTED])
 	return oldest;
 }
 
-/* What is too much to be kept leaves the list, the oldest first, and nothing that is wanted. pre: locked */
-static void evict(struct list *list)
+static uint64_t most_kept(void)
 {
-	uint64_t missing[WANTED], most = ahead_bytes();
-	most = most > KEPT_BYTES ? most : KEPT_BYTES;
-	/* Where chunks go and come all the time, all that was made is needed again; who is refused host memory gets it. */
+	uint64_t ahead = ahead_bytes();
+	return ahead > KEPT_BYTES ? ahead : KEPT_BYTES;
+}
+
+/*
+ * So many at most of what is too much to be kept leave the list, the oldest first, and nothing that is wanted. While chunks go and
+ * come all the time, all that was made is needed again; who is refused host memory gets it. pre: locked
+ */
+static void evict(struct list *list, unsigned count)
+{
+	uint64_t missing[WANTED];
+	struct kept *one;
 	if (spill_bring_active())
 		return;
-	while (kept_bytes > most) {
-		struct kept *one = compare(missing);
-		if (!one)
-			break;
+	while (count-- && kept_bytes > most_kept() && (one = compare(missing)) != NULL)
 		move_to(list, one);
-	}
 }
 
 bool spill_host_chunks_trim(void)
 {
 	struct list out = TAILQ_HEAD_INITIALIZER(out);
-	uint64_t missing[WANTED], most = ahead_bytes();
-	struct kept *one;
-	most = most > KEPT_BYTES ? most : KEPT_BYTES;
-	if (kept_bytes <= most)
+	if (kept_bytes <= most_kept())
 		return false;
-	if (spill_bring_active())
-		return true;
 	pthread_mutex_lock(&lock);
-	for (unsigned i = 0; i < TRIMMED && kept_bytes > most && (one = compare(missing)) != NULL; i++)
-		move_to(&out, one);
-	bool more = !TAILQ_EMPTY(&out);
+	evict(&out, TRIMMED);
+	bool more = spill_bring_active() || !TAILQ_EMPTY(&out);
 	pthread_mutex_unlock(&lock);
 	release_all(&out);
 	return more;
@@ -220,7 +219,7 @@ void spill_host_chunk_put(const struct spill_backend *backend, int device,
 	*one = (struct kept){.backend = backend, .device = device, .chunk = *chunk};
 	pthread_mutex_lock(&lock);
 	insert(one);
-	evict(&out);
+	evict(&out, UINT_MAX);
 	pthread_mutex_unlock(&lock);
 	release_all(&out);
 }
@@ -313,7 +312,7 @@ static bool keep_made(const struct wanted *made, const struct spill_host_chunk *
 	if (keep) {
 		*one = (struct kept){.backend = made->backend, .device = made->device, .chunk = *chunk};
 		insert(one);
-		evict(&out);
+		evict(&out, UINT_MAX);
 	}
 	pthread_mutex_unlock(&lock);
 	release_all(&out);

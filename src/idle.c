@@ -5,6 +5,7 @@
 #include "capture.h"
 #include "clock.h"
 #include "contexts.h"
+#include "gate.h"
 #include "peer.h"
 
 /* Short at first, as most work is; then so long that polling costs the other threads nothing. */
@@ -117,5 +118,14 @@ bool spill_idle_wait(const struct spill_backend *backend, int device, uint64_t d
 	for (unsigned i = 0; i < count && idle; i++)
 		idle = peers[i] == device || wait_for(backend, peers[i], deadline_ns);
 	pthread_setcancelstate(cancel, NULL);
+	return idle;
+}
+
+bool spill_idle_look(const struct spill_backend *backend, int device, uint64_t gate_ns, uint64_t deadline_ns)
+{
+	if (!spill_gate_close(gate_ns))
+		return false;
+	bool idle = spill_idle_wait(backend, device, deadline_ns);
+	spill_gate_open();
 	return idle;
 }

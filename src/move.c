@@ -162,17 +162,13 @@ void spill_move_reset(void)
 
 /* -- views ------------------------------------------------------------------------------------------------- */
 
-static struct spill_chunk *chunk_of(const struct spill_move *move)
-{
-	return &move->of->chunks[move->chunk];
-}
-
 void spill_move_stage(const struct spill_backend *backend, int device, struct spill_move *moves,
                       unsigned count)
 {
 	for (struct spill_move *move = moves; move < moves + count; move++)
-		if (!move->view && !chunk_of(move)->on_host)
-			move->view = spill_view_make(backend, device, move->handle, chunk_of(move)->bytes);
+		if (!move->view && !spill_move_chunk(move)->on_host)
+			move->view =
+			    spill_view_make(backend, device, move->handle, spill_move_chunk(move)->bytes);
 }
 
 /* Maps the new home where the copy goes. Addresses whose mapping cannot be undone are left for good. */
@@ -180,7 +176,7 @@ static bool open_view(struct copier *copier, struct flight *flight, unsigned slo
 {
 	const struct spill_backend *backend = copier->backend;
 	const struct spill_move *move = flight->move;
-	uint64_t bytes = chunk_of(move)->bytes;
+	uint64_t bytes = spill_move_chunk(move)->bytes;
 	flight->view = move->view;
 	flight->staged = move->view != 0;
 	if (flight->staged)
@@ -200,7 +196,7 @@ static bool open_view(struct copier *copier, struct flight *flight, unsigned slo
 /* One of the copier's. A view that came with the new home stays with it. */
 static void close_view(struct copier *copier, const struct flight *flight)
 {
-	if (flight->staged || !copier->backend->unmap(flight->view, chunk_of(flight->move)->bytes))
+	if (flight->staged || !copier->backend->unmap(flight->view, spill_move_chunk(flight->move)->bytes))
 		return;
 	spill_note("move", "memory stays mapped where it was copied: its addresses are lost");
 	copier->views = 0;
@@ -240,9 +236,9 @@ static struct seat seat_of(const struct copier *copier, const struct spill_move 
 	struct seat seat = {
 	    .backend = copier->backend,
 	    .va = spill_chunked_address(move->of, move->chunk),
-	    .bytes = chunk_of(move)->bytes,
+	    .bytes = spill_move_chunk(move)->bytes,
 	    .users = {copier->device},
-	    .handle = what_is_there(chunk_of(move)),
+	    .handle = what_is_there(spill_move_chunk(move)),
 	    .open = true,
 	};
 	seat.user_count = 1 + spill_peer_devices(copier->backend, copier->device, seat.users + 1);
@@ -285,7 +281,7 @@ static void sit_anyhow(struct seat *seat, uint64_t old, uint64_t new)
 /* One whose mapping was lost is given another chance. */
 static bool mapped(const struct copier *copier, const struct spill_move *move)
 {
-	struct spill_chunk *chunk = chunk_of(move);
+	struct spill_chunk *chunk = spill_move_chunk(move);
 	if (chunk->unmapped) {
 		struct seat seat = seat_of(copier, move);
 		sit(&seat, chunk->handle);
@@ -297,7 +293,7 @@ static bool mapped(const struct copier *copier, const struct spill_move *move)
 /* The new home is in the old one's place, content and all. */
 static void settled(struct spill_move *move)
 {
-	struct spill_chunk *chunk = chunk_of(move);
+	struct spill_chunk *chunk = spill_move_chunk(move);
 	uint64_t old = chunk->handle, old_view = chunk->view;
 	spill_chunked_moved(move->of, move->chunk, move->handle);
 	chunk->view = move->view;
@@ -309,7 +305,7 @@ static void settled(struct spill_move *move)
 /* Puts the new home in the old one's place; or leaves, or puts back, the old one. */
 static bool swap(const struct copier *copier, const struct spill_move *move)
 {
-	struct spill_chunk *chunk = chunk_of(move);
+	struct spill_chunk *chunk = spill_move_chunk(move);
 	struct seat seat = seat_of(copier, move);
 	if (!sit(&seat, move->handle))
 		sit_anyhow(&seat, chunk->handle, move->handle);
@@ -320,7 +316,7 @@ static bool swap(const struct copier *copier, const struct spill_move *move)
 /* The new home, in its place, did not get the content: the old one still has it. */
 static void unseat(const struct copier *copier, const struct spill_move *move)
 {
-	struct spill_chunk *chunk = chunk_of(move);
+	struct spill_chunk *chunk = spill_move_chunk(move);
 	struct seat seat = seat_of(copier, move);
 	seat.handle = move->handle;
 	sit_anyhow(&seat, chunk->handle, chunk->handle);
@@ -335,7 +331,7 @@ static void unseat(const struct copier *copier, const struct spill_move *move)
  */
 static bool open_target(struct copier *copier, struct flight *flight, unsigned slot)
 {
-	flight->seated = flight->to_device && chunk_of(flight->move)->view;
+	flight->seated = flight->to_device && spill_move_chunk(flight->move)->view;
 	return flight->seated ? swap(copier, flight->move) : open_view(copier, flight, slot);
 }
 
@@ -351,13 +347,14 @@ static void close_target(struct copier *copier, const struct flight *flight, boo
 static bool start(struct copier *copier, struct flight *flight, struct spill_move *move, unsigned slot)
 {
 	const struct spill_backend *backend = copier->backend;
-	*flight = (struct flight){.move = move, .to_device = chunk_of(move)->on_host};
+	*flight = (struct flight){.move = move, .to_device = spill_move_chunk(move)->on_host};
 	void *stream = stream_of(copier, flight->to_device);
 	if (!mapped(copier, move) || !open_target(copier, flight, slot))
 		return false;
 	uint64_t place = spill_chunked_address(move->of, move->chunk);
 	if (backend->copy(copier->device, copier->context, stream, flight->seated ? place : flight->view,
-	                  flight->seated ? chunk_of(move)->view : place, chunk_of(move)->bytes)) {
+	                  flight->seated ? spill_move_chunk(move)->view : place,
+	                  spill_move_chunk(move)->bytes)) {
 		close_target(copier, flight, false);
 		return false;
 	}
@@ -404,8 +401,8 @@ static uint64_t largest(const struct spill_move *moves, unsigned count)
 {
 	uint64_t bytes = VIEW;
 	for (unsigned i = 0; i < count; i++)
-		if (bytes < chunk_of(&moves[i])->bytes)
-			bytes = chunk_of(&moves[i])->bytes;
+		if (bytes < spill_move_chunk(&moves[i])->bytes)
+			bytes = spill_move_chunk(&moves[i])->bytes;
 	return bytes;
 }
 
@@ -419,7 +416,7 @@ struct air {
 /* The next one can begin: there is place for one more that way, and it has a new home, or gets one. */
 static bool may_start(const struct air *air, struct spill_move *next, const struct spill_move_helper *helper)
 {
-	if (air->each_way[chunk_of(next)->on_host] == DEPTH)
+	if (air->each_way[spill_move_chunk(next)->on_host] == DEPTH)
 		return false;
 	return next->handle || (helper && helper->home(next, helper->data));
 }

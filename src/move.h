@@ -4,9 +4,7 @@
 #ifndef SPILL_MOVE_H
 #define SPILL_MOVE_H
 
-#include "backend.h"
-
-struct spill_chunked;
+#include "place/chunked.h"
 
 /* One chunk and its new home. */
 struct spill_move {
@@ -21,6 +19,11 @@ struct spill_move {
 	uint64_t view;
 	bool moved;
 };
+
+static inline struct spill_chunk *spill_move_chunk(const struct spill_move *move)
+{
+	return &move->of->chunks[move->chunk];
+}
 
 /* For moves both ways, where the ones make the room for the others. */
 struct spill_move_helper {

@@ -23,7 +23,7 @@ bool spill_plan_add(struct spill_plan *plan, const struct spill_move *move)
 		plan->room = room;
 	}
 	plan->moves[plan->count++] = *move;
-	plan->bytes += move->of->chunks[move->chunk].bytes;
+	plan->bytes += spill_move_chunk(move)->bytes;
 	return true;
 }
 
@@ -44,10 +44,7 @@ bool spill_plan_has_a_chance(const struct spill_backend *backend, int device, ui
 	uint64_t deadline_ns = spill_clock_ns() + patience_us(wait_us) * 1000;
 	if (!vain)
 		return true;
-	if (!spill_gate_close(deadline_ns))
-		return false;
-	bool idle = !spill_capture_any() && spill_idle_wait(backend, device, deadline_ns);
-	spill_gate_open();
+	bool idle = spill_idle_look(backend, device, deadline_ns, deadline_ns);
 	vain = idle ? 0 : vain + 1;
 	return idle;
 }
@@ -109,7 +106,7 @@ void spill_plan_report(const struct spill_plan *plan, const struct spill_plan_re
 		for (end = i; end < plan->count && plan->moves[end].of == of; end++)
 			if (plan->moves[end].moved) {
 				moved.chunks++;
-				moved.bytes += of->chunks[plan->moves[end].chunk].bytes;
+				moved.bytes += spill_move_chunk(&plan->moves[end])->bytes;
 			}
 		/* One that is being freed at this moment has had its last line. */
 		if (moved.chunks && spill_ledger_moved(of->base.ptr, &moved.held, &moved.seq, &moved.order))

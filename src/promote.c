@@ -73,11 +73,7 @@ void spill_promote_hold(void)
  */
 static bool may_begin(const struct spill_placement *hottest)
 {
-	bool idle = false;
-	if (spill_gate_close(spill_clock_ns() + GATE_NS)) {
-		idle = spill_idle_wait(hottest->backend, hottest->device, 0);
-		spill_gate_open();
-	}
+	bool idle = spill_idle_look(hottest->backend, hottest->device, spill_clock_ns() + GATE_NS, 0);
 	busy_looks = idle ? 0 : busy_looks + 1;
 	return idle || busy_looks > BUSY_LOOKS;
 }

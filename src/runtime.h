@@ -6,6 +6,7 @@
 #ifndef SPILL_RUNTIME_H
 #define SPILL_RUNTIME_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -34,6 +35,22 @@ struct spill_thread {
 };
 
 extern __thread struct spill_thread spill_thread __attribute__((tls_model("initial-exec")));
+
+/* What this thread calls until the end is ours: passed through, and not where it can be cancelled. Returns what the end takes. */
+static inline int spill_ours_begin(void)
+{
+	int cancel;
+	spill_thread.depth++;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	return cancel;
+}
+
+static inline void spill_ours_end(int cancel)
+{
+	pthread_setcancelstate(cancel, NULL);
+	if (spill_thread.depth) /* a fork in there began at 0 */
+		spill_thread.depth--;
+}
 
 /* Starts the library if need be. False: it is off, or starting right now on this thread: pass through. */
 bool spill_runtime_ready(const struct spill_shim *shim);

@@ -51,6 +51,14 @@ const struct spill_policy *__wrap_spill_runtime_policy(void)
 	return &policy;
 }
 
+static _Atomic bool follows; /* memory goes and comes all the time */
+
+bool __wrap_spill_bring_active(void);
+bool __wrap_spill_bring_active(void)
+{
+	return follows;
+}
+
 /* Time passes when a test says so. */
 int __wrap_clock_gettime(clockid_t id, struct timespec *time);
 int __wrap_clock_gettime(clockid_t id, struct timespec *time)
@@ -284,6 +292,29 @@ static void only_so_much_is_kept(void **state)
 	/* More than all that may be kept is not. */
 	struct spill_host_chunk large = get(0, 1100 * MIB);
 	put(0, &large);
+	assert_true(nothing_is_alive());
+}
+
+/* While memory follows its use all is kept that was made; afterwards what is too much is given back, a little at a time. */
+static void all_is_kept_while_memory_follows_its_use(void **state)
+{
+	struct spill_host_chunk chunks[20];
+	unsigned times = 0;
+	for (int i = 0; i < 20; i++)
+		chunks[i] = get(0, 64 * MIB);
+	assert_false(spill_host_chunks_trim());
+	follows = true;
+	for (int i = 0; i < 20; i++)
+		put(0, &chunks[i]);
+	assert_true(spill_host_chunks_trim());
+	assert_int_equal(alive_bytes, 20 * 64 * MIB);
+	follows = false;
+	for (uint64_t before = alive_bytes; spill_host_chunks_trim(); before = alive_bytes, times++)
+		assert_in_range(before - alive_bytes, 1, 4 * 64 * MIB);
+	assert_int_equal(times, 3);
+	assert_int_equal(alive_bytes, 8 * 64 * MIB);
+	assert_int_equal(spill_account_host_held(), alive_bytes);
+	assert_int_equal(spill_host_chunks_drop(&vendor), 8 * 64 * MIB);
 	assert_true(nothing_is_alive());
 }
 
@@ -725,6 +756,7 @@ int main(void)
 	    TEST(exit_waits_for_the_vendors_call), /* first: its vendor must be there before the thread */
 	    TEST(what_is_kept_is_used_again),
 	    TEST(only_so_much_is_kept),
+	    TEST(all_is_kept_while_memory_follows_its_use),
 	    TEST(what_is_kept_gives_way),
 	    TEST(a_device_without_use_keeps_nothing),
 	    TEST(without_ahead_there_is_no_thread),

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "contexts.h"
+#include "gate.h"
 #include "idle.h"
 #include "peer.h"
 
@@ -249,6 +250,29 @@ static void a_capture_ends_the_wait(void **state)
 }
 
 /* As one does that captures, although nobody has told us. */
+/* The gate is closed when the context is marked, and open afterwards. */
+static void finds_it_closed(struct context *context)
+{
+	assert_false(spill_gate_close(NEVER));
+}
+
+/* What captures would be broken by a mark: with the gate closed it is known whether anything does. */
+static void a_look_is_behind_the_gate_and_spares_captures(void **state)
+{
+	on_mark = finds_it_closed;
+	assert_true(spill_idle_look(&vendor, 0, NEVER, 0));
+	assert_int_equal(contexts[0].marks, 1);
+	capturing = true;
+	assert_false(spill_idle_look(&vendor, 0, NEVER, 0));
+	assert_int_equal(contexts[0].marks, 1);
+	capturing = false;
+	assert_true(spill_gate_close(NEVER));
+	assert_false(spill_idle_look(&vendor, 0, NEVER, 0));
+	assert_int_equal(contexts[0].marks, 1);
+	spill_gate_open();
+	assert_true(spill_idle_look(&vendor, 0, NEVER, 0));
+}
+
 static void one_that_cannot_be_marked_cannot_be_waited_for(void **state)
 {
 	contexts[1].refuses = true;
@@ -333,6 +357,7 @@ int main(void)
 	    cmocka_unit_test_setup(one_that_is_never_idle_ends_at_the_deadline, setup),
 	    cmocka_unit_test_setup(peers_are_waited_for, setup),
 	    cmocka_unit_test_setup(a_capture_ends_the_wait, setup),
+	    cmocka_unit_test_setup(a_look_is_behind_the_gate_and_spares_captures, setup),
 	    cmocka_unit_test_setup(one_that_cannot_be_marked_cannot_be_waited_for, setup),
 	    cmocka_unit_test_setup(a_context_that_ends_is_idle, setup),
 	    cmocka_unit_test_setup(too_many_cannot_be_waited_for, setup),
