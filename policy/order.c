@@ -6,8 +6,12 @@
 #define HELD 4
 /* A place that was jumped to is doubted for so many uses. */
 #define NEW_PLACE 8
-/* The longer context. The shorter one is found by its last use, and is believed if the one before fits too. */
-#define LONG 3
+/*
+ * The longer context: this launch so far and those before it. Launches, and not uses: the layers of a network use the same few small
+ * buffers in turn, and what tells them apart is the weights, in every second launch or so. Of more uses the hash is believed.
+ * The shorter context is found by its last use, and is believed if the one before fits too.
+ */
+#define COMPARED 128
 /* The walk foresees while at least three of eight uses were foreseen: of two sequences that run at once, one is. */
 #define SURE_LEAST (SPILL_ORDER_SURE / 8 * 3)
 
@@ -38,16 +42,38 @@ static bool ends_alike(const struct spill_order *order, const struct spill_order
 	return true;
 }
 
-/* The slot of the context of the last `length` uses; the newest is not in the ring yet. */
-static uint64_t *slot(struct spill_order *order, const struct spill_order_use *newest, unsigned length)
+static uint64_t mixed(uint64_t hash, uint64_t with)
 {
-	uint64_t hash = length;
+	hash = (hash ^ with) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ^ hash >> 29;
+}
 
-	for (unsigned i = 0; i < length; i++) {
-		const struct spill_order_use *use = i ? at(order, order->count - i) : newest;
+/* Uses of the longer context, the newest among them. */
+static unsigned long_length(const struct spill_order *order)
+{
+	uint32_t length = 0;
 
-		hash = (hash ^ ((uint64_t)use->key << 16 | use->site)) * UINT64_C(0x9e3779b97f4a7c15);
-		hash ^= hash >> 29;
+	for (unsigned i = 0; i < SPILL_ORDER_LAUNCHES; i++)
+		length += order->launches[i].uses;
+	return length < COMPARED ? length : COMPARED;
+}
+
+static uint64_t *short_slot(struct spill_order *order, const struct spill_order_use *newest)
+{
+	uint64_t hash = mixed(1, (uint64_t)newest->key << 16 | newest->site);
+
+	return &order->contexts[hash % SPILL_ORDER_CONTEXTS];
+}
+
+/* As long as there are too few launches, the shorter one. */
+static uint64_t *long_slot(struct spill_order *order, const struct spill_order_use *newest)
+{
+	uint64_t hash = 0;
+
+	for (unsigned i = 0; i < SPILL_ORDER_LAUNCHES; i++) {
+		if (!order->launches[i].uses)
+			return short_slot(order, newest);
+		hash = mixed(hash, order->launches[i].hash);
 	}
 	return &order->contexts[hash % SPILL_ORDER_CONTEXTS];
 }
@@ -90,12 +116,12 @@ static uint64_t follow(struct spill_order *order, const struct spill_order_use *
 		 * what has just turned out wrong.
 		 */
 		if (order->followed <= NEW_PLACE && by_long > order->next + 1 &&
-		    ends_alike(order, use, by_long, LONG))
+		    ends_alike(order, use, by_long, long_length(order)))
 			return by_long;
 		return order->next + 1;
 	}
 	order->followed = 0;
-	if (ends_alike(order, use, by_long, LONG)) {
+	if (ends_alike(order, use, by_long, long_length(order))) {
 		judge(order, true);
 		return by_long;
 	}
@@ -113,17 +139,34 @@ static uint64_t follow(struct spill_order *order, const struct spill_order_use *
 	return any && order->misses <= HELD ? order->next : order->count + 1;
 }
 
-void spill_order_use(struct spill_order *order, uint32_t key, uint16_t site)
+static void use_one(struct spill_order *order, struct spill_order_use use)
 {
-	struct spill_order_use use = {.key = key, .site = site};
-	uint64_t *short_slot = slot(order, &use, 1);
-	uint64_t *long_slot = order->count < LONG ? short_slot : slot(order, &use, LONG);
-	uint64_t next = follow(order, &use, *long_slot, *short_slot);
+	struct spill_order_launch *launch = &order->launches[0];
+	launch->hash = mixed(launch->hash, (uint64_t)use.key << 16 | use.site);
+	launch->uses++;
+
+	uint64_t *by_short = short_slot(order, &use), *by_long = long_slot(order, &use);
+	uint64_t next = follow(order, &use, *by_long, *by_short);
 
 	order->uses[order->count++ % SPILL_ORDER_USES] = use;
-	*long_slot = order->count;
-	*short_slot = order->count;
+	*by_long = order->count;
+	*by_short = order->count;
 	order->next = order->count - next < SPILL_ORDER_USES ? next : order->count;
+}
+
+void spill_order_launch(struct spill_order *order, const uint32_t *keys, unsigned count, uint16_t site)
+{
+	for (unsigned i = SPILL_ORDER_LAUNCHES; --i && count;)
+		order->launches[i] = order->launches[i - 1];
+	if (count)
+		order->launches[0] = (struct spill_order_launch){0};
+	for (unsigned i = 0; i < count; i++)
+		use_one(order, (struct spill_order_use){.key = keys[i], .site = site});
+}
+
+void spill_order_use(struct spill_order *order, uint32_t key, uint16_t site)
+{
+	spill_order_launch(order, &key, 1, site);
 }
 
 bool spill_order_walk(const struct spill_order *order, struct spill_order_walk *walk,

@@ -2,7 +2,7 @@
  * The order in which a program uses its memory, learned while it runs, and what it will use next. Programs repeat: a step
  * of training, a forward pass, a layer. So the model is the record of uses itself and a place in it: where the program was
  * when it last did what it does now; what followed then is what is foreseen. A use that is not the foreseen one is looked
- * for a little further on (something was left out, or came between), then where the last few uses occurred before.
+ * for a little further on (something was left out, or came between), then where the last few launches occurred before.
  *
  * Pure: the memory is the caller's, all of it in the struct; zeroed, it is empty. About 1 MiB.
  */
@@ -14,7 +14,7 @@
 
 /* Uses that are remembered; older ones are forgotten. A power of two. */
 #define SPILL_ORDER_USES 65536
-/* Where contexts (the last few uses) ended last. A power of two. */
+/* Where contexts (the last launches, or the last use) ended last. A power of two. */
 #define SPILL_ORDER_CONTEXTS 65536
 /* All of the last uses were foreseen. */
 #define SPILL_ORDER_SURE 65536
@@ -23,6 +23,14 @@
 struct spill_order_use {
 	uint32_t key;  /* of the chunk, the caller's: stays the same from step to step */
 	uint16_t site; /* of what used it (reuse.h) */
+};
+
+/* Launches, this one so far among them, that tell where the program is. */
+#define SPILL_ORDER_LAUNCHES 3
+
+struct spill_order_launch {
+	uint64_t hash; /* of its uses, in their order */
+	uint32_t uses;
 };
 
 struct spill_order {
@@ -35,9 +43,13 @@ struct spill_order {
 	uint32_t sure;     /* running mean of that over the last 16 or so, to SPILL_ORDER_SURE */
 	uint32_t misses;   /* uses in a row that were not foreseen */
 	uint64_t followed; /* uses since it was last looked for elsewhere */
+	struct spill_order_launch launches[SPILL_ORDER_LAUNCHES]; /* the last first */
 };
 
-/* The program uses a chunk now. Constant time, some 20 ns. */
+/* The program uses these chunks now, with one launch. Constant time for each of them, some 20 ns. */
+void spill_order_launch(struct spill_order *order, const uint32_t *keys, unsigned count, uint16_t site);
+
+/* One chunk. */
 void spill_order_use(struct spill_order *order, uint32_t key, uint16_t site);
 
 /*

@@ -184,6 +184,37 @@ static void a_loop_in_a_step(void **state)
 	foresees("stuvwxabcdefgh", false);
 }
 
+/*
+ * A layer is a launch that uses two chunks of weights and the same buffers as all the others, and one that uses the buffers alone: in the
+ * next step it is known from the weights which layer it is at, whatever the buffers did since.
+ */
+static void layers_share_their_buffers(void **state)
+{
+	enum { LAYERS = 20, BUFFERS = 10, SITE = 1, REDUCE };
+	uint32_t keys[2 + BUFFERS];
+	unsigned met = 0;
+
+	for (unsigned i = 0; i < BUFFERS; i++)
+		keys[2 + i] = 1000 + i;
+	for (unsigned layer = 0; layer < LAYERS + 1; layer++) {
+		if (layer == LAYERS) /* what ends a step */
+			for (uint32_t other = 2000; other < 2008; other++)
+				spill_order_use(&order, other, REDUCE);
+		keys[0] = 2 * (layer % LAYERS) + 1;
+		keys[1] = 2 * (layer % LAYERS) + 2;
+		spill_order_launch(&order, keys, 2 + BUFFERS, SITE);
+		if (layer < LAYERS)
+			spill_order_launch(&order, keys + 2, BUFFERS, REDUCE);
+	}
+
+	struct spill_order_walk walk = {0};
+	struct spill_order_use use;
+	while (spill_order_walk(&order, &walk, &use))
+		if (use.key < 1000)
+			assert_int_equal(use.key, (2 + met++) % (2 * LAYERS) + 1);
+	assert_int_equal(met, 2 * LAYERS); /* to this one, of the step before it and of this one */
+}
+
 /* A run of one chunk is one period of one use. */
 static void the_same_again_and_again(void **state)
 {
@@ -280,6 +311,7 @@ int main(void)
 	    cmocka_unit_test_setup(an_old_place_is_left, begin),
 	    cmocka_unit_test_setup(the_longer_context_decides, begin),
 	    cmocka_unit_test_setup(a_loop_in_a_step, begin),
+	    cmocka_unit_test_setup(layers_share_their_buffers, begin),
 	    cmocka_unit_test_setup(the_same_again_and_again, begin),
 	    cmocka_unit_test_setup(more_than_is_remembered, begin),
 	    cmocka_unit_test_setup(a_place_is_forgotten, begin),
