@@ -42,6 +42,7 @@ enum sim_status side_of(uint64_t address, uint64_t bytes, struct sim_stream *str
 struct copy {
 	struct sim_box to, from; /* where this process reaches them */
 	uint64_t width, rows, slices;
+	struct sim_box_node about;
 	char staged[]; /* a pageable source, as it was when the call was made */
 };
 
@@ -77,6 +78,11 @@ static void copy_now(void *data)
 	const struct copy *copy = data;
 
 	copy_box(&copy->to, &copy->from, copy->width, copy->rows, copy->slices);
+}
+
+const struct sim_box_node *copy_about(const void *data)
+{
+	return &((const struct copy *)data)->about;
 }
 
 static enum sim_status kind_fits(enum sim_copy_kind kind, const struct side *to, const struct side *from)
@@ -127,9 +133,16 @@ enum sim_status sim_copy_box(struct sim_stream *stream, const struct sim_box *to
 	struct copy *copy = malloc(sizeof(*copy) + (stage ? width * rows * slices : 0));
 	if (!copy)
 		return SIM_NO_HOST_MEMORY;
+	const struct sim_box_node about = {.to = there,
+	                                   .from = here,
+	                                   .to_host = target.what != SIDE_DEVICE,
+	                                   .from_host = source.what != SIDE_DEVICE,
+	                                   .width = width,
+	                                   .rows = rows,
+	                                   .slices = slices};
 	there.address = (uint64_t)target.at;
 	here.address = (uint64_t)source.at;
-	*copy = (struct copy){there, here, width, rows, slices};
+	*copy = (struct copy){there, here, width, rows, slices, about};
 	if (stage) {
 		copy->from = (struct sim_box){(uint64_t)copy->staged, width, width * rows};
 		copy_box(&copy->from, &here, width, rows, slices);

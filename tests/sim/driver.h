@@ -105,6 +105,9 @@ void driver_synchronized(void);
 /* What it was created with; NULL: no such pool. */
 const CUmemPoolProps *driver_pool_props(CUmemoryPool pool);
 
+/* driver_graph.c: a node of any type. */
+CUresult driver_graph_node(CUgraphNode *out, const struct sim_spot *spot, CUgraphNodeParams *params);
+
 /* driver_copy.c: stream NULL is an invalid handle. */
 CUresult driver_copy_3d(struct sim_stream *stream, const CUDA_MEMCPY3D_v2 *copy, bool wait);
 

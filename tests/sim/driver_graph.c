@@ -1,4 +1,4 @@
-/* Graphs: building and launching them. Edges have no data here; what is rare (child graphs, updates) is not. */
+/* Graphs: building and launching them. Edges have no data here; what they are changed by is in driver_graph_update.c. */
 #include <string.h>
 
 #include "driver.h"
@@ -166,6 +166,23 @@ CUresult cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUg
 	return phGraphNode ? add_empty(phGraphNode, &spot) : CUDA_ERROR_INVALID_VALUE;
 }
 
+static CUresult add_child(CUgraphNode *out, const struct sim_spot *spot, CUgraph child)
+{
+	struct sim_node *node = NULL;
+	enum sim_status status = sim_node_child(spot, (struct sim_graph *)child, &node);
+
+	return give(out, status, node);
+}
+
+CUresult cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+                                  size_t numDependencies, CUgraph childGraph)
+{
+	SPOT;
+
+	ENTER(cuGraphAddChildGraphNode, INIT);
+	return phGraphNode ? add_child(phGraphNode, &spot, childGraph) : CUDA_ERROR_INVALID_VALUE;
+}
+
 static CUresult add_event(CUgraphNode *out, const struct sim_spot *spot, enum sim_node_type type,
                           CUevent event)
 {
@@ -259,7 +276,7 @@ CUresult cuGraphAddMemFreeNode(CUgraphNode *phGraphNode, CUgraph hGraph, const C
 }
 
 /* Each type's parameters lie at the start of the union. */
-static CUresult add_node(CUgraphNode *out, const struct sim_spot *spot, CUgraphNodeParams *params)
+CUresult driver_graph_node(CUgraphNode *out, const struct sim_spot *spot, CUgraphNodeParams *params)
 {
 	void *in = params->reserved1;
 	const CUDA_MEMCPY_NODE_PARAMS *copy = in;
@@ -274,6 +291,8 @@ static CUresult add_node(CUgraphNode *out, const struct sim_spot *spot, CUgraphN
 		return add_set(out, spot, in, set->ctx);
 	case SIM_NODE_HOST:
 		return add_host(out, spot, in);
+	case SIM_NODE_CHILD:
+		return add_child(out, spot, *(CUgraph *)in);
 	case SIM_NODE_EMPTY:
 		return add_empty(out, spot);
 	case SIM_NODE_WAIT:
@@ -294,7 +313,7 @@ CUresult cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphN
 	SPOT;
 
 	ENTER(cuGraphAddNode, CONTEXT);
-	return phGraphNode && nodeParams ? add_node(phGraphNode, &spot, nodeParams)
+	return phGraphNode && nodeParams ? driver_graph_node(phGraphNode, &spot, nodeParams)
 	                                 : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -305,7 +324,7 @@ CUresult cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgra
 	SPOT;
 
 	ENTER(cuGraphAddNode_v2, CONTEXT);
-	return phGraphNode && nodeParams ? add_node(phGraphNode, &spot, nodeParams)
+	return phGraphNode && nodeParams ? driver_graph_node(phGraphNode, &spot, nodeParams)
 	                                 : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -160,6 +160,68 @@ enum sim_status node_event(const struct sim_spot *spot, enum sim_node_type type,
 	return status;
 }
 
+/* pre: no memory nodes in there. False: no memory. */
+static bool clone_into(struct sim_graph *to, const struct sim_graph *from)
+{
+	struct sim_node **made = calloc(from->count + 1, sizeof(struct sim_node *));
+	bool good = made;
+	size_t i = 0;
+
+	/* Edges lead back to nodes that were added before, or on to later ones: behind all nodes. */
+	for (const struct sim_node *node = from->first; node && good; node = node->next, i++) {
+		const struct sim_spot spot = {to, NULL, 0};
+
+		good = node_new(&spot, node->type, &made[i]) == SIM_OK;
+		if (!good)
+			break;
+		made[i]->work = graph_work_get(node->work);
+		made[i]->event = node->event;
+		if (node->child && (good = sim_graph_create(&made[i]->child) == SIM_OK)) {
+			made[i]->child->owned = true;
+			good = clone_into(made[i]->child, node->child);
+		}
+	}
+	i = 0;
+	for (const struct sim_node *node = from->first; node && good; node = node->next, i++) {
+		good = node->afters == 0 ||
+		       (made[i]->after = realloc(made[i]->after, node->afters * sizeof(struct sim_node *)));
+		for (size_t a = 0; good && a < node->afters; a++) {
+			const struct sim_node *other = from->first;
+			size_t at = 0;
+
+			for (; other != node->after[a]; other = other->next)
+				at++;
+			made[i]->after[made[i]->afters++] = made[at];
+		}
+	}
+	free(made);
+	return good;
+}
+
+static bool has_memory(const struct sim_graph *graph)
+{
+	bool has = graph->memory_nodes;
+
+	for (const struct sim_node *node = graph->first; node; node = node->next)
+		has |= node->child && has_memory(node->child);
+	return has;
+}
+
+static enum sim_status node_child(const struct sim_spot *spot, const struct sim_graph *child,
+                                  struct sim_graph *copy, struct sim_node **out)
+{
+	if (!sim_graph_alive((struct sim_graph *)child))
+		return SIM_INVALID;
+	if (has_memory(child))
+		return SIM_NOT_SUPPORTED;
+	if (!clone_into(copy, child))
+		return SIM_NO_HOST_MEMORY;
+	enum sim_status status = node_new(spot, SIM_NODE_CHILD, out);
+	if (!status)
+		(*out)->child = copy;
+	return status;
+}
+
 void graph_delete(struct sim_graph *graph)
 {
 	for (struct sim_node *node = graph->first, *next; node; node = next) {
@@ -168,6 +230,8 @@ void graph_delete(struct sim_graph *graph)
 		free(node->after);
 		if (node->type == SIM_NODE_FREE && node->allocation->memory != graph->memory)
 			graph_memory_put(node->allocation->memory);
+		if (node->child)
+			graph_delete(node->child);
 		object_delete(node);
 	}
 	graph_memory_put(graph->memory);
@@ -257,7 +321,7 @@ enum sim_status sim_graph_create(struct sim_graph **out)
 enum sim_status sim_graph_destroy(struct sim_graph *graph)
 {
 	pthread_mutex_lock(&sim_graph_lock);
-	bool good = sim_graph_alive(graph);
+	bool good = sim_graph_alive(graph) && !graph->owned;
 	if (good)
 		graph_delete(graph);
 	pthread_mutex_unlock(&sim_graph_lock);
@@ -284,6 +348,22 @@ enum sim_status sim_node_alloc(const struct sim_spot *spot, int device, unsigned
 enum sim_status sim_node_free(const struct sim_spot *spot, uint64_t address, struct sim_node **out)
 {
 	LOCKED(node_free(spot, address, out));
+}
+
+enum sim_status sim_node_child(const struct sim_spot *spot, struct sim_graph *child, struct sim_node **out)
+{
+	struct sim_graph *copy = NULL;
+	enum sim_status status = sim_graph_create(&copy);
+
+	if (status)
+		return status;
+	copy->owned = true;
+	pthread_mutex_lock(&sim_graph_lock);
+	status = node_child(spot, child, copy, out);
+	if (status)
+		graph_delete(copy);
+	pthread_mutex_unlock(&sim_graph_lock);
+	return status;
 }
 
 static enum sim_status add_edge(struct sim_graph *graph, struct sim_node *from, struct sim_node *to)
@@ -355,6 +435,22 @@ enum sim_status sim_node_kernel(struct sim_node *node, struct sim_kernel_node *o
 	if (!object_is(node, OBJECT_NODE) || node->type != SIM_NODE_KERNEL)
 		return SIM_INVALID;
 	*out = *launch_about(node->work->data);
+	return SIM_OK;
+}
+
+enum sim_status sim_node_box(struct sim_node *node, enum sim_node_type copy_or_set, struct sim_box_node *out)
+{
+	if (!object_is(node, OBJECT_NODE) || node->type != copy_or_set)
+		return SIM_INVALID;
+	*out = *(copy_or_set == SIM_NODE_COPY ? copy_about(node->work->data) : set_about(node->work->data));
+	return SIM_OK;
+}
+
+enum sim_status sim_node_graph(struct sim_node *node, struct sim_graph **out)
+{
+	if (!object_is(node, OBJECT_NODE) || node->type != SIM_NODE_CHILD)
+		return SIM_INVALID;
+	*out = node->child;
 	return SIM_OK;
 }
 

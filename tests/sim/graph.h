@@ -16,6 +16,7 @@ enum sim_node_type {
 	SIM_NODE_COPY = 1,
 	SIM_NODE_SET = 2,
 	SIM_NODE_HOST = 3,
+	SIM_NODE_CHILD = 4,
 	SIM_NODE_EMPTY = 5,
 	SIM_NODE_WAIT = 6, /* for an event of the world outside */
 	SIM_NODE_RECORD = 7,
@@ -54,6 +55,9 @@ enum sim_status sim_node_alloc(const struct sim_spot *spot, int device, unsigned
 /* SIM_INVALID: not of an allocation node, or freed by a node already. */
 enum sim_status sim_node_free(const struct sim_spot *spot, uint64_t address, struct sim_node **out);
 
+/* A copy of a graph, which runs when the node's turn comes. SIM_NOT_SUPPORTED: it has memory nodes. */
+enum sim_status sim_node_child(const struct sim_spot *spot, struct sim_graph *child, struct sim_node **out);
+
 /* Until the end, what this thread submits to any stream becomes a node at the spot instead. */
 void sim_node_begin(const struct sim_spot *spot);
 /* SIM_INVALID if nothing was submitted. */
@@ -67,7 +71,6 @@ enum sim_status sim_graph_nodes(struct sim_graph *graph, struct sim_node **nodes
 enum sim_status sim_graph_edges(struct sim_graph *graph, struct sim_node **from, struct sim_node **to,
                                 size_t room, size_t *count);
 enum sim_status sim_node_about(struct sim_node *node, enum sim_node_type *type);
-/* Of an ALLOC or FREE node; `type` must be the node's. */
 /* A kernel node's; valid as long as the node. */
 struct sim_kernel_node {
 	struct sim_kernel *kernel;
@@ -75,6 +78,18 @@ struct sim_kernel_node {
 	void **parameters; /* to each of the values */
 };
 enum sim_status sim_node_kernel(struct sim_node *node, struct sim_kernel_node *out);
+/* A copy node's, of memory: addresses as they were given, to the first byte; of a set node `to` alone. */
+struct sim_box_node {
+	struct sim_box to, from;
+	bool to_host, from_host;
+	uint64_t width, rows, slices; /* width: of a set in elements */
+	uint32_t value;
+	unsigned element;
+};
+enum sim_status sim_node_box(struct sim_node *node, enum sim_node_type copy_or_set, struct sim_box_node *out);
+/* The node's own. */
+enum sim_status sim_node_graph(struct sim_node *node, struct sim_graph **out);
+/* Of an ALLOC or FREE node; `type` must be the node's. */
 enum sim_status sim_node_memory(struct sim_node *node, enum sim_node_type type, uint64_t *address,
                                 uint64_t *bytes, int *device);
 
@@ -87,6 +102,14 @@ enum sim_status sim_exec_destroy(struct sim_exec *exec); /* what was launched st
  */
 enum sim_status sim_exec_launch(struct sim_exec *exec, struct sim_stream *stream);
 enum sim_status sim_exec_upload(struct sim_exec *exec, struct sim_stream *stream);
+
+/*
+ * From the next launch on it runs what `graph` has, of the same nodes: as a whole, or in the place of one node of the graph that it was
+ * instantiated from. *fits false: other nodes, or memory nodes; nothing has changed.
+ */
+enum sim_status sim_exec_update(struct sim_exec *exec, struct sim_graph *graph, bool *fits);
+enum sim_status sim_exec_replace(struct sim_exec *exec, const struct sim_node *node, struct sim_graph *graph,
+                                 bool *fits);
 
 /* Bytes of the device that graphs hold, whether in use or kept for the next launch. */
 struct sim_graph_memory {

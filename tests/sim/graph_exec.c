@@ -8,6 +8,7 @@ struct step {
 	struct work *work;
 	struct sim_event *event;
 	struct graph_allocation *frees; /* of another graph; its memory is kept */
+	const struct sim_node *node;    /* of the graph that was instantiated, which may be gone */
 };
 
 struct sim_exec {
@@ -23,30 +24,78 @@ struct sim_exec {
 
 /* -- executable graphs ----------------------------------------------------------------------------------- */
 
-static void exec_fill(struct sim_exec *exec, const struct sim_graph *graph, struct sim_node *const *sorted)
+/* Nodes that do something: child graphs are the nodes in them. */
+static size_t count_steps(const struct sim_graph *graph)
 {
-	for (size_t i = 0; i < exec->count; i++) {
-		const struct sim_node *node = sorted[i];
-		struct step *step = &exec->step[i];
+	size_t count = 0;
 
-		*step = (struct step){node->type, graph_work_get(node->work), node->event, NULL};
-		if (node->type == SIM_NODE_FREE && node->allocation->memory != graph->memory) {
-			step->frees = node->allocation;
-			graph_memory_get(step->frees->memory);
-		}
+	for (const struct sim_node *node = graph->first; node; node = node->next)
+		count += node->child ? count_steps(node->child) : 1;
+	return count;
+}
+
+static void step_fill(struct step *step, const struct sim_graph *graph, const struct sim_node *node,
+                      const struct sim_node *top)
+{
+	*step = (struct step){node->type, graph_work_get(node->work), node->event, NULL, top};
+	if (node->type == SIM_NODE_FREE && node->allocation->memory != graph->memory) {
+		step->frees = node->allocation;
+		graph_memory_get(step->frees->memory);
 	}
+}
+
+/* `top`: the node that the graph is in, or NULL. Counts what it fills. */
+static enum sim_status fill_steps(struct step *steps, size_t *filled, struct sim_graph *graph,
+                                  const struct sim_node *top)
+{
+	struct sim_node **sorted = calloc(graph->count + 1, sizeof(struct sim_node *));
+	enum sim_status status = !sorted                      ? SIM_NO_HOST_MEMORY
+	                         : !graph_sort(graph, sorted) ? SIM_INVALID
+	                                                      : SIM_OK;
+
+	for (size_t i = 0; i < graph->count && !status; i++) {
+		const struct sim_node *node = sorted[i], *of = top ? top : node;
+
+		if (node->child)
+			status = fill_steps(steps, filled, node->child, of);
+		else
+			step_fill(&steps[(*filled)++], graph, node, of);
+	}
+	free(sorted);
+	return status;
+}
+
+static void steps_put(struct step *steps, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		graph_work_put(steps[i].work);
+		if (steps[i].frees)
+			graph_memory_put(steps[i].frees->memory);
+	}
+}
+
+/* All of a graph's; NULL with *status. */
+static struct step *steps_of(struct sim_graph *graph, size_t *count, enum sim_status *status)
+{
+	struct step *steps = calloc(count_steps(graph) + 1, sizeof(*steps));
+
+	*count = 0;
+	*status = steps ? fill_steps(steps, count, graph, NULL) : SIM_NO_HOST_MEMORY;
+	if (*status && steps) {
+		steps_put(steps, *count);
+		free(steps);
+	}
+	return *status ? NULL : steps;
 }
 
 static enum sim_status instantiate(struct sim_graph *graph, bool auto_free, struct sim_exec **out)
 {
 	if (!sim_graph_alive(graph))
 		return SIM_INVALID;
-	struct sim_node **sorted = calloc(graph->count + 1, sizeof(struct sim_node *));
-	struct step *step = calloc(graph->count + 1, sizeof(*step));
 	struct sim_exec *exec = NULL;
-	enum sim_status status = !sorted || !step ? SIM_NO_HOST_MEMORY : SIM_OK;
-	if (!status && !graph_sort(graph, sorted))
-		status = SIM_INVALID;
+	enum sim_status status;
+	size_t count;
+	struct step *step = steps_of(graph, &count, &status);
 	if (!status && graph->memory_nodes && !graph_memory_exec(graph->memory, 1))
 		status = SIM_NOT_SUPPORTED;
 	if (!status && !(exec = object_new(OBJECT_EXEC, sizeof(*exec))))
@@ -55,26 +104,30 @@ static enum sim_status instantiate(struct sim_graph *graph, bool auto_free, stru
 		exec->memory = graph->memory;
 		exec->memory_nodes = graph->memory_nodes;
 		exec->auto_free = auto_free;
-		exec->count = graph->count;
+		exec->count = count;
 		exec->step = step;
 		graph_memory_get(exec->memory);
-		exec_fill(exec, graph, sorted);
 		*out = exec;
-	} else {
+	} else if (step) {
+		steps_put(step, count);
 		free(step);
 	}
-	free(sorted);
 	return status;
 }
 
 /* The context that the graph's work runs in, NULL: it has none. pre: the lock is held. */
 static struct sim_context *context_of(const struct sim_graph *graph)
 {
-	for (const struct sim_node *node = graph->first; node; node = node->next)
-		if (node->work && sim_context_alive(node->work->context) &&
-		    sim_context_id(node->work->context) == node->work->context_id)
-			return node->work->context;
-	return NULL;
+	struct sim_context *found = NULL;
+
+	for (const struct sim_node *node = graph->first; node && !found; node = node->next) {
+		if (node->child)
+			found = context_of(node->child);
+		else if (node->work && sim_context_alive(node->work->context) &&
+		         sim_context_id(node->work->context) == node->work->context_id)
+			found = node->work->context;
+	}
+	return found;
 }
 
 enum sim_status sim_graph_instantiate(struct sim_graph *graph, bool auto_free, struct sim_exec **out)
@@ -111,12 +164,8 @@ enum sim_status sim_exec_destroy(struct sim_exec *exec)
 
 	pthread_mutex_lock(&sim_graph_lock);
 	bool good = object_is(exec, OBJECT_EXEC);
-	for (size_t i = 0; good && i < exec->count; i++) {
-		graph_work_put(exec->step[i].work);
-		if (exec->step[i].frees)
-			graph_memory_put(exec->step[i].frees->memory);
-	}
 	if (good) {
+		steps_put(exec->step, exec->count);
 		if (exec->memory_nodes)
 			graph_memory_exec(exec->memory, -1);
 		graph_memory_put(exec->memory);
@@ -130,6 +179,65 @@ enum sim_status sim_exec_destroy(struct sim_exec *exec)
 	pthread_mutex_unlock(&sim_graph_lock);
 	room_give(context, id, room);
 	return good ? SIM_OK : SIM_INVALID;
+}
+
+/* -- updates --------------------------------------------------------------------------------------------- */
+
+/* Of `count` steps from `first` on; launches on their way keep their work by themselves. */
+static enum sim_status swap(struct sim_exec *exec, size_t first, size_t count, struct sim_graph *graph,
+                            bool *fits)
+{
+	enum sim_status status;
+	size_t fresh_count;
+	struct step *fresh = steps_of(graph, &fresh_count, &status);
+
+	if (!fresh)
+		return status;
+	*fits = fresh_count == count && !exec->memory_nodes && !graph->memory_nodes;
+	for (size_t i = 0; i < count && *fits; i++)
+		*fits = fresh[i].type == exec->step[first + i].type;
+	for (size_t i = 0; i < count && *fits; i++) {
+		struct step *step = &exec->step[first + i], old = *step;
+
+		fresh[i].node = old.node;
+		*step = fresh[i];
+		fresh[i] = old;
+	}
+	steps_put(fresh, fresh_count);
+	free(fresh);
+	return SIM_OK;
+}
+
+enum sim_status sim_exec_update(struct sim_exec *exec, struct sim_graph *graph, bool *fits)
+{
+	enum sim_status status = SIM_INVALID;
+
+	*fits = false;
+	pthread_mutex_lock(&sim_graph_lock);
+	if (object_is(exec, OBJECT_EXEC) && sim_graph_alive(graph))
+		status = swap(exec, 0, exec->count, graph, fits);
+	pthread_mutex_unlock(&sim_graph_lock);
+	return status;
+}
+
+enum sim_status sim_exec_replace(struct sim_exec *exec, const struct sim_node *node, struct sim_graph *graph,
+                                 bool *fits)
+{
+	enum sim_status status = SIM_INVALID;
+	size_t first = 0, count = 0;
+
+	*fits = false;
+	pthread_mutex_lock(&sim_graph_lock);
+	if (object_is(exec, OBJECT_EXEC) && sim_graph_alive(graph)) {
+		while (first < exec->count && exec->step[first].node != node)
+			first++;
+		while (first + count < exec->count && exec->step[first + count].node == node)
+			count++;
+		if (count)
+			status = swap(exec, first, count, graph, fits);
+	}
+	pthread_mutex_unlock(&sim_graph_lock);
+	return status;
 }
 
 /* -- launches -------------------------------------------------------------------------------------------- */

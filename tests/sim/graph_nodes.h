@@ -21,6 +21,7 @@ struct sim_node {
 	struct work *work;                   /* NULL: nothing to run */
 	struct sim_event *event;             /* RECORD, WAIT */
 	struct graph_allocation *allocation; /* ALLOC, FREE; another graph's memory is kept by a reference */
+	struct sim_graph *child;             /* CHILD */
 	struct sim_node **after;
 	size_t afters;
 	enum { UNSEEN, SEEN, DONE } state; /* of a walk */
@@ -31,7 +32,7 @@ struct sim_graph {
 	struct sim_node *first, **end;
 	size_t count;
 	struct graph_memory *memory;
-	bool memory_nodes;
+	bool memory_nodes, owned; /* by a node */
 };
 
 /* Counted; NULL is nothing. */

@@ -253,6 +253,9 @@ void jitter(unsigned one_in);
 typedef void (*work_function)(void *data);
 /* Of a launch: `data` is that of its work. */
 const struct sim_kernel_node *launch_about(const void *data);
+/* The same of a copy and a set. */
+const struct sim_box_node *copy_about(const void *data);
+const struct sim_box_node *set_about(const void *data);
 
 /*
  * Puts work at the end of the stream. `data` is freed with free() when it has run or was skipped. `wait`:

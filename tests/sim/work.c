@@ -37,7 +37,13 @@ struct set {
 	uint64_t pitch, width, rows;
 	uint32_t value;
 	unsigned element;
+	struct sim_box_node about;
 };
+
+const struct sim_box_node *set_about(const void *data)
+{
+	return &((const struct set *)data)->about;
+}
 
 static void set_row(void *to, uint32_t value, unsigned element, uint64_t width)
 {
@@ -81,7 +87,12 @@ enum sim_status sim_set(struct sim_stream *stream, uint64_t to, uint64_t pitch, 
 	struct set *set = malloc(sizeof(*set));
 	if (!set)
 		return SIM_NO_HOST_MEMORY;
-	*set = (struct set){side.at, pitch, width, rows, value, element};
+	*set = (struct set){side.at, pitch, width, rows, value, element, {.to = {to, pitch, 0}}};
+	set->about.width = width;
+	set->about.rows = rows;
+	set->about.slices = 1;
+	set->about.value = value;
+	set->about.element = element;
 	return stream_submit(stream, SIM_NODE_SET, set_now, set, wait && side.what == SIDE_PINNED, false);
 }
 
