@@ -10,8 +10,7 @@
 #ifndef SPILL_REUSE_H
 #define SPILL_REUSE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "pairs.h"
 
 /*
  * Sites that can be told apart. The last stands for all that came when the places that they could have had
@@ -40,6 +39,7 @@ struct spill_reuse_site {
 
 struct spill_reuse {
 	struct spill_reuse_site sites[SPILL_REUSE_SITES];
+	struct spill_pairs pairs;
 	uint64_t copy_ns_per_mib; /* of the link, as moves were seen; 0: SPILL_REUSE_COPY_NS_PER_MIB */
 	struct spill_reuse_seen copies;
 };
@@ -65,6 +65,12 @@ bool spill_reuse_is_wanted(struct spill_reuse *reuse, uint16_t site, uint64_t on
  */
 void spill_reuse_measured(struct spill_reuse *reuse, uint16_t site, uint64_t on_host, uint64_t ns);
 
+/*
+ * The same use, of one of the chunks that it had on host (pairs.h). pre: site < SPILL_REUSE_SITES, on_host and key are not 0
+ */
+void spill_reuse_measured_of(struct spill_reuse *reuse, uint16_t site, uint32_t key, uint64_t on_host,
+                             uint64_t ns);
+
 /* Moves took `ns` for `bytes` to the device (with as much the other way). Likewise a running mean. */
 void spill_reuse_copied(struct spill_reuse *reuse, uint64_t bytes, uint64_t ns);
 
@@ -75,13 +81,20 @@ void spill_reuse_copied(struct spill_reuse *reuse, uint64_t bytes, uint64_t ns);
  */
 uint64_t spill_reuse_excess(const struct spill_reuse *reuse, uint16_t site);
 
+/* The same of one chunk, if that was measured; else the site's. pre: key is not 0 */
+uint64_t spill_reuse_excess_of(const struct spill_reuse *reuse, uint16_t site, uint32_t key);
+
+/* ns that a use at that site takes with so much on host, of which a MiB costs `excess_ns`; what is not known counts nothing. */
+uint64_t spill_reuse_expected(const struct spill_reuse *reuse, uint16_t site, uint64_t on_host,
+                              uint64_t excess_ns);
+
 /* ns to bring a MiB to the device. */
 uint64_t spill_reuse_cost(const struct spill_reuse *reuse);
 
 /*
  * Does it pay to bring memory that costs `excess_ns` a MiB (all foreseen uses of one stay together)?
- * Hysteresis: from 1.5 times the cost on if it stayed in place so far; as long as it is more than once the
- * cost if it was moved so far.
+ * Hysteresis: from 1.2 times the cost on if it stayed in place so far; as long as it is more than once the
+ * cost if it was moved so far. No more than that: times in place and of moves both are measured, to some per cent.
  */
 bool spill_reuse_pays(const struct spill_reuse *reuse, uint64_t excess_ns, bool moved_so_far);
 

@@ -2,13 +2,15 @@
 
 #include "window.h"
 
-/* Uses that are looked back on for the age of what is not foreseen. */
-#define PAST 16384
+/* Uses that are looked back on for the age of what is not foreseen: some 50 us where something was never used. */
+#define PAST 4096
 /*
  * What is foreseen makes something leave only if that is needed so many times later: time on the device before its use is
  * time that the other one was not there, and in a sweep each of a hundred chunks that come a tenth of it early adds a tenth.
  */
 #define SOONER 8
+/* So many slices of what is perhaps needed come at once. */
+#define MAYBE 4
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -43,9 +45,14 @@ static bool may_go(const struct spill_window_chunk *chunk)
 	return !chunk->on_host && !chunk->fixed && !chunk->needed;
 }
 
-static uint64_t excess(const struct spill_reuse *reuse, uint16_t site)
+static bool is_asked(const struct spill_window_chunk *chunk)
 {
-	return reuse ? spill_reuse_excess(reuse, site) : 0;
+	return chunk->needed || chunk->maybe;
+}
+
+static uint64_t excess(const struct spill_reuse *reuse, uint16_t site, uint32_t key)
+{
+	return reuse ? spill_reuse_excess_of(reuse, site, key) : 0;
 }
 
 static bool pays(const struct spill_reuse *reuse, uint64_t excess_ns, bool moved_so_far)
@@ -61,9 +68,9 @@ static void begin(struct spill_window *window, const struct spill_reuse *reuse, 
 		struct spill_window_chunk *chunk = &window->chunks[i];
 
 		chunk->verdict = SPILL_WINDOW_STAYS;
-		chunk->next = chunk->needed ? 0 : UINT64_MAX;
+		chunk->next = chunk->needed ? 0 : chunk->maybe ? 1 : UINT64_MAX;
 		chunk->last = UINT64_MAX;
-		chunk->excess_ns = chunk->needed ? excess(reuse, site) : 0;
+		chunk->excess_ns = is_asked(chunk) ? excess(reuse, site, chunk->key) : 0;
 	}
 }
 
@@ -76,7 +83,7 @@ static void look_forward(struct spill_window *window, const struct spill_order *
 	uint64_t used = 0; /* bytes of all that were met, each once */
 
 	for (unsigned i = 0; i < window->count; i++)
-		used += window->chunks[i].needed ? window->chunks[i].bytes : 0;
+		used += is_asked(&window->chunks[i]) ? window->chunks[i].bytes : 0;
 	while (spill_order_walk(order, &walk, &use)) {
 		struct spill_window_chunk *chunk = find(window, use.key);
 
@@ -87,7 +94,7 @@ static void look_forward(struct spill_window *window, const struct spill_order *
 			used += chunk->bytes;
 		}
 		if (may_come(chunk) && used - chunk->bytes < window->horizon)
-			chunk->excess_ns += excess(reuse, use.site);
+			chunk->excess_ns += excess(reuse, use.site, use.key);
 	}
 }
 
@@ -154,7 +161,7 @@ static bool needed_pays(const struct spill_window *window, const struct spill_re
 	for (unsigned i = 0; i < window->count; i++) {
 		const struct spill_window_chunk *chunk = &window->chunks[i];
 
-		if (may_come(chunk) && chunk->needed) {
+		if (may_come(chunk) && is_asked(chunk)) {
 			uint64_t part = (chunk->bytes + MIB - 1) / MIB;
 
 			mib += part;
@@ -162,6 +169,13 @@ static bool needed_pays(const struct spill_window *window, const struct spill_re
 		}
 	}
 	return mib && (window->always || pays(reuse, cost / mib, moved_so_far));
+}
+
+static bool comes_ahead(const struct spill_window *window, const struct spill_reuse *reuse,
+                        const struct spill_window_chunk *chunk, bool moved_so_far)
+{
+	return chunk->next != UINT64_MAX &&
+	       ((chunk->maybe && window->always) || pays(reuse, chunk->excess_ns, moved_so_far));
 }
 
 /* Those that could leave, in `ranks`, and how many of them are taken. */
@@ -239,8 +253,7 @@ bool spill_window_choose(struct spill_window *window, const struct spill_order *
 	for (unsigned i = 0; i < window->count; i++) {
 		const struct spill_window_chunk *chunk = &window->chunks[i];
 
-		if (may_come(chunk) && (chunk->needed || (chunk->next != UINT64_MAX &&
-		                                          pays(reuse, chunk->excess_ns, moved_so_far))))
+		if (may_come(chunk) && (chunk->needed || comes_ahead(window, reuse, chunk, moved_so_far)))
 			window->ranks[coming++] = i;
 	}
 	victims.ranks = window->ranks + coming;
@@ -254,7 +267,8 @@ bool spill_window_choose(struct spill_window *window, const struct spill_order *
 	for (unsigned i = 0; i < coming; i++) {
 		struct spill_window_chunk *chunk = &window->chunks[window->ranks[i]];
 
-		if (!chunk->needed && window->comes + chunk->bytes > window->slice)
+		if (!chunk->needed &&
+		    window->comes + chunk->bytes > (chunk->maybe ? MAYBE : 1) * window->slice)
 			break;
 		if (make_room(window, &victims, chunk)) {
 			chunk->verdict = SPILL_WINDOW_COMES;

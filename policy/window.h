@@ -20,6 +20,7 @@ struct spill_window_chunk {
 	bool on_host;
 	bool fixed;     /* can neither come nor go (pinned) */
 	bool needed;    /* by the use that is about to be made */
+	bool maybe;     /* perhaps: it comes, too, up to four slices of it, but leaves for what is needed */
 	void *data;     /* the caller's */
 	unsigned index; /* the caller's */
 	/* Out: */

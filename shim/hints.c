@@ -2,20 +2,31 @@
 
 #include <string.h>
 
+#include "boxes.h"
 #include "capture.h"
 #include "granules.h"
-#include "layouts.h"
-
-/* A larger buffer of parameters is none (layouts.c). */
-#define MOST_BYTES 32768
+#include "graph_uses.h"
+#include "params.h"
+#include "reach.h"
 
 /* An allocation, or what is left of one, that is taken for one thing. */
 #define WHOLE (128ull << 20)
+
+/* Parameters of which it is remembered that they reach further. */
+#define PERHAPS 16
 
 /* A use that is being made. */
 struct scan {
 	struct spill_use use;
 	uint64_t seen[16]; /* bits by a hash of the keys: whose bit is not set is new */
+	uint32_t
+	    words; /* that were looked at so far: one of the same parameter has the same number in each launch of a site */
+	/* Behind what they are sure to use, what they reached lately. */
+	struct {
+		struct spill_granule last;
+		uint64_t end;
+	} perhaps[PERHAPS];
+	unsigned perhaps_count;
 };
 
 /* False: there is no room for another key. */
@@ -35,6 +46,8 @@ static bool add(struct scan *scan, const struct spill_granule *granule)
 	uint64_t bytes = (uint64_t)granule->count << SPILL_GRANULE_SHIFT;
 	use->bytes += bytes;
 	if (granule->on_host) {
+		if (use->on_host < SPILL_USE_HOST_KEYS)
+			use->host_keys[use->on_host] = granule->key;
 		use->on_host++;
 		use->host_bytes += bytes;
 	}
@@ -82,11 +95,28 @@ static bool is_near_end(struct spill_granule granule)
 }
 
 /*
- * If the word is an address of ours: from its chunk to where something else begins. Of what allocators cut anew all the time (a
- * segment of PyTorch is of up to some 64 MiB) old begins say nothing: it goes to the end.
+ * Where something else begins behind the address, or its allocation ends. Of what allocators cut anew all the time (a segment of
+ * PyTorch is of up to some 64 MiB) old begins say nothing: it goes to the end.
  */
-static void add_extent(struct scan *scan, uint64_t word)
+static uint64_t seen_end(uint64_t address, struct spill_granule granule)
 {
+	bool whole = is_near_end(granule);
+	uint64_t end = behind(&granule);
+	if (!whole && ends_within(address & ~(SPILL_GRANULE - 1), &granule))
+		return end;
+	while (next_of(&granule) && (whole || !granule.begun)) {
+		end = behind(&granule);
+		if (!whole && granule.inside)
+			break;
+	}
+	return end;
+}
+
+/* If the word is an address of ours: from its chunk to where something else begins, and perhaps as far as it reached lately (reach.h). */
+static void add_extent(void *closure, uint64_t word)
+{
+	struct scan *scan = closure;
+	uint32_t slot = scan->words++;
 	struct spill_granule granule;
 	if (!spill_granule_of(word, &granule))
 		return;
@@ -95,12 +125,28 @@ static void add_extent(struct scan *scan, uint64_t word)
 		spill_granule_begins(word);
 	if (!add(scan, &granule) || !granule.more)
 		return;
-	bool whole = is_near_end(granule);
-	if (!whole && ends_within(word & ~(SPILL_GRANULE - 1), &granule))
-		return;
-	while (next_of(&granule) && (whole || !granule.begun))
-		if (!add(scan, &granule) || (!whole && granule.inside))
+	uint64_t begin = word & ~(SPILL_GRANULE - 1);
+	uint64_t seen = seen_end(word, granule);
+	uint64_t end = begin + spill_reach(scan->use.site, slot, seen - begin);
+	while (behind(&granule) < seen && next_of(&granule))
+		if (!add(scan, &granule))
 			return;
+	if (seen < end && granule.more && scan->perhaps_count < PERHAPS) {
+		scan->perhaps[scan->perhaps_count].last = granule;
+		scan->perhaps[scan->perhaps_count++].end = end;
+	}
+}
+
+/* Once all that is sure is known. */
+static void add_perhaps(struct scan *scan)
+{
+	scan->use.sure = scan->use.count;
+	for (unsigned i = 0; i < scan->perhaps_count; i++) {
+		struct spill_granule granule = scan->perhaps[i].last;
+		while (behind(&granule) < scan->perhaps[i].end && next_of(&granule))
+			if (!add(scan, &granule))
+				return;
+	}
 }
 
 static void add_range(struct scan *scan, uint64_t va, uint64_t bytes)
@@ -110,54 +156,6 @@ static void add_range(struct scan *scan, uint64_t va, uint64_t bytes)
 	bool there = bytes && end > va && spill_granule_of(va, &granule);
 	while (there && add(scan, &granule) && behind(&granule) < end)
 		there = next_of(&granule);
-}
-
-/* Nothing is said about the alignment of what the program hands over. */
-static void add_words(struct scan *scan, const void *at, size_t words)
-{
-	uint64_t word;
-	for (size_t i = 0; i < words; i++) {
-		memcpy(&word, (const char *)at + i * sizeof(word), sizeof(word));
-		add_extent(scan, word);
-	}
-}
-
-/* All parameters in one buffer (CUDA Driver API, cuLaunchKernel). */
-static void add_buffer(struct scan *scan, void **extra)
-{
-	const void *buffer = NULL;
-	const size_t *bytes = NULL;
-	for (; extra[0] != CU_LAUNCH_PARAM_END; extra += 2) {
-		if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
-			buffer = extra[1];
-		else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE)
-			bytes = extra[1];
-		else
-			return; /* whatever that is */
-	}
-	if (buffer && bytes && *bytes <= MOST_BYTES)
-		add_words(scan, buffer, *bytes / sizeof(uint64_t));
-}
-
-static void add_params(struct scan *scan, const void *function, void **params)
-{
-	const struct spill_layout *layout = spill_layout_of(function);
-	for (uint32_t i = 0; layout && i < layout->count; i++) {
-		const void *value = params[layout->parts[i].index];
-		if (value)
-			add_words(scan, value, layout->parts[i].words);
-	}
-}
-
-/* Of the grid and the block, by what launches them; never 0. */
-static uint64_t site_of(const void *function, const unsigned size[6])
-{
-	uint64_t hash = (uintptr_t)function;
-	for (unsigned i = 0; i < 3; i++) {
-		hash = (hash ^ ((uint64_t)size[i] << 32 | size[i + 3])) * 0x9e3779b97f4a7c15ull;
-		hash ^= hash >> 29;
-	}
-	return hash ? hash : 1;
 }
 
 static void scan_launch(struct scan *scan, const struct spill_hint *hint)
@@ -179,13 +177,53 @@ static void scan_launch(struct scan *scan, const struct spill_hint *hint)
 	for (unsigned i = 0; i < 6; i++)
 		if (!size[i])
 			return;
-	if (hint->params && hint->extra)
-		return;
-	scan->use.site = site_of(hint->function, size);
-	if (hint->extra)
-		add_buffer(scan, hint->extra);
-	else if (hint->params)
-		add_params(scan, hint->function, hint->params);
+	scan->use.site = spill_params_site(hint->function, size);
+	spill_params_words(hint->function, hint->params, hint->extra, add_extent, scan);
+}
+
+/* Looked up where it is by now. */
+static void add_graph(void *closure, const struct spill_graph_uses *uses)
+{
+	struct scan *scan = closure;
+	scan->use.site = uses->site;
+	scan->use.once = uses->once;
+	for (uint32_t i = 0; i < uses->count && scan->use.count < SPILL_USE_KEYS; i++) {
+		const struct spill_graph_range *range = &uses->ranges[i];
+		if (range->bytes)
+			add_range(scan, range->va, range->bytes);
+		else
+			add_extent(scan, range->va);
+	}
+}
+
+static void add_boxes(struct scan *scan, struct spill_boxes boxes)
+{
+	add_range(scan, boxes.to.va, boxes.to.bytes);
+	add_range(scan, boxes.from.va, boxes.from.bytes);
+}
+
+static void scan_copies(struct scan *scan, const struct spill_hint *hint)
+{
+	const bool batch = hint->to && hint->from && hint->sizes;
+	for (unsigned i = 0; i < 2; i++)
+		add_range(scan, hint->ranges[i].va, hint->ranges[i].bytes);
+	if (hint->copy_2d)
+		add_boxes(scan, spill_boxes_2d(hint->copy_2d));
+	if (hint->copy_3d)
+		add_boxes(scan, spill_boxes_3d(hint->copy_3d));
+	if (hint->copy_peer)
+		add_boxes(scan, spill_boxes_peer(hint->copy_peer));
+	for (size_t i = 0; hint->copies_3d && i < hint->count && scan->use.count < SPILL_USE_KEYS; i++)
+		add_boxes(scan, spill_boxes_of_batch(&hint->copies_3d[i]));
+	for (size_t i = 0; batch && i < hint->count && scan->use.count < SPILL_USE_KEYS; i++) {
+		add_range(scan, hint->to[i], hint->sizes[i]);
+		add_range(scan, hint->from[i], hint->sizes[i]);
+	}
+	if (hint->set.bytes) {
+		struct spill_box box =
+		    spill_box_set(hint->set.to, hint->set.pitch, hint->set.bytes, hint->set.height);
+		add_range(scan, box.va, box.bytes);
+	}
 }
 
 void *spill_hint(const struct spill_hint *hint)
@@ -195,15 +233,21 @@ void *spill_hint(const struct spill_hint *hint)
 		return NULL;
 	memset(&scan.use, 0, offsetof(struct spill_use, keys));
 	memset(scan.seen, 0, sizeof(scan.seen));
+	scan.words = scan.perhaps_count = 0;
 	scan.use.per_thread = hint->per_thread;
 	if (hint->function) {
 		scan_launch(&scan, hint);
+	} else if (hint->graph) {
+		scan.use.stream = hint->stream;
+		/* Graphs of the same kernels are one site, but a word of one is not that of another (reach.h). */
+		scan.words = (uint32_t)((uintptr_t)hint->graph >> 4) * SPILL_GRAPH_RANGES;
+		spill_graph_uses_look(hint->graph, add_graph, &scan);
 	} else {
 		scan.use.site = 1;
 		scan.use.stream = hint->stream;
 		scan.use.once = true;
-		for (unsigned i = 0; i < 2; i++)
-			add_range(&scan, hint->ranges[i].va, hint->ranges[i].bytes);
+		scan_copies(&scan, hint);
 	}
+	add_perhaps(&scan);
 	return scan.use.count ? spill_follow_before(&scan.use) : NULL;
 }

@@ -1,7 +1,8 @@
 /*
  * What a call that submits work is going to use, read from its arguments before it enters the gate (src/follow.h). Copies
- * and sets say it exactly. Of a launch every word of its parameters that is an address of ours counts, with all that lies
- * behind it up to the next address that a launch was given, in the same allocation: nobody says how long a buffer is.
+ * and sets say it exactly, graphs have said it when they were made (graph_hints.h). Of a launch every word of its parameters
+ * that is an address of ours counts, with all that lies behind it up to the next address that a launch was given, in the same
+ * allocation, or as far as the same parameter reached lately (src/reach.h): nobody says how long a buffer is.
  *
  * So a hint is wrong where memory is reached by pointers in memory; where a word looks like an address and is none; where an
  * address in the middle of a buffer was given once, which splits it (its first part is then all that its begin stands for);
@@ -19,14 +20,27 @@
 
 /* The `fill` column of HINTED rows (hooks_cuda_work.def) sets what the call has. */
 struct spill_hint {
-	const void *function; /* CUfunction or CUkernel; NULL: a copy or set */
+	const void *function; /* CUfunction or CUkernel; NULL: a graph, copy or set */
 	const CUlaunchConfig *config;
 	bool configured;        /* config says the dimensions and the stream; it can be NULL all the same */
 	unsigned size[6];       /* grid, then block */
 	void **params, **extra; /* as of cuLaunchKernel */
+	CUgraphExec graph;      /* graph_hints.h */
 	struct {
 		uint64_t va, bytes;
 	} ranges[2];
+	/* Copies of rows, and batches of `count` copies (boxes.h). */
+	const CUDA_MEMCPY2D *copy_2d;
+	const CUDA_MEMCPY3D *copy_3d;
+	const CUDA_MEMCPY3D_PEER *copy_peer;
+	const CUDA_MEMCPY3D_BATCH_OP *copies_3d;
+	const CUdeviceptr *to, *from;
+	const size_t *sizes;
+	size_t count;
+	struct {
+		CUdeviceptr to;
+		size_t pitch, bytes, height; /* bytes of a row */
+	} set;
 	void *stream;
 	bool per_thread; /* by the row */
 };

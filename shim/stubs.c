@@ -11,6 +11,8 @@
 #include "abi/hip.h"
 #include "abi/hip_later.h"
 #include "array_bytes.h"
+#include "graph_hints.h"
+#include "graph_uses.h"
 #include "hooks.h"
 #include "layouts.h"
 #include "log.h"
@@ -84,6 +86,13 @@ static void *enter(struct spill_request *request)
 	.ptr = params && params->type == frees ? (uintptr_t)params->free.dptr : 0, \
 	.other_op = params && params->type == frees ? SPILL_OP_GRAPH_FREE : 0
 
+/* What an executable graph uses from now on, or in addition. */
+#define GRAPH_CHANGE(...) \
+	.graph = &(const struct spill_graph_change) \
+	{ \
+		__VA_ARGS__ \
+	}
+
 #define STUB(linkage, function, way_in, domain_, ret, symbol, variant_, op_, params, args, ...) \
 	linkage ret function params \
 	{ \
@@ -103,10 +112,15 @@ static void *enter(struct spill_request *request)
 			return (ret)SPILL_NOT_INITIALIZED; \
 		if (spill_layouts_end_with(SPILL_OP_##op_)) \
 			spill_layouts_forget(); \
+		if (SPILL_OP_##op_ == SPILL_OP_GRAPH_END) \
+			spill_graph_uses_forget((const void *)request.handle); \
 		while (spill_request_next(&request)) \
 			request.result = (int)real args; \
 		if (SPILL_OP_##op_ == SPILL_OP_RESOLVE && request.result == 0) \
 			spill_lookup_substitute(&request); \
+		if ((SPILL_OP_##op_ == SPILL_OP_ROOM || SPILL_OP_##op_ == SPILL_OP_GRAPH_CHANGE) && \
+		    request.graph && request.result == 0 && !request.pass) \
+			spill_graph_changed(request.graph); \
 		return (ret)request.result; \
 	}
 

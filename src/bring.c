@@ -24,10 +24,13 @@
 #define SLICE_SHARE 8
 /*
  * A device that is busy is waited for so often movable.wait, the gate open in between: what it is doing was submitted before and has
- * to be done anyway. If that was in vain, it is only looked at for a while, each time as long as a few kernels take, and
- * waited for again after four times what was lost, twice as long each time.
+ * to be done anyway. Longer, where a program runs a whole step ahead of it: twice what is expected, and as long as work that is
+ * timed gets done. If that was in vain, it is only looked at for a while, each time as long as a few kernels take, and waited
+ * for again after four times what was lost, twice as long each time.
  */
 #define WAITS 5
+#define WAITS_MOST_NS (5000 * MS)
+#define EXPECTED 2
 #define LOOK_NS (2 * MS)
 #define LOOKS_NS (20 * MS)
 #define BUSY_SHARE 4
@@ -50,6 +53,11 @@ static uint64_t least(uint64_t left, uint64_t right)
 	return left < right ? left : right;
 }
 
+static uint64_t most(uint64_t left, uint64_t right)
+{
+	return left > right ? left : right;
+}
+
 /* -- whether now is the time ---------------------------------------------------------------------------------- */
 
 /* It was waited for in vain, and even a look would come too soon. */
@@ -59,24 +67,46 @@ static bool is_too_soon(void)
 	return now < wait_ns && now < look_ns;
 }
 
+/*
+ * Closes the gate for `wait` again and again, until the device is idle, nothing is heard of it, or somebody needs the mover (to free
+ * memory, to make room, to fork). pre: as is_time
+ */
+static bool wait_patiently(const struct spill_backend *backend, int device, uint64_t wait,
+                           uint64_t expected_ns)
+{
+	uint64_t heard = spill_uses_hear(), before, now = spill_clock_ns();
+	uint64_t alive_ns = now + WAITS * wait, most_ns = most(alive_ns, now + WAITS_MOST_NS);
+	uint64_t until_ns = now + EXPECTED * least(expected_ns, WAITS_MOST_NS);
+	do {
+		if (spill_idle_look(backend, device, now + wait, now + wait))
+			return true;
+		/* Those who wait at the gate get through. */
+		nanosleep(&(struct timespec){.tv_nsec = MS}, NULL);
+		now = spill_clock_ns();
+		before = heard;
+		heard = spill_uses_hear();
+		if (heard != before)
+			alive_ns = now + WAITS * wait;
+	} while (now < most_ns && (now < until_ns || now < alive_ns) && !spill_mover_wanted());
+	return false;
+}
+
 /* pre: the mover is held, it is not too soon */
-static bool is_time(const struct spill_backend *backend, int device)
+static bool is_time(const struct spill_backend *backend, int device, uint64_t expected_ns)
 {
 	uint64_t start = spill_clock_ns(), wait = spill_runtime_policy()->movable_wait_us * 1000;
+	uint64_t look = start + least(LOOK_NS, wait);
 	bool looks = start < wait_ns;
-	for (unsigned tries = looks ? 1 : WAITS; tries--;) {
-		uint64_t deadline_ns = spill_clock_ns() + (looks ? least(LOOK_NS, wait) : wait);
-		if (spill_idle_look(backend, device, deadline_ns, deadline_ns)) {
-			busy_ns = wait_ns = 0;
-			return true;
-		}
-		if (tries) /* those who wait at the gate get through */
-			nanosleep(&(struct timespec){.tv_nsec = MS}, NULL);
+	if (looks ? spill_idle_look(backend, device, look, look)
+	          : wait_patiently(backend, device, wait, expected_ns)) {
+		busy_ns = wait_ns = 0;
+		spill_uses_idle();
+		return true;
 	}
 	uint64_t now = spill_clock_ns();
 	look_ns = now + LOOKS_NS;
 	if (!looks) {
-		busy_ns = busy_ns ? least(2 * busy_ns, BUSY_MOST_NS) : BUSY_SHARE * (now - start);
+		busy_ns = most(BUSY_SHARE * (now - start), least(2 * busy_ns, BUSY_MOST_NS));
 		wait_ns = now + busy_ns;
 	}
 	return false;
@@ -131,7 +161,7 @@ static bool make_list(struct list *list, int device, const struct spill_use *use
 		struct spill_window_chunk *found =
 		    bsearch(&key, list->chunks, list->count, sizeof(key), spill_window_compare);
 		if (found)
-			found->needed = true;
+			*(i < use->sure ? &found->needed : &found->maybe) = true;
 	}
 	return true;
 }
@@ -212,7 +242,7 @@ static bool carry_out(const struct spill_window *window, struct spill_exchange *
 }
 
 /* pre: the mover is held */
-static bool bring(const struct spill_use *use, uint16_t site)
+static bool bring(const struct spill_use *use, const struct spill_advice *advice)
 {
 	const struct spill_chunked *whose = owner(use);
 	struct list list;
@@ -233,8 +263,8 @@ static bool bring(const struct spill_use *use, uint16_t site)
 		    .always = spill_runtime_policy()->movable_follow == SPILL_SWITCH_ON,
 		};
 		struct spill_exchange exchange = {.backend = backend, .device = device, .keep = window.spare};
-		came =
-		    choose(&window, &list, site) && is_time(backend, device) && carry_out(&window, &exchange);
+		came = choose(&window, &list, advice->site) && is_time(backend, device, advice->busy_ns) &&
+		       carry_out(&window, &exchange);
 		if (came && !window.always)
 			tell(true, excess_of(&list),
 			     exchange.ns / (exchange.came >> 20 ? exchange.came >> 20 : 1));
@@ -243,11 +273,11 @@ static bool bring(const struct spill_use *use, uint16_t site)
 	return came;
 }
 
-bool spill_bring(const struct spill_use *use, uint16_t site)
+bool spill_bring(const struct spill_use *use, const struct spill_advice *advice)
 {
 	if (!spill_mover_trylock())
 		return false;
-	bool came = bring(use, site);
+	bool came = bring(use, advice);
 	spill_mover_unlock();
 	return came;
 }

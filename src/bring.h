@@ -5,10 +5,10 @@
 #ifndef SPILL_BRING_H
 #define SPILL_BRING_H
 
-#include "follow.h"
+#include "uses.h"
 
-/* True: something came. May wait for the device, bounded; waits for no other mover. pre: as spill_follow_before; `site`: of uses.h */
-bool spill_bring(const struct spill_use *use, uint16_t site);
+/* True: something came. May wait for the device, bounded; waits for no other mover. pre: as spill_follow_before, with the advice for it */
+bool spill_bring(const struct spill_use *use, const struct spill_advice *advice);
 
 /* Something was brought just now. */
 bool spill_bring_active(void);

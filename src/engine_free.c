@@ -10,6 +10,7 @@
 #include "exchange.h"
 #include "follow.h"
 #include "gate.h"
+#include "graph_uses.h"
 #include "host_chunks.h"
 #include "mempool.h"
 #include "move.h"
@@ -180,6 +181,7 @@ static void end_all(struct spill_request *request, const struct spill_backend *b
 		spill_mempool_device_ended(backend, device);
 	spill_capture_context_ended(backend, device, context);
 	spill_peer_context_ended(backend, device, context);
+	spill_graph_uses_forget_all();
 	if (!spill_contexts_of(backend, device, others)) {
 		spill_exchange_forget(backend, device);
 		spill_host_chunks_forget(backend, device);

@@ -4,6 +4,7 @@
 
 #include "bring.h"
 #include "exchange.h"
+#include "graph_uses.h"
 #include "host_chunks.h"
 #include "place/chunked.h"
 #include "runtime.h"
@@ -12,14 +13,19 @@
 
 _Atomic bool spill_follow_wanted;
 
-static void *start_watch(const struct spill_use *use, uint16_t site, uint64_t on_host)
+static void *start_watch(const struct spill_use *use, uint16_t site)
 {
 	const struct spill_backend *backend = spill_runtime_backend(SPILL_CUDA_DRIVER);
+	struct spill_stopwatch_use timed = {.site = site, .on_host = use->host_bytes};
 	void *context;
 	int device;
 	if (!backend || !backend->current(&device, &context))
 		return NULL;
-	return spill_stopwatch_start(backend, device, context, use->stream, use->per_thread, site, on_host);
+	while (timed.count < use->on_host && timed.count < SPILL_USE_HOST_KEYS) {
+		timed.keys[timed.count] = use->host_keys[timed.count];
+		timed.count++;
+	}
+	return spill_stopwatch_start(backend, device, context, use->stream, use->per_thread, &timed);
 }
 
 void *spill_follow_before(const struct spill_use *use)
@@ -27,9 +33,9 @@ void *spill_follow_before(const struct spill_use *use)
 	int error = errno, cancel = spill_ours_begin();
 	void *watch = NULL;
 	struct spill_advice advice = spill_uses_learn(use);
-	bool came = advice.bring && spill_bring(use, advice.site);
+	bool came = advice.bring && spill_bring(use, &advice);
 	if (advice.timed && !came)
-		watch = start_watch(use, advice.site, use->host_bytes);
+		watch = start_watch(use, advice.site);
 	spill_ours_end(cancel);
 	errno = error;
 	return watch;
@@ -67,6 +73,7 @@ void spill_follow_reset(void)
 {
 	atomic_store(&spill_follow_wanted, false);
 	spill_exchange_reset();
+	spill_graph_uses_reset();
 	spill_stopwatch_reset();
 	spill_bring_reset();
 	spill_uses_reset();

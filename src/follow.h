@@ -13,19 +13,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "backend.h"
+#include "stopwatch.h"
 
 /* What one call that submits work is going to use. */
 #define SPILL_USE_KEYS 1024
+#define SPILL_USE_HOST_KEYS SPILL_STOPWATCH_KEYS
 struct spill_use {
 	uint64_t site; /* hash of what does it: function, grid and block; never 0 */
 	void *stream;
-	bool per_thread; /* stream: of the per-thread default kind */
-	unsigned count;
-	bool once;                     /* touches each byte once (copies, sets): brings nothing */
-	unsigned on_host;              /* of them */
-	uint64_t host_bytes, bytes;    /* of all chunks, those on host */
-	uint32_t keys[SPILL_USE_KEYS]; /* of chunks, each once (granules.h) */
+	bool per_thread;            /* stream: of the per-thread default kind */
+	unsigned count, sure;       /* of keys; the first ones are sure, the others perhaps (reach.h) */
+	bool once;                  /* touches each byte once (copies, sets): brings nothing */
+	unsigned on_host;           /* of them */
+	uint64_t host_bytes, bytes; /* of all chunks, those on host */
+	uint32_t host_keys[SPILL_USE_HOST_KEYS]; /* of those on host, the first few */
+	uint32_t keys[SPILL_USE_KEYS];           /* of chunks, each once (granules.h) */
 };
 
 /* True while something movable is on the host, movable.follow is not off and nothing is only observed: then alone are uses told. */

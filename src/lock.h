@@ -13,6 +13,7 @@ enum spill_lock_rank {
 	SPILL_RANK_CHUNKED,  /* src/place/chunked.c: what may be moved */
 	SPILL_RANK_HOST_CHUNKS, /* src/host_chunks.c: host memory for it */
 	SPILL_RANK_USES,        /* src/uses.c: the order of use, and what it costs */
+	SPILL_RANK_GRAPHS,      /* src/graph_uses.c: what executable graphs use */
 	SPILL_RANK_CONTEXTS,    /* src/contexts.c: contexts that there are */
 	SPILL_RANK_GATE,        /* src/gate.c: threads that submit work */
 	SPILL_RANK_VMM,         /* src/vmm.c: the program's own physical memory and its mappings */

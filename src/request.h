@@ -63,6 +63,8 @@ enum spill_domain { SPILL_CUDA_DRIVER, SPILL_CUDA_RUNTIME, SPILL_HIP, SPILL_DOMA
 	X(GATE, "submits work: never while chunks move; asked again where room was made for it") \
 	X(ROOM, "takes device memory for itself, no buffer: room is made for it") \
 	X(UNLOAD, "ends code: what was learned of its functions is forgotten; passed through") \
+	X(GRAPH_CHANGE, "changes an executable graph: what it uses is looked at anew; passed through") \
+	X(GRAPH_END, "ends an executable graph: what it uses is forgotten; passed through") \
 	X(CONTEXT_CREATE, "makes a context: known, so that its work is waited for; room is made for it") \
 	X(CONTEXT_DESTROY, "ends a context and all that was allocated in it") \
 	X(PRIMARY_RELEASE, "may end a device's primary context") \
@@ -125,8 +127,9 @@ struct spill_request {
 	unsigned count;         /* ATTR: entries of attributes and values; ACCESS: of properties */
 	const void *attributes; /* ATTR: CUpointer_attribute[] */
 	void **values;
-	bool single;      /* ATTR: the call for one attribute, which can fail for it */
-	const char *name; /* RESOLVE */
+	bool single;                            /* ATTR: the call for one attribute, which can fail for it */
+	const char *name;                       /* RESOLVE */
+	const struct spill_graph_change *graph; /* ROOM, GRAPH_*: the shim's own (graph_hints.h) */
 
 	int result; /* the vendor's error code, stored by the stub or the engine */
 

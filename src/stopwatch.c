@@ -31,8 +31,7 @@ struct stopwatch {
 	void *stream;
 	bool per_thread;
 	bool behind; /* the stream had not reached the call's work when it was submitted */
-	uint16_t site;
-	uint64_t on_host;
+	struct spill_stopwatch_use use;
 	_Atomic uint64_t since_ns;
 	uint64_t host_ns; /* from start to stop */
 };
@@ -41,6 +40,7 @@ static struct stopwatch watches[SPILL_STOPWATCHES];
 static _Atomic uint64_t words[SPILL_STOPWATCHES];
 static _Atomic unsigned stopped; /* that have something to tell: about as many, while they change */
 static _Atomic unsigned turn;
+static _Atomic uint64_t looked; /* when they were asked last */
 
 /* From that state to BUSY, for the caller. */
 static bool take(unsigned index, uint64_t word)
@@ -156,7 +156,7 @@ static void refused(unsigned index)
 }
 
 void *spill_stopwatch_start(const struct spill_backend *backend, int device, void *context, void *stream,
-                            bool per_thread, uint16_t site, uint64_t on_host)
+                            bool per_thread, const struct spill_stopwatch_use *use)
 {
 	unsigned index;
 	if (!backend->timer_create || spill_capture_any())
@@ -172,8 +172,7 @@ void *spill_stopwatch_start(const struct spill_backend *backend, int device, voi
 	}
 	watch->stream = stream;
 	watch->per_thread = per_thread;
-	watch->site = site;
-	watch->on_host = on_host;
+	watch->use = *use;
 	watch->since_ns = spill_clock_ns();
 	if (backend->timer_record(device, context, stream, per_thread, watch->begin)) {
 		refused(index);
@@ -222,12 +221,14 @@ static bool read_time(const struct stopwatch *watch, uint64_t *ns)
 }
 
 /* False: its work is not done. pre: it is the caller's, and is not afterwards */
-static bool ask(unsigned index, void (*done)(uint16_t site, uint64_t on_host, uint64_t ns))
+static bool ask(unsigned index,
+                void (*done)(const struct spill_stopwatch_use *use, uint64_t ns, uint64_t behind_ns),
+                uint64_t looked_ns)
 {
 	struct stopwatch *watch = &watches[index];
 	const struct spill_backend *backend = watch->backend;
-	uint16_t site = watch->site;
-	uint64_t on_host = watch->on_host, ns;
+	struct spill_stopwatch_use use = watch->use;
+	uint64_t ns;
 	bool passed = false;
 	bool lost = ended(watch) || backend->timer_passed(watch->device, watch->context, watch->end, &passed);
 	if (!lost && !passed) {
@@ -241,18 +242,26 @@ static bool ask(unsigned index, void (*done)(uint16_t site, uint64_t on_host, ui
 		return true;
 	}
 	bool right = read_time(watch, &ns);
+	uint64_t since_ns = watch->since_ns, behind_ns = looked_ns > since_ns ? looked_ns - since_ns : 0;
 	put(index, FREE);
 	if (right)
-		done(site, on_host, ns);
+		done(&use, ns, behind_ns);
 	return true;
 }
 
+bool spill_stopwatch_any(void)
+{
+	return atomic_load_explicit(&stopped, memory_order_relaxed);
+}
+
 /* A query breaks a capture of certain modes (docs/measurements.md). */
-void spill_stopwatch_collect(void (*done)(uint16_t site, uint64_t on_host, uint64_t ns))
+void spill_stopwatch_collect(void (*done)(const struct spill_stopwatch_use *use, uint64_t ns,
+                                          uint64_t behind_ns))
 {
 	unsigned first = atomic_load_explicit(&turn, memory_order_relaxed);
 	if (!atomic_load_explicit(&stopped, memory_order_relaxed))
 		return;
+	uint64_t looked_ns = atomic_exchange_explicit(&looked, spill_clock_ns(), memory_order_relaxed);
 	for (unsigned i = first; i != first + SPILL_STOPWATCHES; i++) {
 		unsigned index = i % SPILL_STOPWATCHES;
 		uint64_t word = atomic_load_explicit(&words[index], memory_order_acquire);
@@ -266,7 +275,7 @@ void spill_stopwatch_collect(void (*done)(uint16_t site, uint64_t on_host, uint6
 			put(index, STOPPED);
 			continue;
 		}
-		if (!ask(index, done)) {
+		if (!ask(index, done, looked_ns)) {
 			atomic_store_explicit(&turn, i + 1, memory_order_relaxed);
 			return;
 		}

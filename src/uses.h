@@ -1,6 +1,6 @@
 /*
  * What is learned of the uses of movable memory: their order (policy/order.h) and what they cost (policy/reuse.h). The memory for it
- * is mapped when the first use is told, about 1.5 MiB. Any number of threads.
+ * is mapped when the first use is told, about 2 MiB. Any number of threads.
  */
 #ifndef SPILL_USES_H
 #define SPILL_USES_H
@@ -13,6 +13,7 @@ struct spill_advice {
 	bool bring; /* something is needed that is on the host, and it is worth looking whether it pays */
 	bool timed; /* in the state that it is in, unless that changes */
 	uint16_t site;
+	uint64_t busy_ns; /* that the device needs for what was submitted, as far as that is known */
 };
 
 /* A use is about to be made. While another thread tells one it goes unrecorded: nobody waits. */
@@ -23,6 +24,12 @@ struct spill_advice spill_uses_learn(const struct spill_use *use);
  * MiB. pre: `site` is of an advice
  */
 bool spill_uses_choose(struct spill_window *window, uint16_t site, uint64_t *cost_ns);
+
+/* Learns what has been timed. Returns how many times were told so far. pre: as spill_stopwatch_collect */
+uint64_t spill_uses_hear(void);
+
+/* The device has done all that was submitted. */
+void spill_uses_idle(void);
 
 /* So many bytes came (and as many left) in that time. */
 void spill_uses_moved(uint64_t bytes, uint64_t ns);

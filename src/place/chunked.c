@@ -18,6 +18,7 @@
 #define SMALL (16ull << 20)
 
 static pthread_mutex_t mover = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_MOVER */
+static _Atomic unsigned mover_wanted;                     /* threads that wait for it */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  /* SPILL_RANK_CHUNKED */
 /* Oldest first. Grows under the lock, shrinks only while the mover is held, too: what the mover has found stays. */
 static TAILQ_HEAD(list, spill_chunked) movable = TAILQ_HEAD_INITIALIZER(movable);
@@ -179,8 +180,15 @@ void spill_mover_lock(void)
 {
 	int cancel;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	atomic_fetch_add(&mover_wanted, 1);
 	pthread_mutex_lock(&mover);
+	atomic_fetch_sub(&mover_wanted, 1);
 	taken(cancel);
+}
+
+bool spill_mover_wanted(void)
+{
+	return atomic_load(&mover_wanted);
 }
 
 bool spill_mover_trylock(void)
@@ -359,6 +367,7 @@ void spill_chunked_fork_done(bool child)
 		growth = (struct spill_growth){0};
 		atomic_store(&count, 0);
 		atomic_store(&host_bytes, 0);
+		atomic_store(&mover_wanted, 0);
 	}
 	pthread_mutex_unlock(&lock);
 }

@@ -83,6 +83,7 @@ void spill_view_end(const struct spill_backend *backend, uint64_t view, uint64_t
 void spill_mover_lock(void);
 bool spill_mover_trylock(void);
 void spill_mover_unlock(void);
+bool spill_mover_wanted(void);  /* others wait for it: who holds it and waits for something else gives up */
 bool spill_mover_busy(void);    /* at this moment */
 bool spill_mover_is_mine(void); /* held by the calling thread: a fork in a signal handler may find it so */
 

@@ -16,7 +16,16 @@
  *	                    memory, on a stream of its own, and nobody waits
  *	capture:MODE:N      begins a capture that uses all buffers from N on, and ends it; buffers below N are used on another stream
  *	                    while it goes on
- *	graph:STEPS         launches so often what was captured
+ *	nodes:N:M           makes a graph of a kernel for each of the buffers from N to before M, one behind the other
+ *	child:N:M           the same within a graph within a graph
+ *	within:N:M          the same as nodes, while another stream captures
+ *	copies:N:M          makes a graph that copies buffer N to buffer M, to be launched once
+ *	mixed:N:M           the same, and behind it a kernel for buffer M
+ *	update:N:M          nodes, but what was made before becomes that
+ *	set:I:N             the Ith of those nodes uses buffer N instead
+ *	drop                ends what was made
+ *	other               makes a context and ends it
+ *	graph:STEPS         launches so often what was captured or made
  *	wait                for all streams
  *	check               every word, by a copy to the host and by a kernel
  *	where:N             where the driver has each 2 MiB of the buffer: `where N ddhh`
@@ -24,6 +33,7 @@
  *
  * Exit status: 0; 1 data wrong; 64 usage.
  */
+#include "abi/cuda_work.h"
 #include "movable.h"
 
 #include <stdio.h>
@@ -43,6 +53,20 @@ extern CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mod
 extern CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
 extern CUresult cuGraphInstantiateWithFlags(void **exec, CUgraph graph, unsigned long long flags);
 extern CUresult cuGraphLaunch(void *exec, CUstream stream);
+extern CUresult cuGraphCreate(CUgraph *graph, unsigned flags);
+extern CUresult cuGraphDestroy(CUgraph graph);
+extern CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
+                                        size_t count, const CUDA_KERNEL_NODE_PARAMS_v2 *kernel);
+extern CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
+                                     const CUDA_MEMCPY3D *copy, CUcontext context);
+extern CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
+                                         size_t count, CUgraph child);
+extern CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, void *info);
+extern CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+                                                  const CUDA_KERNEL_NODE_PARAMS_v2 *kernel);
+extern CUresult cuGraphExecDestroy(CUgraphExec exec);
+extern CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
+extern CUresult cuCtxDestroy_v2(CUcontext context);
 
 #define BUFFERS 64
 #define VIEWS 4 /* of the structure that fill_views takes, tests/sim/kernels.c */
@@ -60,7 +84,8 @@ static CUfunction fill, add, checksum, add_all, fill_views, verify;
 static uint64_t *pinned;  /* words that kernels write to, and addresses on their way to the device */
 static CUdeviceptr array; /* BUFFERS addresses on the device */
 static void *exec;
-static unsigned captured_from;
+static CUgraphNode nodes[BUFFERS]; /* of the kernels of what was made last by `nodes` */
+static unsigned runs[BUFFERS];     /* how often each buffer is used by a launch of the graph */
 static bool wrong;
 
 static uint64_t pattern(uint64_t index, uint64_t seed)
@@ -223,8 +248,9 @@ static CUresult capture(int mode, unsigned from)
 	CUgraph graph;
 	CUresult result = cuStreamBeginCapture_v2(main_stream, (CUstreamCaptureMode)mode);
 
-	captured_from = from;
+	memset(runs, 0, sizeof(runs));
 	for (unsigned n = from; n < count && !result; n++) {
+		runs[n] = 1;
 		result = use(&buffers[n], main_stream);
 		buffers[n].added--; /* not yet */
 		if (!result && n - from < from)
@@ -237,16 +263,131 @@ static CUresult capture(int mode, unsigned from)
 	return result ? result : cuGraphInstantiateWithFlags(&exec, graph, 0);
 }
 
+/* -- graphs that are built ------------------------------------------------------------------------------- */
+
+static CUresult kernel_node(CUgraph graph, const CUgraphNode *after, unsigned n, CUgraphNode *node,
+                            CUgraphExec changes)
+{
+	uint64_t words = buffers[n].block.bytes / 8, one = 1;
+	void *parameters[] = {&buffers[n].block.address, &words, &one};
+	CUDA_KERNEL_NODE_PARAMS_v2 kernel = {add, 4, 1, 1, 64, 1, 1, 0, parameters, NULL, NULL, NULL};
+
+	runs[n]++;
+	return changes ? cuGraphExecKernelNodeSetParams_v2(changes, *node, &kernel)
+	               : cuGraphAddKernelNode_v2(node, graph, after, after ? 1 : 0, &kernel);
+}
+
+static CUresult kernel_nodes(CUgraph graph, unsigned first, unsigned end, CUgraphNode made[BUFFERS])
+{
+	CUresult result = CUDA_SUCCESS;
+
+	memset(runs, 0, sizeof(runs));
+	for (unsigned n = first; n < end && !result; n++)
+		result =
+		    kernel_node(graph, n > first ? &made[n - first - 1] : NULL, n, &made[n - first], NULL);
+	return result;
+}
+
+static CUresult put_into_another(CUgraph *graph)
+{
+	CUgraph outer = NULL;
+	CUgraphNode node;
+	CUresult result = cuGraphCreate(&outer, 0);
+
+	if (!result)
+		result = cuGraphAddChildGraphNode(&node, outer, NULL, 0, *graph);
+	cuGraphDestroy(*graph);
+	*graph = outer;
+	return result;
+}
+
+/* What the buffer `to` is afterwards is what `from` is now. */
+static CUresult copy_node(CUgraph graph, unsigned from, unsigned to, CUgraphNode *node)
+{
+	const CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+	                            .srcDevice = buffers[from].block.address,
+	                            .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+	                            .dstDevice = buffers[to].block.address,
+	                            .WidthInBytes = buffers[from].block.bytes,
+	                            .Height = 1,
+	                            .Depth = 1};
+
+	memset(runs, 0, sizeof(runs));
+	buffers[to].block.seed = buffers[from].block.seed;
+	buffers[to].added = buffers[from].added;
+	return cuGraphAddMemcpyNode(node, graph, NULL, 0, &copy, movable_context);
+}
+
+static CUresult build(const char *verb, unsigned first, unsigned second)
+{
+	bool copies = !strcmp(verb, "copies") || !strcmp(verb, "mixed"), within = !strcmp(verb, "within");
+	bool update = !strcmp(verb, "update");
+	CUgraph graph = NULL, captured;
+	CUgraphNode node, others[BUFFERS];
+	uint64_t info[8]; /* CUgraphExecUpdateResultInfo */
+	CUresult result = cuGraphCreate(&graph, 0);
+
+	if (!result)
+		result = copies ? copy_node(graph, first, second, &node)
+		                : kernel_nodes(graph, first, second, update ? others : nodes);
+	if (!result && !strcmp(verb, "mixed"))
+		result = kernel_node(graph, &node, second, &nodes[0], NULL);
+	if (!result && !strcmp(verb, "child"))
+		result = put_into_another(&graph);
+	if (!result && !strcmp(verb, "child"))
+		result = put_into_another(&graph);
+	if (!result && within)
+		result = cuStreamBeginCapture_v2(other_stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+	if (!result && update)
+		result = cuGraphExecUpdate_v2(exec, graph, info);
+	else if (!result)
+		result = cuGraphInstantiateWithFlags(&exec, graph, 0);
+	if (!result && within)
+		result = cuStreamEndCapture(other_stream, &captured);
+	/* The graph stays: `set` names its nodes. */
+	return result;
+}
+
+static bool builds(const char *word)
+{
+	static const char *const words[] = {"nodes", "child", "within", "copies", "mixed", "update"};
+	bool is = false;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		is |= !strcmp(word, words[i]);
+	return is;
+}
+
+static CUresult change_node(unsigned node, unsigned n)
+{
+	for (unsigned i = 0, at = 0; i < count; i++)
+		if (runs[i] && at++ == node) {
+			runs[i]--;
+			break;
+		}
+	return kernel_node(NULL, NULL, n, &nodes[node], exec);
+}
+
 static CUresult run_graph(uint64_t steps)
 {
 	CUresult result = CUDA_SUCCESS;
 
 	for (uint64_t i = 0; i < steps && !result; i++) {
 		result = cuGraphLaunch(exec, main_stream);
-		for (unsigned n = captured_from; n < count; n++)
-			buffers[n].added++;
+		for (unsigned n = 0; n < count; n++)
+			buffers[n].added += runs[n];
 	}
 	return then_wait(result);
+}
+
+static CUresult other_context(void)
+{
+	CUcontext context;
+	CUresult result = cuCtxCreate_v2(&context, 0, 0);
+
+	if (!result)
+		result = cuCtxDestroy_v2(context);
+	return result ? result : cuCtxSetCurrent(movable_context);
 }
 
 /* -- what is there --------------------------------------------------------------------------------------- */
@@ -317,6 +458,14 @@ static CUresult word(const char *word, const char *first, uint64_t number, uint6
 		return capture((int)number, (unsigned)second);
 	if (!strcmp(word, "graph"))
 		return run_graph(number);
+	if (!strcmp(word, "set"))
+		return change_node((unsigned)number, (unsigned)second);
+	if (!strcmp(word, "drop"))
+		return cuGraphExecDestroy(exec);
+	if (!strcmp(word, "other"))
+		return other_context();
+	if (builds(word))
+		return build(word, (unsigned)number, (unsigned)second);
 	if (!strcmp(word, "wait"))
 		return cuCtxSynchronize();
 	if (!strcmp(word, "check"))

@@ -172,9 +172,90 @@ class Unforeseen(FollowCase):
         self.assertEqual(self.at_marks()[0], 0)
 
 
+class Graphs(FollowCase):
+    """What a graph uses is known from its instantiation, when all was on the device, and looked for where it is when it is launched."""
+    half = f"make:{COUNT // 2}:{BUFFER}"
+    ask = " ".join(f"where:{n}" for n in range(8))
+
+    def came(self, made, *, change="", launch="graph:1", **variables):
+        """Which of the first buffers are on the device as a whole, before the launch and behind it."""
+        done = self.program(f"{self.half} {made} {self.half} {change} {self.ask} {launch} {self.ask} check", **variables)
+        return [{n for n in range(8) if self.where(done, n)[time] == "dd"} for time in (0, 1)]
+
+    def test_captured(self):
+        before, after = self.came("capture:2:0")
+        self.assertFalse(before & {0, 1, 2, 3})
+        self.assertEqual(after, set(range(8)))
+
+    def test_off_is_off(self):
+        before, after = self.came("nodes:0:3", SPILL_MOVABLE_FOLLOW="off")
+        self.assertEqual(before, after)
+        self.assertFalse(after & {0, 1, 2})
+
+    def test_kernel_nodes(self):
+        before, after = self.came("nodes:0:3")
+        self.assertFalse(before & {0, 1, 2})
+        self.assertLessEqual({0, 1, 2}, after)
+
+    def test_graphs_in_graphs(self):
+        before, after = self.came("child:0:3")
+        self.assertFalse(before & {0, 1, 2})
+        self.assertLessEqual({0, 1, 2}, after)
+
+    def test_copies_bring_with_kernels_alone(self):
+        before, after = self.came("copies:0:1")
+        self.assertEqual(before, after)
+        self.assertFalse(after & {0, 1})
+        self.assertLessEqual({0, 1}, self.came("mixed:0:1")[1])
+
+    def test_updates_tell_anew(self):
+        """Whether the memory was there when the graph was made, or when it was changed."""
+        for made, change in (("nodes:0:2 update:2:4", ""), ("nodes:0:2", "update:2:4")):
+            with self.subTest(change):
+                before, after = self.came(made, change=change)
+                self.assertFalse(before & {0, 1, 2, 3})
+                self.assertEqual(after & {0, 1, 2, 3}, {2, 3})
+
+    def test_changed_nodes_add(self):
+        before, after = self.came("nodes:0:1", change="set:0:3")
+        self.assertFalse(before & {0, 1, 2, 3})
+        self.assertLessEqual({3}, after)
+        self.assertFalse(after & {1, 2})
+
+    def test_again_and_again(self):
+        """In a steady state graphs move what is missing, as kernels do, and all data is right."""
+        others = " ".join(f"use:{n}" for n in range(8, COUNT))
+        self.program(f"{self.half} nodes:0:8 {self.half} {f'graph:1 {others} ' * 6} check")
+        self.assertGreater(self.moved("promote"), 0)
+
+    def test_larger_than_the_device(self):
+        self.program(f"{MAKE} capture:2:0 graph:3 use:0 graph:2 check")
+
+    def test_while_another_captures(self):
+        """Nothing is asked, nothing is known, and the capture ends well."""
+        trace = self.folder / "trace"
+        before, after = self.came("within:0:3", SPILL_SIM_TRACE=trace)
+        self.assertEqual(before, after)
+        self.assertNotIn("cuGraphGetNodes", trace.read_text(encoding="utf-8"))
+
+    def test_what_ended_is_forgotten(self):
+        """The next graph may have the handle, and be made where it is not looked at."""
+        before, after = self.came("nodes:0:3 drop within:4:5")
+        self.assertEqual(before, after)
+
+    def test_a_context_that_ends_has_all_forgotten(self):
+        """Nobody knows which graphs end with it. Any change tells of one again."""
+        before, after = self.came("nodes:0:3 other")
+        self.assertEqual(before, after)
+        self.assertLessEqual({1, 2}, self.came("nodes:0:3 other update:1:4")[1])
+
+
 class Nothing(FollowCase):
     # Looks, of which there are as many as there is time, and what goes around them.
     quiet = re.compile("cuEventQuery|cuCtxGet|cuMemGetInfo|cuThreadExchangeStreamCaptureMode")
+    # About the nodes of a graph: at its instantiation and when it is changed, never at a launch.
+    questions = re.compile("cuGraph.*Get|cuFuncGetParamInfo|cuKernelGetParamInfo")
+    graphs = "capture:2:4 graph:2 nodes:0:3 graph:2 child:0:2 graph:1 nodes:1:3 update:2:4 set:0:3 graph:1 mixed:0:1 graph:1 drop"
 
     def calls(self, words, **variables):
         trace = self.folder / "trace"
@@ -182,18 +263,30 @@ class Nothing(FollowCase):
         self.program(words, SPILL_SIM_TRACE=trace, **variables)
         return collections.Counter(line for line in trace.read_text(encoding="utf-8").split() if not self.quiet.match(line))
 
+    def asked(self, calls):
+        return collections.Counter({name: times for name, times in calls.items() if self.questions.match(name)})
+
     def test_all_is_there(self):
         """While nothing is on the host, the driver sees the same calls whatever `movable.follow` is."""
-        words = "make:8:4 sweep:3 views:0 extra:1 array:4:2 capture:2:4 graph:2 check"
+        words = f"make:8:4 sweep:3 views:0 extra:1 array:4:2 {self.graphs} check"
         off = self.calls(words, SPILL_MOVABLE_FOLLOW="off")
         self.assertGreater(off["cuLaunchKernel"], 24)
+        self.assertEqual(self.asked(off), {})
         for follow in ("on", "auto"):
             with self.subTest(follow):
-                self.assertEqual(self.calls(words, SPILL_MOVABLE_FOLLOW=follow), off)
+                on = self.calls(words, SPILL_MOVABLE_FOLLOW=follow)
+                self.assertEqual(on - self.asked(on), off)
                 self.assertEqual(self.moves("promote", None), [])
 
+    def test_launches_ask_nothing_of_a_graph(self):
+        few, many = (self.asked(self.calls(f"make:8:4 nodes:0:3 graph:{launches} check", SPILL_MOVABLE_FOLLOW="on"))
+                     for launches in (1, 20))
+        self.assertEqual(few["cuGraphGetNodes"], 2)
+        self.assertEqual(few["cuGraphKernelNodeGetParams_v2"], 3)
+        self.assertEqual(few, many)
+
     def test_nothing_is_movable(self):
-        words = "make:8:4 sweep:3 views:0 extra:1 array:4:2 capture:2:4 graph:2 check"
+        words = f"make:8:4 sweep:3 views:0 extra:1 array:4:2 {self.graphs} check"
         off = self.calls(words, SPILL_MOVABLE_FOLLOW="off", SPILL_MOVABLE_ENABLE="off")
         self.assertEqual(self.calls(words, SPILL_MOVABLE_ENABLE="off"), off)
 

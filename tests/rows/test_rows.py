@@ -104,7 +104,8 @@ class Rows(Case):
 # Rows whose base has a newer form: only a look-up that names a version gives them.
 OLDER = {"cuMemHostRegister", "cuGraphAddNode", "cuStreamBeginCapture", "cuStreamBeginCapture_ptsz", "cuStreamDestroy",
          "cuCtxDestroy", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset", "cuGetProcAddress",
-         "cuCtxCreate", "cuCtxCreate_v2", "cuCtxCreate_v3", "cuGraphInstantiate"} | {
+         "cuCtxCreate", "cuCtxCreate_v2", "cuCtxCreate_v3", "cuGraphInstantiate",
+         "cuGraphExecUpdate", "cuGraphExecKernelNodeSetParams"} | {
              name + variant for name in ("cuMemcpyBatchAsync", "cuMemcpy3DBatchAsync", "cuStreamWaitValue32",
                                          "cuStreamWaitValue64", "cuStreamWriteValue32", "cuStreamWriteValue64",
                                          "cuStreamBatchMemOp") for variant in ("", "_ptsz")}

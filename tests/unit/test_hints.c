@@ -3,6 +3,7 @@
  * child of its own.
  */
 #include "hints.h"
+#include "reach.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -135,10 +136,12 @@ static unsigned tell(const struct spill_hint *hint)
 	return keys;
 }
 
+static unsigned grid = 1; /* another one is another site */
+
 static unsigned launch(uintptr_t function, void **params, void **extra)
 {
 	return tell(&(struct spill_hint){.function = (void *)function,
-	                                 .size = {1, 2, 3, 4, 5, 6},
+	                                 .size = {grid, 2, 3, 4, 5, 6},
 	                                 .stream = &told,
 	                                 .params = params,
 	                                 .extra = extra});
@@ -327,10 +330,17 @@ static void threads_ask(void)
 
 /* -- extents ---------------------------------------------------------------------------------------------- */
 
-static unsigned uses(uint64_t pointer)
+static unsigned uses_again(uint64_t pointer)
 {
 	sizes[2][0] = 8;
 	return launch(2, (void *[]){&pointer}, NULL);
+}
+
+/* By a launch that was not seen before, so nothing is known of how far it reaches. */
+static unsigned uses(uint64_t pointer)
+{
+	grid++;
+	return uses_again(pointer);
 }
 
 static void from_a_pointer_to_the_end_of_the_allocation(void)
@@ -369,6 +379,42 @@ static void what_is_left_of_an_allocation_is_one_thing(void)
 	CHECK(uses(BASE) && told.count == 1);
 }
 
+/* What begins in between was laid there meanwhile: the same kernel on the same grid goes on using as much. */
+static void a_parameter_reaches_as_far_as_lately(void)
+{
+	uint64_t both[2] = {BASE, BASE + 9 * CHUNK};
+	allocation(0, 30, 0);
+	CHECK(uses(BASE + 8 * CHUNK) && told.count == 22);
+	CHECK(uses(BASE) && told.count == 8);
+	CHECK(uses(BASE + 2 * CHUNK) && told.count == 6);
+	grid--; /* as the one before the last */
+	CHECK(uses_again(BASE) && told.count == 8 && told.sure == 2);
+	CHECK(uses_again(BASE + CHUNK) && told.count == 8);
+	CHECK(uses_again(BASE + 25 * CHUNK) && told.count == 5); /* no further than the allocation */
+	/* Of each parameter apart, and of each site. */
+	grid += 10;
+	CHECK(uses(BASE) && told.count == 1);
+	sizes[3][0] = 16;
+	CHECK(launch(3, (void *[]){both}, NULL) && told.count == 1 + 16);
+	both[1] = BASE;
+	CHECK(launch(3, (void *[]){both}, NULL) && told.count == 16);
+	both[0] = BASE + 9 * CHUNK;
+	both[1] = BASE + 24 * CHUNK;
+	CHECK(launch(3, (void *[]){both}, NULL) && told.count == 15 + 6 && told.sure == 15 + 6);
+}
+
+/* The first launches of all know of no begins yet, and are taken to reach to the end: not for ever. */
+static void what_reached_too_far_is_forgotten(void)
+{
+	allocation(0, 32, 0);
+	CHECK(uses(BASE) && told.count == 32);
+	for (unsigned i = 1; i < 8; i++)
+		CHECK(uses_again(BASE + 2 * CHUNK * i) && told.count == 32 - 2 * i);
+	for (unsigned i = 0; i < 2 * SPILL_REACH_USES; i++)
+		CHECK(uses_again(BASE + 2 * CHUNK * (i % 7)) && told.count >= 2);
+	CHECK(uses_again(BASE + 4 * CHUNK) && told.count == 2);
+}
+
 static void each_key_once_and_not_too_many(void)
 {
 	uint64_t pointers[] = {BASE, BASE + CHUNK, BASE + 8, BASE, BASE + 2 * CHUNK - 8};
@@ -398,6 +444,61 @@ static void copies_use_their_bytes_alone(void)
 	CHECK(range(BASE, 0) == 0 && range(BASE - 8, 4) == 0 && range(BASE, UINT64_MAX) == 0);
 	CHECK(uses(BASE) == 017); /* no copy begins anything */
 	CHECK(tell(&(struct spill_hint){.ranges = {{BASE + 3 * CHUNK, 8}, {BASE + CHUNK, 8}}}) == 012);
+}
+
+/* From the first byte of the first row to the last of the last. */
+static void copies_of_rows_use_what_is_between(void)
+{
+	CUDA_MEMCPY2D flat = {.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+	                      .dstDevice = BASE,
+	                      .dstPitch = CHUNK,
+	                      .srcMemoryType = CU_MEMORYTYPE_HOST,
+	                      .srcHost = &times,
+	                      .WidthInBytes = 8,
+	                      .Height = 3};
+	CUDA_MEMCPY3D deep = {.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+	                      .srcDevice = BASE,
+	                      .srcZ = 1,
+	                      .srcPitch = CHUNK,
+	                      .srcHeight = 2,
+	                      .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+	                      .WidthInBytes = 8,
+	                      .Height = 1,
+	                      .Depth = 2};
+	CUDA_MEMCPY3D_PEER peer = {.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+	                           .dstDevice = BASE + CHUNK,
+	                           .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+	                           .srcDevice = BASE + 4 * CHUNK,
+	                           .WidthInBytes = 8,
+	                           .Height = 1,
+	                           .Depth = 1};
+	allocation(0, 8, 2);
+	CHECK(tell(&(struct spill_hint){.copy_2d = &flat, .stream = &flat}) == 7 && told.once);
+	CHECK(told.stream == &flat && told.site == 1);
+	CHECK(tell(&(struct spill_hint){.copy_3d = &deep}) == 0x1c);
+	CHECK(tell(&(struct spill_hint){.copy_peer = &peer}) == 0x12);
+	CHECK(tell(&(struct spill_hint){.set = {BASE + 5 * CHUNK, CHUNK, 4, 2}}) == 0x60 && told.once);
+	CHECK(tell(&(struct spill_hint){.set = {BASE, CHUNK, 4, 0}}) == 0);
+	CHECK(uses(BASE) == 0xff); /* nothing has begun */
+}
+
+static void batches_use_what_each_copy_does(void)
+{
+	CUdeviceptr to[] = {BASE, BASE + 2 * CHUNK, BASE + 5 * CHUNK}, from[] = {8, BASE + 4 * CHUNK, 8};
+	size_t sizes[] = {1, 1, 1};
+	CUDA_MEMCPY3D_BATCH_OP copies[] = {
+	    {.src = {CU_MEMCPY_OPERAND_TYPE_POINTER, {{.ptr = BASE}}},
+	     .dst = {CU_MEMCPY_OPERAND_TYPE_POINTER, {{.ptr = BASE + 2 * CHUNK, .rowLength = CHUNK}}},
+	     .extent = {8, 2, 1}},
+	    {.src = {CU_MEMCPY_OPERAND_TYPE_POINTER, {{.ptr = BASE + 5 * CHUNK}}},
+	     .dst = {.type = CU_MEMCPY_OPERAND_TYPE_ARRAY},
+	     .extent = {8, 1, 1}},
+	};
+	allocation(0, 8, 2);
+	CHECK(tell(&(struct spill_hint){.to = to, .from = from, .sizes = sizes, .count = 2}) == 0x15);
+	CHECK(tell(&(struct spill_hint){.to = to, .from = NULL, .sizes = sizes, .count = 2}) == 0);
+	CHECK(tell(&(struct spill_hint){.copies_3d = copies, .count = 2, .stream = to}) == 0xd && told.once);
+	CHECK(tell(&(struct spill_hint){.copies_3d = NULL, .count = 2}) == 0);
 }
 
 /* -- stubs ------------------------------------------------------------------------------------------------ */
@@ -486,8 +587,12 @@ static void in_child(void (*body)(void))
 	X(from_a_pointer_to_the_end_of_the_allocation) \
 	X(to_where_something_else_begins) \
 	X(what_is_left_of_an_allocation_is_one_thing) \
+	X(a_parameter_reaches_as_far_as_lately) \
+	X(what_reached_too_far_is_forgotten) \
 	X(each_key_once_and_not_too_many) \
 	X(copies_use_their_bytes_alone) \
+	X(copies_of_rows_use_what_is_between) \
+	X(batches_use_what_each_copy_does) \
 	X(stubs_tell_around_the_call) \
 	X(who_is_off_tells_nothing)
 CASES(CASE)

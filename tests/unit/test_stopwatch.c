@@ -145,14 +145,17 @@ static const struct spill_backend without;
 
 static unsigned told;
 static uint16_t told_site;
-static uint64_t told_on_host, told_ns;
+static uint32_t told_key;
+static uint64_t told_on_host, told_ns, told_behind_ns;
 
-static void tell(uint16_t site, uint64_t on_host, uint64_t ns)
+static void tell(const struct spill_stopwatch_use *use, uint64_t ns, uint64_t behind_ns)
 {
 	told++;
-	told_site = site;
-	told_on_host = on_host;
+	told_site = use->site;
+	told_on_host = use->on_host;
+	told_key = use->count ? use->keys[use->count - 1] : 0;
 	told_ns = ns;
+	told_behind_ns = behind_ns;
 }
 
 static int setup(void **state)
@@ -172,7 +175,8 @@ static int setup(void **state)
 static void *start(int context, uint16_t site, uint64_t on_host)
 {
 	return spill_stopwatch_start(&vendor, context, &contexts[context], &contexts[context],
-	                             expect_per_thread, site, on_host);
+	                             expect_per_thread,
+	                             &(struct spill_stopwatch_use){site, 1, on_host, {site + 1000}});
 }
 
 static void submit(int context, uint64_t ns)
@@ -203,12 +207,16 @@ static void the_work_is_measured(void **state)
 	clock_ns += 3 * MS - 1;
 	spill_stopwatch_collect(tell);
 	assert_int_equal(told, 0);
-	clock_ns += 1;
+	assert_true(spill_stopwatch_any());
+	clock_ns += MS;
 	spill_stopwatch_collect(tell);
 	assert_int_equal(told, 1);
+	assert_false(spill_stopwatch_any());
 	assert_int_equal(told_site, 7);
 	assert_true(told_on_host == 123456789012);
+	assert_int_equal(told_key, 1007);
 	assert_true(told_ns == 3 * MS);
+	assert_true(told_behind_ns == 3 * MS - 1); /* when it was looked for in vain */
 	spill_stopwatch_collect(tell);
 	assert_int_equal(told, 1);
 	/* One that is told is free, and its timers are used again. */
@@ -465,8 +473,9 @@ static void no_timer_no_time(void **state)
 	assert_null(start(1, 1, 0));
 	left = -1;
 	assert_int_equal(measure(0), 1);
-	assert_null(spill_stopwatch_start(&without, 0, &contexts[0], NULL, false, 1, 2));
-	assert_null(spill_stopwatch_start(&vendor, 0, NULL, NULL, false, 1, 2));
+	const struct spill_stopwatch_use use = {.site = 1, .on_host = 2};
+	assert_null(spill_stopwatch_start(&without, 0, &contexts[0], NULL, false, &use));
+	assert_null(spill_stopwatch_start(&vendor, 0, NULL, NULL, false, &use));
 }
 
 static void a_child_measures_nothing(void **state)
@@ -490,9 +499,10 @@ static void a_child_measures_nothing(void **state)
 
 static _Atomic unsigned started, counted[THREADS];
 
-static void count(uint16_t site, uint64_t on_host, uint64_t ns)
+static void count(const struct spill_stopwatch_use *use, uint64_t ns, uint64_t behind_ns)
 {
-	assert_int_equal(on_host, site);
+	uint16_t site = use->site;
+	assert_int_equal(use->on_host, site);
 	atomic_fetch_add(&counted[site], 1);
 }
 

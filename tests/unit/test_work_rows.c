@@ -16,6 +16,7 @@
 #include "../rows/zero.h"
 #include "abi/cuda.h"
 #include "abi/cuda_work.h"
+#include "graph_hints.h"
 #include "runtime.h"
 #include "work.h"
 
@@ -133,6 +134,77 @@ static void no_other_row_is_work(void **state)
 	assert_true(gates > 100);
 }
 
+/* -- hints ------------------------------------------------------------------------------------------------ */
+
+static struct spill_hint hinted;
+
+void *__wrap_spill_hint(const struct spill_hint *hint);
+
+void *__wrap_spill_hint(const struct spill_hint *hint)
+{
+	hinted = *hint;
+	return NULL;
+}
+
+#define ARGUMENT(number) ((void *)(uintptr_t)(0x100 * (number)))
+
+/* What rows of rectangles, boxes, batches and graphs hand over: by the places of their arguments, which have the numbers' values. */
+static void rows_hint_at_their_arguments(void **state)
+{
+	const struct {
+		enum spill_hook hook;
+		struct spill_hint hint;
+	} rows[] = {
+#define ROW(symbol, ...) {SPILL_HOOK_##symbol, {__VA_ARGS__}},
+#define STREAM(number) .stream = ARGUMENT(number)
+#define COPIES .to = ARGUMENT(1), .from = ARGUMENT(2), .sizes = ARGUMENT(3), .count = 0x400
+#define BOTH(symbol, since, ...) ROW(symbol, __VA_ARGS__) ROW(symbol##since, .per_thread = true, __VA_ARGS__)
+	    BOTH(cuGraphLaunch, _ptsz, .graph = ARGUMENT(1), STREAM(2)) BOTH(
+	        cuMemcpy2D_v2, _ptds, .copy_2d = ARGUMENT(1)) BOTH(cuMemcpy2DUnaligned_v2, _ptds,
+	                                                           .copy_2d = ARGUMENT(1))
+	        BOTH(cuMemcpy2DAsync_v2, _ptsz, .copy_2d = ARGUMENT(1), STREAM(2)) BOTH(
+	            cuMemcpy3D_v2, _ptds,
+	            .copy_3d = ARGUMENT(1)) BOTH(cuMemcpy3DAsync_v2, _ptsz, .copy_3d = ARGUMENT(1),
+	                                         STREAM(2)) BOTH(cuMemcpy3DPeer, _ptds,
+	                                                         .copy_peer = ARGUMENT(1))
+	            BOTH(cuMemcpy3DPeerAsync, _ptsz, .copy_peer = ARGUMENT(1), STREAM(2)) BOTH(
+	                cuMemcpyBatchAsync,
+	                _ptsz, COPIES, STREAM(9)) BOTH(cuMemcpyBatchAsync_v2, _ptsz, COPIES, STREAM(8))
+	                BOTH(cuMemcpy3DBatchAsync, _ptsz, .count = 0x100, .copies_3d = ARGUMENT(2), STREAM(5))
+	                    BOTH(cuMemcpy3DBatchAsync_v2, _ptsz, .count = 0x100, .copies_3d = ARGUMENT(2),
+	                         STREAM(4)) BOTH(cuMemsetD2D8_v2, _ptds, .set = {0x100, 0x200, 0x400, 0x500})
+	                        BOTH(cuMemsetD2D8Async, _ptsz, .set = {0x100, 0x200, 0x400, 0x500}, STREAM(6))
+	                            BOTH(cuMemsetD2D16_v2, _ptds, .set = {0x100, 0x200, 0x800, 0x500})
+	                                BOTH(cuMemsetD2D16Async, _ptsz, .set = {0x100, 0x200, 0x800, 0x500},
+	                                     STREAM(6)) BOTH(cuMemsetD2D32_v2, _ptds,
+	                                                     .set = {0x100, 0x200, 0x1000, 0x500})
+	                                    BOTH(cuMemsetD2D32Async, _ptsz,
+	                                         .set = {0x100, 0x200, 0x1000, 0x500}, STREAM(6))};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (int way = 0; way < SPILL_WAYS_COUNT; way++) {
+			CUresult (*stub)(void *, void *, void *, void *, void *, void *, void *, void *,
+			                 void *);
+			*(void **)&stub = spill_rows[rows[i].hook].stub[way];
+			memset(&hinted, 0xff, sizeof(hinted));
+			for (int wanted = 0; wanted < 2; wanted++) {
+				spill_follow_wanted = wanted;
+				assert_int_equal(stub(ARGUMENT(1), ARGUMENT(2), ARGUMENT(3), ARGUMENT(4),
+				                      ARGUMENT(5), ARGUMENT(6), ARGUMENT(7), ARGUMENT(8),
+				                      ARGUMENT(9)),
+				                 ANSWER);
+				if (!wanted)
+					assert_int_equal(hinted.count, SIZE_MAX);
+			}
+			spill_follow_wanted = false;
+			const struct spill_hint *is = &hinted, *expected = &rows[i].hint;
+#define SAME(member) assert_true(is->member == expected->member)
+			SAME(function), SAME(graph), SAME(copy_2d), SAME(copy_3d), SAME(copy_peer);
+			SAME(copies_3d), SAME(to), SAME(from), SAME(sizes), SAME(count), SAME(stream);
+			SAME(set.to), SAME(set.pitch), SAME(set.bytes), SAME(set.height), SAME(per_thread);
+			assert_true(!is->ranges[0].bytes && !is->ranges[1].bytes);
+		}
+}
+
 /* -- rows that end functions ------------------------------------------------------------------------------ */
 
 static unsigned forgotten, ended;
@@ -178,12 +250,117 @@ static void what_ends_functions_has_them_forgotten(void **state)
 	function_end = NULL;
 }
 
+/* -- rows that make, change and end executable graphs ------------------------------------------------------- */
+
+#define EXEC ((CUgraphExec)0x1230)
+static unsigned looks;
+static CUresult graph_answer;
+static struct spill_graph_change looked;
+
+void __wrap_spill_graph_uses_forget(const void *ended_exec);
+void __wrap_spill_graph_changed(const struct spill_graph_change *change);
+bool __wrap_spill_engine_room(struct spill_request *request);
+
+/* No driver to make room on. */
+bool __wrap_spill_engine_room(struct spill_request *request)
+{
+	return request->step++ == 0;
+}
+
+void __wrap_spill_graph_uses_forget(const void *ended_exec)
+{
+	assert_ptr_equal(ended_exec, EXEC);
+	forgotten++;
+}
+
+void __wrap_spill_graph_changed(const struct spill_graph_change *change)
+{
+	assert_int_equal(spill_thread.depth, 0);
+	looked = *change;
+	looks++;
+}
+
+static CUresult end_graph(void *what)
+{
+	assert_int_equal(forgotten, 1); /* before: behind it the handle can be another's */
+	return ANSWER;
+}
+
+static void what_ends_graphs_has_them_forgotten(void **state)
+{
+	function_end = end_graph;
+	for (int way = 0; way < SPILL_WAYS_COUNT; way++) {
+		CUresult (*stub)(CUgraphExec exec);
+		*(void **)&stub = spill_rows[SPILL_HOOK_cuGraphExecDestroy].stub[way];
+		forgotten = 0;
+		assert_int_equal(stub(EXEC), ANSWER);
+	}
+	function_end = NULL;
+}
+
+/* Of the same arguments: what is made, or changed; what of; more. */
+static CUresult change_graph(void *what)
+{
+	assert_int_equal(looks, 0); /* behind it */
+	return graph_answer;
+}
+
+static void graphs_are_looked_at_behind_the_call(void **state)
+{
+	CUgraphExec made = EXEC;
+	void *const second = &looked, *const third = &looks;
+	const struct {
+		enum spill_hook hook;
+		void *first;
+		struct spill_graph_change change;
+	} rows[] = {
+	    {SPILL_HOOK_cuGraphInstantiate, &made, {.made = &made, .graph = second}},
+	    {SPILL_HOOK_cuGraphInstantiate_v2, &made, {.made = &made, .graph = second}},
+	    {SPILL_HOOK_cuGraphInstantiateWithFlags, &made, {.made = &made, .graph = second}},
+	    {SPILL_HOOK_cuGraphInstantiateWithParams, &made, {.made = &made, .graph = second}},
+	    {SPILL_HOOK_cuGraphInstantiateWithParams_ptsz, &made, {.made = &made, .graph = second}},
+	    {SPILL_HOOK_cuGraphExecUpdate, EXEC, {.exec = EXEC, .graph = second}},
+	    {SPILL_HOOK_cuGraphExecUpdate_v2, EXEC, {.exec = EXEC, .graph = second}},
+	    {SPILL_HOOK_cuGraphExecKernelNodeSetParams, EXEC, {.exec = EXEC, .kernel = third}},
+	    {SPILL_HOOK_cuGraphExecKernelNodeSetParams_v2, EXEC, {.exec = EXEC, .kernel_v2 = third}},
+	    {SPILL_HOOK_cuGraphExecMemcpyNodeSetParams, EXEC, {.exec = EXEC, .copy = third}},
+	    {SPILL_HOOK_cuGraphExecMemsetNodeSetParams, EXEC, {.exec = EXEC, .set = third}},
+	    {SPILL_HOOK_cuGraphExecChildGraphNodeSetParams,
+	     EXEC,
+	     {.exec = EXEC, .graph = third, .child = true}},
+	    {SPILL_HOOK_cuGraphExecNodeSetParams, EXEC, {.exec = EXEC, .node = third}},
+	};
+	function_end = change_graph;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (int way = 0; way < SPILL_WAYS_COUNT; way++) {
+			CUresult (*stub)(void *first, void *second, void *third, void *fourth, size_t fifth);
+			*(void **)&stub = spill_rows[rows[i].hook].stub[way];
+			looks = 0;
+			graph_answer = CUDA_SUCCESS;
+			assert_int_equal(stub(rows[i].first, second, third, NULL, 0), CUDA_SUCCESS);
+			assert_int_equal(looks, 1);
+			assert_memory_equal(&looked, &rows[i].change, sizeof(looked));
+			looks = 0;
+			graph_answer = ANSWER;
+			assert_int_equal(stub(rows[i].first, second, third, NULL, 0), ANSWER);
+			graph_answer = CUDA_SUCCESS;
+			spill_thread.depth = 1; /* a call of ours */
+			assert_int_equal(stub(rows[i].first, second, third, NULL, 0), CUDA_SUCCESS);
+			spill_thread.depth = 0;
+			assert_int_equal(looks, 0);
+		}
+	function_end = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(no_other_row_is_work),
 	    cmocka_unit_test(every_stub_passes_the_gate),
+	    cmocka_unit_test(rows_hint_at_their_arguments),
 	    cmocka_unit_test(what_ends_functions_has_them_forgotten),
+	    cmocka_unit_test(what_ends_graphs_has_them_forgotten),
+	    cmocka_unit_test(graphs_are_looked_at_behind_the_call),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,258 @@
+#include "graph_hints.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "boxes.h"
+#include "capture.h"
+#include "granules.h"
+#include "graph_uses.h"
+#include "params.h"
+#include "place/chunked.h"
+#include "real.h"
+#include "runtime.h"
+
+/* Graphs within graphs: what is deeper says nothing. */
+#define DEEPEST 16
+#define SLOTS (2 * SPILL_GRAPH_RANGES)
+
+/* What is being read. */
+struct reading {
+	uint16_t slots[SLOTS];        /* numbers of ranges from 1 on, by a hash of them */
+	struct spill_graph_uses uses; /* their ranges are: */
+	struct spill_graph_range ranges[SPILL_GRAPH_RANGES];
+};
+
+/* -- the driver ------------------------------------------------------------------------------------------- */
+
+/*
+ * Questions about a graph, which change nothing (CUDA Driver API, "Graph Management"). Nobody else uses the graph meanwhile: graphs
+ * are not synchronised, and the program is inside its own call on it.
+ */
+#define QUESTIONS(X) \
+	X(cuGraphGetNodes, (CUgraph graph, CUgraphNode * nodes, size_t * count), (graph, nodes, count)) \
+	X(cuGraphNodeGetType, (CUgraphNode node, int *type), (node, type)) \
+	X(cuGraphKernelNodeGetParams_v2, (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2 * params), \
+	  (node, params)) \
+	X(cuGraphMemcpyNodeGetParams, (CUgraphNode node, CUDA_MEMCPY3D * params), (node, params)) \
+	X(cuGraphMemsetNodeGetParams, (CUgraphNode node, CUDA_MEMSET_NODE_PARAMS_v1 * params), \
+	  (node, params)) \
+	X(cuGraphChildGraphNodeGetGraph, (CUgraphNode node, CUgraph * graph), (node, graph))
+
+static const char nowhere;
+
+/* False: the driver refuses, or has no such function. */
+#define X(symbol, params, args) \
+	static bool ask_##symbol params \
+	{ \
+		typedef CUresult function params; \
+		static _Atomic(void *) known; \
+		void *real = atomic_load_explicit(&known, memory_order_acquire); \
+		if (!real) { \
+			real = spill_real_resolve(SPILL_CUDA_DRIVER, #symbol); \
+			real = real ? real : (void *)&nowhere; \
+			atomic_store_explicit(&known, real, memory_order_release); \
+		} \
+		return real != &nowhere && !((function *)real)args; \
+	}
+QUESTIONS(X)
+#undef X
+
+/* -- ranges ----------------------------------------------------------------------------------------------- */
+
+/* Each once. Of more than there is room for the first count. */
+static void add(struct reading *reading, uint64_t va, uint64_t bytes)
+{
+	uint32_t *count = &reading->uses.count;
+	uint64_t hash = ((va >> SPILL_GRANULE_SHIFT) + bytes) * 0x9e3779b97f4a7c15ull;
+	unsigned at = hash >> 32 & (SLOTS - 1);
+	for (; reading->slots[at]; at = (at + 1) & (SLOTS - 1)) {
+		const struct spill_graph_range *there = &reading->ranges[reading->slots[at] - 1];
+		if (there->va >> SPILL_GRANULE_SHIFT == va >> SPILL_GRANULE_SHIFT && there->bytes == bytes)
+			return;
+	}
+	if (*count == SPILL_GRAPH_RANGES)
+		return;
+	reading->ranges[*count] = (struct spill_graph_range){va, bytes};
+	reading->slots[at] = (uint16_t)++ * count;
+}
+
+/* One word in a granule stands for all: where each begins is told to the granules at once. */
+static void add_word(void *closure, uint64_t word)
+{
+	struct spill_granule granule;
+	if (!spill_granule_of(word, &granule))
+		return;
+	spill_granule_begins(word);
+	add(closure, word, 0);
+}
+
+/* In whole granules, which no two chunks share. */
+static void add_box(struct reading *reading, struct spill_box box)
+{
+	struct spill_granule granule;
+	uint64_t begin = box.va & ~(SPILL_GRANULE - 1), end = box.va + box.bytes;
+	if (box.bytes && end > box.va && spill_granule_of(box.va, &granule))
+		add(reading, begin, ((end - 1) | (SPILL_GRANULE - 1)) - begin + 1);
+}
+
+/* -- nodes ------------------------------------------------------------------------------------------------ */
+
+static void mix(struct reading *reading, uint64_t value)
+{
+	uint64_t hash = (reading->uses.site ^ value) * 0x9e3779b97f4a7c15ull;
+	reading->uses.site = hash ^ hash >> 29;
+}
+
+static void read_kernel(struct reading *reading, const CUDA_KERNEL_NODE_PARAMS_v1 *kernel,
+                        const void *function)
+{
+	const unsigned size[6] = {kernel->gridDimX,  kernel->gridDimY,  kernel->gridDimZ,
+	                          kernel->blockDimX, kernel->blockDimY, kernel->blockDimZ};
+	mix(reading, spill_params_site(function, size));
+	reading->uses.once = false;
+	spill_params_words(function, kernel->kernelParams, kernel->extra, add_word, reading);
+}
+
+/* It begins like the first version. */
+static void read_kernel_v2(struct reading *reading, const CUDA_KERNEL_NODE_PARAMS_v2 *kernel)
+{
+	const void *function = kernel->func ? (const void *)kernel->func : (const void *)kernel->kern;
+	read_kernel(reading, (const CUDA_KERNEL_NODE_PARAMS_v1 *)(const void *)kernel, function);
+}
+
+static void read_copy(struct reading *reading, const CUDA_MEMCPY3D *copy)
+{
+	struct spill_boxes boxes = spill_boxes_3d(copy);
+	add_box(reading, boxes.to);
+	add_box(reading, boxes.from);
+}
+
+static void read_set(struct reading *reading, const CUDA_MEMSET_NODE_PARAMS_v1 *set)
+{
+	add_box(reading, spill_box_set(set->dst, set->pitch, set->width * set->elementSize, set->height));
+}
+
+static void read_graph(struct reading *reading, CUgraph graph, unsigned depth);
+
+static void read_node(struct reading *reading, CUgraphNode node, unsigned depth)
+{
+	union {
+		CUDA_KERNEL_NODE_PARAMS_v2 kernel;
+		CUDA_MEMCPY3D copy;
+		CUDA_MEMSET_NODE_PARAMS_v1 set;
+		CUgraph child;
+	} params;
+	int type;
+	if (!ask_cuGraphNodeGetType(node, &type))
+		return;
+	mix(reading, (uint64_t)type);
+	if (type == CU_GRAPH_NODE_TYPE_KERNEL && ask_cuGraphKernelNodeGetParams_v2(node, &params.kernel))
+		read_kernel_v2(reading, &params.kernel);
+	else if (type == CU_GRAPH_NODE_TYPE_MEMCPY && ask_cuGraphMemcpyNodeGetParams(node, &params.copy))
+		read_copy(reading, &params.copy);
+	else if (type == CU_GRAPH_NODE_TYPE_MEMSET && ask_cuGraphMemsetNodeGetParams(node, &params.set))
+		read_set(reading, &params.set);
+	else if (type == CU_GRAPH_NODE_TYPE_GRAPH && ask_cuGraphChildGraphNodeGetGraph(node, &params.child))
+		read_graph(reading, params.child, depth + 1);
+}
+
+static void read_graph(struct reading *reading, CUgraph graph, unsigned depth)
+{
+	size_t count = 0;
+	if (depth > DEEPEST || !ask_cuGraphGetNodes(graph, NULL, &count) || !count)
+		return;
+	CUgraphNode *nodes = calloc(count, sizeof(CUgraphNode));
+	if (nodes && ask_cuGraphGetNodes(graph, nodes, &count))
+		for (size_t i = 0; i < count && reading->uses.count < SPILL_GRAPH_RANGES; i++)
+			read_node(reading, nodes[i], depth);
+	free(nodes);
+}
+
+/* Each type's parameters lie at the same place (cuda.h, CUgraphNodeParams). */
+static void read_params(struct reading *reading, const CUgraphNodeParams *node)
+{
+	const void *params = node->reserved1;
+	const CUDA_MEMCPY_NODE_PARAMS *copy = params;
+	switch ((int)node->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		read_kernel_v2(reading, params);
+		break;
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		read_copy(reading, &copy->copyParams);
+		break;
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		read_set(reading, params);
+		break;
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		read_graph(reading, *(const CUgraph *)params, 1);
+		break;
+	}
+}
+
+/* -- changes ---------------------------------------------------------------------------------------------- */
+
+static void add_known(void *closure, const struct spill_graph_uses *known)
+{
+	struct reading *reading = closure;
+	reading->uses.once = known->once;
+	for (uint32_t i = 0; i < known->count; i++)
+		add(reading, known->ranges[i].va, known->ranges[i].bytes);
+}
+
+static void keep_site(void *closure, const struct spill_graph_uses *known)
+{
+	*(uint64_t *)closure = known->site;
+}
+
+static void read_change(struct reading *reading, const struct spill_graph_change *change)
+{
+	if (change->kernel)
+		read_kernel(reading, change->kernel, change->kernel->func);
+	if (change->kernel_v2)
+		read_kernel_v2(reading, change->kernel_v2);
+	if (change->copy)
+		read_copy(reading, change->copy);
+	if (change->set)
+		read_set(reading, change->set);
+	if (change->node)
+		read_params(reading, change->node);
+	if (change->graph)
+		read_graph(reading, change->graph, 0);
+}
+
+/*
+ * What a changed node used before stays: it is not known which that was. The site is that of the first time, by which what its
+ * launches cost is remembered; the same graph, instantiated again, has it again.
+ */
+static void learn(struct reading *reading, CUgraphExec exec, const struct spill_graph_change *change)
+{
+	uint64_t site = 0;
+	reading->uses.once = true;
+	reading->uses.ranges = reading->ranges;
+	if (!change->made)
+		spill_graph_uses_look(exec, keep_site, &site);
+	if (!change->made && (change->child || !change->graph))
+		spill_graph_uses_look(exec, add_known, reading);
+	read_change(reading, change);
+	/* 0 and 1 are no launch's. */
+	reading->uses.site = site ? site : reading->uses.site | 2;
+	spill_graph_uses_keep(exec, &reading->uses);
+}
+
+void spill_graph_changed(const struct spill_graph_change *change)
+{
+	CUgraphExec exec = change->made ? *change->made : change->exec;
+	if (!spill_chunked_any() || spill_runtime_policy()->movable_follow == SPILL_SWITCH_OFF)
+		return;
+	int error = errno, cancel = spill_ours_begin();
+	struct reading *reading = spill_capture_any() ? NULL : calloc(1, sizeof(*reading));
+	if (reading)
+		learn(reading, exec, change);
+	else
+		spill_graph_uses_forget(exec);
+	free(reading);
+	spill_ours_end(cancel);
+	errno = error;
+}

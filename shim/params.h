@@ -1,0 +1,73 @@
+/*
+ * The words of a launch's parameters that can be addresses, whether they are handed over one by one or in one buffer; of a launch
+ * (hints.c) and of a node that is one (graph_hints.c). Inline: a launch pays for it.
+ */
+#ifndef SPILL_PARAMS_H
+#define SPILL_PARAMS_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "abi/cuda_work.h"
+#include "layouts.h"
+
+/* A larger buffer of parameters is none (layouts.c). */
+#define SPILL_PARAMS_MOST_BYTES 32768
+
+typedef void spill_word_fn(void *closure, uint64_t word);
+
+/* Nothing is said about the alignment of what the program hands over. */
+static inline void spill_params_of_value(const void *at, size_t words, spill_word_fn *each, void *closure)
+{
+	uint64_t word;
+	for (size_t i = 0; i < words; i++) {
+		memcpy(&word, (const char *)at + i * sizeof(word), sizeof(word));
+		each(closure, word);
+	}
+}
+
+/* All parameters in one buffer (CUDA Driver API, cuLaunchKernel). */
+static inline void spill_params_of_buffer(void **extra, spill_word_fn *each, void *closure)
+{
+	const void *buffer = NULL;
+	const size_t *bytes = NULL;
+	for (; extra[0] != CU_LAUNCH_PARAM_END; extra += 2) {
+		if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
+			buffer = extra[1];
+		else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE)
+			bytes = extra[1];
+		else
+			return; /* whatever that is */
+	}
+	if (buffer && bytes && *bytes <= SPILL_PARAMS_MOST_BYTES)
+		spill_params_of_value(buffer, *bytes / sizeof(uint64_t), each, closure);
+}
+
+/* Both ways at once the driver refuses. */
+static inline void spill_params_words(const void *function, void **params, void **extra, spill_word_fn *each,
+                                      void *closure)
+{
+	if (extra && !params) {
+		spill_params_of_buffer(extra, each, closure);
+	} else if (params && !extra) {
+		const struct spill_layout *layout = spill_layout_of(function);
+		for (uint32_t i = 0; layout && i < layout->count; i++) {
+			const void *value = params[layout->parts[i].index];
+			if (value)
+				spill_params_of_value(value, layout->parts[i].words, each, closure);
+		}
+	}
+}
+
+/* Of the grid and the block, by what launches them; never 0. */
+static inline uint64_t spill_params_site(const void *function, const unsigned size[6])
+{
+	uint64_t hash = (uintptr_t)function;
+	for (unsigned i = 0; i < 3; i++) {
+		hash = (hash ^ ((uint64_t)size[i] << 32 | size[i + 3])) * 0x9e3779b97f4a7c15ull;
+		hash ^= hash >> 29;
+	}
+	return hash ? hash : 1;
+}
+
+#endif

@@ -1,0 +1,690 @@
+/*
+ * What executable graphs use (shim/graph_hints.h, shim/boxes.h, src/graph_uses.h) and what their launches tell (shim/hints.h), by a
+ * driver of our own. Each case runs in a child of its own.
+ */
+#include "graph_hints.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "boxes.h"
+#include "granules.h"
+#include "graph_uses.h"
+#include "hints.h"
+#include "real.h"
+#include "runtime.h"
+
+#define CHECK(condition) \
+	do { \
+		if (!(condition)) { \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			_exit(1); \
+		} \
+	} while (0)
+
+#define BASE (3ull << 40)
+#define CHUNK (4 * SPILL_GRANULE)
+#define AT(chunk) (BASE + (chunk)*CHUNK)
+#define KEY(chunk) ((uint32_t)(AT(chunk) / SPILL_GRANULE))
+#define EXEC(number) ((CUgraphExec)(uintptr_t)(0x1000 * (number)))
+
+/* -- the driver ------------------------------------------------------------------------------------------- */
+
+struct node {
+	int type;
+	CUDA_KERNEL_NODE_PARAMS_v2 kernel;
+	CUDA_MEMCPY3D copy;
+	CUDA_MEMSET_NODE_PARAMS_v1 set;
+	struct graph *child;
+};
+
+struct graph {
+	size_t count;
+	struct node *nodes;
+};
+
+static unsigned asked;
+static const char *lacking = "";
+static bool refuses;
+
+static CUresult answers(void)
+{
+	CHECK(spill_thread.depth);
+	asked++;
+	errno = EDOM;
+	return refuses ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+static CUresult get_nodes(struct graph *graph, struct node **nodes, size_t *count)
+{
+	if (answers())
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; nodes && i < graph->count; i++)
+		nodes[i] = &graph->nodes[i];
+	*count = graph->count;
+	return CUDA_SUCCESS;
+}
+
+static CUresult get_type(struct node *node, int *type)
+{
+	*type = node->type;
+	return answers();
+}
+
+static CUresult get_kernel(struct node *node, CUDA_KERNEL_NODE_PARAMS_v2 *out)
+{
+	CHECK(node->type == CU_GRAPH_NODE_TYPE_KERNEL);
+	*out = node->kernel;
+	return answers();
+}
+
+static CUresult get_copy(struct node *node, CUDA_MEMCPY3D *out)
+{
+	CHECK(node->type == CU_GRAPH_NODE_TYPE_MEMCPY);
+	*out = node->copy;
+	return answers();
+}
+
+static CUresult get_set(struct node *node, CUDA_MEMSET_NODE_PARAMS_v1 *out)
+{
+	CHECK(node->type == CU_GRAPH_NODE_TYPE_MEMSET);
+	*out = node->set;
+	return answers();
+}
+
+static CUresult get_child(struct node *node, struct graph **out)
+{
+	CHECK(node->type == CU_GRAPH_NODE_TYPE_GRAPH);
+	*out = node->child;
+	return answers();
+}
+
+/* Three parameters: a pointer, 4 bytes, a structure with a pointer behind 8 bytes; handles of kernels are even. */
+static CUresult info(bool of_kernel, const void *function, size_t index, size_t *offset, size_t *size)
+{
+	static const size_t sizes[] = {8, 4, 16};
+	CHECK(spill_thread.depth);
+	if (of_kernel != ((uintptr_t)function % 2 == 0))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (index >= 3)
+		return CUDA_ERROR_INVALID_VALUE;
+	*offset = 0;
+	*size = sizes[index];
+	return CUDA_SUCCESS;
+}
+
+static CUresult kernel_info(const void *function, size_t index, size_t *offset, size_t *size)
+{
+	return info(true, function, index, offset, size);
+}
+
+static CUresult function_info(const void *function, size_t index, size_t *offset, size_t *size)
+{
+	return info(false, function, index, offset, size);
+}
+
+void *spill_real_resolve(enum spill_domain domain, const char *symbol)
+{
+	static const struct {
+		const char *symbol;
+		void *function;
+	} all[] = {{"cuGraphGetNodes", (void *)get_nodes},
+	           {"cuGraphNodeGetType", (void *)get_type},
+	           {"cuGraphKernelNodeGetParams_v2", (void *)get_kernel},
+	           {"cuGraphMemcpyNodeGetParams", (void *)get_copy},
+	           {"cuGraphMemsetNodeGetParams", (void *)get_set},
+	           {"cuGraphChildGraphNodeGetGraph", (void *)get_child},
+	           {"cuKernelGetParamInfo", (void *)kernel_info},
+	           {"cuFuncGetParamInfo", (void *)function_info}};
+	CHECK(domain == SPILL_CUDA_DRIVER);
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (!strcmp(all[i].symbol, symbol))
+			return strcmp(symbol, lacking) ? all[i].function : NULL;
+	CHECK(!"a function that is not asked for");
+	return NULL;
+}
+
+/* -- around it -------------------------------------------------------------------------------------------- */
+
+static struct spill_policy policy = {.movable_follow = SPILL_SWITCH_AUTO};
+static bool captures, nothing_movable;
+static struct spill_use told;
+static unsigned times;
+
+const struct spill_policy *__wrap_spill_runtime_policy(void);
+bool __wrap_spill_capture_any(void);
+bool __wrap_spill_chunked_any(void);
+void *__wrap_spill_follow_before(const struct spill_use *use);
+
+const struct spill_policy *__wrap_spill_runtime_policy(void)
+{
+	return &policy;
+}
+
+bool __wrap_spill_capture_any(void)
+{
+	return captures;
+}
+
+bool __wrap_spill_chunked_any(void)
+{
+	return !nothing_movable;
+}
+
+void *__wrap_spill_follow_before(const struct spill_use *use)
+{
+	CHECK(use->count && use->site > 1);
+	memcpy(&told, use, sizeof(told));
+	times++;
+	return &told;
+}
+
+/* Allocations of a chunk each; those of `hosts` are on host. */
+static void chunks(unsigned count, unsigned hosts)
+{
+	for (unsigned i = 0; i < count; i++)
+		CHECK(spill_granules_set(AT(i), CHUNK, i < 32 && hosts >> i & 1, false));
+}
+
+/* What a launch tells: a bit a chunk. */
+static unsigned launch(unsigned exec)
+{
+	unsigned keys = 0;
+	asked = times = 0;
+	spill_hint(&(struct spill_hint){.graph = EXEC(exec), .stream = &told, .per_thread = true});
+	CHECK(!asked && times < 2);
+	if (!times)
+		return 0;
+	CHECK(told.stream == &told && told.per_thread);
+	for (unsigned i = 0; i < told.count; i++)
+		keys |= 1u << ((told.keys[i] - KEY(0)) / 4);
+	return keys;
+}
+
+static void change(const struct spill_graph_change *change)
+{
+	errno = ERANGE;
+	spill_graph_changed(change);
+	CHECK(errno == ERANGE && spill_thread.depth == 0);
+}
+
+static void make(unsigned number, struct graph *graph)
+{
+	CUgraphExec exec = EXEC(number);
+	change(&(struct spill_graph_change){.made = &exec, .graph = (CUgraph)graph});
+}
+
+#define GRAPH(...) \
+	(&(struct graph){sizeof((struct node[]){__VA_ARGS__}) / sizeof(struct node), \
+	                 (struct node[]){__VA_ARGS__}})
+
+/* The values live as long as the block that the macro is in. */
+#define KERNEL_PARAMS(pointer, second) \
+	.gridDimX = 1, .gridDimY = 2, .gridDimZ = 3, .blockDimX = 4, .blockDimY = 5, .blockDimZ = 6, \
+	.kernelParams = (void *[]) \
+	{ \
+		&(uint64_t){pointer}, &(int){7}, (uint64_t[2]) \
+		{ \
+			9, second \
+		} \
+	}
+#define KERNEL(pointer, second) \
+	{ \
+		.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = { \
+			.func = (CUfunction)3, \
+			KERNEL_PARAMS(pointer, second) \
+		} \
+	}
+#define SET(to) \
+	{ \
+		.type = CU_GRAPH_NODE_TYPE_MEMSET, \
+		.set = {.dst = to, \
+			.elementSize = 4, \
+			.width = 2, \
+			.height = 1 } \
+	}
+#define COPY(to, from, length) \
+	{ \
+		.type = CU_GRAPH_NODE_TYPE_MEMCPY, .copy = { \
+			.srcMemoryType = CU_MEMORYTYPE_DEVICE, \
+			.srcDevice = from, \
+			.dstMemoryType = CU_MEMORYTYPE_UNIFIED, \
+			.dstDevice = to, \
+			.WidthInBytes = length, \
+			.Height = 1, \
+			.Depth = 1 \
+		} \
+	}
+
+/* -- nodes ------------------------------------------------------------------------------------------------ */
+
+static void kernels_by_their_parameters(void)
+{
+	chunks(4, 4);
+	make(1, GRAPH(KERNEL(AT(0) + 8, AT(2))));
+	CHECK(launch(1) == 5 && !told.once && told.on_host == 1 && told.host_bytes == CHUNK);
+	/* The other kind of handle. */
+	make(2, GRAPH({.kernel = {.kern = (CUkernel)2, KERNEL_PARAMS(0, AT(3))}}));
+	CHECK(launch(2) == 8);
+	uint64_t block[] = {AT(1), 5, AT(3)};
+	size_t bytes = sizeof(block);
+	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, block, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+	                 CU_LAUNCH_PARAM_END};
+	make(3, GRAPH({.kernel = {.func = (CUfunction)3, .extra = extra}}));
+	block[0] = 0; /* has been copied */
+	CHECK(launch(3) == 10);
+}
+
+/* Before anything is launched: what is behind it ends there. */
+static void begins_are_known_at_once(void)
+{
+	for (unsigned i = 0; i < 32; i++)
+		CHECK(spill_granules_set(AT(i), CHUNK, false, i < 31));
+	make(1, GRAPH(KERNEL(AT(0), 0)));
+	make(2, GRAPH(KERNEL(AT(3), 0), SET(AT(1))));
+	CHECK(launch(1) == 7);
+}
+
+static void copies_and_sets_by_their_ranges(void)
+{
+	chunks(8, 0);
+	make(1, GRAPH(COPY(AT(1), AT(3), 64), SET(AT(5) + 64)));
+	CHECK(launch(1) == 052 && told.once);
+	make(1, GRAPH(COPY(1000, AT(3) - 8, 16), KERNEL(AT(0), 0)));
+	CHECK(launch(1) == 1 + 4 && !told.once); /* allocations end at chunks here */
+	make(1, GRAPH(COPY(1000, AT(3) - 8, 0)));
+	CHECK(launch(1) == 0);
+}
+
+static void graphs_in_graphs(void)
+{
+	chunks(4, 0);
+	struct graph *inner = GRAPH(KERNEL(AT(2), 0));
+	struct graph *middle = GRAPH({.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = inner}, SET(AT(1)));
+	struct graph *outer = GRAPH(KERNEL(AT(0), 0), {.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = middle});
+	make(1, outer);
+	CHECK(launch(1) == 7);
+	inner->nodes[0] =
+	    (struct node){.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = outer}; /* never, but it ends */
+	make(2, outer);
+	CHECK(launch(2) == 3);
+}
+
+static void other_nodes_say_nothing(void)
+{
+	chunks(1, 0);
+	for (int type = 3; type < 20; type++)
+		if (type != CU_GRAPH_NODE_TYPE_GRAPH)
+			make(1, GRAPH({.type = type}, KERNEL(AT(0), 0)));
+	CHECK(launch(1) == 1);
+	make(1, &(struct graph){0});
+	CHECK(launch(1) == 0);
+}
+
+static void sides_of_boxes(void)
+{
+	CUDA_MEMCPY3D deep = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+	                      .srcDevice = 1000000,
+	                      .srcXInBytes = 3,
+	                      .srcY = 5,
+	                      .srcZ = 7,
+	                      .srcPitch = 100,
+	                      .srcHeight = 10,
+	                      .dstMemoryType = CU_MEMORYTYPE_HOST,
+	                      .dstHost = (void *)2000000,
+	                      .dstDevice = 5,
+	                      .WidthInBytes = 20,
+	                      .Height = 4,
+	                      .Depth = 2};
+	struct spill_boxes boxes = spill_boxes_3d(&deep);
+	CHECK(boxes.from.va == 1000000 + 7 * 1000 + 5 * 100 + 3 && boxes.from.bytes == 1000 + 300 + 20);
+	CHECK(boxes.to.va == 2000000 && boxes.to.bytes == 20 * 4 * 2);
+	deep.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+	CHECK(spill_boxes_3d(&deep).to.bytes == 0 && spill_boxes_3d(&deep).from.bytes);
+	deep.Depth = 0;
+	CHECK(spill_boxes_3d(&deep).from.bytes == 0);
+	CUDA_MEMCPY2D flat = {.dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+	                      .dstDevice = 1000,
+	                      .dstXInBytes = 1,
+	                      .dstY = 2,
+	                      .dstPitch = 64,
+	                      .srcMemoryType = CU_MEMORYTYPE_ARRAY,
+	                      .WidthInBytes = 8,
+	                      .Height = 3};
+	boxes = spill_boxes_2d(&flat);
+	CHECK(boxes.to.va == 1000 + 128 + 1 && boxes.to.bytes == 128 + 8 && !boxes.from.bytes);
+	CUDA_MEMCPY3D_PEER peer = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+	                           .srcDevice = 64,
+	                           .srcZ = 1,
+	                           .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+	                           .dstDevice = 4096,
+	                           .dstY = 1,
+	                           .WidthInBytes = 16,
+	                           .Height = 2,
+	                           .Depth = 1};
+	boxes = spill_boxes_peer(&peer);
+	CHECK(boxes.from.va == 64 + 32 && boxes.from.bytes == 32 && boxes.to.va == 4096 + 16);
+	struct spill_box set = spill_box_set(4096, 256, 12, 3);
+	CHECK(set.va == 4096 && set.bytes == 512 + 12);
+	CHECK(spill_box_set(4096, 0, 12, 1).bytes == 12 && !spill_box_set(4096, 256, 12, 0).bytes);
+}
+
+/* -- when ------------------------------------------------------------------------------------------------- */
+
+/* Launches look where memory is by then, and whether it is. */
+static void memory_is_looked_up_at_the_launch(void)
+{
+	chunks(4, 0);
+	make(1, GRAPH(KERNEL(AT(0), AT(1)), SET(AT(2))));
+	CHECK(launch(1) == 7 && told.on_host == 0);
+	chunks(3, 6);
+	CHECK(launch(1) == 7 && told.on_host == 2 && told.host_bytes == 2 * CHUNK);
+	spill_granules_clear(AT(1), CHUNK);
+	CHECK(launch(1) == 5);
+	spill_granules_clear(AT(0), CHUNK);
+	spill_granules_clear(AT(2), CHUNK);
+	CHECK(launch(1) == 0);
+}
+
+static void nothing_is_asked_where_nothing_is_wanted(void)
+{
+	struct graph *graph = GRAPH(KERNEL(AT(0), 0));
+	chunks(1, 1);
+	nothing_movable = true;
+	make(1, graph);
+	nothing_movable = false;
+	policy.movable_follow = SPILL_SWITCH_OFF;
+	make(1, graph);
+	CHECK(asked == 0 && launch(1) == 0);
+	policy.movable_follow = SPILL_SWITCH_AUTO;
+	make(1, graph);
+	CHECK(asked && launch(1) == 1);
+}
+
+/* Nor is what was known before: the graph at that handle is another now. */
+static void nothing_is_asked_in_a_capture(void)
+{
+	struct graph *graph = GRAPH(KERNEL(AT(0), 0));
+	chunks(1, 1);
+	make(1, graph);
+	CHECK(launch(1) == 1);
+	captures = true;
+	asked = 0;
+	make(1, graph);
+	CHECK(asked == 0 && launch(1) == 0);
+	captures = false;
+	CHECK(launch(1) == 0);
+	make(1, graph);
+	captures = true;
+	CHECK(launch(1) == 0); /* known, and not told */
+	captures = false;
+	CHECK(launch(1) == 1);
+}
+
+static void a_driver_that_refuses(void)
+{
+	refuses = true;
+	chunks(1, 1);
+	make(1, GRAPH(KERNEL(AT(0), 0)));
+	CHECK(asked == 1 && launch(1) == 0);
+}
+
+static void a_driver_that_lacks_something(void)
+{
+	lacking = "cuGraphKernelNodeGetParams_v2";
+	chunks(2, 1);
+	make(1, GRAPH(KERNEL(AT(0), 0), SET(AT(1))));
+	CHECK(launch(1) == 2);
+}
+
+static void a_driver_without_graphs(void)
+{
+	lacking = "cuGraphGetNodes";
+	chunks(2, 1);
+	make(1, GRAPH(KERNEL(AT(0), 0)));
+	CHECK(asked == 0 && launch(1) == 0);
+}
+
+/* -- changes ---------------------------------------------------------------------------------------------- */
+
+static void updates_tell_anew(void)
+{
+	chunks(4, 0);
+	make(1, GRAPH(KERNEL(AT(0), 0)));
+	make(2, GRAPH(KERNEL(AT(3), 0)));
+	CHECK(launch(1) == 1);
+	uint64_t site = told.site;
+	change(&(struct spill_graph_change){.exec = EXEC(1),
+	                                    .graph = (CUgraph)GRAPH(KERNEL(AT(1), 0), SET(AT(2)))});
+	CHECK(launch(1) == 6 && told.site == site && launch(2) == 8);
+	change(&(struct spill_graph_change){.exec = EXEC(3), .graph = (CUgraph)GRAPH(KERNEL(AT(1), 0))});
+	CHECK(launch(3) == 2); /* which was made before anything was movable */
+}
+
+static void changed_nodes_add(void)
+{
+	struct graph *child = GRAPH(SET(AT(5)));
+	CUDA_KERNEL_NODE_PARAMS_v1 first = {.func = (CUfunction)3, KERNEL_PARAMS(AT(1), 0)};
+	CUDA_KERNEL_NODE_PARAMS_v2 second = {.kern = (CUkernel)2, KERNEL_PARAMS(AT(2), 0)};
+	struct node copy = COPY(AT(3), 8, 8), set = SET(AT(4));
+	chunks(8, 0);
+	make(1, GRAPH(SET(AT(0))));
+	CHECK(launch(1) == 1 && told.once);
+	uint64_t site = told.site;
+	change(&(struct spill_graph_change){.exec = EXEC(1), .copy = &copy.copy});
+	CHECK(launch(1) == 011 && told.once);
+	change(&(struct spill_graph_change){.exec = EXEC(1), .kernel = &first});
+	CHECK(launch(1) == 013 && !told.once);
+	change(&(struct spill_graph_change){.exec = EXEC(1), .set = &set.set});
+	change(&(struct spill_graph_change){.exec = EXEC(1), .kernel_v2 = &second});
+	change(&(struct spill_graph_change){.exec = EXEC(1), .graph = (CUgraph)child, .child = true});
+	CHECK(launch(1) == 077 && !told.once && told.site == site);
+}
+
+static void changed_nodes_of_any_type(void)
+{
+	struct graph *child = GRAPH(SET(AT(3)));
+	CUDA_KERNEL_NODE_PARAMS_v2 kernel = {.func = (CUfunction)3, KERNEL_PARAMS(AT(0), 0)};
+	struct node copy = COPY(AT(1), 8, 8), set = SET(AT(2));
+	CUDA_MEMCPY_NODE_PARAMS copies = {.copyParams = copy.copy};
+	const struct {
+		int type;
+		const void *params;
+		size_t bytes;
+	} all[] = {{CU_GRAPH_NODE_TYPE_KERNEL, &kernel, sizeof(kernel)},
+	           {CU_GRAPH_NODE_TYPE_MEMCPY, &copies, sizeof(copies)},
+	           {CU_GRAPH_NODE_TYPE_MEMSET, &set.set, sizeof(set.set)},
+	           {CU_GRAPH_NODE_TYPE_GRAPH, &child, sizeof(child)},
+	           {CU_GRAPH_NODE_TYPE_MEM_FREE, &kernel, sizeof(kernel)}};
+	chunks(4, 0);
+	for (unsigned i = 0; i < 5; i++) {
+		CUgraphNodeParams node = {.type = (CUgraphNodeType)all[i].type};
+		memcpy(node.reserved1, all[i].params, all[i].bytes);
+		change(&(struct spill_graph_change){.exec = EXEC(i + 1), .node = &node});
+		CHECK(launch(i + 1) == (1u << i) % 16);
+	}
+}
+
+static void the_same_graph_is_the_same_site(void)
+{
+	chunks(4, 0);
+	make(1, GRAPH(KERNEL(AT(0), 0), SET(AT(1))));
+	launch(1);
+	uint64_t site = told.site;
+	make(2, GRAPH(KERNEL(AT(2), 0), SET(AT(1))));
+	CHECK(launch(2) && told.site == site);
+	make(3, GRAPH(SET(AT(1)), KERNEL(AT(2), 0)));
+	CHECK(launch(3) && told.site != site);
+}
+
+/* -- the table -------------------------------------------------------------------------------------------- */
+
+static void what_ends_is_forgotten(void)
+{
+	chunks(2, 0);
+	for (unsigned i = 1; i <= 5000; i++)
+		make(i, GRAPH(KERNEL(AT(i % 2), 0)));
+	spill_graph_uses_forget(EXEC(7));
+	spill_graph_uses_forget(EXEC(9999));
+	for (unsigned i = 1; i <= 5000; i++)
+		CHECK(launch(i) == (i == 7 ? 0 : 1u << i % 2));
+	spill_graph_uses_forget_all();
+	for (unsigned i = 1; i <= 5000; i++)
+		CHECK(launch(i) == 0);
+	make(7, GRAPH(KERNEL(AT(0), 0)));
+	CHECK(launch(7) == 1);
+}
+
+static void a_forked_child_knows_nothing(void)
+{
+	int status;
+	chunks(1, 0);
+	make(1, GRAPH(KERNEL(AT(0), 0)));
+	pid_t child = fork();
+	if (child == 0)
+		spill_graph_uses_reset();
+	if (child == 0)
+		_exit(launch(1) != 0);
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	CHECK(launch(1) == 1);
+}
+
+static void right_or_nothing(void *closure, const struct spill_graph_uses *uses)
+{
+	CHECK(uses->count == 2 && uses->ranges[1].va == uses->site && uses->ranges[0].bytes == 8);
+}
+
+static void *works(void *seed)
+{
+	for (uintptr_t i = 0; i < 20000; i++) {
+		uint64_t site = (i * 31 + (uintptr_t)seed) * 2 + 3;
+		const struct spill_graph_range ranges[] = {{1, 8}, {site, 8}};
+		CUgraphExec exec = EXEC(1 + i % 7);
+		if (i % 3 == (uintptr_t)seed)
+			spill_graph_uses_keep(
+			    exec, &(struct spill_graph_uses){.site = site, .count = 2, .ranges = ranges});
+		else if (i % 1000 == 1)
+			spill_graph_uses_forget_all();
+		else if (i % 11 == 1)
+			spill_graph_uses_forget(exec);
+		else
+			spill_graph_uses_look(exec, right_or_nothing, NULL);
+	}
+	return NULL;
+}
+
+static void threads_change_and_launch(void)
+{
+	pthread_t threads[3];
+	for (uintptr_t i = 0; i < 3; i++)
+		CHECK(pthread_create(&threads[i], NULL, works, (void *)i) == 0);
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* However many there are: memory is bounded, and what was kept is right. */
+static void no_more_than_there_is_room_for(void)
+{
+	chunks(1, 0);
+	for (unsigned i = 1; i <= 20000; i++)
+		make(i, GRAPH(KERNEL(AT(0), 0)));
+	CHECK(launch(1) == 1 && launch(16384) == 1 && launch(16385) == 0 && launch(20000) == 0);
+	spill_graph_uses_forget(EXEC(1));
+	make(20000, GRAPH(KERNEL(AT(0), 0)));
+	make(19999, GRAPH(KERNEL(AT(0), 0)));
+	CHECK(launch(20000) == 1 && launch(19999) == 0);
+}
+
+static void count(void *closure, const struct spill_graph_uses *uses)
+{
+	*(unsigned *)closure = uses->count;
+}
+
+/* One word a granule; of more granules than there is room for the first. */
+static void each_granule_once(void)
+{
+	const unsigned many = SPILL_GRAPH_RANGES + 100;
+	uint64_t *words = malloc(2 * many * sizeof(*words));
+	size_t bytes = 2 * many * sizeof(*words) < 32768 ? 2 * many * sizeof(*words) : 32768;
+	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, words, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, NULL};
+	CHECK(spill_granules_set(BASE, many * SPILL_GRANULE, false, false));
+	unsigned of_one = (unsigned)(bytes / sizeof(*words));
+	struct node nodes[16];
+	for (unsigned i = 0; i < of_one; i++)
+		words[i] = BASE + i % 16 * SPILL_GRANULE + i;
+	for (unsigned i = 0; i < 16; i++)
+		nodes[i] = (struct node){.kernel = {.func = (CUfunction)3, .extra = extra}};
+	make(1, &(struct graph){16, nodes});
+	unsigned ranges = 0;
+	CHECK(spill_graph_uses_look(EXEC(1), count, &ranges) && ranges == 16);
+	/* Each node its own granules, as sets. */
+	struct node *sets = calloc(many, sizeof(*sets));
+	for (unsigned i = 0; i < many; i++)
+		sets[i] = (struct node)SET(BASE + i * SPILL_GRANULE);
+	make(1, &(struct graph){many, sets});
+	CHECK(spill_graph_uses_look(EXEC(1), count, &ranges) && ranges == SPILL_GRAPH_RANGES);
+	free(sets);
+	free(words);
+}
+
+/* -- all -------------------------------------------------------------------------------------------------- */
+
+static void in_child(void (*body)(void))
+{
+	int status;
+	fflush(NULL);
+	pid_t child = fork();
+	if (child == 0) {
+		body();
+		spill_graph_uses_forget_all();
+		exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+#define CASE(body) \
+	static void test_##body(void **state) \
+	{ \
+		in_child(body); \
+	}
+#define CASES(X) \
+	X(kernels_by_their_parameters) \
+	X(begins_are_known_at_once) \
+	X(copies_and_sets_by_their_ranges) \
+	X(graphs_in_graphs) \
+	X(other_nodes_say_nothing) \
+	X(sides_of_boxes) \
+	X(memory_is_looked_up_at_the_launch) \
+	X(nothing_is_asked_where_nothing_is_wanted) \
+	X(nothing_is_asked_in_a_capture) \
+	X(a_driver_that_refuses) \
+	X(a_driver_that_lacks_something) \
+	X(a_driver_without_graphs) \
+	X(updates_tell_anew) \
+	X(changed_nodes_add) \
+	X(changed_nodes_of_any_type) \
+	X(the_same_graph_is_the_same_site) \
+	X(what_ends_is_forgotten) \
+	X(a_forked_child_knows_nothing) \
+	X(threads_change_and_launch) \
+	X(no_more_than_there_is_room_for) \
+	X(each_granule_once)
+CASES(CASE)
+
+int main(void)
+{
+#define TEST(body) cmocka_unit_test(test_##body),
+	const struct CMUnitTest tests[] = {CASES(TEST)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
