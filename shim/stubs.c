@@ -86,13 +86,6 @@ static void *enter(struct spill_request *request)
 	.ptr = params && params->type == frees ? (uintptr_t)params->free.dptr : 0, \
 	.other_op = params && params->type == frees ? SPILL_OP_GRAPH_FREE : 0
 
-/* What an executable graph uses from now on, or in addition. */
-#define GRAPH_CHANGE(...) \
-	.graph = &(const struct spill_graph_change) \
-	{ \
-		__VA_ARGS__ \
-	}
-
 #define STUB(linkage, function, way_in, domain_, ret, symbol, variant_, op_, params, args, ...) \
 	linkage ret function params \
 	{ \

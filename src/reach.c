@@ -1,25 +1,24 @@
 #include "reach.h"
 
+#include <assert.h>
 #include <stdatomic.h>
-#include <stdbool.h>
+#include <string.h>
 
 #include "granules.h"
 
 #define PLACES 8192
 #define MOST UINT16_MAX
 
-/* One word, so that it is read and written as a whole. Reaches are in granules. */
-union place {
-	uint64_t word;
-	struct {
-		uint16_t tag; /* of whose it is */
-		uint16_t reach;
-		uint16_t later; /* the furthest since, which takes its place */
-		uint16_t uses;  /* since */
-	};
+/* Of one word, so that it is read and written as a whole. Reaches are in granules. */
+struct place {
+	uint16_t tag; /* of whose it is */
+	uint16_t reach;
+	uint16_t later; /* the furthest since, which takes its place */
+	uint16_t uses;  /* since */
 };
 
 static _Atomic uint64_t places[PLACES];
+static_assert(sizeof(struct place) == sizeof(uint64_t), "a place is one word");
 
 static uint16_t granules(uint64_t bytes)
 {
@@ -27,7 +26,7 @@ static uint16_t granules(uint64_t bytes)
 	return count < MOST ? (uint16_t)count : MOST;
 }
 
-static void less(union place *place, uint16_t seen)
+static void less(struct place *place, uint16_t seen)
 {
 	place->later = seen > place->later ? seen : place->later;
 	if (++place->uses < SPILL_REACH_USES)
@@ -41,13 +40,16 @@ uint64_t spill_reach(uint64_t site, uint32_t slot, uint64_t bytes)
 	uint64_t hash = (site ^ slot) * 0x9e3779b97f4a7c15ull;
 	hash = (hash ^ hash >> 31) * 0x9e3779b97f4a7c15ull;
 	_Atomic uint64_t *at = &places[(hash >> 16) % PLACES];
-	union place place = {.word = atomic_load_explicit(at, memory_order_relaxed)};
+	uint64_t word = atomic_load_explicit(at, memory_order_relaxed);
+	struct place place;
+	memcpy(&place, &word, sizeof(place));
 	uint16_t tag = (uint16_t)(hash >> 48 | 1), seen = granules(bytes);
 	if (place.tag != tag || seen >= place.reach)
-		place = (union place){.tag = tag, .reach = seen};
+		place = (struct place){.tag = tag, .reach = seen};
 	else
 		less(&place, seen);
-	atomic_store_explicit(at, place.word, memory_order_relaxed);
+	memcpy(&word, &place, sizeof(word));
+	atomic_store_explicit(at, word, memory_order_relaxed);
 	uint64_t reach = (uint64_t)place.reach << SPILL_GRANULE_SHIFT;
 	return reach > bytes ? reach : bytes;
 }

@@ -23,6 +23,9 @@ static CUresult box_of(const struct corner *c, size_t width, size_t rows, size_t
 	out->slice = out->pitch * (c->height ? c->height : rows);
 	out->address = c->type == CU_MEMORYTYPE_HOST ? (uint64_t)c->host : c->device;
 	out->address += c->z * out->slice + c->y * out->pitch + c->x;
+	/* CUDA Driver API, cuMemcpy3D; seen on the H200 for a node of one slice. */
+	if (c->height && c->y + rows > c->height)
+		return CUDA_ERROR_INVALID_VALUE;
 	return c->x + width > out->pitch ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 

@@ -103,10 +103,12 @@ static void copies_are_told(void)
 	box.srcXInBytes = 32;
 	box.srcY = 2;
 	box.srcPitch = 256;
-	box.srcHeight = 4;
+	box.srcHeight = 4; /* less than srcY + Height */
 	box.dstPitch = 16;
 	box.dstHeight = 3;
 	box.Height = 3;
+	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuGraphAddMemcpyNode(&node, graph, NULL, 0, &box, context));
+	box.srcHeight = 5;
 	OK(d.cuGraphAddMemcpyNode(&node, graph, NULL, 0, &box, context));
 	OK(d.cuGraphMemcpyNodeGetParams(node, &found));
 	CHECK(first_source(&found) == memory + 2 * 256 + 32);
