@@ -2,13 +2,22 @@
 
 static const char rule_default[] = "default";
 
+/* What `[device N]` says, else what holds for all. */
+static struct spill_amount of_device(struct spill_amount all, const struct spill_amount *each, int device)
+{
+	return device >= 0 && device < SPILL_DEVICES && each[device].kind != SPILL_AMOUNT_NONE ? each[device]
+	                                                                                       : all;
+}
+
 uint64_t spill_policy_device_limit(const struct spill_policy *policy, int device, uint64_t total)
 {
-	struct spill_amount limit = policy->device_limit;
+	return spill_amount_resolve(of_device(policy->device_limit, policy->device_limits, device), total,
+	                            SPILL_UNLIMITED);
+}
 
-	if (device >= 0 && device < SPILL_DEVICES && policy->device_limits[device].kind != SPILL_AMOUNT_NONE)
-		limit = policy->device_limits[device];
-	return spill_amount_resolve(limit, total, SPILL_UNLIMITED);
+uint64_t spill_policy_device_reserve(const struct spill_policy *policy, int device)
+{
+	return spill_amount_resolve(of_device(policy->device_reserve, policy->device_reserves, device), 0, 0);
 }
 
 struct spill_decision spill_decide(const struct spill_policy *policy, const struct spill_ask *ask,

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ini_file.h"
 #include "options.h"
 
 static const char head[] =
@@ -25,7 +26,32 @@ static const char head[] =
     "`$XDG_CONFIG_HOME/spill/spill.conf`; `/etc/spill/spill.conf`; the default. PROGRAM is the executable's\n"
     "name, or for interpreters the script or `-m` module. A file must be regular, belong to the user or to\n"
     "root, and not be writable by others. `SPILL=0` switches everything off; `SPILL_LOG` is another name of\n"
-    "`SPILL_LOG_PATH`. A privileged program reads `/etc/spill/spill.conf` only and writes no log.\n";
+    "`SPILL_LOG_PATH`. A privileged program reads `/etc/spill/spill.conf` only and writes no log.\n"
+    "`spill policy --for PROGRAM` prints what holds for a program, and where each value comes from.\n";
+
+static const char app[] = "\n## For one program: `[app NAME]`\n"
+                          "\n"
+                          "A section for the programs that NAME matches, in a file that several share. NAME "
+                          "is a PROGRAM as above or a\n"
+                          "pattern of such names: `*` is any characters, `?` any one. Its keys are any of "
+                          "the options above by their whole\n"
+                          "names:\n"
+                          "\n"
+                          "    [device]\n"
+                          "    reserve = 256MiB\n"
+                          "    [app llama-*]\n"
+                          "    device.limit = 10GiB\n"
+                          "    movable.enable = on\n"
+                          "\n"
+                          "Its values come before those of the file's other sections, wherever it stands in "
+                          "the file, and of several\n"
+                          "sections that match the first that has the key; what comes before the file in the "
+                          "order above still wins over\n"
+                          "them. `[device N]` is for all programs, and its values hold for its device "
+                          "whatever `[app NAME]` says of the\n"
+                          "others. Sections of other programs are checked as strictly. A NAME that stands "
+                          "there twice is an error, and so is\n"
+                          "one with a `/`; at most %d sections a file.\n";
 
 static void print_values(const struct spill_option *row)
 {
@@ -95,11 +121,20 @@ int main(void)
 	fputs(head, stdout);
 	puts("\n## Options\n");
 	print_table(false);
-	printf("\n`[device N]` (N from 0 to %d) takes `limit`, for one device; its variable is\n",
-	       SPILL_DEVICES - 1);
-	puts("`SPILL_DEVICE_1_LIMIT`. A default of `auto` in `oom.chain` is `trim, demote, split, managed, "
+	printf("\n`[device N]` (N from 0 to %d) takes", SPILL_DEVICES - 1);
+	for (unsigned slot = SPILL_OPTIONS; slot < SPILL_OPTION_SLOTS; slot += SPILL_DEVICES)
+		printf("%s `%s`", slot == SPILL_OPTIONS ? "" : " and", spill_option_row(slot)->key);
+	fputs(", for one device; variables:\n", stdout);
+	for (unsigned slot = SPILL_OPTIONS + 1; slot < SPILL_OPTION_SLOTS; slot += SPILL_DEVICES) {
+		char name[64];
+
+		spill_option_variable(slot, name, sizeof(name));
+		printf("%s`%s`", slot == SPILL_OPTIONS + 1 ? "" : ", ", name);
+	}
+	puts(". A default of `auto` in `oom.chain` is `trim, demote, split, managed, "
 	     "host` as far\n"
 	     "as the device can do them.");
+	printf(app, SPILL_INI_APPS);
 	puts("\n## Not implemented yet\n\nThese names are taken; to use one is an error that says so.\n");
 	print_table(true);
 	return ferror(stdout) || fflush(stdout) ? 1 : 0;

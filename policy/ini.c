@@ -22,6 +22,10 @@ struct file {
 	bool failed;
 	struct spill_policy scratch;       /* values are validated by setting them */
 	unsigned seen[SPILL_OPTION_SLOTS]; /* line of an option's first value, to refuse a second */
+	char app[NAME_MAX_INI + 1];        /* NAME of the [app NAME] that we are in, or "" */
+	unsigned app_seen[SPILL_OPTION_SLOTS];
+	uint32_t apps[SPILL_INI_APPS]; /* where their names begin in the data: small, for the stack */
+	unsigned app_count;
 };
 
 /* Begins `FILE:LINE:COL: `; the first error stands. */
@@ -73,11 +77,52 @@ static bool check_comment(struct file *file, size_t at)
 	return true;
 }
 
+/* Line of the byte at `at`. */
+static unsigned line_of(const struct file *file, size_t at)
+{
+	unsigned line = 1;
+
+	for (size_t i = 0; i < at; i++)
+		line += file->data[i] == '\n';
+	return line;
+}
+
+/* Two sections of one name would be merged, and who reads the one does not see the other. */
+static bool begin_app(struct file *file, const char *name, size_t column)
+{
+	size_t length = strlen(name);
+	char why[160];
+	struct spill_text text = spill_text_begin(why, sizeof(why));
+
+	for (unsigned i = 0; i < file->app_count; i++) {
+		const char *other = file->data + file->apps[i];
+
+		/* A name ends at its bracket, and has none. */
+		if (memcmp(other, name, length) || other[length] != ']')
+			continue;
+		spill_text_add(&text, "[app NAME] with the name ");
+		spill_text_quote(&text, name, length);
+		spill_text_add(&text, " is there twice; the first is in line ");
+		spill_text_number(&text, line_of(file, file->apps[i]));
+		return fail(file, column, why);
+	}
+	if (file->app_count == SPILL_INI_APPS) {
+		spill_text_add(&text, "too many [app NAME] in one file: at most ");
+		spill_text_number(&text, SPILL_INI_APPS);
+		return fail(file, 0, why);
+	}
+	file->apps[file->app_count++] = (uint32_t)((size_t)(file->text - file->data) + column);
+	memcpy(file->app, name, length + 1);
+	memset(file->app_seen, 0, sizeof(file->app_seen));
+	return true;
+}
+
 static bool check_section(struct file *file)
 {
 	size_t end = find(file, 0, "]");
 	char section[NAME_MAX_INI + 1];
 	struct spill_error error;
+	const char *app;
 
 	if (end == file->length)
 		return fail(file, end, "the bracket is not closed: ']' is missing");
@@ -95,7 +140,9 @@ static bool check_section(struct file *file)
 	if (spill_option_section(section, &error))
 		return fail(file, 1 + error.offset, error.text);
 	file->in_section = true;
-	return true;
+	file->app[0] = '\0';
+	app = spill_option_app(section);
+	return !app || begin_app(file, app, 1 + (size_t)(app - section));
 }
 
 static bool check_option(struct file *file)
@@ -192,17 +239,18 @@ static int handle(void *user, const char *section, const char *key, const char *
 {
 	struct file *file = user;
 	struct spill_error error;
+	unsigned *seen = file->app[0] ? file->app_seen : file->seen;
 	int slot = spill_option_find(section, key, &error);
 
 	if (slot < 0)
 		return fail(file, error.part == SPILL_PART_KEY ? error.offset : 0, error.text);
-	if (file->seen[slot])
-		return say_duplicate(file, key, file->seen[slot]);
-	file->seen[slot] = file->line;
+	if (seen[slot])
+		return say_duplicate(file, key, seen[slot]);
+	seen[slot] = file->line;
 	if (spill_option_put(&file->scratch, (unsigned)slot, value, &error))
 		return fail(file, skip_blanks(file, find(file, 0, "=") + 1) + error.offset, error.text);
 	if (file->take)
-		file->take(file->user, (unsigned)slot, value, file->line);
+		file->take(file->user, (unsigned)slot, value, file->line, file->app[0] ? file->app : NULL);
 	return 1;
 }
 
@@ -213,6 +261,8 @@ static bool pass(struct file *file)
 	file->at = 0;
 	file->line = 0;
 	file->in_section = false;
+	file->app[0] = '\0';
+	file->app_count = 0;
 	memset(file->seen, 0, sizeof(file->seen));
 	spill_policy_default(&file->scratch);
 	result = ini_parse_stream(next_line, file, handle, file);

@@ -14,11 +14,13 @@
 #define SPILL_INI_LINE 4352       /* longest line: a path of SPILL_PATH_MAX and its key */
 #define SPILL_INI_FILE (1u << 20) /* longest file; a policy of a mebibyte is a mistake */
 
-/* One valid option of the file. */
-typedef void spill_ini_take(void *user, unsigned slot, const char *value, unsigned line);
+#define SPILL_INI_APPS 256 /* most [app NAME] in one file */
+
+/* One valid option of the file. `app` is the NAME of its section if that is `[app NAME]`, else NULL. */
+typedef void spill_ini_take(void *user, unsigned slot, const char *value, unsigned line, const char *app);
 
 /*
- * Reads the file's bytes. Only if all of it is valid, `take` (may be NULL) is called for each option, in the
+ * Reads the file's bytes: every section, for whatever program it is. Only if all of it is valid, `take` (may be NULL) is called for each option, in the
  * file's order, and true returned; else false and the first error in `error`. `name` is the FILE of messages.
  */
 bool spill_ini_read(const char *name, const char *data, size_t size, spill_ini_take *take, void *user,

@@ -7,7 +7,8 @@
 bool spill_option_present(const struct spill_policy *policy, unsigned slot)
 {
 	if (slot >= SPILL_OPTIONS)
-		return policy->device_limits[slot - SPILL_OPTIONS].kind != SPILL_AMOUNT_NONE;
+		return ((const struct spill_amount *)spill_option_value(policy, slot))->kind !=
+		       SPILL_AMOUNT_NONE;
 	return spill_option_row(slot)->kind != SPILL_OPTION_PLANNED;
 }
 
@@ -65,11 +66,9 @@ static void add_places(struct spill_text *text, const bool *fields, const char *
 size_t spill_option_format(const struct spill_policy *policy, unsigned slot, char *buffer, size_t size)
 {
 	const struct spill_option *row = spill_option_row(slot);
-	const void *field = (const char *)policy + row->offset;
+	const void *field = spill_option_value(policy, slot);
 	struct spill_text text = spill_text_begin(buffer, size);
 
-	if (slot >= SPILL_OPTIONS)
-		field = &policy->device_limits[slot - SPILL_OPTIONS];
 	switch (row->kind) {
 	case SPILL_OPTION_WORD:
 		add_word(&text, row->values, *(const unsigned *)field);

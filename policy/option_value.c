@@ -280,7 +280,7 @@ static int put_path(char *field, const char *value, struct spill_error *error)
 int spill_option_put(struct spill_policy *policy, unsigned slot, const char *value, struct spill_error *error)
 {
 	const struct spill_option *row = spill_option_row(slot);
-	void *field = (char *)policy + row->offset;
+	void *field = spill_option_field(policy, slot);
 
 	switch (row->kind) {
 	case SPILL_OPTION_WORD:
@@ -292,8 +292,6 @@ int spill_option_put(struct spill_policy *policy, unsigned slot, const char *val
 	case SPILL_OPTION_SHARE:
 		return put_amount(field, SPILL_ALLOW_PERCENT, value, error);
 	case SPILL_OPTION_LIMIT:
-		if (slot >= SPILL_OPTIONS)
-			field = &policy->device_limits[slot - SPILL_OPTIONS];
 		return put_amount(field, SPILL_ALLOW_PERCENT | SPILL_ALLOW_NONE, value, error);
 	case SPILL_OPTION_PERCENT:
 		return put_percent(field, value, error);

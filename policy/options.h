@@ -1,8 +1,9 @@
 /*
  * Options by name: from words to fields of struct spill_policy and back. Pure; the table is options.def.
  *
- * An option is known by its slot: its row in the table, or for `[device N] limit` the slots behind the
- * rows, so that sources and duplicates can be kept in one array of SPILL_OPTION_SLOTS.
+ * An option is known by its slot: its row in the table, or for the keys of `[device N]` the slots behind the
+ * rows, so that sources and duplicates can be kept in one array of SPILL_OPTION_SLOTS. A key of `[app NAME]`
+ * is the option's own slot: it says for whom, not what.
  */
 #ifndef SPILL_OPTIONS_H
 #define SPILL_OPTIONS_H
@@ -36,10 +37,17 @@ struct spill_option {
 enum {
 #define OPTION(section, key, kind, field, words, initial, meaning) +1
 #define PLANNED(section, key, values, initial, meaning) +1
+#define DEVICE(key, field)
 	SPILL_OPTIONS = 0
 #include "options.def"
 	,
-	SPILL_OPTION_SLOTS = SPILL_OPTIONS + SPILL_DEVICES
+#define OPTION(section, key, kind, field, words, initial, meaning)
+#define PLANNED(section, key, values, initial, meaning)
+#define DEVICE(key, field) +1
+	SPILL_DEVICE_OPTIONS = 0
+#include "options.def"
+	,
+	SPILL_OPTION_SLOTS = SPILL_OPTIONS + SPILL_DEVICE_OPTIONS * SPILL_DEVICES
 };
 
 /* Which part of `[section] key = value` a message is about, and the byte in it that is wrong. */
@@ -53,10 +61,16 @@ struct spill_error {
 
 const struct spill_option *spill_option_row(unsigned slot);
 
-/* Whether a section exists: 0, or -1 and why not. `[device 1]` is one, `[rule x]` is not yet. */
+/* Whether a section exists: 0, or -1 and why not. `[device 1]` and `[app x]` are, `[rule x]` is not yet. */
 int spill_option_section(const char *section, struct spill_error *error);
 
-/* Slot of an option, or -1 and why not (unknown, with the nearest name; not implemented yet). */
+/* NAME of an existing section `[app NAME]`, a pattern (glob.h) within `section`; NULL if it is another section. */
+const char *spill_option_app(const char *section);
+
+/*
+ * Slot of an option, or -1 and why not (unknown, with the nearest name; not implemented yet). A key of `[app NAME]`
+ * is "device.limit".
+ */
 int spill_option_find(const char *section, const char *key, struct spill_error *error);
 
 /*
@@ -82,6 +96,10 @@ size_t spill_option_format(const struct spill_policy *policy, unsigned slot, cha
 /* "device.limit", "device 1.limit"; "SPILL_DEVICE_LIMIT", "SPILL_DEVICE_1_LIMIT" (pre: size >= 48). */
 void spill_option_name(unsigned slot, char *buffer, size_t size);
 void spill_option_variable(unsigned slot, char *buffer, size_t size);
+
+/* Inside policy/: where the option's value is. */
+void *spill_option_field(struct spill_policy *policy, unsigned slot);
+const void *spill_option_value(const struct spill_policy *policy, unsigned slot);
 
 /* Inside policy/: the next item of a comma-separated list at *at, blanks stripped; false at the end. */
 bool spill_option_item(const char *list, size_t *at, const char **item, size_t *length);

@@ -73,6 +73,7 @@ struct spill_policy {
 	struct spill_amount device_limit;                 /* all devices without one of their own */
 	struct spill_amount device_limits[SPILL_DEVICES]; /* [device N] */
 	struct spill_amount device_reserve;
+	struct spill_amount device_reserves[SPILL_DEVICES]; /* [device N] */
 	struct spill_amount host_limit;
 	struct spill_amount host_reserve;
 	struct spill_chain chain;
@@ -130,6 +131,9 @@ uint64_t spill_amount_resolve(struct spill_amount amount, uint64_t whole, uint64
 
 /* device.limit that holds for `device` of `total` bytes, or SPILL_UNLIMITED. */
 uint64_t spill_policy_device_limit(const struct spill_policy *policy, int device, uint64_t total);
+
+/* device.reserve that holds for `device`, in bytes. */
+uint64_t spill_policy_device_reserve(const struct spill_policy *policy, int device);
 
 /* The one question of the hot path: does the request stay on the device? Takes no lock, no system call. */
 struct spill_decision spill_decide(const struct spill_policy *policy, const struct spill_ask *ask,

@@ -14,7 +14,7 @@ uint64_t spill_chain_device_room(const struct spill_backend *backend, const stru
 {
 	uint64_t free = 0, total = 0;
 	backend->memory(device, &free, &total);
-	uint64_t reserve = spill_amount_resolve(policy->device_reserve, total, 0);
+	uint64_t reserve = spill_policy_device_reserve(policy, device);
 	return free > reserve ? free - reserve : 0;
 }
 

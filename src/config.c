@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "configfile.h"
+#include "glob.h"
 #include "ini_file.h"
 #include "options.h"
 #include "text.h"
@@ -20,7 +21,9 @@
 /* One load: where each option's value came from, in the order in which sources are asked. */
 struct load {
 	struct spill_config *config;
+	const char *program;                  /* for [app NAME] */
 	const char *file;                     /* the file being read */
+	bool plain[SPILL_OPTION_SLOTS];       /* set by a plain section of that file */
 	char source[SPILL_OPTION_SLOTS][512]; /* empty: nobody set it yet */
 };
 
@@ -143,25 +146,50 @@ static void take_environment(struct load *load)
 	}
 }
 
-/* One option of a file; the sources before it have the first word. */
-static void take_option(void *user, unsigned slot, const char *value, unsigned line)
+/*
+ * One option of a file; the sources before the file have the first word. Within the file it is the program's own
+ * section, wherever it stands, and of several the first.
+ */
+static void take_option(void *user, unsigned slot, const char *value, unsigned line, const char *app)
 {
 	struct load *load = user;
 	struct spill_error ignored; /* the reader has set it already, elsewhere */
 	struct spill_text text;
 
-	if (load->source[slot][0] || spill_option_put(&load->config->policy, slot, value, &ignored))
+	if (app && !spill_glob(app, load->program))
 		return;
+	if (load->source[slot][0] && !(app && load->plain[slot]))
+		return;
+	if (spill_option_put(&load->config->policy, slot, value, &ignored))
+		return;
+	load->plain[slot] = !app;
 	text = spill_text_begin(load->source[slot], sizeof(load->source[slot]));
 	spill_text_add(&text, load->file);
 	spill_text_add(&text, ":");
 	spill_text_number(&text, line);
+	if (app) {
+		spill_text_add(&text, " [app ");
+		spill_text_add(&text, app);
+		spill_text_add(&text, "]");
+	}
+}
+
+/* pre: fewer than SPILL_CONFIG_FILES were: those of take_user_files and the system's are all that there are */
+static struct spill_config_file *tried(struct spill_config *config, const char *path)
+{
+	struct spill_config_file *file = &config->files[config->file_count++];
+	struct spill_text text = spill_text_begin(file->path, sizeof(file->path));
+
+	spill_text_add(&text, path);
+	file->state = SPILL_CONFIG_REFUSED;
+	return file;
 }
 
 /* False after a problem. `named`: the user named the file, so that it must be there. */
 static bool take_file(struct load *load, const char *path, bool named)
 {
 	struct spill_config *config = load->config;
+	struct spill_config_file *file = tried(config, path);
 	size_t size;
 	char *data;
 	bool good;
@@ -170,6 +198,7 @@ static bool take_file(struct load *load, const char *path, bool named)
 	case SPILL_CONFIGFILE_BAD:
 		return false;
 	case SPILL_CONFIGFILE_ABSENT:
+		file->state = SPILL_CONFIG_ABSENT;
 		if (named)
 			problem(config, path,
 			        "no such file, or in a folder closed to us (SPILL_POLICY names it)");
@@ -178,8 +207,11 @@ static bool take_file(struct load *load, const char *path, bool named)
 		break;
 	}
 	load->file = path;
+	memset(load->plain, 0, sizeof(load->plain));
 	good = spill_ini_read(path, data, size, take_option, load, config->problem, sizeof(config->problem));
 	free(data);
+	if (good)
+		file->state = SPILL_CONFIG_READ;
 	return good;
 }
 
@@ -203,8 +235,9 @@ static bool user_path(const char *name, char *path, size_t size)
 	return text.length < size - 1; /* a path that was cut names another file */
 }
 
-static bool take_user_files(struct load *load, const char *program)
+static bool take_user_files(struct load *load)
 {
+	const char *program = load->program;
 	const char *policy = getenv("SPILL_POLICY");
 	char path[SPILL_PATH_MAX];
 
@@ -252,8 +285,7 @@ static void list_options(struct load *load)
 	for (unsigned slot = 0; slot < SPILL_OPTION_SLOTS; slot++) {
 		struct spill_log_option *option = &config->options[config->option_count];
 
-		if (!spill_option_present(&config->policy, slot) ||
-		    config->option_count == SPILL_CONFIG_OPTIONS)
+		if (!spill_option_present(&config->policy, slot))
 			continue;
 		spill_option_name(slot, names[slot], sizeof(names[slot]));
 		option->name = names[slot];
@@ -265,18 +297,19 @@ static void list_options(struct load *load)
 
 void spill_config_load(struct spill_config *config, const char *program)
 {
-	static struct load load; /* 40 KiB: too much for the stack of a host program's thread */
+	static struct load load; /* 60 KiB: too much for the stack of a host program's thread */
 	char found[256];
 
 	memset(&load, 0, sizeof(load));
 	load.config = config;
-	config->option_count = 0;
+	config->option_count = config->file_count = 0;
 	config->problem[0] = config->warning[0] = '\0';
 	spill_policy_default(&config->policy);
 	if (!program) {
 		spill_config_program(found, sizeof(found));
 		program = found;
 	}
+	load.program = program;
 	if (privileged()) {
 		struct spill_error error;
 
@@ -287,7 +320,7 @@ void spill_config_load(struct spill_config *config, const char *program)
 		strcpy(load.source[spill_option_find("log", "path", &error)], "privileged program");
 	} else {
 		take_environment(&load);
-		if (!config->problem[0] && take_user_files(&load, program))
+		if (!config->problem[0] && take_user_files(&load))
 			take_file(&load, SPILL_SYSTEM_POLICY, false);
 		if (config->problem[0])
 			fall_back(&load);

@@ -6,21 +6,35 @@
 #define SPILL_CONFIG_H
 
 #include "log.h"
+#include "options.h"
 #include "policy.h"
 
-#define SPILL_CONFIG_OPTIONS 64
+/* SPILL_POLICY, the program's own, the user's, the system's. */
+#define SPILL_CONFIG_FILES 4
+
+enum spill_config_state { SPILL_CONFIG_ABSENT, SPILL_CONFIG_READ, SPILL_CONFIG_REFUSED };
+
+/* A policy file that was looked for. */
+struct spill_config_file {
+	enum spill_config_state state;
+	char path[SPILL_PATH_MAX];
+};
 
 struct spill_config {
 	struct spill_policy policy;
-	unsigned option_count; /* effective options with their sources, for the log's start line */
-	struct spill_log_option options[SPILL_CONFIG_OPTIONS];
+	/* Effective options with their sources, for the log's start line: the slots that are present, in order. */
+	unsigned option_count;
+	struct spill_log_option options[SPILL_OPTION_SLOTS];
+	/* In the order in which they were tried; after a problem no more are. */
+	unsigned file_count;
+	struct spill_config_file files[SPILL_CONFIG_FILES];
 	char problem[1024]; /* "FILE:LINE:COL: …", or "" : the file was refused whole and mode is observe */
 	char warning[1024]; /* unknown SPILL_ variables, a line each without a last newline, or "" */
 };
 
 /*
  * Fills `config`; never fails: with a problem the defaults hold with mode=observe. `program` is the name
- * used for PROGRAM.conf and %e; pass NULL to have it found (/proc/self/exe; for interpreters, the script or
+ * used for PROGRAM.conf, [app NAME] and %e; pass NULL to have it found (/proc/self/exe; for interpreters, the script or
  * the -m module).
  */
 void spill_config_load(struct spill_config *config, const char *program);

@@ -33,7 +33,7 @@ static struct missing missing_for(const struct spill_demotion *demotion)
 {
 	uint64_t free = 0, total = 0, bytes = demotion->bytes;
 	demotion->backend->memory(demotion->device, &free, &total);
-	uint64_t reserve = spill_amount_resolve(spill_runtime_policy()->device_reserve, total, 0);
+	uint64_t reserve = spill_policy_device_reserve(spill_runtime_policy(), demotion->device);
 	uint64_t limit = spill_runtime_device_limit(demotion->backend, demotion->device);
 	uint64_t held = spill_account_device_held(demotion->device);
 	uint64_t by_limit = limit != SPILL_UNLIMITED ? less(bytes, less(limit, held)) : 0;

@@ -25,7 +25,7 @@ static bool is_short(const struct spill_backend *backend, int device, unsigned p
 	uint64_t free = 0, total = 0;
 	if (backend->memory(device, &free, &total) || !total)
 		return false;
-	return free < spill_amount_resolve(spill_runtime_policy()->device_reserve, total, 0) / part;
+	return free < spill_policy_device_reserve(spill_runtime_policy(), device) / part;
 }
 
 void spill_reserve_taken(uint64_t bytes)

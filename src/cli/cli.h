@@ -18,6 +18,7 @@ struct cli_command {
 int cli_run(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_log(int argc, char **argv);
+int cli_policy(int argc, char **argv);
 int cli_version(int argc, char **argv);
 
 /* What is wrong with how `command` was called, and where help is; returns CLI_USAGE. */

@@ -31,6 +31,18 @@ static const struct cli_command commands[] = {
      "examples:\n"
      "  spill log ~/.local/state/spill/llama-server-4711.jsonl\n"
      "  spill log --json run.jsonl | jq '.[] | select(.place == \"split\")'\n"},
+    {"policy", cli_policy, "print the policy that a program would have",
+     "usage: spill policy [--for PROGRAM] [--json]\n"
+     "Prints the files that are looked for, and every option with its value and where it comes from: "
+     "default, "
+     "FILE:LINE,\n"
+     "FILE:LINE [app NAME], or the environment's variable. Exit 1 if something is refused or unknown.\n"
+     "      --for PROGRAM   as the library finds it in PROGRAM: by the executable's name or path, or an\n"
+     "                      interpreter's script or -m module; without it, only what holds for any program\n"
+     "examples:\n"
+     "  spill policy\n"
+     "  spill policy --for llama-server\n"
+     "  SPILL_POLICY=big.conf spill policy --for train.py --json | jq -r '.options[].source'\n"},
     {"version", cli_version, "print the version",
      "usage: spill version [--json]\n"
      "examples:\n"

@@ -27,7 +27,7 @@ static void require(int truth, const char *what)
 }
 
 /* What was accepted can be printed, and means the same when it is read again. */
-static void take(void *user, unsigned slot, const char *value, unsigned line)
+static void take(void *user, unsigned slot, const char *value, unsigned line, const char *app)
 {
 	struct seen *seen = user;
 	struct spill_policy again = {0};
@@ -37,6 +37,7 @@ static void take(void *user, unsigned slot, const char *value, unsigned line)
 	require(slot < SPILL_OPTION_SLOTS, "slot out of range");
 	require(line > seen->last_line, "lines do not grow");
 	seen->last_line = line;
+	require(!app || (*app && !strpbrk(app, "/]")), "a section for no program");
 	require(!spill_option_put(&seen->policy, slot, value, &error),
 	        "the reader took what the option refuses");
 	spill_option_format(&seen->policy, slot, first, sizeof(first));

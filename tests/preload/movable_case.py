@@ -3,6 +3,8 @@ from harness import KERNELS, PROGRAMS, Case, decided
 
 OOM = "CUDA_ERROR_OUT_OF_MEMORY"
 SUCCESS = "CUDA_SUCCESS"
+# The reserve of all devices, and of the one that these programs use.
+RESERVES = ("SPILL_DEVICE_RESERVE", "SPILL_DEVICE_0_RESERVE")
 
 
 class MovableCase(Case):

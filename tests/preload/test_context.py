@@ -218,8 +218,13 @@ class TwoDevices(ContextCase):
         policy.write_text("[device]\nlimit = 9MiB\n[device 1]\nlimit = 5MiB\n[oom]\nchain = host\n")
         policy.chmod(0o600)
         by_file = {"SPILL_POLICY": policy}
+        shared = self.folder / "shared.conf"
+        shared.write_text("[app other]\noom.chain = managed\n[app scr*]\ndevice.limit = 9MiB\noom.chain = host\n"
+                          "[device]\nlimit = 1MiB\n[device 1]\nlimit = 5MiB\n")
+        shared.chmod(0o600)
+        by_app = {"SPILL_POLICY": shared}
         by_variables = {"SPILL_DEVICE_LIMIT": "9MiB", "SPILL_DEVICE_1_LIMIT": "5MiB", "SPILL_OOM_CHAIN": "host"}
-        for variables in (by_file, by_variables):
+        for variables in (by_file, by_app, by_variables):
             self.log.unlink(missing_ok=True)
             done = self.script("retain:1 alloc:a:4m:4 fill:a verify:a retain:0 alloc:b:4m:4 fill:b verify:b info "
                                "free:b info retain:1 free:a info", SPILL_SIM_DEVICES=2, **variables)

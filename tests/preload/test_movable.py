@@ -10,7 +10,7 @@ import json
 import unittest
 
 from harness import KERNELS, LIBRARY, MIB, PROGRAMS
-from movable_case import OOM, SUCCESS, MovableCase
+from movable_case import OOM, RESERVES, SUCCESS, MovableCase
 
 # 60 of 64 MiB; then 6 MiB are missing for 10.
 FULL = "early:a:40m fill:a early:b:20m fill:b"
@@ -46,8 +46,17 @@ class Demotion(MovableCase):
         self.assertEqual(self.where(done, "a"), ["d" * 16 + "h" * 5], "41 MiB are 16, 16 and 10")
 
     def test_the_reserve_is_freed_too(self):
-        self.good(f"{NEWCOMER} {END}", SPILL_DEVICE_RESERVE="8MiB")
-        self.assertEqual(sum(move["bytes"] for move in self.moves()), 14 * MIB)
+        for reserve in RESERVES:
+            with self.subTest(reserve):
+                self.good(f"{NEWCOMER} {END}", **{reserve: "8MiB"})
+                self.assertEqual(sum(move["bytes"] for move in self.moves()), 14 * MIB)
+
+    def test_a_split_leaves_the_reserve(self):
+        for reserve in RESERVES:
+            with self.subTest(reserve):
+                self.good("early:a:40m fill:a alloc:b:30m fill:b verify:a verify:b", SPILL_MOVABLE_ENABLE="off", **{reserve: "8MiB"})
+                split = self.allocs()[1]
+                self.assertEqual((split["place"], split["device_bytes"]), ("split", 16 * MIB))
 
     def test_the_larger_gives_way_before_the_older(self):
         done = self.good(f"early:a:8m fill:a early:b:32m fill:b early:c:20m fill:c alloc:d:8m fill:d verify:d {END}")
@@ -92,12 +101,14 @@ class Promotion(MovableCase):
         self.assertEqual((sum(move["bytes"] for move in moves), {move["reason"] for move in moves}), (16 * MIB, {"free"}))
 
     def test_the_reserve_stays_free(self):
-        done = self.good("early:a:60m fill:a grow:p:4m:5 fill:p free:p alloc:x:2m free:x back:b busy:2000 where:a info verify:a",
-                         SPILL_DEVICE_RESERVE="8MiB")
-        for line in done.stdout.splitlines():
-            if line.startswith("free "):
-                self.assertGreaterEqual(int(line.split()[1]), 8 * MIB)
-        self.assertGreater(len(self.moves("demote")), 0)
+        for reserve in RESERVES:
+            with self.subTest(reserve):
+                done = self.good("early:a:60m fill:a grow:p:4m:5 fill:p free:p alloc:x:2m free:x back:b busy:2000 where:a info verify:a",
+                                 **{reserve: "8MiB"})
+                for line in done.stdout.splitlines():
+                    if line.startswith("free "):
+                        self.assertGreaterEqual(int(line.split()[1]), 8 * MIB)
+                self.assertGreater(len(self.moves("demote")), 0)
 
     def test_a_program_that_frees_and_asks_again_finds_it_right(self):
         cycle = "grow:p:4m:8 fill:p verify:a free:p back:a verify:a"

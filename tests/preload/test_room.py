@@ -2,7 +2,7 @@
 import unittest
 
 from harness import MIB
-from movable_case import OOM, SUCCESS, MovableCase
+from movable_case import OOM, RESERVES, SUCCESS, MovableCase
 
 # Each takes 2 MiB, and brim leaves less. The device has room for what the program begins with, and 40 MiB more.
 ROOM = {"SPILL_SIM_ROOM": "module:2MiB,function:2MiB,stream:2MiB,event:2MiB,exec:2MiB,threads:4096", "SPILL_SIM_CONTEXT": "2MiB"}
@@ -33,11 +33,12 @@ class Room(MovableCase):
     def test_functions_are_loaded_from_the_reserve(self):
         """What fits has taken it; later calls free it again before it is needed."""
         for before, word, _ in FUNCTIONS:
-            with self.subTest(word):
-                alone = self.program(f"{before} {FULL} {word}", preload=False)
-                self.assertEqual(self.result(alone, word), OOM)
-                self.good(f"{before} {FULL} spare:4m {word} verify:a", SPILL_DEVICE_RESERVE="8MiB")
-                self.assertEqual({move["reason"] for move in self.moves()}, {"reserve"})
+            alone = self.program(f"{before} {FULL} {word}", preload=False)
+            self.assertEqual(self.result(alone, word), OOM)
+            for reserve in RESERVES:
+                with self.subTest(word, reserve=reserve):
+                    self.good(f"{before} {FULL} spare:4m {word} verify:a", **{reserve: "8MiB"})
+                    self.assertEqual({move["reason"] for move in self.moves()}, {"reserve"})
 
     def test_with_the_default_policy(self):
         """`auto`, and a reserve of nothing: what filled the device is movable."""

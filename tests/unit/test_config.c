@@ -120,6 +120,111 @@ static void test_nothing(void **state)
 	assert_string_equal(value("host.limit"), "50%");
 	assert_string_equal(value("log.path"), "${XDG_STATE_HOME:-~/.local/state}/spill/%e-%p.jsonl");
 	assert_int_equal(config.option_count, 22);
+	assert_int_equal(config.file_count, 3); /* of the user, twice, and etc.conf */
+}
+
+/* Each option that can be set, and each device's: none is dropped. */
+static void test_all_devices(void **state)
+{
+	char name[64];
+
+	for (unsigned slot = SPILL_OPTIONS; slot < SPILL_OPTION_SLOTS; slot++) {
+		spill_option_variable(slot, name, sizeof(name));
+		setenv(name, "1GiB", 1);
+	}
+	load();
+	assert_fine();
+	assert_int_equal(config.option_count, 22 + SPILL_OPTION_SLOTS - SPILL_OPTIONS);
+	for (unsigned slot = SPILL_OPTIONS; slot < SPILL_OPTION_SLOTS; slot++) {
+		spill_option_name(slot, name, sizeof(name));
+		assert_string_equal(value(name), "1GiB");
+		assert_string_equal(source(name), "environment");
+	}
+}
+
+/* For one program: before the plain sections of the file, behind what comes before the file. */
+static void test_app(void **state)
+{
+	use_xdg();
+	write_file("named.conf", "[app pr?g]\ndevice.limit = 2GiB\nlog.level = off\n"
+	                         "[app other]\ndevice.limit = 9GiB\nhost.ahead = 9GiB\n"
+	                         "[device]\nlimit = 1GiB\nreserve = 1MiB\n"
+	                         "[app *]\ndevice.limit = 7GiB\ndevice.reserve = 2MiB\n"
+	                         "[app prog]\ndevice.reserve = 8MiB\nhost.limit = 3GiB\n"
+	                         "[device 1]\nreserve = 5MiB\n[movable]\nmin = 4MiB\n");
+	write_file("xdg/spill/spill.conf", "[host]\nreserve = 4GiB\n"
+	                                   "[app prog]\ndevice.limit = 6GiB\nhost.limit = 6GiB\n"
+	                                   "movable.wait = 1s\nmovable.min = 8MiB\n");
+	setenv("SPILL_POLICY", "named.conf", 1);
+	setenv("SPILL_LOG_LEVEL", "spills", 1);
+	load();
+	assert_fine();
+	assert_int_equal(config.policy.device_limit.value, 2 * GIB);
+	assert_string_equal(source("device.limit"), "named.conf:2 [app pr?g]");
+	assert_int_equal(config.policy.device_reserve.value, 2u << 20);
+	assert_string_equal(source("device.reserve"), "named.conf:12 [app *]");
+	assert_int_equal(spill_policy_device_reserve(&config.policy, 0), 2u << 20);
+	assert_int_equal(spill_policy_device_reserve(&config.policy, 1), 5u << 20);
+	assert_string_equal(source("device 1.reserve"), "named.conf:17");
+	assert_int_equal(config.policy.host_limit.value, 3 * GIB);
+	assert_string_equal(source("host.ahead"), "default");
+	assert_int_equal(config.policy.log_level, SPILL_LOG_SPILLS);
+	assert_string_equal(source("log.level"), "environment");
+	assert_int_equal(config.policy.movable_min.value, 4u << 20);
+	assert_int_equal(config.policy.movable_wait_us, 1000000);
+	assert_non_null(strstr(source("movable.wait"), "/xdg/spill/spill.conf:6 [app prog]"));
+	assert_int_equal(config.policy.host_reserve.value, 4 * GIB);
+}
+
+/* A mistake in a section for another program is one in the file. */
+static void test_app_of_another(void **state)
+{
+	write_file("etc.conf", "[app other]\ndevice.limti = 1GiB\n");
+	load();
+	assert_problem(
+	    "etc.conf:2:1: unknown key 'device.limti' in [app NAME]; the nearest is 'device.limit'");
+	write_file("etc.conf", "[app prog]\nspill.mode = off\n");
+	load();
+	assert_fine();
+	assert_int_equal(config.policy.mode, SPILL_MODE_OFF);
+	secure = 1;
+	load();
+	assert_int_equal(config.policy.mode, SPILL_MODE_OFF);
+}
+
+static void assert_tried(unsigned index, const char *end, enum spill_config_state state)
+{
+	const char *path = config.files[index].path;
+
+	assert_true(index < config.file_count && strlen(path) >= strlen(end));
+	assert_string_equal(path + strlen(path) - strlen(end), end);
+	assert_int_equal(config.files[index].state, state);
+}
+
+static void test_tried(void **state)
+{
+	use_xdg();
+	write_file("named.conf", "");
+	write_file("xdg/spill/spill.conf", "[host]\n");
+	setenv("SPILL_POLICY", "named.conf", 1);
+	load();
+	assert_int_equal(config.file_count, 4);
+	assert_tried(0, "named.conf", SPILL_CONFIG_READ);
+	assert_tried(1, "/xdg/spill/prog.conf", SPILL_CONFIG_ABSENT);
+	assert_tried(2, "/xdg/spill/spill.conf", SPILL_CONFIG_READ);
+	assert_tried(3, "etc.conf", SPILL_CONFIG_ABSENT);
+	write_file("xdg/spill/prog.conf", "x");
+	load();
+	assert_int_equal(config.file_count, 2);
+	assert_tried(1, "prog.conf", SPILL_CONFIG_REFUSED);
+	setenv("SPILL_POLICY", "missing.conf", 1);
+	load();
+	assert_int_equal(config.file_count, 1);
+	assert_tried(0, "missing.conf", SPILL_CONFIG_ABSENT);
+	secure = 1;
+	load();
+	assert_int_equal(config.file_count, 1);
+	assert_tried(0, "etc.conf", SPILL_CONFIG_ABSENT);
 }
 
 static void test_order(void **state)
@@ -469,6 +574,10 @@ int main(void)
 	    CASE(test_privileged),
 	    CASE(test_disabled),
 	    CASE(test_again),
+	    CASE(test_all_devices),
+	    CASE(test_app),
+	    CASE(test_app_of_another),
+	    CASE(test_tried),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

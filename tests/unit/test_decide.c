@@ -55,6 +55,22 @@ static void test_device_limit(void **state)
 	assert_int_equal(spill_policy_device_limit(&policy, SPILL_DEVICES, 8 * GIB), 6 * GIB);
 }
 
+static void test_device_reserve(void **state)
+{
+	struct spill_policy policy;
+
+	spill_policy_default(&policy);
+	assert_int_equal(spill_policy_device_reserve(&policy, 0), 64u << 20);
+	policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, GIB};
+	policy.device_reserves[0] = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
+	policy.device_reserves[31] = (struct spill_amount){SPILL_AMOUNT_BYTES, 2 * GIB};
+	assert_int_equal(spill_policy_device_reserve(&policy, 0), 0);
+	assert_int_equal(spill_policy_device_reserve(&policy, 1), GIB);
+	assert_int_equal(spill_policy_device_reserve(&policy, 31), 2 * GIB);
+	assert_int_equal(spill_policy_device_reserve(&policy, -1), GIB);
+	assert_int_equal(spill_policy_device_reserve(&policy, SPILL_DEVICES), GIB);
+}
+
 static void test_chain_by_capability(void **state)
 {
 	struct spill_policy policy;
@@ -125,6 +141,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_limit),
 	    cmocka_unit_test(test_device_limit),
+	    cmocka_unit_test(test_device_reserve),
 	    cmocka_unit_test(test_chain_by_capability),
 	    cmocka_unit_test(test_chain_as_written),
 	    cmocka_unit_test(test_host_room),

@@ -11,17 +11,18 @@
 
 struct taken {
 	unsigned count;
-	char text[1024]; /* "LINE name=value;" for each */
+	char text[1024]; /* "LINE name=value;" for each, the name behind an [app NAME]'s NAME */
 };
 
-static void take(void *user, unsigned slot, const char *value, unsigned line)
+static void take(void *user, unsigned slot, const char *value, unsigned line, const char *app)
 {
 	struct taken *taken = user;
 	size_t at = strlen(taken->text);
 	char name[64];
 
 	spill_option_name(slot, name, sizeof(name));
-	snprintf(taken->text + at, sizeof(taken->text) - at, "%u %s=%s;", line, name, value);
+	snprintf(taken->text + at, sizeof(taken->text) - at, "%u %s%s%s=%s;", line, app ? app : "",
+	         app ? " " : "", name, value);
 	taken->count++;
 }
 
@@ -80,7 +81,7 @@ static void test_names(void **state)
 	refuses("[meminfo]\n\nreport = limit\n",
 	        "F:3:1: meminfo.report is not implemented yet in this version");
 	refuses("[rule big]\n", "F:1:2: section [rule NAME] is not implemented yet");
-	refuses("[device 1]\nreserve = 1\n", "F:2:1: 'reserve' cannot be set for one device");
+	refuses("[device 1]\nreserv = 1\n", "F:2:1: 'reserv' cannot be set for one device");
 	refuses("[Device]\n", "F:1:2: unknown section 'Device'; the nearest is [device]");
 }
 
@@ -123,6 +124,38 @@ static void test_duplicates(void **state)
 	        "F:5:1: 'limit' is set twice; the first is in line 2");
 	refuses("[device 1]\nlimit = 1\n[device  1]\nlimit = 1\n", "F:4:1: 'limit' is set twice");
 	accepts("[device 1]\nlimit = 1\n[device 2]\nlimit = 1\n", "2 device 1.limit=1;4 device 2.limit=1;");
+}
+
+/* [app NAME]: checked for whomever it is, handed on with its NAME. */
+static void test_app(void **state)
+{
+	static char many[32 * (SPILL_INI_APPS + 1)];
+	size_t at = 0;
+
+	accepts("[app a*]\ndevice.limit = 1\n[app b]\ndevice.limit = 2\n[device]\nlimit = 3\n",
+	        "2 a* device.limit=1;4 b device.limit=2;6 device.limit=3;");
+	accepts("[device]\nlimit = 1\n[app  x y]\ndevice.limit = 2\n[device]\nreserve = 3\n",
+	        "2 device.limit=1;4 x y device.limit=2;6 device.reserve=3;");
+	refuses("[app]\n", "F:1:5: the program's name is missing");
+	refuses("[app /bin/x]\n", "F:1:6: a program's name has no folder");
+	refuses("[app a]\nlimit = 1\n",
+	        "F:2:1: unknown key 'limit' in [app NAME]; the nearest is 'device.limit'");
+	refuses("[app a]\ndevice.limit = 4GB\n", "F:2:17: bad size '4GB'");
+	refuses("[app a]\nrule.cap = 1\n", "F:2:1: rule.cap is not implemented yet");
+	/* Once a section each, once a key in a section. */
+	refuses("[app a]\nhost.limit = 1\nhost.limit = 1\n",
+	        "F:3:1: 'host.limit' is set twice; the first is in line 2");
+	accepts("[app a]\n[app aa]\n[app a*]\n", "");
+	refuses("[app aa]\n\n[app a]\n[device]\n[app  a]\n",
+	        "F:5:7: [app NAME] with the name 'a' is there twice; the first is in line 3");
+	for (unsigned i = 0; i < SPILL_INI_APPS; i++)
+		at += (size_t)sprintf(many + at, "[app %u]\nhost.limit = 1\n", i);
+	struct taken none = {0};
+	char error[128] = "";
+
+	assert_true(spill_ini_read("F", many, at, NULL, &none, error, sizeof(error)));
+	at += (size_t)sprintf(many + at, "[app x]\n");
+	refuses_bytes(many, at, "F:513:1: too many [app NAME] in one file: at most 256");
 }
 
 static void test_bytes(void **state)
@@ -200,6 +233,7 @@ int main(void)
 	    cmocka_unit_test(test_duplicates),  cmocka_unit_test(test_bytes),
 	    cmocka_unit_test(test_lengths),     cmocka_unit_test(test_all_or_nothing),
 	    cmocka_unit_test(test_first_error), cmocka_unit_test(test_small_buffer),
+	    cmocka_unit_test(test_app),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,8 +68,10 @@ static void test_defaults(void **state)
 	assert_string_equal(policy.log_path, "");
 	assert_int_equal(policy.log_level, SPILL_LOG_ALL);
 	assert_int_equal(policy.log_stderr, SPILL_STDERR_FIRST);
-	for (int i = 0; i < SPILL_DEVICES; i++)
+	for (int i = 0; i < SPILL_DEVICES; i++) {
 		assert_int_equal(policy.device_limits[i].kind, SPILL_AMOUNT_NONE);
+		assert_int_equal(policy.device_reserves[i].kind, SPILL_AMOUNT_NONE);
+	}
 }
 
 /* Each row can be found by both names, its default is accepted and printed as written, or it is refused. */
@@ -110,6 +112,10 @@ static void test_values(void **state)
 	takes("device", "limit", "75%", "75%");
 	takes("device 31", "limit", "none", "none");
 	takes("device  0", "limit", "1GiB", "1GiB");
+	takes("device 31", "reserve", "0", "0");
+	takes("device 0", "reserve", "1GiB", "1GiB");
+	takes("app llama-*", "device.reserve", "1GiB", "1GiB");
+	takes("app  a program", "oom.chain", "", "");
 	takes("oom", "chain", "", "");
 	takes("oom", "chain", "host,split", "host, split");
 	takes("oom", "chain", " managed , host", "managed, host");
@@ -209,17 +215,57 @@ static void test_bad_names(void **state)
 	refused("device", "limti", "1", SPILL_PART_KEY, 0,
 	        "unknown key 'limti' in [device]; the nearest is 'limit'");
 	refused("device", "chain", "split", SPILL_PART_KEY, 0, "the nearest is 'chain' in [oom]");
-	refused("device 1", "reserve", "1", SPILL_PART_KEY, 0, "cannot be set for one device");
+	refused("device 1", "reserv", "1", SPILL_PART_KEY, 0,
+	        "'reserv' cannot be set for one device; the nearest is 'reserve'");
 	refused("device 32", "limit", "1", SPILL_PART_SECTION, 7, "out of range: 0 to 31");
 	refused("device 99999999999999999999", "limit", "1", SPILL_PART_SECTION, 7, "out of range");
 	refused("device 01", "limit", "1", SPILL_PART_SECTION, 7, "bad device number '01'");
 	refused("device -1", "limit", "1", SPILL_PART_SECTION, 7, "bad device number");
 	refused("device ", "limit", "1", SPILL_PART_SECTION, 7, "bad device number");
 	refused("rule big", "size", "1", SPILL_PART_SECTION, 0, "section [rule NAME] is not implemented yet");
-	refused("app x", "anything", "1", SPILL_PART_SECTION, 0, "section [app NAME] is not implemented yet");
+	refused("ruel big", "size", "1", SPILL_PART_SECTION, 0, "the nearest is [rule NAME]");
 	refused("meminfo", "report", "limit", SPILL_PART_KEY, 0,
 	        "meminfo.report is not implemented yet in this version");
 	refused("spill", "profile", "x", SPILL_PART_KEY, 0, "spill.profile is not implemented yet");
+}
+
+/* Each key of [device N] has a field for each device, its own. */
+static void test_devices(void **state)
+{
+	struct spill_policy policy, expected;
+	struct spill_error error;
+
+	spill_policy_default(&policy);
+	expected = policy;
+	assert_int_equal(spill_option_set(&policy, "device 2", "limit", "1GiB", &error), 0);
+	assert_int_equal(spill_option_set(&policy, "device 31", "reserve", "2MiB", &error), 0);
+	expected.device_limits[2] = (struct spill_amount){SPILL_AMOUNT_BYTES, 1u << 30};
+	expected.device_reserves[31] = (struct spill_amount){SPILL_AMOUNT_BYTES, 2u << 20};
+	assert_memory_equal(&policy, &expected, sizeof(policy));
+}
+
+/* A key of [app NAME] is the whole name of the option that it sets. */
+static void test_app(void **state)
+{
+	struct spill_error error;
+
+	assert_string_equal(spill_option_app("app  llama-*"), "llama-*");
+	assert_null(spill_option_app("apps x"));
+	assert_null(spill_option_app("device 1"));
+	assert_int_equal(spill_option_find("app x", "log.path", &error),
+	                 spill_option_find("log", "path", &error));
+	refused("app", "log.path", "x", SPILL_PART_SECTION, 3, "name is missing: write [app NAME]");
+	refused("app /bin/x", "log.path", "x", SPILL_PART_SECTION, 4, "has no folder");
+	refused("apps x", "log.path", "x", SPILL_PART_SECTION, 0, "the nearest is [app NAME]");
+	refused("app x", "limit", "1", SPILL_PART_KEY, 0,
+	        "unknown key 'limit' in [app NAME]; the nearest is 'device.limit'");
+	refused("app x", "device.limti", "1", SPILL_PART_KEY, 0, "the nearest is 'device.limit'");
+	refused("app x", "device 1.limit", "1", SPILL_PART_KEY, 0,
+	        "'device 1.limit' cannot be set for one program; the nearest is 'device.limit'");
+	refused("app x", "meminfo.report", "limit", SPILL_PART_KEY, 0,
+	        "meminfo.report is not implemented yet in this version");
+	refused("app x", "rule.size", "1", SPILL_PART_KEY, 0, "rule.size is not implemented yet");
+	refused("app x", "device.limit", "4GB", SPILL_PART_VALUE, 1, "bad size '4GB'");
 }
 
 static void test_variables(void **state)
@@ -231,7 +277,14 @@ static void test_variables(void **state)
 	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_31_LIMIT", &error), SPILL_OPTIONS + 31);
 	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_32_LIMIT", &error), -2);
 	assert_non_null(strstr(error.text, "out of range"));
-	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_1_RESERVE", &error), -1);
+	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_0_RESERVE", &error),
+	                 SPILL_OPTIONS + SPILL_DEVICES);
+	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_31_RESERVE", &error),
+	                 SPILL_OPTION_SLOTS - 1);
+	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_32_RESERVE", &error), -2);
+	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_1_RESERVES", &error), -1);
+	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_01_LIMIT", &error), -1);
+	assert_int_equal(spill_option_find_variable("SPILL_DEVICE__LIMIT", &error), -1);
 	assert_int_equal(spill_option_find_variable("SPILL_MEMINFO_REPORT", &error), -2);
 	assert_non_null(strstr(error.text, "meminfo.report is not implemented yet"));
 	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_LIMITS", &error), -1);
@@ -243,6 +296,8 @@ static void test_variables(void **state)
 	assert_string_equal(name, "SPILL_DEVICE_7_LIMIT");
 	spill_option_name(SPILL_OPTIONS + 7, name, sizeof(name));
 	assert_string_equal(name, "device 7.limit");
+	spill_option_variable(SPILL_OPTION_SLOTS - 1, name, sizeof(name));
+	assert_string_equal(name, "SPILL_DEVICE_31_RESERVE");
 	assert_true(spill_option_find_variable("SPILL_MODE", &error) >= 0);
 }
 
@@ -271,6 +326,7 @@ int main(void)
 	    cmocka_unit_test(test_values),    cmocka_unit_test(test_bad_values),
 	    cmocka_unit_test(test_long_path), cmocka_unit_test(test_bad_names),
 	    cmocka_unit_test(test_variables), cmocka_unit_test(test_messages_are_bounded),
+	    cmocka_unit_test(test_app),       cmocka_unit_test(test_devices),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

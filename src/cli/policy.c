@@ -1,0 +1,163 @@
+/* spill policy: the policy as libspill.so finds it for a program, each value with where it comes from. */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "config.h"
+
+static struct spill_config config; /* too large for the stack */
+
+static const char *state_text(enum spill_config_state state)
+{
+	static const char *const texts[] = {
+	    [SPILL_CONFIG_ABSENT] = "not found",
+	    [SPILL_CONFIG_READ] = "read",
+	    [SPILL_CONFIG_REFUSED] = "refused",
+	};
+
+	return texts[state];
+}
+
+/* Which variable set it: the log's path has two. */
+static const char *variable_of(unsigned slot, char *name, size_t size)
+{
+	spill_option_variable(slot, name, size);
+	return getenv(name) ? name : "SPILL_LOG";
+}
+
+/* From the policy itself: a value in the list is cut where the log's line needs it. */
+static void print_option(unsigned slot, const struct spill_log_option *option, bool json)
+{
+	char value[SPILL_PATH_MAX], variable[64];
+	bool environment = !strcmp(option->source, "environment");
+
+	spill_option_format(&config.policy, slot, value, sizeof(value));
+	if (json) {
+		fputs("{\"name\":", stdout);
+		cli_print_json_string(stdout, option->name);
+		fputs(",\"value\":", stdout);
+		cli_print_json_string(stdout, value);
+		fputs(",\"source\":", stdout);
+		cli_print_json_string(stdout, option->source);
+		if (environment) {
+			fputs(",\"variable\":", stdout);
+			cli_print_json_string(stdout, variable_of(slot, variable, sizeof(variable)));
+		}
+		putchar('}');
+		return;
+	}
+	printf("%s =%s%s  (%s%s%s)\n", option->name, *value ? " " : "", value, option->source,
+	       environment ? " " : "", environment ? variable_of(slot, variable, sizeof(variable)) : "");
+}
+
+/* The listed options are the present slots, in order. */
+static void print_options(bool json)
+{
+	unsigned at = 0;
+
+	for (unsigned slot = 0; slot < SPILL_OPTION_SLOTS; slot++) {
+		if (!spill_option_present(&config.policy, slot))
+			continue;
+		if (json && at)
+			putchar(',');
+		print_option(slot, &config.options[at++], json);
+	}
+}
+
+static void print_json(const char *program, bool disabled)
+{
+	fputs("{\"program\":", stdout);
+	if (*program)
+		cli_print_json_string(stdout, program);
+	else
+		fputs("null", stdout);
+	printf(",\"disabled\":%s,\"problem\":", disabled ? "true" : "false");
+	if (config.problem[0])
+		cli_print_json_string(stdout, config.problem);
+	else
+		fputs("null", stdout);
+	fputs(",\"warnings\":[", stdout);
+	for (char *line = strtok(config.warning, "\n"); line; line = strtok(NULL, "\n")) {
+		if (line != config.warning)
+			putchar(',');
+		cli_print_json_string(stdout, line);
+	}
+	fputs("],\"files\":[", stdout);
+	for (unsigned i = 0; i < config.file_count; i++) {
+		fputs(i ? ",{\"path\":" : "{\"path\":", stdout);
+		cli_print_json_string(stdout, config.files[i].path);
+		printf(",\"state\":\"%s\"}", state_text(config.files[i].state));
+	}
+	fputs("],\"options\":[", stdout);
+	print_options(true);
+	puts("]}");
+}
+
+static void print_text(const char *program, bool disabled)
+{
+	printf("policy for %s; of two sources the first counts:\n", *program ? program : "any program");
+	puts("  the environment");
+	for (unsigned i = 0; i < config.file_count; i++)
+		printf("  %s: %s\n", config.files[i].path, state_text(config.files[i].state));
+	if (disabled)
+		puts("SPILL in the environment: libspill is off, and nothing of this holds");
+	if (config.warning[0])
+		puts(config.warning);
+	if (config.problem[0])
+		printf("%s\nso nothing else was read, the defaults hold, and libspill only observes\n",
+		       config.problem);
+	putchar('\n');
+	print_options(false);
+}
+
+/* The name as the library would find it, from a name or a path; NULL if it is none. */
+static const char *program_name(const char *argument)
+{
+	const char *slash = strrchr(argument, '/');
+	const char *name = slash ? slash + 1 : argument;
+
+	return *name ? name : NULL;
+}
+
+int cli_policy(int argc, char **argv)
+{
+	static const struct option options[] = {{"for", required_argument, NULL, 'f'},
+	                                        {"json", no_argument, NULL, 'j'},
+	                                        {"help", no_argument, NULL, 'h'},
+	                                        {0}};
+	const char *program = "";
+	bool json = false, disabled, problem;
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		switch (option) {
+		case 'f':
+			program = program_name(optarg);
+			if (!program)
+				return cli_usage(argv[0], "--for: '%s' is no program's name", optarg);
+			break;
+		case 'j':
+			json = true;
+			break;
+		case 'h':
+			return cli_help(argv[0]);
+		case ':':
+			return cli_usage(argv[0], "option '%s' needs a value", argv[optind - 1]);
+		default:
+			return cli_usage(argv[0], "unknown option '%s'", argv[optind - 1]);
+		}
+	}
+	if (optind < argc)
+		return cli_usage(argv[0], "unexpected argument '%s'; a program is named by --for",
+		                 argv[optind]);
+	disabled = spill_config_disabled();
+	spill_config_load(&config, program);
+	problem = config.problem[0] || config.warning[0];
+	if (json)
+		print_json(program, disabled);
+	else
+		print_text(program, disabled);
+	return cli_finish(problem ? CLI_FINDINGS : CLI_FINE);
+}

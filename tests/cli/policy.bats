@@ -1,0 +1,101 @@
+load help.bash
+
+@test "nothing set: every default, and where it was looked for" {
+	run "$spill" policy --for llama-server
+	has_line "policy for llama-server; of two sources the first counts:"
+	has_line "  $PWD/config/spill/llama-server.conf: not found"
+	has_line "  $PWD/config/spill/spill.conf: not found"
+	has "  /etc/spill/spill.conf: "
+	[ -e /etc/spill/spill.conf ] || { has_line "device.limit = none  (default)"; ends_with 0; }
+}
+
+@test "each value with its source" {
+	mkdir -p config/spill
+	printf '[device]\nlimit = 4GiB\nreserve = 1MiB\n[app llama-*]\ndevice.limit = 10GiB\n' >config/spill/spill.conf
+	printf '[host]\nlimit = 1GiB\n[device 1]\nreserve = 3MiB\n' >config/spill/llama-server.conf
+	export SPILL_OOM_CHAIN= SPILL_LOG=off
+	run "$spill" policy --for /opt/bin/llama-server
+	ends_with 0
+	has_line "policy for llama-server; of two sources the first counts:"
+	has_line "  $PWD/config/spill/spill.conf: read"
+	has_line "device.limit = 10GiB  ($PWD/config/spill/spill.conf:5 [app llama-*])"
+	has_line "device.reserve = 1MiB  ($PWD/config/spill/spill.conf:3)"
+	has_line "device 1.reserve = 3MiB  ($PWD/config/spill/llama-server.conf:4)"
+	has_line "host.limit = 1GiB  ($PWD/config/spill/llama-server.conf:2)"
+	has_line "oom.chain =  (environment SPILL_OOM_CHAIN)"
+	has_line "log.path = off  (environment SPILL_LOG)"
+	unset SPILL_LOG
+	SPILL_LOG_PATH=off run "$spill" policy
+	ends_with 0
+	has_line "policy for any program; of two sources the first counts:"
+	has_line "device.limit = 4GiB  ($PWD/config/spill/spill.conf:2)"
+	has_line "log.path = off  (environment SPILL_LOG_PATH)"
+	has_not llama-server
+}
+
+@test "as the preload finds it" {
+	printf '[app env]\ndevice.limit = 3GiB\n[app *]\ndevice.limit = 2GiB\n' >p.conf
+	SPILL_POLICY=p.conf run "$spill" policy --for env
+	has_line "  p.conf: read"
+	has_line "device.limit = 3GiB  (p.conf:2 [app env])"
+	SPILL_POLICY=p.conf run "$spill" policy
+	has_line "device.limit = 2GiB  (p.conf:4 [app *])"
+}
+
+@test "a refused file: what holds then, and that no more was read" {
+	printf '[device]\nlimit = 4GiB\n[app other]\ndevice.limti = 1\n' >bad.conf
+	SPILL_POLICY=bad.conf run "$spill" policy --for x
+	ends_with 1
+	has_line "  bad.conf: refused"
+	has_line "bad.conf:4:1: unknown key 'device.limti' in [app NAME]; the nearest is 'device.limit'"
+	has_line "device.limit = none  (default)"
+	has_line "spill.mode = observe  (problem)"
+	has_not "/etc/spill"
+	SPILL_POLICY=missing.conf run "$spill" policy
+	ends_with 1
+	has_line "  missing.conf: not found"
+	has "missing.conf: no such file"
+}
+
+@test "an unknown variable is a finding; a switch that is off is told" {
+	SPILL_DEVICE_LIMITS=1 run "$spill" policy
+	ends_with 1
+	has_line "SPILL_DEVICE_LIMITS: unknown variable; the nearest is SPILL_DEVICE_LIMIT"
+	SPILL=0 run "$spill" policy
+	has "libspill is off"
+}
+
+@test "as JSON, values whole" {
+	long=/$(printf 'x%.0s' {1..600})
+	printf '[log]\npath = %s\n[app "*]\nhost.ahead = 1GiB\n' "$long" >p.conf
+	SPILL_POLICY=p.conf SPILL_MODE=off SPILL_NONSENSE=1 SPILL_MORE=1 run "$spill" policy --json --for '"q'
+	ends_with 1
+	printf %s "$output" >out
+	run python3 -c '
+import json
+facts = json.load(open("out"))
+print(facts["program"], facts["disabled"], facts["problem"], len(facts["warnings"]))
+print(facts["files"][0])
+options = {option["name"]: option for option in facts["options"]}
+print(len(options["log.path"]["value"]), options["host.ahead"], options["spill.mode"])'
+	has_line "\"q False None 2"
+	has_line "{'path': 'p.conf', 'state': 'read'}"
+	has_line "601 {'name': 'host.ahead', 'value': '1GiB', 'source': 'p.conf:4 [app \"*]'} {'name': 'spill.mode', 'value': 'off', 'source': 'environment', 'variable': 'SPILL_MODE'}"
+	SPILL_POLICY=missing.conf run "$spill" policy --json
+	ends_with 1
+	has '"program":null,"disabled":false,"problem":"missing.conf: no such file'
+}
+
+@test "wrong usage" {
+	run "$spill" policy llama-server
+	ends_with 2
+	has "unexpected argument 'llama-server'; a program is named by --for"
+	run "$spill" policy --for
+	ends_with 2
+	has "option '--for' needs a value"
+	run "$spill" policy --for ''
+	ends_with 2
+	run "$spill" policy --for /bin/
+	ends_with 2
+	has "'/bin/' is no program's name"
+}

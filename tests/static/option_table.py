@@ -1,0 +1,163 @@
+"""Every row of policy/options.def is an option everywhere: in docs/options.md, the parser, the variables, `spill policy`
+and the fuzzer's example; what is not implemented is refused as such. usage: option_table.py SPILL OPTIONS.DEF OPTIONS.MD FULL.CONF
+
+Reads the table's text itself: what the program makes of it is what is asked for.
+"""
+import ast
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+spill, table, document, example = (pathlib.Path(path).resolve() for path in sys.argv[1:])
+STRING = r'("(?:[^"\\]|\\.)*"(?:\s*"(?:[^"\\]|\\.)*")*)'
+text = re.sub(r"/\*.*?\*/", "", table.read_text(), flags=re.S)
+bad = []
+
+
+def strings(pattern):
+    rows = [[row] if isinstance(row, str) else row for row in re.findall(pattern, text)]
+    return [[ast.literal_eval(f"({part})") if part[0] == '"' else part for part in row] for row in rows]
+
+
+# section, key, kind, words, initial; section, key; key of [device N].
+options = strings(rf"\bOPTION\({STRING},\s*{STRING},\s*(\w+),\s*\w+,\s*{STRING},\s*{STRING},")
+planned = strings(rf"\bPLANNED\({STRING},\s*{STRING},")
+device_keys = [row[0] for row in strings(rf"\bDEVICE\({STRING},\s*(\w+)")]
+# A value that is not the default, by kind; with a number of the row's own, so that two rows with one field are seen.
+OTHER = {"SIZE": "{}MiB", "SHARE": "{}MiB", "LIMIT": "{}MiB", "PERCENT": "{}%", "CHUNK": "{}MiB",
+         "TIME": "{}us", "CHAIN": "host, split", "PATH": "/tmp/option-table/%e"}
+
+
+def complain(what):
+    bad.append(what)
+    print(what)
+
+
+def expect(truth, what):
+    if not truth:
+        complain(what)
+
+
+def run(*arguments, **variables):
+    """From an empty home and environment: exit status, standard output."""
+    environment = {"HOME": "/nonexistent", "PATH": os.environ["PATH"], **variables}
+    for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LLVM_PROFILE_FILE"):
+        if name in os.environ:
+            environment[name] = os.environ[name]
+    done = subprocess.run([spill, *arguments], env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout
+
+
+def effective(**variables):
+    status, out = run("policy", "--json", **variables)
+    facts = json.loads(out)
+    expect(status == 0, f"spill policy: {facts['problem']} {facts['warnings']}")
+    return None if facts["problem"] else {option["name"]: option for option in facts["options"]}
+
+
+def other_value(row, kind, words, initial):
+    """Another value than the default; of words, another one of them, as the table lists them."""
+    if kind in OTHER:
+        return OTHER[kind].format(6 + 2 * row)
+    return next(word for word in (words or "yes, no").split(", ") if word != initial)
+
+
+def variable(name):
+    return "SPILL_" + name.removeprefix("spill.").replace(".", "_").replace(" ", "_").upper()
+
+
+def check_file(folder, lines):
+    path = folder / "one.conf"
+    path.write_text("\n".join(lines) + "\n")
+    return run("check", str(path))[1].removeprefix(str(path))
+
+
+def check_sources(values, found, source, what):
+    """All at once: who has its value of a source, and who has not. `found` may be None: told already."""
+    if found is None:
+        return
+    for name, value in values.items():
+        option = found.get(name)
+        if option is None:
+            complain(f"{name}: not in the output of spill policy")
+            continue
+        expect(option["value"] == value, f"{name}: {what} gave it {option['value']}, not {value}")
+        expect(option["source"] == source(name), f"{name}: {what} is not its source, but {option['source']}")
+
+
+def check_options(folder):
+    usual = {f"{section}.{key}": initial for section, key, _, _, initial in options}
+    values = {f"{section}.{key}": other_value(at, *row) for at, (section, key, *row) in enumerate(options)}
+    devices = {f"device 3.{key}": f"{100 + at}MiB" for at, key in enumerate(device_keys)}
+    found = effective()
+    expect(set(found or usual) == set(usual), f"spill policy prints {sorted(set(found) ^ set(usual))} too many or too few")
+    check_sources(usual, found, lambda name: "default", "nothing")
+    named = {variable(name): value for name, value in (values | devices).items()}
+    check_sources(values | devices, effective(**named), lambda name: "environment", "its variable")
+
+    path, lines, where = folder / "all.conf", [], {}
+    for name, value in (values | devices).items():
+        section, key = name.rsplit(".", 1)
+        lines += [f"[{section}]", f"{key} = {value}"]
+        where[name] = f"{path}:{len(lines)}"
+    path.write_text("\n".join(lines) + "\n")
+    check_sources(values | devices, effective(SPILL_POLICY=str(path)), where.get, "a file")
+    lines = [f"{name} = {value}" for name, value in values.items()]
+    path.write_text("\n".join(["[app *]", *lines]) + "\n")
+    check_sources(values, effective(SPILL_POLICY=str(path)),
+                  lambda name: f"{path}:{2 + list(values).index(name)} [app *]", "[app *]")
+
+
+def check_planned(folder):
+    for section, key in planned:
+        refusal = f"{section}.{key} is not implemented yet in this version"
+        dotted = check_file(folder, ["[app x]", f"{section}.{key} = 1"])
+        expect(dotted == f":2:1: {refusal}\n", f"{section}.{key}: [app] says{dotted}")
+        plain = check_file(folder, [f"[{section} x]" if section == "rule" else f"[{section}]", f"{key} = 1"])
+        whole = ":1:2: section [rule NAME] is not implemented yet in this version\n" if section == "rule" else f":2:1: {refusal}\n"
+        expect(plain == whole, f"{section}.{key}: its section says{plain}")
+        if section != "rule":  # rules have names, which variables cannot have
+            out = json.loads(run("policy", "--json", **{variable(f"{section}.{key}"): "1"})[1])
+            expect(out["problem"] == f"{variable(f'{section}.{key}')}: {refusal}", f"{section}.{key}: its variable: {out['problem']}")
+
+
+def check_documents():
+    lines = document.read_text().splitlines()
+    for section, key, _, _, initial in options:
+        name = f"{section}.{key}"
+        rows = [line for line in lines if line.startswith(f"| `{name}` | `{variable(name)}` | ")]
+        expect(len(rows) == 1 and f" | `{initial}` | " in rows[0], f"{name}: {len(rows)} rows in {document.name}, or another default")
+    for section, key in planned:
+        rows = [line for line in lines if line.startswith(f"| `{section}.{key}` | ")]
+        expect(len(rows) == 1, f"{section}.{key}: {len(rows)} rows in {document.name}")
+    for key in device_keys:
+        expect(f"`{variable('device 1.' + key)}`" in document.read_text(), f"device N.{key}: not in {document.name}")
+    wanted = {(section, key) for section, key, *_ in options} | {("device N", key) for key in device_keys}
+    wanted |= {("app NAME", f"{section}.{key}") for section, key, *_ in options}
+    section = ""
+    for line in example.read_text().splitlines():
+        if line.startswith("["):
+            section = re.sub(r"^(device|app) .*", lambda found: f"{found[1]} {'N' if found[1] == 'device' else 'NAME'}", line[1:-1])
+        else:
+            wanted.discard((section, line.split(" = ")[0]))
+    expect(not wanted, f"{example.name} lacks {sorted(wanted)}")
+
+
+if os.path.exists("/etc/spill/spill.conf"):
+    print("/etc/spill/spill.conf is here: what it sets is no default")
+    sys.exit(77)
+if len(options) < 20 or not planned or not device_keys:
+    complain(f"{table}: {len(options)} options, {len(planned)} planned: its form has changed, and this test with it")
+# Each row begins with its macro's name; one that the expressions above do not read would be tested by nobody.
+for macro, count in (("OPTION", len(options)), ("PLANNED", len(planned)), ("DEVICE", len(device_keys))):
+    expect(len(re.findall(rf"^{macro}\(", text, re.M)) == count, f"{table}: rows of {macro} that this test cannot read")
+with tempfile.TemporaryDirectory() as name:
+    check_options(pathlib.Path(name))
+    check_planned(pathlib.Path(name))
+check_documents()
+print(f"{len(options)} options, {len(planned)} planned, {len(device_keys)} a device; {len(bad)} bad")
+sys.exit(bool(bad))
