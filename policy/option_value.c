@@ -10,6 +10,7 @@ _Static_assert(sizeof(enum spill_mode) == sizeof(unsigned) &&
                    sizeof(enum spill_log_level) == sizeof(unsigned) &&
                    sizeof(enum spill_honest_first) == sizeof(unsigned) &&
                    sizeof(enum spill_switch) == sizeof(unsigned) &&
+                   sizeof(enum spill_meminfo_report) == sizeof(unsigned) &&
                    sizeof(enum spill_log_stderr) == sizeof(unsigned),
                "a WORD is stored as an unsigned");
 _Static_assert(offsetof(struct spill_policy, managed_accessed_by_host) ==

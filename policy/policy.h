@@ -68,6 +68,9 @@ enum spill_priority { SPILL_PRIORITY_COLD, SPILL_PRIORITY_NORMAL, SPILL_PRIORITY
 
 enum spill_switch { SPILL_SWITCH_AUTO, SPILL_SWITCH_ON, SPILL_SWITCH_OFF };
 
+/* What the program is told about free and total memory (meminfo.h). */
+enum spill_meminfo_report { SPILL_MEMINFO_HONEST, SPILL_MEMINFO_LIMIT, SPILL_MEMINFO_SPILL };
+
 struct spill_policy {
 	enum spill_mode mode;
 	struct spill_amount device_limit;                 /* all devices without one of their own */
@@ -89,6 +92,7 @@ struct spill_policy {
 	bool managed_accessed_by_device, managed_accessed_by_host;
 	bool managed_read_mostly;
 	struct spill_amount managed_prefetch_below;
+	enum spill_meminfo_report meminfo_report;
 	char log_path[SPILL_PATH_MAX]; /* a pattern, a folder, "off", or empty for the default */
 	enum spill_log_level log_level;
 	enum spill_log_stderr log_stderr;

@@ -23,6 +23,7 @@ bool spill_engine_context(struct spill_request *request);     /* engine_free.c *
 bool spill_engine_attributes(struct spill_request *request);  /* engine_query.c */
 bool spill_engine_pointer(struct spill_request *request);     /* engine_query.c */
 bool spill_engine_range(struct spill_request *request);       /* engine_query.c */
+bool spill_engine_info(struct spill_request *request);        /* engine_info.c */
 bool spill_engine_create(struct spill_request *request);      /* engine_vmm.c */
 bool spill_engine_map(struct spill_request *request);         /* engine_vmm.c */
 bool spill_engine_properties(struct spill_request *request);  /* engine_vmm.c */

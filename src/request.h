@@ -49,7 +49,7 @@ enum spill_domain { SPILL_CUDA_DRIVER, SPILL_CUDA_RUNTIME, SPILL_HIP, SPILL_DOMA
 	X(POOL_DESTROY, "ends such a pool") \
 	X(POOL_TRIM, "gives back a pool's unused memory: accounted") \
 	X(EXPORT, "hands memory to another process or device driver: refused honestly for what we placed") \
-	X(INFO, "free and total memory: the vendor's answer (meminfo.report)") \
+	X(INFO, "free and total memory: the vendor's answer, or what meminfo.report makes of it") \
 	X(ATTR, "attributes of a pointer: what we placed looks like one plain device allocation") \
 	X(ATTR_SET, "sets an attribute of a pointer: likewise") \
 	X(RANGE, "base and size of an allocation: likewise") \
@@ -97,6 +97,8 @@ enum spill_way {
 /* Whether a request's out of memory surfaces although it could be served (src/honest.h). */
 enum spill_honest_answer { SPILL_HONEST_UNASKED, SPILL_HONEST_SERVE, SPILL_HONEST_SURFACES };
 
+#define SPILL_CURRENT_DEVICE (-1)
+
 struct spill_request {
 	/* Set by the stub. */
 	int hook; /* row of the table */
@@ -119,8 +121,9 @@ struct spill_request {
 	/* `height` times `depth` rows of `width` bytes, padded by the vendor: bytes is 0 and the engine asks the backend. */
 	size_t *out_pitch, *out_width, *out_height;
 	uint64_t width, height, depth;
+	size_t *out_free, *out_total; /* INFO; each may be NULL */
 	void *context;
-	int device;
+	int device; /* INFO: SPILL_CURRENT_DEVICE for the one that is current */
 	void *stream, *pool, *node;
 	const void *properties; /* CREATE, POOL_CREATE, ACCESS: the vendor's structure */
 	unsigned mode;          /* CAPTURE_BEGIN: the vendor's capture mode; PEER: 1 enables, 0 disables */

@@ -13,6 +13,15 @@ typedef int hipDriverProcAddressQueryResult;
 typedef int hipDriverEntryPointQueryResult;
 typedef int hipMemRangeHandleType;
 
+/* Beginning of ROCm 6's hipDeviceProp_t: the rest is nobody's business here. */
+typedef struct hipDeviceProp_tR0600 {
+	char name[256];
+	char uuid[16];
+	char luid[8];
+	unsigned int luidDeviceNodeMask;
+	size_t totalGlobalMem;
+} hipDeviceProp_tR0600;
+
 typedef struct hipMemAllocNodeParams {
 	hipMemPoolProps poolProps;
 	const hipMemAccessDesc *accessDescs;

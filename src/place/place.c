@@ -52,6 +52,17 @@ bool spill_device_charge_all(int device, uint64_t limit, uint64_t bytes)
 	return true;
 }
 
+/* pre: view->held and view->limit are set */
+static uint64_t host_room(const struct spill_policy *policy, struct spill_host_view *view, uint64_t start,
+                          uint64_t available)
+{
+	/* Managed memory that was granted and not yet touched is still free to the kernel: what was there at start less
+	 * what is held is the other bound. */
+	uint64_t left = start > view->held ? start - view->held : 0;
+	view->available = available < left ? available : left;
+	return spill_policy_host_room(policy, view);
+}
+
 const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes)
 {
 	uint64_t start = spill_hostmem_at_start(), available = spill_hostmem_available();
@@ -60,12 +71,22 @@ const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes)
 	    .held = spill_account_host_held(),
 	};
 	do {
-		/* Managed memory that was granted and not yet touched is still free to the kernel: what was there at start less
-		 * what is held is the other bound. */
-		uint64_t left = start > view.held ? start - view.held : 0;
-		view.available = available < left ? available : left;
-		if (bytes > spill_policy_host_room(policy, &view))
+		if (bytes > host_room(policy, &view, start, available))
 			return view.held + bytes > view.limit ? "host.limit" : "host.reserve";
 	} while (!spill_account_host_charge(&view.held, bytes));
 	return NULL;
+}
+
+uint64_t spill_host_room(const struct spill_policy *policy, uint64_t *most)
+{
+	uint64_t start = spill_hostmem_at_start();
+	struct spill_host_view view = {
+	    .limit = spill_amount_resolve(policy->host_limit, start, SPILL_UNLIMITED),
+	};
+	*most = 0;
+	if (start == SPILL_UNLIMITED)
+		return 0;
+	*most = host_room(policy, &view, start, start);
+	view.held = spill_account_host_held();
+	return host_room(policy, &view, start, spill_hostmem_available());
 }

@@ -101,6 +101,12 @@ bool spill_device_charge_all(int device, uint64_t limit, uint64_t bytes);
  */
 const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes);
 
+/*
+ * Bytes of host memory that spill_host_charge would grant now, and in *most those that it could ever grant. Both 0 where the
+ * kernel does not say what there is: nothing can be promised then.
+ */
+uint64_t spill_host_room(const struct spill_policy *policy, uint64_t *most);
+
 /* The shared chunks' lock, for fork. */
 void spill_pool_fork_prepare(void);
 void spill_pool_fork_done(bool child);

@@ -25,10 +25,10 @@ load help.bash
 }
 
 @test "an option of a later version is an error, not ignored" {
-	printf '[meminfo]\nreport = limit\n' >later.conf
+	printf '[log]\nkeep = 50\n' >later.conf
 	run "$spill" check later.conf
 	ends_with 1
-	has_line "later.conf:2:1: meminfo.report is not implemented yet in this version"
+	has_line "later.conf:2:1: log.keep is not implemented yet in this version"
 }
 
 @test "a file that the preload would not trust" {

@@ -4,6 +4,7 @@
 #include "rows.h"
 
 #define VERSION 702 /* 100 * major + minor: ROCm 7.2, the newest that is simulated */
+#define OLD 502     /* of a function that a newer one has taken the name of */
 
 typedef hipError_t resolver(const char *, void **, int, uint64_t, hipDriverProcAddressQueryResult *);
 extern __attribute__((weak)) resolver hipGetProcAddress, hipGetProcAddress_spt;
@@ -12,7 +13,8 @@ static void *look_up(resolver *resolve, const struct rows_row *row)
 {
 	void *found = NULL;
 	/* For a _spt form that the library lacks HIP gives the other form: that is another row. */
-	if (!resolve || !row->linked() || resolve(row->base, &found, VERSION, rows_flags(row), NULL))
+	if (!resolve || !row->linked() ||
+	    resolve(row->base, &found, rows_newest(row) ? VERSION : OLD, rows_flags(row), NULL))
 		return NULL;
 	return found;
 }

@@ -119,7 +119,7 @@ static void test_nothing(void **state)
 	assert_string_equal(source("spill.mode"), "default");
 	assert_string_equal(value("host.limit"), "50%");
 	assert_string_equal(value("log.path"), "${XDG_STATE_HOME:-~/.local/state}/spill/%e-%p.jsonl");
-	assert_int_equal(config.option_count, 22);
+	assert_int_equal(config.option_count, 23);
 	assert_int_equal(config.file_count, 3); /* of the user, twice, and etc.conf */
 }
 
@@ -134,7 +134,7 @@ static void test_all_devices(void **state)
 	}
 	load();
 	assert_fine();
-	assert_int_equal(config.option_count, 22 + SPILL_OPTION_SLOTS - SPILL_OPTIONS);
+	assert_int_equal(config.option_count, 23 + SPILL_OPTION_SLOTS - SPILL_OPTIONS);
 	for (unsigned slot = SPILL_OPTIONS; slot < SPILL_OPTION_SLOTS; slot++) {
 		spill_option_name(slot, name, sizeof(name));
 		assert_string_equal(value(name), "1GiB");
@@ -296,7 +296,8 @@ static void test_bad_variables(void **state)
 	} bad[] = {
 	    {"SPILL_DEVICE_LIMIT", "4GB", "SPILL_DEVICE_LIMIT: bad size '4GB'"},
 	    {"SPILL_DEVICE_40_LIMIT", "4GiB", "SPILL_DEVICE_40_LIMIT: the device number is out of range"},
-	    {"SPILL_MEMINFO_REPORT", "limit", "SPILL_MEMINFO_REPORT: meminfo.report is not implemented yet"},
+	    {"SPILL_LOG_KEEP", "50", "SPILL_LOG_KEEP: log.keep is not implemented yet"},
+	    {"SPILL_MEMINFO_REPORT", "more", "SPILL_MEMINFO_REPORT: bad value 'more'"},
 	    {"SPILL_MODE", "of", "SPILL_MODE: bad value 'of'"},
 	    {"SPILL_PROFILE", "x", "SPILL_PROFILE: spill.profile is not implemented yet"},
 	    {"SPILL_LOG", "/%z", "SPILL_LOG: a pattern knows"},

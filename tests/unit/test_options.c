@@ -145,6 +145,8 @@ static void test_values(void **state)
 	takes("managed", "accessed_by", "host", "host");
 	takes("managed", "accessed_by", "", "");
 	takes("managed", "read_mostly", "yes", "yes");
+	takes("meminfo", "report", "limit", "limit");
+	takes("meminfo", "report", "spill", "spill");
 	takes("log", "path", "/tmp/%h-%e-%p%%.jsonl", "/tmp/%h-%e-%p%%.jsonl");
 	takes("log", "path", "~/x", "~/x");
 	takes("log", "level", "spills", "spills");
@@ -224,8 +226,9 @@ static void test_bad_names(void **state)
 	refused("device ", "limit", "1", SPILL_PART_SECTION, 7, "bad device number");
 	refused("rule big", "size", "1", SPILL_PART_SECTION, 0, "section [rule NAME] is not implemented yet");
 	refused("ruel big", "size", "1", SPILL_PART_SECTION, 0, "the nearest is [rule NAME]");
-	refused("meminfo", "report", "limit", SPILL_PART_KEY, 0,
-	        "meminfo.report is not implemented yet in this version");
+	refused("log", "keep", "50", SPILL_PART_KEY, 0, "log.keep is not implemented yet in this version");
+	refused("meminfo", "report", "all", SPILL_PART_VALUE, 0,
+	        "bad value 'all'; it must be one of honest, limit, spill");
 	refused("spill", "profile", "x", SPILL_PART_KEY, 0, "spill.profile is not implemented yet");
 }
 
@@ -262,8 +265,8 @@ static void test_app(void **state)
 	refused("app x", "device.limti", "1", SPILL_PART_KEY, 0, "the nearest is 'device.limit'");
 	refused("app x", "device 1.limit", "1", SPILL_PART_KEY, 0,
 	        "'device 1.limit' cannot be set for one program; the nearest is 'device.limit'");
-	refused("app x", "meminfo.report", "limit", SPILL_PART_KEY, 0,
-	        "meminfo.report is not implemented yet in this version");
+	refused("app x", "log.keep", "50", SPILL_PART_KEY, 0,
+	        "log.keep is not implemented yet in this version");
 	refused("app x", "rule.size", "1", SPILL_PART_KEY, 0, "rule.size is not implemented yet");
 	refused("app x", "device.limit", "4GB", SPILL_PART_VALUE, 1, "bad size '4GB'");
 }
@@ -285,8 +288,9 @@ static void test_variables(void **state)
 	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_1_RESERVES", &error), -1);
 	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_01_LIMIT", &error), -1);
 	assert_int_equal(spill_option_find_variable("SPILL_DEVICE__LIMIT", &error), -1);
-	assert_int_equal(spill_option_find_variable("SPILL_MEMINFO_REPORT", &error), -2);
-	assert_non_null(strstr(error.text, "meminfo.report is not implemented yet"));
+	assert_int_equal(spill_option_find_variable("SPILL_LOG_KEEP", &error), -2);
+	assert_non_null(strstr(error.text, "log.keep is not implemented yet"));
+	assert_true(spill_option_find_variable("SPILL_MEMINFO_REPORT", &error) >= 0);
 	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_LIMITS", &error), -1);
 	assert_non_null(strstr(error.text, "the nearest is SPILL_DEVICE_LIMIT"));
 	assert_int_equal(spill_option_find_variable("SPILL_POLICI", &error), -1);

@@ -1,0 +1,49 @@
+#include "meminfo.h"
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* A sum that does not fit is as much as can be said, never a little. */
+static uint64_t with_host(enum spill_meminfo_report report, uint64_t device, uint64_t host)
+{
+	if (report != SPILL_MEMINFO_SPILL)
+		return device;
+	return device > UINT64_MAX - host ? UINT64_MAX : device + host;
+}
+
+uint64_t spill_meminfo_free(enum spill_meminfo_report report, uint64_t free,
+                            const struct spill_meminfo_view *view)
+{
+	if (report == SPILL_MEMINFO_HONEST)
+		return free;
+	/* More can be held than the limit: what graphs take nobody could refuse. */
+	if (view->limit != SPILL_UNLIMITED)
+		free = least(free, view->limit > view->held ? view->limit - view->held : 0);
+	return with_host(report, free, least(view->host_room, view->host_most));
+}
+
+uint64_t spill_meminfo_total(enum spill_meminfo_report report, uint64_t total,
+                             const struct spill_meminfo_view *view)
+{
+	if (report == SPILL_MEMINFO_HONEST)
+		return total;
+	return with_host(report, least(total, view->limit), view->host_most);
+}
+
+bool spill_meminfo_can_spill(const struct spill_policy *policy, unsigned capabilities)
+{
+	enum spill_step step[SPILL_STEPS];
+	unsigned count = spill_policy_chain(policy, capabilities, step);
+
+	for (unsigned i = 0; i < count; i++) {
+		if (step[i] == SPILL_STEP_DEMOTE && policy->movable_enable != SPILL_SWITCH_OFF &&
+		    capabilities & SPILL_CAN_MOVE)
+			return true;
+		/* TRIM and DEMOTE place on the device, which is no capability. */
+		if (capabilities & 1u << spill_step_place(step[i]))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,85 @@
+/*
+ * Questions about memory as such: how much there is, how much is free. The vendor is asked first, so that arguments and errors
+ * are its own; then what it stored is replaced by what meminfo.report makes of it (policy/meminfo.c). A question takes
+ * nothing, gives nothing back and opens no log.
+ *
+ * These rows are the driver's and HIP's. A CUDA runtime, shared or static, asks the driver for what it tells, so that its
+ * own calls (FRAME) come through here once.
+ */
+#include <pthread.h>
+
+#include "account.h"
+#include "capture.h"
+#include "engine.h"
+#include "meminfo.h"
+#include "mempool.h"
+#include "place/place.h"
+
+/* What is charged to the device, after the same look at pools and graphs as before a request is admitted (admit.c). */
+static uint64_t held(const struct spill_backend *backend, int device)
+{
+	spill_mempool_settle_graphs(backend, device);
+	if (!spill_capture_any())
+		spill_mempool_settle_device(backend, device);
+	return spill_account_device_held(device);
+}
+
+static struct spill_meminfo_view look(const struct spill_request *request, const struct spill_policy *policy,
+                                      const struct spill_backend *backend, int device)
+{
+	struct spill_meminfo_view view = {0};
+	/* A question about the total alone has the size that a share is of, and its device is left alone if it is not current. */
+	if (request->out_free)
+		view.limit = spill_runtime_device_limit(backend, device);
+	else
+		view.limit = spill_policy_device_limit(policy, device, *request->out_total);
+	if (request->out_free && view.limit != SPILL_UNLIMITED)
+		view.held = held(backend, device);
+	if (policy->meminfo_report == SPILL_MEMINFO_SPILL &&
+	    spill_meminfo_can_spill(policy, backend->capabilities(device)))
+		view.host_room = spill_host_room(policy, &view.host_most);
+	return view;
+}
+
+static void replace(const struct spill_request *request, const struct spill_policy *policy,
+                    const struct spill_backend *backend)
+{
+	enum spill_meminfo_report report = policy->meminfo_report;
+	int device = request->device;
+	void *context;
+	if (!request->out_free && !request->out_total)
+		return;
+	if (device == SPILL_CURRENT_DEVICE && !backend->current(&device, &context))
+		return;
+	struct spill_meminfo_view view = look(request, policy, backend, device);
+	if (request->out_free)
+		*request->out_free = spill_meminfo_free(report, *request->out_free, &view);
+	if (request->out_total)
+		*request->out_total = spill_meminfo_total(report, *request->out_total, &view);
+}
+
+/* Files are read, and that call is no cancellation point; what our own calls leave as the last error is not its own. */
+static void tell(const struct spill_request *request, const struct spill_policy *policy)
+{
+	const struct spill_backend *backend = spill_runtime_backend(request->domain);
+	int cancel;
+	if (!backend)
+		return;
+	int last_error = backend->peek_error ? backend->peek_error() : 0;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	replace(request, policy, backend);
+	pthread_setcancelstate(cancel, NULL);
+	if (backend->forget_error && last_error == 0)
+		backend->forget_error();
+}
+
+bool spill_engine_info(struct spill_request *request)
+{
+	const struct spill_policy *policy = spill_runtime_policy();
+	if (request->step++ == 0)
+		return true;
+	if (request->result == 0 && policy->meminfo_report != SPILL_MEMINFO_HONEST &&
+	    !spill_runtime_observes())
+		tell(request, policy);
+	return false;
+}

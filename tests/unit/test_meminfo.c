@@ -1,0 +1,160 @@
+/* What a program is told about free and total memory: by value, and what holds of any figures. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "meminfo.h"
+
+#define GIB ((uint64_t)1 << 30)
+#define MOST UINT64_MAX
+
+#define HONEST SPILL_MEMINFO_HONEST
+#define LIMIT SPILL_MEMINFO_LIMIT
+#define SPILL SPILL_MEMINFO_SPILL
+
+/* A row: what the driver said, the view, and what is told of it. */
+struct row {
+	enum spill_meminfo_report report;
+	uint64_t free, total;
+	struct spill_meminfo_view view; /* limit, held, host_most, host_room */
+	uint64_t told_free, told_total;
+};
+
+static const struct row rows[] = {
+    /* honest is the driver's answer, whatever else is known */
+    {HONEST, 3, 8, {.limit = 1, .held = 1, .host_most = 9, .host_room = 9}, 3, 8},
+    {HONEST, MOST, MOST, {.limit = 0, .host_most = MOST, .host_room = MOST}, MOST, MOST},
+    {HONEST, 0, 0, {.limit = SPILL_UNLIMITED}, 0, 0},
+    /* limit without a limit is the same */
+    {LIMIT, 3, 8, {.limit = SPILL_UNLIMITED, .held = 7, .host_most = 9, .host_room = 9}, 3, 8},
+    {LIMIT, MOST, MOST, {.limit = SPILL_UNLIMITED, .held = MOST}, MOST, MOST},
+    /* and with one that is larger than the device, of which others hold something */
+    {LIMIT, 3, 8, {.limit = 20, .held = 2}, 3, 8},
+    {LIMIT, 3, 8, {.limit = 8, .held = 2}, 3, 8},
+    /* smaller than the device */
+    {LIMIT, 6 * GIB, 8 * GIB, {.limit = 4 * GIB, .held = GIB}, 3 * GIB, 4 * GIB},
+    /* the driver has less than the limit leaves */
+    {LIMIT, GIB, 8 * GIB, {.limit = 4 * GIB, .held = GIB}, GIB, 4 * GIB},
+    /* full, over full, nothing allowed */
+    {LIMIT, 6, 8, {.limit = 4, .held = 4}, 0, 4},
+    {LIMIT, 6, 8, {.limit = 4, .held = 5}, 0, 4},
+    {LIMIT, 6, 8, {.limit = 4, .held = MOST}, 0, 4},
+    {LIMIT, 6, 8, {.limit = 0, .held = 0}, 0, 0},
+    /* spill is that and the host */
+    {SPILL, 6, 8, {.limit = 4, .held = 1, .host_most = 100, .host_room = 60}, 63, 104},
+    {SPILL, 6, 8, {.limit = 4, .held = 9, .host_most = 100, .host_room = 60}, 60, 104},
+    {SPILL, 6, 8, {.limit = SPILL_UNLIMITED, .held = 9, .host_most = 100, .host_room = 60}, 66, 108},
+    {SPILL, 6, 8, {.limit = 4, .held = 1}, 3, 4},
+    /* never more host than there can be, and never around */
+    {SPILL, 6, 8, {.limit = 4, .held = 1, .host_most = 10, .host_room = 60}, 13, 14},
+    {SPILL, 6, 8, {.limit = SPILL_UNLIMITED, .host_most = MOST, .host_room = MOST}, MOST, MOST},
+    {SPILL, 6, 8, {.limit = SPILL_UNLIMITED, .host_most = MOST, .host_room = MOST - 6}, MOST, MOST},
+    {SPILL,
+     6,
+     8,
+     {.limit = SPILL_UNLIMITED, .host_most = MOST - 9, .host_room = MOST - 9},
+     MOST - 3,
+     MOST - 1},
+};
+
+static void what_is_told(void **state)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct row *row = &rows[i];
+		uint64_t free = spill_meminfo_free(row->report, row->free, &row->view);
+		uint64_t total = spill_meminfo_total(row->report, row->total, &row->view);
+		if (free != row->told_free || total != row->told_total)
+			fail_msg("row %zu: told %llu of %llu", i, (unsigned long long)free,
+			         (unsigned long long)total);
+	}
+}
+
+static uint64_t seed = 20260101;
+
+/* Of all sizes, with the ends and their neighbours more often than by chance. */
+static uint64_t any(void)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	uint64_t x = seed >> 33 ^ seed << 20;
+	switch (seed >> 60) {
+	case 0:
+		return 0;
+	case 1:
+		return MOST;
+	case 2:
+		return MOST - (x & 3);
+	case 3:
+		return x & 3;
+	default:
+		return x >> (seed >> 50 & 63);
+	}
+}
+
+static void what_holds_of_any_figures(void **state)
+{
+	for (unsigned i = 0; i < 200000; i++) {
+		uint64_t total = any(), free = any();
+		free = free < total ? free : total;
+		struct spill_meminfo_view view = {any(), any(), any(), any()}, more = view;
+		more.held = view.held > MOST - 5 ? MOST : view.held + 5;
+		uint64_t limit_free = spill_meminfo_free(LIMIT, free, &view);
+		uint64_t limit_total = spill_meminfo_total(LIMIT, total, &view);
+		uint64_t spill_free = spill_meminfo_free(SPILL, free, &view);
+		uint64_t spill_total = spill_meminfo_total(SPILL, total, &view);
+
+		assert_int_equal(spill_meminfo_free(HONEST, free, &view), free);
+		assert_int_equal(spill_meminfo_total(HONEST, total, &view), total);
+		/* Never more than the driver has, and what is told to be free is a request that the limit lets pass. */
+		assert_true(limit_free <= free && limit_total <= total && limit_total <= view.limit);
+		struct spill_ask ask = {.bytes = limit_free};
+		struct spill_view now = {.device_used = view.held, .device_limit = view.limit};
+		assert_true(limit_free == 0 || spill_decide(NULL, &ask, &now).fits);
+		/* Not less than could be told: one byte more is too much for the driver or the limit. */
+		ask.bytes = limit_free + 1;
+		assert_true(limit_free == free || !spill_decide(NULL, &ask, &now).fits);
+		/* The host comes on top, and no more of it than there is. */
+		assert_true(spill_free >= limit_free && spill_free - limit_free <= view.host_room);
+		assert_true(spill_total >= limit_total && spill_total - limit_total <= view.host_most);
+		assert_true(limit_free <= limit_total && spill_free <= spill_total);
+		/* Who holds more is told less. */
+		assert_true(spill_meminfo_free(LIMIT, free, &more) <= limit_free);
+	}
+}
+
+static void where_nothing_can_spill_the_host_is_not_counted(void **state)
+{
+	struct spill_policy policy;
+
+	spill_policy_default(&policy);
+	assert_false(spill_meminfo_can_spill(&policy, 0));
+	assert_true(spill_meminfo_can_spill(&policy, SPILL_CAN_HOST));
+	assert_true(spill_meminfo_can_spill(&policy, SPILL_CAN_MANAGED));
+	assert_true(spill_meminfo_can_spill(&policy, SPILL_CAN_SPLIT));
+	assert_true(spill_meminfo_can_spill(&policy, SPILL_CAN_MOVE));
+	policy.movable_enable = SPILL_SWITCH_OFF;
+	assert_false(spill_meminfo_can_spill(&policy, SPILL_CAN_MOVE));
+
+	/* A chain that the user wrote, also with steps that the device cannot do. */
+	policy.chain = (struct spill_chain){.count = 0};
+	assert_false(spill_meminfo_can_spill(&policy, SPILL_CAN_HOST | SPILL_CAN_SPLIT));
+	policy.chain = (struct spill_chain){.count = 2, .step = {SPILL_STEP_TRIM, SPILL_STEP_MANAGED}};
+	assert_false(spill_meminfo_can_spill(&policy, SPILL_CAN_HOST | SPILL_CAN_SPLIT | SPILL_CAN_MOVE));
+	assert_true(spill_meminfo_can_spill(&policy, SPILL_CAN_MANAGED));
+	policy.chain = (struct spill_chain){.count = 1, .step = {SPILL_STEP_DEMOTE}};
+	assert_false(spill_meminfo_can_spill(&policy, SPILL_CAN_MOVE));
+	policy.movable_enable = SPILL_SWITCH_AUTO;
+	assert_true(spill_meminfo_can_spill(&policy, SPILL_CAN_MOVE));
+	assert_false(spill_meminfo_can_spill(&policy, SPILL_CAN_HOST));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(what_is_told),
+	    cmocka_unit_test(what_holds_of_any_figures),
+	    cmocka_unit_test(where_nothing_can_spill_the_host_is_not_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
