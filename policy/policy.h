@@ -79,6 +79,7 @@ struct spill_policy {
 	struct spill_amount device_reserves[SPILL_DEVICES]; /* [device N] */
 	struct spill_amount host_limit;
 	struct spill_amount host_reserve;
+	bool host_share; /* host.limit is for all processes of the user together */
 	struct spill_chain chain;
 	enum spill_switch movable_enable;
 	struct spill_amount movable_min, movable_chunk;
@@ -123,7 +124,7 @@ struct spill_decision {
 
 struct spill_host_view {
 	uint64_t limit;     /* resolved host.limit */
-	uint64_t held;      /* spilled bytes this process holds on host */
+	uint64_t held;      /* spilled bytes on host, of this process and of those that share its limit */
 	uint64_t available; /* host memory obtainable now: MemAvailable within the cgroup */
 };
 

@@ -6,6 +6,7 @@
 
 static _Atomic uint64_t device_held[SPILL_DEVICES];
 static _Atomic uint64_t host_held;
+static _Atomic uint64_t *_Atomic host_told;
 
 static _Atomic uint64_t *row(int device)
 {
@@ -32,19 +33,43 @@ uint64_t spill_account_device_held(int device)
 	return atomic_load(row(device));
 }
 
+/* Several threads may tell at once: who stores last has seen that it is what is held. */
+static void tell(void)
+{
+	_Atomic uint64_t *told = atomic_load(&host_told);
+	uint64_t held;
+	if (!told)
+		return;
+	do {
+		held = atomic_load(&host_held);
+		atomic_store(told, held);
+	} while (atomic_load(&host_held) != held);
+}
+
+void spill_account_host_tell(_Atomic uint64_t *told)
+{
+	atomic_store(&host_told, told);
+	tell();
+}
+
 bool spill_account_host_charge(uint64_t *held, uint64_t bytes)
 {
-	return atomic_compare_exchange_strong(&host_held, held, *held + bytes);
+	bool charged = atomic_compare_exchange_strong(&host_held, held, *held + bytes);
+	if (charged)
+		tell();
+	return charged;
 }
 
 void spill_account_host_add(uint64_t bytes)
 {
 	atomic_fetch_add(&host_held, bytes);
+	tell();
 }
 
 void spill_account_host_return(uint64_t bytes)
 {
 	atomic_fetch_sub(&host_held, bytes);
+	tell();
 }
 
 uint64_t spill_account_host_held(void)

@@ -10,6 +10,7 @@
 #ifndef SPILL_ACCOUNT_H
 #define SPILL_ACCOUNT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,6 +28,8 @@ bool spill_account_host_charge(uint64_t *held, uint64_t bytes);
 void spill_account_host_return(uint64_t bytes);
 /* Adds without asking: the program took it, and what it took is no longer there for spilled data. */
 void spill_account_host_add(uint64_t bytes);
+/* From now on *told follows what is held; NULL: no more. Threads may still store there for a moment, so it stays mapped. */
+void spill_account_host_tell(_Atomic uint64_t *told);
 
 /* After fork the child holds nothing. */
 void spill_account_reset(void);

@@ -21,7 +21,8 @@ uint64_t spill_chain_device_room(const struct spill_backend *backend, const stru
 /* What was pinned for later may be what is missing now. */
 static bool host_refused(const char *error)
 {
-	return error && (strcmp(error, "host.limit") == 0 || strcmp(error, "host.reserve") == 0);
+	return error && (strcmp(error, "host.limit") == 0 || strcmp(error, "host.reserve") == 0 ||
+	                 strcmp(error, "host.pressure") == 0);
 }
 
 /* Host memory was refused: what is kept of it is given up. */

@@ -6,7 +6,10 @@
 #ifndef SPILL_HOSTMEM_H
 #define SPILL_HOSTMEM_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "cgroup.h"
 
 /* Bytes obtainable now; SPILL_UNLIMITED if the kernel does not tell. Reads a few files of /proc and /sys. */
 uint64_t spill_hostmem_available(void);
@@ -14,7 +17,14 @@ uint64_t spill_hostmem_available(void);
 /* The same as first seen in this process: what a percentage of host.limit is of. */
 uint64_t spill_hostmem_at_start(void);
 
-/* As spill_hostmem_available, with the file system seen below `root` ("" for the real one); for tests. */
-uint64_t spill_hostmem_available_under(const char *root);
+/* Does the machine, or the group of this process, lose its time to a lack of memory? No where the kernel does not tell. */
+bool spill_hostmem_pressed(void);
+
+/* The same, with the file system seen below `root` ("" for the real one), and what is remembered of it in *homes; for tests. */
+uint64_t spill_hostmem_available_under(const char *root, struct spill_cgroup_homes *homes);
+bool spill_hostmem_pressed_under(const char *root, struct spill_cgroup_homes *homes);
+
+/* After fork: the thread that was looking is not there. */
+void spill_hostmem_fork_child(void);
 
 #endif

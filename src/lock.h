@@ -21,6 +21,7 @@ enum spill_lock_rank {
 	SPILL_RANK_PEER,        /* src/peer.c: who may use whose memory */
 	SPILL_RANK_CAPTURE,     /* src/capture.c: streams that capture */
 	SPILL_RANK_CALLER,      /* src/caller.c: names of call sites */
+	SPILL_RANK_HOST_SHARE,  /* src/host_share.c: what other processes hold */
 	SPILL_RANK_NOTE,        /* src/note.c: notes waiting for the log */
 	SPILL_RANK_LOG,         /* src/log*.c: the file and its buffer */
 };

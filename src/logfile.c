@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fd.h"
+
 static const char *refusal(const struct stat *file)
 {
 	if (!S_ISREG(file->st_mode))
@@ -14,29 +16,6 @@ static const char *refusal(const struct stat *file)
 	if (file->st_nlink > 1)
 		return "the file in its place has a second name";
 	return NULL;
-}
-
-/*
- * Programs hand out meaning by number (fd 0 to 2, select's first 1,024, shells' 3 to 9): stay above what they
- * name and below the limit. Returns the new descriptor, or the given one if there is no other.
- */
-static int out_of_the_way(int fd)
-{
-	static const int floors[] = {200, 100, 20, 3};
-
-	for (unsigned i = 0; i < sizeof(floors) / sizeof(floors[0]); i++) {
-		int high = fcntl(fd, F_DUPFD_CLOEXEC, floors[i]);
-
-		if (high >= 0) {
-			close(fd);
-			return high;
-		}
-	}
-	if (fd > STDERR_FILENO)
-		return fd;
-	close(fd); /* as 0, 1 or 2 the program's own output would land in the log */
-	errno = EMFILE;
-	return -1;
 }
 
 const char *spill_logfile_open(struct spill_logfile *file, const char *path)
@@ -68,7 +47,7 @@ const char *spill_logfile_open(struct spill_logfile *file, const char *path)
 		close(fd);
 		return problem;
 	}
-	fd = out_of_the_way(fd);
+	fd = spill_fd_out_of_the_way(fd);
 	if (fd < 0)
 		return strerrordesc_np(errno);
 	*file = (struct spill_logfile){fd, now.st_dev, now.st_ino};

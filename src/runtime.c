@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "account.h"
 #include "caller.h"
@@ -13,6 +14,7 @@
 #include "follow.h"
 #include "gate.h"
 #include "host_chunks.h"
+#include "host_share.h"
 #include "hostmem.h"
 #include "ledger.h"
 #include "mempool.h"
@@ -63,6 +65,7 @@ static void fork_prepare(void)
 	spill_peer_fork_prepare();
 	spill_capture_fork_prepare();
 	spill_caller_fork_prepare();
+	spill_host_share_fork_prepare();
 	spill_note_fork_prepare();
 	spill_log_fork_prepare();
 }
@@ -70,6 +73,7 @@ static void fork_prepare(void)
 static void fork_done(bool child)
 {
 	spill_note_fork_done();
+	spill_host_share_fork_done(child);
 	spill_caller_fork_done();
 	spill_capture_fork_done(child);
 	spill_peer_fork_done(child);
@@ -99,6 +103,7 @@ static void fork_child(void)
 	spill_account_reset();
 	atomic_store(&runtime.log_opened, SPILL_UNPUBLISHED);
 	atomic_store(&runtime.ended, false);
+	spill_hostmem_fork_child();
 	spill_gate_fork_child();
 	spill_move_reset();
 	spill_movable_reset();
@@ -136,6 +141,8 @@ static void start(void)
 	}
 	tell_about_settings(&runtime.config);
 	spill_hostmem_at_start();
+	if (runtime.config.policy.host_share && !getauxval(AT_SECURE))
+		spill_host_share_use(NULL);
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 	atomic_store(&runtime.state, READY);
 }

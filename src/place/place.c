@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "account.h"
+#include "host_share.h"
 #include "hostmem.h"
 #include "pool.h"
 
@@ -52,6 +53,18 @@ bool spill_device_charge_all(int device, uint64_t limit, uint64_t bytes)
 	return true;
 }
 
+/* What was available at start, and what others held then. SPILL_UNLIMITED: it is not known. */
+static uint64_t host_at_start(void)
+{
+	uint64_t start = spill_hostmem_at_start(), held = spill_host_share_at_start();
+	return start < SPILL_UNLIMITED - held ? start + held : start;
+}
+
+static uint64_t host_limit(const struct spill_policy *policy, uint64_t start)
+{
+	return spill_amount_resolve(policy->host_limit, start, SPILL_UNLIMITED);
+}
+
 /* pre: view->held and view->limit are set */
 static uint64_t host_room(const struct spill_policy *policy, struct spill_host_view *view, uint64_t start,
                           uint64_t available)
@@ -65,28 +78,31 @@ static uint64_t host_room(const struct spill_policy *policy, struct spill_host_v
 
 const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes)
 {
-	uint64_t start = spill_hostmem_at_start(), available = spill_hostmem_available();
-	struct spill_host_view view = {
-	    .limit = spill_amount_resolve(policy->host_limit, start, SPILL_UNLIMITED),
-	    .held = spill_account_host_held(),
-	};
+	uint64_t start = host_at_start(), available = spill_hostmem_available();
+	struct spill_host_view view = {.limit = host_limit(policy, start)};
+	const char *refused = NULL;
+	/* Asked only where memory is short: a machine may lose time to it for another reason, and this costs two more reads. */
+	if (available / 2 < spill_amount_resolve(policy->host_reserve, 0, 0) && spill_hostmem_pressed())
+		return "host.pressure";
+	uint64_t others = spill_host_share_begin(), held = spill_account_host_held();
 	do {
+		view.held = held + others;
 		if (bytes > host_room(policy, &view, start, available))
-			return view.held + bytes > view.limit ? "host.limit" : "host.reserve";
-	} while (!spill_account_host_charge(&view.held, bytes));
-	return NULL;
+			refused = view.held + bytes > view.limit ? "host.limit" : "host.reserve";
+	} while (!refused && !spill_account_host_charge(&held, bytes));
+	spill_host_share_end();
+	return refused;
 }
 
 uint64_t spill_host_room(const struct spill_policy *policy, uint64_t *most)
 {
-	uint64_t start = spill_hostmem_at_start();
-	struct spill_host_view view = {
-	    .limit = spill_amount_resolve(policy->host_limit, start, SPILL_UNLIMITED),
-	};
+	uint64_t start = host_at_start();
+	struct spill_host_view view = {.limit = host_limit(policy, start)};
 	*most = 0;
 	if (start == SPILL_UNLIMITED)
 		return 0;
 	*most = host_room(policy, &view, start, start);
-	view.held = spill_account_host_held();
+	view.held = spill_host_share_begin() + spill_account_host_held();
+	spill_host_share_end();
 	return host_room(policy, &view, start, spill_hostmem_available());
 }

@@ -97,7 +97,8 @@ uint64_t spill_device_charge(const struct spill_want *want, uint64_t bytes, uint
 bool spill_device_charge_all(int device, uint64_t limit, uint64_t bytes);
 
 /*
- * Charges `bytes` of host memory if host.limit and host.reserve allow it: NULL, or the option that refuses.
+ * Charges `bytes` of host memory if host.limit, host.reserve and the pressure on the host allow it: NULL, or what refuses
+ * ("host.pressure" is no option).
  */
 const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes);
 

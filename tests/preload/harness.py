@@ -34,6 +34,8 @@ class Case(unittest.TestCase):
     # movable.follow likewise, but "off" unless it is the subject: whether bringing memory back pays is told by measured times,
     # which are not the same twice, and then other memory leaves the device than what the words of a test say.
     follow = "off"
+    # host.share likewise: tests run beside each other, as one user.
+    share = "no"
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="spill-test-"))
@@ -43,7 +45,8 @@ class Case(unittest.TestCase):
     def preloaded(self):
         """The variables of a run with the library."""
         variables = {"LD_PRELOAD": LIBRARY, "SPILL_LOG": str(self.log)}
-        given = {"SPILL_MOVABLE_ENABLE": self.movable, "SPILL_MOVABLE_FOLLOW": self.follow}
+        given = {"SPILL_MOVABLE_ENABLE": self.movable, "SPILL_MOVABLE_FOLLOW": self.follow,
+                 "SPILL_HOST_SHARE": self.share}
         return variables | {name: value for name, value in given.items() if value}
 
     def run_program(self, command, *, preload=True, vram="64MiB", **variables):

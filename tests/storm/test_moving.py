@@ -81,7 +81,7 @@ class Moving(Case):
         card, largest, variables = policy(seed, follow)
         command = [os.environ["MOVING"], KERNELS, str(seed), str(seconds), str(card), str(largest), "input"]
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LD_LIBRARY_PATH": os.environ["SIM_PATH"],
-                       "SPILL_LOG": str(self.log), **SANITIZERS, **variables}
+                       "SPILL_LOG": str(self.log), "SPILL_HOST_SHARE": "no", **SANITIZERS, **variables}
         if HOW == "preload":
             environment["LD_PRELOAD"] = LIBRARY
         again = f"seed {seed}: {variables} {' '.join(command)} < /dev/null"

@@ -17,6 +17,22 @@
 
 static struct spill_policy policy;
 
+static uint64_t available; /* 0: what there is */
+static bool pressed;
+
+uint64_t __real_spill_hostmem_available(void);
+uint64_t __wrap_spill_hostmem_available(void);
+uint64_t __wrap_spill_hostmem_available(void)
+{
+	return available ? available : __real_spill_hostmem_available();
+}
+
+bool __wrap_spill_hostmem_pressed(void);
+bool __wrap_spill_hostmem_pressed(void)
+{
+	return pressed;
+}
+
 static int setup(void **state)
 {
 	spill_policy_default(&policy);
@@ -24,6 +40,8 @@ static int setup(void **state)
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
 	fake_reset(1024 * MIB);
 	spill_account_reset();
+	available = 0;
+	pressed = false;
 	return 0;
 }
 
@@ -124,6 +142,30 @@ static void host_limit_refuses_by_name(void **state)
 	nothing_is_held();
 }
 
+/* Pressure refuses only where memory is short: below twice the reserve. */
+static void host_pressure_refuses_by_name(void **state)
+{
+	static const struct spill_place_ops *const places[] = {&spill_place_split, &spill_place_managed,
+	                                                       &spill_place_host};
+	const char *error = NULL;
+	struct spill_want wanted = want(2 * MIB, 0);
+	policy.host_reserve.value = 100 * MIB;
+	for (size_t i = 0; i < 3; i++)
+		for (int on = 0; on < 2; on++)
+			for (int little = 0; little < 2; little++) {
+				pressed = on;
+				available = 200 * MIB - (little ? 2 : 0);
+				struct spill_placement *placement =
+				    spill_place_make(places[i], &wanted, &error);
+				assert_int_equal(placement != NULL, !(on && little));
+				if (!placement)
+					assert_string_equal(error, "host.pressure");
+				spill_place_release(placement, false);
+				spill_pool_trim(&fake_backend, 0, &policy, false);
+			}
+	nothing_is_held();
+}
+
 static void managed_is_prefetched_only_below_and_only_if_it_fits(void **state)
 {
 	const char *error = NULL;
@@ -210,6 +252,7 @@ int main(void)
 	    cmocka_unit_test_setup(a_failing_call_leaves_nothing, setup),
 	    cmocka_unit_test_setup(a_prefetch_that_fails_is_no_error, setup),
 	    cmocka_unit_test_setup(host_limit_refuses_by_name, setup),
+	    cmocka_unit_test_setup(host_pressure_refuses_by_name, setup),
 	    cmocka_unit_test_setup(managed_is_prefetched_only_below_and_only_if_it_fits, setup),
 	    cmocka_unit_test_setup(small_requests_share_chunks, setup),
 	    cmocka_unit_test_setup(pieces_of_a_chunk_do_not_overlap, setup),

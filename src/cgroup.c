@@ -1,0 +1,275 @@
+#include "cgroup.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "policy.h"
+#include "smallfile.h"
+
+/* The fields of a line of /proc/self/mountinfo (proc(5)) that matter. */
+struct mount {
+	char *root; /* of the hierarchy: what of it is seen at `point` */
+	char *point;
+	const char *type, *options;
+};
+
+/* A search for the group `path`. */
+struct search {
+	const char *files; /* the file system below it is looked at */
+	const char *type, *controller;
+	struct spill_cgroup_home *home;
+	size_t hidden; /* how much of the hierarchy the best mount yet does not show */
+};
+
+/* Space, tab, newline and backslash are written as three octal digits. */
+static void unescape(char *text)
+{
+	char *to = text;
+	for (; *text; to++)
+		if (text[0] == '\\' && text[1] >= '0' && text[1] <= '3' && text[2] >= '0' && text[2] <= '7' &&
+		    text[3] >= '0' && text[3] <= '7') {
+			*to = (char)((text[1] - '0') * 64 + (text[2] - '0') * 8 + (text[3] - '0'));
+			text += 4;
+		} else {
+			*to = *text++;
+		}
+	*to = '\0';
+}
+
+/* 36 35 98:0 ROOT POINT OPTIONS [TAGS…] - TYPE SOURCE OPTIONS */
+static bool cut(char *line, struct mount *mount)
+{
+	char *field;
+	*mount = (struct mount){0};
+	for (int i = 0; (field = strsep(&line, " ")) && !(i > 5 && strcmp(field, "-") == 0); i++)
+		if (i == 3)
+			mount->root = field;
+		else if (i == 4)
+			mount->point = field;
+	if (!field || !mount->root || !mount->point)
+		return false;
+	mount->type = strsep(&line, " ");
+	strsep(&line, " ");
+	mount->options = strsep(&line, " ");
+	if (!mount->type || !mount->options)
+		return false;
+	unescape(mount->root);
+	unescape(mount->point);
+	return true;
+}
+
+/* Is `word` one of the words of `list`, which has commas between them? */
+static bool listed(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+	for (; list; list = strchr(list, ','), list += list != NULL)
+		if (strncmp(list, word, length) == 0 && (list[length] == ',' || list[length] == '\0'))
+			return true;
+	return false;
+}
+
+/* Is that folder a group? Something else may be mounted over it. */
+static bool is_group(const char *files, const char *folder)
+{
+	char path[SPILL_CGROUP_PATH];
+	return spill_smallfile_path(files, folder, "cgroup.procs", path, sizeof(path)) &&
+	       access(path, F_OK) == 0;
+}
+
+/* What follows `root` in `path`, or NULL if that is not below it. */
+static const char *below(const char *path, const char *root)
+{
+	size_t length = strcmp(root, "/") == 0 ? 0 : strlen(root);
+	if (strncmp(path, root, length) != 0 || (path[length] != '/' && path[length] != '\0'))
+		return NULL;
+	return strcmp(path + length, "/") == 0 ? "" : path + length;
+}
+
+/*
+ * Takes the mount if it shows more of the hierarchy than the best yet. One that does not show our group, as in a container with
+ * another idea of the hierarchy's top, is better than none: its own top is what the container is limited by.
+ */
+static void consider(struct search *search, const struct mount *mount)
+{
+	struct spill_cgroup_home *home = search->home;
+	char folder[SPILL_CGROUP_PATH];
+	if (strcmp(mount->type, search->type) != 0 ||
+	    (search->controller && !listed(mount->options, search->controller)))
+		return;
+	const char *rest = below(home->path, mount->root);
+	size_t hidden = strlen(mount->root);
+	if (!rest || (size_t)snprintf(folder, sizeof(folder), "%s%s", mount->point, rest) >= sizeof(folder) ||
+	    !is_group(search->files, folder)) {
+		hidden = SIZE_MAX - 1;
+		if ((size_t)snprintf(folder, sizeof(folder), "%s", mount->point) >= sizeof(folder) ||
+		    !is_group(search->files, folder))
+			return;
+	}
+	if (hidden > search->hidden)
+		return;
+	search->hidden = hidden;
+	strcpy(home->folder, folder);
+	home->top = strlen(mount->point);
+}
+
+/* Every mount, in order. Lines that are longer than any of a control group's are left out. */
+static void look_at_mounts(struct search *search)
+{
+	char text[4096], path[SPILL_CGROUP_PATH];
+	struct mount mount;
+	size_t used = 0;
+	bool skip = false;
+	ssize_t got;
+	int fd;
+	if (!spill_smallfile_path(search->files, "/proc/self", "mountinfo", path, sizeof(path)) ||
+	    (fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+		return;
+	while ((got = read(fd, text + used, sizeof(text) - used)) > 0) {
+		char *line = text, *end;
+		used += (size_t)got;
+		while ((end = memchr(line, '\n', used)) != NULL) {
+			*end++ = '\0';
+			if (!skip && cut(line, &mount))
+				consider(search, &mount);
+			skip = false;
+			used -= (size_t)(end - line);
+			line = end;
+		}
+		memmove(text, line, used);
+		skip = skip || used == sizeof(text);
+		used = skip ? 0 : used;
+	}
+	close(fd);
+}
+
+static void find(const char *root, const char *path, bool v2, struct spill_cgroup_home *home)
+{
+	if (strcmp(home->path, path) == 0 && (!home->folder[0] || is_group(root, home->folder)))
+		return;
+	home->folder[0] = '\0';
+	home->path[0] = '\0';
+	if (strlen(path) >= sizeof(home->path))
+		return;
+	strcpy(home->path, path);
+	look_at_mounts(&(struct search){
+	    .files = root,
+	    .type = v2 ? "cgroup2" : "cgroup",
+	    .controller = v2 ? NULL : "memory",
+	    .home = home,
+	    .hidden = SIZE_MAX,
+	});
+}
+
+/* /proc/self/cgroup has lines `ID:CONTROLLERS:PATH`; version 2 is `0::PATH`. */
+void spill_cgroup_find(const char *root, struct spill_cgroup_homes *homes)
+{
+	char text[8192], path[SPILL_CGROUP_PATH];
+	if (!spill_smallfile_path(root, "/proc/self", "cgroup", path, sizeof(path)) ||
+	    !spill_smallfile_read(path, text, sizeof(text))) {
+		homes->v1.folder[0] = homes->v2.folder[0] = '\0';
+		return;
+	}
+	char *rest = text;
+	for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
+		char *controllers = strchr(line, ':');
+		char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+		if (!group)
+			continue;
+		*group++ = '\0';
+		controllers++;
+		if (controllers[0] == '\0')
+			find(root, group, true, &homes->v2);
+		else if (listed(controllers, "memory"))
+			find(root, group, false, &homes->v1);
+	}
+}
+
+static uint64_t file_number(const char *root, const char *folder, const char *file)
+{
+	char path[SPILL_CGROUP_PATH], text[64];
+	if (!spill_smallfile_path(root, folder, file, path, sizeof(path)) ||
+	    !spill_smallfile_read(path, text, sizeof(text)))
+		return SPILL_UNLIMITED;
+	return spill_smallfile_number(text);
+}
+
+/* A line `name value` of a file such as memory.stat; 0 if it is not there. */
+static uint64_t field(const char *root, const char *folder, const char *file, const char *name)
+{
+	char path[SPILL_CGROUP_PATH], text[8192];
+	if (!spill_smallfile_path(root, folder, file, path, sizeof(path)) ||
+	    !spill_smallfile_read(path, text, sizeof(text)))
+		return 0;
+	size_t length = strlen(name);
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, length) == 0 && line[length] == ' ') {
+			uint64_t value = spill_smallfile_number(line + length);
+			return value == SPILL_UNLIMITED ? 0 : value;
+		}
+	}
+	return 0;
+}
+
+/* The files of a version: limits, each with what it is compared with, and the stat field of page cache that the kernel can drop. */
+struct version {
+	struct {
+		const char *limit, *usage;
+	} bound[2];
+	const char *cache;
+};
+
+static const struct version v1 = {{{"memory.limit_in_bytes", "memory.usage_in_bytes"},
+                                   {"memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes"}},
+                                  "total_inactive_file"};
+/* Beyond memory.high the kernel slows the group down until it gives memory up, which pinned memory cannot be. */
+static const struct version v2 = {{{"memory.max", "memory.current"}, {"memory.high", "memory.current"}},
+                                  "inactive_file"};
+
+/* Version 1 writes "none" as the largest multiple of a page. */
+#define NO_LIMIT (1ull << 62)
+
+static uint64_t folder_room(const char *root, const char *folder, const struct version *version)
+{
+	uint64_t least = SPILL_UNLIMITED;
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t limit = file_number(root, folder, version->bound[i].limit);
+		if (limit >= NO_LIMIT)
+			continue;
+		uint64_t usage = file_number(root, folder, version->bound[i].usage);
+		uint64_t cache = field(root, folder, "memory.stat", version->cache);
+		if (usage == SPILL_UNLIMITED)
+			usage = 0;
+		usage = usage > cache ? usage - cache : 0;
+		uint64_t room = limit > usage ? limit - usage : 0;
+		least = room < least ? room : least;
+	}
+	return least;
+}
+
+/* The smallest room of a group and its ancestors. */
+static uint64_t tree_room(const char *root, const struct spill_cgroup_home *home,
+                          const struct version *version)
+{
+	char folder[SPILL_CGROUP_PATH];
+	uint64_t least = SPILL_UNLIMITED;
+	if (!home->folder[0])
+		return least;
+	strcpy(folder, home->folder);
+	for (;;) {
+		uint64_t room = folder_room(root, folder, version);
+		least = room < least ? room : least;
+		char *slash = strrchr(folder, '/');
+		if (strlen(folder) <= home->top || !slash)
+			return least;
+		*slash = '\0';
+	}
+}
+
+uint64_t spill_cgroup_room(const char *root, const struct spill_cgroup_homes *homes)
+{
+	uint64_t one = tree_room(root, &homes->v1, &v1), two = tree_room(root, &homes->v2, &v2);
+	return one < two ? one : two;
+}

@@ -1,0 +1,20 @@
+/*
+ * Small files of /proc and /sys, read whole. Raw calls: no stdio buffer in the host's heap, and none of its locks.
+ */
+#ifndef SPILL_SMALLFILE_H
+#define SPILL_SMALLFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* `root` + `folder` + "/" + `file` into `path`; false if that is too long. */
+bool spill_smallfile_path(const char *root, const char *folder, const char *file, char *path, size_t size);
+
+/* Reads at most size - 1 bytes, and ends them with a 0. False if there is no such file, or nothing in it. */
+bool spill_smallfile_read(const char *path, char *text, size_t size);
+
+/* The number at the start of `text`; "max" and nonsense are SPILL_UNLIMITED. */
+uint64_t spill_smallfile_number(const char *text);
+
+#endif
