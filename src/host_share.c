@@ -14,6 +14,7 @@
 #include "account.h"
 #include "fd.h"
 #include "note.h"
+#include "quiet.h"
 
 /* Of the file's form. One page, so it is there or it is not. */
 #define MAGIC 0x31306c6c697073ull
@@ -30,7 +31,8 @@ struct table {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_HOST_SHARE */
-static bool used, unusable, joining;
+static _Atomic bool used;                                /* from the start on */
+static bool unusable, joining;
 static char own_path[64];
 static const char *path;
 static uint64_t at_start;
@@ -38,7 +40,7 @@ static struct table *table; /* NULL: not opened */
 static int fd = -1;
 static struct stat file;
 static int mine;
-static bool gate_taken;
+static bool gate_taken, stuck;
 
 /* SETLK never waits; two descriptions exclude each other also within a process. */
 static bool lock_byte(int descriptor, int command, int byte, short *type)
@@ -108,7 +110,13 @@ static const char *open_file(int *opened, struct stat *found)
 	if (problem)
 		return problem;
 	/* A page that is not there when it is touched would be a SIGBUS. */
-	int error = posix_fallocate(*opened, 0, sizeof(struct table));
+	struct spill_quiet quiet; /* beyond RLIMIT_FSIZE it is a SIGXFSZ */
+	spill_quiet_enter(&quiet);
+	int error;
+	do
+		error = posix_fallocate(*opened, 0, sizeof(struct table));
+	while (error == EINTR);
+	spill_quiet_leave(&quiet);
 	return error ? strerrordesc_np(error) : NULL;
 }
 
@@ -179,7 +187,7 @@ static bool joined(void)
 {
 	struct stat now;
 	return table && fstat(fd, &now) == 0 && now.st_dev == file.st_dev && now.st_ino == file.st_ino &&
-	       now.st_nlink == 1;
+	       now.st_nlink == 1 && now.st_size == sizeof(struct table);
 }
 
 static uint64_t others(void)
@@ -211,6 +219,8 @@ void spill_host_share_use(const char *given)
 
 uint64_t spill_host_share_at_start(void)
 {
+	if (!used)
+		return 0;
 	pthread_mutex_lock(&lock);
 	uint64_t bytes = at_start;
 	pthread_mutex_unlock(&lock);
@@ -219,21 +229,26 @@ uint64_t spill_host_share_at_start(void)
 
 uint64_t spill_host_share_begin(void)
 {
+	if (!used)
+		return 0;
 	pthread_mutex_lock(&lock);
-	if (!used || unusable)
+	if (unusable)
 		return 0;
 	if (!joining && !joined())
 		join();
 	/* Another thread is about to join: this once the others are not seen. */
 	if (!table)
 		return 0;
-	for (int tries = 0; !(gate_taken = take(GATE)) && tries < TRIES; tries++)
+	for (int tries = stuck ? TRIES : 0; !(gate_taken = take(GATE)) && tries < TRIES; tries++)
 		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+	stuck = !gate_taken; /* who holds it is stopped: it is waited for once */
 	return others();
 }
 
 void spill_host_share_end(void)
 {
+	if (!used)
+		return;
 	if (gate_taken)
 		give(GATE);
 	gate_taken = false;

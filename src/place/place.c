@@ -53,32 +53,29 @@ bool spill_device_charge_all(int device, uint64_t limit, uint64_t bytes)
 	return true;
 }
 
-/* What was available at start, and what others held then. SPILL_UNLIMITED: it is not known. */
-static uint64_t host_at_start(void)
-{
-	uint64_t start = spill_hostmem_at_start(), held = spill_host_share_at_start();
-	return start < SPILL_UNLIMITED - held ? start + held : start;
-}
-
+/* Of what was available at start, and what the user's other processes held then: they count toward it, too. */
 static uint64_t host_limit(const struct spill_policy *policy, uint64_t start)
 {
-	return spill_amount_resolve(policy->host_limit, start, SPILL_UNLIMITED);
+	uint64_t others = spill_host_share_at_start();
+	uint64_t base = start < SPILL_UNLIMITED - others ? start + others : start;
+	return spill_amount_resolve(policy->host_limit, base, SPILL_UNLIMITED);
 }
 
-/* pre: view->held and view->limit are set */
+/*
+ * pre: view->held, which others may have part in, and view->limit are set. Managed memory that was granted and not yet touched is still
+ * free to the kernel: what was there at start less what this process holds is the other bound.
+ */
 static uint64_t host_room(const struct spill_policy *policy, struct spill_host_view *view, uint64_t start,
-                          uint64_t available)
+                          uint64_t available, uint64_t own)
 {
-	/* Managed memory that was granted and not yet touched is still free to the kernel: what was there at start less
-	 * what is held is the other bound. */
-	uint64_t left = start > view->held ? start - view->held : 0;
+	uint64_t left = start > own ? start - own : 0;
 	view->available = available < left ? available : left;
 	return spill_policy_host_room(policy, view);
 }
 
 const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes)
 {
-	uint64_t start = host_at_start(), available = spill_hostmem_available();
+	uint64_t start = spill_hostmem_at_start(), available = spill_hostmem_available();
 	struct spill_host_view view = {.limit = host_limit(policy, start)};
 	const char *refused = NULL;
 	/* Asked only where memory is short: a machine may lose time to it for another reason, and this costs two more reads. */
@@ -87,7 +84,7 @@ const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes)
 	uint64_t others = spill_host_share_begin(), held = spill_account_host_held();
 	do {
 		view.held = held + others;
-		if (bytes > host_room(policy, &view, start, available))
+		if (bytes > host_room(policy, &view, start, available, held))
 			refused = view.held + bytes > view.limit ? "host.limit" : "host.reserve";
 	} while (!refused && !spill_account_host_charge(&held, bytes));
 	spill_host_share_end();
@@ -96,13 +93,12 @@ const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes)
 
 uint64_t spill_host_room(const struct spill_policy *policy, uint64_t *most)
 {
-	uint64_t start = host_at_start();
+	uint64_t start = spill_hostmem_at_start(), held = spill_account_host_held();
 	struct spill_host_view view = {.limit = host_limit(policy, start)};
 	*most = 0;
 	if (start == SPILL_UNLIMITED)
 		return 0;
-	*most = host_room(policy, &view, start, start);
-	view.held = spill_host_share_begin() + spill_account_host_held();
-	spill_host_share_end();
-	return host_room(policy, &view, start, spill_hostmem_available());
+	*most = host_room(policy, &view, start, start, 0);
+	view.held = held; /* a question takes no part (host_share.h) */
+	return host_room(policy, &view, start, spill_hostmem_available(), held);
 }

@@ -20,7 +20,7 @@ while [ -e /proc/$pid ] && ! { grep -q zombie /proc/$pid/status && [ "$(ls /proc
 
 class Share(ScriptCase):
     movable = "off"
-    share = None  # the library's own default
+    share = "yes"
 
     def setUp(self):
         super().setUp()

@@ -58,7 +58,7 @@ static void test_defaults(void **state)
 	assert_int_equal(policy.movable_follow, SPILL_SWITCH_AUTO);
 	assert_int_equal(policy.host_ahead.kind, SPILL_AMOUNT_BYTES);
 	assert_int_equal(policy.host_ahead.value, 0);
-	assert_true(policy.host_share);
+	assert_false(policy.host_share);
 	assert_int_equal(policy.honest_first, SPILL_HONEST_AUTO);
 	assert_int_equal(policy.honest_window_us, 60000000);
 	assert_int_equal(policy.managed_preferred, SPILL_LOCATION_HOST);
@@ -148,7 +148,7 @@ static void test_values(void **state)
 	takes("managed", "read_mostly", "yes", "yes");
 	takes("meminfo", "report", "limit", "limit");
 	takes("meminfo", "report", "spill", "spill");
-	takes("host", "share", "no", "no");
+	takes("host", "share", "yes", "yes");
 	takes("log", "path", "/tmp/%h-%e-%p%%.jsonl", "/tmp/%h-%e-%p%%.jsonl");
 	takes("log", "path", "~/x", "~/x");
 	takes("log", "level", "spills", "spills");
