@@ -1,5 +1,7 @@
 #include "order.h"
 
+#include "mix.h"
+
 /* A use this little further on than the foreseen one is believed: so much was left out. One further on may be chance. */
 #define NEAR 4
 /* So many uses that are found nowhere came between; if there are more, the program does something else. */
@@ -42,12 +44,6 @@ static bool ends_alike(const struct spill_order *order, const struct spill_order
 	return true;
 }
 
-static uint64_t mixed(uint64_t hash, uint64_t with)
-{
-	hash = (hash ^ with) * UINT64_C(0x9e3779b97f4a7c15);
-	return hash ^ hash >> 29;
-}
-
 /* Uses of the longer context, the newest among them. */
 static unsigned long_length(const struct spill_order *order)
 {
@@ -60,7 +56,7 @@ static unsigned long_length(const struct spill_order *order)
 
 static uint64_t *short_slot(struct spill_order *order, const struct spill_order_use *newest)
 {
-	uint64_t hash = mixed(1, (uint64_t)newest->key << 16 | newest->site);
+	uint64_t hash = spill_mix(1, (uint64_t)newest->key << 16 | newest->site);
 
 	return &order->contexts[hash % SPILL_ORDER_CONTEXTS];
 }
@@ -73,7 +69,7 @@ static uint64_t *long_slot(struct spill_order *order, const struct spill_order_u
 	for (unsigned i = 0; i < SPILL_ORDER_LAUNCHES; i++) {
 		if (!order->launches[i].uses)
 			return short_slot(order, newest);
-		hash = mixed(hash, order->launches[i].hash);
+		hash = spill_mix(hash, order->launches[i].hash);
 	}
 	return &order->contexts[hash % SPILL_ORDER_CONTEXTS];
 }
@@ -142,7 +138,7 @@ static uint64_t follow(struct spill_order *order, const struct spill_order_use *
 static void use_one(struct spill_order *order, struct spill_order_use use)
 {
 	struct spill_order_launch *launch = &order->launches[0];
-	launch->hash = mixed(launch->hash, (uint64_t)use.key << 16 | use.site);
+	launch->hash = spill_mix(launch->hash, (uint64_t)use.key << 16 | use.site);
 	launch->uses++;
 
 	uint64_t *by_short = short_slot(order, &use), *by_long = long_slot(order, &use);

@@ -154,7 +154,7 @@ static void sort(const struct spill_window_chunk *chunks, unsigned *ranks, unsig
 }
 
 /* Do the needed ones that are on the host pay, each byte of them counting the same? */
-static bool needed_pays(const struct spill_window *window, const struct spill_reuse *reuse, bool moved_so_far)
+static bool needed_pays(struct spill_window *window, const struct spill_reuse *reuse, bool moved_so_far)
 {
 	uint64_t mib = 0, cost = 0;
 
@@ -168,7 +168,8 @@ static bool needed_pays(const struct spill_window *window, const struct spill_re
 			cost += part * chunk->excess_ns;
 		}
 	}
-	return mib && (window->always || pays(reuse, cost / mib, moved_so_far));
+	window->excess_ns = mib ? cost / mib : 0;
+	return mib && (window->always || pays(reuse, window->excess_ns, moved_so_far));
 }
 
 static bool comes_ahead(const struct spill_window *window, const struct spill_reuse *reuse,

@@ -45,6 +45,8 @@ struct spill_window {
 	/* Out: */
 	uint64_t comes, goes; /* bytes */
 	bool pays;            /* false: nothing is to move */
+	uint64_t
+	    excess_ns; /* what a MiB of what is asked for and on the host costs in place: it was decided by that */
 };
 
 /* Orders by key, for qsort(3) by the caller. */

@@ -40,21 +40,14 @@ struct reading {
 	  (node, params)) \
 	X(cuGraphChildGraphNodeGetGraph, (CUgraphNode node, CUgraph * graph), (node, graph))
 
-static const char nowhere;
-
 /* False: the driver refuses, or has no such function. */
 #define X(symbol, params, args) \
 	static bool ask_##symbol params \
 	{ \
 		typedef CUresult function params; \
 		static _Atomic(void *) known; \
-		void *real = atomic_load_explicit(&known, memory_order_acquire); \
-		if (!real) { \
-			real = spill_real_resolve(SPILL_CUDA_DRIVER, #symbol); \
-			real = real ? real : (void *)&nowhere; \
-			atomic_store_explicit(&known, real, memory_order_release); \
-		} \
-		return real != &nowhere && !((function *)real)args; \
+		function *real = (function *)spill_real_once(&known, SPILL_CUDA_DRIVER, #symbol); \
+		return real && !real args; \
 	}
 QUESTIONS(X)
 #undef X
@@ -101,8 +94,7 @@ static void add_box(struct reading *reading, struct spill_box box)
 
 static void mix(struct reading *reading, uint64_t value)
 {
-	uint64_t hash = (reading->uses.site ^ value) * 0x9e3779b97f4a7c15ull;
-	reading->uses.site = hash ^ hash >> 29;
+	reading->uses.site = spill_mix(reading->uses.site, value);
 }
 
 static void read_kernel(struct reading *reading, const CUDA_KERNEL_NODE_PARAMS_v1 *kernel,

@@ -112,6 +112,15 @@ static uint64_t seen_end(uint64_t address, struct spill_granule granule)
 	return end;
 }
 
+/* The chunks behind that one up to `end`; it becomes the last of them. False: there is no room for another key. */
+static bool add_until(struct scan *scan, struct spill_granule *granule, uint64_t end)
+{
+	while (behind(granule) < end && next_of(granule))
+		if (!add(scan, granule))
+			return false;
+	return true;
+}
+
 /* If the word is an address of ours: from its chunk to where something else begins, and perhaps as far as it reached lately (reach.h). */
 static void add_extent(void *closure, uint64_t word)
 {
@@ -128,9 +137,8 @@ static void add_extent(void *closure, uint64_t word)
 	uint64_t begin = word & ~(SPILL_GRANULE - 1);
 	uint64_t seen = seen_end(word, granule);
 	uint64_t end = begin + spill_reach(scan->use.site, slot, seen - begin);
-	while (behind(&granule) < seen && next_of(&granule))
-		if (!add(scan, &granule))
-			return;
+	if (!add_until(scan, &granule, seen))
+		return;
 	if (seen < end && granule.more && scan->perhaps_count < PERHAPS) {
 		scan->perhaps[scan->perhaps_count].last = granule;
 		scan->perhaps[scan->perhaps_count++].end = end;
@@ -143,9 +151,8 @@ static void add_perhaps(struct scan *scan)
 	scan->use.sure = scan->use.count;
 	for (unsigned i = 0; i < scan->perhaps_count; i++) {
 		struct spill_granule granule = scan->perhaps[i].last;
-		while (behind(&granule) < scan->perhaps[i].end && next_of(&granule))
-			if (!add(scan, &granule))
-				return;
+		if (!add_until(scan, &granule, scan->perhaps[i].end))
+			return;
 	}
 }
 
@@ -153,9 +160,8 @@ static void add_range(struct scan *scan, uint64_t va, uint64_t bytes)
 {
 	struct spill_granule granule;
 	uint64_t end = va + bytes;
-	bool there = bytes && end > va && spill_granule_of(va, &granule);
-	while (there && add(scan, &granule) && behind(&granule) < end)
-		there = next_of(&granule);
+	if (bytes && end > va && spill_granule_of(va, &granule) && add(scan, &granule))
+		add_until(scan, &granule, end);
 }
 
 static void scan_launch(struct scan *scan, const struct spill_hint *hint)

@@ -32,15 +32,8 @@ void spill_layouts_forget(void)
 static info_fn *info(bool of_kernel)
 {
 	static _Atomic(void *) known[2];
-	static const char nowhere;
-	void *found = atomic_load_explicit(&known[of_kernel], memory_order_acquire);
-	if (!found) {
-		found = spill_real_resolve(SPILL_CUDA_DRIVER,
-		                           of_kernel ? "cuKernelGetParamInfo" : "cuFuncGetParamInfo");
-		atomic_store_explicit(&known[of_kernel], found ? found : (void *)&nowhere,
-		                      memory_order_release);
-	}
-	return found == &nowhere ? NULL : (info_fn *)found;
+	return (info_fn *)spill_real_once(&known[of_kernel], SPILL_CUDA_DRIVER,
+	                                  of_kernel ? "cuKernelGetParamInfo" : "cuFuncGetParamInfo");
 }
 
 /* CUDA_SUCCESS with the parts, or the vendor's error. INVALID_VALUE is its answer behind the last parameter. */

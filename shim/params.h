@@ -10,6 +10,7 @@
 
 #include "abi/cuda_work.h"
 #include "layouts.h"
+#include "mix.h"
 
 /* A larger buffer of parameters is none (layouts.c). */
 #define SPILL_PARAMS_MOST_BYTES 32768
@@ -63,10 +64,8 @@ static inline void spill_params_words(const void *function, void **params, void 
 static inline uint64_t spill_params_site(const void *function, const unsigned size[6])
 {
 	uint64_t hash = (uintptr_t)function;
-	for (unsigned i = 0; i < 3; i++) {
-		hash = (hash ^ ((uint64_t)size[i] << 32 | size[i + 3])) * 0x9e3779b97f4a7c15ull;
-		hash ^= hash >> 29;
-	}
+	for (unsigned i = 0; i < 3; i++)
+		hash = spill_mix(hash, (uint64_t)size[i] << 32 | size[i + 3]);
 	return hash ? hash : 1;
 }
 

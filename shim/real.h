@@ -4,6 +4,8 @@
 #ifndef SPILL_REAL_H
 #define SPILL_REAL_H
 
+#include <stdatomic.h>
+
 #include "hooks.h"
 
 /* CUDA_ERROR_NOT_INITIALIZED, cudaErrorInitializationError, hipErrorNotInitialized: the library is not there. */
@@ -21,5 +23,18 @@ void spill_real_remember(const struct spill_row *row, const void *caller, void *
 
 /* spill_resolve_fn for the engine's own use of the vendor's functions. */
 void *spill_real_resolve(enum spill_domain domain, const char *symbol);
+
+/* The same, asked once: `known`, NULL at first, keeps the answer, also that there is none. Any number of threads. */
+static inline void *spill_real_once(_Atomic(void *) *known, enum spill_domain domain, const char *symbol)
+{
+	static const char nowhere;
+	void *real = atomic_load_explicit(known, memory_order_acquire);
+	if (!real) {
+		real = spill_real_resolve(domain, symbol);
+		real = real ? real : (void *)&nowhere;
+		atomic_store_explicit(known, real, memory_order_release);
+	}
+	return real == &nowhere ? NULL : real;
+}
 
 #endif

@@ -200,25 +200,13 @@ static void tell(bool moves, uint64_t excess_ns, uint64_t cost_ns)
 	spill_note("follow", text);
 }
 
-/* What the needed memory on the host costs in place, a MiB of it. */
-static uint64_t excess_of(const struct list *list)
-{
-	uint64_t bytes = 0, sum = 0;
-	for (unsigned i = 0; i < list->count; i++)
-		if (list->chunks[i].needed && list->chunks[i].on_host) {
-			bytes += list->chunks[i].bytes >> 20;
-			sum += list->chunks[i].excess_ns * (list->chunks[i].bytes >> 20);
-		}
-	return bytes ? sum / bytes : 0;
-}
-
 /* pre: the mover is held */
-static bool choose(struct spill_window *window, const struct list *list, uint16_t site)
+static bool choose(struct spill_window *window, uint16_t site)
 {
 	uint64_t cost_ns;
 	bool comes = spill_uses_choose(window, site, &cost_ns);
 	if (!window->always && !window->pays && spill_clock_ns() - atomic_load(&active_ns) > QUIET_NS)
-		tell(false, excess_of(list), cost_ns);
+		tell(false, window->excess_ns, cost_ns);
 	return comes;
 }
 
@@ -263,10 +251,10 @@ static bool bring(const struct spill_use *use, const struct spill_advice *advice
 		    .always = spill_runtime_policy()->movable_follow == SPILL_SWITCH_ON,
 		};
 		struct spill_exchange exchange = {.backend = backend, .device = device, .keep = window.spare};
-		came = choose(&window, &list, advice->site) && is_time(backend, device, advice->busy_ns) &&
+		came = choose(&window, advice->site) && is_time(backend, device, advice->busy_ns) &&
 		       carry_out(&window, &exchange);
 		if (came && !window.always)
-			tell(true, excess_of(&list),
+			tell(true, window.excess_ns,
 			     exchange.ns / (exchange.came >> 20 ? exchange.came >> 20 : 1));
 	}
 	end_list(&list);

@@ -233,13 +233,14 @@ static const struct version v2 = {{{"memory.max", "memory.current"}, {"memory.hi
 
 static uint64_t folder_room(const char *root, const char *folder, const struct version *version)
 {
-	uint64_t least = SPILL_UNLIMITED;
+	uint64_t least = SPILL_UNLIMITED, cache = SPILL_UNLIMITED;
 	for (unsigned i = 0; i < 2; i++) {
 		uint64_t limit = file_number(root, folder, version->bound[i].limit);
 		if (limit >= NO_LIMIT)
 			continue;
 		uint64_t usage = file_number(root, folder, version->bound[i].usage);
-		uint64_t cache = field(root, folder, "memory.stat", version->cache);
+		if (cache == SPILL_UNLIMITED) /* the kernel adds up all of the file for it: once */
+			cache = field(root, folder, "memory.stat", version->cache);
 		if (usage == SPILL_UNLIMITED)
 			usage = 0;
 		usage = usage > cache ? usage - cache : 0;

@@ -1,6 +1,7 @@
 #include "follow.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "bring.h"
 #include "exchange.h"
@@ -21,10 +22,8 @@ static void *start_watch(const struct spill_use *use, uint16_t site)
 	int device;
 	if (!backend || !backend->current(&device, &context))
 		return NULL;
-	while (timed.count < use->on_host && timed.count < SPILL_USE_HOST_KEYS) {
-		timed.keys[timed.count] = use->host_keys[timed.count];
-		timed.count++;
-	}
+	timed.count = (uint8_t)spill_use_host_keys(use);
+	memcpy(timed.keys, use->host_keys, timed.count * sizeof(timed.keys[0]));
 	return spill_stopwatch_start(backend, device, context, use->stream, use->per_thread, &timed);
 }
 

@@ -30,6 +30,12 @@ struct spill_use {
 	uint32_t keys[SPILL_USE_KEYS];           /* of chunks, each once (granules.h) */
 };
 
+/* How many of host_keys there are. */
+static inline unsigned spill_use_host_keys(const struct spill_use *use)
+{
+	return use->on_host < SPILL_USE_HOST_KEYS ? use->on_host : SPILL_USE_HOST_KEYS;
+}
+
 /* True while something movable is on the host, movable.follow is not off and nothing is only observed: then alone are uses told. */
 extern _Atomic bool spill_follow_wanted;
 

@@ -47,27 +47,34 @@ bool spill_hostmem_pressed_under(const char *root, struct spill_cgroup_homes *ho
 	       spill_pressure_on(path);
 }
 
+/* `homes_found` for this thread alone, or `own` while another has them. */
+static struct spill_cgroup_homes *borrow(struct spill_cgroup_homes *own)
+{
+	if (!atomic_exchange(&busy, true))
+		return &homes_found;
+	forget(own);
+	return own;
+}
+
+static void give_back(const struct spill_cgroup_homes *homes)
+{
+	if (homes == &homes_found)
+		atomic_store(&busy, false);
+}
+
 uint64_t spill_hostmem_available(void)
 {
-	struct spill_cgroup_homes own;
-	bool mine = !atomic_exchange(&busy, true);
-	if (!mine)
-		forget(&own);
-	uint64_t available = spill_hostmem_available_under("", mine ? &homes_found : &own);
-	if (mine)
-		atomic_store(&busy, false);
+	struct spill_cgroup_homes own, *homes = borrow(&own);
+	uint64_t available = spill_hostmem_available_under("", homes);
+	give_back(homes);
 	return available;
 }
 
 bool spill_hostmem_pressed(void)
 {
-	struct spill_cgroup_homes own;
-	bool mine = !atomic_exchange(&busy, true);
-	if (!mine)
-		forget(&own);
-	bool pressed = spill_hostmem_pressed_under("", mine ? &homes_found : &own);
-	if (mine)
-		atomic_store(&busy, false);
+	struct spill_cgroup_homes own, *homes = borrow(&own);
+	bool pressed = spill_hostmem_pressed_under("", homes);
+	give_back(homes);
 	return pressed;
 }
 

@@ -83,15 +83,10 @@ static void measured(const struct spill_stopwatch_use *use, uint64_t ns, uint64_
 	pthread_mutex_unlock(&lock);
 }
 
-static unsigned host_keys(const struct spill_use *use)
-{
-	return use->on_host < SPILL_USE_HOST_KEYS ? use->on_host : SPILL_USE_HOST_KEYS;
-}
-
 /* What a MiB of what it has on host costs it in place, by some of its chunks. pre: locked */
 static uint64_t excess_of(const struct spill_use *use, uint16_t site)
 {
-	unsigned count = host_keys(use);
+	unsigned count = spill_use_host_keys(use);
 	uint64_t sum = 0;
 	for (unsigned i = 0; i < count; i++)
 		sum += spill_reuse_excess_of(&state->reuse, site, use->host_keys[i]);
@@ -126,7 +121,7 @@ static bool is_probe(uint64_t now)
 static bool is_of_unknown(const struct spill_use *use, uint16_t site)
 {
 	bool timed = false;
-	for (unsigned i = 0; i < host_keys(use); i++)
+	for (unsigned i = 0; i < spill_use_host_keys(use); i++)
 		timed |= spill_pairs_is_wanted(&state->reuse.pairs, site, use->host_keys[i]);
 	return timed;
 }
