@@ -1,41 +1,7 @@
 /* Graphs and their memory: contract tests as test_driver.c, after what an H200 did (driver 580.159). */
-#include "driver_test.h"
+#include "driver_graph_test.h"
 
 #define BLOCK (32 * MIB) /* what a driver takes at once for graphs */
-
-static CUstream stream;
-static CUdeviceptr memory;
-
-static void begin_tests(void)
-{
-	start();
-	OK(d.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	OK(d.cuMemAlloc_v2(&memory, MIB));
-	OK(d.cuMemsetD8_v2(memory, 0, MIB));
-	OK(d.cuCtxSynchronize());
-}
-
-static CUgraph graph_new(void)
-{
-	CUgraph graph;
-
-	OK(d.cuGraphCreate(&graph, 0));
-	return graph;
-}
-
-static CUgraphExec exec_new(CUgraph graph, unsigned flags)
-{
-	CUgraphExec exec;
-
-	OK(d.cuGraphInstantiateWithFlags(&exec, graph, flags));
-	return exec;
-}
-
-static void run(CUgraphExec exec)
-{
-	OK(d.cuGraphLaunch(exec, stream));
-	OK(d.cuStreamSynchronize(stream));
-}
 
 static CUresult add_alloc(CUgraph graph, const CUgraphNode *after, size_t bytes, CUdeviceptr *p,
                           CUgraphNode *node)
@@ -98,7 +64,7 @@ static void every_node(void)
 	int calls = 0;
 	size_t count = 8;
 
-	begin_tests();
+	begin_graph_tests();
 	uint64_t *out = pinned();
 	CUgraph graph = graph_new();
 	CUDA_MEMSET_NODE_PARAMS_v1 zero = {
@@ -164,7 +130,7 @@ static void kernels_are_told(void)
 	void *parameters[] = {&at, &words, &value};
 	size_t count = 1;
 
-	begin_tests();
+	begin_graph_tests();
 	at = memory;
 	OK(d.cuModuleGetFunction(&add, module, "add"));
 	CUgraph graph = graph_new();
@@ -191,7 +157,7 @@ static void bad_graphs(void)
 	CUgraphNode a, b, c, twice[2];
 	CUgraphExec exec;
 
-	begin_tests();
+	begin_graph_tests();
 	CUgraph graph = graph_new(), second = graph_new();
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuGraphCreate(&graph, 1));
 	OK(d.cuGraphAddEmptyNode(&a, graph, NULL, 0));
@@ -213,7 +179,7 @@ static void captured_copy_reads_late(void)
 	uint64_t source = 1;
 	CUgraph graph;
 
-	begin_tests();
+	begin_graph_tests();
 	OK(d.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
 	OK(d.cuMemcpyHtoDAsync_v2(memory, &source, sizeof(source), stream));
 	OK(d.cuStreamEndCapture(stream, &graph));
@@ -234,7 +200,7 @@ static void captured_memory(void)
 	size_t count = 4;
 	CUgraph graph;
 
-	begin_tests();
+	begin_graph_tests();
 	uint64_t *wrong = pinned();
 	OK(d.cuMemAlloc_v2(&plain, MIB));
 	OK(d.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
@@ -267,7 +233,7 @@ static void memory_is_counted(void)
 	CUdeviceptr p, q;
 	CUgraphExec second;
 
-	begin_tests();
+	begin_graph_tests();
 	size_t before = free_memory();
 	CUgraph graph = graph_new();
 	OK(add_alloc(graph, NULL, BLOCK + 1, &p, &alloc));
@@ -307,7 +273,7 @@ static void memory_outlives_graph(void)
 	unsigned type;
 	size_t size;
 
-	begin_tests();
+	begin_graph_tests();
 	CUgraph graph = graph_new();
 	OK(add_alloc(graph, NULL, MIB, &p, &node));
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p));
@@ -339,7 +305,7 @@ static void freed_by_another_graph(void)
 	CUdeviceptr p;
 	CUgraphNode node, again;
 
-	begin_tests();
+	begin_graph_tests();
 	CUgraph maker = graph_new(), freer = graph_new();
 	OK(add_alloc(maker, NULL, MIB, &p, &node));
 	OK(d.cuGraphAddMemFreeNode(&again, freer, NULL, 0, p));
@@ -359,7 +325,7 @@ static void auto_free(void)
 	CUdeviceptr p;
 	CUgraphNode node;
 
-	begin_tests();
+	begin_graph_tests();
 	CUgraph graph = graph_new();
 	OK(add_alloc(graph, NULL, MIB, &p, &node));
 	CUgraphExec exec = exec_new(graph, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
@@ -375,7 +341,7 @@ static void out_of_memory(void)
 	CUgraphNode node, free_node;
 	CUdeviceptr p, q;
 
-	begin_tests();
+	begin_graph_tests();
 	size_t room = free_memory(), large = room / 10 * 6 / BLOCK * BLOCK;
 	CUgraph graph = graph_new();
 	OK(add_alloc(graph, NULL, large, &p, &node));
@@ -412,7 +378,7 @@ static void where_it_can_be(void)
 	};
 	CUgraphNode node;
 
-	begin_tests();
+	begin_graph_tests();
 	CUgraph graph = graph_new();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		CUDA_MEM_ALLOC_NODE_PARAMS params = {
@@ -437,7 +403,7 @@ static void trimmed_is_gone(void)
 	CUgraphNode node, free_node;
 	CUdeviceptr p;
 
-	begin_tests();
+	begin_graph_tests();
 	CUgraph graph = graph_new();
 	OK(add_alloc(graph, NULL, MIB, &p, &node));
 	OK(d.cuGraphAddMemFreeNode(&free_node, graph, &node, 1, p));

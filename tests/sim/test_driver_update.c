@@ -1,42 +1,14 @@
 /* Nodes that say what they were given, graphs in graphs, and executable graphs that change: contract tests as test_driver.c. */
-#include "driver_test.h"
+#include "driver_graph_test.h"
 
-static CUstream stream;
-static CUdeviceptr memory; /* words of 0 */
 static uint64_t *host;
 static CUfunction add;
 
 static void begin_tests(void)
 {
-	start();
-	OK(d.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	OK(d.cuMemAlloc_v2(&memory, MIB));
-	OK(d.cuMemsetD8_v2(memory, 0, MIB));
-	OK(d.cuCtxSynchronize());
+	begin_graph_tests();
 	OK(d.cuModuleGetFunction(&add, module, "add"));
 	host = pinned();
-}
-
-static CUgraph graph_new(void)
-{
-	CUgraph graph;
-
-	OK(d.cuGraphCreate(&graph, 0));
-	return graph;
-}
-
-static CUgraphExec exec_new(CUgraph graph)
-{
-	CUgraphExec exec;
-
-	OK(d.cuGraphInstantiateWithFlags(&exec, graph, 0));
-	return exec;
-}
-
-static void run(CUgraphExec exec)
-{
-	OK(d.cuGraphLaunch(exec, stream));
-	OK(d.cuStreamSynchronize(stream));
 }
 
 static uint64_t word(CUdeviceptr at)
@@ -192,7 +164,7 @@ static void child_graphs(void)
 	OK(d.cuGraphGetNodes(found, node, &count));
 	CHECK(count == 2);
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuGraphChildGraphNodeGetGraph(first, &found));
-	CUgraphExec exec = exec_new(graph);
+	CUgraphExec exec = exec_new(graph, 0);
 	run(exec);
 	run(exec);
 	CHECK(word(memory) == 202 && word(memory + 8) == 20);
@@ -211,7 +183,7 @@ static void all_is_updated(void)
 	first = add_kernel(second, NULL, memory + 16, 3);
 	add_kernel(second, &first, memory + 24, 4);
 	add_kernel(other, NULL, memory, 5);
-	CUgraphExec exec = exec_new(graph);
+	CUgraphExec exec = exec_new(graph, 0);
 	run(exec);
 	OK(d.cuGraphExecUpdate_v2(exec, second, &info));
 	CHECK(info.result == CU_GRAPH_EXEC_UPDATE_SUCCESS);
@@ -232,7 +204,7 @@ static void kernels_are_changed(void)
 	CUgraph graph = graph_new(), another = graph_new();
 	CUgraphNode node = add_kernel(graph, NULL, memory, 1),
 	            stranger = add_kernel(another, NULL, memory, 1);
-	CUgraphExec exec = exec_new(graph);
+	CUgraphExec exec = exec_new(graph, 0);
 	CUDA_KERNEL_NODE_PARAMS_v2 kernel = adds(parameters);
 	at = memory + 8;
 	OK(d.cuGraphExecKernelNodeSetParams_v2(exec, node, &kernel));
@@ -260,7 +232,7 @@ static void copies_and_sets_are_changed(void)
 	set.dst = memory;
 	OK(d.cuGraphAddMemsetNode(&was_set, graph, NULL, 0, &set, context));
 	OK(d.cuGraphAddMemcpyNode(&copied, graph, &was_set, 1, &copy, context));
-	CUgraphExec exec = exec_new(graph);
+	CUgraphExec exec = exec_new(graph, 0);
 	run(exec);
 	CHECK(host[0] == 0x300000003);
 	set.dst = memory + 64;
@@ -283,7 +255,7 @@ static void child_graphs_are_changed(void)
 	first = add_kernel(other, NULL, memory + 8, 2);
 	add_kernel(other, &first, memory + 8, 2);
 	OK(d.cuGraphAddChildGraphNode(&child, graph, NULL, 0, inner));
-	CUgraphExec exec = exec_new(graph);
+	CUgraphExec exec = exec_new(graph, 0);
 	OK(d.cuGraphExecChildGraphNodeSetParams(exec, child, other));
 	run(exec);
 	CHECK(word(memory) == 0 && word(memory + 8) == 4);

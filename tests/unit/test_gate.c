@@ -24,20 +24,14 @@
 
 #include <cmocka.h>
 
+#define CHILD_SECONDS 20
+#include "childtest.h"
 #include "runtime.h"
 #include "tick.h"
 
 #define THREADS 8
 #define COUNTERS 4
 #define FOR_EVER UINT64_MAX
-
-#define CHECK(condition) \
-	do { \
-		if (!(condition)) { \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			_exit(1); \
-		} \
-	} while (0)
 
 /* -- what is replaced ------------------------------------------------------------------------------------- */
 
@@ -101,20 +95,6 @@ unsigned __wrap_spill_runtime_counters(void)
 }
 
 /* -- tools ------------------------------------------------------------------------------------------------ */
-
-static void in_child(void (*body)(void))
-{
-	int status;
-	fflush(NULL);
-	pid_t child = fork();
-	if (child == 0) {
-		alarm(20); /* who waits for ever fails */
-		body();
-		exit(0);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-}
 
 static uint64_t soon(void)
 {
@@ -488,11 +468,6 @@ static void looks_from_time_to_time(void)
 	}
 }
 
-#define CASE(body) \
-	static void test_##body(void **state) \
-	{ \
-		in_child(body); \
-	}
 #define CASES(X) \
 	X(nested) \
 	X(closes_while_threads_enter) \
@@ -507,11 +482,4 @@ static void looks_from_time_to_time(void)
 	X(requests_of_the_engine_wait) \
 	X(only_the_closer_passes) \
 	X(looks_from_time_to_time)
-CASES(CASE)
-
-int main(void)
-{
-#define TEST(body) cmocka_unit_test(test_##body),
-	const struct CMUnitTest tests[] = {CASES(TEST)};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF_CHILDREN(CASES)

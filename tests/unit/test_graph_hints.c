@@ -17,20 +17,13 @@
 
 #include <cmocka.h>
 
+#include "childtest.h"
 #include "boxes.h"
 #include "granules.h"
 #include "graph_uses.h"
 #include "hints.h"
 #include "real.h"
 #include "runtime.h"
-
-#define CHECK(condition) \
-	do { \
-		if (!(condition)) { \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			_exit(1); \
-		} \
-	} while (0)
 
 #define BASE (3ull << 40)
 #define CHUNK (4 * SPILL_GRANULE)
@@ -639,25 +632,6 @@ static void each_granule_once(void)
 
 /* -- all -------------------------------------------------------------------------------------------------- */
 
-static void in_child(void (*body)(void))
-{
-	int status;
-	fflush(NULL);
-	pid_t child = fork();
-	if (child == 0) {
-		body();
-		spill_graph_uses_forget_all();
-		exit(0);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-}
-
-#define CASE(body) \
-	static void test_##body(void **state) \
-	{ \
-		in_child(body); \
-	}
 #define CASES(X) \
 	X(kernels_by_their_parameters) \
 	X(begins_are_known_at_once) \
@@ -680,11 +654,4 @@ static void in_child(void (*body)(void))
 	X(threads_change_and_launch) \
 	X(no_more_than_there_is_room_for) \
 	X(each_granule_once)
-CASES(CASE)
-
-int main(void)
-{
-#define TEST(body) cmocka_unit_test(test_##body),
-	const struct CMUnitTest tests[] = {CASES(TEST)};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF_CHILDREN(CASES)

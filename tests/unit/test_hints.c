@@ -19,19 +19,12 @@
 
 #include <cmocka.h>
 
+#include "childtest.h"
 #include "granules.h"
 #include "layouts.h"
 #include "real.h"
 #include "runtime.h"
 #include "work.h"
-
-#define CHECK(condition) \
-	do { \
-		if (!(condition)) { \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			_exit(1); \
-		} \
-	} while (0)
 
 #define BASE (3ull << 40)
 #define CHUNK (4 * SPILL_GRANULE)
@@ -556,24 +549,6 @@ static void who_is_off_tells_nothing(void)
 
 /* -- all -------------------------------------------------------------------------------------------------- */
 
-static void in_child(void (*body)(void))
-{
-	int status;
-	fflush(NULL);
-	pid_t child = fork();
-	if (child == 0) {
-		body();
-		exit(0);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-}
-
-#define CASE(body) \
-	static void test_##body(void **state) \
-	{ \
-		in_child(body); \
-	}
 #define CASES(X) \
 	X(pointers_of_both_kinds_of_function) \
 	X(words_of_a_struct) \
@@ -595,11 +570,4 @@ static void in_child(void (*body)(void))
 	X(batches_use_what_each_copy_does) \
 	X(stubs_tell_around_the_call) \
 	X(who_is_off_tells_nothing)
-CASES(CASE)
-
-int main(void)
-{
-#define TEST(body) cmocka_unit_test(test_##body),
-	const struct CMUnitTest tests[] = {CASES(TEST)};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF_CHILDREN(CASES)

@@ -17,18 +17,11 @@
 
 #include <cmocka.h>
 
+#include "childtest.h"
 #include "abi/cuda.h"
 #include "abi/cuda_work.h"
 #include "room.h"
 #include "runtime.h"
-
-#define CHECK(condition) \
-	do { \
-		if (!(condition)) { \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			_exit(1); \
-		} \
-	} while (0)
 
 /* -- the driver ------------------------------------------------------------------------------------------- */
 
@@ -104,19 +97,6 @@ bool __wrap_spill_room_make_for(enum spill_domain domain, int result, const char
 }
 
 /* -- cases ------------------------------------------------------------------------------------------------ */
-
-static void in_child(void (*body)(void))
-{
-	int status;
-	fflush(NULL);
-	pid_t child = fork();
-	if (child == 0) {
-		body();
-		exit(0);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-}
 
 static uint64_t counted(void)
 {
@@ -245,11 +225,6 @@ static void each_thread_joins(void)
 	CHECK(counted() == 2);
 }
 
-#define CASE(body) \
-	static void test_##body(void **state) \
-	{ \
-		in_child(body); \
-	}
 #define CASES(X) \
 	X(passes_the_gate) \
 	X(nobody_has_the_function) \
@@ -262,11 +237,4 @@ static void each_thread_joins(void)
 	X(off_means_off) \
 	X(while_starting) \
 	X(each_thread_joins)
-CASES(CASE)
-
-int main(void)
-{
-#define TEST(body) cmocka_unit_test(test_##body),
-	const struct CMUnitTest tests[] = {CASES(TEST)};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TESTS_OF_CHILDREN(CASES)
