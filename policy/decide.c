@@ -1,5 +1,7 @@
 #include "policy.h"
 
+#include "rule.h"
+
 static const char rule_default[] = "default";
 
 /* What `[device N]` says, else what holds for all. */
@@ -20,17 +22,70 @@ uint64_t spill_policy_device_reserve(const struct spill_policy *policy, int devi
 	return spill_amount_resolve(of_device(policy->device_reserve, policy->device_reserves, device), 0, 0);
 }
 
-struct spill_decision spill_decide(const struct spill_policy *policy, const struct spill_ask *ask,
-                                   const struct spill_view *view)
+/* Subtracting keeps a request of nearly 2^64 bytes from wrapping into one that fits. */
+static bool fits(uint64_t bytes, uint64_t used, uint64_t limit)
 {
-	(void)policy; /* rules will look at it; today only the limit, already resolved, decides */
+	return limit == SPILL_UNLIMITED || (used <= limit && bytes <= limit - used);
+}
 
-	/* Subtracting keeps a request of nearly 2^64 bytes from wrapping into one that fits. */
-	bool fits =
-	    view->device_limit == SPILL_UNLIMITED ||
-	    (view->device_used <= view->device_limit && ask->bytes <= view->device_limit - view->device_used);
+static bool has(const struct spill_rule *rule, unsigned key)
+{
+	return rule && (rule->set & key);
+}
 
-	return (struct spill_decision){.fits = fits, .rule = rule_default};
+/* Where a rule puts it at once; DEVICE: nowhere but where the driver does. */
+static enum spill_place at_once(const struct spill_rule *rule)
+{
+	if (has(rule, SPILL_RULE_HAS_PLACE)) {
+		switch (rule->place) {
+		case SPILL_RULE_SPLIT:
+			return SPILL_PLACE_SPLIT;
+		case SPILL_RULE_MANAGED:
+			return SPILL_PLACE_MANAGED;
+		case SPILL_RULE_HOST:
+			return SPILL_PLACE_HOST;
+		default:
+			break;
+		}
+	}
+	return SPILL_PLACE_DEVICE;
+}
+
+static enum spill_switch chunks(const struct spill_policy *policy, const struct spill_rule *rule)
+{
+	if (policy->mode != SPILL_MODE_SPILL)
+		return SPILL_SWITCH_OFF;
+	if (!has(rule, SPILL_RULE_HAS_PLACE))
+		return SPILL_SWITCH_AUTO;
+	if (rule->place == SPILL_RULE_MOVABLE)
+		return SPILL_SWITCH_ON;
+	return rule->place == SPILL_RULE_DEVICE ? SPILL_SWITCH_OFF : SPILL_SWITCH_AUTO;
+}
+
+struct spill_decision spill_decide(const struct spill_policy *policy, const struct spill_rule *rule,
+                                   const struct spill_ask *ask, const struct spill_view *view)
+{
+	struct spill_decision decision = {
+	    .rule = rule ? rule->name : rule_default,
+	    .chunks = chunks(policy, rule),
+	    .place = at_once(rule),
+	};
+
+	if (has(rule, SPILL_RULE_HAS_PLACE) && rule->place == SPILL_RULE_REFUSE) {
+		decision.would = SPILL_VERDICT_REFUSE;
+		decision.refused_by = "rule.place";
+	} else if (decision.place != SPILL_PLACE_DEVICE && ask->placeable) {
+		decision.would = SPILL_VERDICT_PLACE;
+	} else if (has(rule, SPILL_RULE_HAS_CAP) && !fits(ask->bytes, view->rule_used, rule->cap)) {
+		decision.would = SPILL_VERDICT_FULL;
+		decision.refused_by = "rule.cap";
+	} else if (!fits(ask->weight, view->device_used, view->device_limit)) {
+		decision.would = SPILL_VERDICT_FULL;
+		decision.refused_by = "device.limit";
+	}
+	if (policy->mode == SPILL_MODE_SPILL)
+		decision.verdict = decision.would;
+	return decision;
 }
 
 unsigned spill_policy_chain(const struct spill_policy *policy, unsigned capabilities,
@@ -62,9 +117,94 @@ unsigned spill_policy_chain(const struct spill_policy *policy, unsigned capabili
 	return count;
 }
 
+/* Above a cap the device need not be full, and nothing that is given back brings it below. */
+static bool is_room_made(enum spill_step step)
+{
+	return step == SPILL_STEP_TRIM || step == SPILL_STEP_DEMOTE;
+}
+
+static unsigned steps_of_chain(const struct spill_policy *policy, const struct spill_full_view *view,
+                               enum spill_step step[SPILL_STEPS])
+{
+	unsigned all = spill_policy_chain(policy, view->capabilities, step), count = 0;
+
+	for (unsigned i = 0; i < all; i++) {
+		if (!view->capped || !is_room_made(step[i]))
+			step[count++] = step[i];
+	}
+	return count;
+}
+
+/* `over`, instead of the chain. What nobody uses is given back first all the same: then it may fit. */
+static unsigned steps_of_rule(const struct spill_rule *rule, const struct spill_full_view *view,
+                              enum spill_step step[SPILL_STEPS])
+{
+	unsigned count = 0;
+
+	if (!view->capped)
+		step[count++] = SPILL_STEP_TRIM;
+	switch (rule->over) {
+	case SPILL_RULE_SPLIT:
+		step[count++] = SPILL_STEP_SPLIT;
+		break;
+	case SPILL_RULE_MANAGED:
+		step[count++] = SPILL_STEP_MANAGED;
+		break;
+	case SPILL_RULE_HOST:
+		step[count++] = SPILL_STEP_HOST;
+		break;
+	default:
+		break;
+	}
+	return count;
+}
+
+/* In any capture: PyTorch frees no cache, and so does not ask again, while another of its threads captures. */
+static bool surfaces(const struct spill_policy *policy, const struct spill_rule *rule,
+                     const struct spill_full_view *view)
+{
+	bool asked = policy->honest_first == SPILL_HONEST_ON ||
+	             (policy->honest_first == SPILL_HONEST_AUTO && view->asks_again && !view->capped);
+
+	if (has(rule, SPILL_RULE_HAS_HONEST))
+		asked = rule->honest;
+	return asked && !view->any_capture && !view->repeats;
+}
+
+struct spill_remedy spill_decide_full(const struct spill_policy *policy, const struct spill_rule *rule,
+                                      const struct spill_ask *ask, const struct spill_full_view *view)
+{
+	struct spill_remedy remedy = {0};
+	bool refuses = has(rule, SPILL_RULE_HAS_OVER) && rule->over == SPILL_RULE_REFUSE;
+
+	if (view->capturing) {
+		remedy.refused_by = "stream capture";
+		return remedy;
+	}
+	if (policy->mode != SPILL_MODE_SPILL)
+		return remedy;
+	if (has(rule, SPILL_RULE_HAS_OVER))
+		remedy.count = steps_of_rule(rule, view, remedy.step);
+	else
+		remedy.count = steps_of_chain(policy, view, remedy.step);
+	if (refuses)
+		remedy.refused_by = "rule.over";
+	remedy.surfaces = ask->placeable && surfaces(policy, rule, view);
+	return remedy;
+}
+
 static uint64_t less(uint64_t from, uint64_t take)
 {
 	return from > take ? from - take : 0;
+}
+
+uint64_t spill_policy_device_room(const struct spill_policy *policy, int device, uint64_t free, uint64_t held,
+                                  uint64_t limit)
+{
+	uint64_t by_device = less(free, spill_policy_device_reserve(policy, device));
+	uint64_t by_limit = limit == SPILL_UNLIMITED ? SPILL_UNLIMITED : less(limit, held);
+
+	return by_device < by_limit ? by_device : by_limit;
 }
 
 uint64_t spill_policy_host_room(const struct spill_policy *policy, const struct spill_host_view *view)

@@ -13,8 +13,8 @@ _Static_assert(sizeof(enum spill_mode) == sizeof(unsigned) &&
                    sizeof(enum spill_meminfo_report) == sizeof(unsigned) &&
                    sizeof(enum spill_log_stderr) == sizeof(unsigned),
                "a WORD is stored as an unsigned");
-_Static_assert(offsetof(struct spill_policy, managed_accessed_by_host) ==
-                   offsetof(struct spill_policy, managed_accessed_by_device) + sizeof(bool),
+_Static_assert(offsetof(struct spill_policy, advice.accessed_by_host) ==
+                   offsetof(struct spill_policy, advice.accessed_by_device) + sizeof(bool),
                "the fields of a PLACES row are consecutive");
 
 /* Steps of oom.chain in the order of enum spill_step. */

@@ -71,6 +71,17 @@ enum spill_switch { SPILL_SWITCH_AUTO, SPILL_SWITCH_ON, SPILL_SWITCH_OFF };
 /* What the program is told about free and total memory (meminfo.h). */
 enum spill_meminfo_report { SPILL_MEMINFO_HONEST, SPILL_MEMINFO_LIMIT, SPILL_MEMINFO_SPILL };
 
+/* What the driver is told about managed memory that we make: `[managed]`, or a rule's. */
+struct spill_managed_advice {
+	enum spill_location preferred;
+	bool accessed_by_device, accessed_by_host;
+	bool read_mostly;
+	struct spill_amount prefetch_below; /* what is smaller is brought to the device at once, if it fits */
+};
+
+struct spill_rules; /* rule.h */
+struct spill_rule;
+
 struct spill_policy {
 	enum spill_mode mode;
 	struct spill_amount device_limit;                 /* all devices without one of their own */
@@ -89,14 +100,13 @@ struct spill_policy {
 	struct spill_amount host_ahead;
 	enum spill_honest_first honest_first;
 	uint64_t honest_window_us;
-	enum spill_location managed_preferred;
-	bool managed_accessed_by_device, managed_accessed_by_host;
-	bool managed_read_mostly;
-	struct spill_amount managed_prefetch_below;
+	struct spill_managed_advice advice;
 	enum spill_meminfo_report meminfo_report;
 	char log_path[SPILL_PATH_MAX]; /* a pattern, a folder, "off", or empty for the default */
 	enum spill_log_level log_level;
 	enum spill_log_stderr log_stderr;
+	const struct spill_rules
+	    *rules; /* NULL: none. Not owned: whoever loads a policy keeps them as long as it */
 };
 
 /* What the device can do; the backend finds out (src/backend.h). */
@@ -107,19 +117,60 @@ enum spill_capability {
 	SPILL_CAN_MOVE = 1u << SPILL_PLACE_MOVABLE,    /* as SPLIT, and it can tell when a context is idle */
 };
 
+/* A request, as far as decisions go by it. */
 struct spill_ask {
-	uint64_t bytes;
+	uint64_t bytes;  /* that the program asks for: what rules look at, and what caps are charged with */
+	uint64_t weight; /* device bytes that the driver takes for it: what limits are charged with */
 	int device;
+	uint64_t rules; /* that fit its call site (spill_rules_of) */
+	bool grows;     /* one of a run of ever larger ones from its call site; known where a rule asks */
+	/*
+	 * It can be elsewhere than in the driver's plain call. False: this kind of memory cannot, or its stream captures, or the
+	 * rule's place has been tried and could not be had.
+	 */
+	bool placeable;
 };
 
 struct spill_view {
 	uint64_t device_used;  /* bytes this process holds on the device by its own ledger, without the ask */
 	uint64_t device_limit; /* resolved device.limit of that device, or SPILL_UNLIMITED */
+	uint64_t rule_used;    /* device bytes that the rule holds, where it has a cap */
+};
+
+enum spill_verdict {
+	SPILL_VERDICT_DRIVER, /* the driver is asked; it says itself when the device is full */
+	SPILL_VERDICT_PLACE,  /* made at `place` at once */
+	SPILL_VERDICT_FULL,   /* as if the driver had said out of memory: spill_decide_full */
+	SPILL_VERDICT_REFUSE, /* out of memory, whatever else there is */
 };
 
 struct spill_decision {
-	bool fits;        /* ask the driver; it says itself when the device is full */
-	const char *rule; /* name of the rule that decided; static storage */
+	enum spill_verdict verdict; /* with mode=observe always DRIVER, without chunks */
+	enum spill_verdict would;   /* what it is with mode=spill */
+	enum spill_place place;     /* would PLACE */
+	enum spill_switch
+	    chunks;       /* DRIVER: in chunks that can move: as movable.* says (AUTO), in any case, never */
+	const char *rule; /* name of the rule that decided: static storage, or the policy's */
+	const char *refused_by; /* would FULL or REFUSE: "device.limit", "rule.cap", "rule.place"; static */
+};
+
+/* What matters once the device is full. */
+struct spill_full_view {
+	unsigned capabilities; /* enum spill_capability of the device */
+	bool capped;           /* it is above the rule's cap, and the device need not be full */
+	bool capturing;        /* its own stream captures, or one that forbids what a placement does */
+	bool any_capture;      /* some stream of the process captures */
+	bool asks_again;       /* the caller is in retriers.def for this kind of request */
+	bool repeats;          /* it is the repeat of a failure that surfaced (retry.h) */
+};
+
+/* What to do about a full device; with mode=observe nothing. */
+struct spill_remedy {
+	unsigned count; /* steps to try in order; with none of them it is out of memory */
+	enum spill_step step[SPILL_STEPS];
+	bool surfaces; /* out of memory is told before the first step other than TRIM (oom.honest_first) */
+	const char *
+	    refused_by; /* why there are none, or NULL: the chain is empty, or observed. "stream capture", "rule.over"; static */
 };
 
 struct spill_host_view {
@@ -140,9 +191,16 @@ uint64_t spill_policy_device_limit(const struct spill_policy *policy, int device
 /* device.reserve that holds for `device`, in bytes. */
 uint64_t spill_policy_device_reserve(const struct spill_policy *policy, int device);
 
-/* The one question of the hot path: does the request stay on the device? Takes no lock, no system call. */
-struct spill_decision spill_decide(const struct spill_policy *policy, const struct spill_ask *ask,
-                                   const struct spill_view *view);
+/*
+ * The question of the hot path, before the driver is asked. `rule` is what spill_rule_find says, or NULL. Pure and total:
+ * for the same arguments the same answer. Takes no lock, no system call.
+ */
+struct spill_decision spill_decide(const struct spill_policy *policy, const struct spill_rule *rule,
+                                   const struct spill_ask *ask, const struct spill_view *view);
+
+/* The question when the device is full for it: by the driver's word, by device.limit or by a rule's cap. Pure and total. */
+struct spill_remedy spill_decide_full(const struct spill_policy *policy, const struct spill_rule *rule,
+                                      const struct spill_ask *ask, const struct spill_full_view *view);
 
 /*
  * The steps to try in order when the device is full, for a device that can do `capabilities`
@@ -151,6 +209,13 @@ struct spill_decision spill_decide(const struct spill_policy *policy, const stru
  */
 unsigned spill_policy_chain(const struct spill_policy *policy, unsigned capabilities,
                             enum spill_step step[SPILL_STEPS]);
+
+/*
+ * Device bytes that may be taken without crowding others out: the `free` less device.reserve, within what `limit`
+ * (SPILL_UNLIMITED: there is none) leaves above `held`.
+ */
+uint64_t spill_policy_device_room(const struct spill_policy *policy, int device, uint64_t free, uint64_t held,
+                                  uint64_t limit);
 
 /* Bytes that may still be spilled to host under host.limit and host.reserve. */
 uint64_t spill_policy_host_room(const struct spill_policy *policy, const struct spill_host_view *view);

@@ -52,18 +52,21 @@ bool spill_admit_record(const struct spill_request *request, struct spill_alloca
 /* Decides, and charges in the same moment what the decision was about. */
 static bool admit_weight(struct spill_request *request, const struct spill_backend *backend)
 {
-	struct spill_ask ask = {.bytes = request->weight, .device = request->device};
+	struct spill_ask ask = {
+	    .bytes = request->bytes, .weight = request->weight, .device = request->device};
 	struct spill_view view = {
 	    .device_used = spill_account_device_held(request->device),
 	    .device_limit = spill_runtime_device_limit(backend, request->device),
 	};
 	struct spill_decision decision;
 	do
-		decision = spill_decide(spill_runtime_policy(), &ask, &view);
-	while (decision.fits && !spill_account_device_charge(request->device, &view.device_used, ask.bytes));
-	request->charged = decision.fits ? ask.bytes : 0;
+		decision = spill_decide(spill_runtime_policy(), NULL, &ask, &view);
+	while (decision.would == SPILL_VERDICT_DRIVER &&
+	       !spill_account_device_charge(request->device, &view.device_used, ask.weight));
+	bool fits = decision.would == SPILL_VERDICT_DRIVER;
+	request->charged = fits ? ask.weight : 0;
 	request->rule = decision.rule;
-	return decision.fits;
+	return fits;
 }
 
 bool spill_admit_charge(struct spill_request *request, const struct spill_demand *demand,

@@ -12,12 +12,9 @@ uint64_t spill_back_room(const struct spill_backend *backend, int device)
 	uint64_t free = 0, total = 0;
 	if (backend->memory(device, &free, &total))
 		return 0;
-	uint64_t reserve = spill_policy_device_reserve(spill_runtime_policy(), device);
-	uint64_t limit = spill_runtime_device_limit(backend, device),
-	         held = spill_account_device_held(device);
-	uint64_t left = limit > held ? limit - held : 0;
-	free = free > reserve ? free - reserve : 0;
-	return free < left ? free : left;
+	return spill_policy_device_room(spill_runtime_policy(), device, free,
+	                                spill_account_device_held(device),
+	                                spill_runtime_device_limit(backend, device));
 }
 
 uint64_t spill_back_smallest(const struct spill_victim *list, unsigned count)

@@ -46,15 +46,15 @@ static bool admit(struct spill_request *request, const struct spill_backend *bac
 	if (!request->mempool) {
 		struct spill_ask ask = {.bytes = request->bytes, .device = request->device};
 		struct spill_view view = {.device_limit = SPILL_UNLIMITED};
-		request->rule = spill_decide(spill_runtime_policy(), &ask, &view).rule;
+		request->rule = spill_decide(spill_runtime_policy(), NULL, &ask, &view).rule;
 		return true;
 	}
 	struct spill_decision decision = spill_mempool_admit(request->mempool, request->bytes, limit,
 	                                                     spill_runtime_policy(), &request->charged);
 	request->rule = decision.rule;
-	if (!decision.fits)
+	if (decision.would != SPILL_VERDICT_DRIVER)
 		request->mempool = NULL;
-	return decision.fits;
+	return decision.would == SPILL_VERDICT_DRIVER;
 }
 
 static void retract(struct spill_request *request, const struct spill_backend *backend)

@@ -247,7 +247,7 @@ static struct spill_mempool *make(const struct spill_backend *backend, int devic
                                   const struct spill_policy *policy, const char **error)
 {
 	void *handle;
-	int result = backend->pool_create(device, place, policy->managed_preferred, &handle);
+	int result = backend->pool_create(device, place, policy->advice.preferred, &handle);
 	if (result) {
 		*error = result == backend->out_of_memory ? backend->error_name(result) : NULL;
 		return NULL;
@@ -296,18 +296,20 @@ struct spill_decision spill_mempool_admit(struct spill_mempool *pool, uint64_t b
 {
 	struct spill_view view = {.device_used = spill_account_device_held(pool->device),
 	                          .device_limit = limit};
-	struct spill_ask ask = {.device = pool->device};
+	struct spill_ask ask = {.bytes = bytes, .device = pool->device};
 	struct spill_decision decision;
 	pthread_mutex_lock(&lock);
 	do {
 		uint64_t room = limit > view.device_used ? limit - view.device_used : 0;
-		ask.bytes = growth(pool, bytes, room);
-		decision = spill_decide(policy, &ask, &view);
-	} while (decision.fits && !spill_account_device_charge(pool->device, &view.device_used, ask.bytes));
-	*charged = decision.fits ? ask.bytes : 0;
-	if (decision.fits) {
+		ask.weight = growth(pool, bytes, room);
+		decision = spill_decide(policy, NULL, &ask, &view);
+	} while (decision.would == SPILL_VERDICT_DRIVER &&
+	         !spill_account_device_charge(pool->device, &view.device_used, ask.weight));
+	*charged = 0;
+	if (decision.would == SPILL_VERDICT_DRIVER) {
+		*charged = ask.weight;
 		pool->live += bytes;
-		pool->charged += ask.bytes;
+		pool->charged += ask.weight;
 	}
 	pthread_mutex_unlock(&lock);
 	return decision;

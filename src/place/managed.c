@@ -24,13 +24,13 @@ static void advise(const struct spill_want *want, uint64_t ptr)
 {
 	const struct spill_backend *backend = want->backend;
 	const struct spill_policy *policy = want->policy;
-	if (policy->managed_read_mostly)
+	if (policy->advice.read_mostly)
 		backend->advise_read_mostly(ptr, want->bytes, want->device);
-	if (policy->managed_preferred != SPILL_LOCATION_NONE)
-		backend->advise_preferred(ptr, want->bytes, policy->managed_preferred, want->device);
-	if (policy->managed_accessed_by_device)
+	if (policy->advice.preferred != SPILL_LOCATION_NONE)
+		backend->advise_preferred(ptr, want->bytes, policy->advice.preferred, want->device);
+	if (policy->advice.accessed_by_device)
 		backend->advise_accessed_by(ptr, want->bytes, SPILL_LOCATION_DEVICE, want->device);
-	if (policy->managed_accessed_by_host)
+	if (policy->advice.accessed_by_host)
 		backend->advise_accessed_by(ptr, want->bytes, SPILL_LOCATION_HOST, want->device);
 }
 
@@ -40,7 +40,7 @@ static void advise(const struct spill_want *want, uint64_t ptr)
  */
 static uint64_t prefetch(const struct spill_want *want, uint64_t ptr)
 {
-	uint64_t below = spill_amount_resolve(want->policy->managed_prefetch_below, 0, 0);
+	uint64_t below = spill_amount_resolve(want->policy->advice.prefetch_below, 0, 0);
 	if (spill_capture_any() || want->bytes >= below || want->bytes > want->device_room ||
 	    !spill_device_charge(want, want->bytes, want->bytes))
 		return 0;

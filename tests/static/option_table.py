@@ -24,7 +24,7 @@ def strings(pattern):
 
 
 # section, key, kind, words, initial; section, key; key of [device N].
-options = strings(rf"\bOPTION\({STRING},\s*{STRING},\s*(\w+),\s*\w+,\s*{STRING},\s*{STRING},")
+options = strings(rf"\bOPTION\({STRING},\s*{STRING},\s*(\w+),\s*[\w.]+,\s*{STRING},\s*{STRING},")
 planned = strings(rf"\bPLANNED\({STRING},\s*{STRING},")
 device_keys = [row[0] for row in strings(rf"\bDEVICE\({STRING},\s*(\w+)")]
 # A value that is not the default, by kind; with a number of the row's own, so that two rows with one field are seen.

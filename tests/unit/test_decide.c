@@ -12,14 +12,14 @@
 static bool fits(uint64_t bytes, uint64_t used, uint64_t limit)
 {
 	struct spill_policy policy;
-	struct spill_ask ask = {.bytes = bytes};
+	struct spill_ask ask = {.bytes = bytes, .weight = bytes};
 	struct spill_view view = {.device_used = used, .device_limit = limit};
 	struct spill_decision decision;
 
 	spill_policy_default(&policy);
-	decision = spill_decide(&policy, &ask, &view);
+	decision = spill_decide(&policy, NULL, &ask, &view);
 	assert_string_equal(decision.rule, "default");
-	return decision.fits;
+	return decision.verdict == SPILL_VERDICT_DRIVER;
 }
 
 static void test_limit(void **state)

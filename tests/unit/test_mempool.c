@@ -35,7 +35,7 @@ static int setup(void **state)
 static bool request(struct spill_mempool *pool, uint64_t bytes, uint64_t limit)
 {
 	uint64_t charged, ptr;
-	if (!spill_mempool_admit(pool, bytes, limit, &policy, &charged).fits)
+	if (!spill_mempool_admit(pool, bytes, limit, &policy, &charged).verdict == SPILL_VERDICT_DRIVER)
 		return false;
 	assert_true(spill_account_device_held(0) <= limit);
 	if (fake_backend.pool_alloc(&theirs, bytes, NULL, false, &ptr)) {
@@ -124,9 +124,11 @@ static void a_retract_leaves_what_others_use(void **state)
 {
 	struct spill_mempool *pool = their_pool();
 	uint64_t first, second;
-	assert_true(spill_mempool_admit(pool, MIB, 100 * MIB, &policy, &first).fits);
+	assert_true(spill_mempool_admit(pool, MIB, 100 * MIB, &policy, &first).verdict ==
+	            SPILL_VERDICT_DRIVER);
 	assert_int_equal(first, 32 * MIB);
-	assert_true(spill_mempool_admit(pool, 10 * MIB, 100 * MIB, &policy, &second).fits);
+	assert_true(spill_mempool_admit(pool, 10 * MIB, 100 * MIB, &policy, &second).verdict ==
+	            SPILL_VERDICT_DRIVER);
 	assert_int_equal(second, 0);
 	spill_mempool_retract(pool, MIB, first);
 	assert_int_equal(spill_account_device_held(0), 10 * MIB);

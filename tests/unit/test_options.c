@@ -61,11 +61,11 @@ static void test_defaults(void **state)
 	assert_false(policy.host_share);
 	assert_int_equal(policy.honest_first, SPILL_HONEST_AUTO);
 	assert_int_equal(policy.honest_window_us, 60000000);
-	assert_int_equal(policy.managed_preferred, SPILL_LOCATION_HOST);
-	assert_true(policy.managed_accessed_by_device);
-	assert_false(policy.managed_accessed_by_host);
-	assert_false(policy.managed_read_mostly);
-	assert_int_equal(policy.managed_prefetch_below.value, (uint64_t)2 << 30);
+	assert_int_equal(policy.advice.preferred, SPILL_LOCATION_HOST);
+	assert_true(policy.advice.accessed_by_device);
+	assert_false(policy.advice.accessed_by_host);
+	assert_false(policy.advice.read_mostly);
+	assert_int_equal(policy.advice.prefetch_below.value, (uint64_t)2 << 30);
 	assert_string_equal(policy.log_path, "");
 	assert_int_equal(policy.log_level, SPILL_LOG_ALL);
 	assert_int_equal(policy.log_stderr, SPILL_STDERR_FIRST);

@@ -169,7 +169,7 @@ static void host_pressure_refuses_by_name(void **state)
 static void managed_is_prefetched_only_below_and_only_if_it_fits(void **state)
 {
 	const char *error = NULL;
-	policy.managed_prefetch_below = (struct spill_amount){SPILL_AMOUNT_BYTES, 200 * MIB};
+	policy.advice.prefetch_below = (struct spill_amount){SPILL_AMOUNT_BYTES, 200 * MIB};
 	struct {
 		uint64_t bytes, room, prefetched;
 	} cases[] = {{100 * MIB, 100 * MIB, 100 * MIB}, {100 * MIB, 99 * MIB, 0}, {200 * MIB, 500 * MIB, 0}};

@@ -141,7 +141,7 @@ static void threads_lose_nothing(void **state)
 	spill_policy_default(&policy);
 	policy.host_limit = policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
 	policy.host_limit.kind = SPILL_AMOUNT_NONE;
-	policy.managed_prefetch_below = (struct spill_amount){SPILL_AMOUNT_BYTES, 10 * MIB};
+	policy.advice.prefetch_below = (struct spill_amount){SPILL_AMOUNT_BYTES, 10 * MIB};
 	fake_reset(2 * limit);
 	run(work);
 	spill_pool_trim(&fake_backend, 0, &policy, false);
