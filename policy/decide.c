@@ -34,9 +34,9 @@ static bool has(const struct spill_rule *rule, unsigned key)
 }
 
 /* Where a rule puts it at once; DEVICE: nowhere but where the driver does. */
-static enum spill_place at_once(const struct spill_rule *rule)
+static enum spill_place at_once(const struct spill_rule *rule, const struct spill_ask *ask)
 {
-	if (has(rule, SPILL_RULE_HAS_PLACE)) {
+	if (has(rule, SPILL_RULE_HAS_PLACE) && ask->placeable && !ask->place_failed) {
 		switch (rule->place) {
 		case SPILL_RULE_SPLIT:
 			return SPILL_PLACE_SPLIT;
@@ -68,15 +68,15 @@ struct spill_decision spill_decide(const struct spill_policy *policy, const stru
 	struct spill_decision decision = {
 	    .rule = rule ? rule->name : rule_default,
 	    .chunks = chunks(policy, rule),
-	    .place = at_once(rule),
+	    .place = at_once(rule, ask),
 	};
 
 	if (has(rule, SPILL_RULE_HAS_PLACE) && rule->place == SPILL_RULE_REFUSE) {
 		decision.would = SPILL_VERDICT_REFUSE;
 		decision.refused_by = "rule.place";
-	} else if (decision.place != SPILL_PLACE_DEVICE && ask->placeable) {
+	} else if (decision.place != SPILL_PLACE_DEVICE) {
 		decision.would = SPILL_VERDICT_PLACE;
-	} else if (has(rule, SPILL_RULE_HAS_CAP) && !fits(ask->bytes, view->rule_used, rule->cap)) {
+	} else if (has(rule, SPILL_RULE_HAS_CAP) && ask->bytes > spill_rule_room(rule, view->rule_used)) {
 		decision.would = SPILL_VERDICT_FULL;
 		decision.refused_by = "rule.cap";
 	} else if (!fits(ask->weight, view->device_used, view->device_limit)) {
@@ -159,12 +159,25 @@ static unsigned steps_of_rule(const struct spill_rule *rule, const struct spill_
 	return count;
 }
 
-/* In any capture: PyTorch frees no cache, and so does not ask again, while another of its threads captures. */
+/* Where there is nothing to skip the error is told anyway: who remembered that as a first failure would wait for a repeat. */
+static bool skips(const struct spill_remedy *remedy)
+{
+	for (unsigned i = 0; i < remedy->count; i++) {
+		if (remedy->step[i] != SPILL_STEP_TRIM)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Above a cap what a cache gives back is of no use, unless a rule knows better. In any capture: PyTorch frees no cache, and so
+ * does not ask again, while another of its threads captures.
+ */
 static bool surfaces(const struct spill_policy *policy, const struct spill_rule *rule,
                      const struct spill_full_view *view)
 {
-	bool asked = policy->honest_first == SPILL_HONEST_ON ||
-	             (policy->honest_first == SPILL_HONEST_AUTO && view->asks_again && !view->capped);
+	bool asked = !view->capped && (policy->honest_first == SPILL_HONEST_ON ||
+	                               (policy->honest_first == SPILL_HONEST_AUTO && view->asks_again));
 
 	if (has(rule, SPILL_RULE_HAS_HONEST))
 		asked = rule->honest;
@@ -175,7 +188,6 @@ struct spill_remedy spill_decide_full(const struct spill_policy *policy, const s
                                       const struct spill_ask *ask, const struct spill_full_view *view)
 {
 	struct spill_remedy remedy = {0};
-	bool refuses = has(rule, SPILL_RULE_HAS_OVER) && rule->over == SPILL_RULE_REFUSE;
 
 	if (view->capturing) {
 		remedy.refused_by = "stream capture";
@@ -183,13 +195,14 @@ struct spill_remedy spill_decide_full(const struct spill_policy *policy, const s
 	}
 	if (policy->mode != SPILL_MODE_SPILL)
 		return remedy;
-	if (has(rule, SPILL_RULE_HAS_OVER))
-		remedy.count = steps_of_rule(rule, view, remedy.step);
-	else
+	if (!has(rule, SPILL_RULE_HAS_OVER)) {
 		remedy.count = steps_of_chain(policy, view, remedy.step);
-	if (refuses)
-		remedy.refused_by = "rule.over";
-	remedy.surfaces = ask->placeable && surfaces(policy, rule, view);
+	} else {
+		remedy.count = steps_of_rule(rule, view, remedy.step);
+		if (!skips(&remedy))
+			remedy.refused_by = "rule.over";
+	}
+	remedy.surfaces = ask->placeable && skips(&remedy) && surfaces(policy, rule, view);
 	return remedy;
 }
 

@@ -124,11 +124,10 @@ struct spill_ask {
 	int device;
 	uint64_t rules; /* that fit its call site (spill_rules_of) */
 	bool grows;     /* one of a run of ever larger ones from its call site; known where a rule asks */
-	/*
-	 * It can be elsewhere than in the driver's plain call. False: this kind of memory cannot, or its stream captures, or the
-	 * rule's place has been tried and could not be had.
-	 */
+	/* It can be elsewhere than in the driver's plain call: not all kinds of memory can, and none while its stream captures. */
 	bool placeable;
+	/* The rule's place has been tried for it and could not be had: it goes on as without `place`. */
+	bool place_failed;
 };
 
 struct spill_view {
@@ -147,7 +146,7 @@ enum spill_verdict {
 struct spill_decision {
 	enum spill_verdict verdict; /* with mode=observe always DRIVER, without chunks */
 	enum spill_verdict would;   /* what it is with mode=spill */
-	enum spill_place place;     /* would PLACE */
+	enum spill_place place;     /* would PLACE: where; else DEVICE */
 	enum spill_switch
 	    chunks;       /* DRIVER: in chunks that can move: as movable.* says (AUTO), in any case, never */
 	const char *rule; /* name of the rule that decided: static storage, or the policy's */
@@ -157,7 +156,7 @@ struct spill_decision {
 /* What matters once the device is full. */
 struct spill_full_view {
 	unsigned capabilities; /* enum spill_capability of the device */
-	bool capped;           /* it is above the rule's cap, and the device need not be full */
+	bool capped;           /* refused by "rule.cap": the device need not be full */
 	bool capturing;        /* its own stream captures, or one that forbids what a placement does */
 	bool any_capture;      /* some stream of the process captures */
 	bool asks_again;       /* the caller is in retriers.def for this kind of request */
@@ -168,9 +167,10 @@ struct spill_full_view {
 struct spill_remedy {
 	unsigned count; /* steps to try in order; with none of them it is out of memory */
 	enum spill_step step[SPILL_STEPS];
-	bool surfaces; /* out of memory is told before the first step other than TRIM (oom.honest_first) */
-	const char *
-	    refused_by; /* why there are none, or NULL: the chain is empty, or observed. "stream capture", "rule.over"; static */
+	/* Out of memory is told before the first step other than TRIM (oom.honest_first). Only where there is one to skip. */
+	bool surfaces;
+	/* Why there is no step but TRIM: "stream capture", "rule.over"; static. NULL: the chain says so, or it is observed. */
+	const char *refused_by;
 };
 
 struct spill_host_view {

@@ -4,17 +4,41 @@
 
 #include "glob.h"
 
+/* Of the devices a rule is for; those that are not known are SPILL_DEVICES. */
+static bool is_on(const struct spill_rule *rule, unsigned device)
+{
+	if (!(rule->set & SPILL_RULE_HAS_DEVICE))
+		return true;
+	return device < SPILL_DEVICES && rule->devices >> device & 1;
+}
+
+static void index_rule(struct spill_rules *rules, unsigned i)
+{
+	const struct spill_rule *rule = &rules->rule[i];
+	uint64_t bit = (uint64_t)1 << i;
+	bool sized = rule->set & SPILL_RULE_HAS_SIZE;
+
+	if (rule->set & (SPILL_RULE_HAS_API | SPILL_RULE_HAS_CALLER))
+		rules->by_site |= bit;
+	if (rule->set & SPILL_RULE_HAS_GROWTH)
+		rules->by_growth |= bit;
+	for (unsigned device = 0; device <= SPILL_DEVICES; device++)
+		rules->on_device[device] |= is_on(rule, device) ? bit : 0;
+	for (unsigned grows = 0; grows < 2; grows++) {
+		if (!(rule->set & SPILL_RULE_HAS_GROWTH) || rule->growth == grows)
+			rules->by_grows[grows] |= bit;
+	}
+	rules->least[i] = sized ? rule->least : 0;
+	rules->span[i] = sized ? rule->most - rule->least : UINT64_MAX;
+}
+
 void spill_rules_index(struct spill_rules *rules)
 {
 	rules->by_site = rules->by_growth = 0;
-	for (unsigned i = 0; i < rules->count; i++) {
-		unsigned set = rules->rule[i].set;
-
-		if (set & (SPILL_RULE_HAS_API | SPILL_RULE_HAS_CALLER))
-			rules->by_site |= (uint64_t)1 << i;
-		if (set & SPILL_RULE_HAS_GROWTH)
-			rules->by_growth |= (uint64_t)1 << i;
-	}
+	memset(rules->on_device, 0, sizeof(rules->on_device));
+	memset(rules->by_grows, 0, sizeof(rules->by_grows));
+	for (unsigned i = 0; i < rules->count; i++)
+		index_rule(rules, i);
 }
 
 /* Length of the name without its suffixes: cuMemAllocAsync of cuMemAllocAsync_ptsz, hipMalloc of hipMalloc_spt. */
@@ -65,27 +89,20 @@ uint64_t spill_rules_of(const struct spill_rules *rules, const char *api, const 
 	return mask;
 }
 
-static bool fits(const struct spill_rule *rule, const struct spill_ask *ask)
-{
-	if ((rule->set & SPILL_RULE_HAS_SIZE) && (ask->bytes < rule->least || ask->bytes > rule->most))
-		return false;
-	if ((rule->set & SPILL_RULE_HAS_DEVICE) &&
-	    (ask->device < 0 || ask->device >= SPILL_DEVICES || !(rule->devices >> ask->device & 1)))
-		return false;
-	return !(rule->set & SPILL_RULE_HAS_GROWTH) || rule->growth == ask->grows;
-}
-
 const struct spill_rule *spill_rule_find(const struct spill_policy *policy, const struct spill_ask *ask)
 {
-	if (!policy->rules)
+	const struct spill_rules *rules = policy->rules;
+	unsigned device = (unsigned)ask->device < SPILL_DEVICES ? (unsigned)ask->device : SPILL_DEVICES;
+
+	if (!rules)
 		return NULL;
-	for (uint64_t left = ask->rules; left; left &= left - 1) {
+	for (uint64_t left = ask->rules & rules->on_device[device] & rules->by_grows[ask->grows]; left;
+	     left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(left);
 
-		if (i >= policy->rules->count)
-			break;
-		if (fits(&policy->rules->rule[i], ask))
-			return &policy->rules->rule[i];
+		/* What is smaller wraps, to above any span. */
+		if (ask->bytes - rules->least[i] <= rules->span[i])
+			return &rules->rule[i];
 	}
 	return NULL;
 }
@@ -93,6 +110,13 @@ const struct spill_rule *spill_rule_find(const struct spill_policy *policy, cons
 unsigned spill_rule_index(const struct spill_policy *policy, const struct spill_rule *rule)
 {
 	return (unsigned)(rule - policy->rules->rule);
+}
+
+uint64_t spill_rule_room(const struct spill_rule *rule, uint64_t used)
+{
+	if (!rule || !(rule->set & SPILL_RULE_HAS_CAP) || rule->cap == SPILL_UNLIMITED)
+		return SPILL_UNLIMITED;
+	return rule->cap > used ? rule->cap - used : 0;
 }
 
 struct spill_managed_advice spill_rule_advice(const struct spill_policy *policy,

@@ -61,7 +61,7 @@ struct spill_rule {
 	char name[SPILL_RULE_NAME];
 	unsigned set; /* enum spill_rule_key: the others below are not to be looked at */
 
-	uint64_t least, most; /* size: bytes that the program asks for, both inclusive */
+	uint64_t least, most; /* size: bytes that the program asks for, both inclusive; least <= most */
 	uint32_t devices;     /* a bit each */
 	bool
 	    growth; /* one of a run of ever larger requests from one call site (growth.h); false: none of one */
@@ -87,16 +87,23 @@ struct spill_rules {
 	struct spill_rule rule[SPILL_RULES];
 	/* By spill_rules_index: rules that look at the call site, and at growth. What none looks at need not be found out. */
 	uint64_t by_site, by_growth;
+	/*
+	 * By spill_rules_index, for spill_rule_find: what is compared for each request lies side by side. A rule fits where all of
+	 * these say so; what a rule does not set fits everything here.
+	 */
+	uint64_t on_device[SPILL_DEVICES + 1]; /* rules for a device; last: for one that is not known */
+	uint64_t by_grows[2];                  /* rules for what does not grow, and for what does */
+	uint64_t least[SPILL_RULES], span[SPILL_RULES]; /* size: the smallest, and how far above it */
 };
 
-/* Fills in by_site and by_growth; call it when the list is complete. */
+/* Fills in what is derived of the rules; call it when the list is complete. */
 void spill_rules_index(struct spill_rules *rules);
 
 /*
  * Mask of the rules whose `api` and `caller` fit, or that do not say. api: the name of the function that the program called;
  * a rule means it with or without the suffixes by which vendors tell versions and streams apart (_v2, _v3, _ptsz, _ptds, _spt).
- * caller: path of the calling library or program as loaded, "" for generated code; a rule with a '/' means the
- * whole of it, else the file's name.
+ * caller: path of the calling library or program as loaded; a rule with a '/' means the whole of it, else the file's name.
+ * "" for generated code, which is no library: no rule about callers fits it.
  */
 uint64_t spill_rules_of(const struct spill_rules *rules, const char *api, const char *caller);
 
@@ -109,10 +116,16 @@ static inline uint64_t spill_rules_all(const struct spill_rules *rules)
 /* The rule that counts for the request, or NULL. `policy->rules` may be NULL. */
 const struct spill_rule *spill_rule_find(const struct spill_policy *policy, const struct spill_ask *ask);
 
-/* Its position in the list, for accounts; pre: it is of this policy */
+/* Its position in the list, for accounts. pre: it is of this policy */
 unsigned spill_rule_index(const struct spill_policy *policy, const struct spill_rule *rule);
 
-/* The advice for managed memory that holds under `rule`, which may be NULL; `prefetch` is part of its prefetch_below. */
+/* Device bytes that it may still hold under its cap; SPILL_UNLIMITED without one. `rule` may be NULL. used: as spill_view */
+uint64_t spill_rule_room(const struct spill_rule *rule, uint64_t used);
+
+/*
+ * The advice for managed memory that holds under `rule`, which may be NULL. `prefetch` is part of its prefetch_below, and
+ * counts before the rule's own.
+ */
 struct spill_managed_advice spill_rule_advice(const struct spill_policy *policy,
                                               const struct spill_rule *rule);
 

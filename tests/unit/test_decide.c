@@ -126,6 +126,31 @@ static void test_host_room(void **state)
 	assert_int_equal(room(UINT64_MAX, 0, UINT64_MAX, 0), UINT64_MAX);
 }
 
+static uint64_t device_room(int device, uint64_t free, uint64_t held, uint64_t limit)
+{
+	struct spill_policy policy;
+
+	spill_policy_default(&policy);
+	policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, GIB};
+	policy.device_reserves[1] = (struct spill_amount){SPILL_AMOUNT_BYTES, 2 * GIB};
+	return spill_policy_device_room(&policy, device, free, held, limit);
+}
+
+static void test_device_room(void **state)
+{
+	assert_int_equal(device_room(0, 8 * GIB, 0, SPILL_UNLIMITED), 7 * GIB);
+	assert_int_equal(device_room(1, 8 * GIB, 0, SPILL_UNLIMITED), 6 * GIB);
+	assert_int_equal(device_room(0, GIB, 0, SPILL_UNLIMITED), 0);
+	assert_int_equal(device_room(0, GIB - 1, 0, SPILL_UNLIMITED), 0);
+	assert_int_equal(device_room(0, 8 * GIB, 3 * GIB, 4 * GIB), GIB);
+	assert_int_equal(device_room(0, 2 * GIB, 0, 4 * GIB), GIB);
+	assert_int_equal(device_room(0, 8 * GIB, 4 * GIB, 4 * GIB), 0);
+	/* The ledger can be above the limit, and without one what it holds is no matter. */
+	assert_int_equal(device_room(0, 8 * GIB, 5 * GIB, 4 * GIB), 0);
+	assert_int_equal(device_room(0, 8 * GIB, UINT64_MAX, SPILL_UNLIMITED), 7 * GIB);
+	assert_int_equal(device_room(0, 8 * GIB, 1, 0), 0);
+}
+
 static void test_names(void **state)
 {
 	assert_string_equal(spill_place_name(SPILL_PLACE_DEVICE), "device");
@@ -145,6 +170,7 @@ int main(void)
 	    cmocka_unit_test(test_chain_by_capability),
 	    cmocka_unit_test(test_chain_as_written),
 	    cmocka_unit_test(test_host_room),
+	    cmocka_unit_test(test_device_room),
 	    cmocka_unit_test(test_names),
 	};
 
