@@ -4,6 +4,7 @@
 
 #include "ini_file.h"
 #include "options.h"
+#include "rule_option.h"
 
 static const char head[] =
     "# Options of a policy file\n"
@@ -53,6 +54,35 @@ static const char app[] = "\n## For one program: `[app NAME]`\n"
                           "there twice is an error, and so is\n"
                           "one with a `/`; at most %d sections a file.\n";
 
+static const char rules[] =
+    "\n## Rules: `[rule NAME]`\n"
+    "\n"
+    "A rule is a section of its own, with a name that the log tells wherever it decided. It has keys by "
+    "which "
+    "it matches a\n"
+    "request, all of which have to fit (with none of them it matches every request), and keys by which it "
+    "acts, of which it\n"
+    "needs one:\n"
+    "\n"
+    "    [rule kv-cache]\n"
+    "    size = 256MiB..\n"
+    "    caller = libggml-*.so*\n"
+    "    place = split\n"
+    "\n"
+    "The first rule that matches a request is the one that counts, whole: what it does not say is as without "
+    "any rule, and\n"
+    "no later rule adds to it. The order is that of the sources: the rules of an earlier file first, within "
+    "a file from its\n"
+    "top. A NAME that an earlier file has used hides the rule of that name in a later one; the same NAME "
+    "twice in one file is\n"
+    "an error. A rule for another `program` is as if it were not there. At most %d rules hold for a program, "
+    "and as many may\n"
+    "stand in one file. Rules have no variables. A pattern is as that of `[app NAME]`.\n"
+    "\n"
+    "What a rule cannot have (`place = split` in a stream capture, host memory beyond `host.limit`, a device "
+    "that cannot do it)\n"
+    "goes on as if the rule had no `place`, and the log says what was tried.\n";
+
 static void print_values(const struct spill_option *row)
 {
 	switch (row->kind) {
@@ -86,7 +116,24 @@ static void print_values(const struct spill_option *row)
 	case SPILL_OPTION_PATH:
 		fputs("pattern, folder, off", stdout);
 		break;
+	case SPILL_OPTION_ONOFF:
+		fputs("on, off", stdout);
+		break;
+	case SPILL_OPTION_BYTES:
+		fputs("size", stdout);
+		break;
+	case SPILL_OPTION_RANGE:
+		fputs("`1MiB..2GiB`, `1MiB..`, `..2GiB`, size", stdout);
+		break;
+	case SPILL_OPTION_DEVICES:
+		fputs("list of numbers", stdout);
+		break;
+	case SPILL_OPTION_GLOB:
+	case SPILL_OPTION_NAME:
+		fputs("pattern", stdout);
+		break;
 	case SPILL_OPTION_WORD:
+	case SPILL_OPTION_OVER:
 	case SPILL_OPTION_PLANNED:
 		fputs(row->values, stdout);
 		break;
@@ -116,6 +163,21 @@ static void print_table(bool planned)
 	}
 }
 
+/* Of rules: what they match by, or what they act by. */
+static void print_rule_table(bool acts)
+{
+	puts("\n| key | values | meaning |\n|---|---|---|");
+	for (unsigned row = 0; row < SPILL_RULE_OPTIONS; row++) {
+		const struct spill_rule_option *key = spill_rule_option_row(row);
+
+		if (!!(key->bit & SPILL_RULE_ACTS) != acts)
+			continue;
+		printf("| `%s` | ", key->option.key);
+		print_values(&key->option);
+		printf(" | %s |\n", key->option.meaning);
+	}
+}
+
 int main(void)
 {
 	fputs(head, stdout);
@@ -135,6 +197,11 @@ int main(void)
 	     "host` as far\n"
 	     "as the device can do them.");
 	printf(app, SPILL_INI_APPS);
+	printf(rules, SPILL_RULES);
+	puts("\nA rule matches by:");
+	print_rule_table(false);
+	puts("\nand acts by:");
+	print_rule_table(true);
 	puts("\n## Not implemented yet\n\nThese names are taken; to use one is an error that says so.\n");
 	print_table(true);
 	return ferror(stdout) || fflush(stdout) ? 1 : 0;

@@ -3,9 +3,17 @@
 
 #include "ini_file.h"
 #include "options.h"
+#include "rule_option.h"
 #include "text.h"
 
 #define NAME_MAX_INI 49 /* libinih cuts section and key at 50 bytes with the terminator */
+
+/* NAMEs of the sections `[app NAME]` or `[rule NAME]` so far. */
+struct names {
+	const char *word;
+	unsigned count, most;
+	uint32_t *at; /* where they begin in the data: small, for the stack */
+};
 
 struct file {
 	const char *name;
@@ -15,8 +23,7 @@ struct file {
 	const char *text; /* of the current line, where columns are counted; not terminated */
 	size_t length;
 	bool in_section;
-	spill_ini_take *take;
-	void *user;
+	const struct spill_ini_taker *taker;
 	char *error;
 	size_t error_size;
 	bool failed;
@@ -24,12 +31,16 @@ struct file {
 	unsigned seen[SPILL_OPTION_SLOTS]; /* line of an option's first value, to refuse a second */
 	char app[NAME_MAX_INI + 1];        /* NAME of the [app NAME] that we are in, or "" */
 	unsigned app_seen[SPILL_OPTION_SLOTS];
-	uint32_t apps[SPILL_INI_APPS]; /* where their names begin in the data: small, for the stack */
-	unsigned app_count;
+	struct names apps, rules;
+	uint32_t app_at[SPILL_INI_APPS], rule_at[SPILL_RULES];
+	struct spill_rule rule; /* of the [rule NAME] that we are in; no name: of none */
+	unsigned rule_line;
+	unsigned rule_seen[SPILL_RULE_OPTIONS];
 };
+_Static_assert(sizeof(struct file) < 12 * 1024, "it is on the stack of a host program's thread");
 
 /* Begins `FILE:LINE:COL: `; the first error stands. */
-static bool fail(struct file *file, size_t column, const char *why)
+static bool fail_at(struct file *file, unsigned line, size_t column, const char *why)
 {
 	struct spill_text text;
 
@@ -39,12 +50,17 @@ static bool fail(struct file *file, size_t column, const char *why)
 	text = spill_text_begin(file->error, file->error_size);
 	spill_text_add(&text, file->name);
 	spill_text_add(&text, ":");
-	spill_text_number(&text, file->line);
+	spill_text_number(&text, line);
 	spill_text_add(&text, ":");
 	spill_text_number(&text, column + 1);
 	spill_text_add(&text, ": ");
 	spill_text_add(&text, why);
 	return false;
+}
+
+static bool fail(struct file *file, size_t column, const char *why)
+{
+	return fail_at(file, file->line, column, why);
 }
 
 static bool is_blank(char c)
@@ -87,33 +103,72 @@ static unsigned line_of(const struct file *file, size_t at)
 	return line;
 }
 
+static void add_section(struct spill_text *text, const char *word)
+{
+	spill_text_add(text, "[");
+	spill_text_add(text, word);
+	spill_text_add(text, " NAME]");
+}
+
 /* Two sections of one name would be merged, and who reads the one does not see the other. */
-static bool begin_app(struct file *file, const char *name, size_t column)
+static bool add_name(struct file *file, struct names *names, const char *name, size_t column)
 {
 	size_t length = strlen(name);
 	char why[160];
 	struct spill_text text = spill_text_begin(why, sizeof(why));
 
-	for (unsigned i = 0; i < file->app_count; i++) {
-		const char *other = file->data + file->apps[i];
+	for (unsigned i = 0; i < names->count; i++) {
+		const char *other = file->data + names->at[i];
 
 		/* A name ends at its bracket, and has none. */
 		if (memcmp(other, name, length) || other[length] != ']')
 			continue;
-		spill_text_add(&text, "[app NAME] with the name ");
+		add_section(&text, names->word);
+		spill_text_add(&text, " with the name ");
 		spill_text_quote(&text, name, length);
 		spill_text_add(&text, " is there twice; the first is in line ");
-		spill_text_number(&text, line_of(file, file->apps[i]));
+		spill_text_number(&text, line_of(file, names->at[i]));
 		return fail(file, column, why);
 	}
-	if (file->app_count == SPILL_INI_APPS) {
-		spill_text_add(&text, "too many [app NAME] in one file: at most ");
-		spill_text_number(&text, SPILL_INI_APPS);
+	if (names->count == names->most) {
+		spill_text_add(&text, "too many ");
+		add_section(&text, names->word);
+		spill_text_add(&text, " in one file: at most ");
+		spill_text_number(&text, names->most);
 		return fail(file, 0, why);
 	}
-	file->apps[file->app_count++] = (uint32_t)((size_t)(file->text - file->data) + column);
-	memcpy(file->app, name, length + 1);
+	names->at[names->count++] = (uint32_t)((size_t)(file->text - file->data) + column);
+	return true;
+}
+
+static bool begin_app(struct file *file, const char *name, size_t column)
+{
+	memcpy(file->app, name, strlen(name) + 1);
 	memset(file->app_seen, 0, sizeof(file->app_seen));
+	return add_name(file, &file->apps, name, column);
+}
+
+static bool begin_rule(struct file *file, const char *name, size_t column)
+{
+	memset(file->rule_seen, 0, sizeof(file->rule_seen));
+	memset(&file->rule, 0, sizeof(file->rule));
+	memcpy(file->rule.name, name, strlen(name) + 1);
+	file->rule_line = file->line;
+	return add_name(file, &file->rules, name, column);
+}
+
+/* Where a section ends: the rule that we are in, if any, is complete. */
+static bool end_rule(struct file *file)
+{
+	struct spill_error error;
+
+	if (!file->rule.name[0])
+		return true;
+	if (!spill_rule_check(&file->rule, &error))
+		return fail_at(file, file->rule_line, 1 + error.offset, error.text);
+	if (file->taker)
+		file->taker->rule(file->taker->user, &file->rule, file->rule_line);
+	file->rule.name[0] = '\0';
 	return true;
 }
 
@@ -122,8 +177,10 @@ static bool check_section(struct file *file)
 	size_t end = find(file, 0, "]");
 	char section[NAME_MAX_INI + 1];
 	struct spill_error error;
-	const char *app;
+	const char *app, *rule;
 
+	if (!end_rule(file))
+		return false;
 	if (end == file->length)
 		return fail(file, end, "the bracket is not closed: ']' is missing");
 	if (skip_blanks(file, end + 1) != file->length)
@@ -142,6 +199,9 @@ static bool check_section(struct file *file)
 	file->in_section = true;
 	file->app[0] = '\0';
 	app = spill_option_app(section);
+	rule = spill_option_rule(section);
+	if (rule)
+		return begin_rule(file, rule, 1 + (size_t)(rule - section));
 	return !app || begin_app(file, app, 1 + (size_t)(app - section));
 }
 
@@ -199,6 +259,8 @@ static char *next_line(char *buffer, int size, void *stream)
 	const char *start = file->data + file->at, *newline;
 	size_t rest = file->size - file->at;
 
+	if (!rest)
+		end_rule(file);
 	if (file->failed || !rest)
 		return NULL;
 	newline = memchr(start, '\n', rest);
@@ -234,23 +296,48 @@ static bool say_duplicate(struct file *file, const char *key, unsigned first)
 	return fail(file, 0, why);
 }
 
+/* What is wrong with the key or the value of the current line. */
+static bool fail_option(struct file *file, const struct spill_error *error)
+{
+	size_t value = skip_blanks(file, find(file, 0, "=") + 1);
+
+	return fail(file, error->offset + (error->part == SPILL_PART_VALUE ? value : 0), error->text);
+}
+
+static bool handle_rule(struct file *file, const char *key, const char *value)
+{
+	struct spill_error error;
+	int row = spill_rule_option_find(key, &error);
+
+	if (row < 0)
+		return fail_option(file, &error);
+	if (file->rule_seen[row])
+		return say_duplicate(file, key, file->rule_seen[row]);
+	file->rule_seen[row] = file->line;
+	return !spill_rule_option_put(&file->rule, (unsigned)row, value, &error) || fail_option(file, &error);
+}
+
 /* libinih's handler: one option of the current line; 0 is an error. */
 static int handle(void *user, const char *section, const char *key, const char *value)
 {
 	struct file *file = user;
 	struct spill_error error;
 	unsigned *seen = file->app[0] ? file->app_seen : file->seen;
-	int slot = spill_option_find(section, key, &error);
+	int slot;
 
+	if (file->rule.name[0])
+		return handle_rule(file, key, value);
+	slot = spill_option_find(section, key, &error);
 	if (slot < 0)
-		return fail(file, error.part == SPILL_PART_KEY ? error.offset : 0, error.text);
+		return fail_option(file, &error);
 	if (seen[slot])
 		return say_duplicate(file, key, seen[slot]);
 	seen[slot] = file->line;
 	if (spill_option_put(&file->scratch, (unsigned)slot, value, &error))
-		return fail(file, skip_blanks(file, find(file, 0, "=") + 1) + error.offset, error.text);
-	if (file->take)
-		file->take(file->user, (unsigned)slot, value, file->line, file->app[0] ? file->app : NULL);
+		return fail_option(file, &error);
+	if (file->taker)
+		file->taker->option(file->taker->user, (unsigned)slot, value, file->line,
+		                    file->app[0] ? file->app : NULL);
 	return 1;
 }
 
@@ -262,7 +349,9 @@ static bool pass(struct file *file)
 	file->line = 0;
 	file->in_section = false;
 	file->app[0] = '\0';
-	file->app_count = 0;
+	file->apps = (struct names){"app", 0, SPILL_INI_APPS, file->app_at};
+	file->rules = (struct names){"rule", 0, SPILL_RULES, file->rule_at};
+	file->rule.name[0] = '\0';
 	memset(file->seen, 0, sizeof(file->seen));
 	spill_policy_default(&file->scratch);
 	result = ini_parse_stream(next_line, file, handle, file);
@@ -274,7 +363,7 @@ static bool pass(struct file *file)
 	return !file->failed;
 }
 
-bool spill_ini_read(const char *name, const char *data, size_t size, spill_ini_take *take, void *user,
+bool spill_ini_read(const char *name, const char *data, size_t size, const struct spill_ini_taker *taker,
                     char *error, size_t error_size)
 {
 	struct file file = {
@@ -288,7 +377,6 @@ bool spill_ini_read(const char *name, const char *data, size_t size, spill_ini_t
 	}
 	if (!pass(&file))
 		return false;
-	file.take = take;
-	file.user = user;
-	return !take || pass(&file);
+	file.taker = taker;
+	return !taker || pass(&file);
 }

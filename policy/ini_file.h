@@ -11,19 +11,27 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "rule.h"
+
 #define SPILL_INI_LINE 4352       /* longest line: a path of SPILL_PATH_MAX and its key */
 #define SPILL_INI_FILE (1u << 20) /* longest file; a policy of a mebibyte is a mistake */
 
-#define SPILL_INI_APPS 256 /* most [app NAME] in one file */
+#define SPILL_INI_APPS 256 /* most [app NAME] in one file; of [rule NAME], SPILL_RULES */
 
-/* One valid option of the file. `app` is the NAME of its section if that is `[app NAME]`, else NULL. */
-typedef void spill_ini_take(void *user, unsigned slot, const char *value, unsigned line, const char *app);
+/* What is done with a file that is valid, in its order. */
+struct spill_ini_taker {
+	/* One option. `app` is the NAME of its section if that is `[app NAME]`, else NULL. */
+	void (*option)(void *user, unsigned slot, const char *value, unsigned line, const char *app);
+	/* One rule, whole, for whatever program it is; `line` is its section's. */
+	void (*rule)(void *user, const struct spill_rule *rule, unsigned line);
+	void *user;
+};
 
 /*
- * Reads the file's bytes: every section, for whatever program it is. Only if all of it is valid, `take` (may be NULL) is called for each option, in the
- * file's order, and true returned; else false and the first error in `error`. `name` is the FILE of messages.
+ * Reads the file's bytes: every section, for whatever program it is. Only if all of it is valid, `taker` (may be NULL) is called
+ * and true returned; else false and the first error in `error`. `name` is the FILE of messages.
  */
-bool spill_ini_read(const char *name, const char *data, size_t size, spill_ini_take *take, void *user,
+bool spill_ini_read(const char *name, const char *data, size_t size, const struct spill_ini_taker *taker,
                     char *error, size_t error_size);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "nearest.h"
 #include "options.h"
+#include "rule.h"
 #include "text.h"
 
 static const char planned[] = " is not implemented yet in this version";
@@ -19,8 +20,7 @@ static struct spill_text fail(struct spill_error *error, enum spill_option_part 
 	return spill_text_begin(error->text, sizeof(error->text));
 }
 
-/* Digits of a device number, without a sign or leading zeros: its value, SPILL_DEVICES if too large, or -1. */
-static int device_number(const char *text, size_t length)
+int spill_option_device(const char *text, size_t length)
 {
 	int number = 0;
 
@@ -35,7 +35,7 @@ static int device_number(const char *text, size_t length)
 	return number < SPILL_DEVICES ? number : SPILL_DEVICES;
 }
 
-static void say_out_of_range(struct spill_text *text)
+void spill_option_add_out_of_range(struct spill_text *text)
 {
 	spill_text_add(text, "the device number is out of range: 0 to ");
 	spill_text_number(text, SPILL_DEVICES - 1);
@@ -52,7 +52,7 @@ static int section_device(const char *section, struct spill_error *error)
 	while (section[start] == ' ')
 		start++;
 
-	int number = device_number(section + start, strlen(section + start));
+	int number = spill_option_device(section + start, strlen(section + start));
 	struct spill_text text;
 
 	if (number >= 0 && number < SPILL_DEVICES)
@@ -63,7 +63,7 @@ static int section_device(const char *section, struct spill_error *error)
 		spill_text_quote(&text, section + start, strlen(section + start));
 		spill_text_add(&text, ": write [device 1]");
 	} else {
-		say_out_of_range(&text);
+		spill_option_add_out_of_range(&text);
 	}
 	return -2;
 }
@@ -84,17 +84,23 @@ static bool first_word_is(const char *section, const char *word)
 	return length == strlen(word) && !memcmp(section, word, length);
 }
 
-static bool section_planned(const char *section)
+/* NAME of `[WORD NAME]`, or NULL */
+static const char *name_behind(const char *word, const char *section)
 {
-	return first_word_is(section, "rule");
+	if (!first_word_is(section, word))
+		return NULL;
+	section += strlen(word);
+	return section + strspn(section, " ");
 }
 
 const char *spill_option_app(const char *section)
 {
-	if (!first_word_is(section, "app"))
-		return NULL;
-	section += 3;
-	return section + strspn(section, " ");
+	return name_behind("app", section);
+}
+
+const char *spill_option_rule(const char *section)
+{
+	return name_behind("rule", section);
 }
 
 /* A name that no program can have would be a section that is silently never used. */
@@ -111,25 +117,38 @@ static int check_app(const char *section, const char *name, struct spill_error *
 	return -1;
 }
 
+static int check_rule(const char *section, const char *name, struct spill_error *error)
+{
+	const char *why = NULL;
+
+	if (!*name)
+		why = "the rule's name is missing: write [rule NAME]";
+	else if (strlen(name) >= SPILL_RULE_NAME)
+		why = "the rule's name is too long";
+	else if (!strcmp(name, "default"))
+		why = "'default' is what the log calls no rule: give it another name";
+	if (!why)
+		return 0;
+
+	struct spill_text text = fail(error, SPILL_PART_SECTION, (size_t)(name - section));
+
+	spill_text_add(&text, why);
+	return -1;
+}
+
 int spill_option_section(const char *section, struct spill_error *error)
 {
 	struct spill_nearest nearest;
 	struct spill_text text;
 	int device = section_device(section, error);
-	const char *app = spill_option_app(section), *word;
+	const char *app = spill_option_app(section), *rule = spill_option_rule(section), *word;
 
 	if (device != -1)
 		return device < 0 ? -1 : 0;
 	if (app)
 		return check_app(section, app, error);
-	if (section_planned(section)) {
-		text = fail(error, SPILL_PART_SECTION, 0);
-		spill_text_add(&text, "section [");
-		spill_text_bytes(&text, section, strcspn(section, " "));
-		spill_text_add(&text, " NAME]");
-		spill_text_add(&text, planned);
-		return -1;
-	}
+	if (rule)
+		return check_rule(section, rule, error);
 	if (section_known(section))
 		return 0;
 	text = fail(error, SPILL_PART_SECTION, 0);
@@ -138,6 +157,7 @@ int spill_option_section(const char *section, struct spill_error *error)
 	/* By the first word: a number or a name may follow it. */
 	spill_nearest_begin(&nearest, section, strcspn(section, " "));
 	spill_nearest_offer(&nearest, "app", 3);
+	spill_nearest_offer(&nearest, "rule", 4);
 	for (unsigned row = 0; row < SPILL_OPTIONS; row++)
 		spill_nearest_offer(&nearest, spill_option_row(row)->section,
 		                    strlen(spill_option_row(row)->section));
@@ -145,7 +165,7 @@ int spill_option_section(const char *section, struct spill_error *error)
 	if (word) {
 		spill_text_add(&text, "; the nearest is [");
 		spill_text_add(&text, word);
-		spill_text_add(&text, !strcmp(word, "app") || section_planned(word) ? " NAME]" : "]");
+		spill_text_add(&text, !strcmp(word, "app") || !strcmp(word, "rule") ? " NAME]" : "]");
 	}
 	return -1;
 }
@@ -233,9 +253,12 @@ static int find_for_app(const char *key, struct spill_error *error)
 			memcpy(bare, name, sizeof(name));
 	}
 	text = fail(error, SPILL_PART_KEY, 0);
-	if (!strncmp(key, "device ", 7)) {
+	if (!strncmp(key, "device ", 7) || !strncmp(key, "rule", 4)) {
 		spill_text_quote(&text, key, strlen(key));
-		spill_text_add(&text, " cannot be set for one program; the nearest is 'device.limit'");
+		spill_text_add(&text, *key == 'd'
+		                          ? " cannot be set for one program; the nearest is 'device.limit'"
+		                          : " is no option; a rule for one program is [rule NAME] with "
+		                            "program = NAME");
 		return -1;
 	}
 	spill_text_add(&text, "unknown key ");
@@ -275,7 +298,7 @@ static int variable_device(const char *variable)
 
 	if (strncmp(variable, before, sizeof(before) - 1))
 		return -1;
-	device = device_number(number, strspn(number, "0123456789"));
+	device = spill_option_device(number, strspn(number, "0123456789"));
 	number += strspn(number, "0123456789");
 	for (unsigned slot = SPILL_OPTIONS; device >= 0 && slot < SPILL_OPTION_SLOTS; slot += SPILL_DEVICES) {
 		/* The name for device 0 has one digit. */
@@ -300,8 +323,6 @@ int spill_option_find_variable(const char *variable, struct spill_error *error)
 	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		spill_nearest_offer(&nearest, others[i], strlen(others[i]));
 	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
-		if (section_planned(spill_option_row(row)->section))
-			continue;
 		spill_option_variable(row, name, sizeof(name));
 		if (!strcmp(name, variable)) {
 			if (spill_option_row(row)->kind != SPILL_OPTION_PLANNED)
@@ -313,7 +334,7 @@ int spill_option_find_variable(const char *variable, struct spill_error *error)
 	}
 	text = fail(error, SPILL_PART_SECTION, 0);
 	if (found == -2) {
-		say_out_of_range(&text);
+		spill_option_add_out_of_range(&text);
 		return -2;
 	}
 	spill_text_add(&text, "unknown variable; the nearest is ");

@@ -2,7 +2,9 @@
 
 #include "amount.h"
 #include "nearest.h"
+#include "option_value.h"
 #include "options.h"
+#include "rule.h"
 #include "text.h"
 
 _Static_assert(sizeof(enum spill_mode) == sizeof(unsigned) &&
@@ -11,6 +13,8 @@ _Static_assert(sizeof(enum spill_mode) == sizeof(unsigned) &&
                    sizeof(enum spill_honest_first) == sizeof(unsigned) &&
                    sizeof(enum spill_switch) == sizeof(unsigned) &&
                    sizeof(enum spill_meminfo_report) == sizeof(unsigned) &&
+                   sizeof(enum spill_rule_place) == sizeof(unsigned) &&
+                   sizeof(enum spill_priority) == sizeof(unsigned) &&
                    sizeof(enum spill_log_stderr) == sizeof(unsigned),
                "a WORD is stored as an unsigned");
 _Static_assert(offsetof(struct spill_policy, advice.accessed_by_host) ==
@@ -63,13 +67,6 @@ static size_t word_count(const char *words)
 	return count;
 }
 
-static struct spill_text fail(struct spill_error *error, const char *value, const char *wrong)
-{
-	error->part = SPILL_PART_VALUE;
-	error->offset = (size_t)(wrong - value);
-	return spill_text_begin(error->text, sizeof(error->text));
-}
-
 static int say_bad_word(struct spill_error *error, const char *value, const char *word, size_t length,
                         const char *words)
 {
@@ -106,30 +103,26 @@ static int put_word(void *field, const char *words, const char *value, struct sp
 	return 0;
 }
 
-static int put_yesno(bool *field, const char *value, struct spill_error *error)
+/* words: that of true, that of false */
+static int put_switch(bool *field, const char *words, const char *value, struct spill_error *error)
 {
-	int index = word_index("no, yes", value, strlen(value));
+	unsigned index = 0;
 
-	if (index < 0)
-		return say_bad_word(error, value, value, strlen(value), "yes, no");
-	*field = index == 1;
+	if (put_word(&index, words, value, error))
+		return -1;
+	*field = index == 0;
 	return 0;
 }
 
-/* 0 if there is nothing wrong (`why` is NULL). */
-static int say_bad_number(struct spill_error *error, const char *what, const char *value, size_t at,
-                          const char *why)
+static int put_over(enum spill_rule_place *field, const char *words, const char *value,
+                    struct spill_error *error)
 {
-	if (!why)
-		return 0;
+	unsigned index = 0;
 
-	struct spill_text text = fail(error, value, value + at);
-
-	spill_text_add(&text, what);
-	spill_text_quote(&text, value, strlen(value));
-	spill_text_add(&text, ": ");
-	spill_text_add(&text, why);
-	return -1;
+	if (put_word(&index, words, value, error))
+		return -1;
+	*field = (enum spill_rule_place)(SPILL_RULE_SPLIT + index);
+	return 0;
 }
 
 static int put_amount(struct spill_amount *field, unsigned allow, const char *value,
@@ -174,15 +167,6 @@ static int put_time(uint64_t *field, const char *value, struct spill_error *erro
 	const char *why = spill_time_parse(value, field, &at);
 
 	return say_bad_number(error, "bad time ", value, at, why);
-}
-
-static int say_twice(struct spill_error *error, const char *value, const char *item, size_t length)
-{
-	struct spill_text text = fail(error, value, item);
-
-	spill_text_quote(&text, item, length);
-	spill_text_add(&text, " is in the list twice");
-	return -1;
 }
 
 /*
@@ -278,16 +262,14 @@ static int put_path(char *field, const char *value, struct spill_error *error)
 	return 0;
 }
 
-int spill_option_put(struct spill_policy *policy, unsigned slot, const char *value, struct spill_error *error)
+int spill_option_put_field(const struct spill_option *row, void *field, const char *value,
+                           struct spill_error *error)
 {
-	const struct spill_option *row = spill_option_row(slot);
-	void *field = spill_option_field(policy, slot);
-
 	switch (row->kind) {
 	case SPILL_OPTION_WORD:
 		return put_word(field, row->values, value, error);
 	case SPILL_OPTION_YESNO:
-		return put_yesno(field, value, error);
+		return put_switch(field, "yes, no", value, error);
 	case SPILL_OPTION_SIZE:
 		return put_amount(field, 0, value, error);
 	case SPILL_OPTION_SHARE:
@@ -306,6 +288,20 @@ int spill_option_put(struct spill_policy *policy, unsigned slot, const char *val
 		return put_places(field, row->values, value, error);
 	case SPILL_OPTION_PATH:
 		return put_path(field, value, error);
+	case SPILL_OPTION_ONOFF:
+		return put_switch(field, "on, off", value, error);
+	case SPILL_OPTION_BYTES:
+		return spill_value_bytes(field, value, error);
+	case SPILL_OPTION_RANGE:
+		return spill_value_range(field, value, error);
+	case SPILL_OPTION_DEVICES:
+		return spill_value_devices(field, value, error);
+	case SPILL_OPTION_GLOB:
+		return spill_value_glob(field, true, value, error);
+	case SPILL_OPTION_NAME:
+		return spill_value_glob(field, false, value, error);
+	case SPILL_OPTION_OVER:
+		return put_over(field, row->values, value, error);
 	case SPILL_OPTION_PLANNED:
 		break;
 	}
@@ -315,6 +311,11 @@ int spill_option_put(struct spill_policy *policy, unsigned slot, const char *val
 
 	spill_text_add(&text, "the option is not implemented yet in this version");
 	return -1;
+}
+
+int spill_option_put(struct spill_policy *policy, unsigned slot, const char *value, struct spill_error *error)
+{
+	return spill_option_put_field(spill_option_row(slot), spill_option_field(policy, slot), value, error);
 }
 
 void spill_policy_default(struct spill_policy *policy)

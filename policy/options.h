@@ -23,6 +23,14 @@ enum spill_option_kind {
 	SPILL_OPTION_CHAIN,   /* list of steps, or auto */
 	SPILL_OPTION_PLACES,  /* list of `words`; the fields are consecutive bools in their order */
 	SPILL_OPTION_PATH,    /* pattern, folder or off */
+	/* Of rules only. */
+	SPILL_OPTION_ONOFF, /* bool */
+	SPILL_OPTION_BYTES, /* as SIZE; uint64_t */
+	SPILL_OPTION_RANGE, /* 1MiB..2GiB, either end may be missing, or one size; two consecutive uint64_t */
+	SPILL_OPTION_DEVICES, /* list of device numbers; uint32_t, a bit each */
+	SPILL_OPTION_GLOB,    /* pattern (glob.h); char[SPILL_RULE_GLOB] */
+	SPILL_OPTION_NAME,    /* the same of names, without a folder */
+	SPILL_OPTION_OVER,    /* one of `words`; enum spill_rule_place from SPILL_RULE_SPLIT on */
 };
 
 struct spill_option {
@@ -31,20 +39,29 @@ struct spill_option {
 	const char *values;  /* as the documents name them; of a WORD or PLACES, the words themselves */
 	const char *initial; /* default as a user would write it */
 	const char *meaning; /* one sentence, Markdown */
-	size_t offset;       /* of the field in struct spill_policy */
+	size_t offset;       /* of the field in struct spill_policy, or struct spill_rule */
 };
 
 enum {
 #define OPTION(section, key, kind, field, words, initial, meaning) +1
 #define PLANNED(section, key, values, initial, meaning) +1
 #define DEVICE(key, field)
+#define RULE(key, kind, bit, field, words, meaning)
 	SPILL_OPTIONS = 0
 #include "options.def"
 	,
 #define OPTION(section, key, kind, field, words, initial, meaning)
 #define PLANNED(section, key, values, initial, meaning)
 #define DEVICE(key, field) +1
+#define RULE(key, kind, bit, field, words, meaning)
 	SPILL_DEVICE_OPTIONS = 0
+#include "options.def"
+	,
+#define OPTION(section, key, kind, field, words, initial, meaning)
+#define PLANNED(section, key, values, initial, meaning)
+#define DEVICE(key, field)
+#define RULE(key, kind, bit, field, words, meaning) +1
+	SPILL_RULE_OPTIONS = 0
 #include "options.def"
 	,
 	SPILL_OPTION_SLOTS = SPILL_OPTIONS + SPILL_DEVICE_OPTIONS * SPILL_DEVICES
@@ -52,6 +69,8 @@ enum {
 
 /* Which part of `[section] key = value` a message is about, and the byte in it that is wrong. */
 enum spill_option_part { SPILL_PART_SECTION, SPILL_PART_KEY, SPILL_PART_VALUE };
+
+struct spill_text; /* text.h */
 
 struct spill_error {
 	enum spill_option_part part;
@@ -61,15 +80,18 @@ struct spill_error {
 
 const struct spill_option *spill_option_row(unsigned slot);
 
-/* Whether a section exists: 0, or -1 and why not. `[device 1]` and `[app x]` are, `[rule x]` is not yet. */
+/* Whether a section exists: 0, or -1 and why not. `[device 1]`, `[app x]` and `[rule x]` are. */
 int spill_option_section(const char *section, struct spill_error *error);
 
 /* NAME of an existing section `[app NAME]`, a pattern (glob.h) within `section`; NULL if it is another section. */
 const char *spill_option_app(const char *section);
 
+/* The same of an existing section `[rule NAME]`. */
+const char *spill_option_rule(const char *section);
+
 /*
  * Slot of an option, or -1 and why not (unknown, with the nearest name; not implemented yet). A key of `[app NAME]`
- * is "device.limit".
+ * is "device.limit"; those of `[rule NAME]` are no options (rule_option.h).
  */
 int spill_option_find(const char *section, const char *key, struct spill_error *error);
 
@@ -100,6 +122,15 @@ void spill_option_variable(unsigned slot, char *buffer, size_t size);
 /* Inside policy/: where the option's value is. */
 void *spill_option_field(struct spill_policy *policy, unsigned slot);
 const void *spill_option_value(const struct spill_policy *policy, unsigned slot);
+
+/* Inside policy/: `field` from text and to text, in the row's kind. */
+int spill_option_put_field(const struct spill_option *row, void *field, const char *value,
+                           struct spill_error *error);
+void spill_option_add_field(struct spill_text *text, const struct spill_option *row, const void *field);
+
+/* Inside policy/: digits of a device number, without a sign or leading zeros: its value, SPILL_DEVICES if too large, or -1. */
+int spill_option_device(const char *text, size_t length);
+void spill_option_add_out_of_range(struct spill_text *text);
 
 /* Inside policy/: the next item of a comma-separated list at *at, blanks stripped; false at the end. */
 bool spill_option_item(const char *list, size_t *at, const char **item, size_t *length);

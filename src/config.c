@@ -10,13 +10,15 @@
 #include "glob.h"
 #include "ini_file.h"
 #include "options.h"
+#include "rule_option.h"
 #include "text.h"
 
 #ifndef SPILL_SYSTEM_POLICY
 #define SPILL_SYSTEM_POLICY "/etc/spill/spill.conf"
 #endif
 
-#define NAME_SIZE 48 /* longest "device 31.limit" or variable */
+#define NAME_SIZE 56 /* longest "device 31.limit" or "rule NAME" */
+_Static_assert(NAME_SIZE > sizeof("rule ") + SPILL_RULE_NAME, "a rule's name fits");
 
 /* One load: where each option's value came from, in the order in which sources are asked. */
 struct load {
@@ -25,9 +27,11 @@ struct load {
 	const char *file;                     /* the file being read */
 	bool plain[SPILL_OPTION_SLOTS];       /* set by a plain section of that file */
 	char source[SPILL_OPTION_SLOTS][512]; /* empty: nobody set it yet */
+	char rule_source[SPILL_RULES][512];   /* of config->rules, in their order */
+	struct spill_policy kept;             /* for fall_back: too much for the stack, as this all is */
 };
 
-static char names[SPILL_OPTION_SLOTS][NAME_SIZE]; /* the log's start line points here */
+static char names[SPILL_OPTION_SLOTS + SPILL_RULES][NAME_SIZE]; /* the log's start line points here */
 
 static bool privileged(void)
 {
@@ -146,6 +150,17 @@ static void take_environment(struct load *load)
 	}
 }
 
+/* "FILE:LINE" of the file being read */
+static struct spill_text tell_source(struct load *load, char *source, size_t size, unsigned line)
+{
+	struct spill_text text = spill_text_begin(source, size);
+
+	spill_text_add(&text, load->file);
+	spill_text_add(&text, ":");
+	spill_text_number(&text, line);
+	return text;
+}
+
 /*
  * One option of a file; the sources before the file have the first word. Within the file it is the program's own
  * section, wherever it stands, and of several the first.
@@ -163,15 +178,36 @@ static void take_option(void *user, unsigned slot, const char *value, unsigned l
 	if (spill_option_put(&load->config->policy, slot, value, &ignored))
 		return;
 	load->plain[slot] = !app;
-	text = spill_text_begin(load->source[slot], sizeof(load->source[slot]));
-	spill_text_add(&text, load->file);
-	spill_text_add(&text, ":");
-	spill_text_number(&text, line);
+	text = tell_source(load, load->source[slot], sizeof(load->source[slot]), line);
 	if (app) {
 		spill_text_add(&text, " [app ");
 		spill_text_add(&text, app);
 		spill_text_add(&text, "]");
 	}
+}
+
+/* One rule of a file: not of another program, and not of a name that an earlier source has used for this one. */
+static void take_rule(void *user, const struct spill_rule *rule, unsigned line)
+{
+	struct load *load = user;
+	struct spill_rules *rules = &load->config->rules;
+
+	if ((rule->set & SPILL_RULE_HAS_PROGRAM) && !spill_glob(rule->program, load->program))
+		return;
+	for (unsigned i = 0; i < rules->count; i++) {
+		if (!strcmp(rules->rule[i].name, rule->name))
+			return;
+	}
+	if (rules->count == SPILL_RULES) {
+		char where[512];
+		struct spill_text text = tell_source(load, where, sizeof(where) - 2, line);
+
+		strcpy(where + text.length, ":2");
+		problem(load->config, where, "too many rules, with those of the files before: at most 64");
+		return;
+	}
+	tell_source(load, load->rule_source[rules->count], sizeof(*load->rule_source), line);
+	rules->rule[rules->count++] = *rule;
 }
 
 /* pre: fewer than SPILL_CONFIG_FILES were: those of take_user_files and the system's are all that there are */
@@ -208,7 +244,9 @@ static bool take_file(struct load *load, const char *path, bool named)
 	}
 	load->file = path;
 	memset(load->plain, 0, sizeof(load->plain));
-	good = spill_ini_read(path, data, size, take_option, load, config->problem, sizeof(config->problem));
+	good = spill_ini_read(path, data, size, &(struct spill_ini_taker){take_option, take_rule, load},
+	                      config->problem, sizeof(config->problem)) &&
+	       !config->problem[0];
 	free(data);
 	if (good)
 		file->state = SPILL_CONFIG_READ;
@@ -255,25 +293,27 @@ static bool take_user_files(struct load *load)
  */
 static void fall_back(struct load *load)
 {
-	struct spill_policy *policy = &load->config->policy, kept = *policy;
+	struct spill_policy *policy = &load->config->policy, *kept = &load->kept;
 	bool off = false;
 
+	*kept = *policy;
 	spill_policy_default(policy);
+	load->config->rules.count = 0;
 	for (unsigned slot = 0; slot < SPILL_OPTION_SLOTS; slot++) {
 		const struct spill_option *row = spill_option_row(slot);
 		bool environment = !strcmp(load->source[slot], "environment");
 		bool mode = !strcmp(row->section, "spill") && !strcmp(row->key, "mode");
 
-		if (environment && mode && kept.mode == SPILL_MODE_OFF)
+		if (environment && mode && kept->mode == SPILL_MODE_OFF)
 			off = true;
 		else if (mode)
 			strcpy(load->source[slot], "problem");
 		else if (!environment || strcmp(row->section, "log"))
 			load->source[slot][0] = '\0';
 		else if (row->kind == SPILL_OPTION_PATH)
-			strcpy(policy->log_path, kept.log_path);
+			strcpy(policy->log_path, kept->log_path);
 		else
-			memcpy((char *)policy + row->offset, (char *)&kept + row->offset, sizeof(unsigned));
+			memcpy((char *)policy + row->offset, (char *)kept + row->offset, sizeof(unsigned));
 	}
 	policy->mode = off ? SPILL_MODE_OFF : SPILL_MODE_OBSERVE;
 }
@@ -295,14 +335,34 @@ static void list_options(struct load *load)
 	}
 }
 
+static void list_rules(struct load *load)
+{
+	struct spill_config *config = load->config;
+
+	for (unsigned i = 0; i < config->rules.count; i++) {
+		struct spill_log_option *option = &config->options[config->option_count++];
+		char *name = names[SPILL_OPTION_SLOTS + i];
+		struct spill_text text = spill_text_begin(name, NAME_SIZE);
+
+		spill_text_add(&text, "rule ");
+		spill_text_add(&text, config->rules.rule[i].name);
+		option->name = name;
+		spill_rule_format(&config->rules.rule[i], option->value, sizeof(option->value));
+		strcpy(option->source, load->rule_source[i]);
+	}
+	spill_rules_index(&config->rules);
+	/* Without any rule, who decides is not to look for one. */
+	config->policy.rules = config->rules.count ? &config->rules : NULL;
+}
+
 void spill_config_load(struct spill_config *config, const char *program)
 {
-	static struct load load; /* 60 KiB: too much for the stack of a host program's thread */
+	static struct load load; /* 90 KiB: too much for the stack of a host program's thread */
 	char found[256];
 
 	memset(&load, 0, sizeof(load));
 	load.config = config;
-	config->option_count = config->file_count = 0;
+	config->option_count = config->file_count = config->rules.count = 0;
 	config->problem[0] = config->warning[0] = '\0';
 	spill_policy_default(&config->policy);
 	if (!program) {
@@ -326,4 +386,5 @@ void spill_config_load(struct spill_config *config, const char *program)
 			fall_back(&load);
 	}
 	list_options(&load);
+	list_rules(&load);
 }

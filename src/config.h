@@ -8,6 +8,7 @@
 #include "log.h"
 #include "options.h"
 #include "policy.h"
+#include "rule.h"
 
 /* SPILL_POLICY, the program's own, the user's, the system's. */
 #define SPILL_CONFIG_FILES 4
@@ -21,10 +22,15 @@ struct spill_config_file {
 };
 
 struct spill_config {
-	struct spill_policy policy;
-	/* Effective options with their sources, for the log's start line: the slots that are present, in order. */
+	struct spill_policy policy; /* its rules are those below */
+	/* For this program, in effective order: of the sources in order, of a source from its top. */
+	struct spill_rules rules;
+	/*
+	 * Effective options with their sources, for the log's start line: the slots that are present, in order; behind them
+	 * the rules as "rule NAME", in order.
+	 */
 	unsigned option_count;
-	struct spill_log_option options[SPILL_OPTION_SLOTS];
+	struct spill_log_option options[SPILL_OPTION_SLOTS + SPILL_RULES];
 	/* In the order in which they were tried; after a problem no more are. */
 	unsigned file_count;
 	struct spill_config_file files[SPILL_CONFIG_FILES];

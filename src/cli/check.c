@@ -7,12 +7,31 @@
 #include "configfile.h"
 #include "ini_file.h"
 
+/* The rules of one file, for whatever program they are. */
+static struct {
+	struct spill_rules list;
+	unsigned line[SPILL_RULES];
+} rules;
+
+static void take_option(void *user, unsigned slot, const char *value, unsigned line, const char *app)
+{
+}
+
+static void take_rule(void *user, const struct spill_rule *rule, unsigned line)
+{
+	rules.line[rules.list.count] = line;
+	rules.list.rule[rules.list.count++] = *rule;
+}
+
 /* True if the preload would take the file; else why not. */
 static bool check(const char *path, char *problem, size_t size)
 {
+	static const struct spill_ini_taker taker = {take_option, take_rule, NULL};
 	size_t length;
 	char *data;
 	bool good;
+
+	rules.list.count = 0;
 
 	switch (spill_configfile_read(path, &data, &length, problem, size)) {
 	case SPILL_CONFIGFILE_ABSENT:
@@ -23,9 +42,21 @@ static bool check(const char *path, char *problem, size_t size)
 	case SPILL_CONFIGFILE_READ:
 		break;
 	}
-	good = spill_ini_read(path, data, length, NULL, NULL, problem, size);
+	good = spill_ini_read(path, data, length, &taker, problem, size);
 	free(data);
 	return good;
+}
+
+static void print_rules(const char *path, bool json)
+{
+	char source[4096 + 16];
+
+	for (unsigned i = 0; i < rules.list.count; i++) {
+		snprintf(source, sizeof(source), "%s:%u", path, rules.line[i]);
+		if (json && i)
+			putchar(',');
+		cli_print_rule(&rules.list.rule[i], source, json);
+	}
 }
 
 int cli_check(int argc, char **argv)
@@ -48,6 +79,7 @@ int cli_check(int argc, char **argv)
 			status = CLI_FINDINGS;
 		if (!json) {
 			printf(good ? "%s: ok\n" : "%s\n", good ? argv[i] : problem);
+			print_rules(argv[i], false);
 			continue;
 		}
 		fputs(i > optind ? ",{\"file\":" : "{\"file\":", stdout);
@@ -57,7 +89,9 @@ int cli_check(int argc, char **argv)
 			fputs(",\"error\":", stdout);
 			cli_print_json_string(stdout, problem);
 		}
-		putchar('}');
+		fputs(",\"rules\":[", stdout);
+		print_rules(argv[i], true);
+		fputs("]}", stdout);
 	}
 	if (json)
 		puts("]");

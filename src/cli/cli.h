@@ -43,4 +43,8 @@ void cli_print_json_string(FILE *out, const char *text);
 struct cJSON;
 void cli_print_record(FILE *out, const struct cJSON *record);
 
+/* A rule and its source, FILE:LINE: one line, or a JSON object. */
+struct spill_rule;
+void cli_print_rule(const struct spill_rule *rule, const char *source, bool json);
+
 #endif

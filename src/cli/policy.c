@@ -65,6 +65,18 @@ static void print_options(bool json)
 	}
 }
 
+/* In the order in which they are tried: the first that matches counts. Their sources are behind those of the options. */
+static void print_rules(bool json)
+{
+	unsigned first = config.option_count - config.rules.count;
+
+	for (unsigned i = 0; i < config.rules.count; i++) {
+		if (json && i)
+			putchar(',');
+		cli_print_rule(&config.rules.rule[i], config.options[first + i].source, json);
+	}
+}
+
 static void print_json(const char *program, bool disabled)
 {
 	fputs("{\"program\":", stdout);
@@ -91,6 +103,8 @@ static void print_json(const char *program, bool disabled)
 	}
 	fputs("],\"options\":[", stdout);
 	print_options(true);
+	fputs("],\"rules\":[", stdout);
+	print_rules(true);
 	puts("]}");
 }
 
@@ -109,6 +123,9 @@ static void print_text(const char *program, bool disabled)
 		       config.problem);
 	putchar('\n');
 	print_options(false);
+	if (config.rules.count)
+		puts("\nrules; of those that match a request the first counts:");
+	print_rules(false);
 }
 
 /* The name as the library would find it, from a name or a path; NULL if it is none. */

@@ -112,7 +112,7 @@ static int set_policy(const char *path)
 	case SPILL_CONFIGFILE_READ:
 		break;
 	}
-	good = spill_ini_read(path, data, size, NULL, NULL, problem, sizeof(problem));
+	good = spill_ini_read(path, data, size, NULL, problem, sizeof(problem));
 	free(data);
 	if (!good)
 		return cli_usage("run", "%s", problem);

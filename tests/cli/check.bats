@@ -24,6 +24,24 @@ load help.bash
 	has "missing.conf: no such file"
 }
 
+@test "a file's rules, in their order, each with its place" {
+	printf '[rule big]\nsize = 1GiB..\nplace = managed\nprogram = x\n[device]\nlimit = 4GiB\n[rule a]\nover = host\n' >rules.conf
+	run "$spill" check rules.conf rules.conf
+	ends_with 0
+	[ "$output" = "rules.conf: ok
+rule big: size = 1GiB..; program = x; place = managed  (rules.conf:1)
+rule a: over = host  (rules.conf:7)
+rules.conf: ok
+rule big: size = 1GiB..; program = x; place = managed  (rules.conf:1)
+rule a: over = host  (rules.conf:7)" ]
+	run "$spill" check --json rules.conf
+	has '"ok":true,"rules":[{"name":"big","source":"rules.conf:1","keys":{"size":"1GiB..","program":"x","place":"managed"}},{"name":"a","source":"rules.conf:7","keys":{"over":"host"}}]}'
+	printf '[rule big]\nplace = managed\n[rule big]\nplace = host\n' >rules.conf
+	run "$spill" check rules.conf
+	ends_with 1
+	[ "$output" = "rules.conf:3:7: [rule NAME] with the name 'big' is there twice; the first is in line 1" ]
+}
+
 @test "an option of a later version is an error, not ignored" {
 	printf '[log]\nkeep = 50\n' >later.conf
 	run "$spill" check later.conf

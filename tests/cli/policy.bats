@@ -42,6 +42,26 @@ load help.bash
 	has_line "device.limit = 2GiB  (p.conf:4 [app *])"
 }
 
+@test "the rules of all files for a program, in effective order" {
+	mkdir -p config/spill
+	printf '[rule small]\nsize = ..1MiB\nplace = device\n[rule his]\nprogram = b*\nplace = host\n' >config/spill/spill.conf
+	printf '[rule all]\nover = split\n[rule small]\nsize = ..2MiB\npriority = hot\n' >p.conf
+	export SPILL_POLICY=p.conf
+	run "$spill" policy --for a
+	ends_with 0
+	has "
+rules; of those that match a request the first counts:
+rule all: over = split  (p.conf:1)
+rule small: size = ..2MiB; priority = hot  (p.conf:3)"
+	has_not his
+	run "$spill" policy --for bc --json
+	has '"rules":[{"name":"all","source":"p.conf:1","keys":{"over":"split"}},{"name":"small","source":"p.conf:3","keys":{"size":"..2MiB","priority":"hot"}},{"name":"his","source":"'"$PWD"'/config/spill/spill.conf:4","keys":{"program":"b*","place":"host"}}]}'
+	unset SPILL_POLICY
+	rm config/spill/spill.conf
+	run "$spill" policy --for a
+	has_not rules
+}
+
 @test "a refused file: what holds then, and that no more was read" {
 	printf '[device]\nlimit = 4GiB\n[app other]\ndevice.limti = 1\n' >bad.conf
 	SPILL_POLICY=bad.conf run "$spill" policy --for x

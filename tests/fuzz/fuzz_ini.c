@@ -10,6 +10,7 @@
 
 #include "ini_file.h"
 #include "options.h"
+#include "rule_option.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -46,6 +47,28 @@ static void take(void *user, unsigned slot, const char *value, unsigned line, co
 	require(!strcmp(first, second), "a printed value means something else");
 }
 
+static void take_rule(void *user, const struct spill_rule *rule, unsigned line)
+{
+	struct seen *seen = user;
+	struct spill_rule again = {.set = 0};
+	struct spill_error error;
+	char first[SPILL_RULE_TEXT], second[SPILL_RULE_TEXT];
+
+	require(line > seen->last_line, "lines do not grow");
+	seen->last_line = line;
+	require(*rule->name && !strchr(rule->name, ']'), "a rule without a name");
+	require(spill_rule_check(rule, &error), "a rule that does nothing");
+	for (unsigned row = 0; row < SPILL_RULE_OPTIONS; row++) {
+		if (!(rule->set & spill_rule_option_row(row)->bit))
+			continue;
+		spill_rule_option_format(rule, row, first, sizeof(first));
+		require(!spill_rule_option_put(&again, row, first, &error), "a printed value is refused");
+	}
+	spill_rule_format(rule, first, sizeof(first));
+	require(spill_rule_format(&again, second, sizeof(second)) < sizeof(second) - 1, "a rule is cut");
+	require(!strcmp(first, second), "a printed rule means something else");
+}
+
 /* FILE:LINE:COL: text, in one line, with positions that exist. */
 static void check_error(const char *error, const char *data, size_t size)
 {
@@ -76,7 +99,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size)
 		memcpy(copy, data, size);
 	spill_policy_default(&seen.policy);
-	if (!spill_ini_read("F", copy, size, take, &seen, error, sizeof(error))) {
+	if (!spill_ini_read("F", copy, size, &(struct spill_ini_taker){take, take_rule, &seen}, error,
+	                    sizeof(error))) {
 		require(seen.last_line == 0, "options of a file that was refused");
 		check_error(error, copy, size);
 	}

@@ -1,5 +1,5 @@
 """Every row of policy/options.def is an option everywhere: in docs/options.md, the parser, the variables, `spill policy`
-and the fuzzer's example; what is not implemented is refused as such. usage: option_table.py SPILL OPTIONS.DEF OPTIONS.MD FULL.CONF
+and the fuzzer's example, and every key of a rule likewise; what is not implemented is refused as such. usage: option_table.py SPILL OPTIONS.DEF OPTIONS.MD FULL.CONF
 
 Reads the table's text itself: what the program makes of it is what is asked for.
 """
@@ -27,9 +27,12 @@ def strings(pattern):
 options = strings(rf"\bOPTION\({STRING},\s*{STRING},\s*(\w+),\s*[\w.]+,\s*{STRING},\s*{STRING},")
 planned = strings(rf"\bPLANNED\({STRING},\s*{STRING},")
 device_keys = [row[0] for row in strings(rf"\bDEVICE\({STRING},\s*(\w+)")]
+# key, kind, bit, words, of [rule NAME].
+rules = strings(rf"\bRULE\({STRING},\s*(\w+),\s*(\w+),\s*[\w.]+,\s*{STRING},")
 # A value that is not the default, by kind; with a number of the row's own, so that two rows with one field are seen.
 OTHER = {"SIZE": "{}MiB", "SHARE": "{}MiB", "LIMIT": "{}MiB", "PERCENT": "{}%", "CHUNK": "{}MiB",
-         "TIME": "{}us", "CHAIN": "host, split", "PATH": "/tmp/option-table/%e"}
+         "TIME": "{}us", "CHAIN": "host, split", "PATH": "/tmp/option-table/%e",
+         "BYTES": "{}MiB", "RANGE": "{}MiB..", "GLOB": "a{}*", "NAME": "*", "DEVICES": "{}"}
 
 
 def complain(what):
@@ -63,7 +66,7 @@ def other_value(row, kind, words, initial):
     """Another value than the default; of words, another one of them, as the table lists them."""
     if kind in OTHER:
         return OTHER[kind].format(6 + 2 * row)
-    return next(word for word in (words or "yes, no").split(", ") if word != initial)
+    return next(word for word in (words or ("on, off" if kind == "ONOFF" else "yes, no")).split(", ") if word != initial)
 
 
 def variable(name):
@@ -112,17 +115,38 @@ def check_options(folder):
                   lambda name: f"{path}:{2 + list(values).index(name)} [app *]", "[app *]")
 
 
+def check_rules(folder):
+    """Each key alone (with an act, where it is none), and all in one rule; in no other section, and no variable."""
+    values = {key: other_value(at, kind, words, None) for at, (key, kind, _, words) in enumerate(rules)}
+    act = {"priority": "cold"}
+    wanted = [{key: value} if len(check_file(folder, ["[rule x]", f"{key} = {value}"])) < 8 else act | {key: value}
+              for key, value in values.items()] + [values]
+    path, lines = folder / "rules.conf", []
+    for at, keys in enumerate(wanted):
+        lines += [f"[rule r{at}]"] + [f"{key} = {value}" for key, value in keys.items()]
+    path.write_text("\n".join(lines) + "\n")
+    facts = json.loads(run("policy", "--json", SPILL_POLICY=str(path))[1])
+    expect(facts["problem"] is None, f"rules: {facts['problem']}")
+    found = [rule["keys"] for rule in facts["rules"]]
+    for keys, have in zip(wanted, found):
+        expect(keys == have, f"a rule with {keys} has {have}")
+    expect(len(found) == len(wanted), f"{len(found)} rules instead of {len(wanted)}")
+    for key, value in values.items():
+        refusal = check_file(folder, ["[rule x]", f"{key} = {value}", f"{key} = {value}"])
+        expect(refusal == f":3:1: '{key}' is set twice; the first is in line 2\n", f"rule {key}, twice:{refusal}")
+        warnings = json.loads(run("policy", "--json", **{variable(f"rule.{key}"): "1"})[1])["warnings"]
+        expect(len(warnings) == 1, f"{variable(f'rule.{key}')} is a variable")
+
+
 def check_planned(folder):
     for section, key in planned:
         refusal = f"{section}.{key} is not implemented yet in this version"
         dotted = check_file(folder, ["[app x]", f"{section}.{key} = 1"])
         expect(dotted == f":2:1: {refusal}\n", f"{section}.{key}: [app] says{dotted}")
-        plain = check_file(folder, [f"[{section} x]" if section == "rule" else f"[{section}]", f"{key} = 1"])
-        whole = ":1:2: section [rule NAME] is not implemented yet in this version\n" if section == "rule" else f":2:1: {refusal}\n"
-        expect(plain == whole, f"{section}.{key}: its section says{plain}")
-        if section != "rule":  # rules have names, which variables cannot have
-            out = json.loads(run("policy", "--json", **{variable(f"{section}.{key}"): "1"})[1])
-            expect(out["problem"] == f"{variable(f'{section}.{key}')}: {refusal}", f"{section}.{key}: its variable: {out['problem']}")
+        plain = check_file(folder, [f"[{section}]", f"{key} = 1"])
+        expect(plain == f":2:1: {refusal}\n", f"{section}.{key}: its section says{plain}")
+        out = json.loads(run("policy", "--json", **{variable(f"{section}.{key}"): "1"})[1])
+        expect(out["problem"] == f"{variable(f'{section}.{key}')}: {refusal}", f"{section}.{key}: its variable: {out['problem']}")
 
 
 def check_documents():
@@ -136,12 +160,16 @@ def check_documents():
         expect(len(rows) == 1, f"{section}.{key}: {len(rows)} rows in {document.name}")
     for key in device_keys:
         expect(f"`{variable('device 1.' + key)}`" in document.read_text(), f"device N.{key}: not in {document.name}")
-    wanted = {(section, key) for section, key, *_ in options} | {("device N", key) for key in device_keys}
+    for key, *_ in rules:
+        rows = [line for line in lines if line.startswith(f"| `{key}` | ") and "`SPILL_" not in line]
+        expect(len(rows) == 1, f"{key} of a rule: {len(rows)} rows in {document.name}")
+    wanted = {("rule NAME", key) for key, *_ in rules}
+    wanted |= {(section, key) for section, key, *_ in options} | {("device N", key) for key in device_keys}
     wanted |= {("app NAME", f"{section}.{key}") for section, key, *_ in options}
     section = ""
     for line in example.read_text().splitlines():
         if line.startswith("["):
-            section = re.sub(r"^(device|app) .*", lambda found: f"{found[1]} {'N' if found[1] == 'device' else 'NAME'}", line[1:-1])
+            section = re.sub(r"^(device|app|rule) .*", lambda found: f"{found[1]} {'N' if found[1] == 'device' else 'NAME'}", line[1:-1])
         else:
             wanted.discard((section, line.split(" = ")[0]))
     expect(not wanted, f"{example.name} lacks {sorted(wanted)}")
@@ -150,14 +178,15 @@ def check_documents():
 if os.path.exists("/etc/spill/spill.conf"):
     print("/etc/spill/spill.conf is here: what it sets is no default")
     sys.exit(77)
-if len(options) < 20 or not planned or not device_keys:
-    complain(f"{table}: {len(options)} options, {len(planned)} planned: its form has changed, and this test with it")
+if len(options) < 20 or len(rules) < 10 or not device_keys:
+    complain(f"{table}: {len(options)} options, {len(rules)} of rules: its form has changed, and this test with it")
 # Each row begins with its macro's name; one that the expressions above do not read would be tested by nobody.
-for macro, count in (("OPTION", len(options)), ("PLANNED", len(planned)), ("DEVICE", len(device_keys))):
+for macro, count in (("OPTION", len(options)), ("PLANNED", len(planned)), ("DEVICE", len(device_keys)), ("RULE", len(rules))):
     expect(len(re.findall(rf"^{macro}\(", text, re.M)) == count, f"{table}: rows of {macro} that this test cannot read")
 with tempfile.TemporaryDirectory() as name:
     check_options(pathlib.Path(name))
+    check_rules(pathlib.Path(name))
     check_planned(pathlib.Path(name))
 check_documents()
-print(f"{len(options)} options, {len(planned)} planned, {len(device_keys)} a device; {len(bad)} bad")
+print(f"{len(options)} options, {len(planned)} planned, {len(device_keys)} a device, {len(rules)} a rule; {len(bad)} bad")
 sys.exit(bool(bad))

@@ -192,6 +192,99 @@ static void test_app_of_another(void **state)
 	assert_int_equal(config.policy.mode, SPILL_MODE_OFF);
 }
 
+/* Names of the rules that hold, in effective order, with a blank behind each. */
+static const char *rule_names(void)
+{
+	static char names[SPILL_RULES * (SPILL_RULE_NAME + 1)];
+
+	names[0] = '\0';
+	for (unsigned i = 0; i < config.rules.count; i++)
+		strcat(strcat(names, config.rules.rule[i].name), " ");
+	return names;
+}
+
+/* Of the files in their order, without those of other programs, and of a name the first. */
+static void test_rules(void **state)
+{
+	use_xdg();
+	write_file("named.conf", "[rule b]\nplace = managed\nsize = 1MiB..\n"
+	                         "[rule other]\nprogram = other\nplace = refuse\n"
+	                         "[rule a]\nprogram = pr*\napi = cuMem*\nover = host\n");
+	write_file("xdg/spill/prog.conf", "[rule c]\ngrowth = yes\nplace = split\n[rule b]\nplace = host\n");
+	write_file("etc.conf", "[rule other]\ncap = 1GiB\n[rule a]\ncap = 1GiB\n");
+	setenv("SPILL_POLICY", "named.conf", 1);
+	load();
+	assert_fine();
+	assert_string_equal(rule_names(), "b a c other ");
+	assert_ptr_equal(config.policy.rules, &config.rules);
+	assert_int_equal(config.rules.by_site, 2);
+	assert_int_equal(config.rules.by_growth, 4);
+	assert_int_equal(config.rules.rule[0].place, SPILL_RULE_MANAGED);
+	assert_int_equal(config.rules.rule[0].least, 1 << 20);
+	assert_string_equal(value("rule b"), "size = 1MiB..; place = managed");
+	assert_string_equal(source("rule b"), "named.conf:1");
+	assert_string_equal(source("rule a"), "named.conf:7");
+	assert_non_null(strstr(source("rule c"), "/xdg/spill/prog.conf:1"));
+	assert_string_equal(source("rule other"), "etc.conf:1");
+	assert_string_equal(config.options[config.option_count - 4].name, "rule b");
+	assert_string_equal(config.options[config.option_count - 1].name, "rule other");
+	/* A rule is a file's, also in a privileged program. */
+	secure = 1;
+	load();
+	assert_string_equal(rule_names(), "other a ");
+}
+
+/* After a problem there are none, whatever was read before it; and none is no list to look into. */
+static void test_rules_after_a_problem(void **state)
+{
+	write_file("named.conf", "[rule a]\nplace = host\n");
+	write_file("etc.conf", "[rule b]\nplace = nowhere\n");
+	setenv("SPILL_POLICY", "named.conf", 1);
+	load();
+	assert_problem("etc.conf:2:9: bad value 'nowhere'");
+	assert_int_equal(config.rules.count, 0);
+	assert_null(config.policy.rules);
+	assert_string_equal(source("rule a"), "");
+	write_file("etc.conf", "");
+	load();
+	assert_string_equal(rule_names(), "a ");
+	unsetenv("SPILL_POLICY");
+	load();
+	assert_fine();
+	assert_null(config.policy.rules);
+}
+
+static void write_rules(const char *path, const char *first, unsigned count)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	for (unsigned i = 0; i < count; i++)
+		fprintf(file, "[rule %s%u]\ncap = 1\n", first, i);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* As many as a mask has bits; a rule more is told, not left out. */
+static void test_many_rules(void **state)
+{
+	write_rules("named.conf", "a", 40);
+	write_rules("etc.conf", "b", 24);
+	setenv("SPILL_POLICY", "named.conf", 1);
+	load();
+	assert_fine();
+	assert_int_equal(config.rules.count, 64);
+	assert_string_equal(source("rule b23"), "etc.conf:47");
+	write_rules("etc.conf", "b", 25);
+	load();
+	assert_problem("etc.conf:49:2: too many rules, with those of the files before: at most 64");
+	assert_null(config.policy.rules);
+	/* One of a name that is there already is none more. */
+	write_rules("etc.conf", "a", 41);
+	load();
+	assert_fine();
+	assert_int_equal(config.rules.count, 41);
+}
+
 static void assert_tried(unsigned index, const char *end, enum spill_config_state state)
 {
 	const char *path = config.files[index].path;
@@ -579,6 +672,9 @@ int main(void)
 	    CASE(test_app),
 	    CASE(test_app_of_another),
 	    CASE(test_tried),
+	    CASE(test_rules),
+	    CASE(test_rules_after_a_problem),
+	    CASE(test_many_rules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

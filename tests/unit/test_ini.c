@@ -8,6 +8,7 @@
 
 #include "ini_file.h"
 #include "options.h"
+#include "rule_option.h"
 
 struct taken {
 	unsigned count;
@@ -26,12 +27,29 @@ static void take(void *user, unsigned slot, const char *value, unsigned line, co
 	taken->count++;
 }
 
+static void take_rule(void *user, const struct spill_rule *rule, unsigned line)
+{
+	struct taken *taken = user;
+	size_t at = strlen(taken->text);
+	char text[SPILL_RULE_TEXT];
+
+	spill_rule_format(rule, text, sizeof(text));
+	snprintf(taken->text + at, sizeof(taken->text) - at, "%u rule %s: %s;", line, rule->name, text);
+	taken->count++;
+}
+
+static bool reads(const char *data, size_t size, struct taken *taken, char *error, size_t error_size)
+{
+	return spill_ini_read("F", data, size, &(struct spill_ini_taker){take, take_rule, taken}, error,
+	                      error_size);
+}
+
 static void accepts_bytes(const char *data, size_t size, const char *expected)
 {
 	struct taken taken = {0};
 	char error[512] = "";
 
-	if (!spill_ini_read("F", data, size, take, &taken, error, sizeof(error)))
+	if (!reads(data, size, &taken, error, sizeof(error)))
 		fail_msg("%s", error);
 	assert_string_equal(taken.text, expected);
 }
@@ -46,8 +64,7 @@ static void refuses_bytes(const char *data, size_t size, const char *expected)
 	struct taken taken = {0};
 	char error[512] = "accepted";
 
-	if (spill_ini_read("F", data, size, take, &taken, error, sizeof(error)) ||
-	    strncmp(error, expected, strlen(expected)))
+	if (reads(data, size, &taken, error, sizeof(error)) || strncmp(error, expected, strlen(expected)))
 		fail_msg("expected '%s', got '%s'", expected, error);
 	assert_int_equal(taken.count, 0);
 }
@@ -79,7 +96,7 @@ static void test_names(void **state)
 	refuses("# c\n[devise]\n", "F:2:2: unknown section 'devise'; the nearest is [device]");
 	refuses("[device 32]\n", "F:1:9: the device number is out of range");
 	refuses("[log]\n\nkeep = 50\n", "F:3:1: log.keep is not implemented yet in this version");
-	refuses("[rule big]\n", "F:1:2: section [rule NAME] is not implemented yet");
+	refuses("[rules big]\n", "F:1:2: unknown section 'rules big'; the nearest is [rule NAME]");
 	refuses("[device 1]\nreserv = 1\n", "F:2:1: 'reserv' cannot be set for one device");
 	refuses("[Device]\n", "F:1:2: unknown section 'Device'; the nearest is [device]");
 }
@@ -140,7 +157,8 @@ static void test_app(void **state)
 	refuses("[app a]\nlimit = 1\n",
 	        "F:2:1: unknown key 'limit' in [app NAME]; the nearest is 'device.limit'");
 	refuses("[app a]\ndevice.limit = 4GB\n", "F:2:17: bad size '4GB'");
-	refuses("[app a]\nrule.cap = 1\n", "F:2:1: rule.cap is not implemented yet");
+	refuses("[app a]\nrule.cap = 1\n",
+	        "F:2:1: 'rule.cap' is no option; a rule for one program is [rule NAME] with program = NAME");
 	/* Once a section each, once a key in a section. */
 	refuses("[app a]\nhost.limit = 1\nhost.limit = 1\n",
 	        "F:3:1: 'host.limit' is set twice; the first is in line 2");
@@ -152,9 +170,78 @@ static void test_app(void **state)
 	struct taken none = {0};
 	char error[128] = "";
 
-	assert_true(spill_ini_read("F", many, at, NULL, &none, error, sizeof(error)));
+	assert_true(reads(many, at, &none, error, sizeof(error)));
 	at += (size_t)sprintf(many + at, "[app x]\n");
 	refuses_bytes(many, at, "F:513:1: too many [app NAME] in one file: at most 256");
+}
+
+/* [rule NAME]: handed on whole at its end, with the line of its section. */
+static void test_rules(void **state)
+{
+	accepts("[rule a]\nplace = managed\n", "1 rule a: place = managed;");
+	accepts("\n[rule b c]\nsize = 1MiB..2GiB\ncap = 4GiB\n[device]\nlimit = 1\n[rule a]\nover = host",
+	        "2 rule b c: size = 1MiB..2GiB; cap = 4GiB;6 device.limit=1;7 rule a: over = host;");
+	/* A key of a rule may be that of an option, and may come again in the next rule. */
+	accepts("[rule a]\nmanaged.preferred = device\n[app a]\nmanaged.preferred = host\n"
+	        "[rule  aa]\nmanaged.preferred = none\n",
+	        "1 rule a: managed.preferred = device;4 a managed.preferred=host;"
+	        "5 rule aa: managed.preferred = none;");
+}
+
+static void test_bad_rules(void **state)
+{
+	refuses("[rule]\nplace = host\n", "F:1:6: the rule's name is missing: write [rule NAME]");
+	refuses("[rule default]\nplace = host\n", "F:1:7: 'default' is what the log calls no rule");
+	refuses("[rule a]\nplase = host\n",
+	        "F:2:1: unknown key 'plase' in [rule NAME]; the nearest is 'place'");
+	refuses("[rule a]\npreferred = host\n",
+	        "F:2:1: unknown key 'preferred' in [rule NAME]; the nearest is 'managed.preferred'");
+	refuses("[rule a]\nplace = hots\n",
+	        "F:2:9: bad value 'hots'; it must be one of device, movable, split, managed, host, refuse; "
+	        "the nearest is 'host'");
+	refuses("[rule a]\nover = device\n",
+	        "F:2:8: bad value 'device'; it must be one of split, managed, host, refuse");
+	refuses("[rule a]\nsize =  2GiB..1GiB\n", "F:2:9: bad range '2GiB..1GiB': it is empty");
+	refuses("[rule a]\ndevice = 0, 32\n", "F:2:13: the device number is out of range: 0 to 31");
+	refuses("[rule a]\nplace = host\n\nplace = host\n",
+	        "F:4:1: 'place' is set twice; the first is in line 2");
+	refuses("[rule a]\nplace =\n", "F:2:8: a value is missing; it must be one of device");
+	/* It is told where the rule begins, and before what is wrong behind it. */
+	refuses("[rule a]\nsize = 1GiB\n\n",
+	        "F:1:2: the rule does nothing; it needs one of place, over, cap, priority, prefetch, honest, "
+	        "managed.preferred, managed.accessed_by, managed.read_mostly, managed.prefetch_below");
+	refuses("[rule a]\n[devcie]\n", "F:1:2: the rule does nothing");
+	refuses("[rule a]\n", "F:1:2: the rule does nothing");
+	refuses("[rule a]", "F:1:2: the rule does nothing");
+	/* All or nothing, also of rules. */
+	refuses("[rule a]\nplace = host\n[rule b]\nplace = x\n", "F:4:9: bad value 'x'");
+}
+
+static void test_rule_names(void **state)
+{
+	static char many[48 * (SPILL_RULES + 1)];
+	char expected[80];
+	size_t at = 0;
+
+	refuses("[rule aa]\ncap = 1\n[rule a]\ncap = 1\n[device]\nlimit = 1\n[rule  a]\ncap = 2\n",
+	        "F:7:8: [rule NAME] with the name 'a' is there twice; the first is in line 3");
+	accepts("[app a]\n[rule a]\ncap = 1\n", "2 rule a: cap = 1;");
+	/* The longest name that the form of a section has. */
+	at = (size_t)sprintf(many, "[rule %044d]\ncap = 1\n", 1);
+	sprintf(expected, "1 rule %044d: cap = 1;", 1);
+	accepts_bytes(many, at, expected);
+	at = (size_t)sprintf(many, "[rule %045d]\ncap = 1\n", 1);
+	refuses_bytes(many, at, "F:1:2: the section's name is too long");
+	at = 0;
+	for (unsigned i = 0; i < SPILL_RULES; i++)
+		at += (size_t)sprintf(many + at, "[rule %u]\ncap = 1\n", i);
+	struct taken none = {0};
+	char error[128] = "";
+
+	assert_true(reads(many, at, &none, error, sizeof(error)));
+	assert_int_equal(none.count, SPILL_RULES);
+	at += (size_t)sprintf(many + at, "[rule x]\ncap = 1\n");
+	refuses_bytes(many, at, "F:129:1: too many [rule NAME] in one file: at most 64");
 }
 
 static void test_bytes(void **state)
@@ -190,7 +277,7 @@ static void test_lengths(void **state)
 	struct taken none = {0};
 	char error[128] = "";
 
-	assert_true(spill_ini_read("F", data, at + path + 1, take, &none, error, sizeof(error)));
+	assert_true(reads(data, at + path + 1, &none, error, sizeof(error)));
 	memset(data + at, 'a', path + 1);
 	data[at + path + 1] = '\n';
 	refuses_bytes(data, at + path + 2, "F:2:8: the path is too long");
@@ -220,7 +307,7 @@ static void test_small_buffer(void **state)
 {
 	char error[12];
 
-	assert_false(spill_ini_read("a-long-file-name", "x", 1, NULL, NULL, error, sizeof(error)));
+	assert_false(spill_ini_read("a-long-file-name", "x", 1, NULL, error, sizeof(error)));
 	assert_string_equal(error, "a-long-file");
 }
 
@@ -232,7 +319,8 @@ int main(void)
 	    cmocka_unit_test(test_duplicates),  cmocka_unit_test(test_bytes),
 	    cmocka_unit_test(test_lengths),     cmocka_unit_test(test_all_or_nothing),
 	    cmocka_unit_test(test_first_error), cmocka_unit_test(test_small_buffer),
-	    cmocka_unit_test(test_app),
+	    cmocka_unit_test(test_app),         cmocka_unit_test(test_rules),
+	    cmocka_unit_test(test_bad_rules),   cmocka_unit_test(test_rule_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

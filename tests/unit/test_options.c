@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "options.h"
+#include "rule_option.h"
 
 /* Sets an option that must be refused: where, and a part of the message. */
 static void refused(const char *section, const char *key, const char *value, enum spill_option_part part,
@@ -226,7 +227,9 @@ static void test_bad_names(void **state)
 	refused("device 01", "limit", "1", SPILL_PART_SECTION, 7, "bad device number '01'");
 	refused("device -1", "limit", "1", SPILL_PART_SECTION, 7, "bad device number");
 	refused("device ", "limit", "1", SPILL_PART_SECTION, 7, "bad device number");
-	refused("rule big", "size", "1", SPILL_PART_SECTION, 0, "section [rule NAME] is not implemented yet");
+	refused("rule", "size", "1", SPILL_PART_SECTION, 4, "name is missing: write [rule NAME]");
+	refused("rule 0123456789012345678901234567890123456789012345", "size", "1", SPILL_PART_SECTION, 5,
+	        "the rule's name is too long");
 	refused("ruel big", "size", "1", SPILL_PART_SECTION, 0, "the nearest is [rule NAME]");
 	refused("log", "keep", "50", SPILL_PART_KEY, 0, "log.keep is not implemented yet in this version");
 	refused("meminfo", "report", "all", SPILL_PART_VALUE, 0,
@@ -269,7 +272,8 @@ static void test_app(void **state)
 	        "'device 1.limit' cannot be set for one program; the nearest is 'device.limit'");
 	refused("app x", "log.keep", "50", SPILL_PART_KEY, 0,
 	        "log.keep is not implemented yet in this version");
-	refused("app x", "rule.size", "1", SPILL_PART_KEY, 0, "rule.size is not implemented yet");
+	refused("app x", "rule.size", "1", SPILL_PART_KEY, 0,
+	        "a rule for one program is [rule NAME] with program = NAME");
 	refused("app x", "device.limit", "4GB", SPILL_PART_VALUE, 1, "bad size '4GB'");
 }
 
@@ -325,14 +329,196 @@ static void test_messages_are_bounded(void **state)
 	assert_null(strchr(error.text, '\x1b'));
 }
 
+static unsigned rule_row(const char *key)
+{
+	struct spill_error error;
+	int row = spill_rule_option_find(key, &error);
+
+	if (row < 0)
+		fail_msg("%s", error.text);
+	return (unsigned)row;
+}
+
+/* Sets a rule's key and reads it back as text. */
+static void rule_takes(const char *key, const char *value, const char *effective)
+{
+	struct spill_rule rule = {.set = 0};
+	struct spill_error error;
+	char text[SPILL_RULE_TEXT], expected[SPILL_RULE_TEXT];
+
+	if (spill_rule_option_put(&rule, rule_row(key), value, &error))
+		fail_msg("%s = %s: %s", key, value, error.text);
+	spill_rule_option_format(&rule, rule_row(key), text, sizeof(text));
+	assert_string_equal(text, effective);
+	assert_int_equal(rule.set, spill_rule_option_row(rule_row(key))->bit);
+	strcat(strcat(strcpy(expected, key), " = "), effective);
+	assert_int_equal(spill_rule_format(&rule, text, sizeof(text)), strlen(expected));
+	assert_string_equal(text, expected);
+}
+
+static void rule_refuses(const char *key, const char *value, size_t offset, const char *message)
+{
+	struct spill_rule rule, before;
+	struct spill_error error = {.text = "accepted"};
+
+	memset(&rule, 0xa5, sizeof(rule));
+	before = rule;
+	if (!spill_rule_option_put(&rule, rule_row(key), value, &error) || error.part != SPILL_PART_VALUE ||
+	    error.offset != offset || !strstr(error.text, message))
+		fail_msg("%s = %s: offset %zu: %s", key, value, error.offset, error.text);
+	assert_memory_equal(&before, &rule, sizeof(rule));
+}
+
+static void test_rule_values(void **state)
+{
+	rule_takes("size", "1MiB..2GiB", "1MiB..2GiB");
+	rule_takes("size", "1.5GiB..", "1536MiB..");
+	rule_takes("size", "0..", "0..");
+	rule_takes("size", "..2GiB", "..2GiB");
+	rule_takes("size", "0..2GiB", "..2GiB");
+	rule_takes("size", "..0", "0");
+	rule_takes("size", "7", "7");
+	rule_takes("size", "1GiB..1024MiB", "1GiB");
+	rule_takes("api", "cuMem*", "cuMem*");
+	rule_takes("caller", "/opt/*/libx.so*", "/opt/*/libx.so*");
+	rule_takes("device", "31", "31");
+	rule_takes("device", "2,0 , 31", "0, 2, 31");
+	rule_takes("program", "llama-*", "llama-*");
+	rule_takes("growth", "yes", "yes");
+	rule_takes("growth", "no", "no");
+	rule_takes("place", "device", "device");
+	rule_takes("place", "movable", "movable");
+	rule_takes("place", "split", "split");
+	rule_takes("place", "managed", "managed");
+	rule_takes("place", "host", "host");
+	rule_takes("place", "refuse", "refuse");
+	rule_takes("over", "split", "split");
+	rule_takes("over", "managed", "managed");
+	rule_takes("over", "host", "host");
+	rule_takes("over", "refuse", "refuse");
+	rule_takes("cap", "0", "0");
+	rule_takes("cap", "4.5GiB", "4608MiB");
+	rule_takes("priority", "cold", "cold");
+	rule_takes("priority", "hot", "hot");
+	rule_takes("prefetch", "on", "on");
+	rule_takes("honest", "off", "off");
+	rule_takes("managed.preferred", "device", "device");
+	rule_takes("managed.accessed_by", "host, device", "device, host");
+	rule_takes("managed.accessed_by", "", "");
+	rule_takes("managed.read_mostly", "yes", "yes");
+	rule_takes("managed.prefetch_below", "2GiB", "2GiB");
+}
+
+/* The words are in the order of the enums. */
+static void test_rule_fields(void **state)
+{
+	static const char *const places[] = {"device", "movable", "split", "managed", "host", "refuse"};
+	static const char *const priorities[] = {"cold", "normal", "hot"};
+	struct spill_rule rule = {.set = 0};
+	struct spill_error error;
+
+	for (unsigned i = 0; i < 6; i++) {
+		assert_int_equal(spill_rule_option_put(&rule, rule_row("place"), places[i], &error), 0);
+		assert_int_equal(rule.place, i);
+		assert_int_equal(spill_rule_option_put(&rule, rule_row("over"), places[i], &error),
+		                 i < SPILL_RULE_SPLIT ? -1 : 0);
+		assert_true(i < SPILL_RULE_SPLIT || rule.over == i);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(spill_rule_option_put(&rule, rule_row("priority"), priorities[i], &error),
+		                 0);
+		assert_int_equal(rule.priority, i);
+	}
+	assert_int_equal(spill_rule_option_put(&rule, rule_row("size"), "2..3", &error), 0);
+	assert_int_equal(rule.least, 2);
+	assert_int_equal(rule.most, 3);
+	assert_int_equal(spill_rule_option_put(&rule, rule_row("size"), "2..", &error), 0);
+	assert_int_equal(rule.most, SPILL_UNLIMITED);
+	assert_int_equal(spill_rule_option_put(&rule, rule_row("device"), "0, 31", &error), 0);
+	assert_int_equal(rule.devices, 0x80000001u);
+	assert_int_equal(spill_rule_option_put(&rule, rule_row("prefetch"), "on", &error), 0);
+	assert_true(rule.prefetch);
+	assert_int_equal(spill_rule_option_put(&rule, rule_row("honest"), "off", &error), 0);
+	assert_false(rule.honest);
+}
+
+static void test_bad_rule_values(void **state)
+{
+	char pattern[SPILL_RULE_GLOB + 1];
+
+	rule_refuses("size", "", 0, "bad size ''");
+	rule_refuses("size", "..", 2, "one of its ends must be there");
+	rule_refuses("size", "1MiB...2GiB", 6, "bad range '1MiB...2GiB': a number must come first");
+	rule_refuses("size", "1MB..2GiB", 1, "units are B, KiB");
+	rule_refuses("size", "1MiB..2GB", 7, "units are B, KiB");
+	rule_refuses("size", "2..1", 0, "it is empty");
+	rule_refuses("size", "50%..", 2, "no meaning");
+	rule_refuses("size", "1..99999999999999999999", 3, "the number is too large");
+	rule_refuses("device", "", 0, "bad device number ''");
+	rule_refuses("device", "0,", 2, "bad device number ''");
+	rule_refuses("device", "0,,1", 2, "bad device number ''");
+	rule_refuses("device", "0, 01", 3, "bad device number '01'");
+	rule_refuses("device", "all", 0, "bad device number 'all'");
+	rule_refuses("device", "1, 0, 1", 6, "'1' is in the list twice");
+	rule_refuses("device", "32", 0, "out of range: 0 to 31");
+	rule_refuses("api", "", 0, "a pattern is missing");
+	rule_refuses("program", "/bin/x", 0, "a program's name has no folder");
+	rule_refuses("growth", "on", 0, "one of yes, no");
+	rule_refuses("prefetch", "yes", 0, "one of on, off");
+	rule_refuses("over", "movable", 0, "one of split, managed, host, refuse");
+	rule_refuses("cap", "50%", 2, "no meaning");
+	rule_refuses("cap", "none", 0, "bad size 'none'");
+	rule_refuses("priority", "high", 0, "one of cold, normal, hot");
+	rule_refuses("managed.accessed_by", "gpu", 0, "one of device, host");
+	memset(pattern, 'a', sizeof(pattern));
+	pattern[SPILL_RULE_GLOB] = '\0';
+	rule_refuses("caller", pattern, 0, "the pattern is too long: at most 255 bytes");
+	pattern[SPILL_RULE_GLOB - 1] = '\0';
+	rule_takes("caller", pattern, pattern);
+}
+
+/* Each bit is one key's, those from `place` on are acts, and the longest rule fits. */
+static void test_rule_rows(void **state)
+{
+	static const char *const long_keys[] = {"api", "caller", "program"};
+	char pattern[SPILL_RULE_GLOB], text[SPILL_RULE_TEXT];
+	struct spill_rule rule = {.set = 0};
+	struct spill_error error;
+	unsigned bits = 0;
+
+	for (unsigned row = 0; row < SPILL_RULE_OPTIONS; row++) {
+		unsigned bit = spill_rule_option_row(row)->bit;
+
+		assert_int_equal(bits & bit, 0);
+		bits |= bit;
+		rule.set = bit;
+		assert_int_equal(spill_rule_check(&rule, &error), bit >= SPILL_RULE_HAS_PLACE);
+	}
+	assert_int_equal(bits, 0xffff);
+	memset(pattern, 'a', sizeof(pattern));
+	pattern[SPILL_RULE_GLOB - 1] = '\0';
+	memset(&rule, 0, sizeof(rule));
+	rule.devices = ~0u;
+	rule.least = rule.cap = rule.most = UINT64_MAX - 1;
+	rule.over = SPILL_RULE_SPLIT;
+	rule.advice.accessed_by_device = rule.advice.accessed_by_host = true;
+	rule.advice.prefetch_below = (struct spill_amount){SPILL_AMOUNT_BYTES, UINT64_MAX - 1};
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(spill_rule_option_put(&rule, rule_row(long_keys[i]), pattern, &error), 0);
+	rule.set = bits;
+	assert_true(spill_rule_format(&rule, text, sizeof(text)) < sizeof(text) - 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_defaults),  cmocka_unit_test(test_every_row),
-	    cmocka_unit_test(test_values),    cmocka_unit_test(test_bad_values),
-	    cmocka_unit_test(test_long_path), cmocka_unit_test(test_bad_names),
-	    cmocka_unit_test(test_variables), cmocka_unit_test(test_messages_are_bounded),
-	    cmocka_unit_test(test_app),       cmocka_unit_test(test_devices),
+	    cmocka_unit_test(test_defaults),    cmocka_unit_test(test_every_row),
+	    cmocka_unit_test(test_values),      cmocka_unit_test(test_bad_values),
+	    cmocka_unit_test(test_long_path),   cmocka_unit_test(test_bad_names),
+	    cmocka_unit_test(test_variables),   cmocka_unit_test(test_messages_are_bounded),
+	    cmocka_unit_test(test_app),         cmocka_unit_test(test_devices),
+	    cmocka_unit_test(test_rule_values), cmocka_unit_test(test_bad_rule_values),
+	    cmocka_unit_test(test_rule_fields), cmocka_unit_test(test_rule_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
