@@ -72,11 +72,7 @@ struct spill_json *spill_json_key(struct spill_json *json, const char *key)
 	return json;
 }
 
-/*
- * Length of the well-formed UTF-8 sequence at text[0..left), 0 if there is none: no overlong forms, no
- * surrogates, nothing above U+10FFFF (Unicode, table 3-7).
- */
-static size_t utf8_length(const unsigned char *text, size_t left)
+size_t spill_json_utf8(const unsigned char *text, size_t left)
 {
 	unsigned char lead = text[0], low = 0x80, high = 0xBF;
 	size_t length;
@@ -130,7 +126,7 @@ static void put_control(struct spill_json *json, unsigned char code)
 /* One character of the source text; returns how many of its bytes were used. */
 static size_t put_character(struct spill_json *json, const unsigned char *text, size_t left)
 {
-	size_t length = utf8_length(text, left);
+	size_t length = spill_json_utf8(text, left);
 
 	if (length == 0) {
 		put(json, "\xEF\xBF\xBD", 3);

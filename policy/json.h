@@ -47,4 +47,10 @@ void spill_json_pointer(struct spill_json *json, uint64_t value);
 /* Seconds with six decimals. */
 void spill_json_seconds(struct spill_json *json, uint64_t microseconds);
 
+/*
+ * Length of the well-formed UTF-8 sequence at text[0..left), 0 if there is none: no overlong forms, no
+ * surrogates, nothing above U+10FFFF (Unicode, table 3-7). pre: left > 0
+ */
+size_t spill_json_utf8(const unsigned char *text, size_t left);
+
 #endif

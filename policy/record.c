@@ -2,8 +2,6 @@
 
 #include "json.h"
 
-#define FORMAT_VERSION 1
-
 /* A member that is left out where there is nothing to say (docs/log-format.md names these). */
 static void text_member(struct spill_json *json, const char *key, const char *text)
 {
@@ -26,7 +24,7 @@ static void begin(struct spill_json *json, enum spill_kind kind, uint64_t time_u
 {
 	spill_json_begin(json, buffer, size);
 	spill_json_object(json);
-	u64_member(json, "v", FORMAT_VERSION);
+	u64_member(json, "v", SPILL_RECORD_VERSION);
 	spill_json_string(spill_json_key(json, "kind"), spill_kind_name(kind));
 	spill_json_seconds(spill_json_key(json, "t"), time_us);
 }

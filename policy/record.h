@@ -11,6 +11,9 @@
 
 #include "policy.h"
 
+/* Of the lines' format; it grows when the meaning of a member changes. */
+#define SPILL_RECORD_VERSION 1
+
 /* Every kind of line, in one list: enum, names and docs come from it. */
 #define SPILL_KINDS(X) \
 	X(START, "start", "first line of a run: who, where, with what policy") \

@@ -204,7 +204,7 @@ static size_t compose(struct pages *pages, const struct spill_log_start *start, 
 
 	spill_json_begin(&json, pages->line, sizeof(pages->line));
 	spill_json_object(&json);
-	spill_json_u64(spill_json_key(&json, "v"), 1);
+	spill_json_u64(spill_json_key(&json, "v"), SPILL_RECORD_VERSION);
 	spill_json_string(spill_json_key(&json, "kind"), spill_kind_name(SPILL_KIND_START));
 	spill_json_seconds(spill_json_key(&json, "t"), 0);
 	wall_clock(&json);

@@ -1,0 +1,81 @@
+/*
+ * A line of the log, read: the inverse of record.c and of the start line, for whoever looks at a log (report, replay).
+ * Pure, in one pass, and safe with any bytes: a line may be torn, of another version, or made to do harm.
+ *
+ * What docs/log-format.md asks of readers is done here: kinds and members that are not known are skipped, the order of
+ * members does not matter.
+ */
+#ifndef SPILL_RECORD_READ_H
+#define SPILL_RECORD_READ_H
+
+#include "record.h"
+
+struct spill_record_device {
+	int device;
+	const char *name, *uuid, *pci; /* uuid, pci: NULL if unknown */
+	uint64_t bytes;
+};
+
+struct spill_record_option {
+	const char *name, *value, *source;
+};
+
+/* Of the texts those that could not be found are NULL. */
+struct spill_record_start {
+	uint64_t time_us; /* 0 */
+	const char *time, *boot, *host, *program, *exe, *version, *backend;
+	const char *slurm_procid, *rank, *ompi_rank; /* of `rank` */
+	int pid, ppid, driver;
+	unsigned device_count, option_count, arg_count;
+	const struct spill_record_device *devices;
+	const struct spill_record_option *policy;
+	const char *const *args;
+	bool cut; /* some of the arguments are not there */
+};
+
+struct spill_record_note {
+	uint64_t time_us;
+	int tid;
+	const char *code, *text;
+};
+
+struct spill_record_exit {
+	uint64_t time_us;
+	const char *how;
+	struct spill_totals totals;
+	unsigned hit_count;
+	const struct spill_hits *hits;
+};
+
+struct spill_record {
+	enum spill_kind
+	    kind; /* SPILL_KINDS_COUNT: one that we do not know, or of a later version; only time_us is told */
+	uint64_t version;
+	union {
+		uint64_t time_us; /* of every kind the first member */
+		struct spill_record_start start;
+		struct spill_record_alloc alloc;
+		struct spill_record_free free;
+		struct spill_record_move move;
+		struct spill_record_oom oom;
+		struct spill_record_note note;
+		struct spill_record_exit exit;
+	};
+};
+
+/* Room that is enough for what is told by any line of so many bytes. */
+#define SPILL_RECORD_SCRATCH(length) (3 * (length) + 32)
+
+/*
+ * Reads one line, with or without its newline. NULL, or why not (static text): *at is then the offset of the byte that is
+ * wrong, and what is in `record` means nothing.
+ *
+ * Texts and lists of the record lie in scratch[size] (the line may go away), escapes decoded, terminated. A text that is
+ * not there is NULL, a device -1, a number 0. A line of a later version is not looked into: its members may mean something
+ * else. A place that we do not know is SPILL_PLACES; of more attempts or holders than the record has room for the first
+ * are kept.
+ */
+const char *spill_record_read(const char *line, size_t length, char *scratch, size_t size,
+                              struct spill_record *record, size_t *at);
+
+#endif

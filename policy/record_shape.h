@@ -1,0 +1,43 @@
+/* Inside policy/: what a line of the log may have, as tables for its reader (record_read.c). */
+#ifndef SPILL_RECORD_SHAPE_H
+#define SPILL_RECORD_SHAPE_H
+
+#include "record_read.h"
+
+enum spill_member_type {
+	SPILL_MEMBER_KNOWN, /* read before: nothing to store */
+	SPILL_MEMBER_U64,
+	SPILL_MEMBER_INT,
+	SPILL_MEMBER_DEVICE, /* int; -1 if it is left out */
+	SPILL_MEMBER_COUNT,  /* unsigned */
+	SPILL_MEMBER_SECONDS,
+	SPILL_MEMBER_TRUTH,
+	SPILL_MEMBER_TEXT,
+	SPILL_MEMBER_ADDRESS,
+	SPILL_MEMBER_PLACE,
+	SPILL_MEMBER_OBJECT,
+	SPILL_MEMBER_ARRAY, /* objects, in an array of the record's: the first `most` */
+	SPILL_MEMBER_LIST, /* objects or (without a shape) texts, in scratch; the field is a pointer to them */
+};
+
+struct spill_shape;
+
+struct spill_member {
+	const char *name;
+	unsigned char length, type;
+	bool needed;                        /* a line without it is refused */
+	unsigned short offset, count, most; /* count: offset of how many an ARRAY or a LIST has */
+	const struct spill_shape *of;
+};
+
+/* At most 32 members; of an object within another struct the offsets are those within that struct. */
+struct spill_shape {
+	const struct spill_member *members;
+	unsigned count;
+	size_t size;
+};
+
+/* pre: kind <= SPILL_KINDS_COUNT, which is the shape of kinds that we do not know */
+const struct spill_shape *spill_record_shape(enum spill_kind kind);
+
+#endif
