@@ -88,19 +88,56 @@ struct spill_decision spill_decide(const struct spill_policy *policy, const stru
 	return decision;
 }
 
+enum spill_memory spill_policy_memory(const struct spill_policy *policy, unsigned capabilities)
+{
+	if (policy->device_memory != SPILL_MEMORY_AUTO)
+		return policy->device_memory;
+	/* One that is both has no other memory that it could be coherent with: GB10. */
+	if (capabilities & SPILL_IS_INTEGRATED)
+		return SPILL_MEMORY_INTEGRATED;
+	return capabilities & SPILL_IS_COHERENT ? SPILL_MEMORY_COHERENT : SPILL_MEMORY_DISCRETE;
+}
+
+bool spill_policy_gains_by_moving(const struct spill_policy *policy, unsigned capabilities)
+{
+	return !policy->chain.by_capability ||
+	       spill_policy_memory(policy, capabilities) != SPILL_MEMORY_INTEGRATED;
+}
+
+/*
+ * What is tried, by the kind of memory. Integrated: what leaves stays in the same chips, so there is no demote and no split; but
+ * managed and host memory are not bounded by what the firmware has set aside for the device, and the host guard knows what the chips
+ * have left. Coherent: the device reads managed memory at the link's speed, and the driver can bring its pages (adr 25).
+ */
+static const struct {
+	unsigned count;
+	enum spill_step step[SPILL_STEPS];
+} orders[] = {
+    [SPILL_MEMORY_DISCRETE] = {5,
+                               {SPILL_STEP_TRIM, SPILL_STEP_DEMOTE, SPILL_STEP_SPLIT, SPILL_STEP_MANAGED,
+                                SPILL_STEP_HOST}},
+    [SPILL_MEMORY_INTEGRATED] = {3, {SPILL_STEP_TRIM, SPILL_STEP_MANAGED, SPILL_STEP_HOST}},
+    [SPILL_MEMORY_COHERENT] = {5,
+                               {SPILL_STEP_TRIM, SPILL_STEP_DEMOTE, SPILL_STEP_MANAGED, SPILL_STEP_SPLIT,
+                                SPILL_STEP_HOST}},
+};
+
+static bool is_possible(const struct spill_policy *policy, unsigned capabilities, enum spill_step step)
+{
+	switch (step) {
+	case SPILL_STEP_TRIM:
+		return true;
+	case SPILL_STEP_DEMOTE:
+		return capabilities & SPILL_CAN_MOVE && policy->movable_enable != SPILL_SWITCH_OFF;
+	default:
+		return capabilities & 1u << spill_step_place(step);
+	}
+}
+
 unsigned spill_policy_chain(const struct spill_policy *policy, unsigned capabilities,
                             enum spill_step step[SPILL_STEPS])
 {
-	static const struct {
-		enum spill_step step;
-		unsigned needs; /* 0: every device can */
-	} order[] = {
-	    {SPILL_STEP_TRIM, 0},
-	    {SPILL_STEP_DEMOTE, SPILL_CAN_MOVE},
-	    {SPILL_STEP_SPLIT, SPILL_CAN_SPLIT},
-	    {SPILL_STEP_MANAGED, SPILL_CAN_MANAGED},
-	    {SPILL_STEP_HOST, SPILL_CAN_HOST},
-	};
+	enum spill_memory memory = spill_policy_memory(policy, capabilities);
 	unsigned count = 0;
 
 	if (!policy->chain.by_capability) {
@@ -108,11 +145,9 @@ unsigned spill_policy_chain(const struct spill_policy *policy, unsigned capabili
 			step[count] = policy->chain.step[count];
 		return count;
 	}
-	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		bool off = order[i].step == SPILL_STEP_DEMOTE && policy->movable_enable == SPILL_SWITCH_OFF;
-
-		if (!off && (capabilities & order[i].needs) == order[i].needs)
-			step[count++] = order[i].step;
+	for (unsigned i = 0; i < orders[memory].count; i++) {
+		if (is_possible(policy, capabilities, orders[memory].step[i]))
+			step[count++] = orders[memory].step[i];
 	}
 	return count;
 }

@@ -195,7 +195,9 @@ int main(void)
 	}
 	puts(". A default of `auto` in `oom.chain` is `trim, demote, split, managed, "
 	     "host` as far\n"
-	     "as the device can do them.");
+	     "as the device can do them; with `device.memory = integrated` it is `trim, managed, host`, with "
+	     "`coherent` managed\n"
+	     "comes before split.");
 	printf(app, SPILL_INI_APPS);
 	printf(rules, SPILL_RULES);
 	puts("\nA rule matches by:");

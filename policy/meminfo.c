@@ -37,6 +37,9 @@ bool spill_meminfo_can_spill(const struct spill_policy *policy, unsigned capabil
 	enum spill_step step[SPILL_STEPS];
 	unsigned count = spill_policy_chain(policy, capabilities, step);
 
+	/* What is free there would be told twice. */
+	if (spill_policy_memory(policy, capabilities) == SPILL_MEMORY_INTEGRATED)
+		return false;
 	for (unsigned i = 0; i < count; i++) {
 		if (step[i] == SPILL_STEP_DEMOTE && policy->movable_enable != SPILL_SWITCH_OFF &&
 		    capabilities & SPILL_CAN_MOVE)

@@ -22,7 +22,7 @@ uint64_t spill_meminfo_free(enum spill_meminfo_report report, uint64_t free,
 uint64_t spill_meminfo_total(enum spill_meminfo_report report, uint64_t total,
                              const struct spill_meminfo_view *view);
 
-/* Does oom.chain have a step that puts bytes on the host, on a device that can do `capabilities`? */
+/* Does oom.chain have a step that puts bytes on the host, on a device that can do `capabilities` and has memory of its own? */
 bool spill_meminfo_can_spill(const struct spill_policy *policy, unsigned capabilities);
 
 #endif

@@ -19,6 +19,18 @@ const char *spill_step_name(enum spill_step step)
 	return step == SPILL_STEP_DEMOTE ? "demote" : spill_place_name(spill_step_place(step));
 }
 
+const char *spill_memory_name(enum spill_memory memory)
+{
+	static const char *const names[] = {
+	    [SPILL_MEMORY_AUTO] = "auto",
+	    [SPILL_MEMORY_DISCRETE] = "discrete",
+	    [SPILL_MEMORY_INTEGRATED] = "integrated",
+	    [SPILL_MEMORY_COHERENT] = "coherent",
+	};
+
+	return names[memory];
+}
+
 const char *spill_place_name(enum spill_place place)
 {
 	static const char *const names[SPILL_PLACES] = {

@@ -47,6 +47,14 @@ struct spill_amount {
 	uint64_t value; /* bytes, or thousandths of a percent (75% is 75000) */
 };
 
+/* How a device's memory and the host's belong together. */
+enum spill_memory {
+	SPILL_MEMORY_AUTO,       /* as the device says; of a device itself: never */
+	SPILL_MEMORY_DISCRETE,   /* its own chips, the host's behind a bus */
+	SPILL_MEMORY_INTEGRATED, /* the same chips: an integrated GPU, an APU */
+	SPILL_MEMORY_COHERENT, /* its own chips; of the host's it reads every page by a coherent link: Grace Hopper */
+};
+
 enum spill_location { SPILL_LOCATION_NONE, SPILL_LOCATION_DEVICE, SPILL_LOCATION_HOST };
 
 enum spill_log_level { SPILL_LOG_ALL, SPILL_LOG_SPILLS, SPILL_LOG_OFF };
@@ -88,6 +96,7 @@ struct spill_policy {
 	struct spill_amount device_limits[SPILL_DEVICES]; /* [device N] */
 	struct spill_amount device_reserve;
 	struct spill_amount device_reserves[SPILL_DEVICES]; /* [device N] */
+	enum spill_memory device_memory;
 	struct spill_amount host_limit;
 	struct spill_amount host_reserve;
 	bool host_share; /* host.limit is for all processes of the user together */
@@ -115,6 +124,9 @@ enum spill_capability {
 	SPILL_CAN_MANAGED = 1u << SPILL_PLACE_MANAGED, /* managed memory that migrates and oversubscribes */
 	SPILL_CAN_HOST = 1u << SPILL_PLACE_HOST,       /* mapped pinned host memory */
 	SPILL_CAN_MOVE = 1u << SPILL_PLACE_MOVABLE,    /* as SPLIT, and it can tell when a context is idle */
+	/* What it is: enum spill_memory. Neither: discrete. */
+	SPILL_IS_INTEGRATED = 1u << SPILL_PLACES,
+	SPILL_IS_COHERENT = 1u << (SPILL_PLACES + 1),
 };
 
 /* A request, as far as decisions go by it. */
@@ -202,9 +214,18 @@ struct spill_decision spill_decide(const struct spill_policy *policy, const stru
 struct spill_remedy spill_decide_full(const struct spill_policy *policy, const struct spill_rule *rule,
                                       const struct spill_ask *ask, const struct spill_full_view *view);
 
+/* What a device of these capabilities counts as: device.memory, or what it says of itself. Never AUTO. */
+enum spill_memory spill_policy_memory(const struct spill_policy *policy, unsigned capabilities);
+
+/*
+ * Would what leaves the device be in other memory than before? Not with integrated memory, unless the user wrote a chain or says
+ * in device.memory that it is none.
+ */
+bool spill_policy_gains_by_moving(const struct spill_policy *policy, unsigned capabilities);
+
 /*
  * The steps to try in order when the device is full, for a device that can do `capabilities`
- * (enum spill_capability), and without demote if nothing is movable by movable.enable. A chain the user wrote is kept as written, also where the device cannot do a
+ * (enum spill_capability), in the order that fits its memory, and without demote if nothing is movable by movable.enable. A chain the user wrote is kept as written, also where the device cannot do a
  * step: the attempt fails and is recorded in `tried`, so that nobody wonders. Returns the count.
  */
 unsigned spill_policy_chain(const struct spill_policy *policy, unsigned capabilities,
@@ -219,6 +240,9 @@ uint64_t spill_policy_device_room(const struct spill_policy *policy, int device,
 
 /* Bytes that may still be spilled to host under host.limit and host.reserve. */
 uint64_t spill_policy_host_room(const struct spill_policy *policy, const struct spill_host_view *view);
+
+/* The word of device.memory: "discrete", "integrated", "coherent". */
+const char *spill_memory_name(enum spill_memory memory);
 
 /* The word used in the policy file and the log: "device", "movable", "split", "managed", "host". */
 const char *spill_place_name(enum spill_place place);

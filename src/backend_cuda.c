@@ -91,10 +91,25 @@ static uint64_t pitch(uint64_t width)
 	return width > UINT64_MAX - 511 ? 0 : (width + 511) / 512 * 512;
 }
 
+/*
+ * By what cuda.h says of the attributes. Host page tables: the device translates by the processor's (ATS), as over NVLink-C2C; with
+ * HMM alone, over a bus, only PAGEABLE_MEMORY_ACCESS is set (CUDA C++ Programming Guide, "Hardware Coherency").
+ */
+static unsigned memory_kind(int device)
+{
+	if (spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_INTEGRATED))
+		return SPILL_IS_INTEGRATED;
+	return spill_cuda_attribute(device,
+	                            CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES) &&
+	               spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS)
+	           ? SPILL_IS_COHERENT
+	           : 0;
+}
+
 /* Managed memory larger than the device works only where the GPU can fault: concurrent managed access. */
 static unsigned capabilities(int device)
 {
-	unsigned can = 0;
+	unsigned can = memory_kind(device);
 	if (has_vmm(device))
 		can |= spill_cuda_can_move() ? SPILL_CAN_SPLIT | SPILL_CAN_MOVE : SPILL_CAN_SPLIT;
 	if (spill_cuda.cuMemAllocManaged &&

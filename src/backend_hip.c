@@ -83,9 +83,14 @@ static int attribute(int device, hipDeviceAttribute_t which)
  */
 static unsigned capabilities(int device)
 {
+	bool integrated = attribute(device, hipDeviceAttributeIntegrated);
+	bool migrates = integrated || attribute(device, hipDeviceAttributePageableMemoryAccess);
 	unsigned can = 0;
-	bool migrates = attribute(device, hipDeviceAttributePageableMemoryAccess) ||
-	                attribute(device, hipDeviceAttributeIntegrated);
+	if (integrated)
+		can |= SPILL_IS_INTEGRATED;
+	else if (attribute(device, hipDeviceAttributePageableMemoryAccessUsesHostPageTables) &&
+	         attribute(device, hipDeviceAttributeConcurrentManagedAccess))
+		can |= SPILL_IS_COHERENT;
 	if (spill_hip.hipMallocManaged && attribute(device, hipDeviceAttributeManagedMemory) && migrates)
 		can |= SPILL_CAN_MANAGED;
 	if (attribute(device, hipDeviceAttributeCanMapHostMemory))

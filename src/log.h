@@ -10,12 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct spill_policy;
+#include "policy.h"
 
 /* A device as the start line names it; empty strings and 0 where the vendor did not say. */
 struct spill_log_device {
 	char name[96], uuid[48], pci[24];
 	uint64_t bytes;
+	enum spill_memory memory; /* AUTO: not asked */
 };
 
 /* One effective option and where its value came from ("default", "environment", "FILE:LINE"). */

@@ -135,6 +135,13 @@ static bool can_move(const struct spill_backend *backend, int device)
 	int movable = atomic_load_explicit(&mine->movable, memory_order_acquire);
 	if (movable != UNKNOWN)
 		return movable == YES;
+	if (!spill_policy_gains_by_moving(spill_runtime_policy(), backend->capabilities(device))) {
+		atomic_store_explicit(&mine->movable, NO, memory_order_release);
+		if (spill_runtime_policy()->movable_enable == SPILL_SWITCH_ON)
+			tell("the device's memory is the host's, and nothing is gained by moving",
+			     " (device.memory = discrete if it is not)");
+		return false;
+	}
 	uint64_t now = spill_clock_ns();
 	if (now < atomic_load(&mine->retry_ns) || spill_capture_any())
 		return false;

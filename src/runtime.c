@@ -209,6 +209,9 @@ void spill_runtime_log(const struct spill_backend *backend)
 	    .options = runtime.config.options,
 	    .option_count = runtime.config.option_count,
 	};
+	for (unsigned i = 0; i < line.device_count; i++)
+		devices[i].memory =
+		    spill_policy_memory(&runtime.config.policy, backend->capabilities((int)i));
 	if (spill_publish_begin(&runtime.log_opened)) {
 		spill_log_open(&runtime.config.policy, &line);
 		spill_note_flush();

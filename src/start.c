@@ -179,6 +179,8 @@ static void devices(struct spill_json *json, const struct spill_log_start *start
 		if (device->pci[0])
 			spill_json_string(spill_json_key(json, "pci"), device->pci);
 		spill_json_u64(spill_json_key(json, "bytes"), device->bytes);
+		if (device->memory != SPILL_MEMORY_AUTO)
+			spill_json_string(spill_json_key(json, "memory"), spill_memory_name(device->memory));
 		spill_json_object_end(json);
 	}
 	spill_json_array_end(json);

@@ -117,6 +117,7 @@ static void caps_of(const char *text)
 	    {"noconcurrent", &config.concurrent, false},
 	    {"nounified", &config.managed, false},
 	    {"integrated", &config.integrated, true},
+	    {"coherent", &config.coherent, true},
 	    {"xnack", &config.xnack, true},
 	};
 	char copy[512];
@@ -132,7 +133,7 @@ static void caps_of(const char *text)
 			i++;
 		if (i == sizeof(words) / sizeof(*words))
 			wrong("SPILL_SIM_CAPS", text,
-			      "some of novmm nohostvmm nomanaged nounified integrated xnack");
+			      "some of novmm nohostvmm nomanaged nounified integrated coherent xnack");
 		*words[i].flag = words[i].value;
 	}
 }

@@ -58,12 +58,14 @@ struct sim_config {
 	uint64_t vram;          /* SPILL_SIM_VRAM: bytes of every device (8GiB) */
 	int devices;            /* SPILL_SIM_DEVICES (1) */
 	uint64_t context_bytes; /* SPILL_SIM_CONTEXT: device bytes that each live context takes (0) */
-	/* SPILL_SIM_CAPS: novmm nohostvmm nomanaged (not concurrent) nounified (not managed) integrated xnack */
+	/* SPILL_SIM_CAPS: novmm nohostvmm nomanaged (not concurrent) nounified (not managed) integrated coherent xnack */
 	bool vmm;        /* virtual memory management */
 	bool host_vmm;   /* VMM handles on host memory */
 	bool managed;    /* managed memory exists */
 	bool concurrent; /* it migrates on demand and may exceed the device */
-	bool integrated;
+	bool integrated; /* says that its memory is the host's; what it has is counted as ever */
+	bool
+	    coherent; /* says that it uses the processor's page tables; pageable memory is out of reach as ever */
 	bool xnack;   /* HIP: managed memory migrates */
 	bool verbose; /* SPILL_SIM_VERBOSE=1: say on stderr what was asked for and not there */
 	/*

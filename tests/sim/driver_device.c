@@ -167,6 +167,8 @@ static int attribute(CUdevice_attribute attrib, CUdevice dev)
 	switch ((int)attrib) {
 	case CU_DEVICE_ATTRIBUTE_INTEGRATED:
 		return config->integrated;
+	case CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES:
+		return config->coherent;
 	case 33: /* PCI bus */
 		return dev + 1;
 	case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:

@@ -47,9 +47,12 @@ static CUresult new_prefetch(CUdeviceptr ptr, size_t bytes, CUmemLocation locati
 	return CUDA_SUCCESS;
 }
 
+/* Attributes that are 0; all others are 1. */
+static CUdevice_attribute lacks[2];
+
 static CUresult attribute(int *value, CUdevice_attribute which, CUdevice device)
 {
-	*value = 1;
+	*value = which != lacks[0] && which != lacks[1];
 	return CUDA_SUCCESS;
 }
 
@@ -57,6 +60,8 @@ static int setup(void **state)
 {
 	memset(&spill_cuda, 0, sizeof(spill_cuda));
 	spill_cuda.cuDeviceGetAttribute = attribute;
+	lacks[0] = CU_DEVICE_ATTRIBUTE_INTEGRATED;
+	lacks[1] = CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES;
 	old_calls = new_calls = 0;
 	return 0;
 }
@@ -93,6 +98,18 @@ static void a_driver_without_either_says_so(void **state)
 {
 	assert_int_equal(spill_backend_cuda.prefetch(0, 1, 0), CUDA_ERROR_NOT_SUPPORTED);
 	assert_int_equal(spill_backend_cuda.advise_read_mostly(0, 1, 0), CUDA_ERROR_NOT_SUPPORTED);
+	assert_int_equal(spill_backend_cuda.capabilities(0), SPILL_CAN_HOST);
+}
+
+static void a_device_says_what_its_memory_is(void **state)
+{
+	lacks[0] = lacks[1];
+	assert_int_equal(spill_backend_cuda.capabilities(0), SPILL_CAN_HOST | SPILL_IS_INTEGRATED);
+	lacks[1] = 0;
+	assert_int_equal(spill_backend_cuda.capabilities(0), SPILL_CAN_HOST | SPILL_IS_INTEGRATED);
+	lacks[0] = CU_DEVICE_ATTRIBUTE_INTEGRATED;
+	assert_int_equal(spill_backend_cuda.capabilities(0), SPILL_CAN_HOST | SPILL_IS_COHERENT);
+	lacks[1] = CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS;
 	assert_int_equal(spill_backend_cuda.capabilities(0), SPILL_CAN_HOST);
 }
 
@@ -457,6 +474,7 @@ int main(void)
 	    cmocka_unit_test_setup(a_driver_before_12_2_gets_a_device, setup),
 	    cmocka_unit_test_setup(a_driver_that_has_the_location_form_gets_it, setup),
 	    cmocka_unit_test_setup(a_driver_without_either_says_so, setup),
+	    cmocka_unit_test_setup(a_device_says_what_its_memory_is, setup),
 	    cmocka_unit_test_setup(a_plain_allocation_takes_whole_blocks, setup),
 	    cmocka_unit_test_setup(marks_and_copies_are_made_in_their_context, setup_moving),
 	    cmocka_unit_test_setup(events_made_ahead_are_used, setup_moving),

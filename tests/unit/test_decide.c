@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "policy.h"
@@ -93,6 +94,66 @@ static void test_chain_by_capability(void **state)
 	assert_int_equal(spill_policy_chain(&policy, 0, step), 1);
 }
 
+static void check_chain(const struct spill_policy *policy, unsigned capabilities, const char *words)
+{
+	enum spill_step step[SPILL_STEPS];
+	unsigned count = spill_policy_chain(policy, capabilities, step);
+	char text[64] = "";
+
+	for (unsigned i = 0; i < count; i++) {
+		strcat(text, i ? " " : "");
+		strcat(text, spill_step_name(step[i]));
+	}
+	assert_string_equal(text, words);
+}
+
+static void test_chain_by_memory(void **state)
+{
+	struct spill_policy policy;
+
+	spill_policy_default(&policy);
+	check_chain(&policy, ALL | SPILL_IS_INTEGRATED, "trim managed host");
+	check_chain(&policy, SPILL_CAN_HOST | SPILL_IS_INTEGRATED, "trim host");
+	check_chain(&policy, SPILL_IS_INTEGRATED, "trim");
+	check_chain(&policy, ALL | SPILL_IS_COHERENT, "trim demote managed split host");
+	check_chain(&policy, SPILL_CAN_SPLIT | SPILL_IS_COHERENT, "trim split");
+	check_chain(&policy, ALL | SPILL_IS_INTEGRATED | SPILL_IS_COHERENT, "trim managed host");
+	policy.movable_enable = SPILL_SWITCH_OFF;
+	check_chain(&policy, ALL | SPILL_IS_COHERENT, "trim managed split host");
+	check_chain(&policy, ALL, "trim split managed host");
+	/* device.memory knows better than the device. */
+	policy.device_memory = SPILL_MEMORY_DISCRETE;
+	check_chain(&policy, ALL | SPILL_IS_INTEGRATED, "trim split managed host");
+	check_chain(&policy, ALL | SPILL_IS_COHERENT, "trim split managed host");
+	policy.device_memory = SPILL_MEMORY_COHERENT;
+	check_chain(&policy, ALL, "trim managed split host");
+	policy.device_memory = SPILL_MEMORY_INTEGRATED;
+	check_chain(&policy, ALL, "trim managed host");
+	/* What is written is written. */
+	policy.chain = (struct spill_chain){.count = 2, .step = {SPILL_STEP_DEMOTE, SPILL_STEP_SPLIT}};
+	check_chain(&policy, ALL, "demote split");
+}
+
+static void test_memory(void **state)
+{
+	struct spill_policy policy;
+
+	spill_policy_default(&policy);
+	assert_int_equal(spill_policy_memory(&policy, ALL), SPILL_MEMORY_DISCRETE);
+	assert_int_equal(spill_policy_memory(&policy, ALL | SPILL_IS_INTEGRATED), SPILL_MEMORY_INTEGRATED);
+	assert_int_equal(spill_policy_memory(&policy, ALL | SPILL_IS_COHERENT), SPILL_MEMORY_COHERENT);
+	assert_int_equal(spill_policy_memory(&policy, SPILL_IS_COHERENT | SPILL_IS_INTEGRATED),
+	                 SPILL_MEMORY_INTEGRATED);
+	assert_true(spill_policy_gains_by_moving(&policy, ALL));
+	assert_true(spill_policy_gains_by_moving(&policy, ALL | SPILL_IS_COHERENT));
+	assert_false(spill_policy_gains_by_moving(&policy, ALL | SPILL_IS_INTEGRATED));
+	policy.chain = (struct spill_chain){.count = 1, .step = {SPILL_STEP_DEMOTE}};
+	assert_true(spill_policy_gains_by_moving(&policy, ALL | SPILL_IS_INTEGRATED));
+	assert_string_equal(spill_memory_name(SPILL_MEMORY_DISCRETE), "discrete");
+	assert_string_equal(spill_memory_name(SPILL_MEMORY_INTEGRATED), "integrated");
+	assert_string_equal(spill_memory_name(SPILL_MEMORY_COHERENT), "coherent");
+}
+
 static void test_chain_as_written(void **state)
 {
 	struct spill_policy policy;
@@ -168,6 +229,8 @@ int main(void)
 	    cmocka_unit_test(test_device_limit),
 	    cmocka_unit_test(test_device_reserve),
 	    cmocka_unit_test(test_chain_by_capability),
+	    cmocka_unit_test(test_chain_by_memory),
+	    cmocka_unit_test(test_memory),
 	    cmocka_unit_test(test_chain_as_written),
 	    cmocka_unit_test(test_host_room),
 	    cmocka_unit_test(test_device_room),

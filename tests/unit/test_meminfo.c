@@ -140,6 +140,9 @@ static void where_nothing_can_spill_the_host_is_not_counted(void **state)
 	assert_true(spill_meminfo_can_spill(&policy, SPILL_CAN_MANAGED));
 	assert_true(spill_meminfo_can_spill(&policy, SPILL_CAN_SPLIT));
 	assert_true(spill_meminfo_can_spill(&policy, SPILL_CAN_MOVE));
+	/* The same chips: the device's own figure has it already. */
+	assert_false(spill_meminfo_can_spill(&policy, SPILL_CAN_HOST | SPILL_IS_INTEGRATED));
+	assert_true(spill_meminfo_can_spill(&policy, SPILL_CAN_HOST | SPILL_IS_COHERENT));
 	policy.movable_enable = SPILL_SWITCH_OFF;
 	assert_false(spill_meminfo_can_spill(&policy, SPILL_CAN_MOVE));
 

@@ -528,6 +528,33 @@ static void a_device_that_cannot(void **state)
 	assert_int_equal(fake.calls, 0);
 }
 
+/* In the same chips; unless the user wrote a chain, or knows better. */
+static void a_device_with_the_hosts_memory(void **state)
+{
+	vendor.used = TOTAL;
+	vendor.can |= SPILL_IS_INTEGRATED;
+	assert_false(wanted(GIB));
+	assert_false(spill_movable_may_move(&backend, 0));
+	assert_int_equal(note_count, 0);
+	begin(NULL);
+	policy.movable_enable = SPILL_SWITCH_ON;
+	vendor.can |= SPILL_IS_INTEGRATED;
+	assert_false(wanted(GIB));
+	assert_false(wanted(GIB));
+	noted(1, "the device's memory is the host's");
+	assert_int_equal(fake.calls, 0);
+	begin(NULL);
+	policy.movable_enable = SPILL_SWITCH_ON;
+	policy.device_memory = SPILL_MEMORY_DISCRETE;
+	vendor.can |= SPILL_IS_INTEGRATED;
+	assert_true(wanted(GIB));
+	begin(NULL);
+	policy.movable_enable = SPILL_SWITCH_ON;
+	policy.chain = (struct spill_chain){.count = 1, .step = {SPILL_STEP_DEMOTE}};
+	vendor.can |= SPILL_IS_INTEGRATED;
+	assert_true(wanted(GIB));
+}
+
 static void not_in_a_capture_nor_without_a_context(void **state)
 {
 	vendor.used = TOTAL;
@@ -638,6 +665,7 @@ int main(void)
 	    cmocka_unit_test_setup(a_driver_without_marks, begin),
 	    cmocka_unit_test_setup(a_copy_that_does_not_end, begin),
 	    cmocka_unit_test_setup(a_device_that_cannot, begin),
+	    cmocka_unit_test_setup(a_device_with_the_hosts_memory, begin),
 	    cmocka_unit_test_setup(not_in_a_capture_nor_without_a_context, begin),
 	    cmocka_unit_test_setup(whether_chunks_may_move_prepares_nothing, begin),
 	    cmocka_unit_test_setup(several_devices, begin),

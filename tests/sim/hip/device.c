@@ -147,8 +147,9 @@ static int attribute(hipDeviceAttribute_t which, int device)
 	switch (which) {
 	case hipDeviceAttributeIntegrated:
 	case hipDeviceAttributeDirectManagedMemAccessFromHost:
-	case hipDeviceAttributePageableMemoryAccessUsesHostPageTables:
 		return config->integrated;
+	case hipDeviceAttributePageableMemoryAccessUsesHostPageTables:
+		return config->integrated || config->coherent;
 	case hipDeviceAttributeManagedMemory:
 		return config->managed;
 	case hipDeviceAttributeConcurrentManagedAccess:
