@@ -5,7 +5,7 @@
 #include "policy.h"
 
 static _Atomic uint64_t device_held[SPILL_DEVICES];
-static _Atomic uint64_t host_held;
+static _Atomic uint64_t host_held, physical_held;
 static _Atomic uint64_t *_Atomic host_told;
 
 static _Atomic uint64_t *row(int device)
@@ -77,9 +77,32 @@ uint64_t spill_account_host_held(void)
 	return atomic_load(&host_held);
 }
 
+uint64_t spill_account_physical_held(void)
+{
+	return atomic_load(&physical_held);
+}
+
+void spill_account_physical_charged(uint64_t bytes)
+{
+	atomic_fetch_add(&physical_held, bytes);
+}
+
+void spill_account_physical_add(uint64_t bytes)
+{
+	spill_account_physical_charged(bytes);
+	spill_account_host_add(bytes);
+}
+
+void spill_account_physical_return(uint64_t bytes)
+{
+	atomic_fetch_sub(&physical_held, bytes);
+	spill_account_host_return(bytes);
+}
+
 void spill_account_reset(void)
 {
 	for (int device = 0; device < SPILL_DEVICES; device++)
 		atomic_store(&device_held[device], 0);
 	atomic_store(&host_held, 0);
+	atomic_store(&physical_held, 0);
 }

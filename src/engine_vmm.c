@@ -24,7 +24,7 @@ static void finish(struct spill_request *request, struct spill_vmm_memory *ended
 			/* The line first, as for every free. */
 			spill_report_free(request, entry, "free");
 			spill_account_device_return(entry->device, entry->charged);
-			spill_account_host_return(entry->charged_host);
+			spill_account_physical_return(entry->charged_host);
 			spill_place_release(entry->placement, true);
 			spill_ledger_end(entry);
 			spill_promote_later();
@@ -153,9 +153,9 @@ static bool create_on_host(struct spill_request *request, const struct spill_bac
 	allocation.ptr = *handle_of(request);
 	allocation.place = SPILL_PLACE_HOST;
 	allocation.held.host = allocation.charged_host = request->bytes;
-	spill_account_host_add(request->bytes);
+	spill_account_physical_add(request->bytes);
 	if (!keep(request, &allocation, physical, "asked"))
-		spill_account_host_return(request->bytes);
+		spill_account_physical_return(request->bytes);
 	return false;
 }
 

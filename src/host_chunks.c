@@ -55,7 +55,7 @@ static void release(const struct spill_backend *backend, const struct spill_host
 {
 	spill_view_end(backend, chunk->view, chunk->bytes);
 	backend->release(chunk->handle);
-	spill_account_host_return(chunk->bytes);
+	spill_account_physical_return(chunk->bytes);
 }
 
 /* Of those that have left `kept`. Returns their bytes. */
@@ -179,12 +179,12 @@ static const char *make(const struct spill_backend *backend, int device, uint64_
                         struct spill_host_chunk *chunk)
 {
 	uint64_t handle;
-	const char *refused = spill_host_charge(spill_runtime_policy(), bytes);
+	const char *refused = spill_physical_charge(spill_runtime_policy(), bytes);
 	if (refused)
 		return refused;
 	int result = backend->create(device, true, bytes, &handle);
 	if (result) {
-		spill_account_host_return(bytes);
+		spill_account_physical_return(bytes);
 		return backend->error_name(result);
 	}
 	*chunk = (struct spill_host_chunk){.handle = handle, .bytes = bytes};

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "account.h"
 #include "policy.h"
 #include "pressure.h"
 #include "smallfile.h"
@@ -28,10 +29,12 @@ static uint64_t mem_available(const char *root)
 	return kib > UINT64_MAX / 1024 ? SPILL_UNLIMITED : kib * 1024;
 }
 
-uint64_t spill_hostmem_available_under(const char *root, struct spill_cgroup_homes *homes)
+uint64_t spill_hostmem_available_under(const char *root, struct spill_cgroup_homes *homes, uint64_t uncounted)
 {
 	spill_cgroup_find(root, homes);
 	uint64_t machine = mem_available(root), group = spill_cgroup_room(root, homes);
+	if (group != SPILL_UNLIMITED)
+		group = group > uncounted ? group - uncounted : 0;
 	return machine < group ? machine : group;
 }
 
@@ -65,7 +68,7 @@ static void give_back(const struct spill_cgroup_homes *homes)
 uint64_t spill_hostmem_available(void)
 {
 	struct spill_cgroup_homes own, *homes = borrow(&own);
-	uint64_t available = spill_hostmem_available_under("", homes);
+	uint64_t available = spill_hostmem_available_under("", homes, spill_account_physical_held());
 	give_back(homes);
 	return available;
 }

@@ -120,7 +120,7 @@ void spill_chunked_release(struct spill_placement *placement, bool context_ended
 	}
 	backend->unreserve(placement->ptr, mine->range);
 	spill_account_device_return(placement->device, placement->held.device);
-	spill_account_host_return(placement->held.host);
+	spill_account_physical_return(placement->held.host);
 	free(mine);
 }
 

@@ -11,7 +11,7 @@ static void release(struct spill_placement *placement, bool context_ended)
 {
 	if (!context_ended)
 		placement->backend->release(placement->ptr);
-	spill_account_host_return(placement->held.host);
+	spill_account_physical_return(placement->held.host);
 	free(placement);
 }
 
@@ -30,7 +30,7 @@ static struct spill_placement *make(const struct spill_want *want, const char **
 	struct spill_placement *placement = NULL;
 	*error = unfit(want);
 	if (!*error)
-		*error = spill_host_charge(want->policy, want->bytes);
+		*error = spill_physical_charge(want->policy, want->bytes);
 	if (*error)
 		return NULL;
 	uint64_t handle;
@@ -57,7 +57,7 @@ static struct spill_placement *make(const struct spill_want *want, const char **
 	return placement;
 
 no_memory:
-	spill_account_host_return(want->bytes);
+	spill_account_physical_return(want->bytes);
 	return NULL;
 }
 

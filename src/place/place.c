@@ -91,6 +91,14 @@ const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes)
 	return refused;
 }
 
+const char *spill_physical_charge(const struct spill_policy *policy, uint64_t bytes)
+{
+	const char *refused = spill_host_charge(policy, bytes);
+	if (!refused)
+		spill_account_physical_charged(bytes);
+	return refused;
+}
+
 uint64_t spill_host_room(const struct spill_policy *policy, uint64_t *most)
 {
 	uint64_t start = spill_hostmem_at_start(), held = spill_account_host_held();

@@ -101,6 +101,8 @@ bool spill_device_charge_all(int device, uint64_t limit, uint64_t bytes);
  * ("host.pressure" is no option).
  */
 const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes);
+/* The same for physical memory (account.h). */
+const char *spill_physical_charge(const struct spill_policy *policy, uint64_t bytes);
 
 /*
  * Bytes of host memory that spill_host_charge would grant now, and in *most those that it could ever grant. Both 0 where the

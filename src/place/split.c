@@ -20,7 +20,7 @@ static const char *fill(struct spill_chunked *mine, const struct spill_want *wan
 	fill_device(mine, want, unit);
 	uint64_t host_bytes = mine->range - mine->base.held.device;
 	if (host_bytes > mine->base.held.host) {
-		const char *refused = spill_host_charge(want->policy, host_bytes - mine->base.held.host);
+		const char *refused = spill_physical_charge(want->policy, host_bytes - mine->base.held.host);
 		if (refused)
 			return refused;
 		mine->base.held.host = host_bytes;
@@ -41,12 +41,12 @@ static struct spill_placement *make(const struct spill_want *want, const char **
 	/* What must be on host in any case is charged first: a refusal costs no vendor call. */
 	uint64_t range = (want->bytes + unit - 1) / unit * unit;
 	uint64_t surely_host = range - (want->device_room < range ? want->device_room / unit * unit : range);
-	*error = surely_host ? spill_host_charge(want->policy, surely_host) : NULL;
+	*error = surely_host ? spill_physical_charge(want->policy, surely_host) : NULL;
 	if (*error)
 		return NULL;
 	struct spill_chunked *mine = spill_chunked_reserve(&spill_place_split, want, unit, error);
 	if (!mine) {
-		spill_account_host_return(surely_host);
+		spill_account_physical_return(surely_host);
 		return NULL;
 	}
 	mine->base.held.host = surely_host;

@@ -213,7 +213,7 @@ static void until(bool (*reached)(void))
 
 static bool nothing_is_alive(void)
 {
-	return !alive && !spill_account_host_held();
+	return !alive && !spill_account_host_held() && !spill_account_physical_held();
 }
 
 /* The thread, too, gives back what it has just made for nobody. */
@@ -368,7 +368,8 @@ static uint64_t expected_bytes;
 
 static bool as_expected(void)
 {
-	return alive_bytes == expected_bytes && spill_account_host_held() == expected_bytes;
+	return alive_bytes == expected_bytes && spill_account_host_held() == expected_bytes &&
+	       spill_account_physical_held() == expected_bytes;
 }
 
 static bool is_waiting(void)

@@ -55,7 +55,7 @@ static void limit(const char *folder, const char *name, const char *value)
 
 static uint64_t available(void)
 {
-	return spill_hostmem_available_under(root, &homes);
+	return spill_hostmem_available_under(root, &homes, 0);
 }
 
 static bool pressed(void)
@@ -122,6 +122,21 @@ static void memory_high_counts_like_max(void **state)
 }
 
 #define V1 "/sys/fs/cgroup/memory"
+
+/* What a driver hands out as physical memory is in no group's figure, but in MemAvailable (docs/measurements.md). */
+static void what_groups_do_not_count(void **state)
+{
+	assert_int_equal(spill_hostmem_available_under(root, &homes, 500000), MACHINE);
+	unified();
+	assert_int_equal(spill_hostmem_available_under(root, &homes, 500000), MACHINE);
+	file("/sys/fs/cgroup/a/memory.max", "500000\n");
+	file("/sys/fs/cgroup/a/memory.current", "300000\n");
+	assert_int_equal(spill_hostmem_available_under(root, &homes, 150000), 50000);
+	assert_int_equal(spill_hostmem_available_under(root, &homes, 200000), 0);
+	assert_int_equal(spill_hostmem_available_under(root, &homes, 200001), 0);
+	file("/sys/fs/cgroup/a/memory.max", "5000000000\n");
+	assert_int_equal(spill_hostmem_available_under(root, &homes, 4000000000), MACHINE);
+}
 
 static void version_1(void **state)
 {
@@ -274,6 +289,7 @@ int main(void)
 	    TEST(the_machine_alone),
 	    TEST(version_2_and_its_ancestors),
 	    TEST(memory_high_counts_like_max),
+	    TEST(what_groups_do_not_count),
 	    TEST(version_1),
 	    TEST(hybrid),
 	    TEST(a_part_of_the_hierarchy),

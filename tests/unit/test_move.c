@@ -115,7 +115,7 @@ static struct spill_move plan(struct spill_chunked *of, unsigned chunk)
 	uint64_t bytes = of->chunks[chunk].bytes;
 	fake_chunks_backend.create(0, to_host, bytes, &move.handle);
 	if (to_host)
-		spill_account_host_add(bytes);
+		spill_account_physical_add(bytes);
 	else
 		spill_account_device_add(0, bytes);
 	return move;
@@ -126,7 +126,7 @@ static void settle(const struct spill_move *move)
 {
 	const struct spill_chunk *chunk = &move->of->chunks[move->chunk];
 	if (!chunk->on_host) /* what is left over is of the other side, moved or not */
-		spill_account_host_return(chunk->bytes);
+		spill_account_physical_return(chunk->bytes);
 	else
 		spill_account_device_return(0, chunk->bytes);
 	fake_chunks_backend.release(move->handle);
@@ -197,6 +197,7 @@ static void chunks_go_and_come_back(void **state)
 		}
 		assert_true(of->moved_at > round * CHUNKS);
 		assert_int_equal(spill_account_host_held(), round ? 0 : of->range);
+		assert_int_equal(spill_account_physical_held(), round ? 0 : of->range);
 		assert_int_equal(spill_account_device_held(0), round ? of->range : 0);
 		assert_int_equal(fake_chunks.device_free, 64 * CHUNK - (round ? of->range : 0));
 	}

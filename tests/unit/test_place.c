@@ -56,6 +56,7 @@ static void nothing_is_held(void)
 	assert_int_equal(fake_alive(), 0);
 	assert_int_equal(spill_account_device_held(0), 0);
 	assert_int_equal(spill_account_host_held(), 0);
+	assert_int_equal(spill_account_physical_held(), 0);
 }
 
 static void split_takes_the_room_and_puts_the_rest_on_host(void **state)
@@ -68,6 +69,7 @@ static void split_takes_the_room_and_puts_the_rest_on_host(void **state)
 	assert_int_equal(placement->held.host, 200 * MIB);
 	assert_int_equal(spill_account_device_held(0), 100 * MIB);
 	assert_int_equal(spill_account_host_held(), 200 * MIB);
+	assert_int_equal(spill_account_physical_held(), 200 * MIB);
 	spill_place_release(placement, false);
 	nothing_is_held();
 }
@@ -125,6 +127,24 @@ static void a_prefetch_that_fails_is_no_error(void **state)
 	assert_int_equal(placement->held.device, 0);
 	assert_int_equal(spill_account_device_held(0), 0);
 	spill_place_release(placement, false);
+	nothing_is_held();
+}
+
+/* The groups count what is pinned and what is managed. */
+static void only_split_is_physical(void **state)
+{
+	static const struct spill_place_ops *const places[] = {&spill_place_managed, &spill_place_host};
+	const char *error = NULL;
+	struct spill_want wanted = want(300 * MIB, 0);
+	for (size_t i = 0; i < 2; i++) {
+		struct spill_placement *placement = spill_place_make(places[i], &wanted, &error);
+		assert_non_null(placement);
+		assert_int_equal(spill_account_host_held(), 300 * MIB);
+		assert_int_equal(spill_account_physical_held(), 0);
+		spill_place_release(placement, false);
+	}
+	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 299 * MIB};
+	assert_null(spill_place_make(&spill_place_split, &wanted, &error));
 	nothing_is_held();
 }
 
@@ -251,6 +271,7 @@ int main(void)
 	    cmocka_unit_test_setup(split_moves_to_host_what_the_driver_refuses, setup),
 	    cmocka_unit_test_setup(a_failing_call_leaves_nothing, setup),
 	    cmocka_unit_test_setup(a_prefetch_that_fails_is_no_error, setup),
+	    cmocka_unit_test_setup(only_split_is_physical, setup),
 	    cmocka_unit_test_setup(host_limit_refuses_by_name, setup),
 	    cmocka_unit_test_setup(host_pressure_refuses_by_name, setup),
 	    cmocka_unit_test_setup(managed_is_prefetched_only_below_and_only_if_it_fits, setup),

@@ -40,6 +40,7 @@ static void as_the_vendor_says(void)
 	spill_ledger_totals(&totals);
 	assert_int_equal(spill_account_device_held(0), vendor.device);
 	assert_int_equal(spill_account_host_held(), vendor.host);
+	assert_int_equal(spill_account_physical_held(), vendor.host);
 	assert_int_equal(totals.live.device, vendor.device);
 	assert_int_equal(totals.live.host, vendor.host);
 }
