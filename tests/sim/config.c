@@ -104,6 +104,27 @@ static void room_of(const char *text)
 	}
 }
 
+/*
+ * By numbers only. From one that is none on, the rest is not visible (CUDA Programming Guide, "CUDA Environment Variables").
+ * HIP heeds the variable as well.
+ */
+static void visible_of(const char *text)
+{
+	char *end;
+
+	config.devices = text ? 0 : config.installed;
+	for (int i = 0; i < SIM_DEVICES; i++)
+		config.which[i] = i;
+	while (text && *text >= '0' && *text <= '9' && config.devices < config.installed) {
+		unsigned long number = strtoul(text, &end, 10);
+
+		if (number >= (unsigned long)config.installed || (*end && *end != ','))
+			return;
+		config.which[config.devices++] = (int)number;
+		text = *end ? end + 1 : end;
+	}
+}
+
 static void caps_of(const char *text)
 {
 	static const struct {
@@ -184,7 +205,9 @@ static void load(void)
 	config = (struct sim_config){.vmm = true, .host_vmm = true, .managed = true, .concurrent = true};
 	config.vram = size_of("SPILL_SIM_VRAM", (uint64_t)8 << 30) / SIM_GRANULE * SIM_GRANULE;
 	config.context_bytes = size_of("SPILL_SIM_CONTEXT", 0);
-	config.devices = (int)number_of("SPILL_SIM_DEVICES", SIM_DEVICES, 1);
+	config.installed = (int)number_of("SPILL_SIM_DEVICES", SIM_DEVICES, 1);
+	visible_of(getenv("CUDA_VISIBLE_DEVICES"));
+	config.reserved = size_of("SPILL_SIM_RESERVED", 0);
 	config.queue = number_of("SPILL_SIM_QUEUE", 1 << 20, 1022);
 	config.jitter = number_of("SPILL_SIM_JITTER", 1000000, 0);
 	room_of(getenv("SPILL_SIM_ROOM"));

@@ -55,8 +55,12 @@ enum sim_status {
 /* -- configuration: the environment, set by scripts/sim, read once --------------------------------------- */
 
 struct sim_config {
-	uint64_t vram;          /* SPILL_SIM_VRAM: bytes of every device (8GiB) */
-	int devices;            /* SPILL_SIM_DEVICES (1) */
+	uint64_t vram; /* SPILL_SIM_VRAM: bytes of every device (8GiB) */
+	int devices;   /* that the process sees: those that CUDA_VISIBLE_DEVICES leaves, if it is set */
+	int installed; /* SPILL_SIM_DEVICES (1) */
+	int which[SIM_DEVICES]; /* of the installed ones each visible one is */
+	uint64_t
+	    reserved; /* SPILL_SIM_RESERVED: bytes of every device beside vram, that only NVML tells of (0) */
 	uint64_t context_bytes; /* SPILL_SIM_CONTEXT: device bytes that each live context takes (0) */
 	/* SPILL_SIM_CAPS: novmm nohostvmm nomanaged (not concurrent) nounified (not managed) integrated coherent xnack */
 	bool vmm;        /* virtual memory management */
@@ -126,7 +130,8 @@ struct sim_physical;
 struct sim_pool;
 struct sim_array;
 
-void sim_device_memory(int device, uint64_t *free, uint64_t *total);
+/* Exported for the simulated NVML, which asks its process's driver. Both 0 as long as nothing has started. */
+SIM_EXPORT void sim_device_memory(int device, uint64_t *free, uint64_t *total);
 
 /*
  * Every function that makes something of enum sim_room is SIM_NO_MEMORY when the device has no room for it;

@@ -49,7 +49,7 @@ static CUresult uuid_of(CUuuid *uuid, CUdevice dev)
 	if (!driver_device(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
 	memcpy(uuid->bytes, start, sizeof(start));
-	uuid->bytes[15] = (char)dev;
+	uuid->bytes[15] = (char)sim_config()->which[dev];
 	return CUDA_SUCCESS;
 }
 
@@ -83,8 +83,9 @@ CUresult cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!driver_device(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
-	return snprintf(pciBusId, (size_t)len, "0000:%02X:00.0", dev + 1) < len ? CUDA_SUCCESS
-	                                                                        : CUDA_ERROR_INVALID_VALUE;
+	int bus = sim_config()->which[dev] + 1;
+	return snprintf(pciBusId, (size_t)len, "0000:%02X:00.0", bus) < len ? CUDA_SUCCESS
+	                                                                    : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
@@ -94,11 +95,14 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 	ENTER(cuDeviceGetByPCIBusId, INIT);
 	if (!dev || !pciBusId)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (sscanf(pciBusId, "%x:%x:%x", &domain, &bus, &slot) != 3 || domain || slot ||
-	    !driver_device((int)bus - 1))
+	if (sscanf(pciBusId, "%x:%x:%x", &domain, &bus, &slot) != 3 || domain || slot)
 		return CUDA_ERROR_INVALID_DEVICE;
-	*dev = (int)bus - 1;
-	return CUDA_SUCCESS;
+	for (int i = 0; i < sim_config()->devices; i++)
+		if (sim_config()->which[i] == (int)bus - 1) {
+			*dev = i;
+			return CUDA_SUCCESS;
+		}
+	return CUDA_ERROR_INVALID_DEVICE;
 }
 
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)

@@ -19,6 +19,7 @@ static const struct row hooks[] = {
 #define DOMAIN_CUDA_DRIVER(symbol, base, since) {#symbol, #base, since, 1},
 #define DOMAIN_CUDA_RUNTIME(symbol, base, since)
 #define DOMAIN_HIP(symbol, base, since)
+#define DOMAIN_NVML(symbol, base, since)
 #include "hooks.def"
 };
 

@@ -1,0 +1,40 @@
+/*
+ * The part of NVIDIA's management library that libspill calls or answers, declared from its public documentation ("NVML API
+ * Reference Guide"), as cuda.h beside this. tests/static compares it with the real nvml.h wherever that is installed. Never include
+ * this header and the vendor's in one file.
+ */
+#ifndef SPILL_ABI_NVML_H
+#define SPILL_ABI_NVML_H
+
+#define NVML_DEVICE_UUID_V2_BUFFER_SIZE 96
+
+typedef struct nvmlDevice_st *nvmlDevice_t;
+
+typedef enum nvmlReturn_enum {
+	NVML_SUCCESS = 0,
+	NVML_ERROR_UNINITIALIZED = 1,
+	NVML_ERROR_INVALID_ARGUMENT = 2,
+	NVML_ERROR_NOT_FOUND = 6,
+	NVML_ERROR_INSUFFICIENT_SIZE = 7,
+	NVML_ERROR_ARGUMENT_VERSION_MISMATCH = 25,
+	NVML_ERROR_UNKNOWN = 999,
+} nvmlReturn_t;
+
+typedef struct nvmlMemory_st {
+	unsigned long long total;
+	unsigned long long free;
+	unsigned long long used; /* with what is reserved */
+} nvmlMemory_t;
+
+typedef struct nvmlMemory_v2_st {
+	unsigned int version; /* nvmlMemory_v2, set by the caller */
+	unsigned long long total;
+	unsigned long long reserved;
+	unsigned long long free;
+	unsigned long long used;
+} nvmlMemory_v2_t;
+
+/* The vendor's rule for versions of structures: the size, and the number above it. */
+#define nvmlMemory_v2 ((unsigned int)(sizeof(nvmlMemory_v2_t) | 2 << 24))
+
+#endif
