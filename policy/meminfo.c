@@ -32,6 +32,22 @@ uint64_t spill_meminfo_total(enum spill_meminfo_report report, uint64_t total,
 	return with_host(report, least(total, view->limit), view->host_most);
 }
 
+void spill_meminfo_parts(enum spill_meminfo_report report, struct spill_meminfo_parts *parts,
+                         const struct spill_meminfo_view *view)
+{
+	uint64_t free = spill_meminfo_free(report, parts->free, view);
+	uint64_t total = spill_meminfo_total(report, parts->total, view);
+	if (free == parts->free && total == parts->total)
+		return;
+	uint64_t taken = parts->total > parts->free ? parts->total - parts->free : 0;
+	uint64_t apart = taken > parts->used ? taken - parts->used : 0;
+	taken = total > free ? total - free : 0;
+	*parts = (struct spill_meminfo_parts){.total = total,
+	                                      .free = free,
+	                                      .used = taken - least(apart, taken),
+	                                      .reserved = least(parts->reserved, taken)};
+}
+
 bool spill_meminfo_can_spill(const struct spill_policy *policy, unsigned capabilities)
 {
 	enum spill_step step[SPILL_STEPS];

@@ -22,6 +22,18 @@ uint64_t spill_meminfo_free(enum spill_meminfo_report report, uint64_t free,
 uint64_t spill_meminfo_total(enum spill_meminfo_report report, uint64_t total,
                              const struct spill_meminfo_view *view);
 
+/* What NVML tells of a device. Whether `used` counts `reserved` differs between its forms and versions: see spill_meminfo_parts. */
+struct spill_meminfo_parts {
+	uint64_t total, free, used, reserved;
+};
+
+/*
+ * The same of free and total; what is not free is told as used, less what was in neither of the two before. So sums that hold in the
+ * vendor's answer hold in what is told, and what is told of an answer that nothing cuts is that answer.
+ */
+void spill_meminfo_parts(enum spill_meminfo_report report, struct spill_meminfo_parts *parts,
+                         const struct spill_meminfo_view *view);
+
 /* Does oom.chain have a step that puts bytes on the host, on a device that can do `capabilities` and has memory of its own? */
 bool spill_meminfo_can_spill(const struct spill_policy *policy, unsigned capabilities);
 

@@ -75,7 +75,8 @@ static void print_docs(void)
 {
 	puts("# Hooks\n\nGenerated from shim/hooks.def by `gen_hooks docs`; a test fails when this file is "
 	     "stale.\n");
-	puts("Rows whose prototype the vendors' own headers prove (CUDA 13, ROCm 5.2):\n");
+	puts("Rows whose prototype the vendors' own headers prove (CUDA 13, ROCm 5.2; NVML's where its "
+	     "header is installed):\n");
 	print_rows(true);
 	puts("\nUnproven: no header here declares these, their prototypes follow the vendor's "
 	     "documentation:\n");

@@ -31,7 +31,8 @@ static bool is_search(const void *handle)
 
 static bool may_be_ours(const char *name)
 {
-	return name && (strncmp(name, "cu", 2) == 0 || strncmp(name, "hip", 3) == 0);
+	return name && (strncmp(name, "cu", 2) == 0 || strncmp(name, "hip", 3) == 0 ||
+	                strncmp(name, "nvmlDevice", strlen("nvmlDevice")) == 0);
 }
 
 /* Of what submits work (hooks_cuda_work.def); where no row has it, a chunk may move under it. */

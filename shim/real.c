@@ -39,6 +39,7 @@ static const char *const prefixes[SPILL_DOMAINS] = {
     [SPILL_CUDA_DRIVER] = "libcuda.so",
     [SPILL_CUDA_RUNTIME] = "libcudart.so",
     [SPILL_HIP] = "libamdhip64.so",
+    [SPILL_NVML] = "libnvidia-ml.so",
 };
 
 void *spill_real_resolve(enum spill_domain domain, const char *symbol)
@@ -114,16 +115,22 @@ static void cache(const struct spill_row *row, const void *caller, void *real)
 	free(fresh);
 }
 
-static void *in_scope_of(const struct spill_row *row, const void *caller)
+void *spill_real_beside(const void *address, const char *symbol)
 {
 	struct spill_object object;
-	if (!caller || !spill_object_of(caller, &object) || object.main_program)
+	if (!address || !spill_object_of(address, &object) || object.main_program)
 		return NULL;
 	void *handle = dlopen(object.path, RTLD_LAZY | RTLD_NOLOAD);
 	if (!handle)
 		return NULL;
-	void *real = spill_real_dlsym()(handle, row->symbol);
+	void *found = spill_real_dlsym()(handle, symbol);
 	spill_real_dlclose(handle);
+	return found;
+}
+
+static void *in_scope_of(const struct spill_row *row, const void *caller)
+{
+	void *real = spill_real_beside(caller, row->symbol);
 	return real && !spill_row_has_stub(row, real) ? real : NULL;
 }
 

@@ -8,8 +8,11 @@
 
 #include "hooks.h"
 
-/* CUDA_ERROR_NOT_INITIALIZED, cudaErrorInitializationError, hipErrorNotInitialized: the library is not there. */
-#define SPILL_NOT_INITIALIZED 3
+/*
+ * The library is not there: CUDA_ERROR_NOT_INITIALIZED, cudaErrorInitializationError and hipErrorNotInitialized are 3,
+ * NVML_ERROR_UNINITIALIZED is 1.
+ */
+#define SPILL_NOT_INITIALIZED(domain) ((domain) == SPILL_NVML ? 1 : 3)
 
 /*
  * The vendor's function for `row` as `caller` (a return address) would reach it without us, or NULL if its library
@@ -24,7 +27,13 @@ void spill_real_remember(const struct spill_row *row, const void *caller, void *
 /* spill_resolve_fn for the engine's own use of the vendor's functions. */
 void *spill_real_resolve(enum spill_domain domain, const char *symbol);
 
-/* The same, asked once: `known`, NULL at first, keeps the answer, also that there is none. Any number of threads. */
+/*
+ * The function `symbol` of the library that has that address, or of one that it depends on; NULL if there is none, or the address
+ * is the main program's. Nothing is loaded.
+ */
+void *spill_real_beside(const void *address, const char *symbol);
+
+/* As spill_real_resolve, asked once: `known`, NULL at first, keeps the answer, also that there is none. Any number of threads. */
 static inline void *spill_real_once(_Atomic(void *) *known, enum spill_domain domain, const char *symbol)
 {
 	static const char nowhere;

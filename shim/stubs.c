@@ -10,6 +10,7 @@
 #include "abi/cudart.h"
 #include "abi/hip.h"
 #include "abi/hip_later.h"
+#include "abi/nvml.h"
 #include "array_bytes.h"
 #include "graph_hints.h"
 #include "graph_uses.h"
@@ -58,11 +59,18 @@ static const struct spill_shim shim = {
     .exit_line = exit_line,
     .exit_line_size = sizeof(exit_line),
     .counters = SPILL_WORK_COUNTERS,
+    .beside = spill_real_beside,
 };
 
 bool spill_shim_ready(void)
 {
 	return spill_runtime_ready(&shim);
+}
+
+/* Of NVML's rows nothing starts: a monitor is no program that uses a GPU. */
+static bool ready(const struct spill_row *row)
+{
+	return row->domain == SPILL_NVML ? spill_runtime_started() : spill_runtime_ready(&shim);
 }
 
 static void *enter(struct spill_request *request)
@@ -72,8 +80,9 @@ static void *enter(struct spill_request *request)
 	atomic_fetch_add_explicit(&spill_row_hits[request->hook][request->way], 1, memory_order_relaxed);
 	if (request->other_op)
 		request->op = request->other_op;
-	request->pass = spill_thread.depth || !spill_runtime_ready(&shim);
+	request->pass = spill_thread.depth || !ready(row);
 	void *real = spill_real(row, request->caller);
+	request->real = real;
 	errno = error;
 	return real;
 }
@@ -102,7 +111,7 @@ static void *enter(struct spill_request *request)
 		}; \
 		real_function *real = (real_function *)enter(&request); \
 		if (!real) \
-			return (ret)SPILL_NOT_INITIALIZED; \
+			return (ret)SPILL_NOT_INITIALIZED(SPILL_##domain_); \
 		if (spill_layouts_end_with(SPILL_OP_##op_)) \
 			spill_layouts_forget(); \
 		if (SPILL_OP_##op_ == SPILL_OP_GRAPH_END) \

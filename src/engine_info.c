@@ -3,16 +3,21 @@
  * are its own; then what it stored is replaced by what meminfo.report makes of it (policy/meminfo.c). A question takes
  * nothing, gives nothing back and opens no log.
  *
- * These rows are the driver's and HIP's. A CUDA runtime, shared or static, asks the driver for what it tells, so that its
- * own calls (FRAME) come through here once.
+ * These rows are the driver's, HIP's and NVML's. A CUDA runtime, shared or static, asks the driver for what it tells, so that
+ * its own calls (FRAME) come through here once.
+ *
+ * NVML is asked by programs that use no GPU, too, and numbers devices by itself: what it says stays as it is unless libspill
+ * works with the CUDA driver already, and the device is one that this process sees.
  */
 #include <pthread.h>
 
+#include "abi/nvml.h"
 #include "account.h"
 #include "capture.h"
 #include "engine.h"
 #include "meminfo.h"
 #include "mempool.h"
+#include "nvml_device.h"
 #include "place/place.h"
 
 /* What is charged to the device, after the same look at pools and graphs as before a request is admitted (admit.c). */
@@ -24,16 +29,17 @@ static uint64_t held(const struct spill_backend *backend, int device)
 	return spill_account_device_held(device);
 }
 
-static struct spill_meminfo_view look(const struct spill_request *request, const struct spill_policy *policy,
-                                      const struct spill_backend *backend, int device)
+/* `total`: NULL, or that the question is about it alone. */
+static struct spill_meminfo_view look(const struct spill_policy *policy, const struct spill_backend *backend,
+                                      int device, const size_t *total)
 {
 	struct spill_meminfo_view view = {0};
 	/* A question about the total alone has the size that a share is of, and its device is left alone if it is not current. */
-	if (request->out_free)
+	if (!total)
 		view.limit = spill_runtime_device_limit(backend, device);
 	else
-		view.limit = spill_policy_device_limit(policy, device, *request->out_total);
-	if (request->out_free && view.limit != SPILL_UNLIMITED)
+		view.limit = spill_policy_device_limit(policy, device, *total);
+	if (!total && view.limit != SPILL_UNLIMITED)
 		view.held = held(backend, device);
 	if (policy->meminfo_report == SPILL_MEMINFO_SPILL &&
 	    spill_meminfo_can_spill(policy, backend->capabilities(device)))
@@ -51,23 +57,58 @@ static void replace(const struct spill_request *request, const struct spill_poli
 		return;
 	if (device == SPILL_CURRENT_DEVICE && !backend->current(&device, &context))
 		return;
-	struct spill_meminfo_view view = look(request, policy, backend, device);
+	struct spill_meminfo_view view =
+	    look(policy, backend, device, request->out_free ? NULL : request->out_total);
 	if (request->out_free)
 		*request->out_free = spill_meminfo_free(report, *request->out_free, &view);
 	if (request->out_total)
 		*request->out_total = spill_meminfo_total(report, *request->out_total, &view);
 }
 
+#define PARTS(answer) \
+	(struct spill_meminfo_parts) \
+	{ \
+		.total = (answer)->total, .free = (answer)->free, .used = (answer)->used \
+	}
+#define STORE(answer, parts) \
+	((answer)->total = (parts).total, (answer)->free = (parts).free, (answer)->used = (parts).used)
+
+/* A later form of the second structure would have another version: nothing is known of it. */
+static void replace_nvml(const struct spill_request *request, const struct spill_policy *policy,
+                         const struct spill_backend *backend)
+{
+	nvmlMemory_t *first = request->count == 1 ? request->out : NULL;
+	nvmlMemory_v2_t *second = request->count == 2 ? request->out : NULL;
+	if (second && second->version != nvmlMemory_v2)
+		return;
+	int device = spill_nvml_device(backend, request->real, request->handle);
+	if (device < 0)
+		return;
+	struct spill_meminfo_view view = look(policy, backend, device, NULL);
+	struct spill_meminfo_parts parts = first ? PARTS(first) : PARTS(second);
+	if (second)
+		parts.reserved = second->reserved;
+	spill_meminfo_parts(policy->meminfo_report, &parts, &view);
+	if (first) {
+		STORE(first, parts);
+		return;
+	}
+	STORE(second, parts);
+	second->reserved = parts.reserved;
+}
+
 /* Files are read, and that call is no cancellation point; what our own calls leave as the last error is not its own. */
 static void tell(const struct spill_request *request, const struct spill_policy *policy)
 {
-	const struct spill_backend *backend = spill_runtime_backend(request->domain);
+	bool nvml = request->domain == SPILL_NVML;
+	const struct spill_backend *backend =
+	    nvml ? spill_runtime_backend_in_use(SPILL_CUDA_DRIVER) : spill_runtime_backend(request->domain);
 	int cancel;
 	if (!backend)
 		return;
 	int last_error = backend->peek_error ? backend->peek_error() : 0;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	replace(request, policy, backend);
+	(nvml ? replace_nvml : replace)(request, policy, backend);
 	pthread_setcancelstate(cancel, NULL);
 	if (backend->forget_error && last_error == 0)
 		backend->forget_error();

@@ -22,7 +22,7 @@ struct spill_allocation;
 struct spill_mempool;
 struct spill_capture;
 
-enum spill_domain { SPILL_CUDA_DRIVER, SPILL_CUDA_RUNTIME, SPILL_HIP, SPILL_DOMAINS };
+enum spill_domain { SPILL_CUDA_DRIVER, SPILL_CUDA_RUNTIME, SPILL_HIP, SPILL_NVML, SPILL_DOMAINS };
 
 /* What the engine does with a call; one file or function each in src/engine*.c. */
 #define SPILL_OPS(X) \
@@ -107,6 +107,7 @@ struct spill_request {
 	enum spill_way way;
 	const char *api;
 	const void *caller; /* return address */
+	const void *real;   /* the vendor's function that is called */
 
 	bool per_thread; /* stream 0 means the calling thread's default stream: a _ptsz or _spt row */
 
@@ -117,7 +118,7 @@ struct spill_request {
 	size_t *out_bytes;
 	uint64_t bytes;
 	uint64_t ptr;    /* device pointer, host pointer or array */
-	uint64_t handle; /* CREATE and its family: of physical memory */
+	uint64_t handle; /* CREATE and its family: of physical memory; INFO of NVML: its device */
 	/* `height` times `depth` rows of `width` bytes, padded by the vendor: bytes is 0 and the engine asks the backend. */
 	size_t *out_pitch, *out_width, *out_height;
 	uint64_t width, height, depth;
@@ -127,7 +128,8 @@ struct spill_request {
 	void *stream, *pool, *node;
 	const void *properties; /* CREATE, POOL_CREATE, ACCESS: the vendor's structure */
 	unsigned mode;          /* CAPTURE_BEGIN: the vendor's capture mode; PEER: 1 enables, 0 disables */
-	unsigned count;         /* ATTR: entries of attributes and values; ACCESS: of properties */
+	/* ATTR: entries of attributes and values; ACCESS: of properties; INFO of NVML: which form of its structure `out` is */
+	unsigned count;
 	const void *attributes; /* ATTR: CUpointer_attribute[] */
 	void **values;
 	bool single;                            /* ATTR: the call for one attribute, which can fail for it */

@@ -147,6 +147,17 @@ static void start(void)
 	atomic_store(&runtime.state, READY);
 }
 
+bool spill_runtime_started(void)
+{
+	return atomic_load_explicit(&runtime.state, memory_order_acquire) == READY;
+}
+
+void *spill_runtime_beside(const void *real, const char *symbol)
+{
+	const struct spill_shim *shim = runtime.shim;
+	return shim ? shim->beside(real, symbol) : NULL;
+}
+
 unsigned spill_runtime_counters(void)
 {
 	const struct spill_shim *shim = runtime.shim;
@@ -176,22 +187,29 @@ bool spill_runtime_ready(const struct spill_shim *shim)
 	return state == READY;
 }
 
+static const struct spill_backend *const backends[SPILL_DOMAINS] = {
+    [SPILL_CUDA_DRIVER] = &spill_backend_cuda,
+    [SPILL_HIP] = &spill_backend_hip,
+};
+enum { UNKNOWN, WORKS, MISSING };
+static _Atomic int backend_states[SPILL_DOMAINS];
+
 const struct spill_backend *spill_runtime_backend(enum spill_domain domain)
 {
-	enum { UNKNOWN, WORKS, MISSING };
-	static const struct spill_backend *const backends[SPILL_DOMAINS] = {
-	    [SPILL_CUDA_DRIVER] = &spill_backend_cuda,
-	    [SPILL_HIP] = &spill_backend_hip,
-	};
-	static _Atomic int states[SPILL_DOMAINS];
 	const struct spill_backend *backend = backends[domain];
-	int state = atomic_load_explicit(&states[domain], memory_order_acquire);
+	int state = atomic_load_explicit(&backend_states[domain], memory_order_acquire);
 	if (backend && state == UNKNOWN) {
 		/* Every thread that comes here finds the same; see publish.h for why nobody waits. */
 		state = backend->start(runtime.shim->resolve) ? WORKS : MISSING;
-		atomic_store_explicit(&states[domain], state, memory_order_release);
+		atomic_store_explicit(&backend_states[domain], state, memory_order_release);
 	}
 	return state == WORKS ? backend : NULL;
+}
+
+const struct spill_backend *spill_runtime_backend_in_use(enum spill_domain domain)
+{
+	int state = atomic_load_explicit(&backend_states[domain], memory_order_acquire);
+	return state == WORKS ? backends[domain] : NULL;
 }
 
 void spill_runtime_log(const struct spill_backend *backend)

@@ -27,6 +27,8 @@ struct spill_shim {
 	char *exit_line;
 	size_t exit_line_size;
 	unsigned counters; /* of calls that pass the gate, for each thread (gate.h) */
+	/* The function `symbol` of the library that has the vendor's function `real`, never one of ours; NULL if it has none. */
+	void *(*beside)(const void *real, const char *symbol);
 };
 
 struct spill_thread {
@@ -55,7 +57,11 @@ static inline void spill_ours_end(int cancel)
 /* Starts the library if need be. False: it is off, or starting right now on this thread: pass through. */
 bool spill_runtime_ready(const struct spill_shim *shim);
 
+/* True once that was so: for calls that start nothing, because programs make them that use no GPU. */
+bool spill_runtime_started(void);
+
 unsigned spill_runtime_counters(void); /* as the shim says */
+void *spill_runtime_beside(const void *real, const char *symbol);
 
 const struct spill_policy *spill_runtime_policy(void);
 static inline bool spill_runtime_observes(void)
@@ -65,6 +71,9 @@ static inline bool spill_runtime_observes(void)
 
 /* The vendor's functions, started at first use; NULL if the domain has none (CUDA_RUNTIME) or they are missing. */
 const struct spill_backend *spill_runtime_backend(enum spill_domain domain);
+
+/* The same if it was started before; so the program works with that vendor's GPUs. */
+const struct spill_backend *spill_runtime_backend_in_use(enum spill_domain domain);
 
 /* Opens the log with its start line at the first GPU memory call. pre: the vendor's driver is initialised */
 void spill_runtime_log(const struct spill_backend *backend);

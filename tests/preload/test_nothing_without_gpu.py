@@ -36,6 +36,17 @@ class NothingWithoutGpu(ScriptCase):
     def test_a_broken_policy_is_no_matter_for_them(self):
         self.both(["sh", "-c", "echo one"], SPILL_POLICY="/nowhere", SPILL_NONSENSE="1", SPILL_MODE="nonsense")
 
+    def test_a_monitor(self):
+        """NVML is no GPU call: what the vendor says, whatever the settings, and no driver is loaded or asked."""
+        trace = self.folder / "trace"
+        words = ["first:0", "second:0", "later:0", "odd", "child:0"]
+        done = self.both([str(PROGRAMS / "nvml_only"), *words], SPILL_POLICY="/nowhere", SPILL_NONSENSE="1", SPILL_MODE="nonsense",
+                         SPILL_MEMINFO_REPORT="limit", SPILL_DEVICE_LIMIT="8MiB", SPILL_SIM_TRACE=trace)
+        self.assertEqual(done.stdout.splitlines()[0], f"first:0 0 {14 << 20} {14 << 20} 0")
+        calls = trace.read_text(encoding="utf-8").split()
+        self.assertEqual(calls[:len(calls) // 2], calls[len(calls) // 2:])
+        self.assertEqual([call for call in calls if not call.startswith("nvml")], [])
+
     def test_the_children_of_a_gpu_program(self):
         folder = self.folder / "logs"
         folder.mkdir()
@@ -80,14 +91,15 @@ class Weak(ScriptCase):
 
     def test_what_it_sees(self):
         alone = self.run_in([str(PROGRAMS / "weak")], self.environment(preload=False))
-        self.assertEqual(alone.stdout.count("weak absent dlsym absent handle absent"), 3)
+        self.assertEqual(alone.stdout.count("weak absent dlsym absent handle absent"), 4)
         done = self.run_in([str(PROGRAMS / "weak")], self.environment())
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stdout.splitlines()
-        for i, name in enumerate(("hipMalloc", "cudaMalloc", "cuMemAlloc_v2")):
+        # hipErrorNotInitialized, cudaErrorInitializationError, CUDA_ERROR_NOT_INITIALIZED, NVML_ERROR_UNINITIALIZED
+        for i, (name, error) in enumerate({"hipMalloc": 3, "cudaMalloc": 3, "cuMemAlloc_v2": 3,
+                                           "nvmlDeviceGetMemoryInfo": 1}.items()):
             self.assertTrue(lines[2 * i].startswith(f"{name} weak there dlsym there"), lines[2 * i])
-            # hipErrorNotInitialized, cudaErrorInitializationError, CUDA_ERROR_NOT_INITIALIZED
-            self.assertEqual(lines[2 * i + 1], "weak call 3 dlsym call 3 pointer untouched")
+            self.assertEqual(lines[2 * i + 1], f"weak call {error} dlsym call {error} pointer untouched")
         self.assertEqual(lines[-1], "unknown absent error")
         self.assertEqual(done.stderr, "")
         self.assertFalse(self.log.exists())

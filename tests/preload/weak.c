@@ -5,6 +5,7 @@
 
 extern int hipMalloc(void **pointer, size_t bytes) __attribute__((weak));
 extern int cudaMalloc(void **pointer, size_t bytes) __attribute__((weak));
+extern int nvmlDeviceGetMemoryInfo(void *device, void *memory) __attribute__((weak));
 extern int cuMemAlloc_v2(unsigned long long *pointer, size_t bytes) __attribute__((weak));
 
 typedef int allocate(void **pointer, size_t bytes);
@@ -29,6 +30,7 @@ int main(void)
 	ask("hipMalloc", hipMalloc);
 	ask("cudaMalloc", cudaMalloc);
 	ask("cuMemAlloc_v2", (allocate *)(void *)cuMemAlloc_v2);
+	ask("nvmlDeviceGetMemoryInfo", (allocate *)(void *)nvmlDeviceGetMemoryInfo);
 	printf("unknown %s %s\n", dlsym(RTLD_DEFAULT, "hipNoSuch") ? "there" : "absent",
 	       dlerror() ? "error" : "no error");
 	return 0;

@@ -18,6 +18,7 @@
 #include "abi/cuda_work.h"
 #include "abi/cudart.h"
 #include "abi/hip_later.h"
+#include "abi/nvml.h"
 #include "rows.h"
 #include "zero.h"
 
@@ -38,6 +39,12 @@ static const struct cudaExtent zero_extent;
 static const hipExtent zero_extent;
 #else
 #define DOMAIN_HIP OTHER
+#endif
+
+#ifdef ROWS_NVML
+#define DOMAIN_NVML ROW
+#else
+#define DOMAIN_NVML OTHER
 #endif
 
 /* Weak: what nobody has is NULL, and the program runs. The address is taken in code, as in data it would not be dynamic. */

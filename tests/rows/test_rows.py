@@ -22,6 +22,7 @@ PROGRAMS = {
     "hip_5": LOADER | {"dlsym": ["dlsym", "libamdhip64.so.5"]},
     "hip_6": LOADER | {"dlsym": ["dlsym", "libamdhip64.so.6"], "proc": ["proc"]},
     "hip_7": LOADER | {"dlsym": ["dlsym", "libamdhip64.so.7"], "proc": ["proc"], "proc_spt": ["proc_spt"]},
+    "nvml": LOADER | {"dlsym": ["dlsym", "libnvidia-ml.so.1"]},
 }
 # What these ways cannot give: a function's older forms.
 PARTIAL = {"entry", "entry_ptsz", "entry_deep"}
@@ -94,7 +95,7 @@ class Rows(Case):
             wanted[row] = {"link", "local", "dlsym"}
             if row.startswith("hip"):
                 wanted[row] |= {"proc", "proc_spt"}
-            elif not row.startswith("cuda"):
+            elif not row.startswith(("cuda", "nvml")):
                 wanted[row] |= {"proc1", "proc2", "version", "version_ptsz", "version_deep"}
                 if row not in OLDER and row not in LATER:
                     wanted[row] |= PARTIAL
@@ -158,14 +159,14 @@ class Unknown(Case):
 class NoVendor(Case):
     def test_not_initialised(self):
         """Our exports are all that such a program finds: a call says "not initialised", and does nothing else."""
-        for domain in ("CUDA_DRIVER", "CUDA_RUNTIME", "HIP"):
+        for domain, error in (("CUDA_DRIVER", 3), ("CUDA_RUNTIME", 3), ("HIP", 3), ("NVML", 1)):
             command = [str(ROWS / f"rows_none_{domain}")]
             alone = self.run_program([*command, "link"], preload=False)
             self.assertEqual({line.split()[0] for line in alone.stdout.splitlines()}, {"begin", "none"})
             done = self.run_program([*command, "link"])
             calls = [line for line in done.stdout.splitlines() if line != "begin 0"]
             self.assertEqual(len(calls), alone.stdout.count("none "))
-            self.assertEqual([line for line in calls if not line.endswith(" link 3 last 0")], [])
+            self.assertEqual([line for line in calls if not line.endswith(f" link {error} last 0")], [])
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertFalse(self.log.exists())
 

@@ -13,14 +13,18 @@
 #include "abi/cudart.h"
 #elif defined(ABI_OURS) && defined(ABI_HIP)
 #include "abi/hip.h"
+#elif defined(ABI_OURS) && defined(ABI_NVML)
+#include "abi/nvml.h"
 #elif defined(ABI_CUDA)
 #include <cuda.h>
 #elif defined(ABI_CUDART)
 #include <cuda_runtime_api.h>
 #elif defined(ABI_HIP)
 #include <hip/hip_runtime_api.h>
+#elif defined(ABI_NVML)
+#include <nvml.h>
 #else
-#error "one of ABI_CUDA, ABI_CUDART, ABI_HIP"
+#error "one of ABI_CUDA, ABI_CUDART, ABI_HIP, ABI_NVML"
 #endif
 
 #ifdef ABI_OURS

@@ -11,8 +11,11 @@
 #elif defined(BACKEND_HIP)
 #include <hip/hip_runtime_api.h>
 #define LIST "backend_hip.def"
+#elif defined(BACKEND_NVML)
+#include <nvml.h>
+#define LIST "backend_nvml.def"
 #else
-#error "one of BACKEND_CUDA, BACKEND_HIP"
+#error "one of BACKEND_CUDA, BACKEND_HIP, BACKEND_NVML"
 #endif
 
 #define FUNCTION(needed, ret, symbol, params) \

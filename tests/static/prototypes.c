@@ -15,8 +15,10 @@
 #include <cuda_runtime_api.h>
 #elif defined(PROTOTYPES_HIP)
 #include <hip/hip_runtime_api.h>
+#elif defined(PROTOTYPES_NVML)
+#include <nvml.h>
 #else
-#error "one of PROTOTYPES_CUDA_DRIVER, PROTOTYPES_CUDA_RUNTIME, PROTOTYPES_HIP"
+#error "one of PROTOTYPES_CUDA_DRIVER, PROTOTYPES_CUDA_RUNTIME, PROTOTYPES_HIP, PROTOTYPES_NVML"
 #endif
 
 #define SAME(name, ours, theirs) \
@@ -58,6 +60,14 @@
 #else
 #define ROW_HIP NONE
 #define COUNT_HIP NONE
+#endif
+
+#ifdef PROTOTYPES_NVML
+#define ROW_NVML LIBRARY_ROW
+#define COUNT_NVML COUNT_ROW
+#else
+#define ROW_NVML NONE
+#define COUNT_NVML NONE
 #endif
 
 /*

@@ -14,8 +14,10 @@
 #include <cuda_runtime_api.h>
 #elif defined(PROTOTYPES_SIM_HIP)
 #include <hip/hip_runtime_api.h>
+#elif defined(PROTOTYPES_SIM_NVML)
+#include <nvml.h>
 #else
-#error "one of PROTOTYPES_SIM_DRIVER, PROTOTYPES_SIM_CUDART, PROTOTYPES_SIM_HIP"
+#error "one of PROTOTYPES_SIM_DRIVER, PROTOTYPES_SIM_CUDART, PROTOTYPES_SIM_HIP, PROTOTYPES_SIM_NVML"
 #endif
 
 #define SAME(name, ours, theirs) \
@@ -38,6 +40,11 @@
 #include "cudart/errors.def"
 #define API(ret, name, params) +1
 #define ROWS "cudart/api.def"
+#elif defined(PROTOTYPES_SIM_NVML)
+#define NVML(ret, name, params) SAME(#name, ret params, __typeof__(name))
+#include "nvml.def"
+#define NVML(ret, name, params) +1
+#define ROWS "nvml.def"
 #else
 #define API(node, ret, name, params) SAME(#name, ret params, __typeof__(name))
 #include "hip/api.def"

@@ -18,6 +18,7 @@
 #define PROTOTYPE_CUDA_DRIVER(ret, symbol, params) extern ret symbol params;
 #define PROTOTYPE_CUDA_RUNTIME(...)
 #define PROTOTYPE_HIP(...)
+#define PROTOTYPE_NVML(...)
 #define HOOK(domain, ret, symbol, base, since, variant, op, params, ...) \
 	PROTOTYPE_##domain(ret, symbol, params)
 #include "hooks.def"

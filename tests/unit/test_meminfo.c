@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <string.h>
 
 #include "meminfo.h"
 
@@ -70,6 +71,45 @@ static void what_is_told(void **state)
 	}
 }
 
+/* NVML's first form, and its second with what is reserved apart from what is used and in it. */
+static void what_nvml_tells(void **state)
+{
+	static const struct {
+		enum spill_meminfo_report report;
+		struct spill_meminfo_parts said, told; /* total, free, used, reserved */
+		struct spill_meminfo_view view;
+	} answers[] = {
+	    {HONEST, {100, 60, 40, 0}, {100, 60, 40, 0}, {.limit = 1, .held = 1, .host_most = 9}},
+	    {LIMIT, {100, 60, 40, 0}, {100, 60, 40, 0}, {.limit = SPILL_UNLIMITED}},
+	    {LIMIT, {100, 60, 35, 5}, {100, 60, 35, 5}, {.limit = 200, .held = 9}},
+	    /* an answer without any sum that nothing cuts */
+	    {LIMIT, {100, 90, 90, 90}, {100, 90, 90, 90}, {.limit = 200, .held = 9}},
+	    {LIMIT, {100, 60, 40, 0}, {50, 40, 10, 0}, {.limit = 50, .held = 10}},
+	    {LIMIT, {100, 60, 35, 5}, {50, 40, 5, 5}, {.limit = 50, .held = 10}},
+	    {LIMIT, {100, 60, 40, 5}, {50, 40, 10, 5}, {.limit = 50, .held = 10}},
+	    /* what is reserved is more than what the limit leaves beside what is free */
+	    {LIMIT, {100, 60, 35, 5}, {50, 47, 0, 3}, {.limit = 50, .held = 3}},
+	    {LIMIT, {100, 60, 40, 5}, {50, 47, 3, 3}, {.limit = 50, .held = 3}},
+	    {LIMIT, {100, 60, 35, 5}, {0, 0, 0, 0}, {.limit = 0}},
+	    {SPILL,
+	     {100, 60, 35, 5},
+	     {150, 80, 65, 5},
+	     {.limit = 50, .held = 30, .host_most = 100, .host_room = 60}},
+	    {SPILL,
+	     {100, 60, 35, 5},
+	     {MOST, MOST, 0, 0},
+	     {.limit = SPILL_UNLIMITED, .host_most = MOST, .host_room = MOST}},
+	};
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		struct spill_meminfo_parts told = answers[i].said;
+		spill_meminfo_parts(answers[i].report, &told, &answers[i].view);
+		if (memcmp(&told, &answers[i].told, sizeof(told)) != 0)
+			fail_msg("answer %zu: told %llu %llu %llu %llu", i, (unsigned long long)told.total,
+			         (unsigned long long)told.free, (unsigned long long)told.used,
+			         (unsigned long long)told.reserved);
+	}
+}
+
 static uint64_t seed = 20260101;
 
 /* Of all sizes, with the ends and their neighbours more often than by chance. */
@@ -130,6 +170,25 @@ static void what_holds_of_any_figures(void **state)
 	}
 }
 
+static void the_sums_of_nvml_hold(void **state)
+{
+	for (unsigned i = 0; i < 200000; i++) {
+		struct spill_meminfo_parts said = {.total = any()}, told;
+		said.free = said.total ? any() % said.total : 0;
+		said.reserved = any() % (said.total - said.free + (said.total < MOST));
+		bool apart = i & 1;
+		said.used = said.total - said.free - (apart ? said.reserved : 0);
+		struct spill_meminfo_view view = {any(), any(), any(), any()};
+		enum spill_meminfo_report report = i & 2 ? LIMIT : SPILL;
+		told = said;
+		spill_meminfo_parts(report, &told, &view);
+		assert_true(told.free == spill_meminfo_free(report, said.free, &view));
+		assert_true(told.total == spill_meminfo_total(report, said.total, &view));
+		assert_true(told.total == told.free + told.used + (apart ? told.reserved : 0));
+		assert_true(told.reserved <= said.reserved && told.reserved <= told.total - told.free);
+	}
+}
+
 static void where_nothing_can_spill_the_host_is_not_counted(void **state)
 {
 	struct spill_policy policy;
@@ -163,6 +222,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(what_is_told),
+	    cmocka_unit_test(what_nvml_tells),
+	    cmocka_unit_test(the_sums_of_nvml_hold),
 	    cmocka_unit_test(what_holds_of_any_figures),
 	    cmocka_unit_test(where_nothing_can_spill_the_host_is_not_counted),
 	};
