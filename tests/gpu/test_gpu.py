@@ -133,6 +133,40 @@ class LooksLikeDeviceMemory(RealGpu):
                 self.assertLessEqual(int(done.stdout), 40 + 64)
 
 
+class Nvml(RealGpu):
+    """meminfo.report by NVML and by the driver, of a device that nobody else uses."""
+
+    JOB = [sys.executable, str(HERE.parent / "preload/nvml_job.py"),
+           *"first:0 device:0 cuda first:0 second:0 alloc:1024 cuda first:0 second:0 first:0 child:0".split()]
+
+    def ask(self, **variables):
+        done = self.run_program(self.JOB, **variables)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        for line in done.stdout.splitlines():
+            tell(line)
+        return [line.split() for line in done.stdout.splitlines()]
+
+    def test_honest_is_nvmls_own_answer(self):
+        alone, with_us = self.ask(preload=False), self.ask(SPILL_DEVICE_LIMIT="4GiB")
+        # What is free is not the same twice; the largest figure is the total.
+        self.assertEqual([line[:2] + [max(line[1:], key=int)] for line in with_us],
+                         [line[:2] + [max(line[1:], key=int)] for line in alone])
+
+    def test_both_tell_the_limit(self):
+        before, _, driver, first, second, _, *after = self.ask(SPILL_MEMINFO_REPORT="limit", SPILL_DEVICE_LIMIT="4GiB")
+        gib = 1 << 30
+        self.assertGreater(int(before[2]), 4 * gib, "before there is a context")
+        # total, free, used; with what is reserved before free in the second form
+        self.assertEqual(driver[1:], ["0", str(4 * gib), str(4 * gib)])
+        self.assertEqual(first[1:], ["0", str(4 * gib), str(4 * gib), "0"])
+        self.assertEqual([second[1], *second[3:]], ["0", str(4 * gib), "0", str(4 * gib), "0"])
+        driver, first, second, *_, child = after
+        self.assertEqual(driver[1:], ["0", str(3 * gib), str(4 * gib)])
+        self.assertEqual(first[1:], ["0", str(4 * gib), str(3 * gib), str(gib)])
+        self.assertEqual([second[3], second[5]], [str(4 * gib), str(3 * gib)])
+        self.assertNotEqual(child[2], str(4 * gib), "a child has no CUDA")
+
+
 class VendorFacts(RealGpu):
     def test_the_driver_does_what_the_code_follows(self):
         for facts in sorted(HERE.glob("vendor_facts*.py")):
