@@ -119,7 +119,7 @@ static void test_nothing(void **state)
 	assert_string_equal(source("spill.mode"), "default");
 	assert_string_equal(value("host.limit"), "50%");
 	assert_string_equal(value("log.path"), "${XDG_STATE_HOME:-~/.local/state}/spill/%e-%p.jsonl");
-	assert_int_equal(config.option_count, 24);
+	assert_int_equal(config.option_count, 25);
 	assert_int_equal(config.file_count, 3); /* of the user, twice, and etc.conf */
 }
 
@@ -134,7 +134,7 @@ static void test_all_devices(void **state)
 	}
 	load();
 	assert_fine();
-	assert_int_equal(config.option_count, 24 + SPILL_OPTION_SLOTS - SPILL_OPTIONS);
+	assert_int_equal(config.option_count, 25 + SPILL_OPTION_SLOTS - SPILL_OPTIONS);
 	for (unsigned slot = SPILL_OPTIONS; slot < SPILL_OPTION_SLOTS; slot++) {
 		spill_option_name(slot, name, sizeof(name));
 		assert_string_equal(value(name), "1GiB");

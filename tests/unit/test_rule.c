@@ -287,6 +287,15 @@ static void an_index_is_made_anew(void **state)
 
 /* -- what a rule says ------------------------------------------------------------------------------------- */
 
+/* By member: padding is nobody's. */
+static bool same_advice(const struct spill_managed_advice *a, const struct spill_managed_advice *b)
+{
+	return a->preferred == b->preferred && a->accessed_by_device == b->accessed_by_device &&
+	       a->accessed_by_host == b->accessed_by_host && a->read_mostly == b->read_mostly &&
+	       a->prefetch_below.kind == b->prefetch_below.kind &&
+	       a->prefetch_below.value == b->prefetch_below.value;
+}
+
 static void advice_is_the_policys_but_for_what_the_rule_sets(void **state)
 {
 	struct spill_policy policy;
@@ -305,9 +314,9 @@ static void advice_is_the_policys_but_for_what_the_rule_sets(void **state)
 	    .prefetch_below = {SPILL_AMOUNT_BYTES, MIB},
 	};
 	advice = spill_rule_advice(&policy, NULL);
-	assert_memory_equal(&advice, &policy.advice, sizeof(advice));
+	assert_true(same_advice(&advice, &policy.advice));
 	advice = spill_rule_advice(&policy, &rule);
-	assert_memory_equal(&advice, &policy.advice, sizeof(advice));
+	assert_true(same_advice(&advice, &policy.advice));
 
 	rule.set = SPILL_RULE_HAS_PREFERRED;
 	advice = spill_rule_advice(&policy, &rule);
