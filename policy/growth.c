@@ -1,21 +1,33 @@
 #include "growth.h"
 
+#include <stddef.h>
+
 /* Requests that make a run. */
 #define RECORDS 3
 #define RISES 6
 
-/* The call site's row, or the one that makes way for it. */
-static struct spill_growth_site *find(struct spill_growth *growth, uint64_t address, int device)
+static const struct spill_growth_site *known(const struct spill_growth *growth, uint64_t address, int device)
 {
-	struct spill_growth_site *oldest = &growth->sites[0];
-
 	for (unsigned i = 0; i < SPILL_GROWTH_SITES; i++) {
-		struct spill_growth_site *site = &growth->sites[i];
+		const struct spill_growth_site *site = &growth->sites[i];
 
 		if (site->address == address && site->device == device)
 			return site;
-		if (site->heard < oldest->heard)
-			oldest = site;
+	}
+	return NULL;
+}
+
+/* The call site's row, or the one that makes way for it. */
+static struct spill_growth_site *find(struct spill_growth *growth, uint64_t address, int device)
+{
+	const struct spill_growth_site *mine = known(growth, address, device);
+	struct spill_growth_site *oldest = &growth->sites[0];
+
+	if (mine)
+		return &growth->sites[mine - growth->sites];
+	for (unsigned i = 0; i < SPILL_GROWTH_SITES; i++) {
+		if (growth->sites[i].heard < oldest->heard)
+			oldest = &growth->sites[i];
 	}
 	*oldest = (struct spill_growth_site){.address = address, .device = device};
 	return oldest;
@@ -27,24 +39,47 @@ static bool continues(const struct spill_growth_site *site, uint64_t bytes)
 	return site->length && bytes > site->last && bytes - bytes / 2 <= site->last;
 }
 
+/* True if that begins a new run. */
+static bool advance(struct spill_growth_site *site, uint64_t bytes)
+{
+	bool begins = !continues(site, bytes);
+
+	if (begins) {
+		site->length = 1;
+		site->record = bytes > site->largest;
+	} else {
+		site->length++;
+	}
+	site->last = bytes;
+	if (site->largest < bytes)
+		site->largest = bytes;
+	return begins;
+}
+
+static bool grows(const struct spill_growth_site *site)
+{
+	return site->length >= (site->record ? RECORDS : RISES);
+}
+
+bool spill_growth_would(const struct spill_growth *growth, uint64_t address, int device, uint64_t bytes)
+{
+	const struct spill_growth_site *site = known(growth, address, device);
+	struct spill_growth_site next;
+
+	if (!site)
+		return false;
+	next = *site;
+	advance(&next, bytes);
+	return grows(&next);
+}
+
 struct spill_growth_answer spill_growth_request(struct spill_growth *growth, uint64_t address, int device,
                                                 uint64_t bytes)
 {
 	struct spill_growth_site *site = find(growth, address, device);
 
-	if (continues(site, bytes)) {
-		site->length++;
-	} else {
+	if (advance(site, bytes))
 		site->run = ++growth->runs;
-		site->length = 1;
-		site->record = bytes > site->largest;
-	}
-	site->last = bytes;
-	if (site->largest < bytes)
-		site->largest = bytes;
 	site->heard = ++growth->requests;
-	return (struct spill_growth_answer){
-	    .run = site->run,
-	    .grows = site->length >= (site->record ? RECORDS : RISES),
-	};
+	return (struct spill_growth_answer){.run = site->run, .grows = grows(site)};
 }

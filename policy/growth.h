@@ -41,6 +41,9 @@ struct spill_growth_answer {
 	bool grows;   /* it is one of a run of ever larger ones */
 };
 
+/* Would a request of `bytes` be one of a run of ever larger ones, if it were served now? Changes nothing. */
+bool spill_growth_would(const struct spill_growth *growth, uint64_t address, int device, uint64_t bytes);
+
 /* A request that was served; one that failed and is repeated is told once. `address` is not 0. */
 struct spill_growth_answer spill_growth_request(struct spill_growth *growth, uint64_t address, int device,
                                                 uint64_t bytes);

@@ -40,8 +40,8 @@ struct spill_attempt {
 	const char *error; /* vendor's error name, or our reason ("host.limit"); static storage */
 };
 
-/* The whole chain, the driver asked before it and after each step that makes room, and honest_first. */
-#define SPILL_ATTEMPTS 10
+/* A rule's place, the whole chain, the driver asked before it and after each step that makes room, and honest_first. */
+#define SPILL_ATTEMPTS 11
 
 /* Bytes by where they are. */
 struct spill_bytes {

@@ -32,15 +32,6 @@ bool spill_failure_repeats(const struct spill_failure *pending, const struct spi
 	       now->time_us - pending->time_us <= window_us;
 }
 
-bool spill_failure_surfaces(struct spill_failure *pending, const struct spill_failure *now,
-                            uint64_t window_us)
-{
-	if (spill_failure_repeats(pending, now, window_us))
-		return false;
-	*pending = *now;
-	return true;
-}
-
 void spill_failure_served(struct spill_failure *pending, const struct spill_failure *now, uint64_t window_us)
 {
 	if (now->operation != SPILL_RETRY_PHYSICAL && spill_failure_repeats(pending, now, window_us))

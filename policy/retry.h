@@ -44,13 +44,6 @@ bool spill_failure_repeats(const struct spill_failure *pending, const struct spi
                            uint64_t window_us);
 
 /*
- * The device is full for `now`, by a caller that asks again: true if that surfaces, remembered in *pending; false if it is the
- * repeat, which is to be served by other means.
- */
-bool spill_failure_surfaces(struct spill_failure *pending, const struct spill_failure *now,
-                            uint64_t window_us);
-
-/*
  * `now` was served: if it is the repeat, the failure is forgotten. PHYSICAL: not yet, as it is one of a run, whose later
  * requests have not failed before and would surface again; see spill_failure_mapped.
  */

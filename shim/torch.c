@@ -66,7 +66,7 @@ static bool enter(struct call *call, int device)
 		return false;
 	bool captured = call->backend->capturing && call->backend->capturing(call->request.stream);
 	call->pool =
-	    spill_mempool_ours(call->backend, device, SPILL_PLACE_DEVICE, spill_runtime_policy(), &error);
+	    spill_mempool_ours(call->backend, device, SPILL_PLACE_DEVICE, SPILL_LOCATION_NONE, &error);
 	call->request.pool = call->pool ? spill_mempool_handle(call->pool) : NULL;
 	call->request.pass = !ready || captured;
 	return true;

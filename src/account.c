@@ -3,8 +3,10 @@
 #include <stdatomic.h>
 
 #include "policy.h"
+#include "rule.h"
 
 static _Atomic uint64_t device_held[SPILL_DEVICES];
+static _Atomic uint64_t rule_held[SPILL_RULES];
 static _Atomic uint64_t host_held, physical_held;
 static _Atomic uint64_t *_Atomic host_told;
 
@@ -31,6 +33,21 @@ void spill_account_device_return(int device, uint64_t bytes)
 uint64_t spill_account_device_held(int device)
 {
 	return atomic_load(row(device));
+}
+
+uint64_t spill_account_rule_held(unsigned rule)
+{
+	return atomic_load(&rule_held[rule]);
+}
+
+bool spill_account_rule_charge(unsigned rule, uint64_t *held, uint64_t bytes)
+{
+	return atomic_compare_exchange_strong(&rule_held[rule], held, *held + bytes);
+}
+
+void spill_account_rule_return(unsigned rule, uint64_t bytes)
+{
+	atomic_fetch_sub(&rule_held[rule], bytes);
 }
 
 /* Several threads may tell at once: who stores last has seen that it is what is held. */
@@ -103,6 +120,8 @@ void spill_account_reset(void)
 {
 	for (int device = 0; device < SPILL_DEVICES; device++)
 		atomic_store(&device_held[device], 0);
+	for (unsigned rule = 0; rule < SPILL_RULES; rule++)
+		atomic_store(&rule_held[rule], 0);
 	atomic_store(&host_held, 0);
 	atomic_store(&physical_held, 0);
 }

@@ -22,6 +22,11 @@ void spill_account_device_return(int device, uint64_t bytes);
 /* Adds without asking: it is taken already. */
 void spill_account_device_add(int device, uint64_t bytes);
 
+/* The same for what a rule of the policy holds, by its position in the list, over all devices. */
+uint64_t spill_account_rule_held(unsigned rule);
+bool spill_account_rule_charge(unsigned rule, uint64_t *held, uint64_t bytes);
+void spill_account_rule_return(unsigned rule, uint64_t bytes);
+
 /* The same for host memory that holds spilled data (managed memory counts in full). */
 uint64_t spill_account_host_held(void);
 bool spill_account_host_charge(uint64_t *held, uint64_t bytes);

@@ -8,11 +8,12 @@
 #include "chain.h"
 #include "contexts.h"
 #include "deferred.h"
+#include "growing.h"
 #include "honest.h"
 #include "mempool.h"
 #include "note.h"
 #include "reserve.h"
-#include "trim.h"
+#include "rules.h"
 
 enum step { BEGIN, ASKED };
 
@@ -35,13 +36,16 @@ struct spill_allocation spill_admit_describe(const struct spill_request *request
 	};
 }
 
-bool spill_admit_record(const struct spill_request *request, struct spill_allocation *allocation,
+bool spill_admit_record(struct spill_request *request, struct spill_allocation *allocation,
                         const char *reason)
 {
 	for (struct spill_request *frame = spill_thread.frame; frame; frame = frame->outer)
 		frame->taken = true;
 	spill_contexts_made(allocation->backend, request->device, request->context);
+	spill_rules_take_over(request, allocation);
 	if (!spill_ledger_add(allocation)) {
+		request->charged_rule += allocation->charged_rule;
+		spill_rules_return(request);
 		spill_note("ledger", "no memory for bookkeeping: an allocation is not accounted");
 		return false;
 	}
@@ -50,29 +54,55 @@ bool spill_admit_record(const struct spill_request *request, struct spill_alloca
 }
 
 /* Decides, and charges in the same moment what the decision was about. */
-static bool admit_weight(struct spill_request *request, const struct spill_backend *backend)
+bool spill_admit_weight(struct spill_request *request, struct spill_ask *ask, uint64_t limit)
 {
-	struct spill_ask ask = {
-	    .bytes = request->bytes, .weight = request->weight, .device = request->device};
-	struct spill_view view = {
-	    .device_used = spill_account_device_held(request->device),
-	    .device_limit = spill_runtime_device_limit(backend, request->device),
-	};
-	struct spill_decision decision;
+	const struct spill_policy *policy = spill_runtime_policy();
+	struct spill_view view = {.device_limit = limit};
+	spill_rules_view(request, &view);
 	do
-		decision = spill_decide(spill_runtime_policy(), NULL, &ask, &view);
-	while (decision.would == SPILL_VERDICT_DRIVER &&
-	       !spill_account_device_charge(request->device, &view.device_used, ask.weight));
-	bool fits = decision.would == SPILL_VERDICT_DRIVER;
-	request->charged = fits ? ask.weight : 0;
-	request->rule = decision.rule;
+		request->decision = spill_decide(policy, request->applied, ask, &view);
+	while (request->decision.would == SPILL_VERDICT_DRIVER && !spill_rules_charge(request, ask, &view));
+	bool fits = request->decision.would == SPILL_VERDICT_DRIVER;
+	request->charged = fits ? ask->weight : 0;
 	return fits;
+}
+
+static struct spill_ask ask_of(const struct spill_request *request)
+{
+	return (struct spill_ask){
+	    .bytes = request->bytes,
+	    .weight = request->weight,
+	    .device = request->device,
+	    .rules = request->rules,
+	    .grows = request->grows,
+	    .placeable = request->placeable,
+	    .place_failed = request->place_failed,
+	};
 }
 
 bool spill_admit_charge(struct spill_request *request, const struct spill_demand *demand,
                         const struct spill_backend *backend)
 {
-	return demand->admit ? demand->admit(request, backend) : admit_weight(request, backend);
+	struct spill_ask ask = ask_of(request);
+	return demand->admit
+	           ? demand->admit(request, &ask, backend)
+	           : spill_admit_weight(request, &ask, spill_runtime_device_limit(backend, request->device));
+}
+
+struct spill_want spill_admit_want(const struct spill_request *request, const struct spill_backend *backend,
+                                   uint64_t device_room)
+{
+	const struct spill_policy *policy = spill_runtime_policy();
+	return (struct spill_want){
+	    .backend = backend,
+	    .policy = policy,
+	    .device = request->device,
+	    .context = request->context,
+	    .bytes = request->bytes,
+	    .device_room = device_room,
+	    .device_limit = spill_runtime_device_limit(backend, request->device),
+	    .advice = spill_rule_advice(policy, request->applied),
+	};
 }
 
 static void retract(struct spill_request *request, const struct spill_demand *demand,
@@ -83,6 +113,7 @@ static void retract(struct spill_request *request, const struct spill_demand *de
 	else
 		spill_account_device_return(request->device, request->charged);
 	request->charged = 0;
+	spill_rules_return(request);
 }
 
 /*
@@ -104,8 +135,10 @@ static bool full(struct spill_request *request, const struct spill_demand *deman
                  const struct spill_backend *backend);
 
 /* The device has less to give: what it must keep for code is looked after. */
-static void taken(const struct spill_request *request, const struct spill_backend *backend)
+static void taken(struct spill_request *request, const struct spill_backend *backend)
 {
+	if (request->asks_growth)
+		spill_growing_served(request);
 	spill_reserve_taken(request->weight);
 	spill_reserve_keep(backend, request->device, spill_engine_api(request), spill_engine_site(request));
 }
@@ -134,38 +167,51 @@ static bool ask(struct spill_request *request, const struct spill_demand *demand
 		finish(request, backend);
 		return false;
 	}
+	spill_rules_return(request);
 	request->over_limit = instead == SPILL_INSTEAD_LIMIT;
 	request->refused_by = request->over_limit ? "device.limit" : "driver";
 	spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE), error);
 	return full(request, demand, backend);
 }
 
+/* What to do about the full device. */
+static struct spill_remedy remedy_of(struct spill_request *request, const struct spill_demand *demand,
+                                     const struct spill_backend *backend)
+{
+	struct spill_ask ask = ask_of(request);
+	struct spill_full_view view = {
+	    .capabilities = backend->capabilities(request->device),
+	    .capped = request->capped,
+	    .capturing = spill_capture_here(request),
+	    .any_capture = spill_capture_any(),
+	};
+	ask.placeable = demand->place != NULL;
+	spill_honest_look(request, &view);
+	struct spill_remedy remedy = spill_decide_full(spill_runtime_policy(), request->applied, &ask, &view);
+	if (view.repeats && !request->full) {
+		view.repeats = false;
+		request->repeats =
+		    spill_decide_full(spill_runtime_policy(), request->applied, &ask, &view).surfaces;
+	}
+	return remedy;
+}
+
 /* True: the driver is to be asked again. */
 static bool make_room(struct spill_request *request, const struct spill_demand *demand,
                       const struct spill_backend *backend)
 {
-	const struct spill_policy *policy = spill_runtime_policy();
 	uint64_t free = 0, total = 0;
 	backend->memory(request->device, &free, &total);
-	if (!request->full)
-		request->chain_count =
-		    spill_policy_chain(policy, backend->capabilities(request->device), request->chain);
+	/* The same steps each time; but a stream may have begun to capture. */
+	request->remedy = remedy_of(request, demand, backend);
 	request->full = true;
-	struct spill_want want = {
-	    .backend = backend,
-	    .policy = policy,
-	    .device = request->device,
-	    .context = request->context,
-	    .bytes = request->bytes,
-	    .device_room = spill_chain_device_room(backend, policy, request->device),
-	    .device_limit = spill_runtime_device_limit(backend, request->device),
-	};
-	bool here = spill_capture_here(request);
-	enum spill_outcome outcome = SPILL_REFUSED;
-	if (here)
-		request->refused_by = "stream capture";
-	else if (!spill_runtime_observes())
-		outcome = spill_chain_place(request, demand, &want);
+	if (request->remedy.refused_by)
+		request->refused_by = request->remedy.refused_by;
+	struct spill_want want = spill_admit_want(request, backend, 0);
+	want.device_room =
+	    spill_policy_device_room(want.policy, request->device, free,
+	                             spill_account_device_held(request->device), want.device_limit);
+	enum spill_outcome outcome = spill_chain_place(request, demand, &want);
 	if (outcome == SPILL_REFUSED)
 		surface(request, demand, backend, free, total);
 	else if (outcome == SPILL_SERVED)
@@ -184,6 +230,71 @@ static bool full(struct spill_request *request, const struct spill_demand *deman
 	return again;
 }
 
+/* Above a limit or a cap. Returns true if the driver is to be asked, as it is to see what happens with mode=observe. */
+static bool refused(struct spill_request *request, const struct spill_demand *demand,
+                    const struct spill_backend *backend, const char *refused_by)
+{
+	request->over_limit = true;
+	request->capped = strcmp(refused_by, "rule.cap") == 0;
+	request->refused_by = refused_by;
+	spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE), refused_by);
+	return spill_runtime_observes() || full(request, demand, backend);
+}
+
+static bool refuse(struct spill_request *request, const struct spill_demand *demand,
+                   const struct spill_backend *backend)
+{
+	uint64_t free = 0, total = 0;
+	if (spill_runtime_observes())
+		return true;
+	request->refused_by = request->decision.refused_by;
+	backend->memory(request->device, &free, &total);
+	surface(request, demand, backend, free, total);
+	return false;
+}
+
+static bool charge(struct spill_request *request, const struct spill_demand *demand,
+                   const struct spill_backend *backend);
+
+static bool place_at_once(struct spill_request *request, const struct spill_demand *demand,
+                          const struct spill_backend *backend)
+{
+	int cancel;
+	if (spill_runtime_observes())
+		return true;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	request->place_failed = !spill_chain_at_once(request, demand, backend);
+	if (!request->place_failed)
+		finish(request, backend);
+	pthread_setcancelstate(cancel, NULL);
+	return request->place_failed && charge(request, demand, backend);
+}
+
+/* What is not the driver's by the first decision. Returns true if it is to be asked all the same. */
+static bool other(struct spill_request *request, const struct spill_demand *demand,
+                  const struct spill_backend *backend)
+{
+	switch (request->decision.would) {
+	case SPILL_VERDICT_PLACE:
+		return place_at_once(request, demand, backend);
+	case SPILL_VERDICT_REFUSE:
+		return refuse(request, demand, backend);
+	default:
+		/* The vendor gives back what its pools keep whenever it likes. */
+		if (!spill_capture_any() && spill_mempool_settle_device(backend, request->device) &&
+		    spill_admit_charge(request, demand, backend))
+			return ask(request, demand, backend);
+		return refused(request, demand, backend, request->decision.refused_by);
+	}
+}
+
+static bool charge(struct spill_request *request, const struct spill_demand *demand,
+                   const struct spill_backend *backend)
+{
+	return spill_admit_charge(request, demand, backend) ? ask(request, demand, backend)
+	                                                    : other(request, demand, backend);
+}
+
 /* Returns true if the driver is to be asked. */
 static bool begin(struct spill_request *request, const struct spill_demand *demand,
                   const struct spill_backend *backend)
@@ -193,16 +304,11 @@ static bool begin(struct spill_request *request, const struct spill_demand *dema
 	spill_deferred_poll(backend, false);
 	if (spill_runtime_device_limit(backend, request->device) != SPILL_UNLIMITED)
 		spill_mempool_settle_graphs(backend, request->device);
-	if (spill_admit_charge(request, demand, backend))
-		return ask(request, demand, backend);
-	/* The vendor gives back what its pools keep whenever it likes. */
-	if (!spill_capture_any() && spill_mempool_settle_device(backend, request->device) &&
-	    spill_admit_charge(request, demand, backend))
-		return ask(request, demand, backend);
-	request->over_limit = true;
-	spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE), "device.limit");
-	request->refused_by = "device.limit";
-	return spill_runtime_observes() || full(request, demand, backend);
+	if (spill_runtime_policy()->rules) {
+		spill_rules_find(request);
+		request->placeable = demand->place && !spill_capture_here(request);
+	}
+	return charge(request, demand, backend);
 }
 
 bool spill_admit(struct spill_request *request, const struct spill_demand *demand)
@@ -221,9 +327,8 @@ bool spill_admit(struct spill_request *request, const struct spill_demand *deman
 	}
 	if (request->result == 0 && demand->keep && !demand->keep(request, backend)) {
 		request->charged = 0;
-		request->over_limit = true;
-		spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE), "device.limit");
-		return full(request, demand, backend);
+		spill_rules_return(request);
+		return refused(request, demand, backend, "device.limit");
 	}
 	if (request->result == 0) {
 		demand->served(request, backend);

@@ -1,6 +1,6 @@
 /*
- * What every request for device memory goes through, whatever it asks for: decide and charge, ask the driver, and
- * when the device is full the steps of oom.chain. The kinds of request differ in a struct of functions, one a file:
+ * What every request for device memory goes through, whatever it asks for: decide and charge, ask the driver or make it where a
+ * rule says, and when the device is full the steps of the remedy. The kinds of request differ in a struct of functions, one a file:
  * engine_alloc.c and its neighbours.
  */
 #ifndef SPILL_ADMIT_H
@@ -24,10 +24,11 @@ struct spill_demand {
 	 */
 	bool (*prepare)(struct spill_request *request, const struct spill_backend *backend);
 	/*
-	 * Decides by the limit and charges request->charged in the same moment. True: the driver is to be asked.
-	 * NULL: request->weight bytes against device.limit.
+	 * Decides (request->decision) and charges request->charged in the same moment. True: the driver is to be asked. `ask` lacks
+	 * the weight. NULL: request->weight bytes against device.limit.
 	 */
-	bool (*admit)(struct spill_request *request, const struct spill_backend *backend);
+	bool (*admit)(struct spill_request *request, struct spill_ask *ask,
+	              const struct spill_backend *backend);
 	/* Takes back what admit charged: the driver refused. NULL: request->charged. */
 	void (*retract)(struct spill_request *request, const struct spill_backend *backend);
 	/*
@@ -45,7 +46,7 @@ struct spill_demand {
 	/* It is kept: enters it in the ledger. */
 	void (*served)(struct spill_request *request, const struct spill_backend *backend);
 	/*
-	 * Makes it by a step of oom.chain other than trim and demote, enters it in the ledger and stores what the program gets.
+	 * Makes it by a step of a remedy other than trim and demote, or where a rule wants it at once, enters it in the ledger and stores what the program gets.
 	 * False with *error, a static string, if that cannot be. NULL: this kind of memory is nowhere but on the
 	 * device.
 	 */
@@ -58,9 +59,16 @@ struct spill_demand {
 /* Steps a request of that kind; returns true to have the real function called (request.h). */
 bool spill_admit(struct spill_request *request, const struct spill_demand *demand);
 
-/* Decides by the limit and charges, as demand->admit; once more behind room that was made. */
+/* Decides and charges, as demand->admit; once more behind room that was made. */
 bool spill_admit_charge(struct spill_request *request, const struct spill_demand *demand,
                         const struct spill_backend *backend);
+
+/* The same by a weight and a limit: request->decision; what is charged to the device is in request->charged. */
+bool spill_admit_weight(struct spill_request *request, struct spill_ask *ask, uint64_t limit);
+
+/* What places are asked for; `device_room` as there. */
+struct spill_want spill_admit_want(const struct spill_request *request, const struct spill_backend *backend,
+                                   uint64_t device_room);
 
 /* Entries of request->tried. Both static storage. */
 void spill_admit_tried(struct spill_request *request, const char *step, const char *error);
@@ -73,12 +81,14 @@ struct spill_allocation spill_admit_describe(const struct spill_request *request
  * Enters it in the ledger and the log, and marks the runtime's calls above as seen. False if there is no memory for
  * the entry: the allocation is then nobody's, and the caller's to undo.
  */
-bool spill_admit_record(const struct spill_request *request, struct spill_allocation *allocation,
+bool spill_admit_record(struct spill_request *request, struct spill_allocation *allocation,
                         const char *reason);
 
-/* The reason of something placed by a step of the chain. */
+/* The reason of something placed by a rule, or by a step of a remedy. */
 static inline const char *spill_admit_reason(const struct spill_request *request)
 {
+	if (request->at_once)
+		return "rule";
 	return request->over_limit ? "limit" : "oom";
 }
 

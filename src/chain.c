@@ -2,21 +2,15 @@
 
 #include <string.h>
 
+#include "back.h"
 #include "demote.h"
 #include "honest.h"
+#include "place/pool.h"
+#include "rules.h"
 #include "trim.h"
 
 /* Room that was made and taken by others is made again, so often. */
 #define DEMOTIONS 3
-
-uint64_t spill_chain_device_room(const struct spill_backend *backend, const struct spill_policy *policy,
-                                 int device)
-{
-	uint64_t free = 0, total = 0;
-	backend->memory(device, &free, &total);
-	uint64_t reserve = spill_policy_device_reserve(policy, device);
-	return free > reserve ? free - reserve : 0;
-}
 
 /* What was pinned for later may be what is missing now. */
 static bool host_refused(const char *error)
@@ -33,6 +27,23 @@ static bool place_again(struct spill_request *request, const struct spill_demand
 		return false;
 	*error = NULL;
 	return demand->place(request, step, want, error);
+}
+
+/*
+ * Makes it by a step other than trim and demote, within what a rule's cap leaves of the device; host memory that is kept for later is
+ * given up if it is missing.
+ */
+static bool make(struct spill_request *request, const struct spill_demand *demand, enum spill_step step,
+                 const struct spill_want *want, const char **error)
+{
+	struct spill_want within = *want;
+	uint64_t left = spill_rules_reserve(request, want->bytes);
+	if (left < want->bytes && left < want->device_room)
+		within.device_room = left;
+	bool made = demand->place(request, step, &within, error) ||
+	            (host_refused(*error) && place_again(request, demand, step, &within, error));
+	spill_rules_return(request);
+	return made;
 }
 
 /* There is room again: true if the limit has some, too. */
@@ -65,11 +76,11 @@ static enum spill_outcome demote(struct spill_request *request, const struct spi
 	if (enough && ask_again(request, demand, want->backend)) {
 		/* Others may take it first. */
 		if (++request->demotions < DEMOTIONS)
-			request->chain_at--;
+			request->remedy_at--;
 		return SPILL_AGAIN;
 	}
 	if (demotion.freed)
-		want->device_room = spill_chain_device_room(want->backend, want->policy, request->device);
+		want->device_room = spill_back_room(want->backend, request->device);
 	*error = demotion.error ? demotion.error : "device.limit";
 	return SPILL_REFUSED;
 }
@@ -84,10 +95,15 @@ static enum spill_outcome take(struct spill_request *request, const struct spill
 		           ? SPILL_AGAIN
 		           : SPILL_REFUSED;
 	}
-	if (demand->place && spill_honest_surfaces(request)) {
+	if (request->remedy.surfaces) {
+		spill_honest_surfaced(request);
 		request->refused_by = *error = "oom.honest_first";
-		request->chain_at = request->chain_count;
+		request->remedy_at = request->remedy.count;
 		return SPILL_REFUSED;
+	}
+	if (request->repeats) {
+		spill_admit_tried(request, "honest_first", "surfaced before");
+		request->repeats = false;
 	}
 	if (step == SPILL_STEP_DEMOTE)
 		return demote(request, demand, want, error);
@@ -95,8 +111,7 @@ static enum spill_outcome take(struct spill_request *request, const struct spill
 		*error = "this kind of memory cannot be elsewhere";
 		return SPILL_REFUSED;
 	}
-	if (demand->place(request, step, want, error) ||
-	    (host_refused(*error) && place_again(request, demand, step, want, error)))
+	if (make(request, demand, step, want, error))
 		return SPILL_SERVED;
 	request->refused_by = *error;
 	return SPILL_REFUSED;
@@ -105,8 +120,8 @@ static enum spill_outcome take(struct spill_request *request, const struct spill
 enum spill_outcome spill_chain_place(struct spill_request *request, const struct spill_demand *demand,
                                      struct spill_want *want)
 {
-	while (request->chain_at < request->chain_count) {
-		enum spill_step step = request->chain[request->chain_at++];
+	while (request->remedy_at < request->remedy.count) {
+		enum spill_step step = request->remedy.step[request->remedy_at++];
 		const char *error = NULL;
 		enum spill_outcome outcome = take(request, demand, step, want, &error);
 		if (outcome != SPILL_REFUSED)
@@ -114,4 +129,30 @@ enum spill_outcome spill_chain_place(struct spill_request *request, const struct
 		spill_admit_tried(request, spill_step_name(step), error);
 	}
 	return SPILL_REFUSED;
+}
+
+static enum spill_step step_to(enum spill_place place)
+{
+	enum spill_step step = SPILL_STEP_SPLIT;
+	while (spill_step_place(step) != place)
+		step++;
+	return step;
+}
+
+bool spill_chain_at_once(struct spill_request *request, const struct spill_demand *demand,
+                         const struct spill_backend *backend)
+{
+	const char *error = NULL;
+	enum spill_step step = step_to(request->decision.place);
+	struct spill_want want =
+	    spill_admit_want(request, backend, spill_back_room(backend, request->device));
+	/* What shares a chunk with others is on host as a whole (place/pool.h): that is no reason to leave the device. */
+	if (step == SPILL_STEP_SPLIT && want.bytes <= SPILL_POOL_LARGEST && want.bytes <= want.device_room)
+		error = "small enough for the device";
+	request->at_once = !error;
+	bool made = !error && make(request, demand, step, &want, &error);
+	request->at_once = false;
+	if (!made)
+		spill_admit_tried(request, spill_step_name(step), error);
+	return made;
 }

@@ -1,5 +1,5 @@
 /*
- * The steps of oom.chain for one request that the device cannot hold, each refusal noted in request->tried.
+ * The steps of a remedy (policy.h) for one request that the device cannot hold, each refusal noted in request->tried.
  */
 #ifndef SPILL_CHAIN_H
 #define SPILL_CHAIN_H
@@ -12,12 +12,15 @@ enum spill_outcome {
 	SPILL_AGAIN, /* there is room now, and admitted it is: the driver is to be asked again */
 };
 
-/* The next steps, until one is no refusal. pre: request->chain is set */
+/* The next steps, until one is no refusal. pre: request->remedy is set */
 enum spill_outcome spill_chain_place(struct spill_request *request, const struct spill_demand *demand,
                                      struct spill_want *want);
 
-/* Free device bytes less device.reserve. */
-uint64_t spill_chain_device_room(const struct spill_backend *backend, const struct spill_policy *policy,
-                                 int device);
+/*
+ * Makes it where its rule says (request->decision), without asking the driver first. False, with an entry in tried: that cannot be
+ * had. pre: demand->place
+ */
+bool spill_chain_at_once(struct spill_request *request, const struct spill_demand *demand,
+                         const struct spill_backend *backend);
 
 #endif

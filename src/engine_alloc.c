@@ -9,10 +9,12 @@
 #include "capture.h"
 #include "demote.h"
 #include "gate.h"
+#include "growing.h"
 #include "movable.h"
 #include "peer.h"
 #include "place/chunked.h"
 #include "promote.h"
+#include "rule.h"
 
 static uint64_t *out(struct spill_request *request)
 {
@@ -60,14 +62,16 @@ static void deliver(struct spill_request *request, const struct spill_backend *b
 }
 
 /* Made of chunks: it may move from now on. */
-static void enlist(const struct spill_request *request, const struct spill_allocation *allocation)
+static void enlist(struct spill_request *request, const struct spill_allocation *allocation)
 {
 	struct spill_chunked *chunked = spill_chunked_of(allocation->placement);
 	if (!chunked)
 		return;
 	chunked->seq = allocation->seq;
-	chunked->site = spill_engine_site(request);
-	chunked->priority = SPILL_PRIORITY_NORMAL;
+	struct spill_growth_answer growth = spill_growing_served(request);
+	chunked->run = growth.run;
+	chunked->grows = growth.grows;
+	chunked->priority = spill_rule_priority(request->applied);
 	bool owed = chunked->owed = chunked->base.held.host > 0;
 	spill_chunked_enlist(chunked);
 	spill_gate_call_me();
@@ -107,18 +111,10 @@ static bool place(struct spill_request *request, enum spill_step step, const str
 static enum spill_instead make_movable(struct spill_request *request, const struct spill_backend *backend,
                                        const char **error)
 {
-	if (spill_runtime_observes() || spill_capture_here(request) ||
-	    !spill_movable_wanted(backend, request->device, request->bytes))
+	if (spill_capture_here(request) ||
+	    !spill_movable_wanted(backend, request->device, request->bytes, request->decision.chunks))
 		return SPILL_INSTEAD_NOT;
-	struct spill_want want = {
-	    .backend = backend,
-	    .policy = spill_runtime_policy(),
-	    .device = request->device,
-	    .context = request->context,
-	    .bytes = request->bytes,
-	    .device_room = SPILL_UNLIMITED,
-	    .device_limit = spill_runtime_device_limit(backend, request->device),
-	};
+	struct spill_want want = spill_admit_want(request, backend, SPILL_UNLIMITED);
 	spill_account_device_return(request->device, request->charged);
 	struct spill_placement *placement = spill_place_movable.make(&want, error);
 	if (placement && hand_out(request, placement, "fits", error)) {

@@ -38,23 +38,17 @@ static bool prepare(struct spill_request *request, const struct spill_backend *b
  * With a limit, what counts is what the pool has to grow by; without one nobody asks about pools: the vendor's call
  * takes a quarter of a microsecond.
  */
-static bool admit(struct spill_request *request, const struct spill_backend *backend)
+static bool admit(struct spill_request *request, struct spill_ask *ask, const struct spill_backend *backend)
 {
 	uint64_t limit = spill_runtime_device_limit(backend, request->device);
 	void *handle = limit == SPILL_UNLIMITED ? NULL : asked(request, backend);
 	request->mempool = handle ? spill_mempool_of(backend, handle, request->device) : NULL;
-	if (!request->mempool) {
-		struct spill_ask ask = {.bytes = request->bytes, .device = request->device};
-		struct spill_view view = {.device_limit = SPILL_UNLIMITED};
-		request->rule = spill_decide(spill_runtime_policy(), NULL, &ask, &view).rule;
-		return true;
-	}
-	struct spill_decision decision = spill_mempool_admit(request->mempool, request->bytes, limit,
-	                                                     spill_runtime_policy(), &request->charged);
-	request->rule = decision.rule;
-	if (decision.would != SPILL_VERDICT_DRIVER)
+	if (!request->mempool)
+		return spill_admit_weight(request, ask, SPILL_UNLIMITED);
+	bool fits = spill_mempool_admit(request->mempool, request, ask, limit);
+	if (!fits)
 		request->mempool = NULL;
-	return decision.would == SPILL_VERDICT_DRIVER;
+	return fits;
 }
 
 static void retract(struct spill_request *request, const struct spill_backend *backend)
@@ -193,7 +187,8 @@ static bool place(struct spill_request *request, enum spill_step step, const str
 	struct spill_mempool *mempool = NULL;
 	struct spill_placement *placement = NULL;
 	if (step == SPILL_STEP_MANAGED)
-		mempool = spill_mempool_ours(backend, want->device, SPILL_PLACE_MANAGED, want->policy, error);
+		mempool = spill_mempool_ours(backend, want->device, SPILL_PLACE_MANAGED,
+		                             want->advice.preferred, error);
 	if (mempool)
 		placement = take(request, mempool, want, error);
 	else if (!*error)

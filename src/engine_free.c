@@ -49,7 +49,7 @@ static void put_back(struct spill_allocation *allocation)
 		allocation->held = chunked->base.held;
 	spill_ledger_put_back(allocation);
 	if (chunked) {
-		chunked->site = NULL; /* this is no new request from there */
+		chunked->grows = false; /* this is no new request from there */
 		spill_chunked_enlist(chunked);
 	}
 }

@@ -74,13 +74,15 @@ static uint64_t *handle_of(struct spill_request *request)
 }
 
 /*
- * Its size is the vendor's to judge; only where a limit refuses first must a wrong one not be called out of
+ * Its size is the vendor's to judge; only where a limit or a rule may refuse first must a wrong one not be called out of
  * memory.
  */
 static bool sound(const struct spill_request *request, const struct spill_backend *backend)
 {
 	uint64_t granule;
-	if (spill_runtime_device_limit(backend, request->device) == SPILL_UNLIMITED || !backend->granularity)
+	bool first = spill_runtime_policy()->rules ||
+	             spill_runtime_device_limit(backend, request->device) != SPILL_UNLIMITED;
+	if (!first || !backend->granularity)
 		return true;
 	return !backend->granularity(request->device, false, &granule) && granule &&
 	       request->bytes % granule == 0;

@@ -2,11 +2,10 @@
 
 #include <stdlib.h>
 
-#include "admit.h"
 #include "caller.h"
-#include "capture.h"
 #include "clock.h"
 #include "retry.h"
+#include "runtime.h"
 
 static __thread struct spill_failure pending __attribute__((tls_model("initial-exec")));
 
@@ -44,34 +43,24 @@ static struct spill_failure describe(const struct spill_request *request, const 
 
 static bool asks_again(const struct spill_object *caller, enum spill_retry operation)
 {
-	if (spill_runtime_policy()->honest_first == SPILL_HONEST_ON)
-		return true;
 	const struct spill_retrier *retrier = spill_retrier_find(caller->path, operation);
 	return retrier && !(retrier->unless[0] && getenv(retrier->unless));
 }
 
-static bool surfaces(struct spill_request *request)
+void spill_honest_look(const struct spill_request *request, struct spill_full_view *view)
 {
-	const struct spill_policy *policy = spill_runtime_policy();
-	/* Any capture: PyTorch frees no cache, and so does not ask again, while another of its threads captures. */
-	if (policy->honest_first == SPILL_HONEST_OFF || spill_capture_any())
-		return false;
 	struct spill_object caller;
 	find_caller(request, &caller);
-	if (!asks_again(&caller, operation_of(request)))
-		return false;
 	struct spill_failure now = describe(request, &caller);
-	if (spill_failure_surfaces(&pending, &now, policy->honest_window_us))
-		return true;
-	spill_admit_tried(request, "honest_first", "surfaced before");
-	return false;
+	view->asks_again = asks_again(&caller, now.operation);
+	view->repeats = spill_failure_repeats(&pending, &now, spill_runtime_policy()->honest_window_us);
 }
 
-bool spill_honest_surfaces(struct spill_request *request)
+void spill_honest_surfaced(const struct spill_request *request)
 {
-	if (request->honest == SPILL_HONEST_UNASKED)
-		request->honest = surfaces(request) ? SPILL_HONEST_SURFACES : SPILL_HONEST_SERVE;
-	return request->honest == SPILL_HONEST_SURFACES;
+	struct spill_object caller;
+	find_caller(request, &caller);
+	pending = describe(request, &caller);
 }
 
 static void succeeded(const struct spill_request *request)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "account.h"
+
 /* All entries by address, and those with a placement in a tree of ranges for questions about interior addresses. */
 #define BUCKETS 8192
 
@@ -194,6 +196,8 @@ void spill_ledger_end(struct spill_allocation *allocation)
 	pthread_mutex_lock(&lock);
 	totals.frees++;
 	pthread_mutex_unlock(&lock);
+	if (allocation->charged_rule)
+		spill_account_rule_return(allocation->rule, allocation->charged_rule);
 	free(allocation);
 }
 

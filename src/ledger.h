@@ -16,6 +16,8 @@ struct spill_allocation {
 	uint64_t ptr, bytes;
 	uint64_t charged; /* device bytes to return at the end; a placement keeps its own until its release */
 	uint64_t charged_host; /* likewise host bytes: pinned memory that the program asked for */
+	uint64_t charged_rule; /* likewise bytes of a rule's cap, and */
+	unsigned rule;         /* whose */
 	bool handle; /* `ptr` is one of physical memory (src/vmm.h): no address, and no context ends it */
 	int device;
 	void *context;
@@ -53,7 +55,7 @@ struct spill_allocation *spill_ledger_take_handle(uint64_t handle, uint64_t seq)
 /* Undoes a take: the vendor refused the free. */
 void spill_ledger_put_back(struct spill_allocation *allocation);
 
-/* Ends a taken entry: counts the free in the totals and frees the entry, not its placement. */
+/* Ends a taken entry: counts the free in the totals, returns what a rule was charged with and frees the entry, not its placement. */
 void spill_ledger_end(struct spill_allocation *allocation);
 
 /*

@@ -11,6 +11,7 @@ enum spill_lock_rank {
 	SPILL_RANK_MEMPOOL,  /* src/mempool.c: the vendor's pools */
 	SPILL_RANK_POOL,     /* src/place/pool.c: free blocks of shared chunks */
 	SPILL_RANK_CHUNKED,  /* src/place/chunked.c: what may be moved */
+	SPILL_RANK_GROWING,  /* src/growing.c: pools that grow */
 	SPILL_RANK_HOST_CHUNKS, /* src/host_chunks.c: host memory for it */
 	SPILL_RANK_USES,        /* src/uses.c: the order of use, and what it costs */
 	SPILL_RANK_GRAPHS,      /* src/graph_uses.c: what executable graphs use */

@@ -8,6 +8,8 @@
 #include "account.h"
 #include "peer.h"
 #include "place/place.h"
+#include "rules.h"
+#include "runtime.h"
 
 /* What a pool grows by at least (measured on an H200: it reserves in steps of 32 MiB, whatever is asked for). */
 #define STEP (32ull << 20)
@@ -18,7 +20,8 @@ struct spill_mempool {
 	int device;
 	enum spill_place place;
 	bool ours;
-	bool graphs;   /* no pool of the vendor's: what its graphs hold on the device */
+	enum spill_location preferred; /* of ours */
+	bool graphs;                   /* no pool of the vendor's: what its graphs hold on the device */
 	uint64_t live; /* bytes that the program has of it, those just being asked for among them */
 	uint64_t
 	    charged;    /* to the device's account or the host's; never less than live, once something was */
@@ -224,11 +227,11 @@ static bool is(const struct spill_mempool *pool, enum kind kind)
 
 /* pre: locked */
 static struct spill_mempool *find_ours(const struct spill_backend *backend, int device,
-                                       enum spill_place place)
+                                       enum spill_place place, enum spill_location preferred)
 {
 	struct spill_mempool *pool = pools;
 	while (pool && !(pool->ours && pool->handle && pool->backend == backend && pool->device == device &&
-	                 pool->place == place))
+	                 pool->place == place && pool->preferred == preferred))
 		pool = pool->next;
 	return pool;
 }
@@ -244,19 +247,21 @@ static void allow_peers(const struct spill_backend *backend, int device, void *h
 
 /* Made without the lock; whoever comes second throws the own one away. */
 static struct spill_mempool *make(const struct spill_backend *backend, int device, enum spill_place place,
-                                  const struct spill_policy *policy, const char **error)
+                                  enum spill_location preferred, const char **error)
 {
 	void *handle;
-	int result = backend->pool_create(device, place, policy->advice.preferred, &handle);
+	int result = backend->pool_create(device, place, preferred, &handle);
 	if (result) {
 		*error = result == backend->out_of_memory ? backend->error_name(result) : NULL;
 		return NULL;
 	}
 	pthread_mutex_lock(&lock);
-	struct spill_mempool *pool = find_ours(backend, device, place);
+	struct spill_mempool *pool = find_ours(backend, device, place, preferred);
 	bool mine = !pool;
 	if (mine)
 		pool = enter(backend, handle, place, device, true);
+	if (mine && pool)
+		pool->preferred = preferred;
 	pthread_mutex_unlock(&lock);
 	if (!mine || !pool)
 		backend->pool_destroy(handle);
@@ -268,16 +273,16 @@ static struct spill_mempool *make(const struct spill_backend *backend, int devic
 }
 
 struct spill_mempool *spill_mempool_ours(const struct spill_backend *backend, int device,
-                                         enum spill_place place, const struct spill_policy *policy,
+                                         enum spill_place place, enum spill_location preferred,
                                          const char **error)
 {
 	*error = NULL;
 	if (!backend->pool_create)
 		return NULL;
 	pthread_mutex_lock(&lock);
-	struct spill_mempool *pool = find_ours(backend, device, place);
+	struct spill_mempool *pool = find_ours(backend, device, place, preferred);
 	pthread_mutex_unlock(&lock);
-	return pool ? pool : make(backend, device, place, policy, error);
+	return pool ? pool : make(backend, device, place, preferred, error);
 }
 
 /* What the pool may have to grow by for `bytes` more, at most to the end of `room`. pre: locked */
@@ -291,28 +296,27 @@ static uint64_t growth(const struct spill_mempool *pool, uint64_t bytes, uint64_
 	return needed > room ? needed : least(whole, room);
 }
 
-struct spill_decision spill_mempool_admit(struct spill_mempool *pool, uint64_t bytes, uint64_t limit,
-                                          const struct spill_policy *policy, uint64_t *charged)
+bool spill_mempool_admit(struct spill_mempool *pool, struct spill_request *request, struct spill_ask *ask,
+                         uint64_t limit)
 {
-	struct spill_view view = {.device_used = spill_account_device_held(pool->device),
-	                          .device_limit = limit};
-	struct spill_ask ask = {.bytes = bytes, .device = pool->device};
-	struct spill_decision decision;
+	struct spill_view view = {.device_limit = limit};
+	bool fits;
+	spill_rules_view(request, &view);
 	pthread_mutex_lock(&lock);
 	do {
 		uint64_t room = limit > view.device_used ? limit - view.device_used : 0;
-		ask.weight = growth(pool, bytes, room);
-		decision = spill_decide(policy, NULL, &ask, &view);
-	} while (decision.would == SPILL_VERDICT_DRIVER &&
-	         !spill_account_device_charge(pool->device, &view.device_used, ask.weight));
-	*charged = 0;
-	if (decision.would == SPILL_VERDICT_DRIVER) {
-		*charged = ask.weight;
-		pool->live += bytes;
-		pool->charged += ask.weight;
+		ask->weight = growth(pool, request->bytes, room);
+		request->decision = spill_decide(spill_runtime_policy(), request->applied, ask, &view);
+		fits = request->decision.would == SPILL_VERDICT_DRIVER;
+	} while (fits && !spill_rules_charge(request, ask, &view));
+	request->charged = 0;
+	if (fits) {
+		request->charged = ask->weight;
+		pool->live += request->bytes;
+		pool->charged += ask->weight;
 	}
 	pthread_mutex_unlock(&lock);
-	return decision;
+	return fits;
 }
 
 const char *spill_mempool_charge(struct spill_mempool *pool, uint64_t bytes,

@@ -13,6 +13,7 @@
 #define SPILL_MEMPOOL_H
 
 #include "backend.h"
+#include "request.h"
 
 struct spill_mempool;
 
@@ -36,18 +37,21 @@ struct spill_mempool *spill_mempool_of(const struct spill_backend *backend, void
 enum spill_place spill_mempool_place(const struct spill_backend *backend, const void *handle);
 
 /*
- * Our own pool for the device: on it, on host or managed. Made when first asked for; NULL with *error if it cannot
+ * Our own pool for the device: on it, on host or managed, which is `preferred` to live there. Made when first asked for; NULL with *error if it cannot
  * be, and *error NULL if the vendor has no such pools.
  */
 struct spill_mempool *spill_mempool_ours(const struct spill_backend *backend, int device,
-                                         enum spill_place place, const struct spill_policy *policy,
+                                         enum spill_place place, enum spill_location preferred,
                                          const char **error);
 
 void *spill_mempool_handle(const struct spill_mempool *pool);
 
-/* Decides about what a device pool has to grow by, and charges it (*charged). */
-struct spill_decision spill_mempool_admit(struct spill_mempool *pool, uint64_t bytes, uint64_t limit,
-                                          const struct spill_policy *policy, uint64_t *charged);
+/*
+ * Decides about what a device pool has to grow by for the request (ask->weight), within `limit`, and charges it: request->decision,
+ * request->charged. True: it is charged, and the driver's.
+ */
+bool spill_mempool_admit(struct spill_mempool *pool, struct spill_request *request, struct spill_ask *ask,
+                         uint64_t limit);
 /* The same for a pool of ours on host: NULL, or the option that refuses. */
 const char *spill_mempool_charge(struct spill_mempool *pool, uint64_t bytes,
                                  const struct spill_policy *policy, uint64_t *charged);

@@ -240,14 +240,16 @@ static bool is_known(int device)
 	return device >= 0 && device < SPILL_DEVICES;
 }
 
-bool spill_movable_wanted(const struct spill_backend *backend, int device, uint64_t bytes)
+bool spill_movable_wanted(const struct spill_backend *backend, int device, uint64_t bytes,
+                          enum spill_switch chunks)
 {
 	const struct spill_policy *policy = spill_runtime_policy();
-	if (policy->movable_enable == SPILL_SWITCH_OFF || bytes < policy->movable_min.value ||
-	    atomic_load_explicit(&forbidden, memory_order_relaxed) || !is_known(device) ||
-	    atomic_load_explicit(&devices[device].movable, memory_order_relaxed) == NO)
+	if (chunks == SPILL_SWITCH_OFF || policy->movable_enable == SPILL_SWITCH_OFF ||
+	    bytes < policy->movable_min.value || atomic_load_explicit(&forbidden, memory_order_relaxed) ||
+	    !is_known(device) || atomic_load_explicit(&devices[device].movable, memory_order_relaxed) == NO)
 		return false;
-	if (policy->movable_enable == SPILL_SWITCH_AUTO && !is_filled(backend, device, bytes))
+	if (chunks == SPILL_SWITCH_AUTO && policy->movable_enable == SPILL_SWITCH_AUTO &&
+	    !is_filled(backend, device, bytes))
 		return false;
 	return is_allowed(backend) && can_move(backend, device) && is_prepared(backend, device);
 }

@@ -11,11 +11,13 @@
 #include "backend.h"
 
 /*
- * Shall a plain device allocation of `bytes` be made movable? Asks the driver for free memory only now and then, and never
+ * Shall a plain device allocation of `bytes` be made movable? `chunks` as the decision says (policy.h); ON: however empty the device
+ * is. movable.enable = off and movable.min hold for all. Asks the driver for free memory only now and then, and never
  * for what is smaller than movable.min; a program that stays below movable.above sees no other call of ours.
  * pre: a context is current; the request is charged to the device's account already; no lock of ours is held
  */
-bool spill_movable_wanted(const struct spill_backend *backend, int device, uint64_t bytes);
+bool spill_movable_wanted(const struct spill_backend *backend, int device, uint64_t bytes,
+                          enum spill_switch chunks);
 
 /*
  * May chunks move at this moment? False also when something was mapped since that submits work around the gate.

@@ -50,7 +50,22 @@ static void loud_end(struct spill_text *text, const char *line)
 	spill_stderr_line(line);
 }
 
-static void loud(const struct spill_request *request, const struct spill_allocation *allocation)
+static void loud_why(struct spill_text *text, const struct spill_request *request, const char *reason)
+{
+	bool by_rule = strcmp(reason, "rule") == 0 || request->capped;
+	if (by_rule)
+		spill_text_add(text, " (rule ");
+	else
+		loud_device(text, request->device, request->over_limit);
+	if (!by_rule)
+		spill_text_add(text, ", rule ");
+	spill_text_add(text, request->decision.rule);
+	if (request->capped)
+		spill_text_add(text, " at its cap");
+}
+
+static void loud(const struct spill_request *request, const struct spill_allocation *allocation,
+                 const char *reason)
 {
 	char line[1024];
 	struct spill_text text;
@@ -61,9 +76,7 @@ static void loud(const struct spill_request *request, const struct spill_allocat
 		return;
 	spill_text_add(&text,
 	               allocation->held.managed ? " placed in managed memory" : " placed in host memory");
-	loud_device(&text, allocation->device, request->over_limit);
-	spill_text_add(&text, ", rule ");
-	spill_text_add(&text, request->rule);
+	loud_why(&text, request, reason);
 	loud_end(&text, line);
 }
 
@@ -78,17 +91,29 @@ static void loud_move(const struct spill_moved *moved, bool at_limit)
 	loud_end(&text, line);
 }
 
-/* In observe mode: the first place that would have been tried instead of the device. */
+/* In observe mode: where it would have been instead of the device, by its rule or as the first place that is tried. */
 static const char *would(const struct spill_request *request, const struct spill_backend *backend)
 {
-	enum spill_step chain[SPILL_STEPS];
-	if (!spill_runtime_observes() || !request->attempts)
+	const struct spill_decision *decision = &request->decision;
+	if (!spill_runtime_observes())
 		return NULL;
-	unsigned count =
-	    spill_policy_chain(spill_runtime_policy(), backend->capabilities(request->device), chain);
-	for (unsigned i = 0; i < count; i++)
-		if (spill_step_place(chain[i]) != SPILL_PLACE_DEVICE)
-			return spill_step_name(chain[i]);
+	if (decision->would == SPILL_VERDICT_PLACE)
+		return spill_place_name(decision->place);
+	if (decision->would == SPILL_VERDICT_REFUSE)
+		return "refuse";
+	if (!request->attempts)
+		return NULL;
+	struct spill_policy policy = *spill_runtime_policy();
+	const struct spill_ask ask = {.bytes = request->bytes, .device = request->device};
+	const struct spill_full_view view = {
+	    .capabilities = backend->capabilities(request->device),
+	    .capped = request->capped,
+	};
+	policy.mode = SPILL_MODE_SPILL;
+	struct spill_remedy remedy = spill_decide_full(&policy, request->applied, &ask, &view);
+	for (unsigned i = 0; i < remedy.count; i++)
+		if (spill_step_place(remedy.step[i]) != SPILL_PLACE_DEVICE)
+			return spill_step_name(remedy.step[i]);
 	return "refuse";
 }
 
@@ -118,7 +143,7 @@ void spill_report_alloc(const struct spill_request *request, const struct spill_
 		    .place = allocation->place,
 		    .held = allocation->held,
 		    .reason = reason,
-		    .rule = request->rule,
+		    .rule = request->decision.rule,
 		    .would = would(request, allocation->backend),
 		    .attempts = request->attempts,
 		};
@@ -128,7 +153,7 @@ void spill_report_alloc(const struct spill_request *request, const struct spill_
 		spill_log_write(line, length, routine(allocation) ? SPILL_LOG_SOON : SPILL_LOG_NOW);
 	}
 	if (allocation->placement)
-		loud(request, allocation);
+		loud(request, allocation, reason);
 }
 
 void spill_report_free(const struct spill_request *request, const struct spill_allocation *allocation,
@@ -201,7 +226,7 @@ void spill_report_oom(const struct spill_request *request, const struct spill_ba
 	    .free = free,
 	    .total = total,
 	    .live = totals.live,
-	    .rule = request->rule,
+	    .rule = request->decision.rule,
 	    .refused_by = request->refused_by,
 	    .would = would(request, backend),
 	    .attempts = request->attempts,

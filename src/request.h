@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "growth.h"
 #include "record.h"
 
 struct spill_allocation;
@@ -94,9 +95,6 @@ enum spill_way {
 	// clang-format on
 };
 
-/* Whether a request's out of memory surfaces although it could be served (src/honest.h). */
-enum spill_honest_answer { SPILL_HONEST_UNASKED, SPILL_HONEST_SERVE, SPILL_HONEST_SURFACES };
-
 #define SPILL_CURRENT_DEVICE (-1)
 
 struct spill_request {
@@ -153,14 +151,25 @@ struct spill_request {
 	uint64_t charged; /* bytes charged to the device while the driver is asked */
 	struct spill_mempool *mempool; /* ALLOC_ASYNC: the pool whose growth that is, or NULL */
 	uint64_t start_us;
-	enum spill_step chain[SPILL_STEPS]; /* of oom.chain, from the first failure on */
-	unsigned chain_count, chain_at;
-	unsigned demotions; /* that made enough room for it */
-	bool gated;         /* CAPTURE_*, STREAM_END, ends of contexts: inside the gate (gate.h) */
-	bool full;          /* has failed: chain is set */
-	bool over_limit;    /* device.limit refuses; with mode=observe the driver is asked all the same */
-	enum spill_honest_answer honest;
-	const char *refused_by, *rule;
+	/* What the policy says about it (rules.h, admit.c). Without rules the first four are as they were made. */
+	const struct spill_rule *applied;  /* the rule that counts for it, or NULL */
+	uint64_t rules;                    /* that fit its call site */
+	bool asks_growth, grows;           /* one of these looks at growth, which is told of it; it grows */
+	bool placeable, place_failed;      /* as in struct spill_ask */
+	bool at_once;                      /* it is being made where its rule says */
+	struct spill_growth_answer growth; /* once it is served, and somebody wants to know */
+	uint64_t charged_rule; /* bytes charged to the rule's cap, and not taken over by the ledger's entry */
+	struct spill_decision decision;
+	struct spill_remedy remedy; /* from the first failure on */
+	unsigned remedy_at;         /* steps that have been tried */
+	unsigned demotions;         /* that made enough room for it */
+	bool gated;                 /* CAPTURE_*, STREAM_END, ends of contexts: inside the gate (gate.h) */
+	bool full;                  /* has failed: remedy is set */
+	bool
+	    over_limit; /* device.limit or a cap refuses; with mode=observe the driver is asked all the same */
+	bool capped;    /* a cap did */
+	bool repeats;   /* a failure of it has surfaced before, which tried is to say */
+	const char *refused_by;
 	unsigned attempts;
 	struct spill_attempt tried[SPILL_ATTEMPTS];
 };

@@ -13,6 +13,7 @@
 #include "deferred.h"
 #include "follow.h"
 #include "gate.h"
+#include "growing.h"
 #include "host_chunks.h"
 #include "host_share.h"
 #include "hostmem.h"
@@ -25,6 +26,7 @@
 #include "place/chunked.h"
 #include "promote.h"
 #include "publish.h"
+#include "rules.h"
 #include "vmm.h"
 
 __thread struct spill_thread spill_thread __attribute__((tls_model("initial-exec")));
@@ -58,6 +60,7 @@ static void fork_prepare(void)
 	spill_mempool_fork_prepare();
 	spill_pool_fork_prepare();
 	spill_chunked_fork_prepare();
+	spill_growing_fork_prepare();
 	spill_host_chunks_fork_prepare();
 	spill_contexts_fork_prepare();
 	spill_vmm_fork_prepare();
@@ -81,6 +84,7 @@ static void fork_done(bool child)
 	spill_vmm_fork_done(child);
 	spill_contexts_fork_done(child);
 	spill_host_chunks_fork_done(child);
+	spill_growing_fork_done(child);
 	spill_chunked_fork_done(child);
 	spill_pool_fork_done(child);
 	spill_mempool_fork_done(child);
@@ -107,6 +111,7 @@ static void fork_child(void)
 	spill_gate_fork_child();
 	spill_move_reset();
 	spill_movable_reset();
+	spill_rules_reset();
 	spill_promote_reset();
 	spill_follow_reset();
 	spill_thread = (struct spill_thread){0};

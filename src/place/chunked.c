@@ -7,7 +7,6 @@
 #include "account.h"
 #include "follow.h"
 #include "granules.h"
-#include "growth.h"
 
 /* Where the policy does not say: 4 GiB in chunks of 64 MiB cost 2 ms, in chunks of 16 MiB 8 (measured, H200). */
 #define CHUNK (64ull << 20)
@@ -24,7 +23,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  /* SPILL_RANK_CHUNKED 
 static TAILQ_HEAD(list, spill_chunked) movable = TAILQ_HEAD_INITIALIZER(movable);
 static _Atomic unsigned count;      /* in it */
 static _Atomic uint64_t host_bytes; /* bytes of theirs; of what is pinned none. Written under the lock */
-static struct spill_growth growth;  /* of call sites */
 static uint64_t moves;              /* the mover's: how many there have been */
 
 /* -- making and releasing ---------------------------------------------------------------------------------- */
@@ -228,15 +226,10 @@ bool spill_mover_busy(void)
 static void grow(struct spill_chunked *chunked)
 {
 	struct spill_chunked *older;
-	if (!chunked->site)
-		return;
-	struct spill_growth_answer answer = spill_growth_request(&growth, (uintptr_t)chunked->site,
-	                                                         chunked->base.device, chunked->base.bytes);
-	chunked->run = answer.run;
-	if (!answer.grows)
+	if (!chunked->grows)
 		return;
 	TAILQ_FOREACH(older, &movable, all)
-	if (older->run == answer.run)
+	if (older->run == chunked->run)
 		atomic_store_explicit(&older->dead, true, memory_order_relaxed);
 }
 
@@ -364,7 +357,6 @@ void spill_chunked_fork_done(bool child)
 {
 	if (child) {
 		TAILQ_INIT(&movable);
-		growth = (struct spill_growth){0};
 		atomic_store(&count, 0);
 		atomic_store(&host_bytes, 0);
 		atomic_store(&mover_wanted, 0);

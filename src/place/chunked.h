@@ -32,8 +32,8 @@ struct spill_chunked {
 	bool followed;     /* enlisted and not pinned: its chunks are in granules.h */
 	uint64_t seq;      /* of the ledger's entry: its age */
 	const char *api, *caller; /* as in the ledger */
-	const void *site;         /* the call site, for growth */
-	uint64_t run;             /* of requests from there; 0: not known */
+	uint64_t run;             /* of requests from its call site (growing.h); 0: not known */
+	bool grows;               /* its request did: older ones of its run are dead once it is enlisted */
 	enum spill_priority priority;
 	uint64_t moved_at; /* of the mover's counter, at its last move; 0: never */
 	unsigned count;

@@ -23,14 +23,14 @@ static void release(struct spill_placement *placement, bool context_ended)
 static void advise(const struct spill_want *want, uint64_t ptr)
 {
 	const struct spill_backend *backend = want->backend;
-	const struct spill_policy *policy = want->policy;
-	if (policy->advice.read_mostly)
+	const struct spill_managed_advice *advice = &want->advice;
+	if (advice->read_mostly)
 		backend->advise_read_mostly(ptr, want->bytes, want->device);
-	if (policy->advice.preferred != SPILL_LOCATION_NONE)
-		backend->advise_preferred(ptr, want->bytes, policy->advice.preferred, want->device);
-	if (policy->advice.accessed_by_device)
+	if (advice->preferred != SPILL_LOCATION_NONE)
+		backend->advise_preferred(ptr, want->bytes, advice->preferred, want->device);
+	if (advice->accessed_by_device)
 		backend->advise_accessed_by(ptr, want->bytes, SPILL_LOCATION_DEVICE, want->device);
-	if (policy->advice.accessed_by_host)
+	if (advice->accessed_by_host)
 		backend->advise_accessed_by(ptr, want->bytes, SPILL_LOCATION_HOST, want->device);
 }
 
@@ -40,7 +40,7 @@ static void advise(const struct spill_want *want, uint64_t ptr)
  */
 static uint64_t prefetch(const struct spill_want *want, uint64_t ptr)
 {
-	uint64_t below = spill_amount_resolve(want->policy->advice.prefetch_below, 0, 0);
+	uint64_t below = spill_amount_resolve(want->advice.prefetch_below, 0, 0);
 	if (spill_capture_any() || want->bytes >= below || want->bytes > want->device_room ||
 	    !spill_device_charge(want, want->bytes, want->bytes))
 		return 0;

@@ -17,8 +17,9 @@ struct spill_want {
 	int device;
 	void *context;
 	uint64_t bytes;
-	uint64_t device_room;  /* device bytes that are free now, less device.reserve */
-	uint64_t device_limit; /* device.limit, or SPILL_UNLIMITED */
+	uint64_t device_room;               /* device bytes that are free now, less device.reserve */
+	uint64_t device_limit;              /* device.limit, or SPILL_UNLIMITED */
+	struct spill_managed_advice advice; /* for managed memory: the policy's, or a rule's */
 };
 
 struct spill_place_ops;

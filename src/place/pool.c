@@ -17,8 +17,9 @@ struct range {
 struct chunk {
 	struct spill_placement *backing;
 	const struct spill_place_ops *ops;
-	struct range *free; /* by offset, never touching each other */
-	unsigned blocks;    /* in use */
+	struct spill_managed_advice advice; /* that its memory was given */
+	struct range *free;                 /* by offset, never touching each other */
+	unsigned blocks;                    /* in use */
 	struct chunk *next;
 };
 
@@ -86,13 +87,24 @@ static void give(struct chunk *chunk, uint64_t at, uint64_t bytes, struct range 
 	chunk->blocks--;
 }
 
+/* Prefetching is nothing that a chunk has. */
+static bool advised(const struct chunk *chunk, const struct spill_managed_advice *advice)
+{
+	const struct spill_managed_advice *its = &chunk->advice;
+	return chunk->ops->place != SPILL_PLACE_MANAGED ||
+	       (its->preferred == advice->preferred &&
+	        its->accessed_by_device == advice->accessed_by_device &&
+	        its->accessed_by_host == advice->accessed_by_host && its->read_mostly == advice->read_mostly);
+}
+
 static bool take_from_any(const struct spill_place_ops *ops, const struct spill_want *want,
                           struct block *block)
 {
 	bool found = false;
 	pthread_mutex_lock(&lock);
 	for (struct chunk *chunk = chunks; chunk && !found; chunk = chunk->next) {
-		if (chunk->ops != ops || !belongs(chunk, want->backend, want->device, want->context))
+		if (chunk->ops != ops || !belongs(chunk, want->backend, want->device, want->context) ||
+		    !advised(chunk, &want->advice))
 			continue;
 		found = take(chunk, block->bytes, &block->at);
 		if (found)
@@ -127,6 +139,7 @@ static bool take_from_new(const struct spill_place_ops *ops, const struct spill_
 	/* No block has the chunk's own address: a second free of a block, passed on, must not free the chunk. */
 	*whole = (struct range){.at = ALIGNMENT, .bytes = CHUNK - ALIGNMENT};
 	chunk->ops = ops;
+	chunk->advice = want->advice;
 	chunk->free = whole;
 	chunk->backing = ops->make(&chunk_want, error);
 	if (!chunk->backing) {

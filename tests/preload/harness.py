@@ -111,7 +111,7 @@ def check_log(case, records):
             for kind, size in held(record).items():
                 total[kind] += size
                 peak[kind] = max(peak[kind], total[kind])
-            if record["reason"] in ("oom", "limit") and held(record)["host"] + held(record)["managed"]:
+            if record["reason"] in ("oom", "limit", "rule") and held(record)["host"] + held(record)["managed"]:
                 spills += 1
                 for kind in spilled:
                     spilled[kind] += held(record)[kind]

@@ -251,14 +251,14 @@ static void a_moved_chunk_is_held_elsewhere(void **state)
 	nothing_is_held();
 }
 
-/* A pool's blocks, each larger than the last: all but the newest are dead cache; another call site's are not. */
+/* A pool's blocks, each larger than the last: all but the newest are dead cache; another run's are not. */
 static void older_blocks_of_a_growing_pool_are_dead(void **state)
 {
-	static const char pool, other;
 	struct spill_chunked *blocks[5];
 	for (unsigned i = 0; i < 5; i++) {
 		blocks[i] = make((10 + i) * FAKE_UNIT);
-		blocks[i]->site = i == 1 ? &other : &pool;
+		blocks[i]->run = i == 1 ? 2 : 1;
+		blocks[i]->grows = i >= 3;
 		spill_chunked_enlist(blocks[i]);
 		assert_false(blocks[i]->dead);
 		assert_int_equal(blocks[0]->dead, i >= 3);

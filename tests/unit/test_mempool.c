@@ -31,11 +31,22 @@ static int setup(void **state)
 	return 0;
 }
 
+/* Decided and charged: false over the limit. */
+static bool admit(struct spill_mempool *pool, uint64_t bytes, uint64_t limit, uint64_t *charged)
+{
+	struct spill_request request = {.bytes = bytes};
+	struct spill_ask ask = {.bytes = bytes};
+	bool admitted = spill_mempool_admit(pool, &request, &ask, limit);
+	assert_int_equal(admitted, request.decision.would == SPILL_VERDICT_DRIVER);
+	*charged = request.charged;
+	return admitted;
+}
+
 /* One request of the program to its own pool, as engine_async.c makes it; false over the limit. */
 static bool request(struct spill_mempool *pool, uint64_t bytes, uint64_t limit)
 {
 	uint64_t charged, ptr;
-	if (!spill_mempool_admit(pool, bytes, limit, &policy, &charged).verdict == SPILL_VERDICT_DRIVER)
+	if (!admit(pool, bytes, limit, &charged))
 		return false;
 	assert_true(spill_account_device_held(0) <= limit);
 	if (fake_backend.pool_alloc(&theirs, bytes, NULL, false, &ptr)) {
@@ -124,11 +135,9 @@ static void a_retract_leaves_what_others_use(void **state)
 {
 	struct spill_mempool *pool = their_pool();
 	uint64_t first, second;
-	assert_true(spill_mempool_admit(pool, MIB, 100 * MIB, &policy, &first).verdict ==
-	            SPILL_VERDICT_DRIVER);
+	assert_true(admit(pool, MIB, 100 * MIB, &first));
 	assert_int_equal(first, 32 * MIB);
-	assert_true(spill_mempool_admit(pool, 10 * MIB, 100 * MIB, &policy, &second).verdict ==
-	            SPILL_VERDICT_DRIVER);
+	assert_true(admit(pool, 10 * MIB, 100 * MIB, &second));
 	assert_int_equal(second, 0);
 	spill_mempool_retract(pool, MIB, first);
 	assert_int_equal(spill_account_device_held(0), 10 * MIB);
@@ -169,9 +178,11 @@ static void ours_on_host(void **state)
 {
 	const char *error;
 	uint64_t charged, ptr;
-	struct spill_mempool *pool = spill_mempool_ours(&fake_backend, 0, SPILL_PLACE_HOST, &policy, &error);
+	struct spill_mempool *pool =
+	    spill_mempool_ours(&fake_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error);
 	assert_non_null(pool);
-	assert_ptr_equal(spill_mempool_ours(&fake_backend, 0, SPILL_PLACE_HOST, &policy, &error), pool);
+	assert_ptr_equal(spill_mempool_ours(&fake_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error),
+	                 pool);
 	assert_int_equal(fake.pools, 1);
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 100 * MIB};
 	assert_null(spill_mempool_charge(pool, 40 * MIB, &policy, &charged));
@@ -194,11 +205,11 @@ static void a_vendor_without_such_pools(void **state)
 {
 	const char *error = "?";
 	fake.no_pools = true;
-	assert_null(spill_mempool_ours(&fake_backend, 0, SPILL_PLACE_HOST, &policy, &error));
+	assert_null(spill_mempool_ours(&fake_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error));
 	assert_null(error); /* place it otherwise */
 	fake.no_pools = false;
 	fake.fail_at = 1;
-	assert_null(spill_mempool_ours(&fake_backend, 0, SPILL_PLACE_HOST, &policy, &error));
+	assert_null(spill_mempool_ours(&fake_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error));
 	assert_string_equal(error, "FAKE_OUT_OF_MEMORY");
 }
 

@@ -276,7 +276,7 @@ static int begin(void **state)
 static bool allocate(uint64_t bytes)
 {
 	spill_account_device_add(0, bytes);
-	bool wanted = spill_movable_wanted(&backend, 0, bytes);
+	bool wanted = spill_movable_wanted(&backend, 0, bytes, SPILL_SWITCH_AUTO);
 	vendor.used += bytes;
 	return wanted;
 }
@@ -285,7 +285,7 @@ static bool allocate(uint64_t bytes)
 static bool wanted(uint64_t bytes)
 {
 	spill_account_device_add(0, bytes);
-	bool answer = spill_movable_wanted(&backend, 0, bytes);
+	bool answer = spill_movable_wanted(&backend, 0, bytes, SPILL_SWITCH_AUTO);
 	spill_account_device_return(0, bytes);
 	return answer;
 }
@@ -404,8 +404,8 @@ static void no_answer_about_memory_is_no(void **state)
 	vendor.used = TOTAL;
 	backend.memory = vendor_memory_fails;
 	assert_false(wanted(GIB));
-	assert_false(spill_movable_wanted(&backend, -1, GIB));
-	assert_false(spill_movable_wanted(&backend, SPILL_DEVICES, GIB));
+	assert_false(spill_movable_wanted(&backend, -1, GIB, SPILL_SWITCH_AUTO));
+	assert_false(spill_movable_wanted(&backend, SPILL_DEVICES, GIB, SPILL_SWITCH_AUTO));
 	assert_int_equal(vendor.memory, 1);
 	backend.memory = vendor_memory;
 	assert_true(wanted(GIB)); /* what failed was no look */

@@ -47,7 +47,8 @@ static int setup(void **state)
 
 static struct spill_want want(uint64_t bytes, uint64_t device_room)
 {
-	return (struct spill_want){&fake_backend, &policy, 0, &policy, bytes, device_room, SPILL_UNLIMITED};
+	return (struct spill_want){&fake_backend,   &policy,      0, &policy, bytes, device_room,
+	                           SPILL_UNLIMITED, policy.advice};
 }
 
 static void nothing_is_held(void)

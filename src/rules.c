@@ -1,0 +1,163 @@
+#include "rules.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "account.h"
+#include "caller.h"
+#include "engine.h"
+#include "growing.h"
+
+/* -- call sites ---------------------------------------------------------------------------------------------- */
+
+#define SITES 1024
+
+/* One that is being written, or is changed behind the reading, is one that nobody knows: no thread waits for another. */
+static struct site {
+	_Atomic unsigned version; /* odd: being written */
+	_Atomic unsigned unloads; /* spill_unloads() at that time: another library may stand there since */
+	_Atomic(const void *) address;
+	_Atomic(const char *) api; /* static storage: by its address */
+	_Atomic uint64_t mask;
+} sites[SITES];
+
+static struct site *site_of(const void *address, const char *api)
+{
+	return &sites[((uintptr_t)address ^ (uintptr_t)api) * 0x9e3779b97f4a7c15ull >> 54];
+}
+_Static_assert(SITES == 1 << (64 - 54), "the shift above keeps 10 bits");
+
+/* Acquire at each member instead of a fence, which TSan does not know. */
+static bool known(struct site *site, const void *address, const char *api, unsigned unloads, uint64_t *mask)
+{
+	unsigned version = atomic_load_explicit(&site->version, memory_order_acquire);
+	bool same = atomic_load_explicit(&site->address, memory_order_acquire) == address &&
+	            atomic_load_explicit(&site->api, memory_order_acquire) == api &&
+	            atomic_load_explicit(&site->unloads, memory_order_acquire) == unloads;
+	*mask = atomic_load_explicit(&site->mask, memory_order_acquire);
+	return same && version && !(version & 1) &&
+	       version == atomic_load_explicit(&site->version, memory_order_relaxed);
+}
+
+static void keep(struct site *site, const void *address, const char *api, unsigned unloads, uint64_t mask)
+{
+	unsigned version = atomic_load_explicit(&site->version, memory_order_relaxed);
+	if (version & 1 || !atomic_compare_exchange_strong(&site->version, &version, version + 1))
+		return;
+	atomic_store_explicit(&site->address, address, memory_order_release);
+	atomic_store_explicit(&site->api, api, memory_order_release);
+	atomic_store_explicit(&site->unloads, unloads, memory_order_release);
+	atomic_store_explicit(&site->mask, mask, memory_order_release);
+	atomic_store_explicit(&site->version, version + 2, memory_order_release);
+}
+
+static uint64_t find(const struct spill_rules *rules, const void *address, const char *api)
+{
+	struct spill_object caller;
+	if (!spill_object_of(address, &caller))
+		caller.path[0] = '\0';
+	else if (caller.main_program) {
+		ssize_t length = readlink("/proc/self/exe", caller.path, sizeof(caller.path) - 1);
+		caller.path[length < 0 ? 0 : length] = '\0';
+	}
+	return spill_rules_of(rules, api, caller.path);
+}
+
+static uint64_t mask_of(const struct spill_rules *rules, const struct spill_request *request)
+{
+	uint64_t mask;
+	if (!rules->by_site)
+		return spill_rules_all(rules);
+	const void *address = spill_engine_site(request);
+	const char *api = spill_engine_api(request);
+	struct site *site = site_of(address, api);
+	unsigned unloads = spill_unloads(); /* before the search: what is found may be gone behind it */
+	if (known(site, address, api, unloads, &mask))
+		return mask;
+	mask = find(rules, address, api);
+	keep(site, address, api, unloads, mask);
+	return mask;
+}
+
+void spill_rules_find(struct spill_request *request)
+{
+	const struct spill_policy *policy = spill_runtime_policy();
+	request->rules = mask_of(policy->rules, request);
+	request->asks_growth = request->rules & policy->rules->by_growth;
+	request->grows = request->asks_growth && spill_growing_asked(request);
+	const struct spill_ask ask = {.bytes = request->bytes,
+	                              .device = request->device,
+	                              .rules = request->rules,
+	                              .grows = request->grows};
+	request->applied = spill_rule_find(policy, &ask);
+}
+
+void spill_rules_reset(void)
+{
+	memset(sites, 0, sizeof(sites));
+}
+
+/* -- caps ---------------------------------------------------------------------------------------------------- */
+
+static bool capped(const struct spill_request *request)
+{
+	return request->applied && (request->applied->set & SPILL_RULE_HAS_CAP);
+}
+
+/* pre: it has a rule */
+static unsigned rule_of(const struct spill_request *request)
+{
+	return spill_rule_index(spill_runtime_policy(), request->applied);
+}
+
+void spill_rules_view(const struct spill_request *request, struct spill_view *view)
+{
+	view->device_used = spill_account_device_held(request->device);
+	view->rule_used = capped(request) ? spill_account_rule_held(rule_of(request)) : 0;
+}
+
+bool spill_rules_charge(struct spill_request *request, const struct spill_ask *ask, struct spill_view *view)
+{
+	if (capped(request)) {
+		if (!spill_account_rule_charge(rule_of(request), &view->rule_used, ask->bytes))
+			return false;
+		request->charged_rule = ask->bytes;
+	}
+	if (!ask->weight || spill_account_device_charge(request->device, &view->device_used, ask->weight))
+		return true;
+	spill_rules_return(request);
+	spill_rules_view(request, view);
+	return false;
+}
+
+uint64_t spill_rules_reserve(struct spill_request *request, uint64_t bytes)
+{
+	if (!capped(request))
+		return SPILL_UNLIMITED;
+	uint64_t held = spill_account_rule_held(rule_of(request)), room;
+	do {
+		room = spill_rule_room(request->applied, held);
+		room = bytes < room ? bytes : room;
+	} while (!spill_account_rule_charge(rule_of(request), &held, room));
+	request->charged_rule = room;
+	return room;
+}
+
+void spill_rules_take_over(struct spill_request *request, struct spill_allocation *allocation)
+{
+	uint64_t on_device = allocation->held.device;
+	if (!request->charged_rule)
+		return;
+	allocation->rule = rule_of(request);
+	allocation->charged_rule = request->charged_rule < on_device ? request->charged_rule : on_device;
+	request->charged_rule -= allocation->charged_rule;
+}
+
+void spill_rules_return(struct spill_request *request)
+{
+	if (!request->charged_rule)
+		return;
+	spill_account_rule_return(rule_of(request), request->charged_rule);
+	request->charged_rule = 0;
+}
