@@ -12,11 +12,40 @@ static bool is_on(const struct spill_rule *rule, unsigned device)
 	return device < SPILL_DEVICES && rule->devices >> device & 1;
 }
 
+static bool is_of_size(const struct spill_rule *rule, uint64_t bytes)
+{
+	return !(rule->set & SPILL_RULE_HAS_SIZE) || (rule->least <= bytes && bytes <= rule->most);
+}
+
+static void add_edge(struct spill_rules *rules, uint64_t bytes)
+{
+	unsigned at = rules->edges;
+
+	while (at && rules->edge[at - 1] > bytes)
+		at--;
+	memmove(&rules->edge[at + 1], &rules->edge[at], (rules->edges - at) * sizeof(rules->edge[0]));
+	rules->edge[at] = bytes;
+	rules->edges++;
+}
+
+static void find_edges(struct spill_rules *rules)
+{
+	rules->edges = 0;
+	for (unsigned i = 0; i < rules->count; i++) {
+		const struct spill_rule *rule = &rules->rule[i];
+
+		if (!(rule->set & SPILL_RULE_HAS_SIZE))
+			continue;
+		add_edge(rules, rule->least);
+		/* Behind the largest number comes 0, where an edge does no harm. */
+		add_edge(rules, rule->most + 1);
+	}
+}
+
 static void index_rule(struct spill_rules *rules, unsigned i)
 {
 	const struct spill_rule *rule = &rules->rule[i];
 	uint64_t bit = (uint64_t)1 << i;
-	bool sized = rule->set & SPILL_RULE_HAS_SIZE;
 
 	if (rule->set & (SPILL_RULE_HAS_API | SPILL_RULE_HAS_CALLER))
 		rules->by_site |= bit;
@@ -28,8 +57,9 @@ static void index_rule(struct spill_rules *rules, unsigned i)
 		if (!(rule->set & SPILL_RULE_HAS_GROWTH) || rule->growth == grows)
 			rules->by_grows[grows] |= bit;
 	}
-	rules->least[i] = sized ? rule->least : 0;
-	rules->span[i] = sized ? rule->most - rule->least : UINT64_MAX;
+	/* All sizes between two edges meet the same rules: the first of them stands for all. */
+	for (unsigned at = 0; at <= rules->edges; at++)
+		rules->of_size[at] |= is_of_size(rule, at ? rules->edge[at - 1] : 0) ? bit : 0;
 }
 
 void spill_rules_index(struct spill_rules *rules)
@@ -37,6 +67,8 @@ void spill_rules_index(struct spill_rules *rules)
 	rules->by_site = rules->by_growth = 0;
 	memset(rules->on_device, 0, sizeof(rules->on_device));
 	memset(rules->by_grows, 0, sizeof(rules->by_grows));
+	memset(rules->of_size, 0, sizeof(rules->of_size));
+	find_edges(rules);
 	for (unsigned i = 0; i < rules->count; i++)
 		index_rule(rules, i);
 }
@@ -89,22 +121,30 @@ uint64_t spill_rules_of(const struct spill_rules *rules, const char *api, const 
 	return mask;
 }
 
+/* Rules for a size. Halves what is left without a branch on sizes, which nobody could predict. */
+static uint64_t of_size(const struct spill_rules *rules, uint64_t bytes)
+{
+	const uint64_t *from = rules->edge;
+
+	if (!rules->edges)
+		return rules->of_size[0];
+	for (unsigned left = rules->edges; left > 1; left -= left / 2)
+		from += from[left / 2 - 1] <= bytes ? left / 2 : 0;
+	return rules->of_size[from - rules->edge + (*from <= bytes)];
+}
+
 const struct spill_rule *spill_rule_find(const struct spill_policy *policy, const struct spill_ask *ask)
 {
 	const struct spill_rules *rules = policy->rules;
 	unsigned device = (unsigned)ask->device < SPILL_DEVICES ? (unsigned)ask->device : SPILL_DEVICES;
+	uint64_t fit;
 
 	if (!rules)
 		return NULL;
-	for (uint64_t left = ask->rules & rules->on_device[device] & rules->by_grows[ask->grows]; left;
-	     left &= left - 1) {
-		unsigned i = (unsigned)__builtin_ctzll(left);
-
-		/* What is smaller wraps, to above any span. */
-		if (ask->bytes - rules->least[i] <= rules->span[i])
-			return &rules->rule[i];
-	}
-	return NULL;
+	fit = ask->rules & rules->on_device[device] & rules->by_grows[ask->grows];
+	if (fit)
+		fit &= of_size(rules, ask->bytes);
+	return fit ? &rules->rule[__builtin_ctzll(fit)] : NULL;
 }
 
 unsigned spill_rule_index(const struct spill_policy *policy, const struct spill_rule *rule)

@@ -88,12 +88,14 @@ struct spill_rules {
 	/* By spill_rules_index: rules that look at the call site, and at growth. What none looks at need not be found out. */
 	uint64_t by_site, by_growth;
 	/*
-	 * By spill_rules_index, for spill_rule_find: what is compared for each request lies side by side. A rule fits where all of
-	 * these say so; what a rule does not set fits everything here.
+	 * By spill_rules_index, for spill_rule_find: what a request is compared with, as masks. A rule fits that is in all of
+	 * them; one that does not say is in each.
 	 */
 	uint64_t on_device[SPILL_DEVICES + 1]; /* rules for a device; last: for one that is not known */
 	uint64_t by_grows[2];                  /* rules for what does not grow, and for what does */
-	uint64_t least[SPILL_RULES], span[SPILL_RULES]; /* size: the smallest, and how far above it */
+	/* Sizes at which rules begin or no longer fit, rising; of_size[i]: rules for sizes from edge[i - 1] on, below edge[i]. */
+	unsigned edges;
+	uint64_t edge[2 * SPILL_RULES], of_size[2 * SPILL_RULES + 1];
 };
 
 /* Fills in what is derived of the rules; call it when the list is complete. */
