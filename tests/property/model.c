@@ -1,0 +1,310 @@
+/* The engine, as far as decisions go: what it asks and in which order is that of src/admit.c and src/chain.c. */
+#include <string.h>
+
+#include "property.h"
+
+uint64_t model_seen[SEEN];
+
+struct request {
+	struct model *model;
+	const struct event *event;
+	const struct spill_rule *rule;
+	struct spill_ask ask;
+	bool capturing, had_room;
+	bool surfaced;
+	unsigned steps; /* taken beyond the driver's plain call */
+};
+
+enum answer { SERVED, IS_FULL, IS_CAPPED, IS_REFUSED, IS_PLACED };
+
+void model_begin(struct model *model, const struct property_case *of, bool plain)
+{
+	*model = (struct model){.of = of, .plain = plain, .time_us = 1000000};
+}
+
+/* The driver, the limit and the cap would all have it. In numbers that cannot wrap. */
+static bool has_room(const struct request *request)
+{
+	const struct model *model = request->model;
+	const struct event *event = request->event;
+	__extension__ typedef unsigned __int128 wide;
+	wide held = (wide)model->device_held[event->device] + event->weight;
+	wide used = (wide)model_rule_used(model, request->rule) + event->bytes;
+	uint64_t limit = model_limit(model, event->device);
+	bool capped =
+	    request->rule && request->rule->set & SPILL_RULE_HAS_CAP && request->rule->cap != UINT64_MAX;
+
+	return event->weight <= model_free(model, event->device) &&
+	       (limit == SPILL_UNLIMITED || held <= limit) && (!capped || used <= request->rule->cap);
+}
+
+static bool driver(struct request *request, bool movable)
+{
+	const struct event *event = request->event;
+
+	if (event->weight > model_free(request->model, event->device))
+		return false;
+	model_keep(request->model, (struct held){
+	                               .device = event->device,
+	                               .weight = event->weight,
+	                               .charged = event->bytes,
+	                               .rule = request->rule ? (int)spill_rule_index(
+	                                                           &request->model->of->policy, request->rule)
+	                                                     : -1,
+	                               .movable = movable,
+	                           });
+	return true;
+}
+
+static enum answer decide(struct request *request)
+{
+	const struct model *model = request->model;
+	int device = request->event->device;
+	struct spill_view view = {
+	    .device_used = model->device_held[device],
+	    .device_limit = model_limit(model, device),
+	    .rule_used = model_rule_used(model, request->rule),
+	};
+	struct spill_decision decision = ask_decision(model->of, request->rule, &request->ask, &view);
+	bool movable = decision.chunks != SPILL_SWITCH_OFF && !request->event->fixed &&
+	               model->of->capabilities[device] & SPILL_CAN_MOVE &&
+	               model->of->policy.movable_enable != SPILL_SWITCH_OFF;
+
+	switch (decision.verdict) {
+	case SPILL_VERDICT_DRIVER:
+		return driver(request, movable) ? SERVED : IS_FULL;
+	case SPILL_VERDICT_PLACE:
+		return model_place(request->model, decision.place, request->event, request->rule)
+		           ? IS_PLACED
+		           : IS_REFUSED;
+	case SPILL_VERDICT_FULL:
+		return strcmp(decision.refused_by, "rule.cap") == 0 ? IS_CAPPED : IS_FULL;
+	default:
+		return IS_REFUSED;
+	}
+}
+
+/* -- honest first ----------------------------------------------------------------------------------------- */
+
+static struct spill_failure as_failure(const struct request *request)
+{
+	const struct event *event = request->event;
+
+	return (struct spill_failure){
+	    .bytes = event->bytes,
+	    .time_us = request->model->time_us,
+	    .caller = event->caller,
+	    .device = event->device,
+	    .operation = event->operation,
+	};
+}
+
+static bool repeats(const struct request *request)
+{
+	const struct model *model = request->model;
+	const struct event *event = request->event;
+	uint64_t window = model->of->policy.honest_window_us;
+	struct spill_failure now = as_failure(request);
+	bool is = spill_failure_repeats(&model->pending[event->thread], &now, window);
+
+	must(model->of, is == expected_repeat(&model->surfaced[event->thread], event, model->time_us, window),
+	     "a repeat that is none, or none that is one");
+	return is;
+}
+
+static void surface(struct request *request, const struct spill_full_view *view)
+{
+	struct model *model = request->model;
+	const struct event *event = request->event;
+
+	must(model->of,
+	     view->asks_again || model->of->policy.honest_first == SPILL_HONEST_ON ||
+	         (request->rule && request->rule->set & SPILL_RULE_HAS_HONEST && request->rule->honest),
+	     "a failure surfaces to who does not ask again");
+	must(model->of, !view->repeats, "a failure surfaces that repeats one that did");
+	model->pending[event->thread] = as_failure(request);
+	model->surfaced[event->thread] = (struct expected_failure){true, *event, model->time_us};
+	request->surfaced = true;
+	model_seen[SEEN_SURFACED]++;
+}
+
+static void succeeded(const struct request *request)
+{
+	struct model *model = request->model;
+	const struct event *event = request->event;
+	uint64_t window = model->of->policy.honest_window_us;
+	struct spill_failure now = as_failure(request);
+
+	if (repeats(request) && event->operation != SPILL_RETRY_PHYSICAL)
+		model->surfaced[event->thread].is = false;
+	spill_failure_served(&model->pending[event->thread], &now, window);
+}
+
+static void mapped(struct model *model, const struct event *event)
+{
+	struct expected_failure *failure = &model->surfaced[event->thread];
+
+	spill_failure_mapped(&model->pending[event->thread], event->caller);
+	if (failure->event.operation == SPILL_RETRY_PHYSICAL && failure->event.caller == event->caller)
+		failure->is = false;
+}
+
+/* -- when it is full -------------------------------------------------------------------------------------- */
+
+static bool take(struct request *request, enum spill_step step)
+{
+	struct model *model = request->model;
+	int device = request->event->device;
+
+	request->steps++;
+	must(model->of, !request->capturing, "a step is taken while its stream captures");
+	if (step != SPILL_STEP_TRIM)
+		must(model->of, !has_room(request), "a step other than trim where the device has room");
+	switch (step) {
+	case SPILL_STEP_TRIM:
+		model_trim(model, device);
+		model_seen[SEEN_TRIMMED]++;
+		return decide(request) == SERVED;
+	case SPILL_STEP_DEMOTE:
+		model_demote(model, device, request->event->weight);
+		model_seen[SEEN_DEMOTED]++;
+		return decide(request) == SERVED;
+	default:
+		if (request->event->fixed ||
+		    !model_place(model, spill_step_place(step), request->event, request->rule))
+			return false;
+		model_seen[step == SPILL_STEP_SPLIT     ? SEEN_SPLIT
+		           : step == SPILL_STEP_MANAGED ? SEEN_MANAGED
+		                                        : SEEN_HOST]++;
+		return true;
+	}
+}
+
+static bool full(struct request *request, bool capped)
+{
+	struct model *model = request->model;
+	const struct event *event = request->event;
+	struct spill_full_view view = {
+	    .capabilities = model->of->capabilities[event->device],
+	    .capped = capped,
+	    .capturing = request->capturing,
+	    .asks_again = spill_retrier_find(callers[event->caller], event->operation) != NULL,
+	    .repeats = repeats(request),
+	};
+	struct spill_remedy remedy;
+
+	for (unsigned i = 0; i < THREADS; i++)
+		view.any_capture |= model->capturing[i];
+	remedy = ask_remedy(model->of, request->rule, &request->ask, &view);
+	model_seen[SEEN_CAPPED] += capped;
+	model_seen[SEEN_LIMIT] += !capped;
+	model_seen[SEEN_REPEAT] += view.repeats;
+	model_seen[SEEN_CAPTURED] += view.capturing;
+	model_seen[SEEN_OVER] += request->rule && request->rule->set & SPILL_RULE_HAS_OVER;
+	for (unsigned i = 0; i < remedy.count; i++) {
+		if (remedy.surfaces && remedy.step[i] != SPILL_STEP_TRIM) {
+			surface(request, &view);
+			return false;
+		}
+		if (take(request, remedy.step[i]))
+			return true;
+	}
+	return false;
+}
+
+/* -- a request -------------------------------------------------------------------------------------------- */
+
+/* What a rule puts elsewhere however much room there is. */
+static bool is_elsewhere(const struct spill_rule *rule)
+{
+	return rule && rule->set & SPILL_RULE_HAS_PLACE && rule->place >= SPILL_RULE_SPLIT;
+}
+
+static bool carry_out(struct request *request)
+{
+	enum answer answer = decide(request);
+
+	if (answer == IS_REFUSED && is_elsewhere(request->rule) &&
+	    request->rule->place != SPILL_RULE_REFUSE) {
+		model_seen[SEEN_PLACE_FAILED]++;
+		request->ask.place_failed = true;
+		answer = decide(request);
+		must(request->model->of, answer != IS_PLACED && answer != IS_REFUSED,
+		     "a place is tried again");
+	}
+	model_seen[SEEN_DRIVER] += answer == SERVED;
+	model_seen[SEEN_PLACED] += answer == IS_PLACED;
+	model_seen[SEEN_REFUSED] += answer == IS_REFUSED;
+	if (answer == SERVED || answer == IS_PLACED)
+		return true;
+	return answer != IS_REFUSED && full(request, answer == IS_CAPPED);
+}
+
+/* True if served. */
+static bool allocate(struct model *model, const struct event *event, bool *surfaced)
+{
+	struct request request = {
+	    .model = model, .event = event, .capturing = model->capturing[event->thread]};
+	bool served;
+
+	request.rule = ask_rule(model->of, event, &request.ask);
+	request.ask.placeable = !event->fixed && !request.capturing;
+	model_seen[SEEN_RULE] += request.rule != NULL;
+	request.had_room = has_room(&request);
+	served = carry_out(&request);
+	if (request.had_room && !is_elsewhere(request.rule))
+		must(model->of, served && request.steps == 0, "what fits is not simply made");
+	if (served)
+		succeeded(&request);
+	model_seen[SEEN_OUT_OF_MEMORY] += !served;
+	*surfaced = request.surfaced;
+	return served;
+}
+
+static bool allocate_as_told(struct model *model, const struct event *event)
+{
+	bool surfaced, again;
+	bool served = allocate(model, event, &surfaced);
+
+	if (!surfaced || !event->asks_again)
+		return served;
+	model->time_us++;
+	served = allocate(model, event, &again);
+	must(model->of, !again || !event->bytes || !model->of->policy.honest_window_us,
+	     "the repeat surfaces as well");
+	return served;
+}
+
+bool model_event(struct model *model, const struct event *event)
+{
+	switch (event->kind) {
+	case ALLOC:
+		if (!model->plain)
+			return allocate_as_told(model, event);
+		return driver(&(struct request){.model = model, .event = event}, false);
+	case FREE:
+		if (!model->count)
+			return true;
+		if (event->idle && !model->plain && model->of->policy.mode == SPILL_MODE_SPILL)
+			model->live[event->amount % model->count].idle = true;
+		else
+			model_release(model, (unsigned)(event->amount % model->count));
+		return true;
+	case NEIGHBOUR:
+		model->neighbours[event->device] =
+		    event->amount % (model_free(model, event->device) + model->neighbours[event->device] + 1);
+		return true;
+	case CAPTURE_BEGIN:
+	case CAPTURE_END:
+		model->capturing[event->thread] = event->kind == CAPTURE_BEGIN;
+		return true;
+	case MAP:
+		if (!model->plain)
+			mapped(model, event);
+		return true;
+	case PASS_TIME:
+		model->time_us += event->amount;
+		return true;
+	}
+	return true;
+}
