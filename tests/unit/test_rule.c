@@ -287,13 +287,14 @@ static void an_index_is_made_anew(void **state)
 
 /* -- what a rule says ------------------------------------------------------------------------------------- */
 
-/* By member: padding is nobody's. */
-static bool same_advice(const struct spill_managed_advice *a, const struct spill_managed_advice *b)
+static bool is_the_policys(struct spill_managed_advice advice, const struct spill_policy *policy)
 {
-	return a->preferred == b->preferred && a->accessed_by_device == b->accessed_by_device &&
-	       a->accessed_by_host == b->accessed_by_host && a->read_mostly == b->read_mostly &&
-	       a->prefetch_below.kind == b->prefetch_below.kind &&
-	       a->prefetch_below.value == b->prefetch_below.value;
+	const struct spill_managed_advice *of = &policy->advice;
+
+	return advice.preferred == of->preferred && advice.accessed_by_device == of->accessed_by_device &&
+	       advice.accessed_by_host == of->accessed_by_host && advice.read_mostly == of->read_mostly &&
+	       advice.prefetch_below.kind == of->prefetch_below.kind &&
+	       advice.prefetch_below.value == of->prefetch_below.value;
 }
 
 static void advice_is_the_policys_but_for_what_the_rule_sets(void **state)
@@ -313,10 +314,8 @@ static void advice_is_the_policys_but_for_what_the_rule_sets(void **state)
 	    .accessed_by_device = true,
 	    .prefetch_below = {SPILL_AMOUNT_BYTES, MIB},
 	};
-	advice = spill_rule_advice(&policy, NULL);
-	assert_true(same_advice(&advice, &policy.advice));
-	advice = spill_rule_advice(&policy, &rule);
-	assert_true(same_advice(&advice, &policy.advice));
+	assert_true(is_the_policys(spill_rule_advice(&policy, NULL), &policy));
+	assert_true(is_the_policys(spill_rule_advice(&policy, &rule), &policy));
 
 	rule.set = SPILL_RULE_HAS_PREFERRED;
 	advice = spill_rule_advice(&policy, &rule);
