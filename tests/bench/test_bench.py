@@ -87,6 +87,13 @@ class InSmall(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertRegex(done.stdout, r"(?m)^\| cuLaunchKernel \| [^|]+ \| [^|]+ \| [^|]+ \|$")
 
+    def test_decide(self):
+        done = subprocess.run([sys.executable, str(TOP / "scripts/bench"), "--decide", "--rounds", "1"], capture_output=True,
+                              text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("| 0 rules | 32 rules |", done.stdout)
+        self.assertRegex(done.stdout, r"(?m)^\| [\d.]+ \([\d.]+ to [\d.]+\) \| [\d.]+ \([\d.]+ to [\d.]+\) \|$")
+
 
 if __name__ == "__main__":
     unittest.main()
