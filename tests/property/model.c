@@ -112,15 +112,23 @@ static bool repeats(const struct request *request)
 	return is;
 }
 
+static bool says(const struct spill_rule *rule, unsigned key)
+{
+	return rule && rule->set & key;
+}
+
 static void surface(struct request *request, const struct spill_full_view *view)
 {
 	struct model *model = request->model;
 	const struct event *event = request->event;
+	bool by_rule = says(request->rule, SPILL_RULE_HAS_HONEST);
+	bool asked = by_rule ? request->rule->honest
+	                     : view->asks_again || model->of->policy.honest_first == SPILL_HONEST_ON;
 
-	must(model->of,
-	     view->asks_again || model->of->policy.honest_first == SPILL_HONEST_ON ||
-	         (request->rule && request->rule->set & SPILL_RULE_HAS_HONEST && request->rule->honest),
-	     "a failure surfaces to who does not ask again");
+	must(model->of, asked, "a failure surfaces to who does not ask again");
+	must(model->of, by_rule || !view->capped, "a failure surfaces where nothing but a cap is passed");
+	must(model->of, !event->fixed, "a failure surfaces first for what cannot be elsewhere");
+	must(model->of, !view->any_capture, "a failure surfaces while something captures");
 	must(model->of, !view->repeats, "a failure surfaces that repeats one that did");
 	model->pending[event->thread] = as_failure(request);
 	model->surfaced[event->thread] = (struct expected_failure){true, *event, model->time_us};
@@ -151,7 +159,7 @@ static void mapped(struct model *model, const struct event *event)
 
 /* -- when it is full -------------------------------------------------------------------------------------- */
 
-static bool take(struct request *request, enum spill_step step)
+static bool take(struct request *request, enum spill_step step, bool capped)
 {
 	struct model *model = request->model;
 	int device = request->event->device;
@@ -160,6 +168,13 @@ static bool take(struct request *request, enum spill_step step)
 	must(model->of, !request->capturing, "a step is taken while its stream captures");
 	if (step != SPILL_STEP_TRIM)
 		must(model->of, !has_room(request), "a step other than trim where the device has room");
+	if (says(request->rule, SPILL_RULE_HAS_OVER))
+		must(model->of,
+		     step == SPILL_STEP_TRIM ||
+		         (int)request->rule->over - SPILL_RULE_SPLIT == (int)step - SPILL_STEP_SPLIT,
+		     "a step of the chain where a rule says another");
+	must(model->of, !capped || (step != SPILL_STEP_TRIM && step != SPILL_STEP_DEMOTE),
+	     "others make way for a cap");
 	switch (step) {
 	case SPILL_STEP_TRIM:
 		model_trim(model, device);
@@ -206,7 +221,7 @@ static bool full(struct request *request, bool capped)
 			surface(request, &view);
 			return false;
 		}
-		if (take(request, remedy.step[i]))
+		if (take(request, remedy.step[i], capped))
 			return true;
 	}
 	return false;
@@ -254,6 +269,9 @@ static bool allocate(struct model *model, const struct event *event, bool *surfa
 	served = carry_out(&request);
 	if (request.had_room && !is_elsewhere(request.rule))
 		must(model->of, served && request.steps == 0, "what fits is not simply made");
+	if (says(request.rule, SPILL_RULE_HAS_PLACE) && request.rule->place == SPILL_RULE_REFUSE)
+		must(model->of, !served || model->of->policy.mode != SPILL_MODE_SPILL,
+		     "what a rule refuses is served");
 	if (served)
 		succeeded(&request);
 	model_seen[SEEN_OUT_OF_MEMORY] += !served;
