@@ -4,6 +4,7 @@
 
 #include "ini_file.h"
 #include "options.h"
+#include "profile.h"
 #include "rule_option.h"
 
 static const char head[] =
@@ -21,13 +22,20 @@ static const char head[] =
     "yet is an error with file, line and column, and the whole file is refused: the defaults then hold with\n"
     "`mode = observe`. `spill check FILE` tells before a program does.\n"
     "\n"
-    "Each option is looked up in this order, the first that sets it wins: its environment variable; the "
-    "file\n"
-    "named by `SPILL_POLICY`; `$XDG_CONFIG_HOME/spill/PROGRAM.conf` (`~/.config` if unset);\n"
-    "`$XDG_CONFIG_HOME/spill/spill.conf`; `/etc/spill/spill.conf`; the default. PROGRAM is the executable's\n"
-    "name, or for interpreters the script or `-m` module. A file must be regular, belong to the user or to\n"
-    "root, and not be writable by others. `SPILL=0` switches everything off; `SPILL_LOG` is another name of\n"
-    "`SPILL_LOG_PATH`. A privileged program reads `/etc/spill/spill.conf` only and writes no log.\n"
+    "Each option is looked up in this order, the first that sets it wins: its environment variable; the file "
+    "named by\n"
+    "`SPILL_POLICY`; `$XDG_CONFIG_HOME/spill/PROGRAM.conf` (`~/.config` if unset); "
+    "`$XDG_CONFIG_HOME/spill/spill.conf`;\n"
+    "`/etc/spill/spill.conf`; the profile that `spill.profile` names; the default. PROGRAM is the "
+    "executable's "
+    "name, or for\n"
+    "interpreters the script or `-m` module. A file must be regular, belong to the user or to root, and not "
+    "be "
+    "writable by\n"
+    "others. `SPILL=0` switches everything off; `SPILL_LOG` is another name of `SPILL_LOG_PATH`. A "
+    "privileged "
+    "program reads\n"
+    "`/etc/spill/spill.conf` and the profile that it names only, and writes no log.\n"
     "`spill policy --for PROGRAM` prints what holds for a program, and where each value comes from.\n";
 
 static const char app[] = "\n## For one program: `[app NAME]`\n"
@@ -163,6 +171,32 @@ static void print_table(bool planned)
 	}
 }
 
+static const char profiles[] =
+    "\n## Profiles: `spill.profile = NAME`\n"
+    "\n"
+    "A profile is a shipped policy, as a start: it is the lowest source before the defaults, and its rules "
+    "are "
+    "behind all\n"
+    "others. Its text is in the library, and installed as `share/spill/profiles/NAME.conf`, to be read or "
+    "copied and changed; a\n"
+    "rule of the same name in a file of yours stands instead of the profile's.\n"
+    "\n";
+
+/* The first paragraph of its comment: "# NAME: what for" and on. */
+static void print_profile(const struct spill_profile *profile)
+{
+	const char *line = profile->text + strlen("# ") + strlen(profile->name);
+
+	printf("- `%s`", profile->name);
+	while (*line != '\n') {
+		size_t length = strcspn(line, "\n");
+
+		printf("%.*s", (int)length, line);
+		line += length + strlen("\n#");
+	}
+	puts("");
+}
+
 /* Of rules: what they match by, or what they act by. */
 static void print_rule_table(bool acts)
 {
@@ -204,6 +238,9 @@ int main(void)
 	print_rule_table(false);
 	puts("\nand acts by:");
 	print_rule_table(true);
+	fputs(profiles, stdout);
+	for (const struct spill_profile *profile = spill_profiles; profile->name; profile++)
+		print_profile(profile);
 	puts("\n## Not implemented yet\n\nThese names are taken; to use one is an error that says so.\n");
 	print_table(true);
 	return ferror(stdout) || fflush(stdout) ? 1 : 0;

@@ -10,6 +10,7 @@
 #include "glob.h"
 #include "ini_file.h"
 #include "options.h"
+#include "profile.h"
 #include "rule_option.h"
 #include "text.h"
 
@@ -210,7 +211,7 @@ static void take_rule(void *user, const struct spill_rule *rule, unsigned line)
 	rules->rule[rules->count++] = *rule;
 }
 
-/* pre: fewer than SPILL_CONFIG_FILES were: those of take_user_files and the system's are all that there are */
+/* pre: fewer than SPILL_CONFIG_FILES were: those of take_user_files, the system's and a profile are all */
 static struct spill_config_file *tried(struct spill_config *config, const char *path)
 {
 	struct spill_config_file *file = &config->files[config->file_count++];
@@ -219,6 +220,21 @@ static struct spill_config_file *tried(struct spill_config *config, const char *
 	spill_text_add(&text, path);
 	file->state = SPILL_CONFIG_REFUSED;
 	return file;
+}
+
+/* False after a problem. `file` is what it is told as. */
+static bool take_text(struct load *load, struct spill_config_file *file, const char *data, size_t size)
+{
+	struct spill_config *config = load->config;
+	const struct spill_ini_taker taker = {take_option, take_rule, load};
+
+	load->file = file->path;
+	memset(load->plain, 0, sizeof(load->plain));
+	if (!spill_ini_read(file->path, data, size, &taker, config->problem, sizeof(config->problem)) ||
+	    config->problem[0])
+		return false;
+	file->state = SPILL_CONFIG_READ;
+	return true;
 }
 
 /* False after a problem. `named`: the user named the file, so that it must be there. */
@@ -242,14 +258,8 @@ static bool take_file(struct load *load, const char *path, bool named)
 	case SPILL_CONFIGFILE_READ:
 		break;
 	}
-	load->file = path;
-	memset(load->plain, 0, sizeof(load->plain));
-	good = spill_ini_read(path, data, size, &(struct spill_ini_taker){take_option, take_rule, load},
-	                      config->problem, sizeof(config->problem)) &&
-	       !config->problem[0];
+	good = take_text(load, file, data, size);
 	free(data);
-	if (good)
-		file->state = SPILL_CONFIG_READ;
 	return good;
 }
 
@@ -285,6 +295,20 @@ static bool take_user_files(struct load *load)
 	    !take_file(load, path, false))
 		return false;
 	return !user_path("spill", path, sizeof(path)) || take_file(load, path, false);
+}
+
+/* pre: all other sources have been read: which profile it is, and what is left to it, is theirs to say */
+static void take_profile(struct load *load)
+{
+	char label[80] = "profile ";
+	struct spill_error error;
+	int slot = spill_option_find("spill", "profile", &error);
+	const struct spill_profile *profile;
+
+	spill_option_format(&load->config->policy, (unsigned)slot, label + 8, sizeof(label) - 8);
+	profile = spill_profile_find(label + 8);
+	if (profile)
+		take_text(load, tried(load->config, label), profile->text, profile->size);
 }
 
 /*
@@ -373,15 +397,17 @@ void spill_config_load(struct spill_config *config, const char *program)
 	if (privileged()) {
 		struct spill_error error;
 
-		take_file(&load, SPILL_SYSTEM_POLICY, false);
+		if (take_file(&load, SPILL_SYSTEM_POLICY, false))
+			take_profile(&load);
 		if (config->problem[0])
 			fall_back(&load);
 		strcpy(config->policy.log_path, "off");
 		strcpy(load.source[spill_option_find("log", "path", &error)], "privileged program");
 	} else {
 		take_environment(&load);
-		if (!config->problem[0] && take_user_files(&load))
-			take_file(&load, SPILL_SYSTEM_POLICY, false);
+		if (!config->problem[0] && take_user_files(&load) &&
+		    take_file(&load, SPILL_SYSTEM_POLICY, false))
+			take_profile(&load);
 		if (config->problem[0])
 			fall_back(&load);
 	}

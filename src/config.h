@@ -1,5 +1,5 @@
 /*
- * Finds and reads the policy: environment, SPILL_POLICY, XDG folders, /etc (docs/options.md has the
+ * Finds and reads the policy: environment, SPILL_POLICY, XDG folders, /etc, a shipped profile (docs/options.md has the
  * order). Runs once, at the first GPU call, in the host program: no allocation that outlives it, no locale.
  */
 #ifndef SPILL_CONFIG_H
@@ -10,12 +10,12 @@
 #include "policy.h"
 #include "rule.h"
 
-/* SPILL_POLICY, the program's own, the user's, the system's. */
-#define SPILL_CONFIG_FILES 4
+/* SPILL_POLICY, the program's own, the user's, the system's, the profile. */
+#define SPILL_CONFIG_FILES 5
 
 enum spill_config_state { SPILL_CONFIG_ABSENT, SPILL_CONFIG_READ, SPILL_CONFIG_REFUSED };
 
-/* A policy file that was looked for. */
+/* A policy file that was looked for; that of a profile is in the library, and its path "profile NAME". */
 struct spill_config_file {
 	enum spill_config_state state;
 	char path[SPILL_PATH_MAX];

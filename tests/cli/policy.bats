@@ -62,6 +62,24 @@ rule small: size = ..2MiB; priority = hot  (p.conf:3)"
 	has_not rules
 }
 
+@test "a profile is the last source, with its lines" {
+	text=$BATS_TEST_DIRNAME/../../policy/profiles/gh200-managed.conf
+	at() { grep -n "^$1" "$text" | cut -d: -f1; }
+	printf '[spill]\nprofile = gh200-managed\n[rule mine]\nsize = ..1MiB\nplace = device\n' >p.conf
+	SPILL_POLICY=p.conf run "$spill" policy --for a
+	ends_with 0
+	has_line "spill.profile = gh200-managed  (p.conf:2)"
+	has_line "  profile gh200-managed: read"
+	has_line "host.limit = 90%  (profile gh200-managed:$(at limit))"
+	has "
+rule mine: size = ..1MiB; place = device  (p.conf:3)
+rule all-managed: "
+	has "  (profile gh200-managed:$(at "\[rule all"))"
+	SPILL_PROFILE=gh200 run "$spill" policy --for a
+	ends_with 1
+	has "SPILL_PROFILE: bad value 'gh200'; it must be one of none, llama-long-context, growing-pool, gh200-managed, moe-experts, fit-margin"
+}
+
 @test "a refused file: what holds then, and that no more was read" {
 	printf '[device]\nlimit = 4GiB\n[app other]\ndevice.limti = 1\n' >bad.conf
 	SPILL_POLICY=bad.conf run "$spill" policy --for x

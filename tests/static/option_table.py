@@ -160,6 +160,11 @@ def check_documents():
         expect(len(rows) == 1, f"{section}.{key}: {len(rows)} rows in {document.name}")
     for key in device_keys:
         expect(f"`{variable('device 1.' + key)}`" in document.read_text(), f"device N.{key}: not in {document.name}")
+    words = next(row[3] for row in options if row[:2] == ["spill", "profile"]).split(", ")
+    shipped = {path.stem for path in (table.parent / "profiles").glob("*.conf")}
+    expect(set(words) == shipped | {"none"}, f"spill.profile and profiles/: {sorted(set(words) ^ shipped)}")
+    for name in shipped:
+        expect(sum(line.startswith(f"- `{name}`: ") for line in lines) == 1, f"profile {name}: not in {document.name}")
     for key, *_ in rules:
         rows = [line for line in lines if line.startswith(f"| `{key}` | ") and "`SPILL_" not in line]
         expect(len(rows) == 1, f"{key} of a rule: {len(rows)} rows in {document.name}")

@@ -18,6 +18,8 @@
 #include <cmocka.h>
 
 #include "config.h"
+#include "ini_file.h"
+#include "profile.h"
 
 #define GIB ((uint64_t)1 << 30)
 
@@ -278,11 +280,143 @@ static void test_many_rules(void **state)
 	load();
 	assert_problem("etc.conf:49:2: too many rules, with those of the files before: at most 64");
 	assert_null(config.policy.rules);
+	assert_int_equal(config.files[config.file_count - 1].state, SPILL_CONFIG_REFUSED);
 	/* One of a name that is there already is none more. */
 	write_rules("etc.conf", "a", 41);
 	load();
 	assert_fine();
 	assert_int_equal(config.rules.count, 41);
+}
+
+/* "profile NAME:LINE" of the line of its text that begins so: the texts may change. */
+static const char *in_profile(const char *name, const char *begin)
+{
+	static char expected[80];
+	const char *text = spill_profile_find(name)->text;
+	unsigned line = 1;
+
+	for (; strncmp(text, begin, strlen(begin)); line++) {
+		text = strchr(text, '\n');
+		assert_non_null(text);
+		text++;
+	}
+	snprintf(expected, sizeof(expected), "profile %s:%u", name, line);
+	return expected;
+}
+
+/* The lowest source: behind all files, before the defaults; its rules behind theirs. */
+static void test_profile(void **state)
+{
+	setenv("SPILL_PROFILE", "moe-experts", 1);
+	load();
+	assert_fine();
+	assert_int_equal(config.policy.device_reserve.value, (uint64_t)4608 << 20);
+	assert_string_equal(source("device.reserve"), in_profile("moe-experts", "reserve = 4.5GiB"));
+	assert_string_equal(rule_names(), "experts ");
+	assert_string_equal(source("rule experts"), in_profile("moe-experts", "[rule experts]"));
+	assert_string_equal(source("spill.profile"), "environment");
+	assert_string_equal(value("spill.profile"), "moe-experts");
+	assert_string_equal(source("host.limit"), "default");
+	assert_int_equal(config.file_count, 4);
+	assert_string_equal(config.files[3].path, "profile moe-experts");
+	assert_int_equal(config.files[3].state, SPILL_CONFIG_READ);
+
+	write_file("etc.conf", "[rule mine]\nplace = host\n[device]\nreserve = 1MiB\n[app pr*]\n"
+	                       "spill.profile = fit-margin\n[rule experts]\nplace = split\n");
+	load();
+	assert_string_equal(source("device.reserve"), "etc.conf:4");
+	assert_string_equal(rule_names(), "mine experts ");
+	assert_string_equal(source("rule experts"), "etc.conf:7");
+	unsetenv("SPILL_PROFILE");
+	load();
+	assert_string_equal(source("spill.profile"), "etc.conf:6 [app pr*]");
+	assert_string_equal(source("movable.enable"), in_profile("fit-margin", "enable = on"));
+	/* Of a privileged program's sources, too; none is none. */
+	secure = 1;
+	load();
+	assert_string_equal(source("movable.enable"), in_profile("fit-margin", "enable = on"));
+	secure = 0;
+	setenv("SPILL_PROFILE", "none", 1);
+	load();
+	assert_fine();
+	assert_string_equal(source("movable.enable"), "default");
+	assert_int_equal(config.file_count, 3);
+	/* After a problem nothing of it counts. */
+	setenv("SPILL_PROFILE", "fit-margins", 1);
+	load();
+	assert_problem("SPILL_PROFILE: bad value 'fit-margins'; it must be one of none, ");
+	assert_non_null(strstr(config.problem, "the nearest is 'fit-margin'"));
+	assert_string_equal(source("movable.enable"), "default");
+	write_file("etc.conf", "[spill]\nprofile = fit-margin\n[host]\nlimit = x\n");
+	unsetenv("SPILL_PROFILE");
+	load();
+	assert_problem("etc.conf:4:9: bad size");
+	assert_int_equal(config.rules.count, 0);
+	assert_string_equal(source("spill.profile"), "default");
+}
+
+static const char *const no_app = "an [app NAME]", *const no_profile = "spill.profile";
+
+static void take_of_profile(void *user, unsigned slot, const char *setting, unsigned line, const char *app)
+{
+	const char **wrong = user;
+
+	if (app)
+		*wrong = no_app;
+	if (!strcmp(spill_option_row(slot)->key, "profile"))
+		*wrong = no_profile;
+}
+
+static void count_rule(void *user, const struct spill_rule *rule, unsigned line)
+{
+}
+
+/* The library's text is the file's, byte for byte. */
+static void compare_with_file(const struct spill_profile *profile)
+{
+	static char whole[1u << 16];
+	char path[512];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s.conf", PROFILES, profile->name);
+	file = fopen(path, "rb");
+	assert_non_null(file);
+	assert_int_equal(fread(whole, 1, sizeof(whole), file), profile->size);
+	fclose(file);
+	assert_memory_equal(whole, profile->text, profile->size);
+}
+
+/* Each word but `none` is a text, each text is a word, and each text a policy that any user may have. */
+static void test_every_profile(void **state)
+{
+	struct spill_error error;
+	const struct spill_option *row =
+	    spill_option_row((unsigned)spill_option_find("spill", "profile", &error));
+	const struct spill_profile *profile = spill_profiles;
+	char words[256] = "none", line[80];
+
+	for (; profile->name; profile++) {
+		const char *wrong = NULL;
+		char problem[512];
+
+		strcat(strcat(words, ", "), profile->name);
+		assert_ptr_equal(spill_profile_find(profile->name), profile);
+		compare_with_file(profile);
+		if (!spill_ini_read(profile->name, profile->text, profile->size,
+		                    &(struct spill_ini_taker){take_of_profile, count_rule, &wrong}, problem,
+		                    sizeof(problem)))
+			fail_msg("%s", problem);
+		if (wrong)
+			fail_msg("%s has %s", profile->name, wrong);
+		snprintf(line, sizeof(line), "# %s: ", profile->name);
+		assert_memory_equal(profile->text, line, strlen(line));
+		setenv("SPILL_PROFILE", profile->name, 1);
+		load();
+		assert_fine();
+		assert_true(config.rules.count > 0);
+	}
+	assert_string_equal(words, row->values);
+	assert_null(spill_profile_find("none"));
 }
 
 static void assert_tried(unsigned index, const char *end, enum spill_config_state state)
@@ -392,7 +526,8 @@ static void test_bad_variables(void **state)
 	    {"SPILL_LOG_KEEP", "50", "SPILL_LOG_KEEP: log.keep is not implemented yet"},
 	    {"SPILL_MEMINFO_REPORT", "more", "SPILL_MEMINFO_REPORT: bad value 'more'"},
 	    {"SPILL_MODE", "of", "SPILL_MODE: bad value 'of'"},
-	    {"SPILL_PROFILE", "x", "SPILL_PROFILE: spill.profile is not implemented yet"},
+	    {"SPILL_PROFILE", "x",
+	     "SPILL_PROFILE: bad value 'x'; it must be one of none, llama-long-context"},
 	    {"SPILL_LOG", "/%z", "SPILL_LOG: a pattern knows"},
 	    {"SPILL", "maybe", "SPILL: it must be 0 (off) or 1 (on)"},
 	};
@@ -675,6 +810,8 @@ int main(void)
 	    CASE(test_rules),
 	    CASE(test_rules_after_a_problem),
 	    CASE(test_many_rules),
+	    CASE(test_profile),
+	    CASE(test_every_profile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -234,7 +234,7 @@ static void test_bad_names(void **state)
 	refused("log", "keep", "50", SPILL_PART_KEY, 0, "log.keep is not implemented yet in this version");
 	refused("meminfo", "report", "all", SPILL_PART_VALUE, 0,
 	        "bad value 'all'; it must be one of honest, limit, spill");
-	refused("spill", "profile", "x", SPILL_PART_KEY, 0, "spill.profile is not implemented yet");
+	refused("spill", "profile", "growing-pools", SPILL_PART_VALUE, 0, "the nearest is 'growing-pool'");
 }
 
 /* Each key of [device N] has a field for each device, its own. */
