@@ -1,7 +1,10 @@
-/* Prints docs/options.md from policy/options.def. Built for this purpose only; a test compares. */
+/*
+ * Build-time tool: prints docs/options.md from policy/options.def; a test compares. With --sample: the example policy.
+ */
 #include <stdio.h>
 #include <string.h>
 
+#include "gen_options.h"
 #include "ini_file.h"
 #include "options.h"
 #include "profile.h"
@@ -91,7 +94,7 @@ static const char rules[] =
     "that cannot do it)\n"
     "goes on as if the rule had no `place`, and the log says what was tried.\n";
 
-static void print_values(const struct spill_option *row)
+void print_values(const struct spill_option *row)
 {
 	switch (row->kind) {
 	case SPILL_OPTION_YESNO:
@@ -131,7 +134,7 @@ static void print_values(const struct spill_option *row)
 		fputs("size", stdout);
 		break;
 	case SPILL_OPTION_RANGE:
-		fputs("`1MiB..2GiB`, `1MiB..`, `..2GiB`, size", stdout);
+		fputs("1MiB..2GiB, 1MiB.., ..2GiB, size", stdout);
 		break;
 	case SPILL_OPTION_DEVICES:
 		fputs("list of numbers", stdout);
@@ -212,8 +215,12 @@ static void print_rule_table(bool acts)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1 && !strcmp(argv[1], "--sample")) {
+		print_sample();
+		return ferror(stdout) || fflush(stdout) ? 1 : 0;
+	}
 	fputs(head, stdout);
 	puts("\n## Options\n");
 	print_table(false);

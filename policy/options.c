@@ -9,7 +9,7 @@ static const struct spill_option rows[] = {
 #define PLANNED(section, key, values, initial, meaning) \
 	{section, key, SPILL_OPTION_PLANNED, values, initial, meaning, 0},
 #define DEVICE(key, field)
-#define RULE(key, kind, bit, field, words, meaning)
+#define RULE(key, kind, bit, field, words, example, meaning)
 #include "options.def"
 };
 
@@ -21,7 +21,7 @@ static const struct device_option {
 #define OPTION(section, key, kind, field, words, initial, meaning)
 #define PLANNED(section, key, values, initial, meaning)
 #define DEVICE(key, field) {key, offsetof(struct spill_policy, field)},
-#define RULE(key, kind, bit, field, words, meaning)
+#define RULE(key, kind, bit, field, words, example, meaning)
 #include "options.def"
 };
 
@@ -31,7 +31,7 @@ static const struct device_option {
 	_Static_assert(sizeof(((struct spill_policy *)0)->field) == \
 	                   SPILL_DEVICES * sizeof(struct spill_amount), \
 	               "a DEVICE row is an array of amounts");
-#define RULE(key, kind, bit, field, words, meaning)
+#define RULE(key, kind, bit, field, words, example, meaning)
 #include "options.def"
 
 static int slot_device(unsigned slot)

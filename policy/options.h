@@ -37,7 +37,7 @@ struct spill_option {
 	const char *section, *key;
 	enum spill_option_kind kind;
 	const char *values;  /* as the documents name them; of a WORD or PLACES, the words themselves */
-	const char *initial; /* default as a user would write it */
+	const char *initial; /* default as a user would write it; of a rule's key, an example */
 	const char *meaning; /* one sentence, Markdown */
 	size_t offset;       /* of the field in struct spill_policy, or struct spill_rule */
 };
@@ -46,21 +46,21 @@ enum {
 #define OPTION(section, key, kind, field, words, initial, meaning) +1
 #define PLANNED(section, key, values, initial, meaning) +1
 #define DEVICE(key, field)
-#define RULE(key, kind, bit, field, words, meaning)
+#define RULE(key, kind, bit, field, words, example, meaning)
 	SPILL_OPTIONS = 0
 #include "options.def"
 	,
 #define OPTION(section, key, kind, field, words, initial, meaning)
 #define PLANNED(section, key, values, initial, meaning)
 #define DEVICE(key, field) +1
-#define RULE(key, kind, bit, field, words, meaning)
+#define RULE(key, kind, bit, field, words, example, meaning)
 	SPILL_DEVICE_OPTIONS = 0
 #include "options.def"
 	,
 #define OPTION(section, key, kind, field, words, initial, meaning)
 #define PLANNED(section, key, values, initial, meaning)
 #define DEVICE(key, field)
-#define RULE(key, kind, bit, field, words, meaning) +1
+#define RULE(key, kind, bit, field, words, example, meaning) +1
 	SPILL_RULE_OPTIONS = 0
 #include "options.def"
 	,

@@ -1,5 +1,6 @@
-"""Every row of policy/options.def is an option everywhere: in docs/options.md, the parser, the variables, `spill policy`
-and the fuzzer's example, and every key of a rule likewise; what is not implemented is refused as such. usage: option_table.py SPILL OPTIONS.DEF OPTIONS.MD FULL.CONF
+"""Every row of policy/options.def is an option everywhere: in docs/options.md, the manual page, the parser, the variables,
+`spill policy`, the example policy and the fuzzer's, and every key of a rule likewise; what is not implemented is refused as such.
+usage: option_table.py SPILL OPTIONS.DEF OPTIONS.MD FULL.CONF EXAMPLE.CONF SPILL.CONF.5
 
 Reads the table's text itself: what the program makes of it is what is asked for.
 """
@@ -8,11 +9,12 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
-spill, table, document, example = (pathlib.Path(path).resolve() for path in sys.argv[1:])
+spill, table, document, example, sample, manual = (pathlib.Path(path).resolve() for path in sys.argv[1:])
 STRING = r'("(?:[^"\\]|\\.)*"(?:\s*"(?:[^"\\]|\\.)*")*)'
 text = re.sub(r"/\*.*?\*/", "", table.read_text(), flags=re.S)
 bad = []
@@ -28,7 +30,7 @@ options = strings(rf"\bOPTION\({STRING},\s*{STRING},\s*(\w+),\s*[\w.]+,\s*{STRIN
 planned = strings(rf"\bPLANNED\({STRING},\s*{STRING},")
 device_keys = [row[0] for row in strings(rf"\bDEVICE\({STRING},\s*(\w+)")]
 # key, kind, bit, words, of [rule NAME].
-rules = strings(rf"\bRULE\({STRING},\s*(\w+),\s*(\w+),\s*[\w.]+,\s*{STRING},")
+rules = strings(rf"\bRULE\({STRING},\s*(\w+),\s*(\w+),\s*[\w.]+,\s*{STRING},\s*{STRING},")
 # A value that is not the default, by kind; with a number of the row's own, so that two rows with one field are seen.
 OTHER = {"SIZE": "{}MiB", "SHARE": "{}MiB", "LIMIT": "{}MiB", "PERCENT": "{}%", "CHUNK": "{}MiB",
          "TIME": "{}us", "CHAIN": "host, split", "PATH": "/tmp/option-table/%e",
@@ -117,7 +119,7 @@ def check_options(folder):
 
 def check_rules(folder):
     """Each key alone (with an act, where it is none), and all in one rule; in no other section, and no variable."""
-    values = {key: other_value(at, kind, words, None) for at, (key, kind, _, words) in enumerate(rules)}
+    values = {key: other_value(at, kind, words, None) for at, (key, kind, _, words, _) in enumerate(rules)}
     act = {"priority": "cold"}
     wanted = [{key: value} if len(check_file(folder, ["[rule x]", f"{key} = {value}"])) < 8 else act | {key: value}
               for key, value in values.items()] + [values]
@@ -147,6 +149,48 @@ def check_planned(folder):
         expect(plain == f":2:1: {refusal}\n", f"{section}.{key}: its section says{plain}")
         out = json.loads(run("policy", "--json", **{variable(f"{section}.{key}"): "1"})[1])
         expect(out["problem"] == f"{variable(f'{section}.{key}')}: {refusal}", f"{section}.{key}: its variable: {out['problem']}")
+
+
+def policy_of(path):
+    status, out = run("policy", "--json", "--for", "llama-x", SPILL_POLICY=str(path))
+    facts = json.loads(out)
+    expect(status == 0, f"{path.name}: {facts['problem']}")
+    return facts
+
+
+def check_sample(folder):
+    """The example policy: as it is without effect, without its # all the defaults; each key in its section, once."""
+    facts = policy_of(sample)
+    expect(not facts["rules"] and all(option["source"] == "default" for option in facts["options"]),
+           f"{sample.name} changes something as it is")
+    text, path = sample.read_text(), folder / "sample.conf"
+    path.write_text(re.sub(r"^#(?! )", "", text, flags=re.M))
+    facts = policy_of(path)
+    found = {option["name"]: option for option in facts["options"]}
+    for section, key, _, _, initial in options:
+        option, name = found[f"{section}.{key}"], f"{section}.{key}"
+        # The default log is in the shell's words, and the example says it without its variable; [app NAME] has device.limit.
+        value = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", initial)
+        expect(option["source"].startswith(f"{path}:"), f"{name}: {sample.name} does not set it")
+        expect(option["value"] == value, f"{name}: {sample.name} has {option['value']}")
+    for key in device_keys:
+        expect(f"device 1.{key}" in found, f"{sample.name}: [device 1] lacks {key}")
+    expect([list(rule["keys"]) for rule in facts["rules"]] == [[key for key, *_ in rules]], f"{sample.name}: its rule is {facts['rules']}")
+
+
+def check_manual():
+    """Each key is a paragraph of its own, with all of its sentence; roff has nothing to say about the page."""
+    text = manual.read_text()
+    plain = re.sub(r"\\fB|\\fR|\\&", "", text).replace("\\-", "-").replace("\\(aq", "'").replace("\\(ti", "~")
+    names = [f"{section}.{key}" for section, key, *_ in options] + [key for key, *_ in rules]
+    for name in names:
+        expect(plain.count(f"\n.TP\n{name}\n") == 1 + (name in [f"{row[0]}.{row[1]}" for row in options] and name in [row[0] for row in rules]),
+               f"{name}: not once in {manual.name}")
+    for (meaning,) in strings(rf"\b(?:OPTION|RULE)\([^\n]*?,\s*{STRING}\)\n"):
+        expect(meaning.replace("`", "") in plain, f"{manual.name} lacks: {meaning}")
+    if shutil.which("groff"):
+        done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", "-rF0", str(manual)], capture_output=True, text=True, check=False)
+        expect(done.returncode == 0 and not done.stderr, f"groff: {done.stderr}")
 
 
 def check_documents():
@@ -192,6 +236,8 @@ with tempfile.TemporaryDirectory() as name:
     check_options(pathlib.Path(name))
     check_rules(pathlib.Path(name))
     check_planned(pathlib.Path(name))
+    check_sample(pathlib.Path(name))
+check_manual()
 check_documents()
 print(f"{len(options)} options, {len(planned)} planned, {len(device_keys)} a device, {len(rules)} a rule; {len(bad)} bad")
 sys.exit(bool(bad))

@@ -1,0 +1,188 @@
+/*
+ * Build-time tool: gen_man NAME SECTION SUMMARY prints the Markdown of a generated document on standard input as a manual page,
+ * man(7). It knows what those documents have: headings, paragraphs, `code`, indented code, lists, and tables, each row of which
+ * becomes a paragraph behind its first cell, the other cells behind their column's name.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COLUMNS 8
+
+static char columns[COLUMNS][64]; /* names of the table that we are in */
+static unsigned column_count;
+static bool in_table, in_code;
+
+/* Characters that roff would take for its own, or print as another. `code`: also a hyphen is a minus. */
+static void print_character(char c, bool code)
+{
+	switch (c) {
+	case '\\':
+		fputs("\\e", stdout);
+		break;
+	case '~':
+		fputs("\\(ti", stdout);
+		break;
+	case '^':
+		fputs("\\(ha", stdout);
+		break;
+	case '\'':
+		fputs("\\(aq", stdout);
+		break;
+	case '-':
+		fputs(code ? "\\-" : "-", stdout);
+		break;
+	default:
+		putchar(c);
+	}
+}
+
+/* A line of text; `code` is bold. */
+static void print_text(const char *text, size_t length)
+{
+	bool code = false;
+
+	if (length && (*text == '.' || *text == '\''))
+		fputs("\\&", stdout);
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] != '`') {
+			print_character(text[i], code);
+			continue;
+		}
+		code = !code;
+		fputs(code ? "\\fB" : "\\fR", stdout);
+	}
+}
+
+/* The next cell of a row, its blanks off; NULL behind the last. A `|` is never within a cell here. */
+static const char *next_cell(const char **row, size_t *length)
+{
+	const char *cell = *row + 1;
+	size_t whole = strcspn(cell, "|");
+
+	if (!cell[whole])
+		return NULL;
+	*row = cell + whole;
+	for (; whole && *cell == ' '; whole--)
+		cell++;
+	while (whole && cell[whole - 1] == ' ')
+		whole--;
+	*length = whole;
+	return cell;
+}
+
+static void begin_table(const char *row)
+{
+	const char *cell;
+	size_t length;
+
+	in_table = true;
+	for (column_count = 0; column_count < COLUMNS && (cell = next_cell(&row, &length)); column_count++)
+		snprintf(columns[column_count], sizeof(columns[0]), "%.*s", (int)length, cell);
+}
+
+static void print_row(const char *row)
+{
+	bool any = false;
+	const char *cell;
+	size_t length;
+
+	if (!strncmp(row, "|---", 4))
+		return;
+	for (unsigned i = 0; i < column_count && (cell = next_cell(&row, &length)); i++) {
+		bool last = i + 1 == column_count;
+
+		if (i && !length)
+			continue;
+		if (!i)
+			fputs(".TP\n", stdout);
+		else if (last)
+			fputs(any ? ".\n.br\n" : "", stdout);
+		else
+			printf("%s%s: ", any ? "; " : "", columns[i]);
+		print_text(cell, length);
+		if (!i || last)
+			putchar('\n');
+		else
+			any = true;
+	}
+}
+
+/* Headings are in capitals, as in any manual page, with what is code in them left as it is. */
+static void print_heading(const char *text)
+{
+	bool code = false;
+
+	fputs(".SH \"", stdout);
+	for (; *text; text++) {
+		if (*text == '`')
+			code = !code;
+		else
+			putchar(!code && *text >= 'a' && *text <= 'z' ? *text - 'a' + 'A' : *text);
+	}
+	puts("\"");
+}
+
+static void print_code(const char *text)
+{
+	if (!in_code)
+		puts(".PP\n.RS 4\n.EX");
+	in_code = true;
+	if (*text == '.' || *text == '\'')
+		fputs("\\&", stdout);
+	for (; *text; text++)
+		print_character(*text, true);
+	putchar('\n');
+}
+
+static void print_line(const char *line)
+{
+	bool table = *line == '|', code = !strncmp(line, "    ", 4);
+
+	if (in_code && !code)
+		puts(".EE\n.RE");
+	in_code = in_code && code;
+	if (table && !in_table)
+		begin_table(line);
+	else if (table)
+		print_row(line);
+	in_table = table;
+	/* The title has a place of its own, and how the document is kept is not for readers of manuals. */
+	if (table || !strncmp(line, "# ", 2) || !strncmp(line, "Generated from ", 15))
+		return;
+	if (code) {
+		print_code(line + 4);
+	} else if (!strncmp(line, "## ", 3)) {
+		print_heading(line + 3);
+	} else if (!*line) {
+		puts(".PP");
+	} else if (!strncmp(line, "- ", 2)) {
+		puts(".IP \\(bu 2");
+		print_text(line + 2, strlen(line + 2));
+		putchar('\n');
+	} else {
+		print_text(line, strlen(line));
+		putchar('\n');
+	}
+}
+
+int main(int argc, char **argv)
+{
+	char *line = NULL;
+	size_t size = 0;
+	ssize_t length;
+
+	if (argc != 4) {
+		fputs("usage: gen_man NAME SECTION SUMMARY < FILE.md\n", stderr);
+		return 2;
+	}
+	printf(".TH %s %s \"\" \"libspill\"\n.SH NAME\n%s \\- %s\n.nh\n.ad l\n.SH DESCRIPTION\n", argv[1],
+	       argv[2], argv[1], argv[3]);
+	while ((length = getline(&line, &size, stdin)) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		print_line(line);
+	}
+	free(line);
+	return ferror(stdin) || ferror(stdout) || fflush(stdout) ? 1 : 0;
+}
