@@ -1,5 +1,6 @@
 /*
- * Build-time tool: prints docs/options.md from policy/options.def; a test compares. With --sample: the example policy.
+ * Build-time tool: prints docs/options.md from policy/options.def; a test compares. With --sample: the example policy;
+ * with --words: a dictionary for the fuzzer.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,11 +20,11 @@ static const char head[] =
     "begins\n"
     "with `#`. Sizes are plain bytes or `512MiB`, `4.5GiB` (B, KiB, MiB, GiB, TiB, all binary: 1 KiB is "
     "1024\n"
-    "bytes), percentages `75%`, times `250ms`, `1.5s` (us, ms, s, min, h). An unknown name, a bad value, a "
-    "duplicate, an option that is not "
-    "implemented\n"
-    "yet is an error with file, line and column, and the whole file is refused: the defaults then hold with\n"
-    "`mode = observe`. `spill check FILE` tells before a program does.\n"
+    "bytes), percentages `75%`, times `250ms`, `1.5s` (us, ms, s, min, h). An unknown name, a bad value, a\n"
+    "duplicate, an option that is not implemented yet is an error with file, line and column, and the whole "
+    "file "
+    "is\n"
+    "refused: the defaults then hold with `mode = observe`. `spill check FILE` tells before a program does.\n"
     "\n"
     "Each option is looked up in this order, the first that sets it wins: its environment variable; the file "
     "named by\n"
@@ -215,12 +216,17 @@ static void print_rule_table(bool acts)
 	}
 }
 
-int main(int argc, char **argv)
+static bool any_planned(void)
 {
-	if (argc > 1 && !strcmp(argv[1], "--sample")) {
-		print_sample();
-		return ferror(stdout) || fflush(stdout) ? 1 : 0;
+	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
+		if (spill_option_row(row)->kind == SPILL_OPTION_PLANNED)
+			return true;
 	}
+	return false;
+}
+
+static void print_document(void)
+{
 	fputs(head, stdout);
 	puts("\n## Options\n");
 	print_table(false);
@@ -248,7 +254,22 @@ int main(int argc, char **argv)
 	fputs(profiles, stdout);
 	for (const struct spill_profile *profile = spill_profiles; profile->name; profile++)
 		print_profile(profile);
-	puts("\n## Not implemented yet\n\nThese names are taken; to use one is an error that says so.\n");
-	print_table(true);
+	if (any_planned()) {
+		puts("\n## Not implemented yet\n\nThese names are taken; to use one is an error that says "
+		     "so.\n");
+		print_table(true);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(what, "--sample"))
+		print_sample();
+	else if (!strcmp(what, "--words"))
+		print_words();
+	else
+		print_document();
 	return ferror(stdout) || fflush(stdout) ? 1 : 0;
 }

@@ -10,4 +10,7 @@ void print_values(const struct spill_option *row);
 /* gen_sample.c */
 void print_sample(void);
 
+/* gen_words.c */
+void print_words(void);
+
 #endif
