@@ -67,6 +67,9 @@ static void take_rule(void *user, const struct spill_rule *rule, unsigned line)
 	spill_rule_format(rule, first, sizeof(first));
 	require(spill_rule_format(&again, second, sizeof(second)) < sizeof(second) - 1, "a rule is cut");
 	require(!strcmp(first, second), "a printed rule means something else");
+	require(rule->least == again.least && rule->most == again.most && rule->devices == again.devices &&
+	            rule->cap == again.cap,
+	        "a printed number of a rule is another");
 }
 
 /* FILE:LINE:COL: text, in one line, with positions that exist. */
