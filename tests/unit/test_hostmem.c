@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "hostmem.h"
+#include "policy.h"
 
 #define MACHINE (800 * 1024)
 
@@ -136,6 +137,10 @@ static void what_groups_do_not_count(void **state)
 	assert_int_equal(spill_hostmem_available_under(root, &homes, 200001), 0);
 	file("/sys/fs/cgroup/a/memory.max", "5000000000\n");
 	assert_int_equal(spill_hostmem_available_under(root, &homes, 4000000000), MACHINE);
+	/* A kernel that tells nothing at all: nothing is taken off that. */
+	gone("/proc/meminfo");
+	file("/sys/fs/cgroup/a/memory.max", "max\n");
+	assert_int_equal(spill_hostmem_available_under(root, &homes, 5), SPILL_UNLIMITED);
 }
 
 static void version_1(void **state)
