@@ -128,6 +128,9 @@ void print_values(const struct spill_option *row)
 	case SPILL_OPTION_PATH:
 		fputs("pattern, folder, off", stdout);
 		break;
+	case SPILL_OPTION_NODE:
+		fputs("nearest, N", stdout);
+		break;
 	case SPILL_OPTION_ONOFF:
 		fputs("on, off", stdout);
 		break;

@@ -117,6 +117,12 @@ void spill_option_add_field(struct spill_text *text, const struct spill_option *
 	case SPILL_OPTION_PATH:
 		spill_text_add(text, *(const char *)field ? field : row->initial);
 		break;
+	case SPILL_OPTION_NODE:
+		if (*(const int *)field == SPILL_NODE_NEAREST)
+			spill_text_add(text, row->initial);
+		else
+			spill_text_number(text, (uint64_t) * (const int *)field);
+		break;
 	case SPILL_OPTION_ONOFF:
 		spill_text_add(text, *(const bool *)field ? "on" : "off");
 		break;

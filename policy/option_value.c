@@ -288,6 +288,8 @@ int spill_option_put_field(const struct spill_option *row, void *field, const ch
 		return put_places(field, row->values, value, error);
 	case SPILL_OPTION_PATH:
 		return put_path(field, value, error);
+	case SPILL_OPTION_NODE:
+		return spill_value_node(field, value, error);
 	case SPILL_OPTION_ONOFF:
 		return put_switch(field, "on, off", value, error);
 	case SPILL_OPTION_BYTES:

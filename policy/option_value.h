@@ -10,6 +10,7 @@
 #include "options.h"
 #include "text.h"
 
+int spill_value_node(int *field, const char *value, struct spill_error *error);
 int spill_value_bytes(uint64_t *field, const char *value, struct spill_error *error);
 
 /* fields: least and most */

@@ -17,6 +17,10 @@
 
 #define SPILL_UNLIMITED UINT64_MAX
 
+/* No node of the host's by number. Linux has 1024 at most (CONFIG_NODES_SHIFT). */
+#define SPILL_NODE_NEAREST (-1)
+#define SPILL_NODES 1024
+
 enum spill_mode { SPILL_MODE_SPILL, SPILL_MODE_OBSERVE, SPILL_MODE_OFF };
 
 /* Where the bytes of an allocation are. */
@@ -100,6 +104,7 @@ struct spill_policy {
 	enum spill_memory device_memory;
 	struct spill_amount host_limit;
 	struct spill_amount host_reserve;
+	int host_numa;   /* node of host placements; SPILL_NODE_NEAREST: the device's */
 	bool host_share; /* host.limit is for all processes of the user together */
 	struct spill_chain chain;
 	enum spill_switch movable_enable;

@@ -19,6 +19,7 @@ extern struct spill_cuda spill_cuda;
 /* Memory: host, managed, virtual memory management (backend_cuda_memory.c). */
 bool spill_cuda_primary(int device, void **context);            /* of backend.h */
 int spill_cuda_attribute(int device, CUdevice_attribute which); /* 0 if the driver does not know it */
+int spill_cuda_host_node(int device); /* by host.numa, else the nearest to the device */
 int spill_cuda_host_alloc(uint64_t bytes, uint64_t *ptr, void **host);
 int spill_cuda_host_free(void *host);
 int spill_cuda_managed_alloc(uint64_t bytes, uint64_t *ptr);

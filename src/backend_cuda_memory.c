@@ -6,13 +6,18 @@
 
 #include <string.h>
 
+#include "numa.h"
+
 /* Portable: every context of the process may use it, as it may a device allocation's peers. */
 int spill_cuda_host_alloc(uint64_t bytes, uint64_t *ptr, void **host)
 {
 	void *memory;
 	CUdeviceptr mapped;
+	struct spill_numa_thread before;
+	spill_numa_enter(&before);
 	int result =
 	    spill_cuda.cuMemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+	spill_numa_leave(&before);
 	if (result)
 		return result;
 	result = spill_cuda.cuMemHostGetDevicePointer_v2(&mapped, memory, 0);
@@ -58,8 +63,12 @@ static int advise(uint64_t ptr, uint64_t bytes, CUmem_advise advice, enum spill_
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
+/* The older form knows the host only as a whole. */
 int spill_cuda_advise_preferred(uint64_t ptr, uint64_t bytes, enum spill_location where, int device)
 {
+	CUmemLocation node = {CU_MEM_LOCATION_TYPE_HOST_NUMA, spill_numa_node()};
+	if (where == SPILL_LOCATION_HOST && node.id != SPILL_NODE_NEAREST && spill_cuda.cuMemAdvise_v2)
+		return spill_cuda.cuMemAdvise_v2(ptr, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, node);
 	return advise(ptr, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, where, device);
 }
 
@@ -83,14 +92,21 @@ int spill_cuda_prefetch(uint64_t ptr, uint64_t bytes, int device)
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* The host node nearest to the device; a machine without NUMA says -1 and has node 0. */
+/* A machine without NUMA says -1 and has node 0. */
+int spill_cuda_host_node(int device)
+{
+	int node = spill_numa_node();
+	if (node == SPILL_NODE_NEAREST)
+		node = spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID);
+	return node > 0 ? node : 0;
+}
+
 static CUmemAllocationProp properties(int device, bool on_host)
 {
-	int node = spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID);
 	return (CUmemAllocationProp){
 	    .type = CU_MEM_ALLOCATION_TYPE_PINNED,
 	    .location = {on_host ? CU_MEM_LOCATION_TYPE_HOST_NUMA : CU_MEM_LOCATION_TYPE_DEVICE,
-	                 on_host ? (node > 0 ? node : 0) : device},
+	                 on_host ? spill_cuda_host_node(device) : device},
 	};
 }
 

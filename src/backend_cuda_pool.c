@@ -37,16 +37,15 @@ static bool has_pools(int device)
 
 /*
  * What a pool of pinned host memory gives is host memory to every copy call that names device memory (measured, H200:
- * invalid value), so there is none of those; managed memory that prefers the host lives on the node nearest to the
+ * invalid value), so there is none of those; managed memory that prefers the host lives on the node of host.numa, else nearest to the
  * device, is read in place as fast, and is copied as device memory is. A managed pool located on a device is device
  * memory by another name; without a location (INVALID is the vendor's word for that) it migrates when it is touched,
  * which is what preferring the device, or nothing, comes to.
  */
 static CUmemPoolProps properties(int device, enum spill_place place, enum spill_location preferred)
 {
-	int node = spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID);
 	CUmemPoolProps wanted = {.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED,
-	                         .location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, node > 0 ? node : 0}};
+	                         .location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, spill_cuda_host_node(device)}};
 	if (place == SPILL_PLACE_DEVICE) {
 		wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
 		wanted.location = (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, device};

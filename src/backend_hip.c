@@ -5,6 +5,7 @@
  * a call that marks all work of a device without waiting for it.
  */
 #include "backend_hip.h"
+#include "numa.h"
 #include "publish.h"
 
 #include <string.h>
@@ -160,8 +161,13 @@ static int driver_version(void)
 static int host_alloc(uint64_t bytes, uint64_t *ptr, void **host)
 {
 	void *memory, *mapped;
-	int result = spill_hip.hipHostMalloc(
-	    &memory, bytes, hipHostMallocPortable | hipHostMallocMapped | hipHostMallocNonCoherent);
+	unsigned flags = hipHostMallocPortable | hipHostMallocMapped | hipHostMallocNonCoherent;
+	struct spill_numa_thread before;
+	if (spill_numa_node() != SPILL_NODE_NEAREST)
+		flags |= hipHostMallocNumaUser;
+	spill_numa_enter(&before);
+	int result = spill_hip.hipHostMalloc(&memory, bytes, flags);
+	spill_numa_leave(&before);
 	if (result)
 		return result;
 	result = spill_hip.hipHostGetDevicePointer(&mapped, memory, 0);

@@ -22,6 +22,7 @@
 #include "movable.h"
 #include "move.h"
 #include "note.h"
+#include "numa.h"
 #include "peer.h"
 #include "place/chunked.h"
 #include "promote.h"
@@ -137,6 +138,17 @@ static void tell_about_settings(struct spill_config *config)
 		tell("environment", warning);
 }
 
+static void use_node(int node)
+{
+	char text[128];
+	if (spill_numa_use("", node))
+		return;
+	snprintf(text, sizeof(text),
+	         "this machine has no memory on node %d (host.numa); the node nearest to the device is used",
+	         node);
+	spill_note("host-numa", text);
+}
+
 static void start(void)
 {
 	spill_config_load(&runtime.config, NULL);
@@ -146,6 +158,7 @@ static void start(void)
 	}
 	tell_about_settings(&runtime.config);
 	spill_hostmem_at_start();
+	use_node(runtime.config.policy.host_numa);
 	if (runtime.config.policy.host_share && !getauxval(AT_SECURE))
 		spill_host_share_use(NULL);
 	pthread_atfork(fork_prepare, fork_parent, fork_child);

@@ -77,6 +77,32 @@ class Movable(ScriptCase):
         self.assertEqual(self.places(SPILL_SIM_CAPS="coherent"), ["movable"] * 5)
 
 
+class Node(ScriptCase):
+    """The simulated machine has memory on node 0 only, and the device says that node 1 is nearest."""
+
+    movable = "off"
+
+    def places(self, **variables):
+        self.log.unlink(missing_ok=True)
+        self.good(self.script(FULL, SPILL_SIM_NODE=1, SPILL_OOM_CHAIN="split, managed", **variables))
+        records = self.checked_records()
+        notes = [r["text"] for r in records if r["kind"] == "note" and r["code"] == "host-numa"]
+        return {r["place"] for r in decided(records)} - {"device"}, notes
+
+    def test_chunks_are_on_the_node_that_is_named(self):
+        self.assertEqual(self.places(), ({"managed"}, []))
+        self.assertEqual(self.places(SPILL_HOST_NUMA="0"), ({"split"}, []))
+
+    def test_a_node_that_is_not_there_is_said_once(self):
+        self.assertEqual(self.places(SPILL_HOST_NUMA="1000"),
+                         ({"managed"}, ["this machine has no memory on node 1000 (host.numa); the node nearest to the device is used"]))
+
+    def test_pinned_memory_is_as_ever(self):
+        self.log.unlink(missing_ok=True)
+        self.good(self.script(FULL, SPILL_OOM_CHAIN="host", SPILL_HOST_NUMA="0"))
+        self.assertEqual([r["place"] for r in decided(self.checked_records())], ["device"] * 3 + ["host"] * 2)
+
+
 class Hip(Case):
     def place(self, caps):
         self.log.unlink(missing_ok=True)

@@ -210,6 +210,7 @@ static void load(void)
 	config.reserved = size_of("SPILL_SIM_RESERVED", 0);
 	config.queue = number_of("SPILL_SIM_QUEUE", 1 << 20, 1022);
 	config.jitter = number_of("SPILL_SIM_JITTER", 1000000, 0);
+	config.node = (int)number_of("SPILL_SIM_NODE", 1023, 0);
 	room_of(getenv("SPILL_SIM_ROOM"));
 	config.verbose = verbose && *verbose && strcmp(verbose, "0");
 	caps_of(getenv("SPILL_SIM_CAPS"));

@@ -70,7 +70,8 @@ struct sim_config {
 	bool integrated; /* says that its memory is the host's; what it has is counted as ever */
 	bool
 	    coherent; /* says that it uses the processor's page tables; pageable memory is out of reach as ever */
-	bool xnack;   /* HIP: managed memory migrates */
+	bool xnack; /* HIP: managed memory migrates */
+	int node; /* SPILL_SIM_NODE: the host's node that the device says is nearest (0); memory is on node 0 only */
 	bool verbose; /* SPILL_SIM_VERBOSE=1: say on stderr what was asked for and not there */
 	/*
 	 * SPILL_SIM_ROOM: device bytes that things take besides what is allocated, `module:2MiB,stream:1MiB`; what

@@ -185,7 +185,7 @@ static int attribute(CUdevice_attribute attrib, CUdevice dev)
 	case 145: /* VMM on host without a node */
 		return config->vmm && config->host_vmm;
 	case CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID:
-		return 0;
+		return config->node;
 	}
 	return attributes[attrib];
 }

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -13,6 +14,7 @@
 #include "abi/cuda.h"
 #include "backend.h"
 #include "backend_cuda.h"
+#include "numa.h"
 
 static CUdevice advised_device;
 static CUmemLocation advised_location;
@@ -111,6 +113,87 @@ static void a_device_says_what_its_memory_is(void **state)
 	assert_int_equal(spill_backend_cuda.capabilities(0), SPILL_CAN_HOST | SPILL_IS_COHERENT);
 	lacks[1] = CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS;
 	assert_int_equal(spill_backend_cuda.capabilities(0), SPILL_CAN_HOST);
+}
+
+static CUmemLocation created_at;
+
+static CUresult create_physical(CUmemGenericAllocationHandle *handle, size_t size,
+                                const CUmemAllocationProp *wanted, unsigned long long flags)
+{
+	created_at = wanted->location;
+	return CUDA_SUCCESS;
+}
+
+static CUmemPoolProps pool_of;
+
+static CUresult create_pool(CUmemoryPool *pool, const CUmemPoolProps *wanted)
+{
+	pool_of = *wanted;
+	return CUDA_SUCCESS;
+}
+
+static CUresult set_pool(CUmemoryPool pool, CUmemPool_attribute which, void *value)
+{
+	return CUDA_SUCCESS;
+}
+
+static void never(void)
+{
+	abort();
+}
+
+static void a_pool_is_on_the_node_that_is_named(void **state)
+{
+	void *pool;
+	void *unused = (void *)never;
+	spill_cuda.cuMemPoolCreate = create_pool;
+	spill_cuda.cuMemPoolSetAttribute = set_pool;
+	memcpy(&spill_cuda.cuMemPoolDestroy, &unused, sizeof(unused));
+	memcpy(&spill_cuda.cuMemPoolSetAccess, &unused, sizeof(unused));
+	memcpy(&spill_cuda.cuMemPoolGetAttribute, &unused, sizeof(unused));
+	memcpy(&spill_cuda.cuMemPoolTrimTo, &unused, sizeof(unused));
+	memcpy(&spill_cuda.cuMemAllocFromPoolAsync, &unused, sizeof(unused));
+	memcpy(&spill_cuda.cuMemFreeAsync, &unused, sizeof(unused));
+	for (int node = 1; node >= 0; node--) {
+		assert_true(spill_numa_use("/nonexistent", node ? SPILL_NODE_NEAREST : 0));
+		assert_int_equal(
+		    spill_backend_cuda.pool_create(3, SPILL_PLACE_MANAGED, SPILL_LOCATION_HOST, &pool), 0);
+		assert_int_equal(pool_of.location.type, CU_MEM_LOCATION_TYPE_HOST_NUMA);
+		assert_int_equal(pool_of.location.id, node);
+	}
+	spill_numa_use("", SPILL_NODE_NEAREST);
+}
+
+/* The device says node 1. The root is that of a machine without NUMA, which has node 0. */
+static void host_memory_is_on_the_node_that_is_named(void **state)
+{
+	uint64_t handle;
+	spill_cuda.cuMemCreate = create_physical;
+	spill_cuda.cuMemAdvise_v2 = new_advise;
+	assert_int_equal(spill_backend_cuda.create(3, true, 1, &handle), 0);
+	assert_int_equal(created_at.type, CU_MEM_LOCATION_TYPE_HOST_NUMA);
+	assert_int_equal(created_at.id, 1);
+	assert_true(spill_numa_use("/nonexistent", 0));
+	assert_int_equal(spill_backend_cuda.create(3, true, 1, &handle), 0);
+	assert_int_equal(created_at.type, CU_MEM_LOCATION_TYPE_HOST_NUMA);
+	assert_int_equal(created_at.id, 0);
+	assert_int_equal(spill_backend_cuda.create(3, false, 1, &handle), 0);
+	assert_int_equal(created_at.type, CU_MEM_LOCATION_TYPE_DEVICE);
+	assert_int_equal(created_at.id, 3);
+	assert_int_equal(spill_backend_cuda.advise_preferred(0, 1, SPILL_LOCATION_HOST, 3), 0);
+	assert_int_equal(advised_location.type, CU_MEM_LOCATION_TYPE_HOST_NUMA);
+	assert_int_equal(advised_location.id, 0);
+	assert_int_equal(spill_backend_cuda.advise_preferred(0, 1, SPILL_LOCATION_DEVICE, 3), 0);
+	assert_int_equal(advised_location.type, CU_MEM_LOCATION_TYPE_DEVICE);
+	/* The vendor takes no node there. */
+	assert_int_equal(spill_backend_cuda.advise_accessed_by(0, 1, SPILL_LOCATION_HOST, 3), 0);
+	assert_int_equal(advised_location.type, CU_MEM_LOCATION_TYPE_HOST);
+	/* A driver that has only the older form. */
+	spill_cuda.cuMemAdvise_v2 = NULL;
+	spill_cuda.cuMemAdvise = old_advise;
+	assert_int_equal(spill_backend_cuda.advise_preferred(0, 1, SPILL_LOCATION_HOST, 3), 0);
+	assert_int_equal(advised_device, CU_DEVICE_CPU);
+	spill_numa_use("", SPILL_NODE_NEAREST);
 }
 
 /* A driver that lacks what is required is passed through whole. */
@@ -475,6 +558,8 @@ int main(void)
 	    cmocka_unit_test_setup(a_driver_that_has_the_location_form_gets_it, setup),
 	    cmocka_unit_test_setup(a_driver_without_either_says_so, setup),
 	    cmocka_unit_test_setup(a_device_says_what_its_memory_is, setup),
+	    cmocka_unit_test_setup(host_memory_is_on_the_node_that_is_named, setup),
+	    cmocka_unit_test_setup(a_pool_is_on_the_node_that_is_named, setup),
 	    cmocka_unit_test_setup(a_plain_allocation_takes_whole_blocks, setup),
 	    cmocka_unit_test_setup(marks_and_copies_are_made_in_their_context, setup_moving),
 	    cmocka_unit_test_setup(events_made_ahead_are_used, setup_moving),

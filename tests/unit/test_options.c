@@ -138,6 +138,11 @@ static void test_values(void **state)
 	takes("movable", "follow", "on", "on");
 	takes("movable", "follow", "off", "off");
 	takes("host", "ahead", "2GiB", "2GiB");
+	takes("host", "numa", "nearest", "nearest");
+	takes("host", "numa", "0", "0");
+	takes("host", "numa", "1023", "1023");
+	takes("device", "memory", "auto", "auto");
+	takes("device", "memory", "coherent", "coherent");
 	takes("oom", "honest_first", "on", "on");
 	takes("oom", "honest_first", "off", "off");
 	takes("oom", "honest_window", "250ms", "250ms");
@@ -171,6 +176,16 @@ static void test_bad_values(void **state)
 	refused("movable", "enable", "yes", SPILL_PART_VALUE, 0, "one of auto, on, off");
 	refused("movable", "follow", "yes", SPILL_PART_VALUE, 0, "one of auto, on, off");
 	refused("movable", "min", "50%", SPILL_PART_VALUE, 2, "no meaning");
+	refused("host", "numa", "1024", SPILL_PART_VALUE, 0,
+	        "bad node '1024': it must be nearest, or a number from 0 to 1023");
+	refused("host", "numa", "18446744073709551616", SPILL_PART_VALUE, 0, "it must be nearest");
+	refused("host", "numa", "", SPILL_PART_VALUE, 0, "it must be nearest");
+	refused("host", "numa", "01", SPILL_PART_VALUE, 0, "it must be nearest");
+	refused("host", "numa", "-1", SPILL_PART_VALUE, 0, "it must be nearest");
+	refused("host", "numa", "1 ", SPILL_PART_VALUE, 1, "it must be nearest");
+	refused("host", "numa", "0x1", SPILL_PART_VALUE, 1, "it must be nearest");
+	refused("host", "numa", "Nearest", SPILL_PART_VALUE, 0, "it must be nearest");
+	refused("device", "memory", "integrate", SPILL_PART_VALUE, 0, "the nearest is 'integrated'");
 	refused("movable", "chunk", "3MiB", SPILL_PART_VALUE, 0, "2MiB or a multiple of it");
 	refused("movable", "chunk", "1MiB", SPILL_PART_VALUE, 0, "2MiB or a multiple of it");
 	refused("movable", "chunk", "0", SPILL_PART_VALUE, 0, "2MiB or a multiple of it");
