@@ -380,6 +380,24 @@ static void a_context_may_end_at_any_moment(void **state)
 		assert_non_null(start(0, 3, 0));
 }
 
+/* Another context may be ending at this moment: its are left for a thread of its own. */
+static void a_thread_asks_of_its_own_context(void **state)
+{
+	void *watch = start(1, 1, 0);
+	submit(1, MS);
+	spill_stopwatch_stop(watch);
+	clock_ns += SECOND;
+	current_context = &contexts[0];
+	queries = 0;
+	spill_stopwatch_collect(tell);
+	assert_int_equal(queries + told, 0);
+	assert_true(spill_stopwatch_any());
+	current_context = &contexts[1];
+	spill_stopwatch_collect(tell);
+	assert_int_equal(told, 1);
+	assert_false(spill_stopwatch_any());
+}
+
 /* We were not told, but the vendor refuses what was in it. */
 static void timers_that_the_vendor_does_not_know_are_dropped(void **state)
 {
@@ -531,7 +549,11 @@ static void threads_share_them(void **state)
 	}
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	spill_stopwatch_collect(count);
+	/* One that a thread of the other context was looking at when those of its own came by for the last time. */
+	for (unsigned i = 0; i < 2; i++) {
+		current_context = &contexts[i];
+		spill_stopwatch_collect(count);
+	}
 	for (unsigned i = 0; i < THREADS; i++)
 		sum += counted[i];
 	assert_true(started > 5000);
@@ -550,6 +572,7 @@ int main(void)
 	    cmocka_unit_test_setup(nothing_is_touched_in_a_capture, setup),
 	    cmocka_unit_test_setup(what_is_never_stopped_is_not_believed, setup),
 	    cmocka_unit_test_setup(a_context_may_end_at_any_moment, setup),
+	    cmocka_unit_test_setup(a_thread_asks_of_its_own_context, setup),
 	    cmocka_unit_test_setup(timers_that_the_vendor_does_not_know_are_dropped, setup),
 	    cmocka_unit_test_setup(a_stream_that_refuses_costs_nothing, setup),
 	    cmocka_unit_test_setup(timers_move_to_another_context, setup),
