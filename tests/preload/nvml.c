@@ -2,7 +2,8 @@
  * Asks NVML how much memory a device has: linked with it, or (-DWAY_DLSYM) by dlopen and dlsym, as most programs do. It works with
  * CUDA beside that, with HIP (-DHIP), or with neither (-DNOTHING). Prints one line a word; nvml_job.py has the same words.
  *
- *	init       the driver alone             device:N   makes it current
+ *	init       the driver alone             look       asks it for a function
+ *	device:N   makes it current
  *	alloc:MIB  takes a buffer               cuda       what the driver says is free and in all
  *	first:N    NVML's first form, of its device N: total, free, used
  *	second:N   its second: version, total, reserved, free, used
@@ -45,6 +46,11 @@ static int start(int device)
 	return -1;
 }
 
+static int look(void)
+{
+	return -1;
+}
+
 static int take(size_t bytes)
 {
 	return -1;
@@ -61,6 +67,11 @@ static int ask(size_t *free_bytes, size_t *total)
 static int start(int device)
 {
 	return hipSetDevice(device < 0 ? 0 : device);
+}
+
+static int look(void)
+{
+	return -1;
 }
 
 static int take(size_t bytes)
@@ -84,6 +95,12 @@ static int start(int device)
 	if (!result && device >= 0)
 		result = cuDevicePrimaryCtxRetain(&context, device);
 	return result || device < 0 ? result : cuCtxSetCurrent(context);
+}
+
+static int look(void)
+{
+	void *found;
+	return cuGetProcAddress_v2("cuMemAlloc", &found, 3020, 0, NULL);
 }
 
 static int take(size_t bytes)
@@ -139,6 +156,8 @@ static void run(const char *word)
 	size_t free_bytes = 77, total = 77;
 	if (strcmp(word, "init") == 0 || strncmp(word, "device", 6) == 0) {
 		printf("%s %d\n", word, start(colon ? number : -1));
+	} else if (strcmp(word, "look") == 0) {
+		printf("%s %d\n", word, look());
 	} else if (strncmp(word, "alloc", 5) == 0) {
 		printf("%s %d\n", word, take((size_t)number * MIB));
 	} else if (strcmp(word, "cuda") == 0) {

@@ -1,4 +1,5 @@
-"""nvml.c in Python: NVML and CUDA by ctypes, which is how pynvml reaches NVML. `copy=PATH`: one more NVML is loaded first."""
+"""nvml.c in Python: NVML and CUDA by ctypes, which is how pynvml reaches NVML. `copy=PATH`: one more NVML, which is the
+one that is asked then."""
 import ctypes
 import os
 import sys
@@ -21,11 +22,10 @@ def told(answer):
 
 class Job:
     def __init__(self, words):
-        self.others = [ctypes.CDLL(word[5:]) for word in words if word.startswith("copy=")]
-        for other in self.others:
-            other.nvmlInit_v2()
-        self.nvml = ctypes.CDLL("libnvidia-ml.so.1")
-        self.nvml.nvmlInitWithFlags(0)
+        # By its path, and after the other: the loader takes a library for the same by its name.
+        libraries = [ctypes.CDLL(path) for path in ["libnvidia-ml.so.1", *(word[5:] for word in words if word.startswith("copy="))]]
+        for self.nvml in libraries:
+            self.nvml.nvmlInitWithFlags(0)
         self.cuda = ctypes.CDLL("libcuda.so.1")
 
     def handle(self, index):

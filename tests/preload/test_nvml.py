@@ -100,6 +100,12 @@ class Unchanged(Nvml):
             self.assertEqual([call for call in trace.read_text(encoding="utf-8").split() if call.startswith("cu")], ["cuInit"])
             trace.unlink()
 
+    def test_with_cuda_looked_at(self):
+        """A runtime that has asked for its functions has not begun to use a device."""
+        lines = self.ask("link", "init look first:0 second:0 device:0 first:0", **LIMIT, **LIMITS)
+        self.assertEqual(lines[1], ["look", "0"])
+        self.assertEqual(self.told(lines), [(64, 64)] * 2 + [(40, 40)])
+
     def test_with_hip(self):
         """Its devices are none of NVML's, whatever their numbers; and CUDA is not looked for."""
         words = "device:0 alloc:8 cuda first:0 second:1"
