@@ -8,11 +8,10 @@
 
 #include "hooks.h"
 
-/*
- * The library is not there: CUDA_ERROR_NOT_INITIALIZED, cudaErrorInitializationError and hipErrorNotInitialized are 3,
- * NVML_ERROR_UNINITIALIZED is 1.
- */
-#define SPILL_NOT_INITIALIZED(domain) ((domain) == SPILL_NVML ? 1 : 3)
+/* CUDA_ERROR_NOT_INITIALIZED, cudaErrorInitializationError, hipErrorNotInitialized: the library is not there. */
+#define SPILL_NOT_INITIALIZED 3
+/* The same of any domain: NVML_ERROR_UNINITIALIZED is 1. */
+#define SPILL_NOT_INITIALIZED_IN(domain) ((domain) == SPILL_NVML ? 1 : SPILL_NOT_INITIALIZED)
 
 /*
  * The vendor's function for `row` as `caller` (a return address) would reach it without us, or NULL if its library

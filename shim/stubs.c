@@ -111,7 +111,7 @@ static void *enter(struct spill_request *request)
 		}; \
 		real_function *real = (real_function *)enter(&request); \
 		if (!real) \
-			return (ret)SPILL_NOT_INITIALIZED(SPILL_##domain_); \
+			return (ret)SPILL_NOT_INITIALIZED_IN(SPILL_##domain_); \
 		if (spill_layouts_end_with(SPILL_OP_##op_)) \
 			spill_layouts_forget(); \
 		if (SPILL_OP_##op_ == SPILL_OP_GRAPH_END) \

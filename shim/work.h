@@ -82,7 +82,7 @@ static inline bool spill_work_followed(const struct spill_gate_thread *self)
 			real = (real_function *)spill_work_begin(SPILL_HOOK_##symbol, SPILL_WORK_##symbol, \
 			                                         SPILL_WAY_##way); \
 			if (!real) \
-				return (ret)SPILL_NOT_INITIALIZED(SPILL_CUDA_DRIVER); \
+				return (ret)SPILL_NOT_INITIALIZED; \
 			self = spill_gate_self; \
 		} \
 		if (self) \

@@ -65,36 +65,30 @@ static void replace(const struct spill_request *request, const struct spill_poli
 		*request->out_total = spill_meminfo_total(report, *request->out_total, &view);
 }
 
-#define PARTS(answer) \
-	(struct spill_meminfo_parts) \
-	{ \
-		.total = (answer)->total, .free = (answer)->free, .used = (answer)->used \
-	}
-#define STORE(answer, parts) \
-	((answer)->total = (parts).total, (answer)->free = (parts).free, (answer)->used = (parts).used)
-
 /* A later form of the second structure would have another version: nothing is known of it. */
 static void replace_nvml(const struct spill_request *request, const struct spill_policy *policy,
                          const struct spill_backend *backend)
 {
-	nvmlMemory_t *first = request->count == 1 ? request->out : NULL;
-	nvmlMemory_v2_t *second = request->count == 2 ? request->out : NULL;
-	if (second && second->version != nvmlMemory_v2)
+	bool first_form = request->count == 1;
+	nvmlMemory_t *first = request->out;
+	nvmlMemory_v2_t *second = request->out;
+	struct spill_meminfo_parts told;
+	if (!first_form && second->version != nvmlMemory_v2)
 		return;
 	int device = spill_nvml_device(backend, request->real, request->handle);
 	if (device < 0)
 		return;
+	if (first_form)
+		told = (struct spill_meminfo_parts){first->total, first->free, first->used, 0};
+	else
+		told =
+		    (struct spill_meminfo_parts){second->total, second->free, second->used, second->reserved};
 	struct spill_meminfo_view view = look(policy, backend, device, NULL);
-	struct spill_meminfo_parts parts = first ? PARTS(first) : PARTS(second);
-	if (second)
-		parts.reserved = second->reserved;
-	spill_meminfo_parts(policy->meminfo_report, &parts, &view);
-	if (first) {
-		STORE(first, parts);
-		return;
-	}
-	STORE(second, parts);
-	second->reserved = parts.reserved;
+	spill_meminfo_parts(policy->meminfo_report, &told, &view);
+	if (first_form)
+		*first = (nvmlMemory_t){told.total, told.free, told.used};
+	else
+		*second = (nvmlMemory_v2_t){second->version, told.total, told.reserved, told.free, told.used};
 }
 
 /* Files are read, and that call is no cancellation point; what our own calls leave as the last error is not its own. */
