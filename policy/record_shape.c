@@ -110,7 +110,8 @@ static const struct spill_shape start = SHAPED(start_rows);
 #define ORIGIN \
 	NEEDED("tid", INT, tid), OPTIONAL("dev", DEVICE, device), OPTIONAL("api", TEXT, api), \
 	    OPTIONAL("caller", TEXT, caller), NEEDED("bytes", U64, bytes)
-#define EVENT HEAD, NEEDED("seq", U64, seq), NEEDED("order", U64, order)
+/* The first logs had no order: a member that was added to a kind is never needed. */
+#define EVENT HEAD, NEEDED("seq", U64, seq), OPTIONAL("order", U64, order)
 
 #define SHAPE struct spill_record_alloc
 static const struct spill_member alloc_rows[] = {

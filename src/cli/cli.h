@@ -40,8 +40,8 @@ int cli_finish(int status);
 void cli_print_json_string(FILE *out, const char *text);
 
 /* log_text.c: one record as a line for people. */
-struct cJSON;
-void cli_print_record(FILE *out, const struct cJSON *record);
+struct spill_record;
+void cli_print_record(FILE *out, const struct spill_record *record);
 
 /* A rule and its source, FILE:LINE: one line, or a JSON object. */
 struct spill_rule;

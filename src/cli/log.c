@@ -1,49 +1,68 @@
 /* spill log: a log's records for people, or as one JSON array. */
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
+#include "record_read.h"
 
 struct reading {
 	const char *path;
 	bool json;
 	unsigned long line, records;
 	int status;
-	bool ended; /* the last record is an exit line */
+	bool ended;          /* the last record is an exit line */
+	unsigned long later; /* records of a later version */
+	char *scratch;
+	size_t size;
 };
 
-static const char *kind_of(const cJSON *record)
+/* NULL, or why it is no record. */
+static const char *read_line(struct reading *reading, const char *line, size_t length,
+                             struct spill_record *record, size_t *at)
 {
-	const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(record, "kind"));
+	size_t size = SPILL_RECORD_SCRATCH(length);
 
-	return kind ? kind : "";
+	if (size > reading->size) {
+		free(reading->scratch);
+		reading->scratch = malloc(size);
+		reading->size = reading->scratch ? size : 0;
+	}
+	*at = 0;
+	if (!reading->scratch)
+		return "no memory for it";
+	return spill_record_read(line, length, reading->scratch, reading->size, record, at);
 }
 
 /* A line that ends without a newline is one that the program was writing when it was killed. */
 static void take_line(struct reading *reading, const char *line, size_t length, bool whole)
 {
-	cJSON *record = cJSON_ParseWithLength(line, length);
+	struct spill_record record;
+	size_t at;
+	const char *reason = read_line(reading, line, length, &record, &at);
 
 	reading->line++;
-	if (cJSON_IsObject(record))
-		reading->ended = !strcmp(kind_of(record), "exit");
-	if (!cJSON_IsObject(record)) {
-		fprintf(stderr, "spill log: %s:%lu: %s\n", reading->path, reading->line,
-		        whole ? "not a record" : "the last line is cut");
-		if (whole)
-			reading->status = CLI_FINDINGS;
-	} else if (reading->json) {
-		/* As it stands in the file: printing numbers anew could round them. */
+	if (reason && whole) {
+		fprintf(stderr, "spill log: %s:%lu: not a record: %s (byte %zu)\n", reading->path,
+		        reading->line, reason, at + 1);
+		reading->status = CLI_FINDINGS;
+		return;
+	}
+	if (reason) {
+		fprintf(stderr, "spill log: %s:%lu: the last line is cut\n", reading->path, reading->line);
+		return;
+	}
+	reading->ended = record.kind == SPILL_KIND_EXIT;
+	reading->later += record.version > SPILL_RECORD_VERSION;
+	if (reading->json) {
+		/* As it stands in the file: what we do not know is told too. */
 		fputs(reading->records++ ? ",\n" : "[", stdout);
 		fwrite(line, 1, length, stdout);
 	} else {
 		reading->records++;
-		cli_print_record(stdout, record);
+		cli_print_record(stdout, &record);
 	}
-	cJSON_Delete(record);
 }
 
 static int read_log(struct reading *reading, FILE *file)
@@ -58,6 +77,7 @@ static int read_log(struct reading *reading, FILE *file)
 		take_line(reading, line, (size_t)length - whole, whole);
 	}
 	free(line);
+	free(reading->scratch);
 	if (ferror(file)) {
 		fprintf(stderr, "spill log: %s: %s\n", reading->path, strerror(errno));
 		return CLI_FINDINGS;
@@ -66,6 +86,8 @@ static int read_log(struct reading *reading, FILE *file)
 		puts(reading->records ? "]" : "[]");
 	else if (!reading->records)
 		printf("%s: no records\n", reading->path);
+	else if (reading->later)
+		printf("%lu records of a later version of spill are not shown\n", reading->later);
 	else if (!reading->ended)
 		puts("no exit line: the program still runs, or was killed");
 	return reading->status;

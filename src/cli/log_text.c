@@ -1,63 +1,42 @@
 /* One record as one line for people; a start line has a few more below it. Unknown kinds are skipped. */
-#include <cjson/cJSON.h>
-#include <stdint.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "cli.h"
+#include "record_read.h"
 #include "text.h"
-
-static const cJSON *member(const cJSON *object, const char *name)
-{
-	return cJSON_GetObjectItemCaseSensitive(object, name);
-}
-
-static double number(const cJSON *object, const char *name)
-{
-	const cJSON *value = member(object, name);
-
-	return cJSON_IsNumber(value) ? value->valuedouble : 0;
-}
 
 /* Text of the log, without what could steer a terminal: a program chooses its own name. */
 static void put(FILE *out, const char *text)
 {
-	for (; *text; text++)
+	for (text = text ? text : "?"; *text; text++)
 		fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
 }
 
-static const char *text(const cJSON *object, const char *name)
-{
-	const char *value = cJSON_GetStringValue(member(object, name));
-
-	return value ? value : "?";
-}
-
-static void put_size(FILE *out, double bytes)
+static void put_size(FILE *out, uint64_t bytes)
 {
 	char size[32];
 	struct spill_text text = spill_text_begin(size, sizeof(size));
 
-	spill_text_size(&text, bytes > 0 ? (uint64_t)bytes : 0);
+	spill_text_size(&text, bytes);
 	fputs(size, out);
 }
 
 /* "5.00 GiB device, 2.04 GiB host", what is 0 left out; "nothing" if all is. */
-static void put_sums(FILE *out, const cJSON *sums)
+static void put_sums(FILE *out, const struct spill_bytes *sums)
 {
-	static const char *const places[] = {"device", "host", "managed"};
+	const struct {
+		uint64_t bytes;
+		const char *place;
+	} parts[] = {{sums->device, "device"}, {sums->host, "host"}, {sums->managed, "managed"}};
 	const char *comma = "";
-	char name[24];
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		double bytes;
-
-		snprintf(name, sizeof(name), "%s_bytes", places[i]);
-		bytes = number(sums, name);
-		if (bytes <= 0)
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (parts[i].bytes == 0)
 			continue;
 		fputs(comma, out);
-		put_size(out, bytes);
-		fprintf(out, " %s", places[i]);
+		put_size(out, parts[i].bytes);
+		fprintf(out, " %s", parts[i].place);
 		comma = ", ";
 	}
 	if (!*comma)
@@ -65,221 +44,205 @@ static void put_sums(FILE *out, const cJSON *sums)
 }
 
 /* "; tried device: CUDA_ERROR_OUT_OF_MEMORY, split: host.limit" */
-static void put_tried(FILE *out, const cJSON *record)
+static void put_tried(FILE *out, const struct spill_attempt *tried, unsigned count)
 {
-	const char *before = "; tried ";
-	const cJSON *attempt;
-
-	cJSON_ArrayForEach(attempt, member(record, "tried"))
-	{
-		fputs(before, out);
-		put(out, text(attempt, "place"));
+	for (unsigned i = 0; i < count; i++) {
+		fputs(i ? ", " : "; tried ", out);
+		put(out, tried[i].place);
 		fputs(": ", out);
-		put(out, text(attempt, "error"));
-		before = ", ";
+		put(out, tried[i].error);
 	}
-}
-
-static void put_when(FILE *out, const cJSON *record)
-{
-	fprintf(out, "%12.6f  ", number(record, "t"));
 }
 
 /* "  device 0  cudaMalloc  libfoo.so+0x1a2b" */
-static void put_origin(FILE *out, const cJSON *record)
+static void put_origin(FILE *out, int device, const char *api, const char *caller)
 {
-	if (cJSON_IsNumber(member(record, "dev")))
-		fprintf(out, "  device %.0f", number(record, "dev"));
+	if (device >= 0)
+		fprintf(out, "  device %d", device);
 	fputs("  ", out);
-	put(out, text(record, "api"));
-	if (member(record, "caller")) {
+	put(out, api);
+	if (caller) {
 		fputs("  ", out);
-		put(out, text(record, "caller"));
+		put(out, caller);
 	}
 }
 
-static void put_took(FILE *out, const cJSON *record)
+static void put_took(FILE *out, uint64_t us)
 {
-	double us = number(record, "us");
-
 	if (us < 1000)
-		fprintf(out, "  %.0f us\n", us);
+		fprintf(out, "  %" PRIu64 " us\n", us);
 	else
-		fprintf(out, "  %.1f ms\n", us / 1000);
+		fprintf(out, "  %.1f ms\n", (double)us / 1000);
 }
 
-static void print_start(FILE *out, const cJSON *record)
+static void print_start(FILE *out, const struct spill_record_start *start)
 {
-	const cJSON *item;
-
-	put(out, text(record, "program"));
-	fprintf(out, " (pid %.0f) on ", number(record, "pid"));
-	put(out, text(record, "host"));
+	put(out, start->program);
+	fprintf(out, " (pid %d) on ", start->pid);
+	put(out, start->host);
 	fputs(", ", out);
-	put(out, text(record, "time"));
+	put(out, start->time);
 	fputs(", libspill ", out);
-	put(out, text(record, "version"));
+	put(out, start->version);
 	fputs(", ", out);
-	put(out, text(record, "backend"));
-	fprintf(out, " driver %.0f\n", number(record, "driver"));
-	cJSON_ArrayForEach(item, member(record, "devices"))
-	{
-		fprintf(out, "  device %.0f: ", number(item, "dev"));
-		put(out, text(item, "name"));
+	put(out, start->backend);
+	fprintf(out, " driver %d\n", start->driver);
+	for (unsigned i = 0; i < start->device_count; i++) {
+		fprintf(out, "  device %d: ", start->devices[i].device);
+		put(out, start->devices[i].name);
 		fputs(", ", out);
-		put_size(out, number(item, "bytes"));
+		put_size(out, start->devices[i].bytes);
 		fputc('\n', out);
 	}
-	cJSON_ArrayForEach(item, member(record, "policy"))
-	{
-		if (!strcmp(text(item, "source"), "default"))
+	for (unsigned i = 0; i < start->option_count; i++) {
+		const struct spill_record_option *option = &start->policy[i];
+
+		if (!strcmp(option->source, "default"))
 			continue;
 		fputs("  policy: ", out);
-		put(out, text(item, "name"));
+		put(out, option->name);
 		fputs(" = ", out);
-		put(out, text(item, "value"));
+		put(out, option->value);
 		fputs(" (", out);
-		put(out, text(item, "source"));
+		put(out, option->source);
 		fputs(")\n", out);
 	}
 }
 
-static void print_alloc(FILE *out, const cJSON *record)
+static void print_alloc(FILE *out, const struct spill_record_alloc *alloc)
 {
-	put_when(out, record);
-	fprintf(out, "alloc #%-6.0f ", number(record, "seq"));
-	put_size(out, number(record, "bytes"));
-	fputs("  ", out);
-	put(out, text(record, "place"));
-	if (strcmp(text(record, "place"), "device")) {
+	fprintf(out, "alloc #%-6" PRIu64 " ", alloc->seq);
+	put_size(out, alloc->bytes);
+	fprintf(out, "  %s", spill_place_name(alloc->place));
+	if (alloc->place != SPILL_PLACE_DEVICE) {
 		fputs(" (", out);
-		put_sums(out, record);
+		put_sums(out, &alloc->held);
 		fputs(")", out);
 	}
-	put_origin(out, record);
+	put_origin(out, alloc->device, alloc->api, alloc->caller);
 	fputs("  ", out);
-	put(out, text(record, "reason"));
-	if (member(record, "rule") && strcmp(text(record, "rule"), "default")) {
+	put(out, alloc->reason);
+	if (alloc->rule && strcmp(alloc->rule, "default")) {
 		fputs(", rule ", out);
-		put(out, text(record, "rule"));
+		put(out, alloc->rule);
 	}
-	if (member(record, "would")) {
+	if (alloc->would) {
 		fputs("; would be ", out);
-		put(out, text(record, "would"));
+		put(out, alloc->would);
 	}
-	put_tried(out, record);
-	put_took(out, record);
+	put_tried(out, alloc->tried, alloc->attempts);
+	put_took(out, alloc->took_us);
 }
 
-static void print_free(FILE *out, const cJSON *record)
+static void print_free(FILE *out, const struct spill_record_free *record)
 {
-	put_when(out, record);
-	fprintf(out, "free  #%-6.0f ", number(record, "seq"));
-	put_size(out, number(record, "bytes"));
+	fprintf(out, "free  #%-6" PRIu64 " ", record->seq);
+	put_size(out, record->bytes);
+	fprintf(out, "  %s", spill_place_name(record->place));
+	put_origin(out, record->device, record->api, record->caller);
 	fputs("  ", out);
-	put(out, text(record, "place"));
-	put_origin(out, record);
-	fputs("  ", out);
-	put(out, text(record, "reason"));
-	put_took(out, record);
+	put(out, record->reason);
+	put_took(out, record->took_us);
 }
 
-static void print_move(FILE *out, const cJSON *record)
+static void print_move(FILE *out, const struct spill_record_move *move)
 {
-	put_when(out, record);
-	fprintf(out, "move  #%-6.0f ", number(record, "seq"));
-	put_size(out, number(record, "bytes"));
-	fputs(strcmp(text(record, "what"), "demote") ? " back to the device" : " to host memory", out);
+	fprintf(out, "move  #%-6" PRIu64 " ", move->seq);
+	put_size(out, move->bytes);
+	fputs(strcmp(move->what, "demote") ? " back to the device" : " to host memory", out);
 	fputs(", now ", out);
-	put_sums(out, record);
-	if (member(record, "api"))
-		put_origin(out, record);
+	put_sums(out, &move->held);
+	if (move->api)
+		put_origin(out, move->device, move->api, move->caller);
 	else
-		fprintf(out, "  device %.0f", number(record, "dev"));
+		fprintf(out, "  device %d", move->device);
 	fputs("  ", out);
-	put(out, text(record, "reason"));
-	put_took(out, record);
+	put(out, move->reason);
+	put_took(out, move->took_us);
 }
 
-static void print_oom(FILE *out, const cJSON *record)
+static void print_oom(FILE *out, const struct spill_record_oom *oom)
 {
-	const char *before = "; largest: ";
-	const cJSON *holder;
-
-	put_when(out, record);
 	fputs("OUT OF MEMORY  ", out);
-	put_size(out, number(record, "bytes"));
+	put_size(out, oom->bytes);
 	fputs(" asked", out);
-	put_origin(out, record);
+	put_origin(out, oom->device, oom->api, oom->caller);
 	fputs("  refused by ", out);
-	put(out, text(record, "refused_by"));
+	put(out, oom->refused_by);
 	fputs("; free ", out);
-	put_size(out, number(record, "free"));
+	put_size(out, oom->free);
 	fputs(" of ", out);
-	put_size(out, number(record, "total"));
+	put_size(out, oom->total);
 	fputs("; live ", out);
-	put_sums(out, member(record, "live"));
-	put_tried(out, record);
-	cJSON_ArrayForEach(holder, member(record, "holders"))
-	{
-		fputs(before, out);
-		put_size(out, number(holder, "bytes"));
-		fprintf(out, " #%.0f ", number(holder, "seq"));
-		put(out, text(holder, member(holder, "caller") ? "caller" : "api"));
-		before = ", ";
+	put_sums(out, &oom->live);
+	put_tried(out, oom->tried, oom->attempts);
+	for (unsigned i = 0; i < oom->holders; i++) {
+		fputs(i ? ", " : "; largest: ", out);
+		put_size(out, oom->top[i].bytes);
+		fprintf(out, " #%" PRIu64 " ", oom->top[i].seq);
+		put(out, oom->top[i].caller ? oom->top[i].caller : oom->top[i].api);
 	}
 	fputc('\n', out);
 }
 
-static void print_note(FILE *out, const cJSON *record)
+static void print_note(FILE *out, const struct spill_record_note *note)
 {
-	put_when(out, record);
 	fputs("note  ", out);
-	put(out, text(record, "code"));
+	put(out, note->code);
 	fputs(": ", out);
-	put(out, text(record, "text"));
+	put(out, note->text);
 	fputc('\n', out);
 }
 
 /* "; moved 2.04 GiB to host memory in 3 moves, 1.00 GiB back in 1" */
-static void print_moves(FILE *out, const cJSON *record)
+static void print_moves(FILE *out, const struct spill_totals *totals)
 {
-	if (number(record, "demotions") + number(record, "promotions") <= 0)
+	if (totals->demotions == 0 && totals->promotions == 0)
 		return;
 	fputs("; moved ", out);
-	put_size(out, number(record, "demoted_bytes"));
-	fprintf(out, " to host memory in %.0f moves, ", number(record, "demotions"));
-	put_size(out, number(record, "promoted_bytes"));
-	fprintf(out, " back in %.0f", number(record, "promotions"));
+	put_size(out, totals->demoted);
+	fprintf(out, " to host memory in %" PRIu64 " moves, ", totals->demotions);
+	put_size(out, totals->promoted);
+	fprintf(out, " back in %" PRIu64, totals->promotions);
 }
 
-static void print_exit(FILE *out, const cJSON *record)
+static void print_exit(FILE *out, const struct spill_record_exit *end)
 {
-	put_when(out, record);
+	const struct spill_totals *totals = &end->totals;
+
 	fputs("end (", out);
-	put(out, text(record, "how"));
-	fprintf(out, "): %.0f of %.0f allocations spilled, ", number(record, "spills"),
-	        number(record, "allocs"));
-	put_sums(out, member(record, "spilled"));
-	fprintf(out, " spilled in all; %.0f out of memory; peak ", number(record, "ooms"));
-	put_sums(out, member(record, "peak"));
-	print_moves(out, record);
+	put(out, end->how);
+	fprintf(out, "): %" PRIu64 " of %" PRIu64 " allocations spilled, ", totals->spills, totals->allocs);
+	put_sums(out, &totals->spilled);
+	fprintf(out, " spilled in all; %" PRIu64 " out of memory; peak ", totals->ooms);
+	put_sums(out, &totals->peak);
+	print_moves(out, totals);
 	fputs("; still held ", out);
-	put_sums(out, member(record, "live"));
+	put_sums(out, &totals->live);
 	fputc('\n', out);
 }
 
-void cli_print_record(FILE *out, const cJSON *record)
+void cli_print_record(FILE *out, const struct spill_record *record)
 {
-	static const struct {
-		const char *kind;
-		void (*print)(FILE *out, const cJSON *record);
-	} kinds[] = {{"start", print_start}, {"alloc", print_alloc}, {"free", print_free},
-	             {"move", print_move},   {"oom", print_oom},     {"note", print_note},
-	             {"exit", print_exit}};
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (!strcmp(text(record, "kind"), kinds[i].kind))
-			kinds[i].print(out, record);
+	if (record->kind != SPILL_KIND_START && record->kind != SPILL_KINDS_COUNT)
+		fprintf(out, "%5" PRIu64 ".%06" PRIu64 "  ", record->time_us / 1000000,
+		        record->time_us % 1000000);
+	switch (record->kind) {
+	case SPILL_KIND_START:
+		return print_start(out, &record->start);
+	case SPILL_KIND_ALLOC:
+		return print_alloc(out, &record->alloc);
+	case SPILL_KIND_FREE:
+		return print_free(out, &record->free);
+	case SPILL_KIND_MOVE:
+		return print_move(out, &record->move);
+	case SPILL_KIND_OOM:
+		return print_oom(out, &record->oom);
+	case SPILL_KIND_NOTE:
+		return print_note(out, &record->note);
+	case SPILL_KIND_EXIT:
+		return print_exit(out, &record->exit);
+	case SPILL_KINDS_COUNT:
+		return;
 	}
 }

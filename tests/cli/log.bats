@@ -35,6 +35,15 @@ load help.bash
 	[ "$(grep -c '^ *[0-9]*\.[0-9]* ' <<<"$output")" -eq 6 ]
 }
 
+@test "records of a later version are counted, not guessed at" {
+	{ head -2 "$data/run.jsonl"; echo '{"v":2,"kind":"alloc","t":1.5,"seq":"x"}'; tail -1 "$data/run.jsonl"; } >later.jsonl
+	run "$spill" log later.jsonl
+	ends_with 0
+	has_line "1 records of a later version of spill are not shown"
+	[ "$(grep -c alloc <<<"$output")" -eq 2 ]
+	"$spill" log --json later.jsonl | python3 -c 'import json, sys; assert json.load(sys.stdin)[2]["v"] == 2'
+}
+
 @test "text of a log cannot steer the terminal" {
 	run "$spill" log "$data/run.jsonl"
 	has "note  evil: a ?[31mred?[0m note"
@@ -53,7 +62,7 @@ load help.bash
 	{ head -2 "$data/run.jsonl"; echo '{"v":1,"kind":'; tail -1 "$data/run.jsonl"; } >broken.jsonl
 	run "$spill" log broken.jsonl
 	ends_with 1
-	has "broken.jsonl:3: not a record"
+	has "broken.jsonl:3: not a record: it ends within a value (byte 15)"
 	has "end (exit)"
 }
 
