@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 LIBRARY = os.environ["LIBSPILL"]
+SPILL = pathlib.Path(LIBRARY).parent / "spill"
 KERNELS = os.environ["KERNELS"]
 PROGRAMS = pathlib.Path(os.environ["PROGRAMS"])
 MIB = 1 << 20
@@ -68,6 +69,8 @@ class Case(unittest.TestCase):
         """The log's records, after a check of what must hold of every log."""
         records = self.records(path)
         check_log(self, records)
+        read = subprocess.run([SPILL, "log", path or self.log], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((read.returncode, read.stderr), (0, ""), "every line is one that our own reader takes")
         return records
 
 

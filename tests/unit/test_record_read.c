@@ -293,6 +293,7 @@ static void refused_lines(void **user)
 	    {FREE_HEAD "\"api\":\"\\x41\"," FREE_TAIL, "an escape that JSON does not have"},
 	    {FREE_HEAD "\"api\":\"\\ud800\"," FREE_TAIL, "half of a surrogate pair"},
 	    {FREE_HEAD "\"api\":\"\\udc00\\ud800\"," FREE_TAIL, "half of a surrogate pair"},
+	    {FREE_HEAD "\"api\":\"\\udc00\\udc00\"," FREE_TAIL, "half of a surrogate pair"},
 	    {FREE_HEAD "\"api\":\"\\ud800\\ud800\"," FREE_TAIL, "half of a surrogate pair"},
 	    {FREE_HEAD "\"api\":\"\\ud800x\"," FREE_TAIL, "half of a surrogate pair"},
 	    {FREE_HEAD "\"api\":\"a\tb\"," FREE_TAIL, "a control character within a text"},
