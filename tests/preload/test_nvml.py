@@ -159,6 +159,13 @@ class Limit(Nvml):
         words = "device:0 alloc:8 later:0 odd"
         self.assertEqual(self.ask(way, words, **LIMIT, **LIMITS), self.ask(way, words, preload=False))
 
+    def test_a_later_form(self):
+        """One that a newer NVML answers and libspill does not know."""
+        words = "device:0 alloc:8 later:0"
+        lines = self.ask("link", words, SPILL_SIM_NVML_LATER="1", **LIMIT, **LIMITS)
+        self.assertEqual(lines, self.ask("link", words, SPILL_SIM_NVML_LATER="1", preload=False))
+        self.assertEqual(lines[2][1], "0")
+
     @each
     def test_before_and_after_cuda(self, way):
         lines = self.ask(way, "first:0 init first:0 device:0 first:0 child:0", **LIMIT, **LIMITS)
