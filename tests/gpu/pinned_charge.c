@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "host_kinds.h"
 #include "own_group.h"
 
 #define NOBODY 65534
@@ -87,172 +88,7 @@ static void measure(double seen[FIGURES])
 		seen[DEVICE_FREE] = (double)(free_bytes / MIB);
 }
 
-/* --- kinds of memory --- */
-
-struct memory {
-	CUdeviceptr device; /* 0: the device is not to touch it */
-	char *host;         /* NULL: the host cannot */
-	CUmemGenericAllocationHandle handle;
-	CUmemoryPool pool;
-};
-
 static int node; /* nearest to the device */
-
-static CUresult make_mmap(struct memory *memory)
-{
-	memory->host =
-	    mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	return memory->host == MAP_FAILED ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
-}
-
-static void free_mmap(struct memory *memory)
-{
-	munmap(memory->host, bytes);
-}
-
-static CUresult make_registered(struct memory *memory)
-{
-	CUresult result = make_mmap(memory);
-	if (!result)
-		result = cuMemHostRegister(memory->host, bytes, CU_MEMHOSTREGISTER_DEVICEMAP);
-	if (!result)
-		result = cuMemHostGetDevicePointer(&memory->device, memory->host, 0);
-	return result;
-}
-
-static void free_registered(struct memory *memory)
-{
-	cuMemHostUnregister(memory->host);
-	free_mmap(memory);
-}
-
-static CUresult make_alloc_host(struct memory *memory)
-{
-	CUresult result = cuMemAllocHost((void **)&memory->host, bytes);
-	if (!result)
-		result = cuMemHostGetDevicePointer(&memory->device, memory->host, 0);
-	return result;
-}
-
-static CUresult make_host_alloc(struct memory *memory)
-{
-	CUresult result = cuMemHostAlloc((void **)&memory->host, bytes,
-	                                 CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE);
-	if (!result)
-		result = cuMemHostGetDevicePointer(&memory->device, memory->host, 0);
-	return result;
-}
-
-static void free_host(struct memory *memory)
-{
-	cuMemFreeHost(memory->host);
-}
-
-static CUresult make_vmm(struct memory *memory)
-{
-	CUmemAllocationProp want = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-	                            .location = {.type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = node}};
-	CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE},
-	                          .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-	CUresult result = cuMemCreate(&memory->handle, bytes, &want, 0);
-	if (!result)
-		result = cuMemAddressReserve(&memory->device, bytes, 0, 0, 0);
-	if (!result)
-		result = cuMemMap(memory->device, bytes, 0, memory->handle, 0);
-	if (!result)
-		result = cuMemSetAccess(memory->device, bytes, &access, 1);
-	return result;
-}
-
-static void free_vmm(struct memory *memory)
-{
-	cuMemUnmap(memory->device, bytes);
-	cuMemAddressFree(memory->device, bytes);
-	cuMemRelease(memory->handle);
-}
-
-static CUresult advise(CUdeviceptr range)
-{
-	CUmemLocation host = {.type = CU_MEM_LOCATION_TYPE_HOST},
-	              device = {.type = CU_MEM_LOCATION_TYPE_DEVICE};
-	CUresult result = cuMemAdvise(range, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host);
-	if (!result)
-		result = cuMemAdvise(range, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, device);
-	return result;
-}
-
-static CUresult make_managed(struct memory *memory)
-{
-	size_t free_bytes, total;
-	CUresult result = cuMemGetInfo(&free_bytes, &total);
-	if (result || free_bytes / 2 < bytes)
-		return result ? result : CUDA_ERROR_OUT_OF_MEMORY;
-	result = cuMemAllocManaged(&memory->device, bytes, CU_MEM_ATTACH_GLOBAL);
-	memory->host = (char *)(uintptr_t)memory->device;
-	return result ? result : advise(memory->device);
-}
-
-/* The other first: what the device did not touch before the host does. */
-static CUresult make_managed_host_first(struct memory *memory)
-{
-	CUresult result = make_managed(memory);
-	memory->device = 0;
-	return result;
-}
-
-static void free_managed(struct memory *memory)
-{
-	cuMemFree((CUdeviceptr)(uintptr_t)memory->host);
-}
-
-static CUresult make_pool(struct memory *memory, CUmemAllocationType type)
-{
-	CUmemPoolProps want = {.allocType = type,
-	                       .location = {.type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = node}};
-	CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE},
-	                          .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-	CUresult result = cuMemPoolCreate(&memory->pool, &want);
-	if (!result)
-		result = cuMemPoolSetAccess(memory->pool, &access, 1);
-	if (!result)
-		result = cuMemAllocFromPoolAsync(&memory->device, bytes, memory->pool, NULL);
-	if (!result)
-		result = cuCtxSynchronize();
-	memory->host = (char *)(uintptr_t)memory->device;
-	return result;
-}
-
-static CUresult make_pinned_pool(struct memory *memory)
-{
-	return make_pool(memory, CU_MEM_ALLOCATION_TYPE_PINNED);
-}
-
-static CUresult make_managed_pool(struct memory *memory)
-{
-	return make_pool(memory, CU_MEM_ALLOCATION_TYPE_MANAGED);
-}
-
-static void free_pool(struct memory *memory)
-{
-	cuMemFree(memory->device);
-	cuMemPoolDestroy(memory->pool);
-}
-
-static const struct kind {
-	const char *name;
-	CUresult (*make)(struct memory *memory);
-	void (*free)(struct memory *memory);
-} kinds[] = {
-    {"mmap", make_mmap, free_mmap},
-    {"mmap registered", make_registered, free_registered},
-    {"cuMemAllocHost", make_alloc_host, free_host},
-    {"cuMemHostAlloc mapped", make_host_alloc, free_host},
-    {"cuMemCreate HOST_NUMA", make_vmm, free_vmm},
-    {"managed, device first", make_managed, free_managed},
-    {"managed, host first", make_managed_host_first, free_managed},
-    {"pool PINNED HOST_NUMA", make_pinned_pool, free_pool},
-    {"pool MANAGED HOST_NUMA", make_managed_pool, free_pool},
-};
 
 /* What changed since `before`, in MiB. */
 static void say(const char *when, const double before[FIGURES])
@@ -270,13 +106,13 @@ static void say(const char *when, const double before[FIGURES])
 	printf("}");
 }
 
-static void try(const struct kind *kind)
+static void try(const struct host_kind *kind)
 {
 	struct memory memory = {0};
 	double before[FIGURES];
 	int result, by_device = 0;
 	measure(before);
-	result = kind->make(&memory);
+	result = kind->make(&memory, bytes, node);
 	printf("{\"kind\":\"%s\",\"MiB\":%zu,\"result\":%d", kind->name, bytes / MIB, result);
 	say("made", before);
 	if (!result && memory.device) {
@@ -290,7 +126,7 @@ static void try(const struct kind *kind)
 		say("host", before);
 	}
 	if (!result)
-		kind->free(&memory);
+		kind->free(&memory, bytes);
 	say("freed", before);
 	printf("}\n");
 	fflush(stdout);
@@ -377,7 +213,6 @@ static CUresult start(CUdevice *device)
 
 static void under_limit(uid_t user)
 {
-	static const int least[] = {1, 2, 3, 4}; /* of `kinds`: what is pinned */
 	struct rlimit limit = {64 * 1024, 64 * 1024};
 	CUdevice device = 0;
 	bytes = 64 * MIB;
@@ -391,12 +226,14 @@ static void under_limit(uid_t user)
 	       mlock(page, MIB) ? strerrorname_np(errno) : "0");
 	CUresult result = start(&device);
 	printf(",\"start\":%d", result);
-	for (size_t i = 0; !result && i < sizeof(least) / sizeof(least[0]); i++) {
+	for (const struct host_kind *kind = host_kinds; !result && kind->name; kind++) {
 		struct memory memory = {0};
-		CUresult made = kinds[least[i]].make(&memory);
-		printf(",\"%s\":%d", kinds[least[i]].name, made);
+		if (!kind->pinned)
+			continue;
+		CUresult made = kind->make(&memory, bytes, node);
+		printf(",\"%s\":%d", kind->name, made);
 		if (!made)
-			kinds[least[i]].free(&memory);
+			kind->free(&memory, bytes);
 	}
 	printf("}\n");
 }
@@ -432,8 +269,8 @@ int main(int count, char **arguments)
 		printf("{\"start\":%d}\n", result);
 	} else {
 		describe(device);
-		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-			try(&kinds[i]);
+		for (const struct host_kind *kind = host_kinds; kind->name; kind++)
+			try(kind);
 	}
 	fflush(stdout);
 	own_group_leave(&group);
