@@ -24,12 +24,30 @@ const struct spill_retrier *spill_retrier_find(const char *path, enum spill_retr
 	return NULL;
 }
 
+static bool is_of_kind(const struct spill_failure *a, const struct spill_failure *b)
+{
+	return a->caller == b->caller && a->device == b->device && a->operation == b->operation;
+}
+
 bool spill_failure_repeats(const struct spill_failure *pending, const struct spill_failure *now,
                            uint64_t window_us)
 {
-	return pending->bytes && now->bytes >= pending->bytes && now->caller == pending->caller &&
-	       now->device == pending->device && now->operation == pending->operation &&
+	return pending->bytes && now->bytes >= pending->bytes && is_of_kind(pending, now) &&
 	       now->time_us - pending->time_us <= window_us;
+}
+
+struct spill_failure *spill_failure_slot(struct spill_failure pending[SPILL_FAILURES],
+                                         const struct spill_failure *now)
+{
+	struct spill_failure *slot = &pending[0];
+
+	for (unsigned i = 0; i < SPILL_FAILURES; i++) {
+		if (pending[i].bytes && is_of_kind(&pending[i], now))
+			return &pending[i];
+		if (slot->bytes && (!pending[i].bytes || pending[i].time_us < slot->time_us))
+			slot = &pending[i];
+	}
+	return slot;
 }
 
 void spill_failure_served(struct spill_failure *pending, const struct spill_failure *now, uint64_t window_us)

@@ -30,7 +30,7 @@ struct spill_retrier {
  */
 const struct spill_retrier *spill_retrier_find(const char *path, enum spill_retry operation);
 
-/* A request, as far as it matters here; as a thread's memory of its last failure that surfaced: bytes is 0 if there is none. */
+/* A request, as far as it matters here; as the memory of a failure that surfaced: bytes is 0 if there is none. */
 struct spill_failure {
 	uint64_t bytes;
 	uint64_t time_us; /* of any clock that does not go back */
@@ -42,6 +42,16 @@ struct spill_failure {
 /* True if `now` repeats what failed: same caller, device and operation, at least as large, within the window. */
 bool spill_failure_repeats(const struct spill_failure *pending, const struct spill_failure *now,
                            uint64_t window_us);
+
+/*
+ * Failures that surfaced and may be repeated, that a thread remembers at a time: each of another caller, device or operation.
+ * With one alone, two allocators that fail in turn on one thread would each forget the other's, and the repeat fail for good.
+ */
+#define SPILL_FAILURES 4
+
+/* Where `now`, which surfaces, is to be remembered: in place of one of the same kind, else where none is, else of the oldest. */
+struct spill_failure *spill_failure_slot(struct spill_failure pending[SPILL_FAILURES],
+                                         const struct spill_failure *now);
 
 /*
  * `now` was served: if it is the repeat, the failure is forgotten. PHYSICAL: not yet, as it is one of a run, whose later

@@ -7,7 +7,7 @@
 #include "retry.h"
 #include "runtime.h"
 
-static __thread struct spill_failure pending __attribute__((tls_model("initial-exec")));
+static __thread struct spill_failure pending[SPILL_FAILURES] __attribute__((tls_model("initial-exec")));
 
 static enum spill_retry operation_of(const struct spill_request *request)
 {
@@ -53,14 +53,18 @@ void spill_honest_look(const struct spill_request *request, struct spill_full_vi
 	find_caller(request, &caller);
 	struct spill_failure now = describe(request, &caller);
 	view->asks_again = asks_again(&caller, now.operation);
-	view->repeats = spill_failure_repeats(&pending, &now, spill_runtime_policy()->honest_window_us);
+	view->repeats = false;
+	for (unsigned i = 0; i < SPILL_FAILURES; i++)
+		view->repeats |=
+		    spill_failure_repeats(&pending[i], &now, spill_runtime_policy()->honest_window_us);
 }
 
 void spill_honest_surfaced(const struct spill_request *request)
 {
 	struct spill_object caller;
 	find_caller(request, &caller);
-	pending = describe(request, &caller);
+	struct spill_failure now = describe(request, &caller);
+	*spill_failure_slot(pending, &now) = now;
 }
 
 static void succeeded(const struct spill_request *request)
@@ -68,21 +72,32 @@ static void succeeded(const struct spill_request *request)
 	struct spill_object caller;
 	find_caller(request, &caller);
 	struct spill_failure now = describe(request, &caller);
-	spill_failure_served(&pending, &now, spill_runtime_policy()->honest_window_us);
+	for (unsigned i = 0; i < SPILL_FAILURES; i++)
+		spill_failure_served(&pending[i], &now, spill_runtime_policy()->honest_window_us);
 }
 
-/* One load where nothing failed; the search for the caller only for what may be the repeat. */
+/* A failure of up to so many bytes is remembered. */
+static bool any_pending(uint64_t bytes)
+{
+	for (unsigned i = 0; i < SPILL_FAILURES; i++)
+		if (pending[i].bytes && bytes >= pending[i].bytes)
+			return true;
+	return false;
+}
+
+/* A few loads where nothing failed; the search for the caller only for what may be the repeat. */
 void spill_honest_succeeded(const struct spill_request *request)
 {
-	if (pending.bytes && request->bytes >= pending.bytes)
+	if (any_pending(request->bytes))
 		succeeded(request);
 }
 
 void spill_honest_mapped(const struct spill_request *request)
 {
 	struct spill_object caller;
-	if (!pending.bytes)
+	if (!any_pending(UINT64_MAX))
 		return;
 	find_caller(request, &caller);
-	spill_failure_mapped(&pending, caller.base);
+	for (unsigned i = 0; i < SPILL_FAILURES; i++)
+		spill_failure_mapped(&pending[i], caller.base);
 }

@@ -204,6 +204,8 @@ static struct event some_event(struct chance *chance)
 	/* A capture that begins is rare, and ends soon. */
 	if (event.kind == CAPTURE_BEGIN && !chance_once_in(chance, 2))
 		event.kind = ALLOC;
+	/* What asks for nothing goes straight to the driver. */
+	event.bytes += event.bytes == 0;
 	event.weight =
 	    event.bytes > UINT64_MAX - BLOCK ? event.bytes : (event.bytes + BLOCK - 1) / BLOCK * BLOCK;
 	return event;

@@ -207,12 +207,45 @@ struct spill_remedy expected_remedy(const struct spill_policy *policy, const str
 	return remedy;
 }
 
+unsigned expected_kind(const struct event *event)
+{
+	unsigned operation = event->operation == SPILL_RETRY_PLAIN      ? 0
+	                     : event->operation == SPILL_RETRY_PHYSICAL ? 1
+	                                                                : 2;
+
+	return (event->caller * DEVICES + (unsigned)event->device) * 3 + operation;
+}
+
+void expected_surfaced(struct expected_failure failures[KINDS], const struct event *event, uint64_t time_us)
+{
+	struct expected_failure *oldest = NULL;
+	unsigned remembered = 0;
+
+	failures[expected_kind(event)] = (struct expected_failure){true, *event, time_us};
+	for (unsigned i = 0; i < KINDS; i++) {
+		if (!failures[i].is)
+			continue;
+		remembered++;
+		if (!oldest || failures[i].time_us < oldest->time_us)
+			oldest = &failures[i];
+	}
+	if (remembered > SPILL_FAILURES)
+		oldest->is = false;
+}
+
+void expected_mapped(struct expected_failure failures[KINDS], unsigned caller)
+{
+	for (unsigned i = 0; i < KINDS; i++)
+		if (failures[i].event.operation == SPILL_RETRY_PHYSICAL && failures[i].event.caller == caller)
+			failures[i].is = false;
+}
+
 bool expected_repeat(const struct expected_failure *failure, const struct event *event, uint64_t time_us,
                      uint64_t window_us)
 {
 	const struct event *failed = &failure->event;
 
-	if (!failure->is || failed->bytes == 0 || time_us > failure->time_us + window_us)
+	if (!failure->is || time_us > failure->time_us + window_us)
 		return false;
 	return failed->caller == event->caller && failed->device == event->device &&
 	       failed->operation == event->operation && failed->bytes <= event->bytes;

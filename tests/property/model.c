@@ -105,9 +105,13 @@ static bool repeats(const struct request *request)
 	const struct event *event = request->event;
 	uint64_t window = model->of->policy.honest_window_us;
 	struct spill_failure now = as_failure(request);
-	bool is = spill_failure_repeats(&model->pending[event->thread], &now, window);
+	bool is = false;
 
-	must(model->of, is == expected_repeat(&model->surfaced[event->thread], event, model->time_us, window),
+	for (unsigned i = 0; i < SPILL_FAILURES; i++)
+		is |= spill_failure_repeats(&model->pending[event->thread][i], &now, window);
+	must(model->of,
+	     is == expected_repeat(&model->surfaced[event->thread][expected_kind(event)], event,
+	                           model->time_us, window),
 	     "a repeat that is none, or none that is one");
 	return is;
 }
@@ -121,6 +125,7 @@ static void surface(struct request *request, const struct spill_full_view *view)
 {
 	struct model *model = request->model;
 	const struct event *event = request->event;
+	struct spill_failure now = as_failure(request);
 	bool by_rule = says(request->rule, SPILL_RULE_HAS_HONEST);
 	bool asked = by_rule ? request->rule->honest
 	                     : view->asks_again || model->of->policy.honest_first == SPILL_HONEST_ON;
@@ -130,8 +135,8 @@ static void surface(struct request *request, const struct spill_full_view *view)
 	must(model->of, !event->fixed, "a failure surfaces first for what cannot be elsewhere");
 	must(model->of, !view->any_capture, "a failure surfaces while something captures");
 	must(model->of, !view->repeats, "a failure surfaces that repeats one that did");
-	model->pending[event->thread] = as_failure(request);
-	model->surfaced[event->thread] = (struct expected_failure){true, *event, model->time_us};
+	*spill_failure_slot(model->pending[event->thread], &now) = now;
+	expected_surfaced(model->surfaced[event->thread], event, model->time_us);
 	request->surfaced = true;
 	model_seen[SEEN_SURFACED]++;
 }
@@ -144,17 +149,16 @@ static void succeeded(const struct request *request)
 	struct spill_failure now = as_failure(request);
 
 	if (repeats(request) && event->operation != SPILL_RETRY_PHYSICAL)
-		model->surfaced[event->thread].is = false;
-	spill_failure_served(&model->pending[event->thread], &now, window);
+		model->surfaced[event->thread][expected_kind(event)].is = false;
+	for (unsigned i = 0; i < SPILL_FAILURES; i++)
+		spill_failure_served(&model->pending[event->thread][i], &now, window);
 }
 
 static void mapped(struct model *model, const struct event *event)
 {
-	struct expected_failure *failure = &model->surfaced[event->thread];
-
-	spill_failure_mapped(&model->pending[event->thread], event->caller);
-	if (failure->event.operation == SPILL_RETRY_PHYSICAL && failure->event.caller == event->caller)
-		failure->is = false;
+	for (unsigned i = 0; i < SPILL_FAILURES; i++)
+		spill_failure_mapped(&model->pending[event->thread][i], event->caller);
+	expected_mapped(model->surfaced[event->thread], event->caller);
 }
 
 /* -- when it is full -------------------------------------------------------------------------------------- */
@@ -288,13 +292,13 @@ static bool allocate_as_told(struct model *model, const struct event *event)
 		return served;
 	model->time_us++;
 	served = allocate(model, event, &again);
-	must(model->of, !again || !event->bytes || !model->of->policy.honest_window_us,
-	     "the repeat surfaces as well");
+	must(model->of, !again || !model->of->policy.honest_window_us, "the repeat surfaces as well");
 	return served;
 }
 
 bool model_event(struct model *model, const struct event *event)
 {
+	model->time_us++;
 	switch (event->kind) {
 	case ALLOC:
 		if (!model->plain)

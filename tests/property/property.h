@@ -81,13 +81,19 @@ struct spill_decision expected_decision(const struct spill_policy *policy, const
 struct spill_remedy expected_remedy(const struct spill_policy *policy, const struct spill_rule *rule,
                                     const struct spill_ask *ask, const struct spill_full_view *view);
 
-/* The last failure of a thread that surfaced, told by what happened since. */
+/* A failure that surfaced, told by what happened since; one of each kind: caller, device, operation. */
+#define KINDS (4 * DEVICES * 3)
 struct expected_failure {
 	bool is; /* there is one that nothing has ended */
 	struct event event;
 	uint64_t time_us;
 };
 
+unsigned expected_kind(const struct event *event);
+/* Those of a thread, with one more: no more than SPILL_FAILURES are remembered. */
+void expected_surfaced(struct expected_failure failures[KINDS], const struct event *event, uint64_t time_us);
+/* `caller` maps: its runs of physical memory are complete. */
+void expected_mapped(struct expected_failure failures[KINDS], unsigned caller);
 bool expected_repeat(const struct expected_failure *failure, const struct event *event, uint64_t time_us,
                      uint64_t window_us);
 
@@ -119,8 +125,8 @@ struct model {
 	unsigned count;
 	bool capturing[THREADS];
 	uint64_t time_us;
-	struct spill_failure pending[THREADS];
-	struct expected_failure surfaced[THREADS];
+	struct spill_failure pending[THREADS][SPILL_FAILURES];
+	struct expected_failure surfaced[THREADS][KINDS];
 };
 
 /* What happened at all, of all cases: what never does, is not tested. */

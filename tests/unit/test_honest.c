@@ -12,6 +12,7 @@
 
 #include "caller.h"
 #include "honest.h"
+#include "retry.h"
 #include "runtime.h"
 
 #define TORCH "/x/torch/lib/libc10_cuda.so"
@@ -82,11 +83,23 @@ static void succeeds(enum spill_op op, uint64_t bytes, uintptr_t caller)
 	spill_honest_succeeded(&served);
 }
 
+/* As many new ones as are remembered, all repeated: nothing of an earlier test is left. */
+static void forget(void)
+{
+	policy.honest_first = SPILL_HONEST_ON;
+	for (uintptr_t caller = 0; caller < SPILL_FAILURES; caller++)
+		assert_true(surfaces(SPILL_OP_ALLOC_ASYNC, 1, caller));
+	for (uintptr_t caller = 0; caller < SPILL_FAILURES; caller++)
+		succeeds(SPILL_OP_ALLOC_ASYNC, 1, caller);
+}
+
 static int setup(void **state)
 {
 	spill_policy_default(&policy);
 	capturing = false;
 	clock_us += 3600000000; /* nothing of an earlier test is in the window */
+	forget();
+	spill_policy_default(&policy);
 	unsetenv("PYTORCH_NO_CUDA_MEMORY_CACHING");
 	return 0;
 }
@@ -155,6 +168,7 @@ static void on_is_everyone_and_off_is_none(void **state)
 	for (size_t i = 0; i < 4; i++) {
 		assert_true(surfaces(SPILL_OP_ALLOC_ASYNC, 100, callers[i]));
 		assert_false(surfaces(SPILL_OP_ALLOC_ASYNC, 100, callers[i]));
+		succeeds(SPILL_OP_ALLOC_ASYNC, 100, callers[i]);
 	}
 }
 
@@ -173,6 +187,23 @@ static void the_caller_is_the_library_not_its_name(void **state)
 {
 	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
 	assert_true(surfaces(SPILL_OP_ALLOC, 100, OTHER_TORCH));
+	/* And neither forgets because of the other. */
+	assert_false(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+	assert_false(surfaces(SPILL_OP_ALLOC, 100, OTHER_TORCH));
+	succeeds(SPILL_OP_ALLOC, 100, TORCH_LIBRARY);
+	assert_false(surfaces(SPILL_OP_ALLOC, 100, OTHER_TORCH));
+	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+}
+
+/* A run of each that maps at the end: what is mapped ends the runs of its own caller. */
+static void runs_of_two_allocators(void **state)
+{
+	struct spill_request map = request(SPILL_OP_MAP, 100, OTHER_TORCH);
+	assert_true(surfaces(SPILL_OP_CREATE, 20, TORCH_LIBRARY));
+	assert_true(surfaces(SPILL_OP_CREATE, 20, OTHER_TORCH));
+	spill_honest_mapped(&map);
+	assert_false(surfaces(SPILL_OP_CREATE, 20, TORCH_LIBRARY));
+	assert_true(surfaces(SPILL_OP_CREATE, 20, OTHER_TORCH));
 }
 
 /* Below a runtime's function the driver is called by the runtime; the caller is who called that. */
@@ -248,6 +279,7 @@ int main(void)
 	    cmocka_unit_test_setup(on_is_everyone_and_off_is_none, setup),
 	    cmocka_unit_test_setup(the_window_is_the_policy_s, setup),
 	    cmocka_unit_test_setup(the_caller_is_the_library_not_its_name, setup),
+	    cmocka_unit_test_setup(runs_of_two_allocators, setup),
 	    cmocka_unit_test_setup(the_outermost_caller_counts, setup),
 	    cmocka_unit_test_setup(never_while_anything_captures, setup),
 	    cmocka_unit_test_setup(a_run_ends_when_it_is_mapped, setup),

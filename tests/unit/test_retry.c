@@ -134,6 +134,32 @@ static void nothing_is_the_repeat_of_nothing(void **state)
 	assert_false(spill_failure_repeats(&none, &now, UINT64_MAX));
 }
 
+static void the_oldest_makes_way_for_another_kind(void **state)
+{
+	struct spill_failure pending[SPILL_FAILURES] = {{0}}, now = first;
+
+	for (unsigned i = 0; i < SPILL_FAILURES; i++) {
+		now.caller = i;
+		now.time_us = 100 - i; /* the last is the oldest */
+		assert_ptr_equal(spill_failure_slot(pending, &now), &pending[i]);
+		pending[i] = now;
+	}
+	now.caller = 1;
+	assert_ptr_equal(spill_failure_slot(pending, &now), &pending[1]);
+	now.device++;
+	assert_ptr_equal(spill_failure_slot(pending, &now), &pending[SPILL_FAILURES - 1]);
+	now.device--;
+	now.operation = SPILL_RETRY_PHYSICAL;
+	assert_ptr_equal(spill_failure_slot(pending, &now), &pending[SPILL_FAILURES - 1]);
+	pending[2].bytes = 0; /* forgotten, whenever that was */
+	pending[2].time_us = 1000;
+	assert_ptr_equal(spill_failure_slot(pending, &now), &pending[2]);
+	now.operation = SPILL_RETRY_PLAIN;
+	now.caller = 2;
+	pending[0].bytes = 0;
+	assert_ptr_equal(spill_failure_slot(pending, &now), &pending[0]);
+}
+
 /*
  * As PyTorch's expandable segments: a run of creates, of which the last fails; all are released, `freed` more fit, and the
  * whole run is made again, then mapped. Returns how many failures surfaced.
@@ -288,6 +314,7 @@ int main(void)
 	    cmocka_unit_test(and_nobody_else),
 	    cmocka_unit_test(the_repeat_is_of_that_size_or_more_by_the_same_caller_in_time),
 	    cmocka_unit_test(nothing_is_the_repeat_of_nothing),
+	    cmocka_unit_test(the_oldest_makes_way_for_another_kind),
 	    cmocka_unit_test(a_run_surfaces_once_wherever_it_fails),
 	    cmocka_unit_test(only_its_own_caller_ends_a_run),
 	    cmocka_unit_test(surfaces_exactly_once_per_window_and_failure),
