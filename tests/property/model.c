@@ -5,16 +5,6 @@
 
 uint64_t model_seen[SEEN];
 
-struct request {
-	struct model *model;
-	const struct event *event;
-	const struct spill_rule *rule;
-	struct spill_ask ask;
-	bool capturing, had_room;
-	bool surfaced;
-	unsigned steps; /* taken beyond the driver's plain call */
-};
-
 enum answer { SERVED, IS_FULL, IS_CAPPED, IS_REFUSED, IS_PLACED };
 
 void model_begin(struct model *model, const struct property_case *of, bool plain)
@@ -84,83 +74,6 @@ static enum answer decide(struct request *request)
 	}
 }
 
-/* -- honest first ----------------------------------------------------------------------------------------- */
-
-static struct spill_failure as_failure(const struct request *request)
-{
-	const struct event *event = request->event;
-
-	return (struct spill_failure){
-	    .bytes = event->bytes,
-	    .time_us = request->model->time_us,
-	    .caller = event->caller,
-	    .device = event->device,
-	    .operation = event->operation,
-	};
-}
-
-static bool repeats(const struct request *request)
-{
-	const struct model *model = request->model;
-	const struct event *event = request->event;
-	uint64_t window = model->of->policy.honest_window_us;
-	struct spill_failure now = as_failure(request);
-	bool is = false;
-
-	for (unsigned i = 0; i < SPILL_FAILURES; i++)
-		is |= spill_failure_repeats(&model->pending[event->thread][i], &now, window);
-	must(model->of,
-	     is == expected_repeat(&model->surfaced[event->thread][expected_kind(event)], event,
-	                           model->time_us, window),
-	     "a repeat that is none, or none that is one");
-	return is;
-}
-
-static bool says(const struct spill_rule *rule, unsigned key)
-{
-	return rule && rule->set & key;
-}
-
-static void surface(struct request *request, const struct spill_full_view *view)
-{
-	struct model *model = request->model;
-	const struct event *event = request->event;
-	struct spill_failure now = as_failure(request);
-	bool by_rule = says(request->rule, SPILL_RULE_HAS_HONEST);
-	bool asked = by_rule ? request->rule->honest
-	                     : view->asks_again || model->of->policy.honest_first == SPILL_HONEST_ON;
-
-	must(model->of, asked, "a failure surfaces to who does not ask again");
-	must(model->of, by_rule || !view->capped, "a failure surfaces where nothing but a cap is passed");
-	must(model->of, !event->fixed, "a failure surfaces first for what cannot be elsewhere");
-	must(model->of, !view->any_capture, "a failure surfaces while something captures");
-	must(model->of, !view->repeats, "a failure surfaces that repeats one that did");
-	*spill_failure_slot(model->pending[event->thread], &now) = now;
-	expected_surfaced(model->surfaced[event->thread], event, model->time_us);
-	request->surfaced = true;
-	model_seen[SEEN_SURFACED]++;
-}
-
-static void succeeded(const struct request *request)
-{
-	struct model *model = request->model;
-	const struct event *event = request->event;
-	uint64_t window = model->of->policy.honest_window_us;
-	struct spill_failure now = as_failure(request);
-
-	if (repeats(request) && event->operation != SPILL_RETRY_PHYSICAL)
-		model->surfaced[event->thread][expected_kind(event)].is = false;
-	for (unsigned i = 0; i < SPILL_FAILURES; i++)
-		spill_failure_served(&model->pending[event->thread][i], &now, window);
-}
-
-static void mapped(struct model *model, const struct event *event)
-{
-	for (unsigned i = 0; i < SPILL_FAILURES; i++)
-		spill_failure_mapped(&model->pending[event->thread][i], event->caller);
-	expected_mapped(model->surfaced[event->thread], event->caller);
-}
-
 /* -- when it is full -------------------------------------------------------------------------------------- */
 
 static bool take(struct request *request, enum spill_step step, bool capped)
@@ -172,7 +85,7 @@ static bool take(struct request *request, enum spill_step step, bool capped)
 	must(model->of, !request->capturing, "a step is taken while its stream captures");
 	if (step != SPILL_STEP_TRIM)
 		must(model->of, !has_room(request), "a step other than trim where the device has room");
-	if (says(request->rule, SPILL_RULE_HAS_OVER))
+	if (model_says(request->rule, SPILL_RULE_HAS_OVER))
 		must(model->of,
 		     step == SPILL_STEP_TRIM ||
 		         (int)request->rule->over - SPILL_RULE_SPLIT == (int)step - SPILL_STEP_SPLIT,
@@ -208,7 +121,7 @@ static bool full(struct request *request, bool capped)
 	    .capped = capped,
 	    .capturing = request->capturing,
 	    .asks_again = spill_retrier_find(callers[event->caller], event->operation) != NULL,
-	    .repeats = repeats(request),
+	    .repeats = model_repeats(request),
 	};
 	struct spill_remedy remedy;
 
@@ -222,7 +135,7 @@ static bool full(struct request *request, bool capped)
 	model_seen[SEEN_OVER] += request->rule && request->rule->set & SPILL_RULE_HAS_OVER;
 	for (unsigned i = 0; i < remedy.count; i++) {
 		if (remedy.surfaces && remedy.step[i] != SPILL_STEP_TRIM) {
-			surface(request, &view);
+			model_surface(request, &view);
 			return false;
 		}
 		if (take(request, remedy.step[i], capped))
@@ -273,11 +186,11 @@ static bool allocate(struct model *model, const struct event *event, bool *surfa
 	served = carry_out(&request);
 	if (request.had_room && !is_elsewhere(request.rule))
 		must(model->of, served && request.steps == 0, "what fits is not simply made");
-	if (says(request.rule, SPILL_RULE_HAS_PLACE) && request.rule->place == SPILL_RULE_REFUSE)
+	if (model_says(request.rule, SPILL_RULE_HAS_PLACE) && request.rule->place == SPILL_RULE_REFUSE)
 		must(model->of, !served || model->of->policy.mode != SPILL_MODE_SPILL,
 		     "what a rule refuses is served");
 	if (served)
-		succeeded(&request);
+		model_succeeded(&request);
 	model_seen[SEEN_OUT_OF_MEMORY] += !served;
 	*surfaced = request.surfaced;
 	return served;
@@ -322,7 +235,7 @@ bool model_event(struct model *model, const struct event *event)
 		return true;
 	case MAP:
 		if (!model->plain)
-			mapped(model, event);
+			model_mapped(model, event);
 		return true;
 	case PASS_TIME:
 		model->time_us += event->amount;

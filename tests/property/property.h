@@ -1,7 +1,8 @@
 /*
  * Random policies and random requests, run through a small model of the engine in which every answer comes from the pure
- * functions of policy/. What must hold is said in model.c (sums, captures, who spills, whose failure surfaces), compare.c (the
- * same answer twice, and the one that expected.c comes to by itself) and observe.c.
+ * functions of policy/. What must hold is said where it is looked at: model.c (captures, what fits, caps), place.c (sums),
+ * honest.c (whose failure surfaces), compare.c (the same answer twice, and the one that expected.c comes to by itself), main.c
+ * (observing).
  *
  * A case is one policy and one sequence of events, made of a seed and a number: the same numbers, the same case.
  */
@@ -173,5 +174,24 @@ void model_demote(struct model *model, int device, uint64_t bytes);
 void model_release(struct model *model, unsigned at);
 /* No sum is above what the policy and the machine allow. */
 void model_sums(const struct model *model);
+
+/* -- honest.c --------------------------------------------------------------------------------------------- */
+
+struct request {
+	struct model *model;
+	const struct event *event;
+	const struct spill_rule *rule;
+	struct spill_ask ask;
+	bool capturing, had_room;
+	bool surfaced;
+	unsigned steps; /* taken beyond the driver's plain call */
+};
+
+bool model_says(const struct spill_rule *rule, unsigned key);
+bool model_repeats(const struct request *request);
+/* Its failure is told: to who may be told, and once. */
+void model_surface(struct request *request, const struct spill_full_view *view);
+void model_succeeded(const struct request *request);
+void model_mapped(struct model *model, const struct event *event);
 
 #endif
