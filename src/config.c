@@ -1,13 +1,8 @@
-#include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <unistd.h>
 
-#include "config.h"
+#include "config_load.h"
 #include "configfile.h"
-#include "glob.h"
 #include "ini_file.h"
 #include "options.h"
 #include "profile.h"
@@ -21,195 +16,7 @@
 #define NAME_SIZE 56 /* longest "device 31.limit" or "rule NAME" */
 _Static_assert(NAME_SIZE > sizeof("rule ") + SPILL_RULE_NAME, "a rule's name fits");
 
-/* One load: where each option's value came from, in the order in which sources are asked. */
-struct load {
-	struct spill_config *config;
-	const char *program;                  /* for [app NAME] */
-	const char *file;                     /* the file being read */
-	bool plain[SPILL_OPTION_SLOTS];       /* set by a plain section of that file */
-	char source[SPILL_OPTION_SLOTS][512]; /* empty: nobody set it yet */
-	char rule_source[SPILL_RULES][512];   /* of config->rules, in their order */
-	struct spill_policy kept;             /* for fall_back: too much for the stack, as this all is */
-};
-
 static char names[SPILL_OPTION_SLOTS + SPILL_RULES][NAME_SIZE]; /* the log's start line points here */
-
-static bool privileged(void)
-{
-	return getauxval(AT_SECURE) != 0;
-}
-
-static void problem(struct spill_config *config, const char *where, const char *why)
-{
-	struct spill_text text;
-
-	if (config->problem[0])
-		return; /* the first one stands */
-	text = spill_text_begin(config->problem, sizeof(config->problem));
-	spill_text_add(&text, where);
-	spill_text_add(&text, ": ");
-	spill_text_add(&text, why);
-}
-
-/* What SPILL says: 1 on, 0 off, -1 neither. A switch that is off in any spelling must be off. */
-static int parse_switch(const char *value)
-{
-	static const char *const on[] = {"", "1", "on", "yes", "true"};
-	static const char *const off[] = {"0", "off", "no", "false"};
-
-	for (unsigned i = 0; i < sizeof(on) / sizeof(on[0]); i++) {
-		if (!strcmp(value, on[i]))
-			return 1;
-	}
-	for (unsigned i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
-		if (!strcmp(value, off[i]))
-			return 0;
-	}
-	return -1;
-}
-
-bool spill_config_disabled(void)
-{
-	static atomic_int known; /* 0 not yet, 1 off, 2 on */
-	int state = atomic_load_explicit(&known, memory_order_relaxed);
-
-	if (!state) {
-		const char *value = privileged() ? NULL : getenv("SPILL");
-
-		state = value && !parse_switch(value) ? 1 : 2;
-		atomic_store_explicit(&known, state, memory_order_relaxed);
-	}
-	return state == 1;
-}
-
-/* Sets an option from the environment. */
-static void set_variable(struct load *load, const char *variable, unsigned slot, const char *value)
-{
-	struct spill_config *config = load->config;
-	struct spill_error error;
-
-	if (load->source[slot][0])
-		problem(config, variable,
-		        "the same option is set by two variables, SPILL_LOG and SPILL_LOG_PATH");
-	else if (spill_option_put(&config->policy, slot, value, &error))
-		problem(config, variable, error.text);
-	else
-		strcpy(load->source[slot], "environment");
-}
-
-/* Variables of other parts: of the simulator, and of builds and tests. */
-static bool foreign(const char *name)
-{
-	return !strncmp(name, "SPILL_SIM_", 10) || !strncmp(name, "SPILL_BUILD", 11) ||
-	       !strcmp(name, "SPILL_POLICY");
-}
-
-static void take_variable(struct load *load, const char *name, const char *value)
-{
-	struct spill_config *config = load->config;
-	struct spill_error error;
-	struct spill_text text;
-	int slot;
-
-	if (foreign(name))
-		return;
-	if (!strcmp(name, "SPILL_LOG"))
-		slot = spill_option_find("log", "path", &error);
-	else
-		slot = spill_option_find_variable(name, &error);
-	if (slot >= 0) {
-		set_variable(load, name, (unsigned)slot, value);
-	} else if (slot == -2) {
-		problem(config, name, error.text);
-	} else {
-		text = (struct spill_text){config->warning, sizeof(config->warning), strlen(config->warning)};
-		spill_text_add(&text, text.length ? "\n" : "");
-		spill_text_add(&text, name);
-		spill_text_add(&text, ": ");
-		spill_text_add(&text, error.text);
-	}
-}
-
-static void take_environment(struct load *load)
-{
-	const char *value = getenv("SPILL");
-	char name[128];
-
-	if (value && parse_switch(value) < 0)
-		problem(load->config, "SPILL", "it must be 0 (off) or 1 (on)");
-	/* To the end also after a problem: SPILL_LOG=off counts even then. */
-	for (char **entry = environ; entry && *entry; entry++) {
-		const char *equals = strchr(*entry, '=');
-
-		if (!equals || strncmp(*entry, "SPILL_", 6))
-			continue;
-
-		struct spill_text text = spill_text_begin(name, sizeof(name));
-
-		spill_text_bytes(&text, *entry, (size_t)(equals - *entry));
-		take_variable(load, name, equals + 1);
-	}
-}
-
-/* "FILE:LINE" of the file being read */
-static struct spill_text tell_source(struct load *load, char *source, size_t size, unsigned line)
-{
-	struct spill_text text = spill_text_begin(source, size);
-
-	spill_text_add(&text, load->file);
-	spill_text_add(&text, ":");
-	spill_text_number(&text, line);
-	return text;
-}
-
-/*
- * One option of a file; the sources before the file have the first word. Within the file it is the program's own
- * section, wherever it stands, and of several the first.
- */
-static void take_option(void *user, unsigned slot, const char *value, unsigned line, const char *app)
-{
-	struct load *load = user;
-	struct spill_error ignored; /* the reader has set it already, elsewhere */
-	struct spill_text text;
-
-	if (app && !spill_glob(app, load->program))
-		return;
-	if (load->source[slot][0] && !(app && load->plain[slot]))
-		return;
-	if (spill_option_put(&load->config->policy, slot, value, &ignored))
-		return;
-	load->plain[slot] = !app;
-	text = tell_source(load, load->source[slot], sizeof(load->source[slot]), line);
-	if (app) {
-		spill_text_add(&text, " [app ");
-		spill_text_add(&text, app);
-		spill_text_add(&text, "]");
-	}
-}
-
-/* One rule of a file: not of another program, and not of a name that an earlier source has used for this one. */
-static void take_rule(void *user, const struct spill_rule *rule, unsigned line)
-{
-	struct load *load = user;
-	struct spill_rules *rules = &load->config->rules;
-
-	if ((rule->set & SPILL_RULE_HAS_PROGRAM) && !spill_glob(rule->program, load->program))
-		return;
-	for (unsigned i = 0; i < rules->count; i++) {
-		if (!strcmp(rules->rule[i].name, rule->name))
-			return;
-	}
-	if (rules->count == SPILL_RULES) {
-		char where[512];
-		struct spill_text text = tell_source(load, where, sizeof(where) - 2, line);
-
-		strcpy(where + text.length, ":2");
-		problem(load->config, where, "too many rules, with those of the files before: at most 64");
-		return;
-	}
-	tell_source(load, load->rule_source[rules->count], sizeof(*load->rule_source), line);
-	rules->rule[rules->count++] = *rule;
-}
 
 /* pre: fewer than SPILL_CONFIG_FILES were: those of take_user_files, the system's and a profile are all */
 static struct spill_config_file *tried(struct spill_config *config, const char *path)
@@ -223,10 +30,10 @@ static struct spill_config_file *tried(struct spill_config *config, const char *
 }
 
 /* False after a problem. `file` is what it is told as. */
-static bool take_text(struct load *load, struct spill_config_file *file, const char *data, size_t size)
+static bool take_text(struct spill_load *load, struct spill_config_file *file, const char *data, size_t size)
 {
 	struct spill_config *config = load->config;
-	const struct spill_ini_taker taker = {take_option, take_rule, load};
+	const struct spill_ini_taker taker = {spill_load_option, spill_load_rule, load};
 
 	load->file = file->path;
 	memset(load->plain, 0, sizeof(load->plain));
@@ -238,7 +45,7 @@ static bool take_text(struct load *load, struct spill_config_file *file, const c
 }
 
 /* False after a problem. `named`: the user named the file, so that it must be there. */
-static bool take_file(struct load *load, const char *path, bool named)
+static bool take_file(struct spill_load *load, const char *path, bool named)
 {
 	struct spill_config *config = load->config;
 	struct spill_config_file *file = tried(config, path);
@@ -252,8 +59,9 @@ static bool take_file(struct load *load, const char *path, bool named)
 	case SPILL_CONFIGFILE_ABSENT:
 		file->state = SPILL_CONFIG_ABSENT;
 		if (named)
-			problem(config, path,
-			        "no such file, or in a folder closed to us (SPILL_POLICY names it)");
+			spill_load_problem(
+			    config, path,
+			    "no such file, or in a folder closed to us (SPILL_POLICY names it)");
 		return !named;
 	case SPILL_CONFIGFILE_READ:
 		break;
@@ -283,7 +91,7 @@ static bool user_path(const char *name, char *path, size_t size)
 	return text.length < size - 1; /* a path that was cut names another file */
 }
 
-static bool take_user_files(struct load *load)
+static bool take_user_files(struct spill_load *load)
 {
 	const char *program = load->program;
 	const char *policy = getenv("SPILL_POLICY");
@@ -298,7 +106,7 @@ static bool take_user_files(struct load *load)
 }
 
 /* pre: all other sources have been read: which profile it is, and what is left to it, is theirs to say */
-static void take_profile(struct load *load)
+static void take_profile(struct spill_load *load)
 {
 	char label[80] = "profile ";
 	struct spill_error error;
@@ -315,7 +123,7 @@ static void take_profile(struct load *load)
  * After a problem nothing that was read counts, with two exceptions that can only make us quieter: where
  * the environment wants the log, and that it wants us off.
  */
-static void fall_back(struct load *load)
+static void fall_back(struct spill_load *load)
 {
 	struct spill_policy *policy = &load->config->policy, *kept = &load->kept;
 	bool off = false;
@@ -323,6 +131,7 @@ static void fall_back(struct load *load)
 	*kept = *policy;
 	spill_policy_default(policy);
 	load->config->rules.count = 0;
+	load->config->hidden[0] = '\0';
 	for (unsigned slot = 0; slot < SPILL_OPTION_SLOTS; slot++) {
 		const struct spill_option *row = spill_option_row(slot);
 		bool environment = !strcmp(load->source[slot], "environment");
@@ -342,7 +151,7 @@ static void fall_back(struct load *load)
 	policy->mode = off ? SPILL_MODE_OFF : SPILL_MODE_OBSERVE;
 }
 
-static void list_options(struct load *load)
+static void list_options(struct spill_load *load)
 {
 	struct spill_config *config = load->config;
 
@@ -359,7 +168,7 @@ static void list_options(struct load *load)
 	}
 }
 
-static void list_rules(struct load *load)
+static void list_rules(struct spill_load *load)
 {
 	struct spill_config *config = load->config;
 
@@ -381,20 +190,20 @@ static void list_rules(struct load *load)
 
 void spill_config_load(struct spill_config *config, const char *program)
 {
-	static struct load load; /* 90 KiB: too much for the stack of a host program's thread */
+	static struct spill_load load; /* 90 KiB: too much for the stack of a host program's thread */
 	char found[256];
 
 	memset(&load, 0, sizeof(load));
 	load.config = config;
 	config->option_count = config->file_count = config->rules.count = 0;
-	config->problem[0] = config->warning[0] = '\0';
+	config->problem[0] = config->warning[0] = config->hidden[0] = '\0';
 	spill_policy_default(&config->policy);
 	if (!program) {
 		spill_config_program(found, sizeof(found));
 		program = found;
 	}
 	load.program = program;
-	if (privileged()) {
+	if (spill_load_privileged()) {
 		struct spill_error error;
 
 		if (take_file(&load, SPILL_SYSTEM_POLICY, false))
@@ -404,7 +213,7 @@ void spill_config_load(struct spill_config *config, const char *program)
 		strcpy(config->policy.log_path, "off");
 		strcpy(load.source[spill_option_find("log", "path", &error)], "privileged program");
 	} else {
-		take_environment(&load);
+		spill_load_environment(&load);
 		if (!config->problem[0] && take_user_files(&load) &&
 		    take_file(&load, SPILL_SYSTEM_POLICY, false))
 			take_profile(&load);

@@ -77,6 +77,16 @@ static void print_rules(bool json)
 	}
 }
 
+/* As the items of a JSON array; takes them apart. */
+static void print_lines(char *lines)
+{
+	for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n")) {
+		if (line != lines)
+			putchar(',');
+		cli_print_json_string(stdout, line);
+	}
+}
+
 static void print_json(const char *program, bool disabled)
 {
 	fputs("{\"program\":", stdout);
@@ -90,11 +100,7 @@ static void print_json(const char *program, bool disabled)
 	else
 		fputs("null", stdout);
 	fputs(",\"warnings\":[", stdout);
-	for (char *line = strtok(config.warning, "\n"); line; line = strtok(NULL, "\n")) {
-		if (line != config.warning)
-			putchar(',');
-		cli_print_json_string(stdout, line);
-	}
+	print_lines(config.warning);
 	fputs("],\"files\":[", stdout);
 	for (unsigned i = 0; i < config.file_count; i++) {
 		fputs(i ? ",{\"path\":" : "{\"path\":", stdout);
@@ -105,6 +111,8 @@ static void print_json(const char *program, bool disabled)
 	print_options(true);
 	fputs("],\"rules\":[", stdout);
 	print_rules(true);
+	fputs("],\"hidden\":[", stdout);
+	print_lines(config.hidden);
 	puts("]}");
 }
 
@@ -126,6 +134,8 @@ static void print_text(const char *program, bool disabled)
 	if (config.rules.count)
 		puts("\nrules; of those that match a request the first counts:");
 	print_rules(false);
+	if (config.hidden[0])
+		puts(config.hidden);
 }
 
 /* The name as the library would find it, from a name or a path; NULL if it is none. */

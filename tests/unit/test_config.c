@@ -240,10 +240,15 @@ static void test_rules(void **state)
 	assert_string_equal(source("rule other"), "etc.conf:1");
 	assert_string_equal(config.options[config.option_count - 4].name, "rule b");
 	assert_string_equal(config.options[config.option_count - 1].name, "rule other");
+	assert_non_null(
+	    strstr(config.hidden,
+	           "/xdg/spill/prog.conf:4: the rule is hidden by that of the same name, named.conf:1\n"
+	           "etc.conf:3: the rule is hidden by that of the same name, named.conf:7"));
 	/* A rule is a file's, also in a privileged program. */
 	secure = 1;
 	load();
 	assert_string_equal(rule_names(), "other a ");
+	assert_string_equal(config.hidden, "");
 }
 
 /* After a problem there are none, whatever was read before it; and none is no list to look into. */

@@ -1,0 +1,218 @@
+/* Lines of a policy file: their form, and the sections that they begin and end. */
+#include "ini_line.h"
+
+#include <string.h>
+
+#include "text.h"
+
+/* Begins `FILE:LINE:COL: `; the first error stands. */
+static bool fail_at(struct spill_ini *file, unsigned line, size_t column, const char *why)
+{
+	struct spill_text text;
+
+	if (file->failed)
+		return false;
+	file->failed = true;
+	text = spill_text_begin(file->error, file->error_size);
+	spill_text_add(&text, file->name);
+	spill_text_add(&text, ":");
+	spill_text_number(&text, line);
+	spill_text_add(&text, ":");
+	spill_text_number(&text, column + 1);
+	spill_text_add(&text, ": ");
+	spill_text_add(&text, why);
+	return false;
+}
+
+bool spill_ini_fail(struct spill_ini *file, size_t column, const char *why)
+{
+	return fail_at(file, file->line, column, why);
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+size_t spill_ini_skip_blanks(const struct spill_ini *file, size_t at)
+{
+	while (at < file->length && is_blank(file->text[at]))
+		at++;
+	return at;
+}
+
+size_t spill_ini_find(const struct spill_ini *file, size_t at, const char *bytes)
+{
+	while (at < file->length && !strchr(bytes, file->text[at]))
+		at++;
+	return at;
+}
+
+/* What libinih or a person could read in two ways: a blank and then # or ; within the line. */
+static bool check_comment(struct spill_ini *file, size_t at)
+{
+	for (; at < file->length; at++) {
+		if (strchr("#;", file->text[at]) && is_blank(file->text[at - 1]))
+			return spill_ini_fail(file, at,
+			                      "a comment needs a line of its own, beginning with #");
+	}
+	return true;
+}
+
+/* Line of the byte at `at`. */
+static unsigned line_of(const struct spill_ini *file, size_t at)
+{
+	unsigned line = 1;
+
+	for (size_t i = 0; i < at; i++)
+		line += file->data[i] == '\n';
+	return line;
+}
+
+static void add_section(struct spill_text *text, const char *word)
+{
+	spill_text_add(text, "[");
+	spill_text_add(text, word);
+	spill_text_add(text, " NAME]");
+}
+
+/* Two sections of one name would be merged, and who reads the one does not see the other. */
+static bool add_name(struct spill_ini *file, struct spill_ini_names *names, const char *name, size_t column)
+{
+	size_t length = strlen(name);
+	char why[160];
+	struct spill_text text = spill_text_begin(why, sizeof(why));
+
+	for (unsigned i = 0; i < names->count; i++) {
+		const char *other = file->data + names->at[i];
+
+		/* A name ends at its bracket, and has none. */
+		if (memcmp(other, name, length) || other[length] != ']')
+			continue;
+		add_section(&text, names->word);
+		spill_text_add(&text, " with the name ");
+		spill_text_quote(&text, name, length);
+		spill_text_add(&text, " is there twice; the first is in line ");
+		spill_text_number(&text, line_of(file, names->at[i]));
+		return spill_ini_fail(file, column, why);
+	}
+	if (names->count == names->most) {
+		spill_text_add(&text, "too many ");
+		add_section(&text, names->word);
+		spill_text_add(&text, " in one file: at most ");
+		spill_text_number(&text, names->most);
+		return spill_ini_fail(file, 0, why);
+	}
+	names->at[names->count++] = (uint32_t)((size_t)(file->text - file->data) + column);
+	return true;
+}
+
+static bool begin_app(struct spill_ini *file, const char *name, size_t column)
+{
+	memcpy(file->app, name, strlen(name) + 1);
+	memset(file->app_seen, 0, sizeof(file->app_seen));
+	return add_name(file, &file->apps, name, column);
+}
+
+static bool begin_rule(struct spill_ini *file, const char *name, size_t column)
+{
+	memset(file->rule_seen, 0, sizeof(file->rule_seen));
+	memset(&file->rule, 0, sizeof(file->rule));
+	memcpy(file->rule.name, name, strlen(name) + 1);
+	file->rule_line = file->line;
+	return add_name(file, &file->rules, name, column);
+}
+
+bool spill_ini_end_rule(struct spill_ini *file)
+{
+	struct spill_error error;
+
+	if (!file->rule.name[0])
+		return true;
+	if (!spill_rule_check(&file->rule, &error))
+		return fail_at(file, file->rule_line, 1 + error.offset, error.text);
+	if (file->taker)
+		file->taker->rule(file->taker->user, &file->rule, file->rule_line);
+	file->rule.name[0] = '\0';
+	return true;
+}
+
+static bool check_section(struct spill_ini *file)
+{
+	size_t end = spill_ini_find(file, 0, "]");
+	char section[SPILL_INI_NAME + 1];
+	struct spill_error error;
+	const char *app, *rule;
+
+	if (!spill_ini_end_rule(file))
+		return false;
+	if (end == file->length)
+		return spill_ini_fail(file, end, "the bracket is not closed: ']' is missing");
+	if (spill_ini_skip_blanks(file, end + 1) != file->length)
+		return spill_ini_fail(file, spill_ini_skip_blanks(file, end + 1),
+		                      "nothing may follow a section's ']'");
+	if (end == 1)
+		return spill_ini_fail(file, 1, "the section's name is missing");
+	if (is_blank(file->text[1]) || is_blank(file->text[end - 1]))
+		return spill_ini_fail(file, is_blank(file->text[1]) ? 1 : end - 1,
+		                      "no blank inside the brackets' ends");
+	if (end - 1 > SPILL_INI_NAME)
+		return spill_ini_fail(file, 1, "the section's name is too long");
+	memcpy(section, file->text + 1, end - 1);
+	section[end - 1] = '\0';
+	if (spill_option_section(section, &error))
+		return spill_ini_fail(file, 1 + error.offset, error.text);
+	file->in_section = true;
+	file->app[0] = '\0';
+	app = spill_option_app(section);
+	rule = spill_option_rule(section);
+	if (rule)
+		return begin_rule(file, rule, 1 + (size_t)(rule - section));
+	return !app || begin_app(file, app, 1 + (size_t)(app - section));
+}
+
+static bool check_option(struct spill_ini *file)
+{
+	size_t separator = spill_ini_find(file, 0, "=:"), key_end = separator;
+
+	if (separator == file->length)
+		return spill_ini_fail(file, separator, "'=' is missing: write key = value");
+	if (file->text[separator] == ':')
+		return spill_ini_fail(file, separator, "':' separates nothing here: write key = value");
+	while (key_end && is_blank(file->text[key_end - 1]))
+		key_end--;
+	if (!key_end)
+		return spill_ini_fail(file, 0, "the key before '=' is missing");
+	if (key_end > SPILL_INI_NAME)
+		return spill_ini_fail(file, 0, "the key is too long");
+	if (!file->in_section)
+		return spill_ini_fail(file, 0,
+		                      "a key outside a section: write [device] above, and then limit = 4GiB");
+	return check_comment(file, separator + 1);
+}
+
+bool spill_ini_check_line(struct spill_ini *file)
+{
+	size_t start = spill_ini_skip_blanks(file, 0);
+
+	if (file->line == 1 && file->length >= 3 && !memcmp(file->text, "\xef\xbb\xbf", 3))
+		return spill_ini_fail(file, 0,
+		                      "the file begins with a byte order mark; save it as plain UTF-8");
+	for (size_t i = 0; i < file->length; i++) {
+		unsigned char c = (unsigned char)file->text[i];
+
+		if (c == 0x7f || (c < 0x20 && c != '\t'))
+			return spill_ini_fail(
+			    file, i, c ? "a control character" : "a NUL byte: this is not a text file");
+	}
+	if (file->length > SPILL_INI_LINE)
+		return spill_ini_fail(file, SPILL_INI_LINE, "the line is too long");
+	if (start == file->length || file->text[start] == '#')
+		return true;
+	if (file->text[start] == ';')
+		return spill_ini_fail(file, start, "a comment begins with #");
+	if (start)
+		return spill_ini_fail(file, start,
+		                      "an indented line: a value cannot continue on the next line");
+	return file->text[0] == '[' ? check_section(file) : check_option(file);
+}

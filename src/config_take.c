@@ -1,0 +1,201 @@
+#include "config_load.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "glob.h"
+#include "options.h"
+#include "text.h"
+
+void spill_load_problem(struct spill_config *config, const char *where, const char *why)
+{
+	struct spill_text text;
+
+	if (config->problem[0])
+		return; /* the first one stands */
+	text = spill_text_begin(config->problem, sizeof(config->problem));
+	spill_text_add(&text, where);
+	spill_text_add(&text, ": ");
+	spill_text_add(&text, why);
+}
+
+/* What SPILL says: 1 on, 0 off, -1 neither. A switch that is off in any spelling must be off. */
+static int parse_switch(const char *value)
+{
+	static const char *const on[] = {"", "1", "on", "yes", "true"};
+	static const char *const off[] = {"0", "off", "no", "false"};
+
+	for (unsigned i = 0; i < sizeof(on) / sizeof(on[0]); i++) {
+		if (!strcmp(value, on[i]))
+			return 1;
+	}
+	for (unsigned i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
+		if (!strcmp(value, off[i]))
+			return 0;
+	}
+	return -1;
+}
+
+bool spill_config_disabled(void)
+{
+	static atomic_int known; /* 0 not yet, 1 off, 2 on */
+	int state = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (!state) {
+		const char *value = spill_load_privileged() ? NULL : getenv("SPILL");
+
+		state = value && !parse_switch(value) ? 1 : 2;
+		atomic_store_explicit(&known, state, memory_order_relaxed);
+	}
+	return state == 1;
+}
+
+/* Sets an option from the environment. */
+static void set_variable(struct spill_load *load, const char *variable, unsigned slot, const char *value)
+{
+	struct spill_config *config = load->config;
+	struct spill_error error;
+
+	if (load->source[slot][0])
+		spill_load_problem(config, variable,
+		                   "the same option is set by two variables, SPILL_LOG and SPILL_LOG_PATH");
+	else if (spill_option_put(&config->policy, slot, value, &error))
+		spill_load_problem(config, variable, error.text);
+	else
+		strcpy(load->source[slot], "environment");
+}
+
+/* Variables of other parts: of the simulator, and of builds and tests. */
+static bool foreign(const char *name)
+{
+	return !strncmp(name, "SPILL_SIM_", 10) || !strncmp(name, "SPILL_BUILD", 11) ||
+	       !strcmp(name, "SPILL_POLICY");
+}
+
+/* Behind the lines that are there. */
+static struct spill_text append_line(char *lines, size_t size)
+{
+	struct spill_text text = {lines, size, strlen(lines)};
+
+	spill_text_add(&text, text.length ? "\n" : "");
+	return text;
+}
+
+static void take_variable(struct spill_load *load, const char *name, const char *value)
+{
+	struct spill_config *config = load->config;
+	struct spill_error error;
+	struct spill_text text;
+	int slot;
+
+	if (foreign(name))
+		return;
+	if (!strcmp(name, "SPILL_LOG"))
+		slot = spill_option_find("log", "path", &error);
+	else
+		slot = spill_option_find_variable(name, &error);
+	if (slot >= 0) {
+		set_variable(load, name, (unsigned)slot, value);
+	} else if (slot == -2) {
+		spill_load_problem(config, name, error.text);
+	} else {
+		text = append_line(config->warning, sizeof(config->warning));
+		spill_text_add(&text, name);
+		spill_text_add(&text, ": ");
+		spill_text_add(&text, error.text);
+	}
+}
+
+void spill_load_environment(struct spill_load *load)
+{
+	const char *value = getenv("SPILL");
+	char name[128];
+
+	if (value && parse_switch(value) < 0)
+		spill_load_problem(load->config, "SPILL", "it must be 0 (off) or 1 (on)");
+	/* To the end also after a problem: SPILL_LOG=off counts even then. */
+	for (char **entry = environ; entry && *entry; entry++) {
+		const char *equals = strchr(*entry, '=');
+
+		if (!equals || strncmp(*entry, "SPILL_", 6))
+			continue;
+
+		struct spill_text text = spill_text_begin(name, sizeof(name));
+
+		spill_text_bytes(&text, *entry, (size_t)(equals - *entry));
+		take_variable(load, name, equals + 1);
+	}
+}
+
+/* "FILE:LINE" of the file being read */
+static struct spill_text tell_source(struct spill_load *load, char *source, size_t size, unsigned line)
+{
+	struct spill_text text = spill_text_begin(source, size);
+
+	spill_text_add(&text, load->file);
+	spill_text_add(&text, ":");
+	spill_text_number(&text, line);
+	return text;
+}
+
+void spill_load_option(void *user, unsigned slot, const char *value, unsigned line, const char *app)
+{
+	struct spill_load *load = user;
+	struct spill_error ignored; /* the reader has set it already, elsewhere */
+	struct spill_text text;
+
+	if (app && !spill_glob(app, load->program))
+		return;
+	if (load->source[slot][0] && !(app && load->plain[slot]))
+		return;
+	if (spill_option_put(&load->config->policy, slot, value, &ignored))
+		return;
+	load->plain[slot] = !app;
+	text = tell_source(load, load->source[slot], sizeof(load->source[slot]), line);
+	if (app) {
+		spill_text_add(&text, " [app ");
+		spill_text_add(&text, app);
+		spill_text_add(&text, "]");
+	}
+}
+
+/* That the rule of the line does not hold: `by` has its name. */
+static void tell_hidden(struct spill_load *load, unsigned by, unsigned line)
+{
+	struct spill_config *config = load->config;
+	struct spill_text text = append_line(config->hidden, sizeof(config->hidden));
+	char source[512];
+
+	tell_source(load, source, sizeof(source), line);
+	spill_text_add(&text, source);
+	spill_text_add(&text, ": the rule is hidden by that of the same name, ");
+	spill_text_add(&text, load->rule_source[by]);
+}
+
+void spill_load_rule(void *user, const struct spill_rule *rule, unsigned line)
+{
+	struct spill_load *load = user;
+	struct spill_rules *rules = &load->config->rules;
+
+	if ((rule->set & SPILL_RULE_HAS_PROGRAM) && !spill_glob(rule->program, load->program))
+		return;
+	for (unsigned i = 0; i < rules->count; i++) {
+		if (!strcmp(rules->rule[i].name, rule->name)) {
+			tell_hidden(load, i, line);
+			return;
+		}
+	}
+	if (rules->count == SPILL_RULES) {
+		char where[512];
+		struct spill_text text = tell_source(load, where, sizeof(where) - 2, line);
+
+		strcpy(where + text.length, ":2");
+		spill_load_problem(load->config, where,
+		                   "too many rules, with those of the files before: at most 64");
+		return;
+	}
+	tell_source(load, load->rule_source[rules->count], sizeof(*load->rule_source), line);
+	rules->rule[rules->count++] = *rule;
+}
