@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "account.h"
+#include "ask.h"
 #include "capture.h"
 #include "chain.h"
 #include "contexts.h"
@@ -51,42 +52,6 @@ bool spill_admit_record(struct spill_request *request, struct spill_allocation *
 	}
 	spill_report_alloc(request, allocation, reason);
 	return true;
-}
-
-/* Decides, and charges in the same moment what the decision was about. */
-bool spill_admit_weight(struct spill_request *request, struct spill_ask *ask, uint64_t limit)
-{
-	const struct spill_policy *policy = spill_runtime_policy();
-	struct spill_view view = {.device_limit = limit};
-	spill_rules_view(request, &view);
-	do
-		request->decision = spill_decide(policy, request->applied, ask, &view);
-	while (request->decision.would == SPILL_VERDICT_DRIVER && !spill_rules_charge(request, ask, &view));
-	bool fits = request->decision.would == SPILL_VERDICT_DRIVER;
-	request->charged = fits ? ask->weight : 0;
-	return fits;
-}
-
-static struct spill_ask ask_of(const struct spill_request *request)
-{
-	return (struct spill_ask){
-	    .bytes = request->bytes,
-	    .weight = request->weight,
-	    .device = request->device,
-	    .rules = request->rules,
-	    .grows = request->grows,
-	    .placeable = request->placeable,
-	    .place_failed = request->place_failed,
-	};
-}
-
-bool spill_admit_charge(struct spill_request *request, const struct spill_demand *demand,
-                        const struct spill_backend *backend)
-{
-	struct spill_ask ask = ask_of(request);
-	return demand->admit
-	           ? demand->admit(request, &ask, backend)
-	           : spill_admit_weight(request, &ask, spill_runtime_device_limit(backend, request->device));
 }
 
 struct spill_want spill_admit_want(const struct spill_request *request, const struct spill_backend *backend,
@@ -174,28 +139,6 @@ static bool ask(struct spill_request *request, const struct spill_demand *demand
 	return full(request, demand, backend);
 }
 
-/* What to do about the full device. */
-static struct spill_remedy remedy_of(struct spill_request *request, const struct spill_demand *demand,
-                                     const struct spill_backend *backend)
-{
-	struct spill_ask ask = ask_of(request);
-	struct spill_full_view view = {
-	    .capabilities = backend->capabilities(request->device),
-	    .capped = request->capped,
-	    .capturing = spill_capture_here(request),
-	    .any_capture = spill_capture_any(),
-	};
-	ask.placeable = demand->place != NULL;
-	spill_honest_look(request, &view);
-	struct spill_remedy remedy = spill_decide_full(spill_runtime_policy(), request->applied, &ask, &view);
-	if (view.repeats && !request->full) {
-		view.repeats = false;
-		request->repeats =
-		    spill_decide_full(spill_runtime_policy(), request->applied, &ask, &view).surfaces;
-	}
-	return remedy;
-}
-
 /* True: the driver is to be asked again. */
 static bool make_room(struct spill_request *request, const struct spill_demand *demand,
                       const struct spill_backend *backend)
@@ -203,7 +146,7 @@ static bool make_room(struct spill_request *request, const struct spill_demand *
 	uint64_t free = 0, total = 0;
 	backend->memory(request->device, &free, &total);
 	/* The same steps each time; but a stream may have begun to capture. */
-	request->remedy = remedy_of(request, demand, backend);
+	request->remedy = spill_ask_full(request, demand, backend);
 	request->full = true;
 	if (request->remedy.refused_by)
 		request->refused_by = request->remedy.refused_by;
@@ -241,58 +184,54 @@ static bool refused(struct spill_request *request, const struct spill_demand *de
 	return spill_runtime_observes() || full(request, demand, backend);
 }
 
-static bool refuse(struct spill_request *request, const struct spill_demand *demand,
+static void refuse(struct spill_request *request, const struct spill_demand *demand,
                    const struct spill_backend *backend)
 {
 	uint64_t free = 0, total = 0;
-	if (spill_runtime_observes())
-		return true;
 	request->refused_by = request->decision.refused_by;
 	backend->memory(request->device, &free, &total);
 	surface(request, demand, backend, free, total);
-	return false;
 }
 
 static bool charge(struct spill_request *request, const struct spill_demand *demand,
                    const struct spill_backend *backend);
 
-static bool place_at_once(struct spill_request *request, const struct spill_demand *demand,
-                          const struct spill_backend *backend)
+/* As its rule says. Returns true if the driver is to be asked after all. */
+static bool by_rule(struct spill_request *request, const struct spill_demand *demand,
+                    const struct spill_backend *backend)
 {
 	int cancel;
 	if (spill_runtime_observes())
 		return true;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	request->place_failed = !spill_chain_at_once(request, demand, backend);
-	if (!request->place_failed)
+	if (request->decision.would == SPILL_VERDICT_REFUSE)
+		refuse(request, demand, backend);
+	else if (spill_chain_at_once(request, demand, backend))
 		finish(request, backend);
+	else
+		request->place_failed = true;
 	pthread_setcancelstate(cancel, NULL);
 	return request->place_failed && charge(request, demand, backend);
 }
 
-/* What is not the driver's by the first decision. Returns true if it is to be asked all the same. */
-static bool other(struct spill_request *request, const struct spill_demand *demand,
+/* By a limit or a cap. Returns true if the driver is to be asked. */
+static bool above(struct spill_request *request, const struct spill_demand *demand,
                   const struct spill_backend *backend)
 {
-	switch (request->decision.would) {
-	case SPILL_VERDICT_PLACE:
-		return place_at_once(request, demand, backend);
-	case SPILL_VERDICT_REFUSE:
-		return refuse(request, demand, backend);
-	default:
-		/* The vendor gives back what its pools keep whenever it likes. */
-		if (!spill_capture_any() && spill_mempool_settle_device(backend, request->device) &&
-		    spill_admit_charge(request, demand, backend))
-			return ask(request, demand, backend);
-		return refused(request, demand, backend, request->decision.refused_by);
-	}
+	/* The vendor gives back what its pools keep whenever it likes. */
+	if (!spill_capture_any() && spill_mempool_settle_device(backend, request->device) &&
+	    spill_ask(request, demand, backend))
+		return ask(request, demand, backend);
+	return refused(request, demand, backend, request->decision.refused_by);
 }
 
 static bool charge(struct spill_request *request, const struct spill_demand *demand,
                    const struct spill_backend *backend)
 {
-	return spill_admit_charge(request, demand, backend) ? ask(request, demand, backend)
-	                                                    : other(request, demand, backend);
+	if (spill_ask(request, demand, backend))
+		return ask(request, demand, backend);
+	return request->decision.would == SPILL_VERDICT_FULL ? above(request, demand, backend)
+	                                                     : by_rule(request, demand, backend);
 }
 
 /* Returns true if the driver is to be asked. */

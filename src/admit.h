@@ -59,13 +59,6 @@ struct spill_demand {
 /* Steps a request of that kind; returns true to have the real function called (request.h). */
 bool spill_admit(struct spill_request *request, const struct spill_demand *demand);
 
-/* Decides and charges, as demand->admit; once more behind room that was made. */
-bool spill_admit_charge(struct spill_request *request, const struct spill_demand *demand,
-                        const struct spill_backend *backend);
-
-/* The same by a weight and a limit: request->decision; what is charged to the device is in request->charged. */
-bool spill_admit_weight(struct spill_request *request, struct spill_ask *ask, uint64_t limit);
-
 /* What places are asked for; `device_room` as there. */
 struct spill_want spill_admit_want(const struct spill_request *request, const struct spill_backend *backend,
                                    uint64_t device_room);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "ask.h"
 #include "back.h"
 #include "demote.h"
 #include "honest.h"
@@ -50,7 +51,7 @@ static bool make(struct spill_request *request, const struct spill_demand *deman
 static bool ask_again(struct spill_request *request, const struct spill_demand *demand,
                       const struct spill_backend *backend)
 {
-	if (!spill_admit_charge(request, demand, backend))
+	if (!spill_ask(request, demand, backend))
 		return false;
 	request->over_limit = false;
 	return true; /* a second failure is recorded as "device" once more */

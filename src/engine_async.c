@@ -8,6 +8,7 @@
 
 #include "account.h"
 #include "admit.h"
+#include "ask.h"
 #include "capture.h"
 #include "deferred.h"
 #include "mempool.h"
@@ -44,7 +45,7 @@ static bool admit(struct spill_request *request, struct spill_ask *ask, const st
 	void *handle = limit == SPILL_UNLIMITED ? NULL : asked(request, backend);
 	request->mempool = handle ? spill_mempool_of(backend, handle, request->device) : NULL;
 	if (!request->mempool)
-		return spill_admit_weight(request, ask, SPILL_UNLIMITED);
+		return spill_ask_weight(request, ask, SPILL_UNLIMITED);
 	bool fits = spill_mempool_admit(request->mempool, request, ask, limit);
 	if (!fits)
 		request->mempool = NULL;
