@@ -20,9 +20,16 @@ static int begin(void **state)
 	return 0;
 }
 
+/* What is asked before a request says the same, and changes nothing. */
 static struct spill_growth_answer ask(uint64_t bytes)
 {
-	return spill_growth_request(&growth, POOL, 0, bytes);
+	static struct spill_growth before;
+	before = growth;
+	bool would = spill_growth_would(&growth, POOL, 0, bytes);
+	assert_memory_equal(&before, &growth, sizeof(growth));
+	struct spill_growth_answer answer = spill_growth_request(&growth, POOL, 0, bytes);
+	assert_int_equal(would, answer.grows);
+	return answer;
 }
 
 static bool grows(uint64_t bytes)

@@ -1,0 +1,276 @@
+/* Rules in the library: one search a call site, until a library is unloaded; and what caps are charged with. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "account.h"
+#include "caller.h"
+#include "growing.h"
+#include "rules.h"
+#include "runtime.h"
+
+static struct spill_policy policy;
+static struct spill_rules rules;
+static unsigned searches, unloads;
+
+const struct spill_policy *__wrap_spill_runtime_policy(void);
+bool __wrap_spill_object_of(const void *address, struct spill_object *object);
+unsigned __wrap_spill_unloads(void);
+
+const struct spill_policy *__wrap_spill_runtime_policy(void)
+{
+	return &policy;
+}
+
+unsigned __wrap_spill_unloads(void)
+{
+	return unloads;
+}
+
+/* Addresses from 100 on are of libb, from 200 on of generated code; at 7 there is libb since the first unload. */
+bool __wrap_spill_object_of(const void *address, struct spill_object *object)
+{
+	uintptr_t at = (uintptr_t)address;
+	searches++;
+	*object = (struct spill_object){.base = at / 100};
+	strcpy(object->path, at >= 100 || (at == 7 && unloads) ? "/x/libb.so" : "/x/liba.so");
+	return at < 200;
+}
+
+static struct spill_rule *add(const char *name, unsigned set)
+{
+	struct spill_rule *rule = &rules.rule[rules.count++];
+	*rule = (struct spill_rule){.set = set};
+	strcpy(rule->name, name);
+	return rule;
+}
+
+static struct spill_request request(uintptr_t caller, const char *api, uint64_t bytes)
+{
+	return (struct spill_request){.caller = (const void *)caller, .api = api, .bytes = bytes};
+}
+
+static const char *applied(uintptr_t caller, const char *api, uint64_t bytes)
+{
+	struct spill_request asked = request(caller, api, bytes);
+	spill_rules_find(&asked);
+	return asked.applied ? asked.applied->name : "";
+}
+
+static int setup(void **state)
+{
+	spill_policy_default(&policy);
+	rules = (struct spill_rules){0};
+	policy.rules = &rules;
+	searches = unloads = 0;
+	spill_rules_reset();
+	spill_account_reset();
+	spill_growing_fork_prepare();
+	spill_growing_fork_done(true);
+	spill_thread.frame = NULL;
+	return 0;
+}
+
+static void of_libraries(void)
+{
+	strcpy(add("a", SPILL_RULE_HAS_CALLER)->caller, "liba.so");
+	strcpy(add("b", SPILL_RULE_HAS_CALLER)->caller, "libb.so");
+	spill_rules_index(&rules);
+}
+
+static void a_site_is_searched_once(void **state)
+{
+	static const char one[] = "cuMemAlloc_v2", two[] = "cuMemCreate";
+	of_libraries();
+	for (int i = 0; i < 3; i++) {
+		assert_string_equal(applied(5, one, 10), "a");
+		assert_string_equal(applied(100, one, 10), "b");
+		assert_string_equal(applied(5, two, 10), "a");
+		assert_string_equal(applied(200, one, 10), "");
+	}
+	assert_int_equal(searches, 4);
+}
+
+static void an_unload_forgets(void **state)
+{
+	of_libraries();
+	assert_string_equal(applied(7, "x", 10), "a");
+	unloads++;
+	assert_string_equal(applied(7, "x", 10), "b");
+	assert_string_equal(applied(7, "x", 10), "b");
+	assert_int_equal(searches, 2);
+}
+
+/* More sites than are kept: each is right all the same. */
+static void sites_that_make_way(void **state)
+{
+	static char apis[5000];
+	of_libraries();
+	for (int round = 0; round < 2; round++)
+		for (size_t i = 0; i < sizeof(apis); i++)
+			assert_string_equal(applied(i % 2 ? 5 : 105, &apis[i], 10), i % 2 ? "a" : "b");
+}
+
+static void nobody_searches_where_no_rule_asks(void **state)
+{
+	struct spill_rule *rule = add("small", SPILL_RULE_HAS_SIZE);
+	rule->most = 100;
+	spill_rules_index(&rules);
+	assert_string_equal(applied(5, "x", 100), "small");
+	assert_string_equal(applied(5, "x", 101), "");
+	assert_int_equal(searches, 0);
+}
+
+/* Below a runtime's function the driver's is called by the runtime. */
+static void the_outermost_call_counts(void **state)
+{
+	struct spill_request frame = request(100, "cudaMalloc", 10);
+	of_libraries();
+	strcpy(add("api", SPILL_RULE_HAS_API)->api, "cudaMalloc");
+	spill_rules_index(&rules);
+	spill_thread.frame = &frame;
+	assert_string_equal(applied(5, "cuMemAlloc_v2", 10), "b");
+	frame.caller = (const void *)200;
+	assert_string_equal(applied(5, "cuMemAlloc_v2", 10), "api");
+}
+
+/* -- growth ------------------------------------------------------------------------------------------------ */
+
+static struct spill_request grown(uintptr_t caller, uint64_t bytes)
+{
+	struct spill_request asked = request(caller, "x", bytes);
+	spill_rules_find(&asked);
+	assert_true(asked.asks_growth);
+	return asked;
+}
+
+static void growth_is_asked_without_being_told(void **state)
+{
+	add("growing", SPILL_RULE_HAS_GROWTH)->growth = true;
+	spill_rules_index(&rules);
+	for (uint64_t bytes = 10; bytes < 14; bytes++) {
+		struct spill_request asked = grown(5, bytes), again = grown(5, bytes),
+		                     other = grown(6, bytes);
+		assert_int_equal(asked.grows, bytes >= 12);
+		assert_int_equal(again.grows, asked.grows);
+		assert_false(other.grows);
+		struct spill_growth_answer told = spill_growing_served(&asked);
+		assert_int_equal(told.grows, asked.grows);
+		assert_int_equal(spill_growing_served(&asked).run, told.run); /* one request, told once */
+	}
+	assert_false(grown(5, 13).grows);
+}
+
+/* -- caps -------------------------------------------------------------------------------------------------- */
+
+static struct spill_request capped(uint64_t cap, uint64_t bytes)
+{
+	struct spill_request asked = request(5, "x", bytes);
+	if (!rules.count) {
+		add("capped", SPILL_RULE_HAS_CAP)->cap = cap;
+		spill_rules_index(&rules);
+	}
+	spill_rules_find(&asked);
+	return asked;
+}
+
+static void both_are_charged_or_none(void **state)
+{
+	struct spill_request asked = capped(100, 40);
+	struct spill_ask ask = {.bytes = 40, .weight = 50};
+	struct spill_view view = {0}, old;
+	spill_rules_view(&asked, &view);
+	old = view;
+	assert_true(spill_rules_charge(&asked, &ask, &view));
+	assert_int_equal(spill_account_rule_held(0), 40);
+	assert_int_equal(spill_account_device_held(0), 50);
+	struct spill_request second = capped(100, 40);
+	/* Decided by what is no longer true: of the rule, of the device, of both. */
+	for (unsigned stale = 1; stale < 4; stale++) {
+		view = (struct spill_view){.rule_used = stale & 1 ? old.rule_used : 40,
+		                           .device_used = stale & 2 ? old.device_used : 50};
+		assert_false(spill_rules_charge(&second, &ask, &view));
+		assert_int_equal(second.charged_rule, 0);
+		assert_int_equal(spill_account_rule_held(0), 40);
+		assert_int_equal(spill_account_device_held(0), 50);
+		assert_int_equal(view.rule_used, 40);
+	}
+	spill_rules_return(&asked);
+	spill_rules_return(&asked);
+	assert_int_equal(spill_account_rule_held(0), 0);
+}
+
+static void what_is_left_is_reserved(void **state)
+{
+	struct spill_request first = capped(100, 70), second = capped(100, 70), third = capped(100, 1);
+	assert_int_equal(spill_rules_reserve(&first, 70), 70);
+	assert_int_equal(spill_rules_reserve(&second, 70), 30);
+	assert_int_equal(spill_rules_reserve(&third, 1), 0);
+	struct spill_allocation entry = {.held = {.device = 20, .host = 50}};
+	spill_rules_take_over(&second, &entry);
+	assert_int_equal(entry.charged_rule, 20);
+	spill_rules_return(&second);
+	assert_int_equal(spill_account_rule_held(0), 90);
+	/* What rounding adds on the device was not asked for. */
+	entry = (struct spill_allocation){.held = {.device = 96}};
+	spill_rules_take_over(&first, &entry);
+	assert_int_equal(entry.charged_rule, 70);
+	struct spill_request none = request(5, "x", 70);
+	assert_int_equal(spill_rules_reserve(&none, 70), SPILL_UNLIMITED);
+}
+
+static _Atomic unsigned over;
+
+static void *charges(void *unused)
+{
+	for (int i = 0; i < 20000; i++) {
+		struct spill_request asked = capped(100, 30);
+		struct spill_ask ask = {.bytes = 30, .weight = 1};
+		struct spill_view view = {0};
+		spill_rules_view(&asked, &view);
+		bool charged = false;
+		while (!charged && view.rule_used + 30 <= 100)
+			charged = spill_rules_charge(&asked, &ask, &view);
+		if (!charged)
+			spill_rules_reserve(&asked, 30);
+		over += spill_account_rule_held(0) > 100;
+		spill_rules_return(&asked);
+		if (charged)
+			spill_account_device_return(0, 1);
+	}
+	return NULL;
+}
+
+static void threads_together_stay_below(void **state)
+{
+	pthread_t threads[4];
+	capped(100, 30);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, charges, NULL), 0);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(over, 0);
+	assert_int_equal(spill_account_rule_held(0), 0);
+	assert_int_equal(spill_account_device_held(0), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(a_site_is_searched_once, setup),
+	    cmocka_unit_test_setup(an_unload_forgets, setup),
+	    cmocka_unit_test_setup(sites_that_make_way, setup),
+	    cmocka_unit_test_setup(nobody_searches_where_no_rule_asks, setup),
+	    cmocka_unit_test_setup(the_outermost_call_counts, setup),
+	    cmocka_unit_test_setup(growth_is_asked_without_being_told, setup),
+	    cmocka_unit_test_setup(both_are_charged_or_none, setup),
+	    cmocka_unit_test_setup(what_is_left_is_reserved, setup),
+	    cmocka_unit_test_setup(threads_together_stay_below, setup),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
