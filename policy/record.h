@@ -41,7 +41,7 @@ struct spill_attempt {
 };
 
 /* A rule's place, the whole chain, the driver asked before it and after each step that makes room, and honest_first. */
-#define SPILL_ATTEMPTS 11
+#define SPILL_ATTEMPTS 10
 
 /* Bytes by where they are. */
 struct spill_bytes {

@@ -24,8 +24,6 @@ static struct spill_ask ask_of(const struct spill_request *request)
 	    .bytes = request->bytes,
 	    .weight = request->weight,
 	    .device = request->device,
-	    .rules = request->rules,
-	    .grows = request->grows,
 	    .placeable = request->placeable,
 	    .place_failed = request->place_failed,
 	};

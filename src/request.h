@@ -151,10 +151,9 @@ struct spill_request {
 	uint64_t charged; /* bytes charged to the device while the driver is asked */
 	struct spill_mempool *mempool; /* ALLOC_ASYNC: the pool whose growth that is, or NULL */
 	uint64_t start_us;
-	/* What the policy says about it (rules.h, admit.c). Without rules the first four are as they were made. */
+	/* What the policy says about it (rules.h, admit.c). Without rules `applied` and the flags are as they were made. */
 	const struct spill_rule *applied;  /* the rule that counts for it, or NULL */
-	uint64_t rules;                    /* that fit its call site */
-	bool asks_growth, grows;           /* one of these looks at growth, which is told of it; it grows */
+	bool asks_growth;                  /* a rule that fits its call site looks at growth */
 	bool placeable, place_failed;      /* as in struct spill_ask */
 	bool at_once;                      /* it is being made where its rule says */
 	struct spill_growth_answer growth; /* once it is served, and somebody wants to know */

@@ -83,13 +83,10 @@ static uint64_t mask_of(const struct spill_rules *rules, const struct spill_requ
 void spill_rules_find(struct spill_request *request)
 {
 	const struct spill_policy *policy = spill_runtime_policy();
-	request->rules = mask_of(policy->rules, request);
-	request->asks_growth = request->rules & policy->rules->by_growth;
-	request->grows = request->asks_growth && spill_growing_asked(request);
-	const struct spill_ask ask = {.bytes = request->bytes,
-	                              .device = request->device,
-	                              .rules = request->rules,
-	                              .grows = request->grows};
+	struct spill_ask ask = {
+	    .bytes = request->bytes, .device = request->device, .rules = mask_of(policy->rules, request)};
+	request->asks_growth = ask.rules & policy->rules->by_growth;
+	ask.grows = request->asks_growth && spill_growing_asked(request);
 	request->applied = spill_rule_find(policy, &ask);
 }
 
@@ -111,24 +108,20 @@ static unsigned rule_of(const struct spill_request *request)
 	return spill_rule_index(spill_runtime_policy(), request->applied);
 }
 
-void spill_rules_view(const struct spill_request *request, struct spill_view *view)
+uint64_t spill_rules_held(const struct spill_request *request)
 {
-	view->device_used = spill_account_device_held(request->device);
-	view->rule_used = capped(request) ? spill_account_rule_held(rule_of(request)) : 0;
+	return capped(request) ? spill_account_rule_held(rule_of(request)) : 0;
 }
 
-bool spill_rules_charge(struct spill_request *request, const struct spill_ask *ask, struct spill_view *view)
+bool spill_rules_charge_cap(struct spill_request *request, const struct spill_ask *ask,
+                            struct spill_view *view)
 {
-	if (capped(request)) {
-		if (!spill_account_rule_charge(rule_of(request), &view->rule_used, ask->bytes))
-			return false;
-		request->charged_rule = ask->bytes;
-	}
-	if (!ask->weight || spill_account_device_charge(request->device, &view->device_used, ask->weight))
+	if (!capped(request))
 		return true;
-	spill_rules_return(request);
-	spill_rules_view(request, view);
-	return false;
+	if (!spill_account_rule_charge(rule_of(request), &view->rule_used, ask->bytes))
+		return false;
+	request->charged_rule = ask->bytes;
+	return true;
 }
 
 uint64_t spill_rules_reserve(struct spill_request *request, uint64_t bytes)
@@ -144,20 +137,16 @@ uint64_t spill_rules_reserve(struct spill_request *request, uint64_t bytes)
 	return room;
 }
 
-void spill_rules_take_over(struct spill_request *request, struct spill_allocation *allocation)
+void spill_rules_hand_over(struct spill_request *request, struct spill_allocation *allocation)
 {
 	uint64_t on_device = allocation->held.device;
-	if (!request->charged_rule)
-		return;
 	allocation->rule = rule_of(request);
 	allocation->charged_rule = request->charged_rule < on_device ? request->charged_rule : on_device;
 	request->charged_rule -= allocation->charged_rule;
 }
 
-void spill_rules_return(struct spill_request *request)
+void spill_rules_give_back(struct spill_request *request)
 {
-	if (!request->charged_rule)
-		return;
 	spill_account_rule_return(rule_of(request), request->charged_rule);
 	request->charged_rule = 0;
 }

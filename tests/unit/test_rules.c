@@ -156,14 +156,14 @@ static void growth_is_asked_without_being_told(void **state)
 	for (uint64_t bytes = 10; bytes < 14; bytes++) {
 		struct spill_request asked = grown(5, bytes), again = grown(5, bytes),
 		                     other = grown(6, bytes);
-		assert_int_equal(asked.grows, bytes >= 12);
-		assert_int_equal(again.grows, asked.grows);
-		assert_false(other.grows);
+		assert_int_equal(asked.applied != NULL, bytes >= 12);
+		assert_ptr_equal(again.applied, asked.applied);
+		assert_null(other.applied);
 		struct spill_growth_answer told = spill_growing_served(&asked);
-		assert_int_equal(told.grows, asked.grows);
+		assert_int_equal(told.grows, asked.applied != NULL);
 		assert_int_equal(spill_growing_served(&asked).run, told.run); /* one request, told once */
 	}
-	assert_false(grown(5, 13).grows);
+	assert_null(grown(5, 13).applied);
 }
 
 /* -- caps -------------------------------------------------------------------------------------------------- */
