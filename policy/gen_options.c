@@ -119,6 +119,9 @@ void print_values(const struct spill_option *row)
 	case SPILL_OPTION_TIME:
 		fputs("time", stdout);
 		break;
+	case SPILL_OPTION_NUMBER:
+		fputs("number", stdout);
+		break;
 	case SPILL_OPTION_CHAIN:
 		fputs("auto, list of trim, demote, split, managed, host", stdout);
 		break;

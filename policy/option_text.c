@@ -108,6 +108,9 @@ void spill_option_add_field(struct spill_text *text, const struct spill_option *
 	case SPILL_OPTION_TIME:
 		add_time(text, *(const uint64_t *)field);
 		break;
+	case SPILL_OPTION_NUMBER:
+		spill_text_number(text, *(const unsigned *)field);
+		break;
 	case SPILL_OPTION_CHAIN:
 		add_chain(text, field);
 		break;

@@ -169,6 +169,23 @@ static int put_time(uint64_t *field, const char *value, struct spill_error *erro
 	return say_bad_number(error, "bad time ", value, at, why);
 }
 
+static int put_number(unsigned *field, const char *value, struct spill_error *error)
+{
+	const char *why = value[0] ? NULL : "empty";
+	uint64_t number = 0;
+	size_t at = 0;
+
+	for (; value[at] >= '0' && value[at] <= '9' && number <= UINT32_MAX; at++)
+		number = number * 10 + (uint64_t)(value[at] - '0');
+	if (number > UINT32_MAX)
+		why = "too large";
+	else if (value[at])
+		why = "not a whole number";
+	if (!why)
+		*field = (unsigned)number;
+	return say_bad_number(error, "bad number ", value, at, why);
+}
+
 /*
  * Reads a list into positions of `words`; an empty value is an empty list, an empty item an error.
  * Returns the count or -1 (pre: words has at most SPILL_STEPS items).
@@ -282,6 +299,8 @@ int spill_option_put_field(const struct spill_option *row, void *field, const ch
 		return put_chunk(field, value, error);
 	case SPILL_OPTION_TIME:
 		return put_time(field, value, error);
+	case SPILL_OPTION_NUMBER:
+		return put_number(field, value, error);
 	case SPILL_OPTION_CHAIN:
 		return put_chain(field, value, error);
 	case SPILL_OPTION_PLACES:

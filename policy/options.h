@@ -24,6 +24,7 @@ enum spill_option_kind {
 	SPILL_OPTION_PLACES,  /* list of `words`; the fields are consecutive bools in their order */
 	SPILL_OPTION_PATH,    /* pattern, folder or off */
 	SPILL_OPTION_NODE,    /* number of a NUMA node, or nearest; int */
+	SPILL_OPTION_NUMBER,  /* unsigned */
 	/* Of rules only. */
 	SPILL_OPTION_ONOFF, /* bool */
 	SPILL_OPTION_BYTES, /* as SIZE; uint64_t */

@@ -120,6 +120,7 @@ struct spill_policy {
 	char log_path[SPILL_PATH_MAX]; /* a pattern, a folder, "off", or empty for the default */
 	enum spill_log_level log_level;
 	enum spill_log_stderr log_stderr;
+	unsigned log_keep;
 	const struct spill_rules
 	    *rules; /* NULL: none. Not owned: whoever loads a policy keeps them as long as it */
 };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "logkeep.h"
 #include "logpath.h"
 #include "logqueue.h"
 #include "policy.h"
@@ -150,6 +151,8 @@ static void begin(const struct spill_policy *policy, const struct spill_log_star
 	spill_logqueue_add(&queue, line.text, line.length, true);
 	spill_start_release(&line);
 	spill_logqueue_drain(&queue);
+	if (found.in_default)
+		spill_logkeep(found.path, &queue.file, policy->log_keep);
 	atomic_store_explicit(&active, true, memory_order_release);
 }
 

@@ -2,10 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "fd.h"
+
+#define OPEN_TRIES 100
 
 static const char *refusal(const struct stat *file)
 {
@@ -18,29 +22,48 @@ static const char *refusal(const struct stat *file)
 	return NULL;
 }
 
+/* What may be done to a file in its place without opening it: opening a device or a FIFO can itself do something. */
+static const char *look(const char *path)
+{
+	struct stat now;
+
+	if (lstat(path, &now) != 0)
+		return NULL;
+	return S_ISLNK(now.st_mode) ? "a link is in its place" : refusal(&now);
+}
+
+/*
+ * Who writes a log holds its lock, together with all others that do; who removes old ones takes it alone (logkeep.c). False if the
+ * file that we opened is just being removed, or has been. A file system without locks refuses them to both.
+ */
+static bool stays(int fd, struct stat *now, const char **problem)
+{
+	bool taken = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+
+	*problem = fstat(fd, now) == 0 ? refusal(now) : strerrordesc_np(errno);
+	return !taken && now->st_nlink > 0;
+}
+
 const char *spill_logfile_open(struct spill_logfile *file, const char *path)
 {
 	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-	struct stat now;
-	const char *problem = NULL;
-	int fd;
+	struct stat now = {0};
+	const char *problem = look(path);
+	int fd = -1;
 
 	file->fd = -1;
-	/* Asked first because opening a device or a FIFO can itself do something; fstat has the last word. */
-	if (lstat(path, &now) == 0) {
-		if (S_ISLNK(now.st_mode))
-			return "a link is in its place";
-		problem = refusal(&now);
-		if (problem)
-			return problem;
+	if (problem)
+		return problem;
+	/* Not for ever: somebody else may hold the lock, and then nothing but that hinders us. */
+	for (unsigned left = OPEN_TRIES; left > 0; left--) {
+		fd = open(path, flags, 0600); /* fstat has the last word on what it is */
+		if (fd < 0)
+			return errno == ELOOP ? "a link is in its place" : strerrordesc_np(errno);
+		if (stays(fd, &now, &problem) || problem || left == 1)
+			break;
+		close(fd);
+		sched_yield();
 	}
-	fd = open(path, flags, 0600);
-	if (fd < 0)
-		return errno == ELOOP ? "a link is in its place" : strerrordesc_np(errno);
-	if (fstat(fd, &now) != 0)
-		problem = strerrordesc_np(errno);
-	else
-		problem = refusal(&now);
 	if (!problem && (now.st_mode & 07777) != 0600 && fchmod(fd, 0600) != 0)
 		problem = strerrordesc_np(errno);
 	if (problem) {

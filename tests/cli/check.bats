@@ -43,10 +43,10 @@ rule a: over = host  (rules.conf:7)" ]
 }
 
 @test "an option of a later version is an error, not ignored" {
-	printf '[log]\nkeep = 50\n' >later.conf
+	printf '[log]\nmax = 64MiB\n' >later.conf
 	run "$spill" check later.conf
 	ends_with 1
-	has_line "later.conf:2:1: log.keep is not implemented yet in this version"
+	has_line "later.conf:2:1: log.max is not implemented yet in this version"
 }
 
 @test "a file that the preload would not trust" {
