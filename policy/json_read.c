@@ -88,7 +88,9 @@ static bool whole(struct spill_json_reader *reader, uint64_t *value)
 
 static bool no_more_number(struct spill_json_reader *reader)
 {
-	if (reader->at < reader->end && memchr(".eE", *reader->at, 3))
+	static const char more[] = ".eE";
+
+	if (reader->at < reader->end && memchr(more, *reader->at, sizeof(more) - 1))
 		return spill_json_refuse(reader, "not a whole number");
 	return true;
 }

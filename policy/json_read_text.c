@@ -45,6 +45,7 @@ static bool is_low(unsigned code)
 /* pre: a backslash at `at`. Goes past the escape, both halves of a pair. */
 static bool check_escape(struct spill_json_reader *reader)
 {
+	static const char letters[] = "\"\\/bfnrt";
 	const char *at = reader->at, *end = reader->end;
 
 	if (end - at < 2) {
@@ -52,8 +53,7 @@ static bool check_escape(struct spill_json_reader *reader)
 		return spill_json_unexpected(reader, "");
 	}
 	if (at[1] != 'u') {
-		/* memchr's terminator is not among the letters. */
-		if (!memchr("\"\\/bfnrt", at[1], 8))
+		if (!memchr(letters, at[1], sizeof(letters) - 1))
 			return spill_json_refuse(reader, "an escape that JSON does not have");
 		reader->at += 2;
 		return true;
@@ -82,9 +82,10 @@ static const char *past_plain(const char *at, const char *end)
 
 bool spill_json_read_text(struct spill_json_reader *reader, struct spill_json_text *text)
 {
+	*text = (struct spill_json_text){.bytes = reader->at};
 	if (!spill_json_take(reader, '"'))
 		return spill_json_unexpected(reader, "not a text");
-	*text = (struct spill_json_text){.bytes = reader->at};
+	text->bytes = reader->at;
 	while ((reader->at = past_plain(reader->at, reader->end)) < reader->end) {
 		unsigned char c = (unsigned char)*reader->at;
 

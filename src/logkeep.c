@@ -23,8 +23,8 @@
 #define CANDIDATES 512
 #define NAMES 16 /* blocks of names that are read at most */
 #define BLOCK 32768
-#define TAIL 16384         /* in which an exit line is looked for */
-#define LINE (1024 * 1024) /* a start line is never longer (start.c) */
+#define TAIL 16384                 /* in which an exit line is looked for */
+#define LINE ((size_t)1024 * 1024) /* a start line is never longer (start.c) */
 
 struct candidate {
 	struct timespec modified;
