@@ -132,25 +132,27 @@ static bool read_start(struct keeping *keeping, int fd, struct spill_record *rec
 	       record->kind == SPILL_KIND_START;
 }
 
-/* Behind an exit line may be frees of other libraries' destructors, or the start of the next run. */
+/*
+ * From the last whole line on, as it mostly is the exit line; behind that may be frees of other libraries' destructors, or the start
+ * of the next run.
+ */
 static bool has_ended(struct keeping *keeping, int fd, off_t size)
 {
-	off_t from = size > TAIL ? size - TAIL : 0;
-	ssize_t count = pread(fd, keeping->tail, TAIL, from);
-	char *at = keeping->tail, *end = at + (count > 0 ? count : 0), *newline;
+	ssize_t count = pread(fd, keeping->tail, TAIL, size > TAIL ? size - TAIL : 0);
+	const char *end = keeping->tail + (count > 0 ? count : 0);
 	struct spill_record record;
-	bool ended = false;
 	size_t wrong;
 
-	for (; (newline = memchr(at, '\n', (size_t)(end - at))); at = newline + 1) {
-		/* The first may be the end of a longer one. */
-		if (spill_record_read(at, (size_t)(newline - at), keeping->scratch, sizeof(keeping->scratch),
-		                      &record, &wrong))
-			continue;
-		if (record.kind == SPILL_KIND_EXIT || record.kind == SPILL_KIND_START)
-			ended = record.kind == SPILL_KIND_EXIT;
+	while ((end = memrchr(keeping->tail, '\n', (size_t)(end - keeping->tail)))) {
+		const char *before = memrchr(keeping->tail, '\n', (size_t)(end - keeping->tail));
+		const char *line = before ? before + 1 : keeping->tail;
+
+		if (!spill_record_read(line, (size_t)(end - line), keeping->scratch, sizeof(keeping->scratch),
+		                       &record, &wrong) &&
+		    (record.kind == SPILL_KIND_EXIT || record.kind == SPILL_KIND_START))
+			return record.kind == SPILL_KIND_EXIT;
 	}
-	return ended;
+	return false;
 }
 
 static bool is_gone(const struct keeping *keeping, const struct spill_record_start *start)
