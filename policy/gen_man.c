@@ -171,7 +171,6 @@ int main(int argc, char **argv)
 {
 	char *line = NULL;
 	size_t size = 0;
-	ssize_t length;
 
 	if (argc != 4) {
 		fputs("usage: gen_man NAME SECTION SUMMARY < FILE.md\n", stderr);
@@ -179,7 +178,7 @@ int main(int argc, char **argv)
 	}
 	printf(".TH %s %s \"\" \"libspill\"\n.SH NAME\n%s \\- %s\n.nh\n.ad l\n.SH DESCRIPTION\n", argv[1],
 	       argv[2], argv[1], argv[3]);
-	while ((length = getline(&line, &size, stdin)) > 0) {
+	while (getline(&line, &size, stdin) > 0) {
 		line[strcspn(line, "\n")] = '\0';
 		print_line(line);
 	}
