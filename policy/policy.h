@@ -96,7 +96,8 @@ struct spill_rule;
 
 struct spill_policy {
 	enum spill_mode mode;
-	unsigned profile; /* the word of spill.profile; 0 is none. Whoever loads a policy reads it (profile.h) */
+	unsigned
+	    profile; /* the word of spill.profile; 0 is none. Whoever loads a policy reads it (profile.h) */
 	struct spill_amount device_limit;                 /* all devices without one of their own */
 	struct spill_amount device_limits[SPILL_DEVICES]; /* [device N] */
 	struct spill_amount device_reserve;
