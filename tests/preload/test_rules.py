@@ -9,6 +9,18 @@ OOM = "CUDA_ERROR_OUT_OF_MEMORY"
 TORCH = PROGRAMS / "libc10_cuda.so"
 
 
+def most_held(records, rule):
+    """The most device bytes that a rule held at any time, by the log: of what was asked for, as far as it came on the device."""
+    holds, most = {}, 0
+    for record in in_order(records):
+        if record["kind"] == "alloc" and record.get("rule") == rule:
+            holds[record["seq"]] = min(held(record)["device"], record["bytes"])
+        elif record["kind"] == "free":
+            holds.pop(record["seq"], 0)
+        most = max(most, sum(holds.values()))
+    return most
+
+
 class RulesCase(ScriptCase):
     """A device of 64 MiB, of which nothing is kept free. Memory moves only where a rule or a test says so."""
 
@@ -173,13 +185,7 @@ class Cap(RulesCase):
             with self.subTest(rule):
                 done = self.run_ruled(f"[rule mine]\ncap = 9MiB\n{rule}", [PROGRAMS / "threads", 8, 100])
                 self.assertEqual((done.returncode, done.stdout), (0, "bad 0\n"), done.stderr)
-                holds, most = {}, 0
-                for record in in_order(self.checked_records()):
-                    if record["kind"] == "alloc" and record["reason"] != "asked":
-                        holds[record["seq"]] = min(held(record)["device"], record["bytes"])
-                    elif record["kind"] == "free":
-                        holds.pop(record["seq"], 0)
-                    most = max(most, sum(holds.values()))
+                most = most_held(self.checked_records(), "mine")
                 self.assertLessEqual(most, 9 * MIB)
                 self.assertGreater(most, 4 * MIB)
 
@@ -401,6 +407,56 @@ class Kinds(RulesCase):
                 self.assertEqual(done.stdout, alone.stdout)
                 self.assertEqual(self.data(MIB), [("device", "fits", "mine")])
                 self.assertNotIn("tried", self.last())
+
+
+class Storm(RulesCase):
+    """The random program of test_storm.py, with arrays, pools, handles and graphs, on eight threads."""
+
+    CAPS = {"small": 1 * MIB, "cut": 2 * MIB, "large": 3 * MIB}
+    RULES = """[rule small]
+        size = ..100KiB
+        cap = 1MiB
+        over = host
+        [rule none]
+        api = cuMemAllocPitch
+        place = refuse
+        [rule read]
+        size = 100KiB..400KiB
+        place = managed
+        managed.read_mostly = yes
+        [rule cut]
+        size = 400KiB..700KiB
+        place = split
+        cap = 2MiB
+        [rule pieces]
+        api = *Async*
+        growth = no
+        place = host
+        [rule large]
+        cap = 3MiB
+        over = split
+        honest = on
+        priority = cold
+        """
+
+    def storm(self, rules, vram, **variables):
+        done = self.run_ruled(rules, [PROGRAMS / "storm", KERNELS, 1, 25000, 8, 4096], SPILL_SIM_VRAM=vram, **variables)
+        self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr[-2000:])
+        return done
+
+    def test_no_byte_is_lost_and_no_cap_exceeded(self):
+        for variables in ({}, {"SPILL_MOVABLE_ENABLE": "on"}):
+            with self.subTest(**variables):
+                self.storm(self.RULES, "96MiB", **variables)
+                records = self.checked_records()
+                self.assertEqual(set(records[-1]["live"].values()), {0}, "nothing is left in the ledger")
+                self.assertEqual({r["rule"] for r in decided(records)} | {"none"}, set(self.CAPS) | {"read", "pieces", "none"})
+                for rule, cap in self.CAPS.items():
+                    self.assertLessEqual(most_held(records, rule), cap)
+
+    def test_observed_it_is_equal(self):
+        alone = self.run_in([str(PROGRAMS / "storm"), KERNELS, "1", "25000", "8", "4096"], self.environment(preload=False, SPILL_SIM_VRAM="4GiB"))
+        self.assertEqual(self.storm(self.RULES, "4GiB", SPILL_MODE="observe").stdout, alone.stdout)
 
 
 class NothingChanges(RulesCase):
