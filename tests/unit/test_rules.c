@@ -16,7 +16,8 @@
 
 static struct spill_policy policy;
 static struct spill_rules rules;
-static unsigned searches, unloads;
+static _Atomic unsigned searches;
+static unsigned unloads;
 
 const struct spill_policy *__wrap_spill_runtime_policy(void);
 bool __wrap_spill_object_of(const void *address, struct spill_object *object);
@@ -32,14 +33,18 @@ unsigned __wrap_spill_unloads(void)
 	return unloads;
 }
 
-/* Addresses from 100 on are of libb, from 200 on of generated code; at 7 there is libb since the first unload. */
+/*
+ * Addresses from 100 on are of libb, from 200 on of generated code, from 1000 on of liba and libb by turns; at 7 there is libb since the
+ * first unload.
+ */
 bool __wrap_spill_object_of(const void *address, struct spill_object *object)
 {
 	uintptr_t at = (uintptr_t)address;
 	searches++;
 	*object = (struct spill_object){.base = at / 100};
-	strcpy(object->path, at >= 100 || (at == 7 && unloads) ? "/x/libb.so" : "/x/liba.so");
-	return at < 200;
+	bool b = at >= 1000 ? at % 2 : at >= 100 || (at == 7 && unloads);
+	strcpy(object->path, b ? "/x/libb.so" : "/x/liba.so");
+	return at < 200 || at >= 1000;
 }
 
 static struct spill_rule *add(const char *name, unsigned set)
@@ -106,14 +111,48 @@ static void an_unload_forgets(void **state)
 	assert_int_equal(searches, 2);
 }
 
-/* More sites than are kept: each is right all the same. */
+/* More sites than are kept, of which many share a row: each is right all the same, by its address and by its function. */
 static void sites_that_make_way(void **state)
 {
-	static char apis[5000];
+	static char apis[5000][12];
 	of_libraries();
-	for (int round = 0; round < 2; round++)
-		for (size_t i = 0; i < sizeof(apis); i++)
-			assert_string_equal(applied(i % 2 ? 5 : 105, &apis[i], 10), i % 2 ? "a" : "b");
+	for (uintptr_t i = 1000; i < 6000; i++)
+		assert_string_equal(applied(i, "x", 10), i % 2 ? "b" : "a");
+	rules.count = 0;
+	strcpy(add("alloc", SPILL_RULE_HAS_API)->api, "cuMemAlloc");
+	strcpy(add("create", SPILL_RULE_HAS_API)->api, "cuMemCreate");
+	spill_rules_index(&rules);
+	for (size_t i = 0; i < 5000; i++) {
+		strcpy(apis[i], i % 3 ? "cuMemAlloc" : "cuMemCreate");
+		assert_string_equal(applied(5, apis[i], 10), i % 3 ? "alloc" : "create");
+	}
+}
+
+static _Atomic unsigned wrong;
+
+/* Many sites, few rows, and all threads write. */
+static void *finds(void *unused)
+{
+	for (unsigned round = 0; round < 40; round++)
+		for (uintptr_t i = 1000; i < 6000; i++)
+			wrong += strcmp(applied(i, "x", 10), i % 2 ? "b" : "a") != 0;
+	return NULL;
+}
+
+static void in_threads(void *(*run)(void *))
+{
+	pthread_t threads[4];
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, run, NULL), 0);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void threads_do_not_mix_sites(void **state)
+{
+	of_libraries();
+	in_threads(finds);
+	assert_int_equal(wrong, 0);
 }
 
 static void nobody_searches_where_no_rule_asks(void **state)
@@ -248,12 +287,8 @@ static void *charges(void *unused)
 
 static void threads_together_stay_below(void **state)
 {
-	pthread_t threads[4];
 	capped(100, 30);
-	for (int i = 0; i < 4; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, charges, NULL), 0);
-	for (int i = 0; i < 4; i++)
-		pthread_join(threads[i], NULL);
+	in_threads(charges);
 	assert_int_equal(over, 0);
 	assert_int_equal(spill_account_rule_held(0), 0);
 	assert_int_equal(spill_account_device_held(0), 0);
@@ -265,6 +300,7 @@ int main(void)
 	    cmocka_unit_test_setup(a_site_is_searched_once, setup),
 	    cmocka_unit_test_setup(an_unload_forgets, setup),
 	    cmocka_unit_test_setup(sites_that_make_way, setup),
+	    cmocka_unit_test_setup(threads_do_not_mix_sites, setup),
 	    cmocka_unit_test_setup(nobody_searches_where_no_rule_asks, setup),
 	    cmocka_unit_test_setup(the_outermost_call_counts, setup),
 	    cmocka_unit_test_setup(growth_is_asked_without_being_told, setup),
