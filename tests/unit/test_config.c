@@ -123,16 +123,6 @@ static unsigned settable(void)
 	return count;
 }
 
-/* Rows of the table that this version has. */
-static unsigned implemented(void)
-{
-	unsigned count = 0;
-
-	for (unsigned row = 0; row < SPILL_OPTIONS; row++)
-		count += spill_option_row(row)->kind != SPILL_OPTION_PLANNED;
-	return count;
-}
-
 static void test_nothing(void **state)
 {
 	load();
