@@ -498,5 +498,18 @@ class NothingChanges(RulesCase):
         self.assertEqual(lines[0], lines[1])
 
 
+class Told(RulesCase):
+    def test_the_start_line_has_the_rules_behind_the_options(self):
+        """A profile's too: its text is in the library, and its rule is the last."""
+        self.good(self.ruled("[spill]\nprofile = gh200-managed\n[rule mine]\nsize = 4MiB..\nplace = host",
+                             "retain:0 alloc:a:4m alloc:b:2m free:a free:b"))
+        rules = [option for option in self.checked_records()[0]["policy"] if option["name"].startswith("rule ")]
+        self.assertEqual([option["name"] for option in rules], ["rule mine", "rule all-managed"])
+        self.assertEqual((rules[0]["value"], rules[0]["source"]),
+                         ("size = 4MiB..; place = host", f"{self.folder / 'policy.conf'}:3"))
+        self.assertRegex(rules[1]["source"], "^profile gh200-managed:[0-9]+$")
+        self.assertEqual(self.data(), [("host", "rule", "mine"), ("managed", "rule", "all-managed")])
+
+
 if __name__ == "__main__":
     unittest.main()
