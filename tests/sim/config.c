@@ -61,6 +61,21 @@ static uint64_t size_of(const char *variable, uint64_t otherwise)
 	return text && *text ? parse_size(variable, text) : otherwise;
 }
 
+/* One size, or one a device, separated by commas; the last is of all that follow. */
+static void vram_of(const char *text)
+{
+	char copy[512];
+	uint64_t bytes = (uint64_t)8 << 30;
+
+	snprintf(copy, sizeof(copy), "%s", text ? text : "");
+	char *place = NULL, *word = strtok_r(copy, ", ", &place);
+	for (int i = 0; i < SIM_DEVICES; i++, word = word ? strtok_r(NULL, ", ", &place) : NULL) {
+		if (word)
+			bytes = parse_size("SPILL_SIM_VRAM", word);
+		config.vram[i] = bytes / SIM_GRANULE * SIM_GRANULE;
+	}
+}
+
 static unsigned number_of(const char *variable, unsigned most, unsigned otherwise)
 {
 	const char *text = getenv(variable);
@@ -203,7 +218,7 @@ static void load(void)
 	const char *verbose = getenv("SPILL_SIM_VERBOSE");
 
 	config = (struct sim_config){.vmm = true, .host_vmm = true, .managed = true, .concurrent = true};
-	config.vram = size_of("SPILL_SIM_VRAM", (uint64_t)8 << 30) / SIM_GRANULE * SIM_GRANULE;
+	vram_of(getenv("SPILL_SIM_VRAM"));
 	config.context_bytes = size_of("SPILL_SIM_CONTEXT", 0);
 	config.installed = (int)number_of("SPILL_SIM_DEVICES", SIM_DEVICES, 1);
 	visible_of(getenv("CUDA_VISIBLE_DEVICES"));

@@ -30,8 +30,7 @@ static enum sim_status start(void)
 	if (config->devices == 0)
 		return SIM_NO_DEVICE;
 	pthread_mutex_lock(&sim_memory_lock);
-	bool good =
-	    device_files_open(config->devices, config->vram, small) && va_open(config->devices, small);
+	bool good = device_files_open(config, small) && va_open(config->devices, small);
 	pthread_mutex_unlock(&sim_memory_lock);
 	if (!good || pthread_atfork(NULL, NULL, in_child))
 		return SIM_NO_HOST_MEMORY;

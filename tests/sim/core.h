@@ -55,7 +55,8 @@ enum sim_status {
 /* -- configuration: the environment, set by scripts/sim, read once --------------------------------------- */
 
 struct sim_config {
-	uint64_t vram; /* SPILL_SIM_VRAM: bytes of every device (8GiB) */
+	uint64_t vram
+	    [SIM_DEVICES]; /* SPILL_SIM_VRAM: bytes of each installed device (8GiB); the last size is of all that follow */
 	int devices;   /* that the process sees: those that CUDA_VISIBLE_DEVICES leaves, if it is set */
 	int installed; /* SPILL_SIM_DEVICES (1) */
 	int which[SIM_DEVICES]; /* of the installed ones each visible one is */

@@ -19,7 +19,7 @@ struct file {
 };
 
 static struct file device_file[SIM_DEVICES], host_file;
-static uint64_t used[SIM_DEVICES], capacity;
+static uint64_t used[SIM_DEVICES], capacities[SIM_DEVICES];
 
 /* -- handles --------------------------------------------------------------------------------------------- */
 
@@ -85,19 +85,25 @@ static bool file_open(struct file *file, uint64_t bytes)
 	return false;
 }
 
-bool device_files_open(int devices, uint64_t vram, bool small)
+bool device_files_open(const struct sim_config *config, bool small)
 {
-	uint64_t home = vram * (small ? 2 : 16), least = (uint64_t)32 << 30;
+	const uint64_t least = (uint64_t)32 << 30;
 
-	capacity = vram;
-	for (int i = 0; i < devices; i++)
+	for (int i = 0; i < config->devices; i++) {
+		capacities[i] = config->vram[config->which[i]];
+
+		uint64_t home = capacities[i] * (small ? 2 : 16);
+
 		if (!file_open(&device_file[i], home < least && !small ? least : round_up(home, SIM_GRANULE)))
 			return false;
+	}
 	return file_open(&host_file, small ? (uint64_t)128 << 30 : (uint64_t)2 << 40);
 }
 
 enum sim_status device_charge(int device, uint64_t bytes)
 {
+	const uint64_t capacity = capacities[device];
+
 	if (bytes > capacity)
 		return SIM_NO_MEMORY;
 	if (bytes > capacity - used[device])
@@ -120,8 +126,8 @@ void device_discharge(int device, uint64_t bytes)
 void sim_device_memory(int device, uint64_t *free_bytes, uint64_t *total)
 {
 	pthread_mutex_lock(&sim_memory_lock);
-	*free_bytes = capacity - used[device];
-	*total = capacity;
+	*free_bytes = capacities[device] - used[device];
+	*total = capacities[device];
 	pthread_mutex_unlock(&sim_memory_lock);
 }
 

@@ -72,7 +72,7 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!driver_device(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
-	*bytes = sim_config()->vram;
+	*bytes = sim_config()->vram[sim_config()->which[dev]];
 	return CUDA_SUCCESS;
 }
 

@@ -79,7 +79,7 @@ struct sim_physical {
 };
 
 /* pre for all of these: sim_memory_lock is held. */
-bool device_files_open(int devices, uint64_t vram, bool small);
+bool device_files_open(const struct sim_config *config, bool small);
 /* Takes back unused memory of pools and evicts managed pages if it must. */
 enum sim_status device_charge(int device, uint64_t bytes);
 void device_discharge(int device, uint64_t bytes);

@@ -218,7 +218,7 @@ static uint64_t free_of(int number)
 	const struct sim_config *config = sim_config();
 	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 	void (*ask)(int, uint64_t *, uint64_t *) = NULL;
-	uint64_t free_bytes = config->vram, total = 0;
+	uint64_t free_bytes = config->vram[number], total = 0;
 
 	if (driver)
 		*(void **)&ask = dlsym(driver, "sim_device_memory");
@@ -227,7 +227,7 @@ static uint64_t free_of(int number)
 			ask(i, &free_bytes, &total);
 	if (driver)
 		dlclose(driver);
-	return total ? free_bytes : config->vram;
+	return total ? free_bytes : config->vram[number];
 }
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
@@ -235,7 +235,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 	ENTER(nvmlDeviceGetMemoryInfo);
 	if (!memory || number_of(device) < 0)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	memory->total = sim_config()->vram + sim_config()->reserved;
+	memory->total = sim_config()->vram[number_of(device)] + sim_config()->reserved;
 	memory->free = free_of(number_of(device));
 	memory->used = memory->total - memory->free;
 	return NVML_SUCCESS;
@@ -250,7 +250,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *me
 	bool later = memory->version == nvmlMemory_v2 + 1 && getenv("SPILL_SIM_NVML_LATER");
 	if (memory->version != nvmlMemory_v2 && !later)
 		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-	memory->total = sim_config()->vram + sim_config()->reserved;
+	memory->total = sim_config()->vram[number_of(device)] + sim_config()->reserved;
 	memory->reserved = sim_config()->reserved;
 	memory->free = free_of(number_of(device));
 	memory->used = memory->total - memory->reserved - memory->free;
