@@ -128,6 +128,14 @@ static void tell_of_probe(const struct spill_backend *backend, int device)
 		tell("movable.enable is on, and this device or its driver cannot move memory", "");
 }
 
+/* A trial needs a context of the device. Who asks from another one's learns nothing, and keeps nobody from trying. */
+static bool is_current(const struct spill_backend *backend, int device)
+{
+	int current;
+	void *context;
+	return backend->current(&current, &context) && current == device;
+}
+
 /* Found out once; two threads at a time may both find out. */
 static bool can_move(const struct spill_backend *backend, int device)
 {
@@ -143,7 +151,7 @@ static bool can_move(const struct spill_backend *backend, int device)
 		return false;
 	}
 	uint64_t now = spill_clock_ns();
-	if (now < atomic_load(&mine->retry_ns) || spill_capture_any())
+	if (now < atomic_load(&mine->retry_ns) || spill_capture_any() || !is_current(backend, device))
 		return false;
 	switch (spill_probe(backend, device)) {
 	case SPILL_PROBE_WORKS:

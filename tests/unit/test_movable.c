@@ -90,6 +90,7 @@ static struct {
 	unsigned memory, others, prepared;
 	uint64_t used; /* by other processes */
 	unsigned devices, can;
+	int current;
 	bool no_context, not_prepared, no_mark, wrong_bytes, never_passes;
 } vendor;
 
@@ -129,7 +130,7 @@ static unsigned vendor_devices(struct spill_log_device *list, unsigned room)
 static bool vendor_current(int *device, void **context)
 {
 	vendor.others++;
-	*device = 0;
+	*device = vendor.current;
 	*context = &vendor;
 	return !vendor.no_context;
 }
@@ -583,6 +584,17 @@ static void whether_chunks_may_move_prepares_nothing(void **state)
 	assert_int_equal(vendor.memory, 0);
 }
 
+/* Asked from another device's context: it cannot be tried from there, and is tried when it can, without a pause. */
+static void asked_from_another_device(void **state)
+{
+	policy.movable_enable = SPILL_SWITCH_ON;
+	vendor.devices = 2;
+	assert_false(spill_movable_may_move(&backend, 1));
+	assert_int_equal(fake.calls, 0);
+	vendor.current = 1;
+	assert_true(spill_movable_may_move(&backend, 1));
+}
+
 /* -- what stands against it -------------------------------------------------------------------------------- */
 
 static void several_devices(void **state)
@@ -668,6 +680,7 @@ int main(void)
 	    cmocka_unit_test_setup(a_device_with_the_hosts_memory, begin),
 	    cmocka_unit_test_setup(not_in_a_capture_nor_without_a_context, begin),
 	    cmocka_unit_test_setup(whether_chunks_may_move_prepares_nothing, begin),
+	    cmocka_unit_test_setup(asked_from_another_device, begin),
 	    cmocka_unit_test_setup(several_devices, begin),
 	    cmocka_unit_test_setup(exported_by_the_environment, begin),
 	    cmocka_unit_test_setup(a_library_that_is_mapped_later, begin),
