@@ -150,15 +150,16 @@ static struct spill_placement *take(const struct spill_request *request, struct 
 }
 
 /*
- * Whole on host, whatever is free on the device: so it can serve another such request when it is free. Virtual memory
- * belongs to the process as the vendor's pools do, and so outlives contexts (docs/measurements.md).
+ * Whole on host, whatever is free on the device: so it can serve another such request when it is free (managed memory does
+ * not). Virtual memory belongs to the process as the vendor's pools do, and so outlives contexts (docs/measurements.md).
  */
 static struct spill_placement *make_plain(const struct spill_request *request, enum spill_step step,
                                           const struct spill_want *want, const char **error)
 {
 	const struct spill_place_ops *ops = spill_place_of(spill_step_place(step));
 	struct spill_want whole = *want;
-	whole.device_room = 0;
+	if (step != SPILL_STEP_MANAGED)
+		whole.device_room = 0;
 	if (step == SPILL_STEP_SPLIT)
 		whole.context = NULL;
 	struct spill_stream_order order = {spill_engine_stream(request), request->context};
@@ -171,6 +172,12 @@ static struct spill_placement *make_plain(const struct spill_request *request, e
 		placement->reusable =
 		    placement->ops == ops && placement->held.host && !placement->held.device;
 	return placement;
+}
+
+/* A pool can be told where its memory prefers to be, and nothing else of what may be wanted of managed memory. */
+static bool is_pooled(const struct spill_managed_advice *advice)
+{
+	return !advice->accessed_by_host && !advice->read_mostly;
 }
 
 /* Gives a placement back that nobody has seen yet. */
@@ -187,7 +194,7 @@ static bool place(struct spill_request *request, enum spill_step step, const str
 	const struct spill_backend *backend = want->backend;
 	struct spill_mempool *mempool = NULL;
 	struct spill_placement *placement = NULL;
-	if (step == SPILL_STEP_MANAGED)
+	if (step == SPILL_STEP_MANAGED && is_pooled(&want->advice))
 		mempool = spill_mempool_ours(backend, want->device, SPILL_PLACE_MANAGED,
 		                             want->advice.preferred, error);
 	if (mempool)
