@@ -136,7 +136,8 @@ class LooksLikeDeviceMemory(RealGpu):
 class Nvml(RealGpu):
     """meminfo.report by NVML and by the driver, of a device that nobody else uses."""
 
-    JOB = [sys.executable, str(HERE.parent / "preload/nvml_job.py"),
+    # Python warns of a fork beside the driver's threads; the child only asks NVML, and leaves.
+    JOB = [sys.executable, "-W", "ignore", str(HERE.parent / "preload/nvml_job.py"),
            *"first:0 device:0 cuda first:0 second:0 alloc:1024 cuda first:0 second:0 first:0 child:0".split()]
 
     def ask(self, **variables):

@@ -46,7 +46,7 @@ class ControlGroup:
         name, without_swap, self.events, self.usage = FILES[version]
         try:
             if version == 2:
-                self.enable(case)
+                self.limits_below(case)
             self.folder = self.parent / f"spill-test-{os.getpid()}"
             self.folder.mkdir()
         except OSError as error:
@@ -57,12 +57,16 @@ class ControlGroup:
             with contextlib.suppress(OSError):  # not without swap accounting
                 (self.folder / file).write_text(str(limit if value is None else value))
 
-    def enable(self, case):
-        """Version 2: the groups below have limits. Refused where processes are in this one, unless it is the root."""
+    def limits_below(self, case):
+        """Version 2: only a group without processes, or the root, has groups with limits below it. The nearest one of those above."""
+        above = [self.parent, *self.parent.parents]
+        for folder in above[:above.index(self.mount) + 1]:
+            if has_controller(folder / "cgroup.subtree_control"):
+                self.parent = folder
+                return
         below = self.parent / "cgroup.subtree_control"
-        if not has_controller(below):
-            below.write_text("+memory")
-            case.addCleanup(below.write_text, "-memory")
+        below.write_text("+memory")
+        case.addCleanup(below.write_text, "-memory")
 
     def killed(self):
         """How often the kernel has killed in the group."""
