@@ -14,7 +14,7 @@ CAP = int(37.5 * (1 << 30)) // SCALE
 FLOOR = int(4.5 * (1 << 30)) // SCALE
 
 
-class Experts(Scenario):
+class Card(Scenario):
     PROGRAM = "experts_hip"
 
     def program(self, layers=LAYERS, again=0):
@@ -23,7 +23,7 @@ class Experts(Scenario):
     def run_it(self, *given, layers=LAYERS, again=0):
         return self.with_policy(self.program(layers, again), DEVICE, profile("moe-experts", SCALE, given=given))
 
-    def test_alone_it_does_not_load(self):
+    def check_alone(self):
         done = self.alone(self.program(), DEVICE)
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
         self.assertEqual(done.stdout.splitlines()[-1], "failed to load")
@@ -41,22 +41,14 @@ class Experts(Scenario):
         self.assertEqual(peak(records), {"device": on_device, "host": (layers - fit) * EXPERTS, "managed": 0})
         self.assertEqual(records[-1]["spilled"]["host_bytes"], (layers - fit) * EXPERTS)
 
+    def check_profile(self):
+        done, records = self.run_it()
+        self.check(done, records, CAP // EXPERTS)
+        self.assertGreaterEqual(self.free(done), FLOOR)
+
     def free(self, done):
         line, = [line for line in done.stdout.splitlines() if line.startswith("free ")]
         return int(line.split()[1])
-
-    def test_the_rest_is_read_in_place(self):
-        done, records = self.run_it()
-        self.check(done, records, CAP // EXPERTS)
-        self.assertEqual(CAP // EXPERTS, 40)
-        self.assertGreaterEqual(self.free(done), FLOOR)
-
-    def test_the_cap_is_kept(self):
-        """At any moment, for caps that fit no whole number of experts, too."""
-        for cap, fit in ("3.5GiB", 3), ("0.9375GiB", 1), ("959MiB", 0), ("0", 0):
-            with self.subTest(cap):
-                done, records = self.run_it(("cap = 37.5GiB", f"cap = {cap}"), layers=6)
-                self.check(done, records, fit, layers=6)
 
     def held_at_most(self, records):
         """Device bytes of the rule, at the moment when they are most."""
@@ -68,6 +60,24 @@ class Experts(Scenario):
                 most = max(most, live)
         self.assertEqual(live, 0)
         return most
+
+
+class Amd(Card):
+    """Managed memory does not migrate, and nothing is movable."""
+
+    def test_alone_it_does_not_load(self):
+        self.check_alone()
+
+    def test_the_rest_is_read_in_place(self):
+        self.assertEqual(CAP // EXPERTS, 40)
+        self.check_profile()
+
+    def test_the_cap_is_kept(self):
+        """At any moment, for caps that fit no whole number of experts, too."""
+        for cap, fit in ("3.5GiB", 3), ("0.9375GiB", 1), ("959MiB", 0), ("0", 0):
+            with self.subTest(cap):
+                done, records = self.run_it(("cap = 37.5GiB", f"cap = {cap}"), layers=6)
+                self.check(done, records, fit, layers=6)
 
     def test_what_is_freed_is_there_again(self):
         """The cap is about what is held: experts that are loaded anew find the room of the old ones."""
@@ -90,14 +100,18 @@ class Experts(Scenario):
         self.assertEqual(FLOOR, 144 * MIB)
 
 
-class OnCuda(Experts):
-    """A card of NVIDIA's without virtual memory management."""
+class Nvidia(Card):
+    """A card without virtual memory management."""
 
     PROGRAM = "experts_cuda"
 
+    def test_it_is_the_same(self):
+        self.check_alone()
+        self.check_profile()
 
-class Split(Experts):
-    """Where the card has virtual memory management, one allocation may be on both sides of the cap."""
+
+class Split(Card):
+    """Where a card has virtual memory management, one allocation may be on both sides of the cap."""
 
     PROGRAM = "experts_cuda"
     CAPS = ""
@@ -110,6 +124,23 @@ class Split(Experts):
         self.assertEqual([r["place"] for r in experts], ["device", "split", "split"])
         self.assertEqual([held(r)["device"] for r in experts], [EXPERTS, 48 * MIB - EXPERTS, 0])
         self.assertEqual(self.held_at_most(records), 48 * MIB)
+
+
+class Kinds(Card):
+    """A card, and a device whose memory is the host's: each says what it is, and the user may know better."""
+
+    def test_where_the_rest_is(self):
+        text = profile("moe-experts", SCALE, given=(("over = host\n", ""), ("cap = 37.5GiB", "cap = 3GiB")))
+        for program, caps, memory, rest in (("experts_hip", "", "auto", "host"), ("experts_hip", "integrated", "auto", "managed"),
+                                            ("experts_cuda", "", "auto", "split"), ("experts_cuda", "integrated", "auto", "managed"),
+                                            ("experts_cuda", "", "integrated", "managed"),
+                                            ("experts_cuda", "integrated", "discrete", "split")):
+            with self.subTest(program, caps=caps, memory=memory):
+                self.PROGRAM, self.CAPS = program, caps
+                done, records = self.with_policy(self.program(layers=5), DEVICE, text, SPILL_DEVICE_MEMORY=memory,
+                                                 SPILL_MOVABLE_ENABLE="off")
+                self.right(done)
+                self.assertEqual([r["place"] for r in placed(records, "experts")], ["device"] * 3 + [rest] * 2)
 
 
 if __name__ == "__main__":
