@@ -16,19 +16,13 @@
 #include "cudart/api.h"
 #endif
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "prog.h"
+#include "model.h"
 
 #define DEVICES 16
 #define EXPERTS 256
-#define WORD sizeof(uint64_t)
-
-struct memory {
-	uint64_t address, bytes, seed;
-};
 
 static struct {
 	unsigned long long dense_bytes, rest_bytes, expert_bytes, kv_bytes;
@@ -36,72 +30,44 @@ static struct {
 	struct memory dense, rest, experts[EXPERTS], kv;
 } devices[DEVICES];
 static int device_count;
-static void *fill, *verify;
-static _Atomic uint64_t *mismatches; /* pinned */
-
-static void must(const char *call, int result)
-{
-	if (!result)
-		return;
-	printf("%s %s\n", call, way.error_name(result));
-	exit(1);
-}
-
-static void work(void *kernel, const struct memory *memory)
-{
-	uint64_t address = memory->address, words = memory->bytes / WORD, first = 0, seed = memory->seed;
-	uint64_t counts = (uintptr_t)mismatches;
-	void *parameters[] = {&address, &words, &seed, &first, &counts};
-
-	must("launch", way.launch(kernel, parameters));
-}
-
-static void get(int device, struct memory *memory, const char *what, uint64_t bytes)
-{
-	static uint64_t seed;
-
-	*memory = (struct memory){.bytes = bytes, .seed = ++seed};
-	int result = way.alloc(&memory->address, bytes);
-	printf("alloc %d %s %llu %s\n", device, what, (unsigned long long)bytes, way.error_name(result));
-	if (result) {
-		printf("failed on device %d\n", device);
-		exit(2);
-	}
-	work(fill, memory);
-}
 
 static void load(int d)
 {
-	must("device", cudaSetDevice(d));
-	get(d, &devices[d].dense, "dense", devices[d].dense_bytes);
+	model_must("device", cudaSetDevice(d));
+	model_get(&devices[d].dense, "dense", (unsigned)d, devices[d].dense_bytes);
 	for (unsigned i = 0; i < devices[d].count; i++)
-		get(d, &devices[d].experts[i], "experts", devices[d].expert_bytes);
-	get(d, &devices[d].rest, "dense", devices[d].rest_bytes);
+		model_get(&devices[d].experts[i], "experts", (unsigned)d, devices[d].expert_bytes);
+	model_get(&devices[d].rest, "dense", (unsigned)d, devices[d].rest_bytes);
+}
+
+static void use_all(const struct memory *memory)
+{
+	model_use(memory, 0, memory->bytes);
 }
 
 static void token(unsigned n)
 {
 	for (int d = 0; d < device_count; d++) {
-		must("device", cudaSetDevice(d));
-		work(verify, &devices[d].dense);
-		work(verify, &devices[d].rest);
-		work(verify, &devices[d].experts[n % devices[d].count]);
-		work(verify, &devices[d].kv);
-		must("synchronize", way.synchronize());
+		model_must("device", cudaSetDevice(d));
+		use_all(&devices[d].dense);
+		use_all(&devices[d].rest);
+		use_all(&devices[d].experts[n % devices[d].count]);
+		use_all(&devices[d].kv);
+		model_wait();
 	}
 }
 
 static void finish(int d)
 {
-	must("device", cudaSetDevice(d));
+	model_must("device", cudaSetDevice(d));
 	for (unsigned i = 0; i < devices[d].count; i++)
-		work(verify, &devices[d].experts[i]);
-	must("synchronize", way.synchronize());
+		use_all(&devices[d].experts[i]);
+	model_wait();
 	for (unsigned i = 0; i < devices[d].count; i++)
-		must("free", way.release(devices[d].experts[i].address));
-	must("free", way.release(devices[d].dense.address));
-	must("free", way.release(devices[d].rest.address));
-	must("free", way.release(devices[d].kv.address));
+		model_free(&devices[d].experts[i]);
+	model_free(&devices[d].dense);
+	model_free(&devices[d].rest);
+	model_free(&devices[d].kv);
 }
 
 static int parse(char **words)
@@ -119,37 +85,20 @@ static int parse(char **words)
 	return device_count;
 }
 
-static void start(const char *kernels)
-{
-	void *pinned;
-
-	must("start", way.start());
-	must("load", way.load(kernels));
-	must("kernel", way.kernel("fill_part", &fill));
-	must("kernel", way.kernel("verify_part", &verify));
-	must("pinned", way.alloc_host(&pinned, 2 * WORD));
-	mismatches = pinned;
-	atomic_store(mismatches, 0);
-}
-
 int main(int argc, char **argv)
 {
 	if (argc < 4 || !parse(argv + 3))
 		return 64;
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	start(argv[1]);
+	model_start(argv[1]);
 	for (int d = 0; d < device_count; d++)
 		load(d);
 	for (int d = 0; d < device_count; d++) {
-		must("device", cudaSetDevice(d));
-		get(d, &devices[d].kv, "kv", devices[d].kv_bytes);
+		model_must("device", cudaSetDevice(d));
+		model_get(&devices[d].kv, "kv", (unsigned)d, devices[d].kv_bytes);
 	}
-	printf("-- loaded\n");
 	for (int n = 0; n < atoi(argv[2]); n++)
 		token((unsigned)n);
-	printf("-- done\n");
 	for (int d = 0; d < device_count; d++)
 		finish(d);
-	printf(*mismatches ? "WRONG\n" : "all data right\n");
-	return *mismatches != 0;
+	return model_result();
 }

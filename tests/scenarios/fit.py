@@ -88,7 +88,9 @@ class Fit:
     def failed(self, done, device):
         """The program ended there."""
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
-        self.assertEqual(done.stdout.splitlines()[-1], f"failed on device {device}")
+        what, number = done.stdout.splitlines()[-2].split()[1:3]
+        self.assertEqual((done.stdout.splitlines()[-1], number), ("failed to load", str(device)))
+        return what
 
     def test_the_projection_of_what_it_uses(self):
         done, records = self.run_it()

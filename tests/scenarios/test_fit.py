@@ -18,9 +18,8 @@ class ThreeDevices(Fit, Scenario):
     def test_alone_the_second_kv_cache_fails(self):
         """After the first device's took its part."""
         done = self.alone(self.program(self.WRONG), None)
-        self.failed(done, 1)
-        self.assertIn("alloc 0 kv", done.stdout)
-        self.assertTrue(done.stdout.splitlines()[-2].startswith("alloc 1 kv"))
+        self.assertEqual(self.failed(done, 1), "kv")
+        self.assertIn("alloc kv 0", done.stdout)
 
     def test_the_devices(self):
         self.assertEqual([row["total"] // scaled(1) for row in self.table([])], list(TOTALS))
