@@ -48,6 +48,13 @@ const struct spill_policy *spill_runtime_policy(void)
 	return &runtime.config.policy;
 }
 
+static const struct spill_backend *const backends[SPILL_DOMAINS] = {
+    [SPILL_CUDA_DRIVER] = &spill_backend_cuda,
+    [SPILL_HIP] = &spill_backend_hip,
+};
+enum { UNKNOWN, WORKS, MISSING };
+static _Atomic int backend_states[SPILL_DOMAINS];
+
 /* A signal handler that forks may have interrupted a move of its own thread, which ends when the handler has returned. */
 static __thread bool fork_has_mover __attribute__((tls_model("initial-exec")));
 
@@ -115,6 +122,8 @@ static void fork_child(void)
 	spill_rules_reset();
 	spill_promote_reset();
 	spill_follow_reset();
+	for (int domain = 0; domain < SPILL_DOMAINS; domain++)
+		atomic_store(&backend_states[domain], UNKNOWN); /* not in use: by the driver's rules it cannot be */
 	spill_thread = (struct spill_thread){0};
 }
 
@@ -204,13 +213,6 @@ bool spill_runtime_ready(const struct spill_shim *shim)
 	}
 	return state == READY;
 }
-
-static const struct spill_backend *const backends[SPILL_DOMAINS] = {
-    [SPILL_CUDA_DRIVER] = &spill_backend_cuda,
-    [SPILL_HIP] = &spill_backend_hip,
-};
-enum { UNKNOWN, WORKS, MISSING };
-static _Atomic int backend_states[SPILL_DOMAINS];
 
 const struct spill_backend *spill_runtime_backend(enum spill_domain domain)
 {

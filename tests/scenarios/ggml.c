@@ -50,7 +50,7 @@ void ggml_start(const char *kernels)
 	must("start", way.start());
 	must("load", way.load(kernels));
 	must("kernel", way.kernel("fill_part", &kernel_fill));
-	must("kernel", way.kernel("verify_part", &kernel_verify));
+	must("kernel", way.kernel("verify_quietly", &kernel_verify));
 	must("kernel", way.kernel("hold_fill", &kernel_hold_fill));
 	must("pinned", way.alloc_host(&pinned, 3 * WORD));
 	shared = pinned;
@@ -149,8 +149,8 @@ void ggml_fill(const struct block *block, size_t from, size_t bytes, uint64_t se
 void ggml_verify(const struct block *block, size_t from, size_t bytes, uint64_t seed)
 {
 	uint64_t address = block->address + from, words = bytes / WORD, first = from / WORD;
-	uint64_t counts = (uintptr_t)&shared->mismatches;
-	void *parameters[] = {&address, &words, &seed, &first, &counts};
+	uint64_t wrong = (uintptr_t)&shared->mismatches;
+	void *parameters[] = {&address, &words, &seed, &first, &wrong};
 
 	must("verify", way.launch(kernel_verify, parameters));
 }
