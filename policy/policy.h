@@ -121,6 +121,7 @@ struct spill_policy {
 	char log_path[SPILL_PATH_MAX]; /* a pattern, a folder, "off", or empty for the default */
 	enum spill_log_level log_level;
 	enum spill_log_stderr log_stderr;
+	uint64_t log_max;
 	unsigned log_keep;
 	const struct spill_rules
 	    *rules; /* NULL: none. Not owned: whoever loads a policy keeps them as long as it */

@@ -64,13 +64,18 @@ static void tried(struct spill_json *json, const struct spill_attempt *attempts,
 	spill_json_array_end(json);
 }
 
+static void all_bytes(struct spill_json *json, const struct spill_bytes *bytes)
+{
+	u64_member(json, "device_bytes", bytes->device);
+	u64_member(json, "host_bytes", bytes->host);
+	u64_member(json, "managed_bytes", bytes->managed);
+}
+
 /* Sums are written out in full: a 0 there is a statement. */
 static void sums(struct spill_json *json, const char *key, const struct spill_bytes *bytes)
 {
 	spill_json_object(spill_json_key(json, key));
-	u64_member(json, "device_bytes", bytes->device);
-	u64_member(json, "host_bytes", bytes->host);
-	u64_member(json, "managed_bytes", bytes->managed);
+	all_bytes(json, bytes);
 	spill_json_object_end(json);
 }
 
@@ -187,6 +192,28 @@ size_t spill_record_note(uint64_t time_us, int tid, const char *code, const char
 	spill_json_i64(spill_json_key(&json, "tid"), tid);
 	text_member(&json, "code", code);
 	text_member(&json, "text", text);
+	return finish(&json);
+}
+
+static void counted_sums(struct spill_json *json, const char *key, const struct spill_sum *sum)
+{
+	if (sum->count == 0)
+		return;
+	spill_json_object(spill_json_key(json, key));
+	u64_member(json, "count", sum->count);
+	all_bytes(json, &sum->bytes);
+	spill_json_object_end(json);
+}
+
+size_t spill_record_drop(const struct spill_record_drop *record, char *buffer, size_t size)
+{
+	struct spill_json json;
+
+	begin(&json, SPILL_KIND_DROP, record->time_us, buffer, size);
+#define X(id, name, text) counted_sums(&json, name, &record->sums[SPILL_DROP_##id]);
+	SPILL_DROPS(X)
+#undef X
+	sums(&json, "peak", &record->peak);
 	return finish(&json);
 }
 

@@ -22,6 +22,7 @@
 	X(MOVE, "move", "part of an allocation that left the device, or came back") \
 	X(OOM, "oom", "an out of memory that the program saw") \
 	X(NOTE, "note", "something a person should know") \
+	X(DROP, "drop", "sums of lines that log.max left out") \
 	X(EXIT, "exit", "totals at the end of the process")
 
 enum spill_kind {
@@ -128,6 +129,35 @@ struct spill_totals {
 	struct spill_bytes live, peak, spilled; /* spilled: bytes ever placed off the device by us */
 };
 
+/* Lines that log.max may leave out; each is counted as one of these. */
+#define SPILL_DROPS(X) \
+	X(ALLOC, "alloc", "allocations that are no spills: bytes where they were placed") \
+	X(SPILL, "spill", "spills: bytes where they were placed") \
+	X(FREE, "free", "frees: bytes where they were") \
+	X(DEMOTE, "demote", "moves to the host: bytes that came there") \
+	X(PROMOTE, "promote", "moves back: bytes that came to the device")
+
+enum spill_drop {
+#define X(id, name, text) SPILL_DROP_##id,
+	// clang-format off
+	SPILL_DROPS(X)
+#undef X
+	SPILL_DROPS_COUNT
+	// clang-format on
+};
+
+struct spill_sum {
+	uint64_t count;
+	struct spill_bytes bytes;
+};
+
+/* What was left out since the drop line before. */
+struct spill_record_drop {
+	uint64_t time_us;
+	struct spill_sum sums[SPILL_DROPS_COUNT];
+	struct spill_bytes peak; /* as in the totals, of all the run until now */
+};
+
 /*
  * Each writes one line with its newline into buffer[size] and returns its length, or 0 if it does not
  * fit (a line is never cut: half a JSON line helps nobody).
@@ -138,6 +168,7 @@ size_t spill_record_move(const struct spill_record_move *record, char *buffer, s
 size_t spill_record_oom(const struct spill_record_oom *record, char *buffer, size_t size);
 size_t spill_record_note(uint64_t time_us, int tid, const char *code, const char *text, char *buffer,
                          size_t size);
+size_t spill_record_drop(const struct spill_record_drop *record, char *buffer, size_t size);
 size_t spill_record_exit(uint64_t time_us, const char *how, const struct spill_totals *totals,
                          const struct spill_hits *hits, unsigned count, char *buffer, size_t size);
 

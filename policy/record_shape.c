@@ -184,6 +184,29 @@ static const struct spill_member note_rows[] = {
 static const struct spill_shape note = SHAPED(note_rows);
 #undef SHAPE
 
+#define SHAPE struct spill_sum
+static const struct spill_member sum_rows[] = {
+    NEEDED("count", U64, count),
+    NEEDED("device_bytes", U64, bytes.device),
+    NEEDED("host_bytes", U64, bytes.host),
+    NEEDED("managed_bytes", U64, bytes.managed),
+};
+static const struct spill_shape sum = SHAPED(sum_rows);
+#undef SHAPE
+
+#define SHAPE struct spill_record_drop
+static const struct spill_member drop_rows[] = {
+    HEAD,
+#define X(id, name, text) INNER(name, false, sums[SPILL_DROP_##id], sum),
+    // clang-format off
+    SPILL_DROPS(X)
+#undef X
+    // clang-format on
+    INNER("peak", true, peak, sums),
+};
+static const struct spill_shape drop = SHAPED(drop_rows);
+#undef SHAPE
+
 #define SHAPE struct spill_record_exit
 static const struct spill_member exit_rows[] = {
     HEAD,
@@ -211,9 +234,9 @@ static const struct spill_shape unknown = SHAPED(unknown_rows);
 #undef SHAPE
 
 static const struct spill_shape *const shapes[SPILL_KINDS_COUNT + 1] = {
-    [SPILL_KIND_START] = &start, [SPILL_KIND_ALLOC] = &alloc,    [SPILL_KIND_FREE] = &freed,
-    [SPILL_KIND_MOVE] = &move,   [SPILL_KIND_OOM] = &oom,        [SPILL_KIND_NOTE] = &note,
-    [SPILL_KIND_EXIT] = &end,    [SPILL_KINDS_COUNT] = &unknown,
+    [SPILL_KIND_START] = &start, [SPILL_KIND_ALLOC] = &alloc, [SPILL_KIND_FREE] = &freed,
+    [SPILL_KIND_MOVE] = &move,   [SPILL_KIND_OOM] = &oom,     [SPILL_KIND_NOTE] = &note,
+    [SPILL_KIND_DROP] = &drop,   [SPILL_KIND_EXIT] = &end,    [SPILL_KINDS_COUNT] = &unknown,
 };
 
 const struct spill_shape *spill_record_shape(enum spill_kind kind)

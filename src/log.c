@@ -10,6 +10,7 @@
 
 #include "config.h"
 #include "logkeep.h"
+#include "logmax.h"
 #include "logpath.h"
 #include "logqueue.h"
 #include "policy.h"
@@ -24,6 +25,8 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_LOG */
 static struct spill_logqueue queue;
+static struct spill_logmax limit;
+static bool stderr_all;
 static uint64_t retry_us;
 static pid_t owner; /* who opened it: a copy of us made behind pthread_atfork's back is not */
 static _Atomic bool active;
@@ -148,7 +151,10 @@ static void begin(const struct spill_policy *policy, const struct spill_log_star
 	owner = getpid();
 	retry_us = 0;
 	spill_start_compose(&line, start, program);
-	spill_logqueue_add(&queue, line.text, line.length, true);
+	spill_logmax_begin(&limit, policy->log_max);
+	stderr_all = policy->log_stderr == SPILL_STDERR_ALL;
+	if (spill_logqueue_add(&queue, line.text, line.length, true))
+		spill_logmax_spend(&limit, line.length);
 	spill_start_release(&line);
 	spill_logqueue_drain(&queue);
 	if (found.in_default)
@@ -192,28 +198,92 @@ static void drain(uint64_t now)
 		complain(queue.path, "the program closed it and it could not be opened again");
 }
 
-void spill_log_write(const char *line, size_t length, enum spill_log_when when)
+/* For a line. False if there is no log, or no way to it. */
+static bool enter_log(struct hold *hold)
 {
-	struct hold hold;
-	uint64_t now;
-	bool may_write;
-
 	if (!spill_log_active())
-		return;
-	if (!enter(&hold)) {
-		atomic_fetch_add(&interrupting, 1);
-		return;
-	}
-	now = spill_log_now_us();
-	may_write = when == SPILL_LOG_NOW || now >= retry_us;
+		return false;
+	if (enter(hold))
+		return true;
+	atomic_fetch_add(&interrupting, 1);
+	return false;
+}
+
+/* pre: locked. False if the line is lost. */
+static bool put(const char *line, size_t length, enum spill_log_when when)
+{
+	uint64_t now = spill_log_now_us();
+	bool may_write = when == SPILL_LOG_NOW || now >= retry_us, taken = false;
+
 	if (length > sizeof(queue.bytes) - queue.used && may_write && !still_ours())
 		may_write = false;
 	if (length == 0)
 		spill_logqueue_lose(&queue, 0, EMSGSIZE);
 	else
-		spill_logqueue_add(&queue, line, length, may_write);
+		taken = spill_logqueue_add(&queue, line, length, may_write);
+	if (taken)
+		spill_logmax_spend(&limit, length);
 	if (when == SPILL_LOG_NOW || atomic_load(&ending) || (may_write && now >= queue.first_us + SOON_US))
 		drain(now);
+	return taken;
+}
+
+/* pre: locked. The room of a line of our own is not on the caller's stack, which may be the program's smallest. */
+static char own_line[SPILL_LOGMAX_LINE];
+
+/* pre: locked */
+static void tell_dropped(void)
+{
+	if (put(own_line, spill_logmax_line(&limit, own_line, sizeof(own_line)), SPILL_LOG_NOW))
+		spill_logmax_told(&limit);
+}
+
+/* pre: locked */
+static void tell_full(void)
+{
+	char text[256];
+
+	put(own_line, spill_logmax_note(&limit, text, sizeof(text), own_line, sizeof(own_line)),
+	    SPILL_LOG_NOW);
+	if (stderr_all)
+		spill_stderr_line(text);
+}
+
+void spill_log_write(const char *line, size_t length, enum spill_log_when when)
+{
+	struct hold hold;
+
+	if (!enter_log(&hold))
+		return;
+	if (limit.pending)
+		tell_dropped();
+	put(line, length, when);
+	leave(&hold);
+}
+
+bool spill_log_offer(const char *line, size_t length, enum spill_log_when when)
+{
+	struct hold hold;
+	bool fits;
+
+	if (!enter_log(&hold))
+		return true;
+	fits = !limit.full && length <= limit.room;
+	if (fits)
+		put(line, length, when);
+	else if (spill_logmax_fill(&limit))
+		tell_full();
+	leave(&hold);
+	return fits;
+}
+
+void spill_log_drop(enum spill_drop kind, const struct spill_bytes *bytes, const struct spill_bytes *peak)
+{
+	struct hold hold;
+
+	if (!spill_log_active() || !enter(&hold))
+		return;
+	spill_logmax_count(&limit, kind, bytes, peak);
 	leave(&hold);
 }
 

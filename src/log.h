@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "policy.h"
+#include "record.h"
 
 /* A device as the start line names it; empty strings and 0 where the vendor did not say. */
 struct spill_log_device {
@@ -68,6 +69,14 @@ const char *spill_log_path(void);
 
 /* Appends one complete line. Keeps errno. Safe from several threads. */
 void spill_log_write(const char *line, size_t length, enum spill_log_when when);
+
+/*
+ * The same for a line of an allocation, a free or a move, which log.max may leave out. False if it did: then what the
+ * line tells is to be counted by spill_log_drop, with the peak until now. A drop line with the sums goes before the next
+ * line of spill_log_write.
+ */
+bool spill_log_offer(const char *line, size_t length, enum spill_log_when when);
+void spill_log_drop(enum spill_drop kind, const struct spill_bytes *bytes, const struct spill_bytes *peak);
 
 /* Writes out what is buffered; also from abort, assertion failure and _exit. Async-signal-tolerant: takes no lock
  * that it could already hold. */

@@ -101,8 +101,8 @@ bool spill_logqueue_drain(struct spill_logqueue *queue)
 	return done;
 }
 
-/* pre: the queue is empty */
-static void write_long(struct spill_logqueue *queue, const char *line, size_t length)
+/* pre: the queue is empty. False: lost */
+static bool write_long(struct spill_logqueue *queue, const char *line, size_t length)
 {
 	struct spill_quiet quiet;
 	size_t done = 0;
@@ -112,18 +112,19 @@ static void write_long(struct spill_logqueue *queue, const char *line, size_t le
 		done = spill_logfile_append(&queue->file, line, length, &queue->error);
 	spill_quiet_leave(&quiet);
 	if (done == length)
-		return;
+		return true;
 	if (length - done <= sizeof(queue->bytes)) {
 		queue->used = length - done;
 		memcpy(queue->bytes, line + done, queue->used);
 		queue->first_us = spill_log_now_us();
-		return;
+		return true;
 	}
 	queue->torn = done > 0;
 	spill_logqueue_lose(queue, length, queue->error);
+	return false;
 }
 
-void spill_logqueue_add(struct spill_logqueue *queue, const char *line, size_t length, bool may_write)
+bool spill_logqueue_add(struct spill_logqueue *queue, const char *line, size_t length, bool may_write)
 {
 	if (length > sizeof(queue->bytes) - queue->used && may_write)
 		spill_logqueue_drain(queue);
@@ -132,9 +133,10 @@ void spill_logqueue_add(struct spill_logqueue *queue, const char *line, size_t l
 			queue->first_us = spill_log_now_us();
 		memcpy(queue->bytes + queue->used, line, length);
 		queue->used += length;
-	} else if (queue->used == 0 && may_write) {
-		write_long(queue, line, length);
-	} else {
-		spill_logqueue_lose(queue, length, queue->error);
+		return true;
 	}
+	if (queue->used == 0 && may_write)
+		return write_long(queue, line, length);
+	spill_logqueue_lose(queue, length, queue->error);
+	return false;
 }

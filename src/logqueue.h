@@ -23,8 +23,11 @@ struct spill_logqueue {
 	char bytes[4096];
 };
 
-/* Takes one line; a line longer than the queue goes straight to the file. `may_write`: try to make room. */
-void spill_logqueue_add(struct spill_logqueue *queue, const char *line, size_t length, bool may_write);
+/*
+ * Takes one line; a line longer than the queue goes straight to the file. `may_write`: try to make room. False if it is
+ * lost, and counted as such.
+ */
+bool spill_logqueue_add(struct spill_logqueue *queue, const char *line, size_t length, bool may_write);
 
 /* Writes what waits. True if nothing is left. Blocks and takes back the signals of a failed write. */
 bool spill_logqueue_drain(struct spill_logqueue *queue);

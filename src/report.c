@@ -117,6 +117,17 @@ static const char *would(const struct spill_request *request, const struct spill
 	return "refuse";
 }
 
+/* A line that log.max may leave out: then its figures are in the sums. */
+static void offer(const char *line, size_t length, enum spill_log_when when, enum spill_drop kind,
+                  const struct spill_bytes *bytes)
+{
+	struct spill_totals totals;
+	if (spill_log_offer(line, length, when))
+		return;
+	spill_ledger_totals(&totals);
+	spill_log_drop(kind, bytes, &totals.peak);
+}
+
 /* Of no interest to who wants to know of spills: as the vendor would have it, or able to move and all on the device. */
 static bool routine(const struct spill_allocation *allocation)
 {
@@ -150,7 +161,9 @@ void spill_report_alloc(const struct spill_request *request, const struct spill_
 		record.took_us = record.time_us - request->start_us;
 		memcpy(record.tried, request->tried, sizeof(record.tried));
 		size_t length = spill_record_alloc(&record, line, sizeof(line));
-		spill_log_write(line, length, routine(allocation) ? SPILL_LOG_SOON : SPILL_LOG_NOW);
+		offer(line, length, routine(allocation) ? SPILL_LOG_SOON : SPILL_LOG_NOW,
+		      spill_ledger_is_spill(allocation) ? SPILL_DROP_SPILL : SPILL_DROP_ALLOC,
+		      &allocation->held);
 	}
 	if (allocation->placement)
 		loud(request, allocation, reason);
@@ -178,7 +191,7 @@ void spill_report_free(const struct spill_request *request, const struct spill_a
 	};
 	record.took_us = record.time_us - request->start_us;
 	size_t length = spill_record_free(&record, line, sizeof(line));
-	spill_log_write(line, length, SPILL_LOG_SOON);
+	offer(line, length, SPILL_LOG_SOON, SPILL_DROP_FREE, &allocation->held);
 }
 
 void spill_report_move(const struct spill_moved *moved, const struct spill_plan_reason *why)
@@ -202,7 +215,9 @@ void spill_report_move(const struct spill_moved *moved, const struct spill_plan_
 		};
 		record.took_us = record.time_us - why->start_us;
 		size_t length = spill_record_move(&record, line, sizeof(line));
-		spill_log_write(line, length, SPILL_LOG_NOW);
+		const struct spill_bytes came = {.device = demoted ? 0 : moved->bytes,
+		                                 .host = demoted ? moved->bytes : 0};
+		offer(line, length, SPILL_LOG_NOW, demoted ? SPILL_DROP_DEMOTE : SPILL_DROP_PROMOTE, &came);
 	}
 	if (demoted)
 		loud_move(moved, strcmp(why->reason, "limit") == 0);

@@ -194,6 +194,23 @@ static void print_note(FILE *out, const struct spill_record_note *note)
 	fputc('\n', out);
 }
 
+/* "drop  12 alloc (3.00 GiB device), 4 free (1.00 GiB device)" */
+static void print_drop(FILE *out, const struct spill_record_drop *drop)
+{
+	const char *before = "drop  ";
+
+#define X(id, name, text) \
+	if (drop->sums[SPILL_DROP_##id].count) { \
+		fprintf(out, "%s%" PRIu64 " " name " (", before, drop->sums[SPILL_DROP_##id].count); \
+		put_sums(out, &drop->sums[SPILL_DROP_##id].bytes); \
+		fputs(")", out); \
+		before = ", "; \
+	}
+	SPILL_DROPS(X)
+#undef X
+	fputs(" not written: log.max\n", out);
+}
+
 /* "; moved 2.04 GiB to host memory in 3 moves, 1.00 GiB back in 1" */
 static void print_moves(FILE *out, const struct spill_totals *totals)
 {
@@ -240,6 +257,8 @@ void cli_print_record(FILE *out, const struct spill_record *record)
 		return print_oom(out, &record->oom);
 	case SPILL_KIND_NOTE:
 		return print_note(out, &record->note);
+	case SPILL_KIND_DROP:
+		return print_drop(out, &record->drop);
 	case SPILL_KIND_EXIT:
 		return print_exit(out, &record->exit);
 	case SPILL_KINDS_COUNT:

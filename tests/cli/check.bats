@@ -42,13 +42,6 @@ rule a: over = host  (rules.conf:7)" ]
 	[ "$output" = "rules.conf:3:7: [rule NAME] with the name 'big' is there twice; the first is in line 1" ]
 }
 
-@test "an option of a later version is an error, not ignored" {
-	printf '[log]\nmax = 64MiB\n' >later.conf
-	run "$spill" check later.conf
-	ends_with 1
-	has_line "later.conf:2:1: log.max is not implemented yet in this version"
-}
-
 @test "a file that the preload would not trust" {
 	printf '[device]\nlimit = 4GiB\n' >open.conf
 	chmod 666 open.conf

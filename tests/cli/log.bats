@@ -29,6 +29,13 @@ load help.bash
 	has_not moved
 }
 
+@test "what log.max left out, in sums" {
+	printf '%s\n' '{"v":1,"kind":"drop","t":3.5,"alloc":{"count":12,"device_bytes":3221225472,"host_bytes":0,"managed_bytes":0},"demote":{"count":2,"device_bytes":0,"host_bytes":134217728,"managed_bytes":0},"peak":{"device_bytes":7,"host_bytes":0,"managed_bytes":0}}' >drop.jsonl
+	run "$spill" log drop.jsonl
+	ends_with 0
+	has_line "    3.500000  drop  12 alloc (3.00 GiB device), 2 demote (128.00 MiB host) not written: log.max"
+}
+
 @test "kinds and fields of later versions are skipped" {
 	run "$spill" log "$data/run.jsonl"
 	has_not later

@@ -90,6 +90,8 @@ static inline size_t write_again(const struct spill_record *record, char *buffer
 	case SPILL_KIND_NOTE:
 		return spill_record_note(record->note.time_us, record->note.tid, record->note.code,
 		                         record->note.text, buffer, size);
+	case SPILL_KIND_DROP:
+		return spill_record_drop(&record->drop, buffer, size);
 	case SPILL_KIND_EXIT:
 		return spill_record_exit(record->exit.time_us, record->exit.how, &record->exit.totals,
 		                         record->exit.hits, record->exit.hit_count, buffer, size);

@@ -39,7 +39,6 @@ class Policy(ScriptCase):
         for name, text, line, column, words in (
             ("unknown key", "[device]\nlimit = 5MiB\nlimmit = 1GiB\n", 3, 1, ["limmit", "limit"]),
             ("bad size", "[host]\n\nlimit = 3Gib\n", 3, 10, ["3Gib"]),
-            ("unimplemented key", "[log]\nmax = 64MiB\n", 2, 1, ["log.max", "not implemented"]),
             ("unknown step", "[oom]\nchain = promote, split\n", 2, 9, ["promote", "the nearest is 'demote'"]),
             ("unknown section", "[devices]\nlimit = 1GiB\n", 1, 2, ["devices", "device"]),
             ("duplicate", "[host]\nlimit = 1GiB\nlimit = 2GiB\n", 3, 1, ["limit"]),

@@ -78,7 +78,7 @@ const char *in_folder(const char *name)
 	return path;
 }
 
-void open_log_at(const char *pattern)
+void open_log_of(const char *pattern, uint64_t max, enum spill_log_stderr how)
 {
 	static struct spill_policy policy;
 	static const struct spill_log_device devices[] = {
@@ -92,7 +92,14 @@ void open_log_at(const char *pattern)
 	const struct spill_log_start start = {"cuda", 13000, devices, 2, options, 2};
 
 	strcpy(policy.log_path, pattern);
+	policy.log_max = max;
+	policy.log_stderr = how;
 	spill_log_open(&policy, &start);
+}
+
+void open_log_at(const char *pattern)
+{
+	open_log_of(pattern, UINT64_MAX, SPILL_STDERR_FIRST);
 }
 
 size_t test_line(char *buffer, size_t size, unsigned thread, unsigned number)

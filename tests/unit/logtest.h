@@ -55,6 +55,9 @@ const char *in_folder(const char *name);
 /* Opens the log at `pattern` with two devices and two options. */
 void open_log_at(const char *pattern);
 
+/* The same with another log.max. */
+void open_log_of(const char *pattern, uint64_t max, enum spill_log_stderr how);
+
 /* A line that is valid by itself: kind "note", text `number` of `thread`. */
 size_t test_line(char *buffer, size_t size, unsigned thread, unsigned number);
 

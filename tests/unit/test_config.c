@@ -538,7 +538,7 @@ static void test_bad_variables(void **state)
 	} bad[] = {
 	    {"SPILL_DEVICE_LIMIT", "4GB", "SPILL_DEVICE_LIMIT: bad size '4GB'"},
 	    {"SPILL_DEVICE_40_LIMIT", "4GiB", "SPILL_DEVICE_40_LIMIT: the device number is out of range"},
-	    {"SPILL_LOG_MAX", "64MiB", "SPILL_LOG_MAX: log.max is not implemented yet"},
+	    {"SPILL_LOG_MAX", "64MB", "SPILL_LOG_MAX: bad size '64MB'"},
 	    {"SPILL_MEMINFO_REPORT", "more", "SPILL_MEMINFO_REPORT: bad value 'more'"},
 	    {"SPILL_MODE", "of", "SPILL_MODE: bad value 'of'"},
 	    {"SPILL_PROFILE", "x",

@@ -95,7 +95,6 @@ static void test_names(void **state)
 	refuses("[device]\nlimt = 4GiB\n", "F:2:1: unknown key 'limt' in [device]; the nearest is 'limit'");
 	refuses("# c\n[devise]\n", "F:2:2: unknown section 'devise'; the nearest is [device]");
 	refuses("[device 32]\n", "F:1:9: the device number is out of range");
-	refuses("[log]\n\nmax = 64MiB\n", "F:3:1: log.max is not implemented yet in this version");
 	refuses("[rules big]\n", "F:1:2: unknown section 'rules big'; the nearest is [rule NAME]");
 	refuses("[device 1]\nreserv = 1\n", "F:2:1: 'reserv' cannot be set for one device");
 	refuses("[Device]\n", "F:1:2: unknown section 'Device'; the nearest is [device]");

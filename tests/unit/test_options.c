@@ -250,7 +250,8 @@ static void test_bad_names(void **state)
 	refused("log", "keep", "-1", SPILL_PART_VALUE, 0, "bad number '-1': not a whole number");
 	refused("log", "keep", "5x", SPILL_PART_VALUE, 1, "bad number '5x': not a whole number");
 	refused("log", "keep", "4294967296", SPILL_PART_VALUE, 10, "bad number '4294967296': too large");
-	refused("log", "max", "64MiB", SPILL_PART_KEY, 0, "log.max is not implemented yet in this version");
+	refused("log", "max", "64MB", SPILL_PART_VALUE, 2, "bad size '64MB'");
+	refused("log", "max", "none", SPILL_PART_VALUE, 0, "bad size 'none'");
 	refused("meminfo", "report", "all", SPILL_PART_VALUE, 0,
 	        "bad value 'all'; it must be one of honest, limit, spill");
 	refused("spill", "profile", "growing-pools", SPILL_PART_VALUE, 0, "the nearest is 'growing-pool'");
@@ -302,8 +303,6 @@ static void test_app(void **state)
 	refused("app x", "device.limti", "1", SPILL_PART_KEY, 0, "the nearest is 'device.limit'");
 	refused("app x", "device 1.limit", "1", SPILL_PART_KEY, 0,
 	        "'device 1.limit' cannot be set for one program; the nearest is 'device.limit'");
-	refused("app x", "log.max", "64MiB", SPILL_PART_KEY, 0,
-	        "log.max is not implemented yet in this version");
 	refused("app x", "rule.size", "1", SPILL_PART_KEY, 0,
 	        "a rule for one program is [rule NAME] with program = NAME");
 	refused("app x", "device.limit", "4GB", SPILL_PART_VALUE, 1, "bad size '4GB'");
@@ -326,8 +325,6 @@ static void test_variables(void **state)
 	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_1_RESERVES", &error), -1);
 	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_01_LIMIT", &error), -1);
 	assert_int_equal(spill_option_find_variable("SPILL_DEVICE__LIMIT", &error), -1);
-	assert_int_equal(spill_option_find_variable("SPILL_LOG_MAX", &error), -2);
-	assert_non_null(strstr(error.text, "log.max is not implemented yet"));
 	assert_true(spill_option_find_variable("SPILL_MEMINFO_REPORT", &error) >= 0);
 	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_LIMITS", &error), -1);
 	assert_non_null(strstr(error.text, "the nearest is SPILL_DEVICE_LIMIT"));

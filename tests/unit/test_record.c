@@ -193,6 +193,32 @@ static void note_is_one_line(void **state)
 	    "{\"v\":1,\"kind\":\"note\",\"t\":0.000001,\"tid\":2,\"code\":\"no-vmm\",\"text\":\"a\\nb\"}\n");
 }
 
+static void drop_has_the_sums(void **state)
+{
+	const struct spill_record_drop record = {
+	    .time_us = 2000000,
+	    .sums = {[SPILL_DROP_ALLOC] = {12, {1, 0, 2}}, [SPILL_DROP_DEMOTE] = {3, {.host = 7}}},
+	    .peak = {8, 9, 10},
+	};
+
+	expect(spill_record_drop(&record, buffer, sizeof(buffer)),
+	       "{\"v\":1,\"kind\":\"drop\",\"t\":2.000000,"
+	       "\"alloc\":{\"count\":12,\"device_bytes\":1,\"host_bytes\":0,\"managed_bytes\":2},"
+	       "\"demote\":{\"count\":3,\"device_bytes\":0,\"host_bytes\":7,\"managed_bytes\":0},"
+	       "\"peak\":{\"device_bytes\":8,\"host_bytes\":9,\"managed_bytes\":10}}\n");
+}
+
+/* The line that is made on a path where no more room can be had (src/logmax.h: SPILL_LOGMAX_LINE). */
+static void the_longest_drop_line(void **state)
+{
+	const struct spill_bytes most = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+	struct spill_record_drop record = {.time_us = UINT64_MAX, .peak = most};
+
+	for (unsigned i = 0; i < SPILL_DROPS_COUNT; i++)
+		record.sums[i] = (struct spill_sum){UINT64_MAX, most};
+	assert_in_range(spill_record_drop(&record, buffer, sizeof(buffer)), 800, 1280);
+}
+
 static void exit_has_the_totals(void **state)
 {
 	const struct spill_totals totals = {.allocs = 1,
@@ -328,6 +354,8 @@ int main(void)
 	    cmocka_unit_test(move_tells_what_is_where_now),
 	    cmocka_unit_test(oom_tells_who_holds_what),
 	    cmocka_unit_test(note_is_one_line),
+	    cmocka_unit_test(drop_has_the_sums),
+	    cmocka_unit_test(the_longest_drop_line),
 	    cmocka_unit_test(exit_has_the_totals),
 	    cmocka_unit_test(a_line_is_never_cut),
 	    cmocka_unit_test(counts_beyond_the_arrays_are_harmless),

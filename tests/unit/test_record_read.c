@@ -138,6 +138,17 @@ static size_t any_exit(char *buffer)
 	return spill_record_exit(number(), maybe(), &totals, hits, count, buffer, MOST);
 }
 
+static size_t any_drop(char *buffer)
+{
+	struct spill_record_drop drop = {.time_us = number()};
+
+	for (unsigned i = 0; i < SPILL_DROPS_COUNT; i++)
+		if (roll() % 3)
+			drop.sums[i] = (struct spill_sum){1 + number() / 2, bytes()};
+	drop.peak = bytes();
+	return spill_record_drop(&drop, buffer, MOST);
+}
+
 static size_t any_start(char *buffer)
 {
 	struct spill_record_start start = {number(), maybe(), maybe(), maybe(), maybe(),  maybe(),  maybe(),
@@ -165,7 +176,7 @@ static size_t any_start(char *buffer)
 static size_t (*const any[SPILL_KINDS_COUNT])(char *buffer) = {
     [SPILL_KIND_START] = any_start, [SPILL_KIND_ALLOC] = any_alloc, [SPILL_KIND_FREE] = any_free,
     [SPILL_KIND_MOVE] = any_move,   [SPILL_KIND_OOM] = any_oom,     [SPILL_KIND_NOTE] = any_note,
-    [SPILL_KIND_EXIT] = any_exit,
+    [SPILL_KIND_DROP] = any_drop,   [SPILL_KIND_EXIT] = any_exit,
 };
 
 /* From a copy of exactly this length, so that a sanitizer sees a byte read outside. */

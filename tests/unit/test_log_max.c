@@ -1,0 +1,326 @@
+/* log.max: what is left out is in the sums, the rest is in the file, and nothing is in both. */
+#include "logtest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+
+#define LINE 256
+
+static bool disk_full;
+ssize_t __real_write(int fd, const void *bytes, size_t count);
+ssize_t __wrap_write(int fd, const void *bytes, size_t count);
+
+ssize_t __wrap_write(int fd, const void *bytes, size_t count)
+{
+	if (!disk_full || fd == STDOUT_FILENO)
+		return __real_write(fd, bytes, count);
+	errno = ENOSPC;
+	return -1;
+}
+
+static const struct spill_bytes one = {1, 2, 3}, high = {100, 200, 300};
+
+/* As the engine does: what does not fit is counted. */
+static bool offer(const char *text, enum spill_drop kind)
+{
+	char line[LINE];
+
+	if (spill_log_offer(line, spill_record_note(0, 1, "routine", text, line, sizeof(line)),
+	                    SPILL_LOG_SOON))
+		return true;
+	spill_log_drop(kind, &one, &high);
+	return false;
+}
+
+static void write_other(const char *text)
+{
+	char line[LINE];
+
+	spill_log_write(line, spill_record_note(0, 1, "other", text, line, sizeof(line)), SPILL_LOG_NOW);
+}
+
+static size_t size_of(const char *path)
+{
+	struct stat now;
+
+	CHECK(stat(path, &now) == 0);
+	return (size_t)now.st_size;
+}
+
+static double figure(const cJSON *drop, const char *kind, const char *member)
+{
+	return cJSON_GetNumberValue(cJSON_GetObjectItem(cJSON_GetObjectItem(drop, kind), member));
+}
+
+/* What the start line of these tests takes; it has this process's name and numbers. */
+static size_t start_size(void)
+{
+	open_log_at(in_folder("probe"));
+	spill_log_fork_prepare();
+	spill_log_fork_child(); /* closes it */
+	return size_of(in_folder("probe"));
+}
+
+static void boundary_body(void)
+{
+	char line[LINE];
+	size_t length = spill_record_note(0, 1, "routine", "1", line, sizeof(line)), start = start_size();
+	struct lines lines;
+
+	open_log_of(in_folder("boundary"), start + 3 * length + length - 1, SPILL_STDERR_FIRST);
+	CHECK(offer("1", SPILL_DROP_ALLOC) && offer("2", SPILL_DROP_ALLOC) && offer("3", SPILL_DROP_ALLOC));
+	CHECK(!offer("4", SPILL_DROP_ALLOC));
+	/* A shorter one would fit, and is later than what is missing. */
+	CHECK(!offer("", SPILL_DROP_FREE));
+	lines = read_lines(in_folder("boundary"));
+	CHECK(lines.count == 5 && count_lines(&lines, "code", "routine") == 3);
+	CHECK(strcmp(text_of(lines.at[4], "code"), "log-max") == 0);
+
+	spill_log_fork_prepare();
+	spill_log_fork_child();
+	open_log_of(in_folder("exactly"), start + 3 * length, SPILL_STDERR_FIRST);
+	CHECK(offer("1", SPILL_DROP_ALLOC) && offer("2", SPILL_DROP_ALLOC) && offer("3", SPILL_DROP_ALLOC));
+	spill_log_flush();
+	CHECK(size_of(in_folder("exactly")) == start + 3 * length);
+	CHECK(!offer("", SPILL_DROP_ALLOC));
+}
+
+static void the_line_that_would_pass_it_and_all_behind_are_left_out(void **state)
+{
+	in_child(boundary_body);
+}
+
+static void sums_body(void)
+{
+	const char *path = in_folder("sums");
+	struct lines lines;
+
+	open_log_of(path, 0, SPILL_STDERR_FIRST);
+	CHECK(spill_log_active() && !offer("1", SPILL_DROP_ALLOC) && !offer("2", SPILL_DROP_ALLOC));
+	CHECK(!offer("3", SPILL_DROP_SPILL) && !offer("4", SPILL_DROP_FREE));
+	CHECK(!offer("5", SPILL_DROP_DEMOTE) && !offer("6", SPILL_DROP_PROMOTE) &&
+	      !offer("7", SPILL_DROP_PROMOTE));
+	write_other("a");
+	write_other("b"); /* nothing was left out since then */
+	CHECK(!offer("8", SPILL_DROP_FREE));
+	write_other("c");
+	lines = read_lines(path);
+	CHECK(lines.count == 7); /* start, note; drop, a; b; drop, c */
+	CHECK(strcmp(text_of(lines.at[0], "kind"), "start") == 0);
+	CHECK(count_lines(&lines, "code", "log-max") == 1 &&
+	      strcmp(text_of(lines.at[1], "code"), "log-max") == 0);
+	CHECK(strcmp(text_of(lines.at[2], "kind"), "drop") == 0 &&
+	      strcmp(text_of(lines.at[3], "text"), "a") == 0);
+	CHECK(figure(lines.at[2], "alloc", "count") == 2 &&
+	      figure(lines.at[2], "alloc", "device_bytes") == 2);
+	CHECK(figure(lines.at[2], "alloc", "host_bytes") == 4 &&
+	      figure(lines.at[2], "alloc", "managed_bytes") == 6);
+	CHECK(figure(lines.at[2], "spill", "count") == 1 && figure(lines.at[2], "free", "count") == 1);
+	CHECK(figure(lines.at[2], "demote", "count") == 1 && figure(lines.at[2], "promote", "count") == 2);
+	CHECK(figure(lines.at[2], "peak", "host_bytes") == 200);
+	CHECK(strcmp(text_of(lines.at[4], "text"), "b") == 0);
+	CHECK(strcmp(text_of(lines.at[5], "kind"), "drop") == 0 &&
+	      strcmp(text_of(lines.at[6], "text"), "c") == 0);
+	CHECK(figure(lines.at[5], "free", "count") == 1 && !cJSON_HasObjectItem(lines.at[5], "alloc"));
+	CHECK(figure(lines.at[5], "peak", "device_bytes") == 100);
+}
+
+static void what_was_left_out_is_told_before_the_next_line(void **state)
+{
+	in_child(sums_body);
+}
+
+static void peak_body(void)
+{
+	const struct spill_bytes low = {99, 201, 0};
+	struct lines lines;
+
+	open_log_of(in_folder("peak"), 0, SPILL_STDERR_FIRST);
+	CHECK(!offer("1", SPILL_DROP_ALLOC));
+	spill_log_drop(SPILL_DROP_ALLOC, &one, &low); /* a thread that looked before the other one */
+	write_other("a");
+	lines = read_lines(in_folder("peak"));
+	CHECK(figure(lines.at[2], "peak", "device_bytes") == 100 &&
+	      figure(lines.at[2], "peak", "host_bytes") == 201 &&
+	      figure(lines.at[2], "peak", "managed_bytes") == 300);
+}
+
+static void the_peak_never_falls(void **state)
+{
+	in_child(peak_body);
+}
+
+static void unmade_body(void)
+{
+	struct lines lines;
+
+	open_log_of(in_folder("unmade"), 0, SPILL_STDERR_FIRST);
+	CHECK(!offer("1", SPILL_DROP_ALLOC));
+	CHECK(!spill_log_offer("", 0, SPILL_LOG_NOW)); /* one that did not fit into its buffer */
+	write_other("a");
+	lines = read_lines(in_folder("unmade"));
+	CHECK(count_lines(&lines, "code", "log-lost") == 0);
+}
+
+static void a_line_that_was_never_made_is_left_out_like_others(void **state)
+{
+	in_child(unmade_body);
+}
+
+static void stderr_of(const char *name, enum spill_log_stderr how)
+{
+	int fd = open(in_folder("stderr"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	CHECK(fd >= 0 && dup2(fd, STDERR_FILENO) == STDERR_FILENO);
+	spill_stderr_remember();
+	spill_log_fork_prepare();
+	spill_log_fork_child();
+	open_log_of(in_folder(name), 0, how);
+	CHECK(!offer("1", SPILL_DROP_ALLOC) && !offer("2", SPILL_DROP_ALLOC));
+}
+
+static void stderr_body(void)
+{
+	size_t length;
+	char *said;
+
+	stderr_of("quiet", SPILL_STDERR_FIRST);
+	CHECK(size_of(in_folder("stderr")) == 0);
+	stderr_of("loud", SPILL_STDERR_ALL);
+	said = read_all(in_folder("stderr"), &length);
+	CHECK(strncmp(said, "spill: the log has reached log.max (0 B)", 40) == 0);
+	CHECK(strchr(said, '\n') == said + length - 1); /* once */
+}
+
+static void stderr_hears_of_it_once_if_it_wants_all(void **state)
+{
+	in_child(stderr_body);
+}
+
+static void full_disk_body(void)
+{
+	const char *path = in_folder("full");
+	struct lines lines;
+	unsigned drops = 0;
+
+	open_log_of(path, 0, SPILL_STDERR_FIRST);
+	CHECK(!offer("1", SPILL_DROP_ALLOC));
+	disk_full = true;
+	for (unsigned i = 0; i < 100; i++) { /* more than the queue holds */
+		write_other("lost");
+		CHECK(!offer("2", SPILL_DROP_ALLOC));
+	}
+	disk_full = false;
+	write_other("a"); /* makes room */
+	write_other("b");
+	lines = read_lines(path);
+	for (unsigned i = 0; i < lines.count; i++)
+		if (cJSON_HasObjectItem(lines.at[i], "alloc"))
+			drops += (unsigned)figure(lines.at[i], "alloc", "count");
+	CHECK(drops == 101);
+}
+
+static void sums_that_find_no_room_wait(void **state)
+{
+	in_child(full_disk_body);
+}
+
+static void lost_body(void)
+{
+	char line[LINE];
+	size_t length = spill_record_note(0, 1, "routine", "1", line, sizeof(line)), start = start_size();
+
+	open_log_of(in_folder("lost"), start + 300 * length, SPILL_STDERR_FIRST);
+	disk_full = true;
+	for (unsigned i = 0; i < 1000; i++)
+		CHECK(offer("1", SPILL_DROP_ALLOC));
+	disk_full = false;
+	spill_log_flush();
+	CHECK(offer("1", SPILL_DROP_ALLOC));
+}
+
+static void lines_that_a_full_disk_took_take_no_room(void **state)
+{
+	in_child(lost_body);
+}
+
+static void fork_body(void)
+{
+	struct lines lines;
+
+	open_log_of(in_folder("parent"), 0, SPILL_STDERR_FIRST);
+	CHECK(!offer("1", SPILL_DROP_ALLOC));
+	spill_log_fork_prepare();
+	spill_log_fork_child();
+	CHECK(offer("2", SPILL_DROP_ALLOC)); /* no log, nothing to count */
+	spill_log_drop(SPILL_DROP_ALLOC, &one, &high);
+	open_log_of(in_folder("child"), 4096, SPILL_STDERR_FIRST);
+	CHECK(offer("3", SPILL_DROP_ALLOC));
+	write_other("a");
+	lines = read_lines(in_folder("child"));
+	CHECK(lines.count == 3 && count_lines(&lines, "kind", "drop") == 0);
+}
+
+static void a_forked_child_begins_anew(void **state)
+{
+	in_child(fork_body);
+}
+
+enum { THREADS = 4, LINES = 5000 };
+
+static void *offer_many(void *unused)
+{
+	for (unsigned i = 0; i < LINES; i++) {
+		errno = (int)i;
+		offer("1", SPILL_DROP_ALLOC);
+		CHECK(errno == (int)i);
+		if (i % 500 == 0)
+			write_other("a");
+	}
+	return unused;
+}
+
+static void threads_body(void)
+{
+	pthread_t threads[THREADS];
+	struct lines lines;
+	unsigned drops = 0;
+
+	open_log_of(in_folder("threads"), 65536, SPILL_STDERR_FIRST);
+	for (unsigned i = 0; i < THREADS; i++)
+		CHECK(pthread_create(&threads[i], NULL, offer_many, NULL) == 0);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	write_other("last");
+	lines = read_lines(in_folder("threads"));
+	for (unsigned i = 0; i < lines.count; i++)
+		if (cJSON_HasObjectItem(lines.at[i], "alloc"))
+			drops += (unsigned)figure(lines.at[i], "alloc", "count");
+	CHECK(drops > 0 && count_lines(&lines, "code", "routine") > 100);
+	CHECK(drops + count_lines(&lines, "code", "routine") == THREADS * LINES);
+	CHECK(count_lines(&lines, "code", "log-max") == 1);
+	CHECK(count_lines(&lines, "code", "other") == THREADS * LINES / 500 + 1);
+}
+
+static void four_threads_lose_and_count_nothing_twice(void **state)
+{
+	in_child(threads_body);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(the_line_that_would_pass_it_and_all_behind_are_left_out),
+	    cmocka_unit_test(what_was_left_out_is_told_before_the_next_line),
+	    cmocka_unit_test(the_peak_never_falls),
+	    cmocka_unit_test(a_line_that_was_never_made_is_left_out_like_others),
+	    cmocka_unit_test(stderr_hears_of_it_once_if_it_wants_all),
+	    cmocka_unit_test(sums_that_find_no_room_wait),
+	    cmocka_unit_test(lines_that_a_full_disk_took_take_no_room),
+	    cmocka_unit_test(a_forked_child_begins_anew),
+	    cmocka_unit_test(four_threads_lose_and_count_nothing_twice),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
