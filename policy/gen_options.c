@@ -20,8 +20,8 @@ static const char head[] =
     "begins\n"
     "with `#`. Sizes are plain bytes or `512MiB`, `4.5GiB` (B, KiB, MiB, GiB, TiB, all binary: 1 KiB is "
     "1024\n"
-    "bytes), percentages `75%`, times `250ms`, `1.5s` (us, ms, s, min, h). An unknown name, a bad value, a\n"
-    "duplicate, an option that is not implemented yet is an error with file, line and column, and the whole "
+    "bytes), percentages `75%`, times `250ms`, `1.5s` (us, ms, s, min, h). An unknown name, a bad value or a\n"
+    "duplicate is an error with file, line and column, and the whole "
     "file "
     "is\n"
     "refused: the defaults then hold with `mode = observe`. `spill check FILE` tells before a program does.\n"
@@ -152,29 +152,23 @@ void print_values(const struct spill_option *row)
 		break;
 	case SPILL_OPTION_WORD:
 	case SPILL_OPTION_OVER:
-	case SPILL_OPTION_PLANNED:
 		fputs(row->values, stdout);
 		break;
 	}
 }
 
-static void print_table(bool planned)
+static void print_table(void)
 {
 	char name[64];
 
-	puts(planned ? "| option | values | default | meaning |\n|---|---|---|---|"
-	             : "| option | variable | values | default | meaning |\n|---|---|---|---|---|");
+	puts("| option | variable | values | default | meaning |\n|---|---|---|---|---|");
 	for (unsigned slot = 0; slot < SPILL_OPTIONS; slot++) {
 		const struct spill_option *row = spill_option_row(slot);
 
-		if ((row->kind == SPILL_OPTION_PLANNED) != planned)
-			continue;
 		spill_option_name(slot, name, sizeof(name));
 		printf("| `%s` |", name);
 		spill_option_variable(slot, name, sizeof(name));
-		if (!planned)
-			printf(" `%s` |", name);
-		fputs(" ", stdout);
+		printf(" `%s` | ", name);
 		print_values(row);
 		printf(*row->initial ? " | `%s` |" : " | %s|", row->initial);
 		printf(" %s |\n", row->meaning);
@@ -222,20 +216,11 @@ static void print_rule_table(bool acts)
 	}
 }
 
-static bool any_planned(void)
-{
-	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
-		if (spill_option_row(row)->kind == SPILL_OPTION_PLANNED)
-			return true;
-	}
-	return false;
-}
-
 static void print_document(void)
 {
 	fputs(head, stdout);
 	puts("\n## Options\n");
-	print_table(false);
+	print_table();
 	printf("\n`[device N]` (N from 0 to %d) takes", SPILL_DEVICES - 1);
 	for (unsigned slot = SPILL_OPTIONS; slot < SPILL_OPTION_SLOTS; slot += SPILL_DEVICES)
 		printf("%s `%s`", slot == SPILL_OPTIONS ? "" : " and", spill_option_row(slot)->key);
@@ -260,11 +245,6 @@ static void print_document(void)
 	fputs(profiles, stdout);
 	for (const struct spill_profile *profile = spill_profiles; profile->name; profile++)
 		print_profile(profile);
-	if (any_planned()) {
-		puts("\n## Not implemented yet\n\nThese names are taken; to use one is an error that says "
-		     "so.\n");
-		print_table(true);
-	}
 }
 
 int main(int argc, char **argv)

@@ -88,8 +88,6 @@ void print_sample(void)
 	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
 		const struct spill_option *option = spill_option_row(row);
 
-		if (option->kind == SPILL_OPTION_PLANNED)
-			continue;
 		if (strcmp(option->section, section))
 			printf("\n[%s]\n", option->section);
 		section = option->section;

@@ -6,8 +6,6 @@
 #include "rule.h"
 #include "text.h"
 
-static const char planned[] = " is not implemented yet in this version";
-
 static bool row_is(unsigned row, const char *section, const char *key)
 {
 	return !strcmp(spill_option_row(row)->section, section) && !strcmp(spill_option_row(row)->key, key);
@@ -170,17 +168,6 @@ int spill_option_section(const char *section, struct spill_error *error)
 	return -1;
 }
 
-static int say_planned(unsigned row, struct spill_error *error)
-{
-	struct spill_text text = fail(error, SPILL_PART_KEY, 0);
-
-	spill_text_add(&text, spill_option_row(row)->section);
-	spill_text_add(&text, ".");
-	spill_text_add(&text, spill_option_row(row)->key);
-	spill_text_add(&text, planned);
-	return -1;
-}
-
 /* Names what the user may have meant: the key of another section, else the nearest of this one. */
 static int say_unknown_key(const char *section, const char *key, struct spill_error *error)
 {
@@ -193,8 +180,7 @@ static int say_unknown_key(const char *section, const char *key, struct spill_er
 	spill_text_add(&text, section);
 	spill_text_add(&text, "]; the nearest is ");
 	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
-		if (strcmp(spill_option_row(row)->key, key) ||
-		    spill_option_row(row)->kind == SPILL_OPTION_PLANNED)
+		if (strcmp(spill_option_row(row)->key, key))
 			continue;
 		spill_text_add(&text, "'");
 		spill_text_add(&text, key);
@@ -244,10 +230,7 @@ static int find_for_app(const char *key, struct spill_error *error)
 	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
 		spill_option_name(row, name, sizeof(name));
 		if (!strcmp(key, name))
-			return spill_option_row(row)->kind == SPILL_OPTION_PLANNED ? say_planned(row, error)
-			                                                           : (int)row;
-		if (spill_option_row(row)->kind == SPILL_OPTION_PLANNED)
-			continue;
+			return (int)row;
 		spill_nearest_offer(&nearest, name, strlen(name));
 		if (!bare[0] && !strcmp(key, spill_option_row(row)->key))
 			memcpy(bare, name, sizeof(name));
@@ -280,8 +263,7 @@ int spill_option_find(const char *section, const char *key, struct spill_error *
 		return find_for_app(key, error);
 	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
 		if (row_is(row, section, key))
-			return spill_option_row(row)->kind == SPILL_OPTION_PLANNED ? say_planned(row, error)
-			                                                           : (int)row;
+			return (int)row;
 	}
 	return say_unknown_key(section, key, error);
 }
@@ -324,12 +306,8 @@ int spill_option_find_variable(const char *variable, struct spill_error *error)
 		spill_nearest_offer(&nearest, others[i], strlen(others[i]));
 	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
 		spill_option_variable(row, name, sizeof(name));
-		if (!strcmp(name, variable)) {
-			if (spill_option_row(row)->kind != SPILL_OPTION_PLANNED)
-				return (int)row;
-			say_planned(row, error);
-			return -2;
-		}
+		if (!strcmp(name, variable))
+			return (int)row;
 		spill_nearest_offer(&nearest, name, strlen(name));
 	}
 	text = fail(error, SPILL_PART_SECTION, 0);

@@ -7,10 +7,8 @@
 
 bool spill_option_present(const struct spill_policy *policy, unsigned slot)
 {
-	if (slot >= SPILL_OPTIONS)
-		return ((const struct spill_amount *)spill_option_value(policy, slot))->kind !=
-		       SPILL_AMOUNT_NONE;
-	return spill_option_row(slot)->kind != SPILL_OPTION_PLANNED;
+	return slot < SPILL_OPTIONS ||
+	       ((const struct spill_amount *)spill_option_value(policy, slot))->kind != SPILL_AMOUNT_NONE;
 }
 
 static void add_word(struct spill_text *text, const char *words, unsigned index)
@@ -144,8 +142,6 @@ void spill_option_add_field(struct spill_text *text, const struct spill_option *
 		break;
 	case SPILL_OPTION_OVER:
 		add_word(text, row->values, *(const unsigned *)field - SPILL_RULE_SPLIT);
-		break;
-	case SPILL_OPTION_PLANNED:
 		break;
 	}
 }

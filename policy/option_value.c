@@ -323,14 +323,7 @@ int spill_option_put_field(const struct spill_option *row, void *field, const ch
 		return spill_value_glob(field, false, value, error);
 	case SPILL_OPTION_OVER:
 		return put_over(field, row->values, value, error);
-	case SPILL_OPTION_PLANNED:
-		break;
 	}
-
-	/* spill_option_find never answers with such a slot. */
-	struct spill_text text = fail(error, value, value);
-
-	spill_text_add(&text, "the option is not implemented yet in this version");
 	return -1;
 }
 
@@ -348,7 +341,7 @@ void spill_policy_default(struct spill_policy *policy)
 		const struct spill_option *row = spill_option_row(slot);
 
 		/* The default path is a pattern of the shell's kind; an empty field stands for it. */
-		if (row->kind != SPILL_OPTION_PLANNED && row->kind != SPILL_OPTION_PATH)
+		if (row->kind != SPILL_OPTION_PATH)
 			spill_option_put(policy, slot, row->initial, &ignored);
 	}
 }

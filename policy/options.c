@@ -6,8 +6,6 @@
 static const struct spill_option rows[] = {
 #define OPTION(section, key, kind, field, words, initial, meaning) \
 	{section, key, SPILL_OPTION_##kind, words, initial, meaning, offsetof(struct spill_policy, field)},
-#define PLANNED(section, key, values, initial, meaning) \
-	{section, key, SPILL_OPTION_PLANNED, values, initial, meaning, 0},
 #define DEVICE(key, field)
 #define RULE(key, kind, bit, field, words, example, meaning)
 #include "options.def"
@@ -19,14 +17,12 @@ static const struct device_option {
 	size_t offset;
 } device_options[] = {
 #define OPTION(section, key, kind, field, words, initial, meaning)
-#define PLANNED(section, key, values, initial, meaning)
 #define DEVICE(key, field) {key, offsetof(struct spill_policy, field)},
 #define RULE(key, kind, bit, field, words, example, meaning)
 #include "options.def"
 };
 
 #define OPTION(section, key, kind, field, words, initial, meaning)
-#define PLANNED(section, key, values, initial, meaning)
 #define DEVICE(key, field) \
 	_Static_assert(sizeof(((struct spill_policy *)0)->field) == \
 	                   SPILL_DEVICES * sizeof(struct spill_amount), \

@@ -11,7 +11,6 @@
 #include "policy.h"
 
 enum spill_option_kind {
-	SPILL_OPTION_PLANNED,
 	SPILL_OPTION_WORD,    /* one of `words`; the field is an enum in their order */
 	SPILL_OPTION_YESNO,   /* bool */
 	SPILL_OPTION_SIZE,    /* 4.5GiB */
@@ -46,21 +45,18 @@ struct spill_option {
 
 enum {
 #define OPTION(section, key, kind, field, words, initial, meaning) +1
-#define PLANNED(section, key, values, initial, meaning) +1
 #define DEVICE(key, field)
 #define RULE(key, kind, bit, field, words, example, meaning)
 	SPILL_OPTIONS = 0
 #include "options.def"
 	,
 #define OPTION(section, key, kind, field, words, initial, meaning)
-#define PLANNED(section, key, values, initial, meaning)
 #define DEVICE(key, field) +1
 #define RULE(key, kind, bit, field, words, example, meaning)
 	SPILL_DEVICE_OPTIONS = 0
 #include "options.def"
 	,
 #define OPTION(section, key, kind, field, words, initial, meaning)
-#define PLANNED(section, key, values, initial, meaning)
 #define DEVICE(key, field)
 #define RULE(key, kind, bit, field, words, example, meaning) +1
 	SPILL_RULE_OPTIONS = 0
@@ -92,14 +88,14 @@ const char *spill_option_app(const char *section);
 const char *spill_option_rule(const char *section);
 
 /*
- * Slot of an option, or -1 and why not (unknown, with the nearest name; not implemented yet). A key of `[app NAME]`
+ * Slot of an option, or -1 and why not (unknown, with the nearest name). A key of `[app NAME]`
  * is "device.limit"; those of `[rule NAME]` are no options (rule_option.h).
  */
 int spill_option_find(const char *section, const char *key, struct spill_error *error);
 
 /*
  * The same for an environment variable's name, SPILL_DEVICE_LIMIT: -1 for one that nobody knows, -2 for one
- * that names an option that cannot be set (not implemented yet, device out of range).
+ * that names an option that cannot be set (device out of range).
  */
 int spill_option_find_variable(const char *variable, struct spill_error *error);
 
@@ -111,7 +107,7 @@ int spill_option_put(struct spill_policy *policy, unsigned slot, const char *val
 int spill_option_set(struct spill_policy *policy, const char *section, const char *key, const char *value,
                      struct spill_error *error);
 
-/* False for a row not implemented yet and for a `[device N]` that nobody set. */
+/* False for a `[device N]` that nobody set. */
 bool spill_option_present(const struct spill_policy *policy, unsigned slot);
 
 /* Effective value as a user would write it; returns its length, cut to size - 1 if longer. */

@@ -7,7 +7,6 @@
 
 static const struct spill_rule_option rows[] = {
 #define OPTION(section, key, kind, field, words, initial, meaning)
-#define PLANNED(section, key, values, initial, meaning)
 #define DEVICE(key, field)
 #define RULE(key, kind, bit, field, words, example, meaning) \
 	{{"rule", key, SPILL_OPTION_##kind, words, example, meaning, offsetof(struct spill_rule, field)}, \

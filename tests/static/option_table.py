@@ -1,5 +1,5 @@
 """Every row of policy/options.def is an option everywhere: in docs/options.md, the manual page, the parser, the variables,
-`spill policy`, the example policy and the fuzzer's, and every key of a rule likewise; what is not implemented is refused as such.
+`spill policy`, the example policy and the fuzzer's, and every key of a rule likewise.
 usage: option_table.py SPILL OPTIONS.DEF OPTIONS.MD FULL.CONF EXAMPLE.CONF SPILL.CONF.5
 
 Reads the table's text itself: what the program makes of it is what is asked for.
@@ -27,7 +27,6 @@ def strings(pattern):
 
 # section, key, kind, words, initial; section, key; key of [device N].
 options = strings(rf"\bOPTION\({STRING},\s*{STRING},\s*(\w+),\s*[\w.]+,\s*{STRING},\s*{STRING},")
-planned = strings(rf"\bPLANNED\({STRING},\s*{STRING},")
 device_keys = [row[0] for row in strings(rf"\bDEVICE\({STRING},\s*(\w+)")]
 # key, kind, bit, words, of [rule NAME].
 rules = strings(rf"\bRULE\({STRING},\s*(\w+),\s*(\w+),\s*[\w.]+,\s*{STRING},\s*{STRING},")
@@ -140,17 +139,6 @@ def check_rules(folder):
         expect(len(warnings) == 1, f"{variable(f'rule.{key}')} is a variable")
 
 
-def check_planned(folder):
-    for section, key in planned:
-        refusal = f"{section}.{key} is not implemented yet in this version"
-        dotted = check_file(folder, ["[app x]", f"{section}.{key} = 1"])
-        expect(dotted == f":2:1: {refusal}\n", f"{section}.{key}: [app] says{dotted}")
-        plain = check_file(folder, [f"[{section}]", f"{key} = 1"])
-        expect(plain == f":2:1: {refusal}\n", f"{section}.{key}: its section says{plain}")
-        out = json.loads(run("policy", "--json", **{variable(f"{section}.{key}"): "1"})[1])
-        expect(out["problem"] == f"{variable(f'{section}.{key}')}: {refusal}", f"{section}.{key}: its variable: {out['problem']}")
-
-
 def policy_of(path):
     status, out = run("policy", "--json", "--for", "llama-x", SPILL_POLICY=str(path))
     facts = json.loads(out)
@@ -199,9 +187,6 @@ def check_documents():
         name = f"{section}.{key}"
         rows = [line for line in lines if line.startswith(f"| `{name}` | `{variable(name)}` | ")]
         expect(len(rows) == 1 and f" | `{initial}` | " in rows[0], f"{name}: {len(rows)} rows in {document.name}, or another default")
-    for section, key in planned:
-        rows = [line for line in lines if line.startswith(f"| `{section}.{key}` | ")]
-        expect(len(rows) == 1, f"{section}.{key}: {len(rows)} rows in {document.name}")
     for key in device_keys:
         expect(f"`{variable('device 1.' + key)}`" in document.read_text(), f"device N.{key}: not in {document.name}")
     words = next(row[3] for row in options if row[:2] == ["spill", "profile"]).split(", ")
@@ -230,14 +215,13 @@ if os.path.exists("/etc/spill/spill.conf"):
 if len(options) < 20 or len(rules) < 10 or not device_keys:
     complain(f"{table}: {len(options)} options, {len(rules)} of rules: its form has changed, and this test with it")
 # Each row begins with its macro's name; one that the expressions above do not read would be tested by nobody.
-for macro, count in (("OPTION", len(options)), ("PLANNED", len(planned)), ("DEVICE", len(device_keys)), ("RULE", len(rules))):
+for macro, count in (("OPTION", len(options)), ("DEVICE", len(device_keys)), ("RULE", len(rules))):
     expect(len(re.findall(rf"^{macro}\(", text, re.M)) == count, f"{table}: rows of {macro} that this test cannot read")
 with tempfile.TemporaryDirectory() as name:
     check_options(pathlib.Path(name))
     check_rules(pathlib.Path(name))
-    check_planned(pathlib.Path(name))
     check_sample(pathlib.Path(name))
 check_manual()
 check_documents()
-print(f"{len(options)} options, {len(planned)} planned, {len(device_keys)} a device, {len(rules)} a rule; {len(bad)} bad")
+print(f"{len(options)} options, {len(device_keys)} a device, {len(rules)} a rule; {len(bad)} bad")
 sys.exit(bool(bad))

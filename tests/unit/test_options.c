@@ -89,13 +89,6 @@ static void test_every_row(void **state)
 		int found = spill_option_find(row->section, row->key, &error);
 
 		spill_option_variable(slot, name, sizeof(name));
-		if (row->kind == SPILL_OPTION_PLANNED) {
-			assert_int_equal(found, -1);
-			assert_non_null(strstr(error.text, "not implemented yet in this version"));
-			assert_true(spill_option_find_variable(name, &error) < 0);
-			assert_false(spill_option_present(&policy, slot));
-			continue;
-		}
 		assert_int_equal(found, slot);
 		assert_int_equal(spill_option_find_variable(name, &error), slot);
 		assert_true(spill_option_present(&policy, slot));
