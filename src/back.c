@@ -23,7 +23,7 @@ uint64_t spill_back_smallest(const struct spill_victim *list, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		const struct spill_chunked *of = list[i].data;
 		for (unsigned chunk = 0; chunk < of->count; chunk++)
-			if (of->chunks[chunk].on_host && of->chunks[chunk].bytes < least)
+			if (spill_chunk_may_come(of, chunk) && of->chunks[chunk].bytes < least)
 				least = of->chunks[chunk].bytes;
 	}
 	return least;
@@ -60,7 +60,7 @@ static void make_plan(struct spill_plan *plan, const struct spill_victim *list, 
 		struct spill_chunked *of = list[i].data;
 		for (unsigned chunk = 0; chunk < of->count; chunk++) {
 			uint64_t bytes = of->chunks[chunk].bytes;
-			if (!of->chunks[chunk].on_host)
+			if (!spill_chunk_may_come(of, chunk))
 				continue;
 			/* One that is too large leaves the room to a smaller one behind it. */
 			if (plan->bytes + bytes > left)

@@ -133,7 +133,7 @@ static void add(struct list *list, struct spill_chunked *of, unsigned index)
 	    .key = granule.key,
 	    .bytes = chunk->bytes,
 	    .on_host = chunk->on_host,
-	    .fixed = of->pinned || chunk->unmapped,
+	    .fixed = of->pinned || chunk->unmapped || (chunk->on_host && !spill_chunk_may_come(of, index)),
 	    .data = of,
 	    .index = index,
 	};

@@ -6,7 +6,7 @@ static bool is_one(const struct spill_chunked *chunked, int device, bool on_host
 {
 	const struct spill_bytes *held = &chunked->base.held;
 	return chunked->base.backend->mark && chunked->base.device == device && !chunked->pinned &&
-	       (on_host ? held->host : held->device) && (!before || chunked->seq < before);
+	       (on_host ? spill_chunked_away(chunked) : held->device) && (!before || chunked->seq < before);
 }
 
 struct spill_victim *spill_candidates(int device, bool on_host, uint64_t before, unsigned *count)

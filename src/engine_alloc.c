@@ -72,7 +72,9 @@ static void enlist(struct spill_request *request, const struct spill_allocation 
 	chunked->run = growth.run;
 	chunked->grows = growth.grows;
 	chunked->priority = spill_rule_priority(request->applied);
-	bool owed = chunked->owed = chunked->base.held.host > 0;
+	if (spill_rule_room(request->applied, 0) != SPILL_UNLIMITED)
+		chunked->stays_from = chunked->base.held.device;
+	bool owed = chunked->owed = spill_chunked_away(chunked) > 0;
 	spill_chunked_enlist(chunked);
 	spill_gate_call_me();
 	if (owed)

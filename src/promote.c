@@ -113,10 +113,11 @@ static struct spill_chunked *find_owed(const struct spill_victim *list, unsigned
 /* Older ones give way to it, a slice at a time. pre: the mover is held, the device happens to be idle */
 static void exchange(struct spill_chunked *owed)
 {
+	uint64_t away = spill_chunked_away(owed);
 	struct spill_demotion demotion = {
 	    .backend = owed->base.backend,
 	    .device = owed->base.device,
-	    .bytes = owed->base.held.host < SPILL_BACK_SLICE ? owed->base.held.host : SPILL_BACK_SLICE,
+	    .bytes = away < SPILL_BACK_SLICE ? away : SPILL_BACK_SLICE,
 	    .reason = "exchange",
 	    .part_helps = true,
 	    .api = "",
@@ -163,7 +164,7 @@ static uint64_t promote(void)
 	uint64_t then = UINT64_MAX;
 	atomic_store(&pending, false); /* first, so that what comes meanwhile is not forgotten */
 	for (struct spill_chunked *one = spill_chunked_next(NULL); one; one = spill_chunked_next(one))
-		if (one->base.held.host && !one->pinned && one->base.device < SPILL_DEVICES)
+		if (spill_chunked_away(one) && !one->pinned && one->base.device < SPILL_DEVICES)
 			any = has[one->base.device] = true;
 	if (any)
 		atomic_store(&pending, true);

@@ -77,6 +77,7 @@ struct spill_chunked *spill_chunked_reserve(const struct spill_place_ops *ops, c
 		return NULL;
 	}
 	mine->range = range;
+	mine->stays_from = UINT64_MAX;
 	return mine;
 }
 
@@ -341,7 +342,7 @@ void spill_chunked_moved(struct spill_chunked *chunked, unsigned chunk, uint64_t
 	*(moved->on_host ? &held->host : &held->device) += moved->bytes;
 	*(moved->on_host ? &held->device : &held->host) -= moved->bytes;
 	chunked->moved_at = ++moves;
-	chunked->owed = chunked->owed && held->host;
+	chunked->owed = chunked->owed && spill_chunked_away(chunked);
 	pthread_mutex_lock(&lock);
 	followed_moves(chunked, chunk);
 	pthread_mutex_unlock(&lock);

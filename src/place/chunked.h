@@ -35,12 +35,27 @@ struct spill_chunked {
 	uint64_t run;             /* of requests from its call site (growing.h); 0: not known */
 	bool grows;               /* its request did: older ones of its run are dead once it is enlisted */
 	enum spill_priority priority;
+	/* From this offset on it stays on host: a rule's cap has left no more of the device. UINT64_MAX: there is no cap */
+	uint64_t stays_from;
 	uint64_t moved_at; /* of the mover's counter, at its last move; 0: never */
 	unsigned count;
 	struct spill_chunk chunks[];
 };
 
 /* -- making and releasing, for the places ------------------------------------------------------------------ */
+
+/* Is it on host, and may come to the device? */
+static inline bool spill_chunk_may_come(const struct spill_chunked *chunked, unsigned chunk)
+{
+	return chunked->chunks[chunk].on_host && chunked->chunks[chunk].offset < chunked->stays_from;
+}
+
+/* Bytes of all that may. */
+static inline uint64_t spill_chunked_away(const struct spill_chunked *chunked)
+{
+	uint64_t stay = chunked->range > chunked->stays_from ? chunked->range - chunked->stays_from : 0;
+	return chunked->base.held.host > stay ? chunked->base.held.host - stay : 0;
+}
 
 /* Bytes of a whole chunk by the policy: a multiple of `unit`. */
 uint64_t spill_chunked_size(const struct spill_policy *policy, uint64_t unit);

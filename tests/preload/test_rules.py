@@ -169,6 +169,16 @@ class Cap(RulesCase):
                 self.good(self.ruled(self.RULE + f"place = {place}\nprefetch = on", "retain:0 alloc:a:4m:3 fill:a verify:a free:a alloc:a:4m"))
                 self.assertEqual([held(r)["device"] // MIB for r in decided(self.checked_records())], [4, 4, 0, 4])
 
+    def test_what_is_above_stays_on_host(self):
+        """Other memory comes back once there is room for both, or before work that reads both; what is above the cap does not."""
+        for follow, moved in (("off", "free:c back:b busy:50"), ("on", "free:c" + " fill:a fill:b verify:a verify:b" * 5 + " back:b")):
+            with self.subTest(follow=follow):
+                done = self.good(self.ruled("[rule mine]\nsize = 16MiB\ncap = 8MiB\nover = split",
+                                            f"alloc:a:16m fill:a early:b:40m fill:b alloc:c:30m {moved} where:a verify:a verify:b",
+                                            "movable", SPILL_MOVABLE_ENABLE="on", SPILL_MOVABLE_CHUNK="2MiB", SPILL_MOVABLE_FOLLOW=follow))
+                self.assertIn("where a ddddhhhh\n", done.stdout)
+                self.assertTrue([r for r in self.records() if r["kind"] == "move" and r["what"] == "promote"])
+
     def test_nothing_is_trimmed_or_moved_for_it(self):
         self.ruled(self.RULE, "retain:0 alloc:b:20m alloc:a:4m:3", SPILL_MOVABLE_ENABLE="on", SPILL_OOM_CHAIN="trim,demote")
         self.assertEqual((self.oom()["rule"], self.oom()["refused_by"]), ("mine", "rule.cap"))
