@@ -108,13 +108,14 @@ static void taken(struct spill_request *request, const struct spill_backend *bac
 	spill_reserve_keep(backend, request->device, spill_engine_api(request), spill_engine_site(request));
 }
 
-/* The request has been served, by us. */
+/* The request has been served, by us or by the driver: what our own calls and refused attempts left as the last error is gone. */
 static void finish(struct spill_request *request, const struct spill_backend *backend)
 {
 	spill_honest_succeeded(request);
 	if (backend->forget_error && request->last_error == 0)
 		backend->forget_error();
 	request->result = 0;
+	spill_rules_return(request);
 	taken(request, backend);
 }
 
@@ -271,8 +272,7 @@ bool spill_admit(struct spill_request *request, const struct spill_demand *deman
 	}
 	if (request->result == 0) {
 		demand->served(request, backend);
-		spill_honest_succeeded(request);
-		taken(request, backend);
+		finish(request, backend);
 		return false;
 	}
 	retract(request, demand, backend);

@@ -39,6 +39,7 @@ int main(void)
 	say("last error", hipGetLastError());
 	for (int i = 0; i < 5; i++)
 		say("fill", hipMalloc(&large, (size_t)(i < 3 ? 4 : 1) << 20));
+	say("last error", hipPeekAtLastError());
 	say("first", hipMalloc(&first, SMALL));
 	say("second", hipMalloc(&second, SMALL));
 	say("set", hipMemset(second, 7, SMALL));

@@ -164,6 +164,19 @@ class FreeTwice(CornerCase):
                 places = [r["place"] for r in self.allocs(self.checked_records()) if r["bytes"] == 4096]
                 self.assertEqual(places, [chain] * 3)
 
+    def test_hip_served_by_the_driver_after_a_failure_of_ours(self):
+        """No last error of a call that the program has not made, by either rule of HIP's."""
+        policy = self.folder / "policy.conf"
+        policy.write_text("[rule mine]\nplace = host\n", encoding="utf-8")
+        policy.chmod(0o600)
+        for rule in ("overwritten", "sticky"):
+            with self.subTest(rule):
+                alone = self.corner(name="corner_hip", preload=False, SPILL_SIM_VRAM="64MiB", SPILL_SIM_LAST_ERROR=rule)
+                done = self.corner(name="corner_hip", SPILL_POLICY=policy, SPILL_SIM_FAIL="hipHostMalloc:1+", SPILL_SIM_VRAM="64MiB",
+                                   SPILL_SIM_LAST_ERROR=rule)
+                self.assertEqual(done.stdout, alone.stdout)
+                self.assertEqual({r["place"] for r in self.allocs(self.checked_records())}, {"device"})
+
 
 class FreeAsync(CornerCase):
     def test_rounds_leave_nothing(self):
