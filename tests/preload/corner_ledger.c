@@ -6,6 +6,7 @@
  *	corner_ledger exit                   ends while a thread is inside the ledger
  *	corner_ledger nomem FILL BYTES       FILL of 4 MiB are taken; then BYTES, where the Nth allocation by libspill itself
  *	                                     fails, for every N
+ *	corner_ledger nomem-handle FILL BYTES    the same with a handle of physical memory
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,6 +22,9 @@
 
 extern CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t bytes);
 extern CUresult cuMemGetInfo_v2(size_t *free, size_t *total);
+extern CUresult cuMemCreate(unsigned long long *handle, size_t bytes, const CUmemAllocationProp *properties,
+                            unsigned long long flags);
+extern CUresult cuMemRelease(unsigned long long handle);
 
 CUcontext corner_context;
 
@@ -138,7 +142,16 @@ static bool good(CUdeviceptr address, size_t bytes)
 	       !cuMemsetD8_v2(address, 1, bytes) && !cuMemFree_v2(address);
 }
 
-static int no_memory(char **words)
+/* Physical memory has no address to be right about. */
+static CUresult take_handle(unsigned long long *handle, size_t bytes)
+{
+	const CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+	                                        .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+
+	return cuMemCreate(handle, bytes, &properties, 0);
+}
+
+static int no_memory(char **words, bool handles)
 {
 	int filling = atoi(words[0]), refused = 0, served = 0;
 	size_t bytes = strtoull(words[1], NULL, 10), before, after, total;
@@ -151,12 +164,12 @@ static int no_memory(char **words)
 		CUdeviceptr address = 0;
 
 		failing = n;
-		CUresult result = cuMemAlloc_v2(&address, bytes);
+		CUresult result = handles ? take_handle(&address, bytes) : cuMemAlloc_v2(&address, bytes);
 		left = failing;
 		failing = 0;
 		if (result == CUDA_ERROR_OUT_OF_MEMORY && !address)
 			refused++;
-		else if (!result && good(address, bytes))
+		else if (!result && (handles ? !cuMemRelease(address) : good(address, bytes)))
 			served++;
 		else
 			say("neither served nor refused", result);
@@ -177,6 +190,8 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "exit"))
 		return end();
 	if (argc == 4 && !strcmp(argv[1], "nomem"))
-		return no_memory(&argv[2]);
+		return no_memory(&argv[2], false);
+	if (argc == 4 && !strcmp(argv[1], "nomem-handle"))
+		return no_memory(&argv[2], true);
 	return 64;
 }

@@ -289,8 +289,8 @@ class Ids(CornerCase):
 class NoMemory(CornerCase):
     """Whatever allocation of libspill's own fails, the program is served or told, and nothing is lost."""
 
-    def nomem(self, filled, size, **variables):
-        done = self.corner("nomem", filled, size, name="corner_ledger", **variables)
+    def nomem(self, filled, size, how="nomem", **variables):
+        done = self.corner(how, filled, size, name="corner_ledger", **variables)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         *fills, last = done.stdout.splitlines()
         self.assertEqual(fills, ["fill CUDA_SUCCESS"] * filled + ["free CUDA_SUCCESS"] * filled)
@@ -313,6 +313,17 @@ class NoMemory(CornerCase):
         refused, served = self.nomem(2, 4 * MIB, SPILL_DEVICE_LIMIT="12MiB", SPILL_OOM_CHAIN="")
         self.assertEqual(refused, 0)
         self.assertGreaterEqual(served, 3, "the ledger entry failed, and twice nothing")
+
+    def test_capped(self):
+        """A charge to a rule's cap that stays is seen at the next."""
+        policy = self.folder / "policy.conf"
+        policy.write_text("[rule mine]\ncap = 4MiB\nover = refuse\n", encoding="utf-8")
+        policy.chmod(0o600)
+        for how in ("nomem", "nomem-handle"):
+            with self.subTest(how):
+                refused, served = self.nomem(0, 4 * MIB, how, SPILL_POLICY=policy)
+                self.assertEqual(refused, 0)
+                self.assertGreaterEqual(served, 3, "bookkeeping failed, and twice nothing")
 
 
 if __name__ == "__main__":
