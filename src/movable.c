@@ -97,11 +97,17 @@ void spill_movable_forbid(const char *reason)
 }
 
 /* Who wrote a chain without the step wants nothing to move. */
-static bool is_in_chain(const struct spill_policy *policy)
+static bool has_demote(const struct spill_policy *policy)
 {
 	bool found = policy->chain.by_capability;
 	for (unsigned i = 0; i < policy->chain.count; i++)
 		found = found || policy->chain.step[i] == SPILL_STEP_DEMOTE;
+	return found;
+}
+
+static bool is_in_chain(const struct spill_policy *policy)
+{
+	bool found = has_demote(policy);
 	if (!found && policy->movable_enable == SPILL_SWITCH_ON)
 		tell("oom.chain has no demote", "");
 	return found;
@@ -248,8 +254,8 @@ static bool is_known(int device)
 	return device >= 0 && device < SPILL_DEVICES;
 }
 
-bool spill_movable_wanted(const struct spill_backend *backend, int device, uint64_t bytes,
-                          enum spill_switch chunks)
+static bool is_wanted(const struct spill_backend *backend, int device, uint64_t bytes,
+                      enum spill_switch chunks)
 {
 	const struct spill_policy *policy = spill_runtime_policy();
 	if (chunks == SPILL_SWITCH_OFF || policy->movable_enable == SPILL_SWITCH_OFF ||
@@ -260,6 +266,27 @@ bool spill_movable_wanted(const struct spill_backend *backend, int device, uint6
 	    !is_filled(backend, device, bytes))
 		return false;
 	return is_allowed(backend) && can_move(backend, device) && is_prepared(backend, device);
+}
+
+/* A rule that says `place = movable` insists as much as movable.enable = on does: what is against it for good is told. */
+static void tell_of_rule(int device)
+{
+	const struct spill_policy *policy = spill_runtime_policy();
+	if (policy->movable_enable == SPILL_SWITCH_OFF)
+		tell("a rule has place = movable, and movable.enable is off", "");
+	else if (!has_demote(policy))
+		tell("a rule has place = movable, and oom.chain has no demote", "");
+	else if (is_known(device) && atomic_load(&devices[device].movable) == NO)
+		tell("a rule has place = movable, and this device or its driver cannot move memory", "");
+}
+
+bool spill_movable_wanted(const struct spill_backend *backend, int device, uint64_t bytes,
+                          enum spill_switch chunks)
+{
+	bool wanted = is_wanted(backend, device, bytes, chunks);
+	if (!wanted && chunks == SPILL_SWITCH_ON)
+		tell_of_rule(device);
+	return wanted;
 }
 
 bool spill_movable_may_move(const struct spill_backend *backend, int device)

@@ -79,6 +79,15 @@ class Place(RulesCase):
         self.assertEqual(self.placed("movable", SPILL_MOVABLE_ENABLE="auto"), [("movable", "fits", "mine")] * 2)
         self.assertEqual(self.placed("movable"), [("device", "fits", "mine")] * 2, "movable.enable = off holds")
 
+    def test_movable_that_cannot_be_is_told(self):
+        for variables, why in (({}, "movable.enable is off"),
+                               ({"SPILL_MOVABLE_ENABLE": "auto", "SPILL_OOM_CHAIN": "host"}, "oom.chain has no demote"),
+                               ({"SPILL_MOVABLE_ENABLE": "auto", "SPILL_SIM_CAPS": "novmm"}, "this device or its driver cannot move memory")):
+            with self.subTest(why):
+                self.assertEqual(self.placed("movable", **variables), [("device", "fits", "mine")] * 2)
+                notes = [r["text"] for r in self.records() if r["kind"] == "note" and r["code"] == "movable"]
+                self.assertEqual(notes, [f"nothing is made movable, and nothing moves: a rule has place = movable, and {why}"])
+
     def test_device_is_never_chunks(self):
         self.assertEqual(self.placed("device", SPILL_MOVABLE_ENABLE="on"), [("device", "fits", "mine")] * 2)
         self.good(self.ruled("[rule other]\nsize = 5MiB\nplace = device", self.WORDS, SPILL_MOVABLE_ENABLE="on"))
