@@ -54,6 +54,8 @@ struct spill_demand {
 	              const char **error);
 	/* What the vendor leaves in the program's variables after an out of memory that it was not asked about. */
 	void (*refused)(struct spill_request *request);
+	/* What the step `split` makes of it is on host as a whole. */
+	bool whole;
 };
 
 /* Steps a request of that kind; returns true to have the real function called (request.h). */

@@ -147,8 +147,9 @@ bool spill_chain_at_once(struct spill_request *request, const struct spill_deman
 	enum spill_step step = step_to(request->decision.place);
 	struct spill_want want =
 	    spill_admit_want(request, backend, spill_back_room(backend, request->device));
-	/* What shares a chunk with others is on host as a whole (place/pool.h): that is no reason to leave the device. */
-	if (step == SPILL_STEP_SPLIT && want.bytes <= SPILL_POOL_LARGEST && want.bytes <= want.device_room)
+	/* On host as a whole is no split, and no reason to leave the device: so is what shares a chunk with others (place/pool.h). */
+	bool whole = demand->whole || want.bytes <= SPILL_POOL_LARGEST;
+	if (step == SPILL_STEP_SPLIT && whole && want.bytes <= want.device_room)
 		error = "small enough for the device";
 	request->at_once = !error;
 	bool made = !error && make(request, demand, step, &want, &error);

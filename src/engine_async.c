@@ -274,7 +274,8 @@ bool spill_engine_alloc_async(struct spill_request *request)
 	                                            .keep = keep,
 	                                            .served = served,
 	                                            .place = place,
-	                                            .refused = refused};
+	                                            .refused = refused,
+	                                            .whole = true};
 	const struct spill_backend *backend = spill_runtime_backend(request->domain);
 	if (request->step == 0 && spill_capture_here(request)) {
 		graph_memory(request, backend);

@@ -164,7 +164,8 @@ static bool create_on_host(struct spill_request *request, const struct spill_bac
 /* Without a `refused`: the vendor leaves the program's handle alone when it refuses. */
 bool spill_engine_create(struct spill_request *request)
 {
-	static const struct spill_demand demand = {.prepare = prepare, .served = served, .place = place};
+	static const struct spill_demand demand = {
+	    .prepare = prepare, .served = served, .place = place, .whole = true};
 	const struct spill_backend *backend = spill_runtime_backend(request->domain);
 	struct spill_physical physical;
 	if (describe(request, backend, &physical) && physical.where == SPILL_LOCATION_HOST)

@@ -378,13 +378,24 @@ class Kinds(RulesCase):
     """Kinds of memory other than plain."""
 
     def test_stream_ordered(self):
-        for place in ("split", "managed", "host"):
+        for place in ("managed", "host"):
             with self.subTest(place):
                 self.good(self.ruled(f"[rule mine]\nsize = 1MiB..\nplace = {place}",
                                      "alloc:a:8m:2 fill:a verify:a sync free:a alloc:b:8m:2 fill:b verify:b sync free:b sync", "ordered"))
                 self.assertEqual(self.data(MIB), [(place, "rule", "mine")] * 4)
                 live = self.records()[-1]["live"]
                 self.assertEqual((live["device_bytes"], live["managed_bytes"]), (0, 0))
+
+    def test_what_has_no_split_stays_on_the_device(self):
+        """On host as a whole is what nobody wants while there is room."""
+        for name, words in (("ordered", "alloc:a:40m alloc:b:40m fill:b verify:b sync free:b free:a sync"),
+                            ("vmm", "create:a:40m create:b:40m map:b fill:b verify:b unmap:b release:b release:a")):
+            with self.subTest(name):
+                self.good(self.ruled("[rule mine]\nsize = 1MiB..\nplace = split", words, name))
+                placed = "split" if name == "ordered" else "host"
+                self.assertEqual(self.data(MIB), [("device", "fits", "mine"), (placed, "rule", "mine")])
+                first = [r for r in decided(self.records()) if r["bytes"] >= MIB][0]
+                self.assertEqual(first["tried"], [{"place": "split", "error": "small enough for the device"}])
 
     def test_stream_ordered_refused_and_capped(self):
         done = self.ruled("[rule no]\nsize = 4MiB\nplace = refuse\n[rule mine]\nsize = 5MiB\ncap = 10MiB\nover = managed",
@@ -397,7 +408,7 @@ class Kinds(RulesCase):
         self.assertEqual([place for place, _, _ in self.data(MIB)], ["device", "device", "managed"])
 
     def test_physical(self):
-        for place, expected in (("host", ("host", "rule", "mine")), ("split", ("host", "rule", "mine")), ("managed", ("device", "fits", "mine"))):
+        for place, expected in (("host", ("host", "rule", "mine")), ("managed", ("device", "fits", "mine"))):
             with self.subTest(place):
                 self.good(self.ruled(f"[rule mine]\napi = cuMemCreate\nplace = {place}", "create:a:8m map:a fill:a verify:a unmap:a release:a", "vmm"))
                 self.assertEqual(self.data(MIB), [expected])
