@@ -163,8 +163,11 @@ static struct spill_placement *make_plain(const struct spill_request *request, e
 	if (step == SPILL_STEP_SPLIT)
 		whole.context = NULL;
 	struct spill_stream_order order = {spill_engine_stream(request), request->context};
-	struct spill_placement *placement =
-	    spill_deferred_reuse(want->backend, want->device, whole.context, want->bytes, &order);
+	struct spill_placement *placement = NULL;
+	/* Nor is managed memory what was host memory before. */
+	if (step != SPILL_STEP_MANAGED)
+		placement =
+		    spill_deferred_reuse(want->backend, want->device, whole.context, want->bytes, &order);
 	if (placement)
 		return placement;
 	placement = spill_place_make(ops, &whole, error);

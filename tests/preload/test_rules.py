@@ -386,6 +386,12 @@ class Kinds(RulesCase):
                 live = self.records()[-1]["live"]
                 self.assertEqual((live["device_bytes"], live["managed_bytes"]), (0, 0))
 
+    def test_managed_is_not_what_was_on_host_before(self):
+        """Host memory that is kept for the next such request serves no rule that says managed."""
+        rules = "[rule host]\nsize = 9MiB\nplace = host\n[rule managed]\nsize = 8704KiB\nplace = managed\nmanaged.read_mostly = yes"
+        self.good(self.ruled(rules, "alloc:a:9m fill:a free:a alloc:b:8704k fill:b verify:b free:b sync", "ordered"))
+        self.assertEqual([held(r)["managed"] for r in decided(self.checked_records()) if r["bytes"] >= MIB], [0, 8704 << 10])
+
     def test_what_has_no_split_stays_on_the_device(self):
         """On host as a whole is what nobody wants while there is room."""
         for name, words in (("ordered", "alloc:a:40m alloc:b:40m fill:b verify:b sync free:b free:a sync"),
