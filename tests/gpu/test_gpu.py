@@ -136,9 +136,9 @@ class LooksLikeDeviceMemory(RealGpu):
 class Nvml(RealGpu):
     """meminfo.report by NVML and by the driver, of a device that nobody else uses."""
 
-    # Python warns of a fork beside the driver's threads; the child only asks NVML, and leaves.
-    JOB = [sys.executable, "-W", "ignore", str(HERE.parent / "preload/nvml_job.py"),
-           *"first:0 device:0 cuda first:0 second:0 alloc:1024 cuda first:0 second:0 first:0 child:0".split()]
+    # Not from a child: with driver 580.159.04 one that asks NVML ends without an answer, with libspill and without.
+    JOB = [sys.executable, str(HERE.parent / "preload/nvml_job.py"),
+           *"first:0 device:0 cuda first:0 second:0 alloc:1024 cuda first:0 second:0 first:0".split()]
 
     def ask(self, **variables):
         done = self.run_program(self.JOB, **variables)
@@ -161,11 +161,10 @@ class Nvml(RealGpu):
         self.assertEqual(driver[1:], ["0", str(4 * gib), str(4 * gib)])
         self.assertEqual(first[1:], ["0", str(4 * gib), str(4 * gib), "0"])
         self.assertEqual([second[1], *second[3:]], ["0", str(4 * gib), "0", str(4 * gib), "0"])
-        driver, first, second, *_, child = after
+        driver, first, second, _ = after
         self.assertEqual(driver[1:], ["0", str(3 * gib), str(4 * gib)])
         self.assertEqual(first[1:], ["0", str(4 * gib), str(3 * gib), str(gib)])
         self.assertEqual([second[3], second[5]], [str(4 * gib), str(3 * gib)])
-        self.assertNotEqual(child[2], str(4 * gib), "a child has no CUDA")
 
 
 class VendorFacts(RealGpu):

@@ -72,7 +72,7 @@ class Unchanged(Nvml):
         alone = self.ask(way, self.WORDS, preload=False, SPILL_SIM_RESERVED="6MiB")
         self.assertEqual(self.told(alone), [(64, 70)] * 3 + [(56, 70)] * 2 + [(64, 70)] * 2 + [(56, 70)])
         self.assertEqual([line[1:] for line in alone if line[0] in ("later:0", "odd")],
-                         [["25", str((40 | 2 << 24) + 1), "77", "77", "77", "77"], ["2", "2", "2", "77"]])
+                         [["13", str((40 | 2 << 24) + 1), "77", "77", "77", "77"], ["2", "2", "2", "77"]])
         for variables in self.SAME:
             self.assertEqual(self.ask(way, self.WORDS, SPILL_SIM_RESERVED="6MiB", **variables), alone, variables)
 

@@ -113,8 +113,8 @@ const char *nvmlErrorString(nvmlReturn_t result)
 		return "not found";
 	case NVML_ERROR_INSUFFICIENT_SIZE:
 		return "too little room";
-	case NVML_ERROR_ARGUMENT_VERSION_MISMATCH:
-		return "another version of the structure";
+	case NVML_ERROR_FUNCTION_NOT_FOUND:
+		return "function not found";
 	default:
 		return "unknown error";
 	}
@@ -249,7 +249,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *me
 	/* SPILL_SIM_NVML_LATER=1: a later library, which knows one more version. */
 	bool later = memory->version == nvmlMemory_v2 + 1 && getenv("SPILL_SIM_NVML_LATER");
 	if (memory->version != nvmlMemory_v2 && !later)
-		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+		return NVML_ERROR_FUNCTION_NOT_FOUND; /* as driver 580.159.04 */
 	memory->total = sim_config()->vram[number_of(device)] + sim_config()->reserved;
 	memory->reserved = sim_config()->reserved;
 	memory->free = free_of(number_of(device));
