@@ -154,6 +154,7 @@ def check_log(case, records):
                     spilled[kind] += came["spill"]
             for way, there, from_there in (("demote", "host", "device"), ("promote", "device", "host")):
                 moved = sums[way].get(f"{there}_bytes", 0)
+                case.assertEqual(sum(size for name, size in sums[way].items() if name != "count"), moved, "where they came")
                 moves[f"{way[:-1]}ions"] += sums[way]["count"]
                 moves[f"{way}d_bytes"] += moved
                 total[there] += moved

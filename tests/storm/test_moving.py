@@ -77,8 +77,9 @@ class Moving(Case):
             said.seek(0)
             return program.returncode, said.read(), hung
 
-    def storm(self, seed, seconds, enough, follow):
+    def storm(self, seed, seconds, enough, follow, **more):
         card, largest, variables = policy(seed, follow)
+        variables |= more
         command = [os.environ["MOVING"], KERNELS, str(seed), str(seconds), str(card), str(largest), "input"]
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LD_LIBRARY_PATH": os.environ["SIM_PATH"],
                        "SPILL_LOG": str(self.log), "SPILL_HOST_SHARE": "no", **SANITIZERS, **variables}
@@ -91,6 +92,7 @@ class Moving(Case):
         self.assertIn("all bytes right", said)
         records = self.checked_records()
         self.assertEqual(set(records[-1]["live"].values()), {0}, "nothing is left in the ledger")
+        self.assertEqual("SPILL_LOG_MAX" in more, "drop" in [record["kind"] for record in records])
         moves = collections.Counter(self.moved())
         print(f"seed {seed}: {moves['demote']} demotions, {moves['promote']} promotions, {moves['use']} for use, "
               f"{records[-1]['demoted_bytes'] >> 20} and {records[-1]['promoted_bytes'] >> 20} MiB\n{said}", flush=True)
@@ -111,6 +113,11 @@ class Moving(Case):
 
     def test_no_byte_is_lost_where_residency_follows_use(self):
         self.rounds("on")
+
+    def test_the_sums_of_what_the_log_leaves_out_are_right(self):
+        """From the middle of all that: lines of some threads are in the log, those of others of the same moment in the sums."""
+        for size in ("0", "8KiB"):
+            self.storm(SEED, 2, {}, "on", SPILL_LOG_MAX=size)
 
 
 del Case
