@@ -95,13 +95,13 @@ class LogMax(ScriptCase):
                 self.assertEqual(len(record["holders"]), 3)
 
     def test_many_threads(self):
-        for size in ("0", "64KiB", "256KiB"):
+        for size in ("0", "64KiB"):
             with self.subTest(size):
                 self.log.unlink(missing_ok=True)
-                done = self.run_program([str(PROGRAMS / "threads"), "8", "300"], vram="32MiB", SPILL_LOG_MAX=size)
+                done = self.run_program([str(PROGRAMS / "threads"), "8", "100"], vram="32MiB", SPILL_LOG_MAX=size)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                 counts = self.left_out(self.checked_records())
-                self.assertGreater(counts["alloc"] + counts["spill"], 1000)
+                self.assertGreater(counts["alloc"] + counts["spill"], 400)
 
     def test_all_kinds_of_memory(self):
         """Pools, physical memory, arrays, pinned and managed memory, in stream order and not, on eight threads."""
@@ -141,6 +141,7 @@ class LogMax(ScriptCase):
         logs = self.folder / "logs"
         logs.mkdir()
         self.run_in([str(PROGRAMS / "process"), "fork-fresh"], self.environment(SPILL_LOG_MAX="0", SPILL_LOG=logs))
+        self.assertEqual(len(list(logs.iterdir())), 2)
         for path in logs.iterdir():
             records = self.checked_records(path)
             self.assertEqual([record["kind"] for record in records], ["start", "note", "drop", "exit"])
