@@ -15,6 +15,7 @@
 
 #define NAME_SIZE 56 /* longest "device 31.limit" or "rule NAME" */
 _Static_assert(NAME_SIZE > sizeof("rule ") + SPILL_RULE_NAME, "a rule's name fits");
+_Static_assert(sizeof(((struct spill_log_option *)0)->value) >= SPILL_RULE_TEXT, "and all that it says");
 
 static char names[SPILL_OPTION_SLOTS + SPILL_RULES][NAME_SIZE]; /* the log's start line points here */
 

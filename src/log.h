@@ -23,7 +23,7 @@ struct spill_log_device {
 /* One effective option and where its value came from ("default", "environment", "FILE:LINE"). */
 struct spill_log_option {
 	const char *name; /* "device.limit" */
-	char value[256];
+	char value[1280]; /* a rule's is the longest (rule_option.h) */
 	char source[512];
 };
 

@@ -20,6 +20,7 @@
 #include "config.h"
 #include "ini_file.h"
 #include "profile.h"
+#include "rule.h"
 
 #define GIB ((uint64_t)1 << 30)
 
@@ -269,6 +270,22 @@ static void write_rules(const char *path, const char *first, unsigned count)
 	for (unsigned i = 0; i < count; i++)
 		fprintf(file, "[rule %s%u]\ncap = 1\n", first, i);
 	assert_int_equal(fclose(file), 0);
+}
+
+/* The start line tells what a rule does, however long what it matches is. */
+static void test_long_rule(void **state)
+{
+	char glob[SPILL_RULE_GLOB], text[1024];
+
+	memset(glob, 'x', sizeof(glob) - 1);
+	glob[sizeof(glob) - 1] = '\0';
+	snprintf(text, sizeof(text), "[rule long]\napi = %s\ncaller = %s\nplace = host\n", glob, glob);
+	write_file("named.conf", text);
+	setenv("SPILL_POLICY", "named.conf", 1);
+	load();
+	assert_string_equal(config.problem, "");
+	snprintf(text, sizeof(text), "api = %s; caller = %s; place = host", glob, glob);
+	assert_string_equal(value("rule long"), text);
 }
 
 /* As many as a mask has bits; a rule more is told, not left out. */
@@ -815,6 +832,7 @@ int main(void)
 	    CASE(test_rules),
 	    CASE(test_rules_after_a_problem),
 	    CASE(test_many_rules),
+	    CASE(test_long_rule),
 	    CASE(test_profile),
 	    CASE(test_every_profile),
 	};
