@@ -38,8 +38,10 @@ static bool make(struct spill_request *request, const struct spill_demand *deman
                  const struct spill_want *want, const char **error)
 {
 	struct spill_want within = *want;
-	uint64_t left = spill_rules_reserve(request, want->bytes);
-	if (left < want->bytes && left < want->device_room)
+	/* No more than it can take: what others of the rule ask for meanwhile may fit. */
+	uint64_t most = want->bytes < want->device_room ? want->bytes : want->device_room;
+	uint64_t left = spill_rules_reserve(request, step == SPILL_STEP_HOST ? 0 : most);
+	if (left < most)
 		within.device_room = left;
 	bool made = demand->place(request, step, &within, error) ||
 	            (host_refused(*error) && place_again(request, demand, step, &within, error));
