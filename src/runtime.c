@@ -123,7 +123,8 @@ static void fork_child(void)
 	spill_promote_reset();
 	spill_follow_reset();
 	for (int domain = 0; domain < SPILL_DOMAINS; domain++)
-		atomic_store(&backend_states[domain], UNKNOWN); /* not in use: by the driver's rules it cannot be */
+		atomic_store(&backend_states[domain],
+		             UNKNOWN); /* not in use: by the driver's rules it cannot be */
 	spill_thread = (struct spill_thread){0};
 }
 

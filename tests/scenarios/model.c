@@ -46,7 +46,8 @@ void model_get(struct memory *memory, const char *what, unsigned number, uint64_
 {
 	static uint64_t seed;
 
-	*memory = (struct memory){.bytes = bytes, .seed = ++seed};
+	seed++;
+	*memory = (struct memory){.bytes = bytes, .seed = seed};
 	int result = way.alloc(&memory->address, bytes);
 	printf("alloc %s %u %llu %s\n", what, number, (unsigned long long)bytes, way.error_name(result));
 	if (result) {
