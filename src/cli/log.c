@@ -61,6 +61,9 @@ static void take_line(struct reading *reading, const char *line, size_t length, 
 		fwrite(line, 1, length, stdout);
 	} else {
 		reading->records++;
+		if (record.kind == SPILL_KIND_START)
+			cli_rules_print(stdout);
+		cli_rules_take(&record);
 		cli_print_record(stdout, &record);
 	}
 }
@@ -82,6 +85,7 @@ static int read_log(struct reading *reading, FILE *file)
 		fprintf(stderr, "spill log: %s: %s\n", reading->path, strerror(errno));
 		return CLI_FINDINGS;
 	}
+	cli_rules_print(stdout);
 	if (reading->json)
 		puts(reading->records ? "]" : "[]");
 	else if (!reading->records)

@@ -7,7 +7,7 @@
 #include "text.h"
 
 /* Text of the log, without what could steer a terminal: a program chooses its own name. */
-static void put(FILE *out, const char *text)
+void cli_print_log_text(FILE *out, const char *text)
 {
 	for (text = text ? text : "?"; *text; text++)
 		fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
@@ -48,9 +48,9 @@ static void put_tried(FILE *out, const struct spill_attempt *tried, unsigned cou
 {
 	for (unsigned i = 0; i < count; i++) {
 		fputs(i ? ", " : "; tried ", out);
-		put(out, tried[i].place);
+		cli_print_log_text(out, tried[i].place);
 		fputs(": ", out);
-		put(out, tried[i].error);
+		cli_print_log_text(out, tried[i].error);
 	}
 }
 
@@ -60,10 +60,10 @@ static void put_origin(FILE *out, int device, const char *api, const char *calle
 	if (device >= 0)
 		fprintf(out, "  device %d", device);
 	fputs("  ", out);
-	put(out, api);
+	cli_print_log_text(out, api);
 	if (caller) {
 		fputs("  ", out);
-		put(out, caller);
+		cli_print_log_text(out, caller);
 	}
 }
 
@@ -77,19 +77,19 @@ static void put_took(FILE *out, uint64_t us)
 
 static void print_start(FILE *out, const struct spill_record_start *start)
 {
-	put(out, start->program);
+	cli_print_log_text(out, start->program);
 	fprintf(out, " (pid %d) on ", start->pid);
-	put(out, start->host);
+	cli_print_log_text(out, start->host);
 	fputs(", ", out);
-	put(out, start->time);
+	cli_print_log_text(out, start->time);
 	fputs(", libspill ", out);
-	put(out, start->version);
+	cli_print_log_text(out, start->version);
 	fputs(", ", out);
-	put(out, start->backend);
+	cli_print_log_text(out, start->backend);
 	fprintf(out, " driver %d\n", start->driver);
 	for (unsigned i = 0; i < start->device_count; i++) {
 		fprintf(out, "  device %d: ", start->devices[i].device);
-		put(out, start->devices[i].name);
+		cli_print_log_text(out, start->devices[i].name);
 		fputs(", ", out);
 		put_size(out, start->devices[i].bytes);
 		fputc('\n', out);
@@ -100,13 +100,31 @@ static void print_start(FILE *out, const struct spill_record_start *start)
 		if (!strcmp(option->source, "default"))
 			continue;
 		fputs("  policy: ", out);
-		put(out, option->name);
+		cli_print_log_text(out, option->name);
 		fputs(" = ", out);
-		put(out, option->value);
+		cli_print_log_text(out, option->value);
 		fputs(" (", out);
-		put(out, option->source);
+		cli_print_log_text(out, option->source);
 		fputs(")\n", out);
 	}
+}
+
+/* ", rule experts": nothing if none had a say. */
+static void put_rule(FILE *out, const char *rule)
+{
+	if (!rule || !strcmp(rule, "default"))
+		return;
+	fputs(", rule ", out);
+	cli_print_log_text(out, rule);
+}
+
+/* Of mode = observe: "; would be split" */
+static void put_would(FILE *out, const char *would)
+{
+	if (!would)
+		return;
+	fputs("; would be ", out);
+	cli_print_log_text(out, strcmp(would, "refuse") ? would : "refused");
 }
 
 static void print_alloc(FILE *out, const struct spill_record_alloc *alloc)
@@ -121,15 +139,9 @@ static void print_alloc(FILE *out, const struct spill_record_alloc *alloc)
 	}
 	put_origin(out, alloc->device, alloc->api, alloc->caller);
 	fputs("  ", out);
-	put(out, alloc->reason);
-	if (alloc->rule && strcmp(alloc->rule, "default")) {
-		fputs(", rule ", out);
-		put(out, alloc->rule);
-	}
-	if (alloc->would) {
-		fputs("; would be ", out);
-		put(out, alloc->would);
-	}
+	cli_print_log_text(out, alloc->reason);
+	put_rule(out, alloc->rule);
+	put_would(out, alloc->would);
 	put_tried(out, alloc->tried, alloc->attempts);
 	put_took(out, alloc->took_us);
 }
@@ -141,7 +153,7 @@ static void print_free(FILE *out, const struct spill_record_free *record)
 	fprintf(out, "  %s", spill_place_name(record->place));
 	put_origin(out, record->device, record->api, record->caller);
 	fputs("  ", out);
-	put(out, record->reason);
+	cli_print_log_text(out, record->reason);
 	put_took(out, record->took_us);
 }
 
@@ -157,7 +169,7 @@ static void print_move(FILE *out, const struct spill_record_move *move)
 	else
 		fprintf(out, "  device %d", move->device);
 	fputs("  ", out);
-	put(out, move->reason);
+	cli_print_log_text(out, move->reason);
 	put_took(out, move->took_us);
 }
 
@@ -168,7 +180,9 @@ static void print_oom(FILE *out, const struct spill_record_oom *oom)
 	fputs(" asked", out);
 	put_origin(out, oom->device, oom->api, oom->caller);
 	fputs("  refused by ", out);
-	put(out, oom->refused_by);
+	cli_print_log_text(out, oom->refused_by);
+	put_rule(out, oom->rule);
+	put_would(out, oom->would);
 	fputs("; free ", out);
 	put_size(out, oom->free);
 	fputs(" of ", out);
@@ -180,7 +194,7 @@ static void print_oom(FILE *out, const struct spill_record_oom *oom)
 		fputs(i ? ", " : "; largest: ", out);
 		put_size(out, oom->top[i].bytes);
 		fprintf(out, " #%" PRIu64 " ", oom->top[i].seq);
-		put(out, oom->top[i].caller ? oom->top[i].caller : oom->top[i].api);
+		cli_print_log_text(out, oom->top[i].caller ? oom->top[i].caller : oom->top[i].api);
 	}
 	fputc('\n', out);
 }
@@ -188,9 +202,9 @@ static void print_oom(FILE *out, const struct spill_record_oom *oom)
 static void print_note(FILE *out, const struct spill_record_note *note)
 {
 	fputs("note  ", out);
-	put(out, note->code);
+	cli_print_log_text(out, note->code);
 	fputs(": ", out);
-	put(out, note->text);
+	cli_print_log_text(out, note->text);
 	fputc('\n', out);
 }
 
@@ -228,7 +242,7 @@ static void print_exit(FILE *out, const struct spill_record_exit *end)
 	const struct spill_totals *totals = &end->totals;
 
 	fputs("end (", out);
-	put(out, end->how);
+	cli_print_log_text(out, end->how);
 	fprintf(out, "): %" PRIu64 " of %" PRIu64 " allocations spilled, ", totals->spills, totals->allocs);
 	put_sums(out, &totals->spilled);
 	fprintf(out, " spilled in all; %" PRIu64 " out of memory; peak ", totals->ooms);

@@ -36,6 +36,51 @@ load help.bash
 	has_line "    3.500000  drop  12 alloc (3.00 GiB device), 2 demote (128.00 MiB host) not written: log.max"
 }
 
+# A run at log.level $1 with two rules, and its other lines
+run_with() {
+	head -1 "$data/run.jsonl" | sed 's/"policy":\[/&{"name":"log.level","value":"'$1'","source":"default"},{"name":"rule big","value":"size = 1GiB..","source":"a.conf:1"},{"name":"rule never","value":"caller = x","source":"a.conf:4"},/'
+	shift
+	for line in "$@"; do printf '%s\n' "$line"; done
+}
+big() { sed -n 's/"rule":"default"/"rule":"big","would":"'$2'"/; '$1'p' "$data/run.jsonl"; }
+
+@test "an out of memory names its rule, and what would be there of mode = observe" {
+	run_with all "$(big 2 refuse)" "$(big 5 host)" >rules.jsonl
+	run "$spill" log rules.jsonl
+	ends_with 0
+	has "fits, rule big; would be refused  41 us"
+	has "refused by host.limit, rule big; would be host; free 1.00 MiB"
+	run "$spill" log "$data/run.jsonl"
+	has "refused by host.limit; free"
+}
+
+@test "how many requests each rule had, so that one that never matched is seen" {
+	{ run_with all "$(big 2 host)" "$(big 5 host)"; run_with all "$(big 2 host)"; } >rules.jsonl
+	run "$spill" log rules.jsonl
+	ends_with 0
+	[ "$(grep -n '^  rule ' <<<"$output")" = "8:  rule big: 2 requests
+9:  rule never: none of these requests
+16:  rule big: 1 requests
+17:  rule never: none of these requests" ]
+	run "$spill" log --json rules.jsonl
+	has_not "none of these"
+}
+
+@test "requests that have no lines are not said to be none" {
+	run_with spills >rules.jsonl
+	run "$spill" log rules.jsonl
+	has_not "requests"
+	has "policy: rule never"
+	run_with all '{"v":1,"kind":"drop","t":3.5,"peak":{"device_bytes":7,"host_bytes":0,"managed_bytes":0}}' >rules.jsonl
+	run "$spill" log rules.jsonl
+	ends_with 0
+	has_not "requests"
+	run_with all '{"v":1,"kind":"note","t":3.5,"tid":1,"code":"log-lost","text":"x"}' >rules.jsonl
+	run "$spill" log rules.jsonl
+	ends_with 0
+	has_not "requests"
+}
+
 @test "kinds and fields of later versions are skipped" {
 	run "$spill" log "$data/run.jsonl"
 	has_not later
