@@ -148,6 +148,7 @@ void print_values(const struct spill_option *row)
 		fputs("list of numbers", stdout);
 		break;
 	case SPILL_OPTION_GLOB:
+	case SPILL_OPTION_SYMBOL:
 	case SPILL_OPTION_NAME:
 		fputs("pattern", stdout);
 		break;

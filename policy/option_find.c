@@ -3,7 +3,7 @@
 
 #include "nearest.h"
 #include "options.h"
-#include "rule.h"
+#include "rule_option.h"
 #include "text.h"
 
 static bool row_is(unsigned row, const char *section, const char *key)
@@ -189,6 +189,11 @@ static int say_unknown_key(const char *section, const char *key, struct spill_er
 		spill_text_add(&text, "]");
 		return -1;
 	}
+	if (spill_rule_option_is(key)) {
+		spill_text_quote(&text, key, strlen(key));
+		spill_text_add(&text, " in [rule NAME]");
+		return -1;
+	}
 	spill_nearest_begin(&nearest, key, strlen(key));
 	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
 		if (!strcmp(spill_option_row(row)->section, section))
@@ -236,9 +241,10 @@ static int find_for_app(const char *key, struct spill_error *error)
 			memcpy(bare, name, sizeof(name));
 	}
 	text = fail(error, SPILL_PART_KEY, 0);
-	if (!strncmp(key, "device ", 7) || !strncmp(key, "rule", 4)) {
+	if (!strncmp(key, "device ", 7) || !strncmp(key, "rule", 4) ||
+	    (!bare[0] && spill_rule_option_is(key))) {
 		spill_text_quote(&text, key, strlen(key));
-		spill_text_add(&text, *key == 'd'
+		spill_text_add(&text, !strncmp(key, "device ", 7)
 		                          ? " cannot be set for one program; the nearest is 'device.limit'"
 		                          : " is no option; a rule for one program is [rule NAME] with "
 		                            "program = NAME");

@@ -137,6 +137,7 @@ void spill_option_add_field(struct spill_text *text, const struct spill_option *
 		add_devices(text, *(const uint32_t *)field);
 		break;
 	case SPILL_OPTION_GLOB:
+	case SPILL_OPTION_SYMBOL:
 	case SPILL_OPTION_NAME:
 		spill_text_add(text, field);
 		break;

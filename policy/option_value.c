@@ -318,9 +318,9 @@ int spill_option_put_field(const struct spill_option *row, void *field, const ch
 	case SPILL_OPTION_DEVICES:
 		return spill_value_devices(field, value, error);
 	case SPILL_OPTION_GLOB:
-		return spill_value_glob(field, true, value, error);
+	case SPILL_OPTION_SYMBOL:
 	case SPILL_OPTION_NAME:
-		return spill_value_glob(field, false, value, error);
+		return spill_value_glob(field, row->kind, value, error);
 	case SPILL_OPTION_OVER:
 		return put_over(field, row->values, value, error);
 	}

@@ -18,8 +18,8 @@ int spill_value_range(uint64_t *fields, const char *value, struct spill_error *e
 
 int spill_value_devices(uint32_t *field, const char *value, struct spill_error *error);
 
-/* A pattern with its end, at most SPILL_RULE_GLOB bytes; folder: it may have a '/'. */
-int spill_value_glob(char *field, bool folder, const char *value, struct spill_error *error);
+/* A pattern with its end, at most SPILL_RULE_GLOB bytes; kind: GLOB, SYMBOL or NAME. One that nothing can match is wrong. */
+int spill_value_glob(char *field, enum spill_option_kind kind, const char *value, struct spill_error *error);
 
 /* Begins the message about the byte at `wrong` of `value`. */
 static inline struct spill_text fail(struct spill_error *error, const char *value, const char *wrong)

@@ -38,6 +38,15 @@ static const char *read_end(const char *value, size_t start, size_t length, uint
 	return why;
 }
 
+/* Behind what was wrong with an end: how a range is written. */
+static int say_forms(struct spill_error *error)
+{
+	struct spill_text text = {error->text, sizeof(error->text), strlen(error->text)};
+
+	spill_text_add(&text, "; write 1MiB..2GiB, 1MiB.. or ..2GiB");
+	return -1;
+}
+
 int spill_value_range(uint64_t *fields, const char *value, struct spill_error *error)
 {
 	const char *dots = strstr(value, "..");
@@ -47,7 +56,7 @@ int spill_value_range(uint64_t *fields, const char *value, struct spill_error *e
 
 	if (!dots) {
 		if (spill_value_bytes(fields, value, error))
-			return -1;
+			return say_forms(error);
 		fields[1] = fields[0];
 		return 0;
 	}
@@ -56,11 +65,12 @@ int spill_value_range(uint64_t *fields, const char *value, struct spill_error *e
 	if (!why)
 		why = read_end(value, first + 2, strlen(dots + 2), &most, &at);
 	if (!why && !value[2] && !first)
-		why = "one of its ends must be there: write 1MiB..2GiB, 1MiB.. or ..2GiB";
-	if (!why && least > most)
-		why = "it is empty: the first end is more than the second";
-	if (why)
-		return say_bad_number(error, "bad range ", value, least > most ? 0 : at, why);
+		why = "one of its ends must be there";
+	if (say_bad_number(error, "bad range ", value, at, why))
+		return say_forms(error);
+	if (least > most)
+		return say_bad_number(error, "bad range ", value, 0,
+		                      "it is empty: the first end is more than the second");
 	fields[0] = least;
 	fields[1] = most;
 	return 0;
@@ -108,19 +118,41 @@ int spill_value_devices(uint32_t *field, const char *value, struct spill_error *
 	return 0;
 }
 
-int spill_value_glob(char *field, bool folder, const char *value, struct spill_error *error)
+/* Why a pattern has what no name of its kind has, so that nothing would ever match, and where; NULL if it may match. */
+static const char *never_matches(enum spill_option_kind kind, const char *value, size_t *at)
 {
-	const char *slash = folder ? NULL : strchr(value, '/');
-	const char *why = NULL;
+	static const char symbol[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_*?";
+	const char *slash = strchr(value, '/');
+
+	if (kind == SPILL_OPTION_SYMBOL) {
+		*at = strspn(value, symbol);
+		return value[*at] ? "a function's name has only letters, digits and '_'; write one pattern"
+		                  : NULL;
+	}
+	if (!slash)
+		return NULL;
+	if (kind == SPILL_OPTION_NAME) {
+		*at = (size_t)(slash - value);
+		return "a program's name has no folder";
+	}
+	if (strchr("/*?", *value))
+		return NULL;
+	return "a pattern with a '/' is compared with the whole path: begin it with '/' or '*/'";
+}
+
+int spill_value_glob(char *field, enum spill_option_kind kind, const char *value, struct spill_error *error)
+{
+	const char *why;
+	size_t at = 0;
 
 	if (!*value)
 		why = "a pattern is missing; '*' is any";
 	else if (strlen(value) >= SPILL_RULE_GLOB)
 		why = "the pattern is too long: at most 255 bytes";
-	else if (slash)
-		why = "a program's name has no folder";
+	else
+		why = never_matches(kind, value, &at);
 	if (why) {
-		struct spill_text text = fail(error, value, slash ? slash : value);
+		struct spill_text text = fail(error, value, value + at);
 
 		spill_text_add(&text, why);
 		return -1;

@@ -22,27 +22,75 @@ const struct spill_rule_option *spill_rule_option_row(unsigned row)
 	return &rows[row];
 }
 
-/* Of "preferred" alone, managed.preferred is the nearest. */
+/* What options are called that do for all requests what a key does for those of a rule. */
+static const struct alike {
+	const char *option, *key;
+} alike[] = {
+    {"limit", "cap"},  {"device.limit", "cap"},        {"honest_first", "honest"},
+    {"chain", "over"}, {"oom.honest_first", "honest"}, {"oom.chain", "over"},
+};
+
+/* The key that does what the option does, or NULL. Of "preferred" alone it is managed.preferred. */
+static const char *key_like(const char *option)
+{
+	for (unsigned i = 0; i < sizeof(alike) / sizeof(alike[0]); i++) {
+		if (!strcmp(option, alike[i].option))
+			return alike[i].key;
+	}
+	for (unsigned row = 0; row < SPILL_RULE_OPTIONS; row++) {
+		const char *point = strchr(rows[row].option.key, '.');
+
+		if (point && !strcmp(option, point + 1))
+			return rows[row].option.key;
+	}
+	return NULL;
+}
+
+/* "host.limit" */
+static bool is_option(const char *key)
+{
+	char name[64];
+
+	for (unsigned slot = 0; slot < SPILL_OPTIONS; slot++) {
+		spill_option_name(slot, name, sizeof(name));
+		if (!strcmp(key, name))
+			return true;
+	}
+	return false;
+}
+
+bool spill_rule_option_is(const char *key)
+{
+	for (unsigned row = 0; row < SPILL_RULE_OPTIONS; row++) {
+		if (!strcmp(key, rows[row].option.key))
+			return true;
+	}
+	return false;
+}
+
 int spill_rule_option_find(const char *key, struct spill_error *error)
 {
 	struct spill_nearest nearest;
 	struct spill_text text = spill_text_begin(error->text, sizeof(error->text));
-	const char *near = NULL;
+	const char *near = key_like(key);
 
 	spill_nearest_begin(&nearest, key, strlen(key));
 	for (unsigned row = 0; row < SPILL_RULE_OPTIONS; row++) {
-		const char *name = rows[row].option.key, *point = strchr(name, '.');
+		const char *name = rows[row].option.key;
 
 		if (!strcmp(key, name))
 			return (int)row;
-		if (point && !strcmp(key, point + 1))
-			near = name;
 		spill_nearest_offer(&nearest, name, strlen(name));
+	}
+	error->part = SPILL_PART_KEY;
+	error->offset = 0;
+	if (!near && is_option(key)) {
+		spill_text_quote(&text, key, strlen(key));
+		spill_text_add(&text, " is for all requests, and no key of [rule NAME]");
+		return -1;
 	}
 	if (!near)
 		near = nearest.best;
-	error->part = SPILL_PART_KEY;
-	error->offset = 0;
 	spill_text_add(&text, "unknown key ");
 	spill_text_quote(&text, key, strlen(key));
 	spill_text_add(&text, " in [rule NAME]; the nearest is ");

@@ -24,6 +24,9 @@ struct spill_rule_option {
 /* pre: row < SPILL_RULE_OPTIONS */
 const struct spill_rule_option *spill_rule_option_row(unsigned row);
 
+/* Whether there is such a key. */
+bool spill_rule_option_is(const char *key);
+
 /* Row of a key, or -1 and why not, with the nearest. */
 int spill_rule_option_find(const char *key, struct spill_error *error);
 

@@ -33,7 +33,7 @@ rules = strings(rf"\bRULE\({STRING},\s*(\w+),\s*(\w+),\s*[\w.]+,\s*{STRING},\s*{
 # A value that is not the default, by kind; with a number of the row's own, so that two rows with one field are seen.
 OTHER = {"SIZE": "{}MiB", "SHARE": "{}MiB", "LIMIT": "{}MiB", "PERCENT": "{}%", "CHUNK": "{}MiB",
          "TIME": "{}us", "NUMBER": "{}", "CHAIN": "host, split", "PATH": "/tmp/option-table/%e",
-         "BYTES": "{}MiB", "RANGE": "{}MiB..", "GLOB": "a{}*", "NAME": "*", "DEVICES": "{}", "NODE": "{}"}
+         "BYTES": "{}MiB", "RANGE": "{}MiB..", "GLOB": "a{}*", "SYMBOL": "a{}*", "NAME": "*", "DEVICES": "{}", "NODE": "{}"}
 
 
 def complain(what):

@@ -195,12 +195,39 @@ static void test_bad_rules(void **state)
 	        "F:2:1: unknown key 'plase' in [rule NAME]; the nearest is 'place'");
 	refuses("[rule a]\npreferred = host\n",
 	        "F:2:1: unknown key 'preferred' in [rule NAME]; the nearest is 'managed.preferred'");
+	/* An option that a key does the work of, and one that there is no key for. */
+	refuses("[rule a]\ndevice.limit = 1GiB\n",
+	        "F:2:1: unknown key 'device.limit' in [rule NAME]; the nearest is 'cap'");
+	refuses("[rule a]\nchain = host\n",
+	        "F:2:1: unknown key 'chain' in [rule NAME]; the nearest is 'over'");
+	refuses("[rule a]\nhost.limit = 1GiB\n",
+	        "F:2:1: 'host.limit' is for all requests, and no key of [rule NAME]");
 	refuses("[rule a]\nplace = hots\n",
 	        "F:2:9: bad value 'hots'; it must be one of device, movable, split, managed, host, refuse; "
 	        "the nearest is 'host'");
 	refuses("[rule a]\nover = device\n",
 	        "F:2:8: bad value 'device'; it must be one of split, managed, host, refuse");
 	refuses("[rule a]\nsize =  2GiB..1GiB\n", "F:2:9: bad range '2GiB..1GiB': it is empty");
+	refuses("[rule a]\nsize = 1GiB-2GiB\n",
+	        "F:2:9: bad size '1GiB-2GiB': units are B, KiB, MiB, GiB, TiB; write "
+	        "1MiB..2GiB, 1MiB.. or ..2GiB");
+	refuses("[rule a]\nsize = 1GiB .. 2GiB\n",
+	        "F:2:9: bad range '1GiB .. 2GiB': units are B, KiB, MiB, GiB, TiB; "
+	        "write 1MiB..2GiB");
+	refuses("[rule a]\nsize = ..\n",
+	        "F:2:10: bad range '..': one of its ends must be there; write 1MiB..2GiB");
+	/* What nothing could ever match: a list, a path that does not begin at its root. */
+	refuses("[rule a]\napi = cudaMalloc, cuMem*\n",
+	        "F:2:17: a function's name has only letters, digits and '_'; write one pattern");
+	refuses("[rule a]\ncaller = ~/lib/a.so\n",
+	        "F:2:10: a pattern with a '/' is compared with the whole path: "
+	        "begin it with '/' or '*/'");
+	refuses("[rule a]\ncaller = lib/a.so\n", "F:2:10: a pattern with a '/' is compared");
+	refuses("[rule a]\nprogram = x, bin/y\n", "F:2:17: a program's name has no folder");
+	accepts("[rule a]\napi = cu?em_*9\ncaller = */lib/a, b.so\nplace = host\n",
+	        "1 rule a: api = cu?em_*9; caller = */lib/a, b.so; place = host;");
+	accepts("[rule a]\ncaller = /lib/*\nplace = host\n[rule b]\ncaller = ?usr/*\nplace = host\n",
+	        "1 rule a: caller = /lib/*; place = host;4 rule b: caller = ?usr/*; place = host;");
 	refuses("[rule a]\ndevice = 0, 32\n", "F:2:13: the device number is out of range: 0 to 31");
 	refuses("[rule a]\nplace = host\n\nplace = host\n",
 	        "F:4:1: 'place' is set twice; the first is in line 2");

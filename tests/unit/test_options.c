@@ -228,6 +228,8 @@ static void test_bad_names(void **state)
 	refused("device", "limti", "1", SPILL_PART_KEY, 0,
 	        "unknown key 'limti' in [device]; the nearest is 'limit'");
 	refused("device", "chain", "split", SPILL_PART_KEY, 0, "the nearest is 'chain' in [oom]");
+	refused("device", "priority", "hot", SPILL_PART_KEY, 0,
+	        "unknown key 'priority' in [device]; the nearest is 'priority' in [rule NAME]");
 	refused("device 1", "reserv", "1", SPILL_PART_KEY, 0,
 	        "'reserv' cannot be set for one device; the nearest is 'reserve'");
 	refused("device 32", "limit", "1", SPILL_PART_SECTION, 7, "out of range: 0 to 31");
@@ -296,6 +298,8 @@ static void test_app(void **state)
 	refused("app x", "device.limti", "1", SPILL_PART_KEY, 0, "the nearest is 'device.limit'");
 	refused("app x", "device 1.limit", "1", SPILL_PART_KEY, 0,
 	        "'device 1.limit' cannot be set for one program; the nearest is 'device.limit'");
+	refused("app x", "place", "host", SPILL_PART_KEY, 0,
+	        "'place' is no option; a rule for one program is [rule NAME] with program = NAME");
 	refused("app x", "rule.size", "1", SPILL_PART_KEY, 0,
 	        "a rule for one program is [rule NAME] with program = NAME");
 	refused("app x", "device.limit", "4GB", SPILL_PART_VALUE, 1, "bad size '4GB'");
