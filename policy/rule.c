@@ -121,6 +121,36 @@ uint64_t spill_rules_of(const struct spill_rules *rules, const char *api, const 
 	return mask;
 }
 
+/* What is compared, a file or a whole path, is not the same for all callers. */
+static bool glob_covers(const char *earlier, const char *later)
+{
+	if (!earlier[strspn(earlier, "*")])
+		return true;
+	/* A star of the later one is any text, which a '?' is not. */
+	if (!strchr(earlier, '/') != !strchr(later, '/') || (strchr(earlier, '?') && strchr(later, '*')))
+		return false;
+	return spill_glob(earlier, later);
+}
+
+bool spill_rule_covers(const struct spill_rule *earlier, const struct spill_rule *later, bool same_program)
+{
+	unsigned keys = earlier->set & (SPILL_RULE_HAS_PLACE - 1);
+
+	if (same_program)
+		keys &= ~(unsigned)SPILL_RULE_HAS_PROGRAM;
+	if (keys & ~later->set)
+		return false;
+	if ((keys & SPILL_RULE_HAS_SIZE) && (later->least < earlier->least || earlier->most < later->most))
+		return false;
+	if ((keys & SPILL_RULE_HAS_DEVICE) && later->devices & ~earlier->devices)
+		return false;
+	if ((keys & SPILL_RULE_HAS_GROWTH) && earlier->growth != later->growth)
+		return false;
+	return (!(keys & SPILL_RULE_HAS_API) || glob_covers(earlier->api, later->api)) &&
+	       (!(keys & SPILL_RULE_HAS_CALLER) || glob_covers(earlier->caller, later->caller)) &&
+	       (!(keys & SPILL_RULE_HAS_PROGRAM) || glob_covers(earlier->program, later->program));
+}
+
 /* Rules for a size. Halves what is left without a branch on sizes, which nobody could predict. */
 static uint64_t of_size(const struct spill_rules *rules, uint64_t bytes)
 {

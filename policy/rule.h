@@ -109,6 +109,13 @@ void spill_rules_index(struct spill_rules *rules);
  */
 uint64_t spill_rules_of(const struct spill_rules *rules, const char *api, const char *caller);
 
+/*
+ * Whether `earlier` matches all that `later` does, so that no request ever comes to `later`. What cannot be told from the patterns
+ * is no. same_program: both are for the program in question, whatever their `program` says.
+ */
+#define SPILL_RULE_NEVER "the rule is never reached: one before it matches all that it does, "
+bool spill_rule_covers(const struct spill_rule *earlier, const struct spill_rule *later, bool same_program);
+
 /* Those of every call site, where spill_rules_of need not be asked. */
 static inline uint64_t spill_rules_all(const struct spill_rules *rules)
 {

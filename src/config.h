@@ -35,7 +35,10 @@ struct spill_config {
 	unsigned file_count;
 	struct spill_config_file files[SPILL_CONFIG_FILES];
 	char problem[1024]; /* "FILE:LINE:COL: …", or "" : the file was refused whole and mode is observe */
-	/* Rules that do not hold since an earlier source has used their name: "FILE:LINE: …", lines as those of `warning`. */
+	/*
+	 * Rules that have no say, since an earlier source has used their name or an earlier rule matches all that they do:
+	 * "FILE:LINE: …", lines as those of `warning`. The latter are in the list all the same.
+	 */
 	char hidden[2048];
 	char warning[1024]; /* unknown SPILL_ variables, a line each without a last newline, or "" */
 };

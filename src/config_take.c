@@ -174,6 +174,28 @@ static void tell_hidden(struct spill_load *load, unsigned by, unsigned line)
 	spill_text_add(&text, load->rule_source[by]);
 }
 
+/* That no request comes to the last rule: one before it matches them all. */
+static void tell_covered(struct spill_load *load, unsigned line)
+{
+	struct spill_config *config = load->config;
+	const struct spill_rules *rules = &config->rules;
+	unsigned last = rules->count - 1;
+	char source[512];
+
+	for (unsigned i = 0; i < last; i++) {
+		if (!spill_rule_covers(&rules->rule[i], &rules->rule[last], true))
+			continue;
+
+		struct spill_text text = append_line(config->hidden, sizeof(config->hidden));
+
+		tell_source(load, source, sizeof(source), line);
+		spill_text_add(&text, source);
+		spill_text_add(&text, ": " SPILL_RULE_NEVER);
+		spill_text_add(&text, load->rule_source[i]);
+		return;
+	}
+}
+
 void spill_load_rule(void *user, const struct spill_rule *rule, unsigned line)
 {
 	struct spill_load *load = user;
@@ -198,4 +220,5 @@ void spill_load_rule(void *user, const struct spill_rule *rule, unsigned line)
 	}
 	tell_source(load, load->rule_source[rules->count], sizeof(*load->rule_source), line);
 	rules->rule[rules->count++] = *rule;
+	tell_covered(load, line);
 }

@@ -59,6 +59,38 @@ static void print_rules(const char *path, bool json)
 	}
 }
 
+/* The rule before rule[last] that matches all that it does, or -1. */
+static int covering(unsigned last)
+{
+	for (unsigned i = 0; i < last; i++) {
+		if (spill_rule_covers(&rules.list.rule[i], &rules.list.rule[last], false))
+			return (int)i;
+	}
+	return -1;
+}
+
+/* Rules that no request comes to: a line each, or the items of a JSON array. */
+static void print_covered(const char *path, bool json)
+{
+	const char *comma = "";
+	char line[2 * 4096 + sizeof(SPILL_RULE_NEVER) + 32];
+
+	for (unsigned i = 0; i < rules.list.count; i++) {
+		int by = covering(i);
+
+		if (by < 0)
+			continue;
+		snprintf(line, sizeof(line), "%s:%u: " SPILL_RULE_NEVER "%s:%u", path, rules.line[i], path,
+		         rules.line[by]);
+		fputs(json ? comma : "", stdout);
+		if (json)
+			cli_print_json_string(stdout, line);
+		else
+			puts(line);
+		comma = ",";
+	}
+}
+
 int cli_check(int argc, char **argv)
 {
 	char problem[4096 + 1024];
@@ -80,6 +112,7 @@ int cli_check(int argc, char **argv)
 		if (!json) {
 			printf(good ? "%s: ok\n" : "%s\n", good ? argv[i] : problem);
 			print_rules(argv[i], false);
+			print_covered(argv[i], false);
 			continue;
 		}
 		fputs(i > optind ? ",{\"file\":" : "{\"file\":", stdout);
@@ -91,6 +124,8 @@ int cli_check(int argc, char **argv)
 		}
 		fputs(",\"rules\":[", stdout);
 		print_rules(argv[i], true);
+		fputs("],\"hidden\":[", stdout);
+		print_covered(argv[i], true);
 		fputs("]}", stdout);
 	}
 	if (json)

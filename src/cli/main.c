@@ -21,7 +21,8 @@ static const struct cli_command commands[] = {
      "  spill run -p big.conf -l /tmp/%e-%p.jsonl -- ./program\n"},
     {"check", cli_check, "check policy files",
      "usage: spill check [--json] FILE…\n"
-     "Prints the first error of each file as FILE:LINE:COL: message. Exit 1 if a file has one.\n"
+     "Prints the first error of each file as FILE:LINE:COL: message; of a file without one its rules, and which of\n"
+     "them is never reached, since one before it matches all that it does. Exit 1 if a file has an error.\n"
      "examples:\n"
      "  spill check ~/.config/spill/spill.conf\n"
      "  spill check --json *.conf\n"},
@@ -36,7 +37,8 @@ static const struct cli_command commands[] = {
      "Prints the files that are looked for, and every option with its value and where it comes from: "
      "default, "
      "FILE:LINE,\n"
-     "FILE:LINE [app NAME], or the environment's variable. Exit 1 if something is refused or unknown.\n"
+     "FILE:LINE [app NAME], profile NAME:LINE, or the environment's variable; then the rules in their order, and those\n"
+     "that are hidden or never reached. Exit 1 if something is refused or unknown.\n"
      "      --for PROGRAM   as the library finds it in PROGRAM: by the executable's name or path, or an\n"
      "                      interpreter's script or -m module; without it, only what holds for any program\n"
      "examples:\n"

@@ -35,11 +35,21 @@ rules.conf: ok
 rule big: size = 1GiB..; program = x; place = managed  (rules.conf:1)
 rule a: over = host  (rules.conf:7)" ]
 	run "$spill" check --json rules.conf
-	has '"ok":true,"rules":[{"name":"big","source":"rules.conf:1","keys":{"size":"1GiB..","program":"x","place":"managed"}},{"name":"a","source":"rules.conf:7","keys":{"over":"host"}}]}'
+	has '"ok":true,"rules":[{"name":"big","source":"rules.conf:1","keys":{"size":"1GiB..","program":"x","place":"managed"}},{"name":"a","source":"rules.conf:7","keys":{"over":"host"}}],"hidden":[]}'
 	printf '[rule big]\nplace = managed\n[rule big]\nplace = host\n' >rules.conf
 	run "$spill" check rules.conf
 	ends_with 1
 	[ "$output" = "rules.conf:3:7: [rule NAME] with the name 'big' is there twice; the first is in line 1" ]
+}
+
+@test "rules in an order in which one is never reached" {
+	printf '[rule big]\nsize = 1GiB..\nplace = host\n[rule p]\nprogram = p\nplace = host\n[rule bigger]\nsize = 2GiB..\ncap = 4GiB\n[rule x]\nsize = 1MiB..\npriority = hot\n' >order.conf
+	run "$spill" check order.conf
+	ends_with 0
+	has_line "order.conf:7: the rule is never reached: one before it matches all that it does, order.conf:1"
+	[ "$(grep -c never <<<"$output")" -eq 1 ]
+	run "$spill" check --json order.conf
+	has '],"hidden":["order.conf:7: the rule is never reached: one before it matches all that it does, order.conf:1"]}'
 }
 
 @test "a file that the preload would not trust" {

@@ -239,7 +239,16 @@ static void test_rules(void **state)
 	secure = 1;
 	load();
 	assert_string_equal(rule_names(), "other a ");
-	assert_string_equal(config.hidden, "");
+	assert_string_equal(config.hidden, "etc.conf:3: " SPILL_RULE_NEVER "etc.conf:1");
+	/* The other's program is this one, too. */
+	secure = 0;
+	write_file("named.conf", "[rule a]\nprogram = p*\ncap = 1\n[rule b]\nprogram = *g\ncap = 2\n");
+	write_file("xdg/spill/prog.conf", "");
+	write_file("etc.conf", "[rule c]\nsize = 1..\ncap = 3\n");
+	load();
+	assert_string_equal(rule_names(), "a b c ");
+	assert_string_equal(config.hidden, "named.conf:4: " SPILL_RULE_NEVER "named.conf:1\n"
+	                                   "etc.conf:1: " SPILL_RULE_NEVER "named.conf:1");
 }
 
 /* After a problem there are none, whatever was read before it; and none is no list to look into. */

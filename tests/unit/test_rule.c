@@ -371,6 +371,102 @@ static void priority_and_room(void **state)
 	assert_true(spill_rule_room(&rule, 11) == SPILL_UNLIMITED);
 }
 
+/* -- one before another ------------------------------------------------------------------------------------- */
+
+static bool covers(const char *api, const char *later_api)
+{
+	struct spill_rule earlier = {.set = SPILL_RULE_HAS_API}, later = earlier;
+
+	strcpy(earlier.api, api);
+	strcpy(later.api, later_api);
+	return spill_rule_covers(&earlier, &later, false);
+}
+
+static void a_rule_covers_what_matches_no_more(void **state)
+{
+	static const struct spill_rule all = {.set = SPILL_RULE_HAS_CAP};
+	static const struct spill_rule size = {.set = SPILL_RULE_HAS_SIZE, .least = 5, .most = 9};
+	static const struct spill_rule devices = {.set = SPILL_RULE_HAS_DEVICE, .devices = 6};
+	static const struct spill_rule grows = {.set = SPILL_RULE_HAS_GROWTH, .growth = true};
+	static const struct spill_rule program = {.set = SPILL_RULE_HAS_PROGRAM, .program = "a*"};
+	struct spill_rule later = {
+	    .set =
+	        SPILL_RULE_HAS_SIZE | SPILL_RULE_HAS_DEVICE | SPILL_RULE_HAS_GROWTH | SPILL_RULE_HAS_PROGRAM,
+	    .least = 5,
+	    .most = 9,
+	    .devices = 2,
+	    .growth = true,
+	    .program = "ab",
+	};
+
+	assert_true(spill_rule_covers(&all, &later, false));
+	assert_true(spill_rule_covers(&all, &all, false));
+	assert_false(spill_rule_covers(&size, &all, false));
+	assert_false(spill_rule_covers(&devices, &all, false));
+	assert_true(spill_rule_covers(&size, &later, false));
+	later.least = 4;
+	assert_false(spill_rule_covers(&size, &later, false));
+	later.least = 5;
+	later.most = 10;
+	assert_false(spill_rule_covers(&size, &later, false));
+	assert_true(spill_rule_covers(&devices, &later, false));
+	later.devices = 3;
+	assert_false(spill_rule_covers(&devices, &later, false));
+	assert_true(spill_rule_covers(&grows, &later, false));
+	later.growth = false;
+	assert_false(spill_rule_covers(&grows, &later, false));
+	assert_true(spill_rule_covers(&program, &later, false));
+	later.program[0] = 'b';
+	assert_false(spill_rule_covers(&program, &later, false));
+	assert_true(spill_rule_covers(&program, &later, true));
+	assert_false(spill_rule_covers(&program, &all, false));
+	assert_true(spill_rule_covers(&program, &all, true));
+	assert_true(covers("cu*", "cuMem*"));
+	assert_true(covers("cuMem?lloc", "cuMemAlloc"));
+	assert_false(covers("cuMem*", "cu*"));
+	/* Any file is any path. */
+	assert_true(covers("*", "/lib/*"));
+}
+
+/* All texts of at most three of the characters, the empty one too; false behind the last. */
+static bool next_text(char text[4], const char *characters)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		const char *at = text[i] ? strchr(characters, text[i]) : characters - 1;
+
+		text[i] = at[1] ? at[1] : *characters;
+		if (at[1])
+			return true;
+	}
+	return false;
+}
+
+/* Each pair of small patterns: no caller is the later rule's that is not the earlier one's. */
+static void what_is_covered_never_matches_alone(void **state)
+{
+	char earlier[4] = "a", later[4], caller[4];
+	unsigned covered = 0;
+
+	do {
+		memcpy(later, "a\0\0", 4);
+		do {
+			one_rule(NULL, earlier);
+			rules.count = 2;
+			rules.rule[1] = rules.rule[0];
+			strcpy(rules.rule[1].caller, later);
+			if (!spill_rule_covers(&rules.rule[0], &rules.rule[1], false))
+				continue;
+			covered++;
+			memset(caller, 0, sizeof(caller));
+			do {
+				if (spill_rules_of(&rules, "x", caller) == 2)
+					fail_msg("%s does not cover %s: %s", earlier, later, caller);
+			} while (next_text(caller, "ab/"));
+		} while (next_text(later, "ab*?/"));
+	} while (next_text(earlier, "ab*?/"));
+	assert_in_range(covered, 1000, 10000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,6 +482,8 @@ int main(void)
 	    cmocka_unit_test(advice_is_the_policys_but_for_what_the_rule_sets),
 	    cmocka_unit_test(prefetch_counts_before_prefetch_below),
 	    cmocka_unit_test(priority_and_room),
+	    cmocka_unit_test(a_rule_covers_what_matches_no_more),
+	    cmocka_unit_test(what_is_covered_never_matches_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
