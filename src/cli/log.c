@@ -106,7 +106,9 @@ int cli_log(int argc, char **argv)
 	if (!cli_plain_options(argc, argv, &reading.json, &status))
 		return status;
 	if (argc - optind != 1)
-		return cli_usage(argv[0], optind == argc ? "which file?" : "one file at a time");
+		return cli_usage(argv[0], optind == argc
+		                              ? "which file? by default logs are in ~/.local/state/spill"
+		                              : "one file at a time");
 	reading.path = argv[optind];
 	file = fopen(reading.path, "re");
 	if (!file) {

@@ -75,6 +75,15 @@ static void put_took(FILE *out, uint64_t us)
 		fprintf(out, "  %.1f ms\n", (double)us / 1000);
 }
 
+/* Which of several processes of a job it was, by the variable that says so. */
+static void put_rank(FILE *out, const char *variable, const char *rank)
+{
+	if (!rank)
+		return;
+	fprintf(out, ", %s=", variable);
+	cli_print_log_text(out, rank);
+}
+
 static void print_start(FILE *out, const struct spill_record_start *start)
 {
 	cli_print_log_text(out, start->program);
@@ -86,7 +95,11 @@ static void print_start(FILE *out, const struct spill_record_start *start)
 	cli_print_log_text(out, start->version);
 	fputs(", ", out);
 	cli_print_log_text(out, start->backend);
-	fprintf(out, " driver %d\n", start->driver);
+	fprintf(out, " driver %d", start->driver);
+	put_rank(out, "SLURM_PROCID", start->slurm_procid);
+	put_rank(out, "RANK", start->rank);
+	put_rank(out, "OMPI_COMM_WORLD_RANK", start->ompi_rank);
+	fputc('\n', out);
 	for (unsigned i = 0; i < start->device_count; i++) {
 		fprintf(out, "  device %d: ", start->devices[i].device);
 		cli_print_log_text(out, start->devices[i].name);

@@ -44,6 +44,12 @@ run_with() {
 }
 big() { sed -n 's/"rule":"default"/"rule":"big","would":"'$2'"/; '$1'p' "$data/run.jsonl"; }
 
+@test "which rank of a job it was" {
+	sed '1s/"program"/"rank":{"SLURM_PROCID":"3","OMPI_COMM_WORLD_RANK":"5"},"program"/' "$data/run.jsonl" >rank.jsonl
+	run "$spill" log rank.jsonl
+	has_line "llama-server (pid 4711) on node7, 2026-11-21T03:50:51.123456Z, libspill 0.1.0, cuda driver 13000, SLURM_PROCID=3, OMPI_COMM_WORLD_RANK=5"
+}
+
 @test "an out of memory names its rule, and what would be there of mode = observe" {
 	run_with all "$(big 2 refuse)" "$(big 5 host)" >rules.jsonl
 	run "$spill" log rules.jsonl
