@@ -41,7 +41,14 @@ static const char head[] =
     "privileged "
     "program reads\n"
     "`/etc/spill/spill.conf` and the profile that it names only, and writes no log.\n"
-    "`spill policy --for PROGRAM` prints what holds for a program, and where each value comes from.\n";
+    "`spill policy --for PROGRAM` prints what holds for a program, and where each value comes from.\n"
+    "\n"
+    "So `/etc/spill/spill.conf` is what an administrator gives to all users as a start, with `[app NAME]` "
+    "and rules of\n"
+    "`program` for some programs; each user may set any of it otherwise, or `SPILL=0`. It bounds nobody who "
+    "does not want\n"
+    "to be bound. What held in a run stands in the first line of its log, each value with its source (`spill "
+    "log`).\n";
 
 static const char app[] = "\n## For one program: `[app NAME]`\n"
                           "\n"
@@ -90,7 +97,10 @@ static const char rules[] =
     "twice in one file is\n"
     "an error. A rule for another `program` is as if it were not there. At most %d rules hold for a program, "
     "and as many may\n"
-    "stand in one file. Rules have no variables. A pattern is as that of `[app NAME]`.\n"
+    "stand in one file. Rules have no variables. A pattern is as that of `[app NAME]`,\n"
+    "and one: for two libraries write two rules. `spill check` and `spill policy` tell of a rule that is "
+    "never reached, since one\n"
+    "before it matches all that it does; `spill log`, how many requests each rule had in a run.\n"
     "\n"
     "What a rule cannot have (`place = split` in a stream capture, host memory beyond `host.limit`, a device "
     "that cannot do it)\n"
