@@ -131,7 +131,7 @@ static void fall_back(struct spill_load *load)
 
 	*kept = *policy;
 	spill_policy_default(policy);
-	load->config->rules.count = 0;
+	load->config->rules.count = load->config->other_rules = 0;
 	load->config->hidden[0] = '\0';
 	for (unsigned slot = 0; slot < SPILL_OPTION_SLOTS; slot++) {
 		const struct spill_option *row = spill_option_row(slot);
@@ -196,7 +196,7 @@ void spill_config_load(struct spill_config *config, const char *program)
 
 	memset(&load, 0, sizeof(load));
 	load.config = config;
-	config->option_count = config->file_count = config->rules.count = 0;
+	config->option_count = config->file_count = config->rules.count = config->other_rules = 0;
 	config->problem[0] = config->warning[0] = config->hidden[0] = '\0';
 	spill_policy_default(&config->policy);
 	if (!program) {

@@ -25,6 +25,7 @@ struct spill_config {
 	struct spill_policy policy; /* its rules are those below */
 	/* For this program, in effective order: of the sources in order, of a source from its top. */
 	struct spill_rules rules;
+	unsigned other_rules; /* of other programs: as if they were not there */
 	/*
 	 * Effective options with their sources, for the log's start line: the slots that are present, in order; behind them
 	 * the rules as "rule NAME", in order.

@@ -201,8 +201,10 @@ void spill_load_rule(void *user, const struct spill_rule *rule, unsigned line)
 	struct spill_load *load = user;
 	struct spill_rules *rules = &load->config->rules;
 
-	if ((rule->set & SPILL_RULE_HAS_PROGRAM) && !spill_glob(rule->program, load->program))
+	if ((rule->set & SPILL_RULE_HAS_PROGRAM) && !spill_glob(rule->program, load->program)) {
+		load->config->other_rules++;
 		return;
+	}
 	for (unsigned i = 0; i < rules->count; i++) {
 		if (!strcmp(rules->rule[i].name, rule->name)) {
 			tell_hidden(load, i, line);

@@ -113,7 +113,7 @@ static void print_json(const char *program, bool disabled)
 	print_rules(true);
 	fputs("],\"hidden\":[", stdout);
 	print_lines(config.hidden);
-	puts("]}");
+	printf("],\"other_rules\":%u}\n", config.other_rules);
 }
 
 static void print_text(const char *program, bool disabled)
@@ -136,6 +136,8 @@ static void print_text(const char *program, bool disabled)
 	print_rules(false);
 	if (config.hidden[0])
 		puts(config.hidden);
+	if (config.other_rules)
+		printf("rules for other programs, by their key program: %u\n", config.other_rules);
 }
 
 /* The name as the library would find it, from a name or a path; NULL if it is none. */

@@ -219,6 +219,7 @@ static void test_rules(void **state)
 	load();
 	assert_fine();
 	assert_string_equal(rule_names(), "b a c other ");
+	assert_int_equal(config.other_rules, 1);
 	assert_ptr_equal(config.policy.rules, &config.rules);
 	assert_int_equal(config.rules.by_site, 2);
 	assert_int_equal(config.rules.by_growth, 4);
@@ -254,12 +255,13 @@ static void test_rules(void **state)
 /* After a problem there are none, whatever was read before it; and none is no list to look into. */
 static void test_rules_after_a_problem(void **state)
 {
-	write_file("named.conf", "[rule a]\nplace = host\n");
+	write_file("named.conf", "[rule a]\nplace = host\n[rule x]\nprogram = x\ncap = 1\n");
 	write_file("etc.conf", "[rule b]\nplace = nowhere\n");
 	setenv("SPILL_POLICY", "named.conf", 1);
 	load();
 	assert_problem("etc.conf:2:9: bad value 'nowhere'");
 	assert_int_equal(config.rules.count, 0);
+	assert_int_equal(config.other_rules, 0);
 	assert_null(config.policy.rules);
 	assert_string_equal(source("rule a"), "");
 	write_file("etc.conf", "");
