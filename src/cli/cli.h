@@ -24,6 +24,10 @@ int cli_version(int argc, char **argv);
 /* What is wrong with how `command` was called, and where help is; returns CLI_USAGE. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The same of the option that getopt_long has just answered '?' to, with the nearest of `options`. */
+struct option;
+int cli_unknown_option(const char *command, char **argv, const struct option *options);
+
 /* Prints the subcommand's help; returns CLI_FINE. */
 int cli_help(const char *command);
 

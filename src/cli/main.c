@@ -21,7 +21,8 @@ static const struct cli_command commands[] = {
      "  spill run -p big.conf -l /tmp/%e-%p.jsonl -- ./program\n"},
     {"check", cli_check, "check policy files",
      "usage: spill check [--json] FILE…\n"
-     "Prints the first error of each file as FILE:LINE:COL: message; of a file without one its rules, and which of\n"
+     "Prints the first error of each file as FILE:LINE:COL: message; of a file without one its rules, and "
+     "which of\n"
      "them is never reached, since one before it matches all that it does. Exit 1 if a file has an error.\n"
      "examples:\n"
      "  spill check ~/.config/spill/spill.conf\n"
@@ -37,7 +38,8 @@ static const struct cli_command commands[] = {
      "Prints the files that are looked for, and every option with its value and where it comes from: "
      "default, "
      "FILE:LINE,\n"
-     "FILE:LINE [app NAME], profile NAME:LINE, or the environment's variable; then the rules in their order, and those\n"
+     "FILE:LINE [app NAME], profile NAME:LINE, or the environment's variable; then the rules in their order, "
+     "and those\n"
      "that are hidden or never reached. Exit 1 if something is refused or unknown.\n"
      "      --for PROGRAM   as the library finds it in PROGRAM: by the executable's name or path, or an\n"
      "                      interpreter's script or -m module; without it, only what holds for any program\n"
@@ -75,6 +77,26 @@ int cli_usage(const char *command, const char *format, ...)
 	return CLI_USAGE;
 }
 
+int cli_unknown_option(const char *command, char **argv, const struct option *options)
+{
+	const char *argument = argv[optind - 1];
+	size_t length = strcspn(argument, "=");
+	struct spill_nearest nearest;
+
+	/* A letter of several in one argument, which is not yet behind us. */
+	if (optopt && (strncmp(argument, "--", 2) || !argument[length]))
+		return cli_usage(command, "unknown option '-%c'", optopt);
+	if (optopt)
+		return cli_usage(command, "option '%.*s' takes no value", (int)length, argument);
+	spill_nearest_begin(&nearest, argument + 2, length - 2);
+	for (; options->name; options++)
+		spill_nearest_offer(&nearest, options->name, strlen(options->name));
+	if (spill_nearest_word(&nearest))
+		return cli_usage(command, "unknown option '%s'; the nearest is '--%s'", argument,
+		                 spill_nearest_word(&nearest));
+	return cli_usage(command, "unknown option '%s'", argument);
+}
+
 int cli_help(const char *command)
 {
 	fputs(find(command)->help, stdout);
@@ -103,8 +125,7 @@ bool cli_plain_options(int argc, char **argv, bool *json, int *status)
 			*json = true;
 			continue;
 		}
-		*status = option == 'h' ? cli_help(argv[0])
-		                        : cli_usage(argv[0], "unknown option '%s'", argv[optind - 1]);
+		*status = option == 'h' ? cli_help(argv[0]) : cli_unknown_option(argv[0], argv, options);
 		return false;
 	}
 	return true;

@@ -175,7 +175,7 @@ int cli_policy(int argc, char **argv)
 		case ':':
 			return cli_usage(argv[0], "option '%s' needs a value", argv[optind - 1]);
 		default:
-			return cli_usage(argv[0], "unknown option '%s'", argv[optind - 1]);
+			return cli_unknown_option(argv[0], argv, options);
 		}
 	}
 	if (optind < argc)

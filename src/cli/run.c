@@ -201,7 +201,7 @@ int cli_run(int argc, char **argv)
 		case ':':
 			return cli_usage("run", "option '%s' needs a value", argv[optind - 1]);
 		default:
-			return cli_usage("run", "unknown option '%s'", argv[optind - 1]);
+			return cli_unknown_option("run", argv, options);
 		}
 	}
 	if (optind == argc)

@@ -37,7 +37,26 @@ load help.bash
 		run "$spill" $command --nonsense
 		ends_with 2
 		has "unknown option '--nonsense'"
+		has_not nearest
+		run "$spill" $command -xy
+		ends_with 2
+		has "spill $command: unknown option '-x'"
 	done
+}
+
+@test "an unknown option names the nearest, one that takes no value says so" {
+	run "$spill" run --limt=4GiB -- true
+	ends_with 2
+	has "unknown option '--limt=4GiB'; the nearest is '--limit'"
+	run "$spill" policy --fro x
+	has "unknown option '--fro'; the nearest is '--for'"
+	run "$spill" check --jsn
+	has "unknown option '--jsn'; the nearest is '--json'"
+	run "$spill" check --json -xh
+	has "unknown option '-x'"
+	run "$spill" check --json=all
+	ends_with 2
+	has "option '--json' takes no value"
 }
 
 @test "version, plain and as JSON" {
