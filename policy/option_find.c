@@ -297,6 +297,24 @@ static int variable_device(const char *variable)
 	return -1;
 }
 
+/* Of SPILL_DEVICE_1_LIMT, SPILL_DEVICE_1_LIMIT is the nearest: that of all devices would do something else. */
+static void offer_devices(struct spill_nearest *nearest, const char *variable)
+{
+	static const char before[] = "SPILL_DEVICE_";
+	const char *number = variable + sizeof(before) - 1;
+	char name[64];
+	int device;
+
+	if (strncmp(variable, before, sizeof(before) - 1))
+		return;
+	device = spill_option_device(number, strspn(number, "0123456789"));
+	for (unsigned slot = SPILL_OPTIONS;
+	     device >= 0 && device < SPILL_DEVICES && slot < SPILL_OPTION_SLOTS; slot += SPILL_DEVICES) {
+		spill_option_variable(slot + (unsigned)device, name, sizeof(name));
+		spill_nearest_offer(nearest, name, strlen(name));
+	}
+}
+
 int spill_option_find_variable(const char *variable, struct spill_error *error)
 {
 	static const char *const others[] = {"SPILL_POLICY", "SPILL_LOG"};
@@ -316,10 +334,15 @@ int spill_option_find_variable(const char *variable, struct spill_error *error)
 			return (int)row;
 		spill_nearest_offer(&nearest, name, strlen(name));
 	}
+	offer_devices(&nearest, variable);
 	text = fail(error, SPILL_PART_SECTION, 0);
 	if (found == -2) {
 		spill_option_add_out_of_range(&text);
 		return -2;
+	}
+	if (!strncmp(variable, "SPILL_RULE", 10)) {
+		spill_text_add(&text, "unknown variable; a rule is [rule NAME] in a policy file");
+		return -1;
 	}
 	spill_text_add(&text, "unknown variable; the nearest is ");
 	spill_text_add(&text, nearest.best);

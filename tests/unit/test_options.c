@@ -328,6 +328,14 @@ static void test_variables(void **state)
 	assert_int_equal(spill_option_find_variable("SPILL_POLICI", &error), -1);
 	assert_non_null(strstr(error.text, "the nearest is SPILL_POLICY"));
 	assert_int_equal(spill_option_find_variable("SPILL_RULE_SIZE", &error), -1);
+	assert_string_equal(error.text, "unknown variable; a rule is [rule NAME] in a policy file");
+	/* Not that of all devices. */
+	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_3_LIMT", &error), -1);
+	assert_string_equal(error.text, "unknown variable; the nearest is SPILL_DEVICE_3_LIMIT");
+	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_31_RESERV", &error), -1);
+	assert_string_equal(error.text, "unknown variable; the nearest is SPILL_DEVICE_31_RESERVE");
+	assert_int_equal(spill_option_find_variable("SPILL_DEVICE_32_LIMT", &error), -1);
+	assert_string_equal(error.text, "unknown variable; the nearest is SPILL_DEVICE_LIMIT");
 	spill_option_variable(SPILL_OPTIONS + 7, name, sizeof(name));
 	assert_string_equal(name, "SPILL_DEVICE_7_LIMIT");
 	spill_option_name(SPILL_OPTIONS + 7, name, sizeof(name));
