@@ -29,10 +29,10 @@ enum spill_option_kind {
 	SPILL_OPTION_BYTES, /* as SIZE; uint64_t */
 	SPILL_OPTION_RANGE, /* 1MiB..2GiB, either end may be missing, or one size; two consecutive uint64_t */
 	SPILL_OPTION_DEVICES, /* list of device numbers; uint32_t, a bit each */
-	SPILL_OPTION_GLOB,    /* pattern (glob.h) of files or, with a '/', of whole paths; char[SPILL_RULE_GLOB] */
-	SPILL_OPTION_SYMBOL,  /* the same of functions' names */
-	SPILL_OPTION_NAME,    /* the same of names, without a folder */
-	SPILL_OPTION_OVER,    /* one of `words`; enum spill_rule_place from SPILL_RULE_SPLIT on */
+	SPILL_OPTION_GLOB, /* pattern (glob.h) of files or, with a '/', of whole paths; char[SPILL_RULE_GLOB] */
+	SPILL_OPTION_SYMBOL, /* the same of functions' names */
+	SPILL_OPTION_NAME,   /* the same of names, without a folder */
+	SPILL_OPTION_OVER,   /* one of `words`; enum spill_rule_place from SPILL_RULE_SPLIT on */
 };
 
 struct spill_option {
