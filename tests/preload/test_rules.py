@@ -149,6 +149,14 @@ class Over(RulesCase):
         self.assertIn(f"alloc:a:30m {OOM}", done.stdout)
         self.assertEqual((self.oom()["rule"], self.oom()["refused_by"]), ("mine", "rule.over"))
 
+    def test_what_refuse_let_in_may_leave_unless_it_is_on_the_device_for_good(self):
+        for more, leaves in (("", True), ("place = device", False)):
+            with self.subTest(more):
+                done = self.ruled(f"[rule mine]\nsize = 40MiB\nover = refuse\n{more}", "alloc:b:40m fill:b alloc:a:30m",
+                                  "movable", SPILL_MOVABLE_ENABLE="on", SPILL_MOVABLE_WAIT="30s", SPILL_OOM_CHAIN="demote")
+                self.assertEqual(OOM in done.stdout, not leaves, done.stdout + done.stderr)
+                self.assertEqual(bool(self.moves(self.records())), leaves)
+
     def test_at_the_device_s_limit(self):
         self.good(self.ruled("[rule mine]\nover = host", self.WORDS, SPILL_DEVICE_LIMIT="50MiB"))
         self.assertEqual(self.data()[1], ("host", "limit", "mine"))
