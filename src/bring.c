@@ -201,12 +201,11 @@ static void tell(bool moves, uint64_t excess_ns, uint64_t cost_ns)
 }
 
 /* pre: the mover is held */
-static bool choose(struct spill_window *window, uint16_t site)
+static bool choose(struct spill_window *window, uint16_t site, uint64_t *cost_ns)
 {
-	uint64_t cost_ns;
-	bool comes = spill_uses_choose(window, site, &cost_ns);
+	bool comes = spill_uses_choose(window, site, cost_ns);
 	if (!window->always && !window->pays && spill_clock_ns() - atomic_load(&active_ns) > QUIET_NS)
-		tell(false, window->excess_ns, cost_ns);
+		tell(false, window->excess_ns, *cost_ns);
 	return comes;
 }
 
@@ -251,11 +250,11 @@ static bool bring(const struct spill_use *use, const struct spill_advice *advice
 		    .always = spill_runtime_policy()->movable_follow == SPILL_SWITCH_ON,
 		};
 		struct spill_exchange exchange = {.backend = backend, .device = device, .keep = window.spare};
-		came = choose(&window, advice->site) && is_time(backend, device, advice->busy_ns) &&
+		uint64_t cost_ns;
+		came = choose(&window, advice->site, &cost_ns) && is_time(backend, device, advice->busy_ns) &&
 		       carry_out(&window, &exchange);
 		if (came && !window.always)
-			tell(true, window.excess_ns,
-			     exchange.ns / (exchange.came >> 20 ? exchange.came >> 20 : 1));
+			tell(true, window.excess_ns, cost_ns); /* by what was decided, not by what it took */
 	}
 	end_list(&list);
 	return came;
