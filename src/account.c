@@ -8,7 +8,7 @@
 static _Atomic uint64_t device_held[SPILL_DEVICES];
 static _Atomic uint64_t rule_held[SPILL_RULES];
 static _Atomic uint64_t host_held, physical_held;
-static _Atomic uint64_t *_Atomic host_told;
+static void (*_Atomic host_changed)(void);
 
 static _Atomic uint64_t *row(int device)
 {
@@ -50,31 +50,21 @@ void spill_account_rule_return(unsigned rule, uint64_t bytes)
 	atomic_fetch_sub(&rule_held[rule], bytes);
 }
 
-/* Several threads may tell at once: who stores last has seen that it is what is held. */
 static void tell(void)
 {
-	_Atomic uint64_t *told = atomic_load(&host_told);
-	uint64_t held;
-	if (!told)
-		return;
-	do {
-		held = atomic_load(&host_held);
-		atomic_store(told, held);
-	} while (atomic_load(&host_held) != held);
+	void (*changed)(void) = atomic_load(&host_changed);
+	if (changed)
+		changed();
 }
 
-void spill_account_host_tell(_Atomic uint64_t *told)
+void spill_account_host_tell(void (*changed)(void))
 {
-	atomic_store(&host_told, told);
-	tell();
+	atomic_store(&host_changed, changed);
 }
 
 bool spill_account_host_charge(uint64_t *held, uint64_t bytes)
 {
-	bool charged = atomic_compare_exchange_strong(&host_held, held, *held + bytes);
-	if (charged)
-		tell();
-	return charged;
+	return atomic_compare_exchange_strong(&host_held, held, *held + bytes);
 }
 
 void spill_account_host_add(uint64_t bytes)

@@ -10,7 +10,6 @@
 #ifndef SPILL_ACCOUNT_H
 #define SPILL_ACCOUNT_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -41,8 +40,11 @@ uint64_t spill_account_physical_held(void);
 void spill_account_physical_charged(uint64_t bytes);
 void spill_account_physical_add(uint64_t bytes);
 void spill_account_physical_return(uint64_t bytes);
-/* From now on *told follows what is held; NULL: no more. Threads may still store there for a moment, so it stays mapped. */
-void spill_account_host_tell(_Atomic uint64_t *told);
+/*
+ * From now on called behind each add and return, in its thread, and not behind a charge: who charges tells by itself. NULL: no more;
+ * threads may still be about to call it then.
+ */
+void spill_account_host_tell(void (*changed)(void));
 
 /* After fork the child holds nothing. */
 void spill_account_reset(void);

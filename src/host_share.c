@@ -3,10 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,21 +12,19 @@
 #include "account.h"
 #include "fd.h"
 #include "note.h"
-#include "quiet.h"
 
-/* Of the file's form. One page, so it is there or it is not. */
-#define MAGIC 0x31306c6c697073ull
-/* The lock of slot i is byte i; of a check, the byte behind them. */
-#define GATE SPILL_HOST_SLOTS
+/*
+ * The file stays empty, and what others write there is not read: only locks of its offsets say anything (fcntl_locking(2): they may be
+ * beyond the end). A slot's first offset is its process's for as long as that lives; as many behind it as it holds units are locked with
+ * it, which makes one lock of both.
+ */
+#define UNIT 4096
+#define SLOT ((off_t)1 << 40)
+/* Behind the slots: of a check. */
+#define GATE (SPILL_HOST_SLOTS * SLOT)
 /* A check takes microseconds. */
 #define TRIES 400
 #define POLL_NS 50000
-
-struct table {
-	_Atomic uint64_t magic;
-	_Atomic uint64_t
-	    held[SPILL_HOST_SLOTS]; /* bytes; of a slot that nobody has locked: of one who is dead */
-};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_HOST_SHARE */
 static _Atomic bool used;                                /* from the start on */
@@ -36,31 +32,54 @@ static bool unusable, joining;
 static char own_path[64];
 static const char *path;
 static uint64_t at_start;
-static struct table *table; /* NULL: not opened */
-static int fd = -1;
+static int fd = -1; /* not joined */
 static struct stat file;
-static int mine;
+static off_t mine; /* our slot's first offset */
+static off_t told; /* units that are locked behind it */
 static bool gate_taken, stuck;
 
-/* SETLK never waits; two descriptions exclude each other also within a process. */
-static bool lock_byte(int descriptor, int command, int byte, short *type)
+/* Never waits; two descriptions exclude each other also within a process. */
+static bool set(short type, off_t start, off_t length)
 {
-	struct flock range = {.l_type = *type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
-	int result = fcntl(descriptor, command, &range);
-	*type = range.l_type;
-	return result == 0;
+	struct flock range = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
+	return fcntl(fd, F_OFD_SETLK, &range) == 0;
 }
 
-static bool take(int byte)
+/*
+ * What the slots [from, to) say, in bytes. The kernel tells one lock that is there, and not the first: what is below and above it is
+ * asked next, by whole slots, as it may grow meanwhile; the larger part by the loop, so that it goes no deeper than the slots' logarithm.
+ * A lock that is not of our form counts nothing.
+ */
+static uint64_t held_in(int descriptor, int from, int to)
 {
-	short type = F_WRLCK;
-	return lock_byte(fd, F_OFD_SETLK, byte, &type);
+	uint64_t bytes = 0;
+	while (from < to) {
+		struct flock found = {.l_type = F_WRLCK, .l_start = from * SLOT, .l_len = (to - from) * SLOT};
+		if (fcntl(descriptor, F_OFD_GETLK, &found) != 0 || found.l_type == F_UNLCK)
+			break;
+		int slot = found.l_start < from * SLOT ? from : (int)(found.l_start / SLOT);
+		if (found.l_start == slot * SLOT && found.l_len > 0 && found.l_len <= SLOT)
+			bytes += (uint64_t)(found.l_len - 1) * UNIT;
+		if (slot - from < to - slot - 1) {
+			bytes += held_in(descriptor, from, slot);
+			from = slot + 1;
+		} else {
+			bytes += held_in(descriptor, slot + 1, to);
+			to = slot;
+		}
+	}
+	return bytes;
 }
 
-static void give(int byte)
+/* Tells what this process holds, rounded up. Where the kernel has no memory for a lock, the next time. pre: locked, joined */
+static void tell(void)
 {
-	short type = F_UNLCK;
-	lock_byte(fd, F_OFD_SETLK, byte, &type);
+	uint64_t units = (spill_account_host_held() + UNIT - 1) / UNIT;
+	off_t now = units < SLOT - 1 ? (off_t)units : SLOT - 1;
+	bool more = now > told;
+	if (now != told &&
+	    set(more ? F_WRLCK : F_UNLCK, mine + 1 + (more ? told : now), more ? now - told : told - now))
+		told = now;
 }
 
 static const char *refusal(const struct stat *found)
@@ -69,27 +88,19 @@ static const char *refusal(const struct stat *found)
 		return "something else is in its place";
 	if (found->st_uid != geteuid())
 		return "it belongs to another user";
-	if (found->st_size != 0 && found->st_size != sizeof(struct table))
-		return "it is of another form";
 	return NULL;
 }
 
 /* Looks once, and makes nothing. pre: locked */
 static uint64_t look(void)
 {
-	struct table seen = {0};
 	struct stat found;
 	uint64_t sum = 0;
 	int other = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (other < 0)
 		return 0;
-	if (fstat(other, &found) == 0 && !refusal(&found) &&
-	    pread(other, &seen, sizeof(seen), 0) == sizeof(seen) && seen.magic == MAGIC)
-		for (int i = 0; i < SPILL_HOST_SLOTS; i++) {
-			short type = F_WRLCK;
-			if (seen.held[i] && lock_byte(other, F_OFD_GETLK, i, &type) && type != F_UNLCK)
-				sum += seen.held[i];
-		}
+	if (fstat(other, &found) == 0 && !refusal(&found))
+		sum = held_in(other, 0, SPILL_HOST_SLOTS);
 	close(other);
 	return sum;
 }
@@ -107,52 +118,48 @@ static const char *open_file(int *opened, struct stat *found)
 	problem = refusal(found);
 	if (!problem && (found->st_mode & 07777) != 0600 && fchmod(*opened, 0600) != 0)
 		problem = strerrordesc_np(errno);
-	if (problem)
-		return problem;
-	/* A page that is not there when it is touched would be a SIGBUS. */
-	struct spill_quiet quiet; /* beyond RLIMIT_FSIZE it is a SIGXFSZ */
-	spill_quiet_enter(&quiet);
-	int error;
-	do
-		error = posix_fallocate(*opened, 0, sizeof(struct table));
-	while (error == EINTR);
-	spill_quiet_leave(&quiet);
-	return error ? strerrordesc_np(error) : NULL;
+	return problem;
 }
 
-static const char *map_file(void)
+/* Still the file that others open, by a descriptor that nobody has closed? pre: locked */
+static bool joined(void)
 {
-	uint64_t none = 0;
-	void *mapped = mmap(NULL, sizeof(struct table), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (mapped == MAP_FAILED)
-		return strerrordesc_np(errno);
-	table = mapped;
-	if (!atomic_compare_exchange_strong(&table->magic, &none, MAGIC) && none != MAGIC)
-		return "it is of another form";
-	for (mine = 0; mine < SPILL_HOST_SLOTS; mine++)
-		if (take(mine))
+	struct stat now;
+	return fd >= 0 && fstat(fd, &now) == 0 && now.st_dev == file.st_dev && now.st_ino == file.st_ino &&
+	       now.st_nlink == 1;
+}
+
+/* What is held has changed. What is told later than it is given back errs to the safe side. */
+static void changed(void)
+{
+	pthread_mutex_lock(&lock);
+	if (joined())
+		tell();
+	pthread_mutex_unlock(&lock);
+}
+
+static const char *take_slot(void)
+{
+	for (int slot = 0; slot < SPILL_HOST_SLOTS; slot++) {
+		mine = slot * SLOT;
+		if (set(F_WRLCK, mine, 1))
 			return NULL;
-		else if (errno != EAGAIN && errno != EACCES)
+		if (errno != EAGAIN && errno != EACCES)
 			return strerrordesc_np(errno);
+	}
 	return "too many processes take part";
 }
 
-/*
- * A mapping keeps the open file, and so the lock, alive: that is why a program that closes all descriptors does not lose its slot, and
- * why it has to go here. Its address stays good, as a thread may be about to store there.
- */
+/* pre: locked */
 static void leave(void)
 {
 	struct stat now;
 	spill_account_host_tell(NULL);
-	if (table)
-		(void)mmap(table, sizeof(*table), PROT_READ | PROT_WRITE,
-		           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	/* The program may have closed it, and the number may be another file's. */
 	if (fd >= 0 && fstat(fd, &now) == 0 && now.st_dev == file.st_dev && now.st_ino == file.st_ino)
 		close(fd);
 	fd = -1;
-	table = NULL;
+	told = 0;
 }
 
 /* Opens the file without the lock: a thread may be held up there by others that need it. pre: locked, before and after */
@@ -170,9 +177,10 @@ static void join(void)
 	fd = opened;
 	file = found;
 	if (!problem)
-		problem = map_file();
+		problem = take_slot();
 	if (!problem) {
-		spill_account_host_tell(&table->held[mine]);
+		spill_account_host_tell(changed);
+		tell();
 		return;
 	}
 	leave();
@@ -180,29 +188,6 @@ static void join(void)
 	snprintf(text, sizeof(text), "%s cannot be used: %s; host.limit holds for this process alone", path,
 	         problem);
 	spill_note("host-share", text);
-}
-
-/* Still the file that others open, by a descriptor that nobody has closed? */
-static bool joined(void)
-{
-	struct stat now;
-	return table && fstat(fd, &now) == 0 && now.st_dev == file.st_dev && now.st_ino == file.st_ino &&
-	       now.st_nlink == 1 && now.st_size == sizeof(struct table);
-}
-
-static uint64_t others(void)
-{
-	uint64_t sum = 0;
-	for (int i = 0; i < SPILL_HOST_SLOTS; i++) {
-		uint64_t held = i == mine ? 0 : atomic_load(&table->held[i]);
-		if (held && take(i)) {
-			atomic_store(&table->held[i], 0); /* its process is dead */
-			give(i);
-		} else {
-			sum += held;
-		}
-	}
-	return sum;
 }
 
 void spill_host_share_use(const char *given)
@@ -237,20 +222,22 @@ uint64_t spill_host_share_begin(void)
 	if (!joining && !joined())
 		join();
 	/* Another thread is about to join: this once the others are not seen. */
-	if (!table)
+	if (fd < 0)
 		return 0;
-	for (int tries = stuck ? TRIES : 0; !(gate_taken = take(GATE)) && tries < TRIES; tries++)
+	for (int tries = stuck ? TRIES : 0; !(gate_taken = set(F_WRLCK, GATE, 1)) && tries < TRIES; tries++)
 		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
 	stuck = !gate_taken; /* who holds it is stopped: it is waited for once */
-	return others();
+	return held_in(fd, 0, SPILL_HOST_SLOTS);
 }
 
 void spill_host_share_end(void)
 {
 	if (!used)
 		return;
+	if (fd >= 0)
+		tell();
 	if (gate_taken)
-		give(GATE);
+		set(F_UNLCK, GATE, 1);
 	gate_taken = false;
 	pthread_mutex_unlock(&lock);
 }

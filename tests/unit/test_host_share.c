@@ -13,9 +13,12 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "account.h"
@@ -24,9 +27,20 @@
 #include "place/place.h"
 
 #define MIB (1ull << 20)
+/* The file's form: where a slot begins, and what each further offset stands for. */
+#define SLOT(n) ((off_t)(n) << 40)
+#define UNIT 4096
 
 static char folder[64], path[96];
-static unsigned notes;
+static unsigned notes, waits;
+
+int __real_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+	waits++;
+	return __real_nanosleep(time, left);
+}
 
 void __wrap_spill_note(const char *code, const char *text);
 void __wrap_spill_note(const char *code, const char *text)
@@ -53,7 +67,9 @@ static uint64_t others(void)
 static void add(uint64_t bytes)
 {
 	spill_host_share_begin();
-	spill_account_host_add(bytes);
+	uint64_t held = spill_account_host_held();
+	while (!spill_account_host_charge(&held, bytes))
+		;
 	spill_host_share_end();
 }
 
@@ -125,7 +141,7 @@ static int setup(void **state)
 	strcpy(folder, "/tmp/spill-share-XXXXXX");
 	assert_non_null(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/table", folder);
-	notes = 0;
+	notes = waits = 0;
 	spill_account_reset();
 	spill_host_share_use(path);
 	return 0;
@@ -149,6 +165,7 @@ static void made_by_the_first_spill_only(void **state)
 	umask(mask);
 	assert_int_equal(stat(path, &file), 0);
 	assert_int_equal(file.st_mode & 07777, 0600);
+	assert_int_equal(file.st_size, 0);
 	/* What others could write is closed to them. */
 	assert_int_equal(chmod(path, 0666), 0);
 	spill_host_share_use(path);
@@ -174,9 +191,20 @@ static void the_living_are_counted_and_the_dead_are_not(void **state)
 	end(&b, SIGKILL);
 	assert_int_equal(others(), 40 * MIB);
 	assert_int_equal(tell(&c, 0), 100 * MIB);
-	/* What is given back is told without asking. */
+	/* What is given back, or taken without asking, is told without a check. */
 	spill_account_host_return(99 * MIB);
 	assert_int_equal(tell(&c, 0), 1 * MIB);
+	spill_account_host_add(2 * MIB);
+	assert_int_equal(tell(&c, 0), 3 * MIB);
+	spill_account_host_return(3 * MIB);
+	assert_int_equal(tell(&c, 0), 0);
+	/* Rounded up: never less than is held. */
+	add(1);
+	assert_int_equal(tell(&c, 0), UNIT);
+	add(UNIT);
+	assert_int_equal(tell(&c, 0), 2 * UNIT);
+	spill_account_host_return(1);
+	assert_int_equal(tell(&c, 0), UNIT);
 	end(&c, SIGKILL);
 	assert_int_equal(others(), 0);
 }
@@ -245,9 +273,23 @@ static void a_fork_is_a_process_of_its_own(void **state)
 	assert_int_equal(others(), 0);
 }
 
+static int open_own(const char *suffix)
+{
+	char name[sizeof(path) + 8];
+	snprintf(name, sizeof(name), "%s%s", path, suffix);
+	return open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+}
+
+static bool lock_range(int fd, off_t start, off_t length)
+{
+	struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
+	return fcntl(fd, F_OFD_SETLK, &range) == 0;
+}
+
 /* Daemons close all descriptors, and the numbers become other files'. */
 static void a_closed_descriptor_is_found_out(void **state)
 {
+	struct flock any = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	int ready[2], go[2];
 	char byte;
 	assert_int_equal(pipe(ready) + pipe(go), 0);
@@ -259,13 +301,15 @@ static void a_closed_descriptor_is_found_out(void **state)
 			if (fd != ready[1] && fd != go[0])
 				close(fd);
 		/* One that can be locked. */
-		snprintf(path + strlen(path), 8, ".mine");
-		if (dup2(open(path, O_RDWR | O_CREAT, 0600), STDERR_FILENO) < 0)
+		if (dup2(open_own(".mine"), STDERR_FILENO) < 0)
 			_exit(3);
-		path[strlen(path) - 5] = '\0';
 		for (int fd = 3; fd < 1024; fd++)
 			if (fd != ready[1] && fd != go[0])
 				dup2(STDERR_FILENO, fd);
+		spill_account_host_return(5 * MIB);
+		spill_account_host_add(5 * MIB);
+		if (fcntl(open_own(".mine"), F_OFD_GETLK, &any) != 0 || any.l_type != F_UNLCK)
+			_exit(4); /* that was not ours to lock */
 		add(1 * MIB);
 		if (others() != 5 * MIB)
 			_exit(2);
@@ -320,7 +364,6 @@ static void unusable(void)
 
 static void what_is_in_its_place_is_left_alone(void **state)
 {
-	static char page[4097];
 	char target[128];
 	struct stat file;
 	snprintf(target, sizeof(target), "%s/target", folder);
@@ -331,14 +374,6 @@ static void what_is_in_its_place_is_left_alone(void **state)
 	assert_int_equal(file.st_size, 0);
 	unlink(path);
 	assert_int_equal(link(target, path), 0); /* a second name */
-	unusable();
-	unlink(path);
-	text_file(path, "of another form");
-	unusable();
-	assert_int_equal(stat(path, &file), 0);
-	assert_int_equal(file.st_size, strlen("of another form"));
-	memset(page, 'x', 4096);
-	text_file(path, page);
 	unusable();
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
@@ -362,25 +397,191 @@ static void another_users_file_is_left_alone(void **state)
 
 static void all_slots_taken(void **state)
 {
-	struct flock range = {
-	    .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = SPILL_HOST_SLOTS};
-	int fd = open(path, O_RDWR | O_CREAT, 0600);
-	assert_int_equal(fcntl(fd, F_OFD_SETLK, &range), 0);
+	int fd = open_own("");
+	for (int slot = 0; slot < SPILL_HOST_SLOTS; slot++)
+		assert_true(lock_range(fd, SLOT(slot), 1));
 	unusable();
 	close(fd);
 }
 
-/* One that is stopped in the middle of its check does not stop the others. */
+/* Whatever the order in which the kernel tells them, and wherever they are: each counts, once. */
+static void every_slot_counts_once(void **state)
+{
+	enum { FILES = 20, ROUNDS = 30 };
+	int fds[FILES];
+	srand(1);
+	for (int round = 0; round < ROUNDS; round++) {
+		/* From the full table down to a few. */
+		int density = round == 0 ? 1 : 1 + rand() % 100, slots[SPILL_HOST_SLOTS];
+		uint64_t sum = 0;
+		for (int i = 0; i < SPILL_HOST_SLOTS; i++) {
+			int other = rand() % (i + 1);
+			slots[i] = slots[other];
+			slots[other] = i;
+		}
+		for (int i = 0; i < FILES; i++)
+			fds[i] = open_own("");
+		for (int i = 0; i < SPILL_HOST_SLOTS; i++)
+			if (rand() % density == 0) {
+				off_t units =
+				    rand() % 8 ? rand() % 1000 : SLOT(1) - 2; /* one file's do not meet */
+				assert_true(lock_range(fds[i % FILES], SLOT(slots[i]), 1 + units));
+				sum += (uint64_t)units * UNIT;
+			}
+		spill_host_share_use(path);
+		assert_int_equal(spill_host_share_at_start(), sum);
+		for (int i = 0; i < FILES; i++)
+			close(fds[i]);
+	}
+}
+
+/* Locks that are not of the form count nothing, and nobody stays with them. */
+static void other_locks_count_nothing(void **state)
+{
+	int fd = open_own(""), beside = open_own("");
+	assert_true(lock_range(fd, SLOT(1) + 1, 1000));    /* of no process */
+	assert_true(lock_range(fd, SLOT(3), 2 * SLOT(1))); /* two slots */
+	assert_true(lock_range(beside, SLOT(2), 1 + 7));
+	assert_int_equal(others(), 7 * UNIT);
+	close(fd);
+	fd = open_own("");
+	close(beside);
+	spill_host_share_use(path);
+	assert_true(lock_range(fd, 0, 0));
+	unusable();
+	close(fd);
+}
+
+/* Of an earlier build, say. What is in the file is nothing to anybody. */
+static void written_to_and_truncated(void **state)
+{
+	text_file(path, "of another form");
+	struct other a = begin();
+	add(1 * MIB);
+	tell(&a, 10 * MIB);
+	for (int size = 4 * UNIT; size >= 0; size -= 2 * UNIT) {
+		assert_int_equal(truncate(path, size), 0);
+		add(1 * MIB);
+		assert_int_equal(others(), 10 * MIB);
+		assert_int_equal(tell(&a, 0), spill_account_host_held());
+	}
+	assert_int_equal(notes, 0);
+	end(&a, 0);
+}
+
+/* By another one of our own: there they meet again. By a link: that is left alone. */
+static void replaced_while_in_use(void **state)
+{
+	char target[128];
+	struct other a = begin();
+	add(1 * MIB);
+	tell(&a, 10 * MIB);
+	snprintf(target, sizeof(target), "%s.new", path);
+	close(open_own(".new"));
+	assert_int_equal(rename(target, path), 0);
+	assert_int_equal(others(), 0);
+	assert_int_equal(tell(&a, 0), 1 * MIB);
+	assert_int_equal(others(), 10 * MIB);
+	assert_int_equal(notes, 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink(target, path), 0);
+	assert_int_equal(others(), 0);
+	assert_int_equal(notes, 1);
+	assert_int_equal(access(target, F_OK), -1);
+	end(&a, SIGKILL);
+}
+
+/* Nothing is written, so no limit of files' sizes is passed. */
+static void within_a_limit_of_no_bytes(void **state)
+{
+	int status;
+	pid_t pid = begin_child();
+	if (pid == 0) {
+		setrlimit(RLIMIT_FSIZE, &(struct rlimit){0, 0});
+		add(10 * MIB);
+		others();
+		_exit((int)notes);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* A process in the middle of its check, with `bytes` charged before it. */
+static pid_t checking(uint64_t bytes)
+{
+	int status;
+	pid_t pid = begin_child();
+	if (pid == 0) {
+		add(bytes);
+		spill_host_share_begin();
+		raise(SIGSTOP);
+		spill_host_share_end();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	return pid;
+}
+
+static void who_is_killed_in_its_check_leaves_nothing(void **state)
+{
+	others();
+	pid_t pid = checking(10 * MIB);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(others(), 0);
+	assert_int_equal(waits, 0);
+}
+
+/* It is waited for once, some milliseconds, and counts. When it goes on, all is as before. */
 static void who_is_stopped_stops_nobody(void **state)
 {
-	struct flock range = {
-	    .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SPILL_HOST_SLOTS, .l_len = 1};
-	struct other a = begin();
-	tell(&a, 10 * MIB);
-	int fd = open(path, O_RDWR);
-	assert_int_equal(fcntl(fd, F_OFD_SETLK, &range), 0);
+	pid_t pid = checking(10 * MIB);
 	assert_int_equal(others(), 10 * MIB);
-	close(fd);
+	assert_in_range(waits, 1, 1000);
+	waits = 0;
+	add(1 * MIB);
+	assert_int_equal(others(), 10 * MIB);
+	spill_account_host_return(1 * MIB);
+	assert_int_equal(waits, 0);
+	kill(pid, SIGCONT);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(others(), 0);
+	pid = checking(20 * MIB);
+	assert_int_equal(others(), 20 * MIB);
+	assert_in_range(waits, 1, 1000);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void *charge_and_return(void *seed)
+{
+	unsigned random = (unsigned)(uintptr_t)seed;
+	for (int i = 0; i < 300; i++) {
+		uint64_t bytes = 1 + (uint64_t)rand_r(&random) % MIB;
+		if (i % 2)
+			add(bytes);
+		else
+			spill_account_host_add(bytes);
+		spill_account_host_return(bytes);
+	}
+	add(1 * MIB);
+	return NULL;
+}
+
+/* With several threads what is told at last is what is held. */
+static void many_threads(void **state)
+{
+	pthread_t threads[8];
+	struct other a = begin();
+	for (uintptr_t i = 0; i < 8; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, charge_and_return, (void *)i), 0);
+	for (int i = 0; i < 20; i++)
+		tell(&a, 0); /* beside it */
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(tell(&a, 0), 8 * MIB);
+	assert_int_equal(notes, 0);
 	end(&a, 0);
 }
 
@@ -456,8 +657,11 @@ int main(void)
 	    TEST(a_fork_is_a_process_of_its_own),   TEST(a_closed_descriptor_is_found_out),
 	    TEST(a_removed_file_is_found_out),      TEST(what_is_in_its_place_is_left_alone),
 	    TEST(another_users_file_is_left_alone), TEST(all_slots_taken),
-	    TEST(who_is_stopped_stops_nobody),      TEST(the_limit_is_of_the_sum),
-	    TEST(of_many_at_once_none_is_over),
+	    TEST(every_slot_counts_once),           TEST(other_locks_count_nothing),
+	    TEST(written_to_and_truncated),         TEST(replaced_while_in_use),
+	    TEST(within_a_limit_of_no_bytes),       TEST(who_is_killed_in_its_check_leaves_nothing),
+	    TEST(who_is_stopped_stops_nobody),      TEST(many_threads),
+	    TEST(the_limit_is_of_the_sum),          TEST(of_many_at_once_none_is_over),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
