@@ -107,7 +107,8 @@ class Bench:
             clean = {name: value for name, value in os.environ.items() if not name.startswith("SPILL_") and name != "LD_PRELOAD"}
             environment = {**clean, "SPILL_BUILD": str(BUILD), "HOME": folder}
             if chain is not None:
-                environment |= {"LD_PRELOAD": str(BUILD / "libspill.so"), "SPILL_LOG": str(log), "SPILL_OOM_CHAIN": chain}
+                environment |= {"LD_PRELOAD": str(BUILD / "libspill.so"), "SPILL_LOG": str(log), "SPILL_OOM_CHAIN": chain,
+                                "SPILL_HOST_SHARE": "no"}  # what runs beside it does not decide
             environment |= {name: str(value) for name, value in variables.items()}
             try:
                 done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=timeout, check=False)

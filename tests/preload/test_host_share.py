@@ -20,7 +20,7 @@ while [ -e /proc/$pid ] && ! { grep -q zombie /proc/$pid/status && [ "$(ls /proc
 
 class Share(ScriptCase):
     movable = "off"
-    share = "yes"
+    share = None  # the default
 
     def setUp(self):
         super().setUp()
@@ -40,7 +40,7 @@ class Share(ScriptCase):
         child.chmod(0o700)
         command = [*self.unshare, "sh", "-c", "mount -t tmpfs none /dev/shm && exec \"$@\"", "sh", str(PROGRAMS / "script"), KERNELS,
                    *first.replace("child:", f"child:{child}").split()]
-        return self.run_in(command, self.environment(SPILL_HOST_LIMIT=LIMIT, SPILL_OOM_CHAIN="host", **variables))
+        return self.run_in(command, self.environment(**{"SPILL_HOST_LIMIT": LIMIT, "SPILL_OOM_CHAIN": "host", **variables}))
 
     def spilled(self, name):
         """What a process spilled at most, and what refused it."""
@@ -75,6 +75,27 @@ class Share(ScriptCase):
             done = self.run_both(f"retain:0 alloc:a:4m:{count} child: free:a", f"{look} >'{self.folder}/files' 2>&1")
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertEqual((self.folder / "files").read_text(encoding="ascii"), expected)
+
+    def test_not_made_where_nothing_is_spilled(self):
+        for variables in ({"SPILL": "0"}, {"SPILL_MODE": "off"}, {"SPILL_MODE": "observe"}, {"SPILL_OOM_CHAIN": ""}):
+            with self.subTest(**variables):
+                files = self.folder / "files"
+                files.unlink(missing_ok=True)
+                done = self.run_both("retain:0 alloc:a:4m:8 child: free:a", f"ls /dev/shm >'{files}'", **variables)
+                self.assertIn(("alloc:a:4m:8", "CUDA_ERROR_OUT_OF_MEMORY"), self.results(done), done.stdout + done.stderr)
+                self.assertEqual(files.read_text(encoding="ascii"), "")
+
+    def test_whatever_is_done_to_the_file(self):
+        """Written to, truncated, replaced and gone while it is in use: the first program goes on, and its data is right."""
+        words = "retain:0 alloc:a:4m:5 fill:a {} free:a alloc:c:4m:5 fill:c verify:c free:c"
+        for harm in ("echo x >$file", "truncate -s 1m $file; : >$file", "rm $file", "rm $file; mkfifo $file", "rm $file; mkdir $file",
+                     "rm $file; ln -s /etc/passwd $file", "ln $file $file.2", "chmod 0 $file", "mount -o remount,size=4k /dev/shm"):
+            with self.subTest(harm):
+                self.log.unlink(missing_ok=True)
+                done = self.run_both(words.format("child: alloc:b:4m:2 fill:b verify:a verify:b free:b"), f"file=/dev/shm/spill-0; {harm}")
+                self.good(done)
+                records = self.checked_records()
+                self.assertEqual(sum(held(r)["host"] for r in decided(records)), 8 * MIB + 8 * MIB + 8 * MIB)
 
     def test_what_is_in_its_place(self):
         """Something else in its place is left alone; the process counts for itself, and its log says so once."""

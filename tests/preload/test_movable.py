@@ -239,7 +239,7 @@ class Kill(MovableCase):
         storm = PROGRAMS.parent / "storm" / "moving"
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LD_LIBRARY_PATH": os.environ["SIM_PATH"],
                        "LD_PRELOAD": LIBRARY, "SPILL_LOG": str(self.log), "SPILL_SIM_VRAM": "128MiB", "SPILL_MOVABLE_WAIT": "300ms",
-                       **self.usual}
+                       "SPILL_HOST_SHARE": "no", **self.usual}
         for seed, moves in enumerate((1, 10, 40)):
             with self.subTest(moves=moves):
                 self.log.unlink(missing_ok=True)

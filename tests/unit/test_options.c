@@ -59,7 +59,7 @@ static void test_defaults(void **state)
 	assert_int_equal(policy.movable_follow, SPILL_SWITCH_AUTO);
 	assert_int_equal(policy.host_ahead.kind, SPILL_AMOUNT_BYTES);
 	assert_int_equal(policy.host_ahead.value, 0);
-	assert_false(policy.host_share);
+	assert_true(policy.host_share);
 	assert_int_equal(policy.honest_first, SPILL_HONEST_AUTO);
 	assert_int_equal(policy.honest_window_us, 60000000);
 	assert_int_equal(policy.advice.preferred, SPILL_LOCATION_HOST);
