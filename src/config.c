@@ -177,15 +177,11 @@ static void list_rules(struct spill_load *load)
 		struct spill_log_option *option = &config->options[config->option_count++];
 		char *name = names[SPILL_OPTION_SLOTS + i];
 		struct spill_text text = spill_text_begin(name, NAME_SIZE);
-		char value[SPILL_RULE_TEXT];
 
 		spill_text_add(&text, "rule ");
 		spill_text_add(&text, config->rules.rule[i].name);
 		option->name = name;
-		/* What is cut looks cut: the keys that a rule acts by are the last. */
-		if (spill_rule_format(&config->rules.rule[i], value, sizeof(value)) >= sizeof(option->value))
-			strcpy(value + sizeof(option->value) - sizeof("..."), "...");
-		strcpy(option->value, value);
+		spill_rule_format(&config->rules.rule[i], option->value, sizeof(option->value));
 		strcpy(option->source, load->rule_source[i]);
 	}
 	spill_rules_index(&config->rules);

@@ -252,25 +252,6 @@ static void test_rules(void **state)
 	                                   "etc.conf:1: " SPILL_RULE_NEVER "named.conf:1");
 }
 
-/* In the start line, where it may end before it is told what the rule does. */
-static void test_a_long_rule(void **state)
-{
-	char caller[233], text[300];
-
-	/* With "caller = " and "; place = host" 255 bytes, which is all that there is room for. */
-	memset(caller, 'c', sizeof(caller) - 1);
-	caller[sizeof(caller) - 1] = '\0';
-	setenv("SPILL_POLICY", "named.conf", 1);
-	for (unsigned i = 0; i < 2; i++) {
-		snprintf(text, sizeof(text), "[rule a]\ncaller = %s%s\nplace = host\n", caller, i ? "c" : "");
-		write_file("named.conf", text);
-		load();
-		assert_fine();
-		assert_int_equal(strlen(value("rule a")), 255);
-		assert_string_equal(value("rule a") + 241, i ? "c; place = ..." : "; place = host");
-	}
-}
-
 /* After a problem there are none, whatever was read before it; and none is no list to look into. */
 static void test_rules_after_a_problem(void **state)
 {
@@ -860,7 +841,6 @@ int main(void)
 	    CASE(test_app_of_another),
 	    CASE(test_tried),
 	    CASE(test_rules),
-	    CASE(test_a_long_rule),
 	    CASE(test_rules_after_a_problem),
 	    CASE(test_many_rules),
 	    CASE(test_long_rule),
