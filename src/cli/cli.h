@@ -17,6 +17,7 @@ struct cli_command {
 
 int cli_run(int argc, char **argv);
 int cli_check(int argc, char **argv);
+int cli_doctor(int argc, char **argv);
 int cli_log(int argc, char **argv);
 int cli_policy(int argc, char **argv);
 int cli_version(int argc, char **argv);

@@ -27,6 +27,20 @@ static const struct cli_command commands[] = {
      "examples:\n"
      "  spill check ~/.config/spill/spill.conf\n"
      "  spill check --json *.conf\n"},
+    {"doctor", cli_doctor, "say what stands in the way of libspill here",
+     "usage: spill doctor [--json] [--timeout SECONDS] [--root DIR] [--] [CMD [ARG…]]\n"
+     "Looks at the driver, the devices, the host's memory, the environment and the policy, and at CMD's file "
+     "without "
+     "running it.\n"
+     "Each finding says what there is, why it matters and what to do. Exit 1 if one is a problem or a "
+     "warning.\n"
+     "      --timeout SECONDS   for each vendor's driver, which is tried in a process of its own (30)\n"
+     "      --root DIR          host, device files and container as seen in /proc, /sys, /dev and /etc below "
+     "DIR\n"
+     "examples:\n"
+     "  spill doctor\n"
+     "  spill doctor -- llama-server\n"
+     "  spill doctor --json -- ./train.py | jq '.findings[] | select(.level != \"fact\")'\n"},
     {"log", cli_log, "print a log for people",
      "usage: spill log [--json] FILE\n"
      "Prints one line a decision. --json prints the file's records as one JSON array.\n"

@@ -9,11 +9,11 @@ load help.bash
 @test "--help lists every command" {
 	run "$spill" --help
 	ends_with 0
-	for command in run check log policy version; do has "  $command "; done
+	for command in run check doctor log policy version; do has "  $command "; done
 }
 
 @test "every command's --help has its usage and examples" {
-	for command in run check log policy version; do
+	for command in run check doctor log policy version; do
 		run "$spill" $command --help
 		ends_with 0
 		has "usage: spill $command"
@@ -33,7 +33,7 @@ load help.bash
 }
 
 @test "an unknown option is wrong usage" {
-	for command in run check log policy version; do
+	for command in run check doctor log policy version; do
 		run "$spill" $command --nonsense
 		ends_with 2
 		has "unknown option '--nonsense'"

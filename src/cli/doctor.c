@@ -1,0 +1,221 @@
+/* spill doctor: what of this machine, this environment and a program stands in the way, why it matters, what to do. */
+#include "doctor.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "text.h"
+
+enum level { PROBLEM, WARNING, FACT, LEVELS };
+enum area { PROGRAM, DEVICE, HOST, ENVIRONMENT };
+
+static const char *const level_names[] = {"problem", "warning", "fact"};
+static const char *const area_names[] = {"program", "device", "host", "environment"};
+
+static const struct row {
+	const char *name;
+	enum level level;
+	enum area area;
+	const char *why, *what_to_do;
+} rows[] = {
+#define FINDING(id, level, area, why, what_to_do) {#id, level, area, why, what_to_do},
+#include "doctor.def"
+};
+
+/* In the order in which they were found. */
+#define MOST 512
+static struct found {
+	const struct row *row;
+	char *what;
+} found[MOST];
+static unsigned found_count;
+
+void doctor_find(enum doctor_finding finding, const char *format, ...)
+{
+	va_list arguments;
+	char *what;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&what, format, arguments);
+	va_end(arguments);
+	if (length < 0)
+		return;
+	if (found_count == MOST) {
+		free(what);
+		return;
+	}
+	found[found_count++] = (struct found){&rows[finding], what};
+}
+
+const char *doctor_size(uint64_t bytes)
+{
+	static char sizes[4][32];
+	static unsigned next;
+	char *size = sizes[next++ % 4];
+	struct spill_text text = spill_text_begin(size, sizeof(sizes[0]));
+
+	spill_text_size(&text, bytes);
+	return size;
+}
+
+bool doctor_is_there(const struct doctor_patient *patient, const char *path)
+{
+	char whole[4096];
+
+	return (size_t)snprintf(whole, sizeof(whole), "%s%s", patient->root, path) < sizeof(whole) &&
+	       access(whole, F_OK) == 0;
+}
+
+static unsigned count(enum level level)
+{
+	unsigned sum = 0;
+
+	for (unsigned i = 0; i < found_count; i++)
+		sum += found[i].row->level == level;
+	return sum;
+}
+
+static void print_json_one(const struct found *one)
+{
+	const struct {
+		const char *key, *value;
+	} members[] = {{"{\"check\":", one->row->name},
+	               {",\"level\":", level_names[one->row->level]},
+	               {",\"area\":", area_names[one->row->area]},
+	               {",\"what\":", one->what},
+	               {",\"why\":", one->row->why},
+	               {",\"do\":", one->row->what_to_do}};
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+		fputs(members[i].key, stdout);
+		cli_print_json_string(stdout, members[i].value);
+	}
+	putchar('}');
+}
+
+/* Names of files and variables are others' words: nothing in them may steer the terminal. */
+static void print_text_one(const struct found *one)
+{
+	printf("%s [%s] ", level_names[one->row->level], area_names[one->row->area]);
+	cli_print_log_text(stdout, one->what);
+	putchar('\n');
+	if (one->row->level == FACT) {
+		if (one->row->what_to_do[0])
+			printf("  %s; %s\n", one->row->why, one->row->what_to_do);
+		return;
+	}
+	printf("  why: %s\n  do:  %s\n", one->row->why, one->row->what_to_do);
+}
+
+/* Worst first; of one level in the order in which they were found, which is by area. */
+static void print_all(bool json)
+{
+	bool first = true;
+
+	for (enum level level = PROBLEM; level < LEVELS; level++) {
+		for (unsigned i = 0; i < found_count; i++) {
+			if (found[i].row->level != level)
+				continue;
+			if (json && !first)
+				putchar(',');
+			first = false;
+			if (json)
+				print_json_one(&found[i]);
+			else
+				print_text_one(&found[i]);
+		}
+	}
+}
+
+static int print(const char *program, bool json)
+{
+	unsigned problems = count(PROBLEM), warnings = count(WARNING), facts = count(FACT);
+
+	if (json) {
+		fputs("{\"program\":", stdout);
+		if (program)
+			cli_print_json_string(stdout, program);
+		else
+			fputs("null", stdout);
+		fputs(",\"findings\":[", stdout);
+		print_all(true);
+		printf("],\"problems\":%u,\"warnings\":%u,\"facts\":%u}\n", problems, warnings, facts);
+	} else {
+		print_all(false);
+		printf("%u problem%s, %u warning%s, %u fact%s%s\n", problems, problems == 1 ? "" : "s",
+		       warnings, warnings == 1 ? "" : "s", facts, facts == 1 ? "" : "s",
+		       problems || warnings ? "" : ": nothing stands in the way");
+	}
+	return cli_finish(problems || warnings ? CLI_FINDINGS : CLI_FINE);
+}
+
+/* Seconds, 1 to 600; 0 if it is none. */
+static unsigned seconds(const char *text)
+{
+	size_t length = strlen(text);
+	unsigned long value =
+	    length && length <= 3 && !text[strspn(text, "0123456789")] ? strtoul(text, NULL, 10) : 0;
+
+	return value <= 600 ? (unsigned)value : 0;
+}
+
+static int look(const struct doctor_patient *patient, bool json)
+{
+	const struct spill_policy *policy;
+
+	if (patient->program)
+		doctor_look_at_program(patient);
+	doctor_look_at_devices(patient);
+	/* Last of all it changes our environment, of which the program and the driver know nothing any more. */
+	doctor_look_at_environment(patient);
+	policy = doctor_look_at_policy(patient);
+	doctor_look_at_host(patient, policy);
+	return print(patient->program, json);
+}
+
+int cli_doctor(int argc, char **argv)
+{
+	static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+	                                        {"timeout", required_argument, NULL, 't'},
+	                                        {"root", required_argument, NULL, 'r'},
+	                                        {"help", no_argument, NULL, 'h'},
+	                                        {0}};
+	struct doctor_patient patient = {.root = "", .timeout_ms = 30000};
+	bool json = false;
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "+:h", options, NULL)) != -1) {
+		switch (option) {
+		case 'j':
+			json = true;
+			break;
+		case 't':
+			patient.timeout_ms = 1000 * seconds(optarg);
+			if (!patient.timeout_ms)
+				return cli_usage(
+				    argv[0], "--timeout: '%s' is no number of seconds from 1 to 600", optarg);
+			break;
+		case 'r':
+			patient.root = optarg;
+			break;
+		case 'h':
+			return cli_help(argv[0]);
+		case ':':
+			return cli_usage(argv[0], "option '%s' needs a value", argv[optind - 1]);
+		default:
+			return cli_unknown_option(argv[0], argv, options);
+		}
+	}
+	if (optind < argc) {
+		if (!*argv[optind])
+			return cli_usage(argv[0], "'' is no program's name");
+		patient.program = argv[optind];
+	}
+	return look(&patient, json);
+}

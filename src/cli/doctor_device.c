@@ -1,0 +1,173 @@
+/* spill doctor: drivers and devices, from the facts of doctor_driver.h. */
+#include <string.h>
+
+#include "doctor.h"
+#include "doctor_driver.h"
+#include "smallfile.h"
+
+#define MOVES_FROM 12050 /* cuCtxRecordEvent */
+
+static const struct {
+	const struct driver_vendor *vendor;
+	const char *node; /* there if the machine, or the container, has such a GPU */
+} vendors[] = {{&driver_cuda, "/dev/nvidiactl"}, {&driver_hip, "/dev/kfd"}};
+
+#define VENDORS (sizeof(vendors) / sizeof(vendors[0]))
+
+static const char *stage_text(enum driver_stage stage)
+{
+	static const char *const texts[] = {
+	    [DRIVER_ABSENT] = "beginning",
+	    [DRIVER_LOADING] = "being loaded",
+	    [DRIVER_STARTING] = "starting",
+	    [DRIVER_ASKING] = "telling its devices",
+	    [DRIVER_TOUCHING] = "making memory on a device",
+	    [DRIVER_DONE] = "ending",
+	};
+
+	return texts[stage];
+}
+
+/* CUDA counts 1000 a major version, HIP 10,000,000. */
+static void tell_driver(const struct doctor_patient *patient, const struct driver_vendor *vendor,
+                        const struct driver_facts *facts)
+{
+	bool cuda = vendor == &driver_cuda;
+	int major = facts->version / (cuda ? 1000 : 10000000);
+	int minor = facts->version % (cuda ? 1000 : 10000000) / (cuda ? 10 : 100000);
+	char text[512] = "", path[4096];
+
+	if (cuda && spill_smallfile_path(patient->root, "/proc/driver/nvidia", "version", path, sizeof(path)))
+		spill_smallfile_read(path, text, sizeof(text));
+	text[strcspn(text, "\n")] = '\0';
+	doctor_find(DOCTOR_driver, "%s driver for %s %d.%d, %s%s%s", vendor->name, cuda ? "CUDA" : "HIP",
+	            major, minor, facts->library, text[0] ? "; " : "", text);
+	if (cuda && facts->version < MOVES_FROM)
+		doctor_find(DOCTOR_driver_old, "the driver is of CUDA %d.%d", major, minor);
+}
+
+static const char *memory_text(const struct driver_device *device)
+{
+	return device->capabilities & SPILL_IS_INTEGRATED ? "integrated: its memory is the host's"
+	       : device->capabilities & SPILL_IS_COHERENT
+	           ? "coherent: it reads the host's memory over a cache-coherent link"
+	           : "discrete";
+}
+
+static void judge_touch(unsigned which, enum driver_kind kind, const struct driver_touch *touch)
+{
+	static const char *const names[] = {
+	    [TOUCH_CONTEXT] = "a context",
+	    [TOUCH_DEVICE_CHUNK] = "a chunk on the device",
+	    [TOUCH_HOST_CHUNK] = "a chunk on the host",
+	    [TOUCH_MANAGED] = "managed memory",
+	    [TOUCH_HOST] = "pinned host memory",
+	};
+
+	if (touch->tried && touch->error)
+		doctor_find(touch->full ? DOCTOR_touch_full : DOCTOR_touch_fails, "device %u: %s: %s: %s",
+		            which, names[kind], touch->call, touch->name);
+}
+
+static void judge_device(const struct driver_vendor *vendor, unsigned which,
+                         const struct driver_device *device)
+{
+	bool cuda = vendor == &driver_cuda;
+
+	doctor_find(
+	    DOCTOR_device,
+	    "device %u: %s, %s, %s free, %s; concurrent managed access %s, pageable access %s; can "
+	    "%s%s%s%s%s",
+	    which, device->is.name[0] ? device->is.name : "without a name", doctor_size(device->is.bytes),
+	    doctor_size(device->free), memory_text(device), device->concurrent ? "yes" : "no",
+	    device->host_tables ? "by the host's page tables"
+	    : device->pageable  ? "yes"
+	                        : "no",
+	    device->capabilities & SPILL_CAN_MOVE ? "move, " : "",
+	    device->capabilities & SPILL_CAN_SPLIT ? "split, " : "",
+	    device->capabilities & SPILL_CAN_MANAGED ? "managed, " : "",
+	    device->capabilities & SPILL_CAN_HOST ? "host" : "no host memory",
+	    device->move == SPILL_PROBE_WORKS && device->probed ? "; a chunk was moved there and back" : "");
+	if (device->capabilities & (SPILL_IS_INTEGRATED | SPILL_IS_COHERENT))
+		doctor_find(DOCTOR_device_memory, "device %u is %s", which, memory_text(device));
+	if (cuda && !(device->capabilities & SPILL_CAN_SPLIT))
+		doctor_find(
+		    DOCTOR_no_vmm, "device %u: virtual memory management on the %s is not offered", which,
+		    device->vmm ? device->host_vmm ? "host is offered, but some function of it" : "host"
+		                : "device");
+	if (cuda && !(device->capabilities & SPILL_CAN_MANAGED))
+		doctor_find(DOCTOR_no_managed, "device %u has no concurrent managed access", which);
+	if (!cuda && !device->pageable && !(device->capabilities & SPILL_IS_INTEGRATED))
+		doctor_find(DOCTOR_no_xnack, "device %u: XNACK is off, or the card has none", which);
+	for (enum driver_kind kind = 0; kind < TOUCHES; kind++)
+		judge_touch(which, kind, &device->touch[kind]);
+	if (device->probed && device->move == SPILL_PROBE_LATER)
+		doctor_find(DOCTOR_touch_full, "device %u: no memory for a trial move of a chunk", which);
+	else if (device->probed && device->move == SPILL_PROBE_FAILS)
+		doctor_find(DOCTOR_move_fails, "device %u: a trial move of a chunk did not work", which);
+}
+
+static bool has_none(const struct driver_vendor *vendor, const struct driver_facts *facts)
+{
+	return facts->error ? facts->error == vendor->no_device[0] || facts->error == vendor->no_device[1]
+	                    : !facts->count;
+}
+
+static void judge_driver(const struct doctor_patient *patient, const struct driver_vendor *vendor,
+                         const struct driver_facts *facts)
+{
+	if (facts->end == DRIVER_HANGS)
+		doctor_find(DOCTOR_driver_hangs, "%s's driver did not answer within %u s while %s",
+		            vendor->name, patient->timeout_ms / 1000, stage_text(facts->stage));
+	else if (facts->end == DRIVER_CRASHED)
+		doctor_find(DOCTOR_driver_crashes, "%s's driver ended its process (%s) while %s",
+		            vendor->name, facts->signal ? strsignal(facts->signal) : "exit",
+		            stage_text(facts->stage));
+	else if (!facts->complete)
+		doctor_find(DOCTOR_driver_lacks, "%s lacks functions that libspill needs",
+		            facts->library[0] ? facts->library : *vendor->files);
+	else if (facts->error && !has_none(vendor, facts))
+		doctor_find(DOCTOR_driver_broken, "%s's driver does not start: %s (%d)", vendor->name,
+		            facts->error_name, facts->error);
+	else if (has_none(vendor, facts))
+		doctor_find(DOCTOR_no_device, "%s's driver shows no device", vendor->name);
+	if (facts->version)
+		tell_driver(patient, vendor, facts);
+}
+
+/* Of a driver that hung or crashed with memory of a device, what it had told before counts. */
+static void judge(const struct doctor_patient *patient, const struct driver_vendor *vendor,
+                  const struct driver_facts *facts)
+{
+	judge_driver(patient, vendor, facts);
+	for (unsigned i = 0; i < facts->count && facts->stage >= DRIVER_TOUCHING; i++)
+		judge_device(vendor, i, &facts->devices[i]);
+	if (facts->count > 1)
+		doctor_find(DOCTOR_many_devices, "%u devices are visible", facts->count);
+}
+
+void doctor_look_at_devices(const struct doctor_patient *patient)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < VENDORS; i++) {
+		const struct driver_facts *facts = driver_try(vendors[i].vendor, patient->timeout_ms);
+
+		if (!facts)
+			continue;
+		if (facts->stage != DRIVER_ABSENT || facts->end != DRIVER_ENDED) {
+			judge(patient, vendors[i].vendor, facts);
+			any = true;
+		} else if (facts->problem[0]) {
+			doctor_find(DOCTOR_driver_broken, "%s's driver cannot be loaded: %s",
+			            vendors[i].vendor->name, facts->problem);
+			any = true;
+		} else if (doctor_is_there(patient, vendors[i].node)) {
+			doctor_find(DOCTOR_driver_unreachable, "%s is there, and no %s", vendors[i].node,
+			            *vendors[i].vendor->files);
+			any = true;
+		}
+	}
+	if (!any)
+		doctor_find(DOCTOR_no_driver, "no GPU driver: neither libcuda.so.1 nor libamdhip64.so");
+}

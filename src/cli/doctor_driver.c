@@ -1,0 +1,191 @@
+#include "doctor_driver.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backend_cuda.h"
+#include "backend_hip.h"
+
+static void *library;
+
+static void *resolve(enum spill_domain domain, const char *symbol)
+{
+	return dlsym(library, symbol);
+}
+
+static void ask_cuda(int device, struct driver_device *facts)
+{
+	facts->vmm = spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
+	facts->host_vmm =
+	    spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
+	facts->concurrent = spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS);
+	facts->pageable = spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS);
+	facts->host_tables =
+	    spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES);
+}
+
+static bool hip_attribute(int device, hipDeviceAttribute_t which)
+{
+	int value = 0;
+
+	return !spill_hip.hipDeviceGetAttribute(&value, which, device) && value;
+}
+
+static void ask_hip(int device, struct driver_device *facts)
+{
+	facts->concurrent = hip_attribute(device, hipDeviceAttributeConcurrentManagedAccess);
+	facts->pageable = hip_attribute(device, hipDeviceAttributePageableMemoryAccess);
+	facts->host_tables = hip_attribute(device, hipDeviceAttributePageableMemoryAccessUsesHostPageTables);
+}
+
+static const char *const cuda_files[] = {"libcuda.so.1", NULL};
+/* The newest first, as a machine with several is likely to use it. */
+static const char *const hip_files[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
+                                        "libamdhip64.so", NULL};
+
+/* Without a GPU, Debian's libamdhip64.so.5 answers hipErrorInvalidDevice. */
+const struct driver_vendor driver_cuda = {"NVIDIA",          &spill_backend_cuda,
+                                          SPILL_CUDA_DRIVER, cuda_files,
+                                          "cuInit",          {CUDA_ERROR_NO_DEVICE, CUDA_ERROR_NO_DEVICE},
+                                          ask_cuda};
+const struct driver_vendor driver_hip = {
+    "AMD",  &spill_backend_hip, SPILL_HIP, hip_files, "hipInit", {hipErrorNoDevice, hipErrorInvalidDevice},
+    ask_hip};
+
+/* Why the first name that is a file is not loaded, else why the first is not. */
+static bool load(const struct driver_vendor *vendor, struct driver_facts *facts)
+{
+	for (const char *const *file = vendor->files; *file; file++) {
+		library = dlopen(*file, RTLD_NOW | RTLD_LOCAL);
+		if (library)
+			return true;
+
+		const char *why = dlerror();
+		bool absent = why && strstr(why, "cannot open shared object file: No such file") &&
+		              !strncmp(why, *file, strlen(*file));
+
+		if (!absent && !facts->problem[0])
+			snprintf(facts->problem, sizeof(facts->problem), "%s", why ? why : *file);
+	}
+	return false;
+}
+
+static void look(const struct driver_vendor *vendor, struct driver_facts *facts)
+{
+	const struct spill_backend *backend = vendor->backend;
+	struct spill_log_device list[SPILL_DEVICES];
+	int (*start)(unsigned);
+	Dl_info where;
+
+	facts->stage = DRIVER_LOADING;
+	if (!load(vendor, facts)) {
+		facts->stage = DRIVER_ABSENT;
+		return;
+	}
+	*(void **)&start = dlsym(library, vendor->start);
+	if (start && dladdr(*(void **)&start, &where) && where.dli_fname)
+		snprintf(facts->library, sizeof(facts->library), "%s", where.dli_fname);
+	facts->stage = DRIVER_STARTING;
+	facts->complete = start && backend->start(resolve);
+	if (!facts->complete)
+		return;
+	facts->error = start(0);
+	if (facts->error) {
+		snprintf(facts->error_name, sizeof(facts->error_name), "%s",
+		         backend->error_name(facts->error));
+		facts->version = backend->driver_version();
+		return;
+	}
+	facts->stage = DRIVER_ASKING;
+	facts->version = backend->driver_version();
+	facts->count = backend->devices(list, SPILL_DEVICES);
+	for (unsigned i = 0; i < facts->count; i++) {
+		facts->devices[i].is = list[i];
+		facts->devices[i].capabilities = backend->capabilities((int)i);
+		vendor->ask((int)i, &facts->devices[i]);
+	}
+	facts->stage = DRIVER_TOUCHING;
+	for (; facts->device < facts->count; facts->device++)
+		driver_touch(backend, (int)facts->device, &facts->devices[facts->device]);
+	facts->stage = DRIVER_DONE;
+}
+
+/* The trial's process. What a driver prints is not ours to show, and a dump of its core helps nobody here. */
+static void child(const struct driver_vendor *vendor, struct driver_facts *facts)
+{
+	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_DUMPABLE, 0);
+	for (int fd = 0; fd <= 2 && nothing >= 0; fd++)
+		dup2(nothing, fd);
+	/* Should we be preloaded ourselves: the driver is to be seen as it is. */
+	setenv("SPILL", "0", 1);
+	look(vendor, facts);
+	facts->finished = true;
+	_exit(0);
+}
+
+/* Until the other end is closed, which its end does; false if the time is up. */
+static bool wait_for_end(int pipe, unsigned timeout_ms)
+{
+	struct pollfd end = {.fd = pipe, .events = POLLIN};
+
+	return poll(&end, 1, (int)timeout_ms) > 0;
+}
+
+/* A process that a driver holds in the kernel cannot be killed; it is left behind rather than waited for. */
+static void end(pid_t pid, int pipe, unsigned timeout_ms, struct driver_facts *facts)
+{
+	int status = 0;
+	bool ended = wait_for_end(pipe, timeout_ms);
+
+	if (!ended)
+		kill(pid, SIGKILL);
+	if (!ended && !wait_for_end(pipe, 2000)) {
+		facts->end = DRIVER_HANGS;
+		return;
+	}
+	waitpid(pid, &status, 0);
+	if (!ended)
+		facts->end = DRIVER_HANGS;
+	else if (!facts->finished)
+		facts->end = DRIVER_CRASHED; /* also one that calls exit */
+	facts->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+const struct driver_facts *driver_try(const struct driver_vendor *vendor, unsigned timeout_ms)
+{
+	struct driver_facts *facts =
+	    mmap(NULL, sizeof(*facts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int ends[2];
+	pid_t pid;
+
+	if (facts == MAP_FAILED)
+		return NULL;
+	if (pipe2(ends, O_CLOEXEC)) {
+		munmap(facts, sizeof(*facts));
+		return NULL;
+	}
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0)
+		child(vendor, facts);
+	close(ends[1]);
+	if (pid > 0)
+		end(pid, ends[0], timeout_ms, facts);
+	close(ends[0]);
+	if (pid > 0)
+		return facts;
+	munmap(facts, sizeof(*facts));
+	return NULL;
+}

@@ -1,0 +1,113 @@
+/* spill doctor: variables that others set, and what else is preloaded. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "around.h"
+#include "doctor.h"
+#include "smallfile.h"
+
+/* As ggml-cuda.cu asks: getenv(…) != nullptr. */
+static void judge_ggml(void)
+{
+	const char *value = getenv("GGML_CUDA_ENABLE_UNIFIED_MEMORY");
+
+	if (value)
+		doctor_find(DOCTOR_ggml_unified, "GGML_CUDA_ENABLE_UNIFIED_MEMORY=%s", value);
+}
+
+/* CUDA C++ Programming Guide, "CUDA Environment Variables": what is behind an invalid index is not visible either. */
+static void judge_visible(void)
+{
+	static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
+	                                    "ROCR_VISIBLE_DEVICES"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+
+		if (!value)
+			continue;
+		if (!value[strspn(value, " ")] || strstr(value, "-1") == value || strstr(value, ",-1"))
+			doctor_find(DOCTOR_devices_hidden, "%s=%s hides devices", names[i], value);
+		else
+			doctor_find(DOCTOR_devices_chosen, "%s=%s", names[i], value);
+	}
+}
+
+static void judge_exported(void)
+{
+	for (char **entry = environ; entry && *entry; entry++) {
+		const char *what = spill_around_exported(*entry);
+
+		if (what)
+			doctor_find(DOCTOR_exported, "%s: %s", *entry, what);
+	}
+}
+
+/* NVIDIA, "Multi-Process Service": the daemon's control pipe is in CUDA_MPS_PIPE_DIRECTORY, by default /tmp/nvidia-mps. */
+static void judge_mps(const struct doctor_patient *patient)
+{
+	const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY");
+	char pipe[PATH_MAX];
+
+	snprintf(pipe, sizeof(pipe), "%s/control", folder && *folder ? folder : "/tmp/nvidia-mps");
+	if (doctor_is_there(patient, pipe))
+		doctor_find(DOCTOR_mps, "an MPS daemon's pipe is there: %s", pipe);
+	for (char **entry = environ; entry && *entry; entry++) {
+		if (!strncmp(*entry, "CUDA_MPS_", 9))
+			doctor_find(DOCTOR_mps, "%s", *entry);
+	}
+}
+
+/* Is the file libspill.so, by its name? */
+static bool is_ours(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return !strcmp(slash ? slash + 1 : path, "libspill.so");
+}
+
+/* The loader splits at blanks and colons. A bare name it searches for, which is not judged here. */
+static void judge_preload(void)
+{
+	const char *list = getenv("LD_PRELOAD");
+
+	for (const char *at = list; at && *at; at += strspn(at, " :")) {
+		char item[PATH_MAX];
+		size_t length = strcspn(at, " :");
+
+		snprintf(item, sizeof(item), "%.*s", (int)length, at);
+		at += length;
+		if (strchr(item, '/') && !strchr(item, '$') && access(item, R_OK))
+			doctor_find(DOCTOR_preload_missing,
+			            "LD_PRELOAD names %s, which is not there or cannot be read", item);
+		else if (length && !is_ours(item))
+			doctor_find(DOCTOR_preload, "LD_PRELOAD has %s", item);
+	}
+}
+
+static void judge_preload_file(const struct doctor_patient *patient)
+{
+	char path[PATH_MAX], text[4096], *rest = text;
+
+	if (!spill_smallfile_path(patient->root, "/etc", "ld.so.preload", path, sizeof(path)) ||
+	    !spill_smallfile_read(path, text, sizeof(text)))
+		return;
+	for (char *item = strsep(&rest, " \t\n:"); item; item = strsep(&rest, " \t\n:")) {
+		if (*item)
+			doctor_find(is_ours(item) ? DOCTOR_preload_everywhere : DOCTOR_preload,
+			            "/etc/ld.so.preload has %s", item);
+	}
+}
+
+void doctor_look_at_environment(const struct doctor_patient *patient)
+{
+	judge_ggml();
+	judge_visible();
+	judge_exported();
+	judge_mps(patient);
+	judge_preload();
+	judge_preload_file(patient);
+}

@@ -1,0 +1,93 @@
+/* spill doctor: what the host's memory can take, by the same look as the library's host guard. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "doctor.h"
+#include "hostmem.h"
+#include "smallfile.h"
+
+#define NOTHING_HELD 0
+
+static struct spill_cgroup_homes homes; /* 8 KiB */
+
+/* Of /proc/meminfo, in bytes; 0 if it is not there. */
+static uint64_t meminfo(const char *root, const char *name)
+{
+	char path[4096], text[8192];
+	const char *line;
+	uint64_t kib;
+
+	if (!spill_smallfile_path(root, "/proc", "meminfo", path, sizeof(path)) ||
+	    !spill_smallfile_read(path, text, sizeof(text)))
+		return 0;
+	line = strstr(text, name);
+	kib = line ? spill_smallfile_number(line + strlen(name)) : 0;
+	return kib > UINT64_MAX / 1024 ? 0 : kib * 1024;
+}
+
+static void judge_room(const struct doctor_patient *patient, const struct spill_policy *policy)
+{
+	uint64_t available = spill_hostmem_available_under(patient->root, &homes, NOTHING_HELD);
+	uint64_t group = spill_cgroup_room(patient->root, &homes), room;
+	struct spill_host_view view = {.available = available};
+
+	if (available == SPILL_UNLIMITED) {
+		doctor_find(DOCTOR_host_none, "the kernel does not tell how much memory is available");
+		return;
+	}
+	view.limit = spill_amount_resolve(policy->host_limit, available, SPILL_UNLIMITED);
+	room = spill_policy_host_room(policy, &view);
+	doctor_find(room ? DOCTOR_host_room : DOCTOR_host_none,
+	            "%s of host memory can be had now, of which %s may be spilled", doctor_size(available),
+	            room ? doctor_size(room) : "nothing");
+	if (group == SPILL_UNLIMITED)
+		return;
+	/* The group is what bounds it: without, there would be more. */
+	doctor_find(available == group && meminfo(patient->root, "MemAvailable:") > group && !room
+	                ? DOCTOR_cgroup_tight
+	                : DOCTOR_cgroup,
+	            "the control group %s leaves %s; the machine has %s available",
+	            homes.v2.folder[0] ? homes.v2.folder : homes.v1.folder, doctor_size(group),
+	            doctor_size(meminfo(patient->root, "MemAvailable:")));
+}
+
+static void judge_limits(const struct doctor_patient *patient)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_MEMLOCK, &limit))
+		doctor_find(DOCTOR_memlock, "RLIMIT_MEMLOCK is %s",
+		            limit.rlim_cur == RLIM_INFINITY ? "unlimited" : doctor_size(limit.rlim_cur));
+	if (meminfo(patient->root, "SwapTotal:"))
+		doctor_find(DOCTOR_swap, "%s of swap, %s free",
+		            doctor_size(meminfo(patient->root, "SwapTotal:")),
+		            doctor_size(meminfo(patient->root, "SwapFree:")));
+	else
+		doctor_find(DOCTOR_swap, "no swap");
+}
+
+/* The files that container runtimes make, and the variables that they set (systemd's "Container Interface", Kubernetes). */
+static void judge_container(const struct doctor_patient *patient)
+{
+	const char *named = getenv("container");
+
+	if (doctor_is_there(patient, "/.dockerenv"))
+		doctor_find(DOCTOR_container, "in a container: /.dockerenv is there");
+	else if (doctor_is_there(patient, "/run/.containerenv"))
+		doctor_find(DOCTOR_container, "in a container: /run/.containerenv is there");
+	else if (named && *named)
+		doctor_find(DOCTOR_container, "in a container: the environment says container=%s", named);
+	else if (getenv("KUBERNETES_SERVICE_HOST"))
+		doctor_find(DOCTOR_container, "in a container: the environment has KUBERNETES_SERVICE_HOST");
+}
+
+void doctor_look_at_host(const struct doctor_patient *patient, const struct spill_policy *policy)
+{
+	judge_room(patient, policy);
+	if (spill_hostmem_pressed_under(patient->root, &homes))
+		doctor_find(DOCTOR_pressure,
+		            "more than a fifth of the last 10 seconds was lost to a lack of memory");
+	judge_limits(patient);
+	judge_container(patient);
+}

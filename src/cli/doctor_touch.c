@@ -1,0 +1,86 @@
+/* A small piece of each kind of memory, made, used and given back: what a driver promises and what it does are two things. */
+#include <stdio.h>
+#include <string.h>
+
+#include "doctor_driver.h"
+
+/* False if the call failed, which is then in the facts. */
+static bool good(const struct spill_backend *backend, struct driver_touch *touch, const char *call, int error)
+{
+	touch->error = error;
+	if (!error)
+		return true;
+	touch->full = error == backend->out_of_memory;
+	snprintf(touch->call, sizeof(touch->call), "%s", call);
+	snprintf(touch->name, sizeof(touch->name), "%s", backend->error_name(error));
+	return false;
+}
+
+/* One chunk, mapped and open to the device. Bytes are moved through both kinds by spill_probe. */
+static void touch_chunk(const struct spill_backend *backend, int device, bool on_host,
+                        struct driver_touch *touch)
+{
+	uint64_t unit, va, handle;
+
+	touch->tried = true;
+	if (!good(backend, touch, "granularity", backend->granularity(device, on_host, &unit)) ||
+	    !good(backend, touch, "reserve", backend->reserve(unit, unit, &va)))
+		return;
+	if (good(backend, touch, "create", backend->create(device, on_host, unit, &handle))) {
+		if (good(backend, touch, "map", backend->map(va, unit, handle))) {
+			good(backend, touch, "set access", backend->allow(va, unit, device));
+			backend->unmap(va, unit);
+		}
+		backend->release(handle);
+	}
+	backend->unreserve(va, unit);
+}
+
+/* From the host's side: on all that has managed memory the host may write it while no kernel runs. */
+static void touch_managed(const struct spill_backend *backend, struct driver_touch *touch)
+{
+	uint64_t ptr;
+
+	touch->tried = true;
+	if (!good(backend, touch, "allocate", backend->managed_alloc(4096, &ptr)))
+		return;
+	memset((void *)(uintptr_t)ptr, 1, 4096);
+	good(backend, touch, "free", backend->managed_free(ptr));
+}
+
+static void touch_host(const struct spill_backend *backend, struct driver_touch *touch)
+{
+	uint64_t ptr;
+	void *host;
+
+	touch->tried = true;
+	if (!good(backend, touch, "allocate", backend->host_alloc(4096, &ptr, &host)))
+		return;
+	memset(host, 1, 4096);
+	good(backend, touch, "free", backend->host_free(host));
+}
+
+void driver_touch(const struct spill_backend *backend, int device, struct driver_device *facts)
+{
+	struct driver_touch *context = &facts->touch[TOUCH_CONTEXT];
+	uint64_t total;
+	void *before;
+
+	context->tried = true;
+	if (!good(backend, context, "make a context", backend->device_enter(device, &before)))
+		return;
+	backend->memory(device, &facts->free, &total);
+	if (facts->capabilities & SPILL_CAN_SPLIT) {
+		touch_chunk(backend, device, false, &facts->touch[TOUCH_DEVICE_CHUNK]);
+		touch_chunk(backend, device, true, &facts->touch[TOUCH_HOST_CHUNK]);
+	}
+	if (facts->capabilities & SPILL_CAN_MANAGED)
+		touch_managed(backend, &facts->touch[TOUCH_MANAGED]);
+	if (facts->capabilities & SPILL_CAN_HOST)
+		touch_host(backend, &facts->touch[TOUCH_HOST]);
+	if (facts->capabilities & SPILL_CAN_MOVE) {
+		facts->probed = true;
+		facts->move = spill_probe(backend, device);
+	}
+	backend->device_leave(before);
+}

@@ -1,0 +1,257 @@
+#include "elf_file.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define OUR_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define OUR_MACHINE EM_AARCH64
+#else
+#error "which machine?"
+#endif
+
+#define MOST_HEADERS 512
+#define MOST_DYNAMIC 4096
+
+/* As much as is there, at most `bytes`. */
+static size_t read_some(const struct elf_file *file, uint64_t at, void *to, size_t bytes)
+{
+	size_t done = 0;
+
+	while (done < bytes && at + done < file->size) {
+		ssize_t got = pread(file->fd, (char *)to + done, bytes - done, (off_t)(at + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		done += (size_t)got;
+	}
+	return done;
+}
+
+static bool read_whole(const struct elf_file *file, uint64_t at, void *to, size_t bytes)
+{
+	return at < file->size && bytes <= file->size - at && read_some(file, at, to, bytes) == bytes;
+}
+
+static bool damaged(struct elf_file *file, const char *problem)
+{
+	file->kind = ELF_DAMAGED;
+	file->problem = problem;
+	return false;
+}
+
+/* Where in the file the bytes of an address are; false if no segment has them there. */
+static bool offset_of(const struct elf_file *file, uint64_t address, uint64_t *offset)
+{
+	for (unsigned i = 0; i < file->load_count; i++) {
+		uint64_t into = address - file->load[i].address;
+
+		if (address >= file->load[i].address && into < file->load[i].bytes) {
+			*offset = file->load[i].offset + into;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool read_string(const struct elf_file *file, uint64_t at, char *text, size_t size)
+{
+	uint64_t left = at < file->strings_size ? file->strings_size - at : 0;
+	size_t room = left < size ? (size_t)left : size;
+	size_t got = read_some(file, file->strings + at, text, room);
+
+	return memchr(text, '\0', got) != NULL;
+}
+
+static bool take_interpreter(struct elf_file *file, const Elf64_Phdr *header)
+{
+	if (header->p_filesz < 2 || header->p_filesz > sizeof(file->interpreter))
+		return damaged(file, "the name of its loader is empty or too long");
+	if (!read_whole(file, header->p_offset, file->interpreter, header->p_filesz) ||
+	    !memchr(file->interpreter, '\0', header->p_filesz))
+		return damaged(file, "the name of its loader is not in the file");
+	file->interpreted = true;
+	return true;
+}
+
+static bool take_load(struct elf_file *file, const Elf64_Phdr *header)
+{
+	if (header->p_offset > file->size || header->p_filesz > file->size - header->p_offset ||
+	    header->p_vaddr > UINT64_MAX - header->p_filesz)
+		return damaged(file, "a segment is not in the file");
+	if (file->load_count == ELF_MOST_LOADS)
+		return damaged(file, "it has too many segments");
+	file->load[file->load_count].address = header->p_vaddr;
+	file->load[file->load_count].offset = header->p_offset;
+	file->load[file->load_count++].bytes = header->p_filesz;
+	return true;
+}
+
+/* The strings' place may come behind their users, so those are looked at in a second walk. */
+static bool take_dynamic(struct elf_file *file, const Elf64_Phdr *header)
+{
+	uint64_t entries = header->p_filesz / sizeof(Elf64_Dyn), address = 0, rpath = UINT64_MAX,
+	         runpath = UINT64_MAX;
+	Elf64_Dyn entry;
+
+	for (uint64_t i = 0; i < entries && i < MOST_DYNAMIC; i++) {
+		if (!read_whole(file, header->p_offset + i * sizeof(entry), &entry, sizeof(entry)))
+			return damaged(file, "its dynamic section is not in the file");
+		if (entry.d_tag == DT_NULL)
+			break;
+		if (entry.d_tag == DT_STRTAB)
+			address = entry.d_un.d_ptr;
+		else if (entry.d_tag == DT_STRSZ)
+			file->strings_size = entry.d_un.d_val;
+		else if (entry.d_tag == DT_RPATH)
+			rpath = entry.d_un.d_val;
+		else if (entry.d_tag == DT_RUNPATH)
+			runpath = entry.d_un.d_val;
+		else if (entry.d_tag == DT_NEEDED && file->needed_count < ELF_MOST_NEEDED)
+			file->needed[file->needed_count++] = entry.d_un.d_val;
+	}
+	if (!offset_of(file, address, &file->strings) || file->strings_size > file->size - file->strings) {
+		file->strings_size = 0;
+		return damaged(file, "its dynamic strings are not in the file");
+	}
+	if ((rpath != UINT64_MAX && !read_string(file, rpath, file->rpath, sizeof(file->rpath))) ||
+	    (runpath != UINT64_MAX && !read_string(file, runpath, file->runpath, sizeof(file->runpath))))
+		return damaged(file, "its library path is not in the file");
+	return true;
+}
+
+static bool take_headers(struct elf_file *file, const Elf64_Ehdr *top)
+{
+	Elf64_Phdr header, dynamic = {.p_type = PT_NULL};
+
+	if (top->e_phentsize != sizeof(header) || !top->e_phnum || top->e_phnum > MOST_HEADERS)
+		return damaged(file, "its program headers are none, too many, or of another size");
+	for (unsigned i = 0; i < top->e_phnum; i++) {
+		bool good = true;
+
+		if (top->e_phoff > file->size ||
+		    !read_whole(file, top->e_phoff + i * sizeof(header), &header, sizeof(header)))
+			return damaged(file, "its program headers are not in the file");
+		if (header.p_type == PT_INTERP)
+			good = take_interpreter(file, &header);
+		else if (header.p_type == PT_LOAD)
+			good = take_load(file, &header);
+		else if (header.p_type == PT_DYNAMIC)
+			dynamic = header;
+		if (!good)
+			return false;
+	}
+	/* Entries behind the file's end are found by the reading; an offset near the top of the range must not wrap. */
+	if (dynamic.p_type != PT_DYNAMIC)
+		return true;
+	if (dynamic.p_offset > file->size || dynamic.p_filesz > file->size - dynamic.p_offset)
+		return damaged(file, "its dynamic section is not in the file");
+	return take_dynamic(file, &dynamic);
+}
+
+void elf_read(struct elf_file *file, int fd)
+{
+	Elf64_Ehdr top = {0};
+	struct stat status;
+	size_t got;
+
+	memset(file, 0, sizeof(*file));
+	file->fd = fd;
+	if (fstat(fd, &status) || !S_ISREG(status.st_mode))
+		return;
+	file->size = (uint64_t)status.st_size;
+	got = read_some(file, 0, &top, sizeof(top));
+	if (got < SELFMAG || memcmp(top.e_ident, ELFMAG, SELFMAG) != 0)
+		return;
+	/* The members up to the machine are the same in both classes. */
+	if (got < offsetof(Elf64_Ehdr, e_version)) {
+		damaged(file, "its header is cut");
+		return;
+	}
+	file->bits = top.e_ident[EI_CLASS] == ELFCLASS64 ? 64 : 32;
+	file->machine = top.e_machine;
+	if (file->bits != 64 || top.e_ident[EI_DATA] != ELFDATA2LSB || file->machine != OUR_MACHINE) {
+		file->kind = ELF_FOREIGN;
+		return;
+	}
+	if (got < sizeof(top)) {
+		damaged(file, "its header is cut");
+		return;
+	}
+	if (top.e_type != ET_EXEC && top.e_type != ET_DYN) {
+		damaged(file, "it is no program and no library");
+		return;
+	}
+	if (take_headers(file, &top))
+		file->kind = ELF_OURS;
+}
+
+bool elf_needed(const struct elf_file *file, unsigned which, char name[ELF_NAME])
+{
+	return which < file->needed_count && read_string(file, file->needed[which], name, ELF_NAME) && *name;
+}
+
+/*
+ * A walk over a part of the file in pieces that overlap by `overlap` bytes, so that no word is cut: calls `visit` with each until it
+ * says false.
+ */
+static void walk(const struct elf_file *file, uint64_t at, uint64_t end, size_t overlap,
+                 bool (*visit)(const char *piece, size_t bytes, void *user), void *user)
+{
+	static char piece[1 << 16];
+
+	while (at < end) {
+		size_t room = end - at < sizeof(piece) ? (size_t)(end - at) : sizeof(piece);
+		size_t got = read_some(file, at, piece, room);
+
+		if (!visit(piece, got, user) || got < sizeof(piece))
+			return;
+		at += got - overlap;
+	}
+}
+
+/* Words to find, with their lengths; a found one's bit is set. */
+struct words {
+	const char *const *word;
+	size_t extra; /* NULs around the word that belong to it */
+	unsigned count, found;
+};
+
+static bool visit(const char *piece, size_t bytes, void *user)
+{
+	struct words *words = user;
+	char wanted[ELF_NAME] = "";
+
+	for (unsigned i = 0; i < words->count; i++) {
+		size_t length = strlen(words->word[i]);
+
+		memset(wanted, 0, sizeof(wanted));
+		memcpy(wanted + words->extra, words->word[i], length);
+		if (memmem(piece, bytes, wanted, length + 2 * words->extra))
+			words->found |= 1u << i;
+	}
+	return words->found != (1u << words->count) - 1;
+}
+
+/* The strings begin with an empty one, so each has a NUL before and behind it. */
+bool elf_names(const struct elf_file *file, const char *word)
+{
+	struct words words = {.word = &word, .extra = 1, .count = 1};
+
+	walk(file, file->strings, file->strings + file->strings_size, ELF_NAME, visit, &words);
+	return words.found != 0;
+}
+
+bool elf_contains(const struct elf_file *file, const char *const *words, unsigned count, uint64_t most)
+{
+	struct words wanted = {.word = words, .count = count};
+
+	walk(file, 0, file->size < most ? file->size : most, ELF_NAME, visit, &wanted);
+	return wanted.found == (1u << count) - 1;
+}

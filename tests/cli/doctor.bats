@@ -1,0 +1,535 @@
+load help.bash
+
+elf() { python3 "$BATS_TEST_DIRNAME/make_elf.py" "$@"; }
+# On the simulated GPU, with what the arguments before -- set.
+simulated() {
+	local set=()
+	while [ "$1" != -- ]; do set+=("$1"); shift; done
+	shift
+	run env "LD_LIBRARY_PATH=$BUILD/tests/sim" "${set[@]}" "$spill" doctor "$@"
+}
+broken() { run env "LD_LIBRARY_PATH=$BUILD/tests/cli" "BROKEN_DRIVER=$1" "$spill" doctor --timeout 1; }
+
+# A machine's files, with 64 GiB available in no group, and what the tests do to them.
+machine() {
+	mkdir -p m/proc/self m/proc/pressure m/etc m/dev m/cg/a
+	printf 'MemTotal: 99999999 kB\nMemAvailable: 67108864 kB\nSwapTotal: 1048576 kB\nSwapFree: 524288 kB\n' >m/proc/meminfo
+	printf '0::/a\n' >m/proc/self/cgroup
+	printf '30 20 0:1 / /cg rw - cgroup2 none rw\n' >m/proc/self/mountinfo
+	: >m/cg/a/cgroup.procs
+}
+
+@test "without a driver: a fact, and nothing is wrong" {
+	machine
+	run "$spill" doctor --root m
+	[[ $output == *"no GPU driver: neither"* || $output == *"driver shows no device"* ]]
+	ends_with 0
+	[[ ${lines[-1]} =~ ^0\ problems,\ 0\ warnings,\ [0-9]+\ facts:\ nothing\ stands\ in\ the\ way$ ]]
+	has_not "[program]"
+}
+
+@test "a device's files and no driver library for them" {
+	machine
+	touch m/dev/nvidiactl
+	run "$spill" doctor --root m
+	ends_with 1
+	has_line "problem [device] /dev/nvidiactl is there, and no libcuda.so.1"
+	has "  do:  in a container: start it with the vendor's runtime"
+	has "1 problem, 0 warnings, "
+}
+
+@test "a device that can all: what it is, and a chunk that was moved" {
+	machine
+	simulated -- --root m
+	ends_with 0
+	has "fact [device] NVIDIA driver for CUDA 13.0, $BUILD/tests/sim/libcuda.so.1"
+	has "fact [device] device 0: Simulated GPU, 8.00 GiB, 8.00 GiB free, discrete; concurrent managed access yes, pageable access no; can move, split, managed, host; a chunk was moved there and back"
+	has_not "devices are visible"
+	mkdir -p m/proc/driver/nvidia
+	printf 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.1\nGCC version: 12\n' >m/proc/driver/nvidia/version
+	simulated SPILL_SIM_DEVICES=2 -- --root m
+	ends_with 0
+	has "libcuda.so.1; NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.1"
+	has_not "GCC version"
+	has "2 devices are visible"
+	simulated SPILL_SIM_DEVICES=0 -- --root m
+	ends_with 0
+	has "NVIDIA's driver shows no device"
+}
+
+@test "what a device cannot do" {
+	machine
+	simulated SPILL_SIM_CAPS=novmm -- --root m
+	ends_with 1
+	has_line "warning [device] device 0: virtual memory management on the device is not offered"
+	has "can managed, host"
+	simulated SPILL_SIM_CAPS=nohostvmm -- --root m
+	has_line "warning [device] device 0: virtual memory management on the host is not offered"
+	simulated SPILL_SIM_CAPS=nomanaged -- --root m
+	ends_with 0
+	has "device 0 has no concurrent managed access"
+	simulated SPILL_SIM_CAPS=integrated -- --root m
+	has "device 0 is integrated: its memory is the host's"
+	simulated SPILL_SIM_CAPS=coherent -- --root m
+	has "device 0 is coherent: "
+	has "pageable access by the host's page tables"
+}
+
+@test "what a device promises and does not do" {
+	machine
+	simulated SPILL_SIM_FAIL=cuMemCreate:1:800 -- --root m
+	ends_with 1
+	has_line "warning [device] device 0: a chunk on the device: create: CUDA_ERROR_NOT_PERMITTED"
+	has_not "on the host: create"
+	simulated SPILL_SIM_FAIL=cuMemSetAccess:2:800 -- --root m
+	has_line "warning [device] device 0: a chunk on the host: set access: CUDA_ERROR_NOT_PERMITTED"
+	simulated SPILL_SIM_FAIL=cuMemAllocManaged:1:800 -- --root m
+	has_line "warning [device] device 0: managed memory: allocate: CUDA_ERROR_NOT_PERMITTED"
+	simulated SPILL_SIM_FAIL=cuMemHostAlloc:1:800 -- --root m
+	has_line "warning [device] device 0: pinned host memory: allocate: CUDA_ERROR_NOT_PERMITTED"
+	simulated SPILL_SIM_FAIL=cuCtxRecordEvent:1+:800 -- --root m
+	ends_with 1
+	has_line "warning [device] device 0: a trial move of a chunk did not work"
+	has_not "moved there and back"
+	simulated SPILL_SIM_FAIL=cuDevicePrimaryCtxRetain:1+:800 -- --root m
+	ends_with 1
+	has_line "warning [device] device 0: a context: make a context: CUDA_ERROR_NOT_PERMITTED"
+}
+
+@test "a device that is full is no fault" {
+	machine
+	simulated SPILL_SIM_FAIL=cuMemCreate:1+:2 -- --root m
+	ends_with 0
+	has "fact [device] device 0: a chunk on the device: create: CUDA_ERROR_OUT_OF_MEMORY"
+	has "fact [device] device 0: no memory for a trial move of a chunk"
+}
+
+@test "HIP: what XNACK makes of managed memory" {
+	machine
+	run env "LD_LIBRARY_PATH=$BUILD/tests/sim/hip" "$spill" doctor --root m
+	ends_with 0
+	has "fact [device] AMD driver for HIP "
+	has "device 0: XNACK is off, or the card has none"
+	has "; can host"
+	run env "LD_LIBRARY_PATH=$BUILD/tests/sim/hip" SPILL_SIM_CAPS=xnack "$spill" doctor --root m
+	has_not "XNACK is off"
+	has "can managed, host"
+}
+
+@test "a driver that hangs, crashes, exits, refuses: the command goes on" {
+	broken hang
+	ends_with 1
+	has_line "problem [device] NVIDIA's driver did not answer within 1 s while starting"
+	broken crash
+	ends_with 1
+	has_line "problem [device] NVIDIA's driver ended its process (Segmentation fault) while starting"
+	broken exit
+	ends_with 1
+	has_line "problem [device] NVIDIA's driver ended its process (exit) while starting"
+	broken refuse
+	ends_with 1
+	has_line "problem [device] NVIDIA's driver does not start: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)"
+	has "RLIMIT_MEMLOCK is"
+}
+
+@test "a driver that is old, lacks functions, or is no library" {
+	broken old
+	ends_with 1
+	has_line "warning [device] the driver is of CUDA 12.2"
+	has "NVIDIA's driver shows no device"
+	mkdir other
+	cp "$BUILD/libspill.so" other/libcuda.so.1
+	echo "no library" >plain
+	cp "$(find /lib/*-linux-gnu /lib64 /lib -name libm.so.6 2>/dev/null | head -1)" other/libcuda.so.1
+	LD_LIBRARY_PATH=$PWD/other run "$spill" doctor
+	ends_with 1
+	has "problem [device] libcuda.so.1 lacks functions that libspill needs"
+	cp plain other/libcuda.so.1
+	LD_LIBRARY_PATH=$PWD/other run "$spill" doctor
+	ends_with 1
+	has "problem [device] NVIDIA's driver cannot be loaded: $PWD/other/libcuda.so.1: "
+}
+
+@test "preloaded itself, it sees the driver as it is" {
+	machine
+	simulated "LD_PRELOAD=$BUILD/libspill.so" SPILL_DEVICE_LIMIT=1GiB SPILL_MEMINFO_REPORT=limit -- --root m
+	has "8.00 GiB, 8.00 GiB free"
+	[ -z "$(find . -name '*.jsonl')" ]
+}
+
+@test "host memory: what may be spilled, and what bounds it" {
+	machine
+	run "$spill" doctor --root m
+	ends_with 0
+	has "fact [host] 64.00 GiB of host memory can be had now, of which 32.00 GiB may be spilled"
+	has "fact [host] 1.00 GiB of swap, 512.00 MiB free"
+	has_not "control group"
+	SPILL_HOST_LIMIT=3GiB run "$spill" doctor --root m
+	has "of which 3.00 GiB may be spilled"
+	echo 4294967296 >m/cg/a/memory.max
+	echo 0 >m/cg/a/memory.current
+	run "$spill" doctor --root m
+	ends_with 0
+	has "fact [host] the control group /cg/a leaves 4.00 GiB; the machine has 64.00 GiB available"
+	has "4.00 GiB of host memory can be had now, of which 2.00 GiB may be spilled"
+	echo 3221225472 >m/cg/a/memory.current
+	run "$spill" doctor --root m
+	ends_with 1
+	has_line "warning [host] 1.00 GiB of host memory can be had now, of which nothing may be spilled"
+	has_line "warning [host] the control group /cg/a leaves 1.00 GiB; the machine has 64.00 GiB available"
+}
+
+@test "host memory: pressure, no swap, a container" {
+	machine
+	run "$spill" doctor --root m
+	has_not "in a container"
+	has_not "lost to a lack of memory"
+	printf 'MemAvailable: 67108864 kB\nSwapTotal: 0 kB\n' >m/proc/meminfo
+	printf 'some avg10=90.00 avg60=1.00 avg300=1.00 total=1\nfull avg10=50.00 avg60=1.00 avg300=1.00 total=1\n' >m/proc/pressure/memory
+	touch m/.dockerenv
+	run "$spill" doctor --root m
+	ends_with 1
+	has_line "warning [host] more than a fifth of the last 10 seconds was lost to a lack of memory"
+	has_line "fact [host] no swap"
+	has_line "fact [host] in a container: /.dockerenv is there"
+	rm m/.dockerenv
+	container=lxc run "$spill" doctor --root m
+	has_line "fact [host] in a container: the environment says container=lxc"
+}
+
+@test "the unified-memory variable is on with any value" {
+	machine
+	for value in 1 0 ""; do
+		GGML_CUDA_ENABLE_UNIFIED_MEMORY=$value run "$spill" doctor --root m
+		ends_with 1
+		has_line "warning [environment] GGML_CUDA_ENABLE_UNIFIED_MEMORY=$value"
+		has "setting it to 0 leaves it on"
+	done
+}
+
+@test "variables of the vendors and of ranks" {
+	machine
+	CUDA_VISIBLE_DEVICES=1,0 run "$spill" doctor --root m
+	ends_with 0
+	has "fact [environment] CUDA_VISIBLE_DEVICES=1,0"
+	for value in "" -1 0,-1; do
+		CUDA_VISIBLE_DEVICES=$value run "$spill" doctor --root m
+		ends_with 1
+		has_line "warning [environment] CUDA_VISIBLE_DEVICES=$value hides devices"
+	done
+	ROCR_VISIBLE_DEVICES=-1 run "$spill" doctor --root m
+	has "ROCR_VISIBLE_DEVICES=-1 hides devices"
+	WORLD_SIZE=1 NCCL_VERSION=2 run "$spill" doctor --root m
+	ends_with 0
+	WORLD_SIZE=8 run "$spill" doctor --root m
+	ends_with 1
+	has_line "warning [environment] WORLD_SIZE=8: one of several ranks shares device memory with the others"
+	mkdir -p m/pipes
+	touch m/pipes/control
+	CUDA_MPS_PIPE_DIRECTORY=/pipes run "$spill" doctor --root m
+	ends_with 1
+	has_line "warning [environment] an MPS daemon's pipe is there: /pipes/control"
+}
+
+@test "other preloads" {
+	machine
+	libm=$(find /lib/*-linux-gnu /lib64 /lib -name libm.so.6 2>/dev/null | head -1)
+	LD_PRELOAD="$libm:$BUILD/libspill.so" run "$spill" doctor --root m
+	ends_with 0
+	has "fact [environment] LD_PRELOAD has $libm"
+	has_not "has $BUILD/libspill.so"
+	LD_PRELOAD=/nowhere/lib.so run "$spill" doctor --root m
+	ends_with 1
+	has_line "warning [environment] LD_PRELOAD names /nowhere/lib.so, which is not there or cannot be read"
+	printf '/opt/other.so\n/opt/libspill.so\n' >m/etc/ld.so.preload
+	run "$spill" doctor --root m
+	ends_with 1
+	has "fact [environment] /etc/ld.so.preload has /opt/other.so"
+	has_line "warning [environment] /etc/ld.so.preload has /opt/libspill.so"
+}
+
+@test "the policy: its problem, who may write it, what is unknown, what is hidden" {
+	machine
+	printf '[device]\nlimt = 4GiB\n' >p.conf
+	SPILL_POLICY=p.conf run "$spill" doctor --root m
+	ends_with 1
+	has_line "problem [environment] p.conf:2:1: unknown key 'limt' in [device]; the nearest is 'limit'"
+	printf '[device]\nlimit = 4GiB\n' >p.conf
+	SPILL_POLICY=p.conf run "$spill" doctor --root m
+	ends_with 0
+	has "the policy is of p.conf; mode spill"
+	chmod o+w p.conf
+	SPILL_POLICY=p.conf run "$spill" doctor --root m
+	ends_with 1
+	has "problem [environment] p.conf: others can write it"
+	has "mode observe"
+	SPILL_DEVICE_LIMITS=1 run "$spill" doctor --root m
+	ends_with 1
+	has_line "warning [environment] SPILL_DEVICE_LIMITS: unknown variable; the nearest is SPILL_DEVICE_LIMIT"
+	SPILL=0 run "$spill" doctor --root m
+	ends_with 1
+	has_line "warning [environment] libspill is off: SPILL in the environment"
+}
+
+@test "a variable that wins over a file, and one that wins over nothing" {
+	machine
+	printf '[device]\nlimit = 4GiB\n[app llama-*]\nhost.ahead = 1GiB\n' >p.conf
+	export SPILL_POLICY=p.conf
+	SPILL_DEVICE_LIMIT=6GiB SPILL_DEVICE_RESERVE=1GiB run "$spill" doctor --root m
+	ends_with 1
+	has_line "warning [environment] device.limit = 6GiB from the environment wins over 4GiB from p.conf:2"
+	has_not device.reserve
+	SPILL_HOST_AHEAD=2GiB run "$spill" doctor --root m
+	ends_with 0
+	elf llama-server
+	SPILL_HOST_AHEAD=2GiB run "$spill" doctor --root m -- ./llama-server
+	ends_with 1
+	has "host.ahead = 2GiB from the environment wins over 1GiB from p.conf:4 [app llama-*]"
+}
+
+@test "the log's folder" {
+	machine
+	run "$spill" doctor --root m
+	has "fact [environment] the log will be a file like $PWD/.local/state/spill/program-"
+	SPILL_LOG=off run "$spill" doctor --root m
+	ends_with 0
+	has "no log is written"
+	for mode in 644 755; do
+		: >plain
+		chmod $mode plain
+		SPILL_LOG=$PWD/plain/more/y.jsonl run "$spill" doctor --root m
+		ends_with 1
+		has_line "warning [environment] the log would be a file like $PWD/plain/more/y.jsonl, and $PWD/plain cannot be written"
+	done
+	# A file system that has no room for anybody; who is not root may not even try.
+	SPILL_LOG=/proc/x/y.jsonl run "$spill" doctor --root m
+	ends_with 1
+	if [ "$(id -u)" = 0 ]; then
+		has_line "warning [environment] the log will be a file like /proc/x/y.jsonl; 0 B are free there"
+	else
+		has_line "warning [environment] the log would be a file like /proc/x/y.jsonl, and /proc cannot be written"
+	fi
+}
+
+@test "a program that can be preloaded" {
+	machine
+	elf prog needed=libc.so.6
+	run "$spill" doctor --root m -- ./prog
+	ends_with 0
+	has_line "fact [program] ./prog is a dynamically linked 64-bit program for glibc"
+	has "prog and its 2 libraries name no CUDA or HIP library"
+	PATH=$PWD:$PATH run "$spill" doctor --root m -- prog -x --json
+	ends_with 0
+	has_line "fact [program] $PWD/prog is a dynamically linked 64-bit program for glibc"
+}
+
+@test "programs that are not there, closed, or none" {
+	machine
+	mkdir folder
+	: >empty
+	chmod +x empty
+	elf closed
+	chmod -x closed
+	mkfifo pipe
+	chmod +x pipe
+	export PATH=$PWD:$PATH
+	run "$spill" doctor --root m -- nowhere-at-all
+	ends_with 1
+	has_line "problem [program] nowhere-at-all is in no folder of PATH"
+	run "$spill" doctor --root m -- ./nowhere
+	has_line "problem [program] ./nowhere is not there"
+	run "$spill" doctor --root m -- ./folder
+	has_line "problem [program] ./folder: it is a folder"
+	run "$spill" doctor --root m -- closed
+	ends_with 1
+	has_line "problem [program] $PWD/closed: it may not be executed"
+	run "$spill" doctor --root m -- ./pipe
+	has_line "problem [program] ./pipe: it is no regular file"
+	run "$spill" doctor --root m -- ./empty
+	ends_with 1
+	has_line "problem [program] ./empty is neither an ELF file nor a script"
+}
+
+@test "programs that a preload does not reach" {
+	machine
+	elf static interp=
+	elf small bits=32 machine=3
+	elf other machine=243
+	elf musl interp=/lib/ld-musl-x86_64.so.1
+	elf lost interp=/nowhere/ld.so
+	run "$spill" doctor --root m -- ./static
+	ends_with 1
+	has_line "problem [program] ./static is statically linked"
+	run "$spill" doctor --root m -- ./small
+	ends_with 1
+	has_line "problem [program] ./small is a 32-bit program for i386"
+	run "$spill" doctor --root m -- ./other
+	ends_with 1
+	has_line "problem [program] ./other is a 64-bit program for RISC-V"
+	run "$spill" doctor --root m -- ./musl
+	ends_with 1
+	has_line "problem [program] ./musl is for musl (/lib/ld-musl-x86_64.so.1)"
+	run "$spill" doctor --root m -- ./lost
+	ends_with 1
+	has_line "problem [program] ./lost names a loader that is not here: /nowhere/ld.so"
+}
+
+@test "programs with another's rights" {
+	[ "$(id -u)" = 0 ] || skip "only root can give a file away"
+	machine
+	elf prog
+	chmod u+s prog
+	run "$spill" doctor --root m -- ./prog
+	ends_with 0
+	chown 65534 prog
+	chmod u+s prog
+	findmnt -no OPTIONS -T . 2>/dev/null | grep -q nosuid && skip "this file system ignores the bit"
+	run "$spill" doctor --root m -- ./prog
+	ends_with 1
+	has_line "problem [program] ./prog is set-user-id: it runs as user 65534"
+	elf prog
+	chown 0:65534 prog
+	chmod 2755 prog
+	run "$spill" doctor --root m -- ./prog
+	has_line "problem [program] ./prog is set-group-id: it runs as group 65534"
+	chmod 0755 prog
+	chown 0:0 prog
+	if command -v setcap >/dev/null && setcap cap_net_raw+ep prog 2>/dev/null; then
+		run "$spill" doctor --root m -- ./prog
+		has_line "problem [program] ./prog has file capabilities"
+	fi
+}
+
+@test "a script: its interpreter is what counts" {
+	machine
+	elf runner interp=
+	printf '#!%s -x\n' "$PWD/runner" >one
+	printf '#!/usr/bin/env -S A=1 runner -u\n' >two
+	printf '#!./three\n' >three
+	chmod +x one two three
+	export PATH=$PWD:$PATH
+	run "$spill" doctor --root m -- ./one
+	ends_with 1
+	has_line "fact [program] ./one is a script of $PWD/runner"
+	has_line "problem [program] $PWD/runner is statically linked"
+	run "$spill" doctor --root m -- ./two
+	has_line "problem [program] $PWD/runner is statically linked"
+	run "$spill" doctor --root m -- ./three
+	ends_with 1
+	has "too many scripts"
+}
+
+@test "a CUDA runtime inside the program" {
+	machine
+	elf prog "text=cudaErrorMemoryAllocation libcuda.so.1 cuGetProcAddress_v2"
+	elf half "text=cudaErrorMemoryAllocation libcuda.so.1"
+	run "$spill" doctor --root m -- ./prog
+	ends_with 0
+	has "fact [program] ./prog contains a CUDA runtime"
+	run "$spill" doctor --root m -- ./half
+	has_not "contains a CUDA runtime"
+	real=$BUILD/tests/preload/prog_runtime_static_real
+	if [ -x "$real" ]; then
+		run "$spill" doctor --root m -- "$real"
+		has "contains a CUDA runtime"
+	fi
+}
+
+@test "libraries that it needs: found as the loader would, or missing" {
+	machine
+	mkdir -p app/lib env
+	elf app/lib/libone.so.1 needed=libtwo.so.1
+	elf env/libtwo.so.1 needed=libamdhip64.so.5
+	elf app/lib/libamdhip64.so.5 bits=32
+	elf app/prog needed=libone.so.1,libone.so.1 'runpath=/nowhere:$ORIGIN/lib'
+	run "$spill" doctor --root m -- app/prog
+	ends_with 1
+	has_line "problem [program] libone.so.1 needs libtwo.so.1, which is not found"
+	has_not "needs libone.so.1"
+	LD_LIBRARY_PATH=$PWD/env run "$spill" doctor --root m -- app/prog
+	has "fact [program] libtwo.so.1 needs libamdhip64.so.5"
+	has_not "name no CUDA or HIP"
+	elf app/old needed=libone.so.1 'rpath=${ORIGIN}/lib:'"$PWD/env"
+	run "$spill" doctor --root m -- app/old
+	has "fact [program] libtwo.so.1 needs libamdhip64.so.5"
+	has_not "libtwo.so.1, which is not found"
+}
+
+@test "libraries that stand against movable memory, or hand memory on" {
+	machine
+	mkdir lib m/dev/infiniband
+	for name in libnccl.so.2 libnvoptix.so.1 libibverbs.so.1 libcufile.so.0; do elf lib/$name; done
+	elf prog needed=libnccl.so.2,libnvoptix.so.1,libibverbs.so.1,libcufile.so.0 runpath="$PWD/lib"
+	touch m/dev/infiniband/uverbs m/dev/nvidia-fs
+	run "$spill" doctor --root m -- ./prog
+	ends_with 1
+	has "fact [program] prog needs libnccl.so.2"
+	has_line "warning [program] prog needs libnvoptix.so.1: libnvoptix is loaded: OptiX launches through tables of the driver's own"
+	has "warning [program] prog needs libcufile.so.0: "
+	rm m/dev/nvidia-fs
+	run "$spill" doctor --root m -- ./prog
+	has "fact [program] prog needs libcufile.so.0: "
+	has "warning [program] prog needs libibverbs.so.1: "
+}
+
+@test "a guess at libraries that a preload does not reach" {
+	machine
+	elf asks symbols=malloc,dlmopen
+	elf near symbols=my_dlmopen,dlmopen2
+	elf text "text=os.RTLD_DEEPBIND"
+	run "$spill" doctor --root m -- ./asks
+	ends_with 0
+	has "fact [program] asks names RTLD_DEEPBIND or dlmopen"
+	run "$spill" doctor --root m -- ./text
+	has "text names RTLD_DEEPBIND or dlmopen"
+	run "$spill" doctor --root m -- ./near
+	has_not RTLD_DEEPBIND
+}
+
+@test "worst first, and the last line sums up" {
+	machine
+	elf static interp=
+	touch m/.dockerenv
+	GGML_CUDA_ENABLE_UNIFIED_MEMORY=0 run "$spill" doctor --root m -- ./static
+	ends_with 1
+	[ "$(grep -oE '^(problem|warning|fact) ' <<<"$output" | uniq | tr -d '\n')" = "problem warning fact " ]
+	[[ ${lines[-1]} =~ ^1\ problem,\ 1\ warning,\ [0-9]+\ facts$ ]]
+}
+
+@test "as JSON: every finding with what, why and what to do" {
+	machine
+	elf 'pr"og' needed=libnowhere.so.1
+	run "$spill" doctor --root m --json -- './pr"og'
+	ends_with 1
+	printf %s "$output" >out
+	run python3 -c '
+import json
+report = json.load(open("out"))
+print(report["program"], report["problems"], report["warnings"], report["facts"] == len(report["findings"]) - 1)
+for one in report["findings"]:
+    assert list(one) == ["check", "level", "area", "what", "why", "do"], one
+    assert one["why"] and (one["do"] or one["level"] == "fact"), one
+    if one["level"] == "problem": print(one["check"], one["area"], one["what"])'
+	has_line './pr"og 1 0 True'
+	has_line 'library_missing program pr"og needs libnowhere.so.1, which is not found'
+	"$spill" doctor --root m --json | python3 -c 'import json, sys; assert json.load(sys.stdin)["program"] is None'
+}
+
+@test "names of files cannot steer the terminal" {
+	machine
+	run "$spill" doctor --root m -- $'./a\x1b[31m'
+	has "./a?[31m is not there"
+}
+
+@test "wrong usage" {
+	run "$spill" doctor --timeout
+	ends_with 2
+	has "option '--timeout' needs a value"
+	for value in 0 -1 x 601 1.5 ""; do
+		run "$spill" doctor --timeout "$value"
+		ends_with 2
+		has "--timeout: '$value' is no number of seconds"
+	done
+	run "$spill" doctor -- ""
+	ends_with 2
+}
