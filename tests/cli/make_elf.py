@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """Writes small ELF files by hand: make_elf.py FILE KEY=VALUE…
-bits, machine, interp (empty: none), needed (names with commas), rpath, runpath, symbols, text (behind all else), cut (bytes)."""
+bits, machine, interp (empty: none), needed (names with commas), rpath, runpath, symbols, text (behind all else), cut (bytes);
+many (as many more needed), long (as many more bytes of interp), loads (as many more segments)."""
 import os
 import struct
 import sys
 
 
 def build(bits=64, machine={"x86_64": 62, "aarch64": 183}[os.uname().machine], interp=None, needed="", rpath="", runpath="",
-          symbols="", text="", cut=0):
+          symbols="", text="", cut=0, many=0, long=0, loads=0):
     if interp is None:
         interp = {"x86_64": "/lib64/ld-linux-x86-64.so.2", "aarch64": "/lib/ld-linux-aarch64.so.1"}[os.uname().machine]
     if int(bits) == 32:
         return b"\x7fELF\1\1\1" + bytes(9) + struct.pack("<HHI", 2, int(machine), 1) + bytes(28)
+    interp += "x" * int(long)
+    needed = ",".join([needed, *("lib%d.so" % i for i in range(int(many)))])
     base, strings, entries = 0x400000, b"\0", []
 
     def string(word):
@@ -24,7 +27,7 @@ def build(bits=64, machine={"x86_64": 62, "aarch64": 183}[os.uname().machine], i
     entries += [(29, string(runpath))] if runpath else []
     for symbol in symbols.split(","):
         string(symbol)
-    headers = 2 + bool(interp)
+    headers = 2 + bool(interp) + int(loads)
     at = 64 + 56 * headers
     where_interp, at = at, at + (len(interp) + 1 if interp else 0)
     at += -at % 8
@@ -39,7 +42,7 @@ def build(bits=64, machine={"x86_64": 62, "aarch64": 183}[os.uname().machine], i
     data = b"\x7fELF\2\1\1" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 3, int(machine), 1, base, 64, 0, 0, 64, 56, headers, 0, 0, 0)
     if interp:
         data += header(3, where_interp, len(interp) + 1)
-    data += header(1, 0, total) + header(2, where_dynamic, size_dynamic)
+    data += header(1, 0, total) * (1 + int(loads)) + header(2, where_dynamic, size_dynamic)
     data += interp.encode() + b"\0" if interp else b""
     data += bytes(-len(data) % 8) + b"".join(struct.pack("<qQ", *entry) for entry in entries) + strings + text.encode()
     return data[:int(cut)] if int(cut) else data
