@@ -266,6 +266,13 @@ machine() {
 	SPILL_DEVICE_LIMITS=1 run "$spill" doctor --root m
 	ends_with 1
 	has_line "warning [environment] SPILL_DEVICE_LIMITS: unknown variable; the nearest is SPILL_DEVICE_LIMIT"
+	chmod o-w p.conf
+	printf '[rule a]\nplace = host\n' >>p.conf
+	mkdir -p config/spill
+	printf '[rule a]\nover = host\n' >config/spill/spill.conf
+	SPILL_POLICY=p.conf run "$spill" doctor --root m
+	ends_with 0
+	has "fact [environment] $PWD/config/spill/spill.conf:1: the rule is hidden by that of the same name, p.conf:3"
 	SPILL=0 run "$spill" doctor --root m
 	ends_with 1
 	has_line "warning [environment] libspill is off: SPILL in the environment"
@@ -318,7 +325,8 @@ machine() {
 	ends_with 0
 	has_line "fact [program] ./prog is a dynamically linked 64-bit program for glibc"
 	has "prog and its 2 libraries name no CUDA or HIP library"
-	PATH=$PWD:$PATH run "$spill" doctor --root m -- prog -x --json
+	mkdir -p before/prog
+	PATH=$PWD/before:$PWD:$PATH run "$spill" doctor --root m -- prog -x --json
 	ends_with 0
 	has_line "fact [program] $PWD/prog is a dynamically linked 64-bit program for glibc"
 }
