@@ -116,8 +116,8 @@ static bool open_in_list(const char *list, const char *origin, const char *name,
 }
 
 /* `origin` and `runpath` are those of the file that needs it. */
-static bool open_library(const char *name, const char *origin, const char *runpath, char path[PATH_MAX],
-                         struct elf_file *file)
+static bool open_library(const struct doctor_patient *patient, const char *name, const char *origin,
+                         const char *runpath, char path[PATH_MAX], struct elf_file *file)
 {
 	if (strchr(name, '/')) {
 		snprintf(path, PATH_MAX, "%s", name);
@@ -127,7 +127,7 @@ static bool open_library(const char *name, const char *origin, const char *runpa
 	    open_in_list(getenv("LD_LIBRARY_PATH"), origin, name, path, file) ||
 	    open_in_list(runpath, origin, name, path, file))
 		return true;
-	for (unsigned i = 0; ld_cache_find(name, i, path, PATH_MAX); i++) {
+	for (unsigned i = 0; ld_cache_find(patient->root, name, i, path, PATH_MAX); i++) {
 		if (open_ours(path, file))
 			return true;
 	}
@@ -206,7 +206,7 @@ static void look_at(const struct doctor_patient *patient, const char *path, cons
 		if (!library)
 			continue;
 		judge_name(patient, name, base_name(path));
-		if (open_library(name, origin, file->runpath, library->path, &there)) {
+		if (open_library(patient, name, origin, file->runpath, library->path, &there)) {
 			close(there.fd);
 			continue;
 		}

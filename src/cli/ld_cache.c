@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "smallfile.h"
+
 #define MAGIC "glibc-ld.so.cache1.1"
 #define MOST_BYTES (16u << 20)
 
@@ -30,28 +32,44 @@ static struct {
 	uint32_t entries;
 } cache;
 
+/* What there is of the file; NULL if it is none of ours. */
+static char *read_whole(int fd, size_t *size)
+{
+	struct stat status;
+	char *data;
+	ssize_t got;
+
+	if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_size > MOST_BYTES)
+		return NULL;
+	data = malloc((size_t)status.st_size + 1);
+	got = data ? read(fd, data, (size_t)status.st_size) : -1;
+	if (got < (ssize_t)sizeof(struct header)) {
+		free(data);
+		return NULL;
+	}
+	*size = (size_t)got;
+	return data;
+}
+
 /* Once; without a cache, or with one in another format, there are no entries. */
-static void load(void)
+static void load(const char *root)
 {
 	static bool done;
 	struct header header;
-	struct stat status;
+	char path[4096];
 	int fd;
 
 	if (done)
 		return;
 	done = true;
-	fd = open("/etc/ld.so.cache", O_RDONLY | O_CLOEXEC);
+	fd = spill_smallfile_path(root, "/etc", "ld.so.cache", path, sizeof(path))
+	         ? open(path, O_RDONLY | O_CLOEXEC)
+	         : -1;
 	if (fd < 0)
 		return;
-	if (!fstat(fd, &status) && status.st_size >= (off_t)sizeof(header) && status.st_size <= MOST_BYTES &&
-	    (cache.data = malloc((size_t)status.st_size))) {
-		ssize_t got = read(fd, cache.data, (size_t)status.st_size);
-
-		cache.size = got > 0 ? (size_t)got : 0;
-	}
+	cache.data = read_whole(fd, &cache.size);
 	close(fd);
-	if (cache.size < sizeof(header))
+	if (!cache.data)
 		return;
 	memcpy(&header, cache.data, sizeof(header));
 	if (!memcmp(header.magic, MAGIC, sizeof(header.magic)) &&
@@ -64,9 +82,9 @@ static const char *text(uint32_t at)
 	return at < cache.size && memchr(cache.data + at, '\0', cache.size - at) ? cache.data + at : "";
 }
 
-bool ld_cache_find(const char *name, unsigned which, char *path, size_t size)
+bool ld_cache_find(const char *root, const char *name, unsigned which, char *path, size_t size)
 {
-	load();
+	load(root);
 	for (uint32_t i = 0; i < cache.entries; i++) {
 		struct entry entry;
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The `which`th path that the cache has for the name, of whatever architecture; false if there are no more. */
-bool ld_cache_find(const char *name, unsigned which, char *path, size_t size);
+/* Of the file system below `root`, the same at each call: the `which`th path that the cache has for the name, of whatever architecture; false if there are no more. */
+bool ld_cache_find(const char *root, const char *name, unsigned which, char *path, size_t size);
 
 #endif

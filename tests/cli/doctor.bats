@@ -463,6 +463,41 @@ machine() {
 	has_not "libtwo.so.1, which is not found"
 }
 
+@test "libraries that only the loader's cache knows" {
+	machine
+	mkdir hidden
+	elf hidden/libcuda.so.1
+	elf prog needed=libcuda.so.1,libgone.so.1
+	cache() { python3 - "$@" <<-'END'
+		import struct, sys
+		count, cut, *paths = sys.argv[1:]
+		strings, entries, at = b"", b"", 48 + 24 * len(paths)
+		for path in paths:
+		    name = path.split("/")[-1].encode() + b"\0"
+		    entries += struct.pack("<iIIIQ", 0x303, at + len(strings), at + len(strings) + len(name), 0, 0)
+		    strings += name + path.encode() + b"\0"
+		data = b"glibc-ld.so.cache1.1" + struct.pack("<II", int(count), len(strings)) + bytes(20) + entries + strings
+		open("m/etc/ld.so.cache", "wb").write(data[:len(data) - int(cut)])
+		END
+	}
+	run "$spill" doctor --root m -- ./prog
+	has_line "problem [program] prog needs libcuda.so.1, which is not found"
+	mkdir hidden/32
+	elf hidden/32/libcuda.so.1 bits=32
+	cache 3 0 "$PWD/other/libgon.so.1" "$PWD/hidden/32/libcuda.so.1" "$PWD/hidden/libcuda.so.1"
+	run "$spill" doctor --root m -- ./prog
+	has_line "problem [program] prog needs libgone.so.1, which is not found"
+	has_not "libcuda.so.1, which is not found"
+	# One whose last path has no end, and one that counts more than it has.
+	cache 1 1 "$PWD/hidden/libcuda.so.1"
+	run "$spill" doctor --root m -- ./prog
+	has "libcuda.so.1, which is not found"
+	cache 4000000000 0 "$PWD/hidden/libcuda.so.1"
+	run "$spill" doctor --root m -- ./prog
+	ends_with 1
+	has "libcuda.so.1, which is not found"
+}
+
 @test "libraries that stand against movable memory, or hand memory on" {
 	machine
 	mkdir lib m/dev/infiniband
