@@ -8,6 +8,8 @@ simulated() {
 	shift
 	run env "LD_LIBRARY_PATH=$BUILD/tests/sim" "${set[@]}" "$spill" doctor "$@"
 }
+# ASan refuses a process into which anything else is preloaded first.
+no_sanitizer() { ! grep -qa libasan "$spill" || skip "built with a sanitizer"; }
 broken() { run env "LD_LIBRARY_PATH=$BUILD/tests/cli" "BROKEN_DRIVER=$1" "$spill" doctor --timeout 1; }
 
 # A machine's files, with 64 GiB available in no group, and what the tests do to them.
@@ -151,6 +153,7 @@ machine() {
 }
 
 @test "preloaded itself, it sees the driver as it is" {
+	no_sanitizer
 	machine
 	simulated "LD_PRELOAD=$BUILD/libspill.so" SPILL_DEVICE_LIMIT=1GiB SPILL_MEMINFO_REPORT=limit -- --root m
 	has "8.00 GiB, 8.00 GiB free"
@@ -232,6 +235,7 @@ machine() {
 }
 
 @test "other preloads" {
+	no_sanitizer
 	machine
 	libm=$(find /lib/*-linux-gnu /lib64 /lib -name libm.so.6 2>/dev/null | head -1)
 	LD_PRELOAD="$libm:$BUILD/libspill.so" run "$spill" doctor --root m
