@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,7 +126,7 @@ static void child(const struct driver_vendor *vendor, struct driver_facts *facts
 	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	prctl(PR_SET_DUMPABLE, 0);
+	setrlimit(RLIMIT_CORE, &(struct rlimit){0});
 	for (int fd = 0; fd <= 2 && nothing >= 0; fd++)
 		dup2(nothing, fd);
 	/* Should we be preloaded ourselves: the driver is to be seen as it is. */

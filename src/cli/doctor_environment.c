@@ -53,10 +53,11 @@ static void judge_mps(const struct doctor_patient *patient)
 	char pipe[PATH_MAX];
 
 	snprintf(pipe, sizeof(pipe), "%s/control", folder && *folder ? folder : "/tmp/nvidia-mps");
-	if (doctor_is_there(patient, pipe))
-		doctor_find(DOCTOR_mps, "an MPS daemon's pipe is there: %s", pipe);
+	if (!doctor_is_there(patient, pipe))
+		return; /* without a daemon the variables do nothing */
+	doctor_find(DOCTOR_mps, "an MPS daemon's pipe is there: %s", pipe);
 	for (char **entry = environ; entry && *entry; entry++) {
-		if (!strncmp(*entry, "CUDA_MPS_", 9))
+		if (!strncmp(*entry, "CUDA_MPS_", 9) && strncmp(*entry, "CUDA_MPS_PIPE", 13) != 0)
 			doctor_find(DOCTOR_mps, "%s", *entry);
 	}
 }

@@ -228,9 +228,14 @@ machine() {
 	ends_with 1
 	has_line "warning [environment] WORLD_SIZE=8: one of several ranks shares device memory with the others"
 	mkdir -p m/pipes
+	export CUDA_MPS_PIPE_DIRECTORY=/pipes CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=1G
+	run "$spill" doctor --root m
+	ends_with 0
+	has_not MPS
 	touch m/pipes/control
-	CUDA_MPS_PIPE_DIRECTORY=/pipes run "$spill" doctor --root m
+	run "$spill" doctor --root m
 	ends_with 1
+	has_line "warning [environment] CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=1G"
 	has_line "warning [environment] an MPS daemon's pipe is there: /pipes/control"
 }
 
