@@ -48,9 +48,6 @@ void cli_print_json_string(FILE *out, const char *text);
 struct spill_record;
 void cli_print_record(FILE *out, const struct spill_record *record);
 
-/* Text of a log ("?" for NULL) without what could steer a terminal. */
-void cli_print_log_text(FILE *out, const char *text);
-
 /*
  * log_rules.c: counts the requests of each rule, record by record; a start line begins anew. Prints a line a rule, behind all
  * records of a run; nothing if not every request has its line (log.level, log.max).

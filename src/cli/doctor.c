@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "put.h"
 #include "text.h"
 
 enum level { PROBLEM, WARNING, FACT, LEVELS };
@@ -102,7 +103,7 @@ static void print_json_one(const struct found *one)
 static void print_text_one(const struct found *one)
 {
 	printf("%s [%s] ", level_names[one->row->level], area_names[one->row->area]);
-	cli_print_log_text(stdout, one->what);
+	cli_put(stdout, one->what);
 	putchar('\n');
 	if (one->row->level == FACT) {
 		if (one->row->what_to_do[0])

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "put.h"
 #include "record_read.h"
 #include "rule.h"
 
@@ -69,7 +70,7 @@ void cli_rules_print(FILE *out)
 {
 	for (unsigned i = 0; run.whole && i < run.count; i++) {
 		fputs("  rule ", out);
-		cli_print_log_text(out, run.rule[i].name);
+		cli_put(out, run.rule[i].name);
 		if (run.rule[i].requests)
 			fprintf(out, ": %" PRIu64 " requests\n", run.rule[i].requests);
 		else

@@ -3,56 +3,8 @@
 #include <string.h>
 
 #include "cli.h"
+#include "put.h"
 #include "record_read.h"
-#include "text.h"
-
-/* Text of the log, without what could steer a terminal: a program chooses its own name. */
-void cli_print_log_text(FILE *out, const char *text)
-{
-	for (text = text ? text : "?"; *text; text++)
-		fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
-}
-
-static void put_size(FILE *out, uint64_t bytes)
-{
-	char size[32];
-	struct spill_text text = spill_text_begin(size, sizeof(size));
-
-	spill_text_size(&text, bytes);
-	fputs(size, out);
-}
-
-/* "5.00 GiB device, 2.04 GiB host", what is 0 left out; "nothing" if all is. */
-static void put_sums(FILE *out, const struct spill_bytes *sums)
-{
-	const struct {
-		uint64_t bytes;
-		const char *place;
-	} parts[] = {{sums->device, "device"}, {sums->host, "host"}, {sums->managed, "managed"}};
-	const char *comma = "";
-
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		if (parts[i].bytes == 0)
-			continue;
-		fputs(comma, out);
-		put_size(out, parts[i].bytes);
-		fprintf(out, " %s", parts[i].place);
-		comma = ", ";
-	}
-	if (!*comma)
-		fputs("nothing", out);
-}
-
-/* "; tried device: CUDA_ERROR_OUT_OF_MEMORY, split: host.limit" */
-static void put_tried(FILE *out, const struct spill_attempt *tried, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++) {
-		fputs(i ? ", " : "; tried ", out);
-		cli_print_log_text(out, tried[i].place);
-		fputs(": ", out);
-		cli_print_log_text(out, tried[i].error);
-	}
-}
 
 /* "  device 0  cudaMalloc  libfoo.so+0x1a2b" */
 static void put_origin(FILE *out, int device, const char *api, const char *caller)
@@ -60,10 +12,10 @@ static void put_origin(FILE *out, int device, const char *api, const char *calle
 	if (device >= 0)
 		fprintf(out, "  device %d", device);
 	fputs("  ", out);
-	cli_print_log_text(out, api);
+	cli_put(out, api);
 	if (caller) {
 		fputs("  ", out);
-		cli_print_log_text(out, caller);
+		cli_put(out, caller);
 	}
 }
 
@@ -81,20 +33,20 @@ static void put_rank(FILE *out, const char *variable, const char *rank)
 	if (!rank)
 		return;
 	fprintf(out, ", %s=", variable);
-	cli_print_log_text(out, rank);
+	cli_put(out, rank);
 }
 
 static void print_start(FILE *out, const struct spill_record_start *start)
 {
-	cli_print_log_text(out, start->program);
+	cli_put(out, start->program);
 	fprintf(out, " (pid %d) on ", start->pid);
-	cli_print_log_text(out, start->host);
+	cli_put(out, start->host);
 	fputs(", ", out);
-	cli_print_log_text(out, start->time);
+	cli_put(out, start->time);
 	fputs(", libspill ", out);
-	cli_print_log_text(out, start->version);
+	cli_put(out, start->version);
 	fputs(", ", out);
-	cli_print_log_text(out, start->backend);
+	cli_put(out, start->backend);
 	fprintf(out, " driver %d", start->driver);
 	put_rank(out, "SLURM_PROCID", start->slurm_procid);
 	put_rank(out, "RANK", start->rank);
@@ -102,9 +54,9 @@ static void print_start(FILE *out, const struct spill_record_start *start)
 	fputc('\n', out);
 	for (unsigned i = 0; i < start->device_count; i++) {
 		fprintf(out, "  device %d: ", start->devices[i].device);
-		cli_print_log_text(out, start->devices[i].name);
+		cli_put(out, start->devices[i].name);
 		fputs(", ", out);
-		put_size(out, start->devices[i].bytes);
+		cli_put_size(out, start->devices[i].bytes);
 		fputc('\n', out);
 	}
 	for (unsigned i = 0; i < start->option_count; i++) {
@@ -113,11 +65,11 @@ static void print_start(FILE *out, const struct spill_record_start *start)
 		if (!strcmp(option->source, "default"))
 			continue;
 		fputs("  policy: ", out);
-		cli_print_log_text(out, option->name);
+		cli_put(out, option->name);
 		fputs(" = ", out);
-		cli_print_log_text(out, option->value);
+		cli_put(out, option->value);
 		fputs(" (", out);
-		cli_print_log_text(out, option->source);
+		cli_put(out, option->source);
 		fputs(")\n", out);
 	}
 }
@@ -128,7 +80,7 @@ static void put_rule(FILE *out, const char *rule)
 	if (!rule || !strcmp(rule, "default"))
 		return;
 	fputs(", rule ", out);
-	cli_print_log_text(out, rule);
+	cli_put(out, rule);
 }
 
 /* Of mode = observe: "; would be split" */
@@ -137,77 +89,77 @@ static void put_would(FILE *out, const char *would)
 	if (!would)
 		return;
 	fputs("; would be ", out);
-	cli_print_log_text(out, strcmp(would, "refuse") ? would : "refused");
+	cli_put(out, strcmp(would, "refuse") ? would : "refused");
 }
 
 static void print_alloc(FILE *out, const struct spill_record_alloc *alloc)
 {
 	fprintf(out, "alloc #%-6" PRIu64 " ", alloc->seq);
-	put_size(out, alloc->bytes);
+	cli_put_size(out, alloc->bytes);
 	fprintf(out, "  %s", spill_place_name(alloc->place));
 	if (alloc->place != SPILL_PLACE_DEVICE) {
 		fputs(" (", out);
-		put_sums(out, &alloc->held);
+		cli_put_sums(out, &alloc->held);
 		fputs(")", out);
 	}
 	put_origin(out, alloc->device, alloc->api, alloc->caller);
 	fputs("  ", out);
-	cli_print_log_text(out, alloc->reason);
+	cli_put(out, alloc->reason);
 	put_rule(out, alloc->rule);
 	put_would(out, alloc->would);
-	put_tried(out, alloc->tried, alloc->attempts);
+	cli_put_tried(out, alloc->tried, alloc->attempts);
 	put_took(out, alloc->took_us);
 }
 
 static void print_free(FILE *out, const struct spill_record_free *record)
 {
 	fprintf(out, "free  #%-6" PRIu64 " ", record->seq);
-	put_size(out, record->bytes);
+	cli_put_size(out, record->bytes);
 	fprintf(out, "  %s", spill_place_name(record->place));
 	put_origin(out, record->device, record->api, record->caller);
 	fputs("  ", out);
-	cli_print_log_text(out, record->reason);
+	cli_put(out, record->reason);
 	put_took(out, record->took_us);
 }
 
 static void print_move(FILE *out, const struct spill_record_move *move)
 {
 	fprintf(out, "move  #%-6" PRIu64 " ", move->seq);
-	put_size(out, move->bytes);
+	cli_put_size(out, move->bytes);
 	fputs(strcmp(move->what, "demote") ? " back to the device" : " to host memory", out);
 	fputs(", now ", out);
-	put_sums(out, &move->held);
+	cli_put_sums(out, &move->held);
 	if (move->api)
 		put_origin(out, move->device, move->api, move->caller);
 	else
 		fprintf(out, "  device %d", move->device);
 	fputs("  ", out);
-	cli_print_log_text(out, move->reason);
+	cli_put(out, move->reason);
 	put_took(out, move->took_us);
 }
 
 static void print_oom(FILE *out, const struct spill_record_oom *oom)
 {
 	fputs("OUT OF MEMORY  ", out);
-	put_size(out, oom->bytes);
+	cli_put_size(out, oom->bytes);
 	fputs(" asked", out);
 	put_origin(out, oom->device, oom->api, oom->caller);
 	fputs("  refused by ", out);
-	cli_print_log_text(out, oom->refused_by);
+	cli_put(out, oom->refused_by);
 	put_rule(out, oom->rule);
 	put_would(out, oom->would);
 	fputs("; free ", out);
-	put_size(out, oom->free);
+	cli_put_size(out, oom->free);
 	fputs(" of ", out);
-	put_size(out, oom->total);
+	cli_put_size(out, oom->total);
 	fputs("; live ", out);
-	put_sums(out, &oom->live);
-	put_tried(out, oom->tried, oom->attempts);
+	cli_put_sums(out, &oom->live);
+	cli_put_tried(out, oom->tried, oom->attempts);
 	for (unsigned i = 0; i < oom->holders; i++) {
 		fputs(i ? ", " : "; largest: ", out);
-		put_size(out, oom->top[i].bytes);
+		cli_put_size(out, oom->top[i].bytes);
 		fprintf(out, " #%" PRIu64 " ", oom->top[i].seq);
-		cli_print_log_text(out, oom->top[i].caller ? oom->top[i].caller : oom->top[i].api);
+		cli_put(out, oom->top[i].caller ? oom->top[i].caller : oom->top[i].api);
 	}
 	fputc('\n', out);
 }
@@ -215,9 +167,9 @@ static void print_oom(FILE *out, const struct spill_record_oom *oom)
 static void print_note(FILE *out, const struct spill_record_note *note)
 {
 	fputs("note  ", out);
-	cli_print_log_text(out, note->code);
+	cli_put(out, note->code);
 	fputs(": ", out);
-	cli_print_log_text(out, note->text);
+	cli_put(out, note->text);
 	fputc('\n', out);
 }
 
@@ -229,7 +181,7 @@ static void print_drop(FILE *out, const struct spill_record_drop *drop)
 #define X(id, name, text) \
 	if (drop->sums[SPILL_DROP_##id].count) { \
 		fprintf(out, "%s%" PRIu64 " " name " (", before, drop->sums[SPILL_DROP_##id].count); \
-		put_sums(out, &drop->sums[SPILL_DROP_##id].bytes); \
+		cli_put_sums(out, &drop->sums[SPILL_DROP_##id].bytes); \
 		fputs(")", out); \
 		before = ", "; \
 	}
@@ -244,9 +196,9 @@ static void print_moves(FILE *out, const struct spill_totals *totals)
 	if (totals->demotions == 0 && totals->promotions == 0)
 		return;
 	fputs("; moved ", out);
-	put_size(out, totals->demoted);
+	cli_put_size(out, totals->demoted);
 	fprintf(out, " to host memory in %" PRIu64 " moves, ", totals->demotions);
-	put_size(out, totals->promoted);
+	cli_put_size(out, totals->promoted);
 	fprintf(out, " back in %" PRIu64, totals->promotions);
 }
 
@@ -255,14 +207,14 @@ static void print_exit(FILE *out, const struct spill_record_exit *end)
 	const struct spill_totals *totals = &end->totals;
 
 	fputs("end (", out);
-	cli_print_log_text(out, end->how);
+	cli_put(out, end->how);
 	fprintf(out, "): %" PRIu64 " of %" PRIu64 " allocations spilled, ", totals->spills, totals->allocs);
-	put_sums(out, &totals->spilled);
+	cli_put_sums(out, &totals->spilled);
 	fprintf(out, " spilled in all; %" PRIu64 " out of memory; peak ", totals->ooms);
-	put_sums(out, &totals->peak);
+	cli_put_sums(out, &totals->peak);
 	print_moves(out, totals);
 	fputs("; still held ", out);
-	put_sums(out, &totals->live);
+	cli_put_sums(out, &totals->live);
 	fputc('\n', out);
 }
 

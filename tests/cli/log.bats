@@ -116,6 +116,15 @@ big() { sed -n 's/"rule":"default"/"rule":"big","would":"'$2'"/; '$1'p' "$data/r
 	has_line "no exit line: the program still runs, or was killed"
 }
 
+@test "a run that begins within the line that a killed one left" {
+	{ head -2 "$data/run.jsonl"; printf '{"v":1,"kind":"alloc","t":1.0'; cat "$data/moves.jsonl"; } >reused.jsonl
+	run "$spill" log reused.jsonl
+	ends_with 0
+	has_line "spill log: reused.jsonl:3: the line is cut, and another run begins in it"
+	[ "$(grep -c '^llama-server (pid' <<<"$output")" -eq 2 ]
+	has "alloc #1      7.04 GiB"
+}
+
 @test "a broken line in the middle is a finding, and the rest is shown" {
 	{ head -2 "$data/run.jsonl"; echo '{"v":1,"kind":'; tail -1 "$data/run.jsonl"; } >broken.jsonl
 	run "$spill" log broken.jsonl

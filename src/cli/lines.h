@@ -1,0 +1,45 @@
+/* The lines of one log file, each read as a record. In big blocks: a log may have millions of lines. */
+#ifndef SPILL_CLI_LINES_H
+#define SPILL_CLI_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "record_read.h"
+
+enum cli_line {
+	CLI_LINE_RECORD,
+	CLI_LINE_CUT, /* its writer was killed while it wrote: the file ends in it, or another run begins in it */
+	CLI_LINE_BAD,
+	CLI_LINE_END, /* of the file, or it cannot be read: `error` */
+};
+
+struct cli_lines {
+	const char *path; /* not owned */
+	int fd;
+	int error;            /* errno of open or read; 0 */
+	unsigned long number; /* of the line, from 1 */
+	const char *text;     /* the line without its newline, until the next one is asked for */
+	size_t length;
+	const char *reason; /* of CUT and BAD: static text */
+	size_t at;          /* and the offset of the byte that is wrong */
+	/* Inside lines.c: */
+	char *buffer, *scratch;
+	size_t size, begin, end, scratch_size;
+	bool over;     /* the file has been read to its end */
+	bool whole;    /* the line has its newline */
+	size_t behind; /* bytes of a run that begins in the line: the next to be read */
+};
+
+/* False if it cannot be opened: `error`. Closed by cli_lines_close in any case. */
+bool cli_lines_open(struct cli_lines *lines, const char *path);
+
+/* Of the record nothing is kept beyond the next call. */
+enum cli_line cli_lines_next(struct cli_lines *lines, struct spill_record *record);
+
+/* Says on stderr, for that subcommand, which line is no record, and why. */
+void cli_lines_complain(const char *command, const struct cli_lines *lines, enum cli_line line);
+
+void cli_lines_close(struct cli_lines *lines);
+
+#endif
