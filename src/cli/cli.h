@@ -20,6 +20,7 @@ int cli_check(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_log(int argc, char **argv);
 int cli_policy(int argc, char **argv);
+int cli_report(int argc, char **argv);
 int cli_version(int argc, char **argv);
 
 /* What is wrong with how `command` was called, and where help is; returns CLI_USAGE. */

@@ -61,6 +61,19 @@ static const struct cli_command commands[] = {
      "  spill policy\n"
      "  spill policy --for llama-server\n"
      "  SPILL_POLICY=big.conf spill policy --for train.py --json | jq -r '.options[].source'\n"},
+    {"report", cli_report, "add up what recorded runs did",
+     "usage: spill report [--json] [--margin SIZE] FILE|FOLDER…\n"
+     "Says of each run whether anything spilled, how much, where, why and what would have avoided it, and "
+     "whether the sums of its\n"
+     "lines are what the program itself counted. Of a folder: all *.jsonl in it, one line a rank, and their "
+     "sum. Exit 1 if an out\n"
+     "of memory surfaced, sums differ or something cannot be read.\n"
+     "      --margin SIZE   what is to stay free of each device in the table of what fits (1GiB)\n"
+     "      --json          the same as one JSON object, sizes in bytes\n"
+     "examples:\n"
+     "  spill report ~/.local/state/spill/llama-server-4711.jsonl\n"
+     "  spill report --margin 512MiB ranks/\n"
+     "  spill report --json ranks/ | jq '.runs[] | [.rank, .totals.peak.device_bytes]'\n"},
     {"version", cli_version, "print the version",
      "usage: spill version [--json]\n"
      "examples:\n"

@@ -1,0 +1,54 @@
+/* What the parts of `spill report` share. */
+#ifndef SPILL_CLI_REPORT_H
+#define SPILL_CLI_REPORT_H
+
+#include "summary.h"
+
+struct cli_report {
+	struct cli_summaries summaries;
+	uint64_t margin; /* what is to stay free of each device */
+	bool unread;     /* something could not be read, or is no record */
+};
+
+/* What a report is to be looked at for: an out of memory that surfaced, sums that differ, what could not be read. */
+bool cli_report_findings(const struct cli_summary *summary);
+
+/* Of all runs, as if all had their peaks at once. */
+struct spill_totals cli_report_sum(const struct cli_report *report);
+
+/* report_text.c, report_json.c */
+void cli_report_text(const struct cli_report *report);
+void cli_report_json(const struct cli_report *report);
+
+/* report_tables.c: each with its heading, nothing if it is empty. */
+void cli_report_devices(const struct cli_summary *summary);
+void cli_report_fit(const struct cli_summary *summary, uint64_t margin);
+void cli_report_views(const struct cli_summary *summary);
+void cli_report_largest(const struct cli_summary *summary);
+void cli_report_runs(const struct cli_report *report);
+
+/* report_oom.c */
+void cli_report_ooms(const struct cli_summary *summary);
+
+/*
+ * advice.c: what would have helped, as one line without its end. Of a run: what would have kept everything on the device;
+ * empty if everything was.
+ */
+#define CLI_ADVICE 1024
+void cli_advice_oom(const struct cli_oom *oom, char text[CLI_ADVICE]);
+void cli_advice_run(const struct cli_summary *summary, char text[CLI_ADVICE]);
+
+/* usable: what device.limit and the margin leave of the device; surplus: what was not wanted of it, or (negative) lacked. */
+struct cli_fit_row {
+	uint64_t usable, free;
+	int64_t surplus;
+};
+struct cli_fit_row cli_fit_row(const struct cli_device *device, uint64_t margin);
+
+/* How it ended: the word of the exit line; "none" without one: it was killed, has crashed, or still runs. */
+const char *cli_report_how(const struct cli_summary *summary);
+
+/* "?" of NULL */
+const char *cli_text_of(const struct cli_name *name);
+
+#endif

@@ -1,0 +1,192 @@
+/* Tables of spill report, for people: sizes as people read them. The bytes are in --json. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "put.h"
+#include "report.h"
+#include "text.h"
+
+#define ROWS 10
+
+/* In a column of its own. */
+static void put_size_at(uint64_t bytes)
+{
+	char size[32];
+	struct spill_text text = spill_text_begin(size, sizeof(size));
+
+	spill_text_size(&text, bytes);
+	printf("%12s", bytes ? size : "-");
+}
+
+static void put_device(int device)
+{
+	if (device < 0)
+		printf("  %-8s", "none");
+	else
+		printf("  %-8d", device);
+}
+
+void cli_report_devices(const struct cli_summary *summary)
+{
+	if (!summary->device_count)
+		return;
+	printf("\n  %-8s%12s%12s%12s%12s%12s%12s%12s  %s\n", "device", "total", "peak device", "peak host",
+	       "managed", "end device", "end host", "managed", "name");
+	for (size_t i = 0; i < summary->device_count; i++) {
+		const struct cli_device *device = &summary->devices[i];
+		const uint64_t sizes[] = {device->bytes,        device->peak.device, device->peak.host,
+		                          device->peak.managed, device->live.device, device->live.host,
+		                          device->live.managed};
+
+		put_device(device->device);
+		for (size_t column = 0; column < sizeof(sizes) / sizeof(sizes[0]); column++)
+			put_size_at(sizes[column]);
+		fputs("  ", stdout);
+		cli_put(stdout, device->name ? device->name : "");
+		putchar('\n');
+	}
+}
+
+struct cli_fit_row cli_fit_row(const struct cli_device *device, uint64_t margin)
+{
+	uint64_t usable = device->bytes > margin ? device->bytes - margin : 0;
+
+	if (device->limit < usable)
+		usable = device->limit;
+	return (struct cli_fit_row){
+	    .usable = usable,
+	    .free = device->bytes > device->fit.device ? device->bytes - device->fit.device : 0,
+	    .surplus = (int64_t)(usable - device->fit.wanted),
+	};
+}
+
+static void put_fit(const struct cli_device *device, uint64_t margin)
+{
+	struct cli_fit_row row = cli_fit_row(device, margin);
+
+	put_device(device->device);
+	put_size_at(device->bytes);
+	put_size_at(device->fit.wanted);
+	put_size_at(device->fit.device);
+	put_size_at(device->fit.host);
+	put_size_at(device->fit.managed);
+	put_size_at(device->fit.refused);
+	put_size_at(row.free);
+	fputs(row.surplus < 0 ? "  deficit " : "  surplus ", stdout);
+	cli_put_size(stdout, row.surplus < 0 ? 0 - (uint64_t)row.surplus : (uint64_t)row.surplus);
+	if (device->limit == row.usable) {
+		fputs(" (device.limit ", stdout);
+		cli_put_size(stdout, device->limit);
+		putchar(')');
+	}
+	putchar('\n');
+}
+
+void cli_report_fit(const struct cli_summary *summary, uint64_t margin)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < summary->device_count; i++) {
+		if (!summary->devices[i].bytes)
+			continue;
+		if (!any) {
+			fputs("\n  fit, when most was wanted of the device; margin ", stdout);
+			cli_put_size(stdout, margin);
+			printf("\n  %-8s%12s%12s%12s%12s%12s%12s%12s\n", "device", "total", "wanted",
+			       "on device", "on host", "managed", "refused", "free");
+		}
+		any = true;
+		put_fit(&summary->devices[i], margin);
+	}
+}
+
+static void put_view(const struct cli_table *table, const char *heading)
+{
+	if (!table->count)
+		return;
+	printf("\n  %12s%12s%12s%12s%12s  %s\n", "allocations", "bytes", "peak", "at end", "spilled",
+	       heading);
+	for (size_t i = 0; i < table->count && i < ROWS; i++) {
+		const struct cli_row *row = &table->rows[i];
+
+		printf("  %12" PRIu64, row->count);
+		put_size_at(row->bytes);
+		put_size_at(row->peak);
+		put_size_at(row->live);
+		put_size_at(row->spilled);
+		fputs("  ", stdout);
+		cli_put(stdout, cli_text_of(row->name));
+		putchar('\n');
+	}
+	if (table->count > ROWS)
+		printf("  %12s  %zu more, in --json\n", "", table->count - ROWS);
+}
+
+void cli_report_views(const struct cli_summary *summary)
+{
+	put_view(&summary->views[CLI_BY_CALLER], "by caller");
+	put_view(&summary->views[CLI_BY_PLACE], "by place");
+	put_view(&summary->views[CLI_BY_RULE], "by rule");
+	put_view(&summary->views[CLI_BY_REASON], "by reason");
+}
+
+void cli_report_largest(const struct cli_summary *summary)
+{
+	if (!summary->largest.count)
+		return;
+	puts("\n  the largest allocations");
+	for (unsigned i = 0; i < summary->largest.count; i++) {
+		const struct cli_large *large = &summary->largest.list[i];
+
+		fputs("  ", stdout);
+		put_size_at(large->bytes);
+		printf("  #%-8" PRIu64 "%-8s  ", large->seq, spill_place_name(large->place));
+		cli_put(stdout, cli_text_of(large->api));
+		fputs("  ", stdout);
+		cli_put(stdout, cli_text_of(large->caller));
+		printf("  at %" PRIu64 ".%03" PRIu64 " s%s\n", large->time_us / 1000000,
+		       large->time_us / 1000 % 1000, large->freed ? "" : ", held at the end");
+	}
+}
+
+/* A word of the log and a blank, in a column of at least so many characters. */
+static void put_padded(const char *word, int width)
+{
+	int left = width - (int)strnlen(word, (size_t)width) - 1;
+
+	cli_put(stdout, word);
+	printf("%*s ", left > 0 ? left : 0, "");
+}
+
+static void put_run(const char *rank, const char *ended, const struct spill_totals *totals)
+{
+	fputs("  ", stdout);
+	put_padded(rank, 6);
+	put_padded(ended, 8);
+	printf("%12" PRIu64 "%12" PRIu64, totals->allocs, totals->spills);
+	put_size_at(totals->spilled.host + totals->spilled.managed);
+	put_size_at(totals->peak.device);
+	put_size_at(totals->peak.host);
+	put_size_at(totals->peak.managed);
+	printf("%8" PRIu64 "  ", totals->ooms);
+}
+
+void cli_report_runs(const struct cli_report *report)
+{
+	const struct cli_summaries *summaries = &report->summaries;
+	const struct spill_totals sum = cli_report_sum(report);
+
+	printf("%zu runs; their sum as if all had their peaks at once\n", summaries->count);
+	printf("  %-6s%-8s%12s%12s%12s%12s%12s%12s%8s\n", "rank", "ended", "allocations", "of it spilt",
+	       "spilled", "peak device", "peak host", "managed", "oom");
+	for (size_t i = 0; i < summaries->count; i++) {
+		const struct cli_summary *run = &summaries->runs[i];
+
+		put_run(run->rank ? run->rank : "-", cli_report_how(run), &run->totals);
+		cli_put(stdout, run->path);
+		printf(":%lu\n", run->line);
+	}
+	put_run("sum", "", &sum);
+	puts("\n");
+}

@@ -1,0 +1,247 @@
+/* A run for people, in the order in which they ask: did anything spill, how much, where, why, what would have avoided it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "put.h"
+#include "report.h"
+
+#define NAMES 5
+
+static void put_head(const struct cli_summary *summary)
+{
+	cli_put(stdout, summary->program);
+	printf(" (pid %d", summary->pid);
+	if (summary->rank) {
+		fputs(", rank ", stdout);
+		cli_put(stdout, summary->rank);
+	}
+	fputs(") on ", stdout);
+	cli_put(stdout, summary->host);
+	fputs(", ", stdout);
+	cli_put(stdout, summary->time);
+	fputs(", libspill ", stdout);
+	cli_put(stdout, summary->version);
+	fputs(", ", stdout);
+	cli_put(stdout, summary->backend);
+	printf(" driver %d\n", summary->driver);
+	if (!summary->started)
+		puts("  the log does not begin with a start line: who it was is not known");
+	if (summary->mode && strcmp(summary->mode, "spill")) {
+		fputs("  spill.mode = ", stdout);
+		cli_put(stdout, summary->mode);
+		puts(": nothing was placed elsewhere");
+	}
+}
+
+static void put_end(const struct cli_summary *summary)
+{
+	printf("  %-15s", "ended");
+	if (summary->exited)
+		cli_put(stdout, cli_report_how(summary));
+	else
+		fputs("no exit line: it was killed, has crashed, or still runs; what follows is what its "
+		      "lines say",
+		      stdout);
+	printf("; last line at %" PRIu64 ".%06" PRIu64 " s%s\n", summary->ended_us / 1000000,
+	       summary->ended_us % 1000000, summary->end.cut ? ", cut" : "");
+}
+
+static void put_label(const char *label)
+{
+	printf("  %-15s", label);
+}
+
+/* "split 2.04 GiB, host 1.00 GiB": what spilled, by the table's names; a few of them. */
+static void put_spilled(const struct cli_table *table)
+{
+	unsigned told = 0;
+	const char *comma = "";
+
+	for (size_t i = 0; i < table->count; i++) {
+		const struct cli_row *row = &table->rows[i];
+
+		if (!row->spilled || told++ >= NAMES)
+			continue;
+		fputs(comma, stdout);
+		cli_put(stdout, cli_text_of(row->name));
+		putchar(' ');
+		cli_put_size(stdout, row->spilled);
+		comma = ", ";
+	}
+	if (told > NAMES)
+		printf(" and %u more", told - NAMES);
+	if (!told)
+		fputs("not told: the lines were left out (log.max)", stdout);
+	putchar('\n');
+}
+
+static void put_moves(const char *label, uint64_t bytes, uint64_t count, const struct cli_table *by_reason)
+{
+	if (!count)
+		return;
+	put_label(label);
+	cli_put_size(stdout, bytes);
+	printf(" in %" PRIu64 " moves", count);
+	for (size_t i = 0; i < by_reason->count; i++) {
+		fputs(i ? ", " : ": ", stdout);
+		cli_put(stdout, cli_text_of(by_reason->rows[i].name));
+		putchar(' ');
+		cli_put_size(stdout, by_reason->rows[i].bytes);
+	}
+	putchar('\n');
+}
+
+static void put_spills(const struct cli_summary *summary)
+{
+	const struct spill_totals *totals = &summary->totals;
+
+	put_label("spilled");
+	if (totals->spills) {
+		printf("yes, %" PRIu64 " of %" PRIu64 " allocations, in all ", totals->spills,
+		       totals->allocs);
+		cli_put_sums(stdout, &totals->spilled);
+		puts("");
+		put_label("where");
+		put_spilled(&summary->views[CLI_BY_PLACE]);
+		put_label("why");
+		put_spilled(&summary->views[CLI_BY_REASON]);
+		put_label("by rule");
+		put_spilled(&summary->views[CLI_BY_RULE]);
+		put_label("asked by");
+		put_spilled(&summary->views[CLI_BY_CALLER]);
+	} else {
+		puts(totals->demotions ? "no allocation, but some were moved" : "no");
+	}
+	put_moves("moved to host", totals->demoted, totals->demotions, &summary->demoted);
+	put_moves("moved back", totals->promoted, totals->promotions, &summary->promoted);
+}
+
+static void put_rest(const struct cli_summary *summary)
+{
+	char advice[CLI_ADVICE];
+
+	put_label("out of memory");
+	printf("%" PRIu64, summary->totals.ooms);
+	if (summary->ooms.honest)
+		printf(", of which %" PRIu64 " by oom.honest_first, to be asked again", summary->ooms.honest);
+	putchar('\n');
+	cli_advice_run(summary, advice);
+	if (*advice) {
+		put_label("avoided by");
+		cli_put(stdout, advice);
+		putchar('\n');
+	}
+	put_label("log");
+	cli_put(stdout, summary->path);
+	printf(":%lu\n", summary->line);
+}
+
+static void put_bytes(const char *label, const struct spill_bytes *bytes)
+{
+	printf("  %-8s%20" PRIu64 "%20" PRIu64 "%20" PRIu64 "\n", label, bytes->device, bytes->host,
+	       bytes->managed);
+}
+
+/* To the byte, as they stand in an exit line. */
+static void put_totals(const struct spill_totals *totals)
+{
+	printf("\n  allocs %" PRIu64 ", frees %" PRIu64 ", spills %" PRIu64 ", ooms %" PRIu64
+	       ", demotions %" PRIu64 " (%" PRIu64 " bytes), promotions %" PRIu64 " (%" PRIu64 " bytes)\n",
+	       totals->allocs, totals->frees, totals->spills, totals->ooms, totals->demotions,
+	       totals->demoted, totals->promotions, totals->promoted);
+	printf("  %-8s%20s%20s%20s\n", "bytes", "device", "host", "managed");
+	put_bytes("live", &totals->live);
+	put_bytes("peak", &totals->peak);
+	put_bytes("spilled", &totals->spilled);
+}
+
+static void put_differences(const struct cli_summary *summary)
+{
+	struct cli_difference differences[CLI_DIFFERENCES];
+	unsigned count = cli_summary_differences(summary, differences);
+
+	if (!summary->exited)
+		return;
+	if (!count) {
+		puts(summary->all_told
+		         ? "  equal to the byte to what the program counted (exit line)"
+		         : "  log.level is not all: allocations that did not spill are not in the log; the "
+		           "others are as the\n  program counted them (exit line)");
+		return;
+	}
+	puts("  THE SUMS OF THE LINES ARE NOT WHAT THE PROGRAM COUNTED (exit line):");
+	for (unsigned i = 0; i < count; i++)
+		printf("    %s: lines %" PRIu64 ", exit line %" PRIu64 "\n", differences[i].name,
+		       differences[i].lines, differences[i].exit);
+	if (summary->lost)
+		puts("    lines were lost, as the log-lost notes say");
+}
+
+/* What makes tables less than the whole. */
+static void put_doubts(const struct cli_summary *summary)
+{
+	const struct spill_sum *left = summary->left_out;
+	const struct cli_trace_end *end = &summary->end;
+
+	if (left[SPILL_DROP_ALLOC].count || left[SPILL_DROP_SPILL].count || left[SPILL_DROP_FREE].count)
+		printf("  log.max left out %" PRIu64 " allocations and %" PRIu64
+		       " frees: the totals have them, devices and tables do not\n",
+		       left[SPILL_DROP_ALLOC].count + left[SPILL_DROP_SPILL].count,
+		       left[SPILL_DROP_FREE].count);
+	if (end->bad)
+		printf("  %lu lines are no records\n", end->bad);
+	if (end->later)
+		printf("  %lu records of a later version of spill are not in it\n", end->later);
+	if (end->late)
+		printf("  %lu events came so late that peaks may be too low\n", end->late);
+	if (summary->unknown_frees && summary->all_told)
+		printf("  %" PRIu64 " frees of allocations that are not in the log\n",
+		       summary->unknown_frees);
+	if (summary->after_exit)
+		printf("  %" PRIu64 " events after the exit line are not in it\n", summary->after_exit);
+}
+
+static void put_notes(const struct cli_summary *summary)
+{
+	if (!summary->note_count)
+		return;
+	printf("\n  notes: %lu\n", summary->note_count);
+	for (unsigned long i = 0; i < summary->note_count && i < CLI_NOTES; i++) {
+		const struct cli_note *note = &summary->notes[i];
+
+		printf("  at %" PRIu64 ".%06" PRIu64 " s: ", note->time_us / 1000000,
+		       note->time_us % 1000000);
+		cli_put(stdout, cli_text_of(note->code));
+		fputs(": ", stdout);
+		cli_put(stdout, note->text);
+		putchar('\n');
+	}
+	if (summary->note_count > CLI_NOTES)
+		printf("  %lu more\n", summary->note_count - CLI_NOTES);
+}
+
+void cli_report_text(const struct cli_report *report)
+{
+	if (report->summaries.count > 1)
+		cli_report_runs(report);
+	for (size_t i = 0; i < report->summaries.count; i++) {
+		const struct cli_summary *summary = &report->summaries.runs[i];
+
+		if (i)
+			putchar('\n');
+		put_head(summary);
+		put_end(summary);
+		put_spills(summary);
+		put_rest(summary);
+		put_totals(&summary->totals);
+		put_differences(summary);
+		put_doubts(summary);
+		cli_report_devices(summary);
+		cli_report_fit(summary, report->margin);
+		cli_report_views(summary);
+		cli_report_largest(summary);
+		cli_report_ooms(summary);
+		put_notes(summary);
+	}
+}

@@ -1,0 +1,155 @@
+/*
+ * One recorded run, added up: all that `spill report` tells. Made by a pass over the trace; every total is what the lines
+ * say, so that it can be held against what the program itself counted (its exit line).
+ */
+#ifndef SPILL_CLI_SUMMARY_H
+#define SPILL_CLI_SUMMARY_H
+
+#include "live.h"
+#include "table.h"
+#include "trace.h"
+
+/*
+ * The moment at which most was wanted of a device: all that was allocated (but for memory of the host that the program
+ * itself asked for), and what was refused on top of it. wanted = device + host + managed + refused.
+ */
+struct cli_fit {
+	uint64_t wanted, device, host, managed, refused;
+};
+
+struct cli_device {
+	int device;                    /* -1: allocations that are on none */
+	char *name, *uuid;             /* NULL: not told */
+	uint64_t bytes;                /* 0: not told */
+	uint64_t limit;                /* device.limit in bytes; SPILL_UNLIMITED */
+	struct spill_bytes live, peak; /* live: at the end */
+	uint64_t asked;                /* of live.host: asked for by the program itself */
+	struct cli_fit fit;
+};
+
+#define CLI_LARGEST 10
+
+struct cli_large {
+	uint64_t seq, bytes, time_us;
+	int device;
+	enum spill_place place;
+	const struct cli_name *api, *caller;
+	bool freed;
+};
+
+struct cli_large_list {
+	unsigned count;
+	struct cli_large list[CLI_LARGEST]; /* largest first */
+};
+
+struct cli_oom_attempt {
+	const struct cli_name *place, *error;
+};
+
+struct cli_oom_holder {
+	uint64_t seq, bytes;
+	enum spill_place place;
+	const struct cli_name *api, *caller;
+};
+
+struct cli_oom {
+	uint64_t time_us, bytes, free, total;
+	int tid, device;
+	struct spill_bytes live;
+	const struct cli_name *api, *caller, *rule, *refused_by, *would;
+	unsigned attempts, holders;
+	struct cli_oom_attempt tried[SPILL_ATTEMPTS];
+	struct cli_oom_holder top[SPILL_HOLDERS];
+};
+
+/* Of the out of memory the first and the last so many are kept: a program may run into a million. */
+#define CLI_OOMS_EACH ((uint64_t)10)
+
+struct cli_ooms {
+	uint64_t count;
+	uint64_t honest; /* of these surfaced by oom.honest_first: on purpose, to be asked again */
+	struct cli_oom list[2 * CLI_OOMS_EACH];
+};
+
+#define CLI_NOTES 20
+
+struct cli_note {
+	uint64_t time_us;
+	const struct cli_name *code;
+	char *text;
+};
+
+/* A figure of the exit line that is not what the lines say. */
+struct cli_difference {
+	const char *name;
+	uint64_t lines, exit;
+};
+
+struct cli_summary {
+	char *path;
+	unsigned long line; /* of its start line */
+	/* Of the start line; NULL where it was not told. `started`: there was one. */
+	bool started;
+	char *time, *host, *program, *version, *backend, *rank, *mode;
+	int pid, driver;
+	bool all_told; /* log.level is all: totals follow from the lines */
+
+	struct cli_trace_end end;
+	uint64_t ended_us;          /* time of the last line */
+	const struct cli_name *how; /* of the exit line; NULL without one */
+	bool exited;
+	struct spill_totals totals, told; /* told: of the exit line */
+	uint64_t
+	    after_exit; /* events behind it, frees by other libraries' destructors: not counted in anything else */
+	struct spill_sum left_out[SPILL_DROPS_COUNT]; /* by log.max: part of the totals, of nothing else */
+	uint64_t unknown_frees;
+
+	struct cli_device *devices;
+	size_t device_count, device_size;
+	struct cli_table views[CLI_VIEWS];
+	struct cli_table demoted, promoted; /* moves by reason: count and bytes */
+	struct cli_large_list largest;
+	struct cli_ooms ooms;
+	struct cli_note notes[CLI_NOTES];
+	unsigned long note_count;
+	unsigned long lost; /* log-lost notes */
+
+	/* While it is read: */
+	struct cli_live live;
+	struct spill_bytes unannounced; /* of what moved before its alloc was told: counted in totals.live */
+};
+
+struct cli_summaries {
+	struct cli_summary *runs;
+	size_t count, size;
+	struct cli_names *names; /* of the trace that is read */
+};
+
+/* Its data is a struct cli_summaries; each run is another one. */
+extern const struct cli_trace_visitor cli_summary_visitor;
+
+void cli_summaries_free(struct cli_summaries *summaries);
+
+/* summary_event.c: what an event changes. */
+void cli_summary_event(struct cli_summary *summary, struct cli_names *names, const struct cli_event *event);
+
+void cli_bytes_add(struct spill_bytes *sum, const struct spill_bytes *held);
+void cli_bytes_take(struct spill_bytes *sum, const struct spill_bytes *held);
+
+/* The device's row, made if there is none yet. */
+struct cli_device *cli_summary_device(struct cli_summary *summary, int device);
+
+/* What an exit line says, and the lines do not: at most CLI_DIFFERENCES. 0 without an exit line. */
+#define CLI_DIFFERENCES 17
+unsigned cli_summary_differences(const struct cli_summary *summary, struct cli_difference differences[]);
+
+/* Figures of totals by name, in a fixed order; false behind the last. */
+bool cli_totals_figure(const struct spill_totals *totals, unsigned at, const char **name, uint64_t *value);
+
+/* Out of memory that nothing was to be done about: those of oom.honest_first are not among them. */
+static inline uint64_t cli_summary_surfaced(const struct cli_summary *summary)
+{
+	return summary->ooms.count - summary->ooms.honest;
+}
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * Recorded runs, read once from front to back for whoever adds them up or decides them again: one file, a folder of logs
+ * (ranks), several runs in one file. Memory goes by what is still to be sorted and by how many different names there are,
+ * not by how long the log is.
+ */
+#ifndef SPILL_CLI_TRACE_H
+#define SPILL_CLI_TRACE_H
+
+#include <stdbool.h>
+
+#include "names.h"
+#include "record_read.h"
+#include "sorter.h"
+
+/* How a run's lines were, told at its end. */
+struct cli_trace_end {
+	unsigned long line;  /* its last */
+	unsigned long bad;   /* lines that are no records */
+	unsigned long later; /* records of a later version: not looked into */
+	unsigned long late;  /* events too late for their order: peaks may be wrong */
+	bool cut;            /* its last line is cut */
+};
+
+/* Names of events live as long as the trace; all else until the call returns. */
+struct cli_trace_visitor {
+	/* `start` is NULL where a file does not begin with a start line. */
+	void (*begin)(void *data, const char *path, unsigned long line,
+	              const struct spill_record_start *start);
+	/* Allocations, frees, moves and out of memory, as they happened. */
+	void (*event)(void *data, const struct cli_event *event);
+	/*
+	 * Each oom, note, drop and exit line, as it is read. Before a drop and an exit all events of the lines before it
+	 * were told; an oom's event comes after those that were before it.
+	 */
+	void (*record)(void *data, const struct spill_record *record);
+	void (*end)(void *data, const struct cli_trace_end *end);
+};
+
+struct cli_trace {
+	const char *command; /* of whom complaints on stderr are */
+	const struct cli_trace_visitor *visitor;
+	void *data;
+	struct cli_names names;
+	/* Inside trace.c: */
+	struct cli_sorter sorter;
+	struct cli_trace_end end;
+	bool running, broken;
+	unsigned long told; /* complaints of this file */
+};
+
+/*
+ * A log, or all *.jsonl of a folder, by name with numbers in their order. False if something could not be read, a line is no
+ * record, or there was no log: said on stderr. What could be read was told.
+ */
+bool cli_trace_read(struct cli_trace *trace, const char *path);
+
+void cli_trace_free(struct cli_trace *trace);
+
+#endif

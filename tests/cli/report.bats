@@ -1,0 +1,313 @@
+load help.bash
+
+oracle() { python3 "$BATS_TEST_DIRNAME/report_oracle.py" "$@"; }
+json() { "$spill" report --json "$@"; }
+
+@test "the questions in their order, and what they are answered" {
+	run "$spill" report "$data/run.jsonl"
+	ends_with 1
+	[ "${lines[0]}" = "llama-server (pid 4711) on node7, 2026-11-21T03:50:51.123456Z, libspill 0.1.0, cuda driver 13000" ]
+	[ "${lines[1]}" = "  ended          exit; last line at 15.000000 s" ]
+	[ "${lines[2]}" = "  spilled        yes, 1 of 2 allocations, in all 2.04 GiB host" ]
+	[ "${lines[3]}" = "  where          split 2.04 GiB" ]
+	[ "${lines[4]}" = "  why            oom 2.04 GiB" ]
+	[ "${lines[5]}" = "  by rule        default 2.04 GiB" ]
+	[ "${lines[6]}" = "  asked by       libggml-cuda.so+0x1a2b 2.04 GiB" ]
+	[ "${lines[7]}" = "  out of memory  1" ]
+	[[ ${lines[8]} == "  avoided by     a smaller context, batch or model: 4.04 GiB less on device 0, of which most wanted was 8.04 GiB of 4.00 GiB (or device.limit = 8629600768)" ]]
+	[ "${lines[9]}" = "  log            $data/run.jsonl:1" ]
+}
+
+@test "totals to the byte, and equal to the exit line's" {
+	run "$spill" report "$data/run.jsonl"
+	has_line "  allocs 2, frees 1, spills 1, ooms 1, demotions 0 (0 bytes), promotions 0 (0 bytes)"
+	has_line "  live              1073741824                   0                   0"
+	has_line "  peak              6442450944          2187149312                   0"
+	has_line "  spilled                    0          2187149312                   0"
+	has_line "  equal to the byte to what the program counted (exit line)"
+}
+
+@test "tables by caller, place, rule and reason; the largest" {
+	run "$spill" report "$data/run.jsonl"
+	has_line "             2    8.04 GiB    8.04 GiB    1.00 GiB    2.04 GiB  libggml-cuda.so+0x1a2b"
+	has_line "             1    7.04 GiB    7.04 GiB           -    2.04 GiB  split"
+	has_line "             2    8.04 GiB    8.04 GiB    1.00 GiB    2.04 GiB  default"
+	has_line "             1    1.00 GiB    1.00 GiB    1.00 GiB           -  fits"
+	has_line "      7.04 GiB  #2       split     cuMemAlloc_v2  libggml-cuda.so+0x1a2b  at 12.345 s"
+	has_line "      1.00 GiB  #1       device    cudaMalloc  libggml-cuda.so+0x1a2b  at 0.001 s, held at the end"
+	has_line "  0         140.40 GiB    6.00 GiB    2.04 GiB           -    1.00 GiB           -           -  NVIDIA H200"
+}
+
+@test "an out of memory: what was asked, by whom, what refused, who held what, what would have helped" {
+	run "$spill" report "$data/run.jsonl"
+	has_line "  at 13.000000 s: 512 B asked by prog+0x1 of cudaMalloc, device 0"
+	has_line "    refused by host.limit, rule default; tried device: CUDA_ERROR_OUT_OF_MEMORY, host: host.limit"
+	has_line "    free 1.00 MiB of 8.00 GiB; this process held 6.00 GiB device, 2.04 GiB host, the largest:"
+	has_line "      7.04 GiB  #2  split  cuMemAlloc_v2  libggml-cuda.so+0x1a2b"
+	has "    what would have helped: a larger host.limit; or less, for example libggml-cuda.so+0x1a2b holds 7.04 GiB"
+}
+
+@test "what would have helped goes by what refused" {
+	while IFS='|' read -r refused advice; do
+		sed "s/\"refused_by\":\"host.limit\"/\"refused_by\":\"$refused\"/" "$data/run.jsonl" >one.jsonl
+		run "$spill" report one.jsonl
+		has "what would have helped: $advice"
+	done <<-'END'
+		device.limit|a larger device.limit
+		host.reserve|more free memory of the host, or a smaller host.reserve
+		host.pressure|more free memory of the host
+		rule.place|another place in the rule: it says refuse (rule default)
+		rule.over|another over in the rule
+		rule.cap|a larger cap of the rule
+		stream capture|the allocation before the capture
+		CUDA_ERROR_OUT_OF_MEMORY|other places (oom.chain): those that were tried refused
+	END
+	sed 's/,"tried":\[.*\],"holders":\[.*\]}/}/; s/"free":1048576/"free":256/; s/"refused_by":"[^"]*"/"refused_by":"X"/' "$data/run.jsonl" >one.jsonl
+	run "$spill" report one.jsonl
+	has "what would have helped: a place for what does not fit: none was tried (oom.chain, over in a rule); or 256 B less in use on the device"
+	sed 's/"refused_by":"host.limit"/"refused_by":"X","would":"split"/' "$data/run.jsonl" >one.jsonl
+	run "$spill" report one.jsonl
+	has "what would have helped: spill.mode = spill: it would have been tried as split"
+}
+
+@test "an out of memory of oom.honest_first is told and no finding" {
+	sed 's/"refused_by":"host.limit"/"refused_by":"oom.honest_first"/' "$data/run.jsonl" >honest.jsonl
+	run "$spill" report honest.jsonl
+	ends_with 0
+	has_line "  out of memory  1, of which 1 by oom.honest_first, to be asked again"
+	has "what would have helped: nothing: it surfaces once"
+	[ "$(json honest.jsonl | jq '.runs[0].devices[0].fit.refused')" -eq 0 ]
+}
+
+@test "moves, by reason" {
+	run "$spill" report "$data/moves.jsonl"
+	ends_with 0
+	has_line "  spilled        no allocation, but some were moved"
+	has_line "  moved to host  2.00 GiB in 1 moves: oom 2.00 GiB"
+	has_line "  moved back     2.00 GiB in 1 moves: free 2.00 GiB"
+}
+
+@test "sums that differ are said loudly and are a finding" {
+	sed 's/"frees":1/"frees":2/; s/"peak":{"device_bytes":6442450944/"peak":{"device_bytes":6442450945/' "$data/run.jsonl" |
+		grep -v '"kind":"oom"' | sed 's/"ooms":1/"ooms":0/' >wrong.jsonl
+	run "$spill" report wrong.jsonl
+	ends_with 1
+	has_line "  THE SUMS OF THE LINES ARE NOT WHAT THE PROGRAM COUNTED (exit line):"
+	has_line "    frees: lines 1, exit line 2"
+	has_line "    peak.device_bytes: lines 6442450944, exit line 6442450945"
+	has_not "equal to the byte"
+	[ "$(json wrong.jsonl | jq -c '[.runs[0].differences[].name]')" = '["frees","peak.device_bytes"]' ]
+}
+
+@test "a killed program: totals of its lines, its last line cut" {
+	run "$spill" report "$data/killed.jsonl"
+	ends_with 0
+	has "killed.jsonl:4: the last line is cut"
+	has "  ended          no exit line: it was killed, has crashed, or still runs; what follows is what its lines say; last line at 12.345678 s, cut"
+	has_line "  allocs 2, frees 0, spills 1, ooms 0, demotions 0 (0 bytes), promotions 0 (0 bytes)"
+	has_line "  live              6442450944          2187149312                   0"
+	has_not "equal to the byte"
+}
+
+@test "the figures of generated runs of several threads, added up by another program" {
+	for seed in 1 2 3 4; do
+		oracle make "$seed" 2500 >made.jsonl
+		json made.jsonl >report.json || [ $? -eq 1 ]
+		oracle check made.jsonl report.json
+	done
+	oracle make 5 2500 killed >made.jsonl
+	json made.jsonl >report.json || [ $? -eq 1 ]
+	oracle check made.jsonl report.json
+	[ "$(jq '.runs[0].exited' report.json)" = false ]
+}
+
+@test "a folder of ranks: one line a rank, by number, and their sum" {
+	mkdir ranks
+	for rank in 0 1 2 10; do oracle make "$rank" 300 exit "$rank" >"ranks/b$((20 - rank))-1.jsonl"; done
+	echo no log >ranks/README
+	json ranks >report.json || [ $? -eq 1 ]
+	[ "$(jq -c '[.runs[].rank]' report.json)" = '["0","1","2","10"]' ]
+	jq -e '.sum.allocs == ([.runs[].totals.allocs] | add) and
+	       .sum.peak.host_bytes == ([.runs[].totals.peak.host_bytes] | add) and
+	       .sum.spilled.managed_bytes == ([.runs[].totals.spilled.managed_bytes] | add)' report.json
+	run "$spill" report ranks
+	has_line "4 runs; their sum as if all had their peaks at once"
+	[[ ${lines[2]} == "  0     exit "*" ranks/b20-1.jsonl:1" ]]
+	[[ ${lines[5]} == "  10    exit "*" ranks/b10-1.jsonl:1" ]]
+	[[ ${lines[6]} == "  sum "* ]]
+	[ "$(grep -c 'rank [0-9]*) on node7' <<<"$output")" -eq 4 ]
+}
+
+@test "a folder of runs without ranks: by name, numbers as numbers" {
+	mkdir runs
+	for pid in 10 9 100; do cp "$data/moves.jsonl" "runs/p-$pid.jsonl"; done
+	[ "$(json runs | jq -c '[.runs[].log]')" = '["runs/p-9.jsonl","runs/p-10.jsonl","runs/p-100.jsonl"]' ]
+	[ "$(json runs/p-100.jsonl runs/p-9.jsonl | jq -c '[.runs[].log]')" = '["runs/p-100.jsonl","runs/p-9.jsonl"]' ]
+}
+
+@test "several runs in one file are never mixed" {
+	{ head -3 "$data/run.jsonl"; cat "$data/moves.jsonl"; head -2 "$data/killed.jsonl"; printf '{"v":1,"kind":"fr'; cat "$data/moves.jsonl"; } >runs.jsonl
+	json runs.jsonl >report.json
+	[ "$(jq -c '[.runs[] | [.line, .totals.allocs, .totals.live.device_bytes, .exited, .cut]]' report.json)" = \
+		'[[1,2,6442450944,false,false],[4,1,7555858432,true,false],[9,1,1073741824,false,true],[11,1,7555858432,true,false]]' ]
+}
+
+@test "what log.max left out is in the totals" {
+	run "$spill" report "$data/dropped.jsonl"
+	ends_with 0
+	has_line "  equal to the byte to what the program counted (exit line)"
+	has_line "  log.max left out 3 allocations and 2 frees: the totals have them, devices and tables do not"
+	has_line "  allocs 4, frees 2, spills 1, ooms 0, demotions 2 (300 bytes), promotions 0 (0 bytes)"
+}
+
+@test "frees of other libraries' destructors, behind the exit line" {
+	{ cat "$data/run.jsonl"; echo '{"v":1,"kind":"free","t":16.000000,"seq":1,"tid":4711,"dev":0,"api":"cudaFree","caller":"x+0x1","bytes":1073741824,"ptr":"0x302000000","place":"device","reason":"free","us":1}'; } >after.jsonl
+	run "$spill" report after.jsonl
+	has_line "  equal to the byte to what the program counted (exit line)"
+	has_line "  1 events after the exit line are not in it"
+	has_line "             1    1.00 GiB    1.00 GiB    1.00 GiB           -  device"
+	[ "$(json after.jsonl | jq '.runs[0].after_exit')" -eq 1 ]
+}
+
+@test "log.level = spills: only what it tells is held against the exit line" {
+	sed 's/{"name":"device.limit","value":"4GiB","source":"environment"}/{"name":"log.level","value":"spills","source":"environment"}/' "$data/run.jsonl" |
+		grep -v '"seq":1,' >spills.jsonl
+	run "$spill" report spills.jsonl
+	has "  log.level is not all: allocations that did not spill are not in the log"
+	has_not "THE SUMS"
+	sed -i 's/"spills":1/"spills":2/' spills.jsonl
+	run "$spill" report spills.jsonl
+	has_line "    spills: lines 1, exit line 2"
+	has_not "allocs: lines"
+}
+
+@test "what fits, against a margin, with the limit that holds for the device" {
+	run "$spill" report "$data/fit.jsonl"
+	ends_with 1
+	has_line "  fit, when most was wanted of the device; margin 1.00 GiB"
+	# Devices and projections of scenario 5: 16304, 16368 and 32752 MiB for 39959, 42480 and 76200 MiB.
+	has_line "  0          15.92 GiB   39.02 GiB   14.65 GiB   24.37 GiB           -           -    1.27 GiB  deficit 24.10 GiB"
+	has_line "  1          15.98 GiB   41.48 GiB   14.65 GiB   10.63 GiB    5.31 GiB   10.89 GiB    1.34 GiB  deficit 26.50 GiB"
+	has_line "  2          31.98 GiB   20.00 GiB   20.00 GiB           -           -           -   11.98 GiB  surplus 10.98 GiB"
+	[ "$(json "$data/fit.jsonl" | jq -c '[.runs[0].devices[] | .bytes - .fit.usable, .fit.usable - .fit.wanted - .fit.surplus]')" = '[1073741824,0,1073741824,0,1073741824,0]' ]
+	run "$spill" report --margin 12GiB "$data/fit.jsonl"
+	has "margin 12.00 GiB"
+	has "deficit 16.00 MiB"
+	# Of margin and device.limit the one that leaves less.
+	run "$spill" report "$data/run.jsonl"
+	has_line "  0         140.40 GiB    8.04 GiB    6.00 GiB    2.04 GiB           -       512 B  134.40 GiB  deficit 4.04 GiB (device.limit 4.00 GiB)"
+	run "$spill" report --margin 138GiB "$data/run.jsonl"
+	has "deficit 5.64 GiB"
+	has_not "(device.limit"
+	[ "$(json --margin 200GiB "$data/run.jsonl" | jq '.runs[0].devices[0].fit.usable')" -eq 0 ]
+	[ "$(json --margin 0 "$data/fit.jsonl" | jq .margin)" -eq 0 ]
+}
+
+@test "what would have avoided it: less on each device, another rule, less of others" {
+	run "$spill" report "$data/fit.jsonl"
+	has_line "  avoided by     a smaller context, batch or model: 23.10 GiB less on device 0, of which most wanted was 39.02 GiB of 15.92 GiB, 25.50 GiB less on device 1, of which most wanted was 41.48 GiB of 15.98 GiB"
+	# The driver was full of what others held, or of contexts: alone it would have fitted.
+	sed 's/"value":"4GiB"/"value":"none"/; /"kind":"oom"/d' "$data/run.jsonl" >others.jsonl
+	run "$spill" report others.jsonl
+	has "  avoided by     less of other programs, contexts and libraries on the device"
+	sed -i 's/"reason":"oom"/"reason":"rule"/' others.jsonl
+	run "$spill" report others.jsonl
+	has_line "  avoided by     another place in the rules that say where"
+	# An allocation that is on no device has no size to compare with.
+	sed -i 's/"dev":0,"api":"cudaMalloc",/"api":"cudaMalloc",/' others.jsonl
+	run "$spill" report others.jsonl
+	has "  none  "
+	has_line "  avoided by     another place in the rules that say where"
+	run "$spill" report "$data/moves.jsonl"
+	has_not "avoided by" # the size of its device is not known
+}
+
+@test "memory of the host that the program asked for is nothing that a device lacks" {
+	sed 's/"place":"split","device_bytes":5368709120,"host_bytes":2187149312,"reason":"oom"/"place":"host","host_bytes":7555858432,"reason":"asked"/' "$data/killed.jsonl" >asked.jsonl
+	[ "$(json asked.jsonl 2>/dev/null | jq -c '.runs[0].devices[0] | [.fit.wanted, .peak.host_bytes]')" = '[1073741824,7555858432]' ]
+}
+
+@test "the JSON is as its schema says" {
+	python3 -c 'import jsonschema' 2>/dev/null || skip "no python3-jsonschema here"
+	schema=$BATS_TEST_DIRNAME/../../docs/report.schema.json
+	for log in run moves killed dropped fit; do
+		json "$data/$log.jsonl" >report.json 2>/dev/null || [ $? -eq 1 ]
+		python3 -W ignore -c 'import json, sys, jsonschema
+schema, report = (json.load(open(name)) for name in sys.argv[1:])
+jsonschema.Draft202012Validator.check_schema(schema)
+jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
+	done
+}
+
+@test "texts of any length and bytes" {
+	python3 - "$data/moves.jsonl" >long.jsonl <<-'END'
+		import json, sys
+		for line in open(sys.argv[1]):
+		    record = json.loads(line)
+		    for name in ("program", "host", "version", "caller", "api", "reason"):
+		        if name in record:
+		            record[name] = ("\x01" if name in ("program", "host") else "\x7f\u00e4") * 10000
+		    print(json.dumps(record))
+	END
+	[ "$(json long.jsonl | jq -c '.runs[0] | [.program, .host, .by_caller[0].name] | map(utf8bytelength)')" = '[8192,8192,1024]' ]
+	run "$spill" report long.jsonl
+	ends_with 0
+}
+
+@test "notes; text of a log cannot steer the terminal" {
+	run "$spill" report "$data/run.jsonl"
+	has "evil: a ?[31mred?[0m note"
+	has_not $'\x1b'
+}
+
+@test "a broken line is a finding, later kinds and versions are skipped" {
+	{ head -2 "$data/moves.jsonl"; echo '{"v":2,"kind":"alloc","t":1.5}'; echo '{"v":1,"kind":'; tail -3 "$data/moves.jsonl"; } >broken.jsonl
+	run "$spill" report broken.jsonl
+	ends_with 1
+	has "broken.jsonl:4: not a record"
+	has_line "  1 lines are no records"
+	has_line "  1 records of a later version of spill are not in it"
+	has "equal to the byte"
+	for i in $(seq 12); do echo bad; done >>broken.jsonl
+	run "$spill" report broken.jsonl
+	has "8 more lines that are no records"
+	[ "$(grep -c 'not a record' <<<"$output")" -eq 5 ]
+}
+
+@test "a file without a start line" {
+	tail -n +2 "$data/moves.jsonl" >tail.jsonl
+	run "$spill" report tail.jsonl
+	ends_with 0
+	has_line "  the log does not begin with a start line: who it was is not known"
+	has "equal to the byte"
+}
+
+@test "wrong use" {
+	run "$spill" report
+	ends_with 2
+	has "which log"
+	run "$spill" report --jsn x
+	ends_with 2
+	has "unknown option '--jsn'; the nearest is '--json'"
+	run "$spill" report --margin
+	ends_with 2
+	has "needs a value"
+	run "$spill" report --margin 1GB "$data/run.jsonl"
+	ends_with 2
+	has "bad --margin '1GB'"
+	run "$spill" report nothing.jsonl
+	ends_with 1
+	has "nothing.jsonl: No such file"
+	mkdir empty
+	run "$spill" report empty
+	ends_with 1
+	has "no *.jsonl in it"
+	: >empty.jsonl
+	run "$spill" report empty.jsonl
+	ends_with 1
+	has "no records"
+	json empty.jsonl 2>/dev/null | jq -e '.runs == []' || [ "${PIPESTATUS[0]}" -eq 1 ]
+	run "$spill" report --help
+	ends_with 0
+	has "usage: spill report"
+}

@@ -1,0 +1,215 @@
+"""Makes logs as libspill writes them, and adds them up in another way than the command does.
+
+    report_oracle.py make SEED EVENTS [drop|spills|killed] >LOG    a run of several threads, whose lines are not in the order of events
+    report_oracle.py check LOG REPORT.json                         every figure of the report follows from the log
+"""
+import json
+import random
+import sys
+
+GIB = 1 << 30
+ROOM = 8 * GIB
+KINDS = ("device", "host", "managed")
+CALLERS = [f"libmodel.so+{n:#x}" for n in range(0x10, 0x1c)]
+
+
+def sums(bytes_by_kind):
+    return {f"{kind}_bytes": bytes_by_kind.get(kind, 0) for kind in KINDS}
+
+
+class Run:
+    """Decides as a full device would have it, and keeps the totals as src/ledger.c does."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.lines, self.live = [], {}
+        self.seq = self.order = 0
+        self.now = {kind: 0 for kind in KINDS}
+        self.peak, self.spilled = dict(self.now), dict(self.now)
+        self.counts = dict.fromkeys(("allocs", "frees", "spills", "ooms", "demotions", "promotions", "demoted_bytes",
+                                     "promoted_bytes"), 0)
+
+    def line(self, kind, at=None, **members):
+        """`at`: the thread's line may be written later than what it tells."""
+        event = {"v": 1, "kind": kind, "t": round(len(self.lines) * 1e-4, 6), "tid": 4711} | members
+        self.lines.append((len(self.lines) if at is None else at, event))
+
+    def later(self):
+        return len(self.lines) + self.random.choice((0, 0, 0, 0, 2, 7, 40))
+
+    def add(self, held, sign=1):
+        for kind, size in held.items():
+            self.now[kind] += sign * size
+            self.peak[kind] = max(self.peak[kind], self.now[kind])
+
+    def alloc(self):
+        size = self.random.choice((1 << 20, 3 << 20, 64 << 20, 700 << 20, 2 * GIB))
+        device, api, caller = self.random.randrange(2), "cudaMalloc", self.random.choice(CALLERS)
+        left = ROOM - self.now["device"]
+        common = {"dev": device, "api": api, "caller": caller, "bytes": size}
+        roll = self.random.random()
+        if roll < 0.02 or (left < size and roll < 0.1):
+            self.counts["ooms"] += 1
+            refused = self.random.choice(("host.limit", "device.limit", "oom.honest_first"))
+            self.line("oom", **common, free=left, total=ROOM, live=sums(self.now), rule="default", refused_by=refused,
+                      tried=[{"place": "device", "error": "CUDA_ERROR_OUT_OF_MEMORY"}], holders=[])
+            return
+        self.seq += 1
+        self.order += 1
+        reason, place, rule = "fits", self.random.choice(("device", "movable")), "default"
+        held = {"device": size}
+        if roll > 0.95:
+            reason, place, held = "asked", self.random.choice(("host", "managed")), {}
+            held[place] = size
+        elif left < size:
+            reason, place = self.random.choice(("oom", "limit", "rule")), self.random.choice(("split", "host", "managed"))
+            rule = "cold" if reason == "rule" else "default"
+            held = {place: size} if place != "split" else {"device": max(left, 0), "host": size - max(left, 0)}
+            self.counts["spills"] += 1
+            for kind in ("host", "managed"):
+                self.spilled[kind] += held.get(kind, 0)
+        self.counts["allocs"] += 1
+        self.add(held)
+        self.live[self.seq] = {"held": held, "place": place, "dev": device, "bytes": size}
+        told = {name: value for name, value in sums(held).items() if value}
+        self.line("alloc", self.later(), seq=self.seq, order=self.order, **common, ptr=hex(self.seq << 32), place=place, **told,
+                  reason=reason, rule=rule, us=5)
+
+    def free(self):
+        seq = self.random.choice(list(self.live))
+        gone = self.live.pop(seq)
+        self.order += 1
+        self.counts["frees"] += 1
+        self.add(gone["held"], -1)
+        self.line("free", self.later(), seq=seq, order=self.order, dev=gone["dev"], api="cudaFree", caller=CALLERS[0],
+                  bytes=gone["bytes"], ptr=hex(seq << 32), place=gone["place"], reason="free", us=1)
+
+    def move(self):
+        movable = [seq for seq, one in self.live.items() if one["place"] == "movable"]
+        if not movable:
+            return
+        seq = self.random.choice(movable)
+        held = self.live[seq]["held"]
+        there, from_there, what = ("host", "device", "demote") if held.get("device") else ("device", "host", "promote")
+        size = max(1, held[from_there] // 2)
+        self.add(held, -1)
+        self.live[seq]["held"] = held = {**held, from_there: held[from_there] - size, there: held.get(there, 0) + size}
+        self.add(held)
+        self.order += 1
+        self.counts[f"{what[:-1]}ions"] += 1
+        self.counts[f"{what}d_bytes"] += size
+        self.line("move", self.later(), seq=seq, order=self.order, what=what, dev=self.live[seq]["dev"], bytes=size, chunks=1,
+                  device_bytes=held.get("device", 0), host_bytes=held.get("host", 0), reason="room", us=9)
+
+    def gap(self):
+        """A free that the driver refused: its order is told by no line."""
+        self.order += 1
+
+    def write(self, events, how, rank):
+        start = {"v": 1, "kind": "start", "t": 0, "time": "2026-11-21T03:50:51.123456Z", "boot": "b", "host": "node7", "pid": 4711,
+                 "ppid": 1, "program": "model", "exe": "/model", "rank": {"RANK": rank}, "version": "0.1.0", "backend": "cuda",
+                 "driver": 13000, "devices": [{"dev": n, "name": "SIM", "uuid": f"GPU-{n}", "bytes": ROOM} for n in range(2)],
+                 "policy": [{"name": "spill.mode", "value": "spill", "source": "default"},
+                            {"name": "device 1.limit", "value": "75%", "source": "environment"}], "args": ["model"]}
+        print(json.dumps(start))
+        for _ in range(events):
+            roll = self.random.random()
+            if not self.live or roll < 0.45:
+                self.alloc()
+            elif roll < 0.8:
+                self.free()
+            elif roll < 0.99:
+                self.move()
+            else:
+                self.gap()
+        for _, line in sorted(self.lines, key=lambda line: line[0]):
+            print(json.dumps(line))
+        if how != "killed":
+            print(json.dumps({"v": 1, "kind": "exit", "t": round(len(self.lines) * 1e-4, 6), "how": "exit", **self.counts,
+                              "live": sums(self.now), "peak": sums(self.peak), "spilled": sums(self.spilled), "hits": []}))
+
+
+def held(record):
+    return {kind: record.get(f"{kind}_bytes", 0) for kind in KINDS}
+
+
+def rows(events, name):
+    """A table: by one member of the allocations, from scratch for each of its values."""
+    table = {}
+    for value in {event.get(name) for event in events if event["kind"] == "alloc"}:
+        mine = {event["seq"]: event for event in events if event["kind"] == "alloc" and event.get(name) == value}
+        live = peak = 0
+        for event in events:
+            if event["kind"] in ("alloc", "free") and event["seq"] in mine:
+                live += event["bytes"] if event["kind"] == "alloc" else -event["bytes"]
+                peak = max(peak, live)
+        spilled = sum(sum(held(event).values()) - held(event)["device"] for event in mine.values()
+                      if event["reason"] in ("oom", "limit", "rule"))
+        table[value] = {"name": value, "allocs": len(mine), "bytes": sum(event["bytes"] for event in mine.values()),
+                        "peak": peak, "live": live, "spilled": spilled}
+    return table
+
+
+def device(events, number):
+    """What a device held: the sum over the allocations after each event, and the moment of most wanted."""
+    where, pinned, peak, fit = {}, set(), dict.fromkeys(KINDS, 0), {"wanted": 0}
+    now = dict(peak)
+    for event in events:
+        if event.get("dev") != number:
+            continue
+        if event["kind"] in ("alloc", "move"):
+            where[event["seq"]] = held(event)
+            if event["kind"] == "alloc" and event["reason"] == "asked" and event["place"] == "host":
+                pinned.add(event["seq"])
+        elif event["kind"] == "free":
+            where.pop(event["seq"])
+        now = {kind: sum(one[kind] for one in where.values()) for kind in KINDS}
+        peak = {kind: max(peak[kind], now[kind]) for kind in KINDS}
+        host = now["host"] - sum(where[seq]["host"] for seq in pinned if seq in where)
+        refused = event["bytes"] if event["kind"] == "oom" and event["refused_by"] != "oom.honest_first" else 0
+        wanted = now["device"] + host + now["managed"] + refused
+        if wanted > fit["wanted"]:
+            fit = {"wanted": wanted, "device_bytes": now["device"], "host_bytes": host, "managed_bytes": now["managed"],
+                   "refused": refused}
+    return {"live": sums(now), "peak": sums(peak), "fit": fit}
+
+
+def in_order(records):
+    """Events by order; an out of memory comes after the highest that stood before it."""
+    keyed, highest = [], 0
+    for at, record in enumerate(records):
+        highest = max(highest, record.get("order", 0))
+        keyed.append(((record.get("order", highest), "order" not in record, at), record))
+    return [record for _, record in sorted(keyed, key=lambda pair: pair[0])]
+
+
+def check(log, report):
+    records = [json.loads(line) for line in open(log)]
+    (run,) = json.load(open(report))["runs"]
+    events = in_order([record for record in records if record["kind"] in ("alloc", "free", "move", "oom")])
+    if records[-1]["kind"] == "exit":
+        assert run["totals"] == {name: records[-1][name] for name in run["totals"]}, run["totals"]
+        assert run["exited"] and run["how"] == "exit"
+    assert run["differences"] == [] and run["late_events"] == 0 and run["unknown_frees"] == 0
+    for view, name in (("by_caller", "caller"), ("by_place", "place"), ("by_rule", "rule"), ("by_reason", "reason")):
+        assert {row["name"]: row for row in run[view]} == rows(events, name), view
+        assert [row["peak"] for row in run[view]] == sorted((row["peak"] for row in run[view]), reverse=True)
+    for row in run["devices"]:
+        mine = device(events, row["dev"])
+        usable = min(ROOM - GIB, ROOM if row["dev"] == 0 else ROOM * 3 // 4)
+        mine["fit"] |= {"usable": usable, "free": max(0, ROOM - mine["fit"]["device_bytes"]), "surplus": usable - mine["fit"]["wanted"]}
+        assert {name: row[name] for name in mine} == mine, (row, mine)
+    sizes = sorted((event["bytes"] for event in events if event["kind"] == "alloc"), reverse=True)
+    assert [large["bytes"] for large in run["largest"]] == sizes[:10]
+    freed = {event["seq"] for event in events if event["kind"] == "free"}
+    assert all(large["freed"] == (large["seq"] in freed) for large in run["largest"])
+    for table, what in (("demoted", "demote"), ("promoted", "promote")):
+        mine = [event["bytes"] for event in events if event.get("what") == what]
+        assert sum(row["bytes"] for row in run[table]) == sum(mine) and sum(row["moves"] for row in run[table]) == len(mine)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "check":
+        check(*sys.argv[2:])
+    else:
+        Run(sys.argv[2]).write(int(sys.argv[3]), *(sys.argv[4:] + ["exit", "0"][len(sys.argv) - 4:]))

@@ -1,0 +1,467 @@
+/* Recorded runs are told whole, in the order in which they happened, and never mixed. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../src/cli/lines.h"
+#include "../../src/cli/live.h"
+#include "../../src/cli/names.h"
+#include "../../src/cli/sorter.h"
+#include "../../src/cli/summary.h"
+#include "../../src/cli/trace.h"
+
+#define START "{\"v\":1,\"kind\":\"start\",\"t\":0.0,\"pid\":%d,\"program\":\"p\"}"
+
+static char folder[] = "/tmp/spill-unit-XXXXXX";
+static char path[64];
+static uint64_t state = 88172645463325252u;
+
+/* xorshift64: the same in every run. */
+static uint64_t roll(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+static FILE *begin_file(const char *name)
+{
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	return file;
+}
+
+static void note(FILE *file, size_t length)
+{
+	fputs("{\"v\":1,\"kind\":\"note\",\"t\":1.0,\"tid\":1,\"code\":\"c\",\"text\":\"", file);
+	for (size_t i = 0; i < length; i++)
+		fputc('a' + (int)(i % 26), file);
+	fputs("\"}\n", file);
+}
+
+/* Lines of all lengths, so that some end just before, at and behind the end of a block, and some are longer than one. */
+static void lines_across_blocks(void **data)
+{
+	static const size_t extra[] = {(1 << 20) - 60, (1 << 20), 3 << 20, 1, 2};
+	struct cli_lines lines;
+	struct spill_record record;
+	FILE *file = begin_file("blocks.jsonl");
+	unsigned count = 4000;
+
+	(void)data;
+	for (unsigned i = 0; i < count; i++)
+		note(file, i % 997);
+	for (unsigned i = 0; i < 5; i++)
+		note(file, extra[i]);
+	fclose(file);
+	assert_true(cli_lines_open(&lines, path));
+	for (unsigned i = 0; i < count + 5; i++) {
+		assert_int_equal(cli_lines_next(&lines, &record), CLI_LINE_RECORD);
+		assert_int_equal(strlen(record.note.text), i < count ? i % 997 : extra[i - count]);
+		assert_int_equal(lines.number, i + 1);
+	}
+	assert_int_equal(cli_lines_next(&lines, &record), CLI_LINE_END);
+	assert_int_equal(lines.error, 0);
+	cli_lines_close(&lines);
+}
+
+/* A newline just before, at and behind where one block ends and the next begins. */
+static void lines_that_end_with_a_block(void **data)
+{
+	struct cli_lines lines;
+	struct spill_record record;
+	long empty;
+
+	(void)data;
+	for (int away = -2; away <= 2; away++) {
+		FILE *file = begin_file("blocks.jsonl");
+
+		note(file, 0);
+		empty = ftell(file);
+		note(file, (size_t)((1 << 20) - 2 * empty + 1 + away));
+		note(file, 5);
+		fclose(file);
+		assert_true(cli_lines_open(&lines, path));
+		for (unsigned i = 0; i < 3; i++)
+			assert_int_equal(cli_lines_next(&lines, &record), CLI_LINE_RECORD);
+		assert_int_equal(strlen(record.note.text), 5);
+		assert_int_equal(cli_lines_next(&lines, &record), CLI_LINE_END);
+		cli_lines_close(&lines);
+	}
+}
+
+static enum cli_line only_line(const char *text, struct cli_lines *lines)
+{
+	static struct spill_record record;
+	FILE *file = begin_file("one.jsonl");
+
+	fputs(text, file);
+	fclose(file);
+	assert_true(cli_lines_open(lines, path));
+	return cli_lines_next(lines, &record);
+}
+
+static void a_cut_line_and_a_broken_one(void **data)
+{
+	struct cli_lines lines;
+	struct spill_record record;
+
+	(void)data;
+	assert_int_equal(only_line("{\"v\":1,\"kind\":\"no", &lines), CLI_LINE_CUT);
+	cli_lines_close(&lines);
+	assert_int_equal(only_line("{\"v\":1,\"kind\":\"no\n", &lines), CLI_LINE_BAD);
+	cli_lines_close(&lines);
+	/* One that was not ended, but is all there. */
+	assert_int_equal(only_line("{\"v\":1,\"kind\":\"later\",\"t\":1.0}", &lines), CLI_LINE_RECORD);
+	cli_lines_close(&lines);
+	assert_int_equal(
+	    only_line("{\"v\":1,\"kind\":\"no{\"v\":1,\"kind\":\"start\",\"t\":0.0,\"pid\":7}\nx\n", &lines),
+	    CLI_LINE_CUT);
+	assert_int_equal(cli_lines_next(&lines, &record), CLI_LINE_RECORD);
+	assert_int_equal(record.start.pid, 7);
+	assert_int_equal(lines.number, 1);
+	assert_int_equal(cli_lines_next(&lines, &record), CLI_LINE_BAD);
+	assert_int_equal(lines.number, 2);
+	cli_lines_close(&lines);
+	/* The start that came behind is cut itself. */
+	assert_int_equal(only_line("{\"v\":1,{\"v\":1,\"kind\":\"start\",\"t\":", &lines), CLI_LINE_CUT);
+	assert_int_equal(cli_lines_next(&lines, &record), CLI_LINE_CUT);
+	assert_int_equal(cli_lines_next(&lines, &record), CLI_LINE_END);
+	cli_lines_close(&lines);
+	assert_false(cli_lines_open(&lines, "/nowhere/x.jsonl"));
+	assert_int_not_equal(lines.error, 0);
+	assert_int_equal(cli_lines_next(&lines, &record), CLI_LINE_END);
+	cli_lines_close(&lines);
+}
+
+static void names_are_kept_once(void **data)
+{
+	struct cli_names names = {0};
+	const struct cli_name *kept[2000];
+	char text[CLI_NAME_MOST + 10];
+
+	(void)data;
+	assert_null(cli_names_get(&names, NULL));
+	for (unsigned i = 0; i < 2000; i++) {
+		snprintf(text, sizeof(text), "lib.so+%#x", i);
+		kept[i] = cli_names_get(&names, text);
+		assert_string_equal(kept[i]->text, text);
+		assert_int_equal(kept[i]->id, i);
+	}
+	for (unsigned i = 0; i < 2000; i++) {
+		snprintf(text, sizeof(text), "lib.so+%#x", i);
+		assert_ptr_equal(cli_names_get(&names, text), kept[i]);
+	}
+	/* One that another begins with is not the same. */
+	assert_string_equal(cli_names_get(&names, "lib.so+")->text, "lib.so+");
+	assert_string_equal(cli_names_get(&names, "")->text, "");
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(strlen(cli_names_get(&names, text)->text), CLI_NAME_MOST);
+	cli_names_free(&names);
+}
+
+/* Against a table of all. */
+static void live_ones_by_seq(void **data)
+{
+	static uint64_t held[5000];
+	struct cli_live live = {0};
+	size_t count = 0;
+
+	(void)data;
+	assert_null(cli_live_find(&live, 1));
+	for (unsigned i = 0; i < 200000; i++) {
+		uint64_t seq = 1 + roll() % 4999;
+		struct cli_live_entry *entry = cli_live_find(&live, seq);
+
+		assert_int_equal(entry != NULL, held[seq] != 0);
+		if (!entry) {
+			held[seq] = 1 + i;
+			cli_live_add(&live, seq)->bytes = held[seq];
+			count++;
+			continue;
+		}
+		assert_int_equal(entry->bytes, held[seq]);
+		cli_live_remove(&live, entry);
+		held[seq] = 0;
+		count--;
+	}
+	assert_int_equal(live.count, count);
+	for (uint64_t seq = 1; seq < 5000; seq++)
+		assert_int_equal(cli_live_find(&live, seq) != NULL, held[seq] != 0);
+	cli_live_free(&live);
+}
+
+static uint64_t last_order, told_count, at_oom;
+
+static void in_order(void *data, const struct cli_event *event)
+{
+	(void)data;
+	if (event->kind == CLI_EVENT_OOM) {
+		at_oom = last_order;
+		return;
+	}
+	assert_true(event->order > last_order);
+	last_order = event->order;
+	told_count++;
+}
+
+static void anyhow(void *data, const struct cli_event *event)
+{
+	(void)data;
+	(void)event;
+	told_count++;
+}
+
+/* Each at most 500 places from where it belongs; every hundredth order is told by no line. */
+static void events_are_sorted(void **data)
+{
+	enum { COUNT = 100000, WITHIN = 500 };
+	static uint64_t orders[COUNT];
+	struct cli_sorter sorter = {.tell = in_order};
+	size_t count = 0;
+
+	(void)data;
+	for (uint64_t order = 1; count < COUNT; order++) {
+		if (order % 100)
+			orders[count++] = order;
+	}
+	for (size_t i = 0; i < COUNT; i += WITHIN) {
+		for (size_t left = WITHIN; left > 1; left--) {
+			size_t at = i + roll() % left;
+			uint64_t swapped = orders[i + left - 1];
+
+			orders[i + left - 1] = orders[at];
+			orders[at] = swapped;
+		}
+	}
+	last_order = told_count = 0;
+	for (size_t i = 0; i < COUNT; i++) {
+		cli_sorter_put(&sorter, &(struct cli_event){.kind = CLI_EVENT_FREE, .order = orders[i]});
+		assert_true(sorter.count < CLI_SORTER_MOST);
+	}
+	cli_sorter_flush(&sorter);
+	assert_int_equal(told_count, COUNT);
+	assert_int_equal(sorter.late, 0);
+	cli_sorter_reset(&sorter);
+}
+
+/* What is in order is told at once; an out of memory after what stood before it. */
+static void nothing_waits_without_need(void **data)
+{
+	struct cli_sorter sorter = {.tell = in_order};
+	const struct cli_event oom = {.kind = CLI_EVENT_OOM};
+
+	(void)data;
+	last_order = told_count = at_oom = 0;
+	cli_sorter_put(&sorter, &(struct cli_event){.order = 1});
+	cli_sorter_put(&sorter, &oom);
+	assert_int_equal(at_oom, 1);
+	cli_sorter_put(&sorter, &(struct cli_event){.order = 4});
+	cli_sorter_put(&sorter, &oom);
+	cli_sorter_put(&sorter, &(struct cli_event){.order = 3});
+	assert_int_equal(told_count, 1);
+	assert_int_equal(at_oom, 1);
+	cli_sorter_put(&sorter, &(struct cli_event){.order = 2});
+	assert_int_equal(told_count, 4);
+	assert_int_equal(at_oom, 4);
+	assert_int_equal(sorter.count, 0);
+	cli_sorter_reset(&sorter);
+}
+
+static void one_that_comes_too_late_is_counted(void **data)
+{
+	struct cli_sorter sorter = {.tell = anyhow};
+
+	(void)data;
+	told_count = 0;
+	for (uint64_t order = 2; order <= CLI_SORTER_MOST + 1; order++)
+		cli_sorter_put(&sorter, &(struct cli_event){.order = order});
+	assert_int_equal(told_count, CLI_SORTER_MOST);
+	cli_sorter_put(&sorter, &(struct cli_event){.order = 1});
+	assert_int_equal(sorter.late, 1);
+	assert_int_equal(told_count, CLI_SORTER_MOST + 1);
+	/* Of a log without orders none is late. */
+	cli_sorter_put(&sorter, &(struct cli_event){.order = 0});
+	assert_int_equal(sorter.late, 1);
+	assert_int_equal(told_count, CLI_SORTER_MOST + 2);
+	cli_sorter_reset(&sorter);
+}
+
+static struct cli_summaries summaries;
+static struct cli_trace trace;
+
+static bool read_all(const char *from)
+{
+	trace = (struct cli_trace){.command = "test", .visitor = &cli_summary_visitor, .data = &summaries};
+	summaries.names = &trace.names;
+	return cli_trace_read(&trace, from);
+}
+
+static void forget_all(void)
+{
+	cli_summaries_free(&summaries);
+	cli_trace_free(&trace);
+}
+
+static void alloc(FILE *file, unsigned seq, unsigned order, const char *place, const char *rest)
+{
+	fprintf(file,
+	        "{\"v\":1,\"kind\":\"alloc\",\"t\":%u.0,\"seq\":%u,\"order\":%u,\"tid\":1,\"dev\":0,"
+	        "\"bytes\":100,"
+	        "\"ptr\":\"0x1\",\"place\":\"%s\",%s,\"reason\":\"fits\",\"us\":1}\n",
+	        order, seq, order, place, rest);
+}
+
+/* Two threads: the free and the move are told before the alloc, and the peak is what was really there at once. */
+static void peaks_follow_the_order_not_the_lines(void **data)
+{
+	FILE *file = begin_file("order.jsonl");
+
+	(void)data;
+	fprintf(file, START "\n", 1);
+	alloc(file, 1, 1, "movable", "\"device_bytes\":100");
+	alloc(file, 2, 4, "device", "\"device_bytes\":100");
+	fputs("{\"v\":1,\"kind\":\"free\",\"t\":3.0,\"seq\":1,\"order\":3,\"tid\":2,\"dev\":0,\"bytes\":100,"
+	      "\"ptr\":\"0x1\","
+	      "\"place\":\"movable\",\"us\":1}\n"
+	      "{\"v\":1,\"kind\":\"move\",\"t\":2.0,\"seq\":1,\"order\":2,\"what\":\"demote\",\"tid\":2,"
+	      "\"dev\":0,\"bytes\":40,"
+	      "\"chunks\":1,\"device_bytes\":60,\"host_bytes\":40,\"reason\":\"oom\",\"us\":1}\n",
+	      file);
+	fclose(file);
+	assert_true(read_all(path));
+	assert_int_equal(summaries.count, 1);
+	assert_int_equal(summaries.runs[0].totals.peak.device, 100);
+	assert_int_equal(summaries.runs[0].totals.peak.host, 40);
+	assert_int_equal(summaries.runs[0].totals.live.device, 100);
+	assert_int_equal(summaries.runs[0].totals.live.host, 0);
+	assert_int_equal(summaries.runs[0].unknown_frees, 0);
+	forget_all();
+}
+
+/* Its alloc is in the sums, with all its bytes: they are not counted twice, whatever the order. */
+static void what_moved_before_log_max_took_its_alloc(void **data)
+{
+	FILE *file = begin_file("moved.jsonl");
+
+	(void)data;
+	fprintf(file, START "\n", 1);
+	fputs("{\"v\":1,\"kind\":\"move\",\"t\":2.0,\"seq\":1,\"order\":2,\"what\":\"demote\",\"tid\":2,"
+	      "\"dev\":0,\"bytes\":40,"
+	      "\"chunks\":1,\"device_bytes\":60,\"host_bytes\":40,\"reason\":\"oom\",\"us\":1}\n"
+	      "{\"v\":1,\"kind\":\"drop\",\"t\":3.0,\"alloc\":{\"count\":1,\"device_bytes\":100,\"host_"
+	      "bytes\":0,\"managed_bytes\":0},"
+	      "\"peak\":{\"device_bytes\":100,\"host_bytes\":40,\"managed_bytes\":0}}\n",
+	      file);
+	fclose(file);
+	assert_true(read_all(path));
+	assert_int_equal(summaries.runs[0].totals.allocs, 1);
+	assert_int_equal(summaries.runs[0].totals.live.device, 60);
+	assert_int_equal(summaries.runs[0].totals.live.host, 40);
+	assert_int_equal(summaries.runs[0].totals.peak.device, 100);
+	forget_all();
+}
+
+static void runs_are_never_mixed(void **data)
+{
+	FILE *file = begin_file("runs.jsonl");
+
+	(void)data;
+	fprintf(file, START "\n", 1);
+	alloc(file, 1, 1, "device", "\"device_bytes\":100");
+	alloc(file, 2, 3, "device", "\"device_bytes\":100"); /* waits for order 2 */
+	fprintf(file, "{\"v\":1,\"kind\":\"al" START "\n", 2);
+	alloc(file, 1, 1, "host", "\"host_bytes\":100");
+	fclose(file);
+	assert_true(read_all(path));
+	assert_int_equal(summaries.count, 2);
+	assert_int_equal(summaries.runs[0].pid, 1);
+	assert_int_equal(summaries.runs[0].totals.live.device, 200);
+	assert_true(summaries.runs[0].end.cut);
+	assert_int_equal(summaries.runs[1].pid, 2);
+	assert_int_equal(summaries.runs[1].line, 4);
+	assert_int_equal(summaries.runs[1].totals.live.device, 0);
+	assert_int_equal(summaries.runs[1].totals.live.host, 100);
+	assert_int_equal(summaries.runs[1].totals.allocs, 1);
+	assert_false(summaries.runs[1].end.cut);
+	forget_all();
+}
+
+/* A program that runs into it a million times: the first and the last are kept, all are counted. */
+static void the_first_and_last_out_of_memory(void **data)
+{
+	FILE *file = begin_file("ooms.jsonl");
+	const struct cli_ooms *ooms;
+
+	(void)data;
+	fprintf(file, START "\n", 1);
+	for (unsigned i = 0; i < 1000; i++)
+		fprintf(file,
+		        "{\"v\":1,\"kind\":\"oom\",\"t\":1.0,\"tid\":1,\"dev\":0,\"bytes\":%u,\"free\":0,"
+		        "\"total\":1,\"live\":"
+		        "{\"device_bytes\":0,\"host_bytes\":0,\"managed_bytes\":0},\"refused_by\":\"%s\"}\n",
+		        i, i % 4 ? "host.limit" : "oom.honest_first");
+	fclose(file);
+	assert_true(read_all(path));
+	ooms = &summaries.runs[0].ooms;
+	assert_int_equal(ooms->count, 1000);
+	assert_int_equal(ooms->honest, 250);
+	assert_int_equal(summaries.runs[0].totals.ooms, 1000);
+	for (unsigned i = 0; i < CLI_OOMS_EACH; i++) {
+		assert_int_equal(ooms->list[i].bytes, i);
+		assert_int_equal(ooms->list[CLI_OOMS_EACH + i].bytes, 1000 - CLI_OOMS_EACH + i);
+	}
+	assert_int_equal(summaries.runs[0].devices[0].fit.refused, 999);
+	forget_all();
+}
+
+static int make_folder(void **data)
+{
+	(void)data;
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **data)
+{
+	static const char *const names[] = {"blocks", "one", "order", "moved", "runs", "ooms"};
+
+	(void)data;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s.jsonl", folder, names[i]);
+		unlink(path);
+	}
+	return rmdir(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(lines_across_blocks),
+	    cmocka_unit_test(lines_that_end_with_a_block),
+	    cmocka_unit_test(a_cut_line_and_a_broken_one),
+	    cmocka_unit_test(names_are_kept_once),
+	    cmocka_unit_test(live_ones_by_seq),
+	    cmocka_unit_test(events_are_sorted),
+	    cmocka_unit_test(nothing_waits_without_need),
+	    cmocka_unit_test(one_that_comes_too_late_is_counted),
+	    cmocka_unit_test(peaks_follow_the_order_not_the_lines),
+	    cmocka_unit_test(what_moved_before_log_max_took_its_alloc),
+	    cmocka_unit_test(runs_are_never_mixed),
+	    cmocka_unit_test(the_first_and_last_out_of_memory),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
