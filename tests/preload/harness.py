@@ -71,7 +71,17 @@ class Case(unittest.TestCase):
         check_log(self, records)
         read = subprocess.run([SPILL, "log", path or self.log], capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual((read.returncode, read.stderr), (0, ""), "every line is one that our own reader takes")
+        self.reported(path)
         return records
+
+    def reported(self, path=None):
+        """What `spill report` makes of the log: to the byte what the program counted, if it could say so."""
+        done = subprocess.run([SPILL, "report", "--json", path or self.log], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.stderr, "")
+        (run,) = json.loads(done.stdout)["runs"]
+        self.assertEqual((run["differences"], run["unknown_frees"], run["late_events"], run["bad_lines"]), ([], 0, 0, 0))
+        self.assertEqual(done.returncode, 1 if run["totals"]["ooms"] > run["honest"] else 0)
+        return run
 
 
 def decided(records):

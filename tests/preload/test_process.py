@@ -193,6 +193,11 @@ class End(ProcessCase):
                     harness.check_log(self, records)
                 else:
                     self.assertEqual(len([r for r in records if r["kind"] == "exit"]), 0)
+                    # What it did can be told all the same.
+                    run = self.reported(*self.logs.iterdir())
+                    self.assertFalse(run["exited"])
+                    self.assertEqual(run["totals"]["allocs"], len([r for r in records if r["kind"] == "alloc"]))
+                    self.assertGreater(run["totals"]["peak"]["host_bytes"], 0)
 
     def test_statuses(self):
         # That the test above compares something: the program ends as it was told.
