@@ -8,7 +8,13 @@
 /* The target: libFuzzer's name for it. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Aborts and says what does not hold. */
-void fuzz_require(int truth, const char *what);
+/* Says what does not hold, and aborts. */
+_Noreturn void fuzz_fail(const char *what);
+
+static inline void fuzz_require(int truth, const char *what)
+{
+	if (!truth)
+		fuzz_fail(what);
+}
 
 #endif

@@ -186,7 +186,8 @@ static bool allocate(struct model *model, const struct event *event, bool *surfa
 	served = carry_out(&request);
 	if (request.had_room && !is_elsewhere(request.rule))
 		must(model->of, served && request.steps == 0, "what fits is not simply made");
-	if (model_says(request.rule, SPILL_RULE_HAS_PLACE) && request.rule->place == SPILL_RULE_REFUSE)
+	if (request.rule && model_says(request.rule, SPILL_RULE_HAS_PLACE) &&
+	    request.rule->place == SPILL_RULE_REFUSE)
 		must(model->of, !served || model->of->policy.mode != SPILL_MODE_SPILL,
 		     "what a rule refuses is served");
 	if (served)

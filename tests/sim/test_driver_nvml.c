@@ -79,7 +79,7 @@ static void devices(void)
 {
 	unsigned count, index;
 	nvmlDevice_t handle, same;
-	char uuid[96], name[96], version[80];
+	char uuid[96] = "", name[96], version[80];
 	nvmlPciInfo_t pci;
 
 	setenv("SPILL_SIM_DEVICES", "3", 1);
