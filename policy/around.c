@@ -36,7 +36,7 @@ const struct spill_around *spill_around_row(unsigned row)
 
 int spill_around_find(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *name = spill_file_name(path);
 
 	for (unsigned row = 0; row < spill_around_rows(); row++) {
 		if (spill_glob(rows[row].object, name))

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "glob.h"
+
 /* In octal, with all its digits, so that no digit that follows is taken for one of them. */
 static void print_byte(int c)
 {
@@ -15,7 +17,7 @@ static void print_byte(int c)
 
 static int print_profile(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *end = strrchr(name, '.');
+	const char *name = spill_file_name(path), *end = strrchr(name, '.');
 	FILE *file = fopen(path, "rb");
 	size_t size = 0;
 	int c;

@@ -25,3 +25,8 @@ bool spill_glob(const char *pattern, const char *text)
 		pattern++;
 	return !*pattern;
 }
+
+bool spill_glob_object(const char *pattern, const char *path)
+{
+	return *path && spill_glob(pattern, strchr(pattern, '/') ? path : spill_file_name(path));
+}

@@ -11,14 +11,10 @@ static const struct spill_retrier retriers[] = {
 
 const struct spill_retrier *spill_retrier_find(const char *path, enum spill_retry operation)
 {
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-
-	for (size_t i = 0; *path && i < sizeof(retriers) / sizeof(retriers[0]); i++) {
+	for (size_t i = 0; i < sizeof(retriers) / sizeof(retriers[0]); i++) {
 		const struct spill_retrier *row = &retriers[i];
 
-		if ((row->operations & operation) &&
-		    spill_glob(row->caller, strchr(row->caller, '/') ? path : name))
+		if ((row->operations & operation) && spill_glob_object(row->caller, path))
 			return row;
 	}
 	return NULL;

@@ -104,8 +104,6 @@ static bool is_api(const char *glob, const char *api)
 
 uint64_t spill_rules_of(const struct spill_rules *rules, const char *api, const char *caller)
 {
-	const char *slash = strrchr(caller, '/');
-	const char *file = slash ? slash + 1 : caller;
 	uint64_t mask = 0;
 
 	for (unsigned i = 0; i < rules->count; i++) {
@@ -113,8 +111,7 @@ uint64_t spill_rules_of(const struct spill_rules *rules, const char *api, const 
 
 		if ((rule->set & SPILL_RULE_HAS_API) && !is_api(rule->api, api))
 			continue;
-		if ((rule->set & SPILL_RULE_HAS_CALLER) &&
-		    !(*caller && spill_glob(rule->caller, strchr(rule->caller, '/') ? caller : file)))
+		if ((rule->set & SPILL_RULE_HAS_CALLER) && !spill_glob_object(rule->caller, caller))
 			continue;
 		mask |= (uint64_t)1 << i;
 	}

@@ -13,6 +13,7 @@
 #include "abi/cuda.h"
 #include "caller.h"
 #include "config.h"
+#include "glob.h"
 #include "libc_symbol.h"
 #include "movable.h"
 #include "note.h"
@@ -70,8 +71,7 @@ static bool is_unknown_work(void *handle, const char *name)
 	void *found = spill_dlsym_real(handle, name);
 	if (!found || !spill_object_of(found, &object))
 		return false;
-	const char *slash = strrchr(object.path, '/');
-	return strncmp(slash ? slash + 1 : object.path, "libcuda.so", strlen("libcuda.so")) == 0;
+	return strncmp(spill_file_name(object.path), "libcuda.so", strlen("libcuda.so")) == 0;
 }
 
 void *spill_dlsym_find(void *handle, const char *name, const void *caller)

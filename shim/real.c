@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "caller.h"
+#include "glob.h"
 #include "libc_symbol.h"
 
 /* The vendor's library whatever its version or path, if it is loaded: never loaded by us (pitfall 1). */
@@ -18,9 +19,7 @@ struct library {
 static int visit(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct library *library = data;
-	const char *slash = strrchr(info->dlpi_name, '/');
-	const char *name = slash ? slash + 1 : info->dlpi_name;
-	if (strncmp(name, library->prefix, strlen(library->prefix)) != 0)
+	if (strncmp(spill_file_name(info->dlpi_name), library->prefix, strlen(library->prefix)) != 0)
 		return 0;
 	snprintf(library->path, sizeof(library->path), "%s", info->dlpi_name);
 	return 1;

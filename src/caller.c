@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "glob.h"
 
 static _Atomic unsigned unloads;
 
@@ -136,8 +137,7 @@ static void describe(const void *address, char *text, size_t size)
 	}
 	if (object.main_program)
 		spill_config_program(program, sizeof(program));
-	const char *slash = strrchr(object.path, '/');
-	const char *base = object.main_program ? program : slash ? slash + 1 : object.path;
+	const char *base = object.main_program ? program : spill_file_name(object.path);
 	snprintf(text, size, "%.256s+0x%lx", base, (unsigned long)((uintptr_t)address - object.base));
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "glob.h"
 #include "text.h"
 
 /* Options of an interpreter, by their letters: what follows them is not the script. */
@@ -21,13 +22,6 @@ static const struct interpreter interpreters[] = {
     {"ksh", "c", "o", 0},         {"sh", "c", "o", 0},      {"lua", "e", "l", 0},   {"Rscript", "e", "", 0},
     {"julia", "eE", "JHLptC", 0},
 };
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 static const struct interpreter *find_interpreter(const char *program)
 {
@@ -126,14 +120,14 @@ void spill_config_program(char *name, size_t size)
 	if ((size_t)length >= sizeof(deleted) && length > 0 &&
 	    !strcmp(path + length - (sizeof(deleted) - 1), deleted))
 		path[(size_t)length - (sizeof(deleted) - 1)] = '\0';
-	program = base_name(path);
+	program = spill_file_name(path);
 	interpreter = find_interpreter(program);
 	if (interpreter) {
 		size_t read = read_proc("/proc/self/cmdline", line, sizeof(line));
 
 		script = find_script(interpreter, (struct words){line, line + read});
-		if (script && *base_name(script))
-			program = base_name(script);
+		if (script && *spill_file_name(script))
+			program = spill_file_name(script);
 	}
 	spill_text_add(&text, program);
 }

@@ -7,6 +7,7 @@
 
 #include "around.h"
 #include "doctor.h"
+#include "glob.h"
 #include "smallfile.h"
 
 /* As ggml-cuda.cu asks: getenv(…) != nullptr. */
@@ -65,9 +66,7 @@ static void judge_mps(const struct doctor_patient *patient)
 /* Is the file libspill.so, by its name? */
 static bool is_ours(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
-	return !strcmp(slash ? slash + 1 : path, "libspill.so");
+	return !strcmp(spill_file_name(path), "libspill.so");
 }
 
 /* The loader splits at blanks and colons. A bare name it searches for, which is not judged here. */

@@ -173,13 +173,6 @@ static void judge_name(const struct doctor_patient *patient, const char *name, c
 	}
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static void folder_of(const char *path, char folder[PATH_MAX])
 {
 	const char *slash = strrchr(path, '/');
@@ -205,19 +198,21 @@ static void look_at(const struct doctor_patient *patient, const char *path, cons
 		library = remember(name);
 		if (!library)
 			continue;
-		judge_name(patient, name, base_name(path));
+		judge_name(patient, name, spill_file_name(path));
 		if (open_library(patient, name, origin, file->runpath, library->path, &there)) {
 			close(there.fd);
 			continue;
 		}
 		library->path[0] = '\0';
-		doctor_find(DOCTOR_library_missing, "%s needs %s, which is not found", base_name(path), name);
+		doctor_find(DOCTOR_library_missing, "%s needs %s, which is not found", spill_file_name(path),
+		            name);
 	}
 	/* libc and the loader have the function; to want it is another matter, which their own names do not tell. */
-	if (strncmp(base_name(path), "libc.so", 7) != 0 && strncmp(base_name(path), "ld-linux", 8) != 0 &&
+	if (strncmp(spill_file_name(path), "libc.so", 7) != 0 &&
+	    strncmp(spill_file_name(path), "ld-linux", 8) != 0 &&
 	    (elf_names(file, "dlmopen") ||
 	     elf_contains(file, (const char *const[]){"RTLD_DEEPBIND"}, 1, 64u << 20)))
-		doctor_find(DOCTOR_deepbind, "%s names RTLD_DEEPBIND or dlmopen", base_name(path));
+		doctor_find(DOCTOR_deepbind, "%s names RTLD_DEEPBIND or dlmopen", spill_file_name(path));
 }
 
 void doctor_look_at_libraries(const struct doctor_patient *patient, const char *path,
@@ -236,6 +231,6 @@ void doctor_look_at_libraries(const struct doctor_patient *patient, const char *
 	}
 	if (!seen.gpu)
 		doctor_find(DOCTOR_library_none,
-		            "%s and its %u libraries name no CUDA or HIP library as needed", base_name(path),
-		            seen.count);
+		            "%s and its %u libraries name no CUDA or HIP library as needed",
+		            spill_file_name(path), seen.count);
 }

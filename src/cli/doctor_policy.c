@@ -8,6 +8,7 @@
 
 #include "config.h"
 #include "doctor.h"
+#include "glob.h"
 #include "logpath.h"
 #include "options.h"
 
@@ -16,9 +17,7 @@ static struct spill_config with, without; /* too large for the stack */
 /* The executable's name; what an interpreter would run is not known here. */
 static const char *program_name(const struct doctor_patient *patient)
 {
-	const char *slash = patient->program ? strrchr(patient->program, '/') : NULL;
-
-	return slash ? slash + 1 : patient->program ? patient->program : "";
+	return patient->program ? spill_file_name(patient->program) : "";
 }
 
 static void judge_lines(enum doctor_finding finding, char *lines)

@@ -5,6 +5,7 @@
 
 #include "cli.h"
 #include "config.h"
+#include "glob.h"
 
 static struct spill_config config; /* too large for the stack */
 
@@ -143,8 +144,7 @@ static void print_text(const char *program, bool disabled)
 /* The name as the library would find it, from a name or a path; NULL if it is none. */
 static const char *program_name(const char *argument)
 {
-	const char *slash = strrchr(argument, '/');
-	const char *name = slash ? slash + 1 : argument;
+	const char *name = spill_file_name(argument);
 
 	return *name ? name : NULL;
 }
