@@ -1,8 +1,8 @@
 /* spill check: what the preload would say about policy files, before a program runs. */
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "call.h"
 #include "cli.h"
 #include "configfile.h"
 #include "ini_file.h"
@@ -94,38 +94,38 @@ static void print_covered(const char *path, bool json)
 int cli_check(int argc, char **argv)
 {
 	char problem[4096 + 1024];
-	int status;
+	struct cli_call call = cli_call(argc, argv);
+	int status = CLI_FINE;
 	bool json;
 
-	if (!cli_plain_options(argc, argv, &json, &status))
-		return status;
-	if (optind == argc)
+	if (!cli_call_json(&call, &json, CLI_check_json))
+		return call.status;
+	if (!call.count)
 		return cli_usage(argv[0], "which file?");
-	status = CLI_FINE;
 	if (json)
 		putchar('[');
-	for (int i = optind; i < argc; i++) {
-		bool good = check(argv[i], problem, sizeof(problem));
+	for (int i = 0; i < call.count; i++) {
+		bool good = check(call.operand[i], problem, sizeof(problem));
 
 		if (!good)
 			status = CLI_FINDINGS;
 		if (!json) {
-			printf(good ? "%s: ok\n" : "%s\n", good ? argv[i] : problem);
-			print_rules(argv[i], false);
-			print_covered(argv[i], false);
+			printf(good ? "%s: ok\n" : "%s\n", good ? call.operand[i] : problem);
+			print_rules(call.operand[i], false);
+			print_covered(call.operand[i], false);
 			continue;
 		}
-		fputs(i > optind ? ",{\"file\":" : "{\"file\":", stdout);
-		cli_print_json_string(stdout, argv[i]);
+		fputs(i > 0 ? ",{\"file\":" : "{\"file\":", stdout);
+		cli_print_json_string(stdout, call.operand[i]);
 		printf(",\"ok\":%s", good ? "true" : "false");
 		if (!good) {
 			fputs(",\"error\":", stdout);
 			cli_print_json_string(stdout, problem);
 		}
 		fputs(",\"rules\":[", stdout);
-		print_rules(argv[i], true);
+		print_rules(call.operand[i], true);
 		fputs("],\"hidden\":[", stdout);
-		print_covered(argv[i], true);
+		print_covered(call.operand[i], true);
 		fputs("]}", stdout);
 	}
 	if (json)

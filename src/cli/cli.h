@@ -1,43 +1,29 @@
-/* The `spill` command: one table of subcommands (main.c), one file each. Exit: 0 fine, 1 findings, 2 usage. */
+/* The `spill` command: one table of subcommands (commands.def), one file each. Exit: 0 fine, 1 findings, 2 usage. */
 #ifndef SPILL_CLI_H
 #define SPILL_CLI_H
 
+/* argv[0] is the subcommand's name; how it is read: call.h. */
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
 enum { CLI_FINE = 0, CLI_FINDINGS = 1, CLI_USAGE = 2 };
 
-struct cli_command {
-	const char *name;
-	int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name */
-	const char *summary;
-	const char *help; /* usage and examples */
-};
-
-int cli_run(int argc, char **argv);
-int cli_check(int argc, char **argv);
-int cli_doctor(int argc, char **argv);
-int cli_log(int argc, char **argv);
-int cli_policy(int argc, char **argv);
-int cli_report(int argc, char **argv);
-int cli_version(int argc, char **argv);
+#define COMMAND(name, operands, word, options_first, summary, about) int cli_##name(int argc, char **argv);
+#define OPTION(command, name, letter, argument, word, text)
+#define EXAMPLE(command, line)
+#include "commands.def"
 
 /* What is wrong with how `command` was called, and where help is; returns CLI_USAGE. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same of the option that getopt_long has just answered '?' to, with the nearest of `options`. */
-struct option;
-int cli_unknown_option(const char *command, char **argv, const struct option *options);
+int cli_usage_list(const char *command, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 
-/* Prints the subcommand's help; returns CLI_FINE. */
+/* help.c: the subcommand's help, and the list of subcommands; CLI_FINE. */
 int cli_help(const char *command);
-
-/*
- * For a subcommand whose options are --json and --help only: true to go on with the arguments from
- * `optind`; false to end with *status.
- */
-bool cli_plain_options(int argc, char **argv, bool *json, int *status);
+int cli_help_all(void);
 
 /* End of a command that printed facts: output that could not be written is a finding. */
 int cli_finish(int status);

@@ -1,12 +1,12 @@
 /* spill doctor: what of this machine, this environment and a program stands in the way, why it matters, what to do. */
 #include "doctor.h"
 
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "call.h"
 #include "cli.h"
 #include "put.h"
 #include "text.h"
@@ -181,42 +181,23 @@ static int look(const struct doctor_patient *patient, bool json)
 
 int cli_doctor(int argc, char **argv)
 {
-	static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-	                                        {"timeout", required_argument, NULL, 't'},
-	                                        {"root", required_argument, NULL, 'r'},
-	                                        {"help", no_argument, NULL, 'h'},
-	                                        {0}};
+	struct cli_call call = cli_call(argc, argv);
 	struct doctor_patient patient = {.root = "", .timeout_ms = 30000};
 	bool json = false;
-	int option;
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+:h", options, NULL)) != -1) {
-		switch (option) {
-		case 'j':
+	while (cli_call_next(&call)) {
+		if (call.option == CLI_doctor_json)
 			json = true;
-			break;
-		case 't':
-			patient.timeout_ms = 1000 * seconds(optarg);
-			if (!patient.timeout_ms)
-				return cli_usage(
-				    argv[0], "--timeout: '%s' is no number of seconds from 1 to 600", optarg);
-			break;
-		case 'r':
-			patient.root = optarg;
-			break;
-		case 'h':
-			return cli_help(argv[0]);
-		case ':':
-			return cli_usage(argv[0], "option '%s' needs a value", argv[optind - 1]);
-		default:
-			return cli_unknown_option(argv[0], argv, options);
-		}
+		else if (call.option == CLI_doctor_root)
+			patient.root = call.value;
+		else if (!(patient.timeout_ms = 1000 * seconds(call.value)))
+			cli_call_refuse(&call, "--timeout: '%s' is no number of seconds from 1 to 600",
+			                call.value);
 	}
-	if (optind < argc) {
-		if (!*argv[optind])
-			return cli_usage(argv[0], "'' is no program's name");
-		patient.program = argv[optind];
-	}
+	if (call.over)
+		return call.status;
+	if (call.count && !*call.operand[0])
+		return cli_usage(argv[0], "'' is no program's name");
+	patient.program = call.operand[0];
 	return look(&patient, json);
 }

@@ -1,7 +1,7 @@
 /* spill log: a log's records for people, or as one JSON array. */
-#include <getopt.h>
 #include <string.h>
 
+#include "call.h"
 #include "cli.h"
 #include "lines.h"
 
@@ -68,16 +68,17 @@ static int read_log(struct reading *reading)
 
 int cli_log(int argc, char **argv)
 {
+	struct cli_call call = cli_call(argc, argv);
 	struct reading reading = {.status = CLI_FINE};
 	int status;
 
-	if (!cli_plain_options(argc, argv, &reading.json, &status))
-		return status;
-	if (argc - optind != 1)
-		return cli_usage(argv[0], optind == argc
-		                              ? "which file? by default logs are in ~/.local/state/spill"
-		                              : "one file at a time");
-	cli_lines_open(&reading.lines, argv[optind]);
+	if (!cli_call_json(&call, &reading.json, CLI_log_json))
+		return call.status;
+	if (call.count != 1)
+		return cli_usage(argv[0], call.count
+		                              ? "one file at a time"
+		                              : "which file? by default logs are in ~/.local/state/spill");
+	cli_lines_open(&reading.lines, call.operand[0]);
 	status = read_log(&reading);
 	cli_lines_close(&reading.lines);
 	return cli_finish(status);

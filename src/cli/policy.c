@@ -1,8 +1,8 @@
 /* spill policy: the policy as libspill.so finds it for a program, each value with where it comes from. */
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "call.h"
 #include "cli.h"
 #include "config.h"
 #include "glob.h"
@@ -151,36 +151,21 @@ static const char *program_name(const char *argument)
 
 int cli_policy(int argc, char **argv)
 {
-	static const struct option options[] = {{"for", required_argument, NULL, 'f'},
-	                                        {"json", no_argument, NULL, 'j'},
-	                                        {"help", no_argument, NULL, 'h'},
-	                                        {0}};
+	struct cli_call call = cli_call(argc, argv);
 	const char *program = "";
 	bool json = false, disabled, problem;
-	int option;
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-		switch (option) {
-		case 'f':
-			program = program_name(optarg);
-			if (!program)
-				return cli_usage(argv[0], "--for: '%s' is no program's name", optarg);
-			break;
-		case 'j':
+	while (cli_call_next(&call)) {
+		if (call.option == CLI_policy_json)
 			json = true;
-			break;
-		case 'h':
-			return cli_help(argv[0]);
-		case ':':
-			return cli_usage(argv[0], "option '%s' needs a value", argv[optind - 1]);
-		default:
-			return cli_unknown_option(argv[0], argv, options);
-		}
+		else if (!(program = program_name(call.value)))
+			cli_call_refuse(&call, "--for: '%s' is no program's name", call.value);
 	}
-	if (optind < argc)
+	if (call.over)
+		return call.status;
+	if (call.count)
 		return cli_usage(argv[0], "unexpected argument '%s'; a program is named by --for",
-		                 argv[optind]);
+		                 call.operand[0]);
 	disabled = spill_config_disabled();
 	spill_config_load(&config, program);
 	problem = config.problem[0] || config.warning[0];

@@ -1,9 +1,9 @@
 /* spill report: what recorded runs did, added up. */
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "amount.h"
+#include "call.h"
 #include "cli.h"
 #include "report.h"
 
@@ -77,44 +77,6 @@ static void sort_ranks(struct cli_summaries *summaries)
 	}
 }
 
-/* True to go on with the arguments from `optind`; false to end with *status. */
-static bool parse_options(int argc, char **argv, struct cli_report *report, bool *json, int *status)
-{
-	static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-	                                        {"margin", required_argument, NULL, 'm'},
-	                                        {"help", no_argument, NULL, 'h'},
-	                                        {0}};
-	struct spill_amount margin = {SPILL_AMOUNT_BYTES, MARGIN};
-	const char *reason = NULL;
-	size_t at;
-	int option;
-
-	opterr = 0;
-	while (!reason && (option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-		switch (option) {
-		case 'j':
-			*json = true;
-			break;
-		case 'm':
-			reason = spill_amount_parse(optarg, 0, &margin, &at);
-			break;
-		case 'h':
-			*status = cli_help(argv[0]);
-			return false;
-		case ':':
-			*status = cli_usage(argv[0], "option '%s' needs a value", argv[optind - 1]);
-			return false;
-		default:
-			*status = cli_unknown_option(argv[0], argv, options);
-			return false;
-		}
-	}
-	if (reason)
-		*status = cli_usage(argv[0], "bad --margin '%s': %s", optarg, reason);
-	report->margin = margin.value;
-	return !reason;
-}
-
 static int print_report(struct cli_report *report, bool json)
 {
 	bool findings = report->unread;
@@ -131,19 +93,26 @@ static int print_report(struct cli_report *report, bool json)
 
 int cli_report(int argc, char **argv)
 {
-	struct cli_report report = {0};
+	struct cli_report report = {.margin = MARGIN};
 	struct cli_trace trace = {
 	    .command = "report", .visitor = &cli_summary_visitor, .data = &report.summaries};
+	struct cli_call call = cli_call(argc, argv);
 	bool json = false;
 	int status;
 
-	if (!parse_options(argc, argv, &report, &json, &status))
-		return status;
-	if (optind == argc)
+	while (cli_call_next(&call)) {
+		if (call.option == CLI_report_json)
+			json = true;
+		else
+			cli_call_size(&call, &report.margin);
+	}
+	if (call.over)
+		return call.status;
+	if (!call.count)
 		return cli_usage(argv[0], "which log, or which folder of logs?");
 	report.summaries.names = &trace.names;
-	for (int i = optind; i < argc; i++)
-		report.unread |= !cli_trace_read(&trace, argv[i]);
+	for (int i = 0; i < call.count; i++)
+		report.unread |= !cli_trace_read(&trace, call.operand[i]);
 	status = print_report(&report, json);
 	cli_summaries_free(&report.summaries);
 	cli_trace_free(&trace);

@@ -1,11 +1,11 @@
 /* spill run: the environment of a preload, and exec. Nothing of us is left in the process. */
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "call.h"
 #include "cli.h"
 #include "configfile.h"
 #include "ini_file.h"
@@ -176,40 +176,26 @@ static int set_environment(const struct wish *wish)
 
 int cli_run(int argc, char **argv)
 {
-	static const struct option options[] = {{"policy", required_argument, NULL, 'p'},
-	                                        {"log", required_argument, NULL, 'l'},
-	                                        {"limit", required_argument, NULL, 'm'},
-	                                        {"help", no_argument, NULL, 'h'},
-	                                        {0}};
+	struct cli_call call = cli_call(argc, argv);
 	struct wish wish = {0};
-	int option, status;
+	int status;
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+:p:l:h", options, NULL)) != -1) {
-		switch (option) {
-		case 'p':
-			wish.policy = optarg;
-			break;
-		case 'l':
-			wish.log = optarg;
-			break;
-		case 'm':
-			wish.limit = optarg;
-			break;
-		case 'h':
-			return cli_help("run");
-		case ':':
-			return cli_usage("run", "option '%s' needs a value", argv[optind - 1]);
-		default:
-			return cli_unknown_option("run", argv, options);
-		}
+	while (cli_call_next(&call)) {
+		if (call.option == CLI_run_policy)
+			wish.policy = call.value;
+		else if (call.option == CLI_run_log)
+			wish.log = call.value;
+		else
+			wish.limit = call.value;
 	}
-	if (optind == argc)
+	if (call.over)
+		return call.status;
+	if (!call.count)
 		return cli_usage("run", "which program?");
 	status = set_environment(&wish);
 	if (status)
 		return status;
-	execvp(argv[optind], argv + optind);
-	fprintf(stderr, "spill run: %s: %s\n", argv[optind], strerror(errno));
+	execvp(call.operand[0], call.operand);
+	fprintf(stderr, "spill run: %s: %s\n", call.operand[0], strerror(errno));
 	return errno == ENOENT ? 127 : 126; /* as shells do */
 }

@@ -1,0 +1,144 @@
+#include "call.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "amount.h"
+#include "cli.h"
+#include "nearest.h"
+
+/* What getopt_long tells for an option: its number in the table, behind all letters. */
+#define FIRST 256
+
+struct cli_call cli_call(int argc, char **argv)
+{
+	opterr = 0;
+	return (struct cli_call){.argc = argc, .argv = argv, .command = cli_command_find(argv[0])};
+}
+
+static bool is_ours(const struct cli_call *call, const struct cli_option *option)
+{
+	return option->command == cli_command_id(call->command);
+}
+
+/* The table as getopt_long wants it: long options, and the letters behind what says how it is to go about. */
+static void fill_in(const struct cli_call *call, struct option options[CLI_OPTIONS + 2],
+                    char letters[2 * CLI_OPTIONS + 8])
+{
+	unsigned count = 0;
+
+	strcpy(letters, call->command->options_first ? "+:h" : ":h");
+	letters += strlen(letters);
+	for (unsigned i = 0; i < CLI_OPTIONS; i++) {
+		const struct cli_option *option = &cli_options[i];
+
+		if (!is_ours(call, option))
+			continue;
+		options[count++] =
+		    (struct option){option->name, *option->argument ? required_argument : no_argument, NULL,
+		                    (int)(FIRST + i)};
+		if (!option->letter)
+			continue;
+		*letters++ = option->letter;
+		if (*option->argument)
+			*letters++ = ':';
+	}
+	*letters = '\0';
+	options[count++] = (struct option){"help", no_argument, NULL, 'h'};
+	options[count] = (struct option){0};
+}
+
+static int unknown_option(const struct cli_call *call, const struct option *options)
+{
+	const char *argument = call->argv[optind - 1], *name = call->argv[0];
+	size_t length = strcspn(argument, "=");
+	struct spill_nearest nearest;
+
+	/* A letter of several in one argument, which is not yet behind us. */
+	if (optopt && (strncmp(argument, "--", 2) || !argument[length]))
+		return cli_usage(name, "unknown option '-%c'", optopt);
+	if (optopt)
+		return cli_usage(name, "option '%.*s' takes no value", (int)length, argument);
+	spill_nearest_begin(&nearest, argument + 2, length - 2);
+	for (; options->name; options++)
+		spill_nearest_offer(&nearest, options->name, strlen(options->name));
+	if (spill_nearest_word(&nearest))
+		return cli_usage(name, "unknown option '%s'; the nearest is '--%s'", argument,
+		                 spill_nearest_word(&nearest));
+	return cli_usage(name, "unknown option '%s'", argument);
+}
+
+static enum cli_option_id by_letter(const struct cli_call *call, int letter)
+{
+	unsigned i = 0;
+
+	while (!is_ours(call, &cli_options[i]) || cli_options[i].letter != letter)
+		i++;
+	return (enum cli_option_id)i;
+}
+
+static bool end_with(struct cli_call *call, int status)
+{
+	call->over = true;
+	call->status = status;
+	return false;
+}
+
+bool cli_call_next(struct cli_call *call)
+{
+	struct option options[CLI_OPTIONS + 2];
+	char letters[2 * CLI_OPTIONS + 8];
+	int found;
+
+	if (call->over)
+		return false;
+	fill_in(call, options, letters);
+	found = getopt_long(call->argc, call->argv, letters, options, NULL);
+	switch (found) {
+	case -1:
+		call->count = call->argc - optind;
+		call->operand = call->argv + optind;
+		return false;
+	case 'h':
+		return end_with(call, cli_help(call->argv[0]));
+	case ':':
+		return end_with(
+		    call, cli_usage(call->argv[0], "option '%s' needs a value", call->argv[optind - 1]));
+	case '?':
+		return end_with(call, unknown_option(call, options));
+	}
+	call->option = found >= FIRST ? (enum cli_option_id)(found - FIRST) : by_letter(call, found);
+	call->value = optarg;
+	return true;
+}
+
+void cli_call_refuse(struct cli_call *call, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	end_with(call, cli_usage_list(call->argv[0], format, arguments));
+	va_end(arguments);
+}
+
+void cli_call_size(struct cli_call *call, uint64_t *bytes)
+{
+	struct spill_amount amount = {SPILL_AMOUNT_BYTES, 0};
+	size_t at;
+	const char *reason = spill_amount_parse(call->value, 0, &amount, &at);
+
+	if (reason)
+		cli_call_refuse(call, "bad --%s '%s': %s", cli_options[call->option].name, call->value,
+		                reason);
+	*bytes = amount.value;
+}
+
+bool cli_call_json(struct cli_call *call, bool *json, enum cli_option_id option)
+{
+	*json = false;
+	while (cli_call_next(call))
+		*json |= call->option == option;
+	return !call->over;
+}

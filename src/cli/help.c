@@ -1,0 +1,125 @@
+/* --help, of the table of commands. */
+#include <string.h>
+
+#include "cli.h"
+#include "commands.h"
+
+#define WIDTH ((size_t)100)
+#define COLUMN ((size_t)27) /* at which the texts of options begin */
+
+/* Columns of the first `bytes` of the text: UTF-8 without wide characters. */
+static size_t columns(const char *text, size_t bytes)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		count += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return count;
+}
+
+/* Prints the text word by word from column `at` on; lines that follow begin at `indent`. */
+static void wrap(const char *text, size_t at, size_t indent)
+{
+	bool first = true;
+
+	while (*text) {
+		size_t length = strcspn(text, " \n"), width = columns(text, length);
+
+		if (!first && at + 1 + width > WIDTH) {
+			printf("\n%*s", (int)indent, "");
+			at = indent;
+			first = true;
+		}
+		printf("%s%.*s", first ? "" : " ", (int)length, text);
+		at += width + !first;
+		first = text[length] == '\n';
+		if (first) {
+			printf("\n%*s", (int)indent, "");
+			at = indent;
+		}
+		text += length + (text[length] != '\0');
+	}
+	putchar('\n');
+}
+
+/* As in "[-p FILE]" and as in the list of options. */
+static int print_option(const struct cli_option *option, char *text, size_t size, bool usage)
+{
+	const char *blank = *option->argument ? " " : "";
+
+	if (usage && option->letter)
+		return snprintf(text, size, "[-%c%s%s]", option->letter, blank, option->argument);
+	if (usage)
+		return snprintf(text, size, "[--%s%s%s]", option->name, blank, option->argument);
+	if (option->letter)
+		return snprintf(text, size, "  -%c, --%s%s%s", option->letter, option->name, blank,
+		                option->argument);
+	return snprintf(text, size, "      --%s%s%s", option->name, blank, option->argument);
+}
+
+static void print_usage(const struct cli_command *command)
+{
+	size_t at = (size_t)printf("usage: spill %s", command->name), begin = at + 1;
+	char text[128];
+
+	for (unsigned i = 0; i <= CLI_OPTIONS; i++) {
+		if (i < CLI_OPTIONS && cli_options[i].command != cli_command_id(command))
+			continue;
+		if (i < CLI_OPTIONS)
+			print_option(&cli_options[i], text, sizeof(text), true);
+		else
+			snprintf(text, sizeof(text), "%s", command->operands);
+		if (!*text)
+			continue;
+		if (at + 1 + columns(text, strlen(text)) > WIDTH)
+			at = (size_t)printf("\n%*s", (int)begin - 1, "") - 1;
+		printf(" %s", text);
+		at += 1 + columns(text, strlen(text));
+	}
+	putchar('\n');
+}
+
+static void print_options(const struct cli_command *command)
+{
+	char text[128];
+
+	for (unsigned i = 0; i < CLI_OPTIONS; i++) {
+		const struct cli_option *option = &cli_options[i];
+		size_t at;
+
+		if (option->command != cli_command_id(command))
+			continue;
+		at = (size_t)print_option(option, text, sizeof(text), false);
+		fputs(text, stdout);
+		printf("%*s", at + 2 > COLUMN ? 2 : (int)(COLUMN - at), "");
+		wrap(option->text, at + 2 > COLUMN ? at + 2 : COLUMN, COLUMN);
+	}
+}
+
+int cli_help(const char *name)
+{
+	const struct cli_command *command = cli_command_find(name);
+
+	print_usage(command);
+	wrap(command->about, 0, 0);
+	print_options(command);
+	puts("examples:");
+	for (size_t i = 0; i < cli_example_count; i++) {
+		if (cli_examples[i].command == cli_command_id(command))
+			printf("  %s\n", cli_examples[i].line);
+	}
+	return cli_finish(CLI_FINE);
+}
+
+int cli_help_all(void)
+{
+	puts("usage: spill COMMAND [ARG…]\n"
+	     "Lets a program that needs more GPU memory than there is finish, and says what was placed "
+	     "where.\n\ncommands:");
+	for (size_t i = 0; i < CLI_COMMANDS; i++)
+		printf("  %-9s %s\n", cli_commands[i].name, cli_commands[i].summary);
+	puts("\n'spill COMMAND --help' shows its options and examples. Exit: 0 fine, 1 findings, 2 wrong "
+	     "usage.\n"
+	     "example:\n  spill run -- llama-server -m model.gguf");
+	return cli_finish(CLI_FINE);
+}
