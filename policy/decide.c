@@ -1,5 +1,6 @@
 #include "policy.h"
 
+#include "least.h"
 #include "rule.h"
 
 static const char rule_default[] = "default";
@@ -20,12 +21,6 @@ uint64_t spill_policy_device_limit(const struct spill_policy *policy, int device
 uint64_t spill_policy_device_reserve(const struct spill_policy *policy, int device)
 {
 	return spill_amount_resolve(of_device(policy->device_reserve, policy->device_reserves, device), 0, 0);
-}
-
-/* Subtracting keeps a request of nearly 2^64 bytes from wrapping into one that fits. */
-static bool fits(uint64_t bytes, uint64_t used, uint64_t limit)
-{
-	return limit == SPILL_UNLIMITED || (used <= limit && bytes <= limit - used);
 }
 
 static bool has(const struct spill_rule *rule, unsigned key)
@@ -79,7 +74,7 @@ struct spill_decision spill_decide(const struct spill_policy *policy, const stru
 	} else if (has(rule, SPILL_RULE_HAS_CAP) && ask->bytes > spill_rule_room(rule, view->rule_used)) {
 		decision.would = SPILL_VERDICT_FULL;
 		decision.refused_by = "rule.cap";
-	} else if (!fits(ask->weight, view->device_used, view->device_limit)) {
+	} else if (!spill_fits(ask->weight, view->device_used, view->device_limit)) {
 		decision.would = SPILL_VERDICT_FULL;
 		decision.refused_by = "device.limit";
 	}
@@ -252,7 +247,7 @@ uint64_t spill_policy_device_room(const struct spill_policy *policy, int device,
 	uint64_t by_device = less(free, spill_policy_device_reserve(policy, device));
 	uint64_t by_limit = limit == SPILL_UNLIMITED ? SPILL_UNLIMITED : less(limit, held);
 
-	return by_device < by_limit ? by_device : by_limit;
+	return spill_least(by_device, by_limit);
 }
 
 uint64_t spill_policy_host_room(const struct spill_policy *policy, const struct spill_host_view *view)
@@ -260,5 +255,5 @@ uint64_t spill_policy_host_room(const struct spill_policy *policy, const struct 
 	uint64_t by_limit = less(view->limit, view->held);
 	uint64_t by_host = less(view->available, spill_amount_resolve(policy->host_reserve, 0, 0));
 
-	return by_limit < by_host ? by_limit : by_host;
+	return spill_least(by_limit, by_host);
 }

@@ -1,9 +1,6 @@
 #include "meminfo.h"
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
+#include "least.h"
 
 /* A sum that does not fit is as much as can be said, never a little. */
 static uint64_t with_host(enum spill_meminfo_report report, uint64_t device, uint64_t host)
@@ -20,8 +17,8 @@ uint64_t spill_meminfo_free(enum spill_meminfo_report report, uint64_t free,
 		return free;
 	/* More can be held than the limit: what graphs take nobody could refuse. */
 	if (view->limit != SPILL_UNLIMITED)
-		free = least(free, view->limit > view->held ? view->limit - view->held : 0);
-	return with_host(report, free, least(view->host_room, view->host_most));
+		free = spill_least(free, view->limit > view->held ? view->limit - view->held : 0);
+	return with_host(report, free, spill_least(view->host_room, view->host_most));
 }
 
 uint64_t spill_meminfo_total(enum spill_meminfo_report report, uint64_t total,
@@ -29,7 +26,7 @@ uint64_t spill_meminfo_total(enum spill_meminfo_report report, uint64_t total,
 {
 	if (report == SPILL_MEMINFO_HONEST)
 		return total;
-	return with_host(report, least(total, view->limit), view->host_most);
+	return with_host(report, spill_least(total, view->limit), view->host_most);
 }
 
 void spill_meminfo_parts(enum spill_meminfo_report report, struct spill_meminfo_parts *parts,
@@ -44,8 +41,8 @@ void spill_meminfo_parts(enum spill_meminfo_report report, struct spill_meminfo_
 	taken = total > free ? total - free : 0;
 	*parts = (struct spill_meminfo_parts){.total = total,
 	                                      .free = free,
-	                                      .used = taken - least(apart, taken),
-	                                      .reserved = least(parts->reserved, taken)};
+	                                      .used = taken - spill_least(apart, taken),
+	                                      .reserved = spill_least(parts->reserved, taken)};
 }
 
 bool spill_meminfo_can_spill(const struct spill_policy *policy, unsigned capabilities)

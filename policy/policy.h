@@ -213,6 +213,15 @@ uint64_t spill_policy_device_limit(const struct spill_policy *policy, int device
 uint64_t spill_policy_device_reserve(const struct spill_policy *policy, int device);
 
 /*
+ * Is there room for `bytes` below `limit` (SPILL_UNLIMITED: there is none) with `used` in use? Subtracting keeps a request of nearly
+ * 2^64 bytes from wrapping into one that fits.
+ */
+static inline bool spill_fits(uint64_t bytes, uint64_t used, uint64_t limit)
+{
+	return limit == SPILL_UNLIMITED || (used <= limit && bytes <= limit - used);
+}
+
+/*
  * The question of the hot path, before the driver is asked. `rule` is what spill_rule_find says, or NULL. Pure and total:
  * for the same arguments the same answer. Takes no lock, no system call.
  */

@@ -1,5 +1,7 @@
 #include "reuse.h"
 
+#include "least.h"
+
 /* Places a hash can have, one after the other: a miss in a full table is to cost little, too. */
 #define PLACES 32
 /*
@@ -50,16 +52,6 @@ bool spill_reuse_is_wanted(struct spill_reuse *reuse, uint16_t site, uint64_t on
 	return use % RARELY == 0;
 }
 
-static uint64_t least(uint64_t one, uint64_t other)
-{
-	return one < other ? one : other;
-}
-
-static uint64_t most(uint64_t one, uint64_t other)
-{
-	return one > other ? one : other;
-}
-
 /* value * by / of, roughly where that is large; no more than LONGEST_NS. pre: of is not 0 */
 static uint64_t scaled(uint64_t value, uint64_t by, uint64_t of)
 {
@@ -68,7 +60,7 @@ static uint64_t scaled(uint64_t value, uint64_t by, uint64_t of)
 		product /= of;
 	else if (__builtin_mul_overflow(value / of, by, &product))
 		return LONGEST_NS;
-	return least(product, LONGEST_NS);
+	return spill_least(product, LONGEST_NS);
 }
 
 /*
@@ -78,14 +70,14 @@ static uint64_t scaled(uint64_t value, uint64_t by, uint64_t of)
  */
 static unsigned weigh(struct spill_reuse_seen *seen, uint64_t expected, uint64_t *sample)
 {
-	uint64_t low = expected / OUTLIER, high = most(expected, 1) * OUTLIER;
+	uint64_t low = expected / OUTLIER, high = spill_most(expected, 1) * OUTLIER;
 	bool is_low = *sample <= low, is_high = *sample >= high;
 	if (!seen->measured++)
 		return 1;
 	seen->measured += !seen->measured; /* it never is 0 again */
 	if (!is_low && !is_high) {
 		seen->odd = 0;
-		return (unsigned)least(seen->measured, SHARE);
+		return (unsigned)spill_least(seen->measured, SHARE);
 	}
 	if (is_low)
 		seen->odd = seen->odd < 0 ? seen->odd - 1 : -1;
@@ -125,9 +117,9 @@ static void measured_in_place(struct spill_reuse_site *site, uint64_t kib, uint6
 void spill_reuse_measured(struct spill_reuse *reuse, uint16_t site, uint64_t on_host, uint64_t ns)
 {
 	struct spill_reuse_site *one = &reuse->sites[site];
-	ns = least(most(ns, 1), LONGEST_NS);
+	ns = spill_least(spill_most(ns, 1), LONGEST_NS);
 	if (on_host) {
-		measured_in_place(one, least(most(on_host >> 10, 1), KIB_MOST), ns);
+		measured_in_place(one, spill_least(spill_most(on_host >> 10, 1), KIB_MOST), ns);
 	} else {
 		unsigned divisor = weigh(&one->resident, one->resident_ns, &ns);
 		approach(&one->resident_ns, ns, divisor);
@@ -137,8 +129,8 @@ void spill_reuse_measured(struct spill_reuse *reuse, uint16_t site, uint64_t on_
 void spill_reuse_measured_of(struct spill_reuse *reuse, uint16_t site, uint32_t key, uint64_t on_host,
                              uint64_t ns)
 {
-	spill_pairs_measured(&reuse->pairs, site, key, least(most(on_host >> 10, 1), KIB_MOST),
-	                     least(ns, LONGEST_NS));
+	spill_pairs_measured(&reuse->pairs, site, key, spill_least(spill_most(on_host >> 10, 1), KIB_MOST),
+	                     spill_least(ns, LONGEST_NS));
 }
 
 void spill_reuse_copied(struct spill_reuse *reuse, uint64_t bytes, uint64_t ns)
@@ -149,13 +141,13 @@ void spill_reuse_copied(struct spill_reuse *reuse, uint64_t bytes, uint64_t ns)
 		reuse->copies.measured = KNOWN;
 		reuse->copy_ns_per_mib = spill_reuse_cost(reuse);
 	}
-	uint64_t sample = most(scaled(least(ns, LONGEST_NS), MIB, bytes), 1);
+	uint64_t sample = spill_most(scaled(spill_least(ns, LONGEST_NS), MIB, bytes), 1);
 	/*
 	 * Of five exchanges one takes two or three times as long, for the driver has to make device memory in it (measured, H200), and
 	 * fewer and fewer do: it is told by what it usually takes.
 	 */
 	if (sample < OUTLIER * reuse->copy_ns_per_mib)
-		sample = least(sample, reuse->copy_ns_per_mib * 3 / 2);
+		sample = spill_least(sample, reuse->copy_ns_per_mib * 3 / 2);
 	unsigned divisor = weigh(&reuse->copies, reuse->copy_ns_per_mib, &sample);
 	approach(&reuse->copy_ns_per_mib, sample, divisor);
 }

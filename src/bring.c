@@ -9,6 +9,7 @@
 #include "exchange.h"
 #include "granules.h"
 #include "idle.h"
+#include "least.h"
 #include "movable.h"
 #include "note.h"
 #include "place/chunked.h"
@@ -48,16 +49,6 @@ static _Atomic uint64_t active_ns; /* the last exchange */
 static bool moving;                /* as the log was told, so many times */
 static unsigned told;
 
-static uint64_t least(uint64_t left, uint64_t right)
-{
-	return left < right ? left : right;
-}
-
-static uint64_t most(uint64_t left, uint64_t right)
-{
-	return left > right ? left : right;
-}
-
 /* -- whether now is the time ---------------------------------------------------------------------------------- */
 
 /* It was waited for in vain, and even a look would come too soon. */
@@ -75,8 +66,8 @@ static bool wait_patiently(const struct spill_backend *backend, int device, uint
                            uint64_t expected_ns)
 {
 	uint64_t heard = spill_uses_hear(), before, now = spill_clock_ns();
-	uint64_t alive_ns = now + WAITS * wait, most_ns = most(alive_ns, now + WAITS_MOST_NS);
-	uint64_t until_ns = now + EXPECTED * least(expected_ns, WAITS_MOST_NS);
+	uint64_t alive_ns = now + WAITS * wait, most_ns = spill_most(alive_ns, now + WAITS_MOST_NS);
+	uint64_t until_ns = now + EXPECTED * spill_least(expected_ns, WAITS_MOST_NS);
 	do {
 		if (spill_idle_look(backend, device, now + wait, now + wait))
 			return true;
@@ -95,7 +86,7 @@ static bool wait_patiently(const struct spill_backend *backend, int device, uint
 static bool is_time(const struct spill_backend *backend, int device, uint64_t expected_ns)
 {
 	uint64_t start = spill_clock_ns(), wait = spill_runtime_policy()->movable_wait_us * 1000;
-	uint64_t look = start + least(LOOK_NS, wait);
+	uint64_t look = start + spill_least(LOOK_NS, wait);
 	bool looks = start < wait_ns;
 	if (looks ? spill_idle_look(backend, device, look, look)
 	          : wait_patiently(backend, device, wait, expected_ns)) {
@@ -106,7 +97,7 @@ static bool is_time(const struct spill_backend *backend, int device, uint64_t ex
 	uint64_t now = spill_clock_ns();
 	look_ns = now + LOOKS_NS;
 	if (!looks) {
-		busy_ns = most(BUSY_SHARE * (now - start), least(2 * busy_ns, BUSY_MOST_NS));
+		busy_ns = spill_most(BUSY_SHARE * (now - start), spill_least(2 * busy_ns, BUSY_MOST_NS));
 		wait_ns = now + busy_ns;
 	}
 	return false;
@@ -244,8 +235,8 @@ static bool bring(const struct spill_use *use, const struct spill_advice *advice
 		    .count = list.count,
 		    .ranks = list.ranks,
 		    .room = spill_back_room(backend, device) + spill_exchange_kept(),
-		    .spare = least(SPILL_EXCHANGE_KEPT, list.on_host / SLICE_SHARE),
-		    .slice = least(SLICE, list.on_host / SLICE_SHARE),
+		    .spare = spill_least(SPILL_EXCHANGE_KEPT, list.on_host / SLICE_SHARE),
+		    .slice = spill_least(SLICE, list.on_host / SLICE_SHARE),
 		    .horizon = list.resident / 2,
 		    .always = spill_runtime_policy()->movable_follow == SPILL_SWITCH_ON,
 		};

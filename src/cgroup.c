@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "least.h"
 #include "policy.h"
 #include "smallfile.h"
 
@@ -245,7 +246,7 @@ static uint64_t folder_room(const char *root, const char *folder, const struct v
 			usage = 0;
 		usage = usage > cache ? usage - cache : 0;
 		uint64_t room = limit > usage ? limit - usage : 0;
-		least = room < least ? room : least;
+		least = spill_least(room, least);
 	}
 	return least;
 }
@@ -261,7 +262,7 @@ static uint64_t tree_room(const char *root, const struct spill_cgroup_home *home
 	strcpy(folder, home->folder);
 	for (;;) {
 		uint64_t room = folder_room(root, folder, version);
-		least = room < least ? room : least;
+		least = spill_least(room, least);
 		char *slash = strrchr(folder, '/');
 		if (strlen(folder) <= home->top || !slash)
 			return least;
@@ -271,6 +272,5 @@ static uint64_t tree_room(const char *root, const struct spill_cgroup_home *home
 
 uint64_t spill_cgroup_room(const char *root, const struct spill_cgroup_homes *homes)
 {
-	uint64_t one = tree_room(root, &homes->v1, &v1), two = tree_room(root, &homes->v2, &v2);
-	return one < two ? one : two;
+	return spill_least(tree_room(root, &homes->v1, &v1), tree_room(root, &homes->v2, &v2));
 }

@@ -6,6 +6,7 @@
 #include "back.h"
 #include "demote.h"
 #include "honest.h"
+#include "least.h"
 #include "place/pool.h"
 #include "rules.h"
 #include "trim.h"
@@ -39,7 +40,7 @@ static bool make(struct spill_request *request, const struct spill_demand *deman
 {
 	struct spill_want within = *want;
 	/* No more than it can take: what others of the rule ask for meanwhile may fit. */
-	uint64_t most = want->bytes < want->device_room ? want->bytes : want->device_room;
+	uint64_t most = spill_least(want->bytes, want->device_room);
 	uint64_t left = spill_rules_reserve(request, step == SPILL_STEP_HOST ? 0 : most);
 	if (left < most)
 		within.device_room = left;

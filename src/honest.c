@@ -4,6 +4,7 @@
 
 #include "caller.h"
 #include "clock.h"
+#include "engine.h"
 #include "retry.h"
 #include "runtime.h"
 
@@ -25,8 +26,7 @@ static enum spill_retry operation_of(const struct spill_request *request)
 /* The outermost call's library: below a runtime's function the caller is the runtime. Generated code is one caller. */
 static void find_caller(const struct spill_request *request, struct spill_object *caller)
 {
-	const void *address = spill_thread.frame ? spill_thread.frame->caller : request->caller;
-	if (!spill_object_of(address, caller))
+	if (!spill_object_of(spill_engine_site(request), caller))
 		*caller = (struct spill_object){0};
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "account.h"
+#include "least.h"
 #include "policy.h"
 #include "pressure.h"
 #include "smallfile.h"
@@ -35,7 +36,7 @@ uint64_t spill_hostmem_available_under(const char *root, struct spill_cgroup_hom
 	uint64_t machine = mem_available(root), group = spill_cgroup_room(root, homes);
 	if (group != SPILL_UNLIMITED)
 		group = group > uncounted ? group - uncounted : 0;
-	return machine < group ? machine : group;
+	return spill_least(machine, group);
 }
 
 bool spill_hostmem_pressed_under(const char *root, struct spill_cgroup_homes *homes)

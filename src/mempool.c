@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "account.h"
+#include "least.h"
 #include "peer.h"
 #include "place/place.h"
 #include "rules.h"
@@ -31,11 +32,6 @@ struct spill_mempool {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_MEMPOOL */
 static struct spill_mempool *pools;                      /* grows at its head only */
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 static void account_add(const struct spill_mempool *pool, uint64_t bytes)
 {
@@ -293,7 +289,7 @@ static uint64_t growth(const struct spill_mempool *pool, uint64_t bytes, uint64_
 		return 0;
 	uint64_t needed = bytes - spare;
 	uint64_t whole = needed > UINT64_MAX - STEP ? needed : (needed + STEP - 1) / STEP * STEP;
-	return needed > room ? needed : least(whole, room);
+	return needed > room ? needed : spill_least(whole, room);
 }
 
 bool spill_mempool_admit(struct spill_mempool *pool, struct spill_request *request, struct spill_ask *ask,
@@ -338,7 +334,7 @@ void spill_mempool_retract(struct spill_mempool *pool, uint64_t bytes, uint64_t 
 {
 	pthread_mutex_lock(&lock);
 	pool->live -= bytes;
-	set_charge(pool, pool->charged - least(charged, pool->charged - pool->live));
+	set_charge(pool, pool->charged - spill_least(charged, pool->charged - pool->live));
 	end_if_gone(pool);
 	pthread_mutex_unlock(&lock);
 }

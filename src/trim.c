@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "deferred.h"
 #include "host_chunks.h"
+#include "least.h"
 #include "mempool.h"
 #include "place/pool.h"
 #include "runtime.h"
@@ -23,7 +24,7 @@ static uint64_t room(const struct spill_backend *backend, int device)
 	         held = spill_account_device_held(device);
 	uint64_t left = limit > held ? limit - held : 0;
 	backend->memory(device, &free, &total);
-	return free < left ? free : left;
+	return spill_least(free, left);
 }
 
 bool spill_trim(const struct spill_backend *backend, int device, uint64_t bytes)

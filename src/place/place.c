@@ -5,6 +5,7 @@
 #include "account.h"
 #include "host_share.h"
 #include "hostmem.h"
+#include "least.h"
 #include "pool.h"
 
 const struct spill_place_ops *spill_place_of(enum spill_place place)
@@ -38,7 +39,7 @@ uint64_t spill_device_charge(const struct spill_want *want, uint64_t bytes, uint
 	uint64_t held = spill_account_device_held(want->device), charge;
 	do {
 		uint64_t left = want->device_limit > held ? (want->device_limit - held) / unit * unit : 0;
-		charge = wanted < left ? wanted : left;
+		charge = spill_least(wanted, left);
 	} while (!spill_account_device_charge(want->device, &held, charge));
 	return charge;
 }
@@ -47,7 +48,7 @@ bool spill_device_charge_all(int device, uint64_t limit, uint64_t bytes)
 {
 	uint64_t held = spill_account_device_held(device);
 	do
-		if (limit != SPILL_UNLIMITED && (held > limit || bytes > limit - held))
+		if (!spill_fits(bytes, held, limit))
 			return false;
 	while (!spill_account_device_charge(device, &held, bytes));
 	return true;
@@ -69,7 +70,7 @@ static uint64_t host_room(const struct spill_policy *policy, struct spill_host_v
                           uint64_t available, uint64_t own)
 {
 	uint64_t left = start > own ? start - own : 0;
-	view->available = available < left ? available : left;
+	view->available = spill_least(available, left);
 	return spill_policy_host_room(policy, view);
 }
 
