@@ -7,58 +7,12 @@
 
 #include "call.h"
 #include "cli.h"
+#include "config.h"
 #include "configfile.h"
 #include "ini_file.h"
 #include "options.h"
-
-#define PATH_SIZE (PATH_MAX + 64)
-
-struct wish {
-	const char *policy, *log, *limit;
-};
-
-static bool is_file(const char *path)
-{
-	return access(path, R_OK) == 0;
-}
-
-/* Beside the command (a build folder), or in the lib folder of where it is installed. */
-static bool find_library(char path[PATH_SIZE])
-{
-	static const char *const places[] = {"libspill.so", "../lib/libspill.so",
-	                                     "../lib/" SPILL_MULTIARCH "/libspill.so"};
-	char folder[PATH_MAX], there[PATH_SIZE];
-	ssize_t length = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
-	char *slash;
-
-	if (length <= 0)
-		return false;
-	folder[length] = '\0';
-	slash = strrchr(folder, '/');
-	if (!slash)
-		return false;
-	slash[1] = '\0';
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(there, sizeof(there), "%s%s", folder, places[i]);
-		if (is_file(there) && realpath(there, path))
-			return true;
-	}
-	return false;
-}
-
-static bool in_list(const char *list, const char *path)
-{
-	size_t length = strlen(path);
-
-	for (list += strspn(list, " :"); *list; list += strspn(list, " :")) {
-		size_t item = strcspn(list, " :");
-
-		if (item == length && !memcmp(list, path, length))
-			return true;
-		list += item;
-	}
-	return false;
-}
+#include "preload.h"
+#include "program_file.h"
 
 static int set(const char *name, const char *value)
 {
@@ -66,35 +20,6 @@ static int set(const char *name, const char *value)
 		return CLI_FINE;
 	perror("spill run");
 	return CLI_FINDINGS;
-}
-
-static int set_preload(void)
-{
-	const char *before = getenv("LD_PRELOAD");
-	char library[PATH_SIZE], *list;
-	int status;
-
-	if (!find_library(library)) {
-		fputs("spill run: libspill.so is neither beside this command nor in ../lib\n", stderr);
-		return CLI_FINDINGS;
-	}
-	if (strpbrk(library, " :")) {
-		fprintf(
-		    stderr,
-		    "spill run: the loader splits LD_PRELOAD at blanks and colons, so this cannot work: %s\n"
-		    "move or link the library to a path that has neither\n",
-		    library);
-		return CLI_FINDINGS;
-	}
-	if (!before || !before[strspn(before, " :")])
-		return set("LD_PRELOAD", library);
-	if (in_list(before, library))
-		return CLI_FINE;
-	if (asprintf(&list, "%s:%s", before, library) < 0)
-		return CLI_FINDINGS;
-	status = set("LD_PRELOAD", list);
-	free(list);
-	return status;
 }
 
 /* Refused here rather than by the preload: the person is still looking. */
@@ -150,52 +75,78 @@ static int set_log(const char *pattern)
 	return set("SPILL_LOG", whole);
 }
 
-static int set_limit(const char *size)
+/* An option by its variable; refused here, as the policy is. */
+static int set_option(const char *variable, const char *option, const char *value)
 {
 	struct spill_policy policy;
 	struct spill_error error;
 
 	spill_policy_default(&policy);
-	if (spill_option_set(&policy, "device", "limit", size, &error))
-		return cli_usage("run", "--limit: %s", error.text);
-	return set("SPILL_DEVICE_LIMIT", size);
+	if (spill_option_put(&policy, (unsigned)spill_option_find_variable(variable, &error), value, &error))
+		return cli_usage("run", "%s: %s", option, error.text);
+	return set(variable, value);
 }
 
-static int set_environment(const struct wish *wish)
+/* `wish` is by enum cli_option_id; NULL: not asked for. */
+static int set_environment(const char *const *wish)
 {
-	int status = set_preload();
+	int status = cli_preload();
 
-	if (!status && wish->policy)
-		status = set_policy(wish->policy);
-	if (!status && wish->log)
-		status = set_log(wish->log);
-	if (!status && wish->limit)
-		status = set_limit(wish->limit);
+	if (!status && wish[CLI_run_policy])
+		status = set_policy(wish[CLI_run_policy]);
+	if (!status && wish[CLI_run_profile])
+		status = set_option("SPILL_PROFILE", "--profile", wish[CLI_run_profile]);
+	if (!status && wish[CLI_run_log])
+		status = set_log(wish[CLI_run_log]);
+	if (!status && wish[CLI_run_limit])
+		status = set_option("SPILL_DEVICE_LIMIT", "--limit", wish[CLI_run_limit]);
 	return status;
+}
+
+/* What would leave libspill out without a word. The program is started all the same: it may start others. */
+static void warn(const char *program)
+{
+	char what[PROGRAM_TEXT];
+
+	if (spill_config_disabled())
+		fprintf(stderr, "spill run: SPILL=%s is set, so libspill does nothing; unset SPILL\n",
+		        getenv("SPILL"));
+	if (program_bars(program, what) != PROGRAM_FREE)
+		fprintf(stderr, "spill run: %s, so libspill is not in it; what to do: spill doctor -- %s\n",
+		        what, program);
+}
+
+/* Exit status as shells have it. A script can be there, and its interpreter not. */
+static int fail(const char *program)
+{
+	int error = errno;
+	bool there = error == ENOENT && strchr(program, '/') && !access(program, F_OK);
+
+	fprintf(stderr, "spill run: %s: %s%s\n", program, strerror(error),
+	        there ? ": not of the file, but of the interpreter or loader that it names" : "");
+	return error == ENOENT ? 127 : 126;
 }
 
 int cli_run(int argc, char **argv)
 {
 	struct cli_call call = cli_call(argc, argv);
-	struct wish wish = {0};
+	const char *wish[CLI_OPTIONS] = {NULL};
 	int status;
 
 	while (cli_call_next(&call)) {
-		if (call.option == CLI_run_policy)
-			wish.policy = call.value;
-		else if (call.option == CLI_run_log)
-			wish.log = call.value;
-		else
-			wish.limit = call.value;
+		if (wish[call.option]) /* which of them was meant? */
+			cli_call_refuse(&call, "--%s is given twice: '%s' and '%s'",
+			                cli_options[call.option].name, wish[call.option], call.value);
+		wish[call.option] = call.value;
 	}
 	if (call.over)
 		return call.status;
 	if (!call.count)
 		return cli_usage("run", "which program?");
-	status = set_environment(&wish);
+	status = set_environment(wish);
 	if (status)
 		return status;
+	warn(call.operand[0]);
 	execvp(call.operand[0], call.operand);
-	fprintf(stderr, "spill run: %s: %s\n", call.operand[0], strerror(errno));
-	return errno == ENOENT ? 127 : 126; /* as shells do */
+	return fail(call.operand[0]);
 }

@@ -1,6 +1,5 @@
 load help.bash
 
-elf() { python3 "$BATS_TEST_DIRNAME/make_elf.py" "$@"; }
 # On the simulated GPU, with what the arguments before -- set.
 simulated() {
 	local set=()
@@ -8,8 +7,6 @@ simulated() {
 	shift
 	run env "LD_LIBRARY_PATH=$BUILD/tests/sim" "${set[@]}" "$spill" doctor "$@"
 }
-# ASan refuses a process into which anything else is preloaded first.
-no_sanitizer() { ! grep -qa libasan "$spill" || skip "built with a sanitizer"; }
 broken() { run env "LD_LIBRARY_PATH=$BUILD/tests/cli" "BROKEN_DRIVER=$1" "$spill" doctor --timeout 1; }
 
 # A machine's files, with 64 GiB available in no group, and what the tests do to them.

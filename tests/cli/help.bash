@@ -13,3 +13,8 @@ has() { [[ $output == *"$1"* ]] || { echo "no '$1' in:"; echo "$output"; return 
 has_not() { [[ $output != *"$1"* ]] || { echo "'$1' in:"; echo "$output"; return 1; }; }
 has_line() { grep -qxF -- "$1" <<<"$output" || { echo "no line '$1' in:"; echo "$output"; return 1; }; }
 ends_with() { [ "$status" -eq "$1" ] || { echo "status $status, not $1:"; echo "$output"; return 1; }; }
+
+# Writes an ELF file by hand.
+elf() { python3 "$BATS_TEST_DIRNAME/make_elf.py" "$@"; }
+# ASan refuses a process into which anything else is preloaded first.
+no_sanitizer() { ! grep -qa libasan "$spill" || skip "built with a sanitizer"; }

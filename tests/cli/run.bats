@@ -33,12 +33,44 @@ load help.bash
 	has_line "LD_PRELOAD=$other:$BUILD/libspill.so"
 	run "$spill" run "$spill" run env
 	has_line "LD_PRELOAD=$BUILD/libspill.so"
+	LD_PRELOAD=" :: " run "$spill" run env
+	has_line "LD_PRELOAD=$BUILD/libspill.so"
+}
+
+@test "ours is there already, however it is written; another libspill.so stays the only one" {
+	no_sanitizer
+	mkdir other
+	ln -s "$BUILD/libspill.so" other/libspill.so
+	LD_PRELOAD=$PWD/other/libspill.so run "$spill" run env
+	ends_with 0
+	has_line "LD_PRELOAD=$PWD/other/libspill.so"
+	has_not "spill run:"
+	LD_LIBRARY_PATH=$BUILD LD_PRELOAD=libspill.so run "$spill" run env
+	has_line "LD_PRELOAD=libspill.so"
+	rm other/libspill.so
+	cp "$BUILD/libspill.so" other/
+	LD_PRELOAD=$PWD/other/libspill.so run "$spill" run env
+	ends_with 0
+	has_line "LD_PRELOAD=$PWD/other/libspill.so"
+	has_line "spill run: another libspill.so is preloaded already, and stays the only one: $PWD/other/libspill.so"
+	LD_PRELOAD=$PWD/nowhere/libspill.so run "$spill" run env
+	has_line "LD_PRELOAD=$PWD/nowhere/libspill.so:$BUILD/libspill.so"
 }
 
 @test "the process becomes the program: pid and exit status" {
 	run bash -c 'echo $$; exec "$0" run -- bash -c "echo \$\$; exit 42"' "$spill"
 	ends_with 42
 	[ "${lines[0]}" = "${lines[1]}" ]
+}
+
+@test "nothing of ours is left: descriptors, ignored signals, the mask" {
+	printf '[device]\nlimit = 4GiB\n' >p.conf
+	state() { trap "" USR1; "$@" bash -c 'ls /proc/$$/fd; grep ^Sig[IBC] /proc/$$/status'; }
+	state env >without
+	state "$spill" run -p p.conf -l off -- >with
+	run diff without with
+	ends_with 0
+	[ "$(wc -l <with)" -ge 6 ]
 }
 
 @test "a signal ends it as it would end the program" {
@@ -69,10 +101,68 @@ load help.bash
 	has_not started
 }
 
+@test "a profile, by its name" {
+	run "$spill" run --profile moe-experts env
+	ends_with 0
+	has_line "SPILL_PROFILE=moe-experts"
+	run "$spill" run --profile moe-expert -- echo started
+	ends_with 2
+	has "--profile: "
+	has "the nearest is 'moe-experts'"
+	has_not started
+	run "$spill" run --profile "" -- echo started
+	ends_with 2
+}
+
+@test "an environment in which libspill does nothing" {
+	SPILL=0 run "$spill" run echo started
+	ends_with 0
+	has_line started
+	has_line "spill run: SPILL=0 is set, so libspill does nothing; unset SPILL"
+	SPILL=1 run "$spill" run echo started
+	has_not "spill run:"
+}
+
+@test "a program that no preload reaches starts, and it is told" {
+	no_sanitizer
+	elf static interp=
+	elf lost interp=/nowhere/ld.so
+	printf '#!%s\n' "$PWD/static" >script
+	chmod +x script
+	run "$spill" run ./static
+	has_line "spill run: ./static is statically linked, so libspill is not in it; what to do: spill doctor -- ./static"
+	PATH=$PWD:$PATH run "$spill" run script
+	has "spill run: $PWD/static is statically linked"
+	run "$spill" run ./lost
+	ends_with 127
+	has "spill run: ./lost names a loader that is not here: /nowhere/ld.so"
+	has "./lost: No such file or directory: not of the file, but of the interpreter or loader that it names"
+	[ "$(id -u)" = 0 ] && ! findmnt -no OPTIONS -T . 2>/dev/null | grep -q nosuid || return 0
+	cp /bin/true mine
+	chown 65534 mine
+	chmod u+s mine
+	run "$spill" run ./mine
+	ends_with 0
+	has "spill run: ./mine is set-user-id: it runs as user 65534, so libspill is not in it"
+}
+
 @test "wrong usage" {
 	run "$spill" run
 	ends_with 2
 	has "which program?"
+	run "$spill" run --
+	ends_with 2
+	has "which program?"
+	run "$spill" run --polcy=x echo started
+	ends_with 2
+	has "unknown option '--polcy=x'; the nearest is '--policy'"
+	run "$spill" run -x echo started
+	ends_with 2
+	has "unknown option '-x'"
+	run "$spill" run --limit 1GiB --limit 2GiB echo started
+	ends_with 2
+	has "--limit is given twice: '1GiB' and '2GiB'"
+	has_not started
 	run "$spill" run -p
 	ends_with 2
 	has "option '-p' needs a value"
@@ -85,6 +175,13 @@ load help.bash
 	: >plain
 	run "$spill" run -- ./plain
 	ends_with 126
+	run "$spill" run -- .
+	ends_with 126
+	run "$spill" run -- ""
+	ends_with 127
+	run "$spill" run -- -p
+	ends_with 127
+	has "spill run: -p: No such file"
 }
 
 @test "installed: the library in ../lib; nowhere; in a folder with a blank" {
@@ -101,4 +198,61 @@ load help.bash
 	ends_with 1
 	has "blanks and colons"
 	has "move or link"
+}
+
+# Where the loader of this machine looks for $LIB: usr/bin/spill with its library there.
+installed() {
+	lib=$("$(find /lib64/ld-linux-x86-64.so.2 /lib/ld-linux-aarch64.so.1 2>/dev/null)" --list-diagnostics | sed -n 's/^dl_dst_lib="\(.*\)"$/\1/p')
+	mkdir -p usr/bin "usr/$lib"
+	cp "$spill" usr/bin/ && cp "$BUILD/libspill.so" "usr/$lib/"
+}
+
+@test "installed where the loader finds it by \$LIB: so it is named, once" {
+	no_sanitizer
+	installed
+	run usr/bin/spill run env
+	ends_with 0
+	has_line "LD_PRELOAD=$PWD/usr/\$LIB/libspill.so"
+	run usr/bin/spill run usr/bin/spill run grep -o "$PWD/usr/.*/libspill.so" /proc/self/maps
+	has_line "$PWD/usr/$lib/libspill.so"
+	run usr/bin/spill run usr/bin/spill run env
+	has_line "LD_PRELOAD=$PWD/usr/\$LIB/libspill.so"
+	has_not "spill run:"
+	mv usr 'a b'
+	run 'a b/bin/spill' run env
+	ends_with 1
+	has "blanks and colons"
+}
+
+@test "\$LIB is not taken when it is another file, or the library lies elsewhere" {
+	no_sanitizer
+	installed
+	# ../lib64 is looked at in its turn; what $LIB finds is damaged.
+	mkdir -p usr/lib64
+	mv "usr/$lib/libspill.so" usr/lib64/
+	echo "no library" >"usr/$lib/libspill.so"
+	run usr/bin/spill run env
+	ends_with 0
+	has_line "LD_PRELOAD=$PWD/usr/lib64/libspill.so"
+}
+
+@test "a 32-bit program: its own library by \$LIB, and no line; without, the loader's" {
+	no_sanitizer
+	[ -x "$BUILD/tests/cli/program_32" ] && [ -f "$BUILD/shim/i386/libspill.so" ] || skip "the compiler makes no 32-bit programs"
+	"$BUILD/tests/cli/program_32" >/dev/null 2>&1 || [ $? -eq 32 ] || skip "no 32-bit programs run here (libc6-i386)"
+	installed
+	run usr/bin/spill run "$BUILD/tests/cli/program_32"
+	ends_with 32
+	has "cannot be preloaded"
+	lib_32=$(/lib/ld-linux.so.2 --list-diagnostics | sed -n 's/^dl_dst_lib="\(.*\)"$/\1/p')
+	mkdir -p "usr/$lib_32"
+	cp "$BUILD/shim/i386/libspill.so" "usr/$lib_32/"
+	run usr/bin/spill run bash -c '"$0"; echo "status $?"' "$BUILD/tests/cli/program_32"
+	[ "$output" = "32 bits
+status 32" ]
+	run usr/bin/spill run env LD_DEBUG=files "$BUILD/tests/cli/program_32"
+	has "$PWD/usr/$lib_32/libspill.so"
+	run "$spill" run "$BUILD/tests/cli/program_32"
+	ends_with 32
+	has "wrong ELF class: ELFCLASS64"
 }

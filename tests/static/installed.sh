@@ -1,8 +1,9 @@
 #!/bin/sh
-# installed.sh BUILD LIB BIN DATA MAN PROFILES: `meson install` puts into an empty folder what it should, profiles as PROFILES (their
-# meson.build) lists them; and the installed command takes each installed policy.
+# installed.sh BUILD LIB BIN DATA MAN PROFILES LIBS_32: `meson install` puts into an empty folder what it should, profiles as PROFILES (their
+# meson.build) lists them, and into LIBS_32 (folders with commas; empty: none) a library for 32-bit programs; the installed command takes
+# each installed policy, and names its library so that each finds its own.
 set -eu
-build=$1 lib=$2 bin=$3 data=$4 man=$5 profiles=$6
+build=$1 lib=$2 bin=$3 data=$4 man=$5 profiles=$6 libs_32=$7
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 ${MESON:-meson} install -C "$build" --no-rebuild --quiet --destdir "$folder" || { echo "meson install failed"; exit 1; }
@@ -12,4 +13,20 @@ for file in "$lib/libspill.so" "$bin/spill" "$man/man5/spill.conf.5" "$data/exam
 	[ -s "$folder$file" ] || { echo "$file is not installed"; bad=1; }
 done
 "$folder$bin/spill" check "$folder$data/example.conf" "$folder$data"/profiles/*.conf || bad=1
+for folder_32 in $(echo "$libs_32" | tr , ' '); do
+	[ "$(od -An -tx1 -N5 "$folder$folder_32/libspill.so" | tr -d ' ')" = 7f454c4601 ] || {
+		echo "$folder_32/libspill.so is no 32-bit library"
+		bad=1
+	}
+done
+# A sanitizer's runtime must come first.
+if ! grep -qa libasan "$folder$bin/spill"; then
+	named=$("$folder$bin/spill" run env | sed -n 's/^LD_PRELOAD=//p')
+	case $lib in
+	*/lib/*-linux-gnu | */lib64) [ "$named" = "$folder${bin%/*}/\$LIB/libspill.so" ] || {
+		echo "LD_PRELOAD is $named"
+		bad=1
+	} ;;
+	esac
+fi
 exit $bad
