@@ -145,7 +145,9 @@ static int print(const char *program, bool json)
 			fputs("null", stdout);
 		fputs(",\"findings\":[", stdout);
 		print_all(true);
-		printf("],\"problems\":%u,\"warnings\":%u,\"facts\":%u}\n", problems, warnings, facts);
+		fputs("],\"links\":", stdout);
+		doctor_print_links();
+		printf(",\"problems\":%u,\"warnings\":%u,\"facts\":%u}\n", problems, warnings, facts);
 	} else {
 		print_all(false);
 		printf("%u problem%s, %u warning%s, %u fact%s%s\n", problems, problems == 1 ? "" : "s",
@@ -163,6 +165,13 @@ static unsigned seconds(const char *text)
 	    length && length <= 3 && !text[strspn(text, "0123456789")] ? strtoul(text, NULL, 10) : 0;
 
 	return value <= 600 ? (unsigned)value : 0;
+}
+
+static void take_overflow(struct cli_call *call, struct doctor_patient *patient)
+{
+	cli_call_size(call, &patient->overflow);
+	if (!call->over && !patient->overflow)
+		cli_call_refuse(call, "--overflow: of nothing there is nothing to predict");
 }
 
 static int look(const struct doctor_patient *patient, bool json)
@@ -190,12 +199,18 @@ int cli_doctor(int argc, char **argv)
 			json = true;
 		else if (call.option == CLI_doctor_root)
 			patient.root = call.value;
+		else if (call.option == CLI_doctor_quick)
+			patient.quick = true;
+		else if (call.option == CLI_doctor_overflow)
+			take_overflow(&call, &patient);
 		else if (!(patient.timeout_ms = 1000 * seconds(call.value)))
 			cli_call_refuse(&call, "--timeout: '%s' is no number of seconds from 1 to 600",
 			                call.value);
 	}
 	if (call.over)
 		return call.status;
+	if (patient.quick && patient.overflow)
+		return cli_usage(argv[0], "--overflow needs the speed that --quick does not measure");
 	if (call.count && !*call.operand[0])
 		return cli_usage(argv[0], "'' is no program's name");
 	patient.program = call.operand[0];

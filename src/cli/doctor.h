@@ -18,6 +18,8 @@ struct doctor_patient {
 	const char *root;    /* of /proc, /sys, /dev and /etc; "" for the real one */
 	const char *program; /* NULL: no program was named */
 	unsigned timeout_ms; /* for a vendor's driver */
+	bool quick;          /* no speed is measured */
+	uint64_t overflow;   /* bytes, of which decode is predicted; 0: of several sizes */
 };
 
 /* Adds a finding; `format` says what was found. */
@@ -28,6 +30,13 @@ const char *doctor_size(uint64_t bytes);
 
 void doctor_look_at_program(const struct doctor_patient *patient);
 void doctor_look_at_devices(const struct doctor_patient *patient);
+
+/* The links of a vendor's devices, and what decode would cost over them (doctor_speed.c); and all of them as JSON. */
+struct driver_vendor;
+struct driver_facts;
+void doctor_look_at_links(const struct doctor_patient *patient, const struct driver_vendor *vendor,
+                          const struct driver_facts *facts);
+void doctor_print_links(void);
 void doctor_look_at_host(const struct doctor_patient *patient, const struct spill_policy *policy);
 
 /* Returns the policy that the program would have; static storage. */

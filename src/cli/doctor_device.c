@@ -22,6 +22,7 @@ static const char *stage_text(enum driver_stage stage)
 	    [DRIVER_STARTING] = "starting",
 	    [DRIVER_ASKING] = "telling its devices",
 	    [DRIVER_TOUCHING] = "making memory on a device",
+	    [DRIVER_COPYING] = "copying to and from a device",
 	    [DRIVER_DONE] = "ending",
 	};
 
@@ -142,6 +143,8 @@ static void judge(const struct doctor_patient *patient, const struct driver_vend
 	judge_driver(patient, vendor, facts);
 	for (unsigned i = 0; i < facts->count && facts->stage >= DRIVER_TOUCHING; i++)
 		judge_device(vendor, i, &facts->devices[i]);
+	if (facts->stage >= DRIVER_COPYING && !patient->quick)
+		doctor_look_at_links(patient, vendor, facts);
 	if (facts->count > 1)
 		doctor_find(DOCTOR_many_devices, "%u devices are visible", facts->count);
 }
@@ -151,7 +154,8 @@ void doctor_look_at_devices(const struct doctor_patient *patient)
 	bool any = false;
 
 	for (size_t i = 0; i < VENDORS; i++) {
-		const struct driver_facts *facts = driver_try(vendors[i].vendor, patient->timeout_ms);
+		const struct driver_facts *facts =
+		    driver_try(vendors[i].vendor, patient->timeout_ms, !patient->quick);
 
 		if (!facts)
 			continue;

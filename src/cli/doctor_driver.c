@@ -48,6 +48,27 @@ static void ask_hip(int device, struct driver_device *facts)
 	facts->host_tables = hip_attribute(device, hipDeviceAttributePageableMemoryAccessUsesHostPageTables);
 }
 
+/*
+ * Found here and not in the library's lists: it makes no such copies. With pinned host memory both return when the copy is done (CUDA
+ * Driver API, "API synchronization behavior", and HIP's hipMemcpy).
+ */
+static int copy_cuda(uint64_t to, uint64_t from, uint64_t bytes)
+{
+	CUresult (*copy)(CUdeviceptr, CUdeviceptr, size_t);
+
+	*(void **)&copy = dlsym(library, "cuMemcpy");
+	return copy ? copy(to, from, bytes) : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static int copy_hip(uint64_t to, uint64_t from, uint64_t bytes)
+{
+	hipError_t (*copy)(void *, const void *, size_t, hipMemcpyKind);
+
+	*(void **)&copy = dlsym(library, "hipMemcpy");
+	return copy ? copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes, hipMemcpyDefault)
+	            : hipErrorNotSupported;
+}
+
 static const char *const cuda_files[] = {"libcuda.so.1", NULL};
 /* The newest first, as a machine with several is likely to use it. */
 static const char *const hip_files[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
@@ -57,10 +78,11 @@ static const char *const hip_files[] = {"libamdhip64.so.7", "libamdhip64.so.6", 
 const struct driver_vendor driver_cuda = {"NVIDIA",          &spill_backend_cuda,
                                           SPILL_CUDA_DRIVER, cuda_files,
                                           "cuInit",          {CUDA_ERROR_NO_DEVICE, CUDA_ERROR_NO_DEVICE},
-                                          ask_cuda};
-const struct driver_vendor driver_hip = {
-    "AMD",  &spill_backend_hip, SPILL_HIP, hip_files, "hipInit", {hipErrorNoDevice, hipErrorInvalidDevice},
-    ask_hip};
+                                          ask_cuda,          copy_cuda};
+const struct driver_vendor driver_hip = {"AMD",     &spill_backend_hip,
+                                         SPILL_HIP, hip_files,
+                                         "hipInit", {hipErrorNoDevice, hipErrorInvalidDevice},
+                                         ask_hip,   copy_hip};
 
 /* Why the first name that is a file is not loaded, else why the first is not. */
 static bool load(const struct driver_vendor *vendor, struct driver_facts *facts)
@@ -80,7 +102,7 @@ static bool load(const struct driver_vendor *vendor, struct driver_facts *facts)
 	return false;
 }
 
-static void look(const struct driver_vendor *vendor, struct driver_facts *facts)
+static void look(const struct driver_vendor *vendor, struct driver_facts *facts, bool copying)
 {
 	const struct spill_backend *backend = vendor->backend;
 	struct spill_log_device list[SPILL_DEVICES];
@@ -117,11 +139,14 @@ static void look(const struct driver_vendor *vendor, struct driver_facts *facts)
 	facts->stage = DRIVER_TOUCHING;
 	for (; facts->device < facts->count; facts->device++)
 		driver_touch(backend, (int)facts->device, &facts->devices[facts->device]);
+	facts->stage = DRIVER_COPYING;
+	for (facts->device = 0; copying && facts->device < facts->count; facts->device++)
+		driver_link(vendor, (int)facts->device, &facts->devices[facts->device]);
 	facts->stage = DRIVER_DONE;
 }
 
 /* The trial's process. What a driver prints is not ours to show, and a dump of its core helps nobody here. */
-static void child(const struct driver_vendor *vendor, struct driver_facts *facts)
+static void child(const struct driver_vendor *vendor, struct driver_facts *facts, bool copying)
 {
 	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -131,7 +156,7 @@ static void child(const struct driver_vendor *vendor, struct driver_facts *facts
 		dup2(nothing, fd);
 	/* Should we be preloaded ourselves: the driver is to be seen as it is. */
 	setenv("SPILL", "0", 1);
-	look(vendor, facts);
+	look(vendor, facts, copying);
 	facts->finished = true;
 	_exit(0);
 }
@@ -164,7 +189,7 @@ static void end(pid_t pid, int pipe, unsigned timeout_ms, struct driver_facts *f
 	facts->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-const struct driver_facts *driver_try(const struct driver_vendor *vendor, unsigned timeout_ms)
+const struct driver_facts *driver_try(const struct driver_vendor *vendor, unsigned timeout_ms, bool copying)
 {
 	struct driver_facts *facts =
 	    mmap(NULL, sizeof(*facts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -180,7 +205,7 @@ const struct driver_facts *driver_try(const struct driver_vendor *vendor, unsign
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0)
-		child(vendor, facts);
+		child(vendor, facts, copying);
 	close(ends[1]);
 	if (pid > 0)
 		end(pid, ends[0], timeout_ms, facts);

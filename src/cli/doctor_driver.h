@@ -17,6 +17,7 @@ enum driver_stage {
 	DRIVER_STARTING, /* cuInit */
 	DRIVER_ASKING,   /* its devices */
 	DRIVER_TOUCHING, /* memory of `device` */
+	DRIVER_COPYING,  /* to and from `device` */
 	DRIVER_DONE,
 };
 
@@ -32,6 +33,14 @@ struct driver_touch {
 
 enum driver_kind { TOUCH_CONTEXT, TOUCH_DEVICE_CHUNK, TOUCH_HOST_CHUNK, TOUCH_MANAGED, TOUCH_HOST, TOUCHES };
 
+/* Rates in GB/s (10^9 bytes a second), medians of copies of `bytes`; 0: not measured, and `problem` says why. */
+struct driver_link {
+	double to_device, from_device;
+	uint64_t bytes;
+	bool simulated; /* no link at all: copies within the host's memory */
+	char problem[96];
+};
+
 struct driver_device {
 	struct spill_log_device is;
 	unsigned capabilities; /* enum spill_capability */
@@ -40,6 +49,7 @@ struct driver_device {
 	struct driver_touch touch[TOUCHES];
 	bool probed;
 	enum spill_probe move;
+	struct driver_link link;
 };
 
 struct driver_facts {
@@ -64,14 +74,22 @@ struct driver_vendor {
 	const char *start;        /* int start(unsigned flags) */
 	int no_device[2];         /* its answers where there is none */
 	void (*ask)(int device, struct driver_device *facts); /* attributes beyond the capabilities */
+	/* Between pinned host memory and the current device, either way; returns when it is done. */
+	int (*copy)(uint64_t to, uint64_t from, uint64_t bytes);
 };
 
 extern const struct driver_vendor driver_cuda, driver_hip;
 
-/* The facts are in memory of ours for as long as the process lives; NULL if the trial could not even be begun. */
-const struct driver_facts *driver_try(const struct driver_vendor *vendor, unsigned timeout_ms);
+/*
+ * The facts are in memory of ours for as long as the process lives; NULL if the trial could not even be begun. `copying`: the links
+ * are measured, too.
+ */
+const struct driver_facts *driver_try(const struct driver_vendor *vendor, unsigned timeout_ms, bool copying);
 
 /* Inside: the trial of one device's memory (doctor_touch.c). */
 void driver_touch(const struct spill_backend *backend, int device, struct driver_device *facts);
+
+/* Inside: how fast its link is (doctor_link.c). */
+void driver_link(const struct driver_vendor *vendor, int device, struct driver_device *facts);
 
 #endif

@@ -1,11 +1,17 @@
 load help.bash
 
-# On the simulated GPU, with what the arguments before -- set.
+# On the simulated GPU, with what the arguments before -- set. Speed is measured by the tests of it only.
 simulated() {
 	local set=()
 	while [ "$1" != -- ]; do set+=("$1"); shift; done
 	shift
-	run env "LD_LIBRARY_PATH=$BUILD/tests/sim" "${set[@]}" "$spill" doctor "$@"
+	run env "LD_LIBRARY_PATH=$BUILD/tests/sim" "${set[@]}" "$spill" doctor --quick "$@"
+}
+measured() {
+	local set=()
+	while [ "$1" != -- ]; do set+=("$1"); shift; done
+	shift
+	run env "LD_LIBRARY_PATH=$BUILD/tests/sim" "${set[@]}" "$spill" doctor --root m "$@"
 }
 broken() { run env "LD_LIBRARY_PATH=$BUILD/tests/cli" "BROKEN_DRIVER=$1" "$spill" doctor --timeout 1; }
 
@@ -108,12 +114,12 @@ machine() {
 
 @test "HIP: what XNACK makes of managed memory" {
 	machine
-	run env "LD_LIBRARY_PATH=$BUILD/tests/sim/hip" "$spill" doctor --root m
+	run env "LD_LIBRARY_PATH=$BUILD/tests/sim/hip" "$spill" doctor --quick --root m
 	ends_with 0
 	has "fact [device] AMD driver for HIP "
 	has "device 0: XNACK is off, or the card has none"
 	has "; can host"
-	run env "LD_LIBRARY_PATH=$BUILD/tests/sim/hip" SPILL_SIM_CAPS=xnack "$spill" doctor --root m
+	run env "LD_LIBRARY_PATH=$BUILD/tests/sim/hip" SPILL_SIM_CAPS=xnack "$spill" doctor --quick --root m
 	has_not "XNACK is off"
 	has "can managed, host"
 }
@@ -150,6 +156,75 @@ machine() {
 	LD_LIBRARY_PATH=$PWD/other run "$spill" doctor
 	ends_with 1
 	has "problem [device] NVIDIA's driver cannot be loaded: $PWD/other/libcuda.so.1: "
+}
+
+@test "the link's speed, and what decode would cost over it" {
+	machine
+	measured -- --json
+	printf %s "$output" >out
+	run python3 - <<-'END'
+		import json
+		report = json.load(open("out"))
+		(link,) = report["links"]
+		assert list(link) == ["vendor", "device", "simulated", "to_device", "from_device", "host_memory", "decode"], link
+		assert (link["vendor"], link["device"], link["simulated"]) == ("NVIDIA", 0, True), link
+		assert link["to_device"] > 0 and link["from_device"] > 0 and link["host_memory"] > 0, link
+		assert [one["bytes"] >> 20 for one in link["decode"]] == [512, 1024, 2048, 4096, 8192]
+		for one in link["decode"]:
+		    # Both are rounded; slow machines have large figures.
+		    assert abs(one["ms"] * link["to_device"] * 0.93e6 / one["bytes"] - 1) < 1e-2, one
+		    assert abs(one["cpu_ms"] * link["host_memory"] * 1e6 / one["bytes"] - 1) < 1e-2, one
+		verdict = ("slower" if link["host_memory"] <= 0.93 * link["to_device"] else
+		           "faster" if link["host_memory"] >= 2 * 0.93 * link["to_device"] else "similar")
+		found = {one["check"]: one["what"] for one in report["findings"]}
+		assert [name for name in found if name.startswith("offload")] == ["offload_" + verdict], found
+		assert found["link"].startswith("device 0 (simulated): "), found
+		assert "it has no link: these are copies within the host's memory" in found["link"], found
+		assert "device 0 (simulated): with 512.00 MiB, 1.00 GiB, 2.00 GiB, 4.00 GiB, 8.00 GiB of weights" in found["decode"]
+	END
+	ends_with 0
+}
+
+@test "decode of one size; HIP's link" {
+	machine
+	run env "LD_LIBRARY_PATH=$BUILD/tests/sim/hip" "$spill" doctor --root m --overflow 3.5GiB
+	ends_with 0
+	has "fact [device] device 0 (simulated): "
+	has " GB/s from pinned host memory, "
+	has "device 0 (simulated): with 3.50 GiB of weights in host memory a token of decode takes "
+	has " threads read the host's memory at "
+}
+
+@test "a link that cannot be measured says why, and nothing is predicted" {
+	machine
+	measured SPILL_SIM_CAPS=integrated --
+	has "fact [device] device 0: the link was not measured: its memory is the host's, there is no link"
+	has_not "a token of decode"
+	measured SPILL_SIM_VRAM=8MiB --
+	has "the link was not measured: the device is full"
+	measured SPILL_SIM_FAIL=cuMemcpy:1:719 --
+	ends_with 0
+	has "fact [device] device 0: the link was not measured: copy: CUDA_ERROR_LAUNCH_FAILED"
+	has_not "a token of decode"
+	simulated SPILL_SIM_FAIL=cuMemcpy:1:719 -- --root m
+	has_not "the link"
+	simulated -- --root m --json
+	has '"links":[]'
+}
+
+@test "a slow link, and a driver that hangs while it copies" {
+	machine
+	broken slow
+	ends_with 1
+	has "warning [device] device 0: "
+	has "do:  compare the link's width"
+	has_not "(simulated)"
+	has "a token of decode takes"
+	broken hang-copy
+	ends_with 1
+	has_line "problem [device] NVIDIA's driver did not answer within 1 s while copying to and from a device"
+	has "fact [device] device 0: Slow"
+	has_not "a token of decode"
 }
 
 @test "preloaded itself, it sees the driver as it is" {
@@ -582,6 +657,14 @@ for one in report["findings"]:
 		ends_with 2
 		has "--timeout: '$value' is no number of seconds"
 	done
+	run "$spill" doctor --overflow 0
+	ends_with 2
+	has "of nothing there is nothing to predict"
+	run "$spill" doctor --overflow 4GB
+	ends_with 2
+	run "$spill" doctor --quick --overflow 4GiB
+	ends_with 2
+	has "--overflow needs the speed that --quick does not measure"
 	run "$spill" doctor -- ""
 	ends_with 2
 }
