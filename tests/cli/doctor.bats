@@ -225,6 +225,7 @@ machine() {
 	has_line "problem [device] NVIDIA's driver did not answer within 1 s while copying to and from a device"
 	has "fact [device] device 0: Slow"
 	has_not "a token of decode"
+	has_not "the link was not measured"
 }
 
 @test "preloaded itself, it sees the driver as it is" {
@@ -273,6 +274,16 @@ machine() {
 	rm m/.dockerenv
 	container=lxc run "$spill" doctor --root m
 	has_line "fact [host] in a container: the environment says container=lxc"
+	KUBERNETES_SERVICE_HOST=10.0.0.1 run "$spill" doctor --root m
+	has_line "fact [host] in a container: the environment has KUBERNETES_SERVICE_HOST"
+	mkdir m/run
+	touch m/run/.containerenv
+	container=lxc run "$spill" doctor --root m
+	has_line "fact [host] in a container: /run/.containerenv is there"
+	rm m/proc/meminfo
+	run "$spill" doctor --root m
+	ends_with 1
+	has_line "warning [host] the kernel does not tell how much memory is available"
 }
 
 @test "the unified-memory variable is on with any value" {
@@ -392,6 +403,9 @@ machine() {
 		ends_with 1
 		has_line "warning [environment] the log would be a file like $PWD/plain/more/y.jsonl, and $PWD/plain cannot be written"
 	done
+	run env -u HOME "$spill" doctor --root m
+	ends_with 1
+	has_line "warning [environment] there will be no log: neither XDG_STATE_HOME nor HOME names a folder for it"
 	# A file system that has no room for anybody; who is not root may not even try.
 	SPILL_LOG=/proc/x/y.jsonl run "$spill" doctor --root m
 	ends_with 1
@@ -440,6 +454,27 @@ machine() {
 	run "$spill" doctor --root m -- ./empty
 	ends_with 1
 	has_line "problem [program] ./empty is neither an ELF file nor a script"
+	elf cut needed=libc.so.6 cut=100
+	run "$spill" doctor --root m -- ./cut
+	ends_with 1
+	has "problem [program] ./cut: "
+	has "the file contradicts itself"
+}
+
+@test "the table: each finding can be found, has a reason, and says what to do where something is to be done" {
+	run python3 - "$BATS_TEST_DIRNAME/../../src/cli" <<-'END'
+		import pathlib, re, sys
+		folder = pathlib.Path(sys.argv[1])
+		rows = re.findall(r'^FINDING\((\w+), (\w+), (\w+),\s*"((?:[^"\\]|\\.)*)",\s*"((?:[^"\\]|\\.)*)"\)$',
+		                  (folder / "doctor.def").read_text(), re.M)
+		assert len(rows) == (folder / "doctor.def").read_text().count("\nFINDING(") > 60, len(rows)
+		code = "".join(file.read_text() for file in folder.glob("doctor*.c"))
+		for name, level, area, why, what in rows:
+		    assert re.search(rf"\bDOCTOR_{name}\b", code), f"{name} is never found"
+		    assert why and (what or level == "FACT"), name
+		    assert not re.search(r"[.;,]$", why + what), f"{name}: the texts are joined by marks of their own"
+	END
+	ends_with 0
 }
 
 @test "programs that a preload does not reach" {
