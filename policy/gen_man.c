@@ -1,6 +1,6 @@
 /*
- * Build-time tool: gen_man NAME SECTION SUMMARY prints the Markdown of a generated document on standard input as a manual page,
- * man(7). It knows what those documents have: headings, paragraphs, `code`, indented code, lists, and tables, each row of which
+ * Build-time tool: gen_man NAME SECTION SUMMARY [SEE_ALSO] prints the Markdown of a generated document on standard input as a manual
+ * page, man(7). It knows what those documents have: headings, paragraphs, `code`, indented code, lists, and tables, each row of which
  * becomes a paragraph behind its first cell, the other cells behind their column's name.
  */
 #include <stdbool.h>
@@ -172,8 +172,8 @@ int main(int argc, char **argv)
 	char *line = NULL;
 	size_t size = 0;
 
-	if (argc != 4) {
-		fputs("usage: gen_man NAME SECTION SUMMARY < FILE.md\n", stderr);
+	if (argc != 4 && argc != 5) {
+		fputs("usage: gen_man NAME SECTION SUMMARY [SEE_ALSO] < FILE.md\n", stderr);
 		return 2;
 	}
 	printf(".TH %s %s \"\" \"libspill\"\n.SH NAME\n%s \\- %s\n.nh\n.ad l\n.SH DESCRIPTION\n", argv[1],
@@ -183,5 +183,9 @@ int main(int argc, char **argv)
 		print_line(line);
 	}
 	free(line);
+	if (argc == 5) {
+		print_line("## See also");
+		print_line(argv[4]);
+	}
 	return ferror(stdin) || ferror(stdout) || fflush(stdout) ? 1 : 0;
 }

@@ -1,6 +1,6 @@
 /*
  * Build-time tool: prints docs/options.md from policy/options.def; a test compares. With --sample: the example policy;
- * with --words: a dictionary for the fuzzer.
+ * with --variables: the variables, for libspill(7); with --words: a dictionary for the fuzzer.
  */
 #include <stdio.h>
 #include <string.h>
@@ -265,6 +265,8 @@ int main(int argc, char **argv)
 
 	if (!strcmp(what, "--sample"))
 		print_sample();
+	else if (!strcmp(what, "--variables"))
+		print_variables();
 	else if (!strcmp(what, "--words"))
 		print_words();
 	else

@@ -42,8 +42,10 @@ alone
 .PP
 .IP \(bu 2
 \fBa\fR: one
+.SH "SEE ALSO"
+\fBx\-y\fR(1)
 END
-"$1" x.conf 5 "files of x" >"$folder/made" <<'END'
+"$1" x.conf 5 "files of x" '`x-y`(1)' >"$folder/made" <<'END'
 # Title
 
 Generated from `x`; not for manuals.
