@@ -30,7 +30,8 @@ struct spill_record_start {
 	const struct spill_record_device *devices;
 	const struct spill_record_option *policy;
 	const char *const *args;
-	bool cut; /* some of the arguments are not there */
+	bool cut;           /* some of the arguments are not there */
+	uint64_t continues; /* lines of this run in the files before this one; 0 in the first */
 };
 
 struct spill_record_note {

@@ -103,6 +103,7 @@ static const struct spill_member start_rows[] = {
     SEVERAL("policy", LIST, policy, option_count, 0, &option),
     SEVERAL("args", LIST, args, arg_count, 0, NULL),
     OPTIONAL("cut", TRUTH, cut),
+    OPTIONAL("continues", U64, continues),
 };
 static const struct spill_shape start = SHAPED(start_rows);
 #undef SHAPE

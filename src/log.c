@@ -140,6 +140,7 @@ static void begin(const struct spill_policy *policy, const struct spill_log_star
 	problem = found.problem;
 	if (!problem && !found.path[0])
 		return;
+	spill_start_release(&queue.start); /* of the process that we were forked from */
 	memset(&queue, 0, sizeof(queue));
 	if (!problem)
 		problem = open_at(&found);
@@ -153,9 +154,8 @@ static void begin(const struct spill_policy *policy, const struct spill_log_star
 	spill_start_compose(&line, start, program);
 	spill_logmax_begin(&limit, policy->log_max);
 	stderr_all = policy->log_stderr == SPILL_STDERR_ALL;
-	if (spill_logqueue_add(&queue, line.text, line.length, true))
-		spill_logmax_spend(&limit, line.length);
-	spill_start_release(&line);
+	spill_logmax_spend(&limit, line.length);
+	spill_logqueue_begin(&queue, &line);
 	spill_logqueue_drain(&queue);
 	if (found.in_default)
 		spill_logkeep(found.path, &queue.file, policy->log_keep);

@@ -73,26 +73,42 @@ const char *spill_logfile_open(struct spill_logfile *file, const char *path)
 	fd = spill_fd_out_of_the_way(fd);
 	if (fd < 0)
 		return strerrordesc_np(errno);
-	*file = (struct spill_logfile){fd, now.st_dev, now.st_ino};
+	*file = (struct spill_logfile){fd, now.st_dev, now.st_ino, now.st_size};
 	return NULL;
 }
 
-bool spill_logfile_ours(const struct spill_logfile *file)
+static bool is(const struct spill_logfile *file, const struct stat *now)
+{
+	return now->st_dev == file->dev && now->st_ino == file->ino && S_ISREG(now->st_mode);
+}
+
+enum spill_logfile_state spill_logfile_look(struct spill_logfile *file)
+{
+	struct stat now;
+	bool cut;
+
+	if (file->fd < 0 || fstat(file->fd, &now) != 0 || !is(file, &now))
+		return SPILL_LOGFILE_LOST;
+	cut = now.st_size < file->end;
+	file->end = now.st_size;
+	return cut ? SPILL_LOGFILE_CUT : SPILL_LOGFILE_OURS;
+}
+
+bool spill_logfile_moved(const struct spill_logfile *file, const char *path)
 {
 	struct stat now;
 
-	return file->fd >= 0 && fstat(file->fd, &now) == 0 && now.st_dev == file->dev &&
-	       now.st_ino == file->ino && S_ISREG(now.st_mode);
+	return lstat(path, &now) != 0 || !is(file, &now);
 }
 
 void spill_logfile_close(struct spill_logfile *file)
 {
-	if (spill_logfile_ours(file))
+	if (spill_logfile_look(file) != SPILL_LOGFILE_LOST)
 		close(file->fd);
 	file->fd = -1;
 }
 
-size_t spill_logfile_append(const struct spill_logfile *file, const char *bytes, size_t count, int *error)
+size_t spill_logfile_append(struct spill_logfile *file, const char *bytes, size_t count, int *error)
 {
 	size_t done = 0;
 
@@ -109,5 +125,6 @@ size_t spill_logfile_append(const struct spill_logfile *file, const char *bytes,
 			break;
 		}
 	}
+	file->end += (off_t)done;
 	return done;
 }

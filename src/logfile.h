@@ -11,6 +11,13 @@ struct spill_logfile {
 	int fd; /* -1: none */
 	dev_t dev;
 	ino_t ino;
+	off_t end; /* the file was at least so long when we last looked or wrote */
+};
+
+enum spill_logfile_state {
+	SPILL_LOGFILE_OURS,
+	SPILL_LOGFILE_CUT,  /* ours, and shorter than what we wrote: somebody truncated it */
+	SPILL_LOGFILE_LOST, /* the program closed our descriptor, and may have got its number again */
 };
 
 /*
@@ -19,13 +26,16 @@ struct spill_logfile {
  */
 const char *spill_logfile_open(struct spill_logfile *file, const char *path);
 
-/* Is the descriptor still the file that we opened? The program may have closed it and got the number again. */
-bool spill_logfile_ours(const struct spill_logfile *file);
+/* What became of the descriptor, and the file behind it, since it was last asked. One system call. */
+enum spill_logfile_state spill_logfile_look(struct spill_logfile *file);
+
+/* Is it another file that `path` names now, or none? One system call. */
+bool spill_logfile_moved(const struct spill_logfile *file, const char *path);
 
 /* Closes it if it is ours. */
 void spill_logfile_close(struct spill_logfile *file);
 
 /* Appends; returns how many bytes got in, and the errno value that stopped it, or 0. pre: in a quiet section */
-size_t spill_logfile_append(const struct spill_logfile *file, const char *bytes, size_t count, int *error);
+size_t spill_logfile_append(struct spill_logfile *file, const char *bytes, size_t count, int *error);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "logpiece.h"
 #include "quiet.h"
 #include "record.h"
 #include "text.h"
@@ -15,9 +16,17 @@ void spill_logqueue_lose(struct spill_logqueue *queue, size_t length, int error)
 	queue->error = error;
 }
 
+void spill_logqueue_begin(struct spill_logqueue *queue, const struct spill_start_line *start)
+{
+	queue->start = *start;
+	queue->head = start->length;
+	queue->looked_us = spill_log_now_us();
+}
+
 /* pre: the queue is empty, so that the note fits; it leaves with the next drain */
 static void add_note(struct spill_logqueue *queue, const char *code, const char *text)
 {
+	queue->lines++;
 	queue->used = spill_record_note(spill_log_now_us(), spill_log_tid(), code, text, queue->bytes,
 	                                sizeof(queue->bytes));
 	queue->first_us = spill_log_now_us();
@@ -39,24 +48,6 @@ static void note_lost(struct spill_logqueue *queue, int error)
 	add_note(queue, "log-lost", buffer);
 }
 
-/*
- * Before every write: a number is all we have of our file, and the program may have given it to another one. That
- * one is not closed by us; ours is opened again by name.
- */
-static bool have_file(struct spill_logqueue *queue)
-{
-	const char *problem;
-
-	if (queue->gone)
-		return false;
-	if (spill_logfile_ours(&queue->file))
-		return true;
-	problem = spill_logfile_open(&queue->file, queue->path);
-	queue->reopened = true;
-	queue->gone = problem != NULL;
-	return !problem;
-}
-
 static bool write_out(struct spill_logqueue *queue)
 {
 	size_t done;
@@ -65,6 +56,8 @@ static bool write_out(struct spill_logqueue *queue)
 		return false;
 	queue->torn = false;
 	done = spill_logfile_append(&queue->file, queue->bytes, queue->used, &queue->error);
+	if (done > 0)
+		queue->cut = queue->bytes[done - 1] != '\n';
 	memmove(queue->bytes, queue->bytes + done, queue->used - done);
 	queue->used -= done;
 	return queue->used == 0;
@@ -78,13 +71,11 @@ static bool write_notes(struct spill_logqueue *queue, int error)
 		if (!write_out(queue))
 			return false;
 	}
-	if (queue->reopened) {
-		queue->reopened = false;
-		add_note(queue, "log-reopened", "the program closed the log's descriptor; opened again");
-		if (!write_out(queue))
-			return false;
-	}
-	return true;
+	if (!queue->note.code)
+		return true;
+	add_note(queue, queue->note.code, queue->note.text);
+	queue->note = (struct spill_logqueue_note){0};
+	return write_out(queue);
 }
 
 bool spill_logqueue_drain(struct spill_logqueue *queue)
@@ -93,10 +84,11 @@ bool spill_logqueue_drain(struct spill_logqueue *queue)
 	int error = queue->error;
 	bool done;
 
-	if (queue->used == 0 && queue->lost_lines == 0 && !queue->torn)
+	if (queue->used == 0 && queue->lost_lines == 0 && queue->head == 0 && !queue->torn &&
+	    !queue->note.code)
 		return true;
 	spill_quiet_enter(&quiet);
-	done = have_file(queue) && write_out(queue) && write_notes(queue, error);
+	done = spill_logpiece_ready(queue) && write_out(queue) && write_notes(queue, error);
 	spill_quiet_leave(&quiet);
 	return done;
 }
@@ -108,13 +100,14 @@ static bool write_long(struct spill_logqueue *queue, const char *line, size_t le
 	size_t done = 0;
 
 	spill_quiet_enter(&quiet);
-	if (have_file(queue))
+	if (spill_logpiece_ready(queue))
 		done = spill_logfile_append(&queue->file, line, length, &queue->error);
 	spill_quiet_leave(&quiet);
 	if (done == length)
 		return true;
 	if (length - done <= sizeof(queue->bytes)) {
 		queue->used = length - done;
+		queue->cut = done > 0;
 		memcpy(queue->bytes, line + done, queue->used);
 		queue->first_us = spill_log_now_us();
 		return true;
@@ -133,10 +126,15 @@ bool spill_logqueue_add(struct spill_logqueue *queue, const char *line, size_t l
 			queue->first_us = spill_log_now_us();
 		memcpy(queue->bytes + queue->used, line, length);
 		queue->used += length;
+		queue->lines++;
 		return true;
 	}
-	if (queue->used == 0 && may_write)
-		return write_long(queue, line, length);
+	if (queue->used == 0 && !queue->torn && may_write) {
+		bool taken = write_long(queue, line, length);
+
+		queue->lines += taken;
+		return taken;
+	}
 	spill_logqueue_lose(queue, length, queue->error);
 	return false;
 }

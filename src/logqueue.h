@@ -9,19 +9,36 @@
 #include <stdint.h>
 
 #include "logfile.h"
+#include "start.h"
+
+/* Static texts; {0} is none. */
+struct spill_logqueue_note {
+	const char *code, *text;
+};
 
 struct spill_logqueue {
 	struct spill_logfile file;
 	char path[4096];
+	struct spill_start_line start; /* kept for further pieces (logpiece.h) */
+	size_t head;                   /* bytes of it that must be in the file before anything else */
 	size_t used;
-	bool torn;     /* the file ends within a line whose rest is lost: begin on a new one */
-	bool reopened; /* to be noted */
-	bool gone;     /* the file could not be opened again */
-	int error;     /* errno value of the last write, 0 if it went well */
+	bool cut;  /* the file ends within a line whose rest is the queue's first */
+	bool torn; /* the file ends within a line whose rest is lost: begin on a new one */
+	bool gone; /* the file could not be opened again */
+	struct spill_logqueue_note note; /* about the log's file, due when the rest is out */
+	int error;                       /* errno value of the last write, 0 if it went well */
+	uint64_t lines;                  /* of this run, in its files or waiting */
 	uint64_t lost_lines, lost_bytes;
-	uint64_t first_us; /* when the oldest byte came in */
+	uint64_t first_us;  /* when the oldest byte came in */
+	uint64_t looked_us; /* when the path was last looked at */
 	char bytes[4096];
 };
+
+/*
+ * A run begins in `file` with that line, which is then the queue's, and goes out with the first drain. pre: all else is zero but
+ * the path
+ */
+void spill_logqueue_begin(struct spill_logqueue *queue, const struct spill_start_line *start);
 
 /*
  * Takes one line; a line longer than the queue goes straight to the file. `may_write`: try to make room. False if it is

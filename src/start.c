@@ -21,11 +21,12 @@
 
 #define ARGUMENTS_BYTES (64 * 1024)
 #define LINE_BYTES (1024 * 1024)
+#define CONTINUES_BYTES 64 /* kept of these for the member of a further file */
 
-/* Pages of our own for a moment: too much for a thread's stack, and malloc may be the program's own. */
+/* Pages of our own, of which only the line's are kept: too much for a thread's stack, and malloc may be the program's own. */
 struct pages {
-	char arguments[ARGUMENTS_BYTES];
 	char line[LINE_BYTES];
+	char arguments[ARGUMENTS_BYTES];
 };
 
 /* Reads a small file of the kernel's; returns its length, 0 if there is none. */
@@ -204,7 +205,7 @@ static size_t compose(struct pages *pages, const struct spill_log_start *start, 
 {
 	struct spill_json json;
 
-	spill_json_begin(&json, pages->line, sizeof(pages->line));
+	spill_json_begin(&json, pages->line, sizeof(pages->line) - CONTINUES_BYTES);
 	spill_json_object(&json);
 	spill_json_u64(spill_json_key(&json, "v"), SPILL_RECORD_VERSION);
 	spill_json_string(spill_json_key(&json, "kind"), spill_kind_name(SPILL_KIND_START));
@@ -223,13 +224,22 @@ static size_t compose(struct pages *pages, const struct spill_log_start *start, 
 	return spill_json_end_line(&json);
 }
 
+static void keep_line(struct spill_start_line *line)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t kept = (line->length + CONTINUES_BYTES + page - 1) / page * page;
+
+	munmap((char *)line->pages + kept, line->pages_size - kept);
+	line->pages_size = kept;
+}
+
 void spill_start_compose(struct spill_start_line *line, const struct spill_log_start *start,
                          const char *program)
 {
 	struct pages *pages =
 	    mmap(NULL, sizeof(*pages), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	*line = (struct spill_start_line){.text = ""};
+	*line = (struct spill_start_line){0};
 	if (pages == MAP_FAILED)
 		return;
 	line->pages = pages;
@@ -238,11 +248,24 @@ void spill_start_compose(struct spill_start_line *line, const struct spill_log_s
 	line->length = compose(pages, start, program, true);
 	if (line->length == 0)
 		line->length = compose(pages, start, program, false);
+	line->first = line->length;
+	keep_line(line);
+}
+
+void spill_start_continue(struct spill_start_line *line, uint64_t lines)
+{
+	size_t at = line->first - strlen("}\n");
+	struct spill_text more = spill_text_begin(line->text + at, CONTINUES_BYTES);
+
+	spill_text_add(&more, ",\"continues\":");
+	spill_text_number(&more, lines);
+	spill_text_add(&more, "}\n");
+	line->length = at + more.length;
 }
 
 void spill_start_release(struct spill_start_line *line)
 {
 	if (line->pages)
 		munmap(line->pages, line->pages_size);
-	line->pages = NULL;
+	*line = (struct spill_start_line){0};
 }

@@ -24,7 +24,7 @@ bool cli_report_findings(const struct cli_summary *summary)
 	struct cli_difference differences[CLI_DIFFERENCES];
 
 	return cli_summary_surfaced(summary) || cli_summary_differences(summary, differences) ||
-	       (summary->unknown_frees && summary->all_told);
+	       summary->end.missing || (summary->unknown_frees && summary->all_told);
 }
 
 static void add_totals(struct spill_totals *sum, const struct spill_totals *totals)

@@ -218,6 +218,7 @@ static void doubts(struct spill_json *json, const struct cli_summary *summary)
 	cli_json_number(json, "bad_lines", summary->end.bad);
 	cli_json_number(json, "later_records", summary->end.later);
 	cli_json_number(json, "late_events", summary->end.late);
+	cli_json_number(json, "missing_lines", summary->end.missing);
 	cli_json_number(json, "unknown_frees", summary->unknown_frees);
 	cli_json_number(json, "after_exit", summary->after_exit);
 }

@@ -161,6 +161,13 @@ static void put_differences(const struct cli_summary *summary)
 	struct cli_difference differences[CLI_DIFFERENCES];
 	unsigned count = cli_summary_differences(summary, differences);
 
+	if (summary->end.missing) {
+		printf("  %" PRIu64 " LINES OF THIS RUN ARE NOT HERE: its log was rotated, removed or "
+		       "truncated while it ran. What is\n  said is what the lines that are here say; "
+		       "rotated pieces in one folder are read as one run\n",
+		       summary->end.missing);
+		return;
+	}
 	if (!summary->exited)
 		return;
 	if (!count) {

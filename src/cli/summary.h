@@ -139,7 +139,7 @@ void cli_bytes_take(struct spill_bytes *sum, const struct spill_bytes *held);
 /* The device's row, made if there is none yet. */
 struct cli_device *cli_summary_device(struct cli_summary *summary, int device);
 
-/* What an exit line says, and the lines do not: at most CLI_DIFFERENCES. 0 without an exit line. */
+/* What an exit line says, and the lines do not: at most CLI_DIFFERENCES. 0 without an exit line, or without all of the lines. */
 #define CLI_DIFFERENCES 17
 unsigned cli_summary_differences(const struct cli_summary *summary, struct cli_difference differences[]);
 

@@ -44,7 +44,7 @@ unsigned cli_summary_differences(const struct cli_summary *summary, struct cli_d
 {
 	unsigned count = 0, most = summary->all_told ? CLI_DIFFERENCES : WITHOUT_ROUTINE;
 
-	for (unsigned i = 0; summary->exited && i < most; i++) {
+	for (unsigned i = 0; summary->exited && !summary->end.missing && i < most; i++) {
 		struct cli_difference *at = &differences[count];
 
 		cli_totals_figure(&summary->totals, i, &at->name, &at->lines);

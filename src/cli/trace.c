@@ -1,6 +1,5 @@
 #include "trace.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "lines.h"
-#include "room.h"
+#include "pieces.h"
 
 /* Of a file's broken lines so many are told one by one. */
 #define COMPLAINTS 5
@@ -31,11 +30,35 @@ static void end_run(struct cli_trace *trace)
 	trace->running = false;
 }
 
+/* Is it of the run that is told just now, in another file or behind a cut? If not, of a run that begins. */
+static bool goes_on(struct cli_trace *trace, const struct spill_record_start *start)
+{
+	const char *told[] = {start->host, start->boot, start->time};
+	bool same = trace->running && start->continues >= trace->lines && start->pid == trace->pid;
+
+	for (unsigned i = 0; i < 3; i++) {
+		const struct cli_name *name = cli_names_get(&trace->names, told[i]);
+
+		same = same && name == trace->identity[i];
+		trace->identity[i] = name;
+	}
+	return same && start->continues;
+}
+
 static void begin_run(struct cli_trace *trace, const struct cli_lines *lines,
                       const struct spill_record_start *start)
 {
+	uint64_t before = start ? start->continues : 0;
+
+	if (start && goes_on(trace, start)) {
+		trace->end.missing += before - trace->lines;
+		trace->lines = before;
+		return;
+	}
 	end_run(trace);
-	trace->end = (struct cli_trace_end){0};
+	trace->end = (struct cli_trace_end){.missing = before};
+	trace->lines = before;
+	trace->pid = start ? start->pid : -1;
 	trace->running = true;
 	trace->visitor->begin(trace->data, lines->path, lines->number, start);
 }
@@ -159,8 +182,10 @@ static bool read_lines(struct cli_trace *trace, struct cli_lines *lines)
 		any = true;
 		if (line == CLI_LINE_RECORD && record.kind == SPILL_KIND_START)
 			begin_run(trace, lines, &record.start);
-		else if (line == CLI_LINE_RECORD && !trace->running)
+		else if (line == CLI_LINE_RECORD && (!trace->running || trace->fresh))
 			begin_run(trace, lines, NULL);
+		trace->fresh = trace->fresh && line != CLI_LINE_RECORD;
+		trace->lines += line == CLI_LINE_RECORD;
 		trace->end.line = lines->number;
 		if (line == CLI_LINE_RECORD)
 			take_record(trace, &record);
@@ -177,9 +202,9 @@ static bool read_file(struct cli_trace *trace, const char *path)
 
 	trace->told = 0;
 	trace->broken = false;
+	trace->fresh = true;
 	cli_lines_open(&lines, path);
 	any = read_lines(trace, &lines);
-	end_run(trace);
 	if (lines.error)
 		fprintf(stderr, "spill %s: %s: %s\n", trace->command, path, strerror(lines.error));
 	else if (!any)
@@ -191,45 +216,29 @@ static bool read_file(struct cli_trace *trace, const char *path)
 	return any && !lines.error && !trace->broken;
 }
 
-static int is_log(const struct dirent *entry)
-{
-	size_t length = strlen(entry->d_name);
-
-	return length > 6 && !strcmp(entry->d_name + length - 6, ".jsonl");
-}
-
 static bool read_folder(struct cli_trace *trace, const char *path)
 {
-	struct dirent **entries;
-	int count = scandir(path, &entries, is_log, versionsort);
-	bool good = count > 0;
+	struct cli_pieces pieces = cli_pieces_find(path);
+	bool good = pieces.count > 0;
 
-	if (count < 0) {
-		fprintf(stderr, "spill %s: %s: %s\n", trace->command, path, strerror(errno));
-		return false;
-	}
-	if (count == 0)
+	if (pieces.error)
+		fprintf(stderr, "spill %s: %s: %s\n", trace->command, path, strerror(pieces.error));
+	else if (pieces.count == 0)
 		fprintf(stderr, "spill %s: %s: no *.jsonl in it\n", trace->command, path);
-	for (int i = 0; i < count; i++) {
-		size_t size = strlen(path) + strlen(entries[i]->d_name) + 2;
-		char *file = cli_room(NULL, size, 1);
-
-		snprintf(file, size, "%s/%s", path, entries[i]->d_name);
-		good = read_file(trace, file) && good;
-		free(file);
-		free(entries[i]);
-	}
-	free(entries);
+	for (size_t i = 0; i < pieces.count; i++)
+		good = read_file(trace, pieces.paths[i]) && good;
+	cli_pieces_free(&pieces);
 	return good;
 }
 
 bool cli_trace_read(struct cli_trace *trace, const char *path)
 {
 	struct stat status;
+	bool folder = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+	bool good = folder ? read_folder(trace, path) : read_file(trace, path);
 
-	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
-		return read_folder(trace, path);
-	return read_file(trace, path);
+	end_run(trace);
+	return good;
 }
 
 void cli_trace_free(struct cli_trace *trace)

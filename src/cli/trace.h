@@ -18,12 +18,13 @@ struct cli_trace_end {
 	unsigned long bad;   /* lines that are no records */
 	unsigned long later; /* records of a later version: not looked into */
 	unsigned long late;  /* events too late for their order: peaks may be wrong */
+	uint64_t missing;    /* lines that are in other files: the log was rotated or truncated */
 	bool cut;            /* its last line is cut */
 };
 
 /* Names of events live as long as the trace; all else until the call returns. */
 struct cli_trace_visitor {
-	/* `start` is NULL where a file does not begin with a start line. */
+	/* `start` is NULL where a file does not begin with a start line. Not for one that goes on with the run before it. */
 	void (*begin)(void *data, const char *path, unsigned long line,
 	              const struct spill_record_start *start);
 	/* Allocations, frees, moves and out of memory, as they happened. */
@@ -44,12 +45,15 @@ struct cli_trace {
 	/* Inside trace.c: */
 	struct cli_sorter sorter;
 	struct cli_trace_end end;
-	bool running, broken;
-	unsigned long told; /* complaints of this file */
+	const struct cli_name *identity[3]; /* of the run: host, boot, time */
+	int pid;
+	uint64_t lines;              /* of the run until now, by its own count */
+	bool running, broken, fresh; /* fresh: no record of this file was told yet */
+	unsigned long told;          /* complaints of this file */
 };
 
 /*
- * A log, or all *.jsonl of a folder, by name with numbers in their order. False if something could not be read, a line is no
+ * A log, or all of a folder (pieces.h): there a run whose file was rotated is told as one. False if something could not be read, a line is no
  * record, or there was no log: said on stderr. What could be read was told.
  */
 bool cli_trace_read(struct cli_trace *trace, const char *path);

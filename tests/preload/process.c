@@ -3,11 +3,16 @@
  *
  *	process fork-fresh | fork-early | fork-after | fork-threads
  *	process busy-MICROSECONDS            allocates and frees until a signal handler calls _exit after that time
- *	process exit | return | _exit | _Exit | quick_exit | abort | assert | thread-exit | signal | segv | kill | exec
+ *	process forks-COUNT                  so many children, one after the other, and as many of which each is the child of the last
+ *	process exit | return | _exit | _Exit | quick_exit | abort | assert | terminate | thread-exit | signal | segv | kill | exec
  *
  * A way to end first takes five allocations of 4 MiB. Prints one line a call, without addresses.
  */
 #include <assert.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -15,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -171,6 +177,89 @@ static int fork_threads(void)
 	return 0;
 }
 
+/* What a process has: descriptors, and pages of memory that it maps. */
+static void has(int *descriptors, long *pages)
+{
+	DIR *all = opendir("/proc/self/fd");
+	char text[64] = "";
+	int fd = open("/proc/self/statm", O_RDONLY);
+
+	*descriptors = 0;
+	while (all && readdir(all))
+		++*descriptors;
+	closedir(all);
+	*pages = fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 ? atol(text) : -1;
+	close(fd);
+}
+
+static void compare(const char *who, int descriptors, long pages)
+{
+	int now;
+	long mapped;
+
+	has(&now, &mapped);
+	printf("%s: descriptors %+d, pages %+ld\n", who, now - descriptors, mapped - pages);
+	fflush(stdout);
+}
+
+static int refused(void)
+{
+	CUdeviceptr mine;
+
+	return cuMemAlloc_v2(&mine, BYTES) ? 0 : 1;
+}
+
+/* A child of a process with a GPU has none; each asks once. */
+static int forks(long count)
+{
+	CUdeviceptr address[COUNT];
+	long ended = 0, pages;
+	int descriptors, status;
+
+	say("parent", "start", start());
+	take("parent", address);
+	has(&descriptors, &pages);
+	for (long i = 0; i < count; i++) {
+		pid_t child = fork();
+
+		if (child == 0)
+			_exit(refused());
+		ended += wait_for(child) == 0;
+	}
+	compare("parent", descriptors, pages);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	for (long i = 0; i < count; i++) {
+		if (fork() > 0) {
+			if (i > 0)
+				_exit(refused());
+			while (wait(&status) > 0 || errno == EINTR)
+				ended += status == 0;
+			break;
+		}
+		if (i + 1 == count) {
+			compare("last", descriptors, pages);
+			_exit(refused());
+		}
+	}
+	give("parent", address);
+	printf("children %ld\n", ended);
+	return 0;
+}
+
+/* An exception that nobody catches, thrown as a C++ compiler does: std::terminate, and from there abort. */
+static void terminate(void)
+{
+	void *library = dlopen("libstdc++.so.6", RTLD_NOW);
+	void *(*allocate)(size_t);
+	void (*throw)(void *, void *, void (*)(void *));
+
+	if (!library)
+		_exit(77);
+	*(void **)&allocate = dlsym(library, "__cxa_allocate_exception");
+	*(void **)&throw = dlsym(library, "__cxa_throw");
+	throw(allocate(sizeof(int)), dlsym(library, "_ZTIi"), NULL);
+}
+
 static void leave(int number)
 {
 	_exit(7);
@@ -215,6 +304,8 @@ static int end(const char *how, char **argv)
 		abort();
 	if (!strcmp(how, "assert"))
 		assert(!"of the program");
+	if (!strcmp(how, "terminate"))
+		terminate();
 	if (!strcmp(how, "thread-exit") && !pthread_create(&thread, NULL, exit_in_thread, NULL))
 		pthread_join(thread, NULL);
 	if (!strcmp(how, "signal")) {
@@ -244,6 +335,8 @@ int main(int argc, char **argv)
 		return fork_after();
 	if (!strcmp(argv[1], "fork-threads"))
 		return fork_threads();
+	if (!strncmp(argv[1], "forks-", 6))
+		return forks(atol(argv[1] + 6));
 	if (!strncmp(argv[1], "busy-", 5))
 		return busy(atol(argv[1] + 5));
 	if (say("", "start", start()))

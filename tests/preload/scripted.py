@@ -28,8 +28,8 @@ class ScriptCase(Case):
         return self.run_in(command, self.environment(preload=preload, **variables), how)
 
     def run_in(self, command, environment, how=None):
-        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | (how or {})
-        return subprocess.run(command, env=environment, text=True, timeout=60, check=False, **options)
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "timeout": 60} | (how or {})
+        return subprocess.run(command, env=environment, text=True, check=False, **options)
 
     def good(self, done):
         """Every word succeeded and all data was right."""

@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import unittest
 
+import harness
+from harness import SPILL
 from scripted import FULL, ScriptCase
 
 
@@ -166,6 +168,103 @@ class Log(ScriptCase):
         self.assertEqual(self.policy(records)["host.limit"], "50.5%")
         loud, = done.stderr.splitlines()
         self.assertIn("4.00 MiB", loud)
+
+
+class Rotated(ScriptCase):
+    """The file is taken away or emptied while the program runs: it goes on in another, and together they are the run."""
+
+    movable = "off"
+
+    def with_child(self, *commands, log=None):
+        """FULL, then each command in a shell of the program's, FULL behind each; the whole as without a log."""
+        words, harmless = [FULL], " ".join([FULL] + [f"child:/bin/true {FULL}"] * len(commands))
+        for number, command in enumerate(commands):
+            child = self.folder / f"child{number}"
+            child.write_text(f"#!/bin/sh\ncd {self.folder}\n{command}\n")
+            child.chmod(0o700)
+            words += [f"child:{child}", FULL]
+        words = " ".join(words)
+        done = self.good(self.script(words, SPILL_LOG=log or self.log))
+        self.assertEqual([result for _, result in self.results(done)],
+                         [result for _, result in self.results(self.script(harmless, SPILL_LOG="off"))])
+        self.assertEqual(done.stdout.count("status 0"), len(commands))
+
+    def pieces(self, *names):
+        """The run's records, of which the later pieces' start lines say how many are before them."""
+        whole = []
+        for name in names:
+            start, *rest = self.records(self.folder / name)
+            self.assertEqual((start["kind"], start["t"], start.get("continues", 0)), ("start", 0, len(whole)))
+            self.assertEqual({key: start[key] for key in whole[0]} if whole else start,
+                             {key: start[key] for key in start if key != "continues"})
+            whole += [start, *rest]
+        first, *rest = whole
+        harness.check_log(self, [first] + [record for record in rest if record["kind"] != "start"])
+        return whole
+
+    def codes(self, records):
+        return [record["code"] for record in records if record.get("code", "").startswith("log-")]
+
+    def alone(self, name, missing):
+        """A piece alone: no sums are said to be wrong that cannot be right."""
+        done = subprocess.run([SPILL, "report", "--json", self.folder / name], capture_output=True, text=True, check=False)
+        (run,) = json.loads(done.stdout)["runs"]
+        self.assertEqual((run["differences"], run["missing_lines"], done.returncode), ([], missing, 1 if missing else 0))
+        text = subprocess.run([SPILL, "report", self.folder / name], capture_output=True, text=True, check=False).stdout
+        self.assertEqual(f"{missing} LINES OF THIS RUN ARE NOT HERE" in text, missing > 0)
+        self.assertNotIn("ARE NOT WHAT", text)
+
+    # Its path is looked at once a second.
+    SECOND = "sleep 1.001"
+
+    def test_renamed_twice(self):
+        """As logrotate numbers them."""
+        rotate = "test ! -e log.jsonl.1 || mv log.jsonl.1 log.jsonl.2; mv log.jsonl log.jsonl.1"
+        self.with_child(f"{rotate}; {self.SECOND}", f"{rotate}; {self.SECOND}")
+        whole = self.pieces("log.jsonl.2", "log.jsonl.1", "log.jsonl")
+        self.assertEqual(self.codes(whole), ["log-rotated"] * 2)
+        run = self.reported(self.folder)
+        self.assertEqual((run["missing_lines"], run["exited"]), (0, True))
+        self.alone("log.jsonl", len(whole) - len(self.records()))
+        self.alone("log.jsonl.2", 0)
+        (self.folder / "log.jsonl.1").unlink()
+        self.assertGreater(self.reported_missing(), 0)
+
+    def reported_missing(self):
+        done = subprocess.run([SPILL, "report", "--json", self.folder], capture_output=True, text=True, check=False)
+        (run,) = json.loads(done.stdout)["runs"]
+        self.assertEqual((run["differences"], done.returncode), ([], 1))
+        return run["missing_lines"]
+
+    def test_copied_and_truncated(self):
+        """logrotate's copytruncate."""
+        self.with_child("cp log.jsonl log.jsonl.1; : >log.jsonl")
+        whole = self.pieces("log.jsonl.1", "log.jsonl")
+        self.assertEqual(self.codes(whole), ["log-truncated"])
+        self.assertEqual(self.reported(self.folder)["missing_lines"], 0)
+
+    def test_removed(self):
+        self.with_child(f"rm log.jsonl; {self.SECOND}")
+        records = self.records()
+        self.assertGreater(records[0]["continues"], 5)
+        self.assertEqual((self.codes(records), records[-1]["kind"]), (["log-rotated"], "exit"))
+        self.alone("log.jsonl", records[0]["continues"])
+
+    def test_cut_in_the_middle(self):
+        """The lines of a run that are gone are counted, even where they were in its own file."""
+        self.with_child("truncate -s -100 log.jsonl")
+        missing = self.reported_missing()
+        self.assertGreater(missing, 0)
+        text = self.log.read_text(encoding="utf-8")
+        self.assertRegex(text, r'[^\n]\{"v":1,"kind":"start"')
+        self.assertIn("log-truncated", text)
+
+    def test_its_folder_is_removed(self):
+        """Nothing can be made there, and nothing is harmed."""
+        folder = self.folder / "logs"
+        folder.mkdir()
+        self.with_child(f"rm -r logs; {self.SECOND}", log=folder / "log.jsonl")
+        self.assertFalse(folder.exists())
 
 
 if __name__ == "__main__":

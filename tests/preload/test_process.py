@@ -20,9 +20,9 @@ class ProcessCase(ScriptCase):
     with_variables = {}
     places, moved = ["device"] * 3 + ["split"] * 2, []
 
-    def run_process(self, how, **variables):
-        return self.run_in([str(PROGRAMS / "process"), how],
-                           self.environment(SPILL_LOG=self.logs, **self.with_variables, **variables))
+    def run_process(self, ending, *, how=None, **variables):
+        return self.run_in([str(PROGRAMS / "process"), ending],
+                           self.environment(SPILL_LOG=self.logs, **self.with_variables, **variables), how)
 
     def took_five(self, records, whole=True):
         """`whole`: the end was told; else what came behind the last spill or move may be lost."""
@@ -86,6 +86,20 @@ class Fork(ProcessCase):
         done = self.run_process("fork-threads")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("children 200 of 200, failed calls 0", done.stdout)
+
+    # 100,000 in scripts/check forks.
+    FORKS = int(os.environ.get("FORKS", "300"))
+
+    def test_many(self):
+        """One after the other, and each the child of the last: no descriptor, no memory, no line of the log is left behind."""
+        done = self.run_process(f"forks-{self.FORKS}", how={"timeout": 60 + self.FORKS // 100})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # -1: the parent's log.
+        self.assertIn("parent: descriptors +0, pages +0\nlast: descriptors -1, pages +0\n", done.stdout)
+        self.assertIn(f"children {2 * self.FORKS}\n", done.stdout)
+        (records,) = self.by_pid().values()
+        harness.check_log(self, records)
+        self.assertEqual(len(records), len([r for r in records if r["kind"] == "move"]) + 12)
 
 
 class Moved:
@@ -175,7 +189,7 @@ class End(ProcessCase):
 
     def test_ways_to_end(self):
         for how, says in (("return", "exit"), ("exit", "exit"), ("_exit", "_exit"), ("_Exit", "_Exit"),
-                          ("abort", "abort"), ("assert", "assert"), ("thread-exit", "exit"), ("signal", "_exit"),
+                          ("abort", "abort"), ("assert", "assert"), ("terminate", "abort"), ("thread-exit", "exit"), ("signal", "_exit"),
                           ("quick_exit", "quick_exit"), ("segv", None), ("kill", None)):
             with self.subTest(how):
                 for path in self.logs.iterdir():
@@ -198,6 +212,14 @@ class End(ProcessCase):
                     self.assertFalse(run["exited"])
                     self.assertEqual(run["totals"]["allocs"], len([r for r in records if r["kind"] == "alloc"]))
                     self.assertGreater(run["totals"]["peak"]["host_bytes"], 0)
+
+    def test_killed_behind_an_out_of_memory_and_a_note(self):
+        """What the file has to have: an out of memory, a note, and all that was before them."""
+        done = self.run_process("kill", SPILL_OOM_CHAIN="", SPILL_MODEL="spill")
+        self.assertEqual(done.returncode, -signal.SIGKILL)
+        (records,) = self.by_pid().values()
+        self.assertEqual([r["kind"] for r in records if r["kind"] != "note"], ["start"] + ["alloc"] * 3 + ["oom"] * 2)
+        self.assertIn("environment", [r.get("code") for r in records])
 
     def test_statuses(self):
         # That the test above compares something: the program ends as it was told.

@@ -359,31 +359,6 @@ static void standard_descriptors_are_never_ours(void **state)
 	in_child(low_limit_body);
 }
 
-static void removed_body(void)
-{
-	const char *path = in_folder("removed");
-	struct lines lines;
-
-	open_log_at(path);
-	CHECK(truncate(path, 0) == 0);
-	write_note(0, SPILL_LOG_NOW);
-	lines = read_lines(path); /* no hole of zeros */
-	CHECK(lines.count == 1);
-	CHECK(rename(path, in_folder("rotated")) == 0);
-	write_note(1, SPILL_LOG_NOW);
-	lines = read_lines(in_folder("rotated"));
-	CHECK(lines.count == 2);
-	CHECK(unlink(in_folder("rotated")) == 0);
-	write_note(2, SPILL_LOG_NOW);
-	CHECK(spill_log_active());
-}
-
-static void truncated_rotated_removed_is_survived(void **state)
-{
-	in_child(removed_body);
-}
-
-/* Opens at `path` with fd 2 a pipe; there is no log, and one line that names `word`. */
 static void check_refused(const char *path, const char *word)
 {
 	char told[2048];
@@ -493,7 +468,6 @@ int main(void)
 	    cmocka_unit_test(a_data_file_with_our_number_gets_nothing),
 	    cmocka_unit_test(a_log_that_cannot_be_had_again_ends),
 	    cmocka_unit_test(standard_descriptors_are_never_ours),
-	    cmocka_unit_test(truncated_rotated_removed_is_survived),
 	    cmocka_unit_test(what_is_planted_is_refused),
 	    cmocka_unit_test(foreign_and_unwritable_is_refused),
 	    cmocka_unit_test(only_its_owner_can_read_it),

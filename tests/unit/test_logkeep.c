@@ -103,7 +103,7 @@ static void keep(unsigned count)
 
 	assert_null(spill_logfile_open(&own, in_folder("own-1.jsonl")));
 	spill_logkeep(in_folder("own-1.jsonl"), &own, count);
-	assert_true(spill_logfile_ours(&own));
+	assert_int_equal(spill_logfile_look(&own), SPILL_LOGFILE_OURS);
 	assert_true(there("own-1.jsonl"));
 	spill_logfile_close(&own);
 }
@@ -323,7 +323,7 @@ static void a_file_that_somebody_keeps_locked(void **state)
 
 	assert_int_equal(flock(fd, LOCK_EX), 0);
 	assert_null(spill_logfile_open(&file, in_folder("x-1.jsonl")));
-	assert_true(spill_logfile_ours(&file));
+	assert_int_equal(spill_logfile_look(&file), SPILL_LOGFILE_OURS);
 	spill_logfile_close(&file);
 	close(fd);
 }

@@ -428,21 +428,125 @@ static void the_first_and_last_out_of_memory(void **data)
 	forget_all();
 }
 
+/* Half of a run: from its start line that says how many lines are before it; `count` allocations, and perhaps an exit line. */
+static void piece(const char *name, int pid, unsigned before, unsigned first, unsigned count, bool exit)
+{
+	FILE *file = begin_file(name);
+
+	if (before)
+		fprintf(file,
+		        "{\"v\":1,\"kind\":\"start\",\"t\":0.0,\"time\":\"T\",\"pid\":%d,\"continues\":%u}\n",
+		        pid, before);
+	else
+		fprintf(file, "{\"v\":1,\"kind\":\"start\",\"t\":0.0,\"time\":\"T\",\"pid\":%d}\n", pid);
+	for (unsigned i = first; i < first + count; i++)
+		alloc(file, i, i, "device", "\"device_bytes\":100");
+	if (exit)
+		fprintf(file,
+		        "{\"v\":1,\"kind\":\"exit\",\"t\":9.0,\"how\":\"exit\",\"allocs\":%u,\"frees\":0,"
+		        "\"spills\":0,"
+		        "\"ooms\":0,\"live\":{\"device_bytes\":%u,\"host_bytes\":0,\"managed_bytes\":0},"
+		        "\"peak\":{\"device_bytes\":%u,\"host_bytes\":0,\"managed_bytes\":0},"
+		        "\"spilled\":{\"device_bytes\":0,\"host_bytes\":0,\"managed_bytes\":0}}\n",
+		        first + count - 1, (first + count - 1) * 100, (first + count - 1) * 100);
+	fclose(file);
+}
+
+static unsigned differences(unsigned run)
+{
+	struct cli_difference list[CLI_DIFFERENCES];
+
+	return cli_summary_differences(&summaries.runs[run], list);
+}
+
+/* By name the newest comes first; what it goes on with is what its start line says. */
+static void a_rotated_run_is_told_as_one(void **data)
+{
+	(void)data;
+	piece("p.jsonl", 1, 7, 6, 2, true);
+	piece("p.jsonl.1", 1, 4, 4, 2, false);
+	piece("p.jsonl-20261121", 1, 0, 1, 3, false);
+	fclose(begin_file("p.jsonl.gz"));
+	assert_true(read_all(folder));
+	assert_int_equal(summaries.count, 1);
+	assert_int_equal(summaries.runs[0].totals.allocs, 7);
+	assert_int_equal(summaries.runs[0].totals.peak.device, 700);
+	assert_true(summaries.runs[0].exited);
+	assert_int_equal(summaries.runs[0].end.missing, 0);
+	assert_int_equal(differences(0), 0);
+	forget_all();
+}
+
+/* What lacks lines is not told as if its sums were wrong. */
+static void a_piece_alone_says_what_is_missing(void **data)
+{
+	(void)data;
+	snprintf(path, sizeof(path), "%s/p.jsonl", folder);
+	assert_true(read_all(path));
+	assert_int_equal(summaries.count, 1);
+	assert_int_equal(summaries.runs[0].totals.allocs, 2);
+	assert_int_equal(summaries.runs[0].end.missing, 7);
+	assert_int_equal(differences(0), 0);
+	forget_all();
+	snprintf(path, sizeof(path), "%s/p.jsonl.1", folder);
+	assert_int_equal(unlink(path), 0);
+	assert_true(read_all(folder));
+	assert_int_equal(summaries.count, 1);
+	assert_int_equal(summaries.runs[0].totals.allocs, 5);
+	assert_int_equal(summaries.runs[0].end.missing, 3);
+	assert_int_equal(differences(0), 0);
+	forget_all();
+}
+
+/* Of a run that ends as a run of another process begins: neither goes on with the other, nor does a file without a start line. */
+static void pieces_of_others_are_not_taken(void **data)
+{
+	FILE *file;
+
+	(void)data;
+	piece("p.jsonl", 2, 4, 6, 1, true);
+	file = begin_file("q.jsonl");
+	alloc(file, 1, 1, "device", "\"device_bytes\":100");
+	fclose(file);
+	piece("r.jsonl", 2, 7, 6, 1, false);
+	assert_true(read_all(folder));
+	assert_int_equal(summaries.count, 4);
+	assert_int_equal(summaries.runs[0].totals.allocs, 3);
+	assert_int_equal(summaries.runs[0].end.missing, 0);
+	assert_false(summaries.runs[0].exited);
+	assert_int_equal(summaries.runs[1].end.missing, 4);
+	assert_false(summaries.runs[2].started);
+	assert_int_equal(summaries.runs[2].totals.allocs, 1);
+	assert_int_equal(summaries.runs[3].end.missing, 7);
+	forget_all();
+}
+
 static int make_folder(void **data)
 {
 	(void)data;
 	return mkdtemp(folder) ? 0 : -1;
 }
 
-static int remove_folder(void **data)
+static int remove_logs(void **data)
 {
-	static const char *const names[] = {"blocks", "one", "order", "moved", "runs", "ooms"};
+	static const char *const names[] = {"blocks", "one", "order", "moved", "runs", "ooms", "p", "q", "r"};
+	static const char *const rotated[] = {"p.jsonl.1", "p.jsonl-20261121", "p.jsonl.gz"};
 
 	(void)data;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(path, sizeof(path), "%s/%s.jsonl", folder, names[i]);
 		unlink(path);
 	}
+	for (size_t i = 0; i < sizeof(rotated) / sizeof(rotated[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, rotated[i]);
+		unlink(path);
+	}
+	return 0;
+}
+
+static int remove_folder(void **data)
+{
+	remove_logs(data);
 	return rmdir(folder);
 }
 
@@ -461,6 +565,9 @@ int main(void)
 	    cmocka_unit_test(what_moved_before_log_max_took_its_alloc),
 	    cmocka_unit_test(runs_are_never_mixed),
 	    cmocka_unit_test(the_first_and_last_out_of_memory),
+	    cmocka_unit_test_setup(a_rotated_run_is_told_as_one, remove_logs),
+	    cmocka_unit_test(a_piece_alone_says_what_is_missing),
+	    cmocka_unit_test(pieces_of_others_are_not_taken),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1,0 +1,14 @@
+/* The pieces of a run's log: what is done when its file was rotated, removed, truncated or closed under us. */
+#ifndef SPILL_LOGPIECE_H
+#define SPILL_LOGPIECE_H
+
+#include "logqueue.h"
+
+/*
+ * Before every write: false if nothing can be written. Where somebody took our file away or emptied it, the run goes on in
+ * another piece: at the same path, opened as a log is, with the start line again, that says how many lines are in the pieces
+ * before it. Where no file can be had there, the one that we have is written on. pre: in a quiet section
+ */
+bool spill_logpiece_ready(struct spill_logqueue *queue);
+
+#endif
