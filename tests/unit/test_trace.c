@@ -429,16 +429,19 @@ static void the_first_and_last_out_of_memory(void **data)
 }
 
 /* Half of a run: from its start line that says how many lines are before it; `count` allocations, and perhaps an exit line. */
-static void piece(const char *name, int pid, unsigned before, unsigned first, unsigned count, bool exit)
+static void piece(const char *name, const char *time, int pid, unsigned before, unsigned first,
+                  unsigned count, bool exit)
 {
 	FILE *file = begin_file(name);
 
 	if (before)
-		fprintf(file,
-		        "{\"v\":1,\"kind\":\"start\",\"t\":0.0,\"time\":\"T\",\"pid\":%d,\"continues\":%u}\n",
-		        pid, before);
+		fprintf(
+		    file,
+		    "{\"v\":1,\"kind\":\"start\",\"t\":0.0,\"time\":\"%s\",\"pid\":%d,\"continues\":%u}\n",
+		    time, pid, before);
 	else
-		fprintf(file, "{\"v\":1,\"kind\":\"start\",\"t\":0.0,\"time\":\"T\",\"pid\":%d}\n", pid);
+		fprintf(file, "{\"v\":1,\"kind\":\"start\",\"t\":0.0,\"time\":\"%s\",\"pid\":%d}\n", time,
+		        pid);
 	for (unsigned i = first; i < first + count; i++)
 		alloc(file, i, i, "device", "\"device_bytes\":100");
 	if (exit)
@@ -463,9 +466,9 @@ static unsigned differences(unsigned run)
 static void a_rotated_run_is_told_as_one(void **data)
 {
 	(void)data;
-	piece("p.jsonl", 1, 7, 6, 2, true);
-	piece("p.jsonl.1", 1, 4, 4, 2, false);
-	piece("p.jsonl-20261121", 1, 0, 1, 3, false);
+	piece("p.jsonl", "T", 1, 7, 6, 2, true);
+	piece("p.jsonl.1", "T", 1, 4, 4, 2, false);
+	piece("p.jsonl-20261121", "T", 1, 0, 1, 3, false);
 	fclose(begin_file("p.jsonl.gz"));
 	assert_true(read_all(folder));
 	assert_int_equal(summaries.count, 1);
@@ -504,13 +507,14 @@ static void pieces_of_others_are_not_taken(void **data)
 	FILE *file;
 
 	(void)data;
-	piece("p.jsonl", 2, 4, 6, 1, true);
+	piece("p.jsonl", "T", 2, 4, 6, 1, true);
 	file = begin_file("q.jsonl");
 	alloc(file, 1, 1, "device", "\"device_bytes\":100");
 	fclose(file);
-	piece("r.jsonl", 2, 7, 6, 1, false);
+	piece("r.jsonl", "T", 2, 7, 6, 1, false);
+	piece("s.jsonl", "U", 2, 9, 6, 1, false); /* in containers all are 1 */
 	assert_true(read_all(folder));
-	assert_int_equal(summaries.count, 4);
+	assert_int_equal(summaries.count, 5);
 	assert_int_equal(summaries.runs[0].totals.allocs, 3);
 	assert_int_equal(summaries.runs[0].end.missing, 0);
 	assert_false(summaries.runs[0].exited);
@@ -529,7 +533,8 @@ static int make_folder(void **data)
 
 static int remove_logs(void **data)
 {
-	static const char *const names[] = {"blocks", "one", "order", "moved", "runs", "ooms", "p", "q", "r"};
+	static const char *const names[] = {"blocks", "one", "order", "moved", "runs",
+	                                    "ooms",   "p",   "q",     "r",     "s"};
 	static const char *const rotated[] = {"p.jsonl.1", "p.jsonl-20261121", "p.jsonl.gz"};
 
 	(void)data;
