@@ -256,6 +256,21 @@ unsigned spill_policy_chain(const struct spill_policy *policy, unsigned capabili
 uint64_t spill_policy_device_room(const struct spill_policy *policy, int device, uint64_t free, uint64_t held,
                                   uint64_t limit);
 
+/* May what is on the device leave it? Who wrote a chain without `demote` wants nothing to move. */
+bool spill_policy_demotes(const struct spill_policy *policy);
+
+/* Bytes that have to leave the device for `bytes` more: at the least, and with device.reserve left free. */
+struct spill_missing {
+	uint64_t least, wanted;
+};
+
+/* `free`: of the device, as the driver says; `held`, `limit` as above. */
+struct spill_missing spill_policy_missing(const struct spill_policy *policy, int device, uint64_t bytes,
+                                          uint64_t free, uint64_t held, uint64_t limit);
+
+/* Bytes of a whole chunk of an allocation of `bytes`: a multiple of `unit`, a power of two, the device's granule. */
+uint64_t spill_policy_chunk(const struct spill_policy *policy, uint64_t bytes, uint64_t unit);
+
 /* Bytes that may still be spilled to host under host.limit and host.reserve. */
 uint64_t spill_policy_host_room(const struct spill_policy *policy, const struct spill_host_view *view);
 

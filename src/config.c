@@ -45,8 +45,10 @@ static bool take_text(struct spill_load *load, struct spill_config_file *file, c
 	return true;
 }
 
-/* False after a problem. `named`: the user named the file, so that it must be there. */
-static bool take_file(struct spill_load *load, const char *path, bool named)
+#define NO_FILE "no such file, or in a folder closed to us"
+
+/* False after a problem. `missing`: what to say if it is not there; NULL: it need not be. */
+static bool take_file(struct spill_load *load, const char *path, const char *missing)
 {
 	struct spill_config *config = load->config;
 	struct spill_config_file *file = tried(config, path);
@@ -59,11 +61,9 @@ static bool take_file(struct spill_load *load, const char *path, bool named)
 		return false;
 	case SPILL_CONFIGFILE_ABSENT:
 		file->state = SPILL_CONFIG_ABSENT;
-		if (named)
-			spill_load_problem(
-			    config, path,
-			    "no such file, or in a folder closed to us (SPILL_POLICY names it)");
-		return !named;
+		if (missing)
+			spill_load_problem(config, path, missing);
+		return !missing;
 	case SPILL_CONFIGFILE_READ:
 		break;
 	}
@@ -98,12 +98,12 @@ static bool take_user_files(struct spill_load *load)
 	const char *policy = getenv("SPILL_POLICY");
 	char path[SPILL_PATH_MAX];
 
-	if (policy && policy[0] && !take_file(load, policy, true))
+	if (policy && policy[0] && !take_file(load, policy, NO_FILE " (SPILL_POLICY names it)"))
 		return false;
 	if (program[0] && strcmp(program, "spill") && user_path(program, path, sizeof(path)) &&
-	    !take_file(load, path, false))
+	    !take_file(load, path, NULL))
 		return false;
-	return !user_path("spill", path, sizeof(path)) || take_file(load, path, false);
+	return !user_path("spill", path, sizeof(path)) || take_file(load, path, NULL);
 }
 
 /* pre: all other sources have been read: which profile it is, and what is left to it, is theirs to say */
@@ -189,16 +189,47 @@ static void list_rules(struct spill_load *load)
 	config->policy.rules = config->rules.count ? &config->rules : NULL;
 }
 
-void spill_config_load(struct spill_config *config, const char *program)
-{
-	static struct spill_load load; /* 90 KiB: too much for the stack of a host program's thread */
-	char found[256];
+static struct spill_load load; /* 90 KiB: too much for the stack of a host program's thread */
 
+static void begin(struct spill_config *config)
+{
 	memset(&load, 0, sizeof(load));
 	load.config = config;
 	config->option_count = config->file_count = config->rules.count = config->other_rules = 0;
 	config->problem[0] = config->warning[0] = config->hidden[0] = '\0';
 	spill_policy_default(&config->policy);
+}
+
+static void take_named_profile(const char *name)
+{
+	struct spill_error error;
+
+	if (spill_option_set(&load.config->policy, "spill", "profile", name, &error))
+		spill_load_problem(load.config, "profile", error.text);
+	else
+		take_profile(&load);
+}
+
+void spill_config_load_only(struct spill_config *config, const char *program, const char *path,
+                            const char *profile)
+{
+	begin(config);
+	load.program = program;
+	if (profile)
+		take_named_profile(profile);
+	else if (take_file(&load, path, NO_FILE))
+		take_profile(&load);
+	if (config->problem[0])
+		fall_back(&load);
+	list_options(&load);
+	list_rules(&load);
+}
+
+void spill_config_load(struct spill_config *config, const char *program)
+{
+	char found[256];
+
+	begin(config);
 	if (!program) {
 		spill_config_program(found, sizeof(found));
 		program = found;
@@ -207,7 +238,7 @@ void spill_config_load(struct spill_config *config, const char *program)
 	if (spill_load_privileged()) {
 		struct spill_error error;
 
-		if (take_file(&load, SPILL_SYSTEM_POLICY, false))
+		if (take_file(&load, SPILL_SYSTEM_POLICY, NULL))
 			take_profile(&load);
 		if (config->problem[0])
 			fall_back(&load);
@@ -216,7 +247,7 @@ void spill_config_load(struct spill_config *config, const char *program)
 	} else {
 		spill_load_environment(&load);
 		if (!config->problem[0] && take_user_files(&load) &&
-		    take_file(&load, SPILL_SYSTEM_POLICY, false))
+		    take_file(&load, SPILL_SYSTEM_POLICY, NULL))
 			take_profile(&load);
 		if (config->problem[0])
 			fall_back(&load);

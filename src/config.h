@@ -52,6 +52,13 @@ struct spill_config {
 void spill_config_load(struct spill_config *config, const char *program);
 
 /*
+ * The same of one source alone, whatever else there is here: a policy file, or a shipped profile by its name (one of them is
+ * NULL). What it does not say is as by default, and as by the profile that a file names.
+ */
+void spill_config_load_only(struct spill_config *config, const char *program, const char *path,
+                            const char *profile);
+
+/*
  * True if SPILL=0 (or off, no, false): cheap, used before anything else. A privileged program's environment
  * does not count, and its /etc policy is not read here: `mode = off` in a file is known once it is loaded.
  */

@@ -19,30 +19,13 @@
 /* Sizes that the thread of host.ahead is told. */
 #define NEXT 64
 
-/* Bytes that are missing on the device for `bytes` more: at the least, and with device.reserve left free. */
-struct missing {
-	uint64_t least, wanted;
-};
-
-static uint64_t less(uint64_t from, uint64_t take)
+static struct spill_missing missing_for(const struct spill_demotion *demotion)
 {
-	return from > take ? from - take : 0;
-}
-
-static struct missing missing_for(const struct spill_demotion *demotion)
-{
-	uint64_t free = 0, total = 0, bytes = demotion->bytes;
+	uint64_t free = 0, total = 0;
 	demotion->backend->memory(demotion->device, &free, &total);
-	uint64_t reserve = spill_policy_device_reserve(spill_runtime_policy(), demotion->device);
-	uint64_t limit = spill_runtime_device_limit(demotion->backend, demotion->device);
-	uint64_t held = spill_account_device_held(demotion->device);
-	uint64_t by_limit = limit != SPILL_UNLIMITED ? less(bytes, less(limit, held)) : 0;
-	uint64_t by_driver = less(bytes, free);
-	uint64_t with_reserve = bytes > UINT64_MAX - reserve ? bytes : less(bytes + reserve, free);
-	return (struct missing){
-	    .least = by_driver > by_limit ? by_driver : by_limit,
-	    .wanted = with_reserve > by_limit ? with_reserve : by_limit,
-	};
+	return spill_policy_missing(spill_runtime_policy(), demotion->device, demotion->bytes, free,
+	                            spill_account_device_held(demotion->device),
+	                            spill_runtime_device_limit(demotion->backend, demotion->device));
 }
 
 static const char *forbidden(const struct spill_demotion *demotion)
@@ -84,7 +67,7 @@ static uint64_t movable_bytes(const struct spill_victim *list, unsigned count)
 }
 
 /* Nothing moves for a request that does not fit all the same, unless a part of the room helps, too. */
-static void make_plan(struct spill_plan *plan, struct spill_demotion *demotion, struct missing missing)
+static void make_plan(struct spill_plan *plan, struct spill_demotion *demotion, struct spill_missing missing)
 {
 	unsigned count;
 	struct spill_victim *list = spill_candidates(demotion->device, false, demotion->before, &count);
@@ -147,7 +130,7 @@ static void tell_ahead(const struct spill_backend *backend, int device)
 }
 
 /* pre: the mover is held */
-static void demote(struct spill_demotion *demotion, struct missing missing)
+static void demote(struct spill_demotion *demotion, struct spill_missing missing)
 {
 	struct spill_plan plan = {0};
 	struct spill_plan_reason why = {"demote", demotion->reason, demotion->api, demotion->caller,
@@ -188,7 +171,7 @@ bool spill_demote_held(struct spill_demotion *demotion, bool recheck)
 	if (demotion->error)
 		return dropped && !missing_for(demotion).least;
 	recheck = dropped || recheck;
-	struct missing missing = missing_for(demotion);
+	struct spill_missing missing = missing_for(demotion);
 	/* The driver has refused what there seems to be room for; unless another thread has made that room meanwhile. */
 	if (!missing.wanted && !recheck)
 		missing.least = missing.wanted = demotion->bytes;

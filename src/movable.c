@@ -96,18 +96,9 @@ void spill_movable_forbid(const char *reason)
 		tell(reason, " (movable.enable = off to silence this)");
 }
 
-/* Who wrote a chain without the step wants nothing to move. */
-static bool has_demote(const struct spill_policy *policy)
-{
-	bool found = policy->chain.by_capability;
-	for (unsigned i = 0; i < policy->chain.count; i++)
-		found = found || policy->chain.step[i] == SPILL_STEP_DEMOTE;
-	return found;
-}
-
 static bool is_in_chain(const struct spill_policy *policy)
 {
-	bool found = has_demote(policy);
+	bool found = spill_policy_demotes(policy);
 	if (!found && policy->movable_enable == SPILL_SWITCH_ON)
 		tell("oom.chain has no demote", "");
 	return found;
@@ -274,7 +265,7 @@ static void tell_of_rule(int device)
 	const struct spill_policy *policy = spill_runtime_policy();
 	if (policy->movable_enable == SPILL_SWITCH_OFF)
 		tell("a rule has place = movable, and movable.enable is off", "");
-	else if (!has_demote(policy))
+	else if (!spill_policy_demotes(policy))
 		tell("a rule has place = movable, and oom.chain has no demote", "");
 	else if (is_known(device) && atomic_load(&devices[device].movable) == NO)
 		tell("a rule has place = movable, and this device or its driver cannot move memory", "");

@@ -8,14 +8,6 @@
 #include "follow.h"
 #include "granules.h"
 
-/* Where the policy does not say: 4 GiB in chunks of 64 MiB cost 2 ms, in chunks of 16 MiB 8 (measured, H200). */
-#define CHUNK (64ull << 20)
-/*
- * Chunks of what is smaller than two whole ones: most of it is then of one size, and in an exchange what leaves has a home for what
- * comes (adr/0021: a training step in PyTorch, whose segments are of 16 to 64 MiB, 0.40 s instead of 0.78).
- */
-#define SMALL (16ull << 20)
-
 static pthread_mutex_t mover = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_MOVER */
 static _Atomic unsigned mover_wanted;                     /* threads that wait for it */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  /* SPILL_RANK_CHUNKED */
@@ -41,18 +33,11 @@ uint64_t spill_chunked_granule(const struct spill_backend *backend, int device)
 	return on_device > on_host ? on_device : on_host;
 }
 
-uint64_t spill_chunked_size(const struct spill_policy *policy, uint64_t unit)
-{
-	uint64_t bytes = spill_amount_resolve(policy->movable_chunk, 0, CHUNK);
-	return bytes > UINT64_MAX - unit ? bytes / unit * unit : round_up(bytes ? bytes : 1, unit);
-}
-
 struct spill_chunked *spill_chunked_reserve(const struct spill_place_ops *ops, const struct spill_want *want,
                                             uint64_t unit, const char **error)
 {
-	uint64_t range = round_up(want->bytes, unit), chunk = spill_chunked_size(want->policy, unit);
-	if (range < 2 * chunk && chunk > SMALL)
-		chunk = round_up(SMALL, unit);
+	uint64_t range = round_up(want->bytes, unit);
+	uint64_t chunk = spill_policy_chunk(want->policy, want->bytes, unit);
 	/* Two that are not whole at most: the last of the device and the last of the host. */
 	uint64_t room = range / chunk + 2;
 	struct spill_chunked *mine = NULL;

@@ -57,9 +57,6 @@ static inline uint64_t spill_chunked_away(const struct spill_chunked *chunked)
 	return chunked->base.held.host > stay ? chunked->base.held.host - stay : 0;
 }
 
-/* Bytes of a whole chunk by the policy: a multiple of `unit`. */
-uint64_t spill_chunked_size(const struct spill_policy *policy, uint64_t unit);
-
 /*
  * Reserves addresses for want->bytes, rounded up to `unit`, with nothing mapped and nothing charged. NULL with *error, a
  * static string.

@@ -88,16 +88,18 @@ static void cut_into_chunks(void **state)
 
 static void chunks_are_whole_granules(void **state)
 {
-	static const uint64_t sizes[][2] = {{1, FAKE_UNIT},
-	                                    {FAKE_UNIT + 1, 2 * FAKE_UNIT},
-	                                    {0, FAKE_UNIT},
-	                                    {UINT64_MAX, UINT64_MAX - FAKE_UNIT + 1}};
+	static const uint64_t sizes[][2] = {
+	    {1, FAKE_UNIT}, {FAKE_UNIT + 1, 2 * FAKE_UNIT}, {0, FAKE_UNIT}, {UINT64_MAX, 16 << 20}};
+	const uint64_t MANY = (uint64_t)1 << 40;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		policy.movable_chunk.value = sizes[i][0];
-		assert_int_equal(spill_chunked_size(&policy, FAKE_UNIT), sizes[i][1]);
+		assert_int_equal(spill_policy_chunk(&policy, MANY, FAKE_UNIT), sizes[i][1]);
 	}
 	policy.movable_chunk.kind = SPILL_AMOUNT_NONE;
-	assert_int_equal(spill_chunked_size(&policy, FAKE_UNIT), 64 << 20);
+	assert_int_equal(spill_policy_chunk(&policy, MANY, FAKE_UNIT), 64 << 20);
+	/* Of what is smaller than two of them. */
+	assert_int_equal(spill_policy_chunk(&policy, (128 << 20) - FAKE_UNIT, FAKE_UNIT), 16 << 20);
+	assert_int_equal(spill_policy_chunk(&policy, (128 << 20) - 1, FAKE_UNIT), 64 << 20);
 }
 
 /* All or nothing, by the name of what refuses. */

@@ -114,6 +114,34 @@ static void assert_fine(void)
 	assert_string_equal(config.warning, "");
 }
 
+/* One file or profile, whatever else there is: the environment, and the user's files. */
+static void test_one_source_alone(void **state)
+{
+	use_xdg();
+	setenv("SPILL_DEVICE_LIMIT", "1GiB", 1);
+	write_file("xdg/spill/spill.conf", "[host]\nlimit = 1GiB\n");
+	write_file("one.conf", "[device]\nreserve = 1MiB\n[app prog]\ndevice.reserve = 2MiB\n"
+	                       "[rule a]\nprogram = other\nplace = host\n[rule b]\nplace = split\n");
+	spill_config_load_only(&config, "prog", "one.conf", NULL);
+	assert_fine();
+	assert_string_equal(source("device.limit"), "default");
+	assert_string_equal(source("host.limit"), "default");
+	assert_string_equal(value("device.reserve"), "2MiB");
+	assert_int_equal(config.rules.count, 1);
+	assert_ptr_equal(config.policy.rules, &config.rules);
+	spill_config_load_only(&config, "prog", NULL, "moe-experts");
+	assert_fine();
+	assert_string_equal(source("device.limit"), "default");
+	assert_true(config.rules.count > 0);
+	spill_config_load_only(&config, "prog", NULL, "moe-expert");
+	assert_problem("moe-experts");
+	spill_config_load_only(&config, "prog", "none.conf", NULL);
+	assert_problem("none.conf: no such file");
+	write_file("bad.conf", "[host]\nlimits = 1GiB\n");
+	spill_config_load_only(&config, "prog", "bad.conf", NULL);
+	assert_problem("bad.conf:2:1: ");
+}
+
 static void test_nothing(void **state)
 {
 	load();
@@ -821,6 +849,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    CASE(test_nothing),
+	    CASE(test_one_source_alone),
 	    CASE(test_order),
 	    CASE(test_home),
 	    CASE(test_environment),
