@@ -3,7 +3,9 @@
  * copying back, frees every second one while a kernel still writes to it, allocates again, verifies. Prints
  * one line a call, `NAME INDEX RESULT LAST-ERROR`, without addresses and times, so that two runs can be compared by diff.
  *
- *	prog --kernels MODULE [--count N] [--mib N | --kib N]
+ *	prog --kernels MODULE [--count N] [--mib N | --kib N] [--odd 0]
+ *
+ *	--odd 0    without the requests that no program makes, at the end: of nothing, of far too much, and so on
  *
  * Exit status: 0 all data right; 1 data wrong, or a call failed that never should; 2 out of memory; 64 usage.
  */
@@ -35,8 +37,9 @@ struct shared {
 static struct {
 	size_t bytes;
 	unsigned count;
+	bool odd;
 	const char *kernels;
-} options = {.bytes = (size_t)300 << 20, .count = 5};
+} options = {.bytes = (size_t)300 << 20, .count = 5, .odd = true};
 
 static void *kernel_fill, *kernel_verify, *kernel_hold_fill;
 static struct shared *shared;
@@ -214,7 +217,8 @@ static void run(struct buffer *buffers, uint64_t *piece)
 		verify_on_device(&buffers[i], i);
 		verify_on_host(&buffers[i], i, piece);
 	}
-	odd_requests();
+	if (options.odd)
+		odd_requests();
 	for (unsigned i = 0; i < n; i++)
 		must("free", i, way.release(buffers[i].address));
 }
@@ -245,6 +249,8 @@ static bool parse(int argc, char **argv)
 			options.bytes = (size_t)value << 20;
 		else if (!strcmp(argv[i], "--kib"))
 			options.bytes = (size_t)value << 10;
+		else if (!strcmp(argv[i], "--odd"))
+			options.odd = value != 0;
 		else
 			return false;
 	}
@@ -254,7 +260,8 @@ static bool parse(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	if (!parse(argc, argv)) {
-		fprintf(stderr, "usage: %s --kernels MODULE [--count N] [--mib N | --kib N]\n", argv[0]);
+		fprintf(stderr, "usage: %s --kernels MODULE [--count N] [--mib N | --kib N] [--odd 0]\n",
+		        argv[0]);
 		return USAGE;
 	}
 	struct buffer *buffers = calloc(options.count, sizeof(*buffers));
