@@ -21,10 +21,10 @@ class Doctor(RealGpu):
 
     def test_it_finds_the_driver_and_moves_a_chunk(self):
         report = self.doctor("--quick")
-        what = {one["check"]: one["what"] for one in report["findings"]}
+        what = [one["what"] for one in report["findings"]]
         self.assertEqual([one for one in report["findings"] if one["area"] == "device" and one["level"] != "fact"], [])
-        self.assertRegex(what["driver"], "^NVIDIA driver for CUDA .*NVRM version: ")
-        self.assertIn("a chunk was moved there and back", what["device"])
+        self.assertTrue(any(re.match("NVIDIA driver for CUDA .*NVRM version: ", text) for text in what), what)
+        self.assertTrue(any("a chunk was moved there and back" in text for text in what), what)
         self.assertEqual(report["links"], [])
 
     def test_the_link_is_as_fast_as_a_program_finds_it(self):
