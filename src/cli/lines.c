@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define BLOCK ((size_t)1 << 20)
@@ -24,6 +25,26 @@ bool cli_lines_open(struct cli_lines *lines, const char *path)
 	}
 	posix_fadvise(lines->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	return true;
+}
+
+bool cli_lines_is_replaced(const struct cli_lines *lines)
+{
+	struct stat ours, there;
+
+	if (fstat(lines->fd, &ours))
+		return false;
+	if (ours.st_size < lseek(lines->fd, 0, SEEK_CUR))
+		return true;
+	return !stat(lines->path, &there) && there.st_size > 0 &&
+	       (there.st_dev != ours.st_dev || there.st_ino != ours.st_ino);
+}
+
+bool cli_lines_reopen(struct cli_lines *lines)
+{
+	const char *path = lines->path;
+
+	cli_lines_close(lines);
+	return cli_lines_open(lines, path);
 }
 
 void cli_lines_close(struct cli_lines *lines)
@@ -95,6 +116,10 @@ static bool take_line(struct cli_lines *lines)
 		}
 		if (!fill(lines))
 			break;
+	}
+	if (!newline && lines->following && !lines->error) {
+		lines->over = false;
+		return false;
 	}
 	lines->whole = newline != NULL;
 	lines->text = lines->buffer + lines->begin;

@@ -21,6 +21,8 @@ struct cli_lines {
 	unsigned long number; /* of the line, from 1 */
 	const char *text;     /* the line without its newline, until the next one is asked for */
 	size_t length;
+	bool
+	    following; /* the caller's: END is not for good, and a line without its newline is not told yet */
 	const char *reason; /* of CUT and BAD: static text */
 	size_t at;          /* and the offset of the byte that is wrong */
 	/* Inside lines.c: */
@@ -39,6 +41,13 @@ enum cli_line cli_lines_next(struct cli_lines *lines, struct spill_record *recor
 
 /* Says on stderr, for that subcommand, which line is no record, and why. */
 void cli_lines_complain(const char *command, const struct cli_lines *lines, enum cli_line line);
+
+/*
+ * At END: has somebody put another file in its place, in which something is already, or made it shorter than what was read? Then
+ * reopen begins with what the path names now.
+ */
+bool cli_lines_is_replaced(const struct cli_lines *lines);
+bool cli_lines_reopen(struct cli_lines *lines);
 
 void cli_lines_close(struct cli_lines *lines);
 

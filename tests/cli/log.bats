@@ -151,7 +151,238 @@ big() { sed -n 's/"rule":"default"/"rule":"big","would":"'$2'"/; '$1'p' "$data/r
 	has_line "[]"
 }
 
-@test "no such file; two files; none; a folder" {
+@test "a folder: all logs by name, each under its own" {
+	mkdir logs
+	cp "$data/killed.jsonl" logs/b-10.jsonl
+	cp "$data/run.jsonl" logs/b-9.jsonl
+	echo '{"v":1,"kind":"start"}' >logs/other.json
+	run "$spill" log logs
+	ends_with 0
+	[ "$(grep -E '^==> |no exit line' <<<"$output")" = "==> logs/b-9.jsonl <==
+==> logs/b-10.jsonl <==
+no exit line: the program still runs, or was killed" ]
+	"$spill" log --json logs 2>/dev/null | python3 -c 'import json, sys; assert len(json.load(sys.stdin)) == 11'
+	rm logs/b-10.jsonl
+	run "$spill" log logs
+	has_not "==>"
+	rm logs/b-9.jsonl
+	run "$spill" log logs
+	ends_with 1
+	has "spill log: logs: no *.jsonl in it"
+}
+
+# Until a line is in a file: an event, not a time.
+until_line() { until grep -q -- "$2" "$1"; do read -rt 0.05 <> <(:) || :; done; }
+# A process that writes logs as libspill does. It does what it is told on its standard input; its pid is $writer.
+begin_writer() {
+	mkfifo todo
+	bash -c 'while read -r line; do eval "$line"; done' <todo &
+	writer=$!
+	exec 7>todo
+}
+tell() { printf '%s\n' "$1" >&7; }
+start_line() {
+	head -1 "$data/run.jsonl" | sed "s/\"pid\":[0-9]*/\"pid\":$writer/; s/\"host\":\"[^\"]*\"/\"host\":\"$(uname -n)\"/; s/\"boot\":\"[^\"]*\"/\"boot\":\"$(cat /proc/sys/kernel/random/boot_id)\"/"
+}
+note() { printf '{"v":1,"kind":"note","t":%s,"tid":1,"code":"x","text":"%s"}' "$1" "$2"; }
+exit_line() { grep '"kind":"exit"' "$data/run.jsonl"; }
+# Follows what is named with the options before it; $follower, its output in `out`.
+begin_following() {
+	"$spill" log -f "$@" >out 2>&1 7>&- &
+	follower=$!
+}
+
+@test "-f: what is there and what comes, until the process is gone; a line only when it is whole" {
+	begin_writer
+	start_line >p.jsonl
+	tell 'exec 8>>p.jsonl'
+	begin_following p.jsonl
+	until_line out "^llama-server"
+	tell "printf %s '$(note 1.5 first | cut -c1-40)' >&8"
+	tell "printf '%s\n' '$(note 1.5 first | cut -c41-)' >&8; printf '%s\n' '$(note 1.6 second)' >&8"
+	until_line out second
+	[ "$(grep -c first out)" = 1 ]
+	tell "printf '%s\n' '$(exit_line)' >&8"
+	until_line out "end (exit)"
+	# The process lives, and has its log: it may execute another program.
+	kill -0 $follower
+	tell "printf '%s\n' '$(note 3.5 behind)' >&8"
+	until_line out behind
+	exec 7>&-
+	wait $follower
+	run cat out
+	has_not "not a record"
+	has_line "no exit line: the program still runs, or was killed"
+}
+
+@test "-f ends when the run has, though the number lives on in another" {
+	begin_writer
+	{ start_line; exit_line; } >p.jsonl
+	begin_following p.jsonl
+	wait $follower
+	kill -0 $writer
+	run cat out
+	has "end (exit)"
+}
+
+@test "-f of a killed program: the line that it did not finish is cut" {
+	begin_writer
+	{ start_line; note 1.5 first | cut -c1-20 | tr -d '\n'; } >p.jsonl
+	begin_following p.jsonl
+	until_line out "^llama-server"
+	kill -9 $writer
+	wait $follower
+	run cat out
+	has "p.jsonl:2: the last line is cut"
+	has_line "no exit line: the program still runs, or was killed"
+}
+
+@test "-f of what ran on another machine, or before this one was started, ends at its end" {
+	run "$spill" log -f "$data/run.jsonl"
+	ends_with 0
+	has "end (exit)"
+	[ "$output" = "$("$spill" log "$data/run.jsonl")" ]
+	[ "$("$spill" log -f --json "$data/run.jsonl")" = "$("$spill" log --json "$data/run.jsonl")" ]
+	head -1 "$data/run.jsonl" | sed "s/\"host\":\"[^\"]*\"/\"host\":\"$(uname -n)\"/" >before.jsonl
+	run "$spill" log -f before.jsonl
+	ends_with 0
+	run "$spill" log -f nothing.jsonl
+	ends_with 1
+	has "nothing.jsonl: No such file"
+}
+
+@test "-f survives rotation, removal and truncation" {
+	begin_writer
+	start_line >p.jsonl
+	tell 'exec 8>>p.jsonl'
+	begin_following p.jsonl
+	until_line out "^llama-server"
+	# The new file is there and empty for a while, and the old one still written to.
+	tell "mv p.jsonl p.jsonl.1; : >p.jsonl; printf '%s\n' '$(note 1.5 to-the-old)' >&8"
+	until_line out to-the-old
+	tell "exec 8>>p.jsonl; printf '%s\n' '$(note 1.6 to-the-new)' >&8"
+	until_line out to-the-new
+	tell "rm p.jsonl; printf '%s\n' '$(note 1.7 without-a-name)' >&8"
+	until_line out without-a-name
+	tell "exec 8>>p.jsonl; printf '%s\n' '$(note 1.8 made-anew)' >&8"
+	until_line out made-anew
+	tell ": >p.jsonl"
+	until [ ! -s p.jsonl ]; do :; done
+	tell "printf '%s\n' '$(note 1.9 short)' >&8"
+	until_line out short
+	exec 7>&-
+	wait $follower
+	[ "$(grep -oE 'to-the-old|to-the-new|without-a-name|made-anew|short' out | tr '\n' ' ')" = "to-the-old to-the-new without-a-name made-anew short " ]
+}
+
+@test "-f of a folder: several at once, and those that come" {
+	mkdir logs
+	begin_writer
+	start_line >logs/a.jsonl
+	begin_following logs
+	until_line out "^==> logs/a.jsonl <=="
+	start_line >logs/b.jsonl
+	until_line out "^==> logs/b.jsonl <=="
+	note 1.5 of-a >>logs/a.jsonl
+	echo >>logs/a.jsonl
+	until_line out of-a
+	mv logs/a.jsonl logs/a.jsonl.1
+	note 1.6 of-b >>logs/b.jsonl
+	echo >>logs/b.jsonl
+	until_line out of-b
+	exec 7>&-
+	wait $follower
+	[ "$(grep -cE '^llama-server' out)" = 2 ]
+	[ "$(grep -E '^==>|of-[ab]' out | sed 's/.*note  x: //' | head -6 | tr '\n' ' ')" = "==> logs/a.jsonl <== ==> logs/b.jsonl <== ==> logs/a.jsonl <== of-a ==> logs/b.jsonl <== of-b " ]
+}
+
+@test "-f ends on Ctrl-C as a log that was read ends" {
+	begin_writer
+	start_line >p.jsonl
+	set -m
+	begin_following --json p.jsonl
+	set +m
+	until_line out start
+	kill -INT $follower
+	wait $follower
+	python3 -c 'import json; assert len(json.load(open("out"))) == 1'
+	exec 7>&-
+}
+
+@test "of a process: the log that it has open, however it is called" {
+	begin_writer
+	start_line >named
+	echo text >other
+	tell "exec 6>>other 8>>named; echo done >told"
+	until [ -s told ]; do :; done
+	run "$spill" log $writer
+	ends_with 0
+	has "llama-server (pid $writer)"
+	has_not "other"
+	# In another place, as of a container: through the process itself.
+	tell "rm named; echo done >told2"
+	until [ -s told2 ]; do :; done
+	run "$spill" log $writer
+	ends_with 0
+	has "llama-server (pid $writer)"
+	begin_following $writer
+	until_line out "^llama-server"
+	tell "printf '%s\n' '$(note 1.5 later)' >&8"
+	until_line out later
+	exec 7>&-
+	wait $follower
+}
+
+@test "a program on the simulated GPU, followed by its pid from its first allocation to its end" {
+	no_sanitizer
+	mkfifo go
+	cat >program.py <<-'END'
+		import ctypes, os
+		cu, context, pointer = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_uint64()
+		cu.cuInit(0)
+		cu.cuCtxCreate_v2(ctypes.byref(context), 0, 0)
+		for mib in 3, 5:
+		    cu.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(mib << 20))
+		    if mib == 3:
+		        open("go").read()
+	END
+	LD_LIBRARY_PATH=$BUILD/tests/sim "$spill" run -- python3 program.py &
+	writer=$!
+	until "$spill" log $writer 2>/dev/null | grep -q "alloc #1"; do :; done
+	begin_following $writer
+	until_line out "alloc #1"
+	: >go
+	wait $follower
+	run cat out
+	has "program.py (pid $writer)"
+	has "3.00 MiB"
+	has "5.00 MiB"
+	has "end (exit)"
+}
+
+@test "of a process that has ended: the newest of its number in the default folder" {
+	mkdir -p .local/state/spill
+	writer=4711
+	start_line | sed 's/llama-server/old/' >.local/state/spill/old-4711.jsonl
+	start_line | sed 's/llama-server/new/' >.local/state/spill/new-4711.jsonl
+	writer=4712
+	start_line | sed 's/llama-server/wrong/' >.local/state/spill/wrong-4711.jsonl
+	touch -d 2001-01-01 .local/state/spill/old-4711.jsonl
+	run "$spill" log 4711
+	ends_with 0
+	has "new (pid 4711)"
+	has_not "old"
+	run "$spill" log 11
+	ends_with 1
+	has "spill log: 11: no file of that name; a process of that number has no log open, and left none in the default folder"
+	cp "$data/moves.jsonl" 4711
+	run "$spill" log 4711
+	has_not "new (pid"
+	XDG_STATE_HOME=/nowhere run "$spill" log 999999999
+	ends_with 1
+}
+
+@test "wrong use: two; none; options that are none; what is not there" {
 	run "$spill" log nothing.jsonl
 	ends_with 1
 	has "No such file"
@@ -159,6 +390,17 @@ big() { sed -n 's/"rule":"default"/"rule":"big","would":"'$2'"/; '$1'p' "$data/r
 	ends_with 1
 	run "$spill" log
 	ends_with 2
+	has "which log, folder or process?"
 	run "$spill" log a b
 	ends_with 2
+	run "$spill" log --folow a
+	ends_with 2
+	has "the nearest is '--follow'"
+	run "$spill" log -F a
+	ends_with 2
+	run "$spill" log --follow=5 a
+	ends_with 2
+	has "takes no value"
+	run "$spill" log ""
+	ends_with 1
 }

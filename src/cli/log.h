@@ -1,0 +1,52 @@
+/* Inside `spill log`: records of one or several logs as lines for people or as one JSON array, read once or as they are written. */
+#ifndef SPILL_CLI_LOG_H
+#define SPILL_CLI_LOG_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "lines.h"
+
+/* One log. */
+struct log_reading {
+	struct cli_lines lines;
+	unsigned long records, later; /* read; of them of a later version */
+	bool ended;                   /* the last record is an exit line */
+	/* Of the last start line: */
+	int pid; /* 0: there was none */
+	enum { LOG_HERE, LOG_OTHER_HOST, LOG_OTHER_BOOT } where;
+};
+
+/* What is printed of all of them. */
+struct log_output {
+	bool json;
+	bool many;             /* of several logs each says which it is, where another was before */
+	bool counting;         /* of rules: one run after the other */
+	int pid;               /* the process that was asked for, as it is numbered here; 0: none */
+	unsigned long records; /* printed */
+	const char *last;      /* the log of the one printed last */
+	int status;
+};
+
+/* False if it cannot be opened. Closed by log_end in any case, which says so. */
+bool log_begin(struct log_reading *reading, const char *path);
+
+/* Prints what there is up to the end. */
+void log_read(struct log_output *output, struct log_reading *reading);
+
+/* The last words on that log. */
+void log_end(struct log_output *output, struct log_reading *reading);
+
+/*
+ * Prints what there is and what comes, of a log or of all in a folder, also of those that are begun meanwhile: until each run has come to
+ * its end and its process is gone, or until SIGINT or SIGTERM.
+ */
+void log_follow(struct log_output *output, const char *path, bool folder);
+
+/* log_find.c: the log of a process that runs or ran; false if there is none. */
+bool log_find(int pid, char path[PATH_MAX]);
+
+/* Does that process have the log open? */
+bool log_is_open_in(int pid, int fd);
+
+#endif
