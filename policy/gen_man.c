@@ -1,7 +1,7 @@
 /*
  * Build-time tool: gen_man NAME SECTION SUMMARY [SEE_ALSO] prints the Markdown of a generated document on standard input as a manual
- * page, man(7). It knows what those documents have: headings, paragraphs, `code`, indented code, lists, and tables, each row of which
- * becomes a paragraph behind its first cell, the other cells behind their column's name.
+ * page, man(7). It knows what those documents have: headings, paragraphs, `code`, indented code, lists, links (of which the words
+ * stay), and tables, each row of which becomes a paragraph behind its first cell, the other cells behind their column's name.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -38,14 +38,29 @@ static void print_character(char c, bool code)
 	}
 }
 
+/* [words](where): how many bytes the words have, or 0 if it is no link. */
+static size_t link_words(const char *text, size_t length)
+{
+	size_t words = strcspn(text, "]");
+
+	return *text == '[' && words + 1 < length && text[words + 1] == '(' ? words : 0;
+}
+
 /* A line of text; `code` is bold. */
 static void print_text(const char *text, size_t length)
 {
 	bool code = false;
+	size_t words;
 
 	if (length && (*text == '.' || *text == '\''))
 		fputs("\\&", stdout);
 	for (size_t i = 0; i < length; i++) {
+		words = code ? 0 : link_words(text + i, length - i);
+		if (words) {
+			print_text(text + i + 1, words - 1);
+			i += words + strcspn(text + i + words, ")");
+			continue;
+		}
 		if (text[i] != '`') {
 			print_character(text[i], code);
 			continue;
@@ -149,7 +164,8 @@ static void print_line(const char *line)
 		print_row(line);
 	in_table = table;
 	/* The title has a place of its own, and how the document is kept is not for readers of manuals. */
-	if (table || !strncmp(line, "# ", 2) || !strncmp(line, "Generated from ", 15))
+	if (table || !strncmp(line, "# ", 2) || !strncmp(line, "Generated from ", 15) ||
+	    !strncmp(line, "<!--", 4))
 		return;
 	if (code) {
 		print_code(line + 4);
@@ -162,6 +178,13 @@ static void print_line(const char *line)
 		print_text(line + 2, strlen(line + 2));
 		putchar('\n');
 	} else {
+		size_t number = strspn(line, "0123456789");
+
+		if (number && !strncmp(line + number, ". ", 2)) {
+			printf(".IP %.*s. 4\n", (int)number, line);
+			line += number + 2;
+		}
+		line += strspn(line, " ");
 		print_text(line, strlen(line));
 		putchar('\n');
 	}

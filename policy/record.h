@@ -131,11 +131,15 @@ struct spill_totals {
 
 /* Lines that log.max may leave out; each is counted as one of these. */
 #define SPILL_DROPS(X) \
-	X(ALLOC, "alloc", "allocations that are no spills: bytes where they were placed") \
-	X(SPILL, "spill", "spills: bytes where they were placed") \
-	X(FREE, "free", "frees: bytes where they were") \
-	X(DEMOTE, "demote", "moves to the host: bytes that came there") \
-	X(PROMOTE, "promote", "moves back: bytes that came to the device")
+	X(ALLOC, "alloc", \
+	  "allocations that are no spills (as `spills` of `exit` counts them), with the bytes where they " \
+	  "were placed") \
+	X(SPILL, "spill", \
+	  "spills, the same; `host_bytes` and `managed_bytes` are what `spilled` of `exit` adds up") \
+	X(FREE, "free", "frees, with the bytes where they were at their end") \
+	X(DEMOTE, "demote", \
+	  "moves to the host; `host_bytes` are those that came there, and left the device") \
+	X(PROMOTE, "promote", "moves back; `device_bytes` are those that came there, and left the host")
 
 enum spill_drop {
 #define X(id, name, text) SPILL_DROP_##id,

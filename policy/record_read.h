@@ -12,8 +12,35 @@
 
 struct spill_record_device {
 	int device;
-	const char *name, *uuid, *pci; /* uuid, pci: NULL if unknown */
+	const char *name, *uuid, *pci, *memory; /* all but the name: NULL if unknown */
 	uint64_t bytes;
+};
+
+/* Variables that say which part of a job a process is; the first ones, up to SLURM_PROCID, which of all its processes. */
+#define SPILL_RANKS(X) \
+	X(RANK, "RANK", "torchrun and others: of all processes of the job") \
+	X(OMPI_COMM_WORLD_RANK, "OMPI_COMM_WORLD_RANK", "the same of Open MPI") \
+	X(PMIX_RANK, "PMIX_RANK", "the same of PMIx") \
+	X(PMI_RANK, "PMI_RANK", "the same of MPICH and Intel MPI") \
+	X(SLURM_PROCID, "SLURM_PROCID", "the same of Slurm") \
+	X(LOCAL_RANK, "LOCAL_RANK", "torchrun and others: of the processes of this machine") \
+	X(OMPI_COMM_WORLD_LOCAL_RANK, "OMPI_COMM_WORLD_LOCAL_RANK", "the same of Open MPI") \
+	X(SLURM_LOCALID, "SLURM_LOCALID", "the same of Slurm") \
+	X(WORLD_SIZE, "WORLD_SIZE", "torchrun and others: how many processes the job has") \
+	X(SLURM_JOB_ID, "SLURM_JOB_ID", "number of the job, of Slurm") \
+	X(SLURM_STEP_ID, "SLURM_STEP_ID", "and of its step")
+
+enum spill_rank {
+#define X(id, name, text) SPILL_RANK_##id,
+	// clang-format off
+	SPILL_RANKS(X)
+#undef X
+	SPILL_RANKS_COUNT
+	// clang-format on
+};
+
+struct spill_record_ranks {
+	const char *of[SPILL_RANKS_COUNT]; /* NULL: not set */
 };
 
 struct spill_record_option {
@@ -24,7 +51,7 @@ struct spill_record_option {
 struct spill_record_start {
 	uint64_t time_us; /* 0 */
 	const char *time, *boot, *host, *program, *exe, *version, *backend;
-	const char *slurm_procid, *rank, *ompi_rank; /* of `rank` */
+	struct spill_record_ranks ranks;
 	int pid, ppid, driver;
 	unsigned device_count, option_count, arg_count;
 	const struct spill_record_device *devices;

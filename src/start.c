@@ -11,7 +11,7 @@
 
 #include "json.h"
 #include "log.h"
-#include "record.h"
+#include "record_read.h"
 #include "redact.h"
 #include "text.h"
 
@@ -96,7 +96,11 @@ static void machine(struct spill_json *json)
 
 static void ranks(struct spill_json *json)
 {
-	static const char *const names[] = {"SLURM_PROCID", "RANK", "OMPI_COMM_WORLD_RANK"};
+	static const char *const names[] = {
+#define X(id, name, text) name,
+	    SPILL_RANKS(X)
+#undef X
+	};
 	bool any = false;
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -48,9 +48,11 @@ static void print_start(FILE *out, const struct spill_record_start *start)
 	fputs(", ", out);
 	cli_put(out, start->backend);
 	fprintf(out, " driver %d", start->driver);
-	put_rank(out, "SLURM_PROCID", start->slurm_procid);
-	put_rank(out, "RANK", start->rank);
-	put_rank(out, "OMPI_COMM_WORLD_RANK", start->ompi_rank);
+#define X(id, name, text) put_rank(out, name, start->ranks.of[SPILL_RANK_##id]);
+	SPILL_RANKS(X)
+#undef X
+	if (start->continues)
+		fprintf(out, ", goes on behind %" PRIu64 " lines in other files", start->continues);
 	fputc('\n', out);
 	for (unsigned i = 0; i < start->device_count; i++) {
 		fprintf(out, "  device %d: ", start->devices[i].device);

@@ -67,11 +67,21 @@ static void begin_devices(struct cli_summary *summary, const struct spill_record
 	}
 }
 
+/* Which of all processes of the job it was. */
+static const char *rank_of(const struct spill_record_start *start)
+{
+	const char *rank = NULL;
+
+	for (unsigned i = 0; i <= SPILL_RANK_SLURM_PROCID && !rank; i++)
+		rank = start->ranks.of[i];
+	return rank;
+}
+
 static void begin(void *data, const char *path, unsigned long line, const struct spill_record_start *start)
 {
 	struct cli_summaries *summaries = data;
 	struct cli_summary *summary;
-	const char *rank, *level;
+	const char *level;
 
 	summaries->runs =
 	    cli_room_for_one(summaries->runs, summaries->count, &summaries->size, sizeof(*summary));
@@ -80,14 +90,13 @@ static void begin(void *data, const char *path, unsigned long line, const struct
 	    .path = cli_room_text(path), .line = line, .started = start != NULL, .all_told = true};
 	if (!start)
 		return;
-	rank = start->rank ? start->rank : start->ompi_rank ? start->ompi_rank : start->slurm_procid;
 	level = option(start, "log.level");
 	summary->time = cli_room_text(start->time);
 	summary->host = cli_room_text(start->host);
 	summary->program = cli_room_text(start->program);
 	summary->version = cli_room_text(start->version);
 	summary->backend = cli_room_text(start->backend);
-	summary->rank = cli_room_text(rank);
+	summary->rank = cli_room_text(rank_of(start));
 	summary->mode = cli_room_text(option(start, "spill.mode"));
 	summary->pid = start->pid;
 	summary->driver = start->driver;

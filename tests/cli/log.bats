@@ -47,7 +47,7 @@ big() { sed -n 's/"rule":"default"/"rule":"big","would":"'$2'"/; '$1'p' "$data/r
 @test "which rank of a job it was" {
 	sed '1s/"program"/"rank":{"SLURM_PROCID":"3","OMPI_COMM_WORLD_RANK":"5"},"program"/' "$data/run.jsonl" >rank.jsonl
 	run "$spill" log rank.jsonl
-	has_line "llama-server (pid 4711) on node7, 2026-11-21T03:50:51.123456Z, libspill 0.1.0, cuda driver 13000, SLURM_PROCID=3, OMPI_COMM_WORLD_RANK=5"
+	has_line "llama-server (pid 4711) on node7, 2026-11-21T03:50:51.123456Z, libspill 0.1.0, cuda driver 13000, OMPI_COMM_WORLD_RANK=5, SLURM_PROCID=3"
 }
 
 @test "an out of memory names its rule, and what would be there of mode = observe" {

@@ -311,3 +311,16 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 	ends_with 0
 	has "usage: spill report"
 }
+
+@test "logs of all versions that there were: tests/cli/data/kept is added to, and never made anew" {
+	sums='[.totals.allocs, .totals.frees, .totals.spills, .totals.ooms, .totals.demotions, .totals.peak.device_bytes, .totals.peak.host_bytes]'
+	of() {
+		json "$data/kept/$1.jsonl" >report.json || [ $? -eq 1 ]
+		[ "$(jq -c ".runs[] | $sums" report.json)" = "$2" ]
+		jq -e '.runs | length == 1 and all(.differences == [] and .bad_lines == 0 and .later_records == 0 and .exited)' report.json
+		"$spill" log "$data/kept/$1.jsonl" >log.txt
+		[ "$(grep -c '^ *[0-9]*\.[0-9]' log.txt)" -ge "$3" ]
+	}
+	of first '[4,4,1,2,0,12582912,4194304]' 12
+	of 0.1.0 '[26,26,0,1,15,14680064,6291472]' 60
+}

@@ -22,6 +22,7 @@ static inline void again_lists(struct spill_json *json, const struct spill_recor
 		again_text(json, "uuid", start->devices[i].uuid);
 		again_text(json, "pci", start->devices[i].pci);
 		spill_json_u64(spill_json_key(json, "bytes"), start->devices[i].bytes);
+		again_text(json, "memory", start->devices[i].memory);
 		spill_json_object_end(json);
 	}
 	spill_json_array_end(json);
@@ -40,6 +41,23 @@ static inline void again_lists(struct spill_json *json, const struct spill_recor
 	spill_json_array_end(json);
 	if (start->cut)
 		spill_json_bool(spill_json_key(json, "cut"), true);
+	if (start->continues)
+		spill_json_u64(spill_json_key(json, "continues"), start->continues);
+}
+
+static inline void again_ranks(struct spill_json *json, const struct spill_record_ranks *ranks)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < SPILL_RANKS_COUNT; i++)
+		any = any || ranks->of[i];
+	if (!any)
+		return;
+	spill_json_object(spill_json_key(json, "rank"));
+#define X(id, name, text) again_text(json, name, ranks->of[SPILL_RANK_##id]);
+	SPILL_RANKS(X)
+#undef X
+	spill_json_object_end(json);
 }
 
 static inline size_t again_start(const struct spill_record_start *start, char *buffer, size_t size)
@@ -58,13 +76,7 @@ static inline size_t again_start(const struct spill_record_start *start, char *b
 	spill_json_i64(spill_json_key(&json, "ppid"), start->ppid);
 	again_text(&json, "program", start->program);
 	again_text(&json, "exe", start->exe);
-	if (start->slurm_procid || start->rank || start->ompi_rank) {
-		spill_json_object(spill_json_key(&json, "rank"));
-		again_text(&json, "SLURM_PROCID", start->slurm_procid);
-		again_text(&json, "RANK", start->rank);
-		again_text(&json, "OMPI_COMM_WORLD_RANK", start->ompi_rank);
-		spill_json_object_end(&json);
-	}
+	again_ranks(&json, &start->ranks);
 	again_text(&json, "version", start->version);
 	again_text(&json, "backend", start->backend);
 	spill_json_i64(spill_json_key(&json, "driver"), start->driver);

@@ -7,8 +7,12 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import log_schema
 
 LIBRARY = os.environ["LIBSPILL"]
 SPILL = pathlib.Path(LIBRARY).parent / "spill"
@@ -63,7 +67,9 @@ class Case(unittest.TestCase):
     def records(self, path=None):
         text = (path or self.log).read_text(encoding="utf-8")
         self.assertTrue(text.endswith("\n"), "the last line is whole")
-        return [json.loads(line) for line in text.splitlines()]
+        records = [json.loads(line) for line in text.splitlines()]
+        log_schema.check(records)
+        return records
 
     def checked_records(self, path=None):
         """The log's records, after a check of what must hold of every log."""

@@ -8,6 +8,7 @@ import subprocess
 import unittest
 
 import harness
+import log_schema
 from harness import SPILL
 from scripted import FULL, ScriptCase
 
@@ -30,7 +31,9 @@ class Log(ScriptCase):
     def whole_lines(self, path=None):
         """The lines of the log that are whole; all of them are JSON."""
         text = (path or self.log).read_text(encoding="utf-8")
-        return [json.loads(line) for line in text.split("\n")[:-1] if line]
+        records = [json.loads(line) for line in text.split("\n")[:-1] if line]
+        log_schema.check(records)
+        return records
 
     def test_unwritable_folder(self):
         # A file where a folder is wanted refuses root too.
@@ -258,6 +261,31 @@ class Rotated(ScriptCase):
         text = self.log.read_text(encoding="utf-8")
         self.assertRegex(text, r'[^\n]\{"v":1,"kind":"start"')
         self.assertIn("log-truncated", text)
+
+    def test_a_full_one_is_renamed(self):
+        """As large as a file may be: what found no room is counted, in the new piece, and what was whole stays whole."""
+        move = self.folder / "move"
+        move.write_text(f"#!/bin/sh\nmv {self.log} {self.log}.1\n{self.SECOND}\n")
+        move.chmod(0o700)
+        more = " alloc:b:1m:20 free:b"
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+
+        done = self.good(self.script(f"{FULL}{more * 8} child:{move} {FULL}", how={"preexec_fn": limit}))
+        self.assertIn("status 0", done.stdout)
+        old = (self.folder / "log.jsonl.1").read_bytes()
+        self.assertEqual(len(old), 20000)
+        records = self.records()
+        self.assertEqual((records[0]["continues"], records[-1]["kind"]), (old.count(b"\n"), "exit"))
+        lost, = [r["text"] for r in records if r.get("code") == "log-lost"]
+        self.assertRegex(lost, r"^[0-9]+ lines \([0-9]+ bytes\) could not be written: File too large$")
+        run, = json.loads(subprocess.run([SPILL, "report", "--json", self.folder], capture_output=True, text=True,
+                                         check=False).stdout)["runs"]
+        self.assertEqual((run["missing_lines"], run["exited"]), (0, True))
+        told = sum(line.count(b'"kind":"alloc"') for line in old.split(b"\n")[:-1]) + len([r for r in records if r["kind"] == "alloc"])
+        self.assertEqual(run["totals"]["allocs"], told)
+        self.assertLess(told, records[-1]["allocs"])
 
     def test_its_folder_is_removed(self):
         """Nothing can be made there, and nothing is harmed."""

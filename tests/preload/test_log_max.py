@@ -1,7 +1,9 @@
 """log.max: the log stops growing, and the totals still follow from its lines and the sums of what was left out."""
+import json
+import subprocess
 import unittest
 
-from harness import KERNELS, PROGRAMS
+from harness import KERNELS, PROGRAMS, SPILL
 from scripted import MOVED, ScriptCase
 
 KIB = 1 << 10
@@ -135,6 +137,23 @@ class LogMax(ScriptCase):
                 records = self.checked_records()
                 self.assertEqual([record["kind"] for record in records], ["start", "note", "drop", "exit"])
                 self.assertEqual(records[-1]["how"], says)
+
+    def test_a_name_used_again(self):
+        """Each run is told for itself: one past its log.max, one that was killed, one with all the room there is."""
+        self.script("retain:0" + ROUND, SPILL_LOG_MAX="0")
+        self.run_in([str(PROGRAMS / "process"), "kill"], self.environment(SPILL_LOG_STDERR="off"))
+        self.script("retain:0" + ROUND * 2)
+        records = self.records()
+        starts = [number for number, record in enumerate(records) if record["kind"] == "start"]
+        self.assertEqual([records[number].get("continues") for number in starts], [None] * 3)
+        ends = [r for r in records if r["kind"] == "exit"]
+        done = subprocess.run([SPILL, "report", "--json", self.log], capture_output=True, text=True, check=False)
+        runs = json.loads(done.stdout)["runs"]
+        self.assertEqual(([run["line"] for run in runs], done.stderr), ([number + 1 for number in starts], ""))
+        self.assertEqual([run["exited"] for run in runs], [True, False, True])
+        self.assertEqual([(run["differences"], run["missing_lines"]) for run in runs], [([], 0)] * 3)
+        self.assertEqual([run["totals"]["allocs"] for run in runs], [ends[0]["allocs"], 5, ends[1]["allocs"]])
+        self.assertEqual([run["left_out"] for run in runs], [ends[0]["allocs"], 0, 0])
 
     def test_forks(self):
         """A child's log has sums of its own, and as much room."""

@@ -8,7 +8,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 ${MESON:-meson} install -C "$build" --no-rebuild --quiet --destdir "$folder" || { echo "meson install failed"; exit 1; }
 bad=0
-for file in "$lib/libspill.so" "$bin/spill" "$man/man5/spill.conf.5" "$data/example.conf" \
+for file in "$lib/libspill.so" "$bin/spill" "$man/man5/spill.conf.5" "$man/man5/spill-log.5" "$data/example.conf" \
 	$(grep -o "[a-z0-9-]*\.conf" "$profiles" | sed "s|^|$data/profiles/|"); do
 	[ -s "$folder$file" ] || { echo "$file is not installed"; bad=1; }
 done

@@ -42,6 +42,10 @@ alone
 .PP
 .IP \(bu 2
 \fBa\fR: one
+.PP
+.IP 12. 4
+See the words and \fBcode\fR [here], \fB[not](a link)\fR
+and there
 .SH "SEE ALSO"
 \fBx\-y\fR(1)
 END
@@ -68,5 +72,9 @@ A line with `co-de`, a \ and a well-known word
 | key | alone |
 
 - `a`: one
+
+<!-- not for manuals -->
+12. See [the words](x.md#y) and [`code`](z.md) [here], `[not](a link)`
+   and there
 END
 diff -u "$folder/expected" "$folder/made"

@@ -89,6 +89,34 @@ static void start_line_says_who_and_what(void **state)
 	in_child(start_body);
 }
 
+/* All that say which part of a job it is; of one that somebody made long, the beginning. */
+static void ranks_body(void)
+{
+	static const char *const names[] = {
+	    "RANK",         "OMPI_COMM_WORLD_RANK",       "PMIX_RANK",     "PMI_RANK",   "SLURM_PROCID",
+	    "LOCAL_RANK",   "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "WORLD_SIZE", "SLURM_JOB_ID",
+	    "SLURM_STEP_ID"};
+	const unsigned count = sizeof(names) / sizeof(names[0]);
+	char value[100];
+	const cJSON *rank;
+
+	for (unsigned i = 0; i < count; i++) {
+		snprintf(value, sizeof(value), "%0*u", i == 3 ? 90 : 1, i);
+		setenv(names[i], value, 1);
+	}
+	open_log_at(in_folder("ranks"));
+	rank = cJSON_GetObjectItem(read_lines(in_folder("ranks")).at[0], "rank");
+	CHECK(cJSON_GetArraySize(rank) == (int)count);
+	for (unsigned i = 0; i < count; i++)
+		CHECK(i == 3 ? strlen(text_of(rank, names[i])) == 64
+		             : (unsigned)atoi(text_of(rank, names[i])) == i);
+}
+
+static void which_part_of_a_job_it_is(void **state)
+{
+	in_child(ranks_body);
+}
+
 /* Run by the next test as a program of its own, whose arguments are in the log. */
 static int as_program_with_secrets(const char *path)
 {
@@ -400,6 +428,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(start_line_says_who_and_what),
+	    cmocka_unit_test(which_part_of_a_job_it_is),
 	    cmocka_unit_test(secrets_are_not_in_the_start_line),
 	    cmocka_unit_test(more_arguments_than_we_keep_are_cut),
 	    cmocka_unit_test(routine_lines_wait_others_do_not),

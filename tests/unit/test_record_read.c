@@ -151,15 +151,30 @@ static size_t any_drop(char *buffer)
 
 static size_t any_start(char *buffer)
 {
-	struct spill_record_start start = {number(), maybe(), maybe(), maybe(), maybe(),  maybe(),  maybe(),
-	                                   maybe(),  maybe(), maybe(), maybe(), thread(), thread(), thread()};
+	struct spill_record_start start = {
+	    .time_us = number(),
+	    .time = maybe(),
+	    .boot = maybe(),
+	    .host = maybe(),
+	    .program = maybe(),
+	    .exe = maybe(),
+	    .version = maybe(),
+	    .backend = maybe(),
+	    .pid = thread(),
+	    .ppid = thread(),
+	    .driver = thread(),
+	    .continues = roll() % 2 * number(),
+	};
 	struct spill_record_device devices[4];
 	struct spill_record_option options[30];
 	const char *args[20];
 
 	start.device_count = roll() % 5;
 	for (unsigned i = 0; i < start.device_count; i++)
-		devices[i] = (struct spill_record_device){(int)i, text(), maybe(), maybe(), number()};
+		devices[i] =
+		    (struct spill_record_device){(int)i, text(), maybe(), maybe(), maybe(), number()};
+	for (unsigned i = 0; i < SPILL_RANKS_COUNT; i++)
+		start.ranks.of[i] = maybe();
 	start.option_count = roll() % 31;
 	for (unsigned i = 0; i < start.option_count; i++)
 		options[i] = (struct spill_record_option){text(), text(), text()};

@@ -1,0 +1,147 @@
+/* Secrets in a program's arguments: what is hidden, and that what is none is shown. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "redact.h"
+
+/* One argument, and as much of it as may be seen. */
+struct argument {
+	const char *text, *shown;
+};
+
+#define WHOLE(text) \
+	{ \
+		text, text \
+	}
+
+static void check(const struct argument *arguments, size_t count)
+{
+	struct spill_redact state = {0};
+
+	for (size_t i = 0; i < count; i++) {
+		size_t length = spill_redact_shown(&state, arguments[i].text);
+
+		if (length != strlen(arguments[i].shown) ||
+		    strncmp(arguments[i].text, arguments[i].shown, length) != 0)
+			fail_msg("'%s' is shown up to %zu, not as '%s'", arguments[i].text, length,
+			         arguments[i].shown);
+	}
+}
+
+#define CHECK(...) \
+	do { \
+		static const struct argument arguments[] = {__VA_ARGS__}; \
+		check(arguments, sizeof(arguments) / sizeof(arguments[0])); \
+	} while (0)
+
+static void names_of_secrets(void **state)
+{
+	static const char *const names[] = {
+	    "--api-key",       "--apikey",
+	    "--apiKey",        "-api_key",
+	    "--model.api_key", "--hf-token",
+	    "--token",         "--auth",
+	    "--authToken",     "--Authorization",
+	    "--password",      "--db-password-file",
+	    "--passwd",        "--passphrase",
+	    "--client-secret", "--secretname",
+	    "--credentials",   "--ssh-keys",
+	    "--access-tokens", "--pwd",
+	    "--pass",          "-hft",
+	    "--API-KEY",       "--openai.key",
+	    "--userPass",      "--sasl.PASSWORD",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct spill_redact redact = {0};
+		char joined[64];
+
+		/* --NAME VALUE: the name is seen, the value is not, and what follows is. */
+		assert_int_equal(spill_redact_shown(&redact, names[i]), strlen(names[i]));
+		if (spill_redact_shown(&redact, "hunter2") != 0)
+			fail_msg("%s hunter2 is shown", names[i]);
+		assert_int_equal(spill_redact_shown(&redact, "model.gguf"), strlen("model.gguf"));
+		/* --NAME=VALUE, and --NAME:VALUE. */
+		for (const char *sign = "=:"; *sign; sign++) {
+			strcpy(joined, names[i]);
+			joined[strlen(names[i])] = *sign;
+			strcpy(joined + strlen(names[i]) + 1, "hunter2");
+			if (spill_redact_shown(&redact, joined) > strlen(names[i]) + 1)
+				fail_msg("%s is shown", joined);
+		}
+		assert_int_equal(spill_redact_shown(&redact, "model.gguf"), strlen("model.gguf"));
+	}
+}
+
+static void names_of_nothing(void **state)
+{
+	static const char *const names[] = {
+	    "--tokenizer", "--keyboard",
+
+	    "-k",          "--author",   "--keep",
+
+	    "--compass",   "-p",         "--bypass-x",
+
+	    "--passes",    "model.gguf", "-m",         "", "-", "--", "=", "--tokenize=yes",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct spill_redact redact = {0};
+
+		if (spill_redact_shown(&redact, names[i]) != strlen(names[i]))
+			fail_msg("%s is not shown", names[i]);
+		if (spill_redact_shown(&redact, "value") != strlen("value"))
+			fail_msg("what follows %s is not shown", names[i]);
+	}
+}
+
+/* Without dashes it is an assignment, and the next argument is another one. */
+static void assignments(void **state)
+{
+	(void)state;
+	CHECK({"API_KEY=hunter2", "API_KEY="}, WHOLE("hunter"), {"OPENAI_API_KEY=x=y", "OPENAI_API_KEY="},
+	      WHOLE("token"), WHOLE("value"), WHOLE("HOME=/root"), {"db.password=p", "db.password="});
+}
+
+/* A count of tokens is a number, a token is not. */
+static void counts(void **state)
+{
+	(void)state;
+	CHECK(WHOLE("--max-tokens"), WHOLE("128"), WHOLE("--max-tokens=128"), WHOLE("--tokens"),
+	      {"12345678901234", ""}, WHOLE("--tokens"), {"abc", ""}, {"--tokens=abc", "--tokens="},
+	      {"--max-tokens=1x", "--max-tokens="}, WHOLE("--token"), {"128", ""});
+}
+
+static void urls_and_headers(void **state)
+{
+	(void)state;
+	CHECK({"http://me:hunter2@host/", ""}, {"--url=https://token@host", ""}, {"socks5://u:p@h:1?x", ""},
+	      WHOLE("http://host/a@b"), WHOLE("http://host?mail=a@b"), WHOLE("me@host"),
+	      WHOLE("http://host/#a@b"), {"Authorization: Basic x", ""}, {"X: bearer abc", ""}, WHOLE("-H"),
+	      {"authorization:abc", ""});
+}
+
+/* What is hidden is judged all the same: --use-auth --password x. */
+static void one_behind_another(void **state)
+{
+	(void)state;
+	CHECK(WHOLE("--use-auth"), {"--password", ""}, {"hunter2", ""}, WHOLE("next"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(names_of_secrets), cmocka_unit_test(names_of_nothing),
+	    cmocka_unit_test(assignments),      cmocka_unit_test(counts),
+	    cmocka_unit_test(urls_and_headers), cmocka_unit_test(one_behind_another),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
