@@ -4,19 +4,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "config.h"
-#include "logkeep.h"
 #include "logmax.h"
-#include "logpath.h"
+#include "logopen.h"
 #include "logqueue.h"
 #include "policy.h"
-#include "quiet.h"
-#include "start.h"
-#include "text.h"
 
 #define SOON_US 100000
 
@@ -96,69 +90,17 @@ bool spill_log_ours(void)
 	return spill_log_active() && getpid() == owner;
 }
 
-static void complain(const char *path, const char *problem)
-{
-	char line[1024];
-	struct spill_text text = spill_text_begin(line, sizeof(line));
-
-	spill_text_add(&text, "no log: ");
-	spill_text_add(&text, problem);
-	if (path[0]) {
-		spill_text_add(&text, ": ");
-		spill_text_add(&text, path);
-	}
-	spill_stderr_line(line);
-}
-
-/* NULL, or what stands in the way. */
-static const char *open_at(const struct spill_logpath *found)
-{
-	struct spill_quiet quiet;
-	const char *problem = NULL;
-	int error;
-
-	spill_quiet_enter(&quiet);
-	error = spill_logpath_make_folders(found);
-	problem = error ? strerrordesc_np(error) : spill_logfile_open(&queue.file, found->path);
-	spill_quiet_leave(&quiet);
-	return problem;
-}
-
 /* pre: locked */
 static void begin(const struct spill_policy *policy, const struct spill_log_start *start)
 {
-	static struct spill_logpath found; /* too large for a stack that may be the program's smallest */
-	struct spill_start_line line;
-	const char *problem;
-	char program[256];
-
 	atomic_store(&start_ns, monotonic_ns());
-	if (getauxval(AT_SECURE) || policy->log_level == SPILL_LOG_OFF)
+	if (!spill_logopen(&queue, policy, start))
 		return;
-	spill_config_program(program, sizeof(program));
-	spill_logpath_find(&found, policy->log_path, program);
-	problem = found.problem;
-	if (!problem && !found.path[0])
-		return;
-	spill_start_release(&queue.start); /* of the process that we were forked from */
-	memset(&queue, 0, sizeof(queue));
-	if (!problem)
-		problem = open_at(&found);
-	if (problem) {
-		complain(found.path, problem);
-		return;
-	}
-	memcpy(queue.path, found.path, sizeof(queue.path));
 	owner = getpid();
 	retry_us = 0;
-	spill_start_compose(&line, start, program);
 	spill_logmax_begin(&limit, policy->log_max);
+	spill_logmax_spend(&limit, queue.start.length);
 	stderr_all = policy->log_stderr == SPILL_STDERR_ALL;
-	spill_logmax_spend(&limit, line.length);
-	spill_logqueue_begin(&queue, &line);
-	spill_logqueue_drain(&queue);
-	if (found.in_default)
-		spill_logkeep(found.path, &queue.file, policy->log_keep);
 	atomic_store_explicit(&active, true, memory_order_release);
 }
 
@@ -195,7 +137,7 @@ static void drain(uint64_t now)
 	}
 	retry_us = now + SOON_US;
 	if (queue.gone && atomic_exchange(&active, false))
-		complain(queue.path, "the program closed it and it could not be opened again");
+		spill_logopen_complain(queue.path, "the program closed it and it could not be opened again");
 }
 
 /* For a line. False if there is no log, or no way to it. */

@@ -1,0 +1,70 @@
+#include "logopen.h"
+
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "config.h"
+#include "logkeep.h"
+#include "logpath.h"
+#include "quiet.h"
+#include "text.h"
+
+void spill_logopen_complain(const char *path, const char *problem)
+{
+	char line[1024];
+	struct spill_text text = spill_text_begin(line, sizeof(line));
+
+	spill_text_add(&text, "no log: ");
+	spill_text_add(&text, problem);
+	if (path[0]) {
+		spill_text_add(&text, ": ");
+		spill_text_add(&text, path);
+	}
+	spill_stderr_line(line);
+}
+
+/* NULL, or what stands in the way. */
+static const char *open_at(struct spill_logfile *file, const struct spill_logpath *found)
+{
+	struct spill_quiet quiet;
+	const char *problem = NULL;
+	int error;
+
+	spill_quiet_enter(&quiet);
+	error = spill_logpath_make_folders(found);
+	problem = error ? strerrordesc_np(error) : spill_logfile_open(file, found->path);
+	spill_quiet_leave(&quiet);
+	return problem;
+}
+
+bool spill_logopen(struct spill_logqueue *queue, const struct spill_policy *policy,
+                   const struct spill_log_start *start)
+{
+	static struct spill_logpath found; /* too large for a stack that may be the program's smallest */
+	struct spill_start_line line;
+	const char *problem;
+	char program[256];
+
+	if (getauxval(AT_SECURE) || policy->log_level == SPILL_LOG_OFF)
+		return false;
+	spill_config_program(program, sizeof(program));
+	spill_logpath_find(&found, policy->log_path, program);
+	problem = found.problem;
+	if (!problem && !found.path[0])
+		return false;
+	spill_start_release(&queue->start); /* of the process that we were forked from */
+	memset(queue, 0, sizeof(*queue));
+	if (!problem)
+		problem = open_at(&queue->file, &found);
+	if (problem) {
+		spill_logopen_complain(found.path, problem);
+		return false;
+	}
+	memcpy(queue->path, found.path, sizeof(queue->path));
+	spill_start_compose(&line, start, program);
+	spill_logqueue_begin(queue, &line);
+	spill_logqueue_drain(queue);
+	if (found.in_default)
+		spill_logkeep(found.path, &queue->file, policy->log_keep);
+	return true;
+}
