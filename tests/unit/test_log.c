@@ -1,4 +1,5 @@
 /* What is in the file, and when: start line, order, batching, threads, fork. */
+#include "logclock.h"
 #include "logtest.h"
 
 #include <errno.h>
@@ -8,19 +9,6 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
-
-/* The monotonic clock stands still, except where a test says otherwise. */
-static _Atomic long monotonic_ms = 1000000;
-int __real_clock_gettime(clockid_t clock, struct timespec *now);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
-
-int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
-{
-	if (clock != CLOCK_MONOTONIC)
-		return __real_clock_gettime(clock, now);
-	*now = (struct timespec){monotonic_ms / 1000, monotonic_ms % 1000 * 1000000};
-	return 0;
-}
 
 static void write_note(unsigned thread, unsigned number, enum spill_log_when when)
 {

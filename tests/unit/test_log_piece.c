@@ -1,4 +1,5 @@
 /* A log's file that is rotated, removed or truncated while it is written: the run goes on in another piece, and nothing is told twice. */
+#include "logclock.h"
 #include "logtest.h"
 
 #include <dirent.h>
@@ -7,19 +8,6 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <time.h>
-
-/* The monotonic clock stands still, except where a test says otherwise. */
-static _Atomic long monotonic_ms = 1000000;
-int __real_clock_gettime(clockid_t clock, struct timespec *now);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
-
-int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
-{
-	if (clock != CLOCK_MONOTONIC)
-		return __real_clock_gettime(clock, now);
-	*now = (struct timespec){monotonic_ms / 1000, monotonic_ms % 1000 * 1000000};
-	return 0;
-}
 
 /* A disk with room for so many bytes. */
 static long room = -1;

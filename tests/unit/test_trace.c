@@ -533,17 +533,14 @@ static int make_folder(void **data)
 
 static int remove_logs(void **data)
 {
-	static const char *const names[] = {"blocks", "one", "order", "moved", "runs",
-	                                    "ooms",   "p",   "q",     "r",     "s"};
-	static const char *const rotated[] = {"p.jsonl.1", "p.jsonl-20261121", "p.jsonl.gz"};
+	static const char *const names[] = {"blocks.jsonl",    "one.jsonl",  "order.jsonl", "moved.jsonl",
+	                                    "runs.jsonl",      "ooms.jsonl", "p.jsonl",     "q.jsonl",
+	                                    "r.jsonl",         "s.jsonl",    "p.jsonl.1",   "p.jsonl.gz",
+	                                    "p.jsonl-20261121"};
 
 	(void)data;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s.jsonl", folder, names[i]);
-		unlink(path);
-	}
-	for (size_t i = 0; i < sizeof(rotated) / sizeof(rotated[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", folder, rotated[i]);
+		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
 		unlink(path);
 	}
 	return 0;
