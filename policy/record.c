@@ -165,6 +165,34 @@ static void holders(struct spill_json *json, const struct spill_holder *top, uns
 	spill_json_array_end(json);
 }
 
+static void refusal(struct spill_json *json, const struct spill_refusal *refusal)
+{
+	if (refusal->asked == 0)
+		return;
+	spill_json_object(spill_json_key(json, "refusal"));
+	u64_member(json, "limit", refusal->limit);
+	u64_member(json, "held", refusal->held);
+	u64_member(json, "asked", refusal->asked);
+	u64_member(json, "room", refusal->room);
+	spill_json_object_end(json);
+}
+
+static void groups(struct spill_json *json, const char *key, const char *name_key,
+                   const struct spill_group *list, unsigned count, unsigned most)
+{
+	if (count == 0)
+		return;
+	spill_json_array(spill_json_key(json, key));
+	for (unsigned i = 0; i < count && i < most; i++) {
+		spill_json_object(json);
+		text_member(json, name_key, list[i].name);
+		u64_member(json, "count", list[i].count);
+		all_bytes(json, &list[i].held);
+		spill_json_object_end(json);
+	}
+	spill_json_array_end(json);
+}
+
 size_t spill_record_oom(const struct spill_record_oom *record, char *buffer, size_t size)
 {
 	struct spill_json json;
@@ -174,11 +202,15 @@ size_t spill_record_oom(const struct spill_record_oom *record, char *buffer, siz
 	u64_member(&json, "bytes", record->bytes);
 	u64_member(&json, "free", record->free);
 	u64_member(&json, "total", record->total);
+	u64_member(&json, "ours", record->ours);
 	sums(&json, "live", &record->live);
 	text_member(&json, "rule", record->rule);
 	text_member(&json, "refused_by", record->refused_by);
+	refusal(&json, &record->refusal);
 	text_member(&json, "would", record->would);
 	tried(&json, record->tried, record->attempts);
+	groups(&json, "places", "place", record->by_place, record->places, SPILL_PLACES);
+	groups(&json, "callers", "caller", record->by_caller, record->callers, SPILL_CALLERS);
 	holders(&json, record->top, record->holders);
 	return finish(&json);
 }

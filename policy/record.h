@@ -100,19 +100,42 @@ struct spill_holder {
 
 #define SPILL_HOLDERS 10
 
+/* Live allocations that have a caller or a place in common. */
+struct spill_group {
+	const char *name; /* of these; NULL: not known */
+	uint64_t count;
+	struct spill_bytes held;
+};
+
+#define SPILL_CALLERS 10
+
+/* Figures of the limit that refused; `asked` is 0 where there are none. */
+struct spill_refusal {
+	uint64_t limit; /* what the option allows, or (host.reserve) keeps free */
+	uint64_t held;  /* what counted against it; host.reserve: what the host had free */
+	uint64_t asked; /* what was asked for on top of it */
+	uint64_t room;  /* what the device or the host itself still had for it */
+};
+
 struct spill_record_oom {
 	uint64_t time_us;
 	int tid, device;
 	const char *api, *caller;
 	uint64_t bytes;
 	uint64_t free, total;          /* the driver's figures */
+	uint64_t ours;                 /* of the device, by this process's account */
 	struct spill_bytes live;       /* what this process holds */
 	const char *rule, *refused_by; /* refused_by: "device.limit", "host.limit", "driver" … */
+	struct spill_refusal refusal;
 	const char *would; /* mode=observe: the first place that would have been tried; NULL otherwise */
 	unsigned attempts;
 	struct spill_attempt tried[SPILL_ATTEMPTS];
 	unsigned holders;
 	struct spill_holder top[SPILL_HOLDERS]; /* largest first */
+	unsigned callers;
+	struct spill_group by_caller[SPILL_CALLERS]; /* those that hold most, most first */
+	unsigned places;
+	struct spill_group by_place[SPILL_PLACES]; /* all */
 };
 
 struct spill_hits {

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "account.h"
+#include "holders.h"
 
 /* All entries by address, and those with a placement in a tree of ranges for questions about interior addresses. */
 #define BUCKETS 8192
@@ -251,32 +252,15 @@ void spill_ledger_each_placed(void (*visit)(const struct spill_placement *placem
 	pthread_mutex_unlock(&lock);
 }
 
-/* Insertion into a list of ten, largest first. */
-static unsigned keep(struct spill_holder holders[SPILL_HOLDERS], unsigned count,
-                     const struct spill_allocation *entry)
+void spill_ledger_holders(struct spill_record_oom *record)
 {
-	unsigned at = count;
-	while (at && holders[at - 1].bytes < entry->bytes)
-		at--;
-	if (at == SPILL_HOLDERS)
-		return count;
-	unsigned last = count < SPILL_HOLDERS ? count : SPILL_HOLDERS - 1;
-	for (unsigned i = last; i > at; i--)
-		holders[i] = holders[i - 1];
-	holders[at] =
-	    (struct spill_holder){entry->caller, entry->api, entry->seq, entry->bytes, entry->place};
-	return last + 1;
-}
-
-unsigned spill_ledger_largest(struct spill_holder holders[SPILL_HOLDERS])
-{
-	unsigned count = 0;
 	pthread_mutex_lock(&lock);
+	spill_holders_begin();
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (const struct spill_allocation *entry = buckets[i]; entry; entry = entry->next)
-			count = keep(holders, count, entry);
+			spill_holders_add(entry);
+	spill_holders_end(record);
 	pthread_mutex_unlock(&lock);
-	return count;
 }
 
 void spill_ledger_totals(struct spill_totals *copy)

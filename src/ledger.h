@@ -74,8 +74,9 @@ bool spill_ledger_placed(uint64_t ptr, struct spill_allocation *copy);
 /* Visits every placement at an address, under the lock. */
 void spill_ledger_each_placed(void (*visit)(const struct spill_placement *placement, void *data), void *data);
 
-/* The largest live entries, and the sums. */
-unsigned spill_ledger_largest(struct spill_holder holders[SPILL_HOLDERS]);
+/* Stores who holds what (holders.h), in one walk. */
+void spill_ledger_holders(struct spill_record_oom *record);
+/* The sums. */
 void spill_ledger_totals(struct spill_totals *totals);
 /* The same without waiting for ever, for the end of the process, which may come inside a lock of ours. */
 bool spill_ledger_totals_now(struct spill_totals *totals);

@@ -48,6 +48,9 @@ void spill_stderr_remember(void);
 /* One line for people, "spill: " first, dropped rather than blocking or harming the host program. */
 void spill_stderr_line(const char *text);
 
+/* Whole lines that are so already, in one write, so that no other line comes between them. pre: length <= PIPE_BUF */
+void spill_stderr_lines(const char *lines, size_t length);
+
 /*
  * Opens the log and writes the start line. Called once, at the first GPU memory call, after the policy
  * is known. A log that cannot be opened is one stderr line and a library that works without a log.

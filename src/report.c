@@ -5,12 +5,16 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "account.h"
 #include "config.h"
 #include "engine.h"
 #include "plan.h"
+#include "postmortem.h"
+#include "rules.h"
 #include "text.h"
 
 #define LINE 8192
+_Static_assert(LINE >= SPILL_BLOCK, "room of a block");
 
 /*
  * The loud line is due once a run, or at every spill and demotion. `text` then begins with the program's name and the
@@ -223,14 +227,46 @@ void spill_report_move(const struct spill_moved *moved, const struct spill_plan_
 		loud_move(moved, strcmp(why->reason, "limit") == 0);
 }
 
+/* Figures of what refused, where it has some. */
+static struct spill_refusal refusal(const struct spill_request *request, const struct spill_backend *backend,
+                                    uint64_t free)
+{
+	const char *by = request->refused_by ? request->refused_by : "";
+	struct spill_refusal figures = {.asked = request->weight ? request->weight : request->bytes,
+	                                .room = free};
+	if (strcmp(by, "host.limit") == 0 || strcmp(by, "host.reserve") == 0)
+		return *spill_host_refusal();
+	if (strcmp(by, "device.limit") == 0) {
+		figures.limit = spill_runtime_device_limit(backend, request->device);
+		figures.held = spill_account_device_held(request->device);
+		return figures;
+	}
+	if (strcmp(by, "rule.cap") == 0) {
+		figures.limit = request->applied->cap;
+		figures.held = spill_rules_held(request);
+		figures.asked = request->bytes;
+		return figures;
+	}
+	return (struct spill_refusal){0};
+}
+
+/* Names of any length, in a line of ours: what does not fit is left out, the least wanted first. */
+static size_t oom_line(const struct spill_record_oom *record, char line[LINE])
+{
+	struct spill_record_oom part = *record;
+	size_t length = spill_record_oom(&part, line, LINE);
+	for (; !length && part.holders; part.holders--)
+		length = spill_record_oom(&part, line, LINE);
+	for (; !length && part.callers; part.callers--)
+		length = spill_record_oom(&part, line, LINE);
+	return length;
+}
+
 void spill_report_oom(const struct spill_request *request, const struct spill_backend *backend, uint64_t free,
                       uint64_t total)
 {
-	if (!spill_log_active())
-		return;
 	char line[LINE];
 	struct spill_totals totals;
-	spill_ledger_totals(&totals);
 	struct spill_record_oom record = {
 	    .time_us = spill_log_now_us(),
 	    .tid = spill_log_tid(),
@@ -240,14 +276,22 @@ void spill_report_oom(const struct spill_request *request, const struct spill_ba
 	    .bytes = request->bytes,
 	    .free = free,
 	    .total = total,
-	    .live = totals.live,
+	    .ours = spill_account_device_held(request->device),
 	    .rule = request->decision.rule,
 	    .refused_by = request->refused_by,
+	    .refusal = refusal(request, backend, free),
 	    .would = would(request, backend),
 	    .attempts = request->attempts,
 	};
+	bool told = spill_postmortem_due(&record);
+	if (!told && !spill_log_active())
+		return;
 	memcpy(record.tried, request->tried, sizeof(record.tried));
-	record.holders = spill_ledger_largest(record.top);
-	size_t length = spill_record_oom(&record, line, sizeof(line));
-	spill_log_write(line, length, SPILL_LOG_NOW);
+	spill_ledger_totals(&totals);
+	record.live = totals.live;
+	spill_ledger_holders(&record);
+	if (spill_log_active())
+		spill_log_write(line, oom_line(&record, line), SPILL_LOG_NOW);
+	if (told)
+		spill_postmortem_tell(&record, line);
 }

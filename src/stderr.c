@@ -12,7 +12,7 @@
 #include "log.h"
 #include "quiet.h"
 
-/* A line stays below PIPE_BUF, so that a pipe takes it whole or not at all. */
+/* A line, as any write of ours, stays below PIPE_BUF, so that a pipe takes it whole or not at all. */
 #define LINE_MAX_BYTES 2048
 _Static_assert(LINE_MAX_BYTES <= PIPE_BUF, "a pipe could cut the line");
 
@@ -100,13 +100,19 @@ static size_t compose(char *line, const char *text)
 	return length;
 }
 
-void spill_stderr_line(const char *text)
+void spill_stderr_lines(const char *lines, size_t length)
 {
-	char line[LINE_MAX_BYTES];
 	struct spill_quiet quiet;
 
 	spill_quiet_enter(&quiet);
 	if (still_stderr() && has_room())
-		write_once(line, compose(line, text));
+		write_once(lines, length);
 	spill_quiet_leave(&quiet);
+}
+
+void spill_stderr_line(const char *text)
+{
+	char line[LINE_MAX_BYTES];
+
+	spill_stderr_lines(line, compose(line, text));
 }

@@ -30,12 +30,8 @@ void cli_report_runs(const struct cli_report *report);
 /* report_oom.c */
 void cli_report_ooms(const struct cli_summary *summary);
 
-/*
- * advice.c: what would have helped, as one line without its end. Of a run: what would have kept everything on the device;
- * empty if everything was.
- */
+/* advice.c: what would have kept everything on the device, as one line without its end; empty if everything was. */
 #define CLI_ADVICE 1024
-void cli_advice_oom(const struct cli_oom *oom, char text[CLI_ADVICE]);
 void cli_advice_run(const struct cli_summary *summary, char text[CLI_ADVICE]);
 
 /* usable: what device.limit and the margin leave of the device; surplus: what was not wanted of it, or (negative) lacked. */

@@ -1,4 +1,5 @@
 /* spill report --json: one object; docs/commands.md describes it. */
+#include "advice.h"
 #include "json_out.h"
 #include "report.h"
 
@@ -123,57 +124,95 @@ static void largest(struct spill_json *json, const struct cli_large_list *list)
 	spill_json_array_end(json);
 }
 
-static void holders(struct spill_json *json, const struct cli_oom *oom)
+static void tried(struct spill_json *json, const struct spill_record_oom *oom)
 {
 	spill_json_array(cli_json_key(json, "tried"));
 	for (unsigned i = 0; i < oom->attempts; i++) {
 		spill_json_object(json);
-		cli_json_name(json, "place", oom->tried[i].place);
-		cli_json_name(json, "error", oom->tried[i].error);
-		spill_json_object_end(json);
-	}
-	spill_json_array_end(json);
-	spill_json_array(cli_json_key(json, "holders"));
-	for (unsigned i = 0; i < oom->holders; i++) {
-		const struct cli_oom_holder *holder = &oom->top[i];
-
-		spill_json_object(json);
-		cli_json_number(json, "seq", holder->seq);
-		cli_json_number(json, "bytes", holder->bytes);
-		cli_json_text(json, "place", spill_place_name(holder->place));
-		cli_json_name(json, "api", holder->api);
-		cli_json_name(json, "caller", holder->caller);
+		cli_json_text(json, "place", oom->tried[i].place);
+		cli_json_text(json, "error", oom->tried[i].error);
 		spill_json_object_end(json);
 	}
 	spill_json_array_end(json);
 }
 
-static void ooms(struct spill_json *json, const struct cli_ooms *list)
+static void refusal(struct spill_json *json, const struct spill_refusal *refusal)
 {
-	char advice[CLI_ADVICE];
+	if (!refusal->asked)
+		return;
+	spill_json_object(cli_json_key(json, "refusal"));
+	cli_json_number(json, "limit", refusal->limit);
+	cli_json_number(json, "held", refusal->held);
+	cli_json_number(json, "asked", refusal->asked);
+	cli_json_number(json, "room", refusal->room);
+	spill_json_object_end(json);
+}
 
-	spill_json_array(cli_json_key(json, "ooms"));
-	for (uint64_t i = 0; i < list->count && i < 2 * CLI_OOMS_EACH; i++) {
-		const struct cli_oom *oom = &list->list[i];
-
+static void groups(struct spill_json *json, const char *member, const char *what,
+                   const struct spill_group *list, unsigned count)
+{
+	spill_json_array(cli_json_key(json, member));
+	for (unsigned i = 0; i < count; i++) {
 		spill_json_object(json);
-		spill_json_seconds(cli_json_key(json, "t"), oom->time_us);
-		spill_json_i64(cli_json_key(json, "tid"), oom->tid);
-		cli_json_device(json, oom->device);
-		cli_json_name(json, "api", oom->api);
-		cli_json_name(json, "caller", oom->caller);
-		cli_json_number(json, "bytes", oom->bytes);
-		cli_json_number(json, "free", oom->free);
-		cli_json_number(json, "total", oom->total);
-		cli_json_bytes(json, "live", &oom->live);
-		cli_json_name(json, "rule", oom->rule);
-		cli_json_name(json, "refused_by", oom->refused_by);
-		cli_json_name(json, "would", oom->would);
-		holders(json, oom);
-		cli_advice_oom(oom, advice);
-		cli_json_text(json, "advice", advice);
+		cli_json_text(json, what, list[i].name);
+		cli_json_number(json, "count", list[i].count);
+		cli_json_bytes(json, "held", &list[i].held);
 		spill_json_object_end(json);
 	}
+	spill_json_array_end(json);
+}
+
+static void holders(struct spill_json *json, const struct spill_record_oom *oom)
+{
+	groups(json, "places", "place", oom->by_place, oom->places);
+	groups(json, "callers", "caller", oom->by_caller, oom->callers);
+	spill_json_array(cli_json_key(json, "holders"));
+	for (unsigned i = 0; i < oom->holders; i++) {
+		const struct spill_holder *holder = &oom->top[i];
+
+		spill_json_object(json);
+		cli_json_number(json, "seq", holder->seq);
+		cli_json_number(json, "bytes", holder->bytes);
+		cli_json_text(json, "place", spill_place_name(holder->place));
+		cli_json_text(json, "api", holder->api);
+		cli_json_text(json, "caller", holder->caller);
+		spill_json_object_end(json);
+	}
+	spill_json_array_end(json);
+}
+
+static void oom(struct spill_json *json, const struct spill_record_oom *oom)
+{
+	char buffer[CLI_ADVICE];
+	struct spill_text advice = spill_text_begin(buffer, sizeof(buffer));
+
+	spill_json_object(json);
+	spill_json_seconds(cli_json_key(json, "t"), oom->time_us);
+	spill_json_i64(cli_json_key(json, "tid"), oom->tid);
+	cli_json_device(json, oom->device);
+	cli_json_text(json, "api", oom->api);
+	cli_json_text(json, "caller", oom->caller);
+	cli_json_number(json, "bytes", oom->bytes);
+	cli_json_number(json, "free", oom->free);
+	cli_json_number(json, "total", oom->total);
+	cli_json_number(json, "ours", oom->ours);
+	cli_json_bytes(json, "live", &oom->live);
+	cli_json_text(json, "rule", oom->rule);
+	cli_json_text(json, "refused_by", oom->refused_by);
+	refusal(json, &oom->refusal);
+	cli_json_text(json, "would", oom->would);
+	tried(json, oom);
+	holders(json, oom);
+	spill_advice_oom(&advice, oom);
+	cli_json_text(json, "advice", buffer);
+	spill_json_object_end(json);
+}
+
+static void ooms(struct spill_json *json, const struct cli_ooms *list)
+{
+	spill_json_array(cli_json_key(json, "ooms"));
+	for (uint64_t i = 0; i < list->count && i < 2 * CLI_OOMS_EACH; i++)
+		oom(json, &list->list[i]);
 	spill_json_array_end(json);
 }
 

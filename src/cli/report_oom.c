@@ -2,61 +2,112 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "advice.h"
 #include "put.h"
 #include "report.h"
 
-static void put_tried(const struct cli_oom *oom)
+/* "split 5.04 GiB in 2, device 4.00 GiB in 12" */
+static void put_places(const struct spill_record_oom *oom)
 {
-	struct spill_attempt tried[SPILL_ATTEMPTS];
+	for (unsigned i = 0; i < oom->places; i++) {
+		const struct spill_group *place = &oom->by_place[i];
 
-	for (unsigned i = 0; i < oom->attempts; i++)
-		tried[i] = (struct spill_attempt){cli_text_of(oom->tried[i].place),
-		                                  cli_text_of(oom->tried[i].error)};
-	cli_put_tried(stdout, tried, oom->attempts);
+		fputs(i ? ", " : "; by place: ", stdout);
+		cli_put(stdout, place->name);
+		putchar(' ');
+		cli_put_size(stdout, place->held.device + place->held.host + place->held.managed);
+		printf(" in %" PRIu64, place->count);
+	}
 	putchar('\n');
 }
 
-static void put_holder(const struct cli_oom_holder *holder)
+static void put_caller(const struct spill_group *caller)
+{
+	fputs("      ", stdout);
+	cli_put_size(stdout, caller->held.device + caller->held.host + caller->held.managed);
+	fputs("  ", stdout);
+	cli_put(stdout, caller->name);
+	printf("  in %" PRIu64 " allocation%s: ", caller->count, caller->count == 1 ? "" : "s");
+	cli_put_sums(stdout, &caller->held);
+	putchar('\n');
+}
+
+static void put_holder(const struct spill_holder *holder)
 {
 	fputs("      ", stdout);
 	cli_put_size(stdout, holder->bytes);
 	printf("  #%" PRIu64 "  %s  ", holder->seq, spill_place_name(holder->place));
-	cli_put(stdout, cli_text_of(holder->api));
+	cli_put(stdout, holder->api);
 	fputs("  ", stdout);
-	cli_put(stdout, cli_text_of(holder->caller));
+	cli_put(stdout, holder->caller);
 	putchar('\n');
 }
 
-static void put_oom(const struct cli_oom *oom)
+/* Of the device as a whole, and who has it. */
+static void put_device(const struct spill_record_oom *oom)
 {
-	char advice[CLI_ADVICE];
+	uint64_t used = oom->total > oom->free ? oom->total - oom->free : 0;
 
+	fputs("    device: ", stdout);
+	cli_put_size(stdout, oom->free);
+	fputs(" free of ", stdout);
+	cli_put_size(stdout, oom->total);
+	if (oom->ours) { /* the first logs did not tell */
+		fputs("; ", stdout);
+		cli_put_size(stdout, oom->ours);
+		fputs(" held by this process, ", stdout);
+		cli_put_size(stdout, used > oom->ours ? used - oom->ours : 0);
+		fputs(" by others, contexts and code", stdout);
+	}
+	putchar('\n');
+}
+
+static void put_refused(const struct spill_record_oom *oom)
+{
+	fputs("    refused by ", stdout);
+	cli_put(stdout, oom->refused_by);
+	fputs(", rule ", stdout);
+	cli_put(stdout, oom->rule);
+	cli_put_tried(stdout, oom->tried, oom->attempts);
+	putchar('\n');
+}
+
+static void put_help(const struct spill_record_oom *oom)
+{
+	char buffer[CLI_ADVICE];
+	struct spill_text advice = spill_text_begin(buffer, sizeof(buffer));
+
+	spill_advice_oom(&advice, oom);
+	fputs("    what would have helped: ", stdout);
+	cli_put(stdout, buffer);
+	putchar('\n');
+}
+
+static void put_oom(const struct spill_record_oom *oom)
+{
 	printf("  at %" PRIu64 ".%06" PRIu64 " s: ", oom->time_us / 1000000, oom->time_us % 1000000);
 	cli_put_size(stdout, oom->bytes);
 	fputs(" asked by ", stdout);
-	cli_put(stdout, cli_text_of(oom->caller));
+	cli_put(stdout, oom->caller);
 	fputs(" of ", stdout);
-	cli_put(stdout, cli_text_of(oom->api));
+	cli_put(stdout, oom->api);
 	if (oom->device >= 0)
 		printf(", device %d", oom->device);
-	fputs("\n    refused by ", stdout);
-	cli_put(stdout, cli_text_of(oom->refused_by));
-	fputs(", rule ", stdout);
-	cli_put(stdout, cli_text_of(oom->rule));
-	put_tried(oom);
-	fputs("    free ", stdout);
-	cli_put_size(stdout, oom->free);
-	fputs(" of ", stdout);
-	cli_put_size(stdout, oom->total);
-	fputs("; this process held ", stdout);
+	putchar('\n');
+	put_refused(oom);
+	put_device(oom);
+	fputs("    this process held ", stdout);
 	cli_put_sums(stdout, &oom->live);
-	puts(oom->holders ? ", the largest:" : "");
+	put_places(oom);
+	if (oom->callers)
+		puts("    by caller:");
+	for (unsigned i = 0; i < oom->callers; i++)
+		put_caller(&oom->by_caller[i]);
+	if (oom->holders)
+		puts("    the largest:");
 	for (unsigned i = 0; i < oom->holders; i++)
 		put_holder(&oom->top[i]);
-	cli_advice_oom(oom, advice);
-	fputs("    what would have helped: ", stdout);
-	cli_put(stdout, advice);
-	putchar('\n');
+	put_help(oom);
 }
 
 void cli_report_ooms(const struct cli_summary *summary)

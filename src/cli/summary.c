@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advice.h"
 #include "amount.h"
 #include "room.h"
 
@@ -123,7 +124,7 @@ static void take_event(void *data, const struct cli_event *event)
 }
 
 /* Where it is kept: the first ones, and behind them the last. */
-static struct cli_oom *place_of_oom(struct cli_ooms *ooms)
+static struct spill_record_oom *place_of_oom(struct cli_ooms *ooms)
 {
 	uint64_t at = ooms->count++;
 
@@ -134,34 +135,40 @@ static struct cli_oom *place_of_oom(struct cli_ooms *ooms)
 	return &ooms->list[2 * CLI_OOMS_EACH - 1];
 }
 
+static void keep_text(struct cli_names *names, const char **text)
+{
+	const struct cli_name *name = cli_names_get(names, *text);
+
+	*text = name ? name->text : NULL;
+}
+
+static void keep_groups(struct cli_names *names, struct spill_group *groups, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		keep_text(names, &groups[i].name);
+}
+
 static void take_oom(struct cli_ooms *ooms, struct cli_names *names, const struct spill_record_oom *told)
 {
-	struct cli_oom *oom = place_of_oom(ooms);
+	struct spill_record_oom *oom = place_of_oom(ooms);
 
-	*oom = (struct cli_oom){
-	    .time_us = told->time_us,
-	    .bytes = told->bytes,
-	    .free = told->free,
-	    .total = told->total,
-	    .tid = told->tid,
-	    .device = told->device,
-	    .live = told->live,
-	    .api = cli_names_get(names, told->api),
-	    .caller = cli_names_get(names, told->caller),
-	    .rule = cli_names_get(names, told->rule),
-	    .refused_by = cli_names_get(names, told->refused_by),
-	    .would = cli_names_get(names, told->would),
-	    .attempts = told->attempts,
-	    .holders = told->holders,
-	};
-	ooms->honest += oom->refused_by && !strcmp(oom->refused_by->text, "oom.honest_first");
-	for (unsigned i = 0; i < told->attempts; i++)
-		oom->tried[i] = (struct cli_oom_attempt){cli_names_get(names, told->tried[i].place),
-		                                         cli_names_get(names, told->tried[i].error)};
-	for (unsigned i = 0; i < told->holders; i++)
-		oom->top[i] = (struct cli_oom_holder){
-		    told->top[i].seq, told->top[i].bytes, told->top[i].place,
-		    cli_names_get(names, told->top[i].api), cli_names_get(names, told->top[i].caller)};
+	*oom = *told;
+	ooms->honest += !spill_oom_is_final(oom);
+	keep_text(names, &oom->api);
+	keep_text(names, &oom->caller);
+	keep_text(names, &oom->rule);
+	keep_text(names, &oom->refused_by);
+	keep_text(names, &oom->would);
+	for (unsigned i = 0; i < oom->attempts; i++) {
+		keep_text(names, &oom->tried[i].place);
+		keep_text(names, &oom->tried[i].error);
+	}
+	for (unsigned i = 0; i < oom->holders; i++) {
+		keep_text(names, &oom->top[i].api);
+		keep_text(names, &oom->top[i].caller);
+	}
+	keep_groups(names, oom->by_caller, oom->callers);
+	keep_groups(names, oom->by_place, oom->places);
 }
 
 static void take_note(struct cli_summary *summary, struct cli_names *names,

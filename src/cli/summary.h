@@ -42,33 +42,13 @@ struct cli_large_list {
 	struct cli_large list[CLI_LARGEST]; /* largest first */
 };
 
-struct cli_oom_attempt {
-	const struct cli_name *place, *error;
-};
-
-struct cli_oom_holder {
-	uint64_t seq, bytes;
-	enum spill_place place;
-	const struct cli_name *api, *caller;
-};
-
-struct cli_oom {
-	uint64_t time_us, bytes, free, total;
-	int tid, device;
-	struct spill_bytes live;
-	const struct cli_name *api, *caller, *rule, *refused_by, *would;
-	unsigned attempts, holders;
-	struct cli_oom_attempt tried[SPILL_ATTEMPTS];
-	struct cli_oom_holder top[SPILL_HOLDERS];
-};
-
 /* Of the out of memory the first and the last so many are kept: a program may run into a million. */
 #define CLI_OOMS_EACH ((uint64_t)10)
 
 struct cli_ooms {
 	uint64_t count;
 	uint64_t honest; /* of these surfaced by oom.honest_first: on purpose, to be asked again */
-	struct cli_oom list[2 * CLI_OOMS_EACH];
+	struct spill_record_oom list[2 * CLI_OOMS_EACH]; /* texts live as long as the trace */
 };
 
 #define CLI_NOTES 20

@@ -7,6 +7,7 @@
 #include "hostmem.h"
 #include "least.h"
 #include "pool.h"
+#include "record.h"
 
 const struct spill_place_ops *spill_place_of(enum spill_place place)
 {
@@ -74,19 +75,43 @@ static uint64_t host_room(const struct spill_policy *policy, struct spill_host_v
 	return spill_policy_host_room(policy, view);
 }
 
+static __thread struct spill_refusal last_refusal __attribute__((tls_model("initial-exec")));
+
+const struct spill_refusal *spill_host_refusal(void)
+{
+	return &last_refusal;
+}
+
+/* Which option it is, and by how much. */
+static const char *refuse(const struct spill_policy *policy, const struct spill_host_view *view,
+                          uint64_t bytes)
+{
+	const struct spill_host_view without_limit = {SPILL_UNLIMITED, 0, view->available};
+	bool by_limit = view->held + bytes > view->limit;
+	last_refusal = (struct spill_refusal){
+	    .limit = by_limit ? view->limit : spill_amount_resolve(policy->host_reserve, 0, 0),
+	    .held = by_limit ? view->held : view->available,
+	    .asked = bytes,
+	    .room = spill_policy_host_room(policy, &without_limit),
+	};
+	return by_limit ? "host.limit" : "host.reserve";
+}
+
 const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes)
 {
 	uint64_t start = spill_hostmem_at_start(), available = spill_hostmem_available();
 	struct spill_host_view view = {.limit = host_limit(policy, start)};
 	const char *refused = NULL;
 	/* Asked only where memory is short: a machine may lose time to it for another reason, and this costs two more reads. */
-	if (available / 2 < spill_amount_resolve(policy->host_reserve, 0, 0) && spill_hostmem_pressed())
+	if (available / 2 < spill_amount_resolve(policy->host_reserve, 0, 0) && spill_hostmem_pressed()) {
+		last_refusal = (struct spill_refusal){0};
 		return "host.pressure";
+	}
 	uint64_t others = spill_host_share_begin(), held = spill_account_host_held();
 	do {
 		view.held = held + others;
 		if (bytes > host_room(policy, &view, start, available, held))
-			refused = view.held + bytes > view.limit ? "host.limit" : "host.reserve";
+			refused = refuse(policy, &view, bytes);
 	} while (!refused && !spill_account_host_charge(&held, bytes));
 	spill_host_share_end();
 	return refused;

@@ -23,6 +23,7 @@ struct spill_want {
 };
 
 struct spill_place_ops;
+struct spill_refusal; /* record.h */
 
 /* A stream, as its order is told from others': the handle, or a name for a thread's own default stream, and its context. */
 struct spill_stream_order {
@@ -102,6 +103,8 @@ bool spill_device_charge_all(int device, uint64_t limit, uint64_t bytes);
  * ("host.pressure" is no option).
  */
 const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes);
+/* Figures of this thread's last refusal; none of "host.pressure". */
+const struct spill_refusal *spill_host_refusal(void);
 /* The same for physical memory (account.h). */
 const char *spill_physical_charge(const struct spill_policy *policy, uint64_t bytes);
 

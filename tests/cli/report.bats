@@ -42,9 +42,24 @@ json() { "$spill" report --json "$@"; }
 	run "$spill" report "$data/run.jsonl"
 	has_line "  at 13.000000 s: 512 B asked by prog+0x1 of cudaMalloc, device 0"
 	has_line "    refused by host.limit, rule default; tried device: CUDA_ERROR_OUT_OF_MEMORY, host: host.limit"
-	has_line "    free 1.00 MiB of 8.00 GiB; this process held 6.00 GiB device, 2.04 GiB host, the largest:"
+	has_line "    device: 1.00 MiB free of 8.00 GiB"
+	has_line "    this process held 6.00 GiB device, 2.04 GiB host"
+	has_line "    the largest:"
 	has_line "      7.04 GiB  #2  split  cuMemAlloc_v2  libggml-cuda.so+0x1a2b"
 	has "    what would have helped: a larger host.limit; or less, for example libggml-cuda.so+0x1a2b holds 7.04 GiB"
+}
+
+@test "an out of memory: sums by caller and place, the others on the device, by how much a limit was too small" {
+	local more='"ours":4294967296,"refusal":{"limit":1073741824,"held":1073741824,"asked":512,"room":4096}'
+	local groups='"callers":[{"caller":"liba.so+0x1","count":3,"device_bytes":1024,"host_bytes":2048,"managed_bytes":0}],"places":[{"place":"split","count":2,"device_bytes":1024,"host_bytes":0,"managed_bytes":0}]'
+	sed "/\"kind\":\"oom\"/s/\"refused_by\"/$more,$groups,&/" "$data/run.jsonl" >more.jsonl
+	run "$spill" report more.jsonl
+	has_line "    device: 1.00 MiB free of 8.00 GiB; 4.00 GiB held by this process, 4.00 GiB by others, contexts and code"
+	has_line "    this process held 6.00 GiB device, 2.04 GiB host; by place: split 1.00 KiB in 2"
+	has_line "      3.00 KiB  liba.so+0x1  in 3 allocations: 1.00 KiB device, 2.00 KiB host"
+	has "    what would have helped: host.limit = 1025MiB (it is 1.00 GiB); or less, for example liba.so+0x1 holds 3.00 KiB in 3 allocations"
+	run "$spill" report --json more.jsonl
+	jq -e '.runs[0].ooms[0] | .ours == 4294967296 and .refusal.asked == 512 and .callers[0].held.host_bytes == 2048 and .places[0].count == 2' <<<"$output"
 }
 
 @test "what would have helped goes by what refused" {

@@ -10,7 +10,7 @@ import sys
 from real import GPU, HERE, Peak, RealGpu, tell
 
 import harness
-from harness import MIB, held, program
+from harness import MIB, apart, held, program
 
 RECORDED = HERE.parent / "preload/h200"
 CUDA = ["prog_runtime", "prog_runtime_static_real", "prog_driver_link", "prog_driver_dlsym", "prog_driver_proc1",
@@ -188,7 +188,8 @@ class Unchanged(RealGpu):
                               {"SPILL_MODE": "observe", "SPILL_DEVICE_LIMIT": "100MiB"}):
                 with self.subTest(name, **variables):
                     done = self.run_program(program(name, *arguments), **variables)
-                    self.assertEqual((done.returncode, done.stdout, done.stderr),
+                    # The program asks for more than any device has once, which is told.
+                    self.assertEqual((done.returncode, done.stdout, apart(done.stderr)[0]),
                                      (alone.returncode, alone.stdout, alone.stderr))
 
     def test_the_simulators_own_contract_holds_here(self):

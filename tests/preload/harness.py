@@ -5,6 +5,7 @@ meson gives the paths in the environment: LIBSPILL, KERNELS, PROGRAMS (a folder)
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -88,6 +89,14 @@ class Case(unittest.TestCase):
         self.assertEqual((run["differences"], run["unknown_frees"], run["late_events"], run["bad_lines"]), ([], 0, 0, 0))
         self.assertEqual(done.returncode, 1 if run["totals"]["ooms"] > run["honest"] else 0)
         return run
+
+
+BLOCK = re.compile(r"^spill: [^\n]*: out of memory: [^\n]*\n(?:spill:   [^\n]*\n)+", re.MULTILINE)
+
+
+def apart(stderr):
+    """What is on stderr besides the blocks about an out of memory, and these."""
+    return BLOCK.sub("", stderr), BLOCK.findall(stderr)
 
 
 def decided(records):

@@ -2,7 +2,7 @@
 import os
 import unittest
 
-from harness import MIB, decided, program
+from harness import MIB, apart, decided, program
 from scripted import FULL, MOVED, ScriptCase
 
 
@@ -35,7 +35,7 @@ class Driver(ScriptCase):
     def test_an_empty_chain_never_spills(self):
         done = self.script(FULL, SPILL_OOM_CHAIN="")
         self.assertEqual(done.stdout, self.script(FULL, preload=False).stdout)
-        self.assertEqual(done.stderr, "")
+        self.assertEqual(apart(done.stderr)[0], "")
 
     def test_no_driver(self):
         for name in ("prog_runtime", "prog_runtime_static", "prog_driver_dlsym"):

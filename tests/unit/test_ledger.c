@@ -147,14 +147,85 @@ static void a_handle_does_not_move(void **state)
 
 static void the_largest_come_first(void **state)
 {
-	struct spill_holder holders[SPILL_HOLDERS];
+	struct spill_record_oom record;
 	for (uint64_t i = 1; i <= 25; i++) {
 		struct spill_allocation allocation = plain(i << 12, (i * 7) % 26);
 		spill_ledger_add(&allocation);
 	}
-	assert_int_equal(spill_ledger_largest(holders), SPILL_HOLDERS);
+	spill_ledger_holders(&record);
+	assert_int_equal(record.holders, SPILL_HOLDERS);
 	for (uint64_t i = 0; i < SPILL_HOLDERS; i++)
-		assert_int_equal(holders[i].bytes, 25 - i);
+		assert_int_equal(record.top[i].bytes, 25 - i);
+}
+
+static void check_group(const struct spill_group *group, const char *name, uint64_t count, uint64_t device,
+                        uint64_t host)
+{
+	assert_string_equal(group->name, name);
+	assert_int_equal(group->count, count);
+	assert_int_equal(group->held.device, device);
+	assert_int_equal(group->held.host, host);
+	assert_int_equal(group->held.managed, 0);
+}
+
+/* Of 25 callers with an allocation of 100 bytes each, one with many small ones, and one with a large one. */
+static void callers_and_places_are_summed(void **state)
+{
+	static char names[25][8];
+	struct spill_record_oom record;
+	struct spill_allocation allocation;
+	for (uint64_t i = 0; i < 25; i++) {
+		names[i][0] = (char)('a' + i);
+		allocation = plain((i + 1) << 12, 100);
+		allocation.caller = names[i];
+		spill_ledger_add(&allocation);
+	}
+	for (uint64_t i = 0; i < 50; i++) {
+		allocation = plain(0x100000 + (i << 12), 10);
+		allocation.caller = "small";
+		allocation.place = SPILL_PLACE_SPLIT;
+		allocation.held = (struct spill_bytes){.device = 4, .host = 6};
+		spill_ledger_add(&allocation);
+	}
+	allocation = plain(0x900000, 400);
+	allocation.caller = "large";
+	spill_ledger_add(&allocation);
+	for (int again = 0; again < 2; again++) { /* each time anew */
+		spill_ledger_holders(&record);
+		assert_int_equal(record.callers, SPILL_CALLERS);
+		check_group(&record.by_caller[0], "small", 50, 200, 300);
+		check_group(&record.by_caller[1], "large", 1, 400, 0);
+		for (unsigned i = 2; i < SPILL_CALLERS; i++)
+			check_group(&record.by_caller[i], record.by_caller[i].name, 1, 100, 0);
+		assert_int_equal(record.places, 2);
+		check_group(&record.by_place[0], "device", 26, 2900, 0);
+		check_group(&record.by_place[1], "split", 50, 200, 300);
+	}
+}
+
+/* Generated code: more call sites than there is room for. The sums by place are exact, the callers are some of them. */
+static void more_callers_than_there_is_room_for(void **state)
+{
+	static char names[4000];
+	struct spill_record_oom record;
+	struct spill_allocation allocation;
+	for (uint64_t i = 0; i < 4000; i++) {
+		allocation = plain((i + 1) << 12, 8);
+		allocation.caller = &names[i];
+		spill_ledger_add(&allocation);
+	}
+	spill_ledger_holders(&record);
+	assert_int_equal(record.callers, SPILL_CALLERS);
+	for (unsigned i = 0; i < SPILL_CALLERS; i++)
+		check_group(&record.by_caller[i], "", 1, 8, 0);
+	check_group(&record.by_place[0], "device", 4000, 32000, 0);
+}
+
+static void nothing_is_held(void **state)
+{
+	struct spill_record_oom record;
+	spill_ledger_holders(&record);
+	assert_int_equal(record.holders + record.callers + record.places, 0);
 }
 
 static void a_context_takes_its_own(void **state)
@@ -181,6 +252,9 @@ int main(void)
 	    cmocka_unit_test_teardown(totals_follow_moves, clean),
 	    cmocka_unit_test_teardown(a_handle_does_not_move, clean),
 	    cmocka_unit_test_teardown(the_largest_come_first, clean),
+	    cmocka_unit_test_teardown(callers_and_places_are_summed, clean),
+	    cmocka_unit_test_teardown(more_callers_than_there_is_room_for, clean),
+	    cmocka_unit_test_teardown(nothing_is_held, clean),
 	    cmocka_unit_test_teardown(a_context_takes_its_own, clean),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

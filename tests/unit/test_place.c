@@ -149,17 +149,33 @@ static void only_split_is_physical(void **state)
 	nothing_is_held();
 }
 
+static void check_refusal(uint64_t limit, uint64_t held, uint64_t asked, uint64_t room)
+{
+	const struct spill_refusal *refusal = spill_host_refusal();
+	assert_int_equal(refusal->limit, limit);
+	assert_int_equal(refusal->held, held);
+	assert_int_equal(refusal->asked, asked);
+	assert_int_equal(refusal->room, room);
+}
+
+/* And with figures, of which advice is made. */
 static void host_limit_refuses_by_name(void **state)
 {
 	const char *error = NULL;
-	struct spill_want wanted = want(300 * MIB, 0);
-	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 299 * MIB};
+	struct spill_want wanted = want(300 * MIB, 0), first = want(100 * MIB, 0);
+	available = 1000 * MIB;
+	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 399 * MIB};
+	policy.host_reserve.value = 50 * MIB;
+	struct spill_placement *placement = spill_place_make(&spill_place_host, &first, &error);
 	assert_null(spill_place_make(&spill_place_host, &wanted, &error));
 	assert_string_equal(error, "host.limit");
+	check_refusal(399 * MIB, 100 * MIB, 300 * MIB, 950 * MIB);
 	policy.host_limit.kind = SPILL_AMOUNT_NONE;
-	policy.host_reserve.value = UINT64_MAX / 2;
+	policy.host_reserve.value = 701 * MIB;
 	assert_null(spill_place_make(&spill_place_split, &wanted, &error));
 	assert_string_equal(error, "host.reserve");
+	check_refusal(701 * MIB, 1000 * MIB, 300 * MIB, 299 * MIB);
+	spill_place_release(placement, false);
 	nothing_is_held();
 }
 
@@ -179,8 +195,10 @@ static void host_pressure_refuses_by_name(void **state)
 				struct spill_placement *placement =
 				    spill_place_make(places[i], &wanted, &error);
 				assert_int_equal(placement != NULL, !(on && little));
-				if (!placement)
+				if (!placement) {
 					assert_string_equal(error, "host.pressure");
+					check_refusal(0, 0, 0, 0);
+				}
 				spill_place_release(placement, false);
 				spill_pool_trim(&fake_backend, 0, &policy, false);
 			}

@@ -164,23 +164,35 @@ static void oom_tells_who_holds_what(void **state)
 	    .bytes = 10,
 	    .free = 3,
 	    .total = 100,
+	    .ours = 90,
 	    .live = {.device = 97},
 	    .rule = "default",
 	    .refused_by = "host.limit",
+	    .refusal = {.limit = 11, .held = 12, .asked = 13, .room = 14},
 	    .attempts = 2,
 	    .tried = {{"device", "hipErrorOutOfMemory"}, {"host", "host.limit"}},
 	    .holders = 2,
 	    .top = {{"libA.so+0x1", "hipMalloc", 4, 90, SPILL_PLACE_DEVICE},
 	            {NULL, "hipMalloc", 5, 7, SPILL_PLACE_MANAGED}},
+	    .callers = 2,
+	    .by_caller = {{"libA.so+0x1", 3, {1, 2, 3}}, {NULL, 1, {.host = 4}}},
+	    .places = 1,
+	    .by_place = {{"split", 2, {5, 6, 7}}},
 	};
 
 	expect(
 	    spill_record_oom(&record, buffer, sizeof(buffer)),
 	    "{\"v\":1,\"kind\":\"oom\",\"t\":0.000005,\"tid\":2,\"dev\":0,\"api\":\"hipMalloc\",\"bytes\":10,"
-	    "\"free\":3,\"total\":100,\"live\":{\"device_bytes\":97,\"host_bytes\":0,\"managed_bytes\":0},"
+	    "\"free\":3,\"total\":100,\"ours\":90,"
+	    "\"live\":{\"device_bytes\":97,\"host_bytes\":0,\"managed_bytes\":0},"
 	    "\"rule\":\"default\",\"refused_by\":\"host.limit\","
+	    "\"refusal\":{\"limit\":11,\"held\":12,\"asked\":13,\"room\":14},"
 	    "\"tried\":[{\"place\":\"device\",\"error\":\"hipErrorOutOfMemory\"},"
 	    "{\"place\":\"host\",\"error\":\"host.limit\"}],"
+	    "\"places\":[{\"place\":\"split\",\"count\":2,\"device_bytes\":5,\"host_bytes\":6,"
+	    "\"managed_bytes\":7}],"
+	    "\"callers\":[{\"caller\":\"libA.so+0x1\",\"count\":3,\"device_bytes\":1,\"host_bytes\":2,"
+	    "\"managed_bytes\":3},{\"count\":1,\"device_bytes\":0,\"host_bytes\":4,\"managed_bytes\":0}],"
 	    "\"holders\":[{\"seq\":4,\"bytes\":90,\"place\":\"device\",\"api\":\"hipMalloc\","
 	    "\"caller\":\"libA.so+0x1\"},{\"seq\":5,\"bytes\":7,\"place\":\"managed\",\"api\":\"hipMalloc\"}]"
 	    "}\n");
@@ -260,7 +272,7 @@ static void a_line_is_never_cut(void **state)
 
 static void counts_beyond_the_arrays_are_harmless(void **state)
 {
-	struct spill_record_oom record = {.attempts = 1000, .holders = 1000};
+	struct spill_record_oom record = {.attempts = 1000, .holders = 1000, .callers = 1000, .places = 1000};
 
 	assert_true(spill_record_oom(&record, buffer, sizeof(buffer)) > 0);
 }

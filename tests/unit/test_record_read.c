@@ -109,11 +109,25 @@ static size_t any_move(char *buffer)
 	return spill_record_move(&move, buffer, MOST);
 }
 
+static unsigned groups(struct spill_group *list, unsigned most)
+{
+	unsigned count = roll() % (most + 1);
+
+	for (unsigned i = 0; i < count; i++)
+		list[i] = (struct spill_group){maybe(), number(), bytes()};
+	return count;
+}
+
 static size_t any_oom(char *buffer)
 {
 	struct spill_record_oom oom = {number(), thread(), thread(), maybe(), maybe(), number(),
-	                               number(), number(), bytes(),  maybe(), maybe(), maybe()};
+	                               number(), number(), number(), bytes(), maybe(), maybe()};
 
+	if (roll() % 2)
+		oom.refusal = (struct spill_refusal){number(), number(), 1 + number() / 2, number()};
+	oom.would = maybe();
+	oom.callers = groups(oom.by_caller, SPILL_CALLERS);
+	oom.places = groups(oom.by_place, SPILL_PLACES);
 	oom.attempts = attempts(oom.tried);
 	oom.holders = roll() % (SPILL_HOLDERS + 1);
 	for (unsigned i = 0; i < oom.holders; i++)

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
 
 /* fd 2 becomes `fd`, as it would be at load. */
@@ -251,6 +253,82 @@ static void a_long_line_is_cut_and_ends(void **state)
 	in_child(long_body);
 }
 
+/* A block of the largest size, whose lines are told from others' by their letter. */
+static void compose_block(char *block, size_t size)
+{
+	for (size_t at = 0; at + 64 <= size; at += 64) {
+		memcpy(block + at, "spill: ", 7);
+		memset(block + at + 7, 'b', 56);
+		block[at + 63] = '\n';
+	}
+}
+
+static _Atomic bool enough;
+
+static void *tell_lines(void *data)
+{
+	while (!enough)
+		spill_stderr_line("of another thread");
+	return NULL;
+}
+
+/* Whole blocks and whole lines, and nothing else; what found no room in the pipe is not there. */
+struct listener {
+	char bytes[1 << 17];
+	size_t length;
+	unsigned between; /* blocks behind a line */
+	bool line;
+};
+
+static void listen_to(struct listener *listener, int from, const char *block)
+{
+	static const char line[] = "spill: of another thread\n";
+	const size_t line_length = sizeof(line) - 1;
+	ssize_t got =
+	    read(from, listener->bytes + listener->length, sizeof(listener->bytes) - listener->length);
+	size_t at = 0;
+
+	listener->length += got > 0 ? (size_t)got : 0;
+	while (listener->length - at >= PIPE_BUF) {
+		bool is_line = memcmp(listener->bytes + at, line, line_length) == 0;
+
+		CHECK(is_line || memcmp(listener->bytes + at, block, PIPE_BUF) == 0);
+		listener->between += !is_line && listener->line;
+		listener->line = is_line;
+		at += is_line ? line_length : PIPE_BUF;
+	}
+	listener->length -= at;
+	memmove(listener->bytes, listener->bytes + at, listener->length);
+}
+
+static void block_body(void)
+{
+	static struct listener listener;
+	static char block[PIPE_BUF];
+	pthread_t threads[3];
+	int ends[2];
+
+	compose_block(block, sizeof(block));
+	CHECK(pipe(ends) == 0);
+	loaded_with(ends[1]);
+	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	for (unsigned i = 0; i < 3; i++)
+		CHECK(pthread_create(&threads[i], NULL, tell_lines, NULL) == 0);
+	while (listener.between < 100) {
+		for (unsigned i = 0; i < 4; i++)
+			spill_stderr_lines(block, sizeof(block));
+		listen_to(&listener, ends[0], block);
+	}
+	enough = true;
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void a_block_is_not_torn(void **state)
+{
+	in_child(block_body);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +341,7 @@ int main(void)
 	    cmocka_unit_test(a_socket_is_served),
 	    cmocka_unit_test(a_pipe_without_reader_kills_nobody),
 	    cmocka_unit_test(a_long_line_is_cut_and_ends),
+	    cmocka_unit_test(a_block_is_not_torn),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

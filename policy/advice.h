@@ -1,0 +1,14 @@
+/* What would have helped against an out of memory: one text for whoever tells of it, at once or from the log. Pure. */
+#ifndef SPILL_ADVICE_H
+#define SPILL_ADVICE_H
+
+#include "record.h"
+#include "text.h"
+
+/* An end of a sentence: "host.limit = 12GiB (it is 10.00 GiB); or 1.04 GiB less in use on the device …". */
+void spill_advice_oom(struct spill_text *text, const struct spill_record_oom *oom);
+
+/* False for those of oom.honest_first: they surface on purpose, and are asked again. */
+bool spill_oom_is_final(const struct spill_record_oom *oom);
+
+#endif

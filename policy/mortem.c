@@ -1,0 +1,312 @@
+#include "mortem.h"
+
+#include <string.h>
+
+#include "advice.h"
+#include "text.h"
+
+/* The most of a name, and of a path, that is shown. */
+#define NAME 72
+#define PATH 1024
+#define ADVICE 640
+
+struct block {
+	struct spill_text text;
+	size_t line; /* where the last one begins */
+	bool cut;
+};
+
+static void begin(struct block *block, const char *indent)
+{
+	block->line = block->text.length;
+	spill_text_add(&block->text, "spill: ");
+	spill_text_add(&block->text, indent);
+}
+
+/* A line that does not fit is left out as a whole. */
+static void end(struct block *block)
+{
+	struct spill_text *text = &block->text;
+
+	if (text->length < text->size - 1) {
+		spill_text_add(text, "\n");
+		return;
+	}
+	text->length = block->line;
+	text->buffer[text->length] = '\0';
+	block->cut = true;
+}
+
+static bool continues(char byte)
+{
+	return ((unsigned char)byte & 0xC0) == 0x80; /* of a character of UTF-8 */
+}
+
+/* The end of what is too long: an offset, a file's name. What could steer a terminal is replaced. */
+static void put_name(struct block *block, const char *name, size_t most)
+{
+	size_t length = name ? strlen(name) : 0;
+
+	if (!length) {
+		spill_text_add(&block->text, "?");
+		return;
+	}
+	if (length > most) {
+		name += length - most;
+		while (continues(*name))
+			name++;
+		spill_text_add(&block->text, "…");
+	}
+	for (; *name; name++) {
+		char byte = (unsigned char)*name < 0x20 || *name == 0x7F ? '?' : *name;
+
+		spill_text_bytes(&block->text, &byte, 1);
+	}
+}
+
+static void put(struct block *block, const char *text)
+{
+	spill_text_add(&block->text, text);
+}
+
+static void put_number(struct block *block, uint64_t number)
+{
+	spill_text_number(&block->text, number);
+}
+
+static void put_size(struct block *block, uint64_t bytes)
+{
+	spill_text_size(&block->text, bytes);
+}
+
+static uint64_t all(const struct spill_bytes *bytes)
+{
+	return bytes->device + bytes->host + bytes->managed;
+}
+
+/* "5.00 GiB device, 2.04 GiB host", what is 0 left out. */
+static void put_sums(struct block *block, const struct spill_bytes *sums)
+{
+	const struct {
+		uint64_t bytes;
+		const char *where;
+	} parts[] = {{sums->device, " device"}, {sums->host, " host"}, {sums->managed, " managed"}};
+	const char *comma = "";
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (!parts[i].bytes)
+			continue;
+		put(block, comma);
+		put_size(block, parts[i].bytes);
+		put(block, parts[i].where);
+		comma = ", ";
+	}
+	if (!*comma)
+		put(block, "nothing");
+}
+
+/* "llama-server: out of memory: 2.04 GiB of device 0 asked by libggml-cuda.so+0x1a2b (cudaMalloc)" */
+static void tell_what(struct block *block, const struct spill_mortem *mortem,
+                      const struct spill_record_oom *oom)
+{
+	begin(block, "");
+	put_name(block, mortem->program, NAME);
+	put(block, ": out of memory: ");
+	put_size(block, oom->bytes);
+	if (oom->device >= 0) {
+		put(block, " of device ");
+		put_number(block, (uint64_t)oom->device);
+	}
+	put(block, " asked by ");
+	put_name(block, oom->caller, NAME);
+	put(block, " (");
+	put_name(block, oom->api, NAME);
+	put(block, ")");
+	end(block);
+}
+
+/* "spilled before: 2.04 GiB host in 3 of 12 allocations; moved to the host to make room: 1.00 GiB" */
+static void tell_spilled(struct block *block, const struct spill_totals *totals)
+{
+	begin(block, "  spilled before: ");
+	if (totals->spills) {
+		put_sums(block, &totals->spilled);
+		put(block, ", in ");
+		put_number(block, totals->spills);
+		put(block, " of ");
+		put_number(block, totals->allocs);
+		put(block, " allocations");
+	} else {
+		put(block, totals->demotions ? "" : "nothing");
+	}
+	if (totals->demotions) {
+		put(block, totals->spills ? "; " : "");
+		put_size(block, totals->demoted);
+		put(block, " moved to the host to make room");
+	}
+	end(block);
+}
+
+/* "this process holds 7.00 GiB device, 2.04 GiB host; by place: split 5.04 GiB in 2, device 4.00 GiB in 12; by caller:" */
+static void tell_held(struct block *block, const struct spill_record_oom *oom)
+{
+	begin(block, "  this process holds ");
+	put_sums(block, &oom->live);
+	for (unsigned i = 0; i < oom->places; i++) {
+		const struct spill_group *place = &oom->by_place[i];
+
+		put(block, i ? ", " : "; by place: ");
+		put_name(block, place->name, NAME);
+		put(block, " ");
+		put_size(block, all(&place->held));
+		put(block, " in ");
+		put_number(block, place->count);
+	}
+	if (oom->callers)
+		put(block, "; by caller:");
+	end(block);
+}
+
+static void tell_caller(struct block *block, const struct spill_group *caller)
+{
+	begin(block, "    ");
+	put_size(block, all(&caller->held));
+	put(block, "  ");
+	put_name(block, caller->name, NAME);
+	put(block, "  in ");
+	put_number(block, caller->count);
+	put(block, caller->count == 1 ? " allocation: " : " allocations: ");
+	put_sums(block, &caller->held);
+	end(block);
+}
+
+/* What is held by those that are not named, either because there are more or because there was no room. */
+static void tell_others(struct block *block, const struct spill_record_oom *oom, unsigned told)
+{
+	uint64_t rest = all(&oom->live);
+
+	for (unsigned i = 0; i < told; i++)
+		rest -= all(&oom->by_caller[i].held) < rest ? all(&oom->by_caller[i].held) : rest;
+	if (!rest || !oom->callers)
+		return;
+	begin(block, "    ");
+	put_size(block, rest);
+	put(block, "  others");
+	end(block);
+}
+
+/* "device 0: 1.00 GiB free of 8.00 GiB; 5.00 GiB held by this process, 2.00 GiB by others, contexts and code" */
+static void tell_device(struct block *block, const struct spill_record_oom *oom)
+{
+	uint64_t used = oom->total > oom->free ? oom->total - oom->free : 0;
+
+	if (!oom->total)
+		return;
+	begin(block, "  device ");
+	put_number(block, oom->device >= 0 ? (uint64_t)oom->device : 0);
+	put(block, ": ");
+	put_size(block, oom->free);
+	put(block, " free of ");
+	put_size(block, oom->total);
+	put(block, "; ");
+	put_size(block, oom->ours);
+	put(block, " held by this process, ");
+	put_size(block, used > oom->ours ? used - oom->ours : 0);
+	put(block, " by others, contexts and code");
+	end(block);
+}
+
+/*
+ * "refused by host.limit (rule default): 8.00 GiB allowed, 6.00 GiB in use, 3.00 GiB more asked"; "… host.reserve …: 2.00 GiB to
+ * stay free of 2.50 GiB, 1.00 GiB asked"
+ */
+static void tell_refused(struct block *block, const struct spill_record_oom *oom)
+{
+	const struct spill_refusal *refusal = &oom->refusal;
+
+	begin(block, "  refused by ");
+	put_name(block, oom->refused_by, NAME);
+	put(block, " (rule ");
+	put_name(block, oom->rule, NAME);
+	put(block, ")");
+	if (refusal->asked) {
+		bool reserve = oom->refused_by && strcmp(oom->refused_by, "host.reserve") == 0;
+
+		put(block, ": ");
+		put_size(block, refusal->limit);
+		put(block, reserve ? " to stay free of " : " allowed, ");
+		put_size(block, refusal->held);
+		put(block, reserve ? ", " : " in use, ");
+		put_size(block, refusal->asked);
+		put(block, reserve ? " asked" : " more asked");
+	}
+	end(block);
+}
+
+static void tell_tried(struct block *block, const struct spill_record_oom *oom)
+{
+	if (!oom->attempts)
+		return;
+	begin(block, "  tried ");
+	for (unsigned i = 0; i < oom->attempts; i++) {
+		put(block, i ? ", " : "");
+		put_name(block, oom->tried[i].place, NAME);
+		put(block, ": ");
+		put_name(block, oom->tried[i].error, NAME);
+	}
+	end(block);
+}
+
+static void tell_help(struct block *block, const struct spill_record_oom *oom)
+{
+	char advice[ADVICE];
+	struct spill_text text = spill_text_begin(advice, sizeof(advice));
+
+	spill_advice_oom(&text, oom);
+	begin(block, "  what would have helped: ");
+	put_name(block, advice, sizeof(advice));
+	end(block);
+}
+
+static void tell_log(struct block *block, const struct spill_mortem *mortem)
+{
+	begin(block, "  ");
+	if (mortem->log[0]) {
+		put(block, "log ");
+		put_name(block, mortem->log, PATH);
+	} else {
+		put(block, "no log is written (log.path, log.level)");
+	}
+	end(block);
+}
+
+/* With so many of the callers at most. */
+static void compose(struct block *block, const struct spill_mortem *mortem,
+                    const struct spill_record_oom *oom, unsigned callers)
+{
+	tell_what(block, mortem, oom);
+	tell_spilled(block, mortem->totals);
+	tell_held(block, oom);
+	for (unsigned i = 0; i < callers; i++)
+		tell_caller(block, &oom->by_caller[i]);
+	tell_others(block, oom, callers);
+	tell_device(block, oom);
+	tell_refused(block, oom);
+	tell_tried(block, oom);
+	tell_help(block, oom);
+	tell_log(block, mortem);
+}
+
+size_t spill_mortem_oom(const struct spill_mortem *mortem, const struct spill_record_oom *oom, char *buffer,
+                        size_t size)
+{
+	unsigned callers = oom->callers < SPILL_CALLERS ? oom->callers : SPILL_CALLERS;
+
+	for (;; callers--) {
+		struct block block = {.text = spill_text_begin(buffer, size)};
+
+		compose(&block, mortem, oom, callers);
+		if (!block.cut || !callers)
+			return block.text.length;
+	}
+}

@@ -1,0 +1,16 @@
+/*
+ * Who holds what: live allocations summed by caller and by place, and the largest of them, for an out of memory. In memory of
+ * fixed size, so that no memory is asked for when there is none. pre of all: the ledger's lock is held.
+ */
+#ifndef SPILL_HOLDERS_H
+#define SPILL_HOLDERS_H
+
+#include "ledger.h"
+
+void spill_holders_begin(void);
+void spill_holders_add(const struct spill_allocation *entry);
+
+/* Stores holders, callers and places, those that hold most first; what is not among the callers is held by others. */
+void spill_holders_end(struct spill_record_oom *record);
+
+#endif

@@ -1,0 +1,31 @@
+#include "postmortem.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+
+#include "advice.h"
+#include "config.h"
+#include "ledger.h"
+#include "log.h"
+#include "runtime.h"
+
+_Static_assert(SPILL_BLOCK <= PIPE_BUF, "a pipe could cut the block");
+
+bool spill_postmortem_due(const struct spill_record_oom *oom)
+{
+	static atomic_flag told = ATOMIC_FLAG_INIT;
+	enum spill_log_stderr how = spill_runtime_policy()->log_stderr;
+	if (how == SPILL_STDERR_OFF || !spill_oom_is_final(oom))
+		return false;
+	return !atomic_flag_test_and_set(&told) || how == SPILL_STDERR_ALL;
+}
+
+void spill_postmortem_tell(const struct spill_record_oom *oom, char buffer[SPILL_BLOCK])
+{
+	struct spill_totals totals;
+	char program[256];
+	spill_ledger_totals(&totals);
+	spill_config_program(program, sizeof(program));
+	const struct spill_mortem mortem = {.program = program, .log = spill_log_path(), .totals = &totals};
+	spill_stderr_lines(buffer, spill_mortem_oom(&mortem, oom, buffer, SPILL_BLOCK));
+}

@@ -1,0 +1,17 @@
+/*
+ * What people are told on stderr when out of memory surfaces, by log.stderr: the first of a process, each, or none. A program that
+ * asks for memory until it fails means no harm by it, so by default it is told once; those of oom.honest_first, which are asked
+ * again, never.
+ */
+#ifndef SPILL_POSTMORTEM_H
+#define SPILL_POSTMORTEM_H
+
+#include "mortem.h"
+
+/* True if it is to be told; then it counts as told. */
+bool spill_postmortem_due(const struct spill_record_oom *oom);
+
+/* Tells it; `buffer` is room for the block. No lock of ours is held. */
+void spill_postmortem_tell(const struct spill_record_oom *oom, char buffer[SPILL_BLOCK]);
+
+#endif

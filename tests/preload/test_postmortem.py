@@ -1,0 +1,164 @@
+"""What people are told at once when out of memory surfaces: who holds what, what refused, and what would have helped."""
+import json
+import re
+import subprocess
+import unittest
+
+from harness import MIB, PROGRAMS, SPILL, apart, held, program
+from scripted import FULL, ScriptCase
+
+
+def size(count):
+    """As spill_text_size."""
+    for shift, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if count >= 1 << shift:
+            hundredths = (count * 100 + (1 << shift) // 2) >> shift
+            return f"{hundredths // 100}.{hundredths % 100:02} {unit}"
+    return f"{count} B"
+
+
+def sums(of):
+    parts = [f"{size(of[kind + '_bytes'])} {kind}" for kind in ("device", "host", "managed") if of[kind + "_bytes"]]
+    return ", ".join(parts) or "nothing"
+
+
+def together(of):
+    return sum(of[kind + "_bytes"] for kind in ("device", "host", "managed"))
+
+
+class PostMortem(ScriptCase):
+    movable = "off"
+
+    def ooms(self):
+        return [record for record in self.checked_records() if record["kind"] == "oom"]
+
+    def advice(self):
+        """What `spill report` says would have helped, of each out of memory."""
+        done = subprocess.run([SPILL, "report", "--json", self.log], capture_output=True, text=True, timeout=60, check=False)
+        return [oom["advice"] for oom in json.loads(done.stdout)["runs"][0]["ooms"]]
+
+    def block(self, done):
+        """The only one, as its lines."""
+        rest, blocks = apart(done.stderr)
+        self.assertEqual(len(blocks), 1, done.stderr)
+        self.assertNotIn("out of memory", rest)
+        self.assertLessEqual(blocks[0].count("\n"), 20)
+        return blocks[0].splitlines()
+
+    def expected(self, oom, spilled, program="script"):
+        """The block of a line of the log."""
+        used = oom["total"] - oom["free"]
+        lines = [f"spill: {program}: out of memory: {size(oom['bytes'])} of device {oom['dev']} asked by {oom['caller']} ({oom['api']})",
+                 f"spill:   spilled before: {spilled}",
+                 f"spill:   this process holds {sums(oom['live'])}; by place: " + ", ".join(
+                     f"{place['place']} {size(together(place))} in {place['count']}" for place in oom["places"]) + "; by caller:"]
+        lines += [f"spill:     {size(together(caller))}  {caller['caller']}  in {caller['count']} "
+                  f"allocation{'' if caller['count'] == 1 else 's'}: {sums(caller)}" for caller in oom["callers"]]
+        lines += [f"spill:   device {oom['dev']}: {size(oom['free'])} free of {size(oom['total'])}; {size(oom['ours'])} held by this "
+                  f"process, {size(used - oom['ours'])} by others, contexts and code"]
+        refused = f"spill:   refused by {oom['refused_by']} (rule {oom['rule']})"
+        if "refusal" in oom:
+            refused += ": {} allowed, {} in use, {} more asked".format(*(size(oom["refusal"][key]) for key in ("limit", "held", "asked")))
+        return lines + [refused, "spill:   tried " + ", ".join(f"{step['place']}: {step['error']}" for step in oom["tried"]),
+                        f"spill:   what would have helped: {self.advice()[0]}", f"spill:   log {self.log}"]
+
+    def test_the_first_is_told(self):
+        done = self.script("retain:0 alloc:a:4m:5 alloc:b:4m alloc:b:8m", SPILL_OOM_CHAIN="")
+        first, *others = self.ooms()
+        self.assertEqual(len(others), 2)
+        self.assertEqual(self.block(done), self.expected(first, "nothing"))
+
+    def check_groups(self, records, callers, places):
+        """The first out of memory has the sums of what was live then, by caller and by place, of so many; most first."""
+        at = [record["kind"] for record in records].index("oom")
+        live = {record["seq"]: record for record in records[:at] if record["kind"] == "alloc"}
+        for record in records[:at]:
+            if record["kind"] == "free":
+                del live[record["seq"]]
+        for group, key, count in (("callers", "caller", callers), ("places", "place", places)):
+            summed = {}
+            for record in live.values():
+                of = summed.setdefault(record[key], {"count": 0, "device_bytes": 0, "host_bytes": 0, "managed_bytes": 0})
+                of["count"] += 1
+                for kind, bytes_ in held(record).items():
+                    of[kind + "_bytes"] += bytes_
+            told = records[at][group]
+            self.assertEqual({one[key]: {name: one[name] for name in one if name != key} for one in told}, summed)
+            self.assertEqual(len(told), count)
+            self.assertEqual([together(one) for one in told], sorted(map(together, told), reverse=True))
+
+    def test_who_holds_what(self):
+        """What was freed does not count, and what the device is used for besides is told as such."""
+        done = self.script("retain:0 alloc:a:4m:2 alloc:b:2m:1 free:b alloc:c:2m:1 alloc:d:4m:9", SPILL_HOST_LIMIT="9MiB",
+                           SPILL_SIM_CONTEXT="1MiB")
+        oom, = self.ooms()
+        self.assertEqual(self.block(done), self.expected(oom, "8.00 MiB host, in 2 of 6 allocations"))
+        self.assertEqual((oom["ours"], oom["total"] - oom["free"] - oom["ours"]), (10 * MIB, 2 * MIB))
+        self.check_groups(self.records(), 1, 2)
+
+    def test_by_log_stderr(self):
+        for how, times in (("first", 1), ("all", 3), ("off", 0)):
+            with self.subTest(how):
+                self.log.unlink(missing_ok=True)
+                done = self.script("retain:0 alloc:a:4m:5 alloc:b:4m alloc:b:8m", SPILL_OOM_CHAIN="", SPILL_LOG_STDERR=how)
+                self.assertEqual(len(self.ooms()), 3)
+                rest, blocks = apart(done.stderr)
+                self.assertEqual((len(blocks), "out of memory" in rest), (times, False))
+
+    def test_switched_off_nothing_is_told(self):
+        self.assertEqual(self.script("retain:0 alloc:a:4m:5", SPILL="0").stderr, "")
+
+    def test_observed_it_says_what_would_have_been(self):
+        done = self.script("retain:0 alloc:a:4m:5", SPILL_MODE="observe")
+        lines = self.block(done)
+        self.assertIn("spill:   what would have helped: spill.mode = spill: it would have been tried as split", lines)
+        self.assertEqual(lines, self.expected(self.ooms()[0], "nothing"))
+
+    def test_without_a_log(self):
+        lines = self.block(self.script("retain:0 alloc:a:4m:5", SPILL_OOM_CHAIN="", SPILL_LOG="off"))
+        self.assertEqual(lines[-1], "spill:   no log is written (log.path, log.level)")
+        self.assertIn("spill:   tried device: CUDA_ERROR_OUT_OF_MEMORY", lines)
+
+    def test_on_purpose_is_not_told(self):
+        """An allocator that asks again sees two failures, and nobody else hears of them; the one that is the end is told."""
+        command = [str(PROGRAMS / "retrier"), str(PROGRAMS / "libc10_cuda.so")]
+        words = "take:a:4 take:b:12 take:c:12 give:b give:c take:d:20 take:e:16"
+        done = self.run_program([*command, *words.split()], vram="32MiB")
+        self.assertEqual([oom["refused_by"] for oom in self.ooms()], ["oom.honest_first"] * 2)
+        self.assertNotIn("out of memory", done.stderr)
+        self.log.unlink()
+        done = self.run_program([*command, *words.split()], vram="32MiB", SPILL_HOST_LIMIT="1MiB", SPILL_LOG_STDERR="all")
+        refusals = [oom["refused_by"] for oom in self.ooms()]
+        self.assertEqual(refusals.count("host.limit"), len(apart(done.stderr)[1]))
+        self.assertGreater(len(refusals), refusals.count("host.limit"))
+
+    def helps(self, words, variable, option, **limits):
+        """With what the block says would have helped, nothing is out of memory; with a MiB less it is again."""
+        done = self.script(words, **limits)
+        help_line, = [line for line in self.block(done) if "would have helped" in line]
+        amount = re.search(rf"helped: {option} = (\d+)MiB \(it is", help_line)
+        self.assertTrue(amount, help_line)
+        for less, surfaced in ((0, 0), (1, 1)):
+            self.log.unlink()
+            done = self.script(words, **limits | {variable: f"{int(amount[1]) - less}MiB"})
+            self.assertEqual((len(self.ooms()), len(apart(done.stderr)[1])), (surfaced, surfaced), done.stderr)
+
+    def test_what_would_have_helped_helps(self):
+        self.helps(FULL, "SPILL_HOST_LIMIT", "host.limit", SPILL_HOST_LIMIT="5MiB")
+        self.log.unlink()
+        self.helps("retain:0 alloc:a:4m:3", "SPILL_DEVICE_LIMIT", "device.limit", SPILL_DEVICE_LIMIT="9MiB", SPILL_OOM_CHAIN="")
+
+    def test_by_every_way_in(self):
+        for name in ("prog_runtime", "prog_driver_dlsym", "prog_hip"):
+            with self.subTest(name):
+                self.log.unlink(missing_ok=True)
+                done = self.run_program(program(name), SPILL_OOM_CHAIN="")
+                oom = self.ooms()[0]
+                self.assertEqual(oom["bytes"], 20 * MIB)
+                self.assertEqual(self.block(done), self.expected(oom, "nothing", name))
+                self.check_groups(self.records(), len(oom["callers"]), len(oom["places"]))
+                self.assertGreater(len(oom["callers"]), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,339 @@
+/* The block about an out of memory, and what would have helped: by value. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "advice.h"
+#include "mortem.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define GIB ((uint64_t)1 << 30)
+
+static char buffer[SPILL_BLOCK];
+
+/* 2 GiB more than a device of 8 GiB has, after a split that had room on the host. */
+static struct spill_record_oom example(void)
+{
+	return (struct spill_record_oom){
+	    .device = 0,
+	    .api = "cudaMalloc",
+	    .caller = "libggml-cuda.so+0x1a2b",
+	    .bytes = 3 * GIB,
+	    .free = GIB,
+	    .total = 8 * GIB,
+	    .ours = 5 * GIB,
+	    .live = {.device = 5 * GIB, .host = 2 * GIB},
+	    .rule = "default",
+	    .refused_by = "host.limit",
+	    .refusal = {.limit = 4 * GIB, .held = 2 * GIB, .asked = 3 * GIB, .room = 100 * GIB},
+	    .attempts = 3,
+	    .tried = {{"device", "CUDA_ERROR_OUT_OF_MEMORY"},
+	              {"split", "host.limit"},
+	              {"host", "host.limit"}},
+	    .holders = 1,
+	    .top = {{"libggml-cuda.so+0x1a2b", "cudaMalloc", 4, 6 * GIB, SPILL_PLACE_SPLIT}},
+	    .callers = 2,
+	    .by_caller = {{"libggml-cuda.so+0x1a2b", 3, {.device = 4 * GIB, .host = 2 * GIB}},
+	                  {"libfoo.so+0x10", 1, {.device = GIB / 2}}},
+	    .places = 2,
+	    .by_place = {{"split", 1, {.device = 3 * GIB, .host = 2 * GIB}},
+	                 {"device", 4, {.device = 2 * GIB}}},
+	};
+}
+
+static const struct spill_totals totals = {
+    .allocs = 12, .spills = 1, .spilled = {.host = 2 * GIB}, .demotions = 2, .demoted = GIB};
+
+static const struct spill_mortem mortem = {
+    .program = "llama-server", .log = "/home/me/llama-server-4711.jsonl", .totals = &totals};
+
+static size_t told(const struct spill_record_oom *oom)
+{
+	size_t length = spill_mortem_oom(&mortem, oom, buffer, sizeof(buffer));
+
+	assert_int_equal(length, strlen(buffer));
+	return length;
+}
+
+/* In the order in which people ask. */
+static void the_whole_block(void **state)
+{
+	const struct spill_record_oom oom = example();
+
+	told(&oom);
+	assert_string_equal(
+	    buffer,
+	    "spill: llama-server: out of memory: 3.00 GiB of device 0 asked by libggml-cuda.so+0x1a2b "
+	    "(cudaMalloc)\n"
+	    "spill:   spilled before: 2.00 GiB host, in 1 of 12 allocations; 1.00 GiB moved to the host to "
+	    "make room\n"
+	    "spill:   this process holds 5.00 GiB device, 2.00 GiB host; by place: split 5.00 GiB in 1, "
+	    "device 2.00 GiB in 4; by caller:\n"
+	    "spill:     6.00 GiB  libggml-cuda.so+0x1a2b  in 3 allocations: 4.00 GiB device, 2.00 GiB host\n"
+	    "spill:     512.00 MiB  libfoo.so+0x10  in 1 allocation: 512.00 MiB device\n"
+	    "spill:     512.00 MiB  others\n"
+	    "spill:   device 0: 1.00 GiB free of 8.00 GiB; 5.00 GiB held by this process, 2.00 GiB by "
+	    "others, contexts and code\n"
+	    "spill:   refused by host.limit (rule default): 4.00 GiB allowed, 2.00 GiB in use, 3.00 GiB more "
+	    "asked\n"
+	    "spill:   tried device: CUDA_ERROR_OUT_OF_MEMORY, split: host.limit, host: host.limit\n"
+	    "spill:   what would have helped: host.limit = 5GiB (it is 4.00 GiB); or 2.00 GiB less in use on "
+	    "the device (a smaller context, batch or -ngl): libggml-cuda.so+0x1a2b holds 6.00 GiB in 3 "
+	    "allocations\n"
+	    "spill:   log /home/me/llama-server-4711.jsonl\n");
+}
+
+static void what_there_is_not_is_not_told(void **state)
+{
+	const struct spill_totals none = {0};
+	const struct spill_mortem bare = {.program = "a", .log = "", .totals = &none};
+	const struct spill_record_oom oom = {.device = -1, .bytes = 1, .refused_by = "driver"};
+
+	spill_mortem_oom(&bare, &oom, buffer, sizeof(buffer));
+	assert_string_equal(
+	    buffer, "spill: a: out of memory: 1 B asked by ? (?)\n"
+	            "spill:   spilled before: nothing\n"
+	            "spill:   this process holds nothing\n"
+	            "spill:   refused by driver (rule ?)\n"
+	            "spill:   what would have helped: a place for what does not fit: none was tried "
+	            "(oom.chain, over in a rule); or 1 B less in use on the device (a smaller context, "
+	            "batch or -ngl)\n"
+	            "spill:   no log is written (log.path, log.level)\n");
+}
+
+/* By others than this process: never less than nothing, whatever the two figures say. */
+static void what_others_have_of_the_device(void **state)
+{
+	struct spill_record_oom oom = example();
+
+	oom.ours = 9 * GIB;
+	told(&oom);
+	assert_non_null(strstr(buffer, "9.00 GiB held by this process, 0 B by others"));
+}
+
+static unsigned lines(void)
+{
+	unsigned count = 0;
+
+	for (const char *at = buffer; (at = strchr(at, '\n')); at++)
+		count++;
+	return count;
+}
+
+static char longest[4097];
+
+/* All that there can be, all of it as long as it can be: a block all the same, with its last lines. */
+static void the_largest_block(void **state)
+{
+	struct spill_record_oom oom = example();
+	const struct spill_mortem large = {.program = longest, .log = longest, .totals = &totals};
+	const struct spill_bytes most = {UINT64_MAX / 31, UINT64_MAX / 31, UINT64_MAX / 31};
+
+	memset(longest, 'x', sizeof(longest) - 1);
+	oom.api = oom.caller = oom.rule = longest;
+	oom.attempts = SPILL_ATTEMPTS;
+	for (unsigned i = 0; i < SPILL_ATTEMPTS; i++)
+		oom.tried[i] =
+		    (struct spill_attempt){"honest_first", "CUDA_ERROR_UNSUPPORTED_LIMIT_AND_MORE"};
+	oom.callers = SPILL_CALLERS;
+	for (unsigned i = 0; i < SPILL_CALLERS; i++)
+		oom.by_caller[i] = (struct spill_group){longest, UINT64_MAX, most};
+	oom.places = SPILL_PLACES;
+	for (unsigned i = 0; i < SPILL_PLACES; i++)
+		oom.by_place[i] =
+		    (struct spill_group){spill_place_name((enum spill_place)i), UINT64_MAX, most};
+	oom.live = (struct spill_bytes){UINT64_MAX / 3, UINT64_MAX / 3, UINT64_MAX / 3};
+	oom.bytes = oom.total = oom.ours = UINT64_MAX;
+	assert_true(spill_mortem_oom(&large, &oom, buffer, sizeof(buffer)) < SPILL_BLOCK);
+	assert_int_equal(buffer[strlen(buffer) - 1], '\n');
+	assert_non_null(strstr(buffer, "what would have helped: "));
+	assert_non_null(strstr(buffer, "spill:   log …xxx"));
+	assert_non_null(strstr(buffer, "  others\n")); /* for those that had no room */
+	assert_in_range(lines(), 10, 20);
+	for (const char *at = buffer; *at; at = strchr(at, '\n') + 1)
+		assert_int_equal(strncmp(at, "spill: ", 7), 0);
+}
+
+static void all_callers_where_names_are_usual(void **state)
+{
+	struct spill_record_oom oom = example();
+	static char names[SPILL_CALLERS][32];
+
+	oom.callers = SPILL_CALLERS;
+	for (unsigned i = 0; i < SPILL_CALLERS; i++) {
+		snprintf(names[i], sizeof(names[i]), "libtorch_cuda.so+0x%x", i);
+		oom.by_caller[i] = (struct spill_group){names[i], 1, {.device = MIB}};
+	}
+	told(&oom);
+	for (unsigned i = 0; i < SPILL_CALLERS; i++)
+		assert_non_null(strstr(buffer, names[i]));
+	assert_int_equal(lines(), 19);
+}
+
+/* A name is what its program made it, and a path may hold anything. */
+static void nothing_steers_a_terminal(void **state)
+{
+	struct spill_record_oom oom = example();
+	const struct spill_mortem hostile = {
+	    .program = "a\x1b[2Jb\nspill: c", .log = "/tmp/\x7f\r", .totals = &totals};
+
+	oom.caller = oom.by_caller[0].name = "x\ny\x1b";
+	spill_mortem_oom(&hostile, &oom, buffer, sizeof(buffer));
+	assert_non_null(strstr(buffer, "spill: a?[2Jb?spill: c: out of memory"));
+	assert_non_null(strstr(buffer, "x?y?"));
+	assert_null(strchr(buffer, '\x1b'));
+	assert_non_null(strstr(buffer, "log /tmp/??\n"));
+	assert_int_equal(lines(), 11);
+}
+
+/* Cut in front: the offset and the file's name are at the end. Not within a character. */
+static void long_names_keep_their_end(void **state)
+{
+	struct spill_record_oom oom = example();
+	char name[128] = "";
+
+	for (unsigned i = 0; i < 40; i++)
+		strcat(name, "\xC3\xA4"); /* ä */
+	strcat(name, "+0x1");
+	oom.caller = name;
+	told(&oom);
+	assert_non_null(strstr(buffer, "asked by …\xC3\xA4\xC3\xA4"));
+	assert_non_null(strstr(buffer, "\xC3\xA4+0x1 (cudaMalloc)"));
+	assert_null(strstr(buffer, "…\xA4"));
+}
+
+static const char *advice(const struct spill_record_oom *oom)
+{
+	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
+
+	spill_advice_oom(&text, oom);
+	return buffer;
+}
+
+static void begins(const char *text, const char *with)
+{
+	if (strncmp(text, with, strlen(with)) != 0)
+		fail_msg("\"%s\" does not begin with \"%s\"", text, with);
+}
+
+static void by_what_refused(void **state)
+{
+	struct spill_record_oom oom = example();
+
+	/* Exact, so that it works when it is copied; and none that would not do. */
+	begins(advice(&oom), "host.limit = 5GiB (it is 4.00 GiB); or 2.00 GiB less in use");
+	oom.refusal.held++;
+	begins(advice(&oom), "host.limit = 5121MiB (it is 4.00 GiB);");
+	oom.refusal.room = GIB;
+	begins(advice(&oom),
+	       "2.00 GiB more free memory of the host: a larger host.limit alone is not enough;");
+	oom.refusal = (struct spill_refusal){0};
+	begins(advice(&oom), "a larger host.limit; or 2.00 GiB less");
+
+	oom.refused_by = "host.reserve";
+	begins(advice(&oom), "more free memory of the host, or a smaller host.reserve;");
+	oom.refusal = (struct spill_refusal){.limit = 2 * GIB, .held = 4 * GIB, .asked = 3 * GIB};
+	begins(advice(&oom), "1.00 GiB more free memory of the host, or host.reserve = 1GiB;");
+	oom.refusal.held = GIB;
+	begins(advice(&oom), "4.00 GiB more free memory of the host; or 2.00 GiB less");
+	oom.refused_by = "host.pressure";
+	begins(advice(&oom), "more free memory of the host: other programs lack it, too; or");
+	oom.refused_by = "stream capture";
+	begins(advice(&oom), "the allocation before the capture begins");
+}
+
+static void by_what_refused_on_the_device(void **state)
+{
+	struct spill_record_oom oom = example();
+
+	oom.refused_by = "device.limit";
+	oom.free = 8 * GIB;
+	oom.refusal =
+	    (struct spill_refusal){.limit = 6 * GIB, .held = 5 * GIB, .asked = 3 * GIB, .room = 8 * GIB};
+	begins(advice(&oom),
+	       "device.limit = 8GiB (it is 6.00 GiB), or a place for what is above it (oom.chain); or "
+	       "2.00 GiB less in use on the device");
+	oom.refusal.room = GIB; /* the device itself has no more */
+	begins(advice(&oom), "a place for what is above it (oom.chain); or 2.00 GiB less");
+	oom.refused_by = "rule.cap";
+	oom.rule = "mine";
+	begins(advice(&oom), "an over = PLACE for what is above it (rule mine)");
+	oom.refusal.room = 8 * GIB;
+	begins(advice(&oom),
+	       "cap = 8GiB (it is 6.00 GiB), or an over = PLACE for what is above it (rule mine)");
+	oom.refusal.asked = 0;
+	begins(advice(&oom), "a larger cap of the rule, or an over = PLACE for what is above it (rule mine)");
+	oom.refused_by = "rule.place";
+	begins(advice(&oom), "another place in the rule: it says refuse (rule mine)");
+	oom.refused_by = "rule.over";
+	begins(advice(&oom), "another over in the rule: it says refuse (rule mine)");
+}
+
+static void by_what_was_tried(void **state)
+{
+	struct spill_record_oom oom = example();
+
+	oom.refused_by = "driver";
+	begins(advice(&oom), "other places (oom.chain): those that were tried refused; or");
+	oom.attempts = 1;
+	begins(advice(&oom), "a place for what does not fit: none was tried (oom.chain, over in a rule); or");
+	oom.tried[oom.attempts++] =
+	    (struct spill_attempt){"split", "this kind of memory cannot be elsewhere"};
+	begins(advice(&oom), "room on the device: this kind of memory cannot be elsewhere; or");
+}
+
+static void on_purpose_or_observed(void **state)
+{
+	struct spill_record_oom oom = example();
+
+	assert_true(spill_oom_is_final(&oom));
+	oom.would = "split";
+	assert_string_equal(advice(&oom), "spill.mode = spill: it would have been tried as split");
+	oom.would = "refuse";
+	begins(advice(&oom), "host.limit = 5GiB");
+	oom.would = NULL;
+	oom.refused_by = "oom.honest_first";
+	assert_false(spill_oom_is_final(&oom));
+	assert_string_equal(advice(&oom),
+	                    "nothing: it surfaces once, so that the program frees its caches and asks again");
+}
+
+static void who_holds_most(void **state)
+{
+	struct spill_record_oom oom = example();
+
+	oom.by_caller[0].count = 1;
+	assert_non_null(strstr(advice(&oom), "-ngl): libggml-cuda.so+0x1a2b holds 6.00 GiB in one piece"));
+	oom.callers = 0; /* as the first logs were */
+	assert_non_null(strstr(advice(&oom), "-ngl): libggml-cuda.so+0x1a2b holds 6.00 GiB in one piece"));
+	oom.bytes = oom.free; /* the device has room: less in use is of use for the host */
+	assert_non_null(strstr(advice(&oom), "; or less, for example libggml-cuda.so+0x1a2b holds"));
+	oom.holders = 0;
+	assert_string_equal(advice(&oom), "host.limit = 5GiB (it is 4.00 GiB)");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(the_whole_block),
+	    cmocka_unit_test(what_there_is_not_is_not_told),
+	    cmocka_unit_test(what_others_have_of_the_device),
+	    cmocka_unit_test(the_largest_block),
+	    cmocka_unit_test(all_callers_where_names_are_usual),
+	    cmocka_unit_test(nothing_steers_a_terminal),
+	    cmocka_unit_test(long_names_keep_their_end),
+	    cmocka_unit_test(by_what_refused),
+	    cmocka_unit_test(by_what_refused_on_the_device),
+	    cmocka_unit_test(by_what_was_tried),
+	    cmocka_unit_test(on_purpose_or_observed),
+	    cmocka_unit_test(who_holds_most),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
