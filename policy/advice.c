@@ -11,9 +11,9 @@ static bool is(const char *text, const char *word)
 	return text && strcmp(text, word) == 0;
 }
 
-bool spill_oom_is_final(const struct spill_record_oom *oom)
+bool spill_oom_is_final(const char *refused_by)
 {
-	return !is(oom->refused_by, "oom.honest_first");
+	return !is(refused_by, "oom.honest_first");
 }
 
 /* As it can be written in a policy file, up to the next MiB. */
@@ -242,7 +242,7 @@ void spill_advice_oom(struct spill_text *text, const struct spill_record_oom *oo
 		if (!is(oom->refused_by, by_refusal[i].refused_by))
 			continue;
 		by_refusal[i].advise(text, oom);
-		if (spill_oom_is_final(oom))
+		if (spill_oom_is_final(oom->refused_by))
 			advise_less(text, oom);
 		return;
 	}

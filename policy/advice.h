@@ -8,7 +8,7 @@
 /* An end of a sentence: "host.limit = 12GiB (it is 10.00 GiB); or 1.04 GiB less in use on the device …". */
 void spill_advice_oom(struct spill_text *text, const struct spill_record_oom *oom);
 
-/* False for those of oom.honest_first: they surface on purpose, and are asked again. */
-bool spill_oom_is_final(const struct spill_record_oom *oom);
+/* False for those of oom.honest_first: they surface on purpose, and are asked again. `refused_by` may be NULL. */
+bool spill_oom_is_final(const char *refused_by);
 
 #endif

@@ -15,7 +15,7 @@ bool spill_postmortem_due(const struct spill_record_oom *oom)
 {
 	static atomic_flag told = ATOMIC_FLAG_INIT;
 	enum spill_log_stderr how = spill_runtime_policy()->log_stderr;
-	if (how == SPILL_STDERR_OFF || !spill_oom_is_final(oom))
+	if (how == SPILL_STDERR_OFF || !spill_oom_is_final(oom->refused_by))
 		return false;
 	return !atomic_flag_test_and_set(&told) || how == SPILL_STDERR_ALL;
 }

@@ -1,11 +1,13 @@
 /* spill report: what recorded runs did, added up. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "amount.h"
 #include "call.h"
 #include "cli.h"
 #include "report.h"
+#include "report_html.h"
 
 #define MARGIN ((uint64_t)1 << 30)
 
@@ -77,44 +79,88 @@ static void sort_ranks(struct cli_summaries *summaries)
 	}
 }
 
-static int print_report(struct cli_report *report, bool json)
+/* In what form, and where to; a page's file: NULL for none. */
+struct form {
+	bool json;
+	const char *page;
+};
+
+static int print_report(struct cli_report *report, const struct cli_stories *stories, const struct form *form)
 {
 	bool findings = report->unread;
 
 	sort_ranks(&report->summaries);
 	for (size_t i = 0; i < report->summaries.count; i++)
 		findings |= cli_report_findings(&report->summaries.runs[i]);
-	if (json)
+	if (form->page)
+		findings |= !cli_report_html(report, stories, form->page);
+	else if (form->json)
 		cli_report_json(report);
 	else
 		cli_report_text(report);
 	return findings ? CLI_FINDINGS : CLI_FINE;
 }
 
-int cli_report(int argc, char **argv)
+/* A page that is written over a log that it is made of would be the end of both. */
+static bool is_input(const struct cli_summaries *summaries, const char *page)
 {
-	struct cli_report report = {.margin = MARGIN};
+	struct stat out, log;
+
+	if (stat(page, &out))
+		return false;
+	for (size_t i = 0; i < summaries->count; i++) {
+		if (!stat(summaries->runs[i].path, &log) && log.st_dev == out.st_dev &&
+		    log.st_ino == out.st_ino)
+			return true;
+	}
+	return false;
+}
+
+static int report_on(char **paths, uint64_t margin, const struct form *form)
+{
+	struct cli_report report = {.margin = margin};
+	struct cli_stories stories = {.summaries = &report.summaries};
 	struct cli_trace trace = {
 	    .command = "report", .visitor = &cli_summary_visitor, .data = &report.summaries};
-	struct cli_call call = cli_call(argc, argv);
-	bool json = false;
 	int status;
+
+	if (form->page) {
+		trace.visitor = &cli_story_visitor;
+		trace.data = &stories;
+	}
+	report.summaries.names = &trace.names;
+	for (; *paths; paths++)
+		report.unread |= !cli_trace_read(&trace, *paths);
+	if (form->page && is_input(&report.summaries, form->page))
+		status = cli_usage("report", "--html '%s' is one of the logs", form->page);
+	else
+		status = print_report(&report, &stories, form);
+	cli_stories_free(&stories);
+	cli_summaries_free(&report.summaries);
+	cli_trace_free(&trace);
+	return status;
+}
+
+int cli_report(int argc, char **argv)
+{
+	struct cli_call call = cli_call(argc, argv);
+	uint64_t margin = MARGIN;
+	struct form form = {0};
 
 	while (cli_call_next(&call)) {
 		if (call.option == CLI_report_json)
-			json = true;
+			form.json = true;
+		else if (call.option == CLI_report_html)
+			form.page = call.value;
 		else
-			cli_call_size(&call, &report.margin);
+			cli_call_size(&call, &margin);
 	}
 	if (call.over)
 		return call.status;
+	if (form.json && form.page)
+		return cli_usage(argv[0],
+		                 "one of --json and --html: the page has the figures of --json in it");
 	if (!call.count)
 		return cli_usage(argv[0], "which log, or which folder of logs?");
-	report.summaries.names = &trace.names;
-	for (int i = 0; i < call.count; i++)
-		report.unread |= !cli_trace_read(&trace, call.operand[i]);
-	status = print_report(&report, json);
-	cli_summaries_free(&report.summaries);
-	cli_trace_free(&trace);
-	return cli_finish(status);
+	return cli_finish(report_on(call.operand, margin, &form));
 }

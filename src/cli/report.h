@@ -2,11 +2,13 @@
 #ifndef SPILL_CLI_REPORT_H
 #define SPILL_CLI_REPORT_H
 
+#include "json.h"
 #include "summary.h"
 
 struct cli_report {
 	struct cli_summaries summaries;
 	uint64_t margin; /* what is to stay free of each device */
+	size_t rows;     /* of each table in JSON at most so many; 0: all */
 	bool unread;     /* something could not be read, or is no record */
 };
 
@@ -19,6 +21,9 @@ struct spill_totals cli_report_sum(const struct cli_report *report);
 /* report_text.c, report_json.c */
 void cli_report_text(const struct cli_report *report);
 void cli_report_json(const struct cli_report *report);
+
+/* The same as an object's members, inside another one. */
+void cli_report_members(struct spill_json *json, const struct cli_report *report);
 
 /* report_tables.c: each with its heading, nothing if it is empty. */
 void cli_report_devices(const struct cli_summary *summary);

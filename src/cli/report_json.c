@@ -73,10 +73,10 @@ static void devices(struct spill_json *json, const struct cli_summary *summary, 
 	spill_json_array_end(json);
 }
 
-static void view(struct spill_json *json, const char *member, const struct cli_table *table)
+static void view(struct spill_json *json, const char *member, const struct cli_table *table, size_t most)
 {
 	spill_json_array(cli_json_key(json, member));
-	for (size_t i = 0; i < table->count; i++) {
+	for (size_t i = 0; i < table->count && (!most || i < most); i++) {
 		const struct cli_row *row = &table->rows[i];
 
 		spill_json_object(json);
@@ -262,7 +262,7 @@ static void doubts(struct spill_json *json, const struct cli_summary *summary)
 	cli_json_number(json, "after_exit", summary->after_exit);
 }
 
-static void run(struct spill_json *json, const struct cli_summary *summary, uint64_t margin)
+static void run(struct spill_json *json, const struct cli_summary *summary, const struct cli_report *report)
 {
 	char advice[CLI_ADVICE];
 
@@ -276,11 +276,11 @@ static void run(struct spill_json *json, const struct cli_summary *summary, uint
 	moves(json, "demoted", &summary->demoted);
 	moves(json, "promoted", &summary->promoted);
 	cli_json_number(json, "honest", summary->ooms.honest);
-	devices(json, summary, margin);
-	view(json, "by_caller", &summary->views[CLI_BY_CALLER]);
-	view(json, "by_place", &summary->views[CLI_BY_PLACE]);
-	view(json, "by_rule", &summary->views[CLI_BY_RULE]);
-	view(json, "by_reason", &summary->views[CLI_BY_REASON]);
+	devices(json, summary, report->margin);
+	view(json, "by_caller", &summary->views[CLI_BY_CALLER], report->rows);
+	view(json, "by_place", &summary->views[CLI_BY_PLACE], report->rows);
+	view(json, "by_rule", &summary->views[CLI_BY_RULE], report->rows);
+	view(json, "by_reason", &summary->views[CLI_BY_REASON], report->rows);
 	largest(json, &summary->largest);
 	ooms(json, &summary->ooms);
 	notes(json, summary);
@@ -288,19 +288,25 @@ static void run(struct spill_json *json, const struct cli_summary *summary, uint
 	spill_json_object_end(json);
 }
 
-void cli_report_json(const struct cli_report *report)
+void cli_report_members(struct spill_json *json, const struct cli_report *report)
 {
 	struct spill_totals sum = cli_report_sum(report);
+
+	cli_json_number(json, "margin", report->margin);
+	spill_json_array(cli_json_key(json, "runs"));
+	for (size_t i = 0; i < report->summaries.count; i++)
+		run(json, &report->summaries.runs[i], report);
+	spill_json_array_end(json);
+	totals(json, "sum", &sum);
+}
+
+void cli_report_json(const struct cli_report *report)
+{
 	struct spill_json json;
 
 	cli_json_begin(&json);
 	spill_json_object(&json);
-	cli_json_number(&json, "margin", report->margin);
-	spill_json_array(cli_json_key(&json, "runs"));
-	for (size_t i = 0; i < report->summaries.count; i++)
-		run(&json, &report->summaries.runs[i], report->margin);
-	spill_json_array_end(&json);
-	totals(&json, "sum", &sum);
+	cli_report_members(&json, report);
 	spill_json_object_end(&json);
 	cli_json_end(&json);
 }

@@ -87,8 +87,11 @@ static void begin(void *data, const char *path, unsigned long line, const struct
 	summaries->runs =
 	    cli_room_for_one(summaries->runs, summaries->count, &summaries->size, sizeof(*summary));
 	summary = &summaries->runs[summaries->count++];
-	*summary = (struct cli_summary){
-	    .path = cli_room_text(path), .line = line, .started = start != NULL, .all_told = true};
+	*summary = (struct cli_summary){.number = summaries->count - 1,
+	                                .path = cli_room_text(path),
+	                                .line = line,
+	                                .started = start != NULL,
+	                                .all_told = true};
 	if (!start)
 		return;
 	level = option(start, "log.level");
@@ -153,7 +156,7 @@ static void take_oom(struct cli_ooms *ooms, struct cli_names *names, const struc
 	struct spill_record_oom *oom = place_of_oom(ooms);
 
 	*oom = *told;
-	ooms->honest += !spill_oom_is_final(oom);
+	ooms->honest += !spill_oom_is_final(oom->refused_by);
 	keep_text(names, &oom->api);
 	keep_text(names, &oom->caller);
 	keep_text(names, &oom->rule);

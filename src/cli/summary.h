@@ -5,6 +5,8 @@
 #ifndef SPILL_CLI_SUMMARY_H
 #define SPILL_CLI_SUMMARY_H
 
+
+#include "advice.h"
 #include "live.h"
 #include "table.h"
 #include "trace.h"
@@ -66,6 +68,7 @@ struct cli_difference {
 };
 
 struct cli_summary {
+	size_t number; /* in the order in which they were read, from 0 */
 	char *path;
 	unsigned long line; /* of its start line */
 	/* Of the start line; NULL where it was not told. `started`: there was one. */
@@ -116,6 +119,9 @@ void cli_summary_event(struct cli_summary *summary, struct cli_names *names, con
 void cli_bytes_add(struct spill_bytes *sum, const struct spill_bytes *held);
 void cli_bytes_take(struct spill_bytes *sum, const struct spill_bytes *held);
 
+/* Each at least what is held. */
+void cli_bytes_raise(struct spill_bytes *peak, const struct spill_bytes *held);
+
 /* The device's row, made if there is none yet. */
 struct cli_device *cli_summary_device(struct cli_summary *summary, int device);
 
@@ -125,6 +131,12 @@ unsigned cli_summary_differences(const struct cli_summary *summary, struct cli_d
 
 /* Figures of totals by name, in a fixed order; false behind the last. */
 bool cli_totals_figure(const struct spill_totals *totals, unsigned at, const char **name, uint64_t *value);
+
+/* Of an out of memory's event: is it one that surfaces on purpose (oom.honest_first)? */
+static inline bool cli_oom_is_honest(const struct cli_event *event)
+{
+	return event->reason && !spill_oom_is_final(event->reason->text);
+}
 
 /* Out of memory that nothing was to be done about: those of oom.honest_first are not among them. */
 static inline uint64_t cli_summary_surfaced(const struct cli_summary *summary)

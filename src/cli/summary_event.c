@@ -23,7 +23,7 @@ static void raise(uint64_t *peak, uint64_t value)
 		*peak = value;
 }
 
-static void raise_peaks(struct spill_bytes *peak, const struct spill_bytes *live)
+void cli_bytes_raise(struct spill_bytes *peak, const struct spill_bytes *live)
 {
 	raise(&peak->device, live->device);
 	raise(&peak->host, live->host);
@@ -74,8 +74,8 @@ static void went(struct cli_summary *summary, const struct cli_live_entry *entry
 
 static void new_peaks(struct cli_summary *summary, struct cli_device *device)
 {
-	raise_peaks(&summary->totals.peak, &summary->totals.live);
-	raise_peaks(&device->peak, &device->live);
+	cli_bytes_raise(&summary->totals.peak, &summary->totals.live);
+	cli_bytes_raise(&device->peak, &device->live);
 	fit(device, 0);
 }
 
@@ -224,7 +224,7 @@ void cli_summary_event(struct cli_summary *summary, struct cli_names *names, con
 	case CLI_EVENT_PROMOTE:
 		return move(summary, event);
 	case CLI_EVENT_OOM:
-		if (!is(event->reason, "oom.honest_first"))
+		if (!cli_oom_is_honest(event))
 			fit(cli_summary_device(summary, event->device), event->bytes);
 		return;
 	}

@@ -292,14 +292,14 @@ static void on_purpose_or_observed(void **state)
 {
 	struct spill_record_oom oom = example();
 
-	assert_true(spill_oom_is_final(&oom));
+	assert_true(spill_oom_is_final(oom.refused_by));
 	oom.would = "split";
 	assert_string_equal(advice(&oom), "spill.mode = spill: it would have been tried as split");
 	oom.would = "refuse";
 	begins(advice(&oom), "host.limit = 5GiB");
 	oom.would = NULL;
 	oom.refused_by = "oom.honest_first";
-	assert_false(spill_oom_is_final(&oom));
+	assert_false(spill_oom_is_final(oom.refused_by));
 	assert_string_equal(advice(&oom),
 	                    "nothing: it surfaces once, so that the program frees its caches and asks again");
 }

@@ -1,0 +1,77 @@
+// What is asked first, in that order: did anything spill, how much, where, why, what would have avoided it, where is the log.
+const lineOf = (run) => run.log + ":" + run.line;
+const sums = (bytes) => [["device", bytes.device_bytes], ["host", bytes.host_bytes], ["managed", bytes.managed_bytes]]
+	.filter(([, value]) => value).map(([kind, value]) => size(value) + " " + kind).join(", ") || "nothing";
+
+/* "split 2.04 GiB, host 1.00 GiB": what spilled, by the table's names; a few of them. */
+function spilledBy(rows) {
+	const spilled = rows.filter((row) => row.spilled).sort((a, b) => b.spilled - a.spilled);
+	const more = spilled.length - 5;
+
+	return spilled.slice(0, 5).map((row) => (row.name || "?") + " " + size(row.spilled)).join(", ") + (more > 0 ? " and " + more + " more" : "") ||
+		"not told: the lines were left out (log.max)";
+}
+
+const moved = (bytes, moves, reasons) => size(bytes) + " in " + plural(moves, "move") + ": " +
+	reasons.map((row) => (row.name || "?") + " " + size(row.bytes)).join(", ");
+
+function headline(run) {
+	const totals = run.totals, surfaced = totals.ooms - run.honest;
+	const spilled = totals.spilled.host_bytes + totals.spilled.managed_bytes;
+	const words = [];
+
+	if (surfaced)
+		words.push(plural(surfaced, "out of memory", "times out of memory"));
+	if (totals.spills)
+		words.push(size(spilled) + " spilled, in " + count(totals.spills) + " of " + plural(totals.allocs, "allocation"));
+	else if (totals.demotions)
+		words.push("No allocation spilled, but " + size(totals.demoted_bytes) + " moved to the host");
+	else
+		words.push("Nothing spilled");
+	return make("p", {class: "headline" + (surfaced ? " bad" : totals.spills || totals.demotions ? "" : " good")}, words.join("; "));
+}
+
+function factsOf(run) {
+	const totals = run.totals, facts = [];
+	const add = (term, text) => text && facts.push(make("dt", {}, term), make("dd", {}, text));
+
+	if (totals.spills) {
+		add("how much", sums(totals.spilled));
+		add("where", spilledBy(run.by_place));
+		add("why", spilledBy(run.by_reason));
+		add("by rule", spilledBy(run.by_rule));
+		add("asked by", spilledBy(run.by_caller));
+	}
+	add("moved to host", totals.demotions ? moved(totals.demoted_bytes, totals.demotions, run.demoted) : "");
+	add("moved back", totals.promotions ? moved(totals.promoted_bytes, totals.promotions, run.promoted) : "");
+	add("out of memory", count(totals.ooms) + (run.honest ? ", of which " + count(run.honest) + " by oom.honest_first, to be asked again" : ""));
+	add("held at most", sums(totals.peak));
+	add("ended", run.exited ? run.how + " at " + time(run.ended) : "no exit line: it was killed, has crashed, or still runs; last line at " + time(run.ended));
+	add("log", make("code", {}, lineOf(run)));
+	return make("dl", {class: "facts"}, facts);
+}
+
+/* What makes the figures less than the whole. */
+function doubtsOf(run) {
+	const doubts = [];
+	const add = (there, text) => there && doubts.push(make("p", {class: "problem"}, text));
+
+	add(run.program === null, "The log does not begin with a start line: who it was is not known.");
+	add(run.mode && run.mode !== "spill", "spill.mode = " + run.mode + ": nothing was placed elsewhere.");
+	add(run.differences.length, "The sums of the lines are not what the program counted (exit line): " +
+		run.differences.map((each) => each.name + " " + count(each.lines) + " against " + count(each.exit)).join(", ") + ".");
+	add(run.left_out, "log.max left out " + plural(run.left_out, "allocation") + ": the totals have them, charts and tables do not.");
+	add(!run.all_told, "log.level is not all: allocations that did not spill are not in the log.");
+	add(run.cut, "The last line of the log is cut.");
+	add(run.bad_lines, plural(run.bad_lines, "line") + " of the log could not be read.");
+	add(run.later_records, plural(run.later_records, "record") + " of a later version of spill are not in it.");
+	add(run.late_events, plural(run.late_events, "event") + " came so late that peaks may be too low.");
+	add(run.unknown_frees && run.all_told, plural(run.unknown_frees, "free") + " of allocations that are not in the log.");
+	add(run.after_exit, plural(run.after_exit, "event") + " after the exit line are not in it.");
+	return doubts;
+}
+
+function verdictOf(run) {
+	return make("section", {class: "card", id: "verdict", "aria-label": "What happened"}, headline(run),
+		run.advice ? make("p", {class: "advice"}, make("b", {}, "What would have avoided it: "), run.advice) : null, doubtsOf(run), factsOf(run));
+}

@@ -1,0 +1,44 @@
+/* A `spill` that was built where the charts' library was missing says so, and writes nothing. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../../src/cli/report_html.h"
+
+#define WAY "page.html"
+
+/* What html/gen_page.py makes then. */
+const char cli_page_before[] = "", cli_page_after[] = "";
+
+void cli_report_page(FILE *out, const struct cli_report *report, const struct cli_stories *stories)
+{
+	fail_msg("a page without a frame");
+}
+
+static void without_the_library(void **data)
+{
+	struct cli_report report = {.summaries = {.count = 1}};
+
+	assert_false(cli_report_html(&report, NULL, WAY));
+	assert_int_equal(access(WAY, F_OK), -1);
+	assert_false(cli_report_html(&report, NULL, "-"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(without_the_library)};
+	char folder[] = "/tmp/spill-unit-XXXXXX";
+	int failed;
+
+	if (!mkdtemp(folder) || chdir(folder))
+		return 1;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	if (chdir("/") || rmdir(folder))
+		return 1;
+	return failed;
+}
