@@ -17,7 +17,8 @@ struct cli_live_entry {
 	struct spill_bytes held;
 	int device;
 	unsigned rows[CLI_VIEWS];
-	bool known; /* its alloc was told: it counts in the rows */
+	uint32_t number, slot; /* recording.h */
+	bool known;            /* its alloc was told: it counts in the rows */
 	bool
 	    asked; /* memory of the host that the program itself asked for: nothing that wants to be on a device */
 };

@@ -25,6 +25,9 @@ void cli_report_json(const struct cli_report *report);
 /* The same as an object's members, inside another one. */
 void cli_report_members(struct spill_json *json, const struct cli_report *report);
 
+/* report_text.c: whether anything spilled, how much, where, why; what moved. */
+void cli_report_spills(const struct cli_summary *summary);
+
 /* report_tables.c: each with its heading, nothing if it is empty. */
 void cli_report_devices(const struct cli_summary *summary);
 void cli_report_fit(const struct cli_summary *summary, uint64_t margin);

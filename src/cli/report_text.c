@@ -92,7 +92,7 @@ static void put_moves(const char *label, uint64_t bytes, uint64_t count, const s
 	putchar('\n');
 }
 
-static void put_spills(const struct cli_summary *summary)
+void cli_report_spills(const struct cli_summary *summary)
 {
 	const struct spill_totals *totals = &summary->totals;
 
@@ -239,7 +239,7 @@ void cli_report_text(const struct cli_report *report)
 			putchar('\n');
 		put_head(summary);
 		put_end(summary);
-		put_spills(summary);
+		cli_report_spills(summary);
 		put_rest(summary);
 		put_totals(&summary->totals);
 		put_differences(summary);

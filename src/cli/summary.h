@@ -5,7 +5,6 @@
 #ifndef SPILL_CLI_SUMMARY_H
 #define SPILL_CLI_SUMMARY_H
 
-
 #include "advice.h"
 #include "live.h"
 #include "table.h"

@@ -5,10 +5,6 @@
 
 #include "peer.h"
 
-/* Of chunk and block: chunks small enough that a few half-empty ones do not matter, blocks as cudaMalloc aligns. */
-#define CHUNK (8ull << 20)
-#define ALIGNMENT 512ull
-
 struct range {
 	uint64_t at, bytes; /* offset in the chunk */
 	struct range *next;
@@ -134,10 +130,10 @@ static bool take_from_new(const struct spill_place_ops *ops, const struct spill_
 		return false;
 	}
 	struct spill_want chunk_want = *want;
-	chunk_want.bytes = CHUNK;
+	chunk_want.bytes = SPILL_POOL_CHUNK;
 	chunk_want.device_room = 0; /* the device is full; a chunk half here and half there helps nobody */
 	/* No block has the chunk's own address: a second free of a block, passed on, must not free the chunk. */
-	*whole = (struct range){.at = ALIGNMENT, .bytes = CHUNK - ALIGNMENT};
+	*whole = (struct range){.at = SPILL_POOL_ALIGNMENT, .bytes = SPILL_POOL_CHUNK - SPILL_POOL_ALIGNMENT};
 	chunk->ops = ops;
 	chunk->advice = want->advice;
 	chunk->free = whole;
@@ -208,7 +204,7 @@ struct spill_placement *spill_pool_make(const struct spill_place_ops *ops, const
 		goto fail;
 	}
 	block->spare = spare;
-	block->bytes = (want->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	block->bytes = (want->bytes + SPILL_POOL_ALIGNMENT - 1) / SPILL_POOL_ALIGNMENT * SPILL_POOL_ALIGNMENT;
 	if (!take_from_any(ops, want, block) && !take_from_new(ops, want, block, error))
 		goto fail;
 	const struct spill_placement *backing = block->chunk->backing;

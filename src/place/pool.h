@@ -10,6 +10,10 @@
 /* Requests up to this share chunks. */
 #define SPILL_POOL_LARGEST (1ull << 20)
 
+/* Of chunk and block: chunks small enough that a few half-empty ones do not matter, blocks as cudaMalloc aligns. */
+#define SPILL_POOL_CHUNK (8ull << 20)
+#define SPILL_POOL_ALIGNMENT 512ull
+
 /* As spill_place_ops.make, for want->bytes <= SPILL_POOL_LARGEST, in a chunk of `ops`' place. */
 struct spill_placement *spill_pool_make(const struct spill_place_ops *ops, const struct spill_want *want,
                                         const char **error);

@@ -1,0 +1,229 @@
+/* What leaves the device and what comes back, in numbers (src/demote.c, src/reserve.c, src/back.c). */
+#include <stdlib.h>
+
+#include "model.h"
+
+/* How long nothing has to have left the device before something comes back (src/promote.c). */
+#define QUIET_US 20000
+/* After what came when nothing could make way. */
+#define OWED_US 250000
+/* The reserve is looked at so often, or when so much was given out; if it could not be made whole, later (src/reserve.c). */
+#define LOOK_US 10000
+#define TAKEN ((uint64_t)8 << 20)
+#define VAIN_US 1000000
+
+void cli_model_enlist(struct cli_model *model, struct cli_model_slot *slot, bool grows)
+{
+	uint32_t at = (uint32_t)(slot - model->slots);
+
+	for (unsigned i = 0; grows && i < model->movable_count; i++) {
+		struct cli_model_slot *other = &model->slots[model->movable[i]];
+
+		other->dead |= other->run == slot->run;
+	}
+	slot->at = model->movable_count;
+	model->movable[model->movable_count++] = at;
+	model->devices[slot->device].away += slot->held.host;
+	if (slot->held.host) {
+		model->devices[slot->device].changed = true;
+		model->back_us = model->now_us + OWED_US;
+	}
+}
+
+void cli_model_delist(struct cli_model *model, struct cli_model_slot *slot)
+{
+	uint32_t last = model->movable[--model->movable_count];
+
+	model->movable[slot->at] = last;
+	model->slots[last].at = slot->at;
+	model->devices[slot->device].away -= slot->held.host;
+}
+
+/* Where the chunk that ends at `end` begins: those of the device part are made first, then those of the host part. */
+static uint64_t begin_of(const struct cli_model_slot *slot, uint64_t end)
+{
+	uint64_t from = end > slot->first ? slot->first : 0;
+
+	return from + (end - from - 1) / slot->chunk * slot->chunk;
+}
+
+static uint64_t end_of(const struct cli_model_slot *slot, uint64_t begin)
+{
+	uint64_t part = begin < slot->first ? slot->first : slot->range;
+
+	return part - begin > slot->chunk ? begin + slot->chunk : part;
+}
+
+/* Bytes that may come back. */
+static uint64_t away(const struct cli_model_slot *slot)
+{
+	uint64_t most = slot->range < slot->stays_from ? slot->range : slot->stays_from;
+
+	return most > slot->held.device ? most - slot->held.device : 0;
+}
+
+/* Those that could leave, or come back, in their order. */
+static unsigned list_victims(struct cli_model *model, int device, bool back)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < model->movable_count; i++) {
+		struct cli_model_slot *slot = &model->slots[model->movable[i]];
+
+		if (slot->device == device && (back ? away(slot) : slot->held.device))
+			model->victims[count++] = (struct spill_victim){
+			    .priority = (enum spill_priority)slot->priority,
+			    .bytes = slot->bytes,
+			    .seq = slot->allocation + 1,
+			    .dead = slot->dead,
+			    .data = slot,
+			};
+	}
+	spill_victim_mark(model->victims, count);
+	qsort(model->victims, count, sizeof(*model->victims),
+	      back ? spill_victim_compare_back : spill_victim_compare);
+	return count;
+}
+
+/* So much of it is on the other side now. */
+static void move(struct cli_model *model, struct cli_model_slot *slot, uint64_t bytes, bool demoted,
+                 const char *reason)
+{
+	struct cli_model_device *device = &model->devices[slot->device];
+	uint64_t out = demoted ? bytes : 0, in = demoted ? 0 : bytes;
+
+	slot->held.device += in - out;
+	slot->held.host += out - in;
+	slot->charged += in - out;
+	slot->charged_host += out - in;
+	device->whole += in - out;
+	device->away += out - in;
+	if (!demoted)
+		model->host -= bytes;
+	else
+		model->spills++;
+	if (model->moved)
+		model->moved(model->data, slot, demoted, bytes, reason);
+}
+
+/* Of one victim, from its tail, what is still missing: its homes on the host are charged. Returns the bytes. */
+static uint64_t plan_one(struct cli_model *model, const struct cli_model_slot *slot, uint64_t missing,
+                         bool *refused)
+{
+	uint64_t left = slot->held.device;
+
+	while (left && slot->held.device - left < missing && !*refused) {
+		uint64_t begin = begin_of(slot, left);
+
+		*refused = cli_model_charge_host(model, left - begin) != NULL;
+		left = *refused ? left : begin;
+	}
+	return slot->held.device - left;
+}
+
+/* The list's first so many bytes, as they were planned, move. */
+static void carry_out(struct cli_model *model, unsigned count, uint64_t planned, const char *reason)
+{
+	for (unsigned i = 0; i < count && planned; i++) {
+		struct cli_model_slot *slot = model->victims[i].data;
+		uint64_t bytes = slot->held.device < planned ? slot->held.device : planned;
+
+		planned -= bytes;
+		move(model, slot, bytes, true, reason);
+	}
+	model->back_us = model->now_us + QUIET_US;
+}
+
+static bool demote(struct cli_model *model, int device, struct spill_missing missing, bool part_helps,
+                   const char *reason)
+{
+	unsigned count = list_victims(model, device, false);
+	uint64_t there = 0, planned = 0;
+	bool refused = false, enough;
+
+	for (unsigned i = 0; i < count; i++)
+		there += ((struct cli_model_slot *)model->victims[i].data)->held.device;
+	if (there < (part_helps ? 1 : missing.least))
+		return false;
+	for (unsigned i = 0; i < count && planned < missing.wanted && !refused; i++)
+		planned += plan_one(model, model->victims[i].data, missing.wanted - planned, &refused);
+	enough = planned >= missing.least;
+	if (enough || part_helps)
+		carry_out(model, count, planned, reason);
+	else
+		model->host -= planned;
+	return enough;
+}
+
+static struct spill_missing missing_for(const struct cli_model *model, int device, uint64_t bytes)
+{
+	return spill_policy_missing(model->setting->policy, device, bytes, cli_model_free_on(model, device),
+	                            cli_model_held(model, device), model->setting->cards[device].limit);
+}
+
+bool cli_model_demote(struct cli_model *model, int device, uint64_t bytes, const char *reason)
+{
+	struct spill_missing missing = missing_for(model, device, bytes);
+
+	if (!cli_model_may_move(model, device))
+		return false;
+	/* The driver has refused what there seems to be room for. */
+	if (!missing.wanted)
+		missing.least = missing.wanted = bytes;
+	return demote(model, device, missing, false, reason);
+}
+
+void cli_model_keep_reserve(struct cli_model *model, int device, uint64_t taken)
+{
+	struct cli_model_device *its = &model->devices[device];
+	uint64_t before = model->spills;
+
+	its->taken += taken;
+	if (!model->movable_count || model->now_us < its->retry_us || !cli_model_may_move(model, device) ||
+	    (model->now_us < its->look_us && its->taken < TAKEN))
+		return;
+	its->taken = 0;
+	its->look_us = model->now_us + LOOK_US;
+	if (cli_model_free_on(model, device) >=
+	    spill_policy_device_reserve(model->setting->policy, device) / 2)
+		return;
+	demote(model, device, missing_for(model, device, 0), true, "reserve");
+	its->retry_us = model->spills == before ? model->now_us + VAIN_US : 0;
+}
+
+/* From the head, as the tail leaves first; a chunk that is too large leaves the room to a smaller one behind it. */
+static bool promote(struct cli_model *model, int device)
+{
+	unsigned count = list_victims(model, device, true);
+	bool any = false;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct cli_model_slot *slot = model->victims[i].data;
+		uint64_t room = cli_model_room(model, device), bytes = 0, chunk;
+
+		while (away(slot) > bytes) {
+			uint64_t begin = slot->held.device + bytes;
+
+			chunk = end_of(slot, begin) - begin;
+			if (chunk > away(slot) - bytes || bytes + chunk > room)
+				break;
+			bytes += chunk;
+		}
+		if (bytes)
+			move(model, slot, bytes, false, "free");
+		any |= bytes > 0;
+	}
+	return any;
+}
+
+void cli_model_promote(struct cli_model *model)
+{
+	if (model->now_us < model->back_us)
+		return;
+	for (unsigned device = 0; device < SPILL_DEVICES; device++) {
+		struct cli_model_device *its = &model->devices[device];
+
+		if (its->away && its->changed && cli_model_may_move(model, (int)device))
+			its->changed = promote(model, (int)device);
+	}
+}

@@ -1,0 +1,328 @@
+/* spill replay: what recorded runs would be under another policy, or on another card. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "call.h"
+#include "cli.h"
+#include "replay.h"
+#include "room.h"
+
+#define MARGIN ((uint64_t)1 << 30)
+
+bool cli_replay_fits(const struct cli_replay_run *run)
+{
+	return run->judged && !run->refused;
+}
+
+const char *cli_where_name(enum cli_where where)
+{
+	static const char *const names[CLI_WHERES] = {
+	    [CLI_WHERE_DEVICE] = "device", [CLI_WHERE_LEFT] = "moved out",
+	    [CLI_WHERE_SPLIT] = "split",   [CLI_WHERE_MANAGED] = "managed",
+	    [CLI_WHERE_HOST] = "host",     [CLI_WHERE_NOWHERE] = "out of memory",
+	};
+
+	return names[where];
+}
+
+/* -- reading ------------------------------------------------------------------------------------------------ */
+
+/* What a device of that backend can do, unless it is said that it cannot; what it is, is in the log. */
+static unsigned capabilities_of(const struct cli_replay *replay, bool hip, const char *memory)
+{
+	unsigned can = hip ? SPILL_CAN_MANAGED | SPILL_CAN_HOST
+	                   : SPILL_CAN_SPLIT | SPILL_CAN_MOVE | SPILL_CAN_MANAGED | SPILL_CAN_HOST;
+
+	if (memory && !strcmp(memory, spill_memory_name(SPILL_MEMORY_INTEGRATED)))
+		can |= SPILL_IS_INTEGRATED;
+	if (memory && !strcmp(memory, spill_memory_name(SPILL_MEMORY_COHERENT)))
+		can |= SPILL_IS_COHERENT;
+	return can & ~replay->wish.without;
+}
+
+static void begin_cards(const struct cli_replay *replay, struct cli_model_setting *setting,
+                        const struct spill_record_start *start)
+{
+	bool hip = start->backend && !strcmp(start->backend, "hip");
+
+	setting->backend = hip ? &spill_backend_hip : &spill_backend_cuda;
+	setting->device_count = start->device_count;
+	for (unsigned i = 0; i < start->device_count; i++) {
+		const struct spill_record_device *device = &start->devices[i];
+
+		if (device->device >= 0 && device->device < SPILL_DEVICES)
+			setting->cards[device->device] = (struct cli_card){
+			    .total = replay->wish.vram ? replay->wish.vram : device->bytes,
+			    .capabilities = capabilities_of(replay, hip, device->memory),
+			};
+	}
+}
+
+static struct cli_replay_run *last_run(struct cli_replay *replay)
+{
+	return &replay->runs[replay->count - 1];
+}
+
+static struct cli_summary *last_summary(struct cli_replay *replay)
+{
+	return &replay->report.summaries.runs[replay->count - 1];
+}
+
+static void begin(void *data, const char *path, unsigned long line, const struct spill_record_start *start)
+{
+	struct cli_replay *replay = data;
+	struct cli_replay_run *run;
+
+	cli_summary_visitor.begin(&replay->report.summaries, path, line, start);
+	replay->runs = cli_room_for_one(replay->runs, replay->count, &replay->size, sizeof(*run));
+	run = &replay->runs[replay->count++];
+	*run = (struct cli_replay_run){.setting = {.backend = &spill_backend_cuda, .host = replay->wish.host},
+	                               .lists = replay->wish.list};
+	if (start) {
+		begin_cards(replay, &run->setting, start);
+		run->exe = cli_room_text(start->exe);
+		run->boot = cli_room_text(start->boot);
+	}
+	cli_recording_begin(&run->recording, run->setting.backend);
+}
+
+/* What is behind the exit line is frees by other libraries' destructors. */
+static void take_event(void *data, const struct cli_event *event)
+{
+	struct cli_replay *replay = data;
+
+	if (!last_summary(replay)->exited)
+		cli_recording_event(&last_run(replay)->recording, event);
+}
+
+static void take_record(void *data, const struct spill_record *record)
+{
+	struct cli_replay *replay = data;
+	struct cli_replay_run *run = last_run(replay);
+
+	if (record->kind == SPILL_KIND_OOM)
+		cli_recording_oom(&run->recording, &record->oom);
+	else if (record->kind == SPILL_KIND_DROP)
+		run->log_cut = true;
+	else
+		cli_summary_visitor.record(&replay->report.summaries, record);
+}
+
+/* -- a run that was read ------------------------------------------------------------------------------------ */
+
+/* The device as it would be, for model and tables. */
+static void set_cards(struct cli_replay *replay, struct cli_replay_run *run, struct cli_summary *summary)
+{
+	for (size_t i = 0; i < summary->device_count; i++) {
+		struct cli_device *device = &summary->devices[i];
+		struct cli_card *card;
+
+		if (device->device < 0 || device->device >= SPILL_DEVICES)
+			continue;
+		card = &run->setting.cards[device->device];
+		card->limit = spill_policy_device_limit(run->setting.policy, device->device, card->total);
+		run->other_told[device->device] = run->recording.devices[device->device].told;
+		card->other = replay->wish.other != SPILL_UNLIMITED
+		                  ? replay->wish.other
+		                  : run->recording.devices[device->device].other;
+		device->bytes = card->total;
+		device->limit = card->limit;
+	}
+}
+
+static const char *why_not(const struct cli_replay_run *run, const struct cli_summary *summary)
+{
+	if (!summary->started)
+		return "the log does not begin with a start line: the devices are not known";
+	if (!summary->all_told)
+		return "log.level was not all: allocations that fitted are not in the log";
+	if (run->log_cut)
+		return "log.max left lines out: what was allocated then is not in the log";
+	for (size_t i = 0; i < run->recording.ask_count; i++) {
+		const struct cli_ask *ask = &run->recording.asks[i];
+
+		if (ask->memory < CLI_MEMORY_MANAGED && ask->kind != CLI_ASK_FREE &&
+		    (ask->device < 0 || ask->device >= SPILL_DEVICES ||
+		     !run->setting.cards[ask->device].total))
+			return "something was allocated on a device that the start line does not have";
+	}
+	return NULL;
+}
+
+/* Decided as far as it can be, also where it cannot be judged. */
+static void decide(struct cli_replay *replay, struct cli_replay_run *run, struct cli_summary *summary)
+{
+	struct cli_site *sites;
+	const char *why;
+
+	run->setting.policy =
+	    cli_replay_policy(&replay->wish, summary->program ? summary->program : "", &replay->problem);
+	if (!run->setting.policy)
+		return;
+	sites =
+	    cli_replay_sites(&run->recording, run->setting.policy, run->exe, run->rules, sizeof(run->rules));
+	run->setting.sites = sites;
+	set_cards(replay, run, summary);
+	why = why_not(run, summary);
+	run->why = cli_room_text(why);
+	run->judged = !why;
+	run->told = run->recording.told_count;
+	run->was_refused = run->recording.refused;
+	summary->exited = false;
+	cli_replay_decide(run, summary, replay->report.summaries.names);
+	if (run->judged)
+		cli_replay_limits(run);
+	free(sites);
+	run->setting.sites = NULL;
+	run->setting.policy = NULL;
+}
+
+static void finish(void *data, const struct cli_trace_end *end)
+{
+	struct cli_replay *replay = data;
+	struct cli_replay_run *run = last_run(replay);
+	struct cli_summary *summary = last_summary(replay);
+	bool exited = summary->exited;
+
+	if (!replay->problem)
+		decide(replay, run, summary);
+	cli_recording_free(&run->recording);
+	cli_summary_visitor.end(&replay->report.summaries, end);
+	summary->exited = exited;
+}
+
+const struct cli_trace_visitor cli_replay_visitor = {begin, take_event, take_record, finish};
+
+void cli_replay_free(struct cli_replay *replay)
+{
+	for (size_t i = 0; i < replay->count; i++) {
+		struct cli_replay_run *run = &replay->runs[i];
+
+		free(run->why);
+		free(run->exe);
+		free(run->boot);
+		free(run->list);
+		cli_table_free(&run->by_caller);
+		cli_table_free(&run->by_rule);
+	}
+	free(replay->runs);
+	cli_summaries_free(&replay->report.summaries);
+}
+
+/* -- the command -------------------------------------------------------------------------------------------- */
+
+/* "split,move": what the devices cannot do; vmm is both. */
+static bool take_without(const char *words, unsigned *without)
+{
+	static const struct {
+		const char *word;
+		unsigned what;
+	} known[] = {
+	    {"vmm", SPILL_CAN_SPLIT | SPILL_CAN_MOVE},
+	    {"move", SPILL_CAN_MOVE},
+	    {"managed", SPILL_CAN_MANAGED},
+	    {"host", SPILL_CAN_HOST},
+	};
+
+	while (*words) {
+		size_t length = strcspn(words, ","), i = 0;
+
+		while (i < 4 && (strlen(known[i].word) != length || memcmp(known[i].word, words, length)))
+			i++;
+		if (i == 4)
+			return false;
+		*without |= known[i].what;
+		words += length + (words[length] == ',');
+	}
+	return true;
+}
+
+static void take_option(struct cli_call *call, struct cli_replay_wish *wish, bool *json)
+{
+	switch ((unsigned)call->option) {
+	case CLI_replay_policy:
+		wish->policy = call->value;
+		break;
+	case CLI_replay_profile:
+		wish->profile = call->value;
+		break;
+	case CLI_replay_vram:
+		cli_call_size(call, &wish->vram);
+		if (!call->over && !wish->vram)
+			cli_call_refuse(call, "bad --vram '%s': a card has some memory", call->value);
+		break;
+	case CLI_replay_other:
+		cli_call_size(call, &wish->other);
+		break;
+	case CLI_replay_host:
+		cli_call_size(call, &wish->host);
+		break;
+	case CLI_replay_margin:
+		cli_call_size(call, &wish->margin);
+		break;
+	case CLI_replay_list:
+		wish->list = true;
+		break;
+	case CLI_replay_without:
+		if (!take_without(call->value, &wish->without))
+			cli_call_refuse(call, "bad --without '%s': a list of vmm, move, managed, host",
+			                call->value);
+		break;
+	default:
+		*json = true;
+	}
+}
+
+static int print_replay(struct cli_replay *replay, bool json)
+{
+	bool fits = !replay->report.unread;
+
+	replay->report.margin = replay->wish.margin;
+	for (size_t i = 0; i < replay->count; i++)
+		fits &= cli_replay_fits(&replay->runs[i]);
+	if (json)
+		cli_replay_json(replay);
+	else
+		cli_replay_text(replay);
+	return fits ? CLI_FINE : CLI_FINDINGS;
+}
+
+static int replay_all(struct cli_replay *replay, const struct cli_call *call, bool json)
+{
+	struct cli_trace trace = {.command = "replay", .visitor = &cli_replay_visitor, .data = replay};
+	int status;
+
+	replay->report.summaries.names = &trace.names;
+	for (int i = 0; i < call->count; i++)
+		replay->report.unread |= !cli_trace_read(&trace, call->operand[i]);
+	/* An [app NAME] or a rule for the program of a log may have too much in it. */
+	if (replay->problem)
+		status = cli_usage("replay", "%s", replay->problem);
+	else
+		status = cli_finish(print_replay(replay, json));
+	cli_replay_free(replay);
+	cli_trace_free(&trace);
+	return status;
+}
+
+int cli_replay(int argc, char **argv)
+{
+	struct cli_replay replay = {
+	    .wish = {.other = SPILL_UNLIMITED, .host = SPILL_UNLIMITED, .margin = MARGIN}};
+	struct cli_call call = cli_call(argc, argv);
+	bool json = false;
+
+	while (cli_call_next(&call))
+		take_option(&call, &replay.wish, &json);
+	if (call.over)
+		return call.status;
+	if (!call.count)
+		return cli_usage(argv[0], "which log, or which folder of logs?");
+	if (!replay.wish.policy == !replay.wish.profile)
+		return cli_usage(argv[0], "under which policy? --policy FILE or --profile NAME, one of them");
+	/* Before a long log is read. */
+	cli_replay_policy(&replay.wish, "", &replay.problem);
+	if (replay.problem)
+		return cli_usage(argv[0], "%s", replay.problem);
+	return replay_all(&replay, &call, json);
+}

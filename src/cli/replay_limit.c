@@ -1,0 +1,75 @@
+/* The smallest device.limit, by deciding the run again under others. */
+#include "replay.h"
+
+/* To so many bytes: the device's own granule. */
+#define STEP ((uint64_t)2 << 20)
+/* A card on which nothing lacks room, and whose sums do not wrap. */
+#define BOUNDLESS ((uint64_t)1 << 60)
+/* What was refused and is larger than any device's addresses: programs try such things to see how it fails. */
+#define ABSURD ((uint64_t)1 << 48)
+
+/* False as soon as something is out of memory. */
+static bool does_run(struct cli_model *model, const struct cli_recording *recording)
+{
+	cli_model_reset(model);
+	for (size_t i = 0; i < recording->ask_count && !model->refused; i++) {
+		if (recording->asks[i].bytes >= ABSURD)
+			continue;
+		cli_model_take(model, &recording->asks[i]);
+		cli_model_settle(model, &recording->asks[i]);
+	}
+	return !model->refused;
+}
+
+/* The first multiple of STEP from which on it runs, if at `enough` it does. Where more room is worse, one of several. */
+static uint64_t find_least(struct cli_model *model, const struct cli_recording *recording, uint64_t *limit,
+                           uint64_t enough)
+{
+	uint64_t fails = 0, runs = (enough + STEP - 1) / STEP;
+
+	*limit = 0;
+	if (does_run(model, recording))
+		runs = 0;
+	while (runs > fails + 1) {
+		uint64_t middle = fails + (runs - fails) / 2;
+
+		*limit = middle * STEP;
+		if (does_run(model, recording))
+			runs = middle;
+		else
+			fails = middle;
+	}
+	*limit = SPILL_UNLIMITED;
+	return runs * STEP < enough ? runs * STEP : enough;
+}
+
+void cli_replay_limits(struct cli_replay_run *run)
+{
+	const struct cli_recording *recording = &run->recording;
+	struct cli_model_setting setting = run->setting;
+	struct cli_model_device devices[SPILL_DEVICES];
+	struct cli_model model;
+
+	for (unsigned i = 0; i < SPILL_DEVICES; i++) {
+		setting.cards[i].limit = SPILL_UNLIMITED;
+		setting.cards[i].other = 0;
+		if (setting.cards[i].total)
+			setting.cards[i].total = BOUNDLESS;
+	}
+	cli_model_begin(&model, &setting, recording->slots);
+	run->runs = does_run(&model, recording);
+	for (unsigned i = 0; i < SPILL_DEVICES; i++)
+		devices[i] = model.devices[i];
+	for (int i = 0; i < SPILL_DEVICES; i++) {
+		if (!devices[i].peak)
+			continue;
+		run->limits[run->limit_count++] = (struct cli_replay_limit){
+		    .device = i,
+		    .all = devices[i].peak,
+		    .least = run->runs
+		                 ? find_least(&model, recording, &setting.cards[i].limit, devices[i].peak)
+		                 : 0,
+		};
+	}
+	cli_model_free(&model);
+}
