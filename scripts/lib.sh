@@ -14,7 +14,7 @@ packages_build=(gcc libc6-dev meson ninja-build pkg-config python3 libinih-dev l
 packages_test=(bats binutils libc-bin groff-base bash-completion zsh fish python3-jsonschema)
 # A loader for a 32-bit program.
 [ "$(uname -m)" != x86_64 ] || packages_test+=(libc6-i386)
-packages_check=(git clang clang-format clang-tidy cppcheck shellcheck)
+packages_check=(git clang clang-format clang-tidy cppcheck shellcheck chromium)
 
 # Installs those that are missing; says which. Does nothing, and needs no network, when all are there.
 need() {

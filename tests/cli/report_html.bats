@@ -19,11 +19,11 @@ data() { sed -n 's/.*<script type="application\/json" id="data">//p' page.html |
 }
 
 @test "logs of several threads, devices and kinds of memory; also killed, and with spills only" {
-	for seed in 1 2 3; do
-		for how in "" killed spills; do
-			oracle make $seed 1500 $how >"$seed.jsonl"
-			same $seed.jsonl || { echo "$seed $how"; return 1; }
-		done
+	local seed=0 how
+	for how in "" "" killed spills; do
+		seed=$((seed + 1))
+		oracle make $seed 600 $how >$seed.jsonl
+		same $seed.jsonl || { echo "$seed $how"; return 1; }
 	done
 }
 
@@ -98,7 +98,7 @@ data() { sed -n 's/.*<script type="application\/json" id="data">//p' page.html |
 }
 
 @test "a page is bounded, however long the log is" {
-	python3 "$BATS_TEST_DIRNAME/../bench/long_log.py" 60000 >long.jsonl
+	python3 "$BATS_TEST_DIRNAME/../bench/long_log.py" 30000 >long.jsonl
 	same long.jsonl
 	[ "$(data '.stories[0].lanes[0].after | length')" -le 2048 ]
 	[ "$(data '.stories[0].lanes[0].after | length')" -gt 1024 ]

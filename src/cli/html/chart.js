@@ -109,7 +109,8 @@ function optionsOf(lane, shown, ranged, under, over) {
 		axisLineColor: colour("line"), gridLineColor: colour("line"), gridLineWidth: 0.6, rightGap: 8, xRangePad: 0, animatedZooms: false,
 		showRangeSelector: ranged, rangeSelectorHeight: 36, rangeSelectorPlotStrokeColor: colour("device"), rangeSelectorPlotFillColor: colour("sunk"), rangeSelectorPlotLineWidth: 1,
 		rangeSelectorPlotFillGradientColor: "", rangeSelectorBackgroundStrokeColor: colour("line"), rangeSelectorForegroundStrokeColor: colour("quiet"), rangeSelectorAlpha: 0.5,
-		underlayCallback: under, plugins: [{toString: () => "lines", activate: () => ({didDrawChart: over})}],
+		/* Its own choice differs from chart to chart: where there is a range selector a drag would move. */
+		interactionModel: Dygraph.defaultInteractionModel, underlayCallback: under, plugins: [{toString: () => "lines", activate: () => ({didDrawChart: over})}],
 		axes: {
 			x: {ticker: (from, to, pixels) => timeTicks(from, to, pixels), axisLabelWidth: 80},
 			y: {ticker: (from, to, pixels) => sizeTicks(from, to, pixels), axisLabelWidth: 70},

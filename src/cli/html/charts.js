@@ -107,6 +107,7 @@ function chartOf(lane, group, since) {
 	plot.addEventListener("pointermove", read);
 	plot.addEventListener("pointerdown", read);
 	plot.addEventListener("pointerleave", () => group.forEach((each) => each.read(null)));
+	card.chart = chart;
 	group.push(chart);
 	return card;
 }

@@ -27,20 +27,23 @@ function chartsOf(run) {
 		lanes.length ? lanes.map((lane) => chartOf(lane, group, run.left_out_since)) : make("p", {}, "No memory was asked for."));
 }
 
+const whoOf = (run) => [run.host && "on " + run.host, run.time, run.version && "libspill " + run.version, run.backend && run.backend + " driver " + run.driver]
+	.filter(Boolean).join(", ");
+
 function show(at) {
 	const run = runs[at], many = runs.length > 1;
 
 	group.forEach((chart) => chart.stop());
 	group = [];
-	byId("title").textContent = titleOf(run);
-	byId("who").textContent = [run.host && "on " + run.host, run.time, run.version && "libspill " + run.version, run.backend && run.backend + " driver " + run.driver].filter(Boolean).join(", ");
-	document.title = "spill report: " + titleOf(run);
+	byId("title").textContent = many ? plural(runs.length, "run") + " of " + [...new Set(runs.map((each) => each.program || "?"))].slice(0, 3).join(", ") : titleOf(run);
+	byId("who").textContent = many ? "from " + runs.map((each) => each.time || "?").sort()[0] + " on" : whoOf(run);
+	document.title = "spill report: " + byId("title").textContent;
 	byId("run").value = at;
 	const own = [];
 	group = own;
 	const charts = chartsOf(run);
 	group = [];
-	const all = many ? [make("section", {}, make("h2", {}, "All runs"), allOf(), runsOf(at, choose)), make("h2", {}, titleOf(run))] : [];
+	const all = many ? [make("section", {}, verdictOfAll(choose), allOf(), runsOf(at, choose)), make("h2", {id: "one"}, titleOf(run)), make("p", {class: "quiet"}, whoOf(run))] : [];
 	const together = group;
 	byId("main").replaceChildren(...all.flat(), ...[verdictOf(run), charts, fitOf(run), oomsOf(run), tablesOf(run), notesOf(run), policyOf(run)].filter(Boolean));
 	group = [...together, ...own];
@@ -50,7 +53,7 @@ function show(at) {
 
 function choose(at) {
 	show(Number(at));
-	byId("verdict").scrollIntoView({block: "start"});
+	byId("one").scrollIntoView({block: "start"});
 }
 
 runs.forEach((run) => byId("run").append(make("option", {value: run.at}, titleOf(run))));

@@ -15,7 +15,7 @@ function devicesOf(run) {
 
 	return run.devices.length ? tableOf({
 		caption: "By device", rows: run.devices,
-		columns: [{head: "device", value: (row) => row.dev, show: byDevice}, {head: "name", value: (row) => row.name, show: (value) => value || ""}, bytesColumn("total", "bytes"),
+		columns: [{head: "device", value: (row) => row.dev, show: byDevice, look: () => "whole"}, {head: "name", value: (row) => row.name, show: (value) => value || ""}, bytesColumn("total", "bytes"),
 			figure("device, at most", "peak", "device"), figure("host, at most", "peak", "host"), figure("managed, at most", "peak", "managed"),
 			figure("device, at the end", "live", "device"), figure("host, at the end", "live", "host"), figure("managed, at the end", "live", "managed")],
 	}) : null;
@@ -26,15 +26,16 @@ function tablesOf(run) {
 		make("div", {class: "grid"}, viewOf(run, "by_place", "place", true), viewOf(run, "by_rule", "rule", true), viewOf(run, "by_reason", "reason", true)), devicesOf(run),
 		run.largest.length ? tableOf({
 			caption: "The largest allocations", rows: run.largest,
-			columns: [bytesColumn("bytes", "bytes", "device"), textColumn("place", "place"), {head: "device", value: (row) => row.dev, show: byDevice}, textColumn("asked by", "caller"),
+			columns: [bytesColumn("bytes", "bytes", "device"), textColumn("place", "place"), {head: "device", value: (row) => row.dev, show: byDevice, look: () => "whole"}, textColumn("asked by", "caller"),
 				textColumn("function", "api"), timeColumn("at", "t"), {head: "at the end", value: (row) => row.freed ? "freed" : "held"}, countColumn("number", "seq")],
 		}) : null);
 }
 
-function oomOf(oom) {
+/* Only the first ones are open: there may be twenty. */
+function oomOf(oom, open) {
 	const tried = oom.tried.map((each) => (each.place || "?") + ": " + (each.error || "?")).join(", ");
 
-	return make("div", {class: "card"}, make("h3", {}, size(oom.bytes) + " asked by " + (oom.caller || "?") + " at " + time(oom.t)),
+	return make("details", {class: "card oom", open}, make("summary", {}, make("h3", {}, size(oom.bytes) + " asked by " + (oom.caller || "?") + " at " + time(oom.t))),
 		make("p", {class: "advice"}, make("b", {}, "What would have helped: "), oom.advice),
 		make("dl", {class: "facts"}, [["function", (oom.api || "?") + (oom.dev === null ? "" : ", device " + oom.dev)], ["refused by", (oom.refused_by || "?") + ", rule " + (oom.rule || "?")],
 			["tried", tried || "nothing else"], ["free", size(oom.free) + " of " + size(oom.total)], ["held by this process", sums(oom.live)]]
@@ -51,7 +52,7 @@ function oomsOf(run) {
 	if (!run.ooms.length)
 		return null;
 	return make("section", {id: "oom"}, make("h2", {}, "Out of memory: " + count(run.totals.ooms)),
-		run.ooms.map((oom, at) => [at === half && more > 0 ? make("p", {class: "quiet"}, "\u2026 " + count(more) + " between these") : null, oomOf(oom)]).flat());
+		run.ooms.map((oom, at) => [at === half && more > 0 ? make("p", {class: "quiet"}, "\u2026 " + count(more) + " between these") : null, oomOf(oom, at < 2)]).flat());
 }
 
 function notesOf(run) {
@@ -84,6 +85,6 @@ function runsOf(shown, pick) {
 			total("device, at most", (run) => run.totals.peak.device_bytes, "device"), total("host, at most", (run) => run.totals.peak.host_bytes),
 			total("managed, at most", (run) => run.totals.peak.managed_bytes),
 			{head: "out of memory", value: (run) => run.totals.ooms - run.honest, show: (value) => value ? count(value) : "\u2013", number: true, look: (value) => value ? "bad" : ""},
-			{head: "log", value: (run) => lineOf(run)}],
+			{head: "log", value: (run) => lineOf(run), look: () => "long"}],
 	});
 }

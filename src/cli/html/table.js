@@ -55,5 +55,5 @@ function tableOf({caption, columns, rows, more, pick, here}) {
 
 const bytesColumn = (head, key, tint) => ({head, value: (row) => row[key], show: dash, number: true, tint});
 const countColumn = (head, key) => ({head, value: (row) => row[key], show: count, number: true});
-const textColumn = (head, key) => ({head, value: (row) => row[key]});
+const textColumn = (head, key) => ({head, value: (row) => row[key], look: () => key === "caller" || key === "text" || key === "name" ? "long" : ""});
 const timeColumn = (head, key) => ({head, value: (row) => row[key], show: (value) => time(value), number: true});

@@ -20,7 +20,10 @@ function startTheme() {
 		applyTheme();
 	});
 	dark.addEventListener("change", () => applyTheme());
-	addEventListener("beforeprint", () => applyTheme(true));
+	addEventListener("beforeprint", () => {
+		document.querySelectorAll("details.oom").forEach((each) => { each.open = true; });
+		applyTheme(true);
+	});
 	addEventListener("afterprint", () => applyTheme());
 	applyTheme();
 }

@@ -15,19 +15,23 @@ function spilledBy(rows) {
 const moved = (bytes, moves, reasons) => size(bytes) + " in " + plural(moves, "move") + ": " +
 	reasons.map((row) => (row.name || "?") + " " + size(row.bytes)).join(", ");
 
-function headline(run) {
-	const totals = run.totals, surfaced = totals.ooms - run.honest;
+/* Of a run, or of all of them together. */
+function headline(totals, honest, before) {
+	const surfaced = totals.ooms - honest;
 	const spilled = totals.spilled.host_bytes + totals.spilled.managed_bytes;
 	const words = [];
 
+	if (before)
+		words.push(before);
 	if (surfaced)
 		words.push(plural(surfaced, "out of memory", "times out of memory"));
 	if (totals.spills)
 		words.push(size(spilled) + " spilled, in " + count(totals.spills) + " of " + plural(totals.allocs, "allocation"));
 	else if (totals.demotions)
-		words.push("No allocation spilled, but " + size(totals.demoted_bytes) + " moved to the host");
+		words.push("no allocation spilled, but " + size(totals.demoted_bytes) + " moved to the host");
 	else
-		words.push("Nothing spilled");
+		words.push("nothing spilled");
+	words[0] = words[0][0].toUpperCase() + words[0].slice(1);
 	return make("p", {class: "headline" + (surfaced ? " bad" : totals.spills || totals.demotions ? "" : " good")}, words.join("; "));
 }
 
@@ -71,7 +75,18 @@ function doubtsOf(run) {
 	return doubts;
 }
 
+/* Those that a reader of many runs wants to see first. */
+function verdictOfAll(pick) {
+	const bad = runs.filter((run) => run.totals.ooms > run.honest || !run.exited || run.differences.length).slice(0, 8);
+	const honest = runs.reduce((sum, run) => sum + run.honest, 0);
+
+	return make("section", {class: "card", id: "all-runs", "aria-label": "What happened in all runs"}, headline(data.sum, honest, plural(runs.length, "run")),
+		make("dl", {class: "facts"}, make("dt", {}, "how much"), make("dd", {}, sums(data.sum.spilled)), make("dt", {}, "held at most"),
+			make("dd", {}, sums(data.sum.peak) + ", if all had their peaks at once"),
+			bad.length ? [make("dt", {}, "look first at"), make("dd", {}, bad.map((run) => [make("button", {type: "button", onclick: () => pick(run.at)}, titleOf(run)), " "]))] : null));
+}
+
 function verdictOf(run) {
-	return make("section", {class: "card", id: "verdict", "aria-label": "What happened"}, headline(run),
+	return make("section", {class: "card", id: "verdict", "aria-label": "What happened"}, headline(run.totals, run.honest),
 		run.advice ? make("p", {class: "advice"}, make("b", {}, "What would have avoided it: "), run.advice) : null, doubtsOf(run), factsOf(run));
 }
