@@ -94,6 +94,14 @@ class InSmall(unittest.TestCase):
         self.assertIn("| 0 rules | 32 rules |", done.stdout)
         self.assertRegex(done.stdout, r"(?m)^\| [\d.]+ \([\d.]+ to [\d.]+\) \| [\d.]+ \([\d.]+ to [\d.]+\) \|$")
 
+    def test_report(self):
+        done = subprocess.run([sys.executable, str(TOP / "scripts/bench"), "--report", "3000", "--rounds", "1"], capture_output=True,
+                              text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for form in ("text", "--json", "--html"):
+            self.assertRegex(done.stdout, rf"(?m)^\| {form} \| [\d.]+ \([\d.]+ to [\d.]+\) \|")
+        self.assertRegex(done.stdout, r"the page has \d+ KiB")
+
 
 if __name__ == "__main__":
     unittest.main()
