@@ -13,6 +13,7 @@
 #include "note.h"
 #include "probe.h"
 #include "runtime.h"
+#include "seqlock.h"
 
 /* A device that had no memory for the probe is asked again after this. */
 #define RETRY_NS 100000000ull
@@ -20,11 +21,8 @@
 enum { UNKNOWN, YES, NO };
 
 static struct device {
-	/*
-	 * The last look. An odd version: being written. Who finds it odd, or changed behind the reading, has seen nothing, and
-	 * looks anew: no thread waits for another.
-	 */
-	_Atomic unsigned version;
+	/* The last look. Who cannot read it has seen nothing, and looks anew. */
+	spill_seqlock version;
 	_Atomic uint64_t used, total, own, at_us;
 	_Atomic int movable; /* by the probe */
 	_Atomic uint64_t retry_ns;
@@ -176,32 +174,29 @@ static bool is_prepared(const struct spill_backend *backend, int device)
 
 /* -- how full the device is --------------------------------------------------------------------------------- */
 
-/* Acquire and release at each member instead of a fence, which TSan does not know. */
 static struct spill_look last_look(struct device *mine)
 {
-	unsigned version = atomic_load_explicit(&mine->version, memory_order_acquire);
+	uint32_t version = spill_seq_read_begin(&mine->version);
 	struct spill_look look = {
-	    .used = atomic_load_explicit(&mine->used, memory_order_acquire),
-	    .total = atomic_load_explicit(&mine->total, memory_order_acquire),
-	    .own = atomic_load_explicit(&mine->own, memory_order_acquire),
-	    .at_us = atomic_load_explicit(&mine->at_us, memory_order_acquire),
+	    .used = spill_seq_get(mine->used),
+	    .total = spill_seq_get(mine->total),
+	    .own = spill_seq_get(mine->own),
+	    .at_us = spill_seq_get(mine->at_us),
 	};
-	look.seen = version && !(version & 1) &&
-	            version == atomic_load_explicit(&mine->version, memory_order_relaxed);
+	look.seen = spill_seq_read_end(&mine->version, version);
 	return look;
 }
 
 /* One thread at a time; what another has seen at the same moment is as good. */
 static void keep_look(struct device *mine, const struct spill_look *look)
 {
-	unsigned version = atomic_load_explicit(&mine->version, memory_order_relaxed);
-	if (version & 1 || !atomic_compare_exchange_strong(&mine->version, &version, version + 1))
+	if (!spill_seq_write_begin(&mine->version))
 		return;
-	atomic_store_explicit(&mine->used, look->used, memory_order_release);
-	atomic_store_explicit(&mine->total, look->total, memory_order_release);
-	atomic_store_explicit(&mine->own, look->own, memory_order_release);
-	atomic_store_explicit(&mine->at_us, look->at_us, memory_order_release);
-	atomic_store_explicit(&mine->version, version + 2, memory_order_release);
+	spill_seq_set(mine->used, look->used);
+	spill_seq_set(mine->total, look->total);
+	spill_seq_set(mine->own, look->own);
+	spill_seq_set(mine->at_us, look->at_us);
+	spill_seq_write_end(&mine->version);
 }
 
 /* Above movable.above of the device, in use by anyone, with the request. `own`: without it. */

@@ -9,14 +9,15 @@
 #include "engine.h"
 #include "growing.h"
 #include "least.h"
+#include "seqlock.h"
 
 /* -- call sites ---------------------------------------------------------------------------------------------- */
 
 #define SITES 1024
 
-/* One that is being written, or is changed behind the reading, is one that nobody knows: no thread waits for another. */
+/* One that cannot be read is one that nobody knows. */
 static struct site {
-	_Atomic unsigned version; /* odd: being written */
+	spill_seqlock version;
 	_Atomic unsigned unloads; /* spill_unloads() at that time: another library may stand there since */
 	_Atomic(const void *) address;
 	_Atomic(const char *) api; /* static storage: by its address */
@@ -29,28 +30,24 @@ static struct site *site_of(const void *address, const char *api)
 }
 _Static_assert(SITES == 1 << (64 - 54), "the shift above keeps 10 bits");
 
-/* Acquire at each member instead of a fence, which TSan does not know. */
 static bool known(struct site *site, const void *address, const char *api, unsigned unloads, uint64_t *mask)
 {
-	unsigned version = atomic_load_explicit(&site->version, memory_order_acquire);
-	bool same = atomic_load_explicit(&site->address, memory_order_acquire) == address &&
-	            atomic_load_explicit(&site->api, memory_order_acquire) == api &&
-	            atomic_load_explicit(&site->unloads, memory_order_acquire) == unloads;
-	*mask = atomic_load_explicit(&site->mask, memory_order_acquire);
-	return same && version && !(version & 1) &&
-	       version == atomic_load_explicit(&site->version, memory_order_relaxed);
+	uint32_t version = spill_seq_read_begin(&site->version);
+	bool same = spill_seq_get(site->address) == address && spill_seq_get(site->api) == api &&
+	            spill_seq_get(site->unloads) == unloads;
+	*mask = spill_seq_get(site->mask);
+	return same && spill_seq_read_end(&site->version, version);
 }
 
 static void keep(struct site *site, const void *address, const char *api, unsigned unloads, uint64_t mask)
 {
-	unsigned version = atomic_load_explicit(&site->version, memory_order_relaxed);
-	if (version & 1 || !atomic_compare_exchange_strong(&site->version, &version, version + 1))
+	if (!spill_seq_write_begin(&site->version))
 		return;
-	atomic_store_explicit(&site->address, address, memory_order_release);
-	atomic_store_explicit(&site->api, api, memory_order_release);
-	atomic_store_explicit(&site->unloads, unloads, memory_order_release);
-	atomic_store_explicit(&site->mask, mask, memory_order_release);
-	atomic_store_explicit(&site->version, version + 2, memory_order_release);
+	spill_seq_set(site->address, address);
+	spill_seq_set(site->api, api);
+	spill_seq_set(site->unloads, unloads);
+	spill_seq_set(site->mask, mask);
+	spill_seq_write_end(&site->version);
 }
 
 static uint64_t find(const struct spill_rules *rules, const void *address, const char *api)
