@@ -88,7 +88,7 @@ static void retract(struct spill_request *request, const struct spill_demand *de
 static void surface(struct spill_request *request, const struct spill_demand *demand,
                     const struct spill_backend *backend, uint64_t free, uint64_t total)
 {
-	spill_ledger_count_oom();
+	spill_ledger_count_oom(request->device);
 	spill_report_oom(request, backend, free, total);
 	if (demand->refused && request->result == 0)
 		demand->refused(request);

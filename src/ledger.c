@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "account.h"
+#include "counted.h"
 #include "holders.h"
 
 /* All entries by address, and those with a placement in a tree of ranges for questions about interior addresses. */
@@ -17,7 +18,6 @@ static struct spill_allocation *buckets[BUCKETS];
 static void *placed; /* tsearch(3) */
 static _Atomic uint64_t placed_count;
 static uint64_t next_seq = 1, next_order = 1;
-static struct spill_totals totals;
 
 static struct spill_allocation **bucket(uint64_t ptr)
 {
@@ -32,34 +32,6 @@ static int compare(const void *left, const void *right)
 	if (a->ptr + a->bytes <= b->ptr)
 		return -1;
 	return b->ptr + b->bytes <= a->ptr ? 1 : 0;
-}
-
-static void add_bytes(struct spill_bytes *sum, const struct spill_bytes *held)
-{
-	sum->device += held->device;
-	sum->host += held->host;
-	sum->managed += held->managed;
-}
-
-static void subtract_bytes(struct spill_bytes *sum, const struct spill_bytes *held)
-{
-	sum->device -= held->device;
-	sum->host -= held->host;
-	sum->managed -= held->managed;
-}
-
-static void raise(uint64_t *peak, uint64_t value)
-{
-	if (*peak < value)
-		*peak = value;
-}
-
-/* pre: locked */
-static void raise_peaks(void)
-{
-	raise(&totals.peak.device, totals.live.device);
-	raise(&totals.peak.host, totals.live.host);
-	raise(&totals.peak.managed, totals.live.managed);
 }
 
 /* pre: locked. False if there is no memory for the tree's node. */
@@ -86,7 +58,6 @@ static void insert(struct spill_allocation *entry)
 	struct spill_allocation **head = bucket(entry->ptr);
 	entry->next = *head;
 	*head = entry;
-	add_bytes(&totals.live, &entry->held);
 }
 
 /* pre: locked */
@@ -97,7 +68,7 @@ static struct spill_allocation *remove_at(struct spill_allocation **link)
 	entry->next = NULL;
 	entry->order = next_order++;
 	unlink_placed(entry);
-	subtract_bytes(&totals.live, &entry->held);
+	spill_counted_taken(entry);
 	return entry;
 }
 
@@ -116,32 +87,9 @@ bool spill_ledger_add(struct spill_allocation *allocation)
 	entry->seq = allocation->seq = next_seq++;
 	entry->order = allocation->order = next_order++;
 	insert(entry);
-	totals.allocs++;
-	if (spill_ledger_is_spill(entry)) {
-		totals.spills++;
-		totals.spilled.host += entry->held.host;
-		totals.spilled.managed += entry->held.managed;
-	}
-	raise_peaks();
+	spill_counted_added(entry);
 	pthread_mutex_unlock(&lock);
 	return true;
-}
-
-/* pre: locked. Whether it counts as spilled stays as it was at its alloc. */
-static void moved(struct spill_allocation *entry, const struct spill_bytes *held)
-{
-	if (held->device < entry->held.device) {
-		totals.demotions++;
-		totals.demoted += entry->held.device - held->device;
-	} else if (held->device > entry->held.device) {
-		totals.promotions++;
-		totals.promoted += held->device - entry->held.device;
-	}
-	subtract_bytes(&totals.live, &entry->held);
-	entry->held = *held;
-	add_bytes(&totals.live, &entry->held);
-	raise_peaks();
-	entry->order = next_order++;
 }
 
 bool spill_ledger_moved(uint64_t ptr, const struct spill_bytes *held, uint64_t *seq, uint64_t *order)
@@ -153,9 +101,9 @@ bool spill_ledger_moved(uint64_t ptr, const struct spill_bytes *held, uint64_t *
 		if (entry->ptr == ptr && !entry->handle)
 			break;
 	if (entry) {
-		moved(entry, held);
+		spill_counted_moved(entry, held);
 		*seq = entry->seq;
-		*order = entry->order;
+		*order = entry->order = next_order++;
 	}
 	pthread_mutex_unlock(&lock);
 	return entry != NULL;
@@ -189,13 +137,14 @@ void spill_ledger_put_back(struct spill_allocation *allocation)
 	link_placed(
 	    allocation); /* without memory for it only the answers about its pointer suffer: it can be freed */
 	insert(allocation);
+	spill_counted_back(allocation);
 	pthread_mutex_unlock(&lock);
 }
 
 void spill_ledger_end(struct spill_allocation *allocation)
 {
 	pthread_mutex_lock(&lock);
-	totals.frees++;
+	spill_counted_freed(allocation);
 	pthread_mutex_unlock(&lock);
 	if (allocation->charged_rule)
 		spill_account_rule_return(allocation->rule, allocation->charged_rule);
@@ -266,7 +215,7 @@ void spill_ledger_holders(struct spill_record_oom *record)
 void spill_ledger_totals(struct spill_totals *copy)
 {
 	pthread_mutex_lock(&lock);
-	*copy = totals;
+	*copy = *spill_counted_totals();
 	pthread_mutex_unlock(&lock);
 }
 
@@ -280,15 +229,15 @@ bool spill_ledger_totals_now(struct spill_totals *copy)
 	until.tv_nsec %= 1000000000;
 	if (pthread_mutex_trylock(&lock) && pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &until))
 		return false;
-	*copy = totals;
+	*copy = *spill_counted_totals();
 	pthread_mutex_unlock(&lock);
 	return true;
 }
 
-void spill_ledger_count_oom(void)
+void spill_ledger_count_oom(int device)
 {
 	pthread_mutex_lock(&lock);
-	totals.ooms++;
+	spill_counted_oom(device);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -305,7 +254,7 @@ void spill_ledger_fork_done(bool child)
 			buckets[i] = NULL;
 		placed = NULL;
 		atomic_store(&placed_count, 0);
-		totals = (struct spill_totals){0};
+		spill_counted_reset();
 		next_seq = next_order = 1;
 	}
 	pthread_mutex_unlock(&lock);

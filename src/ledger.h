@@ -80,7 +80,7 @@ void spill_ledger_holders(struct spill_record_oom *record);
 void spill_ledger_totals(struct spill_totals *totals);
 /* The same without waiting for ever, for the end of the process, which may come inside a lock of ours. */
 bool spill_ledger_totals_now(struct spill_totals *totals);
-void spill_ledger_count_oom(void);
+void spill_ledger_count_oom(int device);
 
 void spill_ledger_fork_prepare(void);
 void spill_ledger_fork_done(bool child);

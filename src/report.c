@@ -7,6 +7,7 @@
 
 #include "account.h"
 #include "config.h"
+#include "counters.h"
 #include "engine.h"
 #include "plan.h"
 #include "postmortem.h"
@@ -121,6 +122,27 @@ static const char *would(const struct spill_request *request, const struct spill
 	return "refuse";
 }
 
+/* For who looks on from outside: what is routine would hide what is not. */
+static void decided_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
+                          const char *reason, const char *would)
+{
+	bool spilled = spill_ledger_is_spill(allocation);
+	if (!spilled && !would)
+		return;
+	const struct spill_counters_text text = {
+	    .what = spilled                   ? "spill"
+	            : strcmp(would, "refuse") ? "would spill"
+	                                      : "would refuse",
+	    .place = spilled ? spill_place_name(allocation->place) : would,
+	    .reason = reason,
+	    .rule = request->decision.rule,
+	    .api = allocation->api,
+	    .caller = allocation->caller,
+	};
+	uint64_t elsewhere = allocation->held.host + allocation->held.managed;
+	spill_counters_decided(allocation->device, spilled ? elsewhere : allocation->bytes, &text);
+}
+
 /* A line that log.max may leave out: then its figures are in the sums. */
 static void offer(const char *line, size_t length, enum spill_log_when when, enum spill_drop kind,
                   const struct spill_bytes *bytes)
@@ -142,6 +164,7 @@ static bool routine(const struct spill_allocation *allocation)
 void spill_report_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
                         const char *reason)
 {
+	const char *instead = would(request, allocation->backend);
 	if (spill_log_active() &&
 	    (spill_runtime_policy()->log_level == SPILL_LOG_ALL || !routine(allocation))) {
 		char line[LINE];
@@ -159,7 +182,7 @@ void spill_report_alloc(const struct spill_request *request, const struct spill_
 		    .held = allocation->held,
 		    .reason = reason,
 		    .rule = request->decision.rule,
-		    .would = would(request, allocation->backend),
+		    .would = instead,
 		    .attempts = request->attempts,
 		};
 		record.took_us = record.time_us - request->start_us;
@@ -169,6 +192,7 @@ void spill_report_alloc(const struct spill_request *request, const struct spill_
 		      spill_ledger_is_spill(allocation) ? SPILL_DROP_SPILL : SPILL_DROP_ALLOC,
 		      &allocation->held);
 	}
+	decided_alloc(request, allocation, reason, instead);
 	if (allocation->placement)
 		loud(request, allocation, reason);
 }
@@ -223,6 +247,14 @@ void spill_report_move(const struct spill_moved *moved, const struct spill_plan_
 		                                 .host = demoted ? moved->bytes : 0};
 		offer(line, length, SPILL_LOG_NOW, demoted ? SPILL_DROP_DEMOTE : SPILL_DROP_PROMOTE, &came);
 	}
+	spill_counters_decided(moved->device, moved->bytes,
+	                       &(struct spill_counters_text){
+	                           .what = why->what,
+	                           .place = demoted ? "host" : "device",
+	                           .reason = why->reason,
+	                           .api = why->api,
+	                           .caller = why->caller,
+	                       });
 	if (demoted)
 		loud_move(moved, strcmp(why->reason, "limit") == 0);
 }
@@ -283,6 +315,14 @@ void spill_report_oom(const struct spill_request *request, const struct spill_ba
 	    .would = would(request, backend),
 	    .attempts = request->attempts,
 	};
+	const struct spill_counters_text text = {
+	    .what = "oom",
+	    .reason = record.refused_by,
+	    .rule = record.rule,
+	    .api = record.api,
+	    .caller = record.caller,
+	};
+	spill_counters_decided(record.device, record.bytes, &text);
 	bool told = spill_postmortem_due(&record);
 	if (!told && !spill_log_active())
 		return;

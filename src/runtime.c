@@ -10,6 +10,7 @@
 #include "caller.h"
 #include "capture.h"
 #include "contexts.h"
+#include "counters.h"
 #include "deferred.h"
 #include "follow.h"
 #include "gate.h"
@@ -111,6 +112,7 @@ static void fork_parent(void)
 static void fork_child(void)
 {
 	spill_log_fork_child();
+	spill_counters_fork_child();
 	fork_done(true);
 	spill_account_reset();
 	atomic_store(&runtime.log_opened, SPILL_UNPUBLISHED);
@@ -253,6 +255,7 @@ void spill_runtime_log(const struct spill_backend *backend)
 		    spill_policy_memory(&runtime.config.policy, backend->capabilities((int)i));
 	if (spill_publish_begin(&runtime.log_opened)) {
 		spill_log_open(&runtime.config.policy, &line);
+		spill_counters_open(&runtime.config.policy, &line);
 		spill_note_flush();
 		spill_publish_done(&runtime.log_opened);
 	}
