@@ -1,0 +1,254 @@
+/* Texts of spill top: cells, sizes, ages. */
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "top.h"
+
+const struct cli_top_head cli_top_heads[CLI_TOP_COLUMN_COUNT] = {
+#define X(id, name, key, title, width, turn) {name, title, key, width, turn},
+    CLI_TOP_COLUMNS(X)
+#undef X
+};
+
+bool cli_top_is_left(enum cli_top_column column)
+{
+	return column == CLI_TOP_USER || column == CLI_TOP_PROGRAM || column == CLI_TOP_DECISION;
+}
+
+static unsigned width_of(const bool shown[CLI_TOP_COLUMN_COUNT])
+{
+	unsigned sum = 0;
+
+	for (unsigned i = 0; i < CLI_TOP_COLUMN_COUNT; i++)
+		sum += shown[i] ? cli_top_heads[i].width + 1 : 0;
+	return sum - 1;
+}
+
+void cli_top_fit(unsigned width, bool shown[CLI_TOP_COLUMN_COUNT])
+{
+	unsigned turn = 0;
+
+	for (unsigned i = 0; i < CLI_TOP_COLUMN_COUNT; i++) {
+		shown[i] = true;
+		turn = cli_top_heads[i].turn > turn ? cli_top_heads[i].turn : turn;
+	}
+	for (; turn > 0 && width_of(shown) > width; turn--) {
+		for (unsigned i = 0; i < CLI_TOP_COLUMN_COUNT; i++)
+			shown[i] = shown[i] && cli_top_heads[i].turn != turn;
+	}
+}
+
+void cli_top_size(uint64_t bytes, char *text, size_t size)
+{
+	static const char units[] = "BKMGTPE";
+	double value = (double)bytes;
+	unsigned unit = 0;
+
+	/* 999.5 and more would be rounded to four digits. */
+	for (; value >= 999.5; unit++)
+		value /= 1024;
+	if (unit == 0)
+		snprintf(text, size, bytes ? "%" PRIu64 "B" : "0", bytes);
+	else
+		snprintf(text, size, "%.*f%c", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[unit]);
+}
+
+void cli_top_age(uint64_t wall_us, uint64_t then_us, char *text, size_t size)
+{
+	static const struct {
+		uint64_t seconds;
+		char name;
+	} units[] = {{86400, 'd'}, {3600, 'h'}, {60, 'm'}};
+	uint64_t age = wall_us > then_us ? (wall_us - then_us) / 1000000 : 0;
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (age >= units[i].seconds) {
+			snprintf(text, size, "%" PRIu64 "%c", age / units[i].seconds, units[i].name);
+			return;
+		}
+	}
+	snprintf(text, size, "%" PRIu64 "s", age);
+}
+
+const char *cli_top_user(uid_t uid)
+{
+	static uid_t last = (uid_t)-1;
+	static char name[64];
+	const struct passwd *entry;
+
+	if (name[0] && uid == last)
+		return name;
+	last = uid;
+	entry = getpwuid(uid);
+	if (entry)
+		snprintf(name, sizeof(name), "%s", entry->pw_name);
+	else
+		snprintf(name, sizeof(name), "%u", (unsigned)uid);
+	return name;
+}
+
+static void add(char *text, size_t size, const char *before, const char *what)
+{
+	size_t length = strlen(text);
+
+	if (*what)
+		snprintf(text + length, size - length, "%s%s", before, what);
+}
+
+/* "3s spill 2.04G split oom, rule default, cuMemAlloc_v2, libfoo.so+0x1a2b": what matters most first, since it is cut. */
+static void put_decision(const struct cli_top_row *row, uint64_t wall_us, char *text, size_t size)
+{
+	const struct spill_counters_decision *last = &row->process->decision;
+	char age[32], bytes[32];
+
+	snprintf(text, size, "-");
+	if (!last->count || last->device != row->device->number)
+		return;
+	cli_top_age(wall_us, last->time_us, age, sizeof(age));
+	cli_top_size(last->bytes, bytes, sizeof(bytes));
+	snprintf(text, size, "%s %s %s", age, last->what, bytes);
+	add(text, size, " ", last->place);
+	add(text, size, " ", last->reason);
+	add(text, size, ", rule ", last->rule);
+	add(text, size, ", ", last->api);
+	add(text, size, ", ", last->caller);
+}
+
+static void put_rate(const struct cli_top_row *row, char *text, size_t size)
+{
+	if (!row->rated)
+		snprintf(text, size, "-");
+	else
+		snprintf(text, size, row->moves > 0 && row->moves < 99.95 ? "%.1f" : "%.0f", row->moves);
+}
+
+void cli_top_cell(const struct cli_top_row *row, enum cli_top_column column, uint64_t wall_us, char *text,
+                  size_t size)
+{
+	static const enum spill_counter figures[CLI_TOP_COLUMN_COUNT] = {
+	    [CLI_TOP_DEVICE] = SPILL_COUNTER_DEVICE,
+	    [CLI_TOP_HOST] = SPILL_COUNTER_HOST,
+	    [CLI_TOP_MANAGED] = SPILL_COUNTER_MANAGED,
+	    [CLI_TOP_SPILLED] = SPILL_COUNTER_AWAY,
+	};
+
+	switch (column) {
+	case CLI_TOP_PID:
+		snprintf(text, size, "%d", (int)row->process->pid);
+		break;
+	case CLI_TOP_USER:
+		snprintf(text, size, "%s", cli_top_user(row->process->uid));
+		break;
+	case CLI_TOP_PROGRAM:
+		snprintf(text, size, "%s", row->process->head.program);
+		break;
+	case CLI_TOP_DEV:
+		snprintf(text, size, "%u", row->number);
+		break;
+	case CLI_TOP_LIMIT:
+		snprintf(text, size, "-");
+		if (row->device->about.limit != UINT64_MAX)
+			cli_top_size(row->device->about.limit, text, size);
+		break;
+	case CLI_TOP_MOVES:
+		put_rate(row, text, size);
+		break;
+	case CLI_TOP_RATE:
+		snprintf(text, size, "-");
+		if (row->rated)
+			cli_top_size((uint64_t)row->moved_bytes, text, size);
+		break;
+	case CLI_TOP_OOMS:
+		snprintf(text, size, "%" PRIu64, row->device->figures[SPILL_COUNTER_OOMS]);
+		break;
+	case CLI_TOP_DECISION:
+		put_decision(row, wall_us, text, size);
+		break;
+	default:
+		cli_top_size(row->device->figures[figures[column]], text, size);
+	}
+}
+
+/* One character of a text that may be anything: its bytes, and how wide it is; what cannot be shown is a question mark. */
+static size_t next(const char *at, mbstate_t *state, unsigned *width, const char **shown,
+                   size_t *shown_length)
+{
+	wchar_t wide;
+	size_t length = mbrtowc(&wide, at, strlen(at), state);
+	int columns = length == (size_t)-1 || length == (size_t)-2 ? -1 : wcwidth(wide);
+
+	*shown = columns < 0 ? "?" : at;
+	*width = columns < 0 ? 1 : (unsigned)columns;
+	if (length == (size_t)-1 || length == (size_t)-2 || length == 0) {
+		*state = (mbstate_t){0};
+		length = 1;
+	}
+	*shown_length = columns < 0 ? 1 : length;
+	return length;
+}
+
+unsigned cli_top_columns(const char *text)
+{
+	mbstate_t state = {0};
+	unsigned sum = 0, width;
+	const char *shown;
+	size_t length;
+
+	for (; *text; sum += width)
+		text += next(text, &state, &width, &shown, &length);
+	return sum;
+}
+
+static void spaces(char *to, size_t size, size_t *used, unsigned count)
+{
+	for (; count > 0 && *used + 1 < size; count--)
+		to[(*used)++] = ' ';
+}
+
+void cli_top_pad(const char *text, unsigned width, bool left, char *to, size_t size)
+{
+	char shown[1024];
+	size_t length = 0, used = 0, part_length;
+	unsigned columns = 0, part_width;
+	mbstate_t state = {0};
+	const char *part;
+
+	while (*text) {
+		text += next(text, &state, &part_width, &part, &part_length);
+		if (columns + part_width > width || length + part_length >= sizeof(shown))
+			break;
+		memcpy(shown + length, part, part_length);
+		length += part_length;
+		columns += part_width;
+	}
+	spaces(to, size, &used, left ? 0 : width - columns);
+	for (size_t i = 0; i < length && used + 1 < size; i++)
+		to[used++] = shown[i];
+	spaces(to, size, &used, left ? width - columns : 0);
+	to[used] = '\0';
+}
+
+void cli_top_remark(const struct cli_top_look *look, size_t shown, char *text, size_t size)
+{
+	char part[160];
+
+	text[0] = '\0';
+	if (look->blind)
+		add(text, size, "", "/proc cannot be read; ");
+	else if (!look->count)
+		add(text, size, "", "no process uses libspill on a GPU now; ");
+	else if (!shown)
+		add(text, size, "", "no process matches the filter; ");
+	snprintf(part, sizeof(part), "%zu could not be read; ", look->broken);
+	add(text, size, "", look->broken ? part : "");
+	snprintf(part, sizeof(part), "%zu of another version of libspill; ", look->other);
+	add(text, size, "", look->other ? part : "");
+	snprintf(part, sizeof(part), "%zu processes of others were not looked into (root may); ",
+	         look->closed);
+	add(text, size, "", look->closed ? part : "");
+	if (strlen(text) >= 2)
+		text[strlen(text) - 2] = '\0';
+}

@@ -1,0 +1,139 @@
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <linux/magic.h>
+
+#include "top.h"
+
+/* A process that is stopped in the middle of a few stores is looked at again the next time. */
+#define TRIES 1000
+
+#define END(array) ((array)[sizeof(array) - 1] = '\0')
+
+static void end_head(struct spill_counters_head *head)
+{
+	END(head->mode);
+	END(head->backend);
+	END(head->release);
+	END(head->program);
+	END(head->log);
+	if (head->devices > SPILL_DEVICES)
+		head->devices = SPILL_DEVICES;
+}
+
+static bool take_decision(const struct spill_counters *page, struct spill_counters_decision *decision)
+{
+	uint64_t words[sizeof(*decision) / 8];
+
+	for (unsigned left = TRIES; left > 0; left--) {
+		uint32_t version = spill_seq_read_begin(&page->decided);
+
+		*decision = (struct spill_counters_decision){0};
+		if (version == 0)
+			return true; /* none yet */
+		spill_seq_take(words, page->decision, sizeof(words) / 8);
+		if (!spill_seq_read_end(&page->decided, version))
+			continue;
+		memcpy(decision, words, sizeof(words));
+		END(decision->what);
+		END(decision->place);
+		END(decision->reason);
+		END(decision->rule);
+		END(decision->api);
+		END(decision->caller);
+		return true;
+	}
+	return false;
+}
+
+static bool take_figures(const struct spill_counters_figures *figures, uint64_t *to)
+{
+	for (unsigned left = TRIES; left > 0; left--) {
+		uint32_t version = spill_seq_read_begin(&figures->lock);
+
+		spill_seq_take(to, figures->figure, SPILL_COUNTERS_COUNT);
+		if (version == 0)
+			memset(to, 0, SPILL_COUNTERS_COUNT * sizeof(*to)); /* nothing was on it */
+		if (version == 0 || spill_seq_read_end(&figures->lock, version))
+			return true;
+	}
+	return false;
+}
+
+/* Of a device that the vendor did not name there can be figures all the same. */
+static bool take_device(const struct spill_counters *page, unsigned number, struct cli_top_process *process)
+{
+	struct cli_top_device *device = &process->devices[process->device_count];
+	bool named = number < process->head.devices;
+
+	*device = (struct cli_top_device){.number = number, .about.limit = UINT64_MAX};
+	if (named)
+		device->about = page->devices[number];
+	END(device->about.name);
+	END(device->about.uuid);
+	END(device->about.pci);
+	if (!take_figures(&page->figures[number], device->figures))
+		return false;
+	device->used = device->figures[SPILL_COUNTER_ALLOCS] || device->figures[SPILL_COUNTER_OOMS];
+	process->device_count += named || device->used;
+	return true;
+}
+
+bool cli_top_copy(const struct spill_counters *page, struct cli_top_process *process)
+{
+	process->head = page->head;
+	end_head(&process->head);
+	process->device_count = 0;
+	if (!take_decision(page, &process->decision))
+		return false;
+	for (unsigned number = 0; number < SPILL_DEVICES; number++) {
+		if (!take_device(page, number, process))
+			return false;
+	}
+	return true;
+}
+
+/* Memory that can be mapped and stays: nobody can take its end away, which would kill us. */
+static bool is_sealed(int fd, struct stat *now)
+{
+	struct statfs system;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && seals & F_SEAL_SHRINK && fstatfs(fd, &system) == 0 &&
+	       system.f_type == TMPFS_MAGIC && fstat(fd, now) == 0 &&
+	       now->st_size >= (off_t)sizeof(struct spill_counters_head);
+}
+
+static enum cli_top_page judge(const struct spill_counters_head *head, size_t size)
+{
+	if (head->magic != SPILL_COUNTERS_MAGIC)
+		return CLI_TOP_BROKEN;
+	if (head->version != SPILL_COUNTERS_VERSION || head->size != sizeof(struct spill_counters))
+		return CLI_TOP_OTHER;
+	return size < sizeof(struct spill_counters) ? CLI_TOP_BROKEN : CLI_TOP_READ;
+}
+
+enum cli_top_page cli_top_page(int fd, struct cli_top_process *process)
+{
+	enum cli_top_page answer;
+	struct stat now;
+	size_t size;
+	void *page;
+
+	if (!is_sealed(fd, &now))
+		return CLI_TOP_BROKEN;
+	process->dev = now.st_dev;
+	process->ino = now.st_ino;
+	size = now.st_size < (off_t)sizeof(struct spill_counters) ? (size_t)now.st_size
+	                                                          : sizeof(struct spill_counters);
+	page = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		return CLI_TOP_BROKEN;
+	answer = judge(page, size);
+	if (answer == CLI_TOP_READ && !cli_top_copy(page, process))
+		answer = CLI_TOP_BROKEN;
+	munmap(page, size);
+	return answer;
+}

@@ -1,0 +1,84 @@
+/* spill top --once: one look as plain text. */
+#include <stdio.h>
+
+#include "put.h"
+#include "top.h"
+
+static void put_card(const struct cli_top_card *card)
+{
+	printf("device %u", card->number);
+	if (card->device->about.name[0]) {
+		fputs(" ", stdout);
+		cli_put(stdout, card->device->about.name);
+	}
+	if (card->device->about.pci[0]) {
+		fputs(" (", stdout);
+		cli_put(stdout, card->device->about.pci);
+		fputs(")", stdout);
+	}
+	fputs(": ", stdout);
+	cli_put_size(stdout, card->held);
+	if (card->device->about.bytes) {
+		fputs(" of ", stdout);
+		cli_put_size(stdout, card->device->about.bytes);
+	}
+	printf(" held by %u process%s", card->users, card->users == 1 ? "" : "es");
+	if (card->users && card->limit != UINT64_MAX) {
+		fputs(", limit ", stdout);
+		cli_put_size(stdout, card->limit);
+	}
+	fputs(", spilled ", stdout);
+	cli_put_size(stdout, card->away);
+	putchar('\n');
+}
+
+/* As wide as its longest cell; the last column has no spaces behind it. */
+static unsigned width_of(const struct cli_top_look *look, const struct cli_top_view *view,
+                         enum cli_top_column column)
+{
+	size_t width = cli_top_heads[column].width;
+	char cell[1024];
+
+	for (size_t i = 0; i < view->count; i++) {
+		cli_top_cell(&view->rows[i], column, look->wall_us, cell, sizeof(cell));
+		if (cli_top_columns(cell) > width)
+			width = cli_top_columns(cell);
+	}
+	return (unsigned)width;
+}
+
+static void put_cell(const char *cell, enum cli_top_column column, unsigned width)
+{
+	char text[2048];
+
+	if (column == CLI_TOP_DECISION)
+		width = cli_top_columns(cell);
+	cli_top_pad(cell, width, cli_top_is_left(column), text, sizeof(text));
+	printf("%s%s", column ? " " : "", text);
+}
+
+void cli_top_text(const struct cli_top_look *look, const struct cli_top_view *view)
+{
+	unsigned width[CLI_TOP_COLUMN_COUNT];
+	char text[1024];
+
+	for (size_t i = 0; i < view->card_count; i++)
+		put_card(&view->cards[i]);
+	for (unsigned column = 0; column < CLI_TOP_COLUMN_COUNT; column++) {
+		width[column] = width_of(look, view, column);
+		if (view->count)
+			put_cell(cli_top_heads[column].title, column, width[column]);
+	}
+	if (view->count)
+		putchar('\n');
+	for (size_t i = 0; i < view->count; i++) {
+		for (unsigned column = 0; column < CLI_TOP_COLUMN_COUNT; column++) {
+			cli_top_cell(&view->rows[i], column, look->wall_us, text, sizeof(text));
+			put_cell(text, column, width[column]);
+		}
+		putchar('\n');
+	}
+	cli_top_remark(look, view->count, text, sizeof(text));
+	if (*text)
+		puts(text);
+}

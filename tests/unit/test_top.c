@@ -1,0 +1,490 @@
+/*
+ * spill top without a terminal: pages of whoever, whose device is whose, rows in their order, rates, texts in their columns.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../src/cli/top.h"
+
+/* -- pages --------------------------------------------------------------------------------------------------- */
+
+static struct spill_counters fresh(void)
+{
+	struct spill_counters page = {.head = {.magic = SPILL_COUNTERS_MAGIC,
+	                                       .version = SPILL_COUNTERS_VERSION,
+	                                       .size = sizeof(page),
+	                                       .pid = (uint32_t)getpid(),
+	                                       .devices = 1,
+	                                       .program = "program"}};
+	strcpy(page.devices[0].name, "Device");
+	page.figures[0].lock = 2;
+	page.figures[0].figure[SPILL_COUNTER_ALLOCS] = 1;
+	page.figures[0].figure[SPILL_COUNTER_DEVICE] = 100;
+	return page;
+}
+
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static int file_of(const void *page, size_t size, int seals)
+{
+	int fd = memfd_create(SPILL_COUNTERS_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	assert_true(fd >= 0 && write(fd, page, size) == (ssize_t)size);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+static enum cli_top_page judged(const void *page, size_t size, int seals)
+{
+	static struct cli_top_process process;
+	int fd = file_of(page, size, seals);
+	enum cli_top_page answer = cli_top_page(fd, &process);
+	close(fd);
+	return answer;
+}
+
+static void only_a_sealed_page_is_one(void **state)
+{
+	struct spill_counters page = fresh(), other;
+	assert_int_equal(judged(&page, sizeof(page), SEALS), CLI_TOP_READ);
+	assert_int_equal(judged(&page, sizeof(page), F_SEAL_GROW), CLI_TOP_BROKEN); /* it could be cut */
+	assert_int_equal(judged(&page, sizeof(page) - 1, SEALS), CLI_TOP_BROKEN);
+	assert_int_equal(judged(&page, 1, SEALS), CLI_TOP_BROKEN);
+	assert_int_equal(judged(&page, 0, SEALS), CLI_TOP_BROKEN);
+	other = page;
+	other.head.magic++;
+	assert_int_equal(judged(&other, sizeof(other), SEALS), CLI_TOP_BROKEN);
+	other = page;
+	other.head.version++;
+	assert_int_equal(judged(&other, sizeof(other), SEALS), CLI_TOP_OTHER);
+	assert_int_equal(judged(&other, sizeof(other.head), SEALS), CLI_TOP_OTHER); /* a shorter one */
+	other = page;
+	other.head.size--;
+	assert_int_equal(judged(&other, sizeof(other), SEALS), CLI_TOP_OTHER);
+	/* A file that is no memory of ours, and a pipe. */
+	static struct cli_top_process process;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), ends[2];
+	assert_int_equal(cli_top_page(fd, &process), CLI_TOP_BROKEN);
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(cli_top_page(ends[0], &process), CLI_TOP_BROKEN);
+	close(fd);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void nothing_in_a_page_is_trusted(void **state)
+{
+	static struct spill_counters page;
+	static struct cli_top_process process;
+	memset(&page, 'x', sizeof(page));
+	for (unsigned i = 0; i < SPILL_DEVICES; i++)
+		page.figures[i].lock = 2;
+	page.decided = 2;
+	assert_true(cli_top_copy(&page, &process));
+	assert_int_equal(process.head.devices, SPILL_DEVICES);
+	assert_int_equal(process.device_count, SPILL_DEVICES);
+	assert_int_equal(strlen(process.head.program), sizeof(process.head.program) - 1);
+	assert_int_equal(strlen(process.head.log), sizeof(process.head.log) - 1);
+	assert_int_equal(strlen(process.decision.caller), sizeof(process.decision.caller) - 1);
+	assert_int_equal(strlen(process.devices[SPILL_DEVICES - 1].about.pci),
+	                 sizeof(page.devices[0].pci) - 1);
+	/* One that is being written for ever. */
+	page.decided = 3;
+	assert_false(cli_top_copy(&page, &process));
+	page.decided = 2;
+	page.figures[7].lock = 1;
+	assert_false(cli_top_copy(&page, &process));
+}
+
+/* What was never written says nothing, whatever is there; a device without a name but with figures is one. */
+static void what_was_never_written(void **state)
+{
+	static struct cli_top_process process;
+	struct spill_counters page = fresh();
+	page.figures[0].lock = 0;
+	page.figures[5].lock = 4;
+	page.figures[5].figure[SPILL_COUNTER_OOMS] = 1;
+	assert_true(cli_top_copy(&page, &process));
+	assert_int_equal(process.device_count, 2);
+	assert_false(process.devices[0].used);
+	assert_int_equal(process.devices[0].figures[SPILL_COUNTER_DEVICE], 0);
+	assert_int_equal(process.devices[1].number, 5);
+	assert_true(process.devices[1].used);
+	assert_int_equal(process.decision.count, 0);
+}
+
+/* -- in /proc ------------------------------------------------------------------------------------------------- */
+
+static const struct cli_top_process *of(const struct cli_top_look *look, pid_t pid)
+{
+	for (size_t i = 0; i < look->count; i++)
+		if (look->processes[i].pid == pid)
+			return &look->processes[i];
+	return NULL;
+}
+
+/* A /proc with no process but these: on this machine others may use libspill. */
+static const char *proc_of(pid_t one, pid_t other)
+{
+	static char folder[] = "/tmp/top-XXXXXX";
+	char path[64], target[64];
+	if (strstr(folder, "XXXXXX"))
+		assert_non_null(mkdtemp(folder));
+	for (pid_t pid = one; pid; pid = pid == one ? other : 0) {
+		snprintf(path, sizeof(path), "%s/%d", folder, (int)pid);
+		snprintf(target, sizeof(target), "/proc/%d", (int)pid);
+		assert_true(symlink(target, path) == 0 || errno == EEXIST);
+	}
+	return folder;
+}
+
+static void remove_proc(pid_t one, pid_t other)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "%s/%d", proc_of(one, other), (int)one);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/%d", proc_of(0, 0), (int)other);
+	unlink(path);
+}
+
+/* The descriptor is inherited; the page says whose it is. */
+static void a_page_is_its_owners(void **state)
+{
+	struct cli_top_look look = {0};
+	struct spill_counters page = fresh();
+	int fd = file_of(&page, sizeof(page), SEALS), again = dup(fd), ready[2];
+	assert_int_equal(pipe(ready), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		char byte;
+		close(ready[1]);
+		_exit(read(ready[0], &byte, 1) < 0);
+	}
+	const char *proc = proc_of(getpid(), child);
+	cli_top_look(&look, proc);
+	assert_non_null(of(&look, getpid()));
+	assert_null(of(&look, child));
+	assert_string_equal(of(&look, getpid())->head.program, "program");
+	assert_int_equal(of(&look, getpid())->uid, getuid());
+	unsigned mine = 0;
+	for (size_t i = 0; i < look.count; i++)
+		mine += look.processes[i].pid == getpid();
+	assert_int_equal(mine, 1); /* though it has two descriptors of it */
+	assert_int_equal(look.broken, 0);
+	close(ready[0]);
+	close(ready[1]);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	close(fd);
+	cli_top_look(&look, proc);
+	assert_non_null(of(&look, getpid()));
+	close(again);
+	cli_top_look(&look, proc);
+	assert_null(of(&look, getpid()));
+	remove_proc(getpid(), child);
+	cli_top_free(&look);
+}
+
+static void what_cannot_be_read_is_counted(void **state)
+{
+	struct cli_top_look look = {0};
+	struct spill_counters page = fresh();
+	char text[512];
+	int open_one = file_of(&page, sizeof(page), F_SEAL_GROW);
+	page.head.version++;
+	int later = file_of(&page, sizeof(page), SEALS);
+	cli_top_look(&look, proc_of(getpid(), 0));
+	assert_int_equal(look.broken, 1);
+	assert_int_equal(look.other, 1);
+	cli_top_remark(&look, 0, text, sizeof(text));
+	assert_non_null(strstr(text, "1 could not be read; 1 of another version of libspill"));
+	close(open_one);
+	close(later);
+	remove_proc(getpid(), 0);
+	assert_int_equal(rmdir(proc_of(0, 0)), 0);
+	cli_top_look(&look, "/nowhere");
+	assert_true(look.blind);
+	cli_top_remark(&look, 0, text, sizeof(text));
+	assert_string_equal(text, "/proc cannot be read");
+	cli_top_free(&look);
+}
+
+/* -- rows ----------------------------------------------------------------------------------------------------- */
+
+struct one {
+	pid_t pid;
+	const char *program;
+	struct {
+		const char *uuid;
+		uint64_t device, host, away, demoted, limit;
+	} devices[3];
+};
+
+static void add(struct cli_top_look *look, struct one one)
+{
+	look->processes = realloc(look->processes, (look->count + 1) * sizeof(*look->processes));
+	struct cli_top_process *process = &look->processes[look->count++];
+	memset(process, 0, sizeof(*process));
+	process->pid = one.pid;
+	process->uid = getuid();
+	process->ino = (ino_t)one.pid;
+	snprintf(process->head.program, sizeof(process->head.program), "%s", one.program);
+	for (unsigned i = 0; i < 3 && one.devices[i].uuid; i++) {
+		struct cli_top_device *device = &process->devices[process->device_count++];
+		device->number = i;
+		snprintf(device->about.uuid, sizeof(device->about.uuid), "%s", one.devices[i].uuid);
+		device->about.limit = one.devices[i].limit ? one.devices[i].limit : UINT64_MAX;
+		device->used = one.devices[i].device || one.devices[i].host;
+		device->figures[SPILL_COUNTER_ALLOCS] = device->used;
+		device->figures[SPILL_COUNTER_DEVICE] = one.devices[i].device;
+		device->figures[SPILL_COUNTER_HOST] = one.devices[i].host;
+		device->figures[SPILL_COUNTER_AWAY] = one.devices[i].away;
+		device->figures[SPILL_COUNTER_DEMOTED] = one.devices[i].demoted;
+		device->figures[SPILL_COUNTER_DEMOTIONS] = one.devices[i].demoted / 10;
+	}
+}
+
+static const struct cli_top_order by_device = {.by = CLI_TOP_DEVICE, .filter = ""};
+static const struct cli_top_look nobody;
+
+/* "PID:DEVICE …" */
+static const char *arranged(const struct cli_top_look *look, struct cli_top_order order)
+{
+	static char text[512];
+	struct cli_top_view view = {0};
+	cli_top_arrange(&view, look, &nobody, &order);
+	text[0] = '\0';
+	for (size_t i = 0; i < view.count; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%d:%u", i ? " " : "",
+		         (int)view.rows[i].process->pid, view.rows[i].number);
+	cli_top_view_free(&view);
+	return text;
+}
+
+static void rows_in_order(void **state)
+{
+	struct cli_top_look look = {0};
+	add(&look, (struct one){30, "beta", {{"A", 50, 1, 1}, {"B", 500, 7, 7}}});
+	add(&look, (struct one){10, "Alpha", {{"A", 70, 9, 9}, {"B"}}});
+	add(&look, (struct one){20, "gamma", {{"A"}, {"B"}}});
+	assert_string_equal(arranged(&look, by_device), "30:1 10:0 30:0 20:0");
+	assert_string_equal(arranged(&look, (struct cli_top_order){CLI_TOP_DEVICE, true, ""}),
+	                    "20:0 30:0 10:0 30:1");
+	assert_string_equal(arranged(&look, (struct cli_top_order){CLI_TOP_PID, false, ""}),
+	                    "10:0 20:0 30:0 30:1");
+	assert_string_equal(arranged(&look, (struct cli_top_order){CLI_TOP_PROGRAM, false, ""}),
+	                    "10:0 30:0 30:1 20:0");
+	assert_string_equal(arranged(&look, (struct cli_top_order){CLI_TOP_SPILLED, false, ""}),
+	                    "10:0 30:1 30:0 20:0");
+	assert_string_equal(arranged(&look, (struct cli_top_order){CLI_TOP_DEV, false, ""}),
+	                    "10:0 20:0 30:0 30:1");
+	assert_string_equal(arranged(&look, (struct cli_top_order){CLI_TOP_PID, false, "ALPH"}), "10:0");
+	assert_string_equal(arranged(&look, (struct cli_top_order){CLI_TOP_PID, false, "30"}), "30:0 30:1");
+	assert_string_equal(arranged(&look, (struct cli_top_order){CLI_TOP_PID, false, "none"}), "");
+	assert_string_equal(arranged(&nobody, by_device), "");
+	cli_top_free(&look);
+}
+
+/* The second process sees the second device only, as its first (CUDA_VISIBLE_DEVICES=1). */
+static void devices_are_one_whatever_their_number(void **state)
+{
+	struct cli_top_look look = {0};
+	struct cli_top_view view = {0};
+	add(&look, (struct one){10, "one", {{"A", 70, 0, 0, 0, 100}, {"B", 30, 5, 5, 0, 200}}});
+	add(&look, (struct one){20, "two", {{"B", 40, 6, 6, 0, 300}}});
+	assert_string_equal(arranged(&look, by_device), "10:0 20:1 10:1");
+	cli_top_arrange(&view, &look, &nobody, &by_device);
+	assert_int_equal(view.card_count, 2);
+	assert_int_equal(view.cards[1].held, 70);
+	assert_int_equal(view.cards[1].away, 11);
+	assert_int_equal(view.cards[1].limit, 500);
+	assert_int_equal(view.cards[1].users, 2);
+	look.processes[0].devices[1].about.limit = UINT64_MAX; /* then there is none of both together */
+	cli_top_arrange(&view, &look, &nobody, &by_device);
+	assert_true(view.cards[1].limit == UINT64_MAX);
+	/* Nobody knows both: numbered as they come. */
+	look.processes[0].device_count = 1;
+	assert_string_equal(arranged(&look, by_device), "10:0 20:1");
+	/* Without names they are told apart by their numbers. */
+	look.processes[0].devices[0].about.uuid[0] = look.processes[1].devices[0].about.uuid[0] = '\0';
+	assert_string_equal(arranged(&look, by_device), "10:0 20:0");
+	cli_top_view_free(&view);
+	cli_top_free(&look);
+}
+
+static void rates_of_two_looks(void **state)
+{
+	struct cli_top_look before = {.at_us = 1000000}, now = {.at_us = 3000000};
+	struct cli_top_view view = {0};
+	add(&before, (struct one){10, "one", {{"A", 70, 0, 0, 100}}});
+	add(&before, (struct one){30, "old", {{"A", 50, 0, 0, 500}}});
+	add(&now, (struct one){10, "one", {{"A", 70, 0, 0, 160}}});
+	add(&now, (struct one){20, "new", {{"A", 60, 0, 0, 200}}});
+	add(&now, (struct one){30, "again", {{"A", 50, 0, 0, 600}}});
+	now.processes[2].ino = 99; /* the pid of one that has ended */
+	cli_top_arrange(&view, &now, &before, &by_device);
+	assert_true(view.rows[0].rated);
+	assert_float_equal(view.rows[0].moved_bytes, 30, 1e-9);
+	assert_float_equal(view.rows[0].moves, 3, 1e-9);
+	assert_false(view.rows[1].rated);
+	assert_false(view.rows[2].rated);
+	now.processes[0].devices[0].figures[SPILL_COUNTER_DEMOTED] = 10;
+	now.processes[0].devices[0].figures[SPILL_COUNTER_DEMOTIONS] = 1;
+	cli_top_arrange(&view, &now, &before, &by_device);
+	assert_float_equal(view.rows[0].moved_bytes, 0, 0);
+	assert_float_equal(view.rows[0].moves, 0, 0);
+	now.at_us = before.at_us;
+	cli_top_arrange(&view, &now, &before, &by_device);
+	assert_false(view.rows[0].rated);
+	cli_top_view_free(&view);
+	cli_top_free(&now);
+	cli_top_free(&before);
+}
+
+/* -- texts ---------------------------------------------------------------------------------------------------- */
+
+static void sizes_of_three_digits(void **state)
+{
+	static const struct {
+		uint64_t bytes;
+		const char *text;
+	} cases[] = {{0, "0"},
+	             {1, "1B"},
+	             {999, "999B"},
+	             {1000, "0.98K"},
+	             {1024, "1.00K"},
+	             {10240, "10.0K"},
+	             {(1 << 20) - 1, "1.00M"},
+	             {5ull << 30, "5.00G"},
+	             {139ull << 30, "139G"},
+	             {1000ull << 30, "0.98T"},
+	             {UINT64_MAX, "16.0E"}};
+	char text[32];
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		cli_top_size(cases[i].bytes, text, sizeof(text));
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
+static void ages(void **state)
+{
+	static const struct {
+		uint64_t seconds;
+		const char *text;
+	} cases[] = {{0, "0s"}, {59, "59s"}, {60, "1m"}, {3599, "59m"}, {3600, "1h"}, {86400 * 8ull, "8d"}};
+	char text[32];
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		cli_top_age(cases[i].seconds * 1000000 + 5, 5, text, sizeof(text));
+		assert_string_equal(text, cases[i].text);
+	}
+	cli_top_age(5, 1000000000, text, sizeof(text)); /* a clock that was set back */
+	assert_string_equal(text, "0s");
+}
+
+static const char *padded(const char *text, unsigned width, bool left)
+{
+	static char to[256];
+	cli_top_pad(text, width, left, to, sizeof(to));
+	return to;
+}
+
+static void texts_in_columns(void **state)
+{
+	assert_string_equal(padded("ab", 4, true), "ab  ");
+	assert_string_equal(padded("ab", 4, false), "  ab");
+	assert_string_equal(padded("abcdef", 4, true), "abcd");
+	assert_string_equal(padded("a\x1b[2J\n", 8, true), "a?[2J?  "); /* nothing steers the terminal */
+	assert_string_equal(padded("\xc2\x9b", 4, true), "??  ");
+	if (!setlocale(LC_CTYPE, "C.UTF-8"))
+		return;
+	assert_string_equal(padded("\xc2\x9b", 4, true), "?   "); /* nor does a C1 control */
+	assert_string_equal(padded("größe", 7, true), "größe  ");
+	assert_string_equal(padded("模型", 5, true), "模型 ");
+	assert_string_equal(padded("模型", 3, true), "模 "); /* half of one is none */
+	assert_string_equal(padded("a\xff\xc3", 4, true), "a?? ");
+	assert_int_equal(cli_top_columns("模型a\xff"), 6);
+	setlocale(LC_CTYPE, "C");
+}
+
+static void columns_give_way_in_turn(void **state)
+{
+	bool shown[CLI_TOP_COLUMN_COUNT];
+	for (unsigned width = 200; width > 0; width--) {
+		unsigned sum = 0;
+		cli_top_fit(width, shown);
+		for (unsigned i = 0; i < CLI_TOP_COLUMN_COUNT; i++) {
+			sum += shown[i] ? cli_top_heads[i].width + 1 : 0;
+			for (unsigned k = 0; k < CLI_TOP_COLUMN_COUNT; k++)
+				if (shown[i] && !shown[k])
+					assert_true(cli_top_heads[i].turn < cli_top_heads[k].turn);
+		}
+		assert_true(sum <= width + 1 || !shown[CLI_TOP_HOST]);
+		assert_true(shown[CLI_TOP_PID] && shown[CLI_TOP_PROGRAM] && shown[CLI_TOP_DEVICE] &&
+		            shown[CLI_TOP_SPILLED]);
+	}
+	cli_top_fit(80, shown);
+	assert_true(shown[CLI_TOP_MOVES] && shown[CLI_TOP_DECISION] && shown[CLI_TOP_MANAGED]);
+	assert_false(shown[CLI_TOP_USER]);
+}
+
+static void the_last_decision(void **state)
+{
+	struct cli_top_look look = {.wall_us = 103000000};
+	struct cli_top_view view = {0};
+	char text[512];
+	add(&look, (struct one){10, "one", {{"A", 70}, {"B", 60}}});
+	struct spill_counters_decision *last = &look.processes[0].decision;
+	*last = (struct spill_counters_decision){
+	    1, 100000000, 2 << 20, 0, "spill", "split", "oom", "default", "cuMemAlloc_v2", "libone.so+0x1"};
+	cli_top_arrange(&view, &look, &nobody, &by_device);
+	cli_top_cell(&view.rows[0], CLI_TOP_DECISION, look.wall_us, text, sizeof(text));
+	assert_string_equal(text, "3s spill 2.00M split oom, rule default, cuMemAlloc_v2, libone.so+0x1");
+	cli_top_cell(&view.rows[1], CLI_TOP_DECISION, look.wall_us, text, sizeof(text));
+	assert_string_equal(text, "-"); /* it was about the other device */
+	cli_top_cell(&view.rows[0], CLI_TOP_DECISION, look.wall_us, text, 8);
+	assert_string_equal(text, "3s spil");
+	cli_top_cell(&view.rows[0], CLI_TOP_MOVES, look.wall_us, text, sizeof(text));
+	assert_string_equal(text, "-");
+	view.rows[0].rated = true;
+	view.rows[0].moves = 0.25;
+	cli_top_cell(&view.rows[0], CLI_TOP_MOVES, look.wall_us, text, sizeof(text));
+	assert_string_equal(text, "0.2");
+	view.rows[0].moves = 1234;
+	cli_top_cell(&view.rows[0], CLI_TOP_MOVES, look.wall_us, text, sizeof(text));
+	assert_string_equal(text, "1234");
+	cli_top_view_free(&view);
+	cli_top_free(&look);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(only_a_sealed_page_is_one),
+	    cmocka_unit_test(nothing_in_a_page_is_trusted),
+	    cmocka_unit_test(what_was_never_written),
+	    cmocka_unit_test(a_page_is_its_owners),
+	    cmocka_unit_test(what_cannot_be_read_is_counted),
+	    cmocka_unit_test(rows_in_order),
+	    cmocka_unit_test(devices_are_one_whatever_their_number),
+	    cmocka_unit_test(rates_of_two_looks),
+	    cmocka_unit_test(sizes_of_three_digits),
+	    cmocka_unit_test(ages),
+	    cmocka_unit_test(texts_in_columns),
+	    cmocka_unit_test(columns_give_way_in_turn),
+	    cmocka_unit_test(the_last_decision),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
