@@ -104,9 +104,10 @@ struct cli_model_device {
 	uint64_t whole, small; /* charged: in pieces of its own, and of those that share blocks */
 	uint64_t managed,
 	    resident; /* of whole, managed memory that was brought there; of that, what others have not pushed out */
-	uint64_t peak; /* of both */
-	uint64_t away; /* on the host, of what may come back */
-	bool changed;  /* there may be room for it since the last look */
+	uint64_t peak;    /* of both */
+	uint64_t movable; /* of what may move, on the device */
+	uint64_t away;    /* on the host, of what may come back */
+	bool changed;     /* there may be room for it since the last look */
 	uint64_t taken, look_us,
 	    retry_us;             /* of the reserve: since the last look, and when the next ones are due */
 	struct cli_shared blocks; /* of small, as the driver has them */

@@ -23,6 +23,7 @@ void cli_model_enlist(struct cli_model *model, struct cli_model_slot *slot, bool
 	}
 	slot->at = model->movable_count;
 	model->movable[model->movable_count++] = at;
+	model->devices[slot->device].movable += slot->held.device;
 	model->devices[slot->device].away += slot->held.host;
 	if (slot->held.host) {
 		model->devices[slot->device].changed = true;
@@ -36,6 +37,7 @@ void cli_model_delist(struct cli_model *model, struct cli_model_slot *slot)
 
 	model->movable[slot->at] = last;
 	model->slots[last].at = slot->at;
+	model->devices[slot->device].movable -= slot->held.device;
 	model->devices[slot->device].away -= slot->held.host;
 }
 
@@ -97,6 +99,7 @@ static void move(struct cli_model *model, struct cli_model_slot *slot, uint64_t 
 	slot->charged += in - out;
 	slot->charged_host += out - in;
 	device->whole += in - out;
+	device->movable += in - out;
 	device->away += out - in;
 	if (!demoted)
 		model->host -= bytes;
@@ -137,14 +140,13 @@ static void carry_out(struct cli_model *model, unsigned count, uint64_t planned,
 static bool demote(struct cli_model *model, int device, struct spill_missing missing, bool part_helps,
                    const char *reason)
 {
-	unsigned count = list_victims(model, device, false);
-	uint64_t there = 0, planned = 0;
+	uint64_t planned = 0;
 	bool refused = false, enough;
+	unsigned count;
 
-	for (unsigned i = 0; i < count; i++)
-		there += ((struct cli_model_slot *)model->victims[i].data)->held.device;
-	if (there < (part_helps ? 1 : missing.least))
+	if (model->devices[device].movable < (part_helps ? 1 : missing.least))
 		return false;
+	count = list_victims(model, device, false);
 	for (unsigned i = 0; i < count && planned < missing.wanted && !refused; i++)
 		planned += plan_one(model, model->victims[i].data, missing.wanted - planned, &refused);
 	enough = planned >= missing.least;
@@ -194,7 +196,7 @@ void cli_model_keep_reserve(struct cli_model *model, int device, uint64_t taken)
 /* From the head, as the tail leaves first; a chunk that is too large leaves the room to a smaller one behind it. */
 static bool promote(struct cli_model *model, int device)
 {
-	unsigned count = list_victims(model, device, true);
+	unsigned count = cli_model_room(model, device) ? list_victims(model, device, true) : 0;
 	bool any = false;
 
 	for (unsigned i = 0; i < count; i++) {
