@@ -1,0 +1,224 @@
+load help.bash
+
+# A log of one program on a device of 16 GiB: `run alloc:SEQ:MIB[:CALLER[:API]] free:SEQ oom:MIB[:REFUSED_BY] …`. RANK, UUID: of the start line.
+run_of() {
+	local order=0 now=0 word kind seq mib caller api
+	printf '{"v":1,"kind":"start","t":0,"time":"2026-11-21T03:50:51.123456Z","boot":"b","host":"node7","pid":4711,"ppid":1,"program":"llama-server","exe":"/opt/llama-server",%s"version":"0.1.0","backend":"cuda","driver":13000,"devices":[{"dev":0,"name":"GPU","uuid":"%s","bytes":%s}],"policy":[%s]}\n' \
+		"${RANK:+\"rank\":{\"RANK\":\"$RANK\"\},}" "${UUID:-GPU-0}" "$((16 << 30))" "${LEVEL:+{\"name\":\"log.level\",\"value\":\"$LEVEL\",\"source\":\"x\"\}}"
+	for word; do
+		IFS=: read -r kind seq mib caller api <<<"$word"
+		order=$((order + 1)) now=$((now + 1))
+		case $kind in
+		alloc) printf '{"v":1,"kind":"alloc","t":%d.0,"seq":%d,"order":%d,"tid":1,"dev":0,"api":"%s","caller":"%s","bytes":%d,"ptr":"0x%x","place":"device","device_bytes":%d,"reason":"fits","rule":"default","us":1}\n' \
+			$now "$seq" $order "${api:-cudaMalloc}" "${caller:-libggml-cuda.so+0x1}" $((mib << 20)) $((seq << 40)) $((mib << 20)) ;;
+		free) printf '{"v":1,"kind":"free","t":%d.0,"seq":%d,"order":%d,"tid":1,"dev":0,"api":"cudaFree","caller":"x+0x1","ptr":"0x%x","bytes":1,"place":"device","reason":"free","us":1}\n' \
+			$now "$seq" $order $((seq << 40)) ;;
+		oom) printf '{"v":1,"kind":"oom","t":%d.0,"tid":1,"dev":0,"api":"cudaMalloc","caller":"libggml-cuda.so+0x2","bytes":%d,"free":%d,"total":%d,"live":{"device_bytes":0,"host_bytes":0,"managed_bytes":0},"rule":"default","refused_by":"%s","tried":[],"holders":[]}\n' \
+			$now $((seq << 20)) "${FREE:-0}" $((16 << 30)) "${mib:-driver}"; order=$((order - 1)) ;;
+		esac
+	done
+}
+
+policy() { printf '%b' "$1" >p.conf; }
+json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
+
+@test "what fits is said first, and that nothing would be elsewhere" {
+	policy '[device]\nreserve = 0\n'
+	run_of alloc:1:1024 alloc:2:2048 free:1 free:2 >a.jsonl
+	run "$spill" replay a.jsonl -p p.conf
+	ends_with 0
+	[ "${lines[0]}" = "fits: nothing would be out of memory; 0 of 2 allocations would be elsewhere than they were" ]
+	[ "${lines[1]}" = "  run            llama-server (pid 4711) on node7, 2026-11-21T03:50:51.123456Z; a.jsonl:1" ]
+	[ "${lines[2]}" = "  under          policy p.conf" ]
+	[ "${lines[3]}" = "  on             device 0 of 16.00 GiB, of which 0 B is not this program's (not in the log: taken as nothing; --other SIZE)" ]
+	has "  device 0: nothing is elsewhere for lack of room from device.limit = 3221225472 (3.00 GiB) on, a card of 3.00 GiB; it runs from 0 B on: all of it can be elsewhere"
+	has "this predicts where memory would be, not how fast the program would be"
+}
+
+@test "a smaller card: what would be elsewhere, from where to where, by caller and by rule" {
+	policy '[device]\nreserve = 0\n[movable]\nenable = off\n[rule kv]\ncaller = libkv*\nover = host\n'
+	run_of alloc:1:3072 alloc:2:2048:libkv.so+0x7 alloc:3:2048 >a.jsonl
+	run "$spill" replay a.jsonl -p p.conf --vram 4GiB --list
+	ends_with 0
+	[ "${lines[0]}" = "fits: nothing would be out of memory; 2 of 3 allocations would be elsewhere than they were" ]
+	has_line "  on             device 0 of 4.00 GiB (--vram), of which 0 B is not this program's (not in the log: taken as nothing; --other SIZE)"
+	has_line "             1    2.00 GiB  device -> split"
+	has_line "             1    2.00 GiB  device -> host"
+	has_line "             1    2.00 GiB    2.00 GiB  libkv.so+0x7"
+	has_line "             1    2.00 GiB    1.00 GiB  libggml-cuda.so+0x1"
+	has_line "             1    2.00 GiB    2.00 GiB  kv"
+	has_line "             2    2.00 GiB    2.00 GiB  device -> host, kv, libkv.so+0x7"
+	has_line "  0           4.00 GiB    4.00 GiB    3.00 GiB           -    4.00 GiB    3.00 GiB           -  GPU"
+	has_line "  0           4.00 GiB    7.00 GiB    4.00 GiB    3.00 GiB           -           -           -  deficit 4.00 GiB"
+	query='.runs[0] | [.fits, .elsewhere.allocs, .elsewhere.bytes, .spilled.host_bytes, .peak.device_bytes, (.list // "none")]'
+	[ "$(json a.jsonl --vram 4GiB)" = '[true,2,4294967296,3221225472,4294967296,"none"]' ]
+}
+
+@test "older memory makes way where it can" {
+	policy '[device]\nreserve = 0\n'
+	run_of alloc:1:3072 alloc:2:2048 >a.jsonl
+	run "$spill" replay a.jsonl -p p.conf --vram 4GiB
+	has_line "             1    3.00 GiB  device -> moved out"
+	has_line "  moved to host  1.00 GiB in 1 moves: oom 1.00 GiB"
+	run "$spill" replay a.jsonl -p p.conf --vram 4GiB --without vmm
+	has_line "             1    2.00 GiB  device -> managed"
+	run "$spill" replay a.jsonl -p p.conf --vram 4GiB --without vmm,managed
+	has_line "             1    2.00 GiB  device -> host"
+}
+
+@test "what does not fit: the first out of memory, by whom and why" {
+	policy '[oom]\nchain =\n[device]\nreserve = 0\n'
+	run_of alloc:1:3072 alloc:2:512 alloc:3:2048:libkv.so+0x7:cuMemAlloc_v2 alloc:4:2048 >a.jsonl
+	run "$spill" replay a.jsonl -p p.conf --vram 4GiB
+	ends_with 1
+	[ "${lines[0]}" = "does not fit: 2 of 4 requests would be out of memory (0 were in the recording, too); 2 would be elsewhere than they were" ]
+	has_line "  the first      at 3.000000 s: 2.00 GiB asked by libkv.so+0x7 of cuMemAlloc_v2, device 0; refused by driver, rule default; held then: 3.50 GiB device"
+	has "what the program would do then is not known"
+	has_line "             2    4.00 GiB  device -> out of memory"
+	has "device.limit = 8053063680 (7.50 GiB) on, a card of 7.50 GiB; it runs from 8053063680 (7.50 GiB) on"
+	query='.runs[0] | [.fits, .refused, .newly_refused, .first.bytes, .first.caller, .first.refused_by]'
+	[ "$(json a.jsonl --vram 4GiB)" = '[false,2,2,2147483648,"libkv.so+0x7","driver"]' ]
+}
+
+@test "an out of memory of the recording is asked for again" {
+	policy '[device]\nreserve = 0\n'
+	FREE=$((1 << 30)) run_of alloc:1:8192 oom:8192 >a.jsonl
+	run "$spill" replay a.jsonl -p p.conf
+	ends_with 0
+	has_line "  on             device 0 of 16.00 GiB, of which 7.00 GiB is not this program's (by its out of memory lines)"
+	has_line "             1    8.00 GiB  out of memory -> device"
+	has "of 1 out of memory in the recording 1 would be served; what the program would have asked for then is not known"
+	run "$spill" replay a.jsonl -p p.conf --other 0
+	has_line "  on             device 0 of 16.00 GiB, of which 0 B is not this program's (--other)"
+	has_not "moved out"
+	# One that the host refused is refused again where the host is not known.
+	run_of alloc:1:8192 oom:9216:host.limit >b.jsonl
+	run "$spill" replay b.jsonl -p p.conf
+	ends_with 1
+	has "what was refused for lack of host memory is taken to be refused again"
+	run "$spill" replay b.jsonl -p p.conf --host 64GiB
+	ends_with 0
+	run "$spill" replay b.jsonl -p p.conf --host 3GiB
+	ends_with 1
+	# By oom.honest_first it was asked again, with a line of its own.
+	run_of alloc:1:8192 oom:4096:oom.honest_first alloc:2:4096 >c.jsonl
+	query='.runs[0] | [.fits, .was_refused, .allocs]'
+	[ "$(json c.jsonl)" = '[true,0,2]' ]
+}
+
+@test "host.limit as a share counts where the host is known" {
+	policy '[device]\nreserve = 0\n[movable]\nenable = off\n[host]\nlimit = 50%\nreserve = 0\n'
+	run_of alloc:1:3072 alloc:2:2048 >a.jsonl
+	run "$spill" replay a.jsonl -p p.conf --vram 4GiB
+	ends_with 0
+	has "how much memory the host had is not in the log"
+	run "$spill" replay a.jsonl -p p.conf --vram 4GiB --host 2GiB
+	ends_with 0
+	has_not "how much memory the host had"
+	run "$spill" replay a.jsonl -p p.conf --vram 4GiB --host 2046MiB
+	ends_with 1
+	has "refused by host.limit"
+}
+
+@test "a program that frees its caches is told first, and asks again" {
+	policy '[device]\nreserve = 0\n[movable]\nenable = off\n'
+	run_of alloc:1:3072:libc10_cuda.so+0x1 alloc:2:2048:libc10_cuda.so+0x1 >a.jsonl
+	run "$spill" replay a.jsonl -p p.conf --vram 4GiB
+	ends_with 0
+	has "1 out of memory would surface by oom.honest_first"
+}
+
+@test "rules about paths: known of the program itself only" {
+	policy '[rule path]\ncaller = /opt/*\nplace = host\n'
+	run_of alloc:1:1024:llama-server+0x10 alloc:2:1024:libggml.so+0x1 >a.jsonl
+	run "$spill" replay a.jsonl -p p.conf
+	ends_with 0
+	has_line "             1    1.00 GiB  device -> host"
+	has_line "  the log has no paths of libraries: by caller these rules match the program itself at most: path"
+}
+
+@test "a rule and an [app] for the program of the log, and a profile" {
+	policy '[rule a]\nprogram = llama-*\nplace = host\n'
+	run_of alloc:1:1024 >a.jsonl
+	query='.runs[0].elsewhere.by_rule[].name'
+	[ "$(json a.jsonl)" = '"a"' ]
+	sed 's/llama-server/other/' a.jsonl >b.jsonl
+	[ -z "$(json b.jsonl)" ]
+	run "$spill" replay a.jsonl --profile gh200-managed
+	ends_with 0
+	has_line "  under          profile gh200-managed"
+	has "device -> managed"
+}
+
+@test "the environment and the user's files say nothing" {
+	policy '[device]\nreserve = 0\n'
+	mkdir -p config/spill
+	printf '[rule a]\nplace = host\n' >config/spill/spill.conf
+	run_of alloc:1:1024 >a.jsonl
+	SPILL_DEVICE_LIMIT=1MiB run "$spill" replay a.jsonl -p p.conf
+	has "0 of 1 allocations would be elsewhere"
+}
+
+@test "what is not in the log cannot be judged" {
+	policy '[device]\nreserve = 0\n'
+	LEVEL=spills run_of alloc:1:1024 >a.jsonl
+	run "$spill" replay a.jsonl -p p.conf
+	ends_with 1
+	[ "${lines[0]}" = "could not be judged: log.level was not all: allocations that fitted are not in the log" ]
+	{ run_of alloc:1:1024; echo '{"v":1,"kind":"drop","t":9.0,"alloc":{"count":1,"device_bytes":5,"host_bytes":0,"managed_bytes":0},"peak":{"device_bytes":5,"host_bytes":0,"managed_bytes":0}}'; } >b.jsonl
+	run "$spill" replay b.jsonl -p p.conf
+	ends_with 1
+	has "could not be judged: log.max left lines out"
+	run_of alloc:1:1024 | tail -n +2 >c.jsonl
+	run "$spill" replay c.jsonl -p p.conf
+	ends_with 1
+	has "could not be judged: the log does not begin with a start line"
+}
+
+@test "ranks: each one, and their peaks together where they share a device" {
+	policy '[device]\nreserve = 0\n'
+	mkdir ranks
+	RANK=0 run_of alloc:1:9216 >ranks/a-1.jsonl
+	RANK=1 run_of alloc:1:9216 >ranks/a-2.jsonl
+	RANK=2 UUID=GPU-1 run_of alloc:1:9216 >ranks/a-3.jsonl
+	run "$spill" replay ranks -p p.conf
+	ends_with 0
+	[ "${lines[0]}" = "3 of 3 runs fit" ]
+	[ "${lines[1]}" = "  ranks/a-1.jsonl:1, rank 0: fits: nothing would be out of memory; 0 of 1 allocations would be elsewhere than they were" ]
+	has_line "  GPU-0 on node7: 2 runs, their peaks together 18.00 GiB of 16.00 GiB: too much if they run at once"
+	has_not "GPU-1 on node7"
+	query='[(.runs | length), .shared]'
+	[ "$(json ranks)" = '[3,[{"host":"node7","uuid":"GPU-0","runs":2,"bytes":17179869184,"peak":19327352832}]]' ]
+	run "$spill" replay ranks -p p.conf --vram 8GiB --without vmm,managed,host
+	ends_with 1
+	[ "${lines[0]}" = "0 of 3 runs fit" ]
+}
+
+@test "wrong use" {
+	policy '[device]\nreserve = 0\n'
+	run_of alloc:1:1024 >a.jsonl
+	while IFS='|' read -r arguments message; do
+		# shellcheck disable=SC2086
+		run "$spill" replay $arguments
+		ends_with 2
+		has "$message"
+	done <<-'END'
+		|which log, or which folder of logs?
+		a.jsonl|under which policy? --policy FILE or --profile NAME, one of them
+		a.jsonl -p p.conf --profile fit-margin|under which policy?
+		a.jsonl -p none.conf|none.conf: no such file
+		a.jsonl --profile fit-margins|fit-margin
+		a.jsonl -p p.conf --vram 12GB|bad --vram '12GB'
+		a.jsonl -p p.conf --vram 0|bad --vram '0': a card has some memory
+		a.jsonl -p p.conf --without vram|bad --without 'vram': a list of vmm, move, managed, host
+		a.jsonl -p p.conf --polcy x|unknown option '--polcy'; the nearest is '--policy'
+	END
+	printf '[device]\nlimits = 1GiB\n' >bad.conf
+	run "$spill" replay a.jsonl -p bad.conf
+	ends_with 2
+	has "bad.conf:2:1: "
+	has "limit"
+	run "$spill" replay none.jsonl -p p.conf
+	ends_with 1
+	has "none.jsonl: No such file"
+}
