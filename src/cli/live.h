@@ -16,9 +16,13 @@ struct cli_live_entry {
 	uint64_t bytes;
 	struct spill_bytes held;
 	int device;
-	unsigned rows[CLI_VIEWS];
-	uint32_t number, slot; /* recording.h */
-	bool known;            /* its alloc was told: it counts in the rows */
+	union { /* of a summary; of a recording (recording.h) */
+		unsigned rows[CLI_VIEWS];
+		struct {
+			uint32_t number, slot;
+		};
+	};
+	bool known; /* its alloc was told: it counts in the rows */
 	bool
 	    asked; /* memory of the host that the program itself asked for: nothing that wants to be on a device */
 };

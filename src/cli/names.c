@@ -19,7 +19,7 @@ static uint64_t hash_of(const char *text, size_t length)
 static void link_name(struct cli_names *names, struct cli_name *name)
 {
 	struct cli_name **bucket =
-	    &names->buckets[hash_of(name->text, strlen(name->text)) & (names->bucket_count - 1)];
+	    &names->buckets[hash_of(name->text, name->length) & (names->bucket_count - 1)];
 
 	name->next = *bucket;
 	*bucket = name;
@@ -54,11 +54,12 @@ const struct cli_name *cli_names_get(struct cli_names *names, const char *text)
 		grow(names);
 	for (name = names->buckets[hash_of(text, length) & (names->bucket_count - 1)]; name;
 	     name = name->next) {
-		if (!strncmp(name->text, text, length) && !name->text[length])
+		if (name->length == length && !memcmp(name->text, text, length))
 			return name;
 	}
 	name = cli_room(NULL, 1, sizeof(*name) + length + 1);
 	name->id = names->count++;
+	name->length = (unsigned)length;
 	memcpy(name->text, text, length);
 	name->text[length] = '\0';
 	link_name(names, name);

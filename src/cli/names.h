@@ -6,7 +6,8 @@
 
 struct cli_name {
 	struct cli_name *next;
-	unsigned id; /* from 0 on: an index for what is counted by name */
+	unsigned id;     /* from 0 on: an index for what is counted by name */
+	unsigned length; /* of the text */
 	char text[];
 };
 

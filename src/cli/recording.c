@@ -42,10 +42,8 @@ static enum cli_memory memory_of(const struct cli_event *event)
 	return CLI_MEMORY_PLAIN;
 }
 
-static uint32_t site_of(struct cli_recording *recording, const struct cli_event *event)
+static uint32_t find_site(struct cli_recording *recording, const struct cli_event *event, uint64_t key)
 {
-	uint64_t caller = event->caller ? event->caller->id + (uint64_t)1 : 0;
-	uint64_t api = event->api ? event->api->id + (uint64_t)1 : 0, key = (caller << 32 | api) + 1;
 	struct cli_live_entry *entry = cli_live_find(&recording->known_sites, key);
 
 	if (!entry) {
@@ -57,6 +55,18 @@ static uint32_t site_of(struct cli_recording *recording, const struct cli_event 
 		    (struct cli_recorded_site){event->caller, event->api};
 	}
 	return entry->number;
+}
+
+static uint32_t site_of(struct cli_recording *recording, const struct cli_event *event)
+{
+	uint64_t caller = event->caller ? event->caller->id + (uint64_t)1 : 0;
+	uint64_t api = event->api ? event->api->id + (uint64_t)1 : 0;
+	struct cli_recent_site *recent = &recording->recent[(caller + 31 * api) % CLI_RECENT_SITES];
+
+	if (!recent->number || recent->caller != event->caller || recent->api != event->api)
+		*recent = (struct cli_recent_site){event->caller, event->api,
+		                                   find_site(recording, event, (caller << 32 | api) + 1) + 1};
+	return recent->number - 1;
 }
 
 static uint32_t take_slot(struct cli_recording *recording)

@@ -33,6 +33,8 @@ struct cli_recorded_site {
 	const struct cli_name *caller, *api;
 };
 
+#define CLI_RECENT_SITES 256
+
 struct cli_recording {
 	struct cli_ask *asks;
 	size_t ask_count, ask_size;
@@ -53,7 +55,11 @@ struct cli_recording {
 	uint64_t small[SPILL_DEVICES];
 	struct spill_record_oom oom; /* the last; no text of it */
 	struct cli_live live, known_sites;
-	uint32_t *unused; /* slots */
+	struct cli_recent_site {
+		const struct cli_name *caller, *api;
+		uint32_t number;    /* from 1 on */
+	} recent[CLI_RECENT_SITES]; /* of known_sites, where they are looked for first */
+	uint32_t *unused;           /* slots */
 	size_t unused_count, unused_size;
 };
 
