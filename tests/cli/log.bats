@@ -171,8 +171,19 @@ no exit line: the program still runs, or was killed" ]
 	has "spill log: logs: no *.jsonl in it"
 }
 
-# Until a line is in a file: an event, not a time.
-until_line() { until grep -q -- "$2" "$1"; do read -rt 0.05 <> <(:) || :; done; }
+# Whoever is left when a test has failed.
+teardown() { kill -9 $writer $follower 2>/dev/null || :; }
+# Until it is so: an event, not a time. What never comes is a failure, and not a test that never ends.
+until_true() {
+	local end=$((SECONDS + 30))
+	until "$@"; do
+		[ "$SECONDS" -lt "$end" ] || { echo "never: $*"; cat out; return 1; }
+		read -rt 0.05 <> <(:) || :
+	done
+}
+until_line() { until_true grep -q -- "$2" "$1"; }
+is_empty() { [ ! -s "$1" ]; }
+ended() { ! kill -0 "$1" 2>/dev/null; }
 # A process that writes logs as libspill does. It does what it is told on its standard input; its pid is $writer.
 begin_writer() {
 	mkfifo todo
@@ -209,7 +220,7 @@ begin_following() {
 	tell "printf '%s\n' '$(note 3.5 behind)' >&8"
 	until_line out behind
 	exec 7>&-
-	wait $follower
+	until_true ended $follower
 	run cat out
 	has_not "not a record"
 	has_line "no exit line: the program still runs, or was killed"
@@ -219,7 +230,7 @@ begin_following() {
 	begin_writer
 	{ start_line; exit_line; } >p.jsonl
 	begin_following p.jsonl
-	wait $follower
+	until_true ended $follower
 	kill -0 $writer
 	run cat out
 	has "end (exit)"
@@ -231,7 +242,7 @@ begin_following() {
 	begin_following p.jsonl
 	until_line out "^llama-server"
 	kill -9 $writer
-	wait $follower
+	until_true ended $follower
 	run cat out
 	has "p.jsonl:2: the last line is cut"
 	has_line "no exit line: the program still runs, or was killed"
@@ -267,11 +278,11 @@ begin_following() {
 	tell "exec 8>>p.jsonl; printf '%s\n' '$(note 1.8 made-anew)' >&8"
 	until_line out made-anew
 	tell ": >p.jsonl"
-	until [ ! -s p.jsonl ]; do :; done
+	until_true is_empty p.jsonl
 	tell "printf '%s\n' '$(note 1.9 short)' >&8"
 	until_line out short
 	exec 7>&-
-	wait $follower
+	until_true ended $follower
 	[ "$(grep -oE 'to-the-old|to-the-new|without-a-name|made-anew|short' out | tr '\n' ' ')" = "to-the-old to-the-new without-a-name made-anew short " ]
 }
 
@@ -291,7 +302,7 @@ begin_following() {
 	echo >>logs/b.jsonl
 	until_line out of-b
 	exec 7>&-
-	wait $follower
+	until_true ended $follower
 	[ "$(grep -cE '^llama-server' out)" = 2 ]
 	[ "$(grep -E '^==>|of-[ab]' out | sed 's/.*note  x: //' | head -6 | tr '\n' ' ')" = "==> logs/a.jsonl <== ==> logs/b.jsonl <== ==> logs/a.jsonl <== of-a ==> logs/b.jsonl <== of-b " ]
 }
@@ -304,7 +315,7 @@ begin_following() {
 	set +m
 	until_line out start
 	kill -INT $follower
-	wait $follower
+	until_true ended $follower
 	python3 -c 'import json; assert len(json.load(open("out"))) == 1'
 	exec 7>&-
 }
@@ -314,14 +325,14 @@ begin_following() {
 	start_line >named
 	echo text >other
 	tell "exec 6>>other 8>>named; echo done >told"
-	until [ -s told ]; do :; done
+	until_true [ -s told ]
 	run "$spill" log $writer
 	ends_with 0
 	has "llama-server (pid $writer)"
 	has_not "other"
 	# In another place, as of a container: through the process itself.
 	tell "rm named; echo done >told2"
-	until [ -s told2 ]; do :; done
+	until_true [ -s told2 ]
 	run "$spill" log $writer
 	ends_with 0
 	has "llama-server (pid $writer)"
@@ -330,7 +341,7 @@ begin_following() {
 	tell "printf '%s\n' '$(note 1.5 later)' >&8"
 	until_line out later
 	exec 7>&-
-	wait $follower
+	until_true ended $follower
 }
 
 @test "a program on the simulated GPU, followed by its pid from its first allocation to its end" {
@@ -348,11 +359,12 @@ begin_following() {
 	END
 	LD_LIBRARY_PATH=$BUILD/tests/sim "$spill" run -- python3 program.py &
 	writer=$!
-	until "$spill" log $writer 2>/dev/null | grep -q "alloc #1"; do :; done
+	has_begun() { "$spill" log $writer 2>/dev/null | grep -q "(pid $writer)"; }
+	until_true has_begun
 	begin_following $writer
-	until_line out "alloc #1"
+	until_line out "(pid $writer)"
 	: >go
-	wait $follower
+	until_true ended $follower
 	run cat out
 	has "program.py (pid $writer)"
 	has "3.00 MiB"
