@@ -271,6 +271,9 @@ begin_following() {
 	# The new file is there and empty for a while, and the old one still written to.
 	tell "mv p.jsonl p.jsonl.1; : >p.jsonl; printf '%s\n' '$(note 1.5 to-the-old)' >&8"
 	until_line out to-the-old
+	# That was seen when the new one was there already.
+	tell "printf '%s\n' '$(note 1.55 also-there)' >&8"
+	until_line out also-there
 	tell "exec 8>>p.jsonl; printf '%s\n' '$(note 1.6 to-the-new)' >&8"
 	until_line out to-the-new
 	tell "rm p.jsonl; printf '%s\n' '$(note 1.7 without-a-name)' >&8"
@@ -283,7 +286,7 @@ begin_following() {
 	until_line out short
 	exec 7>&-
 	until_true ended $follower
-	[ "$(grep -oE 'to-the-old|to-the-new|without-a-name|made-anew|short' out | tr '\n' ' ')" = "to-the-old to-the-new without-a-name made-anew short " ]
+	[ "$(grep -oE 'to-the-old|also-there|to-the-new|without-a-name|made-anew|short' out | tr '\n' ' ')" = "to-the-old also-there to-the-new without-a-name made-anew short " ]
 }
 
 @test "-f of a folder: several at once, and those that come" {
