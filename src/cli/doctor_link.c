@@ -33,7 +33,7 @@ static int compare(const void *left, const void *right)
 /* GB/s of the median copy; 0 if one failed. */
 static double rate(const struct driver_vendor *vendor, struct driver_link *link, uint64_t to, uint64_t from)
 {
-	uint64_t times[ROUNDS], begin = spill_clock_ns();
+	uint64_t times[ROUNDS], median, begin = spill_clock_ns();
 
 	do {
 		if (!good(vendor->backend, link, "copy", vendor->copy(to, from, link->bytes)))
@@ -46,7 +46,8 @@ static double rate(const struct driver_vendor *vendor, struct driver_link *link,
 		times[i] = spill_clock_ns() - begin;
 	}
 	qsort(times, ROUNDS, sizeof(times[0]), compare);
-	return times[ROUNDS / 2] ? (double)link->bytes / (double)times[ROUNDS / 2] : 0;
+	median = times[ROUNDS / 2];
+	return median ? (double)link->bytes / (double)median : 0;
 }
 
 static void copy_there_and_back(const struct driver_vendor *vendor, struct driver_link *link)
