@@ -127,23 +127,22 @@ static void read_folder(struct log_output *output, const char *path)
 	cli_pieces_free(&pieces);
 }
 
-/* A number that is no file's name is a process; false if it has no log, which was said. */
-static bool find(struct log_output *output, const char *operand, char path[PATH_MAX])
+/* A number that is no file's name is a process, whose log goes into `path`. NULL if it has none, which was said. */
+static const char *find(struct log_output *output, const char *operand, char path[PATH_MAX])
 {
 	size_t length = strlen(operand);
 
-	snprintf(path, PATH_MAX, "%s", operand);
 	if (!length || length > 9 || operand[strspn(operand, "0123456789")] || !access(operand, F_OK))
-		return true;
+		return operand;
 	output->pid = atoi(operand);
 	if (log_find(output->pid, path))
-		return true;
+		return path;
 	fprintf(stderr,
 	        "spill log: %s: no file of that name; a process of that number has no log open, and left "
 	        "none in the "
 	        "default folder\n",
 	        operand);
-	return false;
+	return NULL;
 }
 
 int cli_log(int argc, char **argv)
@@ -151,7 +150,8 @@ int cli_log(int argc, char **argv)
 	struct cli_call call = cli_call(argc, argv);
 	struct log_output output = {.counting = true};
 	bool follow = false, folder;
-	char path[PATH_MAX];
+	char found[PATH_MAX];
+	const char *path;
 	struct stat status;
 
 	while (cli_call_next(&call)) {
@@ -164,7 +164,8 @@ int cli_log(int argc, char **argv)
 		return cli_usage(argv[0], call.count ? "one log, folder or process at a time"
 		                                     : "which log, folder or process? by default logs are in "
 		                                       "~/.local/state/spill");
-	if (!find(&output, call.operand[0], path))
+	path = find(&output, call.operand[0], found);
+	if (!path)
 		return CLI_FINDINGS;
 	folder = !stat(path, &status) && S_ISDIR(status.st_mode);
 	if (follow)
