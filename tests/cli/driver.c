@@ -20,6 +20,7 @@ EXPORT int cuMemGetInfo_v2(size_t *free, size_t *total);
 EXPORT int cuMemHostAlloc(void **host, size_t bytes, unsigned flags);
 EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device);
 EXPORT int cuCtxGetCurrent(void **context);
+EXPORT int cuCtxGetDevice(int *device);
 EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active);
 EXPORT int cuDevicePrimaryCtxRetain(void **context, int device);
 EXPORT int cuMemcpy(unsigned long long to, unsigned long long from, size_t bytes);
@@ -38,6 +39,7 @@ int succeed(void)
 #define cuMemHostAlloc listed_host
 #define cuDeviceTotalMem_v2 listed_total
 #define cuCtxGetCurrent listed_current
+#define cuCtxGetDevice listed_ordinal
 #define cuDevicePrimaryCtxGetState listed_state
 #define cuDevicePrimaryCtxRetain listed_retain
 #define NAMED_REQUIRED(symbol) EXPORT int symbol(void) __attribute__((alias("succeed")));
@@ -52,6 +54,7 @@ int succeed(void)
 #undef cuMemHostAlloc
 #undef cuDeviceTotalMem_v2
 #undef cuCtxGetCurrent
+#undef cuCtxGetDevice
 #undef cuDevicePrimaryCtxGetState
 #undef cuDevicePrimaryCtxRetain
 
@@ -114,6 +117,12 @@ int cuDeviceTotalMem_v2(size_t *bytes, int device)
 int cuCtxGetCurrent(void **context)
 {
 	*context = NULL;
+	return 0;
+}
+
+int cuCtxGetDevice(int *device)
+{
+	*device = 0;
 	return 0;
 }
 
