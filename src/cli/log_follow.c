@@ -33,6 +33,17 @@ static void stop(int number)
 	stopped = 1;
 }
 
+/* The end is then as of a log that was read: JSON is closed, and what is in a buffer is out. What is ignored stays so. */
+static void stop_on(int number)
+{
+	struct sigaction action;
+
+	if (sigaction(number, NULL, &action) || action.sa_handler == SIG_IGN)
+		return;
+	action = (struct sigaction){.sa_handler = stop, .sa_flags = (int)SA_RESETHAND};
+	sigaction(number, &action, NULL);
+}
+
 /* Also one that nobody has waited for yet: "Z" behind the name in parentheses, proc(5). */
 static bool has_ended(int pid)
 {
@@ -120,12 +131,10 @@ static bool all_done(const struct following *following)
 void log_follow(struct log_output *output, const char *path, bool folder)
 {
 	struct following following = {.output = output};
-	struct sigaction action = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND};
 	bool first = true;
 
-	/* The end is then as of a log that was read: JSON is closed, and what is in a buffer is out. */
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
+	stop_on(SIGINT);
+	stop_on(SIGTERM);
 	output->many = folder;
 	output->counting = !folder;
 	for (; !stopped && !ferror(stdout); first = false) {

@@ -13,7 +13,7 @@ measured() {
 	shift
 	run env "LD_LIBRARY_PATH=$BUILD/tests/sim" "${set[@]}" "$spill" doctor --root m "$@"
 }
-broken() { run env "LD_LIBRARY_PATH=$BUILD/tests/cli" "BROKEN_DRIVER=$1" "$spill" doctor --timeout 1; }
+broken() { run env "LD_LIBRARY_PATH=$BUILD/tests/cli" "BROKEN_DRIVER=$1" "$spill" doctor --timeout "${2:-1}"; }
 
 # A machine's files, with 64 GiB available in no group, and what the tests do to them.
 machine() {
@@ -214,15 +214,15 @@ machine() {
 
 @test "a slow link, and a driver that hangs while it copies" {
 	machine
-	broken slow
+	broken slow 30
 	ends_with 1
 	has "warning [device] device 0: "
 	has "do:  compare the link's width"
 	has_not "(simulated)"
 	has "a token of decode takes"
-	broken hang-copy
+	broken hang-copy 3
 	ends_with 1
-	has_line "problem [device] NVIDIA's driver did not answer within 1 s while copying to and from a device"
+	has_line "problem [device] NVIDIA's driver did not answer within 3 s while copying to and from a device"
 	has "fact [device] device 0: Slow"
 	has_not "a token of decode"
 	has_not "the link was not measured"
