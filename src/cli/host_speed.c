@@ -13,9 +13,13 @@
 #define MOST_THREADS 64
 #define READING_NS 100000000u
 #define MIB ((uint64_t)1 << 20)
-/* More than caches hold: twice the last one, where its size is known. */
+/*
+ * More than caches hold: twice the last one, where its size is known (of one of them: processors of chiplets have several), and for each
+ * thread twice what its core has of it on the processors that have most.
+ */
 #define LEAST_BYTES (256 * MIB)
-#define MOST_BYTES (1024 * MIB)
+#define THREAD_BYTES (32 * MIB)
+#define MOST_BYTES (MOST_THREADS * THREAD_BYTES)
 
 /* So wide that the cores do not bound it. */
 typedef uint64_t wide __attribute__((vector_size(16)));
@@ -64,15 +68,21 @@ static unsigned cpus(void)
 	return count > MOST_THREADS ? MOST_THREADS : (unsigned)count;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* 0: too little is available. */
-static uint64_t bytes_to_read(void)
+static uint64_t bytes_to_read(unsigned threads)
 {
 	static struct spill_cgroup_homes homes; /* 8 KiB */
 	uint64_t available = spill_hostmem_available_under("", &homes, 0);
 	long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-	uint64_t bytes = cache > 0 ? 2 * (uint64_t)cache : LEAST_BYTES;
+	uint64_t bytes =
+	    larger(LEAST_BYTES, larger(threads * THREAD_BYTES, cache > 0 ? 2 * (uint64_t)cache : 0));
 
-	bytes = bytes < LEAST_BYTES ? LEAST_BYTES : bytes > MOST_BYTES ? MOST_BYTES : bytes;
+	bytes = bytes > MOST_BYTES ? MOST_BYTES : bytes;
 	return bytes > available / 8 ? 0 : bytes;
 }
 
@@ -96,7 +106,8 @@ struct host_speed host_speed(void)
 {
 	struct host_speed speed = {0};
 	struct reader readers[MOST_THREADS];
-	uint64_t bytes = bytes_to_read(), part = bytes / cpus() / 4096 * 4096;
+	unsigned threads = cpus();
+	uint64_t bytes = bytes_to_read(threads), part = bytes / threads / 4096 * 4096;
 	char *memory;
 
 	if (!part)
@@ -105,7 +116,7 @@ struct host_speed host_speed(void)
 	if (memory == MAP_FAILED)
 		return speed;
 	madvise(memory, bytes, MADV_HUGEPAGE); /* as large buffers of programs mostly are */
-	speed.threads = read_by_all(readers, cpus(), memory, part);
+	speed.threads = read_by_all(readers, threads, memory, part);
 	for (unsigned i = 0; i < speed.threads; i++)
 		speed.rate += readers[i].rate;
 	speed.mib = (unsigned)(bytes / MIB);

@@ -168,16 +168,19 @@ machine() {
 		(link,) = report["links"]
 		assert list(link) == ["vendor", "device", "simulated", "to_device", "from_device", "host_memory", "decode"], link
 		assert (link["vendor"], link["device"], link["simulated"]) == ("NVIDIA", 0, True), link
-		assert link["to_device"] > 0 and link["from_device"] > 0 and link["host_memory"] > 0, link
+		assert link["to_device"] > 0 and link["from_device"] > 0, link
 		assert [one["bytes"] >> 20 for one in link["decode"]] == [512, 1024, 2048, 4096, 8192]
 		for one in link["decode"]:
 		    # Both are rounded; slow machines have large figures.
 		    assert abs(one["ms"] * link["to_device"] * 0.93e6 / one["bytes"] - 1) < 1e-2, one
-		    assert abs(one["cpu_ms"] * link["host_memory"] * 1e6 / one["bytes"] - 1) < 1e-2, one
-		verdict = ("slower" if link["host_memory"] <= 0.93 * link["to_device"] else
+		    if link["host_memory"]:  # not where little memory is available
+		        assert abs(one["cpu_ms"] * link["host_memory"] * 1e6 / one["bytes"] - 1) < 1e-2, one
+		    else:
+		        assert one["cpu_ms"] is None, one
+		verdict = ("" if not link["host_memory"] else "slower" if link["host_memory"] <= 0.93 * link["to_device"] else
 		           "faster" if link["host_memory"] >= 2 * 0.93 * link["to_device"] else "similar")
 		found = {one["check"]: one["what"] for one in report["findings"]}
-		assert [name for name in found if name.startswith("offload")] == ["offload_" + verdict], found
+		assert [name for name in found if name.startswith("offload")] == ["offload_" + verdict] * bool(verdict), found
 		assert found["link"].startswith("device 0 (simulated): "), found
 		assert "it has no link: these are copies within the host's memory" in found["link"], found
 		assert "device 0 (simulated): with 512.00 MiB, 1.00 GiB, 2.00 GiB, 4.00 GiB, 8.00 GiB of weights" in found["decode"]
@@ -192,7 +195,6 @@ machine() {
 	has "fact [device] device 0 (simulated): "
 	has " GB/s from pinned host memory, "
 	has "device 0 (simulated): with 3.50 GiB of weights in host memory a token of decode takes "
-	has " threads read the host's memory at "
 }
 
 @test "a link that cannot be measured says why, and nothing is predicted" {
