@@ -50,6 +50,9 @@ for section, key in rows:
     name = f"SPILL_{key}" if section == "spill" else f"SPILL_{section}_{key}"
     expect(f"\n {name.upper()}: " in library, f"libspill(7) lacks {name.upper()}")
 
+for file in ("pkg-config --variable=preload spill", "share/spill/example.conf", "share/spill/profiles/"):
+    expect(file in library, f"libspill(7) does not tell of {file}")
+
 family = {"spill(1)", "libspill(7)", "spill.conf(5)", "spill-log(5)"}
 for name, text in texts.items():
     stem, _, section = name.rpartition(".")
