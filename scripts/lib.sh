@@ -12,7 +12,7 @@ as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 # One list of what is needed, by Debian 12's names.
 packages_build=(gcc libc6-dev meson ninja-build pkg-config python3 libinih-dev libcmocka-dev libcjson-dev libamdhip64-dev
 	libjs-dygraphs libncurses-dev scdoc)
-packages_test=(bats binutils libc-bin groff-base bash-completion zsh fish python3-jsonschema python3-pyte)
+packages_test=(bats binutils libc-bin groff-base bash-completion zsh fish python3-jsonschema python3-pyte python3-yaml)
 # A loader for a 32-bit program.
 [ "$(uname -m)" != x86_64 ] || packages_test+=(libc6-i386)
 packages_check=(git clang clang-format clang-tidy cppcheck shellcheck chromium)
