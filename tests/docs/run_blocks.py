@@ -2,7 +2,8 @@
 
 A fenced block says behind its language what is to be done with it; one that says nothing is for readers only:
 
-    sh run            is run; all of its commands must succeed
+    sh run            is run; all of its commands must succeed. One that must not: COMMAND && false (what ! turns round never
+                      fails for bash)
     sh run exit=2     exactly one of its commands fails, with 2
     sh run needs=X    is left out, with a word, where there is no program X (needs=X,Y: any of them)
     text output       is what the block before it printed (both streams). … stands for anything within a line, and alone in
@@ -101,6 +102,8 @@ def run_block(shell, words, text):
     lacking = [name for name in (value(words, "needs") or "").split(",") if name and not shutil.which(name)]
     if lacking:
         return None
+    if re.search(r"^\s*!\s", text, re.M):
+        raise Wrong("a command behind ! can never fail: COMMAND && false")
     status = int(value(words, "exit") or 0)
     output, failed = shell.run(text)
     if [number for _, number in failed] != ([status] if status else []):

@@ -56,6 +56,8 @@ class Documents(unittest.TestCase):
         for text, told in (("```sh run\ntrue\nfalse\ntrue\n```\n", "document.md:1: exit status 1: false"),
                            ("```sh run exit=2\ntrue\n```\n", "document.md:1: nothing failed"),
                            ("```sh run exit=2\n(exit 3)\n```\n", "document.md:1: exit status 3"),
+                           ("```sh run\ntrue && false\n```\n", "document.md:1: exit status 1: true && false"),
+                           ("```sh run\n! true\n```\n", "a command behind ! can never fail"),
                            ("\n```sh run\nexit 0\n```\n", "document.md:2: ended the shell, with 0"),
                            ("```sh run\necho a; echo b\n```\n```text output\na\n```\n", "document.md:4: prints otherwise"),
                            ("```sh run\necho a 1\n```\n```text output\na 2\n```\n", "+a 1"),
