@@ -4,7 +4,7 @@
 #include "cli.h"
 #include "commands.h"
 
-#define WIDTH ((size_t)100)
+#define WIDTH ((size_t)80)
 #define COLUMN ((size_t)27) /* at which the texts of options begin */
 
 /* Columns of the first `bytes` of the text: UTF-8 without wide characters. */
@@ -83,6 +83,7 @@ static void print_options(const struct cli_command *command)
 {
 	char text[128];
 
+	puts("\noptions:");
 	for (unsigned i = 0; i < CLI_OPTIONS; i++) {
 		const struct cli_option *option = &cli_options[i];
 		size_t at;
@@ -94,6 +95,7 @@ static void print_options(const struct cli_command *command)
 		printf("%*s", at + 2 > COLUMN ? 2 : (int)(COLUMN - at), "");
 		wrap(option->text, at + 2 > COLUMN ? at + 2 : COLUMN, COLUMN);
 	}
+	printf("%-*s%s\n", (int)COLUMN, "  -h, --help", "print this");
 }
 
 int cli_help(const char *name)
@@ -101,9 +103,10 @@ int cli_help(const char *name)
 	const struct cli_command *command = cli_command_find(name);
 
 	print_usage(command);
+	putchar('\n');
 	wrap(command->about, 0, 0);
 	print_options(command);
-	puts("examples:");
+	puts("\nexamples:");
 	for (size_t i = 0; i < cli_example_count; i++) {
 		if (cli_examples[i].command == cli_command_id(command))
 			printf("  %s\n", cli_examples[i].line);
@@ -113,13 +116,20 @@ int cli_help(const char *name)
 
 int cli_help_all(void)
 {
-	puts("usage: spill COMMAND [ARG…]\n"
-	     "Lets a program that needs more GPU memory than there is finish, and says what was placed "
-	     "where.\n\ncommands:");
+	puts("usage: spill COMMAND [OPTION]… [ARGUMENT]…\n");
+	wrap(
+	    "Lets a program that needs more GPU memory than there is finish, and says what was placed where.",
+	    0, 0);
+	puts("\ncommands:");
 	for (size_t i = 0; i < CLI_COMMANDS; i++)
 		printf("  %-9s %s\n", cli_commands[i].name, cli_commands[i].summary);
-	puts("\n'spill COMMAND --help' shows its options and examples. Exit: 0 fine, 1 findings, 2 wrong "
-	     "usage.\n"
-	     "example:\n  spill run -- llama-server -m model.gguf");
+	puts("\nfirst steps:\n"
+	     "  spill doctor -- llama-server            does anything stand in the way?\n"
+	     "  spill run -- llama-server -m model.gguf\n"
+	     "  spill report ~/.local/state/spill       what happened, and what would avoid it\n"
+	     "\n"
+	     "'spill COMMAND --help' has options and examples; 'man libspill' says what the\n"
+	     "library does and how it is set up. 'spill --version' prints the version.\n"
+	     "Exit status: 0 fine, 1 findings, 2 wrong usage.");
 	return cli_finish(CLI_FINE);
 }

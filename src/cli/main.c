@@ -71,27 +71,42 @@ int cli_version(int argc, char **argv)
 	return cli_finish(CLI_FINE);
 }
 
+static int unknown_command(const char *name)
+{
+	struct spill_nearest nearest;
+
+	spill_nearest_begin(&nearest, name, strlen(name));
+	for (size_t i = 0; i < CLI_COMMANDS; i++)
+		spill_nearest_offer(&nearest, cli_commands[i].name, strlen(cli_commands[i].name));
+	spill_nearest_offer(&nearest, "help", strlen("help"));
+	if (spill_nearest_word(&nearest))
+		return cli_usage("", "unknown command '%s'; the nearest is '%s'", name,
+		                 spill_nearest_word(&nearest));
+	return cli_usage("", "unknown command '%s'", name);
+}
+
+/* `spill help`, and of one command. */
+static int help(int argc, char **argv)
+{
+	if (argc == 1)
+		return cli_help_all();
+	if (argc > 2)
+		return cli_usage("", "help: unexpected argument '%s'", argv[2]);
+	return cli_command_find(argv[1]) ? cli_help(argv[1]) : unknown_command(argv[1]);
+}
+
 int main(int argc, char **argv)
 {
 	const struct cli_command *command;
-	struct spill_nearest nearest;
 
 	if (argc < 2)
 		return cli_usage("", "which command?");
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || (!strcmp(argv[1], "help") && argc == 2))
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		return cli_help_all();
-	if (!strcmp(argv[1], "help") && cli_command_find(argv[2]))
-		return cli_help(argv[2]);
+	if (!strcmp(argv[1], "help"))
+		return help(argc - 1, argv + 1);
 	if (!strcmp(argv[1], "--version"))
 		argv[1] += strlen("--");
 	command = cli_command_find(argv[1]);
-	if (command)
-		return functions[cli_command_id(command)](argc - 1, argv + 1);
-	spill_nearest_begin(&nearest, argv[1], strlen(argv[1]));
-	for (size_t i = 0; i < CLI_COMMANDS; i++)
-		spill_nearest_offer(&nearest, cli_commands[i].name, strlen(cli_commands[i].name));
-	if (spill_nearest_word(&nearest))
-		return cli_usage("", "unknown command '%s'; the nearest is '%s'", argv[1],
-		                 spill_nearest_word(&nearest));
-	return cli_usage("", "unknown command '%s'", argv[1]);
+	return command ? functions[cli_command_id(command)](argc - 1, argv + 1) : unknown_command(argv[1]);
 }

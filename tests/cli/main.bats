@@ -26,6 +26,28 @@ commands=$(sed -n 's/^COMMAND(\([a-z]*\),.*/\1/p' "$BATS_TEST_DIRNAME/../../src/
 	done
 }
 
+@test "help fits a terminal of 80 columns" {
+	run "$spill" --help
+	for command in "" $commands; do
+		[ -z "$command" ] || run "$spill" $command --help
+		# Examples are one line each, to be copied.
+		too_long=$(sed '/^examples:/,$d' <<<"$output" | grep -E '^.{81}' || true)
+		[ -z "$too_long" ] || { echo "$too_long"; return 1; }
+		has "--help"
+	done
+}
+
+@test "help of a command that there is not is wrong usage, and names the nearest" {
+	run "$spill" help reprot
+	ends_with 2
+	has "unknown command 'reprot'; the nearest is 'report'"
+	run "$spill" help run fast
+	ends_with 2
+	has "help: unexpected argument 'fast'"
+	run "$spill" hlep
+	has "the nearest is 'help'"
+}
+
 @test "a misspelt command names the nearest" {
 	run "$spill" chekc
 	ends_with 2
