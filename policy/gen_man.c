@@ -1,7 +1,8 @@
 /*
- * Build-time tool: gen_man NAME SECTION SUMMARY [SEE_ALSO] prints the Markdown of a generated document on standard input as a manual
- * page, man(7). It knows what those documents have: headings, paragraphs, `code`, indented code, lists, links (of which the words
- * stay), and tables, each row of which becomes a paragraph behind its first cell, the other cells behind their column's name.
+ * Build-time tool: gen_man NAME SECTION SUMMARY prints the Markdown of a generated document on standard input as a manual page,
+ * man(7), which refers to our others. It knows what those documents have: headings, paragraphs, `code`, indented code, lists, links
+ * (of which the words stay), and tables, each row of which becomes a paragraph behind its first cell, the other cells behind their
+ * column's name.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -190,13 +191,33 @@ static void print_line(const char *line)
 	}
 }
 
+static void print_see_also(const char *name)
+{
+	static const struct {
+		const char *name, *section;
+	} pages[] = {{"spill", "1"}, {"spill.conf", "5"}, {"spill-log", "5"}, {"libspill", "7"}};
+	const char *between = "";
+
+	puts(".SH \"SEE ALSO\"");
+	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+		if (!strcmp(pages[i].name, name))
+			continue;
+		printf("%s\\fB", between);
+		for (const char *c = pages[i].name; *c; c++)
+			print_character(*c, true);
+		printf("\\fR(%s)", pages[i].section);
+		between = ", ";
+	}
+	putchar('\n');
+}
+
 int main(int argc, char **argv)
 {
 	char *line = NULL;
 	size_t size = 0;
 
-	if (argc != 4 && argc != 5) {
-		fputs("usage: gen_man NAME SECTION SUMMARY [SEE_ALSO] < FILE.md\n", stderr);
+	if (argc != 4) {
+		fputs("usage: gen_man NAME SECTION SUMMARY < FILE.md\n", stderr);
 		return 2;
 	}
 	printf(".TH %s %s \"\" \"libspill\"\n.SH NAME\n%s \\- %s\n.nh\n.ad l\n.SH DESCRIPTION\n", argv[1],
@@ -206,9 +227,7 @@ int main(int argc, char **argv)
 		print_line(line);
 	}
 	free(line);
-	if (argc == 5) {
-		print_line("## See also");
-		print_line(argv[4]);
-	}
+	print_line("");
+	print_see_also(argv[1]);
 	return ferror(stdin) || ferror(stdout) || fflush(stdout) ? 1 : 0;
 }

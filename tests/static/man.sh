@@ -46,10 +46,11 @@ alone
 .IP 12. 4
 See the words and \fBcode\fR [here], \fB[not](a link)\fR
 and there
+.PP
 .SH "SEE ALSO"
-\fBx\-y\fR(1)
+\fBspill\fR(1), \fBspill.conf\fR(5), \fBspill\-log\fR(5), \fBlibspill\fR(7)
 END
-"$1" x.conf 5 "files of x" '`x-y`(1)' >"$folder/made" <<'END'
+"$1" x.conf 5 "files of x" >"$folder/made" <<'END'
 # Title
 
 Generated from `x`; not for manuals.
