@@ -124,9 +124,9 @@ int cli_help_all(void)
 	for (size_t i = 0; i < CLI_COMMANDS; i++)
 		printf("  %-9s %s\n", cli_commands[i].name, cli_commands[i].summary);
 	puts("\nfirst steps:\n"
-	     "  spill doctor -- llama-server            does anything stand in the way?\n"
-	     "  spill run -- llama-server -m model.gguf\n"
-	     "  spill report ~/.local/state/spill       what happened, and what would avoid it\n"
+	     "  spill doctor -- llama-server              does anything stand in the way?\n"
+	     "  spill run -- llama-server -m model.gguf   says where its log is\n"
+	     "  spill report LOG                          what happened, what would avoid it\n"
 	     "\n"
 	     "'spill COMMAND --help' has options and examples; 'man libspill' says what the\n"
 	     "library does and how it is set up. 'spill --version' prints the version.\n"

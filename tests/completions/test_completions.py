@@ -41,9 +41,10 @@ class Shell:
         for age, log in enumerate(self.logs):
             pathlib.Path(log).touch()
             os.utime(log, (1e9 - age, 1e9 - age))
-        program = self.top / "bin/zz-program"
-        program.write_text("#!/bin/sh\n")
-        program.chmod(0o755)
+        for name in ("spill", "zz-program"):  # fish has nothing for a command that is not there
+            program = self.top / "bin" / name
+            program.write_text("#!/bin/sh\n")
+            program.chmod(0o755)
         self.environment = {"HOME": str(self.top / "home"), "PATH": f"{self.top / 'bin'}:{os.environ['PATH']}", "TERM": "dumb",
                             "LC_ALL": "C.UTF-8"}
 
@@ -127,7 +128,14 @@ class Bash(Shell, unittest.TestCase):
     name = "bash"
 
     def ask(self, lines, errors):
-        script = f"[ ! -e {BASH_COMPLETION} ] || . {BASH_COMPLETION}\n. {FILES}/spill\n"
+        # By its name, as it is found where it is installed, if that can be.
+        script = f"""if [ -e {BASH_COMPLETION} ]; then
+	. {BASH_COMPLETION}
+	BASH_COMPLETION_USER_DIR={FILES.parent} __load_completion spill
+else
+	. {FILES}/spill
+fi
+"""
         for line in lines:
             # As readline splits it: = is a word of its own.
             words = line.replace("=", " = ").split(" ")
@@ -144,7 +152,7 @@ class Fish(Shell, unittest.TestCase):
     name = "fish"
 
     def ask(self, lines, errors):
-        script = f"source {FILES}/spill.fish\n" + "".join(f"complete -C '{line}'; echo END\n" for line in lines)
+        script = f"set -p fish_complete_path {FILES}\n" + "".join(f"complete -C '{line}'; echo END\n" for line in lines)
         out = self.run_shell(["--no-config", "-c", script], errors)
         return [[word.split("\t")[0] for word in part.splitlines()] for part in out.split("END\n")[:-1]]
 
