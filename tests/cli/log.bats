@@ -349,16 +349,18 @@ begin_following() {
 
 @test "a program on the simulated GPU, followed by its pid from its first allocation to its end" {
 	no_sanitizer
-	mkfifo go
+	# A routine line is in the file with the next activity: the program goes on until it is told to end.
 	cat >program.py <<-'END'
-		import ctypes, os
+		import ctypes, os, time
 		cu, context, pointer = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_uint64()
 		cu.cuInit(0)
 		cu.cuCtxCreate_v2(ctypes.byref(context), 0, 0)
-		for mib in 3, 5:
-		    cu.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(mib << 20))
-		    if mib == 3:
-		        open("go").read()
+		cu.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(3 << 20))
+		while not os.path.exists("go"):
+		    cu.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(1024))
+		    cu.cuMemFree_v2(pointer)
+		    time.sleep(0.01)
+		cu.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(5 << 20))
 	END
 	LD_LIBRARY_PATH=$BUILD/tests/sim "$spill" run -- python3 program.py &
 	writer=$!
