@@ -31,7 +31,7 @@ need() {
 	rm -f /tmp/spill-apt.$$
 }
 
-# meson of Debian where there is one on PATH that is not Debian's and too old.
+# meson of Debian where there is one on PATH that is not Debian's and too old. Of what is named, or all.
 compile() {
 	if [ ! -f "$build/build.ninja" ]; then
 		say "configuring $build"
@@ -39,5 +39,5 @@ compile() {
 		rm -f "$build.log"
 	fi
 	say "building"
-	ninja -C "$build" --quiet >&2 || die "the build failed"
+	ninja -C "$build" --quiet "$@" >&2 || die "the build failed"
 }

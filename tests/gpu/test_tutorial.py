@@ -13,7 +13,7 @@ from test_frameworks import needs
 from harness import MIB, SPILL
 
 LAYERS, TOKENS = 20, 640
-LIMITED = ["timeout", "-k", "5", "80"]
+LIMITED = ["timeout", "-k", "5", "100"]
 JOB = [*LIMITED, sys.executable, str(HERE / "tutorial_job.py"), str(LAYERS), str(TOKENS)]
 TABLE = 80 * MIB
 LACKING = 1200  # MiB that the device has too little; the tables of all layers are 1,600
@@ -68,8 +68,7 @@ class Tutorial(RealGpu):
 
             first, records = self.run_under("first")
             self.assertEqual(first.stdout, enough.stdout)
-            demoted = records[-1]["demoted_bytes"]
-            self.assertGreater(demoted, 0)
+            self.assertGreater(records[-1]["demoted_bytes"], 0)
 
             (self.folder / "tables.conf").write_text(RULE, encoding="utf-8")
             self.spill("check", self.at("tables.conf"))
@@ -78,8 +77,8 @@ class Tutorial(RealGpu):
             self.assertEqual(second.stdout, enough.stdout)
         placed = [record for record in records if record["kind"] == "alloc" and record.get("rule") == "tables"]
         self.assertEqual([(record["place"], record["bytes"]) for record in placed], [("host", TABLE)] * LAYERS)
-        self.assertLess(records[-1].get("demoted_bytes", 0), demoted)
         logs = self.at("first.jsonl"), self.at("second.jsonl")
         report = self.run_program([SPILL, "report", "--json", *logs], preload=False)
         (self.folder / "report.json").write_text(report.stdout, encoding="utf-8")
         self.spill("report", "--html", self.at("report.html"), *logs)
+        self.assertEqual(records[-1].get("demoted_bytes", 0), 0, "what each token reads whole stays on the device")
