@@ -72,11 +72,11 @@ class Tutorial(RealGpu):
 
             (self.folder / "tables.conf").write_text(RULE, encoding="utf-8")
             self.spill("check", self.at("tables.conf"))
-            self.spill("replay", self.at("first.jsonl"), "--policy", self.at("tables.conf"))
             second, records = self.run_under("second", "-p", self.at("tables.conf"))
             self.assertEqual(second.stdout, enough.stdout)
         placed = [record for record in records if record["kind"] == "alloc" and record.get("rule") == "tables"]
         self.assertEqual([(record["place"], record["bytes"]) for record in placed], [("host", TABLE)] * LAYERS)
+        self.spill("replay", self.at("first.jsonl"), "--policy", self.at("tables.conf"), expected=(0, 1))
         logs = self.at("first.jsonl"), self.at("second.jsonl")
         report = self.run_program([SPILL, "report", "--json", *logs], preload=False)
         (self.folder / "report.json").write_text(report.stdout, encoding="utf-8")
