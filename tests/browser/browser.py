@@ -168,6 +168,15 @@ class Pages(unittest.TestCase):
         browser.mouse("Moved", 2, 2)
         self.assertTrue(browser.value("document.getElementById('tip').hidden"))
 
+    def test_within_a_bucket_the_least_and_the_most_are_told(self):
+        self.opened("million")
+        bucket = browser.value("""(() => { const card = document.querySelector('.chart'), graph = card.chart.graph;
+            graph.updateOptions({dateWindow: [100, 102]}); card.scrollIntoView({block: 'center'}); return card.querySelector('.graph').getBoundingClientRect().x
+            + graph.toDomXCoord(101); })()""")
+        box = self.place(".graph")
+        browser.mouse("Moved", bucket, box["y"] + 60)
+        self.assertRegex(browser.value("document.querySelector('.legend').innerText"), r"device memory\s+[\d.]+ GiB to [78]\.[\d]+ GiB")
+
     def test_a_million_marks_are_few_signs(self):
         self.opened("million")
         self.assertLess(browser.value("document.querySelectorAll('*').length"), 4000)

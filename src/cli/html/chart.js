@@ -1,18 +1,18 @@
 // One chart: device, host and managed memory over time, with what there is of the device as lines.
 
-/* The last row at or before `x`. */
-function rowAt(rows, x) {
-	let low = 0, high = rows.length - 1;
+/* Where the last one at or before `x` is; -1: there is none. */
+function before(list, x, placeOf) {
+	let low = -1, high = list.length - 1;
 
 	while (low < high) {
 		const middle = (low + high + 1) >> 1;
 
-		if (rows[middle][0] <= x)
+		if (placeOf(list[middle]) <= x)
 			low = middle;
 		else
 			high = middle - 1;
 	}
-	return rows[low];
+	return low;
 }
 
 /* Lines across the chart; those above it are told at its edge. */
@@ -108,7 +108,7 @@ function optionsOf(lane, shown, ranged, under, over) {
 		legend: "never", highlightCircleSize: 0, showLabelsOnHighlight: false, drawGapEdgePoints: false, valueRange: [0, topOf(lane)],
 		axisLineColor: colour("line"), gridLineColor: colour("line"), gridLineWidth: 0.6, rightGap: 8, xRangePad: 0, animatedZooms: false,
 		showRangeSelector: ranged, rangeSelectorHeight: 36, rangeSelectorPlotStrokeColor: colour("device"), rangeSelectorPlotFillColor: colour("sunk"), rangeSelectorPlotLineWidth: 1,
-		rangeSelectorPlotFillGradientColor: "", rangeSelectorBackgroundStrokeColor: colour("line"), rangeSelectorForegroundStrokeColor: colour("quiet"), rangeSelectorAlpha: 0.5,
+		rangeSelectorPlotFillGradientColor: "", rangeSelectorBackgroundStrokeColor: colour("line"), rangeSelectorForegroundStrokeColor: colour("quiet"), rangeSelectorAlpha: document.documentElement.dataset.theme === "dark" ? 0.2 : 0.6,
 		/* Its own choice differs from chart to chart: where there is a range selector a drag would move. */
 		interactionModel: Dygraph.defaultInteractionModel, underlayCallback: under, plugins: [{toString: () => "lines", activate: () => ({didDrawChart: over})}],
 		axes: {

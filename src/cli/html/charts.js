@@ -12,16 +12,24 @@ function wordsOf(lane, shown) {
 		". Plus and minus zoom, arrow keys move, 0 shows all.";
 }
 
+/* What is known of one moment: within a bucket from what to what, else the value that holds until the next row. */
+function valueAt(lane, kind, x) {
+	const at = lane.lane ? before(lane.lane.begins, x, (begin) => begin) : -1;
+	const most = at >= 0 ? lane.lane[kind].most[at] : 0, span = at >= 0 ? lane.lane[kind].least[at] : 0;
+
+	if (span && x < lane.lane.begins[at] + lane.lane.lasts[at] / 1e6)
+		return size(most - span) + " to " + size(most);
+	return size(lane.rows[before(lane.rows, x, (row) => row[0])][kinds.indexOf(kind) + 1]);
+}
+
 function legendOf(lane, shown) {
 	const at = make("span", {class: "at"}, "at most");
 	const values = shown.map((kind) => make("b", {}, size(lane.peak[kind])));
 	const box = make("div", {class: "legend"}, at, shown.map((kind, i) => make("span", {class: "key", "--c": `var(--${kind})`}, kindNames[kind] + " ", values[i])));
 
 	return {box, show: (x) => {
-		const row = x === null ? null : rowAt(lane.rows, x);
-
-		at.textContent = row ? "at " + time(x, Math.max(1e-6, lane.rows[lane.rows.length - 1][0] / 2000)) : "at most";
-		shown.forEach((kind, i) => { values[i].textContent = size(row ? row[kinds.indexOf(kind) + 1] : lane.peak[kind]); });
+		at.textContent = x !== null ? "at " + time(x, Math.max(1e-6, lane.rows[lane.rows.length - 1][0] / 2000)) : "at most";
+		shown.forEach((kind, i) => { values[i].textContent = x === null ? size(lane.peak[kind]) : valueAt(lane, kind, x); });
 	}};
 }
 
@@ -52,7 +60,9 @@ function chartOf(lane, group, since) {
 	const card = make("section", {class: "card chart", "data-rows": lane.rows.length},
 		make("div", {class: "chart-head"}, make("h3", {}, headOf(lane)),
 			make("div", {class: "chart-tools"}, button("\u2212", "zoom out", keys["-"]), button("+", "zoom in", keys["+"]), button("all", "show all of it", keys[0]))),
-		legend.box, plot, eventsOf(lane));
+		legend.box, plot,
+		lane.width > 1e-6 ? make("p", {class: "quiet"}, "Moments within " + time(lane.width, lane.width / 100) + " share a step here: its most, its least and its counts are exact.") : null,
+		eventsOf(lane));
 	const under = (context, area, graph) => drawMoments(context, area, graph, {since, ooms});
 	const over = (event) => drawLines(event.drawingContext, event.dygraph.getArea(), event.dygraph, lines);
 	const chart = {
