@@ -310,3 +310,136 @@ size_t spill_mortem_oom(const struct spill_mortem *mortem, const struct spill_re
 			return block.text.length;
 	}
 }
+
+/* "llama-server: ended (exit); 2.04 GiB spilled in 3 of 12 allocations, 1 out of memory" */
+static void tell_end(struct block *block, const struct spill_mortem *mortem, const char *how)
+{
+	const struct spill_totals *totals = mortem->totals;
+
+	begin(block, "");
+	put_name(block, mortem->program, NAME);
+	put(block, ": ended (");
+	put_name(block, how, NAME);
+	put(block, "); ");
+	if (totals->spills) {
+		put_size(block, all(&totals->spilled));
+		put(block, " spilled in ");
+		put_number(block, totals->spills);
+		put(block, " of ");
+		put_number(block, totals->allocs);
+		put(block, " allocations");
+	} else {
+		put(block,
+		    totals->demotions ? "no allocation spilled, but some were moved" : "nothing spilled");
+	}
+	put(block, ", ");
+	put_number(block, totals->ooms);
+	put(block, " out of memory");
+	end(block);
+}
+
+static void put_moves(struct block *block, const char *what, uint64_t bytes, uint64_t count)
+{
+	if (!count)
+		return;
+	put(block, what);
+	put_size(block, bytes);
+	put(block, " in ");
+	put_number(block, count);
+	put(block, count == 1 ? " move" : " moves");
+}
+
+static void tell_where(struct block *block, const struct spill_totals *totals)
+{
+	begin(block, "  where: ");
+	put_sums(block, &totals->spilled);
+	put_moves(block, "; moved to the host ", totals->demoted, totals->demotions);
+	put_moves(block, ", moved back ", totals->promoted, totals->promotions);
+	end(block);
+}
+
+static void tell_why(struct block *block, const struct spill_why *why)
+{
+	const struct {
+		const char *what;
+		uint64_t bytes;
+	} reasons[] = {{"the device was full ", why->oom}, {"a limit ", why->limit}, {"a rule ", why->rule}};
+	const char *comma = "";
+
+	if (!(why->oom | why->limit | why->rule))
+		return;
+	begin(block, "  why: ");
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		if (!reasons[i].bytes)
+			continue;
+		put(block, comma);
+		put(block, reasons[i].what);
+		put_size(block, reasons[i].bytes);
+		comma = ", ";
+	}
+	end(block);
+}
+
+/* What was off the device at once is no more than all that ever left it, and no more than was ever elsewhere. */
+static void tell_avoided(struct block *block, const struct spill_totals *totals)
+{
+	uint64_t left = all(&totals->spilled) + totals->demoted;
+	uint64_t elsewhere = totals->peak.host + totals->peak.managed;
+
+	begin(block, "  avoided by: at most ");
+	put_size(block, left < elsewhere ? left : elsewhere);
+	put(block,
+	    " less in use at once (a smaller context, batch or -ngl); spill report says it by device, caller "
+	    "and rule");
+	end(block);
+}
+
+static void tell_bytes(struct block *block, const char *what, const struct spill_bytes *bytes)
+{
+	begin(block, what);
+	put(block, " device ");
+	put_number(block, bytes->device);
+	put(block, ", host ");
+	put_number(block, bytes->host);
+	put(block, ", managed ");
+	put_number(block, bytes->managed);
+	end(block);
+}
+
+static void tell_totals(struct block *block, const struct spill_totals *totals)
+{
+	const struct {
+		const char *name;
+		uint64_t count;
+	} counts[] = {{"allocs ", totals->allocs},           {", frees ", totals->frees},
+	              {", spills ", totals->spills},         {", ooms ", totals->ooms},
+	              {", demotions ", totals->demotions},   {", promotions ", totals->promotions},
+	              {", demoted_bytes ", totals->demoted}, {", promoted_bytes ", totals->promoted}};
+
+	begin(block, "  ");
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		put(block, counts[i].name);
+		put_number(block, counts[i].count);
+	}
+	end(block);
+	tell_bytes(block, "  live bytes:", &totals->live);
+	tell_bytes(block, "  peak bytes:", &totals->peak);
+	tell_bytes(block, "  spilled bytes:", &totals->spilled);
+}
+
+size_t spill_mortem_exit(const struct spill_mortem *mortem, const char *how, const struct spill_why *why,
+                         char *buffer, size_t size)
+{
+	struct block block = {.text = spill_text_begin(buffer, size)};
+	const struct spill_totals *totals = mortem->totals;
+
+	tell_end(&block, mortem, how);
+	if (totals->spills || totals->demotions) {
+		tell_where(&block, totals);
+		tell_why(&block, why);
+		tell_avoided(&block, totals);
+	}
+	tell_totals(&block, totals);
+	tell_log(&block, mortem);
+	return block.text.length;
+}

@@ -24,4 +24,13 @@ struct spill_mortem {
 size_t spill_mortem_oom(const struct spill_mortem *mortem, const struct spill_record_oom *oom, char *buffer,
                         size_t size);
 
+/* Why it spilled: bytes by reason of the alloc line. */
+struct spill_why {
+	uint64_t oom, limit, rule;
+};
+
+/* The same at the end of the process; `how` is the exit line's, and its figures are there to the byte. */
+size_t spill_mortem_exit(const struct spill_mortem *mortem, const char *how, const struct spill_why *why,
+                         char *buffer, size_t size);
+
 #endif

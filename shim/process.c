@@ -39,7 +39,7 @@ __attribute__((constructor)) static void find_real_functions(void)
 /* It runs no destructors, and libc leaves by an _exit that is not ours. */
 static void close_log(const char *how)
 {
-	if (!spill_log_ours())
+	if (spill_log_active() && !spill_log_ours())
 		return;
 	spill_runtime_exit(how);
 	spill_log_flush();

@@ -2,6 +2,7 @@
 
 #include <limits.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "advice.h"
 #include "config.h"
@@ -28,4 +29,26 @@ void spill_postmortem_tell(const struct spill_record_oom *oom, char buffer[SPILL
 	spill_config_program(program, sizeof(program));
 	const struct spill_mortem mortem = {.program = program, .log = spill_log_path(), .totals = &totals};
 	spill_stderr_lines(buffer, spill_mortem_oom(&mortem, oom, buffer, SPILL_BLOCK));
+}
+
+static _Atomic uint64_t by_oom, by_limit, by_rule;
+
+void spill_postmortem_count(const char *reason, uint64_t bytes)
+{
+	atomic_fetch_add(strcmp(reason, "oom") == 0     ? &by_oom
+	                 : strcmp(reason, "limit") == 0 ? &by_limit
+	                                                : &by_rule,
+	                 bytes);
+}
+
+void spill_postmortem_exit(const char *how, const struct spill_totals *totals, char *buffer, size_t size)
+{
+	if (spill_runtime_policy()->log_stderr != SPILL_STDERR_ALL)
+		return;
+	char program[256];
+	spill_config_program(program, sizeof(program));
+	const struct spill_mortem mortem = {.program = program, .log = spill_log_path(), .totals = totals};
+	const struct spill_why why = {by_oom, by_limit, by_rule};
+	spill_stderr_lines(
+	    buffer, spill_mortem_exit(&mortem, how, &why, buffer, size < SPILL_BLOCK ? size : SPILL_BLOCK));
 }

@@ -14,4 +14,13 @@ bool spill_postmortem_due(const struct spill_record_oom *oom);
 /* Tells it; `buffer` is room for the block. No lock of ours is held. */
 void spill_postmortem_tell(const struct spill_record_oom *oom, char buffer[SPILL_BLOCK]);
 
+/* Counts a spill of so many bytes by its reason. */
+void spill_postmortem_count(const char *reason, uint64_t bytes);
+
+/*
+ * The summary at the end of the process, with log.stderr = all; the totals are the exit line's. May be called on a signal handler's
+ * small stack, hence the room.
+ */
+void spill_postmortem_exit(const char *how, const struct spill_totals *totals, char *buffer, size_t size);
+
 #endif

@@ -193,6 +193,8 @@ void spill_report_alloc(const struct spill_request *request, const struct spill_
 		      &allocation->held);
 	}
 	decided_alloc(request, allocation, reason, instead);
+	if (spill_ledger_is_spill(allocation))
+		spill_postmortem_count(reason, allocation->held.host + allocation->held.managed);
 	if (allocation->placement)
 		loud(request, allocation, reason);
 }

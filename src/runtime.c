@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 #include "account.h"
 #include "caller.h"
@@ -25,6 +26,7 @@
 #include "note.h"
 #include "numa.h"
 #include "peer.h"
+#include "postmortem.h"
 #include "place/chunked.h"
 #include "promote.h"
 #include "publish.h"
@@ -41,6 +43,7 @@ static struct {
 	const struct spill_shim *_Atomic shim; /* every thread that comes first sets the same */
 	struct spill_config config;
 	_Atomic int log_opened; /* enum spill_published */
+	pid_t owner;            /* who opened it */
 	_Atomic bool ended;
 } runtime = {.once = PTHREAD_ONCE_INIT};
 
@@ -254,6 +257,7 @@ void spill_runtime_log(const struct spill_backend *backend)
 		devices[i].memory =
 		    spill_policy_memory(&runtime.config.policy, backend->capabilities((int)i));
 	if (spill_publish_begin(&runtime.log_opened)) {
+		runtime.owner = getpid();
 		spill_log_open(&runtime.config.policy, &line);
 		spill_counters_open(&runtime.config.policy, &line);
 		spill_note_flush();
@@ -265,13 +269,18 @@ void spill_runtime_log(const struct spill_backend *backend)
 void spill_runtime_exit(const char *how)
 {
 	struct spill_totals totals;
-	if (atomic_load(&runtime.state) != READY || !spill_log_ours() || !spill_ledger_totals_now(&totals) ||
+	/* Not in a process that shares our memory but is another (vfork, a bare clone). */
+	if (atomic_load(&runtime.state) != READY || !spill_is_published(&runtime.log_opened) ||
+	    runtime.owner != getpid() || !spill_ledger_totals_now(&totals) ||
 	    atomic_exchange(&runtime.ended, true))
 		return;
 	const struct spill_shim *shim = runtime.shim;
-	size_t length = spill_record_exit(spill_log_now_us(), how, &totals, shim->exit_hits, shim->hits(),
-	                                  shim->exit_line, shim->exit_line_size);
-	spill_log_write(shim->exit_line, length, SPILL_LOG_NOW);
+	if (spill_log_active()) {
+		size_t length = spill_record_exit(spill_log_now_us(), how, &totals, shim->exit_hits,
+		                                  shim->hits(), shim->exit_line, shim->exit_line_size);
+		spill_log_write(shim->exit_line, length, SPILL_LOG_NOW);
+	}
+	spill_postmortem_exit(how, &totals, shim->exit_line, shim->exit_line_size);
 }
 
 uint64_t spill_runtime_device_limit(const struct spill_backend *backend, int device)

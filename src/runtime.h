@@ -78,7 +78,7 @@ const struct spill_backend *spill_runtime_backend_in_use(enum spill_domain domai
 /* Opens the log with its start line at the first GPU memory call. pre: the vendor's driver is initialised */
 void spill_runtime_log(const struct spill_backend *backend);
 
-/* Writes the totals once and what is buffered; `how` is "exit", "abort" …: the last line of the run. */
+/* Writes the totals once, to stderr too where log.stderr says so, and what is buffered; `how` is "exit", "abort" …: the last line of the run. */
 void spill_runtime_exit(const char *how);
 
 /* Device bytes that this process may still take on `device` by its limit; SPILL_UNLIMITED without one. */

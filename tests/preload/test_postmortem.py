@@ -1,11 +1,12 @@
 """What people are told at once when out of memory surfaces: who holds what, what refused, and what would have helped."""
 import json
 import re
+import signal
 import subprocess
 import unittest
 
-from harness import MIB, PROGRAMS, SPILL, apart, held, program
-from scripted import FULL, ScriptCase
+from harness import KERNELS, MIB, PROGRAMS, SPILL, apart, held, program
+from scripted import FULL, MOVED, ScriptCase
 
 
 def size(count):
@@ -103,7 +104,7 @@ class PostMortem(ScriptCase):
                 done = self.script("retain:0 alloc:a:4m:5 alloc:b:4m alloc:b:8m", SPILL_OOM_CHAIN="", SPILL_LOG_STDERR=how)
                 self.assertEqual(len(self.ooms()), 3)
                 rest, blocks = apart(done.stderr)
-                self.assertEqual((len(blocks), "out of memory" in rest), (times, False))
+                self.assertEqual((len(blocks), "out of memory: " in rest), (times, False))
 
     def test_switched_off_nothing_is_told(self):
         self.assertEqual(self.script("retain:0 alloc:a:4m:5", SPILL="0").stderr, "")
@@ -158,6 +159,93 @@ class PostMortem(ScriptCase):
                 self.assertEqual(self.block(done), self.expected(oom, "nothing", name))
                 self.check_groups(self.records(), len(oom["callers"]), len(oom["places"]))
                 self.assertGreater(len(oom["callers"]), 1)
+
+
+class Ending(ScriptCase):
+    """log.stderr = all: the totals at the end, which are those of the log to the byte."""
+
+    movable = "off"
+    WORDS = "retain:0 alloc:a:4m:5 alloc:b:1m free:b alloc:c:20m free:a alloc:c:3m"
+
+    def reported_totals(self, path=None):
+        done = subprocess.run([SPILL, "report", "--json", path or self.log], capture_output=True, text=True, timeout=60, check=False)
+        run, = json.loads(done.stdout)["runs"]
+        return run
+
+    def endings(self, stderr):
+        return re.findall(r"^spill: [^\n]*: ended \([^\n]*\n(?:spill:   [^\n]*\n)+", stderr, re.MULTILINE)
+
+    def totals(self, block):
+        """As spill report --json has them."""
+        counts = {name: int(count) for name, count in re.findall(r"(\w+) (\d+)", block.split("spill:   allocs")[1].split("\n")[0])}
+        counts["allocs"] = int(re.search(r"allocs (\d+), frees", block)[1])
+        for name, *figures in re.findall(r"  (live|peak|spilled) bytes: device (\d+), host (\d+), managed (\d+)", block):
+            counts[name] = dict(zip(("device_bytes", "host_bytes", "managed_bytes"), map(int, figures)))
+        return counts
+
+    def check_end(self, done, how):
+        block, = self.endings(done.stderr)
+        run = self.reported_totals()
+        self.assertEqual(self.totals(block), run["totals"])
+        self.assertEqual((run["differences"], run["how"]), ([], how))
+        self.assertRegex(block, rf"^spill: \w+: ended \({how}\); ")
+        self.assertTrue(block.endswith(f"spill:   log {self.log}\n"))
+        self.assertTrue(done.stderr.endswith(block), "it is the last that is told")
+        return block, run
+
+    def test_the_figures_are_those_of_the_log(self):
+        block, run = self.check_end(self.script(self.WORDS, SPILL_LOG_STDERR="all", SPILL_DEVICE_LIMIT="13MiB"), "exit")
+        totals = run["totals"]
+        self.assertGreater(min(totals[name] for name in ("allocs", "frees", "spills")), 0)
+        by_reason = {row["name"]: row["spilled"] for row in run["by_reason"] if row["spilled"]}
+        words = {"oom": "the device was full", "limit": "a limit", "rule": "a rule"}
+        self.assertIn("spill:   why: " + ", ".join(f"{words[name]} {size(by_reason[name])}" for name in words if name in by_reason) + "\n", block)
+
+    def test_with_moves(self):
+        block, run = self.check_end(self.script(self.WORDS, SPILL_LOG_STDERR="all", **MOVED), "exit")
+        self.assertGreater(run["totals"]["demotions"], 0)
+        self.assertIn(f"moved to the host {size(run['totals']['demoted_bytes'])} in {run['totals']['demotions']} move", block)
+
+    def test_with_lines_left_out(self):
+        _, run = self.check_end(self.script(self.WORDS, SPILL_LOG_STDERR="all", SPILL_LOG_MAX="0"), "exit")
+        self.assertGreater(run["left_out"], 0)
+
+    def test_every_end(self):
+        for how, word in (("abort", "abort"), ("_exit", "_exit"), ("quick_exit", "quick_exit")):
+            with self.subTest(how):
+                self.log.unlink(missing_ok=True)
+                done = self.run_in([str(PROGRAMS / "process"), how], self.environment(SPILL_LOG_STDERR="all"))
+                self.assertEqual(len(self.endings(done.stderr)), 1, done.stderr)
+                self.assertIn(f"ended ({word})", done.stderr)
+
+    def test_only_if_asked_and_only_with_a_gpu(self):
+        for how in ("first", "off"):
+            self.assertEqual(self.endings(self.script(self.WORDS, SPILL_LOG_STDERR=how).stderr), [])
+        done = self.run_in(["/bin/true"], self.environment(SPILL_LOG_STDERR="all"))
+        self.assertEqual(done.stderr, "")
+
+    def test_without_a_log(self):
+        block, = self.endings(self.script(self.WORDS, SPILL_LOG_STDERR="all", SPILL_LOG="off").stderr)
+        self.assertIn("spilled in", block)
+        self.assertTrue(block.endswith("spill:   no log is written (log.path, log.level)\n"))
+
+    def test_killed(self):
+        """No end is told, and the lines have what the program itself saw succeed."""
+        path = self.folder / "out"
+        with open(path, "w", encoding="utf-8") as out:
+            killer = self.folder / "killer"
+            killer.write_text("#!/bin/sh\nof=$PPID\n"
+                              "while [ \"$(cat /proc/$of/comm)\" != script ]; do of=$(cut -d' ' -f4 /proc/$of/stat); done\n"
+                              "kill -9 $of\n", encoding="utf-8")
+            killer.chmod(0o755)
+            command = [str(PROGRAMS / "script"), KERNELS, *f"retain:0 alloc:a:4m:5 free:a alloc:b:2m:9 child:{killer}".split()]
+            done = subprocess.run(command, env=self.environment(SPILL_LOG_STDERR="all"), stdout=out, stderr=subprocess.PIPE, text=True,
+                                  timeout=60, check=False)
+        self.assertEqual(done.returncode, -signal.SIGKILL)
+        self.assertEqual(self.endings(done.stderr), [])
+        totals = self.reported_totals()["totals"]
+        self.assertEqual((totals["allocs"], totals["frees"], totals["ooms"]), (14, 5, 0))
+        self.assertEqual(sum(totals["live"].values()), 9 * 2 * MIB)
 
 
 if __name__ == "__main__":

@@ -208,6 +208,71 @@ static void long_names_keep_their_end(void **state)
 	assert_null(strstr(buffer, "…\xA4"));
 }
 
+static const char *ended(const struct spill_totals *of, struct spill_why why)
+{
+	const struct spill_mortem end = {.program = "llama-server", .log = "/tmp/a.jsonl", .totals = of};
+	size_t length = spill_mortem_exit(&end, "exit", &why, buffer, sizeof(buffer));
+
+	assert_int_equal(length, strlen(buffer));
+	return buffer;
+}
+
+/* Every figure a different one, to the byte. */
+static void the_end(void **state)
+{
+	const struct spill_totals all = {.allocs = 12,
+	                                 .frees = 11,
+	                                 .spills = 3,
+	                                 .ooms = 1,
+	                                 .demotions = 2,
+	                                 .promotions = 1,
+	                                 .demoted = GIB,
+	                                 .promoted = GIB / 2,
+	                                 .live = {1, 2, 3},
+	                                 .peak = {4 * GIB, 3 * GIB, 5},
+	                                 .spilled = {.host = 2 * GIB + 1, .managed = 7}};
+
+	assert_string_equal(
+	    ended(&all, (struct spill_why){.oom = GIB, .limit = GIB / 2, .rule = GIB / 2}),
+	    "spill: llama-server: ended (exit); 2.00 GiB spilled in 3 of 12 allocations, 1 out of memory\n"
+	    "spill:   where: 2.00 GiB host, 7 B managed; moved to the host 1.00 GiB in 2 moves, moved back "
+	    "512.00 "
+	    "MiB in 1 move\n"
+	    "spill:   why: the device was full 1.00 GiB, a limit 512.00 MiB, a rule 512.00 MiB\n"
+	    "spill:   avoided by: at most 3.00 GiB less in use at once (a smaller context, batch or -ngl); "
+	    "spill "
+	    "report says it by device, caller and rule\n"
+	    "spill:   allocs 12, frees 11, spills 3, ooms 1, demotions 2, promotions 1, demoted_bytes "
+	    "1073741824, "
+	    "promoted_bytes 536870912\n"
+	    "spill:   live bytes: device 1, host 2, managed 3\n"
+	    "spill:   peak bytes: device 4294967296, host 3221225472, managed 5\n"
+	    "spill:   spilled bytes: device 0, host 2147483649, managed 7\n"
+	    "spill:   log /tmp/a.jsonl\n");
+}
+
+static void the_end_without_a_spill(void **state)
+{
+	struct spill_totals none = {.allocs = 2};
+
+	assert_string_equal(ended(&none, (struct spill_why){0}),
+	                    "spill: llama-server: ended (exit); nothing spilled, 0 out of memory\n"
+	                    "spill:   allocs 2, frees 0, spills 0, ooms 0, demotions 0, promotions 0, "
+	                    "demoted_bytes 0, promoted_bytes "
+	                    "0\n"
+	                    "spill:   live bytes: device 0, host 0, managed 0\n"
+	                    "spill:   peak bytes: device 0, host 0, managed 0\n"
+	                    "spill:   spilled bytes: device 0, host 0, managed 0\n"
+	                    "spill:   log /tmp/a.jsonl\n");
+	none.demotions = 1;
+	none.demoted = 5;
+	none.peak.host = 4;
+	assert_non_null(
+	    strstr(ended(&none, (struct spill_why){0}), "no allocation spilled, but some were moved, 0"));
+	assert_null(strstr(buffer, "why"));
+	assert_non_null(strstr(buffer, "at most 4 B less in use"));
+}
+
 static const char *advice(const struct spill_record_oom *oom)
 {
 	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
@@ -328,6 +393,8 @@ int main(void)
 	    cmocka_unit_test(all_callers_where_names_are_usual),
 	    cmocka_unit_test(nothing_steers_a_terminal),
 	    cmocka_unit_test(long_names_keep_their_end),
+	    cmocka_unit_test(the_end),
+	    cmocka_unit_test(the_end_without_a_spill),
 	    cmocka_unit_test(by_what_refused),
 	    cmocka_unit_test(by_what_refused_on_the_device),
 	    cmocka_unit_test(by_what_was_tried),
