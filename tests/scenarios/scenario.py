@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "preload"))
-from harness import KERNELS, LIBRARY, MIB, Case, decided, held, in_order  # noqa: E402, F401
+from harness import KERNELS, LIBRARY, MIB, Case, apart, decided, held, in_order  # noqa: E402, F401
 
 SCENARIOS = pathlib.Path(os.environ["SCENARIOS"])
 PROFILES = pathlib.Path(__file__).resolve().parent.parent.parent / "policy/profiles"
