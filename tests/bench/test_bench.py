@@ -102,6 +102,13 @@ class InSmall(unittest.TestCase):
             self.assertRegex(done.stdout, rf"(?m)^\| {form} \| [\d.]+ \([\d.]+ to [\d.]+\) \|")
         self.assertRegex(done.stdout, r"the page has \d+ KiB")
 
+    def test_replay(self):
+        done = subprocess.run([sys.executable, str(TOP / "scripts/bench"), "--replay", "3000", "--rounds", "1"], capture_output=True,
+                              text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for name in ("wc -l", "report", "replay", "replay, a quarter too small"):
+            self.assertRegex(done.stdout, rf"(?m)^\| {name} \| [\d.]+ \([\d.]+ to [\d.]+\) \|")
+
 
 if __name__ == "__main__":
     unittest.main()

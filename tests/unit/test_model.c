@@ -1,0 +1,246 @@
+/* Recorded requests decided again (src/cli/model.h): what holds whatever the policy is, and what small cases come to. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "../../src/cli/model.h"
+#include "../../src/cli/replay.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define ALL (SPILL_CAN_SPLIT | SPILL_CAN_MOVE | SPILL_CAN_MANAGED | SPILL_CAN_HOST)
+#define SLOTS 40
+
+static struct spill_policy policy;
+static struct spill_rules rules;
+static struct cli_site sites[1];
+static struct cli_model_setting setting;
+static struct cli_model model;
+static uint64_t state = 88172645463325252u;
+
+/* xorshift64: the same in every run. */
+static uint64_t roll(uint64_t below)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state % below;
+}
+
+static int set_up(void **data)
+{
+	(void)data;
+	spill_policy_default(&policy);
+	policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
+	memset(&rules, 0, sizeof(rules));
+	sites[0] = (struct cli_site){.rules = UINT64_MAX, .known = true};
+	setting = (struct cli_model_setting){.policy = &policy,
+	                                     .backend = &spill_backend_cuda,
+	                                     .sites = sites,
+	                                     .device_count = 1,
+	                                     .host = SPILL_UNLIMITED};
+	setting.cards[0] =
+	    (struct cli_card){.total = 64 * MIB, .limit = SPILL_UNLIMITED, .capabilities = ALL};
+	cli_model_begin(&model, &setting, SLOTS);
+	return 0;
+}
+
+static int tear_down(void **data)
+{
+	(void)data;
+	cli_model_free(&model);
+	return 0;
+}
+
+static struct cli_answer ask(uint32_t slot, uint64_t bytes)
+{
+	struct cli_ask one = {.bytes = bytes, .allocation = slot, .slot = slot, .time_us = model.now_us + 1};
+	struct cli_answer answer = cli_model_take(&model, &one);
+
+	cli_model_settle(&model, &one);
+	return answer;
+}
+
+static void give(uint32_t slot)
+{
+	struct cli_ask one = {.kind = CLI_ASK_FREE, .slot = slot, .time_us = model.now_us + 1};
+
+	cli_model_take(&model, &one);
+}
+
+/* Without anywhere else to go it is nothing but a sum: an oracle of three lines. */
+static void with_no_other_place_it_is_a_sum(void **data)
+{
+	uint64_t held[SLOTS] = {0}, sum = 0;
+
+	(void)data;
+	policy.chain = (struct spill_chain){.count = 0};
+	for (unsigned turn = 0; turn < 20000; turn++) {
+		uint32_t slot = (uint32_t)roll(SLOTS);
+		uint64_t room = setting.cards[0].limit < 64 * MIB ? setting.cards[0].limit
+		                                                  : 64 * MIB - setting.cards[0].other;
+		uint64_t bytes = MIB + 1 + roll(20 * MIB),
+		         weight = (bytes + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
+
+		if (held[slot]) {
+			give(slot);
+			sum -= held[slot];
+			held[slot] = 0;
+		} else {
+			bool fits = sum + weight <= room;
+
+			assert_int_equal(ask(slot, bytes).served, fits);
+			held[slot] = fits ? weight : 0;
+			sum += held[slot];
+		}
+		assert_int_equal(cli_model_held(&model, 0), sum);
+		if (turn % 2000 == 1999) {
+			setting.cards[0].limit = roll(2) ? SPILL_UNLIMITED : (10 + roll(30)) * MIB;
+			setting.cards[0].other =
+			    setting.cards[0].limit == SPILL_UNLIMITED ? roll(20) * MIB : 0;
+		}
+	}
+}
+
+static void random_rules(void)
+{
+	static const enum spill_rule_place places[] = {SPILL_RULE_SPLIT, SPILL_RULE_MANAGED, SPILL_RULE_HOST};
+
+	memset(&rules, 0, sizeof(rules));
+	rules.count = (unsigned)roll(3);
+	for (unsigned i = 0; i < rules.count; i++) {
+		struct spill_rule *rule = &rules.rule[i];
+
+		rule->name[0] = (char)('a' + i);
+		rule->set =
+		    (unsigned)((roll(2) ? SPILL_RULE_HAS_SIZE : 0) | (roll(2) ? SPILL_RULE_HAS_PLACE : 0) |
+		               (roll(2) ? SPILL_RULE_HAS_OVER : 0) | (roll(2) ? SPILL_RULE_HAS_CAP : 0));
+		rule->least = roll(8) * MIB;
+		rule->most = rule->least + roll(20) * MIB;
+		rule->place = places[roll(3)];
+		rule->over = places[roll(3)];
+		rule->cap = roll(40) * MIB;
+	}
+	spill_rules_index(&rules);
+	policy.rules = rules.count ? &rules : NULL;
+}
+
+static void check_sums(bool managed_on_device)
+{
+	const struct cli_card *card = &setting.cards[0];
+	uint64_t device = 0, host = 0, charged[SPILL_RULES] = {0};
+
+	for (unsigned i = 0; i < SLOTS; i++) {
+		const struct cli_model_slot *slot = &model.slots[i];
+
+		if (!slot->live)
+			continue;
+		device += slot->charged;
+		host += slot->charged_host;
+		if (slot->rule >= 0)
+			charged[slot->rule] += slot->charged_rule;
+		if (slot->chunked)
+			assert_int_equal(slot->held.device + slot->held.host, slot->range);
+	}
+	for (unsigned place = 0; place < SPILL_PLACES; place++)
+		host += model.devices[0].pools[place].made * (8 * MIB);
+	assert_int_equal(cli_model_held(&model, 0), device);
+	assert_int_equal(model.host, host);
+	assert_true(card->limit == SPILL_UNLIMITED || device <= card->limit);
+	assert_true(managed_on_device || device <= card->total - card->other);
+	assert_true(host <= policy.host_limit.value);
+	for (unsigned i = 0; i < rules.count; i++) {
+		assert_int_equal(model.rule_used[i], charged[i]);
+		assert_true(!(rules.rule[i].set & SPILL_RULE_HAS_CAP) || charged[i] <= rules.rule[i].cap);
+	}
+}
+
+/* No sum passes a limit or a cap, chunks are never lost, and what is freed is gone. */
+static void sums_hold_under_any_policy(void **data)
+{
+	static const unsigned can[] = {ALL, SPILL_CAN_MANAGED | SPILL_CAN_HOST,
+	                               SPILL_CAN_SPLIT | SPILL_CAN_HOST};
+
+	(void)data;
+	for (unsigned run = 0; run < 400; run++) {
+		random_rules();
+		policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, roll(120) * MIB};
+		policy.movable_enable = (enum spill_switch)roll(3);
+		policy.movable_chunk.value = (2 + roll(9)) * MIB;
+		setting.cards[0] = (struct cli_card){.total = 64 * MIB,
+		                                     .limit = roll(2) ? SPILL_UNLIMITED : roll(64) * MIB,
+		                                     .other = roll(10) * MIB,
+		                                     .capabilities = can[roll(3)]};
+		cli_model_reset(&model);
+		for (unsigned turn = 0; turn < 200; turn++) {
+			uint32_t slot = (uint32_t)roll(SLOTS);
+
+			if (model.slots[slot].live)
+				give(slot);
+			else
+				ask(slot, roll(4) ? 1 + roll(24 * MIB) : 1 + roll(MIB));
+			model.now_us += roll(3) ? 0 : 30000;
+			check_sums(true);
+		}
+		for (uint32_t slot = 0; slot < SLOTS; slot++)
+			give(slot);
+		assert_int_equal(cli_model_held(&model, 0), 0);
+		assert_int_equal(model.movable_count, 0);
+		assert_true(model.host <= SPILL_PLACES * 8 * MIB);
+	}
+}
+
+/* The smallest limits against all others. */
+static void the_smallest_limit_is_the_smallest(void **data)
+{
+	(void)data;
+	for (unsigned run = 0; run < 60; run++) {
+		struct cli_ask asks[30];
+		struct cli_replay_run replay = {.recording = {.asks = asks, .ask_count = 30, .slots = 30}};
+		bool ran = false;
+
+		random_rules();
+		policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 30 * MIB};
+		for (uint32_t i = 0; i < 30; i++)
+			asks[i] =
+			    i % 3 == 2
+			        ? (struct cli_ask){.kind = CLI_ASK_FREE, .slot = i - 1}
+			        : (struct cli_ask){.bytes = MIB + roll(6 * MIB), .allocation = i, .slot = i};
+		replay.setting = setting;
+		cli_replay_limits(&replay);
+		if (!replay.limit_count || !replay.runs)
+			continue;
+		for (uint64_t limit = replay.limits[0].least; limit + 2 * MIB >= replay.limits[0].least;
+		     limit -= 2 * MIB) {
+			setting.cards[0].total = (uint64_t)1 << 50;
+			setting.cards[0].limit = limit;
+			cli_model_reset(&model);
+			for (unsigned i = 0; i < 30; i++)
+				cli_model_take(&model, &asks[i]);
+			assert_int_equal(model.refused == 0, limit == replay.limits[0].least);
+			ran = true;
+			if (!limit)
+				break;
+		}
+		assert_true(ran);
+		setting.cards[0].limit = replay.limits[0].all;
+		cli_model_reset(&model);
+		for (unsigned i = 0; i < 30; i++)
+			cli_model_take(&model, &asks[i]);
+		assert_int_equal(model.refused, 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(with_no_other_place_it_is_a_sum, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(sums_hold_under_any_policy, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(the_smallest_limit_is_the_smallest, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
