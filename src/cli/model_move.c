@@ -1,10 +1,10 @@
 /* What leaves the device and what comes back, in numbers (src/demote.c, src/reserve.c, src/back.c). */
-#include <stdlib.h>
-
 #include "model.h"
 
 /* How long nothing has to have left the device before something comes back (src/promote.c). */
 #define QUIET_US 20000
+/* The smallest chunk. */
+#define GRANULE ((uint64_t)2 << 20)
 /* After what came when nothing could make way. */
 #define OWED_US 250000
 /* The reserve is looked at so often, or when so much was given out; if it could not be made whole, later (src/reserve.c). */
@@ -64,7 +64,7 @@ static uint64_t away(const struct cli_model_slot *slot)
 	return most > slot->held.device ? most - slot->held.device : 0;
 }
 
-/* Those that could leave, or come back, in their order. */
+/* Those that could leave, or come back. */
 static unsigned list_victims(struct cli_model *model, int device, bool back)
 {
 	unsigned count = 0;
@@ -82,9 +82,23 @@ static unsigned list_victims(struct cli_model *model, int device, bool back)
 			};
 	}
 	spill_victim_mark(model->victims, count);
-	qsort(model->victims, count, sizeof(*model->victims),
-	      back ? spill_victim_compare_back : spill_victim_compare);
 	return count;
+}
+
+/* Brings the next of them to `at`: mostly one or two are wanted of a thousand, which need no sorting. */
+static struct cli_model_slot *next_victim(struct cli_model *model, unsigned at, unsigned count, bool back)
+{
+	struct spill_victim *list = model->victims, first;
+	unsigned best = at;
+
+	for (unsigned i = at + 1; i < count; i++) {
+		if ((back ? spill_victim_compare_back : spill_victim_compare)(&list[i], &list[best]) < 0)
+			best = i;
+	}
+	first = list[best];
+	list[best] = list[at];
+	list[at] = first;
+	return first.data;
 }
 
 /* So much of it is on the other side now. */
@@ -148,7 +162,8 @@ static bool demote(struct cli_model *model, int device, struct spill_missing mis
 		return false;
 	count = list_victims(model, device, false);
 	for (unsigned i = 0; i < count && planned < missing.wanted && !refused; i++)
-		planned += plan_one(model, model->victims[i].data, missing.wanted - planned, &refused);
+		planned +=
+		    plan_one(model, next_victim(model, i, count, false), missing.wanted - planned, &refused);
 	enough = planned >= missing.least;
 	if (enough || part_helps)
 		carry_out(model, count, planned, reason);
@@ -196,11 +211,11 @@ void cli_model_keep_reserve(struct cli_model *model, int device, uint64_t taken)
 /* From the head, as the tail leaves first; a chunk that is too large leaves the room to a smaller one behind it. */
 static bool promote(struct cli_model *model, int device)
 {
-	unsigned count = cli_model_room(model, device) ? list_victims(model, device, true) : 0;
+	unsigned count = cli_model_room(model, device) >= GRANULE ? list_victims(model, device, true) : 0;
 	bool any = false;
 
-	for (unsigned i = 0; i < count; i++) {
-		struct cli_model_slot *slot = model->victims[i].data;
+	for (unsigned i = 0; i < count && cli_model_room(model, device) >= GRANULE; i++) {
+		struct cli_model_slot *slot = next_victim(model, i, count, true);
 		uint64_t room = cli_model_room(model, device), bytes = 0, chunk;
 
 		while (away(slot) > bytes) {
