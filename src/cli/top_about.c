@@ -1,0 +1,143 @@
+/* What spill top tells besides its table, and what all of its drawing is made of. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "top_paint.h"
+
+static bool coloured;
+
+void cli_top_colours(void)
+{
+	coloured = has_colors() && start_color() == OK && use_default_colors() == OK;
+	if (!coloured)
+		return;
+	init_pair(CLI_TOP_GOOD, COLOR_GREEN, -1);
+	init_pair(CLI_TOP_WARM, COLOR_YELLOW, -1);
+	init_pair(CLI_TOP_BAD, COLOR_RED, -1);
+	init_pair(CLI_TOP_FAINT, COLOR_CYAN, -1);
+}
+
+attr_t cli_top_attribute(int colour)
+{
+	return coloured && colour != CLI_TOP_PLAIN ? (attr_t)COLOR_PAIR(colour) : A_NORMAL;
+}
+
+void cli_top_line(int y, attr_t attributes, const char *text)
+{
+	char line[2048];
+
+	if (y < 0 || y >= LINES)
+		return;
+	cli_top_pad(text, (unsigned)COLS, true, line, sizeof(line));
+	attrset(attributes);
+	mvaddstr(y, 0, line);
+	attrset(A_NORMAL);
+}
+
+void cli_top_add(char *line, size_t size, const char *format, ...)
+{
+	size_t length = strlen(line);
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(line + length, size - length, format, arguments);
+	va_end(arguments);
+}
+
+int cli_top_colour(const struct cli_top_row *row, enum cli_top_column column)
+{
+	const uint64_t *figures = row->device->figures;
+
+	if (column == CLI_TOP_SPILLED && figures[SPILL_COUNTER_AWAY])
+		return CLI_TOP_WARM;
+	if (column == CLI_TOP_OOMS && figures[SPILL_COUNTER_OOMS])
+		return CLI_TOP_BAD;
+	if (column == CLI_TOP_DECISION && !strcmp(row->process->decision.what, "oom") &&
+	    row->process->decision.device == row->device->number)
+		return CLI_TOP_BAD;
+	return (column == CLI_TOP_MOVES || column == CLI_TOP_RATE) && row->moves > 0 ? CLI_TOP_WARM
+	                                                                             : CLI_TOP_PLAIN;
+}
+
+/* -- the selected row, the last line, help -------------------------------------------------------------------- */
+
+void cli_top_selected(int y, const struct cli_top_shown *shown)
+{
+	const struct cli_top_row *row = &shown->view->rows[shown->selected];
+	const struct spill_counters_head *head = &row->process->head;
+	const uint64_t *figures = row->device->figures;
+	char line[2048] = "", size[6][16];
+	static const enum spill_counter sizes[] = {SPILL_COUNTER_PEAK_DEVICE, SPILL_COUNTER_PEAK_HOST,
+	                                           SPILL_COUNTER_PEAK_MANAGED, SPILL_COUNTER_DEMOTED,
+	                                           SPILL_COUNTER_PROMOTED};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		cli_top_size(figures[sizes[i]], size[i], sizeof(size[i]));
+	cli_top_age(shown->look->wall_us, head->start_us, size[5], sizeof(size[5]));
+	cli_top_add(line, sizeof(line), "%s (pid %d, %s)%s, for %s", head->program, (int)row->process->pid,
+	            cli_top_user(row->process->uid), strcmp(head->mode, "spill") ? ", only observes" : "",
+	            size[5]);
+	cli_top_line(y, A_BOLD, line);
+	line[0] = '\0';
+	cli_top_add(line, sizeof(line),
+	            "most: %s device, %s host, %s managed; %" PRIu64 " spills, %" PRIu64
+	            " moves out (%s), %" PRIu64 " back (%s), %" PRIu64 " out of memory",
+	            size[0], size[1], size[2], figures[SPILL_COUNTER_SPILLS],
+	            figures[SPILL_COUNTER_DEMOTIONS], size[3], figures[SPILL_COUNTER_PROMOTIONS], size[4],
+	            figures[SPILL_COUNTER_OOMS]);
+	cli_top_line(y + 1, A_NORMAL, line);
+	strcpy(line, "last: ");
+	cli_top_cell(row, CLI_TOP_DECISION, shown->look->wall_us, line + 6, sizeof(line) - 6);
+	cli_top_line(y + 2, cli_top_attribute(cli_top_colour(row, CLI_TOP_DECISION)), line);
+	snprintf(line, sizeof(line), "log:  %s", head->log[0] ? head->log : "none");
+	cli_top_line(y + 3, A_NORMAL, line);
+}
+
+void cli_top_last(const struct cli_top_shown *shown)
+{
+	char line[1024] = "", remark[512];
+
+	if (shown->state == CLI_TOP_TYPING) {
+		cli_top_add(line, sizeof(line), "filter: %s", shown->order.filter);
+		cli_top_line(LINES - 1, A_NORMAL, line);
+		move(LINES - 1, (int)cli_top_columns(line) < COLS ? (int)cli_top_columns(line) : COLS - 1);
+		return;
+	}
+	cli_top_add(line, sizeof(line), "h help  / filter  < > sort by %s%s  q quit",
+	            cli_top_heads[shown->order.by].name, shown->order.reversed ? " (reversed)" : "");
+	if (*shown->order.filter)
+		cli_top_add(line, sizeof(line), "  filter: %s", shown->order.filter);
+	cli_top_remark(shown->look, shown->view->count, remark, sizeof(remark));
+	if (*remark && shown->view->count)
+		cli_top_add(line, sizeof(line), "  %s", remark);
+	cli_top_line(LINES - 1, cli_top_attribute(CLI_TOP_FAINT), line);
+}
+
+void cli_top_help(void)
+{
+	char line[128];
+	int y = 0;
+
+	cli_top_line(y++, A_BOLD, "spill top: what programs hold through libspill");
+	y++;
+	for (unsigned i = 0; i < CLI_TOP_COLUMN_COUNT; i++) {
+		if (!cli_top_heads[i].key)
+			continue;
+		snprintf(line, sizeof(line), "  %c           sort by %s", cli_top_heads[i].key,
+		         cli_top_heads[i].title);
+		cli_top_line(y++, A_NORMAL, line);
+	}
+	cli_top_line(y++, A_NORMAL, "  < >         sort by the next column on the left, on the right");
+	cli_top_line(y++, A_NORMAL, "  r           the other way round");
+	cli_top_line(y++, A_NORMAL,
+	             "  /           filter by program, user or pid; Enter keeps, Esc drops it");
+	cli_top_line(y++, A_NORMAL,
+	             "  up down     select a row (PgUp, PgDn, Home, End); below is more about it");
+	cli_top_line(y++, A_NORMAL, "  q           quit");
+	y++;
+	cli_top_line(y++, A_NORMAL,
+	             "SPILLED: off the device now by libspill's doing; part of HOST and MANAGED.");
+	cli_top_line(y++, A_NORMAL, "HOST, MANAGED: with what the program itself asked for there.");
+	cli_top_line(LINES - 1, cli_top_attribute(CLI_TOP_FAINT), "any key goes back");
+}
