@@ -7,8 +7,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -191,6 +193,8 @@ static void the_ledgers_figures(void)
 	uint64_t seq, order;
 	CHECK(spill_ledger_add(&plain) && spill_ledger_add(&spilled));
 	CHECK(figure(page, 0, SPILL_COUNTER_DEVICE) == 100 && figure(page, 0, SPILL_COUNTER_AWAY) == 0);
+	CHECK(figure(page, 0, SPILL_COUNTER_PEAK_DEVICE) == 100 &&
+	      figure(page, 1, SPILL_COUNTER_PEAK_HOST) == 70);
 	CHECK(figure(page, 0, SPILL_COUNTER_ALLOCS) == 1 && figure(page, 0, SPILL_COUNTER_SPILLS) == 0);
 	CHECK(figure(page, 1, SPILL_COUNTER_DEVICE) == 30 && figure(page, 1, SPILL_COUNTER_AWAY) == 70);
 	CHECK(figure(page, 1, SPILL_COUNTER_SPILLS) == 1 &&
@@ -213,6 +217,41 @@ static void the_ledgers_figures(void)
 	struct spill_allocation beyond = entry(0x3000, 1000, 5, 0), before = entry(0x4000, -1, 6, 0);
 	CHECK(spill_ledger_add(&beyond) && spill_ledger_add(&before));
 	CHECK(figure(page, SPILL_DEVICES - 1, SPILL_COUNTER_DEVICE) == 11);
+}
+
+/* What a reader takes belongs together: here device and host are always 100. */
+static void *move_back_and_forth(void *stop)
+{
+	uint64_t seq, order;
+	for (uint64_t host = 1; !atomic_load((_Atomic bool *)stop); host = host % 99 + 1)
+		spill_ledger_moved(0x2000, &(struct spill_bytes){.device = 100 - host, .host = host}, &seq,
+		                   &order);
+	return NULL;
+}
+
+static void figures_that_belong_together(void)
+{
+	_Atomic bool stop = false;
+	struct spill_allocation one = entry(0x2000, 0, 30, 70);
+	pthread_t mover;
+	unsigned whole = 0;
+	open_page();
+	const struct spill_counters *page = read_page();
+	CHECK(spill_ledger_add(&one));
+	CHECK(pthread_create(&mover, NULL, move_back_and_forth, &stop) == 0);
+	while (whole == 0 || figure(page, 0, SPILL_COUNTER_DEMOTIONS) < 200000) {
+		uint32_t version = spill_seq_read_begin(&page->figures[0].lock);
+		uint64_t device = figure(page, 0, SPILL_COUNTER_DEVICE);
+		uint64_t away = figure(page, 0, SPILL_COUNTER_AWAY);
+		uint64_t moved =
+		    figure(page, 0, SPILL_COUNTER_PROMOTED) - figure(page, 0, SPILL_COUNTER_DEMOTED);
+		if (!spill_seq_read_end(&page->figures[0].lock, version))
+			continue;
+		CHECK(device + away == 100 && device == 30 + moved);
+		whole++;
+	}
+	atomic_store(&stop, true);
+	CHECK(pthread_join(mover, NULL) == 0);
 }
 
 static void the_last_decision(void)
@@ -376,6 +415,7 @@ static void a_bare_clone(void)
 	X(who_and_what) \
 	X(nobody_else_can_change_it) \
 	X(the_ledgers_figures) \
+	X(figures_that_belong_together) \
 	X(the_last_decision) \
 	X(no_memfd_at_all) \
 	X(no_descriptor_left) \
