@@ -18,7 +18,7 @@
 void cli_top_free(struct cli_top_look *look)
 {
 	free(look->processes);
-	*look = (struct cli_top_look){0};
+	memset(look, 0, sizeof(*look));
 }
 
 static uint64_t now_us(clockid_t clock)

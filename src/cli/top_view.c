@@ -240,5 +240,5 @@ void cli_top_view_free(struct cli_top_view *view)
 {
 	free(view->rows);
 	free(view->cards);
-	*view = (struct cli_top_view){0};
+	memset(view, 0, sizeof(*view));
 }
