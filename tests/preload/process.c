@@ -236,6 +236,10 @@ static int forks(long count)
 				ended += status == 0;
 			break;
 		}
+		if (i == 0) { /* it has given back what was the parent's; the others have what it has */
+			compare("child", descriptors, pages);
+			has(&descriptors, &pages);
+		}
 		if (i + 1 == count) {
 			compare("last", descriptors, pages);
 			_exit(refused());
