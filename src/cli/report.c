@@ -101,13 +101,28 @@ static int print_report(struct cli_report *report, const struct cli_stories *sto
 	return findings ? CLI_FINDINGS : CLI_FINE;
 }
 
-/* A page that is written over a log that it is made of would be the end of both. */
-static bool is_input(const struct cli_summaries *summaries, const char *page)
+/* As in `--html a.jsonl b.jsonl`, where the page was forgotten. */
+static bool begins_as_log(const char *path)
+{
+	static const char begin[] = "{\"v\"";
+	char text[sizeof(begin) - 1] = "";
+	FILE *file = fopen(path, "re");
+	size_t length = file ? fread(text, 1, sizeof(text), file) : 0;
+
+	if (file)
+		fclose(file);
+	return length == sizeof(text) && !memcmp(text, begin, sizeof(text));
+}
+
+/* A page is never written over a log: neither one that it is made of nor another. */
+static bool is_log(const struct cli_summaries *summaries, const char *page)
 {
 	struct stat out, log;
 
-	if (stat(page, &out))
+	if (stat(page, &out) || !S_ISREG(out.st_mode))
 		return false;
+	if (begins_as_log(page))
+		return true;
 	for (size_t i = 0; i < summaries->count; i++) {
 		if (!stat(summaries->runs[i].path, &log) && log.st_dev == out.st_dev &&
 		    log.st_ino == out.st_ino)
@@ -131,8 +146,8 @@ static int report_on(char **paths, uint64_t margin, const struct form *form)
 	report.summaries.names = &trace.names;
 	for (; *paths; paths++)
 		report.unread |= !cli_trace_read(&trace, *paths);
-	if (form->page && is_input(&report.summaries, form->page))
-		status = cli_usage("report", "--html '%s' is one of the logs", form->page);
+	if (form->page && is_log(&report.summaries, form->page))
+		status = cli_usage("report", "--html '%s' is a log, and would be lost", form->page);
 	else
 		status = print_report(&report, &stories, form);
 	cli_stories_free(&stories);

@@ -226,7 +226,7 @@ void cli_report_page(FILE *out, const struct cli_report *report, const struct cl
 	unsigned names = report->summaries.names->count;
 	struct page page = {
 	    .index = cli_room(NULL, names, sizeof(*page.index)),
-	    .names = cli_room(NULL, names, sizeof(*page.names)),
+	    .names = cli_room(NULL, names, sizeof(struct cli_name *)),
 	};
 
 	for (unsigned i = 0; i < names; i++)

@@ -158,13 +158,18 @@ data() { sed -n 's/.*<script type="application\/json" id="data">//p' page.html |
 @test "a page is never written over a log" {
 	mkdir ranks
 	cp "$data/run.jsonl" ranks/a.jsonl
-	ln ranks/a.jsonl other.name
-	for page in ranks/a.jsonl other.name; do
+	sed '1s/{"v":1/{ "v": 1/' "$data/run.jsonl" >ranks/other.jsonl
+	cp ranks/other.jsonl kept
+	ln ranks/other.jsonl other.name
+	cp "$data/moves.jsonl" moves.jsonl
+	for page in ranks/a.jsonl ranks/other.jsonl other.name moves.jsonl; do
 		run "$spill" report --html $page ranks
 		ends_with 2
-		has "is one of the logs"
+		has "--html '$page' is a log"
 	done
 	cmp ranks/a.jsonl "$data/run.jsonl"
+	cmp ranks/other.jsonl kept
+	cmp moves.jsonl "$data/moves.jsonl"
 }
 
 @test "wrong use" {

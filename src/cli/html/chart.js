@@ -88,7 +88,8 @@ function panBy(graph, share) {
 
 const keys = {
 	"+": (graph) => zoomBy(graph, 0.5), "=": (graph) => zoomBy(graph, 0.5), "-": (graph) => zoomBy(graph, 2),
-	ArrowLeft: (graph) => panBy(graph, -0.2), ArrowRight: (graph) => panBy(graph, 0.2), 0: (graph) => graph.resetZoom(), Home: (graph) => graph.resetZoom(),
+	ArrowLeft: (graph) => panBy(graph, -0.2), ArrowRight: (graph) => panBy(graph, 0.2),
+		0: (graph) => graph.resetZoom(), Home: (graph) => graph.resetZoom(),
 };
 
 /* The highest value that the chart has room for: the device's size only where the curves do not shrink to nothing by it. */
@@ -104,13 +105,20 @@ function optionsOf(lane, shown, ranged, under, over) {
 	const tones = shown.map((kind) => colour(kind));
 
 	return {
-		labels: ["seconds", ...shown.map((kind) => kindNames[kind])], colors: tones, stepPlot: true, fillGraph: true, fillAlpha: 0.14, strokeWidth: 1.8,
-		legend: "never", highlightCircleSize: 0, showLabelsOnHighlight: false, drawGapEdgePoints: false, valueRange: [0, topOf(lane)],
-		axisLineColor: colour("line"), gridLineColor: colour("line"), gridLineWidth: 0.6, rightGap: 8, xRangePad: 0, animatedZooms: false,
-		showRangeSelector: ranged, rangeSelectorHeight: 36, rangeSelectorPlotStrokeColor: colour("device"), rangeSelectorPlotFillColor: colour("sunk"), rangeSelectorPlotLineWidth: 1,
-		rangeSelectorPlotFillGradientColor: "", rangeSelectorBackgroundStrokeColor: colour("line"), rangeSelectorForegroundStrokeColor: colour("quiet"), rangeSelectorAlpha: document.documentElement.dataset.theme === "dark" ? 0.2 : 0.6,
+		labels: ["seconds", ...shown.map((kind) => kindNames[kind])], colors: tones, stepPlot: true, fillGraph: true,
+			fillAlpha: 0.14, strokeWidth: 1.8,
+		legend: "never", highlightCircleSize: 0, showLabelsOnHighlight: false, drawGapEdgePoints: false,
+			valueRange: [0, topOf(lane)],
+		axisLineColor: colour("line"), gridLineColor: colour("line"), gridLineWidth: 0.6, rightGap: 8, xRangePad: 0,
+			animatedZooms: false,
+		showRangeSelector: ranged, rangeSelectorHeight: 36, rangeSelectorPlotStrokeColor: colour("device"),
+			rangeSelectorPlotFillColor: colour("sunk"), rangeSelectorPlotLineWidth: 1,
+		rangeSelectorPlotFillGradientColor: "", rangeSelectorBackgroundStrokeColor: colour("line"),
+			rangeSelectorForegroundStrokeColor: colour("quiet"),
+			rangeSelectorAlpha: document.documentElement.dataset.theme === "dark" ? 0.2 : 0.6,
 		/* Its own choice differs from chart to chart: where there is a range selector a drag would move. */
-		interactionModel: Dygraph.defaultInteractionModel, underlayCallback: under, plugins: [{toString: () => "lines", activate: () => ({didDrawChart: over})}],
+		interactionModel: Dygraph.defaultInteractionModel, underlayCallback: under,
+			plugins: [{toString: () => "lines", activate: () => ({didDrawChart: over})}],
 		axes: {
 			x: {ticker: (from, to, pixels) => timeTicks(from, to, pixels), axisLabelWidth: 80},
 			y: {ticker: (from, to, pixels) => sizeTicks(from, to, pixels), axisLabelWidth: 70},

@@ -3,12 +3,15 @@
 const headOf = (lane) => lane.title || (lane.dev === null ? "On no device" : "Device " + lane.dev) + (lane.name ? ": " + lane.name : "") +
 	(lane.bytes ? ", " + size(lane.bytes) : "");
 
+const numberOf = (lane, kind) => lane.marks.filter((mark) => mark.kind === kind).reduce((sum, mark) => sum + mark.number, 0);
+
 /* What a chart shows, for who does not see it. */
 function wordsOf(lane, shown) {
-	const marks = Object.keys(markNames).map((kind) => [kind, lane.marks.filter((mark) => mark.kind === kind).reduce((sum, mark) => sum + mark.number, 0)]);
+	const marks = Object.keys(markNames).map((kind) => [kind, numberOf(lane, kind)]);
 
 	return headOf(lane) + ". At most " + shown.map((kind) => size(lane.peak[kind]) + " of " + kindNames[kind]).join(", ") +
-		marks.filter(([, number]) => number).map(([kind, number]) => "; " + count(number) + " \u00d7 " + markNames[kind]).join("") +
+		marks.filter(([, number]) => number).map(([kind,
+			number]) => "; " + count(number) + " \u00d7 " + markNames[kind]).join("") +
 		". Plus and minus zoom, arrow keys move, 0 shows all.";
 }
 
@@ -25,7 +28,8 @@ function valueAt(lane, kind, x) {
 function legendOf(lane, shown) {
 	const at = make("span", {class: "at"}, "at most");
 	const values = shown.map((kind) => make("b", {}, size(lane.peak[kind])));
-	const box = make("div", {class: "legend"}, at, shown.map((kind, i) => make("span", {class: "key", "--c": `var(--${kind})`}, kindNames[kind] + " ", values[i])));
+	const box = make("div", {class: "legend"}, at,
+		shown.map((kind, i) => make("span", {class: "key", "--c": `var(--${kind})`}, kindNames[kind] + " ", values[i])));
 
 	return {box, show: (x) => {
 		at.textContent = x !== null ? "at " + time(x, Math.max(1e-6, lane.rows[lane.rows.length - 1][0] / 2000)) : "at most";
@@ -41,8 +45,10 @@ function eventsOf(lane) {
 	if (!rows.length)
 		return null;
 	return make("details", {}, make("summary", {}, "What happened, as a table"), tableOf({
-		caption: headOf(lane) + ": the largest first", rows: rows.sort((a, b) => a.from - b.from), more: number ? count(number) + " smaller ones" : null,
-		columns: [timeColumn("at", "from"), {head: "what", value: (row) => markNames[row.kind]}, countColumn("times", "number"), bytesColumn("bytes", "bytes", "host"),
+		caption: headOf(lane) + ": the largest first", rows: rows.sort((a, b) => a.from - b.from),
+			more: number ? count(number) + " smaller ones" : null,
+		columns: [timeColumn("at", "from"), {head: "what", value: (row) => markNames[row.kind]},
+			countColumn("times", "number"), bytesColumn("bytes", "bytes", "host"),
 			textColumn("asked by", "caller"), textColumn("function", "api"), textColumn("why, or refused by", "reason")],
 	}));
 }
@@ -55,13 +61,18 @@ function chartOf(lane, group, since) {
 	const graphBox = make("div", {class: "graph" + (ranged ? " ranged" : "")});
 	const lines = [{value: lane.limit, text: "device.limit"}, {value: lane.bytes, text: "device"}].filter((line) => line.value);
 	const ooms = lane.marks.filter((mark) => mark.kind === "oom");
-	const button = (text, label, act) => make("button", {type: "button", title: label, "aria-label": label, onclick: () => act(chart.graph)}, text);
-	const plot = make("div", {class: "plot", tabindex: "0", role: "group", "aria-label": wordsOf(lane, shown)}, strip.canvas, graphBox, cross);
+	const button = (text, label, act) => make("button",
+		{type: "button", title: label, "aria-label": label, onclick: () => act(chart.graph)}, text);
+	const plot = make("div", {class: "plot", tabindex: "0", role: "group", "aria-label": wordsOf(lane, shown)},
+		strip.canvas, graphBox, cross);
 	const card = make("section", {class: "card chart", "data-rows": lane.rows.length},
 		make("div", {class: "chart-head"}, make("h3", {}, headOf(lane)),
-			make("div", {class: "chart-tools"}, button("\u2212", "zoom out", keys["-"]), button("+", "zoom in", keys["+"]), button("all", "show all of it", keys[0]))),
+			make("div", {class: "chart-tools"}, button("\u2212", "zoom out", keys["-"]),
+				button("+", "zoom in", keys["+"]), button("all", "show all of it", keys[0]))),
 		legend.box, plot,
-		lane.width > 1e-6 ? make("p", {class: "quiet"}, "Moments within " + time(lane.width, lane.width / 100) + " share a step here: its most, its least and its counts are exact.") : null,
+		lane.width > 1e-6 ? make("p", {class: "quiet"},
+			"Moments within " + time(lane.width,
+			lane.width / 100) + " share a step here: its most, its least and its counts are exact.") : null,
 		eventsOf(lane));
 	const under = (context, area, graph) => drawMoments(context, area, graph, {since, ooms});
 	const over = (event) => drawLines(event.drawingContext, event.dygraph.getArea(), event.dygraph, lines);
@@ -76,9 +87,7 @@ function chartOf(lane, group, since) {
 			graphBox.querySelectorAll("canvas").forEach((canvas) => canvas.setAttribute("aria-hidden", "true"));
 			card.dataset.points = chart.graph.numRows();
 			shown.forEach((kind, at) => { card.dataset[kind] = chart.highest(at + 1); });
-			Object.keys(markNames).forEach((kind) => {
-				card.dataset[kind] = lane.marks.filter((mark) => mark.kind === kind).reduce((sum, mark) => sum + mark.number, 0);
-			});
+			Object.keys(markNames).forEach((kind) => { card.dataset[kind] = numberOf(lane, kind); });
 		},
 		highest: (column) => lane.rows.reduce((most, row, at) => Math.max(most, chart.graph.getValue(at, column)), 0),
 		drawn: (graph) => strip.draw(graph),
@@ -106,7 +115,8 @@ function chartOf(lane, group, since) {
 		if (!event.ctrlKey)
 			return;
 		event.preventDefault();
-		zoomBy(chart.graph, event.deltaY < 0 ? 0.8 : 1.25, chart.graph.toDataXCoord(event.clientX - plot.getBoundingClientRect().left));
+		zoomBy(chart.graph, event.deltaY < 0 ? 0.8 : 1.25,
+			chart.graph.toDataXCoord(event.clientX - plot.getBoundingClientRect().left));
 	}, {passive: false});
 	const read = (event) => {
 		const x = chart.graph.toDataXCoord(event.clientX - plot.getBoundingClientRect().left);

@@ -57,7 +57,8 @@ const runs = data.runs.map((run, at) => {
 		const rows = rowsOf(lane, run.ended, true);
 
 		return {
-			lane, dev: lane.dev, limit: lane.limit || 0, bytes: device.bytes || 0, name: device.name, rows, width: lane.width / 1e6,
+			lane, dev: lane.dev, limit: lane.limit || 0, bytes: device.bytes || 0, name: device.name, rows,
+				width: lane.width / 1e6,
 			marks: marksOf(lane), peak: Object.fromEntries(kinds.map((kind) => [kind, peakOf(lane, kind)])),
 		};
 	});

@@ -3,11 +3,14 @@ const deviceOf = (run, dev) => run.devices.find((device) => device.dev === dev);
 
 function barOf(device) {
 	const fit = device.fit, scale = Math.max(fit.wanted, fit.usable) / 100 || 1;
-	const parts = [["device_bytes", "on device", "var(--device)"], ["host_bytes", "on host", "var(--host)"], ["managed_bytes", "managed", "var(--managed)"],
+	const parts = [["device_bytes", "on device", "var(--device)"], ["host_bytes", "on host", "var(--host)"],
+		["managed_bytes", "managed", "var(--managed)"],
 		["refused", "refused", "var(--bad)"]].filter(([key]) => fit[key]);
-	const words = "wanted " + size(fit.wanted) + ": " + parts.map(([key, text]) => size(fit[key]) + " " + text).join(", ") + "; usable " + size(fit.usable);
+	const words = "wanted " + size(fit.wanted) + ": " + parts.map(([key,
+		text]) => size(fit[key]) + " " + text).join(", ") + "; usable " + size(fit.usable);
 	const bar = make("div", {class: "bar", role: "img", "aria-label": words},
-		parts.map(([key, , tone]) => make("i", {class: key === "refused" ? "hatched" : null, "--w": fit[key] / scale + "%", "--c": tone})),
+		parts.map(([key, , tone]) => make("i",
+			{class: key === "refused" ? "hatched" : null, "--w": fit[key] / scale + "%", "--c": tone})),
 		make("b", {title: "usable"}));
 
 	[...bar.querySelectorAll("i")].forEach((part) => {
@@ -16,13 +19,15 @@ function barOf(device) {
 			part.style.background = part.style.getPropertyValue("--c");
 	});
 	bar.lastChild.style.left = Math.min(100, fit.usable / scale) + "%";
-	return [bar, make("div", {class: "key-row"}, parts.map(([key, text, tone]) => make("span", {"--c": tone}, text + " " + size(fit[key]))),
+	return [bar, make("div", {class: "key-row"},
+		parts.map(([key, text, tone]) => make("span", {"--c": tone}, text + " " + size(fit[key]))),
 		make("span", {"--c": "var(--text)"}, "usable " + size(fit.usable)))];
 }
 
 function marginsOf(run, device) {
 	const rows = run.margins.filter((row) => row.dev === device.dev)
-		.filter((row, at, all) => all.findIndex((each) => each.margin === row.margin) === at).sort((a, b) => a.margin - b.margin);
+		.filter((row, at, all) => all.findIndex((each) => each.margin === row.margin) === at).sort((a,
+			b) => a.margin - b.margin);
 
 	return tableOf({
 		caption: "With so much of device " + device.dev + " kept free", rows, here: (row) => row.margin === data.margin,
@@ -39,12 +44,15 @@ function fitOf(run) {
 		return null;
 	return make("section", {}, make("h2", {}, "Would it have fitted?"),
 		make("p", {class: "quiet"}, "The moment at which most was wanted of each device. It is about this process only: others on the device are not in its log."),
-		devices.map((device) => make("div", {class: "card"}, make("h3", {}, "Device " + device.dev + (device.name ? ": " + device.name : "") + ", " + size(device.bytes)),
+		devices.map((device) => make("div", {class: "card"},
+			make("h3", {}, "Device " + device.dev + (device.name ? ": " + device.name : "") + ", " + size(device.bytes)),
 			barOf(device), make("p", {}, device.fit.surplus < 0
 				? make("b", {}, size(-device.fit.surplus) + " more was wanted than was usable")
-				: make("b", {}, size(device.fit.surplus) + " of what was usable was not wanted"), " (margin " + size(data.margin) + ")."),
+				: make("b", {}, size(device.fit.surplus) + " of what was usable was not wanted"),
+					" (margin " + size(data.margin) + ")."),
 			marginsOf(run, device))),
-		make("p", {}, "With another policy, or another card: "), make("pre", {}, "spill replay " + quoted(run.log) + " --policy FILE --vram " +
+		make("p", {}, "With another policy, or another card: "),
+			make("pre", {}, "spill replay " + quoted(run.log) + " --policy FILE --vram " +
 			Math.ceil(Math.max(...devices.map((device) => device.fit.wanted)) / 2 ** 30 + 1) + "GiB"));
 }
 

@@ -9,7 +9,8 @@ let group = [];
 
 function allOf() {
 	const {rows, known} = rowsOfAll();
-	const peak = Object.fromEntries(kinds.map((kind, at) => [kind, rows.reduce((most, row) => Math.max(most, row[at + 1]), 0)]));
+	const peak = Object.fromEntries(kinds.map((kind, at) => [kind,
+		rows.reduce((most, row) => Math.max(most, row[at + 1]), 0)]));
 	const lane = {title: "All runs together", rows, peak, marks: [], limit: 0, bytes: 0};
 	const card = chartOf(lane, group);
 
@@ -24,10 +25,12 @@ function chartsOf(run) {
 
 	return make("section", {}, make("h2", {}, "Over time"),
 		make("p", {class: "quiet hint"}, "Drag to zoom, Shift-drag to move, double-click for all of it; Ctrl and the wheel zoom, and so do + and \u2212."),
-		lanes.length ? lanes.map((lane) => chartOf(lane, group, run.left_out_since)) : make("p", {}, "No memory was asked for."));
+		lanes.length ? lanes.map((lane) => chartOf(lane, group, run.left_out_since)) : make("p", {},
+			"No memory was asked for."));
 }
 
-const whoOf = (run) => [run.host && "on " + run.host, run.time, run.version && "libspill " + run.version, run.backend && run.backend + " driver " + run.driver]
+const whoOf = (run) => [run.host && "on " + run.host, run.time, run.version && "libspill " + run.version,
+	run.backend && run.backend + " driver " + run.driver]
 	.filter(Boolean).join(", ");
 
 function show(at) {
@@ -35,7 +38,8 @@ function show(at) {
 
 	group.forEach((chart) => chart.stop());
 	group = [];
-	byId("title").textContent = many ? plural(runs.length, "run") + " of " + [...new Set(runs.map((each) => each.program || "?"))].slice(0, 3).join(", ") : titleOf(run);
+	byId("title").textContent = many ? plural(runs.length,
+		"run") + " of " + [...new Set(runs.map((each) => each.program || "?"))].slice(0, 3).join(", ") : titleOf(run);
 	byId("who").textContent = many ? "from " + runs.map((each) => each.time || "?").sort()[0] + " on" : whoOf(run);
 	document.title = "spill report: " + byId("title").textContent;
 	byId("run").value = at;
@@ -43,9 +47,11 @@ function show(at) {
 	group = own;
 	const charts = chartsOf(run);
 	group = [];
-	const all = many ? [make("section", {}, verdictOfAll(choose), allOf(), runsOf(at, choose)), make("h2", {id: "one"}, titleOf(run)), make("p", {class: "quiet"}, whoOf(run))] : [];
+	const all = many ? [make("section", {}, verdictOfAll(choose), allOf(), runsOf(at, choose)),
+		make("h2", {id: "one"}, titleOf(run)), make("p", {class: "quiet"}, whoOf(run))] : [];
 	const together = group;
-	byId("main").replaceChildren(...all.flat(), ...[verdictOf(run), charts, fitOf(run), oomsOf(run), tablesOf(run), notesOf(run), policyOf(run)].filter(Boolean));
+	byId("main").replaceChildren(...all.flat(),
+		...[verdictOf(run), charts, fitOf(run), oomsOf(run), tablesOf(run), notesOf(run), policyOf(run)].filter(Boolean));
 	group = [...together, ...own];
 	group.forEach((chart) => chart.start());
 	document.documentElement.dataset.run = at;

@@ -5,7 +5,8 @@ function viewOf(run, key, head, narrow) {
 
 	return rows.length ? tableOf({
 		caption: "By " + head, rows, more: more > 0 ? count(more) + " more, in spill report --json" : null,
-		columns: [textColumn(head, "name"), countColumn("allocations", "allocs"), ...(narrow ? [] : [bytesColumn("bytes", "bytes")]), bytesColumn("at most", "peak", "device"),
+		columns: [textColumn(head, "name"), countColumn("allocations", "allocs"),
+			...(narrow ? [] : [bytesColumn("bytes", "bytes")]), bytesColumn("at most", "peak", "device"),
 			bytesColumn("at the end", "live"), bytesColumn("spilled", "spilled", "host")],
 	}) : null;
 }
@@ -15,19 +16,26 @@ function devicesOf(run) {
 
 	return run.devices.length ? tableOf({
 		caption: "By device", rows: run.devices,
-		columns: [{head: "device", value: (row) => row.dev, show: byDevice, look: () => "whole"}, {head: "name", value: (row) => row.name, show: (value) => value || ""}, bytesColumn("total", "bytes"),
-			figure("device, at most", "peak", "device"), figure("host, at most", "peak", "host"), figure("managed, at most", "peak", "managed"),
-			figure("device, at the end", "live", "device"), figure("host, at the end", "live", "host"), figure("managed, at the end", "live", "managed")],
+		columns: [{head: "device", value: (row) => row.dev, show: byDevice, look: () => "whole"},
+			{head: "name", value: (row) => row.name, show: (value) => value || ""}, bytesColumn("total", "bytes"),
+			figure("device, at most", "peak", "device"), figure("host, at most", "peak", "host"),
+				figure("managed, at most", "peak", "managed"),
+			figure("device, at the end", "live", "device"), figure("host, at the end", "live", "host"),
+				figure("managed, at the end", "live", "managed")],
 	}) : null;
 }
 
 function tablesOf(run) {
 	return make("section", {}, make("h2", {}, "Who asked, and where it went"), viewOf(run, "by_caller", "caller"),
-		make("div", {class: "grid"}, viewOf(run, "by_place", "place", true), viewOf(run, "by_rule", "rule", true), viewOf(run, "by_reason", "reason", true)), devicesOf(run),
+		make("div", {class: "grid"}, viewOf(run, "by_place", "place", true), viewOf(run, "by_rule", "rule", true),
+			viewOf(run, "by_reason", "reason", true)), devicesOf(run),
 		run.largest.length ? tableOf({
 			caption: "The largest allocations", rows: run.largest,
-			columns: [bytesColumn("bytes", "bytes", "device"), textColumn("place", "place"), {head: "device", value: (row) => row.dev, show: byDevice, look: () => "whole"}, textColumn("asked by", "caller"),
-				textColumn("function", "api"), timeColumn("at", "t"), {head: "at the end", value: (row) => row.freed ? "freed" : "held"}, countColumn("number", "seq")],
+			columns: [bytesColumn("bytes", "bytes", "device"), textColumn("place", "place"),
+				{head: "device", value: (row) => row.dev, show: byDevice, look: () => "whole"},
+				textColumn("asked by", "caller"),
+				textColumn("function", "api"), timeColumn("at", "t"),
+					{head: "at the end", value: (row) => row.freed ? "freed" : "held"}, countColumn("number", "seq")],
 		}) : null);
 }
 
@@ -35,14 +43,18 @@ function tablesOf(run) {
 function oomOf(oom, open) {
 	const tried = oom.tried.map((each) => (each.place || "?") + ": " + (each.error || "?")).join(", ");
 
-	return make("details", {class: "card oom", open}, make("summary", {}, make("h3", {}, size(oom.bytes) + " asked by " + (oom.caller || "?") + " at " + time(oom.t))),
+	return make("details", {class: "card oom", open},
+		make("summary", {}, make("h3", {}, size(oom.bytes) + " asked by " + (oom.caller || "?") + " at " + time(oom.t))),
 		make("p", {class: "advice"}, make("b", {}, "What would have helped: "), oom.advice),
-		make("dl", {class: "facts"}, [["function", (oom.api || "?") + (oom.dev === null ? "" : ", device " + oom.dev)], ["refused by", (oom.refused_by || "?") + ", rule " + (oom.rule || "?")],
-			["tried", tried || "nothing else"], ["free", size(oom.free) + " of " + size(oom.total)], ["held by this process", sums(oom.live)]]
+		make("dl", {class: "facts"}, [["function", (oom.api || "?") + (oom.dev === null ? "" : ", device " + oom.dev)],
+			["refused by", (oom.refused_by || "?") + ", rule " + (oom.rule || "?")],
+			["tried", tried || "nothing else"], ["free", size(oom.free) + " of " + size(oom.total)],
+				["held by this process", sums(oom.live)]]
 			.map(([term, text]) => [make("dt", {}, term), make("dd", {}, text)])),
 		oom.holders.length ? tableOf({
 			caption: "What was held then, the largest", rows: oom.holders,
-			columns: [bytesColumn("bytes", "bytes", "device"), textColumn("place", "place"), textColumn("asked by", "caller"), textColumn("function", "api"), countColumn("number", "seq")],
+			columns: [bytesColumn("bytes", "bytes", "device"), textColumn("place", "place"),
+				textColumn("asked by", "caller"), textColumn("function", "api"), countColumn("number", "seq")],
 		}) : null);
 }
 
@@ -52,39 +64,51 @@ function oomsOf(run) {
 	if (!run.ooms.length)
 		return null;
 	return make("section", {id: "oom"}, make("h2", {}, "Out of memory: " + count(run.totals.ooms)),
-		run.ooms.map((oom, at) => [at === half && more > 0 ? make("p", {class: "quiet"}, "\u2026 " + count(more) + " between these") : null, oomOf(oom, at < 2)]).flat());
+		run.ooms.map((oom, at) => [at === half && more > 0 ? make("p", {class: "quiet"},
+			"\u2026 " + count(more) + " between these") : null, oomOf(oom, at < 2)]).flat());
 }
 
 function notesOf(run) {
 	return run.notes.length ? make("section", {}, make("h2", {}, "Notes"), tableOf({
-		caption: plural(run.note_count, "note"), rows: run.notes, more: run.note_count > run.notes.length ? count(run.note_count - run.notes.length) + " more, in the log" : null,
+		caption: plural(run.note_count, "note"), rows: run.notes,
+			more: run.note_count > run.notes.length ? count(run.note_count - run.notes.length) + " more, in the log" : null,
 		columns: [timeColumn("at", "t"), textColumn("about", "code"), textColumn("what", "text")],
 	})) : null;
 }
 
 function policyOf(run) {
 	const set = run.policy.filter((option) => option.source !== "default");
-	const table = (caption, rows) => tableOf({caption, rows, columns: [textColumn("option", "name"), textColumn("value", "value"), textColumn("from", "source")]});
+	const table = (caption, rows) => tableOf({caption, rows,
+		columns: [textColumn("option", "name"), textColumn("value", "value"), textColumn("from", "source")]});
 
 	if (!run.policy.length)
 		return null;
-	return make("section", {}, make("h2", {}, "Under which policy"), set.length ? table("What is no default", set) : make("p", {}, "All options had their defaults."),
+	return make("section", {}, make("h2", {}, "Under which policy"),
+		set.length ? table("What is no default", set) : make("p", {}, "All options had their defaults."),
 		make("details", {}, make("summary", {}, "All " + run.policy.length + " options"), table("All options", run.policy)),
-		run.args.length ? [make("p", {}, "Started as"), make("pre", {}, run.args.map(quoted).join(" ") + (run.args_cut ? " \u2026" : ""))] : null);
+		run.args.length ? [make("p", {}, "Started as"),
+			make("pre", {}, run.args.map(quoted).join(" ") + (run.args_cut ? " \u2026" : ""))] : null);
 }
 
 function runsOf(shown, pick) {
 	const total = (head, value, tint) => ({head, value, show: dash, number: true, tint});
 
 	return tableOf({
-		caption: plural(runs.length, "run") + ", in all " + plural(data.sum.spills, "spill") + " of " + size(data.sum.spilled.host_bytes + data.sum.spilled.managed_bytes), rows: runs,
+		caption: plural(runs.length, "run") + ", in all " + plural(data.sum.spills,
+			"spill") + " of " + size(data.sum.spilled.host_bytes + data.sum.spilled.managed_bytes), rows: runs,
 		pick: (run) => pick(run.at), here: (run) => run.at === shown,
-		columns: [{head: "rank", value: (run) => run.rank, show: (value) => value === null ? "\u2013" : value}, {head: "program", value: (run) => run.program},
-			{head: "host", value: (run) => run.host}, {head: "ended", value: (run) => run.exited ? run.how : "none", look: (value) => value === "none" || value === "abort" || value === "assert" ? "bad" : ""},
-			{head: "allocations", value: (run) => run.totals.allocs, show: count, number: true}, total("spilled", (run) => run.totals.spilled.host_bytes + run.totals.spilled.managed_bytes, "host"),
-			total("device, at most", (run) => run.totals.peak.device_bytes, "device"), total("host, at most", (run) => run.totals.peak.host_bytes),
+		columns: [{head: "rank", value: (run) => run.rank, show: (value) => value === null ? "\u2013" : value},
+			{head: "program", value: (run) => run.program},
+			{head: "host", value: (run) => run.host},
+				{head: "ended", value: (run) => run.exited ? run.how : "none",
+				look: (value) => value === "none" || value === "abort" || value === "assert" ? "bad" : ""},
+			{head: "allocations", value: (run) => run.totals.allocs, show: count, number: true},
+				total("spilled", (run) => run.totals.spilled.host_bytes + run.totals.spilled.managed_bytes, "host"),
+			total("device, at most", (run) => run.totals.peak.device_bytes, "device"),
+				total("host, at most", (run) => run.totals.peak.host_bytes),
 			total("managed, at most", (run) => run.totals.peak.managed_bytes),
-			{head: "out of memory", value: (run) => run.totals.ooms - run.honest, show: (value) => value ? count(value) : "\u2013", number: true, look: (value) => value ? "bad" : ""},
+			{head: "out of memory", value: (run) => run.totals.ooms - run.honest,
+				show: (value) => value ? count(value) : "\u2013", number: true, look: (value) => value ? "bad" : ""},
 			{head: "log", value: (run) => lineOf(run), look: () => "long"}],
 	});
 }

@@ -2,8 +2,10 @@
 // so that a million of them are drawn as fast as ten.
 const stripRow = 18, stripPixels = 9;
 const signs = {
-	spill: {tone: "host", draw: (c, x, y, r) => { c.moveTo(x, y - r); c.lineTo(x + r, y + r); c.lineTo(x - r, y + r); c.closePath(); }},
-	demote: {tone: "managed", draw: (c, x, y, r) => { c.moveTo(x, y + r); c.lineTo(x + r, y - r); c.lineTo(x - r, y - r); c.closePath(); }},
+	spill: {tone: "host", draw: (c, x, y, r) => { c.moveTo(x, y - r); c.lineTo(x + r, y + r); c.lineTo(x - r,
+		y + r); c.closePath(); }},
+	demote: {tone: "managed", draw: (c, x, y,
+		r) => { c.moveTo(x, y + r); c.lineTo(x + r, y - r); c.lineTo(x - r, y - r); c.closePath(); }},
 	promote: {tone: "device", draw: (c, x, y, r) => { c.rect(x - r * 0.8, y - r * 0.8, r * 1.6, r * 1.6); }},
 	oom: {tone: "bad", draw: (c, x, y, r) => {
 		for (const [a, b] of [[-1, -1], [-1, 1]]) {
@@ -30,7 +32,8 @@ function gather(marks, toPixel) {
 		Object.assign(place, {
 			x: (at + 0.5) * stripPixels,
 			number: place.number + mark.number, bytes: place.bytes + mark.bytes, largest: larger.largest, api: larger.api,
-			caller: larger.caller, reason: larger.reason, from: Math.min(place.from, mark.from), to: Math.max(place.to, mark.to),
+			caller: larger.caller, reason: larger.reason, from: Math.min(place.from, mark.from),
+				to: Math.max(place.to, mark.to),
 		});
 	}
 	return [...places.values()];
@@ -77,7 +80,8 @@ function stripOf(marks) {
 			context.fillRect(area.x, y - stripRow / 2 + 1, area.w, stripRow - 2);
 			context.fillStyle = colour("quiet");
 			context.textAlign = "right";
-			context.fillText({spill: "spills", demote: "to host", promote: "back", oom: "no memory", honest: "again"}[kind], area.x - 8, y);
+			context.fillText({spill: "spills", demote: "to host", promote: "back", oom: "no memory",
+				honest: "again"}[kind], area.x - 8, y);
 			for (const place of gather(byKind[kind], (x) => graph.toDomXCoord(x))) {
 				if (place.x < area.x - 4 || place.x > area.x + area.w + 4)
 					continue;
@@ -98,7 +102,8 @@ function stripOf(marks) {
 
 	function near(event) {
 		const box = canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
-		const place = places.filter((each) => Math.abs(each.y - y) <= stripRow / 2).sort((a, b) => Math.abs(a.x - x) - Math.abs(b.x - x))[0];
+		const place = places.filter((each) => Math.abs(each.y - y) <= stripRow / 2).sort((a,
+			b) => Math.abs(a.x - x) - Math.abs(b.x - x))[0];
 
 		tip(place && Math.abs(place.x - x) < 10 ? whatOf(place) : null, event.clientX, event.clientY);
 	}

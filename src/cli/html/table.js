@@ -27,12 +27,14 @@ function cellOf(column, row, most) {
 function tableOf({caption, columns, rows, more, pick, here}) {
 	const body = make("tbody", {});
 	const most = columns.map((column) => column.tint ? Math.max(0, ...rows.map((row) => column.value(row))) : 0);
-	const heads = columns.map((column, at) => make("th", {scope: "col", class: column.number ? "n" : "text", "aria-sort": "none"},
+	const heads = columns.map((column, at) => make("th",
+		{scope: "col", class: column.number ? "n" : "text", "aria-sort": "none"},
 		make("button", {type: "button", onclick: () => sort(at)}, column.head)));
 
 	function fill(sorted) {
 		body.replaceChildren(...sorted.map((row) => make("tr", {
-			class: [pick ? "pick" : "", here && here(row) ? "here" : ""].join(" ").trim() || null, onclick: pick ? () => pick(row) : () => {},
+			class: [pick ? "pick" : "", here && here(row) ? "here" : ""].join(" ").trim() || null,
+				onclick: pick ? () => pick(row) : () => {},
 		}, columns.map((column, at) => cellOf(column, row, most[at])))));
 		if (more)
 			body.append(make("tr", {class: "more"}, make("td", {colspan: columns.length}, more)));
@@ -55,5 +57,6 @@ function tableOf({caption, columns, rows, more, pick, here}) {
 
 const bytesColumn = (head, key, tint) => ({head, value: (row) => row[key], show: dash, number: true, tint});
 const countColumn = (head, key) => ({head, value: (row) => row[key], show: count, number: true});
-const textColumn = (head, key) => ({head, value: (row) => row[key], look: () => key === "caller" || key === "text" || key === "name" ? "long" : ""});
+const textColumn = (head, key) => ({head, value: (row) => row[key],
+	look: () => key === "caller" || key === "text" || key === "name" ? "long" : ""});
 const timeColumn = (head, key) => ({head, value: (row) => row[key], show: (value) => time(value), number: true});

@@ -32,7 +32,8 @@ function headline(totals, honest, before) {
 	else
 		words.push("nothing spilled");
 	words[0] = words[0][0].toUpperCase() + words[0].slice(1);
-	return make("p", {class: "headline" + (surfaced ? " bad" : totals.spills || totals.demotions ? "" : " good")}, words.join("; "));
+	return make("p", {class: "headline" + (surfaced ? " bad" : totals.spills || totals.demotions ? "" : " good")},
+		words.join("; "));
 }
 
 function factsOf(run) {
@@ -64,7 +65,8 @@ function doubtsOf(run) {
 	add(run.mode && run.mode !== "spill", "spill.mode = " + run.mode + ": nothing was placed elsewhere.");
 	add(run.differences.length, "The sums of the lines are not what the program counted (exit line): " +
 		run.differences.map((each) => each.name + " " + count(each.lines) + " against " + count(each.exit)).join(", ") + ".");
-	add(run.left_out, "log.max left out " + plural(run.left_out, "allocation") + ": the totals have them, charts and tables do not.");
+	add(run.left_out, "log.max left out " + plural(run.left_out,
+		"allocation") + ": the totals have them, charts and tables do not.");
 	add(!run.all_told, "log.level is not all: allocations that did not spill are not in the log.");
 	add(run.cut, "The last line of the log is cut.");
 	add(run.bad_lines, plural(run.bad_lines, "line") + " of the log could not be read.");
@@ -80,13 +82,18 @@ function verdictOfAll(pick) {
 	const bad = runs.filter((run) => run.totals.ooms > run.honest || !run.exited || run.differences.length).slice(0, 8);
 	const honest = runs.reduce((sum, run) => sum + run.honest, 0);
 
-	return make("section", {class: "card", id: "all-runs", "aria-label": "What happened in all runs"}, headline(data.sum, honest, plural(runs.length, "run")),
-		make("dl", {class: "facts"}, make("dt", {}, "how much"), make("dd", {}, sums(data.sum.spilled)), make("dt", {}, "held at most"),
+	return make("section", {class: "card", id: "all-runs", "aria-label": "What happened in all runs"},
+		headline(data.sum, honest, plural(runs.length, "run")),
+		make("dl", {class: "facts"}, make("dt", {}, "how much"), make("dd", {}, sums(data.sum.spilled)),
+			make("dt", {}, "held at most"),
 			make("dd", {}, sums(data.sum.peak) + ", if all had their peaks at once"),
-			bad.length ? [make("dt", {}, "look first at"), make("dd", {}, bad.map((run) => [make("button", {type: "button", onclick: () => pick(run.at)}, titleOf(run)), " "]))] : null));
+			bad.length ? [make("dt", {}, "look first at"),
+				make("dd", {}, bad.map((run) => [make("button", {type: "button", onclick: () => pick(run.at)},
+				titleOf(run)), " "]))] : null));
 }
 
 function verdictOf(run) {
 	return make("section", {class: "card", id: "verdict", "aria-label": "What happened"}, headline(run.totals, run.honest),
-		run.advice ? make("p", {class: "advice"}, make("b", {}, "What would have avoided it: "), run.advice) : null, doubtsOf(run), factsOf(run));
+		run.advice ? make("p", {class: "advice"}, make("b", {}, "What would have avoided it: "), run.advice) : null,
+			doubtsOf(run), factsOf(run));
 }
