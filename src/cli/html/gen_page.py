@@ -44,8 +44,8 @@ def page(notice, parts):
 
 def main():
     notice, *paths = map(pathlib.Path, sys.argv[1:])
-    parts = {path.name: without_maps(path.read_text()) for path in paths}
-    before, after = page(notice.read_text(), parts) if "dygraph.min.js" in parts else ("", "")
+    parts = {path.name: without_maps(path.read_text(encoding="utf-8")) for path in paths}
+    before, after = page(notice.read_text(encoding="utf-8"), parts) if "dygraph.min.js" in parts else ("", "")
     print('#include "cli/report_html.h"\n')
     for name, text in (("before", before), ("after", after)):
         print(f"const char cli_page_{name}[] =\n{literal(text)};")
