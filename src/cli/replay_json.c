@@ -78,22 +78,6 @@ static void put_table(struct spill_json *json, const char *member, const struct 
 	spill_json_array_end(json);
 }
 
-static void put_fit(struct spill_json *json, const struct cli_device *device, uint64_t margin)
-{
-	struct cli_fit_row row = cli_fit_row(device, margin);
-
-	spill_json_object(cli_json_key(json, "fit"));
-	cli_json_number(json, "usable", row.usable);
-	cli_json_number(json, "wanted", device->fit.wanted);
-	cli_json_number(json, "device_bytes", device->fit.device);
-	cli_json_number(json, "host_bytes", device->fit.host);
-	cli_json_number(json, "managed_bytes", device->fit.managed);
-	cli_json_number(json, "refused", device->fit.refused);
-	cli_json_number(json, "free", row.free);
-	spill_json_i64(cli_json_key(json, "surplus"), row.surplus);
-	spill_json_object_end(json);
-}
-
 static void put_devices(struct spill_json *json, const struct cli_replay_run *run,
                         const struct cli_summary *summary, uint64_t margin)
 {
@@ -110,7 +94,7 @@ static void put_devices(struct spill_json *json, const struct cli_replay_run *ru
 		cli_json_number(json, "other", run->setting.cards[device->device].other);
 		cli_json_truth(json, "other_told", run->other_told[device->device]);
 		cli_json_bytes(json, "peak", &device->peak);
-		put_fit(json, device, margin);
+		cli_report_json_fit(json, device, margin);
 		for (size_t at = 0; at < run->limit_count; at++) {
 			if (run->limits[at].device != device->device)
 				continue;

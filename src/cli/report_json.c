@@ -36,7 +36,7 @@ static void differences(struct spill_json *json, const struct cli_summary *summa
 	spill_json_array_end(json);
 }
 
-static void fit(struct spill_json *json, const struct cli_device *device, uint64_t margin)
+void cli_report_json_fit(struct spill_json *json, const struct cli_device *device, uint64_t margin)
 {
 	struct cli_fit_row row = cli_fit_row(device, margin);
 
@@ -67,7 +67,7 @@ static void devices(struct spill_json *json, const struct cli_summary *summary, 
 		cli_json_number(json, "bytes", device->bytes);
 		cli_json_bytes(json, "live", &device->live);
 		cli_json_bytes(json, "peak", &device->peak);
-		fit(json, device, margin);
+		cli_report_json_fit(json, device, margin);
 		spill_json_object_end(json);
 	}
 	spill_json_array_end(json);
