@@ -6,7 +6,6 @@
 #include "lookup.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +16,7 @@
 #include "libc_symbol.h"
 #include "movable.h"
 #include "note.h"
+#include "objects.h"
 #include "real.h"
 #include "runtime.h"
 #include "work.h"
@@ -210,9 +210,9 @@ __attribute__((visibility("default"))) int dlclose(void *handle);
 int dlclose(void *handle)
 {
 	unsigned long long before = 0, after = 0;
-	dl_iterate_phdr(read_unloads, &before);
+	spill_objects_visit(read_unloads, &before);
 	int result = spill_real_dlclose(handle);
-	dl_iterate_phdr(read_unloads, &after);
+	spill_objects_visit(read_unloads, &after);
 	if (before != after)
 		spill_unloads_count();
 	return result;

@@ -1,7 +1,6 @@
 #include "real.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "caller.h"
 #include "glob.h"
 #include "libc_symbol.h"
+#include "objects.h"
 
 /* The vendor's library whatever its version or path, if it is loaded: never loaded by us (pitfall 1). */
 struct library {
@@ -29,7 +29,7 @@ static void *from_library(const char *prefix, const char *symbol)
 {
 	struct library library = {.prefix = prefix};
 	void *handle =
-	    dl_iterate_phdr(visit, &library) ? dlopen(library.path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	    spill_objects_visit(visit, &library) ? dlopen(library.path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 	/* The handle is kept: a vendor's driver that was unloaded under us would be worse than one that stays. */
 	return handle ? spill_real_dlsym()(handle, symbol) : NULL;
 }

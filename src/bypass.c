@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <limits.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "around.h"
+#include "objects.h"
 
 /*
  * The rows whose library is mapped, as of a count of loads. In one word, so that it needs no lock: the count above, a bit for
@@ -37,12 +37,12 @@ static unsigned mapped_rows(void)
 {
 	uint32_t loads = 0;
 	unsigned rows = 0;
-	dl_iterate_phdr(count_loads, &loads);
+	spill_objects_visit(count_loads, &loads);
 	uint64_t last = atomic_load(&known);
 	if (last && last >> 32 == loads)
 		return (unsigned)last;
 	/* What is loaded meanwhile changes the count again, and is seen at the next look. */
-	dl_iterate_phdr(visit, &rows);
+	spill_objects_visit(visit, &rows);
 	atomic_store(&known, (uint64_t)loads << 32 | rows);
 	return rows;
 }

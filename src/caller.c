@@ -1,6 +1,5 @@
 #include "caller.h"
 
-#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 
 #include "config.h"
 #include "glob.h"
+#include "objects.h"
 
 static _Atomic unsigned unloads;
 
@@ -57,7 +57,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *data)
 bool spill_object_of(const void *address, struct spill_object *object)
 {
 	struct search search = {.address = (uintptr_t)address, .object = object};
-	return dl_iterate_phdr(visit, &search) == 1;
+	return spill_objects_visit(visit, &search) == 1;
 }
 
 /*

@@ -25,6 +25,7 @@ enum spill_lock_rank {
 	SPILL_RANK_HOST_SHARE,  /* src/host_share.c: what other processes hold */
 	SPILL_RANK_NOTE,        /* src/note.c: notes waiting for the log */
 	SPILL_RANK_LOG,         /* src/log*.c: the file and its buffer */
+	SPILL_RANK_OBJECTS,     /* src/objects.c: what is loaded */
 };
 
 #endif

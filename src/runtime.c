@@ -24,6 +24,7 @@
 #include "movable.h"
 #include "move.h"
 #include "note.h"
+#include "objects.h"
 #include "numa.h"
 #include "peer.h"
 #include "postmortem.h"
@@ -83,6 +84,7 @@ static void fork_prepare(void)
 	spill_host_share_fork_prepare();
 	spill_note_fork_prepare();
 	spill_log_fork_prepare();
+	spill_objects_fork_prepare();
 }
 
 static void fork_done(bool child)
@@ -107,6 +109,7 @@ static void fork_done(bool child)
 
 static void fork_parent(void)
 {
+	spill_objects_fork_parent();
 	spill_log_fork_parent();
 	fork_done(false);
 }
@@ -114,6 +117,7 @@ static void fork_parent(void)
 /* The child has no GPU of its parent's; its first GPU memory call begins a log of its own. */
 static void fork_child(void)
 {
+	spill_objects_fork_child();
 	spill_log_fork_child();
 	spill_counters_fork_child();
 	fork_done(true);

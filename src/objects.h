@@ -1,0 +1,19 @@
+/*
+ * The objects that are loaded, for whoever looks through them. dl_iterate_phdr(3) holds a lock of the loader, which a fork in
+ * another thread copies as it is: the child would wait for it for ever, when it looks itself. So all our looks are under a
+ * lock that fork takes as well. What the program's own threads do in the loader while another one forks is between the two.
+ */
+#ifndef SPILL_OBJECTS_H
+#define SPILL_OBJECTS_H
+
+#include <link.h>
+#include <stddef.h>
+
+/* As dl_iterate_phdr(3). pre: `visit` calls nothing that takes a lock */
+int spill_objects_visit(int (*visit)(struct dl_phdr_info *info, size_t size, void *data), void *data);
+
+void spill_objects_fork_prepare(void);
+void spill_objects_fork_parent(void);
+void spill_objects_fork_child(void);
+
+#endif
