@@ -17,6 +17,7 @@ enum cli_word {
 	CLI_WORD_PROGRAM,
 	CLI_WORD_SIZE,
 	CLI_WORD_NUMBER,
+	CLI_WORD_TEXT, /* whatever the user means */
 };
 
 /* Numbers of the commands and of all their options, in the order of the table. */

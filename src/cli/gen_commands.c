@@ -13,7 +13,7 @@ static const char *const words[] = {
     [CLI_WORD_NONE] = "none",     [CLI_WORD_NOTHING] = "nothing", [CLI_WORD_FILE] = "file",
     [CLI_WORD_FOLDER] = "folder", [CLI_WORD_POLICY] = "policy",   [CLI_WORD_PROFILE] = "profile",
     [CLI_WORD_LOG] = "log",       [CLI_WORD_PROGRAM] = "program", [CLI_WORD_SIZE] = "size",
-    [CLI_WORD_NUMBER] = "number",
+    [CLI_WORD_NUMBER] = "number", [CLI_WORD_TEXT] = "text",
 };
 
 /* Prints the text with a backslash before each of the `special` characters. */

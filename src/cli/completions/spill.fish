@@ -76,6 +76,8 @@ function __spill_size
 end
 function __spill_number
 end
+function __spill_text
+end
 
 complete -c spill -f
 complete -c spill -s h -l help -n 'not __spill_program_at >/dev/null' -d 'say how it is used'

@@ -11,6 +11,7 @@ _spill_program() { _command_names -e; }
 _spill_profile() { local expl; _wanted profiles expl profile compadd -a _spill_profiles; }
 _spill_size() { _message 'size: 512MiB, 4.5GiB'; }
 _spill_number() { _message number; }
+_spill_text() { _message text; }
 _spill_nothing() { _message 'no more arguments'; }
 _spill_log()
 {
