@@ -179,7 +179,7 @@ static bool read_lines(struct cli_trace *trace, struct cli_lines *lines)
 	bool any = false;
 
 	while ((line = cli_lines_next(lines, &record)) != CLI_LINE_END) {
-		any = true;
+		any |= line != CLI_LINE_CUT;
 		if (line == CLI_LINE_RECORD && record.kind == SPILL_KIND_START)
 			begin_run(trace, lines, &record.start);
 		else if (line == CLI_LINE_RECORD && (!trace->running || trace->fresh))
