@@ -15,6 +15,7 @@ struct cli_live_entry {
 	uint64_t seq; /* 0: none (they count from 1) */
 	uint64_t bytes;
 	struct spill_bytes held;
+	uint64_t moves, moved; /* to the host until now: how often, and how many bytes in all */
 	int device;
 	union { /* of a summary; of a recording (recording.h) */
 		unsigned rows[CLI_VIEWS];

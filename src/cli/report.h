@@ -37,6 +37,7 @@ void cli_report_devices(const struct cli_summary *summary);
 void cli_report_fit(const struct cli_summary *summary, uint64_t margin);
 void cli_report_views(const struct cli_summary *summary);
 void cli_report_largest(const struct cli_summary *summary);
+void cli_report_moved(const struct cli_summary *summary);
 void cli_report_runs(const struct cli_report *report);
 
 /* report_oom.c */

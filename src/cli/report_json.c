@@ -124,6 +124,25 @@ static void largest(struct spill_json *json, const struct cli_large_list *list)
 	spill_json_array_end(json);
 }
 
+static void moved(struct spill_json *json, const struct cli_moved_list *list)
+{
+	spill_json_array(cli_json_key(json, "moved"));
+	for (unsigned i = 0; i < list->count; i++) {
+		const struct cli_moved *one = &list->list[i];
+
+		spill_json_object(json);
+		cli_json_number(json, "seq", one->seq);
+		cli_json_number(json, "bytes", one->bytes);
+		cli_json_number(json, "moves", one->moves);
+		cli_json_number(json, "moved", one->moved);
+		cli_json_number(json, "host_bytes", one->host);
+		cli_json_device(json, one->device);
+		cli_json_name(json, "caller", one->caller);
+		spill_json_object_end(json);
+	}
+	spill_json_array_end(json);
+}
+
 static void tried(struct spill_json *json, const struct spill_record_oom *oom)
 {
 	spill_json_array(cli_json_key(json, "tried"));
@@ -282,6 +301,7 @@ static void run(struct spill_json *json, const struct cli_summary *summary, cons
 	view(json, "by_rule", &summary->views[CLI_BY_RULE], report->rows);
 	view(json, "by_reason", &summary->views[CLI_BY_REASON], report->rows);
 	largest(json, &summary->largest);
+	moved(json, &summary->moved);
 	ooms(json, &summary->ooms);
 	notes(json, summary);
 	cli_json_number(json, "note_count", summary->note_count);

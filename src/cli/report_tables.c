@@ -150,6 +150,27 @@ void cli_report_largest(const struct cli_summary *summary)
 	}
 }
 
+void cli_report_moved(const struct cli_summary *summary)
+{
+	const struct cli_moved_list *moved = &summary->moved;
+
+	if (!moved->count)
+		return;
+	printf("\n  %12s%12s%12s%12s  %s\n", "moves", "moved", "size", "host at end",
+	       "moved to the host most");
+	for (unsigned i = 0; i < moved->count; i++) {
+		const struct cli_moved *one = &moved->list[i];
+
+		printf("  %12" PRIu64, one->moves);
+		put_size_at(one->moved);
+		put_size_at(one->bytes);
+		put_size_at(one->host);
+		printf("  #%-8" PRIu64, one->seq);
+		cli_put(stdout, cli_text_of(one->caller));
+		putchar('\n');
+	}
+}
+
 /* A word of the log and a blank, in a column of at least so many characters. */
 static void put_padded(const char *word, int width)
 {

@@ -248,6 +248,7 @@ void cli_report_text(const struct cli_report *report)
 		cli_report_fit(summary, report->margin);
 		cli_report_views(summary);
 		cli_report_largest(summary);
+		cli_report_moved(summary);
 		cli_report_ooms(summary);
 		put_notes(summary);
 	}

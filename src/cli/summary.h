@@ -7,6 +7,7 @@
 
 #include "advice.h"
 #include "live.h"
+#include "moved.h"
 #include "table.h"
 #include "trace.h"
 
@@ -91,6 +92,7 @@ struct cli_summary {
 	struct cli_table views[CLI_VIEWS];
 	struct cli_table demoted, promoted; /* moves by reason: count and bytes */
 	struct cli_large_list largest;
+	struct cli_moved_list moved;
 	struct cli_ooms ooms;
 	struct cli_note notes[CLI_NOTES];
 	unsigned long note_count;

@@ -122,6 +122,7 @@ static void forget(struct cli_summary *summary, struct cli_live_entry *entry)
 	went(summary, entry);
 	for (unsigned view = 0; entry->known && view < CLI_VIEWS; view++)
 		summary->views[view].rows[entry->rows[view]].live -= entry->bytes;
+	cli_moved_free(&summary->moved, entry->seq);
 	cli_live_remove(&summary->live, entry);
 }
 
@@ -176,6 +177,12 @@ static void count_move(struct cli_table *table, const struct cli_event *event)
 	row->bytes += event->bytes;
 }
 
+/* Who asked for it: a move's own caller is who asked for the room. */
+static const struct cli_name *caller_of(const struct cli_summary *summary, const struct cli_live_entry *entry)
+{
+	return entry->known ? summary->views[CLI_BY_CALLER].rows[entry->rows[CLI_BY_CALLER]].name : NULL;
+}
+
 static void move(struct cli_summary *summary, const struct cli_event *event)
 {
 	bool demote = event->kind == CLI_EVENT_DEMOTE;
@@ -192,6 +199,10 @@ static void move(struct cli_summary *summary, const struct cli_event *event)
 		entry = found_moving(summary, event, left, arrived);
 	went(summary, entry);
 	entry->held = event->held;
+	entry->moves += demote;
+	entry->moved += left;
+	if (entry->moves)
+		cli_moved_note(&summary->moved, entry, caller_of(summary, entry));
 	new_peaks(summary, came(summary, entry));
 }
 

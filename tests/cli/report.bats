@@ -100,6 +100,8 @@ json() { "$spill" report --json "$@"; }
 	has_line "  spilled        no allocation, but some were moved"
 	has_line "  moved to host  2.00 GiB in 1 moves: oom 2.00 GiB"
 	has_line "  moved back     2.00 GiB in 1 moves: free 2.00 GiB"
+	has_line "         moves       moved        size host at end  moved to the host most"
+	has_line "             1    2.00 GiB    7.04 GiB           -  #1       libggml-cuda.so+0x1a2b"
 }
 
 @test "sums that differ are said loudly and are a finding" {
@@ -319,6 +321,10 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 	has "no *.jsonl in it"
 	: >empty.jsonl
 	run "$spill" report empty.jsonl
+	ends_with 1
+	has "no records"
+	printf '\177ELF\2\1' >junk.jsonl
+	run "$spill" report junk.jsonl
 	ends_with 1
 	has "no records"
 	json empty.jsonl 2>/dev/null | jq -e '.runs == []' || [ "${PIPESTATUS[0]}" -eq 1 ]

@@ -203,6 +203,18 @@ def check(log, report):
     assert [large["bytes"] for large in run["largest"]] == sizes[:10]
     freed = {event["seq"] for event in events if event["kind"] == "free"}
     assert all(large["freed"] == (large["seq"] in freed) for large in run["largest"])
+    mine, callers = {}, {event["seq"]: event.get("caller") for event in events if event["kind"] == "alloc"}
+    for event in events:
+        if event.get("what") == "demote":
+            row = mine.setdefault(event["seq"], {"seq": event["seq"], "moves": 0, "moved": 0, "caller": callers[event["seq"]]})
+            row["moves"] += 1
+            row["moved"] += event["bytes"]
+        if event["kind"] == "move" and event["seq"] in mine:
+            mine[event["seq"]]["host_bytes"] = event.get("host_bytes", 0)
+        elif event["kind"] == "free" and event["seq"] in mine:
+            mine[event["seq"]]["host_bytes"] = 0
+    assert [row["moved"] for row in run["moved"]] == sorted((row["moved"] for row in mine.values()), reverse=True)[:10]
+    assert all({name: row[name] for name in mine[row["seq"]]} == mine[row["seq"]] for row in run["moved"])
     for table, what in (("demoted", "demote"), ("promoted", "promote")):
         mine = [event["bytes"] for event in events if event.get("what") == what]
         assert sum(row["bytes"] for row in run[table]) == sum(mine) and sum(row["moves"] for row in run[table]) == len(mine)

@@ -36,6 +36,13 @@ function tablesOf(run) {
 				textColumn("asked by", "caller"),
 				textColumn("function", "api"), timeColumn("at", "t"),
 					{head: "at the end", value: (row) => row.freed ? "freed" : "held"}, countColumn("number", "seq")],
+		}) : null,
+		run.moved.length ? tableOf({
+			caption: "Moved to the host most", rows: run.moved,
+			columns: [bytesColumn("moved, in all", "moved", "host"), countColumn("moves", "moves"), bytesColumn("size", "bytes"),
+				bytesColumn("on the host at the end", "host_bytes", "host"),
+				{head: "device", value: (row) => row.dev, show: byDevice, look: () => "whole"},
+				textColumn("asked by", "caller"), countColumn("number", "seq")],
 		}) : null);
 }
 
