@@ -63,7 +63,8 @@ struct cli_fit_row cli_fit_row(const struct cli_device *device, uint64_t margin)
 
 static void put_fit(const struct cli_device *device, uint64_t margin)
 {
-	struct cli_fit_row row = cli_fit_row(device, margin);
+	bool too_much = margin && margin >= device->bytes; /* a deficit of all that was wanted says nothing */
+	struct cli_fit_row row = cli_fit_row(device, too_much ? 0 : margin);
 
 	put_device(device->device);
 	put_size_at(device->bytes);
@@ -80,7 +81,7 @@ static void put_fit(const struct cli_device *device, uint64_t margin)
 		cli_put_size(stdout, device->limit);
 		putchar(')');
 	}
-	putchar('\n');
+	puts(too_much ? ", without the margin, which is all of the device" : "");
 }
 
 void cli_report_fit(const struct cli_summary *summary, uint64_t margin)
@@ -101,7 +102,8 @@ void cli_report_fit(const struct cli_summary *summary, uint64_t margin)
 	}
 }
 
-static void put_view(const struct cli_table *table, const char *heading)
+/* nameless: what a row is called that has no name in the log */
+static void put_view(const struct cli_table *table, const char *heading, const char *nameless)
 {
 	if (!table->count)
 		return;
@@ -116,7 +118,7 @@ static void put_view(const struct cli_table *table, const char *heading)
 		put_size_at(row->live);
 		put_size_at(row->spilled);
 		fputs("  ", stdout);
-		cli_put(stdout, cli_text_of(row->name));
+		cli_put(stdout, row->name ? row->name->text : nameless);
 		putchar('\n');
 	}
 	if (table->count > ROWS)
@@ -125,10 +127,10 @@ static void put_view(const struct cli_table *table, const char *heading)
 
 void cli_report_views(const struct cli_summary *summary)
 {
-	put_view(&summary->views[CLI_BY_CALLER], "by caller");
-	put_view(&summary->views[CLI_BY_PLACE], "by place");
-	put_view(&summary->views[CLI_BY_RULE], "by rule");
-	put_view(&summary->views[CLI_BY_REASON], "by reason");
+	put_view(&summary->views[CLI_BY_CALLER], "by caller", "not known");
+	put_view(&summary->views[CLI_BY_PLACE], "by place", "?");
+	put_view(&summary->views[CLI_BY_RULE], "by rule", "no rule: the program named the place itself");
+	put_view(&summary->views[CLI_BY_REASON], "by reason", "?");
 }
 
 void cli_report_largest(const struct cli_summary *summary)

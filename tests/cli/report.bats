@@ -36,6 +36,10 @@ json() { "$spill" report --json "$@"; }
 	has_line "      7.04 GiB  #2       split     cuMemAlloc_v2  libggml-cuda.so+0x1a2b  at 12.345 s"
 	has_line "      1.00 GiB  #1       device    cudaMalloc  libggml-cuda.so+0x1a2b  at 0.001 s, held at the end"
 	has_line "  0         140.40 GiB    6.00 GiB    2.04 GiB           -    1.00 GiB           -           -  NVIDIA H200"
+	sed '2{s/,"rule":"default"//;s/,"caller":"[^"]*"//}' "$data/run.jsonl" >nameless.jsonl
+	run "$spill" report nameless.jsonl
+	has_line "             1    1.00 GiB    1.00 GiB    1.00 GiB           -  no rule: the program named the place itself"
+	has_line "             1    1.00 GiB    1.00 GiB    1.00 GiB           -  not known"
 }
 
 @test "an out of memory: what was asked, by whom, what refused, who held what, what would have helped" {
@@ -217,6 +221,8 @@ json() { "$spill" report --json "$@"; }
 	has "deficit 5.64 GiB"
 	has_not "(device.limit"
 	[ "$(json --margin 200GiB "$data/run.jsonl" | jq '.runs[0].devices[0].fit.usable')" -eq 0 ]
+	run "$spill" report --margin 200GiB "$data/fit.jsonl"
+	has_line "  2          31.98 GiB   20.00 GiB   20.00 GiB           -           -           -   11.98 GiB  surplus 11.98 GiB, without the margin, which is all of the device"
 	[ "$(json --margin 0 "$data/fit.jsonl" | jq .margin)" -eq 0 ]
 }
 

@@ -25,7 +25,7 @@ function barOf(device) {
 }
 
 function marginsOf(run, device) {
-	const rows = run.margins.filter((row) => row.dev === device.dev)
+	const rows = run.margins.filter((row) => row.dev === device.dev && row.margin < device.bytes)
 		.filter((row, at, all) => all.findIndex((each) => each.margin === row.margin) === at).sort((a,
 			b) => a.margin - b.margin);
 
@@ -37,8 +37,15 @@ function marginsOf(run, device) {
 	});
 }
 
+/* A margin that is all of the device leaves no figure that says something: then without it. */
+function withoutTooMuch(run, device) {
+	const row = run.margins.find((each) => each.dev === device.dev && each.margin === 0);
+
+	return data.margin < device.bytes ? device : {...device, fit: {...device.fit, usable: row.usable, surplus: row.surplus}};
+}
+
 function fitOf(run) {
-	const devices = run.devices.filter((device) => device.fit);
+	const devices = run.devices.filter((device) => device.fit).map((device) => withoutTooMuch(run, device));
 
 	if (!devices.length)
 		return null;
@@ -49,7 +56,8 @@ function fitOf(run) {
 			barOf(device), make("p", {}, device.fit.surplus < 0
 				? make("b", {}, size(-device.fit.surplus) + " more was wanted than was usable")
 				: make("b", {}, size(device.fit.surplus) + " of what was usable was not wanted"),
-					" (margin " + size(data.margin) + ")."),
+					data.margin < device.bytes ? " (margin " + size(data.margin) + ")."
+						: ", without the margin of " + size(data.margin) + ", which is all of the device."),
 			marginsOf(run, device))),
 		make("p", {}, "With another policy, or another card: "),
 			make("pre", {}, "spill replay " + quoted(run.log) + " --policy FILE --vram " +

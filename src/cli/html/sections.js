@@ -1,11 +1,12 @@
 // The tables of a run.
 /* The narrow ones stand beside each other. */
-function viewOf(run, key, head, narrow) {
+/* nameless: what a row is called that has no name in the log */
+function viewOf(run, key, head, narrow, nameless = "not known") {
 	const rows = run[key], more = run.rows[key] - rows.length;
 
 	return rows.length ? tableOf({
 		caption: "By " + head, rows, more: more > 0 ? count(more) + " more, in spill report --json" : null,
-		columns: [textColumn(head, "name"), countColumn("allocations", "allocs"),
+		columns: [{...textColumn(head, "name"), show: (value) => value ?? nameless}, countColumn("allocations", "allocs"),
 			...(narrow ? [] : [bytesColumn("bytes", "bytes")]), bytesColumn("at most", "peak", "device"),
 			bytesColumn("at the end", "live"), bytesColumn("spilled", "spilled", "host")],
 	}) : null;
@@ -27,7 +28,7 @@ function devicesOf(run) {
 
 function tablesOf(run) {
 	return make("section", {}, make("h2", {}, "Who asked, and where it went"), viewOf(run, "by_caller", "caller"),
-		make("div", {class: "grid"}, viewOf(run, "by_place", "place", true), viewOf(run, "by_rule", "rule", true),
+		make("div", {class: "grid"}, viewOf(run, "by_place", "place", true), viewOf(run, "by_rule", "rule", true, "no rule: the program named the place itself"),
 			viewOf(run, "by_reason", "reason", true)), devicesOf(run),
 		run.largest.length ? tableOf({
 			caption: "The largest allocations", rows: run.largest,
