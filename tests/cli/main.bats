@@ -52,9 +52,13 @@ commands=$(sed -n 's/^COMMAND(\([a-z]*\),.*/\1/p' "$BATS_TEST_DIRNAME/../../src/
 	run "$spill" chekc
 	ends_with 2
 	has "unknown command 'chekc'; the nearest is 'check'"
-	run "$spill" zzzzzzzzzz
-	ends_with 2
-	has_not nearest
+	for word in zzzzzzzzzz foo x; do # of three letters two others are another word
+		run "$spill" $word
+		ends_with 2
+		has_not nearest
+	done
+	run "$spill" rn
+	has "the nearest is 'run'"
 }
 
 @test "an unknown option is wrong usage" {
