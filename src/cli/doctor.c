@@ -178,6 +178,11 @@ static int look(const struct doctor_patient *patient, bool json)
 {
 	const struct spill_policy *policy;
 
+	if (!patient->quick && isatty(STDERR_FILENO))
+		fputs("spill doctor: tries the drivers and measures the link and the host's memory, for some "
+		      "seconds "
+		      "(--quick measures nothing)\n",
+		      stderr);
 	if (patient->program)
 		doctor_look_at_program(patient);
 	doctor_look_at_devices(patient);

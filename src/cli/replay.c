@@ -319,7 +319,8 @@ int cli_replay(int argc, char **argv)
 	if (!call.count)
 		return cli_usage(argv[0], "which log, or which folder of logs?");
 	if (!replay.wish.policy == !replay.wish.profile)
-		return cli_usage(argv[0], "under which policy? --policy FILE or --profile NAME, one of them");
+		return cli_usage(argv[0], "under which policy? --policy FILE or --profile NAME, one of them; "
+		                          "--profile none: as without any setting");
 	/* Before a long log is read. */
 	cli_replay_policy(&replay.wish, "", &replay.problem);
 	if (replay.problem)

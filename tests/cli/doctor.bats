@@ -36,6 +36,17 @@ machine() {
 	has_not "[program]"
 }
 
+@test "before it measures it says so, on a terminal only" {
+	machine
+	run "$spill" doctor --root m
+	has_not "measures"
+	run python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$spill" doctor --root m </dev/null
+	[[ ${lines[0]} == "spill doctor: tries the drivers and measures the link and the host's memory, for some seconds (--quick"* ]]
+	run python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$spill" doctor --root m --quick </dev/null
+	has "facts"
+	has_not "measures"
+}
+
 @test "a device's files and no driver library for them" {
 	machine
 	touch m/dev/nvidiactl

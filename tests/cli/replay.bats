@@ -204,7 +204,7 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 		has "$message"
 	done <<-'END'
 		|which log, or which folder of logs?
-		a.jsonl|under which policy? --policy FILE or --profile NAME, one of them
+		a.jsonl|under which policy? --policy FILE or --profile NAME, one of them; --profile none: as without any setting
 		a.jsonl -p p.conf --profile fit-margin|under which policy?
 		a.jsonl -p none.conf|none.conf: no such file
 		a.jsonl --profile fit-margins|fit-margin
