@@ -16,6 +16,11 @@ bool spill_oom_is_final(const char *refused_by)
 	return !is(refused_by, "oom.honest_first");
 }
 
+bool spill_oom_is_beyond(uint64_t bytes, uint64_t total)
+{
+	return bytes / SPILL_BEYOND > total;
+}
+
 /* As it can be written in a policy file, up to the next MiB. */
 static void add_amount(struct spill_text *text, uint64_t bytes)
 {
@@ -231,8 +236,20 @@ static void advise_less(struct spill_text *text, const struct spill_record_oom *
 	}
 }
 
+static void advise_beyond(struct spill_text *text)
+{
+	spill_text_add(text, "nothing: it is more than ");
+	spill_text_number(text, SPILL_BEYOND);
+	spill_text_add(text, " times what the device has; fine if the program tries out how much there "
+	                     "is, else a size is wrong");
+}
+
 void spill_advice_oom(struct spill_text *text, const struct spill_record_oom *oom)
 {
+	if (oom->total && spill_oom_is_beyond(oom->bytes, oom->total)) {
+		advise_beyond(text);
+		return;
+	}
 	if (oom->would && strcmp(oom->would, "refuse") != 0) {
 		spill_text_add(text, "spill.mode = spill: it would have been tried as ");
 		spill_text_add(text, oom->would);

@@ -11,4 +11,11 @@ void spill_advice_oom(struct spill_text *text, const struct spill_record_oom *oo
 /* False for those of oom.honest_first: they surface on purpose, and are asked again. `refused_by` may be NULL. */
 bool spill_oom_is_final(const char *refused_by);
 
+/*
+ * A request that nothing can be done about: of more than so many times all that its device has. Programs ask so to see how much
+ * there is, or by a size that overflowed; a model that does not fit is not that much too large. pre: total != 0
+ */
+#define SPILL_BEYOND 16
+bool spill_oom_is_beyond(uint64_t bytes, uint64_t total);
+
 #endif

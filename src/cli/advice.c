@@ -26,27 +26,68 @@ static void advise_device(struct spill_text *text, const struct cli_device *devi
 	spill_text_add(text, ")");
 }
 
-void cli_advice_run(const struct cli_summary *summary, char buffer[CLI_ADVICE])
+/* "; 2 requests of more than 16 times device 0 are left out: …" */
+static void tell_beyond(struct spill_text *text, const struct cli_device *device)
 {
-	struct spill_text text = spill_text_begin(buffer, CLI_ADVICE);
+	if (!device->beyond)
+		return;
+	spill_text_add(text, text->length ? "; " : "nothing: ");
+	spill_text_number(text, device->beyond);
+	spill_text_add(text, device->beyond == 1 ? " request" : " requests");
+	spill_text_add(text, " of more than ");
+	spill_text_number(text, SPILL_BEYOND);
+	spill_text_add(text, " times device ");
+	spill_text_number(text, (uint64_t)device->device);
+	spill_text_add(
+	    text,
+	    " would fit nowhere: fine if the program tries out how much there is, else a size is wrong");
+}
+
+static uint64_t all_beyond(const struct cli_summary *summary)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < summary->device_count; i++)
+		sum += summary->devices[i].beyond;
+	return sum;
+}
+
+/* Something left the device, or was refused that could have been there. */
+static bool lacked(const struct cli_summary *summary)
+{
+	return summary->totals.spills || summary->totals.demotions ||
+	       cli_summary_surfaced(summary) > all_beyond(summary);
+}
+
+/* What was wanted in earnest. */
+static void advise(struct spill_text *text, const struct cli_summary *summary)
+{
 	const struct cli_table *reasons = &summary->views[CLI_BY_REASON];
 
-	if (!summary->totals.spills && !summary->totals.demotions && !cli_summary_surfaced(summary))
-		return;
 	for (size_t i = 0; i < summary->device_count; i++)
-		advise_device(&text, &summary->devices[i]);
+		advise_device(text, &summary->devices[i]);
 	for (size_t i = 0; i < reasons->count; i++) {
 		if (reasons->rows[i].spilled && !strcmp(cli_text_of(reasons->rows[i].name), "rule")) {
-			spill_text_add(&text, text.length ? "; " : "");
-			spill_text_add(&text, "another place in the rules that say where");
+			spill_text_add(text, text->length ? "; " : "");
+			spill_text_add(text, "another place in the rules that say where");
 		}
 	}
 	for (size_t i = 0; i < summary->device_count; i++) {
 		if (summary->devices[i].device >= 0 && !summary->devices[i].bytes)
 			return; /* whether it would have fitted is not known */
 	}
-	if (!text.length)
+	if (!text->length)
 		spill_text_add(
-		    &text, "less of other programs, contexts and libraries on the device: what was wanted "
-		           "would have fitted");
+		    text, "less of other programs, contexts and libraries on the device: what was wanted "
+		          "would have fitted");
+}
+
+void cli_advice_run(const struct cli_summary *summary, char buffer[CLI_ADVICE])
+{
+	struct spill_text text = spill_text_begin(buffer, CLI_ADVICE);
+
+	if (lacked(summary))
+		advise(&text, summary);
+	for (size_t i = 0; i < summary->device_count; i++)
+		tell_beyond(&text, &summary->devices[i]);
 }

@@ -27,6 +27,8 @@ struct cli_device {
 	struct spill_bytes live, peak; /* live: at the end */
 	uint64_t asked;                /* of live.host: asked for by the program itself */
 	struct cli_fit fit;
+	uint64_t
+	    beyond; /* out of memory by requests that nothing can hold (spill_oom_is_beyond): not in fit */
 };
 
 #define CLI_LARGEST 10

@@ -52,6 +52,17 @@ static void fit(struct cli_device *device, uint64_t refused)
 		    (struct cli_fit){wanted, device->live.device, host, device->live.managed, refused};
 }
 
+/* One request of 2^60 bytes would hide what was wanted in earnest. */
+static void surfaced(struct cli_summary *summary, const struct cli_event *event)
+{
+	struct cli_device *device = cli_summary_device(summary, event->device);
+
+	if (device->bytes && spill_oom_is_beyond(event->bytes, device->bytes))
+		device->beyond++;
+	else
+		fit(device, event->bytes);
+}
+
 /* It is there now, or more of it is; its device's row. */
 static struct cli_device *came(struct cli_summary *summary, const struct cli_live_entry *entry)
 {
@@ -236,7 +247,7 @@ void cli_summary_event(struct cli_summary *summary, struct cli_names *names, con
 		return move(summary, event);
 	case CLI_EVENT_OOM:
 		if (!cli_oom_is_honest(event))
-			fit(cli_summary_device(summary, event->device), event->bytes);
+			surfaced(summary, event);
 		return;
 	}
 }

@@ -53,6 +53,21 @@ json() { "$spill" report --json "$@"; }
 	has "    what would have helped: a larger host.limit; or less, for example libggml-cuda.so+0x1a2b holds 7.04 GiB"
 }
 
+@test "a request that nothing can hold is left out of what fits and of what would have avoided it, and told" {
+	run "$spill" report "$data/run.jsonl"
+	local fits=$(grep deficit <<<"$output") avoided=$(grep avoided <<<"$output")
+	sed '/"kind":"oom"/{p;s/"bytes":512/"bytes":1152921504606846976/}' "$data/run.jsonl" >absurd.jsonl
+	sed -i 's/"ooms":1/"ooms":2/' absurd.jsonl
+	run "$spill" report absurd.jsonl
+	ends_with 1
+	has "$fits"
+	has "$avoided; 1 request of more than 16 times device 0 would fit nowhere: fine if the program tries out how much there is"
+	has "    what would have helped: nothing: it is more than 16 times what the device has"
+	sed '/"kind":"alloc"/d;/"kind":"free"/d;/"kind":"exit"/d;s/"bytes":512/"bytes":1152921504606846976/' "$data/run.jsonl" >only.jsonl
+	run "$spill" report only.jsonl
+	has "  avoided by     nothing: 1 request of more than 16 times device 0 would fit nowhere"
+}
+
 @test "an out of memory: sums by caller and place, the others on the device, by how much a limit was too small" {
 	local more='"ours":4294967296,"refusal":{"limit":1073741824,"held":1073741824,"asked":512,"room":4096}'
 	local groups='"callers":[{"caller":"liba.so+0x1","count":3,"device_bytes":1024,"host_bytes":2048,"managed_bytes":0}],"places":[{"place":"split","count":2,"device_bytes":1024,"host_bytes":0,"managed_bytes":0}]'

@@ -313,6 +313,23 @@ static void by_what_refused(void **state)
 	begins(advice(&oom), "the allocation before the capture begins");
 }
 
+static void of_what_nothing_can_hold(void **state)
+{
+	struct spill_record_oom oom = example();
+
+	oom.bytes = 16 * oom.total; /* too large, and yet what a model may want */
+	oom.would = "split";
+	begins(advice(&oom), "spill.mode = spill: it would have been tried as split");
+	oom.bytes = 17 * oom.total;
+	begins(advice(&oom),
+	       "nothing: it is more than 16 times what the device has; fine if the program tries");
+	oom.bytes = UINT64_MAX;
+	begins(advice(&oom), "nothing: it is more than 16 times");
+	oom.would = NULL;
+	oom.total = 0; /* not known */
+	begins(advice(&oom), "host.limit = ");
+}
+
 static void by_what_refused_on_the_device(void **state)
 {
 	struct spill_record_oom oom = example();
@@ -396,6 +413,7 @@ int main(void)
 	    cmocka_unit_test(the_end),
 	    cmocka_unit_test(the_end_without_a_spill),
 	    cmocka_unit_test(by_what_refused),
+	    cmocka_unit_test(of_what_nothing_can_hold),
 	    cmocka_unit_test(by_what_refused_on_the_device),
 	    cmocka_unit_test(by_what_was_tried),
 	    cmocka_unit_test(on_purpose_or_observed),
