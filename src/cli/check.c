@@ -73,7 +73,7 @@ static int covering(unsigned last)
 static void print_covered(const char *path, bool json)
 {
 	const char *comma = "";
-	char line[2 * 4096 + sizeof(SPILL_RULE_NEVER) + 32];
+	char line[2 * (size_t)SPILL_PATH_MAX + sizeof(SPILL_RULE_NEVER) + 32];
 
 	for (unsigned i = 0; i < rules.list.count; i++) {
 		int by = covering(i);

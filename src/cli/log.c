@@ -134,7 +134,7 @@ static const char *find(struct log_output *output, const char *operand, char pat
 
 	if (!length || length > 9 || operand[strspn(operand, "0123456789")] || !access(operand, F_OK))
 		return operand;
-	output->pid = atoi(operand);
+	output->pid = (int)strtol(operand, NULL, 10);
 	if (log_find(output->pid, path))
 		return path;
 	fprintf(stderr,
