@@ -115,13 +115,14 @@ class Chance:
 
     def words(self):
         words, live, free = ["retain:0"], [], list("abcdefghijklmnopqrst")
+        shared = self.random.choice(("4k", "700k", "1m"))  # of one size: of blocks with different rests the driver chooses
         for _ in range(self.random.randint(4, 24)):
             if live and self.random.random() < 0.3:
                 words.append(f"free:{live.pop(self.random.randrange(len(live)))}")
             elif free:
                 letter = free.pop(0)
-                size = self.random.choice(("4k", "700k", "1m", "1500k", "3m", "5m", "8m", "20m", "33m"))
-                small = size in ("4k", "700k", "1m")
+                size = self.random.choice((shared, shared, "1500k", "3m", "5m", "8m", "20m", "33m"))
+                small = size == shared
                 words.append(f"alloc:{letter}:{size}:{self.random.randint(1, 12) if small else self.random.choice((1, 1, 2, 3))}")
                 live += [] if small else [letter]  # no holes in blocks that small ones share: which they fill is the driver's affair
         return " ".join(words)
@@ -185,6 +186,11 @@ class OneByOne(Recorded):
     def test_managed_memory_that_is_brought_to_the_device(self):
         run, _ = self.check("retain:0 alloc:a:4m alloc:b:40m", "[rule a]\nplace = managed\n[device]\nreserve = 0\n", "32MiB")
         self.assertEqual(run["peak"]["device_bytes"], 4 * MIB, "what fits and is small")
+
+    def test_small_ones_of_several_sizes_share_our_chunks(self):
+        run, _ = self.check("retain:0 alloc:a:700k:13 alloc:b:1m:9 alloc:c:4k:20 alloc:d:700k:3 alloc:e:1m:8", "[rule a]\nplace = host\n", "64MiB")
+        self.assertGreater(run["peak"]["host_bytes"], 24 * MIB)
+        self.assertEqual(run["peak"]["device_bytes"], 0)
 
     def test_the_reserve_is_kept(self):
         run, records = self.check("retain:0 alloc:a:8m:8", "[movable]\nenable = on\nwait = 30s\nchunk = 2MiB\n[device]\nreserve = 16MiB\n", "64MiB")
