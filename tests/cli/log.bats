@@ -106,6 +106,10 @@ big() { sed -n 's/"rule":"default"/"rule":"big","would":"'$2'"/; '$1'p' "$data/r
 	run "$spill" log "$data/run.jsonl"
 	has "note  evil: a ?[31mred?[0m note"
 	has_not $'\x1b'
+	# U+009B is as good as ESC [; what is next to it among the characters is text.
+	printf '%s\n' '{"v":1,"kind":"note","t":1,"tid":1,"code":"evil","text":"a\u009b31mred\u0080\u009f\u00a0\u0109 note"}' >c1.jsonl
+	run "$spill" log c1.jsonl
+	has "note  evil: a?31mred??"$'\xc2\xa0\xc4\x89'" note"
 }
 
 @test "a log whose program was killed" {
