@@ -8,6 +8,7 @@
 
 #include "lines.h"
 #include "pieces.h"
+#include "policy.h"
 
 /* Of a file's broken lines so many are told one by one. */
 #define COMPLAINTS 5
@@ -63,11 +64,17 @@ static void begin_run(struct cli_trace *trace, const struct cli_lines *lines,
 	trace->visitor->begin(trace->data, lines->path, lines->number, start);
 }
 
+/* Those that libspill keeps no accounts of (src/account.c) are one, without a number: rows by device stay few. */
+static int device_of(int device)
+{
+	return device >= 0 && device < SPILL_DEVICES ? device : -1;
+}
+
 static struct cli_event alloc_event(struct cli_names *names, const struct spill_record_alloc *alloc)
 {
 	return (struct cli_event){
 	    .kind = CLI_EVENT_ALLOC,
-	    .device = alloc->device,
+	    .device = device_of(alloc->device),
 	    .place = alloc->place,
 	    .time_us = alloc->time_us,
 	    .seq = alloc->seq,
@@ -85,7 +92,7 @@ static struct cli_event free_event(struct cli_names *names, const struct spill_r
 {
 	return (struct cli_event){
 	    .kind = CLI_EVENT_FREE,
-	    .device = freed->device,
+	    .device = device_of(freed->device),
 	    .place = freed->place,
 	    .time_us = freed->time_us,
 	    .seq = freed->seq,
@@ -101,7 +108,7 @@ static struct cli_event move_event(struct cli_names *names, const struct spill_r
 {
 	return (struct cli_event){
 	    .kind = move->what && !strcmp(move->what, "promote") ? CLI_EVENT_PROMOTE : CLI_EVENT_DEMOTE,
-	    .device = move->device,
+	    .device = device_of(move->device),
 	    .place = SPILL_PLACES,
 	    .time_us = move->time_us,
 	    .seq = move->seq,
@@ -118,7 +125,7 @@ static struct cli_event oom_event(struct cli_names *names, const struct spill_re
 {
 	return (struct cli_event){
 	    .kind = CLI_EVENT_OOM,
-	    .device = oom->device,
+	    .device = device_of(oom->device),
 	    .place = SPILL_PLACES,
 	    .time_us = oom->time_us,
 	    .bytes = oom->bytes,

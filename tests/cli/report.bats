@@ -320,6 +320,14 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 	has "equal to the byte"
 }
 
+@test "devices that there cannot be are one, so that a hostile log is no work" {
+	for device in 0 31 32 65536 2147483647; do
+		printf '{"v":1,"kind":"alloc","t":1,"seq":%s,"tid":1,"dev":%s,"api":"cudaMalloc","caller":"c","bytes":4096,"ptr":"0x1","place":"device","device_bytes":4096,"reason":"fits","rule":"default","us":1}\n' \
+			$((device + 1)) $device
+	done >devices.jsonl
+	[ "$(json devices.jsonl | python3 -c 'import json, sys; print([(one["dev"], one["peak"]["device_bytes"]) for one in json.load(sys.stdin)["runs"][0]["devices"]])')" = "[(0, 4096), (31, 4096), (None, 12288)]" ]
+}
+
 @test "wrong use" {
 	run "$spill" report
 	ends_with 2
