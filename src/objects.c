@@ -1,31 +1,58 @@
 #include "objects.h"
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <time.h>
 
-/* Recursive, as the loader's: a signal handler may come within a look, and look itself, or fork. */
-#define FREE PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
-static pthread_mutex_t lock = FREE;
+/*
+ * Looks exclude a fork, never each other: one that comes from inside the loader (a callback of the program's dl_iterate_phdr) would
+ * wait for one that waits for the loader. Default attributes: a new look does not wait behind a fork that waits.
+ */
+#define FREE PTHREAD_RWLOCK_INITIALIZER
+static pthread_rwlock_t lock = FREE;
+
+/* Set while this thread looks: a signal handler may come within, and look itself, or fork. */
+static __thread volatile bool looking __attribute__((tls_model("initial-exec")));
+static bool fork_took_lock;
 
 int spill_objects_visit(int (*visit)(struct dl_phdr_info *info, size_t size, void *data), void *data)
 {
-	pthread_mutex_lock(&lock);
+	bool outer = !looking;
+	if (outer) {
+		looking = true;
+		pthread_rwlock_rdlock(&lock);
+	}
 	int found = dl_iterate_phdr(visit, data);
-	pthread_mutex_unlock(&lock);
+	if (outer) {
+		pthread_rwlock_unlock(&lock);
+		looking = false;
+	}
 	return found;
 }
 
+/* Looks are short. One that is not ended waits for the loader, maybe for this thread: it is not waited for for ever. */
+#define WAIT_NS 100000000
+
 void spill_objects_fork_prepare(void)
 {
-	pthread_mutex_lock(&lock);
+	struct timespec until;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += WAIT_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	fork_took_lock = !looking && pthread_rwlock_clockwrlock(&lock, CLOCK_MONOTONIC, &until) == 0;
 }
 
 void spill_objects_fork_parent(void)
 {
-	pthread_mutex_unlock(&lock);
+	if (fork_took_lock)
+		pthread_rwlock_unlock(&lock);
 }
 
-/* The child's only thread has another number than the one that took the lock, so it could not give it back. */
+/* A look that a handler's fork came into ends in the child, too, and gives back what it has. */
 void spill_objects_fork_child(void)
 {
-	lock = (pthread_mutex_t)FREE;
+	lock = (pthread_rwlock_t)FREE;
+	if (looking)
+		pthread_rwlock_rdlock(&lock);
 }

@@ -1,7 +1,7 @@
 /*
  * The objects that are loaded, for whoever looks through them. dl_iterate_phdr(3) holds a lock of the loader, which a fork in
  * another thread copies as it is: the child would wait for it for ever, when it looks itself. So all our looks are under a
- * lock that fork takes as well. What the program's own threads do in the loader while another one forks is between the two.
+ * lock that fork takes as well, unless a look takes long: it may wait for the thread that forks. What the program's own threads do in the loader while another one forks is between the two.
  */
 #ifndef SPILL_OBJECTS_H
 #define SPILL_OBJECTS_H

@@ -4,6 +4,7 @@
  *	process fork-fresh | fork-early | fork-after | fork-threads
  *	process busy-MICROSECONDS            allocates and frees until a signal handler calls _exit after that time
  *	process forks-COUNT                  so many children, one after the other, and as many of which each is the child of the last
+ *	process loader                       closes a library, and forks, within the loader, for which another thread waits
  *	process exit | return | _exit | _Exit | quick_exit | abort | assert | terminate | thread-exit | signal | segv | kill | exec
  *
  * A way to end first takes five allocations of 4 MiB. Prints one line a call, without addresses.
@@ -13,6 +14,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -250,6 +252,67 @@ static int forks(long count)
 	return 0;
 }
 
+static void *library;
+static _Atomic pid_t closer;
+static atomic_bool within;
+
+static void *close_one(void *unused)
+{
+	atomic_store(&closer, gettid());
+	while (!atomic_load(&within))
+		;
+	dlclose(library);
+	return NULL;
+}
+
+/* 0: it has ended. */
+static char state_of(pid_t thread)
+{
+	char path[64], text[128] = "";
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)thread);
+	int fd = open(path, O_RDONLY);
+
+	if (fd < 0)
+		return 0;
+	ssize_t got = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	char *name_end = got > 0 ? strrchr(text, ')') : NULL;
+	return name_end ? name_end[2] : 0;
+}
+
+/* It holds the loader's lock; with the other thread asleep or gone nothing here waits for it. */
+static int in_loader(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	char state = 'R';
+
+	atomic_store(&within, true);
+	while (state && state != 'S' && state != 'Z' && state != 'X')
+		state = state_of(atomic_load(&closer));
+	printf("close %d\n", dlclose(library));
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0)
+		_exit(0);
+	printf("status %d\n", wait_for(child));
+	return 1;
+}
+
+static int loader(void)
+{
+	pthread_t thread;
+
+	alarm(20);
+	for (int i = 0; i < 3; i++)
+		library = dlopen("libm.so.6", RTLD_NOW);
+	say("", "start", start());
+	if (!library || pthread_create(&thread, NULL, close_one, NULL))
+		return 1;
+	while (!atomic_load(&closer))
+		;
+	dl_iterate_phdr(in_loader, NULL);
+	return pthread_join(thread, NULL);
+}
+
 /* An exception that nobody catches, thrown as a C++ compiler does: std::terminate, and from there abort. */
 static void terminate(void)
 {
@@ -339,6 +402,8 @@ int main(int argc, char **argv)
 		return fork_after();
 	if (!strcmp(argv[1], "fork-threads"))
 		return fork_threads();
+	if (!strcmp(argv[1], "loader"))
+		return loader();
 	if (!strncmp(argv[1], "forks-", 6))
 		return forks(atol(argv[1] + 6));
 	if (!strncmp(argv[1], "busy-", 5))

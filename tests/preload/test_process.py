@@ -88,6 +88,12 @@ class Fork(ProcessCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("children 200 of 200, failed calls 0", done.stdout)
 
+    def test_within_the_loader(self):
+        """A look of ours that waits for the loader keeps nobody waiting who is in it: no close, and no fork."""
+        done, alone = self.run_process("loader"), self.alone("loader")
+        self.assertEqual((done.returncode, done.stdout), (0, " start CUDA_SUCCESS\nclose 0\nstatus 0\n"))
+        self.assertEqual((done.returncode, done.stdout), (alone.returncode, alone.stdout))
+
     def given_back(self, done):
         return int(re.search(r"child: descriptors (\S+), pages [-+]", done.stdout)[1])
 
