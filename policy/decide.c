@@ -223,7 +223,7 @@ struct spill_remedy spill_decide_full(const struct spill_policy *policy, const s
 		remedy.refused_by = "stream capture";
 		return remedy;
 	}
-	if (policy->mode != SPILL_MODE_SPILL)
+	if (policy->mode != SPILL_MODE_SPILL && !view->supposed)
 		return remedy;
 	if (!has(rule, SPILL_RULE_HAS_OVER)) {
 		remedy.count = steps_of_chain(policy, view, remedy.step);

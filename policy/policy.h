@@ -182,6 +182,7 @@ struct spill_full_view {
 	bool any_capture;      /* some stream of the process captures */
 	bool asks_again;       /* the caller is in retriers.def for this kind of request */
 	bool repeats;          /* it is the repeat of a failure that surfaced (retry.h) */
+	bool supposed;         /* with mode=observe, too, as it would be with mode=spill */
 };
 
 /* What to do about a full device; with mode=observe nothing. */

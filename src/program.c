@@ -1,5 +1,6 @@
 /* The program's name: of the executable, or of what an interpreter runs. */
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
@@ -107,27 +108,52 @@ static size_t read_proc(const char *path, char *buffer, size_t size)
 	return length;
 }
 
-void spill_config_program(char *name, size_t size)
+static void find_name(char *name, size_t size)
 {
 	static const char deleted[] = " (deleted)";
-	char path[4096], line[4096];
-	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	char bytes[4096];
+	ssize_t length = readlink("/proc/self/exe", bytes, sizeof(bytes) - 1);
 	struct spill_text text = spill_text_begin(name, size);
 	const struct interpreter *interpreter;
-	const char *program, *script;
 
-	path[length < 0 ? 0 : length] = '\0';
+	bytes[length < 0 ? 0 : length] = '\0';
 	if ((size_t)length >= sizeof(deleted) && length > 0 &&
-	    !strcmp(path + length - (sizeof(deleted) - 1), deleted))
-		path[(size_t)length - (sizeof(deleted) - 1)] = '\0';
-	program = spill_file_name(path);
-	interpreter = find_interpreter(program);
+	    !strcmp(bytes + length - (sizeof(deleted) - 1), deleted))
+		bytes[(size_t)length - (sizeof(deleted) - 1)] = '\0';
+	spill_text_add(&text, spill_file_name(bytes));
+	interpreter = find_interpreter(name);
 	if (interpreter) {
-		size_t read = read_proc("/proc/self/cmdline", line, sizeof(line));
+		size_t read = read_proc("/proc/self/cmdline", bytes, sizeof(bytes));
+		const char *script = find_script(interpreter, (struct words){bytes, bytes + read});
 
-		script = find_script(interpreter, (struct words){line, line + read});
-		if (script && *spill_file_name(script))
-			program = spill_file_name(script);
+		if (script && *spill_file_name(script)) {
+			text = spill_text_begin(name, size);
+			spill_text_add(&text, spill_file_name(script));
+		}
 	}
-	spill_text_add(&text, program);
+}
+
+/*
+ * Found once: it is asked for on small stacks, a signal handler's too, that have no room for a path. Nobody waits for another
+ * thread: until it is known, each finds it for itself.
+ */
+void spill_config_program(char *name, size_t size)
+{
+	enum { UNKNOWN, FOUND, KNOWN };
+	static char known[256];
+	static _Atomic int state;
+	struct spill_text text = spill_text_begin(name, size);
+	char found[sizeof(known)];
+	int unknown = UNKNOWN;
+
+	if (atomic_load_explicit(&state, memory_order_acquire) == KNOWN) {
+		spill_text_add(&text, known);
+		return;
+	}
+	find_name(found, sizeof(found));
+	spill_text_add(&text, found);
+	if (atomic_compare_exchange_strong(&state, &unknown, FOUND)) {
+		memcpy(known, found, sizeof(known));
+		atomic_store_explicit(&state, KNOWN, memory_order_release);
+	}
 }

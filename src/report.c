@@ -108,14 +108,13 @@ static const char *would(const struct spill_request *request, const struct spill
 		return "refuse";
 	if (!request->attempts)
 		return NULL;
-	struct spill_policy policy = *spill_runtime_policy();
 	const struct spill_ask ask = {.bytes = request->bytes, .device = request->device};
 	const struct spill_full_view view = {
 	    .capabilities = backend->capabilities(request->device),
 	    .capped = request->capped,
+	    .supposed = true,
 	};
-	policy.mode = SPILL_MODE_SPILL;
-	struct spill_remedy remedy = spill_decide_full(&policy, request->applied, &ask, &view);
+	struct spill_remedy remedy = spill_decide_full(spill_runtime_policy(), request->applied, &ask, &view);
 	for (unsigned i = 0; i < remedy.count; i++)
 		if (spill_step_place(remedy.step[i]) != SPILL_PLACE_DEVICE)
 			return spill_step_name(remedy.step[i]);
@@ -161,37 +160,43 @@ static bool routine(const struct spill_allocation *allocation)
 	       (allocation->place == SPILL_PLACE_MOVABLE && !spill_ledger_is_spill(allocation));
 }
 
+/* Not inlined: nothing else that is said of an allocation needs room for a line on the program's stack. */
+static __attribute__((noinline)) void log_alloc(const struct spill_request *request,
+                                                const struct spill_allocation *allocation, const char *reason,
+                                                const char *instead)
+{
+	char line[LINE];
+	struct spill_record_alloc record = {
+	    .time_us = spill_log_now_us(),
+	    .seq = allocation->seq,
+	    .order = allocation->order,
+	    .tid = spill_log_tid(),
+	    .device = allocation->device,
+	    .api = allocation->api,
+	    .caller = allocation->caller,
+	    .bytes = allocation->bytes,
+	    .ptr = allocation->ptr,
+	    .place = allocation->place,
+	    .held = allocation->held,
+	    .reason = reason,
+	    .rule = request->decision.rule,
+	    .would = instead,
+	    .attempts = request->attempts,
+	};
+	record.took_us = record.time_us - request->start_us;
+	memcpy(record.tried, request->tried, sizeof(record.tried));
+	size_t length = spill_record_alloc(&record, line, sizeof(line));
+	offer(line, length, routine(allocation) ? SPILL_LOG_SOON : SPILL_LOG_NOW,
+	      spill_ledger_is_spill(allocation) ? SPILL_DROP_SPILL : SPILL_DROP_ALLOC, &allocation->held);
+}
+
 void spill_report_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
                         const char *reason)
 {
 	const char *instead = would(request, allocation->backend);
 	if (spill_log_active() &&
-	    (spill_runtime_policy()->log_level == SPILL_LOG_ALL || !routine(allocation))) {
-		char line[LINE];
-		struct spill_record_alloc record = {
-		    .time_us = spill_log_now_us(),
-		    .seq = allocation->seq,
-		    .order = allocation->order,
-		    .tid = spill_log_tid(),
-		    .device = allocation->device,
-		    .api = allocation->api,
-		    .caller = allocation->caller,
-		    .bytes = allocation->bytes,
-		    .ptr = allocation->ptr,
-		    .place = allocation->place,
-		    .held = allocation->held,
-		    .reason = reason,
-		    .rule = request->decision.rule,
-		    .would = instead,
-		    .attempts = request->attempts,
-		};
-		record.took_us = record.time_us - request->start_us;
-		memcpy(record.tried, request->tried, sizeof(record.tried));
-		size_t length = spill_record_alloc(&record, line, sizeof(line));
-		offer(line, length, routine(allocation) ? SPILL_LOG_SOON : SPILL_LOG_NOW,
-		      spill_ledger_is_spill(allocation) ? SPILL_DROP_SPILL : SPILL_DROP_ALLOC,
-		      &allocation->held);
-	}
+	    (spill_runtime_policy()->log_level == SPILL_LOG_ALL || !routine(allocation)))
+		log_alloc(request, allocation, reason, instead);
 	decided_alloc(request, allocation, reason, instead);
 	if (spill_ledger_is_spill(allocation))
 		spill_postmortem_count(reason, allocation->held.host + allocation->held.managed);
@@ -284,15 +289,17 @@ static struct spill_refusal refusal(const struct spill_request *request, const s
 	return (struct spill_refusal){0};
 }
 
-/* Names of any length, in a line of ours: what does not fit is left out, the least wanted first. */
-static size_t oom_line(const struct spill_record_oom *record, char line[LINE])
+/* Names of any length, in a line of ours: what does not fit is left out, the least wanted first. `record` is as it was behind it. */
+static size_t oom_line(struct spill_record_oom *record, char line[LINE])
 {
-	struct spill_record_oom part = *record;
-	size_t length = spill_record_oom(&part, line, LINE);
-	for (; !length && part.holders; part.holders--)
-		length = spill_record_oom(&part, line, LINE);
-	for (; !length && part.callers; part.callers--)
-		length = spill_record_oom(&part, line, LINE);
+	const unsigned holders = record->holders, callers = record->callers;
+	size_t length = spill_record_oom(record, line, LINE);
+	for (; !length && record->holders; record->holders--)
+		length = spill_record_oom(record, line, LINE);
+	for (; !length && record->callers; record->callers--)
+		length = spill_record_oom(record, line, LINE);
+	record->holders = holders;
+	record->callers = callers;
 	return length;
 }
 

@@ -273,6 +273,30 @@ class MovedEnd(Moved, End):
     pass
 
 
+class SmallStacks(ScriptCase):
+    """What is told of an out of memory, and at the end, needs little of the program's stack."""
+
+    movable = "off"
+
+    def small_stack(self, how, **variables):
+        return self.run_in([str(PROGRAMS / "small_stack"), how], self.environment(**{"SPILL_DEVICE_RESERVE": "0", **variables}))
+
+    def test_out_of_memory_in_a_small_thread(self):
+        for variables in ({"SPILL_OOM_CHAIN": ""}, {"SPILL_MODE": "observe"}, {"SPILL_OOM_CHAIN": "", "SPILL_LOG_STDERR": "all"}):
+            with self.subTest(variables):
+                self.log.unlink(missing_ok=True)
+                done = self.small_stack("thread", **variables)
+                self.assertEqual((done.returncode, done.stdout), (0, "alloc 0\n" * 2 + "alloc 2\n" * 3), done.stderr)
+                self.assertIn("small_stack: out of memory: 4.00 MiB", done.stderr)
+                self.assertEqual(self.checked_records()[-1]["ooms"], 3)
+
+    def test_the_end_in_a_handler_on_its_own_stack(self):
+        done = self.small_stack("handler", SPILL_LOG_STDERR="all")
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertIn("small_stack: ended (_exit)", done.stderr)
+        self.assertEqual(self.checked_records()[-1]["how"], "_exit")
+
+
 class OtherLibraries(ScriptCase):
     movable = "off"
 

@@ -382,11 +382,29 @@ static void after_a_place_in_vain_the_first_failure_surfaces(void **state)
 	assert_true(spill_decide_full(&policy, &rule, &ask, &view).surfaces);
 }
 
+/* What an observed program is told: as if it were not observed. */
+static void supposed(void **state)
+{
+	struct spill_policy policy;
+	struct spill_ask ask = {.bytes = 10, .weight = 10, .placeable = true};
+	struct spill_full_view view = {.capabilities = ALL};
+
+	spill_policy_default(&policy);
+	struct spill_remedy spilled = spill_decide_full(&policy, NULL, &ask, &view);
+	policy.mode = SPILL_MODE_OBSERVE;
+	assert_int_equal(spill_decide_full(&policy, NULL, &ask, &view).count, 0);
+	view.supposed = true;
+	struct spill_remedy remedy = spill_decide_full(&policy, NULL, &ask, &view);
+	assert_int_equal(remedy.count, spilled.count);
+	assert_memory_equal(remedy.step, spilled.step, spilled.count * sizeof(spilled.step[0]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(before_the_driver),
 	    cmocka_unit_test(observed),
+	    cmocka_unit_test(supposed),
 	    cmocka_unit_test(when_full),
 	    cmocka_unit_test(whose_failure_surfaces_first),
 	    cmocka_unit_test(after_a_place_in_vain_the_first_failure_surfaces),

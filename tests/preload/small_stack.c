@@ -1,0 +1,84 @@
+/*
+ * A program on the CUDA driver whose calls come on the smallest stacks there are.
+ *
+ *	small_stack thread      takes 4 MiB, and then five times in a thread of a page more than PTHREAD_STACK_MIN
+ *	small_stack handler     takes 4 MiB five times, and then a signal handler on a stack of its own ends the process
+ *
+ * Behind a stack is memory that nobody may touch, so that more of it than there is ends the process by a signal.
+ */
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "abi/cuda.h"
+
+extern CUresult cuInit(unsigned flags);
+extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
+extern CUresult cuCtxSetCurrent(CUcontext context);
+extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
+
+#define COUNT 5
+#define BYTES ((size_t)4 << 20)
+#define HANDLER_STACK ((size_t)8 << 10) /* SIGSTKSZ, as it was a constant */
+
+static CUcontext context;
+
+static void *take(void *unused)
+{
+	CUdeviceptr address;
+
+	if (cuCtxSetCurrent(context))
+		return NULL;
+	for (int i = 0; i < COUNT; i++) {
+		printf("alloc %d\n", (int)cuMemAlloc_v2(&address, BYTES));
+		fflush(stdout);
+	}
+	return NULL;
+}
+
+static int in_thread(void)
+{
+	pthread_attr_t attributes;
+	CUdeviceptr address;
+	pthread_t thread;
+
+	if (cuMemAlloc_v2(&address, BYTES))
+		return 1;
+	pthread_attr_init(&attributes);
+	if (pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN) + 4096) ||
+	    pthread_create(&thread, &attributes, take, NULL))
+		return 1;
+	pthread_join(thread, NULL);
+	return 0;
+}
+
+static void leave(int number)
+{
+	_exit(7);
+}
+
+static int in_handler(void)
+{
+	struct sigaction action = {.sa_handler = leave, .sa_flags = SA_ONSTACK};
+	char *pages =
+	    mmap(NULL, 2 * HANDLER_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stack_t stack = {.ss_sp = pages + HANDLER_STACK, .ss_size = HANDLER_STACK};
+
+	if (pages == MAP_FAILED || mprotect(pages, HANDLER_STACK, PROT_NONE) || sigaltstack(&stack, NULL) ||
+	    sigaction(SIGUSR1, &action, NULL))
+		return 1;
+	take(NULL);
+	raise(SIGUSR1);
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2 || cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context))
+		return 64;
+	return strcmp(argv[1], "thread") ? in_handler() : in_thread();
+}
