@@ -118,6 +118,8 @@ static enum spill_outcome take(struct spill_request *request, const struct spill
 	if (make(request, demand, step, want, error))
 		return SPILL_SERVED;
 	request->refused_by = *error;
+	/* Now: a step behind it may be refused by the host, too, with figures of its own. */
+	request->refusal = *spill_host_refusal();
 	return SPILL_REFUSED;
 }
 

@@ -274,7 +274,7 @@ static struct spill_refusal refusal(const struct spill_request *request, const s
 	struct spill_refusal figures = {.asked = request->weight ? request->weight : request->bytes,
 	                                .room = free};
 	if (strcmp(by, "host.limit") == 0 || strcmp(by, "host.reserve") == 0)
-		return *spill_host_refusal();
+		return request->refusal;
 	if (strcmp(by, "device.limit") == 0) {
 		figures.limit = spill_runtime_device_limit(backend, request->device);
 		figures.held = spill_account_device_held(request->device);

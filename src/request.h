@@ -169,6 +169,7 @@ struct spill_request {
 	bool capped;    /* a cap did */
 	bool repeats;   /* a failure of it has surfaced before, which tried is to say */
 	const char *refused_by;
+	struct spill_refusal refusal; /* figures of it, if it is an option of the host */
 	unsigned attempts;
 	struct spill_attempt tried[SPILL_ATTEMPTS];
 };

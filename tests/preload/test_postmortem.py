@@ -97,6 +97,16 @@ class PostMortem(ScriptCase):
         self.assertEqual((oom["ours"], oom["total"] - oom["free"] - oom["ours"]), (10 * MIB, 2 * MIB))
         self.check_groups(self.records(), 1, 2)
 
+    def test_figures_are_of_what_refused(self):
+        """Demote, tried behind the host, is refused by the same option, with figures of its own."""
+        def run(limit):
+            self.log.unlink(missing_ok=True)
+            return self.script("retain:0 alloc:a:4m:3 alloc:b:8m", **MOVED, SPILL_HOST_LIMIT=limit, SPILL_OOM_CHAIN="host, demote")
+        lines = self.block(run("3MiB"))
+        self.assertIn("spill:   refused by host.limit (rule default): 3.00 MiB allowed, 0 B in use, 8.00 MiB more asked", lines)
+        self.assertIn("what would have helped: host.limit = 8MiB (it is 3.00 MiB)", lines[-2])
+        self.good(run("8MiB"))
+
     def test_by_log_stderr(self):
         for how, times in (("first", 1), ("all", 3), ("off", 0)):
             with self.subTest(how):
