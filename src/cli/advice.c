@@ -52,6 +52,18 @@ static uint64_t all_beyond(const struct cli_summary *summary)
 	return sum;
 }
 
+/* With mode=observe: some out of memory would have had another place to go. An oom's `would`, as spill_advice_oom tells it. */
+static bool only_observed(const struct cli_summary *summary)
+{
+	const struct cli_ooms *ooms = &summary->ooms;
+
+	for (uint64_t i = 0; i < ooms->count && i < 2 * CLI_OOMS_EACH; i++) {
+		if (ooms->list[i].would && strcmp(ooms->list[i].would, "refuse") != 0)
+			return true;
+	}
+	return false;
+}
+
 /* Something left the device, or was refused that could have been there. */
 static bool lacked(const struct cli_summary *summary)
 {
@@ -88,6 +100,8 @@ void cli_advice_run(const struct cli_summary *summary, char buffer[CLI_ADVICE])
 
 	if (lacked(summary))
 		advise(&text, summary);
+	if (only_observed(summary))
+		spill_text_add(&text, text.length ? "; or spill.mode = spill" : "spill.mode = spill");
 	for (size_t i = 0; i < summary->device_count; i++)
 		tell_beyond(&text, &summary->devices[i]);
 }

@@ -53,6 +53,16 @@ json() { "$spill" report --json "$@"; }
 	has "    what would have helped: a larger host.limit; or less, for example libggml-cuda.so+0x1a2b holds 7.04 GiB"
 }
 
+@test "observed only: that libspill would have tried another place is part of what would have avoided it" {
+	sed '/"kind":"oom"/s/"rule":/"would":"split",&/' "$data/run.jsonl" >observed.jsonl
+	run "$spill" report observed.jsonl
+	has "; or spill.mode = spill"
+	has "    what would have helped: spill.mode = spill: it would have been tried as split"
+	sed -i 's/"would":"split"/"would":"refuse"/' observed.jsonl
+	run "$spill" report observed.jsonl
+	has_not "spill.mode = spill"
+}
+
 @test "a request that nothing can hold is left out of what fits and of what would have avoided it, and told" {
 	run "$spill" report "$data/run.jsonl"
 	local fits=$(grep deficit <<<"$output") avoided=$(grep avoided <<<"$output")
