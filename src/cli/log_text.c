@@ -199,7 +199,8 @@ static void print_moves(FILE *out, const struct spill_totals *totals)
 		return;
 	fputs("; moved ", out);
 	cli_put_size(out, totals->demoted);
-	fprintf(out, " to host memory in %" PRIu64 " moves, ", totals->demotions);
+	fprintf(out, " to host memory in %" PRIu64 " move%s, ", totals->demotions,
+	        totals->demotions == 1 ? "" : "s");
 	cli_put_size(out, totals->promoted);
 	fprintf(out, " back in %" PRIu64, totals->promotions);
 }
@@ -210,9 +211,12 @@ static void print_exit(FILE *out, const struct spill_record_exit *end)
 
 	fputs("end (", out);
 	cli_put(out, end->how);
-	fprintf(out, "): %" PRIu64 " of %" PRIu64 " allocations spilled, ", totals->spills, totals->allocs);
-	cli_put_sums(out, &totals->spilled);
-	fprintf(out, " spilled in all; %" PRIu64 " out of memory; peak ", totals->ooms);
+	fprintf(out, "): %" PRIu64 " of %" PRIu64 " allocations spilled", totals->spills, totals->allocs);
+	if (totals->spills) {
+		fputs(", in all ", out);
+		cli_put_sums(out, &totals->spilled);
+	}
+	fprintf(out, "; %" PRIu64 " out of memory; peak ", totals->ooms);
 	cli_put_sums(out, &totals->peak);
 	print_moves(out, totals);
 	fputs("; still held ", out);

@@ -82,7 +82,7 @@ static void put_moves(const char *label, uint64_t bytes, uint64_t count, const s
 		return;
 	put_label(label);
 	cli_put_size(stdout, bytes);
-	printf(" in %" PRIu64 " moves", count);
+	printf(" in %" PRIu64 " move%s", count, count == 1 ? "" : "s");
 	for (size_t i = 0; i < by_reason->count; i++) {
 		fputs(i ? ", " : ": ", stdout);
 		cli_put(stdout, cli_text_of(by_reason->rows[i].name));

@@ -14,7 +14,7 @@ load help.bash
 	has "refused by host.limit; free 1.00 MiB of 8.00 GiB; live 6.00 GiB device, 2.04 GiB host"
 	has "; largest: 7.04 GiB #2 libggml-cuda.so+0x1a2b"
 	has "   14.000000  free  #2      7.04 GiB  split  device 0  cuMemFree_v2  prog+0x2  free  1.5 ms"
-	has "end (exit): 1 of 2 allocations spilled, 2.04 GiB host spilled in all; 1 out of memory; peak 6.00 GiB device, 2.04 GiB host; still held 1.00 GiB device"
+	has "end (exit): 1 of 2 allocations spilled, in all 2.04 GiB host; 1 out of memory; peak 6.00 GiB device, 2.04 GiB host; still held 1.00 GiB device"
 	has_not "no exit line"
 }
 
@@ -24,7 +24,7 @@ load help.bash
 	has "    1.000000  alloc #1      7.04 GiB  movable (7.04 GiB device)  device 0  cudaMalloc"
 	has_line "    2.000000  move  #1      2.00 GiB to host memory, now 5.04 GiB device, 2.00 GiB host  device 0  cuMemCreate  libggml-cuda.so+0x99  oom  425.0 ms"
 	has_line "    3.000000  move  #1      2.00 GiB back to the device, now 7.04 GiB device  device 0  free  76.0 ms"
-	has "; moved 2.00 GiB to host memory in 1 moves, 2.00 GiB back in 1; still held"
+	has "; moved 2.00 GiB to host memory in 1 move, 2.00 GiB back in 1; still held"
 	run "$spill" log "$data/run.jsonl"
 	has_not moved
 }

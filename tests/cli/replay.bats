@@ -59,7 +59,7 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	run_of alloc:1:3072 alloc:2:2048 >a.jsonl
 	run "$spill" replay a.jsonl -p p.conf --vram 4GiB
 	has_line "             1    3.00 GiB  device -> moved out"
-	has_line "  moved to host  1.00 GiB in 1 moves: oom 1.00 GiB"
+	has_line "  moved to host  1.00 GiB in 1 move: oom 1.00 GiB"
 	run "$spill" replay a.jsonl -p p.conf --vram 4GiB --without vmm
 	has_line "             1    2.00 GiB  device -> managed"
 	run "$spill" replay a.jsonl -p p.conf --vram 4GiB --without vmm,managed

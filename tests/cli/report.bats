@@ -127,8 +127,8 @@ json() { "$spill" report --json "$@"; }
 	run "$spill" report "$data/moves.jsonl"
 	ends_with 0
 	has_line "  spilled        no allocation, but some were moved"
-	has_line "  moved to host  2.00 GiB in 1 moves: oom 2.00 GiB"
-	has_line "  moved back     2.00 GiB in 1 moves: free 2.00 GiB"
+	has_line "  moved to host  2.00 GiB in 1 move: oom 2.00 GiB"
+	has_line "  moved back     2.00 GiB in 1 move: free 2.00 GiB"
 	has_line "         moves       moved        size host at end  moved to the host most"
 	has_line "             1    2.00 GiB    7.04 GiB           -  #1       libggml-cuda.so+0x1a2b"
 }
