@@ -189,6 +189,7 @@ static void put_run(const char *rank, const char *ended, const struct spill_tota
 	put_padded(ended, 8);
 	printf("%12" PRIu64 "%12" PRIu64, totals->allocs, totals->spills);
 	put_size_at(totals->spilled.host + totals->spilled.managed);
+	put_size_at(totals->demoted);
 	put_size_at(totals->peak.device);
 	put_size_at(totals->peak.host);
 	put_size_at(totals->peak.managed);
@@ -201,8 +202,8 @@ void cli_report_runs(const struct cli_report *report)
 	const struct spill_totals sum = cli_report_sum(report);
 
 	printf("%zu runs; their sum as if all had their peaks at once\n", summaries->count);
-	printf("  %-6s%-8s%12s%12s%12s%12s%12s%12s%8s\n", "rank", "ended", "allocations", "of it spilt",
-	       "spilled", "peak device", "peak host", "managed", "oom");
+	printf("  %-6s%-8s%12s%12s%12s%12s%12s%12s%12s%8s\n", "rank", "ended", "allocations", "of it spilt",
+	       "spilled", "moved", "peak device", "peak host", "managed", "oom");
 	for (size_t i = 0; i < summaries->count; i++) {
 		const struct cli_summary *run = &summaries->runs[i];
 

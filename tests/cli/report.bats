@@ -167,6 +167,13 @@ json() { "$spill" report --json "$@"; }
 	[ "$(jq '.runs[0].exited' report.json)" = false ]
 }
 
+@test "of several runs: what spilled and what was moved, of each and of all" {
+	run "$spill" report "$data/run.jsonl" "$data/moves.jsonl"
+	has_line "  -     exit               2           1    2.04 GiB           -    6.00 GiB    2.04 GiB           -       1  $data/run.jsonl:1"
+	has "  -     exit               1           0           -    2.00 GiB    7.04 GiB "
+	[[ ${lines[4]} == "  sum  "*" 3           1    2.04 GiB    2.00 GiB  "* ]]
+}
+
 @test "a folder of ranks: one line a rank, by number, and their sum" {
 	mkdir ranks
 	for rank in 0 1 2 10; do oracle make "$rank" 300 exit "$rank" >"ranks/b$((20 - rank))-1.jsonl"; done

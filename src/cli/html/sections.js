@@ -103,7 +103,8 @@ function runsOf(shown, pick) {
 
 	return tableOf({
 		caption: plural(runs.length, "run") + ", in all " + plural(data.sum.spills,
-			"spill") + " of " + size(data.sum.spilled.host_bytes + data.sum.spilled.managed_bytes), rows: runs,
+			"spill") + " of " + size(data.sum.spilled.host_bytes + data.sum.spilled.managed_bytes) + ", " +
+			size(data.sum.demoted_bytes) + " moved to the host", rows: runs,
 		pick: (run) => pick(run.at), here: (run) => run.at === shown,
 		columns: [{head: "rank", value: (run) => run.rank, show: (value) => value === null ? "\u2013" : value},
 			{head: "program", value: (run) => run.program},
@@ -112,6 +113,7 @@ function runsOf(shown, pick) {
 				look: (value) => value === "none" || value === "abort" || value === "assert" ? "bad" : ""},
 			{head: "allocations", value: (run) => run.totals.allocs, show: count, number: true},
 				total("spilled", (run) => run.totals.spilled.host_bytes + run.totals.spilled.managed_bytes, "host"),
+			total("moved to host", (run) => run.totals.demoted_bytes, "host"),
 			total("device, at most", (run) => run.totals.peak.device_bytes, "device"),
 				total("host, at most", (run) => run.totals.peak.host_bytes),
 			total("managed, at most", (run) => run.totals.peak.managed_bytes),

@@ -84,7 +84,8 @@ function verdictOfAll(pick) {
 
 	return make("section", {class: "card", id: "all-runs", "aria-label": "What happened in all runs"},
 		headline(data.sum, honest, plural(runs.length, "run")),
-		make("dl", {class: "facts"}, make("dt", {}, "how much"), make("dd", {}, sums(data.sum.spilled)),
+		make("dl", {class: "facts"}, make("dt", {}, "spilled"), make("dd", {}, sums(data.sum.spilled)),
+			make("dt", {}, "moved to host"), make("dd", {}, data.sum.demotions ? size(data.sum.demoted_bytes) + " in " + plural(data.sum.demotions, "move") : "nothing"),
 			make("dt", {}, "held at most"),
 			make("dd", {}, sums(data.sum.peak) + ", if all had their peaks at once"),
 			bad.length ? [make("dt", {}, "look first at"),
