@@ -22,11 +22,9 @@
 #define BUSY_NS (2 * MS)
 #define BUSY_LOOKS 250
 #define VAIN_MOST_NS (10000 * MS)
-/* How long nothing has to have left the device before something comes back; twice as long each time it was too soon. */
-#define QUIET_NS (20 * MS)
+#define QUIET_NS (SPILL_PROMOTE_QUIET_MS * MS)
 #define QUIET_MOST_NS (2000 * MS)
-/* How often the driver is asked for what others have given back. */
-#define LOOK_NS (250 * MS)
+#define LOOK_NS (SPILL_PROMOTE_LOOK_MS * MS)
 
 static _Atomic bool pending;           /* something may come back */
 static _Atomic uint64_t not_before_ns; /* the next look */

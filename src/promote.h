@@ -7,6 +7,11 @@
 
 #include "backend.h"
 
+/* How long nothing has to have left the device before something comes back; twice as long each time it was too soon. */
+#define SPILL_PROMOTE_QUIET_MS 20
+/* How often the driver is asked for what others have given back. */
+#define SPILL_PROMOTE_LOOK_MS 250
+
 /* Something is on host that would be better on the device. */
 void spill_promote_wanted(void);
 

@@ -9,13 +9,8 @@
 #include "place/chunked.h"
 
 #define MS 1000000ull
-/* How often it is looked at by the clock: a question for free memory costs 4 us. */
-#define LOOK_NS (10 * MS)
-/* After one that could not be made whole. */
-#define VAIN_NS (1000 * MS)
-
-/* What may be given out between two looks that the clock allows. */
-#define TAKEN (8ull << 20)
+#define LOOK_NS (SPILL_RESERVE_LOOK_MS * MS)
+#define VAIN_NS (SPILL_RESERVE_VAIN_MS * MS)
 
 static _Atomic uint64_t taken, look_ns, vain_ns; /* the next looks: by the clock, and at the earliest */
 
@@ -58,7 +53,7 @@ static bool is_time(uint64_t sooner)
 {
 	uint64_t now = spill_clock_ns();
 	if (now + sooner < atomic_load_explicit(&look_ns, memory_order_relaxed) &&
-	    atomic_load_explicit(&taken, memory_order_relaxed) < TAKEN)
+	    atomic_load_explicit(&taken, memory_order_relaxed) < SPILL_RESERVE_TAKEN)
 		return false;
 	atomic_store_explicit(&taken, 0, memory_order_relaxed);
 	atomic_store_explicit(&look_ns, now + LOOK_NS, memory_order_relaxed);

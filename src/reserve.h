@@ -8,6 +8,12 @@
 
 #include "backend.h"
 
+/* How often it is looked at by the clock: a question for free memory costs 4 us; and after one that could not be made whole. */
+#define SPILL_RESERVE_LOOK_MS 10
+#define SPILL_RESERVE_VAIN_MS 1000
+/* What may be given out between two looks that the clock allows. */
+#define SPILL_RESERVE_TAKEN ((uint64_t)8 << 20)
+
 /*
  * Looks, now and then, whether less than half of the reserve is free, and demotes until it is whole. Cheap while nothing is
  * movable. pre: as spill_demote (demote.h)

@@ -24,6 +24,9 @@
 #include "shared.h"
 #include "victim.h"
 
+/* Of chunks on either side, and of the driver's blocks that small allocations share (docs/measurements.md). */
+#define CLI_GRANULE ((uint64_t)2 << 20)
+
 enum cli_ask_kind {
 	CLI_ASK_ALLOC,
 	CLI_ASK_FREE,

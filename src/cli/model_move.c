@@ -1,16 +1,10 @@
 /* What leaves the device and what comes back, in numbers (src/demote.c, src/reserve.c, src/back.c). */
 #include "model.h"
+#include "promote.h"
+#include "reserve.h"
 
-/* How long nothing has to have left the device before something comes back (src/promote.c). */
-#define QUIET_US 20000
-/* The smallest chunk. */
-#define GRANULE ((uint64_t)2 << 20)
-/* After what came when nothing could make way. */
-#define OWED_US 250000
-/* The reserve is looked at so often, or when so much was given out; if it could not be made whole, later (src/reserve.c). */
-#define LOOK_US 10000
-#define TAKEN ((uint64_t)8 << 20)
-#define VAIN_US 1000000
+/* In microseconds, as the record's times are. */
+#define MS 1000
 
 void cli_model_enlist(struct cli_model *model, struct cli_model_slot *slot, bool grows)
 {
@@ -25,9 +19,10 @@ void cli_model_enlist(struct cli_model *model, struct cli_model_slot *slot, bool
 	model->movable[model->movable_count++] = at;
 	model->devices[slot->device].movable += slot->held.device;
 	model->devices[slot->device].away += slot->held.host;
+	/* It came when nothing could make way: src/promote.c looks for it by the clock. */
 	if (slot->held.host) {
 		model->devices[slot->device].changed = true;
-		model->back_us = model->now_us + OWED_US;
+		model->back_us = model->now_us + SPILL_PROMOTE_LOOK_MS * MS;
 	}
 }
 
@@ -148,7 +143,7 @@ static void carry_out(struct cli_model *model, unsigned count, uint64_t planned,
 		planned -= bytes;
 		move(model, slot, bytes, true, reason);
 	}
-	model->back_us = model->now_us + QUIET_US;
+	model->back_us = model->now_us + SPILL_PROMOTE_QUIET_MS * MS;
 }
 
 static bool demote(struct cli_model *model, int device, struct spill_missing missing, bool part_helps,
@@ -197,24 +192,24 @@ void cli_model_keep_reserve(struct cli_model *model, int device, uint64_t taken)
 
 	its->taken += taken;
 	if (!model->movable_count || model->now_us < its->retry_us || !cli_model_may_move(model, device) ||
-	    (model->now_us < its->look_us && its->taken < TAKEN))
+	    (model->now_us < its->look_us && its->taken < SPILL_RESERVE_TAKEN))
 		return;
 	its->taken = 0;
-	its->look_us = model->now_us + LOOK_US;
+	its->look_us = model->now_us + SPILL_RESERVE_LOOK_MS * MS;
 	if (cli_model_free_on(model, device) >=
 	    spill_policy_device_reserve(model->setting->policy, device) / 2)
 		return;
 	demote(model, device, missing_for(model, device, 0), true, "reserve");
-	its->retry_us = model->spills == before ? model->now_us + VAIN_US : 0;
+	its->retry_us = model->spills == before ? model->now_us + SPILL_RESERVE_VAIN_MS * MS : 0;
 }
 
 /* From the head, as the tail leaves first; a chunk that is too large leaves the room to a smaller one behind it. */
 static bool promote(struct cli_model *model, int device)
 {
-	unsigned count = cli_model_room(model, device) >= GRANULE ? list_victims(model, device, true) : 0;
+	unsigned count = cli_model_room(model, device) >= CLI_GRANULE ? list_victims(model, device, true) : 0;
 	bool any = false;
 
-	for (unsigned i = 0; i < count && cli_model_room(model, device) >= GRANULE; i++) {
+	for (unsigned i = 0; i < count && cli_model_room(model, device) >= CLI_GRANULE; i++) {
 		struct cli_model_slot *slot = next_victim(model, i, count, true);
 		uint64_t room = cli_model_room(model, device), bytes = 0, chunk;
 

@@ -4,8 +4,6 @@
 #include "model.h"
 #include "place/pool.h"
 
-/* Of chunks on either side, and of the driver's blocks (docs/measurements.md). */
-#define GRANULE ((uint64_t)2 << 20)
 /* In a shared chunk the first block is not at its beginning. */
 #define POOL_CHUNK (SPILL_POOL_CHUNK - SPILL_POOL_ALIGNMENT)
 
@@ -30,7 +28,7 @@ uint64_t cli_model_free_on(const struct cli_model *model, int device)
 {
 	const struct cli_card *card = &model->setting->cards[device];
 	const struct cli_model_device *its = &model->devices[device];
-	uint64_t used = its->whole - its->managed + its->resident + its->blocks.made * GRANULE;
+	uint64_t used = its->whole - its->managed + its->resident + its->blocks.made * CLI_GRANULE;
 	uint64_t room = card->total - lesser(card->total, card->other);
 
 	return room - lesser(room, used);
@@ -166,8 +164,8 @@ static void make_chunked(struct cli_model_request *request, uint64_t on_device)
 	struct cli_model_slot *slot = request->slot;
 
 	slot->chunked = true;
-	slot->range = round_up(slot->bytes, GRANULE);
-	slot->chunk = spill_policy_chunk(request->model->setting->policy, slot->bytes, GRANULE);
+	slot->range = round_up(slot->bytes, CLI_GRANULE);
+	slot->chunk = spill_policy_chunk(request->model->setting->policy, slot->bytes, CLI_GRANULE);
 	slot->first = slot->held.device = on_device;
 	slot->held.host = slot->range - on_device;
 	if (spill_rule_room(request->rule, 0) != SPILL_UNLIMITED)
@@ -195,11 +193,11 @@ const char *cli_model_serve(struct cli_model_request *request, enum spill_switch
 	const struct cli_card *card = &model->setting->cards[device];
 	struct cli_model_device *its = &model->devices[device];
 	bool movable = is_movable(request, chunks);
-	bool small = !movable && request->ask.weight < GRANULE;
-	uint64_t weight = movable ? round_up(request->ask.bytes, GRANULE) : request->ask.weight;
+	bool small = !movable && request->ask.weight < CLI_GRANULE;
+	uint64_t weight = movable ? round_up(request->ask.bytes, CLI_GRANULE) : request->ask.weight;
 	uint64_t held = cli_model_held(model, device);
-	size_t block = small ? cli_shared_find(&its->blocks, weight, GRANULE) : 0;
-	uint64_t takes = small ? (cli_shared_is_made(&its->blocks, block) ? 0 : GRANULE) : weight;
+	size_t block = small ? cli_shared_find(&its->blocks, weight, CLI_GRANULE) : 0;
+	uint64_t takes = small ? (cli_shared_is_made(&its->blocks, block) ? 0 : CLI_GRANULE) : weight;
 
 	if (movable && card->limit != SPILL_UNLIMITED && (held > card->limit || weight > card->limit - held))
 		return "device.limit";
@@ -210,7 +208,7 @@ const char *cli_model_serve(struct cli_model_request *request, enum spill_switch
 	if (movable)
 		make_chunked(request, weight);
 	if (small) {
-		cli_shared_take(&its->blocks, block, weight, GRANULE);
+		cli_shared_take(&its->blocks, block, weight, CLI_GRANULE);
 		request->slot->at = (uint32_t)block;
 	}
 	charge_device(model, request->slot, weight, small);
@@ -255,8 +253,8 @@ static const char *place_split(struct cli_model_request *request, uint64_t devic
 {
 	struct cli_model *model = request->model;
 	struct cli_model_slot *slot = request->slot;
-	uint64_t range = round_up(slot->bytes, GRANULE),
-	         on_device = lesser(range, device_room) / GRANULE * GRANULE;
+	uint64_t range = round_up(slot->bytes, CLI_GRANULE),
+	         on_device = lesser(range, device_room) / CLI_GRANULE * CLI_GRANULE;
 	const char *refused = range > on_device ? cli_model_charge_host(model, range - on_device) : NULL;
 
 	if (refused)
@@ -355,7 +353,7 @@ void cli_model_release(struct cli_model *model, struct cli_model_slot *slot)
 	if (slot->chunked)
 		cli_model_delist(model, slot);
 	if (slot->small)
-		cli_shared_give(&model->devices[slot->device].blocks, slot->at, slot->small, GRANULE, 0);
+		cli_shared_give(&model->devices[slot->device].blocks, slot->at, slot->small, CLI_GRANULE, 0);
 	if (slot->charged) {
 		model->devices[slot->device].small -= slot->small;
 		model->devices[slot->device].whole -= slot->charged - slot->small;

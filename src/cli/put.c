@@ -32,6 +32,15 @@ void cli_put_size(FILE *out, uint64_t bytes)
 	fputs(size, out);
 }
 
+void cli_put_size_at(FILE *out, uint64_t bytes)
+{
+	char size[32];
+	struct spill_text text = spill_text_begin(size, sizeof(size));
+
+	spill_text_size(&text, bytes);
+	fprintf(out, "%12s", bytes ? size : "-");
+}
+
 void cli_put_sums(FILE *out, const struct spill_bytes *sums)
 {
 	const struct {

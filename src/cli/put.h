@@ -13,6 +13,9 @@ void cli_put(FILE *out, const char *text);
 /* "2.04 GiB" */
 void cli_put_size(FILE *out, uint64_t bytes);
 
+/* The same in a column of a table; "-" of 0. */
+void cli_put_size_at(FILE *out, uint64_t bytes);
+
 /* "5.00 GiB device, 2.04 GiB host", what is 0 left out; "nothing" if all is. */
 void cli_put_sums(FILE *out, const struct spill_bytes *sums);
 

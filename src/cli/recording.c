@@ -5,8 +5,6 @@
 
 #include "room.h"
 
-#define GRANULE ((uint64_t)2 << 20) /* of the driver's blocks that small allocations share */
-
 static bool is(const struct cli_name *name, const char *text)
 {
 	return name && !strcmp(name->text, text);
@@ -104,7 +102,7 @@ static void take(struct cli_recording *recording, int device, uint64_t bytes, bo
 
 	if (device < 0 || device >= SPILL_DEVICES)
 		return;
-	uint64_t *sum = weight < GRANULE ? &recording->small[device] : &recording->taken[device];
+	uint64_t *sum = weight < CLI_GRANULE ? &recording->small[device] : &recording->taken[device];
 	*sum += back ? 0 - weight : weight;
 }
 
@@ -189,7 +187,8 @@ static void note_other(struct cli_recording *recording, int device)
 
 	if (device < 0 || device >= SPILL_DEVICES || oom->device != device || !oom->total)
 		return;
-	mine = recording->taken[device] + (recording->small[device] + GRANULE - 1) / GRANULE * GRANULE;
+	mine = recording->taken[device] +
+	       (recording->small[device] + CLI_GRANULE - 1) / CLI_GRANULE * CLI_GRANULE;
 	recording->devices[device].told = true;
 	if (used > mine && recording->devices[device].other < used - mine)
 		recording->devices[device].other = used - mine;

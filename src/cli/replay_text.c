@@ -7,22 +7,12 @@
 #include "put.h"
 #include "replay.h"
 #include "room.h"
-#include "text.h"
 
 #define ROWS 10
 
 static void put_label(const char *label)
 {
 	printf("  %-15s", label);
-}
-
-static void put_size_at(uint64_t bytes)
-{
-	char size[32];
-	struct spill_text text = spill_text_begin(size, sizeof(size));
-
-	spill_text_size(&text, bytes);
-	printf("%12s", size);
 }
 
 static void put_answer(const struct cli_replay_run *run)
@@ -42,16 +32,7 @@ static void put_answer(const struct cli_replay_run *run)
 static void put_run(const struct cli_summary *summary)
 {
 	put_label("run");
-	cli_put(stdout, summary->program);
-	printf(" (pid %d", summary->pid);
-	if (summary->rank) {
-		fputs(", rank ", stdout);
-		cli_put(stdout, summary->rank);
-	}
-	fputs(") on ", stdout);
-	cli_put(stdout, summary->host);
-	fputs(", ", stdout);
-	cli_put(stdout, summary->time);
+	cli_report_who(summary);
 	fputs("; ", stdout);
 	cli_put(stdout, summary->path);
 	printf(":%lu\n", summary->line);
@@ -129,7 +110,7 @@ static void put_elsewhere(const struct cli_replay_run *run)
 			if (!way->count)
 				continue;
 			printf("  %12" PRIu64, way->count);
-			put_size_at(way->bytes);
+			cli_put_size_at(stdout, way->bytes);
 			printf("  %s -> %s%s\n", cli_where_name(from), cli_where_name(to),
 			       from == to ? " (another part of it)" : "");
 		}
@@ -145,8 +126,8 @@ static void put_movers(const struct cli_table *table, const char *heading)
 		const struct cli_row *row = &table->rows[i];
 
 		printf("  %12" PRIu64, row->count);
-		put_size_at(row->bytes);
-		put_size_at(row->spilled);
+		cli_put_size_at(stdout, row->bytes);
+		cli_put_size_at(stdout, row->spilled);
 		fputs("  ", stdout);
 		cli_put(stdout, cli_text_of(row->name));
 		putchar('\n');
@@ -164,8 +145,8 @@ static void put_list(const struct cli_replay_run *run)
 		const struct cli_replay_row *row = &run->list[i];
 
 		printf("  %12" PRIu64, row->seq);
-		put_size_at(row->bytes);
-		put_size_at(row->now.away);
+		cli_put_size_at(stdout, row->bytes);
+		cli_put_size_at(stdout, row->now.away);
 		printf("  %s -> %s, ", cli_where_name(row->was.where), cli_where_name(row->now.where));
 		cli_put(stdout, cli_text_of(row->rule));
 		fputs(", ", stdout);

@@ -29,6 +29,9 @@ void cli_report_json_fit(struct spill_json *json, const struct cli_device *devic
 /* The same as an object's members, inside another one. */
 void cli_report_members(struct spill_json *json, const struct cli_report *report);
 
+/* report_text.c: "llama-server (pid 4711, rank 3) on node7, 2026-11-21T03:50:51.123456Z" */
+void cli_report_who(const struct cli_summary *summary);
+
 /* report_text.c: whether anything spilled, how much, where, why; what moved. */
 void cli_report_spills(const struct cli_summary *summary);
 

@@ -5,20 +5,10 @@
 
 #include "put.h"
 #include "report.h"
-#include "text.h"
 
 #define ROWS 10
 
 /* In a column of its own. */
-static void put_size_at(uint64_t bytes)
-{
-	char size[32];
-	struct spill_text text = spill_text_begin(size, sizeof(size));
-
-	spill_text_size(&text, bytes);
-	printf("%12s", bytes ? size : "-");
-}
-
 static void put_device(int device)
 {
 	if (device < 0)
@@ -41,7 +31,7 @@ void cli_report_devices(const struct cli_summary *summary)
 
 		put_device(device->device);
 		for (size_t column = 0; column < sizeof(sizes) / sizeof(sizes[0]); column++)
-			put_size_at(sizes[column]);
+			cli_put_size_at(stdout, sizes[column]);
 		fputs("  ", stdout);
 		cli_put(stdout, device->name ? device->name : "");
 		putchar('\n');
@@ -67,13 +57,13 @@ static void put_fit(const struct cli_device *device, uint64_t margin)
 	struct cli_fit_row row = cli_fit_row(device, too_much ? 0 : margin);
 
 	put_device(device->device);
-	put_size_at(device->bytes);
-	put_size_at(device->fit.wanted);
-	put_size_at(device->fit.device);
-	put_size_at(device->fit.host);
-	put_size_at(device->fit.managed);
-	put_size_at(device->fit.refused);
-	put_size_at(row.free);
+	cli_put_size_at(stdout, device->bytes);
+	cli_put_size_at(stdout, device->fit.wanted);
+	cli_put_size_at(stdout, device->fit.device);
+	cli_put_size_at(stdout, device->fit.host);
+	cli_put_size_at(stdout, device->fit.managed);
+	cli_put_size_at(stdout, device->fit.refused);
+	cli_put_size_at(stdout, row.free);
 	fputs(row.surplus < 0 ? "  deficit " : "  surplus ", stdout);
 	cli_put_size(stdout, row.surplus < 0 ? 0 - (uint64_t)row.surplus : (uint64_t)row.surplus);
 	if (device->limit == row.usable) {
@@ -113,10 +103,10 @@ static void put_view(const struct cli_table *table, const char *heading, const c
 		const struct cli_row *row = &table->rows[i];
 
 		printf("  %12" PRIu64, row->count);
-		put_size_at(row->bytes);
-		put_size_at(row->peak);
-		put_size_at(row->live);
-		put_size_at(row->spilled);
+		cli_put_size_at(stdout, row->bytes);
+		cli_put_size_at(stdout, row->peak);
+		cli_put_size_at(stdout, row->live);
+		cli_put_size_at(stdout, row->spilled);
 		fputs("  ", stdout);
 		cli_put(stdout, row->name ? row->name->text : nameless);
 		putchar('\n');
@@ -142,7 +132,7 @@ void cli_report_largest(const struct cli_summary *summary)
 		const struct cli_large *large = &summary->largest.list[i];
 
 		fputs("  ", stdout);
-		put_size_at(large->bytes);
+		cli_put_size_at(stdout, large->bytes);
 		printf("  #%-8" PRIu64 "%-8s  ", large->seq, spill_place_name(large->place));
 		cli_put(stdout, cli_text_of(large->api));
 		fputs("  ", stdout);
@@ -164,9 +154,9 @@ void cli_report_moved(const struct cli_summary *summary)
 		const struct cli_moved *one = &moved->list[i];
 
 		printf("  %12" PRIu64, one->moves);
-		put_size_at(one->moved);
-		put_size_at(one->bytes);
-		put_size_at(one->host);
+		cli_put_size_at(stdout, one->moved);
+		cli_put_size_at(stdout, one->bytes);
+		cli_put_size_at(stdout, one->host);
 		printf("  #%-8" PRIu64, one->seq);
 		cli_put(stdout, cli_text_of(one->caller));
 		putchar('\n');
@@ -188,11 +178,11 @@ static void put_run(const char *rank, const char *ended, const struct spill_tota
 	put_padded(rank, 6);
 	put_padded(ended, 8);
 	printf("%12" PRIu64 "%12" PRIu64, totals->allocs, totals->spills);
-	put_size_at(totals->spilled.host + totals->spilled.managed);
-	put_size_at(totals->demoted);
-	put_size_at(totals->peak.device);
-	put_size_at(totals->peak.host);
-	put_size_at(totals->peak.managed);
+	cli_put_size_at(stdout, totals->spilled.host + totals->spilled.managed);
+	cli_put_size_at(stdout, totals->demoted);
+	cli_put_size_at(stdout, totals->peak.device);
+	cli_put_size_at(stdout, totals->peak.host);
+	cli_put_size_at(stdout, totals->peak.managed);
 	printf("%8" PRIu64 "  ", totals->ooms);
 }
 

@@ -8,7 +8,7 @@
 
 #define NAMES 5
 
-static void put_head(const struct cli_summary *summary)
+void cli_report_who(const struct cli_summary *summary)
 {
 	cli_put(stdout, summary->program);
 	printf(" (pid %d", summary->pid);
@@ -20,6 +20,11 @@ static void put_head(const struct cli_summary *summary)
 	cli_put(stdout, summary->host);
 	fputs(", ", stdout);
 	cli_put(stdout, summary->time);
+}
+
+static void put_head(const struct cli_summary *summary)
+{
+	cli_report_who(summary);
 	fputs(", libspill ", stdout);
 	cli_put(stdout, summary->version);
 	fputs(", ", stdout);

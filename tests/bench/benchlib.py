@@ -119,6 +119,16 @@ class Bench:
             return Run(done, log)
 
 
+def used(command):
+    """Seconds of processor time of one command. 1 is what a log with out of memory ends with."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, 1):
+        sys.exit(f"bench: {command} ended with {process.returncode}")
+    return usage.ru_utime + usage.ru_stime
+
+
 def table(*rows):
     """Markdown; the first row is the head."""
     print("| " + " | ".join(rows[0]) + " |")

@@ -1,22 +1,11 @@
 """scripts/bench --replay: what deciding a long log again costs, against reading its bytes and against its report, in one run; needs no GPU."""
-import os
 import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
 
-from benchlib import BUILD, TOP
-
-
-def used(command):
-    """Seconds of processor time of one command; replay ends with 1 where something would not fit."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in (0, 1):
-        sys.exit(f"bench: {command} ended with {process.returncode}")
-    return usage.ru_utime + usage.ru_stime
+from benchlib import BUILD, TOP, used
 
 
 def main(records, rounds):

@@ -1,24 +1,13 @@
 """scripts/bench --report: what a page of a long log costs, against its text and --json, in one run; needs no GPU."""
-import os
 import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
 
-from benchlib import BUILD, TOP
+from benchlib import BUILD, TOP, used
 
 FORMS = {"text": [], "--json": ["--json"], "--html": ["--html"]}
-
-
-def used(command):
-    """Seconds of processor time of one command. Its log has out of memory, so its status is 1."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in (0, 1):
-        sys.exit(f"bench: {command} ended with {process.returncode}")
-    return usage.ru_utime + usage.ru_stime
 
 
 def main(records, rounds):
