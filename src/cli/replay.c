@@ -40,6 +40,14 @@ static unsigned capabilities_of(const struct cli_replay *replay, bool hip, const
 	return can & ~replay->wish.without;
 }
 
+/* No larger than what 47 bits of address reach (granules.h): chunks are counted one by one, and the log may say anything. */
+static uint64_t size_of(const struct cli_replay *replay, const struct spill_record_device *device)
+{
+	uint64_t bytes = replay->wish.vram ? replay->wish.vram : device->bytes, most = (uint64_t)1 << 47;
+
+	return bytes < most ? bytes : most;
+}
+
 static void begin_cards(const struct cli_replay *replay, struct cli_model_setting *setting,
                         const struct spill_record_start *start)
 {
@@ -52,7 +60,7 @@ static void begin_cards(const struct cli_replay *replay, struct cli_model_settin
 
 		if (device->device >= 0 && device->device < SPILL_DEVICES)
 			setting->cards[device->device] = (struct cli_card){
-			    .total = replay->wish.vram ? replay->wish.vram : device->bytes,
+			    .total = size_of(replay, device),
 			    .capabilities = capabilities_of(replay, hip, device->memory),
 			};
 	}

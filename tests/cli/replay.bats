@@ -175,6 +175,15 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	has "could not be judged: the log does not begin with a start line"
 }
 
+@test "a device larger than addresses reach is as large as they do, so that a hostile log is no work" {
+	policy '[movable]\nenable = on\n[device]\nreserve = 0\n'
+	# Chunks are counted one by one when they move: of 2^62 bytes for hours.
+	run_of alloc:1:1099511627776 alloc:2:1099511627776 | sed 's/"bytes":17179869184/"bytes":4611686018427387904/' >huge.jsonl
+	run timeout 60 "$spill" replay huge.jsonl -p p.conf
+	has "on             device 0 of 128.00 TiB"
+	[ "$status" -ne 124 ]
+}
+
 @test "ranks: each one, and their peaks together where they share a device" {
 	policy '[device]\nreserve = 0\n'
 	mkdir ranks
