@@ -131,6 +131,9 @@ static struct spill_record_oom *place_of_oom(struct cli_ooms *ooms)
 {
 	uint64_t at = ooms->count++;
 
+	/* Of many runs few have any, and it is most of a run's size. */
+	if (!ooms->list)
+		ooms->list = cli_room(NULL, 2 * CLI_OOMS_EACH, sizeof(ooms->list[0]));
 	if (at < 2 * CLI_OOMS_EACH)
 		return &ooms->list[at];
 	memmove(&ooms->list[CLI_OOMS_EACH], &ooms->list[CLI_OOMS_EACH + 1],
@@ -269,6 +272,7 @@ static void free_summary(struct cli_summary *summary)
 	free(summary->devices);
 	for (unsigned view = 0; view < CLI_VIEWS; view++)
 		cli_table_free(&summary->views[view]);
+	free(summary->ooms.list);
 	cli_table_free(&summary->demoted);
 	cli_table_free(&summary->promoted);
 	for (unsigned i = 0; i < CLI_NOTES; i++)

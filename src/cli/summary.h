@@ -52,7 +52,8 @@ struct cli_large_list {
 struct cli_ooms {
 	uint64_t count;
 	uint64_t honest; /* of these surfaced by oom.honest_first: on purpose, to be asked again */
-	struct spill_record_oom list[2 * CLI_OOMS_EACH]; /* texts live as long as the trace */
+	struct spill_record_oom *
+	    list; /* room for 2 * CLI_OOMS_EACH; NULL while there are none; texts live as long as the trace */
 };
 
 #define CLI_NOTES 20
