@@ -76,5 +76,5 @@ const char *spill_nearest_word(const struct spill_nearest *nearest)
 	if (nearest->length > longer)
 		longer = nearest->length;
 	/* More than half of the longer word different: another word, not a misspelling. */
-	return longer && 2 * nearest->distance <= longer ? nearest->best : NULL;
+	return longer && nearest->distance <= longer / 2 ? nearest->best : NULL;
 }

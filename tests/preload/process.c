@@ -189,7 +189,8 @@ static void has(int *descriptors, long *pages)
 	*descriptors = 0;
 	while (all && readdir(all))
 		++*descriptors;
-	closedir(all);
+	if (all)
+		closedir(all);
 	*pages = fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 ? atol(text) : -1;
 	close(fd);
 }
