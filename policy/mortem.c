@@ -57,10 +57,9 @@ static void put_name(struct block *block, const char *name, size_t most)
 			name++;
 		spill_text_add(&block->text, "…");
 	}
-	for (; *name; name++) {
-		char byte = (unsigned char)*name < 0x20 || *name == 0x7F ? '?' : *name;
-
-		spill_text_bytes(&block->text, &byte, 1);
+	for (unsigned skipped; *name; name += skipped ? skipped : 1) {
+		skipped = spill_text_control(name);
+		spill_text_bytes(&block->text, skipped ? "?" : name, 1);
 	}
 }
 

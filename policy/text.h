@@ -72,6 +72,17 @@ static inline void spill_text_size(struct spill_text *text, uint64_t bytes)
 	spill_text_add(text, units[unit]);
 }
 
+/* Bytes of the control character at the begin of the text, for which a terminal may do more than show it; 0: it is none. */
+static inline unsigned spill_text_control(const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+
+	/* C1 in UTF-8: U+009B begins what ESC [ does (ECMA-48, 5.3). */
+	if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)
+		return 2;
+	return at[0] < 0x20 || at[0] == 0x7f;
+}
+
 /* At most 60 bytes of what the user wrote, control characters as ?: messages stay one readable line. */
 static inline void spill_text_quote(struct spill_text *text, const char *string, size_t count)
 {

@@ -275,8 +275,9 @@ void spill_runtime_exit(const char *how)
 	struct spill_totals totals;
 	/* Not in a process that shares our memory but is another (vfork, a bare clone). */
 	if (atomic_load(&runtime.state) != READY || !spill_is_published(&runtime.log_opened) ||
-	    runtime.owner != getpid() || !spill_ledger_totals_now(&totals) ||
-	    atomic_exchange(&runtime.ended, true))
+	    runtime.owner != getpid() ||
+	    (!spill_log_active() && runtime.config.policy.log_stderr != SPILL_STDERR_ALL) ||
+	    !spill_ledger_totals_now(&totals) || atomic_exchange(&runtime.ended, true))
 		return;
 	const struct spill_shim *shim = runtime.shim;
 	if (spill_log_active()) {

@@ -11,6 +11,7 @@
 
 #include "log.h"
 #include "quiet.h"
+#include "text.h"
 
 /* A line, as any write of ours, stays below PIPE_BUF, so that a pipe takes it whole or not at all. */
 #define LINE_MAX_BYTES 2048
@@ -91,10 +92,9 @@ static size_t compose(char *line, const char *text)
 	size_t length = strlen(prefix);
 
 	memcpy(line, prefix, length); // NOLINT(bugprone-not-null-terminated-result): a line, not a string
-	for (; *text && length < LINE_MAX_BYTES - 1; text++) {
-		unsigned char byte = (unsigned char)*text;
-
-		line[length++] = byte < 0x20 || byte == 0x7F ? '?' : (char)byte;
+	for (unsigned skipped; *text && length < LINE_MAX_BYTES - 1; text += skipped ? skipped : 1) {
+		skipped = spill_text_control(text);
+		line[length++] = skipped ? '?' : *text;
 	}
 	line[length++] = '\n';
 	return length;

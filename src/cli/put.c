@@ -2,23 +2,12 @@
 
 #include "text.h"
 
-/* Bytes of a control character in front of `text`; 0 if there is another one. */
-static int control(const char *text)
-{
-	const unsigned char *at = (const unsigned char *)text;
-
-	/* C1 in UTF-8: U+009B begins what ESC [ does (ECMA-48, 5.3). */
-	if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)
-		return 2;
-	return at[0] < 0x20 || at[0] == 0x7f;
-}
-
 void cli_put(FILE *out, const char *text)
 {
-	int skipped;
+	unsigned skipped;
 
 	for (text = text ? text : "?"; *text; text += skipped ? skipped : 1) {
-		skipped = control(text);
+		skipped = spill_text_control(text);
 		fputc(skipped ? '?' : *text, out);
 	}
 }

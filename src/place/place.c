@@ -87,7 +87,7 @@ static const char *refuse(const struct spill_policy *policy, const struct spill_
                           uint64_t bytes)
 {
 	const struct spill_host_view without_limit = {SPILL_UNLIMITED, 0, view->available};
-	bool by_limit = view->held + bytes > view->limit;
+	bool by_limit = !spill_fits(bytes, view->held, view->limit);
 	last_refusal = (struct spill_refusal){
 	    .limit = by_limit ? view->limit : spill_amount_resolve(policy->host_reserve, 0, 0),
 	    .held = by_limit ? view->held : view->available,

@@ -180,14 +180,17 @@ static void all_callers_where_names_are_usual(void **state)
 static void nothing_steers_a_terminal(void **state)
 {
 	struct spill_record_oom oom = example();
-	const struct spill_mortem hostile = {
-	    .program = "a\x1b[2Jb\nspill: c", .log = "/tmp/\x7f\r", .totals = &totals};
+	const struct spill_mortem hostile = {.program = "a\x1b[2Jb\nspill: \xc2\x9b"
+	                                                "2Jc",
+	                                     .log = "/tmp/\x7f\r",
+	                                     .totals = &totals};
 
 	oom.caller = oom.by_caller[0].name = "x\ny\x1b";
 	spill_mortem_oom(&hostile, &oom, buffer, sizeof(buffer));
-	assert_non_null(strstr(buffer, "spill: a?[2Jb?spill: c: out of memory"));
+	assert_non_null(strstr(buffer, "spill: a?[2Jb?spill: ?2Jc: out of memory"));
 	assert_non_null(strstr(buffer, "x?y?"));
 	assert_null(strchr(buffer, '\x1b'));
+	assert_null(strstr(buffer, "\xc2\x9b"));
 	assert_non_null(strstr(buffer, "log /tmp/??\n"));
 	assert_int_equal(lines(), 11);
 }

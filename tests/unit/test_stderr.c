@@ -42,9 +42,10 @@ static void said_body(void)
 	loaded_with(ends[1]);
 	flags = fcntl(STDERR_FILENO, F_GETFL);
 	errno = E2BIG;
-	spill_stderr_line("one \x1b[2J two\nthree");
+	spill_stderr_line("one \x1b[2J two\nthree\xc2\x9b"
+	                  "2J");
 	CHECK(errno == E2BIG);
-	check_told(ends[0], "spill: one ?[2J two?three\n");
+	check_told(ends[0], "spill: one ?[2J two?three?2J\n");
 	CHECK(fcntl(STDERR_FILENO, F_GETFL) == flags);
 }
 
