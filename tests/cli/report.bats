@@ -391,3 +391,15 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 	of first '[4,4,1,2,0,12582912,4194304]' 12
 	of 0.1.0 '[26,26,0,1,15,14680064,6291472]' 60
 }
+
+# docs/examples: a real GPU's logs, and what is said there of them.
+@test "the logs of the example give the reports that lie beside them, and replay foretells the second run's peaks" {
+	cd "$BATS_TEST_DIRNAME/../../docs/examples"
+	for run in first second; do
+		"$spill" report $run.jsonl | diff $run.txt - || { echo "stale: spill report $run.jsonl >docs/examples/$run.txt"; return 1; }
+	done
+	json() { python3 -c 'import json, sys; print(eval(sys.argv[1], json.load(sys.stdin)))' "$1"; }
+	foretold=$("$spill" replay first.jsonl --policy tables.conf --other 131530MiB --json | json 'runs[0]["peak"]')
+	[ "$foretold" = "$("$spill" report --json second.jsonl | json 'runs[0]["totals"]["peak"]')" ]
+	"$spill" report --html - first.jsonl second.jsonl | grep -q '<html'
+}
