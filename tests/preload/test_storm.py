@@ -7,7 +7,7 @@ import unittest
 from harness import KERNELS, PROGRAMS, Case
 
 SEED = int(os.environ.get("STORM_SEED", "1"))
-CALLS = int(os.environ.get("STORM_CALLS", "100000"))
+CALLS = int(os.environ.get("STORM_CALLS", "60000"))
 THREADS = 8
 
 # Rows that the storm has no use for: ends of the whole device, other forms of a call it makes by another, look-ups.
