@@ -165,7 +165,7 @@ static void holders(struct spill_json *json, const struct spill_holder *top, uns
 	spill_json_array_end(json);
 }
 
-static void refusal(struct spill_json *json, const struct spill_refusal *refusal)
+void spill_record_refusal(struct spill_json *json, const struct spill_refusal *refusal)
 {
 	if (refusal->asked == 0)
 		return;
@@ -206,7 +206,7 @@ size_t spill_record_oom(const struct spill_record_oom *record, char *buffer, siz
 	sums(&json, "live", &record->live);
 	text_member(&json, "rule", record->rule);
 	text_member(&json, "refused_by", record->refused_by);
-	refusal(&json, &record->refusal);
+	spill_record_refusal(&json, &record->refusal);
 	text_member(&json, "would", record->would);
 	tried(&json, record->tried, record->attempts);
 	groups(&json, "places", "place", record->by_place, record->places, SPILL_PLACES);

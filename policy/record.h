@@ -193,10 +193,15 @@ size_t spill_record_alloc(const struct spill_record_alloc *record, char *buffer,
 size_t spill_record_free(const struct spill_record_free *record, char *buffer, size_t size);
 size_t spill_record_move(const struct spill_record_move *record, char *buffer, size_t size);
 size_t spill_record_oom(const struct spill_record_oom *record, char *buffer, size_t size);
+
 size_t spill_record_note(uint64_t time_us, int tid, const char *code, const char *text, char *buffer,
                          size_t size);
 size_t spill_record_drop(const struct spill_record_drop *record, char *buffer, size_t size);
 size_t spill_record_exit(uint64_t time_us, const char *how, const struct spill_totals *totals,
                          const struct spill_hits *hits, unsigned count, char *buffer, size_t size);
+
+/* The oom line's member "refusal", in whatever object is open; nothing if there are no figures. */
+struct spill_json;
+void spill_record_refusal(struct spill_json *json, const struct spill_refusal *refusal);
 
 #endif

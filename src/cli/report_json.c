@@ -155,18 +155,6 @@ static void tried(struct spill_json *json, const struct spill_record_oom *oom)
 	spill_json_array_end(json);
 }
 
-static void refusal(struct spill_json *json, const struct spill_refusal *refusal)
-{
-	if (!refusal->asked)
-		return;
-	spill_json_object(cli_json_key(json, "refusal"));
-	cli_json_number(json, "limit", refusal->limit);
-	cli_json_number(json, "held", refusal->held);
-	cli_json_number(json, "asked", refusal->asked);
-	cli_json_number(json, "room", refusal->room);
-	spill_json_object_end(json);
-}
-
 static void groups(struct spill_json *json, const char *member, const char *what,
                    const struct spill_group *list, unsigned count)
 {
@@ -218,7 +206,7 @@ static void oom(struct spill_json *json, const struct spill_record_oom *oom)
 	cli_json_bytes(json, "live", &oom->live);
 	cli_json_text(json, "rule", oom->rule);
 	cli_json_text(json, "refused_by", oom->refused_by);
-	refusal(json, &oom->refusal);
+	spill_record_refusal(json, &oom->refusal);
 	cli_json_text(json, "would", oom->would);
 	tried(json, oom);
 	holders(json, oom);
