@@ -193,7 +193,7 @@ static bool add_holder(struct spill_text *text, const struct spill_record_oom *o
 	if (oom->callers && most->count > 1) {
 		spill_text_add(text, most->name ? most->name : "?");
 		spill_text_add(text, " holds ");
-		spill_text_size(text, most->held.device + most->held.host + most->held.managed);
+		spill_text_size(text, spill_bytes_all(&most->held));
 		spill_text_add(text, " in ");
 		spill_text_number(text, most->count);
 		spill_text_add(text, " allocations");

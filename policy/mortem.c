@@ -78,11 +78,6 @@ static void put_size(struct block *block, uint64_t bytes)
 	spill_text_size(&block->text, bytes);
 }
 
-static uint64_t all(const struct spill_bytes *bytes)
-{
-	return bytes->device + bytes->host + bytes->managed;
-}
-
 /* "5.00 GiB device, 2.04 GiB host", what is 0 left out. */
 static void put_sums(struct block *block, const struct spill_bytes *sums)
 {
@@ -157,7 +152,7 @@ static void tell_held(struct block *block, const struct spill_record_oom *oom)
 		put(block, i ? ", " : "; by place: ");
 		put_name(block, place->name, NAME);
 		put(block, " ");
-		put_size(block, all(&place->held));
+		put_size(block, spill_bytes_all(&place->held));
 		put(block, " in ");
 		put_number(block, place->count);
 	}
@@ -169,7 +164,7 @@ static void tell_held(struct block *block, const struct spill_record_oom *oom)
 static void tell_caller(struct block *block, const struct spill_group *caller)
 {
 	begin(block, "    ");
-	put_size(block, all(&caller->held));
+	put_size(block, spill_bytes_all(&caller->held));
 	put(block, "  ");
 	put_name(block, caller->name, NAME);
 	put(block, "  in ");
@@ -182,10 +177,12 @@ static void tell_caller(struct block *block, const struct spill_group *caller)
 /* What is held by those that are not named, either because there are more or because there was no room. */
 static void tell_others(struct block *block, const struct spill_record_oom *oom, unsigned told)
 {
-	uint64_t rest = all(&oom->live);
+	uint64_t rest = spill_bytes_all(&oom->live);
 
 	for (unsigned i = 0; i < told; i++)
-		rest -= all(&oom->by_caller[i].held) < rest ? all(&oom->by_caller[i].held) : rest;
+		rest -= spill_bytes_all(&oom->by_caller[i].held) < rest
+		            ? spill_bytes_all(&oom->by_caller[i].held)
+		            : rest;
 	if (!rest || !oom->callers)
 		return;
 	begin(block, "    ");
@@ -321,7 +318,7 @@ static void tell_end(struct block *block, const struct spill_mortem *mortem, con
 	put_name(block, how, NAME);
 	put(block, "); ");
 	if (totals->spills) {
-		put_size(block, all(&totals->spilled));
+		put_size(block, spill_bytes_all(&totals->spilled));
 		put(block, " spilled in ");
 		put_number(block, totals->spills);
 		put(block, " of ");
@@ -382,7 +379,7 @@ static void tell_why(struct block *block, const struct spill_why *why)
 /* What was off the device at once is no more than all that ever left it, and no more than was ever elsewhere. */
 static void tell_avoided(struct block *block, const struct spill_totals *totals)
 {
-	uint64_t left = all(&totals->spilled) + totals->demoted;
+	uint64_t left = spill_bytes_all(&totals->spilled) + totals->demoted;
 	uint64_t elsewhere = totals->peak.host + totals->peak.managed;
 
 	begin(block, "  avoided by: at most ");

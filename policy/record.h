@@ -49,6 +49,26 @@ struct spill_bytes {
 	uint64_t device, host, managed;
 };
 
+static inline void spill_bytes_add(struct spill_bytes *sum, const struct spill_bytes *bytes)
+{
+	sum->device += bytes->device;
+	sum->host += bytes->host;
+	sum->managed += bytes->managed;
+}
+
+static inline void spill_bytes_take(struct spill_bytes *sum, const struct spill_bytes *bytes)
+{
+	sum->device -= bytes->device;
+	sum->host -= bytes->host;
+	sum->managed -= bytes->managed;
+}
+
+/* Wherever they are. */
+static inline uint64_t spill_bytes_all(const struct spill_bytes *bytes)
+{
+	return bytes->device + bytes->host + bytes->managed;
+}
+
 /* alloc. Strings are not owned and must live until spill_record_alloc returns. */
 struct spill_record_alloc {
 	uint64_t time_us; /* since the start line */

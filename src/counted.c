@@ -23,26 +23,16 @@ static void publish(int device, unsigned changed)
 	spill_counters_publish(device_of(device), &devices[device_of(device)], changed);
 }
 
-/* Bytes of the entry that we have put off the device. */
-static uint64_t away(const struct spill_allocation *entry)
-{
-	return entry->placement ? entry->held.host + entry->held.managed : 0;
-}
-
 static void hold(struct spill_counted *sums, const struct spill_allocation *entry)
 {
-	sums->totals.live.device += entry->held.device;
-	sums->totals.live.host += entry->held.host;
-	sums->totals.live.managed += entry->held.managed;
-	sums->away += away(entry);
+	spill_bytes_add(&sums->totals.live, &entry->held);
+	sums->away += spill_ledger_away(entry);
 }
 
 static void let_go(struct spill_counted *sums, const struct spill_allocation *entry)
 {
-	sums->totals.live.device -= entry->held.device;
-	sums->totals.live.host -= entry->held.host;
-	sums->totals.live.managed -= entry->held.managed;
-	sums->away -= away(entry);
+	spill_bytes_take(&sums->totals.live, &entry->held);
+	sums->away -= spill_ledger_away(entry);
 }
 
 static bool raise(uint64_t *peak, uint64_t value)

@@ -23,9 +23,7 @@ void spill_holders_begin(void)
 static void add(struct spill_group *group, const struct spill_allocation *entry)
 {
 	group->count++;
-	group->held.device += entry->held.device;
-	group->held.host += entry->held.host;
-	group->held.managed += entry->held.managed;
+	spill_bytes_add(&group->held, &entry->held);
 }
 
 /* Its group, or a free one for it; NULL if there is none where it could be. */
@@ -69,21 +67,17 @@ void spill_holders_add(const struct spill_allocation *entry)
 	keep(entry);
 }
 
-static uint64_t all(const struct spill_group *group)
-{
-	return group->held.device + group->held.host + group->held.managed;
-}
-
 /* Those of `groups` that hold most, at most `most` of them, in order; returns how many. */
 static unsigned sort(const struct spill_group *groups, unsigned count, struct spill_group *sorted,
                      unsigned most)
 {
 	unsigned kept = 0;
 	for (unsigned i = 0; i < count; i++) {
+		uint64_t held = spill_bytes_all(&groups[i].held);
 		unsigned at = kept;
 		if (!groups[i].count)
 			continue;
-		for (; at && all(&sorted[at - 1]) < all(&groups[i]); at--)
+		for (; at && spill_bytes_all(&sorted[at - 1].held) < held; at--)
 			if (at < most)
 				sorted[at] = sorted[at - 1];
 		if (at < most)

@@ -40,10 +40,16 @@ struct spill_allocation {
  */
 bool spill_ledger_add(struct spill_allocation *allocation);
 
-/* True if some of it is where the program did not ask for it to be. */
+/* Bytes of it that we have put off the device: where the program did not ask for them to be. */
+static inline uint64_t spill_ledger_away(const struct spill_allocation *allocation)
+{
+	return allocation->placement ? allocation->held.host + allocation->held.managed : 0;
+}
+
+/* True if there are some. */
 static inline bool spill_ledger_is_spill(const struct spill_allocation *allocation)
 {
-	return allocation->placement && allocation->held.host + allocation->held.managed;
+	return spill_ledger_away(allocation) != 0;
 }
 
 /* Removes and returns the entry whose address is exactly `ptr` (the caller owns it), or NULL. */

@@ -36,13 +36,6 @@ size_t spill_logmax_note(const struct spill_logmax *max, char *text, size_t text
 	return spill_record_note(spill_log_now_us(), spill_log_tid(), "log-max", text, line, size);
 }
 
-static void add(struct spill_bytes *sum, const struct spill_bytes *bytes)
-{
-	sum->device += bytes->device;
-	sum->host += bytes->host;
-	sum->managed += bytes->managed;
-}
-
 static void raise(uint64_t *most, uint64_t value)
 {
 	if (value > *most)
@@ -56,7 +49,7 @@ void spill_logmax_count(struct spill_logmax *max, enum spill_drop kind, const st
 
 	max->pending = true;
 	dropped->sums[kind].count++;
-	add(&dropped->sums[kind].bytes, bytes);
+	spill_bytes_add(&dropped->sums[kind].bytes, bytes);
 	/* Threads that count need not come in the order in which they looked. */
 	raise(&dropped->peak.device, peak->device);
 	raise(&dropped->peak.host, peak->host);

@@ -74,10 +74,10 @@ static void loud(const struct spill_request *request, const struct spill_allocat
 {
 	char line[1024];
 	struct spill_text text;
-	if (!spill_ledger_is_spill(allocation))
-		return; /* found room on the device after all */
-	if (!loud_begin(&text, line, sizeof(line), allocation->held.host + allocation->held.managed,
-	                allocation->bytes))
+	uint64_t away = spill_ledger_away(allocation);
+	if (!away) /* found room on the device after all */
+		return;
+	if (!loud_begin(&text, line, sizeof(line), away, allocation->bytes))
 		return;
 	spill_text_add(&text,
 	               allocation->held.managed ? " placed in managed memory" : " placed in host memory");
@@ -125,21 +125,20 @@ static const char *would(const struct spill_request *request, const struct spill
 static void decided_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
                           const char *reason, const char *would)
 {
-	bool spilled = spill_ledger_is_spill(allocation);
-	if (!spilled && !would)
+	uint64_t away = spill_ledger_away(allocation);
+	if (!away && !would)
 		return;
 	const struct spill_counters_text text = {
-	    .what = spilled                   ? "spill"
+	    .what = away                      ? "spill"
 	            : strcmp(would, "refuse") ? "would spill"
 	                                      : "would refuse",
-	    .place = spilled ? spill_place_name(allocation->place) : would,
+	    .place = away ? spill_place_name(allocation->place) : would,
 	    .reason = reason,
 	    .rule = request->decision.rule,
 	    .api = allocation->api,
 	    .caller = allocation->caller,
 	};
-	uint64_t elsewhere = allocation->held.host + allocation->held.managed;
-	spill_counters_decided(allocation->device, spilled ? elsewhere : allocation->bytes, &text);
+	spill_counters_decided(allocation->device, away ? away : allocation->bytes, &text);
 }
 
 /* A line that log.max may leave out: then its figures are in the sums. */
@@ -199,7 +198,7 @@ void spill_report_alloc(const struct spill_request *request, const struct spill_
 		log_alloc(request, allocation, reason, instead);
 	decided_alloc(request, allocation, reason, instead);
 	if (spill_ledger_is_spill(allocation))
-		spill_postmortem_count(reason, allocation->held.host + allocation->held.managed);
+		spill_postmortem_count(reason, spill_ledger_away(allocation));
 	if (allocation->placement)
 		loud(request, allocation, reason);
 }
