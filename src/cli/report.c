@@ -39,9 +39,9 @@ static void add_totals(struct spill_totals *sum, const struct spill_totals *tota
 	sum->promotions += totals->promotions;
 	sum->demoted += totals->demoted;
 	sum->promoted += totals->promoted;
-	cli_bytes_add(&sum->live, &totals->live);
-	cli_bytes_add(&sum->peak, &totals->peak);
-	cli_bytes_add(&sum->spilled, &totals->spilled);
+	spill_bytes_add(&sum->live, &totals->live);
+	spill_bytes_add(&sum->peak, &totals->peak);
+	spill_bytes_add(&sum->spilled, &totals->spilled);
 }
 
 struct spill_totals cli_report_sum(const struct cli_report *report)

@@ -15,7 +15,7 @@ static void put_places(const struct spill_record_oom *oom)
 		fputs(i ? ", " : "; by place: ", stdout);
 		cli_put(stdout, place->name);
 		putchar(' ');
-		cli_put_size(stdout, place->held.device + place->held.host + place->held.managed);
+		cli_put_size(stdout, spill_bytes_all(&place->held));
 		printf(" in %" PRIu64, place->count);
 	}
 	putchar('\n');
@@ -24,7 +24,7 @@ static void put_places(const struct spill_record_oom *oom)
 static void put_caller(const struct spill_group *caller)
 {
 	fputs("      ", stdout);
-	cli_put_size(stdout, caller->held.device + caller->held.host + caller->held.managed);
+	cli_put_size(stdout, spill_bytes_all(&caller->held));
 	fputs("  ", stdout);
 	cli_put(stdout, caller->name);
 	printf("  in %" PRIu64 " allocation%s: ", caller->count, caller->count == 1 ? "" : "s");

@@ -194,7 +194,7 @@ static void take_drop(struct cli_summary *summary, const struct spill_record_dro
 
 	for (unsigned i = 0; i < SPILL_DROPS_COUNT; i++) {
 		summary->left_out[i].count += sums[i].count;
-		cli_bytes_add(&summary->left_out[i].bytes, &sums[i].bytes);
+		spill_bytes_add(&summary->left_out[i].bytes, &sums[i].bytes);
 	}
 	totals->allocs += sums[SPILL_DROP_ALLOC].count + sums[SPILL_DROP_SPILL].count;
 	totals->spills += sums[SPILL_DROP_SPILL].count;
@@ -205,10 +205,10 @@ static void take_drop(struct cli_summary *summary, const struct spill_record_dro
 	totals->demoted += sums[SPILL_DROP_DEMOTE].bytes.host;
 	totals->promotions += sums[SPILL_DROP_PROMOTE].count;
 	totals->promoted += sums[SPILL_DROP_PROMOTE].bytes.device;
-	cli_bytes_add(&totals->live, &sums[SPILL_DROP_ALLOC].bytes);
-	cli_bytes_add(&totals->live, &sums[SPILL_DROP_SPILL].bytes);
-	cli_bytes_take(&totals->live, &sums[SPILL_DROP_FREE].bytes);
-	cli_bytes_take(&totals->live, &summary->unannounced);
+	spill_bytes_add(&totals->live, &sums[SPILL_DROP_ALLOC].bytes);
+	spill_bytes_add(&totals->live, &sums[SPILL_DROP_SPILL].bytes);
+	spill_bytes_take(&totals->live, &sums[SPILL_DROP_FREE].bytes);
+	spill_bytes_take(&totals->live, &summary->unannounced);
 	summary->unannounced = (struct spill_bytes){0};
 	totals->live.device += sums[SPILL_DROP_PROMOTE].bytes.device - sums[SPILL_DROP_DEMOTE].bytes.host;
 	totals->live.host += sums[SPILL_DROP_DEMOTE].bytes.host - sums[SPILL_DROP_PROMOTE].bytes.device;

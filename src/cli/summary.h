@@ -120,9 +120,6 @@ void cli_summaries_free(struct cli_summaries *summaries);
 /* summary_event.c: what an event changes. */
 void cli_summary_event(struct cli_summary *summary, struct cli_names *names, const struct cli_event *event);
 
-void cli_bytes_add(struct spill_bytes *sum, const struct spill_bytes *held);
-void cli_bytes_take(struct spill_bytes *sum, const struct spill_bytes *held);
-
 /* Each at least what is held. */
 void cli_bytes_raise(struct spill_bytes *peak, const struct spill_bytes *held);
 

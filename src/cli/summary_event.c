@@ -3,20 +3,6 @@
 
 #include "summary.h"
 
-void cli_bytes_add(struct spill_bytes *sum, const struct spill_bytes *held)
-{
-	sum->device += held->device;
-	sum->host += held->host;
-	sum->managed += held->managed;
-}
-
-void cli_bytes_take(struct spill_bytes *sum, const struct spill_bytes *held)
-{
-	sum->device -= held->device;
-	sum->host -= held->host;
-	sum->managed -= held->managed;
-}
-
 static void raise(uint64_t *peak, uint64_t value)
 {
 	if (*peak < value)
@@ -68,8 +54,8 @@ static struct cli_device *came(struct cli_summary *summary, const struct cli_liv
 {
 	struct cli_device *device = cli_summary_device(summary, entry->device);
 
-	cli_bytes_add(&summary->totals.live, &entry->held);
-	cli_bytes_add(&device->live, &entry->held);
+	spill_bytes_add(&summary->totals.live, &entry->held);
+	spill_bytes_add(&device->live, &entry->held);
 	device->asked += entry->asked ? entry->held.host : 0;
 	return device;
 }
@@ -78,8 +64,8 @@ static void went(struct cli_summary *summary, const struct cli_live_entry *entry
 {
 	struct cli_device *device = cli_summary_device(summary, entry->device);
 
-	cli_bytes_take(&summary->totals.live, &entry->held);
-	cli_bytes_take(&device->live, &entry->held);
+	spill_bytes_take(&summary->totals.live, &entry->held);
+	spill_bytes_take(&device->live, &entry->held);
 	device->asked -= entry->asked ? entry->held.host : 0;
 }
 
@@ -169,12 +155,12 @@ static struct cli_live_entry *found_moving(struct cli_summary *summary, const st
 	struct cli_live_entry *entry = cli_live_add(&summary->live, event->seq);
 
 	entry->device = event->device;
-	entry->bytes = event->held.device + event->held.host + event->held.managed;
+	entry->bytes = spill_bytes_all(&event->held);
 	entry->held = event->held;
 	entry->held.device += left - arrived;
 	entry->held.host += arrived - left;
 	came(summary, entry);
-	cli_bytes_add(&summary->unannounced, &entry->held);
+	spill_bytes_add(&summary->unannounced, &entry->held);
 	return entry;
 }
 
