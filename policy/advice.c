@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "amount.h"
+#include "least.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -29,11 +30,6 @@ static void add_amount(struct spill_text *text, uint64_t bytes)
 
 	spill_amount_format((struct spill_amount){SPILL_AMOUNT_BYTES, whole}, amount, sizeof(amount));
 	spill_text_add(text, amount);
-}
-
-static uint64_t less(uint64_t from, uint64_t take)
-{
-	return from > take ? from - take : 0;
 }
 
 /* "host.limit = 12GiB (it is 10.00 GiB)". False if that would not do: the memory itself is not there. */
@@ -84,15 +80,15 @@ static void advise_host_limit(struct spill_text *text, const struct spill_record
 static void advise_host_reserve(struct spill_text *text, const struct spill_record_oom *oom)
 {
 	const struct spill_refusal *refusal = &oom->refusal;
-	uint64_t room = less(refusal->held, refusal->limit);
+	uint64_t room = spill_less(refusal->held, refusal->limit);
 
 	if (!refusal->asked) {
 		spill_text_add(text, "more free memory of the host, or a smaller host.reserve");
 		return;
 	}
 	/* What is short of the reserve already, and what was asked on top of it. */
-	spill_text_size(text, room ? less(refusal->asked, room)
-	                           : less(refusal->limit, refusal->held) + refusal->asked);
+	spill_text_size(text, room ? spill_less(refusal->asked, room)
+	                           : spill_less(refusal->limit, refusal->held) + refusal->asked);
 	spill_text_add(text, " more free memory of the host");
 	if (refusal->held >= refusal->asked) {
 		spill_text_add(text, ", or host.reserve = ");
@@ -214,8 +210,8 @@ static uint64_t missing(const struct spill_record_oom *oom)
 	const struct spill_refusal *refusal = &oom->refusal;
 
 	if (is(oom->refused_by, "device.limit") && refusal->asked)
-		return less(refusal->asked, less(refusal->limit, refusal->held));
-	return less(oom->bytes, oom->free);
+		return spill_less(refusal->asked, spill_less(refusal->limit, refusal->held));
+	return spill_less(oom->bytes, oom->free);
 }
 
 static void advise_less(struct spill_text *text, const struct spill_record_oom *oom)

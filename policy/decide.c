@@ -236,16 +236,11 @@ struct spill_remedy spill_decide_full(const struct spill_policy *policy, const s
 	return remedy;
 }
 
-static uint64_t less(uint64_t from, uint64_t take)
-{
-	return from > take ? from - take : 0;
-}
-
 uint64_t spill_policy_device_room(const struct spill_policy *policy, int device, uint64_t free, uint64_t held,
                                   uint64_t limit)
 {
-	uint64_t by_device = less(free, spill_policy_device_reserve(policy, device));
-	uint64_t by_limit = limit == SPILL_UNLIMITED ? SPILL_UNLIMITED : less(limit, held);
+	uint64_t by_device = spill_less(free, spill_policy_device_reserve(policy, device));
+	uint64_t by_limit = limit == SPILL_UNLIMITED ? SPILL_UNLIMITED : spill_less(limit, held);
 
 	return spill_least(by_device, by_limit);
 }
@@ -263,13 +258,13 @@ struct spill_missing spill_policy_missing(const struct spill_policy *policy, int
                                           uint64_t free, uint64_t held, uint64_t limit)
 {
 	uint64_t reserve = spill_policy_device_reserve(policy, device);
-	uint64_t by_limit = limit != SPILL_UNLIMITED ? less(bytes, less(limit, held)) : 0;
-	uint64_t by_driver = less(bytes, free);
-	uint64_t with_reserve = bytes > UINT64_MAX - reserve ? bytes : less(bytes + reserve, free);
+	uint64_t by_limit = limit != SPILL_UNLIMITED ? spill_less(bytes, spill_less(limit, held)) : 0;
+	uint64_t by_driver = spill_less(bytes, free);
+	uint64_t with_reserve = bytes > UINT64_MAX - reserve ? bytes : spill_less(bytes + reserve, free);
 
 	return (struct spill_missing){
-	    .least = by_driver > by_limit ? by_driver : by_limit,
-	    .wanted = with_reserve > by_limit ? with_reserve : by_limit,
+	    .least = spill_most(by_driver, by_limit),
+	    .wanted = spill_most(with_reserve, by_limit),
 	};
 }
 
@@ -298,8 +293,8 @@ uint64_t spill_policy_chunk(const struct spill_policy *policy, uint64_t bytes, u
 
 uint64_t spill_policy_host_room(const struct spill_policy *policy, const struct spill_host_view *view)
 {
-	uint64_t by_limit = less(view->limit, view->held);
-	uint64_t by_host = less(view->available, spill_amount_resolve(policy->host_reserve, 0, 0));
+	uint64_t by_limit = spill_less(view->limit, view->held);
+	uint64_t by_host = spill_less(view->available, spill_amount_resolve(policy->host_reserve, 0, 0));
 
 	return spill_least(by_limit, by_host);
 }

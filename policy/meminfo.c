@@ -17,7 +17,7 @@ uint64_t spill_meminfo_free(enum spill_meminfo_report report, uint64_t free,
 		return free;
 	/* More can be held than the limit: what graphs take nobody could refuse. */
 	if (view->limit != SPILL_UNLIMITED)
-		free = spill_least(free, view->limit > view->held ? view->limit - view->held : 0);
+		free = spill_least(free, spill_less(view->limit, view->held));
 	return with_host(report, free, spill_least(view->host_room, view->host_most));
 }
 
@@ -38,7 +38,7 @@ void spill_meminfo_parts(enum spill_meminfo_report report, struct spill_meminfo_
 		return;
 	uint64_t taken = parts->total > parts->free ? parts->total - parts->free : 0;
 	uint64_t apart = taken > parts->used ? taken - parts->used : 0;
-	taken = total > free ? total - free : 0;
+	taken = spill_less(total, free);
 	*parts = (struct spill_meminfo_parts){.total = total,
 	                                      .free = free,
 	                                      .used = taken - spill_least(apart, taken),

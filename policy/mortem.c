@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "advice.h"
+#include "least.h"
 #include "text.h"
 
 /* The most of a name, and of a path, that is shown. */
@@ -180,9 +181,7 @@ static void tell_others(struct block *block, const struct spill_record_oom *oom,
 	uint64_t rest = spill_bytes_all(&oom->live);
 
 	for (unsigned i = 0; i < told; i++)
-		rest -= spill_bytes_all(&oom->by_caller[i].held) < rest
-		            ? spill_bytes_all(&oom->by_caller[i].held)
-		            : rest;
+		rest = spill_less(rest, spill_bytes_all(&oom->by_caller[i].held));
 	if (!rest || !oom->callers)
 		return;
 	begin(block, "    ");
@@ -194,7 +193,7 @@ static void tell_others(struct block *block, const struct spill_record_oom *oom,
 /* "device 0: 1.00 GiB free of 8.00 GiB; 5.00 GiB held by this process, 2.00 GiB by others, contexts and code" */
 static void tell_device(struct block *block, const struct spill_record_oom *oom)
 {
-	uint64_t used = oom->total > oom->free ? oom->total - oom->free : 0;
+	uint64_t used = spill_less(oom->total, oom->free);
 
 	if (!oom->total)
 		return;
@@ -207,7 +206,7 @@ static void tell_device(struct block *block, const struct spill_record_oom *oom)
 	put(block, "; ");
 	put_size(block, oom->ours);
 	put(block, " held by this process, ");
-	put_size(block, used > oom->ours ? used - oom->ours : 0);
+	put_size(block, spill_less(used, oom->ours));
 	put(block, " by others, contexts and code");
 	end(block);
 }
@@ -383,7 +382,7 @@ static void tell_avoided(struct block *block, const struct spill_totals *totals)
 	uint64_t elsewhere = totals->peak.host + totals->peak.managed;
 
 	begin(block, "  avoided by: at most ");
-	put_size(block, left < elsewhere ? left : elsewhere);
+	put_size(block, spill_least(left, elsewhere));
 	put(block,
 	    " less in use at once (a smaller context, batch or -ngl); spill report says it by device, caller "
 	    "and rule");

@@ -244,8 +244,8 @@ static uint64_t folder_room(const char *root, const char *folder, const struct v
 			cache = field(root, folder, "memory.stat", version->cache);
 		if (usage == SPILL_UNLIMITED)
 			usage = 0;
-		usage = usage > cache ? usage - cache : 0;
-		uint64_t room = limit > usage ? limit - usage : 0;
+		usage = spill_less(usage, cache);
+		uint64_t room = spill_less(limit, usage);
 		least = spill_least(room, least);
 	}
 	return least;

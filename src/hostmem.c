@@ -35,7 +35,7 @@ uint64_t spill_hostmem_available_under(const char *root, struct spill_cgroup_hom
 	spill_cgroup_find(root, homes);
 	uint64_t machine = mem_available(root), group = spill_cgroup_room(root, homes);
 	if (group != SPILL_UNLIMITED)
-		group = group > uncounted ? group - uncounted : 0;
+		group = spill_less(group, uncounted);
 	return spill_least(machine, group);
 }
 

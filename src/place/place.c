@@ -70,7 +70,7 @@ static uint64_t host_limit(const struct spill_policy *policy, uint64_t start)
 static uint64_t host_room(const struct spill_policy *policy, struct spill_host_view *view, uint64_t start,
                           uint64_t available, uint64_t own)
 {
-	uint64_t left = start > own ? start - own : 0;
+	uint64_t left = spill_less(start, own);
 	view->available = spill_least(available, left);
 	return spill_policy_host_room(policy, view);
 }
