@@ -13,4 +13,12 @@ static inline uint64_t spill_clock_ns(void)
 	return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
 }
 
+/* So many nanoseconds from now, for the calls that wait until a time of CLOCK_MONOTONIC. */
+static inline struct timespec spill_clock_in(uint64_t ns)
+{
+	uint64_t until = spill_clock_ns() + ns;
+	return (struct timespec){.tv_sec = (time_t)(until / 1000000000),
+	                         .tv_nsec = (long)(until % 1000000000)};
+}
+
 #endif

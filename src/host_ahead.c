@@ -35,8 +35,7 @@ static sem_t work;
 /* True if there was something to do. */
 static bool wait_for_work(uint64_t ns)
 {
-	uint64_t until = spill_clock_ns() + ns;
-	struct timespec end = {.tv_sec = (time_t)(until / 1000000000), .tv_nsec = (long)(until % 1000000000)};
+	struct timespec end = spill_clock_in(ns);
 	int error;
 	do
 		error = sem_clockwait(&work, CLOCK_MONOTONIC, &end) ? errno : 0;

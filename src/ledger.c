@@ -4,9 +4,9 @@
 #include <search.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "account.h"
+#include "clock.h"
 #include "counted.h"
 #include "holders.h"
 
@@ -222,11 +222,7 @@ void spill_ledger_totals(struct spill_totals *copy)
 bool spill_ledger_totals_now(struct spill_totals *copy)
 {
 	/* Not for ever: the holder may be this very thread, interrupted by a signal, or one that will never run again. */
-	struct timespec until;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += 100000000;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
+	struct timespec until = spill_clock_in(100000000);
 	if (pthread_mutex_trylock(&lock) && pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &until))
 		return false;
 	*copy = *spill_counted_totals();

@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "logmax.h"
 #include "logopen.h"
 #include "logqueue.h"
@@ -55,17 +55,9 @@ static void leave(struct hold *hold)
 	pthread_setcancelstate(hold->cancel, NULL);
 }
 
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 uint64_t spill_log_now_us(void)
 {
-	return (monotonic_ns() - atomic_load_explicit(&start_ns, memory_order_relaxed)) / 1000;
+	return (spill_clock_ns() - atomic_load_explicit(&start_ns, memory_order_relaxed)) / 1000;
 }
 
 int spill_log_tid(void)
@@ -93,7 +85,7 @@ bool spill_log_ours(void)
 /* pre: locked */
 static void begin(const struct spill_policy *policy, const struct spill_log_start *start)
 {
-	atomic_store(&start_ns, monotonic_ns());
+	atomic_store(&start_ns, spill_clock_ns());
 	if (!spill_logopen(&queue, policy, start))
 		return;
 	owner = getpid();
@@ -232,12 +224,8 @@ void spill_log_drop(enum spill_drop kind, const struct spill_bytes *bytes, const
 /* Not for ever: the thread that holds it may be one that will never run again. */
 static bool enter_soon(void)
 {
-	struct timespec until;
+	struct timespec until = spill_clock_in(LAST_WAIT_NS);
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += LAST_WAIT_NS;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
 	return pthread_mutex_trylock(&lock) == 0 ||
 	       pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &until) == 0;
 }

@@ -2,7 +2,8 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <time.h>
+
+#include "clock.h"
 
 /*
  * Looks exclude a fork, never each other: one that comes from inside the loader (a callback of the program's dl_iterate_phdr) would
@@ -35,11 +36,7 @@ int spill_objects_visit(int (*visit)(struct dl_phdr_info *info, size_t size, voi
 
 void spill_objects_fork_prepare(void)
 {
-	struct timespec until;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += WAIT_NS;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
+	struct timespec until = spill_clock_in(WAIT_NS);
 	fork_took_lock = !looking && pthread_rwlock_clockwrlock(&lock, CLOCK_MONOTONIC, &until) == 0;
 }
 
