@@ -58,10 +58,7 @@ static void put_name(struct block *block, const char *name, size_t most)
 			name++;
 		spill_text_add(&block->text, "…");
 	}
-	for (unsigned skipped; *name; name += skipped ? skipped : 1) {
-		skipped = spill_text_control(name);
-		spill_text_bytes(&block->text, skipped ? "?" : name, 1);
-	}
+	spill_text_plain(&block->text, name);
 }
 
 static void put(struct block *block, const char *text)

@@ -83,6 +83,15 @@ static inline unsigned spill_text_control(const char *text)
 	return at[0] < 0x20 || at[0] == 0x7f;
 }
 
+/* With a ? in place of each control character. */
+static inline void spill_text_plain(struct spill_text *text, const char *string)
+{
+	for (unsigned skipped; *string; string += skipped ? skipped : 1) {
+		skipped = spill_text_control(string);
+		spill_text_bytes(text, skipped ? "?" : string, 1);
+	}
+}
+
 /* At most 60 bytes of what the user wrote, control characters as ?: messages stay one readable line. */
 static inline void spill_text_quote(struct spill_text *text, const char *string, size_t count)
 {

@@ -86,18 +86,14 @@ static void write_once(const char *line, size_t length)
 }
 
 /* Paths and names may hold anything; on a terminal a control character is a command. */
-static size_t compose(char *line, const char *text)
+static size_t compose(char line[LINE_MAX_BYTES], const char *text)
 {
-	static const char prefix[] = "spill: ";
-	size_t length = strlen(prefix);
+	struct spill_text shown = spill_text_begin(line, LINE_MAX_BYTES);
 
-	memcpy(line, prefix, length); // NOLINT(bugprone-not-null-terminated-result): a line, not a string
-	for (unsigned skipped; *text && length < LINE_MAX_BYTES - 1; text += skipped ? skipped : 1) {
-		skipped = spill_text_control(text);
-		line[length++] = skipped ? '?' : *text;
-	}
-	line[length++] = '\n';
-	return length;
+	spill_text_add(&shown, "spill: ");
+	spill_text_plain(&shown, text);
+	line[shown.length] = '\n'; /* in place of the end: what is too long is cut before it */
+	return shown.length + 1;
 }
 
 void spill_stderr_lines(const char *lines, size_t length)
