@@ -76,25 +76,44 @@ static void put_size(struct block *block, uint64_t bytes)
 	spill_text_size(&block->text, bytes);
 }
 
+struct part {
+	const char *before;
+	uint64_t bytes;
+	const char *behind;
+};
+
 /* "5.00 GiB device, 2.04 GiB host", what is 0 left out. */
-static void put_sums(struct block *block, const struct spill_bytes *sums)
+static void put_parts(struct block *block, const struct part parts[3])
 {
-	const struct {
-		uint64_t bytes;
-		const char *where;
-	} parts[] = {{sums->device, " device"}, {sums->host, " host"}, {sums->managed, " managed"}};
 	const char *comma = "";
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+	for (unsigned i = 0; i < 3; i++) {
 		if (!parts[i].bytes)
 			continue;
 		put(block, comma);
+		put(block, parts[i].before);
 		put_size(block, parts[i].bytes);
-		put(block, parts[i].where);
+		put(block, parts[i].behind);
 		comma = ", ";
 	}
 	if (!*comma)
 		put(block, "nothing");
+}
+
+static void put_sums(struct block *block, const struct spill_bytes *sums)
+{
+	put_parts(block, (const struct part[]){{"", sums->device, " device"},
+	                                       {"", sums->host, " host"},
+	                                       {"", sums->managed, " managed"}});
+}
+
+/* "3 of 12 allocations" */
+static void put_spills(struct block *block, const struct spill_totals *totals)
+{
+	put_number(block, totals->spills);
+	put(block, " of ");
+	put_number(block, totals->allocs);
+	put(block, " allocations");
 }
 
 /* "llama-server: out of memory: 2.04 GiB of device 0 asked by libggml-cuda.so+0x1a2b (cudaMalloc)" */
@@ -124,10 +143,7 @@ static void tell_spilled(struct block *block, const struct spill_totals *totals)
 	if (totals->spills) {
 		put_sums(block, &totals->spilled);
 		put(block, ", in ");
-		put_number(block, totals->spills);
-		put(block, " of ");
-		put_number(block, totals->allocs);
-		put(block, " allocations");
+		put_spills(block, totals);
 	} else {
 		put(block, totals->demotions ? "" : "nothing");
 	}
@@ -316,10 +332,7 @@ static void tell_end(struct block *block, const struct spill_mortem *mortem, con
 	if (totals->spills) {
 		put_size(block, spill_bytes_all(&totals->spilled));
 		put(block, " spilled in ");
-		put_number(block, totals->spills);
-		put(block, " of ");
-		put_number(block, totals->allocs);
-		put(block, " allocations");
+		put_spills(block, totals);
 	} else {
 		put(block,
 		    totals->demotions ? "no allocation spilled, but some were moved" : "nothing spilled");
@@ -352,23 +365,12 @@ static void tell_where(struct block *block, const struct spill_totals *totals)
 
 static void tell_why(struct block *block, const struct spill_why *why)
 {
-	const struct {
-		const char *what;
-		uint64_t bytes;
-	} reasons[] = {{"the device was full ", why->oom}, {"a limit ", why->limit}, {"a rule ", why->rule}};
-	const char *comma = "";
-
 	if (!(why->oom | why->limit | why->rule))
 		return;
 	begin(block, "  why: ");
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
-		if (!reasons[i].bytes)
-			continue;
-		put(block, comma);
-		put(block, reasons[i].what);
-		put_size(block, reasons[i].bytes);
-		comma = ", ";
-	}
+	put_parts(block, (const struct part[]){{"the device was full ", why->oom, ""},
+	                                       {"a limit ", why->limit, ""},
+	                                       {"a rule ", why->rule, ""}});
 	end(block);
 }
 
