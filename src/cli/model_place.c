@@ -196,7 +196,7 @@ const char *cli_model_serve(struct cli_model_request *request, enum spill_switch
 	bool small = !movable && request->ask.weight < CLI_GRANULE;
 	uint64_t weight = movable ? round_up(request->ask.bytes, CLI_GRANULE) : request->ask.weight;
 	uint64_t held = cli_model_held(model, device);
-	size_t block = small ? cli_shared_find(&its->blocks, weight, CLI_GRANULE) : 0;
+	size_t block = small ? cli_shared_find(&its->blocks, weight) : 0;
 	uint64_t takes = small ? (cli_shared_is_made(&its->blocks, block) ? 0 : CLI_GRANULE) : weight;
 
 	if (movable && card->limit != SPILL_UNLIMITED && (held > card->limit || weight > card->limit - held))
@@ -226,7 +226,7 @@ static const char *place_pooled(struct cli_model_request *request, enum spill_pl
 	struct cli_model_slot *slot = request->slot;
 	struct cli_shared *pool = &model->devices[slot->device].pools[place];
 	uint64_t block = round_up(slot->bytes, SPILL_POOL_ALIGNMENT);
-	size_t at = cli_shared_find(pool, block, POOL_CHUNK);
+	size_t at = cli_shared_find(pool, block);
 	const char *refused =
 	    cli_shared_is_made(pool, at) ? NULL : cli_model_charge_host(model, SPILL_POOL_CHUNK);
 

@@ -5,7 +5,7 @@
 /* So many are looked at: where blocks have odd rests, the search must not become the work. */
 #define LOOKS 256
 
-size_t cli_shared_find(struct cli_shared *shared, uint64_t bytes, uint64_t usable)
+size_t cli_shared_find(struct cli_shared *shared, uint64_t bytes)
 {
 	size_t none = shared->count;
 

@@ -15,8 +15,8 @@ struct cli_shared {
 
 #define CLI_SHARED_NONE UINT64_MAX
 
-/* Where so many bytes have room, of blocks with `usable` bytes each; one that is not there yet if none has. */
-size_t cli_shared_find(struct cli_shared *shared, uint64_t bytes, uint64_t usable);
+/* Where so many bytes have room; one that is not there yet if none has. */
+size_t cli_shared_find(struct cli_shared *shared, uint64_t bytes);
 
 /* Is it there? False: to take from it makes it. */
 int cli_shared_is_made(const struct cli_shared *shared, size_t block);
