@@ -1,15 +1,12 @@
 """What spill doctor says of a real GPU, against what tests/gpu/bandwidth.c measures in the same run."""
 import json
 import os
-import pathlib
 import re
 import subprocess
 
 from real import GPU, RealGpu, devices, tell
 
-import harness
-
-SPILL = pathlib.Path(os.environ["LIBSPILL"]).with_name("spill")
+from harness import KERNELS, SPILL
 
 
 class Doctor(RealGpu):
@@ -32,7 +29,7 @@ class Doctor(RealGpu):
         self.assertEqual(len(report["links"]), devices())
         link = report["links"][0]
         self.assertFalse(link["simulated"])
-        done = self.run_program([str(GPU / "gpu_bandwidth"), harness.KERNELS, "4096"], SPILL_DEVICE_LIMIT="1GiB")
+        done = self.run_program([str(GPU / "gpu_bandwidth"), KERNELS, "4096"], SPILL_DEVICE_LIMIT="1GiB")
         in_place, copy = map(float, re.findall(r"([0-9.]+) GB/s", done.stdout))
         tell(f"doctor: {link['to_device']:.1f} GB/s there, {link['from_device']:.1f} back, host memory "
              f"{link['host_memory'] or 0:.1f}; program: pinned copy {copy:.1f}, read in place {in_place:.1f}")

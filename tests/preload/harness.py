@@ -83,12 +83,17 @@ class Case(unittest.TestCase):
 
     def reported(self, path=None):
         """What `spill report` makes of the log: to the byte what the program counted, if it could say so."""
-        done = subprocess.run([SPILL, "report", "--json", path or self.log], capture_output=True, text=True, timeout=60, check=False)
+        (run,), done = report(path or self.log)
         self.assertEqual(done.stderr, "")
-        (run,) = json.loads(done.stdout)["runs"]
         self.assertEqual((run["differences"], run["unknown_frees"], run["late_events"], run["bad_lines"]), ([], 0, 0, 0))
         self.assertEqual(done.returncode, 1 if run["totals"]["ooms"] > run["honest"] else 0)
         return run
+
+
+def report(path):
+    """The runs of a log or a folder as `spill report --json` has them, and the CompletedProcess."""
+    done = subprocess.run([SPILL, "report", "--json", path], capture_output=True, text=True, timeout=60, check=False)
+    return json.loads(done.stdout)["runs"], done
 
 
 BLOCK = re.compile(r"^spill: [^\n]*: out of memory: [^\n]*\n(?:spill:   [^\n]*\n)+", re.MULTILINE)

@@ -210,8 +210,7 @@ class Rotated(ScriptCase):
 
     def alone(self, name, missing):
         """A piece alone: no sums are said to be wrong that cannot be right."""
-        done = subprocess.run([SPILL, "report", "--json", self.folder / name], capture_output=True, text=True, check=False)
-        (run,) = json.loads(done.stdout)["runs"]
+        (run,), done = harness.report(self.folder / name)
         self.assertEqual((run["differences"], run["missing_lines"], done.returncode), ([], missing, 1 if missing else 0))
         text = subprocess.run([SPILL, "report", self.folder / name], capture_output=True, text=True, check=False).stdout
         self.assertEqual(f"{missing} LINES OF THIS RUN ARE NOT HERE" in text, missing > 0)
@@ -234,8 +233,7 @@ class Rotated(ScriptCase):
         self.assertGreater(self.reported_missing(), 0)
 
     def reported_missing(self):
-        done = subprocess.run([SPILL, "report", "--json", self.folder], capture_output=True, text=True, check=False)
-        (run,) = json.loads(done.stdout)["runs"]
+        (run,), done = harness.report(self.folder)
         self.assertEqual((run["differences"], done.returncode), ([], 1))
         return run["missing_lines"]
 
@@ -280,8 +278,7 @@ class Rotated(ScriptCase):
         self.assertEqual((records[0]["continues"], records[-1]["kind"]), (old.count(b"\n"), "exit"))
         lost, = [r["text"] for r in records if r.get("code") == "log-lost"]
         self.assertRegex(lost, r"^[0-9]+ lines \([0-9]+ bytes\) could not be written: File too large$")
-        run, = json.loads(subprocess.run([SPILL, "report", "--json", self.folder], capture_output=True, text=True,
-                                         check=False).stdout)["runs"]
+        (run,), _ = harness.report(self.folder)
         self.assertEqual((run["missing_lines"], run["exited"]), (0, True))
         told = sum(line.count(b'"kind":"alloc"') for line in old.split(b"\n")[:-1]) + len([r for r in records if r["kind"] == "alloc"])
         self.assertEqual(run["totals"]["allocs"], told)

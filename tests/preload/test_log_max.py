@@ -1,9 +1,7 @@
 """log.max: the log stops growing, and the totals still follow from its lines and the sums of what was left out."""
-import json
-import subprocess
 import unittest
 
-from harness import KERNELS, PROGRAMS, SPILL
+from harness import KERNELS, PROGRAMS, report
 from scripted import MOVED, ScriptCase
 
 KIB = 1 << 10
@@ -147,8 +145,7 @@ class LogMax(ScriptCase):
         starts = [number for number, record in enumerate(records) if record["kind"] == "start"]
         self.assertEqual([records[number].get("continues") for number in starts], [None] * 3)
         ends = [r for r in records if r["kind"] == "exit"]
-        done = subprocess.run([SPILL, "report", "--json", self.log], capture_output=True, text=True, check=False)
-        runs = json.loads(done.stdout)["runs"]
+        runs, done = report(self.log)
         self.assertEqual(([run["line"] for run in runs], done.stderr), ([number + 1 for number in starts], ""))
         self.assertEqual([run["exited"] for run in runs], [True, False, True])
         self.assertEqual([(run["differences"], run["missing_lines"]) for run in runs], [([], 0)] * 3)

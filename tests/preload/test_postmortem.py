@@ -1,11 +1,10 @@
 """What people are told at once when out of memory surfaces: who holds what, what refused, and what would have helped."""
-import json
 import re
 import signal
 import subprocess
 import unittest
 
-from harness import KERNELS, MIB, PROGRAMS, SPILL, apart, held, program
+from harness import KERNELS, MIB, PROGRAMS, apart, held, program
 from scripted import FULL, MOVED, ScriptCase
 
 
@@ -35,8 +34,7 @@ class PostMortem(ScriptCase):
 
     def advice(self):
         """What `spill report` says would have helped, of each out of memory."""
-        done = subprocess.run([SPILL, "report", "--json", self.log], capture_output=True, text=True, timeout=60, check=False)
-        return [oom["advice"] for oom in json.loads(done.stdout)["runs"][0]["ooms"]]
+        return [oom["advice"] for oom in self.reported()["ooms"]]
 
     def block(self, done):
         """The only one, as its lines."""
@@ -177,11 +175,6 @@ class Ending(ScriptCase):
     movable = "off"
     WORDS = "retain:0 alloc:a:4m:5 alloc:b:1m free:b alloc:c:20m free:a alloc:c:3m"
 
-    def reported_totals(self, path=None):
-        done = subprocess.run([SPILL, "report", "--json", path or self.log], capture_output=True, text=True, timeout=60, check=False)
-        run, = json.loads(done.stdout)["runs"]
-        return run
-
     def endings(self, stderr):
         return re.findall(r"^spill: [^\n]*: ended \([^\n]*\n(?:spill:   [^\n]*\n)+", stderr, re.MULTILINE)
 
@@ -195,7 +188,7 @@ class Ending(ScriptCase):
 
     def check_end(self, done, how):
         block, = self.endings(done.stderr)
-        run = self.reported_totals()
+        run = self.reported()
         self.assertEqual(self.totals(block), run["totals"])
         self.assertEqual((run["differences"], run["how"]), ([], how))
         self.assertRegex(block, rf"^spill: \w+: ended \({how}\); ")
@@ -253,7 +246,7 @@ class Ending(ScriptCase):
                                   timeout=60, check=False)
         self.assertEqual(done.returncode, -signal.SIGKILL)
         self.assertEqual(self.endings(done.stderr), [])
-        totals = self.reported_totals()["totals"]
+        totals = self.reported()["totals"]
         self.assertEqual((totals["allocs"], totals["frees"], totals["ooms"]), (14, 5, 0))
         self.assertEqual(sum(totals["live"].values()), 9 * 2 * MIB)
 
