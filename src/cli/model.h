@@ -54,7 +54,7 @@ struct cli_ask {
 	int16_t device;
 	uint8_t kind, memory;
 };
-_Static_assert(sizeof(struct cli_ask) == 40 || sizeof(struct cli_ask) == 32, "as small as can be");
+_Static_assert(sizeof(struct cli_ask) == 32, "as small as can be");
 
 /* Where calls came from, and what follows from it under the policy. */
 struct cli_site {

@@ -95,7 +95,7 @@ static struct cli_ask *add_ask(struct cli_recording *recording, const struct cli
 	return ask;
 }
 
-/* What the run's own driver had to give for it; `sign`: 1 or -1. */
+/* What the run's own driver had to give for it, or gets back. */
 static void take(struct cli_recording *recording, int device, uint64_t bytes, bool back)
 {
 	uint64_t weight = bytes ? recording->backend->footprint(bytes) : 0;

@@ -7,11 +7,18 @@
 #include "replay.h"
 #include "room.h"
 
-#define MARGIN ((uint64_t)1 << 30)
-
 bool cli_replay_fits(const struct cli_replay_run *run)
 {
 	return run->judged && !run->refused;
+}
+
+bool cli_replay_fits_all(const struct cli_replay *replay)
+{
+	bool fits = !replay->report.unread;
+
+	for (size_t i = 0; i < replay->count; i++)
+		fits &= cli_replay_fits(&replay->runs[i]);
+	return fits;
 }
 
 const char *cli_where_name(enum cli_where where)
@@ -283,16 +290,11 @@ static void take_option(struct cli_call *call, struct cli_replay_wish *wish, boo
 
 static int print_replay(struct cli_replay *replay, bool json)
 {
-	bool fits = !replay->report.unread;
-
-	replay->report.margin = replay->wish.margin;
-	for (size_t i = 0; i < replay->count; i++)
-		fits &= cli_replay_fits(&replay->runs[i]);
 	if (json)
 		cli_replay_json(replay);
 	else
 		cli_replay_text(replay);
-	return fits ? CLI_FINE : CLI_FINDINGS;
+	return cli_replay_fits_all(replay) ? CLI_FINE : CLI_FINDINGS;
 }
 
 static int replay_all(struct cli_replay *replay, const struct cli_call *call, bool json)
@@ -316,7 +318,7 @@ static int replay_all(struct cli_replay *replay, const struct cli_call *call, bo
 int cli_replay(int argc, char **argv)
 {
 	struct cli_replay replay = {
-	    .wish = {.other = SPILL_UNLIMITED, .host = SPILL_UNLIMITED, .margin = MARGIN}};
+	    .wish = {.other = SPILL_UNLIMITED, .host = SPILL_UNLIMITED, .margin = CLI_MARGIN}};
 	struct cli_call call = cli_call(argc, argv);
 	bool json = false;
 

@@ -81,6 +81,9 @@ extern const struct cli_trace_visitor cli_replay_visitor;
 /* True if nothing would be out of memory. */
 bool cli_replay_fits(const struct cli_replay_run *run);
 
+/* The same of all runs, and all logs could be read (without one there is nothing that fits). */
+bool cli_replay_fits_all(const struct cli_replay *replay);
+
 /* The word of where something is: "device", "moved out", "split", "managed", "host", "out of memory". */
 const char *cli_where_name(enum cli_where where);
 

@@ -153,13 +153,10 @@ void cli_replay_json(const struct cli_replay *replay)
 	struct cli_replay_shared *list;
 	size_t count = cli_replay_shared(replay, &list);
 	struct spill_json json;
-	bool fits = replay->count && !replay->report.unread;
 
-	for (size_t i = 0; i < replay->count; i++)
-		fits &= cli_replay_fits(&replay->runs[i]);
 	cli_json_begin(&json);
 	spill_json_object(&json);
-	cli_json_truth(&json, "fits", fits);
+	cli_json_truth(&json, "fits", cli_replay_fits_all(replay));
 	cli_json_text(&json, "policy", replay->wish.policy);
 	cli_json_text(&json, "profile", replay->wish.profile);
 	cli_json_number(&json, "margin", replay->wish.margin);

@@ -1,8 +1,8 @@
 /* The smallest device.limit, by deciding the run again under others. */
 #include "replay.h"
 
-/* To so many bytes: the device's own granule. */
-#define STEP ((uint64_t)2 << 20)
+/* To so many bytes. */
+#define STEP CLI_GRANULE
 /* A card on which nothing lacks room, and whose sums do not wrap. */
 #define BOUNDLESS ((uint64_t)1 << 60)
 /* What was refused and is larger than any device's addresses: programs try such things to see how it fails. */

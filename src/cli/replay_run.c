@@ -133,12 +133,12 @@ static void take(struct deciding *deciding, struct cli_model *model, const struc
 		return;
 	}
 	deciding->rules[ask->allocation] = answer.rule;
-	if (answer.served)
+	if (answer.served) {
 		tell_served(deciding, ask, &answer);
-	else
-		tell_refused(deciding, ask, &answer);
-	if (answer.served)
 		cli_model_settle(model, ask);
+	} else {
+		tell_refused(deciding, ask, &answer);
+	}
 }
 
 static void count(struct cli_table *table, const struct cli_name *name, uint64_t bytes, uint64_t away)

@@ -9,8 +9,6 @@
 #include "report.h"
 #include "report_html.h"
 
-#define MARGIN ((uint64_t)1 << 30)
-
 const char *cli_text_of(const struct cli_name *name)
 {
 	return name ? name->text : "?";
@@ -159,7 +157,7 @@ static int report_on(char **paths, uint64_t margin, const struct form *form)
 int cli_report(int argc, char **argv)
 {
 	struct cli_call call = cli_call(argc, argv);
-	uint64_t margin = MARGIN;
+	uint64_t margin = CLI_MARGIN;
 	struct form form = {0};
 
 	while (cli_call_next(&call)) {

@@ -18,6 +18,9 @@ bool cli_report_findings(const struct cli_summary *summary);
 /* Of all runs, as if all had their peaks at once. */
 struct spill_totals cli_report_sum(const struct cli_report *report);
 
+/* --margin where it is not given */
+#define CLI_MARGIN ((uint64_t)1 << 30)
+
 /* report_text.c, report_json.c */
 void cli_report_text(const struct cli_report *report);
 void cli_report_json(const struct cli_report *report);
