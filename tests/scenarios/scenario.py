@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "preload"))
-from harness import KERNELS, LIBRARY, MIB, Case, apart, decided, held, in_order  # noqa: E402, F401
+from harness import KERNELS, LIBRARY, MIB, SPILL, Case, apart, decided, held, in_order  # noqa: E402, F401
 
 SCENARIOS = pathlib.Path(os.environ["SCENARIOS"])
 PROFILES = pathlib.Path(__file__).resolve().parent.parent.parent / "policy/profiles"
@@ -53,7 +53,6 @@ class Scenario(Case):
                 free.append(GRANULE - size)
         return GRANULE * len(free) + sum(up(size) for size in sizes if size > MIB)
 
-    SPILL = os.environ.get("SPILL_COMMAND")
     # Movable memory is what makes most profiles unnecessary: these devices have none.
     CAPS = "novmm"
 

@@ -2,7 +2,7 @@
 import unittest
 
 from long_context import DEVICE, LongContext
-from scenario import PROFILES, Limited, Scenario, apart
+from scenario import PROFILES, SPILL, Limited, Scenario, apart
 
 
 class Calls:
@@ -32,7 +32,7 @@ class OnCuda(Calls, LongContext, Scenario):
         """As a user runs it."""
         for command in self.overflowing(), self.growing():
             self.right(self.logged(command, DEVICE, SPILL_PROFILE="llama-long-context")[0])
-            run = [self.SPILL, "run", "-p", str(PROFILES / "llama-long-context.conf"), "--", *command]
+            run = [str(SPILL), "run", "-p", str(PROFILES / "llama-long-context.conf"), "--", *command]
             self.right(self.logged(run, DEVICE, LD_PRELOAD="")[0])
 
 

@@ -1,7 +1,7 @@
 """The shipped profiles by name: what SPILL_PROFILE starts from is the text that the scenarios run with."""
 import unittest
 
-from scenario import KERNELS, MIB, PROFILES, SCENARIOS, Scenario
+from scenario import KERNELS, MIB, PROFILES, SCENARIOS, SPILL, Scenario
 
 NAMES = sorted(path.stem for path in PROFILES.glob("*.conf"))
 
@@ -30,7 +30,7 @@ class Profiles(Scenario):
 
     def test_each_is_right(self):
         for name in NAMES:
-            done = self.run_program([self.SPILL, "check", str(PROFILES / f"{name}.conf")], preload=False)
+            done = self.run_program([SPILL, "check", str(PROFILES / f"{name}.conf")], preload=False)
             self.assertEqual((done.returncode, done.stderr), (0, ""), name)
 
 

@@ -6,7 +6,7 @@ import unittest
 
 import growing_pool
 from fit import TOTALS, Fit, scaled
-from scenario import Scenario, decided, profile
+from scenario import SPILL, Scenario, decided, profile
 
 LARGE = "4GiB"
 # Where it was put first; whether it is moved later, and comes back, goes by the clock, too.
@@ -22,7 +22,7 @@ class Replayed(Scenario):
     def replay(self, recording, text, *options):
         policy = self.folder / "predicted.conf"
         policy.write_text(text, encoding="utf-8")
-        done = subprocess.run([self.SPILL, "replay", recording, "-p", policy, "--list", "--json", *options], capture_output=True, text=True,
+        done = subprocess.run([SPILL, "replay", recording, "-p", policy, "--list", "--json", *options], capture_output=True, text=True,
                               timeout=60, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         (run,) = json.loads(done.stdout)["runs"]
