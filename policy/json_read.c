@@ -31,7 +31,7 @@ bool spill_json_unexpected(struct spill_json_reader *reader, const char *reason)
 	return spill_json_refuse(reader, next(reader) < 0 ? "it ends within a value" : reason);
 }
 
-bool spill_json_take(struct spill_json_reader *reader, char c)
+bool spill_json_take_behind_blanks(struct spill_json_reader *reader, char c)
 {
 	if (next(reader) != (unsigned char)c)
 		return false;
@@ -88,11 +88,9 @@ static bool whole(struct spill_json_reader *reader, uint64_t *value)
 
 static bool no_more_number(struct spill_json_reader *reader)
 {
-	static const char more[] = ".eE";
+	char c = reader->at < reader->end ? *reader->at : ' ';
 
-	if (reader->at < reader->end && memchr(more, *reader->at, sizeof(more) - 1))
-		return spill_json_refuse(reader, "not a whole number");
-	return true;
+	return (c != '.' && c != 'e' && c != 'E') || spill_json_refuse(reader, "not a whole number");
 }
 
 bool spill_json_read_u64(struct spill_json_reader *reader, uint64_t *value)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* How deep a value that is skipped may be. */
 #define SPILL_JSON_DEPTH 64
@@ -34,8 +35,31 @@ bool spill_json_refuse(struct spill_json_reader *reader, const char *reason);
 /* The same for what comes next; of bytes that end here it is said that they do. */
 bool spill_json_unexpected(struct spill_json_reader *reader, const char *reason);
 
-/* Takes `c` if it comes next, blanks before it skipped. */
-bool spill_json_take(struct spill_json_reader *reader, char c);
+bool spill_json_take_behind_blanks(struct spill_json_reader *reader, char c);
+
+/* Takes `c` if it comes next, blanks before it skipped. Inline: a line is made of little else, and our writer puts no blanks. */
+static inline bool spill_json_take(struct spill_json_reader *reader, char c)
+{
+	if (reader->reason || reader->at == reader->end || *reader->at != c)
+		return spill_json_take_behind_blanks(reader, c);
+	reader->at++;
+	return true;
+}
+
+/*
+ * Takes `"name":` if it stands there as our writer puts it: without a blank, and no escape, which a name of ours has not. False says
+ * nothing about what is there (spill_json_read_key). Most members are found so, without a look at their text's every byte.
+ */
+static inline bool spill_json_take_key(struct spill_json_reader *reader, const char *name, size_t length)
+{
+	const char *at = reader->at;
+
+	if (reader->reason || (size_t)(reader->end - at) < length + 3 || at[0] != '"' || at[1] != name[0] ||
+	    at[length + 1] != '"' || at[length + 2] != ':' || memcmp(at + 1, name, length) != 0)
+		return false;
+	reader->at += length + 3;
+	return true;
+}
 
 /* After a value of a list: true if a comma was taken, false if the list was closed or is refused. */
 bool spill_json_more(struct spill_json_reader *reader, char close);

@@ -39,7 +39,8 @@ static bool plain(struct reading *reading, const struct spill_json_text *text)
 
 static bool is(const struct spill_json_text *text, const char *word)
 {
-	return strncmp(text->bytes, word, text->length) == 0 && word[text->length] == '\0';
+	return text->length && *text->bytes == *word && strncmp(text->bytes, word, text->length) == 0 &&
+	       word[text->length] == '\0';
 }
 
 static bool read_place(struct reading *reading, enum spill_place *place)
@@ -179,17 +180,15 @@ static bool read_value(struct reading *reading, const struct spill_member *membe
 	return false;
 }
 
-/* The row of a name, looked for from `from` on, as writers keep to an order; `count` if there is none. */
-static unsigned find(const struct spill_shape *shape, const struct spill_json_text *name, unsigned from)
+/* The row of a name; `count` if there is none. */
+static unsigned find(const struct spill_shape *shape, const struct spill_json_text *name)
 {
-	for (unsigned i = 0, row = from; i < shape->count; i++, row++) {
-		if (row >= shape->count)
-			row = 0;
-		if (shape->members[row].length == name->length &&
-		    memcmp(shape->members[row].name, name->bytes, name->length) == 0)
-			return row;
-	}
-	return shape->count;
+	unsigned row = 0;
+
+	while (row < shape->count && (shape->members[row].length != name->length ||
+	                              memcmp(shape->members[row].name, name->bytes, name->length) != 0))
+		row++;
+	return row;
 }
 
 /* What was not there. */
@@ -208,17 +207,28 @@ static bool complete(struct reading *reading, const struct spill_shape *shape, u
 	return true;
 }
 
+/* As the writer puts it, who leaves out what is not so: one of the rows from `from` on, or `count`, which says nothing. */
+static unsigned take_next(struct reading *reading, const struct spill_shape *shape, unsigned from)
+{
+	while (from < shape->count &&
+	       !spill_json_take_key(&reading->json, shape->members[from].name, shape->members[from].length))
+		from++;
+	return from;
+}
+
 static bool read_member(struct reading *reading, const struct spill_shape *shape, char *into, uint32_t *seen,
                         unsigned *row)
 {
 	struct spill_json_text name;
-	unsigned found;
+	unsigned found = take_next(reading, shape, *row);
 
-	if (!spill_json_read_key(&reading->json, &name) || !plain(reading, &name))
-		return false;
-	found = find(shape, &name, *row);
-	if (found == shape->count)
-		return spill_json_skip(&reading->json);
+	if (found == shape->count) {
+		if (!spill_json_read_key(&reading->json, &name) || !plain(reading, &name))
+			return false;
+		found = find(shape, &name);
+		if (found == shape->count)
+			return spill_json_skip(&reading->json);
+	}
 	if (*seen >> found & 1)
 		return spill_json_refuse(&reading->json, "a member twice");
 	*seen |= (uint32_t)1 << found;

@@ -25,12 +25,10 @@ enum cli_where cli_where_of(enum spill_place place)
 }
 
 /* By the function that the program called; what other functions are called is in shim/hooks.def. */
-static enum cli_memory memory_of(const struct cli_event *event)
+static enum cli_memory memory_by(const struct cli_name *function)
 {
-	const char *api = event->api ? event->api->text : "";
+	const char *api = function ? function->text : "";
 
-	if (is(event->reason, "asked"))
-		return event->place == SPILL_PLACE_MANAGED ? CLI_MEMORY_MANAGED : CLI_MEMORY_HOST;
 	if (strstr(api, "Async") || strstr(api, "FromPool") || !strcmp(api, "spill_malloc"))
 		return CLI_MEMORY_ORDERED;
 	if (!strcmp(api, "cuMemCreate") || !strcmp(api, "hipMemCreate"))
@@ -38,6 +36,15 @@ static enum cli_memory memory_of(const struct cli_event *event)
 	if (strstr(api, "Array") || strstr(api, "Mipmap"))
 		return CLI_MEMORY_ARRAY;
 	return CLI_MEMORY_PLAIN;
+}
+
+/* pre: `site` is the event's. Memory elsewhere that was asked for as such is left alone, whoever gave it. */
+static enum cli_memory memory_of(const struct cli_recording *recording, const struct cli_event *event,
+                                 uint32_t site)
+{
+	if (is(event->reason, "asked"))
+		return event->place == SPILL_PLACE_MANAGED ? CLI_MEMORY_MANAGED : CLI_MEMORY_HOST;
+	return recording->sites[site].memory;
 }
 
 static uint32_t find_site(struct cli_recording *recording, const struct cli_event *event, uint64_t key)
@@ -50,7 +57,7 @@ static uint32_t find_site(struct cli_recording *recording, const struct cli_even
 		entry = cli_live_add(&recording->known_sites, key);
 		entry->number = (uint32_t)recording->site_count;
 		recording->sites[recording->site_count++] =
-		    (struct cli_recorded_site){event->caller, event->api};
+		    (struct cli_recorded_site){event->caller, event->api, memory_by(event->api)};
 	}
 	return entry->number;
 }
@@ -123,6 +130,7 @@ static struct cli_told *tell(struct cli_recording *recording, const struct cli_e
 	told = &recording->told[recording->told_count];
 	ask->allocation = (uint32_t)recording->told_count++;
 	ask->site = site_of(recording, event);
+	ask->memory = (uint8_t)memory_of(recording, event, ask->site);
 	*told = (struct cli_told){.seq = event->seq, .bytes = event->bytes, .site = ask->site};
 	return told;
 }
@@ -135,7 +143,6 @@ static void add_alloc(struct cli_recording *recording, const struct cli_event *e
 
 	if (entry)
 		forget(recording, entry);
-	ask->memory = (uint8_t)memory_of(event);
 	ask->slot = take_slot(recording);
 	told->was =
 	    (struct cli_whereabouts){event->held.host + event->held.managed, cli_where_of(event->place)};
@@ -207,7 +214,6 @@ static void add_refused(struct cli_recording *recording, const struct cli_event 
 	by_host = is(event->reason, "host.limit") || is(event->reason, "host.reserve") ||
 	          is(event->reason, "host.pressure");
 	ask = add_ask(recording, event, by_host ? CLI_ASK_REFUSED_BY_HOST : CLI_ASK_REFUSED);
-	ask->memory = (uint8_t)memory_of(event);
 	ask->slot = take_slot(recording);
 	tell(recording, event, ask)->was.where = CLI_WHERE_NOWHERE;
 	give_slot(recording, ask->slot);

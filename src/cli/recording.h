@@ -31,6 +31,7 @@ struct cli_told {
 
 struct cli_recorded_site {
 	const struct cli_name *caller, *api;
+	enum cli_memory memory; /* that its function gives */
 };
 
 #define CLI_RECENT_SITES 256

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../fuzz/record_again.h"
+#include "json_read.h"
 
 #define MOST 65536
 
@@ -427,6 +428,19 @@ static void a_refusal_has_a_place(void **user)
 	assert_int_equal(at, 0);
 }
 
+static void after_a_refusal_nothing_is_taken(void **user)
+{
+	struct spill_json_reader reader = spill_json_read("\"seq\":", 6);
+
+	assert_true(spill_json_take_key(&reader, "seq", 3));
+	reader = spill_json_read("\"seq\":", 6);
+	spill_json_refuse(&reader, "first");
+	spill_json_refuse(&reader, "second");
+	assert_string_equal(reader.reason, "first");
+	assert_false(spill_json_take(&reader, '"'));
+	assert_false(spill_json_take_key(&reader, "seq", 3));
+}
+
 static void read_fine(const char *line, struct spill_record *record)
 {
 	size_t at = 0;
@@ -446,6 +460,10 @@ static void what_is_not_known_is_skipped(void **user)
 	assert_int_equal(record.kind, SPILL_KIND_FREE);
 	assert_int_equal(record.free.seq, 7);
 	assert_int_equal(record.free.took_us, 3);
+	/* Names that begin as ours, and go on as what stands behind one. */
+	read_fine(FREE_HEAD "\"seq2:\":1,\"device\":3,\"de\":4," FREE_TAIL, &record);
+	assert_int_equal(record.free.seq, 7);
+	assert_int_equal(record.free.device, -1);
 	read_fine(FREE_HEAD "\"later\":" DEEP64("[") DEEP64("]") "," FREE_TAIL, &record);
 	read_fine("{\"v\":1,\"kind\":\"later\",\"t\":2.5,\"seq\":\"of another meaning\"}", &record);
 	assert_int_equal(record.kind, SPILL_KINDS_COUNT);
@@ -545,6 +563,7 @@ int main(void)
 	    cmocka_unit_test(refused_lines),
 	    cmocka_unit_test(addresses),
 	    cmocka_unit_test(a_refusal_has_a_place),
+	    cmocka_unit_test(after_a_refusal_nothing_is_taken),
 	    cmocka_unit_test(what_is_not_known_is_skipped),
 	    cmocka_unit_test(a_later_version_is_not_looked_into),
 	    cmocka_unit_test(the_order_of_members_and_blanks_do_not_matter),
