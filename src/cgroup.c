@@ -7,6 +7,7 @@
 
 #include "least.h"
 #include "policy.h"
+#include "scratch.h"
 #include "smallfile.h"
 
 /* The fields of a line of /proc/self/mountinfo (proc(5)) that matter. */
@@ -22,7 +23,16 @@ struct search {
 	const char *type, *controller;
 	struct spill_cgroup_home *home;
 	size_t hidden; /* how much of the hierarchy the best mount yet does not show */
+	struct room *room;
 };
+
+/* What a search, and then the limits, need of room: more than a small stack has. */
+struct room {
+	char text[8192];
+	char folder[SPILL_CGROUP_PATH];
+	char path[SPILL_CGROUP_PATH];
+};
+_Static_assert(sizeof(struct room) <= SPILL_SCRATCH, "room for it");
 
 /* Space, tab, newline and backslash are written as three octal digits. */
 static void unescape(char *text)
@@ -72,11 +82,10 @@ static bool listed(const char *list, const char *word)
 }
 
 /* Is that folder a group? Something else may be mounted over it. */
-static bool is_group(const char *files, const char *folder)
+static bool is_group(const char *files, const char *folder, struct room *room)
 {
-	char path[SPILL_CGROUP_PATH];
-	return spill_smallfile_path(files, folder, "cgroup.procs", path, sizeof(path)) &&
-	       access(path, F_OK) == 0;
+	return spill_smallfile_path(files, folder, "cgroup.procs", room->path, sizeof(room->path)) &&
+	       access(room->path, F_OK) == 0;
 }
 
 /* What follows `root` in `path`, or NULL if that is not below it. */
@@ -95,17 +104,18 @@ static const char *below(const char *path, const char *root)
 static void consider(struct search *search, const struct mount *mount)
 {
 	struct spill_cgroup_home *home = search->home;
-	char folder[SPILL_CGROUP_PATH];
+	char *folder = search->room->folder;
+	const size_t size = sizeof(search->room->folder);
 	if (strcmp(mount->type, search->type) != 0 ||
 	    (search->controller && !listed(mount->options, search->controller)))
 		return;
 	const char *rest = below(home->path, mount->root);
 	size_t hidden = strlen(mount->root);
-	if (!rest || (size_t)snprintf(folder, sizeof(folder), "%s%s", mount->point, rest) >= sizeof(folder) ||
-	    !is_group(search->files, folder)) {
+	if (!rest || (size_t)snprintf(folder, size, "%s%s", mount->point, rest) >= size ||
+	    !is_group(search->files, folder, search->room)) {
 		hidden = SIZE_MAX - 1;
-		if ((size_t)snprintf(folder, sizeof(folder), "%s", mount->point) >= sizeof(folder) ||
-		    !is_group(search->files, folder))
+		if ((size_t)snprintf(folder, size, "%s", mount->point) >= size ||
+		    !is_group(search->files, folder, search->room))
 			return;
 	}
 	if (hidden > search->hidden)
@@ -118,16 +128,17 @@ static void consider(struct search *search, const struct mount *mount)
 /* Every mount, in order. Lines that are longer than any of a control group's are left out. */
 static void look_at_mounts(struct search *search)
 {
-	char text[4096], path[SPILL_CGROUP_PATH];
+	char *text = search->room->text;
+	const size_t size = sizeof(search->room->text);
 	struct mount mount;
 	size_t used = 0;
 	bool skip = false;
 	ssize_t got;
 	int fd;
-	if (!spill_smallfile_path(search->files, "/proc/self", "mountinfo", path, sizeof(path)) ||
-	    (fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+	if (!spill_smallfile_path(search->files, "/proc/self", "mountinfo", text, size) ||
+	    (fd = open(text, O_RDONLY | O_CLOEXEC)) < 0)
 		return;
-	while ((got = read(fd, text + used, sizeof(text) - used)) > 0) {
+	while ((got = read(fd, text + used, size - used)) > 0) {
 		char *line = text, *end;
 		used += (size_t)got;
 		while ((end = memchr(line, '\n', used)) != NULL) {
@@ -139,19 +150,20 @@ static void look_at_mounts(struct search *search)
 			line = end;
 		}
 		memmove(text, line, used);
-		skip = skip || used == sizeof(text);
+		skip = skip || used == size;
 		used = skip ? 0 : used;
 	}
 	close(fd);
 }
 
-static void find(const char *root, const char *path, bool v2, struct spill_cgroup_home *home)
+static void find_in(const char *root, const char *path, bool v2, struct spill_cgroup_home *home,
+                    struct room *room)
 {
-	if (strcmp(home->path, path) == 0 && (!home->folder[0] || is_group(root, home->folder)))
+	if (room && strcmp(home->path, path) == 0 && (!home->folder[0] || is_group(root, home->folder, room)))
 		return;
 	home->folder[0] = '\0';
 	home->path[0] = '\0';
-	if (strlen(path) >= sizeof(home->path))
+	if (!room || strlen(path) >= sizeof(home->path))
 		return;
 	strcpy(home->path, path);
 	look_at_mounts(&(struct search){
@@ -160,15 +172,23 @@ static void find(const char *root, const char *path, bool v2, struct spill_cgrou
 	    .controller = v2 ? NULL : "memory",
 	    .home = home,
 	    .hidden = SIZE_MAX,
+	    .room = room,
 	});
+}
+
+static void find(const char *root, const char *path, bool v2, struct spill_cgroup_home *home)
+{
+	struct room *room = spill_scratch_take();
+	find_in(root, path, v2, home, room);
+	spill_scratch_give_back(room);
 }
 
 /* /proc/self/cgroup has lines `ID:CONTROLLERS:PATH`; version 2 is `0::PATH`. */
 void spill_cgroup_find(const char *root, struct spill_cgroup_homes *homes)
 {
-	char text[8192], path[SPILL_CGROUP_PATH];
-	if (!spill_smallfile_path(root, "/proc/self", "cgroup", path, sizeof(path)) ||
-	    !spill_smallfile_read(path, text, sizeof(text))) {
+	char *text = spill_scratch_take();
+	if (!text || !spill_smallfile_read_in(root, "/proc/self", "cgroup", text, SPILL_SCRATCH)) {
+		spill_scratch_give_back(text);
 		homes->v1.folder[0] = homes->v2.folder[0] = '\0';
 		return;
 	}
@@ -185,26 +205,24 @@ void spill_cgroup_find(const char *root, struct spill_cgroup_homes *homes)
 		else if (listed(controllers, "memory"))
 			find(root, group, false, &homes->v1);
 	}
+	spill_scratch_give_back(text);
 }
 
-static uint64_t file_number(const char *root, const char *folder, const char *file)
+/* Of the file in room->folder. */
+static uint64_t file_number(const char *root, const char *file, struct room *room)
 {
-	char path[SPILL_CGROUP_PATH], text[64];
-	if (!spill_smallfile_path(root, folder, file, path, sizeof(path)) ||
-	    !spill_smallfile_read(path, text, sizeof(text)))
+	if (!spill_smallfile_read_in(root, room->folder, file, room->text, sizeof(room->text)))
 		return SPILL_UNLIMITED;
-	return spill_smallfile_number(text);
+	return spill_smallfile_number(room->text);
 }
 
 /* A line `name value` of a file such as memory.stat; 0 if it is not there. */
-static uint64_t field(const char *root, const char *folder, const char *file, const char *name)
+static uint64_t field(const char *root, const char *file, const char *name, struct room *room)
 {
-	char path[SPILL_CGROUP_PATH], text[8192];
-	if (!spill_smallfile_path(root, folder, file, path, sizeof(path)) ||
-	    !spill_smallfile_read(path, text, sizeof(text)))
+	if (!spill_smallfile_read_in(root, room->folder, file, room->text, sizeof(room->text)))
 		return 0;
 	size_t length = strlen(name);
-	for (const char *line = text; line; line = strchr(line, '\n')) {
+	for (const char *line = room->text; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		if (strncmp(line, name, length) == 0 && line[length] == ' ') {
 			uint64_t value = spill_smallfile_number(line + length);
@@ -232,21 +250,20 @@ static const struct version v2 = {{{"memory.max", "memory.current"}, {"memory.hi
 /* Version 1 writes "none" as the largest multiple of a page. */
 #define NO_LIMIT (1ull << 62)
 
-static uint64_t folder_room(const char *root, const char *folder, const struct version *version)
+static uint64_t folder_room(const char *root, const struct version *version, struct room *room)
 {
 	uint64_t least = SPILL_UNLIMITED, cache = SPILL_UNLIMITED;
 	for (unsigned i = 0; i < 2; i++) {
-		uint64_t limit = file_number(root, folder, version->bound[i].limit);
+		uint64_t limit = file_number(root, version->bound[i].limit, room);
 		if (limit >= NO_LIMIT)
 			continue;
-		uint64_t usage = file_number(root, folder, version->bound[i].usage);
+		uint64_t usage = file_number(root, version->bound[i].usage, room);
 		if (cache == SPILL_UNLIMITED) /* the kernel adds up all of the file for it: once */
-			cache = field(root, folder, "memory.stat", version->cache);
+			cache = field(root, "memory.stat", version->cache, room);
 		if (usage == SPILL_UNLIMITED)
 			usage = 0;
 		usage = spill_less(usage, cache);
-		uint64_t room = spill_less(limit, usage);
-		least = spill_least(room, least);
+		least = spill_least(spill_less(limit, usage), least);
 	}
 	return least;
 }
@@ -255,19 +272,20 @@ static uint64_t folder_room(const char *root, const char *folder, const struct v
 static uint64_t tree_room(const char *root, const struct spill_cgroup_home *home,
                           const struct version *version)
 {
-	char folder[SPILL_CGROUP_PATH];
 	uint64_t least = SPILL_UNLIMITED;
-	if (!home->folder[0])
+	struct room *room = home->folder[0] ? spill_scratch_take() : NULL;
+	if (!room)
 		return least;
-	strcpy(folder, home->folder);
-	for (;;) {
-		uint64_t room = folder_room(root, folder, version);
-		least = spill_least(room, least);
-		char *slash = strrchr(folder, '/');
-		if (strlen(folder) <= home->top || !slash)
-			return least;
-		*slash = '\0';
+	strcpy(room->folder, home->folder);
+	for (char *slash = room->folder; slash;) {
+		uint64_t left = folder_room(root, version, room);
+		least = spill_least(left, least);
+		slash = strlen(room->folder) <= home->top ? NULL : strrchr(room->folder, '/');
+		if (slash)
+			*slash = '\0';
 	}
+	spill_scratch_give_back(room);
+	return least;
 }
 
 uint64_t spill_cgroup_room(const char *root, const struct spill_cgroup_homes *homes)

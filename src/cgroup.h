@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Buffers are on the stacks of the program's threads. A group with a longer path is not seen. */
+/* One such buffer is on the stacks of the program's threads. A group with a longer path is not seen. */
 #define SPILL_CGROUP_PATH 2048
 
 /* Where the group of this process in one hierarchy is to be seen. */

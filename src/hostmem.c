@@ -7,6 +7,7 @@
 #include "least.h"
 #include "policy.h"
 #include "pressure.h"
+#include "scratch.h"
 #include "smallfile.h"
 
 /* No lock: a thread that opens a file may be held up there by others, so who comes second looks for itself. */
@@ -21,9 +22,8 @@ static void forget(struct spill_cgroup_homes *homes)
 
 static uint64_t mem_available(const char *root)
 {
-	char path[SPILL_CGROUP_PATH], text[4096];
-	if (!spill_smallfile_path(root, "/proc", "meminfo", path, sizeof(path)) ||
-	    !spill_smallfile_read(path, text, sizeof(text)))
+	char text[1024]; /* it is one of the first lines */
+	if (!spill_smallfile_read_in(root, "/proc", "meminfo", text, sizeof(text)))
 		return SPILL_UNLIMITED;
 	const char *line = strstr(text, "MemAvailable:");
 	uint64_t kib = line ? spill_smallfile_number(line + strlen("MemAvailable:")) : SPILL_UNLIMITED;
@@ -51,33 +51,40 @@ bool spill_hostmem_pressed_under(const char *root, struct spill_cgroup_homes *ho
 	       spill_pressure_on(path);
 }
 
-/* `homes_found` for this thread alone, or `own` while another has them. */
-static struct spill_cgroup_homes *borrow(struct spill_cgroup_homes *own)
+_Static_assert(sizeof(struct spill_cgroup_homes) <= SPILL_SCRATCH, "room for them");
+
+/* `homes_found` for this thread alone, or others while another has them; NULL if there is no room for those. */
+static struct spill_cgroup_homes *borrow(void)
 {
 	if (!atomic_exchange(&busy, true))
 		return &homes_found;
-	forget(own);
+	struct spill_cgroup_homes *own = spill_scratch_take();
+	if (own)
+		forget(own);
 	return own;
 }
 
-static void give_back(const struct spill_cgroup_homes *homes)
+static void give_back(struct spill_cgroup_homes *homes)
 {
 	if (homes == &homes_found)
 		atomic_store(&busy, false);
+	else
+		spill_scratch_give_back(homes);
 }
 
 uint64_t spill_hostmem_available(void)
 {
-	struct spill_cgroup_homes own, *homes = borrow(&own);
-	uint64_t available = spill_hostmem_available_under("", homes, spill_account_physical_held());
+	struct spill_cgroup_homes *homes = borrow();
+	uint64_t available = homes ? spill_hostmem_available_under("", homes, spill_account_physical_held())
+	                           : mem_available("");
 	give_back(homes);
 	return available;
 }
 
 bool spill_hostmem_pressed(void)
 {
-	struct spill_cgroup_homes own, *homes = borrow(&own);
-	bool pressed = spill_hostmem_pressed_under("", homes);
+	struct spill_cgroup_homes *homes = borrow();
+	bool pressed = homes && spill_hostmem_pressed_under("", homes);
 	give_back(homes);
 	return pressed;
 }

@@ -24,7 +24,7 @@ void spill_logopen_complain(const char *path, const char *problem)
 }
 
 /* NULL, or what stands in the way. */
-static const char *open_at(struct spill_logfile *file, const struct spill_logpath *found)
+static const char *open_at(struct spill_logfile *file, struct spill_logpath *found)
 {
 	struct spill_quiet quiet;
 	const char *problem = NULL;

@@ -138,22 +138,33 @@ static void close_to_others(const char *folder)
 	close(fd);
 }
 
-int spill_logpath_make_folders(const struct spill_logpath *found)
+/* The folder that is the path up to `end`; an errno value. */
+static int make_folder(char *path, char *end)
 {
-	char folder[sizeof(found->path)];
+	int error = 0;
+
+	*end = '\0';
+	if (mkdir(path, 0700) != 0 && errno != EEXIST && access(path, F_OK) != 0)
+		error = errno;
+	*end = '/';
+	return error;
+}
+
+int spill_logpath_make_folders(struct spill_logpath *found)
+{
 	char *last = NULL;
 
-	memcpy(folder, found->path, sizeof(folder));
-	for (char *at = strchr(folder + 1, '/'); at; at = strchr(at + 1, '/')) {
-		*at = '\0';
-		if (mkdir(folder, 0700) != 0 && errno != EEXIST && access(folder, F_OK) != 0)
-			return errno;
-		*at = '/';
+	for (char *at = strchr(found->path + 1, '/'); at; at = strchr(at + 1, '/')) {
+		int error = make_folder(found->path, at);
+
+		if (error)
+			return error;
 		last = at;
 	}
-	if (last)
+	if (last && found->in_default) {
 		*last = '\0';
-	if (found->in_default)
-		close_to_others(folder);
+		close_to_others(found->path);
+		*last = '/';
+	}
 	return 0;
 }

@@ -18,7 +18,7 @@ struct spill_logpath {
  */
 void spill_logpath_find(struct spill_logpath *found, const char *pattern, const char *program);
 
-/* Makes the missing folders above `path`, 0700 each. 0, or an errno value. */
-int spill_logpath_make_folders(const struct spill_logpath *found);
+/* Makes the missing folders above `path`, 0700 each, whose names are cut out of it for a moment. 0, or an errno value. */
+int spill_logpath_make_folders(struct spill_logpath *found);
 
 #endif

@@ -6,7 +6,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "cgroup.h"
 #include "policy.h"
 #include "smallfile.h"
 
@@ -37,9 +36,8 @@ static bool is_listed(const char *text, uint64_t node)
 /* Documentation/ABI/stable/sysfs-devices-node. A kernel without NUMA has no such file, and node 0. */
 static bool has_memory(const char *root, int node)
 {
-	char path[SPILL_CGROUP_PATH], text[4096];
-	if (!spill_smallfile_path(root, "/sys/devices/system/node", "has_memory", path, sizeof(path)) ||
-	    !spill_smallfile_read(path, text, sizeof(text)))
+	char text[4096];
+	if (!spill_smallfile_read_in(root, "/sys/devices/system/node", "has_memory", text, sizeof(text)))
 		return node == 0;
 	return is_listed(text, (uint64_t)node);
 }

@@ -12,10 +12,12 @@
 #include "plan.h"
 #include "postmortem.h"
 #include "rules.h"
+#include "scratch.h"
 #include "text.h"
 
+/* A line is not on the caller's stack, which may be the program's smallest. */
 #define LINE 8192
-_Static_assert(LINE >= SPILL_BLOCK, "room of a block");
+_Static_assert(LINE >= SPILL_BLOCK && LINE <= SPILL_SCRATCH, "room of a block, and room for it");
 
 /*
  * The loud line is due once a run, or at every spill and demotion. `text` then begins with the program's name and the
@@ -159,12 +161,10 @@ static bool routine(const struct spill_allocation *allocation)
 	       (allocation->place == SPILL_PLACE_MOVABLE && !spill_ledger_is_spill(allocation));
 }
 
-/* Not inlined: nothing else that is said of an allocation needs room for a line on the program's stack. */
-static __attribute__((noinline)) void log_alloc(const struct spill_request *request,
-                                                const struct spill_allocation *allocation, const char *reason,
-                                                const char *instead)
+static void log_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
+                      const char *reason, const char *instead)
 {
-	char line[LINE];
+	char *line = spill_scratch_take();
 	struct spill_record_alloc record = {
 	    .time_us = spill_log_now_us(),
 	    .seq = allocation->seq,
@@ -184,9 +184,10 @@ static __attribute__((noinline)) void log_alloc(const struct spill_request *requ
 	};
 	record.took_us = record.time_us - request->start_us;
 	memcpy(record.tried, request->tried, sizeof(record.tried));
-	size_t length = spill_record_alloc(&record, line, sizeof(line));
+	size_t length = line ? spill_record_alloc(&record, line, LINE) : 0;
 	offer(line, length, routine(allocation) ? SPILL_LOG_SOON : SPILL_LOG_NOW,
 	      spill_ledger_is_spill(allocation) ? SPILL_DROP_SPILL : SPILL_DROP_ALLOC, &allocation->held);
+	spill_scratch_give_back(line);
 }
 
 void spill_report_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
@@ -209,7 +210,7 @@ void spill_report_free(const struct spill_request *request, const struct spill_a
 	if (!spill_log_active() ||
 	    (spill_runtime_policy()->log_level != SPILL_LOG_ALL && routine(allocation)))
 		return;
-	char line[LINE];
+	char *line = spill_scratch_take();
 	struct spill_record_free record = {
 	    .time_us = spill_log_now_us(),
 	    .seq = allocation->seq,
@@ -224,15 +225,16 @@ void spill_report_free(const struct spill_request *request, const struct spill_a
 	    .reason = reason,
 	};
 	record.took_us = record.time_us - request->start_us;
-	size_t length = spill_record_free(&record, line, sizeof(line));
+	size_t length = line ? spill_record_free(&record, line, LINE) : 0;
 	offer(line, length, SPILL_LOG_SOON, SPILL_DROP_FREE, &allocation->held);
+	spill_scratch_give_back(line);
 }
 
 void spill_report_move(const struct spill_moved *moved, const struct spill_plan_reason *why)
 {
 	bool demoted = strcmp(why->what, "demote") == 0;
 	if (spill_log_active()) {
-		char line[LINE];
+		char *line = spill_scratch_take();
 		struct spill_record_move record = {
 		    .time_us = spill_log_now_us(),
 		    .seq = moved->seq,
@@ -248,10 +250,11 @@ void spill_report_move(const struct spill_moved *moved, const struct spill_plan_
 		    .reason = why->reason,
 		};
 		record.took_us = record.time_us - why->start_us;
-		size_t length = spill_record_move(&record, line, sizeof(line));
+		size_t length = line ? spill_record_move(&record, line, LINE) : 0;
 		const struct spill_bytes came = {.device = demoted ? 0 : moved->bytes,
 		                                 .host = demoted ? moved->bytes : 0};
 		offer(line, length, SPILL_LOG_NOW, demoted ? SPILL_DROP_DEMOTE : SPILL_DROP_PROMOTE, &came);
+		spill_scratch_give_back(line);
 	}
 	spill_counters_decided(moved->device, moved->bytes,
 	                       &(struct spill_counters_text){
@@ -305,7 +308,6 @@ static size_t oom_line(struct spill_record_oom *record, char line[LINE])
 void spill_report_oom(const struct spill_request *request, const struct spill_backend *backend, uint64_t free,
                       uint64_t total)
 {
-	char line[LINE];
 	struct spill_totals totals;
 	struct spill_record_oom record = {
 	    .time_us = spill_log_now_us(),
@@ -338,8 +340,10 @@ void spill_report_oom(const struct spill_request *request, const struct spill_ba
 	spill_ledger_totals(&totals);
 	record.live = totals.live;
 	spill_ledger_holders(&record);
+	char *line = spill_scratch_take();
 	if (spill_log_active())
-		spill_log_write(line, oom_line(&record, line), SPILL_LOG_NOW);
-	if (told)
+		spill_log_write(line, line ? oom_line(&record, line) : 0, SPILL_LOG_NOW);
+	if (told && line)
 		spill_postmortem_tell(&record, line);
+	spill_scratch_give_back(line);
 }

@@ -32,6 +32,7 @@
 #include "promote.h"
 #include "publish.h"
 #include "rules.h"
+#include "scratch.h"
 #include "vmm.h"
 
 __thread struct spill_thread spill_thread __attribute__((tls_model("initial-exec")));
@@ -242,18 +243,20 @@ const struct spill_backend *spill_runtime_backend_in_use(enum spill_domain domai
 	return state == WORKS ? backends[domain] : NULL;
 }
 
+_Static_assert(sizeof(struct spill_log_device[SPILL_DEVICES]) <= SPILL_SCRATCH, "room for them");
+
 void spill_runtime_log(const struct spill_backend *backend)
 {
-	struct spill_log_device devices[SPILL_DEVICES];
 	int cancel;
 	if (spill_is_published(&runtime.log_opened))
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	struct spill_log_device *devices = spill_scratch_take();
 	struct spill_log_start line = {
 	    .backend = backend->name,
 	    .driver_version = backend->driver_version(),
 	    .devices = devices,
-	    .device_count = backend->devices(devices, SPILL_DEVICES),
+	    .device_count = devices ? backend->devices(devices, SPILL_DEVICES) : 0,
 	    .options = runtime.config.options,
 	    .option_count = runtime.config.option_count,
 	};
@@ -267,6 +270,7 @@ void spill_runtime_log(const struct spill_backend *backend)
 		spill_note_flush();
 		spill_publish_done(&runtime.log_opened);
 	}
+	spill_scratch_give_back(devices);
 	pthread_setcancelstate(cancel, NULL);
 }
 

@@ -25,6 +25,11 @@ bool spill_smallfile_read(const char *path, char *text, size_t size)
 	return used > 0;
 }
 
+bool spill_smallfile_read_in(const char *root, const char *folder, const char *file, char *text, size_t size)
+{
+	return spill_smallfile_path(root, folder, file, text, size) && spill_smallfile_read(text, text, size);
+}
+
 uint64_t spill_smallfile_number(const char *text)
 {
 	uint64_t value = 0;

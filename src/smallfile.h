@@ -11,8 +11,11 @@
 /* `root` + `folder` + "/" + `file` into `path`; false if that is too long. */
 bool spill_smallfile_path(const char *root, const char *folder, const char *file, char *path, size_t size);
 
-/* Reads at most size - 1 bytes, and ends them with a 0. False if there is no such file, or nothing in it. */
+/* Reads at most size - 1 bytes, and ends them with a 0. False if there is no such file, or nothing in it. `path` may be `text`. */
 bool spill_smallfile_read(const char *path, char *text, size_t size);
+
+/* The two together: the path, too, is put together in `text`. */
+bool spill_smallfile_read_in(const char *root, const char *folder, const char *file, char *text, size_t size);
 
 /* The number at the start of `text`; "max" and nonsense are SPILL_UNLIMITED. */
 uint64_t spill_smallfile_number(const char *text);

@@ -26,7 +26,7 @@
 /* Pages of our own, of which only the line's are kept: too much for a thread's stack, and malloc may be the program's own. */
 struct pages {
 	char line[LINE_BYTES];
-	char arguments[ARGUMENTS_BYTES];
+	char arguments[ARGUMENTS_BYTES]; /* before these, a path */
 };
 
 /* Reads a small file of the kernel's; returns its length, 0 if there is none. */
@@ -117,10 +117,9 @@ static void ranks(struct spill_json *json)
 		spill_json_object_end(json);
 }
 
-static void process(struct spill_json *json, const char *program)
+static void process(struct spill_json *json, const char *program, char *path, size_t size)
 {
-	char path[4096];
-	ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
+	ssize_t length = readlink("/proc/self/exe", path, size);
 
 	spill_json_i64(spill_json_key(json, "pid"), getpid());
 	spill_json_i64(spill_json_key(json, "ppid"), getppid());
@@ -216,7 +215,7 @@ static size_t compose(struct pages *pages, const struct spill_log_start *start, 
 	spill_json_seconds(spill_json_key(&json, "t"), 0);
 	wall_clock(&json);
 	machine(&json);
-	process(&json, program);
+	process(&json, program, pages->arguments, sizeof(pages->arguments));
 	spill_json_string(spill_json_key(&json, "version"), SPILL_VERSION);
 	devices(&json, start);
 	policy(&json, start);

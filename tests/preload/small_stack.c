@@ -1,8 +1,8 @@
 /*
  * A program on the CUDA driver whose calls come on the smallest stacks there are.
  *
- *	small_stack thread      takes 4 MiB, and then five times in a thread of a page more than PTHREAD_STACK_MIN
- *	small_stack handler     takes 4 MiB five times, and then a signal handler on a stack of its own ends the process
+ *	small_stack thread      takes 4 MiB six times in a thread of PTHREAD_STACK_MIN, and says how much of it was left
+ *	small_stack handler     takes 4 MiB six times, and then a signal handler on a stack of its own ends the process
  *
  * Behind a stack is memory that nobody may touch, so that more of it than there is ends the process by a signal.
  */
@@ -21,38 +21,65 @@ extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
 extern CUresult cuCtxSetCurrent(CUcontext context);
 extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
 
-#define COUNT 5
+#define COUNT 6
 #define BYTES ((size_t)4 << 20)
 #define HANDLER_STACK ((size_t)8 << 10) /* SIGSTKSZ, as it was a constant */
 
 static CUcontext context;
+static CUresult results[COUNT];
 
-static void *take(void *unused)
+static void take(void)
 {
 	CUdeviceptr address;
 
 	if (cuCtxSetCurrent(context))
+		return;
+	for (int i = 0; i < COUNT; i++)
+		results[i] = cuMemAlloc_v2(&address, BYTES);
+}
+
+static void show(void)
+{
+	for (int i = 0; i < COUNT; i++)
+		printf("alloc %d\n", (int)results[i]);
+	fflush(stdout);
+}
+
+/* Memory of the stack that nobody has written to since is the thread's rest. */
+#define PAINT 0x5a
+
+static void *take_on_paint(void *rest)
+{
+	pthread_attr_t attributes;
+	char *low;
+	size_t size, left = 0;
+
+	if (pthread_getattr_np(pthread_self(), &attributes) ||
+	    pthread_attr_getstack(&attributes, (void **)&low, &size))
 		return NULL;
-	for (int i = 0; i < COUNT; i++) {
-		printf("alloc %d\n", (int)cuMemAlloc_v2(&address, BYTES));
-		fflush(stdout);
-	}
+	/* Below this frame and those of the loop and memset. */
+	for (char *at = low; at < (char *)__builtin_frame_address(0) - 512; at++)
+		*(volatile char *)at = PAINT;
+	take();
+	while (low[left] == PAINT)
+		left++;
+	*(size_t *)rest = left;
 	return NULL;
 }
 
 static int in_thread(void)
 {
 	pthread_attr_t attributes;
-	CUdeviceptr address;
 	pthread_t thread;
+	size_t left = 0;
 
-	if (cuMemAlloc_v2(&address, BYTES))
-		return 1;
 	pthread_attr_init(&attributes);
-	if (pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN) + 4096) ||
-	    pthread_create(&thread, &attributes, take, NULL))
+	if (pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN)) ||
+	    pthread_create(&thread, &attributes, take_on_paint, &left))
 		return 1;
 	pthread_join(thread, NULL);
+	show();
+	fprintf(stderr, "left %zu\n", left);
 	return 0;
 }
 
@@ -71,7 +98,8 @@ static int in_handler(void)
 	if (pages == MAP_FAILED || mprotect(pages, HANDLER_STACK, PROT_NONE) || sigaltstack(&stack, NULL) ||
 	    sigaction(SIGUSR1, &action, NULL))
 		return 1;
-	take(NULL);
+	take();
+	show();
 	raise(SIGUSR1);
 	return 1;
 }

@@ -1,6 +1,7 @@
 """Forks, threads, ends of every kind, plug-ins, and other preloaded libraries: nothing is lost, nothing hangs."""
 import os
 import re
+import shutil
 import signal
 import unittest
 
@@ -274,21 +275,33 @@ class MovedEnd(Moved, End):
 
 
 class SmallStacks(ScriptCase):
-    """What is told of an out of memory, and at the end, needs little of the program's stack."""
+    """The smallest stack that a thread can have is enough for the log's beginning, a spill, and an out of memory; and an
+    alternate stack for what is told at the end."""
 
     movable = "off"
+    ALWAYS = {"SPILL_DEVICE_RESERVE": "0", "SPILL_HOST_RESERVE": "0"}
+    # The policy's chain, what a host limit leaves of it, and where the six allocations then are.
+    NOTHING, HOST = {"SPILL_OOM_CHAIN": ""}, {"SPILL_OOM_CHAIN": "host", "SPILL_HOST_LIMIT": "5MiB"}
 
     def small_stack(self, how, **variables):
-        return self.run_in([str(PROGRAMS / "small_stack"), how], self.environment(**{"SPILL_DEVICE_RESERVE": "0", **variables}))
+        return self.run_in([str(PROGRAMS / "small_stack"), how], self.environment(**self.ALWAYS, **variables))
 
-    def test_out_of_memory_in_a_small_thread(self):
-        for variables in ({"SPILL_OOM_CHAIN": ""}, {"SPILL_MODE": "observe"}, {"SPILL_OOM_CHAIN": "", "SPILL_LOG_STDERR": "all"}):
-            with self.subTest(variables):
-                self.log.unlink(missing_ok=True)
-                done = self.small_stack("thread", **variables)
-                self.assertEqual((done.returncode, done.stdout), (0, "alloc 0\n" * 2 + "alloc 2\n" * 3), done.stderr)
-                self.assertIn("small_stack: out of memory: 4.00 MiB", done.stderr)
-                self.assertEqual(self.checked_records()[-1]["ooms"], 3)
+    def in_small_thread(self, ooms, **variables):
+        """Without SPILL_LOG the log is the first in its folder, beside which finished ones are looked for."""
+        if "SPILL_LOG" in variables:
+            shutil.rmtree(self.folder / ".local", ignore_errors=True)
+        self.log.unlink(missing_ok=True)
+        done = self.small_stack("thread", **variables)
+        self.assertEqual((done.returncode, done.stdout), (0, "alloc 0\n" * (6 - ooms) + "alloc 2\n" * ooms), done.stderr)
+        self.assertIn("small_stack: out of memory: 4.00 MiB", done.stderr)
+        path = next(self.folder.glob(".local/state/spill/*.jsonl")) if "SPILL_LOG" in variables else None
+        self.assertEqual(self.checked_records(path)[-1]["ooms"], ooms)
+
+    def test_in_the_smallest_thread(self):
+        for ooms, variables in ((3, self.NOTHING), (3, {"SPILL_MODE": "observe"}), (2, self.HOST)):
+            for more in ({}, {"SPILL_LOG_STDERR": "all"}, {"SPILL_LOG": None}):
+                with self.subTest(variables | more):
+                    self.in_small_thread(ooms, **variables, **more)
 
     def test_the_end_in_a_handler_on_its_own_stack(self):
         done = self.small_stack("handler", SPILL_LOG_STDERR="all")

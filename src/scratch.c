@@ -1,0 +1,37 @@
+#include "scratch.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+/* As many as threads are often in here at once; pages of which none was touched cost nothing. */
+#define SLOTS 8
+#define ALL ((1u << SLOTS) - 1)
+
+static _Alignas(4096) char slots[SLOTS][SPILL_SCRATCH];
+static _Atomic unsigned taken; /* a bit each; fork's child keeps those of the threads that it does not have */
+
+void *spill_scratch_take(void)
+{
+	unsigned now = atomic_load_explicit(&taken, memory_order_relaxed);
+	while (now != ALL) {
+		unsigned slot = (unsigned)__builtin_ctz(~now);
+		if (atomic_compare_exchange_weak_explicit(&taken, &now, now | 1u << slot,
+		                                          memory_order_acquire, memory_order_relaxed))
+			return slots[slot];
+	}
+	int error = errno;
+	void *pages = mmap(NULL, SPILL_SCRATCH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	errno = error;
+	return pages == MAP_FAILED ? NULL : pages;
+}
+
+void spill_scratch_give_back(void *room)
+{
+	size_t at = (uintptr_t)room - (uintptr_t)slots;
+	if (at < sizeof(slots))
+		atomic_fetch_and_explicit(&taken, ~(1u << (at / SPILL_SCRATCH)), memory_order_release);
+	else if (room)
+		munmap(room, SPILL_SCRATCH);
+}
