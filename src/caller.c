@@ -9,6 +9,7 @@
 #include "config.h"
 #include "glob.h"
 #include "objects.h"
+#include "text.h"
 
 static _Atomic unsigned unloads;
 
@@ -127,18 +128,30 @@ static const char *intern(const char *text)
 	return name->text;
 }
 
-static void describe(const void *address, char *text, size_t size)
+/* The object's short name, and where in it the address is. Not inlined: a path is room on the program's stack. */
+static __attribute__((noinline)) bool locate(const void *address, char *name, size_t size, uintptr_t *offset)
 {
 	struct spill_object object;
-	char program[256];
-	if (!spill_object_of(address, &object)) {
-		snprintf(text, size, "%p", address);
-		return;
+	if (!spill_object_of(address, &object))
+		return false;
+	*offset = (uintptr_t)address - object.base;
+	if (object.main_program) {
+		spill_config_program(name, size);
+	} else {
+		struct spill_text text = spill_text_begin(name, size);
+		spill_text_add(&text, spill_file_name(object.path));
 	}
-	if (object.main_program)
-		spill_config_program(program, sizeof(program));
-	const char *base = object.main_program ? program : spill_file_name(object.path);
-	snprintf(text, size, "%.256s+0x%lx", base, (unsigned long)((uintptr_t)address - object.base));
+	return true;
+}
+
+static void describe(const void *address, char *text, size_t size)
+{
+	char name[257];
+	uintptr_t offset;
+	if (locate(address, name, sizeof(name), &offset))
+		snprintf(text, size, "%s+0x%lx", name, (unsigned long)offset);
+	else
+		snprintf(text, size, "%p", address);
 }
 
 const char *spill_caller_name(const void *address)

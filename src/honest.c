@@ -67,7 +67,8 @@ void spill_honest_surfaced(const struct spill_request *request)
 	*spill_failure_slot(pending, &now) = now;
 }
 
-static void succeeded(const struct spill_request *request)
+/* Not inlined: a path is room on the program's stack. */
+static __attribute__((noinline)) void succeeded(const struct spill_request *request)
 {
 	struct spill_object caller;
 	find_caller(request, &caller);

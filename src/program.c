@@ -108,7 +108,7 @@ static size_t read_proc(const char *path, char *buffer, size_t size)
 	return length;
 }
 
-static void find_name(char *name, size_t size)
+static __attribute__((noinline)) void find_name(char *name, size_t size)
 {
 	static const char deleted[] = " (deleted)";
 	char bytes[4096];
@@ -134,8 +134,8 @@ static void find_name(char *name, size_t size)
 }
 
 /*
- * Found once: it is asked for on small stacks, a signal handler's too, that have no room for a path. Nobody waits for another
- * thread: until it is known, each finds it for itself.
+ * Found once: it is asked for on small stacks, a signal handler's too, that have no room for a path, which is why what finds it
+ * is not inlined. Nobody waits for another thread: until it is known, each finds it for itself.
  */
 void spill_config_program(char *name, size_t size)
 {

@@ -50,7 +50,9 @@ static void keep(struct site *site, const void *address, const char *api, unsign
 	spill_seq_write_end(&site->version);
 }
 
-static uint64_t find(const struct spill_rules *rules, const void *address, const char *api)
+/* Not inlined: a path is room on the program's stack. */
+static __attribute__((noinline)) uint64_t find(const struct spill_rules *rules, const void *address,
+                                               const char *api)
 {
 	struct spill_object caller;
 	if (!spill_object_of(address, &caller))
