@@ -12,13 +12,15 @@
 
 _Static_assert(SPILL_BLOCK <= PIPE_BUF, "a pipe could cut the block");
 
+static _Atomic bool told;
+static _Atomic uint64_t by_oom, by_limit, by_rule;
+
 bool spill_postmortem_due(const struct spill_record_oom *oom)
 {
-	static atomic_flag told = ATOMIC_FLAG_INIT;
 	enum spill_log_stderr how = spill_runtime_policy()->log_stderr;
 	if (how == SPILL_STDERR_OFF || !spill_oom_is_final(oom->refused_by))
 		return false;
-	return !atomic_flag_test_and_set(&told) || how == SPILL_STDERR_ALL;
+	return !atomic_exchange(&told, true) || how == SPILL_STDERR_ALL;
 }
 
 void spill_postmortem_tell(const struct spill_record_oom *oom, char buffer[SPILL_BLOCK])
@@ -30,8 +32,6 @@ void spill_postmortem_tell(const struct spill_record_oom *oom, char buffer[SPILL
 	const struct spill_mortem mortem = {.program = program, .log = spill_log_path(), .totals = &totals};
 	spill_stderr_lines(buffer, spill_mortem_oom(&mortem, oom, buffer, SPILL_BLOCK));
 }
-
-static _Atomic uint64_t by_oom, by_limit, by_rule;
 
 void spill_postmortem_count(const char *reason, uint64_t bytes)
 {
@@ -51,4 +51,10 @@ void spill_postmortem_exit(const char *how, const struct spill_totals *totals, c
 	const struct spill_why why = {by_oom, by_limit, by_rule};
 	spill_stderr_lines(
 	    buffer, spill_mortem_exit(&mortem, how, &why, buffer, size < SPILL_BLOCK ? size : SPILL_BLOCK));
+}
+
+void spill_postmortem_reset(void)
+{
+	told = false;
+	by_oom = by_limit = by_rule = 0;
 }

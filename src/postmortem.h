@@ -23,4 +23,7 @@ void spill_postmortem_count(const char *reason, uint64_t bytes);
  */
 void spill_postmortem_exit(const char *how, const struct spill_totals *totals, char *buffer, size_t size);
 
+/* A forked child has told nothing, and nothing of it spilled. */
+void spill_postmortem_reset(void);
+
 #endif

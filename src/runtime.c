@@ -132,6 +132,7 @@ static void fork_child(void)
 	spill_rules_reset();
 	spill_promote_reset();
 	spill_follow_reset();
+	spill_postmortem_reset();
 	for (int domain = 0; domain < SPILL_DOMAINS; domain++)
 		atomic_store(&backend_states[domain],
 		             UNKNOWN); /* not in use: by the driver's rules it cannot be */

@@ -1,0 +1,88 @@
+/* Whether an out of memory is told, and the sums of spills by reason: of this process, and of a forked child its own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "policy.h"
+#include "postmortem.h"
+#include "runtime.h"
+
+static struct spill_policy policy;
+
+const struct spill_policy *__wrap_spill_runtime_policy(void);
+const struct spill_policy *__wrap_spill_runtime_policy(void)
+{
+	return &policy;
+}
+
+static char said[SPILL_BLOCK];
+
+void __wrap_spill_stderr_lines(const char *lines, size_t length);
+void __wrap_spill_stderr_lines(const char *lines, size_t length)
+{
+	memcpy(said, lines, length);
+	said[length] = '\0';
+}
+
+static bool due(enum spill_log_stderr how)
+{
+	static const struct spill_record_oom oom = {.refused_by = "driver"};
+	policy.log_stderr = how;
+	return spill_postmortem_due(&oom);
+}
+
+static const char *summary(void)
+{
+	static const struct spill_totals totals = {.allocs = 3, .spills = 3, .spilled = {.host = 7 << 20}};
+	char room[SPILL_BLOCK];
+	policy.log_stderr = SPILL_STDERR_ALL;
+	spill_postmortem_exit("exit", &totals, room, sizeof(room));
+	return said;
+}
+
+static int in_child(void)
+{
+	if (strstr(summary(), "why: ") || !due(SPILL_STDERR_FIRST) || due(SPILL_STDERR_FIRST))
+		return 1;
+	spill_postmortem_count("limit", 5 << 20);
+	return strstr(summary(), "a limit 5.00 MiB") && !strstr(said, "full 1.00 MiB") ? 0 : 2;
+}
+
+static void the_first_of_a_process(void **state)
+{
+	int status = -1;
+	assert_false(due(SPILL_STDERR_OFF));
+	assert_true(due(SPILL_STDERR_FIRST));
+	assert_false(due(SPILL_STDERR_FIRST));
+	assert_true(due(SPILL_STDERR_ALL));
+	spill_postmortem_count("oom", 1 << 20);
+	assert_non_null(strstr(summary(), "full 1.00 MiB"));
+	pid_t child = fork();
+	if (child == 0)
+		_exit(in_child());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_false(due(SPILL_STDERR_FIRST));
+	assert_non_null(strstr(summary(), "full 1.00 MiB"));
+}
+
+/* What is done at a fork is asked for at the start. */
+static int setup(void **state)
+{
+	static const struct spill_shim shim;
+	clearenv();
+	return spill_runtime_ready(&shim) ? 0 : -1;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(the_first_of_a_process)};
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
