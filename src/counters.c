@@ -203,6 +203,28 @@ void spill_counters_publish(unsigned device, const struct spill_counted *counted
 
 _Static_assert(sizeof(struct spill_counters_decision) % 8 == 0, "it is copied by words");
 
+/* Longer than any thread needs for its few stores, unless it is never to come back to them. */
+#define WRITING_US 1000000
+
+/*
+ * True if whoever was writing has been at it for so long that this thread writes in its place. A signal handler that leaves by longjmp
+ * takes its thread out of the middle; without this no decision would be told any more.
+ */
+static bool write_instead(spill_seqlock *lock, uint64_t now_us)
+{
+	static _Atomic uint32_t seen;
+	static _Atomic uint64_t since_us;
+	uint32_t version = atomic_load(lock);
+	if (!(version & 1))
+		return false;
+	if (seen != version) {
+		since_us = now_us; /* before who comes next may look at it */
+		seen = version;
+		return false;
+	}
+	return now_us > since_us + WRITING_US && atomic_compare_exchange_strong(lock, &version, version + 2);
+}
+
 void spill_counters_decided(int device, uint64_t bytes, const struct spill_counters_text *text)
 {
 	union {
@@ -221,7 +243,7 @@ void spill_counters_decided(int device, uint64_t bytes, const struct spill_count
 	COPY(now.decision.rule, text->rule);
 	COPY(now.decision.api, text->api);
 	COPY(now.decision.caller, text->caller);
-	if (!spill_seq_write_begin(&page->decided))
+	if (!spill_seq_write_begin(&page->decided) && !write_instead(&page->decided, now.decision.time_us))
 		return;
 	now.decision.count = ++decisions;
 	spill_seq_put(page->decision, now.words, sizeof(now.words) / 8);

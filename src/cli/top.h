@@ -53,7 +53,7 @@ enum cli_top_page { CLI_TOP_READ, CLI_TOP_BROKEN, CLI_TOP_OTHER };
  */
 enum cli_top_page cli_top_page(int fd, struct cli_top_process *process);
 
-/* The same of a page in memory. False if it is never at rest, or none. */
+/* The same of a page in memory. False if its figures are never at rest. */
 bool cli_top_copy(const struct spill_counters *page, struct cli_top_process *process);
 
 /* -- top_find.c ---------------------------------------------------------------------------------------------- */

@@ -23,7 +23,8 @@ static void end_head(struct spill_counters_head *head)
 		head->devices = SPILL_DEVICES;
 }
 
-static bool take_decision(const struct spill_counters *page, struct spill_counters_decision *decision)
+/* One that is never at rest says nothing, and the figures do all the same. */
+static void take_decision(const struct spill_counters *page, struct spill_counters_decision *decision)
 {
 	uint64_t words[sizeof(*decision) / 8];
 
@@ -32,7 +33,7 @@ static bool take_decision(const struct spill_counters *page, struct spill_counte
 
 		*decision = (struct spill_counters_decision){0};
 		if (version == 0)
-			return true; /* none yet */
+			return; /* none yet */
 		spill_seq_take(words, page->decision, sizeof(words) / 8);
 		if (!spill_seq_read_end(&page->decided, version))
 			continue;
@@ -43,9 +44,8 @@ static bool take_decision(const struct spill_counters *page, struct spill_counte
 		END(decision->rule);
 		END(decision->api);
 		END(decision->caller);
-		return true;
+		return;
 	}
-	return false;
 }
 
 static bool take_figures(const struct spill_counters_figures *figures, uint64_t *to)
@@ -86,8 +86,7 @@ bool cli_top_copy(const struct spill_counters *page, struct cli_top_process *pro
 	process->head = page->head;
 	end_head(&process->head);
 	process->device_count = 0;
-	if (!take_decision(page, &process->decision))
-		return false;
+	take_decision(page, &process->decision);
 	for (unsigned number = 0; number < SPILL_DEVICES; number++) {
 		if (!take_device(page, number, process))
 			return false;

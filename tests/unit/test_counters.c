@@ -22,6 +22,7 @@
 
 /* -- what libc says ------------------------------------------------------------------------------------------ */
 
+static time_t later_s;
 static bool no_memfd, no_future_write, no_wipe;
 static unsigned interrupted;
 static int last_flags;
@@ -34,6 +35,15 @@ extern int __real_fallocate64(int fd, int mode, off_t offset, off_t size);
 extern int __wrap_fallocate64(int fd, int mode, off_t offset, off_t size);
 extern int __real_fcntl64(int fd, int command, long argument);
 extern int __wrap_fcntl64(int fd, int command, long argument);
+extern int __real_clock_gettime(clockid_t clock, struct timespec *now);
+extern int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int result = __real_clock_gettime(clock, now);
+	now->tv_sec += later_s;
+	return result;
+}
 
 int __wrap_memfd_create(const char *name, unsigned flags)
 {
@@ -277,6 +287,47 @@ static void the_last_decision(void)
 	CHECK(now.decision.time_us >= page->head.start_us);
 }
 
+/* As the library has it. */
+static struct spill_counters *written_page(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	unsigned long at = 0;
+
+	while (!at && fgets(line, sizeof(line), maps))
+		if (strstr(line, " rw-s ") && strstr(line, "/memfd:" SPILL_COUNTERS_NAME))
+			at = strtoul(line, NULL, 16);
+	fclose(maps);
+	CHECK(at);
+	return (struct spill_counters *)at;
+}
+
+static uint64_t decisions_told(const struct spill_counters *page)
+{
+	spill_counters_decided(0, 1, &(struct spill_counters_text){.what = "oom"});
+	return spill_seq_get(page->decision[0]);
+}
+
+/* A longjmp took a thread out of the middle: for a second nothing is told, as while it may be at it, and then all of it again. */
+static void a_writer_that_never_ends(void)
+{
+	open_page();
+	const struct spill_counters *page = read_page();
+	CHECK(decisions_told(page) == 1);
+	CHECK(spill_seq_write_begin(&written_page()->decided));
+	for (int i = 0; i < 3; i++)
+		CHECK(decisions_told(page) == 1 && spill_seq_read_begin(&page->decided) == 3);
+	later_s = 2;
+	CHECK(decisions_told(page) == 2 && spill_seq_read_begin(&page->decided) == 6);
+	CHECK(decisions_told(page) == 3 && spill_seq_read_begin(&page->decided) == 8);
+	/* Another that is at it has a second of its own. */
+	CHECK(spill_seq_write_begin(&written_page()->decided));
+	later_s = 5;
+	CHECK(decisions_told(page) == 3);
+	later_s = 7;
+	CHECK(decisions_told(page) == 4);
+}
+
 /* Nothing is made, nothing is left open, and what comes later does no harm. */
 static void check_none(void)
 {
@@ -417,6 +468,7 @@ static void a_bare_clone(void)
 	X(the_ledgers_figures) \
 	X(figures_that_belong_together) \
 	X(the_last_decision) \
+	X(a_writer_that_never_ends) \
 	X(no_memfd_at_all) \
 	X(no_descriptor_left) \
 	X(no_file_may_be_so_long) \

@@ -104,7 +104,9 @@ static void nothing_in_a_page_is_trusted(void **state)
 	                 sizeof(page.devices[0].pci) - 1);
 	/* One that is being written for ever. */
 	page.decided = 3;
-	assert_false(cli_top_copy(&page, &process));
+	assert_true(cli_top_copy(&page, &process));
+	assert_int_equal(process.decision.count, 0);
+	assert_int_equal(process.device_count, SPILL_DEVICES);
 	page.decided = 2;
 	page.figures[7].lock = 1;
 	assert_false(cli_top_copy(&page, &process));
