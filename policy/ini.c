@@ -119,20 +119,33 @@ static bool pass(struct spill_ini *file)
 	return !file->failed;
 }
 
-bool spill_ini_read(const char *name, const char *data, size_t size, const struct spill_ini_taker *taker,
-                    char *error, size_t error_size)
+bool spill_ini_read_in(void *room, const char *name, const char *data, size_t size,
+                       const struct spill_ini_taker *taker, char *error, size_t error_size)
 {
-	struct spill_ini file = {
-	    .name = name, .data = data, .size = size, .error = error, .error_size = error_size};
+	struct spill_ini *file = room;
 
+	memset(file, 0, sizeof(*file));
+	file->name = name;
+	file->data = data;
+	file->size = size;
+	file->error = error;
+	file->error_size = error_size;
 	/* The same value at every call, so that callers in two threads do not disturb each other. */
 	ini_max_line = SPILL_INI_LINE + 3;
 	if (size > SPILL_INI_FILE) {
-		file.line = 1;
-		return spill_ini_fail(&file, 0, "the file is too long");
+		file->line = 1;
+		return spill_ini_fail(file, 0, "the file is too long");
 	}
-	if (!pass(&file))
+	if (!pass(file))
 		return false;
-	file.taker = taker;
-	return !taker || pass(&file);
+	file->taker = taker;
+	return !taker || pass(file);
+}
+
+bool spill_ini_read(const char *name, const char *data, size_t size, const struct spill_ini_taker *taker,
+                    char *error, size_t error_size)
+{
+	struct spill_ini room;
+
+	return spill_ini_read_in(&room, name, data, size, taker, error, error_size);
 }

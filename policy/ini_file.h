@@ -34,4 +34,9 @@ struct spill_ini_taker {
 bool spill_ini_read(const char *name, const char *data, size_t size, const struct spill_ini_taker *taker,
                     char *error, size_t error_size);
 
+/* The same for who has no such room on the stack: SPILL_INI_ROOM bytes, aligned as for anything, for the time of the call. */
+#define SPILL_INI_ROOM ((size_t)12 << 10)
+bool spill_ini_read_in(void *room, const char *name, const char *data, size_t size,
+                       const struct spill_ini_taker *taker, char *error, size_t error_size);
+
 #endif

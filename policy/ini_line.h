@@ -37,7 +37,7 @@ struct spill_ini {
 	unsigned rule_line;
 	unsigned rule_seen[SPILL_RULE_OPTIONS];
 };
-_Static_assert(sizeof(struct spill_ini) < 12288, "it is on the stack of a host program's thread");
+_Static_assert(sizeof(struct spill_ini) <= SPILL_INI_ROOM, "who reads a file has this room for it");
 
 /* Begins `FILE:LINE:COL: ` with the current line; the first error stands. Returns false. */
 bool spill_ini_fail(struct spill_ini *file, size_t column, const char *why);

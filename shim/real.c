@@ -9,11 +9,12 @@
 #include "glob.h"
 #include "libc_symbol.h"
 #include "objects.h"
+#include "scratch.h"
 
 /* The vendor's library whatever its version or path, if it is loaded: never loaded by us (pitfall 1). */
 struct library {
 	const char *prefix;
-	char path[4096];
+	char *path; /* SPILL_SCRATCH bytes */
 };
 
 static int visit(struct dl_phdr_info *info, size_t size, void *data)
@@ -21,15 +22,17 @@ static int visit(struct dl_phdr_info *info, size_t size, void *data)
 	struct library *library = data;
 	if (strncmp(spill_file_name(info->dlpi_name), library->prefix, strlen(library->prefix)) != 0)
 		return 0;
-	snprintf(library->path, sizeof(library->path), "%s", info->dlpi_name);
+	snprintf(library->path, SPILL_SCRATCH, "%s", info->dlpi_name);
 	return 1;
 }
 
 static void *from_library(const char *prefix, const char *symbol)
 {
-	struct library library = {.prefix = prefix};
-	void *handle =
-	    spill_objects_visit(visit, &library) ? dlopen(library.path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	struct library library = {.prefix = prefix, .path = spill_scratch_take()};
+	void *handle = library.path && spill_objects_visit(visit, &library)
+	                   ? dlopen(library.path, RTLD_LAZY | RTLD_NOLOAD)
+	                   : NULL;
+	spill_scratch_give_back(library.path);
 	/* The handle is kept: a vendor's driver that was unloaded under us would be worse than one that stays. */
 	return handle ? spill_real_dlsym()(handle, symbol) : NULL;
 }
@@ -116,10 +119,11 @@ static void cache(const struct spill_row *row, const void *caller, void *real)
 
 void *spill_real_beside(const void *address, const char *symbol)
 {
-	struct spill_object object;
-	if (!address || !spill_object_of(address, &object) || object.main_program)
-		return NULL;
-	void *handle = dlopen(object.path, RTLD_LAZY | RTLD_NOLOAD);
+	struct spill_object *object = address ? spill_scratch_take() : NULL;
+	void *handle = object && spill_object_of(address, object) && !object->main_program
+	                   ? dlopen(object->path, RTLD_LAZY | RTLD_NOLOAD)
+	                   : NULL;
+	spill_scratch_give_back(object);
 	if (!handle)
 		return NULL;
 	void *found = spill_real_dlsym()(handle, symbol);

@@ -38,7 +38,8 @@ static bool take_text(struct spill_load *load, struct spill_config_file *file, c
 
 	load->file = file->path;
 	memset(load->plain, 0, sizeof(load->plain));
-	if (!spill_ini_read(file->path, data, size, &taker, config->problem, sizeof(config->problem)) ||
+	if (!spill_ini_read_in(load->room, file->path, data, size, &taker, config->problem,
+	                       sizeof(config->problem)) ||
 	    config->problem[0])
 		return false;
 	file->state = SPILL_CONFIG_READ;
@@ -96,14 +97,15 @@ static bool take_user_files(struct spill_load *load)
 {
 	const char *program = load->program;
 	const char *policy = getenv("SPILL_POLICY");
-	char path[SPILL_PATH_MAX];
+	char *path = load->path;
+	const size_t size = sizeof(load->path);
 
 	if (policy && policy[0] && !take_file(load, policy, NO_FILE " (SPILL_POLICY names it)"))
 		return false;
-	if (program[0] && strcmp(program, "spill") && user_path(program, path, sizeof(path)) &&
+	if (program[0] && strcmp(program, "spill") && user_path(program, path, size) &&
 	    !take_file(load, path, NULL))
 		return false;
-	return !user_path("spill", path, sizeof(path)) || take_file(load, path, NULL);
+	return !user_path("spill", path, size) || take_file(load, path, NULL);
 }
 
 /* pre: all other sources have been read: which profile it is, and what is left to it, is theirs to say */
@@ -189,7 +191,7 @@ static void list_rules(struct spill_load *load)
 	config->policy.rules = config->rules.count ? &config->rules : NULL;
 }
 
-static struct spill_load load; /* 90 KiB: too much for the stack of a host program's thread */
+static struct spill_load load; /* 100 KiB: too much for the stack of a host program's thread */
 
 static void begin(struct spill_config *config)
 {

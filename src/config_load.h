@@ -2,9 +2,11 @@
 #ifndef SPILL_CONFIG_LOAD_H
 #define SPILL_CONFIG_LOAD_H
 
+#include <stddef.h>
 #include <sys/auxv.h>
 
 #include "config.h"
+#include "ini_file.h"
 
 /* One load: where each option's value came from, in the order in which sources are asked. */
 struct spill_load {
@@ -14,7 +16,10 @@ struct spill_load {
 	bool plain[SPILL_OPTION_SLOTS];       /* set by a plain section of that file */
 	char source[SPILL_OPTION_SLOTS][512]; /* empty: nobody set it yet */
 	char rule_source[SPILL_RULES][512];   /* of config->rules, in their order */
-	struct spill_policy kept;             /* for fall_back: too much for the stack, as this all is */
+	/* Too much for the stack, as this all is: for fall_back, the user's file, and the reader's. */
+	struct spill_policy kept;
+	char path[SPILL_PATH_MAX];
+	_Alignas(max_align_t) char room[SPILL_INI_ROOM];
 };
 
 /* A program whose environment is another user's word. */

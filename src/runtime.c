@@ -145,8 +145,8 @@ static void tell(const char *code, const char *text)
 	spill_note(code, text);
 }
 
-/* What was wrong with the settings, each on stderr and in the log. */
-static void tell_about_settings(struct spill_config *config)
+/* What was wrong with the settings, each on stderr and in the log. Not inlined: a line is room on the program's stack. */
+static __attribute__((noinline)) void tell_about_settings(struct spill_config *config)
 {
 	char line[1280];
 	if (config->problem[0]) {

@@ -1,7 +1,7 @@
 /*
  * A program on the CUDA driver whose calls come on the smallest stacks there are.
  *
- *	small_stack thread      takes 4 MiB six times in a thread of PTHREAD_STACK_MIN, and says how much of it was left
+ *	small_stack thread      makes all calls in a thread of PTHREAD_STACK_MIN, and says how much of it was left
  *	small_stack handler     takes 4 MiB six times, and then a signal handler on a stack of its own ends the process
  *
  * Behind a stack is memory that nobody may touch, so that more of it than there is ends the process by a signal.
@@ -32,7 +32,7 @@ static void take(void)
 {
 	CUdeviceptr address;
 
-	if (cuCtxSetCurrent(context))
+	if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context))
 		return;
 	for (int i = 0; i < COUNT; i++)
 		results[i] = cuMemAlloc_v2(&address, BYTES);
@@ -106,7 +106,7 @@ static int in_handler(void)
 
 int main(int argc, char **argv)
 {
-	if (argc != 2 || cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context))
+	if (argc != 2)
 		return 64;
 	return strcmp(argv[1], "thread") ? in_handler() : in_thread();
 }

@@ -275,12 +275,12 @@ class MovedEnd(Moved, End):
 
 
 class SmallStacks(ScriptCase):
-    """The smallest stack that a thread can have is enough for the log's beginning, a spill, and an out of memory; and an
-    alternate stack for what is told at the end."""
+    """The smallest stack that a thread can have is enough for a process's first call, the log's beginning, a spill, and an out of
+    memory; and an alternate stack for what is told at the end."""
 
     movable = "off"
     ALWAYS = {"SPILL_DEVICE_RESERVE": "0", "SPILL_HOST_RESERVE": "0"}
-    # The policy's chain, what a host limit leaves of it, and where the six allocations then are.
+    # Nothing spills; one of six allocations does, which is looked up in the control groups, and the last two find no room there either.
     NOTHING, HOST = {"SPILL_OOM_CHAIN": ""}, {"SPILL_OOM_CHAIN": "host", "SPILL_HOST_LIMIT": "5MiB"}
 
     def small_stack(self, how, **variables):
@@ -298,7 +298,10 @@ class SmallStacks(ScriptCase):
         self.assertEqual(self.checked_records(path)[-1]["ooms"], ooms)
 
     def test_in_the_smallest_thread(self):
-        for ooms, variables in ((3, self.NOTHING), (3, {"SPILL_MODE": "observe"}), (2, self.HOST)):
+        policy = self.folder / "some.conf"
+        policy.write_text("[log]\nmax = 1GiB\n[host]\nnuma = 0\n[rule large]\nsize = 1GiB..\nplace = device\n", encoding="utf-8")
+        for ooms, variables in ((3, self.NOTHING), (3, {"SPILL_MODE": "observe"}), (2, self.HOST),
+                                (2, self.HOST | {"SPILL_POLICY": str(policy)})):
             for more in ({}, {"SPILL_LOG_STDERR": "all"}, {"SPILL_LOG": None}):
                 with self.subTest(variables | more):
                     self.in_small_thread(ooms, **variables, **more)
