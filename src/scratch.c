@@ -5,16 +5,16 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-/* As many as threads are often in here at once; pages of which none was touched cost nothing. */
-#define SLOTS 8
-#define ALL ((1u << SLOTS) - 1)
+/* As many as threads are in here at once, waiting for the log; a page that was never touched costs nothing. */
+#define SLOTS 32
+#define ALL UINT32_MAX
 
 static _Alignas(4096) char slots[SLOTS][SPILL_SCRATCH];
-static _Atomic unsigned taken; /* a bit each; fork's child keeps those of the threads that it does not have */
+static _Atomic uint32_t taken; /* a bit each; fork's child keeps those of the threads that it does not have */
 
 void *spill_scratch_take(void)
 {
-	unsigned now = atomic_load_explicit(&taken, memory_order_relaxed);
+	uint32_t now = atomic_load_explicit(&taken, memory_order_relaxed);
 	while (now != ALL) {
 		unsigned slot = (unsigned)__builtin_ctz(~now);
 		if (atomic_compare_exchange_weak_explicit(&taken, &now, now | 1u << slot,
