@@ -21,6 +21,11 @@ bool cli_replay_fits_all(const struct cli_replay *replay)
 	return fits;
 }
 
+bool cli_replay_as_recorded(const struct cli_replay_wish *wish)
+{
+	return !wish->policy && !wish->profile;
+}
+
 const char *cli_where_name(enum cli_where where)
 {
 	static const char *const names[CLI_WHERES] = {
@@ -73,6 +78,15 @@ static void begin_cards(const struct cli_replay *replay, struct cli_model_settin
 	}
 }
 
+/* Of the first run without one it is said. */
+static void begin_policy(struct cli_replay *replay, struct cli_replay_run *run, const char *path,
+                         unsigned long line, const struct spill_record_start *start)
+{
+	if (cli_replay_as_recorded(&replay->wish) && !replay->problem)
+		replay->recorded = cli_replay_recorded(path, line, start, run->missing, sizeof(run->missing),
+		                                       &replay->problem);
+}
+
 static struct cli_replay_run *last_run(struct cli_replay *replay)
 {
 	return &replay->runs[replay->count - 1];
@@ -95,6 +109,7 @@ static void begin(void *data, const char *path, unsigned long line, const struct
 	                               .lists = replay->wish.list};
 	if (start) {
 		begin_cards(replay, &run->setting, start);
+		begin_policy(replay, run, path, line, start);
 		run->exe = cli_room_text(start->exe);
 		run->boot = cli_room_text(start->boot);
 	}
@@ -164,14 +179,25 @@ static const char *why_not(const struct cli_replay_run *run, const struct cli_su
 	return NULL;
 }
 
+/* Without a start line there is none recorded, and no device to judge by: any will do. */
+static const struct spill_policy *policy_for(struct cli_replay *replay, const struct cli_summary *summary)
+{
+	const struct cli_replay_wish any = {.profile = "none"};
+	bool recorded = cli_replay_as_recorded(&replay->wish);
+
+	if (recorded && summary->started)
+		return replay->recorded;
+	return cli_replay_policy(recorded ? &any : &replay->wish, summary->program ? summary->program : "",
+	                         &replay->problem);
+}
+
 /* Decided as far as it can be, also where it cannot be judged. */
 static void decide(struct cli_replay *replay, struct cli_replay_run *run, struct cli_summary *summary)
 {
 	struct cli_site *sites;
 	const char *why;
 
-	run->setting.policy =
-	    cli_replay_policy(&replay->wish, summary->program ? summary->program : "", &replay->problem);
+	run->setting.policy = policy_for(replay, summary);
 	if (!run->setting.policy)
 		return;
 	sites =
@@ -328,11 +354,11 @@ int cli_replay(int argc, char **argv)
 		return call.status;
 	if (!call.count)
 		return cli_usage(argv[0], "which log, or which folder of logs?");
-	if (!replay.wish.policy == !replay.wish.profile)
-		return cli_usage(argv[0], "under which policy? --policy FILE or --profile NAME, one of them; "
-		                          "--profile none: as without any setting");
+	if (replay.wish.policy && replay.wish.profile)
+		return cli_usage(argv[0], "under which policy? --policy FILE or --profile NAME, one of them");
 	/* Before a long log is read. */
-	cli_replay_policy(&replay.wish, "", &replay.problem);
+	if (!cli_replay_as_recorded(&replay.wish))
+		cli_replay_policy(&replay.wish, "", &replay.problem);
 	if (replay.problem)
 		return cli_usage(argv[0], "%s", replay.problem);
 	return replay_all(&replay, &call, json);

@@ -8,7 +8,7 @@
 
 /* As it was asked for. */
 struct cli_replay_wish {
-	const char *policy, *profile; /* one of them is NULL */
+	const char *policy, *profile; /* one of them is NULL; both: each run's own, as recorded */
 	uint64_t vram;                /* of all devices; 0: as recorded */
 	uint64_t other;               /* SPILL_UNLIMITED: as out of memory lines tell it, else 0 */
 	uint64_t host;                /* SPILL_UNLIMITED: not known */
@@ -64,7 +64,8 @@ struct cli_replay_run {
 	bool lists;
 	struct cli_replay_row *list;
 	size_t listed, list_size;
-	char rules[256]; /* names of rules that cannot be judged by the log; "" */
+	char rules[256];    /* names of rules that cannot be judged by the log; "" */
+	char missing[1024]; /* names of options that the recorded policy does not have; "" */
 };
 
 struct cli_replay {
@@ -72,11 +73,15 @@ struct cli_replay {
 	struct cli_report report; /* of the runs as they would be */
 	struct cli_replay_run *runs;
 	size_t count, size;
-	const char *problem; /* of the policy, as said by the last run's program; NULL */
+	const struct spill_policy *recorded; /* of the run that is read; not its own: NULL */
+	const char *problem;                 /* of the policy, as said by the last run's program; NULL */
 };
 
 /* Its data is a struct cli_replay; each run is decided at its end. */
 extern const struct cli_trace_visitor cli_replay_visitor;
+
+/* No other policy was asked for: each run's own. */
+bool cli_replay_as_recorded(const struct cli_replay_wish *wish);
 
 /* True if nothing would be out of memory. */
 bool cli_replay_fits(const struct cli_replay_run *run);
@@ -90,6 +95,14 @@ const char *cli_where_name(enum cli_where where);
 /* replay_policy.c: the policy for that program. NULL if it cannot be had: *problem says why. Good until the next call. */
 const struct spill_policy *cli_replay_policy(const struct cli_replay_wish *wish, const char *program,
                                              const char **problem);
+
+/*
+ * replay_recorded.c: the policy that the run of that start line had. Names of options that it does not have, which are as by
+ * default, go into `missing`. NULL if it cannot be had: *problem says why, and what to give instead. Good until the next call.
+ */
+const struct spill_policy *cli_replay_recorded(const char *path, unsigned long line,
+                                               const struct spill_record_start *start, char *missing,
+                                               size_t size, const char **problem);
 
 /* What the policy says of each of the recording's sites; the caller frees it. Rules that cannot be judged are named in `rules`. */
 struct cli_site *cli_replay_sites(const struct cli_recording *recording, const struct spill_policy *policy,

@@ -145,6 +145,7 @@ static void put_run(struct spill_json *json, const struct cli_replay *replay, si
 	cli_json_bytes(json, "peak", &summary->totals.peak);
 	put_devices(json, run, summary, replay->wish.margin);
 	cli_json_text(json, "rules_not_judged", run->rules);
+	cli_json_text(json, "options_not_recorded", run->missing);
 	spill_json_object_end(json);
 }
 
@@ -159,6 +160,7 @@ void cli_replay_json(const struct cli_replay *replay)
 	cli_json_truth(&json, "fits", cli_replay_fits_all(replay));
 	cli_json_text(&json, "policy", replay->wish.policy);
 	cli_json_text(&json, "profile", replay->wish.profile);
+	cli_json_truth(&json, "as_recorded", cli_replay_as_recorded(&replay->wish));
 	cli_json_number(&json, "margin", replay->wish.margin);
 	spill_json_array(cli_json_key(&json, "runs"));
 	for (size_t i = 0; i < replay->count; i++)

@@ -38,11 +38,20 @@ static void put_run(const struct cli_summary *summary)
 	printf(":%lu\n", summary->line);
 }
 
-static void put_policy(const struct cli_replay_wish *wish)
+static void put_policy(const struct cli_replay_wish *wish, const struct cli_summary *summary)
 {
 	put_label("under");
-	fputs(wish->profile ? "profile " : "policy ", stdout);
-	cli_put(stdout, wish->profile ? wish->profile : wish->policy);
+	if (cli_replay_as_recorded(wish)) {
+		fputs("its own policy, as recorded", stdout);
+		/* Then nothing spills, on whatever card. */
+		if (summary->mode && strcmp(summary->mode, "spill")) {
+			fputs(", spill.mode = ", stdout);
+			cli_put(stdout, summary->mode);
+		}
+	} else {
+		fputs(wish->profile ? "profile " : "policy ", stdout);
+		cli_put(stdout, wish->profile ? wish->profile : wish->policy);
+	}
 	putchar('\n');
 }
 
@@ -190,6 +199,8 @@ static void put_doubts(const struct cli_replay *replay, const struct cli_replay_
 	     "same in the same order");
 	if (!run->judged)
 		printf("  %s: sums are too low\n", run->why);
+	if (run->missing[0])
+		printf("  options that its policy did not have yet are as by default: %s\n", run->missing);
 	if (replay->wish.host == SPILL_UNLIMITED)
 		puts("  how much memory the host had is not in the log: a host.limit in % and host.reserve "
 		     "never "
@@ -321,7 +332,7 @@ void cli_replay_text(const struct cli_replay *replay)
 			putchar('\n');
 		put_answer(run);
 		put_run(summary);
-		put_policy(&replay->wish);
+		put_policy(&replay->wish, summary);
 		put_cards(&replay->wish, run, summary);
 		put_first(run);
 		cli_report_spills(summary);

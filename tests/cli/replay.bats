@@ -1,10 +1,10 @@
 load help.bash
 
-# A log of one program on a device of 16 GiB: `run alloc:SEQ:MIB[:CALLER[:API]] free:SEQ oom:MIB[:REFUSED_BY] …`. RANK, UUID: of the start line.
+# A log of one program on a device of 16 GiB: `run alloc:SEQ:MIB[:CALLER[:API]] free:SEQ oom:MIB[:REFUSED_BY] …`. RANK, UUID, LEVEL (log.level), POLICY: of the start line.
 run_of() {
 	local order=0 now=0 word kind seq mib caller api
-	printf '{"v":1,"kind":"start","t":0,"time":"2026-11-21T03:50:51.123456Z","boot":"b","host":"node7","pid":4711,"ppid":1,"program":"llama-server","exe":"/opt/llama-server",%s"version":"0.1.0","backend":"cuda","driver":13000,"devices":[{"dev":0,"name":"GPU","uuid":"%s","bytes":%s}],"policy":[%s]}\n' \
-		"${RANK:+\"rank\":{\"RANK\":\"$RANK\"\},}" "${UUID:-GPU-0}" "$((16 << 30))" "${LEVEL:+{\"name\":\"log.level\",\"value\":\"$LEVEL\",\"source\":\"x\"\}}"
+	printf '{"v":1,"kind":"start","t":0,"time":"2026-11-21T03:50:51.123456Z","boot":"b","host":"node7","pid":4711,"ppid":1,"program":"llama-server","exe":"/opt/llama-server",%s"version":"0.1.0","backend":"cuda","driver":13000,"devices":[{"dev":0,"name":"GPU","uuid":"%s","bytes":%s}],"policy":[%s%s]}\n' \
+		"${RANK:+\"rank\":{\"RANK\":\"$RANK\"\},}" "${UUID:-GPU-0}" "$((16 << 30))" "${LEVEL:+{\"name\":\"log.level\",\"value\":\"$LEVEL\",\"source\":\"x\"\}}" "${POLICY:-}"
 	for word; do
 		IFS=: read -r kind seq mib caller api <<<"$word"
 		order=$((order + 1)) now=$((now + 1))
@@ -16,6 +16,15 @@ run_of() {
 		oom) printf '{"v":1,"kind":"oom","t":%d.0,"tid":1,"dev":0,"api":"cudaMalloc","caller":"libggml-cuda.so+0x2","bytes":%d,"free":%d,"total":%d,"live":{"device_bytes":0,"host_bytes":0,"managed_bytes":0},"rule":"default","refused_by":"%s","tried":[],"holders":[]}\n' \
 			$now $((seq << 20)) "${FREE:-0}" $((16 << 30)) "${mib:-driver}"; order=$((order - 1)) ;;
 		esac
+	done
+}
+
+# The policy of a start line: `options NAME=VALUE …`.
+options() {
+	local comma='' word
+	for word; do
+		printf '%s{"name":"%s","value":"%s","source":"environment"}' "$comma" "${word%%=*}" "${word#*=}"
+		comma=,
 	done
 }
 
@@ -150,6 +159,97 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	has "device -> managed"
 }
 
+@test "without another policy each run is decided under its own, as recorded" {
+	mkdir both
+	POLICY=$(options spill.mode=spill device.reserve=0 movable.enable=off oom.chain=) run_of alloc:1:3072 alloc:2:2048 >both/a.jsonl
+	POLICY=$(options device.reserve=0 movable.enable=off oom.chain=host "device 0.limit=6GiB" "rule kv=caller = libkv*; over = refuse") \
+		run_of alloc:1:3072 alloc:2:2048 alloc:3:4096:libkv.so+0x7 >both/b.jsonl
+	POLICY=$(options device.reserve=0) run_of alloc:1:3072 alloc:2:2048:libkv.so+0x7 >both/c.jsonl
+	run "$spill" replay both/a.jsonl
+	ends_with 0
+	[ "${lines[0]}" = "fits: nothing would be out of memory; 0 of 2 allocations would be elsewhere than they were" ]
+	[ "${lines[2]}" = "  under          its own policy, as recorded" ]
+	run "$spill" replay both/a.jsonl --vram 4GiB
+	ends_with 1
+	has "refused by driver, rule default"
+	run "$spill" replay both/b.jsonl --vram 16GiB
+	ends_with 1
+	has_line "  on             device 0 of 16.00 GiB (--vram), of which 0 B is not this program's (not in the log: taken as nothing; --other SIZE); device.limit 6.00 GiB"
+	has "4.00 GiB asked by libkv.so+0x7 of cudaMalloc, device 0; refused by rule.over, rule kv"
+	run "$spill" replay both --vram 4GiB
+	[ "${lines[0]}" = "1 of 3 runs fit" ]
+	[ "$("$spill" replay --json both --vram 4GiB | jq -c '[.policy, .profile, .as_recorded, [.runs[] | .first.rule, .spilled.host_bytes, .refused]]')" \
+		= '[null,null,true,["default",0,1,"kv",2147483648,1,null,0,0]]' ]
+	policy ''
+	[ "$("$spill" replay --json both -p p.conf | jq .as_recorded)" = false ]
+	# The environment of now says nothing.
+	SPILL_DEVICE_LIMIT=1MiB run "$spill" replay both/a.jsonl
+	has "0 of 2 allocations would be elsewhere"
+}
+
+@test "a recorded rule is read as it was written: with semicolons in a pattern, and with each of its conditions" {
+	rule='size = 1GiB..; api = cudaMalloc; caller = lib; device = *; place = host'
+	POLICY=$(options device.reserve=0 "rule a=$rule") run_of alloc:1:1024:'lib; device = 1+0x1' >a.jsonl
+	run "$spill" replay a.jsonl
+	ends_with 2
+	has "a.jsonl:1: not a policy that this spill knows: "
+	POLICY=$(options device.reserve=0 "rule a=size = 2GiB..; api = cudaMalloc; caller = lib; x = *.so; place = host" "rule b=caller = lib*; place = managed") \
+		run_of alloc:1:2048:'lib; x = yz.so+0x1' alloc:2:1024:'lib; x = yz.so+0x1' alloc:3:2048:'lib; x = yz.so+0x1:cuMemAlloc_v2' alloc:4:2048:prog+0x1 >a.jsonl
+	run "$spill" replay a.jsonl --list
+	has_line "             1    2.00 GiB    2.00 GiB  device -> host, a, lib; x = yz.so+0x1"
+	has "device -> managed, b, lib; x = yz.so+0x1"
+	has "3 of 4 allocations would be elsewhere"
+}
+
+@test "a start line without the policy, or with one of another version, says what to give instead" {
+	run_of alloc:1:1024 >a.jsonl
+	run "$spill" replay a.jsonl
+	ends_with 2
+	[ "${lines[0]}" = "spill replay: a.jsonl:1: the start line does not have the policy; give one: --policy FILE or --profile NAME (none: as without any setting)" ]
+	while IFS='|' read -r option message; do
+		POLICY=$(options device.reserve=0 "$option") run_of alloc:1:1024 >b.jsonl
+		run "$spill" replay b.jsonl
+		ends_with 2
+		[[ ${lines[0]} == "spill replay: b.jsonl:1: not a policy that this spill knows: "*"; give one: --policy FILE or --profile NAME (none: as without any setting)" ]]
+		has "$message"
+	done <<-END
+		device.turbo=1|unknown key 'turbo'
+		device.limit=plenty|plenty
+		turbo=1|an option without a section
+		$(printf '%0100d' 0).limit=1|an option without a section
+		rule a=place|a rule is cut, or none of ours
+		rule a=size = 1MiB..|the rule does nothing
+		rule a=plaice = host|unknown key 'plaice'
+		rule a=place = hos|hos
+		rule $(printf '%0100d' 0)=place = host|the name of a rule is too long
+		rule a=caller = $(printf '%02000d' 0)|a rule is too long
+	END
+	mapfile -t rules < <(for i in {1..65}; do echo "rule r$i=place = host"; done)
+	POLICY=$(options "${rules[@]}") run_of alloc:1:1024 >b.jsonl
+	run "$spill" replay b.jsonl
+	ends_with 2
+	has "too many rules"
+	# What an older version did not have yet is told, and is as by default.
+	run "$spill" replay "$data/kept/first.jsonl"
+	has_line "  options that its policy did not have yet are as by default: spill.profile, device.memory, host.share, host.numa, host.ahead, movable.enable, movable.min, movable.chunk, movable.above, movable.wait, movable.follow, meminfo.report"
+	[ "$("$spill" replay --json "$data/kept/first.jsonl" | jq -r '.runs[0].options_not_recorded | split(", ") | length')" = 12 ]
+	# Without a start line there is no device to judge by, either.
+	POLICY=$(options device.reserve=0) run_of alloc:1:1024 | tail -n +2 >c.jsonl
+	run "$spill" replay c.jsonl
+	ends_with 1
+	has "could not be judged: the log does not begin with a start line"
+}
+
+@test "of what was only observed it is said that nothing spills" {
+	POLICY=$(options spill.mode=observe device.reserve=0) run_of alloc:1:3072 alloc:2:2048 >a.jsonl
+	run "$spill" replay a.jsonl
+	ends_with 0
+	has_line "  under          its own policy, as recorded, spill.mode = observe"
+	run "$spill" replay a.jsonl --vram 4GiB
+	ends_with 1
+	has "refused by driver"
+}
+
 @test "the environment and the user's files say nothing" {
 	policy '[device]\nreserve = 0\n'
 	mkdir -p config/spill
@@ -213,7 +313,6 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 		has "$message"
 	done <<-'END'
 		|which log, or which folder of logs?
-		a.jsonl|under which policy? --policy FILE or --profile NAME, one of them; --profile none: as without any setting
 		a.jsonl -p p.conf --profile fit-margin|under which policy?
 		a.jsonl -p none.conf|none.conf: no such file
 		a.jsonl --profile fit-margins|fit-margin

@@ -44,10 +44,13 @@ class Recorded(ScriptCase):
     def record(self, words, **variables):
         self.log.unlink(missing_ok=True)
         self.script(words, SPILL_SIM_VRAM=LARGE, **variables)
-        recording = self.folder / "recording.jsonl"
-        # As if no time had passed: what is on the host comes back when the program submits work later, and here it does not.
-        recording.write_text(re.sub(r'"t":[0-9.]+', '"t":0.000001', self.log.read_text(encoding="utf-8")), encoding="utf-8")
-        return recording
+        return self.without_time("recording.jsonl")
+
+    def without_time(self, name="again.jsonl"):
+        """The log as if no time had passed: what is on the host comes back when the program submits work later, and here it does not."""
+        copy = self.folder / name
+        copy.write_text(re.sub(r'"t":[0-9.]+', '"t":0.000001', self.log.read_text(encoding="utf-8")), encoding="utf-8")
+        return copy
 
     def really(self, words, policy, **variables):
         """What is really done. Returns the log's records."""
@@ -56,8 +59,10 @@ class Recorded(ScriptCase):
         return self.checked_records()
 
     def predict(self, recording, policy, *options):
-        done = subprocess.run([SPILL, "replay", recording, "--policy", policy, "--json", "--list", *options], capture_output=True, text=True,
-                              timeout=60, check=False)
+        """policy: None is the recording's own."""
+        under = ("--policy", policy) if policy else ()
+        done = subprocess.run([SPILL, "replay", recording, *under, "--json", "--list", *options], capture_output=True, text=True, timeout=60,
+                              check=False)
         self.assertEqual(done.stderr, "")
         answer = json.loads(done.stdout)
         self.assertEqual(done.returncode, 0 if answer["fits"] else 1)
@@ -102,6 +107,16 @@ class Recorded(ScriptCase):
             self.assertEqual(run["first"]["live"], oom["live"])
             return
         end = records[-1]
+        for name in ("peak", "spilled", "spills", "demotions", "demoted_bytes"):
+            self.assertEqual(run[name], end[name], name)
+        self.again(records[-1], options)
+
+    def again(self, end, options):
+        """What was just done, decided again under its own policy on its own card, is what it was."""
+        options = list(options)
+        del options[:2]  # --vram: the log has it
+        run = self.predict(self.without_time(), None, *options)
+        self.assertEqual((run["elsewhere"]["list"], run["options_not_recorded"]), ([], ""))
         for name in ("peak", "spilled", "spills", "demotions", "demoted_bytes"):
             self.assertEqual(run[name], end[name], name)
 
