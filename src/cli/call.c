@@ -123,6 +123,15 @@ void cli_call_refuse(struct cli_call *call, const char *format, ...)
 	va_end(arguments);
 }
 
+void cli_call_hint(const struct cli_call *call)
+{
+	const char *hint = cli_unit_forgotten(call->value);
+
+	if (hint)
+		fprintf(stderr, "spill %s: --%s is %s\n", call->argv[0], cli_options[call->option].name,
+		        hint);
+}
+
 void cli_call_size(struct cli_call *call, uint64_t *bytes)
 {
 	struct spill_amount amount = {SPILL_AMOUNT_BYTES, 0};
@@ -132,6 +141,8 @@ void cli_call_size(struct cli_call *call, uint64_t *bytes)
 	if (reason)
 		cli_call_refuse(call, "bad --%s '%s': %s", cli_options[call->option].name, call->value,
 		                reason);
+	else
+		cli_call_hint(call);
 	*bytes = amount.value;
 }
 

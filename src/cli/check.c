@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "configfile.h"
 #include "ini_file.h"
+#include "rule_option.h"
 
 /* The rules of one file, for whatever program they are. */
 static struct {
@@ -13,20 +14,66 @@ static struct {
 	unsigned line[SPILL_RULES];
 } rules;
 
+/* Sizes of which the unit was probably forgotten: a line each, or the items of a JSON array. */
+struct hints {
+	const char *path;
+	bool json, any;
+	char *text;
+	size_t size;
+	FILE *out; /* into text */
+};
+
+static void add_hint(struct hints *hints, unsigned line, const char *name, const char *hint)
+{
+	char text[SPILL_PATH_MAX + 256];
+
+	snprintf(text, sizeof(text), "%s:%u: %s is %s", hints->path, line, name, hint);
+	if (!hints->json) {
+		fprintf(hints->out, "%s\n", text);
+		return;
+	}
+	fputs(hints->any ? "," : "", hints->out);
+	cli_print_json_string(hints->out, text);
+	hints->any = true;
+}
+
 static void take_option(void *user, unsigned slot, const char *value, unsigned line, const char *app)
 {
+	const char *hint = cli_option_unit_forgotten(slot, value);
+	char name[64];
+
+	spill_option_name(slot, name, sizeof(name));
+	if (hint)
+		add_hint(user, line, name, hint);
+}
+
+/* Of a rule's sizes the cap: requests may well be of a few bytes. */
+static void hint_at_cap(struct hints *hints, const struct spill_rule *rule, unsigned line)
+{
+	char value[SPILL_RULE_GLOB], name[SPILL_RULE_NAME + 16];
+	struct spill_error error;
+	const char *hint;
+
+	if (!(rule->set & SPILL_RULE_HAS_CAP))
+		return;
+	spill_rule_option_format(rule, (unsigned)spill_rule_option_find("cap", &error), value, sizeof(value));
+	hint = cli_unit_forgotten(value);
+	snprintf(name, sizeof(name), "cap of rule %s", rule->name);
+	if (hint)
+		add_hint(hints, line, name, hint);
 }
 
 static void take_rule(void *user, const struct spill_rule *rule, unsigned line)
 {
 	rules.line[rules.list.count] = line;
 	rules.list.rule[rules.list.count++] = *rule;
+	hint_at_cap(user, rule, line);
 }
 
 /* True if the preload would take the file; else why not. */
-static bool check(const char *path, char *problem, size_t size)
+static bool check(const char *path, struct hints *hints, char *problem, size_t size)
 {
-	static const struct spill_ini_taker taker = {take_option, take_rule, NULL};
+	const struct spill_ini_taker taker = {take_option, take_rule, hints};
 	size_t length;
 	char *data;
 	bool good;
@@ -91,9 +138,54 @@ static void print_covered(const char *path, bool json)
 	}
 }
 
-int cli_check(int argc, char **argv)
+static void print_text(const char *path, const char *problem, const struct hints *hints)
+{
+	if (problem)
+		puts(problem);
+	else
+		printf("%s: ok\n", path);
+	print_rules(path, false);
+	print_covered(path, false);
+	fputs(hints->text, stdout);
+}
+
+static void print_json(const char *path, const char *problem, const struct hints *hints)
+{
+	fputs("{\"file\":", stdout);
+	cli_print_json_string(stdout, path);
+	printf(",\"ok\":%s", problem ? "false" : "true");
+	if (problem) {
+		fputs(",\"error\":", stdout);
+		cli_print_json_string(stdout, problem);
+	}
+	fputs(",\"rules\":[", stdout);
+	print_rules(path, true);
+	fputs("],\"hidden\":[", stdout);
+	print_covered(path, true);
+	printf("],\"hints\":[%s]}", hints->text);
+}
+
+/* True if there is nothing wrong with it. */
+static bool check_one(const char *path, bool json)
 {
 	char problem[4096 + 1024];
+	struct hints hints = {.path = path, .json = json};
+	bool good;
+
+	hints.out = open_memstream(&hints.text, &hints.size);
+	if (!hints.out) {
+		perror("spill check");
+		return false;
+	}
+	good = check(path, &hints, problem, sizeof(problem));
+	fclose(hints.out);
+	(json ? print_json : print_text)(path, good ? NULL : problem, &hints);
+	free(hints.text);
+	return good;
+}
+
+int cli_check(int argc, char **argv)
+{
 	struct cli_call call = cli_call(argc, argv);
 	int status = CLI_FINE;
 	bool json;
@@ -105,28 +197,10 @@ int cli_check(int argc, char **argv)
 	if (json)
 		putchar('[');
 	for (int i = 0; i < call.count; i++) {
-		bool good = check(call.operand[i], problem, sizeof(problem));
-
-		if (!good)
+		if (json && i)
+			putchar(',');
+		if (!check_one(call.operand[i], json))
 			status = CLI_FINDINGS;
-		if (!json) {
-			printf(good ? "%s: ok\n" : "%s\n", good ? call.operand[i] : problem);
-			print_rules(call.operand[i], false);
-			print_covered(call.operand[i], false);
-			continue;
-		}
-		fputs(i > 0 ? ",{\"file\":" : "{\"file\":", stdout);
-		cli_print_json_string(stdout, call.operand[i]);
-		printf(",\"ok\":%s", good ? "true" : "false");
-		if (!good) {
-			fputs(",\"error\":", stdout);
-			cli_print_json_string(stdout, problem);
-		}
-		fputs(",\"rules\":[", stdout);
-		print_rules(call.operand[i], true);
-		fputs("],\"hidden\":[", stdout);
-		print_covered(call.operand[i], true);
-		fputs("]}", stdout);
 	}
 	if (json)
 		puts("]");

@@ -42,6 +42,14 @@ void cli_print_record(FILE *out, const struct spill_record *record);
 void cli_rules_take(const struct spill_record *record);
 void cli_rules_print(FILE *out);
 
+/*
+ * unit.c: "6 bytes; did you mean 6GiB or 6MiB?" of a size of device or host memory without a unit that is not 0 and less than
+ * 1 MiB; else NULL. Good until the next call. It is no error: a number without a unit is bytes. The second is about the value of
+ * an option, if it is one of device.* or host.*.
+ */
+const char *cli_unit_forgotten(const char *value);
+const char *cli_option_unit_forgotten(unsigned slot, const char *value);
+
 /* A rule and its source, FILE:LINE: one line, or a JSON object. */
 struct spill_rule;
 void cli_print_rule(const struct spill_rule *rule, const char *source, bool json);

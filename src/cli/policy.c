@@ -66,6 +66,34 @@ static void print_options(bool json)
 	}
 }
 
+/* Sizes of which the unit was probably forgotten: a line each, or the items of a JSON array. */
+static void print_hints(bool json)
+{
+	unsigned at = 0;
+	bool any = false;
+
+	for (unsigned slot = 0; slot < SPILL_OPTION_SLOTS; slot++) {
+		const struct spill_log_option *option = &config.options[at];
+		const char *hint;
+		char line[1024];
+
+		if (!spill_option_present(&config.policy, slot))
+			continue;
+		at++;
+		hint = cli_option_unit_forgotten(slot, option->value);
+		if (!hint)
+			continue;
+		snprintf(line, sizeof(line), "%s is %s", option->name, hint);
+		if (json && any)
+			putchar(',');
+		if (json)
+			cli_print_json_string(stdout, line);
+		else
+			puts(line);
+		any = true;
+	}
+}
+
 /* In the order in which they are tried: the first that matches counts. Their sources are behind those of the options. */
 static void print_rules(bool json)
 {
@@ -114,7 +142,9 @@ static void print_json(const char *program, bool disabled)
 	print_rules(true);
 	fputs("],\"hidden\":[", stdout);
 	print_lines(config.hidden);
-	printf("],\"other_rules\":%u}\n", config.other_rules);
+	printf("],\"other_rules\":%u,\"hints\":[", config.other_rules);
+	print_hints(true);
+	puts("]}");
 }
 
 static void print_text(const char *program, bool disabled)
@@ -139,6 +169,7 @@ static void print_text(const char *program, bool disabled)
 		puts(config.hidden);
 	if (config.other_rules)
 		printf("rules for other programs, by their key program: %u\n", config.other_rules);
+	print_hints(false);
 }
 
 /* The name as the library would find it, from a name or a path; NULL if it is none. */

@@ -137,6 +137,8 @@ int cli_run(int argc, char **argv)
 		if (wish[call.option]) /* which of them was meant? */
 			cli_call_refuse(&call, "--%s is given twice: '%s' and '%s'",
 			                cli_options[call.option].name, wish[call.option], call.value);
+		else if (call.option == CLI_run_limit)
+			cli_call_hint(&call);
 		wish[call.option] = call.value;
 	}
 	if (call.over)

@@ -35,7 +35,7 @@ rules.conf: ok
 rule big: size = 1GiB..; program = x; place = managed  (rules.conf:1)
 rule a: over = host  (rules.conf:7)" ]
 	run "$spill" check --json rules.conf
-	has '"ok":true,"rules":[{"name":"big","source":"rules.conf:1","keys":{"size":"1GiB..","program":"x","place":"managed"}},{"name":"a","source":"rules.conf:7","keys":{"over":"host"}}],"hidden":[]}'
+	has '"ok":true,"rules":[{"name":"big","source":"rules.conf:1","keys":{"size":"1GiB..","program":"x","place":"managed"}},{"name":"a","source":"rules.conf:7","keys":{"over":"host"}}],"hidden":[],"hints":[]}'
 	printf '[rule big]\nplace = managed\n[rule big]\nplace = host\n' >rules.conf
 	run "$spill" check rules.conf
 	ends_with 1
@@ -49,7 +49,23 @@ rule a: over = host  (rules.conf:7)" ]
 	has_line "order.conf:7: the rule is never reached: one before it matches all that it does, order.conf:1"
 	[ "$(grep -c never <<<"$output")" -eq 1 ]
 	run "$spill" check --json order.conf
-	has '],"hidden":["order.conf:7: the rule is never reached: one before it matches all that it does, order.conf:1"]}'
+	has '],"hidden":["order.conf:7: the rule is never reached: one before it matches all that it does, order.conf:1"],"hints":[]}'
+}
+
+@test "a size of memory without a unit is bytes, which is told where nobody means that" {
+	printf '[device]\nlimit = 6\nreserve = 0\n[device 1]\nlimit = 1048576\n[host]\nlimit = 4096\nnuma = 1\nreserve = 512KiB\n[movable]\nmin = 6\n[app x]\ndevice.limit = 1023\n[rule a]\nsize = 4..8\ncap = 80\n' >few.conf
+	run "$spill" check few.conf
+	ends_with 0
+	[ "$output" = "few.conf: ok
+rule a: size = 4..8; cap = 80  (few.conf:14)
+few.conf:2: device.limit is 6 bytes; did you mean 6GiB or 6MiB?
+few.conf:7: host.limit is 4096 bytes; did you mean 4096MiB?
+few.conf:13: device.limit is 1023 bytes; did you mean 1023GiB or 1023MiB?
+few.conf:14: cap of rule a is 80 bytes; did you mean 80GiB or 80MiB?" ]
+	run "$spill" check --json few.conf few.conf
+	ends_with 0
+	[ "$(jq -c '.[1].hints | length, .[0]' <<<"$output")" = '4
+"few.conf:2: device.limit is 6 bytes; did you mean 6GiB or 6MiB?"' ]
 }
 
 @test "a file that the preload would not trust" {

@@ -58,7 +58,7 @@ rule small: size = ..2MiB; priority = hot  (p.conf:3)"
 	has_not "rule his"
 	has_line "rules for other programs, by their key program: 1"
 	run "$spill" policy --for bc --json
-	has '"rules":[{"name":"all","source":"p.conf:1","keys":{"over":"split"}},{"name":"small","source":"p.conf:3","keys":{"size":"..2MiB","priority":"hot"}},{"name":"his","source":"'"$PWD"'/config/spill/spill.conf:4","keys":{"program":"b*","place":"host"}}],"hidden":["p.conf:3: the rule is never reached: one before it matches all that it does, p.conf:1","'"$PWD"'/config/spill/spill.conf:1: the rule is hidden by that of the same name, p.conf:3","'"$PWD"'/config/spill/spill.conf:4: the rule is never reached: one before it matches all that it does, p.conf:1"],"other_rules":0}'
+	has '"rules":[{"name":"all","source":"p.conf:1","keys":{"over":"split"}},{"name":"small","source":"p.conf:3","keys":{"size":"..2MiB","priority":"hot"}},{"name":"his","source":"'"$PWD"'/config/spill/spill.conf:4","keys":{"program":"b*","place":"host"}}],"hidden":["p.conf:3: the rule is never reached: one before it matches all that it does, p.conf:1","'"$PWD"'/config/spill/spill.conf:1: the rule is hidden by that of the same name, p.conf:3","'"$PWD"'/config/spill/spill.conf:4: the rule is never reached: one before it matches all that it does, p.conf:1"],"other_rules":0,"hints":[]}'
 	unset SPILL_POLICY
 	rm config/spill/spill.conf
 	run "$spill" policy --for a
@@ -104,6 +104,16 @@ rule all-managed: "
 	has_line "SPILL_DEVICE_LIMITS: unknown variable; the nearest is SPILL_DEVICE_LIMIT"
 	SPILL=0 run "$spill" policy
 	has "libspill is off"
+}
+
+@test "a size of memory without a unit is told where nobody means bytes" {
+	SPILL_DEVICE_LIMIT=6 SPILL_LOG_MAX=100 run "$spill" policy
+	ends_with 0
+	has_line "device.limit = 6  (environment SPILL_DEVICE_LIMIT)"
+	[ "${lines[-1]}" = "device.limit is 6 bytes; did you mean 6GiB or 6MiB?" ]
+	[ "$(grep -c "did you mean" <<<"$output")" -eq 1 ]
+	[ "$(SPILL_DEVICE_1_LIMIT=2000 SPILL_HOST_AHEAD=5 "$spill" policy --json | jq -c .hints)" \
+		= '["host.ahead is 5 bytes; did you mean 5GiB or 5MiB?","device 1.limit is 2000 bytes; did you mean 2000MiB?"]' ]
 }
 
 @test "as JSON, values whole" {

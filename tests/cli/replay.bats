@@ -303,6 +303,18 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	[ "${lines[0]}" = "0 of 3 runs fit" ]
 }
 
+@test "a card or a host of a few bytes is told" {
+	policy '[device]\nreserve = 0\n'
+	run_of alloc:1:1024 >a.jsonl
+	run "$spill" replay a.jsonl -p p.conf --vram 16 --host 64GiB --other 2000
+	[ "${lines[0]}" = "spill replay: --vram is 16 bytes; did you mean 16GiB or 16MiB?" ]
+	[ "${lines[1]}" = "spill replay: --other is 2000 bytes; did you mean 2000MiB?" ]
+	[[ ${lines[2]} == "fits: "* ]]
+	ends_with 0
+	run "$spill" replay a.jsonl -p p.conf --other 0
+	has_not "did you mean"
+}
+
 @test "wrong use" {
 	policy '[device]\nreserve = 0\n'
 	run_of alloc:1:1024 >a.jsonl

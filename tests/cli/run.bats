@@ -84,6 +84,17 @@ load help.bash
 	has_line "-p --limit -- x"
 }
 
+@test "a limit of a few bytes is told, and holds" {
+	run "$spill" run --limit 6 -- sh -c 'echo "limit=$SPILL_DEVICE_LIMIT"; exit 3'
+	ends_with 3
+	[ "$output" = "spill run: --limit is 6 bytes; did you mean 6GiB or 6MiB?
+limit=6" ]
+	for limit in 0 6B 4KiB 1048576 75% none; do
+		run "$spill" run --limit "$limit" -- echo "limit=$limit"
+		[ "$output" = "limit=$limit" ]
+	done
+}
+
 @test "a bad policy, log or limit is refused before the program starts" {
 	printf '[device]\nlimt = 4GiB\n' >bad.conf
 	run "$spill" run -p bad.conf -- echo started
