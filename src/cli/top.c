@@ -32,6 +32,11 @@ static void take_delay(struct cli_call *call, struct options *options)
 		cli_call_refuse(call, "bad --delay '%s': not between 50ms and 1h", call->value);
 }
 
+/* Each behind ", ". */
+#define X(id, name, key, title, width, turn) ", " name
+static const char columns[] = CLI_TOP_COLUMNS(X);
+#undef X
+
 static void take_sort(struct cli_call *call, struct options *options)
 {
 	struct spill_nearest nearest;
@@ -47,7 +52,8 @@ static void take_sort(struct cli_call *call, struct options *options)
 		cli_call_refuse(call, "bad --sort '%s'; the nearest is '%s'", call->value,
 		                spill_nearest_word(&nearest));
 	else
-		cli_call_refuse(call, "bad --sort '%s': no column of that name", call->value);
+		cli_call_refuse(call, "bad --sort '%s': no such column; there are %s", call->value,
+		                columns + 2);
 }
 
 static void take(struct cli_call *call, struct options *options)

@@ -29,7 +29,14 @@ assert set(look) == {"time", "devices", "rows", "not_looked_into", "not_readable
 	has "bad --sort 'spiled'; the nearest is 'spilled'"
 	run "$spill" top --once --sort zzzzzzzzz
 	ends_with 2
-	has "no column of that name"
+	has "bad --sort 'zzzzzzzzz': no such column; there are pid, user, program, "
+	# All of them, and no more.
+	mapfile -t columns < <(sed -n '1s/.*there are //p' <<<"$output" | tr -d ' ' | tr , '\n')
+	[ "${#columns[@]}" -eq 13 ]
+	for column in "${columns[@]}"; do
+		"$spill" top --once --sort "$column"
+		"$spill" top --help | tr -s ' \n' ' ' | grep -Eq "[ -]$column(,| or| \()"
+	done
 	run "$spill" top --once --sort
 	ends_with 2
 	has "needs a value"
