@@ -90,12 +90,13 @@ void log_end(struct log_output *output, struct log_reading *reading)
 	if (reading->lines.error) {
 		fprintf(stderr, "spill log: %s: %s\n", reading->lines.path, strerror(reading->lines.error));
 		output->status = CLI_FINDINGS;
+	} else if (!reading->records) {
+		fprintf(stderr, "spill log: %s: no records\n", reading->lines.path);
+		output->status = CLI_FINDINGS;
 	} else if (!output->json) {
 		print_heading(output, reading);
 		cli_rules_print(stdout);
-		if (!reading->records)
-			printf("%s: no records\n", reading->lines.path);
-		else if (reading->later)
+		if (reading->later)
 			printf("%lu records of a later version of spill are not shown\n", reading->later);
 		else if (!reading->ended)
 			puts("no exit line: the program still runs, or was killed");

@@ -149,10 +149,30 @@ big() { sed -n 's/"rule":"default"/"rule":"big","would":"'$2'"/; '$1'p' "$data/r
 @test "an empty log" {
 	: >empty.jsonl
 	run "$spill" log empty.jsonl
-	ends_with 0
-	has_line "empty.jsonl: no records"
+	ends_with 1
+	[ "$output" = "spill log: empty.jsonl: no records" ]
 	run "$spill" log --json empty.jsonl
-	has_line "[]"
+	ends_with 1
+	[ "$("$spill" log --json empty.jsonl 2>error)" = "[]" ]
+	[ "$(cat error)" = "spill log: empty.jsonl: no records" ]
+	# As report and replay say it.
+	for command in report "replay --profile none"; do
+		# shellcheck disable=SC2086
+		run "$spill" $command empty.jsonl
+		ends_with 1
+		has_line "spill ${command%% *}: empty.jsonl: no records"
+	done
+	printf '{"v":1,"kind":"sta' >cut.jsonl
+	run "$spill" log cut.jsonl
+	ends_with 1
+	has_line "spill log: cut.jsonl: no records"
+	# In a folder the others are told.
+	mkdir logs
+	cp "$data/run.jsonl" empty.jsonl logs
+	run "$spill" log logs
+	ends_with 1
+	has "llama-server"
+	has_line "spill log: logs/empty.jsonl: no records"
 }
 
 @test "a folder: all logs by name, each under its own" {
