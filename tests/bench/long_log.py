@@ -5,13 +5,11 @@ Sums are kept as it goes, so that the exit line is true: the report has to find 
 import random
 import sys
 
+from loglines import alloc, event, free, start
+
 GIB = 1 << 30
 ROOM = 8 * GIB
 SIZES = (1 << 20, 2 << 20, 8 << 20, 32 << 20, 200 << 20)
-START = ('{"v":1,"kind":"start","t":0.000000,"time":"2026-11-21T03:50:51.123456Z","boot":"b","host":"node7","pid":4711,"ppid":1,'
-         '"program":"train.py","exe":"/usr/bin/python3","version":"0.1.0","backend":"cuda","driver":13000,'
-         f'"devices":[{{"dev":0,"name":"simulated","bytes":{ROOM}}}],'
-         '"policy":[{"name":"spill.mode","value":"spill","source":"default"}],"args":["train.py","--epochs","3"]}\n')
 
 
 def sums(held):
@@ -24,9 +22,9 @@ def main():
     live, now, peak, totals = [], [0, 0], [0, 0], dict.fromkeys(
         ("allocs", "frees", "spills", "ooms", "demotions", "promotions", "demoted_bytes", "promoted_bytes"), 0)
     spilled = seq = 0
-    out(START)
+    out(start(ROOM, '{"name":"spill.mode","value":"spill","source":"default"}'))
     for n in range(1, records + 1):
-        head = f'"t":{n // 2000}.{n % 2000 * 500:06d}'
+        time = f"{n // 2000}.{n % 2000 * 500:06d}"
         roll = chance.random()
         if live and (roll < 0.47 or now[1] > 2 * GIB):
             at = int(chance.random() * len(live))
@@ -35,8 +33,7 @@ def main():
             now[0] -= device
             now[1] -= host
             totals["frees"] += 1
-            out(f'{{"v":1,"kind":"free",{head},"seq":{number},"order":{n},"tid":7,"dev":0,"api":"cudaFree","caller":"libmodel.so+0x1f",'
-                f'"ptr":"0x{number:x}00000","bytes":{size},"place":"{"host" if host else "device"}","reason":"free","us":3}}\n')
+            out(free(event(time, number, n, 7), "libmodel.so+0x1f", size, number << 20, host > 0))
         elif live and roll < 0.49 and live[-1][2]:
             number, size, device, host = live[-1]
             live[-1] = (number, size, 0, size)
@@ -44,11 +41,11 @@ def main():
             now[1] += size
             totals["demotions"] += 1
             totals["demoted_bytes"] += size
-            out(f'{{"v":1,"kind":"move",{head},"seq":{number},"order":{n},"tid":7,"dev":0,"what":"demote","api":"cudaMalloc",'
+            out(f'{{"v":1,"kind":"move",{event(time, number, n, 7)},"dev":0,"what":"demote","api":"cudaMalloc",'
                 f'"caller":"libmodel.so+0x2f","bytes":{size},"chunks":1,"device_bytes":0,"host_bytes":{size},"reason":"room","us":90}}\n')
         elif roll < 0.4901:
             totals["ooms"] += 1
-            out(f'{{"v":1,"kind":"oom",{head},"tid":7,"dev":0,"api":"cudaMalloc","caller":"libmodel.so+0x3f","bytes":{16 * GIB},"free":0,'
+            out(f'{{"v":1,"kind":"oom","t":{time},"tid":7,"dev":0,"api":"cudaMalloc","caller":"libmodel.so+0x3f","bytes":{16 * GIB},"free":0,'
                 f'"total":{ROOM},"live":{sums(now)},"rule":"default","refused_by":"host.limit","tried":[],"holders":[]}}\n')
         else:
             seq += 1
@@ -61,9 +58,7 @@ def main():
             spilled += held[1]
             totals["allocs"] += 1
             totals["spills"] += over
-            out(f'{{"v":1,"kind":"alloc",{head},"seq":{seq},"order":{n},"tid":7,"dev":0,"api":"cudaMalloc","caller":"libmodel.so+{seq % 40:#x}",'
-                f'"bytes":{size},"ptr":"0x{seq:x}00000","place":"{"host" if over else "device"}","{"host" if over else "device"}_bytes":{size},'
-                f'"reason":"{"oom" if over else "fits"}","rule":"default","us":12}}\n')
+            out(alloc(event(time, seq, n, 7), f"libmodel.so+{seq % 40:#x}", size, seq << 20, over))
         peak = [max(peak[0], now[0]), max(peak[1], now[1])]
     figures = ",".join(f'"{name}":{value}' for name, value in totals.items())
     out(f'{{"v":1,"kind":"exit","t":{records // 2000 + 1}.000000,"how":"exit",{figures},"live":{sums(now)},"peak":{sums(peak)},'

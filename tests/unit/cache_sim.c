@@ -5,14 +5,14 @@
 #include <cmocka.h>
 
 #include "cache_sim.h"
+#include "roll.h"
 
 static struct sim the_sim;
-static uint64_t seed;
 
 struct sim *sim_begin(void)
 {
 	memset(&the_sim, 0, sizeof(the_sim));
-	seed = 88172645463325252;
+	roll_state = ROLL_BEGIN;
 	return &the_sim;
 }
 
@@ -36,10 +36,7 @@ uint64_t sim_total(const struct sim *sim)
 
 unsigned sim_random(unsigned limit)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (unsigned)(seed >> 20) % limit;
+	return (unsigned)(roll_any() >> 20) % limit;
 }
 
 uint64_t sim_moved(const uint64_t *moved, unsigned from, unsigned to)

@@ -9,6 +9,7 @@
 
 #include "../../src/cli/model.h"
 #include "../../src/cli/replay.h"
+#include "roll.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define ALL (SPILL_CAN_SPLIT | SPILL_CAN_MOVE | SPILL_CAN_MANAGED | SPILL_CAN_HOST)
@@ -19,16 +20,6 @@ static struct spill_rules rules;
 static struct cli_site sites[1];
 static struct cli_model_setting setting;
 static struct cli_model model;
-static uint64_t state = 88172645463325252u;
-
-/* xorshift64: the same in every run. */
-static uint64_t roll(uint64_t below)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state % below;
-}
 
 static int set_up(void **data)
 {

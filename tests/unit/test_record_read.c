@@ -12,33 +12,25 @@
 
 #include "../fuzz/record_again.h"
 #include "json_read.h"
+#include "roll.h"
 
 #define MOST 65536
 
 static char first[MOST], second[MOST], scratch[SPILL_RECORD_SCRATCH(MOST)];
-static uint64_t state;
-
-/* xorshift64: the same records in every run. */
-static uint64_t roll(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state;
-}
 
 static uint64_t number(void)
 {
 	static const uint64_t ends[] = {0, 1, 9, 10, INT64_MAX, ((uint64_t)1 << 53) + 1, UINT64_MAX};
 
-	return roll() % 2 ? ends[roll() % (sizeof(ends) / sizeof(ends[0]))] : roll() >> roll() % 64;
+	return roll_any() % 2 ? ends[roll_any() % (sizeof(ends) / sizeof(ends[0]))]
+	                      : roll_any() >> roll_any() % 64;
 }
 
 static int thread(void)
 {
 	static const int ends[] = {0, 1, -1, INT_MAX, INT_MIN};
 
-	return roll() % 2 ? ends[roll() % 5] : (int)roll();
+	return roll_any() % 2 ? ends[roll_any() % 5] : (int)roll_any();
 }
 
 /* One of a few that have all that can be in a text. */
@@ -55,17 +47,17 @@ static const char *text(void)
 	    "cut \xE2\x82, bad \xFF\xC0\xAF, surrogate \xED\xA0\x80",
 	    "\\u0041"};
 
-	return texts[roll() % (sizeof(texts) / sizeof(texts[0]))];
+	return texts[roll_any() % (sizeof(texts) / sizeof(texts[0]))];
 }
 
 static const char *maybe(void)
 {
-	return roll() % 3 ? text() : NULL;
+	return roll_any() % 3 ? text() : NULL;
 }
 
 static enum spill_place place(void)
 {
-	return (enum spill_place)(roll() % SPILL_PLACES);
+	return (enum spill_place)(roll_any() % SPILL_PLACES);
 }
 
 static struct spill_bytes bytes(void)
@@ -75,7 +67,7 @@ static struct spill_bytes bytes(void)
 
 static unsigned attempts(struct spill_attempt *tried)
 {
-	unsigned count = roll() % (SPILL_ATTEMPTS + 1);
+	unsigned count = roll_any() % (SPILL_ATTEMPTS + 1);
 
 	for (unsigned i = 0; i < count; i++)
 		tried[i] = (struct spill_attempt){text(), text()};
@@ -112,7 +104,7 @@ static size_t any_move(char *buffer)
 
 static unsigned groups(struct spill_group *list, unsigned most)
 {
-	unsigned count = roll() % (most + 1);
+	unsigned count = roll_any() % (most + 1);
 
 	for (unsigned i = 0; i < count; i++)
 		list[i] = (struct spill_group){maybe(), number(), bytes()};
@@ -124,13 +116,13 @@ static size_t any_oom(char *buffer)
 	struct spill_record_oom oom = {number(), thread(), thread(), maybe(), maybe(), number(),
 	                               number(), number(), number(), bytes(), maybe(), maybe()};
 
-	if (roll() % 2)
+	if (roll_any() % 2)
 		oom.refusal = (struct spill_refusal){number(), number(), 1 + number() / 2, number()};
 	oom.would = maybe();
 	oom.callers = groups(oom.by_caller, SPILL_CALLERS);
 	oom.places = groups(oom.by_place, SPILL_PLACES);
 	oom.attempts = attempts(oom.tried);
-	oom.holders = roll() % (SPILL_HOLDERS + 1);
+	oom.holders = roll_any() % (SPILL_HOLDERS + 1);
 	for (unsigned i = 0; i < oom.holders; i++)
 		oom.top[i] = (struct spill_holder){maybe(), maybe(), number(), number(), place()};
 	return spill_record_oom(&oom, buffer, MOST);
@@ -146,7 +138,7 @@ static size_t any_exit(char *buffer)
 	struct spill_totals totals = {number(), number(), number(), number(), number(), number(),
 	                              number(), number(), bytes(),  bytes(),  bytes()};
 	struct spill_hits hits[40];
-	unsigned count = roll() % 41;
+	unsigned count = roll_any() % 41;
 
 	for (unsigned i = 0; i < count; i++)
 		hits[i] = (struct spill_hits){text(), text(), number()};
@@ -158,7 +150,7 @@ static size_t any_drop(char *buffer)
 	struct spill_record_drop drop = {.time_us = number()};
 
 	for (unsigned i = 0; i < SPILL_DROPS_COUNT; i++)
-		if (roll() % 3)
+		if (roll_any() % 3)
 			drop.sums[i] = (struct spill_sum){1 + number() / 2, bytes()};
 	drop.peak = bytes();
 	return spill_record_drop(&drop, buffer, MOST);
@@ -178,28 +170,28 @@ static size_t any_start(char *buffer)
 	    .pid = thread(),
 	    .ppid = thread(),
 	    .driver = thread(),
-	    .continues = roll() % 2 * number(),
+	    .continues = roll_any() % 2 * number(),
 	};
 	struct spill_record_device devices[4];
 	struct spill_record_option options[30];
 	const char *args[20];
 
-	start.device_count = roll() % 5;
+	start.device_count = roll_any() % 5;
 	for (unsigned i = 0; i < start.device_count; i++)
 		devices[i] =
 		    (struct spill_record_device){(int)i, text(), maybe(), maybe(), maybe(), number()};
 	for (unsigned i = 0; i < SPILL_RANKS_COUNT; i++)
 		start.ranks.of[i] = maybe();
-	start.option_count = roll() % 31;
+	start.option_count = roll_any() % 31;
 	for (unsigned i = 0; i < start.option_count; i++)
 		options[i] = (struct spill_record_option){text(), text(), text()};
-	start.arg_count = roll() % 21;
+	start.arg_count = roll_any() % 21;
 	for (unsigned i = 0; i < start.arg_count; i++)
 		args[i] = text();
 	start.devices = devices;
 	start.policy = options;
 	start.args = args;
-	start.cut = roll() % 2;
+	start.cut = roll_any() % 2;
 	return again_start(&start, buffer, MOST);
 }
 
@@ -228,7 +220,7 @@ static void what_is_written_is_read(void **user)
 	struct spill_record record;
 	size_t at, length;
 
-	state = 0x9e3779b97f4a7c15;
+	roll_state = 0x9e3779b97f4a7c15;
 	for (unsigned round = 0; round < 3000; round++) {
 		for (int kind = 0; kind < SPILL_KINDS_COUNT; kind++) {
 			length = any[kind](first);
@@ -248,7 +240,7 @@ static void no_part_of_a_line_is_one(void **user)
 	struct spill_record record;
 	size_t at;
 
-	state = 0x2545f4914f6cdd1d;
+	roll_state = 0x2545f4914f6cdd1d;
 	for (int kind = 0; kind < SPILL_KINDS_COUNT; kind++) {
 		size_t whole = any[kind](first) - 1;
 
@@ -266,7 +258,7 @@ static void scratch_is_never_overrun(void **user)
 	struct spill_record record;
 	size_t at;
 
-	state = 88172645463325252;
+	roll_state = ROLL_BEGIN;
 	for (int kind = 0; kind < SPILL_KINDS_COUNT; kind++) {
 		size_t length = any[kind](first), enough = 0;
 

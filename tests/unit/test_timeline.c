@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../../src/cli/timeline.h"
+#include "roll.h"
 
 #define EVENTS 3000
 
@@ -21,16 +22,6 @@ struct happened {
 
 static struct happened events[EVENTS];
 static size_t count;
-static uint64_t state = 88172645463325252u;
-
-/* xorshift64: the same in every run. */
-static uint64_t roll(uint64_t below)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state % below;
-}
 
 /* Bursts and long silences, and now and then a line that is late. */
 static void make_events(size_t most, uint64_t step)

@@ -17,21 +17,12 @@
 #include "../../src/cli/sorter.h"
 #include "../../src/cli/summary.h"
 #include "../../src/cli/trace.h"
+#include "roll.h"
 
 #define START "{\"v\":1,\"kind\":\"start\",\"t\":0.0,\"pid\":%d,\"program\":\"p\"}"
 
 static char folder[] = "/tmp/spill-unit-XXXXXX";
 static char path[64];
-static uint64_t state = 88172645463325252u;
-
-/* xorshift64: the same in every run. */
-static uint64_t roll(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state;
-}
 
 static FILE *begin_file(const char *name)
 {
@@ -183,7 +174,7 @@ static void live_ones_by_seq(void **data)
 	(void)data;
 	assert_null(cli_live_find(&live, 1));
 	for (unsigned i = 0; i < 200000; i++) {
-		uint64_t seq = 1 + roll() % 4999;
+		uint64_t seq = 1 + roll_any() % 4999;
 		struct cli_live_entry *entry = cli_live_find(&live, seq);
 
 		assert_int_equal(entry != NULL, held[seq] != 0);
@@ -240,7 +231,7 @@ static void events_are_sorted(void **data)
 	}
 	for (size_t i = 0; i < COUNT; i += WITHIN) {
 		for (size_t left = WITHIN; left > 1; left--) {
-			size_t at = i + roll() % left;
+			size_t at = i + roll_any() % left;
 			uint64_t swapped = orders[i + left - 1];
 
 			orders[i + left - 1] = orders[at];
