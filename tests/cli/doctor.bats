@@ -173,6 +173,7 @@ machine() {
 	machine
 	measured -- --json
 	printf %s "$output" >out
+	described doctor out
 	run python3 - <<-'END'
 		import json
 		report = json.load(open("out"))

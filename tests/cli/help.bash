@@ -14,6 +14,9 @@ has_not() { [[ $output != *"$1"* ]] || { echo "'$1' in:"; echo "$output"; return
 has_line() { grep -qxF -- "$1" <<<"$output" || { echo "no line '$1' in:"; echo "$output"; return 1; }; }
 ends_with() { [ "$status" -eq "$1" ] || { echo "status $status, not $1:"; echo "$output"; return 1; }; }
 
+# docs/commands.md describes each member of what `spill COMMAND --json` printed into FILE…, and no other: `described COMMAND FILE…`.
+described() { python3 "$BATS_TEST_DIRNAME/members.py" "$BATS_TEST_DIRNAME/../../docs/commands.md" "$@"; }
+
 # Writes an ELF file by hand.
 elf() { python3 "$BATS_TEST_DIRNAME/make_elf.py" "$@"; }
 # ASan refuses a process into which anything else is preloaded first.

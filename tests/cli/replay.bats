@@ -315,6 +315,13 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	has_not "did you mean"
 }
 
+@test "each member of the JSON is described, and none that there is not" {
+	policy '[device]\nreserve = 0\n[oom]\nchain =\n'
+	UUID=GPU-1 run_of alloc:1:1024 alloc:2:2048 oom:1024 >a.jsonl
+	"$spill" replay --json --list -p p.conf a.jsonl a.jsonl --vram 2GiB >all.json || [ $? -eq 1 ]
+	described replay all.json
+}
+
 @test "wrong use" {
 	policy '[device]\nreserve = 0\n'
 	run_of alloc:1:1024 >a.jsonl

@@ -294,6 +294,15 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 	done
 }
 
+@test "each member of the JSON is described, and none that there is not" {
+	local groups='"callers":[{"caller":"a","count":3,"device_bytes":1,"host_bytes":2,"managed_bytes":0}],"places":[{"place":"split","count":2,"device_bytes":1,"host_bytes":0,"managed_bytes":0}]'
+	sed "/\"kind\":\"oom\"/s/\"refused_by\"/$groups,&/;s/\"frees\":1,/\"frees\":2,/" "$data/run.jsonl" >more.jsonl
+	for log in more.jsonl "$data/moves.jsonl" "$data/fit.jsonl"; do
+		json "$log" >>all.json || [ $? -eq 1 ]
+	done
+	described report all.json
+}
+
 @test "texts of any length and bytes" {
 	python3 - "$data/moves.jsonl" >long.jsonl <<-'END'
 		import json, sys

@@ -176,6 +176,17 @@ class Figures(TopCase):
         last, move = rows[1]["last_decision"], [r for r in records if r["kind"] == "move" and r["what"] == "demote"][-1]
         self.assertEqual((last["what"], last["place"], last["bytes"], last["reason"]), ("demote", "host", move["bytes"], move["reason"]))
 
+    def test_each_member_is_described(self):
+        running = self.start("retain:0 alloc:a:4m:5 pause:1 free:a")
+        self.reach(1)
+        look = self.folder / "look.json"
+        look.write_text(json.dumps(self.top("--filter", str(running.pid))))
+        top = pathlib.Path(__file__).parents[2]
+        done = subprocess.run([sys.executable, top / "tests/cli/members.py", top / "docs/commands.md", "top", look], capture_output=True, text=True,
+                              timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.go(1)
+
     def test_out_of_memory(self):
         rows, records = self.at_each_pause("retain:0 alloc:a:4m:3 alloc:b:4m:1 pause:1 free:a", 1, SPILL_OOM_CHAIN="")
         last, oom = rows[0]["last_decision"], [r for r in records if r["kind"] == "oom"][-1]
