@@ -43,7 +43,7 @@ static _Atomic unsigned rests, tight;  /* pauses of the thread; chunks that it m
 static _Atomic bool rested = true;
 static _Atomic uint64_t alive_bytes;
 static _Atomic bool fails;
-static void (*in_create)(void);
+static void (*_Atomic in_create)(void);
 
 const struct spill_policy *__wrap_spill_runtime_policy(void);
 const struct spill_policy *__wrap_spill_runtime_policy(void)
@@ -99,8 +99,10 @@ int __wrap_sem_clockwait(sem_t *semaphore, clockid_t id, const struct timespec *
 /* A handle is the bytes that it stands for, and a number. */
 static int create(int device, bool on_host, uint64_t bytes, uint64_t *handle)
 {
-	if (in_create)
-		in_create();
+	void (*meanwhile)(void) = atomic_load(&in_create);
+
+	if (meanwhile)
+		meanwhile();
 	if (spill_thread.depth) {
 		tight += !rested;
 		rested = false;
