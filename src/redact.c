@@ -78,40 +78,66 @@ static bool secret_name(const char *name, size_t count)
 }
 
 /* A number of tokens, as in --max-tokens 128, is no secret. */
-static bool is_count(const char *value)
+static bool is_count(const char *value, size_t length)
 {
-	size_t digits = strspn(value, "0123456789");
-
-	return digits > 0 && digits <= 9 && value[digits] == '\0';
+	return length > 0 && length <= 9 && strspn(value, "0123456789") >= length;
 }
 
+static size_t name_length(const char *text)
+{
+	size_t length = 0;
+
+	while (is_name_character(text[length]))
+		length++;
+	return length;
+}
+
+/* Any URL of it: there are lists of them. */
 static bool carries_login(const char *argument)
 {
-	const char *authority = strstr(argument, "://");
 	size_t length = strlen(argument);
 
 	if (contains(argument, length, "authorization:") || contains(argument, length, "bearer "))
 		return true;
-	return authority && memchr(authority + 3, '@', strcspn(authority + 3, "/?# "));
+	for (const char *at = argument; (at = strstr(at, "://"));) {
+		at += 3;
+		if (memchr(at, '@', strcspn(at, "/?# ")))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Behind the first NAME= of a secret, wherever it stands: of an option, in a list, a URL's query or a shell's command; and behind
+ * --NAME:. The whole argument if there is none.
+ */
+static size_t before_secret(const char *argument)
+{
+	size_t dashes = strspn(argument, "-"), end;
+
+	for (size_t from = dashes;; from = end + 1) {
+		end = from + name_length(argument + from);
+		bool has_value = argument[end] == '=' || (argument[end] == ':' && dashes && from == dashes);
+
+		if (has_value && secret_name(argument + from, end - from) &&
+		    !(ends_in(argument + from, end - from, "tokens") &&
+		      is_count(argument + end + 1, name_length(argument + end + 1))))
+			return end + 1;
+		if (argument[end] == '\0')
+			return end;
+	}
 }
 
 size_t spill_redact_shown(struct spill_redact *state, const char *argument)
 {
 	struct spill_redact before = *state;
-	size_t from = strspn(argument, "-"), end = from;
-
-	while (is_name_character(argument[end]))
-		end++;
-	bool secret = secret_name(argument + from, end - from);
-	bool count = ends_in(argument + from, end - from, "tokens");
-	bool has_value = argument[end] == '=' || (from > 0 && argument[end] == ':');
+	size_t from = strspn(argument, "-"), end = from + name_length(argument + from);
 
 	/* Judged by its name even where it is itself hidden: after `--use-auth --password x`, x is one too. */
-	state->next = secret && from > 0 && argument[end] == '\0';
-	state->count = count;
-	if ((before.next && !(before.count && is_count(argument))) || carries_login(argument))
+	state->next = from > 0 && argument[end] == '\0' && secret_name(argument + from, end - from);
+	state->count = ends_in(argument + from, end - from, "tokens");
+	if ((before.next && !(before.count && is_count(argument, strlen(argument)))) ||
+	    carries_login(argument))
 		return 0;
-	if (secret && has_value && !(count && is_count(argument + end + 1)))
-		return end + 1;
-	return strlen(argument);
+	return before_secret(argument);
 }

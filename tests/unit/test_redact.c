@@ -110,6 +110,17 @@ static void assignments(void **state)
 	      WHOLE("token"), WHOLE("value"), WHOLE("HOME=/root"), {"db.password=p", "db.password="});
 }
 
+/* Within an argument: a list, a URL's query, a shell's command. What is behind the first is not shown either. */
+static void assignments_within(void **state)
+{
+	(void)state;
+	CHECK({"--url=https://host/v1?a=b&api_key=hunter2&c=d", "--url=https://host/v1?a=b&api_key="},
+	      {"HOME=/root HF_TOKEN=hunter2 python3 train.py", "HOME=/root HF_TOKEN="},
+	      {"export X; AWS_SECRET_ACCESS_KEY=x", "export X; AWS_SECRET_ACCESS_KEY="},
+	      {"max_tokens=128,token=x", "max_tokens=128,token="}, WHOLE("model=x,max_tokens=128,n=1"),
+	      WHOLE("the key = value"), WHOLE("keys?x=token"), WHOLE("a:key:b"));
+}
+
 /* A count of tokens is a number, a token is not. */
 static void counts(void **state)
 {
@@ -125,7 +136,7 @@ static void urls_and_headers(void **state)
 	CHECK({"http://me:hunter2@host/", ""}, {"--url=https://token@host", ""}, {"socks5://u:p@h:1?x", ""},
 	      WHOLE("http://host/a@b"), WHOLE("http://host?mail=a@b"), WHOLE("me@host"),
 	      WHOLE("http://host/#a@b"), {"Authorization: Basic x", ""}, {"X: bearer abc", ""}, WHOLE("-H"),
-	      {"authorization:abc", ""});
+	      {"http://a,http://me:hunter2@b", ""}, WHOLE("http://a,http://b"), {"authorization:abc", ""});
 }
 
 /* What is hidden is judged all the same: --use-auth --password x. */
@@ -138,9 +149,13 @@ static void one_behind_another(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(names_of_secrets), cmocka_unit_test(names_of_nothing),
-	    cmocka_unit_test(assignments),      cmocka_unit_test(counts),
-	    cmocka_unit_test(urls_and_headers), cmocka_unit_test(one_behind_another),
+	    cmocka_unit_test(names_of_secrets),
+	    cmocka_unit_test(names_of_nothing),
+	    cmocka_unit_test(assignments),
+	    cmocka_unit_test(assignments_within),
+	    cmocka_unit_test(counts),
+	    cmocka_unit_test(urls_and_headers),
+	    cmocka_unit_test(one_behind_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
