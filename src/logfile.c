@@ -32,16 +32,20 @@ static const char *look(const char *path)
 	return S_ISLNK(now.st_mode) ? "a link is in its place" : refusal(&now);
 }
 
+const char spill_logfile_taken[] = "another process has it locked";
+
 /*
- * Who writes a log holds its lock, together with all others that do; who removes old ones takes it alone (logkeep.c). False if the
- * file that we opened is just being removed, or has been. A file system without locks refuses them to both.
+ * Who writes a log holds its lock, and so does for a moment who looks whether it may be removed (logkeep.c). False if somebody else
+ * has the lock, or the file that we opened has been removed. A file system without locks refuses them to all.
  */
 static bool stays(int fd, struct stat *now, const char **problem)
 {
-	bool taken = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+	bool taken = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 
 	*problem = fstat(fd, now) == 0 ? refusal(now) : strerrordesc_np(errno);
-	return !taken && now->st_nlink > 0;
+	if (taken && !*problem)
+		*problem = spill_logfile_taken;
+	return !*problem && now->st_nlink > 0;
 }
 
 const char *spill_logfile_open(struct spill_logfile *file, const char *path)
@@ -54,12 +58,12 @@ const char *spill_logfile_open(struct spill_logfile *file, const char *path)
 	file->fd = -1;
 	if (problem)
 		return problem;
-	/* Not for ever: somebody else may hold the lock, and then nothing but that hinders us. */
+	/* Not for ever: who has the lock may be writing its own log. */
 	for (unsigned left = OPEN_TRIES; left > 0; left--) {
 		fd = open(path, flags, 0600); /* fstat has the last word on what it is */
 		if (fd < 0)
 			return errno == ELOOP ? "a link is in its place" : strerrordesc_np(errno);
-		if (stays(fd, &now, &problem) || problem || left == 1)
+		if (stays(fd, &now, &problem) || (problem && problem != spill_logfile_taken) || left == 1)
 			break;
 		close(fd);
 		sched_yield();

@@ -20,8 +20,11 @@ enum spill_logfile_state {
 	SPILL_LOGFILE_LOST, /* the program closed our descriptor, and may have got its number again */
 };
 
+/* What spill_logfile_open says of a file that another process writes. */
+extern const char spill_logfile_taken[];
+
 /*
- * Opens or creates `path` for appending: never through a link, only a regular file of the effective user's with
+ * Opens or creates `path` for appending, and holds its lock: never through a link, only a regular file of the effective user's with
  * one name, made 0600. NULL, or a static text that says what is wrong; `file` is then {-1}.
  */
 const char *spill_logfile_open(struct spill_logfile *file, const char *path);

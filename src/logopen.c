@@ -9,6 +9,9 @@
 #include "quiet.h"
 #include "text.h"
 
+/* So many processes at once may share a pattern that gives them one name. */
+#define NAMES 256
+
 void spill_logopen_complain(const char *path, const char *problem)
 {
 	char line[1024];
@@ -23,8 +26,43 @@ void spill_logopen_complain(const char *path, const char *problem)
 	spill_stderr_line(line);
 }
 
-/* NULL, or what stands in the way. */
-static const char *open_at(struct spill_logfile *file, struct spill_logpath *found)
+/* NAME.jsonl, NAME-2.jsonl, … False: too long. */
+static bool name_file(struct spill_logqueue *queue, const char *first, unsigned number)
+{
+	static const char suffix[] = ".jsonl";
+	struct spill_text path = spill_text_begin(queue->path, sizeof(queue->path));
+	size_t length = strlen(first), end = sizeof(suffix) - 1;
+	bool has_suffix = length > end && strcmp(first + length - end, suffix) == 0;
+
+	if (number == 1)
+		has_suffix = false;
+	spill_text_bytes(&path, first, length - (has_suffix ? end : 0));
+	if (number > 1) {
+		spill_text_add(&path, "-");
+		spill_text_number(&path, number);
+	}
+	if (has_suffix)
+		spill_text_add(&path, suffix);
+	return path.length < path.size - 1;
+}
+
+/*
+ * NULL, or what stands in the way. Where the name is one for several processes (no %p in it, or another container's process has the
+ * same number) each has a file of its own: in one, nobody could tell whose a line is.
+ */
+static const char *open_first(struct spill_logqueue *queue, const struct spill_logpath *found)
+{
+	const char *problem = spill_logfile_taken;
+
+	for (unsigned number = 1; problem == spill_logfile_taken && number <= NAMES; number++) {
+		if (!name_file(queue, found->path, number))
+			return problem;
+		problem = spill_logfile_open(&queue->file, queue->path);
+	}
+	return problem;
+}
+
+static const char *open_at(struct spill_logqueue *queue, struct spill_logpath *found)
 {
 	struct spill_quiet quiet;
 	const char *problem = NULL;
@@ -32,7 +70,7 @@ static const char *open_at(struct spill_logfile *file, struct spill_logpath *fou
 
 	spill_quiet_enter(&quiet);
 	error = spill_logpath_make_folders(found);
-	problem = error ? strerrordesc_np(error) : spill_logfile_open(file, found->path);
+	problem = error ? strerrordesc_np(error) : open_first(queue, found);
 	spill_quiet_leave(&quiet);
 	return problem;
 }
@@ -55,16 +93,15 @@ bool spill_logopen(struct spill_logqueue *queue, const struct spill_policy *poli
 	spill_start_release(&queue->start); /* of the process that we were forked from */
 	memset(queue, 0, sizeof(*queue));
 	if (!problem)
-		problem = open_at(&queue->file, &found);
+		problem = open_at(queue, &found);
 	if (problem) {
 		spill_logopen_complain(found.path, problem);
 		return false;
 	}
-	memcpy(queue->path, found.path, sizeof(queue->path));
 	spill_start_compose(&line, start, program);
 	spill_logqueue_begin(queue, &line);
 	spill_logqueue_drain(queue);
 	if (found.in_default)
-		spill_logkeep(found.path, &queue->file, policy->log_keep);
+		spill_logkeep(queue->path, &queue->file, policy->log_keep);
 	return true;
 }

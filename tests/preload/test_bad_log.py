@@ -9,7 +9,7 @@ import unittest
 
 import harness
 import log_schema
-from harness import SPILL
+from harness import KERNELS, PROGRAMS, SPILL
 from scripted import FULL, ScriptCase
 
 
@@ -171,6 +171,30 @@ class Log(ScriptCase):
         self.assertEqual(self.policy(records)["host.limit"], "50.5%")
         loud, = done.stderr.splitlines()
         self.assertIn("4.00 MiB", loud)
+
+
+class Shared(ScriptCase):
+    """One name for processes that run at once: each has a file of its own, and none is mixed with another."""
+
+    def test_one_name(self):
+        """A program, one that it runs, and two that this one runs, one after the other: for the second of them the name is free."""
+        def runs(name, *commands):
+            path = self.folder / name
+            path.write_text("#!/bin/sh\n" + "\n".join(commands) + "\n")
+            path.chmod(0o700)
+            return f"child:{path}"
+
+        program = f"{PROGRAMS / 'script'} {KERNELS} {FULL}"
+        inner = runs("inner", f"{program} && {program}")
+        outer = runs("outer", f"{program} {inner}")
+        for name, others in ("log.jsonl", ("log-2.jsonl", "log-3.jsonl")), ("plain", ("plain-2", "plain-3")):
+            done = self.good(self.script(f"{FULL} {outer} {FULL}", SPILL_LOG=self.folder / name))
+            self.assertIn("status 0", done.stdout)
+            pids = {self.checked_records(self.folder / one)[0]["pid"] for one in (name, others[0])}
+            self.assertEqual(len(pids), 2)
+            runs_of_last, done = harness.report(self.folder / others[1])
+            self.assertEqual(([(run["differences"], run["exited"]) for run in runs_of_last], done.returncode),
+                             ([([], True)] * 2, 0))
 
 
 class Rotated(ScriptCase):
