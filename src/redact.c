@@ -109,7 +109,7 @@ static bool carries_login(const char *argument)
 
 /*
  * Behind the first NAME= of a secret, wherever it stands: of an option, in a list, a URL's query or a shell's command; and behind
- * --NAME:. The whole argument if there is none.
+ * --NAME: or a header's NAME:. The whole argument if there is none.
  */
 static size_t before_secret(const char *argument)
 {
@@ -117,7 +117,7 @@ static size_t before_secret(const char *argument)
 
 	for (size_t from = dashes;; from = end + 1) {
 		end = from + name_length(argument + from);
-		bool has_value = argument[end] == '=' || (argument[end] == ':' && dashes && from == dashes);
+		bool has_value = argument[end] == '=' || (argument[end] == ':' && from == dashes);
 
 		if (has_value && secret_name(argument + from, end - from) &&
 		    !(ends_in(argument + from, end - from, "tokens") &&

@@ -136,7 +136,8 @@ static void urls_and_headers(void **state)
 	CHECK({"http://me:hunter2@host/", ""}, {"--url=https://token@host", ""}, {"socks5://u:p@h:1?x", ""},
 	      WHOLE("http://host/a@b"), WHOLE("http://host?mail=a@b"), WHOLE("me@host"),
 	      WHOLE("http://host/#a@b"), {"Authorization: Basic x", ""}, {"X: bearer abc", ""}, WHOLE("-H"),
-	      {"http://a,http://me:hunter2@b", ""}, WHOLE("http://a,http://b"), {"authorization:abc", ""});
+	      {"X-Api-Key: hunter2", "X-Api-Key:"}, {"http://a,http://me:hunter2@b", ""},
+	      WHOLE("http://a,http://b"), {"authorization:abc", ""});
 }
 
 /* What is hidden is judged all the same: --use-auth --password x. */
