@@ -17,6 +17,15 @@ bool spill_oom_is_final(const char *refused_by)
 	return !is(refused_by, "oom.honest_first");
 }
 
+uint64_t spill_oom_elsewhere(const struct spill_record_oom *oom)
+{
+	uint64_t rest = oom->places ? oom->live.device : 0; /* the first logs did not tell places */
+
+	for (unsigned i = 0; i < oom->places; i++)
+		rest = spill_less(rest, oom->by_place[i].held.device);
+	return rest;
+}
+
 bool spill_oom_is_beyond(uint64_t bytes, uint64_t total)
 {
 	return bytes / SPILL_BEYOND > total;

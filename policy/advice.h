@@ -8,6 +8,9 @@
 /* An end of a sentence: "host.limit = 12GiB (it is 10.00 GiB); or 1.04 GiB less in use on the device …". */
 void spill_advice_oom(struct spill_text *text, const struct spill_record_oom *oom);
 
+/* Bytes of `live` on other devices than the one that is full, of which nothing is in `places`, `callers` and `holders`. */
+uint64_t spill_oom_elsewhere(const struct spill_record_oom *oom);
+
 /* False for those of oom.honest_first: they surface on purpose, and are asked again. `refused_by` may be NULL. */
 bool spill_oom_is_final(const char *refused_by);
 

@@ -155,11 +155,18 @@ static void tell_spilled(struct block *block, const struct spill_totals *totals)
 	end(block);
 }
 
-/* "this process holds 7.00 GiB device, 2.04 GiB host; by place: split 5.04 GiB in 2, device 4.00 GiB in 12; by caller:" */
+/* "this process holds 7.00 GiB device, 2.04 GiB host (1.00 GiB on other devices); by place: split 5.04 GiB in 2, device 4.00 GiB in 12; by caller:" */
 static void tell_held(struct block *block, const struct spill_record_oom *oom)
 {
+	uint64_t elsewhere = spill_oom_elsewhere(oom);
+
 	begin(block, "  this process holds ");
 	put_sums(block, &oom->live);
+	if (elsewhere) {
+		put(block, " (");
+		put_size(block, elsewhere);
+		put(block, " on other devices)");
+	}
 	for (unsigned i = 0; i < oom->places; i++) {
 		const struct spill_group *place = &oom->by_place[i];
 
@@ -191,7 +198,7 @@ static void tell_caller(struct block *block, const struct spill_group *caller)
 /* What is held by those that are not named, either because there are more or because there was no room. */
 static void tell_others(struct block *block, const struct spill_record_oom *oom, unsigned told)
 {
-	uint64_t rest = spill_bytes_all(&oom->live);
+	uint64_t rest = spill_less(spill_bytes_all(&oom->live), spill_oom_elsewhere(oom));
 
 	for (unsigned i = 0; i < told; i++)
 		rest = spill_less(rest, spill_bytes_all(&oom->by_caller[i].held));

@@ -12,18 +12,20 @@
 static struct spill_group callers[CALLERS], places[SPILL_PLACES];
 static struct spill_holder largest[SPILL_HOLDERS];
 static unsigned largest_count;
+static int here; /* the device that is full; -1: not known */
 
-void spill_holders_begin(void)
+void spill_holders_begin(int device)
 {
+	here = device;
 	memset(callers, 0, sizeof(callers));
 	memset(places, 0, sizeof(places));
 	largest_count = 0;
 }
 
-static void add(struct spill_group *group, const struct spill_allocation *entry)
+static void add(struct spill_group *group, const struct spill_bytes *held)
 {
 	group->count++;
-	spill_bytes_add(&group->held, &entry->held);
+	spill_bytes_add(&group->held, held);
 }
 
 /* Its group, or a free one for it; NULL if there is none where it could be. */
@@ -57,13 +59,19 @@ static void keep(const struct spill_allocation *entry)
 
 void spill_holders_add(const struct spill_allocation *entry)
 {
+	struct spill_bytes held = entry->held;
+	if (here >= 0 && entry->device != here) {
+		held.device = 0;
+		if (!spill_bytes_all(&held))
+			return;
+	}
 	struct spill_group *group = group_of(entry->caller);
 	if (group) {
 		group->name = entry->caller;
-		add(group, entry);
+		add(group, &held);
 	}
 	places[entry->place].name = spill_place_name(entry->place);
-	add(&places[entry->place], entry);
+	add(&places[entry->place], &held);
 	keep(entry);
 }
 

@@ -204,11 +204,12 @@ void spill_ledger_each_placed(void (*visit)(const struct spill_placement *placem
 void spill_ledger_holders(struct spill_record_oom *record)
 {
 	pthread_mutex_lock(&lock);
-	spill_holders_begin();
+	spill_holders_begin(record->device);
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (const struct spill_allocation *entry = buckets[i]; entry; entry = entry->next)
 			spill_holders_add(entry);
 	spill_holders_end(record);
+	record->live = spill_counted_totals()->live;
 	pthread_mutex_unlock(&lock);
 }
 

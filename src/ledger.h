@@ -80,7 +80,7 @@ bool spill_ledger_placed(uint64_t ptr, struct spill_allocation *copy);
 /* Visits every placement at an address, under the lock. */
 void spill_ledger_each_placed(void (*visit)(const struct spill_placement *placement, void *data), void *data);
 
-/* Stores who holds what (holders.h), in one walk. */
+/* Stores what is live, and who holds what of it (holders.h), in one walk. pre: the record has its device */
 void spill_ledger_holders(struct spill_record_oom *record);
 /* The sums. */
 void spill_ledger_totals(struct spill_totals *totals);

@@ -308,7 +308,6 @@ static size_t oom_line(struct spill_record_oom *record, char line[LINE])
 void spill_report_oom(const struct spill_request *request, const struct spill_backend *backend, uint64_t free,
                       uint64_t total)
 {
-	struct spill_totals totals;
 	struct spill_record_oom record = {
 	    .time_us = spill_log_now_us(),
 	    .tid = spill_log_tid(),
@@ -337,8 +336,6 @@ void spill_report_oom(const struct spill_request *request, const struct spill_ba
 	if (!told && !spill_log_active())
 		return;
 	memcpy(record.tried, request->tried, sizeof(record.tried));
-	spill_ledger_totals(&totals);
-	record.live = totals.live;
 	spill_ledger_holders(&record);
 	char *line = spill_scratch_take();
 	if (spill_log_active())

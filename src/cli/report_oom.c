@@ -21,6 +21,15 @@ static void put_places(const struct spill_record_oom *oom)
 	putchar('\n');
 }
 
+static void put_elsewhere(uint64_t bytes)
+{
+	if (!bytes)
+		return;
+	fputs(" (", stdout);
+	cli_put_size(stdout, bytes);
+	fputs(" on other devices)", stdout);
+}
+
 static void put_caller(const struct spill_group *caller)
 {
 	fputs("      ", stdout);
@@ -98,6 +107,7 @@ static void put_oom(const struct spill_record_oom *oom)
 	put_device(oom);
 	fputs("    this process held ", stdout);
 	cli_put_sums(stdout, &oom->live);
+	put_elsewhere(spill_oom_elsewhere(oom));
 	put_places(oom);
 	if (oom->callers)
 		puts("    by caller:");

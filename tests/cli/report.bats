@@ -84,7 +84,7 @@ json() { "$spill" report --json "$@"; }
 	sed "/\"kind\":\"oom\"/s/\"refused_by\"/$more,$groups,&/" "$data/run.jsonl" >more.jsonl
 	run "$spill" report more.jsonl
 	has_line "    device: 1.00 MiB free of 8.00 GiB; 4.00 GiB held by this process, 4.00 GiB by others, contexts and code"
-	has_line "    this process held 6.00 GiB device, 2.04 GiB host; by place: split 1.00 KiB in 2"
+	has_line "    this process held 6.00 GiB device, 2.04 GiB host (6.00 GiB on other devices); by place: split 1.00 KiB in 2"
 	has_line "      3.00 KiB  liba.so+0x1  in 3 allocations: 1.00 KiB device, 2.00 KiB host"
 	has "    what would have helped: host.limit = 1025MiB (it is 1.00 GiB); or less, for example liba.so+0x1 holds 3.00 KiB in 3 allocations"
 	run "$spill" report --json more.jsonl

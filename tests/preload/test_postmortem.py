@@ -95,6 +95,19 @@ class PostMortem(ScriptCase):
         self.assertEqual((oom["ours"], oom["total"] - oom["free"] - oom["ours"]), (10 * MIB, 2 * MIB))
         self.check_groups(self.records(), 1, 2)
 
+    def test_other_devices_are_told_apart(self):
+        """Two of 6 MiB on device 0 are not what device 1 lacks: they are in the sum, and in nobody's share."""
+        done = self.script("retain:0 alloc:a:6m:2 retain:1 alloc:b:4m:1 alloc:c:12m", SPILL_OOM_CHAIN="", SPILL_SIM_DEVICES="2")
+        oom, = self.ooms()
+        self.assertEqual((oom["dev"], oom["live"]["device_bytes"]), (1, 16 * MIB))
+        self.assertEqual([(len(oom[name]), oom[name][0]["device_bytes"]) for name in ("places", "callers")], [(1, 4 * MIB)] * 2)
+        self.assertEqual([holder["bytes"] for holder in oom["holders"]], [4 * MIB])
+        lines = self.block(done)
+        self.assertIn("spill:   this process holds 16.00 MiB device (12.00 MiB on other devices); by place: device 4.00 MiB in 1; by caller:",
+                      lines)
+        self.assertFalse([line for line in lines if line.endswith("  others")])
+        self.assertRegex(lines[-2], r"2\.00 MiB less in use on the device .*: script\+0x[0-9a-f]+ holds 4\.00 MiB in one piece$")
+
     def test_figures_are_of_what_refused(self):
         """Demote, tried behind the host, is refused by the same option, with figures of its own."""
         def run(limit):

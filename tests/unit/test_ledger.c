@@ -147,7 +147,7 @@ static void a_handle_does_not_move(void **state)
 
 static void the_largest_come_first(void **state)
 {
-	struct spill_record_oom record;
+	struct spill_record_oom record = {.device = 0};
 	for (uint64_t i = 1; i <= 25; i++) {
 		struct spill_allocation allocation = plain(i << 12, (i * 7) % 26);
 		spill_ledger_add(&allocation);
@@ -172,7 +172,7 @@ static void check_group(const struct spill_group *group, const char *name, uint6
 static void callers_and_places_are_summed(void **state)
 {
 	static char names[25][8];
-	struct spill_record_oom record;
+	struct spill_record_oom record = {.device = 0};
 	struct spill_allocation allocation;
 	for (uint64_t i = 0; i < 25; i++) {
 		names[i][0] = (char)('a' + i);
@@ -207,7 +207,7 @@ static void callers_and_places_are_summed(void **state)
 static void more_callers_than_there_is_room_for(void **state)
 {
 	static char names[4000];
-	struct spill_record_oom record;
+	struct spill_record_oom record = {.device = 0};
 	struct spill_allocation allocation;
 	for (uint64_t i = 0; i < 4000; i++) {
 		allocation = plain((i + 1) << 12, 8);
@@ -221,9 +221,39 @@ static void more_callers_than_there_is_room_for(void **state)
 	check_group(&record.by_place[0], "device", 4000, 32000, 0);
 }
 
+/* An out of memory of device 1: what is on device 0 is in nobody's way there, but the host's memory is one for both. */
+static void what_is_on_other_devices_is_left_out(void **state)
+{
+	struct spill_record_oom record = {.device = 1};
+	struct spill_allocation one = plain(0x1000, 1000), two = plain(0x2000, 900),
+	                        three = plain(0x3000, 50);
+	one.caller = two.caller = "elsewhere";
+	two.place = SPILL_PLACE_SPLIT;
+	two.held = (struct spill_bytes){.device = 800, .host = 100};
+	three.caller = "here";
+	three.device = 1;
+	spill_ledger_add(&one);
+	spill_ledger_add(&two);
+	spill_ledger_add(&three);
+	spill_ledger_holders(&record);
+	assert_int_equal(record.live.device, 1850);
+	assert_int_equal(record.live.host, 100);
+	assert_int_equal(record.callers, 2);
+	check_group(&record.by_caller[0], "elsewhere", 1, 0, 100);
+	check_group(&record.by_caller[1], "here", 1, 50, 0);
+	assert_int_equal(record.places, 2);
+	check_group(&record.by_place[0], "split", 1, 0, 100);
+	check_group(&record.by_place[1], "device", 1, 50, 0);
+	assert_int_equal(record.holders, 2);
+	assert_int_equal(record.top[0].bytes, 900);
+	record.device = -1;
+	spill_ledger_holders(&record);
+	check_group(&record.by_caller[0], "elsewhere", 2, 1800, 100);
+}
+
 static void nothing_is_held(void **state)
 {
-	struct spill_record_oom record;
+	struct spill_record_oom record = {.device = 0};
 	spill_ledger_holders(&record);
 	assert_int_equal(record.holders + record.callers + record.places, 0);
 }
@@ -254,6 +284,7 @@ int main(void)
 	    cmocka_unit_test_teardown(the_largest_come_first, clean),
 	    cmocka_unit_test_teardown(callers_and_places_are_summed, clean),
 	    cmocka_unit_test_teardown(more_callers_than_there_is_room_for, clean),
+	    cmocka_unit_test_teardown(what_is_on_other_devices_is_left_out, clean),
 	    cmocka_unit_test_teardown(nothing_is_held, clean),
 	    cmocka_unit_test_teardown(a_context_takes_its_own, clean),
 	};

@@ -28,7 +28,7 @@ static struct spill_record_oom example(void)
 	    .free = GIB,
 	    .total = 8 * GIB,
 	    .ours = 5 * GIB,
-	    .live = {.device = 5 * GIB, .host = 2 * GIB},
+	    .live = {.device = 8 * GIB, .host = 2 * GIB},
 	    .rule = "default",
 	    .refused_by = "host.limit",
 	    .refusal = {.limit = 4 * GIB, .held = 2 * GIB, .asked = 3 * GIB, .room = 100 * GIB},
@@ -73,7 +73,8 @@ static void the_whole_block(void **state)
 	    "(cudaMalloc)\n"
 	    "spill:   spilled before: 2.00 GiB host, in 1 of 12 allocations; 1.00 GiB moved to the host to "
 	    "make room\n"
-	    "spill:   this process holds 5.00 GiB device, 2.00 GiB host; by place: split 5.00 GiB in 1, "
+	    "spill:   this process holds 8.00 GiB device, 2.00 GiB host (3.00 GiB on other devices); by "
+	    "place: split 5.00 GiB in 1, "
 	    "device 2.00 GiB in 4; by caller:\n"
 	    "spill:     6.00 GiB  libggml-cuda.so+0x1a2b  in 3 allocations: 4.00 GiB device, 2.00 GiB host\n"
 	    "spill:     512.00 MiB  libfoo.so+0x10  in 1 allocation: 512.00 MiB device\n"
