@@ -228,6 +228,11 @@ static void advise_less(struct spill_text *text, const struct spill_record_oom *
 	uint64_t bytes = missing(oom);
 	size_t before;
 
+	if (oom->total && oom->bytes > oom->total) { /* were all else free, it would not fit */
+		spill_text_add(text, "; or less asked at once: all of the device is ");
+		spill_text_size(text, oom->total);
+		return;
+	}
 	if (bytes) {
 		spill_text_add(text, "; or ");
 		spill_text_size(text, bytes);

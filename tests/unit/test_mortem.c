@@ -398,6 +398,10 @@ static void who_holds_most(void **state)
 	assert_non_null(strstr(advice(&oom), "-ngl): libggml-cuda.so+0x1a2b holds 6.00 GiB in one piece"));
 	oom.callers = 0; /* as the first logs were */
 	assert_non_null(strstr(advice(&oom), "-ngl): libggml-cuda.so+0x1a2b holds 6.00 GiB in one piece"));
+	oom.bytes = oom.total + 1; /* no less in use would make room for it */
+	assert_string_equal(
+	    advice(&oom),
+	    "host.limit = 5GiB (it is 4.00 GiB); or less asked at once: all of the device is 8.00 GiB");
 	oom.bytes = oom.free; /* the device has room: less in use is of use for the host */
 	assert_non_null(strstr(advice(&oom), "; or less, for example libggml-cuda.so+0x1a2b holds"));
 	oom.holders = 0;
