@@ -91,6 +91,16 @@ json() { "$spill" report --json "$@"; }
 	jq -e '.runs[0].ooms[0] | .ours == 4294967296 and .refusal.asked == 512 and .callers[0].held.host_bytes == 2048 and .places[0].count == 2' <<<"$output"
 }
 
+@test "of many out of memory the first ten and the last ten" {
+	awk '/"kind":"oom"/ { for (i = 1; i <= 25; i++) { line = $0; sub(/13.000000/, 13 "." 100000 + i, line); print line } next } { print }' \
+		"$data/run.jsonl" | sed 's/"ooms":1/"ooms":25/' >many.jsonl
+	run "$spill" report many.jsonl
+	has_line "  out of memory: 25"
+	has_line "  … 5 between these"
+	[ "$(grep ' asked by prog' <<<"$output" | cut -c13-14 | xargs)" = "$(echo {01..10} {16..25})" ]
+	[ "$(json many.jsonl | jq -c '[.runs[0].ooms[].t * 1e6 | round - 13100000]')" = "$(jq -cn '[range(1; 11), range(16; 26)]')" ]
+}
+
 @test "what would have helped goes by what refused" {
 	while IFS='|' read -r refused advice; do
 		sed "s/\"refused_by\":\"host.limit\"/\"refused_by\":\"$refused\"/" "$data/run.jsonl" >one.jsonl
@@ -172,6 +182,7 @@ json() { "$spill" report --json "$@"; }
 	has_line "  -     exit               2           1    2.04 GiB           -    6.00 GiB    2.04 GiB           -       1  $data/run.jsonl:1"
 	has "  -     exit               1           0           -    2.00 GiB    7.04 GiB "
 	[[ ${lines[4]} == "  sum  "*" 3           1    2.04 GiB    2.00 GiB  "* ]]
+	[ "$(json "$data/run.jsonl" "$data/moves.jsonl" | jq -c '.sum | [.promotions, .promoted_bytes]')" = "[1,2147483648]" ]
 }
 
 @test "a folder of ranks: one line a rank, by number, and their sum" {
@@ -180,9 +191,9 @@ json() { "$spill" report --json "$@"; }
 	echo no log >ranks/README
 	json ranks >report.json || [ $? -eq 1 ]
 	[ "$(jq -c '[.runs[].rank]' report.json)" = '["0","1","2","10"]' ]
-	jq -e '.sum.allocs == ([.runs[].totals.allocs] | add) and
-	       .sum.peak.host_bytes == ([.runs[].totals.peak.host_bytes] | add) and
-	       .sum.spilled.managed_bytes == ([.runs[].totals.spilled.managed_bytes] | add)' report.json
+	jq -e '[.runs[].totals | [paths(numbers) as $at | {at: $at, value: getpath($at)}]] as $runs | [.sum | paths(numbers)] as $sums |
+	       ($sums | length) == ($runs[0] | length) and
+	       ([.sum | paths(numbers) as $at | getpath($at)] == [$sums[] as $at | [$runs[][] | select(.at == $at) | .value] | add])' report.json
 	run "$spill" report ranks
 	has_line "4 runs; their sum as if all had their peaks at once"
 	[[ ${lines[2]} == "  0     exit "*" ranks/b20-1.jsonl:1" ]]
