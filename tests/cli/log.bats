@@ -66,7 +66,7 @@ big() { sed -n 's/"rule":"default"/"rule":"big","would":"'$2'"/; '$1'p' "$data/r
 	ends_with 0
 	[ "$(grep -n '^  rule ' <<<"$output")" = "8:  rule big: 2 requests
 9:  rule never: none of these requests
-16:  rule big: 1 requests
+16:  rule big: 1 request
 17:  rule never: none of these requests" ]
 	run "$spill" log --json rules.jsonl
 	has_not "none of these"
