@@ -71,6 +71,18 @@ static bool lacked(const struct cli_summary *summary)
 	       cli_summary_surfaced(summary) > all_beyond(summary);
 }
 
+/* All that moved did so for device.reserve, and was no more than that. */
+static bool only_for_reserve(const struct cli_summary *summary)
+{
+	const struct cli_table *demoted = &summary->demoted;
+	uint64_t reserve = 0;
+
+	for (size_t i = 0; i < summary->device_count; i++)
+		reserve += summary->devices[i].reserve;
+	return !summary->totals.spills && demoted->count == 1 &&
+	       !strcmp(cli_text_of(demoted->rows[0].name), "reserve") && demoted->rows[0].bytes <= reserve;
+}
+
 /* What was wanted in earnest. */
 static void advise(struct spill_text *text, const struct cli_summary *summary)
 {
@@ -88,10 +100,12 @@ static void advise(struct spill_text *text, const struct cli_summary *summary)
 		if (summary->devices[i].device >= 0 && !summary->devices[i].bytes)
 			return; /* whether it would have fitted is not known */
 	}
-	if (!text->length)
-		spill_text_add(
-		    text, "less of other programs, contexts and libraries on the device: what was wanted "
-		          "would have fitted");
+	if (text->length)
+		return;
+	if (only_for_reserve(summary))
+		spill_text_add(text, "a smaller device.reserve, or ");
+	spill_text_add(text, "less of other programs, contexts and libraries on the device: what was wanted "
+	                     "would have fitted");
 }
 
 void cli_advice_run(const struct cli_summary *summary, char buffer[CLI_ADVICE])

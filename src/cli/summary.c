@@ -36,21 +36,23 @@ struct cli_device *cli_summary_device(struct cli_summary *summary, int device)
 	return row;
 }
 
-/* What device.limit leaves of a device of so many bytes. */
-static uint64_t limit_of(const struct spill_record_start *start, int device, uint64_t bytes)
+/* An amount of [device N] or [device], for a device of so many bytes. */
+static uint64_t amount_of(const struct spill_record_start *start, const char *key, int device, uint64_t bytes,
+                          uint64_t otherwise)
 {
 	char name[64];
 	const char *value;
 	struct spill_amount amount;
 	size_t at;
 
-	snprintf(name, sizeof(name), "device %d.limit", device);
+	snprintf(name, sizeof(name), "device %d.%s", device, key);
 	value = option(start, name);
+	snprintf(name, sizeof(name), "device.%s", key);
 	if (!value)
-		value = option(start, "device.limit");
+		value = option(start, name);
 	if (!value || spill_amount_parse(value, SPILL_ALLOW_PERCENT | SPILL_ALLOW_NONE, &amount, &at))
-		return SPILL_UNLIMITED;
-	return spill_amount_resolve(amount, bytes, SPILL_UNLIMITED);
+		return otherwise;
+	return spill_amount_resolve(amount, bytes, otherwise);
 }
 
 static void begin_devices(struct cli_summary *summary, const struct spill_record_start *start)
@@ -64,7 +66,8 @@ static void begin_devices(struct cli_summary *summary, const struct spill_record
 		device->name = cli_room_text(told->name);
 		device->uuid = cli_room_text(told->uuid);
 		device->bytes = told->bytes;
-		device->limit = limit_of(start, told->device, told->bytes);
+		device->limit = amount_of(start, "limit", told->device, told->bytes, SPILL_UNLIMITED);
+		device->reserve = amount_of(start, "reserve", told->device, told->bytes, 0);
 	}
 }
 

@@ -24,6 +24,7 @@ struct cli_device {
 	char *name, *uuid;             /* NULL: not told */
 	uint64_t bytes;                /* 0: not told */
 	uint64_t limit;                /* device.limit in bytes; SPILL_UNLIMITED */
+	uint64_t reserve;              /* device.reserve in bytes; 0: not told */
 	struct spill_bytes live, peak; /* live: at the end */
 	uint64_t asked;                /* of live.host: asked for by the program itself */
 	struct cli_fit fit;

@@ -286,6 +286,15 @@ json() { "$spill" report --json "$@"; }
 	has_line "  avoided by     another place in the rules that say where"
 	run "$spill" report "$data/moves.jsonl"
 	has_not "avoided by" # the size of its device is not known
+	# It fitted, and moved no more than what is to stay free of the device.
+	grep -q '"what":"demote".*"reason":"oom"' "$data/moves.jsonl"
+	sed 's/"reason":"oom"/"reason":"reserve"/; s/"devices":\[\]/"devices":[{"dev":0,"name":"x","bytes":17179869184}]/;
+		s/"policy":\[\]/"policy":[{"name":"device.reserve","value":"2GiB","source":"default"}]/' "$data/moves.jsonl" >reserve.jsonl
+	run "$spill" report reserve.jsonl
+	has_line "  avoided by     a smaller device.reserve, or less of other programs, contexts and libraries on the device: what was wanted would have fitted"
+	sed -i s/2GiB/2047MiB/ reserve.jsonl
+	run "$spill" report reserve.jsonl
+	has_line "  avoided by     less of other programs, contexts and libraries on the device: what was wanted would have fitted"
 }
 
 @test "memory of the host that the program asked for is nothing that a device lacks" {
