@@ -83,19 +83,52 @@ static bool only_for_reserve(const struct cli_summary *summary)
 	       !strcmp(cli_text_of(demoted->rows[0].name), "reserve") && demoted->rows[0].bytes <= reserve;
 }
 
-/* What was wanted in earnest. */
-static void advise(struct spill_text *text, const struct cli_summary *summary)
+static bool spilled_by(const struct cli_summary *summary, const char *reason)
 {
 	const struct cli_table *reasons = &summary->views[CLI_BY_REASON];
 
+	for (size_t i = 0; i < reasons->count; i++) {
+		if (reasons->rows[i].spilled && !strcmp(cli_text_of(reasons->rows[i].name), reason))
+			return true;
+	}
+	return false;
+}
+
+/* Some out of memory was a rule's word. */
+static bool refused_by_rule(const struct cli_summary *summary)
+{
+	const struct cli_ooms *ooms = &summary->ooms;
+
+	for (uint64_t i = 0; i < ooms->count && i < 2 * CLI_OOMS_EACH; i++) {
+		if (ooms->list[i].refused_by && !strncmp(ooms->list[i].refused_by, "rule.", 5))
+			return true;
+	}
+	return false;
+}
+
+/* What a rule did: its cap, if the device, within its limit, had room for all that was wanted. */
+static void advise_rules(struct spill_text *text, const struct cli_summary *summary)
+{
+	bool cap = !text->length && spilled_by(summary, "limit");
+
+	if (spilled_by(summary, "rule")) {
+		spill_text_add(text, text->length ? "; " : "");
+		spill_text_add(text, "another place in the rules that say where");
+	}
+	if (cap) {
+		spill_text_add(text, text->length ? "; " : "");
+		spill_text_add(text, "a larger cap in the rules that have one");
+	}
+	if (!text->length && refused_by_rule(summary))
+		spill_text_add(text, "another word in the rule that refused");
+}
+
+/* What was wanted in earnest. */
+static void advise(struct spill_text *text, const struct cli_summary *summary)
+{
 	for (size_t i = 0; i < summary->device_count; i++)
 		advise_device(text, &summary->devices[i]);
-	for (size_t i = 0; i < reasons->count; i++) {
-		if (reasons->rows[i].spilled && !strcmp(cli_text_of(reasons->rows[i].name), "rule")) {
-			spill_text_add(text, text->length ? "; " : "");
-			spill_text_add(text, "another place in the rules that say where");
-		}
-	}
+	advise_rules(text, summary);
 	for (size_t i = 0; i < summary->device_count; i++) {
 		if (summary->devices[i].device >= 0 && !summary->devices[i].bytes)
 			return; /* whether it would have fitted is not known */

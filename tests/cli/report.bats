@@ -279,6 +279,13 @@ json() { "$spill" report --json "$@"; }
 	sed -i 's/"reason":"oom"/"reason":"rule"/' others.jsonl
 	run "$spill" report others.jsonl
 	has_line "  avoided by     another place in the rules that say where"
+	# The device had room, and its limit too: it was a rule's cap, or its refusal.
+	sed 's/"reason":"rule"/"reason":"limit"/' others.jsonl >cap.jsonl
+	run "$spill" report cap.jsonl
+	has_line "  avoided by     a larger cap in the rules that have one"
+	sed 's/"value":"4GiB"/"value":"none"/; /"kind":"alloc".*"seq":2/d; /"kind":"free"/d; s/"refused_by":"host.limit"/"refused_by":"rule.over"/' "$data/run.jsonl" >refused.jsonl
+	run "$spill" report refused.jsonl
+	has_line "  avoided by     another word in the rule that refused"
 	# An allocation that is on no device has no size to compare with.
 	sed -i 's/"dev":0,"api":"cudaMalloc",/"api":"cudaMalloc",/' others.jsonl
 	run "$spill" report others.jsonl
