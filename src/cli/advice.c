@@ -4,14 +4,22 @@
 #include "report.h"
 #include "text.h"
 
+/* Not all allocations are in the log: what is known to have been wanted is the least that was. */
+static bool is_partial(const struct cli_summary *summary)
+{
+	return !summary->all_told || summary->lost || summary->end.missing ||
+	       summary->left_out[SPILL_DROP_ALLOC].count || summary->left_out[SPILL_DROP_SPILL].count;
+}
+
 /* "4.04 GiB less on device 0, of which most wanted was 8.04 GiB of 4.00 GiB" */
-static void advise_device(struct spill_text *text, const struct cli_device *device)
+static void advise_device(struct spill_text *text, const struct cli_device *device, bool partial)
 {
 	struct cli_fit_row row = cli_fit_row(device, 0);
 
 	if (!device->bytes || row.surplus >= 0)
 		return;
 	spill_text_add(text, text->length ? ", " : "a smaller context, batch or model: ");
+	spill_text_add(text, partial ? "at least " : "");
 	spill_text_size(text, 0 - (uint64_t)row.surplus);
 	spill_text_add(text, " less on device ");
 	spill_text_number(text, (uint64_t)device->device);
@@ -19,7 +27,7 @@ static void advise_device(struct spill_text *text, const struct cli_device *devi
 	spill_text_size(text, device->fit.wanted);
 	spill_text_add(text, " of ");
 	spill_text_size(text, row.usable);
-	if (device->limit >= device->bytes || device->fit.wanted > device->bytes)
+	if (partial || device->limit >= device->bytes || device->fit.wanted > device->bytes)
 		return;
 	spill_text_add(text, " (or device.limit = ");
 	spill_text_number(text, device->fit.wanted);
@@ -107,9 +115,9 @@ static bool refused_by_rule(const struct cli_summary *summary)
 }
 
 /* What a rule did: its cap, if the device, within its limit, had room for all that was wanted. */
-static void advise_rules(struct spill_text *text, const struct cli_summary *summary)
+static void advise_rules(struct spill_text *text, const struct cli_summary *summary, bool partial)
 {
-	bool cap = !text->length && spilled_by(summary, "limit");
+	bool cap = !text->length && !partial && spilled_by(summary, "limit");
 
 	if (spilled_by(summary, "rule")) {
 		spill_text_add(text, text->length ? "; " : "");
@@ -126,15 +134,21 @@ static void advise_rules(struct spill_text *text, const struct cli_summary *summ
 /* What was wanted in earnest. */
 static void advise(struct spill_text *text, const struct cli_summary *summary)
 {
+	bool partial = is_partial(summary);
+
 	for (size_t i = 0; i < summary->device_count; i++)
-		advise_device(text, &summary->devices[i]);
-	advise_rules(text, summary);
+		advise_device(text, &summary->devices[i], partial);
+	advise_rules(text, summary, partial);
 	for (size_t i = 0; i < summary->device_count; i++) {
 		if (summary->devices[i].device >= 0 && !summary->devices[i].bytes)
 			return; /* whether it would have fitted is not known */
 	}
 	if (text->length)
 		return;
+	if (partial) {
+		spill_text_add(text, "a smaller context, batch or model; how much is not in this log");
+		return;
+	}
 	if (only_for_reserve(summary))
 		spill_text_add(text, "a smaller device.reserve, or ");
 	spill_text_add(text, "less of other programs, contexts and libraries on the device: what was wanted "
