@@ -94,7 +94,7 @@ static bool newer(const struct candidate *a, const struct candidate *b)
 	return a->modified.tv_nsec > b->modified.tv_nsec;
 }
 
-/* Not qsort, which takes memory. Returns how many there are. */
+/* Not qsort, which takes memory. What is empty is being begun: not even its lock is asked for. Returns how many there are. */
 static unsigned sort(struct keeping *keeping)
 {
 	const struct candidate **sorted = keeping->newest_first;
@@ -105,7 +105,7 @@ static unsigned sort(struct keeping *keeping)
 		struct candidate *candidate = &keeping->candidates[i];
 
 		if (fstatat(keeping->folder, candidate->name, &now, AT_SYMLINK_NOFOLLOW) != 0 ||
-		    !is_ours(keeping, &now))
+		    !is_ours(keeping, &now) || now.st_size == 0)
 			continue;
 		candidate->modified = now.st_mtim;
 		for (at = count++; at > 0 && newer(candidate, sorted[at - 1]); at--)

@@ -23,12 +23,15 @@ static const char *removed_under_us; /* what somebody removes while we ask for i
 int __real_flock(int fd, int operation);
 int __wrap_flock(int fd, int operation);
 
+static unsigned locks; /* asked for */
+
 int __wrap_flock(int fd, int operation)
 {
 	if (removed_under_us && operation & LOCK_EX) {
 		unlink(removed_under_us);
 		removed_under_us = NULL;
 	}
+	locks++;
 	return __real_flock(fd, operation);
 }
 
@@ -96,15 +99,17 @@ static void make_ended(const char *name, unsigned seconds)
 	make_log(name, "elsewhere", "b", 1, EXIT_LINE, seconds);
 }
 
-/* As a start would, with `own-1.jsonl`. */
+/* As a start would, with a log of its own. */
 static void keep(unsigned count)
 {
 	struct spill_logfile own;
+	char name[32];
 
-	assert_null(spill_logfile_open(&own, in_folder("own-1.jsonl")));
-	spill_logkeep(in_folder("own-1.jsonl"), &own, count);
+	snprintf(name, sizeof(name), "own-%d.jsonl", getpid());
+	assert_null(spill_logfile_open(&own, in_folder(name)));
+	spill_logkeep(in_folder(name), &own, count);
 	assert_int_equal(spill_logfile_look(&own), SPILL_LOGFILE_OURS);
-	assert_true(there("own-1.jsonl"));
+	assert_true(there(name));
 	spill_logfile_close(&own);
 }
 
@@ -270,6 +275,16 @@ static void a_full_folder(void **state)
 	assert_int_equal(left, 50);
 }
 
+/* Its process has not got its lock yet, and must not find it taken. */
+static void one_that_is_being_begun(void **state)
+{
+	fclose(fopen(in_folder("x-1.jsonl"), "we"));
+	locks = 0;
+	keep(0);
+	assert_int_equal(locks, 1); /* its own */
+	assert_true(there("x-1.jsonl"));
+}
+
 static void several_at_once(void **state)
 {
 	pid_t starting[4];
@@ -367,6 +382,7 @@ int main(void)
 	    IN_FOLDER(what_is_not_ours_stays),
 	    IN_FOLDER(nor_a_folder_of_others),
 	    IN_FOLDER(a_full_folder),
+	    IN_FOLDER(one_that_is_being_begun),
 	    IN_FOLDER(several_at_once),
 	    IN_FOLDER(a_file_that_goes_while_it_is_opened),
 	    IN_FOLDER(a_file_that_somebody_keeps_locked),
