@@ -32,10 +32,8 @@ static bool name_file(struct spill_logqueue *queue, const char *first, unsigned 
 	static const char suffix[] = ".jsonl";
 	struct spill_text path = spill_text_begin(queue->path, sizeof(queue->path));
 	size_t length = strlen(first), end = sizeof(suffix) - 1;
-	bool has_suffix = length > end && strcmp(first + length - end, suffix) == 0;
+	bool has_suffix = number > 1 && length > end && strcmp(first + length - end, suffix) == 0;
 
-	if (number == 1)
-		has_suffix = false;
 	spill_text_bytes(&path, first, length - (has_suffix ? end : 0));
 	if (number > 1) {
 		spill_text_add(&path, "-");
