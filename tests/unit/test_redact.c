@@ -55,6 +55,7 @@ static void names_of_secrets(void **state)
 	    "--pass",          "-hft",
 	    "--API-KEY",       "--openai.key",
 	    "--userPass",      "--sasl.PASSWORD",
+	    "--db-pass",
 	};
 
 	(void)state;
