@@ -74,7 +74,7 @@ bool spill_log_active(void)
 
 const char *spill_log_path(void)
 {
-	return spill_log_active() ? queue.path : "";
+	return spill_log_active() ? queue.name.path : "";
 }
 
 bool spill_log_ours(void)
@@ -129,7 +129,8 @@ static void drain(uint64_t now)
 	}
 	retry_us = now + SOON_US;
 	if (queue.gone && atomic_exchange(&active, false))
-		spill_logopen_complain(queue.path, "the program closed it and it could not be opened again");
+		spill_logopen_complain(queue.name.path,
+		                       "the program closed it and it could not be opened again");
 }
 
 /* For a line. False if there is no log, or no way to it. */

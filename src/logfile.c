@@ -9,7 +9,8 @@
 
 #include "fd.h"
 
-#define OPEN_TRIES 100
+/* Of a file whose lock somebody has, or that is being removed. Few, as each is some milliseconds where files are on a network. */
+#define OPEN_TRIES 10
 
 static const char *refusal(const struct stat *file)
 {

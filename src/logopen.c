@@ -9,9 +9,6 @@
 #include "quiet.h"
 #include "text.h"
 
-/* So many processes at once may share a pattern that gives them one name. */
-#define NAMES 256
-
 void spill_logopen_complain(const char *path, const char *problem)
 {
 	char line[1024];
@@ -26,40 +23,6 @@ void spill_logopen_complain(const char *path, const char *problem)
 	spill_stderr_line(line);
 }
 
-/* NAME.jsonl, NAME-2.jsonl, … False: too long. */
-static bool name_file(struct spill_logqueue *queue, const char *first, unsigned number)
-{
-	static const char suffix[] = ".jsonl";
-	struct spill_text path = spill_text_begin(queue->path, sizeof(queue->path));
-	size_t length = strlen(first), end = sizeof(suffix) - 1;
-	bool has_suffix = number > 1 && length > end && strcmp(first + length - end, suffix) == 0;
-
-	spill_text_bytes(&path, first, length - (has_suffix ? end : 0));
-	if (number > 1) {
-		spill_text_add(&path, "-");
-		spill_text_number(&path, number);
-	}
-	if (has_suffix)
-		spill_text_add(&path, suffix);
-	return path.length < path.size - 1;
-}
-
-/*
- * NULL, or what stands in the way. Where the name is one for several processes (no %p in it, or another container's process has the
- * same number) each has a file of its own: in one, nobody could tell whose a line is.
- */
-static const char *open_first(struct spill_logqueue *queue, const struct spill_logpath *found)
-{
-	const char *problem = spill_logfile_taken;
-
-	for (unsigned number = 1; problem == spill_logfile_taken && number <= NAMES; number++) {
-		if (!name_file(queue, found->path, number))
-			return problem;
-		problem = spill_logfile_open(&queue->file, queue->path);
-	}
-	return problem;
-}
-
 static const char *open_at(struct spill_logqueue *queue, struct spill_logpath *found)
 {
 	struct spill_quiet quiet;
@@ -68,7 +31,7 @@ static const char *open_at(struct spill_logqueue *queue, struct spill_logpath *f
 
 	spill_quiet_enter(&quiet);
 	error = spill_logpath_make_folders(found);
-	problem = error ? strerrordesc_np(error) : open_first(queue, found);
+	problem = error ? strerrordesc_np(error) : spill_logname_open(&queue->name, &queue->file);
 	spill_quiet_leave(&quiet);
 	return problem;
 }
@@ -90,6 +53,7 @@ bool spill_logopen(struct spill_logqueue *queue, const struct spill_policy *poli
 		return false;
 	spill_start_release(&queue->start); /* of the process that we were forked from */
 	memset(queue, 0, sizeof(*queue));
+	memcpy(queue->name.name, found.path, sizeof(queue->name.name));
 	if (!problem)
 		problem = open_at(queue, &found);
 	if (problem) {
@@ -100,6 +64,6 @@ bool spill_logopen(struct spill_logqueue *queue, const struct spill_policy *poli
 	spill_logqueue_begin(queue, &line);
 	spill_logqueue_drain(queue);
 	if (found.in_default)
-		spill_logkeep(queue->path, &queue->file, policy->log_keep);
+		spill_logkeep(queue->name.path, &queue->file, policy->log_keep);
 	return true;
 }

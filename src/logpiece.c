@@ -48,13 +48,13 @@ static bool open_again(struct spill_logqueue *queue)
 {
 	struct spill_logfile before = queue->file;
 
-	queue->gone = spill_logfile_open(&queue->file, queue->path) != NULL;
+	queue->gone = spill_logname_open(&queue->name, &queue->file) != NULL;
 	if (queue->gone)
 		return false;
 	if (queue->file.dev != before.dev || queue->file.ino != before.ino || queue->file.end < before.end)
 		go_on(queue, "log-rotated",
-		      "the program closed the log's descriptor, and its file was no longer there; this run "
-		      "goes on here");
+		      "the program closed the log's descriptor, and its file was no longer there, or another "
+		      "process's; this run goes on here");
 	else
 		queue->note = (struct spill_logqueue_note){
 		    "log-reopened", "the program closed the log's descriptor; opened again"};
@@ -69,7 +69,7 @@ static void look_at_path(struct spill_logqueue *queue)
 	if (now < queue->looked_us + LOOK_US)
 		return;
 	queue->looked_us = now;
-	if (!spill_logfile_moved(&queue->file, queue->path) || spill_logfile_open(&fresh, queue->path))
+	if (!spill_logfile_moved(&queue->file, queue->name.path) || spill_logname_open(&queue->name, &fresh))
 		return;
 	spill_logfile_close(&queue->file);
 	queue->file = fresh;

@@ -6,8 +6,9 @@
 
 /*
  * Before every write: false if nothing can be written. Where somebody took our file away or emptied it, the run goes on in
- * another piece: at the same path, opened as a log is, with the start line again, that says how many lines are in the pieces
- * before it. Where no file can be had there, the one that we have is written on. pre: in a quiet section
+ * another piece: at the same path, or where another process has that, the next (logname.h), opened as a log is, with the start
+ * line again, that says how many lines are in the pieces before it. Where no file can be had there, the one that we have is
+ * written on. pre: in a quiet section
  */
 bool spill_logpiece_ready(struct spill_logqueue *queue);
 

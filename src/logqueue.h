@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "logfile.h"
+#include "logname.h"
 #include "start.h"
 
 /* Static texts; {0} is none. */
@@ -18,7 +19,7 @@ struct spill_logqueue_note {
 
 struct spill_logqueue {
 	struct spill_logfile file;
-	char path[4096];
+	struct spill_logname name;
 	struct spill_start_line start; /* kept for further pieces (logpiece.h) */
 	size_t head;                   /* bytes of it that must be in the file before anything else */
 	size_t used;
@@ -36,7 +37,7 @@ struct spill_logqueue {
 
 /*
  * A run begins in `file` with that line, which is then the queue's, and goes out with the first drain. pre: all else is zero but
- * the path
+ * the name
  */
 void spill_logqueue_begin(struct spill_logqueue *queue, const struct spill_start_line *start);
 

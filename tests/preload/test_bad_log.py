@@ -1,4 +1,5 @@
 """A log that cannot be written, a stderr that cannot be used, a locale with commas: no matter for the program."""
+import fcntl
 import json
 import os
 import pathlib
@@ -274,6 +275,20 @@ class Rotated(ScriptCase):
         self.assertGreater(records[0]["continues"], 5)
         self.assertEqual((self.codes(records), records[-1]["kind"]), (["log-rotated"], "exit"))
         self.alone("log.jsonl", records[0]["continues"])
+
+    def test_removed_and_begun_by_another(self):
+        """Another process's log has the name before we look: ours goes on beside it."""
+        other = self.folder / "other.jsonl"
+        self.good(self.script(FULL, SPILL_LOG=other))
+        theirs = other.read_bytes()
+        with other.open("rb") as begun:
+            fcntl.flock(begun, fcntl.LOCK_EX)
+            self.with_child(f"mv log.jsonl log.jsonl.1; mv other.jsonl log.jsonl; {self.SECOND}")
+        self.assertEqual(self.log.read_bytes(), theirs)
+        self.assertEqual(self.codes(self.pieces("log.jsonl.1", "log-2.jsonl")), ["log-rotated"])
+        runs, done = harness.report(self.folder)
+        self.assertEqual(([(run["differences"], run["missing_lines"], run["exited"]) for run in runs], done.returncode),
+                         ([([], 0, True)] * 2, 0))
 
     def test_cut_in_the_middle(self):
         """The lines of a run that are gone are counted, even where they were in its own file."""

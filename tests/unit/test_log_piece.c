@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -248,6 +249,43 @@ static void a_file_that_goes_with_its_descriptor(void **state)
 	in_child(closed_body);
 }
 
+/* As another process that begins its log there. */
+static void take_name(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	CHECK(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0);
+}
+
+static void taken_body(void)
+{
+	const char *path = in_folder("taken.jsonl"), *second = in_folder("taken-2.jsonl"),
+	           *third = in_folder("taken-3.jsonl");
+
+	open_log_at(path);
+	write_note(0);
+	CHECK(unlink(path) == 0);
+	take_name(path);
+	monotonic_ms += 1000;
+	write_note(1);
+	PIECE(second, 2, "1", "log-rotated");
+	CHECK(strcmp(spill_log_path(), second) == 0);
+	monotonic_ms += 1000;
+	write_note(2); /* that is where it is now */
+	PIECE(second, 2, "1", "log-rotated", "2");
+	close(find_descriptor(second));
+	take_name(second);
+	write_note(3);
+	PIECE(third, 6, "3", "log-rotated");
+	CHECK(strcmp(spill_log_path(), third) == 0 && read_lines(path).count == 0);
+	PIECE(second, 2, "1", "log-rotated", "2");
+}
+
+static void a_name_that_another_has_taken_meanwhile(void **state)
+{
+	in_child(taken_body);
+}
+
 static void long_body(void)
 {
 	static char text[6000], line[8192];
@@ -357,6 +395,7 @@ int main(void)
 	    cmocka_unit_test(what_a_full_disk_cut_stays_behind),
 	    cmocka_unit_test(a_full_disk_tears_no_new_piece),
 	    cmocka_unit_test(a_file_that_goes_with_its_descriptor),
+	    cmocka_unit_test(a_name_that_another_has_taken_meanwhile),
 	    cmocka_unit_test(a_long_line_comes_behind_the_start_line),
 	    cmocka_unit_test(a_childs_own_run_continues_nothing),
 	    cmocka_unit_test(a_thousand_rotations_take_nothing),

@@ -1,0 +1,29 @@
+/*
+ * The name of the log's file. Where the name is one for several processes (no %p in it, or another container's process has the same
+ * number) each has a file of its own, NAME.jsonl, NAME-2.jsonl, …: in one, nobody could tell whose a line is.
+ */
+#ifndef SPILL_LOGNAME_H
+#define SPILL_LOGNAME_H
+
+#include <stdatomic.h>
+
+#include "logfile.h"
+
+#define SPILL_LOGNAME 4096
+
+/* Zero, but for `name`, before the first open. */
+struct spill_logname {
+	char name[SPILL_LOGNAME]; /* the first of them */
+	const char *_Atomic path; /* the one that was opened last; NULL: none yet */
+	char paths
+	    [2]
+	    [SPILL_LOGNAME]; /* of which it is one: threads that do not have the log's lock may be reading it */
+};
+
+/*
+ * Opens the log's file, as spill_logfile_open does: the one that it was, else the first whose name no other process has (256 are
+ * tried). pre: in a quiet section
+ */
+const char *spill_logname_open(struct spill_logname *name, struct spill_logfile *file);
+
+#endif
