@@ -108,21 +108,36 @@ static bool carries_login(const char *argument)
 }
 
 /*
- * Behind the first NAME= of a secret, wherever it stands: of an option, in a list, a URL's query or a shell's command; and behind
- * --NAME: or a header's NAME:. The whole argument if there is none.
+ * Where the value of the name argument[from..end) begins: behind NAME= wherever it stands, of an option, in a list, a URL's query or a
+ * shell's command; there also behind a header's "NAME: ", a member's "NAME": and --NAME. 0 if it has none.
  */
+static size_t value_of(const char *argument, size_t from, size_t end, bool first)
+{
+	bool option = argument[first ? 0 : from] == '-';
+	size_t at = end + strspn(argument + end, "\"'\\");
+
+	if (at > end)
+		at += strspn(argument + at, " ");
+	if (argument[at] == '=' || (argument[at] == ':' && (at > end || first || argument[at + 1] == ' ')))
+		return at + 1;
+	return at == end && option && (argument[at] == ' ' || argument[at] == '\t') ? at + 1 : 0;
+}
+
+/* As much of it as is before the first secret's value. */
 static size_t before_secret(const char *argument)
 {
-	size_t dashes = strspn(argument, "-"), end;
+	size_t dashes = strspn(argument, "-"), end, value;
 
 	for (size_t from = dashes;; from = end + 1) {
 		end = from + name_length(argument + from);
-		bool has_value = argument[end] == '=' || (argument[end] == ':' && from == dashes);
+		value = value_of(argument, from, end, from == dashes);
+		if (value && secret_name(argument + from, end - from)) {
+			const char *text = argument + value + strspn(argument + value, " ");
 
-		if (has_value && secret_name(argument + from, end - from) &&
-		    !(ends_in(argument + from, end - from, "tokens") &&
-		      is_count(argument + end + 1, name_length(argument + end + 1))))
-			return end + 1;
+			if (!ends_in(argument + from, end - from, "tokens") ||
+			    !is_count(text, name_length(text)))
+				return value;
+		}
 		if (argument[end] == '\0')
 			return end;
 	}

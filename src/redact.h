@@ -1,7 +1,7 @@
 /*
- * Which of a program's arguments are secrets. By name only: the value of an option, or of NAME=VALUE anywhere in an
- * argument, whose name has a word like key, token, secret, password, credential or auth; and what carries a login by its form
- * (user:password@ in a URL, an Authorization header).
+ * Which of a program's arguments are secrets. By name only: the value of an option, or of NAME=VALUE, a header or a member of JSON
+ * anywhere in an argument, whose name has a word like key, token, secret, password, credential or auth; and what carries a login by
+ * its form (user:password@ in a URL, an Authorization header).
  */
 #ifndef SPILL_REDACT_H
 #define SPILL_REDACT_H

@@ -122,6 +122,22 @@ static void assignments_within(void **state)
 	      WHOLE("the key = value"), WHOLE("keys?x=token"), WHOLE("a:key:b"));
 }
 
+/* A command in one argument, and JSON: an option's next word, a header, a member. */
+static void values_of_other_forms(void **state)
+{
+	(void)state;
+	CHECK({"vllm serve m --api-key hunter2", "vllm serve m --api-key "},
+	      {"--hf-token hunter2", "--hf-token "}, {"a -hft\thunter2", "a -hft\t"},
+	      {"curl -H 'X-Api-Key: hunter2' x", "curl -H 'X-Api-Key:"},
+	      {"{\"n\": 1, \"api_key\": \"hunter2\"}", "{\"n\": 1, \"api_key\":"},
+	      {"--config={'password' : 'hunter2'}", "--config={'password' :"},
+	      {"{\\\"token\\\":\\\"hunter2\\\"}", "{\\\"token\\\":"}, {"'HF_TOKEN'=hunter2", "'HF_TOKEN'="},
+	      WHOLE("{\"max_tokens\": 128, \"n\": 1}"), WHOLE("run --max-tokens 128 --n 1"),
+	      {"run --max-tokens 128 --token x", "run --max-tokens 128 --token "}, WHOLE("a key to it"),
+	      WHOLE("a-key to it"), WHOLE("\"key\" of it"), WHOLE("a --token"), WHOLE("std::key::b"),
+	      {"{\"key\" = 1}", "{\"key\" ="}, WHOLE("--use-auth"));
+}
+
 /* A count of tokens is a number, a token is not. */
 static void counts(void **state)
 {
@@ -151,13 +167,10 @@ static void one_behind_another(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(names_of_secrets),
-	    cmocka_unit_test(names_of_nothing),
-	    cmocka_unit_test(assignments),
-	    cmocka_unit_test(assignments_within),
-	    cmocka_unit_test(counts),
-	    cmocka_unit_test(urls_and_headers),
-	    cmocka_unit_test(one_behind_another),
+	    cmocka_unit_test(names_of_secrets),      cmocka_unit_test(names_of_nothing),
+	    cmocka_unit_test(assignments),           cmocka_unit_test(assignments_within),
+	    cmocka_unit_test(values_of_other_forms), cmocka_unit_test(counts),
+	    cmocka_unit_test(urls_and_headers),      cmocka_unit_test(one_behind_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
