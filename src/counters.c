@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "config.h"
 #include "fd.h"
 #include "logfile.h"
@@ -204,25 +205,26 @@ void spill_counters_publish(unsigned device, const struct spill_counted *counted
 _Static_assert(sizeof(struct spill_counters_decision) % 8 == 0, "it is copied by words");
 
 /* Longer than any thread needs for its few stores, unless it is never to come back to them. */
-#define WRITING_US 1000000
+#define WRITING_NS 1000000000
 
 /*
  * True if whoever was writing has been at it for so long that this thread writes in its place. A signal handler that leaves by longjmp
  * takes its thread out of the middle; without this no decision would be told any more.
  */
-static bool write_instead(spill_seqlock *lock, uint64_t now_us)
+static bool write_instead(spill_seqlock *lock)
 {
 	static _Atomic uint32_t seen;
-	static _Atomic uint64_t since_us;
+	static _Atomic uint64_t since;
 	uint32_t version = atomic_load(lock);
 	if (!(version & 1))
 		return false;
+	uint64_t now = spill_clock_ns();
 	if (seen != version) {
-		since_us = now_us; /* before who comes next may look at it */
+		since = now; /* before who comes next may look at it */
 		seen = version;
 		return false;
 	}
-	return now_us > since_us + WRITING_US && atomic_compare_exchange_strong(lock, &version, version + 2);
+	return now > since + WRITING_NS && atomic_compare_exchange_strong(lock, &version, version + 2);
 }
 
 void spill_counters_decided(int device, uint64_t bytes, const struct spill_counters_text *text)
@@ -243,7 +245,7 @@ void spill_counters_decided(int device, uint64_t bytes, const struct spill_count
 	COPY(now.decision.rule, text->rule);
 	COPY(now.decision.api, text->api);
 	COPY(now.decision.caller, text->caller);
-	if (!spill_seq_write_begin(&page->decided) && !write_instead(&page->decided, now.decision.time_us))
+	if (!spill_seq_write_begin(&page->decided) && !write_instead(&page->decided))
 		return;
 	now.decision.count = ++decisions;
 	spill_seq_put(page->decision, now.words, sizeof(now.words) / 8);
