@@ -189,27 +189,32 @@ static void advise_driver(struct spill_text *text, const struct spill_record_oom
 		               "a place for what does not fit: none was tried (oom.chain, over in a rule)");
 }
 
+static void add_held(struct spill_text *text, const char *name, uint64_t bytes, uint64_t count)
+{
+	spill_text_add(text, name);
+	spill_text_add(text, " holds ");
+	spill_text_size(text, bytes);
+	if (count == 1) {
+		spill_text_add(text, " in one piece");
+		return;
+	}
+	spill_text_add(text, " in ");
+	spill_text_number(text, count);
+	spill_text_add(text, " allocations");
+}
+
 /* "libfoo.so+0x1 holds 5.00 GiB in 12 allocations" */
 static bool add_holder(struct spill_text *text, const struct spill_record_oom *oom)
 {
 	const struct spill_group *most = &oom->by_caller[0];
 	const struct spill_holder *top = &oom->top[0];
 
-	if (oom->callers && most->count > 1) {
-		spill_text_add(text, most->name ? most->name : "?");
-		spill_text_add(text, " holds ");
-		spill_text_size(text, spill_bytes_all(&most->held));
-		spill_text_add(text, " in ");
-		spill_text_number(text, most->count);
-		spill_text_add(text, " allocations");
-		return true;
-	}
-	if (!oom->holders)
+	if (oom->callers && (most->name || most->count > 1))
+		add_held(text, most->name ? most->name : "?", spill_bytes_all(&most->held), most->count);
+	else if (oom->holders) /* the first logs did not tell callers */
+		add_held(text, top->caller ? top->caller : top->api ? top->api : "?", top->bytes, 1);
+	else
 		return false;
-	spill_text_add(text, top->caller ? top->caller : top->api ? top->api : "?");
-	spill_text_add(text, " holds ");
-	spill_text_size(text, top->bytes);
-	spill_text_add(text, " in one piece");
 	return true;
 }
 

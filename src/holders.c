@@ -11,6 +11,7 @@
 
 static struct spill_group callers[CALLERS], places[SPILL_PLACES];
 static struct spill_holder largest[SPILL_HOLDERS];
+static uint64_t sizes[SPILL_HOLDERS]; /* of these: of what is on other devices only the host's part */
 static unsigned largest_count;
 static int here; /* the device that is full; -1: not known */
 
@@ -42,16 +43,19 @@ static struct spill_group *group_of(const char *caller)
 _Static_assert(CALLERS == 1 << (64 - 54), "the shift above keeps 10 bits");
 
 /* Insertion into a list of ten, largest first. */
-static void keep(const struct spill_allocation *entry)
+static void keep(const struct spill_allocation *entry, uint64_t size)
 {
 	unsigned at = largest_count;
-	while (at && largest[at - 1].bytes < entry->bytes)
+	while (at && sizes[at - 1] < size)
 		at--;
 	if (at == SPILL_HOLDERS)
 		return;
 	unsigned last = largest_count < SPILL_HOLDERS ? largest_count : SPILL_HOLDERS - 1;
-	for (unsigned i = last; i > at; i--)
+	for (unsigned i = last; i > at; i--) {
 		largest[i] = largest[i - 1];
+		sizes[i] = sizes[i - 1];
+	}
+	sizes[at] = size;
 	largest[at] =
 	    (struct spill_holder){entry->caller, entry->api, entry->seq, entry->bytes, entry->place};
 	largest_count = last + 1;
@@ -60,9 +64,11 @@ static void keep(const struct spill_allocation *entry)
 void spill_holders_add(const struct spill_allocation *entry)
 {
 	struct spill_bytes held = entry->held;
+	uint64_t size = entry->bytes;
 	if (here >= 0 && entry->device != here) {
 		held.device = 0;
-		if (!spill_bytes_all(&held))
+		size = spill_bytes_all(&held);
+		if (!size)
 			return;
 	}
 	struct spill_group *group = group_of(entry->caller);
@@ -72,7 +78,7 @@ void spill_holders_add(const struct spill_allocation *entry)
 	}
 	places[entry->place].name = spill_place_name(entry->place);
 	add(&places[entry->place], &held);
-	keep(entry);
+	keep(entry, size);
 }
 
 /* Those of `groups` that hold most, at most `most` of them, in order; returns how many. */

@@ -226,7 +226,7 @@ static void what_is_on_other_devices_is_left_out(void **state)
 {
 	struct spill_record_oom record = {.device = 1};
 	struct spill_allocation one = plain(0x1000, 1000), two = plain(0x2000, 900),
-	                        three = plain(0x3000, 50);
+	                        three = plain(0x3000, 500);
 	one.caller = two.caller = "elsewhere";
 	two.place = SPILL_PLACE_SPLIT;
 	two.held = (struct spill_bytes){.device = 800, .host = 100};
@@ -236,16 +236,17 @@ static void what_is_on_other_devices_is_left_out(void **state)
 	spill_ledger_add(&two);
 	spill_ledger_add(&three);
 	spill_ledger_holders(&record);
-	assert_int_equal(record.live.device, 1850);
+	assert_int_equal(record.live.device, 2300);
 	assert_int_equal(record.live.host, 100);
 	assert_int_equal(record.callers, 2);
-	check_group(&record.by_caller[0], "elsewhere", 1, 0, 100);
-	check_group(&record.by_caller[1], "here", 1, 50, 0);
+	check_group(&record.by_caller[0], "here", 1, 500, 0);
+	check_group(&record.by_caller[1], "elsewhere", 1, 0, 100);
 	assert_int_equal(record.places, 2);
-	check_group(&record.by_place[0], "split", 1, 0, 100);
-	check_group(&record.by_place[1], "device", 1, 50, 0);
+	check_group(&record.by_place[0], "device", 1, 500, 0);
+	check_group(&record.by_place[1], "split", 1, 0, 100);
 	assert_int_equal(record.holders, 2);
-	assert_int_equal(record.top[0].bytes, 900);
+	assert_int_equal(record.top[0].bytes, 500);
+	assert_int_equal(record.top[1].bytes, 900); /* as in its alloc */
 	record.device = -1;
 	spill_ledger_holders(&record);
 	check_group(&record.by_caller[0], "elsewhere", 2, 1800, 100);

@@ -395,7 +395,11 @@ static void who_holds_most(void **state)
 	struct spill_record_oom oom = example();
 
 	oom.by_caller[0].count = 1;
+	oom.top[0].bytes *= 4; /* another device's for the most part */
 	assert_non_null(strstr(advice(&oom), "-ngl): libggml-cuda.so+0x1a2b holds 6.00 GiB in one piece"));
+	oom.by_caller[0].name = NULL;
+	assert_non_null(strstr(advice(&oom), "-ngl): libggml-cuda.so+0x1a2b holds"));
+	oom.top[0].bytes /= 4;
 	oom.callers = 0; /* as the first logs were */
 	assert_non_null(strstr(advice(&oom), "-ngl): libggml-cuda.so+0x1a2b holds 6.00 GiB in one piece"));
 	oom.bytes = oom.total + 1; /* no less in use would make room for it */
