@@ -19,7 +19,8 @@ bool spill_oom_is_final(const char *refused_by)
 
 uint64_t spill_oom_elsewhere(const struct spill_record_oom *oom)
 {
-	uint64_t rest = oom->places ? oom->live.device : 0; /* the first logs did not tell places */
+	/* The first logs told no places, but of what was held the largest. */
+	uint64_t rest = oom->places || !oom->holders ? oom->live.device : 0;
 
 	for (unsigned i = 0; i < oom->places; i++)
 		rest = spill_less(rest, oom->by_place[i].held.device);

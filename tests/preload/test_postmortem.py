@@ -108,6 +108,13 @@ class PostMortem(ScriptCase):
         self.assertFalse([line for line in lines if line.endswith("  others")])
         self.assertRegex(lines[-2], r"2\.00 MiB less in use on the device .*: script\+0x[0-9a-f]+ holds 4\.00 MiB in one piece$")
 
+    def test_all_is_on_other_devices(self):
+        done = self.script("retain:0 alloc:a:6m:2 retain:1 alloc:b:20m", SPILL_OOM_CHAIN="", SPILL_SIM_DEVICES="2")
+        oom, = self.ooms()
+        self.assertEqual((oom["dev"], oom["live"]["device_bytes"], "places" in oom), (1, 12 * MIB, False))
+        lines = self.block(done)
+        self.assertIn("spill:   this process holds 12.00 MiB device (12.00 MiB on other devices)", lines)
+
     def test_figures_are_of_what_refused(self):
         """Demote, tried behind the host, is refused by the same option, with figures of its own."""
         def run(limit):

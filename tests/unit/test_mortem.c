@@ -390,6 +390,17 @@ static void on_purpose_or_observed(void **state)
 	                    "nothing: it surfaces once, so that the program frees its caches and asks again");
 }
 
+static void what_is_on_other_devices(void **state)
+{
+	struct spill_record_oom oom = example();
+
+	assert_int_equal(spill_oom_elsewhere(&oom), 3 * GIB);
+	oom.places = 0; /* as the first logs were */
+	assert_int_equal(spill_oom_elsewhere(&oom), 0);
+	oom.holders = 0; /* nothing is here or on the host */
+	assert_int_equal(spill_oom_elsewhere(&oom), 8 * GIB);
+}
+
 static void who_holds_most(void **state)
 {
 	struct spill_record_oom oom = example();
@@ -429,6 +440,7 @@ int main(void)
 	    cmocka_unit_test(by_what_refused_on_the_device),
 	    cmocka_unit_test(by_what_was_tried),
 	    cmocka_unit_test(on_purpose_or_observed),
+	    cmocka_unit_test(what_is_on_other_devices),
 	    cmocka_unit_test(who_holds_most),
 	};
 
