@@ -77,7 +77,13 @@ static bool secret_name(const char *name, size_t count)
 	return false;
 }
 
-/* A number of tokens, as in --max-tokens 128, is no secret. */
+/* A number of tokens, as in --max-tokens 128, is no secret, and neither is one token's in a vocabulary. */
+static bool counts_tokens(const char *name, size_t count)
+{
+	return ends_in(name, count, "tokens") || ends_in(name, count, "token_id") ||
+	       ends_in(name, count, "token-id");
+}
+
 static bool is_count(const char *value, size_t length)
 {
 	return length > 0 && length <= 9 && strspn(value, "0123456789") >= length;
@@ -134,8 +140,7 @@ static size_t before_secret(const char *argument)
 		if (value && secret_name(argument + from, end - from)) {
 			const char *text = argument + value + strspn(argument + value, " ");
 
-			if (!ends_in(argument + from, end - from, "tokens") ||
-			    !is_count(text, name_length(text)))
+			if (!counts_tokens(argument + from, end - from) || !is_count(text, name_length(text)))
 				return value;
 		}
 		if (argument[end] == '\0')
@@ -150,7 +155,7 @@ size_t spill_redact_shown(struct spill_redact *state, const char *argument)
 
 	/* Judged by its name even where it is itself hidden: after `--use-auth --password x`, x is one too. */
 	state->next = from > 0 && argument[end] == '\0' && secret_name(argument + from, end - from);
-	state->count = ends_in(argument + from, end - from, "tokens");
+	state->count = counts_tokens(argument + from, end - from);
 	if ((before.next && !(before.count && is_count(argument, strlen(argument)))) ||
 	    carries_login(argument))
 		return 0;

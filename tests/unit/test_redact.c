@@ -133,6 +133,7 @@ static void values_of_other_forms(void **state)
 	      {"--config={'password' : 'hunter2'}", "--config={'password' :"},
 	      {"{\\\"token\\\":\\\"hunter2\\\"}", "{\\\"token\\\":"}, {"'HF_TOKEN'=hunter2", "'HF_TOKEN'="},
 	      WHOLE("{\"max_tokens\": 128, \"n\": 1}"), WHOLE("run --max-tokens 128 --n 1"),
+	      WHOLE("{\"pad_token_id\": 0, \"rope\": 2}"), {"{\"token_id\": \"x\"}", "{\"token_id\":"},
 	      {"run --max-tokens 128 --token x", "run --max-tokens 128 --token "}, WHOLE("a key to it"),
 	      WHOLE("a-key to it"), WHOLE("\"key\" of it"), WHOLE("a --token"), WHOLE("std::key::b"),
 	      {"{\"key\" = 1}", "{\"key\" ="}, WHOLE("--use-auth"));
@@ -144,7 +145,8 @@ static void counts(void **state)
 	(void)state;
 	CHECK(WHOLE("--max-tokens"), WHOLE("128"), WHOLE("--max-tokens=128"), WHOLE("--tokens"),
 	      {"12345678901234", ""}, WHOLE("--tokens"), {"abc", ""}, {"--tokens=abc", "--tokens="},
-	      {"--max-tokens=1x", "--max-tokens="}, WHOLE("--token"), {"128", ""});
+	      {"--max-tokens=1x", "--max-tokens="}, WHOLE("--token"), {"128", ""}, WHOLE("--pad_token_id"),
+	      WHOLE("0"), WHOLE("--eos-token-id=128009"), WHOLE("--token-id"), {"abc", ""});
 }
 
 static void urls_and_headers(void **state)
