@@ -98,23 +98,31 @@ static bool take_option(const struct spill_record_option *option, struct spill_e
 	return true;
 }
 
+/* Of the log: it decides nothing, and a long path is cut. */
+static bool is_of_log(const char *name)
+{
+	return !strncmp(name, "log.", 4);
+}
+
 static bool take(const struct spill_record_option *option, struct spill_error *error)
 {
+	if (is_of_log(option->name))
+		return true;
 	if (!strncmp(option->name, rule_prefix, sizeof(rule_prefix) - 1))
 		return take_rule(option, error);
 	return take_option(option, error);
 }
 
-/* Options that there were not yet when the log was written; those of the log decide nothing. */
+/* Options that there were not yet when the log was written. */
 static void name_missing(char *missing, size_t size)
 {
 	struct spill_text text = spill_text_begin(missing, size);
 	char name[64];
 
 	for (unsigned slot = 0; slot < SPILL_OPTIONS; slot++) {
-		if (recorded.has[slot] || !strcmp(spill_option_row(slot)->section, "log"))
-			continue;
 		spill_option_name(slot, name, sizeof(name));
+		if (recorded.has[slot] || is_of_log(name))
+			continue;
 		spill_text_add(&text, text.length ? ", " : "");
 		spill_text_add(&text, name);
 	}

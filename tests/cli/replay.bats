@@ -229,6 +229,12 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	run "$spill" replay b.jsonl
 	ends_with 2
 	has "too many rules"
+	# Where the log was decides nothing: a path that was cut within a %, a word or a key of another version.
+	for option in log.path=/logs/% log.stderr=loud log.colour=1; do
+		POLICY=$(options device.reserve=0 "$option") run_of alloc:1:1024 >b.jsonl
+		run "$spill" replay b.jsonl
+		has "0 of 1 allocations would be elsewhere"
+	done
 	# What an older version did not have yet is told, and is as by default.
 	run "$spill" replay "$data/kept/first.jsonl"
 	has_line "  options that its policy did not have yet are as by default: spill.profile, device.memory, host.share, host.numa, host.ahead, movable.enable, movable.min, movable.chunk, movable.above, movable.wait, movable.follow, meminfo.report"
