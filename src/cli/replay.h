@@ -46,7 +46,7 @@ struct cli_replay_run {
 	bool judged; /* else what is not in the log cannot be decided again */
 	char *why;   /* not; NULL: judged */
 	char *exe, *boot;
-	struct cli_recording recording; /* while it is read */
+	struct cli_recording *recording; /* while it is read and decided: that of all */
 	struct cli_model_setting setting;
 	bool other_told[SPILL_DEVICES];
 	bool log_cut;                     /* log.level or log.max */
@@ -73,7 +73,9 @@ struct cli_replay {
 	struct cli_report report; /* of the runs as they would be */
 	struct cli_replay_run *runs;
 	size_t count, size;
-	const struct spill_policy *recorded; /* of the run that is read; not its own: NULL */
+	/* Of the run that is read: */
+	struct cli_recording recording;
+	const struct spill_policy *recorded; /* not its own: NULL */
 	const char *problem;                 /* of the policy, as said by the last run's program; NULL */
 };
 

@@ -45,7 +45,7 @@ static uint64_t find_least(struct cli_model *model, const struct cli_recording *
 
 void cli_replay_limits(struct cli_replay_run *run)
 {
-	const struct cli_recording *recording = &run->recording;
+	const struct cli_recording *recording = run->recording;
 	struct cli_model_setting setting = run->setting;
 	struct cli_model_device devices[SPILL_DEVICES];
 	struct cli_model model;

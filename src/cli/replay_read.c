@@ -72,14 +72,15 @@ static void begin(void *data, const char *path, unsigned long line, const struct
 	replay->runs = cli_room_for_one(replay->runs, replay->count, &replay->size, sizeof(*run));
 	run = &replay->runs[replay->count++];
 	*run = (struct cli_replay_run){.setting = {.backend = &spill_backend_cuda, .host = replay->wish.host},
-	                               .lists = replay->wish.list};
+	                               .lists = replay->wish.list,
+	                               .recording = &replay->recording};
 	if (start) {
 		begin_cards(replay, &run->setting, start);
 		begin_policy(replay, run, path, line, start);
 		run->exe = cli_room_text(start->exe);
 		run->boot = cli_room_text(start->boot);
 	}
-	cli_recording_begin(&run->recording, run->setting.backend);
+	cli_recording_begin(run->recording, run->setting.backend);
 }
 
 /* What is behind the exit line is frees by other libraries' destructors. */
@@ -88,7 +89,7 @@ static void take_event(void *data, const struct cli_event *event)
 	struct cli_replay *replay = data;
 
 	if (!last_summary(replay)->exited)
-		cli_recording_event(&last_run(replay)->recording, event);
+		cli_recording_event(&replay->recording, event);
 }
 
 static void take_record(void *data, const struct spill_record *record)
@@ -97,7 +98,7 @@ static void take_record(void *data, const struct spill_record *record)
 	struct cli_replay_run *run = last_run(replay);
 
 	if (record->kind == SPILL_KIND_OOM)
-		cli_recording_oom(&run->recording, &record->oom);
+		cli_recording_oom(run->recording, &record->oom);
 	else if (record->kind == SPILL_KIND_DROP)
 		run->log_cut = true;
 	else
@@ -117,10 +118,10 @@ static void set_cards(struct cli_replay *replay, struct cli_replay_run *run, str
 			continue;
 		card = &run->setting.cards[device->device];
 		card->limit = spill_policy_device_limit(run->setting.policy, device->device, card->total);
-		run->other_told[device->device] = run->recording.devices[device->device].told;
+		run->other_told[device->device] = run->recording->devices[device->device].told;
 		card->other = replay->wish.other != SPILL_UNLIMITED
 		                  ? replay->wish.other
-		                  : run->recording.devices[device->device].other;
+		                  : run->recording->devices[device->device].other;
 		device->bytes = card->total;
 		device->limit = card->limit;
 	}
@@ -134,8 +135,8 @@ static const char *why_not(const struct cli_replay_run *run, const struct cli_su
 		return "log.level was not all: allocations that fitted are not in the log";
 	if (run->log_cut)
 		return "log.max left lines out: what was allocated then is not in the log";
-	for (size_t i = 0; i < run->recording.ask_count; i++) {
-		const struct cli_ask *ask = &run->recording.asks[i];
+	for (size_t i = 0; i < run->recording->ask_count; i++) {
+		const struct cli_ask *ask = &run->recording->asks[i];
 
 		if (ask->memory < CLI_MEMORY_MANAGED && ask->kind != CLI_ASK_FREE &&
 		    (ask->device < 0 || ask->device >= SPILL_DEVICES ||
@@ -167,14 +168,14 @@ static void decide(struct cli_replay *replay, struct cli_replay_run *run, struct
 	if (!run->setting.policy)
 		return;
 	sites =
-	    cli_replay_sites(&run->recording, run->setting.policy, run->exe, run->rules, sizeof(run->rules));
+	    cli_replay_sites(run->recording, run->setting.policy, run->exe, run->rules, sizeof(run->rules));
 	run->setting.sites = sites;
 	set_cards(replay, run, summary);
 	why = why_not(run, summary);
 	run->why = cli_room_text(why);
 	run->judged = !why;
-	run->told = run->recording.told_count;
-	run->was_refused = run->recording.refused;
+	run->told = run->recording->told_count;
+	run->was_refused = run->recording->refused;
 	summary->exited = false;
 	cli_replay_decide(run, summary, replay->report.summaries.names);
 	if (run->judged)
@@ -193,7 +194,8 @@ static void finish(void *data, const struct cli_trace_end *end)
 
 	if (!replay->problem)
 		decide(replay, run, summary);
-	cli_recording_free(&run->recording);
+	cli_recording_free(run->recording);
+	run->recording = NULL;
 	cli_summary_visitor.end(&replay->report.summaries, end);
 	summary->exited = exited;
 }

@@ -37,7 +37,7 @@ static uint64_t seq_of(const struct cli_told *told, uint32_t allocation)
 static struct cli_event event_of(struct deciding *deciding, const struct cli_ask *ask,
                                  enum cli_event_kind kind)
 {
-	const struct cli_recording *recording = &deciding->run->recording;
+	const struct cli_recording *recording = deciding->run->recording;
 	const struct cli_told *told = &recording->told[ask->allocation];
 
 	return (struct cli_event){
@@ -99,7 +99,7 @@ static void tell_moved(void *data, const struct cli_model_slot *slot, bool demot
                        const char *reason)
 {
 	struct deciding *deciding = data;
-	const struct cli_told *told = &deciding->run->recording.told[slot->allocation];
+	const struct cli_told *told = &deciding->run->recording->told[slot->allocation];
 	struct cli_whereabouts *now = &deciding->now[slot->allocation];
 	struct cli_event event = {
 	    .kind = demoted ? CLI_EVENT_DEMOTE : CLI_EVENT_PROMOTE,
@@ -154,7 +154,7 @@ static void count(struct cli_table *table, const struct cli_name *name, uint64_t
 static void list(struct deciding *deciding, size_t allocation)
 {
 	struct cli_replay_run *run = deciding->run;
-	const struct cli_told *told = &run->recording.told[allocation];
+	const struct cli_told *told = &run->recording->told[allocation];
 
 	if (!run->lists)
 		return;
@@ -164,7 +164,7 @@ static void list(struct deciding *deciding, size_t allocation)
 	    .bytes = told->bytes,
 	    .was = told->was,
 	    .now = deciding->now[allocation],
-	    .caller = run->recording.sites[told->site].caller,
+	    .caller = run->recording->sites[told->site].caller,
 	    .rule = name_of(deciding, 0, deciding->rules[allocation]),
 	};
 }
@@ -172,7 +172,7 @@ static void list(struct deciding *deciding, size_t allocation)
 static void compare(struct deciding *deciding)
 {
 	struct cli_replay_run *run = deciding->run;
-	const struct cli_recording *recording = &run->recording;
+	const struct cli_recording *recording = run->recording;
 
 	for (size_t i = 0; i < recording->told_count; i++) {
 		const struct cli_told *told = &recording->told[i];
@@ -195,7 +195,7 @@ static void compare(struct deciding *deciding)
 
 void cli_replay_decide(struct cli_replay_run *run, struct cli_summary *summary, struct cli_names *names)
 {
-	const struct cli_recording *recording = &run->recording;
+	const struct cli_recording *recording = run->recording;
 	size_t all = recording->told_count + 1;
 	struct deciding deciding = {.run = run, .summary = summary, .names = names};
 	struct cli_model model;
