@@ -29,9 +29,10 @@ static void advise_device(struct spill_text *text, const struct cli_device *devi
 	spill_text_size(text, row.usable);
 	if (partial || device->limit >= device->bytes || device->fit.wanted > device->bytes)
 		return;
+	/* It counts the driver's whole blocks, which are not in the log; the model of a replay has them. */
 	spill_text_add(text, " (or device.limit = ");
 	spill_text_number(text, device->fit.wanted);
-	spill_text_add(text, ")");
+	spill_text_add(text, " or a little more: spill replay says exactly)");
 }
 
 /* "; 2 requests of more than 16 times device 0 are left out: …" */
@@ -91,44 +92,66 @@ static bool only_for_reserve(const struct cli_summary *summary)
 	       !strcmp(cli_text_of(demoted->rows[0].name), "reserve") && demoted->rows[0].bytes <= reserve;
 }
 
-static bool spilled_by(const struct cli_summary *summary, const char *reason)
+static const struct cli_row *row_of(const struct cli_table *table, const char *name)
 {
-	const struct cli_table *reasons = &summary->views[CLI_BY_REASON];
-
-	for (size_t i = 0; i < reasons->count; i++) {
-		if (reasons->rows[i].spilled && !strcmp(cli_text_of(reasons->rows[i].name), reason))
-			return true;
+	for (size_t i = 0; i < table->count; i++) {
+		if (!strcmp(cli_text_of(table->rows[i].name), name))
+			return &table->rows[i];
 	}
-	return false;
+	return NULL;
 }
 
-/* Some out of memory was a rule's word. */
-static bool refused_by_rule(const struct cli_summary *summary)
+static bool spilled_by(const struct cli_summary *summary, const char *reason)
+{
+	const struct cli_row *row = row_of(&summary->views[CLI_BY_REASON], reason);
+
+	return row && row->spilled;
+}
+
+/* Some out of memory, of what a device could have, was the word of what begins so. */
+static bool refused_by(const struct cli_summary *summary, const char *word)
 {
 	const struct cli_ooms *ooms = &summary->ooms;
 
 	for (uint64_t i = 0; i < ooms->count && i < 2 * CLI_OOMS_EACH; i++) {
-		if (ooms->list[i].refused_by && !strncmp(ooms->list[i].refused_by, "rule.", 5))
+		const struct spill_record_oom *oom = &ooms->list[i];
+
+		if (oom->refused_by && !strncmp(oom->refused_by, word, strlen(word)) &&
+		    oom->bytes <= oom->total)
 			return true;
 	}
 	return false;
 }
 
-/* What a rule did: its cap, if the device, within its limit, had room for all that was wanted. */
+static void also(struct spill_text *text, const char *what)
+{
+	spill_text_add(text, text->length ? "; " : "");
+	spill_text_add(text, what);
+}
+
+/* The device, within its limit, had room for all that was wanted: a cap, or what the driver takes on top, which is not in the log. */
+static void advise_limits(struct spill_text *text, const struct cli_summary *summary)
+{
+	bool limit = spilled_by(summary, "limit") || row_of(&summary->demoted, "limit");
+
+	if ((limit && summary->capped) || refused_by(summary, "rule.cap"))
+		also(text, "a larger cap in the rules that have one");
+	if ((limit && !summary->capped) || refused_by(summary, "device.limit"))
+		also(text, "a larger device.limit: it counts the driver's whole blocks, which are more than "
+		           "what was "
+		           "asked for; spill replay says how large");
+}
+
 static void advise_rules(struct spill_text *text, const struct cli_summary *summary, bool partial)
 {
-	bool cap = !text->length && !partial && spilled_by(summary, "limit");
+	bool fits = !text->length && !partial;
 
-	if (spilled_by(summary, "rule")) {
-		spill_text_add(text, text->length ? "; " : "");
-		spill_text_add(text, "another place in the rules that say where");
-	}
-	if (cap) {
-		spill_text_add(text, text->length ? "; " : "");
-		spill_text_add(text, "a larger cap in the rules that have one");
-	}
-	if (!text->length && refused_by_rule(summary))
-		spill_text_add(text, "another word in the rule that refused");
+	if (spilled_by(summary, "rule"))
+		also(text, "another place in the rules that say where");
+	if (fits)
+		advise_limits(text, summary);
+	if (!text->length && refused_by(summary, "rule."))
+		also(text, "another word in the rule that refused");
 }
 
 /* What was wanted in earnest. */

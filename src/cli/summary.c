@@ -21,6 +21,18 @@ static const char *option(const struct spill_record_start *start, const char *na
 	return NULL;
 }
 
+static bool has_cap(const struct spill_record_start *start)
+{
+	for (unsigned i = 0; i < start->option_count; i++) {
+		const struct spill_record_option *at = &start->policy[i];
+
+		if (at->name && at->value && !strncmp(at->name, "rule ", 5) &&
+		    (!strncmp(at->value, "cap = ", 6) || strstr(at->value, "; cap = ")))
+			return true;
+	}
+	return false;
+}
+
 struct cli_device *cli_summary_device(struct cli_summary *summary, int device)
 {
 	struct cli_device *row;
@@ -108,6 +120,7 @@ static void begin(void *data, const char *path, unsigned long line, const struct
 	summary->pid = start->pid;
 	summary->driver = start->driver;
 	summary->all_told = !level || !strcmp(level, "all");
+	summary->capped = has_cap(start);
 	begin_devices(summary, start);
 }
 

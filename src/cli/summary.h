@@ -80,6 +80,7 @@ struct cli_summary {
 	char *time, *host, *program, *version, *backend, *rank, *mode;
 	int pid, driver;
 	bool all_told; /* log.level is all: totals follow from the lines */
+	bool capped;   /* one of its rules has a cap */
 
 	struct cli_trace_end end;
 	uint64_t ended_us;          /* time of the last line */

@@ -14,7 +14,7 @@ json() { "$spill" report --json "$@"; }
 	[ "${lines[5]}" = "  by rule        default 2.04 GiB" ]
 	[ "${lines[6]}" = "  asked by       libggml-cuda.so+0x1a2b 2.04 GiB" ]
 	[ "${lines[7]}" = "  out of memory  1" ]
-	[[ ${lines[8]} == "  avoided by     a smaller context, batch or model: 4.04 GiB less on device 0, of which most wanted was 8.04 GiB of 4.00 GiB (or device.limit = 8629600768)" ]]
+	[[ ${lines[8]} == "  avoided by     a smaller context, batch or model: 4.04 GiB less on device 0, of which most wanted was 8.04 GiB of 4.00 GiB (or device.limit = 8629600768 or a little more: spill replay says exactly)" ]]
 	[ "${lines[9]}" = "  log            $data/run.jsonl:1" ]
 }
 
@@ -287,12 +287,22 @@ json() { "$spill" report --json "$@"; }
 	run "$spill" report others.jsonl
 	has_line "  avoided by     another place in the rules that say where"
 	# The device had room, and its limit too: it was a rule's cap, or its refusal.
-	sed 's/"reason":"rule"/"reason":"limit"/' others.jsonl >cap.jsonl
+	sed 's/"reason":"rule"/"reason":"limit"/; s/"policy":\[/&{"name":"rule x","value":"size = 1GiB..; cap = 1GiB","source":"p.conf:1"},/' others.jsonl >cap.jsonl
 	run "$spill" report cap.jsonl
 	has_line "  avoided by     a larger cap in the rules that have one"
+	# Without such a rule it was what the driver takes on top, which device.limit counts and the log does not have.
+	sed 's/; cap = 1GiB/; over = host/' cap.jsonl >blocks.jsonl
+	run "$spill" report blocks.jsonl
+	has_line "  avoided by     a larger device.limit: it counts the driver's whole blocks, which are more than what was asked for; spill replay says how large"
 	sed 's/"value":"4GiB"/"value":"none"/; /"kind":"alloc".*"seq":2/d; /"kind":"free"/d; s/"refused_by":"host.limit"/"refused_by":"rule.over"/' "$data/run.jsonl" >refused.jsonl
 	run "$spill" report refused.jsonl
 	has_line "  avoided by     another word in the rule that refused"
+	sed -i 's/"refused_by":"rule.over"/"refused_by":"rule.cap"/' refused.jsonl
+	run "$spill" report refused.jsonl
+	has_line "  avoided by     a larger cap in the rules that have one"
+	sed -i 's/"refused_by":"rule.cap"/"refused_by":"device.limit"/' refused.jsonl
+	run "$spill" report refused.jsonl
+	has "  avoided by     a larger device.limit: it counts"
 	# An allocation that is on no device has no size to compare with.
 	sed -i 's/"dev":0,"api":"cudaMalloc",/"api":"cudaMalloc",/' others.jsonl
 	run "$spill" report others.jsonl
@@ -306,6 +316,9 @@ json() { "$spill" report --json "$@"; }
 		s/"policy":\[\]/"policy":[{"name":"device.reserve","value":"2GiB","source":"default"}]/' "$data/moves.jsonl" >reserve.jsonl
 	run "$spill" report reserve.jsonl
 	has_line "  avoided by     a smaller device.reserve, or less of other programs, contexts and libraries on the device: what was wanted would have fitted"
+	sed 's/"reason":"reserve"/"reason":"limit"/; s/"name":"device.reserve","value":"2GiB"/"name":"rule x","value":"cap = 1GiB"/' reserve.jsonl >moved.jsonl
+	run "$spill" report moved.jsonl
+	has_line "  avoided by     a larger cap in the rules that have one"
 	sed -i s/2GiB/2047MiB/ reserve.jsonl
 	run "$spill" report reserve.jsonl
 	has_line "  avoided by     less of other programs, contexts and libraries on the device: what was wanted would have fitted"
