@@ -28,13 +28,7 @@ static void add_hint(struct hints *hints, unsigned line, const char *name, const
 	char text[SPILL_PATH_MAX + 256];
 
 	snprintf(text, sizeof(text), "%s:%u: %s is %s", hints->path, line, name, hint);
-	if (!hints->json) {
-		fprintf(hints->out, "%s\n", text);
-		return;
-	}
-	fputs(hints->any ? "," : "", hints->out);
-	cli_print_json_string(hints->out, text);
-	hints->any = true;
+	cli_print_item(hints->out, text, hints->json, &hints->any);
 }
 
 static void take_option(void *user, unsigned slot, const char *value, unsigned line, const char *app)
@@ -119,7 +113,7 @@ static int covering(unsigned last)
 /* Rules that no request comes to: a line each, or the items of a JSON array. */
 static void print_covered(const char *path, bool json)
 {
-	const char *comma = "";
+	bool any = false;
 	char line[2 * (size_t)SPILL_PATH_MAX + sizeof(SPILL_RULE_NEVER) + 32];
 
 	for (unsigned i = 0; i < rules.list.count; i++) {
@@ -129,12 +123,7 @@ static void print_covered(const char *path, bool json)
 			continue;
 		snprintf(line, sizeof(line), "%s:%u: " SPILL_RULE_NEVER "%s:%u", path, rules.line[i], path,
 		         rules.line[by]);
-		fputs(json ? comma : "", stdout);
-		if (json)
-			cli_print_json_string(stdout, line);
-		else
-			puts(line);
-		comma = ",";
+		cli_print_item(stdout, line, json, &any);
 	}
 }
 

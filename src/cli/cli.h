@@ -31,6 +31,9 @@ int cli_finish(int status);
 /* A JSON string with its quotes. Text of logs and file names may hold anything. */
 void cli_print_json_string(FILE *out, const char *text);
 
+/* A line; or an item of a JSON array, behind a comma if there were *any. */
+void cli_print_item(FILE *out, const char *text, bool json, bool *any);
+
 /* log_text.c: one record as a line for people. */
 struct spill_record;
 void cli_print_record(FILE *out, const struct spill_record *record);

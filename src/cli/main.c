@@ -58,6 +58,17 @@ void cli_print_json_string(FILE *out, const char *text)
 	fputc('"', out);
 }
 
+void cli_print_item(FILE *out, const char *text, bool json, bool *any)
+{
+	if (json) {
+		fputs(*any ? "," : "", out);
+		cli_print_json_string(out, text);
+	} else {
+		fprintf(out, "%s\n", text);
+	}
+	*any = true;
+}
+
 int cli_version(int argc, char **argv)
 {
 	struct cli_call call = cli_call(argc, argv);

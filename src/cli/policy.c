@@ -84,13 +84,7 @@ static void print_hints(bool json)
 		if (!hint)
 			continue;
 		snprintf(line, sizeof(line), "%s is %s", option->name, hint);
-		if (json && any)
-			putchar(',');
-		if (json)
-			cli_print_json_string(stdout, line);
-		else
-			puts(line);
-		any = true;
+		cli_print_item(stdout, line, json, &any);
 	}
 }
 
@@ -109,11 +103,10 @@ static void print_rules(bool json)
 /* As the items of a JSON array; takes them apart. */
 static void print_lines(char *lines)
 {
-	for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n")) {
-		if (line != lines)
-			putchar(',');
-		cli_print_json_string(stdout, line);
-	}
+	bool any = false;
+
+	for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n"))
+		cli_print_item(stdout, line, true, &any);
 }
 
 static void print_json(const char *program, bool disabled)
