@@ -190,7 +190,8 @@ static void the_smallest_limit_is_the_smallest(void **data)
 	(void)data;
 	for (unsigned run = 0; run < 60; run++) {
 		struct cli_ask asks[30];
-		struct cli_replay_run replay = {.recording = {.asks = asks, .ask_count = 30, .slots = 30}};
+		struct cli_recording recording = {.asks = asks, .ask_count = 30, .slots = 30};
+		struct cli_replay_run replay = {.recording = &recording};
 		bool ran = false;
 
 		random_rules();
