@@ -4,7 +4,9 @@
 
 #include "call.h"
 #include "cli.h"
+#include "json.h"
 #include "nearest.h"
+#include "room.h"
 
 /* Their functions, in the order of the table. */
 static int (*const functions[CLI_COMMANDS])(int argc, char **argv) = {
@@ -44,18 +46,14 @@ int cli_finish(int status)
 
 void cli_print_json_string(FILE *out, const char *text)
 {
-	fputc('"', out);
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
+	size_t most = 6 * strlen(text) + 3; /* an escape is six bytes for one */
+	char *buffer = cli_room(NULL, most, 1);
+	struct spill_json json;
 
-		if (c == '"' || c == '\\')
-			fprintf(out, "\\%c", c);
-		else if (c < 0x20 || c == 0x7f)
-			fprintf(out, "\\u%04x", c);
-		else
-			fputc(c, out);
-	}
-	fputc('"', out);
+	spill_json_begin(&json, buffer, most);
+	spill_json_string(&json, text);
+	fwrite(buffer, 1, json.length, out);
+	free(buffer);
 }
 
 void cli_print_item(FILE *out, const char *text, bool json, bool *any)

@@ -68,6 +68,14 @@ few.conf:14: cap of rule a is 80 bytes; did you mean 80GiB or 80MiB?" ]
 "few.conf:2: device.limit is 6 bytes; did you mean 6GiB or 6MiB?"' ]
 }
 
+@test "as JSON, whatever the bytes of a name, a value or an error are" {
+	printf '[rule a\344]\ncaller = lib\344"*\nplace = host\n' >$'b\377\002.conf'
+	printf '[oom]\nchain = \344\n' >bad.conf
+	"$spill" check --json $'b\377\002.conf' bad.conf >out || [ $? -eq 1 ]
+	[ "$(python3 -c 'import json; good, bad = json.load(open("out", encoding="utf-8")); print(ascii([good["file"], good["rules"][0]["name"], good["rules"][0]["keys"]["caller"], bad["error"][:27]]))')" \
+		= "['b\ufffd\x02.conf', 'a\ufffd', 'lib\ufffd\"*', \"bad.conf:2:9: bad value '\ufffd'\"]" ]
+}
+
 @test "a file that the preload would not trust" {
 	printf '[device]\nlimit = 4GiB\n' >open.conf
 	chmod 666 open.conf
