@@ -99,9 +99,11 @@ static inline void spill_text_quote(struct spill_text *text, const char *string,
 
 	spill_text_add(text, "'");
 	for (size_t i = 0; i < shown; i++) {
-		char c = (unsigned char)string[i] < 0x20 || string[i] == 0x7f ? '?' : string[i];
+		/* Behind the last byte nothing is looked at. */
+		unsigned skipped = i + 1 < count || string[i] != '\xc2' ? spill_text_control(string + i) : 0;
 
-		spill_text_bytes(text, &c, 1);
+		spill_text_bytes(text, skipped ? "?" : string + i, 1);
+		i += skipped == 2;
 	}
 	spill_text_add(text, shown < count ? "…'" : "'");
 }

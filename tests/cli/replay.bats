@@ -224,6 +224,10 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 		rule $(printf '%0100d' 0)=place = host|the name of a rule is too long
 		rule a=caller = $(printf '%02000d' 0)|a rule is too long
 	END
+	# What of the log is in it steers no terminal: C1, too.
+	POLICY=$(options 'device.limit=\u001b[31m\u009b5m') run_of alloc:1:1024 >b.jsonl
+	run "$spill" replay b.jsonl
+	has "bad size '?[31m?5m'"
 	mapfile -t rules < <(for i in {1..65}; do echo "rule r$i=place = host"; done)
 	POLICY=$(options "${rules[@]}") run_of alloc:1:1024 >b.jsonl
 	run "$spill" replay b.jsonl
