@@ -16,6 +16,7 @@ struct piece {
 	char *path, *stem; /* stem: the path up to .jsonl */
 	char time[32];     /* of the first start line; "" */
 	uint64_t continues;
+	size_t shared; /* length of the stem that it shares with others; 0: none */
 };
 
 /* Up to ".jsonl", if nothing but a rotation's number or date is behind it; else 0. */
@@ -68,9 +69,46 @@ static void look(struct piece *piece)
 	cli_lines_close(&lines);
 }
 
+static int by_stem(const void *a, const void *b)
+{
+	const struct piece *one = a, *other = b;
+
+	return strverscmp(one->stem, other->stem);
+}
+
+/* The length of NAME in a stem NAME-2 where there is NAME, too; else 0. pre: all are sorted by name */
+static size_t shared(const char *stem, const struct piece *all, size_t count)
+{
+	size_t length = strlen(stem);
+	struct piece base;
+	bool there;
+
+	while (length && isdigit((unsigned char)stem[length - 1]))
+		length--;
+	if (length < 2 || !stem[length] || stem[length - 1] != '-')
+		return 0;
+	base.stem = cli_room_text(stem);
+	base.stem[length - 1] = '\0';
+	there = bsearch(&base, all, count, sizeof(all[0]), by_stem);
+	free(base.stem);
+	return there ? length - 1 : 0;
+}
+
+/* Processes that had one name at once (src/logname.h) are together: one of them may have gone on beside another. */
+static void share_stems(struct piece *all, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		all[i].shared = shared(all[i].stem, all, count);
+	for (size_t i = 0; i < count; i++)
+		if (all[i].shared)
+			all[i].stem[all[i].shared] = '\0';
+}
+
 /* Most names are of one file, which need not be looked into. */
 static void sort(struct piece *all, size_t count)
 {
+	qsort(all, count, sizeof(all[0]), by_name);
+	share_stems(all, count);
 	qsort(all, count, sizeof(all[0]), by_name);
 	for (size_t from = 0, to; from < count; from = to) {
 		for (to = from + 1; to < count && !strcmp(all[from].stem, all[to].stem); to++)

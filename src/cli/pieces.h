@@ -12,7 +12,8 @@ struct cli_pieces {
 
 /*
  * All *.jsonl, and what becomes of their names when they are rotated (x.jsonl.1, x.jsonl-20261121): by name, with numbers in their
- * order; those of one name by their first start lines, so that the piece that goes on comes behind what it continues.
+ * order; those of one name (x.jsonl, x-2.jsonl, too) by their first start lines, so that the piece that goes on comes behind what it
+ * continues.
  */
 struct cli_pieces cli_pieces_find(const char *folder);
 
