@@ -26,17 +26,30 @@ static bool put_together(char path[SPILL_LOGNAME], const char *first, unsigned n
 	return text.length < text.size - 1;
 }
 
+/* A run does not go on in another's file, ended or not: readers would take what is behind that for its rest. */
+static const char *open_at(const struct spill_logname *name, const struct spill_logfile *before,
+                           const char *path, struct spill_logfile *file)
+{
+	const char *problem = spill_logfile_open(file, path);
+
+	if (problem || !name->path || !file->end || (file->dev == before->dev && file->ino == before->ino))
+		return problem;
+	spill_logfile_close(file);
+	return spill_logfile_taken;
+}
+
 const char *spill_logname_open(struct spill_logname *name, struct spill_logfile *file)
 {
+	const struct spill_logfile before = *file;
 	char *path = name->paths[name->path == name->paths[0]];
-	const char *problem = name->path ? spill_logfile_open(file, name->path) : spill_logfile_taken;
+	const char *problem = name->path ? open_at(name, &before, name->path, file) : spill_logfile_taken;
 
 	if (problem != spill_logfile_taken)
 		return problem;
 	for (unsigned number = 1; problem == spill_logfile_taken && number <= NAMES; number++) {
 		if (!put_together(path, name->name, number))
 			return problem;
-		problem = spill_logfile_open(file, path);
+		problem = open_at(name, &before, path, file);
 	}
 	if (!problem)
 		name->path = path;

@@ -22,7 +22,7 @@ struct spill_logname {
 
 /*
  * Opens the log's file, as spill_logfile_open does: the one that it was, else the first whose name no other process has (256 are
- * tried). pre: in a quiet section
+ * tried), and from the second time on no other run. `file` is the one until now. pre: in a quiet section
  */
 const char *spill_logname_open(struct spill_logname *name, struct spill_logfile *file);
 

@@ -64,7 +64,7 @@ static bool open_again(struct spill_logqueue *queue)
 static void look_at_path(struct spill_logqueue *queue)
 {
 	uint64_t now = spill_log_now_us();
-	struct spill_logfile fresh;
+	struct spill_logfile fresh = queue->file;
 
 	if (now < queue->looked_us + LOOK_US)
 		return;

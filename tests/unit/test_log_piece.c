@@ -286,6 +286,29 @@ static void a_name_that_another_has_taken_meanwhile(void **state)
 	in_child(taken_body);
 }
 
+static void another_body(void)
+{
+	const char *path = in_folder("another.jsonl"), *second = in_folder("another-2.jsonl");
+	FILE *file;
+
+	open_log_at(path);
+	write_note(0);
+	CHECK(unlink(path) == 0);
+	file = fopen(path, "we");
+	CHECK(file && fputs("another run, and its end\n", file) >= 0 && fclose(file) == 0);
+	monotonic_ms += 1000;
+	write_note(1);
+	PIECE(second, 2, "1", "log-rotated");
+	close(find_descriptor(second)); /* its own is none of another's */
+	write_note(2);
+	PIECE(second, 2, "1", "log-rotated", "2", "log-reopened");
+}
+
+static void a_run_that_has_the_name_and_ended(void **state)
+{
+	in_child(another_body);
+}
+
 static void long_body(void)
 {
 	static char text[6000], line[8192];
@@ -396,6 +419,7 @@ int main(void)
 	    cmocka_unit_test(a_full_disk_tears_no_new_piece),
 	    cmocka_unit_test(a_file_that_goes_with_its_descriptor),
 	    cmocka_unit_test(a_name_that_another_has_taken_meanwhile),
+	    cmocka_unit_test(a_run_that_has_the_name_and_ended),
 	    cmocka_unit_test(a_long_line_comes_behind_the_start_line),
 	    cmocka_unit_test(a_childs_own_run_continues_nothing),
 	    cmocka_unit_test(a_thousand_rotations_take_nothing),
