@@ -15,9 +15,8 @@
 struct spill_logname {
 	char name[SPILL_LOGNAME]; /* the first of them */
 	const char *_Atomic path; /* the one that was opened last; NULL: none yet */
-	char paths
-	    [2]
-	    [SPILL_LOGNAME]; /* of which it is one: threads that do not have the log's lock may be reading it */
+	/* Of which it is one: threads that do not have the log's lock may be reading it. */
+	char paths[2][SPILL_LOGNAME];
 };
 
 /*
