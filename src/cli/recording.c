@@ -213,6 +213,7 @@ static void add_refused(struct cli_recording *recording, const struct cli_event 
 	recording->refused++;
 	by_host = is(event->reason, "host.limit") || is(event->reason, "host.reserve") ||
 	          is(event->reason, "host.pressure");
+	recording->refused_by_host += by_host;
 	ask = add_ask(recording, event, by_host ? CLI_ASK_REFUSED_BY_HOST : CLI_ASK_REFUSED);
 	ask->slot = take_slot(recording);
 	tell(recording, event, ask)->was.where = CLI_WHERE_NOWHERE;

@@ -43,8 +43,9 @@ struct cli_recording {
 	size_t told_count, told_size;
 	struct cli_recorded_site *sites;
 	size_t site_count, site_size;
-	size_t slots;     /* as many as were there at once */
-	uint64_t refused; /* recorded out of memory, but for those of oom.honest_first */
+	size_t slots;             /* as many as were there at once */
+	uint64_t refused;         /* recorded out of memory, but for those of oom.honest_first */
+	uint64_t refused_by_host; /* of these those for which the host had no room */
 	/* Of each device what was taken that is not this program's, as out of memory lines tell it. */
 	struct cli_recorded_device {
 		bool told;

@@ -54,6 +54,7 @@ struct cli_replay_run {
 	uint64_t refused;                 /* requests that would be out of memory */
 	uint64_t newly_refused;           /* of these what was served in the recording */
 	uint64_t was_refused, now_served; /* out of memory in the recording; of these what would be served */
+	uint64_t was_refused_by_host;     /* of these those for which the host had no room */
 	uint64_t honest;
 	struct cli_replay_refused first;
 	struct cli_replay_sum elsewhere, ways[CLI_WHERES][CLI_WHERES];

@@ -176,6 +176,7 @@ static void decide(struct cli_replay *replay, struct cli_replay_run *run, struct
 	run->judged = !why;
 	run->told = run->recording->told_count;
 	run->was_refused = run->recording->refused;
+	run->was_refused_by_host = run->recording->refused_by_host;
 	summary->exited = false;
 	cli_replay_decide(run, summary, replay->report.summaries.names);
 	if (run->judged)

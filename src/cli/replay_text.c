@@ -209,7 +209,7 @@ static void put_doubts(const struct cli_replay *replay, const struct cli_replay_
 		printf("  of %" PRIu64 " out of memory in the recording %" PRIu64
 		       " would be served; what the program would have asked for then is not known\n",
 		       run->was_refused, run->now_served);
-	if (replay->wish.host == SPILL_UNLIMITED && run->was_refused > run->now_served)
+	if (replay->wish.host == SPILL_UNLIMITED && run->was_refused_by_host)
 		puts("  what was refused for lack of host memory is taken to be refused again, unless it "
 		     "fits on the "
 		     "device (--host SIZE)");

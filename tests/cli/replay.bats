@@ -105,6 +105,13 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	run "$spill" replay b.jsonl -p p.conf
 	ends_with 1
 	has "what was refused for lack of host memory is taken to be refused again"
+	# What the device refused is not put down to the host.
+	run_of alloc:1:8192 oom:9216:device.limit >d.jsonl
+	printf '[oom]\nchain =\n[device]\nlimit = 8GiB\n' >none.conf
+	run "$spill" replay d.jsonl -p none.conf
+	ends_with 1
+	has "of 1 out of memory in the recording 0 would be served"
+	has_not "lack of host memory"
 	run "$spill" replay b.jsonl -p p.conf --host 64GiB
 	ends_with 0
 	run "$spill" replay b.jsonl -p p.conf --host 3GiB
