@@ -31,6 +31,7 @@ struct cli_replay_sum {
 struct cli_replay_limit {
 	int device;
 	uint64_t all, least;
+	uint64_t reserve; /* of a card, beyond `all`: what is kept free by moving something away */
 };
 
 /* A request that would be out of memory, and what was held then. */

@@ -66,6 +66,8 @@ void cli_replay_limits(struct cli_replay_run *run)
 		run->limits[run->limit_count++] = (struct cli_replay_limit){
 		    .device = i,
 		    .all = devices[i].peak,
+		    .reserve =
+		        cli_model_may_move(&model, i) ? spill_policy_device_reserve(setting.policy, i) : 0,
 		    .least = run->runs
 		                 ? find_least(&model, recording, &setting.cards[i].limit, devices[i].peak)
 		                 : 0,

@@ -181,7 +181,7 @@ static void put_limits(const struct cli_replay_run *run)
 		       i ? "" : "\n", limit->device, limit->all);
 		cli_put_size(stdout, limit->all);
 		fputs(") on, a card of ", stdout);
-		cli_put_size(stdout, limit->all + other);
+		cli_put_size(stdout, limit->all + limit->reserve + other);
 		fputs("; it runs from ", stdout);
 		if (limit->least)
 			printf("%" PRIu64 " (", limit->least);

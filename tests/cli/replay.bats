@@ -42,6 +42,15 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	[ "${lines[3]}" = "  on             device 0 of 16.00 GiB, of which 0 B is not this program's (not in the log: taken as nothing; --other SIZE)" ]
 	has "  device 0: nothing is elsewhere for lack of room from device.limit = 3221225472 (3.00 GiB) on, a card of 3.00 GiB; it runs from 0 B on: all of it can be elsewhere"
 	has "this predicts where memory would be, not how fast the program would be"
+	# A card has what is kept free besides, if it can be: on a smaller one something would move for it.
+	run "$spill" replay a.jsonl --profile none
+	has "device.limit = 3221225472 (3.00 GiB) on, a card of 3.06 GiB"
+	run "$spill" replay a.jsonl --profile none --vram 3136MiB
+	has "; 0 of 2 allocations would be elsewhere"
+	run "$spill" replay a.jsonl --profile none --vram 3096MiB
+	has_not "; 0 of 2 allocations would be elsewhere"
+	run "$spill" replay a.jsonl --profile none --without move
+	has "on, a card of 3.00 GiB"
 }
 
 @test "a smaller card: what would be elsewhere, from where to where, by caller and by rule" {
