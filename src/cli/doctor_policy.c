@@ -45,6 +45,24 @@ static void judge_files(void)
 		            spill_config_disabled() ? "SPILL in the environment" : "spill.mode = off");
 }
 
+/* Is there a step but to give back what nobody uses? */
+static bool goes_elsewhere(const struct spill_chain *chain)
+{
+	for (unsigned i = 0; i < chain->count; i++) {
+		if (chain->step[i] != SPILL_STEP_TRIM)
+			return true;
+	}
+	return chain->by_capability;
+}
+
+static void judge_choice(void)
+{
+	if (with.policy.mode == SPILL_MODE_OBSERVE && !with.problem[0])
+		doctor_find(DOCTOR_nothing_spills, "libspill only observes: spill.mode = observe");
+	else if (with.policy.mode == SPILL_MODE_SPILL && !goes_elsewhere(&with.policy.chain))
+		doctor_find(DOCTOR_nothing_spills, "oom.chain names no place but the device");
+}
+
 /* Removes the options' variables: with the others the same files are found. */
 static void forget_variables(void)
 {
@@ -130,6 +148,7 @@ const struct spill_policy *doctor_look_at_policy(const struct doctor_patient *pa
 	judge_lines(DOCTOR_policy_unknown, with.warning);
 	judge_lines(DOCTOR_policy_hidden, with.hidden);
 	judge_files();
+	judge_choice();
 	judge_log(program);
 	if (!with.problem[0])
 		judge_variables(program);

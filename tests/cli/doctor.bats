@@ -357,6 +357,24 @@ machine() {
 	has_line "warning [environment] /etc/ld.so.preload has /opt/libspill.so"
 }
 
+@test "settings under which nothing spills" {
+	machine
+	for setting in SPILL_MODE=observe SPILL_OOM_CHAIN= SPILL_OOM_CHAIN=trim; do
+		run env "$setting" "$spill" doctor --root m
+		ends_with 1
+		has "what does not fit is out of memory, as without libspill"
+	done
+	SPILL_MODE=observe run "$spill" doctor --root m
+	has_line "warning [environment] libspill only observes: spill.mode = observe"
+	SPILL_OOM_CHAIN=trim run "$spill" doctor --root m
+	has_line "warning [environment] oom.chain names no place but the device"
+	for setting in SPILL_MODE=spill SPILL_OOM_CHAIN=host SPILL_OOM_CHAIN=demote; do
+		run env "$setting" "$spill" doctor --root m
+		ends_with 0
+		has_not "as without libspill"
+	done
+}
+
 @test "the policy: its problem, who may write it, what is unknown, what is hidden" {
 	machine
 	printf '[device]\nlimt = 4GiB\n' >p.conf
