@@ -11,22 +11,44 @@ static bool is_partial(const struct cli_summary *summary)
 	       summary->left_out[SPILL_DROP_ALLOC].count || summary->left_out[SPILL_DROP_SPILL].count;
 }
 
-/* "4.04 GiB less on device 0, of which most wanted was 8.04 GiB of 4.00 GiB" */
-static void advise_device(struct spill_text *text, const struct cli_device *device, bool partial)
+static const struct cli_row *row_of(const struct cli_table *table, const char *name)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		if (!strcmp(cli_text_of(table->rows[i].name), name))
+			return &table->rows[i];
+	}
+	return NULL;
+}
+
+/* What something moved for besides: it is to stay free. */
+static uint64_t reserve_of(const struct cli_summary *summary, const struct cli_device *device)
+{
+	return row_of(&summary->demoted, "reserve") ? device->reserve : 0;
+}
+
+/* "4.10 GiB less on device 0, of which most wanted was 8.04 GiB of 4.00 GiB, and 64.00 MiB stay free (device.reserve)" */
+static void advise_device(struct spill_text *text, const struct cli_summary *summary,
+                          const struct cli_device *device, bool partial)
 {
 	struct cli_fit_row row = cli_fit_row(device, 0);
+	uint64_t reserve = reserve_of(summary, device);
 
 	if (!device->bytes || row.surplus >= 0)
 		return;
 	spill_text_add(text, text->length ? ", " : "a smaller context, batch or model: ");
 	spill_text_add(text, partial ? "at least " : "");
-	spill_text_size(text, 0 - (uint64_t)row.surplus);
+	spill_text_size(text, 0 - (uint64_t)row.surplus + reserve);
 	spill_text_add(text, " less on device ");
 	spill_text_number(text, (uint64_t)device->device);
 	spill_text_add(text, ", of which most wanted was ");
 	spill_text_size(text, device->fit.wanted);
 	spill_text_add(text, " of ");
 	spill_text_size(text, row.usable);
+	if (reserve) {
+		spill_text_add(text, ", and ");
+		spill_text_size(text, reserve);
+		spill_text_add(text, " stay free (device.reserve)");
+	}
 	if (partial || device->limit >= device->bytes || device->fit.wanted > device->bytes)
 		return;
 	/* It counts the driver's whole blocks, which are not in the log; the model of a replay has them. */
@@ -92,15 +114,6 @@ static bool only_for_reserve(const struct cli_summary *summary)
 	       !strcmp(cli_text_of(demoted->rows[0].name), "reserve") && demoted->rows[0].bytes <= reserve;
 }
 
-static const struct cli_row *row_of(const struct cli_table *table, const char *name)
-{
-	for (size_t i = 0; i < table->count; i++) {
-		if (!strcmp(cli_text_of(table->rows[i].name), name))
-			return &table->rows[i];
-	}
-	return NULL;
-}
-
 static bool spilled_by(const struct cli_summary *summary, const char *reason)
 {
 	const struct cli_row *row = row_of(&summary->views[CLI_BY_REASON], reason);
@@ -160,7 +173,7 @@ static void advise(struct spill_text *text, const struct cli_summary *summary)
 	bool partial = is_partial(summary);
 
 	for (size_t i = 0; i < summary->device_count; i++)
-		advise_device(text, &summary->devices[i], partial);
+		advise_device(text, summary, &summary->devices[i], partial);
 	advise_rules(text, summary, partial);
 	for (size_t i = 0; i < summary->device_count; i++) {
 		if (summary->devices[i].device >= 0 && !summary->devices[i].bytes)

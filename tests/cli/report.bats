@@ -322,6 +322,10 @@ json() { "$spill" report --json "$@"; }
 	sed -i s/2GiB/2047MiB/ reserve.jsonl
 	run "$spill" report reserve.jsonl
 	has_line "  avoided by     less of other programs, contexts and libraries on the device: what was wanted would have fitted"
+	# It did not fit, and what is to stay free would not have either.
+	sed -i 's/2047MiB/64MiB/; s/"bytes":17179869184}/"bytes":1073741824}/' reserve.jsonl
+	run "$spill" report reserve.jsonl
+	has_line "  avoided by     a smaller context, batch or model: 6.10 GiB less on device 0, of which most wanted was 7.04 GiB of 1.00 GiB, and 64.00 MiB stay free (device.reserve)"
 }
 
 @test "memory of the host that the program asked for is nothing that a device lacks" {
