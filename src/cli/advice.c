@@ -142,17 +142,29 @@ static void also(struct spill_text *text, const char *what)
 	spill_text_add(text, what);
 }
 
+#define A_CAP "a larger cap in the rules that have one"
+
 /* The device, within its limit, had room for all that was wanted: a cap, or what the driver takes on top, which is not in the log. */
 static void advise_limits(struct spill_text *text, const struct cli_summary *summary)
 {
 	bool limit = spilled_by(summary, "limit") || row_of(&summary->demoted, "limit");
 
 	if ((limit && summary->capped) || refused_by(summary, "rule.cap"))
-		also(text, "a larger cap in the rules that have one");
+		also(text, A_CAP);
 	if ((limit && !summary->capped) || refused_by(summary, "device.limit"))
 		also(text, "a larger device.limit: it counts the driver's whole blocks, which are more than "
 		           "what was "
 		           "asked for; spill replay says how large");
+}
+
+/* A cap, and nothing else that has the same reason in the log, is what some of it met. */
+static bool met_cap(const struct cli_summary *summary)
+{
+	for (size_t i = 0; i < summary->device_count; i++) {
+		if (summary->devices[i].limit < summary->devices[i].bytes)
+			return false;
+	}
+	return summary->capped && spilled_by(summary, "limit");
 }
 
 static void advise_rules(struct spill_text *text, const struct cli_summary *summary, bool partial)
@@ -163,6 +175,8 @@ static void advise_rules(struct spill_text *text, const struct cli_summary *summ
 		also(text, "another place in the rules that say where");
 	if (fits)
 		advise_limits(text, summary);
+	else if (met_cap(summary))
+		also(text, A_CAP);
 	if (!text->length && refused_by(summary, "rule."))
 		also(text, "another word in the rule that refused");
 }

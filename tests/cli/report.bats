@@ -290,6 +290,10 @@ json() { "$spill" report --json "$@"; }
 	sed 's/"reason":"rule"/"reason":"limit"/; s/"policy":\[/&{"name":"rule x","value":"size = 1GiB..; cap = 1GiB","source":"p.conf:1"},/' others.jsonl >cap.jsonl
 	run "$spill" report cap.jsonl
 	has_line "  avoided by     a larger cap in the rules that have one"
+	# Also where less was there than wanted: it would have met the cap all the same.
+	sed 's/"bytes":[0-9]*}\]/"bytes":1073741824}]/' cap.jsonl >small.jsonl
+	run "$spill" report small.jsonl
+	has " of 1.00 GiB; a larger cap in the rules that have one"
 	# Without such a rule it was what the driver takes on top, which device.limit counts and the log does not have.
 	sed 's/; cap = 1GiB/; over = host/' cap.jsonl >blocks.jsonl
 	run "$spill" report blocks.jsonl
