@@ -14,6 +14,9 @@
 /* Of the lines' format; it grows when the meaning of a member changes. */
 #define SPILL_RECORD_VERSION 1
 
+/* How a rule's name begins among the options of a start line. */
+#define SPILL_RECORD_RULE "rule "
+
 /* Every kind of line, in one list: enum, names and docs come from it. */
 #define SPILL_KINDS(X) \
 	X(START, "start", "first line of a run: who, where, with what policy") \

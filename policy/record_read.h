@@ -8,6 +8,8 @@
 #ifndef SPILL_RECORD_READ_H
 #define SPILL_RECORD_READ_H
 
+#include <string.h>
+
 #include "record.h"
 
 struct spill_record_device {
@@ -46,6 +48,14 @@ struct spill_record_ranks {
 struct spill_record_option {
 	const char *name, *value, *source;
 };
+
+/* The name of the rule that it is; NULL: it is an option. pre: it has a name, as each that was read */
+static inline const char *spill_record_rule(const struct spill_record_option *option)
+{
+	const size_t length = sizeof(SPILL_RECORD_RULE) - 1;
+
+	return strncmp(option->name, SPILL_RECORD_RULE, length) ? NULL : option->name + length;
+}
 
 /* Of the texts those that could not be found are NULL. */
 struct spill_record_start {

@@ -6,6 +6,7 @@
 #include "ini_file.h"
 #include "options.h"
 #include "profile.h"
+#include "record.h"
 #include "rule_option.h"
 #include "text.h"
 
@@ -14,7 +15,7 @@
 #endif
 
 #define NAME_SIZE 56 /* longest "device 31.limit" or "rule NAME" */
-_Static_assert(NAME_SIZE > sizeof("rule ") + SPILL_RULE_NAME, "a rule's name fits");
+_Static_assert(NAME_SIZE > sizeof(SPILL_RECORD_RULE) + SPILL_RULE_NAME, "a rule's name fits");
 _Static_assert(sizeof(((struct spill_log_option *)0)->value) >= SPILL_RULE_TEXT, "and all that it says");
 
 static char names[SPILL_OPTION_SLOTS + SPILL_RULES][NAME_SIZE]; /* the log's start line points here */
@@ -180,7 +181,7 @@ static void list_rules(struct spill_load *load)
 		char *name = names[SPILL_OPTION_SLOTS + i];
 		struct spill_text text = spill_text_begin(name, NAME_SIZE);
 
-		spill_text_add(&text, "rule ");
+		spill_text_add(&text, SPILL_RECORD_RULE);
 		spill_text_add(&text, config->rules.rule[i].name);
 		option->name = name;
 		spill_rule_format(&config->rules.rule[i], option->value, sizeof(option->value));

@@ -7,8 +7,6 @@
 #include "record_read.h"
 #include "rule.h"
 
-static const char prefix[] = "rule "; /* of a rule's name among the options of a start line */
-
 static struct {
 	unsigned count;
 	bool whole; /* each request of the run has its line */
@@ -25,13 +23,16 @@ static void begin(const struct spill_record_start *start)
 	for (unsigned i = 0; i < start->option_count; i++) {
 		const struct spill_record_option *option = &start->policy[i];
 
+		const char *rule;
+
 		if (!option->name)
 			continue;
 		if (!strcmp(option->name, "log.level"))
 			run.whole = option->value && !strcmp(option->value, "all");
-		if (strncmp(option->name, prefix, sizeof(prefix) - 1) || run.count == SPILL_RULES)
+		rule = spill_record_rule(option);
+		if (!rule || run.count == SPILL_RULES)
 			continue;
-		snprintf(run.rule[run.count].name, SPILL_RULE_NAME, "%s", option->name + sizeof(prefix) - 1);
+		snprintf(run.rule[run.count].name, SPILL_RULE_NAME, "%s", rule);
 		run.rule[run.count++].requests = 0;
 	}
 }

@@ -6,8 +6,6 @@
 #include "rule_option.h"
 #include "text.h"
 
-static const char rule_prefix[] = "rule "; /* of a rule's name among the options */
-
 /* One at a time, and too much for the stack. */
 static struct {
 	struct spill_policy policy;
@@ -69,7 +67,7 @@ static bool take_rule(const struct spill_record_option *option, struct spill_err
 {
 	struct spill_rules *rules = &recorded.rules;
 	struct spill_rule *rule = &rules->rule[rules->count];
-	const char *name = option->name + sizeof(rule_prefix) - 1;
+	const char *name = spill_record_rule(option);
 
 	if (rules->count == SPILL_RULES)
 		return refuse(error, "too many rules");
@@ -108,7 +106,7 @@ static bool take(const struct spill_record_option *option, struct spill_error *e
 {
 	if (is_of_log(option->name))
 		return true;
-	if (!strncmp(option->name, rule_prefix, sizeof(rule_prefix) - 1))
+	if (spill_record_rule(option))
 		return take_rule(option, error);
 	return take_option(option, error);
 }

@@ -26,7 +26,7 @@ static bool has_cap(const struct spill_record_start *start)
 	for (unsigned i = 0; i < start->option_count; i++) {
 		const struct spill_record_option *at = &start->policy[i];
 
-		if (at->name && at->value && !strncmp(at->name, "rule ", 5) &&
+		if (at->name && at->value && spill_record_rule(at) &&
 		    (!strncmp(at->value, "cap = ", 6) || strstr(at->value, "; cap = ")))
 			return true;
 	}
