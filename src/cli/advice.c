@@ -105,13 +105,12 @@ static bool lacked(const struct cli_summary *summary)
 /* All that moved did so for device.reserve, and was no more than that. */
 static bool only_for_reserve(const struct cli_summary *summary)
 {
-	const struct cli_table *demoted = &summary->demoted;
+	const struct cli_row *moved = row_of(&summary->demoted, "reserve");
 	uint64_t reserve = 0;
 
 	for (size_t i = 0; i < summary->device_count; i++)
 		reserve += summary->devices[i].reserve;
-	return !summary->totals.spills && demoted->count == 1 &&
-	       !strcmp(cli_text_of(demoted->rows[0].name), "reserve") && demoted->rows[0].bytes <= reserve;
+	return !summary->totals.spills && summary->demoted.count == 1 && moved && moved->bytes <= reserve;
 }
 
 static bool spilled_by(const struct cli_summary *summary, const char *reason)

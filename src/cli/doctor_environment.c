@@ -90,10 +90,9 @@ static void judge_preload(void)
 
 static void judge_preload_file(const struct doctor_patient *patient)
 {
-	char path[PATH_MAX], text[4096], *rest = text;
+	char text[PATH_MAX], *rest = text;
 
-	if (!spill_smallfile_path(patient->root, "/etc", "ld.so.preload", path, sizeof(path)) ||
-	    !spill_smallfile_read(path, text, sizeof(text)))
+	if (!spill_smallfile_read_in(patient->root, "/etc", "ld.so.preload", text, sizeof(text)))
 		return;
 	for (char *item = strsep(&rest, " \t\n:"); item; item = strsep(&rest, " \t\n:")) {
 		if (*item)

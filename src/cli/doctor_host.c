@@ -14,12 +14,11 @@ static struct spill_cgroup_homes homes; /* 8 KiB */
 /* Of /proc/meminfo, in bytes; 0 if it is not there. */
 static uint64_t meminfo(const char *root, const char *name)
 {
-	char path[4096], text[8192];
+	char text[8192];
 	const char *line;
 	uint64_t kib;
 
-	if (!spill_smallfile_path(root, "/proc", "meminfo", path, sizeof(path)) ||
-	    !spill_smallfile_read(path, text, sizeof(text)))
+	if (!spill_smallfile_read_in(root, "/proc", "meminfo", text, sizeof(text)))
 		return 0;
 	line = strstr(text, name);
 	kib = line ? spill_smallfile_number(line + strlen(name)) : 0;
