@@ -23,6 +23,7 @@ void spill_logopen_complain(const char *path, const char *problem)
 	spill_stderr_line(line);
 }
 
+/* NULL, or what stands in the way. */
 static const char *open_at(struct spill_logqueue *queue, struct spill_logpath *found)
 {
 	struct spill_quiet quiet;
