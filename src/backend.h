@@ -135,6 +135,8 @@ struct spill_backend {
 	 * another thread waits for a full queue, a stream likewise; recording and asking do not (measured, H200).
 	 */
 	int (*events_ahead)(int device, void *context, unsigned count);
+	/* Forgets those that ended with a context: a living event may have such a handle by now. */
+	void (*events_ended)(const struct spill_context_end *end);
 	/* A stream of ours in that context, in no order with the program's, and copies on it between any two mappings. */
 	int (*copier_create)(int device, void *context, void **stream);
 	void (*copier_destroy)(int device, void *context, void *stream);
@@ -161,6 +163,10 @@ struct spill_backend {
 	bool (*capturing)(void *stream);
 	/* The device's primary context, without creating it; false if it is not active. */
 	bool (*primary)(int device, void **context);
+	/* The program has retained it: `primary` answers this handle from here on. */
+	void (*primary_retained)(int device, void *context);
+	/* A number that no other context of the process has had, also under the same handle; 0 if the vendor has none. */
+	uint64_t (*context_id)(void *context);
 	/*
 	 * HIP keeps a last error below its allocation calls (CUDA's is above the driver, so it needs none of these).
 	 * peek reads it, forget clears it, raise makes it and returns a true out of memory.

@@ -2,9 +2,11 @@
  * CUDA, by its driver API: functions, contexts, devices. What makes memory is in backend_cuda_memory.c.
  */
 #include "backend_cuda.h"
-#include "publish.h"
 
+#include <stdatomic.h>
 #include <string.h>
+
+#include "publish.h"
 
 struct spill_cuda spill_cuda;
 
@@ -215,19 +217,49 @@ static int driver_version(void)
 	return version;
 }
 
+/* The primary context of each device, as the program last retained it. */
+static _Atomic(CUcontext) primaries[SPILL_DEVICES];
+
+static void primary_retained(int device, void *context)
+{
+	if (device >= 0 && device < SPILL_DEVICES)
+		atomic_store(&primaries[device], (CUcontext)context);
+}
+
+/* A reference of ours, for a moment. If it is the last one by then, the context ends unseen. */
+static CUcontext retain_and_release(int device)
+{
+	CUcontext found;
+	if (!spill_cuda.cuDevicePrimaryCtxRetain || !spill_cuda.cuDevicePrimaryCtxRelease_v2 ||
+	    spill_cuda.cuDevicePrimaryCtxRetain(&found, device))
+		return NULL;
+	spill_cuda.cuDevicePrimaryCtxRelease_v2(device);
+	primary_retained(device, found);
+	return found;
+}
+
+/* The driver has no function for the handle. So it is the one that the program got, where its retain was seen. */
 bool spill_cuda_primary(int device, void **context)
 {
 	unsigned int flags;
 	int active = 0;
-	CUcontext found;
-	if (!spill_cuda.cuDevicePrimaryCtxGetState || !spill_cuda.cuDevicePrimaryCtxRetain ||
-	    !spill_cuda.cuDevicePrimaryCtxRelease_v2 ||
-	    spill_cuda.cuDevicePrimaryCtxGetState(device, &flags, &active) || !active ||
-	    spill_cuda.cuDevicePrimaryCtxRetain(&found, device))
+	if (!spill_cuda.cuDevicePrimaryCtxGetState ||
+	    spill_cuda.cuDevicePrimaryCtxGetState(device, &flags, &active) || !active)
 		return false;
-	spill_cuda.cuDevicePrimaryCtxRelease_v2(device);
-	*context = found;
-	return true;
+	CUcontext found = device < SPILL_DEVICES ? atomic_load(&primaries[device]) : NULL;
+	if (!found)
+		found = retain_and_release(device);
+	if (found)
+		*context = found;
+	return found != NULL;
+}
+
+static uint64_t context_id(void *context)
+{
+	unsigned long long id = 0;
+	if (!spill_cuda.cuCtxGetId || spill_cuda.cuCtxGetId(context, &id))
+		return 0;
+	return id;
 }
 
 static bool context_device(void *context, int *device)
@@ -288,6 +320,8 @@ const struct spill_backend spill_backend_cuda = {
     .map = spill_cuda_map,
     .unmap = spill_cuda_unmap,
     .allow = spill_cuda_allow,
+    .primary_retained = primary_retained,
+    .context_id = context_id,
     .context_device = context_device,
     .stream_owner = spill_cuda_stream_owner,
     .pools_outlive_contexts = true,
@@ -312,6 +346,7 @@ const struct spill_backend spill_backend_cuda = {
     .timer_destroy = spill_cuda_timer_destroy,
     .mark = spill_cuda_mark,
     .events_ahead = spill_cuda_events_ahead,
+    .events_ended = spill_cuda_events_ended,
     .copier_create = spill_cuda_copier_create,
     .copier_destroy = spill_cuda_copier_destroy,
     .copy = spill_cuda_copy,

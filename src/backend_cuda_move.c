@@ -4,6 +4,7 @@
  * timing, in the context that they are of.
  */
 #include "backend_cuda.h"
+#include "context_end.h"
 
 #include <stdatomic.h>
 
@@ -21,14 +22,15 @@ bool spill_cuda_can_move(void)
 
 /*
  * Events that are not in use, for their context. Slots are taken by their state alone, as no lock may be held across a vendor
- * call. One whose context has ended is refused by the driver (709) or, if another context has that address, for being
- * of the wrong one (400; measured, H200).
+ * call. An event whose context has ended is forgotten with it. The driver refuses one that was missed: with 709 or, if another
+ * context has that address, with 400 for the wrong context (measured, H200).
  */
 #define SPARES 64
 enum { EMPTY, BUSY, FULL };
 static struct spare {
 	_Atomic int state;
 	_Atomic(CUcontext) context;
+	uint64_t generation; /* in which it was put here (context_end.h) */
 	CUevent event;
 } spares[SPARES];
 
@@ -43,7 +45,8 @@ static bool take(CUcontext context, CUevent *event)
 	for (struct spare *spare = spares; spare < spares + SPARES; spare++) {
 		if (atomic_load(&spare->context) != context || !take_slot(spare, FULL))
 			continue;
-		bool mine = atomic_load(&spare->context) == context;
+		bool mine = atomic_load(&spare->context) == context &&
+		            !spill_context_ending(&spill_backend_cuda, 0, context, spare->generation);
 		if (mine)
 			*event = spare->event;
 		atomic_store(&spare->state, mine ? EMPTY : FULL);
@@ -81,6 +84,7 @@ static void give(CUcontext context, CUevent event)
 		return;
 	}
 	spare->event = event;
+	spare->generation = spill_context_generation();
 	atomic_store(&spare->context, context);
 	atomic_store(&spare->state, FULL);
 }
@@ -103,6 +107,17 @@ static int make(CUcontext context, unsigned count)
 			give(context, made);
 	}
 	return result;
+}
+
+void spill_cuda_events_ended(const struct spill_context_end *end)
+{
+	for (struct spare *spare = spares; spare < spares + SPARES; spare++) {
+		if (!take_slot(spare, FULL))
+			continue;
+		bool ended = spill_context_end_covers(end, &spill_backend_cuda, 0,
+		                                      atomic_load(&spare->context), spare->generation);
+		atomic_store(&spare->state, ended ? EMPTY : FULL);
+	}
 }
 
 int spill_cuda_events_ahead(int device, void *context, unsigned count)

@@ -27,7 +27,8 @@ struct spill_capture {
 	const struct spill_backend *backend;
 	void *stream, *context;
 	int device;
-	uint64_t thread; /* that began it */
+	uint64_t generation; /* in which it began (context_end.h) */
+	uint64_t thread;     /* that began it */
 	unsigned mode;
 	struct spill_capture *next;
 };
@@ -103,6 +104,7 @@ static void begun(const struct spill_request *request, const struct spill_backen
 	capture->backend = backend;
 	capture->stream = stream_of(request);
 	capture->thread = spill_capture_thread();
+	capture->generation = spill_context_generation();
 	capture->mode = request->mode;
 	if (!backend->stream_owner ||
 	    backend->stream_owner(request->stream, &capture->device, &capture->context))
@@ -194,15 +196,15 @@ bool spill_capture_here(const struct spill_request *request)
 	return seen.own_strict || (self.mode == GLOBAL && seen.global);
 }
 
-void spill_capture_context_ended(const struct spill_backend *backend, int device, const void *context)
+void spill_capture_context_ended(const struct spill_context_end *end)
 {
 	if (!spill_capture_any())
 		return;
 	pthread_mutex_lock(&lock);
 	for (struct spill_capture **link = &captures; *link;) {
 		struct spill_capture *capture = *link;
-		if (capture->backend != backend ||
-		    (context ? capture->context != context : capture->device != device)) {
+		if (!spill_context_end_covers(end, capture->backend, capture->device, capture->context,
+		                              capture->generation)) {
 			link = &capture->next;
 			continue;
 		}

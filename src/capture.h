@@ -6,6 +6,7 @@
 #define SPILL_CAPTURE_H
 
 #include "backend.h"
+#include "context_end.h"
 
 /* Steps CAPTURE_BEGIN, CAPTURE_END, CAPTURE_MODE and STREAM_END. */
 bool spill_engine_capture(struct spill_request *request);
@@ -22,8 +23,8 @@ uint64_t spill_capture_thread(void);
 /* True if any stream of the process captures: waiting for a device or context breaks it, whatever its mode. One load. */
 bool spill_capture_any(void);
 
-/* All captures of a context (NULL, where there are no contexts: of the device) end with it. */
-void spill_capture_context_ended(const struct spill_backend *backend, int device, const void *context);
+/* All captures of a context end with it. */
+void spill_capture_context_ended(const struct spill_context_end *end);
 
 void spill_capture_fork_prepare(void);
 void spill_capture_fork_done(bool child);

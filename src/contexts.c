@@ -1,7 +1,6 @@
 #include "contexts.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 /* Of all devices together. */
 #define KNOWN 512
@@ -10,21 +9,20 @@ struct known {
 	const struct spill_backend *backend; /* NULL: free */
 	int device;
 	void *context;
-	uint64_t birth;
+	uint64_t birth, generation; /* context_end.h */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_CONTEXTS */
 static struct known known[KNOWN];
 static unsigned used; /* slots from here on have never been taken */
 static uint64_t last_birth;
-static bool lost;             /* some context found no slot: what there is is not known any more */
-static _Atomic uint64_t ends; /* so far */
+static bool lost; /* some context found no slot: what there is is not known any more */
 
-/* What this thread named last, and how many had ended by then: the same handle may be another context by now. */
+/* What this thread named last, and when: since a later end the same handle may be another context. */
 static __thread struct {
 	const struct spill_backend *backend;
 	const void *context;
-	uint64_t ends;
+	uint64_t generation;
 } named __attribute__((tls_model("initial-exec")));
 
 /* pre: locked. NULL: it is not known */
@@ -36,42 +34,69 @@ static struct known *find(const struct spill_backend *backend, const void *conte
 	return NULL;
 }
 
-/* pre: locked */
-static void add(const struct spill_backend *backend, int device, void *context)
+/* pre: locked. The slot of a context, a free one for it, or NULL if all are taken. */
+static struct known *slot_of(const struct spill_backend *backend, const void *context)
 {
-	struct known *slot = known;
-	while (slot < known + used && slot->backend)
+	struct known *slot = find(backend, context);
+	if (slot)
+		return slot;
+	for (slot = known; slot < known + used && slot->backend;)
 		slot++;
 	if (slot == known + KNOWN) {
 		lost = true;
-		return;
+		return NULL;
 	}
-	*slot = (struct known){backend, device, context, ++last_birth};
 	if (slot == known + used)
 		used++;
+	return slot;
+}
+
+/* pre: locked */
+static void enter(const struct spill_backend *backend, int device, void *context, bool created)
+{
+	struct known *slot = slot_of(backend, context);
+	if (!slot)
+		return;
+	if (created || !slot->backend)
+		*slot = (struct known){backend, device, context, ++last_birth, 0};
+	/* In use now: an end that began before does not cover it, or ends one reference of several. */
+	slot->generation = spill_context_generation();
+}
+
+static void made(const struct spill_backend *backend, int device, void *context, bool created)
+{
+	uint64_t now = spill_context_generation();
+	if (!context ||
+	    (!created && named.context == context && named.backend == backend && named.generation == now))
+		return;
+	pthread_mutex_lock(&lock);
+	enter(backend, device, context, created);
+	pthread_mutex_unlock(&lock);
+	named.backend = backend;
+	named.context = context;
+	named.generation = now;
+}
+
+void spill_contexts_created(const struct spill_backend *backend, int device, void *context)
+{
+	made(backend, device, context, true);
 }
 
 void spill_contexts_made(const struct spill_backend *backend, int device, void *context)
 {
-	uint64_t before = atomic_load_explicit(&ends, memory_order_acquire);
-	if (!context || (named.context == context && named.backend == backend && named.ends == before))
-		return;
-	pthread_mutex_lock(&lock);
-	if (!find(backend, context))
-		add(backend, device, context);
-	pthread_mutex_unlock(&lock);
-	named.backend = backend;
-	named.context = context;
-	named.ends = before;
+	made(backend, device, context, false);
 }
 
-void spill_contexts_ended(const struct spill_backend *backend, int device, const void *context)
+/* A context that is in use again under the same handle stays, as another one than before. */
+void spill_contexts_ended(const struct spill_context_end *end)
 {
 	pthread_mutex_lock(&lock);
-	for (struct known *one = known; one < known + used; one++)
-		if (one->backend == backend && (context ? one->context == context : one->device == device))
+	for (struct known *one = known; one < known + used; one++) {
+		if (spill_context_end_covers(end, one->backend, one->device, one->context, one->generation))
 			*one = (struct known){0};
-	atomic_fetch_add(&ends, 1);
+		else if (one->backend == end->backend && end->context && one->context == end->context)
+			one->birth = ++last_birth;
+	}
 	pthread_mutex_unlock(&lock);
 }
 
@@ -122,9 +147,7 @@ void spill_contexts_fork_done(bool child)
 {
 	for (unsigned i = 0; child && i < used; i++)
 		known[i] = (struct known){0};
-	if (child) {
+	if (child)
 		lost = false;
-		atomic_fetch_add(&ends, 1);
-	}
 	pthread_mutex_unlock(&lock);
 }

@@ -7,18 +7,22 @@
 #define SPILL_CONTEXTS_H
 
 #include "backend.h"
+#include "context_end.h"
 
 /* More than this on one device are too many to wait for one by one. */
 #define SPILL_CONTEXTS 64
 
+/* The program has made a context. Its handle may be one that an ended context had. NULL: nothing. */
+void spill_contexts_created(const struct spill_backend *backend, int device, void *context);
+
 /*
- * A context has been made, or is in use (NULL, of a vendor without contexts or a primary one: nothing). Costs a comparison
- * when it is the one that the calling thread named last.
+ * A context is in use (NULL, of a vendor without contexts or a primary one: nothing). Costs a comparison when it is the one
+ * that the calling thread named last.
  */
 void spill_contexts_made(const struct spill_backend *backend, int device, void *context);
 
-/* It has ended; NULL: all of the device. */
-void spill_contexts_ended(const struct spill_backend *backend, int device, const void *context);
+/* The end's context is gone. One that has the same handle since then stays known, under another birth. */
+void spill_contexts_ended(const struct spill_context_end *end);
 
 /*
  * Stores the contexts of `device`, its primary one too while it is active; returns their number. More than SPILL_CONTEXTS:

@@ -61,7 +61,8 @@ static bool passed(const struct spill_placement *placement, bool may_wait)
 /* Destroys the event of a placement as it was: the placement itself may be in use again. */
 static void destroy_event(const struct spill_placement *was)
 {
-	if (was->event && !was->event_ended)
+	if (was->event && !was->event_ended &&
+	    !spill_context_ending(was->backend, was->event_device, was->event_context, was->event_generation))
 		was->backend->event_destroy(was->event_device, was->event_context, was->event);
 }
 
@@ -129,13 +130,21 @@ static struct spill_bytes look(const struct spill_backend *backend, int device, 
 	return given;
 }
 
+/* Its context may have ended although a living one has the handle. */
+static bool ending(const struct spill_placement *placement)
+{
+	return spill_context_ending(placement->backend, placement->device, placement->context,
+	                            placement->generation);
+}
+
 /* Little is wasted, and what is freed on a stream may be used by what comes after it there. */
 static bool fits(const struct spill_placement *placement, const struct spill_backend *backend, int device,
                  const void *context, uint64_t bytes)
 {
 	uint64_t size = placement->held.host;
-	return placement->reusable && placement->backend == backend && placement->device == device &&
-	       placement->context == context && size >= bytes && size - bytes <= size / 8;
+	return placement->reusable && !ending(placement) && placement->backend == backend &&
+	       placement->device == device && placement->context == context && size >= bytes &&
+	       size - bytes <= size / 8;
 }
 
 /* pre: locked. Taken from its list. */
@@ -241,55 +250,57 @@ struct spill_bytes spill_deferred_pending(const struct spill_backend *backend, i
 }
 
 /* Notes what ended with the context; true if that ends the wait. pre: locked */
-static bool mark(struct spill_placement *placement, const struct spill_backend *backend, int device,
-                 const void *context)
+static bool mark(struct spill_placement *placement, const struct spill_context_end *end)
 {
-	if (placement->backend != backend)
-		return false;
-	placement->owner_ended |= context ? placement->context == context : placement->device == device;
-	placement->event_ended |= placement->event && (context ? placement->event_context == context
-	                                                       : placement->event_device == device);
+	const struct spill_backend *backend = placement->backend;
+	placement->owner_ended |= spill_context_end_covers(end, backend, placement->device,
+	                                                   placement->context, placement->generation);
+	placement->event_ended |=
+	    placement->event &&
+	    spill_context_end_covers(end, backend, placement->event_device, placement->event_context,
+	                             placement->event_generation);
 	return placement->owner_ended || placement->event_ended;
 }
 
-static struct spill_placement *take_ended(const struct spill_backend *backend, int device,
-                                          const void *context)
+/* pre: locked. Taken from its list. */
+static struct spill_placement *take_marked(struct list *list, const struct spill_context_end *end)
+{
+	struct spill_placement *placement;
+	TAILQ_FOREACH(placement, list, pending)
+	if (mark(placement, end))
+		break;
+	if (placement)
+		TAILQ_REMOVE(list, placement, pending);
+	return placement;
+}
+
+static struct spill_placement *take_ended(const struct spill_context_end *end)
 {
 	struct spill_placement *placement;
 	pthread_mutex_lock(&lock);
 	TAILQ_FOREACH(placement, &looked_at, pending)
-	mark(placement, backend, device, context);
-	TAILQ_FOREACH(placement, &waiting, pending)
-	if (mark(placement, backend, device, context))
-		break;
-	if (placement) {
-		TAILQ_REMOVE(&waiting, placement, pending);
-		TAILQ_INSERT_TAIL(&looked_at, placement, pending);
-	}
-	pthread_mutex_unlock(&lock);
-	return placement;
-}
-
-static struct spill_placement *take_kept_of(const struct spill_backend *backend, int device,
-                                            const void *context)
-{
-	struct spill_placement *placement;
-	pthread_mutex_lock(&lock);
-	TAILQ_FOREACH(placement, &kept, pending)
-	if (mark(placement, backend, device, context))
-		break;
+	mark(placement, end);
+	placement = take_marked(&waiting, end);
 	if (placement)
-		TAILQ_REMOVE(&kept, placement, pending);
+		TAILQ_INSERT_TAIL(&looked_at, placement, pending);
 	pthread_mutex_unlock(&lock);
 	return placement;
 }
 
-void spill_deferred_context_ended(const struct spill_backend *backend, int device, const void *context)
+static struct spill_placement *take_kept_of(const struct spill_context_end *end)
+{
+	pthread_mutex_lock(&lock);
+	struct spill_placement *placement = take_marked(&kept, end);
+	pthread_mutex_unlock(&lock);
+	return placement;
+}
+
+void spill_deferred_context_ended(const struct spill_context_end *end)
 {
 	struct spill_placement *placement;
-	while ((placement = take_ended(backend, device, context)) != NULL)
+	while ((placement = take_ended(end)) != NULL)
 		settle(placement, true);
-	while ((placement = take_kept_of(backend, device, context)) != NULL)
+	while ((placement = take_kept_of(end)) != NULL)
 		spill_place_release(placement, true);
 }
 

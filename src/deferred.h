@@ -9,6 +9,7 @@
 #ifndef SPILL_DEFERRED_H
 #define SPILL_DEFERRED_H
 
+#include "context_end.h"
 #include "place/place.h"
 
 /*
@@ -53,7 +54,7 @@ struct spill_bytes spill_deferred_collect(const struct spill_backend *backend, i
 struct spill_bytes spill_deferred_pending(const struct spill_backend *backend, int device);
 
 /* The vendor has ended a context (NULL, where there are none: the device), and with it all its work and memory. */
-void spill_deferred_context_ended(const struct spill_backend *backend, int device, const void *context);
+void spill_deferred_context_ended(const struct spill_context_end *end);
 
 void spill_deferred_fork_prepare(void);
 void spill_deferred_fork_done(bool child);

@@ -52,6 +52,7 @@ static operation *const operations[SPILL_OPS_COUNT] = {
     [SPILL_OP_GRAPH_CHANGE] = spill_engine_pass, /* the shim looks */
     [SPILL_OP_GRAPH_END] = spill_engine_pass,
     [SPILL_OP_CONTEXT_CREATE] = spill_engine_room,
+    [SPILL_OP_PRIMARY_RETAIN] = spill_engine_room,
     [SPILL_OP_CONTEXT_DESTROY] = spill_engine_context,
     [SPILL_OP_PRIMARY_RELEASE] = spill_engine_context,
     [SPILL_OP_PRIMARY_RESET] = spill_engine_context,

@@ -116,6 +116,7 @@ static void free_placed_in_order(struct spill_request *request, struct spill_all
 		                          request->per_thread, &placement->event);
 	placement->order =
 	    (struct spill_stream_order){spill_engine_stream(request), placement->event_context};
+	placement->event_generation = spill_context_generation();
 	if (request->result)
 		put_back(allocation);
 	else
@@ -164,59 +165,72 @@ bool spill_engine_free(struct spill_request *request)
 }
 
 /* The vendor has ended the context, and with it all work and its own allocations; ours are released here. */
-static void end_all(struct spill_request *request, const struct spill_backend *backend, int device,
-                    void *context, const char *reason)
+static void end_all(struct spill_request *request, const struct spill_context_end *end_of, const char *reason)
 {
+	const struct spill_backend *backend = end_of->backend;
 	struct spill_allocation *allocation;
 	void *others[SPILL_CONTEXTS];
-	spill_contexts_ended(backend, device, context);
-	spill_move_context_ended(backend, context);
-	while ((allocation = spill_ledger_take_of(backend, device, context)) != NULL) {
+	spill_move_context_ended(end_of);
+	if (backend->events_ended)
+		backend->events_ended(end_of);
+	while ((allocation = spill_ledger_take_of(end_of)) != NULL) {
 		release(allocation, true);
 		end(request, allocation, reason);
 	}
-	spill_deferred_context_ended(backend, device, context);
-	spill_pool_trim(backend, device, context, true);
+	spill_deferred_context_ended(end_of);
+	spill_pool_context_ended(end_of);
 	if (!backend->pools_outlive_contexts)
-		spill_mempool_device_ended(backend, device);
-	spill_capture_context_ended(backend, device, context);
-	spill_peer_context_ended(backend, device, context);
+		spill_mempool_device_ended(backend, end_of->device);
+	spill_capture_context_ended(end_of);
+	spill_peer_context_ended(end_of);
 	spill_graph_uses_forget_all();
-	if (!spill_contexts_of(backend, device, others)) {
-		spill_exchange_forget(backend, device);
-		spill_host_chunks_forget(backend, device);
+	if (!spill_contexts_of(backend, end_of->device, others)) {
+		spill_exchange_forget(backend, end_of->device);
+		spill_host_chunks_forget(backend, end_of->device);
 	}
 }
 
-/* Finds what is about to end, before the vendor forgets it. */
-static void identify(struct spill_request *request, const struct spill_backend *backend)
+/* Finds what is about to end, before the vendor forgets it. False: nothing. */
+static bool identify(struct spill_request *request, const struct spill_backend *backend)
 {
 	switch (request->op) {
 	case SPILL_OP_PRIMARY_RELEASE:
 	case SPILL_OP_PRIMARY_RESET:
-		request->ends = backend->primary && backend->primary(request->device, &request->context);
-		break;
+		return backend->primary && backend->primary(request->device, &request->context);
 	case SPILL_OP_DEVICE_RESET:
-		request->ends = backend->current(&request->device, &request->context);
-		break;
+		return backend->current(&request->device, &request->context);
 	default:
-		request->ends = request->context != NULL;
-		break;
+		return request->context != NULL;
 	}
-}
-
-/* The vendor has ended it, and not only one of several references. */
-static bool has_ended(const struct spill_request *request, const struct spill_backend *backend)
-{
-	void *still;
-	return request->ends && !request->result &&
-	       !(request->op == SPILL_OP_PRIMARY_RELEASE && backend->primary(request->device, &still));
 }
 
 /*
  * While the vendor ends a context nobody may ask it to mark its work or to copy in it, as the mover does: the end passes the gate,
  * like work.
  */
+static void begin_end(struct spill_request *request, const struct spill_backend *backend)
+{
+	if (!identify(request, backend))
+		return;
+	request->end = spill_context_end_begin(backend, request->device, request->context);
+	request->end.id = backend->context_id ? backend->context_id(request->context) : 0;
+	/* What moves use in it is no more used from here on. A release may be one of many: end_all says so in time. */
+	if (request->op != SPILL_OP_PRIMARY_RELEASE)
+		spill_move_context_ended(&request->end);
+	request->gated = spill_gate_enter_request();
+}
+
+/* The vendor has ended it, and not only one of several references. */
+static bool has_ended(const struct spill_request *request, const struct spill_backend *backend)
+{
+	void *now;
+	if (request->result || request->op != SPILL_OP_PRIMARY_RELEASE)
+		return !request->result;
+	/* Another thread may have made it anew, under the same handle. */
+	return !backend->primary(request->device, &now) || now != request->context ||
+	       (request->end.id && backend->context_id(now) != request->end.id);
+}
+
 bool spill_engine_context(struct spill_request *request)
 {
 	const struct spill_backend *backend = spill_runtime_backend(request->domain);
@@ -224,19 +238,19 @@ bool spill_engine_context(struct spill_request *request)
 	if (request->step++ == 0) {
 		request->start_us = spill_log_now_us();
 		if (backend)
-			identify(request, backend);
-		/* What moves use in it is no more used from here on. A release may be one of many: end_all says so in time. */
-		if (request->ends && request->op != SPILL_OP_PRIMARY_RELEASE)
-			spill_move_context_ended(backend, request->context);
-		request->gated = request->ends && spill_gate_enter_request();
+			begin_end(request, backend);
 		return true;
 	}
+	if (!request->end.backend)
+		return false;
 	bool ended = has_ended(request, backend);
 	if (ended)
-		spill_contexts_ended(backend, request->device, request->context);
+		spill_contexts_ended(&request->end);
+	else
+		spill_context_end_undo(&request->end);
 	if (request->gated)
 		spill_gate_leave(spill_gate_self);
 	if (ended)
-		end_all(request, backend, request->device, request->context, destroyed ? "context" : "reset");
+		end_all(request, &request->end, destroyed ? "context" : "reset");
 	return false;
 }

@@ -14,7 +14,7 @@
 static bool device_of(const struct spill_request *request, const struct spill_backend *backend, int *device)
 {
 	void *context;
-	if (request->op == SPILL_OP_CONTEXT_CREATE) {
+	if (request->op == SPILL_OP_CONTEXT_CREATE || request->op == SPILL_OP_PRIMARY_RETAIN) {
 		*device = request->device;
 		return true;
 	}
@@ -33,6 +33,20 @@ static bool begin(struct spill_request *request, const struct spill_backend *bac
 	return true;
 }
 
+/* The vendor has made a context, or given the program one more reference to a primary one. */
+static void made(const struct spill_request *request, const struct spill_backend *backend)
+{
+	void *context = request->out ? *(void **)request->out : NULL;
+	if (request->op == SPILL_OP_PRIMARY_RETAIN) {
+		backend->primary_retained(request->device, context);
+		spill_contexts_made(backend, request->device, context);
+	} else if (request->op == SPILL_OP_CONTEXT_CREATE && request->mode) {
+		spill_movable_forbid("green contexts, whose work cannot be waited for");
+	} else if (request->op == SPILL_OP_CONTEXT_CREATE) {
+		spill_contexts_created(backend, request->device, context);
+	}
+}
+
 static bool step(struct spill_request *request)
 {
 	const struct spill_backend *backend = spill_runtime_backend(request->domain);
@@ -41,10 +55,8 @@ static bool step(struct spill_request *request)
 		return begin(request, backend);
 	if (!backend)
 		return false;
-	if (request->result == 0 && request->op == SPILL_OP_CONTEXT_CREATE && request->mode)
-		spill_movable_forbid("green contexts, whose work cannot be waited for");
-	else if (request->result == 0 && request->op == SPILL_OP_CONTEXT_CREATE)
-		spill_contexts_made(backend, request->device, request->out ? *(void **)request->out : NULL);
+	if (request->result == 0)
+		made(request, backend);
 	return request->result == backend->out_of_memory && device_of(request, backend, &device) &&
 	       spill_room_make(backend, device, spill_engine_api(request), spill_engine_site(request),
 	                       request->step - 2);

@@ -77,6 +77,9 @@ bool spill_ledger_add(struct spill_allocation *allocation)
 	struct spill_allocation *entry = malloc(sizeof(*entry));
 	if (!entry)
 		return false;
+	allocation->generation = spill_context_generation();
+	if (allocation->placement)
+		allocation->placement->generation = allocation->generation;
 	*entry = *allocation;
 	pthread_mutex_lock(&lock);
 	if (!link_placed(entry)) {
@@ -151,27 +154,26 @@ void spill_ledger_end(struct spill_allocation *allocation)
 	free(allocation);
 }
 
-static bool belongs(const struct spill_allocation *entry, const struct spill_backend *backend, int device,
-                    const void *context)
+static bool ends_with(const struct spill_allocation *entry, const struct spill_context_end *end)
 {
-	return !entry->handle && !entry->outlives && entry->backend == backend &&
-	       (context ? entry->context == context : entry->device == device);
+	return !entry->handle && !entry->outlives &&
+	       spill_context_end_covers(end, entry->backend, entry->device, entry->context,
+	                                entry->generation);
 }
 
-static struct spill_allocation *take_of(const struct spill_backend *backend, int device, const void *context)
+static struct spill_allocation *take_of(const struct spill_context_end *end)
 {
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct spill_allocation **link = &buckets[i]; *link; link = &(*link)->next)
-			if (belongs(*link, backend, device, context))
+			if (ends_with(*link, end))
 				return remove_at(link);
 	return NULL;
 }
 
-struct spill_allocation *spill_ledger_take_of(const struct spill_backend *backend, int device,
-                                              const void *context)
+struct spill_allocation *spill_ledger_take_of(const struct spill_context_end *end)
 {
 	pthread_mutex_lock(&lock);
-	struct spill_allocation *entry = take_of(backend, device, context);
+	struct spill_allocation *entry = take_of(end);
 	pthread_mutex_unlock(&lock);
 	return entry;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "context_end.h"
 #include "place/place.h"
 #include "record.h"
 
@@ -21,6 +22,7 @@ struct spill_allocation {
 	bool handle; /* `ptr` is one of physical memory (src/vmm.h): no address, and no context ends it */
 	int device;
 	void *context;
+	uint64_t generation; /* in which it was made (context_end.h); set by spill_ledger_add */
 	enum spill_place place;
 	struct spill_bytes held;
 	uint64_t seq;
@@ -70,9 +72,8 @@ void spill_ledger_end(struct spill_allocation *allocation);
  */
 bool spill_ledger_moved(uint64_t ptr, const struct spill_bytes *held, uint64_t *seq, uint64_t *order);
 
-/* Removes and returns some entry of the context (NULL, where there are no contexts: of the device), or NULL. */
-struct spill_allocation *spill_ledger_take_of(const struct spill_backend *backend, int device,
-                                              const void *context);
+/* Removes and returns some entry that the end covers, or NULL. */
+struct spill_allocation *spill_ledger_take_of(const struct spill_context_end *end);
 
 /* Copies the entry of ours (with a placement) that `ptr` falls into, interior addresses too. */
 bool spill_ledger_placed(uint64_t ptr, struct spill_allocation *copy);

@@ -16,6 +16,7 @@ enum spill_lock_rank {
 	SPILL_RANK_USES,        /* src/uses.c: the order of use, and what it costs */
 	SPILL_RANK_GRAPHS,      /* src/graph_uses.c: what executable graphs use */
 	SPILL_RANK_CONTEXTS,    /* src/contexts.c: contexts that there are */
+	SPILL_RANK_CONTEXT_END, /* src/context_end.c: the latest ends of contexts */
 	SPILL_RANK_GATE,        /* src/gate.c: threads that submit work */
 	SPILL_RANK_VMM,         /* src/vmm.c: the program's own physical memory and its mappings */
 	SPILL_RANK_LEDGER,      /* src/ledger.c: what is allocated */

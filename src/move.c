@@ -33,6 +33,7 @@ struct copier {
 	int device;
 	/* To the host, to the device; NULL: none yet, refused, or their context has ended. */
 	void *context, *streams[2];
+	uint64_t generation;  /* in which they were made (context_end.h) */
 	uint64_t views, view; /* addresses for FLIGHTS of them, and the bytes of each; 0: none */
 };
 
@@ -83,6 +84,7 @@ static bool make_streams(struct copier *copier, void *context)
 			return false;
 		}
 		copier->context = context;
+		copier->generation = spill_context_generation();
 	}
 	if (!streams[1] && backend->copier_create(copier->device, copier->context, &streams[1]))
 		streams[1] = NULL;
@@ -94,12 +96,21 @@ static void *stream_of(const struct copier *copier, bool to_device)
 	return copier->streams[to_device] ? copier->streams[to_device] : copier->streams[0];
 }
 
+/* What was made in a context goes with it, unasked. pre: the mover is held */
+static void forget_streams(struct copier *copier)
+{
+	copier->streams[0] = copier->streams[1] = copier->context = NULL;
+	atomic_store(&copier->ready, false);
+}
+
 /* The device's, with views of `view` bytes; NULL if it cannot be. pre: the mover is held */
 static struct copier *copier_of(const struct spill_backend *backend, int device, void *context, uint64_t view)
 {
 	if (device < 0 || device >= SPILL_DEVICES || !(backend->capabilities(device) & SPILL_CAN_MOVE))
 		return NULL;
 	struct copier *copier = &copiers[device];
+	if (copier->context && spill_context_ending(backend, device, copier->context, copier->generation))
+		forget_streams(copier);
 	if (atomic_load(&copier->ready) && copier->views && view <= copier->view) {
 		/* With one stream alone it works, too. */
 		if (!copier->streams[1])
@@ -134,17 +145,17 @@ bool spill_move_prepare(const struct spill_backend *backend, int device, void *c
 	return true;
 }
 
-void spill_move_context_ended(const struct spill_backend *backend, const void *context)
+void spill_move_context_ended(const struct spill_context_end *end)
 {
 	spill_mover_lock();
 	for (int device = 0; device < SPILL_DEVICES; device++) {
 		struct copier *copier = &copiers[device];
-		if (atomic_load(&copier->marked) == context)
+		if (!end->context || atomic_load(&copier->marked) == end->context)
 			atomic_store(&copier->marked, NULL);
-		if (copier->backend != backend || copier->context != context)
+		if (!spill_context_end_covers(end, copier->backend, device, copier->context,
+		                              copier->generation))
 			continue;
-		copier->streams[0] = copier->streams[1] = copier->context = NULL;
-		atomic_store(&copier->ready, false);
+		forget_streams(copier);
 	}
 	spill_mover_unlock();
 }

@@ -4,6 +4,7 @@
 #ifndef SPILL_MOVE_H
 #define SPILL_MOVE_H
 
+#include "context_end.h"
 #include "place/chunked.h"
 
 /* One chunk and its new home. */
@@ -66,7 +67,7 @@ bool spill_move_prepare(const struct spill_backend *backend, int device, void *c
  * The context is about to end, and with it what was made in it. Waits for the mover, so it comes before the vendor's call;
  * what is missed by one that fails is made again.
  */
-void spill_move_context_ended(const struct spill_backend *backend, const void *context);
+void spill_move_context_ended(const struct spill_context_end *end);
 
 /* In a forked child nothing of it is there. */
 void spill_move_reset(void);

@@ -20,6 +20,7 @@ struct side {
 struct pair {
 	const struct spill_backend *backend; /* NULL: free */
 	struct side owner, user;
+	uint64_t generation; /* in which it was made (context_end.h) */
 };
 
 /* 16 devices, each with each, twice over. A pair keeps its slot, so that a walk by index that lets go of the lock misses none. */
@@ -168,7 +169,9 @@ static void grant_existing(const struct pair *pair)
 static bool describe(const struct spill_request *request, const struct spill_backend *backend,
                      struct pair *pair)
 {
-	*pair = (struct pair){.backend = backend, .owner = {request->device, request->context}};
+	*pair = (struct pair){.backend = backend,
+	                      .owner = {request->device, request->context},
+	                      .generation = spill_context_generation()};
 	if (request->context &&
 	    (!backend->context_device || !backend->context_device(request->context, &pair->owner.device)))
 		return false;
@@ -219,14 +222,18 @@ int spill_peer_wait(const struct spill_backend *backend, int device, void *conte
 	return result;
 }
 
-void spill_peer_context_ended(const struct spill_backend *backend, int device, const void *context)
+static bool ends_with(const struct pair *pair, const struct side *side, const struct spill_context_end *end)
+{
+	return spill_context_end_covers(end, pair->backend, side->device, side->context, pair->generation);
+}
+
+void spill_peer_context_ended(const struct spill_context_end *end)
 {
 	if (!atomic_load(&count))
 		return;
 	pthread_mutex_lock(&lock);
 	for (unsigned i = 0; i < PAIRS; i++)
-		if (pairs[i].backend == backend &&
-		    (same(&pairs[i].owner, device, context) || same(&pairs[i].user, device, context)))
+		if (ends_with(&pairs[i], &pairs[i].owner, end) || ends_with(&pairs[i], &pairs[i].user, end))
 			drop(&pairs[i]);
 	pthread_mutex_unlock(&lock);
 }

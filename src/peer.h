@@ -7,6 +7,7 @@
 #define SPILL_PEER_H
 
 #include "backend.h"
+#include "context_end.h"
 
 struct spill_placement;
 
@@ -29,7 +30,7 @@ unsigned spill_peer_devices(const struct spill_backend *backend, int device, int
 int spill_peer_wait(const struct spill_backend *backend, int device, void *context);
 
 /* Forgets a context (NULL, where there are no contexts: the device) on either side. */
-void spill_peer_context_ended(const struct spill_backend *backend, int device, const void *context);
+void spill_peer_context_ended(const struct spill_context_end *end);
 
 void spill_peer_fork_prepare(void);
 void spill_peer_fork_done(bool child);

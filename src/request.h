@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "context_end.h"
 #include "growth.h"
 #include "record.h"
 
@@ -67,6 +68,7 @@ enum spill_domain { SPILL_CUDA_DRIVER, SPILL_CUDA_RUNTIME, SPILL_HIP, SPILL_NVML
 	X(GRAPH_CHANGE, "changes an executable graph: what it uses is looked at anew; passed through") \
 	X(GRAPH_END, "ends an executable graph: what it uses is forgotten; passed through") \
 	X(CONTEXT_CREATE, "makes a context: known, so that its work is waited for; room is made for it") \
+	X(PRIMARY_RETAIN, "makes a device's primary context, or counts one more user of it: likewise") \
 	X(CONTEXT_DESTROY, "ends a context and all that was allocated in it") \
 	X(PRIMARY_RELEASE, "may end a device's primary context") \
 	X(PRIMARY_RESET, "ends a device's primary context") \
@@ -140,7 +142,8 @@ struct spill_request {
 	bool pass;  /* off or nested: call the real function once and do nothing else */
 	bool taken; /* FRAME: a driver row served this call */
 	unsigned step;
-	bool ends;                          /* context operations: something of ours may end with it */
+	struct spill_context_end
+	    end; /* context operations: begun before the vendor's call; no backend: none */
 	struct spill_request *outer;        /* FRAME below this one */
 	struct spill_allocation *entry;     /* FREE: taken from the ledger */
 	struct spill_vmm_memory *memory;    /* RELEASE, MAP, RETAIN: what the call is about */

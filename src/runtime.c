@@ -10,6 +10,7 @@
 #include "account.h"
 #include "caller.h"
 #include "capture.h"
+#include "context_end.h"
 #include "contexts.h"
 #include "counters.h"
 #include "deferred.h"
@@ -77,6 +78,7 @@ static void fork_prepare(void)
 	spill_growing_fork_prepare();
 	spill_host_chunks_fork_prepare();
 	spill_contexts_fork_prepare();
+	spill_context_end_fork_prepare();
 	spill_vmm_fork_prepare();
 	spill_ledger_fork_prepare();
 	spill_peer_fork_prepare();
@@ -97,6 +99,7 @@ static void fork_done(bool child)
 	spill_peer_fork_done(child);
 	spill_ledger_fork_done(child);
 	spill_vmm_fork_done(child);
+	spill_context_end_fork_done(child);
 	spill_contexts_fork_done(child);
 	spill_host_chunks_fork_done(child);
 	spill_growing_fork_done(child);

@@ -56,7 +56,7 @@ bool spill_trim_host(const struct spill_backend *backend, int device, void *cont
 	spill_deferred_drop(backend);
 	spill_host_chunks_drop(backend);
 	spill_mempool_trim(backend, device, true);
-	spill_pool_trim(backend, device, context, false);
+	spill_pool_trim(backend, device, context);
 	for (uint64_t end = spill_clock_ns() + WAIT_NS;
 	     spill_clock_ns() < end && spill_account_host_held() + bytes > before;) {
 		if (!spill_deferred_pending(backend, device).host)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "account.h"
+#include "context_end.h"
 #include "host_share.h"
 #include "hostmem.h"
 #include "least.h"
@@ -23,9 +24,11 @@ const struct spill_place_ops *spill_place_of(enum spill_place place)
 struct spill_placement *spill_place_make(const struct spill_place_ops *ops, const struct spill_want *want,
                                          const char **error)
 {
-	if (want->bytes <= SPILL_POOL_LARGEST)
-		return spill_pool_make(ops, want, error);
-	return ops->make(want, error);
+	struct spill_placement *placement =
+	    want->bytes <= SPILL_POOL_LARGEST ? spill_pool_make(ops, want, error) : ops->make(want, error);
+	if (placement)
+		placement->generation = spill_context_generation();
+	return placement;
 }
 
 void spill_place_release(struct spill_placement *placement, bool context_ended)

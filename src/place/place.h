@@ -36,12 +36,14 @@ struct spill_placement {
 	const struct spill_backend *backend;
 	int device;
 	void *context;
+	uint64_t generation;     /* in which it was made, or given out again (context_end.h) */
 	uint64_t ptr, bytes;     /* as the program sees it */
 	struct spill_bytes held; /* physical */
 	bool by_vendor;          /* the vendor's own free gives it back; the release is bookkeeping only */
 	/* While its free waits for the device (src/deferred.c): what it waits for, and the stream's owner. */
 	TAILQ_ENTRY(spill_placement) pending;
 	void *event, *event_context;
+	uint64_t event_generation;       /* in which the event was recorded */
 	struct spill_stream_order order; /* of that event */
 	int event_device;
 	bool owner_ended, event_ended; /* its context, or the event's, has ended meanwhile */

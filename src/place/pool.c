@@ -37,6 +37,13 @@ static bool belongs(const struct chunk *chunk, const struct spill_backend *backe
 	       (context ? backing->context == context : backing->device == device);
 }
 
+/* Its context may have ended although a living one has the handle. */
+static bool ending(const struct chunk *chunk)
+{
+	const struct spill_placement *backing = chunk->backing;
+	return spill_context_ending(backing->backend, backing->device, backing->context, backing->generation);
+}
+
 /* First fit. Returns false if the chunk has no range of that size. pre: locked */
 static bool take(struct chunk *chunk, uint64_t bytes, uint64_t *at)
 {
@@ -100,7 +107,7 @@ static bool take_from_any(const struct spill_place_ops *ops, const struct spill_
 	pthread_mutex_lock(&lock);
 	for (struct chunk *chunk = chunks; chunk && !found; chunk = chunk->next) {
 		if (chunk->ops != ops || !belongs(chunk, want->backend, want->device, want->context) ||
-		    !advised(chunk, &want->advice))
+		    !advised(chunk, &want->advice) || ending(chunk))
 			continue;
 		found = take(chunk, block->bytes, &block->at);
 		if (found)
@@ -142,6 +149,7 @@ static bool take_from_new(const struct spill_place_ops *ops, const struct spill_
 		destroy(chunk, false);
 		return false;
 	}
+	chunk->backing->generation = spill_context_generation();
 	take(chunk, block->bytes, &block->at);
 	block->chunk = chunk;
 	const struct spill_placement *backing = chunk->backing; /* stays: the block is in there */
@@ -156,12 +164,13 @@ static bool take_from_new(const struct spill_place_ops *ops, const struct spill_
 /* Unlinks and returns an empty chunk of the same owner, if it has another empty one to keep. pre: locked */
 static struct chunk *unlink_surplus(const struct chunk *emptied)
 {
-	bool kept = false;
+	bool kept = false, ends = ending(emptied);
 	for (struct chunk **link = &chunks; *link; link = &(*link)->next) {
 		struct chunk *chunk = *link;
 		const struct spill_placement *backing = emptied->backing;
 		if (chunk->blocks || chunk->ops != emptied->ops ||
-		    !belongs(chunk, backing->backend, backing->device, backing->context))
+		    !belongs(chunk, backing->backend, backing->device, backing->context) ||
+		    ending(chunk) != ends)
 			continue;
 		if (kept) {
 			*link = chunk->next;
@@ -234,28 +243,44 @@ void spill_pool_each(void (*visit)(const struct spill_placement *backing, void *
 	pthread_mutex_unlock(&lock);
 }
 
-static struct chunk *unlink_empty(const struct spill_backend *backend, int device, const void *context)
+/* Of the end, or, without one, of a living owner. pre: locked */
+static bool is_over(const struct chunk *chunk, const struct spill_context_end *end,
+                    const struct spill_backend *backend, int device, const void *context)
 {
-	for (struct chunk **link = &chunks; *link; link = &(*link)->next) {
-		struct chunk *chunk = *link;
-		if (chunk->blocks || !belongs(chunk, backend, device, context))
-			continue;
-		*link = chunk->next;
-		return chunk;
-	}
-	return NULL;
+	const struct spill_placement *backing = chunk->backing;
+	if (chunk->blocks)
+		return false;
+	return end ? spill_context_end_covers(end, backing->backend, backing->device, backing->context,
+	                                      backing->generation)
+	           : belongs(chunk, backend, device, context) && !ending(chunk);
 }
 
-void spill_pool_trim(const struct spill_backend *backend, int device, const void *context, bool context_ended)
+static void release_empty(const struct spill_context_end *end, const struct spill_backend *backend,
+                          int device, const void *context)
 {
 	struct chunk *empty;
 	do {
+		struct chunk **link = &chunks;
 		pthread_mutex_lock(&lock);
-		empty = unlink_empty(backend, device, context);
+		while (*link && !is_over(*link, end, backend, device, context))
+			link = &(*link)->next;
+		empty = *link;
+		if (empty)
+			*link = empty->next;
 		pthread_mutex_unlock(&lock);
 		if (empty)
-			destroy(empty, context_ended);
+			destroy(empty, end != NULL);
 	} while (empty);
+}
+
+void spill_pool_trim(const struct spill_backend *backend, int device, const void *context)
+{
+	release_empty(NULL, backend, device, context);
+}
+
+void spill_pool_context_ended(const struct spill_context_end *end)
+{
+	release_empty(end, NULL, 0, NULL);
 }
 
 void spill_pool_fork_prepare(void)

@@ -5,6 +5,7 @@
 #ifndef SPILL_POOL_H
 #define SPILL_POOL_H
 
+#include "context_end.h"
 #include "place.h"
 
 /* Requests up to this share chunks. */
@@ -18,12 +19,11 @@
 struct spill_placement *spill_pool_make(const struct spill_place_ops *ops, const struct spill_want *want,
                                         const char **error);
 
-/*
- * Releases the empty chunks of a context; NULL, where there are no contexts: of the device. `context_ended` as in
- * spill_place_ops.release.
- */
-void spill_pool_trim(const struct spill_backend *backend, int device, const void *context,
-                     bool context_ended);
+/* Releases the empty chunks of a context; NULL, where there are no contexts: of the device. */
+void spill_pool_trim(const struct spill_backend *backend, int device, const void *context);
+
+/* The same for all chunks that the end covers: what the vendor made in the context went with it. */
+void spill_pool_context_ended(const struct spill_context_end *end);
 
 /* Visits what backs each chunk, under the lock. */
 void spill_pool_each(void (*visit)(const struct spill_placement *backing, void *data), void *data);

@@ -13,6 +13,7 @@ import time
 import unittest
 
 from harness import LIBRARY, KERNELS, Case
+from sanitizers import SANITIZERS
 
 SECONDS = int(os.environ.get("STORM_SECONDS", "16"))
 SEED = int(os.environ.get("STORM_SEED", "1"))
@@ -24,10 +25,7 @@ KINDS = {"demote": re.compile('"kind":"move"[^\n]*?"what":"demote"'),
          "promote": re.compile('"kind":"move"[^\n]*?"what":"promote"'),
          "use": re.compile('"kind":"move"[^\n]*?"what":"promote"[^\n]*?"reason":"use"')}
 PATIENCE = 120  # seconds more, for that
-HOW = os.environ["MOVING_HOW"]
-# use_sigaltstack: ASan's own clean-up of a cancelled thread trips over itself otherwise (gcc 12).
-SANITIZERS = {"ASAN_OPTIONS": "use_sigaltstack=0:detect_stack_use_after_return=1",
-              "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", "TSAN_OPTIONS": "halt_on_error=1"}
+HOW = os.environ["STORM_HOW"]
 
 
 def policy(seed, follow):
@@ -80,7 +78,7 @@ class Moving(Case):
     def storm(self, seed, seconds, enough, follow, **more):
         card, largest, variables = policy(seed, follow)
         variables |= more
-        command = [os.environ["MOVING"], KERNELS, str(seed), str(seconds), str(card), str(largest), "input"]
+        command = [os.environ["STORM"], KERNELS, str(seed), str(seconds), str(card), str(largest), "input"]
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LD_LIBRARY_PATH": os.environ["SIM_PATH"],
                        "SPILL_LOG": str(self.log), "SPILL_HOST_SHARE": "no", **SANITIZERS, **variables}
         if HOW == "preload":

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ended.h"
 #include "capture.h"
 #include "runtime.h"
 
@@ -168,17 +169,17 @@ static void an_ended_context_leaves_nothing_of_its_own(void **state)
 	begin(STREAM, GLOBAL);
 	context_now = (void *)0xc1;
 	begin(JOINED, GLOBAL);
-	spill_capture_context_ended(&backend, 0, (void *)0xc0);
+	spill_capture_context_ended(ENDED(&backend, 0, (void *)0xc0));
 	assert_true(spill_capture_any());
-	spill_capture_context_ended(&backend, 0, (void *)0xc1);
+	spill_capture_context_ended(ENDED(&backend, 0, (void *)0xc1));
 	assert_false(spill_capture_any());
 	/* Without contexts: by device. */
 	context_now = NULL;
 	device_now = 1;
 	begin(STREAM, GLOBAL);
-	spill_capture_context_ended(&backend, 0, NULL);
+	spill_capture_context_ended(ENDED(&backend, 0, NULL));
 	assert_true(spill_capture_any());
-	spill_capture_context_ended(&backend, 1, NULL);
+	spill_capture_context_ended(ENDED(&backend, 1, NULL));
 }
 
 static void a_begin_whose_end_was_not_seen_counts_once(void **state)
@@ -255,7 +256,7 @@ static void per_thread_default_streams(void **state)
 	assert_true(spill_engine_capture(&ends));
 	assert_false(spill_engine_capture(&ends));
 	assert_false(here(SPILL_OP_ALLOC, NULL));
-	spill_capture_context_ended(&backend, 0, context_now);
+	spill_capture_context_ended(ENDED(&backend, 0, context_now));
 }
 
 static void a_refused_exchange_changes_nothing(void **state)

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "ended.h"
 #include "contexts.h"
 
 static char contexts[1000]; /* their addresses are contexts */
@@ -73,8 +74,8 @@ static void each_is_known_once_until_it_ends(void **state)
 	assert_int_equal(count(&vendor, 0), 1);
 	assert_int_equal(count(&vendor, 1), 1);
 	assert_int_equal(count(&other_vendor, 0), 0);
-	spill_contexts_ended(&vendor, 1, &contexts[1]);
-	spill_contexts_ended(&other_vendor, 0, &contexts[0]);
+	spill_contexts_ended(ENDED(&vendor, 1, &contexts[1]));
+	spill_contexts_ended(ENDED(&other_vendor, 0, &contexts[0]));
 	assert_int_equal(count(&vendor, 1), 0);
 	assert_true(has(0, &contexts[0]));
 }
@@ -87,7 +88,7 @@ static void a_handle_comes_back(void **state)
 	assert_int_not_equal(first, 0);
 	spill_contexts_made(&vendor, 0, &contexts[0]);
 	assert_int_equal(spill_contexts_birth(&vendor, &contexts[0]), first);
-	spill_contexts_ended(&vendor, 0, &contexts[0]);
+	spill_contexts_ended(ENDED(&vendor, 0, &contexts[0]));
 	assert_int_equal(spill_contexts_birth(&vendor, &contexts[0]), 0);
 	spill_contexts_made(&vendor, 1, &contexts[0]);
 	assert_int_not_equal(spill_contexts_birth(&vendor, &contexts[0]), first);
@@ -95,12 +96,39 @@ static void a_handle_comes_back(void **state)
 	assert_int_equal(count(&vendor, 0), 0);
 }
 
+/* The thread that ended a context comes late: its handle is a new context's, which stays known, as another one. */
+static void a_handle_is_given_anew_while_its_end_is_under_way(void **state)
+{
+	spill_contexts_made(&vendor, 0, &contexts[0]);
+	uint64_t first = spill_contexts_birth(&vendor, &contexts[0]);
+	struct spill_context_end end = spill_context_end_begin(&vendor, 0, &contexts[0]);
+	spill_contexts_created(&vendor, 0, &contexts[0]);
+	assert_int_not_equal(spill_contexts_birth(&vendor, &contexts[0]), first);
+	spill_contexts_ended(&end);
+	assert_true(has(0, &contexts[0]));
+	spill_contexts_ended(ENDED(&vendor, 0, &contexts[0]));
+	assert_int_equal(count(&vendor, 0), 0);
+}
+
+/* Nobody sees a primary context made anew: it is found in use. */
+static void a_context_in_use_again_is_another_one(void **state)
+{
+	spill_contexts_made(&vendor, 0, &contexts[0]);
+	uint64_t first = spill_contexts_birth(&vendor, &contexts[0]);
+	struct spill_context_end end = spill_context_end_begin(&vendor, 0, &contexts[0]);
+	spill_contexts_made(&vendor, 0, &contexts[0]);
+	spill_contexts_ended(&end);
+	assert_true(has(0, &contexts[0]));
+	assert_int_not_equal(spill_contexts_birth(&vendor, &contexts[0]), first);
+	spill_contexts_ended(ENDED(&vendor, 0, &contexts[0]));
+}
+
 static void a_device_ends(void **state)
 {
 	spill_contexts_made(&vendor, 0, &contexts[0]);
 	spill_contexts_made(&vendor, 0, &contexts[1]);
 	spill_contexts_made(&vendor, 1, &contexts[2]);
-	spill_contexts_ended(&vendor, 0, NULL);
+	spill_contexts_ended(ENDED(&vendor, 0, NULL));
 	assert_int_equal(count(&vendor, 0), 0);
 	assert_int_equal(count(&vendor, 1), 1);
 }
@@ -115,9 +143,9 @@ static void the_primary_and_the_current_one_are_asked_for(void **state)
 	assert_int_equal(count(&vendor, 0), 2);
 	assert_int_equal(count(&vendor, 1), 0);
 	now = primary;
-	spill_contexts_ended(&vendor, 0, &contexts[1]);
+	spill_contexts_ended(ENDED(&vendor, 0, &contexts[1]));
 	assert_int_equal(count(&vendor, 0), 1);
-	spill_contexts_ended(&vendor, 0, primary);
+	spill_contexts_ended(ENDED(&vendor, 0, primary));
 	now = primary = NULL;
 	assert_int_equal(count(&vendor, 0), 0);
 }
@@ -133,8 +161,8 @@ static void too_many_are_said_to_be(void **state)
 	assert_int_equal(count(&vendor, 0), SPILL_CONTEXTS + 1);
 	spill_contexts_made(&vendor, 0, &contexts[SPILL_CONTEXTS + 1]);
 	assert_int_equal(count(&vendor, 0), SPILL_CONTEXTS + 1);
-	spill_contexts_ended(&vendor, 0, &contexts[0]);
-	spill_contexts_ended(&vendor, 0, &contexts[1]);
+	spill_contexts_ended(ENDED(&vendor, 0, &contexts[0]));
+	spill_contexts_ended(ENDED(&vendor, 0, &contexts[1]));
 	assert_int_equal(count(&vendor, 0), SPILL_CONTEXTS);
 }
 
@@ -144,7 +172,7 @@ static void what_is_lost_is_not_forgotten(void **state)
 	for (unsigned i = 0; i < sizeof(contexts); i++)
 		spill_contexts_made(&vendor, (int)i, &contexts[i]);
 	for (unsigned i = 0; i < sizeof(contexts); i++)
-		spill_contexts_ended(&vendor, (int)i, &contexts[i]);
+		spill_contexts_ended(ENDED(&vendor, (int)i, &contexts[i]));
 	assert_int_equal(count(&vendor, 0), SPILL_CONTEXTS + 1);
 }
 
@@ -164,7 +192,7 @@ static void *work(void *argument)
 		unsigned there = spill_contexts_of(&vendor, 0, list), found = 0;
 		for (unsigned i = 0; i < there && i < SPILL_CONTEXTS; i++)
 			found += list[i] == one;
-		spill_contexts_ended(&vendor, 0, one);
+		spill_contexts_ended(ENDED(&vendor, 0, one));
 		if (!birth || found != 1 || there > THREADS || spill_contexts_birth(&vendor, one))
 			atomic_fetch_add(&failures, 1);
 	}
@@ -187,6 +215,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup(each_is_known_once_until_it_ends, setup),
 	    cmocka_unit_test_setup(a_handle_comes_back, setup),
+	    cmocka_unit_test_setup(a_handle_is_given_anew_while_its_end_is_under_way, setup),
+	    cmocka_unit_test_setup(a_context_in_use_again_is_another_one, setup),
 	    cmocka_unit_test_setup(a_device_ends, setup),
 	    cmocka_unit_test_setup(the_primary_and_the_current_one_are_asked_for, setup),
 	    cmocka_unit_test_setup(too_many_are_said_to_be, setup),

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "ended.h"
 #include "account.h"
 #include "deferred.h"
 #include "fake_backend.h"
@@ -45,6 +46,7 @@ static void defer(uint64_t bytes, bool *event, void *event_context)
 	assert_non_null(placement);
 	placement->event = event;
 	placement->event_context = event_context;
+	placement->event_generation = spill_context_generation();
 	fake.events += event != NULL;
 	spill_deferred_add(placement);
 }
@@ -127,10 +129,10 @@ static void contexts_end(void **state)
 	defer(40 * MIB, &never, &other);
 	defer(40 * MIB, NULL, NULL);
 	fake.events -= 1; /* the vendor's end of `other` takes its event along */
-	spill_deferred_context_ended(&fake_backend, 0, &other);
+	spill_deferred_context_ended(ENDED(&fake_backend, 0, &other));
 	assert_int_equal(spill_deferred_pending(&fake_backend, 0).device, 40 * MIB);
 	fake.events -= 1;
-	spill_deferred_context_ended(&fake_backend, 0, &context);
+	spill_deferred_context_ended(ENDED(&fake_backend, 0, &context));
 	nothing_is_held();
 	assert_int_equal(fake.waits, 0);
 }
@@ -149,6 +151,7 @@ static void what_is_pinned_is_used_again(void **state)
 	placement->reusable = true;
 	placement->event = &passed;
 	placement->event_context = &context;
+	placement->event_generation = spill_context_generation();
 	placement->order = mine;
 	fake.events++;
 	spill_deferred_add(placement);
@@ -174,7 +177,7 @@ static void what_is_pinned_is_used_again(void **state)
 	assert_int_equal(spill_account_host_held(), 64 * MIB);
 	assert_ptr_equal(spill_deferred_reuse(&fake_backend, 0, NULL, 64 * MIB, &elsewhere), placement);
 	spill_deferred_give(placement);
-	spill_deferred_context_ended(&fake_backend, 0, &context); /* not its owner: it has none */
+	spill_deferred_context_ended(ENDED(&fake_backend, 0, &context)); /* not its owner: it has none */
 	assert_int_equal(spill_account_host_held(), 64 * MIB);
 	spill_deferred_drop(&fake_backend);
 	nothing_is_held();

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "ended.h"
 #include "contexts.h"
 #include "gate.h"
 #include "idle.h"
@@ -285,7 +286,7 @@ static void end_of(struct context *context)
 {
 	context->gone = true;
 	context->alive = 0; /* the vendor takes its events along */
-	spill_contexts_ended(&vendor, context->device, context);
+	spill_contexts_ended(ENDED(&vendor, context->device, context));
 }
 
 static void end_first(void)

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "ended.h"
 #include "ledger.h"
 
 static const struct spill_backend *const backend = (const void *)&backend;
@@ -23,7 +24,7 @@ static int clean(void **state)
 {
 	struct spill_allocation *entry;
 	for (int device = 0; device < 2; device++)
-		while ((entry = spill_ledger_take_of(backend, device, NULL)))
+		while ((entry = spill_ledger_take_of(ENDED(backend, device, NULL))))
 			spill_ledger_end(entry);
 	return 0;
 }
@@ -268,10 +269,28 @@ static void a_context_takes_its_own(void **state)
 	two.context = &other;
 	spill_ledger_add(&one);
 	spill_ledger_add(&two);
-	struct spill_allocation *entry = spill_ledger_take_of(backend, 1, &mine);
+	struct spill_allocation *entry = spill_ledger_take_of(ENDED(backend, 1, &mine));
 	assert_int_equal(entry->ptr, 0x1000);
 	spill_ledger_end(entry);
-	assert_null(spill_ledger_take_of(backend, 1, &mine));
+	assert_null(spill_ledger_take_of(ENDED(backend, 1, &mine)));
+}
+
+/* Another thread's new context may have the handle before the thread that ended the old one comes for what it held. */
+static void what_is_made_under_the_same_handle_meanwhile_stays(void **state)
+{
+	int mine;
+	struct spill_allocation old = plain(0x1000, 1), new = plain(0x1000, 1);
+	old.context = new.context = &mine;
+	spill_ledger_add(&old);
+	struct spill_context_end end = spill_context_end_begin(backend, 0, &mine);
+	spill_ledger_add(&new);
+	struct spill_allocation *entry = spill_ledger_take_of(&end);
+	assert_int_equal(entry->seq, old.seq);
+	spill_ledger_end(entry);
+	assert_null(spill_ledger_take_of(&end));
+	entry = spill_ledger_take(0x1000);
+	assert_int_equal(entry->seq, new.seq);
+	spill_ledger_end(entry);
 }
 
 int main(void)
@@ -287,6 +306,7 @@ int main(void)
 	    cmocka_unit_test_teardown(more_callers_than_there_is_room_for, clean),
 	    cmocka_unit_test_teardown(what_is_on_other_devices_is_left_out, clean),
 	    cmocka_unit_test_teardown(nothing_is_held, clean),
+	    cmocka_unit_test_teardown(what_is_made_under_the_same_handle_meanwhile_stays, clean),
 	    cmocka_unit_test_teardown(a_context_takes_its_own, clean),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

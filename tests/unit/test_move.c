@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "ended.h"
 #include "account.h"
 #include "fake_chunks.h"
 #include "move.h"
@@ -508,8 +509,8 @@ static void a_context_takes_its_streams_along(void **state)
 	assert_int_equal(move_all(&move, 1), 1);
 	assert_ptr_equal(fake_chunks.copier_context, &other_context);
 	settle(&move);
-	spill_move_context_ended(&fake_chunks_backend, &context); /* none of its business */
-	spill_move_context_ended(&fake_chunks_backend, &other_context);
+	spill_move_context_ended(ENDED(&fake_chunks_backend, 0, &context)); /* none of its business */
+	spill_move_context_ended(ENDED(&fake_chunks_backend, 0, &other_context));
 	move = plan(of, 0);
 	assert_int_equal(move_all(&move, 1), 1);
 	assert_ptr_equal(fake_chunks.copier_context, &context);

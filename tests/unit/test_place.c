@@ -53,7 +53,7 @@ static struct spill_want want(uint64_t bytes, uint64_t device_room)
 
 static void nothing_is_held(void)
 {
-	spill_pool_trim(&fake_backend, 0, &policy, false);
+	spill_pool_trim(&fake_backend, 0, &policy);
 	assert_int_equal(fake_alive(), 0);
 	assert_int_equal(spill_account_device_held(0), 0);
 	assert_int_equal(spill_account_host_held(), 0);
@@ -200,9 +200,29 @@ static void host_pressure_refuses_by_name(void **state)
 					check_refusal(0, 0, 0, 0);
 				}
 				spill_place_release(placement, false);
-				spill_pool_trim(&fake_backend, 0, &policy, false);
+				spill_pool_trim(&fake_backend, 0, &policy);
 			}
 	nothing_is_held();
+}
+
+/* A chunk of an ended context is not handed out to a new one with the same handle, and goes with the end alone. */
+static void a_chunk_of_an_ended_context_serves_nobody(void **state)
+{
+	const char *error = NULL;
+	struct spill_want wanted = want(4096, 0);
+	wanted.context = &policy;
+	struct spill_placement *old = spill_place_make(&spill_place_host, &wanted, &error);
+	assert_non_null(old);
+	struct spill_context_end end = spill_context_end_begin(&fake_backend, 0, &policy);
+	struct spill_placement *new = spill_place_make(&spill_place_host, &wanted, &error);
+	assert_non_null(new);
+	assert_true(new->ptr > old->ptr + SPILL_POOL_CHUNK || old->ptr > new->ptr + SPILL_POOL_CHUNK);
+	spill_place_release(old, true);
+	spill_place_release(new, false);
+	spill_pool_context_ended(&end);
+	assert_int_equal(spill_account_host_held(), SPILL_POOL_CHUNK);
+	spill_pool_trim(&fake_backend, 0, &policy);
+	assert_int_equal(spill_account_host_held(), 0);
 }
 
 static void managed_is_prefetched_only_below_and_only_if_it_fits(void **state)
@@ -293,6 +313,7 @@ int main(void)
 	    cmocka_unit_test_setup(only_split_is_physical, setup),
 	    cmocka_unit_test_setup(host_limit_refuses_by_name, setup),
 	    cmocka_unit_test_setup(host_pressure_refuses_by_name, setup),
+	    cmocka_unit_test_setup(a_chunk_of_an_ended_context_serves_nobody, setup),
 	    cmocka_unit_test_setup(managed_is_prefetched_only_below_and_only_if_it_fits, setup),
 	    cmocka_unit_test_setup(small_requests_share_chunks, setup),
 	    cmocka_unit_test_setup(pieces_of_a_chunk_do_not_overlap, setup),

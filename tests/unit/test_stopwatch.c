@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "ended.h"
 #include "contexts.h"
 #include "stopwatch.h"
 
@@ -162,7 +163,7 @@ static int setup(void **state)
 {
 	spill_stopwatch_reset();
 	for (int i = 0; i < 3; i++)
-		spill_contexts_ended(&vendor, i, NULL);
+		spill_contexts_ended(ENDED(&vendor, i, NULL));
 	memset(contexts, 0, sizeof(contexts));
 	memset(timers, 0, sizeof(timers));
 	made = destroyed = records = queries = told = 0;
@@ -366,7 +367,7 @@ static void a_context_may_end_at_any_moment(void **state)
 	submit(0, MS);
 	spill_stopwatch_stop(stopped);
 	clock_ns += MS;
-	spill_contexts_ended(&vendor, 0, &contexts[0]);
+	spill_contexts_ended(ENDED(&vendor, 0, &contexts[0]));
 	for (unsigned i = 0; i < TIMERS; i++)
 		timers[i].of = NULL;
 	queries = 0;
@@ -461,7 +462,7 @@ static void timers_move_to_another_context(void **state)
 	assert_in_range(made - destroyed, 2 * SPILL_STOPWATCHES, 3 * 2 * SPILL_STOPWATCHES);
 	/* One that has ended has taken them along. */
 	unsigned before = destroyed;
-	spill_contexts_ended(&vendor, 2, &contexts[2]);
+	spill_contexts_ended(ENDED(&vendor, 2, &contexts[2]));
 	for (unsigned i = 0; i < TIMERS; i++)
 		timers[i].of = NULL;
 	for (unsigned i = 0; i < SPILL_STOPWATCHES; i++)

@@ -144,7 +144,7 @@ static void threads_lose_nothing(void **state)
 	policy.advice.prefetch_below = (struct spill_amount){SPILL_AMOUNT_BYTES, 10 * MIB};
 	fake_reset(2 * limit);
 	run(work);
-	spill_pool_trim(&fake_backend, 0, &policy, false);
+	spill_pool_trim(&fake_backend, 0, &policy);
 	assert_int_equal(fake_alive(), 0);
 	assert_int_equal(spill_account_host_held(), 0);
 	spill_ledger_totals(&totals);

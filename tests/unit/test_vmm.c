@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "ended.h"
 #include "account.h"
 #include "ledger.h"
 #include "note.h"
@@ -276,8 +277,8 @@ static void a_handle_is_no_address(void **state)
 	assert_null(spill_ledger_take(spilled));
 	assert_false(spill_ledger_placed(spilled, &copy));
 	/* No context's end is theirs, nor a device's. */
-	assert_null(spill_ledger_take_of(&vendor_backend, 0, NULL));
-	assert_null(spill_ledger_take_of(&vendor_backend, 0, &vendor));
+	assert_null(spill_ledger_take_of(ENDED(&vendor_backend, 0, NULL)));
+	assert_null(spill_ledger_take_of(ENDED(&vendor_backend, 0, &vendor)));
 	good(program_release(plain));
 	good(program_release(spilled));
 	nothing_is_held();

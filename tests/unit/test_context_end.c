@@ -1,0 +1,81 @@
+/* Which things end with a context whose handle another one may have by now. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "backend.h"
+#include "context_end.h"
+
+static const struct spill_backend vendor = {.name = "one"}, other_vendor = {.name = "other"};
+static char contexts[2];
+
+static struct spill_context_end begin(int device, const void *context)
+{
+	return spill_context_end_begin(&vendor, device, context);
+}
+
+static void what_was_made_before_ends_and_what_is_made_after_lives(void **state)
+{
+	uint64_t before = spill_context_generation();
+	struct spill_context_end end = begin(0, &contexts[0]);
+	uint64_t after = spill_context_generation();
+	assert_true(spill_context_end_covers(&end, &vendor, 0, &contexts[0], before));
+	assert_false(spill_context_end_covers(&end, &vendor, 0, &contexts[0], after));
+	assert_true(spill_context_ending(&vendor, 0, &contexts[0], before));
+	assert_false(spill_context_ending(&vendor, 0, &contexts[0], after));
+	spill_context_end_undo(&end);
+}
+
+static void another_context_or_vendor_is_not_covered(void **state)
+{
+	uint64_t before = spill_context_generation();
+	struct spill_context_end end = begin(0, &contexts[0]);
+	assert_false(spill_context_ending(&vendor, 0, &contexts[1], before));
+	assert_false(spill_context_ending(&other_vendor, 0, &contexts[0], before));
+	spill_context_end_undo(&end);
+}
+
+static void an_end_without_a_context_covers_the_device(void **state)
+{
+	uint64_t before = spill_context_generation();
+	struct spill_context_end end = begin(1, NULL);
+	assert_true(spill_context_ending(&vendor, 1, &contexts[1], before));
+	assert_true(spill_context_ending(&vendor, 1, NULL, before));
+	assert_false(spill_context_ending(&vendor, 0, NULL, before));
+	spill_context_end_undo(&end);
+}
+
+static void an_end_that_the_vendor_refused_covers_nothing(void **state)
+{
+	uint64_t before = spill_context_generation();
+	struct spill_context_end end = begin(0, &contexts[0]);
+	spill_context_end_undo(&end);
+	assert_false(spill_context_ending(&vendor, 0, &contexts[0], before));
+}
+
+/* A thread that comes late with something of a context that ended still learns it, after many other ends. */
+static void an_end_is_remembered(void **state)
+{
+	uint64_t before = spill_context_generation();
+	begin(0, &contexts[0]);
+	for (unsigned i = 0; i < 200; i++)
+		begin(0, &contexts[1]);
+	assert_true(spill_context_ending(&vendor, 0, &contexts[0], before));
+	spill_context_end_fork_prepare();
+	spill_context_end_fork_done(true);
+	assert_false(spill_context_ending(&vendor, 0, &contexts[0], before)); /* a child has no contexts */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(what_was_made_before_ends_and_what_is_made_after_lives),
+	    cmocka_unit_test(another_context_or_vendor_is_not_covered),
+	    cmocka_unit_test(an_end_without_a_context_covers_the_device),
+	    cmocka_unit_test(an_end_that_the_vendor_refused_covers_nothing),
+	    cmocka_unit_test(an_end_is_remembered),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
