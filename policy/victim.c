@@ -1,5 +1,7 @@
 #include "victim.h"
 
+#include "least.h"
+
 void spill_victim_mark(struct spill_victim *list, unsigned count)
 {
 	struct spill_victim *newest[SPILL_PRIORITY_HOT + 1] = {0};
@@ -22,12 +24,6 @@ static int order(uint64_t left, uint64_t right)
 	return (left > right) - (left < right);
 }
 
-/* The power of two that is not above `bytes`; 0 for 0. */
-static unsigned size_class(uint64_t bytes)
-{
-	return bytes ? 64 - (unsigned)__builtin_clzll(bytes) : 0;
-}
-
 int spill_victim_compare(const void *left, const void *right)
 {
 	const struct spill_victim *a = left, *b = right;
@@ -38,8 +34,8 @@ int spill_victim_compare(const void *left, const void *right)
 		return a->priority < b->priority ? -1 : 1;
 	if (a->newest != b->newest)
 		return a->newest ? 1 : -1;
-	if (size_class(a->bytes) != size_class(b->bytes))
-		return size_class(a->bytes) > size_class(b->bytes) ? -1 : 1;
+	if (spill_size_class(a->bytes) != spill_size_class(b->bytes))
+		return spill_size_class(a->bytes) > spill_size_class(b->bytes) ? -1 : 1;
 	return order(a->seq, b->seq);
 }
 

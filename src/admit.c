@@ -34,6 +34,7 @@ struct spill_allocation spill_admit_describe(const struct spill_request *request
 	    .context = request->context,
 	    .api = spill_engine_api(request),
 	    .caller = spill_engine_caller(request),
+	    .site = spill_engine_site(request),
 	};
 }
 

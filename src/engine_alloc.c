@@ -8,6 +8,7 @@
 #include "admit.h"
 #include "capture.h"
 #include "demote.h"
+#include "exporting.h"
 #include "gate.h"
 #include "growing.h"
 #include "movable.h"
@@ -114,7 +115,8 @@ static enum spill_instead make_movable(struct spill_request *request, const stru
                                        const char **error)
 {
 	if (spill_capture_here(request) ||
-	    !spill_movable_wanted(backend, request->device, request->bytes, request->decision.chunks))
+	    !spill_movable_wanted(backend, request->device, request->bytes, request->decision.chunks) ||
+	    spill_exporting_asked(request))
 		return SPILL_INSTEAD_NOT;
 	struct spill_want want = spill_admit_want(request, backend, SPILL_UNLIMITED);
 	spill_account_device_return(request->device, request->charged);

@@ -28,6 +28,7 @@ struct spill_allocation {
 	uint64_t seq;
 	uint64_t order;           /* of its last event, entry or removal, among all of the ledger's */
 	const char *api, *caller; /* static or interned */
+	const void *site;         /* return address of the call that asked for it; NULL: not kept */
 	struct spill_placement *placement; /* ours to release, or NULL: the vendor's */
 	bool ordered;                      /* allocated in stream order */
 	bool outlives; /* its context's end, as memory of the vendor's pools does where backend.h says so */

@@ -126,8 +126,9 @@ struct spill_request {
 	void *context;
 	int device; /* INFO: SPILL_CURRENT_DEVICE for the one that is current */
 	void *stream, *pool, *node;
-	const void *properties; /* CREATE, POOL_CREATE, ACCESS: the vendor's structure */
-	unsigned mode;          /* CAPTURE_BEGIN: the vendor's capture mode; PEER: 1 enables, 0 disables */
+	const void *properties; /* CREATE, POOL_CREATE, ACCESS: the vendor's structure; ATTR_SET: the value */
+	/* CAPTURE_BEGIN: the vendor's capture mode; PEER: 1 enables, 0 disables; ATTR_SET: the vendor's attribute */
+	unsigned mode;
 	/* ATTR: entries of attributes and values; ACCESS: of properties; INFO of NVML: which form of its structure `out` is */
 	unsigned count;
 	const void *attributes; /* ATTR: CUpointer_attribute[] */

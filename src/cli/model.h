@@ -61,6 +61,7 @@ struct cli_site {
 	uint64_t rules;      /* spill_rules_of */
 	unsigned asks_again; /* enum spill_retry: of which its failures surface first */
 	bool known;          /* it has an address: growth is told by it */
+	bool exports;        /* its library exports what it allocates (policy/exporters.def) */
 };
 
 struct cli_card {

@@ -147,16 +147,18 @@ bool cli_model_may_move(const struct cli_model *model, int device)
 	       (policy->movable_enable == SPILL_SWITCH_ON || model->setting->device_count <= 1);
 }
 
-/* As src/movable.c. */
+/* As src/movable.c, and src/exporting.c; what that has learned of refused exports is not in a log. */
 static bool is_movable(const struct cli_model_request *request, enum spill_switch chunks)
 {
-	const struct spill_policy *policy = request->model->setting->policy;
+	const struct cli_model_setting *setting = request->model->setting;
+	const struct spill_policy *policy = setting->policy;
 
 	if (chunks == SPILL_SWITCH_OFF || request->asked->memory != CLI_MEMORY_PLAIN ||
 	    request->ask.bytes < policy->movable_min.value ||
 	    !cli_model_may_move(request->model, request->ask.device))
 		return false;
-	return chunks == SPILL_SWITCH_ON || policy->movable_enable == SPILL_SWITCH_ON || is_filled(request);
+	return chunks == SPILL_SWITCH_ON || policy->movable_enable == SPILL_SWITCH_ON ||
+	       (is_filled(request) && !setting->sites[request->asked->site].exports);
 }
 
 static void make_chunked(struct cli_model_request *request, uint64_t on_device)

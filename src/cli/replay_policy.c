@@ -1,6 +1,7 @@
 /* The other policy, as far as it can be judged by a log. */
 #include <string.h>
 
+#include "exporter.h"
 #include "replay.h"
 #include "room.h"
 #include "text.h"
@@ -76,6 +77,7 @@ struct cli_site *cli_replay_sites(const struct cli_recording *recording, const s
 		                 : 0,
 		    .asks_again = asks_again(path),
 		    .known = site->caller != NULL,
+		    .exports = spill_exporter_find(path) != NULL,
 		};
 	}
 	return sites;

@@ -11,6 +11,7 @@
  *	ask:A                        what the program is told about A
  *	info sync                    info: free device bytes
  *	export:A ipc:A retain:A      a file descriptor or handle for A; the handle behind its address
+ *	memops:A wrong:A             sets SYNC_MEMOPS of A; sets an attribute that nobody can set
  *	map:FILE                     dlopen
  *	green                        a green context
  *	brim:A                       allocates all that is free but what is less than 2 MiB

@@ -66,7 +66,8 @@ CUresult movable_brim(struct block *block); /* all that is free, in whole granul
 char movable_side(CUdeviceptr address); /* d: on the device, h, or ? */
 void movable_where(const char *letter, const struct block *block);
 CUresult movable_ask(const struct block *block);
-CUresult movable_export(const char *word, const struct block *block); /* word: export, ipc or retain */
+/* word: export, ipc, memops, wrong or retain */
+CUresult movable_export(const char *word, const struct block *block);
 
 /* Each does a word of its file and stores its result; false: not one of its. */
 bool movable_work_word(const char *word, const char *first, const char *second, CUresult *result);

@@ -11,6 +11,7 @@ extern CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle
 extern CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr, size_t size,
                                               CUmemRangeHandleType type, unsigned long long flags);
 extern CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr);
+extern CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr ptr);
 extern CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr);
 extern CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes, void **data,
                                        CUdeviceptr ptr);
@@ -100,6 +101,14 @@ CUresult movable_ask(const struct block *block)
 	return CUDA_SUCCESS;
 }
 
+static CUresult set_memops(const struct block *block, bool right)
+{
+	const unsigned on = 1;
+
+	return cuPointerSetAttribute(
+	    &on, right ? CU_POINTER_ATTRIBUTE_SYNC_MEMOPS : CU_POINTER_ATTRIBUTE_IS_MANAGED, block->address);
+}
+
 CUresult movable_export(const char *word, const struct block *block)
 {
 	CUmemGenericAllocationHandle handle;
@@ -108,6 +117,8 @@ CUresult movable_export(const char *word, const struct block *block)
 
 	if (!strcmp(word, "ipc"))
 		return cuIpcGetMemHandle(&ipc, block->address);
+	if (!strcmp(word, "memops") || !strcmp(word, "wrong"))
+		return set_memops(block, !strcmp(word, "memops"));
 	if (!strcmp(word, "retain")) {
 		CUresult result = cuMemRetainAllocationHandle(&handle, (void *)(uintptr_t)block->address);
 		return result ? result : cuMemRelease(handle);

@@ -227,6 +227,83 @@ class Pinned(MovableCase):
         self.assertIn("h", self.where(done, "b")[0])
 
 
+# 48 of 64 MiB: the last two are above the share.
+SIX = " ".join(f"early:{letter}:8m" for letter in "abcdef")
+
+
+class Exports(MovableCase):
+    """What a program hands to other processes is plain: known beforehand by the library that asks, or learned from a refusal."""
+    usual = MovableCase.usual | {"SPILL_MOVABLE_ENABLE": "auto"}
+    refusals = (("ipc", "CUDA_ERROR_INVALID_VALUE"), ("memops", "CUDA_ERROR_NOT_SUPPORTED"))
+
+    def places(self):
+        return [record["place"] for record in self.allocs()]
+
+    def test_a_refused_export_teaches(self):
+        """The next request of that call site and size is plain, and its export works."""
+        for word, refusal in self.refusals:
+            for enable in ("auto", "on"):
+                with self.subTest(word, enable=enable):
+                    done = self.program(f"{SIX} {word}:f free:f early:f:9m {word}:f", SPILL_MOVABLE_ENABLE=enable)
+                    self.assertEqual(self.places()[-2:], ["movable", "device"])
+                    self.assertEqual([result for said, result in self.results(done) if said == f"{word}:f"], [refusal, SUCCESS])
+                    note, = self.notes("export")
+                    self.assertIn(self.allocs()[-2]["caller"], note)
+                    self.assertIn("place = device", note)
+
+    def test_it_teaches_about_nothing_else(self):
+        """Other sizes and other call sites stay movable, and one note is enough."""
+        self.program(f"{SIX} ipc:f ipc:e free:f free:e early:e:2m early:f:7m alloc:g:8m")
+        self.assertEqual(self.places()[-3:], ["movable"] * 3)
+        self.assertEqual(len(self.notes("export")), 1)
+
+    def test_each_size_is_learned(self):
+        self.program(f"{SIX} early:g:2m ipc:f ipc:g free:f free:g early:f:8m early:g:2m")
+        self.assertEqual(self.places()[-2:], ["device", "device"])
+
+    def test_an_error_of_the_program_teaches_nothing(self):
+        """What no memory allows, plain memory neither, says nothing about chunks."""
+        done = self.program(f"{SIX} wrong:f free:f early:f:8m")
+        self.assertEqual((self.result(done, "wrong:f"), self.places()[-1]), ("CUDA_ERROR_INVALID_VALUE", "movable"))
+        self.assertEqual(self.notes("export"), [])
+
+    def test_a_rule_overrules_what_was_learned(self):
+        policy = self.folder / "policy.conf"
+        policy.write_text("[rule r]\nplace = movable\n", encoding="utf-8")
+        self.program(f"{SIX} ipc:f free:f early:f:8m", SPILL_POLICY=policy)
+        self.assertEqual(self.places()[-1], "movable")
+
+    def test_a_buffer_for_a_device_driver_may_be_of_many_chunks(self):
+        """As long as all of them are on the device."""
+        done = self.good("early:a:32m early:b:16m export:b")
+        self.assertEqual(self.places(), ["device", "movable"])
+        self.assertEqual(self.notes("export"), [])
+        self.assertIn("hands memory", *self.notes("movable"))
+        done = self.program("early:a:40m alloc:b:40m export:b", SPILL_MOVABLE_ENABLE="off")
+        self.assertEqual((self.result(done, "export:b"), self.places()[-1]), ("CUDA_ERROR_INVALID_VALUE", "split"))
+        self.assertIn("off the device", *self.notes("export"))
+
+    def library(self, name, words, **variables):
+        """The places of what a library of that name asks for."""
+        self.log.unlink(missing_ok=True)
+        library = self.folder / name
+        shutil.copy(PROGRAMS / "libplain_retrier.so", library)
+        done = self.run_program([str(PROGRAMS / "retrier"), str(library), *words.split()], **{**self.usual, **variables})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return self.places()
+
+    def test_a_library_that_exports_gets_plain_memory(self):
+        words = "take:a:40 take:b:8 take:c:4 check:a check:b check:c"
+        self.assertEqual(self.library("libnccl.so.2", words), ["device"] * 3)
+        note, = self.notes("movable")
+        self.assertIn("NCCL", note)
+        self.assertIn("place = movable", note)
+        self.assertEqual(self.library("libother.so.2", words), ["movable"] * 3)
+        self.assertEqual(self.notes("movable"), [])
+        self.assertEqual(self.library("libnccl.so.2", words, SPILL_MOVABLE_ENABLE="on"), ["movable"] * 3)
+        policy = self.folder / "policy.conf"
+        policy.write_text("[rule r]\ncaller = libnccl.so*\nplace = movable\n", encoding="utf-8")
+        self.assertEqual(self.library("libnccl.so.2", words, SPILL_POLICY=policy), ["movable"] * 3)
 
 
 class Kill(MovableCase):

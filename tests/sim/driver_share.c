@@ -162,18 +162,32 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, vo
 	return result;
 }
 
-/* Of whole pages of device memory, plain or mapped. */
+/*
+ * Every page is memory of one device, plain or mapped, by as many mappings as there are (CUDA Driver API,
+ * cuMemGetHandleForAddressRange: fully mapped, all of it resident on the same device).
+ */
+static bool is_on_one_device(CUdeviceptr dptr, size_t size)
+{
+	struct sim_pointer first, about;
+
+	if (!sim_range_valid(dptr, size) || !sim_pointer(dptr, &first))
+		return false;
+	for (CUdeviceptr at = dptr; at - dptr < size; at = about.map_base + about.map_size) {
+		if (!sim_pointer(at, &about) || about.on_host || about.device != first.device)
+			return false;
+		if (about.kind != SIM_VMM)
+			return about.kind == SIM_DEVICE;
+	}
+	return true;
+}
+
 CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t size,
                                        CUmemRangeHandleType handleType, unsigned long long flags)
 {
-	struct sim_pointer about;
-
 	ENTER(cuMemGetHandleForAddressRange, CONTEXT);
 	if (!handle || !size || handleType != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD || flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (dptr % 4096 || size % 4096 || !sim_pointer(dptr, &about) || !sim_range_valid(dptr, size))
-		return CUDA_ERROR_INVALID_VALUE;
-	if ((about.kind != SIM_DEVICE && about.kind != SIM_VMM) || about.on_host)
+	if (dptr % 4096 || size % 4096 || !is_on_one_device(dptr, size))
 		return CUDA_ERROR_INVALID_VALUE;
 	struct ticket ticket = ticket_of(TICKET_RANGE, dptr);
 	ticket.bytes = size;

@@ -198,6 +198,27 @@ static void ranges(void)
 	                                      CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
 }
 
+/* By as many mappings as there are, but none of the host. */
+static void ranges_of_chunks(void)
+{
+	CUmemLocationType types[] = {CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_LOCATION_TYPE_DEVICE,
+	                             CU_MEM_LOCATION_TYPE_HOST_NUMA};
+	CUdeviceptr p;
+	int fd = -1;
+
+	start();
+	need(124); /* CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED */
+	need(CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
+	OK(d.cuMemAddressReserve(&p, 3 * GRANULE, 0, 0, 0));
+	for (unsigned i = 0; i < 3; i++)
+		OK(d.cuMemMap(p + i * GRANULE, GRANULE, 0, chunk(types[i], GRANULE), 0));
+	OK(allow(p, 3 * GRANULE, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+	OK(d.cuMemGetHandleForAddressRange(&fd, p, 2 * GRANULE, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
+	CHECK(fd >= 0 && !close(fd));
+	GIVES(CUDA_ERROR_INVALID_VALUE,
+	      d.cuMemGetHandleForAddressRange(&fd, p, 3 * GRANULE, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
+}
+
 static void pools(void)
 {
 	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -225,10 +246,10 @@ static void pools(void)
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
-	    TEST(legacy_handles), TEST(legacy_handle_elsewhere),
-	    TEST(vmm_exports),    TEST(vmm_flags),
-	    TEST(vmm_handles),    TEST(ranges),
-	    TEST(pools),
+	    TEST(legacy_handles),   TEST(legacy_handle_elsewhere),
+	    TEST(vmm_exports),      TEST(vmm_flags),
+	    TEST(vmm_handles),      TEST(ranges),
+	    TEST(ranges_of_chunks), TEST(pools),
 	};
 
 	return RUN_TESTS(tests);

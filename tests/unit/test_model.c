@@ -62,6 +62,17 @@ static void give(uint32_t slot)
 	cli_model_take(&model, &one);
 }
 
+/* As src/exporting.c: plain, unless the policy insists on chunks. */
+static void a_library_that_exports_gets_plain_memory(void **data)
+{
+	(void)data;
+	assert_int_equal(ask(0, 40 * MIB).place, SPILL_PLACE_MOVABLE);
+	sites[0].exports = true;
+	assert_int_equal(ask(1, 8 * MIB).place, SPILL_PLACE_DEVICE);
+	policy.movable_enable = SPILL_SWITCH_ON;
+	assert_int_equal(ask(2, 8 * MIB).place, SPILL_PLACE_MOVABLE);
+}
+
 /* Without anywhere else to go it is nothing but a sum: an oracle of three lines. */
 static void with_no_other_place_it_is_a_sum(void **data)
 {
@@ -229,6 +240,7 @@ static void the_smallest_limit_is_the_smallest(void **data)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(a_library_that_exports_gets_plain_memory, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(with_no_other_place_it_is_a_sum, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(sums_hold_under_any_policy, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(the_smallest_limit_is_the_smallest, set_up, tear_down),

@@ -1,0 +1,158 @@
+/* Which requests stay plain because their memory is exported: the list of libraries, and what is learned of refusals. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "caller.h"
+#include "engine.h"
+#include "exporter.h"
+#include "exporting.h"
+#include "note.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+static struct spill_policy policy;
+static const char *path; /* of the calling library; NULL: generated code */
+static unsigned notes;
+static char note[512];
+
+const struct spill_policy *__wrap_spill_runtime_policy(void);
+bool __wrap_spill_object_of(const void *address, struct spill_object *object);
+void __wrap_spill_note(const char *code, const char *text);
+
+const struct spill_policy *__wrap_spill_runtime_policy(void)
+{
+	return &policy;
+}
+
+bool __wrap_spill_object_of(const void *address, struct spill_object *object)
+{
+	snprintf(object->path, sizeof(object->path), "%s", path ? path : "");
+	return path;
+}
+
+void __wrap_spill_note(const char *code, const char *text)
+{
+	assert_string_equal(code, "movable");
+	snprintf(note, sizeof(note), "%s", text);
+	notes++;
+}
+
+static int begin(void **state)
+{
+	policy = (struct spill_policy){.movable_enable = SPILL_SWITCH_AUTO};
+	path = "/usr/lib/libplain.so";
+	notes = 0;
+	return 0;
+}
+
+/* Each test has call sites of its own: nothing that was learned is forgotten. */
+static bool asked_by(uintptr_t site, uint64_t bytes, enum spill_switch chunks)
+{
+	struct spill_request request = {
+	    .caller = (const void *)site, .bytes = bytes, .decision = {.chunks = chunks}};
+	return spill_exporting_asked(&request);
+}
+
+static bool asked(uintptr_t site, uint64_t bytes)
+{
+	return asked_by(site, bytes, SPILL_SWITCH_AUTO);
+}
+
+static void libraries_by_name(void **state)
+{
+	static const char *const exporters[] = {"/x/nvidia/nccl/lib/libnccl.so.2", "libnvshmem_host.so.3",
+	                                        "/usr/lib/ucx/libuct_cuda.so.0", "/opt/mvapich2/libmpi.so.12",
+	                                        "libwholegraph.so"};
+	static const char *const others[] = {"",
+	                                     "/usr/lib/libcuda.so.1",
+	                                     "libnccl-net.so",
+	                                     "/opt/libnccl.so.2/other.so",
+	                                     "libmpi_cxx.so.40",
+	                                     "libc10_cuda.so",
+	                                     "libuct.so.0"};
+	for (unsigned i = 0; i < sizeof(exporters) / sizeof(exporters[0]); i++)
+		assert_non_null(spill_exporter_find(exporters[i]));
+	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (spill_exporter_find(others[i]))
+			fail_msg("%s", others[i]);
+}
+
+static void a_library_of_the_list_is_plain(void **state)
+{
+	assert_false(asked(0x1000, 8 * MIB));
+	path = NULL;
+	assert_false(asked(0x1000, 8 * MIB));
+	assert_int_equal(notes, 0);
+	path = "/usr/lib/libnccl.so.2";
+	assert_true(asked(0x1000, 8 * MIB));
+	assert_non_null(strstr(note, "libnccl.so.2"));
+	assert_true(asked(0x1000, 8 * MIB));
+	assert_int_equal(notes, 1);
+	assert_false(asked(0, 8 * MIB));
+}
+
+static void the_user_overrules_the_list(void **state)
+{
+	path = "/usr/lib/libnccl.so.2";
+	assert_false(asked_by(0x1000, 8 * MIB, SPILL_SWITCH_ON));
+	policy.movable_enable = SPILL_SWITCH_ON;
+	assert_false(asked(0x1000, 8 * MIB));
+}
+
+static void a_call_site_and_a_size_are_learned(void **state)
+{
+	spill_exporting_learn((const void *)0x2000, 9 * MIB);
+	assert_true(asked(0x2000, 8 * MIB));
+	assert_true(asked(0x2000, 16 * MIB - 1));
+	assert_false(asked(0x2000, 8 * MIB - 1));
+	assert_false(asked(0x2000, 16 * MIB));
+	assert_false(asked(0x2001, 8 * MIB));
+	policy.movable_enable = SPILL_SWITCH_ON;
+	assert_true(asked(0x2000, 8 * MIB));
+	assert_false(asked_by(0x2000, 8 * MIB, SPILL_SWITCH_ON));
+	assert_int_equal(notes, 0);
+}
+
+static void the_extremes_are_kept_apart(void **state)
+{
+	uintptr_t high = ((uintptr_t)1 << 57) - 1;
+	spill_exporting_learn(NULL, 8 * MIB);
+	spill_exporting_learn((const void *)0x3000, 0);
+	assert_false(asked(0x3000, 1));
+	spill_exporting_learn((const void *)high, UINT64_MAX);
+	assert_true(asked(high, UINT64_MAX));
+	assert_false(asked(high, 1));
+	assert_false(asked(high - 1, UINT64_MAX));
+}
+
+/* Last: whatever comes after is not learned. */
+static void a_full_table_keeps_what_it_has(void **state)
+{
+	for (uintptr_t site = 0x4000; site < 0x4100; site++) {
+		spill_exporting_learn((const void *)site, MIB);
+		spill_exporting_learn((const void *)site, MIB);
+	}
+	for (uintptr_t site = 0x4000; site < 0x4020; site++)
+		assert_true(asked(site, MIB));
+	assert_false(asked(0x40ff, MIB));
+	assert_true(asked(0x2000, 8 * MIB));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(libraries_by_name, begin),
+	    cmocka_unit_test_setup(a_library_of_the_list_is_plain, begin),
+	    cmocka_unit_test_setup(the_user_overrules_the_list, begin),
+	    cmocka_unit_test_setup(a_call_site_and_a_size_are_learned, begin),
+	    cmocka_unit_test_setup(the_extremes_are_kept_apart, begin),
+	    cmocka_unit_test_setup(a_full_table_keeps_what_it_has, begin),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
