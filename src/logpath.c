@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "fd.h"
 #include "text.h"
 
 #define DEFAULT_NAME "%e-%p.jsonl"
@@ -129,7 +130,7 @@ void spill_logpath_find(struct spill_logpath *found, const char *pattern, const 
 static void close_to_others(const char *folder)
 {
 	struct stat now;
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = spill_fd_open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 
 	if (fd < 0)
 		return;
