@@ -119,7 +119,8 @@ static void enter(struct spill_capture *capture)
 
 static void begun(const struct spill_request *request, const struct spill_backend *backend)
 {
-	struct spill_capture *before = take(backend, stream_of(request)); /* one whose end we did not see */
+	/* A record that is still there is of a capture whose end we did not see. */
+	struct spill_capture *before = take(backend, stream_of(request));
 	struct spill_capture fresh = {.backend = backend,
 	                              .stream = stream_of(request),
 	                              .thread = spill_capture_thread(),
@@ -139,8 +140,9 @@ static void begun(const struct spill_request *request, const struct spill_backen
 }
 
 /*
- * A capture without a record may have ended. Only an end that proves it is counted: the stream's destruction does not, because the
- * stream may have joined, or captured nothing. Counting one too many costs spills, counting one too few a capture.
+ * A capture without a record may have ended. Only an end that proves it is counted: the stream's
+ * destruction does not, because the stream may have joined, or captured nothing. Counting one too
+ * many costs spills, counting one too few a capture.
  */
 static void ended_unrecorded(const struct spill_request *request)
 {

@@ -29,8 +29,8 @@ struct spill_cgroup_homes {
 void spill_cgroup_find(const char *root, struct spill_cgroup_homes *homes);
 
 /*
- * The least that is left under the limits of these groups and of their ancestors; SPILL_UNLIMITED if they have none. 0 while that cannot
- * be read: who takes memory beyond a limit is killed.
+ * The least that is left under the limits of these groups and of their ancestors; SPILL_UNLIMITED
+ * if they have none. 0 while that cannot be read: who takes memory beyond a limit is killed.
  */
 uint64_t spill_cgroup_room(const char *root, const struct spill_cgroup_homes *homes);
 

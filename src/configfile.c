@@ -145,8 +145,9 @@ static void try_all_ways(struct attempt *attempt)
 }
 
 /*
- * What fails for want of a descriptor or of memory says nothing about the policy, and it is read once: a program under another policy
- * than its user's is worse than one that begins a moment later.
+ * What fails for want of a descriptor or of memory says nothing about the policy, and it is read
+ * once: a program under another policy than its user's is worse than one that begins a moment
+ * later.
  */
 enum spill_configfile spill_configfile_read(const char *path, char **data, size_t *size, char *problem,
                                             size_t problem_size)

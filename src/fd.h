@@ -19,9 +19,9 @@ ssize_t spill_fd_read(int fd, void *buffer, size_t size);
 bool spill_fd_momentary(int error);
 
 /*
- * Calls run(data) where one more file can be opened than the process may have: in a child that shares our memory and has descriptors
- * of its own, as posix_spawn makes it. The calling thread waits. `run` may use little stack, and no lock; it ends in what it stores in
- * *data. False: there is no such child, and it was not called.
+ * Calls run(data) in a child that shares our memory and has a copy of our descriptors, one of them
+ * closed. So it can open a file when this process has used them all. posix_spawn makes such a child,
+ * too. The calling thread waits. `run` may take no lock and little stack. False: it was not called.
  */
 bool spill_fd_elsewhere(void (*run)(void *data), void *data);
 

@@ -23,7 +23,7 @@ static void forget(struct spill_cgroup_homes *homes)
 	homes->lost = false;
 }
 
-/* A kernel that does not tell has no limit for us; for a figure that cannot be read now nothing is taken. */
+/* A kernel without the figure sets no limit. A figure that cannot be read now counts as 0. */
 static uint64_t mem_available(const char *root)
 {
 	char text[1024]; /* it is one of the first lines */

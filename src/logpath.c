@@ -55,7 +55,10 @@ static bool expand(struct spill_text *path, const char *pattern, const char *pro
 	return true;
 }
 
-/* An absolute path of the environment, or NULL. It is taken as it is: a % in a home folder's name means nothing. */
+/*
+ * An absolute path of the environment, or NULL. It is taken as it is: a % in a home folder's name
+ * means nothing.
+ */
 static const char *folder_of(const char *variable)
 {
 	const char *value = secure_getenv(variable);
@@ -105,8 +108,8 @@ static size_t above(const char *path)
 }
 
 /*
- * It may be made itself (XDG Base Directory Specification). But it may be what another variable made of a HOME that is not there, and
- * that one stays as it is.
+ * It may be made itself (XDG Base Directory Specification). But it may be what another variable
+ * made of a HOME that is not there, and that one stays as it is.
  */
 static void add_state(struct spill_logpath *found, struct spill_text *path, const char *state)
 {

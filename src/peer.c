@@ -112,8 +112,9 @@ void spill_peer_placed(const struct spill_placement *placement)
 }
 
 /*
- * Ranges of an owner, collected under the lock of those who know them and granted without it. A few at a time, in the order of their
- * addresses, in room that needs no allocation: memory that is left out would be a fault in the program's next kernel.
+ * Ranges of an owner, collected under the locks of their tables and granted without them. They are
+ * granted in batches, by address, because a list of all could fail for want of memory. A range that
+ * is left out is a fault in the program's next kernel.
  */
 #define RANGES 64
 
@@ -153,14 +154,14 @@ static void collect(const struct spill_placement *placement, void *data)
 		insert(ranges, range);
 }
 
-/* Grants the next ones; false: there were no more. What is made meanwhile is granted with the pair (spill_peer_placed). */
+/* False after the last batch. Memory that is made meanwhile is granted by spill_peer_placed. */
 static bool grant_some(struct ranges *ranges)
 {
 	const struct pair *pair = ranges->pair;
 	ranges->length = 0;
 	spill_ledger_each_placed(collect, ranges);
 	spill_pool_each(collect, ranges);
-	/* A range with a chunk on the move has a hole; who is moved after this is granted with the pair. */
+	/* A range with a chunk on the move has a hole. Later moves grant their chunk with the pair. */
 	spill_mover_lock();
 	for (unsigned i = 0; i < ranges->length; i++)
 		grant(pair->backend, ranges->list[i].va, ranges->list[i].bytes, pair->user.device);

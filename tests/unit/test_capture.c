@@ -304,7 +304,7 @@ static void a_forked_child_captures_nothing(void **state)
 	end(STREAM);
 }
 
-/* Unknown, a capture would be waited for and so end with error 901: losing a record is the worse loss. */
+/* A wait would break a capture that is not known (error 901). */
 static void a_capture_is_known_without_memory(void **state)
 {
 	no_memory = true;

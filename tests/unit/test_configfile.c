@@ -1,6 +1,7 @@
 /*
- * A policy file that cannot be read for the moment is not a bad policy: signals that interrupt, descriptors and memory that have run
- * out. Host memory and a process's name are read from files as well.
+ * A policy file that cannot be read for the moment is not a bad policy: signals that interrupt,
+ * descriptors and memory that have run out. Host memory and a process's name are read from files as
+ * well.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +33,7 @@ static char problem[256];
 static char *data;
 static size_t size;
 
-/* So many calls of each kind fail with this error from now on; with interrupted_writes, so many writes. */
+/* So many calls of each kind fail with this error from now on. */
 static struct fault {
 	unsigned opens, reads, mallocs;
 	int error;
@@ -200,7 +201,7 @@ static void with_all_descriptors_in_use_files_are_read_all_the_same(void **state
 	assert_true(last > STDERR_FILENO);
 }
 
-/* Taken for no limit, memory would be used that the machine or the control group does not have: the program is killed for that. */
+/* If it counted as no limit, the OOM killer would end the program. */
 static void host_memory_that_cannot_be_read_is_not_there(void **state)
 {
 	static const int errors[] = {EINTR, EMFILE, ENFILE, ENOMEM};
@@ -222,8 +223,8 @@ static void host_memory_that_cannot_be_read_is_not_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(
-	        host_memory_that_cannot_be_read_is_not_there), /* the first: what there was at the start is remembered */
+	    /* The first: what there was at the start is remembered. */
+	    TEST(host_memory_that_cannot_be_read_is_not_there),
 	    TEST(signals_only_interrupt),
 	    TEST(what_is_missing_for_a_moment_is_waited_for),
 	    TEST(but_not_for_ever),

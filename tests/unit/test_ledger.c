@@ -291,7 +291,10 @@ static void count_one(const struct spill_placement *one, void *data)
 	++*(unsigned *)data;
 }
 
-/* A free that the vendor refused: the memory is in use, and a peer that gets access later needs it as well. */
+/*
+ * A free that the vendor refused: the memory is in use, and a peer that gets access later needs it
+ * as well.
+ */
 static void put_back_without_memory_it_is_found_all_the_same(void **state)
 {
 	struct spill_allocation copy, placed = plain(0x20000, 0x1000);

@@ -225,8 +225,8 @@ static void a_vendor_without_such_pools(void **state)
 }
 
 /*
- * Taken for one on the device, a request to a pool on host would be spilled, or refused for a limit of the device. The first test: there
- * is no record yet that could be used again.
+ * Taken for one on the device, a request to a pool on host would be spilled, or refused for a limit
+ * of the device. The first test: there is no record yet that could be used again.
  */
 static void a_pool_without_a_record_is_not_taken_for_another(void **state)
 {
