@@ -89,8 +89,10 @@ static const struct spill_layout *keep(const void *function, const struct spill_
 		return NULL;
 	}
 	struct spill_layout *fresh = malloc(sizeof(*fresh) + bytes);
-	if (!fresh)
+	if (!fresh) {
+		atomic_fetch_sub_explicit(&made, 1, memory_order_relaxed);
 		return NULL;
+	}
 	fresh->function = function;
 	fresh->count = count;
 	atomic_init(&fresh->generation, now);

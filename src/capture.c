@@ -7,18 +7,21 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "deferred.h"
 #include "gate.h"
 #include "engine.h"
-#include "note.h"
 #include "runtime.h"
 
 enum mode { GLOBAL, THREAD_LOCAL, RELAXED };
 
-/* CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, hipErrorStreamCaptureWrongThread: the one failure that leaves the capture. */
-#define WRONG_THREAD 908
+/* Errors of a call that ends a capture; HIP has the same numbers. */
+#define INVALIDATED 901  /* the capture is over */
+#define UNJOINED 904     /* the capture is over */
+#define WRONG_THREAD 908 /* the one failure that leaves the capture */
+
+/* Captures at once, each with a record. Programs have a few. */
+#define RECORDS 256
 
 /* CU_STREAM_PER_THREAD, hipStreamPerThread: another stream in each thread. */
 #define PER_THREAD ((void *)2)
@@ -34,8 +37,13 @@ struct spill_capture {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_CAPTURE */
+/* Not from malloc: a capture that is not known because memory is short would be broken by us. */
+static struct spill_capture records[RECORDS];
+static unsigned used;               /* records from here on have never been taken */
+static struct spill_capture *spare; /* of those before, the ones that are free */
 static struct spill_capture *captures;
-static _Atomic unsigned count;
+static unsigned unrecorded;    /* captures that found no record: nothing else is known of them */
+static _Atomic unsigned count; /* of all captures */
 
 /* Threads are numbered here, because the system's numbers come again. */
 static _Atomic uint64_t threads;
@@ -84,42 +92,87 @@ static struct spill_capture *take(const struct spill_backend *backend, const voi
 	return found;
 }
 
-static void put(struct spill_capture *capture)
+/* pre: locked */
+static void give_back(struct spill_capture *capture)
 {
-	pthread_mutex_lock(&lock);
+	capture->next = spare;
+	spare = capture;
+}
+
+/* pre: locked. NULL: all records are taken */
+static struct spill_capture *free_record(void)
+{
+	struct spill_capture *record = spare;
+	if (record)
+		spare = record->next;
+	else if (used < RECORDS)
+		record = &records[used++];
+	return record;
+}
+
+/* pre: locked */
+static void enter(struct spill_capture *capture)
+{
 	capture->next = captures;
 	captures = capture;
 	atomic_fetch_add(&count, 1);
-	pthread_mutex_unlock(&lock);
 }
 
 static void begun(const struct spill_request *request, const struct spill_backend *backend)
 {
-	free(take(backend, stream_of(request))); /* one whose end we did not see */
-	struct spill_capture *capture = calloc(1, sizeof(*capture));
-	if (!capture) {
-		spill_note("ledger", "no memory for bookkeeping: a stream capture is not known");
-		return;
+	/* A record that is still there is of a capture whose end we did not see. */
+	struct spill_capture *before = take(backend, stream_of(request));
+	struct spill_capture fresh = {.backend = backend,
+	                              .stream = stream_of(request),
+	                              .thread = spill_capture_thread(),
+	                              .generation = spill_context_generation(),
+	                              .mode = request->mode};
+	if (!backend->stream_owner || backend->stream_owner(request->stream, &fresh.device, &fresh.context))
+		backend->current(&fresh.device, &fresh.context);
+	pthread_mutex_lock(&lock);
+	struct spill_capture *record = before ? before : free_record();
+	if (record) {
+		*record = fresh;
+		enter(record);
+	} else {
+		unrecorded++;
+		atomic_fetch_add(&count, 1);
 	}
-	capture->backend = backend;
-	capture->stream = stream_of(request);
-	capture->thread = spill_capture_thread();
-	capture->generation = spill_context_generation();
-	capture->mode = request->mode;
-	if (!backend->stream_owner ||
-	    backend->stream_owner(request->stream, &capture->device, &capture->context))
-		backend->current(&capture->device, &capture->context);
-	put(capture);
+	pthread_mutex_unlock(&lock);
+}
+
+/*
+ * A capture without a record may have ended. Only an end that proves it is counted: the stream's
+ * destruction does not, because the stream may have joined, or captured nothing. Counting one too
+ * many costs spills, counting one too few a capture.
+ */
+static void ended_unrecorded(const struct spill_request *request)
+{
+	bool over = request->result == 0 || request->result == INVALIDATED || request->result == UNJOINED;
+	if (request->op != SPILL_OP_CAPTURE_END || !over)
+		return;
+	pthread_mutex_lock(&lock);
+	if (unrecorded) {
+		unrecorded--;
+		atomic_fetch_sub(&count, 1);
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 static void ended(const struct spill_request *request)
 {
 	bool stays =
 	    request->op == SPILL_OP_CAPTURE_END ? request->result == WRONG_THREAD : request->result != 0;
-	if (request->capture && stays)
-		put(request->capture);
+	if (!request->capture) {
+		ended_unrecorded(request);
+		return;
+	}
+	pthread_mutex_lock(&lock);
+	if (stays)
+		enter(request->capture);
 	else
-		free(request->capture);
+		give_back(request->capture);
+	pthread_mutex_unlock(&lock);
 }
 
 bool spill_engine_capture(struct spill_request *request)
@@ -160,6 +213,8 @@ static struct survey survey(void)
 {
 	struct survey seen = {0};
 	pthread_mutex_lock(&lock);
+	if (unrecorded)
+		seen = (struct survey){true, true, true}; /* anybody's, of any mode */
 	for (const struct spill_capture *capture = captures; capture; capture = capture->next) {
 		bool own = capture->thread == self.number;
 		seen.own |= own;
@@ -210,7 +265,7 @@ void spill_capture_context_ended(const struct spill_context_end *end)
 		}
 		*link = capture->next;
 		atomic_fetch_sub(&count, 1);
-		free(capture);
+		give_back(capture);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -224,7 +279,8 @@ void spill_capture_fork_prepare(void)
 void spill_capture_fork_done(bool child)
 {
 	if (child) {
-		captures = NULL;
+		captures = spare = NULL;
+		used = unrecorded = 0;
 		atomic_store(&count, 0);
 		self.mode = GLOBAL;
 	}

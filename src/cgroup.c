@@ -1,10 +1,12 @@
 #include "cgroup.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "fd.h"
 #include "least.h"
 #include "policy.h"
 #include "scratch.h"
@@ -24,13 +26,15 @@ struct search {
 	struct spill_cgroup_home *home;
 	size_t hidden; /* how much of the hierarchy the best mount yet does not show */
 	struct room *room;
+	int error; /* why the list of mounts could not be read */
 };
 
 /* What a search, and then the limits, need of room: more than a small stack has. */
 struct room {
-	char text[8192];
+	char text[8064];
 	char folder[SPILL_CGROUP_PATH];
 	char path[SPILL_CGROUP_PATH];
+	bool lost; /* some file of a limit could not be read for the moment */
 };
 _Static_assert(sizeof(struct room) <= SPILL_SCRATCH, "room for it");
 
@@ -126,7 +130,7 @@ static void consider(struct search *search, const struct mount *mount)
 }
 
 /* Every mount, in order. Lines that are longer than any of a control group's are left out. */
-static void look_at_mounts(struct search *search)
+static void look_at_mounts_in(int fd, struct search *search)
 {
 	char *text = search->room->text;
 	const size_t size = sizeof(search->room->text);
@@ -134,11 +138,7 @@ static void look_at_mounts(struct search *search)
 	size_t used = 0;
 	bool skip = false;
 	ssize_t got;
-	int fd;
-	if (!spill_smallfile_path(search->files, "/proc/self", "mountinfo", text, size) ||
-	    (fd = open(text, O_RDONLY | O_CLOEXEC)) < 0)
-		return;
-	while ((got = read(fd, text + used, size - used)) > 0) {
+	while ((got = spill_fd_read(fd, text + used, size - used)) > 0) {
 		char *line = text, *end;
 		used += (size_t)got;
 		while ((end = memchr(line, '\n', used)) != NULL) {
@@ -153,33 +153,58 @@ static void look_at_mounts(struct search *search)
 		skip = skip || used == size;
 		used = skip ? 0 : used;
 	}
+	search->error = got < 0 ? errno : 0;
+}
+
+static void look_at_mounts(void *data)
+{
+	struct search *search = data;
+	char *path = search->room->text;
+	search->error = 0;
+	search->hidden = SIZE_MAX;
+	if (!spill_smallfile_path(search->files, "/proc/self", "mountinfo", path, sizeof(search->room->text)))
+		return;
+	int fd = spill_fd_open(path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0) {
+		search->error = errno;
+		return;
+	}
+	look_at_mounts_in(fd, search);
 	close(fd);
 }
 
-static void find_in(const char *root, const char *path, bool v2, struct spill_cgroup_home *home,
+/* False: for the moment it cannot be looked for, and the next call does it again. */
+static bool find_in(const char *root, const char *path, bool v2, struct spill_cgroup_home *home,
                     struct room *room)
 {
 	if (room && strcmp(home->path, path) == 0 && (!home->folder[0] || is_group(root, home->folder, room)))
-		return;
+		return true;
 	home->folder[0] = '\0';
 	home->path[0] = '\0';
 	if (!room || strlen(path) >= sizeof(home->path))
-		return;
+		return room;
 	strcpy(home->path, path);
-	look_at_mounts(&(struct search){
+	struct search search = {
 	    .files = root,
 	    .type = v2 ? "cgroup2" : "cgroup",
 	    .controller = v2 ? NULL : "memory",
 	    .home = home,
-	    .hidden = SIZE_MAX,
 	    .room = room,
-	});
+	};
+	look_at_mounts(&search);
+	if (search.error == EMFILE)
+		spill_fd_elsewhere(look_at_mounts, &search);
+	bool lost = spill_fd_momentary(search.error);
+	if (lost)
+		home->folder[0] = home->path[0] = '\0';
+	return !lost;
 }
 
-static void find(const char *root, const char *path, bool v2, struct spill_cgroup_home *home)
+static void find(const char *root, const char *path, bool v2, struct spill_cgroup_homes *homes)
 {
 	struct room *room = spill_scratch_take();
-	find_in(root, path, v2, home, room);
+	if (!find_in(root, path, v2, v2 ? &homes->v2 : &homes->v1, room))
+		homes->lost = true;
 	spill_scratch_give_back(room);
 }
 
@@ -187,7 +212,9 @@ static void find(const char *root, const char *path, bool v2, struct spill_cgrou
 void spill_cgroup_find(const char *root, struct spill_cgroup_homes *homes)
 {
 	char *text = spill_scratch_take();
+	homes->lost = false;
 	if (!text || !spill_smallfile_read_in(root, "/proc/self", "cgroup", text, SPILL_SCRATCH)) {
+		homes->lost = !text || spill_fd_momentary(errno);
 		spill_scratch_give_back(text);
 		homes->v1.folder[0] = homes->v2.folder[0] = '\0';
 		return;
@@ -201,9 +228,9 @@ void spill_cgroup_find(const char *root, struct spill_cgroup_homes *homes)
 		*group++ = '\0';
 		controllers++;
 		if (controllers[0] == '\0')
-			find(root, group, true, &homes->v2);
+			find(root, group, true, homes);
 		else if (listed(controllers, "memory"))
-			find(root, group, false, &homes->v1);
+			find(root, group, false, homes);
 	}
 	spill_scratch_give_back(text);
 }
@@ -211,8 +238,10 @@ void spill_cgroup_find(const char *root, struct spill_cgroup_homes *homes)
 /* Of the file in room->folder. */
 static uint64_t file_number(const char *root, const char *file, struct room *room)
 {
-	if (!spill_smallfile_read_in(root, room->folder, file, room->text, sizeof(room->text)))
+	if (!spill_smallfile_read_in(root, room->folder, file, room->text, sizeof(room->text))) {
+		room->lost = room->lost || spill_fd_momentary(errno);
 		return SPILL_UNLIMITED;
+	}
 	return spill_smallfile_number(room->text);
 }
 
@@ -273,9 +302,12 @@ static uint64_t tree_room(const char *root, const struct spill_cgroup_home *home
                           const struct version *version)
 {
 	uint64_t least = SPILL_UNLIMITED;
-	struct room *room = home->folder[0] ? spill_scratch_take() : NULL;
-	if (!room)
+	if (!home->folder[0])
 		return least;
+	struct room *room = spill_scratch_take();
+	if (!room)
+		return 0;
+	room->lost = false;
 	strcpy(room->folder, home->folder);
 	for (char *slash = room->folder; slash;) {
 		uint64_t left = folder_room(root, version, room);
@@ -284,11 +316,14 @@ static uint64_t tree_room(const char *root, const struct spill_cgroup_home *home
 		if (slash)
 			*slash = '\0';
 	}
+	least = room->lost ? 0 : least;
 	spill_scratch_give_back(room);
 	return least;
 }
 
 uint64_t spill_cgroup_room(const char *root, const struct spill_cgroup_homes *homes)
 {
+	if (homes->lost)
+		return 0;
 	return spill_least(tree_room(root, &homes->v1, &v1), tree_room(root, &homes->v2, &v2));
 }

@@ -22,12 +22,16 @@ struct spill_cgroup_home {
 /* Found once, and again when the process is in another group or the folder is gone. All zero: nothing found yet. */
 struct spill_cgroup_homes {
 	struct spill_cgroup_home v1, v2;
+	bool lost; /* for the moment they cannot be looked for: nothing is known of them */
 };
 
 /* Brings *homes up to date, of the file system below `root`. One small read and two looks when nothing has changed. */
 void spill_cgroup_find(const char *root, struct spill_cgroup_homes *homes);
 
-/* The least that is left under the limits of these groups and of their ancestors; SPILL_UNLIMITED if they have none. */
+/*
+ * The least that is left under the limits of these groups and of their ancestors; SPILL_UNLIMITED
+ * if they have none. 0 while that cannot be read: who takes memory beyond a limit is killed.
+ */
 uint64_t spill_cgroup_room(const char *root, const struct spill_cgroup_homes *homes);
 
 #endif

@@ -2,11 +2,17 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "configfile.h"
+#include "fd.h"
 #include "ini_file.h"
 #include "text.h"
+
+/* Of a file that cannot be read for the moment: together some tenths of a second. */
+#define TRIES 200
+#define PAUSE_NS 1000000
 
 /* Errors that a person meets with a file's path; strerror would follow the host program's language. */
 static const char *error_text(int error)
@@ -24,6 +30,8 @@ static const char *error_text(int error)
 		return "too many symbolic links";
 	case ENAMETOOLONG:
 		return "the path is too long";
+	case EINTR:
+		return "signals interrupt each attempt to read it";
 	case EMFILE:
 	case ENFILE:
 		return "too many open files";
@@ -62,25 +70,6 @@ static const char *distrust(const struct stat *status)
 	return NULL;
 }
 
-/* Reads to the end, also of a file that grows or shrinks meanwhile: at most `room` bytes. -1 and errno. */
-static ssize_t read_all(int fd, char *data, size_t room)
-{
-	size_t length = 0;
-
-	while (length < room) {
-		ssize_t got = read(fd, data + length, room - length);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -1;
-		if (!got)
-			break;
-		length += (size_t)got;
-	}
-	return (ssize_t)length;
-}
-
 /*
  * A file in a folder that we may not enter (HOME of another user after sudo) is as good as absent; one
  * that is there and refuses us is a policy that somebody meant.
@@ -96,33 +85,83 @@ static enum spill_configfile not_open(const char *path, int error, char *problem
 	return bad(path, error_text(error), problem, size);
 }
 
+/* One more byte than allowed, for the reader to refuse. */
+#define CONTENT (SPILL_INI_FILE + 1)
+
+struct attempt {
+	const char *path;
+	char *problem;
+	size_t problem_size;
+	char *content; /* NULL: no memory */
+	size_t size;
+	int error; /* of the last call */
+	enum spill_configfile result;
+};
+
+static enum spill_configfile read_open(int fd, struct attempt *attempt)
+{
+	struct stat status;
+	ssize_t length = fstat(fd, &status);
+	const char *why = length ? NULL : distrust(&status);
+
+	if (why)
+		return bad(attempt->path, why, attempt->problem, attempt->problem_size);
+	if (!length)
+		length = attempt->content ? spill_fd_read(fd, attempt->content, CONTENT) : -1;
+	if (length < 0) {
+		attempt->error = attempt->content ? errno : ENOMEM;
+		return bad(attempt->path, error_text(attempt->error), attempt->problem,
+		           attempt->problem_size);
+	}
+	attempt->size = (size_t)length;
+	return SPILL_CONFIGFILE_READ;
+}
+
+static void try(void *data)
+{
+	struct attempt *attempt = data;
+	/* Not blocking: a FIFO must not hang the host program before fstat can refuse it. */
+	int fd = spill_fd_open(attempt->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+
+	attempt->error = 0;
+	attempt->problem[0] = '\0';
+	if (fd < 0) {
+		attempt->error = errno;
+		attempt->result = not_open(attempt->path, errno, attempt->problem, attempt->problem_size);
+		return;
+	}
+	attempt->result = read_open(fd, attempt);
+	close(fd);
+}
+
+/* Once, or a second time where a descriptor is to be had. */
+static void try_all_ways(struct attempt *attempt)
+{
+	if (!attempt->content)
+		attempt->content = malloc(CONTENT); /* here: what runs elsewhere may take no lock */
+	try(attempt);
+	if (attempt->error == EMFILE)
+		spill_fd_elsewhere(try, attempt);
+}
+
+/*
+ * What fails for want of a descriptor or of memory says nothing about the policy, and it is read
+ * once: a program under another policy than its user's is worse than one that begins a moment
+ * later.
+ */
 enum spill_configfile spill_configfile_read(const char *path, char **data, size_t *size, char *problem,
                                             size_t problem_size)
 {
-	/* Not blocking: a FIFO must not hang the host program before fstat can refuse it. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	enum spill_configfile result = SPILL_CONFIGFILE_READ;
-	struct stat status;
-	const char *why;
-	ssize_t length;
+	struct attempt attempt = {.path = path, .problem = problem, .problem_size = problem_size};
 
-	if (fd < 0)
-		return not_open(path, errno, problem, problem_size);
-	why = fstat(fd, &status) ? error_text(errno) : distrust(&status);
-	*data = why ? NULL : malloc(SPILL_INI_FILE + 1);
-	if (why) {
-		result = bad(path, why, problem, problem_size);
-	} else if (!*data) {
-		result = bad(path, error_text(ENOMEM), problem, problem_size);
-	} else {
-		/* One byte more than allowed, for the reader to refuse. */
-		length = read_all(fd, *data, SPILL_INI_FILE + 1);
-		*size = length < 0 ? 0 : (size_t)length;
-		if (length < 0) {
-			result = bad(path, error_text(errno), problem, problem_size);
-			free(*data);
-		}
+	try_all_ways(&attempt);
+	for (unsigned left = TRIES; left > 0 && spill_fd_momentary(attempt.error); left--) {
+		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+		try_all_ways(&attempt);
 	}
-	close(fd);
-	return result;
+	if (attempt.result != SPILL_CONFIGFILE_READ)
+		free(attempt.content);
+	*data = attempt.result == SPILL_CONFIGFILE_READ ? attempt.content : NULL;
+	*size = attempt.size;
+	return attempt.result;
 }

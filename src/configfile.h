@@ -12,7 +12,9 @@ enum spill_configfile {
 
 /*
  * Reads a regular file that belongs to the effective user or root and that nobody else can write.
- * *data is malloc'ed, the caller frees it (READ only). `problem` gets "PATH: why".
+ * *data is malloc'ed, the caller frees it (READ only). `problem` gets "PATH: why". A file that
+ * cannot be read for the moment, because no descriptor is left for example, is waited for some
+ * tenths of a second.
  */
 enum spill_configfile spill_configfile_read(const char *path, char **data, size_t *size, char *problem,
                                             size_t problem_size);

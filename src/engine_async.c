@@ -287,6 +287,10 @@ bool spill_engine_alloc_async(struct spill_request *request)
 	}
 	enum spill_place at =
 	    backend && request->pool ? spill_mempool_place(backend, request->pool) : SPILL_PLACE_DEVICE;
+	if (at == SPILL_PLACES) { /* only the vendor knows what this pool gives */
+		request->pass = true;
+		return spill_engine_pass(request);
+	}
 	return at == SPILL_PLACE_DEVICE ? spill_admit(request, &ordered) : elsewhere(request, backend, at);
 }
 

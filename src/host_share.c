@@ -96,7 +96,7 @@ static uint64_t look(void)
 {
 	struct stat found;
 	uint64_t sum = 0;
-	int other = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	int other = spill_fd_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
 	if (other < 0)
 		return 0;
 	if (fstat(other, &found) == 0 && !refusal(&found))
@@ -109,7 +109,8 @@ static uint64_t look(void)
 static const char *open_file(int *opened, struct stat *found)
 {
 	const char *problem;
-	*opened = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+	*opened =
+	    spill_fd_open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
 	if (*opened < 0)
 		return errno == ELOOP ? "a link is in its place" : strerrordesc_np(errno);
 	*opened = spill_fd_out_of_the_way(*opened);

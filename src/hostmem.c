@@ -1,9 +1,11 @@
 #include "hostmem.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "account.h"
+#include "fd.h"
 #include "least.h"
 #include "policy.h"
 #include "pressure.h"
@@ -18,13 +20,15 @@ static struct spill_cgroup_homes homes_found; /* whose thread has set `busy` */
 static void forget(struct spill_cgroup_homes *homes)
 {
 	homes->v1.path[0] = homes->v2.path[0] = homes->v1.folder[0] = homes->v2.folder[0] = '\0';
+	homes->lost = false;
 }
 
+/* A kernel without the figure sets no limit. A figure that cannot be read now counts as 0. */
 static uint64_t mem_available(const char *root)
 {
 	char text[1024]; /* it is one of the first lines */
 	if (!spill_smallfile_read_in(root, "/proc", "meminfo", text, sizeof(text)))
-		return SPILL_UNLIMITED;
+		return spill_fd_momentary(errno) ? 0 : SPILL_UNLIMITED;
 	const char *line = strstr(text, "MemAvailable:");
 	uint64_t kib = line ? spill_smallfile_number(line + strlen("MemAvailable:")) : SPILL_UNLIMITED;
 	return kib > UINT64_MAX / 1024 ? SPILL_UNLIMITED : kib * 1024;
@@ -75,8 +79,8 @@ static void give_back(struct spill_cgroup_homes *homes)
 uint64_t spill_hostmem_available(void)
 {
 	struct spill_cgroup_homes *homes = borrow();
-	uint64_t available = homes ? spill_hostmem_available_under("", homes, spill_account_physical_held())
-	                           : mem_available("");
+	uint64_t available =
+	    homes ? spill_hostmem_available_under("", homes, spill_account_physical_held()) : 0;
 	give_back(homes);
 	return available;
 }
@@ -95,7 +99,9 @@ uint64_t spill_hostmem_at_start(void)
 	uint64_t value = atomic_load(&first);
 	if (!value) {
 		uint64_t now = spill_hostmem_available();
-		atomic_compare_exchange_strong(&first, &value, now ? now : 1);
+		if (!now) /* or not to be read for the moment: who asks next looks again */
+			return 0;
+		atomic_compare_exchange_strong(&first, &value, now);
 		value = atomic_load(&first);
 	}
 	return value;

@@ -17,6 +17,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_LEDGER */
 static struct spill_allocation *buckets[BUCKETS];
 static void *placed; /* tsearch(3) */
 static _Atomic uint64_t placed_count;
+static uint64_t loose; /* of these, those that found no memory for their node of the tree */
 static uint64_t next_seq = 1, next_order = 1;
 
 static struct spill_allocation **bucket(uint64_t ptr)
@@ -48,8 +49,11 @@ static bool link_placed(struct spill_allocation *entry)
 /* pre: locked */
 static void unlink_placed(struct spill_allocation *entry)
 {
-	if (entry->placement && !entry->handle && tdelete(entry, &placed, compare))
-		atomic_fetch_sub(&placed_count, 1);
+	if (!entry->placement || entry->handle)
+		return;
+	if (!tdelete(entry, &placed, compare) && loose)
+		loose--;
+	atomic_fetch_sub(&placed_count, 1);
 }
 
 /* pre: locked. An entry left at the same address is one whose end we did not see: the vendor reuses only free ones. */
@@ -137,8 +141,10 @@ struct spill_allocation *spill_ledger_take_handle(uint64_t handle, uint64_t seq)
 void spill_ledger_put_back(struct spill_allocation *allocation)
 {
 	pthread_mutex_lock(&lock);
-	link_placed(
-	    allocation); /* without memory for it only the answers about its pointer suffer: it can be freed */
+	if (!link_placed(allocation)) {
+		loose++; /* it is in use, so it must be found all the same */
+		atomic_fetch_add(&placed_count, 1);
+	}
 	insert(allocation);
 	spill_counted_back(allocation);
 	pthread_mutex_unlock(&lock);
@@ -178,6 +184,16 @@ struct spill_allocation *spill_ledger_take_of(const struct spill_context_end *en
 	return entry;
 }
 
+/* pre: locked. One by one, for those that are not in the tree. */
+static const struct spill_allocation *find_loose(const struct spill_allocation *key)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (const struct spill_allocation *entry = buckets[i]; entry; entry = entry->next)
+			if (entry->placement && !entry->handle && compare(key, entry) == 0)
+				return entry;
+	return NULL;
+}
+
 bool spill_ledger_placed(uint64_t ptr, struct spill_allocation *copy)
 {
 	if (!atomic_load(&placed_count))
@@ -185,10 +201,11 @@ bool spill_ledger_placed(uint64_t ptr, struct spill_allocation *copy)
 	struct spill_allocation key = {.ptr = ptr, .bytes = 1};
 	pthread_mutex_lock(&lock);
 	struct spill_allocation *const *node = tfind(&key, &placed, compare);
-	if (node)
-		*copy = **node;
+	const struct spill_allocation *found = node ? *node : loose ? find_loose(&key) : NULL;
+	if (found)
+		*copy = *found;
 	pthread_mutex_unlock(&lock);
-	return node != NULL;
+	return found != NULL;
 }
 
 void spill_ledger_each_placed(void (*visit)(const struct spill_placement *placement, void *data), void *data)
@@ -252,6 +269,7 @@ void spill_ledger_fork_done(bool child)
 		for (size_t i = 0; i < BUCKETS; i++)
 			buckets[i] = NULL;
 		placed = NULL;
+		loose = 0;
 		atomic_store(&placed_count, 0);
 		spill_counted_reset();
 		next_seq = next_order = 1;

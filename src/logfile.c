@@ -61,7 +61,7 @@ const char *spill_logfile_open(struct spill_logfile *file, const char *path)
 		return problem;
 	/* Not for ever: who has the lock may be writing its own log. */
 	for (unsigned left = OPEN_TRIES; left > 0; left--) {
-		fd = open(path, flags, 0600); /* fstat has the last word on what it is */
+		fd = spill_fd_open(path, flags, 0600); /* fstat has the last word on what it is */
 		if (fd < 0)
 			return errno == ELOOP ? "a link is in its place" : strerrordesc_np(errno);
 		if (stays(fd, &now, &problem) || (problem && problem != spill_logfile_taken) || left == 1)
@@ -115,6 +115,7 @@ void spill_logfile_close(struct spill_logfile *file)
 
 size_t spill_logfile_append(struct spill_logfile *file, const char *bytes, size_t count, int *error)
 {
+	unsigned left = SPILL_FD_TRIES;
 	size_t done = 0;
 
 	*error = 0;
@@ -123,8 +124,9 @@ size_t spill_logfile_append(struct spill_logfile *file, const char *bytes, size_
 
 		if (wrote > 0) {
 			done += (size_t)wrote;
-		} else if (wrote < 0 && errno == EINTR) {
-			continue;
+			left = SPILL_FD_TRIES;
+		} else if (wrote < 0 && errno == EINTR && --left > 0) {
+			continue; /* not for ever: some file systems say so each time */
 		} else {
 			*error = wrote < 0 ? errno : EIO;
 			break;

@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "fd.h"
 #include "text.h"
 
 #define DEFAULT_NAME "%e-%p.jsonl"
@@ -54,31 +55,104 @@ static bool expand(struct spill_text *path, const char *pattern, const char *pro
 	return true;
 }
 
-/* Values of the environment are taken as they are: a % in a home folder's name means nothing. */
-static bool add_default_folder(struct spill_text *path)
+/*
+ * An absolute path of the environment, or NULL. It is taken as it is: a % in a home folder's name
+ * means nothing.
+ */
+static const char *folder_of(const char *variable)
 {
-	const char *state = secure_getenv("XDG_STATE_HOME");
-	const char *home = secure_getenv("HOME");
+	const char *value = secure_getenv(variable);
 
-	if (state && state[0] == '/') {
-		spill_text_add(path, state);
-	} else if (home && home[0] == '/') {
-		spill_text_add(path, home);
+	return value && value[0] == '/' ? value : NULL;
+}
+
+static bool is_there(const char *folder)
+{
+	struct stat now;
+
+	return stat(folder, &now) == 0 && S_ISDIR(now.st_mode);
+}
+
+static const char no_home[] = "the folder that HOME names is not there";
+
+static void add_home(struct spill_logpath *found, struct spill_text *path, const char *home)
+{
+	spill_text_add(path, home);
+	found->base = path->length;
+	if (!is_there(home))
+		found->problem = no_home;
+}
+
+/* Length of `home` without slashes at its end if `path` is it or below it, else 0. */
+static size_t home_in(const char *path, const char *home)
+{
+	size_t length = home ? strlen(home) : 0;
+
+	while (length > 0 && home[length - 1] == '/')
+		length--;
+	if (length && strncmp(path, home, length) == 0 && (path[length] == '/' || !path[length]))
+		return length;
+	return 0;
+}
+
+/* Length of the folder above `path`, with its slash. pre: absolute */
+static size_t above(const char *path)
+{
+	size_t length = strlen(path);
+
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	while (length > 1 && path[length - 1] != '/')
+		length--;
+	return length;
+}
+
+/*
+ * It may be made itself (XDG Base Directory Specification). But it may be what another variable
+ * made of a HOME that is not there, and that one stays as it is.
+ */
+static void add_state(struct spill_logpath *found, struct spill_text *path, const char *state)
+{
+	size_t home = home_in(state, folder_of("HOME"));
+	char cut;
+
+	spill_text_add(path, state);
+	found->base = home ? home : above(state);
+	if (found->base >= path->length)
+		return; /* the root, or too long, which is told later */
+	cut = path->buffer[found->base];
+	path->buffer[found->base] = '\0';
+	if (!is_there(path->buffer))
+		found->problem =
+		    home ? no_home : "the folder above the one that XDG_STATE_HOME names is not there";
+	path->buffer[found->base] = cut;
+}
+
+static void add_default_folder(struct spill_logpath *found, struct spill_text *path)
+{
+	const char *state = folder_of("XDG_STATE_HOME"), *home = folder_of("HOME");
+
+	if (state) {
+		add_state(found, path, state);
+	} else if (home) {
+		add_home(found, path, home);
 		spill_text_add(path, "/.local/state");
 	} else {
-		return false;
+		found->problem = "neither XDG_STATE_HOME nor HOME names a folder for it";
 	}
 	spill_text_add(path, "/spill/");
-	return true;
 }
 
 /* Makes it absolute, because the program may change its folder before we open again. */
-static const char *begin_path(struct spill_text *path, const char *pattern)
+static const char *begin_path(struct spill_logpath *found, struct spill_text *path, const char *pattern)
 {
-	const char *home = secure_getenv("HOME");
+	const char *home = folder_of("HOME");
 
-	if (pattern[0] == '~' && pattern[1] == '/' && home && home[0] == '/') {
-		spill_text_add(path, home);
+	if (pattern[0] == '~' && pattern[1] == '/') {
+		if (home)
+			add_home(found, path, home);
+		else
+			found->problem = "log.path begins with ~/, and HOME names no folder that is there";
 		return pattern + 1;
 	}
 	if (pattern[0] != '/' && getcwd(path->buffer, path->size)) {
@@ -106,15 +180,14 @@ void spill_logpath_find(struct spill_logpath *found, const char *pattern, const 
 	bool understood = true;
 
 	found->problem = NULL;
+	found->base = 0;
 	found->in_default = pattern[0] == '\0';
 	if (strcmp(pattern, "off") == 0)
 		return;
-	if (found->in_default) {
-		if (!add_default_folder(&path))
-			found->problem = "neither XDG_STATE_HOME nor HOME names a folder for it";
-	} else {
-		understood = expand(&path, begin_path(&path, pattern), program);
-	}
+	if (found->in_default)
+		add_default_folder(found, &path);
+	else
+		understood = expand(&path, begin_path(found, &path, pattern), program);
 	if (!understood)
 		found->problem = "log.path knows %h, %e, %p and %% only";
 	if (!found->problem)
@@ -129,7 +202,7 @@ void spill_logpath_find(struct spill_logpath *found, const char *pattern, const 
 static void close_to_others(const char *folder)
 {
 	struct stat now;
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = spill_fd_open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 
 	if (fd < 0)
 		return;
@@ -152,9 +225,9 @@ static int make_folder(char *path, char *end)
 
 int spill_logpath_make_folders(struct spill_logpath *found)
 {
-	char *last = NULL;
+	char *last = NULL, *first = found->path + found->base + 1;
 
-	for (char *at = strchr(found->path + 1, '/'); at; at = strchr(at + 1, '/')) {
+	for (char *at = strchr(first, '/'); at; at = strchr(at + 1, '/')) {
 		int error = make_folder(found->path, at);
 
 		if (error)

@@ -32,6 +32,8 @@ struct spill_mempool {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_MEMPOOL */
 static struct spill_mempool *pools;                      /* grows at its head only */
+/* A pool of the program's found no memory for its record: where its memory is, is not known. */
+static bool lost;
 
 static void account_add(const struct spill_mempool *pool, uint64_t bytes)
 {
@@ -112,7 +114,7 @@ void spill_mempool_created(const struct spill_backend *backend, void *handle, en
 	struct spill_mempool *left = find(backend, handle); /* one whose end we did not see */
 	if (left)
 		forget(left);
-	enter(backend, handle, place, device, false);
+	lost |= !enter(backend, handle, place, device, false);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -163,7 +165,7 @@ enum spill_place spill_mempool_place(const struct spill_backend *backend, const 
 {
 	pthread_mutex_lock(&lock);
 	const struct spill_mempool *pool = handle ? find(backend, handle) : NULL;
-	enum spill_place place = pool ? pool->place : SPILL_PLACE_DEVICE;
+	enum spill_place place = pool ? pool->place : handle && lost ? SPILL_PLACES : SPILL_PLACE_DEVICE;
 	pthread_mutex_unlock(&lock);
 	return place;
 }
@@ -499,5 +501,6 @@ void spill_mempool_fork_done(bool child)
 		pool->handle = NULL;
 		pool->live = pool->charged = 0;
 	}
+	lost = lost && !child;
 	pthread_mutex_unlock(&lock);
 }

@@ -33,7 +33,10 @@ void spill_mempool_trimmed(const struct spill_backend *backend, const void *hand
  */
 struct spill_mempool *spill_mempool_of(const struct spill_backend *backend, void *handle, int device);
 
-/* Where the pool's memory is; DEVICE for a handle that is not known. */
+/*
+ * Where the pool's memory is; DEVICE for a handle that is not known. SPILL_PLACES: it may be one
+ * whose record found no memory.
+ */
 enum spill_place spill_mempool_place(const struct spill_backend *backend, const void *handle);
 
 /*

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "ledger.h"
 #include "mempool.h"
@@ -113,15 +112,36 @@ void spill_peer_placed(const struct spill_placement *placement)
 		grant(placement->backend, va, bytes, pair.user.device);
 }
 
-/* Ranges of an owner, collected under the lock of those who know them and granted without it. */
+/*
+ * Ranges of an owner, collected under the locks of their tables and granted without them. They are
+ * granted in batches, by address, because a list of all could fail for want of memory. A range that
+ * is left out is a fault in the program's next kernel.
+ */
+#define RANGES 64
+
+struct range {
+	uint64_t va, bytes;
+};
+
 struct ranges {
 	const struct pair *pair;
-	struct range {
-		uint64_t va, bytes;
-	} * list;
-	size_t length, room;
-	bool lost;
+	uint64_t from; /* those below have been granted */
+	unsigned length;
+	struct range list[RANGES];
 };
+
+/* Keeps the lowest ones. */
+static void insert(struct ranges *ranges, struct range range)
+{
+	unsigned at = ranges->length;
+	if (at < RANGES)
+		ranges->length++;
+	else if (range.va > ranges->list[--at].va)
+		return;
+	for (; at > 0 && ranges->list[at - 1].va > range.va; at--)
+		ranges->list[at] = ranges->list[at - 1];
+	ranges->list[at] = range;
+}
 
 static void collect(const struct spill_placement *placement, void *data)
 {
@@ -130,18 +150,27 @@ static void collect(const struct spill_placement *placement, void *data)
 	if (placement->backend != ranges->pair->backend || !placement->ops->range ||
 	    !same(&ranges->pair->owner, placement->device, placement->context))
 		return;
-	if (ranges->length == ranges->room) {
-		size_t room = ranges->room ? 2 * ranges->room : 64;
-		struct range *list = realloc(ranges->list, room * sizeof(*list));
-		if (!list) {
-			ranges->lost = true;
-			return;
-		}
-		ranges->list = list;
-		ranges->room = room;
-	}
 	placement->ops->range(placement, &range.va, &range.bytes);
-	ranges->list[ranges->length++] = range;
+	if (range.va >= ranges->from)
+		insert(ranges, range);
+}
+
+/* False after the last batch. Memory that is made meanwhile is granted by spill_peer_placed. */
+static bool grant_some(struct ranges *ranges)
+{
+	const struct pair *pair = ranges->pair;
+	ranges->length = 0;
+	spill_ledger_each_placed(collect, ranges);
+	spill_pool_each(collect, ranges);
+	/* A range with a chunk on the move has a hole. Later moves grant their chunk with the pair. */
+	spill_mover_lock();
+	for (unsigned i = 0; i < ranges->length; i++)
+		grant(pair->backend, ranges->list[i].va, ranges->list[i].bytes, pair->user.device);
+	spill_mover_unlock();
+	if (ranges->length < RANGES)
+		return false;
+	ranges->from = ranges->list[RANGES - 1].va + 1;
+	return true;
 }
 
 static void grant_existing(const struct pair *pair)
@@ -149,17 +178,8 @@ static void grant_existing(const struct pair *pair)
 	struct ranges ranges = {.pair = pair};
 	if (!pair->backend->allow)
 		return;
-	spill_ledger_each_placed(collect, &ranges);
-	spill_pool_each(collect, &ranges);
-	if (ranges.lost)
-		spill_note("ledger",
-		           "no memory for bookkeeping: peer access does not hold for all spilled memory");
-	/* A range with a chunk on the move has a hole; who is moved after this is granted with the pair. */
-	spill_mover_lock();
-	for (size_t i = 0; i < ranges.length; i++)
-		grant(pair->backend, ranges.list[i].va, ranges.list[i].bytes, pair->user.device);
-	spill_mover_unlock();
-	free(ranges.list);
+	while (grant_some(&ranges))
+		;
 }
 
 /*

@@ -1,5 +1,4 @@
 /* The program's name: of the executable, or of what an interpreter runs. */
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -7,6 +6,7 @@
 
 #include "config.h"
 #include "glob.h"
+#include "smallfile.h"
 #include "text.h"
 
 /* Options of an interpreter, by their letters: what follows them is not the script. */
@@ -92,22 +92,6 @@ static const char *find_script(const struct interpreter *interpreter, struct wor
 	return NULL;
 }
 
-/* First bytes of a file of /proc, terminated; its length, 0 if there is none. */
-static size_t read_proc(const char *path, char *buffer, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t length = 0;
-	ssize_t got;
-
-	if (fd >= 0) {
-		while (length < size - 1 && (got = read(fd, buffer + length, size - 1 - length)) > 0)
-			length += (size_t)got;
-		close(fd);
-	}
-	buffer[length] = '\0';
-	return length;
-}
-
 static __attribute__((noinline)) void find_name(char *name, size_t size)
 {
 	static const char deleted[] = " (deleted)";
@@ -123,7 +107,10 @@ static __attribute__((noinline)) void find_name(char *name, size_t size)
 	spill_text_add(&text, spill_file_name(bytes));
 	interpreter = find_interpreter(name);
 	if (interpreter) {
-		size_t read = read_proc("/proc/self/cmdline", bytes, sizeof(bytes));
+		size_t read = spill_smallfile_bytes("/proc/self/cmdline", bytes, sizeof(bytes) - 1);
+
+		bytes[read] = '\0';
+
 		const char *script = find_script(interpreter, (struct words){bytes, bytes + read});
 
 		if (script && *spill_file_name(script)) {

@@ -32,6 +32,7 @@ static void take(const struct spill_quiet *quiet, const sigset_t *now, int numbe
 		return;
 	sigemptyset(&one);
 	sigaddset(&one, number);
+	/* It ends: the signal is pending, and no other thread can take it. */
 	while (sigtimedwait(&one, NULL, &at_once) < 0 && errno == EINTR)
 		;
 }

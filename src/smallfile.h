@@ -11,7 +11,16 @@
 /* `root` + `folder` + "/" + `file` into `path`; false if that is too long. */
 bool spill_smallfile_path(const char *root, const char *folder, const char *file, char *path, size_t size);
 
-/* Reads at most size - 1 bytes, and ends them with a 0. False if there is no such file, or nothing in it. `path` may be `text`. */
+/*
+ * Reads at most `size` bytes, also if all descriptors are in use; returns how many. 0 with errno,
+ * which is 0 if nothing is in the file.
+ */
+size_t spill_smallfile_bytes(const char *path, char *buffer, size_t size);
+
+/*
+ * Reads at most size - 1 bytes, and ends them with a 0. False with errno if there is no such file,
+ * or nothing in it (0). `path` may be `text`.
+ */
 bool spill_smallfile_read(const char *path, char *text, size_t size);
 
 /* The two together: the path, too, is put together in `text`. */

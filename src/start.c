@@ -1,6 +1,5 @@
 #include "start.h"
 
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "log.h"
 #include "record_read.h"
 #include "redact.h"
+#include "smallfile.h"
 #include "text.h"
 
 #ifndef SPILL_VERSION
@@ -28,21 +28,6 @@ struct pages {
 	char line[LINE_BYTES];
 	char arguments[ARGUMENTS_BYTES]; /* before these, a path */
 };
-
-/* Reads a small file of the kernel's; returns its length, 0 if there is none. */
-static size_t read_file(const char *path, char *buffer, size_t size)
-{
-	size_t length = 0;
-	ssize_t count;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return 0;
-	while (length < size && (count = read(fd, buffer + length, size - length)) > 0)
-		length += (size_t)count;
-	close(fd);
-	return length;
-}
 
 static void two_digits(char *to, unsigned value)
 {
@@ -83,7 +68,7 @@ static void wall_clock(struct spill_json *json)
 static void machine(struct spill_json *json)
 {
 	char boot[64];
-	size_t length = read_file("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	size_t length = spill_smallfile_bytes("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
 	struct utsname system;
 
 	while (length > 0 && boot[length - 1] == '\n')
@@ -150,7 +135,7 @@ static void argument(struct spill_json *json, struct spill_redact *redact, const
 static void arguments(struct spill_json *json, char *buffer, size_t size)
 {
 	struct spill_redact redact = {0};
-	size_t length = read_file("/proc/self/cmdline", buffer, size), at = 0;
+	size_t length = spill_smallfile_bytes("/proc/self/cmdline", buffer, size), at = 0;
 
 	spill_json_array(spill_json_key(json, "args"));
 	while (at < length) {

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fd.h"
+
 #if defined(__x86_64__)
 #define OUR_MACHINE EM_X86_64
 #elif defined(__aarch64__)
@@ -20,12 +22,13 @@
 /* As much as is there, at most `bytes`. */
 static size_t read_some(const struct elf_file *file, uint64_t at, void *to, size_t bytes)
 {
+	unsigned left = SPILL_FD_TRIES;
 	size_t done = 0;
 
 	while (done < bytes && at + done < file->size) {
 		ssize_t got = pread(file->fd, (char *)to + done, bytes - done, (off_t)(at + done));
 
-		if (got < 0 && errno == EINTR)
+		if (got < 0 && errno == EINTR && --left > 0)
 			continue;
 		if (got <= 0)
 			break;

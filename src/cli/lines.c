@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fd.h"
+
 #define BLOCK ((size_t)1 << 20)
 /* No writer of ours makes such a line (arguments end at 64 KiB); of what is longer no more than this is held. */
 #define LONGEST ((size_t)16 << 20)
@@ -83,13 +85,14 @@ static bool make_room(struct cli_lines *lines)
 /* True if there is more in the buffer than before. */
 static bool fill(struct cli_lines *lines)
 {
+	unsigned left = SPILL_FD_TRIES;
 	ssize_t count;
 
 	if (lines->over || lines->error || !make_room(lines))
 		return false;
 	do
 		count = read(lines->fd, lines->buffer + lines->end, BLOCK);
-	while (count < 0 && errno == EINTR);
+	while (count < 0 && errno == EINTR && --left > 0);
 	if (count < 0)
 		lines->error = errno;
 	lines->over = count <= 0;

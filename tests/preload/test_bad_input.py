@@ -1,10 +1,28 @@
 """Bad input: each is one clear line or an honest pass-through; the program's own results never change."""
 import os
 import subprocess
+import sys
 import unittest
 
 from harness import KERNELS, PROGRAMS, apart, program
 from scripted import FULL, ScriptCase
+
+
+# Uses all its descriptors, then the device: what the policy allows is one number on stdout.
+NO_DESCRIPTOR_LEFT = """
+import ctypes, os, resource
+cuda = ctypes.CDLL("libcuda.so.1")
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+try:
+    while True:
+        os.dup(0)
+except OSError:
+    pass
+context, pointer = ctypes.c_void_p(), ctypes.c_uint64()
+assert cuda.cuInit(0) == 0 and cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+assert cuda.cuCtxSetCurrent(context) == 0
+print(sum(cuda.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(4 << 20)) == 0 for i in range(10)))
+"""
 
 
 class Policy(ScriptCase):
@@ -36,6 +54,12 @@ class Policy(ScriptCase):
         self.assertEqual(self.policy(records)["spill.mode"], "observe")
         self.assertEqual([r["text"] for r in records if r["kind"] == "note"], [lines[0].removeprefix("spill: ")])
         return records
+
+    def test_with_all_descriptors_in_use_it_holds(self):
+        path = self.write("[device]\nlimit = 4MiB\n[host]\nlimit = 8MiB\nreserve = 0\n")
+        done = self.run_in([sys.executable, "-c", NO_DESCRIPTOR_LEFT], self.environment(SPILL_POLICY=path, SPILL_LOG="off"))
+        self.assertNotIn("observes", done.stderr)
+        self.assertEqual(done.stdout, "3\n", done.stderr)
 
     def test_in_the_file(self):
         for name, text, line, column, words in (

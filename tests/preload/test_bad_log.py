@@ -46,6 +46,16 @@ class Log(ScriptCase):
         self.assertIn("placed in host memory", loud)
         self.assertNotIn("; log ", loud)
 
+    def test_a_missing_home_is_not_made(self):
+        # As daemons' users have one; root could make it.
+        for variables in ({}, {"SPILL_LOG": "~/x/y.jsonl"}, {"XDG_STATE_HOME": self.folder / "none/.local/state"}):
+            with self.subTest(variables=variables):
+                done = self.same(self.script(FULL, **{"SPILL_LOG": None, "HOME": self.folder / "none"} | variables))
+                complaint, loud = done.stderr.splitlines()
+                self.assertRegex(complaint, r"^spill: no log: .*HOME .*there")
+                self.assertIn("placed in host memory", loud)
+                self.assertFalse((self.folder / "none").exists())
+
     def disk(self, size):
         """A folder on a disk of its own."""
         disk = self.folder / "disk"

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 #include <pthread.h>
@@ -43,6 +44,23 @@ const struct spill_backend *__wrap_spill_runtime_backend(enum spill_domain domai
 const struct spill_backend *__wrap_spill_runtime_backend(enum spill_domain domain)
 {
 	return &backend;
+}
+
+/* No memory is left, as in a program at its limit. */
+static bool no_memory;
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_malloc(size_t size)
+{
+	return no_memory ? NULL : __real_malloc(size);
+}
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return no_memory ? NULL : __real_calloc(count, size);
 }
 
 /* A whole call with the vendor's result. */
@@ -106,6 +124,7 @@ static int setup(void **state)
 	context_now = (void *)0xc0;
 	exchange(GLOBAL);
 	asked = 0;
+	no_memory = false;
 	return 0;
 }
 
@@ -286,6 +305,76 @@ static void a_forked_child_captures_nothing(void **state)
 	end(STREAM);
 }
 
+/* A wait would break a capture that is not known (error 901). */
+static void a_capture_is_known_without_memory(void **state)
+{
+	no_memory = true;
+	begin(STREAM, GLOBAL);
+	assert_true(spill_capture_any());
+	assert_true(here(SPILL_OP_ALLOC, NULL));
+	call(SPILL_OP_CAPTURE_END, STREAM, 0, 908);
+	assert_true(spill_capture_any());
+	end(STREAM);
+	assert_false(spill_capture_any());
+	begin(STREAM, GLOBAL);
+	call(SPILL_OP_STREAM_END, STREAM, 0, 0);
+	assert_false(spill_capture_any());
+	begin(STREAM, GLOBAL);
+	spill_capture_context_ended(&backend, 0, context_now);
+	assert_false(spill_capture_any());
+}
+
+/* More captures at once than any table holds. */
+#define VERY_MANY 5000
+
+static void *many(unsigned number)
+{
+	return (void *)(uintptr_t)(0x10000 + 16 * number);
+}
+
+/* Those without a record count until as many captures have ended. */
+static void very_many_captures_are_all_respected(void **state)
+{
+	for (unsigned i = 0; i < VERY_MANY; i++)
+		begin(many(i), RELAXED);
+	for (unsigned i = 0; i < VERY_MANY; i++) {
+		assert_true(spill_capture_any());
+		assert_true(here(SPILL_OP_ALLOC, NULL));
+		end(many(i));
+	}
+	assert_false(here(SPILL_OP_ALLOC, NULL));
+}
+
+/* Nobody knows whose they are and how strict: each thread keeps to the strictest. */
+static void captures_without_a_record_stop_all_threads(void **state)
+{
+	for (unsigned i = 0; i < VERY_MANY; i++)
+		begin_by_another(many(i), RELAXED);
+	assert_true(here(SPILL_OP_ALLOC, NULL));
+	assert_true(here(SPILL_OP_CREATE, NULL));
+	assert_true(here(SPILL_OP_ALLOC_ASYNC, (void *)0x3000));
+	for (unsigned i = VERY_MANY; i > 0; i--)
+		end(many(i - 1));
+	assert_false(here(SPILL_OP_ALLOC, NULL));
+}
+
+/* Each of these leaves the number of captures as it is. */
+static void an_end_that_ends_nothing_hides_none_without_a_record(void **state)
+{
+	static const int failures[] = {1, 400, 401, 903, 908};
+
+	for (unsigned i = 0; i < VERY_MANY; i++)
+		begin(many(i), RELAXED);
+	for (unsigned i = 0; i < VERY_MANY; i++)
+		call(SPILL_OP_CAPTURE_END, STREAM, 0, failures[i % 5]);
+	for (unsigned i = 0; i < VERY_MANY; i++)
+		call(SPILL_OP_STREAM_END, STREAM, 0, 0); /* it captured nothing, or joined */
+	for (unsigned i = 0; i < VERY_MANY; i++) {
+		assert_true(spill_capture_any());
+		call(SPILL_OP_CAPTURE_END, many(i), 0, i % 2 ? 901 : 904);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -305,6 +394,11 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(per_thread_default_streams, setup, nothing_left),
 	    cmocka_unit_test_setup_teardown(a_refused_exchange_changes_nothing, setup, nothing_left),
 	    cmocka_unit_test_setup_teardown(a_forked_child_captures_nothing, setup, nothing_left),
+	    cmocka_unit_test_setup_teardown(a_capture_is_known_without_memory, setup, nothing_left),
+	    cmocka_unit_test_setup_teardown(very_many_captures_are_all_respected, setup, nothing_left),
+	    cmocka_unit_test_setup_teardown(captures_without_a_record_stop_all_threads, setup, nothing_left),
+	    cmocka_unit_test_setup_teardown(an_end_that_ends_nothing_hides_none_without_a_record, setup,
+	                                    nothing_left),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

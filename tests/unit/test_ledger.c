@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <search.h>
 
 #include "ended.h"
 #include "ledger.h"
@@ -18,6 +19,16 @@ static struct spill_allocation plain(uint64_t ptr, uint64_t bytes)
 {
 	return (struct spill_allocation){
 	    .backend = backend, .ptr = ptr, .bytes = bytes, .held = {.device = bytes}, .caller = "test"};
+}
+
+/* No memory is left for a node of the tree, as in a program at its limit. */
+static bool no_memory;
+
+void *__real_tsearch(const void *key, void **root, __compar_fn_t compare);
+void *__wrap_tsearch(const void *key, void **root, __compar_fn_t compare);
+void *__wrap_tsearch(const void *key, void **root, __compar_fn_t compare)
+{
+	return no_memory ? NULL : __real_tsearch(key, root, compare);
 }
 
 static int clean(void **state)
@@ -293,11 +304,46 @@ static void what_is_made_under_the_same_handle_meanwhile_stays(void **state)
 	spill_ledger_end(entry);
 }
 
+static void count_one(const struct spill_placement *one, void *data)
+{
+	assert_ptr_equal(one, &placement);
+	++*(unsigned *)data;
+}
+
+/*
+ * A free that the vendor refused: the memory is in use, and a peer that gets access later needs it
+ * as well.
+ */
+static void put_back_without_memory_it_is_found_all_the_same(void **state)
+{
+	struct spill_allocation copy, placed = plain(0x20000, 0x1000);
+	unsigned seen = 0;
+
+	placed.placement = &placement;
+	assert_true(spill_ledger_add(&placed));
+	struct spill_allocation *taken = spill_ledger_take(0x20000);
+	no_memory = true;
+	spill_ledger_put_back(taken);
+	no_memory = false;
+	assert_true(spill_ledger_placed(0x20fff, &copy));
+	assert_int_equal(copy.seq, placed.seq);
+	assert_false(spill_ledger_placed(0x21000, &copy));
+	spill_ledger_each_placed(count_one, &seen);
+	assert_int_equal(seen, 1);
+	assert_ptr_equal(spill_ledger_take(0x20000), taken);
+	assert_false(spill_ledger_placed(0x20000, &copy));
+	spill_ledger_put_back(taken);
+	assert_true(spill_ledger_placed(0x20000, &copy));
+	assert_ptr_equal(spill_ledger_take(0x20000), taken);
+	spill_ledger_end(taken);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_teardown(take_removes_exactly_once, clean),
 	    cmocka_unit_test_teardown(interior_addresses_find_placed_ones_only, clean),
+	    cmocka_unit_test_teardown(put_back_without_memory_it_is_found_all_the_same, clean),
 	    cmocka_unit_test_teardown(totals_follow, clean),
 	    cmocka_unit_test_teardown(totals_follow_moves, clean),
 	    cmocka_unit_test_teardown(a_handle_does_not_move, clean),

@@ -14,6 +14,7 @@
 /* write(2) as a test wants it: a disk with room for `room` bytes, and something done in the middle of it. */
 static _Atomic long room = -1;
 static void (*_Atomic in_write)(void);
+static _Atomic long interrupted; /* so many writes to a file are, by a signal */
 ssize_t __real_write(int fd, const void *bytes, size_t count);
 ssize_t __wrap_write(int fd, const void *bytes, size_t count);
 
@@ -23,6 +24,11 @@ ssize_t __wrap_write(int fd, const void *bytes, size_t count)
 
 	if (action)
 		action();
+	if (interrupted > 0 && fd > STDERR_FILENO) {
+		interrupted--;
+		errno = EINTR;
+		return -1;
+	}
 	if (room >= 0 && fd > STDERR_FILENO) {
 		if (room == 0) {
 			errno = ENOSPC;
@@ -100,6 +106,32 @@ static void size_limit_body(void)
 static void a_file_size_limit_kills_nobody(void **state)
 {
 	in_child(size_limit_body);
+}
+
+#define VERY_MANY 1000000
+
+static void interrupted_body(void)
+{
+	const char *path = in_folder("interrupted");
+
+	open_log_at(path);
+	interrupted = 5;
+	write_note(0, SPILL_LOG_NOW);
+	CHECK(interrupted == 0);
+	struct lines lines = read_lines(path);
+	CHECK(count_lines(&lines, "kind", "note") == 1);
+	interrupted = VERY_MANY;
+	for (unsigned i = 1; i < 100; i++)
+		write_note(i, SPILL_LOG_NOW);
+	CHECK(interrupted > 0); /* each came to an end */
+	interrupted = 0;
+	write_note(100, SPILL_LOG_NOW);
+	check_all_accounted(path, 101);
+}
+
+static void a_write_that_is_always_interrupted_ends(void **state)
+{
+	in_child(interrupted_body);
 }
 
 static void pending_body(void)
@@ -459,6 +491,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_file_size_limit_kills_nobody),
+	    cmocka_unit_test(a_write_that_is_always_interrupted_ends),
 	    cmocka_unit_test(the_programs_own_pending_signal_stays),
 	    cmocka_unit_test(a_disk_full_at_any_byte_tears_no_short_line),
 	    cmocka_unit_test(a_full_disk_is_told_when_it_has_room_again),

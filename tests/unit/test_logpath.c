@@ -16,6 +16,16 @@ static void path_is(const char *pattern, const char *program, const char *path)
 	assert_string_equal(found.path, path);
 }
 
+/* A folder that is HOME from now on. */
+static const char *home(const char *name)
+{
+	const char *path = in_folder(name);
+
+	mkdir(path, 0700);
+	setenv("HOME", path, 1);
+	return path;
+}
+
 static void patterns(void **state)
 {
 	struct utsname system;
@@ -28,16 +38,15 @@ static void patterns(void **state)
 	assert_non_null(getcwd(here, sizeof(here)));
 	snprintf(expected, sizeof(expected), "%s%srelative/log", here, "/");
 	path_is("relative/log", "prog", expected);
-	setenv("HOME", "/home/u%p", 1);
-	path_is("~/log", "prog", "/home/u%p/log");
+	snprintf(expected, sizeof(expected), "%s/log", home("u%p"));
+	path_is("~/log", "prog", expected);
 }
 
 static void default_place(void **state)
 {
 	char expected[256];
 
-	snprintf(expected, sizeof(expected), "/h/.local/state/spill/prog-%d.jsonl", getpid());
-	setenv("HOME", "/h", 1);
+	snprintf(expected, sizeof(expected), "%s/.local/state/spill/prog-%d.jsonl", home("h"), getpid());
 	unsetenv("XDG_STATE_HOME");
 	path_is("", "prog", expected);
 	assert_true(found.in_default);
@@ -51,6 +60,84 @@ static void default_place(void **state)
 	spill_logpath_find(&found, "", "prog");
 	assert_non_null(found.problem);
 	assert_string_equal(found.path, "");
+}
+
+static void there_is_no_log(const char *pattern, const char *why)
+{
+	spill_logpath_find(&found, pattern, "prog");
+	assert_non_null(found.problem);
+	assert_non_null(strstr(found.problem, why));
+	assert_string_equal(found.path, "");
+}
+
+/* A daemon's user has a HOME such as /nonexistent, which nobody is to make: root could. */
+static void a_home_that_is_missing_stays_missing(void **state)
+{
+	char below[512];
+
+	unsetenv("XDG_STATE_HOME");
+	setenv("HOME", in_folder("missing"), 1);
+	there_is_no_log("", "HOME");
+	there_is_no_log("~/logs/x.jsonl", "HOME");
+	there_is_no_log("~/", "HOME");
+	/* What the environment derived from it goes the same way. */
+	snprintf(below, sizeof(below), "%s/.local/state", in_folder("missing"));
+	setenv("XDG_STATE_HOME", below, 1);
+	there_is_no_log("", "HOME");
+	unsetenv("HOME");
+	there_is_no_log("", "XDG_STATE_HOME");
+	/* A file is no home. */
+	fclose(fopen(in_folder("file"), "w"));
+	setenv("HOME", in_folder("file"), 1);
+	there_is_no_log("~/x.jsonl", "HOME");
+	unsetenv("XDG_STATE_HOME");
+	there_is_no_log("", "HOME");
+	/* Without one, ~ is no folder here. */
+	unsetenv("HOME");
+	there_is_no_log("~/x.jsonl", "HOME");
+	assert_int_equal(access(in_folder("missing"), F_OK), -1);
+}
+
+static bool made(void)
+{
+	struct stat now;
+	char *last;
+
+	assert_null(found.problem);
+	if (spill_logpath_make_folders(&found))
+		return false;
+	last = strrchr(found.path, '/');
+	*last = '\0';
+	assert_int_equal(stat(found.path, &now), 0);
+	*last = '/';
+	return S_ISDIR(now.st_mode) && (now.st_mode & 07777) == 0700;
+}
+
+static void what_is_below_a_home_is_made(void **state)
+{
+	unsetenv("XDG_STATE_HOME");
+	home("home");
+	spill_logpath_find(&found, "", "prog");
+	assert_true(made());
+	spill_logpath_find(&found, "~/a/b/x.jsonl", "prog");
+	assert_true(made());
+	/* XDG_STATE_HOME itself is made: its parent is there, or it is below HOME. */
+	setenv("XDG_STATE_HOME", in_folder("state//"), 1);
+	spill_logpath_find(&found, "", "prog");
+	assert_true(made());
+	setenv("XDG_STATE_HOME", in_folder("home/x/y/z"), 1);
+	spill_logpath_find(&found, "", "prog");
+	assert_true(made());
+	setenv("HOME", in_folder("home//"), 1);
+	setenv("XDG_STATE_HOME", in_folder("home/o/p/q"), 1);
+	spill_logpath_find(&found, "", "prog");
+	assert_true(made());
+	setenv("XDG_STATE_HOME", in_folder("homes/p/q"), 1); /* it only begins like HOME */
+	there_is_no_log("", "XDG_STATE_HOME");
+	/* What the user wrote out is meant. */
+	spill_logpath_find(&found, in_folder("p/q/r/x.jsonl"), "prog");
+	assert_true(made());
+	unsetenv("XDG_STATE_HOME");
 }
 
 static void a_folder_holds_the_default_name(void **state)
@@ -184,6 +271,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(patterns),
 	    cmocka_unit_test(default_place),
+	    cmocka_unit_test(a_home_that_is_missing_stays_missing),
+	    cmocka_unit_test(what_is_below_a_home_is_made),
 	    cmocka_unit_test(a_folder_holds_the_default_name),
 	    cmocka_unit_test(names_do_not_climb),
 	    cmocka_unit_test(problems_are_told),

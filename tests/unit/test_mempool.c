@@ -18,8 +18,19 @@
 static struct spill_policy policy;
 static struct fake_pool theirs; /* a pool of the program's */
 
+/* No memory is left, as in a program at its limit. */
+static bool no_memory;
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return no_memory ? NULL : __real_calloc(count, size);
+}
+
 static int setup(void **state)
 {
+	no_memory = false;
 	spill_policy_default(&policy);
 	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
@@ -213,9 +224,28 @@ static void a_vendor_without_such_pools(void **state)
 	assert_string_equal(error, "FAKE_OUT_OF_MEMORY");
 }
 
+/*
+ * Taken for one on the device, a request to a pool on host would be spilled, or refused for a limit
+ * of the device. The first test: there is no record yet that could be used again.
+ */
+static void a_pool_without_a_record_is_not_taken_for_another(void **state)
+{
+	static char on_host, later, never_seen;
+
+	assert_int_equal(spill_mempool_place(&fake_backend, &never_seen), SPILL_PLACE_DEVICE);
+	no_memory = true;
+	spill_mempool_created(&fake_backend, &on_host, SPILL_PLACE_HOST, 0);
+	no_memory = false;
+	assert_int_equal(spill_mempool_place(&fake_backend, &on_host), SPILL_PLACES);
+	assert_int_equal(spill_mempool_place(&fake_backend, NULL), SPILL_PLACE_DEVICE);
+	spill_mempool_created(&fake_backend, &later, SPILL_PLACE_HOST, 0);
+	assert_int_equal(spill_mempool_place(&fake_backend, &later), SPILL_PLACE_HOST);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(a_pool_without_a_record_is_not_taken_for_another, setup),
 	    cmocka_unit_test_setup(what_is_reserved_counts, setup),
 	    cmocka_unit_test_setup(beyond_the_limit_nothing_fits, setup),
 	    cmocka_unit_test_setup(what_the_vendor_took_back_is_seen, setup),

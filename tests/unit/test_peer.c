@@ -28,7 +28,7 @@ static void *context_now;
 static struct grant {
 	uint64_t va, bytes;
 	int device;
-} grants[64];
+} grants[512];
 static unsigned granted;
 static void *waited[64];
 static unsigned waits;
@@ -65,8 +65,26 @@ const struct spill_backend *__wrap_spill_runtime_backend(enum spill_domain domai
 	return &backend;
 }
 
+/* No memory is left, as in a program at its limit. */
+static bool no_memory;
+
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size)
+{
+	return no_memory ? NULL : __real_realloc(old, size);
+}
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_malloc(size_t size)
+{
+	return no_memory ? NULL : __real_malloc(size);
+}
+
 static int setup(void **state)
 {
+	no_memory = false;
 	fake_reset(1024 * MIB);
 	spill_account_reset();
 	spill_policy_default(&policy);
@@ -295,12 +313,31 @@ static void without_contexts_it_goes_by_device(void **state)
 	assert_int_equal(spill_peer_devices(&backend, 0, list), 0);
 }
 
+#define MANY 200
+
+/* A kernel of the peer that touches what was left out would fault. */
+static void all_of_many_is_granted_without_memory(void **state)
+{
+	struct spill_placement *mine[MANY];
+
+	for (unsigned i = 0; i < MANY; i++)
+		mine[i] = spill(CONTEXT(0, 1), 2 * MIB, SPILL_PLACE_SPLIT);
+	granted = 0;
+	no_memory = true;
+	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0);
+	no_memory = false;
+	assert_int_equal(granted, MANY);
+	for (unsigned i = 0; i < MANY; i++)
+		assert_true(has(mine[i], 2 * MIB, 1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(what_is_there_is_granted_at_once, setup, teardown),
 	    cmocka_unit_test_setup_teardown(what_comes_is_granted_when_it_is_made, setup, teardown),
 	    cmocka_unit_test_setup_teardown(shared_chunks_too, setup, teardown),
+	    cmocka_unit_test_setup_teardown(all_of_many_is_granted_without_memory, setup, teardown),
 	    cmocka_unit_test_setup_teardown(host_and_managed_need_nothing, setup, teardown),
 	    cmocka_unit_test_setup_teardown(a_refused_call_grants_nothing, setup, teardown),
 	    cmocka_unit_test_setup_teardown(taken_back_it_is_not_granted_to_new_memory, setup, teardown),
