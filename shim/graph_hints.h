@@ -25,8 +25,9 @@ struct spill_graph_change {
 };
 
 /*
- * The driver has done it. Looks at the nodes, if anything is movable and movable.follow wants to know, or if graphs have memory of
- * their own, by calls that change nothing; not while anything captures: then nothing is known of the graph. Keeps errno. pre: the call's arguments, which the driver took
+ * The driver has done it. Looks at the nodes by calls that change nothing, if anything is movable and
+ * movable.follow wants to know, or if graphs have memory of their own. Not while anything captures: then nothing
+ * is known of the graph. Keeps errno. pre: the call's arguments, which the driver took
  */
 void spill_graph_changed(const struct spill_graph_change *change);
 
