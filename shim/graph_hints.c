@@ -8,6 +8,8 @@
 #include "capture.h"
 #include "granules.h"
 #include "graph_uses.h"
+#include "least.h"
+#include "mempool.h"
 #include "params.h"
 #include "place/chunked.h"
 #include "real.h"
@@ -37,6 +39,8 @@ struct reading {
 	  (node, params)) \
 	X(cuGraphMemcpyNodeGetParams, (CUgraphNode node, CUDA_MEMCPY3D * params), (node, params)) \
 	X(cuGraphMemsetNodeGetParams, (CUgraphNode node, CUDA_MEMSET_NODE_PARAMS_v1 * params), \
+	  (node, params)) \
+	X(cuGraphMemAllocNodeGetParams, (CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS * params), \
 	  (node, params)) \
 	X(cuGraphChildGraphNodeGetGraph, (CUgraphNode node, CUgraph * graph), (node, graph))
 
@@ -150,15 +154,25 @@ static void read_node(struct reading *reading, CUgraphNode node, unsigned depth)
 		read_graph(reading, params.child, depth + 1);
 }
 
+/* The caller frees them. NULL: there are none, or they cannot be had. */
+static CUgraphNode *nodes_of(CUgraph graph, unsigned depth, size_t *count)
+{
+	*count = 0;
+	if (depth > DEEPEST || !ask_cuGraphGetNodes(graph, NULL, count) || !*count)
+		return NULL;
+	CUgraphNode *nodes = calloc(*count, sizeof(CUgraphNode));
+	if (nodes && ask_cuGraphGetNodes(graph, nodes, count))
+		return nodes;
+	free(nodes);
+	return NULL;
+}
+
 static void read_graph(struct reading *reading, CUgraph graph, unsigned depth)
 {
-	size_t count = 0;
-	if (depth > DEEPEST || !ask_cuGraphGetNodes(graph, NULL, &count) || !count)
-		return;
-	CUgraphNode *nodes = calloc(count, sizeof(CUgraphNode));
-	if (nodes && ask_cuGraphGetNodes(graph, nodes, &count))
-		for (size_t i = 0; i < count && reading->uses.count < SPILL_GRAPH_RANGES; i++)
-			read_node(reading, nodes[i], depth);
+	size_t count;
+	CUgraphNode *nodes = nodes_of(graph, depth, &count);
+	for (size_t i = 0; nodes && i < count && reading->uses.count < SPILL_GRAPH_RANGES; i++)
+		read_node(reading, nodes[i], depth);
 	free(nodes);
 }
 
@@ -181,6 +195,85 @@ static void read_params(struct reading *reading, const CUgraphNodeParams *node)
 		read_graph(reading, *(const CUgraph *)params, 1);
 		break;
 	}
+}
+
+/* -- memory of the graph's own ------------------------------------------------------------------------------ */
+
+struct spans {
+	struct spill_graph_range *at;
+	size_t count, room;
+	bool lacks; /* something could not be read */
+};
+
+static void add_span(struct spans *spans, uint64_t va, uint64_t bytes)
+{
+	if (spans->count == spans->room) {
+		size_t room = spans->room ? 2 * spans->room : 16;
+		struct spill_graph_range *larger = realloc(spans->at, room * sizeof(*larger));
+		spans->lacks |= !larger;
+		if (!larger)
+			return;
+		spans->at = larger;
+		spans->room = room;
+	}
+	spans->at[spans->count++] = (struct spill_graph_range){va, bytes};
+}
+
+static void read_spans(struct spans *spans, CUgraph graph, unsigned depth)
+{
+	size_t count;
+	CUgraphNode *nodes = nodes_of(graph, depth, &count);
+	spans->lacks |= (!nodes && count) || depth > DEEPEST;
+	for (size_t i = 0; nodes && i < count; i++) {
+		CUDA_MEM_ALLOC_NODE_PARAMS memory;
+		CUgraph child;
+		int type;
+		if (!ask_cuGraphNodeGetType(nodes[i], &type))
+			spans->lacks = true;
+		else if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC &&
+		         ask_cuGraphMemAllocNodeGetParams(nodes[i], &memory))
+			add_span(spans, memory.dptr, memory.bytesize);
+		else if (type == CU_GRAPH_NODE_TYPE_GRAPH &&
+		         ask_cuGraphChildGraphNodeGetGraph(nodes[i], &child))
+			read_spans(spans, child, depth + 1);
+		else
+			spans->lacks |=
+			    type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == CU_GRAPH_NODE_TYPE_GRAPH;
+	}
+	free(nodes);
+}
+
+static int by_address(const void *one, const void *other)
+{
+	uint64_t a = ((const struct spill_graph_range *)one)->va,
+	         b = ((const struct spill_graph_range *)other)->va;
+	return (a > b) - (a < b);
+}
+
+/* At most: small ones share a step, and leave less than half of each but one unused. */
+static uint64_t in_steps(uint64_t bytes)
+{
+	return bytes > SPILL_MEMPOOL_STEP / 2
+	           ? (bytes + SPILL_MEMPOOL_STEP - 1) / SPILL_MEMPOOL_STEP * SPILL_MEMPOOL_STEP
+	           : 2 * bytes;
+}
+
+/* What is needed one behind the other has one address, and counts once. 0: none, or not all could be read. */
+static uint64_t memory_of(CUgraph graph)
+{
+	struct spans spans = {0};
+	uint64_t sum = 0;
+	read_spans(&spans, graph, 0);
+	if (spans.count)
+		qsort(spans.at, spans.count, sizeof(*spans.at), by_address);
+	for (size_t i = 0, next; i < spans.count; i = next) {
+		uint64_t begin = spans.at[i].va, end = begin;
+		for (next = i; next < spans.count && spans.at[next].va <= end; next++)
+			end = spill_most(end, spans.at[next].va + spans.at[next].bytes);
+		sum += in_steps(end - begin);
+	}
+	free(spans.at);
+	return spans.lacks || !sum ? 0 : in_steps(spill_most(sum, SPILL_MEMPOOL_STEP));
 }
 
 /* -- changes ---------------------------------------------------------------------------------------------- */
@@ -218,16 +311,23 @@ static void read_change(struct reading *reading, const struct spill_graph_change
  * What a changed node used before stays: it is not known which that was. The site is that of the first time, by which what its
  * launches cost is remembered; the same graph, instantiated again, has it again.
  */
-static void learn(struct reading *reading, CUgraphExec exec, const struct spill_graph_change *change)
+static void learn(struct reading *reading, CUgraphExec exec, const struct spill_graph_change *change,
+                  bool follows)
 {
 	uint64_t site = 0;
 	reading->uses.once = true;
+	/* A change leaves the nodes with memory as they are. */
+	if (!change->made)
+		reading->uses.memory = spill_graph_uses_memory(exec);
+	else if (spill_mempool_has_graphs())
+		reading->uses.memory = memory_of(change->graph);
 	reading->uses.ranges = reading->ranges;
 	if (!change->made)
 		spill_graph_uses_look(exec, keep_site, &site);
 	if (!change->made && (change->child || !change->graph))
 		spill_graph_uses_look(exec, add_known, reading);
-	read_change(reading, change);
+	if (follows)
+		read_change(reading, change);
 	/* 0 and 1 are no launch's. */
 	reading->uses.site = site ? site : reading->uses.site | 2;
 	spill_graph_uses_keep(exec, &reading->uses);
@@ -236,12 +336,13 @@ static void learn(struct reading *reading, CUgraphExec exec, const struct spill_
 void spill_graph_changed(const struct spill_graph_change *change)
 {
 	CUgraphExec exec = change->made ? *change->made : change->exec;
-	if (!spill_chunked_any() || spill_runtime_policy()->movable_follow == SPILL_SWITCH_OFF)
+	bool follows = spill_chunked_any() && spill_runtime_policy()->movable_follow != SPILL_SWITCH_OFF;
+	if (!follows && !(change->made && spill_mempool_has_graphs()))
 		return;
 	int error = errno, cancel = spill_ours_begin();
 	struct reading *reading = spill_capture_any() ? NULL : calloc(1, sizeof(*reading));
 	if (reading)
-		learn(reading, exec, change);
+		learn(reading, exec, change, follows);
 	else
 		spill_graph_uses_forget(exec);
 	free(reading);

@@ -2,6 +2,7 @@
  * What executable graphs are going to use, read from the nodes of the graph that they are made of: parameters of kernels as those of a
  * launch (hints.h), copies and sets, child graphs. Other nodes say nothing: operations on values and batches of them touch a few bytes,
  * host functions nothing of ours, bodies of conditional nodes cannot be known to run. Kept in src/graph_uses.h.
+ * Where graphs have memory of their own, how much it is, too (src/room.h).
  */
 #ifndef SPILL_GRAPH_HINTS_H
 #define SPILL_GRAPH_HINTS_H
@@ -24,8 +25,9 @@ struct spill_graph_change {
 };
 
 /*
- * The driver has done it. Looks at the nodes, if anything is movable and movable.follow wants to know, by calls that change
- * nothing; not while anything captures: then nothing is known of the graph. Keeps errno. pre: the call's arguments, which the driver took
+ * The driver has done it. Looks at the nodes by calls that change nothing, if anything is movable and
+ * movable.follow wants to know, or if graphs have memory of their own. Not while anything captures: then nothing
+ * is known of the graph. Keeps errno. pre: the call's arguments, which the driver took
  */
 void spill_graph_changed(const struct spill_graph_change *change);
 

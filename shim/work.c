@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include "graph_uses.h"
+#include "mempool.h"
 #include "movable.h"
 #include "real.h"
 #include "room.h"
@@ -37,15 +39,30 @@ void *spill_work_begin(enum spill_hook hook, enum spill_work work, enum spill_wa
 	return real;
 }
 
-bool spill_work_room(enum spill_hook hook, int result, const void *caller, unsigned attempt)
+/*
+ * A refused launch of a graph with memory of its own loses to the device what it had got (docs/adr/0015). So it is
+ * asked again once, and only with room for all of it. Other graphs need no room when they are launched.
+ */
+static bool may_lose(enum spill_hook hook)
 {
-	if (spill_thread.depth) /* a call of our own: whoever makes room is on this stack */
+	return (hook == SPILL_HOOK_cuGraphLaunch || hook == SPILL_HOOK_cuGraphLaunch_ptsz ||
+	        hook == SPILL_HOOK_cuGraphUpload || hook == SPILL_HOOK_cuGraphUpload_ptsz) &&
+	       spill_mempool_has_graphs();
+}
+
+bool spill_work_room(enum spill_hook hook, int result, const void *graph, const void *caller,
+                     unsigned attempt)
+{
+	bool loses = may_lose(hook);
+	uint64_t whole = loses && graph ? spill_graph_uses_memory(graph) : 0;
+	/* A call of our own: whoever makes room is on this stack. */
+	if (spill_thread.depth || (loses && (attempt || !whole)))
 		return false;
 	int error = errno;
 	const struct spill_request *frame = spill_thread.frame;
 	bool again =
 	    spill_room_make_for(SPILL_CUDA_DRIVER, result, frame ? frame->api : spill_rows[hook].symbol,
-	                        frame ? frame->caller : caller, attempt);
+	                        frame ? frame->caller : caller, attempt, whole);
 	errno = error;
 	return again;
 }

@@ -45,21 +45,26 @@ void spill_work_wanted(const struct spill_row *row);
  */
 void *spill_work_begin(enum spill_hook hook, enum spill_work work, enum spill_way way);
 
-/* The driver has refused the work for the `attempt`-th time: is it to be asked again? Keeps errno. */
-bool spill_work_room(enum spill_hook hook, int result, const void *caller, unsigned attempt);
+/*
+ * The driver has refused the work for the `attempt`-th time: is it to be asked again? `graph`: the executable
+ * graph that is launched, or NULL. Keeps errno.
+ */
+bool spill_work_room(enum spill_hook hook, int result, const void *graph, const void *caller,
+                     unsigned attempt);
 
 /* CUDA_ERROR_OUT_OF_MEMORY: the driver may do the work once room is made for it. */
 #define SPILL_WORK_FULL 2
 
 /* The call itself, with room made for it as often as that helps. */
-#define SPILL_WORK_CALL(symbol, args) \
+#define SPILL_WORK_CALL(symbol, args, graph) \
 	do { \
 		outer = self && spill_gate_enter(self); \
 		result = real args; \
 		if (outer) \
 			spill_gate_leave(self); \
 	} while (__builtin_expect(result == (__typeof__(result))SPILL_WORK_FULL, 0) && outer && \
-	         spill_work_room(SPILL_HOOK_##symbol, (int)result, __builtin_return_address(0), attempt++))
+	         spill_work_room(SPILL_HOOK_##symbol, (int)result, graph, __builtin_return_address(0), \
+	                         attempt++))
 
 /* Somebody wants to know what the call uses, and it is the program's own, outermost call. */
 static inline bool spill_work_followed(const struct spill_gate_thread *self)
@@ -68,7 +73,7 @@ static inline bool spill_work_followed(const struct spill_gate_thread *self)
 	       self && !atomic_load_explicit(&self->inside, memory_order_relaxed) && !spill_thread.depth;
 }
 
-#define SPILL_WORK_STUB_WITH(followed, linkage, function, way, ret, symbol, params, args) \
+#define SPILL_WORK_STUB_WITH(followed, graph, linkage, function, way, ret, symbol, params, args) \
 	linkage ret function params \
 	{ \
 		typedef ret real_function params; \
@@ -87,22 +92,23 @@ static inline bool spill_work_followed(const struct spill_gate_thread *self)
 		} \
 		if (self) \
 			spill_gate_count(self, spill_work_counter(SPILL_WORK_##symbol, SPILL_WAY_##way)); \
-		followed SPILL_WORK_CALL(symbol, args); \
+		followed SPILL_WORK_CALL(symbol, args, graph); \
 		return result; \
 	}
 
-#define SPILL_WORK_STUB(...) SPILL_WORK_STUB_WITH(, __VA_ARGS__)
+#define SPILL_WORK_STUB(...) SPILL_WORK_STUB_WITH(, NULL, __VA_ARGS__)
 
 /* With the hint's initialisers behind. */
 #define SPILL_HINTED_STUB(linkage, function, way, ret, symbol, params, args, ...) \
 	SPILL_WORK_STUB_WITH( \
 	    if (spill_work_followed(self)) { \
 		    void *stopwatch = spill_hint(&(const struct spill_hint){__VA_ARGS__}); \
-		    SPILL_WORK_CALL(symbol, args); \
+		    SPILL_WORK_CALL(symbol, args, ((const struct spill_hint){__VA_ARGS__}.graph)); \
 		    if (stopwatch) \
 			    spill_follow_after(stopwatch); \
 		    return result; \
 	    }, \
-	    linkage, function, way, ret, symbol, params, args)
+	    ((const struct spill_hint){__VA_ARGS__}.graph), linkage, function, way, ret, symbol, params, \
+	    args)
 
 #endif

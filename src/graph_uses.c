@@ -51,12 +51,13 @@ static struct known *take_out(struct known **link)
 void spill_graph_uses_keep(const void *exec, const struct spill_graph_uses *uses)
 {
 	size_t bytes = uses->count * sizeof(uses->ranges[0]);
-	struct known *fresh = uses->count ? malloc(sizeof(*fresh) + bytes) : NULL;
+	struct known *fresh = uses->count || uses->memory ? malloc(sizeof(*fresh) + bytes) : NULL;
 	if (fresh) {
 		fresh->exec = exec;
 		fresh->uses = *uses;
 		fresh->uses.ranges = fresh->ranges;
-		memcpy(fresh->ranges, uses->ranges, bytes);
+		if (bytes)
+			memcpy(fresh->ranges, uses->ranges, bytes);
 	}
 	pthread_mutex_lock(&lock);
 	struct known *old = take_out(link_of(exec));
@@ -92,6 +93,17 @@ bool spill_graph_uses_look(const void *exec, spill_graph_uses_fn *each, void *cl
 		each(closure, &known->uses);
 	pthread_mutex_unlock(&lock);
 	return known;
+}
+
+uint64_t spill_graph_uses_memory(const void *exec)
+{
+	if (!atomic_load(&graphs))
+		return 0;
+	pthread_mutex_lock(&lock);
+	const struct known *known = *link_of(exec);
+	uint64_t memory = known ? known->uses.memory : 0;
+	pthread_mutex_unlock(&lock);
+	return memory;
 }
 
 void spill_graph_uses_forget_all(void)

@@ -18,8 +18,9 @@ struct spill_graph_range {
 };
 
 struct spill_graph_uses {
-	uint64_t site; /* as struct spill_use has it */
-	bool once;     /* copies and sets alone */
+	uint64_t site;   /* as struct spill_use has it */
+	bool once;       /* copies and sets alone */
+	uint64_t memory; /* of the device, that its own memory takes at most; 0: none, or not known */
 	uint32_t count;
 	const struct spill_graph_range *ranges;
 };
@@ -27,6 +28,9 @@ struct spill_graph_uses {
 /* In place of what was known of the handle. The table keeps a copy, or forgets the handle: nothing is used, or no room. */
 void spill_graph_uses_keep(const void *exec, const struct spill_graph_uses *uses);
 void spill_graph_uses_forget(const void *exec);
+
+/* Its memory, as above. It waits for the table. pre: no lock of ours of a higher rank is held */
+uint64_t spill_graph_uses_memory(const void *exec);
 
 /*
  * Hands what is known to `each`, with the table's lock held (SPILL_RANK_GRAPHS): it takes no lock of a lower rank, and asks the

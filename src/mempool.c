@@ -12,9 +12,6 @@
 #include "rules.h"
 #include "runtime.h"
 
-/* What a pool grows by at least (measured on an H200: it reserves in steps of 32 MiB, whatever is asked for). */
-#define STEP (32ull << 20)
-
 struct spill_mempool {
 	const struct spill_backend *backend;
 	void *handle; /* NULL: destroyed */
@@ -189,10 +186,14 @@ void spill_mempool_graphs(const struct spill_backend *backend, int device)
 	pthread_mutex_unlock(&lock);
 }
 
+bool spill_mempool_has_graphs(void)
+{
+	return atomic_load_explicit(&graphs_seen, memory_order_relaxed);
+}
+
 void spill_mempool_settle_graphs(const struct spill_backend *backend, int device)
 {
-	if (!atomic_load_explicit(&graphs_seen, memory_order_relaxed) || device < 0 ||
-	    device >= SPILL_DEVICES)
+	if (!spill_mempool_has_graphs() || device < 0 || device >= SPILL_DEVICES)
 		return;
 	pthread_mutex_lock(&lock);
 	struct spill_mempool *pool = find(backend, &graph_handles[device]);
@@ -290,7 +291,9 @@ static uint64_t growth(const struct spill_mempool *pool, uint64_t bytes, uint64_
 	if (bytes <= spare)
 		return 0;
 	uint64_t needed = bytes - spare;
-	uint64_t whole = needed > UINT64_MAX - STEP ? needed : (needed + STEP - 1) / STEP * STEP;
+	uint64_t whole = needed > UINT64_MAX - SPILL_MEMPOOL_STEP
+	                     ? needed
+	                     : (needed + SPILL_MEMPOOL_STEP - 1) / SPILL_MEMPOOL_STEP * SPILL_MEMPOOL_STEP;
 	return needed > room ? needed : spill_least(whole, room);
 }
 

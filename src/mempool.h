@@ -69,6 +69,10 @@ void spill_mempool_freed(struct spill_mempool *pool, uint64_t bytes);
  */
 void spill_mempool_graphs(const struct spill_backend *backend, int device);
 void spill_mempool_settle_graphs(const struct spill_backend *backend, int device);
+bool spill_mempool_has_graphs(void); /* was there any such graph? */
+
+/* What a pool grows by at least, and graphs with memory of their own (measured on an H200). */
+#define SPILL_MEMPOOL_STEP (32ull << 20)
 
 /* Charges what the pool has reserved now, by the vendor's word. True if that is more than was charged before. */
 bool spill_mempool_settle(struct spill_mempool *pool);

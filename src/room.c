@@ -14,6 +14,25 @@ static uint64_t size_of(unsigned attempt)
 	return chunk << attempt;
 }
 
+/* Room for all of `bytes`. A part of it would be lost to the device (docs/adr/0015). */
+static bool make_whole(const struct spill_backend *backend, int device, const char *api, const void *caller,
+                       uint64_t bytes)
+{
+	uint64_t free = 0, total = 0;
+	struct spill_demotion demotion = {
+	    .backend = backend,
+	    .device = device,
+	    .bytes = bytes,
+	    .reason = "room",
+	    .api = api,
+	    .caller = spill_engine_caller_of(caller),
+	};
+	if (spill_runtime_observes() || spill_capture_any())
+		return false;
+	spill_trim(backend, device, bytes);
+	return (!backend->memory(device, &free, &total) && free >= bytes) || spill_demote(&demotion);
+}
+
 bool spill_room_make(const struct spill_backend *backend, int device, const char *api, const void *caller,
                      unsigned attempt)
 {
@@ -33,7 +52,7 @@ bool spill_room_make(const struct spill_backend *backend, int device, const char
 }
 
 bool spill_room_make_for(enum spill_domain domain, int result, const char *api, const void *caller,
-                         unsigned attempt)
+                         unsigned attempt, uint64_t whole)
 {
 	const struct spill_backend *backend = spill_runtime_backend(domain);
 	void *context;
@@ -44,8 +63,10 @@ bool spill_room_make_for(enum spill_domain domain, int result, const char *api, 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
 	                       &cancel); /* the vendor's call it is part of is no cancellation point */
 	spill_thread.depth++;
-	bool made =
-	    backend->current(&device, &context) && spill_room_make(backend, device, api, caller, attempt);
+	bool made = backend->current(&device, &context);
+	if (made)
+		made = whole ? make_whole(backend, device, api, caller, whole)
+		             : spill_room_make(backend, device, api, caller, attempt);
 	if (spill_thread.depth)
 		spill_thread.depth--;
 	pthread_setcancelstate(cancel, NULL);

@@ -18,8 +18,12 @@
 bool spill_room_make(const struct spill_backend *backend, int device, const char *api, const void *caller,
                      unsigned attempt);
 
-/* The same for a GATE row, whose stub knows only the result: of the current context's device, of CUDA. */
+/*
+ * The same for a GATE row, whose stub knows only the result: of the current context's device, of CUDA. `whole`:
+ * the call needs so much, and to ask again without all of it costs memory. All is made free, or nothing moves.
+ * 0: the call has no such need.
+ */
 bool spill_room_make_for(enum spill_domain domain, int result, const char *api, const void *caller,
-                         unsigned attempt);
+                         unsigned attempt, uint64_t whole);
 
 #endif

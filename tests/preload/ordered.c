@@ -17,7 +17,8 @@
  *	about:A                       what the driver says about the first of A, without addresses and ids
  *	sync info                     info: free device bytes
  *	graphtrim                     gives back what graphs keep
- *	begin:MODE end run            a capture of the stream, MODE is the driver's number; run launches its graph once
+ *	begin:MODE end upload run     a capture of the stream, MODE is the driver's number; run launches its graph, as often
+ *	                              as it is said; upload puts the graph's memory in place
  *	create destroy:C              another context becomes current; the last one made is destroyed
  *
  * Exit status: 0; 1 data wrong; 64 usage. A call that fails is printed, and the program goes on.
@@ -51,6 +52,7 @@ extern CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
 extern CUresult cuGraphInstantiateWithFlags(void **exec, CUgraph graph, unsigned long long flags);
 extern CUresult cuDeviceGraphMemTrim(CUdevice device);
 extern CUresult cuGraphLaunch(void *exec, CUstream stream);
+extern CUresult cuGraphUpload(void *exec, CUstream stream);
 extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
 extern CUresult cuMemFree_v2(CUdeviceptr address);
 extern CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream);
@@ -279,12 +281,29 @@ static CUresult choose(const char *name)
 	return CUDA_SUCCESS;
 }
 
-static CUresult run_graph(CUgraph graph)
-{
-	void *exec;
-	CUresult result = cuGraphInstantiateWithFlags(&exec, graph, 0);
+static CUgraph graph; /* the last that was captured */
+static void *exec;    /* of it */
 
-	return result ? result : cuGraphLaunch(exec, stream);
+static CUresult make_exec(void)
+{
+	return exec ? CUDA_SUCCESS : cuGraphInstantiateWithFlags(&exec, graph, 0);
+}
+
+static bool graph_word(const char *word, CUresult *result)
+{
+	if (!strcmp(word, "end")) {
+		exec = NULL;
+		*result = cuStreamEndCapture(stream, &graph);
+	} else if (!strcmp(word, "upload")) {
+		*result = make_exec();
+		*result = *result ? *result : cuGraphUpload(exec, stream);
+	} else if (!strcmp(word, "run")) {
+		*result = make_exec();
+		*result = *result ? *result : cuGraphLaunch(exec, stream);
+	} else {
+		return false;
+	}
+	return true;
 }
 
 static CUresult run_word(const char *word, const char *first, const char *second, const char *third,
@@ -294,7 +313,7 @@ static CUresult run_word(const char *word, const char *first, const char *second
 		first = "a"; /* a word without arguments uses none */
 	struct group *group = &groups[first[0] - 'a'];
 	CUmemoryPool *pool = &pools[first[0] - 'a'];
-	static CUgraph graph;
+	CUresult result;
 
 	if (!strcmp(word, "stream"))
 		return choose(first);
@@ -332,16 +351,14 @@ static CUresult run_word(const char *word, const char *first, const char *second
 		return info();
 	if (!strcmp(word, "begin"))
 		return cuStreamBeginCapture_v2(stream, (CUstreamCaptureMode)atoi(first));
-	if (!strcmp(word, "end"))
-		return cuStreamEndCapture(stream, &graph);
 	if (!strcmp(word, "graphtrim"))
 		return cuDeviceGraphMemTrim(0);
-	if (!strcmp(word, "run"))
-		return run_graph(graph);
+	if (graph_word(word, &result))
+		return result;
 	if (!strcmp(word, "create"))
 		return cuCtxCreate_v2(&made, 0, 0);
 	if (!strcmp(word, "destroy")) {
-		CUresult result = cuCtxDestroy_v2(made);
+		result = cuCtxDestroy_v2(made);
 		must(cuCtxSetCurrent(primary));
 		return result;
 	}

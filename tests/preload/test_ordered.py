@@ -221,6 +221,43 @@ class GraphMemory(OrderedCase):
         self.good(self.ordered(words, vram="512MiB", SPILL_DEVICE_LIMIT="70MiB"))
         self.assertEqual(self.data(self.checked_records())[-1], ("device", 40))
 
+    def launches(self, words, **variables):
+        """The same words alone and under the library, where some plain memory can make way (auto) or all of it (on)."""
+        words = f"plain:a:16m:10 fill:a sync begin:2 alloc:g:{words}"
+        alone = self.ordered(words, vram="256MiB", preload=False)
+        under = self.ordered(words, vram="256MiB", SPILL_DEVICE_RESERVE="0", **variables)
+        self.assertEqual((alone.returncode, under.returncode), (0, 0), alone.stderr + under.stderr)
+        return alone, under
+
+    def test_a_refused_launch_costs_no_more_than_alone(self):
+        """It loses to the device what it had got: where all that can move is not enough, it is not asked again."""
+        for first, follow in (("run run run run", "off"), ("run run", "on"), ("upload run", "off")):
+            with self.subTest(first, follow=follow):
+                alone, under = self.launches(f"150m free:g end {first} sync info verify:a sync sfree:a info run sync info",
+                                             SPILL_MOVABLE_ENABLE="auto", SPILL_MOVABLE_FOLLOW=follow)
+                self.assertEqual(alone.stdout.count("OUT_OF_MEMORY"), len(first.split()))
+                self.assertIn("run CUDA_SUCCESS", alone.stdout)
+                self.assertEqual(under.stdout, alone.stdout)
+                self.assertEqual([r for r in self.checked_records() if r["kind"] == "move"], [])
+
+    def test_a_launch_gets_room_for_all_of_it(self):
+        """Enough can make way. What was free is lost once, as alone."""
+        for follow in ("off", "on"):
+            with self.subTest(follow=follow):
+                alone, under = self.launches("150m free:g end run sync verify:a sync run sync", SPILL_MOVABLE_ENABLE="on",
+                                             SPILL_MOVABLE_FOLLOW=follow)
+                self.assertEqual(alone.stdout.count("run CUDA_ERROR_OUT_OF_MEMORY"), 2)
+                self.assertEqual(under.stdout.count("run "), under.stdout.count("run CUDA_SUCCESS"), under.stdout)
+                moves = [r for r in self.checked_records() if r["kind"] == "move"]
+                self.assertEqual({r["api"] for r in moves if r["reason"] == "room"}, {"cuGraphLaunch"})
+
+    def test_memory_that_is_used_in_turn_counts_once(self):
+        """Five times 60 MiB at one address, one behind the other: more than there is, if it were all there at once."""
+        alone, under = self.launches("60m free:g " + "alloc:g:60m free:g " * 4 + "end plain:b:80m run sync verify:a sync",
+                                     SPILL_MOVABLE_ENABLE="on")
+        self.assertEqual(alone.stdout.count("OUT_OF_MEMORY"), 1)
+        self.assertNotIn("OUT_OF_MEMORY", under.stdout)
+
 
 class Capture(OrderedCase):
     SPLIT = {"SPILL_OOM_CHAIN": "split", "SPILL_SIM_FAIL": "cuMemPoolCreate:1+:801"}

@@ -22,6 +22,7 @@
 #include "granules.h"
 #include "graph_uses.h"
 #include "hints.h"
+#include "mempool.h"
 #include "real.h"
 #include "runtime.h"
 
@@ -38,6 +39,7 @@ struct node {
 	CUDA_KERNEL_NODE_PARAMS_v2 kernel;
 	CUDA_MEMCPY3D copy;
 	CUDA_MEMSET_NODE_PARAMS_v1 set;
+	CUDA_MEM_ALLOC_NODE_PARAMS memory;
 	struct graph *child;
 };
 
@@ -95,6 +97,13 @@ static CUresult get_set(struct node *node, CUDA_MEMSET_NODE_PARAMS_v1 *out)
 	return answers();
 }
 
+static CUresult get_memory(struct node *node, CUDA_MEM_ALLOC_NODE_PARAMS *out)
+{
+	CHECK(node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+	*out = node->memory;
+	return answers();
+}
+
 static CUresult get_child(struct node *node, struct graph **out)
 {
 	CHECK(node->type == CU_GRAPH_NODE_TYPE_GRAPH);
@@ -136,6 +145,7 @@ void *spill_real_resolve(enum spill_domain domain, const char *symbol)
 	           {"cuGraphKernelNodeGetParams_v2", (void *)get_kernel},
 	           {"cuGraphMemcpyNodeGetParams", (void *)get_copy},
 	           {"cuGraphMemsetNodeGetParams", (void *)get_set},
+	           {"cuGraphMemAllocNodeGetParams", (void *)get_memory},
 	           {"cuGraphChildGraphNodeGetGraph", (void *)get_child},
 	           {"cuKernelGetParamInfo", (void *)kernel_info},
 	           {"cuFuncGetParamInfo", (void *)function_info}};
@@ -448,6 +458,85 @@ static void a_driver_without_graphs(void)
 	CHECK(asked == 0 && launch(1) == 0);
 }
 
+/* -- memory of a graph's own ------------------------------------------------------------------------------ */
+
+#define MIB (1ull << 20)
+#define MEMORY(address, mib) \
+	{ \
+		.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC, .memory = { \
+			.bytesize = (mib)*MIB, \
+			.dptr = (address)*MIB \
+		} \
+	}
+
+static int reserves_nothing(int device, uint64_t *bytes)
+{
+	*bytes = 0;
+	return device;
+}
+
+/* The program has made a node with memory. */
+static void memory_is_seen(void)
+{
+	static const struct spill_backend backend = {.graph_reserved = reserves_nothing};
+	spill_mempool_graphs(&backend, 0);
+}
+
+static uint64_t memory(struct graph *graph)
+{
+	make(1, graph);
+	return spill_graph_uses_memory(EXEC(1)) / MIB;
+}
+
+static void memory_in_steps(void)
+{
+	CHECK(memory(GRAPH(MEMORY(64, 40))) == 0 && asked == 3); /* of hints alone: nobody has such memory */
+	memory_is_seen();
+	nothing_movable = true;
+	CHECK(memory(GRAPH(SET(AT(0)))) == 0);
+	CHECK(memory(GRAPH(MEMORY(64, 1))) == 32);
+	CHECK(memory(GRAPH(MEMORY(64, 40))) == 64 && launch(1) == 0);
+	/* Each in a step of its own, as any three of these may be: no two fit into one. */
+	CHECK(memory(GRAPH(MEMORY(64, 17), MEMORY(96, 17), MEMORY(128, 17))) == 96);
+	CHECK(memory(GRAPH(MEMORY(64, 12), MEMORY(80, 12), MEMORY(96, 12))) == 96);
+	CHECK(memory(GRAPH(MEMORY(100, 60), SET(AT(0)), MEMORY(64, 1))) == 96);
+	CHECK(spill_graph_uses_memory(EXEC(2)) == 0);
+	spill_graph_uses_forget(EXEC(1));
+	CHECK(spill_graph_uses_memory(EXEC(1)) == 0);
+}
+
+static void memory_used_in_turn_counts_once(void)
+{
+	memory_is_seen();
+	CHECK(memory(GRAPH(MEMORY(64, 60), MEMORY(64, 64), MEMORY(64, 10), MEMORY(100, 28))) == 64);
+	struct graph *inner = GRAPH(MEMORY(1000, 64));
+	CHECK(memory(GRAPH(MEMORY(64, 64), {.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = inner})) == 128);
+}
+
+static void memory_stays_through_changes(void)
+{
+	const CUDA_MEMSET_NODE_PARAMS_v1 set = {.dst = AT(0), .elementSize = 4, .width = 1, .height = 1};
+	chunks(1, 1);
+	memory_is_seen();
+	CHECK(memory(GRAPH(MEMORY(64, 64))) == 64 && launch(1) == 0);
+	change(&(struct spill_graph_change){.exec = EXEC(1), .set = &set});
+	CHECK(spill_graph_uses_memory(EXEC(1)) == 64 * MIB && launch(1) == 1);
+}
+
+/* Not all of it is none of it: a launch is not asked again by a figure that is too low. */
+static void memory_that_cannot_be_read(void)
+{
+	memory_is_seen();
+	lacking = "cuGraphMemAllocNodeGetParams";
+	CHECK(memory(GRAPH(MEMORY(64, 64))) == 0);
+	captures = true;
+	lacking = "";
+	CHECK(memory(GRAPH(MEMORY(64, 64))) == 0);
+	captures = false;
+	refuses = true;
+	CHECK(memory(GRAPH(MEMORY(64, 64))) == 0);
+}
+
 /* -- changes ---------------------------------------------------------------------------------------------- */
 
 static void updates_tell_anew(void)
@@ -645,6 +734,10 @@ static void each_granule_once(void)
 	X(a_driver_that_refuses) \
 	X(a_driver_that_lacks_something) \
 	X(a_driver_without_graphs) \
+	X(memory_in_steps) \
+	X(memory_used_in_turn_counts_once) \
+	X(memory_stays_through_changes) \
+	X(memory_that_cannot_be_read) \
 	X(updates_tell_anew) \
 	X(changed_nodes_add) \
 	X(changed_nodes_of_any_type) \

@@ -20,6 +20,8 @@
 #include "childtest.h"
 #include "abi/cuda.h"
 #include "abi/cuda_work.h"
+#include "graph_uses.h"
+#include "mempool.h"
 #include "room.h"
 #include "runtime.h"
 
@@ -51,6 +53,18 @@ SPILL_WORK_STUB(static, launch_linked, LINK, CUresult, cuLaunchKernel,
 SPILL_WORK_STUB(static, copy_found, PROC, CUresult, cuMemcpyAsync,
                 (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream), (to, from, bytes, stream))
 
+SPILL_WORK_STUB_WITH(, graph, static, launch_graph, LINK, CUresult, cuGraphLaunch,
+                     (CUgraphExec graph, CUstream stream), (graph, stream))
+SPILL_WORK_STUB(static, upload, LINK, CUresult, cuGraphUpload, (CUgraphExec graph, CUstream stream),
+                (graph, stream))
+
+static CUresult real_graph(const void *graph, CUstream stream)
+{
+	(void)graph;
+	(void)stream;
+	return ++calls <= full_calls ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
 static CUresult launch(void)
 {
 	return launch_linked((CUfunction)1, 2, 3, 4, 5, 6, 7, 8, (CUstream)9, (void **)10, (void **)11);
@@ -62,12 +76,15 @@ static bool off;
 static unsigned rooms, room_until = 1000;
 static int room_result;
 static unsigned room_attempt;
+static uint64_t room_whole;
 static const char *room_api;
 
 _Atomic uint64_t spill_row_hits[SPILL_HOOKS][SPILL_WAYS_COUNT];
 const struct spill_row spill_rows[SPILL_HOOKS] = {
     [SPILL_HOOK_cuLaunchKernel] = {.symbol = "cuLaunchKernel"},
     [SPILL_HOOK_cuMemcpyAsync] = {.symbol = "cuMemcpyAsync"},
+    [SPILL_HOOK_cuGraphLaunch] = {.symbol = "cuGraphLaunch"},
+    [SPILL_HOOK_cuGraphUpload] = {.symbol = "cuGraphUpload"},
 };
 
 bool spill_shim_ready(void)
@@ -79,13 +96,15 @@ bool spill_shim_ready(void)
 void *spill_real(const struct spill_row *row, const void *caller)
 {
 	errno = EDOM;
+	if (row == &spill_rows[SPILL_HOOK_cuGraphLaunch] || row == &spill_rows[SPILL_HOOK_cuGraphUpload])
+		return (void *)real_graph;
 	return row == &spill_rows[SPILL_HOOK_cuLaunchKernel] ? (void *)real_launch : NULL;
 }
 
 bool __wrap_spill_room_make_for(enum spill_domain domain, int result, const char *api, const void *caller,
-                                unsigned attempt);
+                                unsigned attempt, uint64_t whole);
 bool __wrap_spill_room_make_for(enum spill_domain domain, int result, const char *api, const void *caller,
-                                unsigned attempt)
+                                unsigned attempt, uint64_t whole)
 {
 	CHECK(domain == SPILL_CUDA_DRIVER && attempt == rooms);
 	CHECK(!atomic_load(&spill_gate_self->inside)); /* else who makes room would wait for this thread */
@@ -93,6 +112,7 @@ bool __wrap_spill_room_make_for(enum spill_domain domain, int result, const char
 	room_api = api;
 	room_result = result;
 	room_attempt = attempt;
+	room_whole = whole;
 	return rooms++ < room_until;
 }
 
@@ -155,6 +175,36 @@ static void fails_without_room(void)
 	CHECK(launch() == CUDA_ERROR_OUT_OF_MEMORY && calls == 3 && rooms == 3);
 	CHECK(errno == ERANGE);
 	CHECK(!atomic_load(&spill_gate_self->inside));
+}
+
+static int reserves_nothing(int device, uint64_t *bytes)
+{
+	*bytes = 0;
+	return device;
+}
+
+/* A refused launch loses what it had got: asked again once, and only for room for all of it. */
+static void graphs_with_memory_of_their_own(void)
+{
+	static const struct spill_backend backend = {.graph_reserved = reserves_nothing};
+	const CUgraphExec known = (CUgraphExec)0x1000, other = (CUgraphExec)0x2000;
+	full_calls = 3;
+	CHECK(launch_graph(other, NULL) == CUDA_SUCCESS && calls == 4 && rooms == 3);
+	CHECK(room_whole == 0); /* nobody has such memory */
+	spill_mempool_graphs(&backend, 0);
+	spill_graph_uses_keep(known, &(struct spill_graph_uses){.memory = 4096});
+	full_calls = 1000;
+	calls = rooms = 0;
+	CHECK(launch_graph(other, NULL) == CUDA_ERROR_OUT_OF_MEMORY && calls == 1 && rooms == 0);
+	CHECK(upload(known, NULL) == CUDA_ERROR_OUT_OF_MEMORY && calls == 2 && rooms == 0);
+	CHECK(launch_graph(known, NULL) == CUDA_ERROR_OUT_OF_MEMORY && calls == 4 && rooms == 1);
+	CHECK(room_whole == 4096 && !strcmp(room_api, "cuGraphLaunch"));
+	rooms = 0;
+	full_calls = calls + 1;
+	CHECK(launch_graph(known, NULL) == CUDA_SUCCESS && rooms == 1);
+	rooms = 0;
+	full_calls = calls + 3;
+	CHECK(launch() == CUDA_SUCCESS && rooms == 3 && room_whole == 0);
 }
 
 static void names_the_call_of_the_runtime(void)
@@ -231,6 +281,7 @@ static void each_thread_joins(void)
 	X(is_asked_once_without_need) \
 	X(is_asked_again_with_room) \
 	X(fails_without_room) \
+	X(graphs_with_memory_of_their_own) \
 	X(names_the_call_of_the_runtime) \
 	X(our_own_make_no_room) \
 	X(a_call_within_a_call) \
