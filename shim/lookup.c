@@ -19,6 +19,7 @@
 #include "objects.h"
 #include "real.h"
 #include "runtime.h"
+#include "scratch.h"
 #include "work.h"
 
 /* For the assembly: hidden, set before the first tail jump. */
@@ -204,6 +205,28 @@ void spill_lookup_substitute(const struct spill_request *request)
 		     "was asked for in a version that libspill does not know");
 	else if (looks_like_allocation(request->name))
 		tell("unknown-symbol", request->name, "looks like an allocation that libspill does not know");
+}
+
+/* True if the two are in one library; `object` is then what has them, else what has the first. */
+static bool is_beside(const void *address, const void *other, struct spill_object *object)
+{
+	uintptr_t base = spill_object_of(other, object) ? object->base : 0;
+	return spill_object_of(address, object) && object->base == base;
+}
+
+/* The first dlsym of the search order is what our own reference to it was bound to. */
+void spill_lookup_note_wrapper(void)
+{
+	const void *first = (const void *)dlsym;
+	struct spill_object *object = first != (const void *)spill_real_dlsym() ? spill_scratch_take() : NULL;
+	char text[384];
+	if (object && !is_beside(first, (const void *)spill_dlsym_find, object)) {
+		snprintf(text, sizeof(text),
+		         "%.250s has a dlsym before libspill's: functions that it finds may go past libspill",
+		         object->main_program ? "the program" : object->path);
+		spill_note("foreign-dlsym", text);
+	}
+	spill_scratch_give_back(object);
 }
 
 /* How many objects the loader has unloaded so far; every object's entry tells the same (dl_iterate_phdr(3)). */

@@ -59,6 +59,7 @@ class Wrappers(Case):
         self.assertIn("split", {record.get("place") for record in records})
         hits = {hit["way"] for hit in records[-1]["hits"] if hit["symbol"] == "cuMemAlloc_v2"}
         self.assertEqual(hits, {WAYS[way]})
+        return [record["text"] for record in records if record.get("code") == "foreign-dlsym"]
 
     def test_programs_are_served(self):
         for name, where, order in EACH:
@@ -68,10 +69,12 @@ class Wrappers(Case):
                     done = self.prog(way, LD_PRELOAD=order)
                     self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                     self.assertIn("all data right", done.stdout)
-                    self.check_served(way)
+                    notes = self.check_served(way)
+                    self.assertEqual(len(notes), past_us, notes)
+                    self.assertTrue(all(f"wrapper_{name}.so" in note for note in notes), notes)
 
     def test_a_wrapper_of_dlsym_before_us_takes_look_ups_past_us(self):
-        """The program is as it is alone."""
+        """`spill doctor` says so (tests/cli/doctor.bats); the program is as it is alone."""
         for name in TAKES_LOOK_UPS:
             for way in ("prog_driver_dlsym", "prog_runtime"):
                 with self.subTest(wrapper=name, way=way):
