@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "elf_hash.h"
+
 /* The loader's list. Weak, because a NEEDED entry for the loader would be one too many. */
 #pragma weak _r_debug
 /* Our own dynamic section, by which we find ourselves in the list. */
@@ -66,21 +68,13 @@ static bool is_function(const struct library *library, uint32_t index, const cha
 	       is_same(library->strings + symbol->st_name, name);
 }
 
-static uint32_t hash_of(const char *name)
-{
-	uint32_t hash = 5381;
-	for (; *name; name++)
-		hash = hash * 33 + (unsigned char)*name;
-	return hash;
-}
-
 /*
  * DT_GNU_HASH: the numbers of buckets, of the first symbol and of the filter's words, a shift; the filter, the buckets, and
  * a hash for each symbol from the first on, whose lowest bit ends a chain.
  */
 static const Elf64_Sym *find_symbol(const struct library *library, const char *name)
 {
-	uint32_t wanted = hash_of(name);
+	uint32_t wanted = spill_elf_hash(name);
 	uint32_t bucket_count = library->hash[0], first = library->hash[1], filter_words = library->hash[2];
 	const uint32_t *buckets = library->hash + 4 + filter_words * (sizeof(Elf64_Addr) / sizeof(uint32_t));
 	const uint32_t *hashes = buckets + bucket_count;
