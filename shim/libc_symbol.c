@@ -22,8 +22,8 @@ static const char *const versions[] = {
 };
 
 /*
- * Set while this thread asks for dlsym: a wrapper of dlvsym asks for its own real function by our dlsym. Volatile, because
- * the header promises the compiler that dlvsym never calls back (__leaf__).
+ * Set while this thread asks for dlsym. A wrapper of dlvsym looks for its real function by our
+ * dlsym. Volatile: the header promises the compiler that dlvsym never calls back (__leaf__).
  */
 static __thread volatile bool asking __attribute__((tls_model("initial-exec")));
 
@@ -40,8 +40,8 @@ static void *ask_by_version(void)
 }
 
 /*
- * The C library's own, read from its symbol table: dlvsym, too, may be wrapped, and its wrapper may call us. Before glibc
- * 2.34 dlsym is in a library of its own. By version we ask only where the loader's list cannot be read.
+ * The C library's own, read from its symbol table: dlvsym may be wrapped, and its wrapper may call
+ * us. Before glibc 2.34 libdl has dlsym. dlvsym is for where the loader's list cannot be read.
  */
 static void *find_dlsym(void)
 {

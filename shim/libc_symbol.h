@@ -8,8 +8,8 @@
 typedef void *spill_dlsym_fn(void *handle, const char *name);
 
 /*
- * The C library's own dlsym, whatever other preloads wrap. Never NULL: one that finds nothing stands in, and is asked for
- * no longer than the real one is not found.
+ * The C library's own dlsym, whatever other preloads wrap. Never NULL: until it is found, the
+ * answer is a function that finds nothing.
  */
 spill_dlsym_fn *spill_real_dlsym(void);
 

@@ -69,8 +69,8 @@ static bool is_function(const struct library *library, uint32_t index, const cha
 }
 
 /*
- * DT_GNU_HASH: the numbers of buckets, of the first symbol and of the filter's words, a shift; the filter, the buckets, and
- * a hash for each symbol from the first on, whose lowest bit ends a chain.
+ * DT_GNU_HASH: the number of buckets, the first symbol, the number of filter words, a shift. Then
+ * the filter, the buckets, and a hash for each symbol. A hash's lowest bit ends its chain.
  */
 static const Elf64_Sym *find_symbol(const struct library *library, const char *name)
 {

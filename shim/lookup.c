@@ -239,8 +239,9 @@ static int read_unloads(struct dl_phdr_info *info, size_t size, void *unloads)
 __attribute__((visibility("default"))) int dlclose(void *handle);
 
 /*
- * Exported. Whoever caches by address must hear of unloads, and not of every other close. Not inside a look of this thread:
- * a wrapper of dl_iterate_phdr may close a handle of its own in each. What is unloaded there the next close tells.
+ * Exported. Caches by address must hear of unloads, and not of every other close. Inside a look of
+ * this thread there is no second one: a wrapper of dl_iterate_phdr may close a handle in each. The
+ * next close counts what was unloaded there.
  */
 int dlclose(void *handle)
 {
@@ -251,7 +252,7 @@ int dlclose(void *handle)
 		return result;
 	spill_objects_visit(read_unloads, &now);
 	if (atomic_load(&told) != now) {
-		spill_unloads_count(); /* first: another thread that finds it told relies on the count */
+		spill_unloads_count(); /* first: a thread that finds `told` new relies on it */
 		atomic_store(&told, now);
 	}
 	return result;

@@ -49,7 +49,7 @@ struct elf_file;
 void doctor_look_at_libraries(const struct doctor_patient *patient, const char *path,
                               const struct elf_file *file);
 
-/* A library as the loader finds it, by a path or a bare name: `path` and `file` say which, open at file->fd. */
+/* Opens a library as the loader finds it, by path or bare name. The caller closes file->fd. */
 bool doctor_open_library(const struct doctor_patient *patient, const char *name, char path[PATH_MAX],
                          struct elf_file *file);
 

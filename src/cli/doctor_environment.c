@@ -84,7 +84,7 @@ static void judge_dlsym(const struct doctor_patient *patient, const char *where,
 	close(file.fd);
 }
 
-/* The loader splits at blanks and colons. True if libspill.so is in it; else spill run puts it behind all of these. */
+/* The loader splits at blanks and colons. True if libspill.so is there; else spill run appends it. */
 static bool judge_preload(const struct doctor_patient *patient)
 {
 	const char *list = getenv("LD_PRELOAD");
@@ -108,7 +108,7 @@ static bool judge_preload(const struct doctor_patient *patient)
 	return ours;
 }
 
-/* The loader takes it behind LD_PRELOAD: what it names comes before libspill.so only if that is in it, too. */
+/* It comes behind LD_PRELOAD, so before libspill.so only if the file itself names that later. */
 static void judge_preload_file(const struct doctor_patient *patient, bool ours_before)
 {
 	char text[PATH_MAX], *rest = text;

@@ -282,10 +282,7 @@ static bool is_definition(const struct elf_file *file, uint32_t index, const cha
 	       read_string(file, symbol.st_name, text, sizeof(text)) && !strcmp(text, name);
 }
 
-/*
- * The numbers of buckets, of the first symbol and of the filter's words, a shift; the filter, the buckets, and a hash for
- * each symbol from the first on, whose lowest bit ends a chain.
- */
+/* DT_GNU_HASH, as shim/loaded.c reads it in memory. */
 bool elf_defines(const struct elf_file *file, const char *name)
 {
 	enum { LONGEST_CHAIN = 4096 };

@@ -48,7 +48,7 @@ bool elf_needed(const struct elf_file *file, unsigned which, char name[ELF_NAME]
 /* Is that a whole word of the dynamic strings: a symbol it has or wants? */
 bool elf_names(const struct elf_file *file, const char *word);
 
-/* Does the file define a symbol of that name, which others find? Only where it has a DT_GNU_HASH, as nearly all files do. */
+/* Does the file define that symbol for others? False for a file without DT_GNU_HASH, which is rare. */
 bool elf_defines(const struct elf_file *file, const char *name);
 
 /* Is each of the words (up to 8) somewhere in the file? Reads at most `most` bytes of it. */

@@ -1,6 +1,6 @@
 /*
- * A preloaded library that wraps functions of the loader, as profilers and overlays do. WRAP_… says which. Each wrapper finds
- * the real function at its first call, by other functions that may be wrapped, too.
+ * A preloaded library that wraps functions of the loader, as profilers and overlays do. WRAP_… says
+ * which. Each wrapper finds its real function at the first call, by functions that may be wrapped.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -26,7 +26,7 @@ void *dlvsym(void *restrict handle, const char *restrict name, const char *restr
 #ifdef WRAP_DLSYM
 EXPORTED void *dlsym(void *restrict handle, const char *restrict name);
 
-/* With a dlvsym of its own it has to read the loader's list; else by version, which finds the C library's, never libspill's. */
+/* By version, which finds the C library's. With a dlvsym of its own it reads the loader's list. */
 static void *find_dlsym(void)
 {
 #ifdef WRAP_DLVSYM
