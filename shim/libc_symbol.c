@@ -2,7 +2,10 @@
 
 #include <dlfcn.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+
+#include "loaded.h"
 
 /*
  * dlsym moved into libc.so.6 in glibc 2.34; before, it has the version of the port's first glibc. _dl_sym is private.
@@ -18,14 +21,51 @@ static const char *const versions[] = {
 #endif
 };
 
+/*
+ * Set while this thread asks for dlsym. A wrapper of dlvsym looks for its real function by our
+ * dlsym. Volatile: the header promises the compiler that dlvsym never calls back (__leaf__).
+ */
+static __thread volatile bool asking __attribute__((tls_model("initial-exec")));
+
+static void *ask_by_version(void)
+{
+	void *found = NULL;
+	if (asking)
+		return NULL;
+	asking = true;
+	for (size_t i = 0; !found && i < sizeof(versions) / sizeof(versions[0]); i++)
+		found = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+	asking = false;
+	return found;
+}
+
+/*
+ * The C library's own, read from its symbol table: dlvsym may be wrapped, and its wrapper may call
+ * us. Before glibc 2.34 libdl has dlsym. dlvsym is for where the loader's list cannot be read.
+ */
+static void *find_dlsym(void)
+{
+	void *found = spill_loaded_function("libc.so.6", "dlsym");
+	if (!found)
+		found = spill_loaded_function("libdl.so.2", "dlsym");
+	return found ? found : ask_by_version();
+}
+
+static void *find_nothing(void *handle, const char *name)
+{
+	return NULL;
+}
+
 spill_dlsym_fn *spill_real_dlsym(void)
 {
-	static _Atomic(spill_dlsym_fn *) found;
-	spill_dlsym_fn *real = atomic_load_explicit(&found, memory_order_relaxed);
-	for (size_t i = 0; !real && i < sizeof(versions) / sizeof(versions[0]); i++) {
-		*(void **)&real = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
-		atomic_store_explicit(&found, real, memory_order_relaxed);
-	}
+	static _Atomic(spill_dlsym_fn *) known;
+	spill_dlsym_fn *real = atomic_load_explicit(&known, memory_order_relaxed);
+	if (real)
+		return real;
+	*(void **)&real = find_dlsym();
+	if (!real)
+		return find_nothing;
+	atomic_store_explicit(&known, real, memory_order_relaxed);
 	return real;
 }
 
@@ -42,5 +82,6 @@ int spill_real_dlclose(void *handle)
 		real = spill_libc_symbol("dlclose");
 		atomic_store_explicit(&found, real, memory_order_relaxed);
 	}
-	return ((int (*)(void *))real)(handle);
+	/* Found by no way, it cannot be closed: the library stays, as POSIX allows. */
+	return real ? ((int (*)(void *))real)(handle) : 0;
 }

@@ -7,7 +7,10 @@
 
 typedef void *spill_dlsym_fn(void *handle, const char *name);
 
-/* The next dlsym after ours; never NULL with glibc 2.17 or later. */
+/*
+ * The C library's own dlsym, whatever other preloads wrap. Never NULL: until it is found, the
+ * answer is a function that finds nothing.
+ */
 spill_dlsym_fn *spill_real_dlsym(void);
 
 /* The next dlclose after ours, called: ours also watches for unloads, which our own handles never cause. */

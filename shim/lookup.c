@@ -19,6 +19,7 @@
 #include "objects.h"
 #include "real.h"
 #include "runtime.h"
+#include "scratch.h"
 #include "work.h"
 
 /* For the assembly: hidden, set before the first tail jump. */
@@ -30,22 +31,31 @@ static bool is_search(const void *handle)
 	return handle == RTLD_DEFAULT || handle == RTLD_NEXT;
 }
 
+/* Not strncmp: another preload may wrap it, and its wrapper may come here to find the real one. */
+static bool begins(const char *name, const char *with)
+{
+	while (*with && *name == *with) {
+		name++;
+		with++;
+	}
+	return !*with;
+}
+
 static bool may_be_ours(const char *name)
 {
-	return name && (strncmp(name, "cu", 2) == 0 || strncmp(name, "hip", 3) == 0 ||
-	                strncmp(name, "nvmlDevice", strlen("nvmlDevice")) == 0);
+	return name && (begins(name, "cu") || begins(name, "hip") || begins(name, "nvmlDevice"));
 }
 
 /* Of what submits work (hooks_cuda_work.def); where no row has it, a chunk may move under it. */
 static bool looks_like_work(const char *name)
 {
-	static const char *const begins[] = {"cuLaunch",          "cuGraphLaunch",      "cuGraphUpload",
-	                                     "cuMemcpy",          "cuMemset",           "cuStreamBatch",
-	                                     "cuStreamWaitValue", "cuStreamWriteValue", "cuMemBatch"};
-	if (strncmp(name, "cuLaunchHostFunc", strlen("cuLaunchHostFunc")) == 0)
+	static const char *const beginnings[] = {"cuLaunch",          "cuGraphLaunch",      "cuGraphUpload",
+	                                         "cuMemcpy",          "cuMemset",           "cuStreamBatch",
+	                                         "cuStreamWaitValue", "cuStreamWriteValue", "cuMemBatch"};
+	if (begins(name, "cuLaunchHostFunc"))
 		return false;
-	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
-		if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
+		if (begins(name, beginnings[i]))
 			return true;
 	return false;
 }
@@ -71,7 +81,7 @@ static bool is_unknown_work(void *handle, const char *name)
 	void *found = spill_dlsym_real(handle, name);
 	if (!found || !spill_object_of(found, &object))
 		return false;
-	return strncmp(spill_file_name(object.path), "libcuda.so", strlen("libcuda.so")) == 0;
+	return begins(spill_file_name(object.path), "libcuda.so");
 }
 
 void *spill_dlsym_find(void *handle, const char *name, const void *caller)
@@ -197,6 +207,28 @@ void spill_lookup_substitute(const struct spill_request *request)
 		tell("unknown-symbol", request->name, "looks like an allocation that libspill does not know");
 }
 
+/* True if the two are in one library; `object` is then what has them, else what has the first. */
+static bool is_beside(const void *address, const void *other, struct spill_object *object)
+{
+	uintptr_t base = spill_object_of(other, object) ? object->base : 0;
+	return spill_object_of(address, object) && object->base == base;
+}
+
+/* The first dlsym of the search order is what our own reference to it was bound to. */
+void spill_lookup_note_wrapper(void)
+{
+	const void *first = (const void *)dlsym;
+	struct spill_object *object = first != (const void *)spill_real_dlsym() ? spill_scratch_take() : NULL;
+	char text[384];
+	if (object && !is_beside(first, (const void *)spill_dlsym_find, object)) {
+		snprintf(text, sizeof(text),
+		         "%.250s has a dlsym before libspill's: functions that it finds may go past libspill",
+		         object->main_program ? "the program" : object->path);
+		spill_note("foreign-dlsym", text);
+	}
+	spill_scratch_give_back(object);
+}
+
 /* How many objects the loader has unloaded so far; every object's entry tells the same (dl_iterate_phdr(3)). */
 static int read_unloads(struct dl_phdr_info *info, size_t size, void *unloads)
 {
@@ -206,14 +238,22 @@ static int read_unloads(struct dl_phdr_info *info, size_t size, void *unloads)
 
 __attribute__((visibility("default"))) int dlclose(void *handle);
 
-/* Exported. Whoever caches by address must hear of unloads, and not of every other close. */
+/*
+ * Exported. Caches by address must hear of unloads, and not of every other close. Inside a look of
+ * this thread there is no second one: a wrapper of dl_iterate_phdr may close a handle in each. The
+ * next close counts what was unloaded there.
+ */
 int dlclose(void *handle)
 {
-	unsigned long long before = 0, after = 0;
-	spill_objects_visit(read_unloads, &before);
+	static _Atomic unsigned long long told;
+	unsigned long long now = 0;
 	int result = spill_real_dlclose(handle);
-	spill_objects_visit(read_unloads, &after);
-	if (before != after)
-		spill_unloads_count();
+	if (spill_objects_looking())
+		return result;
+	spill_objects_visit(read_unloads, &now);
+	if (atomic_load(&told) != now) {
+		spill_unloads_count(); /* first: a thread that finds `told` new relies on it */
+		atomic_store(&told, now);
+	}
 	return result;
 }

@@ -60,6 +60,7 @@ static const struct spill_shim shim = {
     .exit_line_size = sizeof(exit_line),
     .counters = SPILL_WORK_COUNTERS,
     .beside = spill_real_beside,
+    .note_bypass = spill_lookup_note_wrapper,
 };
 
 bool spill_shim_ready(void)

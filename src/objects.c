@@ -1,7 +1,6 @@
 #include "objects.h"
 
 #include <pthread.h>
-#include <stdbool.h>
 
 #include "clock.h"
 
@@ -29,6 +28,11 @@ int spill_objects_visit(int (*visit)(struct dl_phdr_info *info, size_t size, voi
 		looking = false;
 	}
 	return found;
+}
+
+bool spill_objects_looking(void)
+{
+	return looking;
 }
 
 /* Looks are short. One that is not ended waits for the loader, maybe for this thread: it is not waited for for ever. */

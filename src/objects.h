@@ -7,10 +7,14 @@
 #define SPILL_OBJECTS_H
 
 #include <link.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* As dl_iterate_phdr(3). pre: `visit` calls nothing that takes a lock */
 int spill_objects_visit(int (*visit)(struct dl_phdr_info *info, size_t size, void *data), void *data);
+
+/* True inside a look of this thread, whose dl_iterate_phdr may be another library's wrapper. */
+bool spill_objects_looking(void);
 
 void spill_objects_fork_prepare(void);
 void spill_objects_fork_parent(void);

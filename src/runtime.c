@@ -267,6 +267,7 @@ void spill_runtime_log(const struct spill_backend *backend)
 	for (unsigned i = 0; i < line.device_count; i++)
 		devices[i].memory =
 		    spill_policy_memory(&runtime.config.policy, backend->capabilities((int)i));
+	runtime.shim->note_bypass();
 	if (spill_publish_begin(&runtime.log_opened)) {
 		runtime.owner = getpid();
 		spill_log_open(&runtime.config.policy, &line);

@@ -29,6 +29,7 @@ struct spill_shim {
 	unsigned counters; /* of calls that pass the gate, for each thread (gate.h) */
 	/* The function `symbol` of the library that has the vendor's function `real`, never one of ours; NULL if it has none. */
 	void *(*beside)(const void *real, const char *symbol);
+	void (*note_bypass)(void); /* notes what takes calls past us; asks the loader */
 };
 
 struct spill_thread {

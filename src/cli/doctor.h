@@ -2,6 +2,7 @@
 #ifndef SPILL_CLI_DOCTOR_H
 #define SPILL_CLI_DOCTOR_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -47,6 +48,10 @@ void doctor_look_at_environment(const struct doctor_patient *patient);
 struct elf_file;
 void doctor_look_at_libraries(const struct doctor_patient *patient, const char *path,
                               const struct elf_file *file);
+
+/* Opens a library as the loader finds it, by path or bare name. The caller closes file->fd. */
+bool doctor_open_library(const struct doctor_patient *patient, const char *name, char path[PATH_MAX],
+                         struct elf_file *file);
 
 /* Whether root + path is there. */
 bool doctor_is_there(const struct doctor_patient *patient, const char *path);

@@ -7,6 +7,7 @@
 
 #include "around.h"
 #include "doctor.h"
+#include "elf_file.h"
 #include "glob.h"
 #include "smallfile.h"
 
@@ -69,10 +70,25 @@ static bool is_ours(const char *path)
 	return !strcmp(spill_file_name(path), "libspill.so");
 }
 
-/* The loader splits at blanks and colons. A bare name it searches for, which is not judged here. */
-static void judge_preload(void)
+/* What it looks up for the program may go past us, if it comes before us. */
+static void judge_dlsym(const struct doctor_patient *patient, const char *where, const char *item)
+{
+	char path[PATH_MAX];
+	struct elf_file file;
+
+	if (!doctor_open_library(patient, item, path, &file))
+		return;
+	if (elf_defines(&file, "dlsym"))
+		doctor_find(DOCTOR_preload_dlsym,
+		            "%s has %s before libspill.so, and it has a dlsym of its own", where, path);
+	close(file.fd);
+}
+
+/* The loader splits at blanks and colons. True if libspill.so is there; else spill run appends it. */
+static bool judge_preload(const struct doctor_patient *patient)
 {
 	const char *list = getenv("LD_PRELOAD");
+	bool ours = false;
 
 	for (const char *at = list; at && *at; at += strspn(at, " :")) {
 		char item[PATH_MAX];
@@ -85,19 +101,27 @@ static void judge_preload(void)
 			            "LD_PRELOAD names %s, which is not there or cannot be read", item);
 		else if (length && !is_ours(item))
 			doctor_find(DOCTOR_preload, "LD_PRELOAD has %s", item);
+		ours = ours || is_ours(item);
+		if (length && !ours)
+			judge_dlsym(patient, "LD_PRELOAD", item);
 	}
+	return ours;
 }
 
-static void judge_preload_file(const struct doctor_patient *patient)
+/* It comes behind LD_PRELOAD, so before libspill.so only if the file itself names that later. */
+static void judge_preload_file(const struct doctor_patient *patient, bool ours_before)
 {
 	char text[PATH_MAX], *rest = text;
 
 	if (!spill_smallfile_read_in(patient->root, "/etc", "ld.so.preload", text, sizeof(text)))
 		return;
 	for (char *item = strsep(&rest, " \t\n:"); item; item = strsep(&rest, " \t\n:")) {
-		if (*item)
-			doctor_find(is_ours(item) ? DOCTOR_preload_everywhere : DOCTOR_preload,
-			            "/etc/ld.so.preload has %s", item);
+		if (!*item)
+			continue;
+		doctor_find(is_ours(item) ? DOCTOR_preload_everywhere : DOCTOR_preload,
+		            "/etc/ld.so.preload has %s", item);
+		if (!is_ours(item) && !ours_before && rest && strstr(rest, "libspill.so"))
+			judge_dlsym(patient, "/etc/ld.so.preload", item);
 	}
 }
 
@@ -107,6 +131,5 @@ void doctor_look_at_environment(const struct doctor_patient *patient)
 	judge_visible();
 	judge_exported();
 	judge_mps(patient);
-	judge_preload();
-	judge_preload_file(patient);
+	judge_preload_file(patient, judge_preload(patient));
 }

@@ -138,6 +138,12 @@ static bool open_library(const struct doctor_patient *patient, const char *name,
 	return false;
 }
 
+bool doctor_open_library(const struct doctor_patient *patient, const char *name, char path[PATH_MAX],
+                         struct elf_file *file)
+{
+	return open_library(patient, name, "", "", path, file);
+}
+
 /* A new entry of the list; NULL if it is there already, or the list is full. */
 static struct library *remember(const char *name)
 {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "elf_hash.h"
 #include "fd.h"
 
 #if defined(__x86_64__)
@@ -63,6 +64,14 @@ static bool offset_of(const struct elf_file *file, uint64_t address, uint64_t *o
 	return false;
 }
 
+/* The same, 0 for what is not there, too: the file's own header is at 0. */
+static uint64_t offset_or_0(const struct elf_file *file, uint64_t address)
+{
+	uint64_t offset;
+
+	return address && offset_of(file, address, &offset) ? offset : 0;
+}
+
 static bool read_string(const struct elf_file *file, uint64_t at, char *text, size_t size)
 {
 	uint64_t left = at < file->strings_size ? file->strings_size - at : 0;
@@ -100,7 +109,7 @@ static bool take_load(struct elf_file *file, const Elf64_Phdr *header)
 static bool take_dynamic(struct elf_file *file, const Elf64_Phdr *header)
 {
 	uint64_t entries = header->p_filesz / sizeof(Elf64_Dyn), address = 0, rpath = UINT64_MAX,
-	         runpath = UINT64_MAX;
+	         runpath = UINT64_MAX, symbols = 0, hash = 0;
 	Elf64_Dyn entry;
 
 	for (uint64_t i = 0; i < entries && i < MOST_DYNAMIC; i++) {
@@ -112,6 +121,10 @@ static bool take_dynamic(struct elf_file *file, const Elf64_Phdr *header)
 			address = entry.d_un.d_ptr;
 		else if (entry.d_tag == DT_STRSZ)
 			file->strings_size = entry.d_un.d_val;
+		else if (entry.d_tag == DT_SYMTAB)
+			symbols = entry.d_un.d_ptr;
+		else if (entry.d_tag == DT_GNU_HASH)
+			hash = entry.d_un.d_ptr;
 		else if (entry.d_tag == DT_RPATH)
 			rpath = entry.d_un.d_val;
 		else if (entry.d_tag == DT_RUNPATH)
@@ -123,6 +136,8 @@ static bool take_dynamic(struct elf_file *file, const Elf64_Phdr *header)
 		file->strings_size = 0;
 		return damaged(file, "its dynamic strings are not in the file");
 	}
+	file->symbols = offset_or_0(file, symbols);
+	file->symbol_hash = offset_or_0(file, hash);
 	if ((rpath != UINT64_MAX && !read_string(file, rpath, file->rpath, sizeof(file->rpath))) ||
 	    (runpath != UINT64_MAX && !read_string(file, runpath, file->runpath, sizeof(file->runpath))))
 		return damaged(file, "its library path is not in the file");
@@ -257,4 +272,41 @@ bool elf_contains(const struct elf_file *file, const char *const *words, unsigne
 
 	walk(file, 0, file->size < most ? file->size : most, ELF_NAME, visit, &wanted);
 	return wanted.found == (1u << count) - 1;
+}
+
+static bool is_definition(const struct elf_file *file, uint32_t index, const char *name)
+{
+	Elf64_Sym symbol;
+	char text[ELF_NAME];
+
+	return read_whole(file, file->symbols + index * sizeof(symbol), &symbol, sizeof(symbol)) &&
+	       symbol.st_shndx != SHN_UNDEF && ELF64_ST_BIND(symbol.st_info) != STB_LOCAL &&
+	       read_string(file, symbol.st_name, text, sizeof(text)) && !strcmp(text, name);
+}
+
+/* DT_GNU_HASH, as shim/loaded.c reads it in memory. */
+bool elf_defines(const struct elf_file *file, const char *name)
+{
+	enum { LONGEST_CHAIN = 4096 };
+	uint32_t head[4], index, hash, wanted = spill_elf_hash(name);
+	uint64_t buckets, hashes;
+
+	if (!file->symbols || !file->symbol_hash ||
+	    !read_whole(file, file->symbol_hash, head, sizeof(head)) || !head[0])
+		return false;
+	buckets = file->symbol_hash + sizeof(head) + head[2] * sizeof(Elf64_Addr);
+	hashes = buckets + head[0] * sizeof(uint32_t);
+	if (!read_whole(file, buckets + wanted % head[0] * sizeof(index), &index, sizeof(index)) ||
+	    index < head[1])
+		return false;
+	for (unsigned i = 0; i < LONGEST_CHAIN; i++, index++) {
+		if (!read_whole(file, hashes + (uint64_t)(index - head[1]) * sizeof(hash), &hash,
+		                sizeof(hash)))
+			return false;
+		if ((hash | 1) == (wanted | 1) && is_definition(file, index, name))
+			return true;
+		if (hash & 1)
+			return false;
+	}
+	return false;
 }

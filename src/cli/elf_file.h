@@ -33,6 +33,7 @@ struct elf_file {
 	unsigned needed_count;
 	uint64_t needed[ELF_MOST_NEEDED]; /* where in the strings */
 	uint64_t strings, strings_size;   /* .dynstr: where in the file */
+	uint64_t symbols, symbol_hash;    /* .dynsym and DT_GNU_HASH: where in the file; 0: none */
 	unsigned load_count;
 	struct {
 		uint64_t address, offset, bytes;
@@ -46,6 +47,9 @@ bool elf_needed(const struct elf_file *file, unsigned which, char name[ELF_NAME]
 
 /* Is that a whole word of the dynamic strings: a symbol it has or wants? */
 bool elf_names(const struct elf_file *file, const char *word);
+
+/* Does the file define that symbol for others? False for a file without DT_GNU_HASH, which is rare. */
+bool elf_defines(const struct elf_file *file, const char *name);
 
 /* Is each of the words (up to 8) somewhere in the file? Reads at most `most` bytes of it. */
 bool elf_contains(const struct elf_file *file, const char *const *words, unsigned count, uint64_t most);

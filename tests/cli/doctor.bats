@@ -357,6 +357,42 @@ machine() {
 	has_line "warning [environment] /etc/ld.so.preload has /opt/libspill.so"
 }
 
+@test "another preload that has a dlsym of its own, before libspill" {
+	no_sanitizer
+	machine
+	wraps=$BUILD/tests/preload/wrapper_dlsym.so
+	said="$wraps before libspill.so, and it has a dlsym of its own"
+	# spill run puts libspill.so behind.
+	for list in "$wraps" "$wraps:$BUILD/libspill.so"; do
+		LD_PRELOAD=$list run "$spill" doctor --root m -- /bin/true
+		ends_with 1
+		has_line "warning [environment] LD_PRELOAD has $said"
+		has "1 warning"
+	done
+	# As the loader finds a bare name.
+	LD_LIBRARY_PATH=${wraps%/*} LD_PRELOAD=wrapper_dlsym.so run "$spill" doctor --root m
+	ends_with 1
+	has_line "warning [environment] LD_PRELOAD has $said"
+	# Behind libspill.so, or only a user of libc's.
+	for list in "$BUILD/libspill.so:$wraps" "$BUILD/tests/preload/wrapper_phdr.so"; do
+		LD_PRELOAD=$list run "$spill" doctor --root m
+		ends_with 0
+		has_not "dlsym of its own"
+	done
+	elf defines.so interp= defines=dlsym
+	elf wants.so interp= wants=dlsym
+	elf other.so interp= defines=dlsymm symbols=dlsym
+	printf '%s\n' $PWD/{defines,wants,other}.so /opt/libspill.so >m/etc/ld.so.preload
+	run "$spill" doctor --root m
+	has_line "warning [environment] /etc/ld.so.preload has $PWD/defines.so before libspill.so, and it has a dlsym of its own"
+	[ "$(grep -c "dlsym of its own" <<<"$output")" = 1 ]
+	LD_PRELOAD=$BUILD/libspill.so run "$spill" doctor --root m
+	has_not "dlsym of its own"
+	printf '/opt/libspill.so\n%s\n' "$PWD/defines.so" >m/etc/ld.so.preload
+	run "$spill" doctor --root m
+	has_not "dlsym of its own"
+}
+
 @test "settings under which nothing spills" {
 	machine
 	for setting in SPILL_MODE=observe SPILL_OOM_CHAIN= SPILL_OOM_CHAIN=trim; do

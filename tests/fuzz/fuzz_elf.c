@@ -19,6 +19,7 @@ static void ask(const struct elf_file *file)
 	}
 	fuzz_require(!elf_needed(file, file->needed_count, name), "no name behind the last");
 	elf_names(file, "dlmopen");
+	elf_defines(file, "dlsym");
 	elf_contains(file, words, 2, 1 << 20);
 }
 

@@ -1,0 +1,92 @@
+/*
+ * A preloaded library that wraps functions of the loader, as profilers and overlays do. WRAP_… says
+ * which. Each wrapper finds its real function at the first call, by functions that may be wrapped.
+ */
+#include <dlfcn.h>
+#include <link.h>
+#include <stddef.h>
+
+#include "loaded.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+
+#ifdef WRAP_DLVSYM
+EXPORTED void *dlvsym(void *restrict handle, const char *restrict name, const char *restrict version);
+
+void *dlvsym(void *restrict handle, const char *restrict name, const char *restrict version)
+{
+	static void *(*real)(void *, const char *, const char *);
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "dlvsym");
+	return real ? real(handle, name, version) : NULL;
+}
+#endif
+
+#ifdef WRAP_DLSYM
+EXPORTED void *dlsym(void *restrict handle, const char *restrict name);
+
+/* By version, which finds the C library's. With a dlvsym of its own it reads the loader's list. */
+static void *find_dlsym(void)
+{
+#ifdef WRAP_DLVSYM
+	return spill_loaded_function("libc.so.6", "dlsym");
+#else
+	void *found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+
+	found = found ? found : dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.17");
+	return found ? found : dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+#endif
+}
+
+void *dlsym(void *restrict handle, const char *restrict name)
+{
+	static void *(*real)(void *, const char *);
+
+	if (!real)
+		*(void **)&real = find_dlsym();
+	return real(handle, name);
+}
+#endif
+
+/* The two below ask as a program may: a handle of their own, which they give back. */
+static inline void *ask_libc(const char *name)
+{
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	void *found = libc ? dlsym(libc, name) : NULL;
+
+	if (libc)
+		dlclose(libc);
+	return found;
+}
+
+#ifdef WRAP_PHDR
+EXPORTED int dl_iterate_phdr(int (*visit)(struct dl_phdr_info *info, size_t size, void *data), void *data);
+
+int dl_iterate_phdr(int (*visit)(struct dl_phdr_info *info, size_t size, void *data), void *data)
+{
+	static int (*real)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
+
+	if (!real)
+		*(void **)&real = ask_libc("dl_iterate_phdr");
+	return real(visit, data);
+}
+#endif
+
+#ifdef WRAP_STRNCMP
+EXPORTED int strncmp(const char *left, const char *right, size_t count);
+
+int strncmp(const char *left, const char *right, size_t count)
+{
+	static int (*real)(const char *, const char *, size_t);
+
+	if (!real)
+		*(void **)&real = ask_libc("strncmp");
+	return real(left, right, count);
+}
+#endif
+
+#ifdef HIDE_LIST
+/* Before the loader's own in the search order: who reads the list by its name finds it empty. */
+EXPORTED struct r_debug _r_debug;
+#endif
