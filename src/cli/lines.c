@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "put.h"
+
 #define BLOCK ((size_t)1 << 20)
 /* No writer of ours makes such a line (arguments end at 64 KiB); of what is longer no more than this is held. */
 #define LONGEST ((size_t)16 << 20)
@@ -176,9 +178,9 @@ enum cli_line cli_lines_next(struct cli_lines *lines, struct spill_record *recor
 
 void cli_lines_complain(const char *command, const struct cli_lines *lines, enum cli_line line)
 {
-	fprintf(stderr, "spill %s: %s:%lu: ", command, lines->path, lines->number);
+	cli_fprintf(stderr, "spill %s: %s:%lu: ", command, lines->path, lines->number);
 	if (line == CLI_LINE_BAD)
-		fprintf(stderr, "not a record: %s (byte %zu)\n", lines->reason, lines->at + 1);
+		cli_fprintf(stderr, "not a record: %s (byte %zu)\n", lines->reason, lines->at + 1);
 	else if (lines->behind)
 		fputs("the line is cut, and another run begins in it\n", stderr);
 	else

@@ -9,6 +9,7 @@
 #include "lines.h"
 #include "pieces.h"
 #include "policy.h"
+#include "put.h"
 
 /* Of a file's broken lines so many are told one by one. */
 #define COMPLAINTS 5
@@ -213,12 +214,12 @@ static bool read_file(struct cli_trace *trace, const char *path)
 	cli_lines_open(&lines, path);
 	any = read_lines(trace, &lines);
 	if (lines.error)
-		fprintf(stderr, "spill %s: %s: %s\n", trace->command, path, strerror(lines.error));
+		cli_fprintf(stderr, "spill %s: %s: %s\n", trace->command, path, strerror(lines.error));
 	else if (!any)
-		fprintf(stderr, "spill %s: %s: no records\n", trace->command, path);
+		cli_fprintf(stderr, "spill %s: %s: no records\n", trace->command, path);
 	if (trace->told > COMPLAINTS)
-		fprintf(stderr, "spill %s: %s: %lu more lines that are no records\n", trace->command, path,
-		        trace->told - COMPLAINTS);
+		cli_fprintf(stderr, "spill %s: %s: %lu more lines that are no records\n", trace->command,
+		            path, trace->told - COMPLAINTS);
 	cli_lines_close(&lines);
 	return any && !lines.error && !trace->broken;
 }
@@ -229,9 +230,9 @@ static bool read_folder(struct cli_trace *trace, const char *path)
 	bool good = pieces.count > 0;
 
 	if (pieces.error)
-		fprintf(stderr, "spill %s: %s: %s\n", trace->command, path, strerror(pieces.error));
+		cli_fprintf(stderr, "spill %s: %s: %s\n", trace->command, path, strerror(pieces.error));
 	else if (pieces.count == 0)
-		fprintf(stderr, "spill %s: %s: no *.jsonl in it\n", trace->command, path);
+		cli_fprintf(stderr, "spill %s: %s: no *.jsonl in it\n", trace->command, path);
 	for (size_t i = 0; i < pieces.count; i++)
 		good = read_file(trace, pieces.paths[i]) && good;
 	cli_pieces_free(&pieces);
