@@ -136,7 +136,7 @@ static void look_at_mounts(struct search *search)
 	ssize_t got;
 	int fd;
 	if (!spill_smallfile_path(search->files, "/proc/self", "mountinfo", text, size) ||
-	    (fd = open(text, O_RDONLY | O_CLOEXEC)) < 0)
+	    (fd = open(text, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) < 0)
 		return;
 	while ((got = read(fd, text + used, size - used)) > 0) {
 		char *line = text, *end;

@@ -13,7 +13,7 @@ bool spill_smallfile_path(const char *root, const char *folder, const char *file
 
 bool spill_smallfile_read(const char *path, char *text, size_t size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return false;
 	size_t used = 0;

@@ -17,14 +17,12 @@
 /* How each start line begins. Elsewhere in a line it cannot be: a quote within a text has a backslash before it. */
 static const char START[] = "{\"v\":1,\"kind\":\"start\"";
 
-bool cli_lines_open(struct cli_lines *lines, const char *path)
+bool cli_lines_open(struct cli_lines *lines, const char *path, enum cli_files files)
 {
-	*lines = (struct cli_lines){.path = path};
-	lines->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (lines->fd < 0) {
-		lines->error = errno;
+	*lines = (struct cli_lines){.path = path, .files = files};
+	lines->fd = cli_open(path, files, &lines->error);
+	if (lines->fd < 0)
 		return false;
-	}
 	posix_fadvise(lines->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	return true;
 }
@@ -43,10 +41,10 @@ bool cli_lines_is_replaced(const struct cli_lines *lines)
 
 bool cli_lines_reopen(struct cli_lines *lines)
 {
-	const char *path = lines->path;
+	const struct cli_lines old = *lines;
 
 	cli_lines_close(lines);
-	return cli_lines_open(lines, path);
+	return cli_lines_open(lines, old.path, old.files);
 }
 
 void cli_lines_close(struct cli_lines *lines)

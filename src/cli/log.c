@@ -16,7 +16,6 @@
 static void print_heading(struct log_output *output, const struct log_reading *reading)
 {
 	if (output->many && !output->json && output->last != reading->lines.path) {
-
 		fputs(output->last ? "\n" : "", stdout);
 		cli_printf("==> %s <==\n", reading->lines.path);
 	}
@@ -67,10 +66,10 @@ static void take_record(struct log_output *output, struct log_reading *reading,
 	reading->records++;
 }
 
-bool log_begin(struct log_reading *reading, const char *path)
+bool log_begin(struct log_reading *reading, const char *path, enum cli_files files)
 {
 	*reading = (struct log_reading){0};
-	return cli_lines_open(&reading->lines, path);
+	return cli_lines_open(&reading->lines, path, files);
 }
 
 void log_read(struct log_output *output, struct log_reading *reading)
@@ -93,7 +92,7 @@ void log_end(struct log_output *output, struct log_reading *reading)
 {
 	if (reading->lines.error) {
 		cli_fprintf(stderr, "spill log: %s: %s\n", reading->lines.path,
-		            strerror(reading->lines.error));
+		            cli_open_text(reading->lines.error));
 		output->status = CLI_FINDINGS;
 	} else if (!reading->records) {
 		cli_fprintf(stderr, "spill log: %s: no records\n", reading->lines.path);
@@ -109,11 +108,11 @@ void log_end(struct log_output *output, struct log_reading *reading)
 	cli_lines_close(&reading->lines);
 }
 
-static void read_one(struct log_output *output, const char *path)
+static void read_one(struct log_output *output, const char *path, enum cli_files files)
 {
 	struct log_reading reading;
 
-	if (log_begin(&reading, path))
+	if (log_begin(&reading, path, files))
 		log_read(output, &reading);
 	log_end(output, &reading);
 }
@@ -129,7 +128,7 @@ static void read_folder(struct log_output *output, const char *path)
 		output->status = CLI_FINDINGS;
 	}
 	for (size_t i = 0; i < pieces.count; i++)
-		read_one(output, pieces.paths[i]);
+		read_one(output, pieces.paths[i], CLI_REGULAR);
 	cli_pieces_free(&pieces);
 }
 
@@ -179,7 +178,7 @@ int cli_log(int argc, char **argv)
 	else if (folder)
 		read_folder(&output, path);
 	else
-		read_one(&output, path);
+		read_one(&output, path, CLI_REGULAR_OR_PIPE);
 	if (output.json)
 		puts(output.records ? "]" : "[]");
 	return cli_finish(output.status);

@@ -1,7 +1,6 @@
 #include "preload.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include "cli.h"
 #include "elf_file.h"
 #include "glob.h"
+#include "open_file.h"
 #include "put.h"
 
 #define PATH_SIZE (PATH_MAX + 64)
@@ -22,7 +22,7 @@
 static bool is_library(const char *path)
 {
 	struct elf_file file;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int error, fd = cli_open(path, CLI_REGULAR, &error);
 
 	if (fd < 0)
 		return false;
