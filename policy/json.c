@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "text.h"
+
 static void put(struct spill_json *json, const char *bytes, size_t count)
 {
 	if (json->full || count > json->size - json->length) {
@@ -103,10 +105,12 @@ size_t spill_json_utf8(const unsigned char *text, size_t left)
 	return length;
 }
 
-static void put_control(struct spill_json *json, unsigned char code)
+/* pre: code < 0x10000 */
+static void put_escape(struct spill_json *json, unsigned code)
 {
 	static const char digits[] = "0123456789abcdef";
-	char escape[6] = {'\\', 'u', '0', '0', digits[code >> 4], digits[code & 15]};
+	char escape[6] = {
+	    '\\', 'u', digits[code >> 12], digits[code >> 8 & 15], digits[code >> 4 & 15], digits[code & 15]};
 
 	switch (code) {
 	case '\n':
@@ -124,23 +128,19 @@ static void put_control(struct spill_json *json, unsigned char code)
 }
 
 /* One character of the source text; returns how many of its bytes were used. */
-static size_t put_character(struct spill_json *json, const unsigned char *text, size_t left)
+static size_t put_character(struct spill_json *json, const char *text, size_t left)
 {
-	size_t length = spill_json_utf8(text, left);
+	struct spill_character character = spill_text_character(text, left);
 
-	if (length == 0) {
-		put(json, "\xEF\xBF\xBD", 3);
-		return 1;
-	}
 	if (text[0] == '"' || text[0] == '\\')
 		put(json, "\\", 1);
-	if (text[0] < 0x20 || text[0] == 0x7F)
-		put_control(json, text[0]);
-	else if (text[0] == 0xC2 && text[1] < 0xA0)
-		put_control(json, text[1]);
+	if (character.shown)
+		put(json, text, character.bytes);
+	else if (character.code == 0xfffd)
+		put(json, "\xEF\xBF\xBD", 3);
 	else
-		put(json, (const char *)text, length);
-	return length;
+		put_escape(json, character.code);
+	return character.bytes;
 }
 
 /* Most text needs nothing done: how many bytes from the start are such. */
@@ -164,7 +164,7 @@ void spill_json_string_length(struct spill_json *json, const char *text, size_t 
 		put(json, text + i, plain);
 		i += plain;
 		if (i < length)
-			i += put_character(json, (const unsigned char *)text + i, length - i);
+			i += put_character(json, text + i, length - i);
 	}
 	put(json, "\"", 1);
 }

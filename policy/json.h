@@ -32,8 +32,8 @@ void spill_json_array_end(struct spill_json *json);
 /* Starts a member; returns `json` so that the value can follow in the same expression. */
 struct spill_json *spill_json_key(struct spill_json *json, const char *key);
 
-/* NULL is written as null. Bytes that are not UTF-8 become U+FFFD; DEL and C1 controls are escaped too,
- * so that a log on a terminal cannot steer it. */
+/* NULL is written as null. Bytes that are not UTF-8 become U+FFFD. Each character that is not shown
+ * (spill_text_character) is escaped, so that a log on a terminal cannot steer it. */
 void spill_json_string(struct spill_json *json, const char *text);
 void spill_json_string_length(struct spill_json *json, const char *text, size_t length);
 

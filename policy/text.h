@@ -6,6 +6,7 @@
 #ifndef SPILL_TEXT_H
 #define SPILL_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -72,40 +73,24 @@ static inline void spill_text_size(struct spill_text *text, uint64_t bytes)
 	spill_text_add(text, units[unit]);
 }
 
-/* Bytes of the control character at the begin of the text, for which a terminal may do more than show it; 0: it is none. */
-static inline unsigned spill_text_control(const char *text)
-{
-	const unsigned char *at = (const unsigned char *)text;
+/* The character that begins a text. */
+struct spill_character {
+	size_t bytes;  /* its length */
+	unsigned code; /* in Unicode; U+FFFD of a byte that is not UTF-8 */
+	bool shown;    /* a terminal does no more than show it */
+};
 
-	/* C1 in UTF-8: U+009B begins what ESC [ does (ECMA-48, 5.3). */
-	if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)
-		return 2;
-	return at[0] < 0x20 || at[0] == 0x7f;
-}
+/*
+ * Not shown are control characters (C0, DEL, C1), characters that change the direction of text,
+ * the line ends U+2028 and U+2029, and bytes that are not UTF-8: an 8-bit terminal takes the byte 9B
+ * as ESC [. pre: left > 0
+ */
+struct spill_character spill_text_character(const char *text, size_t left);
 
-/* With a ? in place of each control character. */
-static inline void spill_text_plain(struct spill_text *text, const char *string)
-{
-	for (unsigned skipped; *string; string += skipped ? skipped : 1) {
-		skipped = spill_text_control(string);
-		spill_text_bytes(text, skipped ? "?" : string, 1);
-	}
-}
+/* With a ? in place of each character that is not shown. */
+void spill_text_plain(struct spill_text *text, const char *string);
 
-/* At most 60 bytes of what the user wrote, control characters as ?: messages stay one readable line. */
-static inline void spill_text_quote(struct spill_text *text, const char *string, size_t count)
-{
-	size_t shown = count > 60 ? 60 : count;
-
-	spill_text_add(text, "'");
-	for (size_t i = 0; i < shown; i++) {
-		/* Behind the last byte nothing is looked at. */
-		unsigned skipped = i + 1 < count || string[i] != '\xc2' ? spill_text_control(string + i) : 0;
-
-		spill_text_bytes(text, skipped ? "?" : string + i, 1);
-		i += skipped == 2;
-	}
-	spill_text_add(text, shown < count ? "…'" : "'");
-}
+/* At most 60 bytes of what the user wrote, as plain text in quotes: messages stay one readable line. */
+void spill_text_quote(struct spill_text *text, const char *string, size_t count);
 
 #endif

@@ -164,7 +164,7 @@ static void look_at_mounts(void *data)
 	search->hidden = SIZE_MAX;
 	if (!spill_smallfile_path(search->files, "/proc/self", "mountinfo", path, sizeof(search->room->text)))
 		return;
-	int fd = spill_fd_open(path, O_RDONLY | O_CLOEXEC, 0);
+	int fd = spill_fd_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 	if (fd < 0) {
 		search->error = errno;
 		return;

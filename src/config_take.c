@@ -74,7 +74,7 @@ static bool foreign(const char *name)
 	       !strcmp(name, "SPILL_POLICY");
 }
 
-/* Behind the lines that are there. */
+/* Begins a line behind the others. Names go in as plain text: a newline would begin another line. */
 static struct spill_text append_line(char *lines, size_t size)
 {
 	struct spill_text text = {lines, size, strlen(lines)};
@@ -102,7 +102,7 @@ static void take_variable(struct spill_load *load, const char *name, const char 
 		spill_load_problem(config, name, error.text);
 	} else {
 		text = append_line(config->warning, sizeof(config->warning));
-		spill_text_add(&text, name);
+		spill_text_plain(&text, name);
 		spill_text_add(&text, ": ");
 		spill_text_add(&text, error.text);
 	}
@@ -169,9 +169,9 @@ static void tell_hidden(struct spill_load *load, unsigned by, unsigned line)
 	char source[512];
 
 	tell_source(load, source, sizeof(source), line);
-	spill_text_add(&text, source);
+	spill_text_plain(&text, source);
 	spill_text_add(&text, ": the rule is hidden by that of the same name, ");
-	spill_text_add(&text, load->rule_source[by]);
+	spill_text_plain(&text, load->rule_source[by]);
 }
 
 /* That no request comes to the last rule: one before it matches them all. */
@@ -189,9 +189,9 @@ static void tell_covered(struct spill_load *load, unsigned line)
 		struct spill_text text = append_line(config->hidden, sizeof(config->hidden));
 
 		tell_source(load, source, sizeof(source), line);
-		spill_text_add(&text, source);
+		spill_text_plain(&text, source);
 		spill_text_add(&text, ": " SPILL_RULE_NEVER);
-		spill_text_add(&text, load->rule_source[i]);
+		spill_text_plain(&text, load->rule_source[i]);
 		return;
 	}
 }

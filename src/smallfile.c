@@ -24,7 +24,7 @@ struct whole {
 static void read_whole(void *data)
 {
 	struct whole *whole = data;
-	int fd = spill_fd_open(whole->path, O_RDONLY | O_CLOEXEC, 0);
+	int fd = spill_fd_open(whole->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 	whole->length = fd < 0 ? -1 : spill_fd_read(fd, whole->buffer, whole->size);
 	whole->error = whole->length < 0 ? errno : 0;
 	if (fd >= 0)

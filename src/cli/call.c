@@ -8,6 +8,7 @@
 #include "amount.h"
 #include "cli.h"
 #include "nearest.h"
+#include "put.h"
 
 /* What getopt_long tells for an option: its number in the table, behind all letters. */
 #define FIRST 256
@@ -128,8 +129,8 @@ void cli_call_hint(const struct cli_call *call)
 	const char *hint = cli_unit_forgotten(call->value);
 
 	if (hint)
-		fprintf(stderr, "spill %s: --%s is %s\n", call->argv[0], cli_options[call->option].name,
-		        hint);
+		cli_fprintf(stderr, "spill %s: --%s is %s\n", call->argv[0], cli_options[call->option].name,
+		            hint);
 }
 
 void cli_call_size(struct cli_call *call, uint64_t *bytes)

@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "configfile.h"
 #include "ini_file.h"
+#include "put.h"
 #include "rule_option.h"
 
 /* The rules of one file, for whatever program they are. */
@@ -130,9 +131,9 @@ static void print_covered(const char *path, bool json)
 static void print_text(const char *path, const char *problem, const struct hints *hints)
 {
 	if (problem)
-		puts(problem);
+		cli_printf("%s\n", problem);
 	else
-		printf("%s: ok\n", path);
+		cli_printf("%s: ok\n", path);
 	print_rules(path, false);
 	print_covered(path, false);
 	fputs(hints->text, stdout);
@@ -142,7 +143,7 @@ static void print_json(const char *path, const char *problem, const struct hints
 {
 	fputs("{\"file\":", stdout);
 	cli_print_json_string(stdout, path);
-	printf(",\"ok\":%s", problem ? "false" : "true");
+	cli_printf(",\"ok\":%s", problem ? "false" : "true");
 	if (problem) {
 		fputs(",\"error\":", stdout);
 		cli_print_json_string(stdout, problem);
@@ -151,7 +152,7 @@ static void print_json(const char *path, const char *problem, const struct hints
 	print_rules(path, true);
 	fputs("],\"hidden\":[", stdout);
 	print_covered(path, true);
-	printf("],\"hints\":[%s]}", hints->text);
+	cli_printf("],\"hints\":[%s]}", hints->text);
 }
 
 /* True if there is nothing wrong with it. */

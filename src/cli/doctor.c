@@ -102,15 +102,15 @@ static void print_json_one(const struct found *one)
 /* Names of files and variables are others' words: nothing in them may steer the terminal. */
 static void print_text_one(const struct found *one)
 {
-	printf("%s [%s] ", level_names[one->row->level], area_names[one->row->area]);
+	cli_printf("%s [%s] ", level_names[one->row->level], area_names[one->row->area]);
 	cli_put(stdout, one->what);
 	putchar('\n');
 	if (one->row->level == FACT) {
 		if (one->row->what_to_do[0])
-			printf("  %s; %s\n", one->row->why, one->row->what_to_do);
+			cli_printf("  %s; %s\n", one->row->why, one->row->what_to_do);
 		return;
 	}
-	printf("  why: %s\n  do:  %s\n", one->row->why, one->row->what_to_do);
+	cli_printf("  why: %s\n  do:  %s\n", one->row->why, one->row->what_to_do);
 }
 
 /* Worst first; of one level in the order in which they were found, which is by area. */
@@ -150,9 +150,9 @@ static int print(const char *program, bool json)
 		printf(",\"problems\":%u,\"warnings\":%u,\"facts\":%u}\n", problems, warnings, facts);
 	} else {
 		print_all(false);
-		printf("%u problem%s, %u warning%s, %u fact%s%s\n", problems, problems == 1 ? "" : "s",
-		       warnings, warnings == 1 ? "" : "s", facts, facts == 1 ? "" : "s",
-		       problems || warnings ? "" : ": nothing stands in the way");
+		cli_printf("%u problem%s, %u warning%s, %u fact%s%s\n", problems, problems == 1 ? "" : "s",
+		           warnings, warnings == 1 ? "" : "s", facts, facts == 1 ? "" : "s",
+		           problems || warnings ? "" : ": nothing stands in the way");
 	}
 	return cli_finish(problems || warnings ? CLI_FINDINGS : CLI_FINE);
 }

@@ -3,7 +3,6 @@
  * LD_LIBRARY_PATH, RUNPATH, the cache, the standard folders), by reading files. Nothing is loaded or run: asking the loader itself
  * (ldd) may execute the program.
  */
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include "elf_file.h"
 #include "glob.h"
 #include "ld_cache.h"
+#include "open_file.h"
 
 #define MOST_LIBRARIES 512
 
@@ -46,7 +46,7 @@ static struct {
 
 static bool open_ours(const char *path, struct elf_file *file)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int error, fd = cli_open(path, CLI_REGULAR, &error);
 
 	if (fd < 0)
 		return false;

@@ -1,6 +1,4 @@
 /* spill doctor -- CMD: what the program's file says, without running it. */
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +7,7 @@
 #include <unistd.h>
 
 #include "doctor.h"
+#include "open_file.h"
 #include "program_file.h"
 
 /* A runtime's own text: the name of an error, the driver's file, and how it asks the driver for functions. */
@@ -77,21 +76,17 @@ static bool look_at_file(const struct doctor_patient *patient, const char *name,
 	struct elf_file file;
 	struct stat status;
 	bool script;
-	int fd;
+	int fd, error;
 
 	if (!program_find(name, path)) {
 		doctor_find(DOCTOR_program_missing,
 		            strchr(name, '/') ? "%s is not there" : "%s is in no folder of PATH", name);
 		return false;
 	}
-	/* Not blocking: it may be a FIFO. */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode) || access(path, X_OK)) {
+	fd = cli_open(path, CLI_REGULAR, &error);
+	if (fd < 0 || fstat(fd, &status) || access(path, X_OK)) {
 		doctor_find(DOCTOR_program_closed, "%s: %s", path,
-		            fd < 0                     ? strerror(errno)
-		            : S_ISDIR(status.st_mode)  ? "it is a folder"
-		            : !S_ISREG(status.st_mode) ? "it is no regular file"
-		                                       : "it may not be executed");
+		            fd < 0 ? cli_open_text(error) : "it may not be executed");
 		if (fd >= 0)
 			close(fd);
 		return false;

@@ -6,6 +6,7 @@
 #include "doctor.h"
 #include "doctor_driver.h"
 #include "host_speed.h"
+#include "put.h"
 
 #define GIB ((uint64_t)1 << 30)
 /* GB/s of PCIe 3.0 x8: 7.88 on the wire (PCI Express Base Specification 3.0), of which copies get about four fifths. */
@@ -103,8 +104,8 @@ static void print_decode(const struct driver_link *link)
 {
 	fputs(",\"decode\":[", stdout);
 	for (unsigned i = 0; i < size_count && link->to_device > 0; i++) {
-		printf("%s{\"bytes\":%llu,\"ms\":%.3f,\"cpu_ms\":", i ? "," : "",
-		       (unsigned long long)sizes[i], decode_over_link(sizes[i], link->to_device));
+		cli_printf("%s{\"bytes\":%llu,\"ms\":%.3f,\"cpu_ms\":", i ? "," : "",
+		           (unsigned long long)sizes[i], decode_over_link(sizes[i], link->to_device));
 		if (memory.rate > 0)
 			printf("%.3f}", decode_by_cpu(sizes[i], memory.rate));
 		else
@@ -116,19 +117,19 @@ static void print_decode(const struct driver_link *link)
 static void print_rate(const char *name, double rate)
 {
 	if (rate > 0)
-		printf(",\"%s\":%.3f", name, rate);
+		cli_printf(",\"%s\":%.3f", name, rate);
 	else
-		printf(",\"%s\":null", name);
+		cli_printf(",\"%s\":null", name);
 }
 
 void doctor_print_links(void)
 {
 	putchar('[');
 	for (unsigned i = 0; i < seen_count; i++) {
-		printf("%s{\"vendor\":", i ? "," : "");
+		cli_printf("%s{\"vendor\":", i ? "," : "");
 		cli_print_json_string(stdout, seen[i].vendor->name);
-		printf(",\"device\":%u,\"simulated\":%s", seen[i].device,
-		       seen[i].link->simulated ? "true" : "false");
+		cli_printf(",\"device\":%u,\"simulated\":%s", seen[i].device,
+		           seen[i].link->simulated ? "true" : "false");
 		print_rate("to_device", seen[i].link->to_device);
 		print_rate("from_device", seen[i].link->from_device);
 		print_rate("host_memory", memory.rate);

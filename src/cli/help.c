@@ -3,6 +3,7 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "put.h"
 
 #define WIDTH ((size_t)80)
 #define COLUMN ((size_t)27) /* at which the texts of options begin */
@@ -26,15 +27,15 @@ static void wrap(const char *text, size_t at, size_t indent)
 		size_t length = strcspn(text, " \n"), width = columns(text, length);
 
 		if (!first && at + 1 + width > WIDTH) {
-			printf("\n%*s", (int)indent, "");
+			cli_printf("\n%*s", (int)indent, "");
 			at = indent;
 			first = true;
 		}
-		printf("%s%.*s", first ? "" : " ", (int)length, text);
+		cli_printf("%s%.*s", first ? "" : " ", (int)length, text);
 		at += width + !first;
 		first = text[length] == '\n';
 		if (first) {
-			printf("\n%*s", (int)indent, "");
+			cli_printf("\n%*s", (int)indent, "");
 			at = indent;
 		}
 		text += length + (text[length] != '\0');
@@ -59,9 +60,10 @@ static int print_option(const struct cli_option *option, char *text, size_t size
 
 static void print_usage(const struct cli_command *command)
 {
-	size_t at = (size_t)printf("usage: spill %s", command->name), begin = at + 1;
+	size_t at = strlen("usage: spill ") + strlen(command->name), begin = at + 1;
 	char text[128];
 
+	cli_printf("usage: spill %s", command->name);
 	for (unsigned i = 0; i <= CLI_OPTIONS; i++) {
 		if (i < CLI_OPTIONS && cli_options[i].command != cli_command_id(command))
 			continue;
@@ -71,9 +73,11 @@ static void print_usage(const struct cli_command *command)
 			snprintf(text, sizeof(text), "%s", command->operands);
 		if (!*text)
 			continue;
-		if (at + 1 + columns(text, strlen(text)) > WIDTH)
-			at = (size_t)printf("\n%*s", (int)begin - 1, "") - 1;
-		printf(" %s", text);
+		if (at + 1 + columns(text, strlen(text)) > WIDTH) {
+			cli_printf("\n%*s", (int)begin - 1, "");
+			at = begin - 1;
+		}
+		cli_printf(" %s", text);
 		at += 1 + columns(text, strlen(text));
 	}
 	putchar('\n');
@@ -91,11 +95,11 @@ static void print_options(const struct cli_command *command)
 		if (option->command != cli_command_id(command))
 			continue;
 		at = (size_t)print_option(option, text, sizeof(text), false);
-		fputs(text, stdout);
-		printf("%*s", at + 2 > COLUMN ? 2 : (int)(COLUMN - at), "");
+		cli_put(stdout, text);
+		cli_printf("%*s", at + 2 > COLUMN ? 2 : (int)(COLUMN - at), "");
 		wrap(option->text, at + 2 > COLUMN ? at + 2 : COLUMN, COLUMN);
 	}
-	printf("%-*s%s\n", (int)COLUMN, "  -h, --help", "print this");
+	cli_printf("%-*s%s\n", (int)COLUMN, "  -h, --help", "print this");
 }
 
 int cli_help(const char *name)
@@ -109,7 +113,7 @@ int cli_help(const char *name)
 	puts("\nexamples:");
 	for (size_t i = 0; i < cli_example_count; i++) {
 		if (cli_examples[i].command == cli_command_id(command))
-			printf("  %s\n", cli_examples[i].line);
+			cli_printf("  %s\n", cli_examples[i].line);
 	}
 	return cli_finish(CLI_FINE);
 }
@@ -122,7 +126,7 @@ int cli_help_all(void)
 	    0, 0);
 	puts("\ncommands:");
 	for (size_t i = 0; i < CLI_COMMANDS; i++)
-		printf("  %-9s %s\n", cli_commands[i].name, cli_commands[i].summary);
+		cli_printf("  %-9s %s\n", cli_commands[i].name, cli_commands[i].summary);
 	puts("\nfirst steps:\n"
 	     "  spill doctor -- llama-server              does anything stand in the way?\n"
 	     "  spill run -- llama-server -m model.gguf   says where its log is\n"

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text.h"
+
 /* One value is never longer: names are cut at CLI_NAME_MOST, and an escape takes six bytes for one. */
 static char buffer[1 << 16];
 
@@ -80,11 +82,19 @@ struct spill_json *cli_json_key(struct spill_json *json, const char *name)
 
 void cli_json_name(struct spill_json *json, const char *member, const struct cli_name *name)
 {
-	spill_json_string(cli_json_key(json, member), name ? name->text : NULL);
+	cli_json_text(json, member, name ? name->text : NULL);
 }
 
+/* A page shows its texts to people, as a terminal does; other readers get them as they are. */
 static void put_text(struct spill_json *json, const char *text)
 {
+	char plain[sizeof(buffer) / 8 + 1];
+	struct spill_text shown = spill_text_begin(plain, sizeof(plain));
+
+	if (text && escape) {
+		spill_text_plain(&shown, text);
+		text = plain;
+	}
 	if (text)
 		spill_json_string_length(json, text, strnlen(text, sizeof(buffer) / 8));
 	else

@@ -12,7 +12,8 @@ void cli_json_begin(struct spill_json *json);
 
 /*
  * The same inside an HTML page: what could end a <script>, begin a comment in one, or be a line's end in older JavaScript is
- * written as an escape, so that no text of a log can be anything but text.
+ * written as an escape, so that no text of a log can be anything but text. In texts a ? stands for
+ * each character that is not shown, as in cli_put.
  */
 void cli_json_begin_page(struct spill_json *json, FILE *page);
 

@@ -1,6 +1,5 @@
 #include "ld_cache.h"
 
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "open_file.h"
 #include "smallfile.h"
 
 #define MAGIC "glibc-ld.so.cache1.1"
@@ -57,13 +57,13 @@ static void load(const char *root)
 	static bool done;
 	struct header header;
 	char path[4096];
-	int fd;
+	int fd, error;
 
 	if (done)
 		return;
 	done = true;
 	fd = spill_smallfile_path(root, "/etc", "ld.so.cache", path, sizeof(path))
-	         ? open(path, O_RDONLY | O_CLOEXEC)
+	         ? cli_open(path, CLI_REGULAR, &error)
 	         : -1;
 	if (fd < 0)
 		return;

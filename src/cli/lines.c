@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fd.h"
+#include "put.h"
 
 #define BLOCK ((size_t)1 << 20)
 /* No writer of ours makes such a line (arguments end at 64 KiB); of what is longer no more than this is held. */
@@ -17,14 +18,12 @@
 /* How each start line begins. Elsewhere in a line it cannot be: a quote within a text has a backslash before it. */
 static const char START[] = "{\"v\":1,\"kind\":\"start\"";
 
-bool cli_lines_open(struct cli_lines *lines, const char *path)
+bool cli_lines_open(struct cli_lines *lines, const char *path, enum cli_files files)
 {
-	*lines = (struct cli_lines){.path = path};
-	lines->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (lines->fd < 0) {
-		lines->error = errno;
+	*lines = (struct cli_lines){.path = path, .files = files};
+	lines->fd = cli_open(path, files, &lines->error);
+	if (lines->fd < 0)
 		return false;
-	}
 	posix_fadvise(lines->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	return true;
 }
@@ -43,10 +42,10 @@ bool cli_lines_is_replaced(const struct cli_lines *lines)
 
 bool cli_lines_reopen(struct cli_lines *lines)
 {
-	const char *path = lines->path;
+	const struct cli_lines old = *lines;
 
 	cli_lines_close(lines);
-	return cli_lines_open(lines, path);
+	return cli_lines_open(lines, old.path, old.files);
 }
 
 void cli_lines_close(struct cli_lines *lines)
@@ -179,9 +178,9 @@ enum cli_line cli_lines_next(struct cli_lines *lines, struct spill_record *recor
 
 void cli_lines_complain(const char *command, const struct cli_lines *lines, enum cli_line line)
 {
-	fprintf(stderr, "spill %s: %s:%lu: ", command, lines->path, lines->number);
+	cli_fprintf(stderr, "spill %s: %s:%lu: ", command, lines->path, lines->number);
 	if (line == CLI_LINE_BAD)
-		fprintf(stderr, "not a record: %s (byte %zu)\n", lines->reason, lines->at + 1);
+		cli_fprintf(stderr, "not a record: %s (byte %zu)\n", lines->reason, lines->at + 1);
 	else if (lines->behind)
 		fputs("the line is cut, and another run begins in it\n", stderr);
 	else

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "open_file.h"
 #include "record_read.h"
 
 enum cli_line {
@@ -16,8 +17,9 @@ enum cli_line {
 
 struct cli_lines {
 	const char *path; /* not owned */
+	enum cli_files files;
 	int fd;
-	int error;            /* errno of open or read; 0 */
+	int error;            /* of open or read, for cli_open_text; 0 */
 	unsigned long number; /* of the line, from 1 */
 	const char *text;     /* the line without its newline, until the next one is asked for */
 	size_t length;
@@ -34,7 +36,7 @@ struct cli_lines {
 };
 
 /* False if it cannot be opened: `error`. Closed by cli_lines_close in any case. */
-bool cli_lines_open(struct cli_lines *lines, const char *path);
+bool cli_lines_open(struct cli_lines *lines, const char *path, enum cli_files files);
 
 /* Of the record nothing is kept beyond the next call. */
 enum cli_line cli_lines_next(struct cli_lines *lines, struct spill_record *record);

@@ -10,12 +10,15 @@
 #include "call.h"
 #include "cli.h"
 #include "pieces.h"
+#include "put.h"
 #include "smallfile.h"
 
 static void print_heading(struct log_output *output, const struct log_reading *reading)
 {
-	if (output->many && !output->json && output->last != reading->lines.path)
-		printf("%s==> %s <==\n", output->last ? "\n" : "", reading->lines.path);
+	if (output->many && !output->json && output->last != reading->lines.path) {
+		fputs(output->last ? "\n" : "", stdout);
+		cli_printf("==> %s <==\n", reading->lines.path);
+	}
 	output->last = reading->lines.path;
 }
 
@@ -49,9 +52,9 @@ static void take_record(struct log_output *output, struct log_reading *reading,
 	reading->ended = record->kind == SPILL_KIND_EXIT;
 	reading->later += record->version > SPILL_RECORD_VERSION;
 	if (output->json) {
-		/* As it stands in the file: what we do not know is told too. */
+		/* With its own members and values: what we do not know is told too. */
 		fputs(output->records ? ",\n" : "[", stdout);
-		fwrite(reading->lines.text, 1, reading->lines.length, stdout);
+		cli_put_json_line(stdout, reading->lines.text, reading->lines.length);
 	} else {
 		if (output->counting)
 			count_rules(reading, record);
@@ -63,10 +66,10 @@ static void take_record(struct log_output *output, struct log_reading *reading,
 	reading->records++;
 }
 
-bool log_begin(struct log_reading *reading, const char *path)
+bool log_begin(struct log_reading *reading, const char *path, enum cli_files files)
 {
 	*reading = (struct log_reading){0};
-	return cli_lines_open(&reading->lines, path);
+	return cli_lines_open(&reading->lines, path, files);
 }
 
 void log_read(struct log_output *output, struct log_reading *reading)
@@ -88,10 +91,11 @@ void log_read(struct log_output *output, struct log_reading *reading)
 void log_end(struct log_output *output, struct log_reading *reading)
 {
 	if (reading->lines.error) {
-		fprintf(stderr, "spill log: %s: %s\n", reading->lines.path, strerror(reading->lines.error));
+		cli_fprintf(stderr, "spill log: %s: %s\n", reading->lines.path,
+		            cli_open_text(reading->lines.error));
 		output->status = CLI_FINDINGS;
 	} else if (!reading->records) {
-		fprintf(stderr, "spill log: %s: no records\n", reading->lines.path);
+		cli_fprintf(stderr, "spill log: %s: no records\n", reading->lines.path);
 		output->status = CLI_FINDINGS;
 	} else if (!output->json) {
 		print_heading(output, reading);
@@ -104,11 +108,11 @@ void log_end(struct log_output *output, struct log_reading *reading)
 	cli_lines_close(&reading->lines);
 }
 
-static void read_one(struct log_output *output, const char *path)
+static void read_one(struct log_output *output, const char *path, enum cli_files files)
 {
 	struct log_reading reading;
 
-	if (log_begin(&reading, path))
+	if (log_begin(&reading, path, files))
 		log_read(output, &reading);
 	log_end(output, &reading);
 }
@@ -119,12 +123,12 @@ static void read_folder(struct log_output *output, const char *path)
 
 	output->many = pieces.count > 1;
 	if (!pieces.count) {
-		fprintf(stderr, "spill log: %s: %s\n", path,
-		        pieces.error ? strerror(pieces.error) : "no *.jsonl in it");
+		cli_fprintf(stderr, "spill log: %s: %s\n", path,
+		            pieces.error ? strerror(pieces.error) : "no *.jsonl in it");
 		output->status = CLI_FINDINGS;
 	}
 	for (size_t i = 0; i < pieces.count; i++)
-		read_one(output, pieces.paths[i]);
+		read_one(output, pieces.paths[i], CLI_REGULAR);
 	cli_pieces_free(&pieces);
 }
 
@@ -138,11 +142,11 @@ static const char *find(struct log_output *output, const char *operand, char pat
 	output->pid = (int)strtol(operand, NULL, 10);
 	if (log_find(output->pid, path))
 		return path;
-	fprintf(stderr,
-	        "spill log: %s: no file of that name; a process of that number has no log open, and left "
-	        "none in the "
-	        "default folder\n",
-	        operand);
+	cli_fprintf(stderr,
+	            "spill log: %s: no file of that name; a process of that number has no log open, and left "
+	            "none in the "
+	            "default folder\n",
+	            operand);
 	return NULL;
 }
 
@@ -174,7 +178,7 @@ int cli_log(int argc, char **argv)
 	else if (folder)
 		read_folder(&output, path);
 	else
-		read_one(&output, path);
+		read_one(&output, path, CLI_REGULAR_OR_PIPE);
 	if (output.json)
 		puts(output.records ? "]" : "[]");
 	return cli_finish(output.status);

@@ -29,7 +29,7 @@ struct log_output {
 };
 
 /* False if it cannot be opened. Closed by log_end in any case, which says so. */
-bool log_begin(struct log_reading *reading, const char *path);
+bool log_begin(struct log_reading *reading, const char *path, enum cli_files files);
 
 /* Prints what there is up to the end. */
 void log_read(struct log_output *output, struct log_reading *reading);

@@ -15,7 +15,7 @@ static int pid_in(const char *path)
 	struct cli_lines lines;
 	int pid = 0;
 
-	if (cli_lines_open(&lines, path) && cli_lines_next(&lines, &record) == CLI_LINE_RECORD &&
+	if (cli_lines_open(&lines, path, CLI_REGULAR) && cli_lines_next(&lines, &record) == CLI_LINE_RECORD &&
 	    record.kind == SPILL_KIND_START)
 		pid = record.start.pid;
 	cli_lines_close(&lines);

@@ -92,7 +92,7 @@ static void look_at(struct log_output *output, struct followed *log)
 	lines->following = !log->done;
 }
 
-static void add(struct following *following, const char *path)
+static void add(struct following *following, const char *path, enum cli_files files)
 {
 	struct followed *log;
 
@@ -102,7 +102,7 @@ static void add(struct following *following, const char *path)
 	following->logs = cli_room(following->logs, following->count + 1, sizeof(following->logs[0]));
 	log = &following->logs[following->count++];
 	*log = (struct followed){.path = cli_room_text(path)};
-	log->done = !log_begin(&log->reading, log->path);
+	log->done = !log_begin(&log->reading, log->path, files);
 	log->reading.lines.following = true;
 }
 
@@ -115,7 +115,7 @@ static void add_folder(struct following *following, const char *path, bool first
 		size_t length = strlen(pieces.paths[i]);
 
 		if (first || !strcmp(pieces.paths[i] + length - 6, ".jsonl"))
-			add(following, pieces.paths[i]);
+			add(following, pieces.paths[i], CLI_REGULAR);
 	}
 	cli_pieces_free(&pieces);
 }
@@ -141,7 +141,7 @@ void log_follow(struct log_output *output, const char *path, bool folder)
 		if (folder)
 			add_folder(&following, path, first);
 		else if (first)
-			add(&following, path);
+			add(&following, path, CLI_REGULAR_OR_PIPE);
 		for (size_t i = 0; i < following.count; i++)
 			if (!following.logs[i].done)
 				look_at(output, &following.logs[i]);

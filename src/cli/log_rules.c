@@ -73,8 +73,8 @@ void cli_rules_print(FILE *out)
 		fputs("  rule ", out);
 		cli_put(out, run.rule[i].name);
 		if (run.rule[i].requests)
-			fprintf(out, ": %" PRIu64 " request%s\n", run.rule[i].requests,
-			        run.rule[i].requests == 1 ? "" : "s");
+			cli_fprintf(out, ": %" PRIu64 " request%s\n", run.rule[i].requests,
+			            run.rule[i].requests == 1 ? "" : "s");
 		else
 			fputs(": none of these requests\n", out);
 	}

@@ -32,7 +32,7 @@ static void put_rank(FILE *out, const char *variable, const char *rank)
 {
 	if (!rank)
 		return;
-	fprintf(out, ", %s=", variable);
+	cli_fprintf(out, ", %s=", variable);
 	cli_put(out, rank);
 }
 
@@ -98,7 +98,7 @@ static void print_alloc(FILE *out, const struct spill_record_alloc *alloc)
 {
 	fprintf(out, "alloc #%-6" PRIu64 " ", alloc->seq);
 	cli_put_size(out, alloc->bytes);
-	fprintf(out, "  %s", spill_place_name(alloc->place));
+	cli_fprintf(out, "  %s", spill_place_name(alloc->place));
 	if (alloc->place != SPILL_PLACE_DEVICE) {
 		fputs(" (", out);
 		cli_put_sums(out, &alloc->held);
@@ -117,7 +117,7 @@ static void print_free(FILE *out, const struct spill_record_free *record)
 {
 	fprintf(out, "free  #%-6" PRIu64 " ", record->seq);
 	cli_put_size(out, record->bytes);
-	fprintf(out, "  %s", spill_place_name(record->place));
+	cli_fprintf(out, "  %s", spill_place_name(record->place));
 	put_origin(out, record->device, record->api, record->caller);
 	fputs("  ", out);
 	cli_put(out, record->reason);
@@ -182,7 +182,7 @@ static void print_drop(FILE *out, const struct spill_record_drop *drop)
 
 #define X(id, name, text) \
 	if (drop->sums[SPILL_DROP_##id].count) { \
-		fprintf(out, "%s%" PRIu64 " " name " (", before, drop->sums[SPILL_DROP_##id].count); \
+		cli_fprintf(out, "%s%" PRIu64 " " name " (", before, drop->sums[SPILL_DROP_##id].count); \
 		cli_put_sums(out, &drop->sums[SPILL_DROP_##id].bytes); \
 		fputs(")", out); \
 		before = ", "; \
@@ -199,8 +199,8 @@ static void print_moves(FILE *out, const struct spill_totals *totals)
 		return;
 	fputs("; moved ", out);
 	cli_put_size(out, totals->demoted);
-	fprintf(out, " to host memory in %" PRIu64 " move%s, ", totals->demotions,
-	        totals->demotions == 1 ? "" : "s");
+	cli_fprintf(out, " to host memory in %" PRIu64 " move%s, ", totals->demotions,
+	            totals->demotions == 1 ? "" : "s");
 	cli_put_size(out, totals->promoted);
 	fprintf(out, " back in %" PRIu64, totals->promotions);
 }

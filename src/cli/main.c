@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "json.h"
 #include "nearest.h"
+#include "put.h"
 #include "room.h"
 
 /* Their functions, in the order of the table. */
@@ -18,9 +19,9 @@ static int (*const functions[CLI_COMMANDS])(int argc, char **argv) = {
 
 int cli_usage_list(const char *command, const char *format, va_list arguments)
 {
-	fprintf(stderr, "spill%s%s: ", *command ? " " : "", command);
-	vfprintf(stderr, format, arguments);
-	fprintf(stderr, "\ntry: spill %s%s--help\n", command, *command ? " " : "");
+	cli_fprintf(stderr, "spill%s%s: ", *command ? " " : "", command);
+	cli_vfprintf(stderr, format, arguments);
+	cli_fprintf(stderr, "\ntry: spill %s%s--help\n", command, *command ? " " : "");
 	return CLI_USAGE;
 }
 
@@ -62,7 +63,7 @@ void cli_print_item(FILE *out, const char *text, bool json, bool *any)
 		fputs(*any ? "," : "", out);
 		cli_print_json_string(out, text);
 	} else {
-		fprintf(out, "%s\n", text);
+		cli_fprintf(out, "%s\n", text);
 	}
 	*any = true;
 }
@@ -76,7 +77,7 @@ int cli_version(int argc, char **argv)
 		return call.status;
 	if (call.count)
 		return cli_usage(argv[0], "unexpected argument '%s'", call.operand[0]);
-	printf(json ? "{\"version\":\"%s\"}\n" : "spill %s\n", SPILL_VERSION);
+	cli_printf(json ? "{\"version\":\"%s\"}\n" : "spill %s\n", SPILL_VERSION);
 	return cli_finish(CLI_FINE);
 }
 

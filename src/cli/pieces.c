@@ -61,8 +61,8 @@ static void look(struct piece *piece)
 	struct spill_record record;
 	struct cli_lines lines;
 
-	if (cli_lines_open(&lines, piece->path) && cli_lines_next(&lines, &record) == CLI_LINE_RECORD &&
-	    record.kind == SPILL_KIND_START) {
+	if (cli_lines_open(&lines, piece->path, CLI_REGULAR) &&
+	    cli_lines_next(&lines, &record) == CLI_LINE_RECORD && record.kind == SPILL_KIND_START) {
 		snprintf(piece->time, sizeof(piece->time), "%s", record.start.time ? record.start.time : "");
 		piece->continues = record.start.continues;
 	}

@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "config.h"
 #include "glob.h"
+#include "put.h"
 
 static struct spill_config config; /* too large for the stack */
 
@@ -48,8 +49,8 @@ static void print_option(unsigned slot, const struct spill_log_option *option, b
 		putchar('}');
 		return;
 	}
-	printf("%s =%s%s  (%s%s%s)\n", option->name, *value ? " " : "", value, option->source,
-	       environment ? " " : "", environment ? variable_of(slot, variable, sizeof(variable)) : "");
+	cli_printf("%s =%s%s  (%s%s%s)\n", option->name, *value ? " " : "", value, option->source,
+	           environment ? " " : "", environment ? variable_of(slot, variable, sizeof(variable)) : "");
 }
 
 /* The listed options are the present slots, in order. */
@@ -100,13 +101,13 @@ static void print_rules(bool json)
 	}
 }
 
-/* As the items of a JSON array; takes them apart. */
-static void print_lines(char *lines)
+/* A line each, or the items of a JSON array; takes them apart. */
+static void print_lines(char *lines, bool json)
 {
 	bool any = false;
 
 	for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n"))
-		cli_print_item(stdout, line, true, &any);
+		cli_print_item(stdout, line, json, &any);
 }
 
 static void print_json(const char *program, bool disabled)
@@ -116,25 +117,25 @@ static void print_json(const char *program, bool disabled)
 		cli_print_json_string(stdout, program);
 	else
 		fputs("null", stdout);
-	printf(",\"disabled\":%s,\"problem\":", disabled ? "true" : "false");
+	cli_printf(",\"disabled\":%s,\"problem\":", disabled ? "true" : "false");
 	if (config.problem[0])
 		cli_print_json_string(stdout, config.problem);
 	else
 		fputs("null", stdout);
 	fputs(",\"warnings\":[", stdout);
-	print_lines(config.warning);
+	print_lines(config.warning, true);
 	fputs("],\"files\":[", stdout);
 	for (unsigned i = 0; i < config.file_count; i++) {
 		fputs(i ? ",{\"path\":" : "{\"path\":", stdout);
 		cli_print_json_string(stdout, config.files[i].path);
-		printf(",\"state\":\"%s\"}", state_text(config.files[i].state));
+		cli_printf(",\"state\":\"%s\"}", state_text(config.files[i].state));
 	}
 	fputs("],\"options\":[", stdout);
 	print_options(true);
 	fputs("],\"rules\":[", stdout);
 	print_rules(true);
 	fputs("],\"hidden\":[", stdout);
-	print_lines(config.hidden);
+	print_lines(config.hidden, true);
 	printf("],\"other_rules\":%u,\"hints\":[", config.other_rules);
 	print_hints(true);
 	puts("]}");
@@ -142,24 +143,22 @@ static void print_json(const char *program, bool disabled)
 
 static void print_text(const char *program, bool disabled)
 {
-	printf("policy for %s; of two sources the first counts:\n", *program ? program : "any program");
+	cli_printf("policy for %s; of two sources the first counts:\n", *program ? program : "any program");
 	puts("  the environment");
 	for (unsigned i = 0; i < config.file_count; i++)
-		printf("  %s: %s\n", config.files[i].path, state_text(config.files[i].state));
+		cli_printf("  %s: %s\n", config.files[i].path, state_text(config.files[i].state));
 	if (disabled)
 		puts("SPILL in the environment: libspill is off, and nothing of this holds");
-	if (config.warning[0])
-		puts(config.warning);
+	print_lines(config.warning, false);
 	if (config.problem[0])
-		printf("%s\nso nothing else was read, the defaults hold, and libspill only observes\n",
-		       config.problem);
+		cli_printf("%s\nso nothing else was read, the defaults hold, and libspill only observes\n",
+		           config.problem);
 	putchar('\n');
 	print_options(false);
 	if (config.rules.count)
 		puts("\nrules; of those that match a request the first counts:");
 	print_rules(false);
-	if (config.hidden[0])
-		puts(config.hidden);
+	print_lines(config.hidden, false);
 	if (config.other_rules)
 		printf("rules for other programs, by their key program: %u\n", config.other_rules);
 	print_hints(false);

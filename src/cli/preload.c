@@ -1,7 +1,6 @@
 #include "preload.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
@@ -13,6 +12,8 @@
 #include "cli.h"
 #include "elf_file.h"
 #include "glob.h"
+#include "open_file.h"
+#include "put.h"
 
 #define PATH_SIZE (PATH_MAX + 64)
 #define NAME "libspill.so"
@@ -21,7 +22,7 @@
 static bool is_library(const char *path)
 {
 	struct elf_file file;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int error, fd = cli_open(path, CLI_REGULAR, &error);
 
 	if (fd < 0)
 		return false;
@@ -115,9 +116,10 @@ static bool is_preloaded(const char *library)
 	found.library = library;
 	dl_iterate_phdr(look_at_loaded, &found);
 	if (!found.ours && found.other[0])
-		fprintf(stderr,
-		        "spill run: another libspill.so is preloaded already, and stays the only one: %s\n",
-		        found.other);
+		cli_fprintf(
+		    stderr,
+		    "spill run: another libspill.so is preloaded already, and stays the only one: %s\n",
+		    found.other);
 	return found.ours || found.other[0];
 }
 
@@ -154,7 +156,7 @@ int cli_preload(void)
 	if (installed && by_token(folder, library, token))
 		strcpy(library, token);
 	if (strpbrk(library, " :")) {
-		fprintf(
+		cli_fprintf(
 		    stderr,
 		    "spill run: the loader splits LD_PRELOAD at blanks and colons, so this cannot work: %s\n"
 		    "move or link the library to a path that has neither\n",

@@ -1,6 +1,5 @@
 #include "program_file.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "glob.h"
+#include "open_file.h"
 
 bool program_find(const char *name, char path[PATH_MAX])
 {
@@ -101,14 +101,14 @@ enum program_bar program_loader(const char *path, const struct elf_file *file, c
 static enum program_bar bar_of_file(const char *path, char next[PATH_MAX], char what[PROGRAM_TEXT])
 {
 	enum program_bar bar = PROGRAM_FREE;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int error, fd = cli_open(path, CLI_REGULAR, &error);
 	struct elf_file file;
 	struct stat status;
 
 	next[0] = '\0';
 	if (fd < 0)
 		return bar;
-	if (!fstat(fd, &status) && S_ISREG(status.st_mode) && !program_interpreter(fd, next)) {
+	if (!fstat(fd, &status) && !program_interpreter(fd, next)) {
 		elf_read(&file, fd);
 		bar = program_privilege(path, fd, &status, what);
 		if (bar == PROGRAM_FREE && file.kind == ELF_OURS)

@@ -12,13 +12,13 @@
 
 static void put_label(const char *label)
 {
-	printf("  %-15s", label);
+	cli_printf("  %-15s", label);
 }
 
 static void put_answer(const struct cli_replay_run *run)
 {
 	if (!run->judged)
-		printf("could not be judged: %s\n", run->why);
+		cli_printf("could not be judged: %s\n", run->why);
 	else if (run->refused)
 		printf("does not fit: %" PRIu64 " of %" PRIu64 " requests would be out of memory (%" PRIu64
 		       " were in the recording, too); %" PRIu64 " would be elsewhere than they were\n",
@@ -111,7 +111,8 @@ static void put_elsewhere(const struct cli_replay_run *run)
 {
 	if (!run->elsewhere.count)
 		return;
-	printf("\n  %12s%12s  %s\n", "allocations", "bytes", "from where they were, to where they would be");
+	cli_printf("\n  %12s%12s  %s\n", "allocations", "bytes",
+	           "from where they were, to where they would be");
 	for (unsigned from = 0; from < CLI_WHERES; from++) {
 		for (unsigned to = 0; to < CLI_WHERES; to++) {
 			const struct cli_replay_sum *way = &run->ways[from][to];
@@ -120,8 +121,8 @@ static void put_elsewhere(const struct cli_replay_run *run)
 				continue;
 			printf("  %12" PRIu64, way->count);
 			cli_put_size_at(stdout, way->bytes);
-			printf("  %s -> %s%s\n", cli_where_name(from), cli_where_name(to),
-			       from == to ? " (another part of it)" : "");
+			cli_printf("  %s -> %s%s\n", cli_where_name(from), cli_where_name(to),
+			           from == to ? " (another part of it)" : "");
 		}
 	}
 }
@@ -130,7 +131,7 @@ static void put_movers(const struct cli_table *table, const char *heading)
 {
 	if (!table->count)
 		return;
-	printf("\n  %12s%12s%12s  %s\n", "elsewhere", "bytes", "off device", heading);
+	cli_printf("\n  %12s%12s%12s  %s\n", "elsewhere", "bytes", "off device", heading);
 	for (size_t i = 0; i < table->count && i < ROWS; i++) {
 		const struct cli_row *row = &table->rows[i];
 
@@ -142,21 +143,21 @@ static void put_movers(const struct cli_table *table, const char *heading)
 		putchar('\n');
 	}
 	if (table->count > ROWS)
-		printf("  %12s  %zu more, in --json\n", "", table->count - ROWS);
+		cli_printf("  %12s  %zu more, in --json\n", "", table->count - ROWS);
 }
 
 static void put_list(const struct cli_replay_run *run)
 {
 	if (!run->listed)
 		return;
-	printf("\n  %12s%12s%12s  %s\n", "allocation", "bytes", "off device", "from, to, rule, caller");
+	cli_printf("\n  %12s%12s%12s  %s\n", "allocation", "bytes", "off device", "from, to, rule, caller");
 	for (size_t i = 0; i < run->listed; i++) {
 		const struct cli_replay_row *row = &run->list[i];
 
 		printf("  %12" PRIu64, row->seq);
 		cli_put_size_at(stdout, row->bytes);
 		cli_put_size_at(stdout, row->now.away);
-		printf("  %s -> %s, ", cli_where_name(row->was.where), cli_where_name(row->now.where));
+		cli_printf("  %s -> %s, ", cli_where_name(row->was.where), cli_where_name(row->now.where));
 		cli_put(stdout, cli_text_of(row->rule));
 		fputs(", ", stdout);
 		cli_put(stdout, cli_text_of(row->caller));
@@ -176,9 +177,9 @@ static void put_limits(const struct cli_replay_run *run)
 		const struct cli_replay_limit *limit = &run->limits[i];
 		uint64_t other = run->setting.cards[limit->device].other;
 
-		printf("%s  device %d: nothing is elsewhere for lack of room from device.limit = %" PRIu64
-		       " (",
-		       i ? "" : "\n", limit->device, limit->all);
+		fputs(i ? "" : "\n", stdout);
+		printf("  device %d: nothing is elsewhere for lack of room from device.limit = %" PRIu64 " (",
+		       limit->device, limit->all);
 		cli_put_size(stdout, limit->all);
 		fputs(") on, a card of ", stdout);
 		cli_put_size(stdout, limit->all + limit->reserve + other);
@@ -198,9 +199,10 @@ static void put_doubts(const struct cli_replay *replay, const struct cli_replay_
 	     "ask for the "
 	     "same in the same order");
 	if (!run->judged)
-		printf("  %s: sums are too low\n", run->why);
+		cli_printf("  %s: sums are too low\n", run->why);
 	if (run->missing[0])
-		printf("  options that its policy did not have yet are as by default: %s\n", run->missing);
+		cli_printf("  options that its policy did not have yet are as by default: %s\n",
+		           run->missing);
 	if (replay->wish.host == SPILL_UNLIMITED)
 		puts("  how much memory the host had is not in the log: a host.limit in % and host.reserve "
 		     "never "

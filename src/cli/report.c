@@ -2,10 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "amount.h"
 #include "call.h"
 #include "cli.h"
+#include "open_file.h"
 #include "report.h"
 #include "report_html.h"
 
@@ -104,11 +106,11 @@ static bool begins_as_log(const char *path)
 {
 	static const char begin[] = "{\"v\"";
 	char text[sizeof(begin) - 1] = "";
-	FILE *file = fopen(path, "re");
-	size_t length = file ? fread(text, 1, sizeof(text), file) : 0;
+	int error, fd = cli_open(path, CLI_REGULAR, &error);
+	ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof(text));
 
-	if (file)
-		fclose(file);
+	if (fd >= 0)
+		close(fd);
 	return length == sizeof(text) && !memcmp(text, begin, sizeof(text));
 }
 

@@ -12,7 +12,7 @@
 
 static bool failed(const char *path)
 {
-	fprintf(stderr, "spill report: %s: %s\n", path, strerror(errno));
+	cli_fprintf(stderr, "spill report: %s: %s\n", path, strerror(errno));
 	return false;
 }
 
@@ -91,7 +91,7 @@ static void tell(const char *path, size_t runs)
 	if (stat(path, &status) || !S_ISREG(status.st_mode))
 		return;
 	cli_put(stdout, path);
-	printf(": %zu %s, ", runs, runs == 1 ? "run" : "runs");
+	cli_printf(": %zu %s, ", runs, runs == 1 ? "run" : "runs");
 	cli_put_size(stdout, (uint64_t)status.st_size);
 	puts("; open it in a browser");
 }
@@ -108,7 +108,7 @@ bool cli_report_html(const struct cli_report *report, const struct cli_stories *
 		return false;
 	}
 	if (!report->summaries.count) {
-		fprintf(stderr, "spill report: no run was read: %s is not written\n", path);
+		cli_fprintf(stderr, "spill report: no run was read: %s is not written\n", path);
 		return false;
 	}
 	page.rows = CLI_PAGE_ROWS / report->summaries.count;

@@ -36,7 +36,7 @@ static void put_caller(const struct spill_group *caller)
 	cli_put_size(stdout, spill_bytes_all(&caller->held));
 	fputs("  ", stdout);
 	cli_put(stdout, caller->name);
-	printf("  in %" PRIu64 " allocation%s: ", caller->count, caller->count == 1 ? "" : "s");
+	cli_printf("  in %" PRIu64 " allocation%s: ", caller->count, caller->count == 1 ? "" : "s");
 	cli_put_sums(stdout, &caller->held);
 	putchar('\n');
 }
@@ -45,7 +45,7 @@ static void put_holder(const struct spill_holder *holder)
 {
 	fputs("      ", stdout);
 	cli_put_size(stdout, holder->bytes);
-	printf("  #%" PRIu64 "  %s  ", holder->seq, spill_place_name(holder->place));
+	cli_printf("  #%" PRIu64 "  %s  ", holder->seq, spill_place_name(holder->place));
 	cli_put(stdout, holder->api);
 	fputs("  ", stdout);
 	cli_put(stdout, holder->caller);

@@ -12,7 +12,7 @@
 static void put_device(int device)
 {
 	if (device < 0)
-		printf("  %-8s", "none");
+		cli_printf("  %-8s", "none");
 	else
 		printf("  %-8d", device);
 }
@@ -21,8 +21,8 @@ void cli_report_devices(const struct cli_summary *summary)
 {
 	if (!summary->device_count)
 		return;
-	printf("\n  %-8s%12s%12s%12s%12s%12s%12s%12s  %s\n", "device", "total", "peak device", "peak host",
-	       "managed", "end device", "end host", "managed", "name");
+	cli_printf("\n  %-8s%12s%12s%12s%12s%12s%12s%12s  %s\n", "device", "total", "peak device",
+	           "peak host", "managed", "end device", "end host", "managed", "name");
 	for (size_t i = 0; i < summary->device_count; i++) {
 		const struct cli_device *device = &summary->devices[i];
 		const uint64_t sizes[] = {device->bytes,        device->peak.device, device->peak.host,
@@ -84,8 +84,8 @@ void cli_report_fit(const struct cli_summary *summary, uint64_t margin)
 		if (!any) {
 			fputs("\n  fit, when most was wanted of the device; margin ", stdout);
 			cli_put_size(stdout, margin);
-			printf("\n  %-8s%12s%12s%12s%12s%12s%12s%12s\n", "device", "total", "wanted",
-			       "on device", "on host", "managed", "refused", "free");
+			cli_printf("\n  %-8s%12s%12s%12s%12s%12s%12s%12s\n", "device", "total", "wanted",
+			           "on device", "on host", "managed", "refused", "free");
 		}
 		any = true;
 		put_fit(&summary->devices[i], margin);
@@ -97,8 +97,8 @@ static void put_view(const struct cli_table *table, const char *heading, const c
 {
 	if (!table->count)
 		return;
-	printf("\n  %12s%12s%12s%12s%12s  %s\n", "allocations", "bytes", "peak", "at end", "spilled",
-	       heading);
+	cli_printf("\n  %12s%12s%12s%12s%12s  %s\n", "allocations", "bytes", "peak", "at end", "spilled",
+	           heading);
 	for (size_t i = 0; i < table->count && i < ROWS; i++) {
 		const struct cli_row *row = &table->rows[i];
 
@@ -112,7 +112,7 @@ static void put_view(const struct cli_table *table, const char *heading, const c
 		putchar('\n');
 	}
 	if (table->count > ROWS)
-		printf("  %12s  %zu more, in --json\n", "", table->count - ROWS);
+		cli_printf("  %12s  %zu more, in --json\n", "", table->count - ROWS);
 }
 
 void cli_report_views(const struct cli_summary *summary)
@@ -133,12 +133,12 @@ void cli_report_largest(const struct cli_summary *summary)
 
 		fputs("  ", stdout);
 		cli_put_size_at(stdout, large->bytes);
-		printf("  #%-8" PRIu64 "%-8s  ", large->seq, spill_place_name(large->place));
+		cli_printf("  #%-8" PRIu64 "%-8s  ", large->seq, spill_place_name(large->place));
 		cli_put(stdout, cli_text_of(large->api));
 		fputs("  ", stdout);
 		cli_put(stdout, cli_text_of(large->caller));
-		printf("  at %" PRIu64 ".%03" PRIu64 " s%s\n", large->time_us / 1000000,
-		       large->time_us / 1000 % 1000, large->freed ? "" : ", held at the end");
+		cli_printf("  at %" PRIu64 ".%03" PRIu64 " s%s\n", large->time_us / 1000000,
+		           large->time_us / 1000 % 1000, large->freed ? "" : ", held at the end");
 	}
 }
 
@@ -148,8 +148,8 @@ void cli_report_moved(const struct cli_summary *summary)
 
 	if (!moved->count)
 		return;
-	printf("\n  %12s%12s%12s%12s  %s\n", "moves", "moved", "size", "host at end",
-	       "moved to the host most");
+	cli_printf("\n  %12s%12s%12s%12s  %s\n", "moves", "moved", "size", "host at end",
+	           "moved to the host most");
 	for (unsigned i = 0; i < moved->count; i++) {
 		const struct cli_moved *one = &moved->list[i];
 
@@ -169,7 +169,7 @@ static void put_padded(const char *word, int width)
 	int left = width - (int)strnlen(word, (size_t)width) - 1;
 
 	cli_put(stdout, word);
-	printf("%*s ", left > 0 ? left : 0, "");
+	cli_printf("%*s ", left > 0 ? left : 0, "");
 }
 
 static void put_run(const char *rank, const char *ended, const struct spill_totals *totals)
@@ -192,8 +192,8 @@ void cli_report_runs(const struct cli_report *report)
 	const struct spill_totals sum = cli_report_sum(report);
 
 	printf("%zu runs; their sum as if all had their peaks at once\n", summaries->count);
-	printf("  %-6s%-8s%12s%12s%12s%12s%12s%12s%12s%8s\n", "rank", "ended", "allocations", "of it spilt",
-	       "spilled", "moved", "peak device", "peak host", "managed", "oom");
+	cli_printf("  %-6s%-8s%12s%12s%12s%12s%12s%12s%12s%8s\n", "rank", "ended", "allocations",
+	           "of it spilt", "spilled", "moved", "peak device", "peak host", "managed", "oom");
 	for (size_t i = 0; i < summaries->count; i++) {
 		const struct cli_summary *run = &summaries->runs[i];
 

@@ -41,20 +41,20 @@ static void put_head(const struct cli_summary *summary)
 
 static void put_end(const struct cli_summary *summary)
 {
-	printf("  %-15s", "ended");
+	cli_printf("  %-15s", "ended");
 	if (summary->exited)
 		cli_put(stdout, cli_report_how(summary));
 	else
 		fputs("no exit line: it was killed, has crashed, or still runs; what follows is what its "
 		      "lines say",
 		      stdout);
-	printf("; last line at %" PRIu64 ".%06" PRIu64 " s%s\n", summary->ended_us / 1000000,
-	       summary->ended_us % 1000000, summary->end.cut ? ", cut" : "");
+	cli_printf("; last line at %" PRIu64 ".%06" PRIu64 " s%s\n", summary->ended_us / 1000000,
+	           summary->ended_us % 1000000, summary->end.cut ? ", cut" : "");
 }
 
 static void put_label(const char *label)
 {
-	printf("  %-15s", label);
+	cli_printf("  %-15s", label);
 }
 
 /* "split 2.04 GiB, host 1.00 GiB": what spilled, by the table's names; a few of them. */
@@ -87,7 +87,7 @@ static void put_moves(const char *label, uint64_t bytes, uint64_t count, const s
 		return;
 	put_label(label);
 	cli_put_size(stdout, bytes);
-	printf(" in %" PRIu64 " move%s", count, count == 1 ? "" : "s");
+	cli_printf(" in %" PRIu64 " move%s", count, count == 1 ? "" : "s");
 	for (size_t i = 0; i < by_reason->count; i++) {
 		fputs(i ? ", " : ": ", stdout);
 		cli_put(stdout, cli_text_of(by_reason->rows[i].name));
@@ -144,8 +144,8 @@ static void put_rest(const struct cli_summary *summary)
 
 static void put_bytes(const char *label, const struct spill_bytes *bytes)
 {
-	printf("  %-8s%20" PRIu64 "%20" PRIu64 "%20" PRIu64 "\n", label, bytes->device, bytes->host,
-	       bytes->managed);
+	cli_printf("  %-8s%20" PRIu64 "%20" PRIu64 "%20" PRIu64 "\n", label, bytes->device, bytes->host,
+	           bytes->managed);
 }
 
 /* To the byte, as they stand in an exit line. */
@@ -155,7 +155,7 @@ static void put_totals(const struct spill_totals *totals)
 	       ", demotions %" PRIu64 " (%" PRIu64 " bytes), promotions %" PRIu64 " (%" PRIu64 " bytes)\n",
 	       totals->allocs, totals->frees, totals->spills, totals->ooms, totals->demotions,
 	       totals->demoted, totals->promotions, totals->promoted);
-	printf("  %-8s%20s%20s%20s\n", "bytes", "device", "host", "managed");
+	cli_printf("  %-8s%20s%20s%20s\n", "bytes", "device", "host", "managed");
 	put_bytes("live", &totals->live);
 	put_bytes("peak", &totals->peak);
 	put_bytes("spilled", &totals->spilled);
@@ -184,8 +184,8 @@ static void put_differences(const struct cli_summary *summary)
 	}
 	puts("  THE SUMS OF THE LINES ARE NOT WHAT THE PROGRAM COUNTED (exit line):");
 	for (unsigned i = 0; i < count; i++)
-		printf("    %s: lines %" PRIu64 ", exit line %" PRIu64 "\n", differences[i].name,
-		       differences[i].lines, differences[i].exit);
+		cli_printf("    %s: lines %" PRIu64 ", exit line %" PRIu64 "\n", differences[i].name,
+		           differences[i].lines, differences[i].exit);
 	if (summary->lost)
 		puts("    lines were lost, as the log-lost notes say");
 }

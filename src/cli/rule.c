@@ -1,5 +1,6 @@
 /* A rule as `spill policy` and `spill check` show it. */
 #include "cli.h"
+#include "put.h"
 #include "rule_option.h"
 
 static void print_json(const struct spill_rule *rule, const char *source)
@@ -36,5 +37,5 @@ void cli_print_rule(const struct spill_rule *rule, const char *source, bool json
 		return;
 	}
 	spill_rule_format(rule, text, sizeof(text));
-	printf("rule %s: %s  (%s)\n", rule->name, text, source);
+	cli_printf("rule %s: %s  (%s)\n", rule->name, text, source);
 }

@@ -13,6 +13,7 @@
 #include "options.h"
 #include "preload.h"
 #include "program_file.h"
+#include "put.h"
 
 static int set(const char *name, const char *value)
 {
@@ -109,11 +110,12 @@ static void warn(const char *program)
 	char what[PROGRAM_TEXT];
 
 	if (spill_config_disabled())
-		fprintf(stderr, "spill run: SPILL=%s is set, so libspill does nothing; unset SPILL\n",
-		        getenv("SPILL"));
+		cli_fprintf(stderr, "spill run: SPILL=%s is set, so libspill does nothing; unset SPILL\n",
+		            getenv("SPILL"));
 	if (program_bars(program, what) != PROGRAM_FREE)
-		fprintf(stderr, "spill run: %s, so libspill is not in it; what to do: spill doctor -- %s\n",
-		        what, program);
+		cli_fprintf(stderr,
+		            "spill run: %s, so libspill is not in it; what to do: spill doctor -- %s\n", what,
+		            program);
 }
 
 /* Exit status as shells have it. A script can be there, and its interpreter not. */
@@ -122,8 +124,8 @@ static int fail(const char *program)
 	int error = errno;
 	bool there = error == ENOENT && strchr(program, '/') && !access(program, F_OK);
 
-	fprintf(stderr, "spill run: %s: %s%s\n", program, strerror(error),
-	        there ? ": not of the file, but of the interpreter or loader that it names" : "");
+	cli_fprintf(stderr, "spill run: %s: %s%s\n", program, strerror(error),
+	            there ? ": not of the file, but of the interpreter or loader that it names" : "");
 	return error == ENOENT ? 127 : 126;
 }
 

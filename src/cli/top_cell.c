@@ -5,6 +5,7 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "text.h"
 #include "top.h"
 
 const struct cli_top_head cli_top_heads[CLI_TOP_COLUMN_COUNT] = {
@@ -178,11 +179,12 @@ static size_t next(const char *at, mbstate_t *state, unsigned *width, const char
 {
 	wchar_t wide;
 	size_t length = mbrtowc(&wide, at, strlen(at), state);
-	int columns = length == (size_t)-1 || length == (size_t)-2 ? -1 : wcwidth(wide);
+	bool whole = length != (size_t)-1 && length != (size_t)-2;
+	int columns = whole && spill_text_character(at, strlen(at)).shown ? wcwidth(wide) : -1;
 
 	*shown = columns < 0 ? "?" : at;
 	*width = columns < 0 ? 1 : (unsigned)columns;
-	if (length == (size_t)-1 || length == (size_t)-2 || length == 0) {
+	if (!whole || length == 0) {
 		*state = (mbstate_t){0};
 		length = 1;
 	}

@@ -22,7 +22,7 @@ static void put_card(const struct cli_top_card *card)
 		fputs(" of ", stdout);
 		cli_put_size(stdout, card->device->about.bytes);
 	}
-	printf(" held by %u process%s", card->users, card->users == 1 ? "" : "es");
+	cli_printf(" held by %u process%s", card->users, card->users == 1 ? "" : "es");
 	if (card->users && card->limit != UINT64_MAX) {
 		fputs(", limit ", stdout);
 		cli_put_size(stdout, card->limit);
@@ -54,7 +54,7 @@ static void put_cell(const char *cell, enum cli_top_column column, unsigned widt
 	if (column == CLI_TOP_DECISION)
 		width = cli_top_columns(cell);
 	cli_top_pad(cell, width, cli_top_is_left(column), text, sizeof(text));
-	printf("%s%s", column ? " " : "", text);
+	cli_printf("%s%s", column ? " " : "", text);
 }
 
 void cli_top_text(const struct cli_top_look *look, const struct cli_top_view *view)
@@ -80,5 +80,5 @@ void cli_top_text(const struct cli_top_look *look, const struct cli_top_view *vi
 	}
 	cli_top_remark(look, view->count, text, sizeof(text));
 	if (*text)
-		puts(text);
+		cli_printf("%s\n", text);
 }

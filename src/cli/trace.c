@@ -9,6 +9,7 @@
 #include "lines.h"
 #include "pieces.h"
 #include "policy.h"
+#include "put.h"
 
 /* Of a file's broken lines so many are told one by one. */
 #define COMPLAINTS 5
@@ -202,7 +203,7 @@ static bool read_lines(struct cli_trace *trace, struct cli_lines *lines)
 	return any;
 }
 
-static bool read_file(struct cli_trace *trace, const char *path)
+static bool read_file(struct cli_trace *trace, const char *path, enum cli_files files)
 {
 	struct cli_lines lines;
 	bool any;
@@ -210,15 +211,15 @@ static bool read_file(struct cli_trace *trace, const char *path)
 	trace->told = 0;
 	trace->broken = false;
 	trace->fresh = true;
-	cli_lines_open(&lines, path);
+	cli_lines_open(&lines, path, files);
 	any = read_lines(trace, &lines);
 	if (lines.error)
-		fprintf(stderr, "spill %s: %s: %s\n", trace->command, path, strerror(lines.error));
+		cli_fprintf(stderr, "spill %s: %s: %s\n", trace->command, path, cli_open_text(lines.error));
 	else if (!any)
-		fprintf(stderr, "spill %s: %s: no records\n", trace->command, path);
+		cli_fprintf(stderr, "spill %s: %s: no records\n", trace->command, path);
 	if (trace->told > COMPLAINTS)
-		fprintf(stderr, "spill %s: %s: %lu more lines that are no records\n", trace->command, path,
-		        trace->told - COMPLAINTS);
+		cli_fprintf(stderr, "spill %s: %s: %lu more lines that are no records\n", trace->command,
+		            path, trace->told - COMPLAINTS);
 	cli_lines_close(&lines);
 	return any && !lines.error && !trace->broken;
 }
@@ -229,11 +230,11 @@ static bool read_folder(struct cli_trace *trace, const char *path)
 	bool good = pieces.count > 0;
 
 	if (pieces.error)
-		fprintf(stderr, "spill %s: %s: %s\n", trace->command, path, strerror(pieces.error));
+		cli_fprintf(stderr, "spill %s: %s: %s\n", trace->command, path, strerror(pieces.error));
 	else if (pieces.count == 0)
-		fprintf(stderr, "spill %s: %s: no *.jsonl in it\n", trace->command, path);
+		cli_fprintf(stderr, "spill %s: %s: no *.jsonl in it\n", trace->command, path);
 	for (size_t i = 0; i < pieces.count; i++)
-		good = read_file(trace, pieces.paths[i]) && good;
+		good = read_file(trace, pieces.paths[i], CLI_REGULAR) && good;
 	cli_pieces_free(&pieces);
 	return good;
 }
@@ -242,7 +243,7 @@ bool cli_trace_read(struct cli_trace *trace, const char *path)
 {
 	struct stat status;
 	bool folder = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-	bool good = folder ? read_folder(trace, path) : read_file(trace, path);
+	bool good = folder ? read_folder(trace, path) : read_file(trace, path, CLI_REGULAR_OR_PIPE);
 
 	end_run(trace);
 	return good;

@@ -73,7 +73,7 @@ few.conf:14: cap of rule a is 80 bytes; did you mean 80GiB or 80MiB?" ]
 	printf '[oom]\nchain = \344\n' >bad.conf
 	"$spill" check --json $'b\377\002.conf' bad.conf >out || [ $? -eq 1 ]
 	[ "$(python3 -c 'import json; good, bad = json.load(open("out", encoding="utf-8")); print(ascii([good["file"], good["rules"][0]["name"], good["rules"][0]["keys"]["caller"], bad["error"][:27]]))')" \
-		= "['b\ufffd\x02.conf', 'a\ufffd', 'lib\ufffd\"*', \"bad.conf:2:9: bad value '\ufffd'\"]" ]
+		= "['b\ufffd\x02.conf', 'a\ufffd', 'lib\ufffd\"*', \"bad.conf:2:9: bad value '?'\"]" ]
 }
 
 @test "a file that the preload would not trust" {

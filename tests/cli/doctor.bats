@@ -518,7 +518,7 @@ machine() {
 	ends_with 1
 	has_line "problem [program] $PWD/closed: it may not be executed"
 	run "$spill" doctor --root m -- ./pipe
-	has_line "problem [program] ./pipe: it is no regular file"
+	has_line "problem [program] ./pipe: it is not a regular file"
 	run "$spill" doctor --root m -- ./empty
 	ends_with 1
 	has_line "problem [program] ./empty is neither an ELF file nor a script"

@@ -7,6 +7,7 @@ import base64
 import hashlib
 import html.parser
 import json
+import re
 import sys
 
 VIEWS = ("by_caller", "by_place", "by_rule", "by_reason")
@@ -51,6 +52,15 @@ def check_frame(page):
     assert "connect-src" not in page.policy and "http" not in page.policy
     assert page.tags.count("html") == page.tags.count("body") == page.tags.count("main") == 1
     assert not {"img", "iframe", "object", "embed", "svg", "base"} & set(page.tags)
+
+
+def shown(value):
+    """With a ? in place of what a page does not show: control characters, and what turns the direction of text."""
+    if isinstance(value, str):
+        return re.sub("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", "?", value)
+    if isinstance(value, dict):
+        return {name: shown(item) for name, item in value.items()}
+    return [shown(item) for item in value] if isinstance(value, list) else value
 
 
 def check_figures(data, report):
@@ -103,7 +113,7 @@ def main():
     check_frame(page)
     written = "".join(page.scripts[0][1])
     assert not set("<>&\u2028\u2029") & set(written)
-    data, report = json.loads(written), json.load(open(sys.argv[2], encoding="utf-8"))
+    data, report = json.loads(written), shown(json.load(open(sys.argv[2], encoding="utf-8")))
     check_figures(data, report)
     for story, run in zip(data["stories"], report["runs"], strict=True):
         check_story(story, run)

@@ -300,6 +300,9 @@ static void strings_are_escaped(void **state)
 	string_is("\"\\/", "\"\\\"\\\\/\"\n");
 	string_is("\b\f\n\r\t\x01\x1f\x7f", "\"\\u0008\\u000c\\n\\r\\t\\u0001\\u001f\\u007f\"\n");
 	string_is("\xC2\x9B", "\"\\u009b\"\n"); /* a terminal's one-byte escape */
+	string_is("\xE2\x80\xAE\xE2\x81\xA6\xD8\x9C\xE2\x80\xA8", "\"\\u202e\\u2066\\u061c\\u2028\"\n");
+	string_is("\xE2\x80\xA7\xE2\x80\xAF\xD8\x9B\xEF\xBF\xBD",
+	          "\"\xE2\x80\xA7\xE2\x80\xAF\xD8\x9B\xEF\xBF\xBD\"\n");
 	string_is("\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80", "\"\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80\"\n");
 	string_is(NULL, "null\n");
 }

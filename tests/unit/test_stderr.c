@@ -43,9 +43,9 @@ static void said_body(void)
 	flags = fcntl(STDERR_FILENO, F_GETFL);
 	errno = E2BIG;
 	spill_stderr_line("one \x1b[2J two\nthree\xc2\x9b"
-	                  "2J");
+	                  "2J \x9b \xe2\x80\xae \xe2\x81\xa9 größe");
 	CHECK(errno == E2BIG);
-	check_told(ends[0], "spill: one ?[2J two?three?2J\n");
+	check_told(ends[0], "spill: one ?[2J two?three?2J ? ? ? größe\n");
 	CHECK(fcntl(STDERR_FILENO, F_GETFL) == flags);
 }
 

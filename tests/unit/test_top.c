@@ -412,7 +412,8 @@ static void texts_in_columns(void **state)
 	assert_string_equal(padded("\xc2\x9b", 4, true), "??  ");
 	if (!setlocale(LC_CTYPE, "C.UTF-8"))
 		return;
-	assert_string_equal(padded("\xc2\x9b", 4, true), "?   "); /* nor does a C1 control */
+	assert_string_equal(padded("\xc2\x9b", 4, true), "?   ");        /* nor does a C1 control */
+	assert_string_equal(padded("a\xe2\x80\xaey", 5, true), "a?y  "); /* nor what turns directions */
 	assert_string_equal(padded("größe", 7, true), "größe  ");
 	assert_string_equal(padded("模型", 5, true), "模型 ");
 	assert_string_equal(padded("模型", 3, true), "模 "); /* half of one is none */

@@ -57,7 +57,7 @@ static void lines_across_blocks(void **data)
 	for (unsigned i = 0; i < 5; i++)
 		note(file, extra[i]);
 	fclose(file);
-	assert_true(cli_lines_open(&lines, path));
+	assert_true(cli_lines_open(&lines, path, CLI_REGULAR));
 	for (unsigned i = 0; i < count + 5; i++) {
 		assert_int_equal(cli_lines_next(&lines, &record), CLI_LINE_RECORD);
 		assert_int_equal(strlen(record.note.text), i < count ? i % 997 : extra[i - count]);
@@ -84,7 +84,7 @@ static void lines_that_end_with_a_block(void **data)
 		note(file, (size_t)((1 << 20) - 2 * empty + 1 + away));
 		note(file, 5);
 		fclose(file);
-		assert_true(cli_lines_open(&lines, path));
+		assert_true(cli_lines_open(&lines, path, CLI_REGULAR));
 		for (unsigned i = 0; i < 3; i++)
 			assert_int_equal(cli_lines_next(&lines, &record), CLI_LINE_RECORD);
 		assert_int_equal(strlen(record.note.text), 5);
@@ -100,7 +100,7 @@ static enum cli_line only_line(const char *text, struct cli_lines *lines)
 
 	fputs(text, file);
 	fclose(file);
-	assert_true(cli_lines_open(lines, path));
+	assert_true(cli_lines_open(lines, path, CLI_REGULAR));
 	return cli_lines_next(lines, &record);
 }
 
@@ -131,7 +131,7 @@ static void a_cut_line_and_a_broken_one(void **data)
 	assert_int_equal(cli_lines_next(&lines, &record), CLI_LINE_CUT);
 	assert_int_equal(cli_lines_next(&lines, &record), CLI_LINE_END);
 	cli_lines_close(&lines);
-	assert_false(cli_lines_open(&lines, "/nowhere/x.jsonl"));
+	assert_false(cli_lines_open(&lines, "/nowhere/x.jsonl", CLI_REGULAR));
 	assert_int_not_equal(lines.error, 0);
 	assert_int_equal(cli_lines_next(&lines, &record), CLI_LINE_END);
 	cli_lines_close(&lines);

@@ -1,0 +1,88 @@
+/* What the command prints: cli_printf is printf, but for texts that could steer a terminal. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../src/cli/put.h"
+
+static char *told;
+static size_t told_size;
+
+static FILE *begin(void)
+{
+	FILE *out = open_memstream(&told, &told_size);
+
+	assert_non_null(out);
+	return out;
+}
+
+static void ends_as(FILE *out, const char *expected)
+{
+	fclose(out);
+	assert_string_equal(told, expected);
+	free(told);
+}
+
+#define SAME(...) \
+	do { \
+		char expected[512]; \
+		FILE *out = begin(); \
+		snprintf(expected, sizeof(expected), __VA_ARGS__); \
+		cli_fprintf(out, __VA_ARGS__); \
+		ends_as(out, expected); \
+	} while (0)
+
+static void as_printf(void **state)
+{
+	SAME("nothing but text\n");
+	SAME("100%% of %s: %d, %i\n", "it", -1, 2147483647);
+	SAME("%u %lu %llu %zu %ld %lld", 4294967295u, ~0ul, ~0ull, (size_t)-1, -1l, -1ll);
+	SAME("%" PRIu64 " %06" PRIu64 " %-8" PRIu64 "|%8" PRIu64, UINT64_MAX, (uint64_t)7, (uint64_t)7,
+	     (uint64_t)8);
+	SAME("%x %04x %#x", 0xabcu, 0xau, 0xffu);
+	SAME("%.1f %8.3f %-8.2f| %g %e", 0.25, 1.5, 2.5, 0.1, 1e9);
+	SAME("%5d|%-5d|%05d|%+d|% d|%.3d", 42, 42, 42, 42, 42, 7);
+	SAME("[%12s] [%-12s] [%.3s] [%-*s] [%*.*s]", "right", "left", "cut off", 7, "wide", 6, 2, "both");
+	SAME("%s%s%c%c", "", "größe 模型", 'a', 'z');
+}
+
+static void texts_that_steer(void **state)
+{
+	const char *volatile nothing = NULL;
+	FILE *out = begin();
+
+	cli_fprintf(out, "\t%s|%-6s|%6s|%.5s|%c%s\n", "a\x1b[2J\nb", "\x9b", "\xc2\x9b",
+	            "\xe2\x80\xae"
+	            "abc",
+	            '\a', nothing);
+	ends_as(out, "\ta?[2J?b|?     |     ?|?ab|??\n");
+	out = begin();
+	cli_put(out, "\xd8\x9c\xe2\x80\x8e\xe2\x80\x8f\xe2\x80\xa8\xe2\x81\xa6\xe2\x81\xa9\x7f\xf0\x9f\x98");
+	ends_as(out, "??????????");
+}
+
+static void json_lines(void **state)
+{
+	static const char line[] = "{\"a\":\t\"\x7f\xc2\x9b\xe2\x80\xae \\u202e größe\"}\r";
+	FILE *out = begin();
+
+	cli_put_json_line(out, line, strlen(line));
+	ends_as(out, "{\"a\": \"\\u007f\\u009b\\u202e \\u202e größe\"} ");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(as_printf),
+	    cmocka_unit_test(texts_that_steer),
+	    cmocka_unit_test(json_lines),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
