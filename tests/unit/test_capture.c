@@ -320,7 +320,7 @@ static void a_capture_is_known_without_memory(void **state)
 	call(SPILL_OP_STREAM_END, STREAM, 0, 0);
 	assert_false(spill_capture_any());
 	begin(STREAM, GLOBAL);
-	spill_capture_context_ended(&backend, 0, context_now);
+	spill_capture_context_ended(ENDED(&backend, 0, context_now));
 	assert_false(spill_capture_any());
 }
 
