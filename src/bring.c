@@ -14,6 +14,7 @@
 #include "note.h"
 #include "place/chunked.h"
 #include "promote.h"
+#include "restore.h"
 #include "runtime.h"
 #include "uses.h"
 
@@ -42,6 +43,19 @@
 #define QUIET_NS (2000 * MS)
 /* Changes of mind that are told. */
 #define MINDS 8
+
+/*
+ * What was learned is given up when uses have had so many times on the host what there is there, and nothing came: a whole sweep in
+ * place. An exchange soon after such a restoration says that it came too early, and the next one takes twice as many.
+ */
+#define SWEEPS_MOST 64
+#define SOON 8
+
+/* What uses had on the host since the last exchange or restoration; whether such an exchange is not undone yet. */
+static _Atomic uint64_t in_place;
+static _Atomic bool displaced;
+static uint64_t sweeps = 1; /* the mover's */
+static bool restored;       /* likewise: there was no exchange since */
 
 /* The mover's. */
 static uint64_t look_ns, wait_ns, busy_ns;
@@ -191,6 +205,17 @@ static void tell(bool moves, uint64_t excess_ns, uint64_t cost_ns)
 	spill_note("follow", text);
 }
 
+/* What was learned no longer holds. pre: the mover is held */
+static void tell_restored(void)
+{
+	if (!moving || told == MINDS)
+		return;
+	moving = false;
+	told++;
+	spill_note("follow", "memory on the host is used in place again: the program does something else "
+	                     "now, so memory is placed as without movable.follow");
+}
+
 /* pre: the mover is held */
 static bool choose(struct spill_window *window, uint16_t site, uint64_t *cost_ns)
 {
@@ -198,6 +223,16 @@ static bool choose(struct spill_window *window, uint16_t site, uint64_t *cost_ns
 	if (!window->always && !window->pays && spill_clock_ns() - atomic_load(&active_ns) > QUIET_NS)
 		tell(false, window->excess_ns, *cost_ns);
 	return comes;
+}
+
+/* What was learned is used. pre: the mover is held */
+static void learned(void)
+{
+	bool soon = atomic_exchange(&in_place, 0) < SOON * spill_chunked_on_host();
+	if (restored)
+		sweeps = soon ? spill_least(2 * sweeps, SWEEPS_MOST) : 1;
+	restored = false;
+	atomic_store(&displaced, true);
 }
 
 /* pre: the mover is held. True: something came */
@@ -213,6 +248,7 @@ static bool carry_out(const struct spill_window *window, struct spill_exchange *
 	if (!exchange->came)
 		return false;
 	atomic_store(&active_ns, spill_clock_ns());
+	learned();
 	spill_promote_hold();
 	if (!exchange->fresh)
 		spill_uses_moved(exchange->came, exchange->ns);
@@ -260,6 +296,36 @@ bool spill_bring(const struct spill_use *use, const struct spill_advice *advice)
 	return came;
 }
 
+/* pre: the mover is held */
+static void restore(const struct spill_use *use, const struct spill_advice *advice)
+{
+	const struct spill_chunked *whose = owner(use);
+	bool done = false;
+	if (!whose || is_too_soon() || atomic_load(&in_place) < sweeps * spill_chunked_on_host() ||
+	    !spill_movable_may_move(whose->base.backend, whose->base.device) ||
+	    !is_time(whose->base.backend, whose->base.device, advice->busy_ns))
+		return;
+	spill_restore(whose->base.backend, whose->base.device, &done);
+	spill_promote_hold();
+	if (!done)
+		return;
+	atomic_store(&in_place, 0);
+	atomic_store(&displaced, false);
+	restored = true;
+	tell_restored();
+}
+
+void spill_bring_left_alone(const struct spill_use *use, const struct spill_advice *advice)
+{
+	if (!atomic_load_explicit(&displaced, memory_order_relaxed) || use->once)
+		return;
+	uint64_t sum = atomic_fetch_add(&in_place, use->host_bytes) + use->host_bytes;
+	if (sum < spill_chunked_on_host() || !spill_mover_trylock())
+		return;
+	restore(use, advice);
+	spill_mover_unlock();
+}
+
 bool spill_bring_active(void)
 {
 	uint64_t last = atomic_load_explicit(&active_ns, memory_order_relaxed);
@@ -269,6 +335,10 @@ bool spill_bring_active(void)
 void spill_bring_reset(void)
 {
 	atomic_store(&active_ns, 0);
+	atomic_store(&in_place, 0);
+	atomic_store(&displaced, false);
+	sweeps = 1;
+	restored = false;
 	look_ns = wait_ns = busy_ns = 0;
 	moving = false;
 	told = 0;

@@ -145,10 +145,12 @@ static bool home(struct spill_move *move, void *data)
 static void landed(struct spill_move *move, void *data)
 {
 	struct spill_exchange *exchange = data;
-	if (!spill_move_chunk(move)->on_host)
+	struct spill_chunk *chunk = spill_move_chunk(move);
+	chunk->displaced = !chunk->displaced;
+	if (!chunk->on_host)
 		return;
 	exchange->spares[exchange->spare_count++] =
-	    (struct spill_spare){.handle = move->handle, .bytes = spill_move_chunk(move)->bytes};
+	    (struct spill_spare){.handle = move->handle, .bytes = chunk->bytes};
 	move->handle = 0;
 }
 

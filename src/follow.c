@@ -33,6 +33,8 @@ void *spill_follow_before(const struct spill_use *use)
 	void *watch = NULL;
 	struct spill_advice advice = spill_uses_learn(use);
 	bool came = advice.bring && spill_bring(use, &advice);
+	if (!came)
+		spill_bring_left_alone(use, &advice);
 	if (advice.timed && !came)
 		watch = start_watch(use, advice.site);
 	spill_ours_end(cancel);

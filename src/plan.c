@@ -81,6 +81,9 @@ const char *spill_plan_carry_out(struct spill_plan *plan, const struct spill_bac
 	uint64_t deadline_ns = spill_clock_ns() + patience_us(wait_us) * 1000;
 	const char *error = spill_plan_attempt(plan, backend, device, deadline_ns, NULL, &moving_ns);
 	vain = moving_ns ? 0 : vain + 1;
+	for (unsigned i = 0; i < plan->count; i++)
+		if (plan->moves[i].moved)
+			spill_move_chunk(&plan->moves[i])->displaced = false;
 	return error;
 }
 

@@ -14,8 +14,9 @@ struct spill_chunk {
 	uint64_t offset; /* from the allocation's begin */
 	uint64_t view;   /* on host: where it is mapped a second time (move.h); 0: nowhere */
 	bool on_host;
-	bool unmapped; /* its mapping is lost: the vendor refused to put it back (move.c) */
-	bool wrong;    /* so it is, and memory without its content is there: that mapping did not end */
+	bool displaced; /* not where it would be without movable.follow (restore.h) */
+	bool unmapped;  /* its mapping is lost: the vendor refused to put it back (move.c) */
+	bool wrong;     /* so it is, and memory without its content is there: that mapping did not end */
 };
 
 struct spill_chunked {

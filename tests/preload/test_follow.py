@@ -104,6 +104,23 @@ class Sweeps(FollowCase):
         self.assertIn("h", self.where(done, 0)[0])
         self.assertEqual((self.moves("promote", None), self.moves("demote")), ([], []))
 
+    def test_what_no_longer_holds_is_undone(self):
+        """A graph that uses everything can be served by no exchange: memory goes back to where it is without `movable.follow`."""
+        look = " ".join(f"where:{n}" for n in range(COUNT))
+        places = {}
+        for follow in ("off", "on"):
+            done = self.program(f"{MAKE} sweep:3 {look} nodes:0:{COUNT} graph:2 wait {look} check", SPILL_MOVABLE_FOLLOW=follow)
+            places[follow] = [self.where(done, n) for n in range(COUNT)]
+        self.assertNotEqual([at[0] for at in places["on"]], [at[0] for at in places["off"]], "sweeps leave a trace")
+        self.assertEqual([at[1] for at in places["on"]], [at[1] for at in places["off"]])
+        self.assertLessEqual(abs(self.moved("promote") - self.moved("demote")), 4 * MIB)
+
+    def test_phases_that_take_turns_do_not_undo_each_other(self):
+        """Such a graph in each step: after a few steps nothing more is undone for it."""
+        self.program(f"{MAKE} nodes:0:{COUNT} {'mark sweep:1 graph:3 wait ' * 12} mark check")
+        steps, deficit = self.at_marks()[6:12], self.deficit()
+        self.assertLessEqual(sum(steps) / len(steps), 1.25 * deficit, [step / MIB for step in steps])
+
     def test_copies_bring_nothing(self):
         """They touch each byte once: the check reads everything by cuMemcpyDtoH; a kernel that used it would have brought it."""
         self.program(f"{MAKE} sweep:1 mark check check mark sweep:1")  # what was added to is not looked at by a kernel

@@ -1,0 +1,17 @@
+/*
+ * The placement without residency following, restored. Following leaves the placement of its last exchange behind. When what it
+ * learned no longer holds, that placement is an accident: half of a KV cache on the host, say, in the place of weights that are
+ * read once. So each chunk that an exchange moved is marked (displaced) until something else moves it.
+ */
+#ifndef SPILL_RESTORE_H
+#define SPILL_RESTORE_H
+
+#include "backend.h"
+
+/*
+ * Moves what is displaced back, in slices, as far as there is room. Returns the bytes that came to the device; *done: nothing is
+ * left that could go back now. pre: the mover is held, the device is idle or nearly so, this thread is not inside the gate
+ */
+uint64_t spill_restore(const struct spill_backend *backend, int device, bool *done);
+
+#endif
