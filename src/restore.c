@@ -6,25 +6,53 @@
 #include "place/chunked.h"
 #include "runtime.h"
 
-/* The next chunk to look at, on the way over all chunks of a device. */
+/* The way over all chunks of a device, for one direction. */
 struct cursor {
+	bool on_host; /* of what is looked for */
 	struct spill_chunked *of;
 	unsigned chunk;
+	uint64_t left; /* bytes that are to change sides in there */
 };
 
-/* Moves to the next displaced chunk that is on the host, or on the device. False: there is none. pre: the mover is held */
-static bool next(struct cursor *cursor, int device, bool on_host)
+/*
+ * Bytes more of it that are displaced to this side than to the other. Which of its chunks are on the device matters little, so chunks
+ * of one allocation are not exchanged for each other.
+ */
+static uint64_t surplus(const struct spill_chunked *of, bool on_host)
 {
-	for (; cursor->of; *cursor = (struct cursor){spill_chunked_next(cursor->of), 0}) {
-		const struct spill_chunked *of = cursor->of;
-		for (; of->base.device == device && !of->pinned && cursor->chunk < of->count;
-		     cursor->chunk++) {
-			const struct spill_chunk *chunk = &of->chunks[cursor->chunk];
-			if (chunk->displaced && chunk->on_host == on_host && !chunk->unmapped &&
-			    (!on_host || spill_chunk_may_come(of, cursor->chunk)))
+	uint64_t here = 0, there = 0;
+	for (unsigned i = 0; i < of->count; i++)
+		if (of->chunks[i].displaced)
+			*(of->chunks[i].on_host == on_host ? &here : &there) += of->chunks[i].bytes;
+	return here > there ? here - there : 0;
+}
+
+static void enter(struct cursor *cursor, struct spill_chunked *of)
+{
+	cursor->of = of;
+	cursor->chunk = 0;
+	cursor->left = of ? surplus(of, cursor->on_host) : 0;
+}
+
+/* An odd one is left where it is: its home fits no other, and making one of another size takes the driver longer than the copy. */
+static bool may_change(const struct cursor *cursor)
+{
+	const struct spill_chunk *chunk = &cursor->of->chunks[cursor->chunk];
+	return chunk->displaced && chunk->on_host == cursor->on_host && !chunk->unmapped &&
+	       (chunk->bytes == cursor->of->chunk || cursor->of->count == 1) &&
+	       chunk->bytes <= cursor->left &&
+	       (!cursor->on_host || spill_chunk_may_come(cursor->of, cursor->chunk));
+}
+
+/* Moves to the next chunk that changes sides. False: there is none. pre: the mover is held */
+static bool next(struct cursor *cursor, int device)
+{
+	for (; cursor->of; enter(cursor, spill_chunked_next(cursor->of)))
+		for (; cursor->of->base.device == device && !cursor->of->pinned &&
+		       cursor->chunk < cursor->of->count;
+		     cursor->chunk++)
+			if (may_change(cursor))
 				return true;
-		}
-	}
 	return false;
 }
 
@@ -33,15 +61,16 @@ static uint64_t add(struct spill_exchange *exchange, struct cursor *cursor)
 	uint64_t bytes = cursor->of->chunks[cursor->chunk].bytes;
 	bool added = spill_exchange_add(exchange, cursor->of, cursor->chunk);
 	cursor->chunk++;
+	cursor->left -= bytes;
 	return added ? bytes : 0;
 }
 
 /* One slice. What is not followed by a chunk that comes goes back to the host all the same: others may need the room. */
 static void fill(struct spill_exchange *exchange, struct cursor *comes, struct cursor *goes, uint64_t room)
 {
-	while (exchange->goes.bytes < SPILL_BACK_SLICE && next(goes, exchange->device, false))
+	while (exchange->goes.bytes < SPILL_BACK_SLICE && next(goes, exchange->device))
 		room += add(exchange, goes);
-	while (exchange->comes.bytes < SPILL_BACK_SLICE && next(comes, exchange->device, true)) {
+	while (exchange->comes.bytes < SPILL_BACK_SLICE && next(comes, exchange->device)) {
 		uint64_t bytes = comes->of->chunks[comes->chunk].bytes;
 		if (bytes > room)
 			break;
@@ -52,8 +81,10 @@ static void fill(struct spill_exchange *exchange, struct cursor *comes, struct c
 
 uint64_t spill_restore(const struct spill_backend *backend, int device, bool *done)
 {
-	struct cursor comes = {spill_chunked_next(NULL), 0}, goes = comes;
+	struct cursor comes = {.on_host = true}, goes = {.on_host = false};
 	uint64_t came = 0, wait_ns = spill_runtime_policy()->movable_wait_us * 1000;
+	enter(&comes, spill_chunked_next(NULL));
+	enter(&goes, spill_chunked_next(NULL));
 	for (*done = false; !*done;) {
 		struct spill_exchange exchange = {.backend = backend, .device = device};
 		fill(&exchange, &comes, &goes, spill_back_room(backend, device) + spill_exchange_kept());
