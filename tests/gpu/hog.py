@@ -7,9 +7,10 @@ import subprocess
 class Hog:
     """`free_mib` is what it says it left. Ends with the block, whatever happens in it."""
 
-    def __init__(self, build, leave_mib, library_path=""):
+    def __init__(self, build, leave_mib, library_path="", device=0):
         self.command = [str(pathlib.Path(build) / "tests/gpu/gpu_hog"), str(leave_mib)]
-        self.environment = {**os.environ, "LD_LIBRARY_PATH": library_path or os.environ.get("LD_LIBRARY_PATH", "")}
+        self.environment = {**os.environ, "LD_LIBRARY_PATH": library_path or os.environ.get("LD_LIBRARY_PATH", ""),
+                            "CUDA_VISIBLE_DEVICES": str(device)}
 
     def __enter__(self):
         self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
