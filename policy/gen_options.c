@@ -14,7 +14,8 @@
 static const char head[] =
     "# Options of a policy file\n"
     "\n"
-    "Generated from `policy/options.def` by `policy/gen_options.c`; do not edit. A test compares.\n"
+    "Generated from `policy/options.def` by `policy/gen_options.c`; do not edit. A test compares. A sample\n"
+    "with comments: [policy.md](policy.md).\n"
     "\n"
     "A policy file has `[section]` lines and `key = value` lines; a comment is a line of its own that "
     "begins\n"
