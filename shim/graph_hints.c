@@ -222,8 +222,9 @@ static void add_span(struct spans *spans, uint64_t va, uint64_t bytes)
 static void read_spans(struct spans *spans, CUgraph graph, unsigned depth)
 {
 	size_t count;
-	CUgraphNode *nodes = nodes_of(graph, depth, &count);
-	spans->lacks |= (!nodes && count) || depth > DEEPEST;
+	bool known = depth <= DEEPEST && ask_cuGraphGetNodes(graph, NULL, &count);
+	CUgraphNode *nodes = known ? nodes_of(graph, depth, &count) : NULL;
+	spans->lacks |= !known || (!nodes && count);
 	for (size_t i = 0; nodes && i < count; i++) {
 		CUDA_MEM_ALLOC_NODE_PARAMS memory;
 		CUgraph child;

@@ -135,8 +135,8 @@ struct spill_backend {
 	 * another thread waits for a full queue, a stream likewise; recording and asking do not (measured, H200).
 	 */
 	int (*events_ahead)(int device, void *context, unsigned count);
-	/* Forgets those that ended with a context: a living event may have such a handle by now. */
-	void (*events_ended)(const struct spill_context_end *end);
+	/* Forgets the events that ended with a context, and the context: living ones may have such handles by now. */
+	void (*context_ended)(const struct spill_context_end *end);
 	/* A stream of ours in that context, in no order with the program's, and copies on it between any two mappings. */
 	int (*copier_create)(int device, void *context, void **stream);
 	void (*copier_destroy)(int device, void *context, void *stream);

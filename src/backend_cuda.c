@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "context_end.h"
 #include "publish.h"
 
 struct spill_cuda spill_cuda;
@@ -217,13 +218,29 @@ static int driver_version(void)
 	return version;
 }
 
-/* The primary context of each device, as the program last retained it. */
-static _Atomic(CUcontext) primaries[SPILL_DEVICES];
+/* The primary context of each device, as it was last retained, and when (context_end.h). */
+static struct {
+	_Atomic(CUcontext) context;
+	_Atomic uint64_t generation;
+} primaries[SPILL_DEVICES];
 
-static void primary_retained(int device, void *context)
+void spill_cuda_primary_retained(int device, void *context)
 {
-	if (device >= 0 && device < SPILL_DEVICES)
-		atomic_store(&primaries[device], (CUcontext)context);
+	if (device < 0 || device >= SPILL_DEVICES)
+		return;
+	atomic_store(&primaries[device].generation, spill_context_generation());
+	atomic_store(&primaries[device].context, (CUcontext)context);
+}
+
+static void context_ended(const struct spill_context_end *end)
+{
+	spill_cuda_events_ended(end);
+	for (int device = 0; device < SPILL_DEVICES; device++) {
+		CUcontext known = atomic_load(&primaries[device].context);
+		if (spill_context_end_covers(end, &spill_backend_cuda, device, known,
+		                             atomic_load(&primaries[device].generation)))
+			atomic_compare_exchange_strong(&primaries[device].context, &known, NULL);
+	}
 }
 
 /* A reference of ours, for a moment. If it is the last one by then, the context ends unseen. */
@@ -234,7 +251,7 @@ static CUcontext retain_and_release(int device)
 	    spill_cuda.cuDevicePrimaryCtxRetain(&found, device))
 		return NULL;
 	spill_cuda.cuDevicePrimaryCtxRelease_v2(device);
-	primary_retained(device, found);
+	spill_cuda_primary_retained(device, found);
 	return found;
 }
 
@@ -246,7 +263,7 @@ bool spill_cuda_primary(int device, void **context)
 	if (!spill_cuda.cuDevicePrimaryCtxGetState ||
 	    spill_cuda.cuDevicePrimaryCtxGetState(device, &flags, &active) || !active)
 		return false;
-	CUcontext found = device < SPILL_DEVICES ? atomic_load(&primaries[device]) : NULL;
+	CUcontext found = device < SPILL_DEVICES ? atomic_load(&primaries[device].context) : NULL;
 	if (!found)
 		found = retain_and_release(device);
 	if (found)
@@ -320,7 +337,7 @@ const struct spill_backend spill_backend_cuda = {
     .map = spill_cuda_map,
     .unmap = spill_cuda_unmap,
     .allow = spill_cuda_allow,
-    .primary_retained = primary_retained,
+    .primary_retained = spill_cuda_primary_retained,
     .context_id = context_id,
     .context_device = context_device,
     .stream_owner = spill_cuda_stream_owner,
@@ -346,7 +363,7 @@ const struct spill_backend spill_backend_cuda = {
     .timer_destroy = spill_cuda_timer_destroy,
     .mark = spill_cuda_mark,
     .events_ahead = spill_cuda_events_ahead,
-    .events_ended = spill_cuda_events_ended,
+    .context_ended = context_ended,
     .copier_create = spill_cuda_copier_create,
     .copier_destroy = spill_cuda_copier_destroy,
     .copy = spill_cuda_copy,

@@ -81,6 +81,7 @@ bool spill_cuda_event_passed(int device, void *context, void *event);
 void spill_cuda_event_destroy(int device, void *context, void *event);
 int spill_cuda_events_ahead(int device, void *context, unsigned count);
 void spill_cuda_events_ended(const struct spill_context_end *end);
+void spill_cuda_primary_retained(int device, void *context); /* of backend.h */
 int spill_cuda_mark(int device, void *context, void **event);
 int spill_cuda_copier_create(int device, void *context, void **stream);
 void spill_cuda_copier_destroy(int device, void *context, void *stream);

@@ -46,7 +46,7 @@ static bool take(CUcontext context, CUevent *event)
 		if (atomic_load(&spare->context) != context || !take_slot(spare, FULL))
 			continue;
 		bool mine = atomic_load(&spare->context) == context &&
-		            !spill_context_ending(&spill_backend_cuda, 0, context, spare->generation);
+		            !spill_context_dead(&spill_backend_cuda, 0, context, spare->generation);
 		if (mine)
 			*event = spare->event;
 		atomic_store(&spare->state, mine ? EMPTY : FULL);

@@ -205,6 +205,8 @@ int spill_cuda_device_enter(int device, void **before)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	int result = spill_cuda.cuDevicePrimaryCtxRetain(&context, device);
 	if (!result)
+		spill_cuda_primary_retained(device, context);
+	if (!result)
 		result = spill_cuda.cuCtxPushCurrent_v2(context);
 	if (!result)
 		*before = context;

@@ -310,7 +310,7 @@ static void restore(const struct spill_use *use, const struct spill_advice *advi
 	if (!done)
 		return;
 	atomic_store(&in_place, 0);
-	atomic_store(&displaced, false);
+	atomic_store(&displaced, spill_restore_left(whose->base.device));
 	restored = true;
 	tell_restored();
 }

@@ -3,11 +3,15 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* The latest ends, in progress or done. Nobody holds a thing of a dead context for as long as so many more take. */
+/* The latest ends. Nobody holds a thing of a dead context for as long as so many more take. */
 #define ENDS 256
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_CONTEXT_END */
-static struct spill_context_end ends[ENDS];              /* by generation; no backend: nothing */
+static struct {
+	struct spill_context_end end; /* no backend: none, or undone */
+	bool in_progress;
+} ends[ENDS];
+static _Atomic unsigned in_progress;
 static _Atomic uint64_t generation = 1;
 
 uint64_t spill_context_generation(void)
@@ -20,18 +24,26 @@ struct spill_context_end spill_context_end_begin(const struct spill_backend *bac
 {
 	struct spill_context_end end = {.backend = backend, .device = device, .context = context};
 	pthread_mutex_lock(&lock);
+	atomic_fetch_add(&in_progress, 1);
 	end.generation = atomic_fetch_add(&generation, 1);
-	ends[end.generation % ENDS] = end;
+	end.slot = end.generation % ENDS;
+	for (unsigned i = 0; i < ENDS && ends[end.slot].in_progress; i++)
+		end.slot = (end.slot + 1) % ENDS;
+	ends[end.slot].end = end;
+	ends[end.slot].in_progress = true;
 	pthread_mutex_unlock(&lock);
 	return end;
 }
 
-void spill_context_end_undo(const struct spill_context_end *end)
+void spill_context_end_finish(const struct spill_context_end *end, bool undone)
 {
-	struct spill_context_end *slot = &ends[end->generation % ENDS];
 	pthread_mutex_lock(&lock);
-	if (slot->generation == end->generation)
-		slot->backend = NULL;
+	if (ends[end->slot].end.generation == end->generation) {
+		ends[end->slot].in_progress = false;
+		if (undone)
+			ends[end->slot].end.backend = NULL;
+	}
+	atomic_fetch_sub(&in_progress, 1);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -42,20 +54,30 @@ bool spill_context_end_covers(const struct spill_context_end *end, const struct 
 	       (end->context ? end->context == context : end->device == device);
 }
 
-/* Only the ends since then can cover it. */
+static bool is_covered(bool also_done, const struct spill_backend *backend, int device, const void *context,
+                       uint64_t made_in)
+{
+	bool covered = false;
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; i < ENDS && !covered; i++)
+		covered = (also_done || ends[i].in_progress) && ends[i].end.backend &&
+		          spill_context_end_covers(&ends[i].end, backend, device, context, made_in);
+	pthread_mutex_unlock(&lock);
+	return covered;
+}
+
 bool spill_context_ending(const struct spill_backend *backend, int device, const void *context,
                           uint64_t made_in)
 {
-	uint64_t now = spill_context_generation();
-	bool ending = false;
-	if (made_in >= now)
-		return false;
-	pthread_mutex_lock(&lock);
-	for (unsigned i = 0; i < ENDS && !ending; i++)
-		ending =
-		    ends[i].backend && spill_context_end_covers(&ends[i], backend, device, context, made_in);
-	pthread_mutex_unlock(&lock);
-	return ending;
+	return atomic_load_explicit(&in_progress, memory_order_acquire) &&
+	       is_covered(false, backend, device, context, made_in);
+}
+
+/* Only the ends since then can cover it. */
+bool spill_context_dead(const struct spill_backend *backend, int device, const void *context,
+                        uint64_t made_in)
+{
+	return made_in < spill_context_generation() && is_covered(true, backend, device, context, made_in);
 }
 
 void spill_context_end_fork_prepare(void)
@@ -66,9 +88,13 @@ void spill_context_end_fork_prepare(void)
 /* The child has no GPU, and none of the threads that were ending something. */
 void spill_context_end_fork_done(bool child)
 {
-	for (unsigned i = 0; child && i < ENDS; i++)
-		ends[i].backend = NULL;
-	if (child)
+	for (unsigned i = 0; child && i < ENDS; i++) {
+		ends[i].end.backend = NULL;
+		ends[i].in_progress = false;
+	}
+	if (child) {
+		atomic_store(&in_progress, 0);
 		atomic_fetch_add(&generation, 1);
+	}
 	pthread_mutex_unlock(&lock);
 }

@@ -20,28 +20,36 @@ struct spill_context_end {
 	const void *context; /* NULL, where there are no contexts: all of the device */
 	uint64_t generation; /* the newest that it covers */
 	uint64_t id;         /* the vendor's own number of the context (backend.h), 0: it has none */
+	unsigned slot;       /* of context_end.c */
 };
 
 /* The present generation: what is made now keeps this number. One load. */
 uint64_t spill_context_generation(void);
 
-/* Begins an end, before the vendor is asked. What is made from here on is of a newer generation. */
+/*
+ * Begins an end, before the vendor is asked. What is made from here on is of a newer generation. pre: nothing of ours is made in
+ * the context any more (the caller is inside the gate)
+ */
 struct spill_context_end spill_context_end_begin(const struct spill_backend *backend, int device,
                                                  const void *context);
 
-/* The vendor did not end the context after all: it failed, or gave up one reference of several. */
-void spill_context_end_undo(const struct spill_context_end *end);
+/* The end is over: what it covers is gone, or, if `undone`, the vendor did not end the context (one reference of several, an error). */
+void spill_context_end_finish(const struct spill_context_end *end, bool undone);
 
 /* True if a thing of that context (and device), made in `generation`, ends with it. */
 bool spill_context_end_covers(const struct spill_context_end *end, const struct spill_backend *backend,
                               int device, const void *context, uint64_t generation);
 
 /*
- * True if some end covers such a thing: it is dead, or about to be, although its handle may be a living context's. Then nobody
- * may use it or hand it out again. One load while no context ends.
+ * True if an end in progress covers such a thing: nobody knows whether it lives although its handle may be a living context's. So
+ * nobody uses it or hands it out. One load while no context ends.
  */
 bool spill_context_ending(const struct spill_backend *backend, int device, const void *context,
                           uint64_t generation);
+
+/* The same, or one of the latest ends covered it: for threads that come late with something of a context. Looks through a table. */
+bool spill_context_dead(const struct spill_backend *backend, int device, const void *context,
+                        uint64_t generation);
 
 void spill_context_end_fork_prepare(void);
 void spill_context_end_fork_done(bool child);

@@ -48,12 +48,17 @@ static struct spill_placement *take(const struct spill_backend *backend)
 	return placement;
 }
 
-/* One without an event is waited for, which only a caller may do that waits anyway. */
+/*
+ * One without an event is waited for, which only a caller may do that waits anyway. Of an event whose context is just ending nobody
+ * knows whether it lives.
+ */
 static bool passed(const struct spill_placement *placement, bool may_wait)
 {
 	const struct spill_backend *backend = placement->backend;
 	if (placement->event)
-		return backend->event_passed(placement->event_device, placement->event_context,
+		return !spill_context_ending(backend, placement->event_device, placement->event_context,
+		                             placement->event_generation) &&
+		       backend->event_passed(placement->event_device, placement->event_context,
 		                             placement->event);
 	return may_wait && !spill_deferred_wait(backend, placement->device, placement->context);
 }
@@ -62,7 +67,7 @@ static bool passed(const struct spill_placement *placement, bool may_wait)
 static void destroy_event(const struct spill_placement *was)
 {
 	if (was->event && !was->event_ended &&
-	    !spill_context_ending(was->backend, was->event_device, was->event_context, was->event_generation))
+	    !spill_context_dead(was->backend, was->event_device, was->event_context, was->event_generation))
 		was->backend->event_destroy(was->event_device, was->event_context, was->event);
 }
 
@@ -142,9 +147,9 @@ static bool fits(const struct spill_placement *placement, const struct spill_bac
                  const void *context, uint64_t bytes)
 {
 	uint64_t size = placement->held.host;
-	return placement->reusable && !ending(placement) && placement->backend == backend &&
-	       placement->device == device && placement->context == context && size >= bytes &&
-	       size - bytes <= size / 8;
+	return placement->reusable && placement->backend == backend && placement->device == device &&
+	       placement->context == context && size >= bytes && size - bytes <= size / 8 &&
+	       !ending(placement);
 }
 
 /* pre: locked. Taken from its list. */

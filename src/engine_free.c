@@ -171,8 +171,8 @@ static void end_all(struct spill_request *request, const struct spill_context_en
 	struct spill_allocation *allocation;
 	void *others[SPILL_CONTEXTS];
 	spill_move_context_ended(end_of);
-	if (backend->events_ended)
-		backend->events_ended(end_of);
+	if (backend->context_ended)
+		backend->context_ended(end_of);
 	while ((allocation = spill_ledger_take_of(end_of)) != NULL) {
 		release(allocation, true);
 		end(request, allocation, reason);
@@ -206,18 +206,18 @@ static bool identify(struct spill_request *request, const struct spill_backend *
 
 /*
  * While the vendor ends a context nobody may ask it to mark its work or to copy in it, as the mover does: the end passes the gate,
- * like work.
+ * like work. It begins inside: until then a move may make things in the context, which are to end with it.
  */
 static void begin_end(struct spill_request *request, const struct spill_backend *backend)
 {
 	if (!identify(request, backend))
 		return;
+	/* What moves use in it is given up while it still lives. A release may be one of many: end_all says so in time. */
+	if (request->op != SPILL_OP_PRIMARY_RELEASE)
+		spill_move_give_up(backend, request->device, request->context);
+	request->gated = spill_gate_enter_request();
 	request->end = spill_context_end_begin(backend, request->device, request->context);
 	request->end.id = backend->context_id ? backend->context_id(request->context) : 0;
-	/* What moves use in it is no more used from here on. A release may be one of many: end_all says so in time. */
-	if (request->op != SPILL_OP_PRIMARY_RELEASE)
-		spill_move_context_ended(&request->end);
-	request->gated = spill_gate_enter_request();
 }
 
 /* The vendor has ended it, and not only one of several references. */
@@ -246,11 +246,10 @@ bool spill_engine_context(struct spill_request *request)
 	bool ended = has_ended(request, backend);
 	if (ended)
 		spill_contexts_ended(&request->end);
-	else
-		spill_context_end_undo(&request->end);
 	if (request->gated)
 		spill_gate_leave(spill_gate_self);
 	if (ended)
 		end_all(request, &request->end, destroyed ? "context" : "reset");
+	spill_context_end_finish(&request->end, !ended);
 	return false;
 }

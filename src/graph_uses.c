@@ -106,14 +106,23 @@ uint64_t spill_graph_uses_memory(const void *exec)
 	return memory;
 }
 
+/* What a graph uses may be another's memory by now. Its own memory is its own for as long as it lives. */
 void spill_graph_uses_forget_all(void)
 {
 	if (!atomic_load(&graphs))
 		return;
 	pthread_mutex_lock(&lock);
 	for (unsigned i = 0; i < BUCKETS; i++)
-		while (buckets[i])
-			free(take_out(&buckets[i]));
+		for (struct known **link = &buckets[i]; *link;) {
+			struct known *known = *link;
+			if (!known->uses.memory) {
+				free(take_out(link));
+				continue;
+			}
+			ranges -= known->uses.count;
+			known->uses.count = 0;
+			link = &known->next;
+		}
 	pthread_mutex_unlock(&lock);
 }
 

@@ -99,17 +99,15 @@ bool spill_ledger_add(struct spill_allocation *allocation)
 	return true;
 }
 
-bool spill_ledger_moved(uint64_t ptr, const struct spill_bytes *held, uint64_t *seq, uint64_t *order)
+bool spill_ledger_moved(uint64_t ptr, uint64_t seq, const struct spill_bytes *held, uint64_t *order)
 {
 	struct spill_allocation *entry;
 	pthread_mutex_lock(&lock);
-	/* The newest: an older one at the address is one whose end we did not see. */
 	for (entry = *bucket(ptr); entry; entry = entry->next)
-		if (entry->ptr == ptr && !entry->handle)
+		if (entry->ptr == ptr && entry->seq == seq && !entry->handle)
 			break;
 	if (entry) {
 		spill_counted_moved(entry, held);
-		*seq = entry->seq;
 		*order = entry->order = next_order++;
 	}
 	pthread_mutex_unlock(&lock);

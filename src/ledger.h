@@ -68,10 +68,10 @@ void spill_ledger_put_back(struct spill_allocation *allocation);
 void spill_ledger_end(struct spill_allocation *allocation);
 
 /*
- * What backs the entry at exactly `ptr` has moved: it holds `held` now. Stores its seq, and the order of this event. False
- * if it is not in the ledger (being freed at this moment): then nobody counts it any more.
+ * What backs the entry at exactly `ptr`, of that seq, has moved: it holds `held` now. Stores the order of this event. False if it is
+ * not in the ledger (being freed at this moment): then nobody counts it any more. Another entry at the address is of an ended context.
  */
-bool spill_ledger_moved(uint64_t ptr, const struct spill_bytes *held, uint64_t *seq, uint64_t *order);
+bool spill_ledger_moved(uint64_t ptr, uint64_t seq, const struct spill_bytes *held, uint64_t *order);
 
 /* Removes and returns some entry that the end covers, or NULL. */
 struct spill_allocation *spill_ledger_take_of(const struct spill_context_end *end);

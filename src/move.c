@@ -79,12 +79,13 @@ static bool make_streams(struct copier *copier, void *context)
 	const struct spill_backend *backend = copier->backend;
 	void **streams = copier->streams;
 	if (!streams[0]) {
+		uint64_t generation = spill_context_generation(); /* before: the context may end meanwhile */
 		if (backend->copier_create(copier->device, context, &streams[0])) {
 			streams[0] = NULL;
 			return false;
 		}
 		copier->context = context;
-		copier->generation = spill_context_generation();
+		copier->generation = generation;
 	}
 	if (!streams[1] && backend->copier_create(copier->device, copier->context, &streams[1]))
 		streams[1] = NULL;
@@ -110,7 +111,7 @@ static struct copier *copier_of(const struct spill_backend *backend, int device,
 		return NULL;
 	struct copier *copier = &copiers[device];
 	if (copier->context && spill_context_ending(backend, device, copier->context, copier->generation))
-		forget_streams(copier);
+		return NULL; /* until it is known whether they live */
 	if (atomic_load(&copier->ready) && copier->views && view <= copier->view) {
 		/* With one stream alone it works, too. */
 		if (!copier->streams[1])
@@ -145,19 +146,30 @@ bool spill_move_prepare(const struct spill_backend *backend, int device, void *c
 	return true;
 }
 
-void spill_move_context_ended(const struct spill_context_end *end)
+/* Forgets what was made in a context up to a generation. */
+static void forget_context(const struct spill_context_end *end)
 {
 	spill_mover_lock();
 	for (int device = 0; device < SPILL_DEVICES; device++) {
 		struct copier *copier = &copiers[device];
 		if (!end->context || atomic_load(&copier->marked) == end->context)
 			atomic_store(&copier->marked, NULL);
-		if (!spill_context_end_covers(end, copier->backend, device, copier->context,
-		                              copier->generation))
-			continue;
-		forget_streams(copier);
+		if (spill_context_end_covers(end, copier->backend, device, copier->context,
+		                             copier->generation))
+			forget_streams(copier);
 	}
 	spill_mover_unlock();
+}
+
+void spill_move_give_up(const struct spill_backend *backend, int device, const void *context)
+{
+	forget_context(&(struct spill_context_end){
+	    .backend = backend, .device = device, .context = context, .generation = UINT64_MAX});
+}
+
+void spill_move_context_ended(const struct spill_context_end *end)
+{
+	forget_context(end);
 }
 
 void spill_move_reset(void)

@@ -67,6 +67,9 @@ bool spill_move_prepare(const struct spill_backend *backend, int device, void *c
  * The context is about to end, and with it what was made in it. Waits for the mover, so it comes before the vendor's call;
  * what is missed by one that fails is made again.
  */
+void spill_move_give_up(const struct spill_backend *backend, int device, const void *context);
+
+/* It has ended: what was made in it since then is gone. */
 void spill_move_context_ended(const struct spill_context_end *end);
 
 /* In a forked child nothing of it is there. */

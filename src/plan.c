@@ -105,6 +105,7 @@ void spill_plan_report(const struct spill_plan *plan, const struct spill_plan_re
 	for (unsigned i = 0, end; i < plan->count; i = end) {
 		struct spill_chunked *of = plan->moves[i].of;
 		struct spill_moved moved = {.device = of->base.device,
+		                            .seq = of->seq,
 		                            .held = held_before(of, plan->moves + plan->count, plan->later)};
 		for (end = i; end < plan->count && plan->moves[end].of == of; end++)
 			if (plan->moves[end].moved) {
@@ -112,7 +113,7 @@ void spill_plan_report(const struct spill_plan *plan, const struct spill_plan_re
 				moved.bytes += spill_move_chunk(&plan->moves[end])->bytes;
 			}
 		/* One that is being freed at this moment has had its last line. */
-		if (moved.chunks && spill_ledger_moved(of->base.ptr, &moved.held, &moved.seq, &moved.order))
+		if (moved.chunks && spill_ledger_moved(of->base.ptr, of->seq, &moved.held, &moved.order))
 			spill_report_move(&moved, why);
 	}
 }

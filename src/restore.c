@@ -65,18 +65,26 @@ static uint64_t add(struct spill_exchange *exchange, struct cursor *cursor)
 	return added ? bytes : 0;
 }
 
-/* One slice. What is not followed by a chunk that comes goes back to the host all the same: others may need the room. */
+/* One slice: what comes back, and as much that leaves for it as there is no room for. */
 static void fill(struct spill_exchange *exchange, struct cursor *comes, struct cursor *goes, uint64_t room)
 {
-	while (exchange->goes.bytes < SPILL_BACK_SLICE && next(goes, exchange->device))
-		room += add(exchange, goes);
 	while (exchange->comes.bytes < SPILL_BACK_SLICE && next(comes, exchange->device)) {
 		uint64_t bytes = comes->of->chunks[comes->chunk].bytes;
-		if (bytes > room)
-			break;
+		while (room < bytes && next(goes, exchange->device))
+			room += add(exchange, goes);
+		if (room < bytes)
+			return;
 		add(exchange, comes);
 		room -= bytes;
 	}
+}
+
+bool spill_restore_left(int device)
+{
+	for (struct spill_chunked *one = spill_chunked_next(NULL); one; one = spill_chunked_next(one))
+		if (one->base.device != device && surplus(one, true))
+			return true;
+	return false;
 }
 
 uint64_t spill_restore(const struct spill_backend *backend, int device, bool *done)
@@ -92,9 +100,9 @@ uint64_t spill_restore(const struct spill_backend *backend, int device, bool *do
 		if (*done)
 			break;
 		spill_exchange_carry_out(&exchange, spill_clock_ns() + wait_ns);
-		if (!exchange.ns)
-			return came;
 		came += exchange.came;
+		if (!exchange.ns || spill_mover_wanted())
+			return came;
 	}
 	return came;
 }

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "abi/cuda.h"
+#include "context_end.h"
 #include "backend.h"
 #include "backend_cuda.h"
 #include "numa.h"
@@ -425,6 +426,22 @@ static void events_of_an_ended_context_are_dropped(void **state)
 	assert_ptr_equal(event, &events[3]);
 }
 
+/* They are forgotten with it: the driver would take one whose handle is another context's event by now. */
+static void events_end_with_their_context(void **state)
+{
+	void *event;
+	assert_int_equal(spill_backend_cuda.events_ahead(0, CONTEXT(7), 2), 0);
+	unsigned made = events_made;
+	struct spill_context_end end = spill_context_end_begin(&spill_backend_cuda, 0, CONTEXT(7));
+	spill_backend_cuda.context_ended(&end);
+	spill_context_end_finish(&end, false);
+	assert_int_equal(spill_backend_cuda.mark(0, CONTEXT(7), &event), 0);
+	assert_int_equal(events_made, made + 1);
+	spill_backend_cuda.event_destroy(0, CONTEXT(7), event);
+	assert_int_equal(spill_backend_cuda.mark(0, CONTEXT(7), &event), 0);
+	assert_int_equal(events_made, made + 1);
+}
+
 /* There is room for so many; the rest is destroyed, and what has ended makes way. */
 static void spare_events_are_bounded(void **state)
 {
@@ -564,6 +581,7 @@ int main(void)
 	    cmocka_unit_test_setup(marks_and_copies_are_made_in_their_context, setup_moving),
 	    cmocka_unit_test_setup(events_made_ahead_are_used, setup_moving),
 	    cmocka_unit_test_setup(events_of_an_ended_context_are_dropped, setup_moving),
+	    cmocka_unit_test_setup(events_end_with_their_context, setup_moving),
 	    cmocka_unit_test_setup(spare_events_are_bounded, setup_moving),
 	    cmocka_unit_test_setup(a_driver_that_cannot_mark_moves_nothing, setup_moving),
 	    cmocka_unit_test_setup(timers_are_of_their_context, setup_timing),

@@ -25,7 +25,7 @@ static void what_was_made_before_ends_and_what_is_made_after_lives(void **state)
 	assert_false(spill_context_end_covers(&end, &vendor, 0, &contexts[0], after));
 	assert_true(spill_context_ending(&vendor, 0, &contexts[0], before));
 	assert_false(spill_context_ending(&vendor, 0, &contexts[0], after));
-	spill_context_end_undo(&end);
+	spill_context_end_finish(&end, true);
 }
 
 static void another_context_or_vendor_is_not_covered(void **state)
@@ -34,7 +34,7 @@ static void another_context_or_vendor_is_not_covered(void **state)
 	struct spill_context_end end = begin(0, &contexts[0]);
 	assert_false(spill_context_ending(&vendor, 0, &contexts[1], before));
 	assert_false(spill_context_ending(&other_vendor, 0, &contexts[0], before));
-	spill_context_end_undo(&end);
+	spill_context_end_finish(&end, true);
 }
 
 static void an_end_without_a_context_covers_the_device(void **state)
@@ -44,28 +44,58 @@ static void an_end_without_a_context_covers_the_device(void **state)
 	assert_true(spill_context_ending(&vendor, 1, &contexts[1], before));
 	assert_true(spill_context_ending(&vendor, 1, NULL, before));
 	assert_false(spill_context_ending(&vendor, 0, NULL, before));
-	spill_context_end_undo(&end);
+	spill_context_end_finish(&end, true);
 }
 
 static void an_end_that_the_vendor_refused_covers_nothing(void **state)
 {
 	uint64_t before = spill_context_generation();
 	struct spill_context_end end = begin(0, &contexts[0]);
-	spill_context_end_undo(&end);
+	spill_context_end_finish(&end, true);
 	assert_false(spill_context_ending(&vendor, 0, &contexts[0], before));
+	assert_false(spill_context_dead(&vendor, 0, &contexts[0], before));
 }
 
-/* A thread that comes late with something of a context that ended still learns it, after many other ends. */
+/* It is in progress until all that it covers is gone. A thread that comes late still learns of it, after many other ends. */
 static void an_end_is_remembered(void **state)
 {
 	uint64_t before = spill_context_generation();
-	begin(0, &contexts[0]);
-	for (unsigned i = 0; i < 200; i++)
-		begin(0, &contexts[1]);
+	struct spill_context_end end = begin(0, &contexts[0]);
+	assert_true(spill_context_dead(&vendor, 0, &contexts[0], before));
+	spill_context_end_finish(&end, false);
+	uint64_t after = spill_context_generation();
+	for (unsigned i = 0; i < 200; i++) {
+		struct spill_context_end other = begin(0, &contexts[1]);
+		spill_context_end_finish(&other, false);
+	}
+	assert_false(spill_context_ending(&vendor, 0, &contexts[0], before));
+	assert_true(spill_context_dead(&vendor, 0, &contexts[0], before));
+	assert_false(spill_context_dead(&vendor, 0, &contexts[0], after));
+}
+
+/* However many come and go meanwhile. */
+static void an_end_in_progress_is_not_forgotten(void **state)
+{
+	uint64_t before = spill_context_generation();
+	struct spill_context_end end = begin(0, &contexts[0]);
+	for (unsigned i = 0; i < 1000; i++) {
+		struct spill_context_end other = begin(0, &contexts[1]);
+		spill_context_end_finish(&other, i % 2);
+	}
 	assert_true(spill_context_ending(&vendor, 0, &contexts[0], before));
+	spill_context_end_finish(&end, false);
+	assert_false(spill_context_ending(&vendor, 0, &contexts[0], before));
+}
+
+/* A child has no contexts. */
+static void a_child_knows_of_none(void **state)
+{
+	uint64_t before = spill_context_generation();
+	begin(0, &contexts[0]);
 	spill_context_end_fork_prepare();
 	spill_context_end_fork_done(true);
-	assert_false(spill_context_ending(&vendor, 0, &contexts[0], before)); /* a child has no contexts */
+	assert_false(spill_context_ending(&vendor, 0, &contexts[0], before));
+	assert_false(spill_context_dead(&vendor, 0, &contexts[0], before));
 }
 
 int main(void)
@@ -76,6 +106,8 @@ int main(void)
 	    cmocka_unit_test(an_end_without_a_context_covers_the_device),
 	    cmocka_unit_test(an_end_that_the_vendor_refused_covers_nothing),
 	    cmocka_unit_test(an_end_is_remembered),
+	    cmocka_unit_test(an_end_in_progress_is_not_forgotten),
+	    cmocka_unit_test(a_child_knows_of_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

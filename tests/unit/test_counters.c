@@ -202,7 +202,7 @@ static void the_ledgers_figures(void)
 	open_page();
 	const struct spill_counters *page = read_page();
 	struct spill_allocation plain = entry(0x1000, 0, 100, 0), spilled = entry(0x2000, 1, 30, 70);
-	uint64_t seq, order;
+	uint64_t order;
 	CHECK(spill_ledger_add(&plain) && spill_ledger_add(&spilled));
 	CHECK(figure(page, 0, SPILL_COUNTER_DEVICE) == 100 && figure(page, 0, SPILL_COUNTER_AWAY) == 0);
 	CHECK(figure(page, 0, SPILL_COUNTER_PEAK_DEVICE) == 100 &&
@@ -211,9 +211,11 @@ static void the_ledgers_figures(void)
 	CHECK(figure(page, 1, SPILL_COUNTER_DEVICE) == 30 && figure(page, 1, SPILL_COUNTER_AWAY) == 70);
 	CHECK(figure(page, 1, SPILL_COUNTER_SPILLS) == 1 &&
 	      figure(page, 1, SPILL_COUNTER_SPILLED_HOST) == 70);
-	CHECK(spill_ledger_moved(0x2000, &(struct spill_bytes){.device = 90, .host = 10}, &seq, &order));
+	CHECK(
+	    spill_ledger_moved(0x2000, spilled.seq, &(struct spill_bytes){.device = 90, .host = 10}, &order));
 	CHECK(figure(page, 1, SPILL_COUNTER_AWAY) == 10 && figure(page, 1, SPILL_COUNTER_PROMOTED) == 60);
-	CHECK(spill_ledger_moved(0x2000, &(struct spill_bytes){.device = 40, .host = 60}, &seq, &order));
+	CHECK(
+	    spill_ledger_moved(0x2000, spilled.seq, &(struct spill_bytes){.device = 40, .host = 60}, &order));
 	CHECK(figure(page, 1, SPILL_COUNTER_DEMOTED) == 50 && figure(page, 1, SPILL_COUNTER_DEMOTIONS) == 1);
 	CHECK(figure(page, 1, SPILL_COUNTER_PEAK_DEVICE) == 90 && figure(page, 1, SPILL_COUNTER_HOST) == 60);
 	struct spill_allocation *taken = spill_ledger_take(0x2000);
@@ -232,25 +234,32 @@ static void the_ledgers_figures(void)
 }
 
 /* What a reader takes belongs together: here device and host are always 100. */
-static void *move_back_and_forth(void *stop)
+struct back_and_forth {
+	uint64_t seq;
+	_Atomic bool stop;
+};
+
+static void *move_back_and_forth(void *data)
 {
-	uint64_t seq, order;
-	for (uint64_t host = 1; !atomic_load((_Atomic bool *)stop); host = host % 99 + 1)
-		spill_ledger_moved(0x2000, &(struct spill_bytes){.device = 100 - host, .host = host}, &seq,
-		                   &order);
+	struct back_and_forth *moves = data;
+	uint64_t order;
+	for (uint64_t host = 1; !atomic_load(&moves->stop); host = host % 99 + 1)
+		spill_ledger_moved(0x2000, moves->seq,
+		                   &(struct spill_bytes){.device = 100 - host, .host = host}, &order);
 	return NULL;
 }
 
 static void figures_that_belong_together(void)
 {
-	_Atomic bool stop = false;
+	struct back_and_forth moves = {0};
 	struct spill_allocation one = entry(0x2000, 0, 30, 70);
 	pthread_t mover;
 	unsigned whole = 0;
 	open_page();
 	const struct spill_counters *page = read_page();
 	CHECK(spill_ledger_add(&one));
-	CHECK(pthread_create(&mover, NULL, move_back_and_forth, &stop) == 0);
+	moves.seq = one.seq;
+	CHECK(pthread_create(&mover, NULL, move_back_and_forth, &moves) == 0);
 	while (whole == 0 || figure(page, 0, SPILL_COUNTER_DEMOTIONS) < 200000) {
 		uint32_t version = spill_seq_read_begin(&page->figures[0].lock);
 		uint64_t device = figure(page, 0, SPILL_COUNTER_DEVICE);
@@ -262,7 +271,7 @@ static void figures_that_belong_together(void)
 		CHECK(device + away == 100 && device == 30 + moved);
 		whole++;
 	}
-	atomic_store(&stop, true);
+	atomic_store(&moves.stop, true);
 	CHECK(pthread_join(mover, NULL) == 0);
 }
 

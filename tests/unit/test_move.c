@@ -519,6 +519,28 @@ static void a_context_takes_its_streams_along(void **state)
 	end(of);
 }
 
+/* A move makes streams in a context until its end begins. Whether they live is not known until the end is over. */
+static void an_end_takes_along_what_was_made_last(void **state)
+{
+	struct spill_chunked *of = make(CHUNK);
+	struct spill_move move = plan(of, 0);
+	assert_true(spill_move_prepare(&fake_chunks_backend, 0, &other_context));
+	spill_move_give_up(&fake_chunks_backend, 0, &other_context);
+	assert_true(spill_move_prepare(&fake_chunks_backend, 0, &other_context));
+	struct spill_context_end refused = spill_context_end_begin(&fake_chunks_backend, 0, &other_context);
+	assert_int_equal(move_all(&move, 1), 0);
+	spill_context_end_finish(&refused, true);
+	assert_int_equal(fake_chunks.streams, 4);
+	struct spill_context_end end_of = spill_context_end_begin(&fake_chunks_backend, 0, &other_context);
+	spill_move_context_ended(&end_of);
+	spill_context_end_finish(&end_of, false);
+	assert_int_equal(move_all(&move, 1), 1);
+	assert_ptr_equal(fake_chunks.copier_context, &context);
+	assert_int_equal(fake_chunks.streams, 6);
+	settle(&move);
+	end(of);
+}
+
 static void what_cannot_be_prepared_moves_nothing(void **state)
 {
 	/* Address space, a stream, events for the copies and for the context; the third call is for the other stream. */
@@ -672,6 +694,7 @@ int main(void)
 	    cmocka_unit_test_setup(a_lost_chunk_is_found_again_behind_what_is_there, setup),
 	    cmocka_unit_test_setup(an_event_that_never_passes_is_not_waited_for_in_vain, setup),
 	    cmocka_unit_test_setup(a_context_takes_its_streams_along, setup),
+	    cmocka_unit_test_setup(an_end_takes_along_what_was_made_last, setup),
 	    cmocka_unit_test_setup(what_cannot_be_prepared_moves_nothing, setup),
 	    cmocka_unit_test_setup(one_stream_is_enough, setup),
 	    cmocka_unit_test_setup(releases_and_moves_do_not_meet, setup),

@@ -110,7 +110,7 @@ static int teardown(void **state)
 			spill_place_release(entry->placement, false);
 			spill_ledger_end(entry);
 		}
-		spill_context_end_undo(&end); /* the tests behind this one have the same handles */
+		spill_context_end_finish(&end, true); /* the tests behind this one have the same handles */
 		spill_pool_trim(&backend, device, NULL);
 	}
 	return fake_alive() ? -1 : 0;
