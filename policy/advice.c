@@ -107,6 +107,41 @@ static void advise_host_reserve(struct spill_text *text, const struct spill_reco
 	}
 }
 
+static bool was_tried(const struct spill_record_oom *oom, const char *place)
+{
+	for (unsigned i = 0; i < oom->attempts; i++) {
+		if (is(oom->tried[i].place, place))
+			return true;
+	}
+	return false;
+}
+
+/* This kind of memory is on the device or nowhere, whatever the options say (chain.c). */
+static bool is_nowhere_else(const struct spill_record_oom *oom)
+{
+	for (unsigned i = 0; i < oom->attempts; i++) {
+		if (is(oom->tried[i].error, "this kind of memory cannot be elsewhere"))
+			return true;
+	}
+	return false;
+}
+
+/* Code that finds no room when it is loaded ends the program: a smaller reserve is the last resort. */
+static void advise_device_reserve(struct spill_text *text, const struct spill_record_oom *oom)
+{
+	const struct spill_refusal *refusal = &oom->refusal;
+
+	if (is_nowhere_else(oom))
+		spill_text_add(text, "room on the device, as this kind of memory cannot be elsewhere");
+	else
+		spill_text_add(text, "a place for what does not fit (oom.chain)");
+	spill_text_add(text, refusal->asked ? ", or device.reserve = " : ", or a smaller device.reserve");
+	/* Down to a MiB: what is kept free is to be less. */
+	if (refusal->asked)
+		add_amount(text, spill_less(refusal->held, refusal->asked) / MIB * MIB);
+	spill_text_add(text, ", but code that is loaded later may then find no room");
+}
+
 static void advise_host_pressure(struct spill_text *text, const struct spill_record_oom *oom)
 {
 	(void)oom;
@@ -156,27 +191,8 @@ static const struct {
     {"host.reserve", advise_host_reserve}, {"host.pressure", advise_host_pressure},
     {"rule.place", advise_rule_place},     {"rule.over", advise_rule_over},
     {"rule.cap", advise_rule_cap},         {"stream capture", advise_capture},
-    {"oom.honest_first", advise_honest},
+    {"oom.honest_first", advise_honest},   {"device.reserve", advise_device_reserve},
 };
-
-static bool was_tried(const struct spill_record_oom *oom, const char *place)
-{
-	for (unsigned i = 0; i < oom->attempts; i++) {
-		if (is(oom->tried[i].place, place))
-			return true;
-	}
-	return false;
-}
-
-/* This kind of memory is on the device or nowhere, whatever the options say (chain.c). */
-static bool is_nowhere_else(const struct spill_record_oom *oom)
-{
-	for (unsigned i = 0; i < oom->attempts; i++) {
-		if (is(oom->tried[i].error, "this kind of memory cannot be elsewhere"))
-			return true;
-	}
-	return false;
-}
 
 /* By nothing of ours: the driver had no room, and no step of the chain helped. */
 static void advise_driver(struct spill_text *text, const struct spill_record_oom *oom)
@@ -226,6 +242,8 @@ static uint64_t missing(const struct spill_record_oom *oom)
 
 	if (is(oom->refused_by, "device.limit") && refusal->asked)
 		return spill_less(refusal->asked, spill_less(refusal->limit, refusal->held));
+	if (is(oom->refused_by, "device.reserve") && refusal->asked)
+		return spill_less(refusal->asked, spill_less(refusal->held, refusal->limit));
 	return spill_less(oom->bytes, oom->free);
 }
 

@@ -236,10 +236,9 @@ struct spill_remedy spill_decide_full(const struct spill_policy *policy, const s
 	return remedy;
 }
 
-uint64_t spill_policy_device_room(const struct spill_policy *policy, int device, uint64_t free, uint64_t held,
-                                  uint64_t limit)
+uint64_t spill_policy_device_room(uint64_t reserve, uint64_t free, uint64_t held, uint64_t limit)
 {
-	uint64_t by_device = spill_less(free, spill_policy_device_reserve(policy, device));
+	uint64_t by_device = spill_less(free, reserve);
 	uint64_t by_limit = limit == SPILL_UNLIMITED ? SPILL_UNLIMITED : spill_less(limit, held);
 
 	return spill_least(by_device, by_limit);
@@ -254,10 +253,9 @@ bool spill_policy_demotes(const struct spill_policy *policy)
 	return found;
 }
 
-struct spill_missing spill_policy_missing(const struct spill_policy *policy, int device, uint64_t bytes,
-                                          uint64_t free, uint64_t held, uint64_t limit)
+struct spill_missing spill_policy_missing(uint64_t reserve, uint64_t bytes, uint64_t free, uint64_t held,
+                                          uint64_t limit)
 {
-	uint64_t reserve = spill_policy_device_reserve(policy, device);
 	uint64_t by_limit = limit != SPILL_UNLIMITED ? spill_less(bytes, spill_less(limit, held)) : 0;
 	uint64_t by_driver = spill_less(bytes, free);
 	uint64_t with_reserve = bytes > UINT64_MAX - reserve ? bytes : spill_less(bytes + reserve, free);

@@ -137,7 +137,8 @@ static void tell_refused(struct spill_block *block, const struct spill_record_oo
 	spill_block_name(block, oom->rule, SPILL_BLOCK_NAME);
 	spill_block_put(block, ")");
 	if (refusal->asked) {
-		bool reserve = oom->refused_by && strcmp(oom->refused_by, "host.reserve") == 0;
+		const char *by = oom->refused_by ? oom->refused_by : "";
+		bool reserve = strcmp(by, "host.reserve") == 0 || strcmp(by, "device.reserve") == 0;
 
 		spill_block_put(block, ": ");
 		spill_block_size(block, refusal->limit);

@@ -210,7 +210,7 @@ uint64_t spill_amount_resolve(struct spill_amount amount, uint64_t whole, uint64
 /* device.limit that holds for `device` of `total` bytes, or SPILL_UNLIMITED. */
 uint64_t spill_policy_device_limit(const struct spill_policy *policy, int device, uint64_t total);
 
-/* device.reserve that holds for `device`, in bytes. */
+/* device.reserve that holds for `device`, in bytes. A load may have shown that more is needed: src/reserve.h. */
 uint64_t spill_policy_device_reserve(const struct spill_policy *policy, int device);
 
 /*
@@ -251,23 +251,22 @@ unsigned spill_policy_chain(const struct spill_policy *policy, unsigned capabili
                             enum spill_step step[SPILL_STEPS]);
 
 /*
- * Device bytes that may be taken without crowding others out: the `free` less device.reserve, within what `limit`
+ * Device bytes that may be taken without crowding others out: the `free` less the `reserve` to keep, within what `limit`
  * (SPILL_UNLIMITED: there is none) leaves above `held`.
  */
-uint64_t spill_policy_device_room(const struct spill_policy *policy, int device, uint64_t free, uint64_t held,
-                                  uint64_t limit);
+uint64_t spill_policy_device_room(uint64_t reserve, uint64_t free, uint64_t held, uint64_t limit);
 
 /* May what is on the device leave it? Who wrote a chain without `demote` wants nothing to move. */
 bool spill_policy_demotes(const struct spill_policy *policy);
 
-/* Bytes that have to leave the device for `bytes` more: at the least, and with device.reserve left free. */
+/* Bytes that have to leave the device for `bytes` more: at the least, and with the reserve left free. */
 struct spill_missing {
 	uint64_t least, wanted;
 };
 
-/* `free`: of the device, as the driver says; `held`, `limit` as above. */
-struct spill_missing spill_policy_missing(const struct spill_policy *policy, int device, uint64_t bytes,
-                                          uint64_t free, uint64_t held, uint64_t limit);
+/* `free`: of the device, as the driver says; `reserve`, `held`, `limit` as above. */
+struct spill_missing spill_policy_missing(uint64_t reserve, uint64_t bytes, uint64_t free, uint64_t held,
+                                          uint64_t limit);
 
 /* Bytes of a whole chunk of an allocation of `bytes`: a multiple of `unit`, a power of two, the device's granule. */
 uint64_t spill_policy_chunk(const struct spill_policy *policy, uint64_t bytes, uint64_t unit);

@@ -134,8 +134,9 @@ struct spill_group {
 
 /* Figures of the limit that refused; `asked` is 0 where there are none. */
 struct spill_refusal {
-	uint64_t limit; /* what the option allows, or (host.reserve) keeps free */
-	uint64_t held;  /* what counted against it; host.reserve: what the host had free */
+	uint64_t limit; /* what the option allows, or (host.reserve, device.reserve) keeps free */
+	uint64_t
+	    held; /* what counted against it; host.reserve: what the host had free; device.reserve: the device */
 	uint64_t asked; /* what was asked for on top of it */
 	uint64_t room;  /* what the device or the host itself still had for it */
 };

@@ -11,6 +11,7 @@
 #include "deferred.h"
 #include "growing.h"
 #include "honest.h"
+#include "least.h"
 #include "mempool.h"
 #include "note.h"
 #include "reserve.h"
@@ -51,6 +52,9 @@ bool spill_admit_record(struct spill_request *request, struct spill_allocation *
 		spill_note("ledger", "no memory for bookkeeping: an allocation is not accounted");
 		return false;
 	}
+	/* A rule's place is no lack of room. */
+	if (!request->at_once && spill_ledger_is_spill(allocation))
+		spill_reserve_begin(request->device);
 	spill_report_alloc(request, allocation, reason);
 	return true;
 }
@@ -105,7 +109,7 @@ static void taken(struct spill_request *request, const struct spill_backend *bac
 {
 	if (request->asks_growth)
 		spill_growing_served(request);
-	spill_reserve_taken(request->weight);
+	spill_reserve_taken(request->device, request->weight ? request->weight : request->bytes);
 	spill_reserve_keep(backend, request->device, spill_engine_api(request), spill_engine_site(request));
 }
 
@@ -120,6 +124,41 @@ static void finish(struct spill_request *request, const struct spill_backend *ba
 	taken(request, backend);
 }
 
+/*
+ * May the driver be asked for it, or would that take of device.reserve, which the device has begun to need (reserve.h)?
+ * Nothing is refused for it in a capture.
+ */
+static bool leaves_reserve(struct spill_request *request, const struct spill_demand *demand,
+                           const struct spill_backend *backend)
+{
+	uint64_t bytes = request->weight ? request->weight : request->bytes;
+	request->short_of_reserve = false;
+	if (!spill_reserve_is_kept(request->device) || spill_runtime_observes() ||
+	    spill_capture_here(request))
+		return true;
+	bool leaves = spill_reserve_allows_at_once(request->device, bytes);
+	/* The pool is asked only when room is short. */
+	if (!leaves && demand->growth)
+		bytes = demand->growth(request, backend);
+	const struct spill_taking taking = {bytes, spill_least(bytes, request->bytes)};
+	leaves = leaves || !bytes ||
+	         spill_reserve_allows(backend, request->device, &taking, spill_engine_api(request),
+	                              spill_engine_site(request));
+	request->pending = leaves ? bytes : 0;
+	request->short_of_reserve = !leaves;
+	return leaves;
+}
+
+/* As one that the driver has refused. True: the driver is to be asked all the same. */
+static bool keep_reserve(struct spill_request *request, const struct spill_demand *demand,
+                         const struct spill_backend *backend)
+{
+	retract(request, demand, backend);
+	request->refused_by = "device.reserve";
+	spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE), request->refused_by);
+	return full(request, demand, backend);
+}
+
 /* The driver, or what stands in for its plain call, is asked. True: the driver. pre: admitted */
 static bool ask(struct spill_request *request, const struct spill_demand *demand,
                 const struct spill_backend *backend)
@@ -128,7 +167,7 @@ static bool ask(struct spill_request *request, const struct spill_demand *demand
 	enum spill_instead instead =
 	    demand->instead ? demand->instead(request, backend, &error) : SPILL_INSTEAD_NOT;
 	if (instead == SPILL_INSTEAD_NOT)
-		return true;
+		return leaves_reserve(request, demand, backend) || keep_reserve(request, demand, backend);
 	request->charged = 0;
 	if (instead == SPILL_INSTEAD_SERVED) {
 		finish(request, backend);
@@ -154,7 +193,7 @@ static bool make_room(struct spill_request *request, const struct spill_demand *
 		request->refused_by = request->remedy.refused_by;
 	struct spill_want want = spill_admit_want(request, backend, 0);
 	want.device_room =
-	    spill_policy_device_room(want.policy, request->device, free,
+	    spill_policy_device_room(spill_reserve_size(request->device), free,
 	                             spill_account_device_held(request->device), want.device_limit);
 	enum spill_outcome outcome = spill_chain_place(request, demand, &want);
 	if (outcome == SPILL_REFUSED)
@@ -266,6 +305,8 @@ bool spill_admit(struct spill_request *request, const struct spill_demand *deman
 		request->step = ASKED;
 		return begin(request, demand, backend);
 	}
+	spill_reserve_answered(request->device, request->pending);
+	request->pending = 0;
 	if (request->result == 0 && demand->keep && !demand->keep(request, backend)) {
 		request->charged = 0;
 		spill_rules_return(request);

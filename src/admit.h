@@ -37,6 +37,8 @@ struct spill_demand {
 	 */
 	enum spill_instead (*instead)(struct spill_request *request, const struct spill_backend *backend,
 	                              const char **error);
+	/* Bytes that the driver takes of the device for it now, which costs a question. NULL: its weight. */
+	uint64_t (*growth)(struct spill_request *request, const struct spill_backend *backend);
 	/*
 	 * The driver served it: false if it took so much more than it was expected to that the limit does not hold,
 	 * and the memory has been given back; the request then goes on as one over the limit. NULL: it takes what is

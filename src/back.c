@@ -7,14 +7,14 @@
 #include "least.h"
 #include "place/chunked.h"
 #include "plan.h"
+#include "reserve.h"
 
 uint64_t spill_back_room(const struct spill_backend *backend, int device)
 {
 	uint64_t free = 0, total = 0;
 	if (backend->memory(device, &free, &total))
 		return 0;
-	return spill_policy_device_room(spill_runtime_policy(), device, free,
-	                                spill_account_device_held(device),
+	return spill_policy_device_room(spill_reserve_size(device), free, spill_account_device_held(device),
 	                                spill_runtime_device_limit(backend, device));
 }
 

@@ -96,6 +96,7 @@ struct spill_backend {
 	int (*pool_alloc)(void *pool, uint64_t bytes, void *stream, bool per_thread, uint64_t *ptr);
 	int (*pool_free)(uint64_t ptr, void *stream, bool per_thread); /* of any pool */
 	int (*pool_reserved)(void *pool, uint64_t *bytes);             /* physical, used or not */
+	int (*pool_unused)(void *pool, uint64_t *bytes);               /* of these, what nobody uses */
 	int (*pool_trim)(void *pool);                                  /* gives back what is not in use */
 	/* What the graphs of the process hold on the device, in use or not. NULL: the vendor has no such figure. */
 	int (*graph_reserved)(int device, uint64_t *bytes);

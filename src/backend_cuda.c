@@ -348,6 +348,7 @@ const struct spill_backend spill_backend_cuda = {
     .pool_alloc = spill_cuda_pool_alloc,
     .pool_free = spill_cuda_pool_free,
     .pool_reserved = spill_cuda_pool_reserved,
+    .pool_unused = spill_cuda_pool_unused,
     .graph_reserved = spill_cuda_graph_reserved,
     .pool_trim = spill_cuda_pool_trim,
     .pool_current = spill_cuda_pool_current,

@@ -122,6 +122,18 @@ int spill_cuda_pool_reserved(void *pool, uint64_t *bytes)
 	return result;
 }
 
+int spill_cuda_pool_unused(void *pool, uint64_t *bytes)
+{
+	cuuint64_t used;
+	uint64_t reserved;
+	int result = spill_cuda_pool_reserved(pool, &reserved);
+	if (!result)
+		result = spill_cuda.cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used);
+	if (!result)
+		*bytes = reserved > used ? reserved - used : 0;
+	return result;
+}
+
 int spill_cuda_pool_trim(void *pool)
 {
 	return spill_cuda.cuMemPoolTrimTo ? spill_cuda.cuMemPoolTrimTo(pool, 0) : CUDA_ERROR_NOT_SUPPORTED;

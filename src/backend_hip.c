@@ -298,6 +298,7 @@ const struct spill_backend spill_backend_hip = {
     .pool_alloc = spill_hip_pool_alloc,
     .pool_free = spill_hip_pool_free,
     .pool_reserved = spill_hip_pool_reserved,
+    .pool_unused = spill_hip_pool_unused,
     .pool_trim = spill_hip_pool_trim,
     .pool_current = spill_hip_pool_current,
     .pool_default = spill_hip_pool_default,

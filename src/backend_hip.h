@@ -29,6 +29,7 @@ int spill_hip_pool_allow(void *pool, int device);
 int spill_hip_pool_alloc(void *pool, uint64_t bytes, void *stream, bool per_thread, uint64_t *ptr);
 int spill_hip_pool_free(uint64_t ptr, void *stream, bool per_thread);
 int spill_hip_pool_reserved(void *pool, uint64_t *bytes);
+int spill_hip_pool_unused(void *pool, uint64_t *bytes);
 int spill_hip_pool_trim(void *pool);
 int spill_hip_pool_current(int device, void **pool);
 int spill_hip_pool_default(int device, void **pool);

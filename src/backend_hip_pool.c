@@ -95,6 +95,18 @@ int spill_hip_pool_reserved(void *pool, uint64_t *bytes)
 	return result;
 }
 
+int spill_hip_pool_unused(void *pool, uint64_t *bytes)
+{
+	uint64_t used;
+	uint64_t reserved;
+	int result = spill_hip_pool_reserved(pool, &reserved);
+	if (!result)
+		result = spill_hip.hipMemPoolGetAttribute(pool, hipMemPoolAttrUsedMemCurrent, &used);
+	if (!result)
+		*bytes = reserved > used ? reserved - used : 0;
+	return result;
+}
+
 int spill_hip_pool_trim(void *pool)
 {
 	return spill_hip.hipMemPoolTrimTo ? spill_hip.hipMemPoolTrimTo(pool, 0) : hipErrorNotSupported;

@@ -8,6 +8,7 @@
 #include "honest.h"
 #include "least.h"
 #include "place/pool.h"
+#include "reserve.h"
 #include "rules.h"
 #include "trim.h"
 
@@ -68,6 +69,7 @@ static enum spill_outcome demote(struct spill_request *request, const struct spi
 	    .backend = want->backend,
 	    .device = request->device,
 	    .bytes = request->weight > request->bytes ? request->weight : request->bytes,
+	    .keeps_reserve = request->short_of_reserve,
 	    .reason = spill_admit_reason(request),
 	    .api = spill_engine_api(request),
 	    .caller = spill_engine_caller(request),
@@ -89,18 +91,27 @@ static enum spill_outcome demote(struct spill_request *request, const struct spi
 	return SPILL_REFUSED;
 }
 
+/* What is to stay free beside it. */
+static uint64_t reserve_of(const struct spill_request *request)
+{
+	uint64_t size = request->short_of_reserve ? spill_reserve_size(request->device) : 0;
+	return spill_least(size, UINT64_MAX - request->bytes);
+}
+
 static enum spill_outcome take(struct spill_request *request, const struct spill_demand *demand,
                                enum spill_step step, struct spill_want *want, const char **error)
 {
 	if (step == SPILL_STEP_TRIM) {
 		*error = "nothing to give back";
-		return spill_trim(want->backend, request->device, request->bytes) &&
+		return spill_trim(want->backend, request->device, request->bytes + reserve_of(request)) &&
 		               ask_again(request, demand, want->backend)
 		           ? SPILL_AGAIN
 		           : SPILL_REFUSED;
 	}
 	if (request->remedy.surfaces) {
 		spill_honest_surfaced(request);
+		/* The caches that the program frees now are the first to fill the reserve: nothing else may be able to. */
+		spill_reserve_begin(request->device);
 		request->refused_by = *error = "oom.honest_first";
 		request->remedy_at = request->remedy.count;
 		return SPILL_REFUSED;

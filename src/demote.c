@@ -1,6 +1,7 @@
 #include "demote.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "account.h"
 #include "candidates.h"
@@ -14,6 +15,7 @@
 #include "plan.h"
 #include "place/chunked.h"
 #include "promote.h"
+#include "reserve.h"
 #include "victim.h"
 
 /* Sizes that the thread of host.ahead is told. */
@@ -23,9 +25,13 @@ static struct spill_missing missing_for(const struct spill_demotion *demotion)
 {
 	uint64_t free = 0, total = 0;
 	demotion->backend->memory(demotion->device, &free, &total);
-	return spill_policy_missing(spill_runtime_policy(), demotion->device, demotion->bytes, free,
-	                            spill_account_device_held(demotion->device),
-	                            spill_runtime_device_limit(demotion->backend, demotion->device));
+	struct spill_missing missing =
+	    spill_policy_missing(spill_reserve_size(demotion->device), demotion->bytes, free,
+	                         spill_account_device_held(demotion->device),
+	                         spill_runtime_device_limit(demotion->backend, demotion->device));
+	if (demotion->keeps_reserve)
+		missing.least = missing.wanted;
+	return missing;
 }
 
 static const char *forbidden(const struct spill_demotion *demotion)
@@ -186,8 +192,12 @@ bool spill_demote(struct spill_demotion *demotion)
 	if (waited)
 		spill_mover_lock();
 	bool enough = spill_demote_held(demotion, waited);
-	if (demotion->freed)
+	if (demotion->freed) {
 		spill_promote_hold();
+		/* Below a limit the device itself has room. */
+		if (strcmp(demotion->reason, "limit") != 0)
+			spill_reserve_begin(demotion->device);
+	}
 	spill_mover_unlock();
 	return enough;
 }

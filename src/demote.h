@@ -16,6 +16,7 @@ struct spill_demotion {
 	const char *api, *caller; /* for whom */
 	uint64_t before;          /* only allocations of a lower seq give way; 0: all */
 	bool part_helps;          /* it is worth while even if it is not enough */
+	bool keeps_reserve;       /* it is not enough unless the reserve is left free, too (reserve.h) */
 	uint64_t freed;           /* out */
 	const char *error;        /* out, static: why it is not enough; NULL if it is */
 	bool vain;                /* out: nothing there can move, now or in a moment */

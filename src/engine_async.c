@@ -52,6 +52,16 @@ static bool admit(struct spill_request *request, struct spill_ask *ask, const st
 	return fits;
 }
 
+/* What of it the pool has not: that is what the device has to give. */
+static uint64_t growth(struct spill_request *request, const struct spill_backend *backend)
+{
+	void *handle = asked(request, backend);
+	uint64_t unused = 0;
+	if (handle && backend->pool_unused)
+		backend->pool_unused(handle, &unused);
+	return spill_mempool_growth(request->bytes, unused, SPILL_UNLIMITED);
+}
+
 static void retract(struct spill_request *request, const struct spill_backend *backend)
 {
 	if (request->mempool)
@@ -274,6 +284,7 @@ bool spill_engine_alloc_async(struct spill_request *request)
 	static const struct spill_demand ordered = {.prepare = prepare,
 	                                            .admit = admit,
 	                                            .retract = retract,
+	                                            .growth = growth,
 	                                            .keep = keep,
 	                                            .served = served,
 	                                            .place = place,

@@ -6,7 +6,6 @@
 #include "contexts.h"
 #include "engine.h"
 #include "movable.h"
-#include "place/chunked.h"
 #include "reserve.h"
 #include "room.h"
 
@@ -21,6 +20,14 @@ static bool device_of(const struct spill_request *request, const struct spill_ba
 	return backend->current(device, &context);
 }
 
+/* A context takes much, once, and is helped by asking again: no reserve need be as large. */
+static void measure(struct spill_request *request, const struct spill_backend *backend, int device,
+                    bool refused)
+{
+	if (request->op == SPILL_OP_ROOM)
+		request->load = spill_reserve_load_begin(backend, device, refused);
+}
+
 /*
  * The reserve first: code that finds no room at its first load is refused for good, so that asking again behind it helps data,
  * streams, graphs and contexts only (reserve.h).
@@ -28,8 +35,10 @@ static bool device_of(const struct spill_request *request, const struct spill_ba
 static bool begin(struct spill_request *request, const struct spill_backend *backend)
 {
 	int device;
-	if (backend && backend->mark && spill_chunked_any() && device_of(request, backend, &device))
-		spill_reserve_whole(backend, device, spill_engine_api(request), spill_engine_site(request));
+	if (!backend || !spill_reserve_any() || !device_of(request, backend, &device))
+		return true;
+	spill_reserve_whole(backend, device, spill_engine_api(request), spill_engine_site(request));
+	measure(request, backend, device, false);
 	return true;
 }
 
@@ -57,9 +66,14 @@ static bool step(struct spill_request *request)
 		return false;
 	if (request->result == 0)
 		made(request, backend);
-	return request->result == backend->out_of_memory && device_of(request, backend, &device) &&
-	       spill_room_make(backend, device, spill_engine_api(request), spill_engine_site(request),
-	                       request->step - 2);
+	if (request->result == 0 && request->load.free && device_of(request, backend, &device))
+		spill_reserve_load_end(backend, device, &request->load, spill_engine_api(request));
+	if (request->result != backend->out_of_memory || !device_of(request, backend, &device) ||
+	    !spill_room_make(backend, device, spill_engine_api(request), spill_engine_site(request),
+	                     request->step - 2))
+		return false;
+	measure(request, backend, device, true);
+	return true;
 }
 
 /* What is done beside the vendor's call may take long, and that call is no cancellation point. */

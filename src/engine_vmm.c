@@ -11,6 +11,7 @@
 #include "admit.h"
 #include "honest.h"
 #include "promote.h"
+#include "reserve.h"
 #include "vmm.h"
 
 /* Closes the books on what has been given back. */
@@ -74,13 +75,13 @@ static uint64_t *handle_of(struct spill_request *request)
 }
 
 /*
- * Its size is the vendor's to judge; only where a limit or a rule may refuse first must a wrong one not be called out of
+ * Its size is the vendor's to judge; only where a limit, a rule or the reserve may refuse first must a wrong one not be called out of
  * memory.
  */
 static bool sound(const struct spill_request *request, const struct spill_backend *backend)
 {
 	uint64_t granule;
-	bool first = spill_runtime_policy()->rules ||
+	bool first = spill_runtime_policy()->rules || spill_reserve_is_kept(request->device) ||
 	             spill_runtime_device_limit(backend, request->device) != SPILL_UNLIMITED;
 	if (!first || !backend->granularity)
 		return true;

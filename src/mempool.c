@@ -284,10 +284,8 @@ struct spill_mempool *spill_mempool_ours(const struct spill_backend *backend, in
 	return pool ? pool : make(backend, device, place, preferred, error);
 }
 
-/* What the pool may have to grow by for `bytes` more, at most to the end of `room`. pre: locked */
-static uint64_t growth(const struct spill_mempool *pool, uint64_t bytes, uint64_t room)
+uint64_t spill_mempool_growth(uint64_t bytes, uint64_t spare, uint64_t room)
 {
-	uint64_t spare = pool->charged - pool->live;
 	if (bytes <= spare)
 		return 0;
 	uint64_t needed = bytes - spare;
@@ -295,6 +293,12 @@ static uint64_t growth(const struct spill_mempool *pool, uint64_t bytes, uint64_
 	                     ? needed
 	                     : (needed + SPILL_MEMPOOL_STEP - 1) / SPILL_MEMPOOL_STEP * SPILL_MEMPOOL_STEP;
 	return needed > room ? needed : spill_least(whole, room);
+}
+
+/* pre: locked */
+static uint64_t growth(const struct spill_mempool *pool, uint64_t bytes, uint64_t room)
+{
+	return spill_mempool_growth(bytes, pool->charged - pool->live, room);
 }
 
 bool spill_mempool_admit(struct spill_mempool *pool, struct spill_request *request, struct spill_ask *ask,

@@ -74,6 +74,9 @@ bool spill_mempool_has_graphs(void); /* was there any such graph? */
 /* What a pool grows by at least, and graphs with memory of their own (measured on an H200). */
 #define SPILL_MEMPOOL_STEP (32ull << 20)
 
+/* What a pool with `spare` bytes to give may have to grow by for `bytes` more, at most to the end of `room`. */
+uint64_t spill_mempool_growth(uint64_t bytes, uint64_t spare, uint64_t room);
+
 /* Charges what the pool has reserved now, by the vendor's word. True if that is more than was charged before. */
 bool spill_mempool_settle(struct spill_mempool *pool);
 /* All device pools of the device. True if less is charged now. */

@@ -11,6 +11,7 @@
 #include "engine.h"
 #include "plan.h"
 #include "postmortem.h"
+#include "reserve.h"
 #include "rules.h"
 #include "scratch.h"
 #include "text.h"
@@ -280,6 +281,11 @@ static struct spill_refusal refusal(const struct spill_request *request, const s
 	if (strcmp(by, "device.limit") == 0) {
 		figures.limit = spill_runtime_device_limit(backend, request->device);
 		figures.held = spill_account_device_held(request->device);
+		return figures;
+	}
+	if (strcmp(by, "device.reserve") == 0) {
+		figures.limit = spill_reserve_size(request->device);
+		figures.held = free;
 		return figures;
 	}
 	if (strcmp(by, "rule.cap") == 0) {

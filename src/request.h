@@ -99,6 +99,11 @@ enum spill_way {
 
 #define SPILL_CURRENT_DEVICE (-1)
 
+/* Free device memory when code was about to be loaded, and what the program had been given (reserve.h). */
+struct spill_load {
+	uint64_t free, given; /* free 0: not known */
+};
+
 struct spill_request {
 	/* Set by the stub. */
 	int hook; /* row of the table */
@@ -150,9 +155,11 @@ struct spill_request {
 	struct spill_vmm_memory *memory;    /* RELEASE, MAP, RETAIN: what the call is about */
 	struct spill_vmm_mapping *mappings; /* UNMAP: taken from the table */
 	struct spill_capture *capture;      /* CAPTURE_END, STREAM_END: taken from the table (capture.c) */
-	int last_error;   /* the vendor's last error before the call, where it has such a thing */
-	uint64_t weight;  /* device bytes that the driver takes for it */
-	uint64_t charged; /* bytes charged to the device while the driver is asked */
+	int last_error;         /* the vendor's last error before the call, where it has such a thing */
+	uint64_t weight;        /* device bytes that the driver takes for it */
+	uint64_t charged;       /* bytes charged to the device while the driver is asked */
+	uint64_t pending;       /* bytes that the driver is asked for, as reserve.h counts them */
+	struct spill_load load; /* ROOM: what was free before the vendor was asked */
 	struct spill_mempool *mempool; /* ALLOC_ASYNC: the pool whose growth that is, or NULL */
 	uint64_t start_us;
 	/* What the policy says about it (rules.h, admit.c). Without rules `applied` and the flags are as they were made. */
@@ -171,7 +178,8 @@ struct spill_request {
 	bool
 	    over_limit; /* device.limit or a cap refuses; with mode=observe the driver is asked all the same */
 	bool capped;    /* a cap did */
-	bool repeats;   /* a failure of it has surfaced before, which tried is to say */
+	bool short_of_reserve; /* the driver was not asked: it would take of device.reserve */
+	bool repeats;          /* a failure of it has surfaced before, which tried is to say */
 	const char *refused_by;
 	struct spill_refusal refusal; /* figures of it, if it is an option of the host */
 	unsigned attempts;

@@ -1,7 +1,11 @@
 /*
- * device.reserve, kept free while something can make way for it. Code that the vendor loads at the first launch of a kernel
+ * device.reserve, the device memory that is kept free for code. Code that the vendor loads at the first launch of a kernel
  * cannot be given room afterwards: a kernel that did not find it fails for good, whatever is freed then (docs/
  * measurements.md: 2, then 999). So the room must be there before, and every allocation takes some of it.
+ *
+ * While something is movable, the reserve is filled up by demotion. From the first spill of a device on it is kept
+ * from requests, too: those that would take of it count as refused by the driver. Before the first spill neither
+ * happens to a program without movable memory.
  */
 #ifndef SPILL_RESERVE_H
 #define SPILL_RESERVE_H
@@ -11,12 +15,47 @@
 /* How often it is looked at by the clock: a question for free memory costs 4 us; and after one that could not be made whole. */
 #define SPILL_RESERVE_LOOK_MS 10
 #define SPILL_RESERVE_VAIN_MS 1000
-/* What may be given out between two looks that the clock allows. */
+/* Without a spill so far: what may be given out between two looks that the clock allows. */
 #define SPILL_RESERVE_TAKEN ((uint64_t)8 << 20)
+/* The most that it grows to by itself. */
+#define SPILL_RESERVE_MOST ((uint64_t)1 << 30)
+/* It grows to no larger part of the device than this one, and no more than that is kept from requests. */
+#define SPILL_RESERVE_PART 8
+/* What the driver takes for requests that are smaller, and share it: each may be the one that begins another. */
+#define SPILL_RESERVE_BLOCK ((uint64_t)2 << 20)
+
+/* Bytes to keep free on the device: device.reserve, or more where a load was seen to need more. */
+uint64_t spill_reserve_size(int device);
+
+/* Something of the device was placed elsewhere or moved away for lack of room, or the program was told that it is full. */
+void spill_reserve_begin(int device);
+
+/* The device has begun to spill, and has a reserve: it is kept from all requests. One or two loads. */
+bool spill_reserve_is_kept(int device);
+
+/* There is some reserve to look after: something is movable, or a device has begun to spill. Two loads. */
+bool spill_reserve_any(void);
+
+/* What a request takes of the device: most likely, and at the least. */
+struct spill_taking {
+	uint64_t bytes, least;
+};
 
 /*
- * Looks, now and then, whether less than half of the reserve is free, and demotes until it is whole. Cheap while nothing is
- * movable. pre: as spill_demote (demote.h)
+ * May the driver be asked for so much, or would that take of the reserve? Looks at free memory; what can move makes way
+ * for it. True: the bytes count as taken until spill_reserve_answered. Also true where the driver has less than
+ * that and so refuses by itself. pre: spill_reserve_is_kept; as spill_demote (demote.h)
+ */
+bool spill_reserve_allows(const struct spill_backend *backend, int device, const struct spill_taking *taking,
+                          const char *api, const void *caller);
+/* The same by the last look alone, without a call to the driver: false if that does not say. */
+bool spill_reserve_allows_at_once(int device, uint64_t bytes);
+/* The driver has answered. */
+void spill_reserve_answered(int device, uint64_t bytes);
+
+/*
+ * Looks, now and then, whether less than half of the reserve is free, and gives back and demotes until it is whole. Cheap
+ * while there is nothing to look after. pre: as spill_demote (demote.h)
  */
 void spill_reserve_keep(const struct spill_backend *backend, int device, const char *api, const void *caller);
 
@@ -25,9 +64,21 @@ void spill_reserve_whole(const struct spill_backend *backend, int device, const 
                          const void *caller);
 
 /* The driver has given out so many bytes: it will be looked at soon. Cheap. */
-void spill_reserve_taken(uint64_t bytes);
+void spill_reserve_taken(int device, uint64_t bytes);
 
-/* The same from gates (tick.h), for the current context's device. False: nothing is movable. */
+/* The same from gates (tick.h), for the current context's device. False: there is nothing to look after. */
 bool spill_reserve_tick(void);
+
+/*
+ * What a call that loads code takes of the device: free memory before it and after. The reserve becomes as large as that, up to
+ * SPILL_RESERVE_MOST, with a note; a reserve of 0 stays 0. Not counted if the program was given other memory meanwhile.
+ * Looks once a millisecond on a device that has begun to spill, and always where the call was refused before.
+ */
+struct spill_load spill_reserve_load_begin(const struct spill_backend *backend, int device, bool refused);
+void spill_reserve_load_end(const struct spill_backend *backend, int device, const struct spill_load *load,
+                            const char *api);
+
+/* For tests: as at the beginning. */
+void spill_reserve_reset(void);
 
 #endif

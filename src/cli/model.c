@@ -101,6 +101,7 @@ static bool take_step(struct cli_model_request *request, enum spill_step step)
 static bool surface(struct cli_model_request *request)
 {
 	request->model->honest++;
+	request->model->devices[request->ask.device].begun = true;
 	request->answer.surfaced = true;
 	request->repeats = true;
 	return admit(request);
@@ -270,11 +271,13 @@ static struct cli_answer allocate(struct cli_model *model, const struct cli_ask 
 	request.answer.rule = request.rule ? request.rule->name : "default";
 	request.answer.served = admit(&request);
 	if (request.answer.served) {
+		bool spilled = slot->held.host + slot->held.managed && strcmp(request.answer.reason, "rule");
+
 		request.answer.place = slot->place;
 		request.answer.held = slot->held;
 		served(&request, asks_growth);
-		model->spills +=
-		    slot->held.host + slot->held.managed && strcmp(request.answer.reason, "rule");
+		model->spills += spilled;
+		model->devices[asked->device].begun |= spilled;
 	} else {
 		slot->live = false;
 		model->refused++;

@@ -112,6 +112,7 @@ struct cli_model_device {
 	uint64_t movable; /* of what may move, on the device */
 	uint64_t away;    /* on the host, of what may come back */
 	bool changed;     /* there may be room for it since the last look */
+	bool begun;       /* to spill: device.reserve is kept from all requests (src/reserve.h) */
 	uint64_t taken, look_us,
 	    retry_us;             /* of the reserve: since the last look, and when the next ones are due */
 	struct cli_shared blocks; /* of small, as the driver has them */
@@ -193,6 +194,9 @@ bool cli_model_may_move(const struct cli_model *model, int device);
 /* It is made of chunks: from now on it may move. `grows`: older ones of its run are dead. */
 void cli_model_enlist(struct cli_model *model, struct cli_model_slot *slot, bool grows);
 void cli_model_delist(struct cli_model *model, struct cli_model_slot *slot);
+
+/* May the driver be asked for so much, or would that take of device.reserve? What moves makes way for it first. */
+bool cli_model_leaves_reserve(struct cli_model *model, int device, uint64_t weight);
 
 /* Others make way for `bytes`. True if that is enough. */
 bool cli_model_demote(struct cli_model *model, int device, uint64_t bytes, const char *reason);

@@ -1,4 +1,6 @@
 /* What leaves the device and what comes back, in numbers (src/demote.c, src/reserve.c, src/back.c). */
+#include <string.h>
+
 #include "model.h"
 #include "promote.h"
 #include "reserve.h"
@@ -160,17 +162,20 @@ static bool demote(struct cli_model *model, int device, struct spill_missing mis
 		planned +=
 		    plan_one(model, next_victim(model, i, count, false), missing.wanted - planned, &refused);
 	enough = planned >= missing.least;
-	if (enough || part_helps)
+	if (enough || part_helps) {
 		carry_out(model, count, planned, reason);
-	else
+		model->devices[device].begun |= planned && strcmp(reason, "limit");
+	} else {
 		model->host -= planned;
+	}
 	return enough;
 }
 
 static struct spill_missing missing_for(const struct cli_model *model, int device, uint64_t bytes)
 {
-	return spill_policy_missing(model->setting->policy, device, bytes, cli_model_free_on(model, device),
-	                            cli_model_held(model, device), model->setting->cards[device].limit);
+	return spill_policy_missing(spill_policy_device_reserve(model->setting->policy, device), bytes,
+	                            cli_model_free_on(model, device), cli_model_held(model, device),
+	                            model->setting->cards[device].limit);
 }
 
 bool cli_model_demote(struct cli_model *model, int device, uint64_t bytes, const char *reason)
@@ -183,6 +188,34 @@ bool cli_model_demote(struct cli_model *model, int device, uint64_t bytes, const
 	if (!missing.wanted)
 		missing.least = missing.wanted = bytes;
 	return demote(model, device, missing, false, reason);
+}
+
+static bool leaves_enough(const struct cli_model *model, int device, uint64_t weight)
+{
+	uint64_t reserve = spill_policy_device_reserve(model->setting->policy, device);
+	uint64_t most = model->setting->cards[device].total / SPILL_RESERVE_PART;
+	uint64_t kept = reserve < most ? reserve : most;
+	uint64_t free = cli_model_free_on(model, device);
+	bool moves = model->devices[device].movable && cli_model_may_move(model, device);
+	uint64_t part = moves ? kept / 2 : kept;
+
+	/* The driver itself refuses what it has not got. */
+	if (free < weight)
+		return true;
+	weight = weight > SPILL_RESERVE_BLOCK ? weight : SPILL_RESERVE_BLOCK;
+	return !reserve || (free >= weight && free - weight >= part);
+}
+
+bool cli_model_leaves_reserve(struct cli_model *model, int device, uint64_t weight)
+{
+	struct spill_missing missing;
+
+	if (!model->devices[device].begun || leaves_enough(model, device, weight))
+		return true;
+	missing = missing_for(model, device, weight > SPILL_RESERVE_BLOCK ? weight : SPILL_RESERVE_BLOCK);
+	missing.least = missing.wanted;
+	return cli_model_may_move(model, device) && demote(model, device, missing, false, "reserve") &&
+	       leaves_enough(model, device, weight);
 }
 
 void cli_model_keep_reserve(struct cli_model *model, int device, uint64_t taken)

@@ -36,8 +36,9 @@ uint64_t cli_model_free_on(const struct cli_model *model, int device)
 
 uint64_t cli_model_room(const struct cli_model *model, int device)
 {
-	return spill_policy_device_room(model->setting->policy, device, cli_model_free_on(model, device),
-	                                cli_model_held(model, device), model->setting->cards[device].limit);
+	return spill_policy_device_room(spill_policy_device_reserve(model->setting->policy, device),
+	                                cli_model_free_on(model, device), cli_model_held(model, device),
+	                                model->setting->cards[device].limit);
 }
 
 /* pre: there is room */
@@ -203,6 +204,8 @@ const char *cli_model_serve(struct cli_model_request *request, enum spill_switch
 
 	if (movable && card->limit != SPILL_UNLIMITED && (held > card->limit || weight > card->limit - held))
 		return "device.limit";
+	if (!movable && !cli_model_leaves_reserve(model, device, weight))
+		return "device.reserve";
 	if (!push_out(model, device, takes))
 		return "driver";
 	request->slot->place = movable ? SPILL_PLACE_MOVABLE : SPILL_PLACE_DEVICE;

@@ -13,7 +13,8 @@ static _Atomic unsigned mover_wanted;                     /* threads that wait f
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  /* SPILL_RANK_CHUNKED */
 /* Oldest first. Grows under the lock, shrinks only while the mover is held, too: what the mover has found stays. */
 static TAILQ_HEAD(list, spill_chunked) movable = TAILQ_HEAD_INITIALIZER(movable);
-static _Atomic unsigned count;      /* in it */
+static _Atomic unsigned count;                           /* in it */
+static _Atomic uint64_t device_bytes[SPILL_DEVICES + 1]; /* on each device; the last: on those beyond */
 static _Atomic uint64_t host_bytes; /* bytes of theirs; of what is pinned none. Written under the lock */
 static uint64_t moves;              /* the mover's: how many there have been */
 
@@ -228,21 +229,27 @@ static void tell(const struct spill_chunked *chunked, unsigned chunk)
 	                   chunk + 1 < chunked->count);
 }
 
+static _Atomic uint64_t *bytes_on(int device)
+{
+	return &device_bytes[device >= 0 && device < SPILL_DEVICES ? device : SPILL_DEVICES];
+}
+
 /* Told and counted, and the opposite. */
 static void follow(struct spill_chunked *chunked, bool followed)
 {
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, here = 0;
 	if (chunked->followed == followed)
 		return;
 	chunked->followed = followed;
 	for (unsigned i = 0; i < chunked->count; i++) {
 		const struct spill_chunk *chunk = &chunked->chunks[i];
-		bytes += chunk->on_host ? chunk->bytes : 0;
+		*(chunk->on_host ? &bytes : &here) += chunk->bytes;
 		if (followed)
 			tell(chunked, i);
 		else
 			spill_granules_clear(spill_chunked_address(chunked, i), chunk->bytes);
 	}
+	atomic_fetch_add(bytes_on(chunked->base.device), followed ? here : -here);
 	if (!bytes)
 		return;
 	atomic_fetch_add(&host_bytes, followed ? bytes : -bytes);
@@ -256,12 +263,18 @@ static void followed_moves(const struct spill_chunked *chunked, unsigned chunk)
 		return;
 	tell(chunked, chunk);
 	atomic_fetch_add(&host_bytes, at->on_host ? at->bytes : -at->bytes);
+	atomic_fetch_add(bytes_on(chunked->base.device), at->on_host ? -at->bytes : at->bytes);
 	spill_follow_moved();
 }
 
 uint64_t spill_chunked_on_host(void)
 {
 	return atomic_load_explicit(&host_bytes, memory_order_relaxed);
+}
+
+uint64_t spill_chunked_on_device(int device)
+{
+	return atomic_load_explicit(bytes_on(device), memory_order_relaxed);
 }
 
 void spill_chunked_enlist(struct spill_chunked *chunked)

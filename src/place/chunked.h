@@ -121,6 +121,9 @@ bool spill_chunked_any(void);
  */
 uint64_t spill_chunked_on_host(void);
 
+/* The same on a device. */
+uint64_t spill_chunked_on_device(int device);
+
 /* Walks those that may be moved, oldest first. pre: the mover is held; they stay while it is */
 struct spill_chunked *spill_chunked_next(struct spill_chunked *after);
 

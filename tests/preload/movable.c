@@ -18,7 +18,7 @@
  *	back:A                       does small work until all of A is on the device, a minute at most
  *	busy:COUNT                   does small work so often
  *	spare:SIZE                   does small work until so much is free, some seconds at most
- *	Words of movable_work.c and movable_room.c: see there. movable_memory.c and movable_ask.c have what some of these do.
+ *	Words of movable_work.c, movable_room.c and movable_kinds.c: see there. movable_memory.c and movable_ask.c have what some of these do.
  *
  * Exit status: 0; 1 data wrong; 64 usage.
  */
@@ -193,7 +193,9 @@ static CUresult word(const char *word, const char *first, const char *second, co
 {
 	CUresult result;
 
-	if (movable_work_word(word, first, second, &result) || movable_room_word(word, first, &result))
+	if (movable_work_word(word, first, second, &result) || movable_room_word(word, first, &result) ||
+	    movable_kinds_word(word, first, second ? size_of(second) : 0, third ? size_of(third) : 0,
+	                       &result))
 		return result;
 	if (!first || !strcmp(word, "map"))
 		return other(word, first);

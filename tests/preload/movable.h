@@ -1,6 +1,6 @@
 /*
  * movable.c is the words, movable_memory.c and movable_ask.c what some do; movable_work.c has those about work in flight,
- * movable_room.c those about calls that need room.
+ * movable_room.c those about calls that need room, movable_kinds.c those about memory of every kind.
  */
 #ifndef MOVABLE_H
 #define MOVABLE_H
@@ -60,6 +60,9 @@ CUresult movable_alloc_early(struct block *block, uint64_t bytes);
 CUresult movable_grow(struct block *block, uint64_t bytes, uint64_t count);
 CUresult movable_give(struct block *block);
 CUresult movable_brim(struct block *block); /* all that is free, in whole granules */
+/* Physical memory of its own, mapped; the end of that. */
+CUresult movable_create(int device, uint64_t bytes, CUdeviceptr *address);
+CUresult movable_uncreate(CUdeviceptr address, uint64_t bytes);
 
 /* movable_ask.c */
 #define MOVABLE_GRANULE ((uint64_t)2 << 20)
@@ -72,5 +75,7 @@ CUresult movable_export(const char *word, const struct block *block);
 /* Each does a word of its file and stores its result; false: not one of its. */
 bool movable_work_word(const char *word, const char *first, const char *second, CUresult *result);
 bool movable_room_word(const char *word, const char *first, CUresult *result);
+bool movable_kinds_word(const char *word, const char *first, uint64_t second, uint64_t third,
+                        CUresult *result);
 
 #endif

@@ -18,20 +18,41 @@ extern CUresult cuMemRelease(CUmemGenericAllocationHandle handle);
 
 static bool pool[26]; /* made by grow */
 
-static CUresult grow_once(struct block *block, uint64_t bytes)
+/* Physical memory of its own at `at`. */
+static CUresult back(int device, CUdeviceptr at, uint64_t bytes)
 {
 	CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-	                                  .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
-	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	                                  .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
+	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, device}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 	CUmemGenericAllocationHandle handle;
-	CUdeviceptr at = block->address + block->bytes;
 	CUresult result = cuMemCreate(&handle, bytes, &properties, 0);
 
 	if (result || (result = cuMemMap(at, bytes, 0, handle, 0)) ||
 	    (result = cuMemSetAccess(at, bytes, &access, 1)))
 		return result;
-	block->bytes += bytes;
 	return cuMemRelease(handle);
+}
+
+static CUresult grow_once(struct block *block, uint64_t bytes)
+{
+	CUresult result = back(0, block->address + block->bytes, bytes);
+
+	block->bytes += result ? 0 : bytes;
+	return result;
+}
+
+CUresult movable_create(int device, uint64_t bytes, CUdeviceptr *address)
+{
+	CUresult result = cuMemAddressReserve(address, bytes, 0, 0, 0);
+
+	return result ? result : back(device, *address, bytes);
+}
+
+CUresult movable_uncreate(CUdeviceptr address, uint64_t bytes)
+{
+	CUresult result = cuMemUnmap(address, bytes);
+
+	return result ? result : cuMemAddressFree(address, bytes);
 }
 
 CUresult movable_grow(struct block *block, uint64_t bytes, uint64_t count)

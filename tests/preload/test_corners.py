@@ -305,7 +305,7 @@ class NoMemory(CornerCase):
             for size, limit in ((4 * MIB, "4MiB"), (100_000, "8MiB")):
                 with self.subTest(chain, size=size):
                     refused, served = self.nomem(3, size, SPILL_OOM_CHAIN=chain, SPILL_DEVICE_LIMIT="12MiB",
-                                                 SPILL_HOST_LIMIT=limit)
+                                                 SPILL_HOST_LIMIT=limit, SPILL_DEVICE_RESERVE="0")
                     self.assertGreaterEqual(refused, 6, "placement, ledger entry and its place in the tree, twice")
                     self.assertEqual(served, 2, "both times when nothing failed")
 

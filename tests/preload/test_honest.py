@@ -75,7 +75,7 @@ class Caches(HonestCase):
 
     def test_segments_of_the_repeated_run_do_not_surface_again(self):
         """8 of 2 MiB, of which 4 fit: one failure, and the other 4 are on host."""
-        results = self.words("segments " + MORE)
+        results = self.words("segments " + MORE, SPILL_DEVICE_RESERVE="0")
         self.assertEqual(results[-4:], [("again", 2), ("right", 2), ("right", 2), ("right", 2)])
         self.assertEqual(self.host_bytes(), 8 * MIB)
         self.assertEqual(len(self.lines("oom")), 2)

@@ -82,7 +82,9 @@ class MainJob(Case):
         for record in spilled:
             self.assertEqual((record["reason"], record["rule"], record["place"]), ("oom", "default", "host"))
             self.assertEqual(record["tried"][0]["place"], "device")
-            self.assertIn("MEMORY", record["tried"][0]["error"].upper())
+            # The last gets none of what HIP programs free: the reserve is kept by then.
+            error = record["tried"][0]["error"]
+            self.assertTrue("MEMORY" in error.upper() or error == "device.reserve", error)
         self.loud(stderr, r"[\d.]+ MiB of 150.00 MiB placed in host memory \(device 0 full, rule default\)")
 
     def test_without_movable_memory_it_is_placed(self):

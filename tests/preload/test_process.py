@@ -340,7 +340,7 @@ class OtherLibraries(ScriptCase):
     def with_second(self, name, order):
         count = self.folder / "second"
         self.log.unlink(missing_ok=True)
-        done = self.run_program(program(name, *self.SMALL), vram="20MiB", LD_PRELOAD=order, SECOND=count)
+        done = self.run_program(program(name, *self.SMALL), vram="20MiB", LD_PRELOAD=order, SECOND=count, SPILL_DEVICE_RESERVE="0")
         return done, int(count.read_text())
 
     def direct_hits(self):

@@ -72,8 +72,9 @@ bool model_place(struct model *model, enum spill_place place, const struct event
 {
 	const struct spill_policy *policy = &model->of->policy;
 	int device = event->device;
-	uint64_t room = spill_policy_device_room(policy, device, model_free(model, device),
-	                                         model->device_held[device], model_limit(model, device));
+	uint64_t room =
+	    spill_policy_device_room(spill_policy_device_reserve(policy, device), model_free(model, device),
+	                             model->device_held[device], model_limit(model, device));
 	uint64_t part = on_device(model, place, event->bytes,
 	                          least(room, spill_rule_room(rule, model_rule_used(model, rule))), rule);
 	uint64_t host = place == SPILL_PLACE_SPLIT ? event->bytes - part : event->bytes;

@@ -194,7 +194,7 @@ static uint64_t device_room(int device, uint64_t free, uint64_t held, uint64_t l
 	spill_policy_default(&policy);
 	policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, GIB};
 	policy.device_reserves[1] = (struct spill_amount){SPILL_AMOUNT_BYTES, 2 * GIB};
-	return spill_policy_device_room(&policy, device, free, held, limit);
+	return spill_policy_device_room(spill_policy_device_reserve(&policy, device), free, held, limit);
 }
 
 static void test_device_room(void **state)

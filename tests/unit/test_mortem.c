@@ -311,6 +311,13 @@ static void by_what_refused(void **state)
 	begins(advice(&oom), "1.00 GiB more free memory of the host, or host.reserve = 1GiB;");
 	oom.refusal.held = GIB;
 	begins(advice(&oom), "4.00 GiB more free memory of the host; or 2.00 GiB less");
+	oom.refused_by = "device.reserve";
+	oom.refusal = (struct spill_refusal){.limit = 64 * MIB, .held = 100 * MIB, .asked = 60 * MIB};
+	begins(advice(&oom),
+	       "a place for what does not fit (oom.chain), or device.reserve = 40MiB, but code that "
+	       "is loaded later may then find no room; or 24.00 MiB less in use on the device");
+	oom.refusal = (struct spill_refusal){0};
+	begins(advice(&oom), "a place for what does not fit (oom.chain), or a smaller device.reserve, but");
 	oom.refused_by = "host.pressure";
 	begins(advice(&oom), "more free memory of the host: other programs lack it, too; or");
 	oom.refused_by = "stream capture";

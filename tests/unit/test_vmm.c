@@ -28,6 +28,7 @@ static int setup(void **state)
 {
 	spill_policy_default(&vmm_policy);
 	vmm_policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
+	vmm_policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
 	vmm_policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
 	vmm_policy.log_stderr = SPILL_STDERR_OFF;
 	vmm_policy.chain = (struct spill_chain){.count = 1, .step = {SPILL_STEP_HOST}};

@@ -1,0 +1,328 @@
+/* The reserve of each device: kept from requests once the device has begun to spill, with few looks; grown by what loads need. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "demote.h"
+#include "note.h"
+#include "place/chunked.h"
+#include "reserve.h"
+#include "runtime.h"
+#include "trim.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define GIB ((uint64_t)1 << 30)
+#define MS 1000000ull
+
+static struct spill_policy policy;
+static struct spill_backend vendor;
+static uint64_t clock_ns, free_bytes[2], pool_bytes;
+static unsigned looks, notes, trims;
+
+const struct spill_policy *__wrap_spill_runtime_policy(void);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+void __wrap_spill_note(const char *code, const char *text);
+bool __wrap_spill_trim(const struct spill_backend *backend, int device, uint64_t bytes);
+
+const struct spill_policy *__wrap_spill_runtime_policy(void)
+{
+	return &policy;
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+	*time = (struct timespec){(time_t)(clock_ns / 1000000000), (long)(clock_ns % 1000000000)};
+	return 0;
+}
+
+void __wrap_spill_note(const char *code, const char *text)
+{
+	assert_string_equal(code, "reserve");
+	assert_non_null(strstr(text, "cuLoad"));
+	notes++;
+}
+
+/* What a pool does not use. */
+bool __wrap_spill_trim(const struct spill_backend *backend, int device, uint64_t bytes)
+{
+	bool given = pool_bytes != 0;
+	trims++;
+	free_bytes[device] += pool_bytes;
+	pool_bytes = 0;
+	return given;
+}
+
+static int memory(int device, uint64_t *free, uint64_t *total)
+{
+	looks++;
+	*free = free_bytes[device];
+	*total = 16 * GIB;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	spill_policy_default(&policy);
+	policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 64 * MIB};
+	vendor = (struct spill_backend){.memory = memory};
+	clock_ns = 1000 * MS;
+	free_bytes[0] = free_bytes[1] = GIB;
+	pool_bytes = 0;
+	looks = notes = trims = 0;
+	spill_reserve_reset();
+	return 0;
+}
+
+/* As the engine asks. */
+static bool asks(int device, uint64_t bytes)
+{
+	const struct spill_taking taking = {bytes, bytes};
+	return spill_reserve_allows_at_once(device, bytes) ||
+	       spill_reserve_allows(&vendor, device, &taking, "", NULL);
+}
+
+/* And the driver serves. */
+static bool served(int device, uint64_t bytes)
+{
+	if (!asks(device, bytes))
+		return false;
+	free_bytes[device] -= bytes;
+	spill_reserve_answered(device, bytes);
+	return true;
+}
+
+static void test_begins_by_device(void **state)
+{
+	assert_false(spill_reserve_is_kept(0));
+	assert_false(spill_reserve_any());
+	spill_reserve_begin(1);
+	assert_true(spill_reserve_is_kept(1));
+	assert_false(spill_reserve_is_kept(0));
+	assert_true(spill_reserve_any());
+	spill_reserve_begin(SPILL_DEVICES);
+	spill_reserve_begin(-1);
+	assert_false(spill_reserve_is_kept(SPILL_DEVICES));
+	assert_false(spill_reserve_is_kept(-1));
+}
+
+static void test_nothing_to_keep(void **state)
+{
+	policy.device_reserves[0] = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
+	spill_reserve_begin(0);
+	assert_false(spill_reserve_is_kept(0));
+}
+
+/* A look lasts until what it left is given out, or is old. */
+static void test_few_looks(void **state)
+{
+	spill_reserve_begin(0);
+	for (unsigned i = 0; i < 100; i++)
+		assert_true(served(0, 4 * MIB));
+	assert_int_equal(looks, 1);
+	clock_ns += SPILL_RESERVE_LOOK_MS * MS;
+	assert_true(served(0, 4 * MIB));
+	assert_int_equal(looks, 2);
+}
+
+static void test_leaves_it(void **state)
+{
+	spill_reserve_begin(0);
+	while (served(0, 4 * MIB))
+		;
+	assert_in_range(free_bytes[0], 64 * MIB, 68 * MIB - 1);
+	/* Small requests share blocks of 2 MiB: none begins one that it must not. */
+	free_bytes[0] = 66 * MIB - 1;
+	assert_false(asks(0, 4096));
+	free_bytes[0] = 66 * MIB;
+	assert_true(asks(0, 4096));
+}
+
+/* Others take memory between two looks. */
+static void test_a_look_grows_old(void **state)
+{
+	spill_reserve_begin(0);
+	assert_true(served(0, 2 * MIB));
+	free_bytes[0] = 70 * MIB;
+	assert_true(spill_reserve_allows_at_once(0, 4 * MIB)); /* it is not known yet */
+	spill_reserve_answered(0, 4 * MIB);
+	clock_ns += SPILL_RESERVE_LOOK_MS * MS;
+	assert_false(asks(0, 8 * MIB));
+	assert_true(asks(0, 6 * MIB));
+}
+
+/* A refusal is never by an old look. */
+static void test_a_free_is_seen_at_once(void **state)
+{
+	spill_reserve_begin(0);
+	free_bytes[0] = 64 * MIB;
+	assert_false(asks(0, 2 * MIB));
+	free_bytes[0] += 20 * MIB;
+	assert_true(asks(0, 20 * MIB));
+}
+
+static void test_each_device_has_its_own(void **state)
+{
+	spill_reserve_begin(0);
+	spill_reserve_begin(1);
+	free_bytes[0] = 64 * MIB;
+	assert_false(asks(0, 2 * MIB));
+	assert_true(served(1, 512 * MIB));
+	assert_false(asks(0, 2 * MIB));
+	looks = 0;
+	assert_true(served(1, 128 * MIB));
+	assert_int_equal(looks, 0);
+}
+
+/* Two threads at once: what the driver is being asked for counts as taken. */
+static void test_what_is_pending_counts(void **state)
+{
+	spill_reserve_begin(0);
+	free_bytes[0] = 264 * MIB;
+	assert_true(asks(0, 150 * MIB));
+	assert_false(asks(0, 100 * MIB));
+	spill_reserve_answered(0, 150 * MIB); /* refused */
+	assert_true(asks(0, 100 * MIB));
+}
+
+/* Its own word is the truest, once what pools do not use has come back. */
+static void test_the_driver_refuses_itself(void **state)
+{
+	spill_reserve_begin(0);
+	free_bytes[0] = 10 * MIB;
+	assert_true(asks(0, 20 * MIB));
+	spill_reserve_answered(0, 20 * MIB);
+	assert_int_equal(trims, 1);
+	pool_bytes = 20 * MIB;
+	assert_false(asks(0, 20 * MIB));
+	pool_bytes = 100 * MIB;
+	free_bytes[0] = 10 * MIB;
+	assert_true(asks(0, 20 * MIB));
+	assert_true(asks(0, UINT64_MAX));
+}
+
+/* Free memory is told as 0 without a context. */
+static void test_what_is_not_known_is_the_driver_s(void **state)
+{
+	spill_reserve_begin(0);
+	free_bytes[0] = 0;
+	assert_true(asks(0, 20 * MIB));
+}
+
+static void test_no_more_than_an_eighth_is_kept(void **state)
+{
+	policy.device_reserve.value = 8 * GIB;
+	spill_reserve_begin(0);
+	free_bytes[0] = 3 * GIB;
+	assert_true(asks(0, GIB));
+	spill_reserve_answered(0, GIB);
+	assert_false(asks(0, GIB + 2 * MIB));
+	assert_int_equal(spill_reserve_size(0), 8 * GIB);
+}
+
+static void test_refilled_by_what_is_not_used(void **state)
+{
+	free_bytes[0] = 10 * MIB;
+	pool_bytes = 80 * MIB;
+	spill_reserve_whole(&vendor, 0, "", NULL);
+	assert_int_equal(looks + trims, 0);
+	spill_reserve_begin(0);
+	spill_reserve_whole(&vendor, 0, "", NULL);
+	assert_int_equal(free_bytes[0], 90 * MIB);
+	/* In vain once: nobody tries again for a second. */
+	free_bytes[0] = 10 * MIB;
+	clock_ns += SPILL_RESERVE_LOOK_MS * MS;
+	spill_reserve_keep(&vendor, 0, "", NULL);
+	trims = looks = 0;
+	clock_ns += SPILL_RESERVE_LOOK_MS * MS;
+	spill_reserve_keep(&vendor, 0, "", NULL);
+	spill_reserve_whole(&vendor, 0, "", NULL);
+	assert_int_equal(looks + trims, 0);
+}
+
+static void load(int device, uint64_t bytes, bool refused)
+{
+	struct spill_load load = spill_reserve_load_begin(&vendor, device, refused);
+	free_bytes[device] -= bytes;
+	spill_reserve_load_end(&vendor, device, &load, "cuLoad");
+	free_bytes[device] += bytes;
+	clock_ns += MS;
+}
+
+static void test_grows(void **state)
+{
+	load(0, 100 * MIB, false); /* before the first spill nobody looks */
+	assert_int_equal(looks, 0);
+	spill_reserve_begin(0);
+	load(0, 64 * MIB, false);
+	assert_int_equal(spill_reserve_size(0), 64 * MIB);
+	load(0, 100 * MIB, false);
+	assert_int_equal(spill_reserve_size(0), 100 * MIB);
+	load(0, 90 * MIB, false);
+	assert_int_equal(spill_reserve_size(0), 100 * MIB);
+	assert_int_equal(spill_reserve_size(1), 64 * MIB);
+	load(1, 90 * MIB, true); /* it was refused before: also without a spill */
+	assert_int_equal(spill_reserve_size(1), 90 * MIB);
+	free_bytes[0] = 8 * GIB;
+	load(0, 4 * GIB, false);
+	assert_int_equal(spill_reserve_size(0), SPILL_RESERVE_MOST);
+	assert_int_equal(notes, 3);
+	free_bytes[0] = GIB + 20 * MIB;
+	assert_false(asks(0, 22 * MIB));
+}
+
+static void test_grows_by_nothing_else(void **state)
+{
+	spill_reserve_begin(0);
+	struct spill_load load = spill_reserve_load_begin(&vendor, 0, false);
+	spill_reserve_taken(0, 200 * MIB); /* by another thread */
+	free_bytes[0] -= 200 * MIB;
+	spill_reserve_load_end(&vendor, 0, &load, "cuLoad");
+	assert_int_equal(spill_reserve_size(0), 64 * MIB);
+	assert_int_equal(notes, 0);
+}
+
+static void test_nothing_stays_nothing(void **state)
+{
+	policy.device_reserve.value = 0;
+	load(0, 100 * MIB, true);
+	assert_int_equal(spill_reserve_size(0), 0);
+	assert_int_equal(notes, 0);
+}
+
+static void test_loads_are_measured_now_and_then(void **state)
+{
+	spill_reserve_begin(0);
+	assert_true(spill_reserve_load_begin(&vendor, 0, false).free);
+	assert_false(spill_reserve_load_begin(&vendor, 0, false).free);
+	assert_true(spill_reserve_load_begin(&vendor, 0, true).free);
+	clock_ns += MS;
+	assert_true(spill_reserve_load_begin(&vendor, 0, false).free);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(test_begins_by_device, setup),
+	    cmocka_unit_test_setup(test_nothing_to_keep, setup),
+	    cmocka_unit_test_setup(test_few_looks, setup),
+	    cmocka_unit_test_setup(test_leaves_it, setup),
+	    cmocka_unit_test_setup(test_a_look_grows_old, setup),
+	    cmocka_unit_test_setup(test_a_free_is_seen_at_once, setup),
+	    cmocka_unit_test_setup(test_each_device_has_its_own, setup),
+	    cmocka_unit_test_setup(test_what_is_pending_counts, setup),
+	    cmocka_unit_test_setup(test_the_driver_refuses_itself, setup),
+	    cmocka_unit_test_setup(test_what_is_not_known_is_the_driver_s, setup),
+	    cmocka_unit_test_setup(test_no_more_than_an_eighth_is_kept, setup),
+	    cmocka_unit_test_setup(test_refilled_by_what_is_not_used, setup),
+	    cmocka_unit_test_setup(test_grows, setup),
+	    cmocka_unit_test_setup(test_grows_by_nothing_else, setup),
+	    cmocka_unit_test_setup(test_nothing_stays_nothing, setup),
+	    cmocka_unit_test_setup(test_loads_are_measured_now_and_then, setup),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
