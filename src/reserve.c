@@ -262,8 +262,9 @@ struct spill_load spill_reserve_load_begin(const struct spill_backend *backend, 
 	struct spill_load load = {0};
 	struct keeper *keeper = keeper_of(device);
 	uint64_t total, now = spill_clock_ns();
-	if (!keeper || (!refused && (!spill_reserve_is_kept(device) ||
-	                             now < atomic_load_explicit(&keeper->load_ns, memory_order_relaxed))))
+	if (!keeper || spill_capture_any() ||
+	    (!refused && (!spill_reserve_is_kept(device) ||
+	                  now < atomic_load_explicit(&keeper->load_ns, memory_order_relaxed))))
 		return load;
 	atomic_store_explicit(&keeper->load_ns, now + MS, memory_order_relaxed);
 	load.given = atomic_load(&keeper->given);
@@ -291,8 +292,8 @@ void spill_reserve_load_end(const struct spill_backend *backend, int device, con
 {
 	struct keeper *keeper = keeper_of(device);
 	uint64_t free = 0, total = 0, size = spill_reserve_size(device);
-	if (!keeper || !size || !load->free || backend->memory(device, &free, &total) ||
-	    load->given != atomic_load(&keeper->given))
+	if (!keeper || !size || !load->free || spill_capture_any() ||
+	    backend->memory(device, &free, &total) || load->given != atomic_load(&keeper->given))
 		return;
 	uint64_t most = spill_least(SPILL_RESERVE_MOST, total / SPILL_RESERVE_PART);
 	uint64_t needs = spill_least(spill_less(load->free, free), most);

@@ -67,7 +67,7 @@ class Pluggable(ScriptCase):
         fail = {"pluggable": "cuMemPoolCreate:1+:801", "pluggable_hip": "hipMemPoolCreate:1+:801"}
         for name, preload in self.each():
             self.good_data(self.run_one(name, 5, 24, 3, preload=preload, SPILL_SIM_FAIL=fail[name],
-                                        SPILL_OOM_CHAIN="host"), 5)
+                                        SPILL_OOM_CHAIN="host", SPILL_DEVICE_RESERVE="0"), 5)
             records = self.checked_records()
             self.assertEqual([p for p, _ in self.data(records)].count("host") % 3, 0)
             self.assertEqual(set(records[-1]["live"].values()), {0})
