@@ -8,7 +8,7 @@
 
 static const struct spill_around rows[] = {
 #define AROUND(object, open, what) {object, open, what},
-#define EXPORTED(variable, above, unless, what)
+#define EXPORTED(variable, above, what)
 #include "around.def"
 };
 
@@ -16,11 +16,11 @@ _Static_assert(sizeof(rows) / sizeof(rows[0]) <= 32, "rows fit the bits of an un
 
 static const struct {
 	const char *variable;
-	int above;
-	const char *unless, *what;
+	uint64_t above;
+	const char *what;
 } exported[] = {
 #define AROUND(object, open, what)
-#define EXPORTED(variable, above, unless, what) {variable, above, unless, what},
+#define EXPORTED(variable, above, what) {variable, above, what},
 #include "around.def"
 };
 
@@ -51,31 +51,25 @@ bool spill_around_opened(const struct spill_around *row, const char *path)
 }
 
 /* Whether the text is a number above `above`; what is no number is none. */
-static bool is_above(const char *text, int above)
+static bool is_above(const char *text, uint64_t above)
 {
 	uint64_t number = 0;
 
-	if (above < 0)
-		return true;
 	if (!*text || text[strspn(text, "0123456789")])
 		return false;
 	for (; *text && number < UINT32_MAX; text++)
 		number = number * 10 + (uint64_t)(*text - '0');
-	return number > (uint64_t)above;
+	return number > above;
 }
 
 const char *spill_around_exported(const char *variable)
 {
-	char name[64];
 	const char *equals = strchr(variable, '=');
 	size_t length = equals ? (size_t)(equals - variable) : 0;
 
-	if (!length || length >= sizeof(name))
-		return NULL;
-	memcpy(name, variable, length);
-	name[length] = '\0';
-	for (size_t i = 0; i < sizeof(exported) / sizeof(exported[0]); i++) {
-		if (spill_glob(exported[i].variable, name) && !spill_glob(exported[i].unless, name) &&
+	for (size_t i = 0; equals && i < sizeof(exported) / sizeof(exported[0]); i++) {
+		if (strlen(exported[i].variable) == length &&
+		    !memcmp(exported[i].variable, variable, length) &&
 		    is_above(equals + 1, exported[i].above))
 			return exported[i].what;
 	}

@@ -133,30 +133,43 @@ static bool leaves_reserve(struct spill_request *request, const struct spill_dem
 {
 	uint64_t bytes = request->weight ? request->weight : request->bytes;
 	request->short_of_reserve = false;
-	if (!spill_reserve_is_kept(request->device) || spill_runtime_observes() ||
+	request->reserved_before = 0;
+	if (request->last_resort || spill_runtime_observes() ||
+	    (!spill_reserve_is_kept(request->device) &&
+	     !spill_reserve_is_at_risk(backend, request->device)) ||
 	    spill_capture_here(request))
 		return true;
-	bool leaves = spill_reserve_allows_at_once(request->device, bytes);
-	/* The pool is asked only when room is short. */
-	if (!leaves && demand->growth)
+	/* A pool grows in steps, of which up to half is left over. It is asked itself only when room is short. */
+	uint64_t at_most = demand->growth ? 2 * bytes : bytes;
+	bool at_once = spill_reserve_allows_at_once(request->device, at_most);
+	if (at_once)
+		bytes = at_most;
+	else if (demand->growth)
 		bytes = demand->growth(request, backend);
 	const struct spill_taking taking = {bytes, spill_least(bytes, request->bytes)};
-	leaves = leaves || !bytes ||
-	         spill_reserve_allows(backend, request->device, &taking, spill_engine_api(request),
-	                              spill_engine_site(request));
+	bool leaves = at_once || !bytes ||
+	              spill_reserve_allows(backend, request->device, &taking, spill_engine_api(request),
+	                                   spill_engine_site(request));
 	request->pending = leaves ? bytes : 0;
 	request->short_of_reserve = !leaves;
 	return leaves;
 }
 
-/* As one that the driver has refused. True: the driver is to be asked all the same. */
+/* As one that the driver has refused. True: the driver is to be asked all the same. pre: nothing is charged */
+static bool short_of_reserve(struct spill_request *request, const struct spill_demand *demand,
+                             const struct spill_backend *backend)
+{
+	request->refused_by = "device.reserve";
+	spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE), request->refused_by);
+	return full(request, demand, backend);
+}
+
+/* The driver is not asked: it would take of the reserve. */
 static bool keep_reserve(struct spill_request *request, const struct spill_demand *demand,
                          const struct spill_backend *backend)
 {
 	retract(request, demand, backend);
-	request->refused_by = "device.reserve";
-	spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE), request->refused_by);
-	return full(request, demand, backend);
+	return short_of_reserve(request, demand, backend);
 }
 
 /* The driver, or what stands in for its plain call, is asked. True: the driver. pre: admitted */
@@ -180,6 +193,13 @@ static bool ask(struct spill_request *request, const struct spill_demand *demand
 	return full(request, demand, backend);
 }
 
+/* Refused for the reserve alone, before the device has spilled anything: the driver may have it. Who asks again does so. */
+static bool is_precaution(const struct spill_request *request)
+{
+	return request->short_of_reserve && !request->remedy.surfaces &&
+	       !spill_reserve_is_kept(request->device);
+}
+
 /* True: the driver is to be asked again. */
 static bool make_room(struct spill_request *request, const struct spill_demand *demand,
                       const struct spill_backend *backend)
@@ -196,6 +216,11 @@ static bool make_room(struct spill_request *request, const struct spill_demand *
 	    spill_policy_device_room(spill_reserve_size(request->device), free,
 	                             spill_account_device_held(request->device), want.device_limit);
 	enum spill_outcome outcome = spill_chain_place(request, demand, &want);
+	if (outcome == SPILL_REFUSED && is_precaution(request)) {
+		request->last_resort = true;
+		if (spill_ask(request, demand, backend))
+			return ask(request, demand, backend);
+	}
 	if (outcome == SPILL_REFUSED)
 		surface(request, demand, backend, free, total);
 	else if (outcome == SPILL_SERVED)
@@ -310,7 +335,8 @@ bool spill_admit(struct spill_request *request, const struct spill_demand *deman
 	if (request->result == 0 && demand->keep && !demand->keep(request, backend)) {
 		request->charged = 0;
 		spill_rules_return(request);
-		return refused(request, demand, backend, "device.limit");
+		return request->short_of_reserve ? short_of_reserve(request, demand, backend)
+		                                 : refused(request, demand, backend, "device.limit");
 	}
 	if (request->result == 0) {
 		demand->served(request, backend);

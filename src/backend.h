@@ -36,6 +36,8 @@ struct spill_backend {
 	int out_of_memory; /* the vendor's code */
 	int invalid_value;
 	bool
+	    loses_code; /* a kernel that finds no room for its code at its first launch fails for good (measured, H200) */
+	bool
 	    clears_pointer; /* an out of memory writes NULL to the program's pointer; else it is left as it was */
 	unsigned
 	    range_size_width; /* bytes of the vendor's answer about the size of a pointer's range; little-endian */

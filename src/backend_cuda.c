@@ -342,6 +342,7 @@ const struct spill_backend spill_backend_cuda = {
     .context_device = context_device,
     .stream_owner = spill_cuda_stream_owner,
     .pools_outlive_contexts = true,
+    .loses_code = true,
     .pool_create = spill_cuda_pool_create,
     .pool_destroy = spill_cuda_pool_destroy,
     .pool_allow = spill_cuda_pool_allow,

@@ -45,9 +45,10 @@
 #define MINDS 8
 
 /*
- * What was learned is given up when uses have had so many times on the host what there is there, and nothing came: a whole sweep in
+ * What was learned is given up when uses have had on the host this share of what there is there, and nothing came: half a sweep in
  * place. An exchange soon after such a restoration says that it came too early, and the next one takes twice as many.
  */
+#define SHARE 2
 #define SWEEPS_MOST 64
 #define SOON 8
 
@@ -301,7 +302,7 @@ static void restore(const struct spill_use *use, const struct spill_advice *advi
 {
 	const struct spill_chunked *whose = owner(use);
 	bool done = false;
-	if (!whose || is_too_soon() || atomic_load(&in_place) < sweeps * spill_chunked_on_host() ||
+	if (!whose || is_too_soon() || SHARE * atomic_load(&in_place) < sweeps * spill_chunked_on_host() ||
 	    !spill_movable_may_move(whose->base.backend, whose->base.device) ||
 	    !is_time(whose->base.backend, whose->base.device, advice->busy_ns))
 		return;
@@ -320,7 +321,7 @@ void spill_bring_left_alone(const struct spill_use *use, const struct spill_advi
 	if (!atomic_load_explicit(&displaced, memory_order_relaxed) || use->once)
 		return;
 	uint64_t sum = atomic_fetch_add(&in_place, use->host_bytes) + use->host_bytes;
-	if (sum < spill_chunked_on_host() || !spill_mover_trylock())
+	if (SHARE * sum < spill_chunked_on_host() || !spill_mover_trylock())
 		return;
 	restore(use, advice);
 	spill_mover_unlock();

@@ -4,15 +4,23 @@
  * it from a managed pool of ours, which the vendor's own free gives it back to (docs/adr/0010). In a capture everything
  * is passed through: there it is a node of the graph, not memory yet.
  */
+#include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "account.h"
 #include "admit.h"
 #include "ask.h"
 #include "capture.h"
+#include "clock.h"
 #include "deferred.h"
 #include "mempool.h"
 #include "peer.h"
+#include "reserve.h"
+
+/* For a stream to pass what was taken back; some steps of a program take as long. */
+#define STREAM_NS 50000000ull
+#define POLL_NS 20000
 
 static uint64_t *out(struct spill_request *request)
 {
@@ -52,14 +60,20 @@ static bool admit(struct spill_request *request, struct spill_ask *ask, const st
 	return fits;
 }
 
-/* What of it the pool has not: that is what the device has to give. */
+/*
+ * What of it the pool has not: that is what the device has to give. A pool that has enough, but in pieces, grows all the same. So what
+ * it has reserved is compared behind the request.
+ */
 static uint64_t growth(struct spill_request *request, const struct spill_backend *backend)
 {
 	void *handle = asked(request, backend);
 	uint64_t unused = 0;
-	if (handle && backend->pool_unused)
+	if (handle && backend->pool_unused && !spill_reserve_is_closed(request->device))
 		backend->pool_unused(handle, &unused);
-	return spill_mempool_growth(request->bytes, unused, SPILL_UNLIMITED);
+	uint64_t bytes = spill_mempool_growth(request->bytes, unused, SPILL_UNLIMITED);
+	if (!bytes && handle && backend->pool_reserved(handle, &request->reserved_before))
+		request->reserved_before = 0;
+	return bytes;
 }
 
 static void retract(struct spill_request *request, const struct spill_backend *backend)
@@ -69,15 +83,52 @@ static void retract(struct spill_request *request, const struct spill_backend *b
 	request->mempool = NULL;
 }
 
+static bool is_over_limit(struct spill_request *request, const struct spill_backend *backend)
+{
+	return request->mempool && spill_mempool_settle(request->mempool) &&
+	       spill_account_device_held(request->device) >
+	           spill_runtime_device_limit(backend, request->device);
+}
+
+/* What was freed on the stream can be given back to the device only when the stream has passed it. Bounded. */
+static void wait_for_stream(struct spill_request *request, const struct spill_backend *backend)
+{
+	void *event = NULL;
+	uint64_t end = spill_clock_ns() + STREAM_NS;
+	int cancel;
+	if (!backend->event_record || backend->event_record(request->device, request->context,
+	                                                    request->stream, request->per_thread, &event))
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
+	                       &cancel); /* the vendor's call is no cancellation point */
+	while (!backend->event_passed(request->device, request->context, event) && spill_clock_ns() < end)
+		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+	pthread_setcancelstate(cancel, NULL);
+	backend->event_destroy(request->device, request->context, event);
+}
+
+/* The pool has grown although it was to have enough, and the device has less left than its reserve. */
+static bool took_of_reserve(struct spill_request *request, const struct spill_backend *backend)
+{
+	uint64_t reserved = 0, before = request->reserved_before;
+	void *handle = before ? asked(request, backend) : NULL;
+	request->reserved_before = 0;
+	return handle && !spill_capture_any() && !backend->pool_reserved(handle, &reserved) &&
+	       reserved > before && spill_reserve_fell(backend, request->device);
+}
+
 /* A pool may have to grow although it has room enough in pieces, and by more than was asked. */
 static bool keep(struct spill_request *request, const struct spill_backend *backend)
 {
-	uint64_t limit = spill_runtime_device_limit(backend, request->device);
-	if (!request->mempool || !spill_mempool_settle(request->mempool) ||
-	    spill_account_device_held(request->device) <= limit || spill_runtime_observes())
+	bool over_limit = is_over_limit(request, backend);
+	request->short_of_reserve = !over_limit && took_of_reserve(request, backend);
+	if ((!over_limit && !request->short_of_reserve) || spill_runtime_observes())
 		return true;
 	backend->pool_free(*out(request), request->stream, request->per_thread);
-	spill_mempool_freed(request->mempool, request->bytes);
+	if (request->mempool)
+		spill_mempool_freed(request->mempool, request->bytes);
+	if (request->short_of_reserve)
+		wait_for_stream(request, backend);
 	if (!spill_capture_any())
 		spill_mempool_trim(backend, request->device, false);
 	request->mempool = NULL;

@@ -179,7 +179,10 @@ struct spill_request {
 	    over_limit; /* device.limit or a cap refuses; with mode=observe the driver is asked all the same */
 	bool capped;    /* a cap did */
 	bool short_of_reserve; /* the driver was not asked: it would take of device.reserve */
-	bool repeats;          /* a failure of it has surfaced before, which tried is to say */
+	uint64_t
+	    reserved_before; /* ALLOC_ASYNC: by its pool, which may have to grow all the same; 0: nobody looks */
+	bool last_resort;    /* no place took it: the driver may have it although it takes of the reserve */
+	bool repeats;        /* a failure of it has surfaced before, which tried is to say */
 	const char *refused_by;
 	struct spill_refusal refusal; /* figures of it, if it is an option of the host */
 	unsigned attempts;

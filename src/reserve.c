@@ -17,6 +17,7 @@
 #define MS 1000000ull
 #define LOOK_NS (SPILL_RESERVE_LOOK_MS * MS)
 #define VAIN_NS (SPILL_RESERVE_VAIN_MS * MS)
+#define ROOMY_NS (10 * LOOK_NS) /* where more than an eighth of the device is free */
 
 static struct keeper {
 	_Atomic bool begun;
@@ -28,6 +29,9 @@ static struct keeper {
 	/* Refilling: given out since the last look; the next ones, by the clock and at the earliest. */
 	_Atomic uint64_t taken, look_ns, vain_ns;
 	_Atomic uint64_t load_ns; /* the next load that is measured, at the earliest */
+	_Atomic bool at_risk;     /* as was found out, and is believed until then */
+	_Atomic uint64_t risk_ns;
+	_Atomic uint64_t closed_ns; /* until then pools are thought to have nothing in pieces */
 } keepers[SPILL_DEVICES];
 
 static _Atomic bool any_begun;
@@ -79,11 +83,34 @@ static bool look(const struct spill_backend *backend, int device, uint64_t *free
 	*free = 0;
 	if (backend->memory(device, free, &total) || !total)
 		return false;
-	uint64_t spare = spill_less(*free, pending);
+	uint64_t spare = spill_less(*free, pending), look_ns = spare > total / 8 ? ROOMY_NS : LOOK_NS;
 	*kept = spill_least(spill_reserve_size(device), total / SPILL_RESERVE_PART);
 	atomic_store(&keeper->budget, spill_less(spare, *kept + SPILL_RESERVE_BLOCK));
-	atomic_store(&keeper->budget_ns, spill_clock_ns() + LOOK_NS);
+	atomic_store(&keeper->budget_ns, spill_clock_ns() + look_ns);
 	return true;
+}
+
+/* Half of what can move may be pinned or in use at the moment it is needed. */
+static bool find_risk(const struct spill_backend *backend, int device)
+{
+	uint64_t free, total, size = spill_reserve_size(device);
+	if (!backend->loses_code || !size || spill_runtime_observes() ||
+	    (spill_chunked_on_device(device) >= 2 * size && spill_movable_may_move(backend, device)))
+		return false;
+	return !backend->memory(device, &free, &total) && total >= SPILL_RESERVE_DEVICE;
+}
+
+bool spill_reserve_is_at_risk(const struct spill_backend *backend, int device)
+{
+	struct keeper *keeper = keeper_of(device);
+	uint64_t now = spill_clock_ns();
+	if (!keeper)
+		return false;
+	if (now >= atomic_load_explicit(&keeper->risk_ns, memory_order_relaxed)) {
+		atomic_store_explicit(&keeper->at_risk, find_risk(backend, device), memory_order_relaxed);
+		atomic_store_explicit(&keeper->risk_ns, now + LOOK_NS, memory_order_relaxed);
+	}
+	return atomic_load_explicit(&keeper->at_risk, memory_order_relaxed);
 }
 
 /* Takes it of what the last look left. */
@@ -203,19 +230,43 @@ void spill_reserve_taken(int device, uint64_t bytes)
 	atomic_fetch_add_explicit(&keeper->given, bytes, memory_order_relaxed);
 }
 
+/* It is kept from requests, or would be from the next one. */
+static bool is_watched(int device)
+{
+	const struct keeper *keeper = keeper_of(device);
+	return spill_reserve_is_kept(device) ||
+	       (keeper && atomic_load_explicit(&keeper->at_risk, memory_order_relaxed));
+}
+
 /* First what nobody uses: that is all there is where nothing can move. */
 static void refill(const struct spill_backend *backend, int device, const char *api, const void *caller)
 {
-	bool gained = spill_reserve_is_kept(device) && spill_trim(backend, device, 0);
+	bool gained = is_watched(device) && spill_trim(backend, device, 0);
 	if (!gained || is_short(backend, device, 1))
 		gained |= demote(backend, device, 0, api, caller);
 	if (!gained)
 		atomic_store(&keepers[device].vain_ns, spill_clock_ns() + VAIN_NS);
 }
 
+bool spill_reserve_fell(const struct spill_backend *backend, int device)
+{
+	uint64_t free, kept;
+	bool fell = look(backend, device, &free, &kept) && free < kept;
+	if (fell)
+		atomic_store(&keepers[device].closed_ns, spill_clock_ns() + SPILL_RESERVE_CLOSED_MS * MS);
+	return fell;
+}
+
+bool spill_reserve_is_closed(int device)
+{
+	const struct keeper *keeper = keeper_of(device);
+	uint64_t until = keeper ? atomic_load_explicit(&keeper->closed_ns, memory_order_relaxed) : 0;
+	return until && spill_clock_ns() < until;
+}
+
 static bool may_refill(int device)
 {
-	return keeper_of(device) && (spill_chunked_any() || spill_reserve_is_kept(device)) &&
+	return keeper_of(device) && (spill_chunked_any() || is_watched(device)) &&
 	       !spill_runtime_observes() && !spill_capture_any() &&
 	       spill_clock_ns() >= atomic_load_explicit(&keepers[device].vain_ns, memory_order_relaxed);
 }

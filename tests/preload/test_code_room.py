@@ -130,6 +130,52 @@ class CodeRoom(MovableCase):
         self.assertTrue(notes[0].startswith("device.reserve of device 0 grows to 8.00 MiB: cuModuleLoad "), notes)
 
 
+class NothingToFillItUp(MovableCase):
+    """On a card of a real size: where too little can move, the reserve is there when the first spill comes. Nothing is freed here."""
+    usual = MovableCase.usual | {"SPILL_SIM_VRAM": "3GiB", "SPILL_DEVICE_RESERVE": "64MiB", "SPILL_MOVABLE_ENABLE": "off",
+                                 "SPILL_SIM_ROOM": "module:12MiB,function:4MiB,stream:4MiB", "SPILL_HOST_RESERVE": "64MiB"}
+    loads = ("module", "function", "stream", "first:a")
+
+    def fill(self, kind, **variables):
+        """All but 12 MiB of the card would be taken. A kernel that finds no room for its code fails for good."""
+        return self.program(f"early:a:1m take:{kind}:90m:40 {' '.join(self.loads)} verify:a", **variables)
+
+    def test_every_kind_leaves_it(self):
+        for kind in ("plain", "pitched", "ordered", "created"):
+            with self.subTest(kind):
+                done = self.fill(kind)
+                for word in self.loads:
+                    self.assertEqual(self.result(done, word), SUCCESS, f"{word}\n{done.stdout}{done.stderr}")
+                self.assertTrue([record for record in self.allocs() if record["place"] != "device"])
+
+    def test_a_pool_that_has_memory_in_pieces_only(self):
+        """It grows in steps of 32 MiB and has much that nobody uses, none of it in one piece as large as what is asked for."""
+        for words in ("take:ordered:18m:150", "take:ordered:18m:60 take:ordered:36m:20 take:ordered:27m:60",
+                      "take:ordered:18m:100 give:ordered:30 sync take:ordered:36m:40 take:ordered:20m:40",
+                      "take:ordered:9m:200 give:ordered:60 sync take:ordered:18m:60", "take:ordered:512k:4000 take:ordered:18m:100"):
+            for movable in ("off", "auto"):
+                with self.subTest(words, movable=movable):
+                    done = self.program(f"early:a:1m {words} {' '.join(self.loads)} verify:a", SPILL_MOVABLE_ENABLE=movable)
+                    for word in self.loads:
+                        self.assertEqual(self.result(done, word), SUCCESS, f"{word}\n{done.stdout}{done.stderr}")
+
+    def test_without_a_reserve_nothing_is_left(self):
+        self.assertEqual(self.result(self.fill("plain", SPILL_DEVICE_RESERVE="0"), "module"), OOM)
+
+    def test_nothing_is_refused_for_it(self):
+        """No place takes it, so the driver is asked after all, to the last byte."""
+        words = "take:created:90m:33 take:created:70m:5 info"
+        alone = self.program(words, preload=False)
+        self.assertEqual(self.program(words, SPILL_OOM_CHAIN="").stdout, alone.stdout)
+
+    def test_where_enough_can_move_the_driver_is_asked(self):
+        """What moves fills it up when it is needed: until then the card is the program's."""
+        words = "take:plain:90m:33 take:ordered:70m:1"
+        alone = self.program(words, preload=False)
+        self.assertEqual(self.program(words, SPILL_MOVABLE_ENABLE="on").stdout, alone.stdout)
+        self.assertEqual([record for record in self.allocs() if record["place"] not in ("device", "movable")], [])
+
+
 del MovableCase
 if __name__ == "__main__":
     unittest.main()

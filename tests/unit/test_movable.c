@@ -619,12 +619,12 @@ static void several_devices(void **state)
 static void exported_by_the_environment(void **state)
 {
 	vendor.used = TOTAL;
-	exported = "NCCL shares";
+	exported = "several ranks share";
 	assert_false(wanted(GIB));
 	exported = NULL; /* looked at once: what a program does to its own environment says nothing */
 	assert_false(wanted(GIB));
 	assert_false(spill_movable_may_move(&backend, 0));
-	noted(1, "NCCL shares");
+	noted(1, "several ranks share");
 	policy.movable_enable = SPILL_SWITCH_ON;
 	assert_true(wanted(GIB));
 }

@@ -271,7 +271,7 @@ static void test_grows(void **state)
 	load(0, 4 * GIB, false);
 	assert_int_equal(spill_reserve_size(0), SPILL_RESERVE_MOST);
 	assert_int_equal(notes, 3);
-	free_bytes[0] = GIB + 20 * MIB;
+	free_bytes[0] = SPILL_RESERVE_MOST + 20 * MIB;
 	assert_false(asks(0, 22 * MIB));
 }
 
