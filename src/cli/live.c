@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "room.h"
+#include "alloc.h"
 
 /* Numbers that follow each other fall far apart (Fibonacci hashing). */
 static size_t home(const struct cli_live *live, uint64_t seq)

@@ -9,7 +9,7 @@
 
 #include "log.h"
 #include "pieces.h"
-#include "room.h"
+#include "alloc.h"
 #include "smallfile.h"
 
 #define LOOK_MS 100

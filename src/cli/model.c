@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "place/pool.h"
-#include "room.h"
+#include "alloc.h"
 
 static const struct spill_policy *policy_of(const struct cli_model *model)
 {

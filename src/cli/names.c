@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "room.h"
+#include "alloc.h"
 
 /* FNV-1a (Fowler, Noll, Vo) of 64 bits. */
 static uint64_t hash_of(const char *text, size_t length)

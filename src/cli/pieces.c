@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lines.h"
-#include "room.h"
+#include "alloc.h"
 
 struct piece {
 	char *path, *stem; /* stem: the path up to .jsonl */

@@ -3,7 +3,7 @@
 
 #include "exporter.h"
 #include "replay.h"
-#include "room.h"
+#include "alloc.h"
 #include "text.h"
 
 const struct spill_policy *cli_replay_policy(const struct cli_replay_wish *wish, const char *program,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "replay.h"
-#include "room.h"
+#include "alloc.h"
 
 /* What a device of that backend can do, unless it is said that it cannot; what it is, is in the log. */
 static unsigned capabilities_of(const struct cli_replay *replay, bool hip, const char *memory)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "replay.h"
-#include "room.h"
+#include "alloc.h"
 
 struct deciding {
 	struct cli_replay_run *run;

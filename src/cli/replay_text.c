@@ -6,7 +6,7 @@
 
 #include "put.h"
 #include "replay.h"
-#include "room.h"
+#include "alloc.h"
 
 #define ROWS 10
 

@@ -25,8 +25,10 @@ struct spill_totals cli_report_sum(const struct cli_report *report);
 void cli_report_text(const struct cli_report *report);
 void cli_report_json(const struct cli_report *report);
 
+/* report_json.c: a member; a name NULL is null. */
+void cli_json_name(struct spill_json *json, const char *member, const struct cli_name *name);
+
 /* report_json.c: the member `fit` of a device whose size is known; else nothing. */
-struct spill_json;
 void cli_report_json_fit(struct spill_json *json, const struct cli_device *device, uint64_t margin);
 
 /* The same as an object's members, inside another one. */

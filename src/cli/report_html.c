@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "put.h"
-#include "room.h"
+#include "alloc.h"
 
 static bool failed(const char *path)
 {

@@ -3,6 +3,11 @@
 #include "json_out.h"
 #include "report.h"
 
+void cli_json_name(struct spill_json *json, const char *member, const struct cli_name *name)
+{
+	cli_json_text(json, member, name ? name->text : NULL);
+}
+
 static void totals(struct spill_json *json, const char *member, const struct spill_totals *sums)
 {
 	spill_json_object(cli_json_key(json, member));

@@ -3,7 +3,7 @@
 
 #include "json_out.h"
 #include "report_html.h"
-#include "room.h"
+#include "alloc.h"
 
 struct page {
 	struct spill_json json;

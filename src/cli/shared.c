@@ -1,6 +1,6 @@
 #include "shared.h"
 
-#include "room.h"
+#include "alloc.h"
 
 /* So many are looked at: where blocks have odd rests, the search must not become the work. */
 #define LOOKS 256

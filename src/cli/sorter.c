@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "room.h"
+#include "alloc.h"
 
 /* A heap, the first to be told on top; of one order (an out of memory has that of what was before it) the first to come. */
 struct cli_sorter_item {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "room.h"
+#include "alloc.h"
 
 /* pre: a run was begun */
 static struct cli_story *story_of(const struct cli_stories *stories)

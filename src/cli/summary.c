@@ -7,7 +7,7 @@
 
 #include "advice.h"
 #include "amount.h"
-#include "room.h"
+#include "alloc.h"
 
 /* NULL if the policy of the start line does not have it. */
 static const char *option(const struct spill_record_start *start, const char *name)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "room.h"
+#include "alloc.h"
 
 unsigned cli_table_row(struct cli_table *table, const struct cli_name *name)
 {

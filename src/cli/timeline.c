@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "room.h"
+#include "alloc.h"
 #include "summary.h"
 
 void cli_marked_add(struct cli_marked *sum, const struct cli_marked *one)

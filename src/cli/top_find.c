@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "room.h"
+#include "alloc.h"
 #include "top.h"
 
 /* What the kernel calls a memfd in /proc/PID/fd. */

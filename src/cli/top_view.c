@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "room.h"
+#include "alloc.h"
 #include "top.h"
 
 /* -- devices -------------------------------------------------------------------------------------------------- */

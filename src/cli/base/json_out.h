@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "json.h"
-#include "names.h"
 #include "record.h"
 
 void cli_json_begin(struct spill_json *json);
@@ -29,8 +28,7 @@ struct spill_json *cli_json_element(struct spill_json *json);
 /* A text as an element of an array, cut as a member's is. */
 void cli_json_text_element(struct spill_json *json, const char *text);
 
-/* Members; a name or text NULL is null, and a text is cut at 8 KiB. */
-void cli_json_name(struct spill_json *json, const char *member, const struct cli_name *name);
+/* Members; a text NULL is null, and a text is cut at 8 KiB. */
 void cli_json_text(struct spill_json *json, const char *member, const char *text);
 void cli_json_number(struct spill_json *json, const char *member, uint64_t value);
 void cli_json_truth(struct spill_json *json, const char *member, bool value);

@@ -80,11 +80,6 @@ struct spill_json *cli_json_key(struct spill_json *json, const char *name)
 	return spill_json_key(json, name);
 }
 
-void cli_json_name(struct spill_json *json, const char *member, const struct cli_name *name)
-{
-	cli_json_text(json, member, name ? name->text : NULL);
-}
-
 /* A page shows its texts to people, as a terminal does; other readers get them as they are. */
 static void put_text(struct spill_json *json, const char *text)
 {

@@ -1,4 +1,4 @@
-#include "room.h"
+#include "alloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,11 @@
-/* The `spill` command: one table of subcommands (commands.def), one file each. Exit: 0 fine, 1 findings, 2 usage. */
+/*
+ * base: what all rooms of the `spill` command share. The table of subcommands and options (commands.def), the reading of options
+ * (call.h), help, text and JSON for people (put.h, json_out.h), files (open_file.h) and memory (alloc.h).
+ *
+ * It knows no subcommand: it never looks into a log, a policy, a process or a driver. Begin with commands.def.
+ *
+ * Exit of a command: 0 fine, 1 findings, 2 usage.
+ */
 #ifndef SPILL_CLI_H
 #define SPILL_CLI_H
 
@@ -46,7 +53,7 @@ void cli_rules_take(const struct spill_record *record);
 void cli_rules_print(FILE *out);
 
 /*
- * unit.c: "6 bytes; did you mean 6GiB or 6MiB?" of a size of device or host memory without a unit that is not 0 and less than
+ * forgotten_unit.c: "6 bytes; did you mean 6GiB or 6MiB?" of a size of device or host memory without a unit that is not 0 and less than
  * 1 MiB; else NULL. Good until the next call. It is no error: a number without a unit is bytes. The second is about the value of
  * an option, if it is one of device.* or host.*.
  */

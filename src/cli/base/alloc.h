@@ -1,6 +1,6 @@
 /* Memory of the command: without it there is nothing that it could still do, so it says so and ends with 1. */
-#ifndef SPILL_CLI_ROOM_H
-#define SPILL_CLI_ROOM_H
+#ifndef SPILL_CLI_ALLOC_H
+#define SPILL_CLI_ALLOC_H
 
 #include <stddef.h>
 
