@@ -9,7 +9,6 @@
 
 #include "call.h"
 #include "cli.h"
-#include "pieces.h"
 #include "put.h"
 #include "smallfile.h"
 

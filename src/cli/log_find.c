@@ -6,7 +6,6 @@
 
 #include "log.h"
 #include "logpath.h"
-#include "pieces.h"
 
 /* The pid of the start line at the front of a file; 0 if it does not begin with one. */
 static int pid_in(const char *path)

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "log.h"
-#include "pieces.h"
 #include "alloc.h"
 #include "smallfile.h"
 

@@ -1,8 +1,10 @@
 /*
- * base: what all rooms of the `spill` command share. The table of subcommands and options (commands.def), the reading of options
- * (call.h), help, text and JSON for people (put.h, json_out.h), files (open_file.h) and memory (alloc.h).
+ * base: what all rooms of the `spill` command share. The table of subcommands and options
+ * (commands.def), the reading of options (call.h), help, text and JSON for people (put.h,
+ * json_out.h), files (open_file.h) and memory (alloc.h).
  *
- * It knows no subcommand: it never looks into a log, a policy, a process or a driver. Begin with commands.def.
+ * It knows no subcommand: it never looks into a log, a policy, a process or a driver. Begin with
+ * commands.def.
  *
  * Exit of a command: 0 fine, 1 findings, 2 usage.
  */

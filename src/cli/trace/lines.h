@@ -1,4 +1,4 @@
-/* The lines of one log file, each read as a record. In big blocks: a log may have millions of lines. */
+/* The lines of one log file, each read as a record, in big blocks: a log may have millions of lines. */
 #ifndef SPILL_CLI_LINES_H
 #define SPILL_CLI_LINES_H
 
@@ -52,5 +52,21 @@ bool cli_lines_is_replaced(const struct cli_lines *lines);
 bool cli_lines_reopen(struct cli_lines *lines);
 
 void cli_lines_close(struct cli_lines *lines);
+
+/* pieces.c: the logs of a folder, in reading order. A run whose file was rotated lies in several. */
+struct cli_pieces {
+	char **paths;
+	size_t count;
+	int error; /* errno value of a folder that cannot be read; 0 */
+};
+
+/*
+ * All *.jsonl, and what becomes of their names when they are rotated (x.jsonl.1, x.jsonl-20261121): by name, with numbers in their
+ * order; those of one name (x.jsonl, x-2.jsonl, too) by their first start lines, so that the piece that goes on comes behind what it
+ * continues.
+ */
+struct cli_pieces cli_pieces_find(const char *folder);
+
+void cli_pieces_free(struct cli_pieces *pieces);
 
 #endif

@@ -1,4 +1,3 @@
-#include "pieces.h"
 
 #include <ctype.h>
 #include <dirent.h>

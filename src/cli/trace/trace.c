@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "lines.h"
-#include "pieces.h"
 #include "policy.h"
 #include "put.h"
 

@@ -1,7 +1,13 @@
 /*
- * Recorded runs, read once from front to back for whoever adds them up or decides them again: one file, a folder of logs
- * (ranks), several runs in one file. Memory goes by what is still to be sorted and by how many different names there are,
- * not by how long the log is.
+ * trace: recorded runs. Logs are read once from front to back (lines.h), put in the order in
+ * which things happened (sorter.h), and told to a visitor who adds them up (summary.h), keeps
+ * them over time (story.h) or decides them again (replay/).
+ *
+ * It prints no result and decides nothing: on stderr it says which line or file could not be
+ * read. Memory goes by what is still to be sorted and by how many different names there are, not
+ * by how long the log is.
+ *
+ * Begin with cli_trace_read and struct cli_trace_visitor.
  */
 #ifndef SPILL_CLI_TRACE_H
 #define SPILL_CLI_TRACE_H
@@ -53,7 +59,7 @@ struct cli_trace {
 };
 
 /*
- * A log, or all of a folder (pieces.h): there a run whose file was rotated is told as one. False if something could not be read, a line is no
+ * A log, or all of a folder (pieces.c): there a run whose file was rotated is told as one. False if something could not be read, a line is no
  * record, or there was no log: said on stderr. What could be read was told.
  */
 bool cli_trace_read(struct cli_trace *trace, const char *path);
