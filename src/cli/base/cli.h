@@ -43,17 +43,6 @@ void cli_print_json_string(FILE *out, const char *text);
 /* A line; or an item of a JSON array, behind a comma if there were *any. */
 void cli_print_item(FILE *out, const char *text, bool json, bool *any);
 
-/* log_text.c: one record as a line for people. */
-struct spill_record;
-void cli_print_record(FILE *out, const struct spill_record *record);
-
-/*
- * log_rules.c: counts the requests of each rule, record by record; a start line begins anew. Prints a line a rule, behind all
- * records of a run; nothing if not every request has its line (log.level, log.max).
- */
-void cli_rules_take(const struct spill_record *record);
-void cli_rules_print(FILE *out);
-
 /*
  * forgotten_unit.c: "6 bytes; did you mean 6GiB or 6MiB?" of a size of device or host memory without a unit that is not 0 and less than
  * 1 MiB; else NULL. Good until the next call. It is no error: a number without a unit is bytes. The second is about the value of

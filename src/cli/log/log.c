@@ -1,5 +1,5 @@
 /* spill log: logs' records for people, or as one JSON array. */
-#include "log.h"
+#include "log_reader.h"
 
 #include <stdlib.h>
 #include <string.h>

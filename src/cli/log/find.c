@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "log.h"
+#include "log_reader.h"
 #include "logpath.h"
 
 /* The pid of the start line at the front of a file; 0 if it does not begin with one. */

@@ -2,9 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli.h"
+#include "log_reader.h"
 #include "put.h"
-#include "record_read.h"
 #include "rule.h"
 
 static struct {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "log.h"
+#include "log_reader.h"
 #include "alloc.h"
 #include "smallfile.h"
 

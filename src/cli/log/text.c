@@ -2,9 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli.h"
+#include "log_reader.h"
 #include "put.h"
-#include "record_read.h"
 
 /* "  device 0  cudaMalloc  libfoo.so+0x1a2b" */
 static void put_origin(FILE *out, int device, const char *api, const char *caller)

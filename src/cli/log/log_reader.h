@@ -1,9 +1,18 @@
-/* Inside `spill log`: records of one or several logs as lines for people or as one JSON array, read once or as they are written. */
-#ifndef SPILL_CLI_LOG_H
-#define SPILL_CLI_LOG_H
+/*
+ * log: `spill log`. Records of one or several logs as lines for people or as one JSON array, read
+ * once or as they are written.
+ *
+ * It puts nothing in order and adds nothing up, but for counting the requests of each rule: sums
+ * are the report's. It never writes to a log.
+ *
+ * Begin with cli_log in log.c; text.c prints one record.
+ */
+#ifndef SPILL_CLI_LOG_READER_H
+#define SPILL_CLI_LOG_READER_H
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "lines.h"
 
@@ -43,7 +52,17 @@ void log_end(struct log_output *output, struct log_reading *reading);
  */
 void log_follow(struct log_output *output, const char *path, bool folder);
 
-/* log_find.c: the log of a process that runs or ran; false if there is none. */
+/* text.c: one record as a line for people. */
+void cli_print_record(FILE *out, const struct spill_record *record);
+
+/*
+ * rules.c: counts the requests of each rule, record by record; a start line begins anew. Prints a line a rule, behind all
+ * records of a run; nothing if not every request has its line (log.level, log.max).
+ */
+void cli_rules_take(const struct spill_record *record);
+void cli_rules_print(FILE *out);
+
+/* find.c: the log of a process that runs or ran; false if there is none. */
 bool log_find(int pid, char path[PATH_MAX]);
 
 /* Does that process have the log open? */
