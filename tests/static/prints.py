@@ -45,11 +45,11 @@ KEPT = {
     },
     "check.c": {"fputs(hints->text, stdout)": "cli_print_item wrote it"},
     "doctor.c": {"fputs(members[i].key, stdout)": "names of members"},
-    "report_page.c": {
+    "report/page.c": {
         "fputs(cli_page_before, out)": "the page's own text",
         "fputs(cli_page_after, out)": "the page's own text",
     },
-    "report_text.c": {"fputs(comma, stdout)": "a comma"},
+    "report/text.c": {"fputs(comma, stdout)": "a comma"},
     "rule.c": {"fputs(comma, stdout)": "a comma"},
     "top_about.c": {"mvaddstr(y, 0, line)": "cli_top_pad wrote it"},
     "top_draw.c": {

@@ -1,4 +1,12 @@
-/* What the parts of `spill report` share. */
+/*
+ * report: `spill report`. What recorded runs did, added up: as text, as JSON, and as one page
+ * (report_html.h).
+ *
+ * It opens no log and adds nothing up itself: figures are those of the trace room's summaries.
+ * Its parts never change one.
+ *
+ * Begin with cli_report in report.c; text.c and json.c have the order of what is shown.
+ */
 #ifndef SPILL_CLI_REPORT_H
 #define SPILL_CLI_REPORT_H
 
@@ -21,26 +29,26 @@ struct spill_totals cli_report_sum(const struct cli_report *report);
 /* --margin where it is not given */
 #define CLI_MARGIN ((uint64_t)1 << 30)
 
-/* report_text.c, report_json.c */
+/* text.c, json.c */
 void cli_report_text(const struct cli_report *report);
 void cli_report_json(const struct cli_report *report);
 
-/* report_json.c: a member; a name NULL is null. */
+/* json.c: a member; a name NULL is null. */
 void cli_json_name(struct spill_json *json, const char *member, const struct cli_name *name);
 
-/* report_json.c: the member `fit` of a device whose size is known; else nothing. */
+/* json.c: the member `fit` of a device whose size is known; else nothing. */
 void cli_report_json_fit(struct spill_json *json, const struct cli_device *device, uint64_t margin);
 
 /* The same as an object's members, inside another one. */
 void cli_report_members(struct spill_json *json, const struct cli_report *report);
 
-/* report_text.c: "llama-server (pid 4711, rank 3) on node7, 2026-11-21T03:50:51.123456Z" */
+/* text.c: "llama-server (pid 4711, rank 3) on node7, 2026-11-21T03:50:51.123456Z" */
 void cli_report_who(const struct cli_summary *summary);
 
-/* report_text.c: whether anything spilled, how much, where, why; what moved. */
+/* text.c: whether anything spilled, how much, where, why; what moved. */
 void cli_report_spills(const struct cli_summary *summary);
 
-/* report_tables.c: each with its heading, nothing if it is empty. */
+/* tables.c: each with its heading, nothing if it is empty. */
 void cli_report_devices(const struct cli_summary *summary);
 void cli_report_fit(const struct cli_summary *summary, uint64_t margin);
 void cli_report_views(const struct cli_summary *summary);
@@ -48,7 +56,7 @@ void cli_report_largest(const struct cli_summary *summary);
 void cli_report_moved(const struct cli_summary *summary);
 void cli_report_runs(const struct cli_report *report);
 
-/* report_oom.c */
+/* oom.c */
 void cli_report_ooms(const struct cli_summary *summary);
 
 /* advice.c: what would have kept everything on the device, as one line without its end; empty if everything was. */

@@ -16,7 +16,7 @@
  */
 bool cli_report_html(const struct cli_report *report, const struct cli_stories *stories, const char *path);
 
-/* report_page.c: the page itself; what is wrong with `out` is left to the caller. */
+/* page.c: the page itself; what is wrong with `out` is left to the caller. */
 void cli_report_page(FILE *out, const struct cli_report *report, const struct cli_stories *stories);
 
 /* The page before and behind its data, made at build time (html/gen_page.py); "" where the charts' library was not there. */
