@@ -1,4 +1,12 @@
-/* What the parts of `spill replay` share. */
+/*
+ * replay: `spill replay`. What recorded runs would be under another policy, or on another card.
+ *
+ * A run is kept (recording.h) and decided again by a model of the accounts (model.h). It copies
+ * no decision, which it asks of policy/, calls no driver, and predicts where memory is, never how
+ * fast a program is.
+ *
+ * Begin with cli_replay_visitor in read.c; run.c decides a run.
+ */
 #ifndef SPILL_CLI_REPLAY_H
 #define SPILL_CLI_REPLAY_H
 
@@ -96,12 +104,12 @@ bool cli_replay_fits_all(const struct cli_replay *replay);
 /* The word of where something is: "device", "moved out", "split", "managed", "host", "out of memory". */
 const char *cli_where_name(enum cli_where where);
 
-/* replay_policy.c: the policy for that program. NULL if it cannot be had: *problem says why. Good until the next call. */
+/* policy.c: the policy for that program. NULL if it cannot be had: *problem says why. Good until the next call. */
 const struct spill_policy *cli_replay_policy(const struct cli_replay_wish *wish, const char *program,
                                              const char **problem);
 
 /*
- * replay_recorded.c: the policy that the run of that start line had. Names of options that it does not have, which are as by
+ * recorded.c: the policy that the run of that start line had. Names of options that it does not have, which are as by
  * default, go into `missing`. NULL if it cannot be had: *problem says why, and what to give instead. Good until the next call.
  */
 const struct spill_policy *cli_replay_recorded(const char *path, unsigned long line,
@@ -112,13 +120,13 @@ const struct spill_policy *cli_replay_recorded(const char *path, unsigned long l
 struct cli_site *cli_replay_sites(const struct cli_recording *recording, const struct spill_policy *policy,
                                   const char *exe, char *rules, size_t size);
 
-/* replay_run.c: decides it all again; the sums go into the summary. */
+/* run.c: decides it all again; the sums go into the summary. */
 void cli_replay_decide(struct cli_replay_run *run, struct cli_summary *summary, struct cli_names *names);
 
-/* replay_limit.c */
+/* limit.c */
 void cli_replay_limits(struct cli_replay_run *run);
 
-/* replay_text.c, replay_json.c */
+/* text.c, json.c */
 void cli_replay_text(const struct cli_replay *replay);
 void cli_replay_json(const struct cli_replay *replay);
 

@@ -21,7 +21,7 @@
 #include "record.h"
 #include "retry.h"
 #include "rule.h"
-#include "shared.h"
+#include "shared_blocks.h"
 #include "victim.h"
 
 /* Of chunks on either side, and of the driver's blocks that small allocations share (docs/measurements.md). */

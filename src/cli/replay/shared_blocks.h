@@ -1,6 +1,6 @@
 /* Blocks of one size that small requests share, first fit: of the driver's on the device, of ours on the host (place/pool.c). */
-#ifndef SPILL_CLI_SHARED_H
-#define SPILL_CLI_SHARED_H
+#ifndef SPILL_CLI_SHARED_BLOCKS_H
+#define SPILL_CLI_SHARED_BLOCKS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "shared.h"
+#include "shared_blocks.h"
 
 #include "alloc.h"
 
