@@ -51,8 +51,8 @@ KEPT = {
     },
     "report/text.c": {"fputs(comma, stdout)": "a comma"},
     "rule.c": {"fputs(comma, stdout)": "a comma"},
-    "top_about.c": {"mvaddstr(y, 0, line)": "cli_top_pad wrote it"},
-    "top_draw.c": {
+    "top/about.c": {"mvaddstr(y, 0, line)": "cli_top_pad wrote it"},
+    "top/draw.c": {
         "mvaddstr(0, COLS - (int)strlen(clock), clock)": "strftime wrote it",
         "mvaddstr(y, 2, name)": "cli_top_pad wrote it",
         "mvaddnstr(y, left + room + 2, figures, COLS - left - room - 2)": "sizes",

@@ -1,6 +1,11 @@
 /*
- * spill top: what running programs hold and move, read from the pages that libspill keeps in them (src/counters.h). Found by
- * top_find.c, read by top_page.c, put in order by top_view.c, shown by top_text.c, top_json.c and top_screen.c.
+ * top: `spill top`. What running programs hold and move, read from the pages that libspill keeps
+ * in them (src/counters.h).
+ *
+ * It trusts nothing in a page, and writes to none: it only looks. It reads no log and no policy.
+ *
+ * Begin with cli_top in top.c. Pages are found by find.c, read by page.c, put in order by view.c,
+ * shown by text.c, json.c and screen.c.
  */
 #ifndef SPILL_CLI_TOP_H
 #define SPILL_CLI_TOP_H
@@ -43,7 +48,7 @@ struct cli_top_look {
 	bool blind;    /* there is no /proc */
 };
 
-/* -- top_page.c ---------------------------------------------------------------------------------------------- */
+/* -- page.c ---------------------------------------------------------------------------------------------- */
 
 enum cli_top_page { CLI_TOP_READ, CLI_TOP_BROKEN, CLI_TOP_OTHER };
 
@@ -56,13 +61,13 @@ enum cli_top_page cli_top_page(int fd, struct cli_top_process *process);
 /* The same of a page in memory. False if its figures are never at rest. */
 bool cli_top_copy(const struct spill_counters *page, struct cli_top_process *process);
 
-/* -- top_find.c ---------------------------------------------------------------------------------------------- */
+/* -- find.c ---------------------------------------------------------------------------------------------- */
 
 /* `proc`: "/proc". What is in the look before is given back. */
 void cli_top_look(struct cli_top_look *look, const char *proc);
 void cli_top_free(struct cli_top_look *look);
 
-/* -- top_view.c ---------------------------------------------------------------------------------------------- */
+/* -- view.c ---------------------------------------------------------------------------------------------- */
 
 /* A process on a device: one line of the table. */
 struct cli_top_row {
@@ -126,7 +131,7 @@ void cli_top_arrange(struct cli_top_view *view, const struct cli_top_look *now,
                      const struct cli_top_look *before, const struct cli_top_order *order);
 void cli_top_view_free(struct cli_top_view *view);
 
-/* -- top_cell.c ---------------------------------------------------------------------------------------------- */
+/* -- cell.c ---------------------------------------------------------------------------------------------- */
 
 struct cli_top_head {
 	const char *name, *title;
