@@ -44,7 +44,7 @@ KEPT = {
         "fwrite(text, 1, length, out)": "JSON (policy/json.c)",
     },
     "check.c": {"fputs(hints->text, stdout)": "cli_print_item wrote it"},
-    "doctor.c": {"fputs(members[i].key, stdout)": "names of members"},
+    "doctor/doctor.c": {"fputs(members[i].key, stdout)": "names of members"},
     "report/page.c": {
         "fputs(cli_page_before, out)": "the page's own text",
         "fputs(cli_page_after, out)": "the page's own text",

@@ -86,10 +86,10 @@ extern const struct driver_vendor driver_cuda, driver_hip;
  */
 const struct driver_facts *driver_try(const struct driver_vendor *vendor, unsigned timeout_ms, bool copying);
 
-/* Inside: the trial of one device's memory (doctor_touch.c). */
+/* Inside: the trial of one device's memory (touch.c). */
 void driver_touch(const struct spill_backend *backend, int device, struct driver_device *facts);
 
-/* Inside: how fast its link is (doctor_link.c). */
+/* Inside: how fast its link is (link.c). */
 void driver_link(const struct driver_vendor *vendor, int device, struct driver_device *facts);
 
 #endif

@@ -1,6 +1,12 @@
 /*
- * The file of a program as the shell would find it, and what keeps a preload out of it. Files are read, and nothing is run: asking
- * the loader itself (ldd) may execute the program.
+ * program: what a file on disk says of a program, for `spill run` and `spill doctor`. Which file
+ * the shell would find, what keeps a preload out of it, and what the loader would read of it
+ * (elf_file.h).
+ *
+ * Files are read, and nothing is run: asking the loader itself (ldd) may execute the program. No
+ * file is trusted.
+ *
+ * Begin with program_bars.
  */
 #ifndef SPILL_CLI_PROGRAM_FILE_H
 #define SPILL_CLI_PROGRAM_FILE_H

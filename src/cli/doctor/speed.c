@@ -5,7 +5,6 @@
 #include "decode.h"
 #include "doctor.h"
 #include "doctor_driver.h"
-#include "host_speed.h"
 #include "put.h"
 
 #define GIB ((uint64_t)1 << 30)

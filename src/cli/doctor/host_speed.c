@@ -1,4 +1,4 @@
-#include "host_speed.h"
+#include "doctor.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -24,7 +24,7 @@ static const struct row {
 	const char *why, *what_to_do;
 } rows[] = {
 #define FINDING(id, level, area, why, what_to_do) {#id, level, area, why, what_to_do},
-#include "doctor.def"
+#include "findings.def"
 };
 
 /* In the order in which they were found. */

@@ -13,7 +13,6 @@
 #include "doctor.h"
 #include "elf_file.h"
 #include "glob.h"
-#include "ld_cache.h"
 #include "open_file.h"
 
 #define MOST_LIBRARIES 512

@@ -1,4 +1,4 @@
-#include "ld_cache.h"
+#include "doctor.h"
 
 #include <stdint.h>
 #include <stdio.h>
