@@ -43,14 +43,14 @@ KEPT = {
         "putc(c, out)": "of JSON (policy/json.c)",
         "fwrite(text, 1, length, out)": "JSON (policy/json.c)",
     },
-    "check.c": {"fputs(hints->text, stdout)": "cli_print_item wrote it"},
+    "policy/check.c": {"fputs(hints->text, stdout)": "cli_print_item wrote it"},
     "doctor/doctor.c": {"fputs(members[i].key, stdout)": "names of members"},
     "report/page.c": {
         "fputs(cli_page_before, out)": "the page's own text",
         "fputs(cli_page_after, out)": "the page's own text",
     },
     "report/text.c": {"fputs(comma, stdout)": "a comma"},
-    "rule.c": {"fputs(comma, stdout)": "a comma"},
+    "policy/print_rule.c": {"fputs(comma, stdout)": "a comma"},
     "top/about.c": {"mvaddstr(y, 0, line)": "cli_top_pad wrote it"},
     "top/draw.c": {
         "mvaddstr(0, COLS - (int)strlen(clock), clock)": "strftime wrote it",

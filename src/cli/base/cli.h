@@ -51,8 +51,4 @@ void cli_print_item(FILE *out, const char *text, bool json, bool *any);
 const char *cli_unit_forgotten(const char *value);
 const char *cli_option_unit_forgotten(unsigned slot, const char *value);
 
-/* A rule and its source, FILE:LINE: one line, or a JSON object. */
-struct spill_rule;
-void cli_print_rule(const struct spill_rule *rule, const char *source, bool json);
-
 #endif

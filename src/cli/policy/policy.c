@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "config.h"
 #include "glob.h"
+#include "print_rule.h"
 #include "put.h"
 
 static struct spill_config config; /* too large for the stack */

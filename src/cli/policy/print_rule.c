@@ -1,4 +1,6 @@
 /* A rule as `spill policy` and `spill check` show it. */
+#include "print_rule.h"
+
 #include "cli.h"
 #include "put.h"
 #include "rule_option.h"

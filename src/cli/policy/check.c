@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "configfile.h"
 #include "ini_file.h"
+#include "print_rule.h"
 #include "put.h"
 #include "rule_option.h"
 
