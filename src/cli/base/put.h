@@ -1,6 +1,6 @@
 /*
  * Output for people. Names of files and programs, arguments, variables and texts of logs come from
- * others: nothing in them may steer the terminal. So printf and fprintf print no text in this folder;
+ * others: nothing in them may steer the terminal. So printf and fprintf print no text in the command;
  * tests/static/prints.py checks it.
  */
 #ifndef SPILL_CLI_PUT_H
