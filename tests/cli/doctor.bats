@@ -530,13 +530,13 @@ machine() {
 }
 
 @test "the table: each finding can be found, has a reason, and says what to do where something is to be done" {
-	run python3 - "$BATS_TEST_DIRNAME/../../src/cli" <<-'END'
+	run python3 - "$BATS_TEST_DIRNAME/../../src/cli/doctor" <<-'END'
 		import pathlib, re, sys
 		folder = pathlib.Path(sys.argv[1])
 		rows = re.findall(r'^FINDING\((\w+), (\w+), (\w+),\s*"((?:[^"\\]|\\.)*)",\s*"((?:[^"\\]|\\.)*)"\)$',
-		                  (folder / "doctor.def").read_text(), re.M)
-		assert len(rows) == (folder / "doctor.def").read_text().count("\nFINDING(") > 60, len(rows)
-		code = "".join(file.read_text() for file in folder.glob("doctor*.c"))
+		                  (folder / "findings.def").read_text(), re.M)
+		assert len(rows) == (folder / "findings.def").read_text().count("\nFINDING(") > 60, len(rows)
+		code = "".join(file.read_text() for file in folder.glob("*.c"))
 		for name, level, area, why, what in rows:
 		    assert re.search(rf"\bDOCTOR_{name}\b", code), f"{name} is never found"
 		    assert why and (what or level == "FACT"), name

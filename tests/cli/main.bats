@@ -1,7 +1,7 @@
 load help.bash
 
 # Of the table, so that a new one is asked as well.
-commands=$(sed -n 's/^COMMAND(\([a-z]*\),.*/\1/p' "$BATS_TEST_DIRNAME/../../src/cli/commands.def")
+commands=$(sed -n 's/^COMMAND(\([a-z]*\),.*/\1/p' "$BATS_TEST_DIRNAME/../../src/cli/base/commands.def")
 
 @test "no command is wrong usage" {
 	run "$spill"

@@ -1,4 +1,4 @@
-"""What bash, zsh and fish offer, asked of the shells themselves: each command, option and kind of word of src/cli/commands.def.
+"""What bash, zsh and fish offer, asked of the shells themselves: each command, option and kind of word of src/cli/base/commands.def.
 
 usage: test_completions.py Bash|Fish|Zsh
 meson gives FILES (the folder of the three files), TABLE (commands.def) and STATIC (the folder of commands_table.py).
@@ -21,7 +21,7 @@ import commands_table  # noqa: E402
 FILES = pathlib.Path(os.environ["FILES"])
 TABLE = pathlib.Path(os.environ["TABLE"])
 COMMANDS = commands_table.read(TABLE)
-PROFILES = {path.stem for path in (TABLE.parents[2] / "policy/profiles").glob("*.conf")}
+PROFILES = {path.stem for path in (pathlib.Path(__file__).parents[2] / "policy/profiles").glob("*.conf")}
 BASH_COMPLETION = "/usr/share/bash-completion/bash_completion"
 
 

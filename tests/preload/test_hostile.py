@@ -18,7 +18,7 @@ import commands_table
 from harness import KERNELS, LIBRARY, PROGRAMS, SPILL, Case
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-COMMANDS = commands_table.read(ROOT / "src/cli/commands.def")
+COMMANDS = commands_table.read(ROOT / "src/cli/base/commands.def")
 DATA = ROOT / "tests/cli/data"
 STEERING = "\x1b\x07\x01\t\r\x7f\u009b\u0085\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 FORGED = "FORGED"

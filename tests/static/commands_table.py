@@ -1,4 +1,4 @@
-"""The rows of src/cli/commands.def, read as text: what is generated of them is tested by those who import this."""
+"""The rows of src/cli/base/commands.def, read as text: what is generated of them is tested by those who import this."""
 import ast
 import re
 

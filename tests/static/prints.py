@@ -1,7 +1,7 @@
 """No text of others reaches the output of `spill` raw: prints.py SOURCE_ROOT
 
 The name of a file, an argument, a variable or a log may hold characters that steer a terminal. So in src/cli
-- printf and fprintf have no %s and no %c: use cli_printf and cli_fprintf (src/cli/put.h);
+- printf and fprintf have no %s and no %c: use cli_printf and cli_fprintf (src/cli/base/put.h);
 - fputs, puts and putchar write only literals;
 - KEPT lists any other call that writes, with the reason why it writes nothing foreign. A stale entry is an error.
 """
@@ -19,7 +19,7 @@ OTHERS = {"fwrite", "write", "writev", "dprintf", "vdprintf", "vprintf", "vfprin
 WRITES = {"write", "send"}
 
 KEPT = {
-    "put.c": {
+    "base/put.c": {
         "fwrite(text, 1, plain, out)": "ASCII that is shown",
         "fwrite(character.shown ? text : \"?\", 1, character.shown ? character.bytes : 1, out)": "looked at",
         "fwrite(line, 1, plain, out)": "ASCII that is shown",
@@ -35,25 +35,24 @@ KEPT = {
         "fprintf(out, \"%12s\", bytes ? size : \"-\")": "the same",
         "fputs(comma, out)": "a comma",
     },
-    "main.c": {
+    "base/output.c": {
         "cli_vfprintf(stderr, format, arguments)": "the caller's",
         "fwrite(buffer, 1, json.length, out)": "JSON (policy/json.c)",
     },
-    "json_out.c": {
+    "base/json_out.c": {
         "putc(c, out)": "of JSON (policy/json.c)",
         "fwrite(text, 1, length, out)": "JSON (policy/json.c)",
     },
-    "check.c": {"fputs(hints->text, stdout)": "cli_print_item wrote it"},
-    "doctor.c": {"fputs(members[i].key, stdout)": "names of members"},
-    "report_page.c": {
+    "policy/check.c": {"fputs(hints->text, stdout)": "cli_print_item wrote it"},
+    "doctor/doctor.c": {"fputs(members[i].key, stdout)": "names of members"},
+    "report/page.c": {
         "fputs(cli_page_before, out)": "the page's own text",
         "fputs(cli_page_after, out)": "the page's own text",
     },
-    "report_text.c": {"fputs(comma, stdout)": "a comma"},
-    "rule.c": {"fputs(comma, stdout)": "a comma"},
-    "room.c": {},
-    "top_about.c": {"mvaddstr(y, 0, line)": "cli_top_pad wrote it"},
-    "top_draw.c": {
+    "report/text.c": {"fputs(comma, stdout)": "a comma"},
+    "policy/print_rule.c": {"fputs(comma, stdout)": "a comma"},
+    "top/about.c": {"mvaddstr(y, 0, line)": "cli_top_pad wrote it"},
+    "top/draw.c": {
         "mvaddstr(0, COLS - (int)strlen(clock), clock)": "strftime wrote it",
         "mvaddstr(y, 2, name)": "cli_top_pad wrote it",
         "mvaddnstr(y, left + room + 2, figures, COLS - left - room - 2)": "sizes",
@@ -125,11 +124,16 @@ def wrong(name, parts):
     return "nothing says what it writes" if name in OTHERS else ""
 
 
+def in_rooms(path):
+    """ROOM/FILE, as KEPT has it."""
+    return path.rpartition("/src/cli/")[2]
+
+
 def look_at(path):
     with open(path, encoding="utf-8") as file:
         text = COMMENT.sub(lambda found: found[1] or " ", file.read())
     assert not re.search(r"#include <(err|error|syslog)\.h>", text), path
-    kept = dict(KEPT.get(path.rsplit("/", 1)[-1], {}))
+    kept = dict(KEPT.get(in_rooms(path), {}))
     calls = 0
     problems = []
     for found in CALL.finditer(blanked(text)):
@@ -140,7 +144,7 @@ def look_at(path):
         calls += 1
         call = re.sub(r"\s+", " ", text[found.start():end])
         why = wrong(name, parts)
-        if why and call in KEPT.get(path.rsplit("/", 1)[-1], {}):
+        if why and call in KEPT.get(in_rooms(path), {}):
             kept.pop(call, None)
         elif why:
             problems.append(f"{path}: {call}: {why}")
@@ -179,8 +183,8 @@ def look_at_library(root):
 
 root = sys.argv[1]
 check_self()
-paths = sorted(path for path in glob.glob(f"{root}/src/cli/*.c") if not path.endswith("/gen_commands.c"))
-assert set(KEPT) <= {path.rsplit("/", 1)[-1] for path in paths}
+paths = sorted(path for path in glob.glob(f"{root}/src/cli/**/*.c", recursive=True) if not path.endswith("/gen_commands.c"))
+assert set(KEPT) <= set(map(in_rooms, paths))
 sums = [look_at(path) for path in paths]
 found = [problem for _, problems in sums for problem in problems] + look_at_library(root)
 assert sum(calls for calls, _ in sums) > 300, "where are the calls?"

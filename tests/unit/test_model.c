@@ -1,4 +1,4 @@
-/* Recorded requests decided again (src/cli/model.h): what holds whatever the policy is, and what small cases come to. */
+/* Recorded requests decided again (src/cli/replay/model.h): what holds whatever the policy is, and what small cases come to. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "../../src/cli/model.h"
-#include "../../src/cli/replay.h"
+#include "model.h"
+#include "replay.h"
 #include "roll.h"
 
 #define MIB ((uint64_t)1 << 20)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/cli/put.h"
+#include "put.h"
 
 static char *told;
 static size_t told_size;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../../src/cli/report_html.h"
+#include "report_html.h"
 
 #define WAY "page.html"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/cli/timeline.h"
+#include "timeline.h"
 #include "roll.h"
 
 #define EVENTS 3000

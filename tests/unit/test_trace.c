@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../src/cli/lines.h"
-#include "../../src/cli/live.h"
-#include "../../src/cli/names.h"
-#include "../../src/cli/sorter.h"
-#include "../../src/cli/summary.h"
-#include "../../src/cli/trace.h"
+#include "lines.h"
+#include "live.h"
+#include "names.h"
+#include "sorter.h"
+#include "summary.h"
+#include "trace.h"
 #include "roll.h"
 
 #define START "{\"v\":1,\"kind\":\"start\",\"t\":0.0,\"pid\":%d,\"program\":\"p\"}"

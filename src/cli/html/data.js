@@ -1,4 +1,4 @@
-// What src/cli/report_page.c wrote: the object of `spill report --json`, and beside it
+// What src/cli/report/page.c wrote: the object of `spill report --json`, and beside it
 //   stories   for each run: policy, args, margins, rows, left_out_since, lanes
 //   names     texts of marks by number, from 1 on; 0 is none
 // A lane is a device's memory over time, in buckets of the clock: `after` (microseconds from the end of the bucket before to

@@ -1,0 +1,136 @@
+#include "json_out.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "text.h"
+
+/* One value is never longer: names are cut at CLI_NAME_MOST, and an escape takes six bytes for one. */
+static char buffer[1 << 16];
+
+/* Where it goes; `escape`: it is inside a page. */
+static FILE *out;
+static bool escape;
+
+void cli_json_begin(struct spill_json *json)
+{
+	out = stdout;
+	escape = false;
+	spill_json_begin(json, buffer, sizeof(buffer));
+}
+
+void cli_json_begin_page(struct spill_json *json, FILE *page)
+{
+	out = page;
+	escape = true;
+	spill_json_begin(json, buffer, sizeof(buffer));
+}
+
+/*
+ * Outside of strings JSON has none of these. "<" is enough against "</script" and "<!--" (HTML, 4.12.1.3); U+2028 and U+2029
+ * are E2 80 A8 and A9.
+ */
+static void write_escaped(const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		unsigned char c = (unsigned char)text[i];
+		bool separator = c == 0xe2 && i + 2 < length && (unsigned char)text[i + 1] == 0x80 &&
+		                 ((unsigned char)text[i + 2] | 1) == 0xa9;
+
+		if (c == '<' || c == '>' || c == '&') {
+			fprintf(out, "\\u00%02x", c);
+		} else if (separator) {
+			fputs((unsigned char)text[i + 2] == 0xa8 ? "\\u2028" : "\\u2029", out);
+			i += 2;
+		} else {
+			putc(c, out);
+		}
+	}
+}
+
+static void write_out(const char *text, size_t length)
+{
+	if (escape)
+		write_escaped(text, length);
+	else
+		fwrite(text, 1, length, out);
+}
+
+void cli_json_end(struct spill_json *json)
+{
+	write_out(buffer, spill_json_end_line(json));
+}
+
+static void flush(struct spill_json *json)
+{
+	write_out(json->buffer, json->length);
+	json->length = 0;
+}
+
+struct spill_json *cli_json_element(struct spill_json *json)
+{
+	if (json->length > sizeof(buffer) / 2)
+		flush(json);
+	return json;
+}
+
+struct spill_json *cli_json_key(struct spill_json *json, const char *name)
+{
+	flush(json);
+	return spill_json_key(json, name);
+}
+
+/* A page shows its texts to people, as a terminal does; other readers get them as they are. */
+static void put_text(struct spill_json *json, const char *text)
+{
+	char plain[sizeof(buffer) / 8 + 1];
+	struct spill_text shown = spill_text_begin(plain, sizeof(plain));
+
+	if (text && escape) {
+		spill_text_plain(&shown, text);
+		text = plain;
+	}
+	if (text)
+		spill_json_string_length(json, text, strnlen(text, sizeof(buffer) / 8));
+	else
+		spill_json_string(json, NULL);
+}
+
+void cli_json_text(struct spill_json *json, const char *member, const char *text)
+{
+	put_text(cli_json_key(json, member), text);
+}
+
+void cli_json_text_element(struct spill_json *json, const char *text)
+{
+	flush(json);
+	put_text(json, text);
+}
+
+void cli_json_number(struct spill_json *json, const char *member, uint64_t value)
+{
+	spill_json_u64(cli_json_key(json, member), value);
+}
+
+void cli_json_truth(struct spill_json *json, const char *member, bool value)
+{
+	spill_json_bool(cli_json_key(json, member), value);
+}
+
+void cli_json_bytes(struct spill_json *json, const char *member, const struct spill_bytes *sums)
+{
+	spill_json_object(cli_json_key(json, member));
+	cli_json_number(json, "device_bytes", sums->device);
+	cli_json_number(json, "host_bytes", sums->host);
+	cli_json_number(json, "managed_bytes", sums->managed);
+	spill_json_object_end(json);
+}
+
+void cli_json_device(struct spill_json *json, int device)
+{
+	cli_json_key(json, "dev");
+	if (device < 0)
+		spill_json_string(json, NULL);
+	else
+		spill_json_i64(json, device);
+}

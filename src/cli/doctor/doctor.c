@@ -1,0 +1,223 @@
+/* spill doctor: what of this machine, this environment and a program stands in the way, why it matters, what to do. */
+#include "doctor.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "call.h"
+#include "cli.h"
+#include "put.h"
+#include "text.h"
+
+enum level { PROBLEM, WARNING, FACT, LEVELS };
+enum area { PROGRAM, DEVICE, HOST, ENVIRONMENT };
+
+static const char *const level_names[] = {"problem", "warning", "fact"};
+static const char *const area_names[] = {"program", "device", "host", "environment"};
+
+static const struct row {
+	const char *name;
+	enum level level;
+	enum area area;
+	const char *why, *what_to_do;
+} rows[] = {
+#define FINDING(id, level, area, why, what_to_do) {#id, level, area, why, what_to_do},
+#include "findings.def"
+};
+
+/* In the order in which they were found. */
+#define MOST 512
+static struct found {
+	const struct row *row;
+	char *what;
+} found[MOST];
+static unsigned found_count;
+
+void doctor_find(enum doctor_finding finding, const char *format, ...)
+{
+	va_list arguments;
+	char *what;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&what, format, arguments);
+	va_end(arguments);
+	if (length < 0)
+		return;
+	if (found_count == MOST) {
+		free(what);
+		return;
+	}
+	found[found_count++] = (struct found){&rows[finding], what};
+}
+
+const char *doctor_size(uint64_t bytes)
+{
+	static char sizes[4][32];
+	static unsigned next;
+	char *size = sizes[next++ % 4];
+	struct spill_text text = spill_text_begin(size, sizeof(sizes[0]));
+
+	spill_text_size(&text, bytes);
+	return size;
+}
+
+bool doctor_is_there(const struct doctor_patient *patient, const char *path)
+{
+	char whole[4096];
+
+	return (size_t)snprintf(whole, sizeof(whole), "%s%s", patient->root, path) < sizeof(whole) &&
+	       access(whole, F_OK) == 0;
+}
+
+static unsigned count(enum level level)
+{
+	unsigned sum = 0;
+
+	for (unsigned i = 0; i < found_count; i++)
+		sum += found[i].row->level == level;
+	return sum;
+}
+
+static void print_json_one(const struct found *one)
+{
+	const struct {
+		const char *key, *value;
+	} members[] = {{"{\"check\":", one->row->name},
+	               {",\"level\":", level_names[one->row->level]},
+	               {",\"area\":", area_names[one->row->area]},
+	               {",\"what\":", one->what},
+	               {",\"why\":", one->row->why},
+	               {",\"do\":", one->row->what_to_do}};
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+		fputs(members[i].key, stdout);
+		cli_print_json_string(stdout, members[i].value);
+	}
+	putchar('}');
+}
+
+/* Names of files and variables are others' words: nothing in them may steer the terminal. */
+static void print_text_one(const struct found *one)
+{
+	cli_printf("%s [%s] ", level_names[one->row->level], area_names[one->row->area]);
+	cli_put(stdout, one->what);
+	putchar('\n');
+	if (one->row->level == FACT) {
+		if (one->row->what_to_do[0])
+			cli_printf("  %s; %s\n", one->row->why, one->row->what_to_do);
+		return;
+	}
+	cli_printf("  why: %s\n  do:  %s\n", one->row->why, one->row->what_to_do);
+}
+
+/* Worst first; of one level in the order in which they were found, which is by area. */
+static void print_all(bool json)
+{
+	bool first = true;
+
+	for (enum level level = PROBLEM; level < LEVELS; level++) {
+		for (unsigned i = 0; i < found_count; i++) {
+			if (found[i].row->level != level)
+				continue;
+			if (json && !first)
+				putchar(',');
+			first = false;
+			if (json)
+				print_json_one(&found[i]);
+			else
+				print_text_one(&found[i]);
+		}
+	}
+}
+
+static int print(const char *program, bool json)
+{
+	unsigned problems = count(PROBLEM), warnings = count(WARNING), facts = count(FACT);
+
+	if (json) {
+		fputs("{\"program\":", stdout);
+		if (program)
+			cli_print_json_string(stdout, program);
+		else
+			fputs("null", stdout);
+		fputs(",\"findings\":[", stdout);
+		print_all(true);
+		fputs("],\"links\":", stdout);
+		doctor_print_links();
+		printf(",\"problems\":%u,\"warnings\":%u,\"facts\":%u}\n", problems, warnings, facts);
+	} else {
+		print_all(false);
+		cli_printf("%u problem%s, %u warning%s, %u fact%s%s\n", problems, problems == 1 ? "" : "s",
+		           warnings, warnings == 1 ? "" : "s", facts, facts == 1 ? "" : "s",
+		           problems || warnings ? "" : ": nothing stands in the way");
+	}
+	return cli_finish(problems || warnings ? CLI_FINDINGS : CLI_FINE);
+}
+
+/* Seconds, 1 to 600; 0 if it is none. */
+static unsigned seconds(const char *text)
+{
+	size_t length = strlen(text);
+	unsigned long value =
+	    length && length <= 3 && !text[strspn(text, "0123456789")] ? strtoul(text, NULL, 10) : 0;
+
+	return value <= 600 ? (unsigned)value : 0;
+}
+
+static void take_overflow(struct cli_call *call, struct doctor_patient *patient)
+{
+	cli_call_size(call, &patient->overflow);
+	if (!call->over && !patient->overflow)
+		cli_call_refuse(call, "--overflow: of nothing there is nothing to predict");
+}
+
+static int look(const struct doctor_patient *patient, bool json)
+{
+	const struct spill_policy *policy;
+
+	if (!patient->quick && isatty(STDERR_FILENO))
+		fputs("spill doctor: tries the drivers and measures the link and the host's memory, for some "
+		      "seconds "
+		      "(--quick measures nothing)\n",
+		      stderr);
+	if (patient->program)
+		doctor_look_at_program(patient);
+	doctor_look_at_devices(patient);
+	/* Last of all it changes our environment, of which the program and the driver know nothing any more. */
+	doctor_look_at_environment(patient);
+	policy = doctor_look_at_policy(patient);
+	doctor_look_at_host(patient, policy);
+	return print(patient->program, json);
+}
+
+int cli_doctor(int argc, char **argv)
+{
+	struct cli_call call = cli_call(argc, argv);
+	struct doctor_patient patient = {.root = "", .timeout_ms = 30000};
+	bool json = false;
+
+	while (cli_call_next(&call)) {
+		if (call.option == CLI_doctor_json)
+			json = true;
+		else if (call.option == CLI_doctor_root)
+			patient.root = call.value;
+		else if (call.option == CLI_doctor_quick)
+			patient.quick = true;
+		else if (call.option == CLI_doctor_overflow)
+			take_overflow(&call, &patient);
+		else if (!(patient.timeout_ms = 1000 * seconds(call.value)))
+			cli_call_refuse(&call, "--timeout: '%s' is no number of seconds from 1 to 600",
+			                call.value);
+	}
+	if (call.over)
+		return call.status;
+	if (patient.quick && patient.overflow)
+		return cli_usage(argv[0], "--overflow needs the speed that --quick does not measure");
+	if (call.count && !*call.operand[0])
+		return cli_usage(argv[0], "'' is no program's name");
+	patient.program = call.operand[0];
+	return look(&patient, json);
+}

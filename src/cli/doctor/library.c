@@ -1,0 +1,241 @@
+/*
+ * What a program and the libraries that it needs would bring into the process: found as ld.so(8) finds them (RPATH,
+ * LD_LIBRARY_PATH, RUNPATH, the cache, the standard folders), by reading files. Nothing is loaded or run: asking the loader itself
+ * (ldd) may execute the program.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "around.h"
+#include "doctor.h"
+#include "elf_file.h"
+#include "glob.h"
+#include "open_file.h"
+
+#define MOST_LIBRARIES 512
+
+/* Whose names say what they are for; the first match counts. Those of policy/around.def come before. */
+static const struct {
+	const char *name;
+	enum doctor_finding finding;
+} known[] = {
+    {"libcuda.so*", DOCTOR_library_gpu},       {"libcudart.so*", DOCTOR_library_gpu},
+    {"libamdhip64.so*", DOCTOR_library_gpu},   {"libnccl.so*", DOCTOR_library_ranks},
+    {"librccl.so*", DOCTOR_library_ranks},     {"libucp.so*", DOCTOR_library_ranks},
+    {"libuct.so*", DOCTOR_library_ranks},      {"libnvshmem_host.so*", DOCTOR_library_ranks},
+    {"libmpi_cuda.so*", DOCTOR_library_ranks},
+};
+
+static const char *const standard[] = {
+    "/lib/" SPILL_MULTIARCH, "/usr/lib/" SPILL_MULTIARCH, "/lib64", "/usr/lib64", "/lib", "/usr/lib"};
+
+/* A needed library, by name: each is looked at once, in the order of the loader, breadth first. */
+struct library {
+	char name[ELF_NAME], path[PATH_MAX];
+};
+
+static struct {
+	struct library list[MOST_LIBRARIES];
+	unsigned count, gpu;
+	char rpath[4096], origin[PATH_MAX]; /* of the program, which holds for all of its libraries */
+} seen;
+
+static bool open_ours(const char *path, struct elf_file *file)
+{
+	int error, fd = cli_open(path, CLI_REGULAR, &error);
+
+	if (fd < 0)
+		return false;
+	elf_read(file, fd);
+	if (file->kind == ELF_OURS)
+		return true;
+	close(fd); /* the loader, too, goes on to the next folder */
+	return false;
+}
+
+/* One folder of a path list: $ORIGIN and $LIB in it, with braces or without. False if it is too long. */
+static bool expand(const char *item, size_t length, const char *origin, char *folder, size_t size)
+{
+	static const struct {
+		const char *token;
+		const char *value; /* NULL: the origin */
+	} tokens[] = {{"$ORIGIN", NULL},
+	              {"${ORIGIN}", NULL},
+	              {"$LIB", "lib/" SPILL_MULTIARCH},
+	              {"${LIB}", "lib/" SPILL_MULTIARCH}};
+	size_t used = 0;
+
+	while (length) {
+		const char *put = item;
+		size_t take = 1, bytes = 1;
+
+		for (size_t i = 0; i < sizeof(tokens) / sizeof(tokens[0]); i++) {
+			size_t token = strlen(tokens[i].token);
+
+			if (length < token || strncmp(item, tokens[i].token, token) != 0)
+				continue;
+			put = tokens[i].value ? tokens[i].value : origin;
+			take = token;
+			bytes = strlen(put);
+			break;
+		}
+		if (bytes >= size - used)
+			return false;
+		memcpy(folder + used, put, bytes);
+		used += bytes;
+		item += take;
+		length -= take;
+	}
+	folder[used] = '\0';
+	return true;
+}
+
+static bool open_in(const char *folder, const char *name, char path[PATH_MAX], struct elf_file *file)
+{
+	return snprintf(path, PATH_MAX, "%s/%s", folder, name) < PATH_MAX && open_ours(path, file);
+}
+
+static bool open_in_list(const char *list, const char *origin, const char *name, char path[PATH_MAX],
+                         struct elf_file *file)
+{
+	char folder[PATH_MAX];
+
+	for (const char *at = list; at && *at; at += strspn(at, ":;")) {
+		size_t length = strcspn(at, ":;");
+
+		if (length && expand(at, length, origin, folder, sizeof(folder)) &&
+		    open_in(folder, name, path, file))
+			return true;
+		at += length;
+	}
+	return false;
+}
+
+/* `origin` and `runpath` are those of the file that needs it. */
+static bool open_library(const struct doctor_patient *patient, const char *name, const char *origin,
+                         const char *runpath, char path[PATH_MAX], struct elf_file *file)
+{
+	if (strchr(name, '/')) {
+		snprintf(path, PATH_MAX, "%s", name);
+		return open_ours(path, file);
+	}
+	if ((!*runpath && open_in_list(seen.rpath, seen.origin, name, path, file)) ||
+	    open_in_list(getenv("LD_LIBRARY_PATH"), origin, name, path, file) ||
+	    open_in_list(runpath, origin, name, path, file))
+		return true;
+	for (unsigned i = 0; ld_cache_find(patient->root, name, i, path, PATH_MAX); i++) {
+		if (open_ours(path, file))
+			return true;
+	}
+	for (size_t i = 0; i < sizeof(standard) / sizeof(standard[0]); i++) {
+		if (open_in(standard[i], name, path, file))
+			return true;
+	}
+	return false;
+}
+
+bool doctor_open_library(const struct doctor_patient *patient, const char *name, char path[PATH_MAX],
+                         struct elf_file *file)
+{
+	return open_library(patient, name, "", "", path, file);
+}
+
+/* A new entry of the list; NULL if it is there already, or the list is full. */
+static struct library *remember(const char *name)
+{
+	for (unsigned i = 0; i < seen.count; i++) {
+		if (!strcmp(seen.list[i].name, name))
+			return NULL;
+	}
+	if (seen.count == MOST_LIBRARIES)
+		return NULL;
+	seen.list[seen.count] = (struct library){0};
+	strcpy(seen.list[seen.count].name, name);
+	return &seen.list[seen.count++];
+}
+
+static void judge_name(const struct doctor_patient *patient, const char *name, const char *by)
+{
+	int row = spill_around_find(name);
+
+	if (row >= 0) {
+		const char *open = spill_around_row((unsigned)row)->open;
+		bool idle = *open && !doctor_is_there(patient, open);
+
+		doctor_find(idle ? DOCTOR_library_around_idle : DOCTOR_library_around, "%s needs %s: %s", by,
+		            name, spill_around_row((unsigned)row)->what);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (!spill_glob(known[i].name, name))
+			continue;
+		doctor_find(known[i].finding, "%s needs %s", by, name);
+		seen.gpu += known[i].finding == DOCTOR_library_gpu;
+		return;
+	}
+}
+
+static void folder_of(const char *path, char folder[PATH_MAX])
+{
+	const char *slash = strrchr(path, '/');
+
+	snprintf(folder, PATH_MAX, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+}
+
+/* What a file needs; its RUNPATH holds for it alone, the program's RPATH for all. */
+static void look_at(const struct doctor_patient *patient, const char *path, const struct elf_file *file)
+{
+	char name[ELF_NAME], origin[PATH_MAX];
+	struct elf_file there;
+
+	folder_of(path, origin);
+	for (unsigned i = 0; i < file->needed_count; i++) {
+		struct library *library;
+
+		if (!elf_needed(file, i, name)) {
+			doctor_find(DOCTOR_program_damaged,
+			            "%s: the name of a library that it needs is not in the file", path);
+			continue;
+		}
+		library = remember(name);
+		if (!library)
+			continue;
+		judge_name(patient, name, spill_file_name(path));
+		if (open_library(patient, name, origin, file->runpath, library->path, &there)) {
+			close(there.fd);
+			continue;
+		}
+		library->path[0] = '\0';
+		doctor_find(DOCTOR_library_missing, "%s needs %s, which is not found", spill_file_name(path),
+		            name);
+	}
+	/* libc and the loader have the function; to want it is another matter, which their own names do not tell. */
+	if (strncmp(spill_file_name(path), "libc.so", 7) != 0 &&
+	    strncmp(spill_file_name(path), "ld-linux", 8) != 0 &&
+	    (elf_names(file, "dlmopen") ||
+	     elf_contains(file, (const char *const[]){"RTLD_DEEPBIND"}, 1, 64u << 20)))
+		doctor_find(DOCTOR_deepbind, "%s names RTLD_DEEPBIND or dlmopen", spill_file_name(path));
+}
+
+void doctor_look_at_libraries(const struct doctor_patient *patient, const char *path,
+                              const struct elf_file *file)
+{
+	struct elf_file library;
+
+	strcpy(seen.rpath, *file->runpath ? "" : file->rpath);
+	folder_of(path, seen.origin);
+	look_at(patient, path, file);
+	for (unsigned i = 0; i < seen.count; i++) {
+		if (!seen.list[i].path[0] || !open_ours(seen.list[i].path, &library))
+			continue;
+		look_at(patient, seen.list[i].path, &library);
+		close(library.fd);
+	}
+	if (!seen.gpu)
+		doctor_find(DOCTOR_library_none,
+		            "%s and its %u libraries name no CUDA or HIP library as needed",
+		            spill_file_name(path), seen.count);
+}

@@ -1,0 +1,184 @@
+/* spill log: logs' records for people, or as one JSON array. */
+#include "log_reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "call.h"
+#include "cli.h"
+#include "put.h"
+#include "smallfile.h"
+
+static void print_heading(struct log_output *output, const struct log_reading *reading)
+{
+	if (output->many && !output->json && output->last != reading->lines.path) {
+		fputs(output->last ? "\n" : "", stdout);
+		cli_printf("==> %s <==\n", reading->lines.path);
+	}
+	output->last = reading->lines.path;
+}
+
+static void take_start(struct log_reading *reading, const struct spill_record_start *start)
+{
+	struct utsname machine;
+	char boot[64] = "";
+
+	spill_smallfile_read("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	boot[strcspn(boot, "\n")] = '\0';
+	reading->pid = start->pid;
+	reading->where = uname(&machine) || !start->host || strcmp(start->host, machine.nodename) != 0
+	                     ? LOG_OTHER_HOST
+	                 : start->boot && !strcmp(start->boot, boot) ? LOG_HERE
+	                                                             : LOG_OTHER_BOOT;
+}
+
+static void count_rules(const struct log_reading *reading, const struct spill_record *record)
+{
+	if (record->kind == SPILL_KIND_START && record->start.continues && reading->records)
+		return; /* another piece of the run */
+	if (record->kind == SPILL_KIND_START)
+		cli_rules_print(stdout);
+	cli_rules_take(record);
+}
+
+static void take_record(struct log_output *output, struct log_reading *reading,
+                        const struct spill_record *record)
+{
+	print_heading(output, reading);
+	reading->ended = record->kind == SPILL_KIND_EXIT;
+	reading->later += record->version > SPILL_RECORD_VERSION;
+	if (output->json) {
+		/* With its own members and values: what we do not know is told too. */
+		fputs(output->records ? ",\n" : "[", stdout);
+		cli_put_json_line(stdout, reading->lines.text, reading->lines.length);
+	} else {
+		if (output->counting)
+			count_rules(reading, record);
+		cli_print_record(stdout, record);
+	}
+	if (record->kind == SPILL_KIND_START)
+		take_start(reading, &record->start);
+	output->records++;
+	reading->records++;
+}
+
+bool log_begin(struct log_reading *reading, const char *path, enum cli_files files)
+{
+	*reading = (struct log_reading){0};
+	return cli_lines_open(&reading->lines, path, files);
+}
+
+void log_read(struct log_output *output, struct log_reading *reading)
+{
+	struct cli_lines *lines = &reading->lines;
+	struct spill_record record;
+	enum cli_line line;
+
+	while ((line = cli_lines_next(lines, &record)) != CLI_LINE_END) {
+		if (line == CLI_LINE_RECORD)
+			take_record(output, reading, &record);
+		else
+			cli_lines_complain("log", lines, line);
+		if (line == CLI_LINE_BAD)
+			output->status = CLI_FINDINGS;
+	}
+}
+
+void log_end(struct log_output *output, struct log_reading *reading)
+{
+	if (reading->lines.error) {
+		cli_fprintf(stderr, "spill log: %s: %s\n", reading->lines.path,
+		            cli_open_text(reading->lines.error));
+		output->status = CLI_FINDINGS;
+	} else if (!reading->records) {
+		cli_fprintf(stderr, "spill log: %s: no records\n", reading->lines.path);
+		output->status = CLI_FINDINGS;
+	} else if (!output->json) {
+		print_heading(output, reading);
+		cli_rules_print(stdout);
+		if (reading->later)
+			printf("%lu records of a later version of spill are not shown\n", reading->later);
+		else if (!reading->ended)
+			puts("no exit line: the program still runs, or was killed");
+	}
+	cli_lines_close(&reading->lines);
+}
+
+static void read_one(struct log_output *output, const char *path, enum cli_files files)
+{
+	struct log_reading reading;
+
+	if (log_begin(&reading, path, files))
+		log_read(output, &reading);
+	log_end(output, &reading);
+}
+
+static void read_folder(struct log_output *output, const char *path)
+{
+	struct cli_pieces pieces = cli_pieces_find(path);
+
+	output->many = pieces.count > 1;
+	if (!pieces.count) {
+		cli_fprintf(stderr, "spill log: %s: %s\n", path,
+		            pieces.error ? strerror(pieces.error) : "no *.jsonl in it");
+		output->status = CLI_FINDINGS;
+	}
+	for (size_t i = 0; i < pieces.count; i++)
+		read_one(output, pieces.paths[i], CLI_REGULAR);
+	cli_pieces_free(&pieces);
+}
+
+/* A number that is no file's name is a process, whose log goes into `path`. NULL if it has none, which was said. */
+static const char *find(struct log_output *output, const char *operand, char path[PATH_MAX])
+{
+	size_t length = strlen(operand);
+
+	if (!length || length > 9 || operand[strspn(operand, "0123456789")] || !access(operand, F_OK))
+		return operand;
+	output->pid = (int)strtol(operand, NULL, 10);
+	if (log_find(output->pid, path))
+		return path;
+	cli_fprintf(stderr,
+	            "spill log: %s: no file of that name; a process of that number has no log open, and left "
+	            "none in the "
+	            "default folder\n",
+	            operand);
+	return NULL;
+}
+
+int cli_log(int argc, char **argv)
+{
+	struct cli_call call = cli_call(argc, argv);
+	struct log_output output = {.counting = true};
+	bool follow = false, folder;
+	char found[PATH_MAX];
+	const char *path;
+	struct stat status;
+
+	while (cli_call_next(&call)) {
+		output.json |= call.option == CLI_log_json;
+		follow |= call.option == CLI_log_follow;
+	}
+	if (call.over)
+		return call.status;
+	if (call.count != 1)
+		return cli_usage(argv[0], call.count ? "one log, folder or process at a time"
+		                                     : "which log, folder or process? by default logs are in "
+		                                       "~/.local/state/spill");
+	path = find(&output, call.operand[0], found);
+	if (!path)
+		return CLI_FINDINGS;
+	folder = !stat(path, &status) && S_ISDIR(status.st_mode);
+	if (follow)
+		log_follow(&output, path, folder);
+	else if (folder)
+		read_folder(&output, path);
+	else
+		read_one(&output, path, CLI_REGULAR_OR_PIPE);
+	if (output.json)
+		puts(output.records ? "]" : "[]");
+	return cli_finish(output.status);
+}

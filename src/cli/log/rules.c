@@ -1,0 +1,81 @@
+/* How many requests of a run each of its rules had: one that had none is not about what its writer thinks. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "log_reader.h"
+#include "put.h"
+#include "rule.h"
+
+static struct {
+	unsigned count;
+	bool whole; /* each request of the run has its line */
+	struct {
+		char name[SPILL_RULE_NAME];
+		uint64_t requests;
+	} rule[SPILL_RULES];
+} run;
+
+static void begin(const struct spill_record_start *start)
+{
+	run.count = 0;
+	run.whole = true;
+	for (unsigned i = 0; i < start->option_count; i++) {
+		const struct spill_record_option *option = &start->policy[i];
+
+		const char *rule;
+
+		if (!option->name)
+			continue;
+		if (!strcmp(option->name, "log.level"))
+			run.whole = option->value && !strcmp(option->value, "all");
+		rule = spill_record_rule(option);
+		if (!rule || run.count == SPILL_RULES)
+			continue;
+		snprintf(run.rule[run.count].name, SPILL_RULE_NAME, "%s", rule);
+		run.rule[run.count++].requests = 0;
+	}
+}
+
+static void count(const char *rule)
+{
+	for (unsigned i = 0; rule && i < run.count; i++)
+		run.rule[i].requests += !strcmp(run.rule[i].name, rule);
+}
+
+void cli_rules_take(const struct spill_record *record)
+{
+	switch (record->kind) {
+	case SPILL_KIND_START:
+		begin(&record->start);
+		break;
+	case SPILL_KIND_ALLOC:
+		count(record->alloc.rule);
+		break;
+	case SPILL_KIND_OOM:
+		count(record->oom.rule);
+		break;
+	case SPILL_KIND_NOTE:
+		if (record->note.code && !strcmp(record->note.code, "log-lost"))
+			run.whole = false;
+		break;
+	case SPILL_KIND_DROP:
+		run.whole = false;
+		break;
+	default:
+		break;
+	}
+}
+
+void cli_rules_print(FILE *out)
+{
+	for (unsigned i = 0; run.whole && i < run.count; i++) {
+		fputs("  rule ", out);
+		cli_put(out, run.rule[i].name);
+		if (run.rule[i].requests)
+			cli_fprintf(out, ": %" PRIu64 " request%s\n", run.rule[i].requests,
+			            run.rule[i].requests == 1 ? "" : "s");
+		else
+			fputs(": none of these requests\n", out);
+	}
+	run.count = 0;
+}

@@ -1,0 +1,84 @@
+/* The other policy, as far as it can be judged by a log. */
+#include <string.h>
+
+#include "exporter.h"
+#include "replay.h"
+#include "alloc.h"
+#include "text.h"
+
+const struct spill_policy *cli_replay_policy(const struct cli_replay_wish *wish, const char *program,
+                                             const char **problem)
+{
+	static struct spill_config config; /* too much for the stack */
+
+	spill_config_load_only(&config, program, wish->policy, wish->profile);
+	*problem = config.problem[0] ? config.problem : NULL;
+	return *problem ? NULL : &config.policy;
+}
+
+/* Of "libfoo.so+0x1a2b" the library's name; of the program itself its path, which the start line has. */
+static void path_of(const struct cli_name *caller, const char *exe, char path[CLI_NAME_MOST + 1])
+{
+	const char *slash = exe ? strrchr(exe, '/') : NULL;
+	char *plus;
+
+	path[0] = '\0';
+	if (!caller)
+		return;
+	strncat(path, caller->text, CLI_NAME_MOST);
+	plus = strrchr(path, '+');
+	if (plus)
+		*plus = '\0';
+	if (slash && !strcmp(slash + 1, path) && strlen(exe) <= CLI_NAME_MOST)
+		strcpy(path, exe);
+}
+
+static unsigned asks_again(const char *path)
+{
+	unsigned operations = 0;
+
+	for (unsigned bit = SPILL_RETRY_PLAIN; bit <= SPILL_RETRY_STREAM_ORDERED; bit <<= 1) {
+		if (spill_retrier_find(path, (enum spill_retry)bit))
+			operations |= bit;
+	}
+	return operations;
+}
+
+/* A pattern of whole paths: of libraries the log has names only. */
+static void name_rules(const struct spill_rules *rules, char *names, size_t size)
+{
+	struct spill_text text = spill_text_begin(names, size);
+
+	for (unsigned i = 0; rules && i < rules->count; i++) {
+		const struct spill_rule *rule = &rules->rule[i];
+
+		if (!(rule->set & SPILL_RULE_HAS_CALLER) || !strchr(rule->caller, '/'))
+			continue;
+		spill_text_add(&text, text.length ? ", " : "");
+		spill_text_add(&text, rule->name);
+	}
+}
+
+struct cli_site *cli_replay_sites(const struct cli_recording *recording, const struct spill_policy *policy,
+                                  const char *exe, char *rules, size_t size)
+{
+	struct cli_site *sites = cli_room(NULL, recording->site_count + 1, sizeof(*sites));
+	char path[CLI_NAME_MOST + 1];
+
+	rules[0] = '\0';
+	name_rules(policy->rules, rules, size);
+	for (size_t i = 0; i < recording->site_count; i++) {
+		const struct cli_recorded_site *site = &recording->sites[i];
+
+		path_of(site->caller, exe, path);
+		sites[i] = (struct cli_site){
+		    .rules = policy->rules
+		                 ? spill_rules_of(policy->rules, site->api ? site->api->text : "", path)
+		                 : 0,
+		    .asks_again = asks_again(path),
+		    .known = site->caller != NULL,
+		    .exports = spill_exporter_find(path) != NULL,
+		};
+	}
+	return sites;
+}

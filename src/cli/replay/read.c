@@ -1,0 +1,220 @@
+/* A run as it is read from its log: kept, with its card and policy, and decided at its end. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay.h"
+#include "alloc.h"
+
+/* What a device of that backend can do, unless it is said that it cannot; what it is, is in the log. */
+static unsigned capabilities_of(const struct cli_replay *replay, bool hip, const char *memory)
+{
+	unsigned can = hip ? SPILL_CAN_MANAGED | SPILL_CAN_HOST
+	                   : SPILL_CAN_SPLIT | SPILL_CAN_MOVE | SPILL_CAN_MANAGED | SPILL_CAN_HOST;
+
+	if (memory && !strcmp(memory, spill_memory_name(SPILL_MEMORY_INTEGRATED)))
+		can |= SPILL_IS_INTEGRATED;
+	if (memory && !strcmp(memory, spill_memory_name(SPILL_MEMORY_COHERENT)))
+		can |= SPILL_IS_COHERENT;
+	return can & ~replay->wish.without;
+}
+
+/* No larger than what 47 bits of address reach (granules.h): chunks are counted one by one, and the log may say anything. */
+static uint64_t size_of(const struct cli_replay *replay, const struct spill_record_device *device)
+{
+	uint64_t bytes = replay->wish.vram ? replay->wish.vram : device->bytes, most = (uint64_t)1 << 47;
+
+	return bytes < most ? bytes : most;
+}
+
+static void begin_cards(const struct cli_replay *replay, struct cli_model_setting *setting,
+                        const struct spill_record_start *start)
+{
+	bool hip = start->backend && !strcmp(start->backend, "hip");
+
+	setting->backend = hip ? &spill_backend_hip : &spill_backend_cuda;
+	setting->device_count = start->device_count;
+	for (unsigned i = 0; i < start->device_count; i++) {
+		const struct spill_record_device *device = &start->devices[i];
+
+		if (device->device >= 0 && device->device < SPILL_DEVICES)
+			setting->cards[device->device] = (struct cli_card){
+			    .total = size_of(replay, device),
+			    .capabilities = capabilities_of(replay, hip, device->memory),
+			};
+	}
+}
+
+/* Of the first run without one it is said. */
+static void begin_policy(struct cli_replay *replay, struct cli_replay_run *run, const char *path,
+                         unsigned long line, const struct spill_record_start *start)
+{
+	if (cli_replay_as_recorded(&replay->wish) && !replay->problem)
+		replay->recorded = cli_replay_recorded(path, line, start, run->missing, sizeof(run->missing),
+		                                       &replay->problem);
+}
+
+static struct cli_replay_run *last_run(struct cli_replay *replay)
+{
+	return &replay->runs[replay->count - 1];
+}
+
+static struct cli_summary *last_summary(struct cli_replay *replay)
+{
+	return &replay->report.summaries.runs[replay->count - 1];
+}
+
+static void begin(void *data, const char *path, unsigned long line, const struct spill_record_start *start)
+{
+	struct cli_replay *replay = data;
+	struct cli_replay_run *run;
+
+	cli_summary_visitor.begin(&replay->report.summaries, path, line, start);
+	replay->runs = cli_room_for_one(replay->runs, replay->count, &replay->size, sizeof(*run));
+	run = &replay->runs[replay->count++];
+	*run = (struct cli_replay_run){.setting = {.backend = &spill_backend_cuda, .host = replay->wish.host},
+	                               .lists = replay->wish.list,
+	                               .recording = &replay->recording};
+	if (start) {
+		begin_cards(replay, &run->setting, start);
+		begin_policy(replay, run, path, line, start);
+		run->exe = cli_room_text(start->exe);
+		run->boot = cli_room_text(start->boot);
+	}
+	cli_recording_begin(run->recording, run->setting.backend);
+}
+
+/* What is behind the exit line is frees by other libraries' destructors. */
+static void take_event(void *data, const struct cli_event *event)
+{
+	struct cli_replay *replay = data;
+
+	if (!last_summary(replay)->exited)
+		cli_recording_event(&replay->recording, event);
+}
+
+static void take_record(void *data, const struct spill_record *record)
+{
+	struct cli_replay *replay = data;
+	struct cli_replay_run *run = last_run(replay);
+
+	if (record->kind == SPILL_KIND_OOM)
+		cli_recording_oom(run->recording, &record->oom);
+	else if (record->kind == SPILL_KIND_DROP)
+		run->log_cut = true;
+	else
+		cli_summary_visitor.record(&replay->report.summaries, record);
+}
+
+/* -- a run that was read ------------------------------------------------------------------------------------ */
+
+/* The device as it would be, for model and tables. */
+static void set_cards(struct cli_replay *replay, struct cli_replay_run *run, struct cli_summary *summary)
+{
+	for (size_t i = 0; i < summary->device_count; i++) {
+		struct cli_device *device = &summary->devices[i];
+		struct cli_card *card;
+
+		if (device->device < 0 || device->device >= SPILL_DEVICES)
+			continue;
+		card = &run->setting.cards[device->device];
+		card->limit = spill_policy_device_limit(run->setting.policy, device->device, card->total);
+		run->other_told[device->device] = run->recording->devices[device->device].told;
+		card->other = replay->wish.other != SPILL_UNLIMITED
+		                  ? replay->wish.other
+		                  : run->recording->devices[device->device].other;
+		device->bytes = card->total;
+		device->limit = card->limit;
+	}
+}
+
+static const char *why_not(const struct cli_replay_run *run, const struct cli_summary *summary)
+{
+	if (!summary->started)
+		return "the log does not begin with a start line: the devices are not known";
+	if (!summary->all_told)
+		return "log.level was not all: allocations that fitted are not in the log";
+	if (run->log_cut)
+		return "log.max left lines out: what was allocated then is not in the log";
+	for (size_t i = 0; i < run->recording->ask_count; i++) {
+		const struct cli_ask *ask = &run->recording->asks[i];
+
+		if (ask->memory < CLI_MEMORY_MANAGED && ask->kind != CLI_ASK_FREE &&
+		    (ask->device < 0 || ask->device >= SPILL_DEVICES ||
+		     !run->setting.cards[ask->device].total))
+			return "something was allocated on a device that the start line does not have";
+	}
+	return NULL;
+}
+
+/* Without a start line there is none recorded, and no device to judge by: any will do. */
+static const struct spill_policy *policy_for(struct cli_replay *replay, const struct cli_summary *summary)
+{
+	const struct cli_replay_wish any = {.profile = "none"};
+	bool recorded = cli_replay_as_recorded(&replay->wish);
+
+	if (recorded && summary->started)
+		return replay->recorded;
+	return cli_replay_policy(recorded ? &any : &replay->wish, summary->program ? summary->program : "",
+	                         &replay->problem);
+}
+
+/* Decided as far as it can be, also where it cannot be judged. */
+static void decide(struct cli_replay *replay, struct cli_replay_run *run, struct cli_summary *summary)
+{
+	struct cli_site *sites;
+	const char *why;
+
+	run->setting.policy = policy_for(replay, summary);
+	if (!run->setting.policy)
+		return;
+	sites =
+	    cli_replay_sites(run->recording, run->setting.policy, run->exe, run->rules, sizeof(run->rules));
+	run->setting.sites = sites;
+	set_cards(replay, run, summary);
+	why = why_not(run, summary);
+	run->why = cli_room_text(why);
+	run->judged = !why;
+	run->told = run->recording->told_count;
+	run->was_refused = run->recording->refused;
+	run->was_refused_by_host = run->recording->refused_by_host;
+	summary->exited = false;
+	cli_replay_decide(run, summary, replay->report.summaries.names);
+	if (run->judged)
+		cli_replay_limits(run);
+	free(sites);
+	run->setting.sites = NULL;
+	run->setting.policy = NULL;
+}
+
+static void finish(void *data, const struct cli_trace_end *end)
+{
+	struct cli_replay *replay = data;
+	struct cli_replay_run *run = last_run(replay);
+	struct cli_summary *summary = last_summary(replay);
+	bool exited = summary->exited;
+
+	if (!replay->problem)
+		decide(replay, run, summary);
+	cli_recording_free(run->recording);
+	run->recording = NULL;
+	cli_summary_visitor.end(&replay->report.summaries, end);
+	summary->exited = exited;
+}
+
+const struct cli_trace_visitor cli_replay_visitor = {begin, take_event, take_record, finish};
+
+void cli_replay_free(struct cli_replay *replay)
+{
+	for (size_t i = 0; i < replay->count; i++) {
+		struct cli_replay_run *run = &replay->runs[i];
+
+		free(run->why);
+		free(run->exe);
+		free(run->boot);
+		free(run->list);
+		cli_table_free(&run->by_caller);
+		cli_table_free(&run->by_rule);
+	}
+	free(replay->runs);
+	cli_summaries_free(&replay->report.summaries);
+}

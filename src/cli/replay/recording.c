@@ -1,0 +1,258 @@
+#include "recording.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+
+static bool is(const struct cli_name *name, const char *text)
+{
+	return name && !strcmp(name->text, text);
+}
+
+enum cli_where cli_where_of(enum spill_place place)
+{
+	switch (place) {
+	case SPILL_PLACE_SPLIT:
+		return CLI_WHERE_SPLIT;
+	case SPILL_PLACE_MANAGED:
+		return CLI_WHERE_MANAGED;
+	case SPILL_PLACE_HOST:
+		return CLI_WHERE_HOST;
+	default:
+		return CLI_WHERE_DEVICE;
+	}
+}
+
+/* By the function that the program called; what other functions are called is in shim/hooks.def. */
+static enum cli_memory memory_by(const struct cli_name *function)
+{
+	const char *api = function ? function->text : "";
+
+	if (strstr(api, "Async") || strstr(api, "FromPool") || !strcmp(api, "spill_malloc"))
+		return CLI_MEMORY_ORDERED;
+	if (!strcmp(api, "cuMemCreate") || !strcmp(api, "hipMemCreate"))
+		return CLI_MEMORY_PHYSICAL;
+	if (strstr(api, "Array") || strstr(api, "Mipmap"))
+		return CLI_MEMORY_ARRAY;
+	return CLI_MEMORY_PLAIN;
+}
+
+/* pre: `site` is the event's. Memory elsewhere that was asked for as such is left alone, whoever gave it. */
+static enum cli_memory memory_of(const struct cli_recording *recording, const struct cli_event *event,
+                                 uint32_t site)
+{
+	if (is(event->reason, "asked"))
+		return event->place == SPILL_PLACE_MANAGED ? CLI_MEMORY_MANAGED : CLI_MEMORY_HOST;
+	return recording->sites[site].memory;
+}
+
+static uint32_t find_site(struct cli_recording *recording, const struct cli_event *event, uint64_t key)
+{
+	struct cli_live_entry *entry = cli_live_find(&recording->known_sites, key);
+
+	if (!entry) {
+		recording->sites = cli_room_for_one(recording->sites, recording->site_count,
+		                                    &recording->site_size, sizeof(*recording->sites));
+		entry = cli_live_add(&recording->known_sites, key);
+		entry->number = (uint32_t)recording->site_count;
+		recording->sites[recording->site_count++] =
+		    (struct cli_recorded_site){event->caller, event->api, memory_by(event->api)};
+	}
+	return entry->number;
+}
+
+static uint32_t site_of(struct cli_recording *recording, const struct cli_event *event)
+{
+	uint64_t caller = event->caller ? event->caller->id + (uint64_t)1 : 0;
+	uint64_t api = event->api ? event->api->id + (uint64_t)1 : 0;
+	struct cli_recent_site *recent = &recording->recent[(caller + 31 * api) % CLI_RECENT_SITES];
+
+	if (!recent->number || recent->caller != event->caller || recent->api != event->api)
+		*recent = (struct cli_recent_site){event->caller, event->api,
+		                                   find_site(recording, event, (caller << 32 | api) + 1) + 1};
+	return recent->number - 1;
+}
+
+static uint32_t take_slot(struct cli_recording *recording)
+{
+	return recording->unused_count ? recording->unused[--recording->unused_count]
+	                               : (uint32_t)recording->slots++;
+}
+
+static void give_slot(struct cli_recording *recording, uint32_t slot)
+{
+	recording->unused = cli_room_for_one(recording->unused, recording->unused_count,
+	                                     &recording->unused_size, sizeof(*recording->unused));
+	recording->unused[recording->unused_count++] = slot;
+}
+
+static struct cli_ask *add_ask(struct cli_recording *recording, const struct cli_event *event,
+                               enum cli_ask_kind kind)
+{
+	struct cli_ask *ask;
+
+	recording->asks =
+	    cli_room_for_one(recording->asks, recording->ask_count, &recording->ask_size, sizeof(*ask));
+	ask = &recording->asks[recording->ask_count++];
+	*ask = (struct cli_ask){.bytes = event->bytes,
+	                        .time_us = event->time_us,
+	                        .device = (int16_t)event->device,
+	                        .kind = (uint8_t)kind};
+	return ask;
+}
+
+/* What the run's own driver had to give for it, or gets back. */
+static void take(struct cli_recording *recording, int device, uint64_t bytes, bool back)
+{
+	uint64_t weight = bytes ? recording->backend->footprint(bytes) : 0;
+
+	if (device < 0 || device >= SPILL_DEVICES)
+		return;
+	uint64_t *sum = weight < CLI_GRANULE ? &recording->small[device] : &recording->taken[device];
+	*sum += back ? 0 - weight : weight;
+}
+
+static void forget(struct cli_recording *recording, struct cli_live_entry *entry)
+{
+	take(recording, entry->device, entry->held.device, true);
+	give_slot(recording, entry->slot);
+	cli_live_remove(&recording->live, entry);
+}
+
+static struct cli_told *tell(struct cli_recording *recording, const struct cli_event *event,
+                             struct cli_ask *ask)
+{
+	struct cli_told *told;
+
+	recording->told =
+	    cli_room_for_one(recording->told, recording->told_count, &recording->told_size, sizeof(*told));
+	told = &recording->told[recording->told_count];
+	ask->allocation = (uint32_t)recording->told_count++;
+	ask->site = site_of(recording, event);
+	ask->memory = (uint8_t)memory_of(recording, event, ask->site);
+	*told = (struct cli_told){.seq = event->seq, .bytes = event->bytes, .site = ask->site};
+	return told;
+}
+
+static void add_alloc(struct cli_recording *recording, const struct cli_event *event)
+{
+	struct cli_live_entry *entry = cli_live_find(&recording->live, event->seq);
+	struct cli_ask *ask = add_ask(recording, event, CLI_ASK_ALLOC);
+	struct cli_told *told = tell(recording, event, ask);
+
+	if (entry)
+		forget(recording, entry);
+	ask->slot = take_slot(recording);
+	told->was =
+	    (struct cli_whereabouts){event->held.host + event->held.managed, cli_where_of(event->place)};
+	if (!event->seq)
+		return;
+	entry = cli_live_add(&recording->live, event->seq);
+	entry->device = event->device;
+	entry->held = event->held;
+	entry->number = ask->allocation;
+	entry->slot = ask->slot;
+	take(recording, event->device, event->held.device, false);
+}
+
+static void add_free(struct cli_recording *recording, const struct cli_event *event)
+{
+	struct cli_live_entry *entry = cli_live_find(&recording->live, event->seq);
+	struct cli_ask *ask;
+
+	if (!entry)
+		return;
+	ask = add_ask(recording, event, CLI_ASK_FREE);
+	ask->allocation = entry->number;
+	ask->slot = entry->slot;
+	forget(recording, entry);
+}
+
+/* Not decided again, but where it was. */
+static void note_move(struct cli_recording *recording, const struct cli_event *event)
+{
+	struct cli_live_entry *entry = cli_live_find(&recording->live, event->seq);
+	struct cli_told *told;
+
+	if (!entry)
+		return;
+	told = &recording->told[entry->number];
+	take(recording, entry->device, entry->held.device, true);
+	entry->held = event->held;
+	take(recording, entry->device, entry->held.device, false);
+	if (told->was.where == CLI_WHERE_DEVICE)
+		told->was.where = CLI_WHERE_LEFT;
+	if (told->was.away < event->held.host)
+		told->was.away = event->held.host;
+}
+
+static void note_other(struct cli_recording *recording, int device)
+{
+	const struct spill_record_oom *oom = &recording->oom;
+	uint64_t mine, used = oom->total > oom->free ? oom->total - oom->free : 0;
+
+	if (device < 0 || device >= SPILL_DEVICES || oom->device != device || !oom->total)
+		return;
+	mine = recording->taken[device] +
+	       (recording->small[device] + CLI_GRANULE - 1) / CLI_GRANULE * CLI_GRANULE;
+	recording->devices[device].told = true;
+	if (used > mine && recording->devices[device].other < used - mine)
+		recording->devices[device].other = used - mine;
+}
+
+static void add_refused(struct cli_recording *recording, const struct cli_event *event)
+{
+	struct cli_ask *ask;
+	bool by_host;
+
+	note_other(recording, event->device);
+	/* It was asked again, and its second answer has a line of its own. */
+	if (is(event->reason, "oom.honest_first"))
+		return;
+	recording->refused++;
+	by_host = is(event->reason, "host.limit") || is(event->reason, "host.reserve") ||
+	          is(event->reason, "host.pressure");
+	recording->refused_by_host += by_host;
+	ask = add_ask(recording, event, by_host ? CLI_ASK_REFUSED_BY_HOST : CLI_ASK_REFUSED);
+	ask->slot = take_slot(recording);
+	tell(recording, event, ask)->was.where = CLI_WHERE_NOWHERE;
+	give_slot(recording, ask->slot);
+}
+
+void cli_recording_oom(struct cli_recording *recording, const struct spill_record_oom *oom)
+{
+	recording->oom =
+	    (struct spill_record_oom){.device = oom->device, .free = oom->free, .total = oom->total};
+}
+
+void cli_recording_event(struct cli_recording *recording, const struct cli_event *event)
+{
+	switch (event->kind) {
+	case CLI_EVENT_ALLOC:
+		return add_alloc(recording, event);
+	case CLI_EVENT_FREE:
+		return add_free(recording, event);
+	case CLI_EVENT_DEMOTE:
+	case CLI_EVENT_PROMOTE:
+		return note_move(recording, event);
+	case CLI_EVENT_OOM:
+		return add_refused(recording, event);
+	}
+}
+
+void cli_recording_begin(struct cli_recording *recording, const struct spill_backend *backend)
+{
+	*recording = (struct cli_recording){.backend = backend};
+}
+
+void cli_recording_free(struct cli_recording *recording)
+{
+	free(recording->asks);
+	free(recording->told);
+	free(recording->sites);
+	free(recording->unused);
+	cli_live_free(&recording->live);
+	cli_live_free(&recording->known_sites);
+	*recording = (struct cli_recording){0};
+}

@@ -1,0 +1,351 @@
+/* spill replay for people: first whether it fits, then what would be elsewhere, and what would do. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "put.h"
+#include "replay.h"
+#include "alloc.h"
+
+#define ROWS 10
+
+static void put_label(const char *label)
+{
+	cli_printf("  %-15s", label);
+}
+
+static void put_answer(const struct cli_replay_run *run)
+{
+	if (!run->judged)
+		cli_printf("could not be judged: %s\n", run->why);
+	else if (run->refused)
+		printf("does not fit: %" PRIu64 " of %" PRIu64 " requests would be out of memory (%" PRIu64
+		       " were in the recording, too); %" PRIu64 " would be elsewhere than they were\n",
+		       run->refused, run->told, run->refused - run->newly_refused, run->elsewhere.count);
+	else
+		printf("fits: nothing would be out of memory; %" PRIu64 " of %" PRIu64
+		       " allocations would be elsewhere than they were\n",
+		       run->elsewhere.count, run->told);
+}
+
+static void put_run(const struct cli_summary *summary)
+{
+	put_label("run");
+	cli_report_who(summary);
+	fputs("; ", stdout);
+	cli_put(stdout, summary->path);
+	printf(":%lu\n", summary->line);
+}
+
+static void put_policy(const struct cli_replay_wish *wish, const struct cli_summary *summary)
+{
+	put_label("under");
+	if (cli_replay_as_recorded(wish)) {
+		fputs("its own policy, as recorded", stdout);
+		/* Then nothing spills, on whatever card. */
+		if (summary->mode && strcmp(summary->mode, "spill")) {
+			fputs(", spill.mode = ", stdout);
+			cli_put(stdout, summary->mode);
+		}
+	} else {
+		fputs(wish->profile ? "profile " : "policy ", stdout);
+		cli_put(stdout, wish->profile ? wish->profile : wish->policy);
+	}
+	putchar('\n');
+}
+
+static void put_cards(const struct cli_replay_wish *wish, const struct cli_replay_run *run,
+                      const struct cli_summary *summary)
+{
+	for (size_t i = 0; i < summary->device_count; i++) {
+		int device = summary->devices[i].device;
+		const struct cli_card *card =
+		    device >= 0 && device < SPILL_DEVICES ? &run->setting.cards[device] : NULL;
+
+		if (!card || !card->total)
+			continue;
+		put_label("on");
+		printf("device %d of ", device);
+		cli_put_size(stdout, card->total);
+		printf(wish->vram ? " (--vram), of which " : ", of which ");
+		cli_put_size(stdout, card->other);
+		fputs(" is not this program's (", stdout);
+		fputs(wish->other != SPILL_UNLIMITED ? "--other"
+		      : run->other_told[device]      ? "by its out of memory lines"
+		                                     : "not in the log: taken as nothing; --other SIZE",
+		      stdout);
+		putchar(')');
+		if (card->limit != SPILL_UNLIMITED) {
+			fputs("; device.limit ", stdout);
+			cli_put_size(stdout, card->limit);
+		}
+		putchar('\n');
+	}
+}
+
+static void put_first(const struct cli_replay_run *run)
+{
+	const struct cli_replay_refused *refused = &run->first;
+
+	if (!run->refused)
+		return;
+	put_label("the first");
+	printf("at %" PRIu64 ".%06" PRIu64 " s: ", refused->time_us / 1000000, refused->time_us % 1000000);
+	cli_put_size(stdout, refused->bytes);
+	fputs(" asked by ", stdout);
+	cli_put(stdout, cli_text_of(refused->caller));
+	fputs(" of ", stdout);
+	cli_put(stdout, cli_text_of(refused->api));
+	printf(", device %d; refused by ", refused->device);
+	cli_put(stdout, cli_text_of(refused->refused_by));
+	fputs(", rule ", stdout);
+	cli_put(stdout, cli_text_of(refused->rule));
+	fputs("; held then: ", stdout);
+	cli_put_sums(stdout, &refused->live);
+	puts("\n                 what the program would do then is not known: the rest is as if it had gone "
+	     "on");
+}
+
+static void put_elsewhere(const struct cli_replay_run *run)
+{
+	if (!run->elsewhere.count)
+		return;
+	cli_printf("\n  %12s%12s  %s\n", "allocations", "bytes",
+	           "from where they were, to where they would be");
+	for (unsigned from = 0; from < CLI_WHERES; from++) {
+		for (unsigned to = 0; to < CLI_WHERES; to++) {
+			const struct cli_replay_sum *way = &run->ways[from][to];
+
+			if (!way->count)
+				continue;
+			printf("  %12" PRIu64, way->count);
+			cli_put_size_at(stdout, way->bytes);
+			cli_printf("  %s -> %s%s\n", cli_where_name(from), cli_where_name(to),
+			           from == to ? " (another part of it)" : "");
+		}
+	}
+}
+
+static void put_movers(const struct cli_table *table, const char *heading)
+{
+	if (!table->count)
+		return;
+	cli_printf("\n  %12s%12s%12s  %s\n", "elsewhere", "bytes", "off device", heading);
+	for (size_t i = 0; i < table->count && i < ROWS; i++) {
+		const struct cli_row *row = &table->rows[i];
+
+		printf("  %12" PRIu64, row->count);
+		cli_put_size_at(stdout, row->bytes);
+		cli_put_size_at(stdout, row->spilled);
+		fputs("  ", stdout);
+		cli_put(stdout, cli_text_of(row->name));
+		putchar('\n');
+	}
+	if (table->count > ROWS)
+		cli_printf("  %12s  %zu more, in --json\n", "", table->count - ROWS);
+}
+
+static void put_list(const struct cli_replay_run *run)
+{
+	if (!run->listed)
+		return;
+	cli_printf("\n  %12s%12s%12s  %s\n", "allocation", "bytes", "off device", "from, to, rule, caller");
+	for (size_t i = 0; i < run->listed; i++) {
+		const struct cli_replay_row *row = &run->list[i];
+
+		printf("  %12" PRIu64, row->seq);
+		cli_put_size_at(stdout, row->bytes);
+		cli_put_size_at(stdout, row->now.away);
+		cli_printf("  %s -> %s, ", cli_where_name(row->was.where), cli_where_name(row->now.where));
+		cli_put(stdout, cli_text_of(row->rule));
+		fputs(", ", stdout);
+		cli_put(stdout, cli_text_of(row->caller));
+		putchar('\n');
+	}
+}
+
+static void put_limits(const struct cli_replay_run *run)
+{
+	if (!run->judged)
+		return;
+	if (!run->runs) {
+		puts("\n  no device.limit would do: something is refused however much the device has");
+		return;
+	}
+	for (size_t i = 0; i < run->limit_count; i++) {
+		const struct cli_replay_limit *limit = &run->limits[i];
+		uint64_t other = run->setting.cards[limit->device].other;
+
+		fputs(i ? "" : "\n", stdout);
+		printf("  device %d: nothing is elsewhere for lack of room from device.limit = %" PRIu64 " (",
+		       limit->device, limit->all);
+		cli_put_size(stdout, limit->all);
+		fputs(") on, a card of ", stdout);
+		cli_put_size(stdout, limit->all + limit->reserve + other);
+		fputs("; it runs from ", stdout);
+		if (limit->least)
+			printf("%" PRIu64 " (", limit->least);
+		cli_put_size(stdout, limit->least);
+		puts(limit->least ? ") on" : " on: all of it can be elsewhere");
+	}
+}
+
+/* What must be known to take it for what it is. */
+static void put_doubts(const struct cli_replay *replay, const struct cli_replay_run *run,
+                       const struct cli_summary *summary)
+{
+	puts("\n  this predicts where memory would be, not how fast the program would be, and takes it to "
+	     "ask for the "
+	     "same in the same order");
+	if (!run->judged)
+		cli_printf("  %s: sums are too low\n", run->why);
+	if (run->missing[0])
+		cli_printf("  options that its policy did not have yet are as by default: %s\n",
+		           run->missing);
+	if (replay->wish.host == SPILL_UNLIMITED)
+		puts("  how much memory the host had is not in the log: a host.limit in % and host.reserve "
+		     "never "
+		     "refuse here (--host SIZE)");
+	if (run->was_refused)
+		printf("  of %" PRIu64 " out of memory in the recording %" PRIu64
+		       " would be served; what the program would have asked for then is not known\n",
+		       run->was_refused, run->now_served);
+	if (replay->wish.host == SPILL_UNLIMITED && run->was_refused_by_host)
+		puts("  what was refused for lack of host memory is taken to be refused again, unless it "
+		     "fits on the "
+		     "device (--host SIZE)");
+	if (run->honest)
+		printf("  %" PRIu64
+		       " out of memory would surface by oom.honest_first; how much the program would "
+		       "free then is not known\n",
+		       run->honest);
+	if (run->rules[0]) {
+		fputs("  the log has no paths of libraries: by caller these rules match the program itself "
+		      "at most: ",
+		      stdout);
+		cli_put(stdout, run->rules);
+		putchar('\n');
+	}
+	if (summary->end.bad || summary->end.later || summary->end.late)
+		printf(
+		    "  %lu lines that are no records, %lu of a later version, %lu events too late for their "
+		    "order: figures may be wrong\n",
+		    summary->end.bad, summary->end.later, summary->end.late);
+}
+
+/* -- of several runs ---------------------------------------------------------------------------------------- */
+
+static bool is_same_device(const struct cli_replay_shared *shared, const char *host, const char *uuid)
+{
+	return !strcmp(shared->host, host) && !strcmp(shared->uuid, uuid);
+}
+
+static void add_shared(struct cli_replay_shared *list, size_t *count, const char *host,
+                       const struct cli_device *device)
+{
+	size_t i = 0;
+
+	while (i < *count && !is_same_device(&list[i], host, device->uuid))
+		i++;
+	if (i == *count)
+		list[(*count)++] = (struct cli_replay_shared){host, device->uuid, device->bytes, 0, 0};
+	list[i].peak += device->peak.device;
+	list[i].runs++;
+}
+
+size_t cli_replay_shared(const struct cli_replay *replay, struct cli_replay_shared **list)
+{
+	const struct cli_summaries *summaries = &replay->report.summaries;
+	size_t all = 0, count = 0, kept = 0;
+
+	for (size_t i = 0; i < summaries->count; i++)
+		all += summaries->runs[i].device_count;
+	*list = cli_room(NULL, all + 1, sizeof(**list));
+	for (size_t i = 0; i < summaries->count; i++) {
+		const struct cli_summary *run = &summaries->runs[i];
+
+		for (size_t at = 0; at < run->device_count; at++) {
+			if (run->host && run->devices[at].uuid && run->devices[at].peak.device)
+				add_shared(*list, &count, run->host, &run->devices[at]);
+		}
+	}
+	for (size_t i = 0; i < count; i++) {
+		if ((*list)[i].runs > 1)
+			(*list)[kept++] = (*list)[i];
+	}
+	return kept;
+}
+
+static void put_shared(const struct cli_replay *replay)
+{
+	struct cli_replay_shared *list;
+	size_t count = cli_replay_shared(replay, &list);
+
+	for (size_t i = 0; i < count; i++) {
+		fputs("  ", stdout);
+		cli_put(stdout, list[i].uuid);
+		fputs(" on ", stdout);
+		cli_put(stdout, list[i].host);
+		printf(": %u runs, their peaks together ", list[i].runs);
+		cli_put_size(stdout, list[i].peak);
+		fputs(" of ", stdout);
+		cli_put_size(stdout, list[i].total);
+		puts(list[i].peak > list[i].total ? ": too much if they run at once" : "");
+	}
+	if (count)
+		puts("");
+	free(list);
+}
+
+static void put_runs(const struct cli_replay *replay)
+{
+	size_t fit = 0;
+
+	for (size_t i = 0; i < replay->count; i++)
+		fit += cli_replay_fits(&replay->runs[i]);
+	printf("%zu of %zu runs fit\n", fit, replay->count);
+	for (size_t i = 0; i < replay->count; i++) {
+		const struct cli_summary *summary = &replay->report.summaries.runs[i];
+
+		fputs("  ", stdout);
+		cli_put(stdout, summary->path);
+		printf(":%lu", summary->line);
+		if (summary->rank) {
+			fputs(", rank ", stdout);
+			cli_put(stdout, summary->rank);
+		}
+		fputs(": ", stdout);
+		put_answer(&replay->runs[i]);
+	}
+	putchar('\n');
+	put_shared(replay);
+}
+
+void cli_replay_text(const struct cli_replay *replay)
+{
+	if (replay->count > 1)
+		put_runs(replay);
+	for (size_t i = 0; i < replay->count; i++) {
+		const struct cli_replay_run *run = &replay->runs[i];
+		const struct cli_summary *summary = &replay->report.summaries.runs[i];
+
+		if (i)
+			putchar('\n');
+		put_answer(run);
+		put_run(summary);
+		put_policy(&replay->wish, summary);
+		put_cards(&replay->wish, run, summary);
+		put_first(run);
+		cli_report_spills(summary);
+		put_elsewhere(run);
+		put_movers(&run->by_caller, "by caller");
+		put_movers(&run->by_rule, "by rule");
+		put_list(run);
+		cli_report_devices(summary);
+		cli_report_fit(summary, replay->wish.margin);
+		cli_report_views(summary);
+		put_limits(run);
+		put_doubts(replay, run, summary);
+	}
+}

@@ -1,0 +1,325 @@
+/* spill report --json: one object; docs/commands.md describes it. */
+#include "advice.h"
+#include "json_out.h"
+#include "report.h"
+
+void cli_json_name(struct spill_json *json, const char *member, const struct cli_name *name)
+{
+	cli_json_text(json, member, name ? name->text : NULL);
+}
+
+static void totals(struct spill_json *json, const char *member, const struct spill_totals *sums)
+{
+	spill_json_object(cli_json_key(json, member));
+	cli_json_number(json, "allocs", sums->allocs);
+	cli_json_number(json, "frees", sums->frees);
+	cli_json_number(json, "spills", sums->spills);
+	cli_json_number(json, "ooms", sums->ooms);
+	cli_json_number(json, "demotions", sums->demotions);
+	cli_json_number(json, "promotions", sums->promotions);
+	cli_json_number(json, "demoted_bytes", sums->demoted);
+	cli_json_number(json, "promoted_bytes", sums->promoted);
+	cli_json_bytes(json, "live", &sums->live);
+	cli_json_bytes(json, "peak", &sums->peak);
+	cli_json_bytes(json, "spilled", &sums->spilled);
+	spill_json_object_end(json);
+}
+
+static void differences(struct spill_json *json, const struct cli_summary *summary)
+{
+	struct cli_difference list[CLI_DIFFERENCES];
+	unsigned count = cli_summary_differences(summary, list);
+
+	spill_json_array(cli_json_key(json, "differences"));
+	for (unsigned i = 0; i < count; i++) {
+		spill_json_object(json);
+		cli_json_text(json, "name", list[i].name);
+		cli_json_number(json, "lines", list[i].lines);
+		cli_json_number(json, "exit", list[i].exit);
+		spill_json_object_end(json);
+	}
+	spill_json_array_end(json);
+}
+
+void cli_report_json_fit(struct spill_json *json, const struct cli_device *device, uint64_t margin)
+{
+	struct cli_fit_row row = cli_fit_row(device, margin);
+
+	if (!device->bytes)
+		return;
+	spill_json_object(cli_json_key(json, "fit"));
+	cli_json_number(json, "usable", row.usable);
+	cli_json_number(json, "wanted", device->fit.wanted);
+	cli_json_number(json, "device_bytes", device->fit.device);
+	cli_json_number(json, "host_bytes", device->fit.host);
+	cli_json_number(json, "managed_bytes", device->fit.managed);
+	cli_json_number(json, "refused", device->fit.refused);
+	cli_json_number(json, "free", row.free);
+	spill_json_i64(cli_json_key(json, "surplus"), row.surplus);
+	spill_json_object_end(json);
+}
+
+static void devices(struct spill_json *json, const struct cli_summary *summary, uint64_t margin)
+{
+	spill_json_array(cli_json_key(json, "devices"));
+	for (size_t i = 0; i < summary->device_count; i++) {
+		const struct cli_device *device = &summary->devices[i];
+
+		spill_json_object(json);
+		cli_json_device(json, device->device);
+		cli_json_text(json, "name", device->name);
+		cli_json_text(json, "uuid", device->uuid);
+		cli_json_number(json, "bytes", device->bytes);
+		cli_json_bytes(json, "live", &device->live);
+		cli_json_bytes(json, "peak", &device->peak);
+		cli_report_json_fit(json, device, margin);
+		spill_json_object_end(json);
+	}
+	spill_json_array_end(json);
+}
+
+static void view(struct spill_json *json, const char *member, const struct cli_table *table, size_t most)
+{
+	spill_json_array(cli_json_key(json, member));
+	for (size_t i = 0; i < table->count && (!most || i < most); i++) {
+		const struct cli_row *row = &table->rows[i];
+
+		spill_json_object(json);
+		cli_json_name(json, "name", row->name);
+		cli_json_number(json, "allocs", row->count);
+		cli_json_number(json, "bytes", row->bytes);
+		cli_json_number(json, "peak", row->peak);
+		cli_json_number(json, "live", row->live);
+		cli_json_number(json, "spilled", row->spilled);
+		spill_json_object_end(json);
+	}
+	spill_json_array_end(json);
+}
+
+static void moves(struct spill_json *json, const char *member, const struct cli_table *table)
+{
+	spill_json_array(cli_json_key(json, member));
+	for (size_t i = 0; i < table->count; i++) {
+		spill_json_object(json);
+		cli_json_name(json, "name", table->rows[i].name);
+		cli_json_number(json, "moves", table->rows[i].count);
+		cli_json_number(json, "bytes", table->rows[i].bytes);
+		spill_json_object_end(json);
+	}
+	spill_json_array_end(json);
+}
+
+static void largest(struct spill_json *json, const struct cli_large_list *list)
+{
+	spill_json_array(cli_json_key(json, "largest"));
+	for (unsigned i = 0; i < list->count; i++) {
+		const struct cli_large *large = &list->list[i];
+
+		spill_json_object(json);
+		cli_json_number(json, "seq", large->seq);
+		cli_json_number(json, "bytes", large->bytes);
+		spill_json_seconds(cli_json_key(json, "t"), large->time_us);
+		cli_json_device(json, large->device);
+		cli_json_text(json, "place", spill_place_name(large->place));
+		cli_json_name(json, "api", large->api);
+		cli_json_name(json, "caller", large->caller);
+		cli_json_truth(json, "freed", large->freed);
+		spill_json_object_end(json);
+	}
+	spill_json_array_end(json);
+}
+
+static void moved(struct spill_json *json, const struct cli_moved_list *list)
+{
+	spill_json_array(cli_json_key(json, "moved"));
+	for (unsigned i = 0; i < list->count; i++) {
+		const struct cli_moved *one = &list->list[i];
+
+		spill_json_object(json);
+		cli_json_number(json, "seq", one->seq);
+		cli_json_number(json, "bytes", one->bytes);
+		cli_json_number(json, "moves", one->moves);
+		cli_json_number(json, "moved", one->moved);
+		cli_json_number(json, "host_bytes", one->host);
+		cli_json_device(json, one->device);
+		cli_json_name(json, "caller", one->caller);
+		spill_json_object_end(json);
+	}
+	spill_json_array_end(json);
+}
+
+static void tried(struct spill_json *json, const struct spill_record_oom *oom)
+{
+	spill_json_array(cli_json_key(json, "tried"));
+	for (unsigned i = 0; i < oom->attempts; i++) {
+		spill_json_object(json);
+		cli_json_text(json, "place", oom->tried[i].place);
+		cli_json_text(json, "error", oom->tried[i].error);
+		spill_json_object_end(json);
+	}
+	spill_json_array_end(json);
+}
+
+static void groups(struct spill_json *json, const char *member, const char *what,
+                   const struct spill_group *list, unsigned count)
+{
+	spill_json_array(cli_json_key(json, member));
+	for (unsigned i = 0; i < count; i++) {
+		spill_json_object(json);
+		cli_json_text(json, what, list[i].name);
+		cli_json_number(json, "count", list[i].count);
+		cli_json_bytes(json, "held", &list[i].held);
+		spill_json_object_end(json);
+	}
+	spill_json_array_end(json);
+}
+
+static void holders(struct spill_json *json, const struct spill_record_oom *oom)
+{
+	groups(json, "places", "place", oom->by_place, oom->places);
+	groups(json, "callers", "caller", oom->by_caller, oom->callers);
+	spill_json_array(cli_json_key(json, "holders"));
+	for (unsigned i = 0; i < oom->holders; i++) {
+		const struct spill_holder *holder = &oom->top[i];
+
+		spill_json_object(json);
+		cli_json_number(json, "seq", holder->seq);
+		cli_json_number(json, "bytes", holder->bytes);
+		cli_json_text(json, "place", spill_place_name(holder->place));
+		cli_json_text(json, "api", holder->api);
+		cli_json_text(json, "caller", holder->caller);
+		spill_json_object_end(json);
+	}
+	spill_json_array_end(json);
+}
+
+static void oom(struct spill_json *json, const struct spill_record_oom *oom)
+{
+	char buffer[CLI_ADVICE];
+	struct spill_text advice = spill_text_begin(buffer, sizeof(buffer));
+
+	spill_json_object(json);
+	spill_json_seconds(cli_json_key(json, "t"), oom->time_us);
+	spill_json_i64(cli_json_key(json, "tid"), oom->tid);
+	cli_json_device(json, oom->device);
+	cli_json_text(json, "api", oom->api);
+	cli_json_text(json, "caller", oom->caller);
+	cli_json_number(json, "bytes", oom->bytes);
+	cli_json_number(json, "free", oom->free);
+	cli_json_number(json, "total", oom->total);
+	cli_json_number(json, "ours", oom->ours);
+	cli_json_bytes(json, "live", &oom->live);
+	cli_json_text(json, "rule", oom->rule);
+	cli_json_text(json, "refused_by", oom->refused_by);
+	spill_record_refusal(json, &oom->refusal);
+	cli_json_text(json, "would", oom->would);
+	tried(json, oom);
+	holders(json, oom);
+	spill_advice_oom(&advice, oom);
+	cli_json_text(json, "advice", buffer);
+	spill_json_object_end(json);
+}
+
+static void ooms(struct spill_json *json, const struct cli_ooms *list)
+{
+	spill_json_array(cli_json_key(json, "ooms"));
+	for (uint64_t i = 0; i < list->count && i < 2 * CLI_OOMS_EACH; i++)
+		oom(json, &list->list[i]);
+	spill_json_array_end(json);
+}
+
+static void notes(struct spill_json *json, const struct cli_summary *summary)
+{
+	spill_json_array(cli_json_key(json, "notes"));
+	for (unsigned long i = 0; i < summary->note_count && i < CLI_NOTES; i++) {
+		spill_json_object(json);
+		spill_json_seconds(cli_json_key(json, "t"), summary->notes[i].time_us);
+		cli_json_name(json, "code", summary->notes[i].code);
+		cli_json_text(json, "text", summary->notes[i].text);
+		spill_json_object_end(json);
+	}
+	spill_json_array_end(json);
+}
+
+static void who(struct spill_json *json, const struct cli_summary *summary)
+{
+	cli_json_text(json, "log", summary->path);
+	cli_json_number(json, "line", summary->line);
+	cli_json_text(json, "program", summary->program);
+	cli_json_text(json, "host", summary->host);
+	spill_json_i64(cli_json_key(json, "pid"), summary->pid);
+	cli_json_text(json, "rank", summary->rank);
+	cli_json_text(json, "time", summary->time);
+	cli_json_text(json, "version", summary->version);
+	cli_json_text(json, "backend", summary->backend);
+	spill_json_i64(cli_json_key(json, "driver"), summary->driver);
+	cli_json_text(json, "mode", summary->mode);
+	cli_json_name(json, "how", summary->exited ? summary->how : NULL);
+	spill_json_seconds(cli_json_key(json, "ended"), summary->ended_us);
+}
+
+static void doubts(struct spill_json *json, const struct cli_summary *summary)
+{
+	const struct spill_sum *left = summary->left_out;
+
+	cli_json_truth(json, "exited", summary->exited);
+	cli_json_truth(json, "all_told", summary->all_told);
+	cli_json_truth(json, "cut", summary->end.cut);
+	cli_json_number(json, "left_out", left[SPILL_DROP_ALLOC].count + left[SPILL_DROP_SPILL].count);
+	cli_json_number(json, "bad_lines", summary->end.bad);
+	cli_json_number(json, "later_records", summary->end.later);
+	cli_json_number(json, "late_events", summary->end.late);
+	cli_json_number(json, "missing_lines", summary->end.missing);
+	cli_json_number(json, "unknown_frees", summary->unknown_frees);
+	cli_json_number(json, "after_exit", summary->after_exit);
+}
+
+static void run(struct spill_json *json, const struct cli_summary *summary, const struct cli_report *report)
+{
+	char advice[CLI_ADVICE];
+
+	spill_json_object(json);
+	who(json, summary);
+	doubts(json, summary);
+	totals(json, "totals", &summary->totals);
+	differences(json, summary);
+	cli_advice_run(summary, advice);
+	cli_json_text(json, "advice", advice);
+	moves(json, "demoted", &summary->demoted);
+	moves(json, "promoted", &summary->promoted);
+	cli_json_number(json, "honest", summary->ooms.honest);
+	devices(json, summary, report->margin);
+	view(json, "by_caller", &summary->views[CLI_BY_CALLER], report->rows);
+	view(json, "by_place", &summary->views[CLI_BY_PLACE], report->rows);
+	view(json, "by_rule", &summary->views[CLI_BY_RULE], report->rows);
+	view(json, "by_reason", &summary->views[CLI_BY_REASON], report->rows);
+	largest(json, &summary->largest);
+	moved(json, &summary->moved);
+	ooms(json, &summary->ooms);
+	notes(json, summary);
+	cli_json_number(json, "note_count", summary->note_count);
+	spill_json_object_end(json);
+}
+
+void cli_report_members(struct spill_json *json, const struct cli_report *report)
+{
+	struct spill_totals sum = cli_report_sum(report);
+
+	cli_json_number(json, "margin", report->margin);
+	spill_json_array(cli_json_key(json, "runs"));
+	for (size_t i = 0; i < report->summaries.count; i++)
+		run(json, &report->summaries.runs[i], report);
+	spill_json_array_end(json);
+	totals(json, "sum", &sum);
+}
+
+void cli_report_json(const struct cli_report *report)
+{
+	struct spill_json json;
+
+	cli_json_begin(&json);
+	spill_json_object(&json);
+	cli_report_members(&json, report);
+	spill_json_object_end(&json);
+	cli_json_end(&json);
+}

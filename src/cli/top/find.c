@@ -1,0 +1,163 @@
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "top.h"
+
+/* What the kernel calls a memfd in /proc/PID/fd. */
+#define LINK "/memfd:" SPILL_COUNTERS_NAME " (deleted)"
+
+void cli_top_free(struct cli_top_look *look)
+{
+	free(look->processes);
+	memset(look, 0, sizeof(*look));
+}
+
+static uint64_t now_us(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* The beginning of a file below /proc/PID; "" if there is none. */
+static void read_small(int folder, const char *name, char *text, size_t size)
+{
+	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd < 0 ? -1 : read(fd, text, size - 1);
+
+	text[length < 0 ? 0 : length] = '\0';
+	if (fd >= 0)
+		close(fd);
+}
+
+/* proc(5): field 22 of stat; the second is a name in parentheses, which may hold any of them. */
+static uint64_t began(int folder)
+{
+	char text[1024];
+	const char *at;
+
+	read_small(folder, "stat", text, sizeof(text));
+	at = strrchr(text, ')');
+	for (unsigned field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+/* proc(5): NSpid has the pid in each namespace, the process's own at the end. A kernel without namespaces has no such line. */
+static bool is_owner(int folder, const struct cli_top_process *process)
+{
+	char text[4096], *line, *end;
+	uint64_t last = (uint64_t)process->pid;
+
+	read_small(folder, "status", text, sizeof(text));
+	line = strstr(text, "\nNSpid:");
+	line = line ? line + strlen("\nNSpid:") : NULL;
+	while (line && *line != '\n' && *line) {
+		last = strtoull(line, &end, 10);
+		line = end == line ? NULL : end;
+	}
+	return last == process->head.pid;
+}
+
+/*
+ * A copy of a process (a bare clone) has the same page among its descriptors, and in another namespace it can have the pid, too:
+ * the page is of whoever was there first.
+ */
+static void keep(struct cli_top_look *look, const struct cli_top_process *process)
+{
+	for (size_t i = 0; i < look->count; i++) {
+		struct cli_top_process *other = &look->processes[i];
+
+		if (other->dev != process->dev || other->ino != process->ino)
+			continue;
+		if (process->began < other->began)
+			*other = *process;
+		return;
+	}
+	look->processes = cli_room_for_one(look->processes, look->count, &look->room, sizeof(*process));
+	look->processes[look->count++] = *process;
+}
+
+static void take(struct cli_top_look *look, int folder, int descriptors, const char *name, pid_t pid)
+{
+	static struct cli_top_process process; /* too large for a stack */
+	struct stat owner;
+	int fd = openat(descriptors, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	enum cli_top_page page;
+
+	if (fd < 0) {
+		look->broken += errno != ENOENT; /* it has ended meanwhile */
+		return;
+	}
+	page = cli_top_page(fd, &process);
+	close(fd);
+	look->broken += page == CLI_TOP_BROKEN;
+	look->other += page == CLI_TOP_OTHER;
+	process.pid = pid;
+	if (page != CLI_TOP_READ || !is_owner(folder, &process))
+		return;
+	process.began = began(folder);
+	process.uid = fstat(folder, &owner) == 0 ? owner.st_uid : (uid_t)-1;
+	keep(look, &process);
+}
+
+static bool is_page(int descriptors, const char *name)
+{
+	char target[sizeof(LINK) + 1];
+	ssize_t length = readlinkat(descriptors, name, target, sizeof(target));
+
+	return length == sizeof(LINK) - 1 && !memcmp(target, LINK, sizeof(LINK) - 1);
+}
+
+static void look_into(struct cli_top_look *look, int folder, pid_t pid)
+{
+	int descriptors = openat(folder, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = descriptors < 0 ? NULL : fdopendir(descriptors);
+	const struct dirent *entry;
+
+	if (!list) {
+		look->closed += errno == EACCES || errno == EPERM;
+		if (descriptors >= 0)
+			close(descriptors);
+		return;
+	}
+	while ((entry = readdir(list))) {
+		if (is_page(descriptors, entry->d_name))
+			take(look, folder, descriptors, entry->d_name, pid);
+	}
+	closedir(list);
+}
+
+void cli_top_look(struct cli_top_look *look, const char *proc)
+{
+	DIR *list = opendir(proc);
+	const struct dirent *entry;
+
+	cli_top_free(look);
+	look->at_us = now_us(CLOCK_MONOTONIC);
+	look->wall_us = now_us(CLOCK_REALTIME);
+	look->blind = !list;
+	while (list && (entry = readdir(list))) {
+		int folder;
+
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		folder = openat(dirfd(list), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (folder < 0)
+			continue;
+		look_into(look, folder, (pid_t)strtol(entry->d_name, NULL, 10));
+		close(folder);
+	}
+	if (list)
+		closedir(list);
+}

@@ -1,0 +1,79 @@
+#include "names.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+
+/* FNV-1a (Fowler, Noll, Vo) of 64 bits. */
+static uint64_t hash_of(const char *text, size_t length)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
+	return hash ^ hash >> 32;
+}
+
+static void link_name(struct cli_names *names, struct cli_name *name)
+{
+	struct cli_name **bucket =
+	    &names->buckets[hash_of(name->text, name->length) & (names->bucket_count - 1)];
+
+	name->next = *bucket;
+	*bucket = name;
+}
+
+/* Twice as many buckets, a power of two. */
+static void grow(struct cli_names *names)
+{
+	struct cli_name **old = names->buckets;
+	size_t count = names->bucket_count;
+
+	names->bucket_count = count ? count * 2 : 256;
+	names->buckets = cli_room(NULL, names->bucket_count, sizeof(struct cli_name *));
+	memset(names->buckets, 0, names->bucket_count * sizeof(struct cli_name *));
+	for (size_t i = 0; i < count; i++) {
+		for (struct cli_name *name = old[i], *next; name; name = next) {
+			next = name->next;
+			link_name(names, name);
+		}
+	}
+	free(old);
+}
+
+const struct cli_name *cli_names_get(struct cli_names *names, const char *text)
+{
+	struct cli_name *name;
+	size_t length = text ? strnlen(text, CLI_NAME_MOST) : 0;
+
+	if (!text)
+		return NULL;
+	if (names->count >= names->bucket_count)
+		grow(names);
+	for (name = names->buckets[hash_of(text, length) & (names->bucket_count - 1)]; name;
+	     name = name->next) {
+		if (name->length == length && !memcmp(name->text, text, length))
+			return name;
+	}
+	name = cli_room(NULL, 1, sizeof(*name) + length + 1);
+	name->id = names->count++;
+	name->length = (unsigned)length;
+	memcpy(name->text, text, length);
+	name->text[length] = '\0';
+	link_name(names, name);
+	return name;
+}
+
+void cli_names_free(struct cli_names *names)
+{
+	for (size_t i = 0; i < names->bucket_count; i++) {
+		for (struct cli_name *name = names->buckets[i], *next; name; name = next) {
+			next = name->next;
+			free(name);
+		}
+	}
+	free(names->buckets);
+	*names = (struct cli_names){0};
+}

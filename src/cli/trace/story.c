@@ -1,0 +1,186 @@
+#include "story.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+
+/* pre: a run was begun */
+static struct cli_story *story_of(const struct cli_stories *stories)
+{
+	return &stories->runs[stories->count - 1];
+}
+
+static struct cli_summary *summary_of(const struct cli_stories *stories)
+{
+	return &stories->summaries->runs[stories->count - 1];
+}
+
+static void keep_policy(struct cli_story *story, const struct spill_record_start *start)
+{
+	story->policy = cli_room(NULL, start->option_count, sizeof(*story->policy));
+	for (unsigned i = 0; i < start->option_count; i++)
+		story->policy[story->policy_count++] = (struct cli_setting){
+		    cli_room_text(start->policy[i].name), cli_room_text(start->policy[i].value),
+		    cli_room_text(start->policy[i].source)};
+	story->args = cli_room(NULL, start->arg_count, sizeof(*story->args));
+	for (unsigned i = 0; i < start->arg_count; i++)
+		story->args[story->arg_count++] = cli_room_text(start->args[i]);
+	story->args_cut = start->cut;
+}
+
+static void begin(void *data, const char *path, unsigned long line, const struct spill_record_start *start)
+{
+	struct cli_stories *stories = data;
+
+	cli_summary_visitor.begin(stories->summaries, path, line, start);
+	stories->runs =
+	    cli_room_for_one(stories->runs, stories->count, &stories->size, sizeof(*stories->runs));
+	stories->runs[stories->count++] = (struct cli_story){0};
+	if (start)
+		keep_policy(story_of(stories), start);
+}
+
+static struct cli_lane *lane_of(struct cli_story *story, int device)
+{
+	for (size_t i = 0; i < story->lane_count; i++) {
+		if (story->lanes[i].device == device)
+			return &story->lanes[i];
+	}
+	story->lanes =
+	    cli_room_for_one(story->lanes, story->lane_count, &story->lane_size, sizeof(*story->lanes));
+	story->lanes[story->lane_count] = (struct cli_lane){device, {.most = CLI_STORY_BUCKETS}};
+	return &story->lanes[story->lane_count++];
+}
+
+static struct spill_bytes held_in(const struct cli_lane *lane)
+{
+	const struct cli_timeline *line = &lane->line;
+
+	return line->count ? line->buckets[line->count - 1].last : (struct spill_bytes){0};
+}
+
+/* An event may change what is held of another device than its own: memory is where it was allocated. */
+static void put_changes(struct cli_story *story, const struct cli_summary *summary, uint64_t time_us)
+{
+	for (size_t i = 0; i < summary->device_count; i++) {
+		const struct cli_device *device = &summary->devices[i];
+		struct cli_lane *lane = lane_of(story, device->device);
+		struct spill_bytes held = held_in(lane);
+
+		if (memcmp(&held, &device->live, sizeof(held)))
+			cli_timeline_put(&lane->line, time_us, &device->live);
+	}
+}
+
+/* What it is in the chart, and how much of it; false: nothing but a change of what is held. */
+static bool kind_of(const struct cli_event *event, const struct spill_totals *before,
+                    const struct spill_totals *now, enum cli_mark *mark, uint64_t *bytes)
+{
+	*bytes = event->bytes;
+	switch (event->kind) {
+	case CLI_EVENT_ALLOC:
+		*mark = CLI_MARK_SPILL;
+		*bytes =
+		    now->spilled.host + now->spilled.managed - before->spilled.host - before->spilled.managed;
+		return now->spills != before->spills;
+	case CLI_EVENT_DEMOTE:
+		*mark = CLI_MARK_DEMOTE;
+		return true;
+	case CLI_EVENT_PROMOTE:
+		*mark = CLI_MARK_PROMOTE;
+		return true;
+	case CLI_EVENT_OOM:
+		*mark = cli_oom_is_honest(event) ? CLI_MARK_HONEST : CLI_MARK_OOM;
+		return true;
+	case CLI_EVENT_FREE:
+		return false;
+	}
+	return false;
+}
+
+static void take_event(void *data, const struct cli_event *event)
+{
+	struct cli_stories *stories = data;
+	struct cli_story *story = story_of(stories);
+	struct cli_summary *summary = summary_of(stories);
+	struct spill_totals before = summary->totals;
+	struct cli_marked marked = {1, 0, 0, event->api, event->caller, event->reason};
+	enum cli_mark mark;
+
+	cli_summary_visitor.event(stories->summaries, event);
+	if (summary->exited)
+		return;
+	put_changes(story, summary, event->time_us);
+	if (!kind_of(event, &before, &summary->totals, &mark, &marked.bytes))
+		return;
+	marked.largest = marked.bytes;
+	struct cli_lane *lane = lane_of(story, event->device);
+	struct spill_bytes held = held_in(lane);
+
+	cli_marked_add(&cli_timeline_put(&lane->line, event->time_us, &held)->marks[mark], &marked);
+}
+
+static void take_record(void *data, const struct spill_record *record)
+{
+	struct cli_stories *stories = data;
+	struct cli_story *story = story_of(stories);
+
+	cli_summary_visitor.record(stories->summaries, record);
+	if (story->left_out)
+		return;
+	story->left_out =
+	    record->kind == SPILL_KIND_DROP ||
+	    (record->kind == SPILL_KIND_NOTE && record->note.code && !strcmp(record->note.code, "log-max"));
+	story->since_us = record->time_us;
+}
+
+/* All runs until now together stay below what goes into one page: an equal share for each device. */
+static void share(struct cli_stories *stories)
+{
+	size_t lanes = 0, each;
+
+	for (size_t run = 0; run < stories->count; run++)
+		lanes += stories->runs[run].lane_count;
+	each = CLI_STORY_BUCKETS_IN_ALL / (lanes ? lanes : 1);
+	each = each < 16 ? 16 : each > CLI_STORY_BUCKETS ? CLI_STORY_BUCKETS : each;
+	for (size_t run = 0; run < stories->count; run++) {
+		for (size_t lane = 0; lane < stories->runs[run].lane_count; lane++)
+			cli_timeline_narrow(&stories->runs[run].lanes[lane].line, each);
+	}
+}
+
+static void finish(void *data, const struct cli_trace_end *end)
+{
+	struct cli_stories *stories = data;
+
+	cli_summary_visitor.end(stories->summaries, end);
+	share(stories);
+}
+
+const struct cli_trace_visitor cli_story_visitor = {begin, take_event, take_record, finish};
+
+static void free_story(struct cli_story *story)
+{
+	for (size_t i = 0; i < story->lane_count; i++)
+		cli_timeline_free(&story->lanes[i].line);
+	free(story->lanes);
+	for (unsigned i = 0; i < story->policy_count; i++) {
+		free(story->policy[i].name);
+		free(story->policy[i].value);
+		free(story->policy[i].source);
+	}
+	free(story->policy);
+	for (unsigned i = 0; i < story->arg_count; i++)
+		free(story->args[i]);
+	free(story->args);
+}
+
+void cli_stories_free(struct cli_stories *stories)
+{
+	for (size_t i = 0; i < stories->count; i++)
+		free_story(&stories->runs[i]);
+	free(stories->runs);
+	stories->runs = NULL;
+	stories->count = stories->size = 0;
+}

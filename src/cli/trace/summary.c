@@ -1,0 +1,304 @@
+#include "summary.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advice.h"
+#include "amount.h"
+#include "alloc.h"
+
+/* NULL if the policy of the start line does not have it. */
+static const char *option(const struct spill_record_start *start, const char *name)
+{
+	for (unsigned i = 0; i < start->option_count; i++) {
+		const struct spill_record_option *at = &start->policy[i];
+
+		if (at->name && at->value && !strcmp(at->name, name))
+			return at->value;
+	}
+	return NULL;
+}
+
+static bool has_cap(const struct spill_record_start *start)
+{
+	for (unsigned i = 0; i < start->option_count; i++) {
+		const struct spill_record_option *at = &start->policy[i];
+
+		if (at->name && at->value && spill_record_rule(at) &&
+		    (!strncmp(at->value, "cap = ", 6) || strstr(at->value, "; cap = ")))
+			return true;
+	}
+	return false;
+}
+
+struct cli_device *cli_summary_device(struct cli_summary *summary, int device)
+{
+	struct cli_device *row;
+
+	for (size_t i = 0; i < summary->device_count; i++) {
+		if (summary->devices[i].device == device)
+			return &summary->devices[i];
+	}
+	summary->devices =
+	    cli_room_for_one(summary->devices, summary->device_count, &summary->device_size, sizeof(*row));
+	row = &summary->devices[summary->device_count++];
+	*row = (struct cli_device){.device = device, .limit = SPILL_UNLIMITED};
+	return row;
+}
+
+/* An amount of [device N] or [device], for a device of so many bytes. */
+static uint64_t amount_of(const struct spill_record_start *start, const char *key, int device, uint64_t bytes,
+                          uint64_t otherwise)
+{
+	char name[64];
+	const char *value;
+	struct spill_amount amount;
+	size_t at;
+
+	snprintf(name, sizeof(name), "device %d.%s", device, key);
+	value = option(start, name);
+	snprintf(name, sizeof(name), "device.%s", key);
+	if (!value)
+		value = option(start, name);
+	if (!value || spill_amount_parse(value, SPILL_ALLOW_PERCENT | SPILL_ALLOW_NONE, &amount, &at))
+		return otherwise;
+	return spill_amount_resolve(amount, bytes, otherwise);
+}
+
+static void begin_devices(struct cli_summary *summary, const struct spill_record_start *start)
+{
+	for (unsigned i = 0; i < start->device_count; i++) {
+		const struct spill_record_device *told = &start->devices[i];
+		struct cli_device *device = cli_summary_device(summary, told->device);
+
+		if (device->name)
+			continue;
+		device->name = cli_room_text(told->name);
+		device->uuid = cli_room_text(told->uuid);
+		device->bytes = told->bytes;
+		device->limit = amount_of(start, "limit", told->device, told->bytes, SPILL_UNLIMITED);
+		device->reserve = amount_of(start, "reserve", told->device, told->bytes, 0);
+	}
+}
+
+/* Which of all processes of the job it was. */
+static const char *rank_of(const struct spill_record_start *start)
+{
+	const char *rank = NULL;
+
+	for (unsigned i = 0; i <= SPILL_RANK_SLURM_PROCID && !rank; i++)
+		rank = start->ranks.of[i];
+	return rank;
+}
+
+static void begin(void *data, const char *path, unsigned long line, const struct spill_record_start *start)
+{
+	struct cli_summaries *summaries = data;
+	struct cli_summary *summary;
+	const char *level;
+
+	summaries->runs =
+	    cli_room_for_one(summaries->runs, summaries->count, &summaries->size, sizeof(*summary));
+	summary = &summaries->runs[summaries->count++];
+	*summary = (struct cli_summary){.number = summaries->count - 1,
+	                                .path = cli_room_text(path),
+	                                .line = line,
+	                                .started = start != NULL,
+	                                .all_told = true};
+	if (!start)
+		return;
+	level = option(start, "log.level");
+	summary->time = cli_room_text(start->time);
+	summary->host = cli_room_text(start->host);
+	summary->program = cli_room_text(start->program);
+	summary->version = cli_room_text(start->version);
+	summary->backend = cli_room_text(start->backend);
+	summary->rank = cli_room_text(rank_of(start));
+	summary->mode = cli_room_text(option(start, "spill.mode"));
+	summary->pid = start->pid;
+	summary->driver = start->driver;
+	summary->all_told = !level || !strcmp(level, "all");
+	summary->capped = has_cap(start);
+	begin_devices(summary, start);
+}
+
+/* pre: a run was begun */
+static struct cli_summary *current(void *data)
+{
+	struct cli_summaries *summaries = data;
+
+	return &summaries->runs[summaries->count - 1];
+}
+
+static void take_event(void *data, const struct cli_event *event)
+{
+	struct cli_summaries *summaries = data;
+	struct cli_summary *summary = current(data);
+
+	if (event->time_us > summary->ended_us)
+		summary->ended_us = event->time_us;
+	cli_summary_event(summary, summaries->names, event);
+}
+
+/* Where it is kept: the first ones, and behind them the last. */
+static struct spill_record_oom *place_of_oom(struct cli_ooms *ooms)
+{
+	uint64_t at = ooms->count++;
+
+	/* Of many runs few have any, and it is most of a run's size. */
+	if (!ooms->list)
+		ooms->list = cli_room(NULL, 2 * CLI_OOMS_EACH, sizeof(ooms->list[0]));
+	if (at < 2 * CLI_OOMS_EACH)
+		return &ooms->list[at];
+	memmove(&ooms->list[CLI_OOMS_EACH], &ooms->list[CLI_OOMS_EACH + 1],
+	        (CLI_OOMS_EACH - 1) * sizeof(ooms->list[0]));
+	return &ooms->list[2 * CLI_OOMS_EACH - 1];
+}
+
+static void keep_text(struct cli_names *names, const char **text)
+{
+	const struct cli_name *name = cli_names_get(names, *text);
+
+	*text = name ? name->text : NULL;
+}
+
+static void keep_groups(struct cli_names *names, struct spill_group *groups, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		keep_text(names, &groups[i].name);
+}
+
+static void take_oom(struct cli_ooms *ooms, struct cli_names *names, const struct spill_record_oom *told)
+{
+	struct spill_record_oom *oom = place_of_oom(ooms);
+
+	*oom = *told;
+	ooms->honest += !spill_oom_is_final(oom->refused_by);
+	keep_text(names, &oom->api);
+	keep_text(names, &oom->caller);
+	keep_text(names, &oom->rule);
+	keep_text(names, &oom->refused_by);
+	keep_text(names, &oom->would);
+	for (unsigned i = 0; i < oom->attempts; i++) {
+		keep_text(names, &oom->tried[i].place);
+		keep_text(names, &oom->tried[i].error);
+	}
+	for (unsigned i = 0; i < oom->holders; i++) {
+		keep_text(names, &oom->top[i].api);
+		keep_text(names, &oom->top[i].caller);
+	}
+	keep_groups(names, oom->by_caller, oom->callers);
+	keep_groups(names, oom->by_place, oom->places);
+}
+
+static void take_note(struct cli_summary *summary, struct cli_names *names,
+                      const struct spill_record_note *note)
+{
+	summary->lost += note->code && !strcmp(note->code, "log-lost");
+	if (summary->note_count++ < CLI_NOTES)
+		summary->notes[summary->note_count - 1] = (struct cli_note){
+		    note->time_us, cli_names_get(names, note->code), cli_room_text(note->text)};
+}
+
+/* docs/log-format.md, drop: what it adds to what is held, and to the totals. */
+static void take_drop(struct cli_summary *summary, const struct spill_record_drop *drop)
+{
+	const struct spill_sum *sums = drop->sums;
+	struct spill_totals *totals = &summary->totals;
+
+	for (unsigned i = 0; i < SPILL_DROPS_COUNT; i++) {
+		summary->left_out[i].count += sums[i].count;
+		spill_bytes_add(&summary->left_out[i].bytes, &sums[i].bytes);
+	}
+	totals->allocs += sums[SPILL_DROP_ALLOC].count + sums[SPILL_DROP_SPILL].count;
+	totals->spills += sums[SPILL_DROP_SPILL].count;
+	totals->spilled.host += sums[SPILL_DROP_SPILL].bytes.host;
+	totals->spilled.managed += sums[SPILL_DROP_SPILL].bytes.managed;
+	totals->frees += sums[SPILL_DROP_FREE].count;
+	totals->demotions += sums[SPILL_DROP_DEMOTE].count;
+	totals->demoted += sums[SPILL_DROP_DEMOTE].bytes.host;
+	totals->promotions += sums[SPILL_DROP_PROMOTE].count;
+	totals->promoted += sums[SPILL_DROP_PROMOTE].bytes.device;
+	spill_bytes_add(&totals->live, &sums[SPILL_DROP_ALLOC].bytes);
+	spill_bytes_add(&totals->live, &sums[SPILL_DROP_SPILL].bytes);
+	spill_bytes_take(&totals->live, &sums[SPILL_DROP_FREE].bytes);
+	spill_bytes_take(&totals->live, &summary->unannounced);
+	summary->unannounced = (struct spill_bytes){0};
+	totals->live.device += sums[SPILL_DROP_PROMOTE].bytes.device - sums[SPILL_DROP_DEMOTE].bytes.host;
+	totals->live.host += sums[SPILL_DROP_DEMOTE].bytes.host - sums[SPILL_DROP_PROMOTE].bytes.device;
+	totals->peak = drop->peak;
+}
+
+static void take_exit(struct cli_summary *summary, struct cli_names *names,
+                      const struct spill_record_exit *end)
+{
+	if (summary->exited)
+		return;
+	summary->exited = true;
+	summary->how = cli_names_get(names, end->how);
+	summary->told = end->totals;
+}
+
+static void take_record(void *data, const struct spill_record *record)
+{
+	struct cli_summary *summary = current(data);
+	struct cli_names *names = ((struct cli_summaries *)data)->names;
+
+	if (record->time_us > summary->ended_us)
+		summary->ended_us = record->time_us;
+	if (record->kind == SPILL_KIND_OOM && !summary->exited) {
+		summary->totals.ooms++;
+		take_oom(&summary->ooms, names, &record->oom);
+	} else if (record->kind == SPILL_KIND_NOTE) {
+		take_note(summary, names, &record->note);
+	} else if (record->kind == SPILL_KIND_DROP) {
+		take_drop(summary, &record->drop);
+	} else if (record->kind == SPILL_KIND_EXIT) {
+		take_exit(summary, names, &record->exit);
+	}
+}
+
+static void finish(void *data, const struct cli_trace_end *end)
+{
+	struct cli_summary *summary = current(data);
+
+	summary->end = *end;
+	cli_live_free(&summary->live);
+	for (unsigned view = 0; view < CLI_VIEWS; view++)
+		cli_table_sort(&summary->views[view]);
+	cli_table_sort(&summary->demoted);
+	cli_table_sort(&summary->promoted);
+}
+
+const struct cli_trace_visitor cli_summary_visitor = {begin, take_event, take_record, finish};
+
+static void free_summary(struct cli_summary *summary)
+{
+	char *texts[] = {summary->path,    summary->time,    summary->host, summary->program,
+	                 summary->version, summary->backend, summary->rank, summary->mode};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		free(texts[i]);
+	for (size_t i = 0; i < summary->device_count; i++) {
+		free(summary->devices[i].name);
+		free(summary->devices[i].uuid);
+	}
+	free(summary->devices);
+	for (unsigned view = 0; view < CLI_VIEWS; view++)
+		cli_table_free(&summary->views[view]);
+	free(summary->ooms.list);
+	cli_table_free(&summary->demoted);
+	cli_table_free(&summary->promoted);
+	for (unsigned i = 0; i < CLI_NOTES; i++)
+		free(summary->notes[i].text);
+}
+
+void cli_summaries_free(struct cli_summaries *summaries)
+{
+	for (size_t i = 0; i < summaries->count; i++)
+		free_summary(&summaries->runs[i]);
+	free(summaries->runs);
+	*summaries = (struct cli_summaries){0};
+}

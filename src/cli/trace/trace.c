@@ -1,0 +1,255 @@
+#include "trace.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lines.h"
+#include "policy.h"
+#include "put.h"
+
+/* Of a file's broken lines so many are told one by one. */
+#define COMPLAINTS 5
+
+static void tell_event(void *data, const struct cli_event *event)
+{
+	struct cli_trace *trace = data;
+
+	trace->visitor->event(trace->data, event);
+}
+
+static void end_run(struct cli_trace *trace)
+{
+	if (!trace->running)
+		return;
+	cli_sorter_flush(&trace->sorter);
+	trace->end.late = trace->sorter.late;
+	trace->visitor->end(trace->data, &trace->end);
+	cli_sorter_reset(&trace->sorter);
+	trace->running = false;
+}
+
+/* Is it of the run that is told just now, in another file or behind a cut? If not, of a run that begins. */
+static bool goes_on(struct cli_trace *trace, const struct spill_record_start *start)
+{
+	const char *told[] = {start->host, start->boot, start->time};
+	bool same = trace->running && start->continues >= trace->lines && start->pid == trace->pid;
+
+	for (unsigned i = 0; i < 3; i++) {
+		const struct cli_name *name = cli_names_get(&trace->names, told[i]);
+
+		same = same && name == trace->identity[i];
+		trace->identity[i] = name;
+	}
+	return same && start->continues;
+}
+
+static void begin_run(struct cli_trace *trace, const struct cli_lines *lines,
+                      const struct spill_record_start *start)
+{
+	uint64_t before = start ? start->continues : 0;
+
+	if (start && goes_on(trace, start)) {
+		trace->end.missing += before - trace->lines;
+		trace->lines = before;
+		return;
+	}
+	end_run(trace);
+	trace->end = (struct cli_trace_end){.missing = before};
+	trace->lines = before;
+	trace->pid = start ? start->pid : -1;
+	trace->running = true;
+	trace->visitor->begin(trace->data, lines->path, lines->number, start);
+}
+
+/* Those that libspill keeps no accounts of (src/account.c) are one, without a number: rows by device stay few. */
+static int device_of(int device)
+{
+	return device >= 0 && device < SPILL_DEVICES ? device : -1;
+}
+
+static struct cli_event alloc_event(struct cli_names *names, const struct spill_record_alloc *alloc)
+{
+	return (struct cli_event){
+	    .kind = CLI_EVENT_ALLOC,
+	    .device = device_of(alloc->device),
+	    .place = alloc->place,
+	    .time_us = alloc->time_us,
+	    .seq = alloc->seq,
+	    .order = alloc->order,
+	    .bytes = alloc->bytes,
+	    .held = alloc->held,
+	    .api = cli_names_get(names, alloc->api),
+	    .caller = cli_names_get(names, alloc->caller),
+	    .rule = cli_names_get(names, alloc->rule),
+	    .reason = cli_names_get(names, alloc->reason),
+	};
+}
+
+static struct cli_event free_event(struct cli_names *names, const struct spill_record_free *freed)
+{
+	return (struct cli_event){
+	    .kind = CLI_EVENT_FREE,
+	    .device = device_of(freed->device),
+	    .place = freed->place,
+	    .time_us = freed->time_us,
+	    .seq = freed->seq,
+	    .order = freed->order,
+	    .bytes = freed->bytes,
+	    .api = cli_names_get(names, freed->api),
+	    .caller = cli_names_get(names, freed->caller),
+	    .reason = cli_names_get(names, freed->reason),
+	};
+}
+
+static struct cli_event move_event(struct cli_names *names, const struct spill_record_move *move)
+{
+	return (struct cli_event){
+	    .kind = move->what && !strcmp(move->what, "promote") ? CLI_EVENT_PROMOTE : CLI_EVENT_DEMOTE,
+	    .device = device_of(move->device),
+	    .place = SPILL_PLACES,
+	    .time_us = move->time_us,
+	    .seq = move->seq,
+	    .order = move->order,
+	    .bytes = move->bytes,
+	    .held = move->held,
+	    .api = cli_names_get(names, move->api),
+	    .caller = cli_names_get(names, move->caller),
+	    .reason = cli_names_get(names, move->reason),
+	};
+}
+
+static struct cli_event oom_event(struct cli_names *names, const struct spill_record_oom *oom)
+{
+	return (struct cli_event){
+	    .kind = CLI_EVENT_OOM,
+	    .device = device_of(oom->device),
+	    .place = SPILL_PLACES,
+	    .time_us = oom->time_us,
+	    .bytes = oom->bytes,
+	    .api = cli_names_get(names, oom->api),
+	    .caller = cli_names_get(names, oom->caller),
+	    .rule = cli_names_get(names, oom->rule),
+	    .reason = cli_names_get(names, oom->refused_by),
+	};
+}
+
+static void take_event(struct cli_trace *trace, struct cli_event event)
+{
+	trace->sorter.tell = tell_event;
+	trace->sorter.data = trace;
+	cli_sorter_put(&trace->sorter, &event);
+}
+
+static void take_record(struct cli_trace *trace, const struct spill_record *record)
+{
+	struct cli_names *names = &trace->names;
+
+	switch (record->kind) {
+	case SPILL_KIND_ALLOC:
+		return take_event(trace, alloc_event(names, &record->alloc));
+	case SPILL_KIND_FREE:
+		return take_event(trace, free_event(names, &record->free));
+	case SPILL_KIND_MOVE:
+		return take_event(trace, move_event(names, &record->move));
+	case SPILL_KIND_OOM:
+		trace->visitor->record(trace->data, record);
+		return take_event(trace, oom_event(names, &record->oom));
+	case SPILL_KIND_DROP:
+	case SPILL_KIND_EXIT:
+		cli_sorter_flush(&trace->sorter);
+		return trace->visitor->record(trace->data, record);
+	case SPILL_KIND_NOTE:
+		return trace->visitor->record(trace->data, record);
+	case SPILL_KIND_START:
+	case SPILL_KINDS_COUNT:
+		trace->end.later += record->version > SPILL_RECORD_VERSION;
+		return;
+	}
+}
+
+static void complain(struct cli_trace *trace, const struct cli_lines *lines, enum cli_line line)
+{
+	trace->end.bad += line == CLI_LINE_BAD;
+	trace->end.cut |= line == CLI_LINE_CUT;
+	trace->broken |= line == CLI_LINE_BAD;
+	if (trace->told++ < COMPLAINTS)
+		cli_lines_complain(trace->command, lines, line);
+}
+
+static bool read_lines(struct cli_trace *trace, struct cli_lines *lines)
+{
+	struct spill_record record;
+	enum cli_line line;
+	bool any = false;
+
+	while ((line = cli_lines_next(lines, &record)) != CLI_LINE_END) {
+		any |= line != CLI_LINE_CUT;
+		if (line == CLI_LINE_RECORD && record.kind == SPILL_KIND_START)
+			begin_run(trace, lines, &record.start);
+		else if (line == CLI_LINE_RECORD && (!trace->running || trace->fresh))
+			begin_run(trace, lines, NULL);
+		trace->fresh = trace->fresh && line != CLI_LINE_RECORD;
+		trace->lines += line == CLI_LINE_RECORD;
+		trace->end.line = lines->number;
+		if (line == CLI_LINE_RECORD)
+			take_record(trace, &record);
+		else
+			complain(trace, lines, line);
+	}
+	return any;
+}
+
+static bool read_file(struct cli_trace *trace, const char *path, enum cli_files files)
+{
+	struct cli_lines lines;
+	bool any;
+
+	trace->told = 0;
+	trace->broken = false;
+	trace->fresh = true;
+	cli_lines_open(&lines, path, files);
+	any = read_lines(trace, &lines);
+	if (lines.error)
+		cli_fprintf(stderr, "spill %s: %s: %s\n", trace->command, path, cli_open_text(lines.error));
+	else if (!any)
+		cli_fprintf(stderr, "spill %s: %s: no records\n", trace->command, path);
+	if (trace->told > COMPLAINTS)
+		cli_fprintf(stderr, "spill %s: %s: %lu more lines that are no records\n", trace->command,
+		            path, trace->told - COMPLAINTS);
+	cli_lines_close(&lines);
+	return any && !lines.error && !trace->broken;
+}
+
+static bool read_folder(struct cli_trace *trace, const char *path)
+{
+	struct cli_pieces pieces = cli_pieces_find(path);
+	bool good = pieces.count > 0;
+
+	if (pieces.error)
+		cli_fprintf(stderr, "spill %s: %s: %s\n", trace->command, path, strerror(pieces.error));
+	else if (pieces.count == 0)
+		cli_fprintf(stderr, "spill %s: %s: no *.jsonl in it\n", trace->command, path);
+	for (size_t i = 0; i < pieces.count; i++)
+		good = read_file(trace, pieces.paths[i], CLI_REGULAR) && good;
+	cli_pieces_free(&pieces);
+	return good;
+}
+
+bool cli_trace_read(struct cli_trace *trace, const char *path)
+{
+	struct stat status;
+	bool folder = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+	bool good = folder ? read_folder(trace, path) : read_file(trace, path, CLI_REGULAR_OR_PIPE);
+
+	end_run(trace);
+	return good;
+}
+
+void cli_trace_free(struct cli_trace *trace)
+{
+	cli_sorter_reset(&trace->sorter);
+	cli_names_free(&trace->names);
+}
