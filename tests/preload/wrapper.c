@@ -49,8 +49,9 @@ void *dlsym(void *restrict handle, const char *restrict name)
 }
 #endif
 
+#if defined(WRAP_PHDR) || defined(WRAP_STRNCMP)
 /* The two below ask as a program may: a handle of their own, which they give back. */
-static inline void *ask_libc(const char *name)
+static void *ask_libc(const char *name)
 {
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	void *found = libc ? dlsym(libc, name) : NULL;
@@ -59,6 +60,7 @@ static inline void *ask_libc(const char *name)
 		dlclose(libc);
 	return found;
 }
+#endif
 
 #ifdef WRAP_PHDR
 EXPORTED int dl_iterate_phdr(int (*visit)(struct dl_phdr_info *info, size_t size, void *data), void *data);
