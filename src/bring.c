@@ -301,12 +301,11 @@ bool spill_bring(const struct spill_use *use, const struct spill_advice *advice)
 static void restore(const struct spill_use *use, const struct spill_advice *advice)
 {
 	const struct spill_chunked *whose = owner(use);
-	bool done = false;
 	if (!whose || is_too_soon() || SHARE * atomic_load(&in_place) < sweeps * spill_chunked_on_host() ||
 	    !spill_movable_may_move(whose->base.backend, whose->base.device) ||
 	    !is_time(whose->base.backend, whose->base.device, advice->busy_ns))
 		return;
-	spill_restore(whose->base.backend, whose->base.device, &done);
+	bool done = spill_restore(whose->base.backend, whose->base.device);
 	spill_promote_hold();
 	if (!done)
 		return;

@@ -135,13 +135,6 @@ static struct spill_bytes look(const struct spill_backend *backend, int device, 
 	return given;
 }
 
-/* Its context may have ended although a living one has the handle. */
-static bool ending(const struct spill_placement *placement)
-{
-	return spill_context_ending(placement->backend, placement->device, placement->context,
-	                            placement->generation);
-}
-
 /* Little is wasted, and what is freed on a stream may be used by what comes after it there. */
 static bool fits(const struct spill_placement *placement, const struct spill_backend *backend, int device,
                  const void *context, uint64_t bytes)
@@ -149,7 +142,7 @@ static bool fits(const struct spill_placement *placement, const struct spill_bac
 	uint64_t size = placement->held.host;
 	return placement->reusable && placement->backend == backend && placement->device == device &&
 	       placement->context == context && size >= bytes && size - bytes <= size / 8 &&
-	       !ending(placement);
+	       !spill_placement_ending(placement);
 }
 
 /* pre: locked. Taken from its list. */
@@ -258,8 +251,7 @@ struct spill_bytes spill_deferred_pending(const struct spill_backend *backend, i
 static bool mark(struct spill_placement *placement, const struct spill_context_end *end)
 {
 	const struct spill_backend *backend = placement->backend;
-	placement->owner_ended |= spill_context_end_covers(end, backend, placement->device,
-	                                                   placement->context, placement->generation);
+	placement->owner_ended |= spill_placement_ends_with(placement, end);
 	placement->event_ended |=
 	    placement->event &&
 	    spill_context_end_covers(end, backend, placement->event_device, placement->event_context,

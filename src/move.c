@@ -146,8 +146,7 @@ bool spill_move_prepare(const struct spill_backend *backend, int device, void *c
 	return true;
 }
 
-/* Forgets what was made in a context up to a generation. */
-static void forget_context(const struct spill_context_end *end)
+void spill_move_context_ended(const struct spill_context_end *end)
 {
 	spill_mover_lock();
 	for (int device = 0; device < SPILL_DEVICES; device++) {
@@ -161,15 +160,11 @@ static void forget_context(const struct spill_context_end *end)
 	spill_mover_unlock();
 }
 
+/* As an end of all generations. */
 void spill_move_give_up(const struct spill_backend *backend, int device, const void *context)
 {
-	forget_context(&(struct spill_context_end){
+	spill_move_context_ended(&(struct spill_context_end){
 	    .backend = backend, .device = device, .context = context, .generation = UINT64_MAX});
-}
-
-void spill_move_context_ended(const struct spill_context_end *end)
-{
-	forget_context(end);
 }
 
 void spill_move_reset(void)

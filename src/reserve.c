@@ -363,6 +363,8 @@ void spill_reserve_reset(void)
 		keeper->begun = false;
 		keeper->grown = keeper->budget = keeper->budget_ns = keeper->pending = keeper->given = 0;
 		keeper->taken = keeper->look_ns = keeper->vain_ns = keeper->load_ns = 0;
+		keeper->at_risk = false;
+		keeper->risk_ns = keeper->closed_ns = 0;
 	}
 	any_begun = false;
 }

@@ -55,7 +55,7 @@ struct spill_taking {
 /*
  * May the driver be asked for so much, or would that take of the reserve? Looks at free memory; what can move makes way
  * for it. True: the bytes count as taken until spill_reserve_answered. Also true where the driver has less than
- * that and so refuses by itself. pre: spill_reserve_is_kept; as spill_demote (demote.h)
+ * that and so refuses by itself. pre: spill_reserve_is_kept or spill_reserve_is_at_risk; as spill_demote (demote.h)
  */
 bool spill_reserve_allows(const struct spill_backend *backend, int device, const struct spill_taking *taking,
                           const char *api, const void *caller);

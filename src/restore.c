@@ -87,22 +87,19 @@ bool spill_restore_left(int device)
 	return false;
 }
 
-uint64_t spill_restore(const struct spill_backend *backend, int device, bool *done)
+bool spill_restore(const struct spill_backend *backend, int device)
 {
 	struct cursor comes = {.on_host = true}, goes = {.on_host = false};
-	uint64_t came = 0, wait_ns = spill_runtime_policy()->movable_wait_us * 1000;
+	uint64_t wait_ns = spill_runtime_policy()->movable_wait_us * 1000;
 	enter(&comes, spill_chunked_next(NULL));
 	enter(&goes, spill_chunked_next(NULL));
-	for (*done = false; !*done;) {
+	while (true) {
 		struct spill_exchange exchange = {.backend = backend, .device = device};
 		fill(&exchange, &comes, &goes, spill_back_room(backend, device) + spill_exchange_kept());
-		*done = !exchange.comes.count && !exchange.goes.count;
-		if (*done)
-			break;
+		if (!exchange.comes.count && !exchange.goes.count)
+			return true;
 		spill_exchange_carry_out(&exchange, spill_clock_ns() + wait_ns);
-		came += exchange.came;
 		if (!exchange.ns || spill_mover_wanted())
-			return came;
+			return false;
 	}
-	return came;
 }

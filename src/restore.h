@@ -9,10 +9,10 @@
 #include "backend.h"
 
 /*
- * Moves what is displaced back, in slices, until another thread wants the mover. Returns the bytes that came to the device; *done:
- * nothing is left that could go back now. pre: the mover is held, the device is idle or nearly so, this thread is not inside the gate
+ * Moves what is displaced back, in slices, until another thread wants the mover. True: nothing is left that could go back now.
+ * pre: the mover is held, the device is idle or nearly so, this thread is not inside the gate
  */
-uint64_t spill_restore(const struct spill_backend *backend, int device, bool *done);
+bool spill_restore(const struct spill_backend *backend, int device);
 
 /* Something of another device is on the host that would not be there without following. pre: the mover is held */
 bool spill_restore_left(int device);

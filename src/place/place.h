@@ -8,6 +8,7 @@
 #include <sys/queue.h>
 
 #include "backend.h"
+#include "context_end.h"
 #include "policy.h"
 
 /* What is wanted. */
@@ -49,6 +50,21 @@ struct spill_placement {
 	bool owner_ended, event_ended; /* its context, or the event's, has ended meanwhile */
 	bool reusable; /* whole on host, and not a block of a shared chunk: kept for the next such request */
 };
+
+/* Its context may have ended although a living one has the handle. */
+static inline bool spill_placement_ending(const struct spill_placement *placement)
+{
+	return spill_context_ending(placement->backend, placement->device, placement->context,
+	                            placement->generation);
+}
+
+/* It ends with that context. */
+static inline bool spill_placement_ends_with(const struct spill_placement *placement,
+                                             const struct spill_context_end *end)
+{
+	return spill_context_end_covers(end, placement->backend, placement->device, placement->context,
+	                                placement->generation);
+}
 
 struct spill_place_ops {
 	enum spill_place place;

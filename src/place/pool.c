@@ -37,13 +37,6 @@ static bool belongs(const struct chunk *chunk, const struct spill_backend *backe
 	       (context ? backing->context == context : backing->device == device);
 }
 
-/* Its context may have ended although a living one has the handle. */
-static bool ending(const struct chunk *chunk)
-{
-	const struct spill_placement *backing = chunk->backing;
-	return spill_context_ending(backing->backend, backing->device, backing->context, backing->generation);
-}
-
 /* First fit. Returns false if the chunk has no range of that size. pre: locked */
 static bool take(struct chunk *chunk, uint64_t bytes, uint64_t *at)
 {
@@ -107,7 +100,7 @@ static bool take_from_any(const struct spill_place_ops *ops, const struct spill_
 	pthread_mutex_lock(&lock);
 	for (struct chunk *chunk = chunks; chunk && !found; chunk = chunk->next) {
 		if (chunk->ops != ops || !belongs(chunk, want->backend, want->device, want->context) ||
-		    !advised(chunk, &want->advice) || ending(chunk))
+		    !advised(chunk, &want->advice) || spill_placement_ending(chunk->backing))
 			continue;
 		found = take(chunk, block->bytes, &block->at);
 		if (found)
@@ -164,13 +157,13 @@ static bool take_from_new(const struct spill_place_ops *ops, const struct spill_
 /* Unlinks and returns an empty chunk of the same owner, if it has another empty one to keep. pre: locked */
 static struct chunk *unlink_surplus(const struct chunk *emptied)
 {
-	bool kept = false, ends = ending(emptied);
+	bool kept = false, ends = spill_placement_ending(emptied->backing);
 	for (struct chunk **link = &chunks; *link; link = &(*link)->next) {
 		struct chunk *chunk = *link;
 		const struct spill_placement *backing = emptied->backing;
 		if (chunk->blocks || chunk->ops != emptied->ops ||
 		    !belongs(chunk, backing->backend, backing->device, backing->context) ||
-		    ending(chunk) != ends)
+		    spill_placement_ending(chunk->backing) != ends)
 			continue;
 		if (kept) {
 			*link = chunk->next;
@@ -247,12 +240,10 @@ void spill_pool_each(void (*visit)(const struct spill_placement *backing, void *
 static bool is_over(const struct chunk *chunk, const struct spill_context_end *end,
                     const struct spill_backend *backend, int device, const void *context)
 {
-	const struct spill_placement *backing = chunk->backing;
 	if (chunk->blocks)
 		return false;
-	return end ? spill_context_end_covers(end, backing->backend, backing->device, backing->context,
-	                                      backing->generation)
-	           : belongs(chunk, backend, device, context) && !ending(chunk);
+	return end ? spill_placement_ends_with(chunk->backing, end)
+	           : belongs(chunk, backend, device, context) && !spill_placement_ending(chunk->backing);
 }
 
 static void release_empty(const struct spill_context_end *end, const struct spill_backend *backend,
