@@ -22,7 +22,7 @@ NO_MULTICAST = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1"
 
 
 @needs("torch")
-class Room(Moving):
+class LateCode(Moving):
     def train(self, command, short_devices, more_mib=CONTEXT_MIB, **variables):
         """With enough memory, then with so little that the peak is 1.45 times that. The losses are the same."""
         command, variables = within(150, command), variables | NO_MULTICAST
@@ -38,7 +38,7 @@ class Room(Moving):
         self.assertEqual(len(done.stdout.split()), STEPS)
 
     def job(self, mode):
-        return [sys.executable, HERE / "room_job.py", mode, STEPS]
+        return [sys.executable, HERE / "late_code_job.py", mode, STEPS]
 
     def test_expandable_segments(self):
         self.train(self.job("one"), 1, PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True")

@@ -1,6 +1,6 @@
 """A training step in PyTorch that loads much code late: a vision transformer with AdamW under autocast, unmodified.
 
-usage: room_job.py MODE STEPS      MODE: one; two (half of the layers on each of two devices); ddp (a rank of torchrun)
+usage: late_code_job.py MODE STEPS      MODE: one; two (half of the layers on each of two devices); ddp (a rank of torchrun)
 
 Standard output is the losses, one a line, digit for digit: they must not depend on where memory is. Of ddp rank 0 prints them.
 Standard error: `ms` a step without the first, `peak` in MiB by PyTorch's own account on the current device.
