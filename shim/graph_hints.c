@@ -13,7 +13,7 @@
 #include "params.h"
 #include "place/chunked.h"
 #include "real.h"
-#include "runtime.h"
+#include "process.h"
 
 /* Graphs within graphs: what is deeper says nothing. */
 #define DEEPEST 16
@@ -337,7 +337,7 @@ static void learn(struct reading *reading, CUgraphExec exec, const struct spill_
 void spill_graph_changed(const struct spill_graph_change *change)
 {
 	CUgraphExec exec = change->made ? *change->made : change->exec;
-	bool follows = spill_chunked_any() && spill_runtime_policy()->movable_follow != SPILL_SWITCH_OFF;
+	bool follows = spill_chunked_any() && spill_process_policy()->movable_follow != SPILL_SWITCH_OFF;
 	if (!follows && !(change->made && spill_mempool_has_graphs()))
 		return;
 	int error = errno, cancel = spill_ours_begin();

@@ -7,7 +7,7 @@
 
 #include "abi/cuda_work.h"
 #include "real.h"
-#include "runtime.h"
+#include "process.h"
 
 #define SLOTS 8192
 #define PROBES 16

@@ -18,7 +18,7 @@
 #include "note.h"
 #include "objects.h"
 #include "real.h"
-#include "runtime.h"
+#include "process.h"
 #include "scratch.h"
 #include "work.h"
 

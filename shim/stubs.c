@@ -19,6 +19,7 @@
 #include "log.h"
 #include "lookup.h"
 #include "real.h"
+#include "process.h"
 #include "runtime.h"
 #include "work.h"
 
@@ -53,13 +54,12 @@ static unsigned hits(void)
 }
 
 static const struct spill_shim shim = {
-    .resolve = spill_real_resolve,
+    .symbols = {.resolve = spill_real_resolve, .beside = spill_real_beside},
     .hits = hits,
     .exit_hits = exit_hits,
     .exit_line = exit_line,
     .exit_line_size = sizeof(exit_line),
     .counters = SPILL_WORK_COUNTERS,
-    .beside = spill_real_beside,
     .note_bypass = spill_lookup_note_wrapper,
 };
 

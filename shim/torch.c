@@ -15,7 +15,8 @@
 #include "hooks.h"
 #include "mempool.h"
 #include "real.h"
-#include "runtime.h"
+#include "process.h"
+#include "registry.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -42,7 +43,7 @@ static const struct spill_backend *vendor(bool ready, enum spill_domain *domain)
 		return NULL;
 	atomic_store_explicit(&known, found, memory_order_release);
 	*domain = (enum spill_domain)found;
-	return ready ? spill_runtime_backend(*domain) : vendors[found].backend;
+	return ready ? spill_backend_for(*domain) : vendors[found].backend;
 }
 
 /* One call from either side. */

@@ -7,7 +7,7 @@
 #include "movable.h"
 #include "real.h"
 #include "room.h"
-#include "runtime.h"
+#include "process.h"
 
 _Atomic(void *) spill_work_real[SPILL_WORKS];
 

@@ -14,7 +14,7 @@
 #include "hints.h"
 #include "hooks.h"
 #include "real.h"
-#include "runtime.h"
+#include "process.h"
 
 enum spill_work {
 #define HOOK(domain, ret, symbol, ...) SPILL_WORK_##symbol,

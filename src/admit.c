@@ -14,7 +14,8 @@
 #include "least.h"
 #include "mempool.h"
 #include "note.h"
-#include "reserve.h"
+#include "gate.h"
+#include "reserve_keeper.h"
 #include "rules.h"
 
 enum step { BEGIN, ASKED };
@@ -54,7 +55,8 @@ bool spill_admit_record(struct spill_request *request, struct spill_allocation *
 	}
 	/* A rule's place is no lack of room. */
 	if (!request->at_once && spill_ledger_is_spill(allocation))
-		spill_reserve_begin(request->device);
+		if (spill_reserve_begin(request->device))
+			spill_gate_call_me();
 	spill_report_alloc(request, allocation, reason);
 	return true;
 }
@@ -62,7 +64,7 @@ bool spill_admit_record(struct spill_request *request, struct spill_allocation *
 struct spill_want spill_admit_want(const struct spill_request *request, const struct spill_backend *backend,
                                    uint64_t device_room)
 {
-	const struct spill_policy *policy = spill_runtime_policy();
+	const struct spill_policy *policy = spill_process_policy();
 	return (struct spill_want){
 	    .backend = backend,
 	    .policy = policy,
@@ -70,7 +72,7 @@ struct spill_want spill_admit_want(const struct spill_request *request, const st
 	    .context = request->context,
 	    .bytes = request->bytes,
 	    .device_room = device_room,
-	    .device_limit = spill_runtime_device_limit(backend, request->device),
+	    .device_limit = spill_device_limit(backend, request->device),
 	    .advice = spill_rule_advice(policy, request->applied),
 	};
 }
@@ -134,10 +136,10 @@ static bool leaves_reserve(struct spill_request *request, const struct spill_dem
 	uint64_t bytes = request->weight ? request->weight : request->bytes;
 	request->short_of_reserve = false;
 	request->reserved_before = 0;
-	if (request->last_resort || spill_runtime_observes() ||
+	if (request->last_resort || spill_process_observes() ||
 	    (!spill_reserve_is_kept(request->device) &&
 	     !spill_reserve_is_at_risk(backend, request->device)) ||
-	    spill_capture_here(request))
+	    spill_engine_in_capture(request))
 		return true;
 	/* A pool grows in steps, of which up to half is left over. It is asked itself only when room is short. */
 	uint64_t at_most = demand->growth ? 2 * bytes : bytes;
@@ -247,7 +249,7 @@ static bool refused(struct spill_request *request, const struct spill_demand *de
 	request->capped = strcmp(refused_by, "rule.cap") == 0;
 	request->refused_by = refused_by;
 	spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE), refused_by);
-	return spill_runtime_observes() || full(request, demand, backend);
+	return spill_process_observes() || full(request, demand, backend);
 }
 
 static void refuse(struct spill_request *request, const struct spill_demand *demand,
@@ -267,7 +269,7 @@ static bool by_rule(struct spill_request *request, const struct spill_demand *de
                     const struct spill_backend *backend)
 {
 	int cancel;
-	if (spill_runtime_observes())
+	if (spill_process_observes())
 		return true;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (request->decision.would == SPILL_VERDICT_REFUSE)
@@ -304,21 +306,21 @@ static bool charge(struct spill_request *request, const struct spill_demand *dem
 static bool begin(struct spill_request *request, const struct spill_demand *demand,
                   const struct spill_backend *backend)
 {
-	spill_runtime_log(backend);
+	spill_engine_memory_call(backend);
 	request->start_us = spill_log_now_us();
 	spill_deferred_poll(backend, false);
-	if (spill_runtime_device_limit(backend, request->device) != SPILL_UNLIMITED)
+	if (spill_device_limit(backend, request->device) != SPILL_UNLIMITED)
 		spill_mempool_settle_graphs(backend, request->device);
-	if (spill_runtime_policy()->rules) {
+	if (spill_process_policy()->rules) {
 		spill_rules_find(request);
-		request->placeable = demand->place && !spill_capture_here(request);
+		request->placeable = demand->place && !spill_engine_in_capture(request);
 	}
 	return charge(request, demand, backend);
 }
 
 bool spill_admit(struct spill_request *request, const struct spill_demand *demand)
 {
-	const struct spill_backend *backend = spill_runtime_backend(request->domain);
+	const struct spill_backend *backend = spill_backend_for(request->domain);
 	if (request->step == BEGIN) {
 		request->pass = !backend;
 		if (!request->pass && backend->peek_error)

@@ -7,7 +7,7 @@
 
 bool spill_ask_weight(struct spill_request *request, struct spill_ask *ask, uint64_t limit)
 {
-	const struct spill_policy *policy = spill_runtime_policy();
+	const struct spill_policy *policy = spill_process_policy();
 	struct spill_view view = {.device_limit = limit};
 	spill_rules_view(request, &view);
 	do
@@ -35,7 +35,7 @@ bool spill_ask(struct spill_request *request, const struct spill_demand *demand,
 	struct spill_ask ask = ask_of(request);
 	return demand->admit
 	           ? demand->admit(request, &ask, backend)
-	           : spill_ask_weight(request, &ask, spill_runtime_device_limit(backend, request->device));
+	           : spill_ask_weight(request, &ask, spill_device_limit(backend, request->device));
 }
 
 struct spill_remedy spill_ask_full(struct spill_request *request, const struct spill_demand *demand,
@@ -45,16 +45,16 @@ struct spill_remedy spill_ask_full(struct spill_request *request, const struct s
 	struct spill_full_view view = {
 	    .capabilities = backend->capabilities(request->device),
 	    .capped = request->capped,
-	    .capturing = spill_capture_here(request),
+	    .capturing = spill_engine_in_capture(request),
 	    .any_capture = spill_capture_any(),
 	};
 	ask.placeable = demand->place != NULL;
 	spill_honest_look(request, &view);
-	struct spill_remedy remedy = spill_decide_full(spill_runtime_policy(), request->applied, &ask, &view);
+	struct spill_remedy remedy = spill_decide_full(spill_process_policy(), request->applied, &ask, &view);
 	if (view.repeats && !request->full) {
 		view.repeats = false;
 		request->repeats =
-		    spill_decide_full(spill_runtime_policy(), request->applied, &ask, &view).surfaces;
+		    spill_decide_full(spill_process_policy(), request->applied, &ask, &view).surfaces;
 	}
 	return remedy;
 }

@@ -2,7 +2,7 @@
 
 #include "account.h"
 #include "device_chunks.h"
-#include "engine.h"
+#include "process.h"
 #include "host_chunks.h"
 #include "least.h"
 #include "place/chunked.h"
@@ -15,7 +15,7 @@ uint64_t spill_back_room(const struct spill_backend *backend, int device)
 	if (backend->memory(device, &free, &total))
 		return 0;
 	return spill_policy_device_room(spill_reserve_size(device), free, spill_account_device_held(device),
-	                                spill_runtime_device_limit(backend, device));
+	                                spill_device_limit(backend, device));
 }
 
 uint64_t spill_back_smallest(const struct spill_victim *list, unsigned count)
@@ -47,7 +47,7 @@ static bool plan_chunk(struct spill_plan *plan, struct spill_chunked *of, unsign
 /* A chunk moves whole. */
 static uint64_t largest_chunk(void)
 {
-	return spill_amount_resolve(spill_runtime_policy()->movable_chunk, 0, 0);
+	return spill_amount_resolve(spill_process_policy()->movable_chunk, 0, 0);
 }
 
 /* From the head, as the tail leaves first. */
@@ -93,7 +93,7 @@ static uint64_t carry_out(struct spill_plan *plan)
 	struct spill_plan_reason why = {"promote", "free", "", "", spill_log_now_us()};
 	const struct spill_placement *first = &plan->moves[0].of->base;
 	uint64_t moved = 0;
-	spill_plan_carry_out(plan, first->backend, first->device, spill_runtime_policy()->movable_wait_us);
+	spill_plan_carry_out(plan, first->backend, first->device, spill_process_policy()->movable_wait_us);
 	for (unsigned i = 0; i < plan->count; i++)
 		moved += plan->moves[i].moved ? spill_move_chunk(&plan->moves[i])->bytes : 0;
 	settle(plan, first->backend, first->device);

@@ -11,7 +11,8 @@
 
 #include "log.h"
 #include "policy.h"
-#include "request.h"
+
+enum spill_domain { SPILL_CUDA_DRIVER, SPILL_CUDA_RUNTIME, SPILL_HIP, SPILL_NVML, SPILL_DOMAINS };
 
 /* Of a function in a backend's list. */
 enum spill_needed { SPILL_OPTIONAL, SPILL_REQUIRED };
@@ -30,6 +31,8 @@ struct spill_physical {
 	/* The vendor's structure, as the program is to find it when the memory is on the host all the same. */
 	unsigned char asked[SPILL_PROPERTIES_BYTES];
 };
+
+struct spill_context_end;
 
 struct spill_backend {
 	const char *name;  /* "cuda", "hip" */

@@ -15,7 +15,7 @@
 #include "place/chunked.h"
 #include "promote.h"
 #include "restore.h"
-#include "runtime.h"
+#include "process.h"
 #include "uses.h"
 
 #define MS 1000000ull
@@ -100,7 +100,7 @@ static bool wait_patiently(const struct spill_backend *backend, int device, uint
 /* pre: the mover is held, it is not too soon */
 static bool is_time(const struct spill_backend *backend, int device, uint64_t expected_ns)
 {
-	uint64_t start = spill_clock_ns(), wait = spill_runtime_policy()->movable_wait_us * 1000;
+	uint64_t start = spill_clock_ns(), wait = spill_process_policy()->movable_wait_us * 1000;
 	uint64_t look = start + spill_least(LOOK_NS, wait);
 	bool looks = start < wait_ns;
 	if (looks ? spill_idle_look(backend, device, look, look)
@@ -245,10 +245,12 @@ static bool carry_out(const struct spill_window *window, struct spill_exchange *
 			spill_exchange_add(exchange, window->chunks[i].data, window->chunks[i].index);
 	if (!exchange->comes.count && !exchange->goes.count)
 		return false;
-	spill_exchange_carry_out(exchange, spill_clock_ns() + spill_runtime_policy()->movable_wait_us * 1000);
+	spill_exchange_carry_out(exchange, spill_clock_ns() + spill_process_policy()->movable_wait_us * 1000);
 	if (!exchange->came)
 		return false;
-	atomic_store(&active_ns, spill_clock_ns());
+	uint64_t now = spill_clock_ns();
+	atomic_store(&active_ns, now);
+	spill_chunked_hold(now + ACTIVE_NS);
 	learned();
 	spill_promote_hold();
 	if (!exchange->fresh)
@@ -275,7 +277,7 @@ static bool bring(const struct spill_use *use, const struct spill_advice *advice
 		    .spare = spill_least(SPILL_EXCHANGE_KEPT, list.on_host / SLICE_SHARE),
 		    .slice = spill_least(SLICE, list.on_host / SLICE_SHARE),
 		    .horizon = list.resident / 2,
-		    .always = spill_runtime_policy()->movable_follow == SPILL_SWITCH_ON,
+		    .always = spill_process_policy()->movable_follow == SPILL_SWITCH_ON,
 		};
 		struct spill_exchange exchange = {.backend = backend, .device = device, .keep = window.spare};
 		uint64_t cost_ns;
@@ -326,15 +328,10 @@ void spill_bring_left_alone(const struct spill_use *use, const struct spill_advi
 	spill_mover_unlock();
 }
 
-bool spill_bring_active(void)
-{
-	uint64_t last = atomic_load_explicit(&active_ns, memory_order_relaxed);
-	return last && spill_clock_ns() - last < ACTIVE_NS;
-}
-
 void spill_bring_reset(void)
 {
 	atomic_store(&active_ns, 0);
+	spill_chunked_hold(0);
 	atomic_store(&in_place, 0);
 	atomic_store(&displaced, false);
 	sweeps = 1;

@@ -16,9 +16,6 @@ bool spill_bring(const struct spill_use *use, const struct spill_advice *advice)
  */
 void spill_bring_left_alone(const struct spill_use *use, const struct spill_advice *advice);
 
-/* Something was brought just now. */
-bool spill_bring_active(void);
-
 void spill_bring_reset(void); /* in a forked child */
 
 #endif

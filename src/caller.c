@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config.h"
+#include "program.h"
 #include "glob.h"
 #include "objects.h"
 #include "text.h"
@@ -136,7 +136,7 @@ static __attribute__((noinline)) bool locate(const void *address, char *name, si
 		return false;
 	*offset = (uintptr_t)address - object.base;
 	if (object.main_program) {
-		spill_config_program(name, size);
+		spill_program_name(name, size);
 	} else {
 		struct spill_text text = spill_text_begin(name, size);
 		spill_text_add(&text, spill_file_name(object.path));

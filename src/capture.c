@@ -8,11 +8,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "deferred.h"
-#include "gate.h"
-#include "engine.h"
-#include "runtime.h"
-
 enum mode { GLOBAL, THREAD_LOCAL, RELAXED };
 
 /* Errors of a call that ends a capture; HIP has the same numbers. */
@@ -64,9 +59,9 @@ bool spill_capture_any(void)
 	return atomic_load_explicit(&count, memory_order_acquire) != 0;
 }
 
-static void *stream_of(const struct spill_request *request)
+void *spill_capture_stream(void *stream, bool per_thread)
 {
-	return !request->stream && request->per_thread ? PER_THREAD : request->stream;
+	return !stream && per_thread ? PER_THREAD : stream;
 }
 
 static bool is(const struct spill_capture *capture, const struct spill_backend *backend, const void *stream)
@@ -75,8 +70,7 @@ static bool is(const struct spill_capture *capture, const struct spill_backend *
 	       (stream != PER_THREAD || capture->thread == self.number);
 }
 
-/* Unlinks and returns the capture of a stream, or NULL. */
-static struct spill_capture *take(const struct spill_backend *backend, const void *stream)
+struct spill_capture *spill_capture_take(const struct spill_backend *backend, const void *stream)
 {
 	struct spill_capture *found = NULL;
 	if (!spill_capture_any())
@@ -118,16 +112,16 @@ static void enter(struct spill_capture *capture)
 	atomic_fetch_add(&count, 1);
 }
 
-static void begun(const struct spill_request *request, const struct spill_backend *backend)
+void spill_capture_begun(const struct spill_backend *backend, void *stream, unsigned mode)
 {
 	/* A record that is still there is of a capture whose end we did not see. */
-	struct spill_capture *before = take(backend, stream_of(request));
+	struct spill_capture *before = spill_capture_take(backend, stream);
 	struct spill_capture fresh = {.backend = backend,
-	                              .stream = stream_of(request),
+	                              .stream = stream,
 	                              .thread = spill_capture_thread(),
 	                              .generation = spill_context_generation(),
-	                              .mode = request->mode};
-	if (!backend->stream_owner || backend->stream_owner(request->stream, &fresh.device, &fresh.context))
+	                              .mode = mode};
+	if (!backend->stream_owner || backend->stream_owner(stream, &fresh.device, &fresh.context))
 		backend->current(&fresh.device, &fresh.context);
 	pthread_mutex_lock(&lock);
 	struct spill_capture *record = before ? before : free_record();
@@ -142,14 +136,12 @@ static void begun(const struct spill_request *request, const struct spill_backen
 }
 
 /*
- * A capture without a record may have ended. Only an end that proves it is counted: the stream's
- * destruction does not, because the stream may have joined, or captured nothing. Counting one too
- * many costs spills, counting one too few a capture.
+ * A capture without a record may have ended. Only an end that proves it is counted: the stream's destruction does not, because
+ * the stream may have joined, or captured nothing. Counting one too many costs spills, counting one too few a capture.
  */
-static void ended_unrecorded(const struct spill_request *request)
+static void end_unrecorded(int result)
 {
-	bool over = request->result == 0 || request->result == INVALIDATED || request->result == UNJOINED;
-	if (request->op != SPILL_OP_CAPTURE_END || !over)
+	if (result && result != INVALIDATED && result != UNJOINED)
 		return;
 	pthread_mutex_lock(&lock);
 	if (unrecorded) {
@@ -159,48 +151,33 @@ static void ended_unrecorded(const struct spill_request *request)
 	pthread_mutex_unlock(&lock);
 }
 
-static void ended(const struct spill_request *request)
+static void settle(struct spill_capture *capture, bool stays)
 {
-	bool stays =
-	    request->op == SPILL_OP_CAPTURE_END ? request->result == WRONG_THREAD : request->result != 0;
-	if (!request->capture) {
-		ended_unrecorded(request);
-		return;
-	}
 	pthread_mutex_lock(&lock);
 	if (stays)
-		enter(request->capture);
+		enter(capture);
 	else
-		give_back(request->capture);
+		give_back(capture);
 	pthread_mutex_unlock(&lock);
 }
 
-bool spill_engine_capture(struct spill_request *request)
+void spill_capture_ended(struct spill_capture *capture, int result)
 {
-	const struct spill_backend *backend = spill_runtime_backend(request->domain);
-	bool ends = request->op == SPILL_OP_CAPTURE_END || request->op == SPILL_OP_STREAM_END;
-	if (request->step++ == 0) {
-		request->pass = !backend;
-		request->gated = backend && spill_gate_enter_request();
-		if (backend && request->op == SPILL_OP_STREAM_END)
-			spill_deferred_stream_ended(backend, spill_engine_stream(request));
-		/* It leaves before the call: behind it, a stream at the same address may be another thread's, and capture. */
-		if (backend && ends)
-			request->capture = take(backend, stream_of(request));
-		if (request->op == SPILL_OP_CAPTURE_MODE && request->out)
-			request->mode =
-			    *(const unsigned *)request->out; /* the vendor puts the old one there */
-		return true;
-	}
-	if (ends)
-		ended(request);
-	else if (request->result == 0 && request->op == SPILL_OP_CAPTURE_BEGIN)
-		begun(request, backend);
-	else if (request->result == 0 && request->op == SPILL_OP_CAPTURE_MODE)
-		self.mode = request->mode;
-	if (request->gated)
-		spill_gate_leave(spill_gate_self);
-	return false;
+	if (capture)
+		settle(capture, result == WRONG_THREAD);
+	else
+		end_unrecorded(result);
+}
+
+void spill_capture_stream_ended(struct spill_capture *capture, int result)
+{
+	if (capture)
+		settle(capture, result != 0);
+}
+
+void spill_capture_thread_mode(unsigned mode)
+{
+	self.mode = mode;
 }
 
 struct survey {
@@ -225,28 +202,18 @@ static struct survey survey(void)
 	return seen;
 }
 
-/* A stream that joined by an event captures too, and nobody but the driver knows. */
-static bool stream_captures(const struct spill_request *request)
+bool spill_capture_forbids(const struct spill_backend *backend, const struct spill_capture_call *call)
 {
-	const struct spill_backend *backend = spill_runtime_backend(request->domain);
-	return backend && backend->capturing && backend->capturing(stream_of(request));
-}
-
-/*
- * Making and mapping physical memory is safe in any mode; plain, pinned, managed memory, pools and advice are not, and their
- * failure ends the capture (measured, H200: docs/measurements.md).
- */
-bool spill_capture_here(const struct spill_request *request)
-{
-	bool on_stream = request->op == SPILL_OP_ALLOC_ASYNC || request->op == SPILL_OP_FREE_ASYNC;
 	if (!spill_capture_any())
 		return false;
-	if (on_stream && stream_captures(request))
+	/* A stream that joined by an event captures too, and only the driver knows it. */
+	if (call->on_stream && backend && backend->capturing &&
+	    backend->capturing(spill_capture_stream(call->stream, call->per_thread)))
 		return true;
 	struct survey seen = survey();
-	if (!on_stream && seen.own)
+	if (!call->on_stream && seen.own)
 		return true;
-	if (request->op == SPILL_OP_CREATE || self.mode == RELAXED)
+	if (call->safe || self.mode == RELAXED)
 		return false;
 	return seen.own_strict || (self.mode == GLOBAL && seen.global);
 }

@@ -8,6 +8,7 @@
 #include "honest.h"
 #include "least.h"
 #include "place/pool.h"
+#include "gate.h"
 #include "reserve.h"
 #include "rules.h"
 #include "trim.h"
@@ -111,7 +112,8 @@ static enum spill_outcome take(struct spill_request *request, const struct spill
 	if (request->remedy.surfaces) {
 		spill_honest_surfaced(request);
 		/* The caches that the program frees now are the first to fill the reserve: nothing else may be able to. */
-		spill_reserve_begin(request->device);
+		if (spill_reserve_begin(request->device))
+			spill_gate_call_me();
 		request->refused_by = *error = "oom.honest_first";
 		request->remedy_at = request->remedy.count;
 		return SPILL_REFUSED;

@@ -3,6 +3,7 @@
 
 #include "config_load.h"
 #include "configfile.h"
+#include "program.h"
 #include "ini_file.h"
 #include "options.h"
 #include "profile.h"
@@ -234,7 +235,7 @@ void spill_config_load(struct spill_config *config, const char *program)
 
 	begin(config);
 	if (!program) {
-		spill_config_program(found, sizeof(found));
+		spill_program_name(found, sizeof(found));
 		program = found;
 	}
 	load.program = program;

@@ -64,7 +64,4 @@ void spill_config_load_only(struct spill_config *config, const char *program, co
  */
 bool spill_config_disabled(void);
 
-/* Writes the program's name as above into name[size]. */
-void spill_config_program(char *name, size_t size);
-
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "program.h"
 #include "config.h"
 #include "fd.h"
 #include "logfile.h"
@@ -135,7 +136,7 @@ static void fill(struct spill_counters *page, const struct spill_policy *policy,
 	COPY(head->mode, policy->mode == SPILL_MODE_OBSERVE ? "observe" : "spill");
 	COPY(head->backend, start->backend);
 	COPY(head->release, SPILL_VERSION);
-	spill_config_program(head->program, sizeof(head->program));
+	spill_program_name(head->program, sizeof(head->program));
 	if (strlen(spill_log_path()) < sizeof(head->log))
 		COPY(head->log, spill_log_path());
 	fill_devices(page, policy, start);

@@ -98,7 +98,7 @@ static bool settle(struct spill_placement *placement, bool may_go)
 		destroy_event(&was);
 	if (!may_go || stays)
 		return false;
-	spill_place_release(placement, was.owner_ended);
+	spill_placement_release(placement, was.owner_ended);
 	return true;
 }
 
@@ -198,7 +198,7 @@ void spill_deferred_stream_ended(const struct spill_backend *backend, const void
 void spill_deferred_give(struct spill_placement *placement)
 {
 	if (!placement->reusable) {
-		spill_place_release(placement, false);
+		spill_placement_release(placement, false);
 		return;
 	}
 	pthread_mutex_lock(&lock);
@@ -222,7 +222,7 @@ void spill_deferred_drop(const struct spill_backend *backend)
 {
 	struct spill_placement *placement;
 	while ((placement = take_kept(backend)) != NULL)
-		spill_place_release(placement, false);
+		spill_placement_release(placement, false);
 }
 
 void spill_deferred_poll(const struct spill_backend *backend, bool may_wait)
@@ -298,7 +298,7 @@ void spill_deferred_context_ended(const struct spill_context_end *end)
 	while ((placement = take_ended(end)) != NULL)
 		settle(placement, true);
 	while ((placement = take_kept_of(end)) != NULL)
-		spill_place_release(placement, true);
+		spill_placement_release(placement, true);
 }
 
 void spill_deferred_fork_prepare(void)

@@ -10,7 +10,7 @@
 #define SPILL_DEFERRED_H
 
 #include "context_end.h"
-#include "place/place.h"
+#include "placement.h"
 
 /*
  * Waits until nothing on the device uses memory of that owner; memory of no context is waited for in the current one. THE

@@ -8,13 +8,14 @@
 #include "capture.h"
 #include "clock.h"
 #include "device_chunks.h"
-#include "engine.h"
+#include "process.h"
 #include "exchange.h"
 #include "host_chunks.h"
 #include "movable.h"
 #include "plan.h"
 #include "place/chunked.h"
 #include "promote.h"
+#include "gate.h"
 #include "reserve.h"
 #include "victim.h"
 
@@ -28,7 +29,7 @@ static struct spill_missing missing_for(const struct spill_demotion *demotion)
 	struct spill_missing missing =
 	    spill_policy_missing(spill_reserve_size(demotion->device), demotion->bytes, free,
 	                         spill_account_device_held(demotion->device),
-	                         spill_runtime_device_limit(demotion->backend, demotion->device));
+	                         spill_device_limit(demotion->backend, demotion->device));
 	if (demotion->keeps_reserve)
 		missing.least = missing.wanted;
 	return missing;
@@ -119,7 +120,7 @@ static uint64_t settle(const struct spill_plan *plan, const struct spill_demotio
 /* What would leave next, so that its new home can be made ahead of need. */
 static void tell_ahead(const struct spill_backend *backend, int device)
 {
-	if (!spill_amount_resolve(spill_runtime_policy()->host_ahead, 0, 0))
+	if (!spill_amount_resolve(spill_process_policy()->host_ahead, 0, 0))
 		return;
 	uint64_t sizes[NEXT];
 	unsigned count, known = 0;
@@ -142,13 +143,13 @@ static void demote(struct spill_demotion *demotion, struct spill_missing missing
 	struct spill_plan_reason why = {"demote", demotion->reason, demotion->api, demotion->caller,
 	                                spill_log_now_us()};
 	if (spill_plan_has_a_chance(demotion->backend, demotion->device,
-	                            spill_runtime_policy()->movable_wait_us))
+	                            spill_process_policy()->movable_wait_us))
 		make_plan(&plan, demotion, missing);
 	else
 		demotion->error = "movable.wait: the device is busy";
 	if (plan.count && (!demotion->error || demotion->part_helps)) {
 		const char *error = spill_plan_carry_out(&plan, demotion->backend, demotion->device,
-		                                         spill_runtime_policy()->movable_wait_us);
+		                                         spill_process_policy()->movable_wait_us);
 		demotion->error = error ? error : demotion->error;
 		demotion->freed = settle(&plan, demotion);
 		spill_plan_report(&plan, &why);
@@ -196,7 +197,8 @@ bool spill_demote(struct spill_demotion *demotion)
 		spill_promote_hold();
 		/* Below a limit the device itself has room. */
 		if (strcmp(demotion->reason, "limit") != 0)
-			spill_reserve_begin(demotion->device);
+			if (spill_reserve_begin(demotion->device))
+				spill_gate_call_me();
 	}
 	spill_mover_unlock();
 	return enough;

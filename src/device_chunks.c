@@ -2,12 +2,12 @@
 
 #include "account.h"
 #include "place/place.h"
-#include "runtime.h"
+#include "charge.h"
 
 bool spill_device_chunk_get(const struct spill_backend *backend, int device, uint64_t bytes, uint64_t *handle)
 {
 	uint64_t made;
-	if (!spill_device_charge_all(device, spill_runtime_device_limit(backend, device), bytes))
+	if (!spill_device_charge_all(device, spill_device_limit(backend, device), bytes))
 		return false;
 	if (backend->create(device, false, bytes, &made)) {
 		spill_account_device_return(device, bytes);

@@ -5,6 +5,7 @@
 #include "engine.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 
 #include "caller.h"
 #include "capture.h"
@@ -60,6 +61,20 @@ static operation *const operations[SPILL_OPS_COUNT] = {
     [SPILL_OP_RESOLVE] = spill_engine_pass, /* the shim substitutes the answer */
     [SPILL_OP_FRAME] = spill_engine_frame,
 };
+
+static void (*_Atomic on_memory_call)(const struct spill_backend *backend);
+
+void spill_engine_on_memory_call(void (*open)(const struct spill_backend *backend))
+{
+	atomic_store(&on_memory_call, open);
+}
+
+void spill_engine_memory_call(const struct spill_backend *backend)
+{
+	void (*open)(const struct spill_backend *) = atomic_load_explicit(&on_memory_call, memory_order_acquire);
+	if (open)
+		open(backend);
+}
 
 bool spill_engine_pass(struct spill_request *request)
 {
@@ -122,13 +137,6 @@ const char *spill_engine_api(const struct spill_request *request)
 	return spill_thread.frame ? spill_thread.frame->api : request->api;
 }
 
-const char *spill_engine_caller_of(const void *caller)
-{
-	if (!caller)
-		return "";                                           /* nobody's call: a tick */
-	return spill_log_active() ? spill_caller_name(caller) : "?"; /* nobody will read it */
-}
-
 const void *spill_engine_site(const struct spill_request *request)
 {
 	return spill_thread.frame ? spill_thread.frame->caller : request->caller;
@@ -136,5 +144,5 @@ const void *spill_engine_site(const struct spill_request *request)
 
 const char *spill_engine_caller(const struct spill_request *request)
 {
-	return spill_engine_caller_of(spill_engine_site(request));
+	return spill_log_caller(spill_engine_site(request));
 }

@@ -6,8 +6,9 @@
 #define SPILL_ENGINE_H
 
 #include "ledger.h"
+#include "process.h"
+#include "registry.h"
 #include "request.h"
-#include "runtime.h"
 
 bool spill_engine_pass(struct spill_request *request);        /* engine.c */
 bool spill_engine_frame(struct spill_request *request);       /* engine.c */
@@ -18,6 +19,8 @@ bool spill_engine_account(struct spill_request *request);     /* engine_account.
 bool spill_engine_array(struct spill_request *request);       /* engine_alloc.c */
 bool spill_engine_graph(struct spill_request *request);       /* engine_async.c */
 bool spill_engine_export(struct spill_request *request);      /* engine_export.c */
+bool spill_engine_capture(struct spill_request *request);     /* engine_capture.c */
+bool spill_engine_peer(struct spill_request *request);        /* engine_peer.c */
 bool spill_engine_free(struct spill_request *request);        /* engine_free.c */
 bool spill_engine_context(struct spill_request *request);     /* engine_free.c */
 bool spill_engine_attributes(struct spill_request *request);  /* engine_query.c */
@@ -32,6 +35,13 @@ bool spill_engine_release(struct spill_request *request);     /* engine_vmm.c */
 bool spill_engine_retain(struct spill_request *request);      /* engine_vmm.c */
 bool spill_engine_unmap(struct spill_request *request);       /* engine_vmm.c */
 
+/* Before each request for memory. The runtime hands in what the first of them opens: the log, with its start line. */
+void spill_engine_memory_call(const struct spill_backend *backend);
+void spill_engine_on_memory_call(void (*open)(const struct spill_backend *backend));
+
+/* The request is part of a capture, or what we would do for it would break one (spill_capture_forbids). */
+bool spill_engine_in_capture(const struct spill_request *request);
+
 /* The stream of a request by one name: 0 and the calling thread's own are told apart. */
 const void *spill_engine_stream(const struct spill_request *request);
 
@@ -39,26 +49,13 @@ const void *spill_engine_stream(const struct spill_request *request);
 const char *spill_engine_api(const struct spill_request *request);
 const char *spill_engine_caller(const struct spill_request *request);
 const void *spill_engine_site(const struct spill_request *request); /* the outermost call's return address */
-const char *spill_engine_caller_of(const void *caller);             /* by its return address */
 
-/* Log lines about decisions (report.c). `end_us` times are of spill_log_now_us. */
+/* Log lines about decisions (report.c). */
 void spill_report_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
                         const char *reason);
 void spill_report_free(const struct spill_request *request, const struct spill_allocation *allocation,
                        const char *reason);
 void spill_report_oom(const struct spill_request *request, const struct spill_backend *backend, uint64_t free,
                       uint64_t total);
-
-/* What has moved of an allocation. */
-struct spill_moved {
-	uint64_t seq, order; /* of its alloc; of this event */
-	int device;
-	uint64_t bytes; /* that moved, in so many chunks */
-	unsigned chunks;
-	struct spill_bytes held; /* by all of it afterwards */
-};
-
-struct spill_plan_reason;
-void spill_report_move(const struct spill_moved *moved, const struct spill_plan_reason *why);
 
 #endif

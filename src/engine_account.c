@@ -31,11 +31,11 @@ static void keep(struct spill_request *request, const struct spill_backend *back
 
 bool spill_engine_account(struct spill_request *request)
 {
-	const struct spill_backend *backend = spill_runtime_backend(request->domain);
+	const struct spill_backend *backend = spill_backend_for(request->domain);
 	if (request->step++ == 0) {
 		request->pass = !prepare(request, backend);
 		if (!request->pass)
-			spill_runtime_log(backend);
+			spill_engine_memory_call(backend);
 		request->start_us = spill_log_now_us();
 		return true;
 	}

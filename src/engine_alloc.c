@@ -92,7 +92,7 @@ static bool hand_out(struct spill_request *request, struct spill_placement *plac
 	allocation.held = placement->held;
 	allocation.placement = placement;
 	if (!spill_admit_record(request, &allocation, reason)) {
-		spill_place_release(placement, false);
+		spill_placement_release(placement, false);
 		*error = "no memory for bookkeeping";
 		return false;
 	}
@@ -114,7 +114,7 @@ static bool place(struct spill_request *request, enum spill_step step, const str
 static enum spill_instead make_movable(struct spill_request *request, const struct spill_backend *backend,
                                        const char **error)
 {
-	if (spill_capture_here(request) ||
+	if (spill_engine_in_capture(request) ||
 	    !spill_movable_wanted(backend, request->device, request->bytes, request->decision.chunks) ||
 	    spill_exporting_asked(request))
 		return SPILL_INSTEAD_NOT;
@@ -136,7 +136,7 @@ static enum spill_instead make_movable(struct spill_request *request, const stru
 /* As the vendor leaves it: the pitch is the one that it would have had (docs/measurements.md; hipamd writes it, too). */
 static void refused(struct spill_request *request)
 {
-	const struct spill_backend *backend = spill_runtime_backend(request->domain);
+	const struct spill_backend *backend = spill_backend_for(request->domain);
 	if (backend->clears_pointer)
 		*out(request) = 0;
 	if (request->out_pitch)

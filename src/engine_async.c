@@ -16,7 +16,7 @@
 #include "deferred.h"
 #include "mempool.h"
 #include "peer.h"
-#include "reserve.h"
+#include "reserve_keeper.h"
 
 /* For a stream to pass what was taken back; some steps of a program take as long. */
 #define STREAM_NS 50000000ull
@@ -49,7 +49,7 @@ static bool prepare(struct spill_request *request, const struct spill_backend *b
  */
 static bool admit(struct spill_request *request, struct spill_ask *ask, const struct spill_backend *backend)
 {
-	uint64_t limit = spill_runtime_device_limit(backend, request->device);
+	uint64_t limit = spill_device_limit(backend, request->device);
 	void *handle = limit == SPILL_UNLIMITED ? NULL : asked(request, backend);
 	request->mempool = handle ? spill_mempool_of(backend, handle, request->device) : NULL;
 	if (!request->mempool)
@@ -87,7 +87,7 @@ static bool is_over_limit(struct spill_request *request, const struct spill_back
 {
 	return request->mempool && spill_mempool_settle(request->mempool) &&
 	       spill_account_device_held(request->device) >
-	           spill_runtime_device_limit(backend, request->device);
+	           spill_device_limit(backend, request->device);
 }
 
 /* What was freed on the stream can be given back to the device only when the stream has passed it. Bounded. */
@@ -122,7 +122,7 @@ static bool keep(struct spill_request *request, const struct spill_backend *back
 {
 	bool over_limit = is_over_limit(request, backend);
 	request->short_of_reserve = !over_limit && took_of_reserve(request, backend);
-	if ((!over_limit && !request->short_of_reserve) || spill_runtime_observes())
+	if ((!over_limit && !request->short_of_reserve) || spill_process_observes())
 		return true;
 	backend->pool_free(*out(request), request->stream, request->per_thread);
 	if (request->mempool)
@@ -249,7 +249,7 @@ static void undo(const struct spill_request *request, struct spill_placement *pl
 {
 	if (placement->by_vendor)
 		placement->backend->pool_free(placement->ptr, request->stream, request->per_thread);
-	spill_place_release(placement, false);
+	spill_placement_release(placement, false);
 }
 
 static bool place(struct spill_request *request, enum spill_step step, const struct spill_want *want,
@@ -287,7 +287,7 @@ static bool place(struct spill_request *request, enum spill_step step, const str
 /* As the driver leaves it after an out of memory (docs/measurements.md). */
 static void refused(struct spill_request *request)
 {
-	if (spill_runtime_backend(request->domain)->clears_pointer)
+	if (spill_backend_for(request->domain)->clears_pointer)
 		*out(request) = 0;
 }
 
@@ -298,7 +298,7 @@ static bool elsewhere(struct spill_request *request, const struct spill_backend 
 	if (request->step++ == 0) {
 		request->pass = !prepare(request, backend);
 		if (!request->pass)
-			spill_runtime_log(backend);
+			spill_engine_memory_call(backend);
 		request->start_us = spill_log_now_us();
 		return true;
 	}
@@ -326,7 +326,7 @@ bool spill_engine_graph(struct spill_request *request)
 	if (request->step++ == 0)
 		return true;
 	if (request->result == 0)
-		graph_memory(request, spill_runtime_backend(request->domain));
+		graph_memory(request, spill_backend_for(request->domain));
 	return false;
 }
 
@@ -341,8 +341,8 @@ bool spill_engine_alloc_async(struct spill_request *request)
 	                                            .place = place,
 	                                            .refused = refused,
 	                                            .whole = true};
-	const struct spill_backend *backend = spill_runtime_backend(request->domain);
-	if (request->step == 0 && spill_capture_here(request)) {
+	const struct spill_backend *backend = spill_backend_for(request->domain);
+	if (request->step == 0 && spill_engine_in_capture(request)) {
 		graph_memory(request, backend);
 		request->pass = true;
 		return spill_engine_pass(request);
@@ -359,7 +359,7 @@ bool spill_engine_alloc_async(struct spill_request *request)
 /* The program's own pools are known so that they can be trimmed, and for where their memory is. */
 bool spill_engine_pool(struct spill_request *request)
 {
-	const struct spill_backend *backend = spill_runtime_backend(request->domain);
+	const struct spill_backend *backend = spill_backend_for(request->domain);
 	if (request->step++ == 0) {
 		request->pass = !backend || !backend->pool_place;
 		/* It leaves the list before it ends: behind that, another pool may have its handle. */

@@ -62,7 +62,7 @@ static void release(struct spill_allocation *allocation, bool context_ended)
 	stay(allocation->placement);
 	allocation->charged += allocation->placement->held.device;
 	allocation->placement->held.device = 0;
-	spill_place_release(allocation->placement, context_ended);
+	spill_placement_release(allocation->placement, context_ended);
 }
 
 /* The program has given it back; its memory is the caller's to defer. */
@@ -145,7 +145,7 @@ static bool freed_by_vendor(struct spill_request *request)
 
 bool spill_engine_free(struct spill_request *request)
 {
-	const struct spill_backend *backend = spill_runtime_backend(request->domain);
+	const struct spill_backend *backend = spill_backend_for(request->domain);
 	if (request->step++ == 0) {
 		request->start_us = spill_log_now_us();
 		if (backend)
@@ -155,7 +155,7 @@ bool spill_engine_free(struct spill_request *request)
 			return true;
 		if (request->op != SPILL_OP_FREE_ASYNC)
 			free_placed(request, request->entry);
-		else if (spill_capture_here(request))
+		else if (spill_engine_in_capture(request))
 			return true; /* the vendor's own answer is the right one */
 		else
 			free_placed_in_order(request, request->entry);
@@ -233,7 +233,7 @@ static bool has_ended(const struct spill_request *request, const struct spill_ba
 
 bool spill_engine_context(struct spill_request *request)
 {
-	const struct spill_backend *backend = spill_runtime_backend(request->domain);
+	const struct spill_backend *backend = spill_backend_for(request->domain);
 	bool destroyed = request->op == SPILL_OP_CONTEXT_DESTROY || request->op == SPILL_OP_PRIMARY_RELEASE;
 	if (request->step++ == 0) {
 		request->start_us = spill_log_now_us();

@@ -36,7 +36,7 @@ static struct spill_meminfo_view look(const struct spill_policy *policy, const s
 	struct spill_meminfo_view view = {0};
 	/* A question about the total alone has the size that a share is of, and its device is left alone if it is not current. */
 	if (!total)
-		view.limit = spill_runtime_device_limit(backend, device);
+		view.limit = spill_device_limit(backend, device);
 	else
 		view.limit = spill_policy_device_limit(policy, device, *total);
 	if (!total && view.limit != SPILL_UNLIMITED)
@@ -96,7 +96,7 @@ static void tell(const struct spill_request *request, const struct spill_policy 
 {
 	bool nvml = request->domain == SPILL_NVML;
 	const struct spill_backend *backend =
-	    nvml ? spill_runtime_backend_in_use(SPILL_CUDA_DRIVER) : spill_runtime_backend(request->domain);
+	    nvml ? spill_backend_in_use(SPILL_CUDA_DRIVER) : spill_backend_for(request->domain);
 	int cancel;
 	if (!backend)
 		return;
@@ -110,11 +110,11 @@ static void tell(const struct spill_request *request, const struct spill_policy 
 
 bool spill_engine_info(struct spill_request *request)
 {
-	const struct spill_policy *policy = spill_runtime_policy();
+	const struct spill_policy *policy = spill_process_policy();
 	if (request->step++ == 0)
 		return true;
 	if (request->result == 0 && policy->meminfo_report != SPILL_MEMINFO_HONEST &&
-	    !spill_runtime_observes())
+	    !spill_process_observes())
 		tell(request, policy);
 	return false;
 }

@@ -107,7 +107,7 @@ bool spill_engine_attributes(struct spill_request *request)
 	if (!placed && !spill_vmm_spilled_at(request->ptr, &range))
 		return false;
 	const struct spill_backend *backend =
-	    placed ? allocation.backend : spill_runtime_backend(request->domain);
+	    placed ? allocation.backend : spill_backend_for(request->domain);
 	const CUpointer_attribute *attributes = request->attributes;
 	for (unsigned i = 0; i < request->count; i++) {
 		void *value = request->values[i];

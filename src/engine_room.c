@@ -6,7 +6,7 @@
 #include "contexts.h"
 #include "engine.h"
 #include "movable.h"
-#include "reserve.h"
+#include "reserve_keeper.h"
 #include "room.h"
 
 /* The device that the call is about. */
@@ -58,7 +58,7 @@ static void made(const struct spill_request *request, const struct spill_backend
 
 static bool step(struct spill_request *request)
 {
-	const struct spill_backend *backend = spill_runtime_backend(request->domain);
+	const struct spill_backend *backend = spill_backend_for(request->domain);
 	int device;
 	if (request->step++ == 0)
 		return begin(request, backend);

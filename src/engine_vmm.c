@@ -11,7 +11,7 @@
 #include "admit.h"
 #include "honest.h"
 #include "promote.h"
-#include "reserve.h"
+#include "reserve_keeper.h"
 #include "vmm.h"
 
 /* Closes the books on what has been given back. */
@@ -26,7 +26,7 @@ static void finish(struct spill_request *request, struct spill_vmm_memory *ended
 			spill_report_free(request, entry, "free");
 			spill_account_device_return(entry->device, entry->charged);
 			spill_account_physical_return(entry->charged_host);
-			spill_place_release(entry->placement, true);
+			spill_placement_release(entry->placement, true);
 			spill_ledger_end(entry);
 			spill_promote_later();
 		}
@@ -81,8 +81,8 @@ static uint64_t *handle_of(struct spill_request *request)
 static bool sound(const struct spill_request *request, const struct spill_backend *backend)
 {
 	uint64_t granule;
-	bool first = spill_runtime_policy()->rules || spill_reserve_is_kept(request->device) ||
-	             spill_runtime_device_limit(backend, request->device) != SPILL_UNLIMITED;
+	bool first = spill_process_policy()->rules || spill_reserve_is_kept(request->device) ||
+	             spill_device_limit(backend, request->device) != SPILL_UNLIMITED;
 	if (!first || !backend->granularity)
 		return true;
 	return !backend->granularity(request->device, false, &granule) && granule &&
@@ -132,7 +132,7 @@ static bool place(struct spill_request *request, enum spill_step step, const str
 	allocation.held = placement->held;
 	allocation.placement = placement;
 	if (!keep(request, &allocation, &physical, spill_admit_reason(request))) {
-		spill_place_release(placement, false);
+		spill_placement_release(placement, false);
 		*error = "no memory for bookkeeping";
 		return false;
 	}
@@ -145,7 +145,7 @@ static bool create_on_host(struct spill_request *request, const struct spill_bac
                            const struct spill_physical *physical)
 {
 	if (request->step++ == 0) {
-		spill_runtime_log(backend);
+		spill_engine_memory_call(backend);
 		request->start_us = spill_log_now_us();
 		return true;
 	}
@@ -167,7 +167,7 @@ bool spill_engine_create(struct spill_request *request)
 {
 	static const struct spill_demand demand = {
 	    .prepare = prepare, .served = served, .place = place, .whole = true};
-	const struct spill_backend *backend = spill_runtime_backend(request->domain);
+	const struct spill_backend *backend = spill_backend_for(request->domain);
 	struct spill_physical physical;
 	if (describe(request, backend, &physical) && physical.where == SPILL_LOCATION_HOST)
 		return create_on_host(request, backend, &physical);

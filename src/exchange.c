@@ -5,7 +5,7 @@
 
 #include "back.h"
 #include "device_chunks.h"
-#include "engine.h"
+#include "process.h"
 #include "host_chunks.h"
 
 /* What is kept of one device, the last that had an exchange. The mover's, but for the sum. */

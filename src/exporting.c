@@ -77,5 +77,5 @@ bool spill_exporting_asked(const struct spill_request *request)
 	if (!site || request->decision.chunks == SPILL_SWITCH_ON)
 		return false;
 	return is_learned(site, request->bytes) ||
-	       (spill_runtime_policy()->movable_enable == SPILL_SWITCH_AUTO && is_listed(site));
+	       (spill_process_policy()->movable_enable == SPILL_SWITCH_AUTO && is_listed(site));
 }

@@ -8,7 +8,8 @@
 #include "graph_uses.h"
 #include "host_chunks.h"
 #include "place/chunked.h"
-#include "runtime.h"
+#include "process.h"
+#include "registry.h"
 #include "stopwatch.h"
 #include "uses.h"
 
@@ -16,7 +17,7 @@ _Atomic bool spill_follow_wanted;
 
 static void *start_watch(const struct spill_use *use, uint16_t site)
 {
-	const struct spill_backend *backend = spill_runtime_backend(SPILL_CUDA_DRIVER);
+	const struct spill_backend *backend = spill_backend_for(SPILL_CUDA_DRIVER);
 	struct spill_stopwatch_use timed = {.site = site, .on_host = use->host_bytes};
 	void *context;
 	int device;
@@ -52,8 +53,8 @@ void spill_follow_after(void *watch)
 
 void spill_follow_moved(void)
 {
-	bool wanted = spill_chunked_on_host() && spill_runtime_policy()->movable_follow != SPILL_SWITCH_OFF &&
-	              !spill_runtime_observes();
+	bool wanted = spill_chunked_on_host() && spill_process_policy()->movable_follow != SPILL_SWITCH_OFF &&
+	              !spill_process_observes();
 	if (wanted != atomic_load_explicit(&spill_follow_wanted, memory_order_relaxed))
 		atomic_store(&spill_follow_wanted, wanted);
 }
@@ -63,7 +64,7 @@ bool spill_follow_tick(void)
 	bool more = spill_host_chunks_trim();
 	if (!spill_exchange_kept())
 		return more;
-	if ((!spill_bring_active() || !spill_chunked_on_host()) && spill_mover_trylock()) {
+	if ((!spill_chunked_is_held() || !spill_chunked_on_host()) && spill_mover_trylock()) {
 		spill_exchange_drop();
 		spill_mover_unlock();
 	}

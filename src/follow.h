@@ -47,9 +47,7 @@ void *spill_follow_before(const struct spill_use *use);
 void spill_follow_after(void *stopwatch);
 
 /*
- * Bytes of what is movable are on the host now, or no longer (spill_chunked_on_host). Called with the list's lock held
- * (SPILL_RANK_CHUNKED), one call at a time: it takes no lock of a lower rank and walks no list. The mover need not be held: an
- * allocation can be made on the host at any time.
+ * Movable bytes have come to the host or left it. The observer of spill_chunked_observe: what is said there holds.
  */
 void spill_follow_moved(void);
 

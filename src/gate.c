@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "runtime.h"
-#include "tick.h"
+#include "process.h"
 
 /* Waiting threads look again this often, whatever became of who closed the gate. */
 #define LOOK_AGAIN_NS 10000000
@@ -46,6 +45,8 @@ static struct {
 	pthread_once_t once;
 	pthread_key_t key;
 	bool has_key;
+	unsigned counters;
+	void (*maintain)(void);
 } gate = {.once = PTHREAD_ONCE_INIT};
 
 /* By number, because libc's ways to sleep are cancellation points. */
@@ -62,6 +63,12 @@ static void thread_ends(void *record)
 	spill_gate_self = NULL;
 	spill_gate_leave(self);
 	atomic_store_explicit(&self->owned, false, memory_order_release);
+}
+
+void spill_gate_use(unsigned counters, void (*maintain)(void))
+{
+	gate.counters = counters;
+	gate.maintain = maintain;
 }
 
 static void start(void)
@@ -170,7 +177,7 @@ bool spill_gate_enter_slow(struct spill_gate_thread *self)
 			break;
 		spill_gate_leave(self);
 		if (due) {
-			spill_tick();
+			gate.maintain();
 		} else if (closer) {
 			inside = false;
 			break;
@@ -185,7 +192,7 @@ bool spill_gate_enter_slow(struct spill_gate_thread *self)
 bool spill_gate_enter_request(void)
 {
 	if (!spill_gate_self)
-		spill_gate_join(spill_runtime_counters());
+		spill_gate_join(gate.counters);
 	if (!spill_gate_self)
 		return false; /* the gate cannot be closed */
 	return spill_gate_enter(spill_gate_self);

@@ -41,6 +41,12 @@ enum spill_gate_state {
 extern _Atomic unsigned spill_gate_state;
 
 /*
+ * Once, before the first entry: how many counters a thread's record has, and the maintenance that spill_gate_call_me asks for.
+ * `maintain` is called outside the gate, with no lock of ours held. It may change errno.
+ */
+void spill_gate_use(unsigned counters, void (*maintain)(void));
+
+/*
  * Makes the calling thread's record, with `counters` counters, the same number for all threads. Without memory for it the
  * thread stays outside for good, spill_gate_self stays NULL, and the gate can never be closed again.
  */
@@ -101,7 +107,7 @@ bool spill_gate_close(uint64_t deadline_ns);
 void spill_gate_open(void);
 
 /*
- * Has spill_tick() called once by a later entry, before it goes inside, not sooner than SPILL_GATE_CALL_NS after
+ * Has the maintenance called once by a later entry, before it goes inside, not sooner than SPILL_GATE_CALL_NS after
  * the last such call. To be called again, ask again.
  */
 #define SPILL_GATE_CALL_NS 1000000

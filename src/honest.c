@@ -6,7 +6,7 @@
 #include "clock.h"
 #include "engine.h"
 #include "retry.h"
-#include "runtime.h"
+#include "process.h"
 
 static __thread struct spill_failure pending[SPILL_FAILURES] __attribute__((tls_model("initial-exec")));
 
@@ -56,7 +56,7 @@ void spill_honest_look(const struct spill_request *request, struct spill_full_vi
 	view->repeats = false;
 	for (unsigned i = 0; i < SPILL_FAILURES; i++)
 		view->repeats |=
-		    spill_failure_repeats(&pending[i], &now, spill_runtime_policy()->honest_window_us);
+		    spill_failure_repeats(&pending[i], &now, spill_process_policy()->honest_window_us);
 }
 
 void spill_honest_surfaced(const struct spill_request *request)
@@ -74,7 +74,7 @@ static __attribute__((noinline)) void succeeded(const struct spill_request *requ
 	find_caller(request, &caller);
 	struct spill_failure now = describe(request, &caller);
 	for (unsigned i = 0; i < SPILL_FAILURES; i++)
-		spill_failure_served(&pending[i], &now, spill_runtime_policy()->honest_window_us);
+		spill_failure_served(&pending[i], &now, spill_process_policy()->honest_window_us);
 }
 
 /* A failure of up to so many bytes is remembered. */

@@ -10,7 +10,7 @@
 #include "clock.h"
 #include "host_chunks.h"
 #include "note.h"
-#include "runtime.h"
+#include "process.h"
 
 /* What the vendor's calls and our own need; the stack's pages are taken only when they are touched. */
 #define STACK_BYTES (512ul << 10)

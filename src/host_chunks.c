@@ -7,11 +7,10 @@
 #include <sys/queue.h>
 
 #include "account.h"
-#include "bring.h"
 #include "clock.h"
 #include "host_ahead.h"
 #include "place/chunked.h"
-#include "runtime.h"
+#include "process.h"
 
 /* Kept after promotion, for the next demotion; more if host.ahead says so. */
 #define KEPT_BYTES (512ull << 20)
@@ -47,7 +46,7 @@ static uint64_t short_until_ns;
 
 static uint64_t ahead_bytes(void)
 {
-	return spill_amount_resolve(spill_runtime_policy()->host_ahead, 0, 0);
+	return spill_amount_resolve(spill_process_policy()->host_ahead, 0, 0);
 }
 
 /* Gives it back to the vendor, and its account. */
@@ -129,7 +128,7 @@ static void evict(struct list *list, unsigned count)
 {
 	uint64_t missing[WANTED];
 	struct kept *one;
-	if (spill_bring_active())
+	if (spill_chunked_is_held())
 		return;
 	while (count-- && kept_bytes > most_kept() && (one = compare(missing)) != NULL)
 		move_to(list, one);
@@ -142,7 +141,7 @@ bool spill_host_chunks_trim(void)
 		return false;
 	pthread_mutex_lock(&lock);
 	evict(&out, TRIMMED);
-	bool more = spill_bring_active() || !TAILQ_EMPTY(&out);
+	bool more = spill_chunked_is_held() || !TAILQ_EMPTY(&out);
 	pthread_mutex_unlock(&lock);
 	release_all(&out);
 	return more;
@@ -179,7 +178,7 @@ static const char *make(const struct spill_backend *backend, int device, uint64_
                         struct spill_host_chunk *chunk)
 {
 	uint64_t handle;
-	const char *refused = spill_physical_charge(spill_runtime_policy(), bytes);
+	const char *refused = spill_physical_charge(spill_process_policy(), bytes);
 	if (refused)
 		return refused;
 	int result = backend->create(device, true, bytes, &handle);

@@ -255,6 +255,16 @@ void spill_ledger_count_oom(int device)
 	pthread_mutex_unlock(&lock);
 }
 
+void spill_ledger_offer(const char *line, size_t length, enum spill_log_when when, enum spill_drop kind,
+                  const struct spill_bytes *bytes)
+{
+	struct spill_totals totals;
+	if (spill_log_offer(line, length, when))
+		return;
+	spill_ledger_totals(&totals);
+	spill_log_drop(kind, bytes, &totals.peak);
+}
+
 void spill_ledger_fork_prepare(void)
 {
 	pthread_mutex_lock(&lock);

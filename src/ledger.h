@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 #include "context_end.h"
-#include "place/place.h"
+#include "log.h"
+#include "placement.h"
 #include "record.h"
 
 struct spill_allocation {
@@ -89,6 +90,13 @@ void spill_ledger_totals(struct spill_totals *totals);
 /* The same without waiting for ever, for the end of the process, which may come inside a lock of ours. */
 bool spill_ledger_totals_now(struct spill_totals *totals);
 void spill_ledger_count_oom(int device);
+
+/*
+ * Offers the log a line that log.max may leave out. If it does, the figures of the line, `bytes`, are counted in the sums of what
+ * was dropped.
+ */
+void spill_ledger_offer(const char *line, size_t length, enum spill_log_when when, enum spill_drop kind,
+                        const struct spill_bytes *bytes);
 
 void spill_ledger_fork_prepare(void);
 void spill_ledger_fork_done(bool child);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "caller.h"
 #include "clock.h"
 #include "logmax.h"
 #include "logopen.h"
@@ -70,6 +71,13 @@ int spill_log_tid(void)
 bool spill_log_active(void)
 {
 	return atomic_load_explicit(&active, memory_order_acquire);
+}
+
+const char *spill_log_caller(const void *caller)
+{
+	if (!caller)
+		return "";                                           /* nobody's call: a tick */
+	return spill_log_active() ? spill_caller_name(caller) : "?"; /* nobody will read it */
 }
 
 const char *spill_log_path(void)

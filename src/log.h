@@ -36,6 +36,9 @@ struct spill_log_start {
 	unsigned option_count;
 };
 
+/* The longest line. It is not on the caller's stack, which may be the program's smallest (scratch.h). */
+#define SPILL_LOG_LINE 8192
+
 /* How soon a line must be in the file. */
 enum spill_log_when {
 	SPILL_LOG_SOON, /* routine: with the next 4 KiB, 100 ms of activity, or at exit */
@@ -59,6 +62,9 @@ void spill_log_open(const struct spill_policy *policy, const struct spill_log_st
 
 /* False if there is no file: callers can skip formatting. */
 bool spill_log_active(void);
+
+/* The name of a call site, by its return address; "?" if no log will tell it, "" for NULL. Static or interned. */
+const char *spill_log_caller(const void *site);
 
 /* Microseconds since the start line, and this thread's id as the log prints it. */
 uint64_t spill_log_now_us(void);

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "config.h"
+#include "program.h"
 #include "logkeep.h"
 #include "logpath.h"
 #include "quiet.h"
@@ -47,7 +47,7 @@ bool spill_logopen(struct spill_logqueue *queue, const struct spill_policy *poli
 
 	if (getauxval(AT_SECURE) || policy->log_level == SPILL_LOG_OFF)
 		return false;
-	spill_config_program(program, sizeof(program));
+	spill_program_name(program, sizeof(program));
 	spill_logpath_find(&found, policy->log_path, program);
 	problem = found.problem;
 	if (!problem && !found.path[0])

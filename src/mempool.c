@@ -10,7 +10,7 @@
 #include "peer.h"
 #include "place/place.h"
 #include "rules.h"
-#include "runtime.h"
+#include "process.h"
 
 struct spill_mempool {
 	const struct spill_backend *backend;
@@ -311,7 +311,7 @@ bool spill_mempool_admit(struct spill_mempool *pool, struct spill_request *reque
 	do {
 		uint64_t room = limit > view.device_used ? limit - view.device_used : 0;
 		ask->weight = growth(pool, request->bytes, room);
-		request->decision = spill_decide(spill_runtime_policy(), request->applied, ask, &view);
+		request->decision = spill_decide(spill_process_policy(), request->applied, ask, &view);
 		fits = request->decision.would == SPILL_VERDICT_DRIVER;
 	} while (fits && !spill_rules_charge(request, ask, &view));
 	request->charged = 0;

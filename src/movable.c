@@ -12,7 +12,8 @@
 #include "move.h"
 #include "note.h"
 #include "probe.h"
-#include "runtime.h"
+#include "process.h"
+#include "charge.h"
 #include "seqlock.h"
 
 /* A device that had no memory for the probe is asked again after this. */
@@ -90,7 +91,7 @@ void spill_movable_forbid(const char *reason)
 {
 	const char *none = NULL;
 	if (atomic_compare_exchange_strong(&forbidden, &none, reason) &&
-	    spill_runtime_policy()->movable_enable != SPILL_SWITCH_OFF)
+	    spill_process_policy()->movable_enable != SPILL_SWITCH_OFF)
 		tell(reason, " (movable.enable = off to silence this)");
 }
 
@@ -104,8 +105,8 @@ static bool is_in_chain(const struct spill_policy *policy)
 
 static bool is_allowed(const struct spill_backend *backend)
 {
-	enum spill_switch enable = spill_runtime_policy()->movable_enable;
-	if (enable == SPILL_SWITCH_OFF || atomic_load(&forbidden) || !is_in_chain(spill_runtime_policy()))
+	enum spill_switch enable = spill_process_policy()->movable_enable;
+	if (enable == SPILL_SWITCH_OFF || atomic_load(&forbidden) || !is_in_chain(spill_process_policy()))
 		return false;
 	return is_safe() && (enable == SPILL_SWITCH_ON || is_likely(backend));
 }
@@ -119,7 +120,7 @@ static void tell_of_probe(const struct spill_backend *backend, int device)
 	if (claims)
 		tell("a trial move of a chunk did not work on this device",
 		     "; movable.enable = off to silence this");
-	else if (spill_runtime_policy()->movable_enable == SPILL_SWITCH_ON)
+	else if (spill_process_policy()->movable_enable == SPILL_SWITCH_ON)
 		tell("movable.enable is on, and this device or its driver cannot move memory", "");
 }
 
@@ -138,9 +139,9 @@ static bool can_move(const struct spill_backend *backend, int device)
 	int movable = atomic_load_explicit(&mine->movable, memory_order_acquire);
 	if (movable != UNKNOWN)
 		return movable == YES;
-	if (!spill_policy_gains_by_moving(spill_runtime_policy(), backend->capabilities(device))) {
+	if (!spill_policy_gains_by_moving(spill_process_policy(), backend->capabilities(device))) {
 		atomic_store_explicit(&mine->movable, NO, memory_order_release);
-		if (spill_runtime_policy()->movable_enable == SPILL_SWITCH_ON)
+		if (spill_process_policy()->movable_enable == SPILL_SWITCH_ON)
 			tell("the device's memory is the host's, and nothing is gained by moving",
 			     " (device.memory = discrete if it is not)");
 		return false;
@@ -202,7 +203,7 @@ static void keep_look(struct device *mine, const struct spill_look *look)
 /* Above movable.above of the device, in use by anyone, with the request. `own`: without it. */
 static bool is_device_filled(const struct spill_backend *backend, int device, uint64_t own, uint64_t bytes)
 {
-	uint32_t share = (uint32_t)spill_runtime_policy()->movable_above.value;
+	uint32_t share = (uint32_t)spill_process_policy()->movable_above.value;
 	uint64_t free, now_us = spill_clock_ns() / 1000;
 	struct spill_look look = last_look(&devices[device]);
 	enum spill_look_answer answer = spill_look(&look, share, own, bytes, now_us);
@@ -221,9 +222,9 @@ static bool is_device_filled(const struct spill_backend *backend, int device, ui
 /* Above that share of what this process may have, with the request: no question for the driver. */
 static bool is_limit_filled(const struct spill_backend *backend, int device, uint64_t held)
 {
-	uint64_t limit = spill_runtime_device_limit(backend, device);
+	uint64_t limit = spill_device_limit(backend, device);
 	return limit != SPILL_UNLIMITED &&
-	       held > spill_amount_resolve(spill_runtime_policy()->movable_above, limit, 0);
+	       held > spill_amount_resolve(spill_process_policy()->movable_above, limit, 0);
 }
 
 static bool is_filled(const struct spill_backend *backend, int device, uint64_t bytes)
@@ -243,7 +244,7 @@ static bool is_known(int device)
 static bool is_wanted(const struct spill_backend *backend, int device, uint64_t bytes,
                       enum spill_switch chunks)
 {
-	const struct spill_policy *policy = spill_runtime_policy();
+	const struct spill_policy *policy = spill_process_policy();
 	if (chunks == SPILL_SWITCH_OFF || policy->movable_enable == SPILL_SWITCH_OFF ||
 	    bytes < policy->movable_min.value || atomic_load_explicit(&forbidden, memory_order_relaxed) ||
 	    !is_known(device) || atomic_load_explicit(&devices[device].movable, memory_order_relaxed) == NO)
@@ -257,7 +258,7 @@ static bool is_wanted(const struct spill_backend *backend, int device, uint64_t 
 /* A rule that says `place = movable` insists as much as movable.enable = on does: what is against it for good is told. */
 static void tell_of_rule(int device)
 {
-	const struct spill_policy *policy = spill_runtime_policy();
+	const struct spill_policy *policy = spill_process_policy();
 	if (policy->movable_enable == SPILL_SWITCH_OFF)
 		tell("a rule has place = movable, and movable.enable is off", "");
 	else if (!spill_policy_demotes(policy))

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "abi/nvml.h"
-#include "runtime.h"
+#include "registry.h"
 
 struct spill_nvml {
 #define FUNCTION(needed, ret, symbol, params) ret(*symbol) params;
@@ -14,7 +14,7 @@ struct spill_nvml {
 static bool uuid_of(const void *real, uint64_t handle, char *uuid, unsigned room)
 {
 	struct spill_nvml nvml;
-#define FUNCTION(needed, ret, symbol, params) *(void **)&nvml.symbol = spill_runtime_beside(real, #symbol);
+#define FUNCTION(needed, ret, symbol, params) *(void **)&nvml.symbol = spill_vendor_beside(real, #symbol);
 #include "backend_nvml.def"
 	return nvml.nvmlDeviceGetUUID &&
 	       nvml.nvmlDeviceGetUUID((nvmlDevice_t)(uintptr_t)handle, uuid, room) == NVML_SUCCESS;

@@ -11,8 +11,27 @@
 
 struct spill_placement;
 
-/* Steps PEER. */
-bool spill_engine_peer(struct spill_request *request);
+/* One side of a pair. HIP has no contexts here: NULL. */
+struct spill_peer_side {
+	int device;
+	void *context;
+};
+
+struct spill_peer_pair {
+	const struct spill_backend *backend; /* NULL: an empty slot of the table */
+	struct spill_peer_side owner, user;
+	uint64_t generation; /* in which it was made (context_end.h) */
+};
+
+/* True if that context, or where there are no contexts that device, is this side. */
+bool spill_peer_is(const struct spill_peer_side *side, int device, const void *context);
+
+/* False if the table is full. A pair that is there already is one. */
+bool spill_peer_add(const struct spill_peer_pair *pair);
+void spill_peer_remove(const struct spill_peer_pair *pair);
+
+/* Gives a device access to a range. The driver refuses a range that was freed meanwhile, which harms nobody. */
+void spill_peer_grant(const struct spill_backend *backend, uint64_t va, uint64_t bytes, int device);
 
 /*
  * Grants a new placement to all who have peer access to its owner's memory. pre: spill_ledger_each_placed or spill_pool_each

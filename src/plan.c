@@ -4,10 +4,13 @@
 
 #include "capture.h"
 #include "clock.h"
-#include "engine.h"
+#include "counters.h"
 #include "gate.h"
 #include "idle.h"
+#include "ledger.h"
+#include "loud.h"
 #include "place/chunked.h"
+#include "scratch.h"
 
 /* The shortest wait. */
 #define LEAST_US 5000ull
@@ -100,11 +103,69 @@ static struct spill_bytes held_before(const struct spill_chunked *of, const stru
 	return held;
 }
 
+/* What has moved of an allocation. */
+struct moved {
+	uint64_t seq, order; /* of its alloc; of this event */
+	int device;
+	uint64_t bytes; /* that moved, in so many chunks */
+	unsigned chunks;
+	struct spill_bytes held; /* by all of it afterwards */
+};
+
+static void loud_move(const struct moved *moved, bool at_limit)
+{
+	char line[1024];
+	struct spill_text text;
+	if (!spill_loud_begin(&text, line, sizeof(line), moved->bytes, moved->held.device + moved->held.host))
+		return;
+	spill_text_add(&text, " moved to host memory to make room");
+	spill_loud_device(&text, moved->device, at_limit);
+	spill_loud_end(&text, line);
+}
+
+static void report(const struct moved *moved, const struct spill_plan_reason *why)
+{
+	bool demoted = strcmp(why->what, "demote") == 0;
+	if (spill_log_active()) {
+		char *line = spill_scratch_take();
+		struct spill_record_move record = {
+		    .time_us = spill_log_now_us(),
+		    .seq = moved->seq,
+		    .order = moved->order,
+		    .tid = spill_log_tid(),
+		    .device = moved->device,
+		    .what = why->what,
+		    .api = why->api && why->api[0] ? why->api : NULL,
+		    .caller = why->caller && why->caller[0] ? why->caller : NULL,
+		    .bytes = moved->bytes,
+		    .chunks = moved->chunks,
+		    .held = moved->held,
+		    .reason = why->reason,
+		};
+		record.took_us = record.time_us - why->start_us;
+		size_t length = line ? spill_record_move(&record, line, SPILL_LOG_LINE) : 0;
+		const struct spill_bytes came = {.device = demoted ? 0 : moved->bytes,
+		                                 .host = demoted ? moved->bytes : 0};
+		spill_ledger_offer(line, length, SPILL_LOG_NOW, demoted ? SPILL_DROP_DEMOTE : SPILL_DROP_PROMOTE, &came);
+		spill_scratch_give_back(line);
+	}
+	spill_counters_decided(moved->device, moved->bytes,
+	                       &(struct spill_counters_text){
+	                           .what = why->what,
+	                           .place = demoted ? "host" : "device",
+	                           .reason = why->reason,
+	                           .api = why->api,
+	                           .caller = why->caller,
+	                       });
+	if (demoted)
+		loud_move(moved, strcmp(why->reason, "limit") == 0);
+}
+
 void spill_plan_report(const struct spill_plan *plan, const struct spill_plan_reason *why)
 {
 	for (unsigned i = 0, end; i < plan->count; i = end) {
 		struct spill_chunked *of = plan->moves[i].of;
-		struct spill_moved moved = {.device = of->base.device,
+		struct moved moved = {.device = of->base.device,
 		                            .seq = of->seq,
 		                            .held = held_before(of, plan->moves + plan->count, plan->later)};
 		for (end = i; end < plan->count && plan->moves[end].of == of; end++)
@@ -114,7 +175,7 @@ void spill_plan_report(const struct spill_plan *plan, const struct spill_plan_re
 			}
 		/* One that is being freed at this moment has had its last line. */
 		if (moved.chunks && spill_ledger_moved(of->base.ptr, of->seq, &moved.held, &moved.order))
-			spill_report_move(&moved, why);
+			report(&moved, why);
 	}
 }
 

@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "advice.h"
+#include "program.h"
 #include "config.h"
 #include "ledger.h"
 #include "log.h"
-#include "runtime.h"
+#include "process.h"
 
 _Static_assert(SPILL_BLOCK <= PIPE_BUF, "a pipe could cut the block");
 
@@ -17,7 +18,7 @@ static _Atomic uint64_t by_oom, by_limit, by_rule;
 
 bool spill_postmortem_due(const struct spill_record_oom *oom)
 {
-	enum spill_log_stderr how = spill_runtime_policy()->log_stderr;
+	enum spill_log_stderr how = spill_process_policy()->log_stderr;
 	if (how == SPILL_STDERR_OFF || !spill_oom_is_final(oom->refused_by))
 		return false;
 	return !atomic_exchange(&told, true) || how == SPILL_STDERR_ALL;
@@ -28,7 +29,7 @@ void spill_postmortem_tell(const struct spill_record_oom *oom, char buffer[SPILL
 	struct spill_totals totals;
 	char program[256];
 	spill_ledger_totals(&totals);
-	spill_config_program(program, sizeof(program));
+	spill_program_name(program, sizeof(program));
 	const struct spill_mortem mortem = {.program = program, .log = spill_log_path(), .totals = &totals};
 	spill_stderr_lines(buffer, spill_mortem_oom(&mortem, oom, buffer, SPILL_BLOCK));
 }
@@ -43,10 +44,10 @@ void spill_postmortem_count(const char *reason, uint64_t bytes)
 
 void spill_postmortem_exit(const char *how, const struct spill_totals *totals, char *buffer, size_t size)
 {
-	if (spill_runtime_policy()->log_stderr != SPILL_STDERR_ALL)
+	if (spill_process_policy()->log_stderr != SPILL_STDERR_ALL)
 		return;
 	char program[256];
-	spill_config_program(program, sizeof(program));
+	spill_program_name(program, sizeof(program));
 	const struct spill_mortem mortem = {.program = program, .log = spill_log_path(), .totals = totals};
 	const struct spill_why why = {by_oom, by_limit, by_rule};
 	spill_stderr_lines(

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config.h"
+#include "program.h"
 #include "glob.h"
 #include "smallfile.h"
 #include "text.h"
@@ -124,7 +124,7 @@ static __attribute__((noinline)) void find_name(char *name, size_t size)
  * Found once: it is asked for on small stacks, a signal handler's too, that have no room for a path, which is why what finds it
  * is not inlined. Nobody waits for another thread: until it is known, each finds it for itself.
  */
-void spill_config_program(char *name, size_t size)
+void spill_program_name(char *name, size_t size)
 {
 	enum { UNKNOWN, FOUND, KNOWN };
 	static char known[256];

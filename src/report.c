@@ -6,57 +6,18 @@
 #include <string.h>
 
 #include "account.h"
-#include "config.h"
+#include "charge.h"
 #include "counters.h"
 #include "engine.h"
-#include "plan.h"
+#include "loud.h"
 #include "postmortem.h"
-#include "reserve.h"
+#include "reserve_keeper.h"
 #include "rules.h"
 #include "scratch.h"
 #include "text.h"
 
-/* A line is not on the caller's stack, which may be the program's smallest. */
-#define LINE 8192
+#define LINE SPILL_LOG_LINE
 _Static_assert(LINE >= SPILL_BLOCK && LINE <= SPILL_SCRATCH, "room of a block, and room for it");
-
-/*
- * The loud line is due once a run, or at every spill and demotion. `text` then begins with the program's name and the
- * sizes, in `line`.
- */
-static bool loud_begin(struct spill_text *text, char *line, size_t size, uint64_t part, uint64_t whole)
-{
-	static atomic_flag said = ATOMIC_FLAG_INIT;
-	enum spill_log_stderr how = spill_runtime_policy()->log_stderr;
-	if (how == SPILL_STDERR_OFF || (atomic_flag_test_and_set(&said) && how == SPILL_STDERR_FIRST))
-		return false;
-	char program[256];
-	spill_config_program(program, sizeof(program));
-	*text = spill_text_begin(line, size);
-	spill_text_add(text, program);
-	spill_text_add(text, ": ");
-	spill_text_size(text, part);
-	spill_text_add(text, " of ");
-	spill_text_size(text, whole);
-	return true;
-}
-
-static void loud_device(struct spill_text *text, int device, bool at_limit)
-{
-	spill_text_add(text, " (device ");
-	spill_text_number(text, (uint64_t)device);
-	spill_text_add(text, at_limit ? " at its limit" : " full");
-}
-
-static void loud_end(struct spill_text *text, const char *line)
-{
-	spill_text_add(text, "); expect lower speed");
-	if (spill_log_path()[0]) {
-		spill_text_add(text, "; log ");
-		spill_text_add(text, spill_log_path());
-	}
-	spill_stderr_line(line);
-}
 
 static void loud_why(struct spill_text *text, const struct spill_request *request, const char *reason)
 {
@@ -64,7 +25,7 @@ static void loud_why(struct spill_text *text, const struct spill_request *reques
 	if (by_rule)
 		spill_text_add(text, " (rule ");
 	else
-		loud_device(text, request->device, request->over_limit);
+		spill_loud_device(text, request->device, request->over_limit);
 	if (!by_rule)
 		spill_text_add(text, ", rule ");
 	spill_text_add(text, request->decision.rule);
@@ -80,30 +41,19 @@ static void loud(const struct spill_request *request, const struct spill_allocat
 	uint64_t away = spill_ledger_away(allocation);
 	if (!away) /* found room on the device after all */
 		return;
-	if (!loud_begin(&text, line, sizeof(line), away, allocation->bytes))
+	if (!spill_loud_begin(&text, line, sizeof(line), away, allocation->bytes))
 		return;
 	spill_text_add(&text,
 	               allocation->held.managed ? " placed in managed memory" : " placed in host memory");
 	loud_why(&text, request, reason);
-	loud_end(&text, line);
-}
-
-static void loud_move(const struct spill_moved *moved, bool at_limit)
-{
-	char line[1024];
-	struct spill_text text;
-	if (!loud_begin(&text, line, sizeof(line), moved->bytes, moved->held.device + moved->held.host))
-		return;
-	spill_text_add(&text, " moved to host memory to make room");
-	loud_device(&text, moved->device, at_limit);
-	loud_end(&text, line);
+	spill_loud_end(&text, line);
 }
 
 /* In observe mode: where it would have been instead of the device, by its rule or as the first place that is tried. */
 static const char *would(const struct spill_request *request, const struct spill_backend *backend)
 {
 	const struct spill_decision *decision = &request->decision;
-	if (!spill_runtime_observes())
+	if (!spill_process_observes())
 		return NULL;
 	if (decision->would == SPILL_VERDICT_PLACE)
 		return spill_place_name(decision->place);
@@ -117,7 +67,7 @@ static const char *would(const struct spill_request *request, const struct spill
 	    .capped = request->capped,
 	    .supposed = true,
 	};
-	struct spill_remedy remedy = spill_decide_full(spill_runtime_policy(), request->applied, &ask, &view);
+	struct spill_remedy remedy = spill_decide_full(spill_process_policy(), request->applied, &ask, &view);
 	for (unsigned i = 0; i < remedy.count; i++)
 		if (spill_step_place(remedy.step[i]) != SPILL_PLACE_DEVICE)
 			return spill_step_name(remedy.step[i]);
@@ -142,17 +92,6 @@ static void decided_alloc(const struct spill_request *request, const struct spil
 	    .caller = allocation->caller,
 	};
 	spill_counters_decided(allocation->device, away ? away : allocation->bytes, &text);
-}
-
-/* A line that log.max may leave out: then its figures are in the sums. */
-static void offer(const char *line, size_t length, enum spill_log_when when, enum spill_drop kind,
-                  const struct spill_bytes *bytes)
-{
-	struct spill_totals totals;
-	if (spill_log_offer(line, length, when))
-		return;
-	spill_ledger_totals(&totals);
-	spill_log_drop(kind, bytes, &totals.peak);
 }
 
 /* Of no interest to who wants to know of spills: as the vendor would have it, or able to move and all on the device. */
@@ -186,7 +125,7 @@ static void log_alloc(const struct spill_request *request, const struct spill_al
 	record.took_us = record.time_us - request->start_us;
 	memcpy(record.tried, request->tried, sizeof(record.tried));
 	size_t length = line ? spill_record_alloc(&record, line, LINE) : 0;
-	offer(line, length, routine(allocation) ? SPILL_LOG_SOON : SPILL_LOG_NOW,
+	spill_ledger_offer(line, length, routine(allocation) ? SPILL_LOG_SOON : SPILL_LOG_NOW,
 	      spill_ledger_is_spill(allocation) ? SPILL_DROP_SPILL : SPILL_DROP_ALLOC, &allocation->held);
 	spill_scratch_give_back(line);
 }
@@ -196,7 +135,7 @@ void spill_report_alloc(const struct spill_request *request, const struct spill_
 {
 	const char *instead = would(request, allocation->backend);
 	if (spill_log_active() &&
-	    (spill_runtime_policy()->log_level == SPILL_LOG_ALL || !routine(allocation)))
+	    (spill_process_policy()->log_level == SPILL_LOG_ALL || !routine(allocation)))
 		log_alloc(request, allocation, reason, instead);
 	decided_alloc(request, allocation, reason, instead);
 	if (spill_ledger_is_spill(allocation))
@@ -209,7 +148,7 @@ void spill_report_free(const struct spill_request *request, const struct spill_a
                        const char *reason)
 {
 	if (!spill_log_active() ||
-	    (spill_runtime_policy()->log_level != SPILL_LOG_ALL && routine(allocation)))
+	    (spill_process_policy()->log_level != SPILL_LOG_ALL && routine(allocation)))
 		return;
 	char *line = spill_scratch_take();
 	struct spill_record_free record = {
@@ -227,46 +166,8 @@ void spill_report_free(const struct spill_request *request, const struct spill_a
 	};
 	record.took_us = record.time_us - request->start_us;
 	size_t length = line ? spill_record_free(&record, line, LINE) : 0;
-	offer(line, length, SPILL_LOG_SOON, SPILL_DROP_FREE, &allocation->held);
+	spill_ledger_offer(line, length, SPILL_LOG_SOON, SPILL_DROP_FREE, &allocation->held);
 	spill_scratch_give_back(line);
-}
-
-void spill_report_move(const struct spill_moved *moved, const struct spill_plan_reason *why)
-{
-	bool demoted = strcmp(why->what, "demote") == 0;
-	if (spill_log_active()) {
-		char *line = spill_scratch_take();
-		struct spill_record_move record = {
-		    .time_us = spill_log_now_us(),
-		    .seq = moved->seq,
-		    .order = moved->order,
-		    .tid = spill_log_tid(),
-		    .device = moved->device,
-		    .what = why->what,
-		    .api = why->api && why->api[0] ? why->api : NULL,
-		    .caller = why->caller && why->caller[0] ? why->caller : NULL,
-		    .bytes = moved->bytes,
-		    .chunks = moved->chunks,
-		    .held = moved->held,
-		    .reason = why->reason,
-		};
-		record.took_us = record.time_us - why->start_us;
-		size_t length = line ? spill_record_move(&record, line, LINE) : 0;
-		const struct spill_bytes came = {.device = demoted ? 0 : moved->bytes,
-		                                 .host = demoted ? moved->bytes : 0};
-		offer(line, length, SPILL_LOG_NOW, demoted ? SPILL_DROP_DEMOTE : SPILL_DROP_PROMOTE, &came);
-		spill_scratch_give_back(line);
-	}
-	spill_counters_decided(moved->device, moved->bytes,
-	                       &(struct spill_counters_text){
-	                           .what = why->what,
-	                           .place = demoted ? "host" : "device",
-	                           .reason = why->reason,
-	                           .api = why->api,
-	                           .caller = why->caller,
-	                       });
-	if (demoted)
-		loud_move(moved, strcmp(why->reason, "limit") == 0);
 }
 
 /* Figures of what refused, where it has some. */
@@ -279,7 +180,7 @@ static struct spill_refusal refusal(const struct spill_request *request, const s
 	if (strcmp(by, "host.limit") == 0 || strcmp(by, "host.reserve") == 0)
 		return request->refusal;
 	if (strcmp(by, "device.limit") == 0) {
-		figures.limit = spill_runtime_device_limit(backend, request->device);
+		figures.limit = spill_device_limit(backend, request->device);
 		figures.held = spill_account_device_held(request->device);
 		return figures;
 	}

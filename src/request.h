@@ -16,15 +16,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backend.h"
 #include "context_end.h"
 #include "growth.h"
 #include "record.h"
+#include "reserve_keeper.h"
 
 struct spill_allocation;
 struct spill_mempool;
 struct spill_capture;
-
-enum spill_domain { SPILL_CUDA_DRIVER, SPILL_CUDA_RUNTIME, SPILL_HIP, SPILL_NVML, SPILL_DOMAINS };
 
 /* What the engine does with a call; one file or function each in src/engine*.c. */
 #define SPILL_OPS(X) \
@@ -99,11 +99,6 @@ enum spill_way {
 
 #define SPILL_CURRENT_DEVICE (-1)
 
-/* Free device memory when code was about to be loaded, and what the program had been given (reserve.h). */
-struct spill_load {
-	uint64_t free, given; /* free 0: not known */
-};
-
 struct spill_request {
 	/* Set by the stub. */
 	int hook; /* row of the table */
@@ -158,8 +153,8 @@ struct spill_request {
 	int last_error;         /* the vendor's last error before the call, where it has such a thing */
 	uint64_t weight;        /* device bytes that the driver takes for it */
 	uint64_t charged;       /* bytes charged to the device while the driver is asked */
-	uint64_t pending;       /* bytes that the driver is asked for, as reserve.h counts them */
-	struct spill_load load; /* ROOM: what was free before the vendor was asked */
+	uint64_t pending;       /* bytes that the driver is asked for, as reserve_keeper.h counts them */
+	struct spill_code_load load; /* ROOM: what was free before the vendor was asked */
 	struct spill_mempool *mempool; /* ALLOC_ASYNC: the pool whose growth that is, or NULL */
 	uint64_t start_us;
 	/* What the policy says about it (rules.h, admit.c). Without rules `applied` and the flags are as they were made. */

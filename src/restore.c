@@ -4,7 +4,7 @@
 #include "clock.h"
 #include "exchange.h"
 #include "place/chunked.h"
-#include "runtime.h"
+#include "process.h"
 
 /* The way over all chunks of a device, for one direction. */
 struct cursor {
@@ -90,7 +90,7 @@ bool spill_restore_left(int device)
 bool spill_restore(const struct spill_backend *backend, int device)
 {
 	struct cursor comes = {.on_host = true}, goes = {.on_host = false};
-	uint64_t wait_ns = spill_runtime_policy()->movable_wait_us * 1000;
+	uint64_t wait_ns = spill_process_policy()->movable_wait_us * 1000;
 	enter(&comes, spill_chunked_next(NULL));
 	enter(&goes, spill_chunked_next(NULL));
 	while (true) {

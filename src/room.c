@@ -10,7 +10,7 @@
 /* Twice as much each time: what is missing is not known. */
 static uint64_t size_of(unsigned attempt)
 {
-	uint64_t chunk = spill_amount_resolve(spill_runtime_policy()->movable_chunk, 0, 64ull << 20);
+	uint64_t chunk = spill_amount_resolve(spill_process_policy()->movable_chunk, 0, 64ull << 20);
 	return chunk << attempt;
 }
 
@@ -25,9 +25,9 @@ static bool make_whole(const struct spill_backend *backend, int device, const ch
 	    .bytes = bytes,
 	    .reason = "room",
 	    .api = api,
-	    .caller = spill_engine_caller_of(caller),
+	    .caller = spill_log_caller(caller),
 	};
-	if (spill_runtime_observes() || spill_capture_any())
+	if (spill_process_observes() || spill_capture_any())
 		return false;
 	spill_trim(backend, device, bytes);
 	return (!backend->memory(device, &free, &total) && free >= bytes) || spill_demote(&demotion);
@@ -36,7 +36,7 @@ static bool make_whole(const struct spill_backend *backend, int device, const ch
 bool spill_room_make(const struct spill_backend *backend, int device, const char *api, const void *caller,
                      unsigned attempt)
 {
-	if (attempt >= SPILL_ROOM_ATTEMPTS || spill_runtime_observes() || spill_capture_any())
+	if (attempt >= SPILL_ROOM_ATTEMPTS || spill_process_observes() || spill_capture_any())
 		return false;
 	struct spill_demotion demotion = {
 	    .backend = backend,
@@ -45,7 +45,7 @@ bool spill_room_make(const struct spill_backend *backend, int device, const char
 	    .reason = "room",
 	    .part_helps = true,
 	    .api = api,
-	    .caller = spill_engine_caller_of(caller),
+	    .caller = spill_log_caller(caller),
 	};
 	bool trimmed = attempt == 0 && spill_trim(backend, device, demotion.bytes);
 	return trimmed || spill_demote(&demotion) || demotion.freed;
@@ -54,7 +54,7 @@ bool spill_room_make(const struct spill_backend *backend, int device, const char
 bool spill_room_make_for(enum spill_domain domain, int result, const char *api, const void *caller,
                          unsigned attempt, uint64_t whole)
 {
-	const struct spill_backend *backend = spill_runtime_backend(domain);
+	const struct spill_backend *backend = spill_backend_for(domain);
 	void *context;
 	int device;
 	if (!backend || result != backend->out_of_memory)

@@ -82,7 +82,7 @@ static uint64_t mask_of(const struct spill_rules *rules, const struct spill_requ
 
 void spill_rules_find(struct spill_request *request)
 {
-	const struct spill_policy *policy = spill_runtime_policy();
+	const struct spill_policy *policy = spill_process_policy();
 	struct spill_ask ask = {
 	    .bytes = request->bytes, .device = request->device, .rules = mask_of(policy->rules, request)};
 	request->asks_growth = ask.rules & policy->rules->by_growth;
@@ -105,7 +105,7 @@ static bool capped(const struct spill_request *request)
 /* pre: it has a rule */
 static unsigned rule_of(const struct spill_request *request)
 {
-	return spill_rule_index(spill_runtime_policy(), request->applied);
+	return spill_rule_index(spill_process_policy(), request->applied);
 }
 
 uint64_t spill_rules_held(const struct spill_request *request)

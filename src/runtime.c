@@ -11,9 +11,11 @@
 #include "caller.h"
 #include "capture.h"
 #include "context_end.h"
+#include "config.h"
 #include "contexts.h"
 #include "counters.h"
 #include "deferred.h"
+#include "engine.h"
 #include "follow.h"
 #include "gate.h"
 #include "growing.h"
@@ -34,9 +36,8 @@
 #include "publish.h"
 #include "rules.h"
 #include "scratch.h"
+#include "tick.h"
 #include "vmm.h"
-
-__thread struct spill_thread spill_thread __attribute__((tls_model("initial-exec")));
 
 enum state { FRESH, READY, OFF };
 
@@ -49,18 +50,6 @@ static struct {
 	pid_t owner;            /* who opened it */
 	_Atomic bool ended;
 } runtime = {.once = PTHREAD_ONCE_INIT};
-
-const struct spill_policy *spill_runtime_policy(void)
-{
-	return &runtime.config.policy;
-}
-
-static const struct spill_backend *const backends[SPILL_DOMAINS] = {
-    [SPILL_CUDA_DRIVER] = &spill_backend_cuda,
-    [SPILL_HIP] = &spill_backend_hip,
-};
-enum { UNKNOWN, WORKS, MISSING };
-static _Atomic int backend_states[SPILL_DOMAINS];
 
 /* A signal handler that forks may have interrupted a move of its own thread, which ends when the handler has returned. */
 static __thread bool fork_has_mover __attribute__((tls_model("initial-exec")));
@@ -130,15 +119,14 @@ static void fork_child(void)
 	atomic_store(&runtime.ended, false);
 	spill_hostmem_fork_child();
 	spill_gate_fork_child();
+	spill_mover_fork_child();
 	spill_move_reset();
 	spill_movable_reset();
 	spill_rules_reset();
 	spill_promote_reset();
 	spill_follow_reset();
 	spill_postmortem_reset();
-	for (int domain = 0; domain < SPILL_DOMAINS; domain++)
-		atomic_store(&backend_states[domain],
-		             UNKNOWN); /* not in use: by the driver's rules it cannot be */
+	spill_registry_fork_child();
 	spill_thread = (struct spill_thread){0};
 }
 
@@ -173,83 +161,10 @@ static void use_node(int node)
 	spill_note("host-numa", text);
 }
 
-static void start(void)
-{
-	spill_config_load(&runtime.config, NULL);
-	if (runtime.config.policy.mode == SPILL_MODE_OFF) {
-		atomic_store(&runtime.state, OFF);
-		return;
-	}
-	tell_about_settings(&runtime.config);
-	spill_hostmem_at_start();
-	use_node(runtime.config.policy.host_numa);
-	if (runtime.config.policy.host_share && !getauxval(AT_SECURE))
-		spill_host_share_use(NULL);
-	pthread_atfork(fork_prepare, fork_parent, fork_child);
-	atomic_store(&runtime.state, READY);
-}
-
-bool spill_runtime_started(void)
-{
-	return atomic_load_explicit(&runtime.state, memory_order_acquire) == READY;
-}
-
-void *spill_runtime_beside(const void *real, const char *symbol)
-{
-	const struct spill_shim *shim = runtime.shim;
-	return shim ? shim->beside(real, symbol) : NULL;
-}
-
-unsigned spill_runtime_counters(void)
-{
-	const struct spill_shim *shim = runtime.shim;
-	return shim ? shim->counters : 0;
-}
-
-bool spill_runtime_ready(const struct spill_shim *shim)
-{
-	enum state state = atomic_load_explicit(&runtime.state, memory_order_acquire);
-	if (state == FRESH) {
-		if (spill_config_disabled()) {
-			atomic_store(&runtime.state, OFF);
-			return false;
-		}
-		int error = errno;
-		int cancel;
-		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* it reads files */
-		spill_thread.depth++; /* what start() calls may come back to us */
-		runtime.shim = shim;
-		/* No call into the loader or the vendor in there: see publish.h. */
-		pthread_once(&runtime.once, start);
-		spill_thread.depth--;
-		pthread_setcancelstate(cancel, NULL);
-		errno = error;
-		state = atomic_load(&runtime.state);
-	}
-	return state == READY;
-}
-
-const struct spill_backend *spill_runtime_backend(enum spill_domain domain)
-{
-	const struct spill_backend *backend = backends[domain];
-	int state = atomic_load_explicit(&backend_states[domain], memory_order_acquire);
-	if (backend && state == UNKNOWN) {
-		/* Every thread that comes here finds the same; see publish.h for why nobody waits. */
-		state = backend->start(runtime.shim->resolve) ? WORKS : MISSING;
-		atomic_store_explicit(&backend_states[domain], state, memory_order_release);
-	}
-	return state == WORKS ? backend : NULL;
-}
-
-const struct spill_backend *spill_runtime_backend_in_use(enum spill_domain domain)
-{
-	int state = atomic_load_explicit(&backend_states[domain], memory_order_acquire);
-	return state == WORKS ? backends[domain] : NULL;
-}
-
 _Static_assert(sizeof(struct spill_log_device[SPILL_DEVICES]) <= SPILL_SCRATCH, "room for them");
 
-void spill_runtime_log(const struct spill_backend *backend)
+/* Opens the log with its start line. pre: the vendor's driver is initialised */
+static void open_log(const struct spill_backend *backend)
 {
 	int cancel;
 	if (spill_is_published(&runtime.log_opened))
@@ -279,6 +194,56 @@ void spill_runtime_log(const struct spill_backend *backend)
 	pthread_setcancelstate(cancel, NULL);
 }
 
+static void start(void)
+{
+	const struct spill_shim *shim = runtime.shim;
+	spill_registry_use(&shim->symbols);
+	spill_gate_use(shim->counters, spill_tick);
+	spill_chunked_observe(spill_follow_moved);
+	spill_engine_on_memory_call(open_log);
+	spill_config_load(&runtime.config, NULL);
+	spill_process_use_policy(&runtime.config.policy);
+	if (runtime.config.policy.mode == SPILL_MODE_OFF) {
+		atomic_store(&runtime.state, OFF);
+		return;
+	}
+	tell_about_settings(&runtime.config);
+	spill_hostmem_at_start();
+	use_node(runtime.config.policy.host_numa);
+	if (runtime.config.policy.host_share && !getauxval(AT_SECURE))
+		spill_host_share_use(NULL);
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	atomic_store(&runtime.state, READY);
+}
+
+bool spill_runtime_started(void)
+{
+	return atomic_load_explicit(&runtime.state, memory_order_acquire) == READY;
+}
+
+bool spill_runtime_ready(const struct spill_shim *shim)
+{
+	enum state state = atomic_load_explicit(&runtime.state, memory_order_acquire);
+	if (state == FRESH) {
+		if (spill_config_disabled()) {
+			atomic_store(&runtime.state, OFF);
+			return false;
+		}
+		int error = errno;
+		int cancel;
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* it reads files */
+		spill_thread.depth++; /* what start() calls may come back to us */
+		runtime.shim = shim;
+		/* No call into the loader or the vendor in there: see publish.h. */
+		pthread_once(&runtime.once, start);
+		spill_thread.depth--;
+		pthread_setcancelstate(cancel, NULL);
+		errno = error;
+		state = atomic_load(&runtime.state);
+	}
+	return state == READY;
+}
+
 void spill_runtime_exit(const char *how)
 {
 	struct spill_totals totals;
@@ -295,19 +260,4 @@ void spill_runtime_exit(const char *how)
 		spill_log_write(shim->exit_line, length, SPILL_LOG_NOW);
 	}
 	spill_postmortem_exit(how, &totals, shim->exit_line, shim->exit_line_size);
-}
-
-uint64_t spill_runtime_device_limit(const struct spill_backend *backend, int device)
-{
-	static _Atomic uint64_t sizes[SPILL_DEVICES]; /* of the devices, once somebody needed them */
-	const struct spill_policy *policy = &runtime.config.policy;
-	/* Only a share of the device needs its size, and a share of nothing is nothing. */
-	uint64_t limit = spill_policy_device_limit(policy, device, 0);
-	if (limit || device < 0 || device >= SPILL_DEVICES)
-		return limit;
-	uint64_t free, total = atomic_load_explicit(&sizes[device], memory_order_relaxed);
-	if (!total && backend->memory(device, &free, &total) == 0)
-		atomic_store_explicit(&sizes[device], total, memory_order_relaxed);
-	/* A driver that does not say how large the device is cannot be held to a share of it. */
-	return total ? spill_policy_device_limit(policy, device, total) : SPILL_UNLIMITED;
 }

@@ -3,8 +3,8 @@
 #include "follow.h"
 #include "gate.h"
 #include "promote.h"
-#include "reserve.h"
-#include "runtime.h"
+#include "reserve_keeper.h"
+#include "process.h"
 
 void spill_tick(void)
 {

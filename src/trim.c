@@ -10,7 +10,7 @@
 #include "least.h"
 #include "mempool.h"
 #include "place/pool.h"
-#include "runtime.h"
+#include "charge.h"
 
 /* The longest that a request waits for frees that it could use. */
 #define WAIT_NS 50000000ull
@@ -20,7 +20,7 @@
 static uint64_t room(const struct spill_backend *backend, int device)
 {
 	uint64_t free = 0, total = 0;
-	uint64_t limit = spill_runtime_device_limit(backend, device),
+	uint64_t limit = spill_device_limit(backend, device),
 	         held = spill_account_device_held(device);
 	uint64_t left = spill_less(limit, held);
 	backend->memory(device, &free, &total);

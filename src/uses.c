@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "clock.h"
-#include "runtime.h"
+#include "process.h"
 #include "stopwatch.h"
 
 #define MS 1000000ull
@@ -158,7 +158,7 @@ static struct spill_advice learn(const struct spill_use *use, bool always)
 struct spill_advice spill_uses_learn(const struct spill_use *use)
 {
 	struct spill_advice advice = {0};
-	bool always = spill_runtime_policy()->movable_follow == SPILL_SWITCH_ON;
+	bool always = spill_process_policy()->movable_follow == SPILL_SWITCH_ON;
 	if (!always)
 		spill_stopwatch_collect(measured);
 	if (pthread_mutex_trylock(&lock))

@@ -5,18 +5,18 @@
 #include <stdlib.h>
 
 #include "account.h"
-#include "follow.h"
+#include "clock.h"
 #include "granules.h"
 
-static pthread_mutex_t mover = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_MOVER */
-static _Atomic unsigned mover_wanted;                     /* threads that wait for it */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  /* SPILL_RANK_CHUNKED */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_CHUNKED */
 /* Oldest first. Grows under the lock, shrinks only while the mover is held, too: what the mover has found stays. */
 static TAILQ_HEAD(list, spill_chunked) movable = TAILQ_HEAD_INITIALIZER(movable);
 static _Atomic unsigned count;                           /* in it */
 static _Atomic uint64_t device_bytes[SPILL_DEVICES + 1]; /* on each device; the last: on those beyond */
 static _Atomic uint64_t host_bytes; /* bytes of theirs; of what is pinned none. Written under the lock */
 static uint64_t moves;              /* the mover's: how many there have been */
+static void (*_Atomic observer)(void);
+static _Atomic uint64_t held_until_ns;
 
 /* -- making and releasing ---------------------------------------------------------------------------------- */
 
@@ -149,66 +149,6 @@ void spill_view_end(const struct spill_backend *backend, uint64_t view, uint64_t
 
 /* -- moving ------------------------------------------------------------------------------------------------- */
 
-/* Whoever holds it: a thread that were cancelled with it would take it along. */
-static __thread struct {
-	bool held;
-	int cancel; /* state before */
-} mine __attribute__((tls_model("initial-exec")));
-
-static void taken(int cancel)
-{
-	mine.held = true;
-	mine.cancel = cancel;
-}
-
-void spill_mover_lock(void)
-{
-	int cancel;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	atomic_fetch_add(&mover_wanted, 1);
-	pthread_mutex_lock(&mover);
-	atomic_fetch_sub(&mover_wanted, 1);
-	taken(cancel);
-}
-
-bool spill_mover_wanted(void)
-{
-	return atomic_load(&mover_wanted);
-}
-
-bool spill_mover_trylock(void)
-{
-	int cancel;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	if (pthread_mutex_trylock(&mover) == 0) {
-		taken(cancel);
-		return true;
-	}
-	pthread_setcancelstate(cancel, NULL);
-	return false;
-}
-
-void spill_mover_unlock(void)
-{
-	int cancel = mine.cancel;
-	mine.held = false;
-	pthread_mutex_unlock(&mover);
-	pthread_setcancelstate(cancel, NULL);
-}
-
-bool spill_mover_is_mine(void)
-{
-	return mine.held;
-}
-
-bool spill_mover_busy(void)
-{
-	if (!spill_mover_trylock())
-		return true;
-	spill_mover_unlock();
-	return false;
-}
-
 /* The newest of a growing pool's blocks makes the older ones dead cache. pre: locked, not in the list yet */
 static void grow(struct spill_chunked *chunked)
 {
@@ -234,6 +174,28 @@ static _Atomic uint64_t *bytes_on(int device)
 	return &device_bytes[device >= 0 && device < SPILL_DEVICES ? device : SPILL_DEVICES];
 }
 
+static void tell_observer(void)
+{
+	void (*changed)(void) = atomic_load(&observer);
+	if (changed)
+		changed();
+}
+
+void spill_chunked_observe(void (*changed)(void))
+{
+	atomic_store(&observer, changed);
+}
+
+void spill_chunked_hold(uint64_t until_ns)
+{
+	atomic_store_explicit(&held_until_ns, until_ns, memory_order_relaxed);
+}
+
+bool spill_chunked_is_held(void)
+{
+	return spill_clock_ns() < atomic_load_explicit(&held_until_ns, memory_order_relaxed);
+}
+
 /* Told and counted, and the opposite. */
 static void follow(struct spill_chunked *chunked, bool followed)
 {
@@ -253,7 +215,7 @@ static void follow(struct spill_chunked *chunked, bool followed)
 	if (!bytes)
 		return;
 	atomic_fetch_add(&host_bytes, followed ? bytes : -bytes);
-	spill_follow_moved();
+	tell_observer();
 }
 
 static void followed_moves(const struct spill_chunked *chunked, unsigned chunk)
@@ -264,7 +226,7 @@ static void followed_moves(const struct spill_chunked *chunked, unsigned chunk)
 	tell(chunked, chunk);
 	atomic_fetch_add(&host_bytes, at->on_host ? at->bytes : -at->bytes);
 	atomic_fetch_add(bytes_on(chunked->base.device), at->on_host ? -at->bytes : at->bytes);
-	spill_follow_moved();
+	tell_observer();
 }
 
 uint64_t spill_chunked_on_host(void)
@@ -358,7 +320,6 @@ void spill_chunked_fork_done(bool child)
 		TAILQ_INIT(&movable);
 		atomic_store(&count, 0);
 		atomic_store(&host_bytes, 0);
-		atomic_store(&mover_wanted, 0);
 	}
 	pthread_mutex_unlock(&lock);
 }

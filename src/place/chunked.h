@@ -7,6 +7,7 @@
 #ifndef SPILL_CHUNKED_H
 #define SPILL_CHUNKED_H
 
+#include "mover.h"
 #include "place.h"
 
 struct spill_chunk {
@@ -89,18 +90,6 @@ void spill_view_end(const struct spill_backend *backend, uint64_t view, uint64_t
 /* -- moving ------------------------------------------------------------------------------------------------- */
 
 /*
- * THE mover's lock, SPILL_RANK_MOVER, the lowest, and the only one held across vendor calls: whoever holds it may move
- * chunks, and none of what is enlisted is released meanwhile. try: false if another thread has it. A thread that
- * holds it cannot be cancelled.
- */
-void spill_mover_lock(void);
-bool spill_mover_trylock(void);
-void spill_mover_unlock(void);
-bool spill_mover_wanted(void);  /* others wait for it: who holds it and waits for something else gives up */
-bool spill_mover_busy(void);    /* at this moment */
-bool spill_mover_is_mine(void); /* held by the calling thread: a fork in a signal handler may find it so */
-
-/*
  * A new placement is in the ledger: from now on it may be moved. `seq` and names as there. Last of all, behind
  * spill_peer_placed, and for any placement once: waits for nobody.
  */
@@ -116,8 +105,7 @@ void spill_chunked_delist(struct spill_chunked *chunked);
 bool spill_chunked_any(void);
 
 /*
- * Bytes on host of those that may be moved: pinned ones not. One load. spill_follow_moved is called after each change, with the
- * list's lock held, so that the last call has seen the last change.
+ * Bytes on host of those that may be moved: pinned ones not. One load. The observer is told after each change.
  */
 uint64_t spill_chunked_on_host(void);
 
@@ -146,8 +134,21 @@ struct spill_chunked *spill_chunked_of(struct spill_placement *placement);
 /* The granule of both kinds of chunk, 0 if the device cannot do this. */
 uint64_t spill_chunked_granule(const struct spill_backend *backend, int device);
 
-/* The lock of what may be moved; for the mover's, fork uses the functions above. */
-/* Of the list. The mover's lock is taken for itself, first of all. */
+/*
+ * `changed` is called whenever bytes of movable memory come to the host or leave it, with the list's lock held
+ * (SPILL_RANK_CHUNKED), one call at a time. It takes no lock of a lower rank and walks no list. The mover need not be held: an
+ * allocation can be made on the host at any time.
+ */
+void spill_chunked_observe(void (*changed)(void));
+
+/*
+ * Chunks go and come all the time until then (CLOCK_MONOTONIC): nothing that they need is given back, and nobody else promotes.
+ * 0: no longer.
+ */
+void spill_chunked_hold(uint64_t until_ns);
+bool spill_chunked_is_held(void);
+
+/* The list's lock, for fork. The mover's lock is taken for itself, first of all (mover.h). */
 void spill_chunked_fork_prepare(void);
 void spill_chunked_fork_done(bool child);
 

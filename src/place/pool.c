@@ -112,7 +112,7 @@ static bool take_from_any(const struct spill_place_ops *ops, const struct spill_
 
 static void destroy(struct chunk *chunk, bool context_ended)
 {
-	spill_place_release(chunk->backing, context_ended);
+	spill_placement_release(chunk->backing, context_ended);
 	free(chunk->free);
 	free(chunk);
 }

@@ -57,10 +57,10 @@ void *spill_real_resolve(enum spill_domain domain, const char *symbol)
 	return (void *)info;
 }
 
-const struct spill_backend *__wrap_spill_runtime_backend(enum spill_domain domain);
+const struct spill_backend *__wrap_spill_backend_for(enum spill_domain domain);
 
 /* Nobody to measure times with: that is done for a few launches alone. */
-const struct spill_backend *__wrap_spill_runtime_backend(enum spill_domain domain)
+const struct spill_backend *__wrap_spill_backend_for(enum spill_domain domain)
 {
 	return NULL;
 }

@@ -12,7 +12,8 @@
 
 #include "ended.h"
 #include "capture.h"
-#include "runtime.h"
+#include "engine.h"
+#include "registry.h"
 
 enum { GLOBAL, THREAD_LOCAL, RELAXED };
 
@@ -40,8 +41,8 @@ static bool joined(void *stream)
 
 static const struct spill_backend backend = {.current = current, .capturing = joined};
 
-const struct spill_backend *__wrap_spill_runtime_backend(enum spill_domain domain);
-const struct spill_backend *__wrap_spill_runtime_backend(enum spill_domain domain)
+const struct spill_backend *__wrap_spill_backend_for(enum spill_domain domain);
+const struct spill_backend *__wrap_spill_backend_for(enum spill_domain domain)
 {
 	return &backend;
 }
@@ -94,7 +95,7 @@ static void exchange(unsigned mode)
 static bool here(enum spill_op op, void *stream)
 {
 	struct spill_request request = {.op = op, .stream = stream};
-	return spill_capture_here(&request);
+	return spill_engine_in_capture(&request);
 }
 
 struct elsewhere {

@@ -81,7 +81,7 @@ static void cut_into_chunks(void **state)
 		assert_int_equal(made->base.held.device, cases[i].range);
 		assert_int_equal(spill_account_device_held(0), cases[i].range);
 		assert_int_equal(fake_chunks.device_free, 64 * CHUNK - cases[i].range);
-		spill_place_release(&made->base, i % 2);
+		spill_placement_release(&made->base, i % 2);
 		nothing_is_held();
 	}
 }
@@ -127,8 +127,8 @@ static void what_does_not_fit_is_not_made(void **state)
 	wanted.bytes = CHUNK;
 	struct spill_placement *other = spill_place_movable.make(&wanted, &error);
 	assert_non_null(other);
-	spill_place_release(other, false);
-	spill_place_release(&made->base, false);
+	spill_placement_release(other, false);
+	spill_placement_release(&made->base, false);
 	nothing_is_held();
 }
 
@@ -149,7 +149,7 @@ static void a_failing_call_leaves_nothing(void **state)
 				assert_int_equal(made->held.device + made->held.host, 4 * CHUNK);
 			else
 				assert_ptr_equal(error, fake_chunks_backend.error_name(FAKE_OUT_OF_MEMORY));
-			spill_place_release(made, false);
+			spill_placement_release(made, false);
 			nothing_is_held();
 		}
 		assert_true(failures >= 5);
@@ -166,7 +166,7 @@ static void split_is_chunked_too(void **state)
 	assert_int_equal(made->count, 5); /* a chunk and a granule here, two chunks and the rest there */
 	for (unsigned i = 0; i < made->count; i++)
 		assert_int_equal(made->chunks[i].on_host, i >= 2);
-	spill_place_release(&made->base, false);
+	spill_placement_release(&made->base, false);
 	nothing_is_held();
 	struct spill_placement host = {.ops = &spill_place_host};
 	assert_null(spill_chunked_of(NULL));
@@ -195,7 +195,7 @@ static void the_list_is_in_the_order_of_making(void **state)
 	spill_chunked_enlist(made[1]);
 	assert_ptr_equal(spill_chunked_next(made[3]), made[1]);
 	for (unsigned i = 0; i < 4; i++)
-		spill_place_release(&made[i]->base, false);
+		spill_placement_release(&made[i]->base, false);
 	assert_null(spill_chunked_next(NULL));
 	assert_false(spill_chunked_any());
 	nothing_is_held();
@@ -213,8 +213,8 @@ static void the_one_that_is_exported_is_pinned(void **state)
 	assert_true(!first->pinned && second->pinned);
 	spill_chunked_pin(first->base.ptr);
 	assert_true(first->pinned);
-	spill_place_release(&first->base, false);
-	spill_place_release(&second->base, false);
+	spill_placement_release(&first->base, false);
+	spill_placement_release(&second->base, false);
 	nothing_is_held();
 }
 
@@ -248,7 +248,7 @@ static void a_moved_chunk_is_held_elsewhere(void **state)
 	fake_chunks_backend.release(old);
 	spill_account_device_return(0, FAKE_UNIT);
 	spill_ledger_end(spill_ledger_take(made->base.ptr));
-	spill_place_release(&made->base, false);
+	spill_placement_release(&made->base, false);
 	nothing_is_held();
 }
 
@@ -267,7 +267,7 @@ static void older_blocks_of_a_growing_pool_are_dead(void **state)
 	assert_true(blocks[2]->dead && blocks[3]->dead);
 	assert_false(blocks[1]->dead || blocks[4]->dead);
 	for (unsigned i = 0; i < 5; i++)
-		spill_place_release(&blocks[i]->base, false);
+		spill_placement_release(&blocks[i]->base, false);
 	nothing_is_held();
 }
 
@@ -287,7 +287,7 @@ static void what_is_owed_is_owed_once(void **state)
 		assert_int_equal(made->owed, moves[i].owed);
 	}
 	spill_mover_unlock();
-	spill_place_release(&made->base, false);
+	spill_placement_release(&made->base, false);
 	nothing_is_held();
 }
 
@@ -346,7 +346,7 @@ static void what_is_listed_is_told_to_launches(void **state)
 	spill_chunked_delist(made);
 	spill_chunked_enlist(made);
 	assert_int_equal(told_on_host(made), -1);
-	spill_place_release(&made->base, false);
+	spill_placement_release(&made->base, false);
 	assert_int_equal(spill_chunked_on_host(), 0);
 }
 

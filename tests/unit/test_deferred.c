@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "ended.h"
+#include "place/place.h"
 #include "account.h"
 #include "deferred.h"
 #include "fake_backend.h"

@@ -28,14 +28,14 @@ static bool device_is_idle;
 static unsigned reported;
 static uint64_t reported_bytes;
 
-const struct spill_policy *__wrap_spill_runtime_policy(void);
-const struct spill_policy *__wrap_spill_runtime_policy(void)
+const struct spill_policy *__wrap_spill_process_policy(void);
+const struct spill_policy *__wrap_spill_process_policy(void)
 {
 	return &policy;
 }
 
-uint64_t __wrap_spill_runtime_device_limit(const struct spill_backend *backend, int device);
-uint64_t __wrap_spill_runtime_device_limit(const struct spill_backend *backend, int device)
+uint64_t __wrap_spill_device_limit(const struct spill_backend *backend, int device);
+uint64_t __wrap_spill_device_limit(const struct spill_backend *backend, int device)
 {
 	return SPILL_UNLIMITED;
 }
@@ -164,7 +164,7 @@ static uint64_t on_host(const struct spill_chunked *of)
 
 static void end(struct spill_chunked *of)
 {
-	spill_place_release(&of->base, false);
+	spill_placement_release(&of->base, false);
 	spill_host_chunks_drop(&fake_chunks_backend);
 	assert_int_equal(fake_chunks.handles, 0);
 	assert_int_equal(fake_chunks.mappings, 0);
@@ -287,7 +287,7 @@ static void whatever_fails_nothing_is_lost(void **state)
 		failed = fake_chunks.calls >= call;
 		fake_chunks_fail(0, 0);
 		on_host(of);
-		spill_place_release(&of->base, false);
+		spill_placement_release(&of->base, false);
 		spill_host_chunks_drop(&fake_chunks_backend);
 		assert_int_equal(fake_chunks.broken, 0);
 		assert_int_equal(spill_account_device_held(0), 0);

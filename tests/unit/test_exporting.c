@@ -21,11 +21,11 @@ static const char *path; /* of the calling library; NULL: generated code */
 static unsigned notes;
 static char note[512];
 
-const struct spill_policy *__wrap_spill_runtime_policy(void);
+const struct spill_policy *__wrap_spill_process_policy(void);
 bool __wrap_spill_object_of(const void *address, struct spill_object *object);
 void __wrap_spill_note(const char *code, const char *text);
 
-const struct spill_policy *__wrap_spill_runtime_policy(void)
+const struct spill_policy *__wrap_spill_process_policy(void)
 {
 	return &policy;
 }

@@ -26,7 +26,7 @@
 
 #define CHILD_SECONDS 20
 #include "childtest.h"
-#include "runtime.h"
+#include "process.h"
 #include "tick.h"
 
 #define THREADS 8
@@ -80,18 +80,16 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 	return 0;
 }
 
-void __wrap_spill_tick(void);
-void __wrap_spill_tick(void)
+static void tick(void)
 {
 	errno = EDOM;
 	ticks++;
 	CHECK(!atomic_load(&spill_gate_self->inside));
 }
 
-unsigned __wrap_spill_runtime_counters(void);
-unsigned __wrap_spill_runtime_counters(void)
+__attribute__((constructor)) static void use_tick(void)
 {
-	return COUNTERS;
+	spill_gate_use(COUNTERS, tick);
 }
 
 /* -- tools ------------------------------------------------------------------------------------------------ */

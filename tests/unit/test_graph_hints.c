@@ -24,7 +24,7 @@
 #include "hints.h"
 #include "mempool.h"
 #include "real.h"
-#include "runtime.h"
+#include "process.h"
 
 #define BASE (3ull << 40)
 #define CHUNK (4 * SPILL_GRANULE)
@@ -164,12 +164,12 @@ static bool captures, nothing_movable;
 static struct spill_use told;
 static unsigned times;
 
-const struct spill_policy *__wrap_spill_runtime_policy(void);
+const struct spill_policy *__wrap_spill_process_policy(void);
 bool __wrap_spill_capture_any(void);
 bool __wrap_spill_chunked_any(void);
 void *__wrap_spill_follow_before(const struct spill_use *use);
 
-const struct spill_policy *__wrap_spill_runtime_policy(void)
+const struct spill_policy *__wrap_spill_process_policy(void)
 {
 	return &policy;
 }

@@ -23,7 +23,7 @@
 #include "granules.h"
 #include "layouts.h"
 #include "real.h"
-#include "runtime.h"
+#include "process.h"
 #include "work.h"
 
 #define BASE (3ull << 40)

@@ -13,7 +13,7 @@
 #include "caller.h"
 #include "honest.h"
 #include "retry.h"
-#include "runtime.h"
+#include "process.h"
 
 #define TORCH "/x/torch/lib/libc10_cuda.so"
 
@@ -23,12 +23,12 @@ static bool capturing;
 static const char *const libraries[] = {"", TORCH, "/x/libplain.so", "/y/libc10_cuda.so"};
 static unsigned searches;
 
-const struct spill_policy *__wrap_spill_runtime_policy(void);
+const struct spill_policy *__wrap_spill_process_policy(void);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
 bool __wrap_spill_capture_any(void);
 bool __wrap_spill_object_of(const void *address, struct spill_object *object);
 
-const struct spill_policy *__wrap_spill_runtime_policy(void)
+const struct spill_policy *__wrap_spill_process_policy(void)
 {
 	return &policy;
 }

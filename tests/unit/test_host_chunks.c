@@ -23,7 +23,8 @@
 
 #include "account.h"
 #include "host_chunks.h"
-#include "runtime.h"
+#include "place/chunked.h"
+#include "process.h"
 
 #define MIB (1ull << 20)
 #define S 1000000000ull
@@ -45,18 +46,10 @@ static _Atomic uint64_t alive_bytes;
 static _Atomic bool fails;
 static void (*_Atomic in_create)(void);
 
-const struct spill_policy *__wrap_spill_runtime_policy(void);
-const struct spill_policy *__wrap_spill_runtime_policy(void)
+const struct spill_policy *__wrap_spill_process_policy(void);
+const struct spill_policy *__wrap_spill_process_policy(void)
 {
 	return &policy;
-}
-
-static _Atomic bool follows; /* memory goes and comes all the time */
-
-bool __wrap_spill_bring_active(void);
-bool __wrap_spill_bring_active(void)
-{
-	return follows;
 }
 
 /* Time passes when a test says so. */
@@ -305,12 +298,12 @@ static void all_is_kept_while_memory_follows_its_use(void **state)
 	for (int i = 0; i < 20; i++)
 		chunks[i] = get(0, 64 * MIB);
 	assert_false(spill_host_chunks_trim());
-	follows = true;
+	spill_chunked_hold(UINT64_MAX);
 	for (int i = 0; i < 20; i++)
 		put(0, &chunks[i]);
 	assert_true(spill_host_chunks_trim());
 	assert_int_equal(alive_bytes, 20 * 64 * MIB);
-	follows = false;
+	spill_chunked_hold(0);
 	for (uint64_t before = alive_bytes; spill_host_chunks_trim(); before = alive_bytes, times++)
 		assert_in_range(before - alive_bytes, 1, 4 * 64 * MIB);
 	assert_int_equal(times, 3);

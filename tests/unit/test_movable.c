@@ -19,7 +19,8 @@
 #include "movable.h"
 #include "move.h"
 #include "note.h"
-#include "runtime.h"
+#include "process.h"
+#include "charge.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
@@ -35,8 +36,8 @@ static const char *mapped, *exported;
 static char notes[16][512];
 static unsigned note_count;
 
-const struct spill_policy *__wrap_spill_runtime_policy(void);
-uint64_t __wrap_spill_runtime_device_limit(const struct spill_backend *backend, int device);
+const struct spill_policy *__wrap_spill_process_policy(void);
+uint64_t __wrap_spill_device_limit(const struct spill_backend *backend, int device);
 bool __wrap_spill_capture_any(void);
 const char *__wrap_spill_bypass_mapped(void);
 const char *__wrap_spill_bypass_exports(void);
@@ -44,12 +45,12 @@ void __wrap_spill_note(const char *code, const char *text);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
 bool __wrap_spill_move_prepare(const struct spill_backend *backend, int device, void *context);
 
-const struct spill_policy *__wrap_spill_runtime_policy(void)
+const struct spill_policy *__wrap_spill_process_policy(void)
 {
 	return &policy;
 }
 
-uint64_t __wrap_spill_runtime_device_limit(const struct spill_backend *backend, int device)
+uint64_t __wrap_spill_device_limit(const struct spill_backend *backend, int device)
 {
 	return limit;
 }

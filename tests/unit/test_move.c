@@ -163,7 +163,7 @@ static void all_is_right(const struct spill_chunked *of)
 
 static void end(struct spill_chunked *of)
 {
-	spill_place_release(&of->base, false);
+	spill_placement_release(&of->base, false);
 	assert_int_equal(fake_chunks.handles, 0);
 	assert_int_equal(fake_chunks.mappings, 0);
 	assert_true(fake_chunks.ranges <= 1); /* the views' */
@@ -352,7 +352,7 @@ static unsigned with_failures(bool back, unsigned from, unsigned end_at, unsigne
 	for (unsigned i = 0; i < of->count; i++)
 		stuck -= (!of->chunks[i].unmapped || of->chunks[i].wrong) + (of->chunks[i].view != 0);
 	assert_true(stuck <= end_at - from);
-	spill_place_release(&of->base, false);
+	spill_placement_release(&of->base, false);
 	assert_int_equal(fake_chunks.handles, 0);
 	assert_int_equal(fake_chunks.mappings, stuck);
 	assert_int_equal(fake_chunks.broken, 0);
@@ -453,7 +453,7 @@ static void a_lost_chunk_is_found_again(void **state)
 	                          CHUNK); /* nothing there: the count below is of this */
 	assert_int_equal(fake_chunks.broken, 1);
 	fake_chunks.broken = 0;
-	spill_place_release(&of->base, false);
+	spill_placement_release(&of->base, false);
 	assert_int_equal(fake_chunks.handles, 0);
 	assert_int_equal(fake_chunks.mappings, 1); /* the first view, whose unmapping failed */
 }
@@ -633,7 +633,7 @@ static void *make_and_release(void *argument)
 		look_at(of);
 		if (random & 1)
 			spill_chunked_delist(of);
-		spill_place_release(&of->base, false);
+		spill_placement_release(&of->base, false);
 	}
 	atomic_fetch_sub(&making, 1);
 	return NULL;

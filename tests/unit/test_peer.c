@@ -8,12 +8,13 @@
 #include <cmocka.h>
 
 #include "ended.h"
+#include "engine.h"
 #include "account.h"
 #include "fake_backend.h"
 #include "ledger.h"
 #include "peer.h"
 #include "place/pool.h"
-#include "runtime.h"
+#include "registry.h"
 
 #define MIB (1ull << 20)
 
@@ -59,8 +60,8 @@ static int wait(int device, void *context)
 	return context && context == dead ? 201 : 0;
 }
 
-const struct spill_backend *__wrap_spill_runtime_backend(enum spill_domain domain);
-const struct spill_backend *__wrap_spill_runtime_backend(enum spill_domain domain)
+const struct spill_backend *__wrap_spill_backend_for(enum spill_domain domain);
+const struct spill_backend *__wrap_spill_backend_for(enum spill_domain domain)
 {
 	return &backend;
 }
@@ -107,7 +108,7 @@ static int teardown(void **state)
 		struct spill_context_end end = spill_context_end_begin(&backend, device, NULL);
 		spill_peer_context_ended(&end);
 		while ((entry = spill_ledger_take_of(&end)) != NULL) {
-			spill_place_release(entry->placement, false);
+			spill_placement_release(entry->placement, false);
 			spill_ledger_end(entry);
 		}
 		spill_context_end_finish(&end, true); /* the tests behind this one have the same handles */

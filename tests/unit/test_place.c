@@ -71,7 +71,7 @@ static void split_takes_the_room_and_puts_the_rest_on_host(void **state)
 	assert_int_equal(spill_account_device_held(0), 100 * MIB);
 	assert_int_equal(spill_account_host_held(), 200 * MIB);
 	assert_int_equal(spill_account_physical_held(), 200 * MIB);
-	spill_place_release(placement, false);
+	spill_placement_release(placement, false);
 	nothing_is_held();
 }
 
@@ -86,7 +86,7 @@ static void split_moves_to_host_what_the_driver_refuses(void **state)
 	assert_int_equal(placement->held.device, 64 * MIB);
 	assert_int_equal(placement->held.host, 236 * MIB);
 	assert_int_equal(spill_account_device_held(0), 64 * MIB);
-	spill_place_release(placement, false);
+	spill_placement_release(placement, false);
 	nothing_is_held();
 }
 
@@ -110,7 +110,7 @@ static void a_failing_call_leaves_nothing(void **state)
 				assert_int_equal(placement->held.host + placement->held.device +
 				                     placement->held.managed,
 				                 300 * MIB);
-			spill_place_release(placement, false);
+			spill_placement_release(placement, false);
 			nothing_is_held();
 		}
 		assert_true(failures > 0);
@@ -127,7 +127,7 @@ static void a_prefetch_that_fails_is_no_error(void **state)
 	assert_non_null(placement);
 	assert_int_equal(placement->held.device, 0);
 	assert_int_equal(spill_account_device_held(0), 0);
-	spill_place_release(placement, false);
+	spill_placement_release(placement, false);
 	nothing_is_held();
 }
 
@@ -142,7 +142,7 @@ static void only_split_is_physical(void **state)
 		assert_non_null(placement);
 		assert_int_equal(spill_account_host_held(), 300 * MIB);
 		assert_int_equal(spill_account_physical_held(), 0);
-		spill_place_release(placement, false);
+		spill_placement_release(placement, false);
 	}
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 299 * MIB};
 	assert_null(spill_place_make(&spill_place_split, &wanted, &error));
@@ -175,7 +175,7 @@ static void host_limit_refuses_by_name(void **state)
 	assert_null(spill_place_make(&spill_place_split, &wanted, &error));
 	assert_string_equal(error, "host.reserve");
 	check_refusal(701 * MIB, 1000 * MIB, 300 * MIB, 299 * MIB);
-	spill_place_release(placement, false);
+	spill_placement_release(placement, false);
 	nothing_is_held();
 }
 
@@ -199,7 +199,7 @@ static void host_pressure_refuses_by_name(void **state)
 					assert_string_equal(error, "host.pressure");
 					check_refusal(0, 0, 0, 0);
 				}
-				spill_place_release(placement, false);
+				spill_placement_release(placement, false);
 				spill_pool_trim(&fake_backend, 0, &policy);
 			}
 	nothing_is_held();
@@ -217,8 +217,8 @@ static void a_chunk_of_an_ended_context_serves_nobody(void **state)
 	struct spill_placement *new = spill_place_make(&spill_place_host, &wanted, &error);
 	assert_non_null(new);
 	assert_true(new->ptr > old->ptr + SPILL_POOL_CHUNK || old->ptr > new->ptr + SPILL_POOL_CHUNK);
-	spill_place_release(old, true);
-	spill_place_release(new, false);
+	spill_placement_release(old, true);
+	spill_placement_release(new, false);
 	spill_pool_context_ended(&end);
 	assert_int_equal(spill_account_host_held(), SPILL_POOL_CHUNK);
 	spill_pool_trim(&fake_backend, 0, &policy);
@@ -240,7 +240,7 @@ static void managed_is_prefetched_only_below_and_only_if_it_fits(void **state)
 		assert_int_equal(placement->held.managed, cases[i].bytes);
 		assert_int_equal(placement->held.device, cases[i].prefetched);
 		assert_int_equal(fake.prefetched, cases[i].prefetched);
-		spill_place_release(placement, false);
+		spill_placement_release(placement, false);
 		nothing_is_held();
 	}
 }
@@ -264,12 +264,12 @@ static void small_requests_share_chunks(void **state)
 	/* Every second one back, and again: the holes are used before a new chunk. */
 	uint64_t held = spill_account_host_held();
 	for (int i = 0; i < COUNT; i += 2)
-		spill_place_release(placements[i], false);
+		spill_placement_release(placements[i], false);
 	for (int i = 0; i < COUNT; i += 2)
 		placements[i] = spill_place_make(&spill_place_split, &wanted, &error);
 	assert_int_equal(spill_account_host_held(), held);
 	for (int i = 0; i < COUNT; i++)
-		spill_place_release(placements[(i * 7919) % COUNT], false);
+		spill_placement_release(placements[(i * 7919) % COUNT], false);
 	assert_true(spill_account_host_held() <= 8 * MIB); /* one chunk stays for the next */
 	nothing_is_held();
 }
@@ -284,7 +284,7 @@ static void pieces_of_a_chunk_do_not_overlap(void **state)
 		random = random * 1103515245u + 12345u;
 		int i = (int)(random >> 8) % COUNT;
 		if (placements[i]) {
-			spill_place_release(placements[i], false);
+			spill_placement_release(placements[i], false);
 			placements[i] = NULL;
 			continue;
 		}
@@ -299,7 +299,7 @@ static void pieces_of_a_chunk_do_not_overlap(void **state)
 				            placements[i]->ptr + placements[i]->bytes <= placements[j]->ptr);
 	}
 	for (int i = 0; i < COUNT; i++)
-		spill_place_release(placements[i], false);
+		spill_placement_release(placements[i], false);
 	nothing_is_held();
 }
 

@@ -12,12 +12,13 @@
 
 #include "policy.h"
 #include "postmortem.h"
+#include "process.h"
 #include "runtime.h"
 
 static struct spill_policy policy;
 
-const struct spill_policy *__wrap_spill_runtime_policy(void);
-const struct spill_policy *__wrap_spill_runtime_policy(void)
+const struct spill_policy *__wrap_spill_process_policy(void);
+const struct spill_policy *__wrap_spill_process_policy(void)
 {
 	return &policy;
 }

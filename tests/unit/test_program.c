@@ -64,9 +64,9 @@ static void test_this_program(void **state)
 {
 	char name[64], small[5];
 
-	spill_config_program(name, sizeof(name));
+	spill_program_name(name, sizeof(name));
 	assert_string_equal(name, "test_program");
-	spill_config_program(small, sizeof(small));
+	spill_program_name(small, sizeof(small));
 	assert_string_equal(small, "test");
 }
 

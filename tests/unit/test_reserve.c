@@ -11,8 +11,8 @@
 #include "demote.h"
 #include "note.h"
 #include "place/chunked.h"
-#include "reserve.h"
-#include "runtime.h"
+#include "reserve_keeper.h"
+#include "process.h"
 #include "trim.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -24,12 +24,12 @@ static struct spill_backend vendor;
 static uint64_t clock_ns, free_bytes[2], pool_bytes;
 static unsigned looks, notes, trims;
 
-const struct spill_policy *__wrap_spill_runtime_policy(void);
+const struct spill_policy *__wrap_spill_process_policy(void);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
 void __wrap_spill_note(const char *code, const char *text);
 bool __wrap_spill_trim(const struct spill_backend *backend, int device, uint64_t bytes);
 
-const struct spill_policy *__wrap_spill_runtime_policy(void)
+const struct spill_policy *__wrap_spill_process_policy(void)
 {
 	return &policy;
 }
@@ -74,7 +74,7 @@ static int setup(void **state)
 	free_bytes[0] = free_bytes[1] = GIB;
 	pool_bytes = 0;
 	looks = notes = trims = 0;
-	spill_reserve_reset();
+	spill_reserve_keeper_reset();
 	return 0;
 }
 
@@ -246,7 +246,7 @@ static void test_refilled_by_what_is_not_used(void **state)
 
 static void load(int device, uint64_t bytes, bool refused)
 {
-	struct spill_load load = spill_reserve_load_begin(&vendor, device, refused);
+	struct spill_code_load load = spill_reserve_load_begin(&vendor, device, refused);
 	free_bytes[device] -= bytes;
 	spill_reserve_load_end(&vendor, device, &load, "cuLoad");
 	free_bytes[device] += bytes;
@@ -278,7 +278,7 @@ static void test_grows(void **state)
 static void test_grows_by_nothing_else(void **state)
 {
 	spill_reserve_begin(0);
-	struct spill_load load = spill_reserve_load_begin(&vendor, 0, false);
+	struct spill_code_load load = spill_reserve_load_begin(&vendor, 0, false);
 	spill_reserve_taken(0, 200 * MIB); /* by another thread */
 	free_bytes[0] -= 200 * MIB;
 	spill_reserve_load_end(&vendor, 0, &load, "cuLoad");

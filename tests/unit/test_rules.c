@@ -12,18 +12,18 @@
 #include "caller.h"
 #include "growing.h"
 #include "rules.h"
-#include "runtime.h"
+#include "process.h"
 
 static struct spill_policy policy;
 static struct spill_rules rules;
 static _Atomic unsigned searches;
 static unsigned unloads;
 
-const struct spill_policy *__wrap_spill_runtime_policy(void);
+const struct spill_policy *__wrap_spill_process_policy(void);
 bool __wrap_spill_object_of(const void *address, struct spill_object *object);
 unsigned __wrap_spill_unloads(void);
 
-const struct spill_policy *__wrap_spill_runtime_policy(void)
+const struct spill_policy *__wrap_spill_process_policy(void)
 {
 	return &policy;
 }

@@ -60,7 +60,7 @@ static void end(const struct spill_allocation *mine)
 	if (!taken)
 		return;
 	expect(!spill_ledger_placed(mine->ptr, &copy));
-	spill_place_release(taken->placement, false);
+	spill_placement_release(taken->placement, false);
 	spill_ledger_end(taken);
 }
 

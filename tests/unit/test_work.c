@@ -23,7 +23,7 @@
 #include "graph_uses.h"
 #include "mempool.h"
 #include "room.h"
-#include "runtime.h"
+#include "process.h"
 
 /* -- the driver ------------------------------------------------------------------------------------------- */
 

@@ -17,6 +17,7 @@
 #include "abi/cuda.h"
 #include "abi/cuda_work.h"
 #include "graph_hints.h"
+#include "process.h"
 #include "runtime.h"
 #include "work.h"
 

@@ -1,11 +1,14 @@
 #include "vmm_vendor.h"
+#include "charge.h"
+#include "process.h"
+#include "registry.h"
+#include "request.h"
 
 #include <pthread.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime.h"
 
 #define GRANULE (2 * MIB)
 #define HOST_GRANULE (4 * MIB)
@@ -229,30 +232,25 @@ const struct spill_backend vendor_backend = {
 };
 
 /* What the engine asks of the process around it (ld --wrap). */
-extern const struct spill_backend *__wrap_spill_runtime_backend(enum spill_domain domain);
-extern const struct spill_policy *__wrap_spill_runtime_policy(void);
-extern uint64_t __wrap_spill_runtime_device_limit(const struct spill_backend *which, int device);
-extern void __wrap_spill_runtime_log(const struct spill_backend *which);
+extern const struct spill_backend *__wrap_spill_backend_for(enum spill_domain domain);
+extern const struct spill_policy *__wrap_spill_process_policy(void);
+extern uint64_t __wrap_spill_device_limit(const struct spill_backend *which, int device);
 extern void *__wrap_tsearch(const void *key, void **root, __compar_fn_t compare);
 extern void *__real_tsearch(const void *key, void **root, __compar_fn_t compare);
 
-const struct spill_backend *__wrap_spill_runtime_backend(enum spill_domain domain)
+const struct spill_backend *__wrap_spill_backend_for(enum spill_domain domain)
 {
 	return &vendor_backend;
 }
 
-const struct spill_policy *__wrap_spill_runtime_policy(void)
+const struct spill_policy *__wrap_spill_process_policy(void)
 {
 	return &vmm_policy;
 }
 
-uint64_t __wrap_spill_runtime_device_limit(const struct spill_backend *which, int device)
+uint64_t __wrap_spill_device_limit(const struct spill_backend *which, int device)
 {
 	return vmm_limit;
-}
-
-void __wrap_spill_runtime_log(const struct spill_backend *which)
-{
 }
 
 void *__wrap_tsearch(const void *key, void **root, __compar_fn_t compare)

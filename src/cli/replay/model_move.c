@@ -3,7 +3,7 @@
 
 #include "model.h"
 #include "promote.h"
-#include "reserve.h"
+#include "reserve_keeper.h"
 
 /* In microseconds, as the record's times are. */
 #define MS 1000

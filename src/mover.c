@@ -1,0 +1,72 @@
+#include "mover.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_MOVER */
+static _Atomic unsigned waiting;                         /* threads that wait for it */
+
+/* A thread that were cancelled with the lock held would never give it back. */
+static __thread struct {
+	bool held;
+	int cancel; /* state before */
+} mine __attribute__((tls_model("initial-exec")));
+
+static void remember(int cancel)
+{
+	mine.held = true;
+	mine.cancel = cancel;
+}
+
+void spill_mover_lock(void)
+{
+	int cancel;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	atomic_fetch_add(&waiting, 1);
+	pthread_mutex_lock(&lock);
+	atomic_fetch_sub(&waiting, 1);
+	remember(cancel);
+}
+
+bool spill_mover_wanted(void)
+{
+	return atomic_load(&waiting);
+}
+
+bool spill_mover_trylock(void)
+{
+	int cancel;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (pthread_mutex_trylock(&lock) == 0) {
+		remember(cancel);
+		return true;
+	}
+	pthread_setcancelstate(cancel, NULL);
+	return false;
+}
+
+void spill_mover_unlock(void)
+{
+	int cancel = mine.cancel;
+	mine.held = false;
+	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(cancel, NULL);
+}
+
+bool spill_mover_is_mine(void)
+{
+	return mine.held;
+}
+
+bool spill_mover_busy(void)
+{
+	if (!spill_mover_trylock())
+		return true;
+	spill_mover_unlock();
+	return false;
+}
+
+void spill_mover_fork_child(void)
+{
+	atomic_store(&waiting, 0);
+}
