@@ -116,7 +116,7 @@ static bool was_tried(const struct spill_record_oom *oom, const char *place)
 	return false;
 }
 
-/* This kind of memory is on the device or nowhere, whatever the options say (chain.c). */
+/* This kind of memory is on the device or nowhere, whatever the options say (fallback_chain.c). */
 static bool is_nowhere_else(const struct spill_record_oom *oom)
 {
 	for (unsigned i = 0; i < oom->attempts; i++) {

@@ -190,7 +190,7 @@ static unsigned steps_of_rule(const struct spill_rule *rule, const struct spill_
 }
 
 /* Where there is nothing to skip the error is told anyway: who remembered that as a first failure would wait for a repeat. */
-static bool skips(const struct spill_remedy *remedy)
+static bool skips(const struct spill_fallback *remedy)
 {
 	for (unsigned i = 0; i < remedy->count; i++) {
 		if (remedy->step[i] != SPILL_STEP_TRIM)
@@ -214,10 +214,10 @@ static bool surfaces(const struct spill_policy *policy, const struct spill_rule 
 	return asked && !view->any_capture && !view->repeats;
 }
 
-struct spill_remedy spill_decide_full(const struct spill_policy *policy, const struct spill_rule *rule,
+struct spill_fallback spill_decide_full(const struct spill_policy *policy, const struct spill_rule *rule,
                                       const struct spill_ask *ask, const struct spill_full_view *view)
 {
-	struct spill_remedy remedy = {0};
+	struct spill_fallback remedy = {0};
 
 	if (view->capturing) {
 		remedy.refused_by = "stream capture";

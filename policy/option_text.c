@@ -37,7 +37,7 @@ static void add_time(struct spill_text *text, uint64_t us)
 	spill_text_add(text, buffer);
 }
 
-static void add_chain(struct spill_text *text, const struct spill_chain *chain)
+static void add_chain(struct spill_text *text, const struct spill_fallback_chain *chain)
 {
 	if (chain->by_capability)
 		spill_text_add(text, "auto");

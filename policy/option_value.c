@@ -10,7 +10,7 @@
 _Static_assert(sizeof(enum spill_mode) == sizeof(unsigned) &&
                    sizeof(enum spill_location) == sizeof(unsigned) &&
                    sizeof(enum spill_log_level) == sizeof(unsigned) &&
-                   sizeof(enum spill_honest_first) == sizeof(unsigned) &&
+                   sizeof(enum spill_retry_state_first) == sizeof(unsigned) &&
                    sizeof(enum spill_switch) == sizeof(unsigned) &&
                    sizeof(enum spill_meminfo_report) == sizeof(unsigned) &&
                    sizeof(enum spill_rule_place) == sizeof(unsigned) &&
@@ -214,18 +214,18 @@ static int read_list(const char *words, const char *value, int index[SPILL_STEPS
 	return count;
 }
 
-static int put_chain(struct spill_chain *field, const char *value, struct spill_error *error)
+static int put_chain(struct spill_fallback_chain *field, const char *value, struct spill_error *error)
 {
 	int index[SPILL_STEPS] = {0}, count;
 
 	if (!strcmp(value, "auto")) {
-		*field = (struct spill_chain){.by_capability = true};
+		*field = (struct spill_fallback_chain){.by_capability = true};
 		return 0;
 	}
 	count = read_list(chain_words, value, index, error);
 	if (count < 0)
 		return -1;
-	*field = (struct spill_chain){.count = (unsigned)count};
+	*field = (struct spill_fallback_chain){.count = (unsigned)count};
 	for (int i = 0; i < count; i++)
 		field->step[i] = (enum spill_step)index[i];
 	return 0;

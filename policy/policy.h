@@ -67,9 +67,9 @@ enum spill_log_stderr { SPILL_STDERR_FIRST, SPILL_STDERR_ALL, SPILL_STDERR_OFF }
 #define SPILL_PATH_MAX 4096
 
 /* Whose first out of memory surfaces before anything is spilled for it (retry.h). */
-enum spill_honest_first { SPILL_HONEST_AUTO, SPILL_HONEST_ON, SPILL_HONEST_OFF };
+enum spill_retry_state_first { SPILL_HONEST_AUTO, SPILL_HONEST_ON, SPILL_HONEST_OFF };
 
-struct spill_chain {
+struct spill_fallback_chain {
 	bool by_capability; /* oom.chain was not set: what the device can do */
 	unsigned count;     /* 0 with by_capability unset: never spill */
 	enum spill_step step[SPILL_STEPS];
@@ -107,14 +107,14 @@ struct spill_policy {
 	struct spill_amount host_reserve;
 	int host_numa;   /* node of host placements; SPILL_NODE_NEAREST: the device's */
 	bool host_share; /* host.limit is for all processes of the user together */
-	struct spill_chain chain;
+	struct spill_fallback_chain chain;
 	enum spill_switch movable_enable;
 	struct spill_amount movable_min, movable_chunk;
 	struct spill_amount movable_above; /* a share */
 	uint64_t movable_wait_us;
 	enum spill_switch movable_follow;
 	struct spill_amount host_ahead;
-	enum spill_honest_first honest_first;
+	enum spill_retry_state_first honest_first;
 	uint64_t honest_window_us;
 	struct spill_managed_advice advice;
 	enum spill_meminfo_report meminfo_report;
@@ -127,7 +127,7 @@ struct spill_policy {
 	    *rules; /* NULL: none. Not owned: whoever loads a policy keeps them as long as it */
 };
 
-/* What the device can do; the backend finds out (src/backend.h). */
+/* What the device can do; the backend finds out (backend.h). */
 enum spill_capability {
 	SPILL_CAN_SPLIT = 1u << SPILL_PLACE_SPLIT,     /* VMM with host-backed chunks */
 	SPILL_CAN_MANAGED = 1u << SPILL_PLACE_MANAGED, /* managed memory that migrates and oversubscribes */
@@ -186,7 +186,7 @@ struct spill_full_view {
 };
 
 /* What to do about a full device; with mode=observe nothing. */
-struct spill_remedy {
+struct spill_fallback {
 	unsigned count; /* steps to try in order; with none of them it is out of memory */
 	enum spill_step step[SPILL_STEPS];
 	/* Out of memory is told before the first step other than TRIM (oom.honest_first). Only where there is one to skip. */
@@ -210,7 +210,7 @@ uint64_t spill_amount_resolve(struct spill_amount amount, uint64_t whole, uint64
 /* device.limit that holds for `device` of `total` bytes, or SPILL_UNLIMITED. */
 uint64_t spill_policy_device_limit(const struct spill_policy *policy, int device, uint64_t total);
 
-/* device.reserve that holds for `device`, in bytes. A load may have shown that more is needed: src/reserve.h. */
+/* device.reserve that holds for `device`, in bytes. A load may have shown that more is needed: reserve.h. */
 uint64_t spill_policy_device_reserve(const struct spill_policy *policy, int device);
 
 /*
@@ -230,7 +230,7 @@ struct spill_decision spill_decide(const struct spill_policy *policy, const stru
                                    const struct spill_ask *ask, const struct spill_view *view);
 
 /* The question when the device is full for it: by the driver's word, by device.limit or by a rule's cap. Pure and total. */
-struct spill_remedy spill_decide_full(const struct spill_policy *policy, const struct spill_rule *rule,
+struct spill_fallback spill_decide_full(const struct spill_policy *policy, const struct spill_rule *rule,
                                       const struct spill_ask *ask, const struct spill_full_view *view);
 
 /* What a device of these capabilities counts as: device.memory, or what it says of itself. Never AUTO. */

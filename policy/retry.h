@@ -1,6 +1,6 @@
 /*
  * Honest first, the pure part: who asks again after an out of memory, and which request is the repeat of which failure.
- * src/honest.c keeps one struct spill_failure a thread and the clock.
+ * retry_state.c keeps one struct spill_failure a thread and the clock.
  */
 #ifndef SPILL_RETRY_H
 #define SPILL_RETRY_H

@@ -6,12 +6,12 @@
 
 #include "boxes.h"
 #include "capture.h"
-#include "granules.h"
-#include "graph_uses.h"
+#include "chunk_map.h"
+#include "graph_access.h"
 #include "least.h"
-#include "mempool.h"
+#include "vendor_pool.h"
 #include "params.h"
-#include "place/chunked.h"
+#include "chunked.h"
 #include "real.h"
 #include "process.h"
 
@@ -79,9 +79,9 @@ static void add(struct reading *reading, uint64_t va, uint64_t bytes)
 static void add_word(void *closure, uint64_t word)
 {
 	struct spill_granule granule;
-	if (!spill_granule_of(word, &granule))
+	if (!spill_chunk_map_of(word, &granule))
 		return;
-	spill_granule_begins(word);
+	spill_chunk_map_begins(word);
 	add(closure, word, 0);
 }
 
@@ -90,7 +90,7 @@ static void add_box(struct reading *reading, struct spill_box box)
 {
 	struct spill_granule granule;
 	uint64_t begin = box.va & ~(SPILL_GRANULE - 1), end = box.va + box.bytes;
-	if (box.bytes && end > box.va && spill_granule_of(box.va, &granule))
+	if (box.bytes && end > box.va && spill_chunk_map_of(box.va, &granule))
 		add(reading, begin, ((end - 1) | (SPILL_GRANULE - 1)) - begin + 1);
 }
 
@@ -319,33 +319,33 @@ static void learn(struct reading *reading, CUgraphExec exec, const struct spill_
 	reading->uses.once = true;
 	/* A change leaves the nodes with memory as they are. */
 	if (!change->made)
-		reading->uses.memory = spill_graph_uses_memory(exec);
-	else if (spill_mempool_has_graphs())
+		reading->uses.memory = spill_graph_access_memory(exec);
+	else if (spill_vendor_pool_has_graphs())
 		reading->uses.memory = memory_of(change->graph);
 	reading->uses.ranges = reading->ranges;
 	if (!change->made)
-		spill_graph_uses_look(exec, keep_site, &site);
+		spill_graph_access_look(exec, keep_site, &site);
 	if (!change->made && (change->child || !change->graph))
-		spill_graph_uses_look(exec, add_known, reading);
+		spill_graph_access_look(exec, add_known, reading);
 	if (follows)
 		read_change(reading, change);
 	/* 0 and 1 are no launch's. */
 	reading->uses.site = site ? site : reading->uses.site | 2;
-	spill_graph_uses_keep(exec, &reading->uses);
+	spill_graph_access_keep(exec, &reading->uses);
 }
 
 void spill_graph_changed(const struct spill_graph_change *change)
 {
 	CUgraphExec exec = change->made ? *change->made : change->exec;
 	bool follows = spill_chunked_any() && spill_process_policy()->movable_follow != SPILL_SWITCH_OFF;
-	if (!follows && !(change->made && spill_mempool_has_graphs()))
+	if (!follows && !(change->made && spill_vendor_pool_has_graphs()))
 		return;
 	int error = errno, cancel = spill_ours_begin();
 	struct reading *reading = spill_capture_any() ? NULL : calloc(1, sizeof(*reading));
 	if (reading)
 		learn(reading, exec, change, follows);
 	else
-		spill_graph_uses_forget(exec);
+		spill_graph_access_forget(exec);
 	free(reading);
 	spill_ours_end(cancel);
 	errno = error;

@@ -1,8 +1,8 @@
 /*
  * What executable graphs are going to use, read from the nodes of the graph that they are made of: parameters of kernels as those of a
  * launch (hints.h), copies and sets, child graphs. Other nodes say nothing: operations on values and batches of them touch a few bytes,
- * host functions nothing of ours, bodies of conditional nodes cannot be known to run. Kept in src/graph_uses.h.
- * Where graphs have memory of their own, how much it is, too (src/room.h).
+ * host functions nothing of ours, bodies of conditional nodes cannot be known to run. Kept in graph_access.h.
+ * Where graphs have memory of their own, how much it is, too (make_room.h).
  */
 #ifndef SPILL_GRAPH_HINTS_H
 #define SPILL_GRAPH_HINTS_H

@@ -4,10 +4,10 @@
 
 #include "boxes.h"
 #include "capture.h"
-#include "granules.h"
-#include "graph_uses.h"
+#include "chunk_map.h"
+#include "graph_access.h"
 #include "params.h"
-#include "reach.h"
+#include "param_extent.h"
 
 /* An allocation, or what is left of one, that is taken for one thing. */
 #define WHOLE (128ull << 20)
@@ -17,7 +17,7 @@
 
 /* A use that is being made. */
 struct scan {
-	struct spill_use use;
+	struct spill_access use;
 	uint64_t seen[16]; /* bits by a hash of the keys: whose bit is not set is new */
 	uint32_t
 	    words; /* that were looked at so far: one of the same parameter has the same number in each launch of a site */
@@ -32,21 +32,21 @@ struct scan {
 /* False: there is no room for another key. */
 static bool add(struct scan *scan, const struct spill_granule *granule)
 {
-	struct spill_use *use = &scan->use;
+	struct spill_access *use = &scan->use;
 	unsigned bit = granule->key * 0x9e3779b1u >> 22; /* of 1,024 */
 	uint64_t mask = 1ull << (bit % 64);
 	if (scan->seen[bit / 64] & mask)
 		for (unsigned i = 0; i < use->count; i++)
 			if (use->keys[i] == granule->key)
 				return true;
-	if (use->count == SPILL_USE_KEYS)
+	if (use->count == SPILL_ACCESS_KEYS)
 		return false;
 	scan->seen[bit / 64] |= mask;
 	use->keys[use->count++] = granule->key;
 	uint64_t bytes = (uint64_t)granule->count << SPILL_GRANULE_SHIFT;
 	use->bytes += bytes;
 	if (granule->on_host) {
-		if (use->on_host < SPILL_USE_HOST_KEYS)
+		if (use->on_host < SPILL_ACCESS_HOST_KEYS)
 			use->host_keys[use->on_host] = granule->key;
 		use->on_host++;
 		use->host_bytes += bytes;
@@ -63,14 +63,14 @@ static uint64_t behind(const struct spill_granule *granule)
 static bool next_of(struct spill_granule *granule)
 {
 	uint64_t next = behind(granule);
-	return granule->more && spill_granule_of(next, granule) &&
+	return granule->more && spill_chunk_map_of(next, granule) &&
 	       granule->key == next >> SPILL_GRANULE_SHIFT;
 }
 
 static struct spill_granule first_of(const struct spill_granule *granule)
 {
 	struct spill_granule first;
-	return spill_granule_of((uint64_t)granule->key << SPILL_GRANULE_SHIFT, &first) ? first : *granule;
+	return spill_chunk_map_of((uint64_t)granule->key << SPILL_GRANULE_SHIFT, &first) ? first : *granule;
 }
 
 /* Something else begins further on in the chunk: what begins at `address` ends there. */
@@ -80,7 +80,7 @@ static bool ends_within(uint64_t address, const struct spill_granule *granule)
 	if (!first_of(granule).inside)
 		return false;
 	for (address += SPILL_GRANULE; address < behind(granule); address += SPILL_GRANULE)
-		if (spill_granule_of(address, &at) && at.begun)
+		if (spill_chunk_map_of(address, &at) && at.begun)
 			return true;
 	return false;
 }
@@ -121,22 +121,22 @@ static bool add_until(struct scan *scan, struct spill_granule *granule, uint64_t
 	return true;
 }
 
-/* If the word is an address of ours: from its chunk to where something else begins, and perhaps as far as it reached lately (reach.h). */
+/* If the word is an address of ours: from its chunk to where something else begins, and perhaps as far as it reached lately (param_extent.h). */
 static void add_extent(void *closure, uint64_t word)
 {
 	struct scan *scan = closure;
 	uint32_t slot = scan->words++;
 	struct spill_granule granule;
-	if (!spill_granule_of(word, &granule))
+	if (!spill_chunk_map_of(word, &granule))
 		return;
 	/* Mostly that is known; a begin behind the first byte of the first granule is told again and again. */
 	if (!granule.begun || (word >> SPILL_GRANULE_SHIFT == granule.key && word % SPILL_GRANULE))
-		spill_granule_begins(word);
+		spill_chunk_map_begins(word);
 	if (!add(scan, &granule) || !granule.more)
 		return;
 	uint64_t begin = word & ~(SPILL_GRANULE - 1);
 	uint64_t seen = seen_end(word, granule);
-	uint64_t end = begin + spill_reach(scan->use.site, slot, seen - begin);
+	uint64_t end = begin + spill_param_extent(scan->use.site, slot, seen - begin);
 	if (!add_until(scan, &granule, seen))
 		return;
 	if (seen < end && granule.more && scan->perhaps_count < PERHAPS) {
@@ -160,7 +160,7 @@ static void add_range(struct scan *scan, uint64_t va, uint64_t bytes)
 {
 	struct spill_granule granule;
 	uint64_t end = va + bytes;
-	if (bytes && end > va && spill_granule_of(va, &granule) && add(scan, &granule))
+	if (bytes && end > va && spill_chunk_map_of(va, &granule) && add(scan, &granule))
 		add_until(scan, &granule, end);
 }
 
@@ -193,7 +193,7 @@ static void add_graph(void *closure, const struct spill_graph_uses *uses)
 	struct scan *scan = closure;
 	scan->use.site = uses->site;
 	scan->use.once = uses->once;
-	for (uint32_t i = 0; i < uses->count && scan->use.count < SPILL_USE_KEYS; i++) {
+	for (uint32_t i = 0; i < uses->count && scan->use.count < SPILL_ACCESS_KEYS; i++) {
 		const struct spill_graph_range *range = &uses->ranges[i];
 		if (range->bytes)
 			add_range(scan, range->va, range->bytes);
@@ -219,9 +219,9 @@ static void scan_copies(struct scan *scan, const struct spill_hint *hint)
 		add_boxes(scan, spill_boxes_3d(hint->copy_3d));
 	if (hint->copy_peer)
 		add_boxes(scan, spill_boxes_peer(hint->copy_peer));
-	for (size_t i = 0; hint->copies_3d && i < hint->count && scan->use.count < SPILL_USE_KEYS; i++)
+	for (size_t i = 0; hint->copies_3d && i < hint->count && scan->use.count < SPILL_ACCESS_KEYS; i++)
 		add_boxes(scan, spill_boxes_of_batch(&hint->copies_3d[i]));
-	for (size_t i = 0; batch && i < hint->count && scan->use.count < SPILL_USE_KEYS; i++) {
+	for (size_t i = 0; batch && i < hint->count && scan->use.count < SPILL_ACCESS_KEYS; i++) {
 		add_range(scan, hint->to[i], hint->sizes[i]);
 		add_range(scan, hint->from[i], hint->sizes[i]);
 	}
@@ -237,7 +237,7 @@ void *spill_hint(const struct spill_hint *hint)
 	struct scan scan;
 	if (spill_capture_any()) /* nothing moves then, and the driver is asked nothing */
 		return NULL;
-	memset(&scan.use, 0, offsetof(struct spill_use, keys));
+	memset(&scan.use, 0, offsetof(struct spill_access, keys));
 	memset(scan.seen, 0, sizeof(scan.seen));
 	scan.words = scan.perhaps_count = 0;
 	scan.use.per_thread = hint->per_thread;
@@ -245,9 +245,9 @@ void *spill_hint(const struct spill_hint *hint)
 		scan_launch(&scan, hint);
 	} else if (hint->graph) {
 		scan.use.stream = hint->stream;
-		/* Graphs of the same kernels are one site, but a word of one is not that of another (reach.h). */
+		/* Graphs of the same kernels are one site, but a word of one is not that of another (param_extent.h). */
 		scan.words = (uint32_t)((uintptr_t)hint->graph >> 4) * SPILL_GRAPH_RANGES;
-		spill_graph_uses_look(hint->graph, add_graph, &scan);
+		spill_graph_access_look(hint->graph, add_graph, &scan);
 	} else {
 		scan.use.site = 1;
 		scan.use.stream = hint->stream;

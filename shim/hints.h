@@ -1,8 +1,8 @@
 /*
- * What a call that submits work is going to use, read from its arguments before it enters the gate (src/follow.h). Copies
+ * What a call that submits work is going to use, read from its arguments before it enters the gate (follow.h). Copies
  * and sets say it exactly, graphs have said it when they were made (graph_hints.h). Of a launch every word of its parameters
  * that is an address of ours counts, with all that lies behind it up to the next address that a launch was given, in the same
- * allocation, or as far as the same parameter reached lately (src/reach.h): nobody says how long a buffer is.
+ * allocation, or as far as the same parameter reached lately (param_extent.h): nobody says how long a buffer is.
  *
  * So a hint is wrong where memory is reached by pointers in memory; where a word looks like an address and is none; where an
  * address in the middle of a buffer was given once, which splits it (its first part is then all that its begin stands for);

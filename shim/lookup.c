@@ -16,7 +16,7 @@
 #include "libc_symbol.h"
 #include "movable.h"
 #include "note.h"
-#include "objects.h"
+#include "loaded_objects.h"
 #include "real.h"
 #include "process.h"
 #include "scratch.h"
@@ -75,11 +75,11 @@ static void forbid_unknown_work(void)
 static bool is_unknown_work(void *handle, const char *name)
 {
 	unsigned at = 0;
-	struct spill_object object;
+	struct spill_loaded_object object;
 	if (!looks_like_work(name) || spill_row_of_base(name, &at))
 		return false;
 	void *found = spill_dlsym_real(handle, name);
-	if (!found || !spill_object_of(found, &object))
+	if (!found || !spill_loaded_object_of(found, &object))
 		return false;
 	return begins(spill_file_name(object.path), "libcuda.so");
 }
@@ -208,17 +208,17 @@ void spill_lookup_substitute(const struct spill_request *request)
 }
 
 /* True if the two are in one library; `object` is then what has them, else what has the first. */
-static bool is_beside(const void *address, const void *other, struct spill_object *object)
+static bool is_beside(const void *address, const void *other, struct spill_loaded_object *object)
 {
-	uintptr_t base = spill_object_of(other, object) ? object->base : 0;
-	return spill_object_of(address, object) && object->base == base;
+	uintptr_t base = spill_loaded_object_of(other, object) ? object->base : 0;
+	return spill_loaded_object_of(address, object) && object->base == base;
 }
 
 /* The first dlsym of the search order is what our own reference to it was bound to. */
 void spill_lookup_note_wrapper(void)
 {
 	const void *first = (const void *)dlsym;
-	struct spill_object *object = first != (const void *)spill_real_dlsym() ? spill_scratch_take() : NULL;
+	struct spill_loaded_object *object = first != (const void *)spill_real_dlsym() ? spill_scratch_take() : NULL;
 	char text[384];
 	if (object && !is_beside(first, (const void *)spill_dlsym_find, object)) {
 		snprintf(text, sizeof(text),
@@ -248,9 +248,9 @@ int dlclose(void *handle)
 	static _Atomic unsigned long long told;
 	unsigned long long now = 0;
 	int result = spill_real_dlclose(handle);
-	if (spill_objects_looking())
+	if (spill_loaded_objects_looking())
 		return result;
-	spill_objects_visit(read_unloads, &now);
+	spill_loaded_objects_visit(read_unloads, &now);
 	if (atomic_load(&told) != now) {
 		spill_unloads_count(); /* first: a thread that finds `told` new relies on it */
 		atomic_store(&told, now);

@@ -8,7 +8,7 @@
 #include "caller.h"
 #include "glob.h"
 #include "libc_symbol.h"
-#include "objects.h"
+#include "loaded_objects.h"
 #include "scratch.h"
 
 /* The vendor's library whatever its version or path, if it is loaded: never loaded by us (pitfall 1). */
@@ -29,7 +29,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *data)
 static void *from_library(const char *prefix, const char *symbol)
 {
 	struct library library = {.prefix = prefix, .path = spill_scratch_take()};
-	void *handle = library.path && spill_objects_visit(visit, &library)
+	void *handle = library.path && spill_loaded_objects_visit(visit, &library)
 	                   ? dlopen(library.path, RTLD_LAZY | RTLD_NOLOAD)
 	                   : NULL;
 	spill_scratch_give_back(library.path);
@@ -119,8 +119,8 @@ static void cache(const struct spill_row *row, const void *caller, void *real)
 
 void *spill_real_beside(const void *address, const char *symbol)
 {
-	struct spill_object *object = address ? spill_scratch_take() : NULL;
-	void *handle = object && spill_object_of(address, object) && !object->main_program
+	struct spill_loaded_object *object = address ? spill_scratch_take() : NULL;
+	void *handle = object && spill_loaded_object_of(address, object) && !object->main_program
 	                   ? dlopen(object->path, RTLD_LAZY | RTLD_NOLOAD)
 	                   : NULL;
 	spill_scratch_give_back(object);
@@ -146,8 +146,8 @@ static _Atomic(void *) remembered[SPILL_HOOKS];
  */
 static const void *library_key(const void *caller)
 {
-	struct spill_object object;
-	return spill_object_of(caller, &object) ? (const void *)object.base : caller;
+	struct spill_loaded_object object;
+	return spill_loaded_object_of(caller, &object) ? (const void *)object.base : caller;
 }
 
 void spill_real_remember(const struct spill_row *row, const void *caller, void *real)

@@ -13,7 +13,7 @@
 #include "abi/nvml.h"
 #include "array_bytes.h"
 #include "graph_hints.h"
-#include "graph_uses.h"
+#include "graph_access.h"
 #include "hooks.h"
 #include "layouts.h"
 #include "log.h"
@@ -116,7 +116,7 @@ static void *enter(struct spill_request *request)
 		if (spill_layouts_end_with(SPILL_OP_##op_)) \
 			spill_layouts_forget(); \
 		if (SPILL_OP_##op_ == SPILL_OP_GRAPH_END) \
-			spill_graph_uses_forget((const void *)request.handle); \
+			spill_graph_access_forget((const void *)request.handle); \
 		while (spill_request_next(&request)) \
 			request.result = (int)real args; \
 		if (SPILL_OP_##op_ == SPILL_OP_RESOLVE && request.result == 0) \

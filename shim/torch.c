@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 
 #include "hooks.h"
-#include "mempool.h"
+#include "vendor_pool.h"
 #include "real.h"
 #include "process.h"
 #include "registry.h"
@@ -49,7 +49,7 @@ static const struct spill_backend *vendor(bool ready, enum spill_domain *domain)
 /* One call from either side. */
 struct call {
 	const struct spill_backend *backend;
-	struct spill_mempool *pool; /* ours on the device; NULL: plain memory */
+	struct spill_vendor_pool *pool; /* ours on the device; NULL: plain memory */
 	void *before;
 	struct spill_request request;
 };
@@ -67,8 +67,8 @@ static bool enter(struct call *call, int device)
 		return false;
 	bool captured = call->backend->capturing && call->backend->capturing(call->request.stream);
 	call->pool =
-	    spill_mempool_ours(call->backend, device, SPILL_PLACE_DEVICE, SPILL_LOCATION_NONE, &error);
-	call->request.pool = call->pool ? spill_mempool_handle(call->pool) : NULL;
+	    spill_vendor_pool_ours(call->backend, device, SPILL_PLACE_DEVICE, SPILL_LOCATION_NONE, &error);
+	call->request.pool = call->pool ? spill_vendor_pool_handle(call->pool) : NULL;
 	call->request.pass = !ready || captured;
 	return true;
 }

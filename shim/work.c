@@ -2,11 +2,11 @@
 
 #include <errno.h>
 
-#include "graph_uses.h"
-#include "mempool.h"
+#include "graph_access.h"
+#include "vendor_pool.h"
 #include "movable.h"
 #include "real.h"
-#include "room.h"
+#include "make_room.h"
 #include "process.h"
 
 _Atomic(void *) spill_work_real[SPILL_WORKS];
@@ -47,21 +47,21 @@ static bool may_lose(enum spill_hook hook)
 {
 	return (hook == SPILL_HOOK_cuGraphLaunch || hook == SPILL_HOOK_cuGraphLaunch_ptsz ||
 	        hook == SPILL_HOOK_cuGraphUpload || hook == SPILL_HOOK_cuGraphUpload_ptsz) &&
-	       spill_mempool_has_graphs();
+	       spill_vendor_pool_has_graphs();
 }
 
 bool spill_work_room(enum spill_hook hook, int result, const void *graph, const void *caller,
                      unsigned attempt)
 {
 	bool loses = may_lose(hook);
-	uint64_t whole = loses && graph ? spill_graph_uses_memory(graph) : 0;
+	uint64_t whole = loses && graph ? spill_graph_access_memory(graph) : 0;
 	/* A call of our own: whoever makes room is on this stack. */
 	if (spill_thread.depth || (loses && (attempt || !whole)))
 		return false;
 	int error = errno;
 	const struct spill_request *frame = spill_thread.frame;
 	bool again =
-	    spill_room_make_for(SPILL_CUDA_DRIVER, result, frame ? frame->api : spill_rows[hook].symbol,
+	    spill_make_room_for(SPILL_CUDA_DRIVER, result, frame ? frame->api : spill_rows[hook].symbol,
 	                        frame ? frame->caller : caller, attempt, whole);
 	errno = error;
 	return again;

@@ -13,30 +13,30 @@
 #include "context_end.h"
 #include "config.h"
 #include "contexts.h"
-#include "counters.h"
+#include "live_page.h"
 #include "deferred.h"
 #include "engine.h"
 #include "follow.h"
 #include "gate.h"
-#include "growing.h"
+#include "growth_state.h"
 #include "host_chunks.h"
 #include "host_share.h"
-#include "hostmem.h"
+#include "host_memory.h"
 #include "ledger.h"
-#include "mempool.h"
+#include "vendor_pool.h"
 #include "movable.h"
 #include "move.h"
 #include "note.h"
-#include "objects.h"
+#include "loaded_objects.h"
 #include "numa.h"
 #include "peer.h"
 #include "postmortem.h"
-#include "place/chunked.h"
+#include "chunked.h"
 #include "promote.h"
-#include "publish.h"
+#include "publish_once.h"
 #include "rules.h"
 #include "scratch.h"
-#include "tick.h"
+#include "maintenance.h"
 #include "vmm.h"
 
 enum state { FRESH, READY, OFF };
@@ -61,10 +61,10 @@ static void fork_prepare(void)
 	if (fork_has_mover)
 		spill_mover_lock(); /* a move ends first */
 	spill_deferred_fork_prepare();
-	spill_mempool_fork_prepare();
-	spill_pool_fork_prepare();
+	spill_vendor_pool_fork_prepare();
+	spill_shared_chunks_fork_prepare();
 	spill_chunked_fork_prepare();
-	spill_growing_fork_prepare();
+	spill_growth_state_fork_prepare();
 	spill_host_chunks_fork_prepare();
 	spill_contexts_fork_prepare();
 	spill_context_end_fork_prepare();
@@ -76,7 +76,7 @@ static void fork_prepare(void)
 	spill_host_share_fork_prepare();
 	spill_note_fork_prepare();
 	spill_log_fork_prepare();
-	spill_objects_fork_prepare();
+	spill_loaded_objects_fork_prepare();
 }
 
 static void fork_done(bool child)
@@ -91,10 +91,10 @@ static void fork_done(bool child)
 	spill_context_end_fork_done(child);
 	spill_contexts_fork_done(child);
 	spill_host_chunks_fork_done(child);
-	spill_growing_fork_done(child);
+	spill_growth_state_fork_done(child);
 	spill_chunked_fork_done(child);
-	spill_pool_fork_done(child);
-	spill_mempool_fork_done(child);
+	spill_shared_chunks_fork_done(child);
+	spill_vendor_pool_fork_done(child);
 	spill_deferred_fork_done(child);
 	if (fork_has_mover)
 		spill_mover_unlock();
@@ -102,7 +102,7 @@ static void fork_done(bool child)
 
 static void fork_parent(void)
 {
-	spill_objects_fork_parent();
+	spill_loaded_objects_fork_parent();
 	spill_log_fork_parent();
 	fork_done(false);
 }
@@ -110,14 +110,14 @@ static void fork_parent(void)
 /* The child has no GPU of its parent's; its first GPU memory call begins a log of its own. */
 static void fork_child(void)
 {
-	spill_objects_fork_child();
+	spill_loaded_objects_fork_child();
 	spill_log_fork_child();
-	spill_counters_fork_child();
+	spill_live_page_fork_child();
 	fork_done(true);
 	spill_account_reset();
 	atomic_store(&runtime.log_opened, SPILL_UNPUBLISHED);
 	atomic_store(&runtime.ended, false);
-	spill_hostmem_fork_child();
+	spill_host_memory_fork_child();
 	spill_gate_fork_child();
 	spill_mover_fork_child();
 	spill_move_reset();
@@ -186,7 +186,7 @@ static void open_log(const struct spill_backend *backend)
 	if (spill_publish_begin(&runtime.log_opened)) {
 		runtime.owner = getpid();
 		spill_log_open(&runtime.config.policy, &line);
-		spill_counters_open(&runtime.config.policy, &line);
+		spill_live_page_open(&runtime.config.policy, &line);
 		spill_note_flush();
 		spill_publish_done(&runtime.log_opened);
 	}
@@ -198,7 +198,7 @@ static void start(void)
 {
 	const struct spill_shim *shim = runtime.shim;
 	spill_registry_use(&shim->symbols);
-	spill_gate_use(shim->counters, spill_tick);
+	spill_gate_use(shim->counters, spill_maintain);
 	spill_chunked_observe(spill_follow_moved);
 	spill_engine_on_memory_call(open_log);
 	spill_config_load(&runtime.config, NULL);
@@ -208,7 +208,7 @@ static void start(void)
 		return;
 	}
 	tell_about_settings(&runtime.config);
-	spill_hostmem_at_start();
+	spill_host_memory_at_start();
 	use_node(runtime.config.policy.host_numa);
 	if (runtime.config.policy.host_share && !getauxval(AT_SECURE))
 		spill_host_share_use(NULL);
@@ -234,7 +234,7 @@ bool spill_runtime_ready(const struct spill_shim *shim)
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* it reads files */
 		spill_thread.depth++; /* what start() calls may come back to us */
 		runtime.shim = shim;
-		/* No call into the loader or the vendor in there: see publish.h. */
+		/* No call into the loader or the vendor in there: see publish_once.h. */
 		pthread_once(&runtime.once, start);
 		spill_thread.depth--;
 		pthread_setcancelstate(cancel, NULL);

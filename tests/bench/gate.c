@@ -1,5 +1,5 @@
 /*
- * What passing the gate costs (src/gate.h): calls of functions that submit work, resolved as a plain program does, on a
+ * What passing the gate costs (gate.h): calls of functions that submit work, resolved as a plain program does, on a
  * driver that does nothing (fake_driver.c). Prints `FUNCTION NANOSECONDS` a round: the mean of its calls. scripts/bench --gate
  * runs it with and without the library in turns.
  *

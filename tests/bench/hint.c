@@ -1,7 +1,7 @@
 /*
  * What it costs to tell what a launch uses (shim/hints.h): launches of four pointers and two numbers through a stub of the
  * library, on a driver that does nothing, with all memory on the device. Prints as gate.c does: with nobody who wants to know,
- * with the arguments read, and with the whole of src/follow.c behind. scripts/bench --gate runs it.
+ * with the arguments read, and with the whole of follow.c behind. scripts/bench --gate runs it.
  *
  * usage: hint [ROUNDS [CALLS]]
  */
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "granules.h"
+#include "chunk_map.h"
 #include "real.h"
 #include "work.h"
 
@@ -65,10 +65,10 @@ const struct spill_backend *__wrap_spill_backend_for(enum spill_domain domain)
 	return NULL;
 }
 
-void *__real_spill_follow_before(const struct spill_use *use);
-void *__wrap_spill_follow_before(const struct spill_use *use);
+void *__real_spill_follow_before(const struct spill_access *use);
+void *__wrap_spill_follow_before(const struct spill_access *use);
 
-void *__wrap_spill_follow_before(const struct spill_use *use)
+void *__wrap_spill_follow_before(const struct spill_access *use)
 {
 	if (use->count != 4 || use->on_host)
 		abort();
@@ -110,7 +110,7 @@ int main(int count, char **arguments)
 	unsigned long rounds = count > 1 ? strtoul(arguments[1], NULL, 10) : 5;
 	uint64_t calls = count > 2 ? strtoull(arguments[2], NULL, 10) : 1000000;
 	for (unsigned i = 0; i < 64; i++)
-		if (!spill_granules_set(BASE + i * CHUNK, CHUNK, false, false))
+		if (!spill_chunk_map_set(BASE + i * CHUNK, CHUNK, false, false))
 			return 1;
 	for (unsigned long round = 0; round < rounds && calls; round++) {
 		atomic_store(&spill_follow_wanted, false);

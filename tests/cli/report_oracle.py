@@ -18,7 +18,7 @@ def sums(bytes_by_kind):
 
 
 class Run:
-    """Decides as a full device would have it, and keeps the totals as src/ledger.c does."""
+    """Decides as a full device would have it, and keeps the totals as ledger.c does."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)

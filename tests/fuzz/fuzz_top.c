@@ -40,7 +40,7 @@ static void show(struct cli_top_look *look)
 }
 
 /* A good page, every third byte of the input put where the two before it say. */
-static void fill(struct spill_counters *page, const uint8_t *data, size_t size)
+static void fill(struct spill_live_page *page, const uint8_t *data, size_t size)
 {
 	memset(page, 'x', sizeof(*page));
 	page->decided = 2;
@@ -52,7 +52,7 @@ static void fill(struct spill_counters *page, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct spill_counters page;
+	static struct spill_live_page page;
 	static struct cli_top_process process;
 	struct cli_top_look look = {.processes = &process, .count = 1, .at_us = 1};
 

@@ -5,7 +5,7 @@
 #include "json.h"
 #include "record_read.h"
 
-/* What stands in a start line, as src/start.c writes it from the process itself. */
+/* What stands in a start line, as start_line.c writes it from the process itself. */
 static inline void again_text(struct spill_json *json, const char *key, const char *text)
 {
 	if (text)

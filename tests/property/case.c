@@ -56,9 +56,9 @@ static struct spill_amount some_reserve(struct chance *chance)
 	return (struct spill_amount){SPILL_AMOUNT_BYTES, chance_below(chance, 60)};
 }
 
-static void make_chain(struct chance *chance, struct spill_chain *chain)
+static void make_chain(struct chance *chance, struct spill_fallback_chain *chain)
 {
-	*chain = (struct spill_chain){.by_capability = chance_once_in(chance, 2)};
+	*chain = (struct spill_fallback_chain){.by_capability = chance_once_in(chance, 2)};
 	for (unsigned i = 0; i < SPILL_STEPS; i++) {
 		unsigned at = (unsigned)chance_below(chance, i + 1);
 
@@ -92,7 +92,7 @@ static void make_policy(struct chance *chance, struct spill_policy *policy)
 	policy->host_reserve = some_reserve(chance);
 	make_chain(chance, &policy->chain);
 	policy->movable_enable = (enum spill_switch)chance_below(chance, 3);
-	policy->honest_first = (enum spill_honest_first)chance_below(chance, 3);
+	policy->honest_first = (enum spill_retry_state_first)chance_below(chance, 3);
 	policy->honest_window_us = chance_below(chance, 3000);
 	make_advice(chance, &policy->advice);
 }

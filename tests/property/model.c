@@ -1,4 +1,4 @@
-/* The engine, as far as decisions go: what it asks and in which order is that of src/admit.c and src/chain.c. */
+/* The engine, as far as decisions go: what it asks and in which order is that of admit.c and fallback_chain.c. */
 #include <string.h>
 
 #include "property.h"
@@ -123,7 +123,7 @@ static bool full(struct request *request, bool capped)
 	    .asks_again = spill_retrier_find(callers[event->caller], event->operation) != NULL,
 	    .repeats = model_repeats(request),
 	};
-	struct spill_remedy remedy;
+	struct spill_fallback remedy;
 
 	for (unsigned i = 0; i < THREADS; i++)
 		view.any_capture |= model->capturing[i];

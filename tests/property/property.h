@@ -1,7 +1,7 @@
 /*
  * Random policies and random requests, run through a small model of the engine in which every answer comes from the pure
  * functions of policy/. What must hold is said where it is looked at: model.c (captures, what fits, caps), place.c (sums),
- * honest.c (whose failure surfaces), compare.c (the same answer twice, and the one that expected.c comes to by itself), main.c
+ * retry_state.c (whose failure surfaces), compare.c (the same answer twice, and the one that expected.c comes to by itself), main.c
  * (observing).
  *
  * A case is one policy and one sequence of events, made of a seed and a number: the same numbers, the same case.
@@ -79,7 +79,7 @@ int expected_rule(const struct spill_policy *policy, const struct event *event);
 struct spill_managed_advice expected_advice(const struct spill_policy *policy, const struct spill_rule *rule);
 struct spill_decision expected_decision(const struct spill_policy *policy, const struct spill_rule *rule,
                                         const struct spill_ask *ask, const struct spill_view *view);
-struct spill_remedy expected_remedy(const struct spill_policy *policy, const struct spill_rule *rule,
+struct spill_fallback expected_remedy(const struct spill_policy *policy, const struct spill_rule *rule,
                                     const struct spill_ask *ask, const struct spill_full_view *view);
 
 /* A failure that surfaced, told by what happened since; one of each kind: caller, device, operation. */
@@ -104,7 +104,7 @@ const struct spill_rule *ask_rule(const struct property_case *this, const struct
                                   struct spill_ask *ask);
 struct spill_decision ask_decision(const struct property_case *this, const struct spill_rule *rule,
                                    const struct spill_ask *ask, const struct spill_view *view);
-struct spill_remedy ask_remedy(const struct property_case *this, const struct spill_rule *rule,
+struct spill_fallback ask_remedy(const struct property_case *this, const struct spill_rule *rule,
                                const struct spill_ask *ask, const struct spill_full_view *view);
 
 /* -- model.c ---------------------------------------------------------------------------------------------- */
@@ -175,7 +175,7 @@ void model_release(struct model *model, unsigned at);
 /* No sum is above what the policy and the machine allow. */
 void model_sums(const struct model *model);
 
-/* -- honest.c --------------------------------------------------------------------------------------------- */
+/* -- retry_state.c --------------------------------------------------------------------------------------------- */
 
 struct request {
 	struct model *model;

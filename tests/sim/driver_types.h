@@ -1,7 +1,7 @@
 /*
  * Types of NVIDIA's driver API that the simulated driver and its tests need and libspill itself does not:
  * names, values and layouts are the vendor's, and driver_check.c compares them with cuda.h as tests/static
- * does for src/abi/cuda.h. Never include this and the vendor's header in one file.
+ * does for src/vendor/abi/cuda.h. Never include this and the vendor's header in one file.
  */
 #ifndef SIM_DRIVER_TYPES_H
 #define SIM_DRIVER_TYPES_H

@@ -213,7 +213,7 @@ struct sim_context {
 	int device;
 	uint64_t id;
 	_Atomic int status;         /* sticky enum sim_status */
-	uint64_t room, local;       /* bytes that it holds by room.c; those a thread; under sim_memory_lock */
+	uint64_t room, local;       /* bytes that it holds by make_room.c; those a thread; under sim_memory_lock */
 	struct peer *peers;         /* contexts whose plain memory this one reaches; under sim_memory_lock */
 	struct sim_context *next;   /* under sim_memory_lock */
 	struct sim_stream *streams; /* under the lock of stream.c */
@@ -225,7 +225,7 @@ struct sim_context {
 
 extern struct sim_context *sim_contexts;
 
-/* -- room.c: pre for these: no lock is held -------------------------------------------------------------- */
+/* -- make_room.c: pre for these: no lock is held -------------------------------------------------------------- */
 
 /* Takes what config says for one of these, and `more` bytes if it says any. *held: to be given back. */
 enum sim_status room_take(struct sim_context *context, enum sim_room what, uint64_t more, uint64_t *held);

@@ -1,4 +1,4 @@
-/* What programs of the simulated NVML see of it: src/abi/nvml.h and what libspill does not need. */
+/* What programs of the simulated NVML see of it: src/vendor/abi/nvml.h and what libspill does not need. */
 #ifndef SIM_NVML_TYPES_H
 #define SIM_NVML_TYPES_H
 

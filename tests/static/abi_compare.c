@@ -1,4 +1,4 @@
-/* Prints every value of src/abi/ that differs from the vendor's own header; fails if there is one. */
+/* Prints every value of src/vendor/abi/ that differs from the vendor's own header; fails if there is one. */
 #include <stdio.h>
 
 #include "abi_table.h"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fails when a constant or macro of src/abi/*.h has no row in abi_values.def: what is not listed is not proven.
+# Fails when a constant or macro of src/vendor/abi/*.h has no row in abi_values.def: what is not listed is not proven.
 # Usage: abi_complete.sh VALUES.def HEADER…
 set -eu
 values=$1

@@ -164,9 +164,10 @@ def check_self():
 
 
 def look_at_library(root):
-    """libspill.so writes to stderr in src/stderr.c only; several lines at once are made by policy/block.c."""
+    """libspill.so writes to stderr in stderr.c only; several lines at once are made by policy/block.c."""
     problems = []
-    for path in sorted(path for folder in ("src", "src/place", "shim", "policy") for path in glob.glob(f"{root}/{folder}/*.c")):
+    for path in sorted(path for folder in ("src", "shim", "policy") for path in glob.glob(f"{root}/{folder}/**/*.c", recursive=True)
+                       if "/src/cli/" not in path):
         name = path.rsplit("/", 1)[-1]
         with open(path, encoding="utf-8") as file:
             text = blanked(COMMENT.sub(lambda found: found[1] or " ", file.read()))
@@ -177,7 +178,7 @@ def look_at_library(root):
         if "spill_stderr_lines(" in text and name not in ("stderr.c", "postmortem.c"):
             problems.append(f"{path}: spill_stderr_lines: one line is for spill_stderr_line")
         if "STDERR_FILENO" in text and name not in ("stderr.c", "fd.c"):
-            problems.append(f"{path}: STDERR_FILENO: it is for src/stderr.c")
+            problems.append(f"{path}: STDERR_FILENO: it is for stderr.c")
     return problems
 
 

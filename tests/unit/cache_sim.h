@@ -1,5 +1,5 @@
 /*
- * A device of so many bytes that is served by the order and the window, as src/follow.c asks them, and what others would have
+ * A device of so many bytes that is served by the order and the window, as follow.c asks them, and what others would have
  * moved for the same uses: the optimum, and the least recently used on demand.
  */
 #ifndef CACHE_SIM_H

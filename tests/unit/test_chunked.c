@@ -11,9 +11,9 @@
 
 #include "account.h"
 #include "fake_chunks.h"
-#include "granules.h"
+#include "chunk_map.h"
 #include "ledger.h"
-#include "place/chunked.h"
+#include "chunked.h"
 
 #define CHUNK (4 * FAKE_UNIT)
 
@@ -30,15 +30,15 @@ static int setup(void **state)
 	return 0;
 }
 
-static struct spill_want want(uint64_t bytes)
+static struct spill_place_request want(uint64_t bytes)
 {
-	return (struct spill_want){&fake_chunks_backend, &policy, 0, &policy, bytes, 0, SPILL_UNLIMITED};
+	return (struct spill_place_request){&fake_chunks_backend, &policy, 0, &policy, bytes, 0, SPILL_UNLIMITED};
 }
 
 static struct spill_chunked *make(uint64_t bytes)
 {
 	const char *error = NULL;
-	struct spill_want wanted = want(bytes);
+	struct spill_place_request wanted = want(bytes);
 	struct spill_chunked *made = spill_chunked_of(spill_place_movable.make(&wanted, &error));
 	assert_non_null(made);
 	return made;
@@ -106,7 +106,7 @@ static void chunks_are_whole_granules(void **state)
 static void what_does_not_fit_is_not_made(void **state)
 {
 	const char *error = NULL;
-	struct spill_want wanted = want(3 * CHUNK);
+	struct spill_place_request wanted = want(3 * CHUNK);
 	wanted.device_limit = 3 * CHUNK - 1;
 	assert_null(spill_place_movable.make(&wanted, &error));
 	assert_string_equal(error, "device.limit");
@@ -139,7 +139,7 @@ static void a_failing_call_leaves_nothing(void **state)
 		unsigned failures = 0;
 		for (unsigned nth = 1; nth <= 12; nth++) {
 			const char *error = NULL;
-			struct spill_want wanted = want(4 * CHUNK);
+			struct spill_place_request wanted = want(4 * CHUNK);
 			wanted.device_room = 2 * CHUNK;
 			fake_chunks_fail(nth, nth + 1);
 			struct spill_placement *made = places[place]->make(&wanted, &error);
@@ -159,7 +159,7 @@ static void a_failing_call_leaves_nothing(void **state)
 static void split_is_chunked_too(void **state)
 {
 	const char *error = NULL;
-	struct spill_want wanted = want(4 * CHUNK);
+	struct spill_place_request wanted = want(4 * CHUNK);
 	wanted.device_room = CHUNK + FAKE_UNIT;
 	struct spill_chunked *made = spill_chunked_of(spill_place_split.make(&wanted, &error));
 	assert_non_null(made);
@@ -298,7 +298,7 @@ static int told_on_host(const struct spill_chunked *made)
 	int hosts = 0, there = 0;
 	for (unsigned i = 0; i < made->count; i++) {
 		uint64_t va = spill_chunked_address(made, i);
-		if (!spill_granule_of(va, &granule))
+		if (!spill_chunk_map_of(va, &granule))
 			continue;
 		there++;
 		hosts |= granule.on_host << i;

@@ -130,7 +130,7 @@ static void test_chain_by_memory(void **state)
 	policy.device_memory = SPILL_MEMORY_INTEGRATED;
 	check_chain(&policy, ALL, "trim managed host");
 	/* What is written is written. */
-	policy.chain = (struct spill_chain){.count = 2, .step = {SPILL_STEP_DEMOTE, SPILL_STEP_SPLIT}};
+	policy.chain = (struct spill_fallback_chain){.count = 2, .step = {SPILL_STEP_DEMOTE, SPILL_STEP_SPLIT}};
 	check_chain(&policy, ALL, "demote split");
 }
 
@@ -147,7 +147,7 @@ static void test_memory(void **state)
 	assert_true(spill_policy_gains_by_moving(&policy, ALL));
 	assert_true(spill_policy_gains_by_moving(&policy, ALL | SPILL_IS_COHERENT));
 	assert_false(spill_policy_gains_by_moving(&policy, ALL | SPILL_IS_INTEGRATED));
-	policy.chain = (struct spill_chain){.count = 1, .step = {SPILL_STEP_DEMOTE}};
+	policy.chain = (struct spill_fallback_chain){.count = 1, .step = {SPILL_STEP_DEMOTE}};
 	assert_true(spill_policy_gains_by_moving(&policy, ALL | SPILL_IS_INTEGRATED));
 	assert_string_equal(spill_memory_name(SPILL_MEMORY_DISCRETE), "discrete");
 	assert_string_equal(spill_memory_name(SPILL_MEMORY_INTEGRATED), "integrated");
@@ -160,11 +160,11 @@ static void test_chain_as_written(void **state)
 	enum spill_step step[SPILL_STEPS];
 
 	spill_policy_default(&policy);
-	policy.chain = (struct spill_chain){.count = 2, .step = {SPILL_STEP_HOST, SPILL_STEP_SPLIT}};
+	policy.chain = (struct spill_fallback_chain){.count = 2, .step = {SPILL_STEP_HOST, SPILL_STEP_SPLIT}};
 	assert_int_equal(spill_policy_chain(&policy, 0, step), 2);
 	assert_int_equal(step[0], SPILL_STEP_HOST);
 	assert_int_equal(step[1], SPILL_STEP_SPLIT);
-	policy.chain = (struct spill_chain){.count = 0};
+	policy.chain = (struct spill_fallback_chain){.count = 0};
 	assert_int_equal(spill_policy_chain(&policy, ALL, step), 0);
 }
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "ended.h"
-#include "place/place.h"
+#include "place.h"
 #include "account.h"
 #include "deferred.h"
 #include "fake_backend.h"
@@ -42,7 +42,7 @@ static int setup(void **state)
 static void defer(uint64_t bytes, bool *event, void *event_context)
 {
 	const char *error;
-	struct spill_want want = {&fake_backend, &policy, 0, &context, bytes, bytes / 2, SPILL_UNLIMITED};
+	struct spill_place_request want = {&fake_backend, &policy, 0, &context, bytes, bytes / 2, SPILL_UNLIMITED};
 	struct spill_placement *placement = spill_place_make(&spill_place_split, &want, &error);
 	assert_non_null(placement);
 	placement->event = event;
@@ -146,7 +146,7 @@ static void what_is_pinned_is_used_again(void **state)
 	                                same_handle = {&stream, &other};
 	const char *error;
 	bool passed = false;
-	struct spill_want want = {&fake_backend, &policy, 0, NULL, 64 * MIB, 0, SPILL_UNLIMITED};
+	struct spill_place_request want = {&fake_backend, &policy, 0, NULL, 64 * MIB, 0, SPILL_UNLIMITED};
 	struct spill_placement *placement = spill_place_make(&spill_place_split, &want, &error);
 	assert_non_null(placement);
 	placement->reusable = true;

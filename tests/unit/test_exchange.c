@@ -16,7 +16,7 @@
 #include "fake_chunks.h"
 #include "host_chunks.h"
 #include "ledger.h"
-#include "place/chunked.h"
+#include "chunked.h"
 
 #define CHUNK (4 * FAKE_UNIT)
 
@@ -46,8 +46,8 @@ bool __wrap_spill_gate_close(uint64_t deadline_ns)
 	return true;
 }
 
-bool __wrap_spill_idle_wait(const struct spill_backend *backend, int device, uint64_t deadline_ns);
-bool __wrap_spill_idle_wait(const struct spill_backend *backend, int device, uint64_t deadline_ns)
+bool __wrap_spill_quiesce_wait(const struct spill_backend *backend, int device, uint64_t deadline_ns);
+bool __wrap_spill_quiesce_wait(const struct spill_backend *backend, int device, uint64_t deadline_ns)
 {
 	return device_is_idle;
 }
@@ -64,8 +64,8 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 	return 0;
 }
 
-void __wrap_spill_plan_report(const struct spill_plan *plan, const struct spill_plan_reason *why);
-void __wrap_spill_plan_report(const struct spill_plan *plan, const struct spill_plan_reason *why)
+void __wrap_spill_move_batch_report(const struct spill_move_batch *plan, const struct spill_move_reason *why);
+void __wrap_spill_move_batch_report(const struct spill_move_batch *plan, const struct spill_move_reason *why)
 {
 	for (unsigned i = 0; i < plan->count; i++) {
 		const struct spill_chunk *chunk = &plan->moves[i].of->chunks[plan->moves[i].chunk];
@@ -128,7 +128,7 @@ static struct spill_chunked *make_half(void)
 {
 	const unsigned leave[] = {4, 5, 6, 7};
 	const char *error = NULL;
-	struct spill_want want = {
+	struct spill_place_request want = {
 	    &fake_chunks_backend, &policy, 0, &context, (CHUNKS - 1) * CHUNK + FAKE_UNIT, 0, SPILL_UNLIMITED};
 	struct spill_chunked *made = spill_chunked_of(spill_place_movable.make(&want, &error));
 	assert_non_null(made);

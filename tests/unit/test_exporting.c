@@ -22,7 +22,7 @@ static unsigned notes;
 static char note[512];
 
 const struct spill_policy *__wrap_spill_process_policy(void);
-bool __wrap_spill_object_of(const void *address, struct spill_object *object);
+bool __wrap_spill_loaded_object_of(const void *address, struct spill_loaded_object *object);
 void __wrap_spill_note(const char *code, const char *text);
 
 const struct spill_policy *__wrap_spill_process_policy(void)
@@ -30,7 +30,7 @@ const struct spill_policy *__wrap_spill_process_policy(void)
 	return &policy;
 }
 
-bool __wrap_spill_object_of(const void *address, struct spill_object *object)
+bool __wrap_spill_loaded_object_of(const void *address, struct spill_loaded_object *object)
 {
 	snprintf(object->path, sizeof(object->path), "%s", path ? path : "");
 	return path;

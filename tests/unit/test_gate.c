@@ -1,5 +1,5 @@
 /*
- * The gate (src/gate.h). Each case runs in a child of its own, because what the kernel offers is asked once a process. The
+ * The gate (gate.h). Each case runs in a child of its own, because what the kernel offers is asked once a process. The
  * kernel, the clock and the call that entries make are replaced.
  */
 #include "gate.h"
@@ -27,7 +27,7 @@
 #define CHILD_SECONDS 20
 #include "childtest.h"
 #include "process.h"
-#include "tick.h"
+#include "maintenance.h"
 
 #define THREADS 8
 #define COUNTERS 4

@@ -1,5 +1,5 @@
 /*
- * What executable graphs use (shim/graph_hints.h, shim/boxes.h, src/graph_uses.h) and what their launches tell (shim/hints.h), by a
+ * What executable graphs use (shim/graph_hints.h, shim/boxes.h, graph_access.h) and what their launches tell (shim/hints.h), by a
  * driver of our own. Each case runs in a child of its own.
  */
 #include "graph_hints.h"
@@ -19,10 +19,10 @@
 
 #include "childtest.h"
 #include "boxes.h"
-#include "granules.h"
-#include "graph_uses.h"
+#include "chunk_map.h"
+#include "graph_access.h"
 #include "hints.h"
-#include "mempool.h"
+#include "vendor_pool.h"
 #include "real.h"
 #include "process.h"
 
@@ -161,13 +161,13 @@ void *spill_real_resolve(enum spill_domain domain, const char *symbol)
 
 static struct spill_policy policy = {.movable_follow = SPILL_SWITCH_AUTO};
 static bool captures, nothing_movable;
-static struct spill_use told;
+static struct spill_access told;
 static unsigned times;
 
 const struct spill_policy *__wrap_spill_process_policy(void);
 bool __wrap_spill_capture_any(void);
 bool __wrap_spill_chunked_any(void);
-void *__wrap_spill_follow_before(const struct spill_use *use);
+void *__wrap_spill_follow_before(const struct spill_access *use);
 
 const struct spill_policy *__wrap_spill_process_policy(void)
 {
@@ -184,7 +184,7 @@ bool __wrap_spill_chunked_any(void)
 	return !nothing_movable;
 }
 
-void *__wrap_spill_follow_before(const struct spill_use *use)
+void *__wrap_spill_follow_before(const struct spill_access *use)
 {
 	CHECK(use->count && use->site > 1);
 	memcpy(&told, use, sizeof(told));
@@ -196,7 +196,7 @@ void *__wrap_spill_follow_before(const struct spill_use *use)
 static void chunks(unsigned count, unsigned hosts)
 {
 	for (unsigned i = 0; i < count; i++)
-		CHECK(spill_granules_set(AT(i), CHUNK, i < 32 && hosts >> i & 1, false));
+		CHECK(spill_chunk_map_set(AT(i), CHUNK, i < 32 && hosts >> i & 1, false));
 }
 
 /* What a launch tells: a bit a chunk. */
@@ -292,7 +292,7 @@ static void kernels_by_their_parameters(void)
 static void begins_are_known_at_once(void)
 {
 	for (unsigned i = 0; i < 32; i++)
-		CHECK(spill_granules_set(AT(i), CHUNK, false, i < 31));
+		CHECK(spill_chunk_map_set(AT(i), CHUNK, false, i < 31));
 	make(1, GRAPH(KERNEL(AT(0), 0)));
 	make(2, GRAPH(KERNEL(AT(3), 0), SET(AT(1))));
 	CHECK(launch(1) == 7);
@@ -392,10 +392,10 @@ static void memory_is_looked_up_at_the_launch(void)
 	CHECK(launch(1) == 7 && told.on_host == 0);
 	chunks(3, 6);
 	CHECK(launch(1) == 7 && told.on_host == 2 && told.host_bytes == 2 * CHUNK);
-	spill_granules_clear(AT(1), CHUNK);
+	spill_chunk_map_clear(AT(1), CHUNK);
 	CHECK(launch(1) == 5);
-	spill_granules_clear(AT(0), CHUNK);
-	spill_granules_clear(AT(2), CHUNK);
+	spill_chunk_map_clear(AT(0), CHUNK);
+	spill_chunk_map_clear(AT(2), CHUNK);
 	CHECK(launch(1) == 0);
 }
 
@@ -479,13 +479,13 @@ static int reserves_nothing(int device, uint64_t *bytes)
 static void memory_is_seen(void)
 {
 	static const struct spill_backend backend = {.graph_reserved = reserves_nothing};
-	spill_mempool_graphs(&backend, 0);
+	spill_vendor_pool_graphs(&backend, 0);
 }
 
 static uint64_t memory(struct graph *graph)
 {
 	make(1, graph);
-	return spill_graph_uses_memory(EXEC(1)) / MIB;
+	return spill_graph_access_memory(EXEC(1)) / MIB;
 }
 
 static void memory_in_steps(void)
@@ -500,9 +500,9 @@ static void memory_in_steps(void)
 	CHECK(memory(GRAPH(MEMORY(64, 17), MEMORY(96, 17), MEMORY(128, 17))) == 96);
 	CHECK(memory(GRAPH(MEMORY(64, 12), MEMORY(80, 12), MEMORY(96, 12))) == 96);
 	CHECK(memory(GRAPH(MEMORY(100, 60), SET(AT(0)), MEMORY(64, 1))) == 96);
-	CHECK(spill_graph_uses_memory(EXEC(2)) == 0);
-	spill_graph_uses_forget(EXEC(1));
-	CHECK(spill_graph_uses_memory(EXEC(1)) == 0);
+	CHECK(spill_graph_access_memory(EXEC(2)) == 0);
+	spill_graph_access_forget(EXEC(1));
+	CHECK(spill_graph_access_memory(EXEC(1)) == 0);
 }
 
 static void memory_used_in_turn_counts_once(void)
@@ -520,7 +520,7 @@ static void memory_stays_through_changes(void)
 	memory_is_seen();
 	CHECK(memory(GRAPH(MEMORY(64, 64))) == 64 && launch(1) == 0);
 	change(&(struct spill_graph_change){.exec = EXEC(1), .set = &set});
-	CHECK(spill_graph_uses_memory(EXEC(1)) == 64 * MIB && launch(1) == 1);
+	CHECK(spill_graph_access_memory(EXEC(1)) == 64 * MIB && launch(1) == 1);
 }
 
 /* Not all of it is none of it: a launch is not asked again by a figure that is too low. */
@@ -616,11 +616,11 @@ static void what_ends_is_forgotten(void)
 	chunks(2, 0);
 	for (unsigned i = 1; i <= 5000; i++)
 		make(i, GRAPH(KERNEL(AT(i % 2), 0)));
-	spill_graph_uses_forget(EXEC(7));
-	spill_graph_uses_forget(EXEC(9999));
+	spill_graph_access_forget(EXEC(7));
+	spill_graph_access_forget(EXEC(9999));
 	for (unsigned i = 1; i <= 5000; i++)
 		CHECK(launch(i) == (i == 7 ? 0 : 1u << i % 2));
-	spill_graph_uses_forget_all();
+	spill_graph_access_forget_all();
 	for (unsigned i = 1; i <= 5000; i++)
 		CHECK(launch(i) == 0);
 	make(7, GRAPH(KERNEL(AT(0), 0)));
@@ -634,7 +634,7 @@ static void a_forked_child_knows_nothing(void)
 	make(1, GRAPH(KERNEL(AT(0), 0)));
 	pid_t child = fork();
 	if (child == 0)
-		spill_graph_uses_reset();
+		spill_graph_access_reset();
 	if (child == 0)
 		_exit(launch(1) != 0);
 	CHECK(waitpid(child, &status, 0) == child && status == 0);
@@ -653,14 +653,14 @@ static void *works(void *seed)
 		const struct spill_graph_range ranges[] = {{1, 8}, {site, 8}};
 		CUgraphExec exec = EXEC(1 + i % 7);
 		if (i % 3 == (uintptr_t)seed)
-			spill_graph_uses_keep(
+			spill_graph_access_keep(
 			    exec, &(struct spill_graph_uses){.site = site, .count = 2, .ranges = ranges});
 		else if (i % 1000 == 1)
-			spill_graph_uses_forget_all();
+			spill_graph_access_forget_all();
 		else if (i % 11 == 1)
-			spill_graph_uses_forget(exec);
+			spill_graph_access_forget(exec);
 		else
-			spill_graph_uses_look(exec, right_or_nothing, NULL);
+			spill_graph_access_look(exec, right_or_nothing, NULL);
 	}
 	return NULL;
 }
@@ -681,7 +681,7 @@ static void no_more_than_there_is_room_for(void)
 	for (unsigned i = 1; i <= 20000; i++)
 		make(i, GRAPH(KERNEL(AT(0), 0)));
 	CHECK(launch(1) == 1 && launch(16384) == 1 && launch(16385) == 0 && launch(20000) == 0);
-	spill_graph_uses_forget(EXEC(1));
+	spill_graph_access_forget(EXEC(1));
 	make(20000, GRAPH(KERNEL(AT(0), 0)));
 	make(19999, GRAPH(KERNEL(AT(0), 0)));
 	CHECK(launch(20000) == 1 && launch(19999) == 0);
@@ -699,7 +699,7 @@ static void each_granule_once(void)
 	uint64_t *words = malloc(2 * many * sizeof(*words));
 	size_t bytes = 2 * many * sizeof(*words) < 32768 ? 2 * many * sizeof(*words) : 32768;
 	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, words, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, NULL};
-	CHECK(spill_granules_set(BASE, many * SPILL_GRANULE, false, false));
+	CHECK(spill_chunk_map_set(BASE, many * SPILL_GRANULE, false, false));
 	unsigned of_one = (unsigned)(bytes / sizeof(*words));
 	struct node nodes[16];
 	for (unsigned i = 0; i < of_one; i++)
@@ -708,13 +708,13 @@ static void each_granule_once(void)
 		nodes[i] = (struct node){.kernel = {.func = (CUfunction)3, .extra = extra}};
 	make(1, &(struct graph){16, nodes});
 	unsigned ranges = 0;
-	CHECK(spill_graph_uses_look(EXEC(1), count, &ranges) && ranges == 16);
+	CHECK(spill_graph_access_look(EXEC(1), count, &ranges) && ranges == 16);
 	/* Each node its own granules, as sets. */
 	struct node *sets = calloc(many, sizeof(*sets));
 	for (unsigned i = 0; i < many; i++)
 		sets[i] = (struct node)SET(BASE + i * SPILL_GRANULE);
 	make(1, &(struct graph){many, sets});
-	CHECK(spill_graph_uses_look(EXEC(1), count, &ranges) && ranges == SPILL_GRAPH_RANGES);
+	CHECK(spill_graph_access_look(EXEC(1), count, &ranges) && ranges == SPILL_GRAPH_RANGES);
 	free(sets);
 	free(words);
 }

@@ -3,7 +3,7 @@
  * child of its own.
  */
 #include "hints.h"
-#include "reach.h"
+#include "param_extent.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "childtest.h"
-#include "granules.h"
+#include "chunk_map.h"
 #include "layouts.h"
 #include "real.h"
 #include "process.h"
@@ -77,15 +77,15 @@ void *spill_real_resolve(enum spill_domain domain, const char *symbol)
 
 /* -- what is told ----------------------------------------------------------------------------------------- */
 
-static struct spill_use told;
+static struct spill_access told;
 static unsigned times, afters;
 
-void *__wrap_spill_follow_before(const struct spill_use *use);
+void *__wrap_spill_follow_before(const struct spill_access *use);
 void __wrap_spill_follow_after(void *stopwatch);
 
-void *__wrap_spill_follow_before(const struct spill_use *use)
+void *__wrap_spill_follow_before(const struct spill_access *use)
 {
-	CHECK(use->count && use->count <= SPILL_USE_KEYS && use->site);
+	CHECK(use->count && use->count <= SPILL_ACCESS_KEYS && use->site);
 	CHECK(!spill_gate_self || !atomic_load(&spill_gate_self->inside));
 	CHECK(!spill_thread.depth);
 	memcpy(&told, use, sizeof(told));
@@ -104,7 +104,7 @@ void __wrap_spill_follow_after(void *stopwatch)
 static void allocation(unsigned first, unsigned count, unsigned hosts)
 {
 	for (unsigned i = first; i < first + count; i++)
-		CHECK(spill_granules_set(BASE + i * CHUNK, CHUNK, hosts >> i & 1, i + 1 < first + count));
+		CHECK(spill_chunk_map_set(BASE + i * CHUNK, CHUNK, hosts >> i & 1, i + 1 < first + count));
 }
 
 /* Tells the hint; the keys that were told, a bit a chunk, in any order; each once. */
@@ -121,7 +121,7 @@ static unsigned tell(const struct spill_hint *hint)
 		struct spill_granule granule;
 		unsigned bit = 1u << ((told.keys[i] - KEY(0)) / 4);
 		CHECK(told.keys[i] >= KEY(0) && (told.keys[i] - KEY(0)) % 4 == 0 && !(keys & bit));
-		CHECK(spill_granule_of((uint64_t)told.keys[i] << SPILL_GRANULE_SHIFT, &granule));
+		CHECK(spill_chunk_map_of((uint64_t)told.keys[i] << SPILL_GRANULE_SHIFT, &granule));
 		keys |= bit;
 		host += granule.on_host;
 	}
@@ -356,7 +356,7 @@ static void to_where_something_else_begins(void)
 	CHECK(uses(BASE + SPILL_GRANULE) == 007);
 	CHECK(uses(BASE) == 001);
 	CHECK(uses(BASE + SPILL_GRANULE + 4096) == 007);
-	spill_granules_clear(BASE + 4 * CHUNK, CHUNK);
+	spill_chunk_map_clear(BASE + 4 * CHUNK, CHUNK);
 	CHECK(uses(BASE + 3 * CHUNK) == 010);
 }
 
@@ -403,7 +403,7 @@ static void what_reached_too_far_is_forgotten(void)
 	CHECK(uses(BASE) && told.count == 32);
 	for (unsigned i = 1; i < 8; i++)
 		CHECK(uses_again(BASE + 2 * CHUNK * i) && told.count == 32 - 2 * i);
-	for (unsigned i = 0; i < 2 * SPILL_REACH_USES; i++)
+	for (unsigned i = 0; i < 2 * SPILL_PARAM_EXTENTS; i++)
 		CHECK(uses_again(BASE + 2 * CHUNK * (i % 7)) && told.count >= 2);
 	CHECK(uses_again(BASE + 4 * CHUNK) && told.count == 2);
 }
@@ -414,12 +414,12 @@ static void each_key_once_and_not_too_many(void)
 	allocation(0, 2, 0);
 	sizes[2][0] = sizeof(pointers);
 	CHECK(launch(2, (void *[]){pointers}, NULL) == 3 && told.count == 2);
-	for (unsigned i = 0; i < SPILL_USE_KEYS + 10; i++)
-		CHECK(spill_granules_set(BASE + i * CHUNK, CHUNK, false, true));
+	for (unsigned i = 0; i < SPILL_ACCESS_KEYS + 10; i++)
+		CHECK(spill_chunk_map_set(BASE + i * CHUNK, CHUNK, false, true));
 	times = 0;
-	spill_hint(&(struct spill_hint){.ranges = {{BASE, (SPILL_USE_KEYS + 10) * CHUNK}}});
-	CHECK(times == 1 && told.count == SPILL_USE_KEYS && told.bytes == SPILL_USE_KEYS * CHUNK);
-	for (unsigned i = 0; i < SPILL_USE_KEYS; i++)
+	spill_hint(&(struct spill_hint){.ranges = {{BASE, (SPILL_ACCESS_KEYS + 10) * CHUNK}}});
+	CHECK(times == 1 && told.count == SPILL_ACCESS_KEYS && told.bytes == SPILL_ACCESS_KEYS * CHUNK);
+	for (unsigned i = 0; i < SPILL_ACCESS_KEYS; i++)
 		CHECK(told.keys[i] == KEY(i));
 }
 

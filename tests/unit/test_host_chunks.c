@@ -23,7 +23,7 @@
 
 #include "account.h"
 #include "host_chunks.h"
-#include "place/chunked.h"
+#include "chunked.h"
 #include "process.h"
 
 #define MIB (1ull << 20)
@@ -598,7 +598,7 @@ static int exit_status(pid_t child)
 	return WEXITSTATUS(status);
 }
 
-/* As fork handlers do it (src/runtime.c). */
+/* As fork handlers do it (runtime.c). */
 static pid_t fork_as_the_library_does(void)
 {
 	fflush(NULL);

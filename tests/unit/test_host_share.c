@@ -25,7 +25,7 @@
 #include "host_share.h"
 #include "mix.h"
 #include "note.h"
-#include "place/place.h"
+#include "place.h"
 
 #define MIB (1ull << 20)
 /* The file's form: where a slot begins, and what each further offset stands for. */

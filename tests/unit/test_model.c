@@ -62,7 +62,7 @@ static void give(uint32_t slot)
 	cli_model_take(&model, &one);
 }
 
-/* As src/exporting.c: plain, unless the policy insists on chunks. */
+/* As exporting.c: plain, unless the policy insists on chunks. */
 static void a_library_that_exports_gets_plain_memory(void **data)
 {
 	(void)data;
@@ -79,7 +79,7 @@ static void with_no_other_place_it_is_a_sum(void **data)
 	uint64_t held[SLOTS] = {0}, sum = 0;
 
 	(void)data;
-	policy.chain = (struct spill_chain){.count = 0};
+	policy.chain = (struct spill_fallback_chain){.count = 0};
 	for (unsigned turn = 0; turn < 20000; turn++) {
 		uint32_t slot = (uint32_t)roll(SLOTS);
 		uint64_t room = setting.cards[0].limit < 64 * MIB ? setting.cards[0].limit

@@ -39,8 +39,8 @@ static unsigned note_count;
 const struct spill_policy *__wrap_spill_process_policy(void);
 uint64_t __wrap_spill_device_limit(const struct spill_backend *backend, int device);
 bool __wrap_spill_capture_any(void);
-const char *__wrap_spill_bypass_mapped(void);
-const char *__wrap_spill_bypass_exports(void);
+const char *__wrap_spill_hazard_scan_mapped(void);
+const char *__wrap_spill_hazard_scan_exports(void);
 void __wrap_spill_note(const char *code, const char *text);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
 bool __wrap_spill_move_prepare(const struct spill_backend *backend, int device, void *context);
@@ -60,12 +60,12 @@ bool __wrap_spill_capture_any(void)
 	return captures;
 }
 
-const char *__wrap_spill_bypass_mapped(void)
+const char *__wrap_spill_hazard_scan_mapped(void)
 {
 	return mapped;
 }
 
-const char *__wrap_spill_bypass_exports(void)
+const char *__wrap_spill_hazard_scan_exports(void)
 {
 	return exported;
 }
@@ -552,7 +552,7 @@ static void a_device_with_the_hosts_memory(void **state)
 	assert_true(wanted(GIB));
 	begin(NULL);
 	policy.movable_enable = SPILL_SWITCH_ON;
-	policy.chain = (struct spill_chain){.count = 1, .step = {SPILL_STEP_DEMOTE}};
+	policy.chain = (struct spill_fallback_chain){.count = 1, .step = {SPILL_STEP_DEMOTE}};
 	vendor.can |= SPILL_IS_INTEGRATED;
 	assert_true(wanted(GIB));
 }

@@ -19,7 +19,7 @@
 #include "fake_chunks.h"
 #include "move.h"
 #include "peer.h"
-#include "place/chunked.h"
+#include "chunked.h"
 
 #define CHUNK (4 * FAKE_UNIT)
 #define PEER 3
@@ -96,7 +96,7 @@ static bool right(const unsigned char *bytes, unsigned chunk, uint64_t count)
 static struct spill_chunked *make(uint64_t bytes)
 {
 	const char *error = NULL;
-	struct spill_want want = {&fake_chunks_backend, &policy, 0, &context, bytes, 0, SPILL_UNLIMITED};
+	struct spill_place_request want = {&fake_chunks_backend, &policy, 0, &context, bytes, 0, SPILL_UNLIMITED};
 	struct spill_chunked *made = spill_chunked_of(spill_place_movable.make(&want, &error));
 	assert_non_null(made);
 	fake_chunks_backend.allow(made->base.ptr, made->range, PEER);
@@ -616,7 +616,7 @@ static void *make_and_release(void *argument)
 	unsigned random = (unsigned)(uintptr_t)argument + 1;
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		random = random * 1103515245u + 12345u;
-		struct spill_want want = {
+		struct spill_place_request want = {
 		    &fake_chunks_backend, &policy, 0, &context, 1 + (random >> 8) % (3 * CHUNK), 0,
 		    SPILL_UNLIMITED};
 		struct spill_chunked *of = spill_chunked_of(spill_place_movable.make(&want, &error));

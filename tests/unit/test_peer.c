@@ -13,7 +13,7 @@
 #include "fake_backend.h"
 #include "ledger.h"
 #include "peer.h"
-#include "place/pool.h"
+#include "shared_chunks.h"
 #include "registry.h"
 
 #define MIB (1ull << 20)
@@ -112,7 +112,7 @@ static int teardown(void **state)
 			spill_ledger_end(entry);
 		}
 		spill_context_end_finish(&end, true); /* the tests behind this one have the same handles */
-		spill_pool_trim(&backend, device, NULL);
+		spill_shared_chunks_trim(&backend, device, NULL);
 	}
 	return fake_alive() ? -1 : 0;
 }
@@ -134,7 +134,7 @@ static struct spill_placement *spill(void *context, uint64_t bytes, enum spill_p
 	const char *error = NULL;
 	int device;
 	context_device(context, &device);
-	struct spill_want want = {&backend, &policy, device, context, bytes, 0, SPILL_UNLIMITED};
+	struct spill_place_request want = {&backend, &policy, device, context, bytes, 0, SPILL_UNLIMITED};
 	struct spill_placement *placement = spill_place_make(spill_place_of(place), &want, &error);
 	assert_non_null(placement);
 	struct spill_allocation allocation = {.backend = &backend,

@@ -10,8 +10,8 @@
 
 #include "account.h"
 #include "fake_backend.h"
-#include "place/place.h"
-#include "place/pool.h"
+#include "place.h"
+#include "shared_chunks.h"
 
 #define MIB (1ull << 20)
 
@@ -20,15 +20,15 @@ static struct spill_policy policy;
 static uint64_t available; /* 0: what there is */
 static bool pressed;
 
-uint64_t __real_spill_hostmem_available(void);
-uint64_t __wrap_spill_hostmem_available(void);
-uint64_t __wrap_spill_hostmem_available(void)
+uint64_t __real_spill_host_memory_available(void);
+uint64_t __wrap_spill_host_memory_available(void);
+uint64_t __wrap_spill_host_memory_available(void)
 {
-	return available ? available : __real_spill_hostmem_available();
+	return available ? available : __real_spill_host_memory_available();
 }
 
-bool __wrap_spill_hostmem_pressed(void);
-bool __wrap_spill_hostmem_pressed(void)
+bool __wrap_spill_host_memory_pressed(void);
+bool __wrap_spill_host_memory_pressed(void)
 {
 	return pressed;
 }
@@ -45,15 +45,15 @@ static int setup(void **state)
 	return 0;
 }
 
-static struct spill_want want(uint64_t bytes, uint64_t device_room)
+static struct spill_place_request want(uint64_t bytes, uint64_t device_room)
 {
-	return (struct spill_want){&fake_backend,   &policy,      0, &policy, bytes, device_room,
+	return (struct spill_place_request){&fake_backend,   &policy,      0, &policy, bytes, device_room,
 	                           SPILL_UNLIMITED, policy.advice};
 }
 
 static void nothing_is_held(void)
 {
-	spill_pool_trim(&fake_backend, 0, &policy);
+	spill_shared_chunks_trim(&fake_backend, 0, &policy);
 	assert_int_equal(fake_alive(), 0);
 	assert_int_equal(spill_account_device_held(0), 0);
 	assert_int_equal(spill_account_host_held(), 0);
@@ -63,7 +63,7 @@ static void nothing_is_held(void)
 static void split_takes_the_room_and_puts_the_rest_on_host(void **state)
 {
 	const char *error = NULL;
-	struct spill_want wanted = want(300 * MIB, 101 * MIB);
+	struct spill_place_request wanted = want(300 * MIB, 101 * MIB);
 	struct spill_placement *placement = spill_place_make(&spill_place_split, &wanted, &error);
 	assert_non_null(placement);
 	assert_int_equal(placement->held.device, 100 * MIB); /* whole granules of 2 MiB */
@@ -79,7 +79,7 @@ static void split_takes_the_room_and_puts_the_rest_on_host(void **state)
 static void split_moves_to_host_what_the_driver_refuses(void **state)
 {
 	const char *error = NULL;
-	struct spill_want wanted = want(300 * MIB, 300 * MIB);
+	struct spill_place_request wanted = want(300 * MIB, 300 * MIB);
 	fake_reset(70 * MIB);
 	struct spill_placement *placement = spill_place_make(&spill_place_split, &wanted, &error);
 	assert_non_null(placement);
@@ -99,7 +99,7 @@ static void a_failing_call_leaves_nothing(void **state)
 		unsigned failures = 0;
 		for (unsigned nth = 1; nth <= 24; nth++) {
 			const char *error = NULL;
-			struct spill_want wanted = want(300 * MIB, 100 * MIB);
+			struct spill_place_request wanted = want(300 * MIB, 100 * MIB);
 			fake_reset(1024 * MIB);
 			fake.fail_at = nth;
 			struct spill_placement *placement = spill_place_make(places[place], &wanted, &error);
@@ -121,7 +121,7 @@ static void a_failing_call_leaves_nothing(void **state)
 static void a_prefetch_that_fails_is_no_error(void **state)
 {
 	const char *error = NULL;
-	struct spill_want wanted = want(300 * MIB, 300 * MIB);
+	struct spill_place_request wanted = want(300 * MIB, 300 * MIB);
 	fake.fail_at = 2;
 	struct spill_placement *placement = spill_place_make(&spill_place_managed, &wanted, &error);
 	assert_non_null(placement);
@@ -136,7 +136,7 @@ static void only_split_is_physical(void **state)
 {
 	static const struct spill_place_ops *const places[] = {&spill_place_managed, &spill_place_host};
 	const char *error = NULL;
-	struct spill_want wanted = want(300 * MIB, 0);
+	struct spill_place_request wanted = want(300 * MIB, 0);
 	for (size_t i = 0; i < 2; i++) {
 		struct spill_placement *placement = spill_place_make(places[i], &wanted, &error);
 		assert_non_null(placement);
@@ -162,7 +162,7 @@ static void check_refusal(uint64_t limit, uint64_t held, uint64_t asked, uint64_
 static void host_limit_refuses_by_name(void **state)
 {
 	const char *error = NULL;
-	struct spill_want wanted = want(300 * MIB, 0), first = want(100 * MIB, 0);
+	struct spill_place_request wanted = want(300 * MIB, 0), first = want(100 * MIB, 0);
 	available = 1000 * MIB;
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 399 * MIB};
 	policy.host_reserve.value = 50 * MIB;
@@ -185,7 +185,7 @@ static void host_pressure_refuses_by_name(void **state)
 	static const struct spill_place_ops *const places[] = {&spill_place_split, &spill_place_managed,
 	                                                       &spill_place_host};
 	const char *error = NULL;
-	struct spill_want wanted = want(2 * MIB, 0);
+	struct spill_place_request wanted = want(2 * MIB, 0);
 	policy.host_reserve.value = 100 * MIB;
 	for (size_t i = 0; i < 3; i++)
 		for (int on = 0; on < 2; on++)
@@ -200,7 +200,7 @@ static void host_pressure_refuses_by_name(void **state)
 					check_refusal(0, 0, 0, 0);
 				}
 				spill_placement_release(placement, false);
-				spill_pool_trim(&fake_backend, 0, &policy);
+				spill_shared_chunks_trim(&fake_backend, 0, &policy);
 			}
 	nothing_is_held();
 }
@@ -209,19 +209,19 @@ static void host_pressure_refuses_by_name(void **state)
 static void a_chunk_of_an_ended_context_serves_nobody(void **state)
 {
 	const char *error = NULL;
-	struct spill_want wanted = want(4096, 0);
+	struct spill_place_request wanted = want(4096, 0);
 	wanted.context = &policy;
 	struct spill_placement *old = spill_place_make(&spill_place_host, &wanted, &error);
 	assert_non_null(old);
 	struct spill_context_end end = spill_context_end_begin(&fake_backend, 0, &policy);
 	struct spill_placement *new = spill_place_make(&spill_place_host, &wanted, &error);
 	assert_non_null(new);
-	assert_true(new->ptr > old->ptr + SPILL_POOL_CHUNK || old->ptr > new->ptr + SPILL_POOL_CHUNK);
+	assert_true(new->ptr > old->ptr + SPILL_SHARED_CHUNKS_CHUNK || old->ptr > new->ptr + SPILL_SHARED_CHUNKS_CHUNK);
 	spill_placement_release(old, true);
 	spill_placement_release(new, false);
-	spill_pool_context_ended(&end);
-	assert_int_equal(spill_account_host_held(), SPILL_POOL_CHUNK);
-	spill_pool_trim(&fake_backend, 0, &policy);
+	spill_shared_chunks_context_ended(&end);
+	assert_int_equal(spill_account_host_held(), SPILL_SHARED_CHUNKS_CHUNK);
+	spill_shared_chunks_trim(&fake_backend, 0, &policy);
 	assert_int_equal(spill_account_host_held(), 0);
 }
 
@@ -233,7 +233,7 @@ static void managed_is_prefetched_only_below_and_only_if_it_fits(void **state)
 		uint64_t bytes, room, prefetched;
 	} cases[] = {{100 * MIB, 100 * MIB, 100 * MIB}, {100 * MIB, 99 * MIB, 0}, {200 * MIB, 500 * MIB, 0}};
 	for (size_t i = 0; i < 3; i++) {
-		struct spill_want wanted = want(cases[i].bytes, cases[i].room);
+		struct spill_place_request wanted = want(cases[i].bytes, cases[i].room);
 		fake_reset(1024 * MIB);
 		struct spill_placement *placement = spill_place_make(&spill_place_managed, &wanted, &error);
 		assert_non_null(placement);
@@ -252,7 +252,7 @@ static void small_requests_share_chunks(void **state)
 	static struct spill_placement *placements[COUNT];
 	const uint64_t bytes = 4096;
 	const char *error = NULL;
-	struct spill_want wanted = want(bytes, 0);
+	struct spill_place_request wanted = want(bytes, 0);
 	for (int i = 0; i < COUNT; i++) {
 		placements[i] = spill_place_make(&spill_place_split, &wanted, &error);
 		assert_non_null(placements[i]);
@@ -288,7 +288,7 @@ static void pieces_of_a_chunk_do_not_overlap(void **state)
 			placements[i] = NULL;
 			continue;
 		}
-		struct spill_want wanted = want(1 + (random >> 4) % (64 << 10), 0);
+		struct spill_place_request wanted = want(1 + (random >> 4) % (64 << 10), 0);
 		placements[i] = spill_place_make(&spill_place_host, &wanted, &error);
 		assert_non_null(placements[i]);
 		if (round % 100)

@@ -220,7 +220,7 @@ static void drop_has_the_sums(void **state)
 	       "\"peak\":{\"device_bytes\":8,\"host_bytes\":9,\"managed_bytes\":10}}\n");
 }
 
-/* The line that is made on a path where no more room can be had (src/logmax.h: SPILL_LOGMAX_LINE). */
+/* The line that is made on a path where no more room can be had (log_max.h: SPILL_LOG_MAX_LINE). */
 static void the_longest_drop_line(void **state)
 {
 	const struct spill_bytes most = {UINT64_MAX, UINT64_MAX, UINT64_MAX};

@@ -10,7 +10,7 @@
 
 #include "demote.h"
 #include "note.h"
-#include "place/chunked.h"
+#include "chunked.h"
 #include "reserve_keeper.h"
 #include "process.h"
 #include "trim.h"

@@ -10,7 +10,7 @@
 
 #include "account.h"
 #include "caller.h"
-#include "growing.h"
+#include "growth_state.h"
 #include "rules.h"
 #include "process.h"
 
@@ -20,7 +20,7 @@ static _Atomic unsigned searches;
 static unsigned unloads;
 
 const struct spill_policy *__wrap_spill_process_policy(void);
-bool __wrap_spill_object_of(const void *address, struct spill_object *object);
+bool __wrap_spill_loaded_object_of(const void *address, struct spill_loaded_object *object);
 unsigned __wrap_spill_unloads(void);
 
 const struct spill_policy *__wrap_spill_process_policy(void)
@@ -37,11 +37,11 @@ unsigned __wrap_spill_unloads(void)
  * Addresses from 100 on are of libb, from 200 on of generated code, from 1000 on of liba and libb by turns; at 7 there is libb since the
  * first unload.
  */
-bool __wrap_spill_object_of(const void *address, struct spill_object *object)
+bool __wrap_spill_loaded_object_of(const void *address, struct spill_loaded_object *object)
 {
 	uintptr_t at = (uintptr_t)address;
 	searches++;
-	*object = (struct spill_object){.base = at / 100};
+	*object = (struct spill_loaded_object){.base = at / 100};
 	bool b = at >= 1000 ? at % 2 : at >= 100 || (at == 7 && unloads);
 	strcpy(object->path, b ? "/x/libb.so" : "/x/liba.so");
 	return at < 200 || at >= 1000;
@@ -75,8 +75,8 @@ static int setup(void **state)
 	searches = unloads = 0;
 	spill_rules_reset();
 	spill_account_reset();
-	spill_growing_fork_prepare();
-	spill_growing_fork_done(true);
+	spill_growth_state_fork_prepare();
+	spill_growth_state_fork_done(true);
 	spill_thread.frame = NULL;
 	return 0;
 }
@@ -198,9 +198,9 @@ static void growth_is_asked_without_being_told(void **state)
 		assert_int_equal(asked.applied != NULL, bytes >= 12);
 		assert_ptr_equal(again.applied, asked.applied);
 		assert_null(other.applied);
-		struct spill_growth_answer told = spill_growing_served(&asked);
+		struct spill_growth_answer told = spill_growth_state_served(&asked);
 		assert_int_equal(told.grows, asked.applied != NULL);
-		assert_int_equal(spill_growing_served(&asked).run, told.run); /* one request, told once */
+		assert_int_equal(spill_growth_state_served(&asked).run, told.run); /* one request, told once */
 	}
 	assert_null(grown(5, 13).applied);
 }

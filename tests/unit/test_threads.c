@@ -15,8 +15,8 @@
 #include "account.h"
 #include "fake_backend.h"
 #include "ledger.h"
-#include "place/place.h"
-#include "place/pool.h"
+#include "place.h"
+#include "shared_chunks.h"
 
 #define MIB (1ull << 20)
 
@@ -38,7 +38,7 @@ static struct spill_placement *make(unsigned random)
 	static const struct spill_place_ops *const places[] = {&spill_place_split, &spill_place_host,
 	                                                       &spill_place_managed};
 	const char *error = NULL;
-	struct spill_want want = {
+	struct spill_place_request want = {
 	    .backend = &fake_backend,
 	    .policy = &policy,
 	    .context = &policy,
@@ -107,7 +107,7 @@ static void *work(void *argument)
 /* Nothing but charging and giving back, so that threads meet between the look and the charge. */
 static void *charge(void *argument)
 {
-	const struct spill_want want = {.device_room = limit, .device_limit = limit};
+	const struct spill_place_request want = {.device_room = limit, .device_limit = limit};
 	pthread_barrier_wait(&start);
 	for (int round = 0; round < 200000; round++) {
 		uint64_t charged = spill_device_charge(&want, 40 * MIB, 2 * MIB);
@@ -144,7 +144,7 @@ static void threads_lose_nothing(void **state)
 	policy.advice.prefetch_below = (struct spill_amount){SPILL_AMOUNT_BYTES, 10 * MIB};
 	fake_reset(2 * limit);
 	run(work);
-	spill_pool_trim(&fake_backend, 0, &policy);
+	spill_shared_chunks_trim(&fake_backend, 0, &policy);
 	assert_int_equal(fake_alive(), 0);
 	assert_int_equal(spill_account_host_held(), 0);
 	spill_ledger_totals(&totals);

@@ -23,10 +23,10 @@
 
 /* -- pages --------------------------------------------------------------------------------------------------- */
 
-static struct spill_counters fresh(void)
+static struct spill_live_page fresh(void)
 {
-	struct spill_counters page = {.head = {.magic = SPILL_COUNTERS_MAGIC,
-	                                       .version = SPILL_COUNTERS_VERSION,
+	struct spill_live_page page = {.head = {.magic = SPILL_LIVE_PAGE_MAGIC,
+	                                       .version = SPILL_LIVE_PAGE_VERSION,
 	                                       .size = sizeof(page),
 	                                       .pid = (uint32_t)getpid(),
 	                                       .devices = 1,
@@ -42,7 +42,7 @@ static struct spill_counters fresh(void)
 
 static int file_of(const void *page, size_t size, int seals)
 {
-	int fd = memfd_create(SPILL_COUNTERS_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd = memfd_create(SPILL_LIVE_PAGE_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	assert_true(fd >= 0 && write(fd, page, size) == (ssize_t)size);
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
 	return fd;
@@ -59,7 +59,7 @@ static enum cli_top_page judged(const void *page, size_t size, int seals)
 
 static void only_a_sealed_page_is_one(void **state)
 {
-	struct spill_counters page = fresh(), other;
+	struct spill_live_page page = fresh(), other;
 	assert_int_equal(judged(&page, sizeof(page), SEALS), CLI_TOP_READ);
 	assert_int_equal(judged(&page, sizeof(page), F_SEAL_GROW), CLI_TOP_BROKEN); /* it could be cut */
 	assert_int_equal(judged(&page, sizeof(page) - 1, SEALS), CLI_TOP_BROKEN);
@@ -88,7 +88,7 @@ static void only_a_sealed_page_is_one(void **state)
 
 static void nothing_in_a_page_is_trusted(void **state)
 {
-	static struct spill_counters page;
+	static struct spill_live_page page;
 	static struct cli_top_process process;
 	memset(&page, 'x', sizeof(page));
 	for (unsigned i = 0; i < SPILL_DEVICES; i++)
@@ -116,7 +116,7 @@ static void nothing_in_a_page_is_trusted(void **state)
 static void what_was_never_written(void **state)
 {
 	static struct cli_top_process process;
-	struct spill_counters page = fresh();
+	struct spill_live_page page = fresh();
 	page.figures[0].lock = 0;
 	page.figures[5].lock = 4;
 	page.figures[5].figure[SPILL_COUNTER_OOMS] = 1;
@@ -167,7 +167,7 @@ static void remove_proc(pid_t one, pid_t other)
 static void a_page_is_its_owners(void **state)
 {
 	struct cli_top_look look = {0};
-	struct spill_counters page = fresh();
+	struct spill_live_page page = fresh();
 	int fd = file_of(&page, sizeof(page), SEALS), again = dup(fd), ready[2];
 	assert_int_equal(pipe(ready), 0);
 	pid_t child = fork();
@@ -203,7 +203,7 @@ static void a_page_is_its_owners(void **state)
 static void what_cannot_be_read_is_counted(void **state)
 {
 	struct cli_top_look look = {0};
-	struct spill_counters page = fresh();
+	struct spill_live_page page = fresh();
 	char text[512];
 	int open_one = file_of(&page, sizeof(page), F_SEAL_GROW);
 	page.head.version++;
@@ -449,8 +449,8 @@ static void the_last_decision(void **state)
 	struct cli_top_view view = {0};
 	char text[512];
 	add(&look, (struct one){10, "one", {{"A", 70}, {"B", 60}}});
-	struct spill_counters_decision *last = &look.processes[0].decision;
-	*last = (struct spill_counters_decision){
+	struct spill_live_page_decision *last = &look.processes[0].decision;
+	*last = (struct spill_live_page_decision){
 	    1, 100000000, 2 << 20, 0, "spill", "split", "oom", "default", "cuMemAlloc_v2", "libone.so+0x1"};
 	cli_top_arrange(&view, &look, &nobody, &by_device);
 	cli_top_cell(&view.rows[0], CLI_TOP_DECISION, look.wall_us, text, sizeof(text));

@@ -31,7 +31,7 @@ static int setup(void **state)
 	vmm_policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
 	vmm_policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
 	vmm_policy.log_stderr = SPILL_STDERR_OFF;
-	vmm_policy.chain = (struct spill_chain){.count = 1, .step = {SPILL_STEP_HOST}};
+	vmm_policy.chain = (struct spill_fallback_chain){.count = 1, .step = {SPILL_STEP_HOST}};
 	vendor_reset(64 * MIB);
 	return 0;
 }

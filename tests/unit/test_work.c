@@ -20,9 +20,9 @@
 #include "childtest.h"
 #include "abi/cuda.h"
 #include "abi/cuda_work.h"
-#include "graph_uses.h"
-#include "mempool.h"
-#include "room.h"
+#include "graph_access.h"
+#include "vendor_pool.h"
+#include "make_room.h"
 #include "process.h"
 
 /* -- the driver ------------------------------------------------------------------------------------------- */
@@ -101,9 +101,9 @@ void *spill_real(const struct spill_row *row, const void *caller)
 	return row == &spill_rows[SPILL_HOOK_cuLaunchKernel] ? (void *)real_launch : NULL;
 }
 
-bool __wrap_spill_room_make_for(enum spill_domain domain, int result, const char *api, const void *caller,
+bool __wrap_spill_make_room_for(enum spill_domain domain, int result, const char *api, const void *caller,
                                 unsigned attempt, uint64_t whole);
-bool __wrap_spill_room_make_for(enum spill_domain domain, int result, const char *api, const void *caller,
+bool __wrap_spill_make_room_for(enum spill_domain domain, int result, const char *api, const void *caller,
                                 unsigned attempt, uint64_t whole)
 {
 	CHECK(domain == SPILL_CUDA_DRIVER && attempt == rooms);
@@ -191,8 +191,8 @@ static void graphs_with_memory_of_their_own(void)
 	full_calls = 3;
 	CHECK(launch_graph(other, NULL) == CUDA_SUCCESS && calls == 4 && rooms == 3);
 	CHECK(room_whole == 0); /* nobody has such memory */
-	spill_mempool_graphs(&backend, 0);
-	spill_graph_uses_keep(known, &(struct spill_graph_uses){.memory = 4096});
+	spill_vendor_pool_graphs(&backend, 0);
+	spill_graph_access_keep(known, &(struct spill_graph_uses){.memory = 4096});
 	full_calls = 1000;
 	calls = rooms = 0;
 	CHECK(launch_graph(other, NULL) == CUDA_ERROR_OUT_OF_MEMORY && calls == 1 && rooms == 0);

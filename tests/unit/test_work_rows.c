@@ -258,7 +258,7 @@ static unsigned looks;
 static CUresult graph_answer;
 static struct spill_graph_change looked;
 
-void __wrap_spill_graph_uses_forget(const void *ended_exec);
+void __wrap_spill_graph_access_forget(const void *ended_exec);
 void __wrap_spill_graph_changed(const struct spill_graph_change *change);
 bool __wrap_spill_engine_room(struct spill_request *request);
 
@@ -268,7 +268,7 @@ bool __wrap_spill_engine_room(struct spill_request *request)
 	return request->step++ == 0;
 }
 
-void __wrap_spill_graph_uses_forget(const void *ended_exec)
+void __wrap_spill_graph_access_forget(const void *ended_exec)
 {
 	assert_ptr_equal(ended_exec, EXEC);
 	forgotten++;

@@ -3,7 +3,7 @@
 
 #include "doctor.h"
 #include "doctor_driver.h"
-#include "smallfile.h"
+#include "small_file.h"
 
 #define MOVES_FROM 12050 /* cuCtxRecordEvent */
 

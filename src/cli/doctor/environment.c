@@ -9,7 +9,7 @@
 #include "doctor.h"
 #include "elf_file.h"
 #include "glob.h"
-#include "smallfile.h"
+#include "small_file.h"
 
 /* As ggml-cuda.cu asks: getenv(…) != nullptr. */
 static void judge_ggml(void)

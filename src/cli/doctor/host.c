@@ -4,8 +4,8 @@
 #include <sys/resource.h>
 
 #include "doctor.h"
-#include "hostmem.h"
-#include "smallfile.h"
+#include "host_memory.h"
+#include "small_file.h"
 
 #define NOTHING_HELD 0
 
@@ -27,7 +27,7 @@ static uint64_t meminfo(const char *root, const char *name)
 
 static void judge_room(const struct doctor_patient *patient, const struct spill_policy *policy)
 {
-	uint64_t available = spill_hostmem_available_under(patient->root, &homes, NOTHING_HELD);
+	uint64_t available = spill_host_memory_available_under(patient->root, &homes, NOTHING_HELD);
 	uint64_t group = spill_cgroup_room(patient->root, &homes), room;
 	struct spill_host_view view = {.available = available};
 
@@ -84,7 +84,7 @@ static void judge_container(const struct doctor_patient *patient)
 void doctor_look_at_host(const struct doctor_patient *patient, const struct spill_policy *policy)
 {
 	judge_room(patient, policy);
-	if (spill_hostmem_pressed_under(patient->root, &homes))
+	if (spill_host_memory_pressed_under(patient->root, &homes))
 		doctor_find(DOCTOR_pressure,
 		            "more than a fifth of the last 10 seconds was lost to a lack of memory");
 	judge_limits(patient);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "hostmem.h"
+#include "host_memory.h"
 
 #define MOST_THREADS 64
 #define READING_NS 100000000u
@@ -77,7 +77,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
 static uint64_t bytes_to_read(unsigned threads)
 {
 	static struct spill_cgroup_homes homes; /* 8 KiB */
-	uint64_t available = spill_hostmem_available_under("", &homes, 0);
+	uint64_t available = spill_host_memory_available_under("", &homes, 0);
 	long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
 	uint64_t bytes =
 	    larger(LEAST_BYTES, larger(threads * THREAD_BYTES, cache > 0 ? 2 * (uint64_t)cache : 0));

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "open_file.h"
-#include "smallfile.h"
+#include "small_file.h"
 
 #define MAGIC "glibc-ld.so.cache1.1"
 #define MOST_BYTES (16u << 20)

@@ -9,7 +9,7 @@
 #include "config.h"
 #include "doctor.h"
 #include "glob.h"
-#include "logpath.h"
+#include "log_path.h"
 #include "options.h"
 
 static struct spill_config with, without; /* too large for the stack */
@@ -46,7 +46,7 @@ static void judge_files(void)
 }
 
 /* Is there a step but to give back what nobody uses? */
-static bool goes_elsewhere(const struct spill_chain *chain)
+static bool goes_elsewhere(const struct spill_fallback_chain *chain)
 {
 	for (unsigned i = 0; i < chain->count; i++) {
 		if (chain->step[i] != SPILL_STEP_TRIM)
@@ -108,7 +108,7 @@ static void judge_log(const char *program)
 	struct statvfs system;
 	struct stat status;
 
-	spill_logpath_find(&found, with.policy.log_path, program);
+	spill_log_path_find(&found, with.policy.log_path, program);
 	if (found.problem) {
 		doctor_find(DOCTOR_log_closed, "there will be no log: %s", found.problem);
 		return;

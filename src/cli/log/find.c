@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "log_reader.h"
-#include "logpath.h"
+#include "log_path.h"
 
 /* The pid of the start line at the front of a file; 0 if it does not begin with one. */
 static int pid_in(const char *path)
@@ -97,7 +97,7 @@ static bool find_left(int pid, char path[PATH_MAX])
 	char tail[32], *slash;
 	bool found = false;
 
-	spill_logpath_find(&usual, "", "");
+	spill_log_path_find(&usual, "", "");
 	slash = strrchr(usual.path, '/');
 	if (!slash)
 		return false;

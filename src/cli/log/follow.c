@@ -9,7 +9,7 @@
 
 #include "log_reader.h"
 #include "alloc.h"
-#include "smallfile.h"
+#include "small_file.h"
 
 #define LOOK_MS 100
 

@@ -10,7 +10,7 @@
 #include "call.h"
 #include "cli.h"
 #include "put.h"
-#include "smallfile.h"
+#include "small_file.h"
 
 static void print_heading(struct log_output *output, const struct log_reading *reading)
 {

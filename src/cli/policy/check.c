@@ -4,7 +4,7 @@
 
 #include "call.h"
 #include "cli.h"
-#include "configfile.h"
+#include "config_file.h"
 #include "ini_file.h"
 #include "print_rule.h"
 #include "put.h"
@@ -76,13 +76,13 @@ static bool check(const char *path, struct hints *hints, char *problem, size_t s
 
 	rules.list.count = 0;
 
-	switch (spill_configfile_read(path, &data, &length, problem, size)) {
-	case SPILL_CONFIGFILE_ABSENT:
+	switch (spill_config_file_read(path, &data, &length, problem, size)) {
+	case SPILL_CONFIG_FILE_ABSENT:
 		snprintf(problem, size, "%s: no such file, or in a folder closed to us", path);
 		return false;
-	case SPILL_CONFIGFILE_BAD:
+	case SPILL_CONFIG_FILE_BAD:
 		return false;
-	case SPILL_CONFIGFILE_READ:
+	case SPILL_CONFIG_FILE_READ:
 		break;
 	}
 	good = spill_ini_read(path, data, length, &taker, problem, size);

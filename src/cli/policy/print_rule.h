@@ -3,7 +3,7 @@
  * whether policy files are right.
  *
  * It decides nothing and has no rules of its own on what is right: it asks the library's readers
- * (configfile.h, ini_file.h), so that both always say the same.
+ * (config_file.h, ini_file.h), so that both always say the same.
  *
  * Begin with cli_policy in policy.c and cli_check in check.c.
  */

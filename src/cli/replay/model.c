@@ -1,10 +1,10 @@
-/* A request's life, in the order of src/admit.c and src/chain.c. */
+/* A request's life, in the order of admit.c and fallback_chain.c. */
 #include "model.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "place/pool.h"
+#include "shared_chunks.h"
 #include "alloc.h"
 
 static const struct spill_policy *policy_of(const struct cli_model *model)
@@ -17,7 +17,7 @@ static const struct cli_card *card_of(const struct cli_model *model, int device)
 	return &model->setting->cards[device];
 }
 
-/* What limits are charged with (src/backend_*.c; src/engine_vmm.c). */
+/* What limits are charged with (src/backend_*.c; engine_vmm.c). */
 static uint64_t weight_of(const struct cli_model *model, const struct cli_ask *asked)
 {
 	return asked->memory == CLI_MEMORY_PHYSICAL ? asked->bytes
@@ -117,7 +117,7 @@ static bool full(struct cli_model_request *request, bool capped)
 	    .asks_again = site->asks_again & operation_of(request->asked),
 	    .repeats = request->repeats,
 	};
-	struct spill_remedy remedy;
+	struct spill_fallback remedy;
 
 	request->ask.placeable = placeable(request);
 	remedy = spill_decide_full(policy_of(model), request->rule, &request->ask, &view);
@@ -147,7 +147,7 @@ static enum spill_step step_to(enum spill_place place)
 static bool at_once(struct cli_model_request *request, enum spill_place place)
 {
 	uint64_t room = cli_model_room(request->model, request->ask.device);
-	bool whole = request->asked->memory != CLI_MEMORY_PLAIN || request->ask.bytes <= SPILL_POOL_LARGEST;
+	bool whole = request->asked->memory != CLI_MEMORY_PLAIN || request->ask.bytes <= SPILL_SHARED_CHUNKS_LARGEST;
 	bool made;
 
 	request->at_once = true;

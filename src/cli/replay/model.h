@@ -100,7 +100,7 @@ struct cli_model_slot {
 	uint64_t charged, small; /* on the device; small: in blocks that others share */
 	uint64_t charged_host, charged_rule;
 	uint64_t range, chunk, first, stays_from,
-	    run; /* of chunked: as src/place/chunked.h; first: made on the device */
+	    run; /* of chunked: as chunked.h; first: made on the device */
 };
 
 /* A device's accounts. */
@@ -112,7 +112,7 @@ struct cli_model_device {
 	uint64_t movable; /* of what may move, on the device */
 	uint64_t away;    /* on the host, of what may come back */
 	bool changed;     /* there may be room for it since the last look */
-	bool begun;       /* to spill: device.reserve is kept from all requests (src/reserve.h) */
+	bool begun;       /* to spill: device.reserve is kept from all requests (reserve.h) */
 	uint64_t taken, look_us,
 	    retry_us;             /* of the reserve: since the last look, and when the next ones are due */
 	struct cli_shared blocks; /* of small, as the driver has them */

@@ -1,4 +1,4 @@
-/* What leaves the device and what comes back, in numbers (src/demote.c, src/reserve.c, src/back.c). */
+/* What leaves the device and what comes back, in numbers (demote.c, reserve.c, back.c). */
 #include <string.h>
 
 #include "model.h"
@@ -21,7 +21,7 @@ void cli_model_enlist(struct cli_model *model, struct cli_model_slot *slot, bool
 	model->movable[model->movable_count++] = at;
 	model->devices[slot->device].movable += slot->held.device;
 	model->devices[slot->device].away += slot->held.host;
-	/* It came when nothing could make way: src/promote.c looks for it by the clock. */
+	/* It came when nothing could make way: promote.c looks for it by the clock. */
 	if (slot->held.host) {
 		model->devices[slot->device].changed = true;
 		model->back_us = model->now_us + SPILL_PROMOTE_LOOK_MS * MS;

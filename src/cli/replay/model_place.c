@@ -2,10 +2,10 @@
 #include <string.h>
 
 #include "model.h"
-#include "place/pool.h"
+#include "shared_chunks.h"
 
 /* In a shared chunk the first block is not at its beginning. */
-#define POOL_CHUNK (SPILL_POOL_CHUNK - SPILL_POOL_ALIGNMENT)
+#define POOL_CHUNK (SPILL_SHARED_CHUNKS_CHUNK - SPILL_SHARED_CHUNKS_ALIGNMENT)
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit)
 {
@@ -56,12 +56,12 @@ static void trim_host(struct cli_model *model)
 {
 	for (unsigned device = 0; device < SPILL_DEVICES; device++) {
 		for (unsigned place = 0; place < SPILL_PLACES; place++)
-			model->host -= SPILL_POOL_CHUNK *
+			model->host -= SPILL_SHARED_CHUNKS_CHUNK *
 			               cli_shared_trim(&model->devices[device].pools[place], POOL_CHUNK);
 	}
 }
 
-/* Of what is available the kernel does not say less for managed memory that was not touched: as src/place/place.c. */
+/* Of what is available the kernel does not say less for managed memory that was not touched: as place.c. */
 static const char *refused_by_host(const struct cli_model *model, uint64_t bytes)
 {
 	const struct spill_policy *policy = model->setting->policy;
@@ -148,7 +148,7 @@ bool cli_model_may_move(const struct cli_model *model, int device)
 	       (policy->movable_enable == SPILL_SWITCH_ON || model->setting->device_count <= 1);
 }
 
-/* As src/movable.c, and src/exporting.c; what that has learned of refused exports is not in a log. */
+/* As movable.c, and exporting.c; what that has learned of refused exports is not in a log. */
 static bool is_movable(const struct cli_model_request *request, enum spill_switch chunks)
 {
 	const struct cli_model_setting *setting = request->model->setting;
@@ -230,10 +230,10 @@ static const char *place_pooled(struct cli_model_request *request, enum spill_pl
 	struct cli_model *model = request->model;
 	struct cli_model_slot *slot = request->slot;
 	struct cli_shared *pool = &model->devices[slot->device].pools[place];
-	uint64_t block = round_up(slot->bytes, SPILL_POOL_ALIGNMENT);
+	uint64_t block = round_up(slot->bytes, SPILL_SHARED_CHUNKS_ALIGNMENT);
 	size_t at = cli_shared_find(pool, block);
 	const char *refused =
-	    cli_shared_is_made(pool, at) ? NULL : cli_model_charge_host(model, SPILL_POOL_CHUNK);
+	    cli_shared_is_made(pool, at) ? NULL : cli_model_charge_host(model, SPILL_SHARED_CHUNKS_CHUNK);
 
 	if (refused)
 		return refused;
@@ -250,7 +250,7 @@ static void release_pooled(struct cli_model *model, const struct cli_model_slot 
 	size_t made = pool->made;
 
 	cli_shared_give(pool, slot->at, slot->held.host + slot->held.managed, POOL_CHUNK, 1);
-	model->host -= (made - pool->made) * SPILL_POOL_CHUNK;
+	model->host -= (made - pool->made) * SPILL_SHARED_CHUNKS_CHUNK;
 }
 
 /* Device chunks first, as many as there is room for. */
@@ -304,7 +304,7 @@ static const char *place_at(struct cli_model_request *request, enum spill_place 
 {
 	if (request->asked->memory != CLI_MEMORY_PLAIN && place == SPILL_PLACE_SPLIT)
 		device_room = 0;
-	if (request->asked->memory != CLI_MEMORY_PHYSICAL && request->slot->bytes <= SPILL_POOL_LARGEST)
+	if (request->asked->memory != CLI_MEMORY_PHYSICAL && request->slot->bytes <= SPILL_SHARED_CHUNKS_LARGEST)
 		return place_pooled(request, place);
 	switch (place) {
 	case SPILL_PLACE_SPLIT:
@@ -316,7 +316,7 @@ static const char *place_at(struct cli_model_request *request, enum spill_place 
 	}
 }
 
-/* What of the cap of its rule is set aside for it: no more than it can take (src/chain.c). */
+/* What of the cap of its rule is set aside for it: no more than it can take (fallback_chain.c). */
 static uint64_t set_aside(const struct cli_model_request *request, enum spill_step step, uint64_t device_room)
 {
 	uint64_t used = is_capped(request) ? request->model->rule_used[rule_of(request)] : 0;

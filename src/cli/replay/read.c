@@ -18,7 +18,7 @@ static unsigned capabilities_of(const struct cli_replay *replay, bool hip, const
 	return can & ~replay->wish.without;
 }
 
-/* No larger than what 47 bits of address reach (granules.h): chunks are counted one by one, and the log may say anything. */
+/* No larger than what 47 bits of address reach (chunk_map.h): chunks are counted one by one, and the log may say anything. */
 static uint64_t size_of(const struct cli_replay *replay, const struct spill_record_device *device)
 {
 	uint64_t bytes = replay->wish.vram ? replay->wish.vram : device->bytes, most = (uint64_t)1 << 47;

@@ -8,7 +8,7 @@
 #include "call.h"
 #include "cli.h"
 #include "config.h"
-#include "configfile.h"
+#include "config_file.h"
 #include "ini_file.h"
 #include "options.h"
 #include "preload.h"
@@ -30,12 +30,12 @@ static int set_policy(const char *path)
 	size_t size;
 	bool good;
 
-	switch (spill_configfile_read(path, &data, &size, problem, sizeof(problem))) {
-	case SPILL_CONFIGFILE_ABSENT:
+	switch (spill_config_file_read(path, &data, &size, problem, sizeof(problem))) {
+	case SPILL_CONFIG_FILE_ABSENT:
 		return cli_usage("run", "%s: no such file", path);
-	case SPILL_CONFIGFILE_BAD:
+	case SPILL_CONFIG_FILE_BAD:
 		return cli_usage("run", "%s", problem);
-	case SPILL_CONFIGFILE_READ:
+	case SPILL_CONFIG_FILE_READ:
 		break;
 	}
 	good = spill_ini_read(path, data, size, NULL, problem, sizeof(problem));

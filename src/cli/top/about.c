@@ -65,7 +65,7 @@ int cli_top_colour(const struct cli_top_row *row, enum cli_top_column column)
 void cli_top_selected(int y, const struct cli_top_shown *shown)
 {
 	const struct cli_top_row *row = &shown->view->rows[shown->selected];
-	const struct spill_counters_head *head = &row->process->head;
+	const struct spill_live_page_head *head = &row->process->head;
 	const uint64_t *figures = row->device->figures;
 	char line[2048] = "", size[6][16];
 	static const enum spill_counter sizes[] = {SPILL_COUNTER_PEAK_DEVICE, SPILL_COUNTER_PEAK_HOST,

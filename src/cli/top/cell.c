@@ -102,7 +102,7 @@ static void add(char *text, size_t size, const char *before, const char *what)
 /* "3s spill 2.04G split oom, rule default, cuMemAlloc_v2, libfoo.so+0x1a2b": what matters most first, since it is cut. */
 static void put_decision(const struct cli_top_row *row, uint64_t wall_us, char *text, size_t size)
 {
-	const struct spill_counters_decision *last = &row->process->decision;
+	const struct spill_live_page_decision *last = &row->process->decision;
 	char age[32], bytes[32];
 
 	snprintf(text, size, "-");

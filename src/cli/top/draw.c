@@ -40,7 +40,7 @@ static void put_bar(int y, int x, int width, const struct cli_top_card *card)
 
 static void put_card(int y, const struct cli_top_card *card)
 {
-	const struct spill_counters_device *about = &card->device->about;
+	const struct spill_live_page_device *about = &card->device->about;
 	char name[128], figures[128] = "", held[16], part[16];
 	int left = 2 + (COLS >= 100 ? 30 : 20), room;
 

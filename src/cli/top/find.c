@@ -13,7 +13,7 @@
 #include "top.h"
 
 /* What the kernel calls a memfd in /proc/PID/fd. */
-#define LINK "/memfd:" SPILL_COUNTERS_NAME " (deleted)"
+#define LINK "/memfd:" SPILL_LIVE_PAGE_NAME " (deleted)"
 
 void cli_top_free(struct cli_top_look *look)
 {

@@ -25,7 +25,7 @@ static void put_size(struct spill_json *json, const char *member, uint64_t bytes
 		cli_json_number(json, member, bytes);
 }
 
-static void put_decision(struct spill_json *json, const struct spill_counters_decision *last)
+static void put_decision(struct spill_json *json, const struct spill_live_page_decision *last)
 {
 	if (!last->count) {
 		cli_json_text(json, "last_decision", NULL);
@@ -76,7 +76,7 @@ static void put_row(struct spill_json *json, const struct cli_top_row *row)
 
 static void put_card(struct spill_json *json, const struct cli_top_card *card)
 {
-	const struct spill_counters_device *about = &card->device->about;
+	const struct spill_live_page_device *about = &card->device->about;
 
 	spill_json_object(json);
 	cli_json_number(json, "device", card->number);

@@ -12,7 +12,7 @@
 
 #define END(array) ((array)[sizeof(array) - 1] = '\0')
 
-static void end_head(struct spill_counters_head *head)
+static void end_head(struct spill_live_page_head *head)
 {
 	END(head->mode);
 	END(head->backend);
@@ -24,14 +24,14 @@ static void end_head(struct spill_counters_head *head)
 }
 
 /* One that is never at rest says nothing, and the figures do all the same. */
-static void take_decision(const struct spill_counters *page, struct spill_counters_decision *decision)
+static void take_decision(const struct spill_live_page *page, struct spill_live_page_decision *decision)
 {
 	uint64_t words[sizeof(*decision) / 8];
 
 	for (unsigned left = TRIES; left > 0; left--) {
 		uint32_t version = spill_seq_read_begin(&page->decided);
 
-		*decision = (struct spill_counters_decision){0};
+		*decision = (struct spill_live_page_decision){0};
 		if (version == 0)
 			return; /* none yet */
 		spill_seq_take(words, page->decision, sizeof(words) / 8);
@@ -48,7 +48,7 @@ static void take_decision(const struct spill_counters *page, struct spill_counte
 	}
 }
 
-static bool take_figures(const struct spill_counters_figures *figures, uint64_t *to)
+static bool take_figures(const struct spill_live_page_figures *figures, uint64_t *to)
 {
 	for (unsigned left = TRIES; left > 0; left--) {
 		uint32_t version = spill_seq_read_begin(&figures->lock);
@@ -63,7 +63,7 @@ static bool take_figures(const struct spill_counters_figures *figures, uint64_t 
 }
 
 /* Of a device that the vendor did not name there can be figures all the same. */
-static bool take_device(const struct spill_counters *page, unsigned number, struct cli_top_process *process)
+static bool take_device(const struct spill_live_page *page, unsigned number, struct cli_top_process *process)
 {
 	struct cli_top_device *device = &process->devices[process->device_count];
 	bool named = number < process->head.devices;
@@ -81,7 +81,7 @@ static bool take_device(const struct spill_counters *page, unsigned number, stru
 	return true;
 }
 
-bool cli_top_copy(const struct spill_counters *page, struct cli_top_process *process)
+bool cli_top_copy(const struct spill_live_page *page, struct cli_top_process *process)
 {
 	process->head = page->head;
 	end_head(&process->head);
@@ -102,16 +102,16 @@ static bool is_sealed(int fd, struct stat *now)
 
 	return seals >= 0 && seals & F_SEAL_SHRINK && fstatfs(fd, &system) == 0 &&
 	       system.f_type == TMPFS_MAGIC && fstat(fd, now) == 0 &&
-	       now->st_size >= (off_t)sizeof(struct spill_counters_head);
+	       now->st_size >= (off_t)sizeof(struct spill_live_page_head);
 }
 
-static enum cli_top_page judge(const struct spill_counters_head *head, size_t size)
+static enum cli_top_page judge(const struct spill_live_page_head *head, size_t size)
 {
-	if (head->magic != SPILL_COUNTERS_MAGIC)
+	if (head->magic != SPILL_LIVE_PAGE_MAGIC)
 		return CLI_TOP_BROKEN;
-	if (head->version != SPILL_COUNTERS_VERSION || head->size != sizeof(struct spill_counters))
+	if (head->version != SPILL_LIVE_PAGE_VERSION || head->size != sizeof(struct spill_live_page))
 		return CLI_TOP_OTHER;
-	return size < sizeof(struct spill_counters) ? CLI_TOP_BROKEN : CLI_TOP_READ;
+	return size < sizeof(struct spill_live_page) ? CLI_TOP_BROKEN : CLI_TOP_READ;
 }
 
 enum cli_top_page cli_top_page(int fd, struct cli_top_process *process)
@@ -125,8 +125,8 @@ enum cli_top_page cli_top_page(int fd, struct cli_top_process *process)
 		return CLI_TOP_BROKEN;
 	process->dev = now.st_dev;
 	process->ino = now.st_ino;
-	size = now.st_size < (off_t)sizeof(struct spill_counters) ? (size_t)now.st_size
-	                                                          : sizeof(struct spill_counters);
+	size = now.st_size < (off_t)sizeof(struct spill_live_page) ? (size_t)now.st_size
+	                                                          : sizeof(struct spill_live_page);
 	page = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED)
 		return CLI_TOP_BROKEN;

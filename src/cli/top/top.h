@@ -1,6 +1,6 @@
 /*
  * top: `spill top`. What running programs hold and move, read from the pages that libspill keeps
- * in them (src/counters.h).
+ * in them (live_page.h).
  *
  * It trusts nothing in a page, and writes to none: it only looks. It reads no log and no policy.
  *
@@ -15,12 +15,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "counters.h"
+#include "live_page.h"
 
 /* A device as one process knows it, with its figures; all texts are terminated. */
 struct cli_top_device {
 	unsigned number; /* of that process */
-	struct spill_counters_device about;
+	struct spill_live_page_device about;
 	uint64_t figures[SPILL_COUNTERS_COUNT];
 	bool used; /* the process has had memory on it */
 };
@@ -31,8 +31,8 @@ struct cli_top_process {
 	uint64_t began; /* clock ticks since boot */
 	dev_t dev;      /* of its page */
 	ino_t ino;
-	struct spill_counters_head head;
-	struct spill_counters_decision decision;
+	struct spill_live_page_head head;
+	struct spill_live_page_decision decision;
 	unsigned device_count;
 	struct cli_top_device devices[SPILL_DEVICES]; /* those that it knows */
 };
@@ -59,7 +59,7 @@ enum cli_top_page { CLI_TOP_READ, CLI_TOP_BROKEN, CLI_TOP_OTHER };
 enum cli_top_page cli_top_page(int fd, struct cli_top_process *process);
 
 /* The same of a page in memory. False if its figures are never at rest. */
-bool cli_top_copy(const struct spill_counters *page, struct cli_top_process *process);
+bool cli_top_copy(const struct spill_live_page *page, struct cli_top_process *process);
 
 /* -- find.c ---------------------------------------------------------------------------------------------- */
 

@@ -9,8 +9,8 @@
 /* -- devices -------------------------------------------------------------------------------------------------- */
 
 /* One device by any process's number: what the vendor's drivers promise to be unique; without that, number and name. */
-static bool is_same(const struct spill_counters_device *a, unsigned a_number,
-                    const struct spill_counters_device *b, unsigned b_number)
+static bool is_same(const struct spill_live_page_device *a, unsigned a_number,
+                    const struct spill_live_page_device *b, unsigned b_number)
 {
 	if (a->uuid[0] || b->uuid[0])
 		return !strcmp(a->uuid, b->uuid);

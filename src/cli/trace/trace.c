@@ -64,7 +64,7 @@ static void begin_run(struct cli_trace *trace, const struct cli_lines *lines,
 	trace->visitor->begin(trace->data, lines->path, lines->number, start);
 }
 
-/* Those that libspill keeps no accounts of (src/account.c) are one, without a number: rows by device stay few. */
+/* Those that libspill keeps no accounts of (account.c) are one, without a number: rows by device stay few. */
 static int device_of(int device)
 {
 	return device >= 0 && device < SPILL_DEVICES ? device : -1;

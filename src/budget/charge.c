@@ -1,0 +1,117 @@
+#include "charge.h"
+
+#include <stdatomic.h>
+
+#include "account.h"
+#include "host_share.h"
+#include "host_memory.h"
+#include "least.h"
+#include "process.h"
+#include "record.h"
+
+uint64_t spill_device_limit(const struct spill_backend *backend, int device)
+{
+	static _Atomic uint64_t sizes[SPILL_DEVICES]; /* of the devices, once somebody needed them */
+	const struct spill_policy *policy = spill_process_policy();
+	/* Only a share of the device needs its size, and a share of nothing is nothing. */
+	uint64_t limit = spill_policy_device_limit(policy, device, 0);
+	if (limit || device < 0 || device >= SPILL_DEVICES)
+		return limit;
+	uint64_t free, total = atomic_load_explicit(&sizes[device], memory_order_relaxed);
+	if (!total && backend->memory(device, &free, &total) == 0)
+		atomic_store_explicit(&sizes[device], total, memory_order_relaxed);
+	/* A driver that does not say how large the device is cannot be held to a share of it. */
+	return total ? spill_policy_device_limit(policy, device, total) : SPILL_UNLIMITED;
+}
+
+bool spill_device_charge_all(int device, uint64_t limit, uint64_t bytes)
+{
+	uint64_t held = spill_account_device_held(device);
+	do
+		if (!spill_fits(bytes, held, limit))
+			return false;
+	while (!spill_account_device_charge(device, &held, bytes));
+	return true;
+}
+
+/* Of what was available at start, and what the user's other processes held then: they count toward it, too. */
+static uint64_t host_limit(const struct spill_policy *policy, uint64_t start)
+{
+	uint64_t others = spill_host_share_at_start();
+	uint64_t base = start < SPILL_UNLIMITED - others ? start + others : start;
+	return spill_amount_resolve(policy->host_limit, base, SPILL_UNLIMITED);
+}
+
+/*
+ * pre: view->held, which others may have part in, and view->limit are set. Managed memory that was granted and not yet touched is still
+ * free to the kernel: what was there at start less what this process holds is the other bound.
+ */
+static uint64_t host_room(const struct spill_policy *policy, struct spill_host_view *view, uint64_t start,
+                          uint64_t available, uint64_t own)
+{
+	uint64_t left = spill_less(start, own);
+	view->available = spill_least(available, left);
+	return spill_policy_host_room(policy, view);
+}
+
+static __thread struct spill_refusal last_refusal __attribute__((tls_model("initial-exec")));
+
+const struct spill_refusal *spill_host_refusal(void)
+{
+	return &last_refusal;
+}
+
+/* Which option it is, and by how much. */
+static const char *refuse(const struct spill_policy *policy, const struct spill_host_view *view,
+                          uint64_t bytes)
+{
+	const struct spill_host_view without_limit = {SPILL_UNLIMITED, 0, view->available};
+	bool by_limit = !spill_fits(bytes, view->held, view->limit);
+	last_refusal = (struct spill_refusal){
+	    .limit = by_limit ? view->limit : spill_amount_resolve(policy->host_reserve, 0, 0),
+	    .held = by_limit ? view->held : view->available,
+	    .asked = bytes,
+	    .room = spill_policy_host_room(policy, &without_limit),
+	};
+	return by_limit ? "host.limit" : "host.reserve";
+}
+
+const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes)
+{
+	uint64_t start = spill_host_memory_at_start(), available = spill_host_memory_available();
+	struct spill_host_view view = {.limit = host_limit(policy, start)};
+	const char *refused = NULL;
+	/* Asked only where memory is short: a machine may lose time to it for another reason, and this costs two more reads. */
+	if (available / 2 < spill_amount_resolve(policy->host_reserve, 0, 0) && spill_host_memory_pressed()) {
+		last_refusal = (struct spill_refusal){0};
+		return "host.pressure";
+	}
+	uint64_t others = spill_host_share_begin(), held = spill_account_host_held();
+	do {
+		view.held = held + others;
+		if (bytes > host_room(policy, &view, start, available, held))
+			refused = refuse(policy, &view, bytes);
+	} while (!refused && !spill_account_host_charge(&held, bytes));
+	spill_host_share_end();
+	return refused;
+}
+
+const char *spill_physical_charge(const struct spill_policy *policy, uint64_t bytes)
+{
+	const char *refused = spill_host_charge(policy, bytes);
+	if (!refused)
+		spill_account_physical_charged(bytes);
+	return refused;
+}
+
+uint64_t spill_host_room(const struct spill_policy *policy, uint64_t *most)
+{
+	uint64_t start = spill_host_memory_at_start(), held = spill_account_host_held();
+	struct spill_host_view view = {.limit = host_limit(policy, start)};
+	*most = 0;
+	if (start == SPILL_UNLIMITED)
+		return 0;
+	*most = host_room(policy, &view, start, start, 0);
+	view.held = held; /* a question takes no part (host_share.h) */
+	return host_room(policy, &view, start, spill_host_memory_available(), held);
+}

@@ -1,0 +1,81 @@
+#include "exporting.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "caller.h"
+#include "engine.h"
+#include "exporter.h"
+#include "glob.h"
+#include "least.h"
+#include "note.h"
+
+/* A call site and a size in one word; 0: free. Filled from the front, never emptied, and after that nothing more is learned. */
+#define LEARNED 64
+
+static _Atomic uint64_t learned[LEARNED];
+static _Atomic(const struct spill_exporter *) told; /* what was noted last */
+
+/* Addresses of a program have less than 58 bits. pre: bytes is not 0 */
+static uint64_t key_of(const void *site, uint64_t bytes)
+{
+	return (uint64_t)(uintptr_t)site << 6 | (spill_size_class(bytes) - 1);
+}
+
+static bool is_learned(const void *site, uint64_t bytes)
+{
+	uint64_t key = key_of(site, bytes), other = key;
+	for (unsigned i = 0; i < LEARNED && other; i++) {
+		other = atomic_load_explicit(&learned[i], memory_order_relaxed);
+		if (other == key)
+			return true;
+	}
+	return false;
+}
+
+void spill_exporting_learn(const void *site, uint64_t bytes)
+{
+	uint64_t key;
+	if (!site || !bytes)
+		return;
+	key = key_of(site, bytes);
+	for (unsigned i = 0; i < LEARNED; i++) {
+		uint64_t other = 0;
+		if (atomic_compare_exchange_strong(&learned[i], &other, key) || other == key)
+			return;
+	}
+}
+
+static void tell(const struct spill_exporter *exporter, const char *path)
+{
+	char text[512];
+	if (atomic_exchange(&told, exporter) == exporter)
+		return;
+	snprintf(
+	    text, sizeof(text),
+	    "memory that %.100s asks for stays plain and does not move: %s (movable.enable = on, or a rule "
+	    "with place = movable, overrules this)",
+	    spill_file_name(path), exporter->what);
+	spill_note("movable", text);
+}
+
+/* Not inlined: a path is room on the program's stack. */
+static __attribute__((noinline)) bool is_listed(const void *site)
+{
+	struct spill_loaded_object caller;
+	const struct spill_exporter *exporter = NULL;
+	if (spill_loaded_object_of(site, &caller))
+		exporter = spill_exporter_find(caller.path);
+	if (exporter)
+		tell(exporter, caller.path);
+	return exporter;
+}
+
+bool spill_exporting_asked(const struct spill_request *request)
+{
+	const void *site = spill_engine_site(request);
+	if (!site || request->decision.chunks == SPILL_SWITCH_ON)
+		return false;
+	return is_learned(site, request->bytes) ||
+	       (spill_process_policy()->movable_enable == SPILL_SWITCH_AUTO && is_listed(site));
+}

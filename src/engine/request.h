@@ -1,0 +1,193 @@
+/*
+ * engine: carries out one hooked call. A request is one call of a hooked vendor function, on its way through the engine.
+ *
+ * The stub (shim/stubs.c) fills it in, then asks spill_request_next() again and again whether the real
+ * function is to be called; each time it is, the stub stores the vendor's result. So the engine can try,
+ * look at the answer, make room and try again, without knowing any function's signature:
+ *
+ * 	while (spill_request_next(&request))
+ * 		request.result = real(arguments);
+ * 	return request.result;
+ *
+ * It never calls the program's function itself. Begin with this header, then engine.c (one row an operation), admit.h and
+ * fallback_chain.h.
+ */
+#ifndef SPILL_REQUEST_H
+#define SPILL_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend.h"
+#include "context_end.h"
+#include "growth.h"
+#include "record.h"
+#include "reserve_keeper.h"
+
+struct spill_allocation;
+struct spill_vendor_pool;
+struct spill_capture;
+
+/* What the engine does with a call; one file or function each in src/engine*.c. */
+#define SPILL_OPS(X) \
+	X(ALLOC, "device memory: decided by policy") \
+	X(ALLOC_ASYNC, "device memory in stream order, from a pool: decided by policy") \
+	X(ALLOC_MANAGED, "managed memory that the program asked for: accounted, passed through") \
+	X(ALLOC_HOST, "pinned host memory that the program asked for: accounted, passed through") \
+	X(REGISTER, "host memory of the program that is pinned: accounted, passed through") \
+	X(ARRAY, "an array: device memory that cannot be elsewhere; room is made, else the honest error") \
+	X(CREATE, "physical memory without an address: decided by policy") \
+	X(GRAPH_ALLOC, \
+	  "a graph node that allocates: passed through; what graphs hold counts toward device.limit") \
+	X(FREE, "gives back what an allocation made, wherever it was placed") \
+	X(FREE_ASYNC, "the same in stream order") \
+	X(GRAPH_FREE, "a graph node that gives back what a node allocated: passed through") \
+	X(RELEASE, "gives up a handle of physical memory") \
+	X(RETAIN, "makes one more handle of physical memory that is mapped") \
+	X(MAP, "maps physical memory to addresses") \
+	X(UNMAP, "ends such mappings") \
+	X(ACCESS, "says which device may use mapped memory: passed through") \
+	X(RESERVE, "addresses without memory: passed through") \
+	X(PROPERTIES, "properties of a handle: what the program asked for, whatever backs it") \
+	X(POOL_CREATE, "a pool of the program: known, so that it can be trimmed") \
+	X(POOL_DESTROY, "ends such a pool") \
+	X(POOL_TRIM, "gives back a pool's unused memory: accounted") \
+	X(EXPORT, "hands memory to another process or device driver: refused honestly for what we placed") \
+	X(INFO, "free and total memory: the vendor's answer, or what meminfo.report makes of it") \
+	X(ATTR, "attributes of a pointer: what we placed looks like one plain device allocation") \
+	X(ATTR_SET, "sets an attribute of a pointer: likewise") \
+	X(RANGE, "base and size of an allocation: likewise") \
+	X(POINTER, "all attributes of a pointer in one structure: likewise") \
+	X(PEER, "lets a context or device use another's memory: holds for what we placed, too") \
+	X(CAPTURE_BEGIN, \
+	  "begins to record a stream's work: nothing is placed, waited for or given back in there") \
+	X(CAPTURE_END, "ends that") \
+	X(CAPTURE_MODE, "changes what a thread may do while others capture") \
+	X(STREAM_END, "ends a stream, and with it what it captured") \
+	X(GATE, "submits work: never while chunks move; asked again where room was made for it") \
+	X(ROOM, "takes device memory for itself, no buffer: room is made for it") \
+	X(UNLOAD, "ends code: what was learned of its functions is forgotten; passed through") \
+	X(GRAPH_CHANGE, "changes an executable graph: what it uses is looked at anew; passed through") \
+	X(GRAPH_END, "ends an executable graph: what it uses is forgotten; passed through") \
+	X(CONTEXT_CREATE, "makes a context: known, so that its work is waited for; room is made for it") \
+	X(PRIMARY_RETAIN, "makes a device's primary context, or counts one more user of it: likewise") \
+	X(CONTEXT_DESTROY, "ends a context and all that was allocated in it") \
+	X(PRIMARY_RELEASE, "may end a device's primary context") \
+	X(PRIMARY_RESET, "ends a device's primary context") \
+	X(DEVICE_RESET, "ends everything on the current device") \
+	X(RESOLVE, "hands out addresses of vendor functions: ours for those in the table") \
+	X(FRAME, "names the API and the caller for the log; never decides")
+
+enum spill_op {
+#define X(name, text) SPILL_OP_##name,
+	// clang-format off
+	SPILL_OPS(X)
+#undef X
+	SPILL_OPS_COUNT
+	// clang-format on
+};
+
+/* How the caller got the address of the function. */
+#define SPILL_WAYS(X) X(LINK, "link") X(DLSYM, "dlsym") X(PROC, "proc")
+
+enum spill_way {
+#define X(id, name) SPILL_WAY_##id,
+	// clang-format off
+	SPILL_WAYS(X)
+#undef X
+	SPILL_WAYS_COUNT
+	// clang-format on
+};
+
+#define SPILL_CURRENT_DEVICE (-1)
+
+struct spill_request {
+	/* Set by the stub. */
+	int hook; /* row of the table */
+	enum spill_op op;
+	enum spill_domain domain;
+	enum spill_way way;
+	const char *api;
+	const void *caller; /* return address */
+	const void *real;   /* the vendor's function that is called */
+
+	bool per_thread; /* stream 0 means the calling thread's default stream: a _ptsz or _spt row */
+
+	/* Set by the row's fill column; which ones depends on op. */
+	enum spill_op
+	    other_op; /* what the arguments ask for instead of the row's op, which becomes op; or 0 */
+	void *out;    /* where the vendor stores the new pointer, handle, range base, pool or function */
+	size_t *out_bytes;
+	uint64_t bytes;
+	uint64_t ptr;    /* device pointer, host pointer or array */
+	uint64_t handle; /* CREATE and its family: of physical memory; INFO of NVML: its device */
+	/* `height` times `depth` rows of `width` bytes, padded by the vendor: bytes is 0 and the engine asks the backend. */
+	size_t *out_pitch, *out_width, *out_height;
+	uint64_t width, height, depth;
+	size_t *out_free, *out_total; /* INFO; each may be NULL */
+	void *context;
+	int device; /* INFO: SPILL_CURRENT_DEVICE for the one that is current */
+	void *stream, *pool, *node;
+	const void *properties; /* CREATE, POOL_CREATE, ACCESS: the vendor's structure; ATTR_SET: the value */
+	/* CAPTURE_BEGIN: the vendor's capture mode; PEER: 1 enables, 0 disables; ATTR_SET: the vendor's attribute */
+	unsigned mode;
+	/* ATTR: entries of attributes and values; ACCESS: of properties; INFO of NVML: which form of its structure `out` is */
+	unsigned count;
+	const void *attributes; /* ATTR: CUpointer_attribute[] */
+	void **values;
+	bool single;                            /* ATTR: the call for one attribute, which can fail for it */
+	const char *name;                       /* RESOLVE */
+	const struct spill_graph_change *graph; /* ROOM, GRAPH_*: the shim's own (graph_hints.h) */
+
+	int result; /* the vendor's error code, stored by the stub or the engine */
+
+	/* The engine's own. */
+	bool pass;  /* off or nested: call the real function once and do nothing else */
+	bool taken; /* FRAME: a driver row served this call */
+	unsigned step;
+	struct spill_context_end
+	    end; /* context operations: begun before the vendor's call; no backend: none */
+	struct spill_request *outer;        /* FRAME below this one */
+	struct spill_allocation *entry;     /* FREE: taken from the ledger */
+	struct spill_vmm_memory *memory;    /* RELEASE, MAP, RETAIN: what the call is about */
+	struct spill_vmm_mapping *mappings; /* UNMAP: taken from the table */
+	struct spill_capture *capture;      /* CAPTURE_END, STREAM_END: taken from the table (capture.c) */
+	int last_error;         /* the vendor's last error before the call, where it has such a thing */
+	uint64_t weight;        /* device bytes that the driver takes for it */
+	uint64_t charged;       /* bytes charged to the device while the driver is asked */
+	uint64_t pending;       /* bytes that the driver is asked for, as reserve_keeper.h counts them */
+	struct spill_code_load load; /* ROOM: what was free before the vendor was asked */
+	struct spill_vendor_pool *mempool; /* ALLOC_ASYNC: the pool whose growth that is, or NULL */
+	uint64_t start_us;
+	/* What the policy says about it (rules.h, admit.c). Without rules `applied` and the flags are as they were made. */
+	const struct spill_rule *applied;  /* the rule that counts for it, or NULL */
+	bool asks_growth;                  /* a rule that fits its call site looks at growth */
+	bool placeable, place_failed;      /* as in struct spill_ask */
+	bool at_once;                      /* it is being made where its rule says */
+	struct spill_growth_answer growth; /* once it is served, and somebody wants to know */
+	uint64_t charged_rule; /* bytes charged to the rule's cap, and not taken over by the ledger's entry */
+	struct spill_decision decision;
+	struct spill_fallback remedy; /* from the first failure on */
+	unsigned remedy_at;         /* steps that have been tried */
+	unsigned demotions;         /* that made enough room for it */
+	bool gated;                 /* CAPTURE_*, STREAM_END, ends of contexts: inside the gate (gate.h) */
+	bool full;                  /* has failed: remedy is set */
+	bool
+	    over_limit; /* device.limit or a cap refuses; with mode=observe the driver is asked all the same */
+	bool capped;    /* a cap did */
+	bool short_of_reserve; /* the driver was not asked: it would take of device.reserve */
+	uint64_t
+	    reserved_before; /* ALLOC_ASYNC: by its pool, which may have to grow all the same; 0: nobody looks */
+	bool last_resort;    /* no place took it: the driver may have it although it takes of the reserve */
+	bool repeats;        /* a failure of it has surfaced before, which tried is to say */
+	const char *refused_by;
+	struct spill_refusal refusal; /* figures of it, if it is an option of the host */
+	unsigned attempts;
+	struct spill_attempt tried[SPILL_ATTEMPTS];
+};
+
+/* Tells whether the real function is to be called (again). See above. */
+bool spill_request_next(struct spill_request *request);
+
+#endif

@@ -1,0 +1,513 @@
+#include "vendor_pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "account.h"
+#include "least.h"
+#include "peer.h"
+#include "place.h"
+#include "rules.h"
+#include "process.h"
+
+struct spill_vendor_pool {
+	const struct spill_backend *backend;
+	void *handle; /* NULL: destroyed */
+	int device;
+	enum spill_place place;
+	bool ours;
+	enum spill_location preferred; /* of ours */
+	bool graphs;                   /* no pool of the vendor's: what its graphs hold on the device */
+	uint64_t live; /* bytes that the program has of it, those just being asked for among them */
+	uint64_t
+	    charged;    /* to the device's account or the host's; never less than live, once something was */
+	unsigned users; /* threads that are asking the vendor about its handle */
+	struct spill_vendor_pool *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_MEMPOOL */
+static struct spill_vendor_pool *pools;                      /* grows at its head only */
+/* A pool of the program's found no memory for its record: where its memory is, is not known. */
+static bool lost;
+
+static void account_add(const struct spill_vendor_pool *pool, uint64_t bytes)
+{
+	if (pool->place != SPILL_PLACE_DEVICE)
+		spill_account_host_add(bytes);
+	else
+		spill_account_device_add(pool->device, bytes);
+}
+
+static void account_return(const struct spill_vendor_pool *pool, uint64_t bytes)
+{
+	if (pool->place != SPILL_PLACE_DEVICE)
+		spill_account_host_return(bytes);
+	else
+		spill_account_device_return(pool->device, bytes);
+}
+
+/* pre: locked */
+static void set_charge(struct spill_vendor_pool *pool, uint64_t bytes)
+{
+	if (bytes > pool->charged)
+		account_add(pool, bytes - pool->charged);
+	else
+		account_return(pool, pool->charged - bytes);
+	pool->charged = bytes;
+}
+
+/* pre: locked */
+static struct spill_vendor_pool *find(const struct spill_backend *backend, const void *handle)
+{
+	struct spill_vendor_pool *pool = pools;
+	while (pool && (pool->backend != backend || pool->handle != handle))
+		pool = pool->next;
+	return pool;
+}
+
+/* pre: locked. One that is gone and of which nothing is left is used again. */
+static struct spill_vendor_pool *enter(const struct spill_backend *backend, void *handle, enum spill_place place,
+                                   int device, bool ours)
+{
+	struct spill_vendor_pool *pool = pools;
+	while (pool && (pool->handle || pool->live || pool->users))
+		pool = pool->next;
+	if (!pool) {
+		pool = calloc(1, sizeof(*pool));
+		if (!pool)
+			return NULL;
+		pool->next = pools;
+		pools = pool;
+	}
+	pool->backend = backend;
+	pool->handle = handle;
+	pool->place = place;
+	pool->device = device;
+	pool->ours = ours;
+	pool->graphs = false;
+	return pool;
+}
+
+/* A destroyed pool's memory is the vendor's again as soon as nothing of it is in use. pre: locked */
+static void end_if_gone(struct spill_vendor_pool *pool)
+{
+	if (!pool->handle && !pool->live)
+		set_charge(pool, 0);
+}
+
+/* pre: locked */
+static void forget(struct spill_vendor_pool *pool)
+{
+	pool->handle = NULL;
+	end_if_gone(pool);
+}
+
+void spill_vendor_pool_created(const struct spill_backend *backend, void *handle, enum spill_place place,
+                           int device)
+{
+	pthread_mutex_lock(&lock);
+	struct spill_vendor_pool *left = find(backend, handle); /* one whose end we did not see */
+	if (left)
+		forget(left);
+	lost |= !enter(backend, handle, place, device, false);
+	pthread_mutex_unlock(&lock);
+}
+
+struct spill_vendor_pool *spill_vendor_pool_destroyed(const struct spill_backend *backend, const void *handle)
+{
+	pthread_mutex_lock(&lock);
+	struct spill_vendor_pool *pool = handle ? find(backend, handle) : NULL;
+	if (pool)
+		forget(pool);
+	while (pool && pool->users) { /* for the time of a call to the vendor */
+		pthread_mutex_unlock(&lock);
+		sched_yield();
+		pthread_mutex_lock(&lock);
+	}
+	pthread_mutex_unlock(&lock);
+	return pool;
+}
+
+void spill_vendor_pool_alive(struct spill_vendor_pool *pool, void *handle)
+{
+	pthread_mutex_lock(&lock);
+	if (pool && !pool->handle)
+		pool->handle = handle;
+	pthread_mutex_unlock(&lock);
+}
+
+void spill_vendor_pool_trimmed(const struct spill_backend *backend, const void *handle)
+{
+	pthread_mutex_lock(&lock);
+	struct spill_vendor_pool *pool = handle ? find(backend, handle) : NULL;
+	bool charged = pool && pool->charged;
+	pthread_mutex_unlock(&lock);
+	if (charged)
+		spill_vendor_pool_settle(pool);
+}
+
+struct spill_vendor_pool *spill_vendor_pool_of(const struct spill_backend *backend, void *handle, int device)
+{
+	pthread_mutex_lock(&lock);
+	struct spill_vendor_pool *pool = find(backend, handle);
+	if (!pool)
+		pool = enter(backend, handle, SPILL_PLACE_DEVICE, device, false);
+	pthread_mutex_unlock(&lock);
+	return pool;
+}
+
+enum spill_place spill_vendor_pool_place(const struct spill_backend *backend, const void *handle)
+{
+	pthread_mutex_lock(&lock);
+	const struct spill_vendor_pool *pool = handle ? find(backend, handle) : NULL;
+	enum spill_place place = pool ? pool->place : handle && lost ? SPILL_PLACES : SPILL_PLACE_DEVICE;
+	pthread_mutex_unlock(&lock);
+	return place;
+}
+
+/* A handle that no pool of the vendor's has. */
+static char graph_handles[SPILL_DEVICES];
+static _Atomic bool graphs_seen;
+
+void spill_vendor_pool_graphs(const struct spill_backend *backend, int device)
+{
+	if (!backend->graph_reserved || device < 0 || device >= SPILL_DEVICES)
+		return;
+	pthread_mutex_lock(&lock);
+	struct spill_vendor_pool *pool = find(backend, &graph_handles[device]);
+	if (!pool)
+		pool = enter(backend, &graph_handles[device], SPILL_PLACE_DEVICE, device, false);
+	if (pool) {
+		pool->graphs = true;
+		atomic_store(&graphs_seen, true);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+bool spill_vendor_pool_has_graphs(void)
+{
+	return atomic_load_explicit(&graphs_seen, memory_order_relaxed);
+}
+
+void spill_vendor_pool_settle_graphs(const struct spill_backend *backend, int device)
+{
+	if (!spill_vendor_pool_has_graphs() || device < 0 || device >= SPILL_DEVICES)
+		return;
+	pthread_mutex_lock(&lock);
+	struct spill_vendor_pool *pool = find(backend, &graph_handles[device]);
+	pthread_mutex_unlock(&lock);
+	if (pool)
+		spill_vendor_pool_settle(pool);
+}
+
+static int reserved_by(const struct spill_vendor_pool *pool, void *handle, uint64_t *bytes)
+{
+	return pool->graphs ? pool->backend->graph_reserved(pool->device, bytes)
+	                    : pool->backend->pool_reserved(handle, bytes);
+}
+
+void *spill_vendor_pool_handle(const struct spill_vendor_pool *pool)
+{
+	pthread_mutex_lock(&lock);
+	void *handle = pool->handle;
+	pthread_mutex_unlock(&lock);
+	return handle;
+}
+
+enum kind { ON_DEVICE, OURS_ON_HOST, OURS };
+
+static bool is(const struct spill_vendor_pool *pool, enum kind kind)
+{
+	bool on_device = pool->place == SPILL_PLACE_DEVICE;
+	return kind == ON_DEVICE ? on_device : pool->ours && (kind == OURS || !on_device);
+}
+
+/* pre: locked */
+static struct spill_vendor_pool *find_ours(const struct spill_backend *backend, int device,
+                                       enum spill_place place, enum spill_location preferred)
+{
+	struct spill_vendor_pool *pool = pools;
+	while (pool && !(pool->ours && pool->handle && pool->backend == backend && pool->device == device &&
+	                 pool->place == place && pool->preferred == preferred))
+		pool = pool->next;
+	return pool;
+}
+
+/* Behind the publication: who gains access meanwhile finds the pool, or is found here. */
+static void allow_peers(const struct spill_backend *backend, int device, void *handle)
+{
+	int peers[SPILL_DEVICES];
+	unsigned count = spill_peer_devices(backend, device, peers);
+	for (unsigned i = 0; i < count; i++)
+		backend->pool_allow(handle, peers[i]);
+}
+
+/* Made without the lock; whoever comes second throws the own one away. */
+static struct spill_vendor_pool *make(const struct spill_backend *backend, int device, enum spill_place place,
+                                  enum spill_location preferred, const char **error)
+{
+	void *handle;
+	int result = backend->pool_create(device, place, preferred, &handle);
+	if (result) {
+		*error = result == backend->out_of_memory ? backend->error_name(result) : NULL;
+		return NULL;
+	}
+	pthread_mutex_lock(&lock);
+	struct spill_vendor_pool *pool = find_ours(backend, device, place, preferred);
+	bool mine = !pool;
+	if (mine)
+		pool = enter(backend, handle, place, device, true);
+	if (mine && pool)
+		pool->preferred = preferred;
+	pthread_mutex_unlock(&lock);
+	if (!mine || !pool)
+		backend->pool_destroy(handle);
+	else
+		allow_peers(backend, device, handle);
+	if (!pool)
+		*error = "no memory for bookkeeping";
+	return pool;
+}
+
+struct spill_vendor_pool *spill_vendor_pool_ours(const struct spill_backend *backend, int device,
+                                         enum spill_place place, enum spill_location preferred,
+                                         const char **error)
+{
+	*error = NULL;
+	if (!backend->pool_create)
+		return NULL;
+	pthread_mutex_lock(&lock);
+	struct spill_vendor_pool *pool = find_ours(backend, device, place, preferred);
+	pthread_mutex_unlock(&lock);
+	return pool ? pool : make(backend, device, place, preferred, error);
+}
+
+uint64_t spill_vendor_pool_growth(uint64_t bytes, uint64_t spare, uint64_t room)
+{
+	if (bytes <= spare)
+		return 0;
+	uint64_t needed = bytes - spare;
+	uint64_t whole = needed > UINT64_MAX - SPILL_MEMPOOL_STEP
+	                     ? needed
+	                     : (needed + SPILL_MEMPOOL_STEP - 1) / SPILL_MEMPOOL_STEP * SPILL_MEMPOOL_STEP;
+	return needed > room ? needed : spill_least(whole, room);
+}
+
+/* pre: locked */
+static uint64_t growth(const struct spill_vendor_pool *pool, uint64_t bytes, uint64_t room)
+{
+	return spill_vendor_pool_growth(bytes, pool->charged - pool->live, room);
+}
+
+bool spill_vendor_pool_admit(struct spill_vendor_pool *pool, struct spill_request *request, struct spill_ask *ask,
+                         uint64_t limit)
+{
+	struct spill_view view = {.device_limit = limit};
+	bool fits;
+	spill_rules_view(request, &view);
+	pthread_mutex_lock(&lock);
+	do {
+		uint64_t room = limit > view.device_used ? limit - view.device_used : 0;
+		ask->weight = growth(pool, request->bytes, room);
+		request->decision = spill_decide(spill_process_policy(), request->applied, ask, &view);
+		fits = request->decision.would == SPILL_VERDICT_DRIVER;
+	} while (fits && !spill_rules_charge(request, ask, &view));
+	request->charged = 0;
+	if (fits) {
+		request->charged = ask->weight;
+		pool->live += request->bytes;
+		pool->charged += ask->weight;
+	}
+	pthread_mutex_unlock(&lock);
+	return fits;
+}
+
+const char *spill_vendor_pool_charge(struct spill_vendor_pool *pool, uint64_t bytes,
+                                 const struct spill_policy *policy, uint64_t *charged)
+{
+	pthread_mutex_lock(&lock);
+	*charged = growth(pool, bytes, 0);
+	const char *refused = *charged ? spill_host_charge(policy, *charged) : NULL;
+	if (!refused) {
+		pool->live += bytes;
+		pool->charged += *charged;
+	}
+	pthread_mutex_unlock(&lock);
+	return refused;
+}
+
+/* Another thread may have been let in by what this one was charged with. */
+void spill_vendor_pool_retract(struct spill_vendor_pool *pool, uint64_t bytes, uint64_t charged)
+{
+	pthread_mutex_lock(&lock);
+	pool->live -= bytes;
+	set_charge(pool, pool->charged - spill_least(charged, pool->charged - pool->live));
+	end_if_gone(pool);
+	pthread_mutex_unlock(&lock);
+}
+
+void spill_vendor_pool_freed(struct spill_vendor_pool *pool, uint64_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	pool->live -= bytes;
+	end_if_gone(pool);
+	pthread_mutex_unlock(&lock);
+}
+
+/*
+ * What it holds, if the vendor says that it has so much reserved. On host it holds the most that it ever had: the
+ * vendor gives managed memory of a pool back to the system only with the pool (measured, H200). pre: locked
+ */
+static uint64_t held_now(const struct spill_vendor_pool *pool, uint64_t reserved)
+{
+	uint64_t least_of_all = pool->place == SPILL_PLACE_DEVICE ? pool->live : pool->charged;
+	return reserved > least_of_all ? reserved : least_of_all;
+}
+
+/*
+ * Nobody destroys a pool while it is asked about: who is about to waits for this (spill_vendor_pool_destroyed). NULL if it
+ * is destroyed already. Given up by pool->users-- under the lock.
+ */
+static void *hold(struct spill_vendor_pool *pool)
+{
+	pthread_mutex_lock(&lock);
+	void *handle = pool->handle;
+	pool->users += handle != NULL;
+	pthread_mutex_unlock(&lock);
+	return handle;
+}
+
+bool spill_vendor_pool_settle(struct spill_vendor_pool *pool)
+{
+	uint64_t reserved;
+	bool more = false;
+	void *handle = hold(pool);
+	if (!handle)
+		return false;
+	int result = reserved_by(pool, handle, &reserved);
+	pthread_mutex_lock(&lock);
+	if (!result && pool->handle == handle) {
+		uint64_t before = pool->charged;
+		set_charge(pool, held_now(pool, reserved));
+		more = pool->charged > before;
+	}
+	pool->users--;
+	pthread_mutex_unlock(&lock);
+	return more;
+}
+
+/* The pools of a kind, one after the other. The list only grows, so it is walked without keeping the lock. */
+static struct spill_vendor_pool *next_of(const struct spill_backend *backend, int device, enum kind kind,
+                                     struct spill_vendor_pool *after)
+{
+	pthread_mutex_lock(&lock);
+	struct spill_vendor_pool *pool = after ? after->next : pools;
+	while (pool &&
+	       !(pool->handle && pool->backend == backend && pool->device == device && is(pool, kind)))
+		pool = pool->next;
+	pthread_mutex_unlock(&lock);
+	return pool;
+}
+
+#define FOR_EACH(pool, backend, device, kind) \
+	for (struct spill_vendor_pool *pool = next_of(backend, device, kind, NULL); pool; \
+	     pool = next_of(backend, device, kind, pool))
+
+bool spill_vendor_pool_settle_device(const struct spill_backend *backend, int device)
+{
+	uint64_t before = spill_account_device_held(device);
+	FOR_EACH(pool, backend, device, ON_DEVICE)
+	spill_vendor_pool_settle(pool);
+	return spill_account_device_held(device) < before;
+}
+
+/* What graphs keep they take again at their next launch, where no limit can refuse it: it is left to them. */
+static uint64_t trim(struct spill_vendor_pool *pool)
+{
+	const struct spill_backend *backend = pool->backend;
+	uint64_t before = 0, after = 0;
+	void *handle = pool->graphs ? NULL : hold(pool);
+	if (!handle)
+		return 0;
+	bool trimmed = !backend->pool_reserved(handle, &before) && !backend->pool_trim(handle) &&
+	               !backend->pool_reserved(handle, &after);
+	pthread_mutex_lock(&lock);
+	/* A program's pool that no limit was checked for is not charged at all. */
+	if (trimmed && pool->charged)
+		set_charge(pool, held_now(pool, after));
+	pool->users--;
+	pthread_mutex_unlock(&lock);
+	return trimmed && before > after ? before - after : 0;
+}
+
+/* Ours on host, if nothing of it is in use: the next request makes another. */
+static uint64_t destroy_unused(struct spill_vendor_pool *pool)
+{
+	void *handle = NULL;
+	uint64_t given = 0;
+	pthread_mutex_lock(&lock);
+	if (!pool->live) {
+		handle = pool->handle;
+		given = pool->charged;
+		forget(pool);
+	}
+	pthread_mutex_unlock(&lock);
+	if (handle)
+		pool->backend->pool_destroy(handle);
+	return handle ? given : 0;
+}
+
+/* The pools that are there without the program's doing. */
+static void discover(const struct spill_backend *backend, int device)
+{
+	void *handle;
+	if (!backend->pool_default(device, &handle))
+		spill_vendor_pool_of(backend, handle, device);
+	if (!backend->pool_current(device, &handle))
+		spill_vendor_pool_of(backend, handle, device);
+}
+
+uint64_t spill_vendor_pool_trim(const struct spill_backend *backend, int device, bool on_host)
+{
+	uint64_t given = 0;
+	if (!backend->pool_trim)
+		return 0;
+	if (!on_host)
+		discover(backend, device);
+	FOR_EACH(pool, backend, device, on_host ? OURS_ON_HOST : ON_DEVICE)
+	given += on_host ? destroy_unused(pool) : trim(pool);
+	return given;
+}
+
+void spill_vendor_pool_allow(const struct spill_backend *backend, int device, int peer)
+{
+	FOR_EACH(pool, backend, device, OURS)
+	backend->pool_allow(spill_vendor_pool_handle(pool), peer);
+}
+
+void spill_vendor_pool_device_ended(const struct spill_backend *backend, int device)
+{
+	pthread_mutex_lock(&lock);
+	for (struct spill_vendor_pool *pool = pools; pool; pool = pool->next)
+		if (pool->ours && pool->handle && pool->backend == backend && pool->device == device)
+			forget(pool);
+	pthread_mutex_unlock(&lock);
+}
+
+void spill_vendor_pool_fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+/* The child has no pools of its parent's. */
+void spill_vendor_pool_fork_done(bool child)
+{
+	for (struct spill_vendor_pool *pool = child ? pools : NULL; pool; pool = pool->next) {
+		pool->handle = NULL;
+		pool->live = pool->charged = 0;
+	}
+	lost = lost && !child;
+	pthread_mutex_unlock(&lock);
+}

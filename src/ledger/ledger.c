@@ -1,0 +1,286 @@
+#include "ledger.h"
+
+#include <pthread.h>
+#include <search.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "account.h"
+#include "clock.h"
+#include "ledger_totals.h"
+#include "holders.h"
+
+/* All entries by address, and those with a placement in a tree of ranges for questions about interior addresses. */
+#define BUCKETS 8192
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_LEDGER */
+static struct spill_allocation *buckets[BUCKETS];
+static void *placed; /* tsearch(3) */
+static _Atomic uint64_t placed_count;
+static uint64_t loose; /* of these, those that found no memory for their node of the tree */
+static uint64_t next_seq = 1, next_order = 1;
+
+static struct spill_allocation **bucket(uint64_t ptr)
+{
+	return &buckets[(ptr >> 9) * 0x9e3779b97f4a7c15ull >> 51];
+}
+_Static_assert(BUCKETS == 1 << (64 - 51), "the shift above keeps 13 bits");
+
+/* Ranges that overlap compare equal, so a range of one byte finds the allocation it is in. */
+static int compare(const void *left, const void *right)
+{
+	const struct spill_allocation *a = left, *b = right;
+	if (a->ptr + a->bytes <= b->ptr)
+		return -1;
+	return b->ptr + b->bytes <= a->ptr ? 1 : 0;
+}
+
+/* pre: locked. False if there is no memory for the tree's node. */
+static bool link_placed(struct spill_allocation *entry)
+{
+	if (!entry->placement || entry->handle)
+		return true;
+	if (!tsearch(entry, &placed, compare))
+		return false;
+	atomic_fetch_add(&placed_count, 1);
+	return true;
+}
+
+/* pre: locked */
+static void unlink_placed(struct spill_allocation *entry)
+{
+	if (!entry->placement || entry->handle)
+		return;
+	if (!tdelete(entry, &placed, compare) && loose)
+		loose--;
+	atomic_fetch_sub(&placed_count, 1);
+}
+
+/* pre: locked. An entry left at the same address is one whose end we did not see: the vendor reuses only free ones. */
+static void insert(struct spill_allocation *entry)
+{
+	struct spill_allocation **head = bucket(entry->ptr);
+	entry->next = *head;
+	*head = entry;
+}
+
+/* pre: locked */
+static struct spill_allocation *remove_at(struct spill_allocation **link)
+{
+	struct spill_allocation *entry = *link;
+	*link = entry->next;
+	entry->next = NULL;
+	entry->order = next_order++;
+	unlink_placed(entry);
+	spill_ledger_totals_taken(entry);
+	return entry;
+}
+
+bool spill_ledger_add(struct spill_allocation *allocation)
+{
+	struct spill_allocation *entry = malloc(sizeof(*entry));
+	if (!entry)
+		return false;
+	allocation->generation = spill_context_generation();
+	if (allocation->placement)
+		allocation->placement->generation = allocation->generation;
+	*entry = *allocation;
+	pthread_mutex_lock(&lock);
+	if (!link_placed(entry)) {
+		pthread_mutex_unlock(&lock);
+		free(entry);
+		return false;
+	}
+	entry->seq = allocation->seq = next_seq++;
+	entry->order = allocation->order = next_order++;
+	insert(entry);
+	spill_ledger_totals_added(entry);
+	pthread_mutex_unlock(&lock);
+	return true;
+}
+
+bool spill_ledger_moved(uint64_t ptr, uint64_t seq, const struct spill_bytes *held, uint64_t *order)
+{
+	struct spill_allocation *entry;
+	pthread_mutex_lock(&lock);
+	for (entry = *bucket(ptr); entry; entry = entry->next)
+		if (entry->ptr == ptr && entry->seq == seq && !entry->handle)
+			break;
+	if (entry) {
+		spill_ledger_totals_moved(entry, held);
+		*order = entry->order = next_order++;
+	}
+	pthread_mutex_unlock(&lock);
+	return entry != NULL;
+}
+
+static struct spill_allocation *take(uint64_t ptr, bool handle, uint64_t seq)
+{
+	struct spill_allocation *entry = NULL;
+	pthread_mutex_lock(&lock);
+	for (struct spill_allocation **link = bucket(ptr); *link && !entry;
+	     link = entry ? link : &(*link)->next)
+		if ((*link)->ptr == ptr && (*link)->handle == handle && (!handle || (*link)->seq == seq))
+			entry = remove_at(link);
+	pthread_mutex_unlock(&lock);
+	return entry;
+}
+
+struct spill_allocation *spill_ledger_take(uint64_t ptr)
+{
+	return take(ptr, false, 0);
+}
+
+struct spill_allocation *spill_ledger_take_handle(uint64_t handle, uint64_t seq)
+{
+	return take(handle, true, seq);
+}
+
+void spill_ledger_put_back(struct spill_allocation *allocation)
+{
+	pthread_mutex_lock(&lock);
+	if (!link_placed(allocation)) {
+		loose++; /* it is in use, so it must be found all the same */
+		atomic_fetch_add(&placed_count, 1);
+	}
+	insert(allocation);
+	spill_ledger_totals_back(allocation);
+	pthread_mutex_unlock(&lock);
+}
+
+void spill_ledger_end(struct spill_allocation *allocation)
+{
+	pthread_mutex_lock(&lock);
+	spill_ledger_totals_freed(allocation);
+	pthread_mutex_unlock(&lock);
+	if (allocation->charged_rule)
+		spill_account_rule_return(allocation->rule, allocation->charged_rule);
+	free(allocation);
+}
+
+static bool ends_with(const struct spill_allocation *entry, const struct spill_context_end *end)
+{
+	return !entry->handle && !entry->outlives &&
+	       spill_context_end_covers(end, entry->backend, entry->device, entry->context,
+	                                entry->generation);
+}
+
+static struct spill_allocation *take_of(const struct spill_context_end *end)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct spill_allocation **link = &buckets[i]; *link; link = &(*link)->next)
+			if (ends_with(*link, end))
+				return remove_at(link);
+	return NULL;
+}
+
+struct spill_allocation *spill_ledger_take_of(const struct spill_context_end *end)
+{
+	pthread_mutex_lock(&lock);
+	struct spill_allocation *entry = take_of(end);
+	pthread_mutex_unlock(&lock);
+	return entry;
+}
+
+/* pre: locked. One by one, for those that are not in the tree. */
+static const struct spill_allocation *find_loose(const struct spill_allocation *key)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (const struct spill_allocation *entry = buckets[i]; entry; entry = entry->next)
+			if (entry->placement && !entry->handle && compare(key, entry) == 0)
+				return entry;
+	return NULL;
+}
+
+bool spill_ledger_placed(uint64_t ptr, struct spill_allocation *copy)
+{
+	if (!atomic_load(&placed_count))
+		return false;
+	struct spill_allocation key = {.ptr = ptr, .bytes = 1};
+	pthread_mutex_lock(&lock);
+	struct spill_allocation *const *node = tfind(&key, &placed, compare);
+	const struct spill_allocation *found = node ? *node : loose ? find_loose(&key) : NULL;
+	if (found)
+		*copy = *found;
+	pthread_mutex_unlock(&lock);
+	return found != NULL;
+}
+
+void spill_ledger_each_placed(void (*visit)(const struct spill_placement *placement, void *data), void *data)
+{
+	if (!atomic_load(&placed_count))
+		return;
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (const struct spill_allocation *entry = buckets[i]; entry; entry = entry->next)
+			if (entry->placement && !entry->handle)
+				visit(entry->placement, data);
+	pthread_mutex_unlock(&lock);
+}
+
+void spill_ledger_holders(struct spill_record_oom *record)
+{
+	pthread_mutex_lock(&lock);
+	spill_holders_begin(record->device);
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (const struct spill_allocation *entry = buckets[i]; entry; entry = entry->next)
+			spill_holders_add(entry);
+	spill_holders_end(record);
+	record->live = spill_ledger_totals_sum()->live;
+	pthread_mutex_unlock(&lock);
+}
+
+void spill_ledger_totals(struct spill_totals *copy)
+{
+	pthread_mutex_lock(&lock);
+	*copy = *spill_ledger_totals_sum();
+	pthread_mutex_unlock(&lock);
+}
+
+bool spill_ledger_totals_now(struct spill_totals *copy)
+{
+	/* Not for ever: the holder may be this very thread, interrupted by a signal, or one that will never run again. */
+	struct timespec until = spill_clock_in(100000000);
+	if (pthread_mutex_trylock(&lock) && pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &until))
+		return false;
+	*copy = *spill_ledger_totals_sum();
+	pthread_mutex_unlock(&lock);
+	return true;
+}
+
+void spill_ledger_count_oom(int device)
+{
+	pthread_mutex_lock(&lock);
+	spill_ledger_totals_oom(device);
+	pthread_mutex_unlock(&lock);
+}
+
+void spill_ledger_offer(const char *line, size_t length, enum spill_log_when when, enum spill_drop kind,
+                  const struct spill_bytes *bytes)
+{
+	struct spill_totals totals;
+	if (spill_log_offer(line, length, when))
+		return;
+	spill_ledger_totals(&totals);
+	spill_log_drop(kind, bytes, &totals.peak);
+}
+
+void spill_ledger_fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+/* A forked child has no GPU, so nothing it could free: it begins empty (the entries' memory stays with it). */
+void spill_ledger_fork_done(bool child)
+{
+	if (child) {
+		for (size_t i = 0; i < BUCKETS; i++)
+			buckets[i] = NULL;
+		placed = NULL;
+		loose = 0;
+		atomic_store(&placed_count, 0);
+		spill_ledger_totals_reset();
+		next_seq = next_order = 1;
+	}
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,259 @@
+#include "start_line.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "json.h"
+#include "log.h"
+#include "record_read.h"
+#include "redact.h"
+#include "small_file.h"
+#include "text.h"
+
+#ifndef SPILL_VERSION
+#error "the build gives SPILL_VERSION, the project's version"
+#endif
+
+#define ARGUMENTS_BYTES (64 * 1024)
+#define LINE_BYTES (1024 * 1024)
+#define CONTINUES_BYTES 64 /* kept of these for the member of a further file */
+
+/* Pages of our own, of which only the line's are kept: too much for a thread's stack, and malloc may be the program's own. */
+struct pages {
+	char line[LINE_BYTES];
+	char arguments[ARGUMENTS_BYTES]; /* before these, a path */
+};
+
+static void two_digits(char *to, unsigned value)
+{
+	to[0] = (char)('0' + value / 10 % 10);
+	to[1] = (char)('0' + value % 10);
+}
+
+/*
+ * UTC as 2026-11-21T03:50:51.123456Z. By hand, because gmtime_r takes libc's time zone lock and reads its files.
+ * The calendar is counted in 400-year eras that begin on 1 March, so that the leap day is the last of its year.
+ */
+static void wall_clock(struct spill_json *json)
+{
+	char text[27] = "0000-00-00T00:00:00.000000Z";
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	uint64_t second = (uint64_t)now.tv_sec % 86400, day = (uint64_t)now.tv_sec / 86400 + 719468;
+	uint64_t of_era = day % 146097;
+	uint64_t year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+	uint64_t of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+	unsigned month = (unsigned)((5 * of_year + 2) / 153); /* from March */
+	uint64_t year = year_of_era + day / 146097 * 400 + (month >= 10);
+
+	two_digits(text, (unsigned)(year / 100));
+	two_digits(text + 2, (unsigned)(year % 100));
+	two_digits(text + 5, month < 10 ? month + 3 : month - 9);
+	two_digits(text + 8, (unsigned)(of_year - (153 * month + 2) / 5 + 1));
+	two_digits(text + 11, (unsigned)(second / 3600));
+	two_digits(text + 14, (unsigned)(second / 60 % 60));
+	two_digits(text + 17, (unsigned)(second % 60));
+	char *at = text + 24;
+	for (long part = now.tv_nsec / 1000; at >= text + 20; at -= 2, part /= 100)
+		two_digits(at, (unsigned)(part % 100));
+	spill_json_string_length(spill_json_key(json, "time"), text, sizeof(text));
+}
+
+static void machine(struct spill_json *json)
+{
+	char boot[64];
+	size_t length = spill_smallfile_bytes("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	struct utsname system;
+
+	while (length > 0 && boot[length - 1] == '\n')
+		length--;
+	if (length > 0)
+		spill_json_string_length(spill_json_key(json, "boot"), boot, length);
+	if (uname(&system) == 0)
+		spill_json_string(spill_json_key(json, "host"), system.nodename);
+}
+
+static void ranks(struct spill_json *json)
+{
+	static const char *const names[] = {
+#define X(id, name, text) name,
+	    SPILL_RANKS(X)
+#undef X
+	};
+	bool any = false;
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = secure_getenv(names[i]);
+
+		if (!value)
+			continue;
+		if (!any)
+			spill_json_object(spill_json_key(json, "rank"));
+		any = true;
+		spill_json_string_length(spill_json_key(json, names[i]), value, strnlen(value, 64));
+	}
+	if (any)
+		spill_json_object_end(json);
+}
+
+static void process(struct spill_json *json, const char *program, char *path, size_t size)
+{
+	ssize_t length = readlink("/proc/self/exe", path, size);
+
+	spill_json_i64(spill_json_key(json, "pid"), getpid());
+	spill_json_i64(spill_json_key(json, "ppid"), getppid());
+	spill_json_string(spill_json_key(json, "program"), program);
+	if (length > 0)
+		spill_json_string_length(spill_json_key(json, "exe"), path, (size_t)length);
+	ranks(json);
+}
+
+static void argument(struct spill_json *json, struct spill_redact *redact, const char *text)
+{
+	static const char hidden[] = "[redacted]";
+	char shown[256 + sizeof(hidden)];
+	size_t length = spill_redact_shown(redact, text);
+
+	if (text[length] == '\0') {
+		spill_json_string_length(json, text, length);
+		return;
+	}
+	if (length > 256)
+		length = 256;
+	memcpy(shown, text, length);
+	memcpy(shown + length, hidden, sizeof(hidden));
+	spill_json_string(json, shown);
+}
+
+/* An argument that the buffer cut is not shown: where its secret ends is not known. */
+static void arguments(struct spill_json *json, char *buffer, size_t size)
+{
+	struct spill_redact redact = {0};
+	size_t length = spill_smallfile_bytes("/proc/self/cmdline", buffer, size), at = 0;
+
+	spill_json_array(spill_json_key(json, "args"));
+	while (at < length) {
+		size_t count = strnlen(buffer + at, length - at);
+
+		if (at + count == length && length == size)
+			break;
+		buffer[at + count < size ? at + count : size - 1] = '\0';
+		argument(json, &redact, buffer + at);
+		at += count + 1;
+	}
+	spill_json_array_end(json);
+	if (at < length)
+		spill_json_bool(spill_json_key(json, "cut"), true);
+}
+
+static void devices(struct spill_json *json, const struct spill_log_start *start)
+{
+	spill_json_string(spill_json_key(json, "backend"), start->backend);
+	spill_json_i64(spill_json_key(json, "driver"), start->driver_version);
+	spill_json_array(spill_json_key(json, "devices"));
+	for (unsigned i = 0; i < start->device_count; i++) {
+		const struct spill_log_device *device = &start->devices[i];
+
+		spill_json_object(json);
+		spill_json_u64(spill_json_key(json, "dev"), i);
+		spill_json_string(spill_json_key(json, "name"), device->name);
+		if (device->uuid[0])
+			spill_json_string(spill_json_key(json, "uuid"), device->uuid);
+		if (device->pci[0])
+			spill_json_string(spill_json_key(json, "pci"), device->pci);
+		spill_json_u64(spill_json_key(json, "bytes"), device->bytes);
+		if (device->memory != SPILL_MEMORY_AUTO)
+			spill_json_string(spill_json_key(json, "memory"), spill_memory_name(device->memory));
+		spill_json_object_end(json);
+	}
+	spill_json_array_end(json);
+}
+
+static void policy(struct spill_json *json, const struct spill_log_start *start)
+{
+	spill_json_array(spill_json_key(json, "policy"));
+	for (unsigned i = 0; i < start->option_count; i++) {
+		spill_json_object(json);
+		spill_json_string(spill_json_key(json, "name"), start->options[i].name);
+		spill_json_string(spill_json_key(json, "value"), start->options[i].value);
+		spill_json_string(spill_json_key(json, "source"), start->options[i].source);
+		spill_json_object_end(json);
+	}
+	spill_json_array_end(json);
+}
+
+static size_t compose(struct pages *pages, const struct spill_log_start *start, const char *program,
+                      bool whole)
+{
+	struct spill_json json;
+
+	spill_json_begin(&json, pages->line, sizeof(pages->line) - CONTINUES_BYTES);
+	spill_json_object(&json);
+	spill_json_u64(spill_json_key(&json, "v"), SPILL_RECORD_VERSION);
+	spill_json_string(spill_json_key(&json, "kind"), spill_kind_name(SPILL_KIND_START));
+	spill_json_seconds(spill_json_key(&json, "t"), 0);
+	wall_clock(&json);
+	machine(&json);
+	process(&json, program, pages->arguments, sizeof(pages->arguments));
+	spill_json_string(spill_json_key(&json, "version"), SPILL_VERSION);
+	devices(&json, start);
+	policy(&json, start);
+	if (whole)
+		arguments(&json, pages->arguments, sizeof(pages->arguments));
+	else
+		spill_json_bool(spill_json_key(&json, "cut"), true);
+	spill_json_object_end(&json);
+	return spill_json_end_line(&json);
+}
+
+static void keep_line(struct spill_start_line *line)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t kept = (line->length + CONTINUES_BYTES + page - 1) / page * page;
+
+	munmap((char *)line->pages + kept, line->pages_size - kept);
+	line->pages_size = kept;
+}
+
+void spill_start_compose(struct spill_start_line *line, const struct spill_log_start *start,
+                         const char *program)
+{
+	struct pages *pages =
+	    mmap(NULL, sizeof(*pages), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	*line = (struct spill_start_line){0};
+	if (pages == MAP_FAILED)
+		return;
+	line->pages = pages;
+	line->pages_size = sizeof(*pages);
+	line->text = pages->line;
+	line->length = compose(pages, start, program, true);
+	if (line->length == 0)
+		line->length = compose(pages, start, program, false);
+	line->first = line->length;
+	keep_line(line);
+}
+
+void spill_start_continue(struct spill_start_line *line, uint64_t lines)
+{
+	size_t at = line->first - strlen("}\n");
+	struct spill_text more = spill_text_begin(line->text + at, CONTINUES_BYTES);
+
+	spill_text_add(&more, ",\"continues\":");
+	spill_text_number(&more, lines);
+	spill_text_add(&more, "}\n");
+	line->length = at + more.length;
+}
+
+void spill_start_release(struct spill_start_line *line)
+{
+	if (line->pages)
+		munmap(line->pages, line->pages_size);
+	*line = (struct spill_start_line){0};
+}

@@ -1,0 +1,61 @@
+/*
+ * Split: device chunks first, as many as fit, host chunks behind them, read in place. For when the device is full and
+ * nothing on it can make way.
+ */
+#include "account.h"
+#include "chunked.h"
+
+/* Device chunks while there is room and the driver agrees: others take device memory too, so its word counts. */
+static void fill_device(struct spill_chunked *mine, const struct spill_place_request *want, uint64_t unit)
+{
+	uint64_t bytes = spill_device_charge(want, mine->range, unit);
+	spill_chunked_extend(mine, false, bytes);
+	mine->base.held.device = mine->mapped;
+	spill_account_device_return(mine->base.device, bytes - mine->mapped);
+}
+
+static const char *fill(struct spill_chunked *mine, const struct spill_place_request *want, uint64_t unit)
+{
+	const struct spill_backend *backend = want->backend;
+	fill_device(mine, want, unit);
+	uint64_t host_bytes = mine->range - mine->base.held.device;
+	if (host_bytes > mine->base.held.host) {
+		const char *refused = spill_physical_charge(want->policy, host_bytes - mine->base.held.host);
+		if (refused)
+			return refused;
+		mine->base.held.host = host_bytes;
+	}
+	int result = spill_chunked_extend(mine, true, host_bytes);
+	if (!result)
+		result = backend->allow(mine->base.ptr, mine->range, want->device);
+	return result ? backend->error_name(result) : NULL;
+}
+
+static struct spill_placement *make(const struct spill_place_request *want, const char **error)
+{
+	uint64_t unit = spill_chunked_granule(want->backend, want->device);
+	if (!unit || want->bytes > UINT64_MAX - unit) {
+		*error = "not supported by the device";
+		return NULL;
+	}
+	/* What must be on host in any case is charged first: a refusal costs no vendor call. */
+	uint64_t range = (want->bytes + unit - 1) / unit * unit;
+	uint64_t surely_host = range - (want->device_room < range ? want->device_room / unit * unit : range);
+	*error = surely_host ? spill_physical_charge(want->policy, surely_host) : NULL;
+	if (*error)
+		return NULL;
+	struct spill_chunked *mine = spill_chunked_reserve(&spill_place_split, want, unit, error);
+	if (!mine) {
+		spill_account_physical_return(surely_host);
+		return NULL;
+	}
+	mine->base.held.host = surely_host;
+	*error = fill(mine, want, unit);
+	if (!*error)
+		return &mine->base;
+	spill_chunked_release(&mine->base, false);
+	return NULL;
+}
+
+const struct spill_place_ops spill_place_split = {SPILL_PLACE_SPLIT, make, spill_chunked_release,
+                                                  spill_chunked_range};

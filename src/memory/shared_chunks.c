@@ -1,0 +1,288 @@
+#include "shared_chunks.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "peer.h"
+
+struct range {
+	uint64_t at, bytes; /* offset in the chunk */
+	struct range *next;
+};
+
+struct chunk {
+	struct spill_placement *backing;
+	const struct spill_place_ops *ops;
+	struct spill_managed_advice advice; /* that its memory was given */
+	struct range *free;                 /* by offset, never touching each other */
+	unsigned blocks;                    /* in use */
+	struct chunk *next;
+};
+
+struct block {
+	struct spill_placement base;
+	struct chunk *chunk;
+	uint64_t at, bytes;
+	struct range *spare; /* taken along so that giving back cannot fail for lack of memory */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_POOL */
+static struct chunk *chunks;
+
+static bool belongs(const struct chunk *chunk, const struct spill_backend *backend, int device,
+                    const void *context)
+{
+	const struct spill_placement *backing = chunk->backing;
+	return backing->backend == backend &&
+	       (context ? backing->context == context : backing->device == device);
+}
+
+/* First fit. Returns false if the chunk has no range of that size. pre: locked */
+static bool take(struct chunk *chunk, uint64_t bytes, uint64_t *at)
+{
+	for (struct range **link = &chunk->free; *link; link = &(*link)->next) {
+		struct range *range = *link;
+		if (range->bytes < bytes)
+			continue;
+		*at = range->at;
+		range->at += bytes;
+		range->bytes -= bytes;
+		if (!range->bytes) {
+			*link = range->next;
+			free(range);
+		}
+		chunk->blocks++;
+		return true;
+	}
+	return false;
+}
+
+/* Puts a range back, joining its neighbours; takes ownership of `spare`. pre: locked */
+static void give(struct chunk *chunk, uint64_t at, uint64_t bytes, struct range *spare)
+{
+	struct range *before = NULL, *after = chunk->free;
+	while (after && after->at < at) {
+		before = after;
+		after = after->next;
+	}
+	*spare = (struct range){at, bytes, after};
+	if (after && at + bytes == after->at) {
+		spare->bytes += after->bytes;
+		spare->next = after->next;
+		free(after);
+	}
+	if (!before) {
+		chunk->free = spare;
+	} else if (before->at + before->bytes == at) {
+		before->bytes += spare->bytes;
+		before->next = spare->next;
+		free(spare);
+	} else {
+		before->next = spare;
+	}
+	chunk->blocks--;
+}
+
+/* Prefetching is nothing that a chunk has. */
+static bool advised(const struct chunk *chunk, const struct spill_managed_advice *advice)
+{
+	const struct spill_managed_advice *its = &chunk->advice;
+	return chunk->ops->place != SPILL_PLACE_MANAGED ||
+	       (its->preferred == advice->preferred &&
+	        its->accessed_by_device == advice->accessed_by_device &&
+	        its->accessed_by_host == advice->accessed_by_host && its->read_mostly == advice->read_mostly);
+}
+
+static bool take_from_any(const struct spill_place_ops *ops, const struct spill_place_request *want,
+                          struct block *block)
+{
+	bool found = false;
+	pthread_mutex_lock(&lock);
+	for (struct chunk *chunk = chunks; chunk && !found; chunk = chunk->next) {
+		if (chunk->ops != ops || !belongs(chunk, want->backend, want->device, want->context) ||
+		    !advised(chunk, &want->advice) || spill_placement_ending(chunk->backing))
+			continue;
+		found = take(chunk, block->bytes, &block->at);
+		if (found)
+			block->chunk = chunk;
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+static void destroy(struct chunk *chunk, bool context_ended)
+{
+	spill_placement_release(chunk->backing, context_ended);
+	free(chunk->free);
+	free(chunk);
+}
+
+/* Makes a chunk, takes the block from it, then shows it to others. No lock over the vendor's calls. */
+static bool take_from_new(const struct spill_place_ops *ops, const struct spill_place_request *want,
+                          struct block *block, const char **error)
+{
+	struct chunk *chunk = calloc(1, sizeof(*chunk));
+	struct range *whole = calloc(1, sizeof(*whole));
+	if (!chunk || !whole) {
+		free(chunk);
+		free(whole);
+		*error = "no memory for bookkeeping";
+		return false;
+	}
+	struct spill_place_request chunk_want = *want;
+	chunk_want.bytes = SPILL_SHARED_CHUNKS_CHUNK;
+	chunk_want.device_room = 0; /* the device is full; a chunk half here and half there helps nobody */
+	/* No block has the chunk's own address: a second free of a block, passed on, must not free the chunk. */
+	*whole = (struct range){.at = SPILL_SHARED_CHUNKS_ALIGNMENT, .bytes = SPILL_SHARED_CHUNKS_CHUNK - SPILL_SHARED_CHUNKS_ALIGNMENT};
+	chunk->ops = ops;
+	chunk->advice = want->advice;
+	chunk->free = whole;
+	chunk->backing = ops->make(&chunk_want, error);
+	if (!chunk->backing) {
+		destroy(chunk, false);
+		return false;
+	}
+	chunk->backing->generation = spill_context_generation();
+	take(chunk, block->bytes, &block->at);
+	block->chunk = chunk;
+	const struct spill_placement *backing = chunk->backing; /* stays: the block is in there */
+	pthread_mutex_lock(&lock);
+	chunk->next = chunks;
+	chunks = chunk;
+	pthread_mutex_unlock(&lock);
+	spill_peer_placed(backing);
+	return true;
+}
+
+/* Unlinks and returns an empty chunk of the same owner, if it has another empty one to keep. pre: locked */
+static struct chunk *unlink_surplus(const struct chunk *emptied)
+{
+	bool kept = false, ends = spill_placement_ending(emptied->backing);
+	for (struct chunk **link = &chunks; *link; link = &(*link)->next) {
+		struct chunk *chunk = *link;
+		const struct spill_placement *backing = emptied->backing;
+		if (chunk->blocks || chunk->ops != emptied->ops ||
+		    !belongs(chunk, backing->backend, backing->device, backing->context) ||
+		    spill_placement_ending(chunk->backing) != ends)
+			continue;
+		if (kept) {
+			*link = chunk->next;
+			return chunk;
+		}
+		kept = true;
+	}
+	return NULL;
+}
+
+/* One empty chunk stays for the next request: making one costs milliseconds of pinning. */
+static void release(struct spill_placement *placement, bool context_ended)
+{
+	struct block *block = (struct block *)placement;
+	struct chunk *surplus = NULL;
+	pthread_mutex_lock(&lock);
+	give(block->chunk, block->at, block->bytes, block->spare);
+	if (!block->chunk->blocks)
+		surplus = unlink_surplus(block->chunk);
+	pthread_mutex_unlock(&lock);
+	if (surplus)
+		destroy(surplus, context_ended);
+	free(block);
+}
+
+/* A block's row: releases to the chunk, whatever place that has. */
+static const struct spill_place_ops pooled[SPILL_PLACES] = {
+    [SPILL_PLACE_SPLIT] = {SPILL_PLACE_SPLIT, NULL, release},
+    [SPILL_PLACE_MANAGED] = {SPILL_PLACE_MANAGED, NULL, release},
+    [SPILL_PLACE_HOST] = {SPILL_PLACE_HOST, NULL, release},
+};
+
+struct spill_placement *spill_shared_chunks_make(const struct spill_place_ops *ops, const struct spill_place_request *want,
+                                        const char **error)
+{
+	struct block *block = calloc(1, sizeof(*block));
+	struct range *spare = calloc(1, sizeof(*spare));
+	if (!block || !spare) {
+		*error = "no memory for bookkeeping";
+		goto fail;
+	}
+	block->spare = spare;
+	block->bytes = (want->bytes + SPILL_SHARED_CHUNKS_ALIGNMENT - 1) / SPILL_SHARED_CHUNKS_ALIGNMENT * SPILL_SHARED_CHUNKS_ALIGNMENT;
+	if (!take_from_any(ops, want, block) && !take_from_new(ops, want, block, error))
+		goto fail;
+	const struct spill_placement *backing = block->chunk->backing;
+	block->base = (struct spill_placement){
+	    .ops = &pooled[ops->place],
+	    .backend = want->backend,
+	    .device = want->device,
+	    .context = want->context,
+	    .ptr = backing->ptr + block->at,
+	    .bytes = want->bytes,
+	    .held = {.host = backing->held.managed ? 0 : block->bytes,
+	             .managed = backing->held.managed ? block->bytes : 0},
+	};
+	return &block->base;
+
+fail:
+	free(block);
+	free(spare);
+	return NULL;
+}
+
+void spill_shared_chunks_each(void (*visit)(const struct spill_placement *backing, void *data), void *data)
+{
+	pthread_mutex_lock(&lock);
+	for (const struct chunk *chunk = chunks; chunk; chunk = chunk->next)
+		visit(chunk->backing, data);
+	pthread_mutex_unlock(&lock);
+}
+
+/* Of the end, or, without one, of a living owner. pre: locked */
+static bool is_over(const struct chunk *chunk, const struct spill_context_end *end,
+                    const struct spill_backend *backend, int device, const void *context)
+{
+	if (chunk->blocks)
+		return false;
+	return end ? spill_placement_ends_with(chunk->backing, end)
+	           : belongs(chunk, backend, device, context) && !spill_placement_ending(chunk->backing);
+}
+
+static void release_empty(const struct spill_context_end *end, const struct spill_backend *backend,
+                          int device, const void *context)
+{
+	struct chunk *empty;
+	do {
+		struct chunk **link = &chunks;
+		pthread_mutex_lock(&lock);
+		while (*link && !is_over(*link, end, backend, device, context))
+			link = &(*link)->next;
+		empty = *link;
+		if (empty)
+			*link = empty->next;
+		pthread_mutex_unlock(&lock);
+		if (empty)
+			destroy(empty, end != NULL);
+	} while (empty);
+}
+
+void spill_shared_chunks_trim(const struct spill_backend *backend, int device, const void *context)
+{
+	release_empty(NULL, backend, device, context);
+}
+
+void spill_shared_chunks_context_ended(const struct spill_context_end *end)
+{
+	release_empty(end, NULL, 0, NULL);
+}
+
+void spill_shared_chunks_fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+/* The child has no GPU: what the chunks stood for is the parent's alone. */
+void spill_shared_chunks_fork_done(bool child)
+{
+	if (child)
+		chunks = NULL;
+	pthread_mutex_unlock(&lock);
+}

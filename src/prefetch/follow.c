@@ -1,0 +1,82 @@
+#include "follow.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "prefetch.h"
+#include "exchange.h"
+#include "graph_access.h"
+#include "host_chunks.h"
+#include "chunked.h"
+#include "process.h"
+#include "registry.h"
+#include "stopwatch.h"
+#include "access_model.h"
+
+_Atomic bool spill_follow_wanted;
+
+static void *start_watch(const struct spill_access *use, uint16_t site)
+{
+	const struct spill_backend *backend = spill_backend_for(SPILL_CUDA_DRIVER);
+	struct spill_stopwatch_use timed = {.site = site, .on_host = use->host_bytes};
+	void *context;
+	int device;
+	if (!backend || !backend->current(&device, &context))
+		return NULL;
+	timed.count = (uint8_t)spill_access_host_keys(use);
+	memcpy(timed.keys, use->host_keys, timed.count * sizeof(timed.keys[0]));
+	return spill_stopwatch_start(backend, device, context, use->stream, use->per_thread, &timed);
+}
+
+void *spill_follow_before(const struct spill_access *use)
+{
+	int error = errno, cancel = spill_ours_begin();
+	void *watch = NULL;
+	struct spill_advice advice = spill_access_model_learn(use);
+	bool came = advice.bring && spill_prefetch(use, &advice);
+	if (!came)
+		spill_prefetch_left_in_place(use, &advice);
+	if (advice.timed && !came)
+		watch = start_watch(use, advice.site);
+	spill_ours_end(cancel);
+	errno = error;
+	return watch;
+}
+
+void spill_follow_after(void *watch)
+{
+	int error = errno, cancel = spill_ours_begin();
+	spill_stopwatch_stop(watch);
+	spill_ours_end(cancel);
+	errno = error;
+}
+
+void spill_follow_moved(void)
+{
+	bool wanted = spill_chunked_on_host() && spill_process_policy()->movable_follow != SPILL_SWITCH_OFF &&
+	              !spill_process_observes();
+	if (wanted != atomic_load_explicit(&spill_follow_wanted, memory_order_relaxed))
+		atomic_store(&spill_follow_wanted, wanted);
+}
+
+bool spill_follow_maintain(void)
+{
+	bool more = spill_host_chunks_trim();
+	if (!spill_exchange_kept())
+		return more;
+	if ((!spill_chunked_is_held() || !spill_chunked_on_host()) && spill_mover_trylock()) {
+		spill_exchange_drop();
+		spill_mover_unlock();
+	}
+	return true;
+}
+
+void spill_follow_reset(void)
+{
+	atomic_store(&spill_follow_wanted, false);
+	spill_exchange_reset();
+	spill_graph_access_reset();
+	spill_stopwatch_reset();
+	spill_prefetch_reset();
+	spill_access_model_reset();
+}

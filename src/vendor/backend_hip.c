@@ -1,0 +1,316 @@
+/*
+ * HIP, by its one API level (AMD ROCm documentation, "HIP runtime API reference"; the prototypes are checked against
+ * Debian's libamdhip64-dev). There is no context object in use here: an allocation belongs to a device. Virtual
+ * memory management on host exists only from ROCm 7.2, so there is no split here yet, and nothing that moves: nor is there
+ * a call that marks all work of a device without waiting for it.
+ */
+#include "backend_hip.h"
+#include "numa.h"
+#include "publish_once.h"
+
+#include <string.h>
+
+struct spill_hip spill_hip;
+
+static bool start(spill_resolve_fn *resolve)
+{
+	static _Atomic int published;
+	struct spill_hip found;
+	bool complete = true;
+#define FUNCTION(needed, ret, symbol, params) \
+	*(void **)&found.symbol = resolve(SPILL_HIP, #symbol); \
+	complete = complete && (SPILL_##needed == SPILL_OPTIONAL || found.symbol);
+#include "backend_hip.def"
+	spill_publish(&published, &spill_hip, &found, sizeof(found));
+	return complete;
+}
+
+static const char *error_name(int error)
+{
+	const char *name = spill_hip.hipGetErrorName((hipError_t)error);
+	return name ? name : "unknown error";
+}
+
+static bool current(int *device, void **context)
+{
+	int now;
+	if (spill_hip.hipGetDevice(&now))
+		return false;
+	*device = now;
+	*context = NULL;
+	return true;
+}
+
+static int memory(int device, uint64_t *free, uint64_t *total)
+{
+	size_t free_bytes, total_bytes;
+	int before;
+	int result = spill_hip.hipGetDevice(&before);
+	if (!result && before != device)
+		result = spill_hip.hipSetDevice(device);
+	if (result)
+		return result;
+	result = spill_hip.hipMemGetInfo(&free_bytes, &total_bytes);
+	if (before != device)
+		spill_hip.hipSetDevice(before);
+	if (result)
+		return result;
+	*free = free_bytes;
+	*total = total_bytes;
+	return 0;
+}
+
+/* Pages of the device; AMD documents no larger block for it. */
+static uint64_t footprint(uint64_t bytes)
+{
+	return bytes > UINT64_MAX - 4096 ? bytes : (bytes + 4095) / 4096 * 4096;
+}
+
+/* Rows are aligned as images are: to 256 bytes on all GPUs that ROCm supports. */
+static uint64_t pitch(uint64_t width)
+{
+	return width > UINT64_MAX - 255 ? 0 : (width + 255) / 256 * 256;
+}
+
+static int attribute(int device, hipDeviceAttribute_t which)
+{
+	int value = 0;
+	return spill_hip.hipDeviceGetAttribute(&value, which, device) ? 0 : value;
+}
+
+/*
+ * Managed memory migrates where the GPU retries faults (XNACK, which pageable access tells) or shares the host's
+ * memory (integrated); elsewhere it is pinned host memory by another name, and host does that better.
+ */
+static unsigned capabilities(int device)
+{
+	bool integrated = attribute(device, hipDeviceAttributeIntegrated);
+	bool migrates = integrated || attribute(device, hipDeviceAttributePageableMemoryAccess);
+	unsigned can = 0;
+	if (integrated)
+		can |= SPILL_IS_INTEGRATED;
+	else if (attribute(device, hipDeviceAttributePageableMemoryAccessUsesHostPageTables) &&
+	         attribute(device, hipDeviceAttributeConcurrentManagedAccess))
+		can |= SPILL_IS_COHERENT;
+	if (spill_hip.hipMallocManaged && attribute(device, hipDeviceAttributeManagedMemory) && migrates)
+		can |= SPILL_CAN_MANAGED;
+	if (attribute(device, hipDeviceAttributeCanMapHostMemory))
+		can |= SPILL_CAN_HOST;
+	return can;
+}
+
+static int wait(int device, void *context)
+{
+	int before;
+	int result = spill_hip.hipGetDevice(&before);
+	if (!result && before != device)
+		result = spill_hip.hipSetDevice(device);
+	if (result)
+		return result;
+	result = spill_hip.hipDeviceSynchronize();
+	if (before != device)
+		spill_hip.hipSetDevice(before);
+	return result;
+}
+
+static unsigned devices(struct spill_log_device *list, unsigned room)
+{
+	int count = 0;
+	if (spill_hip.hipGetDeviceCount(&count) || count < 0)
+		return 0;
+	unsigned shown = (unsigned)count < room ? (unsigned)count : room;
+	for (unsigned i = 0; i < shown; i++) {
+		size_t bytes;
+		list[i] = (struct spill_log_device){0};
+		if (spill_hip.hipDeviceGetName)
+			spill_hip.hipDeviceGetName(list[i].name, sizeof(list[i].name), (int)i);
+		if (spill_hip.hipDeviceGetPCIBusId)
+			spill_hip.hipDeviceGetPCIBusId(list[i].pci, sizeof(list[i].pci), (int)i);
+		if (spill_hip.hipDeviceTotalMem && !spill_hip.hipDeviceTotalMem(&bytes, (int)i))
+			list[i].bytes = bytes;
+	}
+	return shown;
+}
+
+/* ROCm 6.0 gave CUDA's values to hipMemoryType (its release notes, "Changes to hipMemoryType"); versions are 1e7 a major. */
+static int device_memory_type(void)
+{
+	int version = 0;
+	spill_hip.hipRuntimeGetVersion(&version);
+	return version >= 60000000 ? 2 : hipMemoryTypeDevice;
+}
+
+/* The layout is the same in all versions: its first member is memoryType up to ROCm 5, type from 6 on. */
+static void describe_plain(void *structure, uint64_t ptr, int device)
+{
+	*(hipPointerAttribute_t *)structure = (hipPointerAttribute_t){
+	    .memoryType = (hipMemoryType)device_memory_type(),
+	    .device = device,
+	    .devicePointer = (void *)(uintptr_t)ptr,
+	};
+}
+
+static int driver_version(void)
+{
+	int version = 0;
+	spill_hip.hipDriverGetVersion(&version);
+	return version;
+}
+
+/* Non-coherent: the device may cache it, as it does its own memory; a kernel's end makes writes visible. */
+static int host_alloc(uint64_t bytes, uint64_t *ptr, void **host)
+{
+	void *memory, *mapped;
+	unsigned flags = hipHostMallocPortable | hipHostMallocMapped | hipHostMallocNonCoherent;
+	struct spill_numa_thread before;
+	if (spill_numa_node() != SPILL_NODE_NEAREST)
+		flags |= hipHostMallocNumaUser;
+	spill_numa_enter(&before);
+	int result = spill_hip.hipHostMalloc(&memory, bytes, flags);
+	spill_numa_leave(&before);
+	if (result)
+		return result;
+	result = spill_hip.hipHostGetDevicePointer(&mapped, memory, 0);
+	if (result) {
+		spill_hip.hipHostFree(memory);
+		return result;
+	}
+	*ptr = (uintptr_t)mapped;
+	*host = memory;
+	return 0;
+}
+
+static int host_free(void *host)
+{
+	return spill_hip.hipHostFree(host);
+}
+
+static int managed_alloc(uint64_t bytes, uint64_t *ptr)
+{
+	void *address;
+	if (!spill_hip.hipMallocManaged)
+		return hipErrorNotSupported;
+	int result = spill_hip.hipMallocManaged(&address, bytes, hipMemAttachGlobal);
+	if (!result)
+		*ptr = (uintptr_t)address;
+	return result;
+}
+
+static int managed_free(uint64_t ptr)
+{
+	return spill_hip.hipFree((void *)(uintptr_t)ptr);
+}
+
+static int advise(uint64_t ptr, uint64_t bytes, hipMemoryAdvise advice, enum spill_location where, int device)
+{
+	if (!spill_hip.hipMemAdvise)
+		return hipErrorNotSupported;
+	return spill_hip.hipMemAdvise((void *)(uintptr_t)ptr, bytes, advice,
+	                              where == SPILL_LOCATION_DEVICE ? device : hipCpuDeviceId);
+}
+
+static int advise_preferred(uint64_t ptr, uint64_t bytes, enum spill_location where, int device)
+{
+	return advise(ptr, bytes, hipMemAdviseSetPreferredLocation, where, device);
+}
+
+static int advise_accessed_by(uint64_t ptr, uint64_t bytes, enum spill_location who, int device)
+{
+	return advise(ptr, bytes, hipMemAdviseSetAccessedBy, who, device);
+}
+
+static int advise_read_mostly(uint64_t ptr, uint64_t bytes, int device)
+{
+	return advise(ptr, bytes, hipMemAdviseSetReadMostly, SPILL_LOCATION_DEVICE, device);
+}
+
+static int prefetch(uint64_t ptr, uint64_t bytes, int device)
+{
+	if (!spill_hip.hipMemPrefetchAsync)
+		return hipErrorNotSupported;
+	return spill_hip.hipMemPrefetchAsync((void *)(uintptr_t)ptr, bytes, device, NULL);
+}
+
+static int peek_error(void)
+{
+	return spill_hip.hipPeekAtLastError();
+}
+
+static void forget_error(void)
+{
+	(void)spill_hip.hipGetLastError();
+}
+
+/* A request that no device can serve: the runtime refuses it and keeps its last error, whatever its version's rule. */
+static int raise_out_of_memory(void)
+{
+	void *nothing = NULL;
+	int result = spill_hip.hipMalloc(&nothing, (size_t)1 << 62);
+	if (result == hipSuccess)
+		spill_hip.hipFree(nothing);
+	return hipErrorOutOfMemory;
+}
+
+/* As on CUDA. */
+static bool capturing(void *stream)
+{
+	hipStreamCaptureStatus status;
+	if (!spill_hip.hipStreamIsCapturing)
+		return false;
+	hipError_t result = spill_hip.hipStreamIsCapturing(stream, &status);
+	return result ? result == hipErrorStreamCaptureImplicit : status != hipStreamCaptureStatusNone;
+}
+
+const struct spill_backend spill_backend_hip = {
+    .name = "hip",
+    .out_of_memory = hipErrorOutOfMemory,
+    .invalid_value = hipErrorInvalidValue,
+    .range_size_width = 4, /* ROCm 5 writes so much (hipamd, hip_memory.cpp); the rest is already right */
+    .device_memory_type = device_memory_type,
+    .start = start,
+    .error_name = error_name,
+    .current = current,
+    .memory = memory,
+    .footprint = footprint,
+    .pitch = pitch,
+    .capabilities = capabilities,
+    .wait = wait,
+    .devices = devices,
+    .driver_version = driver_version,
+    .host_alloc = host_alloc,
+    .host_free = host_free,
+    .managed_alloc = managed_alloc,
+    .managed_free = managed_free,
+    .advise_preferred = advise_preferred,
+    .advise_accessed_by = advise_accessed_by,
+    .advise_read_mostly = advise_read_mostly,
+    .prefetch = prefetch,
+    .granularity = spill_hip_granularity,
+    .physical = spill_hip_physical,
+    .create = spill_hip_create,
+    .release = spill_hip_release,
+    .describe_plain = describe_plain,
+    .capturing = capturing,
+    .stream_owner = spill_hip_stream_owner,
+    .pool_create = spill_hip_pool_create,
+    .pool_destroy = spill_hip_pool_destroy,
+    .pool_allow = spill_hip_pool_allow,
+    .pool_alloc = spill_hip_pool_alloc,
+    .pool_free = spill_hip_pool_free,
+    .pool_reserved = spill_hip_pool_reserved,
+    .pool_unused = spill_hip_pool_unused,
+    .pool_trim = spill_hip_pool_trim,
+    .pool_current = spill_hip_pool_current,
+    .pool_default = spill_hip_pool_default,
+    .pool_place = spill_hip_pool_place,
+    .event_record = spill_hip_event_record,
+    .event_passed = spill_hip_event_passed,
+    .event_destroy = spill_hip_event_destroy,
+    .device_alloc = spill_hip_device_alloc,
+    .device_free = spill_hip_device_free,
+    .device_enter = spill_hip_device_enter,
+    .device_leave = spill_hip_device_leave,
+    .peek_error = peek_error,
+    .forget_error = forget_error,
+    .raise_out_of_memory = raise_out_of_memory,
+};

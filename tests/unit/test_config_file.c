@@ -1,0 +1,235 @@
+/*
+ * A policy file that cannot be read for the moment is not a bad policy: signals that interrupt,
+ * descriptors and memory that have run out. Host memory and a process's name are read from files as
+ * well.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config_file.h"
+#include "fd.h"
+#include "host_memory.h"
+#include "policy.h"
+#include "small_file.h"
+
+#define TEXT "[device]\nlimit = 6GiB\n"
+#define FOR_EVER UINT32_MAX
+
+static char path[] = "/tmp/spill-configfile-XXXXXX";
+static char problem[256];
+static char *data;
+static size_t size;
+
+/* So many calls of each kind fail with this error from now on. */
+static struct fault {
+	unsigned opens, reads, mallocs;
+	int error;
+} fault;
+static unsigned naps, calls;
+
+static bool fails(unsigned *left)
+{
+	calls++;
+	if (!*left)
+		return false;
+	if (*left != FOR_EVER)
+		--*left;
+	errno = fault.error;
+	return true;
+}
+
+int __real_open64(const char *name, int flags, ...);
+int __wrap_open64(const char *name, int flags, ...);
+int __wrap_open64(const char *name, int flags, ...)
+{
+	return fails(&fault.opens) ? -1 : __real_open64(name, flags, 0);
+}
+
+ssize_t __real_read(int fd, void *to, size_t count);
+ssize_t __wrap_read(int fd, void *to, size_t count);
+ssize_t __wrap_read(int fd, void *to, size_t count)
+{
+	return fails(&fault.reads) ? -1 : __real_read(fd, to, count);
+}
+
+void *__real_malloc(size_t count);
+void *__wrap_malloc(size_t count);
+void *__wrap_malloc(size_t count)
+{
+	return fails(&fault.mallocs) ? NULL : __real_malloc(count);
+}
+
+int __wrap_nanosleep(const struct timespec *span, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *span, struct timespec *left)
+{
+	naps++;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	strcpy(path + strlen(path) - 6, "XXXXXX");
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, TEXT, strlen(TEXT)), strlen(TEXT));
+	close(fd);
+	fault = (struct fault){0};
+	naps = calls = 0;
+	strcpy(problem, "");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fault = (struct fault){0};
+	return unlink(path);
+}
+
+static enum spill_config_found read_policy(void)
+{
+	return spill_config_file_read(path, &data, &size, problem, sizeof(problem));
+}
+
+static void it_is_read(void)
+{
+	assert_int_equal(read_policy(), SPILL_CONFIG_FILE_READ);
+	assert_string_equal(problem, "");
+	assert_int_equal(size, strlen(TEXT));
+	assert_memory_equal(data, TEXT, size);
+	free(data);
+}
+
+static void signals_only_interrupt(void **state)
+{
+	fault = (struct fault){.opens = 3, .reads = 3, .error = EINTR};
+	it_is_read();
+	assert_int_equal(naps, 0);
+}
+
+static void what_is_missing_for_a_moment_is_waited_for(void **state)
+{
+	static const int errors[] = {EMFILE, ENFILE, ENOMEM};
+
+	for (unsigned i = 0; i < 3; i++) {
+		fault = (struct fault){.opens = 5, .error = errors[i]};
+		it_is_read();
+	}
+	fault = (struct fault){.mallocs = 5, .error = ENOMEM};
+	it_is_read();
+	fault = (struct fault){.reads = 5, .error = ENOMEM};
+	it_is_read();
+	assert_true(naps > 0);
+}
+
+static void but_not_for_ever(void **state)
+{
+	static const int errors[] = {EINTR, EMFILE, ENFILE, ENOMEM};
+
+	for (unsigned i = 0; i < 4; i++) {
+		fault = (struct fault){.opens = FOR_EVER, .error = errors[i]};
+		assert_int_equal(read_policy(), SPILL_CONFIG_FILE_BAD);
+		assert_non_null(strstr(problem, path));
+		fault = (struct fault){.reads = FOR_EVER, .error = errors[i]};
+		assert_int_equal(read_policy(), SPILL_CONFIG_FILE_BAD);
+		assert_non_null(strstr(problem, path));
+	}
+}
+
+static void what_the_file_itself_refuses_is_told_at_once(void **state)
+{
+	assert_int_equal(chmod(path, 0666), 0);
+	assert_int_equal(read_policy(), SPILL_CONFIG_FILE_BAD);
+	assert_non_null(strstr(problem, "chmod"));
+	fault = (struct fault){.opens = FOR_EVER, .error = ENOENT};
+	assert_int_equal(read_policy(), SPILL_CONFIG_FILE_ABSENT);
+	assert_int_equal(naps, 0);
+}
+
+/* All descriptors that the process may have. Returns the last. */
+static int use_all(struct rlimit *before)
+{
+	int last = -1, fd;
+	struct rlimit few;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, before), 0);
+	few = *before;
+	few.rlim_cur = 64;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	while ((fd = dup(STDIN_FILENO)) >= 0)
+		last = fd;
+	assert_int_equal(errno, EMFILE);
+	return last;
+}
+
+static void give_back(int last, const struct rlimit *before)
+{
+	for (int fd = 63; fd > STDERR_FILENO && last >= 0; fd--)
+		close(fd);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, before), 0);
+}
+
+static void with_all_descriptors_in_use_files_are_read_all_the_same(void **state)
+{
+	struct rlimit before;
+	char name[64];
+	int last = use_all(&before);
+
+	it_is_read();
+	assert_int_equal(naps, 0);
+	assert_true(spill_smallfile_read("/proc/self/comm", name, sizeof(name)));
+	assert_string_equal(name, "test_config_file\n");
+	uint64_t available = spill_host_memory_available();
+	assert_true(available > 0 && available < SPILL_UNLIMITED);
+	/* No descriptor has changed. */
+	for (int fd = 0; fd < 64; fd++)
+		assert_true(fcntl(fd, F_GETFD) >= 0);
+	give_back(last, &before);
+	assert_true(last > STDERR_FILENO);
+}
+
+/* If it counted as no limit, the OOM killer would end the program. */
+static void host_memory_that_cannot_be_read_is_not_there(void **state)
+{
+	static const int errors[] = {EINTR, EMFILE, ENFILE, ENOMEM};
+
+	for (unsigned i = 0; i < 4; i++) {
+		fault = (struct fault){.opens = FOR_EVER, .error = errors[i]};
+		assert_int_equal(spill_host_memory_available(), 0);
+		fault = (struct fault){.reads = FOR_EVER, .error = errors[i]};
+		assert_int_equal(spill_host_memory_available(), 0);
+		assert_int_equal(spill_host_memory_at_start(), 0);
+	}
+	fault = (struct fault){0};
+	assert_true(spill_host_memory_available() > 0);
+	assert_true(spill_host_memory_at_start() > 0); /* it was not remembered */
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    /* The first: what there was at the start is remembered. */
+	    TEST(host_memory_that_cannot_be_read_is_not_there),
+	    TEST(signals_only_interrupt),
+	    TEST(what_is_missing_for_a_moment_is_waited_for),
+	    TEST(but_not_for_ever),
+	    TEST(what_the_file_itself_refuses_is_told_at_once),
+	    TEST(with_all_descriptors_in_use_files_are_read_all_the_same),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,172 @@
+/* What of this process stands against movable memory: its environment, its libraries, its open devices. */
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "around.h"
+#include "hazard_scan.h"
+
+static char folder[] = "/tmp/spill-bypass-XXXXXX";
+static const char *opened; /* what the first descriptor seems to be */
+
+ssize_t __real_readlinkat(int folder, const char *name, char *buffer, size_t size);
+ssize_t __wrap_readlinkat(int folder, const char *name, char *buffer, size_t size);
+
+ssize_t __wrap_readlinkat(int folder, const char *name, char *buffer, size_t size)
+{
+	if (!opened || strcmp(name, "0"))
+		return __real_readlinkat(folder, name, buffer, size);
+	memcpy(buffer, opened, strlen(opened)); // NOLINT(bugprone-not-null-terminated-result): as readlinkat
+	return (ssize_t)strlen(opened);
+}
+
+/* Some library under the name of another: cmocka's. */
+static void *load_as(const char *name)
+{
+	char command[1024], path[128];
+	Dl_info cmocka;
+	assert_true(dladdr(dlsym(RTLD_DEFAULT, "_cmocka_run_group_tests"), &cmocka));
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	snprintf(command, sizeof(command), "/bin/cp %s %s", cmocka.dli_fname, path);
+	assert_int_equal(system(command), 0);
+	void *library = dlopen(path, RTLD_NOW);
+	assert_non_null(library);
+	return library;
+}
+
+static void the_environment(void **state)
+{
+	static const struct {
+		const char *variable;
+		bool exported;
+	} cases[] = {
+	    {"WORLD_SIZE=2", true},
+	    {"WORLD_SIZE=16", true},
+	    {"WORLD_SIZE=1", false},
+	    {"WORLD_SIZE=", false},
+	    {"WORLD_SIZE=two", false},
+	    {"WORLD_SIZE=2x", false},
+	    {"WORLD_SIZE", false},
+	    {"WORLD_SIZES=2", false},
+	    {"OMPI_COMM_WORLD_SIZE=4", true},
+	    {"PMI_SIZE=2", true},
+	    {"MV2_COMM_WORLD_SIZE=2", true},
+	    {"SLURM_STEP_NUM_TASKS=8", true},
+	    {"RANK=3", false},
+	    {"NCCL_DEBUG=INFO", false},
+	    {"NCCL_VERSION=2.27.3-1", false},
+	    {"NCCL_P2P_LEVEL=", false},
+	    {"NV_LIBNCCL_PACKAGE=x", false},
+	    {"NVSHMEM_DISABLE_NVLS=1", false},
+	    {"=C:=x", false},
+	    {"", false},
+	    {"WORLD_SIZE=99999999999999999999999999999999", true},
+	};
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (!!spill_around_exported(cases[i].variable) != cases[i].exported)
+			fail_msg("%s", cases[i].variable);
+
+	clearenv();
+	assert_null(spill_hazard_scan_exports());
+	setenv("HOME", "/root", 1);
+	setenv("WORLD_SIZE", "1", 1);
+	assert_null(spill_hazard_scan_exports());
+	setenv("WORLD_SIZE", "2", 1);
+	assert_non_null(strstr(spill_hazard_scan_exports(), "ranks"));
+	clearenv();
+}
+
+static void libraries_by_name(void **state)
+{
+	static const char *const around[] = {"/usr/lib/x86_64-linux-gnu/libnvoptix.so.1",
+	                                     "libnvcuvid.so.580.65", "/opt/x/nvshmem_bootstrap_uid.so.3",
+	                                     "libnvidia-encode.so.1"};
+	static const char *const others[] = {"/usr/lib/libcuda.so.1",
+	                                     "/x/libcublas.so.13",
+	                                     "libnvshmem_host.so.3",
+	                                     "/lib/libnvoptix.so.1/other",
+	                                     "",
+	                                     "/"};
+	for (unsigned i = 0; i < sizeof(around) / sizeof(around[0]); i++) {
+		int row = spill_around_find(around[i]);
+		assert_true(row >= 0 && row < (int)spill_around_rows());
+		assert_string_equal(spill_around_row((unsigned)row)->open, "");
+		assert_true(strlen(spill_around_row((unsigned)row)->what) > 10);
+	}
+	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_int_equal(spill_around_find(others[i]), -1);
+}
+
+/* PyTorch maps it always; it matters when it has its device open, and stops to when it has not. */
+static void a_library_that_is_idle(void **state)
+{
+	assert_null(spill_hazard_scan_mapped());
+	load_as("libcufile.so.0");
+	assert_null(spill_hazard_scan_mapped());
+	opened = "/dev/nvidia0";
+	assert_null(spill_hazard_scan_mapped());
+	opened = "/dev/nvidia-fs3";
+	assert_non_null(strstr(spill_hazard_scan_mapped(), "GPUDirect Storage"));
+	opened = NULL;
+	assert_null(spill_hazard_scan_mapped());
+}
+
+/* Its device is one file; others' begin otherwise. */
+static void a_library_by_its_device(void **state)
+{
+	int row = spill_around_find("/usr/lib/x86_64-linux-gnu/libgdrapi.so.2.5");
+	assert_true(row >= 0);
+	assert_non_null(strstr(spill_around_row((unsigned)row)->what, "GDRCopy"));
+	assert_true(spill_around_opened(spill_around_row((unsigned)row), "/dev/gdrdrv"));
+	assert_false(spill_around_opened(spill_around_row((unsigned)row), "/dev/nvidia0"));
+	load_as("libgdrapi.so.2");
+	assert_null(spill_hazard_scan_mapped());
+	opened = "/dev/gdrdrv";
+	assert_non_null(strstr(spill_hazard_scan_mapped(), "GDRCopy"));
+	opened = NULL;
+	assert_null(spill_hazard_scan_mapped());
+}
+
+/* Loaded later, it is seen at the next look; unloaded, it is gone with the next load. */
+static void a_library_that_comes_later(void **state)
+{
+	assert_null(spill_hazard_scan_mapped());
+	void *video = load_as("libnvcuvid.so.1");
+	assert_non_null(strstr(spill_hazard_scan_mapped(), "video decoder"));
+	assert_non_null(strstr(spill_hazard_scan_mapped(), "video decoder"));
+	dlclose(video);
+	load_as("libharmless.so");
+	assert_null(spill_hazard_scan_mapped());
+	spill_hazard_scan_reset();
+	assert_null(spill_hazard_scan_mapped());
+}
+
+static int begin(void **state)
+{
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int end(void **state)
+{
+	char command[128];
+	snprintf(command, sizeof(command), "/bin/rm -r %s", folder);
+	return system(command);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(libraries_by_name),       cmocka_unit_test(a_library_that_is_idle),
+	    cmocka_unit_test(a_library_by_its_device), cmocka_unit_test(a_library_that_comes_later),
+	    cmocka_unit_test(the_environment),
+	};
+	return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,308 @@
+/*
+ * Host memory from fixture trees: MemAvailable alone; groups of version 1 and 2, their ancestors, where they are mounted; memory
+ * pressure.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "host_memory.h"
+#include "policy.h"
+
+#define MACHINE (800 * 1024)
+
+static char root[] = "/tmp/spill-hostmem-XXXXXX";
+static struct spill_cgroup_homes homes;
+
+static void file(const char *path, const char *text)
+{
+	char full[4096], command[8192];
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	snprintf(command, sizeof(command), "mkdir -p \"$(dirname '%s')\"", full);
+	assert_int_equal(system(command), 0);
+	FILE *out = fopen(full, "w");
+	assert_non_null(out);
+	fputs(text, out);
+	fclose(out);
+}
+
+static void gone(const char *path)
+{
+	char command[8192];
+	snprintf(command, sizeof(command), "rm -r '%s%s'", root, path);
+	assert_int_equal(system(command), 0);
+}
+
+/* A folder of a control group, which is told by this file. */
+static void group(const char *folder)
+{
+	char path[4096];
+	snprintf(path, sizeof(path), "%s/cgroup.procs", folder);
+	file(path, "");
+}
+
+static void limit(const char *folder, const char *name, const char *value)
+{
+	char path[4096];
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file(path, value);
+}
+
+static uint64_t available(void)
+{
+	return spill_host_memory_available_under(root, &homes, 0);
+}
+
+static bool pressed(void)
+{
+	return spill_host_memory_pressed_under(root, &homes);
+}
+
+static int setup(void **state)
+{
+	strcpy(root, "/tmp/spill-hostmem-XXXXXX");
+	assert_non_null(mkdtemp(root));
+	memset(&homes, 0, sizeof(homes));
+	file("/proc/meminfo", "MemTotal:       1000 kB\nMemFree:          10 kB\nMemAvailable:    800 kB\n");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	char command[4096];
+	snprintf(command, sizeof(command), "rm -rf '%s'", root);
+	return system(command);
+}
+
+static void the_machine_alone(void **state)
+{
+	assert_int_equal(available(), MACHINE);
+}
+
+static void unified(void)
+{
+	file("/proc/self/mountinfo", "22 27 0:21 / /proc rw - proc proc rw\n"
+	                             "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw\n");
+	file("/proc/self/cgroup", "0::/a/b\n");
+	group("/sys/fs/cgroup");
+	group("/sys/fs/cgroup/a");
+	group("/sys/fs/cgroup/a/b");
+}
+
+static void version_2_and_its_ancestors(void **state)
+{
+	unified();
+	file("/sys/fs/cgroup/a/b/memory.max", "max\n");
+	file("/sys/fs/cgroup/a/memory.max", "500000\n");
+	file("/sys/fs/cgroup/a/memory.current", "300000\n");
+	file("/sys/fs/cgroup/a/memory.stat", "anon 200000\ninactive_file 100000\nactive_file 7\n");
+	assert_int_equal(available(), 300000);
+	file("/sys/fs/cgroup/a/b/memory.max", "400000\n");
+	file("/sys/fs/cgroup/a/b/memory.current", "399999\n");
+	assert_int_equal(available(), 1);
+}
+
+/* The kernel takes memory back above memory.high, and what is pinned it cannot have. */
+static void memory_high_counts_like_max(void **state)
+{
+	unified();
+	file("/sys/fs/cgroup/a/memory.current", "300000\n");
+	file("/sys/fs/cgroup/a/memory.max", "700000\n");
+	file("/sys/fs/cgroup/a/memory.high", "310000\n");
+	assert_int_equal(available(), 10000);
+	file("/sys/fs/cgroup/a/memory.high", "max\n");
+	assert_int_equal(available(), 400000);
+	file("/sys/fs/cgroup/a/memory.high", "299999\n");
+	assert_int_equal(available(), 0);
+}
+
+#define V1 "/sys/fs/cgroup/memory"
+
+/* What a driver hands out as physical memory is in no group's figure, but in MemAvailable (docs/measurements.md). */
+static void what_groups_do_not_count(void **state)
+{
+	assert_int_equal(spill_host_memory_available_under(root, &homes, 500000), MACHINE);
+	unified();
+	assert_int_equal(spill_host_memory_available_under(root, &homes, 500000), MACHINE);
+	file("/sys/fs/cgroup/a/memory.max", "500000\n");
+	file("/sys/fs/cgroup/a/memory.current", "300000\n");
+	assert_int_equal(spill_host_memory_available_under(root, &homes, 150000), 50000);
+	assert_int_equal(spill_host_memory_available_under(root, &homes, 200000), 0);
+	assert_int_equal(spill_host_memory_available_under(root, &homes, 200001), 0);
+	file("/sys/fs/cgroup/a/memory.max", "5000000000\n");
+	assert_int_equal(spill_host_memory_available_under(root, &homes, 4000000000), MACHINE);
+	/* A kernel that tells nothing at all: nothing is taken off that. */
+	gone("/proc/meminfo");
+	file("/sys/fs/cgroup/a/memory.max", "max\n");
+	assert_int_equal(spill_host_memory_available_under(root, &homes, 5), SPILL_UNLIMITED);
+}
+
+static void version_1(void **state)
+{
+	file("/proc/self/mountinfo",
+	     "35 31 0:32 / " V1 " rw,relatime - cgroup cgroup rw,memory\n"
+	     "36 31 0:31 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset,memory_like\n");
+	file("/proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/job\n3:name=memory:/y\n");
+	group("/sys/fs/cgroup/cpuset/job");
+	group(V1 "/job");
+	limit(V1 "/job", "memory.limit_in_bytes", "600000\n");
+	limit(V1 "/job", "memory.usage_in_bytes", "700000\n");
+	assert_int_equal(available(), 0);
+	limit(V1 "/job", "memory.limit_in_bytes", "9223372036854771712\n");
+	assert_int_equal(available(), MACHINE);
+	/* Memory and swap together. */
+	limit(V1 "/job", "memory.memsw.usage_in_bytes", "750000\n");
+	limit(V1 "/job", "memory.memsw.limit_in_bytes", "760000\n");
+	limit(V1 "/job", "memory.stat", "cache 5\ntotal_inactive_file 2000\n");
+	assert_int_equal(available(), 12000);
+}
+
+/* Version 2 is there, without the memory controller, beside the version 1 that has it. */
+static void hybrid(void **state)
+{
+	file("/proc/self/mountinfo", "35 31 0:32 / /groups/mem\\040ory rw - cgroup cgroup rw,cpu,memory\n"
+	                             "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
+	file("/proc/self/cgroup", "4:cpu,memory:/job\n0::/session\n");
+	group("/sys/fs/cgroup/unified/session");
+	group("/groups/mem ory/job");
+	limit("/groups/mem ory/job", "memory.limit_in_bytes", "600000\n");
+	assert_int_equal(available(), 600000);
+	limit("/sys/fs/cgroup/unified/session", "memory.max", "500000\n");
+	assert_int_equal(available(), 500000);
+}
+
+/* A container sees its own group as the mount's top, and may be told the whole path or its own. */
+static void a_part_of_the_hierarchy(void **state)
+{
+	file("/proc/self/mountinfo",
+	     "35 31 0:32 /docker/abc " V1 " ro master:11 - cgroup cgroup rw,memory\n");
+	file("/proc/self/cgroup", "4:memory:/docker/abc/inner\n");
+	group(V1);
+	group(V1 "/inner");
+	limit(V1, "memory.limit_in_bytes", "500000\n");
+	assert_int_equal(available(), 500000);
+	limit(V1 "/inner", "memory.limit_in_bytes", "400000\n");
+	assert_int_equal(available(), 400000);
+	/* Not below what is mounted: its top is all there is to see. */
+	file("/proc/self/cgroup", "4:memory:/docker/abcdef\n");
+	group(V1 "def");
+	limit(V1 "def", "memory.limit_in_bytes", "1\n");
+	assert_int_equal(available(), 500000);
+}
+
+/* The same hierarchy twice: the mount that shows more ancestors has more limits. */
+static void of_two_mounts_the_one_that_shows_more(void **state)
+{
+	static const char *const lines[] = {"35 31 0:32 / /all rw - cgroup2 cgroup2 rw\n",
+	                                    "36 31 0:32 /a /part rw - cgroup2 cgroup2 rw\n"};
+	file("/proc/self/cgroup", "0::/a/b\n");
+	group("/all/a/b");
+	group("/part/b");
+	limit("/all", "memory.max", "300000\n");
+	limit("/part", "memory.max", "400000\n");
+	for (int first = 0; first < 2; first++) {
+		char both[256];
+		snprintf(both, sizeof(both), "%s%s", lines[first], lines[!first]);
+		file("/proc/self/mountinfo", both);
+		memset(&homes, 0, sizeof(homes));
+		assert_int_equal(available(), 300000);
+	}
+}
+
+/* What a container's layers make of a mount's options is longer than any buffer. */
+static void a_line_too_long_is_left_out(void **state)
+{
+	static char text[40000];
+	char *end = text + sprintf(text, "35 31 0:32 / /right rw - cgroup2 cgroup2 rw\n"
+	                                 "1 1 0:1 / / rw - overlay overlay rw,lowerdir=");
+	memset(end, 'x', 30000);
+	strcpy(end + 30000, " 31 0:32 / /wrong rw - cgroup2 cgroup2 rw\n36 31 0:33 /");
+	file("/proc/self/mountinfo", text);
+	file("/proc/self/cgroup", "0::/\n");
+	group("/wrong");
+	limit("/wrong", "memory.max", "1\n");
+	group("/right");
+	limit("/right", "memory.max", "5000\n");
+	assert_int_equal(available(), 5000);
+}
+
+static void found_once_and_again_when_gone(void **state)
+{
+	unified();
+	limit("/sys/fs/cgroup/a/b", "memory.max", "500000\n");
+	assert_int_equal(available(), 500000);
+	/* Not looked for again: nobody reads a list of mounts for each spill. */
+	file("/proc/self/mountinfo", "31 23 0:28 / /else rw - cgroup2 cgroup2 rw\n");
+	group("/else/a/b");
+	limit("/else/a/b", "memory.max", "400000\n");
+	assert_int_equal(available(), 500000);
+	gone("/sys/fs/cgroup");
+	assert_int_equal(available(), 400000);
+	/* Moved to another group. */
+	file("/proc/self/cgroup", "0::/c\n");
+	group("/else/c");
+	limit("/else/c", "memory.max", "300000\n");
+	assert_int_equal(available(), 300000);
+	gone("/else");
+	assert_int_equal(available(), MACHINE);
+}
+
+static void pressure_of_the_machine(void **state)
+{
+	static const struct {
+		const char *full;
+		bool on;
+	} cases[] = {{"20.00", false}, {"20.01", true}, {"20.1", true}, {"99", true},   {"19.99", false},
+	             {"100.00", true}, {"", false},     {"x", false},   {"2000", false}};
+	assert_false(pressed()); /* a kernel without it */
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[512];
+		snprintf(text, sizeof(text),
+		         "some avg10=90.00 avg60=90.00 avg300=90.00 total=9\n"
+		         "full avg10=%s avg60=80.00 avg300=80.00 total=9\n",
+		         cases[i].full);
+		file("/proc/pressure/memory", text);
+		assert_int_equal(pressed(), cases[i].on);
+	}
+	file("/proc/pressure/memory", "some avg10=90.00 avg60=90.00 avg300=90.00 total=9\n");
+	assert_false(pressed());
+}
+
+static void pressure_of_the_group(void **state)
+{
+	unified();
+	file("/proc/pressure/memory", "some avg10=0.00 avg60=0.00\nfull avg10=0.00 avg60=0.00\n");
+	assert_false(pressed());
+	file("/sys/fs/cgroup/a/b/memory.pressure",
+	     "some avg10=50.00 avg60=0.00\nfull avg10=33.33 avg60=0.00\n");
+	assert_true(pressed());
+	file("/proc/self/cgroup", "0::/a\n");
+	assert_false(pressed());
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(the_machine_alone),
+	    TEST(version_2_and_its_ancestors),
+	    TEST(memory_high_counts_like_max),
+	    TEST(what_groups_do_not_count),
+	    TEST(version_1),
+	    TEST(hybrid),
+	    TEST(a_part_of_the_hierarchy),
+	    TEST(of_two_mounts_the_one_that_shows_more),
+	    TEST(a_line_too_long_is_left_out),
+	    TEST(found_once_and_again_when_gone),
+	    TEST(pressure_of_the_machine),
+	    TEST(pressure_of_the_group),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,496 @@
+/*
+ * The page of counters: what is in it, who can change it, what stands in its way. Each case in a process of its own, which has no page yet.
+ */
+#define CHILD_SECONDS 30
+#include "childtest.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "live_page.h"
+#include "ledger.h"
+
+/* -- what libc says ------------------------------------------------------------------------------------------ */
+
+/* 0: the machine's clocks; else they stand still, and the wall's runs back as the other goes on. */
+static time_t now_s;
+static bool no_memfd, no_future_write, no_wipe;
+static unsigned interrupted;
+static int last_flags;
+
+extern int __real_memfd_create(const char *name, unsigned flags);
+extern int __wrap_memfd_create(const char *name, unsigned flags);
+extern int __real_madvise(void *address, size_t size, int advice);
+extern int __wrap_madvise(void *address, size_t size, int advice);
+extern int __real_fallocate64(int fd, int mode, off_t offset, off_t size);
+extern int __wrap_fallocate64(int fd, int mode, off_t offset, off_t size);
+extern int __real_fcntl64(int fd, int command, long argument);
+extern int __wrap_fcntl64(int fd, int command, long argument);
+extern int __real_clock_gettime(clockid_t clock, struct timespec *now);
+extern int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	if (!now_s)
+		return __real_clock_gettime(clock, now);
+	*now = (struct timespec){.tv_sec = clock == CLOCK_MONOTONIC ? now_s : 1000000000 - now_s};
+	return 0;
+}
+
+int __wrap_memfd_create(const char *name, unsigned flags)
+{
+	last_flags = (int)flags;
+	errno = EPERM;
+	return no_memfd ? -1 : __real_memfd_create(name, flags);
+}
+
+int __wrap_madvise(void *address, size_t size, int advice)
+{
+	errno = EINVAL;
+	return no_wipe ? -1 : __real_madvise(address, size, advice);
+}
+
+int __wrap_fallocate64(int fd, int mode, off_t offset, off_t size)
+{
+	if (interrupted) {
+		interrupted--;
+		errno = EINTR;
+		return -1;
+	}
+	return __real_fallocate64(fd, mode, offset, size);
+}
+
+int __wrap_fcntl64(int fd, int command, long argument)
+{
+	if (command == F_ADD_SEALS && argument & 0x10 && no_future_write) {
+		errno = EINVAL;
+		return -1;
+	}
+	return __real_fcntl64(fd, command, argument);
+}
+
+/* -- help ---------------------------------------------------------------------------------------------------- */
+
+/* The descriptor of this process's page; -1 if there is none. */
+static int find(void)
+{
+	DIR *list = opendir("/proc/self/fd");
+	int found = -1;
+
+	for (struct dirent *entry; (entry = readdir(list));) {
+		char target[256] = "";
+
+		if (readlinkat(dirfd(list), entry->d_name, target, sizeof(target) - 1) > 0 &&
+		    !strcmp(target, "/memfd:" SPILL_LIVE_PAGE_NAME " (deleted)"))
+			found = atoi(entry->d_name);
+	}
+	closedir(list);
+	return found;
+}
+
+static unsigned descriptors(void)
+{
+	DIR *list = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	while (readdir(list))
+		count++;
+	closedir(list);
+	return count;
+}
+
+static const struct spill_log_device two[] = {
+    {.name = "One", .uuid = "GPU-1", .pci = "0000:01:00.0", .bytes = 1000},
+    {.name = "Two", .uuid = "GPU-2", .pci = "0000:02:00.0", .bytes = 2000},
+};
+
+static void open_page(void)
+{
+	struct spill_policy policy;
+
+	spill_policy_default(&policy);
+	policy.device_limits[1] = (struct spill_amount){SPILL_AMOUNT_BYTES, 500};
+	spill_live_page_open(&policy,
+	                    &(struct spill_log_start){.backend = "cuda", .devices = two, .device_count = 2});
+}
+
+/* As a reader has it; the process may only read it. */
+static const struct spill_live_page *read_page(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", find());
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(fd >= 0);
+	const struct spill_live_page *page =
+	    mmap(NULL, sizeof(struct spill_live_page), PROT_READ, MAP_SHARED, fd, 0);
+	CHECK(page != MAP_FAILED);
+	close(fd);
+	return page;
+}
+
+static uint64_t figure(const struct spill_live_page *page, unsigned device, enum spill_counter counter)
+{
+	return spill_seq_get(page->figures[device].figure[counter]);
+}
+
+/* -- the cases ----------------------------------------------------------------------------------------------- */
+
+static void who_and_what(void)
+{
+	open_page();
+	const struct spill_live_page *page = read_page();
+	CHECK(page->head.magic == SPILL_LIVE_PAGE_MAGIC && page->head.version == SPILL_LIVE_PAGE_VERSION);
+	CHECK(page->head.size == sizeof(*page) && page->head.pid == (uint32_t)getpid());
+	CHECK(!strcmp(page->head.program, "test_live_page") && !strcmp(page->head.mode, "spill"));
+	CHECK(!strcmp(page->head.backend, "cuda") && !strcmp(page->head.log, ""));
+	CHECK(page->head.devices == 2 && !strcmp(page->devices[1].uuid, "GPU-2"));
+	CHECK(!strcmp(page->devices[0].name, "One") && !strcmp(page->devices[0].pci, "0000:01:00.0"));
+	CHECK(page->devices[0].bytes == 1000 && page->devices[0].limit == SPILL_UNLIMITED);
+	CHECK(page->devices[1].limit == 500);
+	CHECK(page->head.start_us > 1600000000ull * 1000000);
+	CHECK(spill_seq_read_begin(&page->decided) == 0);
+	CHECK(find() >= 100); /* where no program names descriptors by number */
+	CHECK(fcntl(find(), F_GETFD) & FD_CLOEXEC);
+}
+
+/* Neither by the descriptor nor by opening it anew, and no other process either. */
+static void nobody_else_can_change_it(void)
+{
+	open_page();
+	int fd = find(), again;
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	CHECK((again = open(path, O_RDWR | O_CLOEXEC)) >= 0 || errno == EACCES || errno == EPERM);
+	for (int i = 0; i < 2 && (i ? again : fd) >= 0; i++) {
+		int one = i ? again : fd;
+		CHECK(pwrite(one, "x", 1, 0) < 0 && errno == EPERM);
+		CHECK(ftruncate(one, 0) < 0 && ftruncate(one, 1 << 20) < 0);
+		CHECK(fallocate(one, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) < 0);
+		CHECK(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, one, 0) == MAP_FAILED);
+		CHECK(fcntl(one, F_ADD_SEALS, 1) < 0);
+	}
+	const struct spill_live_page *page = read_page();
+	CHECK(mprotect((void *)page, 4096, PROT_READ | PROT_WRITE) < 0);
+	spill_live_page_decided(0, 1, &(struct spill_live_page_text){.what = "spill"});
+	CHECK(spill_seq_read_begin(&page->decided) == 2); /* and we still can */
+}
+
+static struct spill_allocation entry(uint64_t ptr, int device, uint64_t on_device, uint64_t on_host)
+{
+	static struct spill_placement placement;
+
+	return (struct spill_allocation){.ptr = ptr,
+	                                 .bytes = on_device + on_host,
+	                                 .device = device,
+	                                 .held = {.device = on_device, .host = on_host},
+	                                 .placement = on_host ? &placement : NULL};
+}
+
+static void the_ledgers_figures(void)
+{
+	open_page();
+	const struct spill_live_page *page = read_page();
+	struct spill_allocation plain = entry(0x1000, 0, 100, 0), spilled = entry(0x2000, 1, 30, 70);
+	uint64_t order;
+	CHECK(spill_ledger_add(&plain) && spill_ledger_add(&spilled));
+	CHECK(figure(page, 0, SPILL_COUNTER_DEVICE) == 100 && figure(page, 0, SPILL_COUNTER_AWAY) == 0);
+	CHECK(figure(page, 0, SPILL_COUNTER_PEAK_DEVICE) == 100 &&
+	      figure(page, 1, SPILL_COUNTER_PEAK_HOST) == 70);
+	CHECK(figure(page, 0, SPILL_COUNTER_ALLOCS) == 1 && figure(page, 0, SPILL_COUNTER_SPILLS) == 0);
+	CHECK(figure(page, 1, SPILL_COUNTER_DEVICE) == 30 && figure(page, 1, SPILL_COUNTER_AWAY) == 70);
+	CHECK(figure(page, 1, SPILL_COUNTER_SPILLS) == 1 &&
+	      figure(page, 1, SPILL_COUNTER_SPILLED_HOST) == 70);
+	CHECK(
+	    spill_ledger_moved(0x2000, spilled.seq, &(struct spill_bytes){.device = 90, .host = 10}, &order));
+	CHECK(figure(page, 1, SPILL_COUNTER_AWAY) == 10 && figure(page, 1, SPILL_COUNTER_PROMOTED) == 60);
+	CHECK(
+	    spill_ledger_moved(0x2000, spilled.seq, &(struct spill_bytes){.device = 40, .host = 60}, &order));
+	CHECK(figure(page, 1, SPILL_COUNTER_DEMOTED) == 50 && figure(page, 1, SPILL_COUNTER_DEMOTIONS) == 1);
+	CHECK(figure(page, 1, SPILL_COUNTER_PEAK_DEVICE) == 90 && figure(page, 1, SPILL_COUNTER_HOST) == 60);
+	struct spill_allocation *taken = spill_ledger_take(0x2000);
+	CHECK(figure(page, 1, SPILL_COUNTER_HOST) == 0 && figure(page, 1, SPILL_COUNTER_AWAY) == 0);
+	CHECK(figure(page, 1, SPILL_COUNTER_FREES) == 0);
+	spill_ledger_put_back(taken);
+	CHECK(figure(page, 1, SPILL_COUNTER_HOST) == 60 && figure(page, 1, SPILL_COUNTER_AWAY) == 60);
+	spill_ledger_end(spill_ledger_take(0x2000));
+	CHECK(figure(page, 1, SPILL_COUNTER_FREES) == 1 && figure(page, 1, SPILL_COUNTER_DEVICE) == 0);
+	spill_ledger_count_oom(1);
+	CHECK(figure(page, 1, SPILL_COUNTER_OOMS) == 1 && figure(page, 0, SPILL_COUNTER_OOMS) == 0);
+	/* A device beyond all is told with the last. */
+	struct spill_allocation beyond = entry(0x3000, 1000, 5, 0), before = entry(0x4000, -1, 6, 0);
+	CHECK(spill_ledger_add(&beyond) && spill_ledger_add(&before));
+	CHECK(figure(page, SPILL_DEVICES - 1, SPILL_COUNTER_DEVICE) == 11);
+}
+
+/* What a reader takes belongs together: here device and host are always 100. */
+struct back_and_forth {
+	uint64_t seq;
+	_Atomic bool stop;
+};
+
+static void *move_back_and_forth(void *data)
+{
+	struct back_and_forth *moves = data;
+	uint64_t order;
+	for (uint64_t host = 1; !atomic_load(&moves->stop); host = host % 99 + 1)
+		spill_ledger_moved(0x2000, moves->seq,
+		                   &(struct spill_bytes){.device = 100 - host, .host = host}, &order);
+	return NULL;
+}
+
+static void figures_that_belong_together(void)
+{
+	struct back_and_forth moves = {0};
+	struct spill_allocation one = entry(0x2000, 0, 30, 70);
+	pthread_t mover;
+	unsigned whole = 0;
+	open_page();
+	const struct spill_live_page *page = read_page();
+	CHECK(spill_ledger_add(&one));
+	moves.seq = one.seq;
+	CHECK(pthread_create(&mover, NULL, move_back_and_forth, &moves) == 0);
+	while (whole == 0 || figure(page, 0, SPILL_COUNTER_DEMOTIONS) < 200000) {
+		uint32_t version = spill_seq_read_begin(&page->figures[0].lock);
+		uint64_t device = figure(page, 0, SPILL_COUNTER_DEVICE);
+		uint64_t away = figure(page, 0, SPILL_COUNTER_AWAY);
+		uint64_t moved =
+		    figure(page, 0, SPILL_COUNTER_PROMOTED) - figure(page, 0, SPILL_COUNTER_DEMOTED);
+		if (!spill_seq_read_end(&page->figures[0].lock, version))
+			continue;
+		CHECK(device + away == 100 && device == 30 + moved);
+		whole++;
+	}
+	atomic_store(&moves.stop, true);
+	CHECK(pthread_join(mover, NULL) == 0);
+}
+
+static void the_last_decision(void)
+{
+	union {
+		struct spill_live_page_decision decision;
+		uint64_t words[sizeof(struct spill_live_page_decision) / 8];
+	} now;
+	char long_name[500];
+	open_page();
+	const struct spill_live_page *page = read_page();
+	memset(long_name, 'x', sizeof(long_name) - 1);
+	long_name[sizeof(long_name) - 1] = '\0';
+	spill_live_page_decided(0, 1, &(struct spill_live_page_text){.what = "oom"});
+	spill_live_page_decided(
+	    1, 70,
+	    &(struct spill_live_page_text){"spill", "split", "oom", "default", "cuMemAlloc_v2", long_name});
+	spill_seq_take(now.words, page->decision, sizeof(now.words) / 8);
+	CHECK(now.decision.count == 2 && now.decision.bytes == 70 && now.decision.device == 1);
+	CHECK(!strcmp(now.decision.what, "spill") && !strcmp(now.decision.place, "split"));
+	CHECK(!strcmp(now.decision.rule, "default") && !strcmp(now.decision.api, "cuMemAlloc_v2"));
+	CHECK(strlen(now.decision.caller) == sizeof(now.decision.caller) - 1);
+	CHECK(now.decision.time_us >= page->head.start_us);
+}
+
+/* As the library has it. */
+static struct spill_live_page *written_page(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	unsigned long at = 0;
+
+	while (!at && fgets(line, sizeof(line), maps))
+		if (strstr(line, " rw-s ") && strstr(line, "/memfd:" SPILL_LIVE_PAGE_NAME))
+			at = strtoul(line, NULL, 16);
+	fclose(maps);
+	CHECK(at);
+	return (struct spill_live_page *)at;
+}
+
+static uint64_t decisions_told(const struct spill_live_page *page)
+{
+	spill_live_page_decided(0, 1, &(struct spill_live_page_text){.what = "oom"});
+	return spill_seq_get(page->decision[0]);
+}
+
+/* A longjmp took a thread out of the middle: for a second nothing is told, as while it may be at it, and then all of it again. */
+static void a_writer_that_never_ends(void)
+{
+	open_page();
+	const struct spill_live_page *page = read_page();
+	CHECK(decisions_told(page) == 1);
+	now_s = 100;
+	CHECK(spill_seq_write_begin(&written_page()->decided));
+	for (int i = 0; i < 3; i++)
+		CHECK(decisions_told(page) == 1 && spill_seq_read_begin(&page->decided) == 3);
+	now_s += 2;
+	CHECK(decisions_told(page) == 2 && spill_seq_read_begin(&page->decided) == 6);
+	CHECK(decisions_told(page) == 3 && spill_seq_read_begin(&page->decided) == 8);
+	/* Another that is at it has a second of its own. */
+	CHECK(spill_seq_write_begin(&written_page()->decided));
+	now_s += 3;
+	CHECK(decisions_told(page) == 3);
+	now_s += 2;
+	CHECK(decisions_told(page) == 4);
+}
+
+/* Nothing is made, nothing is left open, and what comes later does no harm. */
+static void check_none(void)
+{
+	unsigned before = descriptors();
+	open_page();
+	CHECK(find() < 0 && descriptors() == before);
+	struct spill_allocation plain = entry(0x1000, 0, 100, 0);
+	CHECK(spill_ledger_add(&plain));
+	spill_live_page_decided(0, 1, &(struct spill_live_page_text){.what = "oom"});
+	spill_live_page_fork_child();
+}
+
+static void no_memfd_at_all(void)
+{
+	no_memfd = true;
+	check_none();
+}
+
+static void no_descriptor_left(void)
+{
+	struct rlimit usual;
+	CHECK(getrlimit(RLIMIT_NOFILE, &usual) == 0);
+	CHECK(setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, usual.rlim_max}) == 0);
+	open_page();
+	CHECK(setrlimit(RLIMIT_NOFILE, &usual) == 0);
+	CHECK(find() < 0);
+}
+
+/* The limit's own signal would end the program. */
+static void no_file_may_be_so_long(void)
+{
+	CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){100, RLIM_INFINITY}) == 0);
+	check_none();
+}
+
+static void a_kernel_that_wipes_nothing_in_children(void)
+{
+	no_wipe = true;
+	check_none();
+}
+
+/* Then its size is sealed, which is what keeps us alive. */
+static void a_kernel_without_the_later_seal(void)
+{
+	no_future_write = true;
+	open_page();
+	CHECK(find() >= 0 && ftruncate(find(), 0) < 0 && errno == EPERM);
+}
+
+static void a_signal_in_between(void)
+{
+	interrupted = 5;
+	open_page();
+	CHECK(find() >= 0);
+}
+
+static void signals_all_the_time(void)
+{
+	interrupted = 1000000;
+	check_none();
+	CHECK(interrupted > 0);
+}
+
+static void at_most_one(void)
+{
+	open_page();
+	unsigned before = descriptors();
+	open_page();
+	CHECK(descriptors() == before);
+}
+
+/* The program closes what it did not open, and gets the number again: that file is never ours. */
+static void the_program_closes_it(void)
+{
+	char path[] = "/tmp/counters-XXXXXX", byte = 0;
+	open_page();
+	const struct spill_live_page *page = read_page();
+	int fd = find(), file = mkstemp(path);
+	CHECK(file >= 0 && unlink(path) == 0 && dup2(file, fd) == fd && ftruncate(fd, 4096) == 0);
+	struct spill_allocation plain = entry(0x1000, 0, 100, 0);
+	CHECK(spill_ledger_add(&plain));
+	CHECK(figure(page, 0, SPILL_COUNTER_DEVICE) == 100); /* it is still mapped */
+	CHECK(pread(fd, &byte, 1, 0) == 1 && byte == 0);
+	spill_live_page_fork_child();
+	CHECK(fcntl(fd, F_GETFD) >= 0); /* nor closed in a child */
+}
+
+/* -- children ------------------------------------------------------------------------------------------------ */
+
+static void wait_for(pid_t child)
+{
+	int status;
+	CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+}
+
+/* As pthread_atfork has it done: the child has neither the page nor its descriptor, and makes its own. */
+static void a_forked_child(void)
+{
+	open_page();
+	const struct spill_live_page *page = read_page();
+	pid_t child = fork();
+	if (child == 0) {
+		spill_live_page_fork_child();
+		CHECK(find() < 0);
+		spill_live_page_decided(0, 1, &(struct spill_live_page_text){.what = "oom"});
+		open_page();
+		const struct spill_live_page *mine = read_page();
+		struct spill_allocation plain = entry(0x1000, 0, 100, 0);
+		CHECK(spill_ledger_add(&plain));
+		CHECK(mine->head.pid == (uint32_t)getpid() && figure(mine, 0, SPILL_COUNTER_DEVICE) == 100);
+		_exit(0);
+	}
+	wait_for(child);
+	CHECK(figure(page, 0, SPILL_COUNTER_DEVICE) == 0 && spill_seq_read_begin(&page->decided) == 0);
+	spill_live_page_decided(0, 1, &(struct spill_live_page_text){.what = "spill"});
+	CHECK(spill_seq_read_begin(&page->decided) == 2);
+}
+
+/* A clone() that no handler sees: what it does is told nowhere. */
+static void a_bare_clone(void)
+{
+	open_page();
+	const struct spill_live_page *page = read_page();
+	pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0);
+	if (child == 0) {
+		struct spill_allocation plain = entry(0x1000, 0, 100, 0);
+		spill_ledger_add(&plain);
+		spill_live_page_decided(0, 1, &(struct spill_live_page_text){.what = "oom"});
+		_exit(0);
+	}
+	wait_for(child);
+	CHECK(figure(page, 0, SPILL_COUNTER_DEVICE) == 0 && spill_seq_read_begin(&page->decided) == 0);
+}
+
+#define CASES(X) \
+	X(who_and_what) \
+	X(nobody_else_can_change_it) \
+	X(the_ledgers_figures) \
+	X(figures_that_belong_together) \
+	X(the_last_decision) \
+	X(a_writer_that_never_ends) \
+	X(no_memfd_at_all) \
+	X(no_descriptor_left) \
+	X(no_file_may_be_so_long) \
+	X(a_kernel_that_wipes_nothing_in_children) \
+	X(a_kernel_without_the_later_seal) \
+	X(a_signal_in_between) \
+	X(signals_all_the_time) \
+	X(at_most_one) \
+	X(the_program_closes_it) \
+	X(a_forked_child) \
+	X(a_bare_clone)
+
+TESTS_OF_CHILDREN(CASES)

@@ -1,0 +1,395 @@
+/* log.keep: which logs are removed from the default folder, and above all which are not. */
+#include "logtest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "log_keep.h"
+
+#define EXIT_LINE \
+	"{\"v\":1,\"kind\":\"exit\",\"t\":2.000000,\"how\":\"exit\",\"allocs\":0,\"frees\":0,\"spills\":0," \
+	"\"ooms\":0," \
+	"\"live\":{\"device_bytes\":0,\"host_bytes\":0,\"managed_bytes\":0}," \
+	"\"peak\":{\"device_bytes\":0,\"host_bytes\":0,\"managed_bytes\":0}," \
+	"\"spilled\":{\"device_bytes\":0,\"host_bytes\":0,\"managed_bytes\":0},\"hits\":[]}\n"
+#define NOTE_LINE "{\"v\":1,\"kind\":\"note\",\"t\":1.000000,\"tid\":1,\"code\":\"c\",\"text\":\"t\"}\n"
+
+static struct utsname machine;
+static char boot[64];
+static const char *removed_under_us; /* what somebody removes while we ask for its lock */
+int __real_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation);
+
+static unsigned locks; /* asked for */
+
+int __wrap_flock(int fd, int operation)
+{
+	if (removed_under_us && operation & LOCK_EX) {
+		unlink(removed_under_us);
+		removed_under_us = NULL;
+	}
+	locks++;
+	return __real_flock(fd, operation);
+}
+
+static int here(void **state)
+{
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+
+	if (uname(&machine) != 0 || !file || fscanf(file, "%63s", boot) != 1)
+		return -1;
+	fclose(file);
+	return make_folder(state);
+}
+
+static bool there(const char *name)
+{
+	struct stat now;
+
+	return lstat(in_folder(name), &now) == 0;
+}
+
+/* So many seconds old: no two the same. */
+static void age(const char *name, unsigned seconds)
+{
+	struct timespec now[2];
+
+	clock_gettime(CLOCK_REALTIME, &now[0]);
+	now[0].tv_sec -= seconds;
+	now[1] = now[0];
+	assert_int_equal(utimensat(AT_FDCWD, in_folder(name), now, AT_SYMLINK_NOFOLLOW), 0);
+}
+
+static void make(const char *name, const char *content, unsigned seconds)
+{
+	FILE *file = fopen(in_folder(name), "w");
+
+	assert_non_null(file);
+	assert_true(fputs(content, file) >= 0);
+	fclose(file);
+	age(name, seconds);
+}
+
+static const char *start_of(const char *host, const char *on_boot, pid_t pid)
+{
+	static char line[1024];
+
+	snprintf(line, sizeof(line),
+	         "{\"v\":1,\"kind\":\"start\",\"t\":0.000000,\"boot\":\"%s\",\"host\":\"%s\",\"pid\":%d,"
+	         "\"later\":[]}\n",
+	         on_boot, host, pid);
+	return line;
+}
+
+static void make_log(const char *name, const char *host, const char *on_boot, pid_t pid, const char *rest,
+                     unsigned seconds)
+{
+	char content[4096];
+
+	snprintf(content, sizeof(content), "%s%s", start_of(host, on_boot, pid), rest);
+	make(name, content, seconds);
+}
+
+/* Of a program on another machine, that has ended. */
+static void make_ended(const char *name, unsigned seconds)
+{
+	make_log(name, "elsewhere", "b", 1, EXIT_LINE, seconds);
+}
+
+/* As a start would, with a log of its own. */
+static void keep(unsigned count)
+{
+	struct spill_logfile own;
+	char name[32];
+
+	snprintf(name, sizeof(name), "own-%d.jsonl", getpid());
+	assert_null(spill_log_file_open(&own, in_folder(name)));
+	spill_logkeep(in_folder(name), &own, count);
+	assert_int_equal(spill_log_file_look(&own), SPILL_LOG_FILE_OURS);
+	assert_true(there(name));
+	spill_log_file_close(&own);
+}
+
+static void the_oldest_go(void **state)
+{
+	char name[32];
+
+	/* Neither by name nor in the folder's order. */
+	for (unsigned i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "p-%u.jsonl", i);
+		make_ended(name, 10 + i * 7 % 20);
+	}
+	keep(20);
+	for (unsigned i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "p-%u.jsonl", i);
+		assert_true(there(name));
+	}
+	keep(6);
+	for (unsigned i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "p-%u.jsonl", i);
+		assert_int_equal(there(name), i * 7 % 20 < 6);
+	}
+	keep(0);
+	for (unsigned i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "p-%u.jsonl", i);
+		assert_false(there(name));
+	}
+}
+
+/* Its program had many arguments. */
+static void make_long(const char *name, unsigned seconds)
+{
+	static char content[200000];
+	size_t length = (size_t)snprintf(
+	    content, sizeof(content), "{\"v\":1,\"kind\":\"start\",\"t\":0.000000,\"pid\":1,\"args\":[\"a\"");
+
+	while (length < 150000)
+		length += (size_t)snprintf(content + length, sizeof(content) - length, ",\"argument\"");
+	snprintf(content + length, sizeof(content) - length, "]}\n" EXIT_LINE);
+	make(name, content, seconds);
+}
+
+static pid_t dead(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		syscall_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return pid;
+}
+
+static void who_is_finished(void **state)
+{
+	const char *host = machine.nodename;
+
+	make_log("killed-1.jsonl", host, boot, dead(), NOTE_LINE, 100);
+	make_log("rebooted-1.jsonl", host, "another boot", getpid(), NOTE_LINE, 101);
+	make_log("late-1.jsonl", "elsewhere", "b", 1, EXIT_LINE NOTE_LINE,
+	         102); /* a destructor behind the exit line */
+	make_long("long-1.jsonl", 103);
+	make_log("alive-1.jsonl", host, boot, getpid(), NOTE_LINE, 103);
+	make_log("far-1.jsonl", "elsewhere", "b", 1, NOTE_LINE, 104);
+	make_log("again-1.jsonl", "elsewhere", "b", 1,
+	         EXIT_LINE "{\"v\":1,\"kind\":\"start\",\"t\":0.000000,\"pid\":1}\n", 105);
+	make_log("cut-1.jsonl", "elsewhere", "b", 1, "{\"v\":1,\"kind\":\"exit\",\"t\":2.0", 106);
+	keep(0);
+	assert_false(there("killed-1.jsonl"));
+	assert_false(there("rebooted-1.jsonl"));
+	assert_false(there("late-1.jsonl"));
+	assert_false(there("long-1.jsonl"));
+	assert_true(there("alive-1.jsonl"));
+	assert_true(there("far-1.jsonl"));
+	assert_true(there("again-1.jsonl"));
+	assert_true(there("cut-1.jsonl"));
+}
+
+/* Those that run do not count: so many that have ended are kept beside them. */
+static void only_the_finished_count(void **state)
+{
+	make_log("a-1.jsonl", machine.nodename, boot, getpid(), "", 1);
+	make_log("b-1.jsonl", machine.nodename, boot, getpid(), "", 2);
+	make_ended("c-1.jsonl", 3);
+	make_ended("d-1.jsonl", 4);
+	make_ended("e-1.jsonl", 5);
+	keep(2);
+	assert_true(there("a-1.jsonl") && there("b-1.jsonl"));
+	assert_true(there("c-1.jsonl") && there("d-1.jsonl"));
+	assert_false(there("e-1.jsonl"));
+}
+
+/* Its writer has it locked, wherever that process is and whatever it wrote last. */
+static void what_is_written_stays(void **state)
+{
+	struct spill_logfile writer;
+
+	make_ended("w-1.jsonl", 100);
+	assert_null(spill_log_file_open(&writer, in_folder("w-1.jsonl")));
+	keep(0);
+	assert_true(there("w-1.jsonl"));
+	spill_log_file_close(&writer);
+	keep(0);
+	assert_false(there("w-1.jsonl"));
+}
+
+static void what_is_not_ours_stays(void **state)
+{
+	static const char *const names[] = {"jsonl",    "x.jsonl",    "x-.jsonl",   "-1.jsonl",
+	                                    "x-1.json", "x-1.jsonl~", "x-1a.jsonl", "notes-1.txt"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		make_ended(names[i], 100);
+	make_ended("target", 100);
+	make_ended("second", 100);
+	assert_int_equal(symlink(in_folder("target"), in_folder("link-1.jsonl")), 0);
+	assert_int_equal(symlink("nowhere", in_folder("dangling-1.jsonl")), 0);
+	assert_int_equal(link(in_folder("second"), in_folder("second-1.jsonl")), 0);
+	assert_int_equal(mkdir(in_folder("folder-1.jsonl"), 0700), 0);
+	assert_int_equal(mkfifo(in_folder("fifo-1.jsonl"), 0600), 0);
+	make("empty-1.jsonl", "", 100);
+	make("text-1.jsonl", "somebody's own notes\n" EXIT_LINE, 100);
+	make("nostart-1.jsonl", EXIT_LINE, 100);
+	make("torn-1.jsonl", "{\"v\":1,\"kind\":\"start\",\"t\":0.000000,\"pid\":1}", 100);
+	keep(0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_true(there(names[i]));
+	assert_true(there("target") && there("second"));
+	assert_true(there("link-1.jsonl") && there("dangling-1.jsonl") && there("second-1.jsonl"));
+	assert_true(there("folder-1.jsonl") && there("fifo-1.jsonl"));
+	assert_true(there("empty-1.jsonl") && there("text-1.jsonl"));
+	assert_true(there("nostart-1.jsonl") && there("torn-1.jsonl"));
+}
+
+static void nor_a_folder_of_others(void **state)
+{
+	make_ended("x-1.jsonl", 100);
+	assert_int_equal(chmod(folder, 0770), 0);
+	keep(0);
+	assert_true(there("x-1.jsonl"));
+	assert_int_equal(chmod(folder, 0700), 0);
+	keep(0);
+	assert_false(there("x-1.jsonl"));
+}
+
+/* More than are looked at: never one of the newest, and at last all others. */
+static void a_full_folder(void **state)
+{
+	char name[32];
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < 1200; i++) {
+		snprintf(name, sizeof(name), "p-%u.jsonl", i);
+		make_ended(name, 10 + i * 7 % 1200);
+	}
+	for (unsigned starts = 0; starts < 4; starts++)
+		keep(50);
+	for (unsigned i = 0; i < 1200; i++) {
+		snprintf(name, sizeof(name), "p-%u.jsonl", i);
+		left += there(name);
+		if (i * 7 % 1200 < 50)
+			assert_true(there(name));
+	}
+	assert_int_equal(left, 50);
+}
+
+/* Its process has not got its lock yet, and must not find it taken. */
+static void one_that_is_being_begun(void **state)
+{
+	fclose(fopen(in_folder("x-1.jsonl"), "we"));
+	locks = 0;
+	keep(0);
+	assert_int_equal(locks, 1); /* its own */
+	assert_true(there("x-1.jsonl"));
+}
+
+static void several_at_once(void **state)
+{
+	pid_t starting[4];
+	char name[32];
+
+	for (unsigned i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "p-%u.jsonl", i);
+		make_ended(name, 10 + i);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		starting[i] = fork();
+		if (starting[i] == 0) {
+			keep(10);
+			syscall_exit(0);
+		}
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		int status;
+
+		assert_int_equal(waitpid(starting[i], &status, 0), starting[i]);
+		assert_int_equal(status, 0);
+	}
+	/* What one had locked, another took for written: the next start counts anew. */
+	keep(10);
+	for (unsigned i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "p-%u.jsonl", i);
+		assert_int_equal(there(name), i < 10);
+	}
+}
+
+/* Between our open and our lock somebody removed it: what is written then has a name. */
+static void a_file_that_goes_while_it_is_opened(void **state)
+{
+	struct spill_logfile file;
+	struct stat now;
+
+	make_ended("x-1.jsonl", 100);
+	removed_under_us = in_folder("x-1.jsonl");
+	assert_null(spill_log_file_open(&file, in_folder("x-1.jsonl")));
+	assert_int_equal(stat(in_folder("x-1.jsonl"), &now), 0);
+	assert_int_equal(now.st_ino, file.ino);
+	assert_int_equal(now.st_size, 0);
+	spill_log_file_close(&file);
+}
+
+/* It is another process's log, for all that we know; its lock may never be given back, and we do not wait for it. */
+static void a_file_that_somebody_keeps_locked(void **state)
+{
+	struct spill_logfile file;
+	int fd = open(in_folder("x-1.jsonl"), O_RDWR | O_CREAT, 0600);
+
+	assert_int_equal(flock(fd, LOCK_SH), 0);
+	locks = 0;
+	assert_ptr_equal(spill_log_file_open(&file, in_folder("x-1.jsonl")), spill_log_file_taken);
+	assert_in_range(locks, 2, 10);
+	assert_int_equal(file.fd, -1);
+	close(fd);
+	assert_null(spill_log_file_open(&file, in_folder("x-1.jsonl")));
+	spill_log_file_close(&file);
+}
+
+static void start_in_default_body(void)
+{
+	CHECK(setenv("XDG_STATE_HOME", folder, 1) == 0);
+	CHECK(mkdir(in_folder("spill"), 0700) == 0);
+	make_ended("spill/old-1.jsonl", 100);
+	open_log_at("");
+	CHECK(spill_log_active());
+	CHECK(!there("spill/old-1.jsonl"));
+}
+
+static void start_elsewhere_body(void)
+{
+	CHECK(mkdir(in_folder("mine"), 0700) == 0);
+	make_ended("mine/old-1.jsonl", 100);
+	open_log_at(in_folder("mine/"));
+	CHECK(spill_log_active());
+	CHECK(there("mine/old-1.jsonl"));
+}
+
+/* The policy of logtest.c keeps none. */
+static void only_the_default_folder_is_tidied(void **state)
+{
+	in_child(start_in_default_body);
+	in_child(start_elsewhere_body);
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(the_oldest_go, here, remove_folder),
+	    IN_FOLDER(who_is_finished),
+	    IN_FOLDER(only_the_finished_count),
+	    IN_FOLDER(what_is_written_stays),
+	    IN_FOLDER(what_is_not_ours_stays),
+	    IN_FOLDER(nor_a_folder_of_others),
+	    IN_FOLDER(a_full_folder),
+	    IN_FOLDER(one_that_is_being_begun),
+	    IN_FOLDER(several_at_once),
+	    IN_FOLDER(a_file_that_goes_while_it_is_opened),
+	    IN_FOLDER(a_file_that_somebody_keeps_locked),
+	    IN_FOLDER(only_the_default_folder_is_tidied),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

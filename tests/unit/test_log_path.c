@@ -1,0 +1,286 @@
+/* Where the log is, and what of the program's arguments may be in it. */
+#include "logtest.h"
+
+#include <errno.h>
+#include <sys/utsname.h>
+
+#include "log_path.h"
+#include "redact.h"
+
+static struct spill_logpath found;
+
+static void path_is(const char *pattern, const char *program, const char *path)
+{
+	spill_log_path_find(&found, pattern, program);
+	assert_null(found.problem);
+	assert_string_equal(found.path, path);
+}
+
+/* A folder that is HOME from now on. */
+static const char *home(const char *name)
+{
+	const char *path = in_folder(name);
+
+	mkdir(path, 0700);
+	setenv("HOME", path, 1);
+	return path;
+}
+
+static void patterns(void **state)
+{
+	struct utsname system;
+	char expected[512], here[256];
+
+	uname(&system);
+	snprintf(expected, sizeof(expected), "/x/%s-prog-%d%%.log", system.nodename, getpid());
+	path_is("/x/%h-%e-%p%%.log", "prog", expected);
+	path_is("off", "prog", "");
+	assert_non_null(getcwd(here, sizeof(here)));
+	snprintf(expected, sizeof(expected), "%s%srelative/log", here, "/");
+	path_is("relative/log", "prog", expected);
+	snprintf(expected, sizeof(expected), "%s/log", home("u%p"));
+	path_is("~/log", "prog", expected);
+}
+
+static void default_place(void **state)
+{
+	char expected[256];
+
+	snprintf(expected, sizeof(expected), "%s/.local/state/spill/prog-%d.jsonl", home("h"), getpid());
+	unsetenv("XDG_STATE_HOME");
+	path_is("", "prog", expected);
+	assert_true(found.in_default);
+	setenv("XDG_STATE_HOME", "relative: to be ignored", 1);
+	path_is("", "prog", expected);
+	setenv("XDG_STATE_HOME", "/s%p", 1);
+	snprintf(expected, sizeof(expected), "/s%%p/spill/prog-%d.jsonl", getpid());
+	path_is("", "prog", expected);
+	unsetenv("XDG_STATE_HOME");
+	unsetenv("HOME");
+	spill_log_path_find(&found, "", "prog");
+	assert_non_null(found.problem);
+	assert_string_equal(found.path, "");
+}
+
+static void there_is_no_log(const char *pattern, const char *why)
+{
+	spill_log_path_find(&found, pattern, "prog");
+	assert_non_null(found.problem);
+	assert_non_null(strstr(found.problem, why));
+	assert_string_equal(found.path, "");
+}
+
+/* A daemon's user has a HOME such as /nonexistent, which nobody is to make: root could. */
+static void a_home_that_is_missing_stays_missing(void **state)
+{
+	char below[512];
+
+	unsetenv("XDG_STATE_HOME");
+	setenv("HOME", in_folder("missing"), 1);
+	there_is_no_log("", "HOME");
+	there_is_no_log("~/logs/x.jsonl", "HOME");
+	there_is_no_log("~/", "HOME");
+	/* What the environment derived from it goes the same way. */
+	snprintf(below, sizeof(below), "%s/.local/state", in_folder("missing"));
+	setenv("XDG_STATE_HOME", below, 1);
+	there_is_no_log("", "HOME");
+	unsetenv("HOME");
+	there_is_no_log("", "XDG_STATE_HOME");
+	/* A file is no home. */
+	fclose(fopen(in_folder("file"), "w"));
+	setenv("HOME", in_folder("file"), 1);
+	there_is_no_log("~/x.jsonl", "HOME");
+	unsetenv("XDG_STATE_HOME");
+	there_is_no_log("", "HOME");
+	/* Without one, ~ is no folder here. */
+	unsetenv("HOME");
+	there_is_no_log("~/x.jsonl", "HOME");
+	assert_int_equal(access(in_folder("missing"), F_OK), -1);
+}
+
+static bool made(void)
+{
+	struct stat now;
+	char *last;
+
+	assert_null(found.problem);
+	if (spill_log_path_make_folders(&found))
+		return false;
+	last = strrchr(found.path, '/');
+	*last = '\0';
+	assert_int_equal(stat(found.path, &now), 0);
+	*last = '/';
+	return S_ISDIR(now.st_mode) && (now.st_mode & 07777) == 0700;
+}
+
+static void what_is_below_a_home_is_made(void **state)
+{
+	unsetenv("XDG_STATE_HOME");
+	home("home");
+	spill_log_path_find(&found, "", "prog");
+	assert_true(made());
+	spill_log_path_find(&found, "~/a/b/x.jsonl", "prog");
+	assert_true(made());
+	/* XDG_STATE_HOME itself is made: its parent is there, or it is below HOME. */
+	setenv("XDG_STATE_HOME", in_folder("state//"), 1);
+	spill_log_path_find(&found, "", "prog");
+	assert_true(made());
+	setenv("XDG_STATE_HOME", in_folder("home/x/y/z"), 1);
+	spill_log_path_find(&found, "", "prog");
+	assert_true(made());
+	setenv("HOME", in_folder("home//"), 1);
+	setenv("XDG_STATE_HOME", in_folder("home/o/p/q"), 1);
+	spill_log_path_find(&found, "", "prog");
+	assert_true(made());
+	setenv("XDG_STATE_HOME", in_folder("homes/p/q"), 1); /* it only begins like HOME */
+	there_is_no_log("", "XDG_STATE_HOME");
+	/* What the user wrote out is meant. */
+	spill_log_path_find(&found, in_folder("p/q/r/x.jsonl"), "prog");
+	assert_true(made());
+	unsetenv("XDG_STATE_HOME");
+}
+
+static void a_folder_holds_the_default_name(void **state)
+{
+	char expected[256];
+
+	snprintf(expected, sizeof(expected), "%s/prog-%d.jsonl", folder, getpid());
+	path_is(folder, "prog", expected);
+	assert_false(found.in_default);
+	path_is(in_folder(""), "prog", expected);
+	snprintf(expected, sizeof(expected), "%s/new/prog-%d.jsonl", folder, getpid());
+	path_is(in_folder("new/"), "prog", expected);
+}
+
+/* A program chooses its own name. */
+static void names_do_not_climb(void **state)
+{
+	path_is("/x/%e/log", "..", "/x/_./log");
+	path_is("/x/%e", "../../etc/passwd", "/x/_._.._etc_passwd");
+	path_is("/x/%e", "a\nb", "/x/a_b");
+	path_is("/x/%e", "", "/x/program");
+}
+
+static void problems_are_told(void **state)
+{
+	char pattern[5000];
+
+	spill_log_path_find(&found, "/x/%u", "prog");
+	assert_non_null(strstr(found.problem, "%h, %e, %p"));
+	assert_string_equal(found.path, "");
+	spill_log_path_find(&found, "/x/100%", "prog");
+	assert_non_null(found.problem);
+	memset(pattern, 'x', sizeof(pattern));
+	pattern[0] = '/';
+	pattern[sizeof(pattern) - 1] = '\0';
+	spill_log_path_find(&found, pattern, "prog");
+	assert_non_null(strstr(found.problem, "too long"));
+}
+
+/* Of `argument` alone, what may be shown. */
+static void shows(const char *argument, const char *shown)
+{
+	struct spill_redact state = {0};
+	size_t length = spill_redact_shown(&state, argument);
+
+	assert_int_equal(length, strlen(shown));
+	assert_memory_equal(argument, shown, length);
+}
+
+static void hides_next(const char *option, const char *value, bool hidden)
+{
+	struct spill_redact state = {0};
+
+	assert_int_equal(spill_redact_shown(&state, option), strlen(option));
+	assert_int_equal(spill_redact_shown(&state, value), hidden ? 0 : strlen(value));
+	assert_int_equal(spill_redact_shown(&state, "after"), 5);
+}
+
+static void secrets_by_name(void **state)
+{
+	static const char *const options[] = {"--key",
+	                                      "--api-key",
+	                                      "--apiKey",
+	                                      "-api_key",
+	                                      "--API-KEYS",
+	                                      "--hf-token",
+	                                      "-hft",
+	                                      "--token",
+	                                      "--secret",
+	                                      "--client-secret",
+	                                      "--clientsecretvalue",
+	                                      "--password",
+	                                      "--db.password",
+	                                      "--passwd",
+	                                      "--user-credentials",
+	                                      "--auth",
+	                                      "--oauth",
+	                                      "--proxy-auth",
+	                                      "--authorization",
+	                                      "--key2",
+	                                      "--pass",
+	                                      "--key-file"};
+
+	for (unsigned i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		hides_next(options[i], "hunter2", true);
+		hides_next(options[i], "-hunter2", true);
+	}
+	shows("--api-key=x=y", "--api-key=");
+	shows("--password:x", "--password:");
+	shows("HF_TOKEN=x", "HF_TOKEN=");
+	shows("model.api_key=x", "model.api_key=");
+}
+
+static void what_is_no_secret_is_shown(void **state)
+{
+	hides_next("--tokenizer", "path", false);
+	hides_next("--keyboard", "us", false);
+	hides_next("--author", "me", false);
+	hides_next("--max-tokens", "128", false);
+	hides_next("--tokens", "abc", true);
+	hides_next("-p", "a prompt", false);
+	hides_next("--model", "key", false);
+	shows("--max-tokens=128", "--max-tokens=128");
+	shows("--max-tokens=1x", "--max-tokens=");
+	shows("secret", "secret");
+	shows("", "");
+	shows("--", "--");
+	shows("https://host/a@b", "https://host/a@b");
+}
+
+static void secrets_by_form(void **state)
+{
+	shows("https://me:pw@host/", "");
+	shows("--index-url=https://me:pw@host/", "");
+	shows("Authorization: Bearer abc", "");
+	shows("X: bearer abc", "");
+}
+
+static void an_option_that_is_hidden_still_names_a_secret(void **state)
+{
+	struct spill_redact redact = {0};
+
+	spill_redact_shown(&redact, "--use-auth");
+	assert_int_equal(spill_redact_shown(&redact, "--password"), 0);
+	assert_int_equal(spill_redact_shown(&redact, "hunter2"), 0);
+	assert_int_equal(spill_redact_shown(&redact, "x"), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(patterns),
+	    cmocka_unit_test(default_place),
+	    cmocka_unit_test(a_home_that_is_missing_stays_missing),
+	    cmocka_unit_test(what_is_below_a_home_is_made),
+	    cmocka_unit_test(a_folder_holds_the_default_name),
+	    cmocka_unit_test(names_do_not_climb),
+	    cmocka_unit_test(problems_are_told),
+	    cmocka_unit_test(secrets_by_name),
+	    cmocka_unit_test(what_is_no_secret_is_shown),
+	    cmocka_unit_test(secrets_by_form),
+	    cmocka_unit_test(an_option_that_is_hidden_still_names_a_secret),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,290 @@
+/* Honest first in the library: who is asked, per thread, by the clock, never in a capture; what the log gets to say. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "caller.h"
+#include "retry_state.h"
+#include "retry.h"
+#include "process.h"
+
+#define TORCH "/x/torch/lib/libc10_cuda.so"
+
+static struct spill_policy policy;
+static uint64_t clock_us;
+static bool capturing;
+static const char *const libraries[] = {"", TORCH, "/x/libplain.so", "/y/libc10_cuda.so"};
+static unsigned searches;
+
+const struct spill_policy *__wrap_spill_process_policy(void);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+bool __wrap_spill_capture_any(void);
+bool __wrap_spill_loaded_object_of(const void *address, struct spill_loaded_object *object);
+
+const struct spill_policy *__wrap_spill_process_policy(void)
+{
+	return &policy;
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+	*time = (struct timespec){(time_t)(clock_us / 1000000), (long)(clock_us % 1000000 * 1000)};
+	return 0;
+}
+
+bool __wrap_spill_capture_any(void)
+{
+	return capturing;
+}
+
+/* An address is the number of a library; 9: generated code. */
+bool __wrap_spill_loaded_object_of(const void *address, struct spill_loaded_object *object)
+{
+	uintptr_t at = (uintptr_t)address;
+	searches++;
+	if (at == 9)
+		return false;
+	object->base = at;
+	object->main_program = at == 0;
+	strcpy(object->path, libraries[at]);
+	return true;
+}
+
+enum { PROGRAM, TORCH_LIBRARY, PLAIN_LIBRARY, OTHER_TORCH, GENERATED = 9 };
+
+static struct spill_request request(enum spill_op op, uint64_t bytes, uintptr_t caller)
+{
+	return (struct spill_request){.op = op, .bytes = bytes, .caller = (const void *)caller};
+}
+
+/* The device is full for a new request: what is decided, and what the library remembers of it. */
+static bool surfaces(enum spill_op op, uint64_t bytes, uintptr_t caller)
+{
+	struct spill_request asked = request(op, bytes, caller);
+	const struct spill_ask ask = {.bytes = bytes, .placeable = true};
+	struct spill_full_view view = {.any_capture = capturing, .capabilities = SPILL_CAN_HOST};
+	spill_retry_state_look(&asked, &view);
+	bool answer = spill_decide_full(&policy, NULL, &ask, &view).surfaces;
+	if (answer)
+		spill_retry_state_surfaced(&asked);
+	return answer;
+}
+
+static void succeeds(enum spill_op op, uint64_t bytes, uintptr_t caller)
+{
+	struct spill_request served = request(op, bytes, caller);
+	spill_retry_state_succeeded(&served);
+}
+
+/* As many new ones as are remembered, all repeated: nothing of an earlier test is left. */
+static void forget(void)
+{
+	policy.honest_first = SPILL_HONEST_ON;
+	for (uintptr_t caller = 0; caller < SPILL_FAILURES; caller++)
+		assert_true(surfaces(SPILL_OP_ALLOC_ASYNC, 1, caller));
+	for (uintptr_t caller = 0; caller < SPILL_FAILURES; caller++)
+		succeeds(SPILL_OP_ALLOC_ASYNC, 1, caller);
+}
+
+static int setup(void **state)
+{
+	spill_policy_default(&policy);
+	capturing = false;
+	clock_us += 3600000000; /* nothing of an earlier test is in the window */
+	forget();
+	spill_policy_default(&policy);
+	unsetenv("PYTORCH_NO_CUDA_MEMORY_CACHING");
+	return 0;
+}
+
+static void the_first_surfaces_and_the_repeat_does_not(void **state)
+{
+	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+	assert_false(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+	succeeds(SPILL_OP_ALLOC, 100, TORCH_LIBRARY);
+	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+}
+
+/* Whoever looks has not failed yet. */
+static void a_look_changes_nothing(void **state)
+{
+	struct spill_request asked = request(SPILL_OP_ALLOC, 100, TORCH_LIBRARY);
+	struct spill_full_view view = {0};
+	for (int i = 0; i < 3; i++) {
+		spill_retry_state_look(&asked, &view);
+		assert_true(view.asks_again && !view.repeats);
+	}
+	spill_retry_state_surfaced(&asked);
+	spill_retry_state_look(&asked, &view);
+	assert_true(view.asks_again && view.repeats);
+}
+
+static void a_plain_program_never_sees_one(void **state)
+{
+	static const enum spill_op operations[] = {SPILL_OP_ALLOC, SPILL_OP_CREATE, SPILL_OP_ALLOC_ASYNC,
+	                                           SPILL_OP_GRAPH_ALLOC};
+	static const uintptr_t callers[] = {PROGRAM, PLAIN_LIBRARY, GENERATED};
+	for (size_t op = 0; op < 4; op++)
+		for (size_t caller = 0; caller < 3; caller++)
+			for (int again = 0; again < 3; again++)
+				assert_false(surfaces(operations[op], 100, callers[caller]));
+}
+
+/* Even between a failure of PyTorch's in the same thread and its repeat. */
+static void a_plain_library_beside_a_retrier(void **state)
+{
+	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+	assert_false(surfaces(SPILL_OP_ALLOC, 100, PLAIN_LIBRARY));
+	succeeds(SPILL_OP_ALLOC, 100, PLAIN_LIBRARY);
+	assert_false(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+}
+
+static void stream_ordered_requests_of_pytorch_are_not_repeated(void **state)
+{
+	assert_false(surfaces(SPILL_OP_ALLOC_ASYNC, 100, TORCH_LIBRARY));
+}
+
+static void caches_switched_off(void **state)
+{
+	setenv("PYTORCH_NO_CUDA_MEMORY_CACHING", "1", 1);
+	assert_false(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+	unsetenv("PYTORCH_NO_CUDA_MEMORY_CACHING");
+	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+}
+
+static void on_is_everyone_and_off_is_none(void **state)
+{
+	policy.honest_first = SPILL_HONEST_OFF;
+	assert_false(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+	policy.honest_first = SPILL_HONEST_ON;
+	static const uintptr_t callers[] = {PROGRAM, TORCH_LIBRARY, PLAIN_LIBRARY, GENERATED};
+	for (size_t i = 0; i < 4; i++) {
+		assert_true(surfaces(SPILL_OP_ALLOC_ASYNC, 100, callers[i]));
+		assert_false(surfaces(SPILL_OP_ALLOC_ASYNC, 100, callers[i]));
+		succeeds(SPILL_OP_ALLOC_ASYNC, 100, callers[i]);
+	}
+}
+
+static void the_window_is_the_policy_s(void **state)
+{
+	policy.honest_window_us = 250000;
+	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+	clock_us += 250000;
+	assert_false(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+	clock_us += 1;
+	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+}
+
+/* Two copies of a library are two allocators. */
+static void the_caller_is_the_library_not_its_name(void **state)
+{
+	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+	assert_true(surfaces(SPILL_OP_ALLOC, 100, OTHER_TORCH));
+	/* And neither forgets because of the other. */
+	assert_false(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+	assert_false(surfaces(SPILL_OP_ALLOC, 100, OTHER_TORCH));
+	succeeds(SPILL_OP_ALLOC, 100, TORCH_LIBRARY);
+	assert_false(surfaces(SPILL_OP_ALLOC, 100, OTHER_TORCH));
+	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+}
+
+/* A run of each that maps at the end: what is mapped ends the runs of its own caller. */
+static void runs_of_two_allocators(void **state)
+{
+	struct spill_request map = request(SPILL_OP_MAP, 100, OTHER_TORCH);
+	assert_true(surfaces(SPILL_OP_CREATE, 20, TORCH_LIBRARY));
+	assert_true(surfaces(SPILL_OP_CREATE, 20, OTHER_TORCH));
+	spill_retry_state_mapped(&map);
+	assert_false(surfaces(SPILL_OP_CREATE, 20, TORCH_LIBRARY));
+	assert_true(surfaces(SPILL_OP_CREATE, 20, OTHER_TORCH));
+}
+
+/* Below a runtime's function the driver is called by the runtime; the caller is who called that. */
+static void the_outermost_caller_counts(void **state)
+{
+	struct spill_request frame = request(SPILL_OP_FRAME, 100, TORCH_LIBRARY);
+	spill_thread.frame = &frame;
+	assert_true(surfaces(SPILL_OP_ALLOC, 100, PLAIN_LIBRARY));
+	frame.caller = (const void *)PLAIN_LIBRARY;
+	assert_false(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+	spill_thread.frame = NULL;
+}
+
+static void never_while_anything_captures(void **state)
+{
+	capturing = true;
+	assert_false(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+	capturing = false;
+	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+}
+
+static void a_run_ends_when_it_is_mapped(void **state)
+{
+	struct spill_request map = request(SPILL_OP_MAP, 100, TORCH_LIBRARY);
+	assert_true(surfaces(SPILL_OP_CREATE, 20, TORCH_LIBRARY));
+	for (int i = 0; i < 4; i++) {
+		succeeds(SPILL_OP_CREATE, 20, TORCH_LIBRARY);
+		assert_false(surfaces(SPILL_OP_CREATE, 20, TORCH_LIBRARY));
+	}
+	spill_retry_state_mapped(&map);
+	assert_true(surfaces(SPILL_OP_CREATE, 20, TORCH_LIBRARY));
+}
+
+static void *another_thread(void *unused)
+{
+	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+	return NULL;
+}
+
+static void each_thread_has_its_own(void **state)
+{
+	pthread_t thread;
+	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+	assert_int_equal(pthread_create(&thread, NULL, another_thread, NULL), 0);
+	pthread_join(thread, NULL);
+	assert_false(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+}
+
+/* What is served is not searched for its caller, unless it may be a repeat. */
+static void success_costs_nothing(void **state)
+{
+	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+	succeeds(SPILL_OP_ALLOC, 100, TORCH_LIBRARY);
+	searches = 0;
+	for (int i = 0; i < 10; i++)
+		succeeds(SPILL_OP_ALLOC, 100, TORCH_LIBRARY);
+	assert_int_equal(searches, 0);
+	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
+	searches = 0;
+	succeeds(SPILL_OP_ALLOC, 99, TORCH_LIBRARY);
+	assert_int_equal(searches, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(the_first_surfaces_and_the_repeat_does_not, setup),
+	    cmocka_unit_test_setup(a_look_changes_nothing, setup),
+	    cmocka_unit_test_setup(a_plain_program_never_sees_one, setup),
+	    cmocka_unit_test_setup(a_plain_library_beside_a_retrier, setup),
+	    cmocka_unit_test_setup(stream_ordered_requests_of_pytorch_are_not_repeated, setup),
+	    cmocka_unit_test_setup(caches_switched_off, setup),
+	    cmocka_unit_test_setup(on_is_everyone_and_off_is_none, setup),
+	    cmocka_unit_test_setup(the_window_is_the_policy_s, setup),
+	    cmocka_unit_test_setup(the_caller_is_the_library_not_its_name, setup),
+	    cmocka_unit_test_setup(runs_of_two_allocators, setup),
+	    cmocka_unit_test_setup(the_outermost_caller_counts, setup),
+	    cmocka_unit_test_setup(never_while_anything_captures, setup),
+	    cmocka_unit_test_setup(a_run_ends_when_it_is_mapped, setup),
+	    cmocka_unit_test_setup(each_thread_has_its_own, setup),
+	    cmocka_unit_test_setup(success_costs_nothing, setup),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,260 @@
+/*
+ * Accounts of the vendor's pools against a vendor that counts: what is charged is what a pool has reserved, or more
+ * while somebody asks, and nothing stays charged.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "account.h"
+#include "fake_backend.h"
+#include "vendor_pool.h"
+
+#define MIB (1ull << 20)
+
+static struct spill_policy policy;
+static struct fake_pool theirs; /* a pool of the program's */
+
+/* No memory is left, as in a program at its limit. */
+static bool no_memory;
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return no_memory ? NULL : __real_calloc(count, size);
+}
+
+static int setup(void **state)
+{
+	no_memory = false;
+	spill_policy_default(&policy);
+	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
+	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
+	theirs = (struct fake_pool){.place = SPILL_PLACE_DEVICE};
+	fake_reset(1024 * MIB);
+	spill_vendor_pool_fork_prepare();
+	spill_vendor_pool_fork_done(true); /* forgets all */
+	spill_account_reset();
+	return 0;
+}
+
+/* Decided and charged: false over the limit. */
+static bool admit(struct spill_vendor_pool *pool, uint64_t bytes, uint64_t limit, uint64_t *charged)
+{
+	struct spill_request request = {.bytes = bytes};
+	struct spill_ask ask = {.bytes = bytes};
+	bool admitted = spill_vendor_pool_admit(pool, &request, &ask, limit);
+	assert_int_equal(admitted, request.decision.would == SPILL_VERDICT_DRIVER);
+	*charged = request.charged;
+	return admitted;
+}
+
+/* One request of the program to its own pool, as engine_async.c makes it; false over the limit. */
+static bool request(struct spill_vendor_pool *pool, uint64_t bytes, uint64_t limit)
+{
+	uint64_t charged, ptr;
+	if (!admit(pool, bytes, limit, &charged))
+		return false;
+	assert_true(spill_account_device_held(0) <= limit);
+	if (fake_backend.pool_alloc(&theirs, bytes, NULL, false, &ptr)) {
+		spill_vendor_pool_retract(pool, bytes, charged);
+		return false;
+	}
+	spill_vendor_pool_settle(pool);
+	return true;
+}
+
+static void give(struct spill_vendor_pool *pool, uint64_t bytes)
+{
+	theirs.used -= bytes;
+	spill_vendor_pool_freed(pool, bytes);
+}
+
+static struct spill_vendor_pool *their_pool(void)
+{
+	return spill_vendor_pool_of(&fake_backend, &theirs, 0);
+}
+
+static void what_is_reserved_counts(void **state)
+{
+	struct spill_vendor_pool *pool = their_pool();
+	assert_true(request(pool, 20 * MIB, 100 * MIB));
+	assert_int_equal(spill_account_device_held(0), 32 * MIB);
+	assert_true(request(pool, 40 * MIB, 100 * MIB));
+	assert_int_equal(spill_account_device_held(0), 64 * MIB);
+	give(pool, 60 * MIB); /* the pool keeps it */
+	assert_int_equal(spill_account_device_held(0), 64 * MIB);
+	assert_true(request(pool, 64 * MIB, 64 * MIB)); /* and serves it again */
+	assert_int_equal(spill_account_device_held(0), 64 * MIB);
+	assert_false(request(pool, 1, 64 * MIB));
+	give(pool, 64 * MIB);
+	assert_int_equal(spill_vendor_pool_trim(&fake_backend, 0, false), 64 * MIB);
+	assert_int_equal(spill_account_device_held(0), 0);
+}
+
+/* A pool that has grown past the limit lets nobody in by what it has in pieces. */
+static void beyond_the_limit_nothing_fits(void **state)
+{
+	struct spill_vendor_pool *pool = their_pool();
+	assert_true(request(pool, 20 * MIB, 100 * MIB));
+	theirs.reserved = 128 * MIB;
+	assert_true(spill_vendor_pool_settle(pool));
+	assert_false(spill_vendor_pool_settle(pool));
+	assert_int_equal(spill_account_device_held(0), 128 * MIB);
+	assert_false(request(pool, MIB, 100 * MIB));
+	assert_true(request(pool, MIB, 128 * MIB));
+}
+
+static void what_the_vendor_took_back_is_seen(void **state)
+{
+	struct spill_vendor_pool *pool = their_pool();
+	assert_true(request(pool, 90 * MIB, 100 * MIB));
+	give(pool, 90 * MIB);
+	theirs.reserved = 0;
+	assert_false(spill_account_device_held(0) == 0);
+	assert_true(spill_vendor_pool_settle_device(&fake_backend, 0));
+	assert_int_equal(spill_account_device_held(0), 0);
+	assert_false(spill_vendor_pool_settle_device(&fake_backend, 0));
+}
+
+/* Whichever of its calls fails, a request leaves what was charged before, and never less than is in use. */
+static void a_failing_call_leaves_nothing(void **state)
+{
+	for (unsigned nth = 1; nth <= 3; nth++) {
+		setup(state);
+		struct spill_vendor_pool *pool = their_pool();
+		fake.fail_at = nth;
+		bool served = request(pool, 40 * MIB, 100 * MIB);
+		assert_int_equal(served, nth != 1);
+		fake.fail_at = 0;
+		assert_true(spill_account_device_held(0) >= (served ? 40 * MIB : 0));
+		if (served)
+			give(pool, 40 * MIB);
+		else
+			assert_int_equal(spill_account_device_held(0), 0);
+		spill_vendor_pool_trim(&fake_backend, 0, false);
+		assert_int_equal(spill_account_device_held(0), 0);
+	}
+}
+
+/* Two ask at once, the second is let in by what the first was charged with, the first is refused. */
+static void a_retract_leaves_what_others_use(void **state)
+{
+	struct spill_vendor_pool *pool = their_pool();
+	uint64_t first, second;
+	assert_true(admit(pool, MIB, 100 * MIB, &first));
+	assert_int_equal(first, 32 * MIB);
+	assert_true(admit(pool, 10 * MIB, 100 * MIB, &second));
+	assert_int_equal(second, 0);
+	spill_vendor_pool_retract(pool, MIB, first);
+	assert_int_equal(spill_account_device_held(0), 10 * MIB);
+	spill_vendor_pool_retract(pool, 10 * MIB, second);
+	spill_vendor_pool_destroyed(&fake_backend, &theirs);
+	assert_int_equal(spill_account_device_held(0), 0);
+}
+
+static void a_destroyed_pool_counts_until_its_last_free(void **state)
+{
+	struct spill_vendor_pool *pool = their_pool();
+	assert_true(request(pool, 20 * MIB, 100 * MIB));
+	spill_vendor_pool_destroyed(&fake_backend, &theirs);
+	assert_int_equal(spill_account_device_held(0), 32 * MIB);
+	/* A new pool with its handle is another one. */
+	spill_vendor_pool_created(&fake_backend, &theirs, SPILL_PLACE_DEVICE, 0);
+	assert_ptr_not_equal(their_pool(), pool);
+	spill_vendor_pool_freed(pool, 20 * MIB);
+	assert_int_equal(spill_account_device_held(0), 0);
+	/* And its bookkeeping is used again. */
+	spill_vendor_pool_created(&fake_backend, &fake, SPILL_PLACE_HOST, 0);
+	assert_ptr_equal(spill_vendor_pool_of(&fake_backend, &fake, 0), pool);
+	assert_int_equal(spill_vendor_pool_place(&fake_backend, &fake), SPILL_PLACE_HOST);
+}
+
+static void a_refused_destroy_changes_nothing(void **state)
+{
+	struct spill_vendor_pool *pool = their_pool();
+	assert_true(request(pool, 20 * MIB, 100 * MIB));
+	assert_ptr_equal(spill_vendor_pool_destroyed(&fake_backend, &theirs), pool);
+	spill_vendor_pool_alive(pool, &theirs);
+	assert_ptr_equal(their_pool(), pool);
+	assert_int_equal(spill_account_device_held(0), 32 * MIB);
+}
+
+/* Ours on host keeps the most it ever had, and goes whole when nothing of it is in use. */
+static void ours_on_host(void **state)
+{
+	const char *error;
+	uint64_t charged, ptr;
+	struct spill_vendor_pool *pool =
+	    spill_vendor_pool_ours(&fake_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error);
+	assert_non_null(pool);
+	assert_ptr_equal(spill_vendor_pool_ours(&fake_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error),
+	                 pool);
+	assert_int_equal(fake.pools, 1);
+	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 100 * MIB};
+	assert_null(spill_vendor_pool_charge(pool, 40 * MIB, &policy, &charged));
+	assert_int_equal(fake_backend.pool_alloc(spill_vendor_pool_handle(pool), 40 * MIB, NULL, false, &ptr), 0);
+	spill_vendor_pool_settle(pool);
+	assert_int_equal(spill_account_host_held(), 64 * MIB);
+	assert_string_equal(spill_vendor_pool_charge(pool, 64 * MIB, &policy, &charged), "host.limit");
+	assert_int_equal(spill_vendor_pool_trim(&fake_backend, 0, true), 0); /* in use */
+	assert_int_equal(fake.pools, 1);
+	spill_vendor_pool_freed(pool, 40 * MIB);
+	fake.pool[0].reserved = 0; /* as the vendor says, and it is not true */
+	spill_vendor_pool_settle(pool);
+	assert_int_equal(spill_account_host_held(), 64 * MIB);
+	assert_int_equal(spill_vendor_pool_trim(&fake_backend, 0, true), 64 * MIB);
+	assert_int_equal(fake.pools, 0);
+	assert_int_equal(spill_account_host_held(), 0);
+}
+
+static void a_vendor_without_such_pools(void **state)
+{
+	const char *error = "?";
+	fake.no_pools = true;
+	assert_null(spill_vendor_pool_ours(&fake_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error));
+	assert_null(error); /* place it otherwise */
+	fake.no_pools = false;
+	fake.fail_at = 1;
+	assert_null(spill_vendor_pool_ours(&fake_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error));
+	assert_string_equal(error, "FAKE_OUT_OF_MEMORY");
+}
+
+/*
+ * Taken for one on the device, a request to a pool on host would be spilled, or refused for a limit
+ * of the device. The first test: there is no record yet that could be used again.
+ */
+static void a_pool_without_a_record_is_not_taken_for_another(void **state)
+{
+	static char on_host, later, never_seen;
+
+	assert_int_equal(spill_vendor_pool_place(&fake_backend, &never_seen), SPILL_PLACE_DEVICE);
+	no_memory = true;
+	spill_vendor_pool_created(&fake_backend, &on_host, SPILL_PLACE_HOST, 0);
+	no_memory = false;
+	assert_int_equal(spill_vendor_pool_place(&fake_backend, &on_host), SPILL_PLACES);
+	assert_int_equal(spill_vendor_pool_place(&fake_backend, NULL), SPILL_PLACE_DEVICE);
+	spill_vendor_pool_created(&fake_backend, &later, SPILL_PLACE_HOST, 0);
+	assert_int_equal(spill_vendor_pool_place(&fake_backend, &later), SPILL_PLACE_HOST);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(a_pool_without_a_record_is_not_taken_for_another, setup),
+	    cmocka_unit_test_setup(what_is_reserved_counts, setup),
+	    cmocka_unit_test_setup(beyond_the_limit_nothing_fits, setup),
+	    cmocka_unit_test_setup(what_the_vendor_took_back_is_seen, setup),
+	    cmocka_unit_test_setup(a_failing_call_leaves_nothing, setup),
+	    cmocka_unit_test_setup(a_retract_leaves_what_others_use, setup),
+	    cmocka_unit_test_setup(a_destroyed_pool_counts_until_its_last_free, setup),
+	    cmocka_unit_test_setup(a_refused_destroy_changes_nothing, setup),
+	    cmocka_unit_test_setup(ours_on_host, setup),
+	    cmocka_unit_test_setup(a_vendor_without_such_pools, setup),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
