@@ -8,7 +8,7 @@
 #ifdef REAL_HEADERS
 #include <hip/hip_runtime_api.h>
 #else
-#include "hip/api.h"
+#include "hip_api.h"
 #endif
 
 #define SMALL ((size_t)4096)

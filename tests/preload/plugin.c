@@ -4,7 +4,7 @@
 #ifdef REAL_HEADERS
 #include <cuda_runtime_api.h>
 #else
-#include "cudart/api.h"
+#include "cudart_api.h"
 #endif
 
 #define COUNT 5

@@ -10,14 +10,14 @@
 #ifdef REAL_HEADERS
 #include <hip/hip_runtime_api.h>
 #else
-#include "hip/api.h"
+#include "hip_api.h"
 #endif
 #define CALL(name) hip##name
 #else
 #ifdef REAL_HEADERS
 #include <cuda_runtime_api.h>
 #else
-#include "cudart/api.h"
+#include "cudart_api.h"
 #endif
 #define CALL(name) cuda##name
 #endif

@@ -2,7 +2,7 @@
 #ifdef REAL_HEADERS
 #include <cuda_runtime_api.h>
 #else
-#include "cudart/api.h"
+#include "cudart_api.h"
 #endif
 
 #include "prog.h"

@@ -13,7 +13,7 @@
 #ifdef REAL_HEADERS
 #include <cuda_runtime_api.h>
 #else
-#include "cudart/api.h"
+#include "cudart_api.h"
 #endif
 
 #include <stdio.h>

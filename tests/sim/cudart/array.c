@@ -1,7 +1,7 @@
 /* Arrays, pitched memory in three dimensions, and copies of rows. */
 #include <stdbool.h>
 
-#include "runtime.h"
+#include "cudart_entry.h"
 
 /* -- arrays ---------------------------------------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "runtime.h"
+#include "cudart_entry.h"
 
 #define DEVICES 64
 

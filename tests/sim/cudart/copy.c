@@ -1,5 +1,5 @@
 /* Copies and sets. */
-#include "runtime.h"
+#include "cudart_entry.h"
 
 static CUdeviceptr address(const void *pointer)
 {

@@ -1,7 +1,7 @@
 /* Devices: count, properties, attributes, versions. */
 #include <string.h>
 
-#include "runtime.h"
+#include "cudart_entry.h"
 
 static int attribute(CUdevice device, int number)
 {
@@ -42,7 +42,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
 		error = cudart_error(CU(cuDeviceGetUuid, &uuid, handle));
 	memcpy(&prop->uuid, &uuid, sizeof(uuid));
 #define PROPERTY(field, name, number) prop->field = attribute(handle, number);
-#include "properties.def"
+#include "cudart_properties.def"
 	return cudart_leave(error);
 }
 

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "driver.h"
+#include "cudart_driver.h"
 
 /* What a CUDA 13 runtime passes for functions that have had one ABI only is that ABI's version, too. */
 #define FLAG_LEGACY_STREAM 1
@@ -34,7 +34,7 @@ static cudaError_t load(void)
 	if (!cudart_driver.cuGetProcAddress)
 		return cudaErrorInsufficientDriver;
 #define DRIVER(name, since, params) *(void **)&cudart_driver.name = find(#name, since);
-#include "calls.def"
+#include "cudart_driver.def"
 	if (!cudart_driver.cuInit)
 		return cudaErrorInsufficientDriver;
 	return cudaSuccess;

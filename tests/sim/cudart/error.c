@@ -1,7 +1,7 @@
 /* Last errors as NVIDIA documents them: per thread, set by a call that fails, left alone by a success. */
 #include <stdio.h>
 
-#include "runtime.h"
+#include "cudart_entry.h"
 
 static _Thread_local cudaError_t last_error;
 
@@ -10,7 +10,7 @@ static const struct {
 	const char *name, *text;
 } errors[] = {
 #define ERROR(number, name, text) {(cudaError_t)number, #name, text},
-#include "errors.def"
+#include "cudart_errors.def"
 };
 
 cudaError_t cudart_leave(cudaError_t error)

@@ -1,5 +1,5 @@
 /* Stream capture and graphs. Handles are the driver's. */
-#include "runtime.h"
+#include "cudart_entry.h"
 
 #define CONTEXT(name) \
 	CUcontext name = NULL; \

@@ -1,5 +1,5 @@
 /* Allocations, managed memory, and what a pointer is. */
-#include "runtime.h"
+#include "cudart_entry.h"
 
 /* Runtime pointers and driver addresses are the same numbers. */
 static CUdeviceptr address(const void *pointer)

@@ -2,7 +2,7 @@
  * The runtime's per-thread variants, which programs built with --default-stream per-thread call: the default
  * stream (NULL) is the calling thread's own.
  */
-#include "runtime.h"
+#include "cudart_entry.h"
 
 static cudaStream_t own(cudaStream_t stream)
 {

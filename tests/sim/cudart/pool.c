@@ -1,5 +1,5 @@
 /* Pools: the driver's, with the runtime's names for the same layouts. */
-#include "runtime.h"
+#include "cudart_entry.h"
 
 cudaError_t cudaMallocFromPoolAsync(void **ptr, size_t size, cudaMemPool_t memPool, cudaStream_t stream)
 {

@@ -2,7 +2,7 @@
  * What nvcc puts into a host program calls these before main. The simulator cannot run the GPU code in them,
  * so it lets the program load and leaves its kernels unknown: launching one is an invalid handle.
  */
-#include "runtime.h"
+#include "cudart_entry.h"
 
 #pragma GCC visibility push(default)
 void **__cudaRegisterFatBinary(void *binary);

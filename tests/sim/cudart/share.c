@@ -1,7 +1,7 @@
 /* Memory between devices and between processes. */
 #include <string.h>
 
-#include "runtime.h"
+#include "cudart_entry.h"
 
 static CUdeviceptr address(const void *pointer)
 {

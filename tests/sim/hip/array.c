@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "runtime.h"
+#include "hip_entry.h"
 
 struct made {
 	struct made *next;

@@ -2,9 +2,9 @@
  * Stream capture, with the errors of hipamd's hip_graph.cpp. What a capture forbids to others is the core's; ROCm 5
  * refused the other call and let the capture go on, later releases and this simulator invalidate it, too.
  */
-#include "api_later.h"
+#include "hip_later_api.h"
 #include "graph.h"
-#include "runtime.h"
+#include "hip_entry.h"
 
 hipError_t hip_capture_forbids(void)
 {

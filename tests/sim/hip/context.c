@@ -2,7 +2,7 @@
  * HIP's contexts (hipamd's hip_context.cpp): names for the devices, a stack of them in each thread, and nothing
  * else. Making one makes nothing; destroying, releasing or resetting one frees nothing. Only hipDeviceReset does.
  */
-#include "runtime.h"
+#include "hip_entry.h"
 
 #define DEPTH 64
 

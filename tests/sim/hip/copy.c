@@ -1,5 +1,5 @@
 /* Copies and sets. */
-#include "runtime.h"
+#include "hip_entry.h"
 
 static uint64_t address(const void *pointer)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "graph.h"
-#include "runtime.h"
+#include "hip_entry.h"
 
 /* Debian 12's runtime says the first; HIP 6.4.43482 is of ROCm 6.4, HIP 7.2.26015 stands for ROCm 7.2. */
 #if HIP_RELEASE == 5
@@ -231,7 +231,7 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t *prop, int deviceId)
 	prop->gcnArch = 910;
 	prop->totalGlobalMem = total;
 #define PROPERTY(field, name) prop->field = attribute(hipDeviceAttribute##name, deviceId);
-#include "properties.def"
+#include "hip_properties.def"
 	return hip_leave(hipSuccess);
 }
 

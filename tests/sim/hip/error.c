@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime.h"
+#include "hip_entry.h"
 
 static _Thread_local hipError_t last_error;
 static _Thread_local hipError_t last_result; /* of any call: what hipExtGetLastError (ROCm 6) tells */
@@ -22,7 +22,7 @@ static const struct {
 	const char *name;
 } errors[] = {
 #define ERROR(number, name) {(hipError_t)number, #name},
-#include "errors.def"
+#include "hip_errors.def"
 };
 
 hipError_t hip_error(enum sim_status status)

@@ -1,7 +1,7 @@
 /* Memory for other processes: what can be asked for is answered, nothing is really shared on the simulator. */
 #include <string.h>
 
-#include "runtime.h"
+#include "hip_entry.h"
 
 /* Whole device allocations only, as HSA exports them: not managed or host memory, no virtual mapping. */
 static bool exportable(const void *pointer)

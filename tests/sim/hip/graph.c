@@ -1,9 +1,9 @@
 /* Graphs: made by capture, or with memory nodes and empty ones; instantiated and launched. */
 #include <string.h>
 
-#include "api_later.h"
+#include "hip_later_api.h"
 #include "graph.h"
-#include "runtime.h"
+#include "hip_entry.h"
 
 static struct sim_graph *graph_of(hipGraph_t graph)
 {

@@ -1,10 +1,10 @@
-/* What later releases have and ROCm 5.2 has not: see later.h for what it follows. */
+/* What later releases have and ROCm 5.2 has not: see hip_later_api.h for what it follows. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "api_later.h"
-#include "runtime.h"
+#include "hip_later_api.h"
+#include "hip_entry.h"
 
 /* hipamd's hip_device.cpp: _spt first where the caller asks for it; hipVersion is 100 * major + minor. */
 static hipError_t look_up(const char *symbol, void **pfn, int version, enum hip_proc_address_flags flags,
@@ -69,7 +69,7 @@ hipError_t hipGetDevicePropertiesR0600(struct hip_device_prop_6 *prop, int devic
 	memcpy(prop->gcnArchName, old.gcnArchName, sizeof(prop->gcnArchName));
 	prop->totalGlobalMem = old.totalGlobalMem;
 #define PROPERTY(field, name) prop->field = old.field;
-#include "properties.def"
+#include "hip_properties.def"
 	prop->memoryPoolsSupported = 1;
 	prop->unifiedAddressing = 1;
 	return hip_leave(hipSuccess);

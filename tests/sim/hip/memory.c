@@ -1,6 +1,5 @@
 /* Allocations, as ROCm 5 answers: sizes of zero succeed with NULL, hipFree takes every kind of allocation. */
-#include "allocations.h"
-#include "runtime.h"
+#include "hip_entry.h"
 
 #define ANY ((1u << SIM_DEVICE) | (1u << SIM_HOST) | (1u << SIM_MANAGED))
 

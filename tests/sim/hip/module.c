@@ -1,7 +1,7 @@
 /* Modules and launches: the same kernel modules that the simulated CUDA driver takes. */
 #include <string.h>
 
-#include "runtime.h"
+#include "hip_entry.h"
 
 /* HIP_LAUNCH_PARAM_*: the words that announce a packed buffer of parameters. */
 #define PARAM_BUFFER ((void *)1)

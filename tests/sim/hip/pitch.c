@@ -1,5 +1,5 @@
 /* Pitched allocations, and copies and sets of rows. Rows are aligned as ROCm aligns images: to 256 bytes. */
-#include "runtime.h"
+#include "hip_entry.h"
 
 #define PITCH ((size_t)256)
 

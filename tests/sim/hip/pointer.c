@@ -1,7 +1,6 @@
 /* What a pointer is, and advice about managed memory. */
-#include "allocations.h"
-#include "later.h"
-#include "runtime.h"
+#include "hip_later_api.h"
+#include "hip_entry.h"
 
 static bool find(const void *pointer, struct sim_pointer *about)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "graph.h"
-#include "runtime.h"
+#include "hip_entry.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sim_pool *defaults[SIM_DEVICES];

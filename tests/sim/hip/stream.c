@@ -1,5 +1,5 @@
 /* Streams and events: HIP's handles are the core's. */
-#include "runtime.h"
+#include "hip_entry.h"
 
 hipError_t hip_stream(hipStream_t stream, struct sim_stream **out)
 {

@@ -1,8 +1,8 @@
 /*
  * Virtual memory management, as hipamd's hip_vm.cpp answers. Host memory behind a handle exists from ROCm 7.2 on.
  */
-#include "later.h"
-#include "runtime.h"
+#include "hip_later_api.h"
+#include "hip_entry.h"
 
 struct face { /* in sim_physical_face */
 	hipMemLocation location;
