@@ -1,6 +1,7 @@
 /*
- * Plain allocations: device, pinned host and managed memory, and the program's own memory made reachable.
- * Small ones share a block of 2 MiB with others of their kind and context, as the driver does it.
+ * Plain allocations: device, pinned host and managed memory, and registered memory of the program.
+ * A small allocation shares a block of 2 MiB with others of its kind and context, as in a real
+ * driver.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ struct registration {
 
 static struct registration *registrations;
 
-/* -- one range ------------------------------------------------------------------------------------------- */
+/* -- one range --------------------------------------------------------------------------------- */
 
 static bool show_on(struct range *range, int device, int protection)
 {
@@ -34,7 +35,7 @@ static void hide_from(struct range *range, int device)
 	range->reach &= ~(1u << device);
 }
 
-/* Peer access counts for plain memory; a pool has a list of its own. */
+/* Peer access covers plain memory only; a pool has an access list. */
 static int protection_on(const struct range *range, int device)
 {
 	bool read = range->kind == SIM_HOST || device == range->device, write = true;
@@ -104,7 +105,7 @@ enum sim_status range_new(const struct range *like, uint64_t bytes, struct range
 	range->pool = like->pool;
 	range->module = like->module;
 	if (kind == SIM_MANAGED &&
-	    !sim_config()->concurrent) /* no page faults there: it is on the device whole */
+	    !sim_config()->concurrent) /* without page faults the whole allocation is on the device */
 		status = device_charge(range->device, range->bytes);
 	if (status || !show(range)) {
 		bool charged = !status && kind == SIM_MANAGED && !sim_config()->concurrent && !range->page;
@@ -118,7 +119,7 @@ enum sim_status range_new(const struct range *like, uint64_t bytes, struct range
 	return SIM_OK;
 }
 
-/* -- slabs ----------------------------------------------------------------------------------------------- */
+/* -- slabs ------------------------------------------------------------------------------------- */
 
 static bool slab_take(struct range *range, uint64_t bytes, uint64_t *address)
 {
@@ -168,8 +169,9 @@ static enum sim_status small_new(struct sim_context *context, enum sim_memory ki
 	return SIM_OK;
 }
 
-bool range_allocation(const struct range *range, uint64_t address, uint64_t *start, uint64_t *bytes,
-                      uint64_t *id)
+/* The allocation that contains `address`. False: none. pre: range is not VMM. */
+static bool range_allocation(const struct range *range, uint64_t address, uint64_t *start, uint64_t *bytes,
+                             uint64_t *id)
 {
 	if (range->pool)
 		return pool_allocation(range, address, start, bytes, id);
@@ -191,7 +193,8 @@ bool range_allocation(const struct range *range, uint64_t address, uint64_t *sta
 	return address - *start < small->bytes;
 }
 
-void alloc_remove(struct range *range, uint64_t start)
+/* Frees one allocation. pre: sim_memory_lock is held, and no work uses the memory. */
+static void alloc_remove(struct range *range, uint64_t start)
 {
 	struct slab *slab = range->slab;
 
@@ -213,7 +216,7 @@ void alloc_remove(struct range *range, uint64_t start)
 		range_remove(range);
 }
 
-/* -- the interface --------------------------------------------------------------------------------------- */
+/* -- the interface ----------------------------------------------------------------------------- */
 
 enum sim_status sim_alloc(struct sim_context *context, enum sim_memory kind, uint64_t bytes,
                           uint64_t *address)
@@ -312,7 +315,7 @@ struct ordered {
 	uint64_t address, id;
 };
 
-/* To the program it is gone at once; its addresses and memory are when the stream gets there. */
+/* The program loses the address at once. The memory is freed when the stream gets there. */
 static bool leave(uint64_t address, uint64_t *id)
 {
 	pthread_mutex_lock(&sim_memory_lock);
@@ -331,7 +334,7 @@ static void free_ordered(void *data)
 
 	pthread_mutex_lock(&sim_memory_lock);
 	struct range *range = va_range(ordered->address);
-	/* Its context may have been destroyed since, and the addresses be another's. */
+	/* Its context may have ended since, and another allocation may have the address. */
 	if (range && range->slab) {
 		unsigned first = (unsigned)((ordered->address - range->address) / UNIT);
 
@@ -404,14 +407,14 @@ void alloc_pool_changed(struct range *chunk, int device)
 	int protection = protection_on(chunk, device);
 
 	if (chunk->kind == SIM_MANAGED)
-		return; /* pages of it come where they are touched */
+		return; /* its pages come when they are touched */
 	if (chunk->reach & 1u << device)
 		hide_from(chunk, device);
 	if (protection != PROT_NONE)
 		show_on(chunk, device, protection);
 }
 
-/* -- the program's own memory ---------------------------------------------------------------------------- */
+/* -- the program's own memory ------------------------------------------------------------------ */
 
 static const struct registration *registration_of(uint64_t address)
 {
@@ -422,7 +425,7 @@ static const struct registration *registration_of(uint64_t address)
 	return one;
 }
 
-/* Does the program have memory there? */
+/* True if the program has memory there. */
 static bool is_mapped(uint64_t address, uint64_t bytes)
 {
 	uint64_t start = address / 4096 * 4096;
@@ -496,7 +499,7 @@ void *registered(uint64_t address)
 	return known ? (void *)address : NULL;
 }
 
-/* -- what is it? ----------------------------------------------------------------------------------------- */
+/* -- queries --------------------------------------------------------------------------------- */
 
 static void about_vmm(const struct range *range, uint64_t address, struct sim_pointer *out)
 {

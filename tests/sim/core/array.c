@@ -1,4 +1,4 @@
-/* Arrays: device memory with a shape and no address that the program could use. */
+/* Arrays: device memory with a shape, whose address the program does not see. */
 #include <stdlib.h>
 
 #include "core_internal.h"
@@ -47,7 +47,7 @@ bool sim_array_alive(const struct sim_array *array)
 	return object_is(array, OBJECT_ARRAY);
 }
 
-/* Removes it, or all of `context`, from the list; the objects die with it. False: none. */
+/* Removes one array, or all of `context`, and ends the objects. False: none was found. */
 static bool take_out(const struct sim_array *array, const struct sim_context *context)
 {
 	bool found = false;

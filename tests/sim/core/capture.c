@@ -1,7 +1,7 @@
 /*
- * Stream capture: what is submitted to a stream becomes nodes of a graph instead. Which calls a capture
- * forbids is CUDA's rule (cuThreadExchangeStreamCaptureMode); what each costs, an error alone or the capture
- * as well, was measured on an H200 with driver 580.159.
+ * Stream capture: work submitted to a stream becomes nodes of a graph. CUDA defines which calls a
+ * capture forbids (cuThreadExchangeStreamCaptureMode). Some of those also invalidate the capture,
+ * as measured on an H200 with driver 580.159.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct capture {
 	bool invalid;
 };
 
-struct member { /* a stream that is part of a capture, and what its next node comes after */
+struct member { /* a stream in a capture, and the nodes before its next node */
 	struct member *next;
 	struct sim_stream *stream;
 	struct capture *capture;
@@ -25,13 +25,13 @@ struct member { /* a stream that is part of a capture, and what its next node co
 	size_t count;
 };
 
-struct mark { /* an event, last recorded in a capture */
+struct mark { /* an event that was last recorded in a capture */
 	uint64_t capture;
 	size_t count;
 	struct sim_node *after[];
 };
 
-static atomic_uint alive; /* captures: nothing here costs anything while there is none */
+static atomic_uint alive; /* number of captures: at 0 every check here is cheap */
 static struct capture *captures;
 static struct member *members;
 
@@ -50,7 +50,7 @@ static uint64_t me(void)
 	return thread_id;
 }
 
-/* -- who captures: all with the lock held ---------------------------------------------------------------- */
+/* -- streams that capture: all with the lock held -------------------------------------------- */
 
 static struct member *member_of(const struct sim_stream *stream)
 {
@@ -70,7 +70,7 @@ static struct capture *capture_of(uint64_t id)
 	return capture;
 }
 
-/* A blocking stream of the context captures, so its default stream cannot be used. */
+/* True if a blocking stream of the context captures: then its default stream cannot be used. */
 static bool implicit(struct sim_stream *stream, bool invalidate)
 {
 	struct sim_context *context = sim_stream_context(stream);
@@ -87,7 +87,7 @@ static bool implicit(struct sim_stream *stream, bool invalidate)
 	return found;
 }
 
-/* The rule of cuThreadExchangeStreamCaptureMode; those that forbid it are invalidated. */
+/* The rule of cuThreadExchangeStreamCaptureMode. Captures that forbid the call are invalidated. */
 static enum sim_status unsafe(void)
 {
 	bool found = false;
@@ -138,7 +138,7 @@ static enum sim_status member_new(struct sim_stream *stream, struct capture *cap
 	return SIM_OK;
 }
 
-/* The next node comes after these, too. */
+/* Adds nodes that the next node comes after. */
 static enum sim_status member_after(struct member *member, struct sim_node *const *nodes, size_t count)
 {
 	struct sim_node **after =
@@ -174,7 +174,7 @@ static void capture_delete(struct capture *capture)
 	atomic_fetch_sub(&alive, 1);
 }
 
-/* -- work becomes nodes ---------------------------------------------------------------------------------- */
+/* -- work becomes nodes ------------------------------------------------------------------------ */
 
 static struct sim_spot spot_of(const struct member *member)
 {
@@ -188,7 +188,7 @@ static enum sim_status usable(const struct member *member)
 	return member->capture->invalid ? SIM_CAPTURE_INVALIDATED : SIM_OK;
 }
 
-/* The stream goes on after the node. */
+/* The stream's next node comes after this one. */
 static enum sim_status follow(struct member *member, enum sim_status status, struct sim_node *node)
 {
 	if (status)
@@ -308,7 +308,7 @@ enum sim_status sim_capture_external(struct sim_stream *stream, enum sim_node_ty
 	return status;
 }
 
-/* -- events carry a capture from stream to stream -------------------------------------------------------- */
+/* -- events carry a capture from stream to stream ---------------------------------------------- */
 
 void capture_mark_free(void *mark)
 {
@@ -353,7 +353,7 @@ bool capture_record(struct sim_event *event, struct sim_stream *stream, enum sim
 	return taken;
 }
 
-/* The stream waits for what was captured: it joins. */
+/* A stream waits for captured work, and so joins the capture. */
 static enum sim_status join(struct sim_stream *stream, struct member *member, const struct mark *mark)
 {
 	struct capture *capture = capture_of(mark->capture);
@@ -389,7 +389,7 @@ bool capture_wait(struct sim_stream *stream, struct sim_event *event, bool recor
 		*status = SIM_CAPTURE_IMPLICIT;
 	} else if (*place) {
 		*status = join(stream, member, *place);
-	} else if (member) { /* it would make a graph wait for what is no part of it */
+	} else if (member) { /* a graph cannot wait for work outside of it */
 		member->capture->invalid |= recorded;
 		*status = recorded ? SIM_CAPTURE_ISOLATION : SIM_OK;
 	} else {
@@ -399,7 +399,7 @@ bool capture_wait(struct sim_stream *stream, struct sim_event *event, bool recor
 	return taken;
 }
 
-/* -- begin and end --------------------------------------------------------------------------------------- */
+/* -- begin and end ----------------------------------------------------------------------------- */
 
 static enum sim_status begin(struct sim_stream *stream, enum sim_capture_mode mode, struct sim_graph *graph,
                              const struct sim_spot *spot)
@@ -458,7 +458,7 @@ static enum sim_status verdict(const struct capture *capture, const struct membe
 	return SIM_OK;
 }
 
-/* Every end but the one in another stream is one: the capture is over, and without success its graph, too. */
+/* At each end but one in another stream. The capture ends; without success its graph, too. */
 enum sim_status sim_capture_end(struct sim_stream *stream, struct sim_graph **out)
 {
 	enum sim_status status = SIM_CAPTURE_STATE;
@@ -482,7 +482,7 @@ enum sim_status sim_capture_end(struct sim_stream *stream, struct sim_graph **ou
 	return status;
 }
 
-/* pre: the lock is held. One that began the capture ends it; another leaves work that nobody can join any more. */
+/* A stream ends: so does its own capture, or its work can join no more. pre: the lock is held. */
 static void leave(struct member *member)
 {
 	struct capture *capture = member->capture;
@@ -522,12 +522,12 @@ void capture_context_gone(struct sim_context *context)
 
 		if (here)
 			leave(member);
-		member = here ? members : member->next; /* more than this one may be gone */
+		member = here ? members : member->next; /* more members than this one may have ended */
 	}
 	pthread_mutex_unlock(&sim_graph_lock);
 }
 
-/* -- questions ------------------------------------------------------------------------------------------- */
+/* -- queries --------------------------------------------------------------------------------- */
 
 bool sim_capturing(struct sim_stream *stream)
 {
@@ -539,7 +539,7 @@ bool sim_capturing(struct sim_stream *stream)
 	return found;
 }
 
-/* pre: the lock is held. All captures of the context are invalidated. */
+/* Invalidates all captures of the context. pre: the lock is held. */
 static bool break_captures(struct sim_context *context)
 {
 	bool found = false;
@@ -591,7 +591,7 @@ enum sim_status sim_capture_query(struct sim_stream *stream, struct sim_capture_
 enum sim_status sim_capture_depend(struct sim_stream *stream, struct sim_node *const *nodes, size_t count,
                                    bool replace)
 {
-	/* A copy: the program may pass the array that sim_capture_query gave it. */
+	/* Copy: the program may pass the array that it got from sim_capture_query. */
 	struct sim_node **copy = calloc(count + 1, sizeof(struct sim_node *));
 
 	if (!copy)

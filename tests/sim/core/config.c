@@ -1,5 +1,7 @@
-/* The environment that scripts/sim sets: read once, and every mistake in it is fatal at once, because a test
- * that runs on another simulator than it asked for proves nothing. */
+/*
+ * The environment variables that scripts/sim sets, read once. A mistake in one ends the process at
+ * once: a test on another simulator than it asked for proves nothing.
+ */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -17,7 +19,7 @@ struct rule {
 	char function[80];
 	unsigned long from;
 	bool on;
-	int code; /* -1: the function's own */
+	int code; /* -1: the function's own error */
 	atomic_ulong calls;
 };
 
@@ -33,7 +35,7 @@ static _Noreturn void wrong(const char *variable, const char *value, const char 
 	exit(2);
 }
 
-/* Not strtod: the program's locale may want a comma. Units of a thousandth are fine enough. */
+/* Not strtod: the locale may use a decimal comma. Thousandths of a unit are precise enough. */
 static uint64_t parse_size(const char *variable, const char *text)
 {
 	static const struct {
@@ -61,7 +63,7 @@ static uint64_t size_of(const char *variable, uint64_t otherwise)
 	return text && *text ? parse_size(variable, text) : otherwise;
 }
 
-/* One size, or one a device, separated by commas; the last is of all that follow. */
+/* One size, or one per device, separated by commas. The last size is for all that follow. */
 static void vram_of(const char *text)
 {
 	char copy[512];
@@ -120,8 +122,8 @@ static void room_of(const char *text)
 }
 
 /*
- * By numbers only. From one that is none on, the rest is not visible (CUDA Programming Guide, "CUDA Environment Variables").
- * HIP heeds the variable as well.
+ * Numbers only. From the first invalid number on, no further device is visible (CUDA Programming
+ * Guide, "CUDA Environment Variables"). HIP reads the variable as well.
  */
 static void visible_of(const char *text)
 {
@@ -241,7 +243,7 @@ const struct sim_config *sim_config(void)
 	return &config;
 }
 
-/* SPILL_SIM_TRACE: every call, a line with its name. */
+/* SPILL_SIM_TRACE: a line with its name for each call. */
 static void trace(const char *symbol)
 {
 	char line[128];

@@ -1,4 +1,4 @@
-/* The start, and contexts: what owns streams, plain allocations and modules, and breaks as one. */
+/* The start, and contexts: owners of streams, plain allocations and modules. */
 #include <stdlib.h>
 
 #include "core_internal.h"
@@ -13,7 +13,7 @@ enum { NOT_STARTED, STARTED, FORKED };
 static atomic_int state;
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* A program built with the thread sanitizer has room for mappings in a small part of its addresses only. */
+/* Under the thread sanitizer, mappings fit only into a small part of the address space. */
 extern void __tsan_init(void) __attribute__((weak));
 
 static void in_child(void)
@@ -58,7 +58,7 @@ enum sim_status sim_ready(void)
 	return now == STARTED ? SIM_OK : now == FORKED ? SIM_FORKED : SIM_INVALID;
 }
 
-/* -- contexts -------------------------------------------------------------------------------------------- */
+/* -- contexts ---------------------------------------------------------------------------------- */
 
 enum sim_status sim_context_create(int device, struct sim_context **out)
 {
@@ -94,7 +94,7 @@ enum sim_status sim_context_create(int device, struct sim_context **out)
 	return SIM_OK;
 }
 
-/* -- peers: all with the memory lock held ------------------------------------------------------------------- */
+/* -- peers: all with the memory lock held ------------------------------------------------------ */
 
 static struct peer **find_peer(struct sim_context *context, const struct sim_context *owner)
 {
@@ -122,7 +122,7 @@ static void remove_peer(struct peer **link)
 	free(peer);
 }
 
-/* A context that goes reaches nobody any more, and nobody reaches it. pre: it is out of sim_contexts. */
+/* Removes a context that ends from all lists of peers. pre: it is not in sim_contexts. */
 static void forget_peers(struct sim_context *context)
 {
 	while (context->peers) {

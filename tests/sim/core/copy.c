@@ -1,4 +1,4 @@
-/* Copies: what is checked when they are submitted, what runs later, and who waits how long. */
+/* Copies: the checks at submission, the work, and when a call waits. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ enum sim_status side_of(uint64_t address, uint64_t bytes, struct sim_stream *str
 	struct sim_pointer about;
 
 	*out = (struct side){(char *)address, SIDE_PAGEABLE};
-	/* A graph's memory is there when the graph runs, not when its nodes are made. */
+	/* Memory of a graph exists when the graph runs, not when its nodes are made. */
 	if (graph_memory_contains(address, bytes) && capture_records(stream)) {
 		*out = (struct side){va_alias(address, context->device), SIDE_DEVICE};
 		return SIM_OK;
@@ -24,7 +24,7 @@ enum sim_status side_of(uint64_t address, uint64_t bytes, struct sim_stream *str
 	if (!sim_range_valid(address, bytes))
 		return SIM_INVALID;
 	out->what = about.kind == SIM_HOST ? SIDE_PINNED : SIDE_DEVICE;
-	/* Memory of a pool on the host is not the device's before sim_pool_set_access. */
+	/* A device has no access to a host pool before sim_pool_set_access. */
 	if (about.pool && about.kind == SIM_HOST && !(about.access & 1u << context->device))
 		return SIM_INVALID;
 	if (about.kind == SIM_DEVICE) {
@@ -40,16 +40,16 @@ enum sim_status side_of(uint64_t address, uint64_t bytes, struct sim_stream *str
 }
 
 struct copy {
-	struct sim_box to, from; /* where this process reaches them */
+	struct sim_box to, from; /* as this process reaches them */
 	uint64_t width, rows, slices;
 	struct sim_box_node about;
-	char staged[]; /* a pageable source, as it was when the call was made */
+	char staged[]; /* a pageable source, copied at the call */
 };
 
-/* Bytes: on an H200, 1 MiB returns behind a stream that waits, 32 MiB do not. */
+/* Bytes. On an H200 a copy of 1 MiB returns while its stream waits, and one of 32 MiB does not. */
 #define STAGED ((uint64_t)8 << 20)
 
-/* From the first byte to the last. */
+/* Number of bytes from the first to the last. */
 static uint64_t extent(const struct sim_box *box, uint64_t width, uint64_t rows, uint64_t slices)
 {
 	return box->slice * (slices - 1) + box->pitch * (rows - 1) + width;
@@ -95,7 +95,7 @@ static enum sim_status kind_fits(enum sim_copy_kind kind, const struct side *to,
 	           : SIM_OK;
 }
 
-/* Distances that do not matter are made those of bytes one behind the other. False: things overlap. */
+/* Sets unused distances as for adjacent rows and slices. False: rows or slices overlap. */
 static bool box_of(const struct sim_box *box, uint64_t width, uint64_t rows, uint64_t slices,
                    struct sim_box *out)
 {
@@ -127,7 +127,7 @@ enum sim_status sim_copy_box(struct sim_stream *stream, const struct sim_box *to
 		status = kind_fits(kind, &target, &source);
 	if (status)
 		return status;
-	/* A node reads its source whenever it runs. */
+	/* A node reads its source at each run. */
 	bool stage =
 	    !wait && source.what == SIDE_PAGEABLE && target.what != SIDE_PAGEABLE && !capture_records(stream);
 	struct copy *copy = malloc(sizeof(*copy) + (stage ? width * rows * slices : 0));
@@ -147,10 +147,10 @@ enum sim_status sim_copy_box(struct sim_stream *stream, const struct sim_box *to
 		copy->from = (struct sim_box){(uint64_t)copy->staged, width, width * rows};
 		copy_box(&copy->from, &here, width, rows, slices);
 	}
-	/* What is staged must fit into the driver's buffers, or the call waits for its turn and the rest. */
+	/* More does not fit into the driver's buffers: the call waits for its turn and the copy. */
 	if (stage && width * rows * slices > STAGED)
 		wait = true;
-	/* Within the device even the synchronous call only submits; to pageable memory even the other waits. */
+	/* Within the device all calls only submit. To pageable memory all calls wait. */
 	if (target.what == SIDE_PAGEABLE)
 		wait = true;
 	else if (target.what == SIDE_DEVICE && source.what == SIDE_DEVICE)

@@ -1,8 +1,9 @@
 /*
- * Devices: how much memory there is and where it really lives. Each device, and the host, has one shared
- * memory mapping, its home, of which every physical allocation is a part; what the program and the kernels
- * see are further mappings of those pages. The home has more numbers than the device has bytes, so that
- * free memory is never too scattered to be used: a real device has page tables for that. Capacity is counted.
+ * Devices: their capacity and their memory. Each device, and the host, has one shared memory
+ * mapping, its home. A physical allocation is a part of a home. The program and kernels see further
+ * mappings of those pages.
+ * The home has more addresses than the device has bytes, so fragments of free memory can always be
+ * used. A real device has page tables for that. Only capacity is counted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ struct file {
 static struct file device_file[SIM_DEVICES], host_file;
 static uint64_t used[SIM_DEVICES], capacities[SIM_DEVICES];
 
-/* -- handles --------------------------------------------------------------------------------------------- */
+/* -- handles ----------------------------------------------------------------------------------- */
 
 static pthread_mutex_t object_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct object *free_objects[OBJECT_TYPES];
@@ -69,7 +70,7 @@ uint64_t sim_next_id(void)
 	return atomic_fetch_add(&last, 1) + 1;
 }
 
-/* -- capacity -------------------------------------------------------------------------------------------- */
+/* -- capacity ---------------------------------------------------------------------------------- */
 
 static bool file_open(struct file *file, uint64_t bytes)
 {
@@ -131,7 +132,7 @@ void sim_device_memory(int device, uint64_t *free_bytes, uint64_t *total)
 	pthread_mutex_unlock(&sim_memory_lock);
 }
 
-/* -- physical memory ------------------------------------------------------------------------------------- */
+/* -- physical memory --------------------------------------------------------------------------- */
 
 enum sim_status physical_new(enum sim_place place, int id, uint64_t bytes, bool counted,
                              struct sim_physical **out)

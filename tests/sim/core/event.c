@@ -135,7 +135,7 @@ enum sim_status sim_event_record_context(struct sim_event *event)
 	return SIM_OK;
 }
 
-/* What the event stands for now, with a reference of its own; NULL: never recorded. */
+/* The operation that the event stands for, with a reference. NULL: never recorded. */
 static struct operation *mark_of(struct sim_event *event)
 {
 	pthread_mutex_lock(&lock);

@@ -1,4 +1,4 @@
-/* Graphs: nodes that keep the work which a stream would have run, and what depends on what. */
+/* Graphs: nodes that keep work of a stream, and the edges between them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ bool sim_graph_alive(struct sim_graph *graph)
 	return object_is(graph, OBJECT_GRAPH);
 }
 
-/* -- nodes: all with the lock held ----------------------------------------------------------------------- */
+/* -- nodes: all with the lock held ------------------------------------------------------------- */
 
 static bool spot_good(const struct sim_spot *spot)
 {
@@ -42,7 +42,7 @@ static bool spot_good(const struct sim_spot *spot)
 	return true;
 }
 
-enum sim_status node_new(const struct sim_spot *spot, enum sim_node_type type, struct sim_node **out)
+static enum sim_status node_new(const struct sim_spot *spot, enum sim_node_type type, struct sim_node **out)
 {
 	if (!spot_good(spot))
 		return SIM_INVALID;
@@ -84,7 +84,7 @@ enum sim_status node_work(const struct sim_spot *spot, struct sim_context *conte
 	return SIM_OK;
 }
 
-/* An allocation of the same size that is over before the spot: what comes now takes its place. */
+/* An allocation of the same size that is freed before the spot. The new one takes its place. */
 static struct graph_allocation *over(const struct sim_spot *spot, int device, unsigned devices,
                                      uint64_t bytes)
 {
@@ -160,14 +160,14 @@ enum sim_status node_event(const struct sim_spot *spot, enum sim_node_type type,
 	return status;
 }
 
-/* pre: no memory nodes in there. False: no memory. */
+/* Copies a graph. False: out of memory. pre: it has no memory nodes. */
 static bool clone_into(struct sim_graph *to, const struct sim_graph *from)
 {
 	struct sim_node **made = calloc(from->count + 1, sizeof(struct sim_node *));
 	bool good = made;
 	size_t i = 0;
 
-	/* Edges lead back to nodes that were added before, or on to later ones: behind all nodes. */
+	/* An edge may lead to an earlier or a later node, so edges follow all nodes. */
 	for (const struct sim_node *node = from->first; node && good; node = node->next, i++) {
 		const struct sim_spot spot = {to, NULL, 0};
 
@@ -238,7 +238,7 @@ void graph_delete(struct sim_graph *graph)
 	object_delete(graph);
 }
 
-/* -- walks ----------------------------------------------------------------------------------------------- */
+/* -- traversal ------------------------------------------------------------------------------- */
 
 static void unsee(struct sim_graph *graph)
 {
@@ -301,7 +301,7 @@ bool graph_sort(struct sim_graph *graph, struct sim_node **sorted)
 	return count == graph->count;
 }
 
-/* -- the interface --------------------------------------------------------------------------------------- */
+/* -- the interface ----------------------------------------------------------------------------- */
 
 enum sim_status sim_graph_create(struct sim_graph **out)
 {

@@ -1,4 +1,4 @@
-/* Executable graphs: a graph's nodes in an order that its edges allow, and how a launch runs them in a stream. */
+/* Executable graphs: nodes in an order that the edges allow. A launch runs them in a stream. */
 #include <stdlib.h>
 
 #include "graph_nodes.h"
@@ -7,24 +7,24 @@ struct step {
 	enum sim_node_type type;
 	struct work *work;
 	struct sim_event *event;
-	struct graph_allocation *frees; /* of another graph; its memory is kept */
-	const struct sim_node *node;    /* of the graph that was instantiated, which may be gone */
+	struct graph_allocation *frees; /* allocation of another graph, kept by a reference */
+	const struct sim_node *node;    /* of the original graph, which may have ended */
 };
 
 struct sim_exec {
 	struct object object;
 	struct graph_memory *memory;
 	bool memory_nodes, auto_free;
-	struct operation *last; /* of its latest launch */
+	struct operation *last; /* of the latest launch */
 	struct sim_context *context;
-	uint64_t context_id, room; /* of the device, that it holds by that context */
+	uint64_t context_id, room; /* context that gave the room, and device bytes */
 	size_t count;
 	struct step *step;
 };
 
-/* -- executable graphs ----------------------------------------------------------------------------------- */
+/* -- executable graphs ------------------------------------------------------------------------- */
 
-/* Nodes that do something: child graphs are the nodes in them. */
+/* Counts nodes with work. A child graph counts as its nodes. */
 static size_t count_steps(const struct sim_graph *graph)
 {
 	size_t count = 0;
@@ -44,7 +44,7 @@ static void step_fill(struct step *step, const struct sim_graph *graph, const st
 	}
 }
 
-/* `top`: the node that the graph is in, or NULL. Counts what it fills. */
+/* Fills steps and counts them. `top`: the node that contains the graph, or NULL. */
 static enum sim_status fill_steps(struct step *steps, size_t *filled, struct sim_graph *graph,
                                   const struct sim_node *top)
 {
@@ -74,7 +74,7 @@ static void steps_put(struct step *steps, size_t count)
 	}
 }
 
-/* All of a graph's; NULL with *status. */
+/* All steps of a graph. NULL: see *status. */
 static struct step *steps_of(struct sim_graph *graph, size_t *count, enum sim_status *status)
 {
 	struct step *steps = calloc(count_steps(graph) + 1, sizeof(*steps));
@@ -115,7 +115,7 @@ static enum sim_status instantiate(struct sim_graph *graph, bool auto_free, stru
 	return status;
 }
 
-/* The context that the graph's work runs in, NULL: it has none. pre: the lock is held. */
+/* The context of the graph's work. NULL: no work. pre: the lock is held. */
 static struct sim_context *context_of(const struct sim_graph *graph)
 {
 	struct sim_context *found = NULL;
@@ -181,9 +181,9 @@ enum sim_status sim_exec_destroy(struct sim_exec *exec)
 	return good ? SIM_OK : SIM_INVALID;
 }
 
-/* -- updates --------------------------------------------------------------------------------------------- */
+/* -- updates ----------------------------------------------------------------------------------- */
 
-/* Of `count` steps from `first` on; launches on their way keep their work by themselves. */
+/* Replaces the work of `count` steps. Launches under way keep their own references. */
 static enum sim_status swap(struct sim_exec *exec, size_t first, size_t count, struct sim_graph *graph,
                             bool *fits)
 {
@@ -240,19 +240,19 @@ enum sim_status sim_exec_replace(struct sim_exec *exec, const struct sim_node *n
 	return status;
 }
 
-/* -- launches -------------------------------------------------------------------------------------------- */
+/* -- launches ---------------------------------------------------------------------------------- */
 
 static void run_step(void *data)
 {
 	struct work *work = *(struct work **)data;
 
-	/* Guarded by itself, so that a bad address does not cost the reference. */
+	/* Guarded separately, so that a bad address does not leak the reference. */
 	if (!sim_context_status(work->context) && sim_context_id(work->context) == work->context_id)
 		guard_run(work->context, work->run, work->data);
 	graph_work_put(work);
 }
 
-struct finish { /* the end of a launch with memory */
+struct finish { /* ends a launch that has memory */
 	struct graph_memory *memory;
 	size_t count;
 	struct graph_allocation *frees[];
@@ -294,7 +294,7 @@ static struct finish *finish_new(const struct sim_exec *exec)
 	return finish;
 }
 
-/* One launch follows the one before, whatever stream that went to. */
+/* Each launch waits for the one before, in any stream. */
 static enum sim_status in_turn(struct sim_exec *exec, struct sim_stream *stream, struct operation *mark)
 {
 	pthread_mutex_lock(&sim_graph_lock);

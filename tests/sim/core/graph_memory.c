@@ -1,10 +1,11 @@
 /*
- * Memory of allocation nodes. A graph owns addresses from the time the node is added; blocks of 32 MiB of the
- * device are put behind them by a launch or an upload and stay until a trim, or until another graph or a
- * plain allocation needs them while nothing that was launched can use them. All under sim_memory_lock.
+ * Memory of allocation nodes. A graph owns addresses from the time the node is added. A launch or
+ * an upload puts blocks of 32 MiB of the device behind them. Blocks stay until a trim, or until
+ * another graph or a plain allocation needs them and no launch can use them. All under
+ * sim_memory_lock.
  *
- * A launch that runs out of memory loses to the device what it had got hold of so far: no trim and no end of
- * the graph brings it back. So does driver 580.159 on an H200.
+ * A launch that runs out of memory loses the memory that it got so far: no trim and no end of the
+ * graph brings it back. Driver 580.159 on an H200 does the same.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -19,7 +20,7 @@ struct graph_block {
 	struct graph_memory *memory;
 	struct range *range;
 	uint64_t filled;
-	unsigned busy, open; /* launches and ordered frees on their way; allocations that are there */
+	unsigned busy, open; /* launches and ordered frees under way; live allocations */
 	bool backed;
 	size_t pieces;
 	struct sim_physical *piece[];
@@ -38,7 +39,7 @@ static struct pile {
 } spare[SIM_DEVICES], lost[SIM_DEVICES];
 static struct sim_graph_memory about[SIM_DEVICES];
 
-/* -- pieces ---------------------------------------------------------------------------------------------- */
+/* -- pieces ------------------------------------------------------------------------------------ */
 
 static bool pile_add(struct pile *pile, struct sim_physical *piece)
 {
@@ -73,7 +74,7 @@ static void drop(int device, struct sim_physical *piece)
 	physical_drop(piece);
 }
 
-/* What was behind the block becomes spare. */
+/* Memory behind the block becomes spare. */
 static void unback(struct graph_block *block)
 {
 	struct range *range = block->range;
@@ -110,7 +111,7 @@ bool graph_memory_trim(int device)
 	return any;
 }
 
-/* *fresh grows if it is new to graphs: used only when all of a block is there. */
+/* *fresh: bytes new to graphs, which count only if the whole block gets memory. */
 static enum sim_status take_piece(int device, struct sim_physical **out, uint64_t *fresh)
 {
 	struct graph_block *block = spare[device].count ? NULL : idle(device);
@@ -129,7 +130,7 @@ static enum sim_status take_piece(int device, struct sim_physical **out, uint64_
 	return status;
 }
 
-/* pre: the block is busy, so that nobody takes from it what it gets. */
+/* pre: the block is busy, so no other thread takes its memory. */
 static enum sim_status back(struct graph_block *block)
 {
 	struct range *range = block->range;
@@ -156,7 +157,7 @@ static enum sim_status back(struct graph_block *block)
 	return status;
 }
 
-/* -- allocations ----------------------------------------------------------------------------------------- */
+/* -- allocations ------------------------------------------------------------------------------- */
 
 struct graph_memory *graph_memory_new(void)
 {
@@ -234,7 +235,7 @@ static struct graph_block *block_new(struct graph_memory *memory, int device, un
 	return block;
 }
 
-/* A place in a block of the graph that has room, or in a new one. */
+/* Finds a place in a block of the graph that has room, or in a new one. */
 static struct graph_block *room(struct graph_memory *memory, int device, unsigned devices, uint64_t bytes)
 {
 	struct graph_block *block = blocks;
@@ -330,7 +331,7 @@ struct sim_context *graph_memory_context(const struct graph_block *block, uint64
 	return open_at(block, address)->context;
 }
 
-/* -- launches -------------------------------------------------------------------------------------------- */
+/* -- launches ---------------------------------------------------------------------------------- */
 
 static void shut(struct graph_allocation *one)
 {
@@ -370,7 +371,7 @@ enum sim_status graph_memory_free_ordered(uint64_t address, struct sim_stream *s
 	struct graph_allocation *one = range && range->graph ? open_at(range->graph, address) : NULL;
 	bool found = one && one->address == address;
 	if (found) {
-		shut(one); /* the reference of what was there is now the free's */
+		shut(one); /* the reference of the live allocation is now the free's */
 		one->block->busy++;
 	}
 	pthread_mutex_unlock(&sim_memory_lock);
@@ -402,7 +403,7 @@ static enum sim_status back_all(struct graph_memory *memory)
 	return status;
 }
 
-/* Is it free to be launched: what it allocates is not there, what it frees is? */
+/* True if a launch may begin: its allocations are not live, and the memory that it frees is. */
 static enum sim_status ready(const struct graph_memory *memory, bool auto_free,
                              struct graph_allocation *const *frees, size_t count)
 {
@@ -458,7 +459,7 @@ enum sim_status graph_memory_upload(struct graph_memory *memory)
 	return status;
 }
 
-/* -- what the device has of it --------------------------------------------------------------------------- */
+/* -- totals of a device ---------------------------------------------------------------------- */
 
 void sim_graph_memory(int device, struct sim_graph_memory *out)
 {

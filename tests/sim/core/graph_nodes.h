@@ -1,10 +1,10 @@
-/* Nodes and graphs as graph.c builds them and graph_exec.c runs them. */
+/* Nodes and graphs, which graph.c builds and graph_exec.c runs. */
 #ifndef SIM_GRAPH_NODES_H
 #define SIM_GRAPH_NODES_H
 
 #include "core_internal.h"
 
-/* What a node does; shared with the executable graphs made of it and with their launches on the way. */
+/* Work of a node. Executable graphs and launches under way share it. */
 struct work {
 	atomic_uint references;
 	work_function run;
@@ -18,13 +18,14 @@ struct sim_node {
 	enum sim_node_type type;
 	struct sim_graph *graph;
 	struct sim_node *next;
-	struct work *work;                   /* NULL: nothing to run */
-	struct sim_event *event;             /* RECORD, WAIT */
-	struct graph_allocation *allocation; /* ALLOC, FREE; another graph's memory is kept by a reference */
-	struct sim_graph *child;             /* CHILD */
+	struct work *work;       /* NULL: no work */
+	struct sim_event *event; /* RECORD, WAIT */
+	/* ALLOC, FREE; memory of another graph is kept by a reference */
+	struct graph_allocation *allocation;
+	struct sim_graph *child; /* CHILD */
 	struct sim_node **after;
 	size_t afters;
-	enum { UNSEEN, SEEN, DONE } state; /* of a walk */
+	enum { UNSEEN, SEEN, DONE } state; /* of a traversal */
 };
 
 struct sim_graph {
@@ -35,11 +36,11 @@ struct sim_graph {
 	bool memory_nodes, owned; /* by a node */
 };
 
-/* Counted; NULL is nothing. */
+/* References. NULL is allowed. */
 struct work *graph_work_get(struct work *work);
 void graph_work_put(struct work *work);
 
-/* pre: the lock is held. The nodes in an order that every edge allows. False: there is none. */
+/* In an order that the edges allow. False: a cycle, or no memory. pre: the lock is held. */
 bool graph_sort(struct sim_graph *graph, struct sim_node **sorted);
 
 #define LOCKED(call) \

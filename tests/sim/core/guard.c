@@ -1,7 +1,8 @@
 /*
- * What stands between a kernel and the process: a kernel that touches memory its device does not see faults
- * on the thread that runs it, and the fault breaks the context for good, as an illegal address does on a GPU.
- * A fault in a page of managed memory brings the page. Faults of the program itself go where they went.
+ * Guards the process against kernels. A kernel that touches memory out of its device's reach faults
+ * on its own thread. As an illegal address on a GPU, the fault breaks the context for good.
+ * A fault in a page of managed memory brings the page. Faults of the program itself go to its own
+ * handlers.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -33,7 +34,7 @@ static void pass_on(int number, siginfo_t *info, void *machine)
 		old->sa_handler(number);
 		guard.passing_on = 0;
 	} else {
-		signal(number, SIG_DFL); /* the access is tried again, and ends the process */
+		signal(number, SIG_DFL); /* the access is repeated, and ends the process */
 		if (info->si_code <= 0)
 			raise(number);
 	}
@@ -58,7 +59,7 @@ static void faulted(int number, siginfo_t *info, void *machine)
 	siglongjmp(guard.back, 1);
 }
 
-/* A program may have taken the signals since; ask each time, it costs little. */
+/* The program may have replaced the handlers since. Check each time: it is cheap. */
 static void install(int number)
 {
 	struct sigaction now,

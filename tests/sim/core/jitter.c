@@ -1,6 +1,6 @@
 /*
- * SPILL_SIM_JITTER: pauses between what a driver does in one call and what comes next, so that whatever must not happen
- * meanwhile has the time to. Which calls pause and for how long is random, and no test depends on it.
+ * SPILL_SIM_JITTER: pauses between the steps of one call. They give time to events that must not
+ * happen there. Place and length of the pauses are random, and no test depends on them.
  */
 #include <time.h>
 
@@ -24,7 +24,7 @@ void jitter(unsigned one_in)
 		return;
 	uint64_t ns = (random >> 16) % ((uint64_t)most * 1000);
 	if (one_in > 1 && (random >> 8) % 8 == 0)
-		ns *= LONG; /* as long as all of somebody's move */
+		ns *= LONG; /* as long as a whole move of another thread */
 	nanosleep(&(struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)},
 	          NULL);
 }

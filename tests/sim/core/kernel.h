@@ -9,13 +9,15 @@
  *			p[i] += value;
  *	}
  *
- * Every parameter is a u64, whatever it means: then the simulator needs no compiler's help to pass them. Only the first of
- * SIM_KERNEL_WITH_STRUCT(name, struct views, v, words, seed) is a structure by value, of whole words, with two words behind it.
- * A C compiler makes of it a function that runs the whole grid as one thread, in a shared object for
- * cuModuleLoad, cuLibraryLoad or hipModuleLoad of the simulator: gcc -shared -fPIC -o kernels.so kernels.c.
- * SIM_KERNEL_WITH_LOCAL says how much local memory a thread of it needs, which a GPU's compiler finds out itself.
- * SIM_GLOBAL(u64, sums, 4) is a variable of the module, zero at first; SIM_VARIABLE(u64, sums) points to it.
- * nvcc -x cu -cubin (or -fatbin) makes of it a kernel under the same name for the real ones.
+ * Every parameter is a u64, so the simulator can pass it without a compiler's help. One exception:
+ * SIM_KERNEL_WITH_STRUCT(name, struct views, v, words, seed) begins with a structure by value. The
+ * structure consists of whole words, and two words follow it.
+ * SIM_KERNEL_WITH_LOCAL gives the local memory of a thread, which a GPU's compiler finds by itself.
+ * SIM_GLOBAL(u64, sums, 4) is a variable of the module, zero at first. SIM_VARIABLE(u64, sums) points to it.
+ *
+ * A C compiler makes a function that runs the whole grid as one thread. The simulator's cuModuleLoad,
+ * cuLibraryLoad and hipModuleLoad take the shared object: gcc -shared -fPIC -o kernels.so kernels.c.
+ * For a real GPU, nvcc -x cu -cubin (or -fatbin) makes a kernel of the same name.
  */
 #ifndef SIM_KERNEL_H
 #define SIM_KERNEL_H
@@ -48,30 +50,31 @@ typedef unsigned long long u64;
 
 typedef unsigned long long u64;
 
-/* What the loader finds in a module. Version 3: parameters are one behind the other, in words of 8 bytes. */
+/* The loader's view of a module. Version 3: parameters follow each other in words of 8 bytes. */
 struct sim_kernel_entry {
 	const char *name;
 	void (*run)(const u64 *parameters);
 	unsigned parameters;
-	u64 local;      /* bytes a thread */
-	unsigned first; /* words of the first parameter beyond one; all others have one */
+	u64 local;      /* bytes per thread */
+	unsigned first; /* further words of the first parameter; all others have one word */
 };
 
 struct sim_global_entry {
 	const char *name;
 	u64 bytes;
-	u64 *address; /* the loader's: where it is on the device */
+	u64 *address; /* set by the loader: its place on the device */
 };
 
 struct sim_module_table {
 	unsigned version;
 	const struct sim_kernel_entry *const *start, *const *stop;
 	void *(**reach)(
-	    uint64_t address); /* the loader's: device address to pointer, one that faults if bad */
+	    /* set by the loader: turns a device address into a pointer, which faults if bad */
+	    uint64_t address);
 	const struct sim_global_entry *const *globals_start, *const *globals_stop; /* NULL: none */
 };
 
-#ifndef SIM_KERNEL_LOADER /* the simulator itself: the types only */
+#ifndef SIM_KERNEL_LOADER /* not for the simulator itself, which needs the types only */
 
 static void *(*sim_reach)(uint64_t address) __attribute__((unused));
 __attribute__((visibility("hidden"))) extern const struct sim_kernel_entry *const __start_sim_kernels[];

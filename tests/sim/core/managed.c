@@ -1,8 +1,9 @@
 /*
- * Managed memory. Its bytes live in host memory all the time and never move; what moves is where each page
- * of 2 MiB is said to be: on a device it takes that device's capacity and the device reaches it, elsewhere a
- * kernel's touch is a fault that brings it (or, as the driver does, maps it in place where advice says so or
- * the device is full). The program may touch it at any time; that does not bring it back.
+ * Managed memory. Its bytes stay in host memory and never move. Only the residency of each page of
+ * 2 MiB changes. A page on a device takes capacity of that device, which reaches it.
+ * A kernel that touches a page elsewhere faults, and the fault brings the page. As in a real
+ * driver, advice or a full device can map the page in place. The program may touch a page at any
+ * time, which does not move it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static bool reach(struct range *range, uint64_t i, int device, bool on)
 	return true;
 }
 
-/* Without faults: the device that has the page, and those the advice names. */
+/* Devices that reach a page without faults: its own device, and those that the advice names. */
 static void settle(struct range *range, uint64_t i)
 {
 	const struct page *page = &range->page[i];
@@ -128,7 +129,7 @@ bool managed_touch(uint64_t address, int device)
 	return again;
 }
 
-/* pre: the lock is held. The pages that the bytes touch; NULL: they are not in one managed allocation. */
+/* The pages that the bytes touch. NULL: not in one managed allocation. pre: the lock is held. */
 static struct range *pages(uint64_t address, uint64_t bytes, uint64_t *first, uint64_t *last)
 {
 	struct range *range = va_range(address);
@@ -182,7 +183,7 @@ static void prefetch_now(void *data)
 		struct page *page = &range->page[i];
 
 		page->last_prefetch = (int8_t)ask->device;
-		/* A read-mostly page has a copy on either side; going to the host drops nothing. */
+		/* A read-mostly page has a copy on either side: going to the host drops none. */
 		if (!(page->read_mostly && ask->device == SIM_CPU))
 			move(range, i, ask->device);
 	}

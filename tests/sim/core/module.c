@@ -1,6 +1,6 @@
 /*
- * Modules: ELF shared objects made with kernel.h, loaded from a copy of their own, so that two loads of one
- * file are two modules with their own data, and a file that changes later harms nobody.
+ * Modules: ELF shared objects built with kernel.h. Each load makes a copy of the file. So two loads
+ * of one file are two modules with their own data, and a later change of the file has no effect.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -25,7 +25,7 @@ struct sim_kernel {
 	struct sim_kernel *next;
 	atomic_bool loaded;
 	atomic_bool spoilt;
-	uint64_t room; /* of the device, once it is loaded */
+	uint64_t room; /* device bytes, once it is loaded */
 	_Alignas(16) char face[SIM_FACE];
 };
 
@@ -34,11 +34,12 @@ struct sim_module {
 	struct sim_context *context;
 	struct sim_module *next;
 	void *handle;
-	int file; /* kept open: the loader knows libraries by the name, and the name is its number */
+	/* kept open: the dynamic loader knows a library by its name, which has the descriptor */
+	int file;
 	const struct sim_module_table *table;
-	struct sim_kernel *kernels; /* that were asked for */
+	struct sim_kernel *kernels; /* kernels that were looked up */
 	struct range *data;         /* its variables on the device, NULL: none */
-	uint64_t context_id, room;  /* of the device, that it holds once it is settled */
+	uint64_t context_id, room;  /* device bytes of a settled module */
 	atomic_bool settled;
 };
 
@@ -50,7 +51,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #define MACHINE EM_AARCH64
 #endif
 
-/* Bytes of the ELF file that starts at `image`, 0: not one of ours. `limit`: bytes known to be there. */
+/* Size of the ELF file at `image`. `limit` bytes of it are readable. 0: not a module of ours. */
 static uint64_t image_bytes(const void *image, uint64_t limit)
 {
 	const Elf64_Ehdr *header = image;
@@ -116,7 +117,7 @@ static enum sim_status open_path(struct sim_module *module, const char *path)
 	return SIM_OK;
 }
 
-/* Where its variables are: one behind the other, each as aligned as an allocation. */
+/* Lays out its variables in a row, each aligned as an allocation. */
 static enum sim_status place_variables(struct sim_module *module)
 {
 	uint64_t bytes = 0;
@@ -152,7 +153,7 @@ enum sim_status sim_module_settle(struct sim_module *module)
 	return SIM_OK;
 }
 
-/* `path`: of the file itself, for a process that may not write files this large; NULL: there is none. */
+/* `path`: the file itself, for a process that may not write files this large, or NULL. */
 static enum sim_status load(struct sim_context *context, const void *image, uint64_t limit, const char *path,
                             bool lazily, struct sim_module **out)
 {
@@ -170,7 +171,7 @@ static enum sim_status load(struct sim_context *context, const void *image, uint
 	module->context = context;
 	module->context_id = context->id;
 	module->file = -1;
-	/* More than the limit would be a signal that ends the program. */
+	/* A write beyond the limit would raise a signal that ends the program. */
 	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur >= bytes)
 		module->file = memfd_create("sim-kernels", MFD_CLOEXEC);
 	if (module->file >= 0 && write_all(module->file, image, bytes)) {
@@ -223,7 +224,7 @@ enum sim_status sim_module_load_file(struct sim_context *context, const char *pa
 	return status;
 }
 
-/* False: it is not in its context's list any more; another thread was first. */
+/* Takes it out of its context's list. False: another thread was first. */
 static bool take_out(struct sim_module *module)
 {
 	struct sim_module **link = &module->context->modules;
@@ -345,11 +346,6 @@ struct sim_module *sim_kernel_module(struct sim_kernel *kernel)
 	return kernel->module;
 }
 
-unsigned sim_kernel_parameters(struct sim_kernel *kernel)
-{
-	return kernel->entry->parameters;
-}
-
 bool sim_kernel_parameter(struct sim_kernel *kernel, size_t index, size_t *offset, size_t *bytes)
 {
 	const struct sim_kernel_entry *entry = kernel->entry;
@@ -405,7 +401,7 @@ enum sim_status sim_kernel_load(struct sim_kernel *kernel)
 	return SIM_OK;
 }
 
-/* -- launching ------------------------------------------------------------------------------------------- */
+/* -- launching --------------------------------------------------------------------------------- */
 
 struct launch {
 	void (*run)(const u64 *parameters);

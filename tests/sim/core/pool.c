@@ -1,9 +1,10 @@
 /*
- * Stream-ordered memory. A chunk is one range of addresses, cut into blocks; a block is free, in use, or given
- * back by a stream that has not got there yet: then that stream may use it again at once, another one has to
- * wait for the operation that stands for the free.
+ * Stream-ordered memory. A chunk is one range of addresses, cut into blocks. A block is free, in
+ * use, or given back by a stream that has not got there yet. That stream may use the block again at
+ * once. Another stream has to wait for the operation that stands for the free.
  *
- * Follows "Stream Ordered Memory Allocator" of the CUDA programming guide and cuda.h's text about pools.
+ * Follows "Stream Ordered Memory Allocator" of the CUDA programming guide, and the text about pools
+ * in cuda.h.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -17,9 +18,9 @@ struct block {
 	struct block *next;
 	uint64_t start, bytes, asked, id;
 	enum { FREE, USED, LEAVING, GIVEN } state;
-	uint64_t stream;             /* GIVEN: by this one */
-	struct operation *after;     /* GIVEN: free when this is done; NULL: it is */
-	struct sim_context *context; /* that allocated it */
+	uint64_t stream;             /* GIVEN: by this stream */
+	struct operation *after;     /* GIVEN: free when this is done; NULL: it is done */
+	struct sim_context *context; /* context of the allocation */
 	uint64_t context_id;
 };
 
@@ -29,14 +30,14 @@ struct sim_pool {
 	struct range *chunks;
 	struct sim_pool_about about;
 	unsigned read, write; /* devices: bit 1 << device */
-	bool closed;          /* destroyed; goes when the last allocation goes */
+	bool closed;          /* destroyed; ends with its last allocation */
 	_Alignas(16) char face[SIM_FACE];
 };
 
 /* All under sim_memory_lock. */
 static struct sim_pool *pools;
 
-/* -- blocks: all with the lock held ---------------------------------------------------------------------- */
+/* -- blocks: all with the lock held ------------------------------------------------------------ */
 
 static void make_free(struct block *block)
 {
@@ -71,7 +72,7 @@ static bool split(struct block *block, uint64_t bytes)
 	return true;
 }
 
-/* What its streams have got past is free. `observed`: the host synchronised, so that it knows in any case. */
+/* Frees blocks that their streams have passed. `observed`: the host synchronised, so it knows. */
 static void settle(struct sim_pool *pool, bool observed)
 {
 	for (struct range *chunk = pool->chunks; chunk; chunk = chunk->pool_next) {
@@ -89,7 +90,7 @@ struct run {
 	struct range *chunk;
 	struct block *first, *last;
 	unsigned blocks;
-	uint64_t before_last; /* bytes of all but the last */
+	uint64_t before_last; /* bytes of all blocks but the last */
 };
 
 static bool usable(const struct block *block, uint64_t stream, bool any)
@@ -97,7 +98,7 @@ static bool usable(const struct block *block, uint64_t stream, bool any)
 	return block->state == FREE || (block->state == GIVEN && (any || block->stream == stream));
 }
 
-/* Neighbours that `stream` may use and that are large enough together; `any`: also what it must wait for. */
+/* Adjacent blocks that `stream` may use, large enough together. `any`: also ones to wait for. */
 static bool find_run(struct sim_pool *pool, uint64_t bytes, uint64_t stream, bool any, struct run *run)
 {
 	for (struct range *chunk = pool->chunks; chunk; chunk = chunk->pool_next) {
@@ -120,7 +121,7 @@ static bool find_run(struct sim_pool *pool, uint64_t bytes, uint64_t stream, boo
 	return false;
 }
 
-/* Makes one block of `bytes` of the run. *waits (of run->blocks): what `stream` has to wait for. */
+/* Makes one block of the run. *waits: at most run->blocks operations to wait for. */
 static struct block *occupy(struct run *run, uint64_t bytes, uint64_t stream, struct operation **waits,
                             unsigned *count)
 {
@@ -162,7 +163,7 @@ bool pool_allocation(const struct range *range, uint64_t address, uint64_t *star
 	return true;
 }
 
-/* -- chunks: all with the lock held ---------------------------------------------------------------------- */
+/* -- chunks: all with the lock held ------------------------------------------------------------ */
 
 static enum sim_status add_chunk(struct sim_pool *pool, uint64_t bytes)
 {
@@ -225,7 +226,7 @@ static void give_back(struct sim_pool *pool, uint64_t keep)
 	}
 }
 
-/* What a destroyed pool still holds goes as soon as it can, and the pool after it. */
+/* A destroyed pool gives back its chunks as soon as possible, and then ends. */
 static void end_closed(struct sim_pool *pool)
 {
 	settle(pool, true);
@@ -239,7 +240,7 @@ static void end_closed(struct sim_pool *pool)
 	object_delete(pool);
 }
 
-/* The real driver does so by itself when memory is short, whatever the thresholds (H200, 580.159). */
+/* A real driver does so when memory is short, whatever the thresholds (H200, 580.159). */
 void pools_reclaim(int device)
 {
 	for (struct sim_pool *pool = pools; pool; pool = pool->next) {
@@ -250,7 +251,7 @@ void pools_reclaim(int device)
 	}
 }
 
-/* -- allocating ------------------------------------------------------------------------------------------ */
+/* -- allocating -------------------------------------------------------------------------------- */
 
 static enum sim_status find_room(struct sim_pool *pool, uint64_t bytes, uint64_t stream, struct run *run)
 {
@@ -303,15 +304,15 @@ enum sim_status sim_pool_alloc(struct sim_pool *pool, struct sim_stream *stream,
 	return status;
 }
 
-/* -- freeing --------------------------------------------------------------------------------------------- */
+/* -- freeing ----------------------------------------------------------------------------------- */
 
 struct leaving {
 	struct range *chunk;
-	struct block *block; /* LEAVING: nobody else touches it */
+	struct block *block; /* LEAVING: no other thread touches it */
 	struct sim_context *context;
 };
 
-/* Takes the allocation away from the program; its memory is not given to anyone yet. */
+/* Invalidates the allocation for the program. Its memory is not reused yet. */
 static enum sim_status leave(uint64_t address, struct leaving *out)
 {
 	enum sim_status status = SIM_NOT_FOUND;
@@ -337,7 +338,7 @@ struct wipe {
 	uint64_t bytes;
 };
 
-/* What is freed is not to be read again: its pages are emptied, which also gives them back to the machine. */
+/* Freed memory must not be read again. Emptying its pages also gives them back to the machine. */
 static void wipe(void *data)
 {
 	const struct wipe *pages = data;
@@ -356,10 +357,7 @@ static struct wipe pages_of(const struct leaving *leaving)
 	return (struct wipe){(char *)start, end > start ? end - start : 0};
 }
 
-/*
- * An operation that is done when everything submitted to the context until now is. NULL: it is, or there is no
- * stream to be had, and then all of it was waited for.
- */
+/* Done when all current work of the context is. NULL: it is done, or had to be waited for. */
 static struct operation *after_all(struct sim_context *context)
 {
 	struct operation *pending[64], *mark = NULL;
@@ -381,8 +379,9 @@ static struct operation *after_all(struct sim_context *context)
 }
 
 /*
- * Without a stream: the real driver returns at once, whatever still runs, and gives back what is above the
- * threshold if nothing does. It never lowers "used" here (H200, 580.159), and so do we.
+ * Frees without a stream. A real driver returns at once even if work runs. If no work runs, it
+ * gives back memory above the threshold. It never lowers "used" here (H200, 580.159), and neither
+ * do we.
  */
 enum sim_status pool_free(uint64_t address)
 {
@@ -429,8 +428,7 @@ enum sim_status pool_free_ordered(uint64_t address, struct sim_stream *stream)
 	uint64_t id = sim_stream_alive(stream) ? sim_stream_id(stream) : 0;
 	status = stream_submit(stream, SIM_NODE_NONE, wipe, pages, false, true);
 	if (!status)
-		mark =
-		    stream_mark(stream, &ignored); /* none in a broken context, where nothing runs any more */
+		mark = stream_mark(stream, &ignored); /* none in a broken context, where no work runs */
 	pthread_mutex_lock(&sim_memory_lock);
 	if (status) {
 		leaving.block->state = USED;
@@ -444,7 +442,7 @@ enum sim_status pool_free_ordered(uint64_t address, struct sim_stream *stream)
 	return status;
 }
 
-/* -- pools ----------------------------------------------------------------------------------------------- */
+/* -- pools ------------------------------------------------------------------------------------- */
 
 enum sim_status sim_pool_create(enum sim_memory kind, int device, uint64_t limit, struct sim_pool **out)
 {

@@ -1,4 +1,4 @@
-/* Device memory that things take besides what is allocated: SPILL_SIM_ROOM. A context knows how much is its. */
+/* SPILL_SIM_ROOM: device bytes of objects other than allocations. A context knows its part. */
 #include "core_internal.h"
 
 /* pre: the lock is held. */
@@ -36,7 +36,7 @@ void room_give(struct sim_context *context, uint64_t id, uint64_t held)
 	pthread_mutex_unlock(&sim_memory_lock);
 }
 
-#define LOCAL 1024 /* bytes a thread that every context has anyway */
+#define LOCAL 1024 /* bytes per thread that every context has */
 
 enum sim_status sim_context_local(struct sim_context *context, uint64_t bytes)
 {

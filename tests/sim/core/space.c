@@ -1,4 +1,4 @@
-/* First-fit allocation of numbers. A sorted array of free spans: there are few, and it needs no care. */
+/* First-fit allocation of numbers. A sorted array of free spans is enough: there are few. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static bool grow(struct space *space)
 	return true;
 }
 
-/* Takes [start, start + size) out of span `i`. pre: it lies inside, and there is room for one span more. */
+/* Takes [start, start + size) out of span `i`. pre: it lies inside, and one more span fits. */
 static void carve(struct space *space, size_t i, uint64_t start, uint64_t size)
 {
 	struct span *span = &space->span[i];
@@ -104,7 +104,7 @@ void space_give(struct space *space, uint64_t start, uint64_t size)
 	} else if (joins_next) {
 		next->start = start;
 		next->size += size;
-	} else if (grow(space)) { /* else these numbers are lost, which harms nobody */
+	} else if (grow(space)) { /* if it fails, these numbers are lost, without harm */
 		next = &space->span[low];
 		memmove(next + 1, next, (space->count - low) * sizeof(*next));
 		*next = (struct span){start, size};

@@ -1,10 +1,10 @@
 /*
- * Streams: queues of operations, each run by a thread of its own that starts with its first need. What an
- * operation has to wait for besides its predecessor is known when it is submitted: the default stream waits
- * for the context's blocking streams and they for it, and sim_stream_wait names one operation. So the waits
- * point to the past only and cannot form a circle.
+ * Streams: queues of operations. Each is run by a thread of its own, which starts when it is first
+ * needed. All waits of an operation are known when it is submitted. The default stream waits for
+ * the context's blocking streams, and those wait for it. sim_stream_wait names one operation. So
+ * waits point to the past only and cannot form a circle.
  *
- * An operation that somebody waits for and that has nothing before it runs on the caller's thread.
+ * If a caller waits for an operation and no operation is before it, it runs on the caller's thread.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -40,17 +40,17 @@ struct sim_stream {
 	uint64_t room;   /* of the device */
 	bool lazy;       /* takes its room with its first work */
 	atomic_bool closed;
-	struct operation *head, *end; /* not done yet; the queue holds one reference */
-	struct operation *last;       /* newest ever; one reference */
+	struct operation *head, *end; /* not done yet; the queue has a reference */
+	struct operation *last;       /* the newest of all; one reference */
 };
 
-/* -- operations ------------------------------------------------------------------------------------------ */
+/* -- operations -------------------------------------------------------------------------------- */
 
 void operation_put(struct operation *operation)
 {
 	if (!operation || atomic_fetch_sub(&operation->references, 1) != 1)
 		return;
-	for (unsigned i = 0; i < operation->afters; i++) /* of those that ran, none is left */
+	for (unsigned i = 0; i < operation->afters; i++) /* an operation that ran has none left */
 		operation_put(operation->after[i]);
 	free(operation);
 }
@@ -95,7 +95,7 @@ static bool may_run(const struct operation *operation)
 	return !operation->running;
 }
 
-/* -- running: all with the lock held --------------------------------------------------------------------- */
+/* -- running: all with the lock held ----------------------------------------------------------- */
 
 static void retire(struct sim_stream *stream)
 {
@@ -158,7 +158,7 @@ static void *stream_thread(void *data)
 	return NULL;
 }
 
-/* The program's signals are not for these threads; what a kernel's own mistake raises is. */
+/* These threads block the program's signals, but not signals that a faulty kernel raises. */
 static bool start_thread(struct sim_stream *stream)
 {
 	static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
@@ -176,7 +176,7 @@ static bool start_thread(struct sim_stream *stream)
 	return stream->thread;
 }
 
-/* -- submitting ------------------------------------------------------------------------------------------ */
+/* -- submitting -------------------------------------------------------------------------------- */
 
 static bool pending(struct operation *operation)
 {
@@ -210,7 +210,7 @@ static struct operation *operation_new(struct sim_stream *stream, struct operati
 	return operation;
 }
 
-/* Appends it; one reference is the caller's. NULL: see *status, and `data` is freed. */
+/* Appends it. The caller gets a reference. NULL: see *status, and `data` is freed. */
 static struct operation *append(struct sim_stream *stream, const struct operation *what,
                                 struct operation *extra, enum sim_status *status)
 {
@@ -240,12 +240,12 @@ static struct operation *append(struct sim_stream *stream, const struct operatio
 	return operation;
 }
 
-/* pre: the lock is held. Makes sure that somebody runs it. */
+/* Makes sure that a thread runs it. pre: the lock is held. */
 static void go(struct sim_stream *stream, struct operation *operation, bool wait)
 {
 	bool inline_now = wait && stream->head == operation && may_run(operation);
 
-	/* Without a thread to be had, the caller runs the stream itself, in order. */
+	/* If no thread can start, the caller runs the stream itself, in order. */
 	if (!inline_now && !stream->thread && !start_thread(stream)) {
 		while (!operation->done) {
 			if (may_run(stream->head))
@@ -268,7 +268,7 @@ static enum sim_status settle(struct sim_stream *stream)
 {
 	uint64_t room;
 
-	if (!stream->lazy) /* only its own thread submits to one that is */
+	if (!stream->lazy) /* only its own thread submits to a lazy stream */
 		return SIM_OK;
 	enum sim_status status = room_take(stream->context, SIM_ROOM_STREAM, 0, &room);
 	if (!status) {
@@ -291,7 +291,7 @@ static void wait_for_room(struct sim_stream *stream)
 	context->blocked++;
 	while (sim_stream_alive(stream) && stream->queued >= most)
 		pthread_cond_wait(&changed, &lock);
-	if (context->id == id) /* else it has gone meanwhile */
+	if (context->id == id) /* else the context has ended meanwhile */
 		context->blocked--;
 	pthread_cond_broadcast(&changed);
 }
@@ -308,7 +308,7 @@ void sim_context_unblocked(struct sim_context *context)
 
 void stream_has_room(struct sim_stream *stream)
 {
-	jitter(4); /* a graph is launched */
+	jitter(4); /* during the launch of a graph */
 	pthread_mutex_lock(&lock);
 	wait_for_room(stream);
 	pthread_mutex_unlock(&lock);
@@ -317,7 +317,7 @@ void stream_has_room(struct sim_stream *stream)
 enum sim_status stream_submit(struct sim_stream *stream, enum sim_node_type type, work_function run,
                               void *data, bool wait, bool always)
 {
-	/* What is NONE is part of something larger, or no work of the device's. */
+	/* NONE is part of a larger piece of work, or not work of the device. */
 	struct operation what = {
 	    .run = run, .data = data, .always = always, .counted = type != SIM_NODE_NONE};
 	enum sim_status status;
@@ -351,7 +351,7 @@ static struct operation *mark_after(struct sim_stream *stream, struct operation 
 	wait_for_room(stream);
 	struct operation *operation = append(stream, &what, extra, status);
 	if (operation)
-		/* Nothing to run: done at once where nothing is before it. */
+		/* An operation without work is done at once if none is before it. */
 		go(stream, operation, stream->head == operation && may_run(operation));
 	pthread_mutex_unlock(&lock);
 	return operation;
@@ -370,7 +370,7 @@ enum sim_status stream_after(struct sim_stream *stream, struct operation *mark)
 	return status;
 }
 
-/* -- the interface --------------------------------------------------------------------------------------- */
+/* -- the interface ----------------------------------------------------------------------------- */
 
 enum sim_status sim_stream_create(struct sim_context *context, bool non_blocking, int priority,
                                   struct sim_stream **out)
@@ -480,7 +480,7 @@ enum sim_status sim_stream_query(struct sim_stream *stream)
 	wait_for_room(stream);
 	if (sim_stream_alive(stream)) {
 		status = (enum sim_status)atomic_load(&stream->context->status);
-		/* The default stream is idle when what it orders itself with is. */
+		/* The default stream is idle when the streams that it orders itself with are. */
 		bool busy = pending(stream->last);
 		for (struct sim_stream *other = stream->context->streams;
 		     other && stream == stream->context->legacy; other = other->next)
@@ -525,7 +525,7 @@ struct operation *stream_mark_context(struct sim_context *context)
 		mark->time = time_now();
 	}
 	for (struct sim_stream *stream = context->streams; stream && mark; stream = stream->next)
-		if (mark->afters < count && pending(stream->last)) /* some ended since */
+		if (mark->afters < count && pending(stream->last)) /* some have ended since */
 			mark->after[mark->afters++] = operation_get(stream->last);
 	pthread_mutex_unlock(&lock);
 	return mark;
@@ -567,7 +567,7 @@ struct sim_stream *sim_stream_default(struct sim_context *context)
 	return sim_context_alive(context) ? context->legacy : NULL;
 }
 
-/* -- contexts come and go -------------------------------------------------------------------------------- */
+/* -- start and end of contexts --------------------------------------------------------------- */
 
 enum sim_status stream_open(struct sim_context *context)
 {

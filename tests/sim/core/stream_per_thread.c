@@ -1,9 +1,9 @@
-/* Per-thread default streams: each thread has one in each context that it uses, as long as it lives. */
+/* Per-thread default streams: a thread has one in each context that it uses, until it ends. */
 #include <stdlib.h>
 
 #include "core_internal.h"
 
-struct own { /* one of the calling thread's, in a list */
+struct own { /* a stream of the calling thread, in a list */
 	struct own *next;
 	uint64_t context;
 	struct sim_stream *stream;
@@ -16,7 +16,7 @@ static void own_gone(void *data)
 {
 	for (struct own *own = data, *next; own; own = next) {
 		next = own->next;
-		/* Its context may be gone and with it the stream; ids are never used twice. */
+		/* Its context may have ended, and the stream with it. Ids are never used twice. */
 		stream_close(own->stream, own->context);
 		free(own);
 	}

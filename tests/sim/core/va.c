@@ -1,8 +1,9 @@
 /*
- * Addresses. One reservation of inaccessible memory holds, one behind the other and of equal size, the
- * program's view of all device addresses and one view for each device: address A of device d is host pointer
- * A + (d + 1) * arena. Device memory is shown in the devices' views only, so a program that dereferences a
- * device address crashes as it would with a card, and kernels reach what is mapped for their device.
+ * Addresses. One reservation of inaccessible memory holds views of equal size in a row: the
+ * program's view of all device addresses, then one view per device. Address A of device d is host
+ * pointer A + (d + 1) * arena. Device memory is mapped in the devices' views only. So a program
+ * that dereferences a device address crashes as it would with a card, and kernels reach the memory
+ * of their device.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 static uint64_t arena_start, arena_bytes;
 static int views;
 static struct space addresses;
-static struct range **granules; /* by address: which range it belongs to */
+static struct range **granules; /* range of each granule, by address */
 struct range *sim_ranges;
 
 static void *reserve(uint64_t bytes)
@@ -42,7 +43,7 @@ bool va_open(int devices, bool small)
 	                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (granules == MAP_FAILED)
 		return false;
-	/* The first granule is never given out: va_poison. */
+	/* The first granule is never given out: it is va_poison. */
 	return space_init(&addresses, arena_start + SIM_GRANULE, bytes - SIM_GRANULE);
 }
 
@@ -123,7 +124,7 @@ void va_give(struct range *range)
 bool va_show(char *where, const struct sim_physical *physical, uint64_t offset, uint64_t bytes,
              int protection)
 {
-	/* Old size 0 of a shared mapping: the same pages once more, elsewhere. */
+	/* Old size 0 of a shared mapping: the same pages again, elsewhere. */
 	if (mremap(physical->home + offset, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, where) == MAP_FAILED)
 		return false;
 	return protection == (PROT_READ | PROT_WRITE) || mprotect(where, bytes, protection) == 0;
@@ -133,5 +134,6 @@ void va_hide(char *where, uint64_t bytes)
 {
 	if (mmap(where, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
 	    MAP_FAILED)
-		mprotect(where, bytes, PROT_NONE); /* no more mappings to be had: at least out of reach */
+		/* no more mappings can be made: at least it is out of reach */
+		mprotect(where, bytes, PROT_NONE);
 }

@@ -33,7 +33,7 @@ enum sim_status sim_reserve(uint64_t bytes, uint64_t alignment, uint64_t hint, u
 	return status;
 }
 
-/* pre: the lock is held. The reservation around all of the range, or NULL. */
+/* The reservation that contains the whole range, or NULL. pre: the lock is held. */
 static struct range *reservation(uint64_t address, uint64_t bytes)
 {
 	struct range *range = va_range(address);
@@ -64,7 +64,7 @@ enum sim_status sim_unreserve(uint64_t address, uint64_t bytes)
 	return good ? SIM_OK : SIM_INVALID;
 }
 
-/* -- handles --------------------------------------------------------------------------------------------- */
+/* -- handles ----------------------------------------------------------------------------------- */
 
 enum sim_status sim_physical_create(enum sim_place place, int id, uint64_t bytes, struct sim_physical **out)
 {
@@ -138,7 +138,7 @@ void sim_physical_about(struct sim_physical *physical, enum sim_place *place, in
 	*bytes = physical->bytes;
 }
 
-/* -- mappings -------------------------------------------------------------------------------------------- */
+/* -- mappings ---------------------------------------------------------------------------------- */
 
 enum sim_status sim_map(uint64_t address, uint64_t bytes, uint64_t offset, struct sim_physical *physical)
 {
@@ -151,7 +151,7 @@ enum sim_status sim_map(uint64_t address, uint64_t bytes, uint64_t offset, struc
 	for (uint64_t at = 0; good && at < bytes; at += SIM_GRANULE)
 		good = !*slot(range, address + at);
 	if (good && (offset || bytes != physical->bytes)) {
-		good = false; /* as the H200's driver answers, which maps whole handles only */
+		good = false; /* as an H200's driver answers, which maps whole handles only */
 		status = SIM_NOT_SUPPORTED;
 	}
 	if (good) {
@@ -167,7 +167,7 @@ enum sim_status sim_map(uint64_t address, uint64_t bytes, uint64_t offset, struc
 	return status;
 }
 
-/* pre: the lock is held. Is the range made of whole mappings? */
+/* True if the range is made of whole mappings. pre: the lock is held. */
 static bool whole_mappings(struct range *range, uint64_t address, uint64_t bytes)
 {
 	for (uint64_t at = address; at < address + bytes;) {
@@ -194,7 +194,7 @@ static void remove_mapping(struct range *range, struct mapping *mapping)
 	free(mapping);
 }
 
-/* pre: the lock is held. Does nothing lie across an end? */
+/* True if no mapping crosses an end of the range. pre: the lock is held. */
 static bool nothing_cut(struct range *range, uint64_t address, uint64_t bytes)
 {
 	const struct mapping *first = *slot(range, address),
@@ -217,7 +217,7 @@ enum sim_status sim_unmap(uint64_t address, uint64_t bytes)
 			remove_mapping(range, mapping);
 	}
 	pthread_mutex_unlock(&sim_memory_lock);
-	jitter(1); /* before the next one is mapped there */
+	jitter(1); /* before the next mapping there */
 	return good ? SIM_OK : SIM_INVALID;
 }
 

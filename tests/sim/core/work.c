@@ -1,11 +1,11 @@
-/* Sets, host functions and words: what is checked when they are submitted, and what runs later. */
+/* Sets, host functions and words: the checks at submission, and the work. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core_internal.h"
 
-/* -- host functions -------------------------------------------------------------------------------------- */
+/* -- host functions ---------------------------------------------------------------------------- */
 
 struct host_call {
 	void (*function)(void *);
@@ -30,7 +30,7 @@ enum sim_status sim_host_function(struct sim_stream *stream, void (*function)(vo
 	return stream_submit(stream, SIM_NODE_HOST, host_call, call, false, false);
 }
 
-/* -- sets ------------------------------------------------------------------------------------------------ */
+/* -- sets -------------------------------------------------------------------------------------- */
 
 struct set {
 	char *to;
@@ -96,11 +96,11 @@ enum sim_status sim_set(struct sim_stream *stream, uint64_t to, uint64_t pitch, 
 	return stream_submit(stream, SIM_NODE_SET, set_now, set, wait && side.what == SIDE_PINNED, false);
 }
 
-/* -- words ----------------------------------------------------------------------------------------------- */
+/* -- words ------------------------------------------------------------------------------------- */
 
 struct words {
 	size_t count;
-	struct sim_word word[]; /* addresses are where this process reaches them */
+	struct sim_word word[]; /* addresses as this process reaches them */
 };
 
 static bool met(const struct sim_word *word)
@@ -110,7 +110,7 @@ static bool met(const struct sim_word *word)
 	uint64_t value = word->wide ? word->value : (uint32_t)word->value;
 
 	switch (word->condition) {
-	case SIM_AT_LEAST: /* around the end of the numbers, too */
+	case SIM_AT_LEAST: /* also across the wrap-around of numbers */
 		return word->wide ? (int64_t)(now - value) >= 0 : (int32_t)(uint32_t)(now - value) >= 0;
 	case SIM_EQUAL:
 		return now == value;
