@@ -48,7 +48,7 @@ static int protection_on(const struct range *range, int device)
 	return !read ? PROT_NONE : write ? PROT_READ | PROT_WRITE : PROT_READ;
 }
 
-static bool show(struct range *range)
+static bool show_range(struct range *range)
 {
 	char *program = (char *)range->address;
 
@@ -107,7 +107,7 @@ enum sim_status range_new(const struct range *like, uint64_t bytes, struct range
 	if (kind == SIM_MANAGED &&
 	    !sim_config()->concurrent) /* without page faults the whole allocation is on the device */
 		status = device_charge(range->device, range->bytes);
-	if (status || !show(range)) {
+	if (status || !show_range(range)) {
 		bool charged = !status && kind == SIM_MANAGED && !sim_config()->concurrent && !range->page;
 
 		if (charged)
@@ -285,7 +285,7 @@ static bool remove_if(uint64_t address, unsigned kinds, uint64_t wanted)
 	return same;
 }
 
-static bool identify(uint64_t address, unsigned kinds, uint64_t *id, struct sim_context **context)
+static bool identify_allocation(uint64_t address, unsigned kinds, uint64_t *id, struct sim_context **context)
 {
 	pthread_mutex_lock(&sim_memory_lock);
 	struct range *range = start_of(address, kinds, id);
@@ -303,7 +303,7 @@ enum sim_status sim_free(uint64_t address, unsigned kinds)
 	enum sim_status status = kinds & 1u << SIM_DEVICE ? pool_free(address) : SIM_NOT_FOUND;
 	if (status != SIM_NOT_FOUND)
 		return status;
-	if (!identify(address, kinds, &id, &context))
+	if (!identify_allocation(address, kinds, &id, &context))
 		return SIM_INVALID;
 	sim_context_synchronize(context);
 	return remove_if(address, kinds, id) ? SIM_OK : SIM_INVALID;
@@ -316,7 +316,7 @@ struct ordered {
 };
 
 /* The program loses the address at once. The memory is freed when the stream gets there. */
-static bool leave(uint64_t address, uint64_t *id)
+static bool take_from_program(uint64_t address, uint64_t *id)
 {
 	pthread_mutex_lock(&sim_memory_lock);
 	struct range *range = start_of(address, ANY, id);
@@ -357,7 +357,7 @@ enum sim_status sim_free_ordered(uint64_t address, struct sim_stream *stream)
 	if (!ordered)
 		return SIM_NO_HOST_MEMORY;
 	ordered->address = address;
-	if (!sim_stream_alive(stream) || !leave(address, &ordered->id)) {
+	if (!sim_stream_alive(stream) || !take_from_program(address, &ordered->id)) {
 		free(ordered);
 		return SIM_INVALID;
 	}

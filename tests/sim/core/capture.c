@@ -43,7 +43,7 @@ static __thread struct {
 	struct sim_node *made;
 } recording; /* sim_node_begin */
 
-static uint64_t me(void)
+static uint64_t this_thread(void)
 {
 	if (!thread_id)
 		thread_id = sim_next_id();
@@ -71,7 +71,7 @@ static struct capture *capture_of(uint64_t id)
 }
 
 /* True if a blocking stream of the context captures: then its default stream cannot be used. */
-static bool implicit(struct sim_stream *stream, bool invalidate)
+static bool meets_blocking_capture(struct sim_stream *stream, bool invalidate)
 {
 	struct sim_context *context = sim_stream_context(stream);
 	bool found = false;
@@ -88,14 +88,14 @@ static bool implicit(struct sim_stream *stream, bool invalidate)
 }
 
 /* The rule of cuThreadExchangeStreamCaptureMode. Captures that forbid the call are invalidated. */
-static enum sim_status unsafe(void)
+static enum sim_status refuse_unsafe(void)
 {
 	bool found = false;
 
 	if (thread_mode != SIM_CAPTURE_GLOBAL && thread_mode != SIM_CAPTURE_THREAD_LOCAL)
 		return SIM_OK;
 	for (struct capture *capture = captures; capture; capture = capture->next) {
-		bool forbids = capture->thread == me()
+		bool forbids = capture->thread == this_thread()
 		                   ? capture->mode != SIM_CAPTURE_RELAXED
 		                   : thread_mode == SIM_CAPTURE_GLOBAL && capture->mode == SIM_CAPTURE_GLOBAL;
 
@@ -105,11 +105,11 @@ static enum sim_status unsafe(void)
 	return found ? SIM_CAPTURE_UNSUPPORTED : SIM_OK;
 }
 
-static enum sim_status refuse(struct sim_stream *stream)
+static enum sim_status refuse_node(struct sim_stream *stream)
 {
 	struct member *member = member_of(stream);
 
-	if (implicit(stream, true))
+	if (meets_blocking_capture(stream, true))
 		return SIM_CAPTURE_IMPLICIT;
 	if (!member)
 		return SIM_OK;
@@ -181,7 +181,7 @@ static struct sim_spot spot_of(const struct member *member)
 	return (struct sim_spot){member->capture->graph, member->after, member->count};
 }
 
-static enum sim_status usable(const struct member *member)
+static enum sim_status member_usable(const struct member *member)
 {
 	if (!member)
 		return SIM_CAPTURE_STATE;
@@ -189,7 +189,7 @@ static enum sim_status usable(const struct member *member)
 }
 
 /* The stream's next node comes after this one. */
-static enum sim_status follow(struct member *member, enum sim_status status, struct sim_node *node)
+static enum sim_status set_last_node(struct member *member, enum sim_status status, struct sim_node *node)
 {
 	if (status)
 		return status;
@@ -197,8 +197,8 @@ static enum sim_status follow(struct member *member, enum sim_status status, str
 	return member_after(member, &node, 1);
 }
 
-static enum sim_status add(struct sim_stream *stream, struct member *member, enum sim_node_type type,
-                           work_function run, void *data)
+static enum sim_status add_work_node(struct sim_stream *stream, struct member *member,
+                                     enum sim_node_type type, work_function run, void *data)
 {
 	struct sim_context *context = sim_stream_context(stream);
 	struct sim_node *node = NULL;
@@ -206,12 +206,12 @@ static enum sim_status add(struct sim_stream *stream, struct member *member, enu
 	if (recording.on)
 		return node_work(&recording.spot, context, type, run, data, &recording.made);
 	if (type == SIM_NODE_NONE)
-		return refuse(stream);
+		return refuse_node(stream);
 	if (member->capture->invalid)
 		return SIM_CAPTURE_INVALIDATED;
 	struct sim_spot spot = spot_of(member);
 	enum sim_status status = node_work(&spot, context, type, run, data, &node);
-	return follow(member, status, node);
+	return set_last_node(member, status, node);
 }
 
 bool capture_take(struct sim_stream *stream, enum sim_node_type type, work_function run, void *data,
@@ -223,8 +223,8 @@ bool capture_take(struct sim_stream *stream, enum sim_node_type type, work_funct
 	struct member *member = member_of(stream);
 	bool taken = recording.on || member;
 	if (taken) {
-		*status = add(stream, member, type, run, data);
-	} else if (implicit(stream, true)) {
+		*status = add_work_node(stream, member, type, run, data);
+	} else if (meets_blocking_capture(stream, true)) {
 		*status = SIM_CAPTURE_IMPLICIT;
 		taken = true;
 	}
@@ -261,13 +261,13 @@ enum sim_status sim_capture_alloc(struct sim_stream *stream, uint64_t bytes, uin
 
 	pthread_mutex_lock(&sim_graph_lock);
 	struct member *member = member_of(stream);
-	enum sim_status status = usable(member);
+	enum sim_status status = member_usable(member);
 	if (!status) {
 		struct sim_spot spot = spot_of(member);
 		int device = sim_context_device(sim_stream_context(stream));
 
 		status = node_alloc(&spot, device, 0, bytes, address, &node);
-		status = follow(member, status, node);
+		status = set_last_node(member, status, node);
 	}
 	pthread_mutex_unlock(&sim_graph_lock);
 	return status;
@@ -279,12 +279,12 @@ enum sim_status sim_capture_free(struct sim_stream *stream, uint64_t address)
 
 	pthread_mutex_lock(&sim_graph_lock);
 	struct member *member = member_of(stream);
-	enum sim_status status = usable(member);
+	enum sim_status status = member_usable(member);
 	if (!status) {
 		struct sim_spot spot = spot_of(member);
 
 		status = node_free(&spot, address, &node);
-		status = follow(member, status, node);
+		status = set_last_node(member, status, node);
 	}
 	pthread_mutex_unlock(&sim_graph_lock);
 	return status;
@@ -297,12 +297,12 @@ enum sim_status sim_capture_external(struct sim_stream *stream, enum sim_node_ty
 
 	pthread_mutex_lock(&sim_graph_lock);
 	struct member *member = member_of(stream);
-	enum sim_status status = usable(member);
+	enum sim_status status = member_usable(member);
 	if (!status) {
 		struct sim_spot spot = spot_of(member);
 
 		status = node_event(&spot, record_or_wait, event, &node);
-		status = follow(member, status, node);
+		status = set_last_node(member, status, node);
 	}
 	pthread_mutex_unlock(&sim_graph_lock);
 	return status;
@@ -315,7 +315,7 @@ void capture_mark_free(void *mark)
 	free(mark);
 }
 
-static enum sim_status mark(struct sim_event *event, const struct member *member)
+static enum sim_status mark_event(struct sim_event *event, const struct member *member)
 {
 	struct mark *made = malloc(sizeof(*made) + member->count * sizeof(struct sim_node *));
 	void **place = event_capture_mark(event);
@@ -341,8 +341,8 @@ bool capture_record(struct sim_event *event, struct sim_stream *stream, enum sim
 	struct member *member = member_of(stream);
 	bool taken = true;
 	if (member) {
-		*status = member->capture->invalid ? SIM_CAPTURE_INVALIDATED : mark(event, member);
-	} else if (implicit(stream, true)) {
+		*status = member->capture->invalid ? SIM_CAPTURE_INVALIDATED : mark_event(event, member);
+	} else if (meets_blocking_capture(stream, true)) {
 		*status = SIM_CAPTURE_IMPLICIT;
 	} else {
 		free(*place);
@@ -354,7 +354,7 @@ bool capture_record(struct sim_event *event, struct sim_stream *stream, enum sim
 }
 
 /* A stream waits for captured work, and so joins the capture. */
-static enum sim_status join(struct sim_stream *stream, struct member *member, const struct mark *mark)
+static enum sim_status join_capture(struct sim_stream *stream, struct member *member, const struct mark *mark)
 {
 	struct capture *capture = capture_of(mark->capture);
 	enum sim_status status = SIM_OK;
@@ -385,10 +385,10 @@ bool capture_wait(struct sim_stream *stream, struct sim_event *event, bool recor
 	bool taken = true;
 	if (member && member->capture->invalid) {
 		*status = SIM_CAPTURE_INVALIDATED;
-	} else if (implicit(stream, true)) {
+	} else if (meets_blocking_capture(stream, true)) {
 		*status = SIM_CAPTURE_IMPLICIT;
 	} else if (*place) {
-		*status = join(stream, member, *place);
+		*status = join_capture(stream, member, *place);
 	} else if (member) { /* a graph cannot wait for work outside of it */
 		member->capture->invalid |= recorded;
 		*status = recorded ? SIM_CAPTURE_ISOLATION : SIM_OK;
@@ -401,15 +401,15 @@ bool capture_wait(struct sim_stream *stream, struct sim_event *event, bool recor
 
 /* -- begin and end ----------------------------------------------------------------------------- */
 
-static enum sim_status begin(struct sim_stream *stream, enum sim_capture_mode mode, struct sim_graph *graph,
-                             const struct sim_spot *spot)
+static enum sim_status begin_capture(struct sim_stream *stream, enum sim_capture_mode mode,
+                                     struct sim_graph *graph, const struct sim_spot *spot)
 {
 	struct capture *capture;
 	struct member *member = member_of(stream);
 
 	if (member)
 		return SIM_CAPTURE_STATE;
-	if (implicit(stream, true))
+	if (meets_blocking_capture(stream, true))
 		return SIM_CAPTURE_IMPLICIT;
 	if (stream == sim_stream_default(sim_stream_context(stream)))
 		return SIM_CAPTURE_UNSUPPORTED;
@@ -419,7 +419,7 @@ static enum sim_status begin(struct sim_stream *stream, enum sim_capture_mode mo
 	}
 	*capture = (struct capture){.next = captures,
 	                            .id = sim_next_id(),
-	                            .thread = me(),
+	                            .thread = this_thread(),
 	                            .mode = mode,
 	                            .origin = stream,
 	                            .graph = graph};
@@ -437,16 +437,16 @@ enum sim_status sim_capture_begin(struct sim_stream *stream, enum sim_capture_mo
 	if (status)
 		return status;
 	pthread_mutex_lock(&sim_graph_lock);
-	status = sim_graph_alive(graph) ? begin(stream, mode, graph, spot) : SIM_INVALID;
+	status = sim_graph_alive(graph) ? begin_capture(stream, mode, graph, spot) : SIM_INVALID;
 	if (status && !spot)
 		graph_delete(graph);
 	pthread_mutex_unlock(&sim_graph_lock);
 	return status;
 }
 
-static enum sim_status verdict(const struct capture *capture, const struct member *origin)
+static enum sim_status capture_result(const struct capture *capture, const struct member *origin)
 {
-	if (capture->mode != SIM_CAPTURE_RELAXED && capture->thread != me())
+	if (capture->mode != SIM_CAPTURE_RELAXED && capture->thread != this_thread())
 		return SIM_CAPTURE_WRONG_THREAD;
 	if (capture->invalid)
 		return SIM_CAPTURE_INVALIDATED;
@@ -471,7 +471,7 @@ enum sim_status sim_capture_end(struct sim_stream *stream, struct sim_graph **ou
 		capture->invalid = true;
 		status = SIM_CAPTURE_UNMATCHED;
 	} else if (capture) {
-		status = verdict(capture, member);
+		status = capture_result(capture, member);
 		if (!status)
 			*out = capture->graph;
 		else if (sim_graph_alive(capture->graph))
@@ -483,7 +483,7 @@ enum sim_status sim_capture_end(struct sim_stream *stream, struct sim_graph **ou
 }
 
 /* A stream ends: so does its own capture, or its work can join no more. pre: the lock is held. */
-static void leave(struct member *member)
+static void leave_capture(struct member *member)
 {
 	struct capture *capture = member->capture;
 
@@ -507,7 +507,7 @@ void capture_stream_gone(struct sim_stream *stream)
 	pthread_mutex_lock(&sim_graph_lock);
 	struct member *member = member_of(stream);
 	if (member)
-		leave(member);
+		leave_capture(member);
 	pthread_mutex_unlock(&sim_graph_lock);
 }
 
@@ -521,7 +521,7 @@ void capture_context_gone(struct sim_context *context)
 		bool here = sim_stream_context(member->stream) == context;
 
 		if (here)
-			leave(member);
+			leave_capture(member);
 		member = here ? members : member->next; /* more members than this one may have ended */
 	}
 	pthread_mutex_unlock(&sim_graph_lock);
@@ -577,7 +577,7 @@ enum sim_status sim_capture_query(struct sim_stream *stream, struct sim_capture_
 {
 	pthread_mutex_lock(&sim_graph_lock);
 	const struct member *member = member_of(stream);
-	enum sim_status status = implicit(stream, false) ? SIM_CAPTURE_IMPLICIT : SIM_OK;
+	enum sim_status status = meets_blocking_capture(stream, false) ? SIM_CAPTURE_IMPLICIT : SIM_OK;
 	if (!status)
 		*out = (struct sim_capture_info){.status = SIM_CAPTURE_NONE};
 	if (!status && member)
@@ -598,7 +598,7 @@ enum sim_status sim_capture_depend(struct sim_stream *stream, struct sim_node *c
 		return SIM_NO_HOST_MEMORY;
 	pthread_mutex_lock(&sim_graph_lock);
 	struct member *member = member_of(stream);
-	enum sim_status status = usable(member);
+	enum sim_status status = member_usable(member);
 	for (size_t i = 0; i < count && !status; i++) {
 		copy[i] = nodes[i];
 		status = object_is(nodes[i], OBJECT_NODE) ? SIM_OK : SIM_INVALID;
@@ -625,7 +625,7 @@ enum sim_status sim_capture_unsafe(void)
 	if (!atomic_load(&alive))
 		return SIM_OK;
 	pthread_mutex_lock(&sim_graph_lock);
-	enum sim_status status = unsafe();
+	enum sim_status status = refuse_unsafe();
 	pthread_mutex_unlock(&sim_graph_lock);
 	return status;
 }
@@ -635,7 +635,7 @@ enum sim_status sim_capture_refuse(struct sim_stream *stream)
 	if (!atomic_load(&alive))
 		return SIM_OK;
 	pthread_mutex_lock(&sim_graph_lock);
-	enum sim_status status = refuse(stream);
+	enum sim_status status = refuse_node(stream);
 	pthread_mutex_unlock(&sim_graph_lock);
 	return status;
 }
@@ -654,7 +654,7 @@ enum sim_status sim_capture_asks_context(struct sim_context *context)
 	if (!atomic_load(&alive))
 		return SIM_OK;
 	pthread_mutex_lock(&sim_graph_lock);
-	status = break_captures(context) ? SIM_CAPTURE_UNSUPPORTED : unsafe();
+	status = break_captures(context) ? SIM_CAPTURE_UNSUPPORTED : refuse_unsafe();
 	pthread_mutex_unlock(&sim_graph_lock);
 	return status;
 }
@@ -673,7 +673,7 @@ enum sim_status sim_capture_asks_event(struct sim_event *event)
 		capture->invalid = true;
 		status = SIM_CAPTURE_EVENT;
 	} else {
-		status = mark ? SIM_INVALID : unsafe();
+		status = mark ? SIM_INVALID : refuse_unsafe();
 	}
 	pthread_mutex_unlock(&sim_graph_lock);
 	return status;

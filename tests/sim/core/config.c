@@ -29,7 +29,7 @@ static unsigned rule_count;
 static int trace_file = -1;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static _Noreturn void wrong(const char *variable, const char *value, const char *want)
+static _Noreturn void refuse_value(const char *variable, const char *value, const char *want)
 {
 	fprintf(stderr, "sim: %s=%s: want %s\n", variable, value, want);
 	exit(2);
@@ -53,7 +53,7 @@ static uint64_t parse_size(const char *variable, const char *text)
 	for (size_t i = 0; at > text && i < sizeof(units) / sizeof(*units); i++)
 		if (!strcmp(at, units[i].suffix) && whole < (uint64_t)1 << (60 - units[i].shift))
 			return (whole << units[i].shift) + (thousandths << units[i].shift) / 1000;
-	wrong(variable, text, "a size such as 8GiB");
+	refuse_value(variable, text, "a size such as 8GiB");
 }
 
 static uint64_t size_of(const char *variable, uint64_t otherwise)
@@ -88,7 +88,7 @@ static unsigned number_of(const char *variable, unsigned most, unsigned otherwis
 	unsigned long number = strtoul(text, &end, 10);
 	snprintf(want, sizeof(want), "a number from 0 to %u", most);
 	if (*end || *text < '0' || *text > '9' || number > most)
-		wrong(variable, text, want);
+		refuse_value(variable, text, want);
 	return (unsigned)number;
 }
 
@@ -115,8 +115,8 @@ static void room_of(const char *text)
 		while (i < count && strcmp(word, words[i]))
 			i++;
 		if (!colon || i == count)
-			wrong("SPILL_SIM_ROOM", text,
-			      "some of module function stream event exec threads, each with :SIZE");
+			refuse_value("SPILL_SIM_ROOM", text,
+			             "some of module function stream event exec threads, each with :SIZE");
 		config.room[i] = parse_size("SPILL_SIM_ROOM", colon + 1);
 	}
 }
@@ -170,8 +170,8 @@ static void caps_of(const char *text)
 		while (i < sizeof(words) / sizeof(*words) && strcmp(word, words[i].word))
 			i++;
 		if (i == sizeof(words) / sizeof(*words))
-			wrong("SPILL_SIM_CAPS", text,
-			      "some of novmm nohostvmm nomanaged nounified integrated coherent xnack");
+			refuse_value("SPILL_SIM_CAPS", text,
+			             "some of novmm nohostvmm nomanaged nounified integrated coherent xnack");
 		*words[i].flag = words[i].value;
 	}
 }
@@ -212,10 +212,10 @@ static void rules_of(const char *text)
 	char *place = NULL;
 	for (char *one = strtok_r(copy, ", ", &place); one; one = strtok_r(NULL, ", ", &place))
 		if (rule_count == RULES || !rule_of(one, &rules[rule_count++]))
-			wrong("SPILL_SIM_FAIL", text, "FUNCTION:N[+][:CODE], separated by commas");
+			refuse_value("SPILL_SIM_FAIL", text, "FUNCTION:N[+][:CODE], separated by commas");
 }
 
-static void load(void)
+static void load_config(void)
 {
 	const char *verbose = getenv("SPILL_SIM_VERBOSE");
 
@@ -234,17 +234,17 @@ static void load(void)
 	rules_of(getenv("SPILL_SIM_FAIL"));
 	const char *calls = getenv("SPILL_SIM_TRACE");
 	if (calls && (trace_file = open(calls, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) < 0)
-		wrong("SPILL_SIM_TRACE", calls, "a file that can be written");
+		refuse_value("SPILL_SIM_TRACE", calls, "a file that can be written");
 }
 
 const struct sim_config *sim_config(void)
 {
-	pthread_once(&once, load);
+	pthread_once(&once, load_config);
 	return &config;
 }
 
 /* SPILL_SIM_TRACE: a line with its name for each call. */
-static void trace(const char *symbol)
+static void trace_call(const char *symbol)
 {
 	char line[128];
 
@@ -252,7 +252,7 @@ static void trace(const char *symbol)
 		return;
 	int length = snprintf(line, sizeof(line), "%s\n", symbol);
 	if (write(trace_file, line, (size_t)length) != length)
-		wrong("SPILL_SIM_TRACE", symbol, "a file that can be written");
+		refuse_value("SPILL_SIM_TRACE", symbol, "a file that can be written");
 }
 
 bool sim_fault(const char *symbol, const char *base, int *code)
@@ -260,7 +260,7 @@ bool sim_fault(const char *symbol, const char *base, int *code)
 	bool fail = false;
 
 	sim_config();
-	trace(symbol);
+	trace_call(symbol);
 	for (unsigned i = 0; i < rule_count; i++) {
 		struct rule *rule = &rules[i];
 

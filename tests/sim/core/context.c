@@ -22,7 +22,7 @@ static void in_child(void)
 		atomic_store(&state, FORKED);
 }
 
-static enum sim_status start(void)
+static enum sim_status start_simulator(void)
 {
 	const struct sim_config *config = sim_config();
 	bool small = __tsan_init;
@@ -46,7 +46,7 @@ enum sim_status sim_init(void)
 		return SIM_FORKED;
 	pthread_mutex_lock(&start_lock);
 	if (atomic_load(&state) == NOT_STARTED)
-		status = start();
+		status = start_simulator();
 	pthread_mutex_unlock(&start_lock);
 	return status;
 }

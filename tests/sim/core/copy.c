@@ -50,7 +50,7 @@ struct copy {
 #define STAGED ((uint64_t)8 << 20)
 
 /* Number of bytes from the first to the last. */
-static uint64_t extent(const struct sim_box *box, uint64_t width, uint64_t rows, uint64_t slices)
+static uint64_t box_extent(const struct sim_box *box, uint64_t width, uint64_t rows, uint64_t slices)
 {
 	return box->slice * (slices - 1) + box->pitch * (rows - 1) + width;
 }
@@ -120,9 +120,10 @@ enum sim_status sim_copy_box(struct sim_stream *stream, const struct sim_box *to
 		return SIM_OK;
 	if (!box_of(to, width, rows, slices, &there) || !box_of(from, width, rows, slices, &here))
 		return SIM_INVALID;
-	enum sim_status status = side_of(to->address, extent(&there, width, rows, slices), stream, &target);
+	enum sim_status status =
+	    side_of(to->address, box_extent(&there, width, rows, slices), stream, &target);
 	if (!status)
-		status = side_of(from->address, extent(&here, width, rows, slices), stream, &source);
+		status = side_of(from->address, box_extent(&here, width, rows, slices), stream, &source);
 	if (!status)
 		status = kind_fits(kind, &target, &source);
 	if (status)

@@ -85,8 +85,8 @@ enum sim_status node_work(const struct sim_spot *spot, struct sim_context *conte
 }
 
 /* An allocation of the same size that is freed before the spot. The new one takes its place. */
-static struct graph_allocation *over(const struct sim_spot *spot, int device, unsigned devices,
-                                     uint64_t bytes)
+static struct graph_allocation *find_freed_before(const struct sim_spot *spot, int device, unsigned devices,
+                                                  uint64_t bytes)
 {
 	for (struct sim_node *node = spot->graph->first; node; node = node->next) {
 		struct graph_allocation *one = node->type == SIM_NODE_FREE ? node->allocation : NULL;
@@ -107,7 +107,7 @@ enum sim_status node_alloc(const struct sim_spot *spot, int device, unsigned dev
 	if (!spot_good(spot) || !bytes || device < 0 || device >= sim_config()->devices)
 		return SIM_INVALID;
 	enum sim_status status = graph_memory_add(spot->graph->memory, device, devices, bytes,
-	                                          over(spot, device, devices, bytes), &one);
+	                                          find_freed_before(spot, device, devices, bytes), &one);
 	if (!status)
 		status = node_new(spot, SIM_NODE_ALLOC, out);
 	if (status)
@@ -118,7 +118,7 @@ enum sim_status node_alloc(const struct sim_spot *spot, int device, unsigned dev
 	return SIM_OK;
 }
 
-static bool frees(const struct sim_graph *graph, const struct graph_allocation *one)
+static bool graph_frees(const struct sim_graph *graph, const struct graph_allocation *one)
 {
 	for (const struct sim_node *node = graph->first; node; node = node->next)
 		if (node->type == SIM_NODE_FREE && node->allocation == one)
@@ -133,7 +133,7 @@ enum sim_status node_free(const struct sim_spot *spot, uint64_t address, struct 
 	if (!spot_good(spot) || !one || one->freed_here)
 		return SIM_INVALID;
 	bool here = one->memory == spot->graph->memory;
-	if (here ? one->freed_elsewhere : frees(spot->graph, one))
+	if (here ? one->freed_elsewhere : graph_frees(spot->graph, one))
 		return SIM_INVALID;
 	enum sim_status status = node_new(spot, SIM_NODE_FREE, out);
 	if (status)
@@ -240,7 +240,7 @@ void graph_delete(struct sim_graph *graph)
 
 /* -- traversal ------------------------------------------------------------------------------- */
 
-static void unsee(struct sim_graph *graph)
+static void clear_marks(struct sim_graph *graph)
 {
 	for (struct sim_node *node = graph->first; node; node = node->next)
 		node->state = UNSEEN;
@@ -255,7 +255,7 @@ bool graph_leads_to(struct sim_graph *graph, struct sim_node *const *nodes, size
 
 	if (!todo)
 		return false;
-	unsee(graph);
+	clear_marks(graph);
 	for (size_t i = 0; i < before_count; i++) {
 		before[i]->state = SEEN;
 		todo[left++] = before[i];
@@ -276,7 +276,7 @@ bool graph_leads_to(struct sim_graph *graph, struct sim_node *const *nodes, size
 	return all;
 }
 
-static bool runnable(const struct sim_node *node)
+static bool is_runnable(const struct sim_node *node)
 {
 	for (size_t i = 0; i < node->afters; i++)
 		if (node->after[i]->state != DONE)
@@ -288,11 +288,11 @@ bool graph_sort(struct sim_graph *graph, struct sim_node **sorted)
 {
 	size_t count = 0, before;
 
-	unsee(graph);
+	clear_marks(graph);
 	do {
 		before = count;
 		for (struct sim_node *node = graph->first; node; node = node->next) {
-			if (!runnable(node))
+			if (!is_runnable(node))
 				continue;
 			node->state = DONE;
 			sorted[count++] = node;

@@ -88,7 +88,7 @@ static struct step *steps_of(struct sim_graph *graph, size_t *count, enum sim_st
 	return *status ? NULL : steps;
 }
 
-static enum sim_status instantiate(struct sim_graph *graph, bool auto_free, struct sim_exec **out)
+static enum sim_status instantiate_graph(struct sim_graph *graph, bool auto_free, struct sim_exec **out)
 {
 	if (!sim_graph_alive(graph))
 		return SIM_INVALID;
@@ -144,7 +144,7 @@ enum sim_status sim_graph_instantiate(struct sim_graph *graph, bool auto_free, s
 	if (status)
 		return status;
 	pthread_mutex_lock(&sim_graph_lock);
-	status = instantiate(graph, auto_free, &exec);
+	status = instantiate_graph(graph, auto_free, &exec);
 	if (!status) {
 		exec->context = context;
 		exec->context_id = id;
@@ -184,8 +184,8 @@ enum sim_status sim_exec_destroy(struct sim_exec *exec)
 /* -- updates ----------------------------------------------------------------------------------- */
 
 /* Replaces the work of `count` steps. Launches under way keep their own references. */
-static enum sim_status swap(struct sim_exec *exec, size_t first, size_t count, struct sim_graph *graph,
-                            bool *fits)
+static enum sim_status replace_steps(struct sim_exec *exec, size_t first, size_t count,
+                                     struct sim_graph *graph, bool *fits)
 {
 	enum sim_status status;
 	size_t fresh_count;
@@ -215,7 +215,7 @@ enum sim_status sim_exec_update(struct sim_exec *exec, struct sim_graph *graph, 
 	*fits = false;
 	pthread_mutex_lock(&sim_graph_lock);
 	if (object_is(exec, OBJECT_EXEC) && sim_graph_alive(graph))
-		status = swap(exec, 0, exec->count, graph, fits);
+		status = replace_steps(exec, 0, exec->count, graph, fits);
 	pthread_mutex_unlock(&sim_graph_lock);
 	return status;
 }
@@ -234,7 +234,7 @@ enum sim_status sim_exec_replace(struct sim_exec *exec, const struct sim_node *n
 		while (first + count < exec->count && exec->step[first + count].node == node)
 			count++;
 		if (count)
-			status = swap(exec, first, count, graph, fits);
+			status = replace_steps(exec, first, count, graph, fits);
 	}
 	pthread_mutex_unlock(&sim_graph_lock);
 	return status;
@@ -258,7 +258,7 @@ struct finish { /* ends a launch that has memory */
 	struct graph_allocation *frees[];
 };
 
-static void finish(void *data)
+static void finish_launch(void *data)
 {
 	struct finish *finish = data;
 
@@ -267,7 +267,7 @@ static void finish(void *data)
 	graph_memory_launched(finish->memory);
 }
 
-static enum sim_status submit(const struct step *step, struct sim_stream *stream)
+static enum sim_status submit_step(const struct step *step, struct sim_stream *stream)
 {
 	if (step->type == SIM_NODE_RECORD)
 		return sim_event_record(step->event, stream);
@@ -323,9 +323,9 @@ enum sim_status sim_exec_launch(struct sim_exec *exec, struct sim_stream *stream
 	stream_has_room(stream);
 	status = in_turn(exec, stream, NULL);
 	for (size_t i = 0; i < exec->count && !status; i++)
-		status = submit(&exec->step[i], stream);
+		status = submit_step(&exec->step[i], stream);
 	if (end)
-		stream_submit(stream, SIM_NODE_NONE, finish, end, false, true);
+		stream_submit(stream, SIM_NODE_NONE, finish_launch, end, false, true);
 	if (!status) {
 		struct operation *mark = stream_mark(stream, &status);
 

@@ -56,7 +56,7 @@ static bool pile_add(struct pile *pile, struct sim_physical *piece)
 	return true;
 }
 
-static void grow(int device, uint64_t used, uint64_t reserved)
+static void count_bytes(int device, uint64_t used, uint64_t reserved)
 {
 	struct sim_graph_memory *a = &about[device];
 
@@ -66,7 +66,7 @@ static void grow(int device, uint64_t used, uint64_t reserved)
 	a->reserved_high = a->reserved > a->reserved_high ? a->reserved : a->reserved_high;
 }
 
-static void drop(int device, struct sim_physical *piece)
+static void drop_piece(int device, struct sim_physical *piece)
 {
 	about[device].used -= PIECE;
 	about[device].reserved -= PIECE;
@@ -75,7 +75,7 @@ static void drop(int device, struct sim_physical *piece)
 }
 
 /* Memory behind the block becomes spare. */
-static void unback(struct graph_block *block)
+static void unback_block(struct graph_block *block)
 {
 	struct range *range = block->range;
 
@@ -86,11 +86,11 @@ static void unback(struct graph_block *block)
 			va_hide(va_alias(range->address, device), range->bytes);
 	for (size_t i = 0; i < block->pieces; i++)
 		if (!pile_add(&spare[range->device], block->piece[i]))
-			drop(range->device, block->piece[i]);
+			drop_piece(range->device, block->piece[i]);
 	block->backed = false;
 }
 
-static struct graph_block *idle(int device)
+static struct graph_block *find_idle_block(int device)
 {
 	struct graph_block *block = blocks;
 
@@ -103,35 +103,35 @@ bool graph_memory_trim(int device)
 {
 	struct graph_block *block;
 
-	while ((block = idle(device)))
-		unback(block);
+	while ((block = find_idle_block(device)))
+		unback_block(block);
 	bool any = spare[device].count;
 	while (spare[device].count)
-		drop(device, spare[device].piece[--spare[device].count]);
+		drop_piece(device, spare[device].piece[--spare[device].count]);
 	return any;
 }
 
 /* *fresh: bytes new to graphs, which count only if the whole block gets memory. */
 static enum sim_status take_piece(int device, struct sim_physical **out, uint64_t *fresh)
 {
-	struct graph_block *block = spare[device].count ? NULL : idle(device);
+	struct graph_block *block = spare[device].count ? NULL : find_idle_block(device);
 
 	if (block)
-		unback(block);
+		unback_block(block);
 	if (spare[device].count) {
 		*out = spare[device].piece[--spare[device].count];
 		return SIM_OK;
 	}
 	enum sim_status status = physical_new(SIM_ON_DEVICE, device, PIECE, true, out);
 	if (!status) {
-		grow(device, 0, PIECE);
+		count_bytes(device, 0, PIECE);
 		*fresh += PIECE;
 	}
 	return status;
 }
 
 /* pre: the block is busy, so no other thread takes its memory. */
-static enum sim_status back(struct graph_block *block)
+static enum sim_status back_block(struct graph_block *block)
 {
 	struct range *range = block->range;
 	enum sim_status status = SIM_OK;
@@ -149,7 +149,7 @@ static enum sim_status back(struct graph_block *block)
 				status = SIM_NO_HOST_MEMORY;
 	block->backed = !status;
 	if (!status)
-		grow(range->device, fresh, 0);
+		count_bytes(range->device, fresh, 0);
 	else
 		about[range->device].used -= got * PIECE - fresh;
 	for (size_t i = 0; i < got && status; i++)
@@ -169,7 +169,7 @@ struct graph_memory *graph_memory_new(void)
 }
 
 /* pre: the lock is held. */
-static void put(struct graph_memory *memory)
+static void put_memory(struct graph_memory *memory)
 {
 	if (--memory->references)
 		return;
@@ -181,7 +181,7 @@ static void put(struct graph_memory *memory)
 			continue;
 		}
 		*link = block->next;
-		unback(block);
+		unback_block(block);
 		va_give(block->range);
 		free(block);
 	}
@@ -202,7 +202,7 @@ void graph_memory_get(struct graph_memory *memory)
 void graph_memory_put(struct graph_memory *memory)
 {
 	pthread_mutex_lock(&sim_memory_lock);
-	put(memory);
+	put_memory(memory);
 	pthread_mutex_unlock(&sim_memory_lock);
 }
 
@@ -236,7 +236,8 @@ static struct graph_block *block_new(struct graph_memory *memory, int device, un
 }
 
 /* Finds a place in a block of the graph that has room, or in a new one. */
-static struct graph_block *room(struct graph_memory *memory, int device, unsigned devices, uint64_t bytes)
+static struct graph_block *find_block_with_room(struct graph_memory *memory, int device, unsigned devices,
+                                                uint64_t bytes)
 {
 	struct graph_block *block = blocks;
 
@@ -258,7 +259,8 @@ enum sim_status graph_memory_add(struct graph_memory *memory, int device, unsign
 		return SIM_NO_HOST_MEMORY;
 	}
 	pthread_mutex_lock(&sim_memory_lock);
-	struct graph_block *block = reuse ? reuse->block : room(memory, device, devices, whole);
+	struct graph_block *block =
+	    reuse ? reuse->block : find_block_with_room(memory, device, devices, whole);
 	if (block) {
 		*one = (struct graph_allocation){.next = memory->allocations,
 		                                 .memory = memory,
@@ -333,7 +335,7 @@ struct sim_context *graph_memory_context(const struct graph_block *block, uint64
 
 /* -- launches ---------------------------------------------------------------------------------- */
 
-static void shut(struct graph_allocation *one)
+static void end_allocation(struct graph_allocation *one)
 {
 	one->open = false;
 	one->block->open--;
@@ -343,15 +345,15 @@ void graph_memory_free(const struct graph_block *block, uint64_t start)
 {
 	struct graph_allocation *one = open_at(block, start);
 
-	shut(one);
-	put(one->memory);
+	end_allocation(one);
+	put_memory(one->memory);
 }
 
 void graph_memory_freed(struct graph_allocation *one)
 {
 	pthread_mutex_lock(&sim_memory_lock);
 	one->block->busy--;
-	put(one->memory);
+	put_memory(one->memory);
 	pthread_mutex_unlock(&sim_memory_lock);
 }
 
@@ -371,7 +373,7 @@ enum sim_status graph_memory_free_ordered(uint64_t address, struct sim_stream *s
 	struct graph_allocation *one = range && range->graph ? open_at(range->graph, address) : NULL;
 	bool found = one && one->address == address;
 	if (found) {
-		shut(one); /* the reference of the live allocation is now the free's */
+		end_allocation(one); /* the reference of the live allocation is now the free's */
 		one->block->busy++;
 	}
 	pthread_mutex_unlock(&sim_memory_lock);
@@ -397,15 +399,15 @@ static enum sim_status back_all(struct graph_memory *memory)
 	set_busy(memory, 1);
 	for (struct graph_block *block = blocks; block && !status; block = block->next)
 		if (block->memory == memory)
-			status = back(block);
+			status = back_block(block);
 	if (status)
 		set_busy(memory, -1);
 	return status;
 }
 
 /* True if a launch may begin: its allocations are not live, and the memory that it frees is. */
-static enum sim_status ready(const struct graph_memory *memory, bool auto_free,
-                             struct graph_allocation *const *frees, size_t count)
+static enum sim_status check_launch(const struct graph_memory *memory, bool auto_free,
+                                    struct graph_allocation *const *frees, size_t count)
 {
 	for (const struct graph_allocation *one = memory->allocations; one; one = one->next)
 		if (one->open && !auto_free)
@@ -420,7 +422,7 @@ enum sim_status graph_memory_launch(struct graph_memory *memory, struct sim_cont
                                     struct graph_allocation *const *frees, size_t count)
 {
 	pthread_mutex_lock(&sim_memory_lock);
-	enum sim_status status = ready(memory, auto_free, frees, count);
+	enum sim_status status = check_launch(memory, auto_free, frees, count);
 	if (!status)
 		status = back_all(memory);
 	for (struct graph_allocation *one = memory->allocations; one && !status; one = one->next) {
@@ -432,7 +434,7 @@ enum sim_status graph_memory_launch(struct graph_memory *memory, struct sim_cont
 		memory->references++;
 	}
 	for (size_t i = 0; i < count && !status; i++) {
-		shut(frees[i]);
+		end_allocation(frees[i]);
 		frees[i]->block->busy++;
 	}
 	if (!status)
@@ -445,7 +447,7 @@ void graph_memory_launched(struct graph_memory *memory)
 {
 	pthread_mutex_lock(&sim_memory_lock);
 	set_busy(memory, -1);
-	put(memory);
+	put_memory(memory);
 	pthread_mutex_unlock(&sim_memory_lock);
 }
 

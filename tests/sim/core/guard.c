@@ -40,7 +40,7 @@ static void pass_on(int number, siginfo_t *info, void *machine)
 	}
 }
 
-static void faulted(int number, siginfo_t *info, void *machine)
+static void on_fault(int number, siginfo_t *info, void *machine)
 {
 	uint64_t address;
 	int device;
@@ -60,24 +60,24 @@ static void faulted(int number, siginfo_t *info, void *machine)
 }
 
 /* The program may have replaced the handlers since. Check each time: it is cheap. */
-static void install(int number)
+static void install_handler(int number)
 {
 	struct sigaction now,
-	    ours = {.sa_sigaction = faulted, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
+	    ours = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
 
-	if (sigaction(number, NULL, &now) == 0 && now.sa_flags & SA_SIGINFO && now.sa_sigaction == faulted)
+	if (sigaction(number, NULL, &now) == 0 && now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_fault)
 		return;
 	pthread_mutex_lock(&lock);
 	sigaction(number, &ours, &now);
-	if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != faulted)
+	if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_fault)
 		before[number == SIGBUS] = now;
 	pthread_mutex_unlock(&lock);
 }
 
 void guard_run(struct sim_context *context, work_function run, void *data)
 {
-	install(SIGSEGV);
-	install(SIGBUS);
+	install_handler(SIGSEGV);
+	install_handler(SIGBUS);
 	guard.device = context->device;
 	/* The signal is not blocked in its handler (SA_NODEFER), so there is no mask to restore. */
 	if (sigsetjmp(guard.back, 0) == 0) {

@@ -23,7 +23,7 @@ static uint64_t pages_of(const struct range *range)
 	return range->bytes / SIM_GRANULE;
 }
 
-static bool reach(struct range *range, uint64_t i, int device, bool on)
+static bool set_reach(struct range *range, uint64_t i, int device, bool on)
 {
 	struct page *page = &range->page[i];
 	uint32_t bit = 1u << device;
@@ -40,15 +40,15 @@ static bool reach(struct range *range, uint64_t i, int device, bool on)
 }
 
 /* Devices that reach a page without faults: its own device, and those that the advice names. */
-static void settle(struct range *range, uint64_t i)
+static void settle_page(struct range *range, uint64_t i)
 {
 	const struct page *page = &range->page[i];
 
 	for (int device = 0; device < sim_config()->devices; device++)
-		reach(range, i, device, page->resident == device || page->accessed_by & 1u << device);
+		set_reach(range, i, device, page->resident == device || page->accessed_by & 1u << device);
 }
 
-static bool move(struct range *range, uint64_t i, int to)
+static bool move_page(struct range *range, uint64_t i, int to)
 {
 	struct page *page = &range->page[i];
 
@@ -59,7 +59,7 @@ static bool move(struct range *range, uint64_t i, int to)
 	if (page->resident >= 0)
 		device_discharge(page->resident, SIM_GRANULE);
 	page->resident = (int8_t)to;
-	settle(range, i);
+	settle_page(range, i);
 	return true;
 }
 
@@ -76,7 +76,7 @@ bool managed_init(struct range *range)
 		page->resident = (int8_t)(whole ? range->device : SIM_CPU);
 		page->preferred = page->last_prefetch = NOWHERE;
 		for (int device = 0; whole && device < sim_config()->devices; device++)
-			reach(range, i, device, true);
+			set_reach(range, i, device, true);
 	}
 	return true;
 }
@@ -87,7 +87,7 @@ void managed_gone(struct range *range)
 		if (range->page[i].resident >= 0)
 			device_discharge(range->page[i].resident, SIM_GRANULE);
 		for (int device = 0; device < sim_config()->devices; device++)
-			reach(range, i, device, false);
+			set_reach(range, i, device, false);
 	}
 	free(range->page);
 	range->page = NULL;
@@ -103,7 +103,7 @@ void managed_evict(int device, uint64_t bytes)
 		range = range->next;
 	for (uint64_t moved = 0; range && moved < bytes; range = range->previous) {
 		for (uint64_t i = 0; range->page && i < pages_of(range) && moved < bytes; i++) {
-			if (range->page[i].resident == device && move(range, i, SIM_CPU))
+			if (range->page[i].resident == device && move_page(range, i, SIM_CPU))
 				moved += SIM_GRANULE;
 		}
 	}
@@ -122,15 +122,15 @@ bool managed_touch(uint64_t address, int device)
 		    page->preferred == SIM_CPU || (page->preferred >= 0 && page->preferred != device);
 
 		if (!stays)
-			move(range, i, device);
-		again = reach(range, i, device, true);
+			move_page(range, i, device);
+		again = set_reach(range, i, device, true);
 	}
 	pthread_mutex_unlock(&sim_memory_lock);
 	return again;
 }
 
 /* The pages that the bytes touch. NULL: not in one managed allocation. pre: the lock is held. */
-static struct range *pages(uint64_t address, uint64_t bytes, uint64_t *first, uint64_t *last)
+static struct range *managed_pages(uint64_t address, uint64_t bytes, uint64_t *first, uint64_t *last)
 {
 	struct range *range = va_range(address);
 
@@ -162,11 +162,11 @@ enum sim_status sim_advise(uint64_t address, uint64_t bytes, enum sim_advice adv
 	    !(advice == SIM_PREFERRED_LOCATION && !set))
 		return SIM_INVALID;
 	pthread_mutex_lock(&sim_memory_lock);
-	struct range *range = pages(address, bytes, &first, &last);
+	struct range *range = managed_pages(address, bytes, &first, &last);
 	for (uint64_t i = first; range && i <= last; i++) {
 		advise_page(&range->page[i], advice, set, device);
 		if (sim_config()->concurrent)
-			settle(range, i);
+			settle_page(range, i);
 	}
 	pthread_mutex_unlock(&sim_memory_lock);
 	return range ? SIM_OK : SIM_INVALID;
@@ -178,14 +178,14 @@ static void prefetch_now(void *data)
 	uint64_t first, last;
 
 	pthread_mutex_lock(&sim_memory_lock);
-	struct range *range = pages(ask->address, ask->bytes, &first, &last);
+	struct range *range = managed_pages(ask->address, ask->bytes, &first, &last);
 	for (uint64_t i = first; range && i <= last; i++) {
 		struct page *page = &range->page[i];
 
 		page->last_prefetch = (int8_t)ask->device;
 		/* A read-mostly page has a copy on either side: going to the host drops none. */
 		if (!(page->read_mostly && ask->device == SIM_CPU))
-			move(range, i, ask->device);
+			move_page(range, i, ask->device);
 	}
 	pthread_mutex_unlock(&sim_memory_lock);
 }
@@ -197,7 +197,7 @@ enum sim_status sim_prefetch(struct sim_stream *stream, uint64_t address, uint64
 	if (device < SIM_CPU || device >= sim_config()->devices)
 		return SIM_INVALID;
 	pthread_mutex_lock(&sim_memory_lock);
-	bool managed = pages(address, bytes, &first, &last);
+	bool managed = managed_pages(address, bytes, &first, &last);
 	pthread_mutex_unlock(&sim_memory_lock);
 	if (!managed)
 		return SIM_INVALID;
@@ -213,7 +213,7 @@ enum sim_status sim_managed_query(uint64_t address, uint64_t bytes, struct sim_m
 	uint64_t first, last;
 
 	pthread_mutex_lock(&sim_memory_lock);
-	const struct range *range = pages(address, bytes, &first, &last);
+	const struct range *range = managed_pages(address, bytes, &first, &last);
 	for (uint64_t i = first; range && i <= last; i++) {
 		const struct page *page = &range->page[i];
 		uint64_t start = range->address + i * SIM_GRANULE, end = start + SIM_GRANULE;

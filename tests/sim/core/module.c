@@ -154,8 +154,8 @@ enum sim_status sim_module_settle(struct sim_module *module)
 }
 
 /* `path`: the file itself, for a process that may not write files this large, or NULL. */
-static enum sim_status load(struct sim_context *context, const void *image, uint64_t limit, const char *path,
-                            bool lazily, struct sim_module **out)
+static enum sim_status load_module(struct sim_context *context, const void *image, uint64_t limit,
+                                   const char *path, bool lazily, struct sim_module **out)
 {
 	uint64_t bytes = image_bytes(image, limit);
 	struct rlimit most;
@@ -197,13 +197,13 @@ static enum sim_status load(struct sim_context *context, const void *image, uint
 
 enum sim_status sim_module_load_data(struct sim_context *context, const void *image, struct sim_module **out)
 {
-	return image ? load(context, image, UINT64_MAX, NULL, false, out) : SIM_INVALID;
+	return image ? load_module(context, image, UINT64_MAX, NULL, false, out) : SIM_INVALID;
 }
 
 enum sim_status sim_module_load_lazily(struct sim_context *context, const void *image,
                                        struct sim_module **out)
 {
-	return image ? load(context, image, UINT64_MAX, NULL, true, out) : SIM_INVALID;
+	return image ? load_module(context, image, UINT64_MAX, NULL, true, out) : SIM_INVALID;
 }
 
 enum sim_status sim_module_load_file(struct sim_context *context, const char *path, struct sim_module **out)
@@ -219,7 +219,7 @@ enum sim_status sim_module_load_file(struct sim_context *context, const char *pa
 	close(file);
 	if (image == MAP_FAILED)
 		return SIM_BAD_IMAGE;
-	enum sim_status status = load(context, image, (uint64_t)about.st_size, path, false, out);
+	enum sim_status status = load_module(context, image, (uint64_t)about.st_size, path, false, out);
 	munmap(image, (size_t)about.st_size);
 	return status;
 }

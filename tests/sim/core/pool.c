@@ -56,7 +56,7 @@ static void join_next(struct block *block)
 	free(next);
 }
 
-static bool split(struct block *block, uint64_t bytes)
+static bool split_block(struct block *block, uint64_t bytes)
 {
 	struct block *rest = malloc(sizeof(*rest));
 
@@ -73,7 +73,7 @@ static bool split(struct block *block, uint64_t bytes)
 }
 
 /* Frees blocks that their streams have passed. `observed`: the host synchronised, so it knows. */
-static void settle(struct sim_pool *pool, bool observed)
+static void settle_pool(struct sim_pool *pool, bool observed)
 {
 	for (struct range *chunk = pool->chunks; chunk; chunk = chunk->pool_next) {
 		for (struct block *b = chunk->blocks; b; b = b->next)
@@ -93,7 +93,7 @@ struct run {
 	uint64_t before_last; /* bytes of all blocks but the last */
 };
 
-static bool usable(const struct block *block, uint64_t stream, bool any)
+static bool block_usable(const struct block *block, uint64_t stream, bool any)
 {
 	return block->state == FREE || (block->state == GIVEN && (any || block->stream == stream));
 }
@@ -104,7 +104,7 @@ static bool find_run(struct sim_pool *pool, uint64_t bytes, uint64_t stream, boo
 	for (struct range *chunk = pool->chunks; chunk; chunk = chunk->pool_next) {
 		*run = (struct run){.chunk = chunk};
 		for (struct block *b = chunk->blocks; b; b = b->next) {
-			if (!usable(b, stream, any)) {
+			if (!block_usable(b, stream, any)) {
 				*run = (struct run){.chunk = chunk};
 				continue;
 			}
@@ -122,13 +122,13 @@ static bool find_run(struct sim_pool *pool, uint64_t bytes, uint64_t stream, boo
 }
 
 /* Makes one block of the run. *waits: at most run->blocks operations to wait for. */
-static struct block *occupy(struct run *run, uint64_t bytes, uint64_t stream, struct operation **waits,
-                            unsigned *count)
+static struct block *occupy_run(struct run *run, uint64_t bytes, uint64_t stream, struct operation **waits,
+                                unsigned *count)
 {
 	struct block *block = run->first;
 	uint64_t of_last = bytes - run->before_last;
 
-	if (run->last->bytes > of_last && !split(run->last, of_last))
+	if (run->last->bytes > of_last && !split_block(run->last, of_last))
 		return NULL;
 	for (struct block *b = run->first; b != run->last->next; b = b->next)
 		if (b->state == GIVEN && b->stream != stream && b->after)
@@ -193,7 +193,7 @@ static enum sim_status add_chunk(struct sim_pool *pool, uint64_t bytes)
 	return SIM_OK;
 }
 
-static enum sim_status grow(struct sim_pool *pool, uint64_t bytes)
+static enum sim_status add_chunks_for(struct sim_pool *pool, uint64_t bytes)
 {
 	if (bytes > UINT64_MAX / 2)
 		return SIM_NO_MEMORY;
@@ -229,7 +229,7 @@ static void give_back(struct sim_pool *pool, uint64_t keep)
 /* A destroyed pool gives back its chunks as soon as possible, and then ends. */
 static void end_closed(struct sim_pool *pool)
 {
-	settle(pool, true);
+	settle_pool(pool, true);
 	give_back(pool, 0);
 	if (pool->chunks)
 		return;
@@ -246,7 +246,7 @@ void pools_reclaim(int device)
 	for (struct sim_pool *pool = pools; pool; pool = pool->next) {
 		if (pool->about.device != device || pool->about.kind != SIM_DEVICE)
 			continue;
-		settle(pool, true);
+		settle_pool(pool, true);
 		give_back(pool, 0);
 	}
 }
@@ -255,10 +255,10 @@ void pools_reclaim(int device)
 
 static enum sim_status find_room(struct sim_pool *pool, uint64_t bytes, uint64_t stream, struct run *run)
 {
-	settle(pool, false);
+	settle_pool(pool, false);
 	if (find_run(pool, bytes, stream, false, run))
 		return SIM_OK;
-	enum sim_status status = grow(pool, bytes);
+	enum sim_status status = add_chunks_for(pool, bytes);
 	if (!status)
 		return find_run(pool, bytes, stream, false, run) ? SIM_OK : SIM_NO_MEMORY;
 	return pool->about.internal && find_run(pool, bytes, stream, true, run) ? SIM_OK : status;
@@ -283,7 +283,7 @@ enum sim_status sim_pool_alloc(struct sim_pool *pool, struct sim_stream *stream,
 	enum sim_status status = find_room(pool, whole, id, &run);
 	if (!status) {
 		waits = malloc(run.blocks * sizeof(struct operation *));
-		block = waits ? occupy(&run, whole, id, waits, &count) : NULL;
+		block = waits ? occupy_run(&run, whole, id, waits, &count) : NULL;
 		status = block ? SIM_OK : SIM_NO_HOST_MEMORY;
 	}
 	if (block) {
@@ -313,7 +313,7 @@ struct leaving {
 };
 
 /* Invalidates the allocation for the program. Its memory is not reused yet. */
-static enum sim_status leave(uint64_t address, struct leaving *out)
+static enum sim_status take_from_program(uint64_t address, struct leaving *out)
 {
 	enum sim_status status = SIM_NOT_FOUND;
 
@@ -339,7 +339,7 @@ struct wipe {
 };
 
 /* Freed memory must not be read again. Emptying its pages also gives them back to the machine. */
-static void wipe(void *data)
+static void empty_pages(void *data)
 {
 	const struct wipe *pages = data;
 
@@ -386,7 +386,7 @@ static struct operation *after_all(struct sim_context *context)
 enum sim_status pool_free(uint64_t address)
 {
 	struct leaving leaving;
-	enum sim_status status = leave(address, &leaving);
+	enum sim_status status = take_from_program(address, &leaving);
 
 	if (status)
 		return status;
@@ -396,7 +396,7 @@ enum sim_status pool_free(uint64_t address)
 	if (!mark) {
 		struct wipe pages = pages_of(&leaving);
 
-		wipe(&pages);
+		empty_pages(&pages);
 	}
 	pthread_mutex_lock(&sim_memory_lock);
 	struct sim_pool *pool = leaving.chunk->pool;
@@ -406,7 +406,7 @@ enum sim_status pool_free(uint64_t address)
 	if (pool->closed) {
 		end_closed(pool);
 	} else {
-		settle(pool, true);
+		settle_pool(pool, true);
 		give_back(pool, pool->about.threshold);
 	}
 	pthread_mutex_unlock(&sim_memory_lock);
@@ -418,7 +418,7 @@ enum sim_status pool_free_ordered(uint64_t address, struct sim_stream *stream)
 	struct leaving leaving;
 	struct operation *mark = NULL;
 	struct wipe *pages = malloc(sizeof(*pages));
-	enum sim_status ignored, status = pages ? leave(address, &leaving) : SIM_NO_HOST_MEMORY;
+	enum sim_status ignored, status = pages ? take_from_program(address, &leaving) : SIM_NO_HOST_MEMORY;
 
 	if (status) {
 		free(pages);
@@ -426,7 +426,7 @@ enum sim_status pool_free_ordered(uint64_t address, struct sim_stream *stream)
 	}
 	*pages = pages_of(&leaving);
 	uint64_t id = sim_stream_alive(stream) ? sim_stream_id(stream) : 0;
-	status = stream_submit(stream, SIM_NODE_NONE, wipe, pages, false, true);
+	status = stream_submit(stream, SIM_NODE_NONE, empty_pages, pages, false, true);
 	if (!status)
 		mark = stream_mark(stream, &ignored); /* none in a broken context, where no work runs */
 	pthread_mutex_lock(&sim_memory_lock);
@@ -542,7 +542,7 @@ void sim_pool_get_access(struct sim_pool *pool, int device, bool *read, bool *wr
 void sim_pool_trim(struct sim_pool *pool, uint64_t keep)
 {
 	pthread_mutex_lock(&sim_memory_lock);
-	settle(pool, true);
+	settle_pool(pool, true);
 	give_back(pool, keep);
 	pthread_mutex_unlock(&sim_memory_lock);
 }
@@ -558,7 +558,7 @@ void sim_pools_synchronized(int device)
 			end_closed(pool);
 			continue;
 		}
-		settle(pool, true);
+		settle_pool(pool, true);
 		give_back(pool, pool->about.threshold);
 	}
 	pthread_mutex_unlock(&sim_memory_lock);

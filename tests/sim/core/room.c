@@ -2,7 +2,7 @@
 #include "core_internal.h"
 
 /* pre: the lock is held. */
-static enum sim_status take(struct sim_context *context, uint64_t bytes)
+static enum sim_status take_room(struct sim_context *context, uint64_t bytes)
 {
 	enum sim_status status = bytes ? device_charge(context->device, bytes) : SIM_OK;
 
@@ -19,7 +19,7 @@ enum sim_status room_take(struct sim_context *context, enum sim_room what, uint6
 	if (!bytes)
 		return SIM_OK;
 	pthread_mutex_lock(&sim_memory_lock);
-	enum sim_status status = take(context, *held);
+	enum sim_status status = take_room(context, *held);
 	pthread_mutex_unlock(&sim_memory_lock);
 	return status;
 }
@@ -50,7 +50,7 @@ enum sim_status sim_context_local(struct sim_context *context, uint64_t bytes)
 	uint64_t before = context->local ? context->local : LOCAL;
 	if (bytes > before) {
 		status = __builtin_mul_overflow(bytes - before, threads, &more) ? SIM_NO_MEMORY
-		                                                                : take(context, more);
+		                                                                : take_room(context, more);
 		if (!status)
 			context->local = bytes;
 	}

@@ -15,7 +15,7 @@ bool space_init(struct space *space, uint64_t start, uint64_t size)
 	return true;
 }
 
-static bool grow(struct space *space)
+static bool grow_spans(struct space *space)
 {
 	if (space->count < space->capacity)
 		return true;
@@ -29,7 +29,7 @@ static bool grow(struct space *space)
 }
 
 /* Takes [start, start + size) out of span `i`. pre: it lies inside, and one more span fits. */
-static void carve(struct space *space, size_t i, uint64_t start, uint64_t size)
+static void carve_span(struct space *space, size_t i, uint64_t start, uint64_t size)
 {
 	struct span *span = &space->span[i];
 	uint64_t before = start - span->start, after = span->start + span->size - (start + size);
@@ -51,7 +51,7 @@ static void carve(struct space *space, size_t i, uint64_t start, uint64_t size)
 
 bool space_take(struct space *space, uint64_t size, uint64_t alignment, uint64_t hint, uint64_t *start)
 {
-	if (!grow(space))
+	if (!grow_spans(space))
 		return false;
 	if (hint && hint % alignment == 0) {
 		for (size_t i = 0; i < space->count; i++) {
@@ -59,7 +59,7 @@ bool space_take(struct space *space, uint64_t size, uint64_t alignment, uint64_t
 
 			if (hint >= span->start && hint - span->start <= span->size &&
 			    size <= span->size - (hint - span->start)) {
-				carve(space, i, hint, size);
+				carve_span(space, i, hint, size);
 				*start = hint;
 				return true;
 			}
@@ -70,7 +70,7 @@ bool space_take(struct space *space, uint64_t size, uint64_t alignment, uint64_t
 		uint64_t at = round_up(span->start, alignment);
 
 		if (at - span->start <= span->size && size <= span->size - (at - span->start)) {
-			carve(space, i, at, size);
+			carve_span(space, i, at, size);
 			*start = at;
 			return true;
 		}
@@ -104,7 +104,7 @@ void space_give(struct space *space, uint64_t start, uint64_t size)
 	} else if (joins_next) {
 		next->start = start;
 		next->size += size;
-	} else if (grow(space)) { /* if it fails, these numbers are lost, without harm */
+	} else if (grow_spans(space)) { /* if it fails, these numbers are lost, without harm */
 		next = &space->span[low];
 		memmove(next + 1, next, (space->count - low) * sizeof(*next));
 		*next = (struct span){start, size};

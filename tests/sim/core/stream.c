@@ -97,7 +97,7 @@ static bool may_run(const struct operation *operation)
 
 /* -- running: all with the lock held ----------------------------------------------------------- */
 
-static void retire(struct sim_stream *stream)
+static void retire_operation(struct sim_stream *stream)
 {
 	if (!stream->closed || stream->head || stream->thread)
 		return;
@@ -153,7 +153,7 @@ static void *stream_thread(void *data)
 			pthread_cond_wait(&changed, &lock);
 	}
 	stream->thread = false;
-	retire(stream);
+	retire_operation(stream);
 	pthread_mutex_unlock(&lock);
 	return NULL;
 }
@@ -178,7 +178,7 @@ static bool start_thread(struct sim_stream *stream)
 
 /* -- submitting -------------------------------------------------------------------------------- */
 
-static bool pending(struct operation *operation)
+static bool is_pending(struct operation *operation)
 {
 	return operation && !operation_done(operation);
 }
@@ -187,14 +187,14 @@ static bool waits_for(const struct sim_stream *stream, const struct sim_stream *
 {
 	const struct sim_stream *legacy = stream->context->legacy;
 
-	if (stream == other || !pending(other->last))
+	if (stream == other || !is_pending(other->last))
 		return false;
 	return stream == legacy ? !other->non_blocking : other == legacy && !stream->non_blocking;
 }
 
 static struct operation *operation_new(struct sim_stream *stream, struct operation *extra)
 {
-	unsigned count = pending(extra);
+	unsigned count = is_pending(extra);
 
 	for (struct sim_stream *other = stream->context->streams; other; other = other->next)
 		count += waits_for(stream, other);
@@ -202,7 +202,7 @@ static struct operation *operation_new(struct sim_stream *stream, struct operati
 	if (!operation)
 		return NULL;
 	operation->references = 3; /* the queue, `last`, the caller */
-	if (pending(extra))
+	if (is_pending(extra))
 		operation->after[operation->afters++] = operation_get(extra);
 	for (struct sim_stream *other = stream->context->streams; other; other = other->next)
 		if (waits_for(stream, other))
@@ -211,8 +211,8 @@ static struct operation *operation_new(struct sim_stream *stream, struct operati
 }
 
 /* Appends it. The caller gets a reference. NULL: see *status, and `data` is freed. */
-static struct operation *append(struct sim_stream *stream, const struct operation *what,
-                                struct operation *extra, enum sim_status *status)
+static struct operation *append_operation(struct sim_stream *stream, const struct operation *what,
+                                          struct operation *extra, enum sim_status *status)
 {
 	struct operation *operation = NULL;
 
@@ -241,7 +241,7 @@ static struct operation *append(struct sim_stream *stream, const struct operatio
 }
 
 /* Makes sure that a thread runs it. pre: the lock is held. */
-static void go(struct sim_stream *stream, struct operation *operation, bool wait)
+static void make_run(struct sim_stream *stream, struct operation *operation, bool wait)
 {
 	bool inline_now = wait && stream->head == operation && may_run(operation);
 
@@ -256,7 +256,7 @@ static void go(struct sim_stream *stream, struct operation *operation, bool wait
 	}
 	if (inline_now) {
 		run_head(stream);
-		retire(stream);
+		retire_operation(stream);
 		return;
 	}
 	pthread_cond_broadcast(&changed);
@@ -264,7 +264,7 @@ static void go(struct sim_stream *stream, struct operation *operation, bool wait
 		pthread_cond_wait(&changed, &lock);
 }
 
-static enum sim_status settle(struct sim_stream *stream)
+static enum sim_status settle_stream(struct sim_stream *stream)
 {
 	uint64_t room;
 
@@ -326,17 +326,17 @@ enum sim_status stream_submit(struct sim_stream *stream, enum sim_node_type type
 		jitter(4);
 	if (capture_take(stream, type, run, data, &status))
 		return status;
-	if ((status = settle(stream))) {
+	if ((status = settle_stream(stream))) {
 		free(data);
 		return status;
 	}
 	pthread_mutex_lock(&lock);
 	if (what.counted)
 		wait_for_room(stream);
-	struct operation *operation = append(stream, &what, NULL, &status);
+	struct operation *operation = append_operation(stream, &what, NULL, &status);
 	struct sim_context *context = operation ? stream->context : NULL;
 	if (operation)
-		go(stream, operation, wait);
+		make_run(stream, operation, wait);
 	pthread_mutex_unlock(&lock);
 	operation_put(operation);
 	return status || !wait ? status : (enum sim_status)atomic_load(&context->status);
@@ -349,10 +349,10 @@ static struct operation *mark_after(struct sim_stream *stream, struct operation 
 
 	pthread_mutex_lock(&lock);
 	wait_for_room(stream);
-	struct operation *operation = append(stream, &what, extra, status);
+	struct operation *operation = append_operation(stream, &what, extra, status);
 	if (operation)
 		/* An operation without work is done at once if none is before it. */
-		go(stream, operation, stream->head == operation && may_run(operation));
+		make_run(stream, operation, stream->head == operation && may_run(operation));
 	pthread_mutex_unlock(&lock);
 	return operation;
 }
@@ -410,7 +410,7 @@ static void close_stream(struct sim_stream *stream)
 {
 	stream->closed = true;
 	pthread_cond_broadcast(&changed);
-	retire(stream);
+	retire_operation(stream);
 }
 
 enum sim_status sim_stream_destroy(struct sim_stream *stream)
@@ -481,7 +481,7 @@ enum sim_status sim_stream_query(struct sim_stream *stream)
 	if (sim_stream_alive(stream)) {
 		status = (enum sim_status)atomic_load(&stream->context->status);
 		/* The default stream is idle when the streams that it orders itself with are. */
-		bool busy = pending(stream->last);
+		bool busy = is_pending(stream->last);
 		for (struct sim_stream *other = stream->context->streams;
 		     other && stream == stream->context->legacy; other = other->next)
 			busy |= waits_for(stream, other);
@@ -517,7 +517,7 @@ struct operation *stream_mark_context(struct sim_context *context)
 
 	pthread_mutex_lock(&lock);
 	for (struct sim_stream *stream = context->streams; stream; stream = stream->next)
-		count += pending(stream->last);
+		count += is_pending(stream->last);
 	struct operation *mark = calloc(1, sizeof(*mark) + count * sizeof(*mark->after));
 	if (mark) {
 		mark->references = 1;
@@ -525,7 +525,7 @@ struct operation *stream_mark_context(struct sim_context *context)
 		mark->time = time_now();
 	}
 	for (struct sim_stream *stream = context->streams; stream && mark; stream = stream->next)
-		if (mark->afters < count && pending(stream->last)) /* some have ended since */
+		if (mark->afters < count && is_pending(stream->last)) /* some have ended since */
 			mark->after[mark->afters++] = operation_get(stream->last);
 	pthread_mutex_unlock(&lock);
 	return mark;
@@ -537,7 +537,7 @@ unsigned stream_pending(struct sim_context *context, struct operation **out, uns
 
 	pthread_mutex_lock(&lock);
 	for (struct sim_stream *stream = context->streams; stream && count < room; stream = stream->next)
-		if (pending(stream->last))
+		if (is_pending(stream->last))
 			out[count++] = operation_get(stream->last);
 	pthread_mutex_unlock(&lock);
 	return count;
@@ -552,7 +552,7 @@ enum sim_status sim_context_synchronize(struct sim_context *context)
 
 		pthread_mutex_lock(&lock);
 		for (struct sim_stream *s = context->streams; s && !busy; s = s->next)
-			if (pending(s->last))
+			if (is_pending(s->last))
 				busy = operation_get(s->last);
 		pthread_mutex_unlock(&lock);
 		if (!busy)

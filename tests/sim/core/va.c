@@ -17,7 +17,7 @@ static struct space addresses;
 static struct range **granules; /* range of each granule, by address */
 struct range *sim_ranges;
 
-static void *reserve(uint64_t bytes)
+static void *reserve_addresses(uint64_t bytes)
 {
 	void *at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -31,7 +31,7 @@ bool va_open(int devices, bool small)
 
 	views = devices;
 	while (!start && bytes >= smallest) {
-		start = reserve(bytes * (uint64_t)(devices + 1) + SIM_GRANULE);
+		start = reserve_addresses(bytes * (uint64_t)(devices + 1) + SIM_GRANULE);
 		if (!start)
 			bytes /= 2;
 	}

@@ -4,7 +4,7 @@
 
 #include "core_internal.h"
 
-static bool whole(uint64_t value)
+static bool is_whole_granules(uint64_t value)
 {
 	return value % SIM_GRANULE == 0;
 }
@@ -13,7 +13,7 @@ enum sim_status sim_reserve(uint64_t bytes, uint64_t alignment, uint64_t hint, u
 {
 	enum sim_status status = SIM_NO_HOST_MEMORY;
 
-	if (!bytes || !whole(bytes) || (alignment & (alignment - 1)))
+	if (!bytes || !is_whole_granules(bytes) || (alignment & (alignment - 1)))
 		return SIM_INVALID;
 	if (alignment < SIM_GRANULE)
 		alignment = SIM_GRANULE;
@@ -34,17 +34,18 @@ enum sim_status sim_reserve(uint64_t bytes, uint64_t alignment, uint64_t hint, u
 }
 
 /* The reservation that contains the whole range, or NULL. pre: the lock is held. */
-static struct range *reservation(uint64_t address, uint64_t bytes)
+static struct range *reservation_of(uint64_t address, uint64_t bytes)
 {
 	struct range *range = va_range(address);
 
-	if (!range || range->kind != SIM_VMM || !bytes || !whole(address) || !whole(bytes) ||
-	    bytes > range->bytes || address + bytes > range->address + range->bytes)
+	if (!range || range->kind != SIM_VMM || !bytes || !is_whole_granules(address) ||
+	    !is_whole_granules(bytes) || bytes > range->bytes ||
+	    address + bytes > range->address + range->bytes)
 		return NULL;
 	return range;
 }
 
-static struct mapping **slot(struct range *range, uint64_t address)
+static struct mapping **mapping_slot(struct range *range, uint64_t address)
 {
 	return &range->map[(address - range->address) / SIM_GRANULE];
 }
@@ -52,10 +53,10 @@ static struct mapping **slot(struct range *range, uint64_t address)
 enum sim_status sim_unreserve(uint64_t address, uint64_t bytes)
 {
 	pthread_mutex_lock(&sim_memory_lock);
-	struct range *range = reservation(address, bytes);
+	struct range *range = reservation_of(address, bytes);
 	bool good = range && range->address == address && range->bytes == bytes;
 	for (uint64_t at = 0; good && at < bytes; at += SIM_GRANULE)
-		good = !*slot(range, address + at);
+		good = !*mapping_slot(range, address + at);
 	if (good) {
 		free(range->map);
 		va_give(range);
@@ -68,7 +69,8 @@ enum sim_status sim_unreserve(uint64_t address, uint64_t bytes)
 
 enum sim_status sim_physical_create(enum sim_place place, int id, uint64_t bytes, struct sim_physical **out)
 {
-	if (!bytes || !whole(bytes) || id < 0 || (place == SIM_ON_DEVICE && id >= sim_config()->devices))
+	if (!bytes || !is_whole_granules(bytes) || id < 0 ||
+	    (place == SIM_ON_DEVICE && id >= sim_config()->devices))
 		return SIM_INVALID;
 	if (place == SIM_ON_HOST && !sim_config()->host_vmm)
 		return SIM_NOT_SUPPORTED;
@@ -103,7 +105,7 @@ enum sim_status sim_physical_retain(uint64_t address, struct sim_physical **out)
 
 	pthread_mutex_lock(&sim_memory_lock);
 	struct range *range = va_range(address);
-	struct mapping *mapping = range && range->kind == SIM_VMM ? *slot(range, address) : NULL;
+	struct mapping *mapping = range && range->kind == SIM_VMM ? *mapping_slot(range, address) : NULL;
 	if (mapping) {
 		mapping->physical->references++;
 		*out = mapping->physical;
@@ -146,10 +148,10 @@ enum sim_status sim_map(uint64_t address, uint64_t bytes, uint64_t offset, struc
 	enum sim_status status = mapping ? SIM_INVALID : SIM_NO_HOST_MEMORY;
 
 	pthread_mutex_lock(&sim_memory_lock);
-	struct range *range = reservation(address, bytes);
+	struct range *range = reservation_of(address, bytes);
 	bool good = mapping && range && sim_physical_alive(physical) && physical->references;
 	for (uint64_t at = 0; good && at < bytes; at += SIM_GRANULE)
-		good = !*slot(range, address + at);
+		good = !*mapping_slot(range, address + at);
 	if (good && (offset || bytes != physical->bytes)) {
 		good = false; /* as an H200's driver answers, which maps whole handles only */
 		status = SIM_NOT_SUPPORTED;
@@ -158,7 +160,7 @@ enum sim_status sim_map(uint64_t address, uint64_t bytes, uint64_t offset, struc
 		*mapping = (struct mapping){.address = address, .bytes = bytes, .physical = physical};
 		physical->mappings++;
 		for (uint64_t at = 0; at < bytes; at += SIM_GRANULE)
-			*slot(range, address + at) = mapping;
+			*mapping_slot(range, address + at) = mapping;
 		status = SIM_OK;
 	}
 	pthread_mutex_unlock(&sim_memory_lock);
@@ -171,7 +173,7 @@ enum sim_status sim_map(uint64_t address, uint64_t bytes, uint64_t offset, struc
 static bool whole_mappings(struct range *range, uint64_t address, uint64_t bytes)
 {
 	for (uint64_t at = address; at < address + bytes;) {
-		const struct mapping *mapping = *slot(range, at);
+		const struct mapping *mapping = *mapping_slot(range, at);
 
 		if (!mapping || mapping->address != at || mapping->bytes > address + bytes - at)
 			return false;
@@ -188,7 +190,7 @@ static void remove_mapping(struct range *range, struct mapping *mapping)
 	if (mapping->host_read)
 		va_hide((char *)mapping->address, mapping->bytes);
 	for (uint64_t at = 0; at < mapping->bytes; at += SIM_GRANULE)
-		*slot(range, mapping->address + at) = NULL;
+		*mapping_slot(range, mapping->address + at) = NULL;
 	mapping->physical->mappings--;
 	physical_drop(mapping->physical);
 	free(mapping);
@@ -197,8 +199,8 @@ static void remove_mapping(struct range *range, struct mapping *mapping)
 /* True if no mapping crosses an end of the range. pre: the lock is held. */
 static bool nothing_cut(struct range *range, uint64_t address, uint64_t bytes)
 {
-	const struct mapping *first = *slot(range, address),
-	                     *last = *slot(range, address + bytes - SIM_GRANULE);
+	const struct mapping *first = *mapping_slot(range, address),
+	                     *last = *mapping_slot(range, address + bytes - SIM_GRANULE);
 
 	return (!first || first->address == address) &&
 	       (!last || last->address + last->bytes == address + bytes);
@@ -207,10 +209,10 @@ static bool nothing_cut(struct range *range, uint64_t address, uint64_t bytes)
 enum sim_status sim_unmap(uint64_t address, uint64_t bytes)
 {
 	pthread_mutex_lock(&sim_memory_lock);
-	struct range *range = reservation(address, bytes);
+	struct range *range = reservation_of(address, bytes);
 	bool good = range && nothing_cut(range, address, bytes);
 	for (uint64_t at = address; good && at < address + bytes;) {
-		struct mapping *mapping = *slot(range, at);
+		struct mapping *mapping = *mapping_slot(range, at);
 
 		at += mapping ? mapping->bytes : SIM_GRANULE;
 		if (mapping)
@@ -248,15 +250,15 @@ enum sim_status sim_set_access(uint64_t address, uint64_t bytes, int device, boo
 	if (device < SIM_CPU || device >= sim_config()->devices)
 		return SIM_INVALID;
 	pthread_mutex_lock(&sim_memory_lock);
-	struct range *range = reservation(address, bytes);
+	struct range *range = reservation_of(address, bytes);
 	if (!range || !whole_mappings(range, address, bytes))
 		status = SIM_INVALID;
 	for (uint64_t at = address; !status && device == SIM_CPU && at < address + bytes;
-	     at += (*slot(range, at))->bytes)
-		if ((*slot(range, at))->physical->place != SIM_ON_HOST)
+	     at += (*mapping_slot(range, at))->bytes)
+		if ((*mapping_slot(range, at))->physical->place != SIM_ON_HOST)
 			status = SIM_NOT_SUPPORTED;
-	for (uint64_t at = address; !status && at < address + bytes; at += (*slot(range, at))->bytes)
-		if (!set_access(*slot(range, at), device, read, write))
+	for (uint64_t at = address; !status && at < address + bytes; at += (*mapping_slot(range, at))->bytes)
+		if (!set_access(*mapping_slot(range, at), device, read, write))
 			status = SIM_NO_HOST_MEMORY;
 	pthread_mutex_unlock(&sim_memory_lock);
 	return status;

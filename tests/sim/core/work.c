@@ -103,7 +103,7 @@ struct words {
 	struct sim_word word[]; /* addresses as this process reaches them */
 };
 
-static bool met(const struct sim_word *word)
+static bool condition_met(const struct sim_word *word)
 {
 	uint64_t now = word->wide ? __atomic_load_n((uint64_t *)word->address, __ATOMIC_ACQUIRE)
 	                          : __atomic_load_n((uint32_t *)word->address, __ATOMIC_ACQUIRE);
@@ -133,12 +133,12 @@ static void words_now(void *data)
 			__atomic_store_n((uint64_t *)word->address, word->value, __ATOMIC_RELEASE);
 		else if (!word->wait)
 			__atomic_store_n((uint32_t *)word->address, (uint32_t)word->value, __ATOMIC_RELEASE);
-		while (word->wait && !met(word))
+		while (word->wait && !condition_met(word))
 			sched_yield();
 	}
 }
 
-static bool managed(uint64_t address)
+static bool is_managed(uint64_t address)
 {
 	struct sim_pointer about;
 
@@ -159,7 +159,7 @@ enum sim_status sim_words(struct sim_stream *stream, const struct sim_word *word
 
 		status =
 		    words[i].address % bytes ? SIM_INVALID : side_of(words[i].address, bytes, stream, &side);
-		if (!status && (side.what == SIDE_PAGEABLE || managed(words[i].address)))
+		if (!status && (side.what == SIDE_PAGEABLE || is_managed(words[i].address)))
 			status = SIM_INVALID;
 		if (!status) {
 			all->word[i] = words[i];

@@ -43,7 +43,7 @@ static unsigned element_bytes(CUarray_format format, unsigned channels)
 }
 
 /* Block-compressed, planar, sparse and deferred ones are not imitated. */
-static CUresult create(const CUDA_ARRAY3D_DESCRIPTOR *shape, struct sim_array **out)
+static CUresult create_array(const CUDA_ARRAY3D_DESCRIPTOR *shape, struct sim_array **out)
 {
 	unsigned element = element_bytes(shape->Format, shape->NumChannels);
 	uint64_t row, rows;
@@ -69,7 +69,7 @@ CUresult cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAl
 	ENTER(cuArray3DCreate_v2, CONTEXT);
 	if (!pHandle || !pAllocateArray)
 		return CUDA_ERROR_INVALID_VALUE;
-	CUresult result = create(pAllocateArray, &array);
+	CUresult result = create_array(pAllocateArray, &array);
 	if (!result)
 		*pHandle = (CUarray)array;
 	return result;
@@ -86,7 +86,7 @@ CUresult cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR *pAlloca
 	                                 .Height = pAllocateArray->Height,
 	                                 .Format = pAllocateArray->Format,
 	                                 .NumChannels = pAllocateArray->NumChannels};
-	CUresult result = create(&shape, &array);
+	CUresult result = create_array(&shape, &array);
 	if (!result)
 		*pHandle = (CUarray)array;
 	return result;
@@ -152,7 +152,7 @@ CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor, CUarra
 
 /* -- mipmapped arrays: a chain of arrays, each half of the one before; the handle is the first one's, tagged ------ */
 
-static CUmipmappedArray tagged(struct sim_array *first)
+static CUmipmappedArray tagged_handle(struct sim_array *first)
 {
 	return (CUmipmappedArray)((uintptr_t)first | 1);
 }
@@ -174,7 +174,7 @@ static void destroy_levels(struct sim_array *level)
 	}
 }
 
-static size_t half(size_t extent)
+static size_t half_extent(size_t extent)
 {
 	return extent > 1 ? extent / 2 : extent;
 }
@@ -193,21 +193,21 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *pHandle, const CUDA_ARRAY3D_DE
 	/* More levels than halvings: as many as there are. */
 	unsigned levels = numMipmapLevels ? numMipmapLevels : 1;
 	for (unsigned i = 0; i < levels && !result; i++) {
-		result = create(&shape, link);
+		result = create_array(&shape, link);
 		if (result)
 			break;
 		face_of(*link)->level = true;
 		link = &face_of(*link)->next_level;
 		if (shape.Width <= 1 && shape.Height <= 1 && (layers || shape.Depth <= 1))
 			break;
-		shape.Width = half(shape.Width);
-		shape.Height = half(shape.Height);
-		shape.Depth = layers ? shape.Depth : half(shape.Depth);
+		shape.Width = half_extent(shape.Width);
+		shape.Height = half_extent(shape.Height);
+		shape.Depth = layers ? shape.Depth : half_extent(shape.Depth);
 	}
 	if (result)
 		destroy_levels(first);
 	else
-		*pHandle = tagged(first);
+		*pHandle = tagged_handle(first);
 	return result;
 }
 

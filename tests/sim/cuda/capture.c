@@ -56,7 +56,7 @@ CUresult driver_capture_alloc(CUdeviceptr *out, size_t bytes, const CUmemPoolPro
 	return result;
 }
 
-static CUresult begin(CUstream hStream, CUstreamCaptureMode mode, const struct sim_spot *spot)
+static CUresult begin_capture(CUstream hStream, CUstreamCaptureMode mode, const struct sim_spot *spot)
 {
 	struct sim_stream *stream = driver_stream(hStream);
 
@@ -69,13 +69,13 @@ static CUresult begin(CUstream hStream, CUstreamCaptureMode mode, const struct s
 
 WITH_STREAM(cuStreamBeginCapture, cuStreamBeginCapture_ptsz, (CUstream hStream), (hStream))
 {
-	return begin(hStream, CU_STREAM_CAPTURE_MODE_GLOBAL, NULL);
+	return begin_capture(hStream, CU_STREAM_CAPTURE_MODE_GLOBAL, NULL);
 }
 
 WITH_STREAM(cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz,
             (CUstream hStream, CUstreamCaptureMode mode), (hStream, mode))
 {
-	return begin(hStream, mode, NULL);
+	return begin_capture(hStream, mode, NULL);
 }
 
 WITH_STREAM(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_ptsz,
@@ -86,7 +86,7 @@ WITH_STREAM(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_ptsz,
 	struct sim_spot spot = {(struct sim_graph *)hGraph, (struct sim_node *const *)dependencies,
 	                        numDependencies};
 
-	return begin(hStream, mode, &spot);
+	return begin_capture(hStream, mode, &spot);
 }
 
 WITH_STREAM(cuStreamEndCapture, cuStreamEndCapture_ptsz, (CUstream hStream, CUgraph *phGraph),
@@ -105,7 +105,7 @@ WITH_STREAM(cuStreamEndCapture, cuStreamEndCapture_ptsz, (CUstream hStream, CUgr
 	return result;
 }
 
-static CUresult query(CUstream hStream, struct sim_capture_info *out)
+static CUresult query_capture(CUstream hStream, struct sim_capture_info *out)
 {
 	struct sim_stream *stream = driver_stream(hStream);
 
@@ -119,7 +119,7 @@ WITH_STREAM(cuStreamIsCapturing, cuStreamIsCapturing_ptsz,
 
 	if (!captureStatus)
 		return CUDA_ERROR_INVALID_VALUE;
-	CUresult result = query(hStream, &info);
+	CUresult result = query_capture(hStream, &info);
 	if (!result)
 		*captureStatus = (CUstreamCaptureStatus)info.status;
 	return result;
@@ -133,7 +133,7 @@ static CUresult get_info(CUstream hStream, CUstreamCaptureStatus *status, cuuint
 
 	if (!status || (data && !nodes))
 		return CUDA_ERROR_INVALID_VALUE;
-	CUresult result = query(hStream, &info);
+	CUresult result = query_capture(hStream, &info);
 	if (result)
 		return result;
 	*status = (CUstreamCaptureStatus)info.status;
@@ -174,7 +174,7 @@ WITH_STREAM(cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo_v3_ptsz,
 	return get_info(hStream, status, id, graph, nodes, data, count);
 }
 
-static CUresult update(CUstream hStream, CUgraphNode *nodes, size_t count, unsigned flags)
+static CUresult update_dependencies(CUstream hStream, CUgraphNode *nodes, size_t count, unsigned flags)
 {
 	struct sim_stream *stream = driver_stream(hStream);
 
@@ -189,7 +189,7 @@ WITH_STREAM(cuStreamUpdateCaptureDependencies, cuStreamUpdateCaptureDependencies
             (CUstream hStream, CUgraphNode *nodes, size_t count, unsigned int flags),
             (hStream, nodes, count, flags))
 {
-	return update(hStream, nodes, count, flags);
+	return update_dependencies(hStream, nodes, count, flags);
 }
 
 WITH_STREAM(cuStreamUpdateCaptureDependencies_v2, cuStreamUpdateCaptureDependencies_v2_ptsz,
@@ -197,7 +197,7 @@ WITH_STREAM(cuStreamUpdateCaptureDependencies_v2, cuStreamUpdateCaptureDependenc
              unsigned int flags),
             (hStream, nodes, data, count, flags))
 {
-	return update(hStream, nodes, count, flags);
+	return update_dependencies(hStream, nodes, count, flags);
 }
 
 /* Any number is taken, as by a real driver; only the three mean something. */

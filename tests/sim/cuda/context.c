@@ -46,7 +46,7 @@ static struct sim_context *context_of(CUcontext context)
 	return (struct sim_context *)context;
 }
 
-static CUresult push(struct sim_context *context)
+static CUresult push_context(struct sim_context *context)
 {
 	if (stack.depth == DEPTH)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -54,7 +54,7 @@ static CUresult push(struct sim_context *context)
 	return CUDA_SUCCESS;
 }
 
-static CUresult create(CUdevice device, unsigned flags, unsigned version, struct sim_context **out)
+static CUresult create_context(CUdevice device, unsigned flags, unsigned version, struct sim_context **out)
 {
 	CUresult result = driver_result(sim_context_create(device, out));
 
@@ -69,7 +69,7 @@ static CUresult create(CUdevice device, unsigned flags, unsigned version, struct
 	return result;
 }
 
-static CUresult destroy(struct sim_context *context)
+static CUresult destroy_context(struct sim_context *context)
 {
 	return driver_result(sim_context_destroy(context));
 }
@@ -87,7 +87,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 		return CUDA_ERROR_INVALID_DEVICE;
 	pthread_mutex_lock(&lock);
 	if (!primary[dev].context)
-		result = create(dev, primary[dev].flags, 3020, &primary[dev].context);
+		result = create_context(dev, primary[dev].flags, 3020, &primary[dev].context);
 	if (!result) {
 		primary[dev].references++;
 		*pctx = handle_of(primary[dev].context);
@@ -113,7 +113,7 @@ static CUresult give_up(CUdevice dev, bool all)
 		primary[dev].references = 0;
 	}
 	pthread_mutex_unlock(&lock);
-	return gone ? destroy(gone) : result;
+	return gone ? destroy_context(gone) : result;
 }
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
@@ -190,9 +190,9 @@ static CUresult create_current(CUcontext *pctx, unsigned flags, unsigned version
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!driver_device(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
-	CUresult result = create(dev, flags, version, &context);
+	CUresult result = create_context(dev, flags, version, &context);
 	if (!result) {
-		result = push(context);
+		result = push_context(context);
 		*pctx = handle_of(context);
 	}
 	return result;
@@ -236,7 +236,7 @@ static CUresult destroy_handle(CUcontext ctx)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (driver_current() == context_of(ctx))
 		stack.depth--;
-	return destroy(context_of(ctx));
+	return destroy_context(context_of(ctx));
 }
 
 CUresult cuCtxDestroy_v2(CUcontext ctx)
@@ -254,7 +254,8 @@ CUresult cuCtxDestroy(CUcontext ctx)
 CUresult cuCtxPushCurrent_v2(CUcontext ctx)
 {
 	ENTER(cuCtxPushCurrent_v2, INIT);
-	return sim_context_alive(context_of(ctx)) ? push(context_of(ctx)) : CUDA_ERROR_INVALID_CONTEXT;
+	return sim_context_alive(context_of(ctx)) ? push_context(context_of(ctx))
+	                                          : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
@@ -275,7 +276,7 @@ CUresult cuCtxSetCurrent(CUcontext ctx)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (stack.depth)
 		stack.depth--;
-	return ctx ? push(context_of(ctx)) : CUDA_SUCCESS;
+	return ctx ? push_context(context_of(ctx)) : CUDA_SUCCESS;
 }
 
 CUresult cuCtxGetCurrent(CUcontext *pctx)
@@ -288,7 +289,7 @@ CUresult cuCtxGetCurrent(CUcontext *pctx)
 }
 
 /* The context asked about: `ctx`, or the current one for NULL. */
-static CUresult asked(CUcontext ctx, struct sim_context **out)
+static CUresult context_or_current(CUcontext ctx, struct sim_context **out)
 {
 	*out = ctx ? context_of(ctx) : driver_current();
 	if (!*out)
@@ -301,7 +302,7 @@ CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
 	struct sim_context *context;
 
 	ENTER(cuCtxGetDevice_v2, INIT);
-	CUresult result = device ? asked(ctx, &context) : CUDA_ERROR_INVALID_VALUE;
+	CUresult result = device ? context_or_current(ctx, &context) : CUDA_ERROR_INVALID_VALUE;
 	if (!result)
 		*device = sim_context_device(context);
 	return result;
@@ -312,7 +313,7 @@ CUresult cuCtxGetDevice(CUdevice *device)
 	struct sim_context *context;
 
 	ENTER(cuCtxGetDevice, INIT);
-	CUresult result = device ? asked(NULL, &context) : CUDA_ERROR_INVALID_VALUE;
+	CUresult result = device ? context_or_current(NULL, &context) : CUDA_ERROR_INVALID_VALUE;
 	if (!result)
 		*device = sim_context_device(context);
 	return result;
@@ -341,7 +342,7 @@ CUresult cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
 	struct sim_context *context;
 
 	ENTER(cuCtxGetId, INIT);
-	CUresult result = ctxId ? asked(ctx, &context) : CUDA_ERROR_INVALID_VALUE;
+	CUresult result = ctxId ? context_or_current(ctx, &context) : CUDA_ERROR_INVALID_VALUE;
 	if (!result)
 		*ctxId = sim_context_id(context);
 	return result;
@@ -352,7 +353,7 @@ CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
 	struct sim_context *context;
 
 	ENTER(cuCtxGetApiVersion, INIT);
-	CUresult result = version ? asked(ctx, &context) : CUDA_ERROR_INVALID_VALUE;
+	CUresult result = version ? context_or_current(ctx, &context) : CUDA_ERROR_INVALID_VALUE;
 	if (!result)
 		*version = face_of(context)->version;
 	return result;
@@ -438,7 +439,7 @@ CUresult cuCtxSynchronize_v2(CUcontext ctx)
 	struct sim_context *context;
 
 	ENTER(cuCtxSynchronize_v2, INIT);
-	CUresult result = asked(ctx, &context);
+	CUresult result = context_or_current(ctx, &context);
 	if (!result)
 		result = driver_result(sim_capture_asks_context(context));
 	if (!result) {

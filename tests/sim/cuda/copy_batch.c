@@ -47,8 +47,8 @@ static bool attributes_good(const CUmemcpyAttributes *attrs, const size_t *indic
 }
 
 /* *failed: which one, SIZE_MAX: none in particular. */
-static CUresult copies(CUstream hStream, const CUdeviceptr *to, const CUdeviceptr *from, const size_t *sizes,
-                       size_t count, bool good, size_t *failed)
+static CUresult submit_copies(CUstream hStream, const CUdeviceptr *to, const CUdeviceptr *from,
+                              const size_t *sizes, size_t count, bool good, size_t *failed)
 {
 	struct sim_stream *stream;
 	CUresult result = stream_of(hStream, &stream);
@@ -74,8 +74,8 @@ BY_HANDLE(cuMemcpyBatchAsync, cuMemcpyBatchAsync_ptsz,
           (dsts, srcs, sizes, count, attrs, attrIdxs, numAttrs, failIdx, hStream))
 {
 	size_t failed;
-	CUresult result = copies(hStream, dsts, srcs, sizes, count,
-	                         attributes_good(attrs, attrIdxs, numAttrs, count), &failed);
+	CUresult result = submit_copies(hStream, dsts, srcs, sizes, count,
+	                                attributes_good(attrs, attrIdxs, numAttrs, count), &failed);
 
 	if (failIdx && result)
 		*failIdx = failed;
@@ -89,8 +89,8 @@ BY_HANDLE(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2_ptsz,
 {
 	size_t failed;
 
-	return copies(hStream, dsts, srcs, sizes, count, attributes_good(attrs, attrIdxs, numAttrs, count),
-	              &failed);
+	return submit_copies(hStream, dsts, srcs, sizes, count,
+	                     attributes_good(attrs, attrIdxs, numAttrs, count), &failed);
 }
 
 /* -- boxes ----------------------------------------------------------------------------------------------- */
@@ -108,8 +108,8 @@ static size_t element_of(const CUDA_MEMCPY3D_BATCH_OP *op)
 	return from ? from : to ? to : 1;
 }
 
-static CUresult operand(const CUmemcpy3DOperand *o, const CUextent3D *extent, size_t element,
-                        struct sim_box *out)
+static CUresult box_of_operand(const CUmemcpy3DOperand *o, const CUextent3D *extent, size_t element,
+                               struct sim_box *out)
 {
 	if (o->type == CU_MEMCPY_OPERAND_TYPE_ARRAY)
 		return driver_array_box(o->op.array.array, o->op.array.offset.x * element,
@@ -134,16 +134,16 @@ static CUresult copy_op(struct sim_stream *stream, const CUDA_MEMCPY3D_BATCH_OP 
 	if (!element || !extent->width || !extent->height || !extent->depth ||
 	    !order_good(op->srcAccessOrder) || op->flags > 1)
 		return CUDA_ERROR_INVALID_VALUE;
-	CUresult result = operand(&op->dst, extent, element, &to);
+	CUresult result = box_of_operand(&op->dst, extent, element, &to);
 	if (!result)
-		result = operand(&op->src, extent, element, &from);
+		result = box_of_operand(&op->src, extent, element, &from);
 	return result ? result
 	              : driver_result(sim_copy_box(stream, &to, &from, extent->width * element,
 	                                           extent->height, extent->depth, SIM_COPY_ANY, false));
 }
 
-static CUresult boxes(CUstream hStream, const CUDA_MEMCPY3D_BATCH_OP *ops, size_t count,
-                      unsigned long long flags, size_t *failed)
+static CUresult submit_boxes(CUstream hStream, const CUDA_MEMCPY3D_BATCH_OP *ops, size_t count,
+                             unsigned long long flags, size_t *failed)
 {
 	struct sim_stream *stream;
 	CUresult result = stream_of(hStream, &stream);
@@ -165,7 +165,7 @@ BY_HANDLE(cuMemcpy3DBatchAsync, cuMemcpy3DBatchAsync_ptsz,
           (numOps, opList, failIdx, flags, hStream))
 {
 	size_t failed;
-	CUresult result = boxes(hStream, opList, numOps, flags, &failed);
+	CUresult result = submit_boxes(hStream, opList, numOps, flags, &failed);
 
 	if (failIdx && result)
 		*failIdx = failed;
@@ -178,7 +178,7 @@ BY_HANDLE(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v2_ptsz,
 {
 	size_t failed;
 
-	return boxes(hStream, opList, numOps, flags, &failed);
+	return submit_boxes(hStream, opList, numOps, flags, &failed);
 }
 
 /* -- one of a batch, and what is no copy ------------------------------------------------------------------- */

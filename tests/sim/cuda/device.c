@@ -164,7 +164,7 @@ static const int attributes[] =
         [142] = 1,         [147] = 0, /* 103, 110, 119, 124: what memory can be exported as */
 };
 
-static int attribute(CUdevice_attribute attrib, CUdevice dev)
+static int attribute_of_device(CUdevice_attribute attrib, CUdevice dev)
 {
 	const struct sim_config *config = sim_config();
 
@@ -197,6 +197,6 @@ CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!driver_device(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
-	*pi = attribute(attrib, dev);
+	*pi = attribute_of_device(attrib, dev);
 	return CUDA_SUCCESS;
 }

@@ -14,7 +14,7 @@ static CUresult name_of(const char **name, const void *handle)
 }
 
 /* Unlike launches, these take one of the two kinds of handles only (seen on an H200, driver 580.159). */
-static CUresult parameter(const void *handle, bool function, size_t index, size_t *offset, size_t *size)
+static CUresult parameter_info(const void *handle, bool function, size_t index, size_t *offset, size_t *size)
 {
 	struct sim_kernel *kernel;
 	size_t at, bytes;
@@ -34,7 +34,7 @@ static CUresult parameter(const void *handle, bool function, size_t index, size_
 	return result;
 }
 
-static CUresult attribute(int *out, CUfunction_attribute which, const void *handle)
+static CUresult function_attribute(int *out, CUfunction_attribute which, const void *handle)
 {
 	struct sim_kernel *kernel;
 	CUresult result = out ? driver_function(handle, &kernel) : CUDA_ERROR_INVALID_VALUE;
@@ -90,19 +90,19 @@ CUresult cuFuncGetName(const char **name, CUfunction hfunc)
 CUresult cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
 {
 	ENTER(cuKernelGetParamInfo, CONTEXT);
-	return parameter(kernel, false, paramIndex, paramOffset, paramSize);
+	return parameter_info(kernel, false, paramIndex, paramOffset, paramSize);
 }
 
 CUresult cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
 {
 	ENTER(cuFuncGetParamInfo, CONTEXT);
-	return parameter(func, true, paramIndex, paramOffset, paramSize);
+	return parameter_info(func, true, paramIndex, paramOffset, paramSize);
 }
 
 CUresult cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev)
 {
 	ENTER(cuKernelGetAttribute, CONTEXT);
-	return driver_device(dev) ? attribute(pi, attrib, kernel) : CUDA_ERROR_INVALID_DEVICE;
+	return driver_device(dev) ? function_attribute(pi, attrib, kernel) : CUDA_ERROR_INVALID_DEVICE;
 }
 
 CUresult cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev)
@@ -114,7 +114,7 @@ CUresult cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel ker
 CUresult cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
 {
 	ENTER(cuFuncGetAttribute, CONTEXT);
-	return attribute(pi, attrib, hfunc);
+	return function_attribute(pi, attrib, hfunc);
 }
 
 CUresult cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
@@ -164,7 +164,7 @@ CUresult cuFuncLoad(CUfunction function)
 
 /* -- occupancy: threads alone limit it here -------------------------------------------------------------- */
 
-static CUresult occupancy(int *blocks, CUfunction function, int block)
+static CUresult blocks_per_multiprocessor(int *blocks, CUfunction function, int block)
 {
 	struct sim_kernel *kernel;
 	CUresult result = blocks && block > 0 ? driver_function(function, &kernel) : CUDA_ERROR_INVALID_VALUE;
@@ -178,14 +178,14 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunction 
                                                      size_t dynamicSMemSize)
 {
 	ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessor, CONTEXT);
-	return occupancy(numBlocks, func, blockSize);
+	return blocks_per_multiprocessor(numBlocks, func, blockSize);
 }
 
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func, int blockSize,
                                                               size_t dynamicSMemSize, unsigned int flags)
 {
 	ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, CONTEXT);
-	return occupancy(numBlocks, func, blockSize);
+	return blocks_per_multiprocessor(numBlocks, func, blockSize);
 }
 
 CUresult cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfunction func,

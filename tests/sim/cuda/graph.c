@@ -7,7 +7,7 @@
 	struct sim_spot spot = {(struct sim_graph *)hGraph, (struct sim_node *const *)dependencies, \
 	                        numDependencies}
 
-static CUresult give(CUgraphNode *out, enum sim_status status, struct sim_node *node)
+static CUresult return_node(CUgraphNode *out, enum sim_status status, struct sim_node *node)
 {
 	if (!status)
 		*out = (CUgraphNode)node;
@@ -35,12 +35,12 @@ CUresult cuGraphDestroy(CUgraph hGraph)
 
 /* -- nodes that run work: submitted as by a call, caught on its way to the stream ------------------------- */
 
-static CUresult caught(CUgraphNode *out, CUresult result)
+static CUresult return_caught_node(CUgraphNode *out, CUresult result)
 {
 	struct sim_node *node = NULL;
 	enum sim_status status = sim_node_end(&node);
 
-	return result ? result : give(out, status, node);
+	return result ? result : return_node(out, status, node);
 }
 
 static CUresult add_kernel(CUgraphNode *out, const struct sim_spot *spot, const CUDA_KERNEL_NODE_PARAMS_v2 *k)
@@ -51,7 +51,8 @@ static CUresult add_kernel(CUgraphNode *out, const struct sim_spot *spot, const 
 	const void *function = k->func ? (const void *)k->func : k->kern;
 
 	sim_node_begin(spot);
-	return caught(out, driver_launch(function, &shape, CU_STREAM_LEGACY, k->kernelParams, k->extra));
+	return return_caught_node(
+	    out, driver_launch(function, &shape, CU_STREAM_LEGACY, k->kernelParams, k->extra));
 }
 
 CUresult cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
@@ -91,7 +92,7 @@ static CUresult add_copy(CUgraphNode *out, const struct sim_spot *spot, const CU
 	if (!stream)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	sim_node_begin(spot);
-	return caught(out, driver_copy_3d(stream, c, false));
+	return return_caught_node(out, driver_copy_3d(stream, c, false));
 }
 
 CUresult cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
@@ -114,8 +115,8 @@ static CUresult add_set(CUgraphNode *out, const struct sim_spot *spot, const CUD
 	if (s->elementSize != 1 && s->elementSize != 2 && s->elementSize != 4)
 		return CUDA_ERROR_INVALID_VALUE;
 	sim_node_begin(spot);
-	return caught(out, driver_result(sim_set(stream, s->dst, s->pitch, s->value, s->elementSize, s->width,
-	                                         s->height, false)));
+	return return_caught_node(out, driver_result(sim_set(stream, s->dst, s->pitch, s->value,
+	                                                     s->elementSize, s->width, s->height, false)));
 }
 
 CUresult cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
@@ -134,7 +135,8 @@ static CUresult add_host(CUgraphNode *out, const struct sim_spot *spot, const CU
 	if (!host->fn)
 		return CUDA_ERROR_INVALID_VALUE;
 	sim_node_begin(spot);
-	return caught(out, driver_result(sim_host_function(stream_in(NULL), host->fn, host->userData)));
+	return return_caught_node(
+	    out, driver_result(sim_host_function(stream_in(NULL), host->fn, host->userData)));
 }
 
 CUresult cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
@@ -154,7 +156,7 @@ static CUresult add_empty(CUgraphNode *out, const struct sim_spot *spot)
 	struct sim_node *node = NULL;
 	enum sim_status status = sim_node_empty(spot, &node);
 
-	return give(out, status, node);
+	return return_node(out, status, node);
 }
 
 CUresult cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
@@ -171,7 +173,7 @@ static CUresult add_child(CUgraphNode *out, const struct sim_spot *spot, CUgraph
 	struct sim_node *node = NULL;
 	enum sim_status status = sim_node_child(spot, (struct sim_graph *)child, &node);
 
-	return give(out, status, node);
+	return return_node(out, status, node);
 }
 
 CUresult cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
@@ -189,7 +191,7 @@ static CUresult add_event(CUgraphNode *out, const struct sim_spot *spot, enum si
 	struct sim_node *node = NULL;
 	enum sim_status status = sim_node_event(spot, type, (struct sim_event *)event, &node);
 
-	return give(out, status, node);
+	return return_node(out, status, node);
 }
 
 CUresult cuGraphAddEventRecordNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
@@ -242,7 +244,7 @@ static CUresult add_alloc(CUgraphNode *out, const struct sim_spot *spot, CUDA_ME
 		return result;
 	enum sim_status status =
 	    sim_node_alloc(spot, params->poolProps.location.id, devices, params->bytesize, &address, &node);
-	result = give(out, status, node);
+	result = return_node(out, status, node);
 	if (!result)
 		params->dptr = address;
 	return result;
@@ -263,7 +265,7 @@ static CUresult add_free(CUgraphNode *out, const struct sim_spot *spot, CUdevice
 	struct sim_node *node = NULL;
 	enum sim_status status = sim_node_free(spot, dptr, &node);
 
-	return give(out, status, node);
+	return return_node(out, status, node);
 }
 
 CUresult cuGraphAddMemFreeNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
@@ -356,7 +358,7 @@ CUresult cuGraphAddDependencies_v2(CUgraph hGraph, const CUgraphNode *from, cons
 }
 
 /* How many there are if nobody wants them; else how many were handed out, the rest of the room is NULL. */
-static CUresult fill(enum sim_status status, size_t count, size_t *room, void **first, void **second)
+static CUresult fill_lists(enum sim_status status, size_t count, size_t *room, void **first, void **second)
 {
 	if (status || (first && !*room))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -379,7 +381,7 @@ CUresult cuGraphGetNodes(CUgraph hGraph, CUgraphNode *nodes, size_t *numNodes)
 		return CUDA_ERROR_INVALID_VALUE;
 	enum sim_status status = sim_graph_nodes((struct sim_graph *)hGraph, (struct sim_node **)nodes,
 	                                         nodes ? *numNodes : 0, &count);
-	return fill(status, count, numNodes, (void **)nodes, NULL);
+	return fill_lists(status, count, numNodes, (void **)nodes, NULL);
 }
 
 static CUresult get_edges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data,
@@ -393,7 +395,7 @@ static CUresult get_edges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUg
 	                                         (struct sim_node **)to, from ? *room : 0, &count);
 	if (data)
 		memset(data, 0, *room * sizeof(*data));
-	return fill(status, count, room, (void **)from, (void **)to);
+	return fill_lists(status, count, room, (void **)from, (void **)to);
 }
 
 CUresult cuGraphGetEdges(CUgraph hGraph, CUgraphNode *from, CUgraphNode *to, size_t *numEdges)

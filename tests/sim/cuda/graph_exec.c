@@ -1,7 +1,7 @@
 /* Executable graphs, and the memory that a device keeps for graphs. */
 #include "cuda_entry.h"
 
-static CUresult instantiate(CUgraphExec *out, CUgraph graph, unsigned long long flags)
+static CUresult instantiate_graph(CUgraphExec *out, CUgraph graph, unsigned long long flags)
 {
 	struct sim_exec *exec;
 
@@ -19,7 +19,7 @@ static CUresult instantiate(CUgraphExec *out, CUgraph graph, unsigned long long 
 static CUresult instantiate_v1(CUgraphExec *out, CUgraph graph, CUgraphNode *error_node, char *log,
                                size_t room)
 {
-	CUresult result = instantiate(out, graph, 0);
+	CUresult result = instantiate_graph(out, graph, 0);
 
 	if (error_node)
 		*error_node = NULL;
@@ -45,10 +45,10 @@ CUresult cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph, CUgraph
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags)
 {
 	ENTER(cuGraphInstantiateWithFlags, CONTEXT);
-	return instantiate(phGraphExec, hGraph, flags);
+	return instantiate_graph(phGraphExec, hGraph, flags);
 }
 
-static CUresult launch(CUgraphExec exec, CUstream hStream)
+static CUresult launch_exec(CUgraphExec exec, CUstream hStream)
 {
 	struct sim_stream *stream = driver_stream(hStream);
 
@@ -57,7 +57,7 @@ static CUresult launch(CUgraphExec exec, CUstream hStream)
 	return driver_result(sim_exec_launch((struct sim_exec *)exec, stream));
 }
 
-static CUresult upload(CUgraphExec exec, CUstream hStream)
+static CUresult upload_exec(CUgraphExec exec, CUstream hStream)
 {
 	struct sim_stream *stream = driver_stream(hStream);
 
@@ -71,9 +71,9 @@ static CUresult instantiate_params(CUgraphExec *out, CUgraph graph, CUDA_GRAPH_I
 {
 	if (!params)
 		return CUDA_ERROR_INVALID_VALUE;
-	CUresult result = instantiate(out, graph, params->flags);
+	CUresult result = instantiate_graph(out, graph, params->flags);
 	if (!result && params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD)
-		result = upload(*out, params->hUploadStream ? params->hUploadStream : zero);
+		result = upload_exec(*out, params->hUploadStream ? params->hUploadStream : zero);
 	params->hErrNode_out = NULL;
 	params->result_out = result ? CUDA_GRAPH_INSTANTIATE_ERROR : CUDA_GRAPH_INSTANTIATE_SUCCESS;
 	return result;
@@ -102,13 +102,13 @@ CUresult cuGraphExecDestroy(CUgraphExec hGraphExec)
 WITH_STREAM(cuGraphLaunch, cuGraphLaunch_ptsz, (CUgraphExec hGraphExec, CUstream hStream),
             (hGraphExec, hStream))
 {
-	return launch(hGraphExec, hStream);
+	return launch_exec(hGraphExec, hStream);
 }
 
 WITH_STREAM(cuGraphUpload, cuGraphUpload_ptsz, (CUgraphExec hGraphExec, CUstream hStream),
             (hGraphExec, hStream))
 {
-	return upload(hGraphExec, hStream);
+	return upload_exec(hGraphExec, hStream);
 }
 
 /* -- memory ---------------------------------------------------------------------------------------------- */

@@ -59,7 +59,7 @@ CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph *phGraph)
 
 /* -- all of a graph -------------------------------------------------------------------------------------- */
 
-static CUresult update(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResult *why)
+static CUresult update_whole(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResult *why)
 {
 	bool fits;
 	CUresult result =
@@ -77,7 +77,7 @@ CUresult cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphNode *
 	CUgraphExecUpdateResult why;
 
 	ENTER(cuGraphExecUpdate, INIT);
-	CUresult result = update(hGraphExec, hGraph, &why);
+	CUresult result = update_whole(hGraphExec, hGraph, &why);
 	if (hErrorNode_out)
 		*hErrorNode_out = NULL;
 	if (updateResult_out)
@@ -90,7 +90,7 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExe
 	CUgraphExecUpdateResult why;
 
 	ENTER(cuGraphExecUpdate_v2, INIT);
-	CUresult result = update(hGraphExec, hGraph, &why);
+	CUresult result = update_whole(hGraphExec, hGraph, &why);
 	if (resultInfo)
 		*resultInfo = (CUgraphExecUpdateResultInfo){.result = why};
 	return result;
@@ -98,7 +98,7 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExe
 
 /* -- one node: made in a graph of its own, whose work takes the old one's place ---------------------------- */
 
-static CUresult replace(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *params)
+static CUresult replace_node(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *params)
 {
 	struct sim_spot spot = {0};
 	CUgraphNode made;
@@ -121,7 +121,7 @@ static CUresult replace_by(CUgraphExec exec, CUgraphNode node, enum sim_node_typ
 	CUgraphNodeParams params = {.type = (CUgraphNodeType)type};
 
 	memcpy(params.reserved1, in, bytes);
-	return replace(exec, node, &params);
+	return replace_node(exec, node, &params);
 }
 
 CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode,
@@ -174,5 +174,5 @@ CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgraphNode 
 CUresult cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams)
 {
 	ENTER(cuGraphExecNodeSetParams, CONTEXT);
-	return nodeParams ? replace(hGraphExec, hNode, nodeParams) : CUDA_ERROR_INVALID_VALUE;
+	return nodeParams ? replace_node(hGraphExec, hNode, nodeParams) : CUDA_ERROR_INVALID_VALUE;
 }

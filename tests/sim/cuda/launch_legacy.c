@@ -59,7 +59,7 @@ CUresult cuParamSetSize(CUfunction hfunc, unsigned int numbytes)
 	return result;
 }
 
-static CUresult set(CUfunction function, int offset, const void *from, unsigned bytes)
+static CUresult set_parameter(CUfunction function, int offset, const void *from, unsigned bytes)
 {
 	struct face *face;
 	CUresult result = face_of(function, &face);
@@ -74,22 +74,22 @@ static CUresult set(CUfunction function, int offset, const void *from, unsigned 
 CUresult cuParamSeti(CUfunction hfunc, int offset, unsigned int value)
 {
 	ENTER(cuParamSeti, CONTEXT);
-	return set(hfunc, offset, &value, sizeof(value));
+	return set_parameter(hfunc, offset, &value, sizeof(value));
 }
 
 CUresult cuParamSetf(CUfunction hfunc, int offset, float value)
 {
 	ENTER(cuParamSetf, CONTEXT);
-	return set(hfunc, offset, &value, sizeof(value));
+	return set_parameter(hfunc, offset, &value, sizeof(value));
 }
 
 CUresult cuParamSetv(CUfunction hfunc, int offset, void *ptr, unsigned int numbytes)
 {
 	ENTER(cuParamSetv, CONTEXT);
-	return set(hfunc, offset, ptr, numbytes);
+	return set_parameter(hfunc, offset, ptr, numbytes);
 }
 
-static CUresult launch(CUfunction function, int width, int height, CUstream hStream)
+static CUresult launch_grid(CUfunction function, int width, int height, CUstream hStream)
 {
 	struct face *face;
 	CUresult result = face_of(function, &face);
@@ -111,24 +111,24 @@ static CUresult launch(CUfunction function, int width, int height, CUstream hStr
 CUresult cuLaunch(CUfunction f)
 {
 	ENTER(cuLaunch, CONTEXT);
-	return launch(f, 1, 1, CU_STREAM_LEGACY);
+	return launch_grid(f, 1, 1, CU_STREAM_LEGACY);
 }
 
 CUresult cuLaunchGrid(CUfunction f, int grid_width, int grid_height)
 {
 	ENTER(cuLaunchGrid, CONTEXT);
-	return launch(f, grid_width, grid_height, CU_STREAM_LEGACY);
+	return launch_grid(f, grid_width, grid_height, CU_STREAM_LEGACY);
 }
 
 CUresult cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height, CUstream hStream)
 {
 	ENTER(cuLaunchGridAsync, CONTEXT);
-	return launch(f, grid_width, grid_height, hStream);
+	return launch_grid(f, grid_width, grid_height, hStream);
 }
 
 /* -- several devices ------------------------------------------------------------------------------------- */
 
-static bool special(CUstream stream)
+static bool is_special_stream(CUstream stream)
 {
 	return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
 }
@@ -136,7 +136,8 @@ static bool special(CUstream stream)
 static CUresult list_good(const CUDA_LAUNCH_PARAMS *list, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
-		struct sim_stream *stream = special(list[i].hStream) ? NULL : driver_stream(list[i].hStream);
+		struct sim_stream *stream =
+		    is_special_stream(list[i].hStream) ? NULL : driver_stream(list[i].hStream);
 
 		if (!stream)
 			return CUDA_ERROR_INVALID_HANDLE;
@@ -151,7 +152,7 @@ static CUresult list_good(const CUDA_LAUNCH_PARAMS *list, unsigned count)
 }
 
 /* Each of the streams goes on when all have come here. */
-static CUresult meet(const CUDA_LAUNCH_PARAMS *list, unsigned count)
+static CUresult join_streams(const CUDA_LAUNCH_PARAMS *list, unsigned count)
 {
 	enum sim_status status = SIM_OK;
 
@@ -181,7 +182,7 @@ CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launchParamsLi
 		return CUDA_ERROR_INVALID_VALUE;
 	CUresult result = list_good(list, numDevices);
 	if (!result && !(flags & CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_PRE_LAUNCH_SYNC))
-		result = meet(list, numDevices);
+		result = join_streams(list, numDevices);
 	for (unsigned i = 0; i < numDevices && !result; i++) {
 		const struct sim_shape shape = {{list[i].gridDimX, list[i].gridDimY, list[i].gridDimZ},
 		                                {list[i].blockDimX, list[i].blockDimY, list[i].blockDimZ},
@@ -190,6 +191,6 @@ CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launchParamsLi
 		result = driver_launch(list[i].function, &shape, list[i].hStream, list[i].kernelParams, NULL);
 	}
 	if (!result && !(flags & CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_POST_LAUNCH_SYNC))
-		result = meet(list, numDevices);
+		result = join_streams(list, numDevices);
 	return result;
 }

@@ -70,7 +70,7 @@ static CUresult module_here(CUlibrary library, bool settle, struct sim_module **
 }
 
 /* Handles stay in memory for good, so that a stale one is an error; what they hold goes. */
-static void drop(CUlibrary library)
+static void drop_library(CUlibrary library)
 {
 	static CUlibrary dropped; /* all of them, so that a leak checker finds them in use */
 
@@ -94,7 +94,7 @@ static void drop(CUlibrary library)
 	}
 }
 
-static CUresult make(CUlibrary *out, const void *image, uint64_t bytes, const char *path)
+static CUresult make_library(CUlibrary *out, const void *image, uint64_t bytes, const char *path)
 {
 	struct sim_module *module;
 
@@ -115,7 +115,7 @@ static CUresult make(CUlibrary *out, const void *image, uint64_t bytes, const ch
 	CUresult result = module_here(library, false, &module);
 	pthread_mutex_unlock(&lock);
 	if (result)
-		drop(library);
+		drop_library(library);
 	else
 		*out = library;
 	return result;
@@ -129,7 +129,8 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *j
 	ENTER(cuLibraryLoadData, CONTEXT);
 	if (!library || !driver_image(code))
 		return CUDA_ERROR_INVALID_VALUE;
-	return make(library, driver_image(code), sim_image_bytes(driver_image(code), UINT64_MAX), NULL);
+	return make_library(library, driver_image(code), sim_image_bytes(driver_image(code), UINT64_MAX),
+	                    NULL);
 }
 
 /* The whole file, NULL: *result says why. */
@@ -169,7 +170,7 @@ CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileName, CUjit_o
 	uint64_t bytes;
 	void *image = read_file(fileName, &bytes, &result);
 	if (image)
-		result = make(library, image, bytes, fileName);
+		result = make_library(library, image, bytes, fileName);
 	free(image);
 	return result;
 }
@@ -179,7 +180,7 @@ CUresult cuLibraryUnload(CUlibrary library)
 	ENTER(cuLibraryUnload, INIT);
 	if (!library_alive(library))
 		return CUDA_ERROR_INVALID_HANDLE;
-	drop(library);
+	drop_library(library);
 	return CUDA_SUCCESS;
 }
 

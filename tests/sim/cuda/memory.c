@@ -100,7 +100,7 @@ CUresult cuMemFreeHost(void *p)
 	return driver_result(sim_free((uint64_t)p, 1u << SIM_HOST));
 }
 
-static bool pinned(const void *p)
+static bool is_pinned(const void *p)
 {
 	struct sim_pointer about;
 
@@ -110,7 +110,7 @@ static bool pinned(const void *p)
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
 {
 	ENTER(cuMemHostGetDevicePointer_v2, CONTEXT);
-	if (!pdptr || Flags || !pinned(p))
+	if (!pdptr || Flags || !is_pinned(p))
 		return CUDA_ERROR_INVALID_VALUE;
 	*pdptr = (CUdeviceptr)p;
 	return CUDA_SUCCESS;
@@ -120,7 +120,7 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int 
 CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)
 {
 	ENTER(cuMemHostGetFlags, CONTEXT);
-	if (!pFlags || !pinned(p))
+	if (!pFlags || !is_pinned(p))
 		return CUDA_ERROR_INVALID_VALUE;
 	*pFlags = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP;
 	return CUDA_SUCCESS;
@@ -182,7 +182,7 @@ int driver_location(CUmemLocation location)
 	return -2;
 }
 
-static CUresult advise(CUdeviceptr at, size_t bytes, CUmem_advise advice, int device)
+static CUresult advise_range(CUdeviceptr at, size_t bytes, CUmem_advise advice, int device)
 {
 	static const struct {
 		enum sim_advice advice;
@@ -210,16 +210,16 @@ static CUresult advise(CUdeviceptr at, size_t bytes, CUmem_advise advice, int de
 CUresult cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)
 {
 	ENTER(cuMemAdvise, CONTEXT);
-	return advise(devPtr, count, advice, device);
+	return advise_range(devPtr, count, advice, device);
 }
 
 CUresult cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location)
 {
 	ENTER(cuMemAdvise_v2, CONTEXT);
-	return advise(devPtr, count, advice, driver_location(location));
+	return advise_range(devPtr, count, advice, driver_location(location));
 }
 
-static CUresult prefetch(CUdeviceptr at, size_t bytes, int device, CUstream hStream)
+static CUresult prefetch_range(CUdeviceptr at, size_t bytes, int device, CUstream hStream)
 {
 	struct sim_stream *stream = driver_stream(hStream);
 
@@ -234,14 +234,15 @@ WITH_STREAM(cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz,
             (CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream),
             (devPtr, count, dstDevice, hStream))
 {
-	return prefetch(devPtr, count, dstDevice, hStream);
+	return prefetch_range(devPtr, count, dstDevice, hStream);
 }
 
 WITH_STREAM(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz,
             (CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags, CUstream hStream),
             (devPtr, count, location, flags, hStream))
 {
-	return flags ? CUDA_ERROR_INVALID_VALUE : prefetch(devPtr, count, driver_location(location), hStream);
+	return flags ? CUDA_ERROR_INVALID_VALUE
+	             : prefetch_range(devPtr, count, driver_location(location), hStream);
 }
 
 static CUresult accessed_by(int *list, size_t bytes, unsigned mask)

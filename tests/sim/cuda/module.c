@@ -20,7 +20,7 @@ const void *driver_image(const void *image)
 	return wrapper.data;
 }
 
-static CUresult load(CUmodule *out, const void *image)
+static CUresult load_image(CUmodule *out, const void *image)
 {
 	struct sim_module *module;
 
@@ -48,20 +48,20 @@ CUresult cuModuleLoad(CUmodule *module, const char *fname)
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
 	ENTER(cuModuleLoadData, CONTEXT);
-	return load(module, image);
+	return load_image(module, image);
 }
 
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions,
                             CUjit_option *options, void **optionValues)
 {
 	ENTER(cuModuleLoadDataEx, CONTEXT);
-	return load(module, image);
+	return load_image(module, image);
 }
 
 CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 {
 	ENTER(cuModuleLoadFatBinary, CONTEXT);
-	return load(module, fatCubin);
+	return load_image(module, fatCubin);
 }
 
 static struct sim_module *module_of(CUmodule module)

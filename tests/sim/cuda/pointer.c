@@ -65,8 +65,8 @@ static uint64_t handle_types(const struct sim_pointer *about)
  * CUDA_ERROR_INVALID_VALUE: an attribute that this memory does not have. The single query fails then; the
  * query of several answers `nothing` for it.
  */
-static CUresult one(void *data, CUpointer_attribute attribute, CUdeviceptr ptr,
-                    const struct sim_pointer *about)
+static CUresult query_attribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr,
+                                const struct sim_pointer *about)
 {
 	bool host = about->kind == SIM_HOST || about->kind == SIM_REGISTERED;
 	bool vmm = about->kind == SIM_VMM,
@@ -144,7 +144,7 @@ static CUresult one(void *data, CUpointer_attribute attribute, CUdeviceptr ptr,
 }
 
 /* What several-at-once answers where there is nothing to say. */
-static CUresult nothing(void *data, CUpointer_attribute attribute)
+static CUresult answer_nothing(void *data, CUpointer_attribute attribute)
 {
 	switch (attribute) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -176,7 +176,7 @@ static CUresult nothing(void *data, CUpointer_attribute attribute)
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-static bool known(CUdeviceptr ptr, struct sim_pointer *about)
+static bool find_pointer(CUdeviceptr ptr, struct sim_pointer *about)
 {
 	return sim_pointer(ptr, about) && (about->kind != SIM_VMM || about->mapped);
 }
@@ -186,9 +186,9 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdevi
 	struct sim_pointer about;
 
 	ENTER(cuPointerGetAttribute, CONTEXT);
-	if (!data || !known(ptr, &about))
+	if (!data || !find_pointer(ptr, &about))
 		return CUDA_ERROR_INVALID_VALUE;
-	return one(data, attribute, ptr, &about);
+	return query_attribute(data, attribute, ptr, &about);
 }
 
 CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes, void **data,
@@ -200,10 +200,10 @@ CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute 
 	ENTER(cuPointerGetAttributes, CONTEXT);
 	if (!numAttributes || !attributes || !data)
 		return CUDA_ERROR_INVALID_VALUE;
-	bool there = known(ptr, &about);
+	bool there = find_pointer(ptr, &about);
 	for (unsigned i = 0; i < numAttributes && !result; i++) {
-		if (!there || one(data[i], attributes[i], ptr, &about))
-			result = nothing(data[i], attributes[i]);
+		if (!there || query_attribute(data[i], attributes[i], ptr, &about))
+			result = answer_nothing(data[i], attributes[i]);
 	}
 	return result;
 }
@@ -213,7 +213,7 @@ CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attribute,
 	struct sim_pointer about;
 
 	ENTER(cuPointerSetAttribute, CONTEXT);
-	if (!value || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !known(ptr, &about))
+	if (!value || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !find_pointer(ptr, &about))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (about.kind != SIM_DEVICE && !about.pool)
 		return CUDA_ERROR_NOT_SUPPORTED;
@@ -225,7 +225,7 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr 
 	struct sim_pointer about;
 
 	ENTER(cuMemGetAddressRange_v2, CONTEXT);
-	if (!known(dptr, &about))
+	if (!find_pointer(dptr, &about))
 		return CUDA_ERROR_NOT_FOUND;
 	/* Of host memory that is mapped a real driver names an address that nobody knows (H200). */
 	bool elsewhere = about.kind == SIM_VMM && about.on_host;

@@ -29,7 +29,8 @@ const CUmemPoolProps *driver_pool_props(CUmemoryPool pool)
 	return pool_of(pool) ? props_of(pool_of(pool)) : NULL;
 }
 
-static CUresult create(const CUmemPoolProps *props, enum sim_memory kind, int device, struct sim_pool **out)
+static CUresult create_pool(const CUmemPoolProps *props, enum sim_memory kind, int device,
+                            struct sim_pool **out)
 {
 	CUresult result = driver_result(sim_pool_create(kind, device, props->maxSize, out));
 
@@ -46,7 +47,7 @@ static struct sim_pool *default_pool(CUdevice device)
 		CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
 		                        .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
 
-		create(&props, SIM_DEVICE, device, &defaults[device]);
+		create_pool(&props, SIM_DEVICE, device, &defaults[device]);
 	}
 	struct sim_pool *pool = defaults[device];
 	pthread_mutex_unlock(&lock);
@@ -76,7 +77,7 @@ static bool is_default(const struct sim_pool *pool)
 
 /* -- allocations ----------------------------------------------------------------------------------------- */
 
-static CUresult alloc(CUdeviceptr *out, size_t bytes, struct sim_pool *pool, CUstream hStream)
+static CUresult alloc_from_pool(CUdeviceptr *out, size_t bytes, struct sim_pool *pool, CUstream hStream)
 {
 	struct sim_stream *stream = driver_stream(hStream);
 	uint64_t address;
@@ -102,14 +103,14 @@ static CUresult alloc(CUdeviceptr *out, size_t bytes, struct sim_pool *pool, CUs
 WITH_STREAM(cuMemAllocAsync, cuMemAllocAsync_ptsz, (CUdeviceptr * dptr, size_t bytesize, CUstream hStream),
             (dptr, bytesize, hStream))
 {
-	return alloc(dptr, bytesize, current_pool(sim_context_device(driver_current())), hStream);
+	return alloc_from_pool(dptr, bytesize, current_pool(sim_context_device(driver_current())), hStream);
 }
 
 WITH_STREAM(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz,
             (CUdeviceptr * dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream),
             (dptr, bytesize, pool, hStream))
 {
-	return alloc(dptr, bytesize, pool_of(pool), hStream);
+	return alloc_from_pool(dptr, bytesize, pool_of(pool), hStream);
 }
 
 WITH_STREAM(cuMemFreeAsync, cuMemFreeAsync_ptsz, (CUdeviceptr dptr, CUstream hStream), (dptr, hStream))
@@ -180,7 +181,7 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 		return CUDA_ERROR_INVALID_VALUE;
 	CUresult result = place_of(poolProps, &kind, &device);
 	if (!result)
-		result = create(poolProps, kind, device, &made);
+		result = create_pool(poolProps, kind, device, &made);
 	if (!result)
 		*pool = handle_of(made);
 	return result;

@@ -60,7 +60,7 @@ static CUresult hand_out(void *out, const struct ticket *ticket)
 	return CUDA_SUCCESS;
 }
 
-static CUresult elsewhere(const char *what)
+static CUresult refuse_import(const char *what)
 {
 	sim_say("%s: memory of another process is not imitated", what);
 	return CUDA_ERROR_NOT_SUPPORTED;
@@ -92,7 +92,7 @@ static CUresult open_ipc(CUdeviceptr *out, const CUipcMemHandle *handle, unsigne
 	memcpy(&ticket, handle, sizeof(ticket));
 	if (!out || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS || !is_ticket(&ticket, TICKET_IPC))
 		return CUDA_ERROR_INVALID_VALUE;
-	return is_ours(&ticket) ? CUDA_ERROR_INVALID_CONTEXT : elsewhere("cuIpcOpenMemHandle");
+	return is_ours(&ticket) ? CUDA_ERROR_INVALID_CONTEXT : refuse_import("cuIpcOpenMemHandle");
 }
 
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags)
@@ -152,7 +152,7 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, vo
 	    !is_ticket(&ticket, TICKET_PHYSICAL))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!is_ours(&ticket))
-		return elsewhere("cuMemImportFromShareableHandle");
+		return refuse_import("cuMemImportFromShareableHandle");
 	struct sim_physical *physical = driver_physical(ticket.address);
 	if (!physical || ((struct physical_face *)sim_physical_face(physical))->id != ticket.id)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -218,7 +218,7 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void *handle
 	    pread((int)(intptr_t)handle, &ticket, sizeof(ticket), 0) != sizeof(ticket) ||
 	    !is_ticket(&ticket, TICKET_POOL))
 		return CUDA_ERROR_INVALID_VALUE;
-	return elsewhere("cuMemPoolImportFromShareableHandle");
+	return refuse_import("cuMemPoolImportFromShareableHandle");
 }
 
 CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr)

@@ -19,7 +19,7 @@ static const struct row_entry {
 
 /* -- what is not here ------------------------------------------------------------------------------------ */
 
-static CUresult missing(const char *symbol)
+static CUresult answer_missing(const char *symbol)
 {
 	sim_missing(symbol);
 	return CUDA_ERROR_NOT_SUPPORTED;
@@ -30,7 +30,7 @@ static CUresult missing(const char *symbol)
 	SIM_EXPORT CUresult symbol(void); \
 	CUresult symbol(void) \
 	{ \
-		return missing(#symbol); \
+		return answer_missing(#symbol); \
 	}
 #include "cuda_api.def"
 
@@ -161,7 +161,7 @@ CUresult cuGetErrorString(CUresult error, const char **pStr)
  * The newest row of that base name that a program written for `version` may have; with the per-thread flag
  * the per-thread one if there is one. *known: some row has the name.
  */
-static const struct row_entry *resolve(const char *base, int version, cuuint64_t flags, bool *known)
+static const struct row_entry *resolve_name(const char *base, int version, cuuint64_t flags, bool *known)
 {
 	const struct row_entry *best = NULL;
 	bool per_thread = flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
@@ -181,7 +181,7 @@ static const struct row_entry *resolve(const char *base, int version, cuuint64_t
 }
 
 /* SPILL_SIM_LOOKUPS: a file that gets a line for each question: name, version, flags, the symbol that was given. */
-static void record(const char *base, int version, cuuint64_t flags, const struct row_entry *row)
+static void record_lookup(const char *base, int version, cuuint64_t flags, const struct row_entry *row)
 {
 	const char *path = getenv("SPILL_SIM_LOOKUPS");
 	int file = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
@@ -202,8 +202,8 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int driverVersion, 
 	ENTER(cuGetProcAddress_v2, NOTHING);
 	if (!symbol || !pfn || flags > CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
 		return CUDA_ERROR_INVALID_VALUE;
-	const struct row_entry *row = resolve(symbol, driverVersion, flags, &known);
-	record(symbol, driverVersion, flags, row);
+	const struct row_entry *row = resolve_name(symbol, driverVersion, flags, &known);
+	record_lookup(symbol, driverVersion, flags, row);
 	*pfn = row ? (void *)row->address : NULL;
 	if (symbolFound)
 		*symbolFound = row     ? CU_GET_PROC_ADDRESS_SUCCESS

@@ -10,7 +10,7 @@ struct sim_stream *driver_stream(CUstream stream)
 	return sim_stream_alive((struct sim_stream *)stream) ? (struct sim_stream *)stream : NULL;
 }
 
-static CUresult create(CUstream *out, unsigned flags, int priority)
+static CUresult create_stream(CUstream *out, unsigned flags, int priority)
 {
 	struct sim_stream *stream;
 
@@ -27,13 +27,13 @@ static CUresult create(CUstream *out, unsigned flags, int priority)
 CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags)
 {
 	ENTER(cuStreamCreate, CONTEXT);
-	return create(phStream, Flags, 0);
+	return create_stream(phStream, Flags, 0);
 }
 
 CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
 {
 	ENTER(cuStreamCreateWithPriority, CONTEXT);
-	return create(phStream, flags, priority);
+	return create_stream(phStream, flags, priority);
 }
 
 static CUresult destroy_handle(CUstream hStream)
@@ -205,7 +205,7 @@ CUresult cuEventDestroy_v2(CUevent hEvent)
 	                            : CUDA_ERROR_INVALID_HANDLE;
 }
 
-static CUresult record(CUevent event, CUstream hStream, unsigned flags)
+static CUresult record_event(CUevent event, CUstream hStream, unsigned flags)
 {
 	STREAM_OR_RETURN(stream);
 	if (!driver_event(event) || sim_stream_context(stream) != sim_event_context(driver_event(event)))
@@ -217,13 +217,13 @@ static CUresult record(CUevent event, CUstream hStream, unsigned flags)
 
 WITH_STREAM(cuEventRecord, cuEventRecord_ptsz, (CUevent hEvent, CUstream hStream), (hEvent, hStream))
 {
-	return record(hEvent, hStream, 0);
+	return record_event(hEvent, hStream, 0);
 }
 
 WITH_STREAM(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz,
             (CUevent hEvent, CUstream hStream, unsigned int flags), (hEvent, hStream, flags))
 {
-	return flags > 1 ? CUDA_ERROR_INVALID_VALUE : record(hEvent, hStream, flags);
+	return flags > 1 ? CUDA_ERROR_INVALID_VALUE : record_event(hEvent, hStream, flags);
 }
 
 CUresult cuEventQuery(CUevent hEvent)
@@ -248,7 +248,7 @@ CUresult cuEventSynchronize(CUevent hEvent)
 	return result;
 }
 
-static CUresult elapsed(float *milliseconds, CUevent start, CUevent end)
+static CUresult elapsed_time(float *milliseconds, CUevent start, CUevent end)
 {
 	if (!milliseconds)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -261,11 +261,11 @@ static CUresult elapsed(float *milliseconds, CUevent start, CUevent end)
 CUresult cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent hEnd)
 {
 	ENTER(cuEventElapsedTime, CONTEXT);
-	return elapsed(pMilliseconds, hStart, hEnd);
+	return elapsed_time(pMilliseconds, hStart, hEnd);
 }
 
 CUresult cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
 {
 	ENTER(cuEventElapsedTime_v2, CONTEXT);
-	return elapsed(pMilliseconds, hStart, hEnd);
+	return elapsed_time(pMilliseconds, hStart, hEnd);
 }

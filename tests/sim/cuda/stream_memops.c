@@ -3,7 +3,7 @@
 
 #define MOST 255
 
-static CUresult word(const CUstreamBatchMemOpParams *p, struct sim_word *out)
+static CUresult read_memop(const CUstreamBatchMemOpParams *p, struct sim_word *out)
 {
 	const struct CUstreamMemOpValueParams_st *v = &p->waitValue;
 
@@ -28,7 +28,7 @@ static CUresult word(const CUstreamBatchMemOpParams *p, struct sim_word *out)
 	}
 }
 
-static CUresult words(CUstream hStream, const CUstreamBatchMemOpParams *params, unsigned count)
+static CUresult submit_memops(CUstream hStream, const CUstreamBatchMemOpParams *params, unsigned count)
 {
 	struct sim_stream *stream = driver_stream(hStream);
 	struct sim_word all[MOST];
@@ -44,19 +44,19 @@ static CUresult words(CUstream hStream, const CUstreamBatchMemOpParams *params, 
 		if (params[i].operation == CU_STREAM_MEM_OP_BARRIER)
 			result = params[i].memoryBarrier.flags > 1 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 		else
-			result = word(&params[i], &all[used++]);
+			result = read_memop(&params[i], &all[used++]);
 	return result ? result : driver_result(sim_words(stream, all, used));
 }
 
-static CUresult one(CUstream hStream, CUstreamBatchMemOpType operation, CUdeviceptr address, uint64_t value,
-                    unsigned flags)
+static CUresult submit_memop(CUstream hStream, CUstreamBatchMemOpType operation, CUdeviceptr address,
+                             uint64_t value, unsigned flags)
 {
 	CUstreamBatchMemOpParams params = {.operation = operation};
 
 	params.waitValue.address = address;
 	params.waitValue.value64 = value;
 	params.waitValue.flags = flags;
-	return words(hStream, &params, 1);
+	return submit_memops(hStream, &params, 1);
 }
 
 #define WORD(symbol, type, operation) \
@@ -70,7 +70,7 @@ static CUresult one(CUstream hStream, CUstreamBatchMemOpType operation, CUdevice
 	            (CUstream hStream, CUdeviceptr addr, type value, unsigned int flags), \
 	            (hStream, addr, value, flags)) \
 	{ \
-		return one(hStream, operation, addr, value, flags); \
+		return submit_memop(hStream, operation, addr, value, flags); \
 	}
 
 WORD(cuStreamWaitValue32, cuuint32_t, CU_STREAM_MEM_OP_WAIT_VALUE_32)
@@ -89,5 +89,5 @@ WITH_STREAM(cuStreamBatchMemOp_v2, cuStreamBatchMemOp_v2_ptsz,
             (CUstream hStream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags),
             (hStream, count, paramArray, flags))
 {
-	return flags ? CUDA_ERROR_INVALID_VALUE : words(hStream, paramArray, count);
+	return flags ? CUDA_ERROR_INVALID_VALUE : submit_memops(hStream, paramArray, count);
 }

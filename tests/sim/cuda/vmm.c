@@ -1,7 +1,7 @@
 /* Virtual memory management. */
 #include "cuda_entry.h"
 
-static CUresult vmm(void)
+static CUresult need_vmm(void)
 {
 	return sim_config()->vmm ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -20,7 +20,7 @@ CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CU
 	uint64_t address;
 
 	ENTER(cuMemAddressReserve, INIT);
-	CUresult result = vmm();
+	CUresult result = need_vmm();
 	if (result)
 		return result;
 	if (!ptr || flags)
@@ -66,7 +66,7 @@ CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocatio
 	int id;
 
 	ENTER(cuMemGetAllocationGranularity, INIT);
-	CUresult result = vmm();
+	CUresult result = need_vmm();
 	if (!result)
 		result = place_of(prop, &place, &id);
 	if (!result && (!granularity || (int)option < 0 || option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED))
@@ -84,7 +84,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CU
 	int id;
 
 	ENTER(cuMemCreate, INIT);
-	CUresult result = vmm();
+	CUresult result = need_vmm();
 	if (!result)
 		result = place_of(prop, &place, &id);
 	if (!result && (!handle || flags))

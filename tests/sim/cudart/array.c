@@ -149,8 +149,8 @@ static bool rows_of(void *dst, size_t dpitch, const void *src, size_t spitch, si
 	                                  : CU_MEMORYTYPE_DEVICE;
 	copy->dstHost = dst;
 	copy->srcHost = src;
-	copy->dstDevice = (CUdeviceptr)(uintptr_t)dst;
-	copy->srcDevice = (CUdeviceptr)(uintptr_t)src;
+	copy->dstDevice = cudart_address(dst);
+	copy->srcDevice = cudart_address(src);
 	return (unsigned)kind <= cudaMemcpyDefault;
 }
 

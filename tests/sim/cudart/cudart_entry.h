@@ -16,6 +16,12 @@ cudaError_t cudart_enter(void);
 /* Last thing in an entry point: a failure becomes this thread's last error, a success leaves it alone. */
 cudaError_t cudart_leave(cudaError_t error);
 
+/* Runtime pointers and driver addresses are the same numbers. */
+static inline CUdeviceptr cudart_address(const void *pointer)
+{
+	return (CUdeviceptr)(uintptr_t)pointer;
+}
+
 /* The driver's and the runtime's errors have the same numbers since CUDA 10.1. */
 static inline cudaError_t cudart_error(CUresult result)
 {

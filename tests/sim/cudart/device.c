@@ -3,7 +3,7 @@
 
 #include "cudart_entry.h"
 
-static int attribute(CUdevice device, int number)
+static int device_attribute(CUdevice device, int number)
 {
 	int value = 0;
 
@@ -41,7 +41,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
 	if (!error)
 		error = cudart_error(CU(cuDeviceGetUuid, &uuid, handle));
 	memcpy(&prop->uuid, &uuid, sizeof(uuid));
-#define PROPERTY(field, name, number) prop->field = attribute(handle, number);
+#define PROPERTY(field, name, number) prop->field = device_attribute(handle, number);
 #include "cudart_properties.def"
 	return cudart_leave(error);
 }

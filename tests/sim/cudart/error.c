@@ -22,7 +22,7 @@ cudaError_t cudart_leave(cudaError_t error)
 }
 
 /* NVIDIA's runtime starts the driver here too: without one, asking for the last error is an error. */
-static cudaError_t last(void)
+static cudaError_t last_error_of_thread(void)
 {
 	cudart_leave(cudart_init());
 	return last_error;
@@ -31,7 +31,7 @@ static cudaError_t last(void)
 /* Clears what it returns, also when the context is broken for good: the next call will fail again. */
 cudaError_t cudaGetLastError(void)
 {
-	cudaError_t error = last();
+	cudaError_t error = last_error_of_thread();
 
 	last_error = cudaSuccess;
 	return error;
@@ -39,7 +39,7 @@ cudaError_t cudaGetLastError(void)
 
 cudaError_t cudaPeekAtLastError(void)
 {
-	return last();
+	return last_error_of_thread();
 }
 
 const char *cudaGetErrorName(cudaError_t error)

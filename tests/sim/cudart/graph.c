@@ -91,9 +91,9 @@ cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *pGraphNode, cudaGraph_t gr
 {
 	CUDA_MEMCPY3D_v2 copy = {
 	    .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
-	    .srcDevice = (CUdeviceptr)(uintptr_t)src,
+	    .srcDevice = cudart_address(src),
 	    .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
-	    .dstDevice = (CUdeviceptr)(uintptr_t)dst,
+	    .dstDevice = cudart_address(dst),
 	    .WidthInBytes = count,
 	    .Height = 1,
 	    .Depth = 1,
@@ -115,7 +115,7 @@ cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *pGraphNode, cudaGraph_t grap
 	if (!pMemsetParams)
 		return cudart_leave(cudaErrorInvalidValue);
 	CUDA_MEMSET_NODE_PARAMS_v1 set = {
-	    .dst = (CUdeviceptr)(uintptr_t)pMemsetParams->dst,
+	    .dst = cudart_address(pMemsetParams->dst),
 	    .pitch = pMemsetParams->pitch,
 	    .value = pMemsetParams->value,
 	    .elementSize = pMemsetParams->elementSize,
@@ -142,7 +142,7 @@ cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *pGraphNode, cudaGraph_t gra
 {
 	CUDART_ENTER(enter);
 	return cudart_return(CU(cuGraphAddMemFreeNode, pGraphNode, graph, pDependencies, numDependencies,
-	                        (CUdeviceptr)(uintptr_t)dptr));
+	                        cudart_address(dptr)));
 }
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *numNodes)

@@ -25,14 +25,14 @@ static int is_kernel(const void *function)
 	return found;
 }
 
-static cudaError_t check(const void *function)
+static cudaError_t check_kernel(const void *function)
 {
 	if (!function)
 		return cudaErrorInvalidDeviceFunction;
 	return is_kernel(function) ? cudaSuccess : cudaErrorInvalidResourceHandle;
 }
 
-static cudaError_t remember(CUkernel handle, CUlibrary library)
+static cudaError_t remember_kernel(CUkernel handle, CUlibrary library)
 {
 	if (is_kernel(handle))
 		return cudaSuccess;
@@ -47,7 +47,7 @@ static cudaError_t remember(CUkernel handle, CUlibrary library)
 	return cudaSuccess;
 }
 
-static void forget(CUlibrary library)
+static void forget_library(CUlibrary library)
 {
 	pthread_mutex_lock(&lock);
 	for (struct kernel **at = &kernels; *at;) {
@@ -92,7 +92,7 @@ cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *fileName
 cudaError_t cudaLibraryUnload(cudaLibrary_t library)
 {
 	CUDART_ENTER(enter);
-	forget(library);
+	forget_library(library);
 	return cudart_return(CU(cuLibraryUnload, library));
 }
 
@@ -105,7 +105,7 @@ cudaError_t cudaLibraryGetKernel(cudaKernel_t *pKernel, cudaLibrary_t library, c
 		return cudart_leave(cudaErrorInvalidValue);
 	cudaError_t error = cudart_error(CU(cuLibraryGetKernel, &found, library, name));
 	if (!error)
-		error = remember(found, library);
+		error = remember_kernel(found, library);
 	if (!error)
 		*pKernel = found;
 	return cudart_leave(error);
@@ -121,7 +121,7 @@ cudaError_t cudaLaunchKernel(const void *func, dim3 gridDim, dim3 blockDim, void
                              cudaStream_t stream)
 {
 	CUDART_ENTER(enter);
-	cudaError_t error = check(func);
+	cudaError_t error = check_kernel(func);
 	if (error)
 		return cudart_leave(error);
 	return cudart_return(CU(cuLaunchKernel, (CUfunction)func, gridDim.x, gridDim.y, gridDim.z, blockDim.x,
@@ -149,7 +149,7 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attr, const void *f
 	CUDART_ENTER(enter);
 	if (!attr)
 		return cudart_leave(cudaErrorInvalidValue);
-	cudaError_t error = check(func);
+	cudaError_t error = check_kernel(func);
 	if (!error)
 		error = cudart_current_device(&ordinal);
 	if (!error)

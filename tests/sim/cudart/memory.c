@@ -1,12 +1,6 @@
 /* Allocations, managed memory, and what a pointer is. */
 #include "cudart_entry.h"
 
-/* Runtime pointers and driver addresses are the same numbers. */
-static CUdeviceptr address(const void *pointer)
-{
-	return (CUdeviceptr)(uintptr_t)pointer;
-}
-
 /* NVIDIA's runtime writes NULL over the program's pointer when the driver has no memory; so do we. */
 static cudaError_t hand_out(void **pointer, CUdeviceptr found, CUresult result)
 {
@@ -15,7 +9,7 @@ static cudaError_t hand_out(void **pointer, CUdeviceptr found, CUresult result)
 }
 
 /* Nothing asked for: success and no pointer, as the vendor answers. */
-static cudaError_t nothing(void **pointer)
+static cudaError_t return_no_pointer(void **pointer)
 {
 	*pointer = NULL;
 	return cudaSuccess;
@@ -29,7 +23,7 @@ cudaError_t cudaMalloc(void **devPtr, size_t size)
 	if (!devPtr)
 		return cudart_leave(cudaErrorInvalidValue);
 	if (size == 0)
-		return nothing(devPtr);
+		return return_no_pointer(devPtr);
 	CUresult result = CU(cuMemAlloc, &found, size);
 	return hand_out(devPtr, found, result);
 }
@@ -38,7 +32,7 @@ cudaError_t cudaMalloc(void **devPtr, size_t size)
 cudaError_t cudaFree(void *devPtr)
 {
 	CUDART_ENTER(enter);
-	return cudart_return(CU(cuMemFree, address(devPtr)));
+	return cudart_return(CU(cuMemFree, cudart_address(devPtr)));
 }
 
 cudaError_t cudaMallocPitch(void **devPtr, size_t *pitch, size_t width, size_t height)
@@ -50,7 +44,7 @@ cudaError_t cudaMallocPitch(void **devPtr, size_t *pitch, size_t width, size_t h
 		return cudart_leave(cudaErrorInvalidValue);
 	if (width == 0 || height == 0) {
 		*pitch = 0;
-		return nothing(devPtr);
+		return return_no_pointer(devPtr);
 	}
 	/* The largest element that the driver takes: a pitch right for every type. */
 	CUresult result = CU(cuMemAllocPitch, &found, pitch, width, height, 16);
@@ -71,7 +65,7 @@ cudaError_t cudaMallocManaged(void **devPtr, size_t size, unsigned int flags)
 	if (!devPtr)
 		return cudart_leave(cudaErrorInvalidValue);
 	if (size == 0)
-		return nothing(devPtr);
+		return return_no_pointer(devPtr);
 	CUresult result = CU(cuMemAllocManaged, &found, size, flags);
 	return hand_out(devPtr, found, result);
 }
@@ -84,10 +78,10 @@ cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned int flags)
 	if (!pHost)
 		return cudart_leave(cudaErrorInvalidValue);
 	if (size == 0)
-		return nothing(pHost);
+		return return_no_pointer(pHost);
 	/* With unified addressing all pinned memory is mapped, and cudaHostGetFlags says so. */
 	CUresult result = CU(cuMemHostAlloc, &found, size, flags | CU_MEMHOSTALLOC_DEVICEMAP);
-	return hand_out(pHost, address(found), result);
+	return hand_out(pHost, cudart_address(found), result);
 }
 
 cudaError_t cudaMallocHost(void **ptr, size_t size)
@@ -140,7 +134,7 @@ cudaError_t cudaMallocAsync(void **devPtr, size_t size, cudaStream_t hStream)
 	if (!devPtr)
 		return cudart_leave(cudaErrorInvalidValue);
 	if (size == 0)
-		return nothing(devPtr);
+		return return_no_pointer(devPtr);
 	CUresult result = CU(cuMemAllocAsync, &found, size, hStream);
 	return hand_out(devPtr, found, result);
 }
@@ -150,7 +144,7 @@ cudaError_t cudaFreeAsync(void *devPtr, cudaStream_t hStream)
 	CUDART_ENTER(enter);
 	if (!devPtr)
 		return cudaSuccess;
-	return cudart_return(CU(cuMemFreeAsync, address(devPtr), hStream));
+	return cudart_return(CU(cuMemFreeAsync, cudart_address(devPtr), hStream));
 }
 
 static CUmemLocation driver_location(struct cudaMemLocation location)
@@ -163,7 +157,7 @@ cudaError_t cudaMemAdvise(const void *devPtr, size_t count, enum cudaMemoryAdvis
 {
 	CUDART_ENTER(enter);
 	return cudart_return(
-	    CU(cuMemAdvise, address(devPtr), count, (CUmem_advise)advice, driver_location(location)));
+	    CU(cuMemAdvise, cudart_address(devPtr), count, (CUmem_advise)advice, driver_location(location)));
 }
 
 cudaError_t cudaMemPrefetchAsync(const void *devPtr, size_t count, struct cudaMemLocation location,
@@ -171,7 +165,7 @@ cudaError_t cudaMemPrefetchAsync(const void *devPtr, size_t count, struct cudaMe
 {
 	CUDART_ENTER(enter);
 	return cudart_return(
-	    CU(cuMemPrefetchAsync, address(devPtr), count, driver_location(location), flags, stream));
+	    CU(cuMemPrefetchAsync, cudart_address(devPtr), count, driver_location(location), flags, stream));
 }
 
 static enum cudaMemoryType runtime_type(unsigned int type, unsigned int managed)
@@ -197,7 +191,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
 	CUDART_ENTER(enter);
 	if (!attributes)
 		return cudart_leave(cudaErrorInvalidValue);
-	CUresult result = CU(cuPointerGetAttributes, 5, asked, values, address(ptr));
+	CUresult result = CU(cuPointerGetAttributes, 5, asked, values, cudart_address(ptr));
 	if (result != CUDA_SUCCESS)
 		return cudart_return(result);
 	*attributes = (struct cudaPointerAttributes){.type = runtime_type(type, managed), .device = ordinal};

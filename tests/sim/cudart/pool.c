@@ -81,7 +81,7 @@ cudaError_t cudaMemPoolExportPointer(struct cudaMemPoolPtrExportData *exportData
 {
 	CUDART_ENTER(enter);
 	return cudart_return(
-	    CU(cuMemPoolExportPointer, (CUmemPoolPtrExportData *)exportData, (CUdeviceptr)(uintptr_t)ptr));
+	    CU(cuMemPoolExportPointer, (CUmemPoolPtrExportData *)exportData, cudart_address(ptr)));
 }
 
 cudaError_t cudaMemPoolImportPointer(void **ptr, cudaMemPool_t memPool,

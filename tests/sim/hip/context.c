@@ -28,7 +28,7 @@ static int device_of(hipCtx_t context)
 	return context >= names && context < names + sim_config()->devices ? (int)(context - names) : -1;
 }
 
-static hipError_t push(int device)
+static hipError_t push_context(int device)
 {
 	if (stack.depth == DEPTH)
 		return hipErrorInvalidContext;
@@ -40,7 +40,7 @@ hipError_t hipCtxCreate(hipCtx_t *ctx, unsigned int flags, hipDevice_t device)
 {
 	(void)flags; /* how the host waits */
 	HIP_ENTER();
-	HIP_TRY(ctx && is_device(device) ? push(device) : hipErrorInvalidValue);
+	HIP_TRY(ctx && is_device(device) ? push_context(device) : hipErrorInvalidValue);
 	*ctx = &names[device];
 	return hip_leave(hipSuccess);
 }
@@ -64,7 +64,7 @@ hipError_t hipCtxSetCurrent(hipCtx_t ctx)
 	if (!ctx)
 		return hip_leave(hipSuccess);
 	hip_set_device(device_of(ctx));
-	return hip_leave(push(device_of(ctx)));
+	return hip_leave(push_context(device_of(ctx)));
 }
 
 hipError_t hipCtxGetCurrent(hipCtx_t *ctx)
@@ -78,7 +78,7 @@ hipError_t hipCtxGetCurrent(hipCtx_t *ctx)
 hipError_t hipCtxPushCurrent(hipCtx_t ctx)
 {
 	HIP_ENTER();
-	HIP_TRY(device_of(ctx) < 0 ? hipErrorInvalidContext : push(device_of(ctx)));
+	HIP_TRY(device_of(ctx) < 0 ? hipErrorInvalidContext : push_context(device_of(ctx)));
 	hip_set_device(device_of(ctx));
 	return hip_leave(hipSuccess);
 }

@@ -4,11 +4,11 @@
 #include "hip_entry.h"
 
 /* Whole device allocations only, as HSA exports them: not managed or host memory, no virtual mapping. */
-static bool exportable(const void *pointer)
+static bool is_exportable(const void *pointer)
 {
 	struct sim_pointer about;
 
-	return sim_pointer((uint64_t)(uintptr_t)pointer, &about) && about.kind == SIM_DEVICE;
+	return sim_pointer(hip_address(pointer), &about) && about.kind == SIM_DEVICE;
 }
 
 hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *devPtr)
@@ -17,8 +17,8 @@ hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *devPtr)
 
 	HIP_ENTER();
 	HIP_TRY(handle && devPtr ? hipSuccess : hipErrorInvalidValue);
-	HIP_TRY(exportable(devPtr) ? hipSuccess : hipErrorInvalidDevicePointer);
-	sim_pointer((uint64_t)(uintptr_t)devPtr, &about);
+	HIP_TRY(is_exportable(devPtr) ? hipSuccess : hipErrorInvalidDevicePointer);
+	sim_pointer(hip_address(devPtr), &about);
 	memset(handle, 0, sizeof(*handle));
 	memcpy(handle->reserved, &about.id, sizeof(about.id));
 	return hip_leave(hipSuccess);

@@ -38,6 +38,12 @@ static inline hipError_t hip_return(enum sim_status status)
 	return hip_leave(hip_error(status));
 }
 
+/* HIP's pointers are the core's addresses. */
+static inline uint64_t hip_address(const void *pointer)
+{
+	return (uint64_t)(uintptr_t)pointer;
+}
+
 /* What the thread's last call returned, once. */
 hipError_t hip_last_result(void);
 

@@ -88,7 +88,7 @@ hipError_t hipPointerSetAttribute(const void *value, hipPointer_attribute attrib
 
 	HIP_ENTER();
 	return hip_leave(value && attribute == HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS &&
-	                         sim_pointer((uint64_t)(uintptr_t)ptr, &about)
+	                         sim_pointer(hip_address(ptr), &about)
 	                     ? hipSuccess
 	                     : hipErrorInvalidValue);
 }

@@ -55,7 +55,7 @@ hipError_t hipModuleGetFunction(hipFunction_t *function, hipModule_t module, con
 }
 
 /* Parameters come as an array of pointers, or packed in a buffer that `extra` describes. */
-static hipError_t collect(struct sim_kernel *kernel, void **separate, void **extra, char *values)
+static hipError_t collect_parameters(struct sim_kernel *kernel, void **separate, void **extra, char *values)
 {
 	const void *buffer = NULL;
 	size_t size = 0, wanted = sim_kernel_parameter_bytes(kernel), offset, bytes;
@@ -95,7 +95,8 @@ hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned int gridDimX, unsigne
 	HIP_TRY(sim_kernel_alive(kernel) ? hip_stream(stream, &on) : hipErrorInvalidHandle);
 	if (!gridDimX || !gridDimY || !gridDimZ || !blockDimX || !blockDimY || !blockDimZ)
 		return hip_leave(hipErrorInvalidValue);
-	HIP_TRY(kernelParams && extra ? hipErrorInvalidValue : collect(kernel, kernelParams, extra, values));
+	HIP_TRY(kernelParams && extra ? hipErrorInvalidValue
+	                              : collect_parameters(kernel, kernelParams, extra, values));
 	const struct sim_shape shape = {
 	    {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes};
 	return hip_return(sim_launch(on, kernel, &shape, values));

@@ -2,9 +2,9 @@
 #include "hip_later_api.h"
 #include "hip_entry.h"
 
-static bool find(const void *pointer, struct sim_pointer *about)
+static bool find_pointer(const void *pointer, struct sim_pointer *about)
 {
-	return pointer && sim_pointer((uint64_t)(uintptr_t)pointer, about) &&
+	return pointer && sim_pointer(hip_address(pointer), about) &&
 	       (about->kind != SIM_VMM || about->mapped);
 }
 
@@ -33,7 +33,7 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void
 	struct sim_pointer about;
 
 	HIP_ENTER();
-	HIP_TRY(attributes && find(ptr, &about) ? hipSuccess : hipErrorInvalidValue);
+	HIP_TRY(attributes && find_pointer(ptr, &about) ? hipSuccess : hipErrorInvalidValue);
 	bool managed = is_managed(&about), host = managed || on_host(&about);
 	*attributes = (hipPointerAttribute_t){
 	    .memoryType = type_of(host),
@@ -62,7 +62,7 @@ hipError_t hipMemGetAddressRange(hipDeviceptr_t *pbase, size_t *psize, hipDevice
 	struct sim_pointer about;
 
 	HIP_ENTER();
-	HIP_TRY(find(dptr, &about) ? hipSuccess : hipErrorInvalidDevicePointer);
+	HIP_TRY(find_pointer(dptr, &about) ? hipSuccess : hipErrorInvalidDevicePointer);
 	if (pbase)
 		*pbase = (void *)(uintptr_t)start_of(&about);
 	if (psize)
@@ -75,14 +75,14 @@ hipError_t hipMemPtrGetInfo(void *ptr, size_t *size)
 	struct sim_pointer about;
 
 	HIP_ENTER();
-	HIP_TRY(size && find(ptr, &about) ? hipSuccess : hipErrorInvalidValue);
+	HIP_TRY(size && find_pointer(ptr, &about) ? hipSuccess : hipErrorInvalidValue);
 	*size = size_of(&about);
 	return hip_leave(hipSuccess);
 }
 
 /* pre: data. Widths are the vendor's: a truth value is one byte, a size four (hip_memory.cpp of ROCm 5). */
-static hipError_t answer(void *data, hipPointer_attribute attribute, hipDeviceptr_t ptr,
-                         const struct sim_pointer *about)
+static hipError_t answer_attribute(void *data, hipPointer_attribute attribute, hipDeviceptr_t ptr,
+                                   const struct sim_pointer *about)
 {
 	bool managed = is_managed(about), host = managed || on_host(about);
 
@@ -130,7 +130,7 @@ static hipError_t answer(void *data, hipPointer_attribute attribute, hipDevicept
 }
 
 /* pre: data. What is said of memory that is none of HIP's. */
-static hipError_t deny(void *data, hipPointer_attribute attribute)
+static hipError_t answer_unknown(void *data, hipPointer_attribute attribute)
 {
 	switch (attribute) {
 	case HIP_POINTER_ATTRIBUTE_MEMORY_TYPE:
@@ -164,17 +164,18 @@ static hipError_t deny(void *data, hipPointer_attribute attribute)
 	}
 }
 
-static hipError_t one(void *data, hipPointer_attribute attribute, hipDeviceptr_t ptr)
+static hipError_t query_attribute(void *data, hipPointer_attribute attribute, hipDeviceptr_t ptr)
 {
 	struct sim_pointer about;
 
-	return find(ptr, &about) ? answer(data, attribute, ptr, &about) : deny(data, attribute);
+	return find_pointer(ptr, &about) ? answer_attribute(data, attribute, ptr, &about)
+	                                 : answer_unknown(data, attribute);
 }
 
 hipError_t hipPointerGetAttribute(void *data, hipPointer_attribute attribute, hipDeviceptr_t ptr)
 {
 	HIP_ENTER();
-	return hip_leave(data && ptr ? one(data, attribute, ptr) : hipErrorInvalidValue);
+	return hip_leave(data && ptr ? query_attribute(data, attribute, ptr) : hipErrorInvalidValue);
 }
 
 /* Succeeds whatever the pointer is; what cannot be said is zero, or what was there. */
@@ -185,7 +186,7 @@ hipError_t hipDrvPointerGetAttributes(unsigned int numAttributes, hipPointer_att
 	HIP_TRY(numAttributes && attributes && data && ptr ? hipSuccess : hipErrorInvalidValue);
 	for (unsigned i = 0; i < numAttributes; i++)
 		if (data[i])
-			one(data[i], attributes[i], ptr);
+			query_attribute(data[i], attributes[i], ptr);
 	return hip_leave(hipSuccess);
 }
 
@@ -195,7 +196,7 @@ hipError_t hipHostGetDevicePointer(void **devPtr, void *hstPtr, unsigned int fla
 
 	(void)flags; /* none defined */
 	HIP_ENTER();
-	HIP_TRY(devPtr && find(hstPtr, &about) ? hipSuccess : hipErrorInvalidValue);
+	HIP_TRY(devPtr && find_pointer(hstPtr, &about) ? hipSuccess : hipErrorInvalidValue);
 	*devPtr = hstPtr;
 	return hip_leave(hipSuccess);
 }
@@ -205,14 +206,15 @@ hipError_t hipHostGetFlags(unsigned int *flagsPtr, void *hostPtr)
 	struct sim_pointer about;
 
 	HIP_ENTER();
-	HIP_TRY(flagsPtr && find(hostPtr, &about) && on_host(&about) ? hipSuccess : hipErrorInvalidValue);
+	HIP_TRY(flagsPtr && find_pointer(hostPtr, &about) && on_host(&about) ? hipSuccess
+	                                                                     : hipErrorInvalidValue);
 	*flagsPtr = hip_note_find(about.id).flags;
 	return hip_leave(hipSuccess);
 }
 
 /* Managed memory that is pinned host memory (no XNACK) takes advice and does nothing with it. */
-static hipError_t advise(const struct sim_pointer *about, uint64_t address, size_t count,
-                         hipMemoryAdvise advice, int device)
+static hipError_t advise_range(const struct sim_pointer *about, uint64_t address, size_t count,
+                               hipMemoryAdvise advice, int device)
 {
 	static const struct {
 		enum sim_advice advice;
@@ -238,9 +240,9 @@ static hipError_t advise(const struct sim_pointer *about, uint64_t address, size
 /* pre: hip_enter. The managed range that a program may advise or prefetch to `device`. */
 static hipError_t managed_range(const void *pointer, size_t count, int device, struct sim_pointer *about)
 {
-	if (count == 0 || !find(pointer, about) || !is_managed(about))
+	if (count == 0 || !find_pointer(pointer, about) || !is_managed(about))
 		return hipErrorInvalidValue;
-	if ((uint64_t)(uintptr_t)pointer - about->base + count > about->size)
+	if (hip_address(pointer) - about->base + count > about->size)
 		return hipErrorInvalidValue;
 	if (device != hipCpuDeviceId && (device < 0 || device >= sim_config()->devices))
 		return hipErrorInvalidDevice;
@@ -253,7 +255,7 @@ hipError_t hipMemAdvise(const void *dev_ptr, size_t count, hipMemoryAdvise advic
 
 	HIP_ENTER();
 	HIP_TRY(managed_range(dev_ptr, count, device, &about));
-	return hip_leave(advise(&about, (uint64_t)(uintptr_t)dev_ptr, count, advice, device));
+	return hip_leave(advise_range(&about, hip_address(dev_ptr), count, advice, device));
 }
 
 hipError_t hipMemPrefetchAsync(const void *dev_ptr, size_t count, int device, hipStream_t stream)
@@ -266,5 +268,5 @@ hipError_t hipMemPrefetchAsync(const void *dev_ptr, size_t count, int device, hi
 	HIP_TRY(hip_stream(stream, &on));
 	if (about.kind != SIM_MANAGED)
 		return hip_leave(hipSuccess);
-	return hip_return(sim_prefetch(on, (uint64_t)(uintptr_t)dev_ptr, count, device));
+	return hip_return(sim_prefetch(on, hip_address(dev_ptr), count, device));
 }

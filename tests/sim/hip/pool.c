@@ -66,7 +66,7 @@ static struct sim_pool *pool_of(hipMemPool_t handle)
 }
 
 /* Without memory for it, a reset leaves it allocated. */
-static void remember(uint64_t address, int device)
+static void remember_piece(uint64_t address, int device)
 {
 	struct piece *piece = malloc(sizeof(*piece));
 
@@ -151,7 +151,8 @@ void hip_pools_reset(int device)
 }
 
 /* pre: dev_ptr, the stream and the pool are good. On failure *dev_ptr is NULL. */
-static hipError_t allocate(void **dev_ptr, size_t size, struct sim_pool *pool, struct sim_stream *stream)
+static hipError_t allocate_from_pool(void **dev_ptr, size_t size, struct sim_pool *pool,
+                                     struct sim_stream *stream)
 {
 	uint64_t address = 0;
 
@@ -168,7 +169,7 @@ static hipError_t allocate(void **dev_ptr, size_t size, struct sim_pool *pool, s
 		status = sim_pool_alloc(pool, stream, size, &address);
 	*dev_ptr = status ? NULL : (void *)(uintptr_t)address;
 	if (!status && size)
-		remember(address, sim_context_device(sim_stream_context(stream)));
+		remember_piece(address, sim_context_device(sim_stream_context(stream)));
 	return hip_error(status);
 }
 
@@ -187,7 +188,7 @@ hipError_t hipMallocAsync(void **dev_ptr, size_t size, hipStream_t stream)
 	HIP_ENTER();
 	HIP_TRY(dev_ptr ? stream_of(stream, &on) : hipErrorInvalidValue);
 	int device = sim_context_device(sim_stream_context(on));
-	return hip_leave(allocate(dev_ptr, size, current_pool(device), on));
+	return hip_leave(allocate_from_pool(dev_ptr, size, current_pool(device), on));
 }
 
 hipError_t hipMallocFromPoolAsync(void **dev_ptr, size_t size, hipMemPool_t mem_pool, hipStream_t stream)
@@ -196,7 +197,7 @@ hipError_t hipMallocFromPoolAsync(void **dev_ptr, size_t size, hipMemPool_t mem_
 
 	HIP_ENTER();
 	HIP_TRY(dev_ptr && pool_of(mem_pool) ? stream_of(stream, &on) : hipErrorInvalidValue);
-	return hip_leave(allocate(dev_ptr, size, pool_of(mem_pool), on));
+	return hip_leave(allocate_from_pool(dev_ptr, size, pool_of(mem_pool), on));
 }
 
 hipError_t hipFreeAsync(void *dev_ptr, hipStream_t stream)
@@ -205,7 +206,7 @@ hipError_t hipFreeAsync(void *dev_ptr, hipStream_t stream)
 
 	HIP_ENTER();
 	HIP_TRY(dev_ptr ? stream_of(stream, &on) : hipErrorInvalidValue);
-	uint64_t address = (uint64_t)(uintptr_t)dev_ptr;
+	uint64_t address = hip_address(dev_ptr);
 	if (sim_capturing(on))
 		return hip_return(sim_capture_free(on, address));
 	hip_pool_forget(address); /* before somebody else gets the same address */

@@ -20,7 +20,7 @@ static struct sim_physical *physical_of(hipMemGenericAllocationHandle_t handle)
 	return sim_physical_alive((struct sim_physical *)handle) ? (struct sim_physical *)handle : NULL;
 }
 
-static hipError_t vmm(void)
+static hipError_t need_vmm(void)
 {
 	return sim_config()->vmm ? hipSuccess : hipErrorNotSupported;
 }
@@ -68,10 +68,10 @@ hipError_t hipMemAddressReserve(void **ptr, size_t size, size_t alignment, void 
 	uint64_t address;
 
 	HIP_ENTER();
-	HIP_TRY(ptr && !flags ? vmm() : hipErrorInvalidValue);
+	HIP_TRY(ptr && !flags ? need_vmm() : hipErrorInvalidValue);
 	if (!size || size % SIM_GRANULE || (alignment & (alignment - 1)))
 		return hip_leave(HIP_RELEASE >= 7 ? hipErrorInvalidValue : hipErrorOutOfMemory);
-	enum sim_status status = sim_reserve(size, alignment, (uint64_t)(uintptr_t)addr, &address);
+	enum sim_status status = sim_reserve(size, alignment, hip_address(addr), &address);
 	*ptr = status ? NULL : (void *)(uintptr_t)address;
 	return hip_return(status);
 }
@@ -80,7 +80,7 @@ hipError_t hipMemAddressFree(void *devPtr, size_t size)
 {
 	HIP_ENTER();
 	HIP_TRY(devPtr && size ? hipSuccess : hipErrorInvalidValue);
-	return hip_return(sim_unreserve((uint64_t)(uintptr_t)devPtr, size));
+	return hip_return(sim_unreserve(hip_address(devPtr), size));
 }
 
 hipError_t hipMemGetAllocationGranularity(size_t *granularity, const hipMemAllocationProp *prop,
@@ -91,7 +91,7 @@ hipError_t hipMemGetAllocationGranularity(size_t *granularity, const hipMemAlloc
 
 	HIP_ENTER();
 	HIP_TRY(granularity && (unsigned)option <= hipMemAllocationGranularityRecommended
-	            ? vmm()
+	            ? need_vmm()
 	            : hipErrorInvalidValue);
 	hipError_t error = place_of(prop, &place, &location);
 	HIP_TRY(error && error != hipErrorNotSupported ? hipErrorInvalidValue : hipSuccess);
@@ -107,7 +107,7 @@ hipError_t hipMemCreate(hipMemGenericAllocationHandle_t *handle, size_t size,
 	enum sim_place place;
 
 	HIP_ENTER();
-	HIP_TRY(handle && size && !flags ? vmm() : hipErrorInvalidValue);
+	HIP_TRY(handle && size && !flags ? need_vmm() : hipErrorInvalidValue);
 	HIP_TRY(place_of(prop, &place, &location));
 	HIP_TRY(
 	    hip_error(sim_physical_create(place, place == SIM_ON_DEVICE ? location.id : 0, size, &physical)));
@@ -128,7 +128,7 @@ hipError_t hipMemMap(void *ptr, size_t size, size_t offset, hipMemGenericAllocat
 {
 	HIP_ENTER();
 	HIP_TRY(ptr && size && !offset && !flags && physical_of(handle) ? hipSuccess : hipErrorInvalidValue);
-	return hip_return(sim_map((uint64_t)(uintptr_t)ptr, size, 0, physical_of(handle)));
+	return hip_return(sim_map(hip_address(ptr), size, 0, physical_of(handle)));
 }
 
 /* Waits for the default stream of the device that has the memory, and so for all blocking streams. */
@@ -138,11 +138,11 @@ hipError_t hipMemUnmap(void *ptr, size_t size)
 	struct sim_pointer about;
 
 	HIP_ENTER();
-	HIP_TRY(ptr && size && sim_pointer((uint64_t)(uintptr_t)ptr, &about) && about.kind == SIM_VMM
+	HIP_TRY(ptr && size && sim_pointer(hip_address(ptr), &about) && about.kind == SIM_VMM
 	            ? hip_context(about.device, &context)
 	            : hipErrorInvalidValue);
 	HIP_TRY(hip_error(sim_stream_synchronize(sim_stream_default(context))));
-	return hip_return(sim_unmap((uint64_t)(uintptr_t)ptr, size));
+	return hip_return(sim_unmap(hip_address(ptr), size));
 }
 
 /* The device or SIM_CPU that a location means, -2: neither. */
@@ -164,8 +164,7 @@ hipError_t hipMemSetAccess(void *ptr, size_t size, const hipMemAccessDesc *desc,
 
 		if (device == -2 || flags == 2 || flags > hipMemAccessFlagsProtReadWrite)
 			return hip_leave(hipErrorInvalidValue);
-		HIP_TRY(
-		    hip_error(sim_set_access((uint64_t)(uintptr_t)ptr, size, device, flags & 1, flags & 2)));
+		HIP_TRY(hip_error(sim_set_access(hip_address(ptr), size, device, flags & 1, flags & 2)));
 	}
 	return hip_leave(hipSuccess);
 }
@@ -176,7 +175,7 @@ hipError_t hipMemGetAccess(unsigned long long *flags, const hipMemLocation *loca
 
 	HIP_ENTER();
 	HIP_TRY(flags && location && ptr && location->type == hipMemLocationTypeDevice &&
-	                is_device(location->id) && sim_pointer((uint64_t)(uintptr_t)ptr, &about) &&
+	                is_device(location->id) && sim_pointer(hip_address(ptr), &about) &&
 	                about.kind == SIM_VMM && about.mapped
 	            ? hipSuccess
 	            : hipErrorInvalidValue);
@@ -209,7 +208,7 @@ hipError_t hipMemRetainAllocationHandle(hipMemGenericAllocationHandle_t *handle,
 	struct sim_physical *physical;
 
 	HIP_ENTER();
-	HIP_TRY(handle && addr ? hip_error(sim_physical_retain((uint64_t)(uintptr_t)addr, &physical))
+	HIP_TRY(handle && addr ? hip_error(sim_physical_retain(hip_address(addr), &physical))
 	                       : hipErrorInvalidValue);
 	*handle = (hipMemGenericAllocationHandle_t)physical;
 	return hip_leave(hipSuccess);

@@ -22,7 +22,7 @@ static struct nvmlDevice_st devices[SIM_DEVICES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned started; /* nvmlInit_v2 without its nvmlShutdown */
 
-static nvmlReturn_t enter(const char *symbol)
+static nvmlReturn_t enter_call(const char *symbol)
 {
 	int code;
 
@@ -36,7 +36,7 @@ static nvmlReturn_t enter(const char *symbol)
 
 #define ENTER(symbol) \
 	do { \
-		nvmlReturn_t entered = enter(#symbol); \
+		nvmlReturn_t entered = enter_call(#symbol); \
 		if (entered) \
 			return entered; \
 	} while (0)
@@ -50,7 +50,7 @@ static int number_of(nvmlDevice_t device)
 	return -1;
 }
 
-static nvmlReturn_t give(const char *text, char *to, unsigned length)
+static nvmlReturn_t copy_text(const char *text, char *to, unsigned length)
 {
 	if (!to)
 		return NVML_ERROR_INVALID_ARGUMENT;
@@ -123,7 +123,7 @@ const char *nvmlErrorString(nvmlReturn_t result)
 nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length)
 {
 	ENTER(nvmlSystemGetDriverVersion);
-	return give("580.0", version, length);
+	return copy_text("580.0", version, length);
 }
 
 nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *deviceCount)
@@ -186,7 +186,7 @@ nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length)
 {
 	ENTER(nvmlDeviceGetName);
-	return number_of(device) < 0 ? NVML_ERROR_INVALID_ARGUMENT : give("Simulated GPU", name, length);
+	return number_of(device) < 0 ? NVML_ERROR_INVALID_ARGUMENT : copy_text("Simulated GPU", name, length);
 }
 
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length)
@@ -197,7 +197,7 @@ nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int len
 	if (number_of(device) < 0)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	uuid_of(number_of(device), text);
-	return give(text, uuid, length);
+	return copy_text(text, uuid, length);
 }
 
 nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
