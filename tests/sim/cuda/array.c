@@ -1,9 +1,9 @@
-/* Arrays: their shapes. The memory is the core's. */
+/* Shapes of arrays. The core has the memory. */
 #include "cuda_entry.h"
 
 struct face { /* in sim_array_face */
 	CUDA_ARRAY3D_DESCRIPTOR shape;
-	bool level; /* of a mipmapped array, and destroyed with it */
+	bool level; /* part of a mipmapped array, and destroyed with it */
 	struct sim_array *next_level;
 };
 
@@ -18,7 +18,7 @@ struct sim_array *driver_array(CUarray array)
 	return sim_array_alive((struct sim_array *)array) ? (struct sim_array *)array : NULL;
 }
 
-/* Bytes of one element, 0: no such format. */
+/* Bytes of one element. 0: no such format. */
 static unsigned element_bytes(CUarray_format format, unsigned channels)
 {
 	unsigned bytes = 0;
@@ -42,7 +42,7 @@ static unsigned element_bytes(CUarray_format format, unsigned channels)
 	return channels == 1 || channels == 2 || channels == 4 ? bytes * channels : 0;
 }
 
-/* Block-compressed, planar, sparse and deferred ones are not imitated. */
+/* Block-compressed, planar, sparse and deferred arrays are not simulated. */
 static CUresult create_array(const CUDA_ARRAY3D_DESCRIPTOR *shape, struct sim_array **out)
 {
 	unsigned element = element_bytes(shape->Format, shape->NumChannels);
@@ -150,7 +150,7 @@ CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor, CUarra
 	return CUDA_SUCCESS;
 }
 
-/* -- mipmapped arrays: a chain of arrays, each half of the one before; the handle is the first one's, tagged ------ */
+/* -- mipmapped arrays: a chain, each half of the one before; the first is the handle ----------- */
 
 static CUmipmappedArray tagged_handle(struct sim_array *first)
 {
@@ -190,7 +190,7 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *pHandle, const CUDA_ARRAY3D_DE
 		return CUDA_ERROR_INVALID_VALUE;
 	CUDA_ARRAY3D_DESCRIPTOR shape = *pMipmappedArrayDesc;
 	bool layers = shape.Flags & CUDA_ARRAY3D_LAYERED;
-	/* More levels than halvings: as many as there are. */
+	/* At most as many levels as the extent can be halved. */
 	unsigned levels = numMipmapLevels ? numMipmapLevels : 1;
 	for (unsigned i = 0; i < levels && !result; i++) {
 		result = create_array(&shape, link);

@@ -1,11 +1,11 @@
-/* Stream capture: its entry points, and which functions it forbids. */
+/* Stream capture: the functions for it, and the functions that it forbids. */
 #include "cuda_entry.h"
 
 /*
- * What answers 900 on an H200 (driver 580.159) while a capture of the thread, or one in global mode of
- * another, goes on, and invalidates that. cuMemCreate and its family, cuModuleLoad, events and streams, and
- * copies that do not meet the default stream's rule are allowed. (cuMemAlloc, cuModuleUnload and what takes a
- * stream look at their arguments first and ask for themselves.)
+ * Functions that fail with error 900 during a capture of the thread, or one of another thread in
+ * global mode. They also invalidate that capture (H200, driver 580.159). Allowed are cuMemCreate
+ * and its family, cuModuleLoad, events, streams, and copies that obey the default stream's rule.
+ * cuMemAlloc, cuModuleUnload and functions with a stream check their arguments first and then ask.
  */
 static const enum row forbidden[] = {
     ROW_cuMemAllocPitch_v2,
@@ -48,7 +48,7 @@ CUresult driver_capture_alloc(CUdeviceptr *out, size_t bytes, const CUmemPoolPro
 	bool on_host = pool->location.type != CU_MEM_LOCATION_TYPE_DEVICE;
 	uint64_t address;
 
-	/* A graph has memory of its own, whatever pool was named; it has none on the host. */
+	/* A graph has memory of its own, whatever pool is named, and never on the host. */
 	CUresult result =
 	    on_host ? CUDA_ERROR_NOT_SUPPORTED : driver_result(sim_capture_alloc(stream, bytes, &address));
 	if (!result)
@@ -200,7 +200,7 @@ WITH_STREAM(cuStreamUpdateCaptureDependencies_v2, cuStreamUpdateCaptureDependenc
 	return update_dependencies(hStream, nodes, count, flags);
 }
 
-/* Any number is taken, as by a real driver; only the three mean something. */
+/* A real driver also accepts every number. Only three have a meaning. */
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
 	ENTER(cuThreadExchangeStreamCaptureMode, INIT);

@@ -1,4 +1,4 @@
-/* Contexts: a stack of each thread, and one primary context of each device. */
+/* Contexts: a stack per thread, and one primary context per device. */
 #include <pthread.h>
 
 #include "cuda_entry.h"
@@ -74,7 +74,7 @@ static CUresult destroy_context(struct sim_context *context)
 	return driver_result(sim_context_destroy(context));
 }
 
-/* -- primary contexts ------------------------------------------------------------------------------------ */
+/* -- primary contexts -------------------------------------------------------------------------- */
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
@@ -96,7 +96,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 	return result;
 }
 
-/* Takes the primary context out if it is due. */
+/* Takes out the primary context if it must end. */
 static CUresult give_up(CUdevice dev, bool all)
 {
 	struct sim_context *gone = NULL;
@@ -180,7 +180,7 @@ CUresult cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
 	return set_flags(dev, flags);
 }
 
-/* -- others ---------------------------------------------------------------------------------------------- */
+/* -- others ------------------------------------------------------------------------------------ */
 
 static CUresult create_current(CUcontext *pctx, unsigned flags, unsigned version, CUdevice dev)
 {
@@ -232,7 +232,7 @@ static CUresult destroy_handle(CUcontext ctx)
 	pthread_mutex_lock(&lock);
 	bool is_primary = primary[sim_context_device(context_of(ctx))].context == context_of(ctx);
 	pthread_mutex_unlock(&lock);
-	if (is_primary) /* those are released, never destroyed */
+	if (is_primary) /* primary contexts are released, never destroyed */
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (driver_current() == context_of(ctx))
 		stack.depth--;
@@ -288,7 +288,7 @@ CUresult cuCtxGetCurrent(CUcontext *pctx)
 	return CUDA_SUCCESS;
 }
 
-/* The context asked about: `ctx`, or the current one for NULL. */
+/* The context that a query is about: `ctx`, or the current one for NULL. */
 static CUresult context_or_current(CUcontext ctx, struct sim_context **out)
 {
 	*out = ctx ? context_of(ctx) : driver_current();
@@ -375,7 +375,7 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 	ENTER(cuCtxSetLimit, CONTEXT);
 	if ((unsigned)limit >= 7)
 		return CUDA_ERROR_UNSUPPORTED_LIMIT;
-	/* Of these, stacks alone take their memory at once. */
+	/* Only the limit on stacks takes memory at once. */
 	CUresult result = CUDA_SUCCESS;
 	if (limit == CU_LIMIT_STACK_SIZE)
 		result = driver_result(sim_context_local(driver_current(), value));

@@ -1,9 +1,9 @@
-/* What concerns all streams of a context at once. There are no green contexts: no card here can be divided. */
+/* Events of all streams of a context. No device can be divided, so there are no green contexts. */
 #include "cuda_entry.h"
 
 /*
- * Follows cuda.h, and an H200 with driver 580.159 where that says more: work of every stream is recorded, other
- * threads' own default streams included.
+ * Follows cuda.h, and an H200 with driver 580.159 where that says more. Work of each stream is
+ * recorded, and so is work of other threads' default streams.
  */
 CUresult cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
 {

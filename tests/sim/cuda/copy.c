@@ -1,7 +1,7 @@
-/* Copies of rows and boxes, to and from arrays, and in batches. Those of bytes are in work.c. */
+/* Copies of rows and boxes, also with arrays. work.c copies bytes. */
 #include "cuda_entry.h"
 
-/* -- rows and boxes: the 2D forms are boxes of one slice ----------------------------------------------------- */
+/* -- rows and boxes: a 2D copy is a box of one slice ------------------------------------------- */
 
 /* One side of a copy, in bytes but for y and z. */
 struct corner {
@@ -23,7 +23,7 @@ static CUresult box_of(const struct corner *c, size_t width, size_t rows, size_t
 	out->slice = out->pitch * (c->height ? c->height : rows);
 	out->address = c->type == CU_MEMORYTYPE_HOST ? (uint64_t)c->host : c->device;
 	out->address += c->z * out->slice + c->y * out->pitch + c->x;
-	/* CUDA Driver API, cuMemcpy3D; seen on the H200 for a node of one slice. */
+	/* CUDA Driver API, cuMemcpy3D. Seen on an H200 for a node of one slice. */
 	if (c->height && c->y + rows > c->height)
 		return CUDA_ERROR_INVALID_VALUE;
 	return c->x + width > out->pitch ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
@@ -126,7 +126,7 @@ WITH_STREAM(cuMemcpy3DAsync_v2, cuMemcpy3DAsync_v2_ptsz, (const CUDA_MEMCPY3D_v2
 	return copy_3d(hStream, pCopy, false);
 }
 
-/* Between contexts; each side's own is only looked at. */
+/* A copy between contexts. Each side's context is only checked. */
 static CUresult copy_peer(CUstream hStream, const CUDA_MEMCPY3D_PEER *c, bool wait)
 {
 	if (!c)
@@ -174,7 +174,7 @@ WITH_STREAM(cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync_ptsz,
 	return copy_peer(hStream, pCopy, false);
 }
 
-/* -- bytes of an array ----------------------------------------------------------------------------------- */
+/* -- bytes of an array ------------------------------------------------------------------------- */
 
 static struct corner in_array(CUarray array, size_t offset)
 {

@@ -1,10 +1,7 @@
-/* Batches of copies, and single ones as a batch has them. Here they run one behind the other, which is an order that a batch allows. */
+/* Batches of copies, and single copies with attributes. A batch runs in sequence, as it may. */
 #include "cuda_entry.h"
 
-/*
- * Both entries want a stream by its handle: 0, whatever it means otherwise, is refused (H200, driver 580.159), and so is
- * the legacy default one.
- */
+/* Both refuse 0 and the legacy default stream as the stream (H200, driver 580.159). */
 #define BY_HANDLE(symbol, per_thread, parameters, arguments) \
 	static CUresult symbol##_body parameters; \
 	CUresult symbol parameters \
@@ -46,7 +43,7 @@ static bool attributes_good(const CUmemcpyAttributes *attrs, const size_t *indic
 	return true;
 }
 
-/* *failed: which one, SIZE_MAX: none in particular. */
+/* *failed: number of the bad copy, or SIZE_MAX. */
 static CUresult submit_copies(CUstream hStream, const CUdeviceptr *to, const CUdeviceptr *from,
                               const size_t *sizes, size_t count, bool good, size_t *failed)
 {
@@ -93,9 +90,9 @@ BY_HANDLE(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2_ptsz,
 	                     attributes_good(attrs, attrIdxs, numAttrs, count), &failed);
 }
 
-/* -- boxes ----------------------------------------------------------------------------------------------- */
+/* -- boxes ------------------------------------------------------------------------------------- */
 
-/* Bytes of an element: the array's, 1 between pointers, 0: two arrays that do not fit. */
+/* Bytes of an array's element, or 1 without an array. 0: two arrays that do not match. */
 static size_t element_of(const CUDA_MEMCPY3D_BATCH_OP *op)
 {
 	size_t from =
@@ -181,7 +178,7 @@ BY_HANDLE(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v2_ptsz,
 	return submit_boxes(hStream, opList, numOps, flags, &failed);
 }
 
-/* -- one of a batch, and what is no copy ------------------------------------------------------------------- */
+/* -- single copies with attributes, and decompression ------------------------------------------ */
 
 WITH_STREAM(cuMemcpyWithAttributesAsync, cuMemcpyWithAttributesAsync_ptsz,
             (CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes *attr, CUstream hStream),
@@ -202,7 +199,7 @@ WITH_STREAM(cuMemcpy3DWithAttributesAsync, cuMemcpy3DWithAttributesAsync_ptsz,
 	return op && !flags ? copy_op(driver_stream(hStream), op) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* This device has no engine that decompresses: its CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK is 0. */
+/* No decompression here: CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK is 0. */
 WITH_STREAM(cuMemBatchDecompressAsync, cuMemBatchDecompressAsync_ptsz,
             (CUmemDecompressParams * paramsArray, size_t count, unsigned int flags, size_t *errorIndex,
              CUstream hStream),

@@ -3,9 +3,11 @@
  * and the types that libspill itself does not need (src/abi/cuda.h has the others).
  *
  * Names, values and layouts are the vendor's. test/driver_check.c compares them with cuda.h. Never
- * include this header and the vendor's in one file. The room keeps no memory and no queue of its own.
+ * include this header and the vendor's in one file. The room keeps no memory and no queue of its
+ * own.
  *
- * Begin with cuda_api.def, the table of functions, and cuda_entry.h, which every function begins with.
+ * Begin with cuda_api.def, the table of functions, and cuda_entry.h, which every function begins
+ * with.
  */
 #ifndef SIM_DRIVER_TYPES_H
 #define SIM_DRIVER_TYPES_H
@@ -24,7 +26,7 @@ typedef struct CUlaunchAttribute_st CUlaunchAttribute;
 typedef void (*CUhostFn)(void *userData);
 typedef size_t (*CUoccupancyB2DSize)(int blockSize);
 
-/* Never looked into here. */
+/* The simulator ignores the values of these. */
 typedef int CUjit_option;
 typedef int CUlibraryOption;
 typedef int CUmoduleLoadingMode;
@@ -120,7 +122,7 @@ struct CUgraphEdgeData_st {
 	unsigned char from_port, to_port, type, reserved[5];
 };
 
-/* CUresult: beyond those that libspill itself answers. */
+/* CUresult: errors that libspill itself does not return. */
 #define CUDA_ERROR_ILLEGAL_STATE ((CUresult)401)
 #define CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ((CUresult)901)
 #define CUDA_ERROR_STREAM_CAPTURE_MERGE ((CUresult)902)
@@ -131,7 +133,7 @@ struct CUgraphEdgeData_st {
 #define CUDA_ERROR_CAPTURED_EVENT ((CUresult)907)
 #define CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD ((CUresult)908)
 
-/* CUgraphNodeType: src/abi/ has the two that libspill looks for. */
+/* CUgraphNodeType: src/abi/ has the other two. */
 #define CU_GRAPH_NODE_TYPE_KERNEL ((CUgraphNodeType)0)
 #define CU_GRAPH_NODE_TYPE_MEMCPY ((CUgraphNodeType)1)
 #define CU_GRAPH_NODE_TYPE_MEMSET ((CUgraphNodeType)2)
@@ -351,7 +353,7 @@ typedef enum CUstreamBatchMemOpType_enum {
 #define CU_STREAM_WRITE_VALUE_DEFAULT 0u
 #define CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER 1u
 
-struct CUstreamMemOpValueParams_st { /* the vendor has this twice, for waits and for writes */
+struct CUstreamMemOpValueParams_st { /* the vendor has one for waits and one for writes */
 	CUstreamBatchMemOpType operation;
 	CUdeviceptr address;
 	union {
@@ -372,7 +374,7 @@ typedef union CUstreamBatchMemOpParams_union {
 	cuuint64_t pad[6];
 } CUstreamBatchMemOpParams;
 
-/* Prototypes of all that is here. */
+/* Prototypes of all functions. */
 #define DRIVER(symbol, base, since, variant, parameters) extern CUresult symbol parameters;
 #include "cuda_api.def"
 

@@ -1,4 +1,4 @@
-/* What the files of the simulated CUDA driver share. */
+/* Shared by the files of the simulated driver: how a function begins, and helpers. */
 #ifndef SIM_DRIVER_H
 #define SIM_DRIVER_H
 
@@ -21,8 +21,8 @@ enum row {
 enum needs { NOTHING, INIT, CONTEXT };
 
 /*
- * The first thing in every function: an injected fault; not initialised; for CONTEXT no current context, or
- * one that a kernel broke.
+ * The first call of each function. Fails for an injected fault, and before cuInit. With CONTEXT it
+ * also fails without a current context, or if a kernel broke it.
  */
 CUresult driver_enter(enum row row, enum needs needs);
 #define ENTER(symbol, needs) \
@@ -35,8 +35,9 @@ CUresult driver_enter(enum row row, enum needs needs);
 CUresult driver_result(enum sim_status status);
 
 /*
- * Two entries over one body: stream 0 means the context's default stream in `symbol` and the calling thread's
- * own in `per_thread`. The parameter is called hStream; a body of the second form gets it in addition.
+ * Two functions with one body. Stream 0 is the context's default stream in `symbol` and the calling
+ * thread's own in `per_thread`. The parameter is called hStream. With WITHOUT_STREAM only the body
+ * has it.
  */
 #define ZERO_IS(special) (hStream ? hStream : (special))
 #define WITH_STREAM(symbol, per_thread, parameters, arguments) \
@@ -70,23 +71,23 @@ CUresult driver_result(enum sim_status status);
 	} \
 	static CUresult symbol##_body body_parameters
 
-/* NULL: none is current. */
+/* NULL: no context is current. */
 struct sim_context *driver_current(void);
-bool driver_device(CUdevice device); /* is there one of that number? */
+bool driver_device(CUdevice device); /* true: there is a device of that number */
 
-/* capture.c: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED for a function that this thread must not call now. */
+/* capture.c: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED if a capture forbids the function now. */
 CUresult driver_capture_forbids(enum row row);
-/* In a capturing stream: an allocation node. */
+/* Adds an allocation node. pre: the stream captures. */
 CUresult driver_capture_alloc(CUdeviceptr *out, size_t bytes, const CUmemPoolProps *pool,
                               struct sim_stream *stream);
 
-/* What is inside of nvcc's wrapper, if there is one. */
+/* The image inside nvcc's wrapper, or `image` itself. */
 const void *driver_image(const void *image);
 
 /* Either of `dptr` and `bytes` may be NULL. */
 CUresult driver_global(struct sim_module *module, const char *name, CUdeviceptr *dptr, size_t *bytes);
 
-/* `handle`: a function, or a kernel of a library, which is its function in the current context. */
+/* `handle`: a function, or a kernel of a library: its function in the current context. */
 CUresult driver_function(const void *handle, struct sim_kernel **out);
 
 /* `function`: as driver_function. */
@@ -96,13 +97,13 @@ CUresult driver_launch(const void *function, const struct sim_shape *shape, CUst
 /* NULL: no such stream. 0 is the default stream. */
 struct sim_stream *driver_stream(CUstream stream);
 
-/* SIM_CPU, a device, or -2: no such place. */
+/* SIM_CPU, a device, or -2 if there is no such place. */
 int driver_location(CUmemLocation location);
 
-/* After a synchronisation in the current context: its device's pools give back what they need not keep. */
+/* After a synchronisation in the current context: pools of its device give back spare memory. */
 void driver_synchronized(void);
 
-/* What it was created with; NULL: no such pool. */
+/* The properties of its creation. NULL: no such pool. */
 const CUmemPoolProps *driver_pool_props(CUmemoryPool pool);
 
 /* graph.c: a node of any type. */
@@ -111,7 +112,7 @@ CUresult driver_graph_node(CUgraphNode *out, const struct sim_spot *spot, CUgrap
 /* copy.c: stream NULL is an invalid handle. */
 CUresult driver_copy_3d(struct sim_stream *stream, const CUDA_MEMCPY3D_v2 *copy, bool wait);
 
-/* Where a part of an array is; all in bytes but rows and slices. CUDA_ERROR_INVALID_VALUE: not all within it. */
+/* The place of a part of an array. CUDA_ERROR_INVALID_VALUE: it reaches beyond the array. */
 CUresult driver_array_box(CUarray array, size_t x, size_t y, size_t z, size_t width, size_t rows,
                           size_t slices, struct sim_box *out);
 unsigned driver_array_element(CUarray array); /* bytes; 0: no such array */

@@ -1,4 +1,4 @@
-/* Devices and what they say about themselves. */
+/* Devices and their attributes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -136,32 +136,32 @@ CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, CUdev
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!driver_device(srcDevice) || !driver_device(dstDevice) || srcDevice == dstDevice)
 		return CUDA_ERROR_INVALID_DEVICE;
-	*value = attrib != 1; /* all that a link can do, and no rank to speak of */
+	*value = attrib != 1; /* a link has every ability, and rank 0 */
 	return CUDA_SUCCESS;
 }
 
-/* By the vendor's numbers; the shape of a large data-centre card. What is not listed is 0. */
+/* A large data-centre card, by the vendor's numbers. An attribute that is not listed is 0. */
 static const int attributes[] =
     {
-        [1] = 1024,        [2] = 1024,    [3] = 1024,      [4] = 64, /* threads: a block, x, y, z */
-        [5] = 2147483647,  [6] = 65535,   [7] = 65535,               /* grid x, y, z */
-        [8] = 49152,       [9] = 65536,   [10] = 32,                 /* shared, constant memory; warp */
-        [11] = 2147483647, [12] = 65536,  [13] = 1980000,            /* pitch, registers, clock */
-        [14] = 512,        [15] = 1,      [16] = 132, /* texture alignment, overlap, multiprocessors */
-        [19] = 1,                                     /* can map host memory */
+        [1] = 1024,        [2] = 1024,    [3] = 1024,      [4] = 64, /* threads: a block, x, y, z. */
+        [5] = 2147483647,  [6] = 65535,   [7] = 65535,               /* grid x, y, z. */
+        [8] = 49152,       [9] = 65536,   [10] = 32,                 /* shared, constant memory; warp. */
+        [11] = 2147483647, [12] = 65536,  [13] = 1980000,            /* pitch, registers, clock. */
+        [14] = 512,        [15] = 1,      [16] = 132, /* texture alignment, overlap, multiprocessors. */
+        [19] = 1,                                     /* host memory can be mapped. */
         [21] = 131072,     [22] = 131072, [23] = 65536,    [24] = 16384,
         [25] = 16384,      [26] = 16384,  [30] = 512,      [31] = 1,
-        [32] = 1,                                          /* surface alignment, concurrent kernels, ECC */
-        [36] = 3201000,    [37] = 6144,   [38] = 62914560, /* memory clock, bus, L2 */
-        [39] = 2048,       [40] = 3,      [41] = 1, /* threads a multiprocessor, engines, unified addressing */
-        [51] = 32,         [75] = 9,      [76] = 0, /* texture pitch; compute capability */
+        [32] = 1,                                          /* surface alignment, concurrent kernels, ECC. */
+        [36] = 3201000,    [37] = 6144,   [38] = 62914560, /* memory clock, bus, L2. */
+        [39] = 2048,       [40] = 3,      [41] = 1,        /* threads per multiprocessor, engines, unified */
+        [51] = 32,         [75] = 9,      [76] = 0,        /* texture pitch; compute capability. */
         [78] = 1,          [79] = 1,      [80] = 1,        [81] = 233472,
-        [82] = 65536, /* priorities, caches, shared */
+        [82] = 65536, /* priorities, caches, shared. */
         [87] = 2,          [90] = 1,      [91] = 1,        [92] = 0,
         [95] = 1,          [97] = 232448, [98] = 1,        [99] = 1,
         [103] = 1,         [106] = 32,    [110] = 1,       [111] = 1024,
         [115] = 1,         [119] = 1,     [120] = 1,       [124] = 1,
-        [142] = 1,         [147] = 0, /* 103, 110, 119, 124: what memory can be exported as */
+        [142] = 1,         [147] = 0, /* 103, 110, 119, 124: handle types of exports. */
 };
 
 static int attribute_of_device(CUdevice_attribute attrib, CUdevice dev)

@@ -1,4 +1,4 @@
-/* Functions and kernels: what they are asked about, and occupancy. */
+/* Attributes of functions and kernels, and occupancy. */
 #include "cuda_entry.h"
 
 static CUresult name_of(const char **name, const void *handle)
@@ -13,7 +13,7 @@ static CUresult name_of(const char **name, const void *handle)
 	return result;
 }
 
-/* Unlike launches, these take one of the two kinds of handles only (seen on an H200, driver 580.159). */
+/* Unlike a launch, these accept one of the two kinds of handles only (H200, driver 580.159). */
 static CUresult parameter_info(const void *handle, bool function, size_t index, size_t *offset, size_t *size)
 {
 	struct sim_kernel *kernel;
@@ -63,7 +63,7 @@ static CUresult function_attribute(int *out, CUfunction_attribute which, const v
 	}
 }
 
-/* Shared memory and caches mean nothing here; what a program may set is accepted. */
+/* Shared memory and caches have no effect here. All values that a program may set are accepted. */
 static CUresult set_attribute(CUfunction_attribute which, const void *handle)
 {
 	struct sim_kernel *kernel;
@@ -162,7 +162,7 @@ CUresult cuFuncLoad(CUfunction function)
 	return result ? result : driver_result(sim_kernel_load(kernel));
 }
 
-/* -- occupancy: threads alone limit it here -------------------------------------------------------------- */
+/* -- occupancy: only threads limit it here ----------------------------------------------------- */
 
 static CUresult blocks_per_multiprocessor(int *blocks, CUfunction function, int block)
 {

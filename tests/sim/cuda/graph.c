@@ -1,4 +1,4 @@
-/* Graphs: building and launching them. Edges have no data here; what they are changed by is in graph_update.c. */
+/* Building and launching graphs; graph_update.c changes them. Edges have no data here. */
 #include <string.h>
 
 #include "cuda_entry.h"
@@ -33,7 +33,7 @@ CUresult cuGraphDestroy(CUgraph hGraph)
 	return driver_result(sim_graph_destroy((struct sim_graph *)hGraph));
 }
 
-/* -- nodes that run work: submitted as by a call, caught on its way to the stream ------------------------- */
+/* -- nodes with work: submitted as by a call, and caught on the way to the stream -------------- */
 
 static CUresult return_caught_node(CUgraphNode *out, CUresult result)
 {
@@ -83,7 +83,7 @@ static struct sim_stream *stream_in(CUcontext context)
 	return sim_stream_default(context ? (struct sim_context *)context : driver_current());
 }
 
-/* Rows of one plane; arrays and depth are not. */
+/* Rows of one plane only, without arrays and depth. */
 static CUresult add_copy(CUgraphNode *out, const struct sim_spot *spot, const CUDA_MEMCPY3D_v2 *c,
                          CUcontext context)
 {
@@ -149,7 +149,7 @@ CUresult cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgr
 	                                 : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* -- other nodes ----------------------------------------------------------------------------------------- */
+/* -- other nodes ------------------------------------------------------------------------------- */
 
 static CUresult add_empty(CUgraphNode *out, const struct sim_spot *spot)
 {
@@ -212,7 +212,7 @@ CUresult cuGraphAddEventWaitNode(CUgraphNode *phGraphNode, CUgraph hGraph, const
 	return phGraphNode ? add_event(phGraphNode, &spot, SIM_NODE_WAIT, event) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* What an H200 takes: pinned or managed memory of a device, nothing to export, nothing on the host. */
+/* An H200 accepts pinned or managed memory of a device. It refuses exports and host memory. */
 static CUresult props_good(const CUmemPoolProps *props)
 {
 	if (props->location.type == CU_MEM_LOCATION_TYPE_HOST ||
@@ -277,7 +277,7 @@ CUresult cuGraphAddMemFreeNode(CUgraphNode *phGraphNode, CUgraph hGraph, const C
 	return phGraphNode ? add_free(phGraphNode, &spot, dptr) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Each type's parameters lie at the start of the union. */
+/* The parameters of each type begin at the start of the union. */
 CUresult driver_graph_node(CUgraphNode *out, const struct sim_spot *spot, CUgraphNodeParams *params)
 {
 	void *in = params->reserved1;
@@ -330,7 +330,7 @@ CUresult cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgra
 	                                 : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* -- edges and questions --------------------------------------------------------------------------------- */
+/* -- edges and queries ------------------------------------------------------------------------- */
 
 static CUresult add_edges(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)
 {
@@ -357,7 +357,7 @@ CUresult cuGraphAddDependencies_v2(CUgraph hGraph, const CUgraphNode *from, cons
 	return add_edges(hGraph, from, to, numDependencies);
 }
 
-/* How many there are if nobody wants them; else how many were handed out, the rest of the room is NULL. */
+/* Without lists, gives the total count. Else gives the count in the lists and clears the rest. */
 static CUresult fill_lists(enum sim_status status, size_t count, size_t *room, void **first, void **second)
 {
 	if (status || (first && !*room))

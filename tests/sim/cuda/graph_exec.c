@@ -7,7 +7,7 @@ static CUresult instantiate_graph(CUgraphExec *out, CUgraph graph, unsigned long
 
 	if (!out || flags > 15)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) /* kernels here launch nothing */
+	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) /* a kernel cannot launch a graph here */
 		return CUDA_ERROR_NOT_SUPPORTED;
 	CUresult result = driver_result(sim_graph_instantiate(
 	    (struct sim_graph *)graph, flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH, &exec));
@@ -111,7 +111,7 @@ WITH_STREAM(cuGraphUpload, cuGraphUpload_ptsz, (CUgraphExec hGraphExec, CUstream
 	return upload_exec(hGraphExec, hStream);
 }
 
-/* -- memory ---------------------------------------------------------------------------------------------- */
+/* -- memory ------------------------------------------------------------------------------------ */
 
 CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr, void *value)
 {

@@ -1,9 +1,9 @@
-/* What nodes of graphs were given, and executable graphs that are given something else. Of arrays nothing is told. */
+/* Parameters of nodes, and updates of executable graphs. Parameters of arrays are not reported. */
 #include <string.h>
 
 #include "cuda_entry.h"
 
-/* -- questions ------------------------------------------------------------------------------------------- */
+/* -- queries ----------------------------------------------------------------------------------- */
 
 CUresult cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D_v2 *nodeParams)
 {
@@ -57,7 +57,7 @@ CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph *phGraph)
 	return CUDA_SUCCESS;
 }
 
-/* -- all of a graph -------------------------------------------------------------------------------------- */
+/* -- updates of a whole graph ------------------------------------------------------------------ */
 
 static CUresult update_whole(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResult *why)
 {
@@ -96,7 +96,7 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExe
 	return result;
 }
 
-/* -- one node: made in a graph of its own, whose work takes the old one's place ---------------------------- */
+/* -- updates of one node: a new node, made in a graph of its own, replaces its work ------------ */
 
 static CUresult replace_node(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *params)
 {

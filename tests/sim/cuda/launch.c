@@ -3,7 +3,7 @@
 
 #include "cuda_entry.h"
 
-/* The values as one block of memory, as `extra` has them. */
+/* The values as one block of memory, in the form of `extra`. */
 static CUresult from_extra(void **extra, size_t wanted, void *values)
 {
 	const void *buffer = NULL;

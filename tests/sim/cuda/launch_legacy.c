@@ -1,6 +1,6 @@
 /*
- * Launches as they were before CUDA 4, which the driver still has: a function keeps its parameters and the shape of
- * its blocks. And the launch of one kernel on several devices.
+ * Launches as before CUDA 4, which the driver still has: a function keeps its parameters and its
+ * block shape. Also the launch of one kernel on several devices.
  */
 #include <string.h>
 
@@ -126,7 +126,7 @@ CUresult cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height, CUstre
 	return launch_grid(f, grid_width, grid_height, hStream);
 }
 
-/* -- several devices ------------------------------------------------------------------------------------- */
+/* -- several devices --------------------------------------------------------------------------- */
 
 static bool is_special_stream(CUstream stream)
 {
@@ -151,7 +151,7 @@ static CUresult list_good(const CUDA_LAUNCH_PARAMS *list, unsigned count)
 	return CUDA_SUCCESS;
 }
 
-/* Each of the streams goes on when all have come here. */
+/* Each of the streams continues when all have reached this point. */
 static CUresult join_streams(const CUDA_LAUNCH_PARAMS *list, unsigned count)
 {
 	enum sim_status status = SIM_OK;

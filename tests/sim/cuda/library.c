@@ -1,4 +1,4 @@
-/* Libraries: modules without a context, loaded where they are used. */
+/* Libraries: modules without a context, which load where they are used. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #define LIBRARY 0x4c494252u
 #define KERNEL 0x4b45524eu
 
-struct CUkern_st { /* starts like a handle of the core, so that a function can be told from a kernel */
+struct CUkern_st { /* begins like a handle of the core, to distinguish functions from kernels */
 	_Atomic uint32_t magic;
 	struct CUlib_st *library;
 	struct CUkern_st *next;
@@ -19,7 +19,7 @@ struct CUkern_st { /* starts like a handle of the core, so that a function can b
 struct CUlib_st {
 	_Atomic uint32_t magic;
 	void *image;
-	char *path; /* NULL: it came from memory */
+	char *path; /* NULL: loaded from memory */
 	struct CUkern_st *kernels;
 	struct CUlib_st *dropped_before;
 	struct loaded {
@@ -41,7 +41,7 @@ static bool kernel_alive(CUkernel kernel)
 	return kernel && kernel->magic == KERNEL;
 }
 
-/* pre: the lock is held. The library's module in the current context. `settle`: to be used, which takes its room. */
+/* Its module in the current context. `settle`: with its room, for use. pre: the lock is held. */
 static CUresult module_here(CUlibrary library, bool settle, struct sim_module **out)
 {
 	struct sim_context *context = driver_current();
@@ -56,7 +56,7 @@ static CUresult module_here(CUlibrary library, bool settle, struct sim_module **
 	if (!one)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	enum sim_status status = sim_module_load_lazily(context, library->image, &one->module);
-	if (status == SIM_NO_HOST_MEMORY && library->path) /* a process that may not write files */
+	if (status == SIM_NO_HOST_MEMORY && library->path) /* the process may not write files */
 		status = sim_module_load_file(context, library->path, &one->module);
 	if (status) {
 		free(one);
@@ -69,10 +69,10 @@ static CUresult module_here(CUlibrary library, bool settle, struct sim_module **
 	return settle ? driver_result(sim_module_settle(one->module)) : CUDA_SUCCESS;
 }
 
-/* Handles stay in memory for good, so that a stale one is an error; what they hold goes. */
+/* Handles stay in memory for good, so that a stale one is an error. Their contents are freed. */
 static void drop_library(CUlibrary library)
 {
-	static CUlibrary dropped; /* all of them, so that a leak checker finds them in use */
+	static CUlibrary dropped; /* a list of all, so that a leak checker finds them in use */
 
 	pthread_mutex_lock(&lock);
 	library->magic = 0;
@@ -133,7 +133,7 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *j
 	                    NULL);
 }
 
-/* The whole file, NULL: *result says why. */
+/* The whole file. NULL: see *result. */
 static void *read_file(const char *path, uint64_t *image_bytes, CUresult *result)
 {
 	FILE *file = fopen(path, "re");
@@ -266,7 +266,7 @@ CUresult cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
 	return result ? result : driver_global(module, name, dptr, bytes);
 }
 
-/* No module here has managed variables or functions that the program itself could call. */
+/* No module has managed variables, or functions that a program could call. */
 CUresult cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
 	ENTER(cuLibraryGetManaged, CONTEXT);
@@ -308,7 +308,7 @@ CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 
 	ENTER(cuKernelGetFunction, CONTEXT);
 	CUresult result = pFunc ? driver_function(kernel, &found) : CUDA_ERROR_INVALID_VALUE;
-	/* Loads it; if it is spoilt, that is found at its launch. */
+	/* Loads it. Its launch reports that it is spoilt. */
 	if (!result && sim_kernel_load(found) == SIM_NO_MEMORY)
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	if (!result)

@@ -46,7 +46,7 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInByt
 	if (!WidthInBytes || !Height || pitch < WidthInBytes ||
 	    (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16))
 		return CUDA_ERROR_INVALID_VALUE;
-	*pPitch = pitch; /* also when there is no memory */
+	*pPitch = pitch; /* also if memory runs out */
 	if (__builtin_mul_overflow(pitch, Height, &bytes))
 		return CUDA_ERROR_INVALID_VALUE;
 	CUresult result = driver_result(sim_alloc(driver_current(), SIM_DEVICE, bytes, &address));
@@ -63,7 +63,7 @@ CUresult cuMemFree_v2(CUdeviceptr dptr)
 	return driver_result(sim_free(dptr, DEVICE_OR_MANAGED));
 }
 
-/* -- host ------------------------------------------------------------------------------------------------ */
+/* -- host -------------------------------------------------------------------------------------- */
 
 static CUresult alloc_host(void **out, size_t bytes)
 {
@@ -116,7 +116,7 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int 
 	return CUDA_SUCCESS;
 }
 
-/* With unified addresses all of it is mapped and portable, whatever was asked for. */
+/* With unified addresses all host memory is mapped and portable, whatever the flags. */
 CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)
 {
 	ENTER(cuMemHostGetFlags, CONTEXT);
@@ -150,7 +150,7 @@ CUresult cuMemHostUnregister(void *p)
 	return driver_result(sim_unregister(p));
 }
 
-/* -- managed --------------------------------------------------------------------------------------------- */
+/* -- managed ----------------------------------------------------------------------------------- */
 
 CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
 {

@@ -3,7 +3,7 @@
 
 #include "cuda_entry.h"
 
-/* nvcc wraps what it embeds; the wrapper's third member is what is inside. */
+/* nvcc wraps an embedded image. The third member of the wrapper points to the image. */
 const void *driver_image(const void *image)
 {
 	struct {
@@ -88,7 +88,7 @@ CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
 	if (!module_of(hmod))
 		return CUDA_ERROR_INVALID_HANDLE;
 	CUresult result = driver_result(sim_module_kernel(module_of(hmod), name, &kernel));
-	/* Loads it; if it is spoilt, that is found at its launch. */
+	/* Loads it. Its launch reports that it is spoilt. */
 	if (!result && sim_kernel_load(kernel) == SIM_NO_MEMORY)
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	if (!result)

@@ -1,12 +1,12 @@
-/* What a pointer is. Follows what an H200 with driver 580.159 answers, attribute by attribute. */
+/* Attributes of pointers, each as on an H200 with driver 580.159. */
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "cuda_entry.h"
 
-#define HW_DECOMPRESS 21 /* CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE, younger than the others */
+#define HW_DECOMPRESS 21 /* CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE, newer than the others */
 
-/* Allocations, by their ids, that the program asked to be synchronous: told back, and of no effect here. */
+/* Ids of allocations that the program made synchronous. It is reported, and has no effect. */
 struct sync_memops {
 	struct sync_memops *next;
 	uint64_t id;
@@ -62,8 +62,8 @@ static uint64_t handle_types(const struct sim_pointer *about)
 }
 
 /*
- * CUDA_ERROR_INVALID_VALUE: an attribute that this memory does not have. The single query fails then; the
- * query of several answers `nothing` for it.
+ * CUDA_ERROR_INVALID_VALUE: this memory has no such attribute. A query of one attribute fails then.
+ * A query of several gives the answer of answer_nothing.
  */
 static CUresult query_attribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr,
                                 const struct sim_pointer *about)
@@ -108,7 +108,7 @@ static CUresult query_attribute(void *data, CUpointer_attribute attribute, CUdev
 		*(unsigned *)data = plain;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-		/* Of a VMM range it is the reservation; a real driver knows no start of what a host pool gave. */
+		/* For VMM the reservation. A real driver has none for a host pool. */
 		*(CUdeviceptr *)data = about->pool && host ? 0 : about->base;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
@@ -143,7 +143,7 @@ static CUresult query_attribute(void *data, CUpointer_attribute attribute, CUdev
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-/* What several-at-once answers where there is nothing to say. */
+/* The answer of a query of several attributes for one that does not exist. */
 static CUresult answer_nothing(void *data, CUpointer_attribute attribute)
 {
 	switch (attribute) {
@@ -227,7 +227,7 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr 
 	ENTER(cuMemGetAddressRange_v2, CONTEXT);
 	if (!find_pointer(dptr, &about))
 		return CUDA_ERROR_NOT_FOUND;
-	/* Of host memory that is mapped a real driver names an address that nobody knows (H200). */
+	/* For mapped host memory a real driver gives an unknown address (H200). */
 	bool elsewhere = about.kind == SIM_VMM && about.on_host;
 	if (pbase)
 		*pbase = elsewhere               ? about.map_base ^ 1ull << 46

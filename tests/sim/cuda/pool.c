@@ -1,4 +1,4 @@
-/* Stream-ordered memory: allocations and frees in stream order, pools and what they tell. */
+/* Stream-ordered memory: allocations and frees in stream order, and pools. */
 #include <pthread.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sim_pool *defaults[SIM_DEVICES];
-static struct sim_pool *current[SIM_DEVICES]; /* NULL: the default */
+static struct sim_pool *current[SIM_DEVICES]; /* NULL: the default pool */
 
 static struct sim_pool *pool_of(CUmemoryPool pool)
 {
@@ -39,7 +39,7 @@ static CUresult create_pool(const CUmemPoolProps *props, enum sim_memory kind, i
 	return result;
 }
 
-/* NULL without memory. */
+/* NULL: out of memory. */
 static struct sim_pool *default_pool(CUdevice device)
 {
 	pthread_mutex_lock(&lock);
@@ -75,7 +75,7 @@ static bool is_default(const struct sim_pool *pool)
 	return found;
 }
 
-/* -- allocations ----------------------------------------------------------------------------------------- */
+/* -- allocations ------------------------------------------------------------------------------- */
 
 static CUresult alloc_from_pool(CUdeviceptr *out, size_t bytes, struct sim_pool *pool, CUstream hStream)
 {
@@ -130,15 +130,15 @@ WITH_STREAM(cuMemFreeAsync, cuMemFreeAsync_ptsz, (CUdeviceptr dptr, CUstream hSt
 	if (!sim_pointer(dptr, &about) || about.base != dptr || about.kind == SIM_VMM ||
 	    about.kind == SIM_REGISTERED)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* Plain device memory may go this way, too; managed and host memory only if a pool gave it. */
+	/* Plain device memory is accepted, other memory only from a pool. */
 	if (!about.pool && about.kind != SIM_DEVICE)
 		return about.kind == SIM_MANAGED ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
 	return driver_result(sim_free_ordered(dptr, stream));
 }
 
-/* -- pools ----------------------------------------------------------------------------------------------- */
+/* -- pools ------------------------------------------------------------------------------------- */
 
-/* Where a pool with these properties lives. cuda.h says which of them may not be together. */
+/* The place of a pool with these properties. cuda.h lists combinations that are refused. */
 static CUresult place_of(const CUmemPoolProps *props, enum sim_memory *kind, int *device)
 {
 	CUmemLocationType type = props->location.type;
@@ -152,7 +152,7 @@ static CUresult place_of(const CUmemPoolProps *props, enum sim_memory *kind, int
 		if (!driver_device(*device))
 			return CUDA_ERROR_INVALID_VALUE;
 	}
-	if ((int)props->allocType == 2) { /* managed: any place, or none, is where it rather is */
+	if ((int)props->allocType == 2) { /* managed: the place is optional, and is the preferred one */
 		*kind = SIM_MANAGED;
 		if (*device == SIM_CPU)
 			*device = 0;
@@ -318,7 +318,7 @@ CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPool, CUme
 	return CUDA_SUCCESS;
 }
 
-/* -- a device's pools ------------------------------------------------------------------------------------ */
+/* -- a device's pools -------------------------------------------------------------------------- */
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out, CUdevice dev)
 {
@@ -337,7 +337,7 @@ CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 	if (!pool)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!driver_device(dev))
-		return CUDA_ERROR_INVALID_VALUE; /* not invalid device: measured */
+		return CUDA_ERROR_INVALID_VALUE; /* not an invalid device (H200) */
 	*pool = handle_of(current_pool(dev));
 	return CUDA_SUCCESS;
 }
@@ -359,7 +359,7 @@ CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 	return driver_device(dev) ? set_current(dev, pool_of(pool)) : CUDA_ERROR_INVALID_DEVICE;
 }
 
-/* The same for any place since 13.0; here devices only. */
+/* Since 13.0 the same for any place. Here only for devices. */
 static CUresult device_at(const CUmemLocation *location, CUmemAllocationType type, CUdevice *device)
 {
 	if (!location)

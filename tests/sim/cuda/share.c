@@ -1,7 +1,7 @@
 /*
- * Memory for other processes: legacy handles, descriptors of VMM handles, pools and ranges. What is refused is
- * refused as the vendor does it. What is handed out works inside this process; another one is told that it
- * cannot have it, since simulated memory is not shared.
+ * Memory for other processes: legacy handles, descriptors of VMM handles, pools and ranges.
+ * Refusals are the vendor's. A handle works inside this process. Another process gets an error,
+ * because simulated memory is not shared.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -13,7 +13,7 @@
 
 #include "cuda_entry.h"
 
-/* What is in a handle, a descriptor, the data of a pointer. */
+/* Contents of a handle, a descriptor, or exported pointer data. */
 struct ticket {
 	char magic[16];
 	uint64_t kind, pid, id, address, offset, bytes;
@@ -38,7 +38,7 @@ static bool is_ours(const struct ticket *ticket)
 	return ticket->pid == (uint64_t)getpid();
 }
 
-/* -1: no descriptor to be had. */
+/* -1: no descriptor was free. */
 static int descriptor_of(const struct ticket *ticket)
 {
 	int fd = memfd_create("simulated GPU memory", MFD_CLOEXEC);
@@ -66,7 +66,7 @@ static CUresult refuse_import(const char *what)
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* -- legacy handles -------------------------------------------------------------------------------------- */
+/* -- legacy handles ---------------------------------------------------------------------------- */
 
 CUresult cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 {
@@ -84,7 +84,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 	return CUDA_SUCCESS;
 }
 
-/* The process that has the memory cannot open it: "invalid device context", as users of the real one report. */
+/* The owner cannot open it: "invalid device context", as users of the real driver report. */
 static CUresult open_ipc(CUdeviceptr *out, const CUipcMemHandle *handle, unsigned flags)
 {
 	struct ticket ticket;
@@ -107,14 +107,14 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned 
 	return open_ipc(pdptr, &handle, Flags);
 }
 
-/* None was ever opened. */
+/* No handle was ever opened. */
 CUresult cuIpcCloseMemHandle(CUdeviceptr dptr)
 {
 	ENTER(cuIpcCloseMemHandle, CONTEXT);
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-/* -- VMM handles ----------------------------------------------------------------------------------------- */
+/* -- VMM handles ------------------------------------------------------------------------------- */
 
 static uint64_t next_id(void)
 {
@@ -163,8 +163,8 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, vo
 }
 
 /*
- * Every page is memory of one device, plain or mapped, by as many mappings as there are (CUDA Driver API,
- * cuMemGetHandleForAddressRange: fully mapped, all of it resident on the same device).
+ * True if all pages are memory of one device, plain or in any number of mappings. CUDA Driver API,
+ * cuMemGetHandleForAddressRange: fully mapped, all of it resident on the same device.
  */
 static bool is_on_one_device(CUdeviceptr dptr, size_t size)
 {
@@ -194,7 +194,7 @@ CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t si
 	return hand_out(handle, &ticket);
 }
 
-/* -- pools ----------------------------------------------------------------------------------------------- */
+/* -- pools ------------------------------------------------------------------------------------- */
 
 CUresult cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool,
                                           CUmemAllocationHandleType handleType, unsigned long long flags)
@@ -238,7 +238,7 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUdevicep
 	return CUDA_SUCCESS;
 }
 
-/* Only a pool that was imported takes pointers, and none was. */
+/* Only an imported pool takes pointers, and no pool was imported. */
 CUresult cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool, CUmemPoolPtrExportData *shareData)
 {
 	ENTER(cuMemPoolImportPointer, INIT);

@@ -1,4 +1,4 @@
-/* The start, errors, and the ways to a function: exports are the linker's, cuGetProcAddress is here. */
+/* Start, errors, and cuGetProcAddress. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "cuda_entry.h"
 
-/* A function by any type, for addresses only. */
+/* A function of any type, for addresses only. */
 typedef void (*function)(void);
 
 static const struct row_entry {
@@ -17,7 +17,7 @@ static const struct row_entry {
 	function address;
 } rows[ROWS];
 
-/* -- what is not here ------------------------------------------------------------------------------------ */
+/* -- functions that are not simulated ---------------------------------------------------------- */
 
 static CUresult answer_missing(const char *symbol)
 {
@@ -25,7 +25,7 @@ static CUresult answer_missing(const char *symbol)
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* Called with arguments of types it does not know and does not look at. */
+/* Callers pass arguments of unknown types, which it ignores. */
 #define MISSING(symbol, base, since, variant) \
 	SIM_EXPORT CUresult symbol(void); \
 	CUresult symbol(void) \
@@ -40,7 +40,7 @@ static const struct row_entry rows[ROWS] = {
 #include "cuda_api.def"
 };
 
-/* -- entering -------------------------------------------------------------------------------------------- */
+/* -- entering ---------------------------------------------------------------------------------- */
 
 CUresult driver_result(enum sim_status status)
 {
@@ -124,7 +124,7 @@ CUresult cuProfilerStop(void)
 	return CUDA_SUCCESS;
 }
 
-/* -- errors ---------------------------------------------------------------------------------------------- */
+/* -- errors ------------------------------------------------------------------------------------ */
 
 static const struct {
 	int number;
@@ -155,12 +155,9 @@ CUresult cuGetErrorString(CUresult error, const char **pStr)
 	return about_error(error, pStr, false);
 }
 
-/* -- the resolver ---------------------------------------------------------------------------------------- */
+/* -- the resolver ------------------------------------------------------------------------------ */
 
-/*
- * The newest row of that base name that a program written for `version` may have; with the per-thread flag
- * the per-thread one if there is one. *known: some row has the name.
- */
+/* The newest row for a program of `version`, per-thread if flagged. *known: the name has a row. */
 static const struct row_entry *resolve_name(const char *base, int version, cuuint64_t flags, bool *known)
 {
 	const struct row_entry *best = NULL;
@@ -180,7 +177,7 @@ static const struct row_entry *resolve_name(const char *base, int version, cuuin
 	return best;
 }
 
-/* SPILL_SIM_LOOKUPS: a file that gets a line for each question: name, version, flags, the symbol that was given. */
+/* SPILL_SIM_LOOKUPS: a file with a line per look-up: name, version, flags, and the symbol found. */
 static void record_lookup(const char *base, int version, cuuint64_t flags, const struct row_entry *row)
 {
 	const char *path = getenv("SPILL_SIM_LOOKUPS");
@@ -188,7 +185,7 @@ static void record_lookup(const char *base, int version, cuuint64_t flags, const
 
 	if (file < 0)
 		return;
-	/* NVIDIA's runtime asks for no name at all, too. */
+	/* NVIDIA's runtime also asks without a name. */
 	dprintf(file, "%s %d %llu %s\n", *base ? base : "-", version, (unsigned long long)flags,
 	        row ? row->symbol : "-");
 	close(file);
@@ -220,7 +217,7 @@ CUresult cuGetProcAddress(const char *symbol, void **pfn, int driverVersion, cuu
 	return cuGetProcAddress_v2(symbol, pfn, driverVersion, flags, NULL);
 }
 
-/* The private tables are NVIDIA's own business. */
+/* The private tables are not simulated. */
 CUresult cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
 {
 	ENTER(cuGetExportTable, NOTHING);

@@ -56,7 +56,7 @@ CUresult cuStreamDestroy(CUstream hStream)
 	return destroy_handle(hStream);
 }
 
-/* Each: the stream, or CUDA_ERROR_INVALID_HANDLE. */
+/* The stream, or CUDA_ERROR_INVALID_HANDLE. */
 #define STREAM_OR_RETURN(name) \
 	struct sim_stream *name = driver_stream(hStream); \
 	if (!name) \
@@ -165,7 +165,7 @@ WITH_STREAM(cuLaunchHostFunc, cuLaunchHostFunc_ptsz, (CUstream hStream, CUhostFn
 	return fn ? driver_result(sim_host_function(stream, fn, userData)) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Waits not needed: every managed page is reachable from both sides all the time. */
+/* No wait is necessary: both sides always reach every managed page. */
 WITH_STREAM(cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz,
             (CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags),
             (hStream, dptr, length, flags))
@@ -181,7 +181,7 @@ WITH_STREAM(cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz,
 	return driver_result(sim_capture_refuse(stream));
 }
 
-/* -- events ---------------------------------------------------------------------------------------------- */
+/* -- events ------------------------------------------------------------------------------------ */
 
 CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 {

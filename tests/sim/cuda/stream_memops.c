@@ -1,4 +1,4 @@
-/* Words that a stream writes or waits for. The first versions need a driver set up for them; no card here is. */
+/* Words that a stream writes or waits for. No device has the option for the first versions. */
 #include "cuda_entry.h"
 
 #define MOST 255
@@ -40,7 +40,7 @@ static CUresult submit_memops(CUstream hStream, const CUstreamBatchMemOpParams *
 	if (count > MOST || (count && !params))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned i = 0; i < count && !result; i++)
-		/* What is here runs in order and is seen by all: a barrier has nothing to add. */
+		/* Work here runs in order and is visible: a barrier has no effect. */
 		if (params[i].operation == CU_STREAM_MEM_OP_BARRIER)
 			result = params[i].memoryBarrier.flags > 1 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 		else

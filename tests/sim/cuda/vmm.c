@@ -6,7 +6,7 @@ static CUresult need_vmm(void)
 	return sim_config()->vmm ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* Handles are numbers to the program; these cannot be addresses of ours. */
+/* Programs treat handles as numbers. These values are never addresses of ours. */
 struct sim_physical *driver_physical(CUmemGenericAllocationHandle handle)
 {
 	struct sim_physical *physical = (struct sim_physical *)(uintptr_t)handle;
@@ -50,7 +50,7 @@ static CUresult place_of(const CUmemAllocationProp *prop, enum sim_place *place,
 		return driver_device(*id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 	case CU_MEM_LOCATION_TYPE_HOST_NUMA:
 		*id = prop->location.id;
-		return *id == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; /* there is one node */
+		return *id == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; /* there is only node 0 */
 	case CU_MEM_LOCATION_TYPE_HOST:
 	case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
 		return CUDA_SUCCESS;
@@ -89,7 +89,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CU
 		result = place_of(prop, &place, &id);
 	if (!result && (!handle || flags))
 		result = CUDA_ERROR_INVALID_VALUE;
-	/* Fabric handles need a service that is not there. Host memory has neither RDMA nor compression. */
+	/* There is no fabric service. Host memory has no RDMA and no compression. */
 	if (!result && prop->requestedHandleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 		result = CUDA_ERROR_NOT_PERMITTED;
 	if (!result && place == SIM_ON_HOST &&

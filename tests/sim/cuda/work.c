@@ -97,7 +97,7 @@ WITH_STREAM(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz,
 	return copy_bytes(hStream, dstDevice, srcDevice, ByteCount, SIM_COPY_ON_DEVICE, false);
 }
 
-/* -- sets ------------------------------------------------------------------------------------------------ */
+/* -- sets -------------------------------------------------------------------------------------- */
 
 static CUresult set_elements(CUstream hStream, CUdeviceptr to, size_t pitch, unsigned value, unsigned element,
                              size_t width, size_t rows, bool wait)

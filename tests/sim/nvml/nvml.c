@@ -1,8 +1,4 @@
-/*
- * The simulated libnvidia-ml.so.1: all devices of the machine, whatever CUDA_VISIBLE_DEVICES leaves of them. What is free it asks
- * the simulated driver of its own process, if that one has started; each process has a GPU of its own here, so of others it
- * knows nothing.
- */
+/* Free memory of a device comes from the simulated driver of this process, if it has started. */
 #include "nvml_api.h"
 
 #include <dlfcn.h>
@@ -20,7 +16,7 @@ struct nvmlDevice_st {
 
 static struct nvmlDevice_st devices[SIM_DEVICES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned started; /* nvmlInit_v2 without its nvmlShutdown */
+static unsigned started; /* nvmlInit_v2 without nvmlShutdown */
 
 static nvmlReturn_t enter_call(const char *symbol)
 {
@@ -41,7 +37,7 @@ static nvmlReturn_t enter_call(const char *symbol)
 			return entered; \
 	} while (0)
 
-/* Of the machine's devices; negative: no handle of ours. */
+/* Number among the machine's devices. -1: not a handle of ours. */
 static int number_of(nvmlDevice_t device)
 {
 	for (int i = 0; i < sim_config()->installed; i++)
@@ -60,7 +56,7 @@ static nvmlReturn_t copy_text(const char *text, char *to, unsigned length)
 	return NVML_SUCCESS;
 }
 
-/* That of cuDeviceGetUuid, as text. */
+/* The UUID of cuDeviceGetUuid, as text. */
 static void uuid_of(int number, char text[41])
 {
 	static const char start[15] = "spill-simulator";
@@ -212,7 +208,7 @@ nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
 	return NVML_SUCCESS;
 }
 
-/* By the process's own driver; where it has none, or none that has started, or it does not see the device: all is free. */
+/* Asks the process's driver. If none has started, or it does not see the device, all is free. */
 static uint64_t free_of(int number)
 {
 	const struct sim_config *config = sim_config();
@@ -246,7 +242,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *me
 	ENTER(nvmlDeviceGetMemoryInfo_v2);
 	if (!memory || number_of(device) < 0)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	/* SPILL_SIM_NVML_LATER=1: a later library, which knows one more version. */
+	/* SPILL_SIM_NVML_LATER=1: a newer library, which knows one more version. */
 	bool later = memory->version == nvmlMemory_v2 + 1 && getenv("SPILL_SIM_NVML_LATER");
 	if (memory->version != nvmlMemory_v2 && !later)
 		return NVML_ERROR_FUNCTION_NOT_FOUND; /* as driver 580.159.04 */

@@ -2,8 +2,8 @@
  * nvml: the simulated libnvidia-ml.so.1. This header has its prototypes and the types that libspill
  * does not need (src/abi/nvml.h has the others).
  *
- * It shows all devices of the machine, whatever CUDA_VISIBLE_DEVICES leaves. It never starts a driver
- * and knows no other process: each process has GPUs of its own here.
+ * It shows all devices of the machine, whatever CUDA_VISIBLE_DEVICES leaves. It never starts a
+ * driver and knows no other process: each process has GPUs of its own here.
  *
  * Begin with nvml_api.def, the table of functions.
  */
