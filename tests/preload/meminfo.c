@@ -18,11 +18,7 @@
 #if defined(DRIVER)
 #include "abi/cuda.h"
 #elif defined(HIP)
-#ifdef REAL_HEADERS
-#include <hip/hip_runtime_api.h>
-#else
 #include "hip_api.h"
-#endif
 #include "hip_later_api.h"
 #define CALL(name) hip##name
 #elif defined(REAL_HEADERS)

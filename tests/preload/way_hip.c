@@ -1,9 +1,5 @@
 /* HIP, linked. */
-#ifdef REAL_HEADERS
-#include <hip/hip_runtime_api.h>
-#else
 #include "hip_api.h"
-#endif
 
 #include "prog.h"
 

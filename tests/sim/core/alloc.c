@@ -499,7 +499,7 @@ void *registered(uint64_t address)
 	return known ? (void *)address : NULL;
 }
 
-/* -- queries --------------------------------------------------------------------------------- */
+/* -- queries ----------------------------------------------------------------------------------- */
 
 static void about_vmm(const struct range *range, uint64_t address, struct sim_pointer *out)
 {

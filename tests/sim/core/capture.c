@@ -50,7 +50,7 @@ static uint64_t this_thread(void)
 	return thread_id;
 }
 
-/* -- streams that capture: all with the lock held -------------------------------------------- */
+/* -- streams that capture: all with the lock held ---------------------------------------------- */
 
 static struct member *member_of(const struct sim_stream *stream)
 {
@@ -527,7 +527,7 @@ void capture_context_gone(struct sim_context *context)
 	pthread_mutex_unlock(&sim_graph_lock);
 }
 
-/* -- queries --------------------------------------------------------------------------------- */
+/* -- queries ----------------------------------------------------------------------------------- */
 
 bool sim_capturing(struct sim_stream *stream)
 {

@@ -1,6 +1,5 @@
 /*
- * core: the simulated GPU without a vendor. It has capacity, addresses, contexts, streams, kernels,
- * and failures on request.
+ * core: the simulated GPU without a vendor.
  *
  * - A device has a fixed number of bytes. An allocation beyond them fails.
  * - A device address is a number that only the device can use, while memory is mapped there. The
@@ -11,11 +10,11 @@
  *   thread waits for it.
  * - A function that fails leaves its out pointers untouched.
  *
- * It never uses a type, an error code or a rule of one vendor. cuda/ and hip/ are thin layers over it.
- * Each of their libraries has its own copy of the core, so one process may have several.
+ * It never uses a type, an error code or a rule of one vendor. cuda/ and hip/ are thin layers over
+ * it. Each of their libraries has its own copy of the core, so one process may have several.
  *
- * Begin with sim_alloc in alloc.c, then stream_submit in stream.c. core_internal.h is shared
- * by the files of the core. kernel.h is for kernels, which are not part of the core.
+ * Begin with sim_alloc in alloc.c, then stream_submit in stream.c. core_internal.h is shared by the
+ * files of the core. kernel.h is for kernels, which are not part of the core.
  */
 #ifndef SIM_CORE_H
 #define SIM_CORE_H
@@ -30,19 +29,19 @@
 
 enum sim_status {
 	SIM_OK,
-	SIM_INVALID,        /* an argument is no handle, or has a value that is not allowed */
-	SIM_NO_MEMORY,      /* the device is full */
-	SIM_NO_HOST_MEMORY, /* the machine or the address range is full */
-	SIM_NO_DEVICE,      /* SPILL_SIM_DEVICES=0 */
-	SIM_FORKED,         /* the parent initialised; a child has no GPU */
-	SIM_NOT_READY,      /* query: still running */
-	SIM_NOT_FOUND,      /* the module has no such kernel, or there is no such file */
-	SIM_BAD_IMAGE,      /* not an ELF shared object built with kernel.h */
+	SIM_INVALID,        /* an argument is no handle, or has a value that is not allowed. */
+	SIM_NO_MEMORY,      /* the device is full. */
+	SIM_NO_HOST_MEMORY, /* the machine or the address range is full. */
+	SIM_NO_DEVICE,      /* SPILL_SIM_DEVICES=0. */
+	SIM_FORKED,         /* the parent initialised; a child has no GPU. */
+	SIM_NOT_READY,      /* query: still running. */
+	SIM_NOT_FOUND,      /* the module has no such kernel, or there is no such file. */
+	SIM_BAD_IMAGE,      /* not an ELF shared object built with kernel.h. */
 	SIM_NOT_SUPPORTED,
-	SIM_BAD_CONTEXT,     /* destroyed, or NULL */
-	SIM_ILLEGAL_ADDRESS, /* sticky: a kernel or copy touched unmapped memory */
-	SIM_LAUNCH_FAILED,   /* sticky: a kernel died of another signal */
-	SIM_ALREADY,         /* host memory is registered already */
+	SIM_BAD_CONTEXT,     /* destroyed, or NULL. */
+	SIM_ILLEGAL_ADDRESS, /* sticky: a kernel or copy touched unmapped memory. */
+	SIM_LAUNCH_FAILED,   /* sticky: a kernel died of another signal. */
+	SIM_ALREADY,         /* host memory is registered already. */
 	SIM_NOT_REGISTERED,
 	/* for graph.h: the vendors' errors of the same names */
 	SIM_CAPTURE_UNSUPPORTED,
@@ -61,34 +60,40 @@ enum sim_status {
 /* -- configuration: the environment, set by scripts/sim, read once ----------------------------- */
 
 struct sim_config {
-	/* SPILL_SIM_VRAM: bytes of each installed device (8GiB). The last size is for all that follow. */
+	/*
+	 * SPILL_SIM_VRAM: bytes of each installed device (8GiB). The last size is for all that
+	 * follow.
+	 */
 	uint64_t vram[SIM_DEVICES];
-	int devices;            /* that the process sees: all, or those in CUDA_VISIBLE_DEVICES */
-	int installed;          /* SPILL_SIM_DEVICES (1) */
-	int which[SIM_DEVICES]; /* installed device of each visible one */
-	/* SPILL_SIM_RESERVED: bytes of each device beside vram that only NVML reports (0) */
+	int devices;            /* that the process sees: all, or those in CUDA_VISIBLE_DEVICES. */
+	int installed;          /* SPILL_SIM_DEVICES (1). */
+	int which[SIM_DEVICES]; /* installed device of each visible one. */
+	/* SPILL_SIM_RESERVED: bytes of each device beside vram that only NVML reports (0). */
 	uint64_t reserved;
-	uint64_t context_bytes; /* SPILL_SIM_CONTEXT: device bytes that each live context takes (0) */
-	/* SPILL_SIM_CAPS: novmm nohostvmm nomanaged (not concurrent) nounified (not managed) integrated coherent xnack */
-	bool vmm;        /* virtual memory management */
-	bool host_vmm;   /* VMM handles on host memory */
-	bool managed;    /* managed memory exists */
-	bool concurrent; /* managed memory migrates on demand and may exceed the device */
-	bool integrated; /* it reports the host's memory as its own; capacity is still counted */
-	/* It reports that it uses the processor's page tables. Pageable memory stays out of its reach. */
+	uint64_t context_bytes; /* SPILL_SIM_CONTEXT: device bytes that each live context takes (0). */
+	/* By SPILL_SIM_CAPS: novmm nohostvmm nomanaged nounified integrated coherent xnack. */
+	bool vmm;        /* virtual memory management. */
+	bool host_vmm;   /* VMM handles on host memory. */
+	bool managed;    /* managed memory exists (not with nounified). */
+	bool concurrent; /* it migrates on demand and may exceed the device (not with nomanaged). */
+	bool integrated; /* it reports the host's memory as its own; capacity is still counted. */
+	/*
+	 * It reports that it uses the processor's page tables. Pageable memory stays out of its
+	 * reach.
+	 */
 	bool coherent;
-	bool xnack; /* HIP: managed memory migrates */
+	bool xnack; /* HIP: managed memory migrates. */
 	/* SPILL_SIM_NODE: NUMA node that the device reports as nearest (0). All memory is on 0. */
 	int node;
-	bool verbose; /* SPILL_SIM_VERBOSE=1: report on stderr requests that the simulator cannot serve */
+	bool verbose; /* SPILL_SIM_VERBOSE=1: report on stderr requests that the simulator cannot serve. */
 	/*
 	 * SPILL_SIM_ROOM: device bytes that objects other than allocations take, such as
 	 * `module:2MiB,stream:1MiB`. An object that is not listed takes none. By enum sim_room.
 	 */
 	uint64_t room[6];
 	/*
-	 * SPILL_SIM_QUEUE: pieces of work that a stream holds (1022). A thread that submits more waits. An H200
-	 * holds 1021 launches behind one that does not end. 0: no limit.
+	 * SPILL_SIM_QUEUE: pieces of work that a stream holds (1022). A thread that submits more
+	 * waits. An H200 holds 1021 launches behind one that does not end. 0: no limit.
 	 */
 	unsigned queue;
 	/* SPILL_SIM_JITTER: longest pause in microseconds (jitter.c). 0: no pauses. */
@@ -102,8 +107,8 @@ enum sim_room {
 	SIM_ROOM_EVENT,
 	SIM_ROOM_EXEC, /* an executable graph */
 	/*
-	 * Not bytes: the number of threads that have local memory (stacks). It is taken once a kernel or
-	 * cuCtxSetLimit wants more per thread than every context has.
+	 * Not bytes: the number of threads that have local memory (stacks). It is taken once a
+	 * kernel or cuCtxSetLimit wants more per thread than every context has.
 	 */
 	SIM_ROOM_THREADS
 };
@@ -164,9 +169,9 @@ void sim_context_unblocked(struct sim_context *context);
 enum sim_status sim_context_create(int device, struct sim_context **out);
 
 /*
- * Waits for its work, then frees its allocations (device, host, managed), streams, events and
- * modules. VMM handles and mappings belong to the process and stay. NULL is SIM_BAD_CONTEXT. The
- * handle is invalid afterwards: every function answers SIM_BAD_CONTEXT for it.
+ * Waits for its work, then frees its allocations, streams, events and modules. VMM handles and
+ * mappings belong to the process and stay. NULL is SIM_BAD_CONTEXT. The handle is invalid
+ * afterwards: every function answers SIM_BAD_CONTEXT for it.
  */
 enum sim_status sim_context_destroy(struct sim_context *context);
 
@@ -196,11 +201,11 @@ enum sim_status sim_peer_disable(struct sim_context *context, struct sim_context
 /* -- plain allocations ------------------------------------------------------------------------- */
 
 enum sim_memory {
-	SIM_DEVICE,     /* device memory, which the host cannot touch */
-	SIM_HOST,       /* pinned host memory, at the same address for every device */
-	SIM_MANAGED,    /* reached by both; each page has a residency */
-	SIM_VMM,        /* a reserved range; access depends on the mappings in it */
-	SIM_REGISTERED, /* the program's own memory, made reachable by sim_register */
+	SIM_DEVICE,     /* device memory, which the host cannot touch. */
+	SIM_HOST,       /* pinned host memory, at the same address for every device. */
+	SIM_MANAGED,    /* reached by both; each page has a residency. */
+	SIM_VMM,        /* a reserved range; access depends on the mappings in it. */
+	SIM_REGISTERED, /* the program's own memory, made reachable by sim_register. */
 };
 
 /*
@@ -228,17 +233,17 @@ enum sim_status sim_unregister(void *memory); /* waits like sim_free */
 /* The allocation, mapping or registered memory at an address. */
 struct sim_pointer {
 	enum sim_memory kind;
-	bool on_host; /* backed by host memory (HOST, REGISTERED, VMM chunk on host) */
-	int device;   /* its owner, or where it lies; VMM on host: the first with access, or 0 */
-	struct sim_context *context;   /* its allocator; NULL for VMM */
-	uint64_t base, size;           /* the allocation as requested; VMM: the reservation */
-	uint64_t map_base, map_size;   /* VMM: the mapped chunk; else as base and size */
-	uint64_t id;                   /* unique in the process, for ever */
-	bool mapped;                   /* VMM: memory is mapped here */
-	bool host_access;              /* the program itself may touch it */
-	unsigned access, access_write; /* devices that may read, write: bit 1 << device */
-	struct sim_physical *physical; /* VMM: not retained; NULL otherwise */
-	struct sim_pool *pool;         /* where it was allocated, or NULL */
+	bool on_host; /* backed by host memory (HOST, REGISTERED, VMM chunk on host). */
+	int device;   /* its owner, or where it lies; VMM on host: the first with access, or 0. */
+	struct sim_context *context;   /* its allocator; NULL for VMM. */
+	uint64_t base, size;           /* the allocation as requested; VMM: the reservation. */
+	uint64_t map_base, map_size;   /* VMM: the mapped chunk; else as base and size. */
+	uint64_t id;                   /* unique in the process, for ever. */
+	bool mapped;                   /* VMM: memory is mapped here. */
+	bool host_access;              /* the program itself may touch it. */
+	unsigned access, access_write; /* devices that may read, write: bit 1 << device. */
+	struct sim_physical *physical; /* VMM: not retained; NULL otherwise. */
+	struct sim_pool *pool;         /* where it was allocated, or NULL. */
 };
 
 /* False: no allocation, reservation or registered memory is there. */
@@ -380,7 +385,10 @@ enum sim_status sim_event_elapsed(struct sim_event *start, struct sim_event *end
 
 /* -- work -------------------------------------------------------------------------------------- */
 
-/* Runs `function(data)` on the stream's thread (cuLaunchHostFunc). Skipped when the context is broken. */
+/*
+ * Runs `function(data)` on the stream's thread (cuLaunchHostFunc). Skipped when the context is
+ * broken.
+ */
 enum sim_status sim_host_function(struct sim_stream *stream, void (*function)(void *), void *data);
 
 /*

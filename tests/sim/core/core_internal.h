@@ -93,52 +93,52 @@ void physical_drop(struct sim_physical *physical); /* destroys it with the last 
 struct mapping { /* of a VMM handle */
 	uint64_t address, bytes;
 	struct sim_physical *physical;
-	unsigned read, write; /* devices: bit 1 << device */
+	unsigned read, write; /* devices: bit 1 << device. */
 	bool host_read, host_write;
 };
 
-struct page {                 /* of managed memory: one granule */
-	int8_t resident;      /* device, or SIM_CPU */
-	int8_t preferred;     /* device, SIM_CPU, or -2 */
-	int8_t last_prefetch; /* the same */
+struct page {                 /* of managed memory: one granule. */
+	int8_t resident;      /* device, or SIM_CPU. */
+	int8_t preferred;     /* device, SIM_CPU, or -2. */
+	int8_t last_prefetch; /* the same. */
 	bool read_mostly;
-	uint32_t accessed_by; /* bit 1 << device; bit 31: the host */
-	uint32_t mapped;      /* devices that reach it without fault */
+	uint32_t accessed_by; /* bit 1 << device; bit 31: the host. */
+	uint32_t mapped;      /* devices that reach it without fault. */
 };
 
 #define UNIT 512
 #define UNITS (SIM_GRANULE / UNIT)
 
-struct small { /* one allocation in a slab, at its first unit */
+struct small { /* one allocation in a slab, at its first unit. */
 	uint64_t id;
 	uint32_t bytes;
 	uint16_t units;
 };
 
 struct slab {
-	unsigned free, rover;  /* units */
-	uint16_t owner[UNITS]; /* first unit of the allocation, plus one; 0: free */
+	unsigned free, rover;  /* units. */
+	uint16_t owner[UNITS]; /* first unit of the allocation, plus one; 0: free. */
 	struct small small[UNITS];
 };
 
-struct range { /* one reservation of addresses; never shares a granule with another */
+struct range { /* one reservation of addresses; never shares a granule with another. */
 	struct range *next, *previous;
 	enum sim_memory kind;
-	uint64_t address, bytes; /* whole granules */
+	uint64_t address, bytes; /* whole granules. */
 	uint64_t asked, id;
 	int device;
 	struct sim_context *context;
-	struct sim_physical *physical; /* all kinds but VMM */
-	unsigned reach;                /* DEVICE: devices that see it */
-	bool leaving;                  /* freed in stream order: invalid for the program */
-	bool module;                   /* variables of a module: the program cannot free it */
-	struct slab *slab;             /* NULL: one allocation */
-	struct page *page;             /* MANAGED */
-	struct mapping **map;          /* VMM: per granule */
-	struct graph_block *graph;     /* DEVICE: memory of graph nodes; `physical` is unused */
-	struct sim_pool *pool;         /* the pool of this chunk, or NULL */
+	struct sim_physical *physical; /* all kinds but VMM. */
+	unsigned reach;                /* DEVICE: devices that see it. */
+	bool leaving;                  /* freed in stream order: invalid for the program. */
+	bool module;                   /* variables of a module: the program cannot free it. */
+	struct slab *slab;             /* NULL: one allocation. */
+	struct page *page;             /* MANAGED. */
+	struct mapping **map;          /* VMM: per granule. */
+	struct graph_block *graph;     /* DEVICE: memory of graph nodes; `physical` is unused. */
+	struct sim_pool *pool;         /* the pool of this chunk, or NULL. */
 	struct range *pool_next;
-	struct block *blocks; /* of a chunk: its pieces, by address */
+	struct block *blocks; /* of a chunk: its pieces, by address. */
 };
 
 extern struct range *sim_ranges; /* newest first */
@@ -192,7 +192,7 @@ void pool_access(const struct sim_pool *pool, int device, bool *read, bool *writ
 /* Gives back all unused chunks on the device. */
 void pools_reclaim(int device);
 
-/* pre: the lock is not held. SIM_NOT_FOUND: not from a pool; SIM_INVALID: not the start of an allocation. */
+/* SIM_NOT_FOUND: no pool's memory. SIM_INVALID: no start of one. pre: the lock is not held. */
 enum sim_status pool_free(uint64_t address);
 enum sim_status pool_free_ordered(uint64_t address, struct sim_stream *stream);
 

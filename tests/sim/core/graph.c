@@ -238,7 +238,7 @@ void graph_delete(struct sim_graph *graph)
 	object_delete(graph);
 }
 
-/* -- traversal ------------------------------------------------------------------------------- */
+/* -- traversal --------------------------------------------------------------------------------- */
 
 static void clear_marks(struct sim_graph *graph)
 {

@@ -461,7 +461,7 @@ enum sim_status graph_memory_upload(struct graph_memory *memory)
 	return status;
 }
 
-/* -- totals of a device ---------------------------------------------------------------------- */
+/* -- totals of a device ------------------------------------------------------------------------ */
 
 void sim_graph_memory(int device, struct sim_graph_memory *out)
 {

@@ -1,6 +1,6 @@
 /*
- * SPILL_SIM_JITTER: pauses between the steps of one call. They give time to events that must not
- * happen there. Place and length of the pauses are random, and no test depends on them.
+ * SPILL_SIM_JITTER: random pauses between the steps of one call. They give time to events that must
+ * not happen there. No test depends on their place and length.
  */
 #include <time.h>
 

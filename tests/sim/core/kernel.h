@@ -13,10 +13,11 @@
  * SIM_KERNEL_WITH_STRUCT(name, struct views, v, words, seed) begins with a structure by value. The
  * structure consists of whole words, and two words follow it.
  * SIM_KERNEL_WITH_LOCAL gives the local memory of a thread, which a GPU's compiler finds by itself.
- * SIM_GLOBAL(u64, sums, 4) is a variable of the module, zero at first. SIM_VARIABLE(u64, sums) points to it.
+ * SIM_GLOBAL(u64, sums, 4) is a variable of the module, zero at first. SIM_VARIABLE(u64, sums)
+ * points to it.
  *
- * A C compiler makes a function that runs the whole grid as one thread. The simulator's cuModuleLoad,
- * cuLibraryLoad and hipModuleLoad take the shared object: gcc -shared -fPIC -o kernels.so kernels.c.
+ * A C compiler makes a function that runs the whole grid as one thread, for a shared object of the
+ * simulator: gcc -shared -fPIC -o kernels.so kernels.c.
  * For a real GPU, nvcc -x cu -cubin (or -fatbin) makes a kernel of the same name.
  */
 #ifndef SIM_KERNEL_H

@@ -567,7 +567,7 @@ struct sim_stream *sim_stream_default(struct sim_context *context)
 	return sim_context_alive(context) ? context->legacy : NULL;
 }
 
-/* -- start and end of contexts --------------------------------------------------------------- */
+/* -- start and end of contexts ----------------------------------------------------------------- */
 
 enum sim_status stream_open(struct sim_context *context)
 {

@@ -3,9 +3,9 @@
 
 #include "cudart_entry.h"
 
-/* -- arrays ---------------------------------------------------------------------------------------------- */
+/* -- arrays ------------------------------------------------------------------------------------ */
 
-/* The driver's words for a channel description; false: it has none. */
+/* A channel description in the driver's terms. False: it has no equivalent. */
 static bool format_of(const struct cudaChannelFormatDesc *desc, CUDA_ARRAY3D_DESCRIPTOR *shape)
 {
 	const int bits[] = {desc->x, desc->y, desc->z, desc->w};
@@ -117,7 +117,7 @@ cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t mipmappedArray)
 	                      : cudaSuccess;
 }
 
-/* -- rows ------------------------------------------------------------------------------------------------ */
+/* -- rows -------------------------------------------------------------------------------------- */
 
 cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitchedDevPtr, struct cudaExtent extent)
 {

@@ -1,15 +1,19 @@
 /*
- * cudart: the simulated libcudart.so.13, NVIDIA's runtime over whatever driver the process has. This
- * header has its prototypes, for programs built without NVIDIA's headers and for the room itself.
+ * cudart: the simulated libcudart.so.13, NVIDIA's runtime over whatever driver the process has.
+ * This header has its prototypes, for the room itself and for programs. With REAL_HEADERS, programs
+ * get NVIDIA's header.
  *
- * The room never calls core/. It finds the driver as NVIDIA's runtime does, so libspill sees the same
- * calls from both.
+ * The room never calls core/. It finds the driver as NVIDIA's runtime does, so libspill sees the
+ * same calls from both.
  *
  * Begin with cudart_api.def, the table of functions, then cudart_entry.h and cudart_driver.h.
  */
 #ifndef SIM_CUDART_API_H
 #define SIM_CUDART_API_H
 
+#ifdef REAL_HEADERS
+#include <cuda_runtime_api.h>
+#else
 #include "abi/cuda.h"
 #include "abi/cudart.h"
 
@@ -45,5 +49,6 @@ struct cudaMemsetParams {
 #define API(ret, name, params) ret name params;
 #include "cudart_api.def"
 #pragma GCC visibility pop
+#endif
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The driver under the simulated runtime, reached as NVIDIA's runtime reaches it: libcuda.so.1 is opened at
- * the first call that needs it, one dlsym finds cuGetProcAddress_v2, and that finds everything else. So
- * whatever a preloaded library does to the one look-up, it does to this runtime as to the real one.
+ * The driver under the simulated runtime, found as NVIDIA's runtime finds it. The first call that
+ * needs libcuda.so.1 opens it. One dlsym finds cuGetProcAddress_v2, which finds all other
+ * functions. So a preloaded library that changes this look-up affects both runtimes alike.
  */
 #ifndef SIM_CUDART_DRIVER_H
 #define SIM_CUDART_DRIVER_H
@@ -9,7 +9,7 @@
 #include "cuda_api.h"
 #include "abi/cudart.h"
 
-/* A function that the driver does not have stays NULL; cudart_driver_lacks() names it. */
+/* A function that the driver lacks stays NULL. cudart_driver_lacks() reports its name. */
 struct cudart_driver {
 #define DRIVER(name, since, params) CUresult(*name) params;
 #include "cudart_driver.def"
@@ -20,18 +20,18 @@ struct cudart_driver {
 extern struct cudart_driver cudart_driver;
 
 /*
- * Loads and initialises the driver once. cudaErrorInsufficientDriver: no libcuda.so.1, or one without
- * cuGetProcAddress_v2; else what cuInit said, asked again at every call as long as it fails.
+ * Loads and initialises the driver once. cudaErrorInsufficientDriver: no libcuda.so.1, or no
+ * cuGetProcAddress_v2 in it. Else the error of cuInit, which is called again while it fails.
  */
 cudaError_t cudart_driver_init(void);
 
-/* As above without cuInit: what cudaDriverGetVersion needs. */
+/* As above without cuInit, for cudaDriverGetVersion. */
 cudaError_t cudart_driver_load(void);
 
-/* Says on stderr that the driver lacks `name`, and returns CUDA_ERROR_NOT_SUPPORTED. */
+/* Reports on stderr that the driver lacks `name`; returns CUDA_ERROR_NOT_SUPPORTED. */
 CUresult cudart_driver_lacks(const char *name);
 
-/* Calls a driver function by its base name; one that the driver lacks is an error, never a crash. */
+/* Calls a driver function by its base name. A missing function is an error, never a crash. */
 #define CU(name, ...) (cudart_driver.name ? cudart_driver.name(__VA_ARGS__) : cudart_driver_lacks(#name))
 
 #endif

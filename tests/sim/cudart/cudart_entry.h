@@ -1,4 +1,4 @@
-/* Inside of the simulated runtime: what every entry point does first and last. */
+/* Inside of the simulated runtime: the first and the last call of each function. */
 #ifndef SIM_CUDART_RUNTIME_H
 #define SIM_CUDART_RUNTIME_H
 
@@ -6,14 +6,14 @@
 #include "cudart_driver.h"
 
 /*
- * First thing in an entry point. Both set nothing; pass their error to cudart_leave.
- * init: the driver is up. enter: and this thread has a context, the primary one of its device unless the
- * program made another current with the driver API.
+ * The first call of a function. Its error goes to cudart_leave. cudart_init: the driver is up.
+ * cudart_enter: also, this thread has a context. That is the primary one of its device, or one that
+ * the program made current with the driver API.
  */
 #define cudart_init cudart_driver_init
 cudaError_t cudart_enter(void);
 
-/* Last thing in an entry point: a failure becomes this thread's last error, a success leaves it alone. */
+/* The last call of a function. A failure becomes the thread's last error; a success keeps it. */
 cudaError_t cudart_leave(cudaError_t error);
 
 /* Runtime pointers and driver addresses are the same numbers. */
@@ -28,28 +28,28 @@ static inline cudaError_t cudart_error(CUresult result)
 	return (cudaError_t)result;
 }
 
-/* The driver's answer as the entry point's. */
+/* Ends a function with the driver's result. */
 static inline cudaError_t cudart_return(CUresult result)
 {
 	return cudart_leave(cudart_error(result));
 }
 
-/* Ordinal of the current context's device, else what this thread chose with cudaSetDevice. */
+/* Ordinal of the current context's device, else the thread's choice by cudaSetDevice. */
 cudaError_t cudart_current_device(int *device);
 
-/* What cudaRuntimeGetVersion says. */
+/* The result of cudaRuntimeGetVersion. */
 #define CUDART_VERSION_HERE 13000
 
-/* The primary context of `ordinal`, retained for the runtime's whole life. pre: cudart_init. */
+/* The primary context of `ordinal`, retained for the life of the runtime. pre: cudart_init. */
 cudaError_t cudart_primary(int ordinal, CUcontext *context);
 
-/* The driver's handle; cudaErrorInvalidDevice for an ordinal that is none. pre: cudart_init. */
+/* The driver's handle. cudaErrorInvalidDevice: no such device. pre: cudart_init. */
 cudaError_t cudart_device(int ordinal, CUdevice *device);
 
-/* Says `sim: NAME is not implemented` on stderr; returns cudaErrorNotSupported as an entry point does. */
+/* Prints `sim: NAME is not implemented` on stderr, and ends with cudaErrorNotSupported. */
 cudaError_t cudart_missing(const char *name);
 
-/* An entry point's opening: returns from the caller when the runtime cannot serve it. */
+/* Returns from the calling function if the runtime cannot serve it. */
 #define CUDART_ENTER(how) \
 	do { \
 		cudaError_t enter_error = cudart_##how(); \

@@ -7,7 +7,7 @@ static int device_attribute(CUdevice device, int number)
 {
 	int value = 0;
 
-	/* An attribute that the simulated driver does not know is one that its device does not have. */
+	/* The device lacks an attribute that the simulated driver does not know. */
 	if (CU(cuDeviceGetAttribute, &value, (CUdevice_attribute)number, device) != CUDA_SUCCESS)
 		return 0;
 	return value;
@@ -83,7 +83,7 @@ cudaError_t cudaDeviceCanAccessPeer(int *canAccessPeer, int device, int peerDevi
 	return cudart_leave(error);
 }
 
-/* Works without a driver: the version is then 0. */
+/* Works without a driver, with version 0. */
 cudaError_t cudaDriverGetVersion(int *driverVersion)
 {
 	if (!driverVersion)
@@ -108,7 +108,7 @@ cudaError_t cudaDeviceSynchronize(void)
 	return cudart_return(CU(cuCtxSynchronize));
 }
 
-/* Scheduling and mapping flags change nothing that a program could see on the simulator. */
+/* Flags of scheduling and mapping have no visible effect here. */
 static _Thread_local unsigned int device_flags;
 
 cudaError_t cudaSetDeviceFlags(unsigned int flags)

@@ -5,7 +5,7 @@
 
 #include "cudart_driver.h"
 
-/* What a CUDA 13 runtime passes for functions that have had one ABI only is that ABI's version, too. */
+/* A CUDA 13 runtime passes this for functions with one ABI only. It is that ABI's version, too. */
 #define FLAG_LEGACY_STREAM 1
 
 struct cudart_driver cudart_driver;

@@ -11,7 +11,7 @@ static cudaError_t entry_point(const char *symbol, void **funcPtr, unsigned int 
 	if (!symbol || !funcPtr)
 		return cudart_leave(cudaErrorInvalidValue);
 	CUresult result = CU(cuGetProcAddress, symbol, &found, (int)cudaVersion, flags, &status);
-	/* A name that is not there is an answer, also for a caller that did not ask for the status. */
+	/* An unknown name is a result, even for a caller without the status. */
 	if (result == CUDA_ERROR_NOT_FOUND)
 		result = CUDA_SUCCESS;
 	if (driverStatus)
@@ -30,14 +30,14 @@ cudaError_t cudaGetDriverEntryPointByVersion(PARAMETERS)
 	return entry_point(symbol, funcPtr, cudaVersion, flags, driverStatus);
 }
 
-/* The older form asks for what the runtime itself was built with. */
+/* The older form uses the version of the runtime itself. */
 cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **funcPtr, unsigned long long flags,
                                     enum cudaDriverEntryPointQueryResult *driverStatus)
 {
 	return entry_point(symbol, funcPtr, CUDART_VERSION_HERE, flags, driverStatus);
 }
 
-/* Of programs built for per-thread default streams, who get those functions unless they ask otherwise. */
+/* For programs built for per-thread default streams, which get those functions by default. */
 static unsigned long long per_thread(unsigned long long flags)
 {
 	return flags == cudaEnableDefault ? cudaEnablePerThreadDefaultStream : flags;

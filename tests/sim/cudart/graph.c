@@ -84,7 +84,7 @@ cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *pGraphNode, cudaGraph_t grap
 	    CU(cuGraphAddKernelNode, pGraphNode, graph, pDependencies, numDependencies, &kernel));
 }
 
-/* Both sides as the driver finds them by address, whatever direction was named. */
+/* The driver finds both sides by address, whatever the direction. */
 cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
                                      const cudaGraphNode_t *pDependencies, size_t numDependencies, void *dst,
                                      const void *src, size_t count, enum cudaMemcpyKind kind)
@@ -127,7 +127,7 @@ cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *pGraphNode, cudaGraph_t grap
 	    CU(cuGraphAddMemsetNode, pGraphNode, graph, pDependencies, numDependencies, &set, context));
 }
 
-/* The runtime's parameters are laid out as the driver's. */
+/* The runtime's parameters have the driver's layout. */
 cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
                                      const cudaGraphNode_t *pDependencies, size_t numDependencies,
                                      struct cudaMemAllocNodeParams *nodeParams)

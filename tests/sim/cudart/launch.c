@@ -1,10 +1,10 @@
-/* Libraries, kernels and launches, by the interface that takes a module at run time (CUDA 12.8 and later). */
+/* Libraries, kernels and launches, by the functions that load a module at run time (CUDA 12.8). */
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "cudart_entry.h"
 
-/* A kernel that we handed out: a real driver would look into what else comes in, and may crash. */
+/* A kernel that we gave out. A real driver would read any other pointer, and may crash. */
 struct kernel {
 	struct kernel *next;
 	CUkernel handle;
@@ -128,7 +128,7 @@ cudaError_t cudaLaunchKernel(const void *func, dim3 gridDim, dim3 blockDim, void
 	                        blockDim.y, blockDim.z, (unsigned int)sharedMem, stream, args, NULL));
 }
 
-/* Launch attributes shape how a launch is scheduled; the simulator runs it all the same. */
+/* Launch attributes affect scheduling only. The simulator ignores them. */
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args)
 {
 	if (!config) {

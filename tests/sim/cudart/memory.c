@@ -1,14 +1,14 @@
-/* Allocations, managed memory, and what a pointer is. */
+/* Allocations, managed memory, and attributes of pointers. */
 #include "cudart_entry.h"
 
-/* NVIDIA's runtime writes NULL over the program's pointer when the driver has no memory; so do we. */
+/* NVIDIA's runtime writes NULL to the pointer if memory runs out. So does this one. */
 static cudaError_t hand_out(void **pointer, CUdeviceptr found, CUresult result)
 {
 	*pointer = result == CUDA_SUCCESS ? (void *)(uintptr_t)found : NULL;
 	return cudart_return(result);
 }
 
-/* Nothing asked for: success and no pointer, as the vendor answers. */
+/* For 0 bytes: success and NULL, as the vendor. */
 static cudaError_t return_no_pointer(void **pointer)
 {
 	*pointer = NULL;
@@ -28,7 +28,7 @@ cudaError_t cudaMalloc(void **devPtr, size_t size)
 	return hand_out(devPtr, found, result);
 }
 
-/* cudaFree(NULL) is how programs start the runtime; it goes to the driver, which says if the context is broken. */
+/* Programs start the runtime with cudaFree(NULL). The driver reports a broken context. */
 cudaError_t cudaFree(void *devPtr)
 {
 	CUDART_ENTER(enter);
@@ -46,7 +46,7 @@ cudaError_t cudaMallocPitch(void **devPtr, size_t *pitch, size_t width, size_t h
 		*pitch = 0;
 		return return_no_pointer(devPtr);
 	}
-	/* The largest element that the driver takes: a pitch right for every type. */
+	/* The driver's largest element: its pitch is right for each type. */
 	CUresult result = CU(cuMemAllocPitch, &found, pitch, width, height, 16);
 	return hand_out(devPtr, found, result);
 }
@@ -79,7 +79,7 @@ cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned int flags)
 		return cudart_leave(cudaErrorInvalidValue);
 	if (size == 0)
 		return return_no_pointer(pHost);
-	/* With unified addressing all pinned memory is mapped, and cudaHostGetFlags says so. */
+	/* With unified addressing all pinned memory is mapped, as cudaHostGetFlags reports. */
 	CUresult result = CU(cuMemHostAlloc, &found, size, flags | CU_MEMHOSTALLOC_DEVICEMAP);
 	return hand_out(pHost, cudart_address(found), result);
 }
@@ -196,7 +196,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
 		return cudart_return(result);
 	*attributes = (struct cudaPointerAttributes){.type = runtime_type(type, managed), .device = ordinal};
 	attributes->devicePointer = (void *)(uintptr_t)device;
-	/* What the driver does not know is taken for the program's own memory. */
+	/* Memory that the driver does not know is the program's own. */
 	attributes->hostPointer = attributes->type == cudaMemoryTypeUnregistered ? (void *)ptr : host;
 	return cudaSuccess;
 }

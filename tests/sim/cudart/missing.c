@@ -1,4 +1,4 @@
-/* One function for every export that the simulator lacks; its caller's arguments are left where they are. */
+/* A function for each export that the simulator lacks. It ignores its arguments. */
 #include "cudart_entry.h"
 
 #define MISSING(name) \

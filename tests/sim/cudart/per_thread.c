@@ -1,7 +1,4 @@
-/*
- * The runtime's per-thread variants, which programs built with --default-stream per-thread call: the default
- * stream (NULL) is the calling thread's own.
- */
+/* For programs built with --default-stream per-thread: NULL is the calling thread's own stream. */
 #include "cudart_entry.h"
 
 static cudaStream_t own_stream(cudaStream_t stream)
@@ -65,8 +62,8 @@ PER_THREAD(cudaGraphLaunch, ptsz, (cudaGraphExec_t exec, cudaStream_t stream),
            cudaGraphLaunch(exec, own_stream(stream)))
 
 /*
- * Synchronous calls have a per-thread variant, too: in stream order on it, and done when they return
- * (a set of device memory is not waited for by the vendor either).
+ * Synchronous calls have a per-thread variant, too. It is in order on that stream and done at
+ * return. A set of device memory is not waited for, as by the vendor.
  */
 static cudaError_t wait_done(cudaError_t error)
 {

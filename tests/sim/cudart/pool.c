@@ -92,7 +92,7 @@ cudaError_t cudaMemPoolImportPointer(void **ptr, cudaMemPool_t memPool,
 	    CU(cuMemPoolImportPointer, (CUdeviceptr *)ptr, memPool, (CUmemPoolPtrExportData *)exportData));
 }
 
-/* -- a device's pools ------------------------------------------------------------------------------------ */
+/* -- a device's pools -------------------------------------------------------------------------- */
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *memPool, int device)
 {

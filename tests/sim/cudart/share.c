@@ -3,7 +3,7 @@
 
 #include "cudart_entry.h"
 
-/* -- processes ------------------------------------------------------------------------------------------- */
+/* -- processes --------------------------------------------------------------------------------- */
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *devPtr)
 {
@@ -32,9 +32,9 @@ cudaError_t cudaIpcCloseMemHandle(void *devPtr)
 	return cudart_return(CU(cuIpcCloseMemHandle, cudart_address(devPtr)));
 }
 
-/* -- devices --------------------------------------------------------------------------------------------- */
+/* -- devices ----------------------------------------------------------------------------------- */
 
-/* The other device's primary context, which the runtime starts for this. */
+/* The other device's primary context, which the runtime starts. */
 static cudaError_t peer_context(int device, CUcontext *context)
 {
 	int own;

@@ -1,6 +1,6 @@
 /*
- * Arrays (hipamd's hip_memory.cpp, ihipArrayCreate). The handle is the vendor's struct, which programs of ROCm 5
- * may look into; its `data` is the core's array. ROCm on Linux has no mipmapped arrays: it refuses them all.
+ * Arrays (hipamd's hip_memory.cpp, ihipArrayCreate). The handle is the vendor's struct, which ROCm
+ * 5 programs may read. Its `data` is the core's array. ROCm on Linux refuses all mipmapped arrays.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct made {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct made *all;
 
-/* Takes it from the list. NULL: none of ours, or destroyed already. */
+/* Takes it from the list. NULL: not an array of ours, or destroyed. */
 static struct made *take_array(const struct hipArray *array)
 {
 	struct made *found = NULL;
@@ -80,7 +80,7 @@ static hipError_t check_shape(const HIP_ARRAY3D_DESCRIPTOR *what)
 	return element_bytes(what->Format) && what->Width ? hipSuccess : hipErrorInvalidValue;
 }
 
-/* pre: checked. A device without room is an invalid value up to ROCm 5, which asked for no reason. */
+/* A full device is an invalid value up to ROCm 5, which did not check the reason. pre: checked. */
 static hipError_t create_array(hipArray_t *array, const HIP_ARRAY3D_DESCRIPTOR *what)
 {
 	uint64_t row, rows = what->Height ? what->Height : 1, depth = what->Depth ? what->Depth : 1;
@@ -123,7 +123,7 @@ static hipError_t checked_create(hipArray_t *array, const HIP_ARRAY3D_DESCRIPTOR
 	return error ? error : create_array(array, what);
 }
 
-/* Format 0 and no channels, which no array may have, when the description is none that HIP knows. */
+/* Format 0 and no channels if HIP does not know the description. No array may have these. */
 static void read_channels(const hipChannelFormatDesc *desc, HIP_ARRAY3D_DESCRIPTOR *what)
 {
 	static const struct {

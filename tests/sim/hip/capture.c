@@ -1,6 +1,7 @@
 /*
- * Stream capture, with the errors of hipamd's hip_graph.cpp. What a capture forbids to others is the core's; ROCm 5
- * refused the other call and let the capture go on, later releases and this simulator invalidate it, too.
+ * Stream capture, with the errors of hipamd's hip_graph.cpp. The core decides which calls a capture
+ * forbids. ROCm 5 refused the call and the capture went on. Later releases and this simulator also
+ * invalidate the capture.
  */
 #include "hip_later_api.h"
 #include "graph.h"
@@ -16,7 +17,7 @@ hipError_t hip_capture_forbids_waiting(struct sim_stream *stream)
 	return hip_error(sim_capture_asks(stream));
 }
 
-/* A stream handle that names nothing: hip::isValid. */
+/* An invalid stream handle: hip::isValid. */
 static bool is_dead_stream(hipStream_t stream)
 {
 	return stream && stream != hipStreamPerThread && !sim_stream_alive((struct sim_stream *)stream);
@@ -56,7 +57,7 @@ static hipError_t end_capture(hipStream_t stream, hipGraph_t *graph)
 	return error;
 }
 
-/* No stream of ours: it captures nothing, as the default stream does. */
+/* Not a stream of ours: it captures nothing, like the default stream. */
 static hipError_t query_capture(hipStream_t stream, struct sim_capture_info *info)
 {
 	struct sim_stream *on;

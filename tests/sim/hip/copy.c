@@ -8,10 +8,7 @@ static bool is_known(const void *pointer)
 	return sim_pointer(hip_address(pointer), &about);
 }
 
-/*
- * HIP looks at the pointers and not at the direction, except that two pointers it does not know are a copy
- * on the host, and that must have been asked for.
- */
+/* HIP ignores the direction, except that a copy between two unknown pointers must name the host. */
 static hipError_t copy_bytes(void *to, const void *from, size_t bytes, hipMemcpyKind kind, hipStream_t stream,
                              bool wait)
 {

@@ -1,4 +1,4 @@
-/* Devices, their one context each, versions, attributes. */
+/* Devices, each with one context; versions and attributes. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "graph.h"
 #include "hip_entry.h"
 
-/* Debian 12's runtime says the first; HIP 6.4.43482 is of ROCm 6.4, HIP 7.2.26015 stands for ROCm 7.2. */
+/* Debian 12's runtime reports the first. 6.4.43482 is of ROCm 6.4; 7.2.26015 stands for 7.2. */
 #if HIP_RELEASE == 5
 #define HIP_VERSION 50221153
 #elif HIP_RELEASE == 6
@@ -22,7 +22,7 @@ static _Thread_local int chosen;
 
 static hipError_t check_device(int device)
 {
-	return device < 0 || device >= sim_config()->devices ? hipErrorInvalidDevice : hipSuccess;
+	return hip_is_device(device) ? hipSuccess : hipErrorInvalidDevice;
 }
 
 int hip_device(void)
@@ -63,7 +63,7 @@ hipError_t hipInit(unsigned int flags)
 	return hip_leave(flags ? hipErrorInvalidValue : hipSuccess);
 }
 
-/* The one call that says "no device" in so many words. */
+/* The only call with "no device" as its error. */
 hipError_t hipGetDeviceCount(int *count)
 {
 	if (!count)
@@ -96,7 +96,7 @@ hipError_t hipSetDevice(int deviceId)
 
 hipError_t hipSetDeviceFlags(unsigned flags)
 {
-	(void)flags; /* how the host waits: nothing that a program could see on the simulator */
+	(void)flags; /* how the host waits: no visible effect here */
 	HIP_ENTER();
 	return hip_leave(hipSuccess);
 }
@@ -139,7 +139,7 @@ hipError_t hipDeviceGetPCIBusId(char *pciBusId, int len, int device)
 	return hip_leave(hipSuccess);
 }
 
-/* Managed memory exists wherever the kernel driver has it; pageable access is what XNACK adds (ROCm 5). */
+/* The kernel driver provides managed memory. XNACK adds pageable access (ROCm 5). */
 static int device_attribute(hipDeviceAttribute_t which, int device)
 {
 	const struct sim_config *config = sim_config();
@@ -235,7 +235,7 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t *prop, int deviceId)
 	return hip_leave(hipSuccess);
 }
 
-/* Both work without a device. */
+/* Both work without devices. */
 hipError_t hipDriverGetVersion(int *driverVersion)
 {
 	if (!driverVersion)

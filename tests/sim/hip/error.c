@@ -1,4 +1,4 @@
-/* Errors, and the last error: per thread, cleared when it is read; what overwrites it, hip_leave says. */
+/* Errors, and the last error: per thread, cleared by a read, overwritten as in hip_leave. */
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "hip_entry.h"
 
 static _Thread_local hipError_t last_error;
-static _Thread_local hipError_t last_result; /* of any call: what hipExtGetLastError (ROCm 6) tells */
+static _Thread_local hipError_t last_result; /* of any call, for hipExtGetLastError (ROCm 6) */
 static bool sticky;
 
 static void read_rule(void)

@@ -1,9 +1,9 @@
-/* Memory for other processes: what can be asked for is answered, nothing is really shared on the simulator. */
+/* Memory for other processes: every call is answered, and nothing is shared. */
 #include <string.h>
 
 #include "hip_entry.h"
 
-/* Whole device allocations only, as HSA exports them: not managed or host memory, no virtual mapping. */
+/* As HSA, only whole device allocations: no managed memory, host memory or virtual mapping. */
 static bool is_exportable(const void *pointer)
 {
 	struct sim_pointer about;
@@ -24,7 +24,7 @@ hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *devPtr)
 	return hip_leave(hipSuccess);
 }
 
-/* One's own handle cannot be opened, and there is no other process on the simulated device. */
+/* A process cannot open its own handle, and no other process has a simulated device. */
 hipError_t hipIpcOpenMemHandle(void **devPtr, hipIpcMemHandle_t handle, unsigned int flags)
 {
 	(void)handle;

@@ -67,7 +67,7 @@ static hipError_t instantiate_graph(hipGraphExec_t *out, hipGraph_t graph, unsig
 hipError_t hipGraphInstantiate(hipGraphExec_t *pGraphExec, hipGraph_t graph, hipGraphNode_t *pErrorNode,
                                char *pLogBuffer, size_t bufferSize)
 {
-	(void)pErrorNode, (void)pLogBuffer, (void)bufferSize; /* the vendor leaves them alone, too */
+	(void)pErrorNode, (void)pLogBuffer, (void)bufferSize; /* the vendor also leaves them unchanged */
 	HIP_ENTER();
 	return hip_leave(instantiate_graph(pGraphExec, graph, 0));
 }
@@ -131,7 +131,7 @@ hipError_t hipGraphGetNodes(hipGraph_t graph, hipGraphNode_t *nodes, size_t *num
 	return hip_leave(hipSuccess);
 }
 
-/* -- memory nodes: ROCm 5.5 and later -------------------------------------------------------------------- */
+/* -- memory nodes: ROCm 5.5 and later ---------------------------------------------------------- */
 
 hipError_t hipGraphAddMemAllocNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
                                    const hipGraphNode_t *pDependencies, size_t numDependencies,
@@ -146,8 +146,7 @@ hipError_t hipGraphAddMemAllocNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
 	                                  : hipErrorInvalidValue);
 	const hipMemLocation *where = &pNodeParams->poolProps.location;
 	HIP_TRY(pNodeParams->bytesize && pNodeParams->poolProps.allocType == hipMemAllocationTypePinned &&
-	                where->type == hipMemLocationTypeDevice && where->id >= 0 &&
-	                where->id < sim_config()->devices
+	                where->type == hipMemLocationTypeDevice && hip_is_device(where->id)
 	            ? hipSuccess
 	            : hipErrorInvalidValue);
 	HIP_TRY(hip_error(
@@ -205,7 +204,7 @@ hipError_t hipGraphMemFreeNodeGetParams(hipGraphNode_t node, void *dev_ptr)
 hipError_t hipDeviceGraphMemTrim(int device)
 {
 	HIP_ENTER();
-	HIP_TRY(device >= 0 && device < sim_config()->devices ? hipSuccess : hipErrorInvalidDevice);
+	HIP_TRY(hip_is_device(device) ? hipSuccess : hipErrorInvalidDevice);
 	sim_graph_trim(device);
 	return hip_leave(hipSuccess);
 }

@@ -1,6 +1,6 @@
 /*
- * What later ROCm releases declare and ROCm 5.2's headers do not: no header on this machine proves it. Followed:
- * ROCm's published headers (hip/hip_runtime_api.h, hip/driver_types.h) and "HIP API 7.0 changes"
+ * Declarations of later ROCm releases, which no header here proves. Sources: ROCm's published
+ * headers (hip/hip_runtime_api.h, hip/driver_types.h) and "HIP API 7.0 changes"
  * (rocm.docs.amd.com/projects/HIP).
  */
 #ifndef SIM_HIP_LATER_H
@@ -8,11 +8,9 @@
 
 #include <stdint.h>
 
-#ifndef REAL_HEADERS
-#include "abi/hip.h"
-#endif
+#include "hip_api.h"
 
-/* ROCm 6's values of enum hipMemoryType, in the field that is called `type` there. */
+/* ROCm 6's values of enum hipMemoryType; the field is called `type` there. */
 enum hip_memory_type_6 {
 	HIP_MEMORY_6_UNREGISTERED = 0,
 	HIP_MEMORY_6_HOST = 1,
@@ -22,7 +20,7 @@ enum hip_memory_type_6 {
 	HIP_MEMORY_6_UNIFIED = 11,
 };
 
-/* More of enum hipMemLocationType; HOST is good for hipMemCreate from ROCm 7.2 on, `id` being a device. */
+/* More of enum hipMemLocationType. hipMemCreate accepts HOST from ROCm 7.2 on; `id` is a device. */
 enum hip_location_7 {
 	HIP_LOCATION_7_HOST = 2,
 	HIP_LOCATION_7_HOST_NUMA = 3,
@@ -114,7 +112,7 @@ struct hip_device_prop_6 {
 	int isLargeBar, asicRevision;
 };
 
-/* The functions of later releases: a program for libamdhip64.so.6 or .7 includes them beside those of hip_api.h. */
+/* Functions of later releases, for programs of libamdhip64.so.6 or .7. */
 #pragma GCC visibility push(default)
 #define API(node, ret, name, params) ret name params;
 #include "hip_later_api.def"

@@ -1,4 +1,4 @@
-/* Allocations, as ROCm 5 answers: sizes of zero succeed with NULL, hipFree takes every kind of allocation. */
+/* Allocations, as in ROCm 5: size 0 succeeds with NULL, and hipFree accepts every kind. */
 #include "hip_entry.h"
 
 #define ANY ((1u << SIM_DEVICE) | (1u << SIM_HOST) | (1u << SIM_MANAGED))
@@ -8,7 +8,7 @@ static void *pointer_at(uint64_t address)
 	return (void *)(uintptr_t)address;
 }
 
-/* More than the device has at all: refused before anything is tried. */
+/* A size beyond the device's memory is refused at once. */
 static bool exceeds_device(size_t size)
 {
 	uint64_t free, total;
@@ -17,10 +17,7 @@ static bool exceeds_device(size_t size)
 	return size > total;
 }
 
-/*
- * An allocation on this thread's device, with its note. On failure *out becomes NULL when it was tried, and
- * is untouched before that, as in ROCm 5.
- */
+/* On the thread's device. *out becomes NULL only if an attempt failed, as in ROCm 5. */
 static hipError_t allocate_with_note(void **out, size_t size, enum sim_memory kind, struct hip_note note)
 {
 	struct sim_context *context;
@@ -64,12 +61,12 @@ static hipError_t release_memory(void *memory)
 	if (!sim_pointer(hip_address(memory), &about))
 		return hipErrorInvalidValue;
 	if (about.pool)
-		hip_pool_forget(hip_address(memory)); /* before somebody else gets the same address */
+		hip_pool_forget(hip_address(memory)); /* before another allocation gets the address */
 	hipError_t error = hip_error(sim_free(hip_address(memory), ANY));
 	if (error)
 		return error;
 	hip_note_remove(about.id);
-	/* The core's pools let a free go on behind the program's back; HIP waits. */
+	/* The core's pools free without waiting. HIP waits. */
 	struct sim_context *context;
 	if (about.pool && !hip_context(about.device, &context)) {
 		sim_context_synchronize(context);
@@ -88,7 +85,7 @@ hipError_t hipMalloc(void **ptr, size_t size)
 hipError_t hipExtMallocWithFlags(void **ptr, size_t sizeBytes, unsigned int flags)
 {
 	HIP_ENTER();
-	/* Coarse or fine grain: no difference that the simulator could show. A signal is one word on the host. */
+	/* Coarse or fine grain: no visible difference here. A signal is one word on the host. */
 	HIP_TRY(flags > hipMallocSignalMemory || (flags == hipMallocSignalMemory && sizeBytes != 8)
 	            ? hipErrorInvalidValue
 	            : hipSuccess);
@@ -103,7 +100,7 @@ hipError_t hipFree(void *ptr)
 	return hip_leave(release_memory(ptr));
 }
 
-/* Without XNACK, managed memory on a discrete card is pinned host memory, read in place. */
+/* Without XNACK, managed memory of a discrete card is pinned host memory, read in place. */
 hipError_t hipMallocManaged(void **dev_ptr, size_t size, unsigned int flags)
 {
 	const struct sim_config *config = sim_config();
@@ -172,7 +169,7 @@ hipError_t hipHostRegister(void *hostPtr, size_t sizeBytes, unsigned int flags)
 {
 	struct sim_context *context;
 
-	(void)flags; /* every registration is mapped and portable on the simulator */
+	(void)flags; /* every registration is mapped and portable here */
 	HIP_ENTER();
 	HIP_TRY(hip_capture_forbids());
 	HIP_TRY(hostPtr && sizeBytes ? hip_context(hip_device(), &context) : hipErrorInvalidValue);

@@ -1,4 +1,4 @@
-/* One function for every export that the simulator lacks; its caller's arguments are left where they are. */
+/* A function for each export that the simulator lacks. It ignores its arguments. */
 #include "hip_entry.h"
 
 #define STAND_IN(name) \
@@ -13,6 +13,6 @@
 
 #if HIP_RELEASE >= 6
 #define MISSING(node, name) STAND_IN(name)
-#define GONE(name) /* the version script leaves it out */
+#define GONE(name) /* not exported: see version_script.sh */
 #include "hip_missing_later.def"
 #endif

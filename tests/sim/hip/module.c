@@ -1,9 +1,9 @@
-/* Modules and launches: the same kernel modules that the simulated CUDA driver takes. */
+/* Modules and launches. The simulated CUDA driver loads the same modules. */
 #include <string.h>
 
 #include "hip_entry.h"
 
-/* HIP_LAUNCH_PARAM_*: the words that announce a packed buffer of parameters. */
+/* HIP_LAUNCH_PARAM_*: markers of a packed buffer of parameters. */
 #define PARAM_BUFFER ((void *)1)
 #define PARAM_SIZE ((void *)2)
 #define PARAM_END ((void *)3)
@@ -54,7 +54,7 @@ hipError_t hipModuleGetFunction(hipFunction_t *function, hipModule_t module, con
 	return hip_return(status);
 }
 
-/* Parameters come as an array of pointers, or packed in a buffer that `extra` describes. */
+/* Reads parameters from an array of pointers, or from a packed buffer in `extra`. */
 static hipError_t collect_parameters(struct sim_kernel *kernel, void **separate, void **extra, char *values)
 {
 	const void *buffer = NULL;

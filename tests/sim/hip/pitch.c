@@ -1,9 +1,9 @@
-/* Pitched allocations, and copies and sets of rows. Rows are aligned as ROCm aligns images: to 256 bytes. */
+/* Pitched allocations, copies and sets of rows. Rows are aligned to 256 bytes, as ROCm's images. */
 #include "hip_entry.h"
 
 #define PITCH ((size_t)256)
 
-/* pre: ptr, pitch. A size of 0 succeeds with NULL; more than a number holds is out of memory. */
+/* Size 0 succeeds with NULL. An overflow is out of memory. pre: ptr, pitch. */
 static hipError_t allocate_pitched(void **ptr, size_t *pitch, size_t width, size_t height, size_t depth)
 {
 	size_t row, bytes;
@@ -88,7 +88,7 @@ static hipError_t set_rows(void *dst, size_t pitch, int value, size_t width, siz
 hipError_t hipMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
                        hipMemcpyKind kind)
 {
-	(void)kind; /* HIP looks at the pointers */
+	(void)kind; /* HIP checks the pointers only */
 	HIP_ENTER();
 	return hip_leave(copy_rows(dst, dpitch, src, spitch, width, height, NULL, true));
 }

@@ -1,4 +1,4 @@
-/* What a pointer is, and advice about managed memory. */
+/* Attributes of pointers, and advice about managed memory. */
 #include "hip_later_api.h"
 #include "hip_entry.h"
 
@@ -19,7 +19,7 @@ static bool is_managed(const struct sim_pointer *about)
 	return about->kind == SIM_MANAGED || hip_note_find(about->id).managed;
 }
 
-/* ROCm 6 has other numbers for the same kinds, and one for managed memory that it does not use here. */
+/* ROCm 6 has other numbers for the kinds. Its number for managed memory is not used here. */
 static hipMemoryType type_of(bool host)
 {
 	if (HIP_RELEASE < 6)
@@ -27,7 +27,7 @@ static hipMemoryType type_of(bool host)
 	return (hipMemoryType)(host ? HIP_MEMORY_6_HOST : HIP_MEMORY_6_DEVICE);
 }
 
-/* Managed memory calls itself host memory in ROCm 5; a pointer that is none of HIP's is an error. */
+/* In ROCm 5 managed memory is reported as host memory. A pointer unknown to HIP is an error. */
 hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void *ptr)
 {
 	struct sim_pointer about;
@@ -46,7 +46,7 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void
 	return hip_leave(hipSuccess);
 }
 
-/* What the vendor takes for one allocation: a virtual mapping is one of its own. */
+/* Start of the vendor's unit of allocation: a virtual mapping is a unit of its own. */
 static uint64_t start_of(const struct sim_pointer *about)
 {
 	return about->kind == SIM_VMM ? about->map_base : about->base;
@@ -80,7 +80,7 @@ hipError_t hipMemPtrGetInfo(void *ptr, size_t *size)
 	return hip_leave(hipSuccess);
 }
 
-/* pre: data. Widths are the vendor's: a truth value is one byte, a size four (hip_memory.cpp of ROCm 5). */
+/* Widths are the vendor's: one byte for bool, four for a size (hip_memory.cpp). pre: data. */
 static hipError_t answer_attribute(void *data, hipPointer_attribute attribute, hipDeviceptr_t ptr,
                                    const struct sim_pointer *about)
 {
@@ -129,7 +129,7 @@ static hipError_t answer_attribute(void *data, hipPointer_attribute attribute, h
 	return hipErrorInvalidValue;
 }
 
-/* pre: data. What is said of memory that is none of HIP's. */
+/* The answer for memory unknown to HIP. pre: data. */
 static hipError_t answer_unknown(void *data, hipPointer_attribute attribute)
 {
 	switch (attribute) {
@@ -178,7 +178,7 @@ hipError_t hipPointerGetAttribute(void *data, hipPointer_attribute attribute, hi
 	return hip_leave(data && ptr ? query_attribute(data, attribute, ptr) : hipErrorInvalidValue);
 }
 
-/* Succeeds whatever the pointer is; what cannot be said is zero, or what was there. */
+/* Succeeds for each pointer. Unknown values are zero or stay unchanged. */
 hipError_t hipDrvPointerGetAttributes(unsigned int numAttributes, hipPointer_attribute *attributes,
                                       void **data, hipDeviceptr_t ptr)
 {
@@ -194,7 +194,7 @@ hipError_t hipHostGetDevicePointer(void **devPtr, void *hstPtr, unsigned int fla
 {
 	struct sim_pointer about;
 
-	(void)flags; /* none defined */
+	(void)flags; /* no flags exist */
 	HIP_ENTER();
 	HIP_TRY(devPtr && find_pointer(hstPtr, &about) ? hipSuccess : hipErrorInvalidValue);
 	*devPtr = hstPtr;
@@ -212,7 +212,7 @@ hipError_t hipHostGetFlags(unsigned int *flagsPtr, void *hostPtr)
 	return hip_leave(hipSuccess);
 }
 
-/* Managed memory that is pinned host memory (no XNACK) takes advice and does nothing with it. */
+/* Managed memory that is pinned host memory (no XNACK) ignores advice. */
 static hipError_t advise_range(const struct sim_pointer *about, uint64_t address, size_t count,
                                hipMemoryAdvise advice, int device)
 {
@@ -237,14 +237,14 @@ static hipError_t advise_range(const struct sim_pointer *about, uint64_t address
 	return hip_error(sim_advise(address, count, meaning[advice].advice, meaning[advice].set, device));
 }
 
-/* pre: hip_enter. The managed range that a program may advise or prefetch to `device`. */
+/* The managed range that a program may advise or prefetch to `device`. pre: hip_enter. */
 static hipError_t managed_range(const void *pointer, size_t count, int device, struct sim_pointer *about)
 {
 	if (count == 0 || !find_pointer(pointer, about) || !is_managed(about))
 		return hipErrorInvalidValue;
 	if (hip_address(pointer) - about->base + count > about->size)
 		return hipErrorInvalidValue;
-	if (device != hipCpuDeviceId && (device < 0 || device >= sim_config()->devices))
+	if (device != hipCpuDeviceId && !hip_is_device(device))
 		return hipErrorInvalidDevice;
 	return hipSuccess;
 }

@@ -1,6 +1,4 @@
-/*
- * Virtual memory management, as hipamd's hip_vm.cpp answers. Host memory behind a handle exists from ROCm 7.2 on.
- */
+/* Virtual memory management, as in hip_vm.cpp. From ROCm 7.2 on a handle may have host memory. */
 #include "hip_later_api.h"
 #include "hip_entry.h"
 
@@ -14,7 +12,7 @@ static struct face *face_of(struct sim_physical *physical)
 	return sim_physical_face(physical);
 }
 
-/* NULL when the program made it up, or gave it back. */
+/* NULL: the handle is invalid or was released. */
 static struct sim_physical *physical_of(hipMemGenericAllocationHandle_t handle)
 {
 	return sim_physical_alive((struct sim_physical *)handle) ? (struct sim_physical *)handle : NULL;
@@ -25,12 +23,7 @@ static hipError_t need_vmm(void)
 	return sim_config()->vmm ? hipSuccess : hipErrorNotSupported;
 }
 
-static bool is_device(int id)
-{
-	return id >= 0 && id < sim_config()->devices;
-}
-
-/* What every release's properties say. pre: prop. */
+/* Properties that each release has. pre: prop. */
 static void read_properties(const hipMemAllocationProp *prop, hipMemAllocationType *type,
                             hipMemAllocationHandleType *handle_type, hipMemLocation *location)
 {
@@ -52,7 +45,7 @@ static hipError_t place_of(const hipMemAllocationProp *prop, enum sim_place *pla
 	bool host = HIP_RELEASE >= 7 && (int)location->type == HIP_LOCATION_7_HOST && sim_config()->host_vmm;
 	if (type != hipMemAllocationTypePinned || (location->type != hipMemLocationTypeDevice && !host))
 		return hipErrorInvalidValue;
-	if (!is_device(location->id))
+	if (!hip_is_device(location->id))
 		return HIP_RELEASE >= 7 ? hipErrorInvalidDevice : hipErrorInvalidValue;
 	*place = host ? SIM_ON_HOST : SIM_ON_DEVICE;
 	if (handle_type != hipMemHandleTypeNone) {
@@ -131,7 +124,7 @@ hipError_t hipMemMap(void *ptr, size_t size, size_t offset, hipMemGenericAllocat
 	return hip_return(sim_map(hip_address(ptr), size, 0, physical_of(handle)));
 }
 
-/* Waits for the default stream of the device that has the memory, and so for all blocking streams. */
+/* Waits for the default stream of the memory's device, and so for all blocking streams. */
 hipError_t hipMemUnmap(void *ptr, size_t size)
 {
 	struct sim_context *context;
@@ -145,13 +138,13 @@ hipError_t hipMemUnmap(void *ptr, size_t size)
 	return hip_return(sim_unmap(hip_address(ptr), size));
 }
 
-/* The device or SIM_CPU that a location means, -2: neither. */
+/* The device or SIM_CPU of a location. -2: neither. */
 static int device_of(hipMemLocation location)
 {
 	if (HIP_RELEASE >= 7 && (int)location.type >= HIP_LOCATION_7_HOST &&
 	    (int)location.type <= HIP_LOCATION_7_HOST_CURRENT)
 		return SIM_CPU;
-	return location.type == hipMemLocationTypeDevice && is_device(location.id) ? location.id : -2;
+	return location.type == hipMemLocationTypeDevice && hip_is_device(location.id) ? location.id : -2;
 }
 
 hipError_t hipMemSetAccess(void *ptr, size_t size, const hipMemAccessDesc *desc, size_t count)
@@ -175,7 +168,7 @@ hipError_t hipMemGetAccess(unsigned long long *flags, const hipMemLocation *loca
 
 	HIP_ENTER();
 	HIP_TRY(flags && location && ptr && location->type == hipMemLocationTypeDevice &&
-	                is_device(location->id) && sim_pointer(hip_address(ptr), &about) &&
+	                hip_is_device(location->id) && sim_pointer(hip_address(ptr), &about) &&
 	                about.kind == SIM_VMM && about.mapped
 	            ? hipSuccess
 	            : hipErrorInvalidValue);
@@ -202,7 +195,7 @@ hipError_t hipMemGetAllocationPropertiesFromHandle(hipMemAllocationProp *prop,
 	return hip_leave(hipSuccess);
 }
 
-/* ROCm 5 forgot to count the new holder; hip_vm.cpp of ROCm 7 counts it, and so does this. */
+/* ROCm 5 did not count the new holder. ROCm 7 (hip_vm.cpp) does, and so does this. */
 hipError_t hipMemRetainAllocationHandle(hipMemGenericAllocationHandle_t *handle, void *addr)
 {
 	struct sim_physical *physical;

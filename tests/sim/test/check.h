@@ -2,8 +2,8 @@
  * test: contract tests of the simulated libraries. The same programs run on a real GPU, and a
  * difference is a bug of the simulator. This header has the checks of tests that count failures.
  *
- * A test never uses core/: it asks a library, as a program does. It needs libc and that library only,
- * so it runs on a GPU machine with nothing else installed.
+ * A test never uses core/: it asks a library, as a program does. It needs libc and that library
+ * only, so it runs on a GPU machine with nothing else installed.
  *
  * Begin with test_driver.c and driver_test.h, where each test is a process of its own.
  */
@@ -11,6 +11,9 @@
 #define SIM_CHECK_H
 
 #include <stdio.h>
+
+#define MIB ((size_t)1 << 20)
+#define GARBAGE ((void *)0x1000)
 
 static unsigned check_failures, check_count;
 

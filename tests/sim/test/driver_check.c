@@ -1,6 +1,6 @@
 /*
- * Proves cuda_api.h, cuda_api.def and cuda_errors.def by the vendor's headers: one table compiled with
- * ours (DRIVER_OURS) and with theirs, compared by tests/static/abi_compare.c.
+ * Proves cuda_api.h, cuda_api.def and cuda_errors.def by the vendor's headers. One table is
+ * compiled with ours (DRIVER_OURS) and with theirs. tests/static/abi_compare.c compares both.
  */
 #include <stddef.h>
 
@@ -11,7 +11,7 @@
 #define TABLE abi_ours
 #define COUNT abi_ours_count
 #else
-#define __CUDA_API_VERSION_INTERNAL /* the typedefs of first versions, too */
+#define __CUDA_API_VERSION_INTERNAL /* also the typedefs of first versions */
 #include <cudaTypedefs.h>
 #include <cudaProfilerTypedefs.h>
 #define TABLE abi_theirs
@@ -23,7 +23,7 @@
 #define CHECK_LEGACY(symbol, typedefed, parameters) SAME(symbol, typedefed, parameters)
 #define CHECK_PTDS(symbol, typedefed, parameters) SAME(symbol, typedefed##_ptds, parameters)
 #define CHECK_PTSZ(symbol, typedefed, parameters) SAME(symbol, typedefed##_ptsz, parameters)
-/* Pasted here, before cuda.h's own macros make cuMemAlloc_v2 of cuMemAlloc. */
+/* Before cuda.h's macros make cuMemAlloc_v2 of cuMemAlloc. */
 #define DRIVER(symbol, base, since, variant, parameters) \
 	CHECK_##variant(symbol, PFN_##base##_v##since, parameters)
 #define LATER(...)

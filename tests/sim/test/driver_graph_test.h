@@ -1,11 +1,11 @@
-/* What contract tests of graphs share: a stream, words of 0, and graphs that are made and run. */
+/* Shared by contract tests of graphs: a stream, zeroed words, and graphs that run. */
 #ifndef DRIVER_GRAPH_TEST_H
 #define DRIVER_GRAPH_TEST_H
 
 #include "driver_test.h"
 
 static CUstream stream;
-static CUdeviceptr memory; /* a MiB, of words of 0 */
+static CUdeviceptr memory; /* 1 MiB of zeroed words */
 
 static inline void begin_graph_tests(void)
 {

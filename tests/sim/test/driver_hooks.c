@@ -1,4 +1,4 @@
-/* Every driver function that libspill hooks is here, under the same base name and version. */
+/* Each hooked driver function is simulated, under the same base name and version. */
 #include <stdio.h>
 #include <string.h>
 

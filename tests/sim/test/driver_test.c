@@ -149,7 +149,7 @@ int run_tests(int argc, char **argv, const struct test *tests, size_t count)
 			continue;
 		pid_t child = fork();
 		if (!child) {
-			alarm(60); /* against hanging, not a measure */
+			alarm(60); /* ends a test that hangs; not a measure */
 			tests[i].run();
 			_exit(0);
 		}

@@ -1,7 +1,7 @@
 /*
- * What the contract tests of the driver share (driver_test.c): the driver itself, loaded without its runtime, and
- * the words that tests are written in. Every test is a process of its own: a driver starts once, and an error may
- * break it for good.
+ * Shared by the contract tests of the driver (driver_test.c): the driver, loaded without its
+ * runtime, and helpers. Each test is a process of its own, because a driver starts once, and an
+ * error may break it for good.
  */
 #ifndef SIM_DRIVER_TEST_H
 #define SIM_DRIVER_TEST_H
@@ -20,7 +20,7 @@
 #define GRANULE (2 * MIB)
 #define SKIP 77
 
-/* One that an older driver lacks is NULL and crashes the test that needs it. */
+/* A function that an older driver lacks is NULL. A test that needs it crashes. */
 struct driver {
 #define DRIVER(symbol, base, since, variant, parameters) __typeof__(symbol) *symbol;
 #include "cuda_api.def"
@@ -51,17 +51,17 @@ extern CUmodule module;   /* kernels_path, in it */
 	} while (0)
 #define OK(call) GIVES(CUDA_SUCCESS, call)
 
-void load(void);  /* the driver, not initialised */
-void start(void); /* and all that the variables above name */
+void load(void);  /* loads the driver and does not initialise it */
+void start(void); /* also sets the variables above */
 bool has(int attribute);
-void need(int attribute); /* or the test is skipped */
+void need(int attribute); /* skips the test without it */
 void need_simulator(void);
 
 CUresult launch(CUstream stream, const char *name, const uint64_t *values, unsigned count);
 #define RUN(stream, name, ...) \
 	launch(stream, name, (uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
-uint64_t *pinned(void); /* a page of host memory that kernels reach, zeroed */
+uint64_t *pinned(void); /* a page of pinned host memory, zeroed */
 void fill(CUdeviceptr at, size_t bytes, uint64_t seed);
 uint64_t mismatches(CUdeviceptr at, size_t bytes, uint64_t seed);
 size_t free_memory(void);
@@ -70,7 +70,7 @@ CUresult allow(CUdeviceptr at, size_t bytes, CUmemAccess_flags flags);
 unsigned type_of(CUdeviceptr at);
 _Atomic uint64_t *word_at(uint64_t *word);
 
-/* -- running them: usage PROGRAM KERNELS [TEST] ------------------------------------------------------------ */
+/* -- running the tests: usage PROGRAM KERNELS [TEST] ------------------------------------------- */
 
 struct test {
 	const char *name;

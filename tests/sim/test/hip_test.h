@@ -1,4 +1,4 @@
-/* What the contract tests of the simulated HIP begin with. */
+/* Shared by the contract tests of the simulated HIP. */
 #ifndef SIM_HIP_TEST_H
 #define SIM_HIP_TEST_H
 
@@ -6,16 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef REAL_HEADERS
-#include <hip/hip_runtime_api.h>
-#else
 #include "hip_api.h"
-#endif
-
 #include "check.h"
-
-#define MIB ((size_t)1 << 20)
-#define GARBAGE ((void *)0x1000)
 
 static inline size_t free_bytes(void)
 {

@@ -1,6 +1,6 @@
 /*
- * The kernels of the tests, for the simulator and for a real GPU (kernel.h). A word is 8 bytes. Data differs
- * per word and so per page, and per seed: a page that is lost, doubled or swapped is seen by verify.
+ * The kernels of the tests, for the simulator and for a real GPU (kernel.h). A word has 8 bytes.
+ * Data differs by word and by seed, so verify finds a page that is lost, doubled or swapped.
  */
 #include "kernel.h"
 
@@ -26,7 +26,7 @@ SIM_KERNEL(fill, (u64 ptr, u64 words, u64 seed), (ptr, words, seed))
 	p[i] = pattern(i, seed);
 }
 
-/* Adds to *mismatches how many words are not what fill with that seed wrote. */
+/* Adds to *mismatches the number of words that differ from fill with that seed. */
 SIM_KERNEL(verify, (u64 ptr, u64 words, u64 seed, u64 mismatches), (ptr, words, seed, mismatches))
 {
 	const u64 *p = SIM_ADDRESS(const u64, ptr);
@@ -66,7 +66,7 @@ SIM_KERNEL(copy, (u64 to, u64 from, u64 words), (to, from, words))
 	t[i] = f[i];
 }
 
-/* Runs until the pinned host word at `flag` is not 0: a kernel that is surely still running. */
+/* Runs until the pinned host word at `flag` is not 0: a kernel that is certainly running. */
 SIM_KERNEL(hold, (u64 flag), (flag))
 {
 	const volatile u64 *f = SIM_ADDRESS(const volatile u64, flag);
@@ -78,7 +78,7 @@ SIM_KERNEL(hold, (u64 flag), (flag))
 	}
 }
 
-/* hold, then fill: work on memory that starts only when the host says so. */
+/* hold, then fill: the host decides when this work begins. */
 SIM_KERNEL(hold_fill, (u64 flag, u64 ptr, u64 words, u64 seed), (flag, ptr, words, seed))
 {
 	const volatile u64 *f = SIM_ADDRESS(const volatile u64, flag);
@@ -90,7 +90,7 @@ SIM_KERNEL(hold_fill, (u64 flag, u64 ptr, u64 words, u64 seed), (flag, ptr, word
 	p[i] = pattern(i, seed);
 }
 
-/* Reads everything `times` times and adds the sum to *out. */
+/* Reads all words `times` times and adds the sum to *out. */
 SIM_KERNEL(read_loop, (u64 ptr, u64 words, u64 times, u64 out), (ptr, words, times, out))
 {
 	const volatile u64 *p = SIM_ADDRESS(const volatile u64, ptr);
@@ -102,9 +102,9 @@ SIM_KERNEL(read_loop, (u64 ptr, u64 words, u64 times, u64 out), (ptr, words, tim
 	SIM_ADD(o, sum);
 }
 
-/* -- for memory that moves ------------------------------------------------------------------------------- */
+/* -- for memory that moves --------------------------------------------------------------------- */
 
-/* The words from number `first` on of what fill with that seed makes: parts of a range by several launches. */
+/* Words of fill from number `first` on: several launches fill parts of a range. */
 SIM_KERNEL(fill_part, (u64 ptr, u64 words, u64 seed, u64 first), (ptr, words, seed, first))
 {
 	u64 *p = SIM_ADDRESS(u64, ptr);
@@ -113,7 +113,7 @@ SIM_KERNEL(fill_part, (u64 ptr, u64 words, u64 seed, u64 first), (ptr, words, se
 	p[i] = pattern(first + i, seed);
 }
 
-/* Of such a part, adds to *mismatches how many words are wrong. Each thread that writes to the host takes longer than the rest. */
+/* Adds the number of wrong words in such a part. A thread that writes to the host is slower. */
 SIM_KERNEL(verify_quietly, (u64 ptr, u64 words, u64 seed, u64 first, u64 mismatches),
            (ptr, words, seed, first, mismatches))
 {
@@ -126,7 +126,7 @@ SIM_KERNEL(verify_quietly, (u64 ptr, u64 words, u64 seed, u64 first, u64 mismatc
 		SIM_ADD(out, wrong);
 }
 
-/* Of such a part, adds to counts[0] how many words are wrong and to counts[1] how many it looked at. */
+/* Adds wrong words in such a part to counts[0], and words that it read to counts[1]. */
 SIM_KERNEL(verify_part, (u64 ptr, u64 words, u64 seed, u64 first, u64 counts),
            (ptr, words, seed, first, counts))
 {
@@ -143,7 +143,7 @@ SIM_KERNEL(verify_part, (u64 ptr, u64 words, u64 seed, u64 first, u64 counts),
 	SIM_ADD(out + 1, seen);
 }
 
-/* Works on the range until the pinned host word at `flag` is not 0, and leaves in it what fill would. */
+/* Works until the pinned host word at `flag` is not 0, then leaves the words of fill. */
 SIM_KERNEL(fill_until, (u64 flag, u64 ptr, u64 words, u64 seed), (flag, ptr, words, seed))
 {
 	const volatile u64 *f = SIM_ADDRESS(const volatile u64, flag);
@@ -159,8 +159,9 @@ SIM_KERNEL(fill_until, (u64 flag, u64 ptr, u64 words, u64 seed), (flag, ptr, wor
 }
 
 /*
- * `array` is one of `count` device addresses, each of a range of `words` words: adds to *mismatches how many are not
- * what fill made with the seeds `seed`, `seed` + 1 and so on. Addresses in memory must stay good when memory moves.
+ * `array` has `count` device addresses of ranges of `words` words. Adds to *mismatches the words
+ * that differ from fill with seed `seed`, `seed` + 1 and so on. The addresses must stay valid when
+ * memory moves.
  */
 SIM_KERNEL(verify_all, (u64 array, u64 count, u64 words, u64 seed, u64 mismatches),
            (array, count, words, seed, mismatches))
@@ -178,7 +179,7 @@ SIM_KERNEL(verify_all, (u64 array, u64 count, u64 words, u64 seed, u64 mismatche
 		SIM_ADD(out, wrong);
 }
 
-/* Such an array again: fills all of them, with `seed`, `seed` + 1 and so on. No parameter tells which memory it writes. */
+/* Fills the ranges of such an array. No parameter names the memory that it writes. */
 SIM_KERNEL(fill_all, (u64 array, u64 count, u64 words, u64 seed), (array, count, words, seed))
 {
 	const u64 *a = SIM_ADDRESS(const u64, array);
@@ -191,7 +192,7 @@ SIM_KERNEL(fill_all, (u64 array, u64 count, u64 words, u64 seed), (array, count,
 	}
 }
 
-/* Adds to all of them: a write that is lost stays lost. */
+/* Adds to all words: a lost write stays lost. */
 SIM_KERNEL(add_all, (u64 array, u64 count, u64 words, u64 value), (array, count, words, value))
 {
 	const u64 *a = SIM_ADDRESS(const u64, array);
@@ -204,7 +205,7 @@ SIM_KERNEL(add_all, (u64 array, u64 count, u64 words, u64 value), (array, count,
 	}
 }
 
-/* Addresses by value, at odd places of a parameter. */
+/* Addresses inside of a parameter, at odd places. */
 struct views {
 	u64 count;
 	struct {
@@ -223,11 +224,11 @@ SIM_KERNEL_WITH_STRUCT(fill_views, struct views, v, words, seed)
 	}
 }
 
-/* -- what takes room besides allocations ----------------------------------------------------------------- */
+/* -- memory other than allocations ------------------------------------------------------------- */
 
 SIM_GLOBAL(u64, sums, 4)
 
-/* Adds to the module's own variable, and copies it to *out. */
+/* Adds to the module's variable, and copies it to *out. */
 SIM_KERNEL(count_up, (u64 by, u64 out), (by, out))
 {
 	u64 *s = SIM_VARIABLE(u64, sums), *o = SIM_ADDRESS(u64, out);
@@ -241,7 +242,7 @@ SIM_KERNEL(count_up, (u64 by, u64 out), (by, out))
 
 #define DEEP 512 /* words */
 
-/* Keeps 4 KiB a thread, which go to local memory because they are found by numbers that no compiler knows. */
+/* Keeps 4 KiB per thread in local memory, because no compiler knows the indexes. */
 SIM_KERNEL_WITH_LOCAL(deep, (u64 ptr, u64 words, u64 seed), (ptr, words, seed), DEEP * 8)
 {
 	u64 *p = SIM_ADDRESS(u64, ptr), own[DEEP];

@@ -1,7 +1,4 @@
-/*
- * What HIP answers where there is no device: run once with Debian's runtime and once with the simulator's, the
- * output must be the same. It also prints all error names.
- */
+/* HIP's results without a device, and error names; same_without_gpu.sh compares two runtimes. */
 #include <stdio.h>
 
 #include <hip/hip_runtime_api.h>

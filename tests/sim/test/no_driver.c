@@ -1,14 +1,7 @@
-/*
- * What the CUDA runtime answers where there is no driver: run once with NVIDIA's runtime and once with the
- * simulator's, the output must be the same (same_without_gpu.sh). It also prints all error names and texts.
- */
+/* The runtime's results without a driver, and errors; same_without_gpu.sh compares two runtimes. */
 #include <stdio.h>
 
-#ifdef REAL_HEADERS
-#include <cuda_runtime_api.h>
-#else
 #include "cudart_api.h"
-#endif
 
 #define SAY(call) printf("%s %d\n", #call, (int)(call))
 

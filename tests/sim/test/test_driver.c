@@ -1,11 +1,11 @@
 /*
- * What a CUDA driver does, as far as libspill depends on it, asked of the simulated one; on a machine with a
- * GPU the same program asks the real one, and a difference is a bug of the simulator.
+ * The behaviour of a CUDA driver on which libspill depends. On a machine with a GPU the same
+ * program asks the real driver, and a difference is a bug of the simulator.
  *
  *	LD_LIBRARY_PATH=build/tests/sim test_driver build/tests/sim/kernels.so [TEST]
  *	test_driver kernels.cubin [TEST]                                       (real)
  *
- * Every test is a process of its own: a driver starts once, and an error may break it for good.
+ * Each test is a process of its own: a driver starts once, and an error may break it for good.
  */
 #include "driver_test.h"
 
@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* -- start ----------------------------------------------------------------------------------------------- */
+/* -- start ------------------------------------------------------------------------------------- */
 
 static void before_init(void)
 {
@@ -40,7 +40,7 @@ static void no_device(void)
 	load();
 	CUresult result = d.cuInit(0);
 	if (!result)
-		_exit(SKIP); /* a real one, with devices */
+		_exit(SKIP); /* a real driver with devices */
 	CHECK(result == CUDA_ERROR_NO_DEVICE);
 }
 
@@ -89,7 +89,7 @@ static void resolver(void)
 		const char *base;
 		int version;
 		cuuint64_t flags;
-		const char *symbol; /* NULL: none */
+		const char *symbol; /* NULL: no symbol */
 	} rows[] = {
 	    {"cuMemAlloc", 2000, 0, "cuMemAlloc"},
 	    {"cuMemAlloc", 3020, 0, "cuMemAlloc_v2"},
@@ -143,7 +143,7 @@ static void after_fork(void)
 	OK(d.cuCtxSynchronize());
 }
 
-/* -- plain memory ---------------------------------------------------------------------------------------- */
+/* -- plain memory ------------------------------------------------------------------------------ */
 
 static void plain(void)
 {
@@ -203,7 +203,7 @@ static void capacity(void)
 	start();
 	size_t all = free_memory();
 	GIVES(CUDA_ERROR_OUT_OF_MEMORY, d.cuMemAlloc_v2(&c, all + 4 * MIB));
-	CHECK(c == 0); /* an H200 clears it */
+	CHECK(c == 0); /* an H200 sets it to 0 */
 	OK(d.cuMemAlloc_v2(&a, all / 2));
 	OK(d.cuMemAlloc_v2(&b, all / 4));
 	GIVES(CUDA_ERROR_OUT_OF_MEMORY, d.cuMemAlloc_v2(&c, all / 2));
@@ -218,7 +218,7 @@ static void capacity(void)
 	CHECK(free_memory() == all);
 }
 
-/* By the signal, or by a sanitizer that answers it with a report and an exit. */
+/* Ended by the signal, or by a sanitizer that reports it and exits. */
 static bool crashed(int status)
 {
 	return WIFSIGNALED(status) ? WTERMSIG(status) == SIGSEGV : WEXITSTATUS(status) != 0;
@@ -239,7 +239,7 @@ static void host_sees_nothing(void)
 	}
 	CHECK(waitpid(child, &status, 0) == child);
 	CHECK(crashed(status));
-	/* In this very process, with the driver's own handler in place. */
+	/* In this process, with the driver's own handler in place. */
 	child = fork();
 	if (!child) {
 		*(volatile char *)p = 1;
@@ -323,7 +323,7 @@ static void copies(void)
 	OK(d.cuMemcpy((CUdeviceptr)two, b, BYTES));
 	CHECK(two[99] == one[99] && two[100] == 0x5a && two[1099] == 0x5a && two[1100] == one[1100]);
 	CHECK(((uint32_t *)(two + 4096))[255] == 0x01020304 && two[4096 + 1024] == one[4096 + 1024]);
-	/* A pageable source may be changed as soon as the asynchronous call is back. */
+	/* A pageable source may change as soon as the asynchronous call returns. */
 	OK(d.cuMemcpyHtoDAsync_v2(a, one, BYTES, NULL));
 	memset(one, 0, 4096);
 	OK(d.cuMemcpyDtoHAsync_v2(two, a, BYTES, NULL));
@@ -345,7 +345,7 @@ static void copies(void)
 	CHECK(!memcmp(two, one + 49 * 128, 100));
 }
 
-/* -- virtual memory management --------------------------------------------------------------------------- */
+/* -- virtual memory management ----------------------------------------------------------------- */
 
 #define PART (4 * MIB)
 
@@ -488,7 +488,7 @@ static void vmm_off(void)
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, d.cuMemCreate(&handle, GRANULE, &prop, 0));
 }
 
-/* -- kernels --------------------------------------------------------------------------------------------- */
+/* -- kernels ----------------------------------------------------------------------------------- */
 
 static void illegal_address_sticks(void)
 {
@@ -525,7 +525,7 @@ static void launches(void)
 	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, block, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
 	                 CU_LAUNCH_PARAM_END};
 	OK(d.cuLaunchKernel(direct, 8, 1, 1, 128, 1, 1, 0, NULL, NULL, extra));
-	memset(block, 0, sizeof(block)); /* they were copied */
+	memset(block, 0, sizeof(block)); /* the launch copied them */
 	CHECK(mismatches(p, MIB, 11) == 0);
 
 	OK(d.cuLibraryLoadFromFile(&lib, kernels_path, NULL, NULL, 0, NULL, NULL, 0));
@@ -602,7 +602,7 @@ static void default_stream(void)
 	OK(d.cuStreamSynchronize(blocking));
 	CHECK(word_at(flag)[8] == 5);
 
-	/* And the other way round. */
+	/* And in the other order. */
 	*word_at(flag) = 0;
 	OK(RUN(blocking, "hold", (uint64_t)flag));
 	OK(RUN(NULL, "add", (uint64_t)(flag + 8), 1, 5));
@@ -659,7 +659,7 @@ static void events_order_streams(void)
 	OK(RUN(two, "add", (uint64_t)(flag + 10), 1, 1));
 	OK(d.cuStreamWaitEvent(two, end_event, 0));
 	OK(RUN(two, "copy", (uint64_t)(flag + 9), (uint64_t)(flag + 8), 1));
-	/* It runs, and had every chance to go on. */
+	/* It runs, and had time to continue. */
 	while (!word_at(flag)[10] || d.cuEventQuery(start_event) == CUDA_ERROR_NOT_READY)
 		sched_yield();
 	double begun = host_milliseconds();
@@ -673,7 +673,7 @@ static void events_order_streams(void)
 	CHECK(word_at(flag)[9] == 2);
 	double all = host_milliseconds() - first;
 	OK(d.cuEventElapsedTime(&milliseconds, start_event, end_event));
-	/* Two clocks, one of which ticks in half microseconds. */
+	/* Two clocks; one counts half microseconds. */
 	CHECK(milliseconds > 0.99 * held - 0.01 && milliseconds < 1.01 * all + 0.01);
 	OK(d.cuStreamDestroy_v2(one));
 	OK(d.cuStreamDestroy_v2(two));
@@ -703,12 +703,12 @@ static void host_functions(void)
 	CHECK(word_at(flag)[2] == 42);
 }
 
-/* -- when memory may go ---------------------------------------------------------------------------------- */
+/* -- when memory may be freed ------------------------------------------------------------------ */
 
 static uint64_t *release_flag;
 static atomic_int entering, released;
 
-/* Lets the kernel go, but only well after the other thread has begun to free. */
+/* Releases the kernel well after the other thread has begun to free. */
 static void *release(void *unused)
 {
 	(void)unused;
@@ -762,7 +762,7 @@ static void unmap_does_not_wait(void)
 	uint64_t *flag = pinned();
 	OK(d.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	OK(RUN(stream, "hold_fill", (uint64_t)flag, va, PART / 8, 1));
-	OK(d.cuMemUnmap(va, PART)); /* would hang for ever */
+	OK(d.cuMemUnmap(va, PART)); /* a wait would hang for ever */
 	*word_at(flag) = 1;
 	GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, d.cuStreamSynchronize(stream));
 }
@@ -797,7 +797,7 @@ static void contexts_own(void)
 		CHECK(free_memory() == before);
 }
 
-/* -- managed memory -------------------------------------------------------------------------------------- */
+/* -- managed memory ---------------------------------------------------------------------------- */
 
 static void managed(void)
 {
@@ -809,7 +809,7 @@ static void managed(void)
 	OK(d.cuMemAllocManaged(&p, 8 * MIB, CU_MEM_ATTACH_GLOBAL));
 	OK(d.cuPointerGetAttribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, p));
 	CHECK(is_managed);
-	((uint64_t *)p)[7] = 1; /* the host's too */
+	((uint64_t *)p)[7] = 1; /* also by the host */
 	fill(p, 8 * MIB, 9);
 	CHECK(mismatches(p, 8 * MIB, 9) == 0);
 	CHECK(((volatile uint64_t *)p)[0] != ((volatile uint64_t *)p)[1]);
@@ -834,7 +834,7 @@ static void managed(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemAllocManaged(&p, MIB, 0));
 }
 
-/* Only on the simulator: on a real machine this would take all of the device. */
+/* On the simulator only: a real driver would need the whole device. */
 static void managed_moves(void)
 {
 	CUdeviceptr p, plain_one;
@@ -852,19 +852,19 @@ static void managed_moves(void)
 	OK(d.cuMemPrefetchAsync_v2(p, 8 * MIB, host, 0, NULL));
 	OK(d.cuCtxSynchronize());
 	CHECK(all - free_memory() == 8 * MIB);
-	/* A kernel's touch brings it, up to what fits. */
+	/* A kernel's access brings pages until the device is full. */
 	fill(p, all + 32 * MIB, 12);
 	OK(d.cuCtxSynchronize());
 	CHECK(free_memory() == 0);
 	CHECK(mismatches(p, all + 32 * MIB, 12) == 0);
-	/* And gives way to what cannot move. */
+	/* Managed pages make room for memory that cannot move. */
 	OK(d.cuMemAlloc_v2(&plain_one, all / 2));
 	fill(plain_one, all / 2, 13);
 	CHECK(mismatches(p, all + 32 * MIB, 12) == 0);
 	CHECK(mismatches(plain_one, all / 2, 13) == 0);
 	OK(d.cuMemFree_v2(p));
 	CHECK(all - free_memory() == all / 2);
-	/* What prefers the host is read there. */
+	/* Memory that prefers the host is read there. */
 	OK(d.cuMemFree_v2(plain_one));
 	OK(d.cuMemAllocManaged(&p, 32 * MIB, CU_MEM_ATTACH_GLOBAL));
 	OK(d.cuMemAdvise_v2(p, 32 * MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host));
@@ -891,7 +891,7 @@ static void managed_without_faults(void)
 	CHECK(free_memory() == all);
 }
 
-/* -- pools ----------------------------------------------------------------------------------------------- */
+/* -- pools ------------------------------------------------------------------------------------- */
 
 static void stream_ordered(void)
 {
@@ -906,7 +906,7 @@ static void stream_ordered(void)
 	OK(d.cuDeviceGetDefaultMemPool(&pool, 0));
 	OK(d.cuPointerGetAttribute(&of, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, p));
 	CHECK(of == pool);
-	/* Freed in the stream's order, after what uses it. */
+	/* Freed in stream order, after its use. */
 	OK(RUN(stream, "hold_fill", (uint64_t)flag, p, MIB, 1));
 	OK(d.cuMemFreeAsync(p, stream));
 	*word_at(flag) = 1;
@@ -920,7 +920,7 @@ static void stream_ordered(void)
 	OK(d.cuStreamSynchronize(stream));
 }
 
-/* -- the simulator's own --------------------------------------------------------------------------------- */
+/* -- the simulator only ------------------------------------------------------------------------ */
 
 static void injected(void)
 {
@@ -1001,7 +1001,7 @@ static void threads(void)
 		CHECK(free_memory() == before);
 }
 
-/* -- running them ---------------------------------------------------------------------------------------- */
+/* -- running the tests ------------------------------------------------------------------------- */
 
 static const struct test tests[] = {
     TEST(before_init),

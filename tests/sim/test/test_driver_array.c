@@ -20,7 +20,7 @@ static void arrays(void)
 	OK(d.cuArrayDestroy(volume));
 	if (simulated)
 		CHECK(free_memory() == before);
-	need_simulator(); /* a real driver does not look whether a handle is one */
+	need_simulator(); /* a real driver does not check handles */
 	GIVES(CUDA_ERROR_INVALID_HANDLE, d.cuArrayDestroy(array));
 	GIVES(CUDA_ERROR_INVALID_HANDLE, d.cuArrayGetDescriptor_v2(&told, array));
 }
@@ -93,7 +93,7 @@ static void mipmaps(void)
 	OK(d.cuMipmappedArrayDestroy(mipmap));
 	if (simulated)
 		CHECK(free_memory() == before);
-	OK(d.cuMipmappedArrayCreate(&mipmap, &shape, 0)); /* measured: no levels is no error */
+	OK(d.cuMipmappedArrayCreate(&mipmap, &shape, 0)); /* measured: 0 levels are valid */
 	OK(d.cuMipmappedArrayDestroy(mipmap));
 }
 

@@ -1,4 +1,4 @@
-/* Stream capture: contract tests as test_driver.c. What is expected here is what an H200 did, driver 580.159. */
+/* Stream capture: contract tests as test_driver.c. Results are of an H200, driver 580.159. */
 #include "driver_test.h"
 
 #include <pthread.h>
@@ -47,7 +47,7 @@ static CUstreamCaptureStatus status_of(CUstream stream)
 	return status;
 }
 
-/* -- calls that a capture forbids ------------------------------------------------------------------------ */
+/* -- calls that a capture forbids -------------------------------------------------------------- */
 
 static CUdeviceptr to_free;
 static void *host_to_free;
@@ -206,7 +206,7 @@ static void thread_mode(void)
 	CHECK(mode == CU_STREAM_CAPTURE_MODE_RELAXED);
 }
 
-/* -- what no mode allows --------------------------------------------------------------------------------- */
+/* -- calls that every mode forbids ------------------------------------------------------------- */
 
 static void synchronising(void)
 {
@@ -233,7 +233,7 @@ static void legacy_stream(void)
 	begin_tests();
 	GIVES(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
 	      d.cuStreamBeginCapture_v2(NULL, CU_STREAM_CAPTURE_MODE_RELAXED));
-	begin(capturing, CU_STREAM_CAPTURE_MODE_GLOBAL); /* one that does not order itself with it */
+	begin(capturing, CU_STREAM_CAPTURE_MODE_GLOBAL); /* a stream that is not ordered with it */
 	OK(d.cuMemsetD8_v2(memory, 0, 16));
 	OK(RUN(NULL, "add", memory, 1, 1));
 	end(capturing, CUDA_SUCCESS);
@@ -248,7 +248,7 @@ static void legacy_stream(void)
 	end(blocking, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 }
 
-/* -- begin and end --------------------------------------------------------------------------------------- */
+/* -- begin and end ----------------------------------------------------------------------------- */
 
 static CUresult end_here(void)
 {
@@ -272,7 +272,7 @@ static void states(void)
 	OK(d.cuStreamGetCaptureInfo(capturing, &status, &id));
 	CHECK(status == CU_STREAM_CAPTURE_STATUS_ACTIVE && id);
 	GIVES(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, in_thread(end_here));
-	CHECK(status_of(capturing) == CU_STREAM_CAPTURE_STATUS_NONE); /* over all the same */
+	CHECK(status_of(capturing) == CU_STREAM_CAPTURE_STATUS_NONE); /* ended nevertheless */
 	begin(capturing, CU_STREAM_CAPTURE_MODE_RELAXED);
 	OK(d.cuStreamGetCaptureInfo(capturing, &status, &id2));
 	CHECK(id2 && id2 != id);
@@ -282,7 +282,7 @@ static void states(void)
 	OK(call_alloc());
 }
 
-/* -- several streams ------------------------------------------------------------------------------------- */
+/* -- several streams --------------------------------------------------------------------------- */
 
 static CUevent event_new(void)
 {
@@ -315,7 +315,7 @@ static void fork_and_join(void)
 	OK(d.cuGraphGetNodes(graph, NULL, &nodes));
 	OK(d.cuGraphGetEdges_v2(graph, NULL, NULL, NULL, &edges));
 	CHECK(nodes == 3 && edges == 3);
-	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuEventQuery(forked)); /* it stands for nothing any more */
+	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuEventQuery(forked)); /* the event has no meaning now */
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuStreamWaitEvent(other, forked, 0));
 	OK(d.cuEventRecord(forked, other));
 	OK(d.cuEventSynchronize(forked));
@@ -323,7 +323,7 @@ static void fork_and_join(void)
 	CHECK(!value[0] && !value[1]); /* nothing has run */
 	OK(d.cuGraphInstantiateWithFlags(&exec, graph, 0));
 	OK(d.cuGraphLaunch(exec, capturing));
-	OK(d.cuGraphLaunch(exec, other)); /* after the first, whatever stream */
+	OK(d.cuGraphLaunch(exec, other)); /* after the first launch, in any stream */
 	OK(d.cuStreamSynchronize(other));
 	OK(d.cuMemcpyDtoH_v2(value, memory, sizeof(value)));
 	CHECK(value[0] == 18 && value[1] == 26);
@@ -342,7 +342,7 @@ static void unjoined(void)
 	begin(capturing, CU_STREAM_CAPTURE_MODE_GLOBAL);
 	OK(RUN(capturing, "add", memory, 1, 1));
 	OK(d.cuEventRecord(event, capturing));
-	OK(d.cuStreamWaitEvent(other, event, 0)); /* no work there: nothing to join */
+	OK(d.cuStreamWaitEvent(other, event, 0)); /* no work there, so nothing to join */
 	end(capturing, CUDA_SUCCESS);
 	begin(capturing, CU_STREAM_CAPTURE_MODE_GLOBAL);
 	OK(d.cuEventRecord(event, capturing));
@@ -417,7 +417,7 @@ static void to_graph(void)
 	OK(d.cuStreamBeginCaptureToGraph(capturing, graph, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_GLOBAL));
 	GIVES(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, call_alloc());
 	end(capturing, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuGraphDestroy(graph)); /* the error took it */
+	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuGraphDestroy(graph)); /* the error ended it */
 }
 
 int main(int argc, char **argv)

@@ -26,7 +26,7 @@ static CUdeviceptr device_bytes(size_t bytes)
 	return p;
 }
 
-/* back has the box and nothing else. */
+/* `back` has the box and no other change. */
 static void box_is_right(void)
 {
 	for (size_t z = 0; z < SLICES; z++)
@@ -119,7 +119,7 @@ static void boxes_between_contexts(void)
 	box_is_right();
 }
 
-/* -- arrays ---------------------------------------------------------------------------------------------- */
+/* -- arrays ------------------------------------------------------------------------------------ */
 
 static CUarray array_of(size_t width, size_t height, size_t depth)
 {
@@ -178,7 +178,7 @@ static void bytes_of_arrays(void)
 	OK(d.cuArrayDestroy(two));
 }
 
-/* -- batches --------------------------------------------------------------------------------------------- */
+/* -- batches ----------------------------------------------------------------------------------- */
 
 static void batch_of_bytes(void)
 {
@@ -298,7 +298,7 @@ static void batch_of_boxes(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemcpy3DBatchAsync_v2(2, ops, 0, stream));
 }
 
-/* -- who waits for whom ----------------------------------------------------------------------------------- */
+/* -- waiting ----------------------------------------------------------------------------------- */
 
 static uint64_t *flag;
 static atomic_int entering, released;
@@ -314,7 +314,7 @@ static void *release(void *unused)
 	return unused;
 }
 
-/* What is small goes into the driver's own buffers; what is large has to wait until the stream gets there. */
+/* A small source fits into the driver's buffers. A large one waits for its turn in the stream. */
 static void pageable_sources(void)
 {
 	enum { LARGE = 32 * 1024 * 1024, SMALL = 1024 * 1024 };
@@ -329,13 +329,13 @@ static void pageable_sources(void)
 	CUstream stream;
 	OK(d.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	OK(RUN(stream, "hold", (uint64_t)flag));
-	OK(d.cuMemcpyHtoDAsync_v2(p, own, SMALL, stream)); /* would hang for ever */
+	OK(d.cuMemcpyHtoDAsync_v2(p, own, SMALL, stream)); /* a wait would hang for ever */
 	GIVES(CUDA_ERROR_NOT_READY, d.cuStreamQuery(stream));
 	CHECK(!pthread_create(&thread, NULL, release, NULL));
 	entering = 1;
 	OK(d.cuMemcpyHtoDAsync_v2(p, own, LARGE, stream));
 	CHECK(released);
-	memset(own, 0x66, LARGE); /* it is the program's again */
+	memset(own, 0x66, LARGE); /* the program may write it again */
 	OK(d.cuStreamSynchronize(stream));
 	OK(d.cuMemcpyDtoH_v2(seen, p, LARGE));
 	CHECK(seen[0] == 0x55 && seen[LARGE - 1] == 0x55);

@@ -1,4 +1,4 @@
-/* Sizes of nothing, arguments of nothing, and who frees what: contract tests as test_driver.c. */
+/* Sizes of 0, arguments of 0, and frees by another function: contract tests as test_driver.c. */
 #include "driver_test.h"
 
 #include <sys/mman.h>
@@ -129,15 +129,15 @@ static void pointer_attributes(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE,
 	      d.cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, 0x1000));
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_CONTEXT, p));
-	need_simulator(); /* other cards, other answers */
+	need_simulator(); /* other devices differ */
 	OK(d.cuPointerGetAttribute(&rdma, CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE, p));
 	OK(d.cuPointerGetAttribute(&decompress, (CUpointer_attribute)21, p));
 	CHECK(rdma == 1 && decompress == 1);
 }
 
 /*
- * Every function with zeros for arguments answers; none takes the process down. A real driver does not promise
- * that: some of its functions follow a NULL handle.
+ * Each function with arguments of 0 returns, and the process lives. A real driver does not promise
+ * that: some of its functions read through a NULL handle.
  */
 typedef uint64_t zero;
 typedef CUresult (*any_function)(zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero,

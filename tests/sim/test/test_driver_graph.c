@@ -1,7 +1,7 @@
-/* Graphs and their memory: contract tests as test_driver.c, after what an H200 did (driver 580.159). */
+/* Graphs and their memory: contract tests as test_driver.c. Results are of an H200 (580.159). */
 #include "driver_graph_test.h"
 
-#define BLOCK (32 * MIB) /* what a driver takes at once for graphs */
+#define BLOCK (32 * MIB) /* bytes that a driver takes at once for graphs */
 
 static CUresult add_alloc(CUgraph graph, const CUgraphNode *after, size_t bytes, CUdeviceptr *p,
                           CUgraphNode *node)
@@ -32,7 +32,7 @@ static uint64_t word(CUdeviceptr at)
 	return value;
 }
 
-/* -- nodes ----------------------------------------------------------------------------------------------- */
+/* -- nodes ------------------------------------------------------------------------------------- */
 
 static void note(void *data)
 {
@@ -102,7 +102,7 @@ static void every_node(void)
 	OK(d.cuGraphExecDestroy(exec));
 }
 
-/* What a kernel node was given: the shape, and where its own copy of each value is. */
+/* Parameters of a kernel node: its shape, and its own copy of each value. */
 static void is_told(CUgraphNode node, CUfunction function, uint64_t at)
 {
 	CUDA_KERNEL_NODE_PARAMS_v2 found = {0};
@@ -168,11 +168,11 @@ static void bad_graphs(void)
 	OK(d.cuGraphAddDependencies_v2(graph, &b, &a, NULL, 1)); /* a circle */
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuGraphInstantiateWithFlags(&exec, graph, 0));
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuGraphInstantiateWithFlags(&exec, second, 64));
-	run(exec_new(second, 0)); /* an empty one is one */
+	run(exec_new(second, 0)); /* an empty graph is valid */
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuGraphLaunch(NULL, stream));
 }
 
-/* -- captured -------------------------------------------------------------------------------------------- */
+/* -- captured ---------------------------------------------------------------------------------- */
 
 static void captured_copy_reads_late(void)
 {
@@ -207,7 +207,7 @@ static void captured_memory(void)
 	OK(d.cuMemAllocAsync(&p, MIB, stream));
 	OK(RUN(stream, "fill", p, MIB / 8, 5));
 	OK(RUN(stream, "verify", p, MIB / 8, 5, (uint64_t)wrong));
-	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemFreeAsync(plain, stream)); /* no graph's; no harm done */
+	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemFreeAsync(plain, stream)); /* not a graph's; no harm */
 	OK(d.cuMemFreeAsync(p, stream));
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemFreeAsync(p, stream));
 	OK(d.cuStreamEndCapture(stream, &graph));
@@ -224,7 +224,7 @@ static void captured_memory(void)
 	CHECK(held(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) == BLOCK);
 }
 
-/* -- memory ---------------------------------------------------------------------------------------------- */
+/* -- memory ------------------------------------------------------------------------------------ */
 
 static void memory_is_counted(void)
 {
@@ -243,7 +243,7 @@ static void memory_is_counted(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuGraphAddMemFreeNode(&free_node, graph, &alloc, 1, memory));
 	OK(d.cuGraphAddMemFreeNode(&free_node, graph, &alloc, 1, p));
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuGraphAddMemFreeNode(&again, graph, &alloc, 1, p));
-	OK(add_alloc(graph, &free_node, BLOCK + 1, &q, &again)); /* takes the place of what is over */
+	OK(add_alloc(graph, &free_node, BLOCK + 1, &q, &again)); /* reuses memory that is freed */
 	CHECK(q == p);
 	OK(d.cuGraphAddMemFreeNode(&free_node, graph, &again, 1, q));
 	CUgraphExec exec = exec_new(graph, 0);
@@ -280,12 +280,12 @@ static void memory_outlives_graph(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemFree_v2(p));
 	CUgraphExec exec = exec_new(graph, 0);
 	OK(d.cuGraphLaunch(exec, stream));
-	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuGraphLaunch(exec, stream)); /* it is allocated */
+	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuGraphLaunch(exec, stream)); /* its memory is allocated */
 	CHECK(type_of(p) == CU_MEMORYTYPE_DEVICE);
 	OK(d.cuMemGetAddressRange_v2(&base, &size, p + 5));
 	CHECK(base == p && size == MIB);
 	fill(p, MIB, 3);
-	OK(d.cuDeviceGraphMemTrim(0)); /* not what is in use */
+	OK(d.cuDeviceGraphMemTrim(0)); /* not memory in use */
 	CHECK(mismatches(p, MIB, 3) == 0);
 	OK(d.cuMemFreeAsync(p, stream));
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemFreeAsync(p, stream));
@@ -335,7 +335,7 @@ static void auto_free(void)
 	OK(d.cuMemFree_v2(p));
 }
 
-/* Memory that graphs only keep is there for others; memory cut off from a failed launch is not, for good. */
+/* Memory that graphs keep unused is free for others. Memory of a failed launch is lost for good. */
 static void out_of_memory(void)
 {
 	CUgraphNode node, free_node;
@@ -349,7 +349,7 @@ static void out_of_memory(void)
 	CUgraphExec exec = exec_new(graph, 0);
 	run(exec);
 	CHECK(free_memory() < room / 2);
-	OK(d.cuMemAlloc_v2(&q, large)); /* takes it back from the graph */
+	OK(d.cuMemAlloc_v2(&q, large)); /* the graph gives it back */
 	CHECK(held(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT) == 0);
 	GIVES(CUDA_ERROR_OUT_OF_MEMORY, d.cuGraphLaunch(exec, stream));
 	CHECK(held(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT) > 0 && free_memory() < 2 * BLOCK);
@@ -397,7 +397,7 @@ static void where_it_can_be(void)
 	GIVES(CUDA_ERROR_INVALID_DEVICE, d.cuDeviceGraphMemTrim(1000));
 }
 
-/* The context is of no use after it. */
+/* The context is broken afterwards. */
 static void trimmed_is_gone(void)
 {
 	CUgraphNode node, free_node;

@@ -1,4 +1,4 @@
-/* Launches in all their forms, what they load, and how many a stream takes: contract tests as test_driver.c. */
+/* Launches, the code that they load, and the queue of a stream: contract tests as test_driver.c. */
 #include "driver_test.h"
 
 #include <pthread.h>
@@ -27,7 +27,7 @@ static void before_streams(void)
 	OK(d.cuLaunch(add));
 	OK(d.cuCtxSynchronize());
 	CHECK(word[0] == 5 && word[1] == 5 && word[2] == 0);
-	OK(d.cuParamSeti(add, 16, 7)); /* the low half of the last one */
+	OK(d.cuParamSeti(add, 16, 7)); /* the low half of the last parameter */
 	OK(d.cuLaunchGrid(add, 2, 2));
 	OK(d.cuCtxSynchronize());
 	CHECK(word[0] == 12 && word[1] == 12);
@@ -40,7 +40,7 @@ static void before_streams(void)
 	GIVES(CUDA_ERROR_INVALID_HANDLE, d.cuLaunch(NULL));
 }
 
-/* One device is a list, too; that two start together is seen by SPILL_SIM_DEVICES. */
+/* A list of one device is valid. With SPILL_SIM_DEVICES two devices start together. */
 static void several_devices(void)
 {
 	CUcontext contexts[2];
@@ -78,13 +78,13 @@ static void several_devices(void)
 	CHECK(word_at(word)[8] == 0);
 	word_at(word)[0] = 1;
 	OK(d.cuStreamSynchronize(list[0].hStream));
-	CHECK(word_at(word)[8] == 3 && word_at(word)[9] == 3); /* the other's end is waited for as well */
+	CHECK(word_at(word)[8] == 3 && word_at(word)[9] == 3); /* also waits for the other's end */
 	list[1].hStream = NULL;
 	GIVES(CUDA_ERROR_INVALID_HANDLE, d.cuLaunchCooperativeKernelMultiDevice(list, 2, 0));
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuLaunchCooperativeKernelMultiDevice(list, 0, 0));
 }
 
-/* -- parameters ------------------------------------------------------------------------------------------- */
+/* -- parameters -------------------------------------------------------------------------------- */
 
 #define VIEWS 72 /* bytes of the first parameter of fill_views, kernels.c */
 
@@ -110,13 +110,13 @@ static void parameters_are_told(void)
 		CHECK(offset == offsets[i] && size == sizes[i]);
 		OK(d.cuKernelGetParamInfo(kernel, i, &offset, NULL));
 	}
-	/* Their number is told by nothing else. */
+	/* No other call reports their number. */
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuFuncGetParamInfo(views, 3, &offset, &size));
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuKernelGetParamInfo(kernel, 3, &offset, &size));
 	OK(d.cuFuncGetParamInfo(function_named("hold"), 0, &offset, &size));
 	CHECK(offset == 0 && size == 8);
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuFuncGetParamInfo(function_named("hold"), 1, &offset, &size));
-	/* A launch takes either kind of handle, these do not. */
+	/* A launch accepts either kind of handle. These calls do not. */
 	GIVES(CUDA_ERROR_INVALID_HANDLE, d.cuFuncGetParamInfo((CUfunction)kernel, 0, &offset, &size));
 	GIVES(CUDA_ERROR_INVALID_HANDLE, d.cuKernelGetParamInfo((CUkernel)views, 0, &offset, &size));
 }
@@ -129,7 +129,7 @@ struct views {
 	} view[4];
 };
 
-/* By value, in each of the ways that a launch takes parameters. */
+/* A structure by value, in each way to pass parameters. */
 static void structures_go_by_value(void)
 {
 	struct {
@@ -159,7 +159,7 @@ static void structures_go_by_value(void)
 	CHECK(!mismatches(memory, GRANULE, 7) && !mismatches(memory + GRANULE, GRANULE, 8));
 	bytes -= 8;
 	CHECK(d.cuLaunchKernel(fills, 4, 1, 1, 64, 1, 1, 0, NULL, NULL, extra) != CUDA_SUCCESS);
-	/* Nor has a launch seen anything of memory whose addresses lie in memory. */
+	/* A launch does not see addresses that lie in memory either. */
 	uint64_t *array = pinned();
 	array[0] = memory + GRANULE;
 	array[1] = memory;
@@ -168,7 +168,7 @@ static void structures_go_by_value(void)
 	CHECK(!mismatches(memory, GRANULE, 21) && !mismatches(memory + GRANULE, GRANULE, 20));
 }
 
-/* -- variables and code ------------------------------------------------------------------------------------- */
+/* -- variables and code ------------------------------------------------------------------------ */
 
 static void variables(void)
 {
@@ -187,7 +187,7 @@ static void variables(void)
 	OK(RUN(NULL, "count_up", 40, (uint64_t)out));
 	OK(d.cuCtxSynchronize());
 	CHECK(out[0] == 42);
-	/* Another load has variables of its own, which are zero. */
+	/* Another load has its own variables, which are zero. */
 	OK(d.cuModuleLoad(&again, kernels_path));
 	OK(d.cuModuleGetGlobal_v2(&there, NULL, again, "sums"));
 	CHECK(there != sums);
@@ -215,7 +215,7 @@ static void functions_are_loaded(void)
 	start();
 	OK(d.cuModuleGetLoadingMode(&mode));
 	CUfunction add = function_named("add"), copy, deep = function_named("deep");
-	OK(d.cuFuncIsLoaded(&state, add)); /* asking for it has loaded it */
+	OK(d.cuFuncIsLoaded(&state, add)); /* the look-up has loaded it */
 	CHECK(state == 1);
 	OK(d.cuFuncLoad(add));
 	OK(d.cuLibraryLoadFromFile(&from_file, kernels_path, NULL, NULL, 0, NULL, NULL, 0));
@@ -229,7 +229,7 @@ static void functions_are_loaded(void)
 	OK(d.cuCtxSynchronize());
 }
 
-/* -- the queue of a stream ------------------------------------------------------------------------------------ */
+/* -- the queue of a stream --------------------------------------------------------------------- */
 
 enum { MANY = 3000 };
 
@@ -238,7 +238,7 @@ static uint64_t *flag;
 static CUstream queue;
 static CUfunction one_more;
 
-/* Adds 1 to a word. Nothing but the launch: what looks for a function may have to wait. */
+/* Adds 1 to a word. Only the launch: a look-up of a function may have to wait. */
 static CUresult add_one(CUstream stream, uint64_t *word)
 {
 	uint64_t values[3] = {(uint64_t)word, 1, 1};
@@ -271,7 +271,7 @@ static void *make_things(void *unused)
 	return unused;
 }
 
-/* What a mover calls, counted. */
+/* Calls of a mover, counted. */
 static void *move_things(void *data)
 {
 	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -285,7 +285,7 @@ static void *move_things(void *data)
 	passed++;
 	OK(d.cuCtxRecordEvent(context, data));
 	passed++;
-	CUresult now = d.cuEventQuery(data); /* over, if this thread had to wait */
+	CUresult now = d.cuEventQuery(data); /* done, if this thread had to wait */
 	CHECK(!now || now == CUDA_ERROR_NOT_READY);
 	passed++;
 	if (has(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)) {
@@ -300,7 +300,7 @@ static void *move_things(void *data)
 	return NULL;
 }
 
-/* Until a counter rests: a rest that is none makes it too low, never too high. `enough`: there is no need to wait. */
+/* Waits until a counter stops. An early stop gives a lower result. `enough`: need not wait. */
 static unsigned at_rest(atomic_uint *counter, unsigned enough)
 {
 	unsigned seen = *counter;
@@ -316,7 +316,7 @@ static unsigned at_rest(atomic_uint *counter, unsigned enough)
 	return *counter;
 }
 
-/* Who submits to a stream that does not get on comes to wait, and goes on when the stream does. */
+/* A thread that submits to a blocked stream waits, and continues when the stream does. */
 static void queues_have_an_end(void)
 {
 	pthread_t thread, maker, mover, second;
@@ -336,12 +336,12 @@ static void queues_have_an_end(void)
 	unsigned seen = at_rest(&submitted, simulated ? 99 : MANY);
 	printf("# a stream took %u launches\n", seen);
 	CHECK(seen < MANY && (!simulated || seen == 99));
-	/* Others do not mind, and a mover does not either. */
+	/* Other calls do not wait, nor does a mover. */
 	OK(add_one(other, flag + 2));
 	OK(d.cuStreamSynchronize(other));
 	CHECK(!pthread_create(&mover, NULL, move_things, event));
 	pthread_join(mover, NULL);
-	/* Who makes streams, events or memory does; and then a mover? */
+	/* Calls that make streams, events or memory wait. Does a mover wait then? */
 	CHECK(!pthread_create(&maker, NULL, make_things, NULL));
 	CHECK(at_rest(&made, simulated ? 0 : 3) == 0);
 	passed = 0;

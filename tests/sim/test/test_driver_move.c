@@ -1,4 +1,4 @@
-/* Chunks that move while other work goes on, what may be mapped how, and what is seen of it: contract tests. */
+/* Chunks that move while other work runs: contract tests as test_driver.c. */
 #include "driver_test.h"
 
 #include <sched.h>
@@ -35,7 +35,7 @@ static CUstream new_stream(void)
 	return stream;
 }
 
-/* Chunk `i` gets a new home of that type; nothing uses it meanwhile. */
+/* Moves chunk `i` to new memory of that type. No work uses it meanwhile. */
 static void move(int i, CUmemLocationType type, CUstream stream, CUdeviceptr staging)
 {
 	CUmemGenericAllocationHandle home = chunk(type, CHUNK);
@@ -60,8 +60,7 @@ static void moves_beside_running_work(void)
 	OK(d.cuMemAddressReserve(&staging, CHUNK, 0, 0, 0));
 	fill(va, COUNT * CHUNK, 5);
 	OK(d.cuCtxSynchronize());
-	OK(RUN(busy, "fill_until", (uint64_t)flag, va, CHUNK / 8,
-	       5)); /* the first chunk is in use all the time */
+	OK(RUN(busy, "fill_until", (uint64_t)flag, va, CHUNK / 8, 5)); /* the first chunk is always in use */
 	for (int round = 0; round < 3; round++)
 		for (int i = 1; i < COUNT; i++) {
 			move(i,
@@ -73,7 +72,7 @@ static void moves_beside_running_work(void)
 	OK(d.cuStreamSynchronize(busy));
 	CHECK(mismatches(va, COUNT * CHUNK, 5) == 0);
 	CHECK(type_of(va + CHUNK) != type_of(va + 2 * CHUNK));
-	/* Addresses that lie in memory are as good as before. */
+	/* Addresses in memory stay valid. */
 	uint64_t *array = flag + 64;
 	for (int i = 0; i < COUNT; i++) {
 		array[i] = va + (uint64_t)i * CHUNK;
@@ -100,7 +99,7 @@ static void mapped_twice(void)
 	CHECK(mismatches(there, CHUNK, 1) == 0);
 	fill(there, CHUNK, 2);
 	CHECK(mismatches(va, CHUNK, 2) == 0);
-	/* One goes, the other stays; and the handle may be released under both. */
+	/* One mapping ends and the other stays. The handle may be released before both. */
 	OK(d.cuMemUnmap(va, CHUNK));
 	OK(d.cuMemRelease(handle[0]));
 	CHECK(mismatches(there, CHUNK, 2) == 0);
@@ -114,8 +113,8 @@ static void refused_maps(void)
 	CUmemGenericAllocationHandle spare = chunk(CU_MEM_LOCATION_TYPE_HOST_NUMA, CHUNK);
 	CHECK(d.cuMemMap(va, CHUNK, 0, spare, 0) != CUDA_SUCCESS); /* taken */
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemAddressFree(va, COUNT * CHUNK));
-	OK(d.cuMemUnmap(va, 2 * CHUNK)); /* whole ones, in one call */
-	OK(d.cuMemUnmap(va, CHUNK));     /* nothing there is nothing to do */
+	OK(d.cuMemUnmap(va, 2 * CHUNK)); /* whole mappings, in one call */
+	OK(d.cuMemUnmap(va, CHUNK));     /* an unmapped range is valid */
 	map(va, spare);
 	fill(va, CHUNK, 9);
 	CHECK(mismatches(va, CHUNK, 9) == 0);
@@ -125,7 +124,7 @@ static void refused_maps(void)
 	OK(d.cuMemAddressFree(va, COUNT * CHUNK));
 }
 
-/* Whoever moves a chunk that is in use has broken the program, and is told. */
+/* A move of a chunk in use breaks the program's context, and an error says so. */
 static void unmapped_under_work(void)
 {
 	start_chunked();
@@ -138,7 +137,7 @@ static void unmapped_under_work(void)
 	GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, d.cuCtxSynchronize());
 }
 
-/* Submitted, not begun: an engine finds the page gone as a kernel does. */
+/* Submitted work that has not begun: a copy engine misses the page as a kernel does. */
 static void unmapped_under_copies(void)
 {
 	start_chunked();
@@ -151,7 +150,7 @@ static void unmapped_under_copies(void)
 	CHECK(d.cuStreamSynchronize(stream) != CUDA_SUCCESS);
 }
 
-/* A page that is there again before the work begins is as good as if it had never gone. */
+/* A page that is back before the work begins has no effect on it. */
 static void moved_before_work(void)
 {
 	CUdeviceptr staging;
@@ -161,7 +160,7 @@ static void moved_before_work(void)
 	CUstream stream = new_stream(), ours = new_stream();
 	OK(d.cuMemAddressReserve(&staging, CHUNK, 0, 0, 0));
 	fill(va, COUNT * CHUNK, 3);
-	/* Loaded ahead: code that comes while a kernel runs may have to wait for it. */
+	/* Loaded before: code that loads while a kernel runs may have to wait for it. */
 	OK(RUN(stream, "verify_part", va + CHUNK, 0, 3, CHUNK / 8, (uint64_t)(flag + 8)));
 	OK(d.cuCtxSynchronize());
 	OK(RUN(stream, "hold", (uint64_t)flag));

@@ -1,7 +1,8 @@
 /*
- * NVML beside the driver, as test_driver.c: on the simulator, and on a real GPU that nobody else uses meanwhile. What must hold of
- * both: which device is which, the sums of each answer, and that an allocation takes the same from what either says is free. How far
- * apart the two figures are, and which of NVML's sums holds, is a fact of the driver: equal on the simulator, printed on a GPU.
+ * NVML beside the driver, as test_driver.c, on the simulator and on a real GPU that nobody else
+ * uses. Both must agree on the identity of devices, on the sums of each result, and on the size of
+ * an allocation. The distance of the two free sizes is a fact of the driver: 0 on the simulator,
+ * printed on a GPU.
  */
 #include "driver_test.h"
 
@@ -108,7 +109,7 @@ static void devices(void)
 	CHECK(n.nvmlErrorString(NVML_ERROR_UNINITIALIZED)[0]);
 }
 
-/* By UUID and by PCI address: one device. */
+/* UUID and PCI address name the same device. */
 static void the_drivers_devices(void)
 {
 	int count;
@@ -170,7 +171,7 @@ static void memory(void)
 	CHECK(memory_of(handle).free == before.free);
 }
 
-/* NVML needs no driver of the process. */
+/* NVML needs no driver in the process. */
 static void memory_without_the_driver(void)
 {
 	nvmlDevice_t handle;
@@ -198,7 +199,7 @@ static void odd_questions(void)
 	}
 }
 
-/* NVML numbers by PCI address, whatever the driver is told to show. */
+/* NVML numbers by PCI address, whatever devices the driver shows. */
 static void reversed(void)
 {
 	unsigned count;

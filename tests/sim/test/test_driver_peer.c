@@ -1,4 +1,4 @@
-/* Who reaches what with two devices: contract tests as test_driver.c; skipped where there is one only. */
+/* Access between two devices: contract tests as test_driver.c, skipped with one device. */
 #include "driver_test.h"
 
 static void peers(void)
@@ -95,7 +95,7 @@ static void peer_errors(void)
 	GIVES(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, d.cuCtxDisablePeerAccess(other));
 }
 
-/* Access is to what one context allocates, before and after, and ends with it. */
+/* Access covers earlier and later allocations of one context, and ends with it. */
 static void peers_by_owner(void)
 {
 	CUcontext second;
@@ -141,7 +141,7 @@ static void pinned_is_for_all(void)
 	CHECK(mismatches((CUdeviceptr)word, 4096, 5) == 0);
 }
 
-/* Peer access of contexts says nothing about VMM memory: cuMemSetAccess does. */
+/* Peer access of contexts does not cover VMM memory. cuMemSetAccess does. */
 static void vmm_asks_set_access(void)
 {
 	CUmemAccessDesc both[] = {{{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
@@ -166,7 +166,7 @@ static void vmm_asks_set_access(void)
 	GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, d.cuCtxSynchronize());
 }
 
-/* Nor about pools: cuMemPoolSetAccess does, for what is there already, too. */
+/* Nor pools. cuMemPoolSetAccess does, also for existing memory. */
 static void pool_asks_set_access(void)
 {
 	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
@@ -187,7 +187,7 @@ static void pool_asks_set_access(void)
 	CHECK(flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
 	fill(p, 4 * MIB, 1);
 	CHECK(mismatches(p, 4 * MIB, 1) == 0);
-	OK(d.cuMemAllocFromPoolAsync(&q, 64 * MIB, pool, NULL)); /* more than the pool had */
+	OK(d.cuMemAllocFromPoolAsync(&q, 64 * MIB, pool, NULL)); /* more than the pool has */
 	fill(q, 64 * MIB, 2);
 	CHECK(mismatches(q, 64 * MIB, 2) == 0);
 	access.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;

@@ -1,7 +1,7 @@
 /* Stream-ordered memory and pools: contract tests as test_driver.c. */
 #include "driver_test.h"
 
-#define CHUNK (32 * MIB) /* what a pool grows by */
+#define CHUNK (32 * MIB) /* growth of a pool */
 
 static CUstream stream;
 
@@ -78,7 +78,7 @@ static void pool_errors(void)
 	OK(d.cuMemAlloc_v2(&plain, MIB));
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemFreeAsync(plain + 512, stream));
 	OK(d.cuMemFreeAsync(plain, stream));
-	OK(d.cuStreamSynchronize(stream)); /* before it the real driver may take a second free for granted */
+	OK(d.cuStreamSynchronize(stream)); /* before that a real driver may accept a second free */
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemFreeAsync(plain, stream));
 	OK(d.cuMemHostAlloc(&host, 4096, 0));
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemFreeAsync((CUdeviceptr)host, stream));
@@ -128,7 +128,7 @@ static void pool_keeps_below_threshold(void)
 	CHECK(reserved(pool) == 64 * MIB && used(pool) == 0);
 	if (simulated)
 		CHECK(before - free_memory() == 64 * MIB);
-	/* And uses it again. */
+	/* And reuses it. */
 	p = take(pool, 64 * MIB);
 	CHECK(reserved(pool) == 64 * MIB);
 	OK(d.cuMemPoolTrimTo(pool, 0));
@@ -152,21 +152,21 @@ static void pool_gives_back_when_synchronized(void)
 	OK(RUN(stream, "hold_fill", (uint64_t)flag, p, 8 * MIB, 1));
 	OK(d.cuMemFreeAsync(p, stream));
 	CHECK(reserved(pool) == 64 * MIB && used(pool) == 0);
-	OK(d.cuMemPoolTrimTo(pool, 0)); /* the stream has not got there */
+	OK(d.cuMemPoolTrimTo(pool, 0)); /* the stream has not reached the free */
 	CHECK(reserved(pool) == 64 * MIB);
 	*word_at(flag) = 1;
 	OK(d.cuStreamSynchronize(stream));
 	CHECK(reserved(pool) == 0);
 }
 
-/* cuMemFree of a pool's pointer waits for nothing, and is not counted (driver 580). */
+/* cuMemFree of a pool's pointer does not wait, and is not counted (driver 580). */
 static void pool_free_now(void)
 {
 	start_with_stream();
 	CUmemoryPool pool = own_pool(0);
 	uint64_t *flag = pinned();
 	CUdeviceptr p = take(pool, 64 * MIB), other = take(own_pool(0), 4 * MIB);
-	/* Work of another pool's memory: that of its own, still under way, faults on a real GPU, as the pages go at once. */
+	/* On a real GPU work on this pool's memory would fault: its pages go at once. */
 	OK(RUN(stream, "hold_fill", (uint64_t)flag, other, MIB / 2, 1));
 	OK(d.cuMemFree_v2(p));
 	*word_at(flag) = 1;
@@ -192,13 +192,13 @@ static void pool_reuses_in_stream_order(void)
 		OK(RUN(stream, "verify", p, 4 * MIB, i, (uint64_t)count));
 		OK(d.cuMemFreeAsync(p, stream));
 	}
-	CHECK(reserved(pool) == 32 * MIB); /* one piece for all, before any of it ran */
+	CHECK(reserved(pool) == 32 * MIB); /* one chunk for all, before any work ran */
 	*word_at(flag) = 1;
 	OK(d.cuStreamSynchronize(stream));
 	CHECK(*count == 0);
 }
 
-/* Short of memory, another stream gets what is freed in a held one, and waits for it in its own order. */
+/* When memory is short, another stream takes memory of a held one, and waits in its own order. */
 static void pool_waits_for_another_stream(void)
 {
 	CUstream second;
@@ -230,13 +230,13 @@ static void pool_waits_for_another_stream(void)
 	OK(d.cuStreamSynchronize(second));
 }
 
-/* What no pool uses serves everyone; what a stream has not freed yet serves nobody, and nobody waits for it. */
+/* Unused memory serves all pools. Memory of an unfinished free serves none, without waiting. */
 static void pool_memory_is_taken_back(void)
 {
 	CUdeviceptr p, plain;
 
 	start_with_stream();
-	need_simulator(); /* on a real one this would take all of the device */
+	need_simulator(); /* on a real GPU this would take the whole device */
 	CUmemoryPool pool = own_pool(UINT64_MAX), another = own_pool(0);
 	uint64_t *flag = pinned();
 	size_t all = free_memory();

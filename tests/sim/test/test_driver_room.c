@@ -1,11 +1,11 @@
-/* Device memory that is taken by what is no allocation: SPILL_SIM_ROOM. The simulator's own. */
+/* Device memory of objects other than allocations: SPILL_SIM_ROOM. For the simulator only. */
 #include "driver_test.h"
 
 #include <pthread.h>
 
 static CUdeviceptr ballast;
 
-/* Leaves `bytes`, or up to a granule more, of the device. */
+/* Leaves `bytes` of the device, or up to a granule more. */
 static void leave(size_t bytes)
 {
 	size_t free_bytes = free_memory();
@@ -48,7 +48,7 @@ static void modules(void)
 
 	start_with("module:6MiB");
 	leave(4 * MIB);
-	/* Its code and, in a granule of their own, its variables. */
+	/* Its code, and its variables in a granule of their own. */
 	FULL(d.cuModuleLoad(&one, kernels_path));
 	CHECK(!one);
 	make_room();
@@ -56,7 +56,7 @@ static void modules(void)
 	TAKES(8 * MIB, d.cuModuleLoad(&two, kernels_path));
 	FREES(8 * MIB, d.cuModuleUnload(one));
 	FREES(8 * MIB, d.cuModuleUnload(two));
-	/* A library's comes with its first use. */
+	/* A library takes its room with its first use. */
 	TAKES(0, d.cuLibraryLoadFromFile(&from_file, kernels_path, NULL, NULL, 0, NULL, NULL, 0));
 	TAKES(8 * MIB, d.cuLibraryGetModule(&two, from_file));
 	FREES(8 * MIB, d.cuLibraryUnload(from_file));
@@ -104,7 +104,7 @@ static void functions(void)
 	FULL(d.cuModuleGetFunction(&copy, module, "copy"));
 	FULL(d.cuLaunchKernel((CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, nothing, NULL));
 	make_room();
-	/* What failed once is spoilt: seen on an H200 for a library's kernel. */
+	/* A kernel that failed once is spoilt, as seen on an H200 for a library's kernel. */
 	GIVES(CUDA_ERROR_UNKNOWN,
 	      d.cuLaunchKernel((CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, nothing, NULL));
 	OK(d.cuModuleGetFunction(&copy, module, "copy"));
@@ -132,7 +132,8 @@ static void streams_and_events(void)
 	CHECK(!one && !event);
 	make_room();
 	leave(0);
-	FULL(RUN(CU_STREAM_PER_THREAD, "add", (uint64_t)word, 1, 1)); /* the first work of one */
+	/* the first work of a thread's stream */
+	FULL(RUN(CU_STREAM_PER_THREAD, "add", (uint64_t)word, 1, 1));
 	make_room();
 	TAKES(2 * MIB, RUN(CU_STREAM_PER_THREAD, "add", (uint64_t)word, 1, 1));
 	TAKES(0, RUN(CU_STREAM_PER_THREAD, "add", (uint64_t)word, 1, 1));
@@ -179,7 +180,7 @@ static void local_memory(void)
 	OK(d.cuMemAlloc_v2(&p, 4096));
 	OK(d.cuMemsetD8_v2(p, 0, 4096));
 	leave(4 * MIB);
-	FULL(RUN(NULL, "deep", p, 512, 1)); /* 3 KiB more than a thread has */
+	FULL(RUN(NULL, "deep", p, 512, 1)); /* 3 KiB more than a thread's share */
 	FULL(d.cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 4096));
 	make_room();
 	TAKES(6 * MIB, RUN(NULL, "deep", p, 512, 1));
@@ -205,12 +206,12 @@ static void contexts(void)
 	TAKES(10 * MIB, d.cuCtxCreate_v2(&other, 0, 0));
 	CUstream stream;
 	OK(d.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	OK(d.cuCtxDestroy_v2(other)); /* with all that is its */
+	OK(d.cuCtxDestroy_v2(other)); /* with all its objects */
 	OK(d.cuCtxSetCurrent(context));
 	CHECK(free_memory() == before);
 }
 
-/* Every function that can be refused so can be told to fail, too. */
+/* Each such function can also fail by injection. */
 static void failing(void)
 {
 	CUmodule other;

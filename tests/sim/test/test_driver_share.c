@@ -1,4 +1,4 @@
-/* Memory for other processes, and handles of what is mapped: contract tests as test_driver.c. */
+/* Memory for other processes, and handles of mappings: contract tests as test_driver.c. */
 #include "driver_test.h"
 
 #include <fcntl.h>
@@ -35,7 +35,7 @@ static void legacy_handles(void)
 	OK(d.cuMemAlloc_v2(&p, 4 * MIB));
 	OK(d.cuIpcGetMemHandle(&handle, p));
 	OK(d.cuIpcGetMemHandle(&handle, p + 4096));
-	/* The process that owns it cannot open it. */
+	/* The owner cannot open it. */
 	CUdeviceptr opened = 0;
 	GIVES(CUDA_ERROR_INVALID_CONTEXT,
 	      d.cuIpcOpenMemHandle_v2(&opened, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
@@ -59,7 +59,7 @@ static void legacy_handles(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuIpcCloseMemHandle(p));
 }
 
-/* Another process is told the truth: the simulator does not share memory. */
+/* Another process gets an error: the simulator does not share memory. */
 static void legacy_handle_elsewhere(void)
 {
 	CUipcMemHandle handle;
@@ -164,7 +164,7 @@ static void vmm_handles(void)
 	OK(d.cuMemRelease(again));
 	OK(d.cuMemRetainAllocationHandle(&again, (void *)(p + GRANULE)));
 	CHECK(again == handle);
-	/* The range is the reservation; the address range is the chunk. */
+	/* The range is the reservation. The address range is the chunk. */
 	OK(d.cuPointerGetAttribute(&base, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, p + GRANULE));
 	OK(d.cuPointerGetAttribute(&bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, p + GRANULE));
 	CHECK(base == p && bytes == 4 * GRANULE);
@@ -198,7 +198,7 @@ static void ranges(void)
 	                                      CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
 }
 
-/* By as many mappings as there are, but none of the host. */
+/* In any number of mappings, but without host memory. */
 static void ranges_of_chunks(void)
 {
 	CUmemLocationType types[] = {CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_LOCATION_TYPE_DEVICE,

@@ -1,4 +1,4 @@
-/* Nodes that say what they were given, graphs in graphs, and executable graphs that change: contract tests as test_driver.c. */
+/* Parameters of nodes, child graphs, updates: contract tests as test_driver.c. */
 #include "driver_graph_test.h"
 
 static uint64_t *host;
@@ -54,9 +54,9 @@ static CUDA_MEMCPY3D_v2 to_host(CUdeviceptr from, size_t bytes)
 	                          .Depth = 1};
 }
 
-/* -- questions ------------------------------------------------------------------------------------------- */
+/* -- queries ----------------------------------------------------------------------------------- */
 
-/* Where the first byte is: a driver may put offsets into the address. */
+/* Address of the first byte. A driver may add offsets to the address. */
 static uint64_t first_source(const CUDA_MEMCPY3D_v2 *copy)
 {
 	uint64_t base = copy->srcMemoryType == CU_MEMORYTYPE_HOST ? (uint64_t)copy->srcHost : copy->srcDevice;
@@ -135,7 +135,7 @@ static void captured_nodes_are_told(void)
 	CHECK(set.dst == memory + 128 && set.width * set.elementSize == 64 && set.height == 1);
 }
 
-/* -- graphs in graphs ------------------------------------------------------------------------------------ */
+/* -- graphs in graphs -------------------------------------------------------------------------- */
 
 static void child_graphs(void)
 {
@@ -151,7 +151,7 @@ static void child_graphs(void)
 	OK(d.cuGraphAddChildGraphNode(&inner, middle, NULL, 0, deepest));
 	first = add_kernel(graph, NULL, memory, 100);
 	OK(d.cuGraphAddChildGraphNode(&child, graph, &first, 1, middle));
-	add_kernel(middle, NULL, memory, 1000); /* it was copied before */
+	add_kernel(middle, NULL, memory, 1000); /* it was copied earlier */
 	OK(d.cuGraphDestroy(deepest));
 	OK(d.cuGraphDestroy(middle));
 	OK(d.cuGraphNodeGetType(child, &type));
@@ -170,7 +170,7 @@ static void child_graphs(void)
 	CHECK(word(memory) == 202 && word(memory + 8) == 20);
 }
 
-/* -- changes --------------------------------------------------------------------------------------------- */
+/* -- changes ----------------------------------------------------------------------------------- */
 
 static void all_is_updated(void)
 {

@@ -1,4 +1,4 @@
-/* Words that streams write and wait for, and what a context's event stands for: contract tests as test_driver.c. */
+/* Words of streams, and events of a context: contract tests as test_driver.c. */
 #include "driver_test.h"
 
 #include <pthread.h>
@@ -24,7 +24,7 @@ static void writing_and_waiting(void)
 	OK(d.cuStreamWriteValue64_v2(one, at + 8, UINT64_MAX - 1, 0));
 	OK(d.cuStreamSynchronize(one));
 	CHECK(word[0] == 7 && word[1] == UINT64_MAX - 1);
-	/* Work behind a wait starts when the word says so; the program's own hand may say it. */
+	/* Work after a wait starts when the word has its value. The program may write it. */
 	OK(d.cuStreamWaitValue32_v2(two, at + 16, 5, CU_STREAM_WAIT_VALUE_GEQ));
 	OK(d.cuStreamWriteValue32_v2(two, at + 24, 1, 0));
 	GIVES(CUDA_ERROR_NOT_READY, d.cuStreamQuery(two));
@@ -34,7 +34,7 @@ static void writing_and_waiting(void)
 	word_at(word)[2] = 6;
 	OK(d.cuStreamSynchronize(two));
 	CHECK(word_at(word)[3] == 1);
-	/* Words of device memory, as well. */
+	/* Also words of device memory. */
 	OK(d.cuMemAlloc_v2(&device, 4096));
 	OK(d.cuMemsetD8_v2(device, 0, 4096));
 	OK(d.cuStreamSynchronize(NULL)); /* the other streams do not wait for it */
@@ -53,7 +53,8 @@ static void conditions(void)
 	CUstream stream = new_stream();
 
 	word[0] = 0x10;
-	OK(d.cuStreamWaitValue32_v2(stream, at, 0xfffffff0u, CU_STREAM_WAIT_VALUE_GEQ)); /* around the end */
+	/* across the wrap-around */
+	OK(d.cuStreamWaitValue32_v2(stream, at, 0xfffffff0u, CU_STREAM_WAIT_VALUE_GEQ));
 	OK(d.cuStreamWaitValue32_v2(stream, at, 0x30, CU_STREAM_WAIT_VALUE_AND));
 	OK(d.cuStreamWaitValue32_v2(stream, at, 0x10, CU_STREAM_WAIT_VALUE_EQ));
 	OK(d.cuStreamWaitValue32_v2(stream, at, 0x01, CU_STREAM_WAIT_VALUE_NOR));
@@ -62,7 +63,7 @@ static void conditions(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuStreamWaitValue64_v2(stream, at + 4, 0, 0));
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuStreamWriteValue32_v2(stream, 0, 0, 0));
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuStreamWaitValue32_v2(stream, at, 0, 9));
-	/* The first versions are switched off, as the card's attribute says. */
+	/* The first versions are off, as the device attribute says. */
 	if (!has(92)) {
 		GIVES(CUDA_ERROR_NOT_SUPPORTED, d.cuStreamWaitValue32(stream, at, 0, 0));
 		GIVES(CUDA_ERROR_NOT_SUPPORTED, d.cuStreamWriteValue64(stream, at, 0, 0));
@@ -121,12 +122,12 @@ static void words_in_a_graph(void)
 	CHECK(word_at(word)[0] == 3);
 }
 
-/* -- what a context does ----------------------------------------------------------------------------------- */
+/* -- events of a context ----------------------------------------------------------------------- */
 
 static uint64_t *flags;
 static atomic_int launched, go_on;
 
-/* Holds its own default stream, which no handle names elsewhere. */
+/* Blocks its own default stream, which no handle names elsewhere. */
 static void *other_thread(void *unused)
 {
 	OK(d.cuCtxSetCurrent(context));
@@ -155,7 +156,7 @@ static void everything_of_a_context(void)
 	OK(d.cuCtxRecordEvent(context, sooner));
 	OK(RUN(stream, "hold", (uint64_t)flags));
 	OK(d.cuCtxRecordEvent(context, event));
-	/* What comes later is not waited for. */
+	/* Later work is not waited for. */
 	OK(RUN(late, "hold", (uint64_t)(flags + 16)));
 	GIVES(CUDA_ERROR_NOT_READY, d.cuEventQuery(event));
 	GIVES(CUDA_ERROR_NOT_READY, d.cuEventQuery(sooner));
@@ -181,7 +182,7 @@ static void streams_wait_for_a_context(void)
 	OK(d.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
 	OK(RUN(one, "hold", (uint64_t)flags));
 	OK(d.cuCtxRecordEvent(context, event));
-	OK(d.cuStreamDestroy_v2(one)); /* its work goes on */
+	OK(d.cuStreamDestroy_v2(one)); /* its work continues */
 	OK(d.cuStreamWaitEvent(two, event, 0));
 	OK(RUN(two, "add", (uint64_t)(flags + 1), 1, 5));
 	GIVES(CUDA_ERROR_NOT_READY, d.cuStreamQuery(two));
@@ -200,7 +201,7 @@ static void contexts_are_told_apart(void)
 	OK(d.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
 	OK(d.cuCtxCreate_v2(&other, 0, 0));
 	GIVES(CUDA_ERROR_INVALID_HANDLE, d.cuCtxRecordEvent(other, event));
-	OK(d.cuCtxRecordEvent(context, event)); /* whatever is current */
+	OK(d.cuCtxRecordEvent(context, event)); /* for any current context */
 	GIVES(CUDA_ERROR_INVALID_CONTEXT, d.cuCtxRecordEvent(NULL, event));
 	OK(d.cuCtxDestroy_v2(other));
 }
@@ -214,13 +215,13 @@ static void breaks_captures(void)
 	flags = pinned();
 	CUstream stream = new_stream();
 	OK(d.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
-	OK(RUN(stream, "add", (uint64_t)flags, 1, 1)); /* loaded before */
+	OK(RUN(stream, "add", (uint64_t)flags, 1, 1)); /* loaded earlier */
 	OK(d.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
 	OK(RUN(stream, "add", (uint64_t)flags, 1, 1));
 	int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	OK(d.cuThreadExchangeStreamCaptureMode((CUstreamCaptureMode *)&mode));
 	GIVES(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, d.cuCtxRecordEvent(context, event));
-	/* It is broken by that, as cuda.h says. */
+	/* That breaks it, as cuda.h says. */
 	GIVES(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, d.cuStreamEndCapture(stream, &graph));
 	OK(d.cuCtxRecordEvent(context, event));
 	OK(d.cuEventSynchronize(event));

@@ -1,24 +1,9 @@
-/*
- * The contract of ROCm 5's HIP as programs see it, on the simulated HIP.
- *
- *	test_hip MODULE
- */
+/* The contract of ROCm 5's HIP, on the simulated HIP. Usage: test_hip MODULE */
 #include <pthread.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#ifdef REAL_HEADERS
-#include <hip/hip_runtime_api.h>
-#else
-#include "hip_api.h"
-#endif
+#include "hip_test.h"
 
-#include "check.h"
-
-#define MIB ((size_t)1 << 20)
 #define WORDS (MIB / sizeof(uint64_t))
-#define GARBAGE ((void *)0x1000)
 
 static hipModule_t module;
 
@@ -56,7 +41,7 @@ static void *last_error_elsewhere(void *unused)
 	return (void *)(intptr_t)hipPeekAtLastError();
 }
 
-/* Every call overwrites the last error, a success too: not CUDA's rule. */
+/* Each call overwrites the last error, even a success. CUDA's rule differs. */
 static void test_errors(void)
 {
 	pthread_t thread;
@@ -127,14 +112,14 @@ static void test_alloc(void)
 	CHECK(hipMemGetInfo(&after, &total), hipSuccess);
 	CHECK(before - after, 0);
 	memory = GARBAGE;
-	CHECK(hipMalloc(&memory, after), hipSuccess); /* all there is */
+	CHECK(hipMalloc(&memory, after), hipSuccess); /* all memory */
 	CHECK(hipFree(memory), hipSuccess);
 	CHECK(hipMalloc(&host, 4096), hipSuccess);
 	memory = GARBAGE;
 	CHECK(hipMalloc(&memory, after), hipErrorOutOfMemory);
 	CHECK_TRUE(memory == NULL);
 	CHECK(hipFree(host), hipSuccess);
-	/* hipFree takes pinned memory, too. */
+	/* hipFree also accepts pinned memory. */
 	CHECK(hipHostMalloc(&host, MIB, hipHostMallocMapped), hipSuccess);
 	CHECK(hipFree(host), hipSuccess);
 }
@@ -205,7 +190,7 @@ static void test_pointer(void)
 	CHECK(hipFree(device), hipSuccess);
 }
 
-/* Migrates with XNACK or on an APU; elsewhere it is pinned host memory that only says it is managed. */
+/* Migrates with XNACK or on an APU. Elsewhere it is pinned memory that is reported as managed. */
 static void test_managed(void)
 {
 	hipPointerAttribute_t about;

@@ -1,8 +1,4 @@
-/*
- * Capture and graphs.
- *
- *	test_capture MODULE
- */
+/* Capture and graphs. Usage: test_hip_capture MODULE */
 #include <pthread.h>
 
 #include "hip_test.h"
@@ -119,7 +115,7 @@ static hipError_t elsewhere(void)
 	return answer;
 }
 
-/* What hipMalloc may do while a stream captures: by the capture's mode and by the calling thread's. */
+/* hipMalloc during a capture, by the mode of the capture and of the calling thread. */
 static void test_modes(void)
 {
 	hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
@@ -154,7 +150,7 @@ static void test_modes(void)
 	CHECK(hipFree(block), hipSuccess);
 }
 
-/* Each row that hipMalloc's rule holds for. */
+/* Each function with hipMalloc's rule. */
 static void test_forbidden(void)
 {
 	hipPitchedPtr cube;

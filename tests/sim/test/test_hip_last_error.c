@@ -1,5 +1,5 @@
 /*
- * The rule of the last error: test_last_error overwritten|sticky
+ * The rule of the last error: test_hip_last_error overwritten|sticky
  * Each call overwrites it (ROCm 5 and 6), or only a failing one does (ROCm 7).
  */
 #include "hip_test.h"
@@ -19,7 +19,7 @@ int main(int argc, char **argv)
 	CHECK(hipPeekAtLastError(), kept);
 	CHECK(hipGetLastError(), kept);
 	CHECK(hipGetLastError(), hipSuccess);
-	/* The newest error, whatever the rule. */
+	/* The newest error, with either rule. */
 	CHECK(hipMalloc(NULL, 16), hipErrorInvalidValue);
 	CHECK(hipSetDevice(99), hipErrorInvalidDevice);
 	CHECK(hipGetLastError(), hipErrorInvalidDevice);

@@ -1,4 +1,4 @@
-/* What ROCm 6 and 7 have and 5 has not. */
+/* Functions of ROCm 6 and 7 that ROCm 5 lacks. */
 #include <dlfcn.h>
 
 #include "hip_test.h"
@@ -16,7 +16,7 @@ static void test_look_up(void)
 	CHECK(hipGetProcAddress("hipStreamBeginCapture", &found, 602, HIP_PROC_ADDRESS_PER_THREAD, NULL),
 	      hipSuccess);
 	CHECK_TRUE(found == dlsym(RTLD_DEFAULT, "hipStreamBeginCapture_spt"));
-	/* A name that has no such variant is itself. */
+	/* A name without such a variant is itself. */
 	CHECK(hipGetProcAddress("hipMalloc", &found, 602, HIP_PROC_ADDRESS_PER_THREAD, NULL), hipSuccess);
 	CHECK_TRUE(found == dlsym(RTLD_DEFAULT, "hipMalloc"));
 	CHECK(hipGetProcAddress("hipGetDeviceProperties", &found, 602, HIP_PROC_ADDRESS_DEFAULT, NULL),
@@ -55,7 +55,7 @@ static void test_device(void)
 	CHECK(hipGetDevicePropertiesR0600(&now, 99), hipErrorInvalidDevice);
 }
 
-/* The last call's own error, a success too: what hipGetLastError was before ROCm 7. */
+/* The last call's own result, even a success: the old rule of hipGetLastError. */
 static void test_last_result(void)
 {
 	int device;
@@ -109,7 +109,7 @@ static void test_capture(void)
 	hipStreamCaptureStatus status;
 	hipGraph_t graph = NULL;
 
-	/* The default stream of the thread, where the plain name means the legacy one. */
+	/* The thread's default stream, where the plain name means the legacy stream. */
 	CHECK(hipStreamBeginCapture_spt(NULL, hipStreamCaptureModeGlobal), hipSuccess);
 	CHECK(hipStreamIsCapturing_spt(NULL, &status), hipSuccess);
 	CHECK(status, hipStreamCaptureStatusActive);

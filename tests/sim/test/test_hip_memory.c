@@ -1,8 +1,4 @@
-/*
- * Ways to ask for memory and about it, besides those of test_hip.c: pitched, arrays, host, contexts, export.
- *
- *	test_memory MODULE
- */
+/* More ways to get memory. Usage: test_hip_memory MODULE */
 #include <stdbool.h>
 
 #include "hip_test.h"
@@ -78,7 +74,7 @@ static void test_arrays(void)
 	CHECK(before - free_bytes(), 4 * MIB);
 	CHECK(hipArrayDestroy(array), hipSuccess);
 	CHECK(hipArrayDestroy(NULL), hipErrorInvalidValue);
-	/* ROCm 5 does not say why it could not. */
+	/* ROCm 5 does not report the reason. */
 	CHECK(hipArrayCreate(&array, &vast), HIP_RELEASE < 6 ? hipErrorInvalidValue : hipErrorOutOfMemory);
 	flat.NumChannels = 3;
 	CHECK(hipArrayCreate(&array, &flat), hipErrorInvalidValue);
@@ -175,7 +171,7 @@ static void test_attributes(void)
 	CHECK(hipHostFree(host), hipSuccess);
 }
 
-/* A context is a name of a device: nothing that is done to it frees anything. */
+/* A context is a name of a device. No call on it frees memory. */
 static void test_contexts(void)
 {
 	hipCtx_t own = NULL, other = NULL, now = NULL;

@@ -1,6 +1,6 @@
 /*
- * Every function with all-zero arguments: an error or a success, never a crash, and what each says is the vendor's.
- * Twelve zeros serve every prototype: they are in registers and on the stack whatever a function takes.
+ * Each function with arguments of 0 returns the vendor's result, and never crashes. Twelve zeros
+ * serve every prototype: they are in registers and on the stack for any function.
  */
 #include <dlfcn.h>
 
@@ -16,7 +16,7 @@ static long call(const char *name)
 	return found ? (int)((any)found)(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) : -1;
 }
 
-/* Each of these does something with nothing; all others must refuse it. */
+/* These functions accept arguments of 0. All others must refuse them. */
 static const struct {
 	const char *name;
 	hipError_t answer;
@@ -83,7 +83,7 @@ static hipError_t answer_of(const char *name)
 
 static void check_row(const char *name)
 {
-	if (strstr(name, "LastError")) /* has no arguments, and answers what a call before said */
+	if (strstr(name, "LastError")) /* has no arguments, and returns an earlier result */
 		return;
 	long got = call(name), wanted = answer_of(name);
 

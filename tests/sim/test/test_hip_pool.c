@@ -53,7 +53,7 @@ static void test_default(void)
 	CHECK(hipFreeAsync(NULL, stream), hipErrorInvalidValue);
 	CHECK(hipStreamSynchronize(stream), hipSuccess);
 	CHECK(before - free_bytes(), 0);
-	/* Each kind of free takes each kind of memory. */
+	/* Each kind of free accepts each kind of memory. */
 	CHECK(hipMallocAsync(&memory, MIB, stream), hipSuccess);
 	CHECK(hipMalloc(&plain, MIB), hipSuccess);
 	CHECK(hipFree(memory), hipSuccess);
@@ -65,7 +65,7 @@ static void test_default(void)
 	CHECK(hipStreamDestroy(stream), hipSuccess);
 }
 
-/* Up to its threshold a pool keeps what is freed, until it is trimmed. */
+/* A pool keeps freed memory up to its threshold, until a trim. */
 static void test_own(void)
 {
 	size_t before = free_bytes();
@@ -97,7 +97,7 @@ static void test_own(void)
 	CHECK_TRUE(current == pool);
 	CHECK(hipMallocAsync(&memory, 10 * MIB, NULL), hipSuccess);
 	CHECK(amount(pool, hipMemPoolAttrUsedMemCurrent), 10 * MIB);
-	CHECK(hipMemPoolDestroy(pool), hipSuccess); /* what came from it stays until it is freed */
+	CHECK(hipMemPoolDestroy(pool), hipSuccess); /* its memory stays until it is freed */
 	CHECK(hipMemPoolDestroy(pool), hipErrorInvalidValue);
 	CHECK(hipMemset(memory, 1, 10 * MIB), hipSuccess);
 	CHECK(hipDeviceGetMemPool(&current, 0), hipSuccess);
@@ -123,7 +123,7 @@ static void test_access(void)
 	CHECK(hipMemPoolDestroy(pool), hipSuccess);
 }
 
-/* The device's memory is all there again, and what was in pools is freed. */
+/* All memory of the device is free again, including memory of pools. */
 static void test_reset(void)
 {
 	size_t before = free_bytes();

@@ -1,4 +1,4 @@
-/* Virtual memory management. SPILL_SIM_CAPS says what the device has. */
+/* Virtual memory management. SPILL_SIM_CAPS has the abilities of the device. */
 #include "hip_test.h"
 
 #include "hip_later_api.h"
@@ -7,7 +7,7 @@
 
 static void *range;
 
-/* The properties as this release lays them out. */
+/* The properties in the layout of this release. */
 static const hipMemAllocationProp *properties(int location, int id)
 {
 	static hipMemAllocationProp old;
@@ -78,7 +78,7 @@ static void test_device(void)
 	CHECK(hipMemSetAccess(range, CHUNK, &access, 1), hipSuccess);
 	CHECK(hipMemGetAccess(&flags, &access.location, range), hipSuccess);
 	CHECK(flags, hipMemAccessFlagsProtReadWrite);
-	CHECK(hipMemRelease(handle), hipSuccess); /* the mapping holds it */
+	CHECK(hipMemRelease(handle), hipSuccess); /* the mapping keeps it */
 	CHECK(before - free_bytes(), CHUNK);
 	CHECK(hipMemsetD32(range, 0x01020304, CHUNK / 4), hipSuccess);
 	CHECK(hipMemcpy(&word, (char *)range + CHUNK - 4, 4, hipMemcpyDeviceToHost), hipSuccess);
@@ -120,7 +120,7 @@ static void test_properties(void)
 	CHECK(hipMemRelease(handle), hipSuccess);
 }
 
-/* Refused before ROCm 7.2; there the host may touch it when it is told so. */
+/* Refused before ROCm 7.2. From then on the host may have access. */
 static void test_host(void)
 {
 	hipMemAccessDesc access[] = {

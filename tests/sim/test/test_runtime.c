@@ -1,9 +1,9 @@
 /*
- * The contract of the CUDA runtime as programs see it. The same program runs on the simulated runtime and on a
- * real GPU with NVIDIA's own: where they differ, the simulator is wrong.
+ * The contract of the CUDA runtime. The same program runs on a real GPU with NVIDIA's runtime, and
+ * a difference is a bug of the simulator.
  *
- *	test_runtime MODULE          all but what ends the process's context
- *	test_runtime MODULE fault    a kernel touches what is not mapped
+ *	test_runtime MODULE          all but tests that end the process's context
+ *	test_runtime MODULE fault    a kernel touches unmapped memory
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -11,17 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef REAL_HEADERS
-#include <cuda_runtime_api.h>
-#else
 #include "cudart_api.h"
-#endif
-
 #include "check.h"
 
-#define MIB ((size_t)1 << 20)
 #define WORDS (MIB / sizeof(uint64_t))
-#define GARBAGE ((void *)0x1000)
 
 static cudaLibrary_t library;
 
@@ -59,7 +52,7 @@ static void test_errors(void)
 	CHECK(cudaGetLastError(), cudaSuccess);
 	CHECK(cudaSetDevice(99), cudaErrorInvalidDevice);
 	CHECK(cudaPeekAtLastError(), cudaErrorInvalidDevice);
-	CHECK(cudaMalloc(&memory, 256), cudaSuccess); /* a success leaves the last error alone */
+	CHECK(cudaMalloc(&memory, 256), cudaSuccess); /* a success keeps the last error */
 	CHECK(cudaPeekAtLastError(), cudaErrorInvalidDevice);
 	pthread_create(&thread, NULL, last_error_elsewhere, NULL);
 	pthread_join(thread, &elsewhere);
@@ -276,7 +269,7 @@ static void test_stream(void)
 	CHECK(launch("hold", parameters, stream), cudaSuccess);
 	CHECK(cudaEventRecord(end, stream), cudaSuccess);
 	CHECK(cudaStreamQuery(stream), cudaErrorNotReady);
-	CHECK(cudaGetLastError(), cudaSuccess); /* an answer, no error */
+	CHECK(cudaGetLastError(), cudaSuccess); /* a result, not an error */
 	CHECK(cudaEventQuery(end), cudaErrorNotReady);
 	CHECK(cudaStreamWaitEvent(NULL, end, 0), cudaSuccess);
 	*go = 1;
@@ -384,7 +377,7 @@ static void test_reset(void)
 	CHECK(cudaDeviceReset(), cudaSuccess);
 }
 
-/* The context is broken for good, and every call that needs it says so. */
+/* The context is broken for good, and each call that needs it fails. */
 static void test_fault(void)
 {
 	void *memory;

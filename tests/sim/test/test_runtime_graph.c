@@ -1,18 +1,13 @@
-/* Capture and graphs as programs of the runtime see them: contract tests as test_runtime.c. */
+/* Capture and graphs of the runtime: contract tests as test_runtime.c. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef REAL_HEADERS
-#include <cuda_runtime_api.h>
-#else
 #include "cudart_api.h"
-#endif
-
 #include "check.h"
 
 static cudaLibrary_t library;
-static uint64_t *memory, *host; /* a word each */
+static uint64_t *memory, *host; /* one word each */
 static cudaStream_t stream;
 
 static void *add(void)
@@ -95,7 +90,7 @@ static void test_graph(void)
 	CHECK(cudaGraphDestroy(graph), cudaSuccess);
 }
 
-#ifdef REAL_HEADERS /* the parameters are the vendor's own there */
+#ifdef REAL_HEADERS /* the parameters' types are in the vendor's headers only */
 static void test_memory_node(void)
 {
 	struct cudaMemAllocNodeParams params = {.bytesize = 4096};

@@ -1,8 +1,6 @@
 /*
- * The runtime's other ways to ask for memory, as test_runtime.c: pitched, arrays, pools, peers, processes, entry
- * points. Each call goes to the driver; what the driver answers is in ../test_driver_*.c.
- *
- *	test_runtime_memory MODULE
+ * More ways to get memory, as test_runtime.c. The results are the driver's: test_driver_*.c. Usage:
+ * test_runtime_memory MODULE
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -11,16 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifdef REAL_HEADERS
-#include <cuda_runtime_api.h>
-#else
 #include "cudart_api.h"
-#endif
-
 #include "check.h"
-
-#define MIB ((size_t)1 << 20)
-#define GARBAGE ((void *)0x1000)
 
 static void test_pitched(void)
 {
@@ -157,7 +147,7 @@ static void test_peers(void)
 	int count = 0, can = 0;
 	void *there, *here;
 
-	CHECK(cudaDeviceEnablePeerAccess(0, 0), cudaErrorInvalidDevice); /* itself */
+	CHECK(cudaDeviceEnablePeerAccess(0, 0), cudaErrorInvalidDevice); /* the device itself */
 	CHECK(cudaGetLastError(), cudaErrorInvalidDevice);
 	CHECK(cudaGetDeviceCount(&count), cudaSuccess);
 	if (count < 2)
@@ -190,10 +180,10 @@ cudaError_t cudaGetDriverEntryPointByVersion_ptsz(const char *symbol, void **fun
                                                   unsigned int cudaVersion, unsigned long long flags,
                                                   enum cudaDriverEntryPointQueryResult *driverStatus);
 
-/* Deprecated names are hooked all the same. */
+/* Deprecated names are hooked, too. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/* Each form of the question gets the address that the driver exports. */
+/* Each form returns the address that the driver exports. */
 static void test_entry_points(void)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW), *found = NULL;
@@ -220,7 +210,7 @@ static void test_entry_points(void)
 	dlclose(driver);
 }
 
-/* A pool's memory outlives the device's reset, as its driver's does. */
+/* Memory of a pool outlives a reset of the device, as in its driver. */
 static void test_reset(void)
 {
 	void *memory;
@@ -229,7 +219,7 @@ static void test_reset(void)
 	CHECK(cudaDeviceSynchronize(), cudaSuccess);
 	CHECK(cudaDeviceReset(), cudaSuccess);
 	CHECK(cudaMemset(memory, 1, MIB), cudaSuccess);
-	CHECK(cudaDeviceSynchronize(), cudaSuccess); /* the free waits for nothing */
+	CHECK(cudaDeviceSynchronize(), cudaSuccess); /* the free does not wait */
 	CHECK(cudaFree(memory), cudaSuccess);
 	CHECK(cudaFree(memory), cudaErrorInvalidValue);
 }
