@@ -181,7 +181,7 @@ void spill_live_page_open(const struct spill_policy *policy, const struct spill_
 
 /* -- writing ------------------------------------------------------------------------------------------------ */
 
-void spill_live_page_publish(unsigned device, const struct spill_counted_totals *counted, unsigned changed)
+void spill_live_page_publish(unsigned device, const struct spill_ledger_totals_sum *counted, unsigned changed)
 {
 	struct spill_live_page *page = page_of_ours();
 	if (!page)

@@ -2,7 +2,7 @@
  * HIP's physical memory. ROCm 6 changed the order of hipMemAllocationProp to CUDA's (hip_runtime_api.h of
  * both), so the structure is read and written by the version that runs. Behind a handle can be host memory
  * from ROCm 7.2 on, the location being HOST with a device's number (ROCm 7.2 release notes;
- * tests/sim/hip/later.h): before it there is none, and a split needs more than that.
+ * tests/sim/hip/hip_later_api.h): before it there is none, and a split needs more than that.
  */
 #include "backend_hip.h"
 

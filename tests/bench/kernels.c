@@ -3,7 +3,7 @@
  * has four loads of 16 bytes in flight, and a block of 256 threads goes through 16 KiB at a time, so `words` is to be a
  * multiple of 2,048.
  */
-#include "../sim/kernels.c"
+#include "../sim/test/kernels.c"
 
 struct wide {
 	u64 low, high;

@@ -5,11 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#ifdef REAL_HEADERS
-#include <hip/hip_runtime_api.h>
-#else
-#include "hip/api.h"
-#endif
+#include "hip_api.h"
 
 #define SMALL ((size_t)4096)
 

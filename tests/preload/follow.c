@@ -69,7 +69,7 @@ extern CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice devi
 extern CUresult cuCtxDestroy_v2(CUcontext context);
 
 #define BUFFERS 64
-#define VIEWS 4 /* of the structure that fill_views takes, tests/sim/kernels.c */
+#define VIEWS 4 /* of the structure that fill_views takes, tests/sim/test/kernels.c */
 
 /* The word at `i` is what fill writes with `seed`, plus `added`. */
 static struct buffer {

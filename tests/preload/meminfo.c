@@ -18,18 +18,14 @@
 #if defined(DRIVER)
 #include "abi/cuda.h"
 #elif defined(HIP)
-#ifdef REAL_HEADERS
-#include <hip/hip_runtime_api.h>
-#else
-#include "hip/api.h"
-#endif
-#include "hip/later.h"
+#include "hip_api.h"
+#include "hip_later_api.h"
 #define CALL(name) hip##name
 #elif defined(REAL_HEADERS)
 #include <cuda_runtime_api.h>
 #define CALL(name) cuda##name
 #else
-#include "cudart/api.h"
+#include "cudart_api.h"
 #define CALL(name) cuda##name
 #endif
 

@@ -19,13 +19,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "nvml_types.h"
+#include "nvml_api.h"
 
 #define MIB ((size_t)1 << 20)
 
 static struct {
 #define NVML(ret, symbol, parameters) __typeof__(symbol) *symbol;
-#include "nvml.def"
+#include "nvml_api.def"
 } n;
 
 static void find(void)
@@ -36,7 +36,7 @@ static void find(void)
 #else
 #define NVML(ret, symbol, parameters) n.symbol = symbol;
 #endif
-#include "nvml.def"
+#include "nvml_api.def"
 }
 
 #if defined(NOTHING)
@@ -62,7 +62,7 @@ static int ask(size_t *free_bytes, size_t *total)
 }
 
 #elif defined(HIP)
-#include "hip/api.h"
+#include "hip_api.h"
 
 static int start(int device)
 {
@@ -86,7 +86,7 @@ static int ask(size_t *free_bytes, size_t *total)
 }
 
 #else
-#include "driver_types.h"
+#include "cuda_api.h"
 
 static int start(int device)
 {

@@ -1,11 +1,7 @@
 /* A plug-in of a program that itself knows nothing of CUDA: linked with the runtime, loaded RTLD_LOCAL. */
 #include <stdlib.h>
 
-#ifdef REAL_HEADERS
-#include <cuda_runtime_api.h>
-#else
-#include "cudart/api.h"
-#endif
+#include "cudart_api.h"
 
 #define COUNT 5
 #define BYTES ((size_t)4 << 20)

@@ -69,7 +69,7 @@ static uint64_t words(void)
 	return options.bytes / sizeof(uint64_t);
 }
 
-/* The same as pattern() of tests/sim/kernels.c. */
+/* The same as pattern() of tests/sim/test/kernels.c. */
 static uint64_t pattern(uint64_t index, uint64_t seed)
 {
 	uint64_t x = index + seed * 0x9e3779b97f4a7c15ull;

@@ -36,7 +36,7 @@ struct way {
 
 extern const struct way way;
 
-/* A launch that keeps any GPU busy and suits every kernel of tests/sim/kernels.c. */
+/* A launch that keeps any GPU busy and suits every kernel of tests/sim/test/kernels.c. */
 #define BLOCKS 512u
 #define THREADS 256u
 

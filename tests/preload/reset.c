@@ -7,18 +7,10 @@
 #include <stdlib.h>
 
 #ifdef HIP
-#ifdef REAL_HEADERS
-#include <hip/hip_runtime_api.h>
-#else
-#include "hip/api.h"
-#endif
+#include "hip_api.h"
 #define CALL(name) hip##name
 #else
-#ifdef REAL_HEADERS
-#include <cuda_runtime_api.h>
-#else
-#include "cudart/api.h"
-#endif
+#include "cudart_api.h"
 #define CALL(name) cuda##name
 #endif
 

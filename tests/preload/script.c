@@ -48,7 +48,7 @@ static const char *name_of(CUresult result)
 
 /*
  * Host memory that the simulated driver holds, mapped for anyone or not: the pages of its home
- * (tests/sim/device.c), the largest mapping there is, as the page cache knows them. What is in use lies at
+ * (tests/sim/core/device.c), the largest mapping there is, as the page cache knows them. What is in use lies at
  * its beginning.
  */
 static unsigned long long host(void)

@@ -63,7 +63,7 @@ static CUresult launch(CUfunction function, void **parameters)
 	return cuLaunchKernel(function, 4, 1, 1, 64, 1, 1, 0, NULL, parameters, NULL);
 }
 
-/* The same as pattern() of tests/sim/kernels.c. */
+/* The same as pattern() of tests/sim/test/kernels.c. */
 static uint64_t pattern(uint64_t index, uint64_t seed)
 {
 	uint64_t x = index + seed * 0x9e3779b97f4a7c15ull;

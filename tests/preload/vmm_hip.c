@@ -5,12 +5,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#ifdef REAL_HEADERS
-#include <hip/hip_runtime_api.h>
-#else
-#include "hip/api.h"
-#endif
-#include "hip/later.h"
+#include "hip_api.h"
+#include "hip_later_api.h"
 
 #define BYTES ((size_t)24 << 20)
 #define COUNT 3

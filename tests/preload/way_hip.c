@@ -1,9 +1,5 @@
 /* HIP, linked. */
-#ifdef REAL_HEADERS
-#include <hip/hip_runtime_api.h>
-#else
-#include "hip/api.h"
-#endif
+#include "hip_api.h"
 
 #include "prog.h"
 

@@ -1,9 +1,5 @@
 /* The way in of most programs: the CUDA runtime, linked shared or static. */
-#ifdef REAL_HEADERS
-#include <cuda_runtime_api.h>
-#else
-#include "cudart/api.h"
-#endif
+#include "cudart_api.h"
 
 #include "prog.h"
 

@@ -1,5 +1,5 @@
 /* A program of the driver begins with its primary context and one allocation; the driver keeps no last error. */
-#include "driver_types.h"
+#include "cuda_api.h"
 #include "rows.h"
 
 int rows_begin(void)

@@ -1,7 +1,7 @@
 /* hipExtMallocWithFlags: plain memory by its default flag, and kinds that only the device can give. Prints results. */
 #include <stdio.h>
 
-#include "hip/api.h"
+#include "hip_api.h"
 
 #define BYTES ((size_t)4 << 20)
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "driver_types.h"
+#include "cuda_api.h"
 #include "rows.h"
 
 #define THREADS 8

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cudart/api.h"
+#include "cudart_api.h"
 
 #define BYTES ((size_t)1 << 20)
 

@@ -54,7 +54,7 @@ int main(int count, char **arguments)
 #else
 
 #include "abi/hip_later.h"
-#include "hip/api.h"
+#include "hip_api.h"
 
 typedef __typeof__(hipMalloc) malloc_function;
 typedef __typeof__(hipMemGetInfo) info_function;

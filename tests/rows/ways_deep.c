@@ -4,8 +4,8 @@
  */
 #include <dlfcn.h>
 
-#include "cudart/api.h"
-#include "driver_types.h"
+#include "cudart_api.h"
+#include "cuda_api.h"
 #include "rows.h"
 
 typedef cudaError_t entry(const char *, void **, unsigned long long, enum cudaDriverEntryPointQueryResult *);

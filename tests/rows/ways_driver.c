@@ -1,5 +1,5 @@
 /* proc1, proc2: the driver's own look-up, in its first and second form. */
-#include "driver_types.h"
+#include "cuda_api.h"
 #include "rows.h"
 
 static void *by_proc1(const struct rows_row *row)

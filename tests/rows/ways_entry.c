@@ -2,7 +2,7 @@
  * The driver's rows by the runtime's look-ups, whose first call starts the runtime. entry gives the newest form of a
  * function, version the one of that version; the _ptsz forms are those of a program with per-thread default streams.
  */
-#include "cudart/api.h"
+#include "cudart_api.h"
 #include "rows.h"
 
 cudaError_t cudaGetDriverEntryPoint_ptsz(const char *symbol, void **funcPtr, unsigned long long flags,

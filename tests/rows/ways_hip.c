@@ -1,6 +1,6 @@
 /* proc, proc_spt: HIP's own look-up, which ROCm 5 has not. */
 #include "abi/hip_later.h"
-#include "hip/api.h"
+#include "hip_api.h"
 #include "rows.h"
 
 #define VERSION 702 /* 100 * major + minor: ROCm 7.2, the newest that is simulated */

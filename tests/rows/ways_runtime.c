@@ -1,5 +1,5 @@
 /* The runtime's own functions have no look-up beyond the loader's. */
-#include "cudart/api.h"
+#include "cudart_api.h"
 #include "rows.h"
 
 const struct rows_way rows_ways[] = {{NULL, NULL}};

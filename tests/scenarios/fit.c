@@ -10,11 +10,7 @@
  *
  * Exit status: 0; 1 data was wrong; 2 an allocation failed; 64 usage.
  */
-#ifdef REAL_HEADERS
-#include <cuda_runtime_api.h>
-#else
-#include "cudart/api.h"
-#endif
+#include "cudart_api.h"
 
 #include <stdio.h>
 #include <stdlib.h>

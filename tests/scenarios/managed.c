@@ -120,7 +120,7 @@ static void verify_one(unsigned i)
 	wrong |= atomic_exchange(&shared->mismatches, 0) != 0;
 }
 
-/* The same as pattern() of tests/sim/kernels.c. */
+/* The same as pattern() of tests/sim/test/kernels.c. */
 static uint64_t pattern(uint64_t index, uint64_t seed)
 {
 	uint64_t x = index + seed * 0x9e3779b97f4a7c15ull;

@@ -28,30 +28,30 @@
 
 #if defined(PROTOTYPES_SIM_DRIVER)
 #define DRIVER(name, since, params) SAME(#name, CUresult(*) params, PFN_##name##_v##since)
-#include "cudart/calls.def"
+#include "cudart_driver.def"
 #define PROPERTY(field, name, number) EQUAL(name, number)
-#include "cudart/properties.def"
+#include "cudart_properties.def"
 #define DRIVER(name, since, params) +1
-#define ROWS "cudart/calls.def"
+#define ROWS "cudart_driver.def"
 #elif defined(PROTOTYPES_SIM_CUDART)
 #define API(ret, name, params) SAME(#name, ret params, __typeof__(name))
-#include "cudart/api.def"
+#include "cudart_api.def"
 #define ERROR(number, name, text) EQUAL(name, number)
-#include "cudart/errors.def"
+#include "cudart_errors.def"
 #define API(ret, name, params) +1
-#define ROWS "cudart/api.def"
+#define ROWS "cudart_api.def"
 #elif defined(PROTOTYPES_SIM_NVML)
 #define NVML(ret, name, params) SAME(#name, ret params, __typeof__(name))
-#include "nvml.def"
+#include "nvml_api.def"
 #define NVML(ret, name, params) +1
-#define ROWS "nvml.def"
+#define ROWS "nvml_api.def"
 #else
 #define API(node, ret, name, params) SAME(#name, ret params, __typeof__(name))
-#include "hip/api.def"
+#include "hip_api.def"
 #define ERROR(number, name) EQUAL(name, number)
-#include "hip/errors.def"
+#include "hip_errors.def"
 #define API(node, ret, name, params) +1
-#define ROWS "hip/api.def"
+#define ROWS "hip_api.def"
 #endif
 
 static const int rows = 0

@@ -155,7 +155,7 @@ typedef struct hipMemPoolPtrExportData {
 	unsigned char reserved[64];
 } hipMemPoolPtrExportData;
 
-/* ROCm 6 has another order of fields, CUDA's: see struct hip_allocation_prop_6 of tests/sim/hip/later.h. */
+/* ROCm 6 has CUDA's order of fields: struct hip_allocation_prop_6, tests/sim/hip/hip_later_api.h. */
 typedef struct hipMemAllocationProp {
 	unsigned char compressionType;
 	hipMemLocation location;

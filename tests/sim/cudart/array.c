@@ -1,11 +1,11 @@
 /* Arrays, pitched memory in three dimensions, and copies of rows. */
 #include <stdbool.h>
 
-#include "runtime.h"
+#include "cudart_entry.h"
 
-/* -- arrays ---------------------------------------------------------------------------------------------- */
+/* -- arrays ------------------------------------------------------------------------------------ */
 
-/* The driver's words for a channel description; false: it has none. */
+/* A channel description in the driver's terms. False: it has no equivalent. */
 static bool format_of(const struct cudaChannelFormatDesc *desc, CUDA_ARRAY3D_DESCRIPTOR *shape)
 {
 	const int bits[] = {desc->x, desc->y, desc->z, desc->w};
@@ -117,7 +117,7 @@ cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t mipmappedArray)
 	                      : cudaSuccess;
 }
 
-/* -- rows ------------------------------------------------------------------------------------------------ */
+/* -- rows -------------------------------------------------------------------------------------- */
 
 cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitchedDevPtr, struct cudaExtent extent)
 {
@@ -149,8 +149,8 @@ static bool rows_of(void *dst, size_t dpitch, const void *src, size_t spitch, si
 	                                  : CU_MEMORYTYPE_DEVICE;
 	copy->dstHost = dst;
 	copy->srcHost = src;
-	copy->dstDevice = (CUdeviceptr)(uintptr_t)dst;
-	copy->srcDevice = (CUdeviceptr)(uintptr_t)src;
+	copy->dstDevice = cudart_address(dst);
+	copy->srcDevice = cudart_address(src);
 	return (unsigned)kind <= cudaMemcpyDefault;
 }
 

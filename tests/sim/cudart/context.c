@@ -1,17 +1,19 @@
 /*
- * Which context a call runs in. The runtime retains a device's primary context at the first call that needs
- * one and makes it current; a context that the program made current with the driver API is used as it is.
+ * The context of a call. The runtime retains a device's primary context at the first call that
+ * needs one, and makes it current. A context that the program made current with the driver API is
+ * used unchanged.
  */
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "runtime.h"
+#include "cudart_entry.h"
 
 #define DEVICES 64
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static CUcontext primary[DEVICES]; /* retained by us; NULL before, and after cudaDeviceReset */
-static CUcontext stale[DEVICES]; /* what it was before cudaDeviceReset: may still be current in some thread */
+static CUcontext primary[DEVICES]; /* retained here; NULL before, and after cudaDeviceReset */
+/* the one before cudaDeviceReset, which may still be current in a thread */
+static CUcontext stale[DEVICES];
 
 static _Thread_local int chosen; /* cudaSetDevice */
 
@@ -42,7 +44,7 @@ cudaError_t cudart_primary(int ordinal, CUcontext *context)
 	return error;
 }
 
-/* Retains the primary context of `ordinal` unless we hold it already, and makes it current. */
+/* Retains the primary context of `ordinal`, once, and makes it current. */
 static cudaError_t use_primary(int ordinal)
 {
 	CUcontext context;
@@ -51,7 +53,7 @@ static cudaError_t use_primary(int ordinal)
 	return error ? error : cudart_error(CU(cuCtxSetCurrent, context));
 }
 
-/* The device whose primary context `context` was before a reset that nobody has recovered from, or -1. */
+/* Device whose primary context was `context` before a reset without recovery yet, or -1. */
 static int reset_device(CUcontext context)
 {
 	int found = -1;
@@ -109,7 +111,7 @@ cudaError_t cudaInitDevice(int device, unsigned int deviceFlags, unsigned int fl
 	CUcontext before = NULL;
 
 	CUDART_ENTER(init);
-	/* Initialises the device without making it the current one. */
+	/* Initialises the device, and does not make it current. */
 	cudaError_t error = cudart_error(CU(cuCtxGetCurrent, &before));
 	if (!error)
 		error = use_primary(device);

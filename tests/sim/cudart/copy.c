@@ -1,10 +1,5 @@
 /* Copies and sets. */
-#include "runtime.h"
-
-static CUdeviceptr address(const void *pointer)
-{
-	return (CUdeviceptr)(uintptr_t)pointer;
-}
+#include "cudart_entry.h"
 
 cudaError_t cudaMemcpy(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind)
 {
@@ -13,14 +8,14 @@ cudaError_t cudaMemcpy(void *dst, const void *src, size_t count, enum cudaMemcpy
 		return cudaSuccess;
 	switch (kind) {
 	case cudaMemcpyHostToDevice:
-		return cudart_return(CU(cuMemcpyHtoD, address(dst), src, count));
+		return cudart_return(CU(cuMemcpyHtoD, cudart_address(dst), src, count));
 	case cudaMemcpyDeviceToHost:
-		return cudart_return(CU(cuMemcpyDtoH, dst, address(src), count));
+		return cudart_return(CU(cuMemcpyDtoH, dst, cudart_address(src), count));
 	case cudaMemcpyDeviceToDevice:
-		return cudart_return(CU(cuMemcpyDtoD, address(dst), address(src), count));
+		return cudart_return(CU(cuMemcpyDtoD, cudart_address(dst), cudart_address(src), count));
 	case cudaMemcpyHostToHost:
 	case cudaMemcpyDefault:
-		return cudart_return(CU(cuMemcpy, address(dst), address(src), count));
+		return cudart_return(CU(cuMemcpy, cudart_address(dst), cudart_address(src), count));
 	}
 	return cudart_leave(cudaErrorInvalidMemcpyDirection);
 }
@@ -33,14 +28,16 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaM
 		return cudaSuccess;
 	switch (kind) {
 	case cudaMemcpyHostToDevice:
-		return cudart_return(CU(cuMemcpyHtoDAsync, address(dst), src, count, stream));
+		return cudart_return(CU(cuMemcpyHtoDAsync, cudart_address(dst), src, count, stream));
 	case cudaMemcpyDeviceToHost:
-		return cudart_return(CU(cuMemcpyDtoHAsync, dst, address(src), count, stream));
+		return cudart_return(CU(cuMemcpyDtoHAsync, dst, cudart_address(src), count, stream));
 	case cudaMemcpyDeviceToDevice:
-		return cudart_return(CU(cuMemcpyDtoDAsync, address(dst), address(src), count, stream));
+		return cudart_return(
+		    CU(cuMemcpyDtoDAsync, cudart_address(dst), cudart_address(src), count, stream));
 	case cudaMemcpyHostToHost:
 	case cudaMemcpyDefault:
-		return cudart_return(CU(cuMemcpyAsync, address(dst), address(src), count, stream));
+		return cudart_return(
+		    CU(cuMemcpyAsync, cudart_address(dst), cudart_address(src), count, stream));
 	}
 	return cudart_leave(cudaErrorInvalidMemcpyDirection);
 }
@@ -50,7 +47,7 @@ cudaError_t cudaMemset(void *devPtr, int value, size_t count)
 	CUDART_ENTER(enter);
 	if (count == 0)
 		return cudaSuccess;
-	return cudart_return(CU(cuMemsetD8, address(devPtr), (unsigned char)value, count));
+	return cudart_return(CU(cuMemsetD8, cudart_address(devPtr), (unsigned char)value, count));
 }
 
 cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t stream)
@@ -58,7 +55,8 @@ cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t 
 	CUDART_ENTER(enter);
 	if (count == 0)
 		return cudaSuccess;
-	return cudart_return(CU(cuMemsetD8Async, address(devPtr), (unsigned char)value, count, stream));
+	return cudart_return(
+	    CU(cuMemsetD8Async, cudart_address(devPtr), (unsigned char)value, count, stream));
 }
 
 cudaError_t cudaMemset2D(void *devPtr, size_t pitch, int value, size_t width, size_t height)
@@ -66,5 +64,6 @@ cudaError_t cudaMemset2D(void *devPtr, size_t pitch, int value, size_t width, si
 	CUDART_ENTER(enter);
 	if (width == 0 || height == 0)
 		return cudaSuccess;
-	return cudart_return(CU(cuMemsetD2D8, address(devPtr), pitch, (unsigned char)value, width, height));
+	return cudart_return(
+	    CU(cuMemsetD2D8, cudart_address(devPtr), pitch, (unsigned char)value, width, height));
 }

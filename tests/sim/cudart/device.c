@@ -1,13 +1,13 @@
 /* Devices: count, properties, attributes, versions. */
 #include <string.h>
 
-#include "runtime.h"
+#include "cudart_entry.h"
 
-static int attribute(CUdevice device, int number)
+static int device_attribute(CUdevice device, int number)
 {
 	int value = 0;
 
-	/* An attribute that the simulated driver does not know is one that its device does not have. */
+	/* The device lacks an attribute that the simulated driver does not know. */
 	if (CU(cuDeviceGetAttribute, &value, (CUdevice_attribute)number, device) != CUDA_SUCCESS)
 		return 0;
 	return value;
@@ -41,8 +41,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
 	if (!error)
 		error = cudart_error(CU(cuDeviceGetUuid, &uuid, handle));
 	memcpy(&prop->uuid, &uuid, sizeof(uuid));
-#define PROPERTY(field, name, number) prop->field = attribute(handle, number);
-#include "properties.def"
+#define PROPERTY(field, name, number) prop->field = device_attribute(handle, number);
+#include "cudart_properties.def"
 	return cudart_leave(error);
 }
 
@@ -83,7 +83,7 @@ cudaError_t cudaDeviceCanAccessPeer(int *canAccessPeer, int device, int peerDevi
 	return cudart_leave(error);
 }
 
-/* Works without a driver: the version is then 0. */
+/* Works without a driver, with version 0. */
 cudaError_t cudaDriverGetVersion(int *driverVersion)
 {
 	if (!driverVersion)
@@ -108,7 +108,7 @@ cudaError_t cudaDeviceSynchronize(void)
 	return cudart_return(CU(cuCtxSynchronize));
 }
 
-/* Scheduling and mapping flags change nothing that a program could see on the simulator. */
+/* Flags of scheduling and mapping have no visible effect here. */
 static _Thread_local unsigned int device_flags;
 
 cudaError_t cudaSetDeviceFlags(unsigned int flags)

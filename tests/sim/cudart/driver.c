@@ -3,9 +3,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "driver.h"
+#include "cudart_driver.h"
 
-/* What a CUDA 13 runtime passes for functions that have had one ABI only is that ABI's version, too. */
+/* A CUDA 13 runtime passes this for functions with one ABI only. It is that ABI's version, too. */
 #define FLAG_LEGACY_STREAM 1
 
 struct cudart_driver cudart_driver;
@@ -13,7 +13,7 @@ struct cudart_driver cudart_driver;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool loaded, initialised;
 
-static void *find(const char *name, int version)
+static void *find_function(const char *name, int version)
 {
 	CUdriverProcAddressQueryResult status;
 	void *found = NULL;
@@ -24,7 +24,7 @@ static void *find(const char *name, int version)
 	return found;
 }
 
-static cudaError_t load(void)
+static cudaError_t load_driver(void)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW);
 
@@ -33,8 +33,8 @@ static cudaError_t load(void)
 	*(void **)&cudart_driver.cuGetProcAddress = dlsym(library, "cuGetProcAddress_v2");
 	if (!cudart_driver.cuGetProcAddress)
 		return cudaErrorInsufficientDriver;
-#define DRIVER(name, since, params) *(void **)&cudart_driver.name = find(#name, since);
-#include "calls.def"
+#define DRIVER(name, since, params) *(void **)&cudart_driver.name = find_function(#name, since);
+#include "cudart_driver.def"
 	if (!cudart_driver.cuInit)
 		return cudaErrorInsufficientDriver;
 	return cudaSuccess;
@@ -42,7 +42,7 @@ static cudaError_t load(void)
 
 static cudaError_t load_locked(void)
 {
-	cudaError_t error = loaded ? cudaSuccess : load();
+	cudaError_t error = loaded ? cudaSuccess : load_driver();
 
 	loaded = error == cudaSuccess;
 	return error;

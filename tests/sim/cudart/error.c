@@ -1,7 +1,7 @@
-/* Last errors as NVIDIA documents them: per thread, set by a call that fails, left alone by a success. */
+/* Last errors as NVIDIA documents them: per thread, set by a failure, kept by a success. */
 #include <stdio.h>
 
-#include "runtime.h"
+#include "cudart_entry.h"
 
 static _Thread_local cudaError_t last_error;
 
@@ -10,28 +10,28 @@ static const struct {
 	const char *name, *text;
 } errors[] = {
 #define ERROR(number, name, text) {(cudaError_t)number, #name, text},
-#include "errors.def"
+#include "cudart_errors.def"
 };
 
 cudaError_t cudart_leave(cudaError_t error)
 {
-	/* A query's "not yet" is an answer and no error: a real GPU does not remember it either. */
+	/* A query's "not ready" is a result. A real runtime does not keep it as an error either. */
 	if (error && error != cudaErrorNotReady)
 		last_error = error;
 	return error;
 }
 
-/* NVIDIA's runtime starts the driver here too: without one, asking for the last error is an error. */
-static cudaError_t last(void)
+/* NVIDIA's runtime starts the driver here too: without one, this call fails. */
+static cudaError_t last_error_of_thread(void)
 {
 	cudart_leave(cudart_init());
 	return last_error;
 }
 
-/* Clears what it returns, also when the context is broken for good: the next call will fail again. */
+/* Clears the error, even if the context is broken: the next call fails again. */
 cudaError_t cudaGetLastError(void)
 {
-	cudaError_t error = last();
+	cudaError_t error = last_error_of_thread();
 
 	last_error = cudaSuccess;
 	return error;
@@ -39,7 +39,7 @@ cudaError_t cudaGetLastError(void)
 
 cudaError_t cudaPeekAtLastError(void)
 {
-	return last();
+	return last_error_of_thread();
 }
 
 const char *cudaGetErrorName(cudaError_t error)

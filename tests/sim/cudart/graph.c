@@ -1,5 +1,5 @@
 /* Stream capture and graphs. Handles are the driver's. */
-#include "runtime.h"
+#include "cudart_entry.h"
 
 #define CONTEXT(name) \
 	CUcontext name = NULL; \
@@ -84,16 +84,16 @@ cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *pGraphNode, cudaGraph_t grap
 	    CU(cuGraphAddKernelNode, pGraphNode, graph, pDependencies, numDependencies, &kernel));
 }
 
-/* Both sides as the driver finds them by address, whatever direction was named. */
+/* The driver finds both sides by address, whatever the direction. */
 cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
                                      const cudaGraphNode_t *pDependencies, size_t numDependencies, void *dst,
                                      const void *src, size_t count, enum cudaMemcpyKind kind)
 {
 	CUDA_MEMCPY3D_v2 copy = {
 	    .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
-	    .srcDevice = (CUdeviceptr)(uintptr_t)src,
+	    .srcDevice = cudart_address(src),
 	    .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
-	    .dstDevice = (CUdeviceptr)(uintptr_t)dst,
+	    .dstDevice = cudart_address(dst),
 	    .WidthInBytes = count,
 	    .Height = 1,
 	    .Depth = 1,
@@ -115,7 +115,7 @@ cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *pGraphNode, cudaGraph_t grap
 	if (!pMemsetParams)
 		return cudart_leave(cudaErrorInvalidValue);
 	CUDA_MEMSET_NODE_PARAMS_v1 set = {
-	    .dst = (CUdeviceptr)(uintptr_t)pMemsetParams->dst,
+	    .dst = cudart_address(pMemsetParams->dst),
 	    .pitch = pMemsetParams->pitch,
 	    .value = pMemsetParams->value,
 	    .elementSize = pMemsetParams->elementSize,
@@ -127,7 +127,7 @@ cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *pGraphNode, cudaGraph_t grap
 	    CU(cuGraphAddMemsetNode, pGraphNode, graph, pDependencies, numDependencies, &set, context));
 }
 
-/* The runtime's parameters are laid out as the driver's. */
+/* The runtime's parameters have the driver's layout. */
 cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
                                      const cudaGraphNode_t *pDependencies, size_t numDependencies,
                                      struct cudaMemAllocNodeParams *nodeParams)
@@ -142,7 +142,7 @@ cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *pGraphNode, cudaGraph_t gra
 {
 	CUDART_ENTER(enter);
 	return cudart_return(CU(cuGraphAddMemFreeNode, pGraphNode, graph, pDependencies, numDependencies,
-	                        (CUdeviceptr)(uintptr_t)dptr));
+	                        cudart_address(dptr)));
 }
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *numNodes)

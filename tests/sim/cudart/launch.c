@@ -1,10 +1,10 @@
-/* Libraries, kernels and launches, by the interface that takes a module at run time (CUDA 12.8 and later). */
+/* Libraries, kernels and launches, by the functions that load a module at run time (CUDA 12.8). */
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "runtime.h"
+#include "cudart_entry.h"
 
-/* A kernel that we handed out: a real driver would look into what else comes in, and may crash. */
+/* A kernel that we gave out. A real driver would read any other pointer, and may crash. */
 struct kernel {
 	struct kernel *next;
 	CUkernel handle;
@@ -25,14 +25,14 @@ static int is_kernel(const void *function)
 	return found;
 }
 
-static cudaError_t check(const void *function)
+static cudaError_t check_kernel(const void *function)
 {
 	if (!function)
 		return cudaErrorInvalidDeviceFunction;
 	return is_kernel(function) ? cudaSuccess : cudaErrorInvalidResourceHandle;
 }
 
-static cudaError_t remember(CUkernel handle, CUlibrary library)
+static cudaError_t remember_kernel(CUkernel handle, CUlibrary library)
 {
 	if (is_kernel(handle))
 		return cudaSuccess;
@@ -47,7 +47,7 @@ static cudaError_t remember(CUkernel handle, CUlibrary library)
 	return cudaSuccess;
 }
 
-static void forget(CUlibrary library)
+static void forget_library(CUlibrary library)
 {
 	pthread_mutex_lock(&lock);
 	for (struct kernel **at = &kernels; *at;) {
@@ -92,7 +92,7 @@ cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *fileName
 cudaError_t cudaLibraryUnload(cudaLibrary_t library)
 {
 	CUDART_ENTER(enter);
-	forget(library);
+	forget_library(library);
 	return cudart_return(CU(cuLibraryUnload, library));
 }
 
@@ -105,7 +105,7 @@ cudaError_t cudaLibraryGetKernel(cudaKernel_t *pKernel, cudaLibrary_t library, c
 		return cudart_leave(cudaErrorInvalidValue);
 	cudaError_t error = cudart_error(CU(cuLibraryGetKernel, &found, library, name));
 	if (!error)
-		error = remember(found, library);
+		error = remember_kernel(found, library);
 	if (!error)
 		*pKernel = found;
 	return cudart_leave(error);
@@ -121,14 +121,14 @@ cudaError_t cudaLaunchKernel(const void *func, dim3 gridDim, dim3 blockDim, void
                              cudaStream_t stream)
 {
 	CUDART_ENTER(enter);
-	cudaError_t error = check(func);
+	cudaError_t error = check_kernel(func);
 	if (error)
 		return cudart_leave(error);
 	return cudart_return(CU(cuLaunchKernel, (CUfunction)func, gridDim.x, gridDim.y, gridDim.z, blockDim.x,
 	                        blockDim.y, blockDim.z, (unsigned int)sharedMem, stream, args, NULL));
 }
 
-/* Launch attributes shape how a launch is scheduled; the simulator runs it all the same. */
+/* Launch attributes affect scheduling only. The simulator ignores them. */
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args)
 {
 	if (!config) {
@@ -149,7 +149,7 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attr, const void *f
 	CUDART_ENTER(enter);
 	if (!attr)
 		return cudart_leave(cudaErrorInvalidValue);
-	cudaError_t error = check(func);
+	cudaError_t error = check_kernel(func);
 	if (!error)
 		error = cudart_current_device(&ordinal);
 	if (!error)

@@ -1,21 +1,15 @@
-/* Allocations, managed memory, and what a pointer is. */
-#include "runtime.h"
+/* Allocations, managed memory, and attributes of pointers. */
+#include "cudart_entry.h"
 
-/* Runtime pointers and driver addresses are the same numbers. */
-static CUdeviceptr address(const void *pointer)
-{
-	return (CUdeviceptr)(uintptr_t)pointer;
-}
-
-/* NVIDIA's runtime writes NULL over the program's pointer when the driver has no memory; so do we. */
+/* NVIDIA's runtime writes NULL to the pointer if memory runs out. So does this one. */
 static cudaError_t hand_out(void **pointer, CUdeviceptr found, CUresult result)
 {
 	*pointer = result == CUDA_SUCCESS ? (void *)(uintptr_t)found : NULL;
 	return cudart_return(result);
 }
 
-/* Nothing asked for: success and no pointer, as the vendor answers. */
-static cudaError_t nothing(void **pointer)
+/* For 0 bytes: success and NULL, as the vendor. */
+static cudaError_t return_no_pointer(void **pointer)
 {
 	*pointer = NULL;
 	return cudaSuccess;
@@ -29,16 +23,16 @@ cudaError_t cudaMalloc(void **devPtr, size_t size)
 	if (!devPtr)
 		return cudart_leave(cudaErrorInvalidValue);
 	if (size == 0)
-		return nothing(devPtr);
+		return return_no_pointer(devPtr);
 	CUresult result = CU(cuMemAlloc, &found, size);
 	return hand_out(devPtr, found, result);
 }
 
-/* cudaFree(NULL) is how programs start the runtime; it goes to the driver, which says if the context is broken. */
+/* Programs start the runtime with cudaFree(NULL). The driver reports a broken context. */
 cudaError_t cudaFree(void *devPtr)
 {
 	CUDART_ENTER(enter);
-	return cudart_return(CU(cuMemFree, address(devPtr)));
+	return cudart_return(CU(cuMemFree, cudart_address(devPtr)));
 }
 
 cudaError_t cudaMallocPitch(void **devPtr, size_t *pitch, size_t width, size_t height)
@@ -50,9 +44,9 @@ cudaError_t cudaMallocPitch(void **devPtr, size_t *pitch, size_t width, size_t h
 		return cudart_leave(cudaErrorInvalidValue);
 	if (width == 0 || height == 0) {
 		*pitch = 0;
-		return nothing(devPtr);
+		return return_no_pointer(devPtr);
 	}
-	/* The largest element that the driver takes: a pitch right for every type. */
+	/* The driver's largest element: its pitch is right for each type. */
 	CUresult result = CU(cuMemAllocPitch, &found, pitch, width, height, 16);
 	return hand_out(devPtr, found, result);
 }
@@ -71,7 +65,7 @@ cudaError_t cudaMallocManaged(void **devPtr, size_t size, unsigned int flags)
 	if (!devPtr)
 		return cudart_leave(cudaErrorInvalidValue);
 	if (size == 0)
-		return nothing(devPtr);
+		return return_no_pointer(devPtr);
 	CUresult result = CU(cuMemAllocManaged, &found, size, flags);
 	return hand_out(devPtr, found, result);
 }
@@ -84,10 +78,10 @@ cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned int flags)
 	if (!pHost)
 		return cudart_leave(cudaErrorInvalidValue);
 	if (size == 0)
-		return nothing(pHost);
-	/* With unified addressing all pinned memory is mapped, and cudaHostGetFlags says so. */
+		return return_no_pointer(pHost);
+	/* With unified addressing all pinned memory is mapped, as cudaHostGetFlags reports. */
 	CUresult result = CU(cuMemHostAlloc, &found, size, flags | CU_MEMHOSTALLOC_DEVICEMAP);
-	return hand_out(pHost, address(found), result);
+	return hand_out(pHost, cudart_address(found), result);
 }
 
 cudaError_t cudaMallocHost(void **ptr, size_t size)
@@ -140,7 +134,7 @@ cudaError_t cudaMallocAsync(void **devPtr, size_t size, cudaStream_t hStream)
 	if (!devPtr)
 		return cudart_leave(cudaErrorInvalidValue);
 	if (size == 0)
-		return nothing(devPtr);
+		return return_no_pointer(devPtr);
 	CUresult result = CU(cuMemAllocAsync, &found, size, hStream);
 	return hand_out(devPtr, found, result);
 }
@@ -150,7 +144,7 @@ cudaError_t cudaFreeAsync(void *devPtr, cudaStream_t hStream)
 	CUDART_ENTER(enter);
 	if (!devPtr)
 		return cudaSuccess;
-	return cudart_return(CU(cuMemFreeAsync, address(devPtr), hStream));
+	return cudart_return(CU(cuMemFreeAsync, cudart_address(devPtr), hStream));
 }
 
 static CUmemLocation driver_location(struct cudaMemLocation location)
@@ -163,7 +157,7 @@ cudaError_t cudaMemAdvise(const void *devPtr, size_t count, enum cudaMemoryAdvis
 {
 	CUDART_ENTER(enter);
 	return cudart_return(
-	    CU(cuMemAdvise, address(devPtr), count, (CUmem_advise)advice, driver_location(location)));
+	    CU(cuMemAdvise, cudart_address(devPtr), count, (CUmem_advise)advice, driver_location(location)));
 }
 
 cudaError_t cudaMemPrefetchAsync(const void *devPtr, size_t count, struct cudaMemLocation location,
@@ -171,7 +165,7 @@ cudaError_t cudaMemPrefetchAsync(const void *devPtr, size_t count, struct cudaMe
 {
 	CUDART_ENTER(enter);
 	return cudart_return(
-	    CU(cuMemPrefetchAsync, address(devPtr), count, driver_location(location), flags, stream));
+	    CU(cuMemPrefetchAsync, cudart_address(devPtr), count, driver_location(location), flags, stream));
 }
 
 static enum cudaMemoryType runtime_type(unsigned int type, unsigned int managed)
@@ -197,12 +191,12 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
 	CUDART_ENTER(enter);
 	if (!attributes)
 		return cudart_leave(cudaErrorInvalidValue);
-	CUresult result = CU(cuPointerGetAttributes, 5, asked, values, address(ptr));
+	CUresult result = CU(cuPointerGetAttributes, 5, asked, values, cudart_address(ptr));
 	if (result != CUDA_SUCCESS)
 		return cudart_return(result);
 	*attributes = (struct cudaPointerAttributes){.type = runtime_type(type, managed), .device = ordinal};
 	attributes->devicePointer = (void *)(uintptr_t)device;
-	/* What the driver does not know is taken for the program's own memory. */
+	/* Memory that the driver does not know is the program's own. */
 	attributes->hostPointer = attributes->type == cudaMemoryTypeUnregistered ? (void *)ptr : host;
 	return cudaSuccess;
 }

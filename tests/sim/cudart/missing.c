@@ -1,5 +1,5 @@
-/* One function for every export that the simulator lacks; its caller's arguments are left where they are. */
-#include "runtime.h"
+/* A function for each export that the simulator lacks. It ignores its arguments. */
+#include "cudart_entry.h"
 
 #define MISSING(name) \
 	__attribute__((visibility("default"))) cudaError_t name(void); \
@@ -7,4 +7,4 @@
 	{ \
 		return cudart_missing(#name); \
 	}
-#include "missing.def"
+#include "cudart_missing.def"

@@ -1,5 +1,5 @@
 /* Pools: the driver's, with the runtime's names for the same layouts. */
-#include "runtime.h"
+#include "cudart_entry.h"
 
 cudaError_t cudaMallocFromPoolAsync(void **ptr, size_t size, cudaMemPool_t memPool, cudaStream_t stream)
 {
@@ -81,7 +81,7 @@ cudaError_t cudaMemPoolExportPointer(struct cudaMemPoolPtrExportData *exportData
 {
 	CUDART_ENTER(enter);
 	return cudart_return(
-	    CU(cuMemPoolExportPointer, (CUmemPoolPtrExportData *)exportData, (CUdeviceptr)(uintptr_t)ptr));
+	    CU(cuMemPoolExportPointer, (CUmemPoolPtrExportData *)exportData, cudart_address(ptr)));
 }
 
 cudaError_t cudaMemPoolImportPointer(void **ptr, cudaMemPool_t memPool,
@@ -92,7 +92,7 @@ cudaError_t cudaMemPoolImportPointer(void **ptr, cudaMemPool_t memPool,
 	    CU(cuMemPoolImportPointer, (CUdeviceptr *)ptr, memPool, (CUmemPoolPtrExportData *)exportData));
 }
 
-/* -- a device's pools ------------------------------------------------------------------------------------ */
+/* -- a device's pools -------------------------------------------------------------------------- */
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *memPool, int device)
 {

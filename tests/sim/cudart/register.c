@@ -1,8 +1,9 @@
 /*
- * What nvcc puts into a host program calls these before main. The simulator cannot run the GPU code in them,
- * so it lets the program load and leaves its kernels unknown: launching one is an invalid handle.
+ * Code that nvcc puts into a host program calls these functions before main. The simulator cannot
+ * run its GPU code. So the program loads, and its kernels are unknown: a launch fails with an
+ * invalid handle.
  */
-#include "runtime.h"
+#include "cudart_entry.h"
 
 #pragma GCC visibility push(default)
 void **__cudaRegisterFatBinary(void *binary);
@@ -40,7 +41,7 @@ void __cudaUnregisterFatBinary(void **handle)
 	(void)handle;
 }
 
-/* Their parameters, up to ten, are of no use to us. */
+/* Ignores their parameters, up to ten. */
 void __cudaRegisterFunction(void)
 {
 }
@@ -59,7 +60,7 @@ char __cudaInitModule(void **handle)
 	return 1;
 }
 
-/* The <<<…>>> of a launch: its stub takes the configuration back and calls cudaLaunchKernel. */
+/* The <<<…>>> of a launch: the stub reads the configuration back and calls cudaLaunchKernel. */
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream)
 {
 	configuration.grid = grid;

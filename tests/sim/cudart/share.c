@@ -1,19 +1,14 @@
 /* Memory between devices and between processes. */
 #include <string.h>
 
-#include "runtime.h"
+#include "cudart_entry.h"
 
-static CUdeviceptr address(const void *pointer)
-{
-	return (CUdeviceptr)(uintptr_t)pointer;
-}
-
-/* -- processes ------------------------------------------------------------------------------------------- */
+/* -- processes --------------------------------------------------------------------------------- */
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *devPtr)
 {
 	CUDART_ENTER(enter);
-	return cudart_return(CU(cuIpcGetMemHandle, (CUipcMemHandle *)handle, address(devPtr)));
+	return cudart_return(CU(cuIpcGetMemHandle, (CUipcMemHandle *)handle, cudart_address(devPtr)));
 }
 
 cudaError_t cudaIpcOpenMemHandle(void **devPtr, cudaIpcMemHandle_t handle, unsigned int flags)
@@ -34,13 +29,13 @@ cudaError_t cudaIpcOpenMemHandle(void **devPtr, cudaIpcMemHandle_t handle, unsig
 cudaError_t cudaIpcCloseMemHandle(void *devPtr)
 {
 	CUDART_ENTER(enter);
-	return cudart_return(CU(cuIpcCloseMemHandle, address(devPtr)));
+	return cudart_return(CU(cuIpcCloseMemHandle, cudart_address(devPtr)));
 }
 
-/* -- devices --------------------------------------------------------------------------------------------- */
+/* -- devices ----------------------------------------------------------------------------------- */
 
-/* The other device's primary context, which the runtime starts for this. */
-static cudaError_t peer(int device, CUcontext *context)
+/* The other device's primary context, which the runtime starts. */
+static cudaError_t peer_context(int device, CUcontext *context)
 {
 	int own;
 	cudaError_t error = cudart_current_device(&own);
@@ -55,7 +50,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags)
 	CUcontext context;
 
 	CUDART_ENTER(enter);
-	cudaError_t error = flags ? cudaErrorInvalidValue : peer(peerDevice, &context);
+	cudaError_t error = flags ? cudaErrorInvalidValue : peer_context(peerDevice, &context);
 	return error ? cudart_leave(error) : cudart_return(CU(cuCtxEnablePeerAccess, context, 0));
 }
 
@@ -64,7 +59,7 @@ cudaError_t cudaDeviceDisablePeerAccess(int peerDevice)
 	CUcontext context;
 
 	CUDART_ENTER(enter);
-	cudaError_t error = peer(peerDevice, &context);
+	cudaError_t error = peer_context(peerDevice, &context);
 	return error ? cudart_leave(error) : cudart_return(CU(cuCtxDisablePeerAccess, context));
 }
 

@@ -1,5 +1,5 @@
-/* Streams and events. The driver takes the runtime's special streams (NULL, legacy, per thread) as they are. */
-#include "runtime.h"
+/* Streams and events. The driver knows the runtime's special streams: NULL, legacy, per thread. */
+#include "cudart_entry.h"
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *pStream, unsigned int flags, int priority)
 {

@@ -1,7 +1,7 @@
-#include "allocations.h"
-
 #include <pthread.h>
 #include <stdlib.h>
+
+#include "hip_entry.h"
 
 struct entry {
 	struct entry *next;

@@ -1,11 +1,11 @@
 /*
- * Arrays (hipamd's hip_memory.cpp, ihipArrayCreate). The handle is the vendor's struct, which programs of ROCm 5
- * may look into; its `data` is the core's array. ROCm on Linux has no mipmapped arrays: it refuses them all.
+ * Arrays (hipamd's hip_memory.cpp, ihipArrayCreate). The handle is the vendor's struct, which ROCm
+ * 5 programs may read. Its `data` is the core's array. ROCm on Linux refuses all mipmapped arrays.
  */
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "runtime.h"
+#include "hip_entry.h"
 
 struct made {
 	struct made *next;
@@ -15,8 +15,8 @@ struct made {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct made *all;
 
-/* Takes it from the list. NULL: none of ours, or destroyed already. */
-static struct made *take(const struct hipArray *array)
+/* Takes it from the list. NULL: not an array of ours, or destroyed. */
+static struct made *take_array(const struct hipArray *array)
 {
 	struct made *found = NULL;
 
@@ -58,7 +58,7 @@ static enum hipChannelFormatKind kind_of(enum hipArray_Format format)
 	                                           : hipChannelFormatKindUnsigned;
 }
 
-static struct hipChannelFormatDesc channels(const HIP_ARRAY3D_DESCRIPTOR *what)
+static struct hipChannelFormatDesc channels_of(const HIP_ARRAY3D_DESCRIPTOR *what)
 {
 	int bits = (int)element_bytes(what->Format) * 8;
 
@@ -69,7 +69,7 @@ static struct hipChannelFormatDesc channels(const HIP_ARRAY3D_DESCRIPTOR *what)
 	                                     .f = kind_of(what->Format)};
 }
 
-static hipError_t check(const HIP_ARRAY3D_DESCRIPTOR *what)
+static hipError_t check_shape(const HIP_ARRAY3D_DESCRIPTOR *what)
 {
 	const unsigned refused = hipArraySurfaceLoadStore | hipArrayCubemap | hipArrayTextureGather;
 
@@ -80,8 +80,8 @@ static hipError_t check(const HIP_ARRAY3D_DESCRIPTOR *what)
 	return element_bytes(what->Format) && what->Width ? hipSuccess : hipErrorInvalidValue;
 }
 
-/* pre: checked. A device without room is an invalid value up to ROCm 5, which asked for no reason. */
-static hipError_t create(hipArray_t *array, const HIP_ARRAY3D_DESCRIPTOR *what)
+/* A full device is an invalid value up to ROCm 5, which did not check the reason. pre: checked. */
+static hipError_t create_array(hipArray_t *array, const HIP_ARRAY3D_DESCRIPTOR *what)
 {
 	uint64_t row, rows = what->Height ? what->Height : 1, depth = what->Depth ? what->Depth : 1;
 	struct sim_context *context;
@@ -102,7 +102,7 @@ static hipError_t create(hipArray_t *array, const HIP_ARRAY3D_DESCRIPTOR *what)
 		return error == hipErrorOutOfMemory && HIP_RELEASE < 6 ? hipErrorInvalidValue : error;
 	}
 	made->array = (struct hipArray){.data = data,
-	                                .desc = channels(what),
+	                                .desc = channels_of(what),
 	                                .width = (unsigned)what->Width,
 	                                .height = (unsigned)what->Height,
 	                                .depth = (unsigned)what->Depth,
@@ -118,12 +118,12 @@ static hipError_t create(hipArray_t *array, const HIP_ARRAY3D_DESCRIPTOR *what)
 
 static hipError_t checked_create(hipArray_t *array, const HIP_ARRAY3D_DESCRIPTOR *what)
 {
-	hipError_t error = array ? check(what) : hipErrorInvalidValue;
+	hipError_t error = array ? check_shape(what) : hipErrorInvalidValue;
 
-	return error ? error : create(array, what);
+	return error ? error : create_array(array, what);
 }
 
-/* Format 0 and no channels, which no array may have, when the description is none that HIP knows. */
+/* Format 0 and no channels if HIP does not know the description. No array may have these. */
 static void read_channels(const hipChannelFormatDesc *desc, HIP_ARRAY3D_DESCRIPTOR *what)
 {
 	static const struct {
@@ -189,9 +189,9 @@ hipError_t hipArray3DCreate(hipArray_t *array, const HIP_ARRAY3D_DESCRIPTOR *pAl
 	return hip_leave(pAllocateArray ? checked_create(array, pAllocateArray) : hipErrorInvalidValue);
 }
 
-static hipError_t destroy(const struct hipArray *array)
+static hipError_t destroy_array(const struct hipArray *array)
 {
-	struct made *made = array ? take(array) : NULL;
+	struct made *made = array ? take_array(array) : NULL;
 
 	if (!made)
 		return hipErrorInvalidValue;
@@ -204,14 +204,14 @@ hipError_t hipFreeArray(hipArray_t array)
 {
 	HIP_ENTER();
 	HIP_TRY(hip_capture_forbids());
-	return hip_leave(destroy(array));
+	return hip_leave(destroy_array(array));
 }
 
 hipError_t hipArrayDestroy(hipArray_t array)
 {
 	HIP_ENTER();
 	HIP_TRY(hip_capture_forbids());
-	return hip_leave(destroy(array));
+	return hip_leave(destroy_array(array));
 }
 
 hipError_t hipMallocMipmappedArray(hipMipmappedArray_t *mipmappedArray,

@@ -1,10 +1,11 @@
 /*
- * Stream capture, with the errors of hipamd's hip_graph.cpp. What a capture forbids to others is the core's; ROCm 5
- * refused the other call and let the capture go on, later releases and this simulator invalidate it, too.
+ * Stream capture, with the errors of hipamd's hip_graph.cpp. The core decides which calls a capture
+ * forbids. ROCm 5 refused the call and the capture went on. Later releases and this simulator also
+ * invalidate the capture.
  */
-#include "api_later.h"
+#include "hip_later_api.h"
 #include "graph.h"
-#include "runtime.h"
+#include "hip_entry.h"
 
 hipError_t hip_capture_forbids(void)
 {
@@ -16,17 +17,17 @@ hipError_t hip_capture_forbids_waiting(struct sim_stream *stream)
 	return hip_error(sim_capture_asks(stream));
 }
 
-/* A stream handle that names nothing: hip::isValid. */
-static bool dead(hipStream_t stream)
+/* An invalid stream handle: hip::isValid. */
+static bool is_dead_stream(hipStream_t stream)
 {
 	return stream && stream != hipStreamPerThread && !sim_stream_alive((struct sim_stream *)stream);
 }
 
-static hipError_t begin(hipStream_t stream, hipStreamCaptureMode mode)
+static hipError_t begin_capture(hipStream_t stream, hipStreamCaptureMode mode)
 {
 	struct sim_stream *on;
 
-	if (dead(stream))
+	if (is_dead_stream(stream))
 		return HIP_RELEASE < 6 ? hipErrorInvalidValue : hipErrorContextIsDestroyed;
 	if (!stream)
 		return hipErrorStreamCaptureUnsupported;
@@ -36,7 +37,7 @@ static hipError_t begin(hipStream_t stream, hipStreamCaptureMode mode)
 	return error ? error : hip_error(sim_capture_begin(on, (enum sim_capture_mode)mode, NULL));
 }
 
-static hipError_t end(hipStream_t stream, hipGraph_t *graph)
+static hipError_t end_capture(hipStream_t stream, hipGraph_t *graph)
 {
 	struct sim_graph *made = NULL;
 	struct sim_stream *on;
@@ -45,7 +46,7 @@ static hipError_t end(hipStream_t stream, hipGraph_t *graph)
 		return hipErrorInvalidValue;
 	if (!stream)
 		return hipErrorIllegalState;
-	if (dead(stream))
+	if (is_dead_stream(stream))
 		return hipErrorContextIsDestroyed;
 	hipError_t error = hip_stream(stream, &on);
 	if (error)
@@ -56,24 +57,24 @@ static hipError_t end(hipStream_t stream, hipGraph_t *graph)
 	return error;
 }
 
-/* No stream of ours: it captures nothing, as the default stream does. */
-static hipError_t query(hipStream_t stream, struct sim_capture_info *info)
+/* Not a stream of ours: it captures nothing, like the default stream. */
+static hipError_t query_capture(hipStream_t stream, struct sim_capture_info *info)
 {
 	struct sim_stream *on;
 
-	if (dead(stream))
+	if (is_dead_stream(stream))
 		return hipErrorContextIsDestroyed;
 	hipError_t error = hip_stream(stream, &on);
 	return error ? error : hip_error(sim_capture_query(on, info));
 }
 
-static hipError_t status(hipStream_t stream, hipStreamCaptureStatus *out, unsigned long long *id)
+static hipError_t capture_status(hipStream_t stream, hipStreamCaptureStatus *out, unsigned long long *id)
 {
 	struct sim_capture_info info;
 
 	if (!out)
 		return hipErrorInvalidValue;
-	hipError_t error = query(stream, &info);
+	hipError_t error = query_capture(stream, &info);
 	if (error)
 		return error;
 	*out = (hipStreamCaptureStatus)info.status;
@@ -90,51 +91,51 @@ static hipStream_t or_per_thread(hipStream_t stream)
 hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode)
 {
 	HIP_ENTER();
-	return hip_leave(begin(stream, mode));
+	return hip_leave(begin_capture(stream, mode));
 }
 
 hipError_t hipStreamBeginCapture_spt(hipStream_t stream, hipStreamCaptureMode mode)
 {
 	HIP_ENTER();
-	return hip_leave(begin(or_per_thread(stream), mode));
+	return hip_leave(begin_capture(or_per_thread(stream), mode));
 }
 
 hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t *pGraph)
 {
 	HIP_ENTER();
-	return hip_leave(end(stream, pGraph));
+	return hip_leave(end_capture(stream, pGraph));
 }
 
 hipError_t hipStreamEndCapture_spt(hipStream_t stream, hipGraph_t *pGraph)
 {
 	HIP_ENTER();
-	return hip_leave(end(or_per_thread(stream), pGraph));
+	return hip_leave(end_capture(or_per_thread(stream), pGraph));
 }
 
 hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus *pCaptureStatus)
 {
 	HIP_ENTER();
-	return hip_leave(status(stream, pCaptureStatus, NULL));
+	return hip_leave(capture_status(stream, pCaptureStatus, NULL));
 }
 
 hipError_t hipStreamIsCapturing_spt(hipStream_t stream, hipStreamCaptureStatus *pCaptureStatus)
 {
 	HIP_ENTER();
-	return hip_leave(status(or_per_thread(stream), pCaptureStatus, NULL));
+	return hip_leave(capture_status(or_per_thread(stream), pCaptureStatus, NULL));
 }
 
 hipError_t hipStreamGetCaptureInfo(hipStream_t stream, hipStreamCaptureStatus *pCaptureStatus,
                                    unsigned long long *pId)
 {
 	HIP_ENTER();
-	return hip_leave(status(stream, pCaptureStatus, pId));
+	return hip_leave(capture_status(stream, pCaptureStatus, pId));
 }
 
 hipError_t hipStreamGetCaptureInfo_spt(hipStream_t stream, hipStreamCaptureStatus *pCaptureStatus,
                                        unsigned long long *pId)
 {
 	HIP_ENTER();
-	return hip_leave(status(or_per_thread(stream), pCaptureStatus, pId));
+	return hip_leave(capture_status(or_per_thread(stream), pCaptureStatus, pId));
 }
 
 hipError_t hipStreamGetCaptureInfo_v2(hipStream_t stream, hipStreamCaptureStatus *captureStatus_out,
@@ -144,7 +145,7 @@ hipError_t hipStreamGetCaptureInfo_v2(hipStream_t stream, hipStreamCaptureStatus
 	struct sim_capture_info info;
 
 	HIP_ENTER();
-	HIP_TRY(captureStatus_out ? query(stream, &info) : hipErrorInvalidValue);
+	HIP_TRY(captureStatus_out ? query_capture(stream, &info) : hipErrorInvalidValue);
 	*captureStatus_out = (hipStreamCaptureStatus)info.status;
 	if (info.status != SIM_CAPTURE_ACTIVE)
 		return hip_leave(hipSuccess);

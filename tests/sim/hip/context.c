@@ -1,13 +1,14 @@
 /*
- * HIP's contexts (hipamd's hip_context.cpp): names for the devices, a stack of them in each thread, and nothing
- * else. Making one makes nothing; destroying, releasing or resetting one frees nothing. Only hipDeviceReset does.
+ * HIP's contexts (hipamd's hip_context.cpp) are names of devices, with a stack in each thread.
+ * Creating one allocates nothing, and ending or resetting one frees nothing. Only hipDeviceReset
+ * frees.
  */
-#include "runtime.h"
+#include "hip_entry.h"
 
 #define DEPTH 64
 
 struct ihipCtx_t {
-	char unused; /* the address is the handle */
+	char unused; /* its address is the handle */
 };
 
 static struct ihipCtx_t names[SIM_DEVICES];
@@ -17,18 +18,13 @@ static _Thread_local struct {
 	int device[DEPTH];
 } stack;
 
-static bool is_device(int device)
-{
-	return device >= 0 && device < sim_config()->devices;
-}
-
-/* -1: no context of ours. */
+/* -1: not a context of ours. */
 static int device_of(hipCtx_t context)
 {
 	return context >= names && context < names + sim_config()->devices ? (int)(context - names) : -1;
 }
 
-static hipError_t push(int device)
+static hipError_t push_context(int device)
 {
 	if (stack.depth == DEPTH)
 		return hipErrorInvalidContext;
@@ -40,7 +36,7 @@ hipError_t hipCtxCreate(hipCtx_t *ctx, unsigned int flags, hipDevice_t device)
 {
 	(void)flags; /* how the host waits */
 	HIP_ENTER();
-	HIP_TRY(ctx && is_device(device) ? push(device) : hipErrorInvalidValue);
+	HIP_TRY(ctx && hip_is_device(device) ? push_context(device) : hipErrorInvalidValue);
 	*ctx = &names[device];
 	return hip_leave(hipSuccess);
 }
@@ -64,7 +60,7 @@ hipError_t hipCtxSetCurrent(hipCtx_t ctx)
 	if (!ctx)
 		return hip_leave(hipSuccess);
 	hip_set_device(device_of(ctx));
-	return hip_leave(push(device_of(ctx)));
+	return hip_leave(push_context(device_of(ctx)));
 }
 
 hipError_t hipCtxGetCurrent(hipCtx_t *ctx)
@@ -78,7 +74,7 @@ hipError_t hipCtxGetCurrent(hipCtx_t *ctx)
 hipError_t hipCtxPushCurrent(hipCtx_t ctx)
 {
 	HIP_ENTER();
-	HIP_TRY(device_of(ctx) < 0 ? hipErrorInvalidContext : push(device_of(ctx)));
+	HIP_TRY(device_of(ctx) < 0 ? hipErrorInvalidContext : push_context(device_of(ctx)));
 	hip_set_device(device_of(ctx));
 	return hip_leave(hipSuccess);
 }
@@ -104,7 +100,7 @@ hipError_t hipCtxGetDevice(hipDevice_t *device)
 hipError_t hipDevicePrimaryCtxRetain(hipCtx_t *pctx, hipDevice_t dev)
 {
 	HIP_ENTER();
-	HIP_TRY(is_device(dev) ? hipSuccess : hipErrorInvalidDevice);
+	HIP_TRY(hip_is_device(dev) ? hipSuccess : hipErrorInvalidDevice);
 	HIP_TRY(pctx ? hipSuccess : hipErrorInvalidValue);
 	*pctx = &names[dev];
 	return hip_leave(hipSuccess);
@@ -113,26 +109,26 @@ hipError_t hipDevicePrimaryCtxRetain(hipCtx_t *pctx, hipDevice_t dev)
 hipError_t hipDevicePrimaryCtxRelease(hipDevice_t dev)
 {
 	HIP_ENTER();
-	return hip_leave(is_device(dev) ? hipSuccess : hipErrorInvalidDevice);
+	return hip_leave(hip_is_device(dev) ? hipSuccess : hipErrorInvalidDevice);
 }
 
 hipError_t hipDevicePrimaryCtxReset(hipDevice_t dev)
 {
 	HIP_ENTER();
-	return hip_leave(is_device(dev) ? hipSuccess : hipErrorInvalidDevice);
+	return hip_leave(hip_is_device(dev) ? hipSuccess : hipErrorInvalidDevice);
 }
 
 hipError_t hipDevicePrimaryCtxSetFlags(hipDevice_t dev, unsigned int flags)
 {
 	(void)flags;
 	HIP_ENTER();
-	return hip_leave(is_device(dev) ? hipErrorContextAlreadyInUse : hipErrorInvalidDevice);
+	return hip_leave(hip_is_device(dev) ? hipErrorContextAlreadyInUse : hipErrorInvalidDevice);
 }
 
 hipError_t hipDevicePrimaryCtxGetState(hipDevice_t dev, unsigned int *flags, int *active)
 {
 	HIP_ENTER();
-	HIP_TRY(is_device(dev) ? hipSuccess : hipErrorInvalidDevice);
+	HIP_TRY(hip_is_device(dev) ? hipSuccess : hipErrorInvalidDevice);
 	if (flags)
 		*flags = 0;
 	if (active)
@@ -140,7 +136,7 @@ hipError_t hipDevicePrimaryCtxGetState(hipDevice_t dev, unsigned int *flags, int
 	return hip_leave(hipSuccess);
 }
 
-/* A context of the other device, in the vendor's own words. */
+/* A context of the other device, in the vendor's errors. */
 static hipError_t peer_of(hipCtx_t context, int *device)
 {
 	*device = device_of(context);

@@ -1,12 +1,12 @@
-/* Devices, their one context each, versions, attributes. */
+/* Devices, each with one context; versions and attributes. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "graph.h"
-#include "runtime.h"
+#include "hip_entry.h"
 
-/* Debian 12's runtime says the first; HIP 6.4.43482 is of ROCm 6.4, HIP 7.2.26015 stands for ROCm 7.2. */
+/* Debian 12's runtime reports the first. 6.4.43482 is of ROCm 6.4; 7.2.26015 stands for 7.2. */
 #if HIP_RELEASE == 5
 #define HIP_VERSION 50221153
 #elif HIP_RELEASE == 6
@@ -20,9 +20,9 @@ static struct sim_context *contexts[SIM_DEVICES];
 
 static _Thread_local int chosen;
 
-static hipError_t check(int device)
+static hipError_t check_device(int device)
 {
-	return device < 0 || device >= sim_config()->devices ? hipErrorInvalidDevice : hipSuccess;
+	return hip_is_device(device) ? hipSuccess : hipErrorInvalidDevice;
 }
 
 int hip_device(void)
@@ -45,7 +45,7 @@ bool hip_is_active(int device)
 
 hipError_t hip_context(int device, struct sim_context **context)
 {
-	hipError_t error = check(device);
+	hipError_t error = check_device(device);
 
 	if (error)
 		return error;
@@ -63,7 +63,7 @@ hipError_t hipInit(unsigned int flags)
 	return hip_leave(flags ? hipErrorInvalidValue : hipSuccess);
 }
 
-/* The one call that says "no device" in so many words. */
+/* The only call with "no device" as its error. */
 hipError_t hipGetDeviceCount(int *count)
 {
 	if (!count)
@@ -89,14 +89,14 @@ hipError_t hipGetDevice(int *deviceId)
 hipError_t hipSetDevice(int deviceId)
 {
 	HIP_ENTER();
-	HIP_TRY(check(deviceId));
+	HIP_TRY(check_device(deviceId));
 	chosen = deviceId;
 	return hip_leave(hipSuccess);
 }
 
 hipError_t hipSetDeviceFlags(unsigned flags)
 {
-	(void)flags; /* how the host waits: nothing that a program could see on the simulator */
+	(void)flags; /* how the host waits: no visible effect here */
 	HIP_ENTER();
 	return hip_leave(hipSuccess);
 }
@@ -104,7 +104,7 @@ hipError_t hipSetDeviceFlags(unsigned flags)
 hipError_t hipDeviceGet(hipDevice_t *device, int ordinal)
 {
 	HIP_ENTER();
-	HIP_TRY(device ? check(ordinal) : hipErrorInvalidValue);
+	HIP_TRY(device ? check_device(ordinal) : hipErrorInvalidValue);
 	*device = ordinal;
 	return hip_leave(hipSuccess);
 }
@@ -112,7 +112,7 @@ hipError_t hipDeviceGet(hipDevice_t *device, int ordinal)
 hipError_t hipDeviceGetName(char *name, int len, hipDevice_t device)
 {
 	HIP_ENTER();
-	HIP_TRY(check(device));
+	HIP_TRY(check_device(device));
 	HIP_TRY(name && len > 0 ? hipSuccess : hipErrorInvalidValue);
 	snprintf(name, (size_t)len, "Simulated GPU %d", device);
 	return hip_leave(hipSuccess);
@@ -123,7 +123,7 @@ hipError_t hipDeviceTotalMem(size_t *bytes, hipDevice_t device)
 	uint64_t free, total;
 
 	HIP_ENTER();
-	HIP_TRY(check(device));
+	HIP_TRY(check_device(device));
 	HIP_TRY(bytes ? hipSuccess : hipErrorInvalidValue);
 	sim_device_memory(device, &free, &total);
 	*bytes = total;
@@ -133,14 +133,14 @@ hipError_t hipDeviceTotalMem(size_t *bytes, hipDevice_t device)
 hipError_t hipDeviceGetPCIBusId(char *pciBusId, int len, int device)
 {
 	HIP_ENTER();
-	HIP_TRY(check(device));
+	HIP_TRY(check_device(device));
 	HIP_TRY(pciBusId && len > 0 ? hipSuccess : hipErrorInvalidValue);
 	snprintf(pciBusId, (size_t)len, "0000:%02x:00.0", device + 1);
 	return hip_leave(hipSuccess);
 }
 
-/* Managed memory exists wherever the kernel driver has it; pageable access is what XNACK adds (ROCm 5). */
-static int attribute(hipDeviceAttribute_t which, int device)
+/* The kernel driver provides managed memory. XNACK adds pageable access (ROCm 5). */
+static int device_attribute(hipDeviceAttribute_t which, int device)
 {
 	const struct sim_config *config = sim_config();
 
@@ -209,8 +209,8 @@ hipError_t hipDeviceGetAttribute(int *pi, hipDeviceAttribute_t attr, int deviceI
 {
 	HIP_ENTER();
 	HIP_TRY(pi ? hipSuccess : hipErrorInvalidValue);
-	HIP_TRY(check(deviceId));
-	int value = attribute(attr, deviceId);
+	HIP_TRY(check_device(deviceId));
+	int value = device_attribute(attr, deviceId);
 	HIP_TRY(value < 0 ? hipErrorInvalidValue : hipSuccess);
 	*pi = value;
 	return hip_leave(hipSuccess);
@@ -222,7 +222,7 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t *prop, int deviceId)
 
 	HIP_ENTER();
 	HIP_TRY(prop ? hipSuccess : hipErrorInvalidValue);
-	HIP_TRY(check(deviceId));
+	HIP_TRY(check_device(deviceId));
 	sim_device_memory(deviceId, &free, &total);
 	memset(prop, 0, sizeof(*prop));
 	snprintf(prop->name, sizeof(prop->name), "Simulated GPU %d", deviceId);
@@ -230,12 +230,12 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t *prop, int deviceId)
 	         sim_config()->xnack ? '+' : '-');
 	prop->gcnArch = 910;
 	prop->totalGlobalMem = total;
-#define PROPERTY(field, name) prop->field = attribute(hipDeviceAttribute##name, deviceId);
-#include "properties.def"
+#define PROPERTY(field, name) prop->field = device_attribute(hipDeviceAttribute##name, deviceId);
+#include "hip_properties.def"
 	return hip_leave(hipSuccess);
 }
 
-/* Both work without a device. */
+/* Both work without devices. */
 hipError_t hipDriverGetVersion(int *driverVersion)
 {
 	if (!driverVersion)
@@ -277,15 +277,15 @@ hipError_t hipDeviceCanAccessPeer(int *canAccessPeer, int deviceId, int peerDevi
 {
 	HIP_ENTER();
 	HIP_TRY(canAccessPeer ? hipSuccess : hipErrorInvalidValue);
-	HIP_TRY(check(deviceId));
-	HIP_TRY(check(peerDeviceId));
+	HIP_TRY(check_device(deviceId));
+	HIP_TRY(check_device(peerDeviceId));
 	*canAccessPeer = deviceId != peerDeviceId;
 	return hip_leave(hipSuccess);
 }
 
 static hipError_t peer_contexts(int peer, struct sim_context **own, struct sim_context **other)
 {
-	if (check(peer) || peer == chosen)
+	if (check_device(peer) || peer == chosen)
 		return hipErrorInvalidDevice;
 	hipError_t error = hip_context(chosen, own);
 	return error ? error : hip_context(peer, other);

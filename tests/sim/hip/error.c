@@ -1,13 +1,13 @@
-/* Errors, and the last error: per thread, cleared when it is read; what overwrites it, hip_leave says. */
+/* Errors, and the last error: per thread, cleared by a read, overwritten as in hip_leave. */
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime.h"
+#include "hip_entry.h"
 
 static _Thread_local hipError_t last_error;
-static _Thread_local hipError_t last_result; /* of any call: what hipExtGetLastError (ROCm 6) tells */
+static _Thread_local hipError_t last_result; /* of any call, for hipExtGetLastError (ROCm 6) */
 static bool sticky;
 
 static void read_rule(void)
@@ -22,7 +22,7 @@ static const struct {
 	const char *name;
 } errors[] = {
 #define ERROR(number, name) {(hipError_t)number, #name},
-#include "errors.def"
+#include "hip_errors.def"
 };
 
 hipError_t hip_error(enum sim_status status)

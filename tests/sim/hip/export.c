@@ -1,14 +1,14 @@
-/* Memory for other processes: what can be asked for is answered, nothing is really shared on the simulator. */
+/* Memory for other processes: every call is answered, and nothing is shared. */
 #include <string.h>
 
-#include "runtime.h"
+#include "hip_entry.h"
 
-/* Whole device allocations only, as HSA exports them: not managed or host memory, no virtual mapping. */
-static bool exportable(const void *pointer)
+/* As HSA, only whole device allocations: no managed memory, host memory or virtual mapping. */
+static bool is_exportable(const void *pointer)
 {
 	struct sim_pointer about;
 
-	return sim_pointer((uint64_t)(uintptr_t)pointer, &about) && about.kind == SIM_DEVICE;
+	return sim_pointer(hip_address(pointer), &about) && about.kind == SIM_DEVICE;
 }
 
 hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *devPtr)
@@ -17,14 +17,14 @@ hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *devPtr)
 
 	HIP_ENTER();
 	HIP_TRY(handle && devPtr ? hipSuccess : hipErrorInvalidValue);
-	HIP_TRY(exportable(devPtr) ? hipSuccess : hipErrorInvalidDevicePointer);
-	sim_pointer((uint64_t)(uintptr_t)devPtr, &about);
+	HIP_TRY(is_exportable(devPtr) ? hipSuccess : hipErrorInvalidDevicePointer);
+	sim_pointer(hip_address(devPtr), &about);
 	memset(handle, 0, sizeof(*handle));
 	memcpy(handle->reserved, &about.id, sizeof(about.id));
 	return hip_leave(hipSuccess);
 }
 
-/* One's own handle cannot be opened, and there is no other process on the simulated device. */
+/* A process cannot open its own handle, and no other process has a simulated device. */
 hipError_t hipIpcOpenMemHandle(void **devPtr, hipIpcMemHandle_t handle, unsigned int flags)
 {
 	(void)handle;

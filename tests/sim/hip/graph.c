@@ -1,9 +1,9 @@
 /* Graphs: made by capture, or with memory nodes and empty ones; instantiated and launched. */
 #include <string.h>
 
-#include "api_later.h"
+#include "hip_later_api.h"
 #include "graph.h"
-#include "runtime.h"
+#include "hip_entry.h"
 
 static struct sim_graph *graph_of(hipGraph_t graph)
 {
@@ -52,7 +52,7 @@ hipError_t hipGraphAddEmptyNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
 	return hip_leave(hipSuccess);
 }
 
-static hipError_t instantiate(hipGraphExec_t *out, hipGraph_t graph, unsigned long long flags)
+static hipError_t instantiate_graph(hipGraphExec_t *out, hipGraph_t graph, unsigned long long flags)
 {
 	struct sim_exec *made;
 
@@ -67,16 +67,16 @@ static hipError_t instantiate(hipGraphExec_t *out, hipGraph_t graph, unsigned lo
 hipError_t hipGraphInstantiate(hipGraphExec_t *pGraphExec, hipGraph_t graph, hipGraphNode_t *pErrorNode,
                                char *pLogBuffer, size_t bufferSize)
 {
-	(void)pErrorNode, (void)pLogBuffer, (void)bufferSize; /* the vendor leaves them alone, too */
+	(void)pErrorNode, (void)pLogBuffer, (void)bufferSize; /* the vendor also leaves them unchanged */
 	HIP_ENTER();
-	return hip_leave(instantiate(pGraphExec, graph, 0));
+	return hip_leave(instantiate_graph(pGraphExec, graph, 0));
 }
 
 hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t *pGraphExec, hipGraph_t graph,
                                         unsigned long long flags)
 {
 	HIP_ENTER();
-	return hip_leave(instantiate(pGraphExec, graph, flags));
+	return hip_leave(instantiate_graph(pGraphExec, graph, flags));
 }
 
 hipError_t hipGraphExecDestroy(hipGraphExec_t graphExec)
@@ -86,7 +86,7 @@ hipError_t hipGraphExecDestroy(hipGraphExec_t graphExec)
 	return hip_return(sim_exec_destroy((struct sim_exec *)graphExec));
 }
 
-static hipError_t launch(hipGraphExec_t exec, hipStream_t stream, bool upload)
+static hipError_t launch_exec(hipGraphExec_t exec, hipStream_t stream, bool upload)
 {
 	struct sim_stream *on;
 
@@ -102,19 +102,19 @@ static hipError_t launch(hipGraphExec_t exec, hipStream_t stream, bool upload)
 hipError_t hipGraphLaunch(hipGraphExec_t graphExec, hipStream_t stream)
 {
 	HIP_ENTER();
-	return hip_leave(launch(graphExec, stream, false));
+	return hip_leave(launch_exec(graphExec, stream, false));
 }
 
 hipError_t hipGraphLaunch_spt(hipGraphExec_t graphExec, hipStream_t stream)
 {
 	HIP_ENTER();
-	return hip_leave(launch(graphExec, stream ? stream : hipStreamPerThread, false));
+	return hip_leave(launch_exec(graphExec, stream ? stream : hipStreamPerThread, false));
 }
 
 hipError_t hipGraphUpload(hipGraphExec_t graphExec, hipStream_t stream)
 {
 	HIP_ENTER();
-	return hip_leave(launch(graphExec, stream, true));
+	return hip_leave(launch_exec(graphExec, stream, true));
 }
 
 hipError_t hipGraphGetNodes(hipGraph_t graph, hipGraphNode_t *nodes, size_t *numNodes)
@@ -131,7 +131,7 @@ hipError_t hipGraphGetNodes(hipGraph_t graph, hipGraphNode_t *nodes, size_t *num
 	return hip_leave(hipSuccess);
 }
 
-/* -- memory nodes: ROCm 5.5 and later -------------------------------------------------------------------- */
+/* -- memory nodes: ROCm 5.5 and later ---------------------------------------------------------- */
 
 hipError_t hipGraphAddMemAllocNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
                                    const hipGraphNode_t *pDependencies, size_t numDependencies,
@@ -146,8 +146,7 @@ hipError_t hipGraphAddMemAllocNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
 	                                  : hipErrorInvalidValue);
 	const hipMemLocation *where = &pNodeParams->poolProps.location;
 	HIP_TRY(pNodeParams->bytesize && pNodeParams->poolProps.allocType == hipMemAllocationTypePinned &&
-	                where->type == hipMemLocationTypeDevice && where->id >= 0 &&
-	                where->id < sim_config()->devices
+	                where->type == hipMemLocationTypeDevice && hip_is_device(where->id)
 	            ? hipSuccess
 	            : hipErrorInvalidValue);
 	HIP_TRY(hip_error(
@@ -166,7 +165,7 @@ hipError_t hipGraphAddMemFreeNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
 	HIP_ENTER();
 	HIP_TRY(pGraphNode && dev_ptr ? spot_of(graph, pDependencies, numDependencies, &spot)
 	                              : hipErrorInvalidValue);
-	HIP_TRY(hip_error(sim_node_free(&spot, (uint64_t)(uintptr_t)dev_ptr, &made)));
+	HIP_TRY(hip_error(sim_node_free(&spot, hip_address(dev_ptr), &made)));
 	*pGraphNode = (hipGraphNode_t)made;
 	return hip_leave(hipSuccess);
 }
@@ -205,7 +204,7 @@ hipError_t hipGraphMemFreeNodeGetParams(hipGraphNode_t node, void *dev_ptr)
 hipError_t hipDeviceGraphMemTrim(int device)
 {
 	HIP_ENTER();
-	HIP_TRY(device >= 0 && device < sim_config()->devices ? hipSuccess : hipErrorInvalidDevice);
+	HIP_TRY(hip_is_device(device) ? hipSuccess : hipErrorInvalidDevice);
 	sim_graph_trim(device);
 	return hip_leave(hipSuccess);
 }

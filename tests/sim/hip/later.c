@@ -1,12 +1,12 @@
-/* What later releases have and ROCm 5.2 has not: see later.h for what it follows. */
+/* Functions of releases after ROCm 5.2. hip_later_api.h has the sources. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "api_later.h"
-#include "runtime.h"
+#include "hip_later_api.h"
+#include "hip_entry.h"
 
-/* hipamd's hip_device.cpp: _spt first where the caller asks for it; hipVersion is 100 * major + minor. */
+/* hipamd's hip_device.cpp: _spt first if the caller wants it. hipVersion is 100 * major + minor. */
 static hipError_t look_up(const char *symbol, void **pfn, int version, enum hip_proc_address_flags flags,
                           hipDriverProcAddressQueryResult *status)
 {
@@ -16,7 +16,7 @@ static hipError_t look_up(const char *symbol, void **pfn, int version, enum hip_
 	if (!symbol || !*symbol || !pfn || strlen(symbol) > sizeof(name) - sizeof("R0600"))
 		return hipErrorInvalidValue;
 	bool changed = !strcmp(symbol, "hipGetDeviceProperties") || !strcmp(symbol, "hipChooseDevice");
-	/* Held for ever, as a library that is in use is. */
+	/* Held for ever, like any library in use. */
 	void *library = dladdr((void *)(uintptr_t)&look_up, &self)
 	                    ? dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
 	                    : NULL;
@@ -69,31 +69,31 @@ hipError_t hipGetDevicePropertiesR0600(struct hip_device_prop_6 *prop, int devic
 	memcpy(prop->gcnArchName, old.gcnArchName, sizeof(prop->gcnArchName));
 	prop->totalGlobalMem = old.totalGlobalMem;
 #define PROPERTY(field, name) prop->field = old.field;
-#include "properties.def"
+#include "hip_properties.def"
 	prop->memoryPoolsSupported = 1;
 	prop->unifiedAddressing = 1;
 	return hip_leave(hipSuccess);
 }
 
-/* hipGetDevicePropertiesR0000 is ROCm 5's function under a name that says so. */
+/* hipGetDevicePropertiesR0000 is ROCm 5's function under another name. */
 hipError_t hipGetDevicePropertiesR0000(hipDeviceProp_t *prop, int deviceId)
 {
 	return hipGetDeviceProperties(prop, deviceId);
 }
 
-/* One attribute can be set (hipPointerSetAttribute of the HIP runtime API reference), and nothing follows. */
+/* Only one attribute can be set (HIP runtime API reference). It has no effect. */
 hipError_t hipPointerSetAttribute(const void *value, hipPointer_attribute attribute, hipDeviceptr_t ptr)
 {
 	struct sim_pointer about;
 
 	HIP_ENTER();
 	return hip_leave(value && attribute == HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS &&
-	                         sim_pointer((uint64_t)(uintptr_t)ptr, &about)
+	                         sim_pointer(hip_address(ptr), &about)
 	                     ? hipSuccess
 	                     : hipErrorInvalidValue);
 }
 
-/* A location instead of a number, ROCm 7.1. The numbers of host locations are the CPU's. */
+/* ROCm 7.1: a location, not a number. Host locations have the CPU's number. */
 static int device_of(hipMemLocation location)
 {
 	return location.type == hipMemLocationTypeDevice ? location.id : hipCpuDeviceId;
@@ -111,7 +111,7 @@ hipError_t hipMemPrefetchAsync_v2(const void *dev_ptr, size_t count, hipMemLocat
 	return hipMemPrefetchAsync(dev_ptr, count, device_of(location), stream);
 }
 
-/* A descriptor of a dma-buf, ROCm 7.0. There is no other device here that could use one. */
+/* ROCm 7.0: a descriptor of a dma-buf. No other device here could use one. */
 hipError_t hipMemGetHandleForAddressRange(void *handle, hipDeviceptr_t dptr, size_t size, int handleType,
                                           unsigned long long flags)
 {

@@ -1,21 +1,15 @@
-/* Allocations, as ROCm 5 answers: sizes of zero succeed with NULL, hipFree takes every kind of allocation. */
-#include "allocations.h"
-#include "runtime.h"
+/* Allocations, as in ROCm 5: size 0 succeeds with NULL, and hipFree accepts every kind. */
+#include "hip_entry.h"
 
 #define ANY ((1u << SIM_DEVICE) | (1u << SIM_HOST) | (1u << SIM_MANAGED))
 
-static uint64_t address(const void *pointer)
-{
-	return (uint64_t)(uintptr_t)pointer;
-}
-
-static void *pointer(uint64_t address)
+static void *pointer_at(uint64_t address)
 {
 	return (void *)(uintptr_t)address;
 }
 
-/* More than the device has at all: refused before anything is tried. */
-static bool absurd(size_t size)
+/* A size beyond the device's memory is refused at once. */
+static bool exceeds_device(size_t size)
 {
 	uint64_t free, total;
 
@@ -23,11 +17,8 @@ static bool absurd(size_t size)
 	return size > total;
 }
 
-/*
- * An allocation on this thread's device, with its note. On failure *out becomes NULL when it was tried, and
- * is untouched before that, as in ROCm 5.
- */
-static hipError_t allocate(void **out, size_t size, enum sim_memory kind, struct hip_note note)
+/* On the thread's device. *out becomes NULL only if an attempt failed, as in ROCm 5. */
+static hipError_t allocate_with_note(void **out, size_t size, enum sim_memory kind, struct hip_note note)
 {
 	struct sim_context *context;
 	struct sim_pointer about;
@@ -42,10 +33,10 @@ static hipError_t allocate(void **out, size_t size, enum sim_memory kind, struct
 	hipError_t error = hip_context(hip_device(), &context);
 	if (error)
 		return error;
-	if (kind == SIM_DEVICE && absurd(size))
+	if (kind == SIM_DEVICE && exceeds_device(size))
 		return hipErrorOutOfMemory;
 	error = hip_error(sim_alloc(context, kind, size, &found));
-	*out = error ? NULL : pointer(found);
+	*out = error ? NULL : pointer_at(found);
 	if (error)
 		return error;
 	if ((note.managed || note.flags) && (!sim_pointer(found, &about) || !hip_note_add(about.id, note))) {
@@ -58,24 +49,24 @@ static hipError_t allocate(void **out, size_t size, enum sim_memory kind, struct
 
 hipError_t hip_allocate_device(void **out, size_t size)
 {
-	return allocate(out, size, SIM_DEVICE, (struct hip_note){0});
+	return allocate_with_note(out, size, SIM_DEVICE, (struct hip_note){0});
 }
 
-static hipError_t release(void *memory)
+static hipError_t release_memory(void *memory)
 {
 	struct sim_pointer about;
 
 	if (!memory)
 		return hipSuccess;
-	if (!sim_pointer(address(memory), &about))
+	if (!sim_pointer(hip_address(memory), &about))
 		return hipErrorInvalidValue;
 	if (about.pool)
-		hip_pool_forget(address(memory)); /* before somebody else gets the same address */
-	hipError_t error = hip_error(sim_free(address(memory), ANY));
+		hip_pool_forget(hip_address(memory)); /* before another allocation gets the address */
+	hipError_t error = hip_error(sim_free(hip_address(memory), ANY));
 	if (error)
 		return error;
 	hip_note_remove(about.id);
-	/* The core's pools let a free go on behind the program's back; HIP waits. */
+	/* The core's pools free without waiting. HIP waits. */
 	struct sim_context *context;
 	if (about.pool && !hip_context(about.device, &context)) {
 		sim_context_synchronize(context);
@@ -88,28 +79,28 @@ hipError_t hipMalloc(void **ptr, size_t size)
 {
 	HIP_ENTER();
 	HIP_TRY(hip_capture_forbids());
-	return hip_leave(allocate(ptr, size, SIM_DEVICE, (struct hip_note){0}));
+	return hip_leave(allocate_with_note(ptr, size, SIM_DEVICE, (struct hip_note){0}));
 }
 
 hipError_t hipExtMallocWithFlags(void **ptr, size_t sizeBytes, unsigned int flags)
 {
 	HIP_ENTER();
-	/* Coarse or fine grain: no difference that the simulator could show. A signal is one word on the host. */
+	/* Coarse or fine grain: no visible difference here. A signal is one word on the host. */
 	HIP_TRY(flags > hipMallocSignalMemory || (flags == hipMallocSignalMemory && sizeBytes != 8)
 	            ? hipErrorInvalidValue
 	            : hipSuccess);
 	enum sim_memory kind = flags == hipMallocSignalMemory ? SIM_HOST : SIM_DEVICE;
-	return hip_leave(allocate(ptr, sizeBytes, kind, (struct hip_note){.flags = flags}));
+	return hip_leave(allocate_with_note(ptr, sizeBytes, kind, (struct hip_note){.flags = flags}));
 }
 
 hipError_t hipFree(void *ptr)
 {
 	HIP_ENTER();
 	HIP_TRY(hip_capture_forbids());
-	return hip_leave(release(ptr));
+	return hip_leave(release_memory(ptr));
 }
 
-/* Without XNACK, managed memory on a discrete card is pinned host memory, read in place. */
+/* Without XNACK, managed memory of a discrete card is pinned host memory, read in place. */
 hipError_t hipMallocManaged(void **dev_ptr, size_t size, unsigned int flags)
 {
 	const struct sim_config *config = sim_config();
@@ -118,7 +109,7 @@ hipError_t hipMallocManaged(void **dev_ptr, size_t size, unsigned int flags)
 	HIP_ENTER();
 	HIP_TRY(flags == hipMemAttachGlobal || flags == hipMemAttachHost ? hipSuccess : hipErrorInvalidValue);
 	HIP_TRY(config->managed ? hipSuccess : hipErrorNotSupported);
-	return hip_leave(allocate(dev_ptr, size, kind, (struct hip_note){.managed = true}));
+	return hip_leave(allocate_with_note(dev_ptr, size, kind, (struct hip_note){.managed = true}));
 }
 
 static hipError_t host_allocate(void **ptr, size_t size, unsigned int flags)
@@ -129,7 +120,7 @@ static hipError_t host_allocate(void **ptr, size_t size, unsigned int flags)
 
 	if ((flags & ~known) || (flags & coherence) == coherence)
 		return hipErrorInvalidValue;
-	return allocate(ptr, size, SIM_HOST, (struct hip_note){.flags = flags});
+	return allocate_with_note(ptr, size, SIM_HOST, (struct hip_note){.flags = flags});
 }
 
 hipError_t hipHostMalloc(void **ptr, size_t size, unsigned int flags)
@@ -164,21 +155,21 @@ hipError_t hipHostFree(void *ptr)
 {
 	HIP_ENTER();
 	HIP_TRY(hip_capture_forbids());
-	return hip_leave(release(ptr));
+	return hip_leave(release_memory(ptr));
 }
 
 hipError_t hipFreeHost(void *ptr)
 {
 	HIP_ENTER();
 	HIP_TRY(hip_capture_forbids());
-	return hip_leave(release(ptr));
+	return hip_leave(release_memory(ptr));
 }
 
 hipError_t hipHostRegister(void *hostPtr, size_t sizeBytes, unsigned int flags)
 {
 	struct sim_context *context;
 
-	(void)flags; /* every registration is mapped and portable on the simulator */
+	(void)flags; /* every registration is mapped and portable here */
 	HIP_ENTER();
 	HIP_TRY(hip_capture_forbids());
 	HIP_TRY(hostPtr && sizeBytes ? hip_context(hip_device(), &context) : hipErrorInvalidValue);

@@ -1,5 +1,5 @@
-/* One function for every export that the simulator lacks; its caller's arguments are left where they are. */
-#include "runtime.h"
+/* A function for each export that the simulator lacks. It ignores its arguments. */
+#include "hip_entry.h"
 
 #define STAND_IN(name) \
 	__attribute__((visibility("default"))) hipError_t name(void); \
@@ -9,10 +9,10 @@
 	}
 
 #define MISSING(node, name) STAND_IN(name)
-#include "missing.def"
+#include "hip_missing.def"
 
 #if HIP_RELEASE >= 6
 #define MISSING(node, name) STAND_IN(name)
-#define GONE(name) /* the version script leaves it out */
-#include "missing_later.def"
+#define GONE(name) /* not exported: see version_script.sh */
+#include "hip_missing_later.def"
 #endif

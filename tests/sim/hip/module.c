@@ -1,9 +1,9 @@
-/* Modules and launches: the same kernel modules that the simulated CUDA driver takes. */
+/* Modules and launches. The simulated CUDA driver loads the same modules. */
 #include <string.h>
 
-#include "runtime.h"
+#include "hip_entry.h"
 
-/* HIP_LAUNCH_PARAM_*: the words that announce a packed buffer of parameters. */
+/* HIP_LAUNCH_PARAM_*: markers of a packed buffer of parameters. */
 #define PARAM_BUFFER ((void *)1)
 #define PARAM_SIZE ((void *)2)
 #define PARAM_END ((void *)3)
@@ -54,8 +54,8 @@ hipError_t hipModuleGetFunction(hipFunction_t *function, hipModule_t module, con
 	return hip_return(status);
 }
 
-/* Parameters come as an array of pointers, or packed in a buffer that `extra` describes. */
-static hipError_t collect(struct sim_kernel *kernel, void **separate, void **extra, char *values)
+/* Reads parameters from an array of pointers, or from a packed buffer in `extra`. */
+static hipError_t collect_parameters(struct sim_kernel *kernel, void **separate, void **extra, char *values)
 {
 	const void *buffer = NULL;
 	size_t size = 0, wanted = sim_kernel_parameter_bytes(kernel), offset, bytes;
@@ -95,7 +95,8 @@ hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned int gridDimX, unsigne
 	HIP_TRY(sim_kernel_alive(kernel) ? hip_stream(stream, &on) : hipErrorInvalidHandle);
 	if (!gridDimX || !gridDimY || !gridDimZ || !blockDimX || !blockDimY || !blockDimZ)
 		return hip_leave(hipErrorInvalidValue);
-	HIP_TRY(kernelParams && extra ? hipErrorInvalidValue : collect(kernel, kernelParams, extra, values));
+	HIP_TRY(kernelParams && extra ? hipErrorInvalidValue
+	                              : collect_parameters(kernel, kernelParams, extra, values));
 	const struct sim_shape shape = {
 	    {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes};
 	return hip_return(sim_launch(on, kernel, &shape, values));

@@ -1,10 +1,10 @@
-/* Pitched allocations, and copies and sets of rows. Rows are aligned as ROCm aligns images: to 256 bytes. */
-#include "runtime.h"
+/* Pitched allocations, copies and sets of rows. Rows are aligned to 256 bytes, as ROCm's images. */
+#include "hip_entry.h"
 
 #define PITCH ((size_t)256)
 
-/* pre: ptr, pitch. A size of 0 succeeds with NULL; more than a number holds is out of memory. */
-static hipError_t allocate(void **ptr, size_t *pitch, size_t width, size_t height, size_t depth)
+/* Size 0 succeeds with NULL. An overflow is out of memory. pre: ptr, pitch. */
+static hipError_t allocate_pitched(void **ptr, size_t *pitch, size_t width, size_t height, size_t depth)
 {
 	size_t row, bytes;
 
@@ -25,7 +25,8 @@ hipError_t hipMallocPitch(void **ptr, size_t *pitch, size_t width, size_t height
 {
 	HIP_ENTER();
 	HIP_TRY(hip_capture_forbids());
-	return hip_leave(ptr && pitch ? allocate(ptr, pitch, width, height, 1) : hipErrorInvalidValue);
+	return hip_leave(ptr && pitch ? allocate_pitched(ptr, pitch, width, height, 1)
+	                              : hipErrorInvalidValue);
 }
 
 hipError_t hipMemAllocPitch(hipDeviceptr_t *dptr, size_t *pitch, size_t widthInBytes, size_t height,
@@ -34,7 +35,7 @@ hipError_t hipMemAllocPitch(hipDeviceptr_t *dptr, size_t *pitch, size_t widthInB
 	(void)elementSizeBytes; /* the vendor's pitch does not depend on it */
 	HIP_ENTER();
 	HIP_TRY(hip_capture_forbids());
-	return hip_leave(dptr && pitch ? allocate(dptr, pitch, widthInBytes, height, 1)
+	return hip_leave(dptr && pitch ? allocate_pitched(dptr, pitch, widthInBytes, height, 1)
 	                               : hipErrorInvalidValue);
 }
 
@@ -45,7 +46,7 @@ hipError_t hipMalloc3D(hipPitchedPtr *pitchedDevPtr, hipExtent extent)
 	HIP_ENTER();
 	HIP_TRY(hip_capture_forbids());
 	HIP_TRY(pitchedDevPtr
-	            ? allocate(&pitchedDevPtr->ptr, &pitch, extent.width, extent.height, extent.depth)
+	            ? allocate_pitched(&pitchedDevPtr->ptr, &pitch, extent.width, extent.height, extent.depth)
 	            : hipErrorInvalidValue);
 	pitchedDevPtr->pitch = pitch;
 	pitchedDevPtr->xsize = extent.width;
@@ -53,8 +54,8 @@ hipError_t hipMalloc3D(hipPitchedPtr *pitchedDevPtr, hipExtent extent)
 	return hip_leave(hipSuccess);
 }
 
-static hipError_t copy(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
-                       hipStream_t stream, bool wait)
+static hipError_t copy_rows(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+                            size_t height, hipStream_t stream, bool wait)
 {
 	struct sim_stream *on;
 
@@ -65,12 +66,12 @@ static hipError_t copy(void *dst, size_t dpitch, const void *src, size_t spitch,
 	hipError_t error = hip_stream(stream, &on);
 	if (error)
 		return error;
-	return hip_error(sim_copy_rows(on, (uint64_t)(uintptr_t)dst, dpitch, (uint64_t)(uintptr_t)src, spitch,
-	                               width, height, SIM_COPY_ANY, wait));
+	return hip_error(sim_copy_rows(on, hip_address(dst), dpitch, hip_address(src), spitch, width, height,
+	                               SIM_COPY_ANY, wait));
 }
 
-static hipError_t set(void *dst, size_t pitch, int value, size_t width, size_t height, hipStream_t stream,
-                      bool wait)
+static hipError_t set_rows(void *dst, size_t pitch, int value, size_t width, size_t height,
+                           hipStream_t stream, bool wait)
 {
 	struct sim_stream *on;
 
@@ -81,16 +82,15 @@ static hipError_t set(void *dst, size_t pitch, int value, size_t width, size_t h
 	hipError_t error = hip_stream(stream, &on);
 	if (error)
 		return error;
-	return hip_error(
-	    sim_set(on, (uint64_t)(uintptr_t)dst, pitch, (unsigned char)value, 1, width, height, wait));
+	return hip_error(sim_set(on, hip_address(dst), pitch, (unsigned char)value, 1, width, height, wait));
 }
 
 hipError_t hipMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
                        hipMemcpyKind kind)
 {
-	(void)kind; /* HIP looks at the pointers */
+	(void)kind; /* HIP checks the pointers only */
 	HIP_ENTER();
-	return hip_leave(copy(dst, dpitch, src, spitch, width, height, NULL, true));
+	return hip_leave(copy_rows(dst, dpitch, src, spitch, width, height, NULL, true));
 }
 
 hipError_t hipMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
@@ -98,18 +98,18 @@ hipError_t hipMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t sp
 {
 	(void)kind;
 	HIP_ENTER();
-	return hip_leave(copy(dst, dpitch, src, spitch, width, height, stream, false));
+	return hip_leave(copy_rows(dst, dpitch, src, spitch, width, height, stream, false));
 }
 
 hipError_t hipMemset2D(void *dst, size_t pitch, int value, size_t width, size_t height)
 {
 	HIP_ENTER();
-	return hip_leave(set(dst, pitch, value, width, height, NULL, true));
+	return hip_leave(set_rows(dst, pitch, value, width, height, NULL, true));
 }
 
 hipError_t hipMemset2DAsync(void *dst, size_t pitch, int value, size_t width, size_t height,
                             hipStream_t stream)
 {
 	HIP_ENTER();
-	return hip_leave(set(dst, pitch, value, width, height, stream, false));
+	return hip_leave(set_rows(dst, pitch, value, width, height, stream, false));
 }

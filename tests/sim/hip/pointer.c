@@ -1,11 +1,10 @@
-/* What a pointer is, and advice about managed memory. */
-#include "allocations.h"
-#include "later.h"
-#include "runtime.h"
+/* Attributes of pointers, and advice about managed memory. */
+#include "hip_later_api.h"
+#include "hip_entry.h"
 
-static bool find(const void *pointer, struct sim_pointer *about)
+static bool find_pointer(const void *pointer, struct sim_pointer *about)
 {
-	return pointer && sim_pointer((uint64_t)(uintptr_t)pointer, about) &&
+	return pointer && sim_pointer(hip_address(pointer), about) &&
 	       (about->kind != SIM_VMM || about->mapped);
 }
 
@@ -20,7 +19,7 @@ static bool is_managed(const struct sim_pointer *about)
 	return about->kind == SIM_MANAGED || hip_note_find(about->id).managed;
 }
 
-/* ROCm 6 has other numbers for the same kinds, and one for managed memory that it does not use here. */
+/* ROCm 6 has other numbers for the kinds. Its number for managed memory is not used here. */
 static hipMemoryType type_of(bool host)
 {
 	if (HIP_RELEASE < 6)
@@ -28,13 +27,13 @@ static hipMemoryType type_of(bool host)
 	return (hipMemoryType)(host ? HIP_MEMORY_6_HOST : HIP_MEMORY_6_DEVICE);
 }
 
-/* Managed memory calls itself host memory in ROCm 5; a pointer that is none of HIP's is an error. */
+/* In ROCm 5 managed memory is reported as host memory. A pointer unknown to HIP is an error. */
 hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void *ptr)
 {
 	struct sim_pointer about;
 
 	HIP_ENTER();
-	HIP_TRY(attributes && find(ptr, &about) ? hipSuccess : hipErrorInvalidValue);
+	HIP_TRY(attributes && find_pointer(ptr, &about) ? hipSuccess : hipErrorInvalidValue);
 	bool managed = is_managed(&about), host = managed || on_host(&about);
 	*attributes = (hipPointerAttribute_t){
 	    .memoryType = type_of(host),
@@ -47,7 +46,7 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void
 	return hip_leave(hipSuccess);
 }
 
-/* What the vendor takes for one allocation: a virtual mapping is one of its own. */
+/* Start of the vendor's unit of allocation: a virtual mapping is a unit of its own. */
 static uint64_t start_of(const struct sim_pointer *about)
 {
 	return about->kind == SIM_VMM ? about->map_base : about->base;
@@ -63,7 +62,7 @@ hipError_t hipMemGetAddressRange(hipDeviceptr_t *pbase, size_t *psize, hipDevice
 	struct sim_pointer about;
 
 	HIP_ENTER();
-	HIP_TRY(find(dptr, &about) ? hipSuccess : hipErrorInvalidDevicePointer);
+	HIP_TRY(find_pointer(dptr, &about) ? hipSuccess : hipErrorInvalidDevicePointer);
 	if (pbase)
 		*pbase = (void *)(uintptr_t)start_of(&about);
 	if (psize)
@@ -76,14 +75,14 @@ hipError_t hipMemPtrGetInfo(void *ptr, size_t *size)
 	struct sim_pointer about;
 
 	HIP_ENTER();
-	HIP_TRY(size && find(ptr, &about) ? hipSuccess : hipErrorInvalidValue);
+	HIP_TRY(size && find_pointer(ptr, &about) ? hipSuccess : hipErrorInvalidValue);
 	*size = size_of(&about);
 	return hip_leave(hipSuccess);
 }
 
-/* pre: data. Widths are the vendor's: a truth value is one byte, a size four (hip_memory.cpp of ROCm 5). */
-static hipError_t answer(void *data, hipPointer_attribute attribute, hipDeviceptr_t ptr,
-                         const struct sim_pointer *about)
+/* Widths are the vendor's: one byte for bool, four for a size (hip_memory.cpp). pre: data. */
+static hipError_t answer_attribute(void *data, hipPointer_attribute attribute, hipDeviceptr_t ptr,
+                                   const struct sim_pointer *about)
 {
 	bool managed = is_managed(about), host = managed || on_host(about);
 
@@ -130,8 +129,8 @@ static hipError_t answer(void *data, hipPointer_attribute attribute, hipDevicept
 	return hipErrorInvalidValue;
 }
 
-/* pre: data. What is said of memory that is none of HIP's. */
-static hipError_t deny(void *data, hipPointer_attribute attribute)
+/* The answer for memory unknown to HIP. pre: data. */
+static hipError_t answer_unknown(void *data, hipPointer_attribute attribute)
 {
 	switch (attribute) {
 	case HIP_POINTER_ATTRIBUTE_MEMORY_TYPE:
@@ -165,20 +164,21 @@ static hipError_t deny(void *data, hipPointer_attribute attribute)
 	}
 }
 
-static hipError_t one(void *data, hipPointer_attribute attribute, hipDeviceptr_t ptr)
+static hipError_t query_attribute(void *data, hipPointer_attribute attribute, hipDeviceptr_t ptr)
 {
 	struct sim_pointer about;
 
-	return find(ptr, &about) ? answer(data, attribute, ptr, &about) : deny(data, attribute);
+	return find_pointer(ptr, &about) ? answer_attribute(data, attribute, ptr, &about)
+	                                 : answer_unknown(data, attribute);
 }
 
 hipError_t hipPointerGetAttribute(void *data, hipPointer_attribute attribute, hipDeviceptr_t ptr)
 {
 	HIP_ENTER();
-	return hip_leave(data && ptr ? one(data, attribute, ptr) : hipErrorInvalidValue);
+	return hip_leave(data && ptr ? query_attribute(data, attribute, ptr) : hipErrorInvalidValue);
 }
 
-/* Succeeds whatever the pointer is; what cannot be said is zero, or what was there. */
+/* Succeeds for each pointer. Unknown values are zero or stay unchanged. */
 hipError_t hipDrvPointerGetAttributes(unsigned int numAttributes, hipPointer_attribute *attributes,
                                       void **data, hipDeviceptr_t ptr)
 {
@@ -186,7 +186,7 @@ hipError_t hipDrvPointerGetAttributes(unsigned int numAttributes, hipPointer_att
 	HIP_TRY(numAttributes && attributes && data && ptr ? hipSuccess : hipErrorInvalidValue);
 	for (unsigned i = 0; i < numAttributes; i++)
 		if (data[i])
-			one(data[i], attributes[i], ptr);
+			query_attribute(data[i], attributes[i], ptr);
 	return hip_leave(hipSuccess);
 }
 
@@ -194,9 +194,9 @@ hipError_t hipHostGetDevicePointer(void **devPtr, void *hstPtr, unsigned int fla
 {
 	struct sim_pointer about;
 
-	(void)flags; /* none defined */
+	(void)flags; /* no flags exist */
 	HIP_ENTER();
-	HIP_TRY(devPtr && find(hstPtr, &about) ? hipSuccess : hipErrorInvalidValue);
+	HIP_TRY(devPtr && find_pointer(hstPtr, &about) ? hipSuccess : hipErrorInvalidValue);
 	*devPtr = hstPtr;
 	return hip_leave(hipSuccess);
 }
@@ -206,14 +206,15 @@ hipError_t hipHostGetFlags(unsigned int *flagsPtr, void *hostPtr)
 	struct sim_pointer about;
 
 	HIP_ENTER();
-	HIP_TRY(flagsPtr && find(hostPtr, &about) && on_host(&about) ? hipSuccess : hipErrorInvalidValue);
+	HIP_TRY(flagsPtr && find_pointer(hostPtr, &about) && on_host(&about) ? hipSuccess
+	                                                                     : hipErrorInvalidValue);
 	*flagsPtr = hip_note_find(about.id).flags;
 	return hip_leave(hipSuccess);
 }
 
-/* Managed memory that is pinned host memory (no XNACK) takes advice and does nothing with it. */
-static hipError_t advise(const struct sim_pointer *about, uint64_t address, size_t count,
-                         hipMemoryAdvise advice, int device)
+/* Managed memory that is pinned host memory (no XNACK) ignores advice. */
+static hipError_t advise_range(const struct sim_pointer *about, uint64_t address, size_t count,
+                               hipMemoryAdvise advice, int device)
 {
 	static const struct {
 		enum sim_advice advice;
@@ -236,14 +237,14 @@ static hipError_t advise(const struct sim_pointer *about, uint64_t address, size
 	return hip_error(sim_advise(address, count, meaning[advice].advice, meaning[advice].set, device));
 }
 
-/* pre: hip_enter. The managed range that a program may advise or prefetch to `device`. */
+/* The managed range that a program may advise or prefetch to `device`. pre: hip_enter. */
 static hipError_t managed_range(const void *pointer, size_t count, int device, struct sim_pointer *about)
 {
-	if (count == 0 || !find(pointer, about) || !is_managed(about))
+	if (count == 0 || !find_pointer(pointer, about) || !is_managed(about))
 		return hipErrorInvalidValue;
-	if ((uint64_t)(uintptr_t)pointer - about->base + count > about->size)
+	if (hip_address(pointer) - about->base + count > about->size)
 		return hipErrorInvalidValue;
-	if (device != hipCpuDeviceId && (device < 0 || device >= sim_config()->devices))
+	if (device != hipCpuDeviceId && !hip_is_device(device))
 		return hipErrorInvalidDevice;
 	return hipSuccess;
 }
@@ -254,7 +255,7 @@ hipError_t hipMemAdvise(const void *dev_ptr, size_t count, hipMemoryAdvise advic
 
 	HIP_ENTER();
 	HIP_TRY(managed_range(dev_ptr, count, device, &about));
-	return hip_leave(advise(&about, (uint64_t)(uintptr_t)dev_ptr, count, advice, device));
+	return hip_leave(advise_range(&about, hip_address(dev_ptr), count, advice, device));
 }
 
 hipError_t hipMemPrefetchAsync(const void *dev_ptr, size_t count, int device, hipStream_t stream)
@@ -267,5 +268,5 @@ hipError_t hipMemPrefetchAsync(const void *dev_ptr, size_t count, int device, hi
 	HIP_TRY(hip_stream(stream, &on));
 	if (about.kind != SIM_MANAGED)
 		return hip_leave(hipSuccess);
-	return hip_return(sim_prefetch(on, (uint64_t)(uintptr_t)dev_ptr, count, device));
+	return hip_return(sim_prefetch(on, hip_address(dev_ptr), count, device));
 }

@@ -1,18 +1,15 @@
-/*
- * Stream-ordered memory (hipamd's hip_mempool.cpp). hipFree and hipFreeAsync both take what either kind of
- * allocation gave.
- */
+/* Stream-ordered memory (hip_mempool.cpp). Both frees accept memory of both allocations. */
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "graph.h"
-#include "runtime.h"
+#include "hip_entry.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sim_pool *defaults[SIM_DEVICES];
-static struct sim_pool *current[SIM_DEVICES]; /* NULL or dead: the default */
+static struct sim_pool *current[SIM_DEVICES]; /* NULL or destroyed: the default pool */
 
-/* What a reset of the device ends: allocations of its pools, and the pools. */
+/* A reset of the device ends allocations of its pools, and the pools. */
 struct piece {
 	struct piece *next;
 	uint64_t address;
@@ -21,7 +18,7 @@ struct piece {
 
 static struct piece *pieces;
 
-struct face { /* in sim_pool_face: pools that the program made */
+struct face { /* in sim_pool_face, of pools of the program */
 	struct sim_pool *next;
 };
 
@@ -31,11 +28,6 @@ static struct face *face_of(struct sim_pool *pool)
 {
 	_Static_assert(sizeof(struct face) <= SIM_FACE, "the core keeps that much");
 	return sim_pool_face(pool);
-}
-
-static bool is_device(int device)
-{
-	return device >= 0 && device < sim_config()->devices;
 }
 
 static struct sim_pool *default_pool(int device)
@@ -65,8 +57,8 @@ static struct sim_pool *pool_of(hipMemPool_t handle)
 	return pool && sim_pool_alive(pool) ? pool : NULL;
 }
 
-/* Without memory for it, a reset leaves it allocated. */
-static void remember(uint64_t address, int device)
+/* If memory runs out, a reset does not free it. */
+static void remember_piece(uint64_t address, int device)
 {
 	struct piece *piece = malloc(sizeof(*piece));
 
@@ -94,7 +86,7 @@ void hip_pool_forget(uint64_t address)
 	free(found);
 }
 
-/* pre: the lock is held. Takes the pieces of a device out of the list. */
+/* Takes the pieces of a device out of the list. pre: the lock is held. */
 static struct piece *take_pieces(int device)
 {
 	struct piece *taken = NULL;
@@ -150,8 +142,9 @@ void hip_pools_reset(int device)
 	pthread_mutex_unlock(&lock);
 }
 
-/* pre: dev_ptr, the stream and the pool are good. On failure *dev_ptr is NULL. */
-static hipError_t allocate(void **dev_ptr, size_t size, struct sim_pool *pool, struct sim_stream *stream)
+/* On failure *dev_ptr is NULL. pre: dev_ptr, stream and pool are valid. */
+static hipError_t allocate_from_pool(void **dev_ptr, size_t size, struct sim_pool *pool,
+                                     struct sim_stream *stream)
 {
 	uint64_t address = 0;
 
@@ -163,16 +156,16 @@ static hipError_t allocate(void **dev_ptr, size_t size, struct sim_pool *pool, s
 	}
 	enum sim_status status = size ? sim_pool_alloc(pool, stream, size, &address) : SIM_OK;
 
-	/* What this stream is about to free serves what it asks for next. */
+	/* Memory that this stream is about to free serves its next allocations. */
 	if (status == SIM_NO_MEMORY && !sim_stream_synchronize(stream))
 		status = sim_pool_alloc(pool, stream, size, &address);
 	*dev_ptr = status ? NULL : (void *)(uintptr_t)address;
 	if (!status && size)
-		remember(address, sim_context_device(sim_stream_context(stream)));
+		remember_piece(address, sim_context_device(sim_stream_context(stream)));
 	return hip_error(status);
 }
 
-/* A bad stream is an invalid value here, by hip::isValid. */
+/* An invalid stream is an invalid value here (hip::isValid). */
 static hipError_t stream_of(hipStream_t stream, struct sim_stream **on)
 {
 	hipError_t error = hip_stream(stream, on);
@@ -187,7 +180,7 @@ hipError_t hipMallocAsync(void **dev_ptr, size_t size, hipStream_t stream)
 	HIP_ENTER();
 	HIP_TRY(dev_ptr ? stream_of(stream, &on) : hipErrorInvalidValue);
 	int device = sim_context_device(sim_stream_context(on));
-	return hip_leave(allocate(dev_ptr, size, current_pool(device), on));
+	return hip_leave(allocate_from_pool(dev_ptr, size, current_pool(device), on));
 }
 
 hipError_t hipMallocFromPoolAsync(void **dev_ptr, size_t size, hipMemPool_t mem_pool, hipStream_t stream)
@@ -196,7 +189,7 @@ hipError_t hipMallocFromPoolAsync(void **dev_ptr, size_t size, hipMemPool_t mem_
 
 	HIP_ENTER();
 	HIP_TRY(dev_ptr && pool_of(mem_pool) ? stream_of(stream, &on) : hipErrorInvalidValue);
-	return hip_leave(allocate(dev_ptr, size, pool_of(mem_pool), on));
+	return hip_leave(allocate_from_pool(dev_ptr, size, pool_of(mem_pool), on));
 }
 
 hipError_t hipFreeAsync(void *dev_ptr, hipStream_t stream)
@@ -205,14 +198,14 @@ hipError_t hipFreeAsync(void *dev_ptr, hipStream_t stream)
 
 	HIP_ENTER();
 	HIP_TRY(dev_ptr ? stream_of(stream, &on) : hipErrorInvalidValue);
-	uint64_t address = (uint64_t)(uintptr_t)dev_ptr;
+	uint64_t address = hip_address(dev_ptr);
 	if (sim_capturing(on))
 		return hip_return(sim_capture_free(on, address));
-	hip_pool_forget(address); /* before somebody else gets the same address */
+	hip_pool_forget(address); /* before another allocation gets the address */
 	return hip_return(sim_free_ordered(address, on));
 }
 
-/* ROCm 6.1 made the first reserved bytes a limit. */
+/* In ROCm 6.1 the first reserved bytes became a limit. */
 static uint64_t limit_of(const hipMemPoolProps *props)
 {
 	uint64_t limit;
@@ -228,7 +221,7 @@ hipError_t hipMemPoolCreate(hipMemPool_t *mem_pool, const hipMemPoolProps *pool_
 	HIP_ENTER();
 	HIP_TRY(mem_pool && pool_props && pool_props->allocType == hipMemAllocationTypePinned &&
 	                pool_props->location.type == hipMemLocationTypeDevice &&
-	                is_device(pool_props->location.id)
+	                hip_is_device(pool_props->location.id)
 	            ? hipSuccess
 	            : hipErrorInvalidValue);
 	HIP_TRY(hip_error(sim_pool_create(SIM_DEVICE, pool_props->location.id, limit_of(pool_props), &made)));
@@ -328,7 +321,7 @@ hipError_t hipMemPoolSetAccess(hipMemPool_t mem_pool, const hipMemAccessDesc *de
 		hipMemLocation where = desc_list[i].location;
 		unsigned flags = desc_list[i].flags;
 
-		if (where.type != hipMemLocationTypeDevice || !is_device(where.id) ||
+		if (where.type != hipMemLocationTypeDevice || !hip_is_device(where.id) ||
 		    flags > hipMemAccessFlagsProtReadWrite)
 			return hip_leave(hipErrorInvalidValue);
 		sim_pool_set_access(pool_of(mem_pool), where.id, flags & 1, flags & 2);
@@ -342,7 +335,7 @@ hipError_t hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t mem_pool, 
 
 	HIP_ENTER();
 	HIP_TRY(flags && pool_of(mem_pool) && location && location->type == hipMemLocationTypeDevice &&
-	                is_device(location->id)
+	                hip_is_device(location->id)
 	            ? hipSuccess
 	            : hipErrorInvalidValue);
 	sim_pool_get_access(pool_of(mem_pool), location->id, &read, &write);
@@ -356,7 +349,7 @@ hipError_t hipDeviceGetDefaultMemPool(hipMemPool_t *mem_pool, int device)
 {
 	HIP_ENTER();
 	HIP_TRY(mem_pool ? hipSuccess : hipErrorInvalidValue);
-	HIP_TRY(is_device(device) ? hipSuccess : hipErrorInvalidDevice);
+	HIP_TRY(hip_is_device(device) ? hipSuccess : hipErrorInvalidDevice);
 	*mem_pool = (hipMemPool_t)default_pool(device);
 	return hip_leave(hipSuccess);
 }
@@ -364,7 +357,7 @@ hipError_t hipDeviceGetDefaultMemPool(hipMemPool_t *mem_pool, int device)
 hipError_t hipDeviceGetMemPool(hipMemPool_t *mem_pool, int device)
 {
 	HIP_ENTER();
-	HIP_TRY(mem_pool && is_device(device) ? hipSuccess : hipErrorInvalidValue);
+	HIP_TRY(mem_pool && hip_is_device(device) ? hipSuccess : hipErrorInvalidValue);
 	*mem_pool = (hipMemPool_t)current_pool(device);
 	return hip_leave(hipSuccess);
 }
@@ -374,7 +367,7 @@ hipError_t hipDeviceSetMemPool(int device, hipMemPool_t mem_pool)
 	struct sim_pool_about about;
 
 	HIP_ENTER();
-	HIP_TRY(pool_of(mem_pool) && is_device(device) ? hipSuccess : hipErrorInvalidValue);
+	HIP_TRY(pool_of(mem_pool) && hip_is_device(device) ? hipSuccess : hipErrorInvalidValue);
 	sim_pool_about(pool_of(mem_pool), &about);
 	HIP_TRY(about.device == device ? hipSuccess : hipErrorInvalidDevice);
 	pthread_mutex_lock(&lock);

@@ -1,5 +1,5 @@
 /* Streams and events: HIP's handles are the core's. */
-#include "runtime.h"
+#include "hip_entry.h"
 
 hipError_t hip_stream(hipStream_t stream, struct sim_stream **out)
 {
@@ -21,7 +21,7 @@ static hipError_t event_check(hipEvent_t event, struct sim_event **out)
 	return event && sim_event_alive(*out) ? hipSuccess : hipErrorInvalidHandle;
 }
 
-static hipError_t create(hipStream_t *stream, unsigned int flags, int priority)
+static hipError_t create_stream(hipStream_t *stream, unsigned int flags, int priority)
 {
 	struct sim_context *context;
 	struct sim_stream *made;
@@ -39,19 +39,19 @@ static hipError_t create(hipStream_t *stream, unsigned int flags, int priority)
 hipError_t hipStreamCreate(hipStream_t *stream)
 {
 	HIP_ENTER();
-	return hip_leave(create(stream, hipStreamDefault, 0));
+	return hip_leave(create_stream(stream, hipStreamDefault, 0));
 }
 
 hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned int flags)
 {
 	HIP_ENTER();
-	return hip_leave(create(stream, flags, 0));
+	return hip_leave(create_stream(stream, flags, 0));
 }
 
 hipError_t hipStreamCreateWithPriority(hipStream_t *stream, unsigned int flags, int priority)
 {
 	HIP_ENTER();
-	return hip_leave(create(stream, flags, priority));
+	return hip_leave(create_stream(stream, flags, priority));
 }
 
 hipError_t hipStreamDestroy(hipStream_t stream)

@@ -1,8 +1,6 @@
-/*
- * Virtual memory management, as hipamd's hip_vm.cpp answers. Host memory behind a handle exists from ROCm 7.2 on.
- */
-#include "later.h"
-#include "runtime.h"
+/* Virtual memory management, as in hip_vm.cpp. From ROCm 7.2 on a handle may have host memory. */
+#include "hip_later_api.h"
+#include "hip_entry.h"
 
 struct face { /* in sim_physical_face */
 	hipMemLocation location;
@@ -14,23 +12,18 @@ static struct face *face_of(struct sim_physical *physical)
 	return sim_physical_face(physical);
 }
 
-/* NULL when the program made it up, or gave it back. */
+/* NULL: the handle is invalid or was released. */
 static struct sim_physical *physical_of(hipMemGenericAllocationHandle_t handle)
 {
 	return sim_physical_alive((struct sim_physical *)handle) ? (struct sim_physical *)handle : NULL;
 }
 
-static hipError_t vmm(void)
+static hipError_t need_vmm(void)
 {
 	return sim_config()->vmm ? hipSuccess : hipErrorNotSupported;
 }
 
-static bool is_device(int id)
-{
-	return id >= 0 && id < sim_config()->devices;
-}
-
-/* What every release's properties say. pre: prop. */
+/* Properties that each release has. pre: prop. */
 static void read_properties(const hipMemAllocationProp *prop, hipMemAllocationType *type,
                             hipMemAllocationHandleType *handle_type, hipMemLocation *location)
 {
@@ -52,7 +45,7 @@ static hipError_t place_of(const hipMemAllocationProp *prop, enum sim_place *pla
 	bool host = HIP_RELEASE >= 7 && (int)location->type == HIP_LOCATION_7_HOST && sim_config()->host_vmm;
 	if (type != hipMemAllocationTypePinned || (location->type != hipMemLocationTypeDevice && !host))
 		return hipErrorInvalidValue;
-	if (!is_device(location->id))
+	if (!hip_is_device(location->id))
 		return HIP_RELEASE >= 7 ? hipErrorInvalidDevice : hipErrorInvalidValue;
 	*place = host ? SIM_ON_HOST : SIM_ON_DEVICE;
 	if (handle_type != hipMemHandleTypeNone) {
@@ -68,10 +61,10 @@ hipError_t hipMemAddressReserve(void **ptr, size_t size, size_t alignment, void 
 	uint64_t address;
 
 	HIP_ENTER();
-	HIP_TRY(ptr && !flags ? vmm() : hipErrorInvalidValue);
+	HIP_TRY(ptr && !flags ? need_vmm() : hipErrorInvalidValue);
 	if (!size || size % SIM_GRANULE || (alignment & (alignment - 1)))
 		return hip_leave(HIP_RELEASE >= 7 ? hipErrorInvalidValue : hipErrorOutOfMemory);
-	enum sim_status status = sim_reserve(size, alignment, (uint64_t)(uintptr_t)addr, &address);
+	enum sim_status status = sim_reserve(size, alignment, hip_address(addr), &address);
 	*ptr = status ? NULL : (void *)(uintptr_t)address;
 	return hip_return(status);
 }
@@ -80,7 +73,7 @@ hipError_t hipMemAddressFree(void *devPtr, size_t size)
 {
 	HIP_ENTER();
 	HIP_TRY(devPtr && size ? hipSuccess : hipErrorInvalidValue);
-	return hip_return(sim_unreserve((uint64_t)(uintptr_t)devPtr, size));
+	return hip_return(sim_unreserve(hip_address(devPtr), size));
 }
 
 hipError_t hipMemGetAllocationGranularity(size_t *granularity, const hipMemAllocationProp *prop,
@@ -91,7 +84,7 @@ hipError_t hipMemGetAllocationGranularity(size_t *granularity, const hipMemAlloc
 
 	HIP_ENTER();
 	HIP_TRY(granularity && (unsigned)option <= hipMemAllocationGranularityRecommended
-	            ? vmm()
+	            ? need_vmm()
 	            : hipErrorInvalidValue);
 	hipError_t error = place_of(prop, &place, &location);
 	HIP_TRY(error && error != hipErrorNotSupported ? hipErrorInvalidValue : hipSuccess);
@@ -107,7 +100,7 @@ hipError_t hipMemCreate(hipMemGenericAllocationHandle_t *handle, size_t size,
 	enum sim_place place;
 
 	HIP_ENTER();
-	HIP_TRY(handle && size && !flags ? vmm() : hipErrorInvalidValue);
+	HIP_TRY(handle && size && !flags ? need_vmm() : hipErrorInvalidValue);
 	HIP_TRY(place_of(prop, &place, &location));
 	HIP_TRY(
 	    hip_error(sim_physical_create(place, place == SIM_ON_DEVICE ? location.id : 0, size, &physical)));
@@ -128,30 +121,30 @@ hipError_t hipMemMap(void *ptr, size_t size, size_t offset, hipMemGenericAllocat
 {
 	HIP_ENTER();
 	HIP_TRY(ptr && size && !offset && !flags && physical_of(handle) ? hipSuccess : hipErrorInvalidValue);
-	return hip_return(sim_map((uint64_t)(uintptr_t)ptr, size, 0, physical_of(handle)));
+	return hip_return(sim_map(hip_address(ptr), size, 0, physical_of(handle)));
 }
 
-/* Waits for the default stream of the device that has the memory, and so for all blocking streams. */
+/* Waits for the default stream of the memory's device, and so for all blocking streams. */
 hipError_t hipMemUnmap(void *ptr, size_t size)
 {
 	struct sim_context *context;
 	struct sim_pointer about;
 
 	HIP_ENTER();
-	HIP_TRY(ptr && size && sim_pointer((uint64_t)(uintptr_t)ptr, &about) && about.kind == SIM_VMM
+	HIP_TRY(ptr && size && sim_pointer(hip_address(ptr), &about) && about.kind == SIM_VMM
 	            ? hip_context(about.device, &context)
 	            : hipErrorInvalidValue);
 	HIP_TRY(hip_error(sim_stream_synchronize(sim_stream_default(context))));
-	return hip_return(sim_unmap((uint64_t)(uintptr_t)ptr, size));
+	return hip_return(sim_unmap(hip_address(ptr), size));
 }
 
-/* The device or SIM_CPU that a location means, -2: neither. */
+/* The device or SIM_CPU of a location. -2: neither. */
 static int device_of(hipMemLocation location)
 {
 	if (HIP_RELEASE >= 7 && (int)location.type >= HIP_LOCATION_7_HOST &&
 	    (int)location.type <= HIP_LOCATION_7_HOST_CURRENT)
 		return SIM_CPU;
-	return location.type == hipMemLocationTypeDevice && is_device(location.id) ? location.id : -2;
+	return location.type == hipMemLocationTypeDevice && hip_is_device(location.id) ? location.id : -2;
 }
 
 hipError_t hipMemSetAccess(void *ptr, size_t size, const hipMemAccessDesc *desc, size_t count)
@@ -164,8 +157,7 @@ hipError_t hipMemSetAccess(void *ptr, size_t size, const hipMemAccessDesc *desc,
 
 		if (device == -2 || flags == 2 || flags > hipMemAccessFlagsProtReadWrite)
 			return hip_leave(hipErrorInvalidValue);
-		HIP_TRY(
-		    hip_error(sim_set_access((uint64_t)(uintptr_t)ptr, size, device, flags & 1, flags & 2)));
+		HIP_TRY(hip_error(sim_set_access(hip_address(ptr), size, device, flags & 1, flags & 2)));
 	}
 	return hip_leave(hipSuccess);
 }
@@ -176,7 +168,7 @@ hipError_t hipMemGetAccess(unsigned long long *flags, const hipMemLocation *loca
 
 	HIP_ENTER();
 	HIP_TRY(flags && location && ptr && location->type == hipMemLocationTypeDevice &&
-	                is_device(location->id) && sim_pointer((uint64_t)(uintptr_t)ptr, &about) &&
+	                hip_is_device(location->id) && sim_pointer(hip_address(ptr), &about) &&
 	                about.kind == SIM_VMM && about.mapped
 	            ? hipSuccess
 	            : hipErrorInvalidValue);
@@ -203,13 +195,13 @@ hipError_t hipMemGetAllocationPropertiesFromHandle(hipMemAllocationProp *prop,
 	return hip_leave(hipSuccess);
 }
 
-/* ROCm 5 forgot to count the new holder; hip_vm.cpp of ROCm 7 counts it, and so does this. */
+/* ROCm 5 did not count the new holder. ROCm 7 (hip_vm.cpp) does, and so does this. */
 hipError_t hipMemRetainAllocationHandle(hipMemGenericAllocationHandle_t *handle, void *addr)
 {
 	struct sim_physical *physical;
 
 	HIP_ENTER();
-	HIP_TRY(handle && addr ? hip_error(sim_physical_retain((uint64_t)(uintptr_t)addr, &physical))
+	HIP_TRY(handle && addr ? hip_error(sim_physical_retain(hip_address(addr), &physical))
 	                       : hipErrorInvalidValue);
 	*handle = (hipMemGenericAllocationHandle_t)physical;
 	return hip_leave(hipSuccess);

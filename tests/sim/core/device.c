@@ -1,0 +1,179 @@
+/*
+ * Devices: their capacity and their memory. Each device, and the host, has one shared memory
+ * mapping, its home. A physical allocation is a part of a home. The program and kernels see further
+ * mappings of those pages.
+ * The home has more addresses than the device has bytes, so fragments of free memory can always be
+ * used. A real device has page tables for that. Only capacity is counted.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core_internal.h"
+
+pthread_mutex_t sim_memory_lock = PTHREAD_MUTEX_INITIALIZER;
+struct sim_context *sim_contexts;
+
+struct file {
+	struct space space;
+	char *home;
+};
+
+static struct file device_file[SIM_DEVICES], host_file;
+static uint64_t used[SIM_DEVICES], capacities[SIM_DEVICES];
+
+/* -- handles ----------------------------------------------------------------------------------- */
+
+static pthread_mutex_t object_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct object *free_objects[OBJECT_TYPES];
+
+void *object_new(enum object_type type, size_t size)
+{
+	pthread_mutex_lock(&object_lock);
+	struct object *object = free_objects[type];
+	if (object)
+		free_objects[type] = object->next;
+	pthread_mutex_unlock(&object_lock);
+	if (!object)
+		object = calloc(1, size);
+	else
+		memset(object + 1, 0, size - sizeof(*object));
+	if (object)
+		atomic_store(&object->alive, type);
+	return object;
+}
+
+void object_delete(void *handle)
+{
+	struct object *object = handle;
+
+	pthread_mutex_lock(&object_lock);
+	uint32_t type = atomic_exchange(&object->alive, 0);
+	if (type) {
+		object->next = free_objects[type];
+		free_objects[type] = object;
+	}
+	pthread_mutex_unlock(&object_lock);
+}
+
+bool object_is(const void *handle, enum object_type type)
+{
+	const struct object *object = handle;
+
+	return object && atomic_load(&object->alive) == type;
+}
+
+uint64_t sim_next_id(void)
+{
+	static atomic_ullong last;
+
+	return atomic_fetch_add(&last, 1) + 1;
+}
+
+/* -- capacity ---------------------------------------------------------------------------------- */
+
+static bool file_open(struct file *file, uint64_t bytes)
+{
+	do {
+		file->home = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		                  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (file->home != MAP_FAILED) {
+			madvise(file->home, bytes, MADV_DONTDUMP);
+			return space_init(&file->space, (uint64_t)file->home, bytes);
+		}
+		bytes /= 2;
+	} while (bytes >= (uint64_t)4 << 30);
+	return false;
+}
+
+bool device_files_open(const struct sim_config *config, bool small)
+{
+	const uint64_t least = (uint64_t)32 << 30;
+
+	for (int i = 0; i < config->devices; i++) {
+		capacities[i] = config->vram[config->which[i]];
+
+		uint64_t home = capacities[i] * (small ? 2 : 16);
+
+		if (!file_open(&device_file[i], home < least && !small ? least : round_up(home, SIM_GRANULE)))
+			return false;
+	}
+	return file_open(&host_file, small ? (uint64_t)128 << 30 : (uint64_t)2 << 40);
+}
+
+enum sim_status device_charge(int device, uint64_t bytes)
+{
+	const uint64_t capacity = capacities[device];
+
+	if (bytes > capacity)
+		return SIM_NO_MEMORY;
+	if (bytes > capacity - used[device])
+		graph_memory_trim(device);
+	if (bytes > capacity - used[device])
+		pools_reclaim(device);
+	if (bytes > capacity - used[device])
+		managed_evict(device, bytes - (capacity - used[device]));
+	if (bytes > capacity - used[device])
+		return SIM_NO_MEMORY;
+	used[device] += bytes;
+	return SIM_OK;
+}
+
+void device_discharge(int device, uint64_t bytes)
+{
+	used[device] -= bytes;
+}
+
+void sim_device_memory(int device, uint64_t *free_bytes, uint64_t *total)
+{
+	pthread_mutex_lock(&sim_memory_lock);
+	*free_bytes = capacities[device] - used[device];
+	*total = capacities[device];
+	pthread_mutex_unlock(&sim_memory_lock);
+}
+
+/* -- physical memory --------------------------------------------------------------------------- */
+
+enum sim_status physical_new(enum sim_place place, int id, uint64_t bytes, bool counted,
+                             struct sim_physical **out)
+{
+	struct file *file = place == SIM_ON_DEVICE ? &device_file[id] : &host_file;
+	struct sim_physical *physical = object_new(OBJECT_PHYSICAL, sizeof(*physical));
+	enum sim_status status = physical ? SIM_OK : SIM_NO_HOST_MEMORY;
+	uint64_t home;
+
+	if (!status && place == SIM_ON_DEVICE && counted)
+		status = device_charge(id, bytes);
+	if (status) {
+		if (physical)
+			object_delete(physical);
+		return status;
+	}
+	if (!space_take(&file->space, bytes, SIM_GRANULE, 0, &home)) {
+		if (place == SIM_ON_DEVICE && counted)
+			device_discharge(id, bytes);
+		object_delete(physical);
+		return place == SIM_ON_DEVICE ? SIM_NO_MEMORY : SIM_NO_HOST_MEMORY;
+	}
+	physical->place = place;
+	physical->id = id;
+	physical->bytes = bytes;
+	physical->home = (char *)home;
+	physical->uncounted = !counted;
+	physical->references = 1;
+	*out = physical;
+	return SIM_OK;
+}
+
+void physical_drop(struct sim_physical *physical)
+{
+	if (physical->references || physical->mappings)
+		return;
+	struct file *file = physical->place == SIM_ON_DEVICE ? &device_file[physical->id] : &host_file;
+
+	madvise(physical->home, physical->bytes, MADV_REMOVE);
+	space_give(&file->space, (uint64_t)physical->home, physical->bytes);
+	if (physical->place == SIM_ON_DEVICE && !physical->uncounted)
+		device_discharge(physical->id, physical->bytes);
+	object_delete(physical);
+}
