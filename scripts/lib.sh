@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034 # its words are used by those who source it
+# shellcheck shell=bash disable=SC2034 # its variables are used by the scripts that source it
 # Shared by the commands in this folder: set-up on a bare Debian 12, the build, and small words. Sourced, never run.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -9,15 +9,15 @@ die() { printf '%s\n' "${0##*/}: $*" >&2; exit 1; }
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
-# One list of what is needed, by Debian 12's names.
+# The only list of needed packages, by their names in Debian 12.
 packages_build=(gcc libc6-dev meson ninja-build pkg-config python3 libinih-dev libcmocka-dev libcjson-dev libamdhip64-dev
 	libjs-dygraphs libncurses-dev scdoc)
 packages_test=(bats binutils libc-bin groff-base bash-completion zsh fish python3-jsonschema python3-pyte python3-yaml)
-# A loader for a 32-bit program.
+# The loader for a 32-bit program of the tests.
 [ "$(uname -m)" != x86_64 ] || packages_test+=(libc6-i386)
 packages_check=(git clang clang-format clang-tidy cppcheck shellcheck chromium)
 
-# Installs those that are missing; says which. Does nothing, and needs no network, when all are there.
+# Installs missing packages and names them. If none is missing, it does nothing and needs no network.
 need() {
 	local missing=() name
 	for name in "$@"; do

@@ -73,19 +73,26 @@ static void print_rows(bool proven)
 
 static void print_docs(void)
 {
-	puts("# Hooks\n\nGenerated from shim/hooks.def by `gen_hooks docs`; a test fails when this file is "
-	     "stale.\n");
-	puts("Rows whose prototype the vendors' own headers prove (CUDA 13, ROCm 5.2; NVML's where its "
-	     "header is installed):\n");
+	puts("# Hooks\n\nThis page lists every vendor function that libspill hooks. `gen_hooks docs` "
+	     "generates it "
+	     "from shim/hooks.def. A test fails while it is stale.\n");
+	puts("- `base`: the name that cuGetProcAddress is asked for.\n"
+	     "- `since`: the first driver version that answers with this ABI. 0: the vendor has no such "
+	     "number.\n"
+	     "- `variant`: LEGACY, or PTDS and PTSZ for the per-thread default stream.\n"
+	     "- `operation`: explained [below](#operations).\n");
+	puts("## Proven rows\n\nThe vendors' own headers declare these prototypes (CUDA 13, ROCm 5.2; NVML "
+	     "if its "
+	     "header is installed).\n");
 	print_rows(true);
-	puts("\nUnproven: no header here declares these, their prototypes follow the vendor's "
-	     "documentation:\n");
+	puts("\n## Unproven rows\n\nNo header here declares these prototypes. They follow the vendor's "
+	     "documentation.\n");
 	print_rows(false);
-	puts("\nOperations:\n");
-#define X(name, text) puts("- " #name ": " text);
+	puts("\n## Operations\n");
+#define X(name, text) puts("- " #name ": " text ".");
 	SPILL_OPS(X)
 #undef X
-	puts("\nExported beside them:\n");
+	puts("\n## Other exported functions\n");
 #define EXPORT(symbol) puts("- `" #symbol "`");
 #include "exports.def"
 }

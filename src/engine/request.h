@@ -29,54 +29,53 @@ struct spill_allocation;
 struct spill_vendor_pool;
 struct spill_capture;
 
-/* What the engine does with a call; one file or function each in src/engine*.c. */
+/* The operations of the engine. Each has a function in an engine*.c; docs/hooks.md prints these texts. */
 #define SPILL_OPS(X) \
-	X(ALLOC, "device memory: decided by policy") \
-	X(ALLOC_ASYNC, "device memory in stream order, from a pool: decided by policy") \
-	X(ALLOC_MANAGED, "managed memory that the program asked for: accounted, passed through") \
-	X(ALLOC_HOST, "pinned host memory that the program asked for: accounted, passed through") \
-	X(REGISTER, "host memory of the program that is pinned: accounted, passed through") \
-	X(ARRAY, "an array: device memory that cannot be elsewhere; room is made, else the honest error") \
-	X(CREATE, "physical memory without an address: decided by policy") \
+	X(ALLOC, "allocates device memory: policy decides the place") \
+	X(ALLOC_ASYNC, "allocates device memory in stream order, from a pool: policy decides the place") \
+	X(ALLOC_MANAGED, "allocates managed memory: counted and passed through") \
+	X(ALLOC_HOST, "allocates pinned host memory: counted and passed through") \
+	X(REGISTER, "pins host memory of the program: counted and passed through") \
+	X(ARRAY, "allocates an array, on the device only: makes room, or returns the vendor's error") \
+	X(CREATE, "creates physical memory without an address: policy decides the place") \
 	X(GRAPH_ALLOC, \
-	  "a graph node that allocates: passed through; what graphs hold counts toward device.limit") \
-	X(FREE, "gives back what an allocation made, wherever it was placed") \
-	X(FREE_ASYNC, "the same in stream order") \
-	X(GRAPH_FREE, "a graph node that gives back what a node allocated: passed through") \
-	X(RELEASE, "gives up a handle of physical memory") \
-	X(RETAIN, "makes one more handle of physical memory that is mapped") \
+	  "adds a graph node that allocates: passed through; graph memory counts toward device.limit") \
+	X(FREE, "frees an allocation, in every place") \
+	X(FREE_ASYNC, "frees an allocation in stream order, in every place") \
+	X(GRAPH_FREE, "adds a graph node that frees the memory of another node: passed through") \
+	X(RELEASE, "releases a handle of physical memory") \
+	X(RETAIN, "makes one more handle of mapped physical memory") \
 	X(MAP, "maps physical memory to addresses") \
-	X(UNMAP, "ends such mappings") \
-	X(ACCESS, "says which device may use mapped memory: passed through") \
-	X(RESERVE, "addresses without memory: passed through") \
-	X(PROPERTIES, "properties of a handle: what the program asked for, whatever backs it") \
-	X(POOL_CREATE, "a pool of the program: known, so that it can be trimmed") \
-	X(POOL_DESTROY, "ends such a pool") \
-	X(POOL_TRIM, "gives back a pool's unused memory: accounted") \
-	X(EXPORT, "hands memory to another process or device driver: refused honestly for what we placed") \
-	X(INFO, "free and total memory: the vendor's answer, or what meminfo.report makes of it") \
-	X(ATTR, "attributes of a pointer: what we placed looks like one plain device allocation") \
-	X(ATTR_SET, "sets an attribute of a pointer: likewise") \
-	X(RANGE, "base and size of an allocation: likewise") \
-	X(POINTER, "all attributes of a pointer in one structure: likewise") \
-	X(PEER, "lets a context or device use another's memory: holds for what we placed, too") \
-	X(CAPTURE_BEGIN, \
-	  "begins to record a stream's work: nothing is placed, waited for or given back in there") \
-	X(CAPTURE_END, "ends that") \
-	X(CAPTURE_MODE, "changes what a thread may do while others capture") \
-	X(STREAM_END, "ends a stream, and with it what it captured") \
-	X(GATE, "submits work: never while chunks move; asked again where room was made for it") \
-	X(ROOM, "takes device memory for itself, no buffer: room is made for it") \
-	X(UNLOAD, "ends code: what was learned of its functions is forgotten; passed through") \
-	X(GRAPH_CHANGE, "changes an executable graph: what it uses is looked at anew; passed through") \
-	X(GRAPH_END, "ends an executable graph: what it uses is forgotten; passed through") \
-	X(CONTEXT_CREATE, "makes a context: known, so that its work is waited for; room is made for it") \
-	X(PRIMARY_RETAIN, "makes a device's primary context, or counts one more user of it: likewise") \
-	X(CONTEXT_DESTROY, "ends a context and all that was allocated in it") \
+	X(UNMAP, "unmaps physical memory") \
+	X(ACCESS, "sets the devices that may use mapped memory: passed through") \
+	X(RESERVE, "reserves or frees addresses without memory: passed through") \
+	X(PROPERTIES, "reads properties of a handle: answers those that the program asked for") \
+	X(POOL_CREATE, "makes a pool: recorded, so that it can be trimmed") \
+	X(POOL_DESTROY, "ends a pool") \
+	X(POOL_TRIM, "gives back a pool's unused memory: counted") \
+	X(EXPORT, "exports memory to another process or device driver: refused for placed memory") \
+	X(INFO, "reads free and total memory: the vendor's answer, changed as meminfo.report says") \
+	X(ATTR, "reads attributes of a pointer: placed memory looks like one plain device allocation") \
+	X(ATTR_SET, "sets an attribute of a pointer: as for ATTR") \
+	X(RANGE, "reads base and size of an allocation: as for ATTR") \
+	X(POINTER, "reads all attributes of a pointer in one structure: as for ATTR") \
+	X(PEER, "lets a context or device use another's memory: applied to placed memory, too") \
+	X(CAPTURE_BEGIN, "begins a capture: in it nothing is placed, waited for or given back") \
+	X(CAPTURE_END, "ends a capture") \
+	X(CAPTURE_MODE, "changes the calls that a thread may make while others capture") \
+	X(STREAM_END, "ends a stream and its capture") \
+	X(GATE, "submits work: held back while chunks move; asked again after room was made") \
+	X(ROOM, "takes device memory that is no buffer: room is made for it") \
+	X(UNLOAD, "unloads code: records of its functions are dropped; passed through") \
+	X(GRAPH_CHANGE, "changes an executable graph: the memory it uses is read again; passed through") \
+	X(GRAPH_END, "ends an executable graph: the record of its memory is dropped; passed through") \
+	X(CONTEXT_CREATE, "makes a context: recorded, so that moves wait for its work; room is made for it") \
+	X(PRIMARY_RETAIN, "makes a device's primary context, or adds a user: as for CONTEXT_CREATE") \
+	X(CONTEXT_DESTROY, "ends a context and all its allocations") \
 	X(PRIMARY_RELEASE, "may end a device's primary context") \
 	X(PRIMARY_RESET, "ends a device's primary context") \
-	X(DEVICE_RESET, "ends everything on the current device") \
-	X(RESOLVE, "hands out addresses of vendor functions: ours for those in the table") \
+	X(DEVICE_RESET, "ends all contexts and allocations of the current device") \
+	X(RESOLVE, "returns addresses of vendor functions: of our stub if the function is in the table") \
 	X(FRAME, "names the API and the caller for the log; never decides")
 
 enum spill_op {

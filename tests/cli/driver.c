@@ -1,6 +1,7 @@
 /*
- * A libcuda.so.1 that fails as BROKEN_DRIVER says, at its start: hang, crash, exit, refuse; or it is old and has no device; or it has one
- * and copies slowly (slow), or never (hang-copy). It has what libspill needs, all of which succeeds and does nothing.
+ * A libcuda.so.1 that fails as BROKEN_DRIVER says. At its start: hang, crash, exit, refuse. Or it
+ * is old and has no device. Or it has a device and copies slowly (slow) or never (hang-copy). It
+ * has all functions that libspill needs; they succeed and do nothing.
  */
 #include <signal.h>
 #include <stdlib.h>

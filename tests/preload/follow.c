@@ -1,6 +1,7 @@
 /*
- * A program that uses more memory than the device has, again and again: does what its arguments say, one after the other, and
- * prints `WORD RESULT` for each. It knows what every word of its memory must be.
+ * A program that uses more memory than the device has, again and again. It carries out its
+ * arguments one after the other, and prints `WORD RESULT` for each. It knows what every word of its
+ * memory must be.
  *
  *	follow KERNELS WORD…
  *
@@ -301,7 +302,7 @@ static CUresult put_into_another(CUgraph *graph)
 	return result;
 }
 
-/* What the buffer `to` is afterwards is what `from` is now. */
+/* Afterwards buffer `to` has the present contents of `from`. */
 static CUresult copy_node(CUgraph graph, unsigned from, unsigned to, CUgraphNode *node)
 {
 	const CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,

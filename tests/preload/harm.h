@@ -1,4 +1,7 @@
-/* harm.c is the words, harm_inside.c what goes on inside the driver's calls, of which harm_front.c tells. */
+/*
+ * harm.c has the words. harm_inside.c has the code that runs inside the driver's calls, which
+ * harm_front.c reports.
+ */
 #ifndef HARM_H
 #define HARM_H
 

@@ -1,6 +1,6 @@
 /*
- * Stands in front of the simulator under the driver's name and tells the program of some calls before they are made: what a
- * tool's callback inside the driver could do there, the program does.
+ * Stands in front of the simulator under the driver's name, and calls the program before some
+ * calls. There the program does the things that a tool's callback inside the driver could do.
  */
 #include "harm.h"
 

@@ -1,6 +1,7 @@
 /*
- * movable.c is the words, movable_memory.c and movable_ask.c what some do; movable_work.c has those about work in flight,
- * movable_room.c those about calls that need room, movable_kinds.c those about memory of every kind.
+ * movable.c has the list of words; movable_memory.c and movable_ask.c carry some of them out.
+ * movable_work.c has the words about work in flight, and movable_room.c those about calls that need
+ * room. movable_kinds.c has the words about memory of every kind.
  */
 #ifndef MOVABLE_H
 #define MOVABLE_H

@@ -1,4 +1,7 @@
-/* What the program is told about its memory, and what the driver knows behind the library's back. */
+/*
+ * The answers that the program gets about its memory, and the driver's own answers without the
+ * library.
+ */
 #include "movable.h"
 
 #include <dlfcn.h>

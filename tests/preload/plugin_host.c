@@ -1,6 +1,6 @@
 /*
- * Loads each plug-in that it is told, RTLD_LOCAL, runs it twice and unloads it: plugin_host FILE… Sees to it
- * that the next plug-in comes to the same place, and the runtime that it brings does not.
+ * Loads each plug-in that is named, with RTLD_LOCAL, runs it twice and unloads it: plugin_host
+ * FILE… The next plug-in is loaded to the same address, and the runtime that it brings to another.
  */
 #include <dlfcn.h>
 #include <link.h>

@@ -1,7 +1,8 @@
 /*
- * Allocates buffers, fills each by a kernel with data that differs per word, verifies by a kernel and by
- * copying back, frees every second one while a kernel still writes to it, allocates again, verifies. Prints
- * one line a call, `NAME INDEX RESULT LAST-ERROR`, without addresses and times, so that two runs can be compared by diff.
+ * Allocates buffers and fills each by a kernel with data that differs per word. Verifies by a
+ * kernel and by copying back. Frees every second buffer while a kernel still writes to it,
+ * allocates again, and verifies again. Prints one line a call, `NAME INDEX RESULT LAST-ERROR`,
+ * without addresses and times, so that two runs can be compared by diff.
  *
  *	prog --kernels MODULE [--count N] [--mib N | --kib N] [--odd 0]
  *
@@ -181,7 +182,7 @@ static void say_left(uint64_t address)
 	printf("address %s\n", address == 0 ? "NULL" : address == 1 ? "untouched" : "changed");
 }
 
-/* What every vendor answers to the odd requests is part of what must not change. */
+/* The vendor's answers to odd requests must not change either. */
 static void odd_requests(void)
 {
 	uint64_t address = 1;

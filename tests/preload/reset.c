@@ -1,7 +1,7 @@
 /*
- * Takes five buffers and 20 small ones, resets the device with all of them live, and does it all again, by
- * the CUDA runtime or, with -DHIP, by HIP: a reset gives everything back. Prints one line a call, without
- * addresses.
+ * Takes five buffers and 20 small ones, resets the device with all of them live, and repeats that.
+ * It uses the CUDA runtime or, with -DHIP, HIP. A reset gives everything back. Prints one line a
+ * call, without addresses.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /*
- * An allocator that keeps what it is given back, and when the driver is out of memory frees all that it keeps and asks once
- * more, as PyTorch's does; with `segments`, memory is made in pieces of 2 MiB, all of them before the first is mapped.
- * A library, so that the tests can give it any name; also a program.
+ * An allocator like PyTorch's: it keeps freed memory in a cache. When the driver is out of memory,
+ * it frees the cache and asks once more. With `segments`, memory is made in pieces of 2 MiB. All
+ * pieces are made before the first is mapped. A library, so that the tests can give it any name;
+ * also a program.
  *
  *	retrier LIBRARY WORD…                loads LIBRARY, made of this file, and lets it do the words
  *	retrier_program WORD…                does them itself

@@ -1,7 +1,7 @@
 /*
- * A program on the CUDA driver API that does what its arguments say, one call a word, and prints `WORD
- * RESULT` for each, without addresses: the tests of contexts, failures and small allocations are lists of
- * words.
+ * A program on the CUDA driver API. Each argument is a word for one call, and the program prints
+ * `WORD RESULT` for each, without addresses. The tests of contexts, failures and small allocations
+ * are lists of words.
  *
  *	script KERNELS WORD…
  *

@@ -1,7 +1,7 @@
 /*
- * THREADS threads that each ROUNDS times take memory of various sizes, write what is theirs alone, read it
- * back and give it back, three allocations at a time: threads THREADS ROUNDS [small]. Exit status: 0; 1 data
- * wrong or a call failed.
+ * Runs THREADS threads. ROUNDS times each thread takes memory of various sizes, three allocations
+ * at a time. It writes data of its own, reads it back, and frees it. Usage: threads THREADS ROUNDS
+ * [small]. Exit status: 0; 1 data wrong or a call failed.
  */
 #include <pthread.h>
 #include <stdint.h>

@@ -1,6 +1,7 @@
 /*
- * Threads that submit work by every way in, some that end and some that still live when the program does; prints how many calls
- * each function got by each way, `SYMBOL WAY COUNT`, which the exit line must say, too.
+ * Threads submit work by every way in. Some end, and some still live when the program ends. The
+ * program prints the calls of each function by each way, `SYMBOL WAY COUNT`. The exit line must
+ * have the same counts.
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,6 +1,7 @@
 /*
- * Every row of one domain of shim/hooks.def by one way in: rows.c has the rows, one of ways_*.c the vendor's own ways to
- * them, and either is linked into a program (main.c) or into a library that main.c loads.
+ * Every row of one domain of hooks.def by one way in. rows.c has the rows, and one of ways_*.c the
+ * vendor's own ways to them. They are linked into a program (main.c), or into a library that main.c
+ * loads.
  */
 #ifndef ROWS_H
 #define ROWS_H

@@ -1,6 +1,7 @@
 /*
- * One call that is served, with real arguments, of each function of the CUDA runtime that takes or gives back memory:
- * linked with the shared runtime and with the static one, whose functions nobody can see. Prints each result.
+ * Calls each function of the CUDA runtime that takes or gives back memory once, with real
+ * arguments, so that it is served. Linked with the shared runtime, and with the static one, whose
+ * functions are invisible from outside. Prints each result.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /*
- * The moving storm: a seeded random program on the CUDA driver API whose memory is more than the device has, so that
- * chunks leave the device and come back all the time while its kernels and copies run on several threads and streams.
- * It knows what every byte of its memory must be, and looks at random times and before each free.
+ * The moving storm: a seeded random program on the CUDA driver API that uses more memory than the
+ * device has. Chunks leave the device and come back all the time, while kernels and copies run on
+ * several threads and streams. It knows what every byte of its memory must be, and looks at random
+ * times and before each free.
  *
  * What it does follows from the seed alone; only when things happen does not, and how far it gets.
  */
@@ -145,11 +146,12 @@ void moving_verify(struct moving_worker *worker, struct moving_block *block);
 void moving_read_back(struct moving_worker *worker, struct moving_block *block, uint64_t first,
                       uint64_t count);
 /*
- * Copies of pieces by one function and nothing else for a while: a thread that a closed gate would not stop at this call goes
- * through all of a move, where any other call would have stopped it first.
+ * For a while, copies pieces by one function only. If a closed gate does not stop that function,
+ * the thread runs through a whole move. With other calls mixed in, one of them would stop the
+ * thread first.
  */
 void moving_read_on(struct moving_worker *worker, struct moving_block *block);
-/* Compares what was read back with what it must be. */
+/* Compares the bytes that were read back with the expected ones. */
 bool moving_compare(struct moving_worker *worker, const struct moving_readback *readback);
 
 /* moving_work.c: work on them. */

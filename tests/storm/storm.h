@@ -1,7 +1,8 @@
 /*
- * The storm: a seeded random program on the CUDA driver API. Every worker thread makes calls of all rows of the table,
- * with kernels in flight, and tells what came back, addresses and free-memory figures aside; so two runs that should be
- * equal are equal line by line. Whatever it writes it verifies before it lets go.
+ * The storm: a seeded random program on the CUDA driver API. Every worker thread makes calls of all
+ * rows of the table, with kernels in flight. It prints the results, except addresses and
+ * free-memory figures. So two runs that should be equal are equal line by line. Whatever it writes
+ * it verifies before it lets go.
  */
 #ifndef STORM_H
 #define STORM_H

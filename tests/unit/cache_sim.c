@@ -60,7 +60,7 @@ static uint64_t start(const struct sim *sim, uint64_t *resident)
 	return room;
 }
 
-/* Takes what the window decided, and looks whether that is what it says. */
+/* Takes the window's decision and checks its figures. */
 static uint64_t apply(struct spill_window *window, uint64_t room)
 {
 	uint64_t comes = 0, goes = 0;
@@ -140,8 +140,8 @@ static uint64_t evict(const struct sim *sim, uint64_t *resident, const uint64_t 
 }
 
 /*
- * Belady's, in bytes: what is needed furthest in the future leaves, in part if a part is enough, so that no one can move less
- * who brings all that is used.
+ * Belady's algorithm, in bytes. The chunk needed furthest in the future leaves, or a part of it if
+ * that is enough. No strategy that brings all used chunks can move less.
  */
 static void run_optimum(struct sim *sim)
 {

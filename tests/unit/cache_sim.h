@@ -1,6 +1,7 @@
 /*
- * A device of so many bytes that is served by the order and the window, as follow.c asks them, and what others would have
- * moved for the same uses: the optimum, and the least recently used on demand.
+ * Simulates a device that is served by the order and the window, as follow.c asks them. For
+ * comparison it computes the bytes that two other strategies move for the same uses: the optimum,
+ * and least recently used on demand.
  */
 #ifndef CACHE_SIM_H
 #define CACHE_SIM_H

@@ -1,6 +1,7 @@
 /*
- * Cases that run in a child process each, because what they test keeps state for as long as a process: what fails there fails here.
- * CASES is a list X(name) X(name) … of functions without arguments; TESTS_OF_CHILDREN(CASES) is all the rest, main with it.
+ * Runs each case in a child process, because the tested code keeps state for the life of a process.
+ * A failure in the child fails the test. CASES is a list X(name) X(name) … of functions without
+ * arguments; TESTS_OF_CHILDREN(CASES) is all the rest, main with it.
  */
 #ifndef SPILL_CHILDTEST_H
 #define SPILL_CHILDTEST_H

@@ -1,7 +1,8 @@
 /*
- * A vendor whose virtual memory has real bytes: a lost or a wrong one is seen. Copies are carried out only when somebody
- * asks whether they have passed, as late as a device may, so that what is unmapped under one is seen, too. Whatever no
- * vendor would forgive is counted. Calls can be told to fail. Any number of threads.
+ * A vendor whose virtual memory has real bytes: a lost or a wrong one is seen. A copy is carried
+ * out only when a query asks whether it has passed, as late as a device may. So memory that is
+ * unmapped under a copy is noticed. Whatever no vendor would forgive is counted. Calls can be told
+ * to fail. Any number of threads.
  */
 #ifndef SPILL_TEST_FAKE_CHUNKS_H
 #define SPILL_TEST_FAKE_CHUNKS_H

@@ -1,6 +1,6 @@
 /*
- * What the tests of the log share: a folder of one's own, children (limits, signals and descriptors are a process's),
- * and a strict look at the lines of a file.
+ * Shared by the tests of the log: a folder for each test, and a strict check of the lines of a
+ * file. Tests run in children, because limits, signals and descriptors belong to a process.
  */
 #ifndef LOGTEST_H
 #define LOGTEST_H

@@ -1,4 +1,4 @@
-/* What arrays take: channels, dimensions, layers, levels, and what nobody can take. */
+/* The bytes of arrays: channels, dimensions, layers, levels, and arrays that no device can hold. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

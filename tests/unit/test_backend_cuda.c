@@ -1,6 +1,7 @@
 /*
- * The CUDA backend against a driver made of the functions that a test allows: which spelling of a call is used with an
- * older and a newer driver, and what a driver without something says it can do.
+ * The CUDA backend against a driver that has only the functions that a test allows. The tests check
+ * the spelling of calls with an older and a newer driver, and the abilities of a driver that lacks
+ * functions.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -442,7 +443,7 @@ static void events_end_with_their_context(void **state)
 	assert_int_equal(events_made, made + 1);
 }
 
-/* There is room for so many; the rest is destroyed, and what has ended makes way. */
+/* There is room for a number of them; the rest is destroyed, and ended ones make room. */
 static void spare_events_are_bounded(void **state)
 {
 	assert_int_equal(spill_backend_cuda.events_ahead(0, CONTEXT(5), 64), 0);

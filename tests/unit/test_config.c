@@ -311,7 +311,7 @@ static void write_rules(const char *path, const char *first, unsigned count)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* The start line tells what a rule does, however long what it matches is. */
+/* The start line has the effect of a rule, however long its match is. */
 static void test_long_rule(void **state)
 {
 	char glob[SPILL_RULE_GLOB], text[1024];

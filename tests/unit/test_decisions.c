@@ -161,7 +161,7 @@ static void before_the_driver(void **state)
 	}
 }
 
-/* What it would be is told; what it is, is the driver's plain call. */
+/* `would` has the verdict of mode=spill; the real verdict is the driver's plain call. */
 static void observed(void **state)
 {
 	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {

@@ -1,6 +1,6 @@
 /*
- * Exchanges against a vendor with real bytes and a full device: what comes takes the room of what leaves, and whatever fails,
- * no byte, handle or account is lost.
+ * Exchanges against a vendor with real bytes and a full device. Chunks that come take the room of
+ * chunks that leave. Whichever call fails, no byte, handle or account is lost.
  */
 #include <setjmp.h>
 #include <stdarg.h>

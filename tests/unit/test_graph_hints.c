@@ -1,6 +1,6 @@
 /*
- * What executable graphs use (shim/graph_hints.h, shim/boxes.h, graph_access.h) and what their launches tell (shim/hints.h), by a
- * driver of our own. Each case runs in a child of its own.
+ * The memory that executable graphs use (graph_hints.h, boxes.h, graph_access.h), and the hints of
+ * their launches (hints.h), with a driver of our own. Each case runs in a child of its own.
  */
 #include "graph_hints.h"
 

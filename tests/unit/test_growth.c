@@ -71,8 +71,9 @@ static struct block *from_pool(uint64_t bytes, bool *allocated)
 }
 
 /*
- * A prompt of 20,000 tokens in micro-batches of 512: with each of them the attention scores grow with the position, another
- * buffer is half as large, and a third has always the same size. `first`: what the same call site was asked for before.
+ * A prompt of 20,000 tokens in micro-batches of 512. The attention scores grow with the position,
+ * another buffer is half as large, and a third always has the same size. `first`: what the same
+ * call site was asked for before.
  */
 static void run_prompt(uint64_t first)
 {

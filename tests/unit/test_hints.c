@@ -1,6 +1,6 @@
 /*
- * What a launch, copy or set is told to use (shim/hints.h, shim/layouts.h), by stubs on a driver of our own. Each case runs in a
- * child of its own.
+ * The memory that a launch, copy or set is told to use (hints.h, layouts.h), by stubs on a driver
+ * of our own. Each case runs in a child of its own.
  */
 #include "hints.h"
 #include "param_extent.h"

@@ -1,6 +1,6 @@
 /*
- * Host memory for chunks: made, kept and given back with its account, within the bounds; what is made ahead, by a thread that
- * is there only when it is needed and never in the way of fork or exit.
+ * Host memory for chunks is made, kept and given back with its account, within the bounds. A thread
+ * makes chunks ahead. It exists only while it is needed, and never blocks fork or exit.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,7 @@
 /*
- * host.limit of several processes: what others hold is counted, what the dead held is not, and what cannot be used is left alone. The
- * others are children that do as they are told through a pipe.
+ * host.limit of several processes. Memory of live processes is counted, memory of dead ones is not.
+ * A file that cannot be used is left alone. The others are children that do as they are told
+ * through a pipe.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -221,7 +222,10 @@ static void a_slot_of_the_dead_is_used_again(void **state)
 	assert_int_equal(others(), 0);
 }
 
-/* What others hold when a process begins is missing in what is available: host.limit's share is of both. */
+/*
+ * Memory that others hold when a process begins is missing in the available memory, so host.limit
+ * is a share of both together.
+ */
 static void what_was_held_at_start(void **state)
 {
 	struct other a = begin(), b = begin();
@@ -578,7 +582,7 @@ static void *charge_and_return(void *seed)
 	return NULL;
 }
 
-/* With several threads what is told at last is what is held. */
+/* With several threads, the last published figure equals the held memory. */
 static void many_threads(void **state)
 {
 	pthread_t threads[8];

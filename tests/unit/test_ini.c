@@ -1,4 +1,7 @@
-/* The strict reader: what it refuses, with line and column; what it hands on; and that it is all or nothing. */
+/*
+ * The strict reader: its errors, with line and column, and the values that it passes on. It takes a
+ * file whole or not at all.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

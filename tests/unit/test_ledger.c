@@ -1,5 +1,6 @@
 /*
- * The ledger: what is taken is gone, interior addresses find what we placed, sums follow, the largest come first.
+ * The ledger: a removed entry is gone, interior addresses find their placement, sums are right, the
+ * largest come first.
  */
 #include <setjmp.h>
 #include <stdarg.h>

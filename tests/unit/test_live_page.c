@@ -1,5 +1,6 @@
 /*
- * The page of counters: what is in it, who can change it, what stands in its way. Each case in a process of its own, which has no page yet.
+ * The page of counters: its contents, the users that can change it, and the conditions that prevent
+ * it. Each case in a process of its own, which has no page yet.
  */
 #define CHILD_SECONDS 30
 #include "childtest.h"

@@ -1,4 +1,4 @@
-/* What is in the file, and when: start line, order, batching, threads, fork. */
+/* The contents of the file, and their time: start line, order, batching, threads, fork. */
 #include "logclock.h"
 #include "logtest.h"
 

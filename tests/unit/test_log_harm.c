@@ -1,4 +1,7 @@
-/* What could harm the host program, or the log: limits, full disks, signals, cancellation, descriptors, deadlocks. */
+/*
+ * Conditions that could harm the host program or the log: limits, full disks, signals,
+ * cancellation, descriptors, deadlocks.
+ */
 #include "logtest.h"
 
 #include <errno.h>

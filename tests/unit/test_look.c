@@ -76,8 +76,8 @@ static void ends_of_the_numbers(void **state)
 }
 
 /*
- * A program that fills a device in steps: every answer is what the driver would have said, and below the line it was asked
- * no more often than the distance can be halved.
+ * A program fills a device in steps. Every answer equals the driver's. Below the line the driver is
+ * asked no more often than the distance can be halved.
  */
 static void filling_a_device(void **state)
 {

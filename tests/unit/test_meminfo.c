@@ -1,4 +1,7 @@
-/* What a program is told about free and total memory: by value, and what holds of any figures. */
+/*
+ * The free and total memory that a program sees: by value, and properties that hold for any
+ * figures.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +17,7 @@
 #define LIMIT SPILL_MEMINFO_LIMIT
 #define SPILL SPILL_MEMINFO_SPILL
 
-/* A row: what the driver said, the view, and what is told of it. */
+/* A row: the driver's answer, the view, and the answer to the program. */
 struct row {
 	enum spill_meminfo_report report;
 	uint64_t free, total;

@@ -1,4 +1,7 @@
-/* Recorded requests decided again (src/cli/replay/model.h): what holds whatever the policy is, and what small cases come to. */
+/*
+ * Recorded requests decided again (the replay's model.h): properties that hold for every policy,
+ * and the results of small cases.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

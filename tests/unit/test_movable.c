@@ -1,6 +1,7 @@
 /*
- * Whether memory is made movable: which vendor calls that costs (below movable.above only the question for free memory, now
- * and then), that the trial move is a real one and leaves nothing behind, and what stands against it.
+ * Whether memory is made movable, and the vendor calls that this costs. Below movable.above it
+ * costs only a question for free memory now and then. The trial move is a real one and leaves
+ * nothing behind. Also the reasons against movable memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -361,7 +362,10 @@ static void what_others_take_is_seen_in_time(void **state)
 	assert_false(wanted(2 * MIB));
 }
 
-/* What is asked for is no part of what is held: a large request says nothing about the small one behind it. */
+/*
+ * A request is no part of the held memory: a large request says nothing about the small one behind
+ * it.
+ */
 static void requests_of_all_sizes(void **state)
 {
 	tick_ns = 0;

@@ -1,6 +1,6 @@
 /*
- * The mover against a vendor with real bytes: whatever fails, every chunk is where it was or where it went, with its
- * content, for all who may use it, and nothing stays behind.
+ * The mover against a vendor with real bytes. Whichever call fails, every chunk is at its old or
+ * its new place. Its content is right for all devices that may use it, and nothing leaks.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -404,7 +404,10 @@ static void a_failure_begins_nothing_more(void **state)
 	end(of);
 }
 
-/* What the vendor refuses a few times is tried again; what it refuses for good is told, and kept in mind. */
+/*
+ * A call that the vendor refuses a few times is tried again. A permanent refusal is reported and
+ * remembered.
+ */
 static void many_failures_lose_no_byte(bool back, void **state)
 {
 	static const unsigned lengths[] = {2, 3, 5, 9, 100};

@@ -1,4 +1,4 @@
-/* The option table: every row, defaults, values, names, and what a message says. */
+/* The option table: every row, defaults, values, names, and the text of messages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -185,8 +185,9 @@ static void a_loop_in_a_step(void **state)
 }
 
 /*
- * A layer is a launch that uses two chunks of weights and the same buffers as all the others, and one that uses the buffers alone: in the
- * next step it is known from the weights which layer it is at, whatever the buffers did since.
+ * A layer is two launches. The first uses two chunks of weights and the buffers that all layers
+ * share. The second uses the buffers alone. In the next step the weights tell the layer, whatever
+ * the buffers did since.
  */
 static void layers_share_their_buffers(void **state)
 {

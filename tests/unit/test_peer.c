@@ -1,4 +1,7 @@
-/* Peer access against a vendor that counts: who is granted what, and for whom a free waits. */
+/*
+ * Peer access against a vendor that counts: the accesses that are granted, and the contexts that a
+ * free waits for.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

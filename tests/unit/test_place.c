@@ -131,7 +131,7 @@ static void a_prefetch_that_fails_is_no_error(void **state)
 	nothing_is_held();
 }
 
-/* The groups count what is pinned and what is managed. */
+/* The groups count pinned and managed memory. */
 static void only_split_is_physical(void **state)
 {
 	static const struct spill_place_ops *const places[] = {&spill_place_managed, &spill_place_host};

@@ -1,4 +1,4 @@
-/* Secrets in a program's arguments: what is hidden, and that what is none is shown. */
+/* Secrets in a program's arguments are hidden, and all other arguments are shown. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -159,7 +159,7 @@ static void urls_and_headers(void **state)
 	      WHOLE("http://a,http://b"), {"authorization:abc", ""});
 }
 
-/* What is hidden is judged all the same: --use-auth --password x. */
+/* A hidden word is still read as an option: --use-auth --password x. */
 static void one_behind_another(void **state)
 {
 	(void)state;

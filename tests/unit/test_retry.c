@@ -161,8 +161,8 @@ static void the_oldest_makes_way_for_another_kind(void **state)
 }
 
 /*
- * As PyTorch's expandable segments: a run of creates, of which the last fails; all are released, `freed` more fit, and the
- * whole run is made again, then mapped. Returns how many failures surfaced.
+ * Like PyTorch's expandable segments: the last of a run of creates fails. All are released, `freed`
+ * more fit, and the whole run is made again, then mapped. Returns how many failures surfaced.
  */
 static unsigned run_of(unsigned creates, unsigned fit, unsigned freed, struct spill_failure *pending)
 {

@@ -1,4 +1,7 @@
-/* Honest first in the library: who is asked, per thread, by the clock, never in a capture; what the log gets to say. */
+/*
+ * Honest first in the library: the callers it applies to, per thread, by the clock, and never in a
+ * capture. Also the log lines.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /*
- * Whether moving pays, learned from times: measured cases of the H200 (shared/design/facts.md: 19.4 ms a
- * GiB copied, as much read once in place, 488 ms for a product of batch 4096 that reads its weights again
- * and again), and hostile ones.
+ * Whether moving pays, learned from times. The cases are hostile, or measured on the H200: a GiB
+ * takes 19.4 ms to copy, and as much to read once in place. A product of batch 4096 reads its
+ * weights again and again, and takes 488 ms.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,7 +79,7 @@ static void a_site_is_found_again(void **state)
 		assert_int_not_equal(spill_reuse_site(&reuse, hash), zero);
 }
 
-/* All keep what they are, and what comes to a full table shares the last. */
+/* All keep their entries, and newcomers to a full table share the last one. */
 static void a_full_table_has_one_site_for_the_rest(void **state)
 {
 	static uint16_t first[20 * SPILL_REUSE_SITES];
@@ -235,7 +235,10 @@ static void it_pays_from_a_fifth_more_on(void **state)
 	assert_true(spill_reuse_pays(&reuse, UINT64_MAX, true));
 }
 
-/* Times that waver about a bound change nothing: what moves goes on moving, what stays stays. */
+/*
+ * Times that waver about a bound change nothing: a chunk that moves goes on moving, and one that
+ * stays goes on staying.
+ */
 static void it_changes_its_mind_only_beyond_the_hysteresis(void **state)
 {
 	uint16_t site = new_site();
@@ -385,8 +388,8 @@ static void the_cost_is_learned(void **state)
 }
 
 /*
- * The first exchanges of a program, and later ones now and then, are slow (measured, H200, us of 128 MiB): no reason to give up what
- * costs 40 us a MiB in place.
+ * The first exchanges of a program, and some later ones, are slow (measured, H200, us of 128 MiB).
+ * That is no reason to leave a chunk on the host where it costs 40 us a MiB.
  */
 static void slow_moves_now_and_then_are_no_verdict(void **state)
 {

@@ -1,7 +1,7 @@
 /*
- * Stopwatches against a vendor whose streams are numbers: how long the work took and not what it waited
- * for, nothing while a stream captures, nothing of a context that has ended, nothing that may be wrong. The
- * clock is the test's.
+ * Stopwatches against a vendor whose streams are numbers. A stopwatch measures the work without its
+ * waits. It measures nothing while a stream captures, nothing of a context that has ended, and
+ * nothing that may be wrong. The clock is the test's.
  */
 #include <pthread.h>
 #include <setjmp.h>

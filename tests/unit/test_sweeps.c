@@ -1,6 +1,7 @@
 /*
- * What the order and the window move together, for programs that sweep, train, change their mind or have none, against the
- * optimum (which knows the future) and against the least recently used on demand.
+ * The bytes that the order and the window move together. The programs sweep, train, change their
+ * pattern, or have none. The figures are compared with the optimum, which knows the future, and
+ * with least recently used on demand.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -211,8 +212,8 @@ static void phase_change(void **state)
 }
 
 /*
- * And back to one that was known once. Where it was last, it was about to end: what is foreseen is wrong for a step, though no
- * worse than by age, and the step after that pays for it.
+ * And back to one that was known once. That pattern was about to end when it was last seen. So the
+ * forecast is wrong for one step, though no worse than by age, and the next step pays for it.
  */
 static void phase_returns(void **state)
 {
@@ -235,8 +236,9 @@ static void phase_returns(void **state)
 }
 
 /*
- * Two models at once, of 60 and 47 uses a step, whose turns are drawn: what the other one is at never was the same before, so
- * that one of the two is foreseen and the other one is as it was then. The optimum knows what is drawn.
+ * Two models at once, of 60 and 47 uses a step, in random turns. The position of the other model
+ * was never the same before. So one model is foreseen, and the other one is taken from its last
+ * turn. The optimum knows the random turns.
  */
 static void two_models(void **state)
 {

@@ -453,7 +453,7 @@ static unsigned differences(unsigned run)
 	return cli_summary_differences(&summaries.runs[run], list);
 }
 
-/* By name the newest comes first; what it goes on with is what its start line says. */
+/* By name the newest comes first. Its start line says which run it continues. */
 static void a_rotated_run_is_told_as_one(void **data)
 {
 	(void)data;

@@ -1,6 +1,6 @@
 /*
- * Accounts of the vendor's pools against a vendor that counts: what is charged is what a pool has reserved, or more
- * while somebody asks, and nothing stays charged.
+ * Accounts of the vendor's pools against a vendor that counts. The charge is the bytes that a pool
+ * has reserved, or more during a request. Nothing stays charged.
  */
 #include <setjmp.h>
 #include <stdarg.h>

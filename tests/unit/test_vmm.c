@@ -1,6 +1,6 @@
 /*
- * The program's own physical memory: what the accounts and the ledger hold is what the vendor holds, after
- * every call, whatever the order and whichever call fails.
+ * The program's own physical memory. After every call, accounts and ledger equal the vendor's
+ * state, in any order and whichever call fails.
  */
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,4 +1,7 @@
-/* Who comes and who goes, case by case. What it adds up to over many steps: test_sweeps.c. */
+/*
+ * The chunks that come and those that leave, case by case. What it adds up to over many steps:
+ * test_sweeps.c.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -108,7 +111,7 @@ static void nothing_needed_nothing_moves(void **state)
 	verdicts("......");
 }
 
-/* In a sweep what was used just now is what is needed last. */
+/* In a sweep, the chunk that was used just now is needed last. */
 static void the_furthest_goes(void **state)
 {
 	add_both(2, 6);
@@ -162,7 +165,10 @@ static void far_ones_take_room_only(void **state)
 	verdicts("++......");
 }
 
-/* What is needed comes, even for what is needed next; and what cannot, does not. */
+/*
+ * Needed chunks come, even in the place of chunks that are needed next. Chunks that cannot come
+ * stay.
+ */
 static void needed_by_the_same_use(void **state)
 {
 	add_both(3, 2);
@@ -195,7 +201,10 @@ static void fixed_ones_stay(void **state)
 	verdicts(".....");
 }
 
-/* What is in no period goes first; of those the one that was used longest ago, before it what was never. */
+/*
+ * Chunks in no period leave first. Among these, chunks that were never used leave first, then the
+ * one that was used longest ago.
+ */
 static void not_foreseen_goes_first(void **state)
 {
 	for (unsigned i = 0; i < 7; i++)
@@ -294,7 +303,10 @@ static void bytes_count_the_same(void **state)
 	verdicts("...");
 }
 
-/* What is perhaps needed comes with what is, beyond the slice, if it pays; and leaves for what is if there is nothing else. */
+/*
+ * A chunk that is perhaps needed comes along with needed ones, beyond the slice, if it pays. It
+ * leaves for a needed chunk if there is no other.
+ */
 static void what_is_perhaps_needed(void **state)
 {
 	excess(SITE, 200);

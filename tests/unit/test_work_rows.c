@@ -224,7 +224,7 @@ static CUresult end_something(void *what)
 	return ANSWER;
 }
 
-/* What was learned of functions is forgotten, by whoever they are ended. */
+/* Records of functions are dropped, whichever call ends the functions. */
 static void what_ends_functions_has_them_forgotten(void **state)
 {
 	static const enum spill_hook ends[] = {

@@ -1,6 +1,7 @@
 /*
- * A vendor of physical memory and its mappings, and a program's calls to it through the engine: as the stubs make them. Any
- * call can be told to fail. What it really holds is counted, to be compared with what the accounts say.
+ * A vendor of physical memory and its mappings, and a program's calls to it through the engine: as
+ * the stubs make them. Any call can be told to fail. Counts the memory that it really holds, to be
+ * compared with the accounts.
  */
 #ifndef SPILL_TEST_VMM_VENDOR_H
 #define SPILL_TEST_VMM_VENDOR_H
