@@ -179,14 +179,12 @@ struct spill_totals {
 /* Lines that log.max may leave out; each is counted as one of these. */
 #define SPILL_DROPS(X) \
 	X(ALLOC, "alloc", \
-	  "allocations that are no spills (as `spills` of `exit` counts them), with the bytes where they " \
-	  "were placed") \
+	  "allocations that are not spills (see `spills` of `exit`), with their bytes in each place") \
 	X(SPILL, "spill", \
-	  "spills, the same; `host_bytes` and `managed_bytes` are what `spilled` of `exit` adds up") \
-	X(FREE, "free", "frees, with the bytes where they were at their end") \
-	X(DEMOTE, "demote", \
-	  "moves to the host; `host_bytes` are those that came there, and left the device") \
-	X(PROMOTE, "promote", "moves back; `device_bytes` are those that came there, and left the host")
+	  "the same for spills; `spilled` of `exit` adds up their `host_bytes` and `managed_bytes`") \
+	X(FREE, "free", "frees, with their bytes in each place at the end") \
+	X(DEMOTE, "demote", "moves to the host; `host_bytes` left the device for the host") \
+	X(PROMOTE, "promote", "moves back; `device_bytes` left the host for the device")
 
 enum spill_drop {
 #define X(id, name, text) SPILL_DROP_##id,

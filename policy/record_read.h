@@ -20,17 +20,17 @@ struct spill_record_device {
 
 /* Variables that say which part of a job a process is; the first ones, up to SLURM_PROCID, which of all its processes. */
 #define SPILL_RANKS(X) \
-	X(RANK, "RANK", "torchrun and others: of all processes of the job") \
-	X(OMPI_COMM_WORLD_RANK, "OMPI_COMM_WORLD_RANK", "the same of Open MPI") \
-	X(PMIX_RANK, "PMIX_RANK", "the same of PMIx") \
-	X(PMI_RANK, "PMI_RANK", "the same of MPICH and Intel MPI") \
-	X(SLURM_PROCID, "SLURM_PROCID", "the same of Slurm") \
-	X(LOCAL_RANK, "LOCAL_RANK", "torchrun and others: of the processes of this machine") \
-	X(OMPI_COMM_WORLD_LOCAL_RANK, "OMPI_COMM_WORLD_LOCAL_RANK", "the same of Open MPI") \
-	X(SLURM_LOCALID, "SLURM_LOCALID", "the same of Slurm") \
-	X(WORLD_SIZE, "WORLD_SIZE", "torchrun and others: how many processes the job has") \
-	X(SLURM_JOB_ID, "SLURM_JOB_ID", "number of the job, of Slurm") \
-	X(SLURM_STEP_ID, "SLURM_STEP_ID", "and of its step")
+	X(RANK, "RANK", "torchrun and others: rank in the whole job") \
+	X(OMPI_COMM_WORLD_RANK, "OMPI_COMM_WORLD_RANK", "the same for Open MPI") \
+	X(PMIX_RANK, "PMIX_RANK", "the same for PMIx") \
+	X(PMI_RANK, "PMI_RANK", "the same for MPICH and Intel MPI") \
+	X(SLURM_PROCID, "SLURM_PROCID", "the same for Slurm") \
+	X(LOCAL_RANK, "LOCAL_RANK", "torchrun and others: rank on this machine") \
+	X(OMPI_COMM_WORLD_LOCAL_RANK, "OMPI_COMM_WORLD_LOCAL_RANK", "the same for Open MPI") \
+	X(SLURM_LOCALID, "SLURM_LOCALID", "the same for Slurm") \
+	X(WORLD_SIZE, "WORLD_SIZE", "torchrun and others: number of processes of the job") \
+	X(SLURM_JOB_ID, "SLURM_JOB_ID", "job number of Slurm") \
+	X(SLURM_STEP_ID, "SLURM_STEP_ID", "step number of Slurm")
 
 enum spill_rank {
 #define X(id, name, text) SPILL_RANK_##id,

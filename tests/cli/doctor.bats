@@ -254,7 +254,7 @@ machine() {
 	machine
 	run "$spill" doctor --root m
 	ends_with 0
-	has "fact [host] 64.00 GiB of host memory can be had now, of which 32.00 GiB may be spilled"
+	has "fact [host] 64.00 GiB of host memory is available now, of which 32.00 GiB may be spilled"
 	has "fact [host] 1.00 GiB of swap, 512.00 MiB free"
 	has_not "control group"
 	SPILL_HOST_LIMIT=3GiB run "$spill" doctor --root m
@@ -264,11 +264,11 @@ machine() {
 	run "$spill" doctor --root m
 	ends_with 0
 	has "fact [host] the control group /cg/a leaves 4.00 GiB; the machine has 64.00 GiB available"
-	has "4.00 GiB of host memory can be had now, of which 2.00 GiB may be spilled"
+	has "4.00 GiB of host memory is available now, of which 2.00 GiB may be spilled"
 	echo 3221225472 >m/cg/a/memory.current
 	run "$spill" doctor --root m
 	ends_with 1
-	has_line "warning [host] 1.00 GiB of host memory can be had now, of which nothing may be spilled"
+	has_line "warning [host] 1.00 GiB of host memory is available now, of which nothing may be spilled"
 	has_line "warning [host] the control group /cg/a leaves 1.00 GiB; the machine has 64.00 GiB available"
 }
 
@@ -297,7 +297,7 @@ machine() {
 	rm m/proc/meminfo
 	run "$spill" doctor --root m
 	ends_with 1
-	has_line "warning [host] the kernel does not tell how much memory is available"
+	has_line "warning [host] the kernel does not report the available memory"
 }
 
 @test "the unified-memory variable is on with any value" {
@@ -398,7 +398,7 @@ machine() {
 	for setting in SPILL_MODE=observe SPILL_OOM_CHAIN= SPILL_OOM_CHAIN=trim; do
 		run env "$setting" "$spill" doctor --root m
 		ends_with 1
-		has "what does not fit is out of memory, as without libspill"
+		has "a request that does not fit ends in out of memory, as without libspill"
 	done
 	SPILL_MODE=observe run "$spill" doctor --root m
 	has_line "warning [environment] libspill only observes: spill.mode = observe"
@@ -758,11 +758,11 @@ for one in report["findings"]:
 	for value in 0 -1 x 601 1.5 ""; do
 		run "$spill" doctor --timeout "$value"
 		ends_with 2
-		has "--timeout: '$value' is no number of seconds"
+		has "--timeout: '$value' is not a number of seconds"
 	done
 	run "$spill" doctor --overflow 0
 	ends_with 2
-	has "of nothing there is nothing to predict"
+	has "--overflow: the size must not be 0"
 	run "$spill" doctor --overflow 4GB
 	ends_with 2
 	run "$spill" doctor --quick --overflow 4GiB

@@ -65,26 +65,26 @@ big() { sed -n 's/"rule":"default"/"rule":"big","would":"'$2'"/; '$1'p' "$data/r
 	run "$spill" log rules.jsonl
 	ends_with 0
 	[ "$(grep -n '^  rule ' <<<"$output")" = "8:  rule big: 2 requests
-9:  rule never: none of these requests
+9:  rule never: no request
 16:  rule big: 1 request
-17:  rule never: none of these requests" ]
+17:  rule never: no request" ]
 	run "$spill" log --json rules.jsonl
-	has_not "none of these"
+	has_not "no request"
 }
 
 @test "requests that have no lines are not said to be none" {
 	run_with spills >rules.jsonl
 	run "$spill" log rules.jsonl
-	has_not "requests"
+	has_not "request"
 	has "policy: rule never"
 	run_with all '{"v":1,"kind":"drop","t":3.5,"peak":{"device_bytes":7,"host_bytes":0,"managed_bytes":0}}' >rules.jsonl
 	run "$spill" log rules.jsonl
 	ends_with 0
-	has_not "requests"
+	has_not "request"
 	run_with all '{"v":1,"kind":"note","t":3.5,"tid":1,"code":"log-lost","text":"x"}' >rules.jsonl
 	run "$spill" log rules.jsonl
 	ends_with 0
-	has_not "requests"
+	has_not "request"
 }
 
 @test "kinds and fields of later versions are skipped" {
@@ -415,7 +415,7 @@ begin_following() {
 	has_not "old"
 	run "$spill" log 11
 	ends_with 1
-	has "spill log: 11: no file of that name; a process of that number has no log open, and left none in the default folder"
+	has "spill log: 11: no such file, and no process with that number has a log open or left one in the default folder"
 	cp "$data/moves.jsonl" 4711
 	run "$spill" log 4711
 	has_not "new (pid"

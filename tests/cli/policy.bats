@@ -2,7 +2,7 @@ load help.bash
 
 @test "nothing set: every default, and where it was looked for" {
 	run "$spill" policy --for llama-server
-	has_line "policy for llama-server; of two sources the first counts:"
+	has_line "policy for llama-server, from these sources (the first wins):"
 	has_line "  $PWD/config/spill/llama-server.conf: not found"
 	has_line "  $PWD/config/spill/spill.conf: not found"
 	has "  /etc/spill/spill.conf: "
@@ -16,7 +16,7 @@ load help.bash
 	export SPILL_OOM_CHAIN= SPILL_LOG=off
 	run "$spill" policy --for /opt/bin/llama-server
 	ends_with 0
-	has_line "policy for llama-server; of two sources the first counts:"
+	has_line "policy for llama-server, from these sources (the first wins):"
 	has_line "  $PWD/config/spill/spill.conf: read"
 	has_line "device.limit = 10GiB  ($PWD/config/spill/spill.conf:5 [app llama-*])"
 	has_line "device.reserve = 1MiB  ($PWD/config/spill/spill.conf:3)"
@@ -27,7 +27,7 @@ load help.bash
 	unset SPILL_LOG
 	SPILL_LOG_PATH=off run "$spill" policy
 	ends_with 0
-	has_line "policy for any program; of two sources the first counts:"
+	has_line "policy for any program, from these sources (the first wins):"
 	has_line "device.limit = 4GiB  ($PWD/config/spill/spill.conf:2)"
 	has_line "log.path = off  (environment SPILL_LOG_PATH)"
 	has_not llama-server
@@ -50,7 +50,7 @@ load help.bash
 	run "$spill" policy --for a
 	ends_with 0
 	has "
-rules; of those that match a request the first counts:
+rules in order (the first that matches a request wins):
 rule all: over = split  (p.conf:1)
 rule small: size = ..2MiB; priority = hot  (p.conf:3)"
 	has_line "$PWD/config/spill/spill.conf:1: the rule is hidden by that of the same name, p.conf:3"
@@ -140,7 +140,7 @@ print(len(options["log.path"]["value"]), options["host.ahead"], options["spill.m
 @test "wrong usage" {
 	run "$spill" policy llama-server
 	ends_with 2
-	has "unexpected argument 'llama-server'; a program is named by --for"
+	has "unexpected argument 'llama-server'; use --for PROGRAM"
 	run "$spill" policy --for
 	ends_with 2
 	has "option '--for' needs a value"
@@ -148,5 +148,5 @@ print(len(options["log.path"]["value"]), options["host.ahead"], options["spill.m
 	ends_with 2
 	run "$spill" policy --for /bin/
 	ends_with 2
-	has "'/bin/' is no program's name"
+	has "'/bin/' is not the name of a program"
 }

@@ -39,9 +39,9 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	[ "${lines[0]}" = "fits: nothing would be out of memory; 0 of 2 allocations would be elsewhere than they were" ]
 	[ "${lines[1]}" = "  run            llama-server (pid 4711) on node7, 2026-11-21T03:50:51.123456Z; a.jsonl:1" ]
 	[ "${lines[2]}" = "  under          policy p.conf" ]
-	[ "${lines[3]}" = "  on             device 0 of 16.00 GiB, of which 0 B is not this program's (not in the log: taken as nothing; --other SIZE)" ]
+	[ "${lines[3]}" = "  on             device 0 of 16.00 GiB, of which 0 B is not this program's (not in the log: counted as 0; --other SIZE)" ]
 	has "  device 0: nothing is elsewhere for lack of room from device.limit = 3221225472 (3.00 GiB) on, a card of 3.00 GiB; it runs from 0 B on: all of it can be elsewhere"
-	has "this predicts where memory would be, not how fast the program would be"
+	has "this predicts where memory would be, not the speed"
 	# A card has what is kept free besides, if it can be: on a smaller one something would move for it.
 	run "$spill" replay a.jsonl --profile none
 	has "device.limit = 3221225472 (3.00 GiB) on, a card of 3.06 GiB"
@@ -59,7 +59,7 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	run "$spill" replay a.jsonl -p p.conf --vram 4GiB --list
 	ends_with 0
 	[ "${lines[0]}" = "fits: nothing would be out of memory; 2 of 3 allocations would be elsewhere than they were" ]
-	has_line "  on             device 0 of 4.00 GiB (--vram), of which 0 B is not this program's (not in the log: taken as nothing; --other SIZE)"
+	has_line "  on             device 0 of 4.00 GiB (--vram), of which 0 B is not this program's (not in the log: counted as 0; --other SIZE)"
 	has_line "             1    2.00 GiB  device -> split"
 	has_line "             1    2.00 GiB  device -> host"
 	has_line "             1    2.00 GiB    2.00 GiB  libkv.so+0x7"
@@ -91,7 +91,7 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	ends_with 1
 	[ "${lines[0]}" = "does not fit: 2 of 4 requests would be out of memory (0 were in the recording, too); 2 would be elsewhere than they were" ]
 	has_line "  the first      at 3.000000 s: 2.00 GiB asked by libkv.so+0x7 of cuMemAlloc_v2, device 0; refused by driver, rule default; held then: 3.50 GiB device"
-	has "what the program would do then is not known"
+	has "the program's reaction is not known"
 	has_line "             2    4.00 GiB  device -> out of memory"
 	has "device.limit = 8053063680 (7.50 GiB) on, a card of 7.50 GiB; it runs from 8053063680 (7.50 GiB) on"
 	query='.runs[0] | [.fits, .refused, .newly_refused, .first.bytes, .first.caller, .first.refused_by]'
@@ -105,7 +105,7 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	ends_with 0
 	has_line "  on             device 0 of 16.00 GiB, of which 7.00 GiB is not this program's (by its out of memory lines)"
 	has_line "             1    8.00 GiB  out of memory -> device"
-	has "of 1 out of memory in the recording 1 would be served; what the program would have asked for then is not known"
+	has "of 1 out of memory in the recording, 1 would be served; the program's further requests are not known"
 	run "$spill" replay a.jsonl -p p.conf --other 0
 	has_line "  on             device 0 of 16.00 GiB, of which 0 B is not this program's (--other)"
 	has_not "moved out"
@@ -113,13 +113,13 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	run_of alloc:1:8192 oom:9216:host.limit >b.jsonl
 	run "$spill" replay b.jsonl -p p.conf
 	ends_with 1
-	has "what was refused for lack of host memory is taken to be refused again"
+	has "requests that were refused for lack of host memory are refused again"
 	# What the device refused is not put down to the host.
 	run_of alloc:1:8192 oom:9216:device.limit >d.jsonl
 	printf '[oom]\nchain =\n[device]\nlimit = 8GiB\n' >none.conf
 	run "$spill" replay d.jsonl -p none.conf
 	ends_with 1
-	has "of 1 out of memory in the recording 0 would be served"
+	has "of 1 out of memory in the recording, 0 would be served"
 	has_not "lack of host memory"
 	run "$spill" replay b.jsonl -p p.conf --host 64GiB
 	ends_with 0
@@ -136,10 +136,10 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	run_of alloc:1:3072 alloc:2:2048 >a.jsonl
 	run "$spill" replay a.jsonl -p p.conf --vram 4GiB
 	ends_with 0
-	has "how much memory the host had is not in the log"
+	has "the log lacks the size of host memory"
 	run "$spill" replay a.jsonl -p p.conf --vram 4GiB --host 2GiB
 	ends_with 0
-	has_not "how much memory the host had"
+	has_not "the log lacks the size of host memory"
 	run "$spill" replay a.jsonl -p p.conf --vram 4GiB --host 2046MiB
 	ends_with 1
 	has "refused by host.limit"
@@ -159,7 +159,7 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	run "$spill" replay a.jsonl -p p.conf
 	ends_with 0
 	has_line "             1    1.00 GiB  device -> host"
-	has_line "  the log has no paths of libraries: by caller these rules match the program itself at most: path"
+	has_line "  the log has no paths of libraries, so these rules can only match the program itself by caller: path"
 }
 
 @test "a rule and an [app] for the program of the log, and a profile" {
@@ -190,7 +190,7 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	has "refused by driver, rule default"
 	run "$spill" replay both/b.jsonl --vram 16GiB
 	ends_with 1
-	has_line "  on             device 0 of 16.00 GiB (--vram), of which 0 B is not this program's (not in the log: taken as nothing; --other SIZE); device.limit 6.00 GiB"
+	has_line "  on             device 0 of 16.00 GiB (--vram), of which 0 B is not this program's (not in the log: counted as 0; --other SIZE); device.limit 6.00 GiB"
 	has "4.00 GiB asked by libkv.so+0x7 of cudaMalloc, device 0; refused by rule.over, rule kv"
 	run "$spill" replay both --vram 4GiB
 	[ "${lines[0]}" = "1 of 3 runs fit" ]
@@ -257,7 +257,7 @@ json() { "$spill" replay --json -p p.conf "$@" | jq -c "$query"; }
 	done
 	# What an older version did not have yet is told, and is as by default.
 	run "$spill" replay "$data/kept/first.jsonl"
-	has_line "  options that its policy did not have yet are as by default: spill.profile, device.memory, host.share, host.numa, host.ahead, movable.enable, movable.min, movable.chunk, movable.above, movable.wait, movable.follow, meminfo.report"
+	has_line "  options that the recorded policy lacks have their defaults: spill.profile, device.memory, host.share, host.numa, host.ahead, movable.enable, movable.min, movable.chunk, movable.above, movable.wait, movable.follow, meminfo.report"
 	[ "$("$spill" replay --json "$data/kept/first.jsonl" | jq -r '.runs[0].options_not_recorded | split(", ") | length')" = 12 ]
 	# Without a start line there is no device to judge by, either.
 	POLICY=$(options device.reserve=0) run_of alloc:1:1024 | tail -n +2 >c.jsonl

@@ -14,7 +14,7 @@ json() { "$spill" report --json "$@"; }
 	[ "${lines[5]}" = "  by rule        default 2.04 GiB" ]
 	[ "${lines[6]}" = "  asked by       libggml-cuda.so+0x1a2b 2.04 GiB" ]
 	[ "${lines[7]}" = "  out of memory  1" ]
-	[[ ${lines[8]} == "  avoided by     a smaller context, batch or model: 4.04 GiB less on device 0, of which most wanted was 8.04 GiB of 4.00 GiB (or device.limit = 8629600768 or a little more: spill replay says exactly)" ]]
+	[[ ${lines[8]} == "  avoided by     a smaller context, batch or model: 4.04 GiB less on device 0 (peak demand 8.04 GiB, room 4.00 GiB), or device.limit = 8629600768 or a little more (spill replay has the exact value)" ]]
 	[ "${lines[9]}" = "  log            $data/run.jsonl:1" ]
 }
 
@@ -24,7 +24,7 @@ json() { "$spill" report --json "$@"; }
 	has_line "  live              1073741824                   0                   0"
 	has_line "  peak              6442450944          2187149312                   0"
 	has_line "  spilled                    0          2187149312                   0"
-	has_line "  equal to the byte to what the program counted (exit line)"
+	has_line "  equal to the byte to the program's own count (exit line)"
 }
 
 @test "tables by caller, place, rule and reason; the largest" {
@@ -71,7 +71,7 @@ json() { "$spill" report --json "$@"; }
 	run "$spill" report absurd.jsonl
 	ends_with 1
 	has "$fits"
-	has "$avoided; 1 request of more than 16 times device 0 would fit nowhere: fine if the program tries out how much there is"
+	has "$avoided; 1 request of more than 16 times device 0 would fit nowhere: either the program probes for memory"
 	has "    what would have helped: nothing: it is more than 16 times what the device has"
 	sed '/"kind":"alloc"/d;/"kind":"free"/d;/"kind":"exit"/d;s/"bytes":512/"bytes":1152921504606846976/' "$data/run.jsonl" >only.jsonl
 	run "$spill" report only.jsonl
@@ -148,7 +148,7 @@ json() { "$spill" report --json "$@"; }
 		grep -v '"kind":"oom"' | sed 's/"ooms":1/"ooms":0/' >wrong.jsonl
 	run "$spill" report wrong.jsonl
 	ends_with 1
-	has_line "  THE SUMS OF THE LINES ARE NOT WHAT THE PROGRAM COUNTED (exit line):"
+	has_line "  THE SUMS OF THE LINES DIFFER FROM THE PROGRAM'S OWN COUNT (exit line):"
 	has_line "    frees: lines 1, exit line 2"
 	has_line "    peak.device_bytes: lines 6442450944, exit line 6442450945"
 	has_not "equal to the byte"
@@ -159,7 +159,7 @@ json() { "$spill" report --json "$@"; }
 	run "$spill" report "$data/killed.jsonl"
 	ends_with 0
 	has "killed.jsonl:4: the last line is cut"
-	has "  ended          no exit line: it was killed, has crashed, or still runs; what follows is what its lines say; last line at 12.345678 s, cut"
+	has "  ended          no exit line: the program was killed, has crashed, or still runs; the figures cover its lines; last line at 12.345678 s, cut"
 	has_line "  allocs 2, frees 0, spills 1, ooms 0, demotions 0 (0 bytes), promotions 0 (0 bytes)"
 	has_line "  live              6442450944          2187149312                   0"
 	has_not "equal to the byte"
@@ -219,21 +219,21 @@ json() { "$spill" report --json "$@"; }
 @test "what log.max left out is in the totals" {
 	run "$spill" report "$data/dropped.jsonl"
 	ends_with 0
-	has_line "  equal to the byte to what the program counted (exit line)"
+	has_line "  equal to the byte to the program's own count (exit line)"
 	has_line "  log.max left out 3 allocations and 2 frees: the totals have them, devices and tables do not"
 	has_line "  allocs 4, frees 2, spills 1, ooms 0, demotions 2 (300 bytes), promotions 0 (0 bytes)"
-	has_line "  avoided by     a smaller context, batch or model; how much is not in this log"
+	has_line "  avoided by     a smaller context, batch or model; this log does not show how much"
 	# What was wanted is at least what is told; a limit of as much need not do.
 	sed '/"kind":"exit"/i{"v":1,"kind":"drop","t":14.5,"alloc":{"count":1,"device_bytes":1,"host_bytes":0,"managed_bytes":0},"peak":{"device_bytes":1,"host_bytes":0,"managed_bytes":0}}' "$data/run.jsonl" >more.jsonl
 	run "$spill" report more.jsonl
-	has_line "  avoided by     a smaller context, batch or model: at least 4.04 GiB less on device 0, of which most wanted was 8.04 GiB of 4.00 GiB"
+	has_line "  avoided by     a smaller context, batch or model: at least 4.04 GiB less on device 0 (peak demand 8.04 GiB, room 4.00 GiB)"
 }
 
 @test "frees of other libraries' destructors, behind the exit line" {
 	{ cat "$data/run.jsonl"; echo '{"v":1,"kind":"free","t":16.000000,"seq":1,"tid":4711,"dev":0,"api":"cudaFree","caller":"x+0x1","bytes":1073741824,"ptr":"0x302000000","place":"device","reason":"free","us":1}'; } >after.jsonl
 	run "$spill" report after.jsonl
-	has_line "  equal to the byte to what the program counted (exit line)"
-	has_line "  1 events after the exit line are not in it"
+	has_line "  equal to the byte to the program's own count (exit line)"
+	has_line "  1 events after the exit line are not counted"
 	has_line "             1    1.00 GiB    1.00 GiB    1.00 GiB           -  device"
 	[ "$(json after.jsonl | jq '.runs[0].after_exit')" -eq 1 ]
 }
@@ -242,9 +242,9 @@ json() { "$spill" report --json "$@"; }
 	sed 's/{"name":"device.limit","value":"4GiB","source":"environment"}/{"name":"log.level","value":"spills","source":"environment"}/' "$data/run.jsonl" |
 		grep -v '"seq":1,' >spills.jsonl
 	run "$spill" report spills.jsonl
-	has "  log.level is not all: allocations that did not spill are not in the log"
+	has "  log.level is not all: the log lacks allocations that did not spill"
 	# Without them it seems to fit.
-	has_line "  avoided by     a smaller context, batch or model; how much is not in this log"
+	has_line "  avoided by     a smaller context, batch or model; this log does not show how much"
 	has_not "THE SUMS"
 	sed -i 's/"spills":1/"spills":2/' spills.jsonl
 	run "$spill" report spills.jsonl
@@ -255,7 +255,7 @@ json() { "$spill" report --json "$@"; }
 @test "what fits, against a margin, with the limit that holds for the device" {
 	run "$spill" report "$data/fit.jsonl"
 	ends_with 1
-	has_line "  fit, when most was wanted of the device; margin 1.00 GiB"
+	has_line "  fit at peak demand; margin 1.00 GiB"
 	# Devices and projections of scenario 5: 16304, 16368 and 32752 MiB for 39959, 42480 and 76200 MiB.
 	has_line "  0          15.92 GiB   39.02 GiB   14.65 GiB   24.37 GiB           -           -    1.27 GiB  deficit 24.10 GiB"
 	has_line "  1          15.98 GiB   41.48 GiB   14.65 GiB   10.63 GiB    5.31 GiB   10.89 GiB    1.34 GiB  deficit 26.50 GiB"
@@ -272,20 +272,20 @@ json() { "$spill" report --json "$@"; }
 	has_not "(device.limit"
 	[ "$(json --margin 200GiB "$data/run.jsonl" | jq '.runs[0].devices[0].fit.usable')" -eq 0 ]
 	run "$spill" report --margin 200GiB "$data/fit.jsonl"
-	has_line "  2          31.98 GiB   20.00 GiB   20.00 GiB           -           -           -   11.98 GiB  surplus 11.98 GiB, without the margin, which is all of the device"
+	has_line "  2          31.98 GiB   20.00 GiB   20.00 GiB           -           -           -   11.98 GiB  surplus 11.98 GiB, without the margin, which takes the whole device"
 	[ "$(json --margin 0 "$data/fit.jsonl" | jq .margin)" -eq 0 ]
 }
 
 @test "what would have avoided it: less on each device, another rule, less of others" {
 	run "$spill" report "$data/fit.jsonl"
-	has_line "  avoided by     a smaller context, batch or model: 23.10 GiB less on device 0, of which most wanted was 39.02 GiB of 15.92 GiB, 25.50 GiB less on device 1, of which most wanted was 41.48 GiB of 15.98 GiB"
+	has_line "  avoided by     a smaller context, batch or model: 23.10 GiB less on device 0 (peak demand 39.02 GiB, room 15.92 GiB), 25.50 GiB less on device 1 (peak demand 41.48 GiB, room 15.98 GiB)"
 	# The driver was full of what others held, or of contexts: alone it would have fitted.
 	sed 's/"value":"4GiB"/"value":"none"/; /"kind":"oom"/d' "$data/run.jsonl" >others.jsonl
 	run "$spill" report others.jsonl
-	has "  avoided by     less of other programs, contexts and libraries on the device"
+	has "  avoided by     less memory of other programs, contexts and libraries on the device"
 	sed -i 's/"reason":"oom"/"reason":"rule"/' others.jsonl
 	run "$spill" report others.jsonl
-	has_line "  avoided by     another place in the rules that say where"
+	has_line "  avoided by     another place in the rules that set one"
 	# The device had room, and its limit too: it was a rule's cap, or its refusal.
 	sed 's/"reason":"rule"/"reason":"limit"/; s/"policy":\[/&{"name":"rule x","value":"size = 1GiB..; cap = 1GiB","source":"p.conf:1"},/' others.jsonl >cap.jsonl
 	run "$spill" report cap.jsonl
@@ -293,25 +293,25 @@ json() { "$spill" report --json "$@"; }
 	# Also where less was there than wanted: it would have met the cap all the same.
 	sed 's/"bytes":[0-9]*}\]/"bytes":1073741824}]/' cap.jsonl >small.jsonl
 	run "$spill" report small.jsonl
-	has " of 1.00 GiB; a larger cap in the rules that have one"
+	has ", room 1.00 GiB); a larger cap in the rules that have one"
 	# Without such a rule it was what the driver takes on top, which device.limit counts and the log does not have.
 	sed 's/; cap = 1GiB/; over = host/' cap.jsonl >blocks.jsonl
 	run "$spill" report blocks.jsonl
-	has_line "  avoided by     a larger device.limit: it counts the driver's whole blocks, which are more than what was asked for; spill replay says how large"
+	has_line "  avoided by     a larger device.limit, which counts the driver's whole blocks; spill replay has the value"
 	sed 's/"value":"4GiB"/"value":"none"/; /"kind":"alloc".*"seq":2/d; /"kind":"free"/d; s/"refused_by":"host.limit"/"refused_by":"rule.over"/' "$data/run.jsonl" >refused.jsonl
 	run "$spill" report refused.jsonl
-	has_line "  avoided by     another word in the rule that refused"
+	has_line "  avoided by     another setting in the rule that refused"
 	sed -i 's/"refused_by":"rule.over"/"refused_by":"rule.cap"/' refused.jsonl
 	run "$spill" report refused.jsonl
 	has_line "  avoided by     a larger cap in the rules that have one"
 	sed -i 's/"refused_by":"rule.cap"/"refused_by":"device.limit"/' refused.jsonl
 	run "$spill" report refused.jsonl
-	has "  avoided by     a larger device.limit: it counts"
+	has "  avoided by     a larger device.limit, which counts"
 	# An allocation that is on no device has no size to compare with.
 	sed -i 's/"dev":0,"api":"cudaMalloc",/"api":"cudaMalloc",/' others.jsonl
 	run "$spill" report others.jsonl
 	has "  none  "
-	has_line "  avoided by     another place in the rules that say where"
+	has_line "  avoided by     another place in the rules that set one"
 	run "$spill" report "$data/moves.jsonl"
 	has_not "avoided by" # the size of its device is not known
 	# It fitted, and moved no more than what is to stay free of the device.
@@ -319,17 +319,17 @@ json() { "$spill" report --json "$@"; }
 	sed 's/"reason":"oom"/"reason":"reserve"/; s/"devices":\[\]/"devices":[{"dev":0,"name":"x","bytes":17179869184}]/;
 		s/"policy":\[\]/"policy":[{"name":"device.reserve","value":"2GiB","source":"default"}]/' "$data/moves.jsonl" >reserve.jsonl
 	run "$spill" report reserve.jsonl
-	has_line "  avoided by     a smaller device.reserve, or less of other programs, contexts and libraries on the device: what was wanted would have fitted"
+	has_line "  avoided by     a smaller device.reserve, or less memory of other programs, contexts and libraries on the device: the peak demand would have fitted"
 	sed 's/"reason":"reserve"/"reason":"limit"/; s/"name":"device.reserve","value":"2GiB"/"name":"rule x","value":"cap = 1GiB"/' reserve.jsonl >moved.jsonl
 	run "$spill" report moved.jsonl
 	has_line "  avoided by     a larger cap in the rules that have one"
 	sed -i s/2GiB/2047MiB/ reserve.jsonl
 	run "$spill" report reserve.jsonl
-	has_line "  avoided by     less of other programs, contexts and libraries on the device: what was wanted would have fitted"
+	has_line "  avoided by     less memory of other programs, contexts and libraries on the device: the peak demand would have fitted"
 	# It did not fit, and what is to stay free would not have either.
 	sed -i 's/2047MiB/64MiB/; s/"bytes":17179869184}/"bytes":1073741824}/' reserve.jsonl
 	run "$spill" report reserve.jsonl
-	has_line "  avoided by     a smaller context, batch or model: 6.10 GiB less on device 0, of which most wanted was 7.04 GiB of 1.00 GiB, and 64.00 MiB stay free (device.reserve)"
+	has_line "  avoided by     a smaller context, batch or model: 6.10 GiB less on device 0 (peak demand 7.04 GiB, room 1.00 GiB, device.reserve 64.00 MiB)"
 }
 
 @test "memory of the host that the program asked for is nothing that a device lacks" {
@@ -384,12 +384,12 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 	run "$spill" report broken.jsonl
 	ends_with 1
 	has "broken.jsonl:4: not a record"
-	has_line "  1 lines are no records"
-	has_line "  1 records of a later version of spill are not in it"
+	has_line "  1 lines are not records"
+	has_line "  1 records of a later version of spill are not counted"
 	has "equal to the byte"
 	for i in $(seq 12); do echo bad; done >>broken.jsonl
 	run "$spill" report broken.jsonl
-	has "8 more lines that are no records"
+	has "8 more lines that are not records"
 	[ "$(grep -c 'not a record' <<<"$output")" -eq 5 ]
 }
 
@@ -397,7 +397,7 @@ jsonschema.Draft202012Validator(schema).validate(report)' "$schema" report.json
 	tail -n +2 "$data/moves.jsonl" >tail.jsonl
 	run "$spill" report tail.jsonl
 	ends_with 0
-	has_line "  the log does not begin with a start line: who it was is not known"
+	has_line "  the log has no start line: the program is not known"
 	has "equal to the byte"
 }
 

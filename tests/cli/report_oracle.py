@@ -151,7 +151,7 @@ def rows(events, name):
 
 
 def device(events, number):
-    """What a device held: the sum over the allocations after each event, and the moment of most wanted."""
+    """What a device held: the sum over the allocations after each event, and the moment of peak demand."""
     where, pinned, peak, fit = {}, set(), dict.fromkeys(KINDS, 0), {"wanted": 0}
     now = dict(peak)
     for event in events:

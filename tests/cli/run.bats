@@ -52,7 +52,7 @@ load help.bash
 	LD_PRELOAD=$PWD/other/libspill.so run "$spill" run env
 	ends_with 0
 	has_line "LD_PRELOAD=$PWD/other/libspill.so"
-	has_line "spill run: another libspill.so is preloaded already, and stays the only one: $PWD/other/libspill.so"
+	has_line "spill run: another libspill.so is preloaded already and is used: $PWD/other/libspill.so"
 	LD_PRELOAD=$PWD/nowhere/libspill.so run "$spill" run env
 	has_line "LD_PRELOAD=$PWD/nowhere/libspill.so:$BUILD/libspill.so"
 }
@@ -141,20 +141,20 @@ limit=6" ]
 	printf '#!%s\n' "$PWD/static" >script
 	chmod +x script
 	run "$spill" run ./static
-	has_line "spill run: ./static is statically linked, so libspill is not in it; what to do: spill doctor -- ./static"
+	has_line "spill run: ./static is statically linked, so libspill is not loaded; see: spill doctor -- ./static"
 	PATH=$PWD:$PATH run "$spill" run script
 	has "spill run: $PWD/static is statically linked"
 	run "$spill" run ./lost
 	ends_with 127
 	has "spill run: ./lost names a loader that is not here: /nowhere/ld.so"
-	has "./lost: No such file or directory: not of the file, but of the interpreter or loader that it names"
+	has "./lost: No such file or directory (for the interpreter or loader that the file names)"
 	[ "$(id -u)" = 0 ] && ! findmnt -no OPTIONS -T . 2>/dev/null | grep -q nosuid || return 0
 	cp /bin/true mine
 	chown 65534 mine
 	chmod u+s mine
 	run "$spill" run ./mine
 	ends_with 0
-	has "spill run: ./mine is set-user-id: it runs as user 65534, so libspill is not in it"
+	has "spill run: ./mine is set-user-id: it runs as user 65534, so libspill is not loaded"
 }
 
 @test "wrong usage" {

@@ -18,7 +18,7 @@ assert set(look) == {"time", "devices", "rows", "not_looked_into", "not_readable
 @test "top without a terminal is wrong usage" {
 	run "$spill" top
 	ends_with 2
-	has "no terminal; --once or --json"
+	has "not a terminal; use --once or --json"
 	run bash -c '"$0" top | cat; exit "${PIPESTATUS[0]}"' "$spill"
 	ends_with 2
 }

@@ -175,7 +175,7 @@ static void zsh(void)
 	for (unsigned i = 0; i < CLI_COMMANDS; i++) {
 		const struct cli_command *command = &cli_commands[i];
 
-		printf("\t%s)\n\t\t_arguments -S \\\n\t\t\t'(- *)'{-h,--help}'[say how it is used]' \\\n",
+		printf("\t%s)\n\t\t_arguments -S \\\n\t\t\t'(- *)'{-h,--help}'[print help]' \\\n",
 		       command->name);
 		for (unsigned j = 0; j < CLI_OPTIONS; j++) {
 			if (is_of(&cli_options[j], command))

@@ -99,7 +99,7 @@ static void print_options(const struct cli_command *command)
 		cli_printf("%*s", at + 2 > COLUMN ? 2 : (int)(COLUMN - at), "");
 		wrap(option->text, at + 2 > COLUMN ? at + 2 : COLUMN, COLUMN);
 	}
-	cli_printf("%-*s%s\n", (int)COLUMN, "  -h, --help", "print this");
+	cli_printf("%-*s%s\n", (int)COLUMN, "  -h, --help", "print this help");
 }
 
 int cli_help(const char *name)
@@ -121,19 +121,18 @@ int cli_help(const char *name)
 int cli_help_all(void)
 {
 	puts("usage: spill COMMAND [OPTION]… [ARGUMENT]…\n");
-	wrap(
-	    "Lets a program that needs more GPU memory than there is finish, and says what was placed where.",
-	    0, 0);
+	wrap("Runs programs that need more GPU memory than there is, and shows where their memory went.", 0,
+	     0);
 	puts("\ncommands:");
 	for (size_t i = 0; i < CLI_COMMANDS; i++)
 		cli_printf("  %-9s %s\n", cli_commands[i].name, cli_commands[i].summary);
 	puts("\nfirst steps:\n"
-	     "  spill doctor -- llama-server              does anything stand in the way?\n"
-	     "  spill run -- llama-server -m model.gguf   says where its log is\n"
-	     "  spill report LOG                          what happened, what would avoid it\n"
+	     "  spill doctor -- llama-server              check the machine and the program\n"
+	     "  spill run -- llama-server -m model.gguf   run it; a spill names the log\n"
+	     "  spill report LOG                          see what spilled, and why\n"
 	     "\n"
-	     "'spill COMMAND --help' has options and examples; 'man libspill' says what the\n"
-	     "library does and how it is set up. 'spill --version' prints the version.\n"
+	     "'spill COMMAND --help' shows options and examples. 'man libspill' describes the\n"
+	     "library and its settings. 'spill --version' prints the version.\n"
 	     "Exit status: 0 fine, 1 findings, 2 wrong usage.");
 	return cli_finish(CLI_FINE);
 }

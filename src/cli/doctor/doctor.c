@@ -171,7 +171,7 @@ static void take_overflow(struct cli_call *call, struct doctor_patient *patient)
 {
 	cli_call_size(call, &patient->overflow);
 	if (!call->over && !patient->overflow)
-		cli_call_refuse(call, "--overflow: of nothing there is nothing to predict");
+		cli_call_refuse(call, "--overflow: the size must not be 0");
 }
 
 static int look(const struct doctor_patient *patient, bool json)
@@ -209,7 +209,7 @@ int cli_doctor(int argc, char **argv)
 		else if (call.option == CLI_doctor_overflow)
 			take_overflow(&call, &patient);
 		else if (!(patient.timeout_ms = 1000 * seconds(call.value)))
-			cli_call_refuse(&call, "--timeout: '%s' is no number of seconds from 1 to 600",
+			cli_call_refuse(&call, "--timeout: '%s' is not a number of seconds from 1 to 600",
 			                call.value);
 	}
 	if (call.over)
@@ -217,7 +217,7 @@ int cli_doctor(int argc, char **argv)
 	if (patient.quick && patient.overflow)
 		return cli_usage(argv[0], "--overflow needs the speed that --quick does not measure");
 	if (call.count && !*call.operand[0])
-		return cli_usage(argv[0], "'' is no program's name");
+		return cli_usage(argv[0], "'' is not the name of a program");
 	patient.program = call.operand[0];
 	return look(&patient, json);
 }

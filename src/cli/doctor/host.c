@@ -32,13 +32,13 @@ static void judge_room(const struct doctor_patient *patient, const struct spill_
 	struct spill_host_view view = {.available = available};
 
 	if (available == SPILL_UNLIMITED) {
-		doctor_find(DOCTOR_host_none, "the kernel does not tell how much memory is available");
+		doctor_find(DOCTOR_host_none, "the kernel does not report the available memory");
 		return;
 	}
 	view.limit = spill_amount_resolve(policy->host_limit, available, SPILL_UNLIMITED);
 	room = spill_policy_host_room(policy, &view);
 	doctor_find(room ? DOCTOR_host_room : DOCTOR_host_none,
-	            "%s of host memory can be had now, of which %s may be spilled", doctor_size(available),
+	            "%s of host memory is available now, of which %s may be spilled", doctor_size(available),
 	            room ? doctor_size(room) : "nothing");
 	if (group == SPILL_UNLIMITED)
 		return;

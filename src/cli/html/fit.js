@@ -1,4 +1,4 @@
-// What if: the moment at which most was wanted of a device, against what there was; and with other margins.
+// What if: peak demand on a device, against its size; and with other margins.
 const deviceOf = (run, dev) => run.devices.find((device) => device.dev === dev);
 
 function barOf(device) {
@@ -50,7 +50,7 @@ function fitOf(run) {
 	if (!devices.length)
 		return null;
 	return make("section", {}, make("h2", {}, "Would it have fitted?"),
-		make("p", {class: "quiet"}, "The moment at which most was wanted of each device. It is about this process only: others on the device are not in its log."),
+		make("p", {class: "quiet"}, "At peak demand on each device. It is about this process only: others on the device are not in its log."),
 		devices.map((device) => make("div", {class: "card"},
 			make("h3", {}, "Device " + device.dev + (device.name ? ": " + device.name : "") + ", " + size(device.bytes)),
 			barOf(device), make("p", {}, device.fit.surplus < 0

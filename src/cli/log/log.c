@@ -142,9 +142,8 @@ static const char *find(struct log_output *output, const char *operand, char pat
 	if (log_find(output->pid, path))
 		return path;
 	cli_fprintf(stderr,
-	            "spill log: %s: no file of that name; a process of that number has no log open, and left "
-	            "none in the "
-	            "default folder\n",
+	            "spill log: %s: no such file, and no process with that number has a log open or left one "
+	            "in the default folder\n",
 	            operand);
 	return NULL;
 }

@@ -75,7 +75,7 @@ void cli_rules_print(FILE *out)
 			cli_fprintf(out, ": %" PRIu64 " request%s\n", run.rule[i].requests,
 			            run.rule[i].requests == 1 ? "" : "s");
 		else
-			fputs(": none of these requests\n", out);
+			fputs(": no request\n", out);
 	}
 	run.count = 0;
 }

@@ -78,7 +78,7 @@ static bool check(const char *path, struct hints *hints, char *problem, size_t s
 
 	switch (spill_config_file_read(path, &data, &length, problem, size)) {
 	case SPILL_CONFIG_FILE_ABSENT:
-		snprintf(problem, size, "%s: no such file, or in a folder closed to us", path);
+		snprintf(problem, size, "%s: no such file, or its folder cannot be read", path);
 		return false;
 	case SPILL_CONFIG_FILE_BAD:
 		return false;

@@ -144,12 +144,13 @@ static void print_json(const char *program, bool disabled)
 
 static void print_text(const char *program, bool disabled)
 {
-	cli_printf("policy for %s; of two sources the first counts:\n", *program ? program : "any program");
+	cli_printf("policy for %s, from these sources (the first wins):\n",
+	           *program ? program : "any program");
 	puts("  the environment");
 	for (unsigned i = 0; i < config.file_count; i++)
 		cli_printf("  %s: %s\n", config.files[i].path, state_text(config.files[i].state));
 	if (disabled)
-		puts("SPILL in the environment: libspill is off, and nothing of this holds");
+		puts("SPILL in the environment: libspill is off, and this policy does not hold");
 	print_lines(config.warning, false);
 	if (config.problem[0])
 		cli_printf("%s\nso nothing else was read, the defaults hold, and libspill only observes\n",
@@ -157,7 +158,7 @@ static void print_text(const char *program, bool disabled)
 	putchar('\n');
 	print_options(false);
 	if (config.rules.count)
-		puts("\nrules; of those that match a request the first counts:");
+		puts("\nrules in order (the first that matches a request wins):");
 	print_rules(false);
 	print_lines(config.hidden, false);
 	if (config.other_rules)
@@ -183,13 +184,12 @@ int cli_policy(int argc, char **argv)
 		if (call.option == CLI_policy_json)
 			json = true;
 		else if (!(program = program_name(call.value)))
-			cli_call_refuse(&call, "--for: '%s' is no program's name", call.value);
+			cli_call_refuse(&call, "--for: '%s' is not the name of a program", call.value);
 	}
 	if (call.over)
 		return call.status;
 	if (call.count)
-		return cli_usage(argv[0], "unexpected argument '%s'; a program is named by --for",
-		                 call.operand[0]);
+		return cli_usage(argv[0], "unexpected argument '%s'; use --for PROGRAM", call.operand[0]);
 	disabled = spill_config_disabled();
 	spill_config_load(&config, program);
 	problem = config.problem[0] || config.warning[0];

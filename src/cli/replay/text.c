@@ -73,7 +73,7 @@ static void put_cards(const struct cli_replay_wish *wish, const struct cli_repla
 		fputs(" is not this program's (", stdout);
 		fputs(wish->other != SPILL_UNLIMITED ? "--other"
 		      : run->other_told[device]      ? "by its out of memory lines"
-		                                     : "not in the log: taken as nothing; --other SIZE",
+		                                     : "not in the log: counted as 0; --other SIZE",
 		      stdout);
 		putchar(')');
 		if (card->limit != SPILL_UNLIMITED) {
@@ -103,8 +103,7 @@ static void put_first(const struct cli_replay_run *run)
 	cli_put(stdout, cli_text_of(refused->rule));
 	fputs("; held then: ", stdout);
 	cli_put_sums(stdout, &refused->live);
-	puts("\n                 what the program would do then is not known: the rest is as if it had gone "
-	     "on");
+	puts("\n                 the program's reaction is not known: the rest assumes that it goes on");
 }
 
 static void put_elsewhere(const struct cli_replay_run *run)
@@ -170,7 +169,7 @@ static void put_limits(const struct cli_replay_run *run)
 	if (!run->judged)
 		return;
 	if (!run->runs) {
-		puts("\n  no device.limit would do: something is refused however much the device has");
+		puts("\n  no device.limit would do: a request is refused on a device of any size");
 		return;
 	}
 	for (size_t i = 0; i < run->limit_count; i++) {
@@ -195,41 +194,37 @@ static void put_limits(const struct cli_replay_run *run)
 static void put_doubts(const struct cli_replay *replay, const struct cli_replay_run *run,
                        const struct cli_summary *summary)
 {
-	puts("\n  this predicts where memory would be, not how fast the program would be, and takes it to "
-	     "ask for the "
-	     "same in the same order");
+	puts("\n  this predicts where memory would be, not the speed, and assumes the same requests in the "
+	     "same order");
 	if (!run->judged)
 		cli_printf("  %s: sums are too low\n", run->why);
 	if (run->missing[0])
-		cli_printf("  options that its policy did not have yet are as by default: %s\n",
+		cli_printf("  options that the recorded policy lacks have their defaults: %s\n",
 		           run->missing);
 	if (replay->wish.host == SPILL_UNLIMITED)
-		puts("  how much memory the host had is not in the log: a host.limit in % and host.reserve "
-		     "never "
+		puts("  the log lacks the size of host memory: a host.limit in % and host.reserve never "
 		     "refuse here (--host SIZE)");
 	if (run->was_refused)
-		printf("  of %" PRIu64 " out of memory in the recording %" PRIu64
-		       " would be served; what the program would have asked for then is not known\n",
+		printf("  of %" PRIu64 " out of memory in the recording, %" PRIu64
+		       " would be served; the program's further requests are not known\n",
 		       run->was_refused, run->now_served);
 	if (replay->wish.host == SPILL_UNLIMITED && run->was_refused_by_host)
-		puts("  what was refused for lack of host memory is taken to be refused again, unless it "
-		     "fits on the "
-		     "device (--host SIZE)");
+		puts("  requests that were refused for lack of host memory are refused again, unless they "
+		     "fit on the device (--host SIZE)");
 	if (run->honest)
-		printf("  %" PRIu64
-		       " out of memory would surface by oom.honest_first; how much the program would "
-		       "free then is not known\n",
+		printf("  %" PRIu64 " out of memory would surface by oom.honest_first; the memory that the "
+		       "program would free is not known\n",
 		       run->honest);
 	if (run->rules[0]) {
-		fputs("  the log has no paths of libraries: by caller these rules match the program itself "
-		      "at most: ",
+		fputs("  the log has no paths of libraries, so these rules can only match the program itself "
+		      "by caller: ",
 		      stdout);
 		cli_put(stdout, run->rules);
 		putchar('\n');
 	}
 	if (summary->end.bad || summary->end.later || summary->end.late)
 		printf(
-		    "  %lu lines that are no records, %lu of a later version, %lu events too late for their "
+		    "  %lu lines that are not records, %lu of a later version, %lu events too late for their "
 		    "order: figures may be wrong\n",
 		    summary->end.bad, summary->end.later, summary->end.late);
 }

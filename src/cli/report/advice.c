@@ -26,7 +26,7 @@ static uint64_t reserve_of(const struct cli_summary *summary, const struct cli_d
 	return row_of(&summary->demoted, "reserve") ? device->reserve : 0;
 }
 
-/* "4.10 GiB less on device 0, of which most wanted was 8.04 GiB of 4.00 GiB, and 64.00 MiB stay free (device.reserve)" */
+/* "4.10 GiB less on device 0 (peak demand 8.04 GiB, room 4.00 GiB, device.reserve 64.00 MiB)" */
 static void advise_device(struct spill_text *text, const struct cli_summary *summary,
                           const struct cli_device *device, bool partial)
 {
@@ -40,21 +40,20 @@ static void advise_device(struct spill_text *text, const struct cli_summary *sum
 	spill_text_size(text, 0 - (uint64_t)row.surplus + reserve);
 	spill_text_add(text, " less on device ");
 	spill_text_number(text, (uint64_t)device->device);
-	spill_text_add(text, ", of which most wanted was ");
+	spill_text_add(text, " (peak demand ");
 	spill_text_size(text, device->fit.wanted);
-	spill_text_add(text, " of ");
+	spill_text_add(text, ", room ");
 	spill_text_size(text, row.usable);
-	if (reserve) {
-		spill_text_add(text, ", and ");
+	spill_text_add(text, reserve ? ", device.reserve " : "");
+	if (reserve)
 		spill_text_size(text, reserve);
-		spill_text_add(text, " stay free (device.reserve)");
-	}
+	spill_text_add(text, ")");
 	if (partial || device->limit >= device->bytes || device->fit.wanted > device->bytes)
 		return;
 	/* It counts the driver's whole blocks, which are not in the log; the model of a replay has them. */
-	spill_text_add(text, " (or device.limit = ");
+	spill_text_add(text, ", or device.limit = ");
 	spill_text_number(text, device->fit.wanted);
-	spill_text_add(text, " or a little more: spill replay says exactly)");
+	spill_text_add(text, " or a little more (spill replay has the exact value)");
 }
 
 /* "; 2 requests of more than 16 times device 0 are left out: …" */
@@ -69,9 +68,7 @@ static void tell_beyond(struct spill_text *text, const struct cli_device *device
 	spill_text_number(text, SPILL_BEYOND);
 	spill_text_add(text, " times device ");
 	spill_text_number(text, (uint64_t)device->device);
-	spill_text_add(
-	    text,
-	    " would fit nowhere: fine if the program tries out how much there is, else a size is wrong");
+	spill_text_add(text, " would fit nowhere: either the program probes for memory, or a size is wrong");
 }
 
 static uint64_t all_beyond(const struct cli_summary *summary)
@@ -151,9 +148,8 @@ static void advise_limits(struct spill_text *text, const struct cli_summary *sum
 	if ((limit && summary->capped) || refused_by(summary, "rule.cap"))
 		also(text, A_CAP);
 	if ((limit && !summary->capped) || refused_by(summary, "device.limit"))
-		also(text, "a larger device.limit: it counts the driver's whole blocks, which are more than "
-		           "what was "
-		           "asked for; spill replay says how large");
+		also(text, "a larger device.limit, which counts the driver's whole blocks; spill replay has "
+		           "the value");
 }
 
 /* A cap, and nothing else that has the same reason in the log, is what some of it met. */
@@ -171,13 +167,13 @@ static void advise_rules(struct spill_text *text, const struct cli_summary *summ
 	bool fits = !text->length && !partial;
 
 	if (spilled_by(summary, "rule"))
-		also(text, "another place in the rules that say where");
+		also(text, "another place in the rules that set one");
 	if (fits)
 		advise_limits(text, summary);
 	else if (met_cap(summary))
 		also(text, A_CAP);
 	if (!text->length && refused_by(summary, "rule."))
-		also(text, "another word in the rule that refused");
+		also(text, "another setting in the rule that refused");
 }
 
 /* What was wanted in earnest. */
@@ -195,13 +191,13 @@ static void advise(struct spill_text *text, const struct cli_summary *summary)
 	if (text->length)
 		return;
 	if (partial) {
-		spill_text_add(text, "a smaller context, batch or model; how much is not in this log");
+		spill_text_add(text, "a smaller context, batch or model; this log does not show how much");
 		return;
 	}
 	if (only_for_reserve(summary))
 		spill_text_add(text, "a smaller device.reserve, or ");
-	spill_text_add(text, "less of other programs, contexts and libraries on the device: what was wanted "
-	                     "would have fitted");
+	spill_text_add(text, "less memory of other programs, contexts and libraries on the device: the peak "
+	                     "demand would have fitted");
 }
 
 void cli_advice_run(const struct cli_summary *summary, char buffer[CLI_ADVICE])

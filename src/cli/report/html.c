@@ -102,8 +102,7 @@ bool cli_report_html(const struct cli_report *report, const struct cli_stories *
 
 	if (!*cli_page_before) {
 		fputs("spill report: this spill was built without the library that draws charts: install "
-		      "Debian's "
-		      "libjs-dygraphs, then build it anew\n",
+		      "Debian's libjs-dygraphs and build again\n",
 		      stderr);
 		return false;
 	}

@@ -174,7 +174,7 @@ int cli_report(int argc, char **argv)
 		return call.status;
 	if (form.json && form.page)
 		return cli_usage(argv[0],
-		                 "one of --json and --html: the page has the figures of --json in it");
+		                 "use only one of --json and --html: the page contains the object of --json");
 	if (!call.count)
 		return cli_usage(argv[0], "which log, or which folder of logs?");
 	return cli_finish(report_on(call.operand, margin, &form));

@@ -71,7 +71,7 @@ static void put_fit(const struct cli_device *device, uint64_t margin)
 		cli_put_size(stdout, device->limit);
 		putchar(')');
 	}
-	puts(too_much ? ", without the margin, which is all of the device" : "");
+	puts(too_much ? ", without the margin, which takes the whole device" : "");
 }
 
 void cli_report_fit(const struct cli_summary *summary, uint64_t margin)
@@ -82,7 +82,7 @@ void cli_report_fit(const struct cli_summary *summary, uint64_t margin)
 		if (!summary->devices[i].bytes)
 			continue;
 		if (!any) {
-			fputs("\n  fit, when most was wanted of the device; margin ", stdout);
+			fputs("\n  fit at peak demand; margin ", stdout);
 			cli_put_size(stdout, margin);
 			cli_printf("\n  %-8s%12s%12s%12s%12s%12s%12s%12s\n", "device", "total", "wanted",
 			           "on device", "on host", "managed", "refused", "free");

@@ -31,7 +31,7 @@ static void put_head(const struct cli_summary *summary)
 	cli_put(stdout, summary->backend);
 	printf(" driver %d\n", summary->driver);
 	if (!summary->started)
-		puts("  the log does not begin with a start line: who it was is not known");
+		puts("  the log has no start line: the program is not known");
 	if (summary->mode && strcmp(summary->mode, "spill")) {
 		fputs("  spill.mode = ", stdout);
 		cli_put(stdout, summary->mode);
@@ -45,8 +45,8 @@ static void put_end(const struct cli_summary *summary)
 	if (summary->exited)
 		cli_put(stdout, cli_report_how(summary));
 	else
-		fputs("no exit line: it was killed, has crashed, or still runs; what follows is what its "
-		      "lines say",
+		fputs("no exit line: the program was killed, has crashed, or still runs; the figures cover "
+		      "its lines",
 		      stdout);
 	cli_printf("; last line at %" PRIu64 ".%06" PRIu64 " s%s\n", summary->ended_us / 1000000,
 	           summary->ended_us % 1000000, summary->end.cut ? ", cut" : "");
@@ -167,27 +167,26 @@ static void put_differences(const struct cli_summary *summary)
 	unsigned count = cli_summary_differences(summary, differences);
 
 	if (summary->end.missing) {
-		printf("  %" PRIu64 " LINES OF THIS RUN ARE NOT HERE: its log was rotated, removed or "
-		       "truncated while it ran. What is\n  said is what the lines that are here say; "
-		       "rotated pieces in one folder are read as one run\n",
+		printf("  %" PRIu64 " LINES OF THIS RUN ARE MISSING: its log was rotated, removed or "
+		       "truncated while it ran. The figures\n  cover the other lines. Put "
+		       "rotated pieces into one folder to read them as one run\n",
 		       summary->end.missing);
 		return;
 	}
 	if (!summary->exited)
 		return;
 	if (!count) {
-		puts(summary->all_told
-		         ? "  equal to the byte to what the program counted (exit line)"
-		         : "  log.level is not all: allocations that did not spill are not in the log; the "
-		           "others are as the\n  program counted them (exit line)");
+		puts(summary->all_told ? "  equal to the byte to the program's own count (exit line)"
+		                       : "  log.level is not all: the log lacks allocations that did not "
+		                         "spill; the others equal the\n  program's own count (exit line)");
 		return;
 	}
-	puts("  THE SUMS OF THE LINES ARE NOT WHAT THE PROGRAM COUNTED (exit line):");
+	puts("  THE SUMS OF THE LINES DIFFER FROM THE PROGRAM'S OWN COUNT (exit line):");
 	for (unsigned i = 0; i < count; i++)
 		cli_printf("    %s: lines %" PRIu64 ", exit line %" PRIu64 "\n", differences[i].name,
 		           differences[i].lines, differences[i].exit);
 	if (summary->lost)
-		puts("    lines were lost, as the log-lost notes say");
+		puts("    lines were lost: see the log-lost notes");
 }
 
 /* What makes tables less than the whole. */
@@ -202,16 +201,16 @@ static void put_doubts(const struct cli_summary *summary)
 		       left[SPILL_DROP_ALLOC].count + left[SPILL_DROP_SPILL].count,
 		       left[SPILL_DROP_FREE].count);
 	if (end->bad)
-		printf("  %lu lines are no records\n", end->bad);
+		printf("  %lu lines are not records\n", end->bad);
 	if (end->later)
-		printf("  %lu records of a later version of spill are not in it\n", end->later);
+		printf("  %lu records of a later version of spill are not counted\n", end->later);
 	if (end->late)
 		printf("  %lu events came so late that peaks may be too low\n", end->late);
 	if (summary->unknown_frees && summary->all_told)
 		printf("  %" PRIu64 " frees of allocations that are not in the log\n",
 		       summary->unknown_frees);
 	if (summary->after_exit)
-		printf("  %" PRIu64 " events after the exit line are not in it\n", summary->after_exit);
+		printf("  %" PRIu64 " events after the exit line are not counted\n", summary->after_exit);
 }
 
 static void put_notes(const struct cli_summary *summary)

@@ -116,10 +116,8 @@ static bool is_preloaded(const char *library)
 	found.library = library;
 	dl_iterate_phdr(look_at_loaded, &found);
 	if (!found.ours && found.other[0])
-		cli_fprintf(
-		    stderr,
-		    "spill run: another libspill.so is preloaded already, and stays the only one: %s\n",
-		    found.other);
+		cli_fprintf(stderr, "spill run: another libspill.so is preloaded already and is used: %s\n",
+		            found.other);
 	return found.ours || found.other[0];
 }
 
@@ -156,11 +154,11 @@ int cli_preload(void)
 	if (installed && by_token(folder, library, token))
 		strcpy(library, token);
 	if (strpbrk(library, " :")) {
-		cli_fprintf(
-		    stderr,
-		    "spill run: the loader splits LD_PRELOAD at blanks and colons, so this cannot work: %s\n"
-		    "move or link the library to a path that has neither\n",
-		    library);
+		cli_fprintf(stderr,
+		            "spill run: the loader splits LD_PRELOAD at blanks and colons, so it cannot load "
+		            "this path: %s\n"
+		            "move or link the library to a path that has neither\n",
+		            library);
 		return CLI_FINDINGS;
 	}
 	return append(library);

@@ -113,9 +113,8 @@ static void warn(const char *program)
 		cli_fprintf(stderr, "spill run: SPILL=%s is set, so libspill does nothing; unset SPILL\n",
 		            getenv("SPILL"));
 	if (program_bars(program, what) != PROGRAM_FREE)
-		cli_fprintf(stderr,
-		            "spill run: %s, so libspill is not in it; what to do: spill doctor -- %s\n", what,
-		            program);
+		cli_fprintf(stderr, "spill run: %s, so libspill is not loaded; see: spill doctor -- %s\n",
+		            what, program);
 }
 
 /* Exit status as shells have it. A script can be there, and its interpreter not. */
@@ -125,7 +124,7 @@ static int fail(const char *program)
 	bool there = error == ENOENT && strchr(program, '/') && !access(program, F_OK);
 
 	cli_fprintf(stderr, "spill run: %s: %s%s\n", program, strerror(error),
-	            there ? ": not of the file, but of the interpreter or loader that it names" : "");
+	            there ? " (for the interpreter or loader that the file names)" : "");
 	return error == ENOENT ? 127 : 126;
 }
 

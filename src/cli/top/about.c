@@ -129,7 +129,7 @@ void cli_top_help(void)
 		cli_top_line(y++, A_NORMAL, line);
 	}
 	cli_top_line(y++, A_NORMAL, "  < >         sort by the next column on the left, on the right");
-	cli_top_line(y++, A_NORMAL, "  r           the other way round");
+	cli_top_line(y++, A_NORMAL, "  r           reverse the order");
 	cli_top_line(y++, A_NORMAL,
 	             "  /           filter by program, user or pid; Enter keeps, Esc drops it");
 	cli_top_line(y++, A_NORMAL,
@@ -138,6 +138,6 @@ void cli_top_help(void)
 	y++;
 	cli_top_line(y++, A_NORMAL,
 	             "SPILLED: off the device now by libspill's doing; part of HOST and MANAGED.");
-	cli_top_line(y++, A_NORMAL, "HOST, MANAGED: with what the program itself asked for there.");
+	cli_top_line(y++, A_NORMAL, "HOST, MANAGED: also memory that the program itself asked for there.");
 	cli_top_line(LINES - 1, cli_top_attribute(CLI_TOP_FAINT), "any key goes back");
 }

@@ -118,7 +118,7 @@ bool cli_top_screen(uint64_t delay_us, const struct cli_top_order *order, const 
 	static struct screen screen;
 	SCREEN *terminal;
 
-	*why = "TERM is not set, or names no terminal that is known here";
+	*why = "TERM is not set, or names an unknown terminal";
 	catch_signals();
 	terminal = getenv("TERM") ? newterm(NULL, stdout, stdin) : NULL;
 	if (!terminal)

@@ -122,10 +122,10 @@ static int show(const struct options *options)
 	const char *why;
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		return cli_usage("top", "this is no terminal; --once or --json print");
+		return cli_usage("top", "not a terminal; use --once or --json");
 	if (cli_top_screen(options->delay_us, &options->order, &why))
 		return CLI_FINE;
-	return cli_usage("top", "%s; --once or --json print", why);
+	return cli_usage("top", "%s; use --once or --json", why);
 }
 
 int cli_top(int argc, char **argv)

@@ -12,8 +12,8 @@
 #include "trace.h"
 
 /*
- * The moment at which most was wanted of a device: all that was allocated (but for memory of the host that the program
- * itself asked for), and what was refused on top of it. wanted = device + host + managed + refused.
+ * Peak demand on a device: all that was allocated (without host memory that the program itself asked for), and the refused
+ * request on top of it. wanted = device + host + managed + refused.
  */
 struct cli_fit {
 	uint64_t wanted, device, host, managed, refused;

@@ -217,7 +217,7 @@ static bool read_file(struct cli_trace *trace, const char *path, enum cli_files 
 	else if (!any)
 		cli_fprintf(stderr, "spill %s: %s: no records\n", trace->command, path);
 	if (trace->told > COMPLAINTS)
-		cli_fprintf(stderr, "spill %s: %s: %lu more lines that are no records\n", trace->command,
+		cli_fprintf(stderr, "spill %s: %s: %lu more lines that are not records\n", trace->command,
 		            path, trace->told - COMPLAINTS);
 	cli_lines_close(&lines);
 	return any && !lines.error && !trace->broken;
