@@ -7,6 +7,7 @@
 #include "ask.h"
 #include "capture.h"
 #include "fallback_chain.h"
+#include "clock.h"
 #include "contexts.h"
 #include "deferred.h"
 #include "growth_state.h"
@@ -112,7 +113,8 @@ static void taken(struct spill_request *request, const struct spill_backend *bac
 	if (request->asks_growth)
 		spill_growth_state_served(request);
 	spill_reserve_taken(request->device, request->weight ? request->weight : request->bytes);
-	spill_reserve_keep(backend, request->device, spill_engine_api(request), spill_engine_site(request));
+	spill_reserve_keep(backend, request->device, request->asked_ns, spill_engine_api(request),
+	                   spill_engine_site(request));
 }
 
 /* The request has been served, by us or by the driver: what our own calls and refused attempts left as the last error is gone. */
@@ -136,14 +138,17 @@ static bool leaves_reserve(struct spill_request *request, const struct spill_all
 	uint64_t bytes = request->weight ? request->weight : request->bytes;
 	request->short_of_reserve = false;
 	request->reserved_before = 0;
-	if (request->last_resort || spill_process_observes() ||
-	    (!spill_reserve_is_kept(request->device) &&
-	     !spill_reserve_is_at_risk(backend, request->device)) ||
+	if (request->last_resort || spill_process_observes())
+		return true;
+	uint64_t now_ns = spill_clock_ns();
+	request->asked_ns = now_ns;
+	if ((!spill_reserve_is_kept(request->device) &&
+	     !spill_reserve_is_at_risk(backend, request->device, now_ns)) ||
 	    spill_engine_in_capture(request))
 		return true;
 	/* A pool grows in steps, of which up to half is left over. It is asked itself only when room is short. */
 	uint64_t at_most = demand->growth ? 2 * bytes : bytes;
-	bool at_once = spill_reserve_allows_at_once(request->device, at_most);
+	bool at_once = spill_reserve_allows_at_once(request->device, at_most, now_ns);
 	if (at_once)
 		bytes = at_most;
 	else if (demand->growth)
@@ -236,6 +241,7 @@ static bool full(struct spill_request *request, const struct spill_alloc_kind_op
 {
 	int cancel;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	request->asked_ns = 0; /* what comes may take long */
 	bool again = make_room(request, demand, backend);
 	pthread_setcancelstate(cancel, NULL);
 	return again;
@@ -307,7 +313,7 @@ static bool begin(struct spill_request *request, const struct spill_alloc_kind_o
                   const struct spill_backend *backend)
 {
 	spill_engine_memory_call(backend);
-	request->start_us = spill_log_now_us();
+	request->start_us = spill_log_start_us();
 	spill_deferred_poll(backend, false);
 	if (spill_device_limit(backend, request->device) != SPILL_UNLIMITED)
 		spill_vendor_pool_settle_graphs(backend, request->device);

@@ -36,7 +36,7 @@ bool spill_engine_account(struct spill_request *request)
 		request->pass = !prepare(request, backend);
 		if (!request->pass)
 			spill_engine_memory_call(backend);
-		request->start_us = spill_log_now_us();
+		request->start_us = spill_log_start_us();
 		return true;
 	}
 	if (request->result == 0)

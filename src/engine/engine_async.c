@@ -299,7 +299,7 @@ static bool elsewhere(struct spill_request *request, const struct spill_backend 
 		request->pass = !prepare(request, backend);
 		if (!request->pass)
 			spill_engine_memory_call(backend);
-		request->start_us = spill_log_now_us();
+		request->start_us = spill_log_start_us();
 		return true;
 	}
 	if (request->result)

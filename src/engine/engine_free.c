@@ -147,7 +147,7 @@ bool spill_engine_free(struct spill_request *request)
 {
 	const struct spill_backend *backend = spill_backend_for(request->domain);
 	if (request->step++ == 0) {
-		request->start_us = spill_log_now_us();
+		request->start_us = spill_log_start_us();
 		if (backend)
 			spill_deferred_poll(backend, request->op == SPILL_OP_FREE);
 		request->entry = request->ptr ? spill_ledger_take(request->ptr) : NULL;
@@ -236,7 +236,7 @@ bool spill_engine_context(struct spill_request *request)
 	const struct spill_backend *backend = spill_backend_for(request->domain);
 	bool destroyed = request->op == SPILL_OP_CONTEXT_DESTROY || request->op == SPILL_OP_PRIMARY_RELEASE;
 	if (request->step++ == 0) {
-		request->start_us = spill_log_now_us();
+		request->start_us = spill_log_start_us();
 		if (backend)
 			begin_end(request, backend);
 		return true;

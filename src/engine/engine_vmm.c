@@ -146,7 +146,7 @@ static bool create_on_host(struct spill_request *request, const struct spill_bac
 {
 	if (request->step++ == 0) {
 		spill_engine_memory_call(backend);
-		request->start_us = spill_log_now_us();
+		request->start_us = spill_log_start_us();
 		return true;
 	}
 	if (request->result)
@@ -179,7 +179,7 @@ bool spill_engine_create(struct spill_request *request)
 bool spill_engine_release(struct spill_request *request)
 {
 	if (request->step++ == 0) {
-		request->start_us = spill_log_now_us();
+		request->start_us = spill_log_start_us();
 		request->memory = spill_vmm_releasing(request->handle);
 		return true;
 	}
@@ -191,7 +191,7 @@ bool spill_engine_release(struct spill_request *request)
 bool spill_engine_map(struct spill_request *request)
 {
 	if (request->step++ == 0) {
-		request->start_us = spill_log_now_us();
+		request->start_us = spill_log_start_us();
 		request->memory = spill_vmm_mapping(request->handle);
 		return true;
 	}
@@ -206,7 +206,7 @@ bool spill_engine_map(struct spill_request *request)
 bool spill_engine_unmap(struct spill_request *request)
 {
 	if (request->step++ == 0) {
-		request->start_us = spill_log_now_us();
+		request->start_us = spill_log_start_us();
 		request->mappings = spill_vmm_unmapping(request->ptr, request->bytes);
 		return true;
 	}
@@ -228,7 +228,7 @@ bool spill_engine_retain(struct spill_request *request)
 			request->result = placed.backend->invalid_value;
 			return false;
 		}
-		request->start_us = spill_log_now_us();
+		request->start_us = spill_log_start_us();
 		request->memory = spill_vmm_retaining(request->ptr);
 		return true;
 	}

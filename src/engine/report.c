@@ -25,7 +25,7 @@ static void loud_why(struct spill_text *text, const struct spill_request *reques
 	if (by_rule)
 		spill_text_add(text, " (rule ");
 	else
-		spill_loud_line_line_line_line_device(text, request->device, request->over_limit);
+		spill_loud_line_line_line_line_line_device(text, request->device, request->over_limit);
 	if (!by_rule)
 		spill_text_add(text, ", rule ");
 	spill_text_add(text, request->decision.rule);
@@ -41,12 +41,12 @@ static void loud(const struct spill_request *request, const struct spill_allocat
 	uint64_t away = spill_ledger_away(allocation);
 	if (!away) /* found room on the device after all */
 		return;
-	if (!spill_loud_line_line_line_line_begin(&text, line, sizeof(line), away, allocation->bytes))
+	if (!spill_loud_line_line_line_line_line_begin(&text, line, sizeof(line), away, allocation->bytes))
 		return;
 	spill_text_add(&text,
 	               allocation->held.managed ? " placed in managed memory" : " placed in host memory");
 	loud_why(&text, request, reason);
-	spill_loud_line_line_line_line_end(&text, line);
+	spill_loud_line_line_line_line_line_end(&text, line);
 }
 
 /* In observe mode: where it would have been instead of the device, by its rule or as the first place that is tried. */

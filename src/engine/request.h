@@ -158,7 +158,8 @@ struct spill_request {
 	uint64_t pending;       /* bytes that the driver is asked for, as reserve_keeper.h counts them */
 	struct spill_code_load load; /* ROOM: what was free before the vendor was asked */
 	struct spill_vendor_pool *mempool; /* ALLOC_ASYNC: the pool whose growth that is, or NULL */
-	uint64_t start_us;
+	uint64_t start_us;             /* spill_log_start_us */
+	uint64_t asked_ns; /* the clock when the driver was asked last; 0: not known, or long ago */
 	/* What the policy says about it (rules.h, admit.c). Without rules `applied` and the flags are as they were made. */
 	const struct spill_rule *applied;  /* the rule that counts for it, or NULL */
 	bool asks_growth;                  /* a rule that fits its call site looks at growth */

@@ -26,8 +26,8 @@ static struct keeper {
 	_Atomic uint64_t budget_ns; /* until then */
 	_Atomic uint64_t pending;   /* the driver was asked for, and has not answered */
 	_Atomic uint64_t given;     /* has been given out ever */
-	/* Refilling: given out since the last look; the next ones, by the clock and at the earliest. */
-	_Atomic uint64_t taken, look_ns, vain_ns;
+	/* Refilling: what had been given out by the last look; the next ones, by the clock and at the earliest. */
+	_Atomic uint64_t seen, look_ns, vain_ns;
 	_Atomic uint64_t load_ns; /* the next load that is measured, at the earliest */
 	_Atomic bool at_risk;     /* as was found out, and is believed until then */
 	_Atomic uint64_t risk_ns;
@@ -72,15 +72,14 @@ static bool find_risk(const struct spill_backend *backend, int device)
 	return !backend->memory(device, &free, &total) && total >= SPILL_RESERVE_DEVICE;
 }
 
-bool spill_reserve_is_at_risk(const struct spill_backend *backend, int device)
+bool spill_reserve_is_at_risk(const struct spill_backend *backend, int device, uint64_t now_ns)
 {
 	struct keeper *keeper = keeper_of(device);
-	uint64_t now = spill_clock_ns();
 	if (!keeper)
 		return false;
-	if (now >= atomic_load_explicit(&keeper->risk_ns, memory_order_relaxed)) {
+	if (now_ns >= atomic_load_explicit(&keeper->risk_ns, memory_order_relaxed)) {
 		atomic_store_explicit(&keeper->at_risk, find_risk(backend, device), memory_order_relaxed);
-		atomic_store_explicit(&keeper->risk_ns, now + LOOK_NS, memory_order_relaxed);
+		atomic_store_explicit(&keeper->risk_ns, now_ns + LOOK_NS, memory_order_relaxed);
 	}
 	return atomic_load_explicit(&keeper->at_risk, memory_order_relaxed);
 }
@@ -102,10 +101,10 @@ static bool let(struct keeper *keeper, uint64_t bytes)
 	return true;
 }
 
-bool spill_reserve_allows_at_once(int device, uint64_t bytes)
+bool spill_reserve_allows_at_once(int device, uint64_t bytes, uint64_t now_ns)
 {
 	struct keeper *keeper = &keepers[device];
-	if (spill_clock_ns() >= atomic_load_explicit(&keeper->budget_ns, memory_order_relaxed))
+	if (now_ns >= atomic_load_explicit(&keeper->budget_ns, memory_order_relaxed))
 		return false;
 	return take(keeper, bytes) && let(keeper, bytes);
 }
@@ -196,10 +195,8 @@ static bool is_short(const struct spill_backend *backend, int device, unsigned p
 void spill_reserve_taken(int device, uint64_t bytes)
 {
 	struct keeper *keeper = keeper_of(device);
-	if (!keeper)
-		return;
-	atomic_fetch_add_explicit(&keeper->taken, bytes, memory_order_relaxed);
-	atomic_fetch_add_explicit(&keeper->given, bytes, memory_order_relaxed);
+	if (keeper)
+		atomic_fetch_add_explicit(&keeper->given, bytes, memory_order_relaxed);
 }
 
 /* It is kept from requests, or would be from the next one. */
@@ -239,32 +236,35 @@ bool spill_reserve_is_closed(int device)
 static bool may_refill(int device)
 {
 	return keeper_of(device) && (spill_chunked_any() || is_watched(device)) &&
-	       !spill_process_observes() && !spill_capture_any() &&
-	       spill_clock_ns() >= atomic_load_explicit(&keepers[device].vain_ns, memory_order_relaxed);
+	       !spill_process_observes() && !spill_capture_any();
 }
 
-/* `sooner`: by so much before the clock's next look. */
-static bool is_time(int device, uint64_t sooner)
+/* `sooner`: by so much before the clock's next look. now: 0 if nobody has read the clock yet */
+static bool is_time(int device, uint64_t now, uint64_t sooner)
 {
 	struct keeper *keeper = &keepers[device];
-	uint64_t now = spill_clock_ns();
-	if (now + sooner < atomic_load_explicit(&keeper->look_ns, memory_order_relaxed) &&
-	    atomic_load_explicit(&keeper->taken, memory_order_relaxed) < SPILL_RESERVE_TAKEN)
+	now = now ? now : spill_clock_ns();
+	if (now < atomic_load_explicit(&keeper->vain_ns, memory_order_relaxed))
 		return false;
-	atomic_store_explicit(&keeper->taken, 0, memory_order_relaxed);
+	uint64_t given = atomic_load_explicit(&keeper->given, memory_order_relaxed);
+	if (now + sooner < atomic_load_explicit(&keeper->look_ns, memory_order_relaxed) &&
+	    given - atomic_load_explicit(&keeper->seen, memory_order_relaxed) < SPILL_RESERVE_TAKEN)
+		return false;
+	atomic_store_explicit(&keeper->seen, given, memory_order_relaxed);
 	atomic_store_explicit(&keeper->look_ns, now + LOOK_NS, memory_order_relaxed);
 	return true;
 }
 
-void spill_reserve_keep(const struct spill_backend *backend, int device, const char *api, const void *caller)
+void spill_reserve_keep(const struct spill_backend *backend, int device, uint64_t now_ns, const char *api,
+                        const void *caller)
 {
-	if (may_refill(device) && is_time(device, 0) && is_short(backend, device, 2))
+	if (may_refill(device) && is_time(device, now_ns, 0) && is_short(backend, device, 2))
 		refill(backend, device, api, caller);
 }
 
 void spill_reserve_whole(const struct spill_backend *backend, int device, const char *api, const void *caller)
 {
-	if (may_refill(device) && is_time(device, LOOK_NS - MS) && is_short(backend, device, 1))
+	if (may_refill(device) && is_time(device, 0, LOOK_NS - MS) && is_short(backend, device, 1))
 		refill(backend, device, api, caller);
 }
 
@@ -276,7 +276,7 @@ bool spill_reserve_maintain(void)
 	if (!spill_reserve_any())
 		return false;
 	if (backend && backend->current(&device, &context))
-		spill_reserve_keep(backend, device, "", NULL);
+		spill_reserve_keep(backend, device, 0, "", NULL);
 	return true;
 }
 
@@ -284,10 +284,10 @@ struct spill_code_load spill_reserve_load_begin(const struct spill_backend *back
 {
 	struct spill_code_load load = {0};
 	struct keeper *keeper = keeper_of(device);
+	if (!keeper || spill_capture_any() || (!refused && !spill_reserve_is_kept(device)))
+		return load;
 	uint64_t total, now = spill_clock_ns();
-	if (!keeper || spill_capture_any() ||
-	    (!refused && (!spill_reserve_is_kept(device) ||
-	                  now < atomic_load_explicit(&keeper->load_ns, memory_order_relaxed))))
+	if (!refused && now < atomic_load_explicit(&keeper->load_ns, memory_order_relaxed))
 		return load;
 	atomic_store_explicit(&keeper->load_ns, now + MS, memory_order_relaxed);
 	load.given = atomic_load(&keeper->given);
@@ -329,7 +329,7 @@ void spill_reserve_keeper_reset(void)
 	for (unsigned i = 0; i < SPILL_DEVICES; i++) {
 		struct keeper *keeper = &keepers[i];
 		keeper->budget = keeper->budget_ns = keeper->pending = keeper->given = 0;
-		keeper->taken = keeper->look_ns = keeper->vain_ns = keeper->load_ns = 0;
+		keeper->seen = keeper->look_ns = keeper->vain_ns = keeper->load_ns = 0;
 		keeper->at_risk = false;
 		keeper->risk_ns = keeper->closed_ns = 0;
 	}

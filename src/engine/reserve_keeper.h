@@ -32,9 +32,11 @@
 /*
  * Nothing could fill the reserve up again: what can move on the device is too little. Found out every 10 ms. Not on a device of
  * less than SPILL_RESERVE_DEVICE bytes, on which a reserve is a large part.
+ *
+ * A reading of the clock is a tenth of a pair that fits. So the request reads it once, and hands it down as `now_ns`.
  */
 #define SPILL_RESERVE_DEVICE ((uint64_t)2 << 30)
-bool spill_reserve_is_at_risk(const struct spill_backend *backend, int device);
+bool spill_reserve_is_at_risk(const struct spill_backend *backend, int device, uint64_t now_ns);
 
 /* There is some reserve to look after: something is movable, or a device has begun to spill. Two loads. */
 bool spill_reserve_any(void);
@@ -52,15 +54,16 @@ struct spill_taking {
 bool spill_reserve_allows(const struct spill_backend *backend, int device, const struct spill_taking *taking,
                           const char *api, const void *caller);
 /* The same by the last look alone, without a call to the driver: false if that does not say. */
-bool spill_reserve_allows_at_once(int device, uint64_t bytes);
+bool spill_reserve_allows_at_once(int device, uint64_t bytes, uint64_t now_ns);
 /* The driver has answered. */
 void spill_reserve_answered(int device, uint64_t bytes);
 
 /*
  * Looks, now and then, whether less than half of the reserve is free, and gives back and demotes until it is whole. Cheap
- * while there is nothing to look after. pre: as spill_demote (demote.h)
+ * while there is nothing to look after. `now_ns`: the clock a moment ago, or 0. pre: as spill_demote (demote.h)
  */
-void spill_reserve_keep(const struct spill_backend *backend, int device, const char *api, const void *caller);
+void spill_reserve_keep(const struct spill_backend *backend, int device, uint64_t now_ns, const char *api,
+                        const void *caller);
 
 /* The same for a call that may load code: looks once a millisecond, and makes the whole of it free. */
 void spill_reserve_whole(const struct spill_backend *backend, int device, const char *api,

@@ -61,6 +61,11 @@ uint64_t spill_log_now_us(void)
 	return (spill_clock_ns() - atomic_load_explicit(&start_ns, memory_order_relaxed)) / 1000;
 }
 
+uint64_t spill_log_start_us(void)
+{
+	return spill_log_active() ? spill_log_now_us() : 0;
+}
+
 int spill_log_tid(void)
 {
 	if (thread_id == 0)

@@ -71,6 +71,8 @@ const char *spill_log_caller(const void *site);
 
 /* Microseconds since the start line, and this thread's id as the log prints it. */
 uint64_t spill_log_now_us(void);
+/* The same for the beginning of what a line tells: 0, without a look at the clock, while there is no file. */
+uint64_t spill_log_start_us(void);
 int spill_log_tid(void);
 
 /* False in a process that shares our memory but is not the one that opened the log (vfork, a bare clone). */

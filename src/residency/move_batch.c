@@ -116,11 +116,11 @@ static void loud_move(const struct moved *moved, bool at_limit)
 {
 	char line[1024];
 	struct spill_text text;
-	if (!spill_loud_line_line_line_line_begin(&text, line, sizeof(line), moved->bytes, moved->held.device + moved->held.host))
+	if (!spill_loud_line_line_line_line_line_begin(&text, line, sizeof(line), moved->bytes, moved->held.device + moved->held.host))
 		return;
 	spill_text_add(&text, " moved to host memory to make room");
-	spill_loud_line_line_line_line_device(&text, moved->device, at_limit);
-	spill_loud_line_line_line_line_end(&text, line);
+	spill_loud_line_line_line_line_line_device(&text, moved->device, at_limit);
+	spill_loud_line_line_line_line_line_end(&text, line);
 }
 
 static void report(const struct moved *moved, const struct spill_move_reason *why)

@@ -7,6 +7,7 @@
  *	corner beside HUGE                   4 MiB at every moment that a thread, asking for HUGE, opens a file
  *	corner cancel-first | cancel-plain | cancel-spill | cancel-free
  *	corner ids                           ids of what is spilled, before and after it is freed
+ *	corner clock                         the least readings of the clock that a pair of 4 KiB takes, of many
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -16,6 +17,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "corner.h"
@@ -238,6 +240,41 @@ static int distinct_ids(void)
 	return 0;
 }
 
+/* -- clock: readings by this thread, of the library and the driver alike ------------------------------------------ */
+
+static __thread unsigned readings;
+
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+	static _Atomic(int (*)(clockid_t, struct timespec *)) real;
+
+	readings++;
+	if (!real)
+		real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+	return real(clock, time);
+}
+
+/* Some pairs read it more often: those that look at the device's free memory, which happens by the clock. */
+static int count_readings(void)
+{
+	unsigned least[] = {UINT32_MAX, UINT32_MAX};
+	CUdeviceptr neighbour, address;
+
+	say("neighbour", cuMemAlloc_v2(&neighbour, 4096));
+	for (int pair = 0; pair < 1000; pair++) {
+		unsigned before = readings;
+		if (cuMemAlloc_v2(&address, 4096))
+			return 1;
+		unsigned between = readings;
+		if (cuMemFree_v2(address))
+			return 1;
+		least[0] = between - before < least[0] ? between - before : least[0];
+		least[1] = readings - between < least[1] ? readings - between : least[1];
+	}
+	printf("readings %u %u\n", least[0], least[1]);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
@@ -254,5 +291,7 @@ int main(int argc, char **argv)
 		return cancel(how + 7);
 	if (!strcmp(how, "ids"))
 		return distinct_ids();
+	if (!strcmp(how, "clock"))
+		return count_readings();
 	return 64;
 }

@@ -20,6 +20,7 @@ SPILL = pathlib.Path(LIBRARY).parent / "spill"
 KERNELS = os.environ["KERNELS"]
 PROGRAMS = pathlib.Path(os.environ["PROGRAMS"])
 MIB = 1 << 20
+SMALL = "20MiB"
 
 CUDA = ["prog_runtime", "prog_runtime_static", "prog_driver_link", "prog_driver_dlsym", "prog_driver_proc1",
         "prog_driver_proc2"]
@@ -27,8 +28,8 @@ ALL = CUDA + ["prog_hip"]
 
 
 def program(name, *arguments):
-    """Five buffers of 20 MiB unless the arguments say otherwise: more than the simulated device's 64 MiB."""
-    return [str(PROGRAMS / name), "--kernels", KERNELS, *(arguments or ("--count", "5", "--mib", "20"))]
+    """Five buffers of 6 MiB unless the arguments say otherwise: more than a device of SMALL."""
+    return [str(PROGRAMS / name), "--kernels", KERNELS, *(arguments or ("--count", "5", "--mib", "6"))]
 
 
 class Case(unittest.TestCase):
@@ -42,6 +43,8 @@ class Case(unittest.TestCase):
     follow = "off"
     # host.share likewise: tests run beside each other, as one user.
     share = "no"
+    # The simulated device, which has room for three of program()'s buffers where that is SMALL.
+    vram = "64MiB"
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="spill-test-"))
@@ -55,9 +58,9 @@ class Case(unittest.TestCase):
                  "SPILL_HOST_SHARE": self.share}
         return variables | {name: value for name, value in given.items() if value}
 
-    def run_program(self, command, *, preload=True, vram="64MiB", **variables):
+    def run_program(self, command, *, preload=True, vram=None, **variables):
         """Runs on the simulator; returns the CompletedProcess. `variables` are added to a bare environment."""
-        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "SPILL_SIM_VRAM": vram,
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "SPILL_SIM_VRAM": vram or self.vram,
                        "LD_LIBRARY_PATH": os.environ["SIM_PATH"]}
         if preload:
             environment |= self.preloaded()

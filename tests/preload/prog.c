@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE ((size_t)8 << 20) /* bytes copied back at a time */
+#define PIECE ((size_t)3 << 20) /* bytes copied back at a time */
 
 enum { WRONG = 1, OUT_OF_MEMORY = 2, USAGE = 64 };
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import KERNELS, PROGRAMS, apart, program
+from harness import KERNELS, PROGRAMS, SMALL, apart, program
 from scripted import FULL, ScriptCase
 
 
@@ -145,9 +145,9 @@ class Policy(ScriptCase):
         path = self.write("[nonsense\n")
         for name, status in (("prog_runtime", 2), ("prog_hip", 2)):
             with self.subTest(name):
-                done = self.run_program(program(name), SPILL_POLICY=path)
+                done = self.run_program(program(name), vram=SMALL, SPILL_POLICY=path)
                 self.assertEqual(done.returncode, status)
-                self.assertEqual(done.stdout, self.run_program(program(name), preload=False).stdout)
+                self.assertEqual(done.stdout, self.run_program(program(name), preload=False, vram=SMALL).stdout)
 
 
 if __name__ == "__main__":

@@ -101,6 +101,23 @@ class Limits(CornerCase):
         self.assertEqual(oom["tried"][-1], {"place": "managed", "error": "host.reserve"})
 
 
+class Clock(CornerCase):
+    """A pair that fits is the common case, and a reading of the clock is a tenth of its price."""
+
+    def readings(self, **variables):
+        done = self.corner("clock", SPILL_SIM_VRAM="4GiB", **variables)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [int(count) for count in done.stdout.splitlines()[-1].split()[1:]]
+
+    def test_a_pair_that_fits(self):
+        """Nothing can move, so that the reserve is kept from requests. A line of the log takes three readings."""
+        driver = self.readings(preload=False)
+        for log, most in (("off", [1, 0]), (str(self.log), [4, 3])):
+            with self.subTest(log):
+                counted = self.readings(SPILL_LOG=log)
+                self.assertEqual([mine - its for mine, its in zip(counted, driver)], most)
+
+
 class TooLarge(CornerCase):
     """A request that cannot be served is no other thread's trouble."""
 

@@ -1,7 +1,7 @@
 """Devices whose memory is the host's, or that read it by a coherent link: what is tried, in which order, and what is said. Simulated."""
 import unittest
 
-from harness import MIB, Case, decided, program
+from harness import MIB, SMALL, Case, decided, program
 from scripted import FULL, MOVED, ScriptCase
 
 
@@ -106,10 +106,10 @@ class Node(ScriptCase):
 class Hip(Case):
     def place(self, caps):
         self.log.unlink(missing_ok=True)
-        done = self.run_program(program("prog_hip"), SPILL_SIM_CAPS=caps)
+        done = self.run_program(program("prog_hip"), vram=SMALL, SPILL_SIM_CAPS=caps)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         records = self.checked_records()
-        spilled = {r["place"] for r in decided(records) if r["bytes"] == 20 * MIB} - {"device"}
+        spilled = {r["place"] for r in decided(records) if r["bytes"] == 6 * MIB} - {"device"}
         return records[0]["devices"][0]["memory"], spilled
 
     def test_kinds(self):

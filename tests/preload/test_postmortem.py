@@ -4,7 +4,7 @@ import signal
 import subprocess
 import unittest
 
-from harness import KERNELS, MIB, PROGRAMS, apart, held, program
+from harness import KERNELS, MIB, PROGRAMS, SMALL, apart, held, program
 from scripted import FULL, MOVED, ScriptCase
 
 
@@ -181,9 +181,9 @@ class PostMortem(ScriptCase):
         for name in ("prog_runtime", "prog_driver_dlsym", "prog_hip"):
             with self.subTest(name):
                 self.log.unlink(missing_ok=True)
-                done = self.run_program(program(name), SPILL_OOM_CHAIN="")
+                done = self.run_program(program(name), vram=SMALL, SPILL_OOM_CHAIN="")
                 oom = self.ooms()[0]
-                self.assertEqual(oom["bytes"], 20 * MIB)
+                self.assertEqual(oom["bytes"], 6 * MIB)
                 self.assertEqual(self.block(done), self.expected(oom, "nothing", name))
                 self.check_groups(self.records(), len(oom["callers"]), len(oom["places"]))
                 self.assertGreater(len(oom["callers"]), 1)

@@ -82,7 +82,7 @@ static int setup(void **state)
 static bool asks(int device, uint64_t bytes)
 {
 	const struct spill_taking taking = {bytes, bytes};
-	return spill_reserve_allows_at_once(device, bytes) ||
+	return spill_reserve_allows_at_once(device, bytes, clock_ns) ||
 	       spill_reserve_allows(&vendor, device, &taking, "", NULL);
 }
 
@@ -148,7 +148,7 @@ static void test_a_look_grows_old(void **state)
 	spill_reserve_begin(0);
 	assert_true(served(0, 2 * MIB));
 	free_bytes[0] = 70 * MIB;
-	assert_true(spill_reserve_allows_at_once(0, 4 * MIB)); /* it is not known yet */
+	assert_true(spill_reserve_allows_at_once(0, 4 * MIB, clock_ns)); /* it is not known yet */
 	spill_reserve_answered(0, 4 * MIB);
 	clock_ns += SPILL_RESERVE_LOOK_MS * MS;
 	assert_false(asks(0, 8 * MIB));
@@ -236,10 +236,10 @@ static void test_refilled_by_what_is_not_used(void **state)
 	/* In vain once: nobody tries again for a second. */
 	free_bytes[0] = 10 * MIB;
 	clock_ns += SPILL_RESERVE_LOOK_MS * MS;
-	spill_reserve_keep(&vendor, 0, "", NULL);
+	spill_reserve_keep(&vendor, 0, 0, "", NULL);
 	trims = looks = 0;
 	clock_ns += SPILL_RESERVE_LOOK_MS * MS;
-	spill_reserve_keep(&vendor, 0, "", NULL);
+	spill_reserve_keep(&vendor, 0, 0, "", NULL);
 	spill_reserve_whole(&vendor, 0, "", NULL);
 	assert_int_equal(looks + trims, 0);
 }
