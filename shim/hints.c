@@ -17,7 +17,7 @@
 
 /* A use that is being made. */
 struct scan {
-	struct spill_access use;
+	struct spill_launch_access use;
 	uint64_t seen[16]; /* bits by a hash of the keys: whose bit is not set is new */
 	uint32_t
 	    words; /* that were looked at so far: one of the same parameter has the same number in each launch of a site */
@@ -32,21 +32,21 @@ struct scan {
 /* False: there is no room for another key. */
 static bool add(struct scan *scan, const struct spill_granule *granule)
 {
-	struct spill_access *use = &scan->use;
+	struct spill_launch_access *use = &scan->use;
 	unsigned bit = granule->key * 0x9e3779b1u >> 22; /* of 1,024 */
 	uint64_t mask = 1ull << (bit % 64);
 	if (scan->seen[bit / 64] & mask)
 		for (unsigned i = 0; i < use->count; i++)
 			if (use->keys[i] == granule->key)
 				return true;
-	if (use->count == SPILL_ACCESS_KEYS)
+	if (use->count == SPILL_LAUNCH_ACCESS_KEYS)
 		return false;
 	scan->seen[bit / 64] |= mask;
 	use->keys[use->count++] = granule->key;
 	uint64_t bytes = (uint64_t)granule->count << SPILL_GRANULE_SHIFT;
 	use->bytes += bytes;
 	if (granule->on_host) {
-		if (use->on_host < SPILL_ACCESS_HOST_KEYS)
+		if (use->on_host < SPILL_LAUNCH_ACCESS_HOST_KEYS)
 			use->host_keys[use->on_host] = granule->key;
 		use->on_host++;
 		use->host_bytes += bytes;
@@ -193,7 +193,7 @@ static void add_graph(void *closure, const struct spill_graph_uses *uses)
 	struct scan *scan = closure;
 	scan->use.site = uses->site;
 	scan->use.once = uses->once;
-	for (uint32_t i = 0; i < uses->count && scan->use.count < SPILL_ACCESS_KEYS; i++) {
+	for (uint32_t i = 0; i < uses->count && scan->use.count < SPILL_LAUNCH_ACCESS_KEYS; i++) {
 		const struct spill_graph_range *range = &uses->ranges[i];
 		if (range->bytes)
 			add_range(scan, range->va, range->bytes);
@@ -219,9 +219,9 @@ static void scan_copies(struct scan *scan, const struct spill_hint *hint)
 		add_boxes(scan, spill_boxes_3d(hint->copy_3d));
 	if (hint->copy_peer)
 		add_boxes(scan, spill_boxes_peer(hint->copy_peer));
-	for (size_t i = 0; hint->copies_3d && i < hint->count && scan->use.count < SPILL_ACCESS_KEYS; i++)
+	for (size_t i = 0; hint->copies_3d && i < hint->count && scan->use.count < SPILL_LAUNCH_ACCESS_KEYS; i++)
 		add_boxes(scan, spill_boxes_of_batch(&hint->copies_3d[i]));
-	for (size_t i = 0; batch && i < hint->count && scan->use.count < SPILL_ACCESS_KEYS; i++) {
+	for (size_t i = 0; batch && i < hint->count && scan->use.count < SPILL_LAUNCH_ACCESS_KEYS; i++) {
 		add_range(scan, hint->to[i], hint->sizes[i]);
 		add_range(scan, hint->from[i], hint->sizes[i]);
 	}
@@ -237,7 +237,7 @@ void *spill_hint(const struct spill_hint *hint)
 	struct scan scan;
 	if (spill_capture_any()) /* nothing moves then, and the driver is asked nothing */
 		return NULL;
-	memset(&scan.use, 0, offsetof(struct spill_access, keys));
+	memset(&scan.use, 0, offsetof(struct spill_launch_access, keys));
 	memset(scan.seen, 0, sizeof(scan.seen));
 	scan.words = scan.perhaps_count = 0;
 	scan.use.per_thread = hint->per_thread;

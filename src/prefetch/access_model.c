@@ -84,9 +84,9 @@ static void measured(const struct spill_stopwatch_use *use, uint64_t ns, uint64_
 }
 
 /* What a MiB of what it has on host costs it in place, by some of its chunks. pre: locked */
-static uint64_t excess_of(const struct spill_access *use, uint16_t site)
+static uint64_t excess_of(const struct spill_launch_access *use, uint16_t site)
 {
-	unsigned count = spill_access_host_keys(use);
+	unsigned count = spill_launch_access_host_keys(use);
 	uint64_t sum = 0;
 	for (unsigned i = 0; i < count; i++)
 		sum += spill_reuse_excess_of(&state->reuse, site, use->host_keys[i]);
@@ -118,16 +118,16 @@ static bool is_probe(uint64_t now)
 }
 
 /* Some of its chunks on host are not known well enough. pre: locked */
-static bool is_of_unknown(const struct spill_access *use, uint16_t site)
+static bool is_of_unknown(const struct spill_launch_access *use, uint16_t site)
 {
 	bool timed = false;
-	for (unsigned i = 0; i < spill_access_host_keys(use); i++)
+	for (unsigned i = 0; i < spill_launch_access_host_keys(use); i++)
 		timed |= spill_pairs_is_wanted(&state->reuse.pairs, site, use->host_keys[i]);
 	return timed;
 }
 
 /* Of one that has something on host. pre: locked */
-static void advise(struct spill_advice *advice, const struct spill_access *use, bool always)
+static void advise(struct spill_advice *advice, const struct spill_launch_access *use, bool always)
 {
 	const struct site *site = &state->sites[advice->site];
 	uint64_t now = spill_clock_ns(), excess_ns = excess_of(use, advice->site);
@@ -140,7 +140,7 @@ static void advise(struct spill_advice *advice, const struct spill_access *use, 
 }
 
 /* pre: locked */
-static struct spill_advice learn(const struct spill_access *use, bool always)
+static struct spill_advice learn(const struct spill_launch_access *use, bool always)
 {
 	struct spill_advice advice = {.site = spill_reuse_site(&state->reuse, use->site)};
 	spill_order_launch(&state->order, use->keys, use->count, advice.site);
@@ -155,7 +155,7 @@ static struct spill_advice learn(const struct spill_access *use, bool always)
 	return advice;
 }
 
-struct spill_advice spill_access_model_learn(const struct spill_access *use)
+struct spill_advice spill_access_model_learn(const struct spill_launch_access *use)
 {
 	struct spill_advice advice = {0};
 	bool always = spill_process_policy()->movable_follow == SPILL_SWITCH_ON;

@@ -17,7 +17,7 @@ struct spill_advice {
 };
 
 /* A use is about to be made. While another thread tells one it goes unrecorded: nobody waits. */
-struct spill_advice spill_access_model_learn(const struct spill_access *use);
+struct spill_advice spill_access_model_learn(const struct spill_launch_access *use);
 
 /*
  * What is to come and to go for it (window.h). What does not pay is not asked about again for a while. Stores what moving costs, ns a

@@ -15,7 +15,7 @@
 
 _Atomic bool spill_follow_wanted;
 
-static void *start_watch(const struct spill_access *use, uint16_t site)
+static void *start_watch(const struct spill_launch_access *use, uint16_t site)
 {
 	const struct spill_backend *backend = spill_backend_for(SPILL_CUDA_DRIVER);
 	struct spill_stopwatch_use timed = {.site = site, .on_host = use->host_bytes};
@@ -23,12 +23,12 @@ static void *start_watch(const struct spill_access *use, uint16_t site)
 	int device;
 	if (!backend || !backend->current(&device, &context))
 		return NULL;
-	timed.count = (uint8_t)spill_access_host_keys(use);
+	timed.count = (uint8_t)spill_launch_access_host_keys(use);
 	memcpy(timed.keys, use->host_keys, timed.count * sizeof(timed.keys[0]));
 	return spill_stopwatch_start(backend, device, context, use->stream, use->per_thread, &timed);
 }
 
-void *spill_follow_before(const struct spill_access *use)
+void *spill_follow_before(const struct spill_launch_access *use)
 {
 	int error = errno, cancel = spill_ours_begin();
 	void *watch = NULL;

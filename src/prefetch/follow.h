@@ -18,9 +18,9 @@
 #include "stopwatch.h"
 
 /* What one call that submits work is going to use. */
-#define SPILL_ACCESS_KEYS 1024
-#define SPILL_ACCESS_HOST_KEYS SPILL_STOPWATCH_KEYS
-struct spill_access {
+#define SPILL_LAUNCH_ACCESS_KEYS 1024
+#define SPILL_LAUNCH_ACCESS_HOST_KEYS SPILL_STOPWATCH_KEYS
+struct spill_launch_access {
 	uint64_t site; /* hash of what does it: function, grid and block; never 0 */
 	void *stream;
 	bool per_thread;            /* stream: of the per-thread default kind */
@@ -28,14 +28,14 @@ struct spill_access {
 	bool once;                  /* touches each byte once (copies, sets): brings nothing */
 	unsigned on_host;           /* of them */
 	uint64_t host_bytes, bytes; /* of all chunks, those on host */
-	uint32_t host_keys[SPILL_ACCESS_HOST_KEYS]; /* of those on host, the first few */
-	uint32_t keys[SPILL_ACCESS_KEYS];           /* of chunks, each once (chunk_map.h) */
+	uint32_t host_keys[SPILL_LAUNCH_ACCESS_HOST_KEYS]; /* of those on host, the first few */
+	uint32_t keys[SPILL_LAUNCH_ACCESS_KEYS];           /* of chunks, each once (chunk_map.h) */
 };
 
 /* How many of host_keys there are. */
-static inline unsigned spill_access_host_keys(const struct spill_access *use)
+static inline unsigned spill_launch_access_host_keys(const struct spill_launch_access *use)
 {
-	return use->on_host < SPILL_ACCESS_HOST_KEYS ? use->on_host : SPILL_ACCESS_HOST_KEYS;
+	return use->on_host < SPILL_LAUNCH_ACCESS_HOST_KEYS ? use->on_host : SPILL_LAUNCH_ACCESS_HOST_KEYS;
 }
 
 /* True while something movable is on the host, movable.follow is not off and nothing is only observed: then alone are uses told. */
@@ -45,7 +45,7 @@ extern _Atomic bool spill_follow_wanted;
  * Before the call, outside of the gate. May wait and move. Returns a stopwatch that is to be handed to spill_follow_after
  * behind the call, or NULL. Keeps errno. pre: it uses something, nothing captures, this thread is in no call of ours (spill_thread.depth is 0) and not inside the gate
  */
-void *spill_follow_before(const struct spill_access *use);
+void *spill_follow_before(const struct spill_launch_access *use);
 void spill_follow_after(void *stopwatch);
 
 /*

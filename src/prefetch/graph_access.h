@@ -18,7 +18,7 @@ struct spill_graph_range {
 };
 
 struct spill_graph_uses {
-	uint64_t site;   /* as struct spill_access has it */
+	uint64_t site;   /* as struct spill_launch_access has it */
 	bool once;       /* copies and sets alone */
 	uint64_t memory; /* of the device, that its own memory takes at most; 0: none, or not known */
 	uint32_t count;

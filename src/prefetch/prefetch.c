@@ -146,7 +146,7 @@ static void add(struct list *list, struct spill_chunked *of, unsigned index)
 }
 
 /* All chunks of a device, by key. False: no memory. pre: the mover is held */
-static bool make_list(struct list *list, int device, const struct spill_access *use)
+static bool make_list(struct list *list, int device, const struct spill_launch_access *use)
 {
 	unsigned room = 0, more;
 	for (struct spill_chunked *one = spill_chunked_next(NULL); one; one = spill_chunked_next(one))
@@ -179,7 +179,7 @@ static void end_list(struct list *list)
 }
 
 /* Whose the needed memory is. pre: the mover is held */
-static struct spill_chunked *owner(const struct spill_access *use)
+static struct spill_chunked *owner(const struct spill_launch_access *use)
 {
 	for (unsigned i = 0; i < use->count; i++)
 		for (struct spill_chunked *one = spill_chunked_next(NULL); one; one = spill_chunked_next(one))
@@ -259,7 +259,7 @@ static bool carry_out(const struct spill_window *window, struct spill_exchange *
 }
 
 /* pre: the mover is held */
-static bool bring(const struct spill_access *use, const struct spill_advice *advice)
+static bool bring(const struct spill_launch_access *use, const struct spill_advice *advice)
 {
 	const struct spill_chunked *whose = owner(use);
 	struct list list;
@@ -290,7 +290,7 @@ static bool bring(const struct spill_access *use, const struct spill_advice *adv
 	return came;
 }
 
-bool spill_prefetch(const struct spill_access *use, const struct spill_advice *advice)
+bool spill_prefetch(const struct spill_launch_access *use, const struct spill_advice *advice)
 {
 	if (!spill_mover_trylock())
 		return false;
@@ -300,7 +300,7 @@ bool spill_prefetch(const struct spill_access *use, const struct spill_advice *a
 }
 
 /* pre: the mover is held */
-static void restore(const struct spill_access *use, const struct spill_advice *advice)
+static void restore(const struct spill_launch_access *use, const struct spill_advice *advice)
 {
 	const struct spill_chunked *whose = owner(use);
 	if (!whose || is_too_soon() || SHARE * atomic_load(&in_place) < sweeps * spill_chunked_on_host() ||
@@ -317,7 +317,7 @@ static void restore(const struct spill_access *use, const struct spill_advice *a
 	tell_restored();
 }
 
-void spill_prefetch_left_in_place(const struct spill_access *use, const struct spill_advice *advice)
+void spill_prefetch_left_in_place(const struct spill_launch_access *use, const struct spill_advice *advice)
 {
 	if (!atomic_load_explicit(&displaced, memory_order_relaxed) || use->once)
 		return;

@@ -65,10 +65,10 @@ const struct spill_backend *__wrap_spill_backend_for(enum spill_domain domain)
 	return NULL;
 }
 
-void *__real_spill_follow_before(const struct spill_access *use);
-void *__wrap_spill_follow_before(const struct spill_access *use);
+void *__real_spill_follow_before(const struct spill_launch_access *use);
+void *__wrap_spill_follow_before(const struct spill_launch_access *use);
 
-void *__wrap_spill_follow_before(const struct spill_access *use)
+void *__wrap_spill_follow_before(const struct spill_launch_access *use)
 {
 	if (use->count != 4 || use->on_host)
 		abort();

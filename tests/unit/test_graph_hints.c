@@ -161,13 +161,13 @@ void *spill_real_resolve(enum spill_domain domain, const char *symbol)
 
 static struct spill_policy policy = {.movable_follow = SPILL_SWITCH_AUTO};
 static bool captures, nothing_movable;
-static struct spill_access told;
+static struct spill_launch_access told;
 static unsigned times;
 
 const struct spill_policy *__wrap_spill_process_policy(void);
 bool __wrap_spill_capture_any(void);
 bool __wrap_spill_chunked_any(void);
-void *__wrap_spill_follow_before(const struct spill_access *use);
+void *__wrap_spill_follow_before(const struct spill_launch_access *use);
 
 const struct spill_policy *__wrap_spill_process_policy(void)
 {
@@ -184,7 +184,7 @@ bool __wrap_spill_chunked_any(void)
 	return !nothing_movable;
 }
 
-void *__wrap_spill_follow_before(const struct spill_access *use)
+void *__wrap_spill_follow_before(const struct spill_launch_access *use)
 {
 	CHECK(use->count && use->site > 1);
 	memcpy(&told, use, sizeof(told));

@@ -77,15 +77,15 @@ void *spill_real_resolve(enum spill_domain domain, const char *symbol)
 
 /* -- what is told ----------------------------------------------------------------------------------------- */
 
-static struct spill_access told;
+static struct spill_launch_access told;
 static unsigned times, afters;
 
-void *__wrap_spill_follow_before(const struct spill_access *use);
+void *__wrap_spill_follow_before(const struct spill_launch_access *use);
 void __wrap_spill_follow_after(void *stopwatch);
 
-void *__wrap_spill_follow_before(const struct spill_access *use)
+void *__wrap_spill_follow_before(const struct spill_launch_access *use)
 {
-	CHECK(use->count && use->count <= SPILL_ACCESS_KEYS && use->site);
+	CHECK(use->count && use->count <= SPILL_LAUNCH_ACCESS_KEYS && use->site);
 	CHECK(!spill_gate_self || !atomic_load(&spill_gate_self->inside));
 	CHECK(!spill_thread.depth);
 	memcpy(&told, use, sizeof(told));
@@ -414,12 +414,12 @@ static void each_key_once_and_not_too_many(void)
 	allocation(0, 2, 0);
 	sizes[2][0] = sizeof(pointers);
 	CHECK(launch(2, (void *[]){pointers}, NULL) == 3 && told.count == 2);
-	for (unsigned i = 0; i < SPILL_ACCESS_KEYS + 10; i++)
+	for (unsigned i = 0; i < SPILL_LAUNCH_ACCESS_KEYS + 10; i++)
 		CHECK(spill_chunk_map_set(BASE + i * CHUNK, CHUNK, false, true));
 	times = 0;
-	spill_hint(&(struct spill_hint){.ranges = {{BASE, (SPILL_ACCESS_KEYS + 10) * CHUNK}}});
-	CHECK(times == 1 && told.count == SPILL_ACCESS_KEYS && told.bytes == SPILL_ACCESS_KEYS * CHUNK);
-	for (unsigned i = 0; i < SPILL_ACCESS_KEYS; i++)
+	spill_hint(&(struct spill_hint){.ranges = {{BASE, (SPILL_LAUNCH_ACCESS_KEYS + 10) * CHUNK}}});
+	CHECK(times == 1 && told.count == SPILL_LAUNCH_ACCESS_KEYS && told.bytes == SPILL_LAUNCH_ACCESS_KEYS * CHUNK);
+	for (unsigned i = 0; i < SPILL_LAUNCH_ACCESS_KEYS; i++)
 		CHECK(told.keys[i] == KEY(i));
 }
 
