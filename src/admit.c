@@ -11,7 +11,7 @@
 #include "deferred.h"
 #include "growing.h"
 #include "honest.h"
-#include "least.h"
+#include "minmax.h"
 #include "mempool.h"
 #include "note.h"
 #include "reserve.h"
@@ -146,7 +146,7 @@ static bool leaves_reserve(struct spill_request *request, const struct spill_dem
 		bytes = at_most;
 	else if (demand->growth)
 		bytes = demand->growth(request, backend);
-	const struct spill_taking taking = {bytes, spill_least(bytes, request->bytes)};
+	const struct spill_taking taking = {bytes, spill_min(bytes, request->bytes)};
 	bool leaves = at_once || !bytes ||
 	              spill_reserve_allows(backend, request->device, &taking, spill_engine_api(request),
 	                                   spill_engine_site(request));

@@ -38,8 +38,8 @@ bool spill_ask(struct spill_request *request, const struct spill_demand *demand,
 	           : spill_ask_weight(request, &ask, spill_runtime_device_limit(backend, request->device));
 }
 
-struct spill_remedy spill_ask_full(struct spill_request *request, const struct spill_demand *demand,
-                                   const struct spill_backend *backend)
+struct spill_fallback spill_ask_full(struct spill_request *request, const struct spill_demand *demand,
+                                     const struct spill_backend *backend)
 {
 	struct spill_ask ask = ask_of(request);
 	struct spill_full_view view = {
@@ -50,7 +50,8 @@ struct spill_remedy spill_ask_full(struct spill_request *request, const struct s
 	};
 	ask.placeable = demand->place != NULL;
 	spill_honest_look(request, &view);
-	struct spill_remedy remedy = spill_decide_full(spill_runtime_policy(), request->applied, &ask, &view);
+	struct spill_fallback remedy =
+	    spill_decide_full(spill_runtime_policy(), request->applied, &ask, &view);
 	if (view.repeats && !request->full) {
 		view.repeats = false;
 		request->repeats =

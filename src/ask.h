@@ -17,7 +17,7 @@ bool spill_ask(struct spill_request *request, const struct spill_demand *demand,
 bool spill_ask_weight(struct spill_request *request, struct spill_ask *ask, uint64_t limit);
 
 /* When the device is full: what to do. Sets request->repeats at the first failure. */
-struct spill_remedy spill_ask_full(struct spill_request *request, const struct spill_demand *demand,
-                                   const struct spill_backend *backend);
+struct spill_fallback spill_ask_full(struct spill_request *request, const struct spill_demand *demand,
+                                     const struct spill_backend *backend);
 
 #endif

@@ -4,7 +4,7 @@
 #include "device_chunks.h"
 #include "engine.h"
 #include "host_chunks.h"
-#include "least.h"
+#include "minmax.h"
 #include "place/chunked.h"
 #include "plan.h"
 #include "reserve.h"
@@ -56,7 +56,7 @@ static void make_plan(struct spill_plan *plan, const struct spill_victim *list, 
 	const struct spill_placement *hottest = &((const struct spill_chunked *)list[0].data)->base;
 	uint64_t left = spill_back_room(hottest->backend, hottest->device);
 	uint64_t slice = largest_chunk() > SPILL_BACK_SLICE ? largest_chunk() : SPILL_BACK_SLICE;
-	left = spill_least(left, slice);
+	left = spill_min(left, slice);
 	for (unsigned i = 0; i < count; i++) {
 		struct spill_chunked *of = list[i].data;
 		for (unsigned chunk = 0; chunk < of->count; chunk++) {

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "log.h"
-#include "policy.h"
+#include "decide.h"
 #include "request.h"
 
 /* Of a function in a backend's list. */

@@ -1,4 +1,4 @@
-/* What there is in this process against movable memory, by the list policy/around.def. */
+/* What there is in this process against movable memory, by the list policy/decide/hazards.def. */
 #ifndef SPILL_BYPASS_H
 #define SPILL_BYPASS_H
 

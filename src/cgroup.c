@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fd.h"
-#include "least.h"
+#include "minmax.h"
 #include "policy.h"
 #include "scratch.h"
 #include "smallfile.h"
@@ -291,8 +291,8 @@ static uint64_t folder_room(const char *root, const struct version *version, str
 			cache = field(root, "memory.stat", version->cache, room);
 		if (usage == SPILL_UNLIMITED)
 			usage = 0;
-		usage = spill_less(usage, cache);
-		least = spill_least(spill_less(limit, usage), least);
+		usage = spill_minus(usage, cache);
+		least = spill_min(spill_minus(limit, usage), least);
 	}
 	return least;
 }
@@ -311,7 +311,7 @@ static uint64_t tree_room(const char *root, const struct spill_cgroup_home *home
 	strcpy(room->folder, home->folder);
 	for (char *slash = room->folder; slash;) {
 		uint64_t left = folder_room(root, version, room);
-		least = spill_least(left, least);
+		least = spill_min(left, least);
 		slash = strlen(room->folder) <= home->top ? NULL : strrchr(room->folder, '/');
 		if (slash)
 			*slash = '\0';
@@ -325,5 +325,5 @@ uint64_t spill_cgroup_room(const char *root, const struct spill_cgroup_homes *ho
 {
 	if (homes->lost)
 		return 0;
-	return spill_least(tree_room(root, &homes->v1, &v1), tree_room(root, &homes->v2, &v2));
+	return spill_min(tree_room(root, &homes->v1, &v1), tree_room(root, &homes->v2, &v2));
 }

@@ -6,7 +6,7 @@
 #include "back.h"
 #include "demote.h"
 #include "honest.h"
-#include "least.h"
+#include "minmax.h"
 #include "place/pool.h"
 #include "reserve.h"
 #include "rules.h"
@@ -41,7 +41,7 @@ static bool make(struct spill_request *request, const struct spill_demand *deman
 {
 	struct spill_want within = *want;
 	/* No more than it can take: what others of the rule ask for meanwhile may fit. */
-	uint64_t most = spill_least(want->bytes, want->device_room);
+	uint64_t most = spill_min(want->bytes, want->device_room);
 	uint64_t left = spill_rules_reserve(request, step == SPILL_STEP_HOST ? 0 : most);
 	if (left < most)
 		within.device_room = left;
@@ -95,7 +95,7 @@ static enum spill_outcome demote(struct spill_request *request, const struct spi
 static uint64_t reserve_of(const struct spill_request *request)
 {
 	uint64_t size = request->short_of_reserve ? spill_reserve_size(request->device) : 0;
-	return spill_least(size, UINT64_MAX - request->bytes);
+	return spill_min(size, UINT64_MAX - request->bytes);
 }
 
 static enum spill_outcome take(struct spill_request *request, const struct spill_demand *demand,

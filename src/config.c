@@ -5,7 +5,6 @@
 #include "configfile.h"
 #include "ini_file.h"
 #include "options.h"
-#include "profile.h"
 #include "record.h"
 #include "rule_option.h"
 #include "text.h"

@@ -9,6 +9,7 @@
 
 #include "clock.h"
 #include "config.h"
+#include "decide.h"
 #include "fd.h"
 #include "logfile.h"
 #include "quiet.h"

@@ -21,14 +21,14 @@
 /* Sizes that the thread of host.ahead is told. */
 #define NEXT 64
 
-static struct spill_missing missing_for(const struct spill_demotion *demotion)
+static struct spill_shortfall missing_for(const struct spill_demotion *demotion)
 {
 	uint64_t free = 0, total = 0;
 	demotion->backend->memory(demotion->device, &free, &total);
-	struct spill_missing missing =
-	    spill_policy_missing(spill_reserve_size(demotion->device), demotion->bytes, free,
-	                         spill_account_device_held(demotion->device),
-	                         spill_runtime_device_limit(demotion->backend, demotion->device));
+	struct spill_shortfall missing =
+	    spill_policy_shortfall(spill_reserve_size(demotion->device), demotion->bytes, free,
+	                           spill_account_device_held(demotion->device),
+	                           spill_runtime_device_limit(demotion->backend, demotion->device));
 	if (demotion->keeps_reserve)
 		missing.least = missing.wanted;
 	return missing;
@@ -73,7 +73,8 @@ static uint64_t movable_bytes(const struct spill_victim *list, unsigned count)
 }
 
 /* Nothing moves for a request that does not fit all the same, unless a part of the room helps, too. */
-static void make_plan(struct spill_plan *plan, struct spill_demotion *demotion, struct spill_missing missing)
+static void make_plan(struct spill_plan *plan, struct spill_demotion *demotion,
+                      struct spill_shortfall missing)
 {
 	unsigned count;
 	struct spill_victim *list = spill_candidates(demotion->device, false, demotion->before, &count);
@@ -136,7 +137,7 @@ static void tell_ahead(const struct spill_backend *backend, int device)
 }
 
 /* pre: the mover is held */
-static void demote(struct spill_demotion *demotion, struct spill_missing missing)
+static void demote(struct spill_demotion *demotion, struct spill_shortfall missing)
 {
 	struct spill_plan plan = {0};
 	struct spill_plan_reason why = {"demote", demotion->reason, demotion->api, demotion->caller,
@@ -177,7 +178,7 @@ bool spill_demote_held(struct spill_demotion *demotion, bool recheck)
 	if (demotion->error)
 		return dropped && !missing_for(demotion).least;
 	recheck = dropped || recheck;
-	struct spill_missing missing = missing_for(demotion);
+	struct spill_shortfall missing = missing_for(demotion);
 	/* The driver has refused what there seems to be room for; unless another thread has made that room meanwhile. */
 	if (!missing.wanted && !recheck)
 		missing.least = missing.wanted = demotion->bytes;

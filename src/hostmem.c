@@ -6,7 +6,7 @@
 
 #include "account.h"
 #include "fd.h"
-#include "least.h"
+#include "minmax.h"
 #include "policy.h"
 #include "pressure.h"
 #include "scratch.h"
@@ -39,8 +39,8 @@ uint64_t spill_hostmem_available_under(const char *root, struct spill_cgroup_hom
 	spill_cgroup_find(root, homes);
 	uint64_t machine = mem_available(root), group = spill_cgroup_room(root, homes);
 	if (group != SPILL_UNLIMITED)
-		group = spill_less(group, uncounted);
-	return spill_least(machine, group);
+		group = spill_minus(group, uncounted);
+	return spill_min(machine, group);
 }
 
 bool spill_hostmem_pressed_under(const char *root, struct spill_cgroup_homes *homes)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "account.h"
-#include "least.h"
+#include "minmax.h"
 #include "peer.h"
 #include "place/place.h"
 #include "rules.h"
@@ -292,7 +292,7 @@ uint64_t spill_mempool_growth(uint64_t bytes, uint64_t spare, uint64_t room)
 	uint64_t whole = needed > UINT64_MAX - SPILL_MEMPOOL_STEP
 	                     ? needed
 	                     : (needed + SPILL_MEMPOOL_STEP - 1) / SPILL_MEMPOOL_STEP * SPILL_MEMPOOL_STEP;
-	return needed > room ? needed : spill_least(whole, room);
+	return needed > room ? needed : spill_min(whole, room);
 }
 
 /* pre: locked */
@@ -343,7 +343,7 @@ void spill_mempool_retract(struct spill_mempool *pool, uint64_t bytes, uint64_t 
 {
 	pthread_mutex_lock(&lock);
 	pool->live -= bytes;
-	set_charge(pool, pool->charged - spill_least(charged, pool->charged - pool->live));
+	set_charge(pool, pool->charged - spill_min(charged, pool->charged - pool->live));
 	end_if_gone(pool);
 	pthread_mutex_unlock(&lock);
 }

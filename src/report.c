@@ -18,7 +18,7 @@
 
 /* A line is not on the caller's stack, which may be the program's smallest. */
 #define LINE 8192
-_Static_assert(LINE >= SPILL_BLOCK && LINE <= SPILL_SCRATCH, "room of a block, and room for it");
+_Static_assert(LINE >= SPILL_STDERR_BLOCK && LINE <= SPILL_SCRATCH, "room of a block, and room for it");
 
 /*
  * The loud line is due once a run, or at every spill and demotion. `text` then begins with the program's name and the
@@ -117,7 +117,8 @@ static const char *would(const struct spill_request *request, const struct spill
 	    .capped = request->capped,
 	    .supposed = true,
 	};
-	struct spill_remedy remedy = spill_decide_full(spill_runtime_policy(), request->applied, &ask, &view);
+	struct spill_fallback remedy =
+	    spill_decide_full(spill_runtime_policy(), request->applied, &ask, &view);
 	for (unsigned i = 0; i < remedy.count; i++)
 		if (spill_step_place(remedy.step[i]) != SPILL_PLACE_DEVICE)
 			return spill_step_name(remedy.step[i]);

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "context_end.h"
+#include "decide.h"
 #include "growth.h"
 #include "record.h"
 
@@ -170,11 +171,11 @@ struct spill_request {
 	struct spill_growth_answer growth; /* once it is served, and somebody wants to know */
 	uint64_t charged_rule; /* bytes charged to the rule's cap, and not taken over by the ledger's entry */
 	struct spill_decision decision;
-	struct spill_remedy remedy; /* from the first failure on */
-	unsigned remedy_at;         /* steps that have been tried */
-	unsigned demotions;         /* that made enough room for it */
-	bool gated;                 /* CAPTURE_*, STREAM_END, ends of contexts: inside the gate (gate.h) */
-	bool full;                  /* has failed: remedy is set */
+	struct spill_fallback remedy; /* from the first failure on */
+	unsigned remedy_at;           /* steps that have been tried */
+	unsigned demotions;           /* that made enough room for it */
+	bool gated;                   /* CAPTURE_*, STREAM_END, ends of contexts: inside the gate (gate.h) */
+	bool full;                    /* has failed: remedy is set */
 	bool
 	    over_limit; /* device.limit or a cap refuses; with mode=observe the driver is asked all the same */
 	bool capped;    /* a cap did */

@@ -7,7 +7,7 @@
 #include "demote.h"
 #include "engine.h"
 #include "gate.h"
-#include "least.h"
+#include "minmax.h"
 #include "movable.h"
 #include "note.h"
 #include "place/chunked.h"
@@ -45,7 +45,7 @@ uint64_t spill_reserve_size(int device)
 {
 	uint64_t size = spill_policy_device_reserve(spill_runtime_policy(), device);
 	const struct keeper *keeper = keeper_of(device);
-	return size && keeper ? spill_most(size, atomic_load_explicit(&keeper->grown, memory_order_relaxed))
+	return size && keeper ? spill_max(size, atomic_load_explicit(&keeper->grown, memory_order_relaxed))
 	                      : size;
 }
 
@@ -83,9 +83,9 @@ static bool look(const struct spill_backend *backend, int device, uint64_t *free
 	*free = 0;
 	if (backend->memory(device, free, &total) || !total)
 		return false;
-	uint64_t spare = spill_less(*free, pending), look_ns = spare > total / 8 ? ROOMY_NS : LOOK_NS;
-	*kept = spill_least(spill_reserve_size(device), total / SPILL_RESERVE_PART);
-	atomic_store(&keeper->budget, spill_less(spare, *kept + SPILL_RESERVE_BLOCK));
+	uint64_t spare = spill_minus(*free, pending), look_ns = spare > total / 8 ? ROOMY_NS : LOOK_NS;
+	*kept = spill_min(spill_reserve_size(device), total / SPILL_RESERVE_PART);
+	atomic_store(&keeper->budget, spill_minus(spare, *kept + SPILL_RESERVE_BLOCK));
 	atomic_store(&keeper->budget_ns, spill_clock_ns() + look_ns);
 	return true;
 }
@@ -150,7 +150,7 @@ static bool find_free(const struct spill_backend *backend, int device, uint64_t 
 	/* Free memory is told as 0 where no context of the device can be asked. */
 	if (!look(backend, device, free, kept) || !*free)
 		return false;
-	*free = spill_less(*free, atomic_load(&keepers[device].pending));
+	*free = spill_minus(*free, atomic_load(&keepers[device].pending));
 	return true;
 }
 
@@ -197,8 +197,7 @@ static bool leaves_enough(const struct spill_backend *backend, int device, const
 	if (!find_free(backend, device, &free, &kept) ||
 	    is_beyond(backend, device, taking->least, &free, &kept))
 		return true;
-	uint64_t part = part_of(backend, device, kept),
-	         bytes = spill_most(taking->bytes, SPILL_RESERVE_BLOCK);
+	uint64_t part = part_of(backend, device, kept), bytes = spill_max(taking->bytes, SPILL_RESERVE_BLOCK);
 	if (part <= free && bytes <= free - part)
 		return true;
 	return demote(backend, device, bytes, api, caller) &&
@@ -346,8 +345,8 @@ void spill_reserve_load_end(const struct spill_backend *backend, int device, con
 	if (!keeper || !size || !load->free || spill_capture_any() ||
 	    backend->memory(device, &free, &total) || load->given != atomic_load(&keeper->given))
 		return;
-	uint64_t most = spill_least(SPILL_RESERVE_MOST, total / SPILL_RESERVE_PART);
-	uint64_t needs = spill_least(spill_less(load->free, free), most);
+	uint64_t most = spill_min(SPILL_RESERVE_MOST, total / SPILL_RESERVE_PART);
+	uint64_t needs = spill_min(spill_minus(load->free, free), most);
 	uint64_t grown = atomic_load(&keeper->grown);
 	while (needs > size && needs > grown)
 		if (atomic_compare_exchange_weak(&keeper->grown, &grown, needs)) {

@@ -27,7 +27,7 @@ struct spill_chunked {
 	/* Of those that may be moved, the mover's: */
 	TAILQ_ENTRY(spill_chunked) all; /* in the order they were made */
 	bool enlisted;
-	_Atomic bool dead; /* cache of a growing pool that nothing reuses (policy/growth.h) */
+	_Atomic bool dead; /* cache of a growing pool that nothing reuses (policy/predict/growth.h) */
 	bool owed;         /* came when nothing could move: others are to give way to it later (promote.h) */
 	bool pinned;       /* exported: stays where it is for life */
 	bool followed;     /* enlisted and not pinned: its chunks are in granules.h */

@@ -6,7 +6,7 @@
 #include "context_end.h"
 #include "host_share.h"
 #include "hostmem.h"
-#include "least.h"
+#include "minmax.h"
 #include "pool.h"
 #include "record.h"
 
@@ -43,7 +43,7 @@ uint64_t spill_device_charge(const struct spill_want *want, uint64_t bytes, uint
 	uint64_t held = spill_account_device_held(want->device), charge;
 	do {
 		uint64_t left = want->device_limit > held ? (want->device_limit - held) / unit * unit : 0;
-		charge = spill_least(wanted, left);
+		charge = spill_min(wanted, left);
 	} while (!spill_account_device_charge(want->device, &held, charge));
 	return charge;
 }
@@ -73,8 +73,8 @@ static uint64_t host_limit(const struct spill_policy *policy, uint64_t start)
 static uint64_t host_room(const struct spill_policy *policy, struct spill_host_view *view, uint64_t start,
                           uint64_t available, uint64_t own)
 {
-	uint64_t left = spill_less(start, own);
-	view->available = spill_least(available, left);
+	uint64_t left = spill_minus(start, own);
+	view->available = spill_min(available, left);
 	return spill_policy_host_room(policy, view);
 }
 

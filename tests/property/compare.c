@@ -110,13 +110,13 @@ struct spill_decision ask_decision(const struct property_case *this, const struc
 	return decision;
 }
 
-static bool same_remedy(const struct spill_remedy *a, const struct spill_remedy *b)
+static bool same_remedy(const struct spill_fallback *a, const struct spill_fallback *b)
 {
 	return a->count == b->count && memcmp(a->step, b->step, a->count * sizeof(a->step[0])) == 0 &&
 	       a->surfaces == b->surfaces && same_text(a->refused_by, b->refused_by);
 }
 
-static bool is_total_when_full(const struct spill_remedy *remedy)
+static bool is_total_when_full(const struct spill_fallback *remedy)
 {
 	unsigned taken = 0;
 
@@ -131,10 +131,10 @@ static bool is_total_when_full(const struct spill_remedy *remedy)
 	return !(remedy->surfaces && !taken) && !(remedy->refused_by && taken);
 }
 
-struct spill_remedy ask_remedy(const struct property_case *this, const struct spill_rule *rule,
-                               const struct spill_ask *ask, const struct spill_full_view *view)
+struct spill_fallback ask_remedy(const struct property_case *this, const struct spill_rule *rule,
+                                 const struct spill_ask *ask, const struct spill_full_view *view)
 {
-	struct spill_remedy remedy = spill_decide_full(&this->policy, rule, ask, view), again, expected;
+	struct spill_fallback remedy = spill_decide_full(&this->policy, rule, ask, view), again, expected;
 
 	must(this, is_total_when_full(&remedy), "steps that there are not, or twice");
 	again = spill_decide_full(&this->policy, rule, ask, view);

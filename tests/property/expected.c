@@ -1,4 +1,4 @@
-/* Written from the words of policy/rule.h and docs/options.md alone; slow, and with numbers that cannot wrap. */
+/* Written from the words of policy/options/rule.h and docs/options.md alone; slow, and with numbers that cannot wrap. */
 #include <string.h>
 
 #include "property.h"
@@ -148,13 +148,13 @@ static bool can(const struct spill_policy *policy, unsigned capabilities, enum s
 	}
 }
 
-static void add(struct spill_remedy *remedy, enum spill_step step, bool capped)
+static void add(struct spill_fallback *remedy, enum spill_step step, bool capped)
 {
 	if (!capped || (step != SPILL_STEP_TRIM && step != SPILL_STEP_DEMOTE))
 		remedy->step[remedy->count++] = step;
 }
 
-static void add_chain(struct spill_remedy *remedy, const struct spill_policy *policy,
+static void add_chain(struct spill_fallback *remedy, const struct spill_policy *policy,
                       const struct spill_full_view *view)
 {
 	const struct spill_chain *chain = &policy->chain;
@@ -179,10 +179,10 @@ static bool wants_to_know(const struct spill_policy *policy, const struct spill_
 	return policy->honest_first == SPILL_HONEST_ON || view->asks_again;
 }
 
-struct spill_remedy expected_remedy(const struct spill_policy *policy, const struct spill_rule *rule,
-                                    const struct spill_ask *ask, const struct spill_full_view *view)
+struct spill_fallback expected_remedy(const struct spill_policy *policy, const struct spill_rule *rule,
+                                      const struct spill_ask *ask, const struct spill_full_view *view)
 {
-	struct spill_remedy remedy = {0};
+	struct spill_fallback remedy = {0};
 	bool spills = false;
 
 	if (view->capturing)

@@ -123,7 +123,7 @@ static bool full(struct request *request, bool capped)
 	    .asks_again = spill_retrier_find(callers[event->caller], event->operation) != NULL,
 	    .repeats = model_repeats(request),
 	};
-	struct spill_remedy remedy;
+	struct spill_fallback remedy;
 
 	for (unsigned i = 0; i < THREADS; i++)
 		view.any_capture |= model->capturing[i];

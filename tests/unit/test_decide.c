@@ -5,7 +5,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "policy.h"
+#include "decide.h"
 
 #define GIB ((uint64_t)1 << 30)
 #define ALL (SPILL_CAN_MOVE | SPILL_CAN_SPLIT | SPILL_CAN_MANAGED | SPILL_CAN_HOST)

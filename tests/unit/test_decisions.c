@@ -5,7 +5,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "rule.h"
+#include "decide.h"
 
 #define ALL (SPILL_CAN_MOVE | SPILL_CAN_SPLIT | SPILL_CAN_MANAGED | SPILL_CAN_HOST)
 
@@ -261,7 +261,7 @@ static const struct full {
     {.what = "off", .no_rule = true, .mode = SPILL_MODE_OFF},
 };
 
-static struct spill_remedy remedy_of(const struct full *c, enum spill_honest_first honest, bool placeable)
+static struct spill_fallback remedy_of(const struct full *c, enum spill_honest_first honest, bool placeable)
 {
 	struct spill_policy policy;
 	struct spill_ask ask = {.bytes = 10, .weight = 10, .placeable = placeable};
@@ -280,7 +280,7 @@ static void when_full(void **state)
 {
 	for (size_t i = 0; i < sizeof(full) / sizeof(full[0]); i++) {
 		const struct full *c = &full[i];
-		struct spill_remedy remedy = remedy_of(c, SPILL_HONEST_AUTO, true);
+		struct spill_fallback remedy = remedy_of(c, SPILL_HONEST_AUTO, true);
 
 		if (remedy.count != c->count || !same(remedy.refused_by, c->refused_by) || remedy.surfaces)
 			fail_msg("%s: %u steps, refused by %s", c->what, remedy.count, remedy.refused_by);
@@ -390,11 +390,11 @@ static void supposed(void **state)
 	struct spill_full_view view = {.capabilities = ALL};
 
 	spill_policy_default(&policy);
-	struct spill_remedy spilled = spill_decide_full(&policy, NULL, &ask, &view);
+	struct spill_fallback spilled = spill_decide_full(&policy, NULL, &ask, &view);
 	policy.mode = SPILL_MODE_OBSERVE;
 	assert_int_equal(spill_decide_full(&policy, NULL, &ask, &view).count, 0);
 	view.supposed = true;
-	struct spill_remedy remedy = spill_decide_full(&policy, NULL, &ask, &view);
+	struct spill_fallback remedy = spill_decide_full(&policy, NULL, &ask, &view);
 	assert_int_equal(remedy.count, spilled.count);
 	assert_memory_equal(remedy.step, spilled.step, spilled.count * sizeof(spilled.step[0]));
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "decide.h"
 #include "doctor.h"
 #include "hostmem.h"
 #include "smallfile.h"

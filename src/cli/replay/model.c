@@ -117,7 +117,7 @@ static bool full(struct cli_model_request *request, bool capped)
 	    .asks_again = site->asks_again & operation_of(request->asked),
 	    .repeats = request->repeats,
 	};
-	struct spill_remedy remedy;
+	struct spill_fallback remedy;
 
 	request->ask.placeable = placeable(request);
 	remedy = spill_decide_full(policy_of(model), request->rule, &request->ask, &view);
