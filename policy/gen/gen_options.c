@@ -7,7 +7,7 @@
 
 #include "gen_options.h"
 #include "ini_file.h"
-#include "options.h"
+#include "option_kind.h"
 #include "rule_option.h"
 
 static const char head[] =
@@ -109,65 +109,9 @@ static const char rules[] =
 
 void print_values(const struct spill_option *row)
 {
-	switch (row->kind) {
-	case SPILL_OPTION_YESNO:
-		fputs("yes, no", stdout);
-		break;
-	case SPILL_OPTION_SIZE:
-		fputs("size", stdout);
-		break;
-	case SPILL_OPTION_SHARE:
-		fputs("size, %", stdout);
-		break;
-	case SPILL_OPTION_LIMIT:
-		fputs("none, size, %", stdout);
-		break;
-	case SPILL_OPTION_PERCENT:
-		fputs("%", stdout);
-		break;
-	case SPILL_OPTION_CHUNK:
-		fputs("size, a multiple of 2MiB", stdout);
-		break;
-	case SPILL_OPTION_TIME:
-		fputs("time", stdout);
-		break;
-	case SPILL_OPTION_NUMBER:
-		fputs("number", stdout);
-		break;
-	case SPILL_OPTION_CHAIN:
-		fputs("auto, list of trim, demote, split, managed, host", stdout);
-		break;
-	case SPILL_OPTION_PLACES:
-		printf("list of %s", row->values);
-		break;
-	case SPILL_OPTION_PATH:
-		fputs("pattern, folder, off", stdout);
-		break;
-	case SPILL_OPTION_NODE:
-		fputs("nearest, N", stdout);
-		break;
-	case SPILL_OPTION_ONOFF:
-		fputs("on, off", stdout);
-		break;
-	case SPILL_OPTION_BYTES:
-		fputs("size", stdout);
-		break;
-	case SPILL_OPTION_RANGE:
-		fputs("1MiB..2GiB, 1MiB.., ..2GiB, size", stdout);
-		break;
-	case SPILL_OPTION_DEVICES:
-		fputs("list of numbers", stdout);
-		break;
-	case SPILL_OPTION_GLOB:
-	case SPILL_OPTION_SYMBOL:
-	case SPILL_OPTION_NAME:
-		fputs("pattern", stdout);
-		break;
-	case SPILL_OPTION_WORD:
-	case SPILL_OPTION_OVER:
-		fputs(row->values, stdout);
-		break;
-	}
+	const struct spill_kind *kind = spill_option_kind(row);
+
+	printf("%s%s", kind->values, kind->with_words ? row->values : "");
 }
 
 static void print_table(void)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "gen_options.h"
-#include "options.h"
+#include "option_kind.h"
 #include "rule_option.h"
 
 /* No word of the table has what a dictionary's quotes would take for its own. */

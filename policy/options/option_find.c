@@ -1,10 +1,9 @@
-/* From names of sections, keys and variables to slots, and what is said of names that there are not. */
+/* Slots of the names of sections, keys and variables, and messages about unknown names. */
 #include <string.h>
 
 #include "nearest.h"
-#include "options.h"
+#include "option_kind.h"
 #include "rule_option.h"
-#include "text.h"
 
 static bool row_is(unsigned row, const char *section, const char *key)
 {

@@ -1,7 +1,6 @@
 #include <string.h>
 
-#include "options.h"
-#include "text.h"
+#include "option_kind.h"
 
 static const struct spill_option rows[] = {
 #define OPTION(section, key, kind, field, words, initial, meaning) \
@@ -11,7 +10,7 @@ static const struct spill_option rows[] = {
 #include "options.def"
 };
 
-/* Keys of [device] that `[device N]` takes, each with an array of the policy. */
+/* Keys of [device] that `[device N]` takes, too. Each has an array in the policy. */
 static const struct device_option {
 	const char *key;
 	size_t offset;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "nearest.h"
-#include "text.h"
+#include "option_kind.h"
 
 static const struct spill_rule_option rows[] = {
 #define OPTION(section, key, kind, field, words, initial, meaning)
@@ -22,7 +22,7 @@ const struct spill_rule_option *spill_rule_option_row(unsigned row)
 	return &rows[row];
 }
 
-/* What options are called that do for all requests what a key does for those of a rule. */
+/* Options that do for all requests what a rule's key does for the requests of the rule. */
 static const struct alike {
 	const char *option, *key;
 } alike[] = {
@@ -30,7 +30,7 @@ static const struct alike {
     {"chain", "over"}, {"oom.honest_first", "honest"}, {"oom.chain", "over"},
 };
 
-/* The key that does what the option does, or NULL. Of "preferred" alone it is managed.preferred. */
+/* The key that is like the option, or NULL. For "preferred" it is managed.preferred. */
 static const char *key_like(const char *option)
 {
 	for (unsigned i = 0; i < sizeof(alike) / sizeof(alike[0]); i++) {
@@ -86,7 +86,7 @@ int spill_rule_option_find(const char *key, struct spill_error *error)
 	error->offset = 0;
 	if (!near && is_option(key)) {
 		spill_text_quote(&text, key, strlen(key));
-		spill_text_add(&text, " is for all requests, and no key of [rule NAME]");
+		spill_text_add(&text, " is for all requests; [rule NAME] does not have it");
 		return -1;
 	}
 	if (!near)
@@ -100,7 +100,9 @@ int spill_rule_option_find(const char *key, struct spill_error *error)
 
 int spill_rule_option_put(struct spill_rule *rule, unsigned row, const char *value, struct spill_error *error)
 {
-	if (spill_option_put_field(&rows[row].option, (char *)rule + rows[row].option.offset, value, error))
+	const struct spill_option *option = &rows[row].option;
+
+	if (spill_option_kind(option)->put(option, (char *)rule + option->offset, value, error))
 		return -1;
 	rule->set |= rows[row].bit;
 	return 0;
@@ -108,7 +110,9 @@ int spill_rule_option_put(struct spill_rule *rule, unsigned row, const char *val
 
 static void add_value(struct spill_text *text, const struct spill_rule *rule, unsigned row)
 {
-	spill_option_add_field(text, &rows[row].option, (const char *)rule + rows[row].option.offset);
+	const struct spill_option *option = &rows[row].option;
+
+	spill_option_kind(option)->add(text, option, (const char *)rule + option->offset);
 }
 
 void spill_rule_option_format(const struct spill_rule *rule, unsigned row, char *buffer, size_t size)
