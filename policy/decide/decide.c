@@ -4,8 +4,9 @@
 
 static const char rule_default[] = "default";
 
-/* What `[device N]` says, else what holds for all. */
-static struct spill_amount of_device(struct spill_amount all, const struct spill_amount *each, int device)
+/* The value of `[device N]`, or of [device]. */
+static struct spill_amount value_for_device(struct spill_amount all, const struct spill_amount *each,
+                                            int device)
 {
 	return device >= 0 && device < SPILL_DEVICES && each[device].kind != SPILL_AMOUNT_NONE ? each[device]
 	                                                                                       : all;
@@ -13,24 +14,25 @@ static struct spill_amount of_device(struct spill_amount all, const struct spill
 
 uint64_t spill_policy_device_limit(const struct spill_policy *policy, int device, uint64_t total)
 {
-	return spill_amount_resolve(of_device(policy->device_limit, policy->device_limits, device), total,
-	                            SPILL_UNLIMITED);
+	return spill_amount_resolve(value_for_device(policy->device_limit, policy->device_limits, device),
+	                            total, SPILL_UNLIMITED);
 }
 
 uint64_t spill_policy_device_reserve(const struct spill_policy *policy, int device)
 {
-	return spill_amount_resolve(of_device(policy->device_reserve, policy->device_reserves, device), 0, 0);
+	return spill_amount_resolve(value_for_device(policy->device_reserve, policy->device_reserves, device),
+	                            0, 0);
 }
 
-static bool has(const struct spill_rule *rule, unsigned key)
+static bool rule_has(const struct spill_rule *rule, unsigned key)
 {
 	return rule && (rule->set & key);
 }
 
-/* Where a rule puts it at once; DEVICE: nowhere but where the driver does. */
-static enum spill_place at_once(const struct spill_rule *rule, const struct spill_ask *ask)
+/* The place that a rule gives at once. DEVICE: no rule, or the driver decides. */
+static enum spill_place place_by_rule(const struct spill_rule *rule, const struct spill_ask *ask)
 {
-	if (has(rule, SPILL_RULE_HAS_PLACE) && ask->placeable && !ask->place_failed) {
+	if (rule_has(rule, SPILL_RULE_HAS_PLACE) && ask->placeable && !ask->place_failed) {
 		switch (rule->place) {
 		case SPILL_RULE_SPLIT:
 			return SPILL_PLACE_SPLIT;
@@ -45,11 +47,11 @@ static enum spill_place at_once(const struct spill_rule *rule, const struct spil
 	return SPILL_PLACE_DEVICE;
 }
 
-static enum spill_switch chunks(const struct spill_policy *policy, const struct spill_rule *rule)
+static enum spill_switch chunks_by_rule(const struct spill_policy *policy, const struct spill_rule *rule)
 {
 	if (policy->mode != SPILL_MODE_SPILL)
 		return SPILL_SWITCH_OFF;
-	if (!has(rule, SPILL_RULE_HAS_PLACE))
+	if (!rule_has(rule, SPILL_RULE_HAS_PLACE))
 		return SPILL_SWITCH_AUTO;
 	if (rule->place == SPILL_RULE_MOVABLE)
 		return SPILL_SWITCH_ON;
@@ -61,21 +63,22 @@ struct spill_decision spill_decide(const struct spill_policy *policy, const stru
 {
 	struct spill_decision decision = {
 	    .rule = rule ? rule->name : rule_default,
-	    .chunks = chunks(policy, rule),
-	    .place = at_once(rule, ask),
+	    .chunks = chunks_by_rule(policy, rule),
+	    .place = place_by_rule(rule, ask),
 	};
 
-	if (has(rule, SPILL_RULE_HAS_PLACE) && rule->place == SPILL_RULE_REFUSE) {
+	if (rule_has(rule, SPILL_RULE_HAS_PLACE) && rule->place == SPILL_RULE_REFUSE) {
 		decision.would = SPILL_VERDICT_REFUSE;
-		decision.refused_by = "rule.place";
+		decision.refused_by = spill_refused_by_name(SPILL_REFUSED_BY_RULE_PLACE);
 	} else if (decision.place != SPILL_PLACE_DEVICE) {
 		decision.would = SPILL_VERDICT_PLACE;
-	} else if (has(rule, SPILL_RULE_HAS_CAP) && ask->bytes > spill_rule_room(rule, view->rule_used)) {
+	} else if (rule_has(rule, SPILL_RULE_HAS_CAP) &&
+	           ask->bytes > spill_rule_room(rule, view->rule_used)) {
 		decision.would = SPILL_VERDICT_FULL;
-		decision.refused_by = "rule.cap";
+		decision.refused_by = spill_refused_by_name(SPILL_REFUSED_BY_RULE_CAP);
 	} else if (!spill_fits(ask->weight, view->device_used, view->device_limit)) {
 		decision.would = SPILL_VERDICT_FULL;
-		decision.refused_by = "device.limit";
+		decision.refused_by = spill_refused_by_name(SPILL_REFUSED_BY_DEVICE_LIMIT);
 	}
 	if (policy->mode == SPILL_MODE_SPILL)
 		decision.verdict = decision.would;
@@ -86,7 +89,7 @@ enum spill_memory spill_policy_memory(const struct spill_policy *policy, unsigne
 {
 	if (policy->device_memory != SPILL_MEMORY_AUTO)
 		return policy->device_memory;
-	/* One that is both has no other memory that it could be coherent with: GB10. */
+	/* GB10 reports both. Its memory is shared, so a coherent link makes no difference. */
 	if (capabilities & SPILL_IS_INTEGRATED)
 		return SPILL_MEMORY_INTEGRATED;
 	return capabilities & SPILL_IS_COHERENT ? SPILL_MEMORY_COHERENT : SPILL_MEMORY_DISCRETE;
@@ -99,14 +102,15 @@ bool spill_policy_gains_by_moving(const struct spill_policy *policy, unsigned ca
 }
 
 /*
- * What is tried, by the kind of memory. Integrated: what leaves stays in the same chips, so there is no demote and no split; but
- * managed and host memory are not bounded by what the firmware has set aside for the device, and the host guard knows what the chips
- * have left. Coherent: the device reads managed memory at the link's speed, and the driver can bring its pages (adr 25).
+ * The default steps by kind of memory (adr 25).
+ * Integrated: demoted memory stays in the same chips, so there is no demote and no split. Managed and
+ * host memory may exceed the share that the firmware has set aside for the device.
+ * Coherent: the device reads managed memory at the link's speed, and the driver can migrate its pages.
  */
 static const struct {
 	unsigned count;
 	enum spill_step step[SPILL_STEPS];
-} orders[] = {
+} default_chains[] = {
     [SPILL_MEMORY_DISCRETE] = {5,
                                {SPILL_STEP_TRIM, SPILL_STEP_DEMOTE, SPILL_STEP_SPLIT, SPILL_STEP_MANAGED,
                                 SPILL_STEP_HOST}},
@@ -139,15 +143,15 @@ unsigned spill_policy_chain(const struct spill_policy *policy, unsigned capabili
 			step[count] = policy->chain.step[count];
 		return count;
 	}
-	for (unsigned i = 0; i < orders[memory].count; i++) {
-		if (is_possible(policy, capabilities, orders[memory].step[i]))
-			step[count++] = orders[memory].step[i];
+	for (unsigned i = 0; i < default_chains[memory].count; i++) {
+		if (is_possible(policy, capabilities, default_chains[memory].step[i]))
+			step[count++] = default_chains[memory].step[i];
 	}
 	return count;
 }
 
-/* Above a cap the device need not be full, and nothing that is given back brings it below. */
-static bool is_room_made(enum spill_step step)
+/* Above a cap these steps are useless: the device need not be full. */
+static bool makes_device_room(enum spill_step step)
 {
 	return step == SPILL_STEP_TRIM || step == SPILL_STEP_DEMOTE;
 }
@@ -158,13 +162,13 @@ static unsigned steps_of_chain(const struct spill_policy *policy, const struct s
 	unsigned all = spill_policy_chain(policy, view->capabilities, step), count = 0;
 
 	for (unsigned i = 0; i < all; i++) {
-		if (!view->capped || !is_room_made(step[i]))
+		if (!view->capped || !makes_device_room(step[i]))
 			step[count++] = step[i];
 	}
 	return count;
 }
 
-/* `over`, instead of the chain. What nobody uses is given back first all the same: then it may fit. */
+/* The steps of `over`, instead of the chain. Unused memory is released first: then it may fit. */
 static unsigned steps_of_rule(const struct spill_rule *rule, const struct spill_full_view *view,
                               enum spill_step step[SPILL_STEPS])
 {
@@ -188,51 +192,56 @@ static unsigned steps_of_rule(const struct spill_rule *rule, const struct spill_
 	return count;
 }
 
-/* Where there is nothing to skip the error is told anyway: who remembered that as a first failure would wait for a repeat. */
-static bool skips(const struct spill_fallback *remedy)
+/*
+ * Is there a step to skip? Without one, out of memory is the answer anyway. Remembered as a first
+ * failure, it would wait for a repeat.
+ */
+static bool has_step_to_skip(const struct spill_fallback *fallback)
 {
-	for (unsigned i = 0; i < remedy->count; i++) {
-		if (remedy->step[i] != SPILL_STEP_TRIM)
+	for (unsigned i = 0; i < fallback->count; i++) {
+		if (fallback->step[i] != SPILL_STEP_TRIM)
 			return true;
 	}
 	return false;
 }
 
 /*
- * Above a cap what a cache gives back is of no use, unless a rule knows better. In any capture: PyTorch frees no cache, and so
- * does not ask again, while another of its threads captures.
+ * Does the first failure surface? Above a cap a freed cache does not help, unless the rule sets
+ * `honest`. Never in a capture: PyTorch frees no cache, and so does not ask again, while one of its
+ * threads captures.
  */
-static bool surfaces(const struct spill_policy *policy, const struct spill_rule *rule,
-                     const struct spill_full_view *view)
+static bool first_failure_surfaces(const struct spill_policy *policy, const struct spill_rule *rule,
+                                   const struct spill_full_view *view)
 {
-	bool asked = !view->capped && (policy->honest_first == SPILL_HONEST_ON ||
-	                               (policy->honest_first == SPILL_HONEST_AUTO && view->asks_again));
+	bool surfaces = !view->capped && (policy->honest_first == SPILL_HONEST_ON ||
+	                                  (policy->honest_first == SPILL_HONEST_AUTO && view->asks_again));
 
-	if (has(rule, SPILL_RULE_HAS_HONEST))
-		asked = rule->honest;
-	return asked && !view->any_capture && !view->repeats;
+	if (rule_has(rule, SPILL_RULE_HAS_HONEST))
+		surfaces = rule->honest;
+	return surfaces && !view->any_capture && !view->repeats;
 }
 
 struct spill_fallback spill_decide_full(const struct spill_policy *policy, const struct spill_rule *rule,
                                         const struct spill_ask *ask, const struct spill_full_view *view)
 {
-	struct spill_fallback remedy = {0};
+	struct spill_fallback fallback = {0};
 
 	if (view->capturing) {
-		remedy.refused_by = "stream capture";
-		return remedy;
+		fallback.refused_by = spill_refused_by_name(SPILL_REFUSED_BY_CAPTURE);
+		return fallback;
 	}
 	if (policy->mode != SPILL_MODE_SPILL && !view->supposed)
-		return remedy;
-	if (!has(rule, SPILL_RULE_HAS_OVER)) {
-		remedy.count = steps_of_chain(policy, view, remedy.step);
+		return fallback;
+	if (!rule_has(rule, SPILL_RULE_HAS_OVER)) {
+		fallback.count = steps_of_chain(policy, view, fallback.step);
 	} else {
-		remedy.count = steps_of_rule(rule, view, remedy.step);
-		if (!skips(&remedy))
-			remedy.refused_by = "rule.over";
+		fallback.count = steps_of_rule(rule, view, fallback.step);
+		if (!has_step_to_skip(&fallback))
+			fallback.refused_by = spill_refused_by_name(SPILL_REFUSED_BY_RULE_OVER);
 	}
-	remedy.surfaces = ask->placeable && skips(&remedy) && surfaces(policy, rule, view);
-	return remedy;
+	fallback.surfaces =
+	    ask->placeable && has_step_to_skip(&fallback) && first_failure_surfaces(policy, rule, view);
+	return fallback;
 }
 
 uint64_t spill_policy_device_room(uint64_t reserve, uint64_t free, uint64_t held, uint64_t limit)
@@ -265,11 +274,12 @@ struct spill_shortfall spill_policy_shortfall(uint64_t reserve, uint64_t bytes, 
 	};
 }
 
-/* Where the policy does not say: 4 GiB in chunks of 64 MiB cost 2 ms, in chunks of 16 MiB 8 (measured, H200). */
+/* Default chunk: 4 GiB take 2 ms in chunks of 64 MiB, and 8 ms in chunks of 16 MiB (measured, H200). */
 #define CHUNK ((uint64_t)64 << 20)
 /*
- * Chunks of what is smaller than two whole ones: most of it is then of one size, and in an exchange what leaves has a home for
- * what comes (adr/0021: a training step in PyTorch, whose segments are of 16 to 64 MiB, 0.40 s instead of 0.78).
+ * Chunk of an allocation that is smaller than two default chunks. Most chunks then have one size, and
+ * an exchange can reuse the memory of a victim (adr/0021). A training step in PyTorch, with segments
+ * of 16 to 64 MiB, takes 0.40 s instead of 0.78 s.
  */
 #define SMALL ((uint64_t)16 << 20)
 

@@ -50,10 +50,10 @@ struct spill_decision {
 /* The state that matters when the device is full. */
 struct spill_full_view {
 	unsigned capabilities; /* enum spill_capability of the device */
-	bool capped;           /* rule.cap refused: the device need not be full */
-	bool capturing;        /* its own stream captures, or one that forbids the calls of a placement */
-	bool any_capture;      /* some stream of the process captures */
-	bool asks_again;       /* the caller is in retriers.def for this kind of request */
+	bool capped;           /* rule.cap refused: the device need not be full. */
+	bool capturing;        /* its own stream captures, or one that forbids the calls of a placement. */
+	bool any_capture;      /* some stream of the process captures. */
+	bool asks_again;       /* the caller is in retriers.def for this kind of request. */
 	bool repeats;          /* the repeat of a failure that surfaced (retry.h) */
 	bool supposed;         /* answer with mode=observe as with mode=spill */
 };

@@ -2,8 +2,8 @@
 
 #include "minmax.h"
 
-/* A sum that does not fit is as much as can be said, never a little. */
-static uint64_t with_host(enum spill_meminfo_report report, uint64_t device, uint64_t host)
+/* Adds host memory if the report includes it. A sum that overflows is the maximum. */
+static uint64_t add_host(enum spill_meminfo_report report, uint64_t device, uint64_t host)
 {
 	if (report != SPILL_MEMINFO_SPILL)
 		return device;
@@ -15,10 +15,10 @@ uint64_t spill_meminfo_free(enum spill_meminfo_report report, uint64_t free,
 {
 	if (report == SPILL_MEMINFO_HONEST)
 		return free;
-	/* More can be held than the limit: what graphs take nobody could refuse. */
+	/* `held` can exceed the limit: memory of graphs cannot be refused. */
 	if (view->limit != SPILL_UNLIMITED)
 		free = spill_min(free, spill_minus(view->limit, view->held));
-	return with_host(report, free, spill_min(view->host_room, view->host_most));
+	return add_host(report, free, spill_min(view->host_room, view->host_most));
 }
 
 uint64_t spill_meminfo_total(enum spill_meminfo_report report, uint64_t total,
@@ -26,7 +26,7 @@ uint64_t spill_meminfo_total(enum spill_meminfo_report report, uint64_t total,
 {
 	if (report == SPILL_MEMINFO_HONEST)
 		return total;
-	return with_host(report, spill_min(total, view->limit), view->host_most);
+	return add_host(report, spill_min(total, view->limit), view->host_most);
 }
 
 void spill_meminfo_parts(enum spill_meminfo_report report, struct spill_meminfo_parts *parts,
@@ -50,14 +50,14 @@ bool spill_meminfo_can_spill(const struct spill_policy *policy, unsigned capabil
 	enum spill_step step[SPILL_STEPS];
 	unsigned count = spill_policy_chain(policy, capabilities, step);
 
-	/* What is free there would be told twice. */
+	/* Free memory of the shared chips would count twice. */
 	if (spill_policy_memory(policy, capabilities) == SPILL_MEMORY_INTEGRATED)
 		return false;
 	for (unsigned i = 0; i < count; i++) {
 		if (step[i] == SPILL_STEP_DEMOTE && policy->movable_enable != SPILL_SWITCH_OFF &&
 		    capabilities & SPILL_CAN_MOVE)
 			return true;
-		/* TRIM and DEMOTE place on the device, which is no capability. */
+		/* TRIM and DEMOTE place on the device: that is no capability. */
 		if (capabilities & 1u << spill_step_place(step[i]))
 			return true;
 	}

@@ -20,7 +20,7 @@ const struct spill_retrier *spill_retrier_find(const char *path, enum spill_retr
 	return NULL;
 }
 
-static bool is_of_kind(const struct spill_failure *a, const struct spill_failure *b)
+static bool is_same_kind(const struct spill_failure *a, const struct spill_failure *b)
 {
 	return a->caller == b->caller && a->device == b->device && a->operation == b->operation;
 }
@@ -28,7 +28,7 @@ static bool is_of_kind(const struct spill_failure *a, const struct spill_failure
 bool spill_failure_repeats(const struct spill_failure *pending, const struct spill_failure *now,
                            uint64_t window_us)
 {
-	return pending->bytes && now->bytes >= pending->bytes && is_of_kind(pending, now) &&
+	return pending->bytes && now->bytes >= pending->bytes && is_same_kind(pending, now) &&
 	       now->time_us - pending->time_us <= window_us;
 }
 
@@ -38,7 +38,7 @@ struct spill_failure *spill_failure_slot(struct spill_failure pending[SPILL_FAIL
 	struct spill_failure *slot = &pending[0];
 
 	for (unsigned i = 0; i < SPILL_FAILURES; i++) {
-		if (pending[i].bytes && is_of_kind(&pending[i], now))
+		if (pending[i].bytes && is_same_kind(&pending[i], now))
 			return &pending[i];
 		if (slot->bytes && (!pending[i].bytes || pending[i].time_us < slot->time_us))
 			slot = &pending[i];

@@ -19,7 +19,7 @@ void spill_victim_mark(struct spill_victim *list, unsigned count)
 	}
 }
 
-static int order(uint64_t left, uint64_t right)
+static int compare_seq(uint64_t left, uint64_t right)
 {
 	return (left > right) - (left < right);
 }
@@ -36,7 +36,7 @@ int spill_victim_compare(const void *left, const void *right)
 		return a->newest ? 1 : -1;
 	if (spill_size_class(a->bytes) != spill_size_class(b->bytes))
 		return spill_size_class(a->bytes) > spill_size_class(b->bytes) ? -1 : 1;
-	return order(a->seq, b->seq);
+	return compare_seq(a->seq, b->seq);
 }
 
 int spill_victim_compare_back(const void *left, const void *right)

@@ -2,184 +2,188 @@
 
 #include "hash.h"
 
-/* A use this little further on than the foreseen one is believed: so much was left out. One further on may be chance. */
+/* A match at most so far behind the predicted access counts. One further on may be chance. */
 #define NEAR 4
-/* So many uses that are found nowhere came between; if there are more, the program does something else. */
+/* The position stays for so many unknown accesses. After more of them, the program does other work. */
 #define HELD 4
-/* A place that was jumped to is doubted for so many uses. */
+/* A new position is in doubt for so many accesses. */
 #define NEW_PLACE 8
 /*
- * The longer context: this launch so far and those before it. Launches, and not uses: the layers of a network use the same few small
- * buffers in turn, and what tells them apart is the weights, in every second launch or so. Of more uses the hash is believed.
- * The shorter context is found by its last use, and is believed if the one before fits too.
+ * The longer context is this launch so far and the launches before it. It counts launches, because
+ * the layers of a network share a few small buffers. Their weights differ, in every second launch or
+ * so. Up to COMPARED accesses are compared; of more, the hash counts.
+ * The shorter context is the last access. It counts if the access before it is the same, too.
  */
 #define COMPARED 128
-/* The walk foresees while at least three of eight uses were foreseen: of two sequences that run at once, one is. */
+/* Least share of right predictions, 3/8. Of two sequences that run at once, one is predicted. */
 #define SURE_LEAST (SPILL_ACCESS_SURE / 8 * 3)
 
-static const struct spill_access *at(const struct spill_access_history *order, uint64_t number)
+static const struct spill_access *access_at(const struct spill_access_history *history, uint64_t number)
 {
-	return &order->uses[number % SPILL_ACCESS_USES];
+	return &history->uses[number % SPILL_ACCESS_USES];
 }
 
-static bool same(const struct spill_access *a, const struct spill_access *b)
+static bool is_same_access(const struct spill_access *a, const struct spill_access *b)
 {
 	return a->key == b->key && a->site == b->site;
 }
 
-/* Are the `length` uses that end before number `end` the last ones, of which the newest is not in the ring yet? */
-static bool ends_alike(const struct spill_access_history *order, const struct spill_access *newest,
+/* Are the `length` accesses before number `end` equal to the last ones? `newest` is not in the ring yet. */
+static bool ends_alike(const struct spill_access_history *history, const struct spill_access *newest,
                        uint64_t end, unsigned length)
 {
-	/* The oldest that is compared must not be forgotten. */
-	if (!end || end < length || order->count < length ||
-	    order->count - (end - length) >= SPILL_ACCESS_USES)
+	/* The oldest access to compare must be in the ring. */
+	if (!end || end < length || history->count < length ||
+	    history->count - (end - length) >= SPILL_ACCESS_USES)
 		return false;
 	for (unsigned i = 0; i < length; i++) {
-		const struct spill_access *now = i ? at(order, order->count - i) : newest;
+		const struct spill_access *now = i ? access_at(history, history->count - i) : newest;
 
-		if (!same(at(order, end - 1 - i), now))
+		if (!is_same_access(access_at(history, end - 1 - i), now))
 			return false;
 	}
 	return true;
 }
 
-/* Uses of the longer context, the newest among them. */
-static unsigned long_length(const struct spill_access_history *order)
+/* Accesses of the longer context, with the newest one. */
+static unsigned long_length(const struct spill_access_history *history)
 {
 	uint32_t length = 0;
 
 	for (unsigned i = 0; i < SPILL_ACCESS_LAUNCHES; i++)
-		length += order->launches[i].uses;
+		length += history->launches[i].uses;
 	return length < COMPARED ? length : COMPARED;
 }
 
-static uint64_t *short_slot(struct spill_access_history *order, const struct spill_access *newest)
+static uint64_t *short_slot(struct spill_access_history *history, const struct spill_access *newest)
 {
 	uint64_t hash = spill_hash(1, (uint64_t)newest->key << 16 | newest->site);
 
-	return &order->contexts[hash % SPILL_ACCESS_CONTEXTS];
+	return &history->contexts[hash % SPILL_ACCESS_CONTEXTS];
 }
 
-/* As long as there are too few launches, the shorter one. */
-static uint64_t *long_slot(struct spill_access_history *order, const struct spill_access *newest)
+/* With too few launches, the slot of the shorter context. */
+static uint64_t *long_slot(struct spill_access_history *history, const struct spill_access *newest)
 {
 	uint64_t hash = 0;
 
 	for (unsigned i = 0; i < SPILL_ACCESS_LAUNCHES; i++) {
-		if (!order->launches[i].uses)
-			return short_slot(order, newest);
-		hash = spill_hash(hash, order->launches[i].hash);
+		if (!history->launches[i].uses)
+			return short_slot(history, newest);
+		hash = spill_hash(hash, history->launches[i].hash);
 	}
-	return &order->contexts[hash % SPILL_ACCESS_CONTEXTS];
+	return &history->contexts[hash % SPILL_ACCESS_CONTEXTS];
 }
 
-static void judge(struct spill_access_history *order, bool foreseen)
+static void count_prediction(struct spill_access_history *history, bool foreseen)
 {
 	uint32_t truth = foreseen ? SPILL_ACCESS_SURE : 0;
 
-	order->sure = (order->sure * 15 + truth) / 16;
-	order->followed++;
+	history->sure = (history->sure * 15 + truth) / 16;
+	history->followed++;
 	if (foreseen) {
-		order->foreseen++;
-		order->misses = 0;
+		history->foreseen++;
+		history->misses = 0;
 	} else {
-		order->unforeseen++;
-		order->misses++;
+		history->unforeseen++;
+		history->misses++;
 	}
 }
 
-/* The number behind the use if it is a little further on than the foreseen one; 0 if not. */
-static uint64_t look_ahead(const struct spill_access_history *order, const struct spill_access *use)
+/* The number behind a match that is near the predicted access; 0: no match. */
+static uint64_t find_near(const struct spill_access_history *history, const struct spill_access *use)
 {
-	for (uint64_t n = order->next + 1; n < order->count && n < order->next + NEAR; n++) {
-		if (same(at(order, n), use))
+	for (uint64_t n = history->next + 1; n < history->count && n < history->next + NEAR; n++) {
+		if (is_same_access(access_at(history, n), use))
 			return n + 1;
 	}
 	return 0;
 }
 
-/* The number of what is foreseen behind this use. The contexts' are of the time before it. Above the last: nothing is. */
-static uint64_t follow(struct spill_access_history *order, const struct spill_access *use, uint64_t by_long,
-                       uint64_t by_short)
+/*
+ * The new position: the number of the access that is predicted after `use`. Above the last number:
+ * none. by_long, by_short: positions of the contexts, from the time before `use`.
+ */
+static uint64_t find_position(struct spill_access_history *history, const struct spill_access *use,
+                              uint64_t by_long, uint64_t by_short)
 {
-	bool any = order->next < order->count;
+	bool any = history->next < history->count;
 
-	if (any && same(at(order, order->next), use)) {
-		judge(order, true);
+	if (any && is_same_access(access_at(history, history->next), use)) {
+		count_prediction(history, true);
 		/*
-		 * Not long at this place yet: if it occurred again since, that is the better one. What followed here may be
-		 * what has just turned out wrong.
+		 * A new position, and the context occurred again later: prefer the later one. The
+		 * accesses that follow here may be those that were wrong just before.
 		 */
-		if (order->followed <= NEW_PLACE && by_long > order->next + 1 &&
-		    ends_alike(order, use, by_long, long_length(order)))
+		if (history->followed <= NEW_PLACE && by_long > history->next + 1 &&
+		    ends_alike(history, use, by_long, long_length(history)))
 			return by_long;
-		return order->next + 1;
+		return history->next + 1;
 	}
-	order->followed = 0;
-	if (ends_alike(order, use, by_long, long_length(order))) {
-		judge(order, true);
+	history->followed = 0;
+	if (ends_alike(history, use, by_long, long_length(history))) {
+		count_prediction(history, true);
 		return by_long;
 	}
 
-	uint64_t found = any ? look_ahead(order, use) : 0;
+	uint64_t found = any ? find_near(history, use) : 0;
 
-	/* The same chunk by another site: a kernel with another grid, as for the last batch of an epoch. */
-	if (any && !found && at(order, order->next)->key == use->key)
-		found = order->next + 1;
-	judge(order, found);
+	/* The same chunk by another site: a kernel with another grid, as in the last batch of an epoch. */
+	if (any && !found && access_at(history, history->next)->key == use->key)
+		found = history->next + 1;
+	count_prediction(history, found);
 	if (found)
 		return found;
-	if (ends_alike(order, use, by_short, 2))
+	if (ends_alike(history, use, by_short, 2))
 		return by_short;
-	return any && order->misses <= HELD ? order->next : order->count + 1;
+	return any && history->misses <= HELD ? history->next : history->count + 1;
 }
 
-static void use_one(struct spill_access_history *order, struct spill_access use)
+static void add_access(struct spill_access_history *history, struct spill_access use)
 {
-	struct spill_access_launch *launch = &order->launches[0];
+	struct spill_access_launch *launch = &history->launches[0];
 	launch->hash = spill_hash(launch->hash, (uint64_t)use.key << 16 | use.site);
 	launch->uses++;
 
-	uint64_t *by_short = short_slot(order, &use), *by_long = long_slot(order, &use);
-	uint64_t next = follow(order, &use, *by_long, *by_short);
+	uint64_t *by_short = short_slot(history, &use), *by_long = long_slot(history, &use);
+	uint64_t next = find_position(history, &use, *by_long, *by_short);
 
-	order->uses[order->count++ % SPILL_ACCESS_USES] = use;
-	*by_long = order->count;
-	*by_short = order->count;
-	order->next = order->count - next < SPILL_ACCESS_USES ? next : order->count;
+	history->uses[history->count++ % SPILL_ACCESS_USES] = use;
+	*by_long = history->count;
+	*by_short = history->count;
+	history->next = history->count - next < SPILL_ACCESS_USES ? next : history->count;
 }
 
-void spill_access_history_launch(struct spill_access_history *order, const uint32_t *keys, unsigned count,
+void spill_access_history_launch(struct spill_access_history *history, const uint32_t *keys, unsigned count,
                                  uint16_t site)
 {
 	for (unsigned i = SPILL_ACCESS_LAUNCHES; --i && count;)
-		order->launches[i] = order->launches[i - 1];
+		history->launches[i] = history->launches[i - 1];
 	if (count)
-		order->launches[0] = (struct spill_access_launch){0};
+		history->launches[0] = (struct spill_access_launch){0};
 	for (unsigned i = 0; i < count; i++)
-		use_one(order, (struct spill_access){.key = keys[i], .site = site});
+		add_access(history, (struct spill_access){.key = keys[i], .site = site});
 }
 
-void spill_access_history_add(struct spill_access_history *order, uint32_t key, uint16_t site)
+void spill_access_history_add(struct spill_access_history *history, uint32_t key, uint16_t site)
 {
-	spill_access_history_launch(order, &key, 1, site);
+	spill_access_history_launch(history, &key, 1, site);
 }
 
-bool spill_access_history_next(const struct spill_access_history *order, struct spill_access_walk *walk,
+bool spill_access_history_next(const struct spill_access_history *history, struct spill_access_walk *walk,
                                struct spill_access *use)
 {
-	if (order->sure < SURE_LEAST || order->count - order->next <= walk->steps)
+	if (history->sure < SURE_LEAST || history->count - history->next <= walk->steps)
 		return false;
-	*use = *at(order, order->next + walk->steps++);
+	*use = *access_at(history, history->next + walk->steps++);
 	return true;
 }
 
-bool spill_access_history_past(const struct spill_access_history *order, uint64_t ago,
+bool spill_access_history_past(const struct spill_access_history *history, uint64_t ago,
                                struct spill_access *use)
 {
-	if (ago >= order->count || ago >= SPILL_ACCESS_USES)
+	if (ago >= history->count || ago >= SPILL_ACCESS_USES)
 		return false;
-	*use = *at(order, order->count - 1 - ago);
+	*use = *access_at(history, history->count - 1 - ago);
 	return true;
 }

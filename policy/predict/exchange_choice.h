@@ -23,49 +23,45 @@
 enum spill_exchange_verdict { SPILL_EXCHANGE_STAYS, SPILL_EXCHANGE_COMES, SPILL_EXCHANGE_GOES };
 
 struct spill_exchange_chunk {
-	uint32_t key; /* as in the order; no two have the same */
+	uint32_t key; /* as in the access history; unique */
 	uint64_t bytes;
 	bool on_host;
-	bool fixed;     /* can neither come nor go (pinned) */
-	bool needed;    /* by the use that is about to be made */
-	bool maybe;     /* perhaps: it comes, too, up to four slices of it, but leaves for what is needed */
+	bool fixed;     /* cannot move (pinned) */
+	bool needed;    /* by the launch that comes now */
+	bool maybe;     /* perhaps needed: up to four slices are promoted; can be a victim */
 	void *data;     /* the caller's */
 	unsigned index; /* the caller's */
-	/* Out: */
+	/* Results: */
 	enum spill_exchange_verdict verdict;
-	uint64_t next; /* steps until its next foreseen use; 0: needed; UINT64_MAX: none is foreseen */
-	uint64_t
-	    last; /* uses since its last one; UINT64_MAX: long ago. Only for those that may go and are not foreseen */
-	uint64_t excess_ns; /* a MiB of it, in place, over the uses of its coming stay */
+	uint64_t next; /* steps until its next predicted access; 0: needed; UINT64_MAX: none predicted */
+	uint64_t last; /* accesses since its last one, for victims without a prediction; UINT64_MAX: many */
+	uint64_t excess_ns; /* cost of a MiB in place, over the accesses of its coming stay */
 };
 
 struct spill_exchange_choice {
-	struct spill_exchange_chunk *chunks; /* sorted by key; afterwards still */
+	struct spill_exchange_chunk *chunks; /* sorted by key, before and after */
 	unsigned count;
-	unsigned *ranks; /* room for `count` of the caller's, for sorting in here */
-	uint64_t room;   /* bytes that may be taken on the device without anything leaving */
-	uint64_t
-	    spare; /* of it that is to be there afterwards, too, as far as something leaves for it that is not needed soon */
-	uint64_t slice; /* most bytes that come at once, unless what is needed is more */
-	uint64_t
-	    horizon; /* a stay ends when so many bytes of others have been used: half of what is resident, say */
-	bool always; /* whatever it costs (movable.follow = on): what is needed comes */
-	/* Out: */
+	unsigned *ranks;  /* room for `count` numbers, to sort in here. */
+	uint64_t room;    /* device bytes that are free without a demotion. */
+	uint64_t spare;   /* part of it to leave free again, if victims exist that are not needed soon. */
+	uint64_t slice;   /* most bytes to promote at once, unless more are needed. */
+	uint64_t horizon; /* a stay ends after accesses to so many other bytes: half of the resident ones. */
+	bool always;      /* promote needed chunks at any cost (movable.follow = on) */
+	/* Results: */
 	uint64_t comes, goes; /* bytes */
-	bool pays;            /* false: nothing is to move */
-	uint64_t
-	    excess_ns; /* what a MiB of what is asked for and on the host costs in place: it was decided by that */
+	bool pays;            /* false: nothing moves */
+	uint64_t excess_ns;   /* in-place cost of a needed MiB on the host: the reason of the decision */
 };
 
-/* Orders by key, for qsort(3) by the caller. */
+/* Compares by key, for qsort(3) by the caller. */
 int spill_exchange_chunk_compare(const void *left, const void *right);
 
 /*
- * Decides. pre: the order was told of the use that is about to be made. `reuse` may be NULL: everything pays.
- * `moved_so_far`: the site that needs it was served by moves before (hysteresis, spill_benefit_pays). True if something comes.
- * Time: the walk along one period, and count·log(count).
+ * Decides; true if a chunk comes. pre: `history` has the accesses of the launch that comes now.
+ * `benefit` may be NULL: then everything pays. moved_so_far: earlier launches of the site were served
+ * by moves (hysteresis, spill_benefit_pays). Time: one period of the history, and count * log(count).
  */
-bool spill_exchange_choose(struct spill_exchange_choice *window, const struct spill_access_history *order,
-                           const struct spill_migration_benefit *reuse, uint16_t site, bool moved_so_far);
+bool spill_exchange_choose(struct spill_exchange_choice *choice, const struct spill_access_history *history,
+                           const struct spill_migration_benefit *benefit, uint16_t site, bool moved_so_far);
 
 #endif

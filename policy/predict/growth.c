@@ -2,11 +2,12 @@
 
 #include <stddef.h>
 
-/* Requests that make a run. */
+/* Requests that make a run long enough. */
 #define RECORDS 3
 #define RISES 6
 
-static const struct spill_growth_site *known(const struct spill_growth *growth, uint64_t address, int device)
+static const struct spill_growth_site *find_site(const struct spill_growth *growth, uint64_t address,
+                                                 int device)
 {
 	for (unsigned i = 0; i < SPILL_GROWTH_SITES; i++) {
 		const struct spill_growth_site *site = &growth->sites[i];
@@ -17,10 +18,11 @@ static const struct spill_growth_site *known(const struct spill_growth *growth, 
 	return NULL;
 }
 
-/* The call site's row, or the one that makes way for it. */
-static struct spill_growth_site *find(struct spill_growth *growth, uint64_t address, int device)
+/* The call site's row, or a new one in place of the oldest. */
+static struct spill_growth_site *find_or_replace_site(struct spill_growth *growth, uint64_t address,
+                                                      int device)
 {
-	const struct spill_growth_site *mine = known(growth, address, device);
+	const struct spill_growth_site *mine = find_site(growth, address, device);
 	struct spill_growth_site *oldest = &growth->sites[0];
 
 	if (mine)
@@ -33,16 +35,16 @@ static struct spill_growth_site *find(struct spill_growth *growth, uint64_t addr
 	return oldest;
 }
 
-static bool continues(const struct spill_growth_site *site, uint64_t bytes)
+static bool continues_run(const struct spill_growth_site *site, uint64_t bytes)
 {
-	/* Half of it and not twice the last, which could overflow. */
+	/* Half of `bytes`, because twice the last could overflow. */
 	return site->length && bytes > site->last && bytes - bytes / 2 <= site->last;
 }
 
-/* True if that begins a new run. */
-static bool advance(struct spill_growth_site *site, uint64_t bytes)
+/* Adds a request. True: it begins a new run. */
+static bool add_request(struct spill_growth_site *site, uint64_t bytes)
 {
-	bool begins = !continues(site, bytes);
+	bool begins = !continues_run(site, bytes);
 
 	if (begins) {
 		site->length = 1;
@@ -56,30 +58,30 @@ static bool advance(struct spill_growth_site *site, uint64_t bytes)
 	return begins;
 }
 
-static bool grows(const struct spill_growth_site *site)
+static bool is_long_enough(const struct spill_growth_site *site)
 {
 	return site->length >= (site->record ? RECORDS : RISES);
 }
 
 bool spill_growth_would(const struct spill_growth *growth, uint64_t address, int device, uint64_t bytes)
 {
-	const struct spill_growth_site *site = known(growth, address, device);
+	const struct spill_growth_site *site = find_site(growth, address, device);
 	struct spill_growth_site next;
 
 	if (!site)
 		return false;
 	next = *site;
-	advance(&next, bytes);
-	return grows(&next);
+	add_request(&next, bytes);
+	return is_long_enough(&next);
 }
 
 struct spill_growth_answer spill_growth_request(struct spill_growth *growth, uint64_t address, int device,
                                                 uint64_t bytes)
 {
-	struct spill_growth_site *site = find(growth, address, device);
+	struct spill_growth_site *site = find_or_replace_site(growth, address, device);
 
-	if (advance(site, bytes))
+	if (add_request(site, bytes))
 		site->run = ++growth->runs;
 	site->heard = ++growth->requests;
-	return (struct spill_growth_answer){.run = site->run, .grows = grows(site)};
+	return (struct spill_growth_answer){.run = site->run, .grows = is_long_enough(site)};
 }

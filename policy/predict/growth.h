@@ -1,15 +1,15 @@
 /*
- * Growing pools: a pool that wants a larger block with every step keeps the old ones, which nothing ever fits into again
- * (ggml's pool on devices without virtual memory management: each block 5 % larger than what was asked for, shared/design
- * scenario 2). Such blocks are dead cache: they should be the first to leave the device. Pure; the state is the caller's.
+ * Growing pools. A pool that needs a larger block at each step keeps the old blocks, which are too
+ * small for later requests. An example is ggml's pool on devices without virtual memory management.
+ * Such blocks are dead cache and should leave the device first.
  *
- * What tells a run is only the sizes of successive requests from one call site for one device: each larger than the last, by
- * no more than twice. Three of them are enough where each is also larger than all before from there. Otherwise it takes six,
- * since the sizes of a general allocator rise three times in a row by chance: ggml has one function for weights and pool alike,
- * and what the pool asks for is never larger than the weights.
+ * A run is a series of requests from one call site for one device. Each is larger than the last one,
+ * but at most twice as large. Three requests are enough if each is also larger than all earlier ones
+ * of the site. Otherwise it takes six: in a general allocator, three sizes rise by chance. ggml needs
+ * this case, since one function allocates weights and pool, and the weights are larger.
  *
- * How the engine uses it: every live allocation keeps the `run` that its request got. When a request `grows`, all older
- * allocations with its run are dead. A guess: an allocation that is wrongly called dead is moved sooner, and is as right as ever.
+ * Each live allocation keeps the `run` of its request. When a request `grows`, all older allocations
+ * of its run are dead. If that is wrong, the allocation moves earlier, and its data stays correct.
  */
 #ifndef SPILL_GROWTH_H
 #define SPILL_GROWTH_H
@@ -17,34 +17,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Call sites that are known at a time; the one that was not heard of for longest makes way. */
+/* Call sites that are known at a time. The one with the oldest request is replaced. */
 #define SPILL_GROWTH_SITES 32
 
 struct spill_growth_site {
 	uint64_t address; /* of the call; 0: free */
 	int device;
-	uint64_t last, largest; /* bytes: of its last request; of all */
+	uint64_t last, largest; /* bytes of its last request; most bytes of any */
 	uint64_t run;
 	unsigned length; /* requests in the run */
-	bool record;     /* the run began with one larger than all before, and so are the others */
+	bool record;     /* each request of the run is larger than all before the run */
 	uint64_t heard;
 };
 
-/* All zeros is a state that knows nothing. The caller sees to it that one thread at a time uses it. */
+/* Zeroed, it knows nothing. One thread at a time may use it. */
 struct spill_growth {
 	struct spill_growth_site sites[SPILL_GROWTH_SITES];
 	uint64_t runs, requests;
 };
 
 struct spill_growth_answer {
-	uint64_t run; /* which run it belongs to: a number that no other run has; never 0 */
-	bool grows;   /* it is one of a run of ever larger ones */
+	uint64_t run; /* number of its run: unique, never 0 */
+	bool grows;   /* the run is long enough */
 };
 
-/* Would a request of `bytes` be one of a run of ever larger ones, if it were served now? Changes nothing. */
+/* Would a request of `bytes` grow its run? Changes nothing. */
 bool spill_growth_would(const struct spill_growth *growth, uint64_t address, int device, uint64_t bytes);
 
-/* A request that was served; one that failed and is repeated is told once. `address` is not 0. */
+/* Adds a served request. pre: address != 0; a repeated request is added once */
 struct spill_growth_answer spill_growth_request(struct spill_growth *growth, uint64_t address, int device,
                                                 uint64_t bytes);
 

@@ -2,9 +2,9 @@
 
 #include <stddef.h>
 
-/* Places a pair can have, one after the other: a miss in a full table is to cost little, too. */
+/* Places that a pair can have. Few, so that a miss in a full table is cheap. */
 #define PLACES 16
-/* Of the uses before it is measured: the first few, then some. */
+/* Before the first sample: the first accesses, then one of so many. */
 #define EAGER 8
 #define SELDOM 16
 #define RARELY 64
@@ -16,48 +16,49 @@ static unsigned place_of(uint16_t site, uint32_t key, unsigned nth)
 }
 
 /* The pair, a free place for it (key 0), or NULL: there is none. */
-static const struct spill_site_chunk_cost *look(const struct spill_site_chunk_costs *pairs, uint16_t site,
-                                                uint32_t key)
+static const struct spill_site_chunk_cost *find_place(const struct spill_site_chunk_costs *costs,
+                                                      uint16_t site, uint32_t key)
 {
 	for (unsigned i = 0; i < PLACES; i++) {
-		const struct spill_site_chunk_cost *pair = &pairs->pairs[place_of(site, key, i)];
+		const struct spill_site_chunk_cost *pair = &costs->pairs[place_of(site, key, i)];
 		if (!pair->key || (pair->key == key && pair->site == site))
 			return pair;
 	}
 	return NULL;
 }
 
-/* Where all places are taken it takes another's: memory is freed, and its pairs stay. */
-static struct spill_site_chunk_cost *make(struct spill_site_chunk_costs *pairs, uint16_t site, uint32_t key)
+/* Finds or adds the pair. Without a free place it replaces another: pairs of freed memory stay. */
+static struct spill_site_chunk_cost *find_or_add(struct spill_site_chunk_costs *costs, uint16_t site,
+                                                 uint32_t key)
 {
-	struct spill_site_chunk_cost *pair = (struct spill_site_chunk_cost *)look(pairs, site, key);
+	struct spill_site_chunk_cost *pair = (struct spill_site_chunk_cost *)find_place(costs, site, key);
 	if (!pair)
-		pair = &pairs->pairs[place_of(site, key, pairs->turn++ % PLACES)];
+		pair = &costs->pairs[place_of(site, key, costs->turn++ % PLACES)];
 	if (pair->key != key || pair->site != site)
 		*pair = (struct spill_site_chunk_cost){.key = key, .site = site};
 	return pair;
 }
 
-const struct spill_site_chunk_cost *spill_site_chunk_cost_find(const struct spill_site_chunk_costs *pairs,
+const struct spill_site_chunk_cost *spill_site_chunk_cost_find(const struct spill_site_chunk_costs *costs,
                                                                uint16_t site, uint32_t key)
 {
-	const struct spill_site_chunk_cost *pair = look(pairs, site, key);
+	const struct spill_site_chunk_cost *pair = find_place(costs, site, key);
 	return pair && pair->measured ? pair : NULL;
 }
 
-bool spill_site_chunk_cost_wants_sample(struct spill_site_chunk_costs *pairs, uint16_t site, uint32_t key)
+bool spill_site_chunk_cost_wants_sample(struct spill_site_chunk_costs *costs, uint16_t site, uint32_t key)
 {
-	struct spill_site_chunk_cost *pair = make(pairs, site, key);
+	struct spill_site_chunk_cost *pair = find_or_add(costs, site, key);
 	uint8_t use = pair->wanted++;
 	if (!pair->measured && (use < EAGER || use % SELDOM == 0))
 		return true;
 	return use % RARELY == 0;
 }
 
-void spill_site_chunk_cost_add(struct spill_site_chunk_costs *pairs, uint16_t site, uint32_t key,
+void spill_site_chunk_cost_add(struct spill_site_chunk_costs *costs, uint16_t site, uint32_t key,
                                uint64_t kib, uint64_t ns)
 {
-	struct spill_site_chunk_cost *pair = make(pairs, site, key);
+	struct spill_site_chunk_cost *pair = find_or_add(costs, site, key);
 	bool first = !pair->measured;
 	pair->measured += pair->measured < UINT8_MAX;
 	pair->ns = first ? ns : pair->ns / 2 + ns / 2;

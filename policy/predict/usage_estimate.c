@@ -2,32 +2,33 @@
 
 #include "amount.h"
 
-static uint64_t add(uint64_t a, uint64_t b)
+static uint64_t add_saturating(uint64_t a, uint64_t b)
 {
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* Of what others use and what this process holds now. */
-static uint64_t in_use(const struct spill_usage_estimate *look, uint64_t own)
+/* Bytes in use now: by others at the last query, and by this process now. */
+static uint64_t bytes_in_use(const struct spill_usage_estimate *estimate, uint64_t own)
 {
-	if (own >= look->own)
-		return add(look->used, own - look->own);
-	return look->used > look->own - own ? look->used - (look->own - own) : 0;
+	if (own >= estimate->own)
+		return add_saturating(estimate->used, own - estimate->own);
+	return estimate->used > estimate->own - own ? estimate->used - (estimate->own - own) : 0;
 }
 
-enum spill_usage_answer spill_usage_estimate(const struct spill_usage_estimate *look, uint32_t share,
+enum spill_usage_answer spill_usage_estimate(const struct spill_usage_estimate *estimate, uint32_t share,
                                              uint64_t own, uint64_t bytes, uint64_t now_us)
 {
-	if (!look->seen || now_us - look->at_us >= SPILL_USAGE_VALID_US)
+	if (!estimate->seen || now_us - estimate->at_us >= SPILL_USAGE_VALID_US)
 		return SPILL_USAGE_STALE;
 
 	struct spill_amount amount = {SPILL_AMOUNT_PERCENT, share};
-	uint64_t line = spill_amount_resolve(amount, look->total, 0), with = add(in_use(look, own), bytes);
-	bool fresh = own == look->own && now_us == look->at_us;
+	uint64_t line = spill_amount_resolve(amount, estimate->total, 0),
+	         with = add_saturating(bytes_in_use(estimate, own), bytes);
+	bool fresh = own == estimate->own && now_us == estimate->at_us;
 
 	if (with > line)
-		return fresh || look->used > line ? SPILL_USAGE_ABOVE : SPILL_USAGE_STALE;
-	if (fresh || look->used > line || with <= look->used + (line - look->used) / 2)
+		return fresh || estimate->used > line ? SPILL_USAGE_ABOVE : SPILL_USAGE_STALE;
+	if (fresh || estimate->used > line || with <= estimate->used + (line - estimate->used) / 2)
 		return SPILL_USAGE_BELOW;
 	return SPILL_USAGE_STALE;
 }

@@ -1,6 +1,7 @@
 /*
- * How much of a device is in use, without asking the driver at every request: what was seen at the last look, and what this
- * process has taken since. A new look is due when that could matter. Pure; times are the caller's.
+ * Estimate of the device memory in use, without a query of the driver at each request. It is the
+ * result of the last query plus the memory that this process has taken since. A new query is due when
+ * the difference could matter.
  */
 #ifndef SPILL_USAGE_ESTIMATE_H
 #define SPILL_USAGE_ESTIMATE_H
@@ -10,7 +11,7 @@
 
 struct spill_usage_estimate {
 	bool seen;
-	uint64_t used;  /* bytes in use by anyone, as the driver said */
+	uint64_t used;  /* bytes in use by all processes, from the driver */
 	uint64_t total; /* of the device */
 	uint64_t own;   /* held by this process at that moment */
 	uint64_t at_us;
@@ -19,18 +20,19 @@ struct spill_usage_estimate {
 enum spill_usage_answer {
 	SPILL_USAGE_BELOW, /* with the request, no more than the share is in use */
 	SPILL_USAGE_ABOVE,
-	SPILL_USAGE_STALE, /* the driver has to be asked */
+	SPILL_USAGE_STALE, /* the driver must be asked */
 };
 
-/* A look is true for so long: others take and give device memory, too. */
+/* A query is valid so long: other processes use device memory, too. */
 #define SPILL_USAGE_VALID_US 100000
 
 /*
- * Would more than `share` of the device (thousandths of a percent) be in use with a request of `bytes` more than the `own`
- * that this process holds? Below the share, the last look stands until half of what was left has been taken, the request
- * included; above it, as long as what was seen still holds. Right after a look the answer is never AGAIN.
+ * Would more than `share` of the device (thousandths of a percent) be in use with `bytes` more than
+ * the `own` bytes of this process? Below the share, the last query counts until half of the rest is
+ * taken, with this request. Above the share, it counts while its result was above. Right after a query
+ * the answer is never STALE.
  */
-enum spill_usage_answer spill_usage_estimate(const struct spill_usage_estimate *look, uint32_t share,
+enum spill_usage_answer spill_usage_estimate(const struct spill_usage_estimate *estimate, uint32_t share,
                                              uint64_t own, uint64_t bytes, uint64_t now_us);
 
 #endif
