@@ -7,19 +7,14 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-static bool is(const char *text, const char *word)
-{
-	return text && strcmp(text, word) == 0;
-}
-
 bool spill_oom_is_final(const char *refused_by)
 {
-	return !is(refused_by, "oom.honest_first");
+	return spill_refused_by_of(refused_by) != SPILL_REFUSED_BY_HONEST_FIRST;
 }
 
 uint64_t spill_oom_elsewhere(const struct spill_record_oom *oom)
 {
-	/* The first logs told no places, but of what was held the largest. */
+	/* The first logs had the largest holders, but no places. */
 	uint64_t rest = oom->places || !oom->holders ? oom->live.device : 0;
 
 	for (unsigned i = 0; i < oom->places; i++)
@@ -32,7 +27,7 @@ bool spill_oom_is_beyond(uint64_t bytes, uint64_t total)
 	return bytes / SPILL_BEYOND > total;
 }
 
-/* As it can be written in a policy file, up to the next MiB. */
+/* Rounded up to a MiB, as a policy file has it. */
 static void add_amount(struct spill_text *text, uint64_t bytes)
 {
 	char amount[32];
@@ -42,7 +37,7 @@ static void add_amount(struct spill_text *text, uint64_t bytes)
 	spill_text_add(text, amount);
 }
 
-/* "host.limit = 12GiB (it is 10.00 GiB)". False if that would not do: the memory itself is not there. */
+/* "host.limit = 12GiB (it is 10.00 GiB)". False: a larger limit is not enough, memory is missing. */
 static bool advise_raise(struct spill_text *text, const struct spill_record_oom *oom, const char *option)
 {
 	const struct spill_refusal *refusal = &oom->refusal;
@@ -63,7 +58,7 @@ static bool advise_raise(struct spill_text *text, const struct spill_record_oom 
 	return true;
 }
 
-static void of_rule(struct spill_text *text, const struct spill_record_oom *oom)
+static void add_rule(struct spill_text *text, const struct spill_record_oom *oom)
 {
 	if (!oom->rule)
 		return;
@@ -76,7 +71,7 @@ static void advise_device_limit(struct spill_text *text, const struct spill_reco
 {
 	if (advise_raise(text, oom, "device.limit"))
 		spill_text_add(text, ", or ");
-	spill_text_add(text, "a place for what is above it (oom.chain)");
+	spill_text_add(text, "a place for memory above it (oom.chain)");
 }
 
 static void advise_host_limit(struct spill_text *text, const struct spill_record_oom *oom)
@@ -96,47 +91,50 @@ static void advise_host_reserve(struct spill_text *text, const struct spill_reco
 		spill_text_add(text, "more free memory of the host, or a smaller host.reserve");
 		return;
 	}
-	/* What is short of the reserve already, and what was asked on top of it. */
+	/* The missing part of the reserve, and the request on top of it. */
 	spill_text_size(text, room ? spill_minus(refusal->asked, room)
 	                           : spill_minus(refusal->limit, refusal->held) + refusal->asked);
 	spill_text_add(text, " more free memory of the host");
 	if (refusal->held >= refusal->asked) {
 		spill_text_add(text, ", or host.reserve = ");
-		/* Down to a MiB: what is kept free is to be less. */
+		/* Rounded down to a MiB: a reserve that is too large would refuse again. */
 		add_amount(text, (refusal->held - refusal->asked) / MIB * MIB);
 	}
 }
 
-static bool was_tried(const struct spill_record_oom *oom, const char *place)
+/* Was a step tried that puts memory off the device? */
+static bool was_placement_tried(const struct spill_record_oom *oom)
 {
 	for (unsigned i = 0; i < oom->attempts; i++) {
-		if (is(oom->tried[i].place, place))
+		enum spill_step step = spill_step_of(oom->tried[i].place);
+
+		if (step < SPILL_STEPS && spill_step_place(step) != SPILL_PLACE_DEVICE)
 			return true;
 	}
 	return false;
 }
 
-/* This kind of memory is on the device or nowhere, whatever the options say (chain.c). */
-static bool is_nowhere_else(const struct spill_record_oom *oom)
+/* This kind of memory must be on the device, whatever the options are (chain.c). */
+static bool is_device_only(const struct spill_record_oom *oom)
 {
 	for (unsigned i = 0; i < oom->attempts; i++) {
-		if (is(oom->tried[i].error, "this kind of memory cannot be elsewhere"))
+		if (spill_refused_by_of(oom->tried[i].error) == SPILL_REFUSED_BY_KIND)
 			return true;
 	}
 	return false;
 }
 
-/* Code that finds no room when it is loaded ends the program: a smaller reserve is the last resort. */
+/* A smaller reserve is the last resort: if loaded code finds no room, the program ends. */
 static void advise_device_reserve(struct spill_text *text, const struct spill_record_oom *oom)
 {
 	const struct spill_refusal *refusal = &oom->refusal;
 
-	if (is_nowhere_else(oom))
-		spill_text_add(text, "room on the device, as this kind of memory cannot be elsewhere");
+	if (is_device_only(oom))
+		spill_text_add(text, "room on the device, because this kind of memory cannot be elsewhere");
 	else
-		spill_text_add(text, "a place for what does not fit (oom.chain)");
+		spill_text_add(text, "a place for memory that does not fit (oom.chain)");
 	spill_text_add(text, refusal->asked ? ", or device.reserve = " : ", or a smaller device.reserve");
-	/* Down to a MiB: what is kept free is to be less. */
+	/* Rounded down to a MiB: a reserve that is too large would refuse again. */
 	if (refusal->asked)
 		add_amount(text, spill_minus(refusal->held, refusal->asked) / MIB * MIB);
 	spill_text_add(text, ", but code that is loaded later may then find no room");
@@ -151,28 +149,28 @@ static void advise_host_pressure(struct spill_text *text, const struct spill_rec
 static void advise_rule_place(struct spill_text *text, const struct spill_record_oom *oom)
 {
 	spill_text_add(text, "another place in the rule: it says refuse");
-	of_rule(text, oom);
+	add_rule(text, oom);
 }
 
 static void advise_rule_over(struct spill_text *text, const struct spill_record_oom *oom)
 {
 	spill_text_add(text, "another over in the rule: it says refuse");
-	of_rule(text, oom);
+	add_rule(text, oom);
 }
 
 static void advise_rule_cap(struct spill_text *text, const struct spill_record_oom *oom)
 {
 	if (advise_raise(text, oom, oom->refusal.asked ? "cap" : "cap of the rule"))
 		spill_text_add(text, ", or ");
-	spill_text_add(text, "an over = PLACE for what is above it");
-	of_rule(text, oom);
+	spill_text_add(text, "an over = PLACE for memory above it");
+	add_rule(text, oom);
 }
 
 static void advise_capture(struct spill_text *text, const struct spill_record_oom *oom)
 {
 	(void)oom;
 	spill_text_add(
-	    text, "the allocation before the capture begins: within one nothing can be placed elsewhere");
+	    text, "the allocation before the capture begins: nothing is placed elsewhere during a capture");
 }
 
 static void advise_honest(struct spill_text *text, const struct spill_record_oom *oom)
@@ -182,28 +180,16 @@ static void advise_honest(struct spill_text *text, const struct spill_record_oom
 	               "nothing: it surfaces once, so that the program frees its caches and asks again");
 }
 
-/* By what refused last. */
-static const struct {
-	const char *refused_by;
-	void (*advise)(struct spill_text *text, const struct spill_record_oom *oom);
-} by_refusal[] = {
-    {"device.limit", advise_device_limit}, {"host.limit", advise_host_limit},
-    {"host.reserve", advise_host_reserve}, {"host.pressure", advise_host_pressure},
-    {"rule.place", advise_rule_place},     {"rule.over", advise_rule_over},
-    {"rule.cap", advise_rule_cap},         {"stream capture", advise_capture},
-    {"oom.honest_first", advise_honest},   {"device.reserve", advise_device_reserve},
-};
-
-/* By nothing of ours: the driver had no room, and no step of the chain helped. */
+/* The driver had no room, and no step of the chain helped. */
 static void advise_driver(struct spill_text *text, const struct spill_record_oom *oom)
 {
-	if (is_nowhere_else(oom))
+	if (is_device_only(oom))
 		spill_text_add(text, "room on the device: this kind of memory cannot be elsewhere");
-	else if (was_tried(oom, "split") || was_tried(oom, "managed") || was_tried(oom, "host"))
-		spill_text_add(text, "other places (oom.chain): those that were tried refused");
+	else if (was_placement_tried(oom))
+		spill_text_add(text, "other places (oom.chain): each place that was tried refused");
 	else
-		spill_text_add(text,
-		               "a place for what does not fit: none was tried (oom.chain, over in a rule)");
+		spill_text_add(
+		    text, "a place for memory that does not fit: none was tried (oom.chain, over in a rule)");
 }
 
 static void add_held(struct spill_text *text, const char *name, uint64_t bytes, uint64_t count)
@@ -220,7 +206,7 @@ static void add_held(struct spill_text *text, const char *name, uint64_t bytes, 
 	spill_text_add(text, " allocations");
 }
 
-/* "libfoo.so+0x1 holds 5.00 GiB in 12 allocations" */
+/* "libfoo.so+0x1 holds 5.00 GiB in 12 allocations". False: no holder is known. */
 static bool add_holder(struct spill_text *text, const struct spill_record_oom *oom)
 {
 	const struct spill_group *most = &oom->by_caller[0];
@@ -228,31 +214,33 @@ static bool add_holder(struct spill_text *text, const struct spill_record_oom *o
 
 	if (oom->callers && (most->name || most->count > 1))
 		add_held(text, most->name ? most->name : "?", spill_bytes_all(&most->held), most->count);
-	else if (oom->holders) /* the first logs did not tell callers */
+	else if (oom->holders) /* the first logs had no callers */
 		add_held(text, top->caller ? top->caller : top->api ? top->api : "?", top->bytes, 1);
 	else
 		return false;
 	return true;
 }
 
-/* What of the device itself was missing, or below device.limit. */
-static uint64_t missing(const struct spill_record_oom *oom)
+/* Missing device bytes: on the device, or below device.limit or device.reserve. */
+static uint64_t missing_bytes(const struct spill_record_oom *oom)
 {
 	const struct spill_refusal *refusal = &oom->refusal;
 
-	if (is(oom->refused_by, "device.limit") && refusal->asked)
+	enum spill_refused_by by = spill_refused_by_of(oom->refused_by);
+
+	if (by == SPILL_REFUSED_BY_DEVICE_LIMIT && refusal->asked)
 		return spill_minus(refusal->asked, spill_minus(refusal->limit, refusal->held));
-	if (is(oom->refused_by, "device.reserve") && refusal->asked)
+	if (by == SPILL_REFUSED_BY_DEVICE_RESERVE && refusal->asked)
 		return spill_minus(refusal->asked, spill_minus(refusal->held, refusal->limit));
 	return spill_minus(oom->bytes, oom->free);
 }
 
 static void advise_less(struct spill_text *text, const struct spill_record_oom *oom)
 {
-	uint64_t bytes = missing(oom);
+	uint64_t bytes = missing_bytes(oom);
 	size_t before;
 
-	if (oom->total && oom->bytes > oom->total) { /* were all else free, it would not fit */
+	if (oom->total && oom->bytes > oom->total) { /* it does not fit on an empty device */
 		spill_text_add(text, "; or less asked at once: all of the device is ");
 		spill_text_size(text, oom->total);
 		return;
@@ -274,9 +262,25 @@ static void advise_beyond(struct spill_text *text)
 {
 	spill_text_add(text, "nothing: it is more than ");
 	spill_text_number(text, SPILL_BEYOND);
-	spill_text_add(text, " times what the device has; fine if the program tries out how much there "
-	                     "is, else a size is wrong");
+	spill_text_add(text, " times the memory of the device; fine if the program only tests how much "
+	                     "there is, else a size is wrong");
 }
+
+/* By the option or condition that refused last. */
+static void (*const advise[])(struct spill_text *text, const struct spill_record_oom *oom) = {
+    [SPILL_REFUSED_BY_DEVICE_LIMIT] = advise_device_limit,
+    [SPILL_REFUSED_BY_DEVICE_RESERVE] = advise_device_reserve,
+    [SPILL_REFUSED_BY_HOST_LIMIT] = advise_host_limit,
+    [SPILL_REFUSED_BY_HOST_RESERVE] = advise_host_reserve,
+    [SPILL_REFUSED_BY_HOST_PRESSURE] = advise_host_pressure,
+    [SPILL_REFUSED_BY_RULE_PLACE] = advise_rule_place,
+    [SPILL_REFUSED_BY_RULE_OVER] = advise_rule_over,
+    [SPILL_REFUSED_BY_RULE_CAP] = advise_rule_cap,
+    [SPILL_REFUSED_BY_CAPTURE] = advise_capture,
+    [SPILL_REFUSED_BY_HONEST_FIRST] = advise_honest,
+    [SPILL_REFUSED_BY_KIND] = advise_driver,
+    [SPILL_REFUSED_BY_OTHER] = advise_driver,
+};
 
 void spill_advice_oom(struct spill_text *text, const struct spill_record_oom *oom)
 {
@@ -289,14 +293,7 @@ void spill_advice_oom(struct spill_text *text, const struct spill_record_oom *oo
 		spill_text_add(text, oom->would);
 		return;
 	}
-	for (size_t i = 0; i < sizeof(by_refusal) / sizeof(by_refusal[0]); i++) {
-		if (!is(oom->refused_by, by_refusal[i].refused_by))
-			continue;
-		by_refusal[i].advise(text, oom);
-		if (spill_oom_is_final(oom->refused_by))
-			advise_less(text, oom);
-		return;
-	}
-	advise_driver(text, oom);
-	advise_less(text, oom);
+	advise[spill_refused_by_of(oom->refused_by)](text, oom);
+	if (spill_oom_is_final(oom->refused_by))
+		advise_less(text, oom);
 }

@@ -2,9 +2,8 @@
  * explain: why memory ran out, and what would help, in words for people.
  *
  * Two texts: a block of lines for stderr, when an out of memory surfaces and when the process ends;
- * and one sentence of advice, for stderr and for `spill report`. A block answers in the order of the
- * questions: what happened, did anything spill, how much, where, why, what would have helped, where
- * is the log. This room never writes: the texts go into the caller's buffer. Begin reading at
+ * and one sentence of advice, for stderr and for `spill report`. A block has lines about the request,
+ * earlier spills, the largest callers, the device, the refusal, the tried steps, advice and the log. This room never writes: the texts go into the caller's buffer. Begin reading at
  * spill_oom_report.
  */
 #ifndef SPILL_OOM_REPORT_H

@@ -101,7 +101,7 @@ static void what_there_is_not_is_not_told(void **state)
 	            "spill:   spilled before: nothing\n"
 	            "spill:   this process holds nothing\n"
 	            "spill:   refused by driver (rule ?)\n"
-	            "spill:   what would have helped: a place for what does not fit: none was tried "
+	            "spill:   what would have helped: a place for memory that does not fit: none was tried "
 	            "(oom.chain, over in a rule); or 1 B less in use on the device (a smaller context, "
 	            "batch or -ngl)\n"
 	            "spill:   no log is written (log.path, log.level)\n");
@@ -245,7 +245,7 @@ static void the_end(void **state)
 	    "spill:   why: the device was full 1.00 GiB, a limit 512.00 MiB, a rule 512.00 MiB\n"
 	    "spill:   avoided by: at most 3.00 GiB less in use at once (a smaller context, batch or -ngl); "
 	    "spill "
-	    "report says it by device, caller and rule\n"
+	    "report has it by device, caller and rule\n"
 	    "spill:   allocs 12, frees 11, spills 3, ooms 1, demotions 2, promotions 1, demoted_bytes "
 	    "1073741824, "
 	    "promoted_bytes 536870912\n"
@@ -314,10 +314,11 @@ static void by_what_refused(void **state)
 	oom.refused_by = "device.reserve";
 	oom.refusal = (struct spill_refusal){.limit = 64 * MIB, .held = 100 * MIB, .asked = 60 * MIB};
 	begins(advice(&oom),
-	       "a place for what does not fit (oom.chain), or device.reserve = 40MiB, but code that "
+	       "a place for memory that does not fit (oom.chain), or device.reserve = 40MiB, but code that "
 	       "is loaded later may then find no room; or 24.00 MiB less in use on the device");
 	oom.refusal = (struct spill_refusal){0};
-	begins(advice(&oom), "a place for what does not fit (oom.chain), or a smaller device.reserve, but");
+	begins(advice(&oom),
+	       "a place for memory that does not fit (oom.chain), or a smaller device.reserve, but");
 	oom.refused_by = "host.pressure";
 	begins(advice(&oom), "more free memory of the host: other programs lack it, too; or");
 	oom.refused_by = "stream capture";
@@ -333,7 +334,7 @@ static void of_what_nothing_can_hold(void **state)
 	begins(advice(&oom), "spill.mode = spill: it would have been tried as split");
 	oom.bytes = 17 * oom.total;
 	begins(advice(&oom),
-	       "nothing: it is more than 16 times what the device has; fine if the program tries");
+	       "nothing: it is more than 16 times the memory of the device; fine if the program only tests");
 	oom.bytes = UINT64_MAX;
 	begins(advice(&oom), "nothing: it is more than 16 times");
 	oom.would = NULL;
@@ -350,18 +351,18 @@ static void by_what_refused_on_the_device(void **state)
 	oom.refusal =
 	    (struct spill_refusal){.limit = 6 * GIB, .held = 5 * GIB, .asked = 3 * GIB, .room = 8 * GIB};
 	begins(advice(&oom),
-	       "device.limit = 8GiB (it is 6.00 GiB), or a place for what is above it (oom.chain); or "
+	       "device.limit = 8GiB (it is 6.00 GiB), or a place for memory above it (oom.chain); or "
 	       "2.00 GiB less in use on the device");
 	oom.refusal.room = GIB; /* the device itself has no more */
-	begins(advice(&oom), "a place for what is above it (oom.chain); or 2.00 GiB less");
+	begins(advice(&oom), "a place for memory above it (oom.chain); or 2.00 GiB less");
 	oom.refused_by = "rule.cap";
 	oom.rule = "mine";
-	begins(advice(&oom), "an over = PLACE for what is above it (rule mine)");
+	begins(advice(&oom), "an over = PLACE for memory above it (rule mine)");
 	oom.refusal.room = 8 * GIB;
 	begins(advice(&oom),
-	       "cap = 8GiB (it is 6.00 GiB), or an over = PLACE for what is above it (rule mine)");
+	       "cap = 8GiB (it is 6.00 GiB), or an over = PLACE for memory above it (rule mine)");
 	oom.refusal.asked = 0;
-	begins(advice(&oom), "a larger cap of the rule, or an over = PLACE for what is above it (rule mine)");
+	begins(advice(&oom), "a larger cap of the rule, or an over = PLACE for memory above it (rule mine)");
 	oom.refused_by = "rule.place";
 	begins(advice(&oom), "another place in the rule: it says refuse (rule mine)");
 	oom.refused_by = "rule.over";
@@ -373,9 +374,10 @@ static void by_what_was_tried(void **state)
 	struct spill_record_oom oom = example();
 
 	oom.refused_by = "driver";
-	begins(advice(&oom), "other places (oom.chain): those that were tried refused; or");
+	begins(advice(&oom), "other places (oom.chain): each place that was tried refused; or");
 	oom.attempts = 1;
-	begins(advice(&oom), "a place for what does not fit: none was tried (oom.chain, over in a rule); or");
+	begins(advice(&oom),
+	       "a place for memory that does not fit: none was tried (oom.chain, over in a rule); or");
 	oom.tried[oom.attempts++] =
 	    (struct spill_attempt){"split", "this kind of memory cannot be elsewhere"};
 	begins(advice(&oom), "room on the device: this kind of memory cannot be elsewhere; or");
