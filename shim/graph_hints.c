@@ -8,7 +8,7 @@
 #include "capture.h"
 #include "chunk_map.h"
 #include "graph_access.h"
-#include "least.h"
+#include "minmax.h"
 #include "vendor_pool.h"
 #include "params.h"
 #include "chunked.h"
@@ -98,7 +98,7 @@ static void add_box(struct reading *reading, struct spill_box box)
 
 static void mix(struct reading *reading, uint64_t value)
 {
-	reading->uses.site = spill_mix(reading->uses.site, value);
+	reading->uses.site = spill_hash(reading->uses.site, value);
 }
 
 static void read_kernel(struct reading *reading, const CUDA_KERNEL_NODE_PARAMS_v1 *kernel,
@@ -270,11 +270,11 @@ static uint64_t memory_of(CUgraph graph)
 	for (size_t i = 0, next; i < spans.count; i = next) {
 		uint64_t begin = spans.at[i].va, end = begin;
 		for (next = i; next < spans.count && spans.at[next].va <= end; next++)
-			end = spill_most(end, spans.at[next].va + spans.at[next].bytes);
+			end = spill_max(end, spans.at[next].va + spans.at[next].bytes);
 		sum += in_steps(end - begin);
 	}
 	free(spans.at);
-	return spans.lacks || !sum ? 0 : in_steps(spill_most(sum, SPILL_MEMPOOL_STEP));
+	return spans.lacks || !sum ? 0 : in_steps(spill_max(sum, SPILL_MEMPOOL_STEP));
 }
 
 /* -- changes ---------------------------------------------------------------------------------------------- */

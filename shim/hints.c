@@ -219,7 +219,8 @@ static void scan_copies(struct scan *scan, const struct spill_hint *hint)
 		add_boxes(scan, spill_boxes_3d(hint->copy_3d));
 	if (hint->copy_peer)
 		add_boxes(scan, spill_boxes_peer(hint->copy_peer));
-	for (size_t i = 0; hint->copies_3d && i < hint->count && scan->use.count < SPILL_LAUNCH_ACCESS_KEYS; i++)
+	for (size_t i = 0; hint->copies_3d && i < hint->count && scan->use.count < SPILL_LAUNCH_ACCESS_KEYS;
+	     i++)
 		add_boxes(scan, spill_boxes_of_batch(&hint->copies_3d[i]));
 	for (size_t i = 0; batch && i < hint->count && scan->use.count < SPILL_LAUNCH_ACCESS_KEYS; i++) {
 		add_range(scan, hint->to[i], hint->sizes[i]);

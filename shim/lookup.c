@@ -218,7 +218,8 @@ static bool is_beside(const void *address, const void *other, struct spill_loade
 void spill_lookup_note_wrapper(void)
 {
 	const void *first = (const void *)dlsym;
-	struct spill_loaded_object *object = first != (const void *)spill_real_dlsym() ? spill_scratch_take() : NULL;
+	struct spill_loaded_object *object =
+	    first != (const void *)spill_real_dlsym() ? spill_scratch_take() : NULL;
 	char text[384];
 	if (object && !is_beside(first, (const void *)spill_dlsym_find, object)) {
 		snprintf(text, sizeof(text),

@@ -10,7 +10,7 @@
 
 #include "abi/cuda_work.h"
 #include "layouts.h"
-#include "mix.h"
+#include "hash.h"
 
 /* A larger buffer of parameters is none (layouts.c). */
 #define SPILL_PARAMS_MOST_BYTES 32768
@@ -65,7 +65,7 @@ static inline uint64_t spill_params_site(const void *function, const unsigned si
 {
 	uint64_t hash = (uintptr_t)function;
 	for (unsigned i = 0; i < 3; i++)
-		hash = spill_mix(hash, (uint64_t)size[i] << 32 | size[i + 3]);
+		hash = spill_hash(hash, (uint64_t)size[i] << 32 | size[i + 3]);
 	return hash ? hash : 1;
 }
 

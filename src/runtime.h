@@ -26,7 +26,7 @@ struct spill_shim {
 	const struct spill_hits *exit_hits;
 	char *exit_line;
 	size_t exit_line_size;
-	unsigned counters; /* of calls that pass the gate, for each thread (gate.h) */
+	unsigned counters;         /* of calls that pass the gate, for each thread (gate.h) */
 	void (*note_bypass)(void); /* notes what takes calls past us; asks the loader */
 };
 

@@ -6,12 +6,12 @@
 #define SPILL_LOCK_H
 
 enum spill_lock_rank {
-	SPILL_RANK_MOVER,    /* chunked.c: moves chunks; the one that is held across vendor calls */
-	SPILL_RANK_DEFERRED, /* deferred.c: frees that wait for the device */
-	SPILL_RANK_MEMPOOL,  /* vendor_pool.c: the vendor's pools */
-	SPILL_RANK_POOL,     /* pool.c: free blocks of shared chunks */
-	SPILL_RANK_CHUNKED,  /* chunked.c: what may be moved */
-	SPILL_RANK_GROWING,  /* growth_state.c: pools that grow */
+	SPILL_RANK_MOVER,       /* chunked.c: moves chunks; the one that is held across vendor calls */
+	SPILL_RANK_DEFERRED,    /* deferred.c: frees that wait for the device */
+	SPILL_RANK_MEMPOOL,     /* vendor_pool.c: the vendor's pools */
+	SPILL_RANK_POOL,        /* pool.c: free blocks of shared chunks */
+	SPILL_RANK_CHUNKED,     /* chunked.c: what may be moved */
+	SPILL_RANK_GROWING,     /* growth_state.c: pools that grow */
 	SPILL_RANK_HOST_CHUNKS, /* host_chunks.c: host memory for it */
 	SPILL_RANK_USES,        /* access_model.c: the order of use, and what it costs */
 	SPILL_RANK_GRAPHS,      /* graph_access.c: what executable graphs use */

@@ -20,10 +20,10 @@ static _Atomic int named = SPILL_NODE_NEAREST;
 static bool is_listed(const char *text, uint64_t node)
 {
 	while (*text >= '0' && *text <= '9') {
-		uint64_t first = spill_smallfile_number(text), last = first;
+		uint64_t first = spill_small_file_number(text), last = first;
 		text += strspn(text, "0123456789");
 		if (*text == '-') {
-			last = spill_smallfile_number(++text);
+			last = spill_small_file_number(++text);
 			text += strspn(text, "0123456789");
 		}
 		if (first <= node && node <= last)
@@ -37,7 +37,7 @@ static bool is_listed(const char *text, uint64_t node)
 static bool has_memory(const char *root, int node)
 {
 	char text[4096];
-	if (!spill_smallfile_read_in(root, "/sys/devices/system/node", "has_memory", text, sizeof(text)))
+	if (!spill_small_file_read_in(root, "/sys/devices/system/node", "has_memory", text, sizeof(text)))
 		return node == 0;
 	return is_listed(text, (uint64_t)node);
 }

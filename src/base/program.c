@@ -107,7 +107,7 @@ static __attribute__((noinline)) void find_name(char *name, size_t size)
 	spill_text_add(&text, spill_file_name(bytes));
 	interpreter = find_interpreter(name);
 	if (interpreter) {
-		size_t read = spill_smallfile_bytes("/proc/self/cmdline", bytes, sizeof(bytes) - 1);
+		size_t read = spill_small_file_bytes("/proc/self/cmdline", bytes, sizeof(bytes) - 1);
 
 		bytes[read] = '\0';
 

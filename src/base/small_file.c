@@ -8,7 +8,7 @@
 #include "fd.h"
 #include "policy.h"
 
-bool spill_smallfile_path(const char *root, const char *folder, const char *file, char *path, size_t size)
+bool spill_small_file_path(const char *root, const char *folder, const char *file, char *path, size_t size)
 {
 	return (size_t)snprintf(path, size, "%s%s/%s", root, folder, file) < size;
 }
@@ -31,7 +31,7 @@ static void read_whole(void *data)
 		close(fd);
 }
 
-size_t spill_smallfile_bytes(const char *path, char *buffer, size_t size)
+size_t spill_small_file_bytes(const char *path, char *buffer, size_t size)
 {
 	struct whole whole = {.path = path, .buffer = buffer, .size = size};
 	read_whole(&whole);
@@ -41,22 +41,22 @@ size_t spill_smallfile_bytes(const char *path, char *buffer, size_t size)
 	return whole.length > 0 ? (size_t)whole.length : 0;
 }
 
-bool spill_smallfile_read(const char *path, char *text, size_t size)
+bool spill_small_file_read(const char *path, char *text, size_t size)
 {
-	size_t length = spill_smallfile_bytes(path, text, size - 1);
+	size_t length = spill_small_file_bytes(path, text, size - 1);
 	text[length] = '\0';
 	return length > 0;
 }
 
-bool spill_smallfile_read_in(const char *root, const char *folder, const char *file, char *text, size_t size)
+bool spill_small_file_read_in(const char *root, const char *folder, const char *file, char *text, size_t size)
 {
-	if (spill_smallfile_path(root, folder, file, text, size))
-		return spill_smallfile_read(text, text, size);
+	if (spill_small_file_path(root, folder, file, text, size))
+		return spill_small_file_read(text, text, size);
 	errno = ENAMETOOLONG;
 	return false;
 }
 
-uint64_t spill_smallfile_number(const char *text)
+uint64_t spill_small_file_number(const char *text)
 {
 	uint64_t value = 0;
 	while (*text == ' ' || *text == '\t')

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fd.h"
-#include "least.h"
+#include "minmax.h"
 #include "policy.h"
 #include "scratch.h"
 #include "small_file.h"
@@ -88,7 +88,7 @@ static bool listed(const char *list, const char *word)
 /* Is that folder a group? Something else may be mounted over it. */
 static bool is_group(const char *files, const char *folder, struct room *room)
 {
-	return spill_smallfile_path(files, folder, "cgroup.procs", room->path, sizeof(room->path)) &&
+	return spill_small_file_path(files, folder, "cgroup.procs", room->path, sizeof(room->path)) &&
 	       access(room->path, F_OK) == 0;
 }
 
@@ -162,7 +162,8 @@ static void look_at_mounts(void *data)
 	char *path = search->room->text;
 	search->error = 0;
 	search->hidden = SIZE_MAX;
-	if (!spill_smallfile_path(search->files, "/proc/self", "mountinfo", path, sizeof(search->room->text)))
+	if (!spill_small_file_path(search->files, "/proc/self", "mountinfo", path,
+	                           sizeof(search->room->text)))
 		return;
 	int fd = spill_fd_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 	if (fd < 0) {
@@ -213,7 +214,7 @@ void spill_cgroup_find(const char *root, struct spill_cgroup_homes *homes)
 {
 	char *text = spill_scratch_take();
 	homes->lost = false;
-	if (!text || !spill_smallfile_read_in(root, "/proc/self", "cgroup", text, SPILL_SCRATCH)) {
+	if (!text || !spill_small_file_read_in(root, "/proc/self", "cgroup", text, SPILL_SCRATCH)) {
 		homes->lost = !text || spill_fd_momentary(errno);
 		spill_scratch_give_back(text);
 		homes->v1.folder[0] = homes->v2.folder[0] = '\0';
@@ -238,23 +239,23 @@ void spill_cgroup_find(const char *root, struct spill_cgroup_homes *homes)
 /* Of the file in room->folder. */
 static uint64_t file_number(const char *root, const char *file, struct room *room)
 {
-	if (!spill_smallfile_read_in(root, room->folder, file, room->text, sizeof(room->text))) {
+	if (!spill_small_file_read_in(root, room->folder, file, room->text, sizeof(room->text))) {
 		room->lost = room->lost || spill_fd_momentary(errno);
 		return SPILL_UNLIMITED;
 	}
-	return spill_smallfile_number(room->text);
+	return spill_small_file_number(room->text);
 }
 
 /* A line `name value` of a file such as memory.stat; 0 if it is not there. */
 static uint64_t field(const char *root, const char *file, const char *name, struct room *room)
 {
-	if (!spill_smallfile_read_in(root, room->folder, file, room->text, sizeof(room->text)))
+	if (!spill_small_file_read_in(root, room->folder, file, room->text, sizeof(room->text)))
 		return 0;
 	size_t length = strlen(name);
 	for (const char *line = room->text; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		if (strncmp(line, name, length) == 0 && line[length] == ' ') {
-			uint64_t value = spill_smallfile_number(line + length);
+			uint64_t value = spill_small_file_number(line + length);
 			return value == SPILL_UNLIMITED ? 0 : value;
 		}
 	}
@@ -291,8 +292,8 @@ static uint64_t folder_room(const char *root, const struct version *version, str
 			cache = field(root, "memory.stat", version->cache, room);
 		if (usage == SPILL_UNLIMITED)
 			usage = 0;
-		usage = spill_less(usage, cache);
-		least = spill_least(spill_less(limit, usage), least);
+		usage = spill_minus(usage, cache);
+		least = spill_min(spill_minus(limit, usage), least);
 	}
 	return least;
 }
@@ -311,7 +312,7 @@ static uint64_t tree_room(const char *root, const struct spill_cgroup_home *home
 	strcpy(room->folder, home->folder);
 	for (char *slash = room->folder; slash;) {
 		uint64_t left = folder_room(root, version, room);
-		least = spill_least(left, least);
+		least = spill_min(left, least);
 		slash = strlen(room->folder) <= home->top ? NULL : strrchr(room->folder, '/');
 		if (slash)
 			*slash = '\0';
@@ -325,5 +326,5 @@ uint64_t spill_cgroup_room(const char *root, const struct spill_cgroup_homes *ho
 {
 	if (homes->lost)
 		return 0;
-	return spill_least(tree_room(root, &homes->v1, &v1), tree_room(root, &homes->v2, &v2));
+	return spill_min(tree_room(root, &homes->v1, &v1), tree_room(root, &homes->v2, &v2));
 }

@@ -5,7 +5,7 @@
 #include "account.h"
 #include "host_share.h"
 #include "host_memory.h"
-#include "least.h"
+#include "minmax.h"
 #include "process.h"
 #include "record.h"
 
@@ -49,8 +49,8 @@ static uint64_t host_limit(const struct spill_policy *policy, uint64_t start)
 static uint64_t host_room(const struct spill_policy *policy, struct spill_host_view *view, uint64_t start,
                           uint64_t available, uint64_t own)
 {
-	uint64_t left = spill_less(start, own);
-	view->available = spill_least(available, left);
+	uint64_t left = spill_minus(start, own);
+	view->available = spill_min(available, left);
 	return spill_policy_host_room(policy, view);
 }
 

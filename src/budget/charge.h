@@ -9,7 +9,7 @@
 #define SPILL_CHARGE_H
 
 #include "backend.h"
-#include "policy.h"
+#include "decide.h"
 
 struct spill_refusal; /* record.h */
 

@@ -6,7 +6,7 @@
 
 #include "account.h"
 #include "fd.h"
-#include "least.h"
+#include "minmax.h"
 #include "policy.h"
 #include "pressure.h"
 #include "scratch.h"
@@ -27,31 +27,32 @@ static void forget(struct spill_cgroup_homes *homes)
 static uint64_t mem_available(const char *root)
 {
 	char text[1024]; /* it is one of the first lines */
-	if (!spill_smallfile_read_in(root, "/proc", "meminfo", text, sizeof(text)))
+	if (!spill_small_file_read_in(root, "/proc", "meminfo", text, sizeof(text)))
 		return spill_fd_momentary(errno) ? 0 : SPILL_UNLIMITED;
 	const char *line = strstr(text, "MemAvailable:");
-	uint64_t kib = line ? spill_smallfile_number(line + strlen("MemAvailable:")) : SPILL_UNLIMITED;
+	uint64_t kib = line ? spill_small_file_number(line + strlen("MemAvailable:")) : SPILL_UNLIMITED;
 	return kib > UINT64_MAX / 1024 ? SPILL_UNLIMITED : kib * 1024;
 }
 
-uint64_t spill_host_memory_available_under(const char *root, struct spill_cgroup_homes *homes, uint64_t uncounted)
+uint64_t spill_host_memory_available_under(const char *root, struct spill_cgroup_homes *homes,
+                                           uint64_t uncounted)
 {
 	spill_cgroup_find(root, homes);
 	uint64_t machine = mem_available(root), group = spill_cgroup_room(root, homes);
 	if (group != SPILL_UNLIMITED)
-		group = spill_less(group, uncounted);
-	return spill_least(machine, group);
+		group = spill_minus(group, uncounted);
+	return spill_min(machine, group);
 }
 
 bool spill_host_memory_pressed_under(const char *root, struct spill_cgroup_homes *homes)
 {
 	char path[SPILL_CGROUP_PATH];
-	if (spill_smallfile_path(root, "/proc/pressure", "memory", path, sizeof(path)) &&
+	if (spill_small_file_path(root, "/proc/pressure", "memory", path, sizeof(path)) &&
 	    spill_pressure_on(path))
 		return true;
 	spill_cgroup_find(root, homes);
 	return homes->v2.folder[0] &&
-	       spill_smallfile_path(root, homes->v2.folder, "memory.pressure", path, sizeof(path)) &&
+	       spill_small_file_path(root, homes->v2.folder, "memory.pressure", path, sizeof(path)) &&
 	       spill_pressure_on(path);
 }
 

@@ -26,7 +26,7 @@ bool spill_host_memory_pressed(void);
  * count; for tests.
  */
 uint64_t spill_host_memory_available_under(const char *root, struct spill_cgroup_homes *homes,
-                                       uint64_t uncounted);
+                                           uint64_t uncounted);
 bool spill_host_memory_pressed_under(const char *root, struct spill_cgroup_homes *homes);
 
 /* After fork: the thread that was looking is not there. */

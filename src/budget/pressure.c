@@ -12,7 +12,7 @@
 /* "20.05" is 2005: no strtod, which follows the host's locale. */
 static uint64_t hundredths(const char *text)
 {
-	uint64_t whole = spill_smallfile_number(text);
+	uint64_t whole = spill_small_file_number(text);
 	if (whole > 100)
 		return 0; /* nonsense */
 	const char *point = strpbrk(text, ". \n");
@@ -28,7 +28,7 @@ static uint64_t hundredths(const char *text)
 bool spill_pressure_on(const char *path)
 {
 	char text[256];
-	if (!spill_smallfile_read(path, text, sizeof(text)))
+	if (!spill_small_file_read(path, text, sizeof(text)))
 		return false;
 	const char *full = strncmp(text, "full ", 5) == 0 ? text : strstr(text, "\nfull ");
 	const char *share = full ? strstr(full, "avg10=") : NULL;

@@ -2,7 +2,8 @@
 
 #include <stdatomic.h>
 
-#include "least.h"
+#include "minmax.h"
+#include "decide.h"
 #include "process.h"
 
 static struct {
@@ -21,7 +22,7 @@ uint64_t spill_reserve_size(int device)
 {
 	uint64_t size = spill_policy_device_reserve(spill_process_policy(), device);
 	return size && is_known(device)
-	           ? spill_most(size, atomic_load_explicit(&reserves[device].grown, memory_order_relaxed))
+	           ? spill_max(size, atomic_load_explicit(&reserves[device].grown, memory_order_relaxed))
 	           : size;
 }
 

@@ -6,7 +6,6 @@
 #include "program.h"
 #include "ini_file.h"
 #include "options.h"
-#include "profile.h"
 #include "record.h"
 #include "rule_option.h"
 #include "text.h"

@@ -150,7 +150,7 @@ static void try_all_ways(struct attempt *attempt)
  * later.
  */
 enum spill_config_found spill_config_file_read(const char *path, char **data, size_t *size, char *problem,
-                                            size_t problem_size)
+                                               size_t problem_size)
 {
 	struct attempt attempt = {.path = path, .problem = problem, .problem_size = problem_size};
 

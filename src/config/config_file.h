@@ -17,6 +17,6 @@ enum spill_config_found {
  * tenths of a second.
  */
 enum spill_config_found spill_config_file_read(const char *path, char **data, size_t *size, char *problem,
-                                            size_t problem_size);
+                                               size_t problem_size);
 
 #endif

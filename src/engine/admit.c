@@ -12,7 +12,7 @@
 #include "deferred.h"
 #include "growth_state.h"
 #include "retry_state.h"
-#include "least.h"
+#include "minmax.h"
 #include "vendor_pool.h"
 #include "note.h"
 #include "gate.h"
@@ -62,8 +62,8 @@ bool spill_admit_record(struct spill_request *request, struct spill_allocation *
 	return true;
 }
 
-struct spill_place_request spill_admit_want(const struct spill_request *request, const struct spill_backend *backend,
-                                   uint64_t device_room)
+struct spill_place_request spill_admit_want(const struct spill_request *request,
+                                            const struct spill_backend *backend, uint64_t device_room)
 {
 	const struct spill_policy *policy = spill_process_policy();
 	return (struct spill_place_request){
@@ -153,7 +153,7 @@ static bool leaves_reserve(struct spill_request *request, const struct spill_all
 		bytes = at_most;
 	else if (demand->growth)
 		bytes = demand->growth(request, backend);
-	const struct spill_taking taking = {bytes, spill_least(bytes, request->bytes)};
+	const struct spill_taking taking = {bytes, spill_min(bytes, request->bytes)};
 	bool leaves = at_once || !bytes ||
 	              spill_reserve_allows(backend, request->device, &taking, spill_engine_api(request),
 	                                   spill_engine_site(request));

@@ -52,8 +52,8 @@ struct spill_alloc_kind_ops {
 	 * False with *error, a static string, if that cannot be. NULL: this kind of memory is nowhere but on the
 	 * device.
 	 */
-	bool (*place)(struct spill_request *request, enum spill_step step, const struct spill_place_request *want,
-	              const char **error);
+	bool (*place)(struct spill_request *request, enum spill_step step,
+	              const struct spill_place_request *want, const char **error);
 	/* What the vendor leaves in the program's variables after an out of memory that it was not asked about. */
 	void (*refused)(struct spill_request *request);
 	/* What the step `split` makes of it is on host as a whole. */
@@ -64,8 +64,8 @@ struct spill_alloc_kind_ops {
 bool spill_admit(struct spill_request *request, const struct spill_alloc_kind_ops *demand);
 
 /* What places are asked for; `device_room` as there. */
-struct spill_place_request spill_admit_want(const struct spill_request *request, const struct spill_backend *backend,
-                                   uint64_t device_room);
+struct spill_place_request spill_admit_want(const struct spill_request *request,
+                                            const struct spill_backend *backend, uint64_t device_room);
 
 /* Entries of request->tried. Both static storage. */
 void spill_admit_tried(struct spill_request *request, const char *step, const char *error);

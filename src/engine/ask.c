@@ -33,13 +33,12 @@ bool spill_ask(struct spill_request *request, const struct spill_alloc_kind_ops 
                const struct spill_backend *backend)
 {
 	struct spill_ask ask = ask_of(request);
-	return demand->admit
-	           ? demand->admit(request, &ask, backend)
-	           : spill_ask_weight(request, &ask, spill_device_limit(backend, request->device));
+	return demand->admit ? demand->admit(request, &ask, backend)
+	                     : spill_ask_weight(request, &ask, spill_device_limit(backend, request->device));
 }
 
 struct spill_fallback spill_ask_full(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                                   const struct spill_backend *backend)
+                                     const struct spill_backend *backend)
 {
 	struct spill_ask ask = ask_of(request);
 	struct spill_full_view view = {
@@ -50,7 +49,8 @@ struct spill_fallback spill_ask_full(struct spill_request *request, const struct
 	};
 	ask.placeable = demand->place != NULL;
 	spill_retry_state_look(request, &view);
-	struct spill_fallback remedy = spill_decide_full(spill_process_policy(), request->applied, &ask, &view);
+	struct spill_fallback remedy =
+	    spill_decide_full(spill_process_policy(), request->applied, &ask, &view);
 	if (view.repeats && !request->full) {
 		view.repeats = false;
 		request->repeats =

@@ -18,6 +18,6 @@ bool spill_ask_weight(struct spill_request *request, struct spill_ask *ask, uint
 
 /* When the device is full: what to do. Sets request->repeats at the first failure. */
 struct spill_fallback spill_ask_full(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                                   const struct spill_backend *backend);
+                                     const struct spill_backend *backend);
 
 #endif

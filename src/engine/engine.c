@@ -71,7 +71,8 @@ void spill_engine_on_memory_call(void (*open)(const struct spill_backend *backen
 
 void spill_engine_memory_call(const struct spill_backend *backend)
 {
-	void (*open)(const struct spill_backend *) = atomic_load_explicit(&on_memory_call, memory_order_acquire);
+	void (*open)(const struct spill_backend *) =
+	    atomic_load_explicit(&on_memory_call, memory_order_acquire);
 	if (open)
 		open(backend);
 }

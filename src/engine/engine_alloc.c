@@ -156,9 +156,9 @@ bool spill_engine_array(struct spill_request *request)
 bool spill_engine_alloc(struct spill_request *request)
 {
 	static const struct spill_alloc_kind_ops plain = {.prepare = prepare,
-	                                          .instead = make_movable,
-	                                          .served = served,
-	                                          .place = place,
-	                                          .refused = refused};
+	                                                  .instead = make_movable,
+	                                                  .served = served,
+	                                                  .place = place,
+	                                                  .refused = refused};
 	return spill_admit(request, &plain);
 }

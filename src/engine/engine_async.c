@@ -86,8 +86,7 @@ static void retract(struct spill_request *request, const struct spill_backend *b
 static bool is_over_limit(struct spill_request *request, const struct spill_backend *backend)
 {
 	return request->mempool && spill_vendor_pool_settle(request->mempool) &&
-	       spill_account_device_held(request->device) >
-	           spill_device_limit(backend, request->device);
+	       spill_account_device_held(request->device) > spill_device_limit(backend, request->device);
 }
 
 /* What was freed on the stream can be given back to the device only when the stream has passed it. Bounded. */
@@ -260,7 +259,7 @@ static bool place(struct spill_request *request, enum spill_step step, const str
 	struct spill_placement *placement = NULL;
 	if (step == SPILL_STEP_MANAGED && is_pooled(&want->advice))
 		mempool = spill_vendor_pool_ours(backend, want->device, SPILL_PLACE_MANAGED,
-		                             want->advice.preferred, error);
+		                                 want->advice.preferred, error);
 	if (mempool)
 		placement = take(request, mempool, want, error);
 	else if (!*error)
@@ -333,14 +332,14 @@ bool spill_engine_graph(struct spill_request *request)
 bool spill_engine_alloc_async(struct spill_request *request)
 {
 	static const struct spill_alloc_kind_ops ordered = {.prepare = prepare,
-	                                            .admit = admit,
-	                                            .retract = retract,
-	                                            .growth = growth,
-	                                            .keep = keep,
-	                                            .served = served,
-	                                            .place = place,
-	                                            .refused = refused,
-	                                            .whole = true};
+	                                                    .admit = admit,
+	                                                    .retract = retract,
+	                                                    .growth = growth,
+	                                                    .keep = keep,
+	                                                    .served = served,
+	                                                    .place = place,
+	                                                    .refused = refused,
+	                                                    .whole = true};
 	const struct spill_backend *backend = spill_backend_for(request->domain);
 	if (request->step == 0 && spill_engine_in_capture(request)) {
 		graph_memory(request, backend);

@@ -10,8 +10,8 @@ static void begin(struct spill_request *request, const struct spill_backend *bac
 	if (request->op == SPILL_OP_STREAM_END)
 		spill_deferred_stream_ended(backend, spill_engine_stream(request));
 	if (ends)
-		request->capture = spill_capture_take(
-		    backend, spill_capture_stream(request->stream, request->per_thread));
+		request->capture =
+		    spill_capture_take(backend, spill_capture_stream(request->stream, request->per_thread));
 	if (request->op == SPILL_OP_CAPTURE_MODE && request->out)
 		request->mode = *(const unsigned *)request->out; /* the vendor puts the old one there */
 }

@@ -1,6 +1,6 @@
 /*
  * Questions about memory as such: how much there is, how much is free. The vendor is asked first, so that arguments and errors
- * are its own; then what it stored is replaced by what meminfo.report makes of it (policy/meminfo.c). A question takes
+ * are its own; then what it stored is replaced by what meminfo.report makes of it (policy/decide/meminfo.c). A question takes
  * nothing, gives nothing back and opens no log.
  *
  * These rows are the driver's, HIP's and NVML's. A CUDA runtime, shared or static, asks the driver for what it tells, so that

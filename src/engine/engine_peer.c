@@ -84,8 +84,8 @@ static bool describe(const struct spill_request *request, const struct spill_bac
                      struct spill_peer_pair *pair)
 {
 	*pair = (struct spill_peer_pair){.backend = backend,
-	                      .owner = {request->device, request->context},
-	                      .generation = spill_context_generation()};
+	                                 .owner = {request->device, request->context},
+	                                 .generation = spill_context_generation()};
 	if (request->context &&
 	    (!backend->context_device || !backend->context_device(request->context, &pair->owner.device)))
 		return false;

@@ -5,9 +5,9 @@
 
 #include "caller.h"
 #include "engine.h"
-#include "exporter.h"
+#include "hazards.h"
 #include "glob.h"
-#include "least.h"
+#include "minmax.h"
 #include "note.h"
 
 /* A call site and a size in one word; 0: free. Filled from the front, never emptied, and after that nothing more is learned. */

@@ -1,7 +1,7 @@
 /*
  * Requests that stay plain because their memory is exported. The driver refuses legacy IPC handles and SYNC_MEMOPS for memory
  * that is made of chunks, and a pointer that the program has cannot become plain. So it must be known at the request: by the
- * library that asks (policy/exporters.def), or because an export of such memory was refused before.
+ * library that asks (policy/decide/exporters.def), or because an export of such memory was refused before.
  */
 #ifndef SPILL_EXPORTING_H
 #define SPILL_EXPORTING_H

@@ -6,7 +6,7 @@
 #include "back.h"
 #include "demote.h"
 #include "retry_state.h"
-#include "least.h"
+#include "minmax.h"
 #include "shared_chunks.h"
 #include "gate.h"
 #include "reserve.h"
@@ -37,12 +37,12 @@ static bool place_again(struct spill_request *request, const struct spill_alloc_
  * Makes it by a step other than trim and demote, within what a rule's cap leaves of the device; host memory that is kept for later is
  * given up if it is missing.
  */
-static bool make(struct spill_request *request, const struct spill_alloc_kind_ops *demand, enum spill_step step,
-                 const struct spill_place_request *want, const char **error)
+static bool make(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
+                 enum spill_step step, const struct spill_place_request *want, const char **error)
 {
 	struct spill_place_request within = *want;
 	/* No more than it can take: what others of the rule ask for meanwhile may fit. */
-	uint64_t most = spill_least(want->bytes, want->device_room);
+	uint64_t most = spill_min(want->bytes, want->device_room);
 	uint64_t left = spill_rules_reserve(request, step == SPILL_STEP_HOST ? 0 : most);
 	if (left < most)
 		within.device_room = left;
@@ -96,7 +96,7 @@ static enum spill_outcome demote(struct spill_request *request, const struct spi
 static uint64_t reserve_of(const struct spill_request *request)
 {
 	uint64_t size = request->short_of_reserve ? spill_reserve_size(request->device) : 0;
-	return spill_least(size, UINT64_MAX - request->bytes);
+	return spill_min(size, UINT64_MAX - request->bytes);
 }
 
 static enum spill_outcome take(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
@@ -136,8 +136,9 @@ static enum spill_outcome take(struct spill_request *request, const struct spill
 	return SPILL_REFUSED;
 }
 
-enum spill_outcome spill_fallback_chain_place(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                                     struct spill_place_request *want)
+enum spill_outcome spill_fallback_chain_place(struct spill_request *request,
+                                              const struct spill_alloc_kind_ops *demand,
+                                              struct spill_place_request *want)
 {
 	while (request->remedy_at < request->remedy.count) {
 		enum spill_step step = request->remedy.step[request->remedy_at++];
@@ -159,7 +160,7 @@ static enum spill_step step_to(enum spill_place place)
 }
 
 bool spill_fallback_chain_at_once(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                         const struct spill_backend *backend)
+                                  const struct spill_backend *backend)
 {
 	const char *error = NULL;
 	enum spill_step step = step_to(request->decision.place);

@@ -13,14 +13,15 @@ enum spill_outcome {
 };
 
 /* The next steps, until one is no refusal. pre: request->remedy is set */
-enum spill_outcome spill_fallback_chain_place(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                                     struct spill_place_request *want);
+enum spill_outcome spill_fallback_chain_place(struct spill_request *request,
+                                              const struct spill_alloc_kind_ops *demand,
+                                              struct spill_place_request *want);
 
 /*
  * Makes it where its rule says (request->decision), without asking the driver first. False, with an entry in tried: that cannot be
  * had. pre: demand->place
  */
 bool spill_fallback_chain_at_once(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                         const struct spill_backend *backend);
+                                  const struct spill_backend *backend);
 
 #endif

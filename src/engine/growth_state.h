@@ -1,5 +1,5 @@
 /*
- * The process's one state of growing pools (policy/growth.h): for the rules that ask about growth before a request is decided,
+ * The process's one state of growing pools (policy/predict/growth.h): for the rules that ask about growth before a request is decided,
  * and for the movable memory that a growing pool leaves behind. Both see the same sequence of requests: each is told once, when
  * it is served.
  */

@@ -9,7 +9,8 @@
 void spill_maintain(void)
 {
 	int cancel = spill_ours_begin();
-	bool reserve = spill_reserve_maintain(), promote = spill_promote_maintain(), follow = spill_follow_maintain();
+	bool reserve = spill_reserve_maintain(), promote = spill_promote_maintain(),
+	     follow = spill_follow_maintain();
 	spill_ours_end(cancel);
 	if (reserve || promote || follow)
 		spill_gate_call_me();

@@ -4,14 +4,14 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "advice.h"
+#include "oom_report.h"
 #include "program.h"
 #include "config.h"
 #include "ledger.h"
 #include "log.h"
 #include "process.h"
 
-_Static_assert(SPILL_BLOCK <= PIPE_BUF, "a pipe could cut the block");
+_Static_assert(SPILL_STDERR_BLOCK <= PIPE_BUF, "a pipe could cut the block");
 
 static _Atomic bool told;
 static _Atomic uint64_t by_oom, by_limit, by_rule;
@@ -24,14 +24,15 @@ bool spill_postmortem_due(const struct spill_record_oom *oom)
 	return !atomic_exchange(&told, true) || how == SPILL_STDERR_ALL;
 }
 
-void spill_postmortem_tell(const struct spill_record_oom *oom, char buffer[SPILL_BLOCK])
+void spill_postmortem_tell(const struct spill_record_oom *oom, char buffer[SPILL_STDERR_BLOCK])
 {
 	struct spill_totals totals;
 	char program[256];
 	spill_ledger_totals(&totals);
 	spill_program_name(program, sizeof(program));
-	const struct spill_mortem mortem = {.program = program, .log = spill_log_path(), .totals = &totals};
-	spill_stderr_lines(buffer, spill_mortem_oom(&mortem, oom, buffer, SPILL_BLOCK));
+	const struct spill_report_process mortem = {
+	    .program = program, .log = spill_log_path(), .totals = &totals};
+	spill_stderr_lines(buffer, spill_oom_report(&mortem, oom, buffer, SPILL_STDERR_BLOCK));
 }
 
 void spill_postmortem_count(const char *reason, uint64_t bytes)
@@ -48,10 +49,11 @@ void spill_postmortem_exit(const char *how, const struct spill_totals *totals, c
 		return;
 	char program[256];
 	spill_program_name(program, sizeof(program));
-	const struct spill_mortem mortem = {.program = program, .log = spill_log_path(), .totals = totals};
-	const struct spill_why why = {by_oom, by_limit, by_rule};
-	spill_stderr_lines(
-	    buffer, spill_mortem_exit(&mortem, how, &why, buffer, size < SPILL_BLOCK ? size : SPILL_BLOCK));
+	const struct spill_report_process mortem = {
+	    .program = program, .log = spill_log_path(), .totals = totals};
+	const struct spill_bytes_by_reason why = {by_oom, by_limit, by_rule};
+	spill_stderr_lines(buffer, spill_exit_report(&mortem, how, &why, buffer,
+	                                             size < SPILL_STDERR_BLOCK ? size : SPILL_STDERR_BLOCK));
 }
 
 void spill_postmortem_reset(void)

@@ -6,13 +6,13 @@
 #ifndef SPILL_POSTMORTEM_H
 #define SPILL_POSTMORTEM_H
 
-#include "mortem.h"
+#include "oom_report.h"
 
 /* True if it is to be told; then it counts as told. */
 bool spill_postmortem_due(const struct spill_record_oom *oom);
 
 /* Tells it; `buffer` is room for the block. No lock of ours is held. */
-void spill_postmortem_tell(const struct spill_record_oom *oom, char buffer[SPILL_BLOCK]);
+void spill_postmortem_tell(const struct spill_record_oom *oom, char buffer[SPILL_STDERR_BLOCK]);
 
 /* Counts a spill of so many bytes by its reason. */
 void spill_postmortem_count(const char *reason, uint64_t bytes);

@@ -17,7 +17,7 @@
 #include "text.h"
 
 #define LINE SPILL_LOG_LINE
-_Static_assert(LINE >= SPILL_BLOCK && LINE <= SPILL_SCRATCH, "room of a block, and room for it");
+_Static_assert(LINE >= SPILL_STDERR_BLOCK && LINE <= SPILL_SCRATCH, "room of a block, and room for it");
 
 static void loud_why(struct spill_text *text, const struct spill_request *request, const char *reason)
 {
@@ -25,7 +25,7 @@ static void loud_why(struct spill_text *text, const struct spill_request *reques
 	if (by_rule)
 		spill_text_add(text, " (rule ");
 	else
-		spill_loud_line_line_line_line_line_device(text, request->device, request->over_limit);
+		spill_loud_line_device(text, request->device, request->over_limit);
 	if (!by_rule)
 		spill_text_add(text, ", rule ");
 	spill_text_add(text, request->decision.rule);
@@ -41,12 +41,12 @@ static void loud(const struct spill_request *request, const struct spill_allocat
 	uint64_t away = spill_ledger_away(allocation);
 	if (!away) /* found room on the device after all */
 		return;
-	if (!spill_loud_line_line_line_line_line_begin(&text, line, sizeof(line), away, allocation->bytes))
+	if (!spill_loud_line_begin(&text, line, sizeof(line), away, allocation->bytes))
 		return;
 	spill_text_add(&text,
 	               allocation->held.managed ? " placed in managed memory" : " placed in host memory");
 	loud_why(&text, request, reason);
-	spill_loud_line_line_line_line_line_end(&text, line);
+	spill_loud_line_end(&text, line);
 }
 
 /* In observe mode: where it would have been instead of the device, by its rule or as the first place that is tried. */
@@ -67,7 +67,8 @@ static const char *would(const struct spill_request *request, const struct spill
 	    .capped = request->capped,
 	    .supposed = true,
 	};
-	struct spill_fallback remedy = spill_decide_full(spill_process_policy(), request->applied, &ask, &view);
+	struct spill_fallback remedy =
+	    spill_decide_full(spill_process_policy(), request->applied, &ask, &view);
 	for (unsigned i = 0; i < remedy.count; i++)
 		if (spill_step_place(remedy.step[i]) != SPILL_PLACE_DEVICE)
 			return spill_step_name(remedy.step[i]);
@@ -126,7 +127,8 @@ static void log_alloc(const struct spill_request *request, const struct spill_al
 	memcpy(record.tried, request->tried, sizeof(record.tried));
 	size_t length = line ? spill_record_alloc(&record, line, LINE) : 0;
 	spill_ledger_offer(line, length, routine(allocation) ? SPILL_LOG_SOON : SPILL_LOG_NOW,
-	      spill_ledger_is_spill(allocation) ? SPILL_DROP_SPILL : SPILL_DROP_ALLOC, &allocation->held);
+	                   spill_ledger_is_spill(allocation) ? SPILL_DROP_SPILL : SPILL_DROP_ALLOC,
+	                   &allocation->held);
 	spill_scratch_give_back(line);
 }
 

@@ -21,6 +21,7 @@
 
 #include "backend.h"
 #include "context_end.h"
+#include "decide.h"
 #include "growth.h"
 #include "record.h"
 #include "reserve_keeper.h"
@@ -152,13 +153,13 @@ struct spill_request {
 	struct spill_vmm_memory *memory;    /* RELEASE, MAP, RETAIN: what the call is about */
 	struct spill_vmm_mapping *mappings; /* UNMAP: taken from the table */
 	struct spill_capture *capture;      /* CAPTURE_END, STREAM_END: taken from the table (capture.c) */
-	int last_error;         /* the vendor's last error before the call, where it has such a thing */
-	uint64_t weight;        /* device bytes that the driver takes for it */
-	uint64_t charged;       /* bytes charged to the device while the driver is asked */
-	uint64_t pending;       /* bytes that the driver is asked for, as reserve_keeper.h counts them */
+	int last_error;              /* the vendor's last error before the call, where it has such a thing */
+	uint64_t weight;             /* device bytes that the driver takes for it */
+	uint64_t charged;            /* bytes charged to the device while the driver is asked */
+	uint64_t pending;            /* bytes that the driver is asked for, as reserve_keeper.h counts them */
 	struct spill_code_load load; /* ROOM: what was free before the vendor was asked */
 	struct spill_vendor_pool *mempool; /* ALLOC_ASYNC: the pool whose growth that is, or NULL */
-	uint64_t start_us;             /* spill_log_start_us */
+	uint64_t start_us;                 /* spill_log_start_us */
 	uint64_t asked_ns; /* the clock when the driver was asked last; 0: not known, or long ago */
 	/* What the policy says about it (rules.h, admit.c). Without rules `applied` and the flags are as they were made. */
 	const struct spill_rule *applied;  /* the rule that counts for it, or NULL */
@@ -169,10 +170,10 @@ struct spill_request {
 	uint64_t charged_rule; /* bytes charged to the rule's cap, and not taken over by the ledger's entry */
 	struct spill_decision decision;
 	struct spill_fallback remedy; /* from the first failure on */
-	unsigned remedy_at;         /* steps that have been tried */
-	unsigned demotions;         /* that made enough room for it */
-	bool gated;                 /* CAPTURE_*, STREAM_END, ends of contexts: inside the gate (gate.h) */
-	bool full;                  /* has failed: remedy is set */
+	unsigned remedy_at;           /* steps that have been tried */
+	unsigned demotions;           /* that made enough room for it */
+	bool gated;                   /* CAPTURE_*, STREAM_END, ends of contexts: inside the gate (gate.h) */
+	bool full;                    /* has failed: remedy is set */
 	bool
 	    over_limit; /* device.limit or a cap refuses; with mode=observe the driver is asked all the same */
 	bool capped;    /* a cap did */

@@ -9,7 +9,7 @@
 #include "process.h"
 #include "registry.h"
 #include "gate.h"
-#include "least.h"
+#include "minmax.h"
 #include "movable.h"
 #include "note.h"
 #include "chunked.h"
@@ -55,9 +55,9 @@ static bool look(const struct spill_backend *backend, int device, uint64_t *free
 	*free = 0;
 	if (backend->memory(device, free, &total) || !total)
 		return false;
-	uint64_t spare = spill_less(*free, pending), look_ns = spare > total / 8 ? ROOMY_NS : LOOK_NS;
-	*kept = spill_least(spill_reserve_size(device), total / SPILL_RESERVE_PART);
-	atomic_store(&keeper->budget, spill_less(spare, *kept + SPILL_RESERVE_BLOCK));
+	uint64_t spare = spill_minus(*free, pending), look_ns = spare > total / 8 ? ROOMY_NS : LOOK_NS;
+	*kept = spill_min(spill_reserve_size(device), total / SPILL_RESERVE_PART);
+	atomic_store(&keeper->budget, spill_minus(spare, *kept + SPILL_RESERVE_BLOCK));
 	atomic_store(&keeper->budget_ns, spill_clock_ns() + look_ns);
 	return true;
 }
@@ -121,7 +121,7 @@ static bool find_free(const struct spill_backend *backend, int device, uint64_t 
 	/* Free memory is told as 0 where no context of the device can be asked. */
 	if (!look(backend, device, free, kept) || !*free)
 		return false;
-	*free = spill_less(*free, atomic_load(&keepers[device].pending));
+	*free = spill_minus(*free, atomic_load(&keepers[device].pending));
 	return true;
 }
 
@@ -168,8 +168,7 @@ static bool leaves_enough(const struct spill_backend *backend, int device, const
 	if (!find_free(backend, device, &free, &kept) ||
 	    is_beyond(backend, device, taking->least, &free, &kept))
 		return true;
-	uint64_t part = part_of(backend, device, kept),
-	         bytes = spill_most(taking->bytes, SPILL_RESERVE_BLOCK);
+	uint64_t part = part_of(backend, device, kept), bytes = spill_max(taking->bytes, SPILL_RESERVE_BLOCK);
 	if (part <= free && bytes <= free - part)
 		return true;
 	return demote(backend, device, bytes, api, caller) &&
@@ -310,16 +309,16 @@ static void say(int device, uint64_t size, const char *api)
 	spill_note("reserve", line);
 }
 
-void spill_reserve_load_end(const struct spill_backend *backend, int device, const struct spill_code_load *load,
-                            const char *api)
+void spill_reserve_load_end(const struct spill_backend *backend, int device,
+                            const struct spill_code_load *load, const char *api)
 {
 	struct keeper *keeper = keeper_of(device);
 	uint64_t free = 0, total = 0, size = spill_reserve_size(device);
 	if (!keeper || !size || !load->free || spill_capture_any() ||
 	    backend->memory(device, &free, &total) || load->given != atomic_load(&keeper->given))
 		return;
-	uint64_t most = spill_least(SPILL_RESERVE_MOST, total / SPILL_RESERVE_PART);
-	uint64_t needs = spill_least(spill_less(load->free, free), most);
+	uint64_t most = spill_min(SPILL_RESERVE_MOST, total / SPILL_RESERVE_PART);
+	uint64_t needs = spill_min(spill_minus(load->free, free), most);
 	if (spill_reserve_grow(device, needs))
 		say(device, needs, api);
 }

@@ -93,9 +93,10 @@ struct spill_code_load {
  * SPILL_RESERVE_MOST, with a note; a reserve of 0 stays 0. Not counted if the program was given other memory meanwhile.
  * Looks once a millisecond on a device that has begun to spill, and always where the call was refused before.
  */
-struct spill_code_load spill_reserve_load_begin(const struct spill_backend *backend, int device, bool refused);
-void spill_reserve_load_end(const struct spill_backend *backend, int device, const struct spill_code_load *load,
-                            const char *api);
+struct spill_code_load spill_reserve_load_begin(const struct spill_backend *backend, int device,
+                                                bool refused);
+void spill_reserve_load_end(const struct spill_backend *backend, int device,
+                            const struct spill_code_load *load, const char *api);
 
 /* For tests: as at the beginning, reserve.h too. */
 void spill_reserve_keeper_reset(void);

@@ -30,7 +30,8 @@ static void find_caller(const struct spill_request *request, struct spill_loaded
 		*caller = (struct spill_loaded_object){0};
 }
 
-static struct spill_failure describe(const struct spill_request *request, const struct spill_loaded_object *caller)
+static struct spill_failure describe(const struct spill_request *request,
+                                     const struct spill_loaded_object *caller)
 {
 	return (struct spill_failure){
 	    .bytes = request->bytes,

@@ -1,7 +1,7 @@
 /*
  * Honest first: some allocators answer an out of memory by freeing their caches and asking again; for those the first
- * failure surfaces and the repeat is served (contract.md, oom.honest_first; pitfall 12). What decides is in policy/decide.c, what a
- * repeat is in policy/retry.h; here are the thread's memory of its last such failure, who the caller is, and the clock.
+ * failure surfaces and the repeat is served (contract.md, oom.honest_first; pitfall 12). What decides is in policy/decide/decide.c, what a
+ * repeat is in policy/decide/retry.h; here are the thread's memory of its last such failure, who the caller is, and the clock.
  */
 #ifndef SPILL_RETRY_STATE_H
 #define SPILL_RETRY_STATE_H

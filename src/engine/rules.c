@@ -8,7 +8,7 @@
 #include "caller.h"
 #include "engine.h"
 #include "growth_state.h"
-#include "least.h"
+#include "minmax.h"
 #include "seqlock.h"
 
 /* -- call sites ---------------------------------------------------------------------------------------------- */
@@ -131,7 +131,7 @@ uint64_t spill_rules_reserve(struct spill_request *request, uint64_t bytes)
 	uint64_t held = spill_account_rule_held(rule_of(request)), room;
 	do {
 		room = spill_rule_room(request->applied, held);
-		room = spill_least(bytes, room);
+		room = spill_min(bytes, room);
 	} while (!spill_account_rule_charge(rule_of(request), &held, room));
 	request->charged_rule = room;
 	return room;
@@ -141,7 +141,7 @@ void spill_rules_hand_over(struct spill_request *request, struct spill_allocatio
 {
 	uint64_t on_device = allocation->held.device;
 	allocation->rule = rule_of(request);
-	allocation->charged_rule = spill_least(request->charged_rule, on_device);
+	allocation->charged_rule = spill_min(request->charged_rule, on_device);
 	request->charged_rule -= allocation->charged_rule;
 }
 

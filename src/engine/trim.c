@@ -7,7 +7,7 @@
 #include "clock.h"
 #include "deferred.h"
 #include "host_chunks.h"
-#include "least.h"
+#include "minmax.h"
 #include "vendor_pool.h"
 #include "shared_chunks.h"
 #include "charge.h"
@@ -20,11 +20,10 @@
 static uint64_t room(const struct spill_backend *backend, int device)
 {
 	uint64_t free = 0, total = 0;
-	uint64_t limit = spill_device_limit(backend, device),
-	         held = spill_account_device_held(device);
-	uint64_t left = spill_less(limit, held);
+	uint64_t limit = spill_device_limit(backend, device), held = spill_account_device_held(device);
+	uint64_t left = spill_minus(limit, held);
 	backend->memory(device, &free, &total);
-	return spill_least(free, left);
+	return spill_min(free, left);
 }
 
 bool spill_trim(const struct spill_backend *backend, int device, uint64_t bytes)
@@ -33,7 +32,7 @@ bool spill_trim(const struct spill_backend *backend, int device, uint64_t bytes)
 		return false;
 	uint64_t given = spill_deferred_collect(backend, device, false).device;
 	given += spill_vendor_pool_trim(backend, device, false);
-	uint64_t at = room(backend, device), needed = spill_less(bytes, at);
+	uint64_t at = room(backend, device), needed = spill_minus(bytes, at);
 	/* Waiting helps only if what waits is enough: what does not fit after it is spilled all the same. */
 	for (uint64_t end = spill_clock_ns() + WAIT_NS, freed; needed && spill_clock_ns() < end;
 	     needed -= freed < needed ? freed : needed) {

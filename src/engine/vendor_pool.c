@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "account.h"
-#include "least.h"
+#include "minmax.h"
 #include "peer.h"
 #include "place.h"
 #include "rules.h"
@@ -28,7 +28,7 @@ struct spill_vendor_pool {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_MEMPOOL */
-static struct spill_vendor_pool *pools;                      /* grows at its head only */
+static struct spill_vendor_pool *pools;                  /* grows at its head only */
 /* A pool of the program's found no memory for its record: where its memory is, is not known. */
 static bool lost;
 
@@ -68,8 +68,8 @@ static struct spill_vendor_pool *find(const struct spill_backend *backend, const
 }
 
 /* pre: locked. One that is gone and of which nothing is left is used again. */
-static struct spill_vendor_pool *enter(const struct spill_backend *backend, void *handle, enum spill_place place,
-                                   int device, bool ours)
+static struct spill_vendor_pool *enter(const struct spill_backend *backend, void *handle,
+                                       enum spill_place place, int device, bool ours)
 {
 	struct spill_vendor_pool *pool = pools;
 	while (pool && (pool->handle || pool->live || pool->users))
@@ -105,7 +105,7 @@ static void forget(struct spill_vendor_pool *pool)
 }
 
 void spill_vendor_pool_created(const struct spill_backend *backend, void *handle, enum spill_place place,
-                           int device)
+                               int device)
 {
 	pthread_mutex_lock(&lock);
 	struct spill_vendor_pool *left = find(backend, handle); /* one whose end we did not see */
@@ -226,7 +226,7 @@ static bool is(const struct spill_vendor_pool *pool, enum kind kind)
 
 /* pre: locked */
 static struct spill_vendor_pool *find_ours(const struct spill_backend *backend, int device,
-                                       enum spill_place place, enum spill_location preferred)
+                                           enum spill_place place, enum spill_location preferred)
 {
 	struct spill_vendor_pool *pool = pools;
 	while (pool && !(pool->ours && pool->handle && pool->backend == backend && pool->device == device &&
@@ -246,7 +246,7 @@ static void allow_peers(const struct spill_backend *backend, int device, void *h
 
 /* Made without the lock; whoever comes second throws the own one away. */
 static struct spill_vendor_pool *make(const struct spill_backend *backend, int device, enum spill_place place,
-                                  enum spill_location preferred, const char **error)
+                                      enum spill_location preferred, const char **error)
 {
 	void *handle;
 	int result = backend->pool_create(device, place, preferred, &handle);
@@ -272,8 +272,8 @@ static struct spill_vendor_pool *make(const struct spill_backend *backend, int d
 }
 
 struct spill_vendor_pool *spill_vendor_pool_ours(const struct spill_backend *backend, int device,
-                                         enum spill_place place, enum spill_location preferred,
-                                         const char **error)
+                                                 enum spill_place place, enum spill_location preferred,
+                                                 const char **error)
 {
 	*error = NULL;
 	if (!backend->pool_create)
@@ -292,7 +292,7 @@ uint64_t spill_vendor_pool_growth(uint64_t bytes, uint64_t spare, uint64_t room)
 	uint64_t whole = needed > UINT64_MAX - SPILL_MEMPOOL_STEP
 	                     ? needed
 	                     : (needed + SPILL_MEMPOOL_STEP - 1) / SPILL_MEMPOOL_STEP * SPILL_MEMPOOL_STEP;
-	return needed > room ? needed : spill_least(whole, room);
+	return needed > room ? needed : spill_min(whole, room);
 }
 
 /* pre: locked */
@@ -301,8 +301,8 @@ static uint64_t growth(const struct spill_vendor_pool *pool, uint64_t bytes, uin
 	return spill_vendor_pool_growth(bytes, pool->charged - pool->live, room);
 }
 
-bool spill_vendor_pool_admit(struct spill_vendor_pool *pool, struct spill_request *request, struct spill_ask *ask,
-                         uint64_t limit)
+bool spill_vendor_pool_admit(struct spill_vendor_pool *pool, struct spill_request *request,
+                             struct spill_ask *ask, uint64_t limit)
 {
 	struct spill_view view = {.device_limit = limit};
 	bool fits;
@@ -325,7 +325,7 @@ bool spill_vendor_pool_admit(struct spill_vendor_pool *pool, struct spill_reques
 }
 
 const char *spill_vendor_pool_charge(struct spill_vendor_pool *pool, uint64_t bytes,
-                                 const struct spill_policy *policy, uint64_t *charged)
+                                     const struct spill_policy *policy, uint64_t *charged)
 {
 	pthread_mutex_lock(&lock);
 	*charged = growth(pool, bytes, 0);
@@ -343,7 +343,7 @@ void spill_vendor_pool_retract(struct spill_vendor_pool *pool, uint64_t bytes, u
 {
 	pthread_mutex_lock(&lock);
 	pool->live -= bytes;
-	set_charge(pool, pool->charged - spill_least(charged, pool->charged - pool->live));
+	set_charge(pool, pool->charged - spill_min(charged, pool->charged - pool->live));
 	end_if_gone(pool);
 	pthread_mutex_unlock(&lock);
 }
@@ -400,7 +400,7 @@ bool spill_vendor_pool_settle(struct spill_vendor_pool *pool)
 
 /* The pools of a kind, one after the other. The list only grows, so it is walked without keeping the lock. */
 static struct spill_vendor_pool *next_of(const struct spill_backend *backend, int device, enum kind kind,
-                                     struct spill_vendor_pool *after)
+                                         struct spill_vendor_pool *after)
 {
 	pthread_mutex_lock(&lock);
 	struct spill_vendor_pool *pool = after ? after->next : pools;

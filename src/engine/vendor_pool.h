@@ -22,8 +22,9 @@ struct spill_vendor_pool;
  * one.
  */
 void spill_vendor_pool_created(const struct spill_backend *backend, void *handle, enum spill_place place,
-                           int device);
-struct spill_vendor_pool *spill_vendor_pool_destroyed(const struct spill_backend *backend, const void *handle);
+                               int device);
+struct spill_vendor_pool *spill_vendor_pool_destroyed(const struct spill_backend *backend,
+                                                      const void *handle);
 void spill_vendor_pool_alive(struct spill_vendor_pool *pool, void *handle); /* NULL is allowed */
 void spill_vendor_pool_trimmed(const struct spill_backend *backend, const void *handle);
 
@@ -44,8 +45,8 @@ enum spill_place spill_vendor_pool_place(const struct spill_backend *backend, co
  * be, and *error NULL if the vendor has no such pools.
  */
 struct spill_vendor_pool *spill_vendor_pool_ours(const struct spill_backend *backend, int device,
-                                         enum spill_place place, enum spill_location preferred,
-                                         const char **error);
+                                                 enum spill_place place, enum spill_location preferred,
+                                                 const char **error);
 
 void *spill_vendor_pool_handle(const struct spill_vendor_pool *pool);
 
@@ -53,11 +54,11 @@ void *spill_vendor_pool_handle(const struct spill_vendor_pool *pool);
  * Decides about what a device pool has to grow by for the request (ask->weight), within `limit`, and charges it: request->decision,
  * request->charged. True: it is charged, and the driver's.
  */
-bool spill_vendor_pool_admit(struct spill_vendor_pool *pool, struct spill_request *request, struct spill_ask *ask,
-                         uint64_t limit);
+bool spill_vendor_pool_admit(struct spill_vendor_pool *pool, struct spill_request *request,
+                             struct spill_ask *ask, uint64_t limit);
 /* The same for a pool of ours on host: NULL, or the option that refuses. */
 const char *spill_vendor_pool_charge(struct spill_vendor_pool *pool, uint64_t bytes,
-                                 const struct spill_policy *policy, uint64_t *charged);
+                                     const struct spill_policy *policy, uint64_t *charged);
 /* The vendor refused. */
 void spill_vendor_pool_retract(struct spill_vendor_pool *pool, uint64_t bytes, uint64_t charged);
 /* What was taken is free. */

@@ -256,7 +256,7 @@ void spill_ledger_count_oom(int device)
 }
 
 void spill_ledger_offer(const char *line, size_t length, enum spill_log_when when, enum spill_drop kind,
-                  const struct spill_bytes *bytes)
+                        const struct spill_bytes *bytes)
 {
 	struct spill_totals totals;
 	if (spill_log_offer(line, length, when))

@@ -36,7 +36,7 @@ struct spill_allocation {
 	bool ordered;                      /* allocated in stream order */
 	bool outlives; /* its context's end, as memory of the vendor's pools does where backend.h says so */
 	struct spill_vendor_pool *mempool; /* whose live bytes it is part of, or NULL */
-	void *pool;                    /* the vendor's pool that the program has asked, or NULL */
+	void *pool;                        /* the vendor's pool that the program has asked, or NULL */
 	struct spill_allocation *next;
 };
 

@@ -6,7 +6,7 @@
 #include "live_page.h"
 #include "ledger.h"
 
-static struct spill_ledger_totals_sum all, devices[SPILL_DEVICES];
+static struct spill_device_totals all, devices[SPILL_DEVICES];
 
 static unsigned device_of(int device)
 {
@@ -15,7 +15,7 @@ static unsigned device_of(int device)
 
 /* Everything is counted twice: over all devices, and of its own. */
 #define EACH(sums, device) \
-	for (struct spill_ledger_totals_sum *sums = &all; sums; \
+	for (struct spill_device_totals *sums = &all; sums; \
 	     sums = sums == &all ? &devices[device_of(device)] : NULL)
 
 static void publish(int device, unsigned changed)
@@ -23,13 +23,13 @@ static void publish(int device, unsigned changed)
 	spill_live_page_publish(device_of(device), &devices[device_of(device)], changed);
 }
 
-static void hold(struct spill_ledger_totals_sum *sums, const struct spill_allocation *entry)
+static void hold(struct spill_device_totals *sums, const struct spill_allocation *entry)
 {
 	spill_bytes_add(&sums->totals.live, &entry->held);
 	sums->away += spill_ledger_away(entry);
 }
 
-static void let_go(struct spill_ledger_totals_sum *sums, const struct spill_allocation *entry)
+static void let_go(struct spill_device_totals *sums, const struct spill_allocation *entry)
 {
 	spill_bytes_take(&sums->totals.live, &entry->held);
 	sums->away -= spill_ledger_away(entry);

@@ -7,7 +7,7 @@
 
 #include "record.h"
 
-struct spill_ledger_totals_sum {
+struct spill_device_totals {
 	struct spill_totals totals;
 	uint64_t away; /* of what is live: off the device by our doing */
 };

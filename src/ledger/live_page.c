@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "program.h"
 #include "config.h"
+#include "decide.h"
 #include "fd.h"
 #include "log_file.h"
 #include "signal_guard.h"
@@ -181,7 +182,7 @@ void spill_live_page_open(const struct spill_policy *policy, const struct spill_
 
 /* -- writing ------------------------------------------------------------------------------------------------ */
 
-void spill_live_page_publish(unsigned device, const struct spill_ledger_totals_sum *counted, unsigned changed)
+void spill_live_page_publish(unsigned device, const struct spill_device_totals *counted, unsigned changed)
 {
 	struct spill_live_page *page = page_of_ours();
 	if (!page)

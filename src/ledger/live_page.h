@@ -108,7 +108,7 @@ void spill_live_page_open(const struct spill_policy *policy, const struct spill_
 enum { SPILL_CHANGED_LIVE = 1, SPILL_CHANGED_PEAK = 2, SPILL_CHANGED_RARE = 4, SPILL_CHANGED_ALL = 7 };
 
 /* Copies the ledger's figures of a device, which is below SPILL_DEVICES. pre: the ledger is locked. A few stores; no system call. */
-void spill_live_page_publish(unsigned device, const struct spill_ledger_totals_sum *counted, unsigned changed);
+void spill_live_page_publish(unsigned device, const struct spill_device_totals *counted, unsigned changed);
 
 /* A decision; texts are cut to their room, `time_us` and `count` are filled in. If another thread is telling one, that one is told. */
 struct spill_live_page_text {

@@ -143,7 +143,7 @@ static void drain(uint64_t now)
 	retry_us = now + SOON_US;
 	if (queue.gone && atomic_exchange(&active, false))
 		spill_log_open_complain(queue.name.path,
-		                       "the program closed it and it could not be opened again");
+		                        "the program closed it and it could not be opened again");
 }
 
 /* For a line. False if there is no log, or no way to it. */

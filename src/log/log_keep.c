@@ -214,7 +214,7 @@ static void tidy(struct keeping *keeping, unsigned keep)
 	if (keeping->count <= keep)
 		return;
 	uname(&keeping->machine);
-	spill_smallfile_read("/proc/sys/kernel/random/boot_id", keeping->boot, sizeof(keeping->boot));
+	spill_small_file_read("/proc/sys/kernel/random/boot_id", keeping->boot, sizeof(keeping->boot));
 	keeping->boot[strcspn(keeping->boot, "\n")] = '\0';
 	for (unsigned i = 0, count = sort(keeping); i < count; i++)
 		finished += settle(keeping, keeping->newest_first[i]->name, finished < keep);

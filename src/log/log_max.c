@@ -25,7 +25,7 @@ bool spill_log_max_fill(struct spill_logmax *max)
 }
 
 size_t spill_log_max_note(const struct spill_logmax *max, char *text, size_t text_size, char *line,
-                         size_t size)
+                          size_t size)
 {
 	struct spill_text words = spill_text_begin(text, text_size);
 
@@ -43,7 +43,7 @@ static void raise(uint64_t *most, uint64_t value)
 }
 
 void spill_log_max_count(struct spill_logmax *max, enum spill_drop kind, const struct spill_bytes *bytes,
-                        const struct spill_bytes *peak)
+                         const struct spill_bytes *peak)
 {
 	struct spill_record_drop *dropped = &max->dropped;
 

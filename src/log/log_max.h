@@ -32,11 +32,11 @@ bool spill_log_max_fill(struct spill_logmax *max);
 
 /* The note, and what it says. */
 size_t spill_log_max_note(const struct spill_logmax *max, char *text, size_t text_size, char *line,
-                         size_t size);
+                          size_t size);
 
 /* `peak`: of the run until now, the line that is counted included. */
 void spill_log_max_count(struct spill_logmax *max, enum spill_drop kind, const struct spill_bytes *bytes,
-                        const struct spill_bytes *peak);
+                         const struct spill_bytes *peak);
 
 /* The drop line; then, if it was taken, the sums begin anew. pre: pending */
 size_t spill_log_max_line(struct spill_logmax *max, char *line, size_t size);

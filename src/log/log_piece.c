@@ -69,7 +69,8 @@ static void look_at_path(struct spill_logqueue *queue)
 	if (now < queue->looked_us + LOOK_US)
 		return;
 	queue->looked_us = now;
-	if (!spill_log_file_moved(&queue->file, queue->name.path) || spill_log_name_open(&queue->name, &fresh))
+	if (!spill_log_file_moved(&queue->file, queue->name.path) ||
+	    spill_log_name_open(&queue->name, &fresh))
 		return;
 	spill_log_file_close(&queue->file);
 	queue->file = fresh;

@@ -27,8 +27,8 @@ struct spill_logqueue {
 	bool torn; /* the file ends within a line whose rest is lost: begin on a new one */
 	bool gone; /* the file could not be opened again */
 	struct spill_log_queue_note note; /* about the log's file, due when the rest is out */
-	int error;                       /* errno value of the last write, 0 if it went well */
-	uint64_t lines;                  /* of this run, in its files or waiting */
+	int error;                        /* errno value of the last write, 0 if it went well */
+	uint64_t lines;                   /* of this run, in its files or waiting */
 	uint64_t lost_lines, lost_bytes;
 	uint64_t first_us;  /* when the oldest byte came in */
 	uint64_t looked_us; /* when the path was last looked at */

@@ -6,7 +6,7 @@
 #include "process.h"
 #include "program.h"
 
-bool spill_loud_line_line_line_line_line_begin(struct spill_text *text, char *line, size_t size, uint64_t part, uint64_t whole)
+bool spill_loud_line_begin(struct spill_text *text, char *line, size_t size, uint64_t part, uint64_t whole)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 	enum spill_log_stderr how = spill_process_policy()->log_stderr;
@@ -23,14 +23,14 @@ bool spill_loud_line_line_line_line_line_begin(struct spill_text *text, char *li
 	return true;
 }
 
-void spill_loud_line_line_line_line_line_device(struct spill_text *text, int device, bool at_limit)
+void spill_loud_line_device(struct spill_text *text, int device, bool at_limit)
 {
 	spill_text_add(text, " (device ");
 	spill_text_number(text, (uint64_t)device);
 	spill_text_add(text, at_limit ? " at its limit" : " full");
 }
 
-void spill_loud_line_line_line_line_line_end(struct spill_text *text, const char *line)
+void spill_loud_line_end(struct spill_text *text, const char *line)
 {
 	spill_text_add(text, "); expect lower speed");
 	if (spill_log_path()[0]) {

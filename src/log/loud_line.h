@@ -15,12 +15,12 @@
  * True if the line is due: once a run, or at every spill and demotion (log.stderr). `text` then writes into line[size], and
  * begins with the program's name and the two sizes.
  */
-bool spill_loud_line_line_line_line_line_begin(struct spill_text *text, char *line, size_t size, uint64_t part, uint64_t whole);
+bool spill_loud_line_begin(struct spill_text *text, char *line, size_t size, uint64_t part, uint64_t whole);
 
 /* " (device 0 full", or at its limit; the end closes the bracket. */
-void spill_loud_line_line_line_line_line_device(struct spill_text *text, int device, bool at_limit);
+void spill_loud_line_device(struct spill_text *text, int device, bool at_limit);
 
 /* Adds the log's path, and writes the line. */
-void spill_loud_line_line_line_line_line_end(struct spill_text *text, const char *line);
+void spill_loud_line_end(struct spill_text *text, const char *line);
 
 #endif

@@ -68,7 +68,7 @@ static void wall_clock(struct spill_json *json)
 static void machine(struct spill_json *json)
 {
 	char boot[64];
-	size_t length = spill_smallfile_bytes("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	size_t length = spill_small_file_bytes("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
 	struct utsname system;
 
 	while (length > 0 && boot[length - 1] == '\n')
@@ -135,7 +135,7 @@ static void argument(struct spill_json *json, struct spill_redact *redact, const
 static void arguments(struct spill_json *json, char *buffer, size_t size)
 {
 	struct spill_redact redact = {0};
-	size_t length = spill_smallfile_bytes("/proc/self/cmdline", buffer, size), at = 0;
+	size_t length = spill_small_file_bytes("/proc/self/cmdline", buffer, size), at = 0;
 
 	spill_json_array(spill_json_key(json, "args"));
 	while (at < length) {

@@ -34,8 +34,9 @@ uint64_t spill_chunked_granule(const struct spill_backend *backend, int device)
 	return on_device > on_host ? on_device : on_host;
 }
 
-struct spill_chunked *spill_chunked_reserve(const struct spill_place_ops *ops, const struct spill_place_request *want,
-                                            uint64_t unit, const char **error)
+struct spill_chunked *spill_chunked_reserve(const struct spill_place_ops *ops,
+                                            const struct spill_place_request *want, uint64_t unit,
+                                            const char **error)
 {
 	uint64_t range = round_up(want->bytes, unit);
 	uint64_t chunk = spill_policy_chunk(want->policy, want->bytes, unit);
@@ -166,7 +167,7 @@ static void tell(const struct spill_chunked *chunked, unsigned chunk)
 {
 	const struct spill_chunk *at = &chunked->chunks[chunk];
 	spill_chunk_map_set(spill_chunked_address(chunked, chunk), at->bytes, at->on_host,
-	                   chunk + 1 < chunked->count);
+	                    chunk + 1 < chunked->count);
 }
 
 static _Atomic uint64_t *bytes_on(int device)

@@ -28,7 +28,7 @@ struct spill_chunked {
 	/* Of those that may be moved, the mover's: */
 	TAILQ_ENTRY(spill_chunked) all; /* in the order they were made */
 	bool enlisted;
-	_Atomic bool dead; /* cache of a growing pool that nothing reuses (policy/growth.h) */
+	_Atomic bool dead; /* cache of a growing pool that nothing reuses (policy/predict/growth.h) */
 	bool owed;         /* came when nothing could move: others are to give way to it later (promote.h) */
 	bool pinned;       /* exported: stays where it is for life */
 	bool followed;     /* enlisted and not pinned: its chunks are in chunk_map.h */
@@ -63,8 +63,9 @@ static inline uint64_t spill_chunked_away(const struct spill_chunked *chunked)
  * Reserves addresses for want->bytes, rounded up to `unit`, with nothing mapped and nothing charged. NULL with *error, a
  * static string.
  */
-struct spill_chunked *spill_chunked_reserve(const struct spill_place_ops *ops, const struct spill_place_request *want,
-                                            uint64_t unit, const char **error);
+struct spill_chunked *spill_chunked_reserve(const struct spill_place_ops *ops,
+                                            const struct spill_place_request *want, uint64_t unit,
+                                            const char **error);
 
 /*
  * Makes and maps chunks of `bytes` in all, a multiple of the unit, behind what is mapped; the last may be smaller than the

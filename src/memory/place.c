@@ -4,7 +4,7 @@
 
 #include "account.h"
 #include "context_end.h"
-#include "least.h"
+#include "minmax.h"
 #include "shared_chunks.h"
 
 const struct spill_place_ops *spill_place_of(enum spill_place place)
@@ -18,11 +18,12 @@ const struct spill_place_ops *spill_place_of(enum spill_place place)
 	return table[place];
 }
 
-struct spill_placement *spill_place_make(const struct spill_place_ops *ops, const struct spill_place_request *want,
-                                         const char **error)
+struct spill_placement *spill_place_make(const struct spill_place_ops *ops,
+                                         const struct spill_place_request *want, const char **error)
 {
-	struct spill_placement *placement =
-	    want->bytes <= SPILL_SHARED_CHUNKS_LARGEST ? spill_shared_chunks_make(ops, want, error) : ops->make(want, error);
+	struct spill_placement *placement = want->bytes <= SPILL_SHARED_CHUNKS_LARGEST
+	                                        ? spill_shared_chunks_make(ops, want, error)
+	                                        : ops->make(want, error);
 	if (placement)
 		placement->generation = spill_context_generation();
 	return placement;
@@ -34,7 +35,7 @@ uint64_t spill_device_charge(const struct spill_place_request *want, uint64_t by
 	uint64_t held = spill_account_device_held(want->device), charge;
 	do {
 		uint64_t left = want->device_limit > held ? (want->device_limit - held) / unit * unit : 0;
-		charge = spill_least(wanted, left);
+		charge = spill_min(wanted, left);
 	} while (!spill_account_device_charge(want->device, &held, charge));
 	return charge;
 }

@@ -38,8 +38,8 @@ const struct spill_place_ops *spill_place_of(enum spill_place place);
  * Makes a placement at `ops`' place: small requests share chunks (pool.c), others get their own.
  * `error` as above.
  */
-struct spill_placement *spill_place_make(const struct spill_place_ops *ops, const struct spill_place_request *want,
-                                         const char **error);
+struct spill_placement *spill_place_make(const struct spill_place_ops *ops,
+                                         const struct spill_place_request *want, const char **error);
 
 /*
  * Charges up to `bytes` of device memory, in whole multiples of `unit`, as far as room and limit allow; returns what was

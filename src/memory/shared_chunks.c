@@ -133,7 +133,8 @@ static bool take_from_new(const struct spill_place_ops *ops, const struct spill_
 	chunk_want.bytes = SPILL_SHARED_CHUNKS_CHUNK;
 	chunk_want.device_room = 0; /* the device is full; a chunk half here and half there helps nobody */
 	/* No block has the chunk's own address: a second free of a block, passed on, must not free the chunk. */
-	*whole = (struct range){.at = SPILL_SHARED_CHUNKS_ALIGNMENT, .bytes = SPILL_SHARED_CHUNKS_CHUNK - SPILL_SHARED_CHUNKS_ALIGNMENT};
+	*whole = (struct range){.at = SPILL_SHARED_CHUNKS_ALIGNMENT,
+	                        .bytes = SPILL_SHARED_CHUNKS_CHUNK - SPILL_SHARED_CHUNKS_ALIGNMENT};
 	chunk->ops = ops;
 	chunk->advice = want->advice;
 	chunk->free = whole;
@@ -196,8 +197,8 @@ static const struct spill_place_ops pooled[SPILL_PLACES] = {
     [SPILL_PLACE_HOST] = {SPILL_PLACE_HOST, NULL, release},
 };
 
-struct spill_placement *spill_shared_chunks_make(const struct spill_place_ops *ops, const struct spill_place_request *want,
-                                        const char **error)
+struct spill_placement *spill_shared_chunks_make(const struct spill_place_ops *ops,
+                                                 const struct spill_place_request *want, const char **error)
 {
 	struct block *block = calloc(1, sizeof(*block));
 	struct range *spare = calloc(1, sizeof(*spare));
@@ -206,7 +207,8 @@ struct spill_placement *spill_shared_chunks_make(const struct spill_place_ops *o
 		goto fail;
 	}
 	block->spare = spare;
-	block->bytes = (want->bytes + SPILL_SHARED_CHUNKS_ALIGNMENT - 1) / SPILL_SHARED_CHUNKS_ALIGNMENT * SPILL_SHARED_CHUNKS_ALIGNMENT;
+	block->bytes = (want->bytes + SPILL_SHARED_CHUNKS_ALIGNMENT - 1) / SPILL_SHARED_CHUNKS_ALIGNMENT *
+	               SPILL_SHARED_CHUNKS_ALIGNMENT;
 	if (!take_from_any(ops, want, block) && !take_from_new(ops, want, block, error))
 		goto fail;
 	const struct spill_placement *backing = block->chunk->backing;

@@ -16,8 +16,8 @@
 #define SPILL_SHARED_CHUNKS_ALIGNMENT 512ull
 
 /* As spill_place_ops.make, for want->bytes <= SPILL_SHARED_CHUNKS_LARGEST, in a chunk of `ops`' place. */
-struct spill_placement *spill_shared_chunks_make(const struct spill_place_ops *ops, const struct spill_place_request *want,
-                                        const char **error);
+struct spill_placement *spill_shared_chunks_make(const struct spill_place_ops *ops,
+                                                 const struct spill_place_request *want, const char **error);
 
 /* Releases the empty chunks of a context; NULL, where there are no contexts: of the device. */
 void spill_shared_chunks_trim(const struct spill_backend *backend, int device, const void *context);

@@ -22,16 +22,16 @@
 #define MEASURED (32ull << 20)
 #define TIMES_USUAL 4
 
-/* What is known of a site besides what policy/reuse.h knows. */
+/* What is known of a site besides what policy/predict/migration_benefit.h knows. */
 struct site {
 	uint64_t not_before_ns, stay_ns;
 	bool moves; /* what it needs was brought the last time */
 };
 
 struct state {
-	struct spill_order order;
-	struct spill_reuse reuse;
-	struct site sites[SPILL_REUSE_SITES];
+	struct spill_access_history order;
+	struct spill_migration_benefit reuse;
+	struct site sites[SPILL_BENEFIT_SITES];
 	/*
 	 * What the device has to do, by the times that such uses took: until then with what had been submitted when the clock was read
 	 * last, and so long for what was since.
@@ -76,9 +76,9 @@ static void measured(const struct spill_stopwatch_use *use, uint64_t ns, uint64_
 		state->behind_ns = behind_ns;
 		if (behind_ns)
 			not_further(behind_ns);
-		spill_reuse_measured(&state->reuse, use->site, use->on_host, ns);
+		spill_benefit_add_use(&state->reuse, use->site, use->on_host, ns);
 		for (unsigned i = 0; i < use->count; i++)
-			spill_reuse_measured_of(&state->reuse, use->site, use->keys[i], use->on_host, ns);
+			spill_benefit_add_chunk_use(&state->reuse, use->site, use->keys[i], use->on_host, ns);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -89,7 +89,7 @@ static uint64_t excess_of(const struct spill_launch_access *use, uint16_t site)
 	unsigned count = spill_launch_access_host_keys(use);
 	uint64_t sum = 0;
 	for (unsigned i = 0; i < count; i++)
-		sum += spill_reuse_excess_of(&state->reuse, site, use->host_keys[i]);
+		sum += spill_benefit_chunk_excess(&state->reuse, site, use->host_keys[i]);
 	return count ? sum / count : 0;
 }
 
@@ -122,7 +122,7 @@ static bool is_of_unknown(const struct spill_launch_access *use, uint16_t site)
 {
 	bool timed = false;
 	for (unsigned i = 0; i < spill_launch_access_host_keys(use); i++)
-		timed |= spill_pairs_is_wanted(&state->reuse.pairs, site, use->host_keys[i]);
+		timed |= spill_site_chunk_cost_wants_sample(&state->reuse.pairs, site, use->host_keys[i]);
 	return timed;
 }
 
@@ -134,24 +134,24 @@ static void advise(struct spill_advice *advice, const struct spill_launch_access
 	advice->busy_ns = busy(now);
 	/* What is dear by itself is not left alone because others of its site were. */
 	advice->bring =
-	    always || now >= site->not_before_ns || spill_reuse_pays(&state->reuse, excess_ns, site->moves);
+	    always || now >= site->not_before_ns || spill_benefit_pays(&state->reuse, excess_ns, site->moves);
 	advice->timed = !always && (is_of_unknown(use, advice->site) || is_probe(now));
-	state->since_ns += spill_reuse_expected(&state->reuse, advice->site, use->host_bytes, excess_ns);
+	state->since_ns += spill_benefit_expected(&state->reuse, advice->site, use->host_bytes, excess_ns);
 }
 
 /* pre: locked */
 static struct spill_advice learn(const struct spill_launch_access *use, bool always)
 {
-	struct spill_advice advice = {.site = spill_reuse_site(&state->reuse, use->site)};
-	spill_order_launch(&state->order, use->keys, use->count, advice.site);
+	struct spill_advice advice = {.site = spill_benefit_site(&state->reuse, use->site)};
+	spill_access_history_launch(&state->order, use->keys, use->count, advice.site);
 	if (use->once)
 		return advice;
 	if (use->on_host)
 		advise(&advice, use, always);
 	else
-		state->since_ns += spill_reuse_expected(&state->reuse, advice.site, 0, 0);
+		state->since_ns += spill_benefit_expected(&state->reuse, advice.site, 0, 0);
 	/* Each time: it counts. */
-	advice.timed |= !always && spill_reuse_is_wanted(&state->reuse, advice.site, use->host_bytes);
+	advice.timed |= !always && spill_benefit_wants_sample(&state->reuse, advice.site, use->host_bytes);
 	return advice;
 }
 
@@ -178,13 +178,13 @@ static void keep_verdict(struct site *site, bool pays)
 	site->not_before_ns = pays ? 0 : spill_clock_ns() + site->stay_ns;
 }
 
-bool spill_access_model_choose(struct spill_window *window, uint16_t site, uint64_t *cost_ns)
+bool spill_access_model_choose(struct spill_exchange_choice *window, uint16_t site, uint64_t *cost_ns)
 {
 	pthread_mutex_lock(&lock);
 	struct site *mine = &state->sites[site];
-	bool comes = spill_window_choose(window, &state->order, &state->reuse, site, mine->moves);
+	bool comes = spill_exchange_choose(window, &state->order, &state->reuse, site, mine->moves);
 	keep_verdict(mine, window->pays);
-	*cost_ns = spill_reuse_cost(&state->reuse);
+	*cost_ns = spill_benefit_copy_cost(&state->reuse);
 	pthread_mutex_unlock(&lock);
 	return comes;
 }
@@ -205,10 +205,10 @@ void spill_access_model_idle(void)
 
 void spill_access_model_moved(uint64_t bytes, uint64_t ns)
 {
-	if (bytes < MEASURED || ns > TIMES_USUAL * (bytes >> 20) * SPILL_REUSE_COPY_NS_PER_MIB)
+	if (bytes < MEASURED || ns > TIMES_USUAL * (bytes >> 20) * SPILL_BENEFIT_COPY_NS_PER_MIB)
 		return;
 	pthread_mutex_lock(&lock);
-	spill_reuse_copied(&state->reuse, bytes, ns);
+	spill_benefit_add_copy(&state->reuse, bytes, ns);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -1,12 +1,12 @@
 /*
- * What is learned of the uses of movable memory: their order (policy/order.h) and what they cost (policy/reuse.h). The memory for it
+ * What is learned of the uses of movable memory: their order (policy/predict/access_history.h) and what they cost (policy/predict/migration_benefit.h). The memory for it
  * is mapped when the first use is told, about 2 MiB. Any number of threads.
  */
 #ifndef SPILL_ACCESS_MODEL_H
 #define SPILL_ACCESS_MODEL_H
 
 #include "follow.h"
-#include "window.h"
+#include "exchange_choice.h"
 
 /* What to do about one use. */
 struct spill_advice {
@@ -23,7 +23,7 @@ struct spill_advice spill_access_model_learn(const struct spill_launch_access *u
  * What is to come and to go for it (window.h). What does not pay is not asked about again for a while. Stores what moving costs, ns a
  * MiB. pre: `site` is of an advice
  */
-bool spill_access_model_choose(struct spill_window *window, uint16_t site, uint64_t *cost_ns);
+bool spill_access_model_choose(struct spill_exchange_choice *window, uint16_t site, uint64_t *cost_ns);
 
 /* Learns what has been timed. Returns how many times were told so far. pre: as spill_stopwatch_collect */
 uint64_t spill_access_model_hear(void);

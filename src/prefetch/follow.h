@@ -23,11 +23,11 @@
 struct spill_launch_access {
 	uint64_t site; /* hash of what does it: function, grid and block; never 0 */
 	void *stream;
-	bool per_thread;            /* stream: of the per-thread default kind */
-	unsigned count, sure;       /* of keys; the first ones are sure, the others perhaps (param_extent.h) */
-	bool once;                  /* touches each byte once (copies, sets): brings nothing */
-	unsigned on_host;           /* of them */
-	uint64_t host_bytes, bytes; /* of all chunks, those on host */
+	bool per_thread;      /* stream: of the per-thread default kind */
+	unsigned count, sure; /* of keys; the first ones are sure, the others perhaps (param_extent.h) */
+	bool once;            /* touches each byte once (copies, sets): brings nothing */
+	unsigned on_host;     /* of them */
+	uint64_t host_bytes, bytes;                        /* of all chunks, those on host */
 	uint32_t host_keys[SPILL_LAUNCH_ACCESS_HOST_KEYS]; /* of those on host, the first few */
 	uint32_t keys[SPILL_LAUNCH_ACCESS_KEYS];           /* of chunks, each once (chunk_map.h) */
 };

@@ -9,7 +9,7 @@
 #include "exchange.h"
 #include "chunk_map.h"
 #include "quiesce.h"
-#include "least.h"
+#include "minmax.h"
 #include "movable.h"
 #include "note.h"
 #include "chunked.h"
@@ -81,8 +81,8 @@ static bool wait_patiently(const struct spill_backend *backend, int device, uint
                            uint64_t expected_ns)
 {
 	uint64_t heard = spill_access_model_hear(), before, now = spill_clock_ns();
-	uint64_t alive_ns = now + WAITS * wait, most_ns = spill_most(alive_ns, now + WAITS_MOST_NS);
-	uint64_t until_ns = now + EXPECTED * spill_least(expected_ns, WAITS_MOST_NS);
+	uint64_t alive_ns = now + WAITS * wait, most_ns = spill_max(alive_ns, now + WAITS_MOST_NS);
+	uint64_t until_ns = now + EXPECTED * spill_min(expected_ns, WAITS_MOST_NS);
 	do {
 		if (spill_quiesce_look(backend, device, now + wait, now + wait))
 			return true;
@@ -101,7 +101,7 @@ static bool wait_patiently(const struct spill_backend *backend, int device, uint
 static bool is_time(const struct spill_backend *backend, int device, uint64_t expected_ns)
 {
 	uint64_t start = spill_clock_ns(), wait = spill_process_policy()->movable_wait_us * 1000;
-	uint64_t look = start + spill_least(LOOK_NS, wait);
+	uint64_t look = start + spill_min(LOOK_NS, wait);
 	bool looks = start < wait_ns;
 	if (looks ? spill_quiesce_look(backend, device, look, look)
 	          : wait_patiently(backend, device, wait, expected_ns)) {
@@ -112,7 +112,7 @@ static bool is_time(const struct spill_backend *backend, int device, uint64_t ex
 	uint64_t now = spill_clock_ns();
 	look_ns = now + LOOKS_NS;
 	if (!looks) {
-		busy_ns = spill_most(BUSY_SHARE * (now - start), spill_least(2 * busy_ns, BUSY_MOST_NS));
+		busy_ns = spill_max(BUSY_SHARE * (now - start), spill_min(2 * busy_ns, BUSY_MOST_NS));
 		wait_ns = now + busy_ns;
 	}
 	return false;
@@ -121,7 +121,7 @@ static bool is_time(const struct spill_backend *backend, int device, uint64_t ex
 /* -- what is there -------------------------------------------------------------------------------------------- */
 
 struct list {
-	struct spill_window_chunk *chunks;
+	struct spill_exchange_chunk *chunks;
 	unsigned *ranks;
 	unsigned count;
 	uint64_t on_host, resident; /* bytes */
@@ -135,7 +135,7 @@ static void add(struct list *list, struct spill_chunked *of, unsigned index)
 	if (!spill_chunk_map_of(va, &granule))
 		return;
 	*(chunk->on_host ? &list->on_host : &list->resident) += chunk->bytes;
-	list->chunks[list->count++] = (struct spill_window_chunk){
+	list->chunks[list->count++] = (struct spill_exchange_chunk){
 	    .key = granule.key,
 	    .bytes = chunk->bytes,
 	    .on_host = chunk->on_host,
@@ -161,11 +161,11 @@ static bool make_list(struct list *list, int device, const struct spill_launch_a
 		for (unsigned i = 0; i < more && list->count < room; i++)
 			add(list, one, i);
 	}
-	qsort(list->chunks, list->count, sizeof(*list->chunks), spill_window_compare);
+	qsort(list->chunks, list->count, sizeof(*list->chunks), spill_exchange_chunk_compare);
 	for (unsigned i = 0; i < use->count; i++) {
-		struct spill_window_chunk key = {.key = use->keys[i]};
-		struct spill_window_chunk *found =
-		    bsearch(&key, list->chunks, list->count, sizeof(key), spill_window_compare);
+		struct spill_exchange_chunk key = {.key = use->keys[i]};
+		struct spill_exchange_chunk *found =
+		    bsearch(&key, list->chunks, list->count, sizeof(key), spill_exchange_chunk_compare);
 		if (found)
 			*(i < use->sure ? &found->needed : &found->maybe) = true;
 	}
@@ -218,7 +218,7 @@ static void tell_restored(void)
 }
 
 /* pre: the mover is held */
-static bool choose(struct spill_window *window, uint16_t site, uint64_t *cost_ns)
+static bool choose(struct spill_exchange_choice *window, uint16_t site, uint64_t *cost_ns)
 {
 	bool comes = spill_access_model_choose(window, site, cost_ns);
 	if (!window->always && !window->pays && spill_clock_ns() - atomic_load(&active_ns) > QUIET_NS)
@@ -231,17 +231,17 @@ static void learned(void)
 {
 	bool soon = atomic_exchange(&in_place, 0) < SOON * spill_chunked_on_host();
 	if (restored)
-		sweeps = soon ? spill_least(2 * sweeps, SWEEPS_MOST) : 1;
+		sweeps = soon ? spill_min(2 * sweeps, SWEEPS_MOST) : 1;
 	restored = false;
 	atomic_store(&displaced, true);
 }
 
 /* pre: the mover is held. True: something came */
-static bool carry_out(const struct spill_window *window, struct spill_exchange *exchange)
+static bool carry_out(const struct spill_exchange_choice *window, struct spill_exchange *exchange)
 {
 	/* What finds no home on host makes no room, and less comes. */
 	for (unsigned i = 0; i < window->count; i++)
-		if (window->chunks[i].verdict != SPILL_WINDOW_STAYS)
+		if (window->chunks[i].verdict != SPILL_EXCHANGE_STAYS)
 			spill_exchange_add(exchange, window->chunks[i].data, window->chunks[i].index);
 	if (!exchange->comes.count && !exchange->goes.count)
 		return false;
@@ -269,13 +269,13 @@ static bool bring(const struct spill_launch_access *use, const struct spill_advi
 	const struct spill_backend *backend = whose->base.backend;
 	int device = whose->base.device;
 	if (make_list(&list, device, use)) {
-		struct spill_window window = {
+		struct spill_exchange_choice window = {
 		    .chunks = list.chunks,
 		    .count = list.count,
 		    .ranks = list.ranks,
 		    .room = spill_back_room(backend, device) + spill_exchange_kept(),
-		    .spare = spill_least(SPILL_EXCHANGE_KEPT, list.on_host / SLICE_SHARE),
-		    .slice = spill_least(SLICE, list.on_host / SLICE_SHARE),
+		    .spare = spill_min(SPILL_EXCHANGE_KEPT, list.on_host / SLICE_SHARE),
+		    .slice = spill_min(SLICE, list.on_host / SLICE_SHARE),
 		    .horizon = list.resident / 2,
 		    .always = spill_process_policy()->movable_follow == SPILL_SWITCH_ON,
 		};

@@ -1,6 +1,6 @@
 /*
  * Bringing what is about to be used to the device, with what is foreseen next, for what is needed last: the decision of
- * policy/window.h over all chunks of a device, carried out by exchange.h when the device is idle.
+ * policy/predict/exchange_choice.h over all chunks of a device, carried out by exchange.h when the device is idle.
  */
 #ifndef SPILL_PREFETCH_H
 #define SPILL_PREFETCH_H

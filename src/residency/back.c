@@ -4,7 +4,7 @@
 #include "device_chunks.h"
 #include "process.h"
 #include "host_chunks.h"
-#include "least.h"
+#include "minmax.h"
 #include "chunked.h"
 #include "move_batch.h"
 #include "reserve.h"
@@ -56,7 +56,7 @@ static void make_plan(struct spill_move_batch *plan, const struct spill_victim *
 	const struct spill_placement *hottest = &((const struct spill_chunked *)list[0].data)->base;
 	uint64_t left = spill_back_room(hottest->backend, hottest->device);
 	uint64_t slice = largest_chunk() > SPILL_BACK_SLICE ? largest_chunk() : SPILL_BACK_SLICE;
-	left = spill_least(left, slice);
+	left = spill_min(left, slice);
 	for (unsigned i = 0; i < count; i++) {
 		struct spill_chunked *of = list[i].data;
 		for (unsigned chunk = 0; chunk < of->count; chunk++) {
@@ -93,7 +93,8 @@ static uint64_t carry_out(struct spill_move_batch *plan)
 	struct spill_move_reason why = {"promote", "free", "", "", spill_log_now_us()};
 	const struct spill_placement *first = &plan->moves[0].of->base;
 	uint64_t moved = 0;
-	spill_move_batch_carry_out(plan, first->backend, first->device, spill_process_policy()->movable_wait_us);
+	spill_move_batch_carry_out(plan, first->backend, first->device,
+	                           spill_process_policy()->movable_wait_us);
 	for (unsigned i = 0; i < plan->count; i++)
 		moved += plan->moves[i].moved ? spill_move_chunk(&plan->moves[i])->bytes : 0;
 	settle(plan, first->backend, first->device);

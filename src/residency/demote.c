@@ -22,14 +22,14 @@
 /* Sizes that the thread of host.ahead is told. */
 #define NEXT 64
 
-static struct spill_missing missing_for(const struct spill_demotion *demotion)
+static struct spill_shortfall missing_for(const struct spill_demotion *demotion)
 {
 	uint64_t free = 0, total = 0;
 	demotion->backend->memory(demotion->device, &free, &total);
-	struct spill_missing missing =
-	    spill_policy_missing(spill_reserve_size(demotion->device), demotion->bytes, free,
-	                         spill_account_device_held(demotion->device),
-	                         spill_device_limit(demotion->backend, demotion->device));
+	struct spill_shortfall missing =
+	    spill_policy_shortfall(spill_reserve_size(demotion->device), demotion->bytes, free,
+	                           spill_account_device_held(demotion->device),
+	                           spill_device_limit(demotion->backend, demotion->device));
 	if (demotion->keeps_reserve)
 		missing.least = missing.wanted;
 	return missing;
@@ -74,7 +74,8 @@ static uint64_t movable_bytes(const struct spill_victim *list, unsigned count)
 }
 
 /* Nothing moves for a request that does not fit all the same, unless a part of the room helps, too. */
-static void make_plan(struct spill_move_batch *plan, struct spill_demotion *demotion, struct spill_missing missing)
+static void make_plan(struct spill_move_batch *plan, struct spill_demotion *demotion,
+                      struct spill_shortfall missing)
 {
 	unsigned count;
 	struct spill_victim *list = spill_victim_list(demotion->device, false, demotion->before, &count);
@@ -137,19 +138,19 @@ static void tell_ahead(const struct spill_backend *backend, int device)
 }
 
 /* pre: the mover is held */
-static void demote(struct spill_demotion *demotion, struct spill_missing missing)
+static void demote(struct spill_demotion *demotion, struct spill_shortfall missing)
 {
 	struct spill_move_batch plan = {0};
 	struct spill_move_reason why = {"demote", demotion->reason, demotion->api, demotion->caller,
 	                                spill_log_now_us()};
 	if (spill_move_batch_has_a_chance(demotion->backend, demotion->device,
-	                            spill_process_policy()->movable_wait_us))
+	                                  spill_process_policy()->movable_wait_us))
 		make_plan(&plan, demotion, missing);
 	else
 		demotion->error = "movable.wait: the device is busy";
 	if (plan.count && (!demotion->error || demotion->part_helps)) {
 		const char *error = spill_move_batch_carry_out(&plan, demotion->backend, demotion->device,
-		                                         spill_process_policy()->movable_wait_us);
+		                                               spill_process_policy()->movable_wait_us);
 		demotion->error = error ? error : demotion->error;
 		demotion->freed = settle(&plan, demotion);
 		spill_move_batch_report(&plan, &why);
@@ -178,7 +179,7 @@ bool spill_demote_held(struct spill_demotion *demotion, bool recheck)
 	if (demotion->error)
 		return dropped && !missing_for(demotion).least;
 	recheck = dropped || recheck;
-	struct spill_missing missing = missing_for(demotion);
+	struct spill_shortfall missing = missing_for(demotion);
 	/* The driver has refused what there seems to be room for; unless another thread has made that room meanwhile. */
 	if (!missing.wanted && !recheck)
 		missing.least = missing.wanted = demotion->bytes;

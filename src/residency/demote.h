@@ -1,6 +1,6 @@
 /*
  * Demotion: chunks of movable allocations leave the device until something else fits on it. Coldest first, and only as many
- * bytes as are missing (policy/victim.h).
+ * bytes as are missing (policy/decide/victim.h).
  */
 #ifndef SPILL_DEMOTE_H
 #define SPILL_DEMOTE_H

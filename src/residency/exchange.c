@@ -268,7 +268,8 @@ static void report(const struct spill_move_batch *plan, uint64_t start_us)
 	part.later = plan->count - part.count; /* one allocation can have some of either */
 	spill_move_batch_report(&part, &why);
 	why.what = "promote";
-	part = (struct spill_move_batch){.moves = plan->moves + part.count, .count = plan->count - part.count};
+	part =
+	    (struct spill_move_batch){.moves = plan->moves + part.count, .count = plan->count - part.count};
 	spill_move_batch_report(&part, &why);
 }
 
@@ -282,7 +283,7 @@ void spill_exchange_carry_out(struct spill_exchange *exchange, uint64_t deadline
 	spill_move_stage(exchange->backend, exchange->device, exchange->goes.moves, exchange->goes.count);
 	if (begin(exchange, &plan)) {
 		spill_move_batch_attempt(&plan, exchange->backend, exchange->device, deadline_ns, &helper,
-		                   &exchange->ns);
+		                         &exchange->ns);
 		settle(exchange, &plan);
 		report(&plan, start_us);
 	} else {

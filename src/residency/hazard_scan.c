@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "around.h"
+#include "hazards.h"
 #include "loaded_objects.h"
 
 /*
@@ -27,7 +27,7 @@ static int count_loads(struct dl_phdr_info *info, size_t size, void *data)
 
 static int visit(struct dl_phdr_info *info, size_t size, void *data)
 {
-	int row = info->dlpi_name ? spill_around_find(info->dlpi_name) : -1;
+	int row = info->dlpi_name ? spill_hazard_find(info->dlpi_name) : -1;
 	if (row >= 0)
 		*(unsigned *)data |= 1u << row;
 	return 0;
@@ -48,7 +48,7 @@ static unsigned mapped_rows(void)
 }
 
 /* Whether this process has a file open that the row waits for. What cannot be looked at is taken for open. */
-static bool has_open(const struct spill_around *row)
+static bool has_open(const struct spill_hazard *row)
 {
 	DIR *folder = opendir("/proc/self/fd");
 	if (!folder)
@@ -58,7 +58,7 @@ static bool has_open(const struct spill_around *row)
 		char path[PATH_MAX];
 		ssize_t length = readlinkat(dirfd(folder), entry->d_name, path, sizeof(path) - 1);
 		path[length > 0 ? length : 0] = '\0';
-		found = length > 0 && spill_around_opened(row, path);
+		found = length > 0 && spill_hazard_opened(row, path);
 	}
 	closedir(folder);
 	return found;
@@ -72,8 +72,8 @@ const char *spill_hazard_scan_mapped(void)
 	if (!rows)
 		return NULL;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	for (unsigned row = 0; row < spill_around_rows() && !what; row++) {
-		const struct spill_around *around = spill_around_row(row);
+	for (unsigned row = 0; row < spill_hazard_rows() && !what; row++) {
+		const struct spill_hazard *around = spill_hazard_row(row);
 		if (rows & 1u << row && (!around->open[0] || has_open(around)))
 			what = around->what;
 	}
@@ -85,7 +85,7 @@ const char *spill_hazard_scan_exports(void)
 {
 	const char *what = NULL;
 	for (char **variable = environ; variable && *variable && !what; variable++)
-		what = spill_around_exported(*variable);
+		what = spill_hazard_exported(*variable);
 	return what;
 }
 

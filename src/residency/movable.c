@@ -8,7 +8,7 @@
 #include "hazard_scan.h"
 #include "capture.h"
 #include "clock.h"
-#include "look.h"
+#include "usage_estimate.h"
 #include "move.h"
 #include "note.h"
 #include "probe.h"
@@ -175,10 +175,10 @@ static bool is_prepared(const struct spill_backend *backend, int device)
 
 /* -- how full the device is --------------------------------------------------------------------------------- */
 
-static struct spill_look last_look(struct device *mine)
+static struct spill_usage_estimate last_look(struct device *mine)
 {
 	uint32_t version = spill_seq_read_begin(&mine->version);
-	struct spill_look look = {
+	struct spill_usage_estimate look = {
 	    .used = spill_seq_get(mine->used),
 	    .total = spill_seq_get(mine->total),
 	    .own = spill_seq_get(mine->own),
@@ -189,7 +189,7 @@ static struct spill_look last_look(struct device *mine)
 }
 
 /* One thread at a time; what another has seen at the same moment is as good. */
-static void keep_look(struct device *mine, const struct spill_look *look)
+static void keep_look(struct device *mine, const struct spill_usage_estimate *look)
 {
 	if (!spill_seq_write_begin(&mine->version))
 		return;
@@ -205,10 +205,10 @@ static bool is_device_filled(const struct spill_backend *backend, int device, ui
 {
 	uint32_t share = (uint32_t)spill_process_policy()->movable_above.value;
 	uint64_t free, now_us = spill_clock_ns() / 1000;
-	struct spill_look look = last_look(&devices[device]);
-	enum spill_look_answer answer = spill_look(&look, share, own, bytes, now_us);
-	if (answer != SPILL_LOOK_AGAIN)
-		return answer == SPILL_LOOK_ABOVE;
+	struct spill_usage_estimate look = last_look(&devices[device]);
+	enum spill_usage_answer answer = spill_usage_estimate(&look, share, own, bytes, now_us);
+	if (answer != SPILL_USAGE_STALE)
+		return answer == SPILL_USAGE_ABOVE;
 	if (backend->memory(device, &free, &look.total))
 		return false;
 	look.seen = true;
@@ -216,7 +216,7 @@ static bool is_device_filled(const struct spill_backend *backend, int device, ui
 	look.own = own;
 	look.at_us = now_us;
 	keep_look(&devices[device], &look);
-	return spill_look(&look, share, own, bytes, now_us) == SPILL_LOOK_ABOVE;
+	return spill_usage_estimate(&look, share, own, bytes, now_us) == SPILL_USAGE_ABOVE;
 }
 
 /* Above that share of what this process may have, with the request: no question for the driver. */

@@ -52,9 +52,9 @@ bool spill_move_batch_has_a_chance(const struct spill_backend *backend, int devi
 	return idle;
 }
 
-const char *spill_move_batch_attempt(struct spill_move_batch *plan, const struct spill_backend *backend, int device,
-                               uint64_t deadline_ns, const struct spill_move_helper *helper,
-                               uint64_t *moving_ns)
+const char *spill_move_batch_attempt(struct spill_move_batch *plan, const struct spill_backend *backend,
+                                     int device, uint64_t deadline_ns, const struct spill_move_helper *helper,
+                                     uint64_t *moving_ns)
 {
 	const char *error = NULL;
 	*moving_ns = 0;
@@ -76,8 +76,8 @@ const char *spill_move_batch_attempt(struct spill_move_batch *plan, const struct
 	return error;
 }
 
-const char *spill_move_batch_carry_out(struct spill_move_batch *plan, const struct spill_backend *backend, int device,
-                                 uint64_t wait_us)
+const char *spill_move_batch_carry_out(struct spill_move_batch *plan, const struct spill_backend *backend,
+                                       int device, uint64_t wait_us)
 {
 	uint64_t moving_ns;
 	spill_move_stage(backend, device, plan->moves, plan->count);
@@ -116,11 +116,12 @@ static void loud_move(const struct moved *moved, bool at_limit)
 {
 	char line[1024];
 	struct spill_text text;
-	if (!spill_loud_line_line_line_line_line_begin(&text, line, sizeof(line), moved->bytes, moved->held.device + moved->held.host))
+	if (!spill_loud_line_begin(&text, line, sizeof(line), moved->bytes,
+	                           moved->held.device + moved->held.host))
 		return;
 	spill_text_add(&text, " moved to host memory to make room");
-	spill_loud_line_line_line_line_line_device(&text, moved->device, at_limit);
-	spill_loud_line_line_line_line_line_end(&text, line);
+	spill_loud_line_device(&text, moved->device, at_limit);
+	spill_loud_line_end(&text, line);
 }
 
 static void report(const struct moved *moved, const struct spill_move_reason *why)
@@ -146,17 +147,18 @@ static void report(const struct moved *moved, const struct spill_move_reason *wh
 		size_t length = line ? spill_record_move(&record, line, SPILL_LOG_LINE) : 0;
 		const struct spill_bytes came = {.device = demoted ? 0 : moved->bytes,
 		                                 .host = demoted ? moved->bytes : 0};
-		spill_ledger_offer(line, length, SPILL_LOG_NOW, demoted ? SPILL_DROP_DEMOTE : SPILL_DROP_PROMOTE, &came);
+		spill_ledger_offer(line, length, SPILL_LOG_NOW,
+		                   demoted ? SPILL_DROP_DEMOTE : SPILL_DROP_PROMOTE, &came);
 		spill_scratch_give_back(line);
 	}
 	spill_live_page_decided(moved->device, moved->bytes,
-	                       &(struct spill_live_page_text){
-	                           .what = why->what,
-	                           .place = demoted ? "host" : "device",
-	                           .reason = why->reason,
-	                           .api = why->api,
-	                           .caller = why->caller,
-	                       });
+	                        &(struct spill_live_page_text){
+	                            .what = why->what,
+	                            .place = demoted ? "host" : "device",
+	                            .reason = why->reason,
+	                            .api = why->api,
+	                            .caller = why->caller,
+	                        });
 	if (demoted)
 		loud_move(moved, strcmp(why->reason, "limit") == 0);
 }
@@ -166,8 +168,8 @@ void spill_move_batch_report(const struct spill_move_batch *plan, const struct s
 	for (unsigned i = 0, end; i < plan->count; i = end) {
 		struct spill_chunked *of = plan->moves[i].of;
 		struct moved moved = {.device = of->base.device,
-		                            .seq = of->seq,
-		                            .held = held_before(of, plan->moves + plan->count, plan->later)};
+		                      .seq = of->seq,
+		                      .held = held_before(of, plan->moves + plan->count, plan->later)};
 		for (end = i; end < plan->count && plan->moves[end].of == of; end++)
 			if (plan->moves[end].moved) {
 				moved.chunks++;

@@ -31,16 +31,16 @@ bool spill_move_batch_has_a_chance(const struct spill_backend *backend, int devi
 /*
  * Moves all that can: bounded by `wait_us` until nothing uses the device, then by the copies. Returns NULL, or why not all moved (static). pre: the mover is held, plan->count > 0, this thread is not inside the gate
  */
-const char *spill_move_batch_carry_out(struct spill_move_batch *plan, const struct spill_backend *backend, int device,
-                                 uint64_t wait_us);
+const char *spill_move_batch_carry_out(struct spill_move_batch *plan, const struct spill_backend *backend,
+                                       int device, uint64_t wait_us);
 
 /*
  * The same with the homes staged already, and the caller's own patience. Stores how long the moves took; 0: none was begun, since
  * the device was not idle in time or something captures. Moves that have begun go on to their end.
  */
-const char *spill_move_batch_attempt(struct spill_move_batch *plan, const struct spill_backend *backend, int device,
-                               uint64_t deadline_ns, const struct spill_move_helper *helper,
-                               uint64_t *moving_ns);
+const char *spill_move_batch_attempt(struct spill_move_batch *plan, const struct spill_backend *backend,
+                                     int device, uint64_t deadline_ns, const struct spill_move_helper *helper,
+                                     uint64_t *moving_ns);
 
 /* One line for each allocation of which something moved. pre: the mover is held */
 void spill_move_batch_report(const struct spill_move_batch *plan, const struct spill_move_reason *why);

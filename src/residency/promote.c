@@ -176,7 +176,8 @@ static uint64_t promote(void)
 static void tick(void)
 {
 	if (spill_clock_ns() < atomic_load_explicit(&not_before_ns, memory_order_relaxed) ||
-	    spill_capture_any() || spill_process_observes() || spill_chunked_is_held() || !spill_mover_trylock())
+	    spill_capture_any() || spill_process_observes() || spill_chunked_is_held() ||
+	    !spill_mover_trylock())
 		return;
 	if (spill_clock_ns() >= atomic_load(&not_before_ns))
 		atomic_store(&not_before_ns, promote());

@@ -1,5 +1,5 @@
 /*
- * The allocations that could move, in the order in which they would (policy/victim.h).
+ * The allocations that could move, in the order in which they would (policy/decide/victim.h).
  */
 #ifndef SPILL_VICTIM_LIST_H
 #define SPILL_VICTIM_LIST_H

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "log.h"
-#include "policy.h"
+#include "decide.h"
 
 enum spill_domain { SPILL_CUDA_DRIVER, SPILL_CUDA_RUNTIME, SPILL_HIP, SPILL_NVML, SPILL_DOMAINS };
 

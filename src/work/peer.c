@@ -119,7 +119,8 @@ int spill_peer_wait(const struct spill_backend *backend, int device, void *conte
 	return result;
 }
 
-static bool ends_with(const struct spill_peer_pair *pair, const struct spill_peer_side *side, const struct spill_context_end *end)
+static bool ends_with(const struct spill_peer_pair *pair, const struct spill_peer_side *side,
+                      const struct spill_context_end *end)
 {
 	return spill_context_end_covers(end, pair->backend, side->device, side->context, pair->generation);
 }

@@ -121,7 +121,8 @@ bool spill_quiesce_wait(const struct spill_backend *backend, int device, uint64_
 	return idle;
 }
 
-bool spill_quiesce_look(const struct spill_backend *backend, int device, uint64_t gate_ns, uint64_t deadline_ns)
+bool spill_quiesce_look(const struct spill_backend *backend, int device, uint64_t gate_ns,
+                        uint64_t deadline_ns)
 {
 	if (!spill_gate_close(gate_ns))
 		return false;

@@ -19,6 +19,7 @@ bool spill_quiesce_wait(const struct spill_backend *backend, int device, uint64_
  * The same as a hint, behind a gate that is closed for it until `gate_ns` at the latest and opened again. False also while anything
  * captures: with the gate closed nothing can begin to. pre: the mover is held, this thread is not inside the gate
  */
-bool spill_quiesce_look(const struct spill_backend *backend, int device, uint64_t gate_ns, uint64_t deadline_ns);
+bool spill_quiesce_look(const struct spill_backend *backend, int device, uint64_t gate_ns,
+                        uint64_t deadline_ns);
 
 #endif

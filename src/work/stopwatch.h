@@ -1,5 +1,5 @@
 /*
- * How long a call's work takes on the device, for what learns from it (policy/reuse.h): the vendor's timers
+ * How long a call's work takes on the device, for what learns from it (policy/predict/migration_benefit.h): the vendor's timers
  * on both sides of the call on its stream, asked later whether they have passed. Nothing waits, nothing is
  * held across a vendor's call, and what may be wrong is not told: better no time than a wrong one.
  *

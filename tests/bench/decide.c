@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "rule.h"
+#include "decide.h"
 
 #define MIB ((uint64_t)1 << 20)
 

@@ -46,10 +46,10 @@ rule a: over = host  (rules.conf:7)" ]
 	printf '[rule big]\nsize = 1GiB..\nplace = host\n[rule p]\nprogram = p\nplace = host\n[rule bigger]\nsize = 2GiB..\ncap = 4GiB\n[rule x]\nsize = 1MiB..\npriority = hot\n' >order.conf
 	run "$spill" check order.conf
 	ends_with 0
-	has_line "order.conf:7: the rule is never reached: one before it matches all that it does, order.conf:1"
+	has_line "order.conf:7: the rule is never reached: an earlier rule matches all of its requests, order.conf:1"
 	[ "$(grep -c never <<<"$output")" -eq 1 ]
 	run "$spill" check --json order.conf
-	has '],"hidden":["order.conf:7: the rule is never reached: one before it matches all that it does, order.conf:1"],"hints":[]}'
+	has '],"hidden":["order.conf:7: the rule is never reached: an earlier rule matches all of its requests, order.conf:1"],"hints":[]}'
 }
 
 @test "a size of memory without a unit is bytes, which is told where nobody means that" {

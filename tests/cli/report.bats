@@ -71,8 +71,8 @@ json() { "$spill" report --json "$@"; }
 	run "$spill" report absurd.jsonl
 	ends_with 1
 	has "$fits"
-	has "$avoided; 1 request of more than 16 times device 0 would fit nowhere: either the program probes for memory"
-	has "    what would have helped: nothing: it is more than 16 times what the device has"
+	has "$avoided; 1 request of more than 16 times device 0 would fit nowhere: fine if the program tries out how much there is"
+	has "    what would have helped: nothing: it is more than 16 times the memory of the device"
 	sed '/"kind":"alloc"/d;/"kind":"free"/d;/"kind":"exit"/d;s/"bytes":512/"bytes":1152921504606846976/' "$data/run.jsonl" >only.jsonl
 	run "$spill" report only.jsonl
 	has "  avoided by     nothing: 1 request of more than 16 times device 0 would fit nowhere"
@@ -114,11 +114,11 @@ json() { "$spill" report --json "$@"; }
 		rule.over|another over in the rule
 		rule.cap|a larger cap of the rule
 		stream capture|the allocation before the capture
-		CUDA_ERROR_OUT_OF_MEMORY|other places (oom.chain): those that were tried refused
+		CUDA_ERROR_OUT_OF_MEMORY|other places (oom.chain): each place that was tried refused
 	END
 	sed 's/,"tried":\[.*\],"holders":\[.*\]}/}/; s/"free":1048576/"free":256/; s/"refused_by":"[^"]*"/"refused_by":"X"/' "$data/run.jsonl" >one.jsonl
 	run "$spill" report one.jsonl
-	has "what would have helped: a place for what does not fit: none was tried (oom.chain, over in a rule); or 256 B less in use on the device"
+	has "what would have helped: a place for memory that does not fit: none was tried (oom.chain, over in a rule); or 256 B less in use on the device"
 	sed 's/"refused_by":"host.limit"/"refused_by":"X","would":"split"/' "$data/run.jsonl" >one.jsonl
 	run "$spill" report one.jsonl
 	has "what would have helped: spill.mode = spill: it would have been tried as split"

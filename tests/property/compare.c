@@ -132,7 +132,7 @@ static bool is_total_when_full(const struct spill_fallback *remedy)
 }
 
 struct spill_fallback ask_remedy(const struct property_case *this, const struct spill_rule *rule,
-                               const struct spill_ask *ask, const struct spill_full_view *view)
+                                 const struct spill_ask *ask, const struct spill_full_view *view)
 {
 	struct spill_fallback remedy = spill_decide_full(&this->policy, rule, ask, view), again, expected;
 

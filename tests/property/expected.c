@@ -1,4 +1,4 @@
-/* Written from the words of policy/rule.h and docs/options.md alone; slow, and with numbers that cannot wrap. */
+/* Written from the words of policy/options/rule.h and docs/options.md alone; slow, and with numbers that cannot wrap. */
 #include <string.h>
 
 #include "property.h"
@@ -180,7 +180,7 @@ static bool wants_to_know(const struct spill_policy *policy, const struct spill_
 }
 
 struct spill_fallback expected_remedy(const struct spill_policy *policy, const struct spill_rule *rule,
-                                    const struct spill_ask *ask, const struct spill_full_view *view)
+                                      const struct spill_ask *ask, const struct spill_full_view *view)
 {
 	struct spill_fallback remedy = {0};
 	bool spills = false;

@@ -9,6 +9,7 @@
 #ifndef SPILL_TEST_PROPERTY_H
 #define SPILL_TEST_PROPERTY_H
 
+#include "decide.h"
 #include "retry.h"
 #include "rule.h"
 
@@ -80,7 +81,7 @@ struct spill_managed_advice expected_advice(const struct spill_policy *policy, c
 struct spill_decision expected_decision(const struct spill_policy *policy, const struct spill_rule *rule,
                                         const struct spill_ask *ask, const struct spill_view *view);
 struct spill_fallback expected_remedy(const struct spill_policy *policy, const struct spill_rule *rule,
-                                    const struct spill_ask *ask, const struct spill_full_view *view);
+                                      const struct spill_ask *ask, const struct spill_full_view *view);
 
 /* A failure that surfaced, told by what happened since; one of each kind: caller, device, operation. */
 #define KINDS (4 * DEVICES * 3)
@@ -105,7 +106,7 @@ const struct spill_rule *ask_rule(const struct property_case *this, const struct
 struct spill_decision ask_decision(const struct property_case *this, const struct spill_rule *rule,
                                    const struct spill_ask *ask, const struct spill_view *view);
 struct spill_fallback ask_remedy(const struct property_case *this, const struct spill_rule *rule,
-                               const struct spill_ask *ask, const struct spill_full_view *view);
+                                 const struct spill_ask *ask, const struct spill_full_view *view);
 
 /* -- model.c ---------------------------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-"""Every row of policy/options.def is an option everywhere: in docs/options.md, the manual page, the parser, the variables,
+"""Every row of policy/options/options.def is an option everywhere: in docs/options.md, the manual page, the parser, the variables,
 `spill policy`, the example policy and the fuzzer's, and every key of a rule likewise.
 usage: option_table.py SPILL OPTIONS.DEF OPTIONS.MD FULL.CONF EXAMPLE.CONF SPILL.CONF.5
 
@@ -190,7 +190,7 @@ def check_documents():
     for key in device_keys:
         expect(f"`{variable('device 1.' + key)}`" in document.read_text(), f"device N.{key}: not in {document.name}")
     words = next(row[3] for row in options if row[:2] == ["spill", "profile"]).split(", ")
-    shipped = {path.stem for path in (table.parent / "profiles").glob("*.conf")}
+    shipped = {path.stem for path in (table.parents[1] / "profiles").glob("*.conf")}
     expect(set(words) == shipped | {"none"}, f"spill.profile and profiles/: {sorted(set(words) ^ shipped)}")
     for name in shipped:
         expect(sum(line.startswith(f"- `{name}`: ") for line in lines) == 1, f"profile {name}: not in {document.name}")

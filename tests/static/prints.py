@@ -37,11 +37,11 @@ KEPT = {
     },
     "base/output.c": {
         "cli_vfprintf(stderr, format, arguments)": "the caller's",
-        "fwrite(buffer, 1, json.length, out)": "JSON (policy/json.c)",
+        "fwrite(buffer, 1, json.length, out)": "JSON (policy/text/json.c)",
     },
     "base/json_out.c": {
-        "putc(c, out)": "of JSON (policy/json.c)",
-        "fwrite(text, 1, length, out)": "JSON (policy/json.c)",
+        "putc(c, out)": "of JSON (policy/text/json.c)",
+        "fwrite(text, 1, length, out)": "JSON (policy/text/json.c)",
     },
     "policy/check.c": {"fputs(hints->text, stdout)": "cli_print_item wrote it"},
     "doctor/doctor.c": {"fputs(members[i].key, stdout)": "names of members"},
@@ -164,7 +164,7 @@ def check_self():
 
 
 def look_at_library(root):
-    """libspill.so writes to stderr in stderr.c only; several lines at once are made by policy/block.c."""
+    """libspill.so writes to stderr in stderr.c only; several lines at once are made by stderr_block.c."""
     problems = []
     for path in sorted(path for folder in ("src", "shim", "policy") for path in glob.glob(f"{root}/{folder}/**/*.c", recursive=True)
                        if "/src/cli/" not in path):

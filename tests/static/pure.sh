@@ -1,23 +1,22 @@
 #!/bin/sh
-# pure.sh ARCHIVE: the pure archive asks for nothing but mem* and str* of libc, and has no variables.
+# pure.sh ARCHIVE…: the pure rooms of the policy ask for nothing but mem* and str* of libc, and have no variables.
 set -eu
-archive=$1
-own=$(nm --defined-only -g "$archive" | awk 'NF == 3 {print $3}')
-needed=$(nm -u "$archive" | awk '$1 == "U" {print $2}' | sort -u)
-[ -n "$own" ] && [ -n "$needed" ] || { echo "$archive: no symbols to read"; exit 1; }
+own=$(nm --defined-only -g "$@" | awk 'NF == 3 {print $3}')
+needed=$(nm -u "$@" | awk '$1 == "U" {print $2}' | sort -u)
+[ -n "$own" ] && [ -n "$needed" ] || { echo "$*: no symbols to read"; exit 1; }
 bad=0
 for symbol in $needed; do
 	case $symbol in
 	mem* | str* | _GLOBAL_OFFSET_TABLE_ | __stack_chk_fail) continue ;;
 	esac
 	printf '%s\n' "$own" | grep -qxF -- "$symbol" && continue
-	echo "$archive: needs $symbol; the pure archive may use mem* and str* only"
+	echo "needs $symbol; the pure rooms may use mem* and str* only"
 	bad=1
 done
 # Tables of pointers are constant but relocated (.data.rel.ro); anything else with room is a variable.
-variables=$(objdump -h "$archive" | awk '$2 ~ /^\.(data|bss|tdata|tbss)/ && $2 !~ /^\.data\.rel\.ro/ && $3 !~ /^0+$/')
+variables=$(objdump -h "$@" | awk '$2 ~ /^\.(data|bss|tdata|tbss)/ && $2 !~ /^\.data\.rel\.ro/ && $3 !~ /^0+$/')
 if [ -n "$variables" ]; then
-	echo "$archive: has variables:"
+	echo "has variables:"
 	echo "$variables"
 	bad=1
 fi

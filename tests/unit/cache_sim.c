@@ -26,7 +26,7 @@ uint32_t sim_chunk(struct sim *sim, uint64_t bytes)
 void sim_use(struct sim *sim, uint32_t key, uint16_t site)
 {
 	assert_true(sim->count < SIM_USES);
-	sim->uses[sim->count++] = (struct spill_order_use){.key = key, .site = site};
+	sim->uses[sim->count++] = (struct spill_access){.key = key, .site = site};
 }
 
 uint64_t sim_total(const struct sim *sim)
@@ -61,16 +61,16 @@ static uint64_t start(const struct sim *sim, uint64_t *resident)
 }
 
 /* Takes the window's decision and checks its figures. */
-static uint64_t apply(struct spill_window *window, uint64_t room)
+static uint64_t apply(struct spill_exchange_choice *window, uint64_t room)
 {
 	uint64_t comes = 0, goes = 0;
 
 	for (unsigned i = 0; i < window->count; i++) {
-		struct spill_window_chunk *chunk = &window->chunks[i];
+		struct spill_exchange_chunk *chunk = &window->chunks[i];
 
-		if (chunk->verdict == SPILL_WINDOW_STAYS)
+		if (chunk->verdict == SPILL_EXCHANGE_STAYS)
 			continue;
-		assert_int_equal(chunk->on_host, chunk->verdict == SPILL_WINDOW_COMES);
+		assert_int_equal(chunk->on_host, chunk->verdict == SPILL_EXCHANGE_COMES);
 		*(chunk->on_host ? &comes : &goes) += chunk->bytes;
 		chunk->on_host = !chunk->on_host;
 	}
@@ -82,21 +82,21 @@ static uint64_t apply(struct spill_window *window, uint64_t room)
 
 static void run_ours(struct sim *sim)
 {
-	static struct spill_window_chunk chunks[SIM_CHUNKS];
+	static struct spill_exchange_chunk chunks[SIM_CHUNKS];
 	static unsigned ranks[SIM_CHUNKS];
 	uint64_t resident[SIM_CHUNKS], room = start(sim, resident), total = sim_total(sim);
 
 	for (unsigned i = 0; i < sim->chunks; i++)
 		chunks[i] =
-		    (struct spill_window_chunk){.key = i, .bytes = sim->bytes[i], .on_host = !resident[i]};
+		    (struct spill_exchange_chunk){.key = i, .bytes = sim->bytes[i], .on_host = !resident[i]};
 	for (unsigned i = 0; i < sim->count; i++) {
-		struct spill_window_chunk *used = &chunks[sim->uses[i].key];
+		struct spill_exchange_chunk *used = &chunks[sim->uses[i].key];
 
-		spill_order_use(&sim->order, used->key, sim->uses[i].site);
+		spill_access_history_add(&sim->order, used->key, sim->uses[i].site);
 		if (!used->on_host)
 			continue;
 
-		struct spill_window window = {
+		struct spill_exchange_choice window = {
 		    .chunks = chunks,
 		    .count = sim->chunks,
 		    .ranks = ranks,
@@ -107,7 +107,7 @@ static void run_ours(struct sim *sim)
 		};
 
 		used->needed = true;
-		assert_true(spill_window_choose(&window, &sim->order, NULL, sim->uses[i].site, false));
+		assert_true(spill_exchange_choose(&window, &sim->order, NULL, sim->uses[i].site, false));
 		used->needed = false;
 		room = apply(&window, room);
 		assert_false(used->on_host);

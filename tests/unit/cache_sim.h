@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "window.h"
+#include "exchange_choice.h"
 
 #define SIM_CHUNKS 512
 #define SIM_USES 60000
@@ -17,10 +17,10 @@
 struct sim {
 	uint64_t bytes[SIM_CHUNKS]; /* by key */
 	unsigned chunks;
-	struct spill_order_use uses[SIM_USES];
+	struct spill_access uses[SIM_USES];
 	unsigned count;
 	uint64_t capacity;
-	struct spill_order order;
+	struct spill_access_history order;
 	/* Bytes brought for the use of that number, by whom. */
 	uint64_t ours[SIM_USES], optimum[SIM_USES], lru[SIM_USES];
 };

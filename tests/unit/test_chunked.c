@@ -32,7 +32,8 @@ static int setup(void **state)
 
 static struct spill_place_request want(uint64_t bytes)
 {
-	return (struct spill_place_request){&fake_chunks_backend, &policy, 0, &policy, bytes, 0, SPILL_UNLIMITED};
+	return (struct spill_place_request){&fake_chunks_backend, &policy, 0, &policy, bytes, 0,
+	                                    SPILL_UNLIMITED};
 }
 
 static struct spill_chunked *make(uint64_t bytes)

@@ -18,8 +18,8 @@
 #include <cmocka.h>
 
 #include "config.h"
+#include "decide.h"
 #include "ini_file.h"
-#include "profile.h"
 #include "rule.h"
 
 #define GIB ((uint64_t)1 << 30)

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "policy.h"
+#include "decide.h"
 
 #define GIB ((uint64_t)1 << 30)
 #define ALL (SPILL_CAN_MOVE | SPILL_CAN_SPLIT | SPILL_CAN_MANAGED | SPILL_CAN_HOST)
@@ -130,7 +130,8 @@ static void test_chain_by_memory(void **state)
 	policy.device_memory = SPILL_MEMORY_INTEGRATED;
 	check_chain(&policy, ALL, "trim managed host");
 	/* What is written is written. */
-	policy.chain = (struct spill_fallback_chain){.count = 2, .step = {SPILL_STEP_DEMOTE, SPILL_STEP_SPLIT}};
+	policy.chain =
+	    (struct spill_fallback_chain){.count = 2, .step = {SPILL_STEP_DEMOTE, SPILL_STEP_SPLIT}};
 	check_chain(&policy, ALL, "demote split");
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "rule.h"
+#include "decide.h"
 
 #define ALL (SPILL_CAN_MOVE | SPILL_CAN_SPLIT | SPILL_CAN_MANAGED | SPILL_CAN_HOST)
 
@@ -261,7 +261,8 @@ static const struct full {
     {.what = "off", .no_rule = true, .mode = SPILL_MODE_OFF},
 };
 
-static struct spill_fallback remedy_of(const struct full *c, enum spill_retry_state_first honest, bool placeable)
+static struct spill_fallback remedy_of(const struct full *c, enum spill_retry_state_first honest,
+                                       bool placeable)
 {
 	struct spill_policy policy;
 	struct spill_ask ask = {.bytes = 10, .weight = 10, .placeable = placeable};

@@ -42,7 +42,8 @@ static int setup(void **state)
 static void defer(uint64_t bytes, bool *event, void *event_context)
 {
 	const char *error;
-	struct spill_place_request want = {&fake_backend, &policy, 0, &context, bytes, bytes / 2, SPILL_UNLIMITED};
+	struct spill_place_request want = {&fake_backend, &policy,        0, &context, bytes,
+	                                   bytes / 2,     SPILL_UNLIMITED};
 	struct spill_placement *placement = spill_place_make(&spill_place_split, &want, &error);
 	assert_non_null(placement);
 	placement->event = event;

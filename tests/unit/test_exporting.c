@@ -10,7 +10,7 @@
 
 #include "caller.h"
 #include "engine.h"
-#include "exporter.h"
+#include "hazards.h"
 #include "exporting.h"
 #include "note.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "around.h"
+#include "hazards.h"
 #include "hazard_scan.h"
 
 static char folder[] = "/tmp/spill-bypass-XXXXXX";
@@ -71,7 +71,7 @@ static void the_environment(void **state)
 	    {"WORLD_SIZE=99999999999999999999999999999999", true},
 	};
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (!!spill_around_exported(cases[i].variable) != cases[i].exported)
+		if (!!spill_hazard_exported(cases[i].variable) != cases[i].exported)
 			fail_msg("%s", cases[i].variable);
 
 	clearenv();
@@ -96,13 +96,13 @@ static void libraries_by_name(void **state)
 	                                     "",
 	                                     "/"};
 	for (unsigned i = 0; i < sizeof(around) / sizeof(around[0]); i++) {
-		int row = spill_around_find(around[i]);
-		assert_true(row >= 0 && row < (int)spill_around_rows());
-		assert_string_equal(spill_around_row((unsigned)row)->open, "");
-		assert_true(strlen(spill_around_row((unsigned)row)->what) > 10);
+		int row = spill_hazard_find(around[i]);
+		assert_true(row >= 0 && row < (int)spill_hazard_rows());
+		assert_string_equal(spill_hazard_row((unsigned)row)->open, "");
+		assert_true(strlen(spill_hazard_row((unsigned)row)->what) > 10);
 	}
 	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		assert_int_equal(spill_around_find(others[i]), -1);
+		assert_int_equal(spill_hazard_find(others[i]), -1);
 }
 
 /* PyTorch maps it always; it matters when it has its device open, and stops to when it has not. */
@@ -122,11 +122,11 @@ static void a_library_that_is_idle(void **state)
 /* Its device is one file; others' begin otherwise. */
 static void a_library_by_its_device(void **state)
 {
-	int row = spill_around_find("/usr/lib/x86_64-linux-gnu/libgdrapi.so.2.5");
+	int row = spill_hazard_find("/usr/lib/x86_64-linux-gnu/libgdrapi.so.2.5");
 	assert_true(row >= 0);
-	assert_non_null(strstr(spill_around_row((unsigned)row)->what, "GDRCopy"));
-	assert_true(spill_around_opened(spill_around_row((unsigned)row), "/dev/gdrdrv"));
-	assert_false(spill_around_opened(spill_around_row((unsigned)row), "/dev/nvidia0"));
+	assert_non_null(strstr(spill_hazard_row((unsigned)row)->what, "GDRCopy"));
+	assert_true(spill_hazard_opened(spill_hazard_row((unsigned)row), "/dev/gdrdrv"));
+	assert_false(spill_hazard_opened(spill_hazard_row((unsigned)row), "/dev/nvidia0"));
 	load_as("libgdrapi.so.2");
 	assert_null(spill_hazard_scan_mapped());
 	opened = "/dev/gdrdrv";

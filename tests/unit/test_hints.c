@@ -418,7 +418,8 @@ static void each_key_once_and_not_too_many(void)
 		CHECK(spill_chunk_map_set(BASE + i * CHUNK, CHUNK, false, true));
 	times = 0;
 	spill_hint(&(struct spill_hint){.ranges = {{BASE, (SPILL_LAUNCH_ACCESS_KEYS + 10) * CHUNK}}});
-	CHECK(times == 1 && told.count == SPILL_LAUNCH_ACCESS_KEYS && told.bytes == SPILL_LAUNCH_ACCESS_KEYS * CHUNK);
+	CHECK(times == 1 && told.count == SPILL_LAUNCH_ACCESS_KEYS &&
+	      told.bytes == SPILL_LAUNCH_ACCESS_KEYS * CHUNK);
 	for (unsigned i = 0; i < SPILL_LAUNCH_ACCESS_KEYS; i++)
 		CHECK(told.keys[i] == KEY(i));
 }

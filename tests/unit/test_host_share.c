@@ -24,7 +24,7 @@
 
 #include "account.h"
 #include "host_share.h"
-#include "mix.h"
+#include "hash.h"
 #include "note.h"
 #include "place.h"
 
@@ -414,7 +414,7 @@ static int any(void)
 {
 	static uint64_t last = 1;
 
-	last = spill_mix(last, 1);
+	last = spill_hash(last, 1);
 	return (int)(last >> 34);
 }
 

@@ -204,7 +204,7 @@ static void test_bad_rules(void **state)
 	refuses("[rule a]\nchain = host\n",
 	        "F:2:1: unknown key 'chain' in [rule NAME]; the nearest is 'over'");
 	refuses("[rule a]\nhost.limit = 1GiB\n",
-	        "F:2:1: 'host.limit' is for all requests, and no key of [rule NAME]");
+	        "F:2:1: 'host.limit' is for all requests; [rule NAME] does not have it");
 	refuses("[rule a]\nplace = hots\n",
 	        "F:2:9: bad value 'hots'; it must be one of device, movable, split, managed, host, refuse; "
 	        "the nearest is 'host'");

@@ -122,7 +122,7 @@ static void open_page(void)
 	spill_policy_default(&policy);
 	policy.device_limits[1] = (struct spill_amount){SPILL_AMOUNT_BYTES, 500};
 	spill_live_page_open(&policy,
-	                    &(struct spill_log_start){.backend = "cuda", .devices = two, .device_count = 2});
+	                     &(struct spill_log_start){.backend = "cuda", .devices = two, .device_count = 2});
 }
 
 /* As a reader has it; the process may only read it. */

@@ -211,7 +211,8 @@ static void where_nothing_can_spill_the_host_is_not_counted(void **state)
 	/* A chain that the user wrote, also with steps that the device cannot do. */
 	policy.chain = (struct spill_fallback_chain){.count = 0};
 	assert_false(spill_meminfo_can_spill(&policy, SPILL_CAN_HOST | SPILL_CAN_SPLIT));
-	policy.chain = (struct spill_fallback_chain){.count = 2, .step = {SPILL_STEP_TRIM, SPILL_STEP_MANAGED}};
+	policy.chain =
+	    (struct spill_fallback_chain){.count = 2, .step = {SPILL_STEP_TRIM, SPILL_STEP_MANAGED}};
 	assert_false(spill_meminfo_can_spill(&policy, SPILL_CAN_HOST | SPILL_CAN_SPLIT | SPILL_CAN_MOVE));
 	assert_true(spill_meminfo_can_spill(&policy, SPILL_CAN_MANAGED));
 	policy.chain = (struct spill_fallback_chain){.count = 1, .step = {SPILL_STEP_DEMOTE}};

@@ -96,7 +96,8 @@ static bool right(const unsigned char *bytes, unsigned chunk, uint64_t count)
 static struct spill_chunked *make(uint64_t bytes)
 {
 	const char *error = NULL;
-	struct spill_place_request want = {&fake_chunks_backend, &policy, 0, &context, bytes, 0, SPILL_UNLIMITED};
+	struct spill_place_request want = {&fake_chunks_backend, &policy, 0, &context, bytes, 0,
+	                                   SPILL_UNLIMITED};
 	struct spill_chunked *made = spill_chunked_of(spill_place_movable.make(&want, &error));
 	assert_non_null(made);
 	fake_chunks_backend.allow(made->base.ptr, made->range, PEER);

@@ -48,7 +48,7 @@ static int setup(void **state)
 static struct spill_place_request want(uint64_t bytes, uint64_t device_room)
 {
 	return (struct spill_place_request){&fake_backend,   &policy,      0, &policy, bytes, device_room,
-	                           SPILL_UNLIMITED, policy.advice};
+	                                    SPILL_UNLIMITED, policy.advice};
 }
 
 static void nothing_is_held(void)
@@ -216,7 +216,8 @@ static void a_chunk_of_an_ended_context_serves_nobody(void **state)
 	struct spill_context_end end = spill_context_end_begin(&fake_backend, 0, &policy);
 	struct spill_placement *new = spill_place_make(&spill_place_host, &wanted, &error);
 	assert_non_null(new);
-	assert_true(new->ptr > old->ptr + SPILL_SHARED_CHUNKS_CHUNK || old->ptr > new->ptr + SPILL_SHARED_CHUNKS_CHUNK);
+	assert_true(new->ptr > old->ptr + SPILL_SHARED_CHUNKS_CHUNK ||
+	            old->ptr > new->ptr + SPILL_SHARED_CHUNKS_CHUNK);
 	spill_placement_release(old, true);
 	spill_placement_release(new, false);
 	spill_shared_chunks_context_ended(&end);

@@ -23,7 +23,7 @@ const struct spill_policy *__wrap_spill_process_policy(void)
 	return &policy;
 }
 
-static char said[SPILL_BLOCK];
+static char said[SPILL_STDERR_BLOCK];
 
 void __wrap_spill_stderr_lines(const char *lines, size_t length);
 void __wrap_spill_stderr_lines(const char *lines, size_t length)
@@ -42,7 +42,7 @@ static bool due(enum spill_log_stderr how)
 static const char *summary(void)
 {
 	static const struct spill_totals totals = {.allocs = 3, .spills = 3, .spilled = {.host = 7 << 20}};
-	char room[SPILL_BLOCK];
+	char room[SPILL_STDERR_BLOCK];
 	policy.log_stderr = SPILL_STDERR_ALL;
 	spill_postmortem_exit("exit", &totals, room, sizeof(room));
 	return said;

@@ -200,7 +200,8 @@ static void growth_is_asked_without_being_told(void **state)
 		assert_null(other.applied);
 		struct spill_growth_answer told = spill_growth_state_served(&asked);
 		assert_int_equal(told.grows, asked.applied != NULL);
-		assert_int_equal(spill_growth_state_served(&asked).run, told.run); /* one request, told once */
+		assert_int_equal(spill_growth_state_served(&asked).run,
+		                 told.run); /* one request, told once */
 	}
 	assert_null(grown(5, 13).applied);
 }

@@ -26,11 +26,11 @@
 static struct spill_live_page fresh(void)
 {
 	struct spill_live_page page = {.head = {.magic = SPILL_LIVE_PAGE_MAGIC,
-	                                       .version = SPILL_LIVE_PAGE_VERSION,
-	                                       .size = sizeof(page),
-	                                       .pid = (uint32_t)getpid(),
-	                                       .devices = 1,
-	                                       .program = "program"}};
+	                                        .version = SPILL_LIVE_PAGE_VERSION,
+	                                        .size = sizeof(page),
+	                                        .pid = (uint32_t)getpid(),
+	                                        .devices = 1,
+	                                        .program = "program"}};
 	strcpy(page.devices[0].name, "Device");
 	page.figures[0].lock = 2;
 	page.figures[0].figure[SPILL_COUNTER_ALLOCS] = 1;

@@ -192,12 +192,13 @@ static void ours_on_host(void **state)
 	struct spill_vendor_pool *pool =
 	    spill_vendor_pool_ours(&fake_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error);
 	assert_non_null(pool);
-	assert_ptr_equal(spill_vendor_pool_ours(&fake_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error),
-	                 pool);
+	assert_ptr_equal(
+	    spill_vendor_pool_ours(&fake_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error), pool);
 	assert_int_equal(fake.pools, 1);
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 100 * MIB};
 	assert_null(spill_vendor_pool_charge(pool, 40 * MIB, &policy, &charged));
-	assert_int_equal(fake_backend.pool_alloc(spill_vendor_pool_handle(pool), 40 * MIB, NULL, false, &ptr), 0);
+	assert_int_equal(fake_backend.pool_alloc(spill_vendor_pool_handle(pool), 40 * MIB, NULL, false, &ptr),
+	                 0);
 	spill_vendor_pool_settle(pool);
 	assert_int_equal(spill_account_host_held(), 64 * MIB);
 	assert_string_equal(spill_vendor_pool_charge(pool, 64 * MIB, &policy, &charged), "host.limit");

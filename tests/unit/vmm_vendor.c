@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #define GRANULE (2 * MIB)
 #define HOST_GRANULE (4 * MIB)
 #define COUNT 4096

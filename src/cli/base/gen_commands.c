@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "commands.h"
-#include "profile.h"
+#include "ini_file.h"
 
 /* What the completions call them: _spill_policy of zsh. */
 static const char *const words[] = {

@@ -1,4 +1,4 @@
-/* JSON of any length, on standard output or into a page, value by value; one at a time. spill_json_* (policy/json.h) go in between. */
+/* JSON of any length, on standard output or into a page, value by value; one at a time. spill_json_* (policy/text/json.h) go in between. */
 #ifndef SPILL_CLI_JSON_OUT_H
 #define SPILL_CLI_JSON_OUT_H
 

@@ -38,8 +38,9 @@ static void tell_driver(const struct doctor_patient *patient, const struct drive
 	int minor = facts->version % (cuda ? 1000 : 10000000) / (cuda ? 10 : 100000);
 	char text[512] = "", path[4096];
 
-	if (cuda && spill_smallfile_path(patient->root, "/proc/driver/nvidia", "version", path, sizeof(path)))
-		spill_smallfile_read(path, text, sizeof(text));
+	if (cuda &&
+	    spill_small_file_path(patient->root, "/proc/driver/nvidia", "version", path, sizeof(path)))
+		spill_small_file_read(path, text, sizeof(text));
 	text[strcspn(text, "\n")] = '\0';
 	doctor_find(DOCTOR_driver, "%s driver for %s %d.%d, %s%s%s", vendor->name, cuda ? "CUDA" : "HIP",
 	            major, minor, facts->library, text[0] ? "; " : "", text);

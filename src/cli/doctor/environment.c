@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "around.h"
+#include "hazards.h"
 #include "doctor.h"
 #include "elf_file.h"
 #include "glob.h"
@@ -41,7 +41,7 @@ static void judge_visible(void)
 static void judge_exported(void)
 {
 	for (char **entry = environ; entry && *entry; entry++) {
-		const char *what = spill_around_exported(*entry);
+		const char *what = spill_hazard_exported(*entry);
 
 		if (what)
 			doctor_find(DOCTOR_exported, "%s: %s", *entry, what);
@@ -113,7 +113,7 @@ static void judge_preload_file(const struct doctor_patient *patient, bool ours_b
 {
 	char text[PATH_MAX], *rest = text;
 
-	if (!spill_smallfile_read_in(patient->root, "/etc", "ld.so.preload", text, sizeof(text)))
+	if (!spill_small_file_read_in(patient->root, "/etc", "ld.so.preload", text, sizeof(text)))
 		return;
 	for (char *item = strsep(&rest, " \t\n:"); item; item = strsep(&rest, " \t\n:")) {
 		if (!*item)

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "decide.h"
 #include "doctor.h"
 #include "host_memory.h"
 #include "small_file.h"
@@ -18,10 +19,10 @@ static uint64_t meminfo(const char *root, const char *name)
 	const char *line;
 	uint64_t kib;
 
-	if (!spill_smallfile_read_in(root, "/proc", "meminfo", text, sizeof(text)))
+	if (!spill_small_file_read_in(root, "/proc", "meminfo", text, sizeof(text)))
 		return 0;
 	line = strstr(text, name);
-	kib = line ? spill_smallfile_number(line + strlen(name)) : 0;
+	kib = line ? spill_small_file_number(line + strlen(name)) : 0;
 	return kib > UINT64_MAX / 1024 ? 0 : kib * 1024;
 }
 

@@ -62,7 +62,7 @@ static void load(const char *root)
 	if (done)
 		return;
 	done = true;
-	fd = spill_smallfile_path(root, "/etc", "ld.so.cache", path, sizeof(path))
+	fd = spill_small_file_path(root, "/etc", "ld.so.cache", path, sizeof(path))
 	         ? cli_open(path, CLI_REGULAR, &error)
 	         : -1;
 	if (fd < 0)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "around.h"
+#include "hazards.h"
 #include "doctor.h"
 #include "elf_file.h"
 #include "glob.h"
@@ -17,7 +17,7 @@
 
 #define MOST_LIBRARIES 512
 
-/* Whose names say what they are for; the first match counts. Those of policy/around.def come before. */
+/* Whose names say what they are for; the first match counts. Those of policy/decide/hazards.def come before. */
 static const struct {
 	const char *name;
 	enum doctor_finding finding;
@@ -159,14 +159,14 @@ static struct library *remember(const char *name)
 
 static void judge_name(const struct doctor_patient *patient, const char *name, const char *by)
 {
-	int row = spill_around_find(name);
+	int row = spill_hazard_find(name);
 
 	if (row >= 0) {
-		const char *open = spill_around_row((unsigned)row)->open;
+		const char *open = spill_hazard_row((unsigned)row)->open;
 		bool idle = *open && !doctor_is_there(patient, open);
 
 		doctor_find(idle ? DOCTOR_library_around_idle : DOCTOR_library_around, "%s needs %s: %s", by,
-		            name, spill_around_row((unsigned)row)->what);
+		            name, spill_hazard_row((unsigned)row)->what);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {

@@ -51,7 +51,7 @@ static bool has_ended(int pid)
 	if (kill(pid, 0) && errno == ESRCH)
 		return true;
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	state = spill_smallfile_read(path, text, sizeof(text)) ? strrchr(text, ')') : NULL;
+	state = spill_small_file_read(path, text, sizeof(text)) ? strrchr(text, ')') : NULL;
 	return state && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
 }
 

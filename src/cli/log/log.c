@@ -26,7 +26,7 @@ static void take_start(struct log_reading *reading, const struct spill_record_st
 	struct utsname machine;
 	char boot[64] = "";
 
-	spill_smallfile_read("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	spill_small_file_read("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
 	boot[strcspn(boot, "\n")] = '\0';
 	reading->pid = start->pid;
 	reading->where = uname(&machine) || !start->host || strcmp(start->host, machine.nodename) != 0

@@ -147,7 +147,8 @@ static enum spill_step step_to(enum spill_place place)
 static bool at_once(struct cli_model_request *request, enum spill_place place)
 {
 	uint64_t room = cli_model_room(request->model, request->ask.device);
-	bool whole = request->asked->memory != CLI_MEMORY_PLAIN || request->ask.bytes <= SPILL_SHARED_CHUNKS_LARGEST;
+	bool whole =
+	    request->asked->memory != CLI_MEMORY_PLAIN || request->ask.bytes <= SPILL_SHARED_CHUNKS_LARGEST;
 	bool made;
 
 	request->at_once = true;

@@ -16,8 +16,8 @@
 
 #include "backend.h"
 #include "growth.h"
-#include "look.h"
-#include "policy.h"
+#include "usage_estimate.h"
+#include "decide.h"
 #include "record.h"
 #include "retry.h"
 #include "rule.h"
@@ -61,7 +61,7 @@ struct cli_site {
 	uint64_t rules;      /* spill_rules_of */
 	unsigned asks_again; /* enum spill_retry: of which its failures surface first */
 	bool known;          /* it has an address: growth is told by it */
-	bool exports;        /* its library exports what it allocates (policy/exporters.def) */
+	bool exports;        /* its library exports what it allocates (policy/decide/exporters.def) */
 };
 
 struct cli_card {

@@ -148,7 +148,7 @@ static void carry_out(struct cli_model *model, unsigned count, uint64_t planned,
 	model->back_us = model->now_us + SPILL_PROMOTE_QUIET_MS * MS;
 }
 
-static bool demote(struct cli_model *model, int device, struct spill_missing missing, bool part_helps,
+static bool demote(struct cli_model *model, int device, struct spill_shortfall missing, bool part_helps,
                    const char *reason)
 {
 	uint64_t planned = 0;
@@ -171,16 +171,16 @@ static bool demote(struct cli_model *model, int device, struct spill_missing mis
 	return enough;
 }
 
-static struct spill_missing missing_for(const struct cli_model *model, int device, uint64_t bytes)
+static struct spill_shortfall missing_for(const struct cli_model *model, int device, uint64_t bytes)
 {
-	return spill_policy_missing(spill_policy_device_reserve(model->setting->policy, device), bytes,
-	                            cli_model_free_on(model, device), cli_model_held(model, device),
-	                            model->setting->cards[device].limit);
+	return spill_policy_shortfall(spill_policy_device_reserve(model->setting->policy, device), bytes,
+	                              cli_model_free_on(model, device), cli_model_held(model, device),
+	                              model->setting->cards[device].limit);
 }
 
 bool cli_model_demote(struct cli_model *model, int device, uint64_t bytes, const char *reason)
 {
-	struct spill_missing missing = missing_for(model, device, bytes);
+	struct spill_shortfall missing = missing_for(model, device, bytes);
 
 	if (!cli_model_may_move(model, device))
 		return false;
@@ -208,7 +208,7 @@ static bool leaves_enough(const struct cli_model *model, int device, uint64_t we
 
 bool cli_model_leaves_reserve(struct cli_model *model, int device, uint64_t weight)
 {
-	struct spill_missing missing;
+	struct spill_shortfall missing;
 
 	if (!model->devices[device].begun || leaves_enough(model, device, weight))
 		return true;

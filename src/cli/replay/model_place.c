@@ -124,17 +124,17 @@ static bool is_filled(const struct cli_model_request *request)
 	int device = request->ask.device;
 	const struct cli_card *card = &model->setting->cards[device];
 	uint64_t own = cli_model_held(model, device);
-	struct spill_look look = {.seen = true,
-	                          .total = card->total,
-	                          .used = card->total - cli_model_free_on(model, device),
-	                          .own = own,
-	                          .at_us = model->now_us};
+	struct spill_usage_estimate look = {.seen = true,
+	                                    .total = card->total,
+	                                    .used = card->total - cli_model_free_on(model, device),
+	                                    .own = own,
+	                                    .at_us = model->now_us};
 
 	if (card->limit != SPILL_UNLIMITED &&
 	    own + request->ask.weight > spill_amount_resolve(policy->movable_above, card->limit, 0))
 		return true;
-	return spill_look(&look, (uint32_t)policy->movable_above.value, own, request->ask.bytes,
-	                  model->now_us) == SPILL_LOOK_ABOVE;
+	return spill_usage_estimate(&look, (uint32_t)policy->movable_above.value, own, request->ask.bytes,
+	                            model->now_us) == SPILL_USAGE_ABOVE;
 }
 
 bool cli_model_may_move(const struct cli_model *model, int device)
@@ -304,7 +304,8 @@ static const char *place_at(struct cli_model_request *request, enum spill_place 
 {
 	if (request->asked->memory != CLI_MEMORY_PLAIN && place == SPILL_PLACE_SPLIT)
 		device_room = 0;
-	if (request->asked->memory != CLI_MEMORY_PHYSICAL && request->slot->bytes <= SPILL_SHARED_CHUNKS_LARGEST)
+	if (request->asked->memory != CLI_MEMORY_PHYSICAL &&
+	    request->slot->bytes <= SPILL_SHARED_CHUNKS_LARGEST)
 		return place_pooled(request, place);
 	switch (place) {
 	case SPILL_PLACE_SPLIT:

@@ -1,7 +1,7 @@
 /* The other policy, as far as it can be judged by a log. */
 #include <string.h>
 
-#include "exporter.h"
+#include "hazards.h"
 #include "replay.h"
 #include "alloc.h"
 #include "text.h"

@@ -11,6 +11,7 @@
 #define SPILL_CLI_REPLAY_H
 
 #include "config.h"
+#include "decide.h"
 #include "recording.h"
 #include "report.h"
 

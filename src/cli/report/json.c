@@ -1,5 +1,5 @@
 /* spill report --json: one object; docs/commands.md describes it. */
-#include "advice.h"
+#include "oom_report.h"
 #include "json_out.h"
 #include "report.h"
 

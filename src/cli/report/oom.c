@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "advice.h"
+#include "oom_report.h"
 #include "put.h"
 #include "report.h"
 

@@ -126,7 +126,7 @@ enum cli_top_page cli_top_page(int fd, struct cli_top_process *process)
 	process->dev = now.st_dev;
 	process->ino = now.st_ino;
 	size = now.st_size < (off_t)sizeof(struct spill_live_page) ? (size_t)now.st_size
-	                                                          : sizeof(struct spill_live_page);
+	                                                           : sizeof(struct spill_live_page);
 	page = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED)
 		return CLI_TOP_BROKEN;

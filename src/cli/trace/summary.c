@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advice.h"
+#include "oom_report.h"
 #include "amount.h"
 #include "alloc.h"
 

@@ -5,7 +5,7 @@
 #ifndef SPILL_CLI_SUMMARY_H
 #define SPILL_CLI_SUMMARY_H
 
-#include "advice.h"
+#include "oom_report.h"
 #include "live.h"
 #include "moved.h"
 #include "table.h"

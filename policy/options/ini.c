@@ -1,0 +1,160 @@
+#include <ini.h>
+#include <string.h>
+
+#include "ini_line.h"
+#include "text.h"
+
+/*
+ * libinih's reader: gives it the next line, or the end. After an error the input ends too. Comments come as
+ * empty lines, so that libinih's own idea of them does not matter.
+ */
+static char *next_line(char *buffer, int size, void *stream)
+{
+	struct spill_ini *file = stream;
+	const char *start = file->data + file->at, *newline;
+	size_t rest = file->size - file->at;
+
+	if (!rest)
+		spill_ini_end_rule(file);
+	if (file->failed || !rest)
+		return NULL;
+	newline = memchr(start, '\n', rest);
+	file->line++;
+	file->text = start;
+	file->length = newline ? (size_t)(newline - start) : rest;
+	file->at += file->length + (newline ? 1 : 0);
+	if (newline && file->length && start[file->length - 1] == '\r')
+		file->length--;
+	if (!spill_ini_check_line(file))
+		return NULL;
+	if (file->length + 2 > (size_t)size) {
+		spill_ini_fail(file, (size_t)size - 2, "the line is too long");
+		return NULL;
+	}
+
+	size_t first = spill_ini_skip_blanks(file, 0);
+	size_t copied = first < file->length && file->text[first] == '#' ? 0 : file->length;
+
+	memcpy(buffer, file->text, copied);
+	memcpy(buffer + copied, "\n", 2);
+	return buffer;
+}
+
+static bool say_duplicate(struct spill_ini *file, const char *key, unsigned first)
+{
+	char why[160];
+	struct spill_text text = spill_text_begin(why, sizeof(why));
+
+	spill_text_quote(&text, key, strlen(key));
+	spill_text_add(&text, " is set twice; the first is in line ");
+	spill_text_number(&text, first);
+	return spill_ini_fail(file, 0, why);
+}
+
+/* What is wrong with the key or the value of the current line. */
+static bool fail_option(struct spill_ini *file, const struct spill_error *error)
+{
+	size_t value = spill_ini_skip_blanks(file, spill_ini_find(file, 0, "=") + 1);
+
+	return spill_ini_fail(file, error->offset + (error->part == SPILL_PART_VALUE ? value : 0),
+	                      error->text);
+}
+
+static bool handle_rule(struct spill_ini *file, const char *key, const char *value)
+{
+	struct spill_error error;
+	int row = spill_rule_option_find(key, &error);
+
+	if (row < 0)
+		return fail_option(file, &error);
+	if (file->rule_seen[row])
+		return say_duplicate(file, key, file->rule_seen[row]);
+	file->rule_seen[row] = file->line;
+	return !spill_rule_option_put(&file->rule, (unsigned)row, value, &error) || fail_option(file, &error);
+}
+
+/* libinih's handler: one option of the current line; 0 is an error. */
+static int handle(void *user, const char *section, const char *key, const char *value)
+{
+	struct spill_ini *file = user;
+	struct spill_error error;
+	unsigned *seen = file->app[0] ? file->app_seen : file->seen;
+	int slot;
+
+	if (file->rule.name[0])
+		return handle_rule(file, key, value);
+	slot = spill_option_find(section, key, &error);
+	if (slot < 0)
+		return fail_option(file, &error);
+	if (seen[slot])
+		return say_duplicate(file, key, seen[slot]);
+	seen[slot] = file->line;
+	if (spill_option_put(&file->scratch, (unsigned)slot, value, &error))
+		return fail_option(file, &error);
+	if (file->taker)
+		file->taker->option(file->taker->user, (unsigned)slot, value, file->line,
+		                    file->app[0] ? file->app : NULL);
+	return 1;
+}
+
+static bool pass(struct spill_ini *file)
+{
+	int result;
+
+	file->at = 0;
+	file->line = 0;
+	file->in_section = false;
+	file->app[0] = '\0';
+	file->apps = (struct spill_ini_names){"app", 0, SPILL_INI_APPS, file->app_at};
+	file->rules = (struct spill_ini_names){"rule", 0, SPILL_RULES, file->rule_at};
+	file->rule.name[0] = '\0';
+	memset(file->seen, 0, sizeof(file->seen));
+	spill_policy_default(&file->scratch);
+	result = ini_parse_stream(next_line, file, handle, file);
+	if (result && !file->failed) {
+		/* Stricter than ours in a way that we do not know: its word counts, at its line. */
+		file->line = result > 0 ? (unsigned)result : file->line;
+		spill_ini_fail(file, 0, "not a line of a policy file");
+	}
+	return !file->failed;
+}
+
+bool spill_ini_read_in(void *room, const char *name, const char *data, size_t size,
+                       const struct spill_ini_taker *taker, char *error, size_t error_size)
+{
+	struct spill_ini *file = room;
+
+	memset(file, 0, sizeof(*file));
+	file->name = name;
+	file->data = data;
+	file->size = size;
+	file->error = error;
+	file->error_size = error_size;
+	/* The same value at every call, so that callers in two threads do not disturb each other. */
+	ini_max_line = SPILL_INI_LINE + 3;
+	if (size > SPILL_INI_FILE) {
+		file->line = 1;
+		return spill_ini_fail(file, 0, "the file is too long");
+	}
+	if (!pass(file))
+		return false;
+	file->taker = taker;
+	return !taker || pass(file);
+}
+
+bool spill_ini_read(const char *name, const char *data, size_t size, const struct spill_ini_taker *taker,
+                    char *error, size_t error_size)
+{
+	struct spill_ini room;
+
+	return spill_ini_read_in(&room, name, data, size, taker, error, error_size);
+}
+
+const struct spill_profile *spill_profile_find(const char *name)
+{
+	for (const struct spill_profile *profile = spill_profiles; profile->name; profile++) {
+		if (!strcmp(profile->name, name))
+			return profile;
+	}
+	return NULL;
+}

@@ -1,0 +1,357 @@
+/* Slots of the names of sections, keys and variables, and messages about unknown names. */
+#include <string.h>
+
+#include "nearest.h"
+#include "option_kind.h"
+#include "rule_option.h"
+
+static bool row_is(unsigned row, const char *section, const char *key)
+{
+	return !strcmp(spill_option_row(row)->section, section) && !strcmp(spill_option_row(row)->key, key);
+}
+
+static struct spill_text fail(struct spill_error *error, enum spill_option_part part, size_t offset)
+{
+	error->part = part;
+	error->offset = offset;
+	return spill_text_begin(error->text, sizeof(error->text));
+}
+
+int spill_option_device(const char *text, size_t length)
+{
+	int number = 0;
+
+	if (!length || (text[0] == '0' && length > 1))
+		return -1;
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return -1;
+		if (number < SPILL_DEVICES)
+			number = number * 10 + (text[i] - '0');
+	}
+	return number < SPILL_DEVICES ? number : SPILL_DEVICES;
+}
+
+void spill_option_add_out_of_range(struct spill_text *text)
+{
+	spill_text_add(text, "the device number is out of range: 0 to ");
+	spill_text_number(text, SPILL_DEVICES - 1);
+}
+
+/* `[device N]`: the number; -1 if the section is another; -2 and why not. */
+static int section_device(const char *section, struct spill_error *error)
+{
+	static const char prefix[] = "device ";
+	size_t start = sizeof(prefix) - 1;
+
+	if (strncmp(section, prefix, start))
+		return -1;
+	while (section[start] == ' ')
+		start++;
+
+	int number = spill_option_device(section + start, strlen(section + start));
+	struct spill_text text;
+
+	if (number >= 0 && number < SPILL_DEVICES)
+		return number;
+	text = fail(error, SPILL_PART_SECTION, start);
+	if (number < 0) {
+		spill_text_add(&text, "bad device number ");
+		spill_text_quote(&text, section + start, strlen(section + start));
+		spill_text_add(&text, ": write [device 1]");
+	} else {
+		spill_option_add_out_of_range(&text);
+	}
+	return -2;
+}
+
+static bool section_known(const char *section)
+{
+	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
+		if (!strcmp(spill_option_row(row)->section, section))
+			return true;
+	}
+	return false;
+}
+
+static bool first_word_is(const char *section, const char *word)
+{
+	size_t length = strcspn(section, " ");
+
+	return length == strlen(word) && !memcmp(section, word, length);
+}
+
+/* NAME of `[WORD NAME]`, or NULL */
+static const char *name_behind(const char *word, const char *section)
+{
+	if (!first_word_is(section, word))
+		return NULL;
+	section += strlen(word);
+	return section + strspn(section, " ");
+}
+
+const char *spill_option_app(const char *section)
+{
+	return name_behind("app", section);
+}
+
+const char *spill_option_rule(const char *section)
+{
+	return name_behind("rule", section);
+}
+
+/* A name that no program can have would be a section that is silently never used. */
+static int check_app(const char *section, const char *name, struct spill_error *error)
+{
+	const char *slash = strchr(name, '/');
+	struct spill_text text;
+
+	if (*name && !slash)
+		return 0;
+	text = fail(error, SPILL_PART_SECTION, (size_t)((slash ? slash : name) - section));
+	spill_text_add(&text, slash ? "a program's name has no folder: write [app NAME]"
+	                            : "the program's name is missing: write [app NAME]");
+	return -1;
+}
+
+static int check_rule(const char *section, const char *name, struct spill_error *error)
+{
+	const char *why = NULL;
+
+	if (!*name)
+		why = "the rule's name is missing: write [rule NAME]";
+	else if (strlen(name) >= SPILL_RULE_NAME)
+		why = "the rule's name is too long";
+	else if (!strcmp(name, "default"))
+		why = "'default' is what the log calls no rule: give it another name";
+	if (!why)
+		return 0;
+
+	struct spill_text text = fail(error, SPILL_PART_SECTION, (size_t)(name - section));
+
+	spill_text_add(&text, why);
+	return -1;
+}
+
+int spill_option_section(const char *section, struct spill_error *error)
+{
+	struct spill_nearest nearest;
+	struct spill_text text;
+	int device = section_device(section, error);
+	const char *app = spill_option_app(section), *rule = spill_option_rule(section), *word;
+
+	if (device != -1)
+		return device < 0 ? -1 : 0;
+	if (app)
+		return check_app(section, app, error);
+	if (rule)
+		return check_rule(section, rule, error);
+	if (section_known(section))
+		return 0;
+	text = fail(error, SPILL_PART_SECTION, 0);
+	spill_text_add(&text, "unknown section ");
+	spill_text_quote(&text, section, strlen(section));
+	/* By the first word: a number or a name may follow it. */
+	spill_nearest_begin(&nearest, section, strcspn(section, " "));
+	spill_nearest_offer(&nearest, "app", 3);
+	spill_nearest_offer(&nearest, "rule", 4);
+	for (unsigned row = 0; row < SPILL_OPTIONS; row++)
+		spill_nearest_offer(&nearest, spill_option_row(row)->section,
+		                    strlen(spill_option_row(row)->section));
+	word = spill_nearest_word(&nearest);
+	if (word) {
+		spill_text_add(&text, "; the nearest is [");
+		spill_text_add(&text, word);
+		spill_text_add(&text, !strcmp(word, "app") || !strcmp(word, "rule") ? " NAME]" : "]");
+	}
+	return -1;
+}
+
+/* Names what the user may have meant: the key of another section, else the nearest of this one. */
+static int say_unknown_key(const char *section, const char *key, struct spill_error *error)
+{
+	struct spill_text text = fail(error, SPILL_PART_KEY, 0);
+	struct spill_nearest nearest;
+
+	spill_text_add(&text, "unknown key ");
+	spill_text_quote(&text, key, strlen(key));
+	spill_text_add(&text, " in [");
+	spill_text_add(&text, section);
+	spill_text_add(&text, "]; the nearest is ");
+	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
+		if (strcmp(spill_option_row(row)->key, key))
+			continue;
+		spill_text_add(&text, "'");
+		spill_text_add(&text, key);
+		spill_text_add(&text, "' in [");
+		spill_text_add(&text, spill_option_row(row)->section);
+		spill_text_add(&text, "]");
+		return -1;
+	}
+	if (spill_rule_option_is(key)) {
+		spill_text_quote(&text, key, strlen(key));
+		spill_text_add(&text, " in [rule NAME]");
+		return -1;
+	}
+	spill_nearest_begin(&nearest, key, strlen(key));
+	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
+		if (!strcmp(spill_option_row(row)->section, section))
+			spill_nearest_offer(&nearest, spill_option_row(row)->key,
+			                    strlen(spill_option_row(row)->key));
+	}
+	spill_text_quote(&text, nearest.best, strlen(nearest.best));
+	return -1;
+}
+
+static int find_for_device(int device, const char *key, struct spill_error *error)
+{
+	struct spill_nearest nearest;
+	struct spill_text text;
+
+	spill_nearest_begin(&nearest, key, strlen(key));
+	for (unsigned slot = SPILL_OPTIONS; slot < SPILL_OPTION_SLOTS; slot += SPILL_DEVICES) {
+		const char *name = spill_option_row(slot)->key;
+
+		if (!strcmp(key, name))
+			return (int)slot + device;
+		spill_nearest_offer(&nearest, name, strlen(name));
+	}
+	text = fail(error, SPILL_PART_KEY, 0);
+	spill_text_quote(&text, key, strlen(key));
+	spill_text_add(&text, " cannot be set for one device; the nearest is ");
+	spill_text_quote(&text, nearest.best, strlen(nearest.best));
+	return -1;
+}
+
+/* A key of `[app NAME]`, "device.limit"; of "limit" alone, the option of that name is the nearest. */
+static int find_for_app(const char *key, struct spill_error *error)
+{
+	struct spill_nearest nearest;
+	struct spill_text text;
+	char name[64], bare[64] = "";
+
+	spill_nearest_begin(&nearest, key, strlen(key));
+	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
+		spill_option_name(row, name, sizeof(name));
+		if (!strcmp(key, name))
+			return (int)row;
+		spill_nearest_offer(&nearest, name, strlen(name));
+		if (!bare[0] && !strcmp(key, spill_option_row(row)->key))
+			memcpy(bare, name, sizeof(name));
+	}
+	text = fail(error, SPILL_PART_KEY, 0);
+	if (!strncmp(key, "device ", 7) || !strncmp(key, "rule", 4) ||
+	    (!bare[0] && spill_rule_option_is(key))) {
+		spill_text_quote(&text, key, strlen(key));
+		spill_text_add(&text, !strncmp(key, "device ", 7)
+		                          ? " cannot be set for one program; the nearest is 'device.limit'"
+		                          : " is no option; a rule for one program is [rule NAME] with "
+		                            "program = NAME");
+		return -1;
+	}
+	spill_text_add(&text, "unknown key ");
+	spill_text_quote(&text, key, strlen(key));
+	spill_text_add(&text, " in [app NAME]; the nearest is ");
+	spill_text_quote(&text, bare[0] ? bare : nearest.best, strlen(bare[0] ? bare : nearest.best));
+	return -1;
+}
+
+int spill_option_find(const char *section, const char *key, struct spill_error *error)
+{
+	int device = section_device(section, error);
+
+	if (spill_option_section(section, error))
+		return -1;
+	if (device >= 0)
+		return find_for_device(device, key, error);
+	if (spill_option_app(section))
+		return find_for_app(key, error);
+	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
+		if (row_is(row, section, key))
+			return (int)row;
+	}
+	return say_unknown_key(section, key, error);
+}
+
+/*
+ * SPILL_DEVICE_<N>_LIMIT: its slot; -1 if the name is of another form, -2 if there can be no such device.
+ */
+static int variable_device(const char *variable)
+{
+	static const char before[] = "SPILL_DEVICE_";
+	const char *number = variable + sizeof(before) - 1;
+	char name[64];
+	int device;
+
+	if (strncmp(variable, before, sizeof(before) - 1))
+		return -1;
+	device = spill_option_device(number, strspn(number, "0123456789"));
+	number += strspn(number, "0123456789");
+	for (unsigned slot = SPILL_OPTIONS; device >= 0 && slot < SPILL_OPTION_SLOTS; slot += SPILL_DEVICES) {
+		/* The name for device 0 has one digit. */
+		spill_option_variable(slot, name, sizeof(name));
+		if (!strcmp(number, name + sizeof(before)))
+			return device < SPILL_DEVICES ? (int)slot + device : -2;
+	}
+	return -1;
+}
+
+/* Of SPILL_DEVICE_1_LIMT, SPILL_DEVICE_1_LIMIT is the nearest: that of all devices would do something else. */
+static void offer_devices(struct spill_nearest *nearest, const char *variable)
+{
+	static const char before[] = "SPILL_DEVICE_";
+	const char *number = variable + sizeof(before) - 1;
+	char name[64];
+	int device;
+
+	if (strncmp(variable, before, sizeof(before) - 1))
+		return;
+	device = spill_option_device(number, strspn(number, "0123456789"));
+	for (unsigned slot = SPILL_OPTIONS;
+	     device >= 0 && device < SPILL_DEVICES && slot < SPILL_OPTION_SLOTS; slot += SPILL_DEVICES) {
+		spill_option_variable(slot + (unsigned)device, name, sizeof(name));
+		spill_nearest_offer(nearest, name, strlen(name));
+	}
+}
+
+int spill_option_find_variable(const char *variable, struct spill_error *error)
+{
+	static const char *const others[] = {"SPILL_POLICY", "SPILL_LOG"};
+	struct spill_nearest nearest;
+	struct spill_text text;
+	char name[64];
+	int found = variable_device(variable);
+
+	if (found >= 0)
+		return found;
+	spill_nearest_begin(&nearest, variable, strlen(variable));
+	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		spill_nearest_offer(&nearest, others[i], strlen(others[i]));
+	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
+		spill_option_variable(row, name, sizeof(name));
+		if (!strcmp(name, variable))
+			return (int)row;
+		spill_nearest_offer(&nearest, name, strlen(name));
+	}
+	offer_devices(&nearest, variable);
+	text = fail(error, SPILL_PART_SECTION, 0);
+	if (found == -2) {
+		spill_option_add_out_of_range(&text);
+		return -2;
+	}
+	if (!strncmp(variable, "SPILL_RULE", 10)) {
+		spill_text_add(&text, "unknown variable; a rule is [rule NAME] in a policy file");
+		return -1;
+	}
+	spill_text_add(&text, "unknown variable; the nearest is ");
+	spill_text_add(&text, nearest.best);
+	return -1;
+}
+
+int spill_option_set(struct spill_policy *policy, const char *section, const char *key, const char *value,
+                     struct spill_error *error)
+{
+	int slot = spill_option_find(section, key, error);
+
+	return slot < 0 ? -1 : spill_option_put(policy, (unsigned)slot, value, error);
+}

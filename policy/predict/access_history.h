@@ -1,0 +1,75 @@
+/*
+ * The chunks that a program accesses, in their order, and the prediction of the next ones. Programs
+ * repeat: a step of training, a forward pass, a layer. So the model is the record of all accesses, and
+ * a position in it: the point where the program did the same before. The accesses behind that point
+ * are the prediction.
+ *
+ * If an access was not predicted, a new position is searched. First a little further on, because the
+ * program may have left something out. Then at the place where the last launches occurred before.
+ *
+ * All memory is in the struct, about 1 MiB. Zeroed, it is empty.
+ */
+#ifndef SPILL_ACCESS_HISTORY_H
+#define SPILL_ACCESS_HISTORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Accesses that are remembered. A power of two. */
+#define SPILL_ACCESS_USES 65536
+/* Slots for contexts: the last launches, or the last access. A power of two. */
+#define SPILL_ACCESS_CONTEXTS 65536
+/* All of the last accesses were predicted. */
+#define SPILL_ACCESS_SURE 65536
+
+/* One access of one chunk. */
+struct spill_access {
+	uint32_t key;  /* the caller's name of the chunk: the same in each step */
+	uint16_t site; /* of the code that accesses it (migration_benefit.h) */
+};
+
+/* Launches that make the longer context, with the current one so far. */
+#define SPILL_ACCESS_LAUNCHES 3
+
+struct spill_access_launch {
+	uint64_t hash; /* of its accesses, in their order */
+	uint32_t uses;
+};
+
+struct spill_access_history {
+	struct spill_access uses[SPILL_ACCESS_USES]; /* a ring */
+	uint64_t count;                              /* number of the next access */
+	uint64_t next;                               /* number of the predicted access; count: none */
+	/* By the hash of a context: number of the access behind it; never 0. */
+	uint64_t contexts[SPILL_ACCESS_CONTEXTS];
+	uint64_t foreseen, unforeseen; /* right and wrong predictions, for the log */
+	uint32_t sure;                 /* running mean over the last 16 or so, up to SPILL_ACCESS_SURE */
+	uint32_t misses;               /* wrong predictions in a row */
+	uint64_t followed;             /* accesses since the last new position */
+	struct spill_access_launch launches[SPILL_ACCESS_LAUNCHES]; /* the last first */
+};
+
+/* Adds the chunks that one launch accesses now. Constant time for each, some 20 ns. */
+void spill_access_history_launch(struct spill_access_history *history, const uint32_t *keys, unsigned count,
+                                 uint16_t site);
+
+/* The same for one chunk. */
+void spill_access_history_add(struct spill_access_history *history, uint32_t key, uint16_t site);
+
+/* A walk along the predicted accesses, at most one period. Zeroed, it begins. */
+struct spill_access_walk {
+	uint64_t steps;
+};
+
+/*
+ * The next predicted access. False: there is no further one. There is none while most of the last
+ * predictions were wrong: then eviction by age is better.
+ */
+bool spill_access_history_next(const struct spill_access_history *history, struct spill_access_walk *walk,
+                               struct spill_access *use);
+
+/* The access `ago` accesses before the last one. False: there is no such access, or it is forgotten. */
+bool spill_access_history_past(const struct spill_access_history *history, uint64_t ago,
+                               struct spill_access *use);
+
+#endif

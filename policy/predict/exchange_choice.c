@@ -1,0 +1,290 @@
+#include <stddef.h>
+
+#include "exchange_choice.h"
+
+/* Accesses to search for the age of chunks without a prediction: at worst some 50 us. */
+#define PAST 4096
+/*
+ * A predicted chunk replaces a victim only if the victim's next use is so many times later. A chunk
+ * that waits on the device for its use keeps the victim away. In a sweep over a hundred chunks, each
+ * chunk that comes a tenth too early adds a tenth to the moves.
+ */
+#define SOONER 8
+/* Slices of chunks that are perhaps needed. */
+#define MAYBE 4
+
+#define MIB ((uint64_t)1 << 20)
+
+int spill_exchange_chunk_compare(const void *left, const void *right)
+{
+	const struct spill_exchange_chunk *a = left, *b = right;
+
+	return (a->key > b->key) - (a->key < b->key);
+}
+
+static struct spill_exchange_chunk *find_chunk(const struct spill_exchange_choice *choice, uint32_t key)
+{
+	struct spill_exchange_chunk *low = choice->chunks;
+	unsigned count = choice->count;
+
+	while (count > 1) {
+		unsigned half = count / 2;
+
+		low += low[half].key <= key ? half : 0;
+		count -= half;
+	}
+	return count && low->key == key ? low : NULL;
+}
+
+static bool may_come(const struct spill_exchange_chunk *chunk)
+{
+	return chunk->on_host && !chunk->fixed;
+}
+
+static bool may_go(const struct spill_exchange_chunk *chunk)
+{
+	return !chunk->on_host && !chunk->fixed && !chunk->needed;
+}
+
+static bool is_needed_or_maybe(const struct spill_exchange_chunk *chunk)
+{
+	return chunk->needed || chunk->maybe;
+}
+
+static uint64_t chunk_excess(const struct spill_migration_benefit *benefit, uint16_t site, uint32_t key)
+{
+	return benefit ? spill_benefit_chunk_excess(benefit, site, key) : 0;
+}
+
+static bool migration_pays(const struct spill_migration_benefit *benefit, uint64_t excess_ns,
+                           bool moved_so_far)
+{
+	return !benefit || spill_benefit_pays(benefit, excess_ns, moved_so_far);
+}
+
+static void begin_choice(struct spill_exchange_choice *choice, const struct spill_migration_benefit *benefit,
+                         uint16_t site)
+{
+	choice->comes = choice->goes = 0;
+	choice->pays = false;
+	for (unsigned i = 0; i < choice->count; i++) {
+		struct spill_exchange_chunk *chunk = &choice->chunks[i];
+
+		chunk->verdict = SPILL_EXCHANGE_STAYS;
+		chunk->next = chunk->needed ? 0 : chunk->maybe ? 1 : UINT64_MAX;
+		chunk->last = UINT64_MAX;
+		chunk->excess_ns = is_needed_or_maybe(chunk) ? chunk_excess(benefit, site, chunk->key) : 0;
+	}
+}
+
+/* Finds each chunk's next access, and the cost of its accesses until its stay would end. */
+static void look_forward(struct spill_exchange_choice *choice, const struct spill_access_history *history,
+                         const struct spill_migration_benefit *benefit)
+{
+	struct spill_access_walk walk = {0};
+	struct spill_access use;
+	uint64_t used = 0; /* bytes of all accessed chunks, each once */
+
+	for (unsigned i = 0; i < choice->count; i++)
+		used += is_needed_or_maybe(&choice->chunks[i]) ? choice->chunks[i].bytes : 0;
+	while (spill_access_history_next(history, &walk, &use)) {
+		struct spill_exchange_chunk *chunk = find_chunk(choice, use.key);
+
+		if (!chunk)
+			continue;
+		if (chunk->next == UINT64_MAX) {
+			chunk->next = walk.steps;
+			used += chunk->bytes;
+		}
+		if (may_come(chunk) && used - chunk->bytes < choice->horizon)
+			chunk->excess_ns += chunk_excess(benefit, use.site, use.key);
+	}
+}
+
+/* Finds the age of possible victims without a prediction, for the eviction order. */
+static void look_back(struct spill_exchange_choice *choice, const struct spill_access_history *history)
+{
+	struct spill_access use;
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < choice->count; i++)
+		left += may_go(&choice->chunks[i]) && choice->chunks[i].next == UINT64_MAX;
+	for (uint64_t ago = 0; left && ago < PAST && spill_access_history_past(history, ago, &use); ago++) {
+		struct spill_exchange_chunk *chunk = find_chunk(choice, use.key);
+
+		if (chunk && may_go(chunk) && chunk->next == UINT64_MAX && chunk->last == UINT64_MAX) {
+			chunk->last = ago;
+			left--;
+		}
+	}
+}
+
+/* Does `a` come, or go, before `b`? Both are on the host, or both on the device. No two are equal. */
+static bool is_before(const struct spill_exchange_chunk *a, const struct spill_exchange_chunk *b)
+{
+	if (a->next != b->next)
+		return a->on_host ? a->next < b->next : a->next > b->next;
+	if (a->last != b->last)
+		return a->last > b->last;
+	return a->key < b->key;
+}
+
+static void sift_down(const struct spill_exchange_chunk *chunks, unsigned *heap, unsigned count, unsigned at)
+{
+	for (unsigned child; (child = 2 * at + 1) < count; at = child) {
+		unsigned swapped = heap[at];
+
+		if (child + 1 < count && is_before(&chunks[heap[child]], &chunks[heap[child + 1]]))
+			child++;
+		if (!is_before(&chunks[swapped], &chunks[heap[child]]))
+			return;
+		heap[at] = heap[child];
+		heap[child] = swapped;
+	}
+}
+
+static void sort_ranks(const struct spill_exchange_chunk *chunks, unsigned *ranks, unsigned count)
+{
+	for (unsigned i = count / 2; i-- > 0;)
+		sift_down(chunks, ranks, count, i);
+	while (count > 1) {
+		unsigned last = ranks[--count];
+
+		ranks[count] = ranks[0];
+		ranks[0] = last;
+		sift_down(chunks, ranks, count, 0);
+	}
+}
+
+/* Does the promotion of all needed chunks on the host pay? Each byte counts the same. */
+static bool needed_pays(struct spill_exchange_choice *choice, const struct spill_migration_benefit *benefit,
+                        bool moved_so_far)
+{
+	uint64_t mib = 0, cost = 0;
+
+	for (unsigned i = 0; i < choice->count; i++) {
+		const struct spill_exchange_chunk *chunk = &choice->chunks[i];
+
+		if (may_come(chunk) && is_needed_or_maybe(chunk)) {
+			uint64_t part = (chunk->bytes + MIB - 1) / MIB;
+
+			mib += part;
+			cost += part * chunk->excess_ns;
+		}
+	}
+	choice->excess_ns = mib ? cost / mib : 0;
+	return mib && (choice->always || migration_pays(benefit, choice->excess_ns, moved_so_far));
+}
+
+static bool comes_early(const struct spill_exchange_choice *choice,
+                        const struct spill_migration_benefit *benefit,
+                        const struct spill_exchange_chunk *chunk, bool moved_so_far)
+{
+	return chunk->next != UINT64_MAX &&
+	       ((chunk->maybe && choice->always) || migration_pays(benefit, chunk->excess_ns, moved_so_far));
+}
+
+/* Possible victims in eviction history, and the number that is taken. */
+struct victims {
+	unsigned *ranks;
+	unsigned count, taken;
+	uint64_t room; /* free bytes when the taken ones are gone */
+};
+
+/* Makes room for the chunk. False, and no victim taken: they are too small, or needed too soon. */
+static bool make_room(struct spill_exchange_choice *choice, struct victims *victims,
+                      const struct spill_exchange_chunk *for_it)
+{
+	uint64_t room = victims->room;
+	unsigned taken = victims->taken;
+
+	while (room < for_it->bytes) {
+		if (taken == victims->count)
+			return false;
+
+		const struct spill_exchange_chunk *victim = &choice->chunks[victims->ranks[taken]];
+
+		if (victim->next / SOONER < for_it->next)
+			return false;
+		room += victim->bytes;
+		taken++;
+	}
+	victims->room = room - for_it->bytes;
+	victims->taken = taken;
+	return true;
+}
+
+/* Takes victims until `spare` is free for the next exchange. */
+static void leave_spare(struct spill_exchange_choice *choice, struct victims *victims)
+{
+	while (victims->room < choice->spare && victims->taken < victims->count) {
+		const struct spill_exchange_chunk *victim = &choice->chunks[victims->ranks[victims->taken]];
+
+		if (victim->next < SOONER)
+			break;
+		victims->room += victim->bytes;
+		victims->taken++;
+	}
+	victims->room -= victims->room < choice->spare ? victims->room : choice->spare;
+}
+
+/* Marks the taken victims. Those that fit into the remaining room stay, the soonest needed first. */
+static void mark_victims(struct spill_exchange_choice *choice, struct victims *victims)
+{
+	for (unsigned i = victims->taken; i-- > 0;) {
+		struct spill_exchange_chunk *victim = &choice->chunks[victims->ranks[i]];
+
+		if (victim->bytes <= victims->room) {
+			victims->room -= victim->bytes;
+			continue;
+		}
+		victim->verdict = SPILL_EXCHANGE_GOES;
+		choice->goes += victim->bytes;
+	}
+}
+
+bool spill_exchange_choose(struct spill_exchange_choice *choice, const struct spill_access_history *history,
+                           const struct spill_migration_benefit *benefit, uint16_t site, bool moved_so_far)
+{
+	struct victims victims = {.room = choice->room};
+	unsigned coming = 0;
+
+	begin_choice(choice, benefit, site);
+	look_forward(choice, history, benefit);
+	if (!needed_pays(choice, benefit, moved_so_far))
+		return false;
+	choice->pays = true;
+	look_back(choice, history);
+
+	for (unsigned i = 0; i < choice->count; i++) {
+		const struct spill_exchange_chunk *chunk = &choice->chunks[i];
+
+		if (may_come(chunk) && (chunk->needed || comes_early(choice, benefit, chunk, moved_so_far)))
+			choice->ranks[coming++] = i;
+	}
+	victims.ranks = choice->ranks + coming;
+	for (unsigned i = 0; i < choice->count; i++) {
+		if (may_go(&choice->chunks[i]))
+			victims.ranks[victims.count++] = i;
+	}
+	sort_ranks(choice->chunks, choice->ranks, coming);
+	sort_ranks(choice->chunks, victims.ranks, victims.count);
+
+	for (unsigned i = 0; i < coming; i++) {
+		struct spill_exchange_chunk *chunk = &choice->chunks[choice->ranks[i]];
+
+		if (!chunk->needed &&
+		    choice->comes + chunk->bytes > (chunk->maybe ? MAYBE : 1) * choice->slice)
+			break;
+		if (make_room(choice, &victims, chunk)) {
+			chunk->verdict = SPILL_EXCHANGE_COMES;
+			choice->comes += chunk->bytes;
+		} else if (!chunk->needed) {
+			break;
+		}
+	}
+	if (choice->comes)
+		leave_spare(choice, &victims);
+	mark_victims(choice, &victims);
+	return choice->comes != 0;
+}

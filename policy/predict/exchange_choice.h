@@ -1,0 +1,67 @@
+/*
+ * predict: which memory the program will use next, and whether a migration pays.
+ *
+ * The room learns from accesses (access_history.h) and from measured times (migration_benefit.h,
+ * site_chunk_cost.h). It recognises growing pools (growth.h), and estimates device usage between
+ * queries of the driver (usage_estimate.h). It never moves memory and never reads a clock. All state
+ * is the caller's, and zeroed state knows nothing. Begin reading here: this header uses the others.
+ *
+ * The choice of an exchange: some chunk on the host is needed now, so which chunks are promoted, and
+ * which are demoted for them? Promoted: the needed chunks, then the next predicted ones, up to the
+ * slice. Demoted: the chunks whose next use is furthest in the future (Belady). For a predicted chunk,
+ * a victim's next use must be several times later (exchange_choice.c). Chunks without a predicted use
+ * leave first, the least recently used one first.
+ *
+ * Sizes are bytes.
+ */
+#ifndef SPILL_EXCHANGE_CHOICE_H
+#define SPILL_EXCHANGE_CHOICE_H
+
+#include "access_history.h"
+#include "migration_benefit.h"
+
+enum spill_exchange_verdict { SPILL_EXCHANGE_STAYS, SPILL_EXCHANGE_COMES, SPILL_EXCHANGE_GOES };
+
+struct spill_exchange_chunk {
+	uint32_t key; /* as in the access history; unique */
+	uint64_t bytes;
+	bool on_host;
+	bool fixed;     /* cannot move (pinned) */
+	bool needed;    /* by the launch that comes now */
+	bool maybe;     /* perhaps needed: up to four slices are promoted; can be a victim */
+	void *data;     /* the caller's */
+	unsigned index; /* the caller's */
+	/* Results: */
+	enum spill_exchange_verdict verdict;
+	uint64_t next; /* steps until its next predicted access; 0: needed; UINT64_MAX: none predicted */
+	uint64_t last; /* accesses since its last one, for victims without a prediction; UINT64_MAX: many */
+	uint64_t excess_ns; /* cost of a MiB in place, over the accesses of its coming stay */
+};
+
+struct spill_exchange_choice {
+	struct spill_exchange_chunk *chunks; /* sorted by key, before and after */
+	unsigned count;
+	unsigned *ranks;  /* room for `count` numbers, to sort in here. */
+	uint64_t room;    /* device bytes that are free without a demotion. */
+	uint64_t spare;   /* part of it to leave free again, if victims exist that are not needed soon. */
+	uint64_t slice;   /* most bytes to promote at once, unless more are needed. */
+	uint64_t horizon; /* a stay ends after accesses to so many other bytes: half of the resident ones. */
+	bool always;      /* promote needed chunks at any cost (movable.follow = on) */
+	/* Results: */
+	uint64_t comes, goes; /* bytes */
+	bool pays;            /* false: nothing moves */
+	uint64_t excess_ns;   /* in-place cost of a needed MiB on the host: the reason of the decision */
+};
+
+/* Compares by key, for qsort(3) by the caller. */
+int spill_exchange_chunk_compare(const void *left, const void *right);
+
+/*
+ * Decides; true if a chunk comes. pre: `history` has the accesses of the launch that comes now.
+ * `benefit` may be NULL: then everything pays. moved_so_far: earlier launches of the site were served
+ * by moves (hysteresis, spill_benefit_pays). Time: one period of the history, and count * log(count).
+ */
+bool spill_exchange_choose(struct spill_exchange_choice *choice, const struct spill_access_history *history,
+                           const struct spill_migration_benefit *benefit, uint16_t site, bool moved_so_far);
+
+#endif

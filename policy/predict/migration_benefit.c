@@ -1,0 +1,193 @@
+#include "migration_benefit.h"
+
+#include "minmax.h"
+
+/* Places that a hash can have. Few, so that a miss in a full table is cheap. */
+#define PLACES 32
+/*
+ * Samples that are wanted at once in each state. Each of the first EAGER launches may give one, later
+ * one of SELDOM. With FEW samples, one launch of RARELY.
+ */
+#define FEW 4
+#define EAGER 64
+#define SELDOM 16
+#define RARELY 256
+/*
+ * A sample moves the mean by an eighth of the difference. An outlier counts as at most 8 times the
+ * mean, and moves it by an eighth of that.
+ */
+#define SHARE 8
+/* The default counts as so many samples: the first moves also make streams and events. */
+#define KNOWN 4
+#define OUTLIER 8
+#define OUTLIERS_AT_MOST 3
+/* Longer than any launch. Times up to it can be multiplied by 2^20. */
+#define LONGEST_NS (3600ull * 1000000000)
+#define MIB (1ull << 20)
+#define KIB_MOST (1ull << 40)
+
+uint16_t spill_benefit_site(struct spill_migration_benefit *benefit, uint64_t hash)
+{
+	const unsigned places = SPILL_BENEFIT_SITES - 1;
+	hash += !hash; /* 0 is a free place */
+	unsigned place = (unsigned)(hash * 0x9e3779b97f4a7c15u >> 32) % places;
+	for (unsigned i = 0; i < PLACES; i++) {
+		struct spill_benefit_site *site = &benefit->sites[place];
+		if (!site->hash)
+			site->hash = hash;
+		if (site->hash == hash)
+			return (uint16_t)place;
+		place = place + 1 == places ? 0 : place + 1;
+	}
+	return (uint16_t)places;
+}
+
+bool spill_benefit_wants_sample(struct spill_migration_benefit *benefit, uint16_t site, uint64_t on_host)
+{
+	/* Each state has its own count: the number of layers that share a site often divides 256. */
+	struct spill_benefit_samples *seen =
+	    on_host ? &benefit->sites[site].in_place : &benefit->sites[site].resident;
+	uint32_t use = seen->uses++;
+	if (seen->measured < FEW && (use < EAGER || use % SELDOM == 0))
+		return true;
+	return use % RARELY == 0;
+}
+
+/* value * by / of, at most LONGEST_NS; inexact for large values. pre: of != 0 */
+static uint64_t scaled(uint64_t value, uint64_t by, uint64_t of)
+{
+	uint64_t product;
+	if (!__builtin_mul_overflow(value, by, &product))
+		product /= of;
+	else if (__builtin_mul_overflow(value / of, by, &product))
+		return LONGEST_NS;
+	return spill_min(product, LONGEST_NS);
+}
+
+/*
+ * The divisor by which the mean approaches the sample. 1: the mean becomes the sample, which is the
+ * first one or the last of too many outliers. Counts the sample, and bounds an outlier.
+ */
+static unsigned weigh_sample(struct spill_benefit_samples *seen, uint64_t expected, uint64_t *sample)
+{
+	uint64_t low = expected / OUTLIER, high = spill_max(expected, 1) * OUTLIER;
+	bool is_low = *sample <= low, is_high = *sample >= high;
+	if (!seen->measured++)
+		return 1;
+	seen->measured += !seen->measured; /* never 0 again */
+	if (!is_low && !is_high) {
+		seen->odd = 0;
+		return (unsigned)spill_min(seen->measured, SHARE);
+	}
+	if (is_low)
+		seen->odd = seen->odd < 0 ? seen->odd - 1 : -1;
+	else
+		seen->odd = seen->odd > 0 ? seen->odd + 1 : 1;
+	if (seen->odd == OUTLIERS_AT_MOST || seen->odd == -OUTLIERS_AT_MOST) {
+		*seen = (struct spill_benefit_samples){.measured = 1, .uses = seen->uses};
+		return 1;
+	}
+	*sample = is_low ? low : high;
+	return SHARE * OUTLIER;
+}
+
+/* pre: both below 2^63 */
+static void approach(uint64_t *mean, uint64_t sample, unsigned divisor)
+{
+	*mean = (uint64_t)((int64_t)*mean + ((int64_t)sample - (int64_t)*mean) / (int64_t)divisor);
+}
+
+/* Extra time of a launch in place. */
+static uint64_t extra_ns(const struct spill_benefit_site *site)
+{
+	return site->in_place_ns > site->resident_ns ? site->in_place_ns - site->resident_ns : 0;
+}
+
+/* The size on the host differs from launch to launch: the mean is scaled to this size first. */
+static void add_in_place(struct spill_benefit_site *site, uint64_t kib, uint64_t ns)
+{
+	uint64_t expected = 0;
+	if (site->in_place.measured)
+		expected =
+		    site->in_place_ns - extra_ns(site) + scaled(extra_ns(site), kib, site->in_place_kib);
+	unsigned divisor = weigh_sample(&site->in_place, expected, &ns);
+	approach(&site->in_place_ns, ns, divisor);
+	approach(&site->in_place_kib, kib, divisor);
+}
+
+void spill_benefit_add_use(struct spill_migration_benefit *benefit, uint16_t site, uint64_t on_host,
+                           uint64_t ns)
+{
+	struct spill_benefit_site *one = &benefit->sites[site];
+	ns = spill_min(spill_max(ns, 1), LONGEST_NS);
+	if (on_host) {
+		add_in_place(one, spill_min(spill_max(on_host >> 10, 1), KIB_MOST), ns);
+	} else {
+		unsigned divisor = weigh_sample(&one->resident, one->resident_ns, &ns);
+		approach(&one->resident_ns, ns, divisor);
+	}
+}
+
+void spill_benefit_add_chunk_use(struct spill_migration_benefit *benefit, uint16_t site, uint32_t key,
+                                 uint64_t on_host, uint64_t ns)
+{
+	spill_site_chunk_cost_add(&benefit->pairs, site, key,
+	                          spill_min(spill_max(on_host >> 10, 1), KIB_MOST),
+	                          spill_min(ns, LONGEST_NS));
+}
+
+void spill_benefit_add_copy(struct spill_migration_benefit *benefit, uint64_t bytes, uint64_t ns)
+{
+	if (!bytes)
+		return;
+	if (!benefit->copies.measured) {
+		benefit->copies.measured = KNOWN;
+		benefit->copy_ns_per_mib = spill_benefit_copy_cost(benefit);
+	}
+	uint64_t sample = spill_max(scaled(spill_min(ns, LONGEST_NS), MIB, bytes), 1);
+	/*
+	 * One exchange of five takes two or three times as long, because the driver makes device
+	 * memory (measured, H200). That becomes rarer, so the usual time counts.
+	 */
+	if (sample < OUTLIER * benefit->copy_ns_per_mib)
+		sample = spill_min(sample, benefit->copy_ns_per_mib * 3 / 2);
+	unsigned divisor = weigh_sample(&benefit->copies, benefit->copy_ns_per_mib, &sample);
+	approach(&benefit->copy_ns_per_mib, sample, divisor);
+}
+
+uint64_t spill_benefit_excess(const struct spill_migration_benefit *benefit, uint16_t site)
+{
+	const struct spill_benefit_site *one = &benefit->sites[site];
+	if (!one->in_place.measured)
+		return spill_benefit_copy_cost(benefit);
+	return scaled(extra_ns(one), MIB >> 10, one->in_place_kib);
+}
+
+uint64_t spill_benefit_chunk_excess(const struct spill_migration_benefit *benefit, uint16_t site,
+                                    uint32_t key)
+{
+	const struct spill_site_chunk_cost *pair = spill_site_chunk_cost_find(&benefit->pairs, site, key);
+	uint64_t resident = benefit->sites[site].resident_ns;
+	if (!pair)
+		return spill_benefit_excess(benefit, site);
+	return pair->ns > resident ? scaled(pair->ns - resident, MIB >> 10, pair->kib) : 0;
+}
+
+uint64_t spill_benefit_expected(const struct spill_migration_benefit *benefit, uint16_t site,
+                                uint64_t on_host, uint64_t excess_ns)
+{
+	return benefit->sites[site].resident_ns + scaled(excess_ns, on_host, MIB);
+}
+
+uint64_t spill_benefit_copy_cost(const struct spill_migration_benefit *benefit)
+{
+	return benefit->copy_ns_per_mib ? benefit->copy_ns_per_mib : SPILL_BENEFIT_COPY_NS_PER_MIB;
+}
+
+bool spill_benefit_pays(const struct spill_migration_benefit *benefit, uint64_t excess_ns, bool moved_so_far)
+{
+	uint64_t cost = spill_benefit_copy_cost(benefit);
+	if (moved_so_far || excess_ns > UINT64_MAX / 5)
+		return excess_ns > cost;
+	return 5 * excess_ns >= 6 * cost;
+}

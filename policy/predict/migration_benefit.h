@@ -1,0 +1,95 @@
+/*
+ * Does it pay to migrate memory to the device? Learned from measured times. A site is code that
+ * accesses memory: a kernel with its grid, named by the caller's hash. The model has the time of a
+ * site with some of its memory on the host, and with none. Memory that is read once costs the time of
+ * the link in place, and a migration gains nothing. Memory that is read again costs many times that.
+ *
+ * All memory is in the struct. Zeroed, it knows nothing. Times are ns, sizes bytes.
+ */
+#ifndef SPILL_MIGRATION_BENEFIT_H
+#define SPILL_MIGRATION_BENEFIT_H
+
+#include "site_chunk_cost.h"
+
+/*
+ * Most sites. The last one stands for all that find no free place: none before some 1,500 are known.
+ * A site's number has 16 bits (access_history.h).
+ */
+#define SPILL_BENEFIT_SITES 2048
+/* Default: an exchange of 128 MiB each way takes 3.7 ms (H200; docs/measurements.md). */
+#define SPILL_BENEFIT_COPY_NS_PER_MIB 29000
+
+/* The samples of a running mean. */
+struct spill_benefit_samples {
+	uint32_t measured; /* number of samples; 0: no mean yet */
+	uint32_t uses;     /* launches so far */
+	int32_t odd;       /* outliers in a row; negative: far too short */
+};
+
+struct spill_benefit_site {
+	uint64_t hash;         /* 0: free */
+	uint64_t resident_ns;  /* mean time of a launch with all memory on the device */
+	uint64_t in_place_ns;  /* mean time of a launch with some memory on the host */
+	uint64_t in_place_kib; /* mean size of that memory */
+	struct spill_benefit_samples resident, in_place;
+};
+
+struct spill_migration_benefit {
+	struct spill_benefit_site sites[SPILL_BENEFIT_SITES];
+	struct spill_site_chunk_costs pairs;
+	uint64_t copy_ns_per_mib; /* measured; 0: SPILL_BENEFIT_COPY_NS_PER_MIB */
+	struct spill_benefit_samples copies;
+};
+
+/* The site of that hash, added if new. Always below SPILL_BENEFIT_SITES. Takes a few ns if known. */
+uint16_t spill_benefit_site(struct spill_migration_benefit *benefit, uint64_t hash);
+
+/*
+ * Should this launch be timed? The two states, with `on_host` bytes on the host or with none, are
+ * counted apart. Yes for the first few of a state, then rarely (every 256th), because times change.
+ * If the samples do not arrive, it asks less and less often. Counts the launch.
+ * pre: site < SPILL_BENEFIT_SITES
+ */
+bool spill_benefit_wants_sample(struct spill_migration_benefit *benefit, uint16_t site, uint64_t on_host);
+
+/*
+ * Adds a sample: a launch took `ns` with `on_host` bytes on the host (0: all resident). It moves a
+ * running mean. An outlier, an eighth or 8 times the mean, moves it less. The third outlier in a row
+ * becomes the mean. pre: site < SPILL_BENEFIT_SITES
+ */
+void spill_benefit_add_use(struct spill_migration_benefit *benefit, uint16_t site, uint64_t on_host,
+                           uint64_t ns);
+
+/* Adds the sample for one chunk on the host (site_chunk_cost.h). pre: as above; on_host, key != 0 */
+void spill_benefit_add_chunk_use(struct spill_migration_benefit *benefit, uint16_t site, uint32_t key,
+                                 uint64_t on_host, uint64_t ns);
+
+/* Adds a sample of the copy: `bytes` to the device, and as many back, took `ns`. */
+void spill_benefit_add_copy(struct spill_migration_benefit *benefit, uint64_t bytes, uint64_t ns);
+
+/*
+ * ns by which a MiB on the host makes a launch of the site slower. Without a sample in place: the time
+ * of one read over the link. Without a resident sample: the whole time in place, so the real gain may
+ * be smaller.
+ */
+uint64_t spill_benefit_excess(const struct spill_migration_benefit *benefit, uint16_t site);
+
+/* The same for one chunk if it was measured, else for the site. pre: key != 0 */
+uint64_t spill_benefit_chunk_excess(const struct spill_migration_benefit *benefit, uint16_t site,
+                                    uint32_t key);
+
+/* ns of a launch with `on_host` bytes on the host, at `excess_ns` a MiB. Unknown times count as 0. */
+uint64_t spill_benefit_expected(const struct spill_migration_benefit *benefit, uint16_t site,
+                                uint64_t on_host, uint64_t excess_ns);
+
+/* ns to bring a MiB to the device. */
+uint64_t spill_benefit_copy_cost(const struct spill_migration_benefit *benefit);
+
+/*
+ * Does it pay to promote memory that costs `excess_ns` a MiB, over all predicted accesses of its stay?
+ * With hysteresis: it must cost 1.2 times the copy if it stayed in place so far, and more than the
+ * copy if it was moved so far. Both times are measured to some per cent, so this is enough.
+ */
+bool spill_benefit_pays(const struct spill_migration_benefit *benefit, uint64_t excess_ns, bool moved_so_far);
+
+#endif

@@ -1,0 +1,29 @@
+/* Minimum, maximum, subtraction that stops at 0, and classes of sizes. */
+#ifndef SPILL_MINMAX_H
+#define SPILL_MINMAX_H
+
+#include <stdint.h>
+
+static inline uint64_t spill_min(uint64_t one, uint64_t other)
+{
+	return one < other ? one : other;
+}
+
+static inline uint64_t spill_max(uint64_t one, uint64_t other)
+{
+	return one > other ? one : other;
+}
+
+/* from - take, or 0 if that would be negative. */
+static inline uint64_t spill_minus(uint64_t from, uint64_t take)
+{
+	return from > take ? from - take : 0;
+}
+
+/* Sizes from a power of two up to the next are a class, 1 to 64. The class of 0 is 0. */
+static inline unsigned spill_size_class(uint64_t bytes)
+{
+	return bytes ? 64 - (unsigned)__builtin_clzll(bytes) : 0;
+}
+
+#endif

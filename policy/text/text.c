@@ -1,0 +1,61 @@
+#include "text.h"
+
+#include "json.h"
+
+/* pre: well-formed, of that length */
+static unsigned code_of(const unsigned char *at, size_t length)
+{
+	unsigned code = length == 1 ? at[0] : at[0] & (0x7fu >> length);
+
+	for (size_t i = 1; i < length; i++)
+		code = code << 6 | (at[i] & 0x3fu);
+	return code;
+}
+
+/*
+ * C0, DEL and C1; in C1, U+009B does the same as ESC [ (ECMA-48, 5.3). The marks, embeddings,
+ * overrides and isolates of the bidirectional algorithm (UAX 9, 2) can make a name look like another
+ * one. U+2028 and U+2029 end a line.
+ */
+static bool steers_terminal(unsigned code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x061c || code == 0x200e ||
+	       code == 0x200f || (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
+
+struct spill_character spill_text_character(const char *text, size_t left)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	size_t length = spill_json_utf8(at, left);
+	unsigned code = length ? code_of(at, length) : 0xfffd;
+
+	return (struct spill_character){length ? length : 1, code, length && !steers_terminal(code)};
+}
+
+/* Adds the characters within the first `most` of `count` bytes, as far as there is room. */
+static void add_plain(struct spill_text *text, const char *string, size_t count, size_t most)
+{
+	for (size_t at = 0; at < count;) {
+		struct spill_character character = spill_text_character(string + at, count - at);
+
+		if (at + character.bytes > most || character.bytes > text->size - 1 - text->length)
+			break;
+		spill_text_bytes(text, character.shown ? string + at : "?",
+		                 character.shown ? character.bytes : 1);
+		at += character.bytes;
+	}
+}
+
+void spill_text_plain(struct spill_text *text, const char *string)
+{
+	size_t count = strlen(string);
+
+	add_plain(text, string, count, count);
+}
+
+void spill_text_quote(struct spill_text *text, const char *string, size_t count)
+{
+	spill_text_add(text, "'");
+	add_plain(text, string, count, 60);
+	spill_text_add(text, count > 60 ? "…'" : "'");
+}

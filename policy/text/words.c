@@ -1,0 +1,75 @@
+#include "words.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const char *const refusals[] = {
+#define X(id, word) [SPILL_REFUSED_BY_##id] = (word),
+    SPILL_REFUSALS(X)
+#undef X
+};
+
+enum spill_place spill_step_place(enum spill_step step)
+{
+	static const enum spill_place places[SPILL_STEPS] = {
+	    [SPILL_STEP_TRIM] = SPILL_PLACE_DEVICE, [SPILL_STEP_DEMOTE] = SPILL_PLACE_DEVICE,
+	    [SPILL_STEP_SPLIT] = SPILL_PLACE_SPLIT, [SPILL_STEP_MANAGED] = SPILL_PLACE_MANAGED,
+	    [SPILL_STEP_HOST] = SPILL_PLACE_HOST,
+	};
+
+	return places[step];
+}
+
+const char *spill_step_name(enum spill_step step)
+{
+	/* Both make room on the device, so the place does not tell them apart. */
+	if (step == SPILL_STEP_TRIM)
+		return "trim";
+	return step == SPILL_STEP_DEMOTE ? "demote" : spill_place_name(spill_step_place(step));
+}
+
+const char *spill_memory_name(enum spill_memory memory)
+{
+	static const char *const names[] = {
+	    [SPILL_MEMORY_AUTO] = "auto",
+	    [SPILL_MEMORY_DISCRETE] = "discrete",
+	    [SPILL_MEMORY_INTEGRATED] = "integrated",
+	    [SPILL_MEMORY_COHERENT] = "coherent",
+	};
+
+	return names[memory];
+}
+
+const char *spill_place_name(enum spill_place place)
+{
+	static const char *const names[SPILL_PLACES] = {
+	    [SPILL_PLACE_DEVICE] = "device",   [SPILL_PLACE_SPLIT] = "split",
+	    [SPILL_PLACE_MANAGED] = "managed", [SPILL_PLACE_HOST] = "host",
+	    [SPILL_PLACE_MOVABLE] = "movable",
+	};
+
+	return (unsigned)place < SPILL_PLACES ? names[place] : "unknown";
+}
+
+const char *spill_refused_by_name(enum spill_refused_by by)
+{
+	return refusals[by];
+}
+
+enum spill_step spill_step_of(const char *word)
+{
+	enum spill_step step = SPILL_STEP_TRIM;
+
+	while (step < SPILL_STEPS && (!word || strcmp(word, spill_step_name(step)) != 0))
+		step++;
+	return step;
+}
+
+enum spill_refused_by spill_refused_by_of(const char *word)
+{
+	enum spill_refused_by by = SPILL_REFUSED_BY_DEVICE_LIMIT;
+
+	while (by < SPILL_REFUSED_BY_OTHER && (!word || strcmp(word, refusals[by]) != 0))
+		by++;
+	return by;
+}

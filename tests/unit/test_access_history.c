@@ -1,0 +1,323 @@
+/* What is foreseen, use by use. What it is worth: test_sweeps.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "access_history.h"
+
+static struct spill_access_history order;
+
+static int begin(void **state)
+{
+	memset(&order, 0, sizeof(order));
+	return 0;
+}
+
+/* Each letter is a use of the chunk of that name; a capital is one by another site. */
+static void uses(const char *letters)
+{
+	for (; *letters; letters++) {
+		char upper = (char)(*letters & ~0x20);
+
+		spill_access_history_add(&order, (uint32_t)upper, upper == *letters);
+	}
+}
+
+static char letter(const struct spill_access *use)
+{
+	return (char)(use->site ? use->key : use->key | 0x20);
+}
+
+/* What is foreseen begins so; all of it, if `whole`. */
+static void foresees(const char *letters, bool whole)
+{
+	struct spill_access_walk walk = {0};
+	struct spill_access use;
+	char seen[200] = "";
+
+	for (unsigned i = 0; i < sizeof(seen) - 1 && spill_access_history_next(&order, &walk, &use); i++)
+		seen[i] = letter(&use);
+	if (!whole && strlen(seen) > strlen(letters))
+		seen[strlen(letters)] = '\0';
+	assert_string_equal(seen, letters);
+}
+
+static void nothing_is_foreseen_at_first(void **state)
+{
+	foresees("", true);
+	uses("abcdefghij");
+	foresees("", true);
+}
+
+/* One period, from the next use to the one that was just made. */
+static void a_sweep_is_foreseen_for_one_period(void **state)
+{
+	uses("abcdefghijabcdefghij");
+	foresees("abcdefghij", true);
+	uses("abc");
+	foresees("defghijabc", true);
+	assert_int_equal(order.foreseen + order.unforeseen, 23);
+	assert_in_range(order.unforeseen, 10, 13);
+}
+
+/* The second step is known from its third use on. */
+static void three_uses_are_enough(void **state)
+{
+	struct spill_access_walk walk = {0};
+	struct spill_access use;
+
+	uses("abcdefghijklmn"
+	     "abc");
+	assert_int_equal(order.uses[order.next].key, 'D');
+	/* But it has to be right for a while before it is believed. */
+	assert_false(spill_access_history_next(&order, &walk, &use));
+	uses("defghij");
+	foresees("klmn", false);
+}
+
+/* There and back by other sites: the same chunk, another place. */
+static void sites_tell_places_apart(void **state)
+{
+	uses("abcdefFEDCBA"
+	     "abcdefFEDCBA"
+	     "abc");
+	foresees("defFEDCBAabc", true);
+	uses("defF");
+	foresees("EDCBAabcdefF", true);
+	uses("EDCBAabcdeF");
+	foresees("EDCBAabc", false);
+}
+
+/* What was known as one site's is foreseen still when another one does it: the last batch of an epoch. */
+static void another_site_is_the_same_place(void **state)
+{
+	uses("abcdefgh"
+	     "abcdefgh"
+	     "abcD");
+	foresees("efgh", false);
+}
+
+static void one_left_out(void **state)
+{
+	uses("abcdefghijabcdefghij"
+	     "abd");
+	foresees("efghij", false);
+}
+
+/* Many left out: not by one use, which may be a coincidence, but by two. */
+static void many_left_out(void **state)
+{
+	uses("abcdefghijklmnopabcdefghijklmnop"
+	     "abm");
+	foresees("cdef", false);
+	uses("n");
+	foresees("opab", false);
+}
+
+/* What is new, or used out of turn, came between. */
+static void one_came_between(void **state)
+{
+	uses("abcdefghijabcdefghij"
+	     "abz");
+	foresees("cdefghij", false);
+	uses("c");
+	foresees("defghij", false);
+	uses("i");
+	foresees("defghij", false);
+	uses("de");
+	foresees("fghij", false);
+}
+
+/* Many new ones: the program does something else, of which nothing is known. */
+static void something_else(void **state)
+{
+	uses("abcdefghijabcdefghijabcdefghij"
+	     "uvwxy");
+	assert_int_equal(order.next, order.count);
+	foresees("", true);
+	uses("ab");
+	foresees("cdefghij", false);
+}
+
+/* Two places fit: the later one is believed. */
+static void the_later_place(void **state)
+{
+	uses("abcdefgh"
+	     "abcdxyzw"
+	     "abcdxyzw");
+	foresees("abcdxyzw", true);
+	uses("abcd");
+	foresees("xyzw", false);
+}
+
+/* The third use of a place that was known long ago, against two that were seen just now. */
+static void an_old_place_is_left(void **state)
+{
+	uses("abcdefghabcdefghabcdefgh"
+	     "stuvwxyzstuvwxyz"
+	     "abcdefgh"
+	     "abcdefgh");
+	foresees("abcdefgh", true);
+}
+
+/* Two uses are not enough where both pairs of the three are used otherwise later on. */
+static void the_longer_context_decides(void **state)
+{
+	uses("abcdefghabuijkxbcvlm"
+	     "abcdefghabuijkxbcvlm"
+	     "qrstw"
+	     "abc");
+	foresees("defgh", false);
+}
+
+/* The parts of a step are alike: which of them it is at is not forgotten, and not what comes behind the last. */
+static void a_loop_in_a_step(void **state)
+{
+	for (unsigned step = 0; step < 4; step++)
+		uses("abcdefghabcdefghabcdefgh"
+		     "stuvwx");
+	uses("abcdefghabcdefgh");
+	foresees("abcdefghstuvwxabcdefgh", false);
+	uses("abcdefgh");
+	foresees("stuvwxabcdefgh", false);
+}
+
+/*
+ * A layer is two launches. The first uses two chunks of weights and the buffers that all layers
+ * share. The second uses the buffers alone. In the next step the weights tell the layer, whatever
+ * the buffers did since.
+ */
+static void layers_share_their_buffers(void **state)
+{
+	enum { LAYERS = 20, BUFFERS = 10, SITE = 1, REDUCE };
+	uint32_t keys[2 + BUFFERS];
+	unsigned met = 0;
+
+	for (unsigned i = 0; i < BUFFERS; i++)
+		keys[2 + i] = 1000 + i;
+	for (unsigned layer = 0; layer < LAYERS + 1; layer++) {
+		if (layer == LAYERS) /* what ends a step */
+			for (uint32_t other = 2000; other < 2008; other++)
+				spill_access_history_add(&order, other, REDUCE);
+		keys[0] = 2 * (layer % LAYERS) + 1;
+		keys[1] = 2 * (layer % LAYERS) + 2;
+		spill_access_history_launch(&order, keys, 2 + BUFFERS, SITE);
+		if (layer < LAYERS)
+			spill_access_history_launch(&order, keys + 2, BUFFERS, REDUCE);
+	}
+
+	struct spill_access_walk walk = {0};
+	struct spill_access use;
+	while (spill_access_history_next(&order, &walk, &use))
+		if (use.key < 1000)
+			assert_int_equal(use.key, (2 + met++) % (2 * LAYERS) + 1);
+	assert_int_equal(met, 2 * LAYERS); /* to this one, of the step before it and of this one */
+}
+
+/* A run of one chunk is one period of one use. */
+static void the_same_again_and_again(void **state)
+{
+	uses("aaaaaaaaaaaaaaaaaaaa");
+	foresees("a", true);
+}
+
+/* The ring is full, many times over: a period that fits is foreseen, in full, and one that does not is forgotten. */
+static void more_than_is_remembered(void **state)
+{
+	for (unsigned period = SPILL_ACCESS_USES - 64; period <= SPILL_ACCESS_USES; period += 64) {
+		struct spill_access_walk walk = {0};
+		struct spill_access use;
+		bool fits = period < SPILL_ACCESS_USES;
+
+		begin(NULL);
+		for (unsigned i = 0; i < 3 * period + 100; i++)
+			spill_access_history_add(&order, i % period, 1);
+		assert_int_equal(spill_access_history_next(&order, &walk, &use), fits);
+		if (!fits) {
+			assert_int_equal(order.foreseen, 0);
+			continue;
+		}
+		assert_int_equal(use.key, 100);
+		for (unsigned i = 1; i < period; i++) {
+			assert_true(spill_access_history_next(&order, &walk, &use));
+			assert_int_equal(use.key, (100 + i) % period);
+		}
+		assert_false(spill_access_history_next(&order, &walk, &use));
+	}
+}
+
+/* The place is lost when it is forgotten, not read as what was written over it. */
+static void a_place_is_forgotten(void **state)
+{
+	unsigned period = SPILL_ACCESS_USES - 2;
+
+	for (unsigned i = 0; i < 2 * period + 100; i++)
+		spill_access_history_add(&order, i % period, 1);
+	assert_int_equal(order.count - order.next, period);
+	for (unsigned i = 0; i < 4; i++)
+		spill_access_history_add(&order, UINT32_MAX - i, 1);
+	assert_true(order.count - order.next < SPILL_ACCESS_USES);
+}
+
+/* By noise nothing is foreseen, and what is learned in it is no harm afterwards. */
+static void noise(void **state)
+{
+	uint64_t seed = 1;
+
+	for (unsigned i = 0; i < 3 * SPILL_ACCESS_USES; i++) {
+		struct spill_access_walk walk = {0};
+		struct spill_access use;
+
+		seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+		spill_access_history_add(&order, (uint32_t)(seed >> 40) % 300, (uint16_t)(seed >> 33) % 4);
+		assert_false(spill_access_history_next(&order, &walk, &use));
+	}
+	uses("abcdefghijabcdefghijabcdefghij");
+	foresees("abcdefghij", true);
+}
+
+static void the_past(void **state)
+{
+	struct spill_access use;
+
+	assert_false(spill_access_history_past(&order, 0, &use));
+	uses("abC");
+	assert_true(spill_access_history_past(&order, 0, &use));
+	assert_int_equal(letter(&use), 'C');
+	assert_true(spill_access_history_past(&order, 2, &use));
+	assert_int_equal(letter(&use), 'a');
+	assert_false(spill_access_history_past(&order, 3, &use));
+	for (unsigned i = 0; i < SPILL_ACCESS_USES; i++)
+		spill_access_history_add(&order, i, 0);
+	assert_true(spill_access_history_past(&order, SPILL_ACCESS_USES - 1, &use));
+	assert_int_equal(use.key, 0);
+	assert_false(spill_access_history_past(&order, SPILL_ACCESS_USES, &use));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(nothing_is_foreseen_at_first, begin),
+	    cmocka_unit_test_setup(a_sweep_is_foreseen_for_one_period, begin),
+	    cmocka_unit_test_setup(three_uses_are_enough, begin),
+	    cmocka_unit_test_setup(sites_tell_places_apart, begin),
+	    cmocka_unit_test_setup(another_site_is_the_same_place, begin),
+	    cmocka_unit_test_setup(one_left_out, begin),
+	    cmocka_unit_test_setup(many_left_out, begin),
+	    cmocka_unit_test_setup(one_came_between, begin),
+	    cmocka_unit_test_setup(something_else, begin),
+	    cmocka_unit_test_setup(the_later_place, begin),
+	    cmocka_unit_test_setup(an_old_place_is_left, begin),
+	    cmocka_unit_test_setup(the_longer_context_decides, begin),
+	    cmocka_unit_test_setup(a_loop_in_a_step, begin),
+	    cmocka_unit_test_setup(layers_share_their_buffers, begin),
+	    cmocka_unit_test_setup(the_same_again_and_again, begin),
+	    cmocka_unit_test_setup(more_than_is_remembered, begin),
+	    cmocka_unit_test_setup(a_place_is_forgotten, begin),
+	    cmocka_unit_test_setup(noise, begin),
+	    cmocka_unit_test_setup(the_past, begin),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,397 @@
+/*
+ * The chunks that come and those that leave, case by case. What it adds up to over many steps:
+ * test_sweeps.c.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "exchange_choice.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define MOST 64
+#define SITE 1 /* what it costs there: excess() */
+
+static struct spill_access_history order;
+static struct spill_migration_benefit reuse;
+static struct spill_exchange_chunk chunks[MOST];
+static unsigned ranks[MOST];
+static struct spill_exchange_choice window;
+
+static int begin(void **state)
+{
+	memset(&order, 0, sizeof(order));
+	memset(&reuse, 0, sizeof(reuse));
+	memset(chunks, 0, sizeof(chunks));
+	window = (struct spill_exchange_choice){
+	    .chunks = chunks, .ranks = ranks, .slice = 1, .horizon = UINT64_MAX};
+	return 0;
+}
+
+/* Keys are 10, 20, 30 in the order in which they are added. */
+static struct spill_exchange_chunk *add(uint64_t mib, bool on_host)
+{
+	struct spill_exchange_chunk *chunk = &chunks[window.count++];
+
+	*chunk =
+	    (struct spill_exchange_chunk){.key = window.count * 10, .bytes = mib * MIB, .on_host = on_host};
+	return chunk;
+}
+
+/* `host` chunks on the host and then as many resident, of 64 MiB. */
+static void add_both(unsigned host, unsigned resident)
+{
+	for (unsigned i = 0; i < host + resident; i++)
+		add(64, i < host);
+}
+
+static void use(unsigned nth, uint16_t site)
+{
+	spill_access_history_add(&order, nth * 10, site);
+}
+
+/* Uses all, from the first to the last, in four sweeps: then the first is about to be used again. */
+static void sweeps(uint16_t site)
+{
+	for (unsigned i = 0; i < 40 || i % window.count; i++)
+		use(i % window.count + 1, site);
+}
+
+/* The n-th chunk is used now. */
+static void need(unsigned nth)
+{
+	use(nth, SITE);
+	chunks[nth - 1].needed = true;
+}
+
+static bool choose(const struct spill_migration_benefit *by)
+{
+	return spill_exchange_choose(&window, &order, by, SITE, false);
+}
+
+/* Exactly these come and go: a letter each, + - or blank for the ones that stay. */
+static void verdicts(const char *expected)
+{
+	static const char signs[] = {
+	    [SPILL_EXCHANGE_STAYS] = '.', [SPILL_EXCHANGE_COMES] = '+', [SPILL_EXCHANGE_GOES] = '-'};
+	char seen[MOST + 1] = "";
+	uint64_t comes = 0, goes = 0;
+
+	for (unsigned i = 0; i < window.count; i++) {
+		seen[i] = signs[chunks[i].verdict];
+		comes += seen[i] == '+' ? chunks[i].bytes : 0;
+		goes += seen[i] == '-' ? chunks[i].bytes : 0;
+		assert_int_equal(chunks[i].key, (i + 1) * 10);
+	}
+	assert_string_equal(seen, expected);
+	assert_int_equal(window.comes, comes);
+	assert_int_equal(window.goes, goes);
+	assert_true(comes <= window.room + goes);
+}
+
+/* A site whose memory costs so much on the host, a MiB and use, in hundredths of what a copy costs. */
+static void excess(uint16_t site, uint64_t hundredths)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		spill_benefit_add_use(&reuse, site, 0, 1);
+		spill_benefit_add_use(&reuse, site, 100 * MIB,
+		                      1 + hundredths * SPILL_BENEFIT_COPY_NS_PER_MIB);
+	}
+	assert_in_range(spill_benefit_excess(&reuse, site) * 1000 / SPILL_BENEFIT_COPY_NS_PER_MIB,
+	                hundredths * 10 - 1, hundredths * 10 + 1);
+}
+
+static void nothing_needed_nothing_moves(void **state)
+{
+	add_both(2, 4);
+	sweeps(SITE);
+	assert_false(choose(NULL));
+	assert_false(window.pays);
+	verdicts("......");
+}
+
+/* In a sweep, the chunk that was used just now is needed last. */
+static void the_furthest_goes(void **state)
+{
+	add_both(2, 6);
+	sweeps(SITE);
+	need(1);
+	assert_true(choose(NULL));
+	assert_true(window.pays);
+	verdicts("+......-");
+	assert_int_equal(chunks[0].next, 0);
+	assert_int_equal(chunks[1].next, 1);
+	assert_int_equal(chunks[7].next, 7);
+}
+
+static void room_is_taken_first(void **state)
+{
+	add_both(2, 6);
+	sweeps(SITE);
+	window.room = 64 * MIB;
+	need(1);
+	assert_true(choose(NULL));
+	verdicts("+.......");
+}
+
+/* 20 chunks, so that the second is needed much sooner than the last. */
+static void the_foreseen_come_too(void **state)
+{
+	add_both(4, 16);
+	sweeps(SITE);
+	window.slice = 2 * 64 * MIB;
+	need(1);
+	assert_true(choose(NULL));
+	verdicts("++................--");
+	window.slice--;
+	assert_true(choose(NULL));
+	verdicts("+..................-");
+	/* The third would come for one that is needed not much later than it. */
+	window.slice = 20 * 64 * MIB;
+	assert_true(choose(NULL));
+	verdicts("+++..............---");
+}
+
+/* What is foreseen takes room, however far it is, but makes nothing leave that is needed sooner or soon after. */
+static void far_ones_take_room_only(void **state)
+{
+	add_both(4, 4);
+	sweeps(SITE);
+	window.slice = 8 * 64 * MIB;
+	window.room = 2 * 64 * MIB;
+	need(1);
+	assert_true(choose(NULL));
+	verdicts("++......");
+}
+
+/*
+ * Needed chunks come, even in the place of chunks that are needed next. Chunks that cannot come
+ * stay.
+ */
+static void needed_by_the_same_use(void **state)
+{
+	add_both(3, 2);
+	sweeps(SITE);
+	need(1);
+	need(2);
+	need(3);
+	assert_true(choose(NULL));
+	verdicts("++.--");
+	chunks[4].needed = true;
+	assert_true(choose(NULL));
+	verdicts("+..-.");
+	chunks[3].needed = true;
+	assert_false(choose(NULL));
+	assert_true(window.pays);
+	verdicts(".....");
+}
+
+/* Pinned ones neither come nor go. */
+static void fixed_ones_stay(void **state)
+{
+	add_both(2, 3);
+	sweeps(SITE);
+	need(1);
+	chunks[4].fixed = true;
+	assert_true(choose(NULL));
+	verdicts("+..-.");
+	chunks[0].fixed = true;
+	assert_false(choose(NULL));
+	verdicts(".....");
+}
+
+/*
+ * Chunks in no period leave first. Among these, chunks that were never used leave first, then the
+ * one that was used longest ago.
+ */
+static void not_foreseen_goes_first(void **state)
+{
+	for (unsigned i = 0; i < 7; i++)
+		add(64, i == 0);
+	use(6, SITE);
+	use(5, SITE);
+	for (unsigned i = 0; i < 40; i++)
+		use(i % 4 + 1, SITE);
+	need(1);
+	assert_true(choose(NULL));
+	verdicts("+.....-");
+	assert_int_equal(chunks[6].last, UINT64_MAX);
+	chunks[6].fixed = true;
+	assert_true(choose(NULL));
+	verdicts("+....-.");
+	chunks[5].fixed = true;
+	assert_true(choose(NULL));
+	verdicts("+...-..");
+	chunks[4].fixed = true;
+	assert_true(choose(NULL));
+	verdicts("+..-...");
+}
+
+/* 60 MiB are needed; the furthest are of 2 and 64: the small one need not go with the large one. */
+static void no_more_goes_than_is_needed(void **state)
+{
+	add(60, true);
+	add(2, false);
+	add(64, false);
+	add(2, false);
+	add(2, false);
+	sweeps(SITE);
+	need(1);
+	assert_true(choose(NULL));
+	verdicts("+.-..");
+	chunks[0].bytes = 3 * MIB;
+	assert_true(choose(NULL));
+	verdicts("+..--");
+}
+
+/* Mean over the bytes that are needed and on the host: 1.2 times the copy pays. */
+static void it_must_pay(void **state)
+{
+	excess(SITE, 119);
+	add_both(1, 3);
+	need(1);
+	assert_false(choose(&reuse));
+	assert_false(window.pays);
+	verdicts("....");
+	assert_in_range(chunks[0].excess_ns, SPILL_BENEFIT_COPY_NS_PER_MIB,
+	                3 * SPILL_BENEFIT_COPY_NS_PER_MIB / 2);
+	assert_true(spill_exchange_choose(&window, &order, &reuse, SITE, true));
+	window.always = true;
+	assert_true(choose(&reuse));
+	window.always = false;
+	excess(2, 121);
+	assert_true(spill_exchange_choose(&window, &order, &reuse, 2, false));
+}
+
+/* Each of the foreseen uses counts, as long as the stay lasts: until `horizon` of others was used. */
+static void uses_of_one_stay_add_up(void **state)
+{
+	excess(SITE, 100);
+	add_both(1, 3);
+	for (unsigned i = 0; i < 60; i++)
+		use((const unsigned[]){1, 2, 1, 3, 1, 4}[i % 6], SITE);
+	need(1);
+	/* Now, then 1 behind each of 2, 3 and, as the last of the period, now again. */
+	assert_true(choose(&reuse));
+	assert_in_range(chunks[0].excess_ns / (SPILL_BENEFIT_COPY_NS_PER_MIB / 100), 399, 401);
+	window.horizon = 2 * 64 * MIB;
+	assert_true(choose(&reuse));
+	assert_in_range(chunks[0].excess_ns / (SPILL_BENEFIT_COPY_NS_PER_MIB / 100), 199, 201);
+	window.horizon = 64 * MIB;
+	assert_false(choose(&reuse));
+	assert_in_range(chunks[0].excess_ns / (SPILL_BENEFIT_COPY_NS_PER_MIB / 100), 99, 101);
+}
+
+/* A large one that pays carries a small one that does not, and not the other way round. */
+static void bytes_count_the_same(void **state)
+{
+	excess(SITE, 100);
+	add(2, true);
+	add(64, true);
+	add(128, false);
+	for (unsigned i = 0; i < 60; i++)
+		use((const unsigned[]){1, 2, 2, 3}[i % 4], SITE);
+	window.horizon = 128 * MIB;
+	need(1);
+	need(2);
+	assert_true(choose(&reuse));
+	verdicts("++-");
+	chunks[0].bytes = 64 * MIB;
+	chunks[1].bytes = 2 * MIB;
+	assert_false(choose(&reuse));
+	verdicts("...");
+}
+
+/*
+ * A chunk that is perhaps needed comes along with needed ones, beyond the slice, if it pays. It
+ * leaves for a needed chunk if there is no other.
+ */
+static void what_is_perhaps_needed(void **state)
+{
+	excess(SITE, 200);
+	add_both(3, 3);
+	need(1);
+	use(2, SITE);
+	use(3, SITE);
+	chunks[1].maybe = chunks[2].maybe = true;
+	window.slice = 32 * MIB; /* four of them are two chunks */
+	assert_true(choose(&reuse));
+	verdicts("++.--.");
+	window.slice = 64 * MIB;
+	assert_true(choose(&reuse));
+	verdicts("+++---");
+	chunks[3].maybe = true;
+	assert_true(choose(&reuse));
+	verdicts("++..--");
+	chunks[4].needed = chunks[5].needed = true;
+	assert_true(choose(&reuse));
+	verdicts("+..-..");
+	/* Alone, too. It must pay, unless everything does. */
+	chunks[0].on_host = false;
+	chunks[3].maybe = chunks[4].needed = chunks[5].needed = false;
+	assert_true(choose(&reuse));
+	verdicts(".++--.");
+	excess(SITE, 10);
+	for (unsigned i = 0; i < 20; i++)
+		excess(SITE, 10);
+	assert_false(choose(&reuse));
+	window.always = true;
+	assert_true(choose(&reuse));
+	verdicts(".++--.");
+}
+
+/* A foreseen one comes for its own sake only. */
+static void the_foreseen_must_pay_themselves(void **state)
+{
+	excess(SITE, 200);
+	excess(2, 100);
+	add_both(3, 20);
+	for (unsigned i = 0; i < 23 * 4; i++)
+		use(i % 23 + 1, i % 23 == 1 ? 2 : SITE);
+	window.slice = 3 * 64 * MIB;
+	need(1);
+	assert_true(choose(&reuse));
+	verdicts("+.+..................--");
+	window.always = true;
+	assert_true(choose(&reuse));
+	verdicts("+.+..................--");
+}
+
+/* qsort's: by key, a total order. */
+static void compared_by_key(void **state)
+{
+	static const uint32_t keys[] = {UINT32_MAX, 5, 0, INT32_MAX, 7};
+	struct spill_exchange_chunk some[5] = {0};
+
+	for (unsigned i = 0; i < 5; i++)
+		some[i].key = keys[i];
+	qsort(some, 5, sizeof(some[0]), spill_exchange_chunk_compare);
+	for (unsigned i = 1; i < 5; i++)
+		assert_true(some[i - 1].key < some[i].key);
+	assert_int_equal(spill_exchange_chunk_compare(&some[2], &some[2]), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(nothing_needed_nothing_moves, begin),
+	    cmocka_unit_test_setup(the_furthest_goes, begin),
+	    cmocka_unit_test_setup(room_is_taken_first, begin),
+	    cmocka_unit_test_setup(the_foreseen_come_too, begin),
+	    cmocka_unit_test_setup(far_ones_take_room_only, begin),
+	    cmocka_unit_test_setup(needed_by_the_same_use, begin),
+	    cmocka_unit_test_setup(fixed_ones_stay, begin),
+	    cmocka_unit_test_setup(not_foreseen_goes_first, begin),
+	    cmocka_unit_test_setup(no_more_goes_than_is_needed, begin),
+	    cmocka_unit_test_setup(it_must_pay, begin),
+	    cmocka_unit_test_setup(uses_of_one_stay_add_up, begin),
+	    cmocka_unit_test_setup(bytes_count_the_same, begin),
+	    cmocka_unit_test_setup(what_is_perhaps_needed, begin),
+	    cmocka_unit_test_setup(the_foreseen_must_pay_themselves, begin),
+	    cmocka_unit_test_setup(compared_by_key, begin),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

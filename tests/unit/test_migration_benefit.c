@@ -1,0 +1,493 @@
+/*
+ * Whether moving pays, learned from times. The cases are hostile, or measured on the H200: a GiB
+ * takes 19.4 ms to copy, and as much to read once in place. A product of batch 4096 reads its
+ * weights again and again, and takes 488 ms.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "migration_benefit.h"
+
+#define MIB (1ull << 20)
+#define GIB (1ull << 30)
+#define US 1000ull
+#define MS (1000 * US)
+#define LAST (SPILL_BENEFIT_SITES - 1)
+
+static struct spill_migration_benefit reuse;
+
+static int setup(void **state)
+{
+	memset(&reuse, 0, sizeof(reuse));
+	reuse.copy_ns_per_mib = 18950; /* what the link takes: the cases here are held against that */
+	return 0;
+}
+
+static uint16_t new_site(void)
+{
+	static uint64_t hash = 1;
+	return spill_benefit_site(&reuse, hash++);
+}
+
+static void measured(uint16_t site, uint64_t on_host, uint64_t ns, unsigned times)
+{
+	while (times--)
+		spill_benefit_add_use(&reuse, site, on_host, ns);
+}
+
+static bool pays(uint16_t site, bool moved_so_far)
+{
+	return spill_benefit_pays(&reuse, spill_benefit_excess(&reuse, site), moved_so_far);
+}
+
+/* Within 1 %. */
+static void near(uint64_t value, uint64_t expected)
+{
+	assert_in_range(value, expected - expected / 100 - 1, expected + expected / 100 + 1);
+}
+
+/* -- sites -- */
+
+static uint64_t mixed(uint64_t number)
+{
+	number = (number ^ number >> 31) * 0xbf58476d1ce4e5b9u;
+	return number ^ number >> 29;
+}
+
+static void a_site_is_found_again(void **state)
+{
+	static const uint64_t hashes[] = {1, 2, 3, UINT64_MAX, 1ull << 63, 1ull << 32};
+	uint16_t sites[6];
+	for (unsigned i = 0; i < 6; i++)
+		sites[i] = spill_benefit_site(&reuse, hashes[i]);
+	for (unsigned i = 0; i < 6; i++) {
+		assert_int_equal(spill_benefit_site(&reuse, hashes[i]), sites[i]);
+		assert_true(sites[i] < LAST);
+		for (unsigned j = 0; j < i; j++)
+			assert_int_not_equal(sites[i], sites[j]);
+	}
+	/* 0 is a hash as well, and is taken for 1. */
+	uint16_t zero = spill_benefit_site(&reuse, 0);
+	assert_int_equal(spill_benefit_site(&reuse, 0), zero);
+	assert_int_equal(spill_benefit_site(&reuse, 12345), spill_benefit_site(&reuse, 12345));
+	for (uint64_t hash = 2; hash < 2 * SPILL_BENEFIT_SITES; hash++)
+		assert_int_not_equal(spill_benefit_site(&reuse, hash), zero);
+}
+
+/* All keep their entries, and newcomers to a full table share the last one. */
+static void a_full_table_has_one_site_for_the_rest(void **state)
+{
+	static uint16_t first[20 * SPILL_BENEFIT_SITES];
+	static bool taken[SPILL_BENEFIT_SITES];
+	unsigned known = 0, until_last = 0;
+	memset(taken, 0, sizeof(taken));
+	for (unsigned i = 0; i < 20 * SPILL_BENEFIT_SITES; i++) {
+		first[i] = spill_benefit_site(&reuse, mixed(i + 1));
+		assert_true(first[i] < SPILL_BENEFIT_SITES);
+		if (first[i] == LAST) {
+			until_last = until_last ? until_last : i;
+			continue;
+		}
+		assert_false(taken[first[i]]);
+		taken[first[i]] = true;
+		known++;
+	}
+	assert_int_equal(known, LAST);
+	assert_true(until_last > 1500);
+	for (unsigned i = 0; i < 20 * SPILL_BENEFIT_SITES; i++)
+		assert_int_equal(spill_benefit_site(&reuse, mixed(i + 1)), first[i]);
+	/* The last is a site like others. */
+	measured(LAST, GIB, 488 * MS, 4);
+	assert_true(pays(LAST, false));
+}
+
+/* -- when to time -- */
+
+static unsigned wanted(uint16_t site, uint64_t on_host, unsigned uses, bool measure)
+{
+	unsigned count = 0;
+	for (unsigned i = 0; i < uses; i++) {
+		bool is = spill_benefit_wants_sample(&reuse, site, on_host);
+		count += is;
+		if (is && measure)
+			spill_benefit_add_use(&reuse, site, on_host, MS);
+	}
+	return count;
+}
+
+static void the_first_few_are_timed_and_then_one_of_256(void **state)
+{
+	uint16_t site = new_site();
+	for (unsigned i = 0; i < 4; i++) {
+		assert_true(spill_benefit_wants_sample(&reuse, site, 0));
+		spill_benefit_add_use(&reuse, site, 0, MS);
+	}
+	assert_int_equal(wanted(site, 0, 252, true), 0);
+	assert_int_equal(wanted(site, 0, 10 * 256, true), 10);
+	/* The other state has its own first few. */
+	assert_int_equal(wanted(site, GIB, 256, true), 4);
+	assert_int_equal(wanted(site, GIB, 256, true), 1);
+}
+
+/* A use every 256th of which is of the same state: both go on being timed. */
+static void both_states_are_timed_again_when_they_alternate(void **state)
+{
+	uint16_t site = new_site();
+	wanted(site, 0, 256, true);
+	wanted(site, GIB, 256, true);
+	unsigned resident = 0, in_place = 0;
+	for (unsigned i = 0; i < 4 * 256; i++) {
+		resident += wanted(site, 0, 1, true);
+		in_place += wanted(site, GIB, 1, true);
+	}
+	assert_int_equal(resident, 4);
+	assert_int_equal(in_place, 4);
+}
+
+/* What is asked for and never told (too short to be measured, say) does not cost for ever. */
+static void what_is_never_told_is_asked_for_less(void **state)
+{
+	uint16_t site = new_site();
+	assert_int_equal(wanted(site, 0, 4, false), 4);
+	wanted(site, 0, 1020, false);
+	assert_in_range(wanted(site, 0, 1024, false), 1, 1024 / 16);
+	/* Then it is told after all: it is asked for no more than seldom. */
+	measured(site, 0, MS, 4);
+	assert_int_equal(wanted(site, 0, 1024, false), 4);
+}
+
+/* -- what pays -- */
+
+static void nothing_known_pays_for_nothing_alone(void **state)
+{
+	reuse.copy_ns_per_mib = 0;
+	uint16_t site = new_site();
+	assert_int_equal(spill_benefit_copy_cost(&reuse), SPILL_BENEFIT_COPY_NS_PER_MIB);
+	assert_true(spill_benefit_excess(&reuse, site) == spill_benefit_copy_cost(&reuse));
+	assert_false(pays(site, false));
+	assert_false(pays(site, true));
+	/* On a faster link both are faster. */
+	for (unsigned i = 0; i < 100; i++)
+		spill_benefit_add_copy(&reuse, GIB, 3 * MS);
+	assert_true(spill_benefit_excess(&reuse, site) == spill_benefit_copy_cost(&reuse));
+	near(spill_benefit_excess(&reuse, site), 3 * MS / 1024);
+}
+
+/* Read once a token: the link's time in place. Whatever is known of it, in whatever order. */
+static void a_decode_loop_never_pays(void **state)
+{
+	uint16_t site = new_site(), other = new_site();
+	for (unsigned i = 0; i < 1000; i++) {
+		measured(site, GIB, 19200 * US + i % 7 * 30 * US, 1);
+		assert_false(pays(site, false));
+	}
+	measured(site, 0, 240 * US, 1);
+	assert_false(pays(site, false));
+	assert_false(pays(site, true));
+	near(spill_benefit_excess(&reuse, site), (19290 - 240) * US / 1024);
+	measured(other, 0, 240 * US, 4);
+	assert_false(pays(other, false));
+	measured(other, 512 * MIB, 9700 * US, 4);
+	assert_false(pays(other, false));
+	assert_false(pays(other, true));
+}
+
+static void a_product_of_batch_4096_pays(void **state)
+{
+	uint16_t site = new_site();
+	measured(site, GIB, 488 * MS, 1);
+	assert_true(pays(site, false));
+	measured(site, 0, 4800 * US, 4);
+	assert_true(pays(site, false));
+	assert_true(pays(site, true));
+	near(spill_benefit_excess(&reuse, site), (488000 - 4800) * US / 1024);
+}
+
+/* Two kernels that read it once in one stay cost twice the copy; a single one does not pay. */
+static void two_that_read_once_pay_together(void **state)
+{
+	uint16_t one = new_site(), two = new_site();
+	measured(one, GIB, 19400 * US, 4);
+	measured(two, GIB, 19400 * US, 4);
+	uint64_t sum = spill_benefit_excess(&reuse, one) + spill_benefit_excess(&reuse, two);
+	assert_true(spill_benefit_pays(&reuse, sum, false));
+	assert_false(pays(one, false));
+	uint16_t unknown = new_site();
+	assert_true(spill_benefit_pays(&reuse, 2 * spill_benefit_excess(&reuse, unknown), false));
+}
+
+static void it_pays_from_a_fifth_more_on(void **state)
+{
+	uint64_t cost = spill_benefit_copy_cost(&reuse);
+	assert_int_equal(cost % 5, 0);
+	assert_true(spill_benefit_pays(&reuse, cost / 5 * 6, false));
+	assert_false(spill_benefit_pays(&reuse, cost / 5 * 6 - 1, false));
+	assert_true(spill_benefit_pays(&reuse, cost + 1, true));
+	assert_false(spill_benefit_pays(&reuse, cost, true));
+	assert_false(spill_benefit_pays(&reuse, 0, true));
+	assert_true(spill_benefit_pays(&reuse, 1ull << 63, false));
+	assert_true(spill_benefit_pays(&reuse, UINT64_MAX, false));
+	assert_true(spill_benefit_pays(&reuse, UINT64_MAX, true));
+}
+
+/*
+ * Times that waver about a bound change nothing: a chunk that moves goes on moving, and one that
+ * stays goes on staying.
+ */
+static void it_changes_its_mind_only_beyond_the_hysteresis(void **state)
+{
+	uint16_t site = new_site();
+	bool moved = false;
+	unsigned changes = 0;
+	for (unsigned i = 0; i < 1000; i++) {
+		measured(site, GIB, (i % 2 ? 31000 : 23000) * US, 1);
+		bool now = pays(site, moved);
+		changes += now != moved;
+		moved = now;
+	}
+	assert_true(changes <= 1);
+	measured(site, GIB, 40 * MS, 50);
+	assert_true(pays(site, false));
+	measured(site, GIB, 22 * MS, 50);
+	assert_false(pays(site, false));
+	assert_true(pays(site, true));
+	measured(site, GIB, 15 * MS, 50);
+	assert_false(pays(site, true));
+}
+
+/*
+ * 100 ms of arithmetic with 64 MiB on host that it hardly touches: in place it looks like a gain until it
+ * was measured without.
+ */
+static void a_resident_time_takes_back_a_wrong_gain(void **state)
+{
+	uint16_t site = new_site();
+	measured(site, 64 * MIB, 100 * MS, 4);
+	assert_true(pays(site, false));
+	measured(site, 0, 100 * MS, 1);
+	assert_false(pays(site, true));
+	assert_true(spill_benefit_excess(&reuse, site) == 0);
+	/* Never below 0, though it happens to be faster in place. */
+	measured(site, 0, 103 * MS, 4);
+	assert_true(spill_benefit_excess(&reuse, site) == 0);
+	/* The other order does not fall for it at all. */
+	uint16_t other = new_site();
+	measured(other, 0, 100 * MS, 1);
+	measured(other, 64 * MIB, 100 * MS + 500 * US, 1);
+	assert_false(pays(other, false));
+}
+
+/* -- means -- */
+
+/* Layers of different sizes share a site: what a MiB costs is the same whichever comes last. */
+static void how_much_is_on_host_does_not_matter(void **state)
+{
+	uint16_t site = new_site();
+	measured(site, 0, 5 * MS, 4);
+	for (unsigned i = 0; i < 300; i++) {
+		uint64_t mib = i % 3 ? 64 : 2048;
+		measured(site, mib * MIB, 5 * MS + mib * 50 * US, 1);
+		near(spill_benefit_excess(&reuse, site), 50 * US);
+	}
+	assert_int_equal(reuse.sites[site].in_place.odd, 0);
+}
+
+static void a_mean_forgets(void **state)
+{
+	uint16_t site = new_site();
+	measured(site, 0, 10 * MS, 1000);
+	measured(site, 0, 20 * MS, 5);
+	assert_in_range(reuse.sites[site].resident_ns, 13 * MS, 17 * MS);
+	measured(site, 0, 20 * MS, 45);
+	near(reuse.sites[site].resident_ns, 20 * MS);
+	/* The first few count the same. */
+	uint16_t other = new_site();
+	measured(other, GIB, 10 * MS, 1);
+	measured(other, GIB, 20 * MS, 1);
+	measured(other, GIB, 30 * MS, 1);
+	near(reuse.sites[other].in_place_ns, 20 * MS);
+}
+
+static void an_outlier_moves_a_mean_less(void **state)
+{
+	static const uint64_t odd[] = {8, 1000, UINT64_MAX / MS};
+	for (unsigned i = 0; i < 3; i++) {
+		uint16_t site = new_site();
+		measured(site, 0, MS, 20);
+		measured(site, 0, odd[i] * MS, 1);
+		assert_in_range(reuse.sites[site].resident_ns, MS + 1, MS + MS / 8);
+	}
+	uint16_t early = new_site(), shorter = new_site();
+	measured(early, GIB, 20 * MS, 1);
+	measured(early, GIB, 20000 * MS, 1);
+	assert_false(pays(early, false));
+	measured(shorter, GIB, 488 * MS, 20);
+	measured(shorter, GIB, 0, 1);
+	measured(shorter, GIB, 488 * MS / 9, 1);
+	assert_in_range(reuse.sites[shorter].in_place_ns, 488 * MS - 488 * MS / 20, 488 * MS - 1);
+	/* Just inside, it counts in full. */
+	uint16_t inside = new_site();
+	measured(inside, 0, MS, 20);
+	measured(inside, 0, 7 * MS, 1);
+	assert_in_range(reuse.sites[inside].resident_ns, MS + MS / 2, 2 * MS);
+}
+
+/* The first measurement was the odd one, or the work has changed: three in a row are believed. */
+static void three_outliers_in_a_row_are_the_truth(void **state)
+{
+	uint16_t first = new_site(), changed = new_site(), wavering = new_site();
+	measured(first, GIB, 20000 * MS, 1);
+	assert_true(pays(first, false));
+	measured(first, GIB, 19 * MS, 3);
+	assert_true(reuse.sites[first].in_place_ns == 19 * MS);
+	assert_false(pays(first, true));
+	measured(changed, 0, MS, 100);
+	measured(changed, 0, 100 * MS, 2);
+	assert_true(reuse.sites[changed].resident_ns < 2 * MS);
+	measured(changed, 0, 100 * MS, 1);
+	assert_true(reuse.sites[changed].resident_ns == 100 * MS);
+	measured(changed, 0, 10000 * MS, 2);
+	measured(changed, 0, MS, 3);
+	assert_true(reuse.sites[changed].resident_ns == MS);
+	/* Neither what is too short beside what is too long, nor with others between. */
+	measured(wavering, 0, MS, 100);
+	for (unsigned i = 0; i < 3; i++) {
+		measured(wavering, 0, 100 * MS, 2);
+		measured(wavering, 0, 10 * US, 2);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		measured(wavering, 0, 100 * MS, 2);
+		measured(wavering, 0, MS, 1);
+	}
+	assert_in_range(reuse.sites[wavering].resident_ns, MS / 2, 4 * MS);
+}
+
+static void the_cost_is_learned(void **state)
+{
+	reuse.copy_ns_per_mib = 0;
+	spill_benefit_add_copy(&reuse, 0, 5 * MS);
+	assert_true(spill_benefit_copy_cost(&reuse) == SPILL_BENEFIT_COPY_NS_PER_MIB);
+	/* The first also made what moves need. */
+	spill_benefit_add_copy(&reuse, 64 * MIB, 1000 * MS);
+	assert_in_range(spill_benefit_copy_cost(&reuse), SPILL_BENEFIT_COPY_NS_PER_MIB,
+	                SPILL_BENEFIT_COPY_NS_PER_MIB * 5 / 4);
+	for (unsigned i = 0; i < 100; i++)
+		spill_benefit_add_copy(&reuse, (i % 5 + 1) * GIB, (i % 5 + 1) * 22 * MS);
+	near(spill_benefit_copy_cost(&reuse), 22 * MS / 1024);
+	assert_false(spill_benefit_pays(&reuse, 26 * MS / 1024, false));
+	assert_true(spill_benefit_pays(&reuse, 27 * MS / 1024, false));
+	/* A link of another kind, ten times as fast. */
+	for (unsigned i = 0; i < 3; i++)
+		spill_benefit_add_copy(&reuse, GIB, 2 * MS);
+	near(spill_benefit_copy_cost(&reuse), 2 * MS / 1024);
+}
+
+/*
+ * The first exchanges of a program, and some later ones, are slow (measured, H200, us of 128 MiB).
+ * That is no reason to leave a chunk on the host where it costs 40 us a MiB.
+ */
+static void slow_moves_now_and_then_are_no_verdict(void **state)
+{
+	static const uint64_t us[] = {5678, 4410, 9871, 3793,  3764, 3794, 3770,
+	                              3761, 4672, 3779, 10040, 3559, 7920};
+	reuse.copy_ns_per_mib = 0;
+	for (unsigned i = 0; i < sizeof(us) / sizeof(*us); i++) {
+		spill_benefit_add_copy(&reuse, 128 * MIB, us[i] * US);
+		assert_true(spill_benefit_pays(&reuse, 40 * US, true));
+	}
+}
+
+/* One kernel, three operands: read again and again, read once, not at all. */
+static void operands_are_told_apart(void **state)
+{
+	enum { AGAIN = 10, ONCE, NEVER, NEW };
+	uint16_t site = new_site();
+	measured(site, 0, 200 * US, 4);
+	for (unsigned i = 0; i < 6; i++) {
+		static const uint64_t us[] = {10500, 840, 205};
+		for (unsigned key = AGAIN; key < NEW; key++) {
+			measured(site, 32 * MIB, us[key - AGAIN] * US, 1);
+			spill_benefit_add_chunk_use(&reuse, site, key, 32 * MIB, us[key - AGAIN] * US);
+		}
+	}
+	near(spill_benefit_chunk_excess(&reuse, site, AGAIN), 10300 * US / 32);
+	near(spill_benefit_chunk_excess(&reuse, site, ONCE), 640 * US / 32);
+	near(spill_benefit_chunk_excess(&reuse, site, NEVER), 5 * US / 32);
+	/* Of another chunk only the site is known. */
+	assert_true(spill_benefit_chunk_excess(&reuse, site, NEW) == spill_benefit_excess(&reuse, site));
+	assert_true(spill_benefit_chunk_excess(&reuse, new_site(), AGAIN) == spill_benefit_copy_cost(&reuse));
+	/* Faster than on the device: it costs nothing. */
+	spill_benefit_add_chunk_use(&reuse, site, NEW, 32 * MIB, 100 * US);
+	assert_true(spill_benefit_chunk_excess(&reuse, site, NEW) == 0);
+}
+
+static void a_time_is_expected(void **state)
+{
+	uint16_t site = new_site();
+	assert_true(spill_benefit_expected(&reuse, site, 0, 0) == 0);
+	near(spill_benefit_expected(&reuse, site, 64 * MIB, 20 * US), 64 * 20 * US);
+	measured(site, 0, 3 * MS, 4);
+	near(spill_benefit_expected(&reuse, site, 0, 20 * US), 3 * MS);
+	near(spill_benefit_expected(&reuse, site, 64 * MIB, 20 * US), 3 * MS + 64 * 20 * US);
+	assert_true(spill_benefit_expected(&reuse, site, UINT64_MAX, UINT64_MAX) <= 3700000 * MS);
+}
+
+/* No number breaks it, and what is learned then is still a time. */
+static void any_numbers_do(void **state)
+{
+	static const uint64_t numbers[] = {0, 1, 1023, 1024, MIB, 1ull << 42, 1ull << 62, UINT64_MAX};
+	uint16_t site = new_site();
+	for (unsigned i = 0; i < 512; i++) {
+		uint64_t one = numbers[i & 7], other = numbers[i >> 3 & 7];
+		spill_benefit_add_use(&reuse, site, one, other);
+		spill_benefit_add_use(&reuse, site, 0, numbers[i >> 6]);
+		spill_benefit_add_copy(&reuse, one, other);
+		assert_true(spill_benefit_copy_cost(&reuse) > 0);
+		assert_true(spill_benefit_copy_cost(&reuse) < 1ull << 60);
+		assert_true(spill_benefit_excess(&reuse, site) < 1ull << 60);
+		spill_benefit_add_chunk_use(&reuse, site, 7, one, other);
+		assert_true(spill_benefit_chunk_excess(&reuse, site, 7) < 1ull << 60);
+		assert_in_range(reuse.sites[site].resident_ns, 1, 3600000 * MS);
+		assert_true(reuse.sites[site].in_place_ns <= 3600000 * MS);
+	}
+	/* Large ones are as exact. */
+	uint16_t large = new_site();
+	measured(large, 1024 * GIB, 3000000 * MS, 50);
+	measured(large, 512 * GIB, 1500000 * MS, 50);
+	near(spill_benefit_excess(&reuse, large), 3000000 * MS >> 20);
+	assert_int_equal(reuse.sites[large].in_place.odd, 0);
+	assert_int_equal(reuse.sites[large].in_place.measured, 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(a_site_is_found_again, setup),
+	    cmocka_unit_test_setup(a_full_table_has_one_site_for_the_rest, setup),
+	    cmocka_unit_test_setup(the_first_few_are_timed_and_then_one_of_256, setup),
+	    cmocka_unit_test_setup(both_states_are_timed_again_when_they_alternate, setup),
+	    cmocka_unit_test_setup(what_is_never_told_is_asked_for_less, setup),
+	    cmocka_unit_test_setup(nothing_known_pays_for_nothing_alone, setup),
+	    cmocka_unit_test_setup(a_decode_loop_never_pays, setup),
+	    cmocka_unit_test_setup(a_product_of_batch_4096_pays, setup),
+	    cmocka_unit_test_setup(two_that_read_once_pay_together, setup),
+	    cmocka_unit_test_setup(it_pays_from_a_fifth_more_on, setup),
+	    cmocka_unit_test_setup(it_changes_its_mind_only_beyond_the_hysteresis, setup),
+	    cmocka_unit_test_setup(a_resident_time_takes_back_a_wrong_gain, setup),
+	    cmocka_unit_test_setup(how_much_is_on_host_does_not_matter, setup),
+	    cmocka_unit_test_setup(a_mean_forgets, setup),
+	    cmocka_unit_test_setup(an_outlier_moves_a_mean_less, setup),
+	    cmocka_unit_test_setup(three_outliers_in_a_row_are_the_truth, setup),
+	    cmocka_unit_test_setup(the_cost_is_learned, setup),
+	    cmocka_unit_test_setup(slow_moves_now_and_then_are_no_verdict, setup),
+	    cmocka_unit_test_setup(operands_are_told_apart, setup),
+	    cmocka_unit_test_setup(a_time_is_expected, setup),
+	    cmocka_unit_test_setup(any_numbers_do, setup),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

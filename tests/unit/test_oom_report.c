@@ -1,0 +1,457 @@
+/* The block about an out of memory, and what would have helped: by value. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "oom_report.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define GIB ((uint64_t)1 << 30)
+
+static char buffer[SPILL_STDERR_BLOCK];
+
+/* 2 GiB more than a device of 8 GiB has, after a split that had room on the host. */
+static struct spill_record_oom example(void)
+{
+	return (struct spill_record_oom){
+	    .device = 0,
+	    .api = "cudaMalloc",
+	    .caller = "libggml-cuda.so+0x1a2b",
+	    .bytes = 3 * GIB,
+	    .free = GIB,
+	    .total = 8 * GIB,
+	    .ours = 5 * GIB,
+	    .live = {.device = 8 * GIB, .host = 2 * GIB},
+	    .rule = "default",
+	    .refused_by = "host.limit",
+	    .refusal = {.limit = 4 * GIB, .held = 2 * GIB, .asked = 3 * GIB, .room = 100 * GIB},
+	    .attempts = 3,
+	    .tried = {{"device", "CUDA_ERROR_OUT_OF_MEMORY"},
+	              {"split", "host.limit"},
+	              {"host", "host.limit"}},
+	    .holders = 1,
+	    .top = {{"libggml-cuda.so+0x1a2b", "cudaMalloc", 4, 6 * GIB, SPILL_PLACE_SPLIT}},
+	    .callers = 2,
+	    .by_caller = {{"libggml-cuda.so+0x1a2b", 3, {.device = 4 * GIB, .host = 2 * GIB}},
+	                  {"libfoo.so+0x10", 1, {.device = GIB / 2}}},
+	    .places = 2,
+	    .by_place = {{"split", 1, {.device = 3 * GIB, .host = 2 * GIB}},
+	                 {"device", 4, {.device = 2 * GIB}}},
+	};
+}
+
+static const struct spill_totals totals = {
+    .allocs = 12, .spills = 1, .spilled = {.host = 2 * GIB}, .demotions = 2, .demoted = GIB};
+
+static const struct spill_report_process mortem = {
+    .program = "llama-server", .log = "/home/me/llama-server-4711.jsonl", .totals = &totals};
+
+static size_t told(const struct spill_record_oom *oom)
+{
+	size_t length = spill_oom_report(&mortem, oom, buffer, sizeof(buffer));
+
+	assert_int_equal(length, strlen(buffer));
+	return length;
+}
+
+/* In the order in which people ask. */
+static void the_whole_block(void **state)
+{
+	const struct spill_record_oom oom = example();
+
+	told(&oom);
+	assert_string_equal(
+	    buffer,
+	    "spill: llama-server: out of memory: 3.00 GiB of device 0 asked by libggml-cuda.so+0x1a2b "
+	    "(cudaMalloc)\n"
+	    "spill:   spilled before: 2.00 GiB host, in 1 of 12 allocations; 1.00 GiB moved to the host to "
+	    "make room\n"
+	    "spill:   this process holds 8.00 GiB device, 2.00 GiB host (3.00 GiB on other devices); by "
+	    "place: split 5.00 GiB in 1, "
+	    "device 2.00 GiB in 4; by caller:\n"
+	    "spill:     6.00 GiB  libggml-cuda.so+0x1a2b  in 3 allocations: 4.00 GiB device, 2.00 GiB host\n"
+	    "spill:     512.00 MiB  libfoo.so+0x10  in 1 allocation: 512.00 MiB device\n"
+	    "spill:     512.00 MiB  others\n"
+	    "spill:   device 0: 1.00 GiB free of 8.00 GiB; 5.00 GiB held by this process, 2.00 GiB by "
+	    "others, contexts and code\n"
+	    "spill:   refused by host.limit (rule default): 4.00 GiB allowed, 2.00 GiB in use, 3.00 GiB more "
+	    "asked\n"
+	    "spill:   tried device: CUDA_ERROR_OUT_OF_MEMORY, split: host.limit, host: host.limit\n"
+	    "spill:   what would have helped: host.limit = 5GiB (it is 4.00 GiB); or 2.00 GiB less in use on "
+	    "the device (a smaller context, batch or -ngl): libggml-cuda.so+0x1a2b holds 6.00 GiB in 3 "
+	    "allocations\n"
+	    "spill:   log /home/me/llama-server-4711.jsonl\n");
+}
+
+static void what_there_is_not_is_not_told(void **state)
+{
+	const struct spill_totals none = {0};
+	const struct spill_report_process bare = {.program = "a", .log = "", .totals = &none};
+	const struct spill_record_oom oom = {.device = -1, .bytes = 1, .refused_by = "driver"};
+
+	spill_oom_report(&bare, &oom, buffer, sizeof(buffer));
+	assert_string_equal(
+	    buffer, "spill: a: out of memory: 1 B asked by ? (?)\n"
+	            "spill:   spilled before: nothing\n"
+	            "spill:   this process holds nothing\n"
+	            "spill:   refused by driver (rule ?)\n"
+	            "spill:   what would have helped: a place for memory that does not fit: none was tried "
+	            "(oom.chain, over in a rule); or 1 B less in use on the device (a smaller context, "
+	            "batch or -ngl)\n"
+	            "spill:   no log is written (log.path, log.level)\n");
+}
+
+/* By others than this process: never less than nothing, whatever the two figures say. */
+static void what_others_have_of_the_device(void **state)
+{
+	struct spill_record_oom oom = example();
+
+	oom.ours = 9 * GIB;
+	told(&oom);
+	assert_non_null(strstr(buffer, "9.00 GiB held by this process, 0 B by others"));
+}
+
+static unsigned lines(void)
+{
+	unsigned count = 0;
+
+	for (const char *at = buffer; (at = strchr(at, '\n')); at++)
+		count++;
+	return count;
+}
+
+static char longest[4097];
+
+/* All that there can be, all of it as long as it can be: a block all the same, with its last lines. */
+static void the_largest_block(void **state)
+{
+	struct spill_record_oom oom = example();
+	const struct spill_report_process large = {.program = longest, .log = longest, .totals = &totals};
+	const struct spill_bytes most = {UINT64_MAX / 31, UINT64_MAX / 31, UINT64_MAX / 31};
+
+	memset(longest, 'x', sizeof(longest) - 1);
+	oom.api = oom.caller = oom.rule = longest;
+	oom.attempts = SPILL_ATTEMPTS;
+	for (unsigned i = 0; i < SPILL_ATTEMPTS; i++)
+		oom.tried[i] =
+		    (struct spill_attempt){"honest_first", "CUDA_ERROR_UNSUPPORTED_LIMIT_AND_MORE"};
+	oom.callers = SPILL_CALLERS;
+	for (unsigned i = 0; i < SPILL_CALLERS; i++)
+		oom.by_caller[i] = (struct spill_group){longest, UINT64_MAX, most};
+	oom.places = SPILL_PLACES;
+	for (unsigned i = 0; i < SPILL_PLACES; i++)
+		oom.by_place[i] =
+		    (struct spill_group){spill_place_name((enum spill_place)i), UINT64_MAX, most};
+	oom.live = (struct spill_bytes){UINT64_MAX / 3, UINT64_MAX / 3, UINT64_MAX / 3};
+	oom.bytes = oom.total = oom.ours = UINT64_MAX;
+	assert_true(spill_oom_report(&large, &oom, buffer, sizeof(buffer)) < SPILL_STDERR_BLOCK);
+	assert_int_equal(buffer[strlen(buffer) - 1], '\n');
+	assert_non_null(strstr(buffer, "what would have helped: "));
+	assert_non_null(strstr(buffer, "spill:   log …xxx"));
+	assert_non_null(strstr(buffer, "  others\n")); /* for those that had no room */
+	assert_in_range(lines(), 10, 20);
+	for (const char *at = buffer; *at; at = strchr(at, '\n') + 1)
+		assert_int_equal(strncmp(at, "spill: ", 7), 0);
+}
+
+static void all_callers_where_names_are_usual(void **state)
+{
+	struct spill_record_oom oom = example();
+	static char names[SPILL_CALLERS][32];
+
+	oom.callers = SPILL_CALLERS;
+	for (unsigned i = 0; i < SPILL_CALLERS; i++) {
+		snprintf(names[i], sizeof(names[i]), "libtorch_cuda.so+0x%x", i);
+		oom.by_caller[i] = (struct spill_group){names[i], 1, {.device = MIB}};
+	}
+	told(&oom);
+	for (unsigned i = 0; i < SPILL_CALLERS; i++)
+		assert_non_null(strstr(buffer, names[i]));
+	assert_int_equal(lines(), 19);
+}
+
+/* A name is what its program made it, and a path may hold anything. */
+static void nothing_steers_a_terminal(void **state)
+{
+	struct spill_record_oom oom = example();
+	const struct spill_report_process hostile = {.program = "a\x1b[2Jb\nspill: \xc2\x9b"
+	                                                        "2Jc",
+	                                             .log = "/tmp/\x7f\r",
+	                                             .totals = &totals};
+
+	oom.caller = oom.by_caller[0].name = "x\ny\x1b";
+	spill_oom_report(&hostile, &oom, buffer, sizeof(buffer));
+	assert_non_null(strstr(buffer, "spill: a?[2Jb?spill: ?2Jc: out of memory"));
+	assert_non_null(strstr(buffer, "x?y?"));
+	assert_null(strchr(buffer, '\x1b'));
+	assert_null(strstr(buffer, "\xc2\x9b"));
+	assert_non_null(strstr(buffer, "log /tmp/??\n"));
+	assert_int_equal(lines(), 11);
+}
+
+/* Cut in front: the offset and the file's name are at the end. Not within a character. */
+static void long_names_keep_their_end(void **state)
+{
+	struct spill_record_oom oom = example();
+	char name[128] = "";
+
+	for (unsigned i = 0; i < 40; i++)
+		strcat(name, "\xC3\xA4"); /* ä */
+	strcat(name, "+0x1");
+	oom.caller = name;
+	told(&oom);
+	assert_non_null(strstr(buffer, "asked by …\xC3\xA4\xC3\xA4"));
+	assert_non_null(strstr(buffer, "\xC3\xA4+0x1 (cudaMalloc)"));
+	assert_null(strstr(buffer, "…\xA4"));
+}
+
+static const char *ended(const struct spill_totals *of, struct spill_bytes_by_reason why)
+{
+	const struct spill_report_process end = {
+	    .program = "llama-server", .log = "/tmp/a.jsonl", .totals = of};
+	size_t length = spill_exit_report(&end, "exit", &why, buffer, sizeof(buffer));
+
+	assert_int_equal(length, strlen(buffer));
+	return buffer;
+}
+
+/* Every figure a different one, to the byte. */
+static void the_end(void **state)
+{
+	const struct spill_totals all = {.allocs = 12,
+	                                 .frees = 11,
+	                                 .spills = 3,
+	                                 .ooms = 1,
+	                                 .demotions = 2,
+	                                 .promotions = 1,
+	                                 .demoted = GIB,
+	                                 .promoted = GIB / 2,
+	                                 .live = {1, 2, 3},
+	                                 .peak = {4 * GIB, 3 * GIB, 5},
+	                                 .spilled = {.host = 2 * GIB + 1, .managed = 7}};
+
+	assert_string_equal(
+	    ended(&all, (struct spill_bytes_by_reason){.oom = GIB, .limit = GIB / 2, .rule = GIB / 2}),
+	    "spill: llama-server: ended (exit); 2.00 GiB spilled in 3 of 12 allocations, 1 out of memory\n"
+	    "spill:   where: 2.00 GiB host, 7 B managed; moved to the host 1.00 GiB in 2 moves, moved back "
+	    "512.00 "
+	    "MiB in 1 move\n"
+	    "spill:   why: the device was full 1.00 GiB, a limit 512.00 MiB, a rule 512.00 MiB\n"
+	    "spill:   avoided by: at most 3.00 GiB less in use at once (a smaller context, batch or -ngl); "
+	    "spill "
+	    "report has it by device, caller and rule\n"
+	    "spill:   allocs 12, frees 11, spills 3, ooms 1, demotions 2, promotions 1, demoted_bytes "
+	    "1073741824, "
+	    "promoted_bytes 536870912\n"
+	    "spill:   live bytes: device 1, host 2, managed 3\n"
+	    "spill:   peak bytes: device 4294967296, host 3221225472, managed 5\n"
+	    "spill:   spilled bytes: device 0, host 2147483649, managed 7\n"
+	    "spill:   log /tmp/a.jsonl\n");
+}
+
+static void the_end_without_a_spill(void **state)
+{
+	struct spill_totals none = {.allocs = 2};
+
+	assert_string_equal(ended(&none, (struct spill_bytes_by_reason){0}),
+	                    "spill: llama-server: ended (exit); nothing spilled, 0 out of memory\n"
+	                    "spill:   allocs 2, frees 0, spills 0, ooms 0, demotions 0, promotions 0, "
+	                    "demoted_bytes 0, promoted_bytes "
+	                    "0\n"
+	                    "spill:   live bytes: device 0, host 0, managed 0\n"
+	                    "spill:   peak bytes: device 0, host 0, managed 0\n"
+	                    "spill:   spilled bytes: device 0, host 0, managed 0\n"
+	                    "spill:   log /tmp/a.jsonl\n");
+	none.demotions = 1;
+	none.demoted = 5;
+	none.peak.host = 4;
+	assert_non_null(strstr(ended(&none, (struct spill_bytes_by_reason){0}),
+	                       "no allocation spilled, but some were moved, 0"));
+	assert_null(strstr(buffer, "why"));
+	assert_non_null(strstr(buffer, "at most 4 B less in use"));
+}
+
+static const char *advice(const struct spill_record_oom *oom)
+{
+	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
+
+	spill_advice_oom(&text, oom);
+	return buffer;
+}
+
+static void begins(const char *text, const char *with)
+{
+	if (strncmp(text, with, strlen(with)) != 0)
+		fail_msg("\"%s\" does not begin with \"%s\"", text, with);
+}
+
+static void by_what_refused(void **state)
+{
+	struct spill_record_oom oom = example();
+
+	/* Exact, so that it works when it is copied; and none that would not do. */
+	begins(advice(&oom), "host.limit = 5GiB (it is 4.00 GiB); or 2.00 GiB less in use");
+	oom.refusal.held++;
+	begins(advice(&oom), "host.limit = 5121MiB (it is 4.00 GiB);");
+	oom.refusal.room = GIB;
+	begins(advice(&oom),
+	       "2.00 GiB more free memory of the host: a larger host.limit alone is not enough;");
+	oom.refusal = (struct spill_refusal){0};
+	begins(advice(&oom), "a larger host.limit; or 2.00 GiB less");
+
+	oom.refused_by = "host.reserve";
+	begins(advice(&oom), "more free memory of the host, or a smaller host.reserve;");
+	oom.refusal = (struct spill_refusal){.limit = 2 * GIB, .held = 4 * GIB, .asked = 3 * GIB};
+	begins(advice(&oom), "1.00 GiB more free memory of the host, or host.reserve = 1GiB;");
+	oom.refusal.held = GIB;
+	begins(advice(&oom), "4.00 GiB more free memory of the host; or 2.00 GiB less");
+	oom.refused_by = "device.reserve";
+	oom.refusal = (struct spill_refusal){.limit = 64 * MIB, .held = 100 * MIB, .asked = 60 * MIB};
+	begins(advice(&oom),
+	       "a place for memory that does not fit (oom.chain), or device.reserve = 40MiB, but code that "
+	       "is loaded later may then find no room; or 24.00 MiB less in use on the device");
+	oom.refusal = (struct spill_refusal){0};
+	begins(advice(&oom),
+	       "a place for memory that does not fit (oom.chain), or a smaller device.reserve, but");
+	oom.refused_by = "host.pressure";
+	begins(advice(&oom), "more free memory of the host: other programs lack it, too; or");
+	oom.refused_by = "stream capture";
+	begins(advice(&oom), "the allocation before the capture begins");
+}
+
+static void of_what_nothing_can_hold(void **state)
+{
+	struct spill_record_oom oom = example();
+
+	oom.bytes = 16 * oom.total; /* too large, and yet what a model may want */
+	oom.would = "split";
+	begins(advice(&oom), "spill.mode = spill: it would have been tried as split");
+	oom.bytes = 17 * oom.total;
+	begins(advice(&oom),
+	       "nothing: it is more than 16 times the memory of the device; fine if the program only tests");
+	oom.bytes = UINT64_MAX;
+	begins(advice(&oom), "nothing: it is more than 16 times");
+	oom.would = NULL;
+	oom.total = 0; /* not known */
+	begins(advice(&oom), "host.limit = ");
+}
+
+static void by_what_refused_on_the_device(void **state)
+{
+	struct spill_record_oom oom = example();
+
+	oom.refused_by = "device.limit";
+	oom.free = 8 * GIB;
+	oom.refusal =
+	    (struct spill_refusal){.limit = 6 * GIB, .held = 5 * GIB, .asked = 3 * GIB, .room = 8 * GIB};
+	begins(advice(&oom),
+	       "device.limit = 8GiB (it is 6.00 GiB), or a place for memory above it (oom.chain); or "
+	       "2.00 GiB less in use on the device");
+	oom.refusal.room = GIB; /* the device itself has no more */
+	begins(advice(&oom), "a place for memory above it (oom.chain); or 2.00 GiB less");
+	oom.refused_by = "rule.cap";
+	oom.rule = "mine";
+	begins(advice(&oom), "an over = PLACE for memory above it (rule mine)");
+	oom.refusal.room = 8 * GIB;
+	begins(advice(&oom),
+	       "cap = 8GiB (it is 6.00 GiB), or an over = PLACE for memory above it (rule mine)");
+	oom.refusal.asked = 0;
+	begins(advice(&oom), "a larger cap of the rule, or an over = PLACE for memory above it (rule mine)");
+	oom.refused_by = "rule.place";
+	begins(advice(&oom), "another place in the rule: it says refuse (rule mine)");
+	oom.refused_by = "rule.over";
+	begins(advice(&oom), "another over in the rule: it says refuse (rule mine)");
+}
+
+static void by_what_was_tried(void **state)
+{
+	struct spill_record_oom oom = example();
+
+	oom.refused_by = "driver";
+	begins(advice(&oom), "other places (oom.chain): each place that was tried refused; or");
+	oom.attempts = 1;
+	begins(advice(&oom),
+	       "a place for memory that does not fit: none was tried (oom.chain, over in a rule); or");
+	oom.tried[oom.attempts++] =
+	    (struct spill_attempt){"split", "this kind of memory cannot be elsewhere"};
+	begins(advice(&oom), "room on the device: this kind of memory cannot be elsewhere; or");
+}
+
+static void on_purpose_or_observed(void **state)
+{
+	struct spill_record_oom oom = example();
+
+	assert_true(spill_oom_is_final(oom.refused_by));
+	oom.would = "split";
+	assert_string_equal(advice(&oom), "spill.mode = spill: it would have been tried as split");
+	oom.would = "refuse";
+	begins(advice(&oom), "host.limit = 5GiB");
+	oom.would = NULL;
+	oom.refused_by = "oom.honest_first";
+	assert_false(spill_oom_is_final(oom.refused_by));
+	assert_string_equal(advice(&oom),
+	                    "nothing: it surfaces once, so that the program frees its caches and asks again");
+}
+
+static void what_is_on_other_devices(void **state)
+{
+	struct spill_record_oom oom = example();
+
+	assert_int_equal(spill_oom_elsewhere(&oom), 3 * GIB);
+	oom.places = 0; /* as the first logs were */
+	assert_int_equal(spill_oom_elsewhere(&oom), 0);
+	oom.holders = 0; /* nothing is here or on the host */
+	assert_int_equal(spill_oom_elsewhere(&oom), 8 * GIB);
+}
+
+static void who_holds_most(void **state)
+{
+	struct spill_record_oom oom = example();
+
+	oom.by_caller[0].count = 1;
+	oom.top[0].bytes *= 4; /* another device's for the most part */
+	assert_non_null(strstr(advice(&oom), "-ngl): libggml-cuda.so+0x1a2b holds 6.00 GiB in one piece"));
+	oom.by_caller[0].name = NULL;
+	assert_non_null(strstr(advice(&oom), "-ngl): libggml-cuda.so+0x1a2b holds"));
+	oom.top[0].bytes /= 4;
+	oom.callers = 0; /* as the first logs were */
+	assert_non_null(strstr(advice(&oom), "-ngl): libggml-cuda.so+0x1a2b holds 6.00 GiB in one piece"));
+	oom.bytes = oom.total + 1; /* no less in use would make room for it */
+	assert_string_equal(
+	    advice(&oom),
+	    "host.limit = 5GiB (it is 4.00 GiB); or less asked at once: all of the device is 8.00 GiB");
+	oom.bytes = oom.free; /* the device has room: less in use is of use for the host */
+	assert_non_null(strstr(advice(&oom), "; or less, for example libggml-cuda.so+0x1a2b holds"));
+	oom.holders = 0;
+	assert_string_equal(advice(&oom), "host.limit = 5GiB (it is 4.00 GiB)");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(the_whole_block),
+	    cmocka_unit_test(what_there_is_not_is_not_told),
+	    cmocka_unit_test(what_others_have_of_the_device),
+	    cmocka_unit_test(the_largest_block),
+	    cmocka_unit_test(all_callers_where_names_are_usual),
+	    cmocka_unit_test(nothing_steers_a_terminal),
+	    cmocka_unit_test(long_names_keep_their_end),
+	    cmocka_unit_test(the_end),
+	    cmocka_unit_test(the_end_without_a_spill),
+	    cmocka_unit_test(by_what_refused),
+	    cmocka_unit_test(of_what_nothing_can_hold),
+	    cmocka_unit_test(by_what_refused_on_the_device),
+	    cmocka_unit_test(by_what_was_tried),
+	    cmocka_unit_test(on_purpose_or_observed),
+	    cmocka_unit_test(what_is_on_other_devices),
+	    cmocka_unit_test(who_holds_most),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

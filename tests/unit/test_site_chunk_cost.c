@@ -1,0 +1,76 @@
+/* Which uses of which chunks were measured, and that a full table goes on learning. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "site_chunk_cost.h"
+
+#define MS 1000000ull
+
+static struct spill_site_chunk_costs pairs;
+
+static int begin(void **state)
+{
+	memset(&pairs, 0, sizeof(pairs));
+	return 0;
+}
+
+static void what_was_measured_is_found(void **state)
+{
+	assert_null(spill_site_chunk_cost_find(&pairs, 1, 10));
+	spill_site_chunk_cost_add(&pairs, 1, 10, 1024, 8 * MS);
+	assert_null(spill_site_chunk_cost_find(&pairs, 2, 10));
+	assert_null(spill_site_chunk_cost_find(&pairs, 1, 11));
+	assert_true(spill_site_chunk_cost_find(&pairs, 1, 10)->ns == 8 * MS);
+	/* Half of it is the last one's. */
+	spill_site_chunk_cost_add(&pairs, 1, 10, 3 * 1024, 4 * MS);
+	assert_true(spill_site_chunk_cost_find(&pairs, 1, 10)->ns == 6 * MS);
+	assert_true(spill_site_chunk_cost_find(&pairs, 1, 10)->kib == 2 * 1024);
+	spill_site_chunk_cost_add(&pairs, 2, 10, 0, 1);
+	assert_true(spill_site_chunk_cost_find(&pairs, 2, 10)->kib >= 1);
+}
+
+static unsigned wanted(uint16_t site, uint32_t key, unsigned uses)
+{
+	unsigned count = 0;
+
+	while (uses--)
+		count += spill_site_chunk_cost_wants_sample(&pairs, site, key);
+	return count;
+}
+
+static void it_is_timed_until_it_is_known(void **state)
+{
+	assert_int_equal(wanted(1, 10, 8), 8);
+	assert_int_equal(wanted(1, 10, 248), 15); /* never told: one of 16 */
+	assert_null(spill_site_chunk_cost_find(&pairs, 1, 10));
+	spill_site_chunk_cost_add(&pairs, 1, 10, 1024, MS);
+	assert_int_equal(wanted(1, 10, 256), 4);
+	assert_int_equal(wanted(1, 11, 1), 1);
+}
+
+/* A program whose memory comes and goes for days. */
+static void the_newest_are_known_whatever_came_before(void **state)
+{
+	unsigned known = 0;
+
+	for (uint32_t key = 1; key < 20 * SPILL_SITE_CHUNK_COSTS; key++) {
+		spill_site_chunk_cost_add(&pairs, (uint16_t)(key % 50), key, 1024, key);
+		assert_true(spill_site_chunk_cost_find(&pairs, (uint16_t)(key % 50), key)->ns == key);
+	}
+	for (uint32_t key = 20 * SPILL_SITE_CHUNK_COSTS - 1000; key < 20 * SPILL_SITE_CHUNK_COSTS; key++)
+		known += spill_site_chunk_cost_find(&pairs, (uint16_t)(key % 50), key) != NULL;
+	assert_in_range(known, 950, 1000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(what_was_measured_is_found, begin),
+	    cmocka_unit_test_setup(it_is_timed_until_it_is_known, begin),
+	    cmocka_unit_test_setup(the_newest_are_known_whatever_came_before, begin),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
