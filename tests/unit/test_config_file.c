@@ -191,7 +191,7 @@ static void with_all_descriptors_in_use_files_are_read_all_the_same(void **state
 	it_is_read();
 	assert_int_equal(naps, 0);
 	assert_true(spill_small_file_read("/proc/self/comm", name, sizeof(name)));
-	assert_string_equal(name, "test_config_file\n");
+	assert_string_equal(name, "test_config_fil\n"); /* of a name the kernel keeps 15 bytes */
 	uint64_t available = spill_host_memory_available();
 	assert_true(available > 0 && available < SPILL_UNLIMITED);
 	/* No descriptor has changed. */
