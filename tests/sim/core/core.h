@@ -376,7 +376,7 @@ enum sim_status sim_event_destroy(struct sim_event *event);
 bool sim_event_alive(struct sim_event *event);
 struct sim_context *sim_event_context(struct sim_event *event);
 enum sim_status sim_event_record(struct sim_event *event, struct sim_stream *stream);
-/* Of all streams of the event's context. SIM_CAPTURE_UNSUPPORTED: ended a capture of one. */
+/* Records all streams of the event's context. SIM_CAPTURE_UNSUPPORTED: it broke a capture. */
 enum sim_status sim_event_record_context(struct sim_event *event);
 enum sim_status sim_event_query(struct sim_event *event); /* never recorded: SIM_OK */
 enum sim_status sim_event_synchronize(struct sim_event *event);
