@@ -54,10 +54,10 @@ function fitOf(run) {
 		devices.map((device) => make("div", {class: "card"},
 			make("h3", {}, "Device " + device.dev + (device.name ? ": " + device.name : "") + ", " + size(device.bytes)),
 			barOf(device), make("p", {}, device.fit.surplus < 0
-				? make("b", {}, size(-device.fit.surplus) + " more was wanted than was usable")
-				: make("b", {}, size(device.fit.surplus) + " of what was usable was not wanted"),
+				? make("b", {}, size(-device.fit.surplus) + " was missing")
+				: make("b", {}, size(device.fit.surplus) + " of the room was not needed"),
 					data.margin < device.bytes ? " (margin " + size(data.margin) + ")."
-						: ", without the margin of " + size(data.margin) + ", which is all of the device."),
+						: ", without the margin of " + size(data.margin) + ", which takes the whole device."),
 			marginsOf(run, device))),
 		make("p", {}, "With another policy, or another card: "),
 			make("pre", {}, "spill replay " + quoted(run.log) + " --policy FILE --vram " +

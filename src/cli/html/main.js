@@ -16,7 +16,7 @@ function allOf() {
 
 	card.classList.add("all");
 	card.append(make("p", {class: "quiet"}, (known ? "By the clock of each run's host." : "Each from its own start: not all logs say when they began.") +
-		" Where much happens at once the sum is at most what is shown."));
+		" Where much happens at once, the true sum may be lower."));
 	return card;
 }
 
@@ -24,7 +24,7 @@ function chartsOf(run) {
 	const lanes = run.lanes.filter((lane) => lane.dev !== null || lane.marks.length || kinds.some((kind) => lane.peak[kind]));
 
 	return make("section", {}, make("h2", {}, "Over time"),
-		make("p", {class: "quiet hint"}, "Drag to zoom, Shift-drag to move, double-click for all of it; Ctrl and the wheel zoom, and so do + and \u2212."),
+		make("p", {class: "quiet hint"}, "Drag to zoom, Shift-drag to move, double-click to see all. Ctrl with the wheel zooms, and so do + and \u2212."),
 		lanes.length ? lanes.map((lane) => chartOf(lane, group, run.left_out_since)) : make("p", {},
 			"No memory was asked for."));
 }

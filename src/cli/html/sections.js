@@ -27,7 +27,7 @@ function devicesOf(run) {
 }
 
 function tablesOf(run) {
-	return make("section", {}, make("h2", {}, "Who asked, and where it went"), viewOf(run, "by_caller", "caller"),
+	return make("section", {}, make("h2", {}, "Callers and places"), viewOf(run, "by_caller", "caller"),
 		make("div", {class: "grid"}, viewOf(run, "by_place", "place", true), viewOf(run, "by_rule", "rule", true, "no rule: the program named the place itself"),
 			viewOf(run, "by_reason", "reason", true)), devicesOf(run),
 		run.largest.length ? tableOf({
@@ -53,14 +53,14 @@ function oomOf(oom, open) {
 
 	return make("details", {class: "card oom", open},
 		make("summary", {}, make("h3", {}, size(oom.bytes) + " asked by " + (oom.caller || "?") + " at " + time(oom.t))),
-		make("p", {class: "advice"}, make("b", {}, "What would have helped: "), oom.advice),
+		make("p", {class: "advice"}, make("b", {}, "Remedy: "), oom.advice),
 		make("dl", {class: "facts"}, [["function", (oom.api || "?") + (oom.dev === null ? "" : ", device " + oom.dev)],
 			["refused by", (oom.refused_by || "?") + ", rule " + (oom.rule || "?")],
 			["tried", tried || "nothing else"], ["free", size(oom.free) + " of " + size(oom.total)],
 				["held by this process", sums(oom.live)]]
 			.map(([term, text]) => [make("dt", {}, term), make("dd", {}, text)])),
 		oom.holders.length ? tableOf({
-			caption: "What was held then, the largest", rows: oom.holders,
+			caption: "The largest allocations at that time", rows: oom.holders,
 			columns: [bytesColumn("bytes", "bytes", "device"), textColumn("place", "place"),
 				textColumn("asked by", "caller"), textColumn("function", "api"), countColumn("number", "seq")],
 		}) : null);
@@ -91,10 +91,10 @@ function policyOf(run) {
 
 	if (!run.policy.length)
 		return null;
-	return make("section", {}, make("h2", {}, "Under which policy"),
-		set.length ? table("What is no default", set) : make("p", {}, "All options had their defaults."),
+	return make("section", {}, make("h2", {}, "Policy"),
+		set.length ? table("Values that differ from the default", set) : make("p", {}, "All options had their defaults."),
 		make("details", {}, make("summary", {}, "All " + run.policy.length + " options"), table("All options", run.policy)),
-		run.args.length ? [make("p", {}, "Started as"),
+		run.args.length ? [make("p", {}, "Arguments"),
 			make("pre", {}, run.args.map(quoted).join(" ") + (run.args_cut ? " \u2026" : ""))] : null);
 }
 

@@ -61,19 +61,19 @@ function doubtsOf(run) {
 	const doubts = [];
 	const add = (there, text) => there && doubts.push(make("p", {class: "problem"}, text));
 
-	add(run.program === null, "The log does not begin with a start line: who it was is not known.");
+	add(run.program === null, "The log has no start line: the program is not known.");
 	add(run.mode && run.mode !== "spill", "spill.mode = " + run.mode + ": nothing was placed elsewhere.");
-	add(run.differences.length, "The sums of the lines are not what the program counted (exit line): " +
+	add(run.differences.length, "The sums of the lines differ from the program's own count (exit line): " +
 		run.differences.map((each) => each.name + " " + count(each.lines) + " against " + count(each.exit)).join(", ") + ".");
 	add(run.left_out, "log.max left out " + plural(run.left_out,
 		"allocation") + ": the totals have them, charts and tables do not.");
-	add(!run.all_told, "log.level is not all: allocations that did not spill are not in the log.");
+	add(!run.all_told, "log.level is not all: the log lacks allocations that did not spill.");
 	add(run.cut, "The last line of the log is cut.");
 	add(run.bad_lines, plural(run.bad_lines, "line") + " of the log could not be read.");
-	add(run.later_records, plural(run.later_records, "record") + " of a later version of spill are not in it.");
+	add(run.later_records, plural(run.later_records, "record") + " of a later version of spill are not counted.");
 	add(run.late_events, plural(run.late_events, "event") + " came so late that peaks may be too low.");
 	add(run.unknown_frees && run.all_told, plural(run.unknown_frees, "free") + " of allocations that are not in the log.");
-	add(run.after_exit, plural(run.after_exit, "event") + " after the exit line are not in it.");
+	add(run.after_exit, plural(run.after_exit, "event") + " after the exit line are not counted.");
 	return doubts;
 }
 
@@ -95,6 +95,6 @@ function verdictOfAll(pick) {
 
 function verdictOf(run) {
 	return make("section", {class: "card", id: "verdict", "aria-label": "What happened"}, headline(run.totals, run.honest),
-		run.advice ? make("p", {class: "advice"}, make("b", {}, "What would have avoided it: "), run.advice) : null,
+		run.advice ? make("p", {class: "advice"}, make("b", {}, "How to avoid it: "), run.advice) : null,
 			doubtsOf(run), factsOf(run));
 }
