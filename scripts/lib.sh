@@ -7,6 +7,10 @@ build=${SPILL_BUILD:-$top/build}
 say() { printf '%s\n' "· $*" >&2; }
 die() { printf '%s\n' "${0##*/}: $*" >&2; exit 1; }
 
+# Debian's python3 before any other: the modules that the tests need are its. A wrapper for several versions (pyenv) would also
+# take ten times as long for each start.
+debian_first() { PATH=/usr/bin:$PATH; }
+
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
 # The only list of needed packages, by their names in Debian 12.

@@ -7,7 +7,7 @@ from scripted import MOVED, ScriptCase
 KIB = 1 << 10
 # The device holds three of these; what is freed and taken again moves others out and back, where it can be moved.
 ROUND = " alloc:a:4m:5 fill:a verify:a free:a"
-MANY = "retain:0" + ROUND * 40
+MANY = "retain:0" + ROUND + " alloc:a:4m:5 free:a" * 39
 TOTALS = ("allocs", "frees", "spills", "ooms", "demotions", "promotions", "demoted_bytes", "promoted_bytes", "live", "peak",
           "spilled")
 

@@ -1,11 +1,13 @@
 """Rules: what each key matches and what each does, seen in the log and in the data; what a rule cannot have; and that a policy
 without a fitting rule changes nothing. The pure part is in tests/unit/test_rule.c and test_decisions.c."""
+import os
 import unittest
 
 from harness import ALL, KERNELS, MIB, PROGRAMS, apart, decided, held, in_order, program
 from scripted import ScriptCase
 
 OOM = "CUDA_ERROR_OUT_OF_MEMORY"
+CALLS = min(int(os.environ.get("STORM_CALLS", "12000")), 100000)  # of more the log would not have each line (log.max)
 TORCH = PROGRAMS / "libc10_cuda.so"
 
 
@@ -210,7 +212,7 @@ class Cap(RulesCase):
         """Eight threads; what a rule held at any time follows from the log."""
         for rule in ("over = host", "over = split", "place = split"):
             with self.subTest(rule):
-                done = self.run_ruled(f"[rule mine]\ncap = 9MiB\n{rule}", [PROGRAMS / "threads", 8, 100])
+                done = self.run_ruled(f"[rule mine]\ncap = 9MiB\n{rule}", [PROGRAMS / "threads", 8, 40])
                 self.assertEqual((done.returncode, done.stdout), (0, "bad 0\n"), done.stderr)
                 most = most_held(self.checked_records(), "mine")
                 self.assertLessEqual(most, 9 * MIB)
@@ -484,7 +486,7 @@ class Storm(RulesCase):
         """
 
     def storm(self, rules, vram, **variables):
-        done = self.run_ruled(rules, [PROGRAMS / "storm", KERNELS, 1, 25000, 8, 4096], SPILL_SIM_VRAM=vram, **variables)
+        done = self.run_ruled(rules, [PROGRAMS / "storm", KERNELS, 1, CALLS, 8, 4096], SPILL_SIM_VRAM=vram, **variables)
         self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr[-2000:])
         return done
 
@@ -499,7 +501,7 @@ class Storm(RulesCase):
                     self.assertLessEqual(most_held(records, rule), cap)
 
     def test_observed_it_is_equal(self):
-        alone = self.run_in([str(PROGRAMS / "storm"), KERNELS, "1", "25000", "8", "4096"], self.environment(preload=False, SPILL_SIM_VRAM="4GiB"))
+        alone = self.run_in([str(PROGRAMS / "storm"), KERNELS, "1", str(CALLS), "8", "4096"], self.environment(preload=False, SPILL_SIM_VRAM="4GiB"))
         self.assertEqual(self.storm(self.RULES, "4GiB", SPILL_MODE="observe").stdout, alone.stdout)
 
 

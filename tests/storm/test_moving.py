@@ -1,6 +1,6 @@
 """Chunks move while kernels and copies are in flight: no byte is lost, nothing touches what is not mapped, nothing hangs.
 
-STORM_SECONDS: how long (16), half of it with memory that follows its use (movable.follow), and then until something has moved;
+STORM_SECONDS: how long (8), half of it with memory that follows its use (movable.follow), and then until something has moved;
 STORM_SEED: the first seed. Each round has a device and a policy of its own. The simulator pauses where a driver takes its time
 (SPILL_SIM_JITTER), so that work which slips past the gate meets memory that is away.
 """
@@ -15,7 +15,7 @@ import unittest
 from harness import LIBRARY, KERNELS, Case
 from sanitizers import SANITIZERS
 
-SECONDS = int(os.environ.get("STORM_SECONDS", "16"))
+SECONDS = int(os.environ.get("STORM_SECONDS", "8"))
 SEED = int(os.environ.get("STORM_SEED", "1"))
 ROUND = 60  # seconds, at most
 # Moves of the first round, however slow the machine is, by movable.follow.
