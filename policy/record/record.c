@@ -2,7 +2,7 @@
 
 #include "json.h"
 
-/* A member that is left out where there is nothing to say (docs/log-format.md names these). */
+/* A member that is left out if it is NULL (OPTIONAL in record.def). */
 static void text_member(struct spill_json *json, const char *key, const char *text)
 {
 	if (text)
@@ -35,7 +35,7 @@ static size_t finish(struct spill_json *json)
 	return spill_json_end_line(json);
 }
 
-/* Who asked: the members that alloc, free and oom share. A negative device is one nobody knows. */
+/* The members about the call, which several kinds share. device < 0: unknown. */
 static void origin(struct spill_json *json, int tid, int device, const char *api, const char *caller)
 {
 	spill_json_i64(spill_json_key(json, "tid"), tid);
@@ -71,7 +71,7 @@ static void all_bytes(struct spill_json *json, const struct spill_bytes *bytes)
 	u64_member(json, "managed_bytes", bytes->managed);
 }
 
-/* Sums are written out in full: a 0 there is a statement. */
+/* Sums have all members, also those that are 0. */
 static void sums(struct spill_json *json, const char *key, const struct spill_bytes *bytes)
 {
 	spill_json_object(spill_json_key(json, key));
@@ -139,7 +139,7 @@ size_t spill_record_move(const struct spill_record_move *record, char *buffer, s
 	origin(&json, record->tid, record->device, record->api, record->caller);
 	u64_member(&json, "bytes", record->bytes);
 	u64_member(&json, "chunks", record->chunks);
-	/* A side that has nothing left is worth saying. */
+	/* Both sides, also if one of them is 0. */
 	u64_member(&json, "device_bytes", record->held.device);
 	u64_member(&json, "host_bytes", record->held.host);
 	bytes_member(&json, "managed_bytes", record->held.managed);

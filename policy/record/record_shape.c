@@ -1,4 +1,7 @@
-/* The members of each kind of line (record.def), in the order of the writer, which makes finding one a look at the next row. */
+/*
+ * The members of each kind of line (record.def), in the writer's order: the next member is the next
+ * row.
+ */
 #include "record_shape.h"
 
 #define NAMED(key, how) .name = (key), .length = sizeof(key) - 1, .type = SPILL_MEMBER_##how

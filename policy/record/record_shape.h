@@ -1,11 +1,11 @@
-/* Inside policy/: what a line of the log may have, as tables for its reader (record_read.c). */
+/* Inside record/: the members of each kind of line, as tables for reader and writer. */
 #ifndef SPILL_RECORD_SHAPE_H
 #define SPILL_RECORD_SHAPE_H
 
 #include "record_read.h"
 
 enum spill_member_type {
-	SPILL_MEMBER_KNOWN, /* read before: nothing to store */
+	SPILL_MEMBER_KNOWN, /* v and kind: read before */
 	SPILL_MEMBER_U64,
 	SPILL_MEMBER_INT,
 	SPILL_MEMBER_DEVICE, /* int; -1 if it is left out */
@@ -30,14 +30,14 @@ struct spill_member {
 	const struct spill_shape *of;
 };
 
-/* At most 32 members; of an object within another struct the offsets are those within that struct. */
+/* At most 32 members. Offsets are within the struct of the object. */
 struct spill_shape {
 	const struct spill_member *members;
 	unsigned count;
 	size_t size;
 };
 
-/* pre: kind <= SPILL_KINDS_COUNT, which is the shape of kinds that we do not know */
+/* SPILL_KINDS_COUNT is the shape of unknown kinds. pre: kind <= SPILL_KINDS_COUNT */
 const struct spill_shape *spill_record_shape(enum spill_kind kind);
 
 #endif
