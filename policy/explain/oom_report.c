@@ -49,9 +49,7 @@ static void put_spilled_line(struct spill_block *block, const struct spill_total
 	spill_block_end(block);
 }
 
-/*
 /* "this process holds 7.00 GiB device (1.00 GiB on other devices); by place: split 5.04 GiB in 2" */
- */
 static void put_held_line(struct spill_block *block, const struct spill_record_oom *oom)
 {
 	uint64_t elsewhere = spill_oom_elsewhere(oom);
