@@ -21,6 +21,7 @@
 #define NEEDED(key, how, field, words, text) {key, words, text, SPILL_MEMBER_##how, true, NULL},
 #define OPTIONAL(key, how, field, words, text) {key, words, text, SPILL_MEMBER_##how, false, NULL},
 #define INNER(key, must, field, inner, text) {key, "", text, SPILL_MEMBER_OBJECT, must, inner},
+#define FIGURES(key, field, number, inner, text) INNER(key, false, field, inner, text)
 #define SEVERAL(key, how, field, counted, room, inner, text) {key, "", text, SPILL_MEMBER_##how, false, inner},
 #define END(id) \
 	}; \

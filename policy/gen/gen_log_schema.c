@@ -40,6 +40,7 @@ static void print_type(const struct member *member)
 	case SPILL_MEMBER_KNOWN:
 		return;
 	case SPILL_MEMBER_U64:
+	case SPILL_MEMBER_BYTES:
 		fputs("\"type\":\"integer\",\"minimum\":0,\"maximum\":18446744073709551615", stdout);
 		return;
 	case SPILL_MEMBER_INT:
@@ -70,6 +71,7 @@ static void print_type(const struct member *member)
 		putchar(']');
 		return;
 	case SPILL_MEMBER_OBJECT:
+	case SPILL_MEMBER_FIGURES:
 		printf("\"$ref\":\"#/$defs/%s\"", member->of->name);
 		return;
 	case SPILL_MEMBER_ARRAY:

@@ -22,12 +22,12 @@
 
 /* THE list of kinds of lines, for the enum, the names and the documents. */
 #define SPILL_KINDS(X) \
-	X(START, "start", "first line of a run: who, where, with what policy") \
+	X(START, "start", "first line of a run: program, machine, devices, policy") \
 	X(ALLOC, "alloc", "one allocation and where it was placed") \
 	X(FREE, "free", "end of an allocation; names the seq of its alloc") \
-	X(MOVE, "move", "part of an allocation that left the device, or came back") \
+	X(MOVE, "move", "part of an allocation that left the device or came back") \
 	X(OOM, "oom", "an out of memory that the program saw") \
-	X(NOTE, "note", "something a person should know") \
+	X(NOTE, "note", "a message for people") \
 	X(DROP, "drop", "sums of lines that log.max left out") \
 	X(EXIT, "exit", "totals at the end of the process")
 
@@ -183,14 +183,13 @@ struct spill_totals {
 /* Lines that log.max may leave out, by the sum that counts them. */
 #define SPILL_DROPS(X) \
 	X(ALLOC, "alloc", \
-	  "allocations that are no spills (as `spills` of `exit` counts them), with the bytes where they " \
-	  "were placed") \
+	  "allocations that are no spills, as in `spills` of `exit`, with their bytes by place") \
 	X(SPILL, "spill", \
-	  "spills, the same; `host_bytes` and `managed_bytes` are what `spilled` of `exit` adds up") \
-	X(FREE, "free", "frees, with the bytes where they were at their end") \
-	X(DEMOTE, "demote", \
-	  "moves to the host; `host_bytes` are those that came there, and left the device") \
-	X(PROMOTE, "promote", "moves back; `device_bytes` are those that came there, and left the host")
+	  "spills with their bytes by place; `spilled` of `exit` is the sum of `host_bytes` and " \
+	  "`managed_bytes`") \
+	X(FREE, "free", "frees, with their last bytes by place") \
+	X(DEMOTE, "demote", "moves to the host; `host_bytes` arrived there and left the device") \
+	X(PROMOTE, "promote", "moves back; `device_bytes` arrived there and left the host")
 
 enum spill_drop {
 #define X(id, name, text) SPILL_DROP_##id,

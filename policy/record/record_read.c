@@ -154,6 +154,7 @@ static bool read_value(struct reading *reading, const struct spill_member *membe
 	case SPILL_MEMBER_KNOWN:
 		return spill_json_skip(json);
 	case SPILL_MEMBER_U64:
+	case SPILL_MEMBER_BYTES:
 		return spill_json_read_u64(json, field);
 	case SPILL_MEMBER_INT:
 		return spill_json_read_int(json, field);
@@ -172,6 +173,7 @@ static bool read_value(struct reading *reading, const struct spill_member *membe
 	case SPILL_MEMBER_PLACE:
 		return read_place(reading, field);
 	case SPILL_MEMBER_OBJECT:
+	case SPILL_MEMBER_FIGURES:
 		return read_object(reading, member->of, field);
 	case SPILL_MEMBER_ARRAY:
 	case SPILL_MEMBER_LIST:

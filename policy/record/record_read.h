@@ -24,17 +24,17 @@ struct spill_record_device {
  * the job.
  */
 #define SPILL_RANKS(X) \
-	X(RANK, "RANK", "torchrun and others: of all processes of the job") \
-	X(OMPI_COMM_WORLD_RANK, "OMPI_COMM_WORLD_RANK", "the same of Open MPI") \
-	X(PMIX_RANK, "PMIX_RANK", "the same of PMIx") \
-	X(PMI_RANK, "PMI_RANK", "the same of MPICH and Intel MPI") \
-	X(SLURM_PROCID, "SLURM_PROCID", "the same of Slurm") \
-	X(LOCAL_RANK, "LOCAL_RANK", "torchrun and others: of the processes of this machine") \
-	X(OMPI_COMM_WORLD_LOCAL_RANK, "OMPI_COMM_WORLD_LOCAL_RANK", "the same of Open MPI") \
-	X(SLURM_LOCALID, "SLURM_LOCALID", "the same of Slurm") \
-	X(WORLD_SIZE, "WORLD_SIZE", "torchrun and others: how many processes the job has") \
-	X(SLURM_JOB_ID, "SLURM_JOB_ID", "number of the job, of Slurm") \
-	X(SLURM_STEP_ID, "SLURM_STEP_ID", "and of its step")
+	X(RANK, "RANK", "rank among all processes of the job, from torchrun and others") \
+	X(OMPI_COMM_WORLD_RANK, "OMPI_COMM_WORLD_RANK", "the same from Open MPI") \
+	X(PMIX_RANK, "PMIX_RANK", "the same from PMIx") \
+	X(PMI_RANK, "PMI_RANK", "the same from MPICH and Intel MPI") \
+	X(SLURM_PROCID, "SLURM_PROCID", "the same from Slurm") \
+	X(LOCAL_RANK, "LOCAL_RANK", "rank among the processes of this machine, from torchrun and others") \
+	X(OMPI_COMM_WORLD_LOCAL_RANK, "OMPI_COMM_WORLD_LOCAL_RANK", "the same from Open MPI") \
+	X(SLURM_LOCALID, "SLURM_LOCALID", "the same from Slurm") \
+	X(WORLD_SIZE, "WORLD_SIZE", "number of processes of the job, from torchrun and others") \
+	X(SLURM_JOB_ID, "SLURM_JOB_ID", "number of the job, from Slurm") \
+	X(SLURM_STEP_ID, "SLURM_STEP_ID", "number of its step")
 
 enum spill_rank {
 #define X(id, name, text) SPILL_RANK_##id,

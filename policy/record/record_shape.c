@@ -13,6 +13,8 @@
 #define NEEDED(key, how, field, words, text) {NAMED(key, how), AT(true, field)},
 #define OPTIONAL(key, how, field, words, text) {NAMED(key, how), AT(false, field)},
 #define INNER(key, must, field, object, text) {NAMED(key, OBJECT), AT(must, field), .of = (object)},
+#define FIGURES(key, field, number, object, text) \
+	{NAMED(key, FIGURES), AT(false, field), .count = offsetof(SHAPE, number), .of = (object)},
 #define SEVERAL(key, how, field, counted, room, object, text) \
 	{NAMED(key, how), AT(false, field), .count = offsetof(SHAPE, counted), .most = (room), .of = (object)},
 #define END(object) \
@@ -27,4 +29,9 @@
 const struct spill_shape *spill_record_shape(enum spill_kind kind)
 {
 	return shapes[kind];
+}
+
+const struct spill_shape *spill_refusal_shape(void)
+{
+	return &refusal;
 }
