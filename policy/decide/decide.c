@@ -103,9 +103,10 @@ bool spill_policy_gains_by_moving(const struct spill_policy *policy, unsigned ca
 
 /*
  * The default steps by kind of memory (adr 25).
- * Integrated: demoted memory stays in the same chips, so there is no demote and no split. Managed and
- * host memory may exceed the share that the firmware has set aside for the device.
- * Coherent: the device reads managed memory at the link's speed, and the driver can migrate its pages.
+ * Integrated: demoted memory stays in the same chips, so there is no demote and no split. Managed
+ * and host memory may exceed the share that the firmware has set aside for the device.
+ * Coherent: the device reads managed memory at the link's speed, and the driver can migrate its
+ * pages.
  */
 static const struct {
 	unsigned count;
@@ -274,12 +275,15 @@ struct spill_shortfall spill_policy_shortfall(uint64_t reserve, uint64_t bytes, 
 	};
 }
 
-/* Default chunk: 4 GiB take 2 ms in chunks of 64 MiB, and 8 ms in chunks of 16 MiB (measured, H200). */
+/*
+ * Default chunk: 4 GiB take 2 ms in chunks of 64 MiB, and 8 ms in chunks of 16 MiB (measured,
+ * H200).
+ */
 #define CHUNK ((uint64_t)64 << 20)
 /*
- * Chunk of an allocation that is smaller than two default chunks. Most chunks then have one size, and
- * an exchange can reuse the memory of a victim (adr/0021). A training step in PyTorch, with segments
- * of 16 to 64 MiB, takes 0.40 s instead of 0.78 s.
+ * Chunk of an allocation that is smaller than two default chunks. Most chunks then have one size,
+ * and an exchange can reuse the memory of a victim (adr/0021). A training step in PyTorch, with
+ * segments of 16 to 64 MiB, takes 0.40 s instead of 0.78 s.
  */
 #define SMALL ((uint64_t)16 << 20)
 

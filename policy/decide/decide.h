@@ -64,7 +64,10 @@ struct spill_fallback {
 	enum spill_step step[SPILL_STEPS];
 	/* Return out of memory before the first step other than TRIM (oom.honest_first). */
 	bool surfaces;
-	/* Why TRIM is the only step: "stream capture", "rule.over"; static. NULL: the chain, or observed. */
+	/*
+	 * Why TRIM is the only step: "stream capture", "rule.over"; static. NULL: the chain, or
+	 * observed.
+	 */
 	const char *refused_by;
 };
 
@@ -90,8 +93,8 @@ static inline bool spill_fits(uint64_t bytes, uint64_t used, uint64_t limit)
 }
 
 /*
- * The decision of the hot path, before the driver is asked. `rule` is the answer of spill_rule_find,
- * or NULL.
+ * The decision of the hot path, before the driver is asked. `rule` is the answer of
+ * spill_rule_find, or NULL.
  */
 struct spill_decision spill_decide(const struct spill_policy *policy, const struct spill_rule *rule,
                                    const struct spill_ask *ask, const struct spill_view *view);
@@ -110,10 +113,10 @@ enum spill_memory spill_policy_memory(const struct spill_policy *policy, unsigne
 bool spill_policy_gains_by_moving(const struct spill_policy *policy, unsigned capabilities);
 
 /*
- * The steps to try in order when the device is full; returns their count. oom.chain = auto: the steps
- * that the device supports, in the order for its kind of memory, without `demote` if movable.enable
- * is off. A chain that the user wrote stays as written. A step that the device cannot do then fails,
- * and `tried` in the log shows it.
+ * The steps to try in order when the device is full; returns their count. oom.chain = auto: the
+ * steps that the device supports, in the order for its kind of memory, without `demote` if
+ * movable.enable is off. A chain that the user wrote stays as written. A step that the device
+ * cannot do then fails, and `tried` in the log shows it.
  */
 unsigned spill_policy_chain(const struct spill_policy *policy, unsigned capabilities,
                             enum spill_step step[SPILL_STEPS]);

@@ -23,7 +23,10 @@ int spill_hazard_find(const char *path);
 /* Is this the path of an open file that makes the row count? */
 bool spill_hazard_opened(const struct spill_hazard *row, const char *path);
 
-/* Why a process with this variable, "NAME=VALUE", exports its memory; NULL: the variable says nothing. */
+/*
+ * Why a process with this variable, "NAME=VALUE", exports its memory; NULL: the variable says
+ * nothing.
+ */
 const char *spill_hazard_exported(const char *variable);
 
 /* A library that exports the device memory that it allocates. */

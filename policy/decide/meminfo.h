@@ -1,6 +1,7 @@
 /*
- * The free and total memory that a program is told (meminfo.report). These are the driver's figures,
- * reduced to device.limit, or increased by the memory that can still be spilled to the host.
+ * The free and total memory that a program is told (meminfo.report). These are the driver's
+ * figures, reduced to device.limit, or increased by the memory that can still be spilled to the
+ * host.
  *
  * Free never exceeds total, unless it does in the driver's figures.
  */

@@ -1,6 +1,6 @@
 /*
- * oom.honest_first, the pure part: allocators that ask again after an out of memory, and the request
- * that repeats a failure. retry_state.c has the clock, and the failures of each thread.
+ * oom.honest_first, the pure part: allocators that ask again after an out of memory, and the
+ * request that repeats a failure. retry_state.c has the clock, and the failures of each thread.
  */
 #ifndef SPILL_RETRY_H
 #define SPILL_RETRY_H
@@ -55,8 +55,8 @@ struct spill_failure *spill_failure_slot(struct spill_failure pending[SPILL_FAIL
                                          const struct spill_failure *now);
 
 /*
- * Forgets the failure if `now`, which was served, is its repeat. Not for PHYSICAL: the later requests
- * of its run have not failed before, and would surface again. See spill_failure_mapped.
+ * Forgets the failure if `now`, which was served, is its repeat. Not for PHYSICAL: the later
+ * requests of its run have not failed before, and would surface again. See spill_failure_mapped.
  */
 void spill_failure_served(struct spill_failure *pending, const struct spill_failure *now, uint64_t window_us);
 

@@ -37,7 +37,9 @@ static void add_amount(struct spill_text *text, uint64_t bytes)
 	spill_text_add(text, amount);
 }
 
-/* "host.limit = 12GiB (it is 10.00 GiB)". False: a larger limit is not enough, memory is missing. */
+/*
+ * "host.limit = 12GiB (it is 10.00 GiB)". False: a larger limit is not enough, memory is missing.
+ */
 static bool advise_raise(struct spill_text *text, const struct spill_record_oom *oom, const char *option)
 {
 	const struct spill_refusal *refusal = &oom->refusal;

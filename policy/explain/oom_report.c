@@ -6,7 +6,9 @@
 
 #define ADVICE 640
 
-/* "llama-server: out of memory: 2.04 GiB of device 0 asked by libggml-cuda.so+0x1a2b (cudaMalloc)" */
+/*
+ * "llama-server: out of memory: 2.04 GiB of device 0 asked by libggml-cuda.so+0x1a2b (cudaMalloc)"
+ */
 static void put_what_line(struct spill_block *block, const struct spill_report_process *process,
                           const struct spill_record_oom *oom)
 {
@@ -26,7 +28,9 @@ static void put_what_line(struct spill_block *block, const struct spill_report_p
 	spill_block_end(block);
 }
 
-/* "spilled before: 2.04 GiB host in 3 of 12 allocations; moved to the host to make room: 1.00 GiB" */
+/*
+ * "spilled before: 2.04 GiB host in 3 of 12 allocations; moved to the host to make room: 1.00 GiB"
+ */
 static void put_spilled_line(struct spill_block *block, const struct spill_totals *totals)
 {
 	spill_block_begin(block, "  spilled before: ");
@@ -45,7 +49,7 @@ static void put_spilled_line(struct spill_block *block, const struct spill_total
 	spill_block_end(block);
 }
 
-/* "this process holds 7.00 GiB device (1.00 GiB on other devices); by place: split 5.04 GiB in 2 …" */
+/* "this process holds 7.00 GiB device (1.00 GiB on other devices); by place: split 5.04 GiB in 2" */
 static void put_held_line(struct spill_block *block, const struct spill_record_oom *oom)
 {
 	uint64_t elsewhere = spill_oom_elsewhere(oom);
@@ -100,7 +104,10 @@ static void put_others_line(struct spill_block *block, const struct spill_record
 	spill_block_end(block);
 }
 
-/* "device 0: 1.00 GiB free of 8.00 GiB; 5.00 GiB held by this process, 2.00 GiB by others, contexts and code" */
+/*
+ * "device 0: 1.00 GiB free of 8.00 GiB; 5.00 GiB held by this process, 2.00 GiB by others, contexts
+ * and code"
+ */
 static void put_device_line(struct spill_block *block, const struct spill_record_oom *oom)
 {
 	uint64_t used = spill_minus(oom->total, oom->free);

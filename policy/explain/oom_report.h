@@ -2,8 +2,9 @@
  * explain: why memory ran out, and what would help, in words for people.
  *
  * Two texts: a block of lines for stderr, when an out of memory surfaces and when the process ends;
- * and one sentence of advice, for stderr and for `spill report`. A block has lines about the request,
- * earlier spills, the largest callers, the device, the refusal, the tried steps, advice and the log. This room never writes: the texts go into the caller's buffer. Begin reading at
+ * and one sentence of advice, for stderr and for `spill report`. A block has lines about the
+ * request, earlier spills, the largest callers, the device, the refusal, the tried steps, advice
+ * and the log. This room never writes: the texts go into the caller's buffer. Begin reading at
  * spill_oom_report.
  */
 #ifndef SPILL_OOM_REPORT_H
@@ -23,9 +24,9 @@ struct spill_report_process {
 };
 
 /*
- * Writes whole lines, each "spill: …" with its newline, and returns their length. Texts from outside
- * are cut, and their control characters replaced. SPILL_STDERR_BLOCK bytes hold all lines except, at
- * worst, some of the callers.
+ * Writes whole lines, each "spill: …" with its newline, and returns their length. Texts from
+ * outside are cut, and their control characters replaced. SPILL_STDERR_BLOCK bytes hold all lines
+ * except, at worst, some of the callers.
  */
 size_t spill_oom_report(const struct spill_report_process *process, const struct spill_record_oom *oom,
                         char *buffer, size_t size);
@@ -39,18 +40,23 @@ struct spill_bytes_by_reason {
 size_t spill_exit_report(const struct spill_report_process *process, const char *how,
                          const struct spill_bytes_by_reason *why, char *buffer, size_t size);
 
-/* The end of a sentence: "host.limit = 12GiB (it is 10.00 GiB); or 1.04 GiB less in use …" (advice.c). */
+/*
+ * The end of a sentence: "host.limit = 12GiB (it is 10.00 GiB); or 1.04 GiB less in use …"
+ * (advice.c).
+ */
 void spill_advice_oom(struct spill_text *text, const struct spill_record_oom *oom);
 
-/* Bytes of `live` on other devices than the full one; `places`, `callers` and `holders` lack them. */
+/*
+ * Bytes of `live` on other devices than the full one; `places`, `callers` and `holders` lack them.
+ */
 uint64_t spill_oom_elsewhere(const struct spill_record_oom *oom);
 
 /* False for oom.honest_first: it surfaces on purpose, and the program asks again. May be NULL. */
 bool spill_oom_is_final(const char *refused_by);
 
 /*
- * Is the request more than SPILL_BEYOND times the whole device? No option helps then. Programs ask so
- * to find out how much there is, or with a size that overflowed. pre: total != 0
+ * Is the request more than SPILL_BEYOND times the whole device? No option helps then. Programs ask
+ * so to find out how much there is, or with a size that overflowed. pre: total != 0
  */
 #define SPILL_BEYOND 16
 bool spill_oom_is_beyond(uint64_t bytes, uint64_t total);

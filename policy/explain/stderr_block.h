@@ -1,6 +1,6 @@
 /*
- * Inside explain/: builds a block of lines for stderr, each "spill: …", in the caller's buffer. A line
- * that does not fit is left out as a whole.
+ * Inside explain/: builds a block of lines for stderr, each "spill: …", in the caller's buffer. A
+ * line that does not fit is left out as a whole.
  */
 #ifndef SPILL_STDERR_BLOCK_H
 #define SPILL_STDERR_BLOCK_H
@@ -28,8 +28,8 @@ void spill_block_number(struct spill_block *block, uint64_t number);
 void spill_block_size(struct spill_block *block, uint64_t bytes);
 
 /*
- * A name from outside, or NULL. Only its last `most` bytes are shown, because they have the offset and
- * the file's name. Characters that steer a terminal are replaced.
+ * A name from outside, or NULL. Only its last `most` bytes are shown, because they have the offset
+ * and the file's name. Characters that steer a terminal are replaced.
  */
 void spill_block_name(struct spill_block *block, const char *name, size_t most);
 

@@ -1,7 +1,7 @@
 /*
- * Build-time tool, of record.def, which says what a line of the log may have:
+ * Build-time tool that reads record.def, the table of the log's members.
  *	gen_log schema             prints docs/log.schema.json
- *	gen_log tables FILE.md     prints the document with the table behind each line <!-- members of KIND --> made anew
+ *	gen_log tables FILE.md     prints the document with tables behind <!-- members of KIND -->
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 
 #include "gen_log.h"
 
-/* Behind it comes the table, up to the first line that is none of it. */
+/* A table follows it. */
 #define MARK "<!-- members of "
 #define COMMON "every line"
 
@@ -21,6 +21,7 @@
 #define NEEDED(key, how, field, words, text) {key, words, text, SPILL_MEMBER_##how, true, NULL},
 #define OPTIONAL(key, how, field, words, text) {key, words, text, SPILL_MEMBER_##how, false, NULL},
 #define INNER(key, must, field, inner, text) {key, "", text, SPILL_MEMBER_OBJECT, must, inner},
+#define FIGURES(key, field, number, inner, text) INNER(key, false, field, inner, text)
 #define SEVERAL(key, how, field, counted, room, inner, text) {key, "", text, SPILL_MEMBER_##how, false, inner},
 #define END(id) \
 	}; \
@@ -63,7 +64,7 @@ static bool has(const struct object *object, const struct member *member)
 	return false;
 }
 
-/* What several kinds have, and mean the same by. */
+/* Do several kinds have the member with the same text? */
 static bool is_common(const struct member *member)
 {
 	unsigned count = 0;
@@ -73,7 +74,7 @@ static bool is_common(const struct member *member)
 	return count > 1;
 }
 
-/* What it may be, if the text does not say so. */
+/* The words of the member, unless its text begins with them. */
 static void print_words(const struct member *member)
 {
 	const char *before = ": ";
@@ -90,7 +91,10 @@ static void print_words(const struct member *member)
 	}
 }
 
-/* The row of a member, together with those behind it that have the same text, or of `inside` the objects in an array; how many it told. */
+/*
+ * Prints one row for a member and the members behind it with the same text; returns their number.
+ * inside: prefix of the names, for the members of an object.
+ */
 static unsigned print_row(const struct object *object, unsigned at, const char *inside)
 {
 	const struct member *members = object->members;
@@ -105,7 +109,7 @@ static unsigned print_row(const struct object *object, unsigned at, const char *
 	return to - at;
 }
 
-/* Of objects that several members are, the members are told with the first. */
+/* The members of an object, once: with the first member that has it. */
 static void print_inner(const struct member *member)
 {
 	static const struct object *told[16];
@@ -122,7 +126,7 @@ static void print_inner(const struct member *member)
 		i += print_row(member->of, i, inside);
 }
 
-/* The rows of those that are common, or of those that are not. */
+/* The rows of the common members, or of the others. */
 static void print_rows(const struct object *object, bool common)
 {
 	for (unsigned i = 0; i < object->count;) {
@@ -138,7 +142,7 @@ static void print_rows(const struct object *object, bool common)
 	}
 }
 
-/* In the order in which the kinds have them, each once. */
+/* The common members, each once. */
 static void print_common(void)
 {
 	static struct member members[64];

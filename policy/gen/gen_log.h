@@ -1,4 +1,4 @@
-/* Inside gen_log: the rows of record.def, with their texts. */
+/* Inside gen_log: the rows of record.def with their texts. */
 #ifndef SPILL_GEN_LOG_H
 #define SPILL_GEN_LOG_H
 

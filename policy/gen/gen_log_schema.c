@@ -40,6 +40,7 @@ static void print_type(const struct member *member)
 	case SPILL_MEMBER_KNOWN:
 		return;
 	case SPILL_MEMBER_U64:
+	case SPILL_MEMBER_BYTES:
 		fputs("\"type\":\"integer\",\"minimum\":0,\"maximum\":18446744073709551615", stdout);
 		return;
 	case SPILL_MEMBER_INT:
@@ -70,6 +71,7 @@ static void print_type(const struct member *member)
 		putchar(']');
 		return;
 	case SPILL_MEMBER_OBJECT:
+	case SPILL_MEMBER_FIGURES:
 		printf("\"$ref\":\"#/$defs/%s\"", member->of->name);
 		return;
 	case SPILL_MEMBER_ARRAY:
@@ -82,7 +84,7 @@ static void print_type(const struct member *member)
 	}
 }
 
-/* A member a line. `text`, `kind`: of a kind of line, and what the member of that name is. */
+/* Prints a member a line. For a kind of line: `text` describes it, and `kind` is its word. */
 static void print_object(const struct object *object, const char *text, const char *kind)
 {
 	const char *comma = "";
@@ -127,7 +129,10 @@ static void print_definition(const struct object *object)
 	print_object(object, NULL, NULL);
 }
 
-/* Unknown kinds, versions and members are a later libspill's, and good: readers skip them. */
+/*
+ * Unknown kinds, versions and members are valid: they belong to a later libspill, and readers skip
+ * them.
+ */
 void gen_log_schema(void)
 {
 	puts("{\n\t\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\n"

@@ -1,8 +1,8 @@
 /*
- * Build-time tool: gen_man NAME SECTION SUMMARY prints the Markdown of a generated document on standard input as a manual page,
- * man(7), which refers to our others. It knows what those documents have: headings, paragraphs, `code`, indented code, lists, links
- * (of which the words stay), and tables, each row of which becomes a paragraph behind its first cell, the other cells behind their
- * column's name.
+ * Build-time tool: gen_man NAME SECTION SUMMARY reads Markdown and prints a manual page, man(7),
+ * that refers to our other pages. It knows headings, paragraphs, `code`, indented code, lists,
+ * links and tables. Of a link the words stay. A row of a table becomes a paragraph with the first
+ * cell as its title, and the other cells behind the names of their columns.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,11 +11,11 @@
 
 #define COLUMNS 8
 
-static char columns[COLUMNS][64]; /* names of the table that we are in */
+static char columns[COLUMNS][64]; /* names of the current table */
 static unsigned column_count;
 static bool in_table, in_code;
 
-/* Characters that roff would take for its own, or print as another. `code`: also a hyphen is a minus. */
+/* Escapes characters that roff would change. code: a hyphen becomes a minus. */
 static void print_character(char c, bool code)
 {
 	switch (c) {
@@ -39,7 +39,7 @@ static void print_character(char c, bool code)
 	}
 }
 
-/* [words](where): how many bytes the words have, or 0 if it is no link. */
+/* [words](target): length of the words, or 0 if it is no link. */
 static size_t link_words(const char *text, size_t length)
 {
 	size_t words = strcspn(text, "]");
@@ -71,7 +71,7 @@ static void print_text(const char *text, size_t length)
 	}
 }
 
-/* The next cell of a row, its blanks off; NULL behind the last. A `|` is never within a cell here. */
+/* The next cell of a row without blanks, or NULL. pre: no cell has a `|` */
 static const char *next_cell(const char **row, size_t *length)
 {
 	const char *cell = *row + 1;
@@ -125,7 +125,7 @@ static void print_row(const char *row)
 	}
 }
 
-/* Headings are in capitals, as in any manual page, with what is code in them left as it is. */
+/* Headings are in capitals, except for code. */
 static void print_heading(const char *text)
 {
 	bool code = false;
@@ -164,7 +164,7 @@ static void print_line(const char *line)
 	else if (table)
 		print_row(line);
 	in_table = table;
-	/* The title has a place of its own, and how the document is kept is not for readers of manuals. */
+	/* main prints the title. Readers of a manual do not need the note on generation. */
 	if (table || !strncmp(line, "# ", 2) || !strncmp(line, "Generated from ", 15) ||
 	    !strncmp(line, "<!--", 4))
 		return;

@@ -1,6 +1,8 @@
 /*
- * Build-time tool: prints docs/options.md from policy/options/options.def; a test compares. With --sample: the example policy;
- * with --variables: the variables, for libspill(7); with --words: a dictionary for the fuzzer.
+ * Build-time tool: prints docs/options.md from options.def; a test compares.
+ *	--sample      prints the example policy
+ *	--variables   prints the variables, for libspill(7)
+ *	--words       prints a dictionary for the fuzzer
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,98 +16,82 @@ static const char head[] =
     "# Options of a policy file\n"
     "\n"
     "Generated from `policy/options/options.def` by `policy/gen/gen_options.c`; do not edit. A test "
-    "compares. A sample\n"
-    "with comments: [policy.md](policy.md).\n"
+    "compares.\n"
+    "A sample with comments: [policy.md](policy.md).\n"
     "\n"
-    "A policy file has `[section]` lines and `key = value` lines; a comment is a line of its own that "
-    "begins\n"
-    "with `#`. Sizes are plain bytes or `512MiB`, `4.5GiB` (B, KiB, MiB, GiB, TiB, all binary: 1 KiB is "
-    "1024\n"
-    "bytes), percentages `75%`, times `250ms`, `1.5s` (us, ms, s, min, h). An unknown name, a bad value or "
-    "a\n"
-    "duplicate is an error with file, line and column, and the whole "
-    "file "
-    "is\n"
-    "refused: the defaults then hold with `mode = observe`. `spill check FILE` tells before a program does.\n"
+    "A policy file has `[section]` lines and `key = value` lines. A comment is a line of its own that\n"
+    "begins with `#`. Sizes are plain bytes, or `512MiB`, `4.5GiB` (B, KiB, MiB, GiB, TiB; all are\n"
+    "binary: 1 KiB is 1024 bytes). Percentages are `75%`, times `250ms`, `1.5s` (us, ms, s, min, h). An\n"
+    "unknown name, a bad value or a duplicate is an error with file, line and column. Then the whole\n"
+    "file is refused, and the defaults hold with `mode = observe`. `spill check FILE` finds such errors\n"
+    "before a program starts.\n"
     "\n"
-    "Each option is looked up in this order, the first that sets it wins: its environment variable; the file "
-    "named by\n"
-    "`SPILL_POLICY`; `$XDG_CONFIG_HOME/spill/PROGRAM.conf` (`~/.config` if unset); "
-    "`$XDG_CONFIG_HOME/spill/spill.conf`;\n"
-    "`/etc/spill/spill.conf`; the profile that `spill.profile` names; the default. PROGRAM is the "
-    "executable's "
-    "name, or for\n"
-    "interpreters the script or `-m` module. A file must be regular, belong to the user or to root, and not "
-    "be "
-    "writable by\n"
-    "others. `SPILL=0` switches everything off; `SPILL_LOG` is another name of `SPILL_LOG_PATH`. A "
-    "privileged "
-    "program reads\n"
-    "`/etc/spill/spill.conf` and the profile that it names only, and writes no log.\n"
-    "`spill policy --for PROGRAM` prints what holds for a program, and where each value comes from.\n"
+    "The first source that sets an option wins:\n"
     "\n"
-    "So `/etc/spill/spill.conf` is what an administrator gives to all users as a start, with `[app NAME]` "
-    "and rules of\n"
-    "`program` for some programs; each user may set any of it otherwise, or `SPILL=0`. It bounds nobody who "
-    "does not want\n"
-    "to be bound. What held in a run stands in the first line of its log, each value with its source (`spill "
-    "log`).\n";
+    "1. its environment variable;\n"
+    "2. the file named by `SPILL_POLICY`;\n"
+    "3. `$XDG_CONFIG_HOME/spill/PROGRAM.conf` (`~/.config` if unset);\n"
+    "4. `$XDG_CONFIG_HOME/spill/spill.conf`;\n"
+    "5. `/etc/spill/spill.conf`;\n"
+    "6. the profile that `spill.profile` names;\n"
+    "7. the default.\n"
+    "\n"
+    "PROGRAM is the executable's name, or for interpreters the script or `-m` module. A file must be\n"
+    "regular, belong to the user or to root, and not be writable by others. `SPILL=0` switches\n"
+    "everything off. `SPILL_LOG` is another name of `SPILL_LOG_PATH`. A privileged program reads only\n"
+    "`/etc/spill/spill.conf` and the profile that it names, and writes no log.\n"
+    "`spill policy --for PROGRAM` prints the values for a program, and the source of each.\n"
+    "\n"
+    "So an administrator can write defaults for all users into `/etc/spill/spill.conf`, with\n"
+    "`[app NAME]` and rules with `program` for some programs. Each user can override them, or set\n"
+    "`SPILL=0`: they are no limits. The first line of a log has the values of its run, each with its\n"
+    "source (`spill log`).\n";
 
-static const char app[] = "\n## For one program: `[app NAME]`\n"
-                          "\n"
-                          "A section for the programs that NAME matches, in a file that several share. NAME "
-                          "is a PROGRAM as above or a\n"
-                          "pattern of such names: `*` is any characters, `?` any one. Its keys are any of "
-                          "the options above by their whole\n"
-                          "names:\n"
-                          "\n"
-                          "    [device]\n"
-                          "    reserve = 256MiB\n"
-                          "    [app llama-*]\n"
-                          "    device.limit = 10GiB\n"
-                          "    movable.enable = on\n"
-                          "\n"
-                          "Its values come before those of the file's other sections, wherever it stands in "
-                          "the file, and of several\n"
-                          "sections that match the first that has the key; what comes before the file in the "
-                          "order above still wins over\n"
-                          "them. `[device N]` is for all programs, and its values hold for its device "
-                          "whatever `[app NAME]` says of the\n"
-                          "others. Sections of other programs are checked as strictly. A NAME that stands "
-                          "there twice is an error, and so is\n"
-                          "one with a `/`; at most %d sections a file.\n";
+static const char app[] =
+    "\n"
+    "## For one program: `[app NAME]`\n"
+    "\n"
+    "A section for the programs that NAME matches, in a file that several programs share. NAME is a\n"
+    "PROGRAM as above, or a pattern of such names: `*` matches any characters, `?` any one. Its keys\n"
+    "are the options above by their whole names:\n"
+    "\n"
+    "    [device]\n"
+    "    reserve = 256MiB\n"
+    "    [app llama-*]\n"
+    "    device.limit = 10GiB\n"
+    "    movable.enable = on\n"
+    "\n"
+    "Its values override those of the file's other sections, wherever it is in the file. If several\n"
+    "sections match, the first one that has the key wins. Sources before this file still win over them.\n"
+    "A value of `[device N]` holds for its device in all programs; `[app NAME]` changes the other\n"
+    "devices. Sections for other programs are checked as strictly. A NAME that is there twice is an\n"
+    "error, and so is one with a `/`. A file has at most %d such sections.\n";
 
 static const char rules[] =
-    "\n## Rules: `[rule NAME]`\n"
     "\n"
-    "A rule is a section of its own, with a name that the log tells wherever it decided. It has keys by "
-    "which "
-    "it matches a\n"
-    "request, all of which have to fit (with none of them it matches every request), and keys by which it "
-    "acts, of which it\n"
-    "needs one:\n"
+    "## Rules: `[rule NAME]`\n"
+    "\n"
+    "A rule is a section with a name. The log names the rule of each decision. A rule has keys by which\n"
+    "it matches a request, which must all fit; with none of them it matches every request. It needs at\n"
+    "least one of the keys by which it acts:\n"
     "\n"
     "    [rule kv-cache]\n"
     "    size = 256MiB..\n"
     "    caller = libggml-*.so*\n"
     "    place = split\n"
     "\n"
-    "The first rule that matches a request is the one that counts, whole: what it does not say is as without "
-    "any rule, and\n"
-    "no later rule adds to it. The order is that of the sources: the rules of an earlier file first, within "
-    "a file from its\n"
-    "top. A NAME that an earlier file has used hides the rule of that name in a later one; the same NAME "
-    "twice in one file is\n"
-    "an error. A rule for another `program` is as if it were not there. At most %d rules hold for a program, "
-    "and as many may\n"
-    "stand in one file. Rules have no variables. A pattern is as that of `[app NAME]`,\n"
-    "and one: for two libraries write two rules. `spill check` and `spill policy` tell of a rule that is "
-    "never reached, since one\n"
-    "before it matches all that it does; `spill log`, how many requests each rule had in a run.\n"
+    "The first rule that matches a request decides it alone. For a key that this rule does not have, no\n"
+    "other rule counts. The rules of an earlier source come first; within a file, the order is from the\n"
+    "top. If two files have a rule of one NAME, the earlier one hides the later one. The same NAME\n"
+    "twice in one file is an error. A rule for another `program` is ignored. At most %d rules hold for\n"
+    "a program, and as many fit into one file. Rules have no variables. A key has one pattern, as in\n"
+    "`[app NAME]`: for two libraries write two rules. `spill check` and `spill policy` report a rule\n"
+    "that is never reached, because an earlier rule matches all of its requests. `spill log` prints how\n"
+    "many requests each rule had in a run.\n"
     "\n"
-    "What a rule cannot have (`place = split` in a stream capture, host memory beyond `host.limit`, a device "
-    "that cannot do it)\n"
-    "goes on as if the rule had no `place`, and the log says what was tried.\n";
+    "If a rule's `place` is impossible, the request goes on as without `place`, and the log has the\n"
+    "attempt. Examples are `place = split` in a stream capture, host memory beyond `host.limit`, and a\n"
+    "device that does not support the place.\n";
 
 void print_values(const struct spill_option *row)
 {
@@ -133,17 +119,16 @@ static void print_table(void)
 }
 
 static const char profiles[] =
-    "\n## Profiles: `spill.profile = NAME`\n"
     "\n"
-    "A profile is a shipped policy, as a start: it is the lowest source before the defaults, and its rules "
-    "are "
-    "behind all\n"
-    "others. Its text is in the library, and installed as `share/spill/profiles/NAME.conf`, to be read or "
-    "copied and changed; a\n"
-    "rule of the same name in a file of yours stands instead of the profile's.\n"
+    "## Profiles: `spill.profile = NAME`\n"
+    "\n"
+    "A profile is a shipped policy to start from. It is the last source before the defaults, and its\n"
+    "rules come after all others. Its text is in the library, and installed as\n"
+    "`share/spill/profiles/NAME.conf` to read, or to copy and change. A rule of the same name in your\n"
+    "file replaces the profile's rule.\n"
     "\n";
 
-/* The first paragraph of its comment: "# NAME: what for" and on. */
+/* Prints the first paragraph of its comment, which begins with "# NAME: ". */
 static void print_profile(const struct spill_profile *profile)
 {
 	const char *line = profile->text + strlen("# ") + strlen(profile->name);
@@ -158,7 +143,7 @@ static void print_profile(const struct spill_profile *profile)
 	puts("");
 }
 
-/* Of rules: what they match by, or what they act by. */
+/* Keys of rules: acts, or matches. */
 static void print_rule_table(bool acts)
 {
 	puts("\n| key | values | meaning |\n|---|---|---|");
@@ -188,16 +173,14 @@ static void print_document(void)
 		spill_option_variable(slot, name, sizeof(name));
 		printf("%s`%s`", slot == SPILL_OPTIONS + 1 ? "" : ", ", name);
 	}
-	puts(". A default of `auto` in `oom.chain` is `trim, demote, split, managed, "
-	     "host` as far\n"
-	     "as the device can do them; with `device.memory = integrated` it is `trim, managed, host`, with "
-	     "`coherent` managed\n"
-	     "comes before split.");
+	puts(". `oom.chain = auto` is `trim, demote, split, managed, host`, without the steps that the\n"
+	     "device does not support. With `device.memory = integrated` it is `trim, managed, host`. With\n"
+	     "`coherent`, managed comes before split.");
 	printf(app, SPILL_INI_APPS);
 	printf(rules, SPILL_RULES);
-	puts("\nA rule matches by:");
+	puts("\nKeys by which a rule matches:");
 	print_rule_table(false);
-	puts("\nand acts by:");
+	puts("\nKeys by which it acts:");
 	print_rule_table(true);
 	fputs(profiles, stdout);
 	for (const struct spill_profile *profile = spill_profiles; profile->name; profile++)

@@ -1,10 +1,13 @@
-/* Build-time tool: gen_profiles FILE… prints the files as the C table of ini_file.h; each is NAME.conf. */
+/*
+ * Build-time tool: gen_profiles FILE… prints files NAME.conf as the table spill_profiles
+ * (ini_file.h).
+ */
 #include <stdio.h>
 #include <string.h>
 
 #include "glob.h"
 
-/* In octal, with all its digits, so that no digit that follows is taken for one of them. */
+/* In octal with three digits, so that a digit behind it is not part of it. */
 static void print_byte(int c)
 {
 	if (c == '\n')

@@ -1,6 +1,6 @@
 /*
- * Prints the example policy from policy/options/options.def: every key at its default behind a `#`, so that the file as it is changes
- * nothing, and without those it is one that says the defaults and has one rule. A test reads it both ways.
+ * Prints the example policy from options.def. Each key has its default behind a `#`, so the file
+ * changes nothing. Without the `#` it sets each default and has one rule. A test reads both forms.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,15 +9,16 @@
 #include "options.h"
 #include "rule_option.h"
 
-static const char head[] = "# Example policy of libspill. As it is it changes nothing: take away the # "
-                           "before what you want to change.\n"
-                           "# A # with a blank behind it is a comment; so stays what is one. Copy it to "
-                           "~/.config/spill/spill.conf, and see\n"
-                           "# `spill check FILE`, `spill policy --for PROGRAM` and spill.conf(5).\n";
+static const char head[] =
+    "# Example policy of libspill. It changes nothing: remove the # before the keys that "
+    "you want to change.\n"
+    "# A # with a blank behind it begins a comment. Copy the file to "
+    "~/.config/spill/spill.conf, and see\n"
+    "# `spill check FILE`, `spill policy --for PROGRAM` and spill.conf(5).\n";
 
 #define WIDTH 100
 
-/* As a comment, in lines of at most WIDTH characters, without the backquotes of Markdown. */
+/* Prints a comment in lines of at most WIDTH characters, without the backquotes of Markdown. */
 static void print_comment(const char *text)
 {
 	size_t column = 1;
@@ -43,7 +44,10 @@ static void print_comment(const char *text)
 	putchar('\n');
 }
 
-/* The default log is written in the shell's manner, which a policy file does not know: where it is without the variable. */
+/*
+ * The default path of the log has a shell variable, which policy files do not have: prints its
+ * default.
+ */
 static void print_initial(const struct spill_option *row)
 {
 	const char *usual = row->kind == SPILL_OPTION_PATH ? strstr(row->initial, ":-") : NULL;
@@ -73,7 +77,7 @@ static void print_device(void)
 
 static void print_rule(void)
 {
-	puts("\n# A rule: by which requests it matches, and what it does with them. The first that matches "
+	puts("\n# A rule: keys by which it matches a request, and keys by which it acts. The first match "
 	     "counts.\n"
 	     "#[rule example]");
 	for (unsigned row = 0; row < SPILL_RULE_OPTIONS; row++)

@@ -1,11 +1,14 @@
-/* Prints the variables of all options for libspill(7), as scdoc(5) in place of its line @TABLE@: a line each. */
+/*
+ * Prints a line for each option's variable, as scdoc(5), in place of the line @TABLE@ of
+ * libspill(7).
+ */
 #include <stdio.h>
 #include <string.h>
 
 #include "gen_options.h"
 #include "options.h"
 
-/* What scdoc would take for its own. */
+/* Escapes the characters of scdoc. */
 static void put_escaped(const char *text)
 {
 	for (; *text; text++) {

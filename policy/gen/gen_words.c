@@ -6,7 +6,7 @@
 #include "option_kind.h"
 #include "rule_option.h"
 
-/* No word of the table has what a dictionary's quotes would take for its own. */
+/* No word of the table has characters that a dictionary must escape. */
 static void print_row(const struct spill_option *row)
 {
 	const char *word;

@@ -5,8 +5,8 @@
 #include "text.h"
 
 /*
- * libinih's reader: gives it the next line, or the end. After an error the input ends too. Comments come as
- * empty lines, so that libinih's own idea of them does not matter.
+ * Gives libinih the next line, or the end. The input also ends after an error. Comments become
+ * empty lines, so that libinih's own syntax of comments does not matter.
  */
 static char *next_line(char *buffer, int size, void *stream)
 {
@@ -51,7 +51,7 @@ static bool say_duplicate(struct spill_ini *file, const char *key, unsigned firs
 	return spill_ini_fail(file, 0, why);
 }
 
-/* What is wrong with the key or the value of the current line. */
+/* Fails with the error about the key or the value of the current line. */
 static bool fail_option(struct spill_ini *file, const struct spill_error *error)
 {
 	size_t value = spill_ini_skip_blanks(file, spill_ini_find(file, 0, "=") + 1);
@@ -60,7 +60,7 @@ static bool fail_option(struct spill_ini *file, const struct spill_error *error)
 	                      error->text);
 }
 
-static bool handle_rule(struct spill_ini *file, const char *key, const char *value)
+static bool take_rule_key(struct spill_ini *file, const char *key, const char *value)
 {
 	struct spill_error error;
 	int row = spill_rule_option_find(key, &error);
@@ -73,8 +73,8 @@ static bool handle_rule(struct spill_ini *file, const char *key, const char *val
 	return !spill_rule_option_put(&file->rule, (unsigned)row, value, &error) || fail_option(file, &error);
 }
 
-/* libinih's handler: one option of the current line; 0 is an error. */
-static int handle(void *user, const char *section, const char *key, const char *value)
+/* libinih's handler for the option of the current line. 0: an error. */
+static int take_option(void *user, const char *section, const char *key, const char *value)
 {
 	struct spill_ini *file = user;
 	struct spill_error error;
@@ -82,7 +82,7 @@ static int handle(void *user, const char *section, const char *key, const char *
 	int slot;
 
 	if (file->rule.name[0])
-		return handle_rule(file, key, value);
+		return take_rule_key(file, key, value);
 	slot = spill_option_find(section, key, &error);
 	if (slot < 0)
 		return fail_option(file, &error);
@@ -97,7 +97,7 @@ static int handle(void *user, const char *section, const char *key, const char *
 	return 1;
 }
 
-static bool pass(struct spill_ini *file)
+static bool read_once(struct spill_ini *file)
 {
 	int result;
 
@@ -110,9 +110,9 @@ static bool pass(struct spill_ini *file)
 	file->rule.name[0] = '\0';
 	memset(file->seen, 0, sizeof(file->seen));
 	spill_policy_default(&file->scratch);
-	result = ini_parse_stream(next_line, file, handle, file);
+	result = ini_parse_stream(next_line, file, take_option, file);
 	if (result && !file->failed) {
-		/* Stricter than ours in a way that we do not know: its word counts, at its line. */
+		/* libinih refuses a line that we accept: it is an error, too. */
 		file->line = result > 0 ? (unsigned)result : file->line;
 		spill_ini_fail(file, 0, "not a line of a policy file");
 	}
@@ -130,16 +130,16 @@ bool spill_ini_read_in(void *room, const char *name, const char *data, size_t si
 	file->size = size;
 	file->error = error;
 	file->error_size = error_size;
-	/* The same value at every call, so that callers in two threads do not disturb each other. */
+	/* The same value at each call, so two threads do not disturb each other. */
 	ini_max_line = SPILL_INI_LINE + 3;
 	if (size > SPILL_INI_FILE) {
 		file->line = 1;
 		return spill_ini_fail(file, 0, "the file is too long");
 	}
-	if (!pass(file))
+	if (!read_once(file))
 		return false;
 	file->taker = taker;
-	return !taker || pass(file);
+	return !taker || read_once(file);
 }
 
 bool spill_ini_read(const char *name, const char *data, size_t size, const struct spill_ini_taker *taker,

@@ -1,10 +1,10 @@
 /*
  * Strict reading of policy files, and the shipped policies. libinih knows the format; this reader
- * refuses each line that libinih would fold, cut or guess. libinih does not allocate here, but it is
- * not ours, so the reader is not part of the pure archive.
+ * refuses each line that libinih would fold, cut or guess. libinih does not allocate here, but it
+ * is not ours, so the reader is not part of the pure archive.
  *
- * Each message is `FILE:LINE:COL: why`, with the nearest valid name. Lines and columns count from 1,
- * columns in bytes.
+ * Each message is `FILE:LINE:COL: why`, with the nearest valid name. Lines and columns count from
+ * 1, columns in bytes.
  */
 #ifndef SPILL_INI_FILE_H
 #define SPILL_INI_FILE_H
@@ -26,9 +26,9 @@ struct spill_ini_taker {
 };
 
 /*
- * Reads the file's bytes: every section, for any program. If all of it is valid, calls `taker` (may be
- * NULL) and returns true. Otherwise returns false with the first error in `error`. `name` is the FILE
- * of messages.
+ * Reads the file's bytes: every section, for any program. If all of it is valid, calls `taker` (may
+ * be NULL) and returns true. Otherwise returns false with the first error in `error`. `name` is the
+ * FILE of messages.
  */
 bool spill_ini_read(const char *name, const char *data, size_t size, const struct spill_ini_taker *taker,
                     char *error, size_t error_size);
@@ -47,7 +47,9 @@ struct spill_profile {
 	size_t size; /* of the text */
 };
 
-/* Made by the build (gen_profiles.c), in the order of the words; a row without a name is the end. */
+/*
+ * Made by the build (gen_profiles.c), in the order of the words; a row without a name is the end.
+ */
 extern const struct spill_profile spill_profiles[];
 
 /* NULL if no profile has that name. */

@@ -1,11 +1,10 @@
-/* Lines of a policy file: their form, and the sections that they begin and end. */
+/* Lines of a policy file: their form, and their sections. */
 #include "ini_line.h"
 
 #include <string.h>
 
 #include "text.h"
 
-/* Begins `FILE:LINE:COL: `; the first error stands. */
 static bool fail_at(struct spill_ini *file, unsigned line, size_t column, const char *why)
 {
 	struct spill_text text;
@@ -48,7 +47,7 @@ size_t spill_ini_find(const struct spill_ini *file, size_t at, const char *bytes
 	return at;
 }
 
-/* What libinih or a person could read in two ways: a blank and then # or ; within the line. */
+/* A blank and then # or ; within the line is refused: it could be a comment, or not. */
 static bool check_comment(struct spill_ini *file, size_t at)
 {
 	for (; at < file->length; at++) {
@@ -59,7 +58,7 @@ static bool check_comment(struct spill_ini *file, size_t at)
 	return true;
 }
 
-/* Line of the byte at `at`. */
+/* Line number of the byte at `at`. */
 static unsigned line_of(const struct spill_ini *file, size_t at)
 {
 	unsigned line = 1;
@@ -76,7 +75,7 @@ static void add_section(struct spill_text *text, const char *word)
 	spill_text_add(text, " NAME]");
 }
 
-/* Two sections of one name would be merged, and who reads the one does not see the other. */
+/* Two sections with one name are refused: a reader could overlook one of them. */
 static bool add_name(struct spill_ini *file, struct spill_ini_names *names, const char *name, size_t column)
 {
 	size_t length = strlen(name);
@@ -86,7 +85,7 @@ static bool add_name(struct spill_ini *file, struct spill_ini_names *names, cons
 	for (unsigned i = 0; i < names->count; i++) {
 		const char *other = file->data + names->at[i];
 
-		/* A name ends at its bracket, and has none. */
+		/* A name ends at its bracket. */
 		if (memcmp(other, name, length) || other[length] != ']')
 			continue;
 		add_section(&text, names->word);

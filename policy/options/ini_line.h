@@ -1,4 +1,4 @@
-/* Inside the reader of policy files: the file that is read, and its lines (ini_line.c). */
+/* Inside the reader of policy files: its state, and the lines (ini_line.c). */
 #ifndef SPILL_INI_LINE_H
 #define SPILL_INI_LINE_H
 
@@ -12,7 +12,7 @@
 struct spill_ini_names {
 	const char *word;
 	unsigned count, most;
-	uint32_t *at; /* where they begin in the data: small, for the stack */
+	uint32_t *at; /* offsets of the names in the data */
 };
 
 struct spill_ini {
@@ -20,36 +20,38 @@ struct spill_ini {
 	const char *data;
 	size_t size, at;
 	unsigned line;
-	const char *text; /* of the current line, where columns are counted; not terminated */
+	const char *text; /* the current line, not terminated */
 	size_t length;
 	bool in_section;
 	const struct spill_ini_taker *taker;
 	char *error;
 	size_t error_size;
 	bool failed;
-	struct spill_policy scratch;       /* values are validated by setting them */
-	unsigned seen[SPILL_OPTION_SLOTS]; /* line of an option's first value, to refuse a second */
-	char app[SPILL_INI_NAME + 1];      /* NAME of the [app NAME] that we are in, or "" */
+	struct spill_policy scratch;       /* to validate values by setting them */
+	unsigned seen[SPILL_OPTION_SLOTS]; /* line of an option's first value; a second is refused */
+	char app[SPILL_INI_NAME + 1];      /* NAME of the current [app NAME], or "" */
 	unsigned app_seen[SPILL_OPTION_SLOTS];
 	struct spill_ini_names apps, rules;
 	uint32_t app_at[SPILL_INI_APPS], rule_at[SPILL_RULES];
-	struct spill_rule rule; /* of the [rule NAME] that we are in; no name: of none */
+	struct spill_rule rule; /* the current [rule NAME]; without a name: none */
 	unsigned rule_line;
 	unsigned rule_seen[SPILL_RULE_OPTIONS];
 };
-_Static_assert(sizeof(struct spill_ini) <= SPILL_INI_ROOM, "who reads a file has this room for it");
+_Static_assert(sizeof(struct spill_ini) <= SPILL_INI_ROOM, "the caller of spill_ini_read_in has this room");
 
-/* Begins `FILE:LINE:COL: ` with the current line; the first error stands. Returns false. */
+/* Writes `FILE:LINE:COL: why` for the current line, unless there is an error. Returns false. */
 bool spill_ini_fail(struct spill_ini *file, size_t column, const char *why);
 
-/* Index in the line of the first byte from `at` that is no blank, or is one of `bytes`; the length if none is. */
+/*
+ * Index of the first byte from `at` on that is no blank, or is one of `bytes`; the length if none.
+ */
 size_t spill_ini_skip_blanks(const struct spill_ini *file, size_t at);
 size_t spill_ini_find(const struct spill_ini *file, size_t at, const char *bytes);
 
-/* Refuses what cannot be a line of a policy. Blank lines and comments are fine anywhere. */
+/* Checks the form of the line. Blank lines and comments are valid anywhere. */
 bool spill_ini_check_line(struct spill_ini *file);
 
-/* Where a section or the file ends: the rule that we are in, if any, is complete. */
+/* Completes the current rule, if any: its section or the file ends. */
 bool spill_ini_end_rule(struct spill_ini *file);
 
 #endif

@@ -144,7 +144,9 @@ void spill_add_bytes(struct spill_text *text, const struct spill_option *row, co
 	spill_add_amount(text, row, &(struct spill_amount){SPILL_AMOUNT_BYTES, *(const uint64_t *)field});
 }
 
-/* Reads one end of a range: `length` bytes of value + start. A missing end leaves *end unchanged. */
+/*
+ * Reads one end of a range: `length` bytes of value + start. A missing end leaves *end unchanged.
+ */
 static const char *read_end(const char *value, size_t start, size_t length, uint64_t *end, size_t *at)
 {
 	char text[64];

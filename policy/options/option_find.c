@@ -10,7 +10,7 @@ static bool row_is(unsigned row, const char *section, const char *key)
 	return !strcmp(spill_option_row(row)->section, section) && !strcmp(spill_option_row(row)->key, key);
 }
 
-static struct spill_text fail(struct spill_error *error, enum spill_option_part part, size_t offset)
+static struct spill_text begin_error(struct spill_error *error, enum spill_option_part part, size_t offset)
 {
 	error->part = part;
 	error->offset = offset;
@@ -38,7 +38,7 @@ void spill_option_add_out_of_range(struct spill_text *text)
 	spill_text_number(text, SPILL_DEVICES - 1);
 }
 
-/* `[device N]`: the number; -1 if the section is another; -2 and why not. */
+/* The number of `[device N]`; -1: another section; -2: a bad number, and the reason. */
 static int section_device(const char *section, struct spill_error *error)
 {
 	static const char prefix[] = "device ";
@@ -54,7 +54,7 @@ static int section_device(const char *section, struct spill_error *error)
 
 	if (number >= 0 && number < SPILL_DEVICES)
 		return number;
-	text = fail(error, SPILL_PART_SECTION, start);
+	text = begin_error(error, SPILL_PART_SECTION, start);
 	if (number < 0) {
 		spill_text_add(&text, "bad device number ");
 		spill_text_quote(&text, section + start, strlen(section + start));
@@ -100,7 +100,7 @@ const char *spill_option_rule(const char *section)
 	return name_behind("rule", section);
 }
 
-/* A name that no program can have would be a section that is silently never used. */
+/* Refuses a name that no program can have: the section would never be used. */
 static int check_app(const char *section, const char *name, struct spill_error *error)
 {
 	const char *slash = strchr(name, '/');
@@ -108,7 +108,7 @@ static int check_app(const char *section, const char *name, struct spill_error *
 
 	if (*name && !slash)
 		return 0;
-	text = fail(error, SPILL_PART_SECTION, (size_t)((slash ? slash : name) - section));
+	text = begin_error(error, SPILL_PART_SECTION, (size_t)((slash ? slash : name) - section));
 	spill_text_add(&text, slash ? "a program's name has no folder: write [app NAME]"
 	                            : "the program's name is missing: write [app NAME]");
 	return -1;
@@ -123,11 +123,11 @@ static int check_rule(const char *section, const char *name, struct spill_error 
 	else if (strlen(name) >= SPILL_RULE_NAME)
 		why = "the rule's name is too long";
 	else if (!strcmp(name, "default"))
-		why = "'default' is what the log calls no rule: give it another name";
+		why = "'default' means no rule in the log: choose another name";
 	if (!why)
 		return 0;
 
-	struct spill_text text = fail(error, SPILL_PART_SECTION, (size_t)(name - section));
+	struct spill_text text = begin_error(error, SPILL_PART_SECTION, (size_t)(name - section));
 
 	spill_text_add(&text, why);
 	return -1;
@@ -148,10 +148,10 @@ int spill_option_section(const char *section, struct spill_error *error)
 		return check_rule(section, rule, error);
 	if (section_known(section))
 		return 0;
-	text = fail(error, SPILL_PART_SECTION, 0);
+	text = begin_error(error, SPILL_PART_SECTION, 0);
 	spill_text_add(&text, "unknown section ");
 	spill_text_quote(&text, section, strlen(section));
-	/* By the first word: a number or a name may follow it. */
+	/* Compares the first word: a number or a name may follow it. */
 	spill_nearest_begin(&nearest, section, strcspn(section, " "));
 	spill_nearest_offer(&nearest, "app", 3);
 	spill_nearest_offer(&nearest, "rule", 4);
@@ -167,10 +167,10 @@ int spill_option_section(const char *section, struct spill_error *error)
 	return -1;
 }
 
-/* Names what the user may have meant: the key of another section, else the nearest of this one. */
+/* Suggests the key in another section, else the nearest key of this section. */
 static int say_unknown_key(const char *section, const char *key, struct spill_error *error)
 {
-	struct spill_text text = fail(error, SPILL_PART_KEY, 0);
+	struct spill_text text = begin_error(error, SPILL_PART_KEY, 0);
 	struct spill_nearest nearest;
 
 	spill_text_add(&text, "unknown key ");
@@ -216,14 +216,17 @@ static int find_for_device(int device, const char *key, struct spill_error *erro
 			return (int)slot + device;
 		spill_nearest_offer(&nearest, name, strlen(name));
 	}
-	text = fail(error, SPILL_PART_KEY, 0);
+	text = begin_error(error, SPILL_PART_KEY, 0);
 	spill_text_quote(&text, key, strlen(key));
 	spill_text_add(&text, " cannot be set for one device; the nearest is ");
 	spill_text_quote(&text, nearest.best, strlen(nearest.best));
 	return -1;
 }
 
-/* A key of `[app NAME]`, "device.limit"; of "limit" alone, the option of that name is the nearest. */
+/*
+ * Slot of a key of `[app NAME]`, "device.limit". For "limit" alone, suggests the option with that
+ * key.
+ */
 static int find_for_app(const char *key, struct spill_error *error)
 {
 	struct spill_nearest nearest;
@@ -239,7 +242,7 @@ static int find_for_app(const char *key, struct spill_error *error)
 		if (!bare[0] && !strcmp(key, spill_option_row(row)->key))
 			memcpy(bare, name, sizeof(name));
 	}
-	text = fail(error, SPILL_PART_KEY, 0);
+	text = begin_error(error, SPILL_PART_KEY, 0);
 	if (!strncmp(key, "device ", 7) || !strncmp(key, "rule", 4) ||
 	    (!bare[0] && spill_rule_option_is(key))) {
 		spill_text_quote(&text, key, strlen(key));
@@ -273,9 +276,7 @@ int spill_option_find(const char *section, const char *key, struct spill_error *
 	return say_unknown_key(section, key, error);
 }
 
-/*
- * SPILL_DEVICE_<N>_LIMIT: its slot; -1 if the name is of another form, -2 if there can be no such device.
- */
+/* Slot of SPILL_DEVICE_<N>_LIMIT; -1: the name has another form; -2: N is out of range. */
 static int variable_device(const char *variable)
 {
 	static const char before[] = "SPILL_DEVICE_";
@@ -288,7 +289,7 @@ static int variable_device(const char *variable)
 	device = spill_option_device(number, strspn(number, "0123456789"));
 	number += strspn(number, "0123456789");
 	for (unsigned slot = SPILL_OPTIONS; device >= 0 && slot < SPILL_OPTION_SLOTS; slot += SPILL_DEVICES) {
-		/* The name for device 0 has one digit. */
+		/* The name for device 0 has one digit, so the rest begins there. */
 		spill_option_variable(slot, name, sizeof(name));
 		if (!strcmp(number, name + sizeof(before)))
 			return device < SPILL_DEVICES ? (int)slot + device : -2;
@@ -296,7 +297,7 @@ static int variable_device(const char *variable)
 	return -1;
 }
 
-/* Of SPILL_DEVICE_1_LIMT, SPILL_DEVICE_1_LIMIT is the nearest: that of all devices would do something else. */
+/* Suggests SPILL_DEVICE_1_LIMIT for SPILL_DEVICE_1_LIMT, and not the variable of all devices. */
 static void offer_devices(struct spill_nearest *nearest, const char *variable)
 {
 	static const char before[] = "SPILL_DEVICE_";
@@ -334,7 +335,7 @@ int spill_option_find_variable(const char *variable, struct spill_error *error)
 		spill_nearest_offer(&nearest, name, strlen(name));
 	}
 	offer_devices(&nearest, variable);
-	text = fail(error, SPILL_PART_SECTION, 0);
+	text = begin_error(error, SPILL_PART_SECTION, 0);
 	if (found == -2) {
 		spill_option_add_out_of_range(&text);
 		return -2;

@@ -94,7 +94,9 @@ void spill_policy_default(struct spill_policy *policy)
 	for (unsigned slot = 0; slot < SPILL_OPTIONS; slot++) {
 		const struct spill_option *row = spill_option_row(slot);
 
-		/* The default path has the form of a shell variable; an empty field stands for it. */
+		/*
+		 * The default path has the form of a shell variable; an empty field stands for it.
+		 */
 		if (row->kind != SPILL_OPTION_PATH)
 			spill_option_put(policy, slot, row->initial, &ignored);
 	}

@@ -9,7 +9,9 @@
 #include "text.h"
 
 struct spill_kind {
-	/* Reads the whole of `value` into `field`. 0, or -1, the reason, and the field unchanged. */
+	/*
+	 * Reads the whole of `value` into `field`. 0, or -1, the reason, and the field unchanged.
+	 */
 	int (*put)(const struct spill_option *row, void *field, const char *value, struct spill_error *error);
 	/* Adds the field's value as a user would write it. */
 	void (*add)(struct spill_text *text, const struct spill_option *row, const void *field);
@@ -51,7 +53,10 @@ const void *spill_option_value(const struct spill_policy *policy, unsigned slot)
 /* The next item of a comma-separated list at *at, without blanks around it. False at the end. */
 bool spill_option_item(const char *list, size_t *at, const char **item, size_t *length);
 
-/* A device number from its digits, without sign and leading zeros; SPILL_DEVICES if too large, or -1. */
+/*
+ * A device number from its digits, without sign and leading zeros; SPILL_DEVICES if too large, or
+ * -1.
+ */
 int spill_option_device(const char *text, size_t length);
 void spill_option_add_out_of_range(struct spill_text *text);
 

@@ -161,8 +161,8 @@ void spill_add_onoff(struct spill_text *text, const struct spill_option *row, co
 }
 
 /*
- * Reads a list into positions of `words`. An empty value is an empty list; an empty item is an error.
- * Returns the count, or -1. pre: `words` has at most SPILL_STEPS items
+ * Reads a list into positions of `words`. An empty value is an empty list; an empty item is an
+ * error. Returns the count, or -1. pre: `words` has at most SPILL_STEPS items
  */
 static int read_list(const char *words, const char *value, int index[SPILL_STEPS], struct spill_error *error)
 {

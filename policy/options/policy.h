@@ -1,7 +1,8 @@
 /*
  * The policy: the value of each option.
  *
- * Sizes are bytes. docs/options.md has the words and the defaults; it is generated from options.def.
+ * Sizes are bytes. docs/options.md has the words and the defaults; it is generated from
+ * options.def.
  */
 #ifndef SPILL_POLICY_H
 #define SPILL_POLICY_H
@@ -16,7 +17,9 @@
 /* Most devices that one process can have limits for. NVIDIA's own tools stop at 32 a node. */
 #define SPILL_DEVICES 32
 
-/* The NUMA node nearest to the device, and how many nodes Linux has at most (CONFIG_NODES_SHIFT). */
+/*
+ * The NUMA node nearest to the device, and how many nodes Linux has at most (CONFIG_NODES_SHIFT).
+ */
 #define SPILL_NODE_NEAREST (-1)
 #define SPILL_NODES 1024
 

@@ -4,7 +4,7 @@
 
 #include "glob.h"
 
-/* Of the devices a rule is for; those that are not known are SPILL_DEVICES. */
+/* Does the rule hold for the device? An unknown device is SPILL_DEVICES. */
 static bool is_on(const struct spill_rule *rule, unsigned device)
 {
 	if (!(rule->set & SPILL_RULE_HAS_DEVICE))
@@ -37,7 +37,7 @@ static void find_edges(struct spill_rules *rules)
 		if (!(rule->set & SPILL_RULE_HAS_SIZE))
 			continue;
 		add_edge(rules, rule->least);
-		/* Behind the largest number comes 0, where an edge does no harm. */
+		/* The largest number + 1 is 0, where an edge does no harm. */
 		add_edge(rules, rule->most + 1);
 	}
 }
@@ -57,7 +57,7 @@ static void index_rule(struct spill_rules *rules, unsigned i)
 		if (!(rule->set & SPILL_RULE_HAS_GROWTH) || rule->growth == grows)
 			rules->by_grows[grows] |= bit;
 	}
-	/* All sizes between two edges meet the same rules: the first of them stands for all. */
+	/* All sizes between two edges match the same rules as the first of them. */
 	for (unsigned at = 0; at <= rules->edges; at++)
 		rules->of_size[at] |= is_of_size(rule, at ? rules->edge[at - 1] : 0) ? bit : 0;
 }
@@ -73,7 +73,7 @@ void spill_rules_index(struct spill_rules *rules)
 		index_rule(rules, i);
 }
 
-/* Length of the name without its suffixes: cuMemAllocAsync of cuMemAllocAsync_ptsz, hipMalloc of hipMalloc_spt. */
+/* Length of the name without suffixes: cuMemAllocAsync_ptsz is cuMemAllocAsync. */
 static size_t bare_length(const char *api)
 {
 	static const char *const suffixes[] = {"_ptsz", "_ptds", "_spt", "_v2", "_v3"};
@@ -88,7 +88,7 @@ static size_t bare_length(const char *api)
 	return length;
 }
 
-static bool is_api(const char *glob, const char *api)
+static bool matches_api(const char *glob, const char *api)
 {
 	char bare[SPILL_RULE_GLOB];
 	size_t length = bare_length(api);
@@ -109,7 +109,7 @@ uint64_t spill_rules_of(const struct spill_rules *rules, const char *api, const 
 	for (unsigned i = 0; i < rules->count; i++) {
 		const struct spill_rule *rule = &rules->rule[i];
 
-		if ((rule->set & SPILL_RULE_HAS_API) && !is_api(rule->api, api))
+		if ((rule->set & SPILL_RULE_HAS_API) && !matches_api(rule->api, api))
 			continue;
 		if ((rule->set & SPILL_RULE_HAS_CALLER) && !spill_glob_object(rule->caller, caller))
 			continue;
@@ -118,12 +118,12 @@ uint64_t spill_rules_of(const struct spill_rules *rules, const char *api, const 
 	return mask;
 }
 
-/* What is compared, a file or a whole path, is not the same for all callers. */
+/* Does the earlier pattern match each text that the later one matches? False if unsure. */
 static bool glob_covers(const char *earlier, const char *later)
 {
 	if (!earlier[strspn(earlier, "*")])
 		return true;
-	/* A star of the later one is any text, which a '?' is not. */
+	/* One is compared with paths, the other with names; or a '*' matches more than a '?'. */
 	if (!strchr(earlier, '/') != !strchr(later, '/') || (strchr(earlier, '?') && strchr(later, '*')))
 		return false;
 	return spill_glob(earlier, later);
@@ -148,8 +148,10 @@ bool spill_rule_covers(const struct spill_rule *earlier, const struct spill_rule
 	       (!(keys & SPILL_RULE_HAS_PROGRAM) || glob_covers(earlier->program, later->program));
 }
 
-/* Rules for a size. Halves what is left without a branch on sizes, which nobody could predict. */
-static uint64_t of_size(const struct spill_rules *rules, uint64_t bytes)
+/*
+ * Mask of the rules for a size. Binary search without branches, because sizes are not predictable.
+ */
+static uint64_t rules_for_size(const struct spill_rules *rules, uint64_t bytes)
 {
 	const uint64_t *from = rules->edge;
 
@@ -170,7 +172,7 @@ const struct spill_rule *spill_rule_find(const struct spill_policy *policy, cons
 		return NULL;
 	fit = ask->rules & rules->on_device[device] & rules->by_grows[ask->grows];
 	if (fit)
-		fit &= of_size(rules, ask->bytes);
+		fit &= rules_for_size(rules, ask->bytes);
 	return fit ? &rules->rule[__builtin_ctzll(fit)] : NULL;
 }
 

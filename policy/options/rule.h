@@ -2,10 +2,10 @@
  * Rules: the contents of a `[rule NAME]` section, and the rule that holds for a request. Pure; the
  * caller has the arrays.
  *
- * The keys that a rule sets (`set`) say which requests it matches and how it acts. The first rule of
- * the list that matches a request decides it alone: for a key that this rule does not set, no later
- * rule counts. Rules of an earlier source come first; within a file, from the top. A later rule
- * whose name was used before is left out.
+ * The keys that a rule sets (`set`) say which requests it matches and how it acts. The first rule
+ * of the list that matches a request decides it alone: for a key that this rule does not set, no
+ * later rule counts. Rules of an earlier source come first; within a file, from the top. A later
+ * rule whose name was used before is left out.
  *
  * Matching has two parts. `api` and `caller` depend on the call site only: spill_rules_of compares
  * them once a site, and the result is kept as a mask of rules. `size`, `device` and `growth` are
@@ -26,9 +26,9 @@
 
 /* Values of `place` and `over`. */
 enum spill_rule_place {
-	SPILL_RULE_DEVICE,  /* the driver's plain call, never chunks; a full device is handled as usual */
-	SPILL_RULE_MOVABLE, /* movable chunks, as far as that is safe, on an empty device, too */
-	SPILL_RULE_SPLIT,   /* at once, without the driver's plain call; so are the next two */
+	SPILL_RULE_DEVICE,  /* the driver's plain call, never chunks; a full device is handled as usual. */
+	SPILL_RULE_MOVABLE, /* movable chunks, as far as that is safe, on an empty device, too. */
+	SPILL_RULE_SPLIT,   /* at once, without the driver's plain call; so are the next two. */
 	SPILL_RULE_MANAGED,
 	SPILL_RULE_HOST,
 	SPILL_RULE_REFUSE, /* out of memory, at once */
@@ -69,8 +69,8 @@ struct spill_rule {
 
 	enum spill_rule_place place;
 	/*
-	 * Replaces oom.chain when the device is full, device.limit is reached, or `cap` is exceeded.
-	 * SPLIT, MANAGED, HOST or REFUSE.
+	 * Replaces oom.chain when the device is full, device.limit is reached, or `cap` is
+	 * exceeded. SPLIT, MANAGED, HOST or REFUSE.
 	 */
 	enum spill_rule_place over;
 	uint64_t cap; /* most device bytes of all allocations of this rule, over all devices */
@@ -84,14 +84,20 @@ struct spill_rules {
 	unsigned count;
 	struct spill_rule rule[SPILL_RULES];
 	/*
-	 * The rest is filled in by spill_rules_index. First the rules that look at the call site, and at
-	 * growth: if there are none, the caller need not find these out.
+	 * The rest is filled in by spill_rules_index. First the rules that look at the call site,
+	 * and at growth: if there are none, the caller need not find these out.
 	 */
 	uint64_t by_site, by_growth;
-	/* Masks for spill_rule_find. A rule fits if it is in each; one without the key is in all of them. */
-	uint64_t on_device[SPILL_DEVICES + 1]; /* rules for a device; last: for an unknown device */
-	uint64_t by_grows[2];                  /* rules for other requests, and for a growing series */
-	/* Sizes at which rules begin or end, rising; of_size[i]: rules for sizes in [edge[i - 1], edge[i]). */
+	/*
+	 * Masks for spill_rule_find. A rule fits if it is in each; one without the key is in all of
+	 * them.
+	 */
+	uint64_t on_device[SPILL_DEVICES + 1]; /* rules for a device; last: for an unknown device. */
+	uint64_t by_grows[2];                  /* rules for other requests, and for a growing series. */
+	/*
+	 * Sizes at which rules begin or end, rising; of_size[i]: rules for sizes in [edge[i - 1],
+	 * edge[i]).
+	 */
 	unsigned edges;
 	uint64_t edge[2 * SPILL_RULES], of_size[2 * SPILL_RULES + 1];
 };
@@ -103,7 +109,10 @@ struct spill_ask {
 	int device;
 	uint64_t rules; /* mask of rules that fit its call site (spill_rules_of) */
 	bool grows;     /* part of a growing series from its call site; found out if a rule needs it */
-	/* It can be placed elsewhere. False: some kinds of memory, and any during its stream's capture. */
+	/*
+	 * It can be placed elsewhere. False: some kinds of memory, and any during its stream's
+	 * capture.
+	 */
 	bool placeable;
 	bool place_failed; /* the rule's place was tried and failed: ignore `place` now */
 };
@@ -121,8 +130,9 @@ void spill_rules_index(struct spill_rules *rules);
 uint64_t spill_rules_of(const struct spill_rules *rules, const char *api, const char *caller);
 
 /*
- * Does `earlier` match each request that `later` matches, so that `later` is never reached? False if
- * the patterns do not prove it. same_program: both hold for the program, whatever `program` says.
+ * Does `earlier` match each request that `later` matches, so that `later` is never reached? False
+ * if the patterns do not prove it. same_program: both hold for the program, whatever `program`
+ * says.
  */
 #define SPILL_RULE_NEVER "the rule is never reached: an earlier rule matches all of its requests, "
 bool spill_rule_covers(const struct spill_rule *earlier, const struct spill_rule *later, bool same_program);
@@ -140,14 +150,14 @@ const struct spill_rule *spill_rule_find(const struct spill_policy *policy, cons
 unsigned spill_rule_index(const struct spill_policy *policy, const struct spill_rule *rule);
 
 /*
- * Device bytes that the rule may still hold under its cap; SPILL_UNLIMITED without one. `rule` may be
- * NULL. `used` is rule_used of struct spill_view.
+ * Device bytes that the rule may still hold under its cap; SPILL_UNLIMITED without one. `rule` may
+ * be NULL. `used` is rule_used of struct spill_view.
  */
 uint64_t spill_rule_room(const struct spill_rule *rule, uint64_t used);
 
 /*
- * The advice for managed memory under `rule`, which may be NULL. `prefetch` wins over the rule's own
- * prefetch_below.
+ * The advice for managed memory under `rule`, which may be NULL. `prefetch` wins over the rule's
+ * own prefetch_below.
  */
 struct spill_managed_advice spill_rule_advice(const struct spill_policy *policy,
                                               const struct spill_rule *rule);

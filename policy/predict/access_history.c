@@ -4,14 +4,16 @@
 
 /* A match at most so far behind the predicted access counts. One further on may be chance. */
 #define NEAR 4
-/* The position stays for so many unknown accesses. After more of them, the program does other work. */
+/*
+ * The position stays for so many unknown accesses. After more of them, the program does other work.
+ */
 #define HELD 4
 /* A new position is in doubt for so many accesses. */
 #define NEW_PLACE 8
 /*
  * The longer context is this launch so far and the launches before it. It counts launches, because
- * the layers of a network share a few small buffers. Their weights differ, in every second launch or
- * so. Up to COMPARED accesses are compared; of more, the hash counts.
+ * the layers of a network share a few small buffers. Their weights differ, in every second launch
+ * or so. Up to COMPARED accesses are compared; of more, the hash counts.
  * The shorter context is the last access. It counts if the access before it is the same, too.
  */
 #define COMPARED 128
@@ -28,7 +30,10 @@ static bool is_same_access(const struct spill_access *a, const struct spill_acce
 	return a->key == b->key && a->site == b->site;
 }
 
-/* Are the `length` accesses before number `end` equal to the last ones? `newest` is not in the ring yet. */
+/*
+ * Are the `length` accesses before number `end` equal to the last ones? `newest` is not in the ring
+ * yet.
+ */
 static bool ends_alike(const struct spill_access_history *history, const struct spill_access *newest,
                        uint64_t end, unsigned length)
 {
@@ -128,7 +133,10 @@ static uint64_t find_position(struct spill_access_history *history, const struct
 
 	uint64_t found = any ? find_near(history, use) : 0;
 
-	/* The same chunk by another site: a kernel with another grid, as in the last batch of an epoch. */
+	/*
+	 * The same chunk by another site: a kernel with another grid, as in the last batch of an
+	 * epoch.
+	 */
 	if (any && !found && access_at(history, history->next)->key == use->key)
 		found = history->next + 1;
 	count_prediction(history, found);

@@ -1,11 +1,12 @@
 /*
  * The chunks that a program accesses, in their order, and the prediction of the next ones. Programs
- * repeat: a step of training, a forward pass, a layer. So the model is the record of all accesses, and
- * a position in it: the point where the program did the same before. The accesses behind that point
- * are the prediction.
+ * repeat: a step of training, a forward pass, a layer. So the model is the record of all accesses,
+ * and a position in it: the point where the program did the same before. The accesses behind that
+ * point are the prediction.
  *
- * If an access was not predicted, a new position is searched. First a little further on, because the
- * program may have left something out. Then at the place where the last launches occurred before.
+ * If an access was not predicted, a new position is searched. First a little further on, because
+ * the program may have left something out. Then at the place where the last launches occurred
+ * before.
  *
  * All memory is in the struct, about 1 MiB. Zeroed, it is empty.
  */
@@ -68,7 +69,10 @@ struct spill_access_walk {
 bool spill_access_history_next(const struct spill_access_history *history, struct spill_access_walk *walk,
                                struct spill_access *use);
 
-/* The access `ago` accesses before the last one. False: there is no such access, or it is forgotten. */
+/*
+ * The access `ago` accesses before the last one. False: there is no such access, or it is
+ * forgotten.
+ */
 bool spill_access_history_past(const struct spill_access_history *history, uint64_t ago,
                                struct spill_access *use);
 

@@ -6,8 +6,8 @@
 #define PAST 4096
 /*
  * A predicted chunk replaces a victim only if the victim's next use is so many times later. A chunk
- * that waits on the device for its use keeps the victim away. In a sweep over a hundred chunks, each
- * chunk that comes a tenth too early adds a tenth to the moves.
+ * that waits on the device for its use keeps the victim away. In a sweep over a hundred chunks,
+ * each chunk that comes a tenth too early adds a tenth to the moves.
  */
 #define SOONER 8
 /* Slices of chunks that are perhaps needed. */
@@ -119,7 +119,9 @@ static void look_back(struct spill_exchange_choice *choice, const struct spill_a
 	}
 }
 
-/* Does `a` come, or go, before `b`? Both are on the host, or both on the device. No two are equal. */
+/*
+ * Does `a` come, or go, before `b`? Both are on the host, or both on the device. No two are equal.
+ */
 static bool is_before(const struct spill_exchange_chunk *a, const struct spill_exchange_chunk *b)
 {
 	if (a->next != b->next)
@@ -228,7 +230,9 @@ static void leave_spare(struct spill_exchange_choice *choice, struct victims *vi
 	victims->room -= victims->room < choice->spare ? victims->room : choice->spare;
 }
 
-/* Marks the taken victims. Those that fit into the remaining room stay, the soonest needed first. */
+/*
+ * Marks the taken victims. Those that fit into the remaining room stay, the soonest needed first.
+ */
 static void mark_victims(struct spill_exchange_choice *choice, struct victims *victims)
 {
 	for (unsigned i = victims->taken; i-- > 0;) {

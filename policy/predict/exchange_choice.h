@@ -3,14 +3,15 @@
  *
  * The room learns from accesses (access_history.h) and from measured times (migration_benefit.h,
  * site_chunk_cost.h). It recognises growing pools (growth.h), and estimates device usage between
- * queries of the driver (usage_estimate.h). It never moves memory and never reads a clock. All state
- * is the caller's, and zeroed state knows nothing. Begin reading here: this header uses the others.
+ * queries of the driver (usage_estimate.h). It never moves memory and never reads a clock. All
+ * state is the caller's, and zeroed state knows nothing. Begin reading here: this header uses the
+ * others.
  *
- * The choice of an exchange: some chunk on the host is needed now, so which chunks are promoted, and
- * which are demoted for them? Promoted: the needed chunks, then the next predicted ones, up to the
- * slice. Demoted: the chunks whose next use is furthest in the future (Belady). For a predicted chunk,
- * a victim's next use must be several times later (exchange_choice.c). Chunks without a predicted use
- * leave first, the least recently used one first.
+ * The choice of an exchange: some chunk on the host is needed now, so which chunks are promoted,
+ * and which are demoted for them? Promoted: the needed chunks, then the next predicted ones, up to
+ * the slice. Demoted: the chunks whose next use is furthest in the future (Belady). For a predicted
+ * chunk, a victim's next use must be several times later (exchange_choice.c). Chunks without a
+ * predicted use leave first, the least recently used one first.
  *
  * Sizes are bytes.
  */
@@ -58,8 +59,9 @@ int spill_exchange_chunk_compare(const void *left, const void *right);
 
 /*
  * Decides; true if a chunk comes. pre: `history` has the accesses of the launch that comes now.
- * `benefit` may be NULL: then everything pays. moved_so_far: earlier launches of the site were served
- * by moves (hysteresis, spill_benefit_pays). Time: one period of the history, and count * log(count).
+ * `benefit` may be NULL: then everything pays. moved_so_far: earlier launches of the site were
+ * served by moves (hysteresis, spill_benefit_pays). Time: one period of the history, and count *
+ * log(count).
  */
 bool spill_exchange_choose(struct spill_exchange_choice *choice, const struct spill_access_history *history,
                            const struct spill_migration_benefit *benefit, uint16_t site, bool moved_so_far);

@@ -3,13 +3,15 @@
  * small for later requests. An example is ggml's pool on devices without virtual memory management.
  * Such blocks are dead cache and should leave the device first.
  *
- * A run is a series of requests from one call site for one device. Each is larger than the last one,
- * but at most twice as large. Three requests are enough if each is also larger than all earlier ones
- * of the site. Otherwise it takes six: in a general allocator, three sizes rise by chance. ggml needs
- * this case, since one function allocates weights and pool, and the weights are larger.
+ * A run is a series of requests from one call site for one device. Each is larger than the last
+ * one, but at most twice as large. Three requests are enough if each is also larger than all
+ * earlier ones of the site. Otherwise it takes six: in a general allocator, three sizes rise by
+ * chance. ggml needs this case, since one function allocates weights and pool, and the weights are
+ * larger.
  *
- * Each live allocation keeps the `run` of its request. When a request `grows`, all older allocations
- * of its run are dead. If that is wrong, the allocation moves earlier, and its data stays correct.
+ * Each live allocation keeps the `run` of its request. When a request `grows`, all older
+ * allocations of its run are dead. If that is wrong, the allocation moves earlier, and its data
+ * stays correct.
  */
 #ifndef SPILL_GROWTH_H
 #define SPILL_GROWTH_H

@@ -5,8 +5,8 @@
 /* Places that a hash can have. Few, so that a miss in a full table is cheap. */
 #define PLACES 32
 /*
- * Samples that are wanted at once in each state. Each of the first EAGER launches may give one, later
- * one of SELDOM. With FEW samples, one launch of RARELY.
+ * Samples that are wanted at once in each state. Each of the first EAGER launches may give one,
+ * later one of SELDOM. With FEW samples, one launch of RARELY.
  */
 #define FEW 4
 #define EAGER 64
@@ -44,7 +44,9 @@ uint16_t spill_benefit_site(struct spill_migration_benefit *benefit, uint64_t ha
 
 bool spill_benefit_wants_sample(struct spill_migration_benefit *benefit, uint16_t site, uint64_t on_host)
 {
-	/* Each state has its own count: the number of layers that share a site often divides 256. */
+	/*
+	 * Each state has its own count: the number of layers that share a site often divides 256.
+	 */
 	struct spill_benefit_samples *seen =
 	    on_host ? &benefit->sites[site].in_place : &benefit->sites[site].resident;
 	uint32_t use = seen->uses++;

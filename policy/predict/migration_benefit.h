@@ -1,8 +1,9 @@
 /*
  * Does it pay to migrate memory to the device? Learned from measured times. A site is code that
  * accesses memory: a kernel with its grid, named by the caller's hash. The model has the time of a
- * site with some of its memory on the host, and with none. Memory that is read once costs the time of
- * the link in place, and a migration gains nothing. Memory that is read again costs many times that.
+ * site with some of its memory on the host, and with none. Memory that is read once costs the time
+ * of the link in place, and a migration gains nothing. Memory that is read again costs many times
+ * that.
  *
  * All memory is in the struct. Zeroed, it knows nothing. Times are ns, sizes bytes.
  */
@@ -12,8 +13,8 @@
 #include "site_chunk_cost.h"
 
 /*
- * Most sites. The last one stands for all that find no free place: none before some 1,500 are known.
- * A site's number has 16 bits (access_history.h).
+ * Most sites. The last one stands for all that find no free place: none before some 1,500 are
+ * known. A site's number has 16 bits (access_history.h).
  */
 #define SPILL_BENEFIT_SITES 2048
 /* Default: an exchange of 128 MiB each way takes 3.7 ms (H200; docs/measurements.md). */
@@ -41,7 +42,9 @@ struct spill_migration_benefit {
 	struct spill_benefit_samples copies;
 };
 
-/* The site of that hash, added if new. Always below SPILL_BENEFIT_SITES. Takes a few ns if known. */
+/*
+ * The site of that hash, added if new. Always below SPILL_BENEFIT_SITES. Takes a few ns if known.
+ */
 uint16_t spill_benefit_site(struct spill_migration_benefit *benefit, uint64_t hash);
 
 /*
@@ -54,13 +57,15 @@ bool spill_benefit_wants_sample(struct spill_migration_benefit *benefit, uint16_
 
 /*
  * Adds a sample: a launch took `ns` with `on_host` bytes on the host (0: all resident). It moves a
- * running mean. An outlier, an eighth or 8 times the mean, moves it less. The third outlier in a row
- * becomes the mean. pre: site < SPILL_BENEFIT_SITES
+ * running mean. An outlier, an eighth or 8 times the mean, moves it less. The third outlier in a
+ * row becomes the mean. pre: site < SPILL_BENEFIT_SITES
  */
 void spill_benefit_add_use(struct spill_migration_benefit *benefit, uint16_t site, uint64_t on_host,
                            uint64_t ns);
 
-/* Adds the sample for one chunk on the host (site_chunk_cost.h). pre: as above; on_host, key != 0 */
+/*
+ * Adds the sample for one chunk on the host (site_chunk_cost.h). pre: as above; on_host, key != 0
+ */
 void spill_benefit_add_chunk_use(struct spill_migration_benefit *benefit, uint16_t site, uint32_t key,
                                  uint64_t on_host, uint64_t ns);
 
@@ -68,9 +73,9 @@ void spill_benefit_add_chunk_use(struct spill_migration_benefit *benefit, uint16
 void spill_benefit_add_copy(struct spill_migration_benefit *benefit, uint64_t bytes, uint64_t ns);
 
 /*
- * ns by which a MiB on the host makes a launch of the site slower. Without a sample in place: the time
- * of one read over the link. Without a resident sample: the whole time in place, so the real gain may
- * be smaller.
+ * ns by which a MiB on the host makes a launch of the site slower. Without a sample in place: the
+ * time of one read over the link. Without a resident sample: the whole time in place, so the real
+ * gain may be smaller.
  */
 uint64_t spill_benefit_excess(const struct spill_migration_benefit *benefit, uint16_t site);
 
@@ -78,7 +83,9 @@ uint64_t spill_benefit_excess(const struct spill_migration_benefit *benefit, uin
 uint64_t spill_benefit_chunk_excess(const struct spill_migration_benefit *benefit, uint16_t site,
                                     uint32_t key);
 
-/* ns of a launch with `on_host` bytes on the host, at `excess_ns` a MiB. Unknown times count as 0. */
+/*
+ * ns of a launch with `on_host` bytes on the host, at `excess_ns` a MiB. Unknown times count as 0.
+ */
 uint64_t spill_benefit_expected(const struct spill_migration_benefit *benefit, uint16_t site,
                                 uint64_t on_host, uint64_t excess_ns);
 
@@ -86,9 +93,10 @@ uint64_t spill_benefit_expected(const struct spill_migration_benefit *benefit, u
 uint64_t spill_benefit_copy_cost(const struct spill_migration_benefit *benefit);
 
 /*
- * Does it pay to promote memory that costs `excess_ns` a MiB, over all predicted accesses of its stay?
- * With hysteresis: it must cost 1.2 times the copy if it stayed in place so far, and more than the
- * copy if it was moved so far. Both times are measured to some per cent, so this is enough.
+ * Does it pay to promote memory that costs `excess_ns` a MiB, over all predicted accesses of its
+ * stay? With hysteresis: it must cost 1.2 times the copy if it stayed in place so far, and more
+ * than the copy if it was moved so far. Both times are measured to some per cent, so this is
+ * enough.
  */
 bool spill_benefit_pays(const struct spill_migration_benefit *benefit, uint64_t excess_ns, bool moved_so_far);
 

@@ -1,8 +1,8 @@
 /*
- * Measured times of in-place access, for each pair of a site and a chunk on the host. A mean for the
- * site is not enough: one kernel serves many layers and operands. It may read one chunk once, another
- * one many times, and a third not at all (shim/hints.h). For one kernel in a step of training, 16 MiB
- * on the host cost 0.2 ms or 10.3 ms more than on the device.
+ * Measured times of in-place access, for each pair of a site and a chunk on the host. A mean for
+ * the site is not enough: one kernel serves many layers and operands. It may read one chunk once,
+ * another one many times, and a third not at all (shim/hints.h). For one kernel in a step of
+ * training, 16 MiB on the host cost 0.2 ms or 10.3 ms more than on the device.
  *
  * All memory is in the struct. Zeroed, it is empty. Times are ns.
  */

@@ -1,7 +1,7 @@
 /*
  * Estimate of the device memory in use, without a query of the driver at each request. It is the
- * result of the last query plus the memory that this process has taken since. A new query is due when
- * the difference could matter.
+ * result of the last query plus the memory that this process has taken since. A new query is due
+ * when the difference could matter.
  */
 #ifndef SPILL_USAGE_ESTIMATE_H
 #define SPILL_USAGE_ESTIMATE_H
@@ -29,8 +29,8 @@ enum spill_usage_answer {
 /*
  * Would more than `share` of the device (thousandths of a percent) be in use with `bytes` more than
  * the `own` bytes of this process? Below the share, the last query counts until half of the rest is
- * taken, with this request. Above the share, it counts while its result was above. Right after a query
- * the answer is never STALE.
+ * taken, with this request. Above the share, it counts while its result was above. Right after a
+ * query the answer is never STALE.
  */
 enum spill_usage_answer spill_usage_estimate(const struct spill_usage_estimate *estimate, uint32_t share,
                                              uint64_t own, uint64_t bytes, uint64_t now_us);

@@ -1,82 +1,120 @@
+/* Writes the lines by the table of members (record.def). */
 #include "record.h"
 
 #include "json.h"
+#include "record_shape.h"
 
-/* A member that is left out where there is nothing to say (docs/log-format.md names these). */
-static void text_member(struct spill_json *json, const char *key, const char *text)
-{
-	if (text)
-		spill_json_string(spill_json_key(json, key), text);
-}
+static void write_object(struct spill_json *json, const struct spill_shape *shape, const char *from);
 
-static void u64_member(struct spill_json *json, const char *key, uint64_t value)
+/* An ARRAY of the record, or a LIST that it points to. */
+static void write_objects(struct spill_json *json, const struct spill_member *member, const char *from)
 {
-	spill_json_u64(spill_json_key(json, key), value);
-}
+	unsigned count = *(const unsigned *)(const void *)(from + member->count);
+	const char *element = from + member->offset;
 
-static void bytes_member(struct spill_json *json, const char *key, uint64_t bytes)
-{
-	if (bytes != 0)
-		u64_member(json, key, bytes);
-}
-
-static void begin(struct spill_json *json, enum spill_kind kind, uint64_t time_us, char *buffer, size_t size)
-{
-	spill_json_begin(json, buffer, size);
-	spill_json_object(json);
-	u64_member(json, "v", SPILL_RECORD_VERSION);
-	spill_json_string(spill_json_key(json, "kind"), spill_kind_name(kind));
-	spill_json_seconds(spill_json_key(json, "t"), time_us);
-}
-
-static size_t finish(struct spill_json *json)
-{
-	spill_json_object_end(json);
-	return spill_json_end_line(json);
-}
-
-/* Who asked: the members that alloc, free and oom share. A negative device is one nobody knows. */
-static void origin(struct spill_json *json, int tid, int device, const char *api, const char *caller)
-{
-	spill_json_i64(spill_json_key(json, "tid"), tid);
-	if (device >= 0)
-		spill_json_i64(spill_json_key(json, "dev"), device);
-	text_member(json, "api", api);
-	text_member(json, "caller", caller);
-}
-
-static void place_member(struct spill_json *json, enum spill_place place)
-{
-	text_member(json, "place", spill_place_name(place));
-}
-
-static void tried(struct spill_json *json, const struct spill_attempt *attempts, unsigned count)
-{
-	if (count == 0)
-		return;
-	spill_json_array(spill_json_key(json, "tried"));
-	for (unsigned i = 0; i < count && i < SPILL_ATTEMPTS; i++) {
+	if (member->type == SPILL_MEMBER_LIST)
+		element = *(const char *const *)(const void *)element;
+	else if (count > member->most)
+		count = member->most;
+	spill_json_array(json);
+	for (; count; count--, element += member->of->size) {
 		spill_json_object(json);
-		text_member(json, "place", attempts[i].place);
-		text_member(json, "error", attempts[i].error);
+		write_object(json, member->of, element);
 		spill_json_object_end(json);
 	}
 	spill_json_array_end(json);
 }
 
-static void all_bytes(struct spill_json *json, const struct spill_bytes *bytes)
+/* Is the member left out? docs/log-format.md names these members. */
+static bool is_left_out(const struct spill_member *member, const char *from)
 {
-	u64_member(json, "device_bytes", bytes->device);
-	u64_member(json, "host_bytes", bytes->host);
-	u64_member(json, "managed_bytes", bytes->managed);
+	const void *field = from + member->offset;
+
+	switch ((enum spill_member_type)member->type) {
+	case SPILL_MEMBER_KNOWN:
+		return true;
+	case SPILL_MEMBER_TEXT:
+		return !*(const char *const *)field;
+	case SPILL_MEMBER_DEVICE:
+		return *(const int *)field < 0;
+	case SPILL_MEMBER_BYTES:
+		return *(const uint64_t *)field == 0;
+	case SPILL_MEMBER_FIGURES:
+		return *(const uint64_t *)(const void *)(from + member->count) == 0;
+	case SPILL_MEMBER_ARRAY:
+		return *(const unsigned *)(const void *)(from + member->count) == 0;
+	default:
+		return false;
+	}
 }
 
-/* Sums are written out in full: a 0 there is a statement. */
-static void sums(struct spill_json *json, const char *key, const struct spill_bytes *bytes)
+static void write_value(struct spill_json *json, const struct spill_member *member, const char *from)
 {
-	spill_json_object(spill_json_key(json, key));
-	all_bytes(json, bytes);
-	spill_json_object_end(json);
+	const void *field = from + member->offset;
+
+	switch ((enum spill_member_type)member->type) {
+	case SPILL_MEMBER_KNOWN:
+		return;
+	case SPILL_MEMBER_U64:
+	case SPILL_MEMBER_BYTES:
+		spill_json_u64(json, *(const uint64_t *)field);
+		return;
+	case SPILL_MEMBER_INT:
+	case SPILL_MEMBER_DEVICE:
+		spill_json_i64(json, *(const int *)field);
+		return;
+	case SPILL_MEMBER_COUNT:
+		spill_json_u64(json, *(const unsigned *)field);
+		return;
+	case SPILL_MEMBER_SECONDS:
+		spill_json_seconds(json, *(const uint64_t *)field);
+		return;
+	case SPILL_MEMBER_TRUTH:
+		spill_json_bool(json, *(const bool *)field);
+		return;
+	case SPILL_MEMBER_TEXT:
+		spill_json_string(json, *(const char *const *)field);
+		return;
+	case SPILL_MEMBER_ADDRESS:
+		spill_json_pointer(json, *(const uint64_t *)field);
+		return;
+	case SPILL_MEMBER_PLACE:
+		spill_json_string(json, spill_place_name(*(const enum spill_place *)field));
+		return;
+	case SPILL_MEMBER_OBJECT:
+	case SPILL_MEMBER_FIGURES:
+		spill_json_object(json);
+		write_object(json, member->of, field);
+		spill_json_object_end(json);
+		return;
+	case SPILL_MEMBER_ARRAY:
+	case SPILL_MEMBER_LIST:
+		write_objects(json, member, from);
+	}
+}
+
+/* Writes the members. Recursive, as deep as the tables of shapes: twice. */
+static void write_object(struct spill_json *json, const struct spill_shape *shape, const char *from)
+{
+	for (unsigned row = 0; row < shape->count; row++) {
+		const struct spill_member *member = &shape->members[row];
+
+		if (!is_left_out(member, from))
+			write_value(spill_json_key(json, member->name), member, from);
+	}
+}
+
+static size_t write_line(enum spill_kind kind, const void *record, char *buffer, size_t size)
+{
+	struct spill_json json;
+
+	spill_json_begin(&json, buffer, size);
+	spill_json_object(&json);
+	spill_json_u64(spill_json_key(&json, "v"), SPILL_RECORD_VERSION);
+	spill_json_string(spill_json_key(&json, "kind"), spill_kind_name(kind));
+	write_object(&json, spill_record_shape(kind), record);
+	spill_json_object_end(&json);
+	return spill_json_end_line(&json);
 }
 
 const char *spill_kind_name(enum spill_kind kind)
@@ -92,77 +130,43 @@ const char *spill_kind_name(enum spill_kind kind)
 
 size_t spill_record_alloc(const struct spill_record_alloc *record, char *buffer, size_t size)
 {
-	struct spill_json json;
-
-	begin(&json, SPILL_KIND_ALLOC, record->time_us, buffer, size);
-	u64_member(&json, "seq", record->seq);
-	u64_member(&json, "order", record->order);
-	origin(&json, record->tid, record->device, record->api, record->caller);
-	u64_member(&json, "bytes", record->bytes);
-	spill_json_pointer(spill_json_key(&json, "ptr"), record->ptr);
-	place_member(&json, record->place);
-	bytes_member(&json, "device_bytes", record->held.device);
-	bytes_member(&json, "host_bytes", record->held.host);
-	bytes_member(&json, "managed_bytes", record->held.managed);
-	text_member(&json, "reason", record->reason);
-	text_member(&json, "rule", record->rule);
-	text_member(&json, "would", record->would);
-	tried(&json, record->tried, record->attempts);
-	u64_member(&json, "us", record->took_us);
-	return finish(&json);
+	return write_line(SPILL_KIND_ALLOC, record, buffer, size);
 }
 
 size_t spill_record_free(const struct spill_record_free *record, char *buffer, size_t size)
 {
-	struct spill_json json;
-
-	begin(&json, SPILL_KIND_FREE, record->time_us, buffer, size);
-	u64_member(&json, "seq", record->seq);
-	u64_member(&json, "order", record->order);
-	origin(&json, record->tid, record->device, record->api, record->caller);
-	u64_member(&json, "bytes", record->bytes);
-	spill_json_pointer(spill_json_key(&json, "ptr"), record->ptr);
-	place_member(&json, record->place);
-	text_member(&json, "reason", record->reason);
-	u64_member(&json, "us", record->took_us);
-	return finish(&json);
+	return write_line(SPILL_KIND_FREE, record, buffer, size);
 }
 
 size_t spill_record_move(const struct spill_record_move *record, char *buffer, size_t size)
 {
-	struct spill_json json;
-
-	begin(&json, SPILL_KIND_MOVE, record->time_us, buffer, size);
-	u64_member(&json, "seq", record->seq);
-	u64_member(&json, "order", record->order);
-	text_member(&json, "what", record->what);
-	origin(&json, record->tid, record->device, record->api, record->caller);
-	u64_member(&json, "bytes", record->bytes);
-	u64_member(&json, "chunks", record->chunks);
-	/* A side that has nothing left is worth saying. */
-	u64_member(&json, "device_bytes", record->held.device);
-	u64_member(&json, "host_bytes", record->held.host);
-	bytes_member(&json, "managed_bytes", record->held.managed);
-	text_member(&json, "reason", record->reason);
-	u64_member(&json, "us", record->took_us);
-	return finish(&json);
+	return write_line(SPILL_KIND_MOVE, record, buffer, size);
 }
 
-static void holders(struct spill_json *json, const struct spill_holder *top, unsigned count)
+size_t spill_record_oom(const struct spill_record_oom *record, char *buffer, size_t size)
 {
-	if (count == 0)
-		return;
-	spill_json_array(spill_json_key(json, "holders"));
-	for (unsigned i = 0; i < count && i < SPILL_HOLDERS; i++) {
-		spill_json_object(json);
-		u64_member(json, "seq", top[i].seq);
-		u64_member(json, "bytes", top[i].bytes);
-		place_member(json, top[i].place);
-		text_member(json, "api", top[i].api);
-		text_member(json, "caller", top[i].caller);
-		spill_json_object_end(json);
-	}
-	spill_json_array_end(json);
+	return write_line(SPILL_KIND_OOM, record, buffer, size);
+}
+
+size_t spill_record_note(uint64_t time_us, int tid, const char *code, const char *text, char *buffer,
+                         size_t size)
+{
+	const struct spill_record_note record = {time_us, tid, code, text};
+
+	return write_line(SPILL_KIND_NOTE, &record, buffer, size);
+}
+
+size_t spill_record_drop(const struct spill_record_drop *record, char *buffer, size_t size)
+{
+	return write_line(SPILL_KIND_DROP, record, buffer, size);
+}
+
+size_t spill_record_exit(uint64_t time_us, const char *how, const struct spill_totals *totals,
+                         const struct spill_hits *hits, unsigned count, char *buffer, size_t size)
+{
+	const struct spill_record_exit record = {time_us, how, *totals, count, hits};
+
+	return write_line(SPILL_KIND_EXIT, &record, buffer, size);
 }
 
 void spill_record_refusal(struct spill_json *json, const struct spill_refusal *refusal)
@@ -170,111 +174,6 @@ void spill_record_refusal(struct spill_json *json, const struct spill_refusal *r
 	if (refusal->asked == 0)
 		return;
 	spill_json_object(spill_json_key(json, "refusal"));
-	u64_member(json, "limit", refusal->limit);
-	u64_member(json, "held", refusal->held);
-	u64_member(json, "asked", refusal->asked);
-	u64_member(json, "room", refusal->room);
+	write_object(json, spill_refusal_shape(), (const char *)refusal);
 	spill_json_object_end(json);
-}
-
-static void groups(struct spill_json *json, const char *key, const char *name_key,
-                   const struct spill_group *list, unsigned count, unsigned most)
-{
-	if (count == 0)
-		return;
-	spill_json_array(spill_json_key(json, key));
-	for (unsigned i = 0; i < count && i < most; i++) {
-		spill_json_object(json);
-		text_member(json, name_key, list[i].name);
-		u64_member(json, "count", list[i].count);
-		all_bytes(json, &list[i].held);
-		spill_json_object_end(json);
-	}
-	spill_json_array_end(json);
-}
-
-size_t spill_record_oom(const struct spill_record_oom *record, char *buffer, size_t size)
-{
-	struct spill_json json;
-
-	begin(&json, SPILL_KIND_OOM, record->time_us, buffer, size);
-	origin(&json, record->tid, record->device, record->api, record->caller);
-	u64_member(&json, "bytes", record->bytes);
-	u64_member(&json, "free", record->free);
-	u64_member(&json, "total", record->total);
-	u64_member(&json, "ours", record->ours);
-	sums(&json, "live", &record->live);
-	text_member(&json, "rule", record->rule);
-	text_member(&json, "refused_by", record->refused_by);
-	spill_record_refusal(&json, &record->refusal);
-	text_member(&json, "would", record->would);
-	tried(&json, record->tried, record->attempts);
-	groups(&json, "places", "place", record->by_place, record->places, SPILL_PLACES);
-	groups(&json, "callers", "caller", record->by_caller, record->callers, SPILL_CALLERS);
-	holders(&json, record->top, record->holders);
-	return finish(&json);
-}
-
-size_t spill_record_note(uint64_t time_us, int tid, const char *code, const char *text, char *buffer,
-                         size_t size)
-{
-	struct spill_json json;
-
-	begin(&json, SPILL_KIND_NOTE, time_us, buffer, size);
-	spill_json_i64(spill_json_key(&json, "tid"), tid);
-	text_member(&json, "code", code);
-	text_member(&json, "text", text);
-	return finish(&json);
-}
-
-static void counted_sums(struct spill_json *json, const char *key, const struct spill_sum *sum)
-{
-	if (sum->count == 0)
-		return;
-	spill_json_object(spill_json_key(json, key));
-	u64_member(json, "count", sum->count);
-	all_bytes(json, &sum->bytes);
-	spill_json_object_end(json);
-}
-
-size_t spill_record_drop(const struct spill_record_drop *record, char *buffer, size_t size)
-{
-	struct spill_json json;
-
-	begin(&json, SPILL_KIND_DROP, record->time_us, buffer, size);
-#define X(id, name, text) counted_sums(&json, name, &record->sums[SPILL_DROP_##id]);
-	SPILL_DROPS(X)
-#undef X
-	sums(&json, "peak", &record->peak);
-	return finish(&json);
-}
-
-size_t spill_record_exit(uint64_t time_us, const char *how, const struct spill_totals *totals,
-                         const struct spill_hits *hits, unsigned count, char *buffer, size_t size)
-{
-	struct spill_json json;
-
-	begin(&json, SPILL_KIND_EXIT, time_us, buffer, size);
-	text_member(&json, "how", how);
-	u64_member(&json, "allocs", totals->allocs);
-	u64_member(&json, "frees", totals->frees);
-	u64_member(&json, "spills", totals->spills);
-	u64_member(&json, "ooms", totals->ooms);
-	u64_member(&json, "demotions", totals->demotions);
-	u64_member(&json, "promotions", totals->promotions);
-	u64_member(&json, "demoted_bytes", totals->demoted);
-	u64_member(&json, "promoted_bytes", totals->promoted);
-	sums(&json, "live", &totals->live);
-	sums(&json, "peak", &totals->peak);
-	sums(&json, "spilled", &totals->spilled);
-	spill_json_array(spill_json_key(&json, "hits"));
-	for (unsigned i = 0; i < count; i++) {
-		spill_json_object(&json);
-		text_member(&json, "symbol", hits[i].symbol);
-		text_member(&json, "way", hits[i].way);
-		u64_member(&json, "count", hits[i].count);
-		spill_json_object_end(&json);
-	}
-	spill_json_array_end(&json);
-	return finish(&json);
 }

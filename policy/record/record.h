@@ -1,10 +1,10 @@
 /*
  * record: the lines of the log, as structures that are written and read.
  *
- * record.def lists every member of every kind of line. Of it are made the reader (record_read.h), the
- * schema and the tables of docs/log-format.md. The room never opens a log: it works in the caller's
- * buffer. It formats integers itself, because printf follows the host program's locale and is not
- * safe where we are called. Begin reading here, with the writer.
+ * record.def lists every member of every kind of line. Of it are made the reader (record_read.h),
+ * the schema and the tables of docs/log-format.md. The room never opens a log: it works in the
+ * caller's buffer. It formats integers itself, because printf follows the host program's locale and
+ * is not safe where we are called. Begin reading here, with the writer.
  */
 #ifndef SPILL_RECORD_H
 #define SPILL_RECORD_H
@@ -14,20 +14,20 @@
 
 #include "words.h"
 
-/* Of the lines' format; it grows when the meaning of a member changes. */
+/* Version of the format. It grows when the meaning of a member changes. */
 #define SPILL_RECORD_VERSION 1
 
-/* How a rule's name begins among the options of a start line. */
+/* Prefix of a rule's name among the options of a start line. */
 #define SPILL_RECORD_RULE "rule "
 
-/* Every kind of line, in one list: enum, names and docs come from it. */
+/* THE list of kinds of lines, for the enum, the names and the documents. */
 #define SPILL_KINDS(X) \
-	X(START, "start", "first line of a run: who, where, with what policy") \
+	X(START, "start", "first line of a run: program, machine, devices, policy") \
 	X(ALLOC, "alloc", "one allocation and where it was placed") \
 	X(FREE, "free", "end of an allocation; names the seq of its alloc") \
-	X(MOVE, "move", "part of an allocation that left the device, or came back") \
+	X(MOVE, "move", "part of an allocation that left the device or came back") \
 	X(OOM, "oom", "an out of memory that the program saw") \
-	X(NOTE, "note", "something a person should know") \
+	X(NOTE, "note", "a message for people") \
 	X(DROP, "drop", "sums of lines that log.max left out") \
 	X(EXIT, "exit", "totals at the end of the process")
 
@@ -47,7 +47,10 @@ struct spill_attempt {
 	const char *error; /* vendor's error name, or our reason ("host.limit"); static storage */
 };
 
-/* A rule's place, the whole chain, the driver asked before it and after each step that makes room, and honest_first. */
+/*
+ * A rule's place, the whole chain, the driver asked before it and after each step that makes room,
+ * and honest_first.
+ */
 #define SPILL_ATTEMPTS 10
 
 /* Bytes by where they are. */
@@ -75,20 +78,19 @@ static inline uint64_t spill_bytes_all(const struct spill_bytes *bytes)
 	return bytes->device + bytes->host + bytes->managed;
 }
 
-/* alloc. Strings are not owned and must live until spill_record_alloc returns. */
+/* Strings of a record are not owned, and must live until it is written. */
 struct spill_record_alloc {
 	uint64_t time_us; /* since the start line */
 	uint64_t seq;
-	uint64_t
-	    order; /* of the event: lines of several threads need not be in the order of what they tell */
+	uint64_t order; /* number of the event: lines of several threads may be in another order */
 	int tid, device;
 	const char *api, *caller; /* caller: "libfoo.so+0x1a2b" */
 	uint64_t bytes, ptr;
 	enum spill_place place;
 	struct spill_bytes held;
-	const char *reason; /* "fits", "oom", "limit", "managed" (the program asked for it) … */
+	const char *reason; /* "fits", "oom", "limit", "rule", "asked" */
 	const char *rule;
-	const char *would; /* mode=observe: the place it would have had; NULL otherwise */
+	const char *would; /* mode=observe: its place with mode=spill; else NULL */
 	unsigned attempts;
 	struct spill_attempt tried[SPILL_ATTEMPTS];
 	uint64_t took_us;
@@ -110,10 +112,10 @@ struct spill_record_move {
 	uint64_t order;        /* as above */
 	int tid, device;
 	const char *what;         /* "demote", "promote" */
-	const char *api, *caller; /* for whom it had to leave; NULL: for nobody in particular */
-	uint64_t bytes;           /* that moved, in so many chunks */
+	const char *api, *caller; /* the call that needs the room; NULL: none */
+	uint64_t bytes;           /* moved bytes, and their chunks */
 	unsigned chunks;
-	struct spill_bytes held; /* by all of the allocation from now on */
+	struct spill_bytes held; /* where the whole allocation is now */
 	const char *reason;      /* "oom", "limit", "room", "free" */
 	uint64_t took_us;
 };
@@ -128,20 +130,19 @@ struct spill_holder {
 
 /* Live allocations that have a caller or a place in common. */
 struct spill_group {
-	const char *name; /* of these; NULL: not known */
+	const char *name; /* of the caller or place; NULL: unknown */
 	uint64_t count;
 	struct spill_bytes held;
 };
 
 #define SPILL_CALLERS 10
 
-/* Figures of the limit that refused; `asked` is 0 where there are none. */
+/* Figures of the limit that refused. asked == 0: there are none. */
 struct spill_refusal {
-	uint64_t limit; /* what the option allows, or (host.reserve, device.reserve) keeps free */
-	uint64_t
-	    held; /* what counted against it; host.reserve: what the host had free; device.reserve: the device */
-	uint64_t asked; /* what was asked for on top of it */
-	uint64_t room;  /* what the device or the host itself still had for it */
+	uint64_t limit; /* the value of the option: most bytes to use, or bytes to keep free. */
+	uint64_t held;  /* bytes in use; for a reserve, free bytes of the device or host. */
+	uint64_t asked; /* bytes of the request */
+	uint64_t room;  /* bytes that the device or the host itself still had */
 };
 
 struct spill_record_oom {
@@ -150,17 +151,17 @@ struct spill_record_oom {
 	const char *api, *caller;
 	uint64_t bytes;
 	uint64_t free, total;          /* the driver's figures */
-	uint64_t ours;                 /* of the device, by this process's account */
-	struct spill_bytes live;       /* what this process holds */
+	uint64_t ours;                 /* device bytes in this process's ledger. */
+	struct spill_bytes live;       /* all bytes of this process. */
 	const char *rule, *refused_by; /* refused_by: "device.limit", "host.limit", "driver" … */
 	struct spill_refusal refusal;
-	const char *would; /* mode=observe: the first place that would have been tried; NULL otherwise */
+	const char *would; /* mode=observe: the first place that mode=spill would try; else NULL */
 	unsigned attempts;
 	struct spill_attempt tried[SPILL_ATTEMPTS];
 	unsigned holders;
 	struct spill_holder top[SPILL_HOLDERS]; /* largest first */
 	unsigned callers;
-	struct spill_group by_caller[SPILL_CALLERS]; /* those that hold most, most first */
+	struct spill_group by_caller[SPILL_CALLERS]; /* the largest, largest first */
 	unsigned places;
 	struct spill_group by_place[SPILL_PLACES]; /* all */
 };
@@ -174,20 +175,21 @@ struct spill_hits {
 /* Sums over a run; every figure can be recomputed from the alloc, free and move lines. */
 struct spill_totals {
 	uint64_t allocs, frees, spills, ooms;
-	uint64_t demotions, promotions;         /* one for each allocation of which something moved */
+	uint64_t demotions, promotions;         /* one for each allocation that moved, at least in part. */
 	uint64_t demoted, promoted;             /* bytes */
 	struct spill_bytes live, peak, spilled; /* spilled: bytes ever placed off the device by us */
 };
 
-/* Lines that log.max may leave out; each is counted as one of these. */
+/* Lines that log.max may leave out, by the sum that counts them. */
 #define SPILL_DROPS(X) \
 	X(ALLOC, "alloc", \
-	  "allocations that are not spills (see `spills` of `exit`), with their bytes in each place") \
+	  "allocations that are no spills, as in `spills` of `exit`, with their bytes by place") \
 	X(SPILL, "spill", \
-	  "the same for spills; `spilled` of `exit` adds up their `host_bytes` and `managed_bytes`") \
-	X(FREE, "free", "frees, with their bytes in each place at the end") \
-	X(DEMOTE, "demote", "moves to the host; `host_bytes` left the device for the host") \
-	X(PROMOTE, "promote", "moves back; `device_bytes` left the host for the device")
+	  "spills with their bytes by place; `spilled` of `exit` is the sum of `host_bytes` and " \
+	  "`managed_bytes`") \
+	X(FREE, "free", "frees, with their last bytes by place") \
+	X(DEMOTE, "demote", "moves to the host; `host_bytes` arrived there and left the device") \
+	X(PROMOTE, "promote", "moves back; `device_bytes` arrived there and left the host")
 
 enum spill_drop {
 #define X(id, name, text) SPILL_DROP_##id,
@@ -203,16 +205,16 @@ struct spill_sum {
 	struct spill_bytes bytes;
 };
 
-/* What was left out since the drop line before. */
+/* Sums of the lines that were left out since the last drop line. */
 struct spill_record_drop {
 	uint64_t time_us;
 	struct spill_sum sums[SPILL_DROPS_COUNT];
-	struct spill_bytes peak; /* as in the totals, of all the run until now */
+	struct spill_bytes peak; /* as in the totals: of the whole run until now */
 };
 
 /*
- * Each writes one line with its newline into buffer[size] and returns its length, or 0 if it does not
- * fit (a line is never cut: half a JSON line helps nobody).
+ * Each writes one line with its newline into buffer[size], and returns its length, or 0 if it does
+ * not fit. A line is never cut, because half a line is not JSON.
  */
 size_t spill_record_alloc(const struct spill_record_alloc *record, char *buffer, size_t size);
 size_t spill_record_free(const struct spill_record_free *record, char *buffer, size_t size);
@@ -225,7 +227,7 @@ size_t spill_record_drop(const struct spill_record_drop *record, char *buffer, s
 size_t spill_record_exit(uint64_t time_us, const char *how, const struct spill_totals *totals,
                          const struct spill_hits *hits, unsigned count, char *buffer, size_t size);
 
-/* The oom line's member "refusal", in whatever object is open; nothing if there are no figures. */
+/* Adds the member "refusal" of the oom line to the open object, if there are figures. */
 struct spill_json;
 void spill_record_refusal(struct spill_json *json, const struct spill_refusal *refusal);
 

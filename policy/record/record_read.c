@@ -7,7 +7,7 @@
 #include "json_read.h"
 #include "record_shape.h"
 
-/* Lists grow from the front of the scratch, texts are put at its back. */
+/* Lists grow from the front of the scratch, texts from its back. */
 struct reading {
 	struct spill_json_reader json;
 	char *front, *back;
@@ -31,13 +31,13 @@ static bool read_text(struct reading *reading, const char **field)
 	return true;
 }
 
-/* A word of ours, which no writer has to escape. */
-static bool plain(struct reading *reading, const struct spill_json_text *text)
+/* Refuses an escape in a word of ours: no writer needs one. */
+static bool check_plain(struct reading *reading, const struct spill_json_text *text)
 {
 	return !text->escaped || spill_json_refuse(&reading->json, "an escape within a word of the format");
 }
 
-static bool is(const struct spill_json_text *text, const char *word)
+static bool is_word(const struct spill_json_text *text, const char *word)
 {
 	return text->length && *text->bytes == *word && strncmp(text->bytes, word, text->length) == 0 &&
 	       word[text->length] == '\0';
@@ -47,10 +47,10 @@ static bool read_place(struct reading *reading, enum spill_place *place)
 {
 	struct spill_json_text text;
 
-	if (!spill_json_read_text(&reading->json, &text) || !plain(reading, &text))
+	if (!spill_json_read_text(&reading->json, &text) || !check_plain(reading, &text))
 		return false;
 	*place = SPILL_PLACE_DEVICE;
-	while (*place < SPILL_PLACES && !is(&text, spill_place_name(*place)))
+	while (*place < SPILL_PLACES && !is_word(&text, spill_place_name(*place)))
 		(*place)++;
 	return true;
 }
@@ -106,7 +106,7 @@ static bool read_array(struct reading *reading, const struct spill_member *membe
 	return !reading->json.reason;
 }
 
-/* One element at the front of the scratch. */
+/* Reads one element at the front of the scratch. */
 static bool read_element(struct reading *reading, const struct spill_shape *of)
 {
 	size_t size = of ? of->size : sizeof(char *);
@@ -154,6 +154,7 @@ static bool read_value(struct reading *reading, const struct spill_member *membe
 	case SPILL_MEMBER_KNOWN:
 		return spill_json_skip(json);
 	case SPILL_MEMBER_U64:
+	case SPILL_MEMBER_BYTES:
 		return spill_json_read_u64(json, field);
 	case SPILL_MEMBER_INT:
 		return spill_json_read_int(json, field);
@@ -172,6 +173,7 @@ static bool read_value(struct reading *reading, const struct spill_member *membe
 	case SPILL_MEMBER_PLACE:
 		return read_place(reading, field);
 	case SPILL_MEMBER_OBJECT:
+	case SPILL_MEMBER_FIGURES:
 		return read_object(reading, member->of, field);
 	case SPILL_MEMBER_ARRAY:
 	case SPILL_MEMBER_LIST:
@@ -181,7 +183,7 @@ static bool read_value(struct reading *reading, const struct spill_member *membe
 }
 
 /* The row of a name; `count` if there is none. */
-static unsigned find(const struct spill_shape *shape, const struct spill_json_text *name)
+static unsigned find_member(const struct spill_shape *shape, const struct spill_json_text *name)
 {
 	unsigned row = 0;
 
@@ -191,8 +193,9 @@ static unsigned find(const struct spill_shape *shape, const struct spill_json_te
 	return row;
 }
 
-/* What was not there. */
-static bool complete(struct reading *reading, const struct spill_shape *shape, uint32_t seen, char *into)
+/* Refuses the object if a needed member is missing, and sets the defaults of the others. */
+static bool complete_object(struct reading *reading, const struct spill_shape *shape, uint32_t seen,
+                            char *into)
 {
 	for (unsigned row = 0; row < shape->count; row++) {
 		const struct spill_member *member = &shape->members[row];
@@ -207,8 +210,11 @@ static bool complete(struct reading *reading, const struct spill_shape *shape, u
 	return true;
 }
 
-/* As the writer puts it, who leaves out what is not so: one of the rows from `from` on, or `count`, which says nothing. */
-static unsigned take_next(struct reading *reading, const struct spill_shape *shape, unsigned from)
+/*
+ * Takes the next name if it is one of the rows from `from` on, in the form of our writer, who
+ * leaves out some members. Returns the row, or `count`: then the name is not read yet.
+ */
+static unsigned take_member(struct reading *reading, const struct spill_shape *shape, unsigned from)
 {
 	while (from < shape->count &&
 	       !spill_json_take_key(&reading->json, shape->members[from].name, shape->members[from].length))
@@ -220,12 +226,12 @@ static bool read_member(struct reading *reading, const struct spill_shape *shape
                         unsigned *row)
 {
 	struct spill_json_text name;
-	unsigned found = take_next(reading, shape, *row);
+	unsigned found = take_member(reading, shape, *row);
 
 	if (found == shape->count) {
-		if (!spill_json_read_key(&reading->json, &name) || !plain(reading, &name))
+		if (!spill_json_read_key(&reading->json, &name) || !check_plain(reading, &name))
 			return false;
-		found = find(shape, &name);
+		found = find_member(shape, &name);
 		if (found == shape->count)
 			return spill_json_skip(&reading->json);
 	}
@@ -236,7 +242,7 @@ static bool read_member(struct reading *reading, const struct spill_shape *shape
 	return read_value(reading, &shape->members[found], into);
 }
 
-/* Calls itself as deep as the tables of shapes are: twice. */
+/* Recursive, as deep as the tables of shapes: twice. */
 static bool read_object(struct reading *reading, const struct spill_shape *shape, char *into)
 {
 	uint32_t seen = 0;
@@ -250,19 +256,19 @@ static bool read_object(struct reading *reading, const struct spill_shape *shape
 				return false;
 		} while (spill_json_more(&reading->json, '}'));
 	}
-	return !reading->json.reason && complete(reading, shape, seen, into);
+	return !reading->json.reason && complete_object(reading, shape, seen, into);
 }
 
 static enum spill_kind kind_of(const struct spill_json_text *name)
 {
 	enum spill_kind kind = SPILL_KIND_START;
 
-	while (kind < SPILL_KINDS_COUNT && !is(name, spill_kind_name(kind)))
+	while (kind < SPILL_KINDS_COUNT && !is_word(name, spill_kind_name(kind)))
 		kind++;
 	return kind;
 }
 
-/* The version and the kind, which say what the rest is; where we write they come first. */
+/* Reads version and kind, which decide the rest. Our writer puts them first. */
 static bool read_head(struct reading *reading, struct spill_record *record)
 {
 	struct spill_json_reader *json = &reading->json;
@@ -274,10 +280,10 @@ static bool read_head(struct reading *reading, struct spill_record *record)
 	do {
 		if (!spill_json_read_key(json, &name))
 			return false;
-		if (is(&name, "v"))
+		if (is_word(&name, "v"))
 			version = spill_json_read_u64(json, &record->version);
-		else if (is(&name, "kind"))
-			(void)(spill_json_read_text(json, &kind) && plain(reading, &kind));
+		else if (is_word(&name, "kind"))
+			(void)(spill_json_read_text(json, &kind) && check_plain(reading, &kind));
 		else
 			spill_json_skip(json);
 	} while (!(version && kind.bytes) && spill_json_more(json, '}'));

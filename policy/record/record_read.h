@@ -1,9 +1,9 @@
 /*
- * A line of the log, read: the inverse of record.c and of the start line, for whoever looks at a log (report, replay).
- * Pure, in one pass, and safe with any bytes: a line may be torn, of another version, or made to do harm.
+ * Reads a line of the log, for `spill report`, `spill replay` and the like. One pass, safe with any
+ * bytes: a line may be torn, of another version, or an attack.
  *
- * What docs/log-format.md asks of readers is done here: kinds and members that are not known are skipped, the order of
- * members does not matter.
+ * As docs/log-format.md requires, unknown kinds and members are skipped, and members may come in
+ * any order.
  */
 #ifndef SPILL_RECORD_READ_H
 #define SPILL_RECORD_READ_H
@@ -15,23 +15,26 @@
 
 struct spill_record_device {
 	int device;
-	const char *name, *uuid, *pci, *memory; /* all but the name: NULL if unknown */
+	const char *name, *uuid, *pci, *memory; /* all but the name may be NULL: unknown */
 	uint64_t bytes;
 };
 
-/* Variables that say which part of a job a process is; the first ones, up to SLURM_PROCID, which of all its processes. */
+/*
+ * Variables with the rank of a process. The first ones, up to SLURM_PROCID, count all processes of
+ * the job.
+ */
 #define SPILL_RANKS(X) \
-	X(RANK, "RANK", "torchrun and others: rank in the whole job") \
-	X(OMPI_COMM_WORLD_RANK, "OMPI_COMM_WORLD_RANK", "the same for Open MPI") \
-	X(PMIX_RANK, "PMIX_RANK", "the same for PMIx") \
-	X(PMI_RANK, "PMI_RANK", "the same for MPICH and Intel MPI") \
-	X(SLURM_PROCID, "SLURM_PROCID", "the same for Slurm") \
-	X(LOCAL_RANK, "LOCAL_RANK", "torchrun and others: rank on this machine") \
-	X(OMPI_COMM_WORLD_LOCAL_RANK, "OMPI_COMM_WORLD_LOCAL_RANK", "the same for Open MPI") \
-	X(SLURM_LOCALID, "SLURM_LOCALID", "the same for Slurm") \
-	X(WORLD_SIZE, "WORLD_SIZE", "torchrun and others: number of processes of the job") \
-	X(SLURM_JOB_ID, "SLURM_JOB_ID", "job number of Slurm") \
-	X(SLURM_STEP_ID, "SLURM_STEP_ID", "step number of Slurm")
+	X(RANK, "RANK", "rank among all processes of the job, from torchrun and others") \
+	X(OMPI_COMM_WORLD_RANK, "OMPI_COMM_WORLD_RANK", "the same from Open MPI") \
+	X(PMIX_RANK, "PMIX_RANK", "the same from PMIx") \
+	X(PMI_RANK, "PMI_RANK", "the same from MPICH and Intel MPI") \
+	X(SLURM_PROCID, "SLURM_PROCID", "the same from Slurm") \
+	X(LOCAL_RANK, "LOCAL_RANK", "rank among the processes of this machine, from torchrun and others") \
+	X(OMPI_COMM_WORLD_LOCAL_RANK, "OMPI_COMM_WORLD_LOCAL_RANK", "the same from Open MPI") \
+	X(SLURM_LOCALID, "SLURM_LOCALID", "the same from Slurm") \
+	X(WORLD_SIZE, "WORLD_SIZE", "number of processes of the job, from torchrun and others") \
+	X(SLURM_JOB_ID, "SLURM_JOB_ID", "number of the job, from Slurm") \
+	X(SLURM_STEP_ID, "SLURM_STEP_ID", "number of its step")
 
 enum spill_rank {
 #define X(id, name, text) SPILL_RANK_##id,
@@ -50,7 +53,7 @@ struct spill_record_option {
 	const char *name, *value, *source;
 };
 
-/* The name of the rule that it is; NULL: it is an option. pre: it has a name, as each that was read */
+/* The name of the rule, or NULL for an option. pre: it has a name, as any that was read */
 static inline const char *spill_record_rule(const struct spill_record_option *option)
 {
 	const size_t length = sizeof(SPILL_RECORD_RULE) - 1;
@@ -58,7 +61,7 @@ static inline const char *spill_record_rule(const struct spill_record_option *op
 	return strncmp(option->name, SPILL_RECORD_RULE, length) ? NULL : option->name + length;
 }
 
-/* Of the texts those that could not be found are NULL. */
+/* Texts that are unknown are NULL. */
 struct spill_record_start {
 	uint64_t time_us; /* 0 */
 	const char *time, *boot, *host, *program, *exe, *version, *backend;
@@ -68,8 +71,8 @@ struct spill_record_start {
 	const struct spill_record_device *devices;
 	const struct spill_record_option *policy;
 	const char *const *args;
-	bool cut;           /* some of the arguments are not there */
-	uint64_t continues; /* lines of this run in the files before this one; 0 in the first */
+	bool cut;           /* some arguments are missing */
+	uint64_t continues; /* lines of this run in earlier files; 0 in the first */
 };
 
 struct spill_record_note {
@@ -88,7 +91,7 @@ struct spill_record_exit {
 
 struct spill_record {
 	enum spill_kind
-	    kind; /* SPILL_KINDS_COUNT: one that we do not know, or of a later version; only time_us is told */
+	    kind; /* SPILL_KINDS_COUNT: unknown, or of a later version; then only time_us is set */
 	uint64_t version;
 	union {
 		uint64_t time_us; /* of every kind the first member */
@@ -103,17 +106,17 @@ struct spill_record {
 	};
 };
 
-/* Room that is enough for what is told by any line of so many bytes. */
+/* Room that is enough for any line of `length` bytes. */
 #define SPILL_RECORD_SCRATCH(length) (3 * (length) + 32)
 
 /*
- * Reads one line, with or without its newline. NULL, or why not (static text): *at is then the offset of the byte that is
- * wrong, and what is in `record` means nothing.
+ * Reads one line, with or without its newline. Returns NULL, or the reason why it is wrong (static
+ * text). *at is then the offset of the wrong byte, and `record` is undefined.
  *
- * Texts and lists of the record lie in scratch[size] (the line may go away), escapes decoded, terminated. A text that is
- * not there is NULL, a device -1, a number 0. A line of a later version is not looked into: its members may mean something
- * else. A place that we do not know is SPILL_PLACES; of more attempts or holders than the record has room for the first
- * are kept.
+ * Texts and lists are copied to scratch[size], decoded and terminated. A missing text is NULL, a
+ * missing device -1, a missing number 0. The members of a line of a later version are skipped,
+ * because they may have another meaning. An unknown place is SPILL_PLACES. If there are more
+ * attempts or holders than the record has room for, it has the first ones.
  */
 const char *spill_record_read(const char *line, size_t length, char *scratch, size_t size,
                               struct spill_record *record, size_t *at);

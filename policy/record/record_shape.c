@@ -1,4 +1,7 @@
-/* The members of each kind of line (record.def), in the order of the writer, which makes finding one a look at the next row. */
+/*
+ * The members of each kind of line (record.def), in the writer's order: the next member is the next
+ * row.
+ */
 #include "record_shape.h"
 
 #define NAMED(key, how) .name = (key), .length = sizeof(key) - 1, .type = SPILL_MEMBER_##how
@@ -10,6 +13,8 @@
 #define NEEDED(key, how, field, words, text) {NAMED(key, how), AT(true, field)},
 #define OPTIONAL(key, how, field, words, text) {NAMED(key, how), AT(false, field)},
 #define INNER(key, must, field, object, text) {NAMED(key, OBJECT), AT(must, field), .of = (object)},
+#define FIGURES(key, field, number, object, text) \
+	{NAMED(key, FIGURES), AT(false, field), .count = offsetof(SHAPE, number), .of = (object)},
 #define SEVERAL(key, how, field, counted, room, object, text) \
 	{NAMED(key, how), AT(false, field), .count = offsetof(SHAPE, counted), .most = (room), .of = (object)},
 #define END(object) \
@@ -24,4 +29,9 @@
 const struct spill_shape *spill_record_shape(enum spill_kind kind)
 {
 	return shapes[kind];
+}
+
+const struct spill_shape *spill_refusal_shape(void)
+{
+	return &refusal;
 }

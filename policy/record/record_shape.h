@@ -1,12 +1,13 @@
-/* Inside policy/: what a line of the log may have, as tables for its reader (record_read.c). */
+/* Inside record/: the members of each kind of line, as tables for reader and writer. */
 #ifndef SPILL_RECORD_SHAPE_H
 #define SPILL_RECORD_SHAPE_H
 
 #include "record_read.h"
 
 enum spill_member_type {
-	SPILL_MEMBER_KNOWN, /* read before: nothing to store */
+	SPILL_MEMBER_KNOWN, /* v and kind: read before */
 	SPILL_MEMBER_U64,
+	SPILL_MEMBER_BYTES, /* uint64_t that is left out if it is 0 */
 	SPILL_MEMBER_INT,
 	SPILL_MEMBER_DEVICE, /* int; -1 if it is left out */
 	SPILL_MEMBER_COUNT,  /* unsigned */
@@ -16,7 +17,8 @@ enum spill_member_type {
 	SPILL_MEMBER_ADDRESS,
 	SPILL_MEMBER_PLACE,
 	SPILL_MEMBER_OBJECT,
-	SPILL_MEMBER_ARRAY, /* objects, in an array of the record's: the first `most` */
+	SPILL_MEMBER_FIGURES, /* an object that is left out if one of its numbers is 0 */
+	SPILL_MEMBER_ARRAY,   /* objects, in an array of the record's: the first `most` */
 	SPILL_MEMBER_LIST, /* objects or (without a shape) texts, in scratch; the field is a pointer to them */
 };
 
@@ -25,19 +27,23 @@ struct spill_shape;
 struct spill_member {
 	const char *name;
 	unsigned char length, type;
-	bool needed;                        /* a line without it is refused */
-	unsigned short offset, count, most; /* count: offset of how many an ARRAY or a LIST has */
+	bool needed; /* a line without it is refused */
+	/* count: offset of the number of an ARRAY or LIST, or of the number of FIGURES. */
+	unsigned short offset, count, most;
 	const struct spill_shape *of;
 };
 
-/* At most 32 members; of an object within another struct the offsets are those within that struct. */
+/* At most 32 members. Offsets are within the struct of the object. */
 struct spill_shape {
 	const struct spill_member *members;
 	unsigned count;
 	size_t size;
 };
 
-/* pre: kind <= SPILL_KINDS_COUNT, which is the shape of kinds that we do not know */
+/* SPILL_KINDS_COUNT is the shape of unknown kinds. pre: kind <= SPILL_KINDS_COUNT */
 const struct spill_shape *spill_record_shape(enum spill_kind kind);
+
+/* Of struct spill_refusal. */
+const struct spill_shape *spill_refusal_shape(void);
 
 #endif

@@ -38,8 +38,8 @@ size_t spill_amount_format(struct spill_amount amount, char *buffer, size_t size
 uint64_t spill_amount_resolve(struct spill_amount amount, uint64_t whole, uint64_t none);
 
 /*
- * Times: 250ms, 60s, 1.5min. The units are us, ms, s, min and h; a unit is required. Reads the whole
- * of `text` into microseconds, and returns as spill_amount_parse does.
+ * Times: 250ms, 60s, 1.5min. The units are us, ms, s, min and h; a unit is required. Reads the
+ * whole of `text` into microseconds, and returns as spill_amount_parse does.
  */
 const char *spill_time_parse(const char *text, uint64_t *us, size_t *at);
 

@@ -50,8 +50,8 @@ static inline bool spill_json_take(struct spill_json_reader *reader, char c)
 }
 
 /*
- * Takes `"name":` if it is next exactly as our writer puts it, without blanks and escapes. This is the
- * fast path for most members. If it returns false, spill_json_read_key reads the name.
+ * Takes `"name":` if it is next exactly as our writer puts it, without blanks and escapes. This is
+ * the fast path for most members. If it returns false, spill_json_read_key reads the name.
  */
 static inline bool spill_json_take_key(struct spill_json_reader *reader, const char *name, size_t length)
 {
@@ -64,7 +64,9 @@ static inline bool spill_json_take_key(struct spill_json_reader *reader, const c
 	return true;
 }
 
-/* Call it after a value of a list. True: a comma was taken. False: the list ended, or is refused. */
+/*
+ * Call it after a value of a list. True: a comma was taken. False: the list ended, or is refused.
+ */
 bool spill_json_more(struct spill_json_reader *reader, char close);
 
 /*

@@ -14,8 +14,8 @@ static unsigned code_of(const unsigned char *at, size_t length)
 
 /*
  * C0, DEL and C1; in C1, U+009B does the same as ESC [ (ECMA-48, 5.3). The marks, embeddings,
- * overrides and isolates of the bidirectional algorithm (UAX 9, 2) can make a name look like another
- * one. U+2028 and U+2029 end a line.
+ * overrides and isolates of the bidirectional algorithm (UAX 9, 2) can make a name look like
+ * another one. U+2028 and U+2029 end a line.
  */
 static bool steers_terminal(unsigned code)
 {

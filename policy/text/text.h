@@ -1,9 +1,9 @@
 /*
  * text: sizes, patterns, JSON, nearest words, and the words that the rooms above share.
  *
- * Each function works in the caller's buffer. It never allocates, reads or prints, and the locale of
- * the host program has no effect. Begin reading here: this header builds a line of text. words.h has
- * the words, amount.h the sizes, json.h and json_read.h the format of the log.
+ * Each function works in the caller's buffer. It never allocates, reads or prints, and the locale
+ * of the host program has no effect. Begin reading here: this header builds a line of text. words.h
+ * has the words, amount.h the sizes, json.h and json_read.h the format of the log.
  *
  * Text that does not fit is cut. The result is always terminated, with `length` < `size`.
  * pre: size > 0
@@ -87,15 +87,17 @@ struct spill_character {
 
 /*
  * `shown` is false for control characters (C0, DEL, C1), characters that change the direction of
- * text, and the line ends U+2028 and U+2029. It is false for bytes that are not UTF-8, too: an 8-bit
- * terminal reads the byte 9B as ESC [. pre: left > 0
+ * text, and the line ends U+2028 and U+2029. It is false for bytes that are not UTF-8, too: an
+ * 8-bit terminal reads the byte 9B as ESC [. pre: left > 0
  */
 struct spill_character spill_text_character(const char *text, size_t left);
 
 /* Adds the string with a ? for each character that is not shown. */
 void spill_text_plain(struct spill_text *text, const char *string);
 
-/* Adds at most 60 bytes of the user's text, plain and in quotes: messages stay one readable line. */
+/*
+ * Adds at most 60 bytes of the user's text, plain and in quotes: messages stay one readable line.
+ */
 void spill_text_quote(struct spill_text *text, const char *string, size_t count);
 
 #endif

@@ -11,9 +11,9 @@
 /* Where the bytes of an allocation are. */
 enum spill_place {
 	SPILL_PLACE_DEVICE,
-	SPILL_PLACE_SPLIT,   /* one virtual range: what fits on the device, the rest on the host */
-	SPILL_PLACE_MANAGED, /* unified memory, with advice */
-	SPILL_PLACE_HOST,    /* pinned host memory, read in place */
+	SPILL_PLACE_SPLIT,   /* one virtual range: what fits on the device, the rest on the host. */
+	SPILL_PLACE_MANAGED, /* unified memory, with advice. */
+	SPILL_PLACE_HOST,    /* pinned host memory, read in place. */
 	SPILL_PLACE_MOVABLE, /* chunks on the device that can be demoted and promoted later */
 	SPILL_PLACES
 };
@@ -30,9 +30,9 @@ enum spill_step {
 
 /* How the memory of a device and the memory of the host belong together. */
 enum spill_memory {
-	SPILL_MEMORY_AUTO,       /* as the device reports; never the answer for one device */
-	SPILL_MEMORY_DISCRETE,   /* the device has chips of its own; the host's are behind a bus */
-	SPILL_MEMORY_INTEGRATED, /* device and host use the same chips: an integrated GPU, an APU */
+	SPILL_MEMORY_AUTO,       /* as the device reports; never the answer for one device. */
+	SPILL_MEMORY_DISCRETE,   /* the device has chips of its own; the host's are behind a bus. */
+	SPILL_MEMORY_INTEGRATED, /* device and host use the same chips: an integrated GPU, an APU. */
 	SPILL_MEMORY_COHERENT,   /* chips of its own, and a coherent link to each host page: Grace Hopper */
 };
 

@@ -193,7 +193,7 @@ static void test_rules(void **state)
 static void test_bad_rules(void **state)
 {
 	refuses("[rule]\nplace = host\n", "F:1:6: the rule's name is missing: write [rule NAME]");
-	refuses("[rule default]\nplace = host\n", "F:1:7: 'default' is what the log calls no rule");
+	refuses("[rule default]\nplace = host\n", "F:1:7: 'default' means no rule in the log");
 	refuses("[rule a]\nplase = host\n",
 	        "F:2:1: unknown key 'plase' in [rule NAME]; the nearest is 'place'");
 	refuses("[rule a]\npreferred = host\n",
