@@ -90,7 +90,6 @@ static void *enter(struct spill_request *request)
 
 /* Fills in a node of any type: one that allocates, one that frees, or neither. */
 #define GRAPH_NODE(params, allocates, frees) \
-	.node = params && params->type == allocates ? &params->alloc : NULL, \
 	.bytes = params && params->type == allocates ? params->alloc.bytesize : 0, \
 	.out = params && params->type == allocates ? &params->alloc.dptr : NULL, \
 	.ptr = params && params->type == frees ? (uintptr_t)params->free.dptr : 0, \

@@ -18,7 +18,6 @@
 #include "engine.h"
 #include "follow.h"
 #include "gate.h"
-#include "growth_state.h"
 #include "host_chunks.h"
 #include "host_share.h"
 #include "host_memory.h"
@@ -36,7 +35,6 @@
 #include "publish_once.h"
 #include "rules.h"
 #include "scratch.h"
-#include "maintenance.h"
 #include "vmm.h"
 
 enum state { FRESH, READY, OFF };
@@ -198,7 +196,7 @@ static void start(void)
 {
 	const struct spill_shim *shim = runtime.shim;
 	spill_registry_use(&shim->symbols);
-	spill_gate_use(shim->counters, spill_maintain);
+	spill_gate_use(shim->counters, spill_engine_maintain);
 	spill_chunked_observe(spill_follow_moved);
 	spill_engine_on_memory_call(open_log);
 	spill_config_load(&runtime.config, NULL);

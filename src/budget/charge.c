@@ -73,7 +73,7 @@ static const char *refuse(const struct spill_policy *policy, const struct spill_
 	    .asked = bytes,
 	    .room = spill_policy_host_room(policy, &without_limit),
 	};
-	return by_limit ? "host.limit" : "host.reserve";
+	return spill_refused_by_name(by_limit ? SPILL_REFUSED_BY_HOST_LIMIT : SPILL_REFUSED_BY_HOST_RESERVE);
 }
 
 const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes)
@@ -84,7 +84,7 @@ const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes)
 	/* Asked only where memory is short: a machine may lose time to it for another reason, and this costs two more reads. */
 	if (available / 2 < spill_amount_resolve(policy->host_reserve, 0, 0) && spill_host_memory_pressed()) {
 		last_refusal = (struct spill_refusal){0};
-		return "host.pressure";
+		return spill_refused_by_name(SPILL_REFUSED_BY_HOST_PRESSURE);
 	}
 	uint64_t others = spill_host_share_begin(), held = spill_account_host_held();
 	do {

@@ -19,7 +19,7 @@
 #include "shared_chunks.h"
 #include "promote.h"
 
-static void end(struct spill_request *request, struct spill_allocation *allocation, const char *reason)
+static void end(struct spill_request *request, struct spill_allocation *allocation, enum spill_reason reason)
 {
 	/* The line first: whoever takes the room that this gives back comes behind it in the log. */
 	spill_report_free(request, allocation, reason);
@@ -70,7 +70,7 @@ static struct spill_placement *hand_over(struct spill_request *request, struct s
 {
 	struct spill_placement *placement = allocation->placement;
 	stay(placement);
-	spill_report_free(request, allocation, "free");
+	spill_report_free(request, allocation, SPILL_REASON_FREE);
 	spill_ledger_end(allocation);
 	return placement;
 }
@@ -96,7 +96,7 @@ static void free_placed(struct spill_request *request, struct spill_allocation *
 		return;
 	}
 	release(allocation, false);
-	end(request, allocation, "free");
+	end(request, allocation, SPILL_REASON_FREE);
 }
 
 /* The same in stream order: behind what is on that stream now. */
@@ -132,13 +132,13 @@ static bool ours(const struct spill_allocation *allocation)
 /* The vendor was asked. */
 static bool freed_by_vendor(struct spill_request *request)
 {
-	if (!request->entry)
+	if (!request->freed)
 		return false;
 	if (request->result) {
-		spill_ledger_put_back(request->entry);
+		spill_ledger_put_back(request->freed);
 	} else {
-		release(request->entry, true); /* a placement of ours, too, if the vendor has taken it */
-		end(request, request->entry, "free");
+		release(request->freed, true); /* a placement of ours, too, if the vendor has taken it */
+		end(request, request->freed, SPILL_REASON_FREE);
 	}
 	return false;
 }
@@ -150,22 +150,23 @@ bool spill_engine_free(struct spill_request *request)
 		request->start_us = spill_log_start_us();
 		if (backend)
 			spill_deferred_poll(backend, request->op == SPILL_OP_FREE);
-		request->entry = request->ptr ? spill_ledger_take(request->ptr) : NULL;
-		if (!request->entry || !ours(request->entry))
+		request->freed = request->ptr ? spill_ledger_take(request->ptr) : NULL;
+		if (!request->freed || !ours(request->freed))
 			return true;
 		if (request->op != SPILL_OP_FREE_ASYNC)
-			free_placed(request, request->entry);
+			free_placed(request, request->freed);
 		else if (spill_engine_in_capture(request))
 			return true; /* the vendor's own answer is the right one */
 		else
-			free_placed_in_order(request, request->entry);
+			free_placed_in_order(request, request->freed);
 		return false;
 	}
 	return freed_by_vendor(request);
 }
 
 /* The vendor has ended the context, and with it all work and its own allocations; ours are released here. */
-static void end_all(struct spill_request *request, const struct spill_context_end *end_of, const char *reason)
+static void end_all(struct spill_request *request, const struct spill_context_end *end_of,
+                    enum spill_reason reason)
 {
 	const struct spill_backend *backend = end_of->backend;
 	struct spill_allocation *allocation;
@@ -249,7 +250,7 @@ bool spill_engine_context(struct spill_request *request)
 	if (request->gated)
 		spill_gate_leave(spill_gate_self);
 	if (ended)
-		end_all(request, &request->end, destroyed ? "context" : "reset");
+		end_all(request, &request->end, destroyed ? SPILL_REASON_CONTEXT : SPILL_REASON_RESET);
 	spill_context_end_finish(&request->end, !ended);
 	return false;
 }

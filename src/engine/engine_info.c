@@ -53,23 +53,23 @@ static void replace(const struct spill_request *request, const struct spill_poli
 	enum spill_meminfo_report report = policy->meminfo_report;
 	int device = request->device;
 	void *context;
-	if (!request->out_free && !request->out_total)
+	if (!request->info.out_free && !request->info.out_total)
 		return;
 	if (device == SPILL_CURRENT_DEVICE && !backend->current(&device, &context))
 		return;
 	struct spill_meminfo_view view =
-	    look(policy, backend, device, request->out_free ? NULL : request->out_total);
-	if (request->out_free)
-		*request->out_free = spill_meminfo_free(report, *request->out_free, &view);
-	if (request->out_total)
-		*request->out_total = spill_meminfo_total(report, *request->out_total, &view);
+	    look(policy, backend, device, request->info.out_free ? NULL : request->info.out_total);
+	if (request->info.out_free)
+		*request->info.out_free = spill_meminfo_free(report, *request->info.out_free, &view);
+	if (request->info.out_total)
+		*request->info.out_total = spill_meminfo_total(report, *request->info.out_total, &view);
 }
 
 /* A later form of the second structure would have another version: nothing is known of it. */
 static void replace_nvml(const struct spill_request *request, const struct spill_policy *policy,
                          const struct spill_backend *backend)
 {
-	bool first_form = request->count == 1;
+	bool first_form = request->info.nvml_form == 1;
 	nvmlMemory_t *first = request->out;
 	nvmlMemory_v2_t *second = request->out;
 	struct spill_meminfo_parts told;

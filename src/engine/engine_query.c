@@ -101,24 +101,24 @@ bool spill_engine_attributes(struct spill_request *request)
 	struct spill_vmm_range range;
 	if (request->step++ == 0)
 		return true;
-	if (request->result || !request->attributes || !request->values)
+	if (request->result || !request->attributes.wanted || !request->attributes.values)
 		return false;
 	bool placed = spill_ledger_placed(request->ptr, &allocation);
 	if (!placed && !spill_vmm_spilled_at(request->ptr, &range))
 		return false;
 	const struct spill_backend *backend =
 	    placed ? allocation.backend : spill_backend_for(request->domain);
-	const CUpointer_attribute *attributes = request->attributes;
-	for (unsigned i = 0; i < request->count; i++) {
-		void *value = request->values[i];
+	const CUpointer_attribute *attributes = request->attributes.wanted;
+	for (unsigned i = 0; i < request->attributes.count; i++) {
+		void *value = request->attributes.values[i];
 		if (!value ||
 		    (placed ? answer(&allocation, attributes[i], request->ptr, value)
 		            : answer_mapped(backend, range.device, attributes[i], value)) != INVALID)
 			continue;
-		if (request->single)
+		if (request->attributes.single)
 			request->result = backend->invalid_value;
 		else
-			*(void **)request->values[i] = NULL;
+			*(void **)request->attributes.values[i] = NULL;
 	}
 	return false;
 }

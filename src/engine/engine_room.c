@@ -3,11 +3,82 @@
  */
 #include <pthread.h>
 
+#include "capture.h"
 #include "contexts.h"
+#include "demote.h"
 #include "engine.h"
+#include "make_room.h"
 #include "movable.h"
 #include "reserve_keeper.h"
-#include "make_room.h"
+#include "trim.h"
+
+/* Twice as much each time: what is missing is not known. */
+static uint64_t size_of(unsigned attempt)
+{
+	uint64_t chunk = spill_amount_resolve(spill_process_policy()->movable_chunk, 0, 64ull << 20);
+	return chunk << attempt;
+}
+
+/* Room for all of `bytes`. A part of it would be lost to the device (docs/adr/0015). */
+static bool make_whole(const struct spill_backend *backend, int device, const char *api, const void *caller,
+                       uint64_t bytes)
+{
+	uint64_t free = 0, total = 0;
+	struct spill_demotion demotion = {
+	    .backend = backend,
+	    .device = device,
+	    .bytes = bytes,
+	    .reason = SPILL_REASON_ROOM,
+	    .api = api,
+	    .caller = spill_log_caller(caller),
+	};
+	if (spill_process_observes() || spill_capture_any())
+		return false;
+	spill_trim(backend, device, bytes);
+	return (!backend->memory(device, &free, &total) && free >= bytes) || spill_demote(&demotion);
+}
+
+bool spill_make_room(const struct spill_backend *backend, int device, const char *api, const void *caller,
+                     unsigned attempt)
+{
+	if (attempt >= SPILL_ROOM_ATTEMPTS || spill_process_observes() || spill_capture_any())
+		return false;
+	struct spill_demotion demotion = {
+	    .backend = backend,
+	    .device = device,
+	    .bytes = size_of(attempt),
+	    .reason = SPILL_REASON_ROOM,
+	    .part_helps = true,
+	    .api = api,
+	    .caller = spill_log_caller(caller),
+	};
+	bool trimmed = attempt == 0 && spill_trim(backend, device, demotion.bytes);
+	return trimmed || spill_demote(&demotion) || demotion.freed;
+}
+
+bool spill_make_room_for(enum spill_domain domain, int result, const char *api, const void *caller,
+                         unsigned attempt, uint64_t whole)
+{
+	const struct spill_backend *backend = spill_backend_for(domain);
+	void *context;
+	int device;
+	if (!backend || result != backend->out_of_memory)
+		return false;
+	int cancel;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
+	                       &cancel); /* the vendor's call it is part of is no cancellation point */
+	spill_thread.depth++;
+	bool made = backend->current(&device, &context);
+	if (made)
+		made = whole ? make_whole(backend, device, api, caller, whole)
+		             : spill_make_room(backend, device, api, caller, attempt);
+	if (spill_thread.depth)
+		spill_thread.depth--;
+	pthread_setcancelstate(cancel, NULL);
+	return made;
+}
+
+/* -- ROOM and calls that make contexts --------------------------------------------------------- */
 
 /* The device that the call is about. */
 static bool device_of(const struct spill_request *request, const struct spill_backend *backend, int *device)

@@ -71,10 +71,10 @@ static __attribute__((noinline)) bool is_listed(const void *site)
 	return exporter;
 }
 
-bool spill_exporting_asked(const struct spill_request *request)
+bool spill_exporting_stays_plain(const struct spill_request *request)
 {
 	const void *site = spill_engine_site(request);
-	if (!site || request->decision.chunks == SPILL_SWITCH_ON)
+	if (!site || request->admission.decision.chunks == SPILL_SWITCH_ON)
 		return false;
 	return is_learned(site, request->bytes) ||
 	       (spill_process_policy()->movable_enable == SPILL_SWITCH_AUTO && is_listed(site));

@@ -9,7 +9,7 @@
 #include "request.h"
 
 /* Must it stay plain? A rule with place = movable overrules all, movable.enable = on the list. pre: it would be made of chunks */
-bool spill_exporting_asked(const struct spill_request *request);
+bool spill_exporting_stays_plain(const struct spill_request *request);
 
 /*
  * The driver has refused to export memory of so many bytes that this call site asked for: its requests of that size, by powers

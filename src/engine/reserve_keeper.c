@@ -135,7 +135,7 @@ static bool demote(const struct spill_backend *backend, int device, uint64_t byt
 	    .bytes = bytes,
 	    .keeps_reserve = bytes != 0,
 	    .part_helps = bytes == 0,
-	    .reason = "reserve",
+	    .reason = SPILL_REASON_RESERVE,
 	    .api = api,
 	    .caller = spill_log_caller(caller),
 	};

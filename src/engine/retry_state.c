@@ -48,7 +48,7 @@ static bool asks_again(const struct spill_loaded_object *caller, enum spill_retr
 	return retrier && !(retrier->unless[0] && getenv(retrier->unless));
 }
 
-void spill_retry_state_look(const struct spill_request *request, struct spill_full_view *view)
+void spill_retry_state_view(const struct spill_request *request, struct spill_full_view *view)
 {
 	struct spill_loaded_object caller;
 	find_caller(request, &caller);

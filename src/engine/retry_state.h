@@ -9,7 +9,7 @@
 #include "request.h"
 
 /* The device is full for `request`: fills in what spill_decide_full wants to know of it, asks_again and repeats. Changes nothing. */
-void spill_retry_state_look(const struct spill_request *request, struct spill_full_view *view);
+void spill_retry_state_view(const struct spill_request *request, struct spill_full_view *view);
 
 /* Its failure surfaces although it could be served: remembered until the repeat. */
 void spill_retry_state_surfaced(const struct spill_request *request);

@@ -311,12 +311,13 @@ bool spill_vendor_pool_admit(struct spill_vendor_pool *pool, struct spill_reques
 	do {
 		uint64_t room = limit > view.device_used ? limit - view.device_used : 0;
 		ask->weight = growth(pool, request->bytes, room);
-		request->decision = spill_decide(spill_process_policy(), request->applied, ask, &view);
-		fits = request->decision.would == SPILL_VERDICT_DRIVER;
+		request->admission.decision =
+		    spill_decide(spill_process_policy(), request->admission.applied, ask, &view);
+		fits = request->admission.decision.would == SPILL_VERDICT_DRIVER;
 	} while (fits && !spill_rules_charge(request, ask, &view));
-	request->charged = 0;
+	request->admission.charged = 0;
 	if (fits) {
-		request->charged = ask->weight;
+		request->admission.charged = ask->weight;
 		pool->live += request->bytes;
 		pool->charged += ask->weight;
 	}

@@ -51,8 +51,8 @@ struct spill_vendor_pool *spill_vendor_pool_ours(const struct spill_backend *bac
 void *spill_vendor_pool_handle(const struct spill_vendor_pool *pool);
 
 /*
- * Decides about what a device pool has to grow by for the request (ask->weight), within `limit`, and charges it: request->decision,
- * request->charged. True: it is charged, and the driver's.
+ * Decides about what a device pool has to grow by for the request (ask->weight), within `limit`, and charges it: request->admission.decision,
+ * request->admission.charged. True: it is charged, and the driver's.
  */
 bool spill_vendor_pool_admit(struct spill_vendor_pool *pool, struct spill_request *request,
                              struct spill_ask *ask, uint64_t limit);

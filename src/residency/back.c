@@ -90,7 +90,7 @@ static void settle(const struct spill_move_batch *plan, const struct spill_backe
 
 static uint64_t carry_out(struct spill_move_batch *plan)
 {
-	struct spill_move_reason why = {"promote", "free", "", "", spill_log_now_us()};
+	struct spill_move_reason why = {SPILL_MOVE_PROMOTE, SPILL_REASON_FREE, "", "", spill_log_now_us()};
 	const struct spill_placement *first = &plan->moves[0].of->base;
 	uint64_t moved = 0;
 	spill_move_batch_carry_out(plan, first->backend, first->device,

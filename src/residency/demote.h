@@ -12,7 +12,7 @@ struct spill_demotion {
 	const struct spill_backend *backend;
 	int device;
 	uint64_t bytes;           /* that are to fit on the device, by the driver and by device.limit */
-	const char *reason;       /* for the log: "oom", "limit", "room" */
+	enum spill_reason reason; /* for the log */
 	const char *api, *caller; /* for whom */
 	uint64_t before;          /* only allocations of a lower seq give way; 0: all */
 	bool part_helps;          /* it is worth while even if it is not enough */

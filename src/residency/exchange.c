@@ -260,14 +260,14 @@ static int compare(const void *left, const void *right)
 
 static void report(const struct spill_move_batch *plan, uint64_t start_us)
 {
-	struct spill_move_reason why = {"demote", "use", "", "", start_us};
+	struct spill_move_reason why = {SPILL_MOVE_DEMOTE, SPILL_REASON_USE, "", "", start_us};
 	struct spill_move_batch part = {.moves = plan->moves};
 	qsort(plan->moves, plan->count, sizeof(*plan->moves), compare);
 	while (part.count < plan->count && was_to_leave(&plan->moves[part.count]))
 		part.count++;
 	part.later = plan->count - part.count; /* one allocation can have some of either */
 	spill_move_batch_report(&part, &why);
-	why.what = "promote";
+	why.kind = SPILL_MOVE_PROMOTE;
 	part =
 	    (struct spill_move_batch){.moves = plan->moves + part.count, .count = plan->count - part.count};
 	spill_move_batch_report(&part, &why);

@@ -62,7 +62,7 @@ const char *spill_move_batch_attempt(struct spill_move_batch *plan, const struct
 		return "movable.wait: a call does not return";
 	/* Marks are refused in a capture; one that begins behind this look is refused there, or leaves the moves alone. */
 	if (spill_capture_any()) {
-		error = "stream capture";
+		error = spill_refused_by_name(SPILL_REFUSED_BY_CAPTURE);
 	} else if (!spill_quiesce_wait(backend, device, deadline_ns)) {
 		error = "movable.wait: the device is busy";
 	} else {
@@ -126,7 +126,7 @@ static void loud_move(const struct moved *moved, bool at_limit)
 
 static void report(const struct moved *moved, const struct spill_move_reason *why)
 {
-	bool demoted = strcmp(why->what, "demote") == 0;
+	bool demoted = why->kind == SPILL_MOVE_DEMOTE;
 	if (spill_log_active()) {
 		char *line = spill_scratch_take();
 		struct spill_record_move record = {
@@ -135,13 +135,13 @@ static void report(const struct moved *moved, const struct spill_move_reason *wh
 		    .order = moved->order,
 		    .tid = spill_log_tid(),
 		    .device = moved->device,
-		    .what = why->what,
+		    .what = spill_move_name(why->kind),
 		    .api = why->api && why->api[0] ? why->api : NULL,
 		    .caller = why->caller && why->caller[0] ? why->caller : NULL,
 		    .bytes = moved->bytes,
 		    .chunks = moved->chunks,
 		    .held = moved->held,
-		    .reason = why->reason,
+		    .reason = spill_reason_name(why->reason),
 		};
 		record.took_us = record.time_us - why->start_us;
 		size_t length = line ? spill_record_move(&record, line, SPILL_LOG_LINE) : 0;
@@ -153,14 +153,14 @@ static void report(const struct moved *moved, const struct spill_move_reason *wh
 	}
 	spill_live_page_decided(moved->device, moved->bytes,
 	                        &(struct spill_live_page_text){
-	                            .what = why->what,
+	                            .what = spill_move_name(why->kind),
 	                            .place = demoted ? "host" : "device",
-	                            .reason = why->reason,
+	                            .reason = spill_reason_name(why->reason),
 	                            .api = why->api,
 	                            .caller = why->caller,
 	                        });
 	if (demoted)
-		loud_move(moved, strcmp(why->reason, "limit") == 0);
+		loud_move(moved, why->reason == SPILL_REASON_LIMIT);
 }
 
 void spill_move_batch_report(const struct spill_move_batch *plan, const struct spill_move_reason *why)

@@ -115,7 +115,7 @@ static void exchange(struct spill_chunked *owed)
 	    .backend = owed->base.backend,
 	    .device = owed->base.device,
 	    .bytes = away < SPILL_BACK_SLICE ? away : SPILL_BACK_SLICE,
-	    .reason = "exchange",
+	    .reason = SPILL_REASON_EXCHANGE,
 	    .part_helps = true,
 	    .api = "",
 	    .caller = "",

@@ -71,10 +71,10 @@ void __wrap_spill_move_batch_report(const struct spill_move_batch *plan, const s
 		const struct spill_chunk *chunk = &plan->moves[i].of->chunks[plan->moves[i].chunk];
 		assert_true(i == 0 || plan->moves[i].of == plan->moves[i - 1].of ||
 		            plan->moves[i].of != plan->moves[0].of);
-		assert_string_equal(why->reason, "use");
+		assert_int_equal(why->reason, SPILL_REASON_USE);
 		if (!plan->moves[i].moved)
 			continue;
-		assert_string_equal(why->what, chunk->on_host ? "demote" : "promote");
+		assert_int_equal(why->kind, chunk->on_host ? SPILL_MOVE_DEMOTE : SPILL_MOVE_PROMOTE);
 		reported++;
 		reported_bytes += chunk->bytes;
 	}

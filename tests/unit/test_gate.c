@@ -27,7 +27,6 @@
 #define CHILD_SECONDS 20
 #include "childtest.h"
 #include "process.h"
-#include "maintenance.h"
 
 #define THREADS 8
 #define COUNTERS 4
