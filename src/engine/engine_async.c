@@ -20,7 +20,7 @@
 #include "peer.h"
 #include "reserve_keeper.h"
 
-/* How long to wait until a stream has passed memory that we took back. A slow program step takes as long. */
+/* How long to wait until a stream has passed memory that we took back: a slow program step. */
 #define STREAM_NS 50000000ull
 #define POLL_NS 20000
 
@@ -65,8 +65,8 @@ static bool charge_growth(struct spill_request *request, struct spill_ask *ask,
 }
 
 /*
- * Device bytes that the pool lacks for the request. A pool with enough memory in pieces may grow all
- * the same. Its reserved bytes are noted here, and compared after the request.
+ * Device bytes that the pool lacks for the request. A pool can have enough memory, but in pieces,
+ * and then it grows. So its reserved bytes are noted here, and compared after the request.
  */
 static uint64_t find_growth(struct spill_request *request, const struct spill_backend *backend)
 {

@@ -13,7 +13,7 @@
 /* How often room is made for one request: other threads may take it first. */
 #define DEMOTIONS 3
 
-/* Host memory that is kept for later may then be what is missing. */
+/* Did the host refuse? Host memory that is kept for later requests may be what is missing. */
 static bool is_refused_by_host(const char *error)
 {
 	enum spill_refused_by by = spill_refused_by_of(error);
@@ -54,7 +54,7 @@ static bool decide_again(struct spill_request *request)
 	return true; /* a second failure is added to `tried` once more */
 }
 
-/* Demotes other memory. What it frees is left to the later steps if it is not enough. */
+/* Demotes other memory. If that is not enough, later steps may use the freed room. */
 static enum spill_outcome take_demote_step(struct spill_request *request,
                                            struct spill_place_request *place_request, const char **error)
 {

@@ -105,116 +105,114 @@ enum spill_way {
 
 /* ALLOC of `height` times `depth` rows of `width` bytes, which the vendor pads. bytes is then 0. */
 struct spill_pitched_arguments {
-	size_t *out_pitch, *out_width, *out_height; /* each may be NULL */
+	size_t *out_pitch, *out_width, *out_height; /* each may be NULL. */
 	uint64_t width, height, depth;
 };
 
 struct spill_info_arguments {
-	size_t *out_free, *out_total; /* each may be NULL */
-	unsigned nvml_form;           /* of NVML's structure in `out`: 1 or 2 */
+	size_t *out_free, *out_total; /* each may be NULL. */
+	unsigned nvml_form;           /* of NVML's structure in `out`: 1 or 2. */
 };
 
 struct spill_attribute_arguments {
 	const void *wanted; /* CUpointer_attribute[] */
 	void **values;
 	unsigned count;
-	bool single; /* the call for one attribute, which can fail for it */
+	bool single; /* the call for one attribute, which can fail for it. */
 };
 
-/*
- * The engine's state of a request for memory: ALLOC to CREATE. Its life is in admit.h.
- */
+/* The engine's state of a request for memory, ALLOC to CREATE. See admit.h. */
 struct spill_admission {
 	const struct spill_alloc_kind_ops *kind;
 	const struct spill_backend *backend;
-	uint64_t weight;  /* device bytes that the driver takes for the request */
-	uint64_t charged; /* bytes charged to the device while the driver is asked */
+	uint64_t weight;  /* device bytes that the driver takes for the request. */
+	uint64_t charged; /* bytes charged to the device while the driver is asked. */
 	/* Bytes charged to the rule's cap that the ledger's entry has not taken over. */
 	uint64_t charged_rule;
-	uint64_t pending;               /* bytes that the driver is asked for (reserve_keeper.h) */
-	struct spill_vendor_pool *pool; /* ALLOC_ASYNC with a limit: the pool that may grow */
-	uint64_t asked_ns;              /* time of the last question to the driver; 0: unknown, or long ago */
-	int last_error;                 /* the vendor's last error before the call, if the vendor keeps one */
+	uint64_t pending;               /* bytes that the driver is asked for (reserve_keeper.h). */
+	struct spill_vendor_pool *pool; /* ALLOC_ASYNC with a limit: the pool that may grow. */
+	uint64_t asked_ns;              /* last question to the driver; 0: unknown, or long ago. */
+	int last_error;                 /* the vendor's before the call, if the vendor keeps one. */
 
-	const struct spill_rule *applied;  /* the rule that counts, or NULL (rules.h) */
-	bool asks_growth;                  /* a rule for its call site looks at growth */
-	bool placeable, place_failed;      /* as in struct spill_ask */
-	bool at_once;                      /* the engine is placing it where its rule says */
-	struct spill_growth_answer growth; /* after the request was served, if some code asked for it */
+	const struct spill_rule *applied;  /* the rule that counts, or NULL (rules.h). */
+	bool asks_growth;                  /* a rule for its call site looks at growth. */
+	bool placeable, place_failed;      /* as in struct spill_ask. */
+	bool at_once;                      /* the engine is placing it where its rule says. */
+	struct spill_growth_answer growth; /* once the request is served, if some code asks. */
 	struct spill_decision decision;
 
 	/* From the first failure on. */
-	bool full; /* `fallback` is set */
+	bool full; /* `fallback` is set. */
 	struct spill_fallback fallback;
-	unsigned steps_taken; /* of fallback */
-	unsigned demotions;   /* that made enough room */
+	unsigned steps_taken; /* of fallback. */
+	unsigned demotions;   /* that made enough room. */
 	/* device.limit or a cap refused. With mode=observe the driver is asked all the same. */
 	bool over_limit;
-	bool capped;           /* a rule's cap refused */
-	bool short_of_reserve; /* the driver was not asked, because device.reserve would shrink */
-	bool last_resort;      /* no place was left: the driver may take from the reserve */
-	bool repeats;          /* an earlier failure of it surfaced; `tried` does not say so yet */
+	bool capped;           /* a rule's cap refused. */
+	bool short_of_reserve; /* the driver was not asked, because device.reserve would shrink. */
+	bool last_resort;      /* no place was left: the driver may take from the reserve. */
+	bool repeats;          /* an earlier failure of it surfaced; `tried` does not say so yet. */
 	/* ALLOC_ASYNC: bytes that its pool had reserved before; 0: the pool is not looked at. */
 	uint64_t reserved_before;
-	enum spill_refused_by refused_by; /* the last refusal; NONE: there was none */
-	const char *refused_word;         /* of refused_by, or the error's own name */
-	struct spill_refusal refusal;     /* its figures, if an option of the host refused */
+	enum spill_refused_by refused_by; /* the last refusal; NONE: there was none. */
+	const char *refused_word;         /* of refused_by, or the error's own name. */
+	struct spill_refusal refusal;     /* its figures, if an option of the host refused. */
 	unsigned attempts;
 	struct spill_attempt tried[SPILL_ATTEMPTS];
 };
 
 struct spill_request {
 	/* The call, from the stub. */
-	int hook; /* row of the table */
+	int hook; /* row of the table. */
 	enum spill_op op;
 	enum spill_domain domain;
 	enum spill_way way;
 	const char *api;
-	const void *caller; /* return address */
-	const void *real;   /* the vendor's function that is called */
-	bool per_thread;    /* stream 0 is the calling thread's default stream: a _ptsz or _spt row */
-	bool pass;          /* call the real function once, and do nothing else */
+	const void *caller; /* return address. */
+	const void *real;   /* the vendor's function that is called. */
+	bool per_thread;    /* stream 0 is the calling thread's default stream: a _ptsz or _spt row. */
+	bool pass;          /* call the real function once, and do nothing else. */
 	int result;         /* the vendor's error code. The stub or the engine stores it. */
 
 	/* Arguments that several operations have, from the row's fill column. */
-	enum spill_op other_op; /* the operation if the arguments change it; 0: the row's */
-	void *out;              /* the vendor stores the new pointer, handle, base, pool or function here */
+	enum spill_op other_op; /* the operation if the arguments change it; 0: the row's. */
+	void *out;              /* for the new pointer, handle, base, pool or function. */
 	uint64_t bytes;
-	uint64_t ptr;    /* device pointer, host pointer or array */
-	uint64_t handle; /* of physical memory; INFO of NVML: its device */
+	uint64_t ptr;    /* device pointer, host pointer or array. */
+	uint64_t handle; /* of physical memory; INFO of NVML: its device. */
 	void *context, *stream, *pool;
-	const void *properties; /* the vendor's structure; ATTR_SET: the value */
-	int device;             /* INFO: SPILL_CURRENT_DEVICE for the current one */
+	const void *properties; /* the vendor's structure; ATTR_SET: the value. */
+	int device;             /* INFO: SPILL_CURRENT_DEVICE for the current one. */
 	/* CAPTURE_*: the vendor's mode. PEER: 1 enables, 0 disables. ATTR_SET: the attribute. */
 	unsigned mode;
 
 	/* Arguments of one operation. The largest is first: C zeroes the first member only. */
 	union {
-		struct spill_pitched_arguments pitched;      /* ALLOC */
-		struct spill_info_arguments info;            /* INFO */
-		struct spill_attribute_arguments attributes; /* ATTR */
-		size_t *out_bytes;                           /* RANGE */
-		const char *name;                            /* RESOLVE */
-		/* ROOM, GRAPH_CHANGE: the shim's own (graph_hints.h) */
+		struct spill_pitched_arguments pitched;      /* ALLOC. */
+		struct spill_info_arguments info;            /* INFO. */
+		struct spill_attribute_arguments attributes; /* ATTR. */
+		size_t *out_bytes;                           /* RANGE. */
+		const char *name;                            /* RESOLVE. */
+		/* ROOM, GRAPH_CHANGE: the shim's own (graph_hints.h). */
 		const struct spill_graph_change *graph;
 	};
 
 	/* The engine's state. */
-	unsigned step;     /* how often the operation was stepped */
-	bool gated;        /* CAPTURE_*, STREAM_END, ends of contexts: inside the gate (gate.h) */
-	uint64_t start_us; /* spill_log_start_us */
-	union {            /* of one operation; the largest first, as above */
+	unsigned step;     /* how often the operation was stepped. */
+	bool gated;        /* CAPTURE_*, STREAM_END, ends of contexts: inside the gate (gate.h). */
+	uint64_t start_us; /* spill_log_start_us. */
+	union {            /* of one operation; the largest first, as above. */
 		struct spill_admission admission;
 		struct {
-			struct spill_request *outer; /* the frame below this one */
-			bool taken;                  /* a driver row served this call */
-		} frame;                             /* FRAME */
-		struct spill_allocation *freed;      /* FREE, FREE_ASYNC: taken from the ledger */
-		struct spill_vmm_memory *memory;     /* RELEASE, MAP, RETAIN: of the handle */
-		struct spill_vmm_mapping *mappings;  /* UNMAP: taken from the table */
-		struct spill_vendor_pool *destroyed; /* POOL_DESTROY */
-		struct spill_capture *capture;       /* CAPTURE_END, STREAM_END: taken from the table */
-		struct spill_code_load load;         /* ROOM: free memory before the vendor was asked */
+			struct spill_request *outer; /* the frame below this one. */
+			bool taken;                  /* a driver row served this call. */
+		} frame;                             /* FRAME. */
+		struct spill_allocation *freed;      /* FREE, FREE_ASYNC: taken from the ledger. */
+		struct spill_vmm_memory *memory;     /* RELEASE, MAP, RETAIN: of the handle. */
+		struct spill_vmm_mapping *mappings;  /* UNMAP: taken from the table. */
+		struct spill_vendor_pool *destroyed; /* POOL_DESTROY. */
+		struct spill_capture *capture;       /* CAPTURE_END, STREAM_END: taken from the table. */
+		struct spill_code_load load;         /* ROOM: free memory before the vendor was asked. */
 		/* Ends of contexts: begun before the vendor's call. No backend: nothing ends. */
 		struct spill_context_end end;
 	};
