@@ -6,16 +6,16 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_MOVER */
 static _Atomic unsigned waiting;                         /* threads that wait for it */
 
-/* A thread that were cancelled with the lock held would never give it back. */
+/* A thread that is cancelled while it holds the lock would never release it. */
 static __thread struct {
 	bool held;
-	int cancel; /* state before */
-} mine __attribute__((tls_model("initial-exec")));
+	int cancel; /* the cancellation state before */
+} this_thread __attribute__((tls_model("initial-exec")));
 
-static void remember(int cancel)
+static void note_held(int cancel)
 {
-	mine.held = true;
-	mine.cancel = cancel;
+	this_thread.held = true;
+	this_thread.cancel = cancel;
 }
 
 void spill_mover_lock(void)
@@ -25,7 +25,7 @@ void spill_mover_lock(void)
 	atomic_fetch_add(&waiting, 1);
 	pthread_mutex_lock(&lock);
 	atomic_fetch_sub(&waiting, 1);
-	remember(cancel);
+	note_held(cancel);
 }
 
 bool spill_mover_wanted(void)
@@ -38,7 +38,7 @@ bool spill_mover_trylock(void)
 	int cancel;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (pthread_mutex_trylock(&lock) == 0) {
-		remember(cancel);
+		note_held(cancel);
 		return true;
 	}
 	pthread_setcancelstate(cancel, NULL);
@@ -47,15 +47,15 @@ bool spill_mover_trylock(void)
 
 void spill_mover_unlock(void)
 {
-	int cancel = mine.cancel;
-	mine.held = false;
+	int cancel = this_thread.cancel;
+	this_thread.held = false;
 	pthread_mutex_unlock(&lock);
 	pthread_setcancelstate(cancel, NULL);
 }
 
 bool spill_mover_is_mine(void)
 {
-	return mine.held;
+	return this_thread.held;
 }
 
 bool spill_mover_busy(void)
