@@ -103,7 +103,7 @@ static void judge_variables(const char *program)
 /* The folder, or the one above it that is there and that it would be made in. */
 static void judge_log(const char *program)
 {
-	static struct spill_logpath found;
+	static struct spill_log_path found;
 	char folder[sizeof(found.path)], *slash;
 	struct statvfs system;
 	struct stat status;

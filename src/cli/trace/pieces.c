@@ -93,7 +93,7 @@ static size_t shared(const char *stem, const struct piece *all, size_t count)
 	return there ? length - 1 : 0;
 }
 
-/* Processes that had one name at once (log_name.h) are together: one of them may have gone on beside another. */
+/* Processes that had one name at once (log_file.h) are together: one of them may have gone on beside another. */
 static void share_stems(struct piece *all, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
