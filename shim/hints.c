@@ -23,14 +23,14 @@ struct scan {
 	    words; /* that were looked at so far: one of the same parameter has the same number in each launch of a site */
 	/* Behind what they are sure to use, what they reached lately. */
 	struct {
-		struct spill_granule last;
+		struct spill_chunk_map_entry last;
 		uint64_t end;
 	} perhaps[PERHAPS];
 	unsigned perhaps_count;
 };
 
 /* False: there is no room for another key. */
-static bool add(struct scan *scan, const struct spill_granule *granule)
+static bool add(struct scan *scan, const struct spill_chunk_map_entry *granule)
 {
 	struct spill_launch_access *use = &scan->use;
 	unsigned bit = granule->key * 0x9e3779b1u >> 22; /* of 1,024 */
@@ -43,7 +43,7 @@ static bool add(struct scan *scan, const struct spill_granule *granule)
 		return false;
 	scan->seen[bit / 64] |= mask;
 	use->keys[use->count++] = granule->key;
-	uint64_t bytes = (uint64_t)granule->count << SPILL_GRANULE_SHIFT;
+	uint64_t bytes = (uint64_t)granule->count << SPILL_CHUNK_MAP_UNIT_SHIFT;
 	use->bytes += bytes;
 	if (granule->on_host) {
 		if (use->on_host < SPILL_LAUNCH_ACCESS_HOST_KEYS)
@@ -54,41 +54,42 @@ static bool add(struct scan *scan, const struct spill_granule *granule)
 	return true;
 }
 
-static uint64_t behind(const struct spill_granule *granule)
+static uint64_t behind(const struct spill_chunk_map_entry *granule)
 {
-	return (uint64_t)(granule->key + granule->count) << SPILL_GRANULE_SHIFT;
+	return (uint64_t)(granule->key + granule->count) << SPILL_CHUNK_MAP_UNIT_SHIFT;
 }
 
 /* The chunk behind it, of the same allocation. */
-static bool next_of(struct spill_granule *granule)
+static bool next_of(struct spill_chunk_map_entry *granule)
 {
 	uint64_t next = behind(granule);
 	return granule->more && spill_chunk_map_of(next, granule) &&
-	       granule->key == next >> SPILL_GRANULE_SHIFT;
+	       granule->key == next >> SPILL_CHUNK_MAP_UNIT_SHIFT;
 }
 
-static struct spill_granule first_of(const struct spill_granule *granule)
+static struct spill_chunk_map_entry first_of(const struct spill_chunk_map_entry *granule)
 {
-	struct spill_granule first;
-	return spill_chunk_map_of((uint64_t)granule->key << SPILL_GRANULE_SHIFT, &first) ? first : *granule;
+	struct spill_chunk_map_entry first;
+	return spill_chunk_map_of((uint64_t)granule->key << SPILL_CHUNK_MAP_UNIT_SHIFT, &first) ? first
+	                                                                                        : *granule;
 }
 
 /* Something else begins further on in the chunk: what begins at `address` ends there. */
-static bool ends_within(uint64_t address, const struct spill_granule *granule)
+static bool ends_within(uint64_t address, const struct spill_chunk_map_entry *granule)
 {
-	struct spill_granule at;
+	struct spill_chunk_map_entry at;
 	if (!first_of(granule).inside)
 		return false;
-	for (address += SPILL_GRANULE; address < behind(granule); address += SPILL_GRANULE)
+	for (address += SPILL_CHUNK_MAP_UNIT; address < behind(granule); address += SPILL_CHUNK_MAP_UNIT)
 		if (spill_chunk_map_of(address, &at) && at.begun)
 			return true;
 	return false;
 }
 
 /* The allocation ends soon behind the chunk: what is left of it is taken for one thing, whatever began in it before. */
-static bool is_near_end(struct spill_granule granule)
+static bool is_near_end(struct spill_chunk_map_entry granule)
 {
-	uint64_t most = ((uint64_t)granule.key << SPILL_GRANULE_SHIFT) + WHOLE;
+	uint64_t most = ((uint64_t)granule.key << SPILL_CHUNK_MAP_UNIT_SHIFT) + WHOLE;
 	while (granule.more && behind(&granule) < most && next_of(&granule))
 		;
 	return !granule.more;
@@ -98,11 +99,11 @@ static bool is_near_end(struct spill_granule granule)
  * Where something else begins behind the address, or its allocation ends. Of what allocators cut anew all the time (a segment of
  * PyTorch is of up to some 64 MiB) old begins say nothing: it goes to the end.
  */
-static uint64_t seen_end(uint64_t address, struct spill_granule granule)
+static uint64_t seen_end(uint64_t address, struct spill_chunk_map_entry granule)
 {
 	bool whole = is_near_end(granule);
 	uint64_t end = behind(&granule);
-	if (!whole && ends_within(address & ~(SPILL_GRANULE - 1), &granule))
+	if (!whole && ends_within(address & ~(SPILL_CHUNK_MAP_UNIT - 1), &granule))
 		return end;
 	while (next_of(&granule) && (whole || !granule.begun)) {
 		end = behind(&granule);
@@ -113,7 +114,7 @@ static uint64_t seen_end(uint64_t address, struct spill_granule granule)
 }
 
 /* The chunks behind that one up to `end`; it becomes the last of them. False: there is no room for another key. */
-static bool add_until(struct scan *scan, struct spill_granule *granule, uint64_t end)
+static bool add_until(struct scan *scan, struct spill_chunk_map_entry *granule, uint64_t end)
 {
 	while (behind(granule) < end && next_of(granule))
 		if (!add(scan, granule))
@@ -126,15 +127,16 @@ static void add_extent(void *closure, uint64_t word)
 {
 	struct scan *scan = closure;
 	uint32_t slot = scan->words++;
-	struct spill_granule granule;
+	struct spill_chunk_map_entry granule;
 	if (!spill_chunk_map_of(word, &granule))
 		return;
 	/* Mostly that is known; a begin behind the first byte of the first granule is told again and again. */
-	if (!granule.begun || (word >> SPILL_GRANULE_SHIFT == granule.key && word % SPILL_GRANULE))
+	if (!granule.begun ||
+	    (word >> SPILL_CHUNK_MAP_UNIT_SHIFT == granule.key && word % SPILL_CHUNK_MAP_UNIT))
 		spill_chunk_map_begins(word);
 	if (!add(scan, &granule) || !granule.more)
 		return;
-	uint64_t begin = word & ~(SPILL_GRANULE - 1);
+	uint64_t begin = word & ~(SPILL_CHUNK_MAP_UNIT - 1);
 	uint64_t seen = seen_end(word, granule);
 	uint64_t end = begin + spill_param_extent(scan->use.site, slot, seen - begin);
 	if (!add_until(scan, &granule, seen))
@@ -150,7 +152,7 @@ static void add_perhaps(struct scan *scan)
 {
 	scan->use.sure = scan->use.count;
 	for (unsigned i = 0; i < scan->perhaps_count; i++) {
-		struct spill_granule granule = scan->perhaps[i].last;
+		struct spill_chunk_map_entry granule = scan->perhaps[i].last;
 		if (!add_until(scan, &granule, scan->perhaps[i].end))
 			return;
 	}
@@ -158,7 +160,7 @@ static void add_perhaps(struct scan *scan)
 
 static void add_range(struct scan *scan, uint64_t va, uint64_t bytes)
 {
-	struct spill_granule granule;
+	struct spill_chunk_map_entry granule;
 	uint64_t end = va + bytes;
 	if (bytes && end > va && spill_chunk_map_of(va, &granule) && add(scan, &granule))
 		add_until(scan, &granule, end);
