@@ -28,8 +28,9 @@ static uint64_t round_up(uint64_t bytes, uint64_t unit)
 uint64_t spill_chunked_granule(const struct spill_backend *backend, int device)
 {
 	uint64_t on_device, on_host;
-	if (!backend->create || !(backend->capabilities(device) & SPILL_CAN_SPLIT) ||
-	    backend->granularity(device, false, &on_device) || backend->granularity(device, true, &on_host))
+	if (!backend->physical || !(backend->devices->capabilities(device) & SPILL_CAN_SPLIT) ||
+	    backend->physical->granularity(device, false, &on_device) ||
+	    backend->physical->granularity(device, true, &on_host))
 		return 0;
 	return on_device > on_host ? on_device : on_host;
 }
@@ -57,7 +58,7 @@ struct spill_chunked *spill_chunked_reserve(const struct spill_place_ops *ops,
 	    .context = want->context,
 	    .bytes = want->bytes,
 	};
-	int result = want->backend->reserve(range, unit, &mine->base.ptr);
+	int result = want->backend->vmm->reserve(range, unit, &mine->base.ptr);
 	if (result) {
 		*error = want->backend->error_name(result);
 		free(mine);
@@ -76,12 +77,13 @@ int spill_chunked_extend(struct spill_chunked *mine, bool on_host, uint64_t byte
 		*chunk = (struct spill_chunk){.offset = mine->mapped,
 		                              .bytes = bytes < mine->chunk ? bytes : mine->chunk,
 		                              .on_host = on_host};
-		int result = backend->create(mine->base.device, on_host, chunk->bytes, &chunk->handle);
+		int result =
+		    backend->physical->create(mine->base.device, on_host, chunk->bytes, &chunk->handle);
 		if (result)
 			return result;
-		result = backend->map(mine->base.ptr + mine->mapped, chunk->bytes, chunk->handle);
+		result = backend->vmm->map(mine->base.ptr + mine->mapped, chunk->bytes, chunk->handle);
 		if (result) {
-			backend->release(chunk->handle);
+			backend->physical->release(chunk->handle);
 			return result;
 		}
 		mine->count++;
@@ -99,12 +101,12 @@ void spill_chunked_release(struct spill_placement *placement, bool context_ended
 	uint64_t va = placement->ptr;
 	for (unsigned i = 0; i < mine->count; i++) {
 		if (!mine->chunks[i].unmapped || mine->chunks[i].wrong)
-			backend->unmap(va, mine->chunks[i].bytes);
+			backend->vmm->unmap(va, mine->chunks[i].bytes);
 		spill_view_end(backend, mine->chunks[i].view, mine->chunks[i].bytes);
-		backend->release(mine->chunks[i].handle);
+		backend->physical->release(mine->chunks[i].handle);
 		va += mine->chunks[i].bytes;
 	}
-	backend->unreserve(placement->ptr, mine->range);
+	backend->vmm->unreserve(placement->ptr, mine->range);
 	spill_account_device_return(placement->device, placement->held.device);
 	spill_account_physical_return(placement->held.host);
 	free(mine);
@@ -133,19 +135,19 @@ uint64_t spill_chunked_address(const struct spill_chunked *chunked, unsigned chu
 uint64_t spill_view_make(const struct spill_backend *backend, int device, uint64_t handle, uint64_t bytes)
 {
 	uint64_t view, unit = spill_chunked_granule(backend, device);
-	if (!unit || backend->reserve(bytes, unit, &view))
+	if (!unit || backend->vmm->reserve(bytes, unit, &view))
 		return 0;
-	if (!backend->map(view, bytes, handle) &&
-	    (!backend->allow(view, bytes, device) || backend->unmap(view, bytes)))
+	if (!backend->vmm->map(view, bytes, handle) &&
+	    (!backend->vmm->allow(view, bytes, device) || backend->vmm->unmap(view, bytes)))
 		return view;
-	backend->unreserve(view, bytes);
+	backend->vmm->unreserve(view, bytes);
 	return 0;
 }
 
 void spill_view_end(const struct spill_backend *backend, uint64_t view, uint64_t bytes)
 {
-	if (view && !backend->unmap(view, bytes))
-		backend->unreserve(view, bytes);
+	if (view && !backend->vmm->unmap(view, bytes))
+		backend->vmm->unreserve(view, bytes);
 }
 
 /* -- moving ------------------------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@ bool spill_device_chunk_get(const struct spill_backend *backend, int device, uin
 	uint64_t made;
 	if (!spill_device_charge_all(device, spill_device_limit(backend, device), bytes))
 		return false;
-	if (backend->create(device, false, bytes, &made)) {
+	if (backend->physical->create(device, false, bytes, &made)) {
 		spill_account_device_return(device, bytes);
 		return false;
 	}
@@ -19,6 +19,6 @@ bool spill_device_chunk_get(const struct spill_backend *backend, int device, uin
 
 void spill_device_chunk_put(const struct spill_backend *backend, int device, uint64_t bytes, uint64_t handle)
 {
-	backend->release(handle);
+	backend->physical->release(handle);
 	spill_account_device_return(device, bytes);
 }

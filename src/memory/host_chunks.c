@@ -53,7 +53,7 @@ static uint64_t ahead_bytes(void)
 static void release(const struct spill_backend *backend, const struct spill_host_chunk *chunk)
 {
 	spill_view_end(backend, chunk->view, chunk->bytes);
-	backend->release(chunk->handle);
+	backend->physical->release(chunk->handle);
 	spill_account_physical_return(chunk->bytes);
 }
 
@@ -181,7 +181,7 @@ static const char *make(const struct spill_backend *backend, int device, uint64_
 	const char *refused = spill_physical_charge(spill_process_policy(), bytes);
 	if (refused)
 		return refused;
-	int result = backend->create(device, true, bytes, &handle);
+	int result = backend->physical->create(device, true, bytes, &handle);
 	if (result) {
 		spill_account_physical_return(bytes);
 		return backend->error_name(result);

@@ -121,8 +121,8 @@ void spill_capture_begun(const struct spill_backend *backend, void *stream, unsi
 	                              .thread = spill_capture_thread(),
 	                              .generation = spill_context_generation(),
 	                              .mode = mode};
-	if (!backend->stream_owner || backend->stream_owner(stream, &fresh.device, &fresh.context))
-		backend->current(&fresh.device, &fresh.context);
+	if (backend->streams->owner(stream, &fresh.device, &fresh.context))
+		backend->devices->current(&fresh.device, &fresh.context);
 	pthread_mutex_lock(&lock);
 	struct spill_capture *record = before ? before : free_record();
 	if (record) {
@@ -207,8 +207,8 @@ bool spill_capture_forbids(const struct spill_backend *backend, const struct spi
 	if (!spill_capture_any())
 		return false;
 	/* A stream that joined by an event captures too, and only the driver knows it. */
-	if (call->on_stream && backend && backend->capturing &&
-	    backend->capturing(spill_capture_stream(call->stream, call->per_thread)))
+	if (call->on_stream && backend &&
+	    backend->streams->capturing(spill_capture_stream(call->stream, call->per_thread)))
 		return true;
 	struct survey seen = survey();
 	if (!call->on_stream && seen.own)

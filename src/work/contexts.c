@@ -118,9 +118,9 @@ unsigned spill_contexts_of(const struct spill_backend *backend, int device, void
 {
 	void *context;
 	int its_device;
-	if (backend->primary && backend->primary(device, &context))
+	if (backend->contexts && backend->contexts->primary(device, &context))
 		spill_contexts_made(backend, device, context);
-	if (backend->current(&its_device, &context) && its_device == device)
+	if (backend->devices->current(&its_device, &context) && its_device == device)
 		spill_contexts_made(backend, device, context);
 	pthread_mutex_lock(&lock);
 	unsigned count = collect(backend, device, list);

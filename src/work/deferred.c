@@ -20,7 +20,7 @@ static _Atomic unsigned count;                                    /* of both */
 
 int spill_deferred_wait(const struct spill_backend *backend, int device, void *context)
 {
-	if (!context && backend->context_device && !backend->current(&device, &context))
+	if (!context && backend->contexts && !backend->devices->current(&device, &context))
 		return 0;
 	return spill_peer_wait(backend, device, context);
 }
@@ -58,8 +58,8 @@ static bool passed(const struct spill_placement *placement, bool may_wait)
 	if (placement->event)
 		return !spill_context_ending(backend, placement->event_device, placement->event_context,
 		                             placement->event_generation) &&
-		       backend->event_passed(placement->event_device, placement->event_context,
-		                             placement->event);
+		       backend->events->passed(placement->event_device, placement->event_context,
+		                               placement->event);
 	return may_wait && !spill_deferred_wait(backend, placement->device, placement->context);
 }
 
@@ -68,7 +68,7 @@ static void destroy_event(const struct spill_placement *was)
 {
 	if (was->event && !was->event_ended &&
 	    !spill_context_dead(was->backend, was->event_device, was->event_context, was->event_generation))
-		was->backend->event_destroy(was->event_device, was->event_context, was->event);
+		was->backend->events->destroy(was->event_device, was->event_context, was->event);
 }
 
 /* pre: locked. For whoever asks next; its event is the caller's to destroy. */
@@ -117,7 +117,7 @@ static struct spill_bytes look(const struct spill_backend *backend, int device, 
 {
 	struct spill_bytes given = {0};
 	unsigned there = atomic_load_explicit(&count, memory_order_relaxed);
-	if (!there || spill_capture_any() || (backend->peek_error && backend->peek_error()))
+	if (!there || spill_capture_any() || (backend->last_error && backend->last_error->peek()))
 		return given;
 	for (unsigned at = 0; at < most && at < there; at++) {
 		struct spill_placement *placement = take(backend);
@@ -130,8 +130,8 @@ static struct spill_bytes look(const struct spill_backend *backend, int device, 
 			given.host += held.host;
 		}
 	}
-	if (backend->forget_error)
-		backend->forget_error();
+	if (backend->last_error)
+		backend->last_error->forget();
 	return given;
 }
 

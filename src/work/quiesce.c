@@ -34,11 +34,11 @@ static bool mark(const struct spill_backend *backend, int device, struct marked 
 	int its_device;
 	if (spill_capture_any())
 		return false;
-	if (!backend->mark(device, marked->context, &marked->event))
+	if (!backend->moves->mark(device, marked->context, &marked->event))
 		return true;
 	marked->event = NULL;
 	return ended(backend, marked) ||
-	       (backend->context_device && !backend->context_device(marked->context, &its_device));
+	       (backend->contexts && !backend->contexts->device(marked->context, &its_device));
 }
 
 /* Looks at each once; returns how many are not done. */
@@ -49,8 +49,8 @@ static unsigned look(const struct spill_backend *backend, int device, struct mar
 		struct marked *marked = &marks[i];
 		if (marked->event && ended(backend, marked)) {
 			marked->event = NULL;
-		} else if (marked->event && backend->event_passed(device, marked->context, marked->event)) {
-			backend->event_destroy(device, marked->context, marked->event);
+		} else if (marked->event && backend->events->passed(device, marked->context, marked->event)) {
+			backend->events->destroy(device, marked->context, marked->event);
 			marked->event = NULL;
 		}
 		left += marked->event != NULL;
@@ -81,7 +81,7 @@ static void discard(const struct spill_backend *backend, int device, struct mark
 {
 	for (unsigned i = 0; i < count; i++)
 		if (marks[i].event && !ended(backend, &marks[i]))
-			backend->event_destroy(device, marks[i].context, marks[i].event);
+			backend->events->destroy(device, marks[i].context, marks[i].event);
 }
 
 /* All marks first, so that the contexts are waited for together. */
@@ -108,7 +108,7 @@ static bool wait_for(const struct spill_backend *backend, int device, uint64_t d
 bool spill_quiesce_wait(const struct spill_backend *backend, int device, uint64_t deadline_ns)
 {
 	int peers[SPILL_DEVICES], cancel;
-	if (!backend->mark)
+	if (!backend->moves)
 		return false;
 	/* It sleeps, which the calls it is part of do not. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
