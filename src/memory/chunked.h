@@ -7,7 +7,7 @@
 #ifndef SPILL_CHUNKED_H
 #define SPILL_CHUNKED_H
 
-#include "mover.h"
+#include "gate.h"
 #include "place.h"
 
 struct spill_chunk {
@@ -149,7 +149,7 @@ void spill_chunked_observe(void (*changed)(void));
 void spill_chunked_hold(uint64_t until_ns);
 bool spill_chunked_is_held(void);
 
-/* The list's lock, for fork. The mover's lock is taken for itself, first of all (mover.h). */
+/* The list's lock, for fork. The mover's lock is taken for itself, first of all (gate.h). */
 void spill_chunked_fork_prepare(void);
 void spill_chunked_fork_done(bool child);
 

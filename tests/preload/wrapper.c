@@ -6,7 +6,7 @@
 #include <link.h>
 #include <stddef.h>
 
-#include "loaded.h"
+#include "libc_symbol.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 

@@ -1,5 +1,5 @@
 /*
- * The memory that executable graphs use (graph_hints.h, boxes.h, graph_access.h), and the hints of
+ * The memory that executable graphs use (graph_hints.h, descriptors.h, graph_access.h), and the hints of
  * their launches (hints.h), with a driver of our own. Each case runs in a child of its own.
  */
 #include "graph_hints.h"
@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "childtest.h"
-#include "boxes.h"
+#include "descriptors.h"
 #include "chunk_map.h"
 #include "graph_access.h"
 #include "hints.h"
