@@ -1,6 +1,6 @@
 /*
  * prefetch: residency follows use. Before work is submitted that uses chunks on the host, they are brought to the device if that
- * pays, with those that are foreseen next, and what is needed furthest in the future leaves for them (policy/window.h). What a
+ * pays, with those that are foreseen next, and what is needed furthest in the future leaves for them (exchange_choice.h). What a
  * launch uses is told by its parameters (shim/hints.h): a hint and never a promise. So nothing depends on it but speed: chunks
  * move behind the closed gate and on an idle device, as for any other reason, and what was not foreseen is used in place
  * (docs/adr/0021-stop-exchange-go.md).

@@ -1,4 +1,4 @@
-/* Blocks of one size that small requests share, first fit: of the driver's on the device, of ours on the host (place/pool.c). */
+/* Blocks of one size that small requests share, first fit: of the driver's on the device, of ours on the host (shared_chunks.c). */
 #ifndef SPILL_CLI_SHARED_BLOCKS_H
 #define SPILL_CLI_SHARED_BLOCKS_H
 
