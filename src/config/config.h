@@ -53,7 +53,7 @@ struct spill_config {
 	 * `rules` too.
 	 */
 	char hidden[2048];
-	char warning[1024]; /* unknown SPILL_ variables, a line each, or "". The end has no newline. */
+	char warning[1024]; /* unknown SPILL_ variables, a line each; the last has no newline */
 };
 
 /*
