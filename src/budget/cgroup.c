@@ -20,7 +20,7 @@ struct mount {
 };
 
 /* A search for the folder of this process's group in one hierarchy. */
-struct search {
+struct group_search {
 	const char *files; /* the root of the file system; "" for the real one */
 	const char *type, *controller;
 	struct spill_cgroup_home *home;
@@ -106,7 +106,7 @@ static const char *path_below(const char *path, const char *root)
  * show our group is better than none. Such a mount is in a container that sees another top of the
  * hierarchy, and the limits at the mount's own top are those of the container.
  */
-static void consider_mount(struct search *search, const struct mount *mount)
+static void consider_mount(struct group_search *search, const struct mount *mount)
 {
 	struct spill_cgroup_home *home = search->home;
 	char *folder = search->buffers->folder;
@@ -131,7 +131,7 @@ static void consider_mount(struct search *search, const struct mount *mount)
 }
 
 /* Considers every mount, in order. Skips lines that are longer than a control group's can be. */
-static void search_mountinfo(int fd, struct search *search)
+static void search_mountinfo(int fd, struct group_search *search)
 {
 	char *text = search->buffers->text;
 	const size_t size = sizeof(search->buffers->text);
@@ -159,7 +159,7 @@ static void search_mountinfo(int fd, struct search *search)
 
 static void search_mounts(void *data)
 {
-	struct search *search = data;
+	struct group_search *search = data;
 	char *path = search->buffers->text;
 	search->error = 0;
 	search->hidden = SIZE_MAX;
@@ -187,7 +187,7 @@ static bool find_home(const char *root, const char *path, bool v2, struct spill_
 	if (!buffers || strlen(path) >= sizeof(home->path))
 		return buffers;
 	strcpy(home->path, path);
-	struct search search = {
+	struct group_search search = {
 	    .files = root,
 	    .type = v2 ? "cgroup2" : "cgroup",
 	    .controller = v2 ? NULL : "memory",
@@ -239,7 +239,7 @@ void spill_cgroup_find(const char *root, struct spill_cgroup_homes *homes)
 }
 
 /* The number in that file of buffers->folder. */
-static uint64_t file_number(const char *root, const char *file, struct buffers *buffers)
+static uint64_t limit_file_number(const char *root, const char *file, struct buffers *buffers)
 {
 	if (!spill_small_file_read_in(root, buffers->folder, file, buffers->text, sizeof(buffers->text))) {
 		buffers->lost = buffers->lost || spill_fd_momentary(errno);
@@ -265,34 +265,34 @@ static uint64_t stat_field(const char *root, const char *file, const char *name,
 }
 
 /* The files of one version of control groups. */
-struct version {
+struct cgroup_version {
 	struct {
 		const char *limit, *usage;
 	} bound[2];
 	const char *cache; /* the field of memory.stat for page cache that the kernel can drop */
 };
 
-static const struct version v1 = {{{"memory.limit_in_bytes", "memory.usage_in_bytes"},
-                                   {"memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes"}},
-                                  "total_inactive_file"};
+static const struct cgroup_version v1 = {{{"memory.limit_in_bytes", "memory.usage_in_bytes"},
+                                          {"memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes"}},
+                                         "total_inactive_file"};
 /*
  * Above memory.high the kernel slows the group until it frees memory. Pinned memory cannot be freed
  * so.
  */
-static const struct version v2 = {{{"memory.max", "memory.current"}, {"memory.high", "memory.current"}},
-                                  "inactive_file"};
+static const struct cgroup_version v2 = {
+    {{"memory.max", "memory.current"}, {"memory.high", "memory.current"}}, "inactive_file"};
 
 /* Version 1 writes the largest multiple of a page if there is no limit. */
 #define NO_LIMIT (1ull << 62)
 
-static uint64_t folder_room(const char *root, const struct version *version, struct buffers *buffers)
+static uint64_t folder_room(const char *root, const struct cgroup_version *version, struct buffers *buffers)
 {
 	uint64_t least = SPILL_UNLIMITED, cache = SPILL_UNLIMITED;
 	for (unsigned i = 0; i < 2; i++) {
-		uint64_t limit = file_number(root, version->bound[i].limit, buffers);
+		uint64_t limit = limit_file_number(root, version->bound[i].limit, buffers);
 		if (limit >= NO_LIMIT)
 			continue;
-		uint64_t usage = file_number(root, version->bound[i].usage, buffers);
+		uint64_t usage = limit_file_number(root, version->bound[i].usage, buffers);
 		if (cache == SPILL_UNLIMITED) /* once: the kernel computes all of it */
 			cache = stat_field(root, "memory.stat", version->cache, buffers);
 		if (usage == SPILL_UNLIMITED)
@@ -305,7 +305,7 @@ static uint64_t folder_room(const char *root, const struct version *version, str
 
 /* The bytes left under the limits of a group and its ancestors: the smallest. */
 static uint64_t tree_room(const char *root, const struct spill_cgroup_home *home,
-                          const struct version *version)
+                          const struct cgroup_version *version)
 {
 	uint64_t least = SPILL_UNLIMITED;
 	if (!home->folder[0])

@@ -90,18 +90,6 @@ static void show_held(void)
 		locked_units = now;
 }
 
-/* NULL, or why the file cannot be used. */
-static const char *file_refusal(const struct stat *found)
-{
-	if (!S_ISREG(found->st_mode))
-		return "it is not a regular file";
-	if (found->st_uid != geteuid())
-		return "it belongs to another user";
-	if (found->st_nlink > 1)
-		return "it has a second name";
-	return NULL;
-}
-
 /* The sum of all processes, without creating the file. pre: locked */
 static uint64_t read_sum(void)
 {
@@ -110,24 +98,24 @@ static uint64_t read_sum(void)
 	int other = spill_fd_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
 	if (other < 0)
 		return 0;
-	if (fstat(other, &found) == 0 && !file_refusal(&found))
+	if (fstat(other, &found) == 0 && !spill_fd_refusal(&found))
 		sum = bytes_in_slots(other, 0, SPILL_HOST_SLOTS);
 	close(other);
 	return sum;
 }
 
 /* Opens `path`. Returns NULL or the problem. In both cases *opened is a descriptor or -1. */
-static const char *open_file(int *opened, struct stat *found)
+static const char *open_share_file(int *opened, struct stat *found)
 {
 	const char *problem;
 	*opened =
 	    spill_fd_open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
 	if (*opened < 0)
-		return errno == ELOOP ? "it is a symbolic link" : strerrordesc_np(errno);
+		return errno == ELOOP ? "the file is a symbolic link" : strerrordesc_np(errno);
 	*opened = spill_fd_out_of_the_way(*opened);
 	if (*opened < 0 || fstat(*opened, found) != 0)
 		return strerrordesc_np(errno);
-	problem = file_refusal(found);
+	problem = spill_fd_refusal(found);
 	if (!problem && (found->st_mode & 07777) != 0600 && fchmod(*opened, 0600) != 0)
 		problem = strerrordesc_np(errno);
 	return problem;
@@ -189,7 +177,7 @@ static void join_share(void)
 	leave_share();
 	joining = true;
 	pthread_mutex_unlock(&lock);
-	const char *problem = open_file(&opened, &found);
+	const char *problem = open_share_file(&opened, &found);
 	pthread_mutex_lock(&lock);
 	joining = false;
 	fd = opened;

@@ -221,8 +221,7 @@ void spill_load_rule(void *user, const struct spill_rule *rule, unsigned line)
 		struct spill_text text = put_source(load, where, sizeof(where) - 2, line);
 
 		strcpy(where + text.length, ":2");
-		spill_load_problem(load->config, where,
-		                   "too many rules in all files: at most 64");
+		spill_load_problem(load->config, where, "too many rules in all files: at most 64");
 		return;
 	}
 	put_source(load, load->rule_source[rules->count], sizeof(*load->rule_source), line);
