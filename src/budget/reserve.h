@@ -21,7 +21,7 @@ bool spill_reserve_grow(int device, uint64_t bytes);
 /*
  * The device is full: memory was placed elsewhere or moved away, or the program got an out of
  * memory. The reserve is kept from now on. True the first time: the caller then asks for
- * maintenance (spill_gate_call_me).
+ * maintenance (spill_gate_want_maintenance).
  */
 bool spill_reserve_begin(int device);
 

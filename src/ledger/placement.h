@@ -75,9 +75,9 @@ struct spill_place_ops {
 	 */
 	void (*release)(struct spill_placement *placement, bool context_ended);
 	/*
-	 * The addresses to which each further device needs access (backend->allow). NULL: none.
-	 * Either every device may use such memory, or it is a block of a shared chunk, and the
-	 * chunk gets the access.
+	 * The addresses to which each further device needs access (backend->vmm->allow). NULL:
+	 * none. Either every device may use such memory, or it is a block of a shared chunk, and
+	 * the chunk gets the access.
 	 */
 	void (*range)(const struct spill_placement *placement, uint64_t *va, uint64_t *bytes);
 };

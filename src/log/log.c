@@ -217,7 +217,9 @@ static void drain_queue(uint64_t now)
 		tell_no_log(queue.name.path, "the program closed the file, and it cannot be opened again");
 }
 
-/* Locks the log for a line. False if there is no log, or if the line is lost in a signal handler. */
+/*
+ * Locks the log for a line. False if there is no log, or if the line is lost in a signal handler.
+ */
 static bool lock_for_line(struct log_hold *hold)
 {
 	if (!spill_log_active())

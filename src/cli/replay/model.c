@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "shared_chunks.h"
-#include "alloc.h"
+#include "cli.h"
 
 static const struct spill_policy *policy_of(const struct cli_model *model)
 {
@@ -20,8 +20,9 @@ static const struct cli_card *card_of(const struct cli_model *model, int device)
 /* What limits are charged with (src/backend_*.c; engine_vmm.c). */
 static uint64_t weight_of(const struct cli_model *model, const struct cli_ask *asked)
 {
-	return asked->memory == CLI_MEMORY_PHYSICAL ? asked->bytes
-	                                            : model->setting->backend->footprint(asked->bytes);
+	return asked->memory == CLI_MEMORY_PHYSICAL
+	           ? asked->bytes
+	           : model->setting->backend->memory->footprint(asked->bytes);
 }
 
 static bool placeable(const struct cli_model_request *request)
@@ -332,9 +333,9 @@ void cli_model_settle(struct cli_model *model, const struct cli_ask *ask)
 void cli_model_begin(struct cli_model *model, const struct cli_model_setting *setting, size_t slots)
 {
 	*model = (struct cli_model){.setting = setting, .slot_count = slots};
-	model->slots = cli_room(NULL, slots + 1, sizeof(*model->slots));
-	model->movable = cli_room(NULL, slots + 1, sizeof(*model->movable));
-	model->victims = cli_room(NULL, slots + 1, sizeof(*model->victims));
+	model->slots = cli_realloc(NULL, slots + 1, sizeof(*model->slots));
+	model->movable = cli_realloc(NULL, slots + 1, sizeof(*model->movable));
+	model->victims = cli_realloc(NULL, slots + 1, sizeof(*model->victims));
 	memset(model->slots, 0, (slots + 1) * sizeof(*model->slots));
 }
 
