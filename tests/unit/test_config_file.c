@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "config_file.h"
+#include "config.h"
 #include "fd.h"
 #include "host_memory.h"
 #include "policy.h"

@@ -137,7 +137,8 @@ struct cli_pieces cli_pieces_find(const char *folder)
 	for (size_t i = 0; i < pieces.count; i++) {
 		size_t length = strlen(folder) + 1;
 
-		all[i] = (struct piece){.path = cli_realloc(NULL, length + strlen(entries[i]->d_name) + 1, 1)};
+		all[i] =
+		    (struct piece){.path = cli_realloc(NULL, length + strlen(entries[i]->d_name) + 1, 1)};
 		sprintf(all[i].path, "%s/%s", folder, entries[i]->d_name);
 		all[i].stem = cli_strdup(all[i].path);
 		all[i].stem[length + stem_of(entries[i]->d_name)] = '\0';

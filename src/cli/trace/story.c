@@ -34,8 +34,7 @@ static void begin(void *data, const char *path, unsigned long line, const struct
 	struct cli_stories *stories = data;
 
 	cli_summary_visitor.begin(stories->summaries, path, line, start);
-	stories->runs =
-	    cli_grow(stories->runs, stories->count, &stories->size, sizeof(*stories->runs));
+	stories->runs = cli_grow(stories->runs, stories->count, &stories->size, sizeof(*stories->runs));
 	stories->runs[stories->count++] = (struct cli_story){0};
 	if (start)
 		keep_policy(story_of(stories), start);
@@ -47,8 +46,7 @@ static struct cli_lane *lane_of(struct cli_story *story, int device)
 		if (story->lanes[i].device == device)
 			return &story->lanes[i];
 	}
-	story->lanes =
-	    cli_grow(story->lanes, story->lane_count, &story->lane_size, sizeof(*story->lanes));
+	story->lanes = cli_grow(story->lanes, story->lane_count, &story->lane_size, sizeof(*story->lanes));
 	story->lanes[story->lane_count] = (struct cli_lane){device, {.most = CLI_STORY_BUCKETS}};
 	return &story->lanes[story->lane_count++];
 }

@@ -99,8 +99,7 @@ static void begin(void *data, const char *path, unsigned long line, const struct
 	struct cli_summary *summary;
 	const char *level;
 
-	summaries->runs =
-	    cli_grow(summaries->runs, summaries->count, &summaries->size, sizeof(*summary));
+	summaries->runs = cli_grow(summaries->runs, summaries->count, &summaries->size, sizeof(*summary));
 	summary = &summaries->runs[summaries->count++];
 	*summary = (struct cli_summary){.number = summaries->count - 1,
 	                                .path = cli_strdup(path),

@@ -73,8 +73,7 @@ struct cli_bucket *cli_timeline_put(struct cli_timeline *timeline, uint64_t time
 		join(last, &event);
 		return last;
 	}
-	timeline->buckets =
-	    cli_grow(timeline->buckets, timeline->count, &timeline->size, sizeof(event));
+	timeline->buckets = cli_grow(timeline->buckets, timeline->count, &timeline->size, sizeof(event));
 	timeline->buckets[timeline->count++] = event;
 	make_room(timeline);
 	return &timeline->buckets[timeline->count - 1];
