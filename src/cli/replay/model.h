@@ -159,7 +159,7 @@ void cli_model_reset(struct cli_model *model);
 
 void cli_model_free(struct cli_model *model);
 
-/* -- between model.c, model_place.c and model_move.c -------------------------------------------------------- */
+/* -- between model.c, model_place.c and model_move.c ------------------------------------------ */
 
 /* A request on its way. */
 struct cli_model_request {

@@ -17,7 +17,7 @@ const struct spill_policy *cli_replay_policy(const struct cli_replay_wish *wish,
 }
 
 /* Of "libfoo.so+0x1a2b" the library's name; of the program itself its path, which the start line has. */
-static void path_of(const struct cli_name *caller, const char *exe, char path[CLI_NAME_MOST + 1])
+static void caller_path(const struct cli_name *caller, const char *exe, char path[CLI_NAME_MOST + 1])
 {
 	const char *slash = exe ? strrchr(exe, '/') : NULL;
 	char *plus;
@@ -33,7 +33,7 @@ static void path_of(const struct cli_name *caller, const char *exe, char path[CL
 		strcpy(path, exe);
 }
 
-static unsigned asks_again(const char *path)
+static unsigned retry_operations(const char *path)
 {
 	unsigned operations = 0;
 
@@ -45,7 +45,7 @@ static unsigned asks_again(const char *path)
 }
 
 /* A pattern of whole paths: of libraries the log has names only. */
-static void name_rules(const struct spill_rules *rules, char *names, size_t size)
+static void list_path_rules(const struct spill_rules *rules, char *names, size_t size)
 {
 	struct spill_text text = spill_text_begin(names, size);
 
@@ -66,16 +66,16 @@ struct cli_site *cli_replay_sites(const struct cli_recording *recording, const s
 	char path[CLI_NAME_MOST + 1];
 
 	rules[0] = '\0';
-	name_rules(policy->rules, rules, size);
+	list_path_rules(policy->rules, rules, size);
 	for (size_t i = 0; i < recording->site_count; i++) {
 		const struct cli_recorded_site *site = &recording->sites[i];
 
-		path_of(site->caller, exe, path);
+		caller_path(site->caller, exe, path);
 		sites[i] = (struct cli_site){
 		    .rules = policy->rules
 		                 ? spill_rules_of(policy->rules, site->api ? site->api->text : "", path)
 		                 : 0,
-		    .asks_again = asks_again(path),
+		    .asks_again = retry_operations(path),
 		    .known = site->caller != NULL,
 		    .exports = spill_exporter_find(path) != NULL,
 		};

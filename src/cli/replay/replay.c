@@ -36,12 +36,12 @@ const char *cli_where_name(enum cli_where where)
 }
 
 /* "split,move": what the devices cannot do; vmm is both. */
-static bool take_without(const char *words, unsigned *without)
+static bool read_without(const char *words, unsigned *without)
 {
 	static const struct {
 		const char *word;
 		unsigned what;
-	} known[] = {
+	} abilities[] = {
 	    {"vmm", SPILL_CAN_SPLIT | SPILL_CAN_MOVE},
 	    {"move", SPILL_CAN_MOVE},
 	    {"managed", SPILL_CAN_MANAGED},
@@ -51,17 +51,18 @@ static bool take_without(const char *words, unsigned *without)
 	while (*words) {
 		size_t length = strcspn(words, ","), i = 0;
 
-		while (i < 4 && (strlen(known[i].word) != length || memcmp(known[i].word, words, length)))
+		while (i < 4 &&
+		       (strlen(abilities[i].word) != length || memcmp(abilities[i].word, words, length)))
 			i++;
 		if (i == 4)
 			return false;
-		*without |= known[i].what;
+		*without |= abilities[i].what;
 		words += length + (words[length] == ',');
 	}
 	return true;
 }
 
-static void take_option(struct cli_call *call, struct cli_replay_wish *wish, bool *json)
+static void read_option(struct cli_call *call, struct cli_replay_wish *wish, bool *json)
 {
 	switch ((unsigned)call->option) {
 	case CLI_replay_policy:
@@ -88,7 +89,7 @@ static void take_option(struct cli_call *call, struct cli_replay_wish *wish, boo
 		wish->list = true;
 		break;
 	case CLI_replay_without:
-		if (!take_without(call->value, &wish->without))
+		if (!read_without(call->value, &wish->without))
 			cli_call_refuse(call, "bad --without '%s': a list of vmm, move, managed, host",
 			                call->value);
 		break;
@@ -132,7 +133,7 @@ int cli_replay(int argc, char **argv)
 	bool json = false;
 
 	while (cli_call_next(&call))
-		take_option(&call, &replay.wish, &json);
+		read_option(&call, &replay.wish, &json);
 	if (call.over)
 		return call.status;
 	if (!call.count)

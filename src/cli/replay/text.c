@@ -10,11 +10,6 @@
 
 #define ROWS 10
 
-static void put_label(const char *label)
-{
-	cli_printf("  %-15s", label);
-}
-
 static void put_answer(const struct cli_replay_run *run)
 {
 	if (!run->judged)
@@ -31,7 +26,7 @@ static void put_answer(const struct cli_replay_run *run)
 
 static void put_run(const struct cli_summary *summary)
 {
-	put_label("run");
+	cli_report_label("run");
 	cli_report_who(summary);
 	fputs("; ", stdout);
 	cli_put(stdout, summary->path);
@@ -40,7 +35,7 @@ static void put_run(const struct cli_summary *summary)
 
 static void put_policy(const struct cli_replay_wish *wish, const struct cli_summary *summary)
 {
-	put_label("under");
+	cli_report_label("under");
 	if (cli_replay_as_recorded(wish)) {
 		fputs("its own policy, as recorded", stdout);
 		/* Then nothing spills, on whatever card. */
@@ -65,7 +60,7 @@ static void put_cards(const struct cli_replay_wish *wish, const struct cli_repla
 
 		if (!card || !card->total)
 			continue;
-		put_label("on");
+		cli_report_label("on");
 		printf("device %d of ", device);
 		cli_put_size(stdout, card->total);
 		printf(wish->vram ? " (--vram), of which " : ", of which ");
@@ -90,8 +85,10 @@ static void put_first(const struct cli_replay_run *run)
 
 	if (!run->refused)
 		return;
-	put_label("the first");
-	printf("at %" PRIu64 ".%06" PRIu64 " s: ", refused->time_us / 1000000, refused->time_us % 1000000);
+	cli_report_label("the first");
+	fputs("at ", stdout);
+	cli_put_seconds(stdout, refused->time_us);
+	fputs(" s: ", stdout);
 	cli_put_size(stdout, refused->bytes);
 	fputs(" asked by ", stdout);
 	cli_put(stdout, cli_text_of(refused->caller));
@@ -229,7 +226,7 @@ static void put_doubts(const struct cli_replay *replay, const struct cli_replay_
 		    summary->end.bad, summary->end.later, summary->end.late);
 }
 
-/* -- of several runs ---------------------------------------------------------------------------------------- */
+/* -- of several runs -------------------------------------------------------------------------- */
 
 static bool is_same_device(const struct cli_replay_shared *shared, const char *host, const char *uuid)
 {
