@@ -1,14 +1,14 @@
-/* The smallest device.limit, by deciding the run again under others. */
+/* Finds the smallest device.limit by deciding the run again with others. */
 #include "replay.h"
 
-/* To so many bytes. */
+/* The limit's precision. */
 #define STEP CLI_GRANULE
-/* A card on which nothing lacks room, and whose sums do not wrap. */
+/* The memory of a card with room for everything, without overflow in sums. */
 #define BOUNDLESS ((uint64_t)1 << 60)
-/* What was refused and is larger than any device's addresses: programs try such things to see how it fails. */
+/* Larger refused requests are ignored: programs try them to see the failure. */
 #define ABSURD ((uint64_t)1 << 48)
 
-/* False as soon as something is out of memory. */
+/* False: a request was out of memory. */
 static bool runs_without_oom(struct cli_model *model, const struct cli_recording *recording)
 {
 	cli_model_reset(model);
@@ -21,7 +21,10 @@ static bool runs_without_oom(struct cli_model *model, const struct cli_recording
 	return !model->refused;
 }
 
-/* The first multiple of STEP from which on it runs, if at `enough` it does. Where more room is worse, one of several. */
+/*
+ * The smallest multiple of STEP with which the run fits. pre: it fits with `enough`. If more room
+ * can be worse, this is one of several.
+ */
 static uint64_t find_least_limit(struct cli_model *model, const struct cli_recording *recording,
                                  uint64_t *limit, uint64_t enough)
 {

@@ -1,4 +1,4 @@
-/* A request's life, in the order of admit.c and fallback_chain.c. */
+/* Decides a request, in the order of admit.c and fallback_chain.c. */
 #include "model.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static const struct cli_card *card_of(const struct cli_model *model, int device)
 	return &model->setting->cards[device];
 }
 
-/* What limits are charged with (src/backend_*.c; engine_vmm.c). */
+/* The bytes that count toward limits (backend_cuda.c, backend_hip.c, engine_vmm.c). */
 static uint64_t weight_of(const struct cli_model *model, const struct cli_ask *asked)
 {
 	return asked->memory == CLI_MEMORY_PHYSICAL ? asked->bytes
@@ -48,7 +48,9 @@ static struct spill_decision decide(const struct cli_model_request *request)
 	return spill_decide(policy_of(request->model), request->rule, &request->ask, &view);
 }
 
-/* -- when it is full -------------------------------------------------------------------------- */
+/*
+ * -- a full device -------------------------------------------------------------------------------
+ */
 
 static bool admit(struct cli_model_request *request);
 
@@ -64,7 +66,7 @@ static unsigned operation_of(const struct cli_ask *asked)
 	}
 }
 
-/* Others make way, and the driver is asked again. */
+/* Demotes other allocations, then asks the driver again. */
 static bool demote_others(struct cli_model_request *request)
 {
 	const struct spill_ask *ask = &request->ask;
@@ -82,7 +84,7 @@ static bool try_step(struct cli_model_request *request, enum spill_step step)
 	const char *refused;
 
 	switch (step) {
-	case SPILL_STEP_TRIM: /* what nobody uses is not known here */
+	case SPILL_STEP_TRIM: /* unused memory is not in the log */
 		return false;
 	case SPILL_STEP_DEMOTE:
 		return demote_others(request);
@@ -97,7 +99,7 @@ static bool try_step(struct cli_model_request *request, enum spill_step step)
 	}
 }
 
-/* The program is told, frees its caches, which is not in the record, and asks again. */
+/* The failure surfaces. The program frees caches, which the log does not show, and asks again. */
 static bool surface_oom(struct cli_model_request *request)
 {
 	request->model->honest++;
@@ -132,7 +134,9 @@ static bool handle_full(struct cli_model_request *request, bool capped)
 	return false;
 }
 
-/* -- before ----------------------------------------------------------------------------------- */
+/*
+ * -- a new request -------------------------------------------------------------------------------
+ */
 
 static enum spill_step step_to(enum spill_place place)
 {
@@ -143,7 +147,10 @@ static enum spill_step step_to(enum spill_place place)
 	return step;
 }
 
-/* Where a rule says, at once. On host as a whole is no split, and no reason to leave the device. */
+/*
+ * Places memory where a rule says. Small or whole memory stays on the device if it fits: on the
+ * host it would not be split.
+ */
 static bool place_by_rule(struct cli_model_request *request, enum spill_place place)
 {
 	uint64_t room = cli_model_room(request->model, request->ask.device);
@@ -192,7 +199,7 @@ static bool admit(struct cli_model_request *request)
 	return false;
 }
 
-/* The rule that counts; whether growth was asked about. */
+/* Finds the rule. Returns true if growth was asked about. */
 static bool find_rule(struct cli_model_request *request)
 {
 	const struct spill_policy *policy = policy_of(request->model);
@@ -212,7 +219,7 @@ static bool find_rule(struct cli_model_request *request)
 	return grows;
 }
 
-/* Served: runs of growing requests are told of it, once. */
+/* Records a served request in its run of growing requests. */
 static void record_growth(struct cli_model_request *request, bool asks_growth)
 {
 	struct cli_model *model = request->model;
@@ -228,7 +235,7 @@ static void record_growth(struct cli_model_request *request, bool asks_growth)
 	}
 }
 
-/* Of no device that we know, or asked for elsewhere: nothing is decided. */
+/* Keeps memory where the program asked for it. */
 static void keep_as_asked(struct cli_model *model, const struct cli_ask *asked, struct cli_model_slot *slot)
 {
 	if (asked->memory == CLI_MEMORY_MANAGED) {
@@ -286,7 +293,7 @@ static struct cli_answer allocate(struct cli_model *model, const struct cli_ask 
 	return request.answer;
 }
 
-/* A device that the setting does not know has no limit and no end: nothing is decided about it. */
+/* Nothing is decided on a device that the setting does not know. */
 static bool is_known(const struct cli_model *model, const struct cli_ask *ask)
 {
 	return ask->device >= 0 && ask->device < SPILL_DEVICES && card_of(model, ask->device)->total;

@@ -1,11 +1,11 @@
-/* What leaves the device and what comes back, in numbers (demote.c, reserve.c, back.c). */
+/* Models demotion, promotion and the reserve (demote.c, promote.c, reserve_keeper.c). */
 #include <string.h>
 
 #include "model.h"
 #include "promote.h"
 #include "reserve_keeper.h"
 
-/* In microseconds, as the record's times are. */
+/* In microseconds, like times in a log. */
 #define MS 1000
 
 void cli_model_enlist(struct cli_model *model, struct cli_model_slot *slot, bool grows)
@@ -21,7 +21,7 @@ void cli_model_enlist(struct cli_model *model, struct cli_model_slot *slot, bool
 	model->movable[model->movable_count++] = at;
 	model->devices[slot->device].movable += slot->held.device;
 	model->devices[slot->device].away += slot->held.host;
-	/* It came when nothing could make way: promote.c looks for it by the clock. */
+	/* Nothing could be demoted for it. promote.c checks for room by the clock. */
 	if (slot->held.host) {
 		model->devices[slot->device].changed = true;
 		model->back_us = model->now_us + SPILL_PROMOTE_LOOK_MS * MS;
@@ -38,7 +38,7 @@ void cli_model_delist(struct cli_model *model, struct cli_model_slot *slot)
 	model->devices[slot->device].away -= slot->held.host;
 }
 
-/* Where the chunk that ends at `end` begins: those of the device part are made first, then those of the host part. */
+/* The begin of the chunk that ends at `end`. The device's chunks come first, then the host's. */
 static uint64_t chunk_begin(const struct cli_model_slot *slot, uint64_t end)
 {
 	uint64_t from = end > slot->first ? slot->first : 0;
@@ -53,7 +53,7 @@ static uint64_t chunk_end(const struct cli_model_slot *slot, uint64_t begin)
 	return part - begin > slot->chunk ? begin + slot->chunk : part;
 }
 
-/* Bytes that may come back. */
+/* Bytes on the host that may return. */
 static uint64_t returnable_bytes(const struct cli_model_slot *slot)
 {
 	uint64_t most = slot->range < slot->stays_from ? slot->range : slot->stays_from;
@@ -61,7 +61,7 @@ static uint64_t returnable_bytes(const struct cli_model_slot *slot)
 	return most > slot->held.device ? most - slot->held.device : 0;
 }
 
-/* Those that could leave, or come back. */
+/* Lists allocations that can be demoted, or promoted if `back`. */
 static unsigned list_victims(struct cli_model *model, int device, bool back)
 {
 	unsigned count = 0;
@@ -82,7 +82,10 @@ static unsigned list_victims(struct cli_model *model, int device, bool back)
 	return count;
 }
 
-/* Brings the next of them to `at`: mostly one or two are wanted of a thousand, which need no sorting. */
+/*
+ * Moves the next victim to index `at`. Mostly one or two of a thousand are needed, so sorting would
+ * cost more.
+ */
 static struct cli_model_slot *next_victim(struct cli_model *model, unsigned at, unsigned count, bool back)
 {
 	struct spill_victim *list = model->victims, first;
@@ -98,7 +101,7 @@ static struct cli_model_slot *next_victim(struct cli_model *model, unsigned at, 
 	return first.data;
 }
 
-/* So much of it is on the other side now. */
+/* Moves `bytes` to the other side. */
 static void move_bytes(struct cli_model *model, struct cli_model_slot *slot, uint64_t bytes, bool demoted,
                        const char *reason)
 {
@@ -120,7 +123,10 @@ static void move_bytes(struct cli_model *model, struct cli_model_slot *slot, uin
 		model->moved(model->data, slot, demoted, bytes, reason);
 }
 
-/* Of one victim, from its tail, what is still missing: its homes on the host are charged. Returns the bytes. */
+/*
+ * Plans up to `missing` bytes from the victim's tail, and charges their host memory. Returns the
+ * bytes.
+ */
 static uint64_t plan_victim(struct cli_model *model, const struct cli_model_slot *slot, uint64_t missing,
                             bool *refused)
 {
@@ -135,7 +141,7 @@ static uint64_t plan_victim(struct cli_model *model, const struct cli_model_slot
 	return slot->held.device - left;
 }
 
-/* The list's first so many bytes, as they were planned, move. */
+/* Moves the planned bytes, from the list's begin. */
 static void move_planned(struct cli_model *model, unsigned count, uint64_t planned, const char *reason)
 {
 	for (unsigned i = 0; i < count && planned; i++) {
@@ -184,7 +190,7 @@ bool cli_model_demote(struct cli_model *model, int device, uint64_t bytes, const
 
 	if (!cli_model_may_move(model, device))
 		return false;
-	/* The driver has refused what there seems to be room for. */
+	/* The driver refused although there seems to be room. */
 	if (!missing.wanted)
 		missing.least = missing.wanted = bytes;
 	return demote_chunks(model, device, missing, false, reason);
@@ -199,7 +205,7 @@ static bool leaves_enough(const struct cli_model *model, int device, uint64_t we
 	bool moves = model->devices[device].movable && cli_model_may_move(model, device);
 	uint64_t part = moves ? kept / 2 : kept;
 
-	/* The driver itself refuses what it has not got. */
+	/* The driver refuses this itself. */
 	if (free < weight)
 		return true;
 	weight = weight > SPILL_RESERVE_BLOCK ? weight : SPILL_RESERVE_BLOCK;
@@ -236,7 +242,10 @@ void cli_model_keep_reserve(struct cli_model *model, int device, uint64_t taken)
 	state->retry_us = model->spills == before ? model->now_us + SPILL_RESERVE_VAIN_MS * MS : 0;
 }
 
-/* From the head, as the tail leaves first; a chunk that is too large leaves the room to a smaller one behind it. */
+/*
+ * Promotes from the head, because the tail leaves first. A chunk that is too large lets a smaller
+ * one behind it pass.
+ */
 static bool promote_chunks(struct cli_model *model, int device)
 {
 	unsigned count = cli_model_room(model, device) >= CLI_GRANULE ? list_victims(model, device, true) : 0;

@@ -1,11 +1,11 @@
-/* What the driver and the places take of device and host, in numbers (src/place/). */
+/* Models the memory that the driver and the places take (src/memory/). */
 #include <string.h>
 
 #include "minmax.h"
 #include "model.h"
 #include "shared_chunks.h"
 
-/* In a shared chunk the first block is not at its beginning. */
+/* The begin of a shared chunk holds no block. */
 #define POOL_CHUNK (SPILL_SHARED_CHUNKS_CHUNK - SPILL_SHARED_CHUNKS_ALIGNMENT)
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit)
@@ -47,7 +47,7 @@ static void charge_device(struct cli_model *model, struct cli_model_slot *slot, 
 	slot->small = small ? bytes : 0;
 }
 
-/* Host memory that is kept for later is given up. */
+/* Frees empty shared chunks on the host. */
 static void trim_host(struct cli_model *model)
 {
 	for (unsigned device = 0; device < SPILL_DEVICES; device++) {
@@ -57,7 +57,10 @@ static void trim_host(struct cli_model *model)
 	}
 }
 
-/* Of what is available the kernel does not say less for managed memory that was not touched: as place.c. */
+/*
+ * Managed memory counts in full, as in place.c: until it is touched, the kernel's available memory
+ * does not show it.
+ */
 static const char *host_refusal(const struct cli_model *model, uint64_t bytes)
 {
 	const struct spill_policy *policy = model->setting->policy;
@@ -99,7 +102,7 @@ static bool is_capped(const struct cli_model_request *request)
 	return request->rule && request->rule->set & SPILL_RULE_HAS_CAP;
 }
 
-/* What it holds of the device counts toward the cap of its rule, as far as it was asked for. */
+/* Charges the requested bytes on the device to the cap of the rule. */
 static void charge_rule(struct cli_model_request *request, uint64_t bytes)
 {
 	struct cli_model_slot *slot = request->slot;
@@ -111,7 +114,9 @@ static void charge_rule(struct cli_model_request *request, uint64_t bytes)
 	request->model->rule_used[slot->rule] += slot->charged_rule;
 }
 
-/* -- on the device ---------------------------------------------------------------------------- */
+/*
+ * -- the device ----------------------------------------------------------------------------------
+ */
 
 static bool is_filled(const struct cli_model_request *request)
 {
@@ -144,7 +149,7 @@ bool cli_model_may_move(const struct cli_model *model, int device)
 	       (policy->movable_enable == SPILL_SWITCH_ON || model->setting->device_count <= 1);
 }
 
-/* As movable.c, and exporting.c; what that has learned of refused exports is not in a log. */
+/* Decides like movable.c and exporting.c. A log does not tell which exports were refused. */
 static bool is_movable(const struct cli_model_request *request, enum spill_switch chunks)
 {
 	const struct cli_model_setting *setting = request->model->setting;
@@ -171,12 +176,12 @@ static void make_chunked(struct cli_model_request *request, uint64_t on_device)
 		slot->stays_from = on_device;
 }
 
-/* The driver makes room by itself where managed memory is in the way. */
+/* The driver evicts managed memory by itself. */
 static bool evict_managed(struct cli_model *model, int device, uint64_t bytes)
 {
 	uint64_t free = cli_model_free_on(model, device), missing = bytes > free ? bytes - free : 0;
 
-	/* All of it, also if that is not enough (seen on the simulator). */
+	/* Evicts all of it even if that is not enough (seen on the simulator). */
 	if (missing > model->devices[device].resident) {
 		model->devices[device].resident = 0;
 		return false;
@@ -220,7 +225,7 @@ const char *cli_model_serve(struct cli_model_request *request, enum spill_switch
 
 /* -- elsewhere -------------------------------------------------------------------------------- */
 
-/* A block of a chunk that small requests share; of chunks as many as are full, and the one that is not. */
+/* Takes a block of a shared chunk; adds a chunk if all are full. */
 static const char *place_pooled(struct cli_model_request *request, enum spill_place place)
 {
 	struct cli_model *model = request->model;
@@ -249,7 +254,7 @@ static void release_pooled(struct cli_model *model, const struct cli_model_slot 
 	model->host -= (made - pool->made) * SPILL_SHARED_CHUNKS_CHUNK;
 }
 
-/* Device chunks first, as many as there is room for. */
+/* Takes as many device chunks as fit, then host chunks. */
 static const char *place_split(struct cli_model_request *request, uint64_t device_room)
 {
 	struct cli_model *model = request->model;
@@ -313,7 +318,7 @@ static const char *place_at(struct cli_model_request *request, enum spill_place 
 	}
 }
 
-/* What of the cap of its rule is set aside for it: no more than it can take (fallback_chain.c). */
+/* The part of the rule's cap that the request can use (fallback_chain.c). */
 static uint64_t cap_share(const struct cli_model_request *request, enum spill_step step, uint64_t device_room)
 {
 	uint64_t used = is_capped(request) ? request->model->rule_used[rule_of(request)] : 0;
@@ -330,7 +335,7 @@ const char *cli_model_place(struct cli_model_request *request, enum spill_step s
 	uint64_t share;
 
 	if (request->asked->memory == CLI_MEMORY_PHYSICAL) {
-		/* Its handle is one of host memory, whatever the step. */
+		/* Every step gives a handle of host memory. */
 		if (step == SPILL_STEP_MANAGED)
 			return "not for physical memory";
 		place = SPILL_PLACE_HOST;

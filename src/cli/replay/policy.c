@@ -1,4 +1,4 @@
-/* The other policy, as far as it can be judged by a log. */
+/* Loads the other policy and applies it to the sites of a log. */
 #include <string.h>
 
 #include "hazards.h"
@@ -9,14 +9,16 @@
 const struct spill_policy *cli_replay_policy(const struct cli_replay_wish *wish, const char *program,
                                              const char **problem)
 {
-	static struct spill_config config; /* too much for the stack */
+	static struct spill_config config; /* too large for the stack */
 
 	spill_config_load_only(&config, program, wish->policy, wish->profile);
 	*problem = config.problem[0] ? config.problem : NULL;
 	return *problem ? NULL : &config.policy;
 }
 
-/* Of "libfoo.so+0x1a2b" the library's name; of the program itself its path, which the start line has. */
+/*
+ * The library's name in "libfoo.so+0x1a2b". For the program itself, its path from the start line.
+ */
 static void caller_path(const struct cli_name *caller, const char *exe, char path[CLI_NAME_MOST + 1])
 {
 	const char *slash = exe ? strrchr(exe, '/') : NULL;
@@ -44,7 +46,7 @@ static unsigned retry_operations(const char *path)
 	return operations;
 }
 
-/* A pattern of whole paths: of libraries the log has names only. */
+/* Lists rules with a path in `caller`: the log has only names of libraries. */
 static void list_path_rules(const struct spill_rules *rules, char *names, size_t size)
 {
 	struct spill_text text = spill_text_begin(names, size);

@@ -1,11 +1,11 @@
-/* A run as it is read from its log: kept, with its card and policy, and decided at its end. */
+/* Reads a run from its log, keeps its card and policy, and decides it at its end. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "replay.h"
 #include "cli.h"
 
-/* What a device of that backend can do, unless it is said that it cannot; what it is, is in the log. */
+/* The device's abilities, minus those of --without. The log tells the kind of memory. */
 static unsigned capabilities_of(const struct cli_replay *replay, bool hip, const char *memory)
 {
 	unsigned can = hip ? SPILL_CAN_MANAGED | SPILL_CAN_HOST
@@ -18,7 +18,10 @@ static unsigned capabilities_of(const struct cli_replay *replay, bool hip, const
 	return can & ~replay->wish.without;
 }
 
-/* No larger than what 47 bits of address reach (chunk_map.h): chunks are counted one by one, and the log may say anything. */
+/*
+ * At most 47 bits of addresses (chunk_map.h): chunks are counted one by one, and the log may say
+ * anything.
+ */
 static uint64_t device_bytes(const struct cli_replay *replay, const struct spill_record_device *device)
 {
 	uint64_t bytes = replay->wish.vram ? replay->wish.vram : device->bytes, most = (uint64_t)1 << 47;
@@ -44,7 +47,7 @@ static void set_capabilities(const struct cli_replay *replay, struct cli_model_s
 	}
 }
 
-/* Of the first run without one it is said. */
+/* Reports only the first run without a policy. */
 static void read_policy(struct cli_replay *replay, struct cli_replay_run *run, const char *path,
                         unsigned long line, const struct spill_record_start *start)
 {
@@ -84,7 +87,7 @@ static void begin_run(void *data, const char *path, unsigned long line,
 	cli_recording_begin(run->recording, run->setting.backend);
 }
 
-/* What is behind the exit line is frees by other libraries' destructors. */
+/* Events after the exit line are frees by other libraries' destructors. */
 static void add_event(void *data, const struct cli_event *event)
 {
 	struct cli_replay *replay = data;
@@ -106,9 +109,11 @@ static void add_record(void *data, const struct spill_record *record)
 		cli_summary_visitor.record(&replay->report.summaries, record);
 }
 
-/* -- a run that was read ---------------------------------------------------------------------- */
+/*
+ * -- the end of a run ----------------------------------------------------------------------------
+ */
 
-/* The device as it would be, for model and tables. */
+/* Sets the cards for the model and the tables. */
 static void set_cards(struct cli_replay *replay, struct cli_replay_run *run, struct cli_summary *summary)
 {
 	for (size_t i = 0; i < summary->device_count; i++) {
@@ -147,7 +152,7 @@ static const char *doubt_of(const struct cli_replay_run *run, const struct cli_s
 	return NULL;
 }
 
-/* Without a start line there is none recorded, and no device to judge by: any will do. */
+/* A run without a start line has no policy and no known device. Any policy will do. */
 static const struct spill_policy *policy_of(struct cli_replay *replay, const struct cli_summary *summary)
 {
 	const struct cli_replay_wish defaults = {.profile = "none"};
@@ -159,7 +164,7 @@ static const struct spill_policy *policy_of(struct cli_replay *replay, const str
 	                         summary->program ? summary->program : "", &replay->problem);
 }
 
-/* Decided as far as it can be, also where it cannot be judged. */
+/* Decides the run as far as possible, even if it cannot be judged. */
 static void decide_run(struct cli_replay *replay, struct cli_replay_run *run, struct cli_summary *summary)
 {
 	struct cli_site *sites;

@@ -1,4 +1,4 @@
-/* The policy that a recorded run had, whole, from its start line. */
+/* Reads a recorded run's policy from its start line. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "rule_option.h"
 #include "text.h"
 
-/* One at a time, and too much for the stack. */
+/* One at a time; too large for the stack. */
 static struct {
 	struct spill_policy policy;
 	struct spill_rules rules;
@@ -22,7 +22,7 @@ static bool set_error(struct spill_error *error, const char *why)
 	return false;
 }
 
-/* Where the item of a rule ends: before "; KEY = ", as a pattern may have a semicolon, too. */
+/* The end of a rule's item, before "; KEY = ". A pattern may contain a semicolon too. */
 static char *find_item_end(char *item)
 {
 	char *end = item, key[64];
@@ -96,7 +96,7 @@ static bool read_option(const struct spill_record_option *option, struct spill_e
 	return true;
 }
 
-/* Of the log: it decides nothing, and a long path is cut. */
+/* Options of the log decide nothing, and a long path may be cut. */
 static bool is_log_option(const char *name)
 {
 	return !strncmp(name, "log.", 4);
@@ -111,7 +111,7 @@ static bool read_setting(const struct spill_record_option *option, struct spill_
 	return read_option(option, error);
 }
 
-/* Options that there were not yet when the log was written. */
+/* Lists options that did not exist when the log was written. */
 static void name_missing(char *missing, size_t size)
 {
 	struct spill_text text = spill_text_begin(missing, size);

@@ -19,7 +19,7 @@ enum cli_where cli_where_of(enum spill_place place)
 	}
 }
 
-/* By the function that the program called; what other functions are called is in shim/hooks.def. */
+/* Derives the kind of memory from the function's name (shim/hooks.def). */
 static enum cli_memory memory_of_function(const struct cli_name *function)
 {
 	const char *api = function ? function->text : "";
@@ -33,7 +33,7 @@ static enum cli_memory memory_of_function(const struct cli_name *function)
 	return CLI_MEMORY_PLAIN;
 }
 
-/* pre: `site` is the event's. Memory elsewhere that was asked for as such is left alone, whoever gave it. */
+/* Memory that the program asked for elsewhere is left alone. pre: `site` is the event's */
 static enum cli_memory memory_of(const struct cli_recording *recording, const struct cli_event *event,
                                  uint32_t site)
 {
@@ -96,7 +96,7 @@ static struct cli_ask *add_ask(struct cli_recording *recording, const struct cli
 	return ask;
 }
 
-/* What the run's own driver had to give for it, or gets back. */
+/* Counts device memory as the recorded driver did. */
 static void count_device_memory(struct cli_recording *recording, int device, uint64_t bytes, bool back)
 {
 	uint64_t weight = bytes ? recording->backend->footprint(bytes) : 0;
@@ -163,7 +163,7 @@ static void add_free(struct cli_recording *recording, const struct cli_event *ev
 	drop_entry(recording, entry);
 }
 
-/* Not decided again, but where it was. */
+/* A move only changes where the allocation was. */
 static void note_move(struct cli_recording *recording, const struct cli_event *event)
 {
 	struct cli_live_entry *entry = cli_live_find(&recording->live, event->seq);
@@ -201,7 +201,7 @@ static void add_refused(struct cli_recording *recording, const struct cli_event 
 	bool by_host;
 
 	note_other(recording, event->device);
-	/* It was asked again, and its second answer has a line of its own. */
+	/* The repeat of the request has its own line. */
 	if (cli_name_is(event->reason, "oom.honest_first"))
 		return;
 	recording->refused++;

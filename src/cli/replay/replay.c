@@ -1,4 +1,4 @@
-/* spill replay: what recorded runs would be under another policy, or on another card. */
+/* spill replay: decides recorded runs under another policy or on another card. */
 #include <string.h>
 
 #include "call.h"
@@ -35,7 +35,7 @@ const char *cli_where_name(enum cli_where where)
 	return names[where];
 }
 
-/* "split,move": what the devices cannot do; vmm is both. */
+/* Reads "split,move", the abilities that devices lack. vmm means both. */
 static bool read_without(const char *words, unsigned *without)
 {
 	static const struct {
@@ -115,7 +115,7 @@ static int replay_all(struct cli_replay *replay, const struct cli_call *call, bo
 	replay->report.summaries.names = &trace.names;
 	for (int i = 0; i < call->count; i++)
 		replay->report.unread |= !cli_trace_read(&trace, call->operand[i]);
-	/* An [app NAME] or a rule for the program of a log may have too much in it. */
+	/* An [app NAME] for the log's program may add too many rules. */
 	if (replay->problem)
 		status = cli_usage("replay", "%s", replay->problem);
 	else
@@ -140,7 +140,7 @@ int cli_replay(int argc, char **argv)
 		return cli_usage(argv[0], "which log, or which folder of logs?");
 	if (replay.wish.policy && replay.wish.profile)
 		return cli_usage(argv[0], "under which policy? --policy FILE or --profile NAME, one of them");
-	/* Before a long log is read. */
+	/* Check the policy before reading a long log. */
 	if (!cli_replay_as_recorded(&replay.wish))
 		cli_replay_policy(&replay.wish, "", &replay.problem);
 	if (replay.problem)

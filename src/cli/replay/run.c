@@ -1,4 +1,4 @@
-/* One run, decided again: as a stream of events for its summary, and held against where things were. */
+/* Decides a run again. Gives events to its summary, and compares with the recorded places. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,9 +9,9 @@ struct deciding {
 	struct cli_replay_run *run;
 	struct cli_summary *summary;
 	struct cli_names *names;
-	struct cli_whereabouts *now; /* by the allocation's number */
-	const char **rules;          /* that decided */
-	/* The last word of a rule and of a reason, and its name: mostly the same again. */
+	struct cli_whereabouts *now; /* by allocation */
+	const char **rules;          /* the deciding rules */
+	/* The last names of a rule and of a reason, which mostly repeat. */
 	struct {
 		const char *word;
 		const struct cli_name *name;
@@ -28,7 +28,7 @@ static const struct cli_name *name_of(struct deciding *deciding, unsigned which,
 	return deciding->known[which].name;
 }
 
-/* A recorded out of memory has no number of its own. */
+/* A recorded out of memory has no seq. This gives it a unique one. */
 static uint64_t seq_of(const struct cli_told *told, uint32_t allocation)
 {
 	return told->seq ? told->seq : UINT64_MAX - allocation;
@@ -147,7 +147,7 @@ static void count_elsewhere(struct cli_table *table, const struct cli_name *name
 
 	table->rows[index].count++;
 	table->rows[index].bytes += bytes;
-	table->rows[index].peak += bytes; /* what tables are sorted by */
+	table->rows[index].peak += bytes; /* tables are sorted by it */
 	table->rows[index].spilled += away;
 }
 

@@ -1,4 +1,6 @@
-/* spill replay for people: first whether it fits, then what would be elsewhere, and what would do. */
+/*
+ * Prints a replay for people: whether it fits, what would be elsewhere, and which limits would do.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +40,7 @@ static void put_policy(const struct cli_replay_wish *wish, const struct cli_summ
 	cli_report_label("under");
 	if (cli_replay_as_recorded(wish)) {
 		fputs("its own policy, as recorded", stdout);
-		/* Then nothing spills, on whatever card. */
+		/* Another mode never spills, on any card. */
 		if (summary->mode && strcmp(summary->mode, "spill")) {
 			fputs(", spill.mode = ", stdout);
 			cli_put(stdout, summary->mode);
@@ -187,7 +189,7 @@ static void put_limits(const struct cli_replay_run *run)
 	}
 }
 
-/* What must be known to take it for what it is. */
+/* Limits of the prediction. */
 static void put_doubts(const struct cli_replay *replay, const struct cli_replay_run *run,
                        const struct cli_summary *summary)
 {
@@ -226,7 +228,9 @@ static void put_doubts(const struct cli_replay *replay, const struct cli_replay_
 		    summary->end.bad, summary->end.later, summary->end.late);
 }
 
-/* -- of several runs -------------------------------------------------------------------------- */
+/*
+ * -- several runs --------------------------------------------------------------------------------
+ */
 
 static bool is_same_device(const struct cli_replay_shared *shared, const char *host, const char *uuid)
 {

@@ -102,7 +102,8 @@ struct cli_summary {
 	const struct cli_name *how; /* from the exit line; NULL without one */
 	bool exited;
 	struct spill_totals totals, exit_totals; /* exit_totals: from the exit line */
-	uint64_t after_exit; /* events after it, by other libraries' destructors; counted nowhere else */
+	/* events after it, by other libraries' destructors; not counted elsewhere */
+	uint64_t after_exit;
 	struct spill_sum left_out[SPILL_DROPS_COUNT]; /* dropped by log.max; in the totals only */
 	uint64_t unknown_frees;
 
