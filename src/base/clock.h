@@ -1,4 +1,4 @@
-/* The one clock of bounds and rates. */
+/* The clock for time limits and rates. */
 #ifndef SPILL_CLOCK_H
 #define SPILL_CLOCK_H
 
@@ -13,7 +13,7 @@ static inline uint64_t spill_clock_ns(void)
 	return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
 }
 
-/* So many nanoseconds from now, for the calls that wait until a time of CLOCK_MONOTONIC. */
+/* The time `ns` nanoseconds from now, for calls that wait until a time of CLOCK_MONOTONIC. */
 static inline struct timespec spill_clock_in(uint64_t ns)
 {
 	uint64_t until = spill_clock_ns() + ns;

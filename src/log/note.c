@@ -20,7 +20,7 @@ static struct note notes[NOTES];
 static unsigned count;
 
 /* pre: locked */
-static bool known(const char *code, const char *text)
+static bool is_noted(const char *code, const char *text)
 {
 	for (unsigned i = 0; i < count; i++)
 		if (strcmp(notes[i].code, code) == 0 &&
@@ -46,7 +46,7 @@ static void write_pending(void)
 void spill_note(const char *code, const char *text)
 {
 	pthread_mutex_lock(&lock);
-	if (count < NOTES && !known(code, text)) {
+	if (count < NOTES && !is_noted(code, text)) {
 		notes[count].code = code;
 		strncpy(notes[count].text, text, sizeof(notes[count].text) - 1);
 		count++;

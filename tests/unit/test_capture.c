@@ -39,7 +39,16 @@ static bool joined(void *stream)
 	return stream == JOINED;
 }
 
-static const struct spill_backend backend = {.current = current, .capturing = joined};
+/* The driver knows no owner, so the current context counts. */
+static int no_owner(void *stream, int *device, void **context)
+{
+	return 1;
+}
+
+static const struct spill_backend backend = {
+    .devices = &(const struct spill_vendor_devices){.current = current},
+    .streams = &(const struct spill_vendor_streams){.owner = no_owner, .capturing = joined},
+};
 
 const struct spill_backend *__wrap_spill_backend_for(enum spill_domain domain);
 const struct spill_backend *__wrap_spill_backend_for(enum spill_domain domain)

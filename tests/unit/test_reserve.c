@@ -65,11 +65,13 @@ static int memory(int device, uint64_t *free, uint64_t *total)
 	return 0;
 }
 
+static const struct spill_vendor_devices devices = {.memory = memory};
+
 static int setup(void **state)
 {
 	spill_policy_default(&policy);
 	policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 64 * MIB};
-	vendor = (struct spill_backend){.memory = memory};
+	vendor = (struct spill_backend){.devices = &devices};
 	clock_ns = 1000 * MS;
 	free_bytes[0] = free_bytes[1] = GIB;
 	pool_bytes = 0;

@@ -104,7 +104,7 @@ static void judge_variables(const char *program)
 /* Judges the log's folder, or its first parent that exists. */
 static void judge_log(const char *program)
 {
-	static struct spill_logpath found;
+	static struct spill_log_path found;
 	char folder[sizeof(found.path)], *slash;
 	struct statvfs system;
 	struct stat status;

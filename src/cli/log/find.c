@@ -89,7 +89,7 @@ static bool find_open_log(int pid, char path[PATH_MAX])
 /* Finds the newest log with this pid. */
 static bool find_newest_log(int pid, char path[PATH_MAX])
 {
-	struct spill_logpath usual;
+	struct spill_log_path usual;
 	struct cli_pieces pieces;
 	struct stat file, newest = {0};
 	char tail[32], *slash;

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "elf_hash.h"
+#include "loaded_objects.h"
 #include "fd.h"
 
 #if defined(__x86_64__)

@@ -99,7 +99,7 @@ static struct cli_ask *add_ask(struct cli_recording *recording, const struct cli
 /* Counts device memory as the recorded driver did. */
 static void count_device_memory(struct cli_recording *recording, int device, uint64_t bytes, bool back)
 {
-	uint64_t weight = bytes ? recording->backend->footprint(bytes) : 0;
+	uint64_t weight = bytes ? recording->backend->memory->footprint(bytes) : 0;
 
 	if (device < 0 || device >= SPILL_DEVICES)
 		return;

@@ -94,7 +94,7 @@ static size_t shared_stem_length(const char *stem, const struct piece *all, size
 }
 
 /*
- * Groups processes that had one name at once (log_name.h). One of them may have continued beside
+ * Groups processes that had one name at once (log_file.h). One of them may have continued beside
  * another.
  */
 static void shorten_shared_stems(struct piece *all, size_t count)
