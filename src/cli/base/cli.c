@@ -60,7 +60,7 @@ void cli_print_item(FILE *out, const char *text, bool json, bool *any)
 	*any = true;
 }
 
-/* -- memory ------------------------------------------------------------------------------------ */
+/* -- memory ----------------------------------------------------------------------------------- */
 
 void *cli_realloc(void *old, size_t count, size_t size)
 {
@@ -88,7 +88,7 @@ char *cli_strdup(const char *text)
 	return text ? memcpy(cli_realloc(NULL, size, 1), text, size) : NULL;
 }
 
-/* -- missing units ----------------------------------------------------------------------------- */
+/* -- missing units ---------------------------------------------------------------------------- */
 
 #define LEAST_MEANT (1u << 20) /* nobody means a smaller limit of memory, except 0 */
 

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 enum { CLI_FINE = 0, CLI_FINDINGS = 1, CLI_USAGE = 2 };
 
@@ -77,5 +78,11 @@ int cli_open(const char *path, enum cli_files files, int *error);
 
 /* The message for an *error of cli_open. Valid until the next call. */
 const char *cli_open_text(int error);
+
+/* True if both describe one file. */
+static inline bool cli_is_same_file(const struct stat *left, const struct stat *right)
+{
+	return left->st_dev == right->st_dev && left->st_ino == right->st_ino;
+}
 
 #endif

@@ -24,11 +24,11 @@ enum doctor_finding {
 
 /* The subject of all checks. */
 struct doctor_patient {
-	const char *root;    /* folder that has /proc, /sys, /dev and /etc; "": the real ones */
+	const char *root;    /* folder with /proc, /sys, /dev and /etc, or "" */
 	const char *program; /* NULL: none was given */
 	unsigned timeout_ms; /* time limit for a vendor's driver */
-	bool quick;          /* measure no speed */
-	uint64_t overflow;   /* bytes of weights to predict decode for; 0: several sizes */
+	bool quick;
+	uint64_t overflow; /* weights to predict decode for; 0: several sizes */
 };
 
 /* Adds a finding with its observation. */
