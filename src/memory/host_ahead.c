@@ -35,12 +35,7 @@ static sem_t work;
 /* True if there was something to do. */
 static bool wait_for_work(uint64_t ns)
 {
-	struct timespec end = spill_clock_in(ns);
-	int error;
-	do
-		error = sem_clockwait(&work, CLOCK_MONOTONIC, &end) ? errno : 0;
-	while (error == EINTR);
-	return !error;
+	return spill_clock_wait(&work, ns);
 }
 
 /*
@@ -87,7 +82,7 @@ static void end(void)
 	sem_post(&work);
 	uint64_t until = spill_clock_ns() + END_NS;
 	while (pthread_tryjoin_np(thread, NULL) == EBUSY && spill_clock_ns() < until)
-		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+		spill_clock_sleep(POLL_NS);
 }
 
 /* All that is needed once in a process; a forked child has it from its parent. */
