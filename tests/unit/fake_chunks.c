@@ -282,6 +282,12 @@ CALL(event_record, (int device, void *context, void *stream, bool per_thread, vo
 	return 0;
 }
 
+/* Behind all work of the context, which is copies alone. */
+static int mark(int device, void *context, void **event)
+{
+	return event_record(device, context, NULL, false, event);
+}
+
 /* Not at the first look. */
 static bool event_passed(int device, void *context, void *handle)
 {
@@ -318,6 +324,17 @@ static int wait_all(int device, void *context)
 	return result;
 }
 
+static bool context_device(void *context, int *device)
+{
+	*device = 0;
+	return true;
+}
+
+static bool current(int *device, void **context)
+{
+	return false;
+}
+
 static int granularity(int device, bool on_host, uint64_t *bytes)
 {
 	*bytes = FAKE_UNIT;
@@ -347,6 +364,8 @@ const struct spill_backend fake_chunks_backend = {
     .error_name = error_name,
     .memory = memory,
     .capabilities = capabilities,
+    .current = current,
+    .context_device = context_device,
     .wait = wait_all,
     .granularity = granularity,
     .reserve = reserve,
@@ -356,6 +375,7 @@ const struct spill_backend fake_chunks_backend = {
     .map = map,
     .unmap = unmap,
     .allow = allow,
+    .mark = mark,
     .event_record = event_record,
     .event_passed = event_passed,
     .event_destroy = event_destroy,
