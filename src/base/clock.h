@@ -1,4 +1,4 @@
-/* The one clock of bounds and rates, and the one way to wait by it. */
+/* The clock for time limits and rates, and how to wait by it. */
 #ifndef SPILL_CLOCK_H
 #define SPILL_CLOCK_H
 
@@ -34,7 +34,7 @@ static inline uint64_t spill_clock_ns(void)
 	return __builtin_expect(used && used->now, 0) ? used->now() : spill_clock_machine_ns();
 }
 
-/* So many nanoseconds from now, for libc's calls that wait until a time of CLOCK_MONOTONIC. */
+/* The time `ns` nanoseconds from now, for calls of libc that wait until a time of CLOCK_MONOTONIC. */
 struct timespec spill_clock_in(uint64_t ns);
 
 /* A signal may end it sooner. */

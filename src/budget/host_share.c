@@ -85,7 +85,7 @@ static void tell(void)
 static const char *refusal(const struct stat *found)
 {
 	if (!S_ISREG(found->st_mode) || found->st_nlink > 1)
-		return "something else is in its place";
+		return "it is not a regular file";
 	if (found->st_uid != geteuid())
 		return "it belongs to another user";
 	return NULL;
@@ -112,7 +112,7 @@ static const char *open_file(int *opened, struct stat *found)
 	*opened =
 	    spill_fd_open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
 	if (*opened < 0)
-		return errno == ELOOP ? "a link is in its place" : strerrordesc_np(errno);
+		return errno == ELOOP ? "it is a symbolic link" : strerrordesc_np(errno);
 	*opened = spill_fd_out_of_the_way(*opened);
 	if (*opened < 0 || fstat(*opened, found) != 0)
 		return strerrordesc_np(errno);

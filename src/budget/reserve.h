@@ -16,7 +16,7 @@ bool spill_reserve_grow(int device, uint64_t bytes);
 
 /*
  * Something of the device was placed elsewhere or moved away for lack of room, or the program was told that it is full.
- * From now on the reserve is kept. True: only now, so the caller asks for maintenance (spill_gate_call_me).
+ * From now on the reserve is kept. True: only now, so the caller asks for maintenance (spill_gate_want_maintenance).
  */
 bool spill_reserve_begin(int device);
 

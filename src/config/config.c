@@ -3,7 +3,7 @@
 
 #include "config_load.h"
 #include "config_file.h"
-#include "program.h"
+#include "process.h"
 #include "ini_file.h"
 #include "options.h"
 #include "record.h"

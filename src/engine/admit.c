@@ -57,7 +57,7 @@ bool spill_admit_record(struct spill_request *request, struct spill_allocation *
 	/* A rule's place is no lack of room. */
 	if (!request->at_once && spill_ledger_is_spill(allocation))
 		if (spill_reserve_begin(request->device))
-			spill_gate_call_me();
+			spill_gate_want_maintenance();
 	spill_report_alloc(request, allocation, reason);
 	return true;
 }

@@ -77,7 +77,7 @@ static void enlist(struct spill_request *request, const struct spill_allocation 
 		chunked->stays_from = chunked->base.held.device;
 	bool owed = chunked->owed = spill_chunked_away(chunked) > 0;
 	spill_chunked_enlist(chunked);
-	spill_gate_call_me();
+	spill_gate_want_maintenance();
 	if (owed)
 		spill_promote_wanted();
 }

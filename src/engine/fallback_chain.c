@@ -113,7 +113,7 @@ static enum spill_outcome take(struct spill_request *request, const struct spill
 		spill_retry_state_surfaced(request);
 		/* The caches that the program frees now are the first to fill the reserve: nothing else may be able to. */
 		if (spill_reserve_begin(request->device))
-			spill_gate_call_me();
+			spill_gate_want_maintenance();
 		request->refused_by = *error = "oom.honest_first";
 		request->remedy_at = request->remedy.count;
 		return SPILL_REFUSED;

@@ -13,5 +13,5 @@ void spill_maintain(void)
 	     follow = spill_follow_maintain();
 	spill_ours_end(cancel);
 	if (reserve || promote || follow)
-		spill_gate_call_me();
+		spill_gate_want_maintenance();
 }

@@ -8,12 +8,11 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "program.h"
+#include "process.h"
 #include "config.h"
 #include "decide.h"
 #include "fd.h"
 #include "log_file.h"
-#include "signal_guard.h"
 #include "text.h"
 
 /* Linux 5.1, and 6.3; Debian 12's libc knows neither by these headers' names. */
@@ -35,7 +34,7 @@ static struct way *_Atomic way;
 
 /* For the fork handler, which finds the word above gone. */
 static struct spill_live_page *mapped;
-static struct spill_logfile file = {.fd = -1};
+static struct spill_log_file file = {.fd = -1};
 static uint64_t decisions; /* by whoever is writing one */
 
 static struct spill_live_page *page_of_ours(void)
@@ -163,7 +162,7 @@ static void open_at(int fd, const struct spill_policy *policy, const struct spil
 	fill(page, policy, start);
 	mapped = page;
 	decisions = 0;
-	file = (struct spill_logfile){fd, now.st_dev, now.st_ino};
+	file = (struct spill_log_file){fd, now.st_dev, now.st_ino};
 	atomic_store(&made->page, page);
 	atomic_store_explicit(&way, made, memory_order_release);
 }

@@ -21,7 +21,7 @@ static unsigned count;
 static void (*sink)(const char *code, const char *text); /* set before there are threads */
 
 /* pre: locked */
-static bool known(const char *code, const char *text)
+static bool is_noted(const char *code, const char *text)
 {
 	for (unsigned i = 0; i < count; i++)
 		if (strcmp(notes[i].code, code) == 0 &&
@@ -56,7 +56,7 @@ void spill_note(const char *code, const char *text)
 		return;
 	}
 	pthread_mutex_lock(&lock);
-	if (count < NOTES && !known(code, text)) {
+	if (count < NOTES && !is_noted(code, text)) {
 		notes[count].code = code;
 		strncpy(notes[count].text, text, sizeof(notes[count].text) - 1);
 		count++;

@@ -7,7 +7,6 @@
 #include "victim_list.h"
 #include "capture.h"
 #include "clock.h"
-#include "device_chunks.h"
 #include "process.h"
 #include "exchange.h"
 #include "host_chunks.h"
@@ -199,7 +198,7 @@ bool spill_demote(struct spill_demotion *demotion)
 		/* Below a limit the device itself has room. */
 		if (strcmp(demotion->reason, "limit") != 0)
 			if (spill_reserve_begin(demotion->device))
-				spill_gate_call_me();
+				spill_gate_want_maintenance();
 	}
 	spill_mover_unlock();
 	return enough;

@@ -48,7 +48,7 @@ struct flight {
 	bool seated;   /* without view: the new home is in its place already, copied to from the old one's */
 };
 
-/* -- what moves need ---------------------------------------------------------------------------------------- */
+/* -- what moves need --------------------------------------------------------------------------- */
 
 /* Addresses alone take no memory. */
 static bool make_views(struct copier *copier, uint64_t view)
@@ -56,7 +56,7 @@ static bool make_views(struct copier *copier, uint64_t view)
 	const struct spill_backend *backend = copier->backend;
 	if (copier->views && view <= copier->view)
 		return true;
-	uint64_t unit = spill_chunked_granule(backend, copier->device);
+	uint64_t unit = spill_chunked_granularity(backend, copier->device);
 	if (copier->views)
 		backend->unreserve(copier->views, (uint64_t)FLIGHTS * copier->view);
 	copier->views = 0;
@@ -172,7 +172,7 @@ void spill_move_reset(void)
 	}
 }
 
-/* -- views ------------------------------------------------------------------------------------------------- */
+/* -- views ------------------------------------------------------------------------------------- */
 
 void spill_move_stage(const struct spill_backend *backend, int device, struct spill_move *moves,
                       unsigned count)
@@ -214,7 +214,7 @@ static void close_view(struct copier *copier, const struct flight *flight)
 	copier->views = 0;
 }
 
-/* -- the place of a chunk ---------------------------------------------------------------------------------- */
+/* -- the place of a chunk ---------------------------------------------------------------------- */
 
 /* The addresses of a chunk, and what is known of what is there. */
 struct seat {
@@ -231,7 +231,7 @@ struct seat {
 
 static uint64_t what_is_there(const struct spill_chunk *chunk)
 {
-	if (chunk->wrong)
+	if (chunk->wrong_memory)
 		return WRONG;
 	return chunk->unmapped ? 0 : chunk->handle;
 }
@@ -240,7 +240,7 @@ static uint64_t what_is_there(const struct spill_chunk *chunk)
 static void look_what_is_there(struct spill_chunk *chunk, const struct seat *seat)
 {
 	chunk->unmapped = seat->handle != chunk->handle;
-	chunk->wrong = seat->handle && chunk->unmapped;
+	chunk->wrong_memory = seat->handle && chunk->unmapped;
 }
 
 static struct seat seat_of(const struct copier *copier, const struct spill_move *move)
@@ -335,7 +335,7 @@ static void unseat(const struct copier *copier, const struct spill_move *move)
 	look_what_is_there(chunk, &seat);
 }
 
-/* -- copies ------------------------------------------------------------------------------------------------ */
+/* -- copies ------------------------------------------------------------------------------------ */
 
 /*
  * Where the copy goes to. A home on host that has a view of its own keeps the content whatever is mapped in its place: the new

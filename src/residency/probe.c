@@ -146,7 +146,7 @@ enum spill_probe spill_probe(const struct spill_backend *backend, int device)
 	struct touch touch = {.backend = backend, .device = device};
 	if (!(backend->capabilities(device) & SPILL_CAN_MOVE) || !backend->mark || !backend->copy)
 		return SPILL_PROBE_FAILS;
-	touch.granule = spill_chunked_granule(backend, device);
+	touch.granule = spill_chunked_granularity(backend, device);
 	if (!touch.granule)
 		return SPILL_PROBE_FAILS;
 	if (!backend->current(&current, &touch.context) || current != device)

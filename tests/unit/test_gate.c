@@ -284,7 +284,7 @@ static void fork_in_the_middle(void)
 	CHECK(spill_gate_prepare());
 	guest_enters(&guest);
 	CHECK(spill_gate_enter(spill_gate_self));
-	spill_gate_call_me();
+	spill_gate_want_maintenance();
 	atomic_fetch_or(&spill_gate_state, SPILL_GATE_CLOSED); /* another thread is just closing it */
 	pid_t child = fork();
 	if (child == 0) {
@@ -427,7 +427,7 @@ static void looks_from_time_to_time(void)
 	errno = 0;
 	CHECK(spill_gate_enter(spill_gate_self) && ticks == 0);
 	spill_gate_leave(spill_gate_self);
-	spill_gate_call_me();
+	spill_gate_want_maintenance();
 	spill_thread.depth++; /* one of our own is not to make it */
 	CHECK(spill_gate_enter(spill_gate_self) && ticks == 0);
 	spill_gate_leave(spill_gate_self);
@@ -435,13 +435,13 @@ static void looks_from_time_to_time(void)
 	CHECK(spill_gate_enter(spill_gate_self) && ticks == 1);
 	CHECK(errno == 0);
 	spill_gate_leave(spill_gate_self);
-	spill_gate_call_me();
+	spill_gate_want_maintenance();
 	for (int i = 0; i < 1000; i++) { /* time stands still */
 		CHECK(spill_gate_enter(spill_gate_self) && ticks == 1);
 		spill_gate_leave(spill_gate_self);
 	}
 	for (int asked = 1; asked >= 0; asked--) { /* and then nobody asks */
-		fake_ns += SPILL_GATE_CALL_NS;
+		fake_ns += SPILL_GATE_MAINTENANCE_NS;
 		for (int i = 0; i < 1000; i++) {
 			CHECK(spill_gate_enter(spill_gate_self));
 			spill_gate_leave(spill_gate_self);

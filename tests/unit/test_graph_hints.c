@@ -1,5 +1,5 @@
 /*
- * The memory that executable graphs use (graph_hints.h, boxes.h, graph_access.h), and the hints of
+ * The memory that executable graphs use (graph_hints.h, descriptors.h, graph_access.h), and the hints of
  * their launches (hints.h), with a driver of our own. Each case runs in a child of its own.
  */
 #include "graph_hints.h"
@@ -19,7 +19,7 @@
 
 #include "captures.h"
 #include "childtest.h"
-#include "boxes.h"
+#include "descriptors.h"
 #include "chunk_map.h"
 #include "chunked.h"
 #include "graph_access.h"
@@ -29,9 +29,9 @@
 #include "process.h"
 
 #define BASE (3ull << 40)
-#define CHUNK (4 * SPILL_GRANULE)
+#define CHUNK (4 * SPILL_CHUNK_MAP_UNIT)
 #define AT(chunk) (BASE + (chunk)*CHUNK)
-#define KEY(chunk) ((uint32_t)(AT(chunk) / SPILL_GRANULE))
+#define KEY(chunk) ((uint32_t)(AT(chunk) / SPILL_CHUNK_MAP_UNIT))
 #define EXEC(number) ((CUgraphExec)(uintptr_t)(0x1000 * (number)))
 
 /* -- the driver ------------------------------------------------------------------------------------------- */
@@ -690,11 +690,11 @@ static void each_granule_once(void)
 	uint64_t *words = malloc(2 * many * sizeof(*words));
 	size_t bytes = 2 * many * sizeof(*words) < 32768 ? 2 * many * sizeof(*words) : 32768;
 	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, words, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, NULL};
-	CHECK(spill_chunk_map_set(BASE, many * SPILL_GRANULE, false, false));
+	CHECK(spill_chunk_map_set(BASE, many * SPILL_CHUNK_MAP_UNIT, false, false));
 	unsigned of_one = (unsigned)(bytes / sizeof(*words));
 	struct node nodes[16];
 	for (unsigned i = 0; i < of_one; i++)
-		words[i] = BASE + i % 16 * SPILL_GRANULE + i;
+		words[i] = BASE + i % 16 * SPILL_CHUNK_MAP_UNIT + i;
 	for (unsigned i = 0; i < 16; i++)
 		nodes[i] = (struct node){.kernel = {.func = (CUfunction)3, .extra = extra}};
 	make(1, &(struct graph){16, nodes});
@@ -703,7 +703,7 @@ static void each_granule_once(void)
 	/* Each node its own granules, as sets. */
 	struct node *sets = calloc(many, sizeof(*sets));
 	for (unsigned i = 0; i < many; i++)
-		sets[i] = (struct node)SET(BASE + i * SPILL_GRANULE);
+		sets[i] = (struct node)SET(BASE + i * SPILL_CHUNK_MAP_UNIT);
 	make(1, &(struct graph){many, sets});
 	CHECK(spill_graph_access_look(EXEC(1), count, &ranges) && ranges == SPILL_GRAPH_RANGES);
 	free(sets);

@@ -47,7 +47,7 @@ static void check_start(const cJSON *start)
 	CHECK(number_of(start, "v") == 1 && number_of(start, "t") == 0);
 	CHECK(number_of(start, "pid") == getpid() && number_of(start, "ppid") == getppid());
 	CHECK(strlen(text_of(start, "boot")) == 36);
-	CHECK(strcmp(text_of(start, "program"), "unit test") == 0);
+	CHECK(strcmp(text_of(start, "program"), "test_log") == 0);
 	CHECK(strcmp(text_of(start, "version"), SPILL_VERSION) == 0);
 	CHECK(strcmp(text_of(start, "backend"), "cuda") == 0 && number_of(start, "driver") == 13000);
 	CHECK(cJSON_GetArraySize(devices) == 2 && cJSON_GetArraySize(policy) == 2);

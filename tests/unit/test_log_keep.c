@@ -8,7 +8,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-#include "log_keep.h"
+#include "log_file.h"
 
 #define EXIT_LINE \
 	"{\"v\":1,\"kind\":\"exit\",\"t\":2.000000,\"how\":\"exit\",\"allocs\":0,\"frees\":0,\"spills\":0," \
@@ -98,12 +98,12 @@ static void make_ended(const char *name, unsigned seconds)
 /* As a start would, with a log of its own. */
 static void keep(unsigned count)
 {
-	struct spill_logfile own;
+	struct spill_log_file own;
 	char name[32];
 
 	snprintf(name, sizeof(name), "own-%d.jsonl", getpid());
 	assert_null(spill_log_file_open(&own, in_folder(name)));
-	spill_logkeep(in_folder(name), &own, count);
+	spill_log_keep(in_folder(name), &own, count);
 	assert_int_equal(spill_log_file_look(&own), SPILL_LOG_FILE_OURS);
 	assert_true(there(name));
 	spill_log_file_close(&own);
@@ -200,7 +200,7 @@ static void only_the_finished_count(void **state)
 /* Its writer has it locked, wherever that process is and whatever it wrote last. */
 static void what_is_written_stays(void **state)
 {
-	struct spill_logfile writer;
+	struct spill_log_file writer;
 
 	make_ended("w-1.jsonl", 100);
 	assert_null(spill_log_file_open(&writer, in_folder("w-1.jsonl")));
@@ -314,7 +314,7 @@ static void several_at_once(void **state)
 /* Between our open and our lock somebody removed it: what is written then has a name. */
 static void a_file_that_goes_while_it_is_opened(void **state)
 {
-	struct spill_logfile file;
+	struct spill_log_file file;
 	struct stat now;
 
 	make_ended("x-1.jsonl", 100);
@@ -329,7 +329,7 @@ static void a_file_that_goes_while_it_is_opened(void **state)
 /* It is another process's log, for all that we know; its lock may never be given back, and we do not wait for it. */
 static void a_file_that_somebody_keeps_locked(void **state)
 {
-	struct spill_logfile file;
+	struct spill_log_file file;
 	int fd = open(in_folder("x-1.jsonl"), O_RDWR | O_CREAT, 0600);
 
 	assert_int_equal(flock(fd, LOCK_SH), 0);

@@ -333,7 +333,7 @@ static unsigned with_failures(bool back, unsigned from, unsigned end_at, unsigne
 	/* A view that could not be unmapped keeps its memory: of that no more than one a failure. */
 	unsigned stuck = fake_chunks.mappings;
 	for (unsigned i = 0; i < of->count; i++)
-		stuck -= (!of->chunks[i].unmapped || of->chunks[i].wrong) + (of->chunks[i].view != 0);
+		stuck -= (!of->chunks[i].unmapped || of->chunks[i].wrong_memory) + (of->chunks[i].view != 0);
 	assert_true(stuck <= end_at - from);
 	spill_placement_release(&of->base, false);
 	assert_int_equal(fake_chunks.handles, 0);
@@ -455,10 +455,10 @@ static void a_lost_chunk_is_found_again_behind_what_is_there(void **state)
 	move = plan(of, 0);
 	fake_chunks_fail(5, 100); /* unmap, map, access for two; the copy and all after it */
 	assert_int_equal(move_all(&move, 1), 0);
-	assert_true(of->chunks[0].unmapped && of->chunks[0].wrong && notes > 0);
+	assert_true(of->chunks[0].unmapped && of->chunks[0].wrong_memory && notes > 0);
 	fake_chunks_fail(0, 0);
 	assert_int_equal(move_all(&move, 1), 1);
-	assert_false(of->chunks[0].wrong);
+	assert_false(of->chunks[0].wrong_memory);
 	all_is_right(of);
 	spill_view_end(&fake_chunks_backend, move.view, CHUNK);
 	settle(&move);

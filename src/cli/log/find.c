@@ -91,7 +91,7 @@ static bool find_open(int pid, char path[PATH_MAX])
 /* Of several programs that had the number the one that wrote last. */
 static bool find_left(int pid, char path[PATH_MAX])
 {
-	struct spill_logpath usual;
+	struct spill_log_path usual;
 	struct cli_pieces pieces;
 	struct stat file, newest = {0};
 	char tail[32], *slash;

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "log_reader.h"
-#include "alloc.h"
+#include "cli.h"
 #include "small_file.h"
 
 #define LOOK_MS 100
@@ -98,9 +98,9 @@ static void add(struct following *following, const char *path, enum cli_files fi
 	for (size_t i = 0; i < following->count; i++)
 		if (!strcmp(following->logs[i].path, path))
 			return;
-	following->logs = cli_room(following->logs, following->count + 1, sizeof(following->logs[0]));
+	following->logs = cli_realloc(following->logs, following->count + 1, sizeof(following->logs[0]));
 	log = &following->logs[following->count++];
-	*log = (struct followed){.path = cli_room_text(path)};
+	*log = (struct followed){.path = cli_strdup(path)};
 	log->done = !log_begin(&log->reading, log->path, files);
 	log->reading.lines.following = true;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "shared_chunks.h"
-#include "alloc.h"
+#include "cli.h"
 
 static const struct spill_policy *policy_of(const struct cli_model *model)
 {
@@ -332,9 +332,9 @@ void cli_model_settle(struct cli_model *model, const struct cli_ask *ask)
 void cli_model_begin(struct cli_model *model, const struct cli_model_setting *setting, size_t slots)
 {
 	*model = (struct cli_model){.setting = setting, .slot_count = slots};
-	model->slots = cli_room(NULL, slots + 1, sizeof(*model->slots));
-	model->movable = cli_room(NULL, slots + 1, sizeof(*model->movable));
-	model->victims = cli_room(NULL, slots + 1, sizeof(*model->victims));
+	model->slots = cli_realloc(NULL, slots + 1, sizeof(*model->slots));
+	model->movable = cli_realloc(NULL, slots + 1, sizeof(*model->movable));
+	model->victims = cli_realloc(NULL, slots + 1, sizeof(*model->victims));
 	memset(model->slots, 0, (slots + 1) * sizeof(*model->slots));
 }
 

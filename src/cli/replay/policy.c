@@ -3,7 +3,7 @@
 
 #include "hazards.h"
 #include "replay.h"
-#include "alloc.h"
+#include "cli.h"
 #include "text.h"
 
 const struct spill_policy *cli_replay_policy(const struct cli_replay_wish *wish, const char *program,
@@ -62,7 +62,7 @@ static void name_rules(const struct spill_rules *rules, char *names, size_t size
 struct cli_site *cli_replay_sites(const struct cli_recording *recording, const struct spill_policy *policy,
                                   const char *exe, char *rules, size_t size)
 {
-	struct cli_site *sites = cli_room(NULL, recording->site_count + 1, sizeof(*sites));
+	struct cli_site *sites = cli_realloc(NULL, recording->site_count + 1, sizeof(*sites));
 	char path[CLI_NAME_MOST + 1];
 
 	rules[0] = '\0';

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "replay.h"
-#include "alloc.h"
+#include "cli.h"
 
 /* What a device of that backend can do, unless it is said that it cannot; what it is, is in the log. */
 static unsigned capabilities_of(const struct cli_replay *replay, bool hip, const char *memory)
@@ -69,7 +69,7 @@ static void begin(void *data, const char *path, unsigned long line, const struct
 	struct cli_replay_run *run;
 
 	cli_summary_visitor.begin(&replay->report.summaries, path, line, start);
-	replay->runs = cli_room_for_one(replay->runs, replay->count, &replay->size, sizeof(*run));
+	replay->runs = cli_grow(replay->runs, replay->count, &replay->size, sizeof(*run));
 	run = &replay->runs[replay->count++];
 	*run = (struct cli_replay_run){.setting = {.backend = &spill_backend_cuda, .host = replay->wish.host},
 	                               .lists = replay->wish.list,
@@ -77,8 +77,8 @@ static void begin(void *data, const char *path, unsigned long line, const struct
 	if (start) {
 		begin_cards(replay, &run->setting, start);
 		begin_policy(replay, run, path, line, start);
-		run->exe = cli_room_text(start->exe);
-		run->boot = cli_room_text(start->boot);
+		run->exe = cli_strdup(start->exe);
+		run->boot = cli_strdup(start->boot);
 	}
 	cli_recording_begin(run->recording, run->setting.backend);
 }
@@ -172,7 +172,7 @@ static void decide(struct cli_replay *replay, struct cli_replay_run *run, struct
 	run->setting.sites = sites;
 	set_cards(replay, run, summary);
 	why = why_not(run, summary);
-	run->why = cli_room_text(why);
+	run->why = cli_strdup(why);
 	run->judged = !why;
 	run->told = run->recording->told_count;
 	run->was_refused = run->recording->refused;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alloc.h"
+#include "cli.h"
 
 static bool is(const struct cli_name *name, const char *text)
 {
@@ -52,7 +52,7 @@ static uint32_t find_site(struct cli_recording *recording, const struct cli_even
 	struct cli_live_entry *entry = cli_live_find(&recording->known_sites, key);
 
 	if (!entry) {
-		recording->sites = cli_room_for_one(recording->sites, recording->site_count,
+		recording->sites = cli_grow(recording->sites, recording->site_count,
 		                                    &recording->site_size, sizeof(*recording->sites));
 		entry = cli_live_add(&recording->known_sites, key);
 		entry->number = (uint32_t)recording->site_count;
@@ -82,7 +82,7 @@ static uint32_t take_slot(struct cli_recording *recording)
 
 static void give_slot(struct cli_recording *recording, uint32_t slot)
 {
-	recording->unused = cli_room_for_one(recording->unused, recording->unused_count,
+	recording->unused = cli_grow(recording->unused, recording->unused_count,
 	                                     &recording->unused_size, sizeof(*recording->unused));
 	recording->unused[recording->unused_count++] = slot;
 }
@@ -93,7 +93,7 @@ static struct cli_ask *add_ask(struct cli_recording *recording, const struct cli
 	struct cli_ask *ask;
 
 	recording->asks =
-	    cli_room_for_one(recording->asks, recording->ask_count, &recording->ask_size, sizeof(*ask));
+	    cli_grow(recording->asks, recording->ask_count, &recording->ask_size, sizeof(*ask));
 	ask = &recording->asks[recording->ask_count++];
 	*ask = (struct cli_ask){.bytes = event->bytes,
 	                        .time_us = event->time_us,
@@ -126,7 +126,7 @@ static struct cli_told *tell(struct cli_recording *recording, const struct cli_e
 	struct cli_told *told;
 
 	recording->told =
-	    cli_room_for_one(recording->told, recording->told_count, &recording->told_size, sizeof(*told));
+	    cli_grow(recording->told, recording->told_count, &recording->told_size, sizeof(*told));
 	told = &recording->told[recording->told_count];
 	ask->allocation = (uint32_t)recording->told_count++;
 	ask->site = site_of(recording, event);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "replay.h"
-#include "alloc.h"
+#include "cli.h"
 
 struct deciding {
 	struct cli_replay_run *run;
@@ -158,7 +158,7 @@ static void list(struct deciding *deciding, size_t allocation)
 
 	if (!run->lists)
 		return;
-	run->list = cli_room_for_one(run->list, run->listed, &run->list_size, sizeof(*run->list));
+	run->list = cli_grow(run->list, run->listed, &run->list_size, sizeof(*run->list));
 	run->list[run->listed++] = (struct cli_replay_row){
 	    .seq = told->seq,
 	    .bytes = told->bytes,
@@ -200,8 +200,8 @@ void cli_replay_decide(struct cli_replay_run *run, struct cli_summary *summary, 
 	struct deciding deciding = {.run = run, .summary = summary, .names = names};
 	struct cli_model model;
 
-	deciding.now = cli_room(NULL, all, sizeof(*deciding.now));
-	deciding.rules = cli_room(NULL, all, sizeof(*deciding.rules));
+	deciding.now = cli_realloc(NULL, all, sizeof(*deciding.now));
+	deciding.rules = cli_realloc(NULL, all, sizeof(*deciding.rules));
 	cli_model_begin(&model, &run->setting, recording->slots);
 	model.moved = tell_moved;
 	model.data = &deciding;

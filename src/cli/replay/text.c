@@ -6,7 +6,7 @@
 
 #include "put.h"
 #include "replay.h"
-#include "alloc.h"
+#include "cli.h"
 
 #define ROWS 10
 
@@ -119,7 +119,7 @@ static void put_elsewhere(const struct cli_replay_run *run)
 			if (!way->count)
 				continue;
 			printf("  %12" PRIu64, way->count);
-			cli_put_size_at(stdout, way->bytes);
+			cli_put_size_column(stdout, way->bytes);
 			cli_printf("  %s -> %s%s\n", cli_where_name(from), cli_where_name(to),
 			           from == to ? " (another part of it)" : "");
 		}
@@ -135,8 +135,8 @@ static void put_movers(const struct cli_table *table, const char *heading)
 		const struct cli_row *row = &table->rows[i];
 
 		printf("  %12" PRIu64, row->count);
-		cli_put_size_at(stdout, row->bytes);
-		cli_put_size_at(stdout, row->spilled);
+		cli_put_size_column(stdout, row->bytes);
+		cli_put_size_column(stdout, row->spilled);
 		fputs("  ", stdout);
 		cli_put(stdout, cli_text_of(row->name));
 		putchar('\n');
@@ -154,8 +154,8 @@ static void put_list(const struct cli_replay_run *run)
 		const struct cli_replay_row *row = &run->list[i];
 
 		printf("  %12" PRIu64, row->seq);
-		cli_put_size_at(stdout, row->bytes);
-		cli_put_size_at(stdout, row->now.away);
+		cli_put_size_column(stdout, row->bytes);
+		cli_put_size_column(stdout, row->now.away);
 		cli_printf("  %s -> %s, ", cli_where_name(row->was.where), cli_where_name(row->now.where));
 		cli_put(stdout, cli_text_of(row->rule));
 		fputs(", ", stdout);
@@ -256,7 +256,7 @@ size_t cli_replay_shared(const struct cli_replay *replay, struct cli_replay_shar
 
 	for (size_t i = 0; i < summaries->count; i++)
 		all += summaries->runs[i].device_count;
-	*list = cli_room(NULL, all + 1, sizeof(**list));
+	*list = cli_realloc(NULL, all + 1, sizeof(**list));
 	for (size_t i = 0; i < summaries->count; i++) {
 		const struct cli_summary *run = &summaries->runs[i];
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "put.h"
-#include "alloc.h"
+#include "cli.h"
 
 static bool failed(const char *path)
 {
@@ -47,7 +47,7 @@ static bool replace(const char *path, mode_t mode, const struct cli_report *repo
                     const struct cli_stories *stories)
 {
 	size_t size = strlen(path) + sizeof(".XXXXXX");
-	char *beside = cli_room(NULL, size, 1);
+	char *beside = cli_realloc(NULL, size, 1);
 	bool good;
 	int fd;
 

@@ -123,7 +123,7 @@ static void largest(struct spill_json *json, const struct cli_large_list *list)
 		cli_json_text(json, "place", spill_place_name(large->place));
 		cli_json_name(json, "api", large->api);
 		cli_json_name(json, "caller", large->caller);
-		cli_json_truth(json, "freed", large->freed);
+		cli_json_bool(json, "freed", large->freed);
 		spill_json_object_end(json);
 	}
 	spill_json_array_end(json);
@@ -262,9 +262,9 @@ static void doubts(struct spill_json *json, const struct cli_summary *summary)
 {
 	const struct spill_sum *left = summary->left_out;
 
-	cli_json_truth(json, "exited", summary->exited);
-	cli_json_truth(json, "all_told", summary->all_told);
-	cli_json_truth(json, "cut", summary->end.cut);
+	cli_json_bool(json, "exited", summary->exited);
+	cli_json_bool(json, "all_told", summary->all_told);
+	cli_json_bool(json, "cut", summary->end.cut);
 	cli_json_number(json, "left_out", left[SPILL_DROP_ALLOC].count + left[SPILL_DROP_SPILL].count);
 	cli_json_number(json, "bad_lines", summary->end.bad);
 	cli_json_number(json, "later_records", summary->end.later);

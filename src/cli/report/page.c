@@ -3,7 +3,7 @@
 
 #include "json_out.h"
 #include "report_html.h"
-#include "alloc.h"
+#include "cli.h"
 
 struct page {
 	struct spill_json json;
@@ -146,7 +146,7 @@ static void settings(struct spill_json *json, const struct cli_story *story)
 	for (unsigned i = 0; i < story->arg_count; i++)
 		cli_json_text_element(json, story->args[i]);
 	spill_json_array_end(json);
-	cli_json_truth(json, "args_cut", story->args_cut);
+	cli_json_bool(json, "args_cut", story->args_cut);
 }
 
 /* What the fit would be with other margins than the one that was asked for. */
@@ -225,8 +225,8 @@ void cli_report_page(FILE *out, const struct cli_report *report, const struct cl
 {
 	unsigned names = report->summaries.names->count;
 	struct page page = {
-	    .index = cli_room(NULL, names, sizeof(*page.index)),
-	    .names = cli_room(NULL, names, sizeof(struct cli_name *)),
+	    .index = cli_realloc(NULL, names, sizeof(*page.index)),
+	    .names = cli_realloc(NULL, names, sizeof(struct cli_name *)),
 	};
 
 	for (unsigned i = 0; i < names; i++)

@@ -7,7 +7,6 @@
 #include "amount.h"
 #include "call.h"
 #include "cli.h"
-#include "open_file.h"
 #include "report.h"
 #include "report_html.h"
 

@@ -31,7 +31,7 @@ void cli_report_devices(const struct cli_summary *summary)
 
 		put_device(device->device);
 		for (size_t column = 0; column < sizeof(sizes) / sizeof(sizes[0]); column++)
-			cli_put_size_at(stdout, sizes[column]);
+			cli_put_size_column(stdout, sizes[column]);
 		fputs("  ", stdout);
 		cli_put(stdout, device->name ? device->name : "");
 		putchar('\n');
@@ -57,13 +57,13 @@ static void put_fit(const struct cli_device *device, uint64_t margin)
 	struct cli_fit_row row = cli_fit_row(device, too_much ? 0 : margin);
 
 	put_device(device->device);
-	cli_put_size_at(stdout, device->bytes);
-	cli_put_size_at(stdout, device->fit.wanted);
-	cli_put_size_at(stdout, device->fit.device);
-	cli_put_size_at(stdout, device->fit.host);
-	cli_put_size_at(stdout, device->fit.managed);
-	cli_put_size_at(stdout, device->fit.refused);
-	cli_put_size_at(stdout, row.free);
+	cli_put_size_column(stdout, device->bytes);
+	cli_put_size_column(stdout, device->fit.wanted);
+	cli_put_size_column(stdout, device->fit.device);
+	cli_put_size_column(stdout, device->fit.host);
+	cli_put_size_column(stdout, device->fit.managed);
+	cli_put_size_column(stdout, device->fit.refused);
+	cli_put_size_column(stdout, row.free);
 	fputs(row.surplus < 0 ? "  deficit " : "  surplus ", stdout);
 	cli_put_size(stdout, row.surplus < 0 ? 0 - (uint64_t)row.surplus : (uint64_t)row.surplus);
 	if (device->limit == row.usable) {
@@ -103,10 +103,10 @@ static void put_view(const struct cli_table *table, const char *heading, const c
 		const struct cli_row *row = &table->rows[i];
 
 		printf("  %12" PRIu64, row->count);
-		cli_put_size_at(stdout, row->bytes);
-		cli_put_size_at(stdout, row->peak);
-		cli_put_size_at(stdout, row->live);
-		cli_put_size_at(stdout, row->spilled);
+		cli_put_size_column(stdout, row->bytes);
+		cli_put_size_column(stdout, row->peak);
+		cli_put_size_column(stdout, row->live);
+		cli_put_size_column(stdout, row->spilled);
 		fputs("  ", stdout);
 		cli_put(stdout, row->name ? row->name->text : nameless);
 		putchar('\n');
@@ -132,7 +132,7 @@ void cli_report_largest(const struct cli_summary *summary)
 		const struct cli_large *large = &summary->largest.list[i];
 
 		fputs("  ", stdout);
-		cli_put_size_at(stdout, large->bytes);
+		cli_put_size_column(stdout, large->bytes);
 		cli_printf("  #%-8" PRIu64 "%-8s  ", large->seq, spill_place_name(large->place));
 		cli_put(stdout, cli_text_of(large->api));
 		fputs("  ", stdout);
@@ -154,9 +154,9 @@ void cli_report_moved(const struct cli_summary *summary)
 		const struct cli_moved *one = &moved->list[i];
 
 		printf("  %12" PRIu64, one->moves);
-		cli_put_size_at(stdout, one->moved);
-		cli_put_size_at(stdout, one->bytes);
-		cli_put_size_at(stdout, one->host);
+		cli_put_size_column(stdout, one->moved);
+		cli_put_size_column(stdout, one->bytes);
+		cli_put_size_column(stdout, one->host);
 		printf("  #%-8" PRIu64, one->seq);
 		cli_put(stdout, cli_text_of(one->caller));
 		putchar('\n');
@@ -178,11 +178,11 @@ static void put_run(const char *rank, const char *ended, const struct spill_tota
 	put_padded(rank, 6);
 	put_padded(ended, 8);
 	printf("%12" PRIu64 "%12" PRIu64, totals->allocs, totals->spills);
-	cli_put_size_at(stdout, totals->spilled.host + totals->spilled.managed);
-	cli_put_size_at(stdout, totals->demoted);
-	cli_put_size_at(stdout, totals->peak.device);
-	cli_put_size_at(stdout, totals->peak.host);
-	cli_put_size_at(stdout, totals->peak.managed);
+	cli_put_size_column(stdout, totals->spilled.host + totals->spilled.managed);
+	cli_put_size_column(stdout, totals->demoted);
+	cli_put_size_column(stdout, totals->peak.device);
+	cli_put_size_column(stdout, totals->peak.host);
+	cli_put_size_column(stdout, totals->peak.managed);
 	printf("%8" PRIu64 "  ", totals->ooms);
 }
 

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "alloc.h"
+#include "cli.h"
 #include "top.h"
 
 /* What the kernel calls a memfd in /proc/PID/fd. */
@@ -84,7 +84,7 @@ static void keep(struct cli_top_look *look, const struct cli_top_process *proces
 			*other = *process;
 		return;
 	}
-	look->processes = cli_room_for_one(look->processes, look->count, &look->room, sizeof(*process));
+	look->processes = cli_grow(look->processes, look->count, &look->room, sizeof(*process));
 	look->processes[look->count++] = *process;
 }
 

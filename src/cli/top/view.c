@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alloc.h"
+#include "cli.h"
 #include "top.h"
 
 /* -- devices -------------------------------------------------------------------------------------------------- */
@@ -36,7 +36,7 @@ static void note_card(struct cli_top_view *view, size_t *room, const struct cli_
 	struct cli_top_card *card = find_card(view, device);
 
 	if (!card) {
-		view->cards = cli_room_for_one(view->cards, view->card_count, room, sizeof(*view->cards));
+		view->cards = cli_grow(view->cards, view->card_count, room, sizeof(*view->cards));
 		card = &view->cards[view->card_count++];
 		*card = (struct cli_top_card){.device = device, .number = device->number};
 	}
@@ -130,7 +130,7 @@ static bool is_wanted(const struct cli_top_process *process, const char *filter)
 static void add_row(struct cli_top_view *view, size_t *room, const struct cli_top_process *process,
                     const struct cli_top_device *device)
 {
-	view->rows = cli_room_for_one(view->rows, view->count, room, sizeof(*view->rows));
+	view->rows = cli_grow(view->rows, view->count, room, sizeof(*view->rows));
 	view->rows[view->count++] = (struct cli_top_row){.process = process, .device = device};
 }
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "open_file.h"
+#include "cli.h"
 #include "record_read.h"
 
 enum cli_line {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alloc.h"
+#include "cli.h"
 
 /* Numbers that follow each other fall far apart (Fibonacci hashing). */
 static size_t home(const struct cli_live *live, uint64_t seq)
@@ -33,7 +33,7 @@ static void grow(struct cli_live *live)
 	struct cli_live old = *live;
 
 	live->size = old.size ? old.size * 2 : 1024;
-	live->entries = cli_room(NULL, live->size, sizeof(*live->entries));
+	live->entries = cli_realloc(NULL, live->size, sizeof(*live->entries));
 	memset(live->entries, 0, live->size * sizeof(*live->entries));
 	for (size_t i = 0; i < old.size; i++) {
 		if (old.entries[i].seq)

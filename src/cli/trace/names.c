@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alloc.h"
+#include "cli.h"
 
 /* FNV-1a (Fowler, Noll, Vo) of 64 bits. */
 static uint64_t hash_of(const char *text, size_t length)
@@ -32,7 +32,7 @@ static void grow(struct cli_names *names)
 	size_t count = names->bucket_count;
 
 	names->bucket_count = count ? count * 2 : 256;
-	names->buckets = cli_room(NULL, names->bucket_count, sizeof(struct cli_name *));
+	names->buckets = cli_realloc(NULL, names->bucket_count, sizeof(struct cli_name *));
 	memset(names->buckets, 0, names->bucket_count * sizeof(struct cli_name *));
 	for (size_t i = 0; i < count; i++) {
 		for (struct cli_name *name = old[i], *next; name; name = next) {
@@ -57,7 +57,7 @@ const struct cli_name *cli_names_get(struct cli_names *names, const char *text)
 		if (name->length == length && !memcmp(name->text, text, length))
 			return name;
 	}
-	name = cli_room(NULL, 1, sizeof(*name) + length + 1);
+	name = cli_realloc(NULL, 1, sizeof(*name) + length + 1);
 	name->id = names->count++;
 	name->length = (unsigned)length;
 	memcpy(name->text, text, length);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "lines.h"
-#include "alloc.h"
+#include "cli.h"
 
 struct piece {
 	char *path, *stem; /* stem: the path up to .jsonl */
@@ -86,14 +86,14 @@ static size_t shared(const char *stem, const struct piece *all, size_t count)
 		length--;
 	if (length < 2 || !stem[length] || stem[length - 1] != '-')
 		return 0;
-	base.stem = cli_room_text(stem);
+	base.stem = cli_strdup(stem);
 	base.stem[length - 1] = '\0';
 	there = bsearch(&base, all, count, sizeof(all[0]), by_stem);
 	free(base.stem);
 	return there ? length - 1 : 0;
 }
 
-/* Processes that had one name at once (log_name.h) are together: one of them may have gone on beside another. */
+/* Processes that had one name at once (log_file.h) are together: one of them may have gone on beside another. */
 static void share_stems(struct piece *all, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -132,14 +132,14 @@ struct cli_pieces cli_pieces_find(const char *folder)
 		return pieces;
 	}
 	pieces.count = (size_t)count;
-	pieces.paths = cli_room(NULL, pieces.count, sizeof(pieces.paths[0]));
-	all = cli_room(NULL, pieces.count, sizeof(all[0]));
+	pieces.paths = cli_realloc(NULL, pieces.count, sizeof(pieces.paths[0]));
+	all = cli_realloc(NULL, pieces.count, sizeof(all[0]));
 	for (size_t i = 0; i < pieces.count; i++) {
 		size_t length = strlen(folder) + 1;
 
-		all[i] = (struct piece){.path = cli_room(NULL, length + strlen(entries[i]->d_name) + 1, 1)};
+		all[i] = (struct piece){.path = cli_realloc(NULL, length + strlen(entries[i]->d_name) + 1, 1)};
 		sprintf(all[i].path, "%s/%s", folder, entries[i]->d_name);
-		all[i].stem = cli_room_text(all[i].path);
+		all[i].stem = cli_strdup(all[i].path);
 		all[i].stem[length + stem_of(entries[i]->d_name)] = '\0';
 		free(entries[i]);
 	}

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "alloc.h"
+#include "cli.h"
 
 /* A heap, the first to be told on top; of one order (an out of memory has that of what was before it) the first to come. */
 struct cli_sorter_item {
@@ -21,7 +21,7 @@ static void push(struct cli_sorter *sorter, const struct cli_event *event)
 	const struct cli_sorter_item item = {sorter->arrivals++, *event};
 	size_t at = sorter->count;
 
-	sorter->heap = cli_room_for_one(sorter->heap, sorter->count, &sorter->size, sizeof(item));
+	sorter->heap = cli_grow(sorter->heap, sorter->count, &sorter->size, sizeof(item));
 	sorter->count++;
 	for (; at && before(&item, &sorter->heap[(at - 1) / 2]); at = (at - 1) / 2)
 		sorter->heap[at] = sorter->heap[(at - 1) / 2];

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alloc.h"
+#include "cli.h"
 
 /* pre: a run was begun */
 static struct cli_story *story_of(const struct cli_stories *stories)
@@ -18,14 +18,14 @@ static struct cli_summary *summary_of(const struct cli_stories *stories)
 
 static void keep_policy(struct cli_story *story, const struct spill_record_start *start)
 {
-	story->policy = cli_room(NULL, start->option_count, sizeof(*story->policy));
+	story->policy = cli_realloc(NULL, start->option_count, sizeof(*story->policy));
 	for (unsigned i = 0; i < start->option_count; i++)
 		story->policy[story->policy_count++] = (struct cli_setting){
-		    cli_room_text(start->policy[i].name), cli_room_text(start->policy[i].value),
-		    cli_room_text(start->policy[i].source)};
-	story->args = cli_room(NULL, start->arg_count, sizeof(*story->args));
+		    cli_strdup(start->policy[i].name), cli_strdup(start->policy[i].value),
+		    cli_strdup(start->policy[i].source)};
+	story->args = cli_realloc(NULL, start->arg_count, sizeof(*story->args));
 	for (unsigned i = 0; i < start->arg_count; i++)
-		story->args[story->arg_count++] = cli_room_text(start->args[i]);
+		story->args[story->arg_count++] = cli_strdup(start->args[i]);
 	story->args_cut = start->cut;
 }
 
@@ -35,7 +35,7 @@ static void begin(void *data, const char *path, unsigned long line, const struct
 
 	cli_summary_visitor.begin(stories->summaries, path, line, start);
 	stories->runs =
-	    cli_room_for_one(stories->runs, stories->count, &stories->size, sizeof(*stories->runs));
+	    cli_grow(stories->runs, stories->count, &stories->size, sizeof(*stories->runs));
 	stories->runs[stories->count++] = (struct cli_story){0};
 	if (start)
 		keep_policy(story_of(stories), start);
@@ -48,7 +48,7 @@ static struct cli_lane *lane_of(struct cli_story *story, int device)
 			return &story->lanes[i];
 	}
 	story->lanes =
-	    cli_room_for_one(story->lanes, story->lane_count, &story->lane_size, sizeof(*story->lanes));
+	    cli_grow(story->lanes, story->lane_count, &story->lane_size, sizeof(*story->lanes));
 	story->lanes[story->lane_count] = (struct cli_lane){device, {.most = CLI_STORY_BUCKETS}};
 	return &story->lanes[story->lane_count++];
 }

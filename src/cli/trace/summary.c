@@ -7,7 +7,7 @@
 
 #include "oom_report.h"
 #include "amount.h"
-#include "alloc.h"
+#include "cli.h"
 
 /* NULL if the policy of the start line does not have it. */
 static const char *option(const struct spill_record_start *start, const char *name)
@@ -42,7 +42,7 @@ struct cli_device *cli_summary_device(struct cli_summary *summary, int device)
 			return &summary->devices[i];
 	}
 	summary->devices =
-	    cli_room_for_one(summary->devices, summary->device_count, &summary->device_size, sizeof(*row));
+	    cli_grow(summary->devices, summary->device_count, &summary->device_size, sizeof(*row));
 	row = &summary->devices[summary->device_count++];
 	*row = (struct cli_device){.device = device, .limit = SPILL_UNLIMITED};
 	return row;
@@ -75,8 +75,8 @@ static void begin_devices(struct cli_summary *summary, const struct spill_record
 
 		if (device->name)
 			continue;
-		device->name = cli_room_text(told->name);
-		device->uuid = cli_room_text(told->uuid);
+		device->name = cli_strdup(told->name);
+		device->uuid = cli_strdup(told->uuid);
 		device->bytes = told->bytes;
 		device->limit = amount_of(start, "limit", told->device, told->bytes, SPILL_UNLIMITED);
 		device->reserve = amount_of(start, "reserve", told->device, told->bytes, 0);
@@ -100,23 +100,23 @@ static void begin(void *data, const char *path, unsigned long line, const struct
 	const char *level;
 
 	summaries->runs =
-	    cli_room_for_one(summaries->runs, summaries->count, &summaries->size, sizeof(*summary));
+	    cli_grow(summaries->runs, summaries->count, &summaries->size, sizeof(*summary));
 	summary = &summaries->runs[summaries->count++];
 	*summary = (struct cli_summary){.number = summaries->count - 1,
-	                                .path = cli_room_text(path),
+	                                .path = cli_strdup(path),
 	                                .line = line,
 	                                .started = start != NULL,
 	                                .all_told = true};
 	if (!start)
 		return;
 	level = option(start, "log.level");
-	summary->time = cli_room_text(start->time);
-	summary->host = cli_room_text(start->host);
-	summary->program = cli_room_text(start->program);
-	summary->version = cli_room_text(start->version);
-	summary->backend = cli_room_text(start->backend);
-	summary->rank = cli_room_text(rank_of(start));
-	summary->mode = cli_room_text(option(start, "spill.mode"));
+	summary->time = cli_strdup(start->time);
+	summary->host = cli_strdup(start->host);
+	summary->program = cli_strdup(start->program);
+	summary->version = cli_strdup(start->version);
+	summary->backend = cli_strdup(start->backend);
+	summary->rank = cli_strdup(rank_of(start));
+	summary->mode = cli_strdup(option(start, "spill.mode"));
 	summary->pid = start->pid;
 	summary->driver = start->driver;
 	summary->all_told = !level || !strcmp(level, "all");
@@ -149,7 +149,7 @@ static struct spill_record_oom *place_of_oom(struct cli_ooms *ooms)
 
 	/* Of many runs few have any, and it is most of a run's size. */
 	if (!ooms->list)
-		ooms->list = cli_room(NULL, 2 * CLI_OOMS_EACH, sizeof(ooms->list[0]));
+		ooms->list = cli_realloc(NULL, 2 * CLI_OOMS_EACH, sizeof(ooms->list[0]));
 	if (at < 2 * CLI_OOMS_EACH)
 		return &ooms->list[at];
 	memmove(&ooms->list[CLI_OOMS_EACH], &ooms->list[CLI_OOMS_EACH + 1],
@@ -199,7 +199,7 @@ static void take_note(struct cli_summary *summary, struct cli_names *names,
 	summary->lost += note->code && !strcmp(note->code, "log-lost");
 	if (summary->note_count++ < CLI_NOTES)
 		summary->notes[summary->note_count - 1] = (struct cli_note){
-		    note->time_us, cli_names_get(names, note->code), cli_room_text(note->text)};
+		    note->time_us, cli_names_get(names, note->code), cli_strdup(note->text)};
 }
 
 /* docs/log-format.md, drop: what it adds to what is held, and to the totals. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alloc.h"
+#include "cli.h"
 
 unsigned cli_table_row(struct cli_table *table, const struct cli_name *name)
 {
@@ -12,13 +12,13 @@ unsigned cli_table_row(struct cli_table *table, const struct cli_name *name)
 	if (at >= table->index_size) {
 		size_t size = at < 32 ? 64 : 2 * at;
 
-		table->index = cli_room(table->index, size, sizeof(*table->index));
+		table->index = cli_realloc(table->index, size, sizeof(*table->index));
 		memset(table->index + table->index_size, 0,
 		       (size - table->index_size) * sizeof(*table->index));
 		table->index_size = size;
 	}
 	if (!table->index[at]) {
-		table->rows = cli_room_for_one(table->rows, table->count, &table->size, sizeof(*table->rows));
+		table->rows = cli_grow(table->rows, table->count, &table->size, sizeof(*table->rows));
 		table->rows[table->count++] = (struct cli_row){.name = name};
 		table->index[at] = (unsigned)table->count;
 	}

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "alloc.h"
+#include "cli.h"
 #include "summary.h"
 
 void cli_marked_add(struct cli_marked *sum, const struct cli_marked *one)
@@ -74,7 +74,7 @@ struct cli_bucket *cli_timeline_put(struct cli_timeline *timeline, uint64_t time
 		return last;
 	}
 	timeline->buckets =
-	    cli_room_for_one(timeline->buckets, timeline->count, &timeline->size, sizeof(event));
+	    cli_grow(timeline->buckets, timeline->count, &timeline->size, sizeof(event));
 	timeline->buckets[timeline->count++] = event;
 	make_room(timeline);
 	return &timeline->buckets[timeline->count - 1];
