@@ -18,7 +18,7 @@ uint64_t spill_device_limit(const struct spill_backend *backend, int device)
 	if (limit || device < 0 || device >= SPILL_DEVICES)
 		return limit;
 	uint64_t free, total = atomic_load_explicit(&sizes[device], memory_order_relaxed);
-	if (!total && backend->memory(device, &free, &total) == 0)
+	if (!total && backend->devices->memory(device, &free, &total) == 0)
 		atomic_store_explicit(&sizes[device], total, memory_order_relaxed);
 	/* A driver that does not say how large the device is cannot be held to a share of it. */
 	return total ? spill_policy_device_limit(policy, device, total) : SPILL_UNLIMITED;

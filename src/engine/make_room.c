@@ -30,7 +30,7 @@ static bool make_whole(const struct spill_backend *backend, int device, const ch
 	if (spill_process_observes() || spill_capture_any())
 		return false;
 	spill_trim(backend, device, bytes);
-	return (!backend->memory(device, &free, &total) && free >= bytes) || spill_demote(&demotion);
+	return (!backend->devices->memory(device, &free, &total) && free >= bytes) || spill_demote(&demotion);
 }
 
 bool spill_make_room(const struct spill_backend *backend, int device, const char *api, const void *caller,
@@ -72,7 +72,7 @@ bool spill_make_room_for(enum spill_domain domain, int result, const char *api, 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
 	                       &cancel); /* the vendor's call it is part of is no cancellation point */
 	spill_thread.depth++;
-	bool made = backend->current(&device, &context);
+	bool made = backend->devices->current(&device, &context);
 	if (made)
 		made = whole ? make_whole(backend, device, api, caller, whole)
 		             : spill_make_room(backend, device, api, caller, attempt);

@@ -20,7 +20,7 @@ static uint64_t room(const struct spill_backend *backend, int device)
 	uint64_t free = 0, total = 0;
 	uint64_t limit = spill_device_limit(backend, device), held = spill_account_device_held(device);
 	uint64_t left = spill_minus(limit, held);
-	backend->memory(device, &free, &total);
+	backend->devices->memory(device, &free, &total);
 	return spill_min(free, left);
 }
 

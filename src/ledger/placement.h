@@ -67,7 +67,7 @@ struct spill_place_ops {
 	 */
 	void (*release)(struct spill_placement *placement, bool context_ended);
 	/*
-	 * The addresses that each further device must be given access to (backend->allow). NULL: none, because every device may
+	 * The addresses that each further device must be given access to (backend->vmm->allow). NULL: none, because every device may
 	 * use such memory, or, for a block of a shared chunk, because the chunk is what access is given to.
 	 */
 	void (*range)(const struct spill_placement *placement, uint64_t *va, uint64_t *bytes);

@@ -28,7 +28,7 @@ static void *start_watch(const struct spill_launch_access *use, uint16_t site)
 	struct spill_stopwatch_use timed = {.site = site, .on_host = use->host_bytes};
 	void *context;
 	int device;
-	if (!backend || !backend->current(&device, &context))
+	if (!backend || !backend->devices->current(&device, &context))
 		return NULL;
 	timed.count = (uint8_t)spill_launch_access_host_keys(use);
 	memcpy(timed.keys, use->host_keys, timed.count * sizeof(timed.keys[0]));

@@ -24,7 +24,7 @@
 static struct spill_shortfall missing_for(const struct spill_demotion *demotion)
 {
 	uint64_t free = 0, total = 0;
-	demotion->backend->memory(demotion->device, &free, &total);
+	demotion->backend->devices->memory(demotion->device, &free, &total);
 	struct spill_shortfall missing =
 	    spill_policy_shortfall(spill_reserve_size(demotion->device), demotion->bytes, free,
 	                           spill_account_device_held(demotion->device),
@@ -36,7 +36,7 @@ static struct spill_shortfall missing_for(const struct spill_demotion *demotion)
 
 static const char *forbidden(const struct spill_demotion *demotion)
 {
-	if (!demotion->backend->mark)
+	if (!demotion->backend->moves)
 		return "not possible here";
 	if (spill_capture_any())
 		return "stream capture";

@@ -324,12 +324,6 @@ static int wait_all(int device, void *context)
 	return result;
 }
 
-static bool context_device(void *context, int *device)
-{
-	*device = 0;
-	return true;
-}
-
 static bool current(int *device, void **context)
 {
 	return false;
@@ -362,25 +356,39 @@ const struct spill_backend fake_chunks_backend = {
     .out_of_memory = FAKE_OUT_OF_MEMORY,
     .invalid_value = 1,
     .error_name = error_name,
-    .memory = memory,
-    .capabilities = capabilities,
-    .current = current,
-    .context_device = context_device,
-    .wait = wait_all,
-    .granularity = granularity,
-    .reserve = reserve,
-    .unreserve = unreserve,
-    .create = create,
-    .release = release,
-    .map = map,
-    .unmap = unmap,
-    .allow = allow,
-    .mark = mark,
-    .event_record = event_record,
-    .event_passed = event_passed,
-    .event_destroy = event_destroy,
-    .events_ahead = events_ahead,
-    .copier_create = copier_create,
-    .copier_destroy = copier_destroy,
-    .copy = copy,
+    .devices =
+        &(const struct spill_vendor_devices){
+            .memory = memory,
+            .current = current,
+            .capabilities = capabilities,
+            .wait = wait_all,
+        },
+    .physical =
+        &(const struct spill_vendor_physical){
+            .granularity = granularity,
+            .create = create,
+            .release = release,
+        },
+    .vmm =
+        &(const struct spill_vendor_vmm){
+            .reserve = reserve,
+            .unreserve = unreserve,
+            .map = map,
+            .unmap = unmap,
+            .allow = allow,
+        },
+    .events =
+        &(const struct spill_vendor_events){
+            .record = event_record,
+            .passed = event_passed,
+            .destroy = event_destroy,
+        },
+    .moves =
+        &(const struct spill_vendor_moves){
+            .mark = mark,
+            .events_ahead = events_ahead,
+            .copier_create = copier_create,
+            .copier_destroy = copier_destroy,
+            .copy = copy,
+        },
 };

@@ -41,12 +41,22 @@ static bool joined(void *stream)
 	return stream == JOINED;
 }
 
+/* The driver knows no owner, so the current context counts. */
+static int no_owner(void *stream, int *device, void **context)
+{
+	return 1;
+}
+
 static bool started(spill_resolve_fn *resolve)
 {
 	return true;
 }
 
-static const struct spill_backend backend = {.start = started, .current = current, .capturing = joined};
+static const struct spill_backend backend = {
+    .start = started,
+    .devices = &(const struct spill_vendor_devices){.current = current},
+    .streams = &(const struct spill_vendor_streams){.owner = no_owner, .capturing = joined},
+};
 
 /* A whole call with the vendor's result. */
 static void call(enum spill_op op, void *stream, unsigned mode, int result)

@@ -160,18 +160,26 @@ static const char *error_name(int error)
 
 static const struct spill_backend vendor = {
     .error_name = error_name,
-    .capabilities = capabilities,
-    .granularity = granularity,
-    .create = create,
-    .release = release,
-    .reserve = reserve,
-    .unreserve = unreserve,
-    .map = map,
-    .unmap = unmap,
-    .allow = allow,
+    .devices = &(const struct spill_vendor_devices){.capabilities = capabilities},
+    .physical =
+        &(const struct spill_vendor_physical){
+            .granularity = granularity,
+            .create = create,
+            .release = release,
+        },
+    .vmm =
+        &(const struct spill_vendor_vmm){
+            .reserve = reserve,
+            .unreserve = unreserve,
+            .map = map,
+            .unmap = unmap,
+            .allow = allow,
+        },
 };
 static const struct spill_backend other_vendor = {
-    .create = create, .release = release, .error_name = error_name};
+    .physical = &(const struct spill_vendor_physical){.create = create, .release = release},
+    .error_name = error_name,
+};
 
 static struct spill_amount size(uint64_t bytes)
 {

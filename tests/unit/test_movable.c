@@ -210,6 +210,18 @@ static int vendor_events_ahead(int device, void *context, unsigned count)
 	return vendor.not_prepared ? backend.out_of_memory : 0;
 }
 
+static struct spill_vendor_devices devices;
+static struct spill_vendor_memory memory;
+static struct spill_vendor_vmm vmm;
+static struct spill_vendor_events events;
+static const struct spill_vendor_moves moves = {
+    .mark = vendor_mark,
+    .events_ahead = vendor_events_ahead,
+    .copier_create = vendor_copier_create,
+    .copier_destroy = vendor_copier_destroy,
+    .copy = vendor_copy,
+};
+
 static int begin(void **state)
 {
 	spill_policy_default(&policy);
@@ -226,20 +238,24 @@ static int begin(void **state)
 	vendor.can = SPILL_CAN_SPLIT | SPILL_CAN_HOST | SPILL_CAN_MOVE;
 	fake_reset(GIB);
 	backend = fake_backend;
-	backend.memory = vendor_memory;
-	backend.capabilities = vendor_capabilities;
-	backend.devices = vendor_devices;
-	backend.current = vendor_current;
-	backend.reserve = vendor_reserve;
-	backend.unreserve = vendor_unreserve;
-	backend.host_alloc = vendor_host_alloc;
-	backend.copier_create = vendor_copier_create;
-	backend.copier_destroy = vendor_copier_destroy;
-	backend.copy = vendor_copy;
-	backend.event_record = vendor_event;
-	backend.event_passed = vendor_passed;
-	backend.mark = vendor_mark;
-	backend.events_ahead = vendor_events_ahead;
+	devices = (struct spill_vendor_devices){.memory = vendor_memory,
+	                                        .capabilities = vendor_capabilities,
+	                                        .list = vendor_devices,
+	                                        .current = vendor_current,
+	                                        .wait = fake_backend.devices->wait};
+	memory = *fake_backend.memory;
+	memory.host_alloc = vendor_host_alloc;
+	vmm = *fake_backend.vmm;
+	vmm.reserve = vendor_reserve;
+	vmm.unreserve = vendor_unreserve;
+	events = *fake_backend.events;
+	events.record = vendor_event;
+	events.passed = vendor_passed;
+	backend.devices = &devices;
+	backend.memory = &memory;
+	backend.vmm = &vmm;
+	backend.events = &events;
+	backend.moves = &moves;
 	spill_move_reset();
 	spill_account_reset();
 	spill_movable_reset();
@@ -379,12 +395,12 @@ static void a_limit_is_a_device_of_its_own(void **state)
 static void no_answer_about_memory_is_no(void **state)
 {
 	vendor.used = TOTAL;
-	backend.memory = vendor_memory_fails;
+	devices.memory = vendor_memory_fails;
 	assert_false(wanted(GIB));
 	assert_false(spill_movable_wanted(&backend, -1, GIB, SPILL_SWITCH_AUTO));
 	assert_false(spill_movable_wanted(&backend, SPILL_DEVICES, GIB, SPILL_SWITCH_AUTO));
 	assert_int_equal(vendor.memory, 1);
-	backend.memory = vendor_memory;
+	devices.memory = vendor_memory;
 	assert_true(wanted(GIB)); /* what failed was no look */
 }
 

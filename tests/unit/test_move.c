@@ -82,7 +82,7 @@ static struct spill_chunked *make(uint64_t bytes)
 	                                   SPILL_UNLIMITED};
 	struct spill_chunked *made = spill_chunked_of(spill_place_movable.make(&want, &error));
 	assert_non_null(made);
-	fake_chunks_backend.allow(made->base.ptr, made->range, PEER);
+	fake_chunks_backend.vmm->allow(made->base.ptr, made->range, PEER);
 	for (unsigned i = 0; i < made->count; i++) {
 		unsigned char *data = fake_chunks_bytes(spill_chunked_address(made, i), PEER);
 		for (uint64_t at = 0; at < made->chunks[i].bytes; at++)
@@ -97,7 +97,7 @@ static struct spill_move plan(struct spill_chunked *of, unsigned chunk)
 	struct spill_move move = {.of = of, .chunk = chunk};
 	bool to_host = !of->chunks[chunk].on_host;
 	uint64_t bytes = of->chunks[chunk].bytes;
-	fake_chunks_backend.create(0, to_host, bytes, &move.handle);
+	fake_chunks_backend.physical->create(0, to_host, bytes, &move.handle);
 	if (to_host)
 		spill_account_physical_add(bytes);
 	else
@@ -113,7 +113,7 @@ static void settle(const struct spill_move *move)
 		spill_account_physical_return(chunk->bytes);
 	else
 		spill_account_device_return(0, chunk->bytes);
-	fake_chunks_backend.release(move->handle);
+	fake_chunks_backend.physical->release(move->handle);
 }
 
 static unsigned move_all(struct spill_move *moves, unsigned count)
@@ -207,9 +207,9 @@ static void a_view_that_came_along_is_used(void **state)
 	struct spill_chunked *of = make(2 * CHUNK);
 	struct spill_move moves[] = {plan(of, 1), plan(of, 0)};
 	for (unsigned i = 0; i < 2; i++) {
-		fake_chunks_backend.reserve(CHUNK, FAKE_UNIT, &moves[i].view);
-		fake_chunks_backend.map(moves[i].view, CHUNK, moves[i].handle);
-		fake_chunks_backend.allow(moves[i].view, CHUNK, 0);
+		fake_chunks_backend.vmm->reserve(CHUNK, FAKE_UNIT, &moves[i].view);
+		fake_chunks_backend.vmm->map(moves[i].view, CHUNK, moves[i].handle);
+		fake_chunks_backend.vmm->allow(moves[i].view, CHUNK, 0);
 	}
 	uint64_t kept = moves[1].view;
 	/* The second one is not copied: the view stays with it. */
@@ -435,8 +435,8 @@ static void a_lost_chunk_is_found_again(void **state)
 	assert_int_equal(move_all(&move, 1), 1);
 	all_is_right(of);
 	settle(&move);
-	fake_chunks_backend.unmap(of->base.ptr + 64 * CHUNK,
-	                          CHUNK); /* nothing there: the count below is of this */
+	fake_chunks_backend.vmm->unmap(of->base.ptr + 64 * CHUNK,
+	                               CHUNK); /* nothing there: the count below is of this */
 	assert_int_equal(fake_chunks.broken, 1);
 	fake_chunks.broken = 0;
 	spill_placement_release(&of->base, false);

@@ -27,6 +27,8 @@
 #define CONTEXT(device, number) ((void *)(uintptr_t)((device)*16 + (number)))
 
 static struct spill_backend backend;
+static struct spill_vendor_devices devices;
+static struct spill_vendor_vmm vmm;
 static struct spill_policy policy;
 static int device_now;
 static void *context_now;
@@ -52,6 +54,8 @@ static bool context_device(void *context, int *device)
 	*device = (int)((uintptr_t)context / 16);
 	return true;
 }
+
+static const struct spill_vendor_contexts contexts = {.device = context_device};
 
 static int allow(uint64_t va, uint64_t bytes, int device)
 {
@@ -80,12 +84,16 @@ static int setup(void **state)
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
 	backend = fake_backend;
 	backend.start = started;
-	backend.current = current;
-	backend.context_device = context_device;
-	backend.allow = allow;
-	backend.wait = wait;
 	spill_registry_use_backend(SPILL_CUDA_DRIVER, &backend);
 	spill_registry_use_backend(SPILL_HIP, &backend);
+	devices = *fake_backend.devices;
+	devices.current = current;
+	devices.wait = wait;
+	vmm = *fake_backend.vmm;
+	vmm.allow = allow;
+	backend.devices = &devices;
+	backend.vmm = &vmm;
+	backend.contexts = &contexts;
 	dead = NULL;
 	granted = waits = 0;
 	return 0;
@@ -285,7 +293,7 @@ static void without_contexts_it_goes_by_device(void **state)
 {
 	struct spill_request request = {.op = SPILL_OP_PEER, .device = 0, .mode = 1};
 	int list[SPILL_DEVICES];
-	backend.context_device = NULL;
+	backend.contexts = NULL;
 	device_now = 1;
 	context_now = NULL;
 	assert_true(spill_engine_peer(&request));

@@ -80,12 +80,16 @@ static bool context_device(void *context, int *device)
 	return !((struct context *)context)->gone;
 }
 
+static bool no_primary(int device, void **context)
+{
+	return false;
+}
+
 static const struct spill_backend vendor = {
-    .current = current,
-    .mark = mark,
-    .event_passed = event_passed,
-    .event_destroy = event_destroy,
-    .context_device = context_device,
+    .devices = &(const struct spill_vendor_devices){.current = current},
+    .moves = &(const struct spill_vendor_moves){.mark = mark},
+    .events = &(const struct spill_vendor_events){.passed = event_passed, .destroy = event_destroy},
+    .contexts = &(const struct spill_vendor_contexts){.device = context_device, .primary = no_primary},
 };
 
 static int setup(void **state)
@@ -317,7 +321,7 @@ static void too_many_cannot_be_waited_for(void **state)
 static void a_vendor_without_marks(void **state)
 {
 	struct spill_backend without = vendor;
-	without.mark = NULL;
+	without.moves = NULL;
 	assert_false(spill_quiesce_wait(&without, 0, fake_clock.ns + 50 * MS));
 }
 

@@ -59,16 +59,15 @@ static int pool_default(int device, void **pool)
 	*pool = &pool_bytes;
 	return device;
 }
+static const struct spill_vendor_devices devices = {.memory = memory};
+static const struct spill_vendor_pools pools = {
+    .reserved = pool_reserved, .trim = pool_trim, .device_default = pool_default, .current = pool_default};
 
 static int setup(void **state)
 {
 	spill_policy_default(&policy);
 	policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 64 * MIB};
-	vendor = (struct spill_backend){.memory = memory,
-	                                .pool_reserved = pool_reserved,
-	                                .pool_trim = pool_trim,
-	                                .pool_default = pool_default,
-	                                .pool_current = pool_default};
+	vendor = (struct spill_backend){.devices = &devices, .pools = &pools};
 	fake_clock_use(1000 * MS);
 	spill_process_use_policy(&policy);
 	spill_note_use(noted);

@@ -127,12 +127,15 @@ static void the_timer_destroy(int device, void *context, void *timer)
 }
 
 static const struct spill_backend vendor = {
-    .current = current,
-    .timer_create = the_timer_create,
-    .timer_record = the_timer_record,
-    .timer_passed = the_timer_passed,
-    .timer_between = the_timer_between,
-    .timer_destroy = the_timer_destroy,
+    .devices = &(const struct spill_vendor_devices){.current = current},
+    .timers =
+        &(const struct spill_vendor_timers){
+            .create = the_timer_create,
+            .record = the_timer_record,
+            .passed = the_timer_passed,
+            .between = the_timer_between,
+            .destroy = the_timer_destroy,
+        },
 };
 static const struct spill_backend without;
 

@@ -52,7 +52,7 @@ static bool request(struct spill_vendor_pool *pool, uint64_t bytes, uint64_t lim
 	if (!admit(pool, bytes, limit, &charged))
 		return false;
 	assert_true(spill_account_device_held(0) <= limit);
-	if (fake_backend.pool_alloc(&theirs, bytes, NULL, false, &ptr)) {
+	if (fake_backend.pools->alloc(&theirs, bytes, NULL, false, &ptr)) {
 		spill_vendor_pool_retract(pool, bytes, charged);
 		return false;
 	}
@@ -189,8 +189,8 @@ static void ours_on_host(void **state)
 	assert_int_equal(fake.pools, 1);
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 100 * MIB};
 	assert_null(spill_vendor_pool_charge(pool, 40 * MIB, &policy, &charged));
-	assert_int_equal(fake_backend.pool_alloc(spill_vendor_pool_handle(pool), 40 * MIB, NULL, false, &ptr),
-	                 0);
+	assert_int_equal(
+	    fake_backend.pools->alloc(spill_vendor_pool_handle(pool), 40 * MIB, NULL, false, &ptr), 0);
 	spill_vendor_pool_settle(pool);
 	assert_int_equal(spill_account_host_held(), 64 * MIB);
 	assert_string_equal(spill_vendor_pool_charge(pool, 64 * MIB, &policy, &charged), "host.limit");

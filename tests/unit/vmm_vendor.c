@@ -222,13 +222,19 @@ const struct spill_backend vendor_backend = {
     .out_of_memory = OUT_OF_MEMORY,
     .invalid_value = FAILED,
     .error_name = error_name,
-    .current = current,
-    .memory = memory_of,
-    .capabilities = capabilities,
-    .granularity = granularity,
-    .physical = describe,
-    .create = create,
-    .release = drop,
+    .devices =
+        &(const struct spill_vendor_devices){
+            .current = current,
+            .memory = memory_of,
+            .capabilities = capabilities,
+        },
+    .physical =
+        &(const struct spill_vendor_physical){
+            .granularity = granularity,
+            .describe = describe,
+            .create = create,
+            .release = drop,
+        },
 };
 
 /* -- as the stubs do it ---------------------------------------------------------------------------------- */

@@ -138,10 +138,10 @@ static void examine_driver(const struct driver_vendor *vendor, struct driver_fac
 	}
 	facts->stage = DRIVER_ASKING;
 	facts->version = backend->driver_version();
-	facts->count = backend->devices(list, SPILL_DEVICES);
+	facts->count = backend->devices->list(list, SPILL_DEVICES);
 	for (unsigned i = 0; i < facts->count; i++) {
 		facts->devices[i].identity = list[i];
-		facts->devices[i].capabilities = backend->capabilities((int)i);
+		facts->devices[i].capabilities = backend->devices->capabilities((int)i);
 		vendor->read_attributes((int)i, &facts->devices[i]);
 	}
 	facts->stage = DRIVER_TOUCHING;

@@ -58,16 +58,17 @@ static void copy_there_and_back(const struct driver_vendor *vendor, struct drive
 	uint64_t on_device, seen;
 	void *on_host;
 
-	if (!succeeded(backend, link, "device memory", backend->device_alloc(link->bytes, &on_device)))
+	if (!succeeded(backend, link, "device memory",
+	               backend->memory->device_alloc(link->bytes, &on_device)))
 		return;
 	if (succeeded(backend, link, "pinned host memory",
-	              backend->host_alloc(link->bytes, &seen, &on_host))) {
+	              backend->memory->host_alloc(link->bytes, &seen, &on_host))) {
 		memset(on_host, 1, link->bytes);
 		link->to_device = measure_rate(vendor, link, on_device, (uint64_t)(uintptr_t)on_host);
 		link->from_device = measure_rate(vendor, link, (uint64_t)(uintptr_t)on_host, on_device);
-		backend->host_free(on_host);
+		backend->memory->host_free(on_host);
 	}
-	backend->device_free(on_device);
+	backend->memory->device_free(on_device);
 }
 
 void driver_link(const struct driver_vendor *vendor, int device, struct driver_device *facts)
@@ -83,14 +84,14 @@ void driver_link(const struct driver_vendor *vendor, int device, struct driver_d
 		strcpy(link->problem, "its memory is the host's, there is no link");
 		return;
 	}
-	if (!succeeded(vendor->backend, link, "context", vendor->backend->device_enter(device, &before)))
+	if (!succeeded(vendor->backend, link, "context", vendor->backend->devices->enter(device, &before)))
 		return;
-	vendor->backend->memory(device, &free, &total);
+	vendor->backend->devices->memory(device, &free, &total);
 	while (link->bytes > free / 4)
 		link->bytes /= 2;
 	if (link->bytes < LEAST_BYTES)
 		strcpy(link->problem, "the device is full");
 	else
 		copy_there_and_back(vendor, link);
-	vendor->backend->device_leave(before);
+	vendor->backend->devices->leave(before);
 }

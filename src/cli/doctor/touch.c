@@ -29,17 +29,18 @@ static void touch_chunk(const struct spill_backend *backend, int device, bool on
 	uint64_t unit, va, handle;
 
 	touch->tried = true;
-	if (!succeeded(backend, touch, "granularity", backend->granularity(device, on_host, &unit)) ||
-	    !succeeded(backend, touch, "reserve", backend->reserve(unit, unit, &va)))
+	if (!succeeded(backend, touch, "granularity",
+	               backend->physical->granularity(device, on_host, &unit)) ||
+	    !succeeded(backend, touch, "reserve", backend->vmm->reserve(unit, unit, &va)))
 		return;
-	if (succeeded(backend, touch, "create", backend->create(device, on_host, unit, &handle))) {
-		if (succeeded(backend, touch, "map", backend->map(va, unit, handle))) {
-			succeeded(backend, touch, "set access", backend->allow(va, unit, device));
-			backend->unmap(va, unit);
+	if (succeeded(backend, touch, "create", backend->physical->create(device, on_host, unit, &handle))) {
+		if (succeeded(backend, touch, "map", backend->vmm->map(va, unit, handle))) {
+			succeeded(backend, touch, "set access", backend->vmm->allow(va, unit, device));
+			backend->vmm->unmap(va, unit);
 		}
-		backend->release(handle);
+		backend->physical->release(handle);
 	}
-	backend->unreserve(va, unit);
+	backend->vmm->unreserve(va, unit);
 }
 
 /* The host writes it, which is always allowed while no kernel runs. */
@@ -48,10 +49,10 @@ static void touch_managed(const struct spill_backend *backend, struct driver_tou
 	uint64_t ptr;
 
 	touch->tried = true;
-	if (!succeeded(backend, touch, "allocate", backend->managed_alloc(4096, &ptr)))
+	if (!succeeded(backend, touch, "allocate", backend->memory->managed_alloc(4096, &ptr)))
 		return;
 	memset((void *)(uintptr_t)ptr, 1, 4096);
-	succeeded(backend, touch, "free", backend->managed_free(ptr));
+	succeeded(backend, touch, "free", backend->memory->managed_free(ptr));
 }
 
 static void touch_host(const struct spill_backend *backend, struct driver_touch *touch)
@@ -60,10 +61,10 @@ static void touch_host(const struct spill_backend *backend, struct driver_touch 
 	void *host;
 
 	touch->tried = true;
-	if (!succeeded(backend, touch, "allocate", backend->host_alloc(4096, &ptr, &host)))
+	if (!succeeded(backend, touch, "allocate", backend->memory->host_alloc(4096, &ptr, &host)))
 		return;
 	memset(host, 1, 4096);
-	succeeded(backend, touch, "free", backend->host_free(host));
+	succeeded(backend, touch, "free", backend->memory->host_free(host));
 }
 
 void driver_touch(const struct spill_backend *backend, int device, struct driver_device *facts)
@@ -73,9 +74,9 @@ void driver_touch(const struct spill_backend *backend, int device, struct driver
 	void *before;
 
 	context->tried = true;
-	if (!succeeded(backend, context, "make a context", backend->device_enter(device, &before)))
+	if (!succeeded(backend, context, "make a context", backend->devices->enter(device, &before)))
 		return;
-	backend->memory(device, &facts->free, &total);
+	backend->devices->memory(device, &facts->free, &total);
 	if (facts->capabilities & SPILL_CAN_SPLIT) {
 		touch_chunk(backend, device, false, &facts->touch[TOUCH_DEVICE_CHUNK]);
 		touch_chunk(backend, device, true, &facts->touch[TOUCH_HOST_CHUNK]);
@@ -88,5 +89,5 @@ void driver_touch(const struct spill_backend *backend, int device, struct driver
 		facts->probed = true;
 		facts->move = spill_probe(backend, device);
 	}
-	backend->device_leave(before);
+	backend->devices->leave(before);
 }

@@ -20,8 +20,9 @@ static const struct cli_card *card_of(const struct cli_model *model, int device)
 /* What limits are charged with (src/backend_*.c; engine_vmm.c). */
 static uint64_t weight_of(const struct cli_model *model, const struct cli_ask *asked)
 {
-	return asked->memory == CLI_MEMORY_PHYSICAL ? asked->bytes
-	                                            : model->setting->backend->footprint(asked->bytes);
+	return asked->memory == CLI_MEMORY_PHYSICAL
+	           ? asked->bytes
+	           : model->setting->backend->memory->footprint(asked->bytes);
 }
 
 static bool placeable(const struct cli_model_request *request)

@@ -52,8 +52,8 @@ static uint32_t find_site(struct cli_recording *recording, const struct cli_even
 	struct cli_live_entry *entry = cli_live_find(&recording->known_sites, key);
 
 	if (!entry) {
-		recording->sites = cli_grow(recording->sites, recording->site_count,
-		                                    &recording->site_size, sizeof(*recording->sites));
+		recording->sites = cli_grow(recording->sites, recording->site_count, &recording->site_size,
+		                            sizeof(*recording->sites));
 		entry = cli_live_add(&recording->known_sites, key);
 		entry->number = (uint32_t)recording->site_count;
 		recording->sites[recording->site_count++] =
@@ -82,8 +82,8 @@ static uint32_t take_slot(struct cli_recording *recording)
 
 static void give_slot(struct cli_recording *recording, uint32_t slot)
 {
-	recording->unused = cli_grow(recording->unused, recording->unused_count,
-	                                     &recording->unused_size, sizeof(*recording->unused));
+	recording->unused = cli_grow(recording->unused, recording->unused_count, &recording->unused_size,
+	                             sizeof(*recording->unused));
 	recording->unused[recording->unused_count++] = slot;
 }
 
@@ -92,8 +92,7 @@ static struct cli_ask *add_ask(struct cli_recording *recording, const struct cli
 {
 	struct cli_ask *ask;
 
-	recording->asks =
-	    cli_grow(recording->asks, recording->ask_count, &recording->ask_size, sizeof(*ask));
+	recording->asks = cli_grow(recording->asks, recording->ask_count, &recording->ask_size, sizeof(*ask));
 	ask = &recording->asks[recording->ask_count++];
 	*ask = (struct cli_ask){.bytes = event->bytes,
 	                        .time_us = event->time_us,
@@ -105,7 +104,7 @@ static struct cli_ask *add_ask(struct cli_recording *recording, const struct cli
 /* What the run's own driver had to give for it, or gets back. */
 static void take(struct cli_recording *recording, int device, uint64_t bytes, bool back)
 {
-	uint64_t weight = bytes ? recording->backend->footprint(bytes) : 0;
+	uint64_t weight = bytes ? recording->backend->memory->footprint(bytes) : 0;
 
 	if (device < 0 || device >= SPILL_DEVICES)
 		return;
