@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "account.h"
+#include "clock.h"
 #include "fd.h"
 #include "note.h"
 
@@ -232,7 +232,7 @@ uint64_t spill_host_share_begin(void)
 		return 0;
 	for (int tries = stuck ? TRIES : 0; !(gate_taken = set_lock(F_WRLCK, GATE, 1)) && tries < TRIES;
 	     tries++)
-		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+		spill_clock_sleep(POLL_NS);
 	stuck = !gate_taken; /* a stopped process holds the gate: wait for it only once */
 	return bytes_in_slots(fd, 0, SPILL_HOST_SLOTS);
 }

@@ -2,9 +2,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "config.h"
 #include "fd.h"
 #include "ini_file.h"
@@ -155,7 +155,7 @@ enum spill_config_found spill_config_file_read(const char *path, char **data, si
 
 	try_all_ways(&attempt);
 	for (unsigned left = TRIES; left > 0 && spill_fd_momentary(attempt.error); left--) {
-		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+		spill_clock_sleep(PAUSE_NS);
 		try_all_ways(&attempt);
 	}
 	if (attempt.result != SPILL_CONFIG_FILE_READ)

@@ -48,6 +48,13 @@ extern _Atomic bool spill_follow_wanted;
 void *spill_follow_before(const struct spill_launch_access *use);
 void spill_follow_after(void *stopwatch);
 
+/* Another that is told, and nothing else happens; NULL: none. For tests. `other` must live until the next call. */
+struct spill_follower {
+	void *(*before)(const struct spill_launch_access *use);
+	void (*after)(void *stopwatch);
+};
+void spill_follow_use(const struct spill_follower *other);
+
 /*
  * Movable bytes have come to the host or left it. The observer of spill_chunked_observe: what is said there holds.
  */
