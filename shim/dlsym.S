@@ -1,7 +1,8 @@
 /*
- * dlsym(handle, name), exported. What is not ours is a tail jump, so that glibc still sees the caller's return address:
- * RTLD_NEXT and RTLD_DEFAULT are resolved from it, and a C wrapper breaks them for every other library (pitfall 2).
- * spill_dlsym_find(handle, name, return address) returns our stub, or NULL after having set spill_dlsym_real.
+ * dlsym(handle, name), exported. spill_dlsym_find(handle, name, return address) returns our stub,
+ * or sets spill_dlsym_real and returns NULL. Then this jumps to it, so that glibc sees the caller's
+ * return address and can resolve RTLD_NEXT and RTLD_DEFAULT. A C wrapper breaks these for every
+ * other library (pitfall 2).
  */
 #if defined(__x86_64__)
 

@@ -1,8 +1,10 @@
 /*
- * Build-time tool: prints what is generated from the table but cannot be made by the preprocessor.
- * `gen_hooks map`: the version script. It is anonymous, because a named node does not interpose versioned references
- * (pitfall 3a). `gen_hooks index`: the rows in the order of their symbols and of their bases, so that a look-up is a
- * binary search in constant data. `gen_hooks docs`: docs/hooks.md.
+ * Build-time tool: prints files from the table that the preprocessor cannot make.
+ *
+ * - `gen_hooks map`: the version script. It is anonymous, because a named node does not interpose
+ *   versioned references (pitfall 3a).
+ * - `gen_hooks index`: the rows sorted by symbol and by base, so that a look-up is a binary search.
+ * - `gen_hooks docs`: docs/hooks.md.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +44,7 @@ static int by_symbol(const void *a, const void *b)
 	return strcmp(rows[*(const size_t *)a].symbol, rows[*(const size_t *)b].symbol);
 }
 
-/* Rows of one base stay in the table's order. */
+/* Rows of one base keep the table's order. */
 static int by_base(const void *a, const void *b)
 {
 	size_t left = *(const size_t *)a, right = *(const size_t *)b;
@@ -74,16 +76,16 @@ static void print_rows(bool proven)
 static void print_docs(void)
 {
 	puts("# Hooks\n\nThis page lists every vendor function that libspill hooks. `gen_hooks docs` "
-	     "generates it "
-	     "from shim/hooks.def. A test fails while it is stale.\n");
+	     "generates it from "
+	     "shim/hooks.def. A test fails while it is stale.\n");
 	puts("- `base`: the name that cuGetProcAddress is asked for.\n"
-	     "- `since`: the first driver version that answers with this ABI. 0: the vendor has no such "
-	     "number.\n"
+	     "- `since`: the first driver version that answers with this ABI. 0: the vendor has no "
+	     "such number.\n"
 	     "- `variant`: LEGACY, or PTDS and PTSZ for the per-thread default stream.\n"
 	     "- `operation`: explained [below](#operations).\n");
-	puts("## Proven rows\n\nThe vendors' own headers declare these prototypes (CUDA 13, ROCm 5.2; NVML "
-	     "if its "
-	     "header is installed).\n");
+	puts(
+	    "## Proven rows\n\nThe vendors' own headers declare these prototypes (CUDA 13, ROCm 5.2; NVML if "
+	    "its header is installed).\n");
 	print_rows(true);
 	puts("\n## Unproven rows\n\nNo header here declares these prototypes. They follow the vendor's "
 	     "documentation.\n");

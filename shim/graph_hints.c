@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "boxes.h"
+#include "descriptors.h"
 #include "capture.h"
 #include "chunk_map.h"
 #include "graph_access.h"
@@ -15,22 +15,23 @@
 #include "real.h"
 #include "process.h"
 
-/* Graphs within graphs: what is deeper says nothing. */
+/* Child graphs nested deeper than this are not read. */
 #define DEEPEST 16
 #define SLOTS (2 * SPILL_GRAPH_RANGES)
 
-/* What is being read. */
+/* The ranges read from one graph so far. */
 struct reading {
-	uint16_t slots[SLOTS];        /* numbers of ranges from 1 on, by a hash of them */
-	struct spill_graph_uses uses; /* their ranges are: */
+	uint16_t slots[SLOTS];        /* hash table: index into `ranges` plus 1 */
+	struct spill_graph_uses uses; /* `uses.ranges` points to `ranges` */
 	struct spill_graph_range ranges[SPILL_GRAPH_RANGES];
 };
 
-/* -- the driver ------------------------------------------------------------------------------------------- */
+/* -- the driver ------------------------------------------------------------------------------- */
 
 /*
- * Questions about a graph, which change nothing (CUDA Driver API, "Graph Management"). Nobody else uses the graph meanwhile: graphs
- * are not synchronised, and the program is inside its own call on it.
+ * Calls that read a graph and change nothing (CUDA Driver API, "Graph Management"). CUDA does not
+ * synchronise graphs. The program is inside its own call on this graph, so no other thread may use
+ * it.
  */
 #define QUESTIONS(X) \
 	X(cuGraphGetNodes, (CUgraph graph, CUgraphNode * nodes, size_t * count), (graph, nodes, count)) \
@@ -44,7 +45,7 @@ struct reading {
 	  (node, params)) \
 	X(cuGraphChildGraphNodeGetGraph, (CUgraphNode node, CUgraph * graph), (node, graph))
 
-/* False: the driver refuses, or has no such function. */
+/* False: the driver returns an error, or has no such function. */
 #define X(symbol, params, args) \
 	static bool ask_##symbol params \
 	{ \
@@ -56,47 +57,48 @@ struct reading {
 QUESTIONS(X)
 #undef X
 
-/* -- ranges ----------------------------------------------------------------------------------------------- */
+/* -- ranges ----------------------------------------------------------------------------------- */
 
-/* Each once. Of more than there is room for the first count. */
-static void add(struct reading *reading, uint64_t va, uint64_t bytes)
+/* Adds a range once. Drops it if the table is full. */
+static void add_range(struct reading *reading, uint64_t va, uint64_t bytes)
 {
 	uint32_t *count = &reading->uses.count;
-	uint64_t hash = ((va >> SPILL_GRANULE_SHIFT) + bytes) * 0x9e3779b97f4a7c15ull;
-	unsigned at = hash >> 32 & (SLOTS - 1);
-	for (; reading->slots[at]; at = (at + 1) & (SLOTS - 1)) {
-		const struct spill_graph_range *there = &reading->ranges[reading->slots[at] - 1];
-		if (there->va >> SPILL_GRANULE_SHIFT == va >> SPILL_GRANULE_SHIFT && there->bytes == bytes)
+	uint64_t hash = ((va >> SPILL_CHUNK_MAP_UNIT_SHIFT) + bytes) * 0x9e3779b97f4a7c15ull;
+	unsigned slot = hash >> 32 & (SLOTS - 1);
+	for (; reading->slots[slot]; slot = (slot + 1) & (SLOTS - 1)) {
+		const struct spill_graph_range *there = &reading->ranges[reading->slots[slot] - 1];
+		if (there->va >> SPILL_CHUNK_MAP_UNIT_SHIFT == va >> SPILL_CHUNK_MAP_UNIT_SHIFT &&
+		    there->bytes == bytes)
 			return;
 	}
 	if (*count == SPILL_GRAPH_RANGES)
 		return;
 	reading->ranges[*count] = (struct spill_graph_range){va, bytes};
-	reading->slots[at] = (uint16_t)++ * count;
+	reading->slots[slot] = (uint16_t)++ * count;
 }
 
-/* One word in a granule stands for all: where each begins is told to the granules at once. */
+/* One address stands for its whole granule. The granules record where each buffer begins. */
 static void add_word(void *closure, uint64_t word)
 {
-	struct spill_granule granule;
+	struct spill_chunk_map_entry granule;
 	if (!spill_chunk_map_of(word, &granule))
 		return;
 	spill_chunk_map_begins(word);
-	add(closure, word, 0);
+	add_range(closure, word, 0);
 }
 
-/* In whole granules, which no two chunks share. */
+/* Rounds to whole granules, because no two chunks share a granule. */
 static void add_box(struct reading *reading, struct spill_box box)
 {
-	struct spill_granule granule;
-	uint64_t begin = box.va & ~(SPILL_GRANULE - 1), end = box.va + box.bytes;
+	struct spill_chunk_map_entry granule;
+	uint64_t begin = box.va & ~(SPILL_CHUNK_MAP_UNIT - 1), end = box.va + box.bytes;
 	if (box.bytes && end > box.va && spill_chunk_map_of(box.va, &granule))
-		add(reading, begin, ((end - 1) | (SPILL_GRANULE - 1)) - begin + 1);
+		add_range(reading, begin, ((end - 1) | (SPILL_CHUNK_MAP_UNIT - 1)) - begin + 1);
 }
 
-/* -- nodes ------------------------------------------------------------------------------------------------ */
+/* -- nodes ------------------------------------------------------------------------------------ */
 
-static void mix(struct reading *reading, uint64_t value)
+static void mix_into_site(struct reading *reading, uint64_t value)
 {
 	reading->uses.site = spill_hash(reading->uses.site, value);
 }
@@ -106,12 +108,12 @@ static void read_kernel(struct reading *reading, const CUDA_KERNEL_NODE_PARAMS_v
 {
 	const unsigned size[6] = {kernel->gridDimX,  kernel->gridDimY,  kernel->gridDimZ,
 	                          kernel->blockDimX, kernel->blockDimY, kernel->blockDimZ};
-	mix(reading, spill_params_site(function, size));
+	mix_into_site(reading, spill_params_site(function, size));
 	reading->uses.once = false;
 	spill_params_words(function, kernel->kernelParams, kernel->extra, add_word, reading);
 }
 
-/* It begins like the first version. */
+/* The second version begins like the first. */
 static void read_kernel_v2(struct reading *reading, const CUDA_KERNEL_NODE_PARAMS_v2 *kernel)
 {
 	const void *function = kernel->func ? (const void *)kernel->func : (const void *)kernel->kern;
@@ -143,7 +145,7 @@ static void read_node(struct reading *reading, CUgraphNode node, unsigned depth)
 	int type;
 	if (!ask_cuGraphNodeGetType(node, &type))
 		return;
-	mix(reading, (uint64_t)type);
+	mix_into_site(reading, (uint64_t)type);
 	if (type == CU_GRAPH_NODE_TYPE_KERNEL && ask_cuGraphKernelNodeGetParams_v2(node, &params.kernel))
 		read_kernel_v2(reading, &params.kernel);
 	else if (type == CU_GRAPH_NODE_TYPE_MEMCPY && ask_cuGraphMemcpyNodeGetParams(node, &params.copy))
@@ -154,8 +156,8 @@ static void read_node(struct reading *reading, CUgraphNode node, unsigned depth)
 		read_graph(reading, params.child, depth + 1);
 }
 
-/* The caller frees them. NULL: there are none, or they cannot be had. */
-static CUgraphNode *nodes_of(CUgraph graph, unsigned depth, size_t *count)
+/* Returns the nodes; the caller frees them. NULL: the graph has none, or they cannot be read. */
+static CUgraphNode *copy_nodes_of(CUgraph graph, unsigned depth, size_t *count)
 {
 	*count = 0;
 	if (depth > DEEPEST || !ask_cuGraphGetNodes(graph, NULL, count) || !*count)
@@ -170,13 +172,13 @@ static CUgraphNode *nodes_of(CUgraph graph, unsigned depth, size_t *count)
 static void read_graph(struct reading *reading, CUgraph graph, unsigned depth)
 {
 	size_t count;
-	CUgraphNode *nodes = nodes_of(graph, depth, &count);
+	CUgraphNode *nodes = copy_nodes_of(graph, depth, &count);
 	for (size_t i = 0; nodes && i < count && reading->uses.count < SPILL_GRAPH_RANGES; i++)
 		read_node(reading, nodes[i], depth);
 	free(nodes);
 }
 
-/* Each type's parameters lie at the same place (cuda.h, CUgraphNodeParams). */
+/* All types keep their parameters at this offset (cuda.h, CUgraphNodeParams). */
 static void read_params(struct reading *reading, const CUgraphNodeParams *node)
 {
 	const void *params = node->reserved1;
@@ -197,40 +199,40 @@ static void read_params(struct reading *reading, const CUgraphNodeParams *node)
 	}
 }
 
-/* -- memory of the graph's own ------------------------------------------------------------------------------ */
+/* -- memory of the graph's own ---------------------------------------------------------------- */
 
 struct spans {
-	struct spill_graph_range *at;
+	struct spill_graph_range *ranges;
 	size_t count, room;
-	bool lacks; /* something could not be read */
+	bool incomplete; /* a node could not be read */
 };
 
 static void add_span(struct spans *spans, uint64_t va, uint64_t bytes)
 {
 	if (spans->count == spans->room) {
 		size_t room = spans->room ? 2 * spans->room : 16;
-		struct spill_graph_range *larger = realloc(spans->at, room * sizeof(*larger));
-		spans->lacks |= !larger;
+		struct spill_graph_range *larger = realloc(spans->ranges, room * sizeof(*larger));
+		spans->incomplete |= !larger;
 		if (!larger)
 			return;
-		spans->at = larger;
+		spans->ranges = larger;
 		spans->room = room;
 	}
-	spans->at[spans->count++] = (struct spill_graph_range){va, bytes};
+	spans->ranges[spans->count++] = (struct spill_graph_range){va, bytes};
 }
 
 static void read_spans(struct spans *spans, CUgraph graph, unsigned depth)
 {
 	size_t count;
 	bool known = depth <= DEEPEST && ask_cuGraphGetNodes(graph, NULL, &count);
-	CUgraphNode *nodes = known ? nodes_of(graph, depth, &count) : NULL;
-	spans->lacks |= !known || (!nodes && count);
+	CUgraphNode *nodes = known ? copy_nodes_of(graph, depth, &count) : NULL;
+	spans->incomplete |= !known || (!nodes && count);
 	for (size_t i = 0; nodes && i < count; i++) {
 		CUDA_MEM_ALLOC_NODE_PARAMS memory;
 		CUgraph child;
 		int type;
 		if (!ask_cuGraphNodeGetType(nodes[i], &type))
-			spans->lacks = true;
+			spans->incomplete = true;
 		else if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC &&
 		         ask_cuGraphMemAllocNodeGetParams(nodes[i], &memory))
 			add_span(spans, memory.dptr, memory.bytesize);
@@ -238,56 +240,62 @@ static void read_spans(struct spans *spans, CUgraph graph, unsigned depth)
 		         ask_cuGraphChildGraphNodeGetGraph(nodes[i], &child))
 			read_spans(spans, child, depth + 1);
 		else
-			spans->lacks |=
+			spans->incomplete |=
 			    type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == CU_GRAPH_NODE_TYPE_GRAPH;
 	}
 	free(nodes);
 }
 
-static int by_address(const void *one, const void *other)
+static int compare_addresses(const void *one, const void *other)
 {
 	uint64_t a = ((const struct spill_graph_range *)one)->va,
 	         b = ((const struct spill_graph_range *)other)->va;
 	return (a > b) - (a < b);
 }
 
-/* At most: small ones share a step, and leave less than half of each but one unused. */
-static uint64_t in_steps(uint64_t bytes)
+/*
+ * An upper bound. Small allocations share a step and leave less than half of each step unused,
+ * except in one.
+ */
+static uint64_t round_to_pool_steps(uint64_t bytes)
 {
 	return bytes > SPILL_MEMPOOL_STEP / 2
 	           ? (bytes + SPILL_MEMPOOL_STEP - 1) / SPILL_MEMPOOL_STEP * SPILL_MEMPOOL_STEP
 	           : 2 * bytes;
 }
 
-/* What is needed one behind the other has one address, and counts once. 0: none, or not all could be read. */
-static uint64_t memory_of(CUgraph graph)
+/*
+ * Allocations that are alive at different times share an address and count once. 0: the graph
+ * allocates nothing, or a node could not be read.
+ */
+static uint64_t memory_bytes_of(CUgraph graph)
 {
 	struct spans spans = {0};
 	uint64_t sum = 0;
 	read_spans(&spans, graph, 0);
 	if (spans.count)
-		qsort(spans.at, spans.count, sizeof(*spans.at), by_address);
+		qsort(spans.ranges, spans.count, sizeof(*spans.ranges), compare_addresses);
 	for (size_t i = 0, next; i < spans.count; i = next) {
-		uint64_t begin = spans.at[i].va, end = begin;
-		for (next = i; next < spans.count && spans.at[next].va <= end; next++)
-			end = spill_max(end, spans.at[next].va + spans.at[next].bytes);
-		sum += in_steps(end - begin);
+		uint64_t begin = spans.ranges[i].va, end = begin;
+		for (next = i; next < spans.count && spans.ranges[next].va <= end; next++)
+			end = spill_max(end, spans.ranges[next].va + spans.ranges[next].bytes);
+		sum += round_to_pool_steps(end - begin);
 	}
-	free(spans.at);
-	return spans.lacks || !sum ? 0 : in_steps(spill_max(sum, SPILL_MEMPOOL_STEP));
+	free(spans.ranges);
+	return spans.incomplete || !sum ? 0 : round_to_pool_steps(spill_max(sum, SPILL_MEMPOOL_STEP));
 }
 
-/* -- changes ---------------------------------------------------------------------------------------------- */
+/* -- changes ---------------------------------------------------------------------------------- */
 
-static void add_known(void *closure, const struct spill_graph_uses *known)
+static void add_recorded(void *closure, const struct spill_graph_uses *known)
 {
 	struct reading *reading = closure;
 	reading->uses.once = known->once;
 	for (uint32_t i = 0; i < known->count; i++)
-		add(reading, known->ranges[i].va, known->ranges[i].bytes);
+		add_range(reading, known->ranges[i].va, known->ranges[i].bytes);
 }
 
-static void keep_site(void *closure, const struct spill_graph_uses *known)
+static void copy_site(void *closure, const struct spill_graph_uses *known)
 {
 	*(uint64_t *)closure = known->site;
 }
@@ -309,27 +317,28 @@ static void read_change(struct reading *reading, const struct spill_graph_change
 }
 
 /*
- * What a changed node used before stays: it is not known which that was. The site is that of the first time, by which what its
- * launches cost is remembered; the same graph, instantiated again, has it again.
+ * Keeps the ranges that were recorded before, because the change may have replaced any of them.
+ * Keeps the site too: the cost of launches is remembered by site, and the same graph instantiated
+ * again has the same site.
  */
-static void learn(struct reading *reading, CUgraphExec exec, const struct spill_graph_change *change,
-                  bool follows)
+static void record_graph(struct reading *reading, CUgraphExec exec, const struct spill_graph_change *change,
+                         bool follows)
 {
 	uint64_t site = 0;
 	reading->uses.once = true;
-	/* A change leaves the nodes with memory as they are. */
+	/* A change does not affect nodes that allocate. */
 	if (!change->made)
 		reading->uses.memory = spill_graph_access_memory(exec);
 	else if (spill_vendor_pool_has_graphs())
-		reading->uses.memory = memory_of(change->graph);
+		reading->uses.memory = memory_bytes_of(change->graph);
 	reading->uses.ranges = reading->ranges;
 	if (!change->made)
-		spill_graph_access_look(exec, keep_site, &site);
+		spill_graph_access_look(exec, copy_site, &site);
 	if (!change->made && (change->child || !change->graph))
-		spill_graph_access_look(exec, add_known, reading);
+		spill_graph_access_look(exec, add_recorded, reading);
 	if (follows)
 		read_change(reading, change);
-	/* 0 and 1 are no launch's. */
+	/* Sites 0 and 1 are reserved. */
 	reading->uses.site = site ? site : reading->uses.site | 2;
 	spill_graph_access_keep(exec, &reading->uses);
 }
@@ -343,7 +352,7 @@ void spill_graph_changed(const struct spill_graph_change *change)
 	int error = errno, cancel = spill_ours_begin();
 	struct reading *reading = spill_capture_any() ? NULL : calloc(1, sizeof(*reading));
 	if (reading)
-		learn(reading, exec, change, follows);
+		record_graph(reading, exec, change, follows);
 	else
 		spill_graph_access_forget(exec);
 	free(reading);

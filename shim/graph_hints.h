@@ -1,8 +1,12 @@
 /*
- * What executable graphs are going to use, read from the nodes of the graph that they are made of: parameters of kernels as those of a
- * launch (hints.h), copies and sets, child graphs. Other nodes say nothing: operations on values and batches of them touch a few bytes,
- * host functions nothing of ours, bodies of conditional nodes cannot be known to run. Kept in graph_access.h.
- * Where graphs have memory of their own, how much it is, too (make_room.h).
+ * Hints for executable graphs: the addresses that a launch of the graph will use. They are read
+ * from the graph's nodes when it is instantiated or changed, and kept in graph_access.h. Kernel
+ * nodes are read like launches (hints.h); copies, sets and child graphs count too.
+ *
+ * Other nodes give no hint. Operations on values touch a few bytes, host functions use no device
+ * memory, and bodies of conditional nodes may not run.
+ *
+ * For a graph with memory of its own, the amount is recorded too (make_room.h).
  */
 #ifndef SPILL_GRAPH_HINTS_H
 #define SPILL_GRAPH_HINTS_H
@@ -11,12 +15,15 @@
 
 #include "abi/cuda_work.h"
 
-/* In the `fill` column of rows that make or change executable graphs: what it is to be made of from now on, or in addition. */
+/*
+ * The `fill` column of rows that make or change executable graphs. It names the new content, or the
+ * content that a change adds.
+ */
 struct spill_graph_change {
-	const CUgraphExec *made; /* by this call; or: */
+	const CUgraphExec *made; /* made by this call; NULL: the call changes `exec` */
 	CUgraphExec exec;
 	CUgraph graph;
-	bool child; /* graph: of one of its nodes */
+	bool child; /* `graph` belongs to a child graph node */
 	const CUDA_KERNEL_NODE_PARAMS_v1 *kernel;
 	const CUDA_KERNEL_NODE_PARAMS_v2 *kernel_v2;
 	const CUDA_MEMCPY3D *copy;
@@ -25,9 +32,9 @@ struct spill_graph_change {
 };
 
 /*
- * The driver has done it. Looks at the nodes by calls that change nothing, if anything is movable and
- * movable.follow wants to know, or if graphs have memory of their own. Not while anything captures: then nothing
- * is known of the graph. Keeps errno. pre: the call's arguments, which the driver took
+ * Records the change after the driver accepted it. Reads nodes if memory is movable and
+ * movable.follow is on, or if graphs have memory of their own. During a capture it forgets the
+ * graph instead. Keeps errno. pre: the driver has accepted these arguments
  */
 void spill_graph_changed(const struct spill_graph_change *change);
 

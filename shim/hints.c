@@ -2,35 +2,35 @@
 
 #include <string.h>
 
-#include "boxes.h"
+#include "descriptors.h"
 #include "capture.h"
 #include "chunk_map.h"
 #include "graph_access.h"
 #include "params.h"
 #include "param_extent.h"
 
-/* An allocation, or what is left of one, that is taken for one thing. */
-#define WHOLE (128ull << 20)
+/* An allocation, or the rest of one, up to this size counts as one buffer. */
+#define WHOLE_BYTES (128ull << 20)
 
-/* Parameters of which it is remembered that they reach further. */
-#define PERHAPS 16
+/* Parameters whose likely extent is kept. */
+#define LIKELY_EXTENTS 16
 
-/* A use that is being made. */
+/* The access of one call while its hint is read. */
 struct scan {
 	struct spill_launch_access use;
-	uint64_t seen[16]; /* bits by a hash of the keys: whose bit is not set is new */
-	uint32_t
-	    words; /* that were looked at so far: one of the same parameter has the same number in each launch of a site */
-	/* Behind what they are sure to use, what they reached lately. */
+	uint64_t seen[16]; /* Bloom filter of the keys */
+	/* Words read so far. A parameter has the same number in each launch of a site. */
+	uint32_t words;
+	/* Earlier launches reached up to `end`, beyond `last`, the sure part's last chunk. */
 	struct {
-		struct spill_granule last;
+		struct spill_chunk_map_entry last;
 		uint64_t end;
-	} perhaps[PERHAPS];
-	unsigned perhaps_count;
+	} likely[LIKELY_EXTENTS];
+	unsigned likely_count;
 };
 
-/* False: there is no room for another key. */
-static bool add(struct scan *scan, const struct spill_granule *granule)
+/* False: the list of keys is full. */
+static bool add_chunk(struct scan *scan, const struct spill_chunk_map_entry *granule)
 {
 	struct spill_launch_access *use = &scan->use;
 	unsigned bit = granule->key * 0x9e3779b1u >> 22; /* of 1,024 */
@@ -43,7 +43,7 @@ static bool add(struct scan *scan, const struct spill_granule *granule)
 		return false;
 	scan->seen[bit / 64] |= mask;
 	use->keys[use->count++] = granule->key;
-	uint64_t bytes = (uint64_t)granule->count << SPILL_GRANULE_SHIFT;
+	uint64_t bytes = (uint64_t)granule->count << SPILL_CHUNK_MAP_UNIT_SHIFT;
 	use->bytes += bytes;
 	if (granule->on_host) {
 		if (use->on_host < SPILL_LAUNCH_ACCESS_HOST_KEYS)
@@ -54,113 +54,124 @@ static bool add(struct scan *scan, const struct spill_granule *granule)
 	return true;
 }
 
-static uint64_t behind(const struct spill_granule *granule)
+static uint64_t chunk_end(const struct spill_chunk_map_entry *granule)
 {
-	return (uint64_t)(granule->key + granule->count) << SPILL_GRANULE_SHIFT;
+	return (uint64_t)(granule->key + granule->count) << SPILL_CHUNK_MAP_UNIT_SHIFT;
 }
 
-/* The chunk behind it, of the same allocation. */
-static bool next_of(struct spill_granule *granule)
+/* Steps to the next chunk of the same allocation. */
+static bool step_to_next_chunk(struct spill_chunk_map_entry *granule)
 {
-	uint64_t next = behind(granule);
+	uint64_t next = chunk_end(granule);
 	return granule->more && spill_chunk_map_of(next, granule) &&
-	       granule->key == next >> SPILL_GRANULE_SHIFT;
+	       granule->key == next >> SPILL_CHUNK_MAP_UNIT_SHIFT;
 }
 
-static struct spill_granule first_of(const struct spill_granule *granule)
+static struct spill_chunk_map_entry first_granule_of(const struct spill_chunk_map_entry *granule)
 {
-	struct spill_granule first;
-	return spill_chunk_map_of((uint64_t)granule->key << SPILL_GRANULE_SHIFT, &first) ? first : *granule;
+	struct spill_chunk_map_entry first;
+	return spill_chunk_map_of((uint64_t)granule->key << SPILL_CHUNK_MAP_UNIT_SHIFT, &first) ? first
+	                                                                                        : *granule;
 }
 
-/* Something else begins further on in the chunk: what begins at `address` ends there. */
-static bool ends_within(uint64_t address, const struct spill_granule *granule)
+/* True if another buffer begins behind `address` in the same chunk. */
+static bool ends_within(uint64_t address, const struct spill_chunk_map_entry *granule)
 {
-	struct spill_granule at;
-	if (!first_of(granule).inside)
+	struct spill_chunk_map_entry granule_at;
+	if (!first_granule_of(granule).inside)
 		return false;
-	for (address += SPILL_GRANULE; address < behind(granule); address += SPILL_GRANULE)
-		if (spill_chunk_map_of(address, &at) && at.begun)
+	for (address += SPILL_CHUNK_MAP_UNIT; address < chunk_end(granule); address += SPILL_CHUNK_MAP_UNIT)
+		if (spill_chunk_map_of(address, &granule_at) && granule_at.begun)
 			return true;
 	return false;
 }
 
-/* The allocation ends soon behind the chunk: what is left of it is taken for one thing, whatever began in it before. */
-static bool is_near_end(struct spill_granule granule)
+/* True if the allocation ends within WHOLE_BYTES. The rest of it then counts as one buffer. */
+static bool is_near_end(struct spill_chunk_map_entry granule)
 {
-	uint64_t most = ((uint64_t)granule.key << SPILL_GRANULE_SHIFT) + WHOLE;
-	while (granule.more && behind(&granule) < most && next_of(&granule))
+	uint64_t most = ((uint64_t)granule.key << SPILL_CHUNK_MAP_UNIT_SHIFT) + WHOLE_BYTES;
+	while (granule.more && chunk_end(&granule) < most && step_to_next_chunk(&granule))
 		;
 	return !granule.more;
 }
 
 /*
- * Where something else begins behind the address, or its allocation ends. Of what allocators cut anew all the time (a segment of
- * PyTorch is of up to some 64 MiB) old begins say nothing: it goes to the end.
+ * Where the next buffer begins, or the allocation ends. Allocators divide a segment anew all the
+ * time (PyTorch's have up to some 64 MiB), so old begins in a small segment mean nothing.
  */
-static uint64_t seen_end(uint64_t address, struct spill_granule granule)
+static uint64_t extent_end(uint64_t address, struct spill_chunk_map_entry granule)
 {
 	bool whole = is_near_end(granule);
-	uint64_t end = behind(&granule);
-	if (!whole && ends_within(address & ~(SPILL_GRANULE - 1), &granule))
+	uint64_t end = chunk_end(&granule);
+	if (!whole && ends_within(address & ~(SPILL_CHUNK_MAP_UNIT - 1), &granule))
 		return end;
-	while (next_of(&granule) && (whole || !granule.begun)) {
-		end = behind(&granule);
+	while (step_to_next_chunk(&granule) && (whole || !granule.begun)) {
+		end = chunk_end(&granule);
 		if (!whole && granule.inside)
 			break;
 	}
 	return end;
 }
 
-/* The chunks behind that one up to `end`; it becomes the last of them. False: there is no room for another key. */
-static bool add_until(struct scan *scan, struct spill_granule *granule, uint64_t end)
+/*
+ * Adds the chunks behind `granule` up to `end` and leaves the last one in it. False: the list of
+ * keys is full.
+ */
+static bool add_until(struct scan *scan, struct spill_chunk_map_entry *granule, uint64_t end)
 {
-	while (behind(granule) < end && next_of(granule))
-		if (!add(scan, granule))
+	while (chunk_end(granule) < end && step_to_next_chunk(granule))
+		if (!add_chunk(scan, granule))
 			return false;
 	return true;
 }
 
-/* If the word is an address of ours: from its chunk to where something else begins, and perhaps as far as it reached lately (param_extent.h). */
+/*
+ * If the word points into a chunk, adds the buffer from there on. Remembers for later how far the
+ * same parameter reached in earlier launches (param_extent.h).
+ */
 static void add_extent(void *closure, uint64_t word)
 {
 	struct scan *scan = closure;
 	uint32_t slot = scan->words++;
-	struct spill_granule granule;
+	struct spill_chunk_map_entry granule;
 	if (!spill_chunk_map_of(word, &granule))
 		return;
-	/* Mostly that is known; a begin behind the first byte of the first granule is told again and again. */
-	if (!granule.begun || (word >> SPILL_GRANULE_SHIFT == granule.key && word % SPILL_GRANULE))
+	/*
+	 * The granule mostly has this begin already. An address inside the first granule is
+	 * recorded each time, because it can be a second begin.
+	 */
+	if (!granule.begun ||
+	    (word >> SPILL_CHUNK_MAP_UNIT_SHIFT == granule.key && word % SPILL_CHUNK_MAP_UNIT))
 		spill_chunk_map_begins(word);
-	if (!add(scan, &granule) || !granule.more)
+	if (!add_chunk(scan, &granule) || !granule.more)
 		return;
-	uint64_t begin = word & ~(SPILL_GRANULE - 1);
-	uint64_t seen = seen_end(word, granule);
+	uint64_t begin = word & ~(SPILL_CHUNK_MAP_UNIT - 1);
+	uint64_t seen = extent_end(word, granule);
 	uint64_t end = begin + spill_param_extent(scan->use.site, slot, seen - begin);
 	if (!add_until(scan, &granule, seen))
 		return;
-	if (seen < end && granule.more && scan->perhaps_count < PERHAPS) {
-		scan->perhaps[scan->perhaps_count].last = granule;
-		scan->perhaps[scan->perhaps_count++].end = end;
+	if (seen < end && granule.more && scan->likely_count < LIKELY_EXTENTS) {
+		scan->likely[scan->likely_count].last = granule;
+		scan->likely[scan->likely_count++].end = end;
 	}
 }
 
-/* Once all that is sure is known. */
-static void add_perhaps(struct scan *scan)
+/* Sure chunks come first, so this runs last. */
+static void add_likely(struct scan *scan)
 {
 	scan->use.sure = scan->use.count;
-	for (unsigned i = 0; i < scan->perhaps_count; i++) {
-		struct spill_granule granule = scan->perhaps[i].last;
-		if (!add_until(scan, &granule, scan->perhaps[i].end))
+	for (unsigned i = 0; i < scan->likely_count; i++) {
+		struct spill_chunk_map_entry granule = scan->likely[i].last;
+		if (!add_until(scan, &granule, scan->likely[i].end))
 			return;
 	}
 }
 
 static void add_range(struct scan *scan, uint64_t va, uint64_t bytes)
 {
-	struct spill_granule granule;
+	struct spill_chunk_map_entry granule;
 	uint64_t end = va + bytes;
-	if (bytes && end > va && spill_chunk_map_of(va, &granule) && add(scan, &granule))
+	if (bytes && end > va && spill_chunk_map_of(va, &granule) && add_chunk(scan, &granule))
 		add_until(scan, &granule, end);
 }
 
@@ -179,7 +190,7 @@ static void scan_launch(struct scan *scan, const struct spill_hint *hint)
 		       sizeof(size));
 		scan->use.stream = config->hStream;
 	}
-	/* What the driver refuses without a look at the parameters. */
+	/* The driver refuses these launches before it reads the parameters. */
 	for (unsigned i = 0; i < 6; i++)
 		if (!size[i])
 			return;
@@ -187,7 +198,7 @@ static void scan_launch(struct scan *scan, const struct spill_hint *hint)
 	spill_params_words(hint->function, hint->params, hint->extra, add_extent, scan);
 }
 
-/* Looked up where it is by now. */
+/* Looks up each address now, because memory moves between launches. */
 static void add_graph(void *closure, const struct spill_graph_uses *uses)
 {
 	struct scan *scan = closure;
@@ -236,17 +247,20 @@ static void scan_copies(struct scan *scan, const struct spill_hint *hint)
 void *spill_hint(const struct spill_hint *hint)
 {
 	struct scan scan;
-	if (spill_capture_any()) /* nothing moves then, and the driver is asked nothing */
+	if (spill_capture_any()) /* a capture forbids moves and driver calls */
 		return NULL;
 	memset(&scan.use, 0, offsetof(struct spill_launch_access, keys));
 	memset(scan.seen, 0, sizeof(scan.seen));
-	scan.words = scan.perhaps_count = 0;
+	scan.words = scan.likely_count = 0;
 	scan.use.per_thread = hint->per_thread;
 	if (hint->function) {
 		scan_launch(&scan, hint);
 	} else if (hint->graph) {
 		scan.use.stream = hint->stream;
-		/* Graphs of the same kernels are one site, but a word of one is not that of another (param_extent.h). */
+		/*
+		 * Graphs of the same kernels share a site. Their words get different numbers
+		 * (param_extent.h).
+		 */
 		scan.words = (uint32_t)((uintptr_t)hint->graph >> 4) * SPILL_GRAPH_RANGES;
 		spill_graph_access_look(hint->graph, add_graph, &scan);
 	} else {
@@ -255,6 +269,6 @@ void *spill_hint(const struct spill_hint *hint)
 		scan.use.once = true;
 		scan_copies(&scan, hint);
 	}
-	add_perhaps(&scan);
+	add_likely(&scan);
 	return scan.use.count ? spill_follow_before(&scan.use) : NULL;
 }

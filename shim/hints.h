@@ -1,12 +1,17 @@
 /*
- * What a call that submits work is going to use, read from its arguments before it enters the gate (follow.h). Copies
- * and sets say it exactly, graphs have said it when they were made (graph_hints.h). Of a launch every word of its parameters
- * that is an address of ours counts, with all that lies behind it up to the next address that a launch was given, in the same
- * allocation, or as far as the same parameter reached lately (param_extent.h): nobody says how long a buffer is.
+ * A hint names the memory that a call will use. It is read from the call's arguments before the
+ * call enters the gate (follow.h). Copies and sets name their ranges exactly. Graphs are read when
+ * they are made (graph_hints.h).
  *
- * So a hint is wrong where memory is reached by pointers in memory; where a word looks like an address and is none; where an
- * address in the middle of a buffer was given once, which splits it (its first part is then all that its begin stands for);
- * and where a buffer was never given to a launch (it is taken for the end of the one before). It costs time, never results.
+ * For a launch, every parameter word that points into a chunk counts as a buffer. No argument tells
+ * the buffer's length. It ends where another launch's buffer begins in the same allocation, or
+ * where the same parameter ended lately (param_extent.h).
+ *
+ * A hint can be wrong in these cases. It costs time, never results.
+ * - A kernel follows pointers in memory.
+ * - A word looks like an address and is none.
+ * - A launch was once given an address inside a buffer. That splits the buffer.
+ * - A buffer was never given to a launch. It counts as the end of the one before.
  */
 #ifndef SPILL_HINTS_H
 #define SPILL_HINTS_H
@@ -18,18 +23,18 @@
 #include "abi/cuda_work.h"
 #include "follow.h"
 
-/* The `fill` column of HINTED rows (hooks_cuda_work.def) sets what the call has. */
+/* The `fill` column of HINTED rows sets these members (hooks_cuda_work.def). */
 struct spill_hint {
 	const void *function; /* CUfunction or CUkernel; NULL: a graph, copy or set */
 	const CUlaunchConfig *config;
-	bool configured;        /* config says the dimensions and the stream; it can be NULL all the same */
+	bool configured;        /* config has the sizes and the stream; config may be NULL */
 	unsigned size[6];       /* grid, then block */
 	void **params, **extra; /* as of cuLaunchKernel */
-	CUgraphExec graph;      /* graph_hints.h */
+	CUgraphExec graph;      /* read by graph_hints.h */
 	struct {
 		uint64_t va, bytes;
 	} ranges[2];
-	/* Copies of rows, and batches of `count` copies (boxes.h). */
+	/* Copies of rows, and batches of `count` copies (descriptors.h). */
 	const CUDA_MEMCPY2D *copy_2d;
 	const CUDA_MEMCPY3D *copy_3d;
 	const CUDA_MEMCPY3D_PEER *copy_peer;
@@ -42,12 +47,12 @@ struct spill_hint {
 		size_t pitch, bytes, height; /* bytes of a row */
 	} set;
 	void *stream;
-	bool per_thread; /* by the row */
+	bool per_thread; /* from the row's variant */
 };
 
 /*
- * Tells the use, waits and moves as spill_follow_before does, and returns its stopwatch, or NULL. Keeps errno. pre: as there, and
- * the call's arguments are what the driver will be given
+ * Passes the access to spill_follow_before and returns its stopwatch, or NULL. May wait and move
+ * chunks. Keeps errno. pre: as for spill_follow_before; the driver gets the same arguments
  */
 void *spill_hint(const struct spill_hint *hint);
 

@@ -1,5 +1,13 @@
 /*
- * The table of hooks.def as C: one enumerator, one row and one set of stubs per line. See hooks.def for the columns.
+ * shim: the exported functions. It puts a stub in front of each vendor function. The stub hands the
+ * call to the engine as a request, and calls the real function when the engine says so. The shim
+ * also finds real functions, and reads from arguments which memory a call uses.
+ *
+ * It never decides about memory, and never loads or initialises a driver. Without a decision to
+ * change it, a call passes through exactly.
+ *
+ * Begin with hooks.def, the table. Then read stubs.c (a row as a function), lookup.c (dlsym and the
+ * resolvers) and work.h (fast stubs). This header gives the table to C.
  */
 #ifndef SPILL_HOOKS_H
 #define SPILL_HOOKS_H
@@ -8,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "libc_symbol.h"
 #include "request.h"
 
 enum spill_hook {
@@ -24,31 +33,46 @@ struct spill_row {
 	int since;
 	enum spill_variant variant;
 	enum spill_op op;
-	void *stub[SPILL_WAYS_COUNT]; /* what callers by each way get; LINK is the exported symbol itself */
+	/* the function for callers of each way; LINK is the exported symbol */
+	void *stub[SPILL_WAYS_COUNT];
 };
 
 extern const struct spill_row spill_rows[SPILL_HOOKS];
 
-/* Calls seen, by row and way in. */
+/* Calls by row and way. */
 extern _Atomic uint64_t spill_row_hits[SPILL_HOOKS][SPILL_WAYS_COUNT];
 
-/* As spill_runtime_ready, with what src needs of the shim. */
+/* spill_runtime_ready with the shim's functions. */
 bool spill_shim_ready(void);
 
 /* The row of an exported symbol, or NULL. */
 const struct spill_row *spill_row_of(const char *symbol);
 
 /*
- * The rows of a base, one a call, in the table's order; NULL after the last. Begins with *at = 0.
+ * Iterates over the rows of a base in the table's order. *next is 0 at first. NULL: no more rows.
  */
-const struct spill_row *spill_row_of_base(const char *base, unsigned *at);
+const struct spill_row *spill_row_of_base(const char *base, unsigned *next);
 
 static inline int spill_row_index(const struct spill_row *row)
 {
 	return (int)(row - spill_rows);
 }
 
-/* True if the address is one of the row's stubs: somebody resolved us already. */
+/* True if the address is one of the row's stubs. */
 bool spill_row_has_stub(const struct spill_row *row, const void *address);
+
+/* Called by dlsym.S. Returns our stub. NULL: jump to spill_dlsym_real, which this has set. */
+void *spill_dlsym_find(void *handle, const char *name, const void *caller);
+extern spill_dlsym_fn *spill_dlsym_real;
+
+/*
+ * Replaces the address in a successful RESOLVE request by our stub, if a row has exactly this ABI.
+ */
+void spill_lookup_substitute(const struct spill_request *request);
+
+/*
+ * Writes a note if the program finds another dlsym before ours, because its look-ups may bypass us.
+ */
+void spill_lookup_note_wrapper(void);
 
 #endif

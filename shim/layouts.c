@@ -11,9 +11,14 @@
 
 #define SLOTS 8192
 #define PROBES 16
-/* Made in the whole life of the process: those that are replaced stay, because somebody may be reading them. */
+/*
+ * Limit for the life of the process. A replaced layout is never freed, because another thread may
+ * be reading it.
+ */
 #define MOST_LAYOUTS 65536
-/* A launch has at most 32,764 bytes of parameters (CUDA Programming Guide, "Function Parameters"). */
+/*
+ * A launch has at most 32,764 bytes of parameters (CUDA Programming Guide, "Function Parameters").
+ */
 #define MOST_WORDS (32764 / 8)
 #define MOST_PARAMETERS 512
 
@@ -21,24 +26,27 @@ typedef CUresult info_fn(const void *function, size_t index, size_t *offset, siz
 
 static _Atomic(struct spill_layout *) slots[SLOTS];
 static _Atomic uint64_t generation;
-static _Atomic unsigned made;
+static _Atomic unsigned layouts_made;
 
 void spill_layouts_forget(void)
 {
 	atomic_fetch_add(&generation, 1);
 }
 
-/* The driver's cuKernelGetParamInfo or cuFuncGetParamInfo; NULL where it has none. */
-static info_fn *info(bool of_kernel)
+/* NULL: the driver has no such function. */
+static info_fn *param_info_of(bool of_kernel)
 {
 	static _Atomic(void *) known[2];
 	return (info_fn *)spill_real_once(&known[of_kernel], SPILL_CUDA_DRIVER,
 	                                  of_kernel ? "cuKernelGetParamInfo" : "cuFuncGetParamInfo");
 }
 
-/* CUDA_SUCCESS with the parts, or the vendor's error. INVALID_VALUE is its answer behind the last parameter. */
-static CUresult ask(info_fn *function_info, const void *function, struct spill_layout_part *parts,
-                    uint32_t *count)
+/*
+ * Returns CUDA_SUCCESS with the parts, or the driver's error. The driver answers INVALID_VALUE
+ * behind the last parameter.
+ */
+static CUresult read_parts(info_fn *function_info, const void *function, struct spill_layout_part *parts,
+                           uint32_t *count)
 {
 	size_t offset, size;
 	*count = 0;
@@ -57,15 +65,16 @@ static CUresult ask(info_fn *function_info, const void *function, struct spill_l
 	return CUDA_ERROR_UNKNOWN;
 }
 
-/* A handle of the other kind is refused with INVALID_HANDLE (measured, H200, CUDA 13.0). */
-static CUresult ask_both(const void *function, struct spill_layout_part *parts, uint32_t *count)
+/* The driver refuses a handle of the other kind with INVALID_HANDLE (measured, H200, CUDA 13.0). */
+static CUresult read_parts_of_either_kind(const void *function, struct spill_layout_part *parts,
+                                          uint32_t *count)
 {
 	CUresult result = CUDA_ERROR_INVALID_HANDLE;
-	info_fn *of_kernel = info(true), *of_function = info(false);
+	info_fn *of_kernel = param_info_of(true), *of_function = param_info_of(false);
 	if (of_kernel)
-		result = ask(of_kernel, function, parts, count);
+		result = read_parts(of_kernel, function, parts, count);
 	if (result == CUDA_ERROR_INVALID_HANDLE && of_function)
-		result = ask(of_function, function, parts, count);
+		result = read_parts(of_function, function, parts, count);
 	return result;
 }
 
@@ -74,23 +83,23 @@ static size_t start_slot(const void *function)
 	return ((uintptr_t)function >> 3) * 0x9e3779b97f4a7c15ull >> 51;
 }
 
-static bool holds(const struct spill_layout *layout, uint64_t now)
+static bool is_current(const struct spill_layout *layout, uint64_t now)
 {
 	return atomic_load_explicit(&layout->generation, memory_order_acquire) == now;
 }
 
-/* Into its own slot, a free one or one of a layout that was forgotten. */
-static const struct spill_layout *keep(const void *function, const struct spill_layout_part *parts,
-                                       uint32_t count, uint64_t now)
+/* Takes the function's own slot, a free one, or one with an outdated layout. */
+static const struct spill_layout *store_layout(const void *function, const struct spill_layout_part *parts,
+                                               uint32_t count, uint64_t now)
 {
 	size_t start = start_slot(function), bytes = count * sizeof(*parts);
-	if (atomic_fetch_add_explicit(&made, 1, memory_order_relaxed) >= MOST_LAYOUTS) {
-		atomic_fetch_sub_explicit(&made, 1, memory_order_relaxed);
+	if (atomic_fetch_add_explicit(&layouts_made, 1, memory_order_relaxed) >= MOST_LAYOUTS) {
+		atomic_fetch_sub_explicit(&layouts_made, 1, memory_order_relaxed);
 		return NULL;
 	}
 	struct spill_layout *fresh = malloc(sizeof(*fresh) + bytes);
 	if (!fresh) {
-		atomic_fetch_sub_explicit(&made, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&layouts_made, 1, memory_order_relaxed);
 		return NULL;
 	}
 	fresh->function = function;
@@ -101,34 +110,39 @@ static const struct spill_layout *keep(const void *function, const struct spill_
 		_Atomic(struct spill_layout *) *slot = &slots[(start + i) % SLOTS];
 		struct spill_layout *there = atomic_load_explicit(slot, memory_order_acquire);
 		fresh->older = there;
-		if ((!there || there->function == function || !holds(there, now)) &&
+		if ((!there || there->function == function || !is_current(there, now)) &&
 		    atomic_compare_exchange_strong(slot, &there, fresh))
 			return fresh;
 	}
 	free(fresh);
-	atomic_fetch_sub_explicit(&made, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&layouts_made, 1, memory_order_relaxed);
 	return NULL;
 }
 
-/* `old`: what was known of the handle before something was unloaded; mostly it is the same function still. */
-static const struct spill_layout *learn(const void *function, struct spill_layout *old, uint64_t now)
+/*
+ * `outdated`: the layout from before a module was unloaded. The handle mostly still names the same
+ * function.
+ */
+static const struct spill_layout *refresh_layout(const void *function, struct spill_layout *outdated,
+                                                 uint64_t now)
 {
 	struct spill_layout_part parts[MOST_PARAMETERS];
 	uint32_t count;
-	CUresult result = ask_both(function, parts, &count);
+	CUresult result = read_parts_of_either_kind(function, parts, &count);
 	if (result)
 		return NULL;
-	if (!old || old->count != count || memcmp(old->parts, parts, count * sizeof(*parts)) != 0)
-		return keep(function, parts, count, now);
-	atomic_store_explicit(&old->generation, now, memory_order_release);
-	return old;
+	if (!outdated || outdated->count != count ||
+	    memcmp(outdated->parts, parts, count * sizeof(*parts)) != 0)
+		return store_layout(function, parts, count, now);
+	atomic_store_explicit(&outdated->generation, now, memory_order_release);
+	return outdated;
 }
 
 const struct spill_layout *spill_layout_of(const void *function)
 {
 	uint64_t now = atomic_load_explicit(&generation, memory_order_acquire);
 	size_t start = start_slot(function);
-	struct spill_layout *old = NULL;
+	struct spill_layout *outdated = NULL;
 	for (size_t i = 0; i < PROBES; i++) {
 		struct spill_layout *there =
 		    atomic_load_explicit(&slots[(start + i) % SLOTS], memory_order_acquire);
@@ -136,14 +150,14 @@ const struct spill_layout *spill_layout_of(const void *function)
 			break;
 		if (there->function != function)
 			continue;
-		if (holds(there, now))
+		if (is_current(there, now))
 			return there;
-		old = there;
+		outdated = there;
 	}
 	int error = errno;
-	spill_thread.depth++; /* what the driver calls below that is ours */
-	const struct spill_layout *layout = learn(function, old, now);
-	if (spill_thread.depth) /* a fork in there began at 0 */
+	spill_thread.depth++; /* hooks that the driver calls from here see a call of our own */
+	const struct spill_layout *layout = refresh_layout(function, outdated, now);
+	if (spill_thread.depth) /* a child forked inside has depth 0 */
 		spill_thread.depth--;
 	errno = error;
 	return layout;

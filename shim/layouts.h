@@ -1,8 +1,9 @@
 /*
- * What a kernel's parameters look like, as the driver tells it, kept by function handle: where in the array that a launch is
- * given pointers can be. What is kept is never read for another function of the same handle: whatever can end a function
- * (unloading, the end of a context) comes through a row, which forgets everything before the driver is called. A launch
- * that races with the end of its own function is the program's error with or without us.
+ * Layouts of kernel parameters: which entries of a launch's parameter array can hold pointers. The
+ * driver tells the layout once, and it is kept by function handle.
+ *
+ * A layout is never used for another function with the same handle. Every call that can end a
+ * function has a row, which forgets all layouts before the driver is called.
  */
 #ifndef SPILL_LAYOUTS_H
 #define SPILL_LAYOUTS_H
@@ -11,30 +12,32 @@
 
 #include "hooks.h"
 
-/* Parameters that can hold a pointer: of 8 bytes and more. */
+/* A parameter of 8 bytes or more, which can hold a pointer. */
 struct spill_layout_part {
 	uint16_t index; /* in kernelParams */
-	uint16_t words; /* of 8 bytes */
+	uint16_t words; /* each of 8 bytes */
 };
 
 struct spill_layout {
 	const void *function;
-	_Atomic uint64_t generation; /* for which it holds */
-	struct spill_layout *older;  /* that it took the place of: somebody may be reading it */
+	_Atomic uint64_t generation; /* valid while it equals the current one */
+	/* the layout that this one replaced; another thread may be reading it */
+	struct spill_layout *older;
 	uint32_t count;
 	struct spill_layout_part parts[];
 };
 
 /*
- * Of a CUfunction or a CUkernel: both are handed to launches. NULL: not known; the driver cannot tell (before CUDA 12.4), refuses,
- * or there are too many. It stays, and holds at least until a function of that handle ends. Keeps errno.
+ * The layout of a CUfunction or CUkernel. It stays valid at least until the function ends. NULL:
+ * the driver cannot tell (before CUDA 12.4), returns an error, or there are too many layouts. Keeps
+ * errno.
  */
 const struct spill_layout *spill_layout_of(const void *function);
 
-/* Functions may end now. Called before the driver does it. */
+/* Forgets all layouts. Call it before the driver ends functions. */
 void spill_layouts_forget(void);
 
-/* Of rows that can end functions. */
+/* True for operations that can end functions. */
 static inline bool spill_layouts_end_with(enum spill_op op)
 {
 	return op == SPILL_OP_UNLOAD || op == SPILL_OP_CONTEXT_DESTROY || op == SPILL_OP_PRIMARY_RELEASE ||

@@ -5,10 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "loaded.h"
-
 /*
- * dlsym moved into libc.so.6 in glibc 2.34; before, it has the version of the port's first glibc. _dl_sym is private.
+ * glibc 2.34 moved dlsym to libc.so.6. Older ones use the version of the port's first glibc.
+ * `_dl_sym` is private.
  */
 static const char *const versions[] = {
     "GLIBC_2.34",
@@ -22,8 +21,8 @@ static const char *const versions[] = {
 };
 
 /*
- * Set while this thread asks for dlsym. A wrapper of dlvsym looks for its real function by our
- * dlsym. Volatile: the header promises the compiler that dlvsym never calls back (__leaf__).
+ * Set while this thread looks for dlsym: a wrapper of dlvsym finds its real function by our dlsym.
+ * Volatile, because the header promises the compiler that dlvsym never calls back (__leaf__).
  */
 static __thread volatile bool asking __attribute__((tls_model("initial-exec")));
 
@@ -40,8 +39,8 @@ static void *ask_by_version(void)
 }
 
 /*
- * The C library's own, read from its symbol table: dlvsym may be wrapped, and its wrapper may call
- * us. Before glibc 2.34 libdl has dlsym. dlvsym is for where the loader's list cannot be read.
+ * Reads the C library's symbol table, because dlvsym may be wrapped and its wrapper may call us.
+ * Before glibc 2.34 libdl has dlsym. dlvsym serves where the loader's list cannot be read.
  */
 static void *find_dlsym(void)
 {
@@ -82,6 +81,6 @@ int spill_real_dlclose(void *handle)
 		real = spill_libc_symbol("dlclose");
 		atomic_store_explicit(&found, real, memory_order_relaxed);
 	}
-	/* Found by no way, it cannot be closed: the library stays, as POSIX allows. */
+	/* Without a real dlclose the library stays loaded, as POSIX allows. */
 	return real ? ((int (*)(void *))real)(handle) : 0;
 }

@@ -1,4 +1,4 @@
-#include "loaded.h"
+#include "libc_symbol.h"
 
 #include <elf.h>
 #include <link.h>
@@ -6,17 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "elf_hash.h"
+#include "loaded_objects.h"
 
-/* The loader's list. Weak, because a NEEDED entry for the loader would be one too many. */
+/* The loader's list. Weak, because a strong reference would add a NEEDED entry for the loader. */
 #pragma weak _r_debug
-/* Our own dynamic section, by which we find ourselves in the list. */
+/* Our own dynamic section, which identifies our entry in the list. */
 extern Elf64_Dyn _DYNAMIC[] __attribute__((visibility("hidden")));
 
 struct library {
 	const Elf64_Sym *symbols;
 	const Elf64_Half *versions; /* NULL: none */
-	const uint32_t *hash;       /* DT_GNU_HASH; every glibc that we run with has it */
+	const uint32_t *hash;       /* DT_GNU_HASH; every supported glibc has it */
 	const char *strings;
 };
 
@@ -29,14 +29,14 @@ static bool is_same(const char *left, const char *right)
 	return *left == *right;
 }
 
-/* glibc turns the section's offsets into addresses, unless it is read-only. */
+/* glibc replaces the section's offsets by addresses, unless the section is read-only. */
 static const void *address_of(const struct link_map *map, const Elf64_Dyn *entry)
 {
-	uintptr_t at = entry->d_un.d_ptr;
-	return (const void *)(at < map->l_addr ? map->l_addr + at : at);
+	uintptr_t address = entry->d_un.d_ptr;
+	return (const void *)(address < map->l_addr ? map->l_addr + address : address);
 }
 
-/* True if the library has that DT_SONAME and what a look-up needs. */
+/* True if the library has this DT_SONAME and all tables for a look-up. */
 static bool read_library(const struct link_map *map, const char *soname, struct library *library)
 {
 	const Elf64_Dyn *name = NULL;
@@ -57,7 +57,7 @@ static bool read_library(const struct link_map *map, const char *soname, struct 
 	       is_same(library->strings + name->d_un.d_val, soname);
 }
 
-/* The top bit of a version marks one that only who names it gets. */
+/* The top bit marks a version that only references with its name may bind to. */
 #define HIDDEN_VERSION 0x8000
 
 static bool is_function(const struct library *library, uint32_t index, const char *name)
@@ -98,7 +98,8 @@ void *spill_loaded_function(const char *soname, const char *name)
 	while (map && map->l_ld != _DYNAMIC)
 		map = map->l_next;
 	if (!map)
-		return NULL; /* the list of another namespace, which has a C library of its own */
+		/* the list belongs to another namespace, which has its own C library */
+		return NULL;
 	for (map = list; map; map = map->l_next) {
 		if (!read_library(map, soname, &library))
 			continue;

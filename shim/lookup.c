@@ -1,9 +1,9 @@
 /*
- * The two look-ups. By symbol: dlsym hands out our stub for a name in the table. By address: what the vendor's resolver
- * answered is compared with the addresses of the rows of the requested base, because only the address tells the ABI
- * (pitfall 4); an unknown one is passed through.
+ * The look-ups. By symbol: dlsym returns our stub for a name in the table. By address: the vendor's
+ * resolver returns an address, and the row of the requested base with that address gives the stub.
+ * Only the address tells the ABI (pitfall 4). Unknown addresses pass through.
  */
-#include "lookup.h"
+#include "hooks.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "caller.h"
 #include "config.h"
 #include "glob.h"
-#include "libc_symbol.h"
+#include "hooks_index.h"
 #include "movable.h"
 #include "note.h"
 #include "loaded_objects.h"
@@ -22,45 +22,107 @@
 #include "scratch.h"
 #include "work.h"
 
-/* For the assembly: hidden, set before the first tail jump. */
+/* -- rows of the table ------------------------------------------------------------------------ */
+
+_Static_assert(sizeof(rows_by_symbol) / sizeof(rows_by_symbol[0]) == SPILL_HOOKS &&
+                   sizeof(rows_by_base) / sizeof(rows_by_base[0]) == SPILL_HOOKS,
+               "hooks_index.h was made from another table");
+
+static const char *symbol_at(unsigned index)
+{
+	return spill_rows[rows_by_symbol[index]].symbol;
+}
+
+static const char *base_at(unsigned index)
+{
+	return spill_rows[rows_by_base[index]].base;
+}
+
+/* The first index whose name is not before `name`. */
+static unsigned first_index_of(const char *(*name_at)(unsigned index), const char *name)
+{
+	unsigned low = 0, high = SPILL_HOOKS;
+	while (low < high) {
+		unsigned middle = (low + high) / 2;
+		if (strcmp(name_at(middle), name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const struct spill_row *spill_row_of(const char *symbol)
+{
+	unsigned index = first_index_of(symbol_at, symbol);
+	bool found = index < SPILL_HOOKS && strcmp(symbol_at(index), symbol) == 0;
+	return found ? &spill_rows[rows_by_symbol[index]] : NULL;
+}
+
+const struct spill_row *spill_row_of_base(const char *base, unsigned *next)
+{
+	unsigned index = *next ? *next : first_index_of(base_at, base);
+	bool found = index < SPILL_HOOKS && strcmp(base_at(index), base) == 0;
+	*next = index + 1;
+	return found ? &spill_rows[rows_by_base[index]] : NULL;
+}
+
+bool spill_row_has_stub(const struct spill_row *row, const void *address)
+{
+	for (int way = 0; way < SPILL_WAYS_COUNT; way++)
+		if (row->stub[way] == address)
+			return true;
+	return false;
+}
+
+/* -- by symbol -------------------------------------------------------------------------------- */
+
+/* For the assembly in dlsym.S. Set before the first tail jump. */
 spill_dlsym_fn *spill_dlsym_real;
 
-/* dlsym's first argument when it means a search order, not a library: those find us by themselves, or must not. */
-static bool is_search(const void *handle)
+/*
+ * True if the handle names a search order. Such a search finds our exported stubs by itself, or
+ * must skip them.
+ */
+static bool is_search_order(const void *handle)
 {
 	return handle == RTLD_DEFAULT || handle == RTLD_NEXT;
 }
 
-/* Not strncmp: another preload may wrap it, and its wrapper may come here to find the real one. */
-static bool begins(const char *name, const char *with)
+/* Not strncmp: another preload may wrap it, and its wrapper may call us to find the real one. */
+static bool starts_with(const char *name, const char *beginning)
 {
-	while (*with && *name == *with) {
+	while (*beginning && *name == *beginning) {
 		name++;
-		with++;
+		beginning++;
 	}
-	return !*with;
+	return !*beginning;
 }
 
 static bool may_be_ours(const char *name)
 {
-	return name && (begins(name, "cu") || begins(name, "hip") || begins(name, "nvmlDevice"));
+	return name &&
+	       (starts_with(name, "cu") || starts_with(name, "hip") || starts_with(name, "nvmlDevice"));
 }
 
-/* Of what submits work (hooks_cuda_work.def); where no row has it, a chunk may move under it. */
+/*
+ * True for names of functions that submit work. A function without a row passes no gate, so a chunk
+ * could move under its work.
+ */
 static bool looks_like_work(const char *name)
 {
 	static const char *const beginnings[] = {"cuLaunch",          "cuGraphLaunch",      "cuGraphUpload",
 	                                         "cuMemcpy",          "cuMemset",           "cuStreamBatch",
 	                                         "cuStreamWaitValue", "cuStreamWriteValue", "cuMemBatch"};
-	if (begins(name, "cuLaunchHostFunc"))
+	if (starts_with(name, "cuLaunchHostFunc"))
 		return false;
 	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
-		if (begins(name, beginnings[i]))
+		if (starts_with(name, beginnings[i]))
 			return true;
 	return false;
 }
 
-/* Asked before anything else of ours was, it starts us: what the note says depends on the options. */
+/* Starts the library if this is the first call, because the note depends on the options. */
 static void forbid_unknown_work(void)
 {
 	if (!spill_thread.depth && spill_shim_ready())
@@ -69,25 +131,26 @@ static void forbid_unknown_work(void)
 }
 
 /*
- * By dlsym a name is one function, of a driver newer than the table. A base of the table without a row of its own name is
- * the oldest form, which takes addresses of 32 bits: of no use here. Others' functions may have such names, too.
+ * True for a function of a driver newer than the table. A base without a row of its own name is the
+ * oldest form with 32-bit addresses, which no 64-bit program can use. Other libraries may have such
+ * names too, so the function must be libcuda's.
  */
 static bool is_unknown_work(void *handle, const char *name)
 {
-	unsigned at = 0;
+	unsigned next = 0;
 	struct spill_loaded_object object;
-	if (!looks_like_work(name) || spill_row_of_base(name, &at))
+	if (!looks_like_work(name) || spill_row_of_base(name, &next))
 		return false;
 	void *found = spill_dlsym_real(handle, name);
 	if (!found || !spill_loaded_object_of(found, &object))
 		return false;
-	return begins(spill_file_name(object.path), "libcuda.so");
+	return starts_with(spill_file_name(object.path), "libcuda.so");
 }
 
 void *spill_dlsym_find(void *handle, const char *name, const void *caller)
 {
 	spill_dlsym_real = spill_real_dlsym();
-	if (is_search(handle) || !may_be_ours(name) || spill_config_disabled())
+	if (is_search_order(handle) || !may_be_ours(name) || spill_config_disabled())
 		return NULL;
 	const struct spill_row *row = spill_row_of(name);
 	if (!row) {
@@ -97,8 +160,11 @@ void *spill_dlsym_find(void *handle, const char *name, const void *caller)
 	}
 	void *real = spill_dlsym_real(handle, name);
 	if (!real || spill_row_has_stub(row, real))
-		return NULL; /* the tail jump gives the same answer, and its dlerror */
-	/* Another preload behind us may have the row's name too: then the driver's own address is not the next one. */
+		return NULL; /* the tail jump gives the same answer and sets dlerror */
+	/*
+	 * Another preload behind us may define the symbol too. Then the next definition is not the
+	 * driver's.
+	 */
 	if (row->domain == SPILL_CUDA_DRIVER && real != spill_real(row, caller) &&
 	    real != spill_real_resolve(row->domain, row->symbol)) {
 		spill_note("foreign-driver",
@@ -110,18 +176,17 @@ void *spill_dlsym_find(void *handle, const char *name, const void *caller)
 	return row->stub[SPILL_WAY_DLSYM];
 }
 
-typedef CUresult resolver(const char *, void **, int, cuuint64_t);
-typedef CUresult resolver_v2(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
+typedef CUresult resolver_fn(const char *, void **, int, cuuint64_t);
+typedef CUresult resolver_v2_fn(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
 
-/* The driver's own address for the row's ABI. */
+/* The driver's own address of the row's ABI. */
 static void *vendor_address(const struct spill_row *row)
 {
 	void *found = NULL;
-	cuuint64_t flags =
-	    row->variant != SPILL_VARIANT_LEGACY ? 2 : 1; /* CU_GET_PROC_ADDRESS_{LEGACY,PER_THREAD}_… */
+	cuuint64_t flags = row->variant != SPILL_VARIANT_LEGACY ? 2 : 1; /* CU_GET_PROC_ADDRESS_… */
 	CUdriverProcAddressQueryResult status;
-	resolver_v2 *newer;
-	resolver *older;
+	resolver_v2_fn *newer;
+	resolver_fn *older;
 	*(void **)&newer = spill_real(&spill_rows[SPILL_HOOK_cuGetProcAddress_v2], NULL);
 	*(void **)&older = spill_real(&spill_rows[SPILL_HOOK_cuGetProcAddress], NULL);
 	if (newer)
@@ -132,10 +197,10 @@ static void *vendor_address(const struct spill_row *row)
 }
 
 /*
- * True if `answer` is what the row is about, whoever handed it out: HIP's look-up asks dlsym, and a CUDA runtime that
- * came to the driver through us has our stubs already. pre: of the requested base
+ * True if `answer` is the row's function. HIP's resolver asks dlsym, and a CUDA runtime that
+ * resolved through us holds our stubs. pre: the row has the requested base
  */
-static bool is_row(const struct spill_row *row, const void *answer, const void *resolver)
+static bool answers_row(const struct spill_row *row, const void *answer, const void *resolver)
 {
 	if (spill_row_has_stub(row, answer))
 		return true;
@@ -144,36 +209,39 @@ static bool is_row(const struct spill_row *row, const void *answer, const void *
 	return answer == spill_real(row, NULL) || answer == vendor_address(row);
 }
 
-/* A name that no row has, of a driver that is newer than the table. */
+/* True for a name like an allocation's, which a newer driver may have. */
 static bool looks_like_allocation(const char *name)
 {
 	return strstr(name, "Alloc") && !strstr(name, "GetAllocation") && !strstr(name, "GetParams");
 }
 
-static void tell(const char *code, const char *name, const char *what)
+static void note_pass_through(const char *code, const char *name, const char *problem)
 {
 	char text[256];
-	snprintf(text, sizeof(text), "%.100s %s: passed through", name, what);
+	snprintf(text, sizeof(text), "%.100s %s: passed through", name, problem);
 	spill_note(code, text);
 }
 
-/* By a name that cuda.h has for another function since CUDA 12, a look-up may give that one; NULL for other names. */
-static const char *renamed(const char *name)
+/*
+ * Since CUDA 12 cuda.h maps this name to another function, so a resolver may return that one. NULL:
+ * not renamed.
+ */
+static const char *renamed_symbol(const char *name)
 {
 	return strcmp(name, "cuGraphInstantiate") == 0 ? "cuGraphInstantiateWithFlags" : NULL;
 }
 
-/* The row of that base that the answer is about, or NULL; sets *known if there are rows of that base. */
-static const struct spill_row *row_behind(const char *base, enum spill_domain domain, const void *answer,
-                                          const void *resolver, bool *known)
+/* The row of `base` whose function is `answer`, or NULL. Sets *has_base if the base has rows. */
+static const struct spill_row *find_row_of_answer(const char *base, enum spill_domain domain,
+                                                  const void *answer, const void *resolver, bool *has_base)
 {
 	const struct spill_row *row;
-	unsigned at = 0;
-	while (base && (row = spill_row_of_base(base, &at)) != NULL) {
+	unsigned next = 0;
+	while (base && (row = spill_row_of_base(base, &next)) != NULL) {
 		if (row->domain != domain)
 			continue;
-		*known = true;
-		if (is_row(row, answer, resolver))
+		*has_base = true;
+		if (answers_row(row, answer, resolver))
 			return row;
 	}
 	return NULL;
@@ -183,15 +251,15 @@ void spill_lookup_substitute(const struct spill_request *request)
 {
 	enum spill_domain domain = request->domain == SPILL_HIP ? SPILL_HIP : SPILL_CUDA_DRIVER;
 	void **answer = request->out;
-	bool known = false;
+	bool has_base = false;
 	if (request->pass || !request->name || !answer || !*answer)
 		return;
 	const void *resolver = spill_real(&spill_rows[request->hook], request->caller);
-	const struct spill_row *row = row_behind(request->name, domain, *answer, resolver, &known);
+	const struct spill_row *row = find_row_of_answer(request->name, domain, *answer, resolver, &has_base);
 	if (!row)
-		row = row_behind(renamed(request->name), domain, *answer, resolver, &known);
+		row = find_row_of_answer(renamed_symbol(request->name), domain, *answer, resolver, &has_base);
 	if (row) {
-		/* Of several HIP runtimes, the caller's is the one whose resolver it asked. */
+		/* With several HIP runtimes, the caller uses the one whose resolver it called. */
 		if (domain == SPILL_HIP)
 			spill_real_remember(row, request->caller, spill_real(row, resolver));
 		spill_work_wanted(row);
@@ -200,28 +268,29 @@ void spill_lookup_substitute(const struct spill_request *request)
 	}
 	if (looks_like_work(request->name))
 		forbid_unknown_work();
-	if (known)
-		tell("unknown-version", request->name,
-		     "was asked for in a version that libspill does not know");
+	if (has_base)
+		note_pass_through("unknown-version", request->name,
+		                  "was asked for in a version that libspill does not know");
 	else if (looks_like_allocation(request->name))
-		tell("unknown-symbol", request->name, "looks like an allocation that libspill does not know");
+		note_pass_through("unknown-symbol", request->name,
+		                  "looks like an allocation that libspill does not know");
 }
 
-/* True if the two are in one library; `object` is then what has them, else what has the first. */
-static bool is_beside(const void *address, const void *other, struct spill_loaded_object *object)
+/* True if one library has both addresses. `object` becomes the library of `address`. */
+static bool are_in_one_library(const void *address, const void *other, struct spill_loaded_object *object)
 {
 	uintptr_t base = spill_loaded_object_of(other, object) ? object->base : 0;
 	return spill_loaded_object_of(address, object) && object->base == base;
 }
 
-/* The first dlsym of the search order is what our own reference to it was bound to. */
+/* Our own reference to dlsym binds to the first one in the search order. */
 void spill_lookup_note_wrapper(void)
 {
 	const void *first = (const void *)dlsym;
 	struct spill_loaded_object *object =
 	    first != (const void *)spill_real_dlsym() ? spill_scratch_take() : NULL;
 	char text[384];
-	if (object && !is_beside(first, (const void *)spill_dlsym_find, object)) {
+	if (object && !are_in_one_library(first, (const void *)spill_dlsym_find, object)) {
 		snprintf(text, sizeof(text),
 		         "%.250s has a dlsym before libspill's: functions that it finds may go past libspill",
 		         object->main_program ? "the program" : object->path);
@@ -230,7 +299,10 @@ void spill_lookup_note_wrapper(void)
 	spill_scratch_give_back(object);
 }
 
-/* How many objects the loader has unloaded so far; every object's entry tells the same (dl_iterate_phdr(3)). */
+/*
+ * The number of objects that the loader has unloaded. Every entry has the same number
+ * (dl_iterate_phdr(3)).
+ */
 static int read_unloads(struct dl_phdr_info *info, size_t size, void *unloads)
 {
 	*(unsigned long long *)unloads = info->dlpi_subs;
@@ -240,21 +312,22 @@ static int read_unloads(struct dl_phdr_info *info, size_t size, void *unloads)
 __attribute__((visibility("default"))) int dlclose(void *handle);
 
 /*
- * Exported. Caches by address must hear of unloads, and not of every other close. Inside a look of
- * this thread there is no second one: a wrapper of dl_iterate_phdr may close a handle in each. The
- * next close counts what was unloaded there.
+ * Exported. Caches by address need to know when a library is unloaded. A wrapper of dl_iterate_phdr
+ * may close a handle inside our visit: such a close is not counted, and the next one counts the
+ * unload.
  */
 int dlclose(void *handle)
 {
-	static _Atomic unsigned long long told;
+	static _Atomic unsigned long long seen_unloads;
 	unsigned long long now = 0;
 	int result = spill_real_dlclose(handle);
 	if (spill_loaded_objects_looking())
 		return result;
 	spill_loaded_objects_visit(read_unloads, &now);
-	if (atomic_load(&told) != now) {
-		spill_unloads_count(); /* first: a thread that finds `told` new relies on it */
-		atomic_store(&told, now);
+	if (atomic_load(&seen_unloads) != now) {
+		/* before the store: a thread that reads the new number relies on this count */
+		spill_unloads_count();
+		atomic_store(&seen_unloads, now);
 	}
 	return result;
 }

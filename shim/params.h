@@ -1,6 +1,7 @@
 /*
- * The words of a launch's parameters that can be addresses, whether they are handed over one by one or in one buffer; of a launch
- * (hints.c) and of a node that is one (graph_hints.c). Inline: a launch pays for it.
+ * Reads the words of a launch's parameters that can be addresses, from an array of pointers or from
+ * one buffer. Used for launches (hints.c) and for kernel nodes (graph_hints.c). Inline, because
+ * every launch pays for it.
  */
 #ifndef SPILL_PARAMS_H
 #define SPILL_PARAMS_H
@@ -12,12 +13,12 @@
 #include "layouts.h"
 #include "hash.h"
 
-/* A larger buffer of parameters is none (layouts.c). */
+/* No launch has a larger buffer of parameters (layouts.c). */
 #define SPILL_PARAMS_MOST_BYTES 32768
 
 typedef void spill_word_fn(void *closure, uint64_t word);
 
-/* Nothing is said about the alignment of what the program hands over. */
+/* The program's values may be unaligned. */
 static inline void spill_params_of_value(const void *at, size_t words, spill_word_fn *each, void *closure)
 {
 	uint64_t word;
@@ -27,7 +28,7 @@ static inline void spill_params_of_value(const void *at, size_t words, spill_wor
 	}
 }
 
-/* All parameters in one buffer (CUDA Driver API, cuLaunchKernel). */
+/* Reads all parameters from one buffer (CUDA Driver API, cuLaunchKernel). */
 static inline void spill_params_of_buffer(void **extra, spill_word_fn *each, void *closure)
 {
 	const void *buffer = NULL;
@@ -38,13 +39,13 @@ static inline void spill_params_of_buffer(void **extra, spill_word_fn *each, voi
 		else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE)
 			bytes = extra[1];
 		else
-			return; /* whatever that is */
+			return; /* an unknown option */
 	}
 	if (buffer && bytes && *bytes <= SPILL_PARAMS_MOST_BYTES)
 		spill_params_of_value(buffer, *bytes / sizeof(uint64_t), each, closure);
 }
 
-/* Both ways at once the driver refuses. */
+/* The driver refuses a launch with both an array and a buffer. */
 static inline void spill_params_words(const void *function, void **params, void **extra, spill_word_fn *each,
                                       void *closure)
 {
@@ -60,7 +61,7 @@ static inline void spill_params_words(const void *function, void **params, void 
 	}
 }
 
-/* Of the grid and the block, by what launches them; never 0. */
+/* A hash of the function, grid and block. Never 0. */
 static inline uint64_t spill_params_site(const void *function, const unsigned size[6])
 {
 	uint64_t hash = (uintptr_t)function;

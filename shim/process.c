@@ -1,7 +1,7 @@
 /*
- * Ends of the process. What the log still holds is written before the program aborts, fails an assertion (which
- * does not pass through an interposed abort) or leaves by _exit; then libc does what it always does. In a process
- * that made no GPU memory call there is no log and these only forward.
+ * The end of the process. abort, __assert_fail, _exit and _Exit write the rest of the log, then
+ * call libc. A failed assertion does not pass through an interposed abort, so it has its own
+ * function. Without a GPU memory call there is no log, and these only forward.
  */
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -21,12 +21,14 @@ static abort_fn *real_abort;
 static exit_fn *real__exit, *real__Exit;
 static assert_fail_fn *real_assert_fail;
 
-/* glibc's header declares these with attributes of its own; -Wmissing-prototypes wants one for this. */
+/*
+ * Our prototype for -Wmissing-prototypes: glibc's header declares these with attributes of its own.
+ */
 EXPORTED void __assert_fail(const char *assertion, const char *file, unsigned line, const char *function);
 
 /*
- * At load, because a look-up takes the loader's lock, and _exit may be called in a signal handler or between vfork
- * and exec. A call that comes before (another library's constructor) looks up for itself.
+ * Runs at load: a look-up takes the loader's lock, and a signal handler or a vfork child may call
+ * _exit. An earlier call from another library's constructor looks up for itself.
  */
 __attribute__((constructor)) static void find_real_functions(void)
 {
@@ -36,7 +38,7 @@ __attribute__((constructor)) static void find_real_functions(void)
 	real_assert_fail = (assert_fail_fn *)spill_libc_symbol("__assert_fail");
 }
 
-/* It runs no destructors, and libc leaves by an _exit that is not ours. */
+/* quick_exit runs no destructors, and libc leaves it by an _exit that is not ours. */
 static void close_log(const char *how)
 {
 	if (spill_log_active() && !spill_log_ours())
@@ -45,25 +47,25 @@ static void close_log(const char *how)
 	spill_log_flush();
 }
 
-static void at_quick(void)
+static void close_log_at_quick_exit(void)
 {
 	close_log("quick_exit");
 }
 
-__attribute__((constructor)) static void before_quick_exit(void)
+__attribute__((constructor)) static void register_quick_exit(void)
 {
 	(void)at_quick_exit(
-	    at_quick); /* no room left in libc's list: quick_exit then leaves the last lines out */
+	    close_log_at_quick_exit); /* if libc's list is full, quick_exit loses the last lines */
 }
 
-static void before_end(const char *how, const void *found)
+static void write_log_before_end(const char *how, const void *found)
 {
 	close_log(how);
 	if (!found)
 		find_real_functions();
 }
 
-/* Not reached with any libc that has the function; these never return. */
+/* libc's functions never return, and every libc has them. */
 static __attribute__((noreturn)) void end_without_libc(int status)
 {
 	for (;;)
@@ -72,7 +74,7 @@ static __attribute__((noreturn)) void end_without_libc(int status)
 
 EXPORTED void abort(void)
 {
-	before_end("abort", (const void *)real_abort);
+	write_log_before_end("abort", (const void *)real_abort);
 	if (real_abort)
 		real_abort();
 	end_without_libc(134);
@@ -80,7 +82,7 @@ EXPORTED void abort(void)
 
 EXPORTED void __assert_fail(const char *assertion, const char *file, unsigned line, const char *function)
 {
-	before_end("assert", (const void *)real_assert_fail);
+	write_log_before_end("assert", (const void *)real_assert_fail);
 	if (real_assert_fail)
 		real_assert_fail(assertion, file, line, function);
 	end_without_libc(134);
@@ -88,7 +90,7 @@ EXPORTED void __assert_fail(const char *assertion, const char *file, unsigned li
 
 EXPORTED void _exit(int status)
 {
-	before_end("_exit", (const void *)real__exit);
+	write_log_before_end("_exit", (const void *)real__exit);
 	if (real__exit)
 		real__exit(status);
 	end_without_libc(status);
@@ -96,14 +98,17 @@ EXPORTED void _exit(int status)
 
 EXPORTED void _Exit(int status)
 {
-	before_end("_Exit", (const void *)real__Exit);
+	write_log_before_end("_Exit", (const void *)real__Exit);
 	if (real__Exit)
 		real__Exit(status);
 	end_without_libc(status);
 }
 
-/* Other libraries' destructors may still free memory after ours: their lines follow the totals, each at once. */
-__attribute__((destructor)) static void at_exit(void)
+/*
+ * Destructors of other libraries may free memory after ours. Their lines follow the totals and are
+ * written at once.
+ */
+__attribute__((destructor)) static void close_log_at_exit(void)
 {
 	spill_runtime_exit("exit");
 	spill_log_at_exit();

@@ -11,33 +11,33 @@
 #include "loaded_objects.h"
 #include "scratch.h"
 
-/* The vendor's library whatever its version or path, if it is loaded: never loaded by us (pitfall 1). */
-struct library {
+/* A vendor's library of any version and path. We never load it ourselves (pitfall 1). */
+struct vendor_library {
 	const char *prefix;
-	char *path; /* SPILL_SCRATCH bytes */
+	char *path; /* has SPILL_SCRATCH bytes */
 };
 
-static int visit(struct dl_phdr_info *info, size_t size, void *data)
+static int match_library(struct dl_phdr_info *info, size_t size, void *data)
 {
-	struct library *library = data;
+	struct vendor_library *library = data;
 	if (strncmp(spill_file_name(info->dlpi_name), library->prefix, strlen(library->prefix)) != 0)
 		return 0;
 	snprintf(library->path, SPILL_SCRATCH, "%s", info->dlpi_name);
 	return 1;
 }
 
-static void *from_library(const char *prefix, const char *symbol)
+static void *find_in_vendor_library(const char *prefix, const char *symbol)
 {
-	struct library library = {.prefix = prefix, .path = spill_scratch_take()};
-	void *handle = library.path && spill_loaded_objects_visit(visit, &library)
+	struct vendor_library library = {.prefix = prefix, .path = spill_scratch_take()};
+	void *handle = library.path && spill_loaded_objects_visit(match_library, &library)
 	                   ? dlopen(library.path, RTLD_LAZY | RTLD_NOLOAD)
 	                   : NULL;
 	spill_scratch_give_back(library.path);
-	/* The handle is kept: a vendor's driver that was unloaded under us would be worse than one that stays. */
+	/* The handle is never closed, so that the driver cannot be unloaded while we use it. */
 	return handle ? spill_real_dlsym()(handle, symbol) : NULL;
 }
 
-static const char *const prefixes[SPILL_DOMAINS] = {
+static const char *const library_prefixes[SPILL_DOMAINS] = {
     [SPILL_CUDA_DRIVER] = "libcuda.so",
     [SPILL_CUDA_RUNTIME] = "libcudart.so",
     [SPILL_HIP] = "libamdhip64.so",
@@ -46,50 +46,53 @@ static const char *const prefixes[SPILL_DOMAINS] = {
 
 void *spill_real_resolve(enum spill_domain domain, const char *symbol)
 {
-	void *found = from_library(prefixes[domain], symbol);
+	void *found = find_in_vendor_library(library_prefixes[domain], symbol);
 	return found ? found : spill_libc_symbol(symbol);
 }
 
-static void *real_driver(const struct spill_row *row)
+static void *find_driver_function(const struct spill_row *row)
 {
 	static _Atomic(void *) known[SPILL_HOOKS];
 	_Atomic(void *) *slot = &known[spill_row_index(row)];
 	void *real = atomic_load_explicit(slot, memory_order_acquire);
 	if (real)
 		return real;
-	/* RTLD_NEXT first: another preload behind us belongs in the chain. */
+	/* RTLD_NEXT first, because another preload behind us belongs in the chain. */
 	real = spill_libc_symbol(row->symbol);
 	if (!real)
-		real = from_library(prefixes[SPILL_CUDA_DRIVER], row->symbol);
+		real = find_in_vendor_library(library_prefixes[SPILL_CUDA_DRIVER], row->symbol);
 	if (real)
 		atomic_store_explicit(slot, real, memory_order_release);
 	return real;
 }
 
-/* What callers reached: by row and return address, forgotten at an unload. Entries never change once they are seen. */
+/*
+ * Real functions by row and return address. An unload makes them invalid. A published entry never
+ * changes.
+ */
 #define SLOTS 4096
 #define PROBES 32
 
-struct entry {
+struct cached_real {
 	const struct spill_row *row;
 	const void *caller;
 	unsigned unloads;
 	void *real;
 };
 
-static _Atomic(struct entry *) slots[SLOTS];
+static _Atomic(struct cached_real *) cached_reals[SLOTS];
 
 static size_t start_slot(const struct spill_row *row, const void *caller)
 {
 	return (((uintptr_t)caller + (uintptr_t)spill_row_index(row)) * 0x9e3779b97f4a7c15ull >> 52) % SLOTS;
 }
 
-static void *cached(const struct spill_row *row, const void *caller)
+static void *find_cached_real(const struct spill_row *row, const void *caller)
 {
 	size_t start = start_slot(row, caller);
 	for (size_t i = 0; i < PROBES; i++) {
-		const struct entry *entry =
-		    atomic_load_explicit(&slots[(start + i) % SLOTS], memory_order_acquire);
+		const struct cached_real *entry =
+		    atomic_load_explicit(&cached_reals[(start + i) % SLOTS], memory_order_acquire);
 		if (!entry)
 			return NULL;
 		if (entry->row == row && entry->caller == caller)
@@ -98,17 +101,20 @@ static void *cached(const struct spill_row *row, const void *caller)
 	return NULL;
 }
 
-/* An entry that is replaced stays allocated: another thread may be reading it. One per call site and unload. */
-static void cache(const struct spill_row *row, const void *caller, void *real)
+/*
+ * A replaced entry is never freed, because another thread may be reading it. That costs one entry a
+ * call site and unload.
+ */
+static void cache_real(const struct spill_row *row, const void *caller, void *real)
 {
-	struct entry *fresh = malloc(sizeof(*fresh));
+	struct cached_real *fresh = malloc(sizeof(*fresh));
 	size_t start = start_slot(row, caller);
 	if (!fresh)
 		return;
-	*fresh = (struct entry){row, caller, spill_unloads(), real};
+	*fresh = (struct cached_real){row, caller, spill_unloads(), real};
 	for (size_t i = 0; i < PROBES; i++) {
-		_Atomic(struct entry *) *slot = &slots[(start + i) % SLOTS];
-		struct entry *there = atomic_load(slot);
+		_Atomic(struct cached_real *) *slot = &cached_reals[(start + i) % SLOTS];
+		struct cached_real *there = atomic_load(slot);
 		bool usable = !there || (there->row == row && there->caller == caller) ||
 		              there->unloads != spill_unloads();
 		if (usable && atomic_compare_exchange_strong(slot, &there, fresh))
@@ -131,20 +137,23 @@ void *spill_real_beside(const void *address, const char *symbol)
 	return found;
 }
 
-static void *in_scope_of(const struct spill_row *row, const void *caller)
+static void *find_in_scope_of(const struct spill_row *row, const void *caller)
 {
 	void *real = spill_real_beside(caller, row->symbol);
 	return real && !spill_row_has_stub(row, real) ? real : NULL;
 }
 
-/* The last that a dlsym gave for the row: for callers that were handed the pointer by another library. */
-static _Atomic(void *) remembered[SPILL_HOOKS];
+/*
+ * The last answer of dlsym for each row. It serves callers that got the pointer from another
+ * library.
+ */
+static _Atomic(void *) last_from_dlsym[SPILL_HOOKS];
 
 /*
- * A caller that got the function from dlsym calls from many addresses of its library; the library's base stands for
- * all of them.
+ * A caller that got the function from dlsym calls from many addresses of its library. The library's
+ * base stands for all of them.
  */
-static const void *library_key(const void *caller)
+static const void *library_base_of(const void *caller)
 {
 	struct spill_loaded_object object;
 	return spill_loaded_object_of(caller, &object) ? (const void *)object.base : caller;
@@ -154,30 +163,31 @@ void spill_real_remember(const struct spill_row *row, const void *caller, void *
 {
 	if (row->domain == SPILL_CUDA_DRIVER)
 		return;
-	atomic_store(&remembered[spill_row_index(row)], real);
-	cache(row, library_key(caller), real);
+	atomic_store(&last_from_dlsym[spill_row_index(row)], real);
+	cache_real(row, library_base_of(caller), real);
 }
 
-static void *real_in_scope(const struct spill_row *row, const void *caller)
+static void *find_caller_function(const struct spill_row *row, const void *caller)
 {
-	void *real = cached(row, caller);
+	void *real = find_cached_real(row, caller);
 	if (real)
 		return real;
-	real = cached(row, library_key(caller));
+	real = find_cached_real(row, library_base_of(caller));
 	if (!real)
-		real = in_scope_of(row, caller);
+		real = find_in_scope_of(row, caller);
 	if (!real)
 		real = spill_libc_symbol(row->symbol);
 	if (!real)
-		real = atomic_load(&remembered[spill_row_index(row)]);
+		real = atomic_load(&last_from_dlsym[spill_row_index(row)]);
 	if (!real)
-		real = from_library(prefixes[row->domain], row->symbol);
+		real = find_in_vendor_library(library_prefixes[row->domain], row->symbol);
 	if (real)
-		cache(row, caller, real);
+		cache_real(row, caller, real);
 	return real;
 }
 
 void *spill_real(const struct spill_row *row, const void *caller)
 {
-	return row->domain == SPILL_CUDA_DRIVER ? real_driver(row) : real_in_scope(row, caller);
+	return row->domain == SPILL_CUDA_DRIVER ? find_driver_function(row)
+	                                        : find_caller_function(row, caller);
 }

@@ -1,6 +1,4 @@
-/*
- * The real functions behind the table's rows.
- */
+/* Finds the real functions behind the table's rows. */
 #ifndef SPILL_REAL_H
 #define SPILL_REAL_H
 
@@ -8,31 +6,38 @@
 
 #include "hooks.h"
 
-/* CUDA_ERROR_NOT_INITIALIZED, cudaErrorInitializationError, hipErrorNotInitialized: the library is not there. */
+/*
+ * CUDA_ERROR_NOT_INITIALIZED, cudaErrorInitializationError and hipErrorNotInitialized: the answer
+ * while the library is not loaded.
+ */
 #define SPILL_NOT_INITIALIZED 3
-/* The same of any domain: NVML_ERROR_UNINITIALIZED is 1. */
+/* The same for every domain; NVML_ERROR_UNINITIALIZED is 1. */
 #define SPILL_NOT_INITIALIZED_IN(domain) ((domain) == SPILL_NVML ? 1 : SPILL_NOT_INITIALIZED)
 
 /*
- * The vendor's function for `row` as `caller` (a return address) would reach it without us, or NULL if its library
- * is not loaded. Driver rows have one real function in a process. Runtime and HIP rows are found in the scope of the
- * calling library, because two runtimes can be loaded at once and RTLD_LOCAL hides them from RTLD_NEXT (pitfall 6).
+ * The function that `caller` (a return address) would reach without us. NULL: its library is not
+ * loaded. A driver row has one real function in a process. Runtime and HIP rows are searched from
+ * the calling library: two runtimes can be loaded at once, and RTLD_LOCAL hides them from RTLD_NEXT
+ * (pitfall 6).
  */
 void *spill_real(const struct spill_row *row, const void *caller);
 
-/* Remembers that `caller` got `real` for `row` from dlsym: its calls through the stub go there. */
+/* Remembers that dlsym gave `real` to `caller`, so that its calls through the stub go there. */
 void spill_real_remember(const struct spill_row *row, const void *caller, void *real);
 
-/* spill_resolve_fn for the engine's own use of the vendor's functions. */
+/* A spill_resolve_fn, for the engine's own calls to the vendor. */
 void *spill_real_resolve(enum spill_domain domain, const char *symbol);
 
 /*
- * The function `symbol` of the library that has that address, or of one that it depends on; NULL if there is none, or the address
- * is the main program's. Nothing is loaded.
+ * Finds `symbol` in the library at `address` or in one that it depends on. NULL: none has it, or
+ * the address is in the main program. Loads nothing.
  */
 void *spill_real_beside(const void *address, const char *symbol);
 
-/* As spill_real_resolve, asked once: `known`, NULL at first, keeps the answer, also that there is none. Any number of threads. */
+/*
+ * As spill_real_resolve, but asks once and keeps the answer in `known`, even a NULL. Any thread may
+ * call it.
+ */
 static inline void *spill_real_once(_Atomic(void *) *known, enum spill_domain domain, const char *symbol)
 {
 	static const char nowhere;

@@ -1,7 +1,7 @@
 /*
- * The stubs, generated from the table: for each row one function a way in, so that hits can be counted by way. A stub
- * fills in the request and runs the loop of request.h; all knowledge is in the engine. Rows that submit work have lighter
- * ones (work.h).
+ * The stubs, generated from the table. Each row has one function per way in, so that hits are
+ * counted by way. A stub fills in the request and runs the loop of request.h; the engine decides.
+ * Rows that submit work have lighter stubs (work.h).
  */
 #include <errno.h>
 
@@ -11,13 +11,12 @@
 #include "abi/hip.h"
 #include "abi/hip_later.h"
 #include "abi/nvml.h"
-#include "array_bytes.h"
+#include "descriptors.h"
 #include "graph_hints.h"
 #include "graph_access.h"
 #include "hooks.h"
 #include "layouts.h"
 #include "log.h"
-#include "lookup.h"
 #include "real.h"
 #include "process.h"
 #include "runtime.h"
@@ -25,19 +24,22 @@
 
 _Atomic uint64_t spill_row_hits[SPILL_HOOKS][SPILL_WAYS_COUNT];
 
-/* Room for the exit line with every row and way: `{"symbol":"…","way":"dlsym","count":18446744073709551615},` */
+/*
+ * Room for an exit line with every row and way:
+ * `{"symbol":"…","way":"dlsym","count":18446744073709551615},`
+ */
 #define HOOK(domain, ret, symbol, ...) +sizeof(#symbol) + 60
 static struct spill_hits exit_hits[SPILL_HOOKS * SPILL_WAYS_COUNT];
 static char exit_line[4096 + SPILL_WAYS_COUNT * (0
 #include "hooks.def"
                                                  )];
 
-static unsigned hits(void)
+static unsigned collect_hits(void)
 {
 #define X(id, name) name,
 	static const char *const ways[SPILL_WAYS_COUNT] = {SPILL_WAYS(X)};
 #undef X
-	unsigned count = 0, work = 0; /* rows of work in their own order */
+	unsigned count = 0, work = 0; /* work: index in enum spill_work */
 	for (int row = 0; row < SPILL_HOOKS; row++) {
 		bool counted = spill_rows[row].op == SPILL_OP_GATE;
 		for (int way = 0; way < SPILL_WAYS_COUNT; way++) {
@@ -55,7 +57,7 @@ static unsigned hits(void)
 
 static const struct spill_shim shim = {
     .symbols = {.resolve = spill_real_resolve, .beside = spill_real_beside},
-    .hits = hits,
+    .hits = collect_hits,
     .exit_hits = exit_hits,
     .exit_line = exit_line,
     .exit_line_size = sizeof(exit_line),
@@ -68,27 +70,27 @@ bool spill_shim_ready(void)
 	return spill_runtime_ready(&shim);
 }
 
-/* Of NVML's rows nothing starts: a monitor is no program that uses a GPU. */
-static bool ready(const struct spill_row *row)
+/* A call of NVML starts nothing, because a monitor does not use the GPU. */
+static bool is_ready_for(const struct spill_row *row)
 {
 	return row->domain == SPILL_NVML ? spill_runtime_started() : spill_runtime_ready(&shim);
 }
 
-static void *enter(struct spill_request *request)
+static void *begin_request(struct spill_request *request)
 {
 	const struct spill_row *row = &spill_rows[request->hook];
 	int error = errno;
 	atomic_fetch_add_explicit(&spill_row_hits[request->hook][request->way], 1, memory_order_relaxed);
 	if (request->other_op)
 		request->op = request->other_op;
-	request->pass = spill_thread.depth || !ready(row);
+	request->pass = spill_thread.depth || !is_ready_for(row);
 	void *real = spill_real(row, request->caller);
 	request->real = real;
 	errno = error;
 	return real;
 }
 
-/* Fills in a node of any type: one that allocates, one that frees, or neither. */
+/* Describes a graph node that allocates, frees, or does neither. */
 #define GRAPH_NODE(params, allocates, frees) \
 	.bytes = params && params->type == allocates ? params->alloc.bytesize : 0, \
 	.out = params && params->type == allocates ? &params->alloc.dptr : NULL, \
@@ -109,7 +111,7 @@ static void *enter(struct spill_request *request)
 		    .caller = __builtin_return_address(0), \
 		    __VA_ARGS__, \
 		}; \
-		real_function *real = (real_function *)enter(&request); \
+		real_function *real = (real_function *)begin_request(&request); \
 		if (!real) \
 			return (ret)SPILL_NOT_INITIALIZED_IN(SPILL_##domain_); \
 		if (spill_layouts_end_with(SPILL_OP_##op_)) \
@@ -126,7 +128,7 @@ static void *enter(struct spill_request *request)
 		return (ret)request.result; \
 	}
 
-/* The exported symbol needs a declaration; the other two are reached by address alone. */
+/* Only the exported symbol needs a declaration. The other two are reached by address. */
 #define HOOK(domain, ret, symbol, base, since, variant, op, params, args, ...) \
 	__attribute__((visibility("default"))) ret symbol params; \
 	STUB(, symbol, LINK, domain, ret, symbol, variant, op, params, args, __VA_ARGS__) \
@@ -159,8 +161,8 @@ const struct spill_row spill_rows[SPILL_HOOKS] = {
 #include "hooks.def"
 };
 
-/* All that happens in a process that makes no GPU call: one fstat. */
-__attribute__((constructor)) static void load(void)
+/* A process without GPU calls does nothing but this fstat. */
+__attribute__((constructor)) static void remember_stderr(void)
 {
 	spill_stderr_remember();
 }

@@ -1,14 +1,18 @@
 /*
- * For torch.cuda.memory.CUDAPluggableAllocator("libspill.so", "spill_malloc", "spill_free"), whether the library is
- * preloaded or only loaded by that call (docs/pytorch.md).
+ * spill_malloc and spill_free for torch.cuda.memory.CUDAPluggableAllocator("libspill.so",
+ * "spill_malloc", "spill_free"). The library may be preloaded, or loaded by that call alone
+ * (docs/pytorch.md).
  *
- * How PyTorch calls them (torch/csrc/cuda/CUDAPluggableAllocator.h): the device is an ordinal of the runtime's, whose
- * context need not be current in an autograd thread; the stream is the current one, NULL for the legacy default
- * stream; no caching in front of us, so that every tensor comes here; the free gets the bytes, device and stream of
- * the allocation, from any thread, at process exit too. A NULL is not looked at there.
+ * How PyTorch calls them (torch/csrc/cuda/CUDAPluggableAllocator.h):
+ * - The device is an ordinal of the runtime. Its context may not be current in an autograd thread.
+ * - The stream is the current one. NULL is the legacy default stream.
+ * - PyTorch caches nothing in front of us, so every tensor comes here.
+ * - The free passes the bytes, device and stream of the allocation. Any thread may call it, even at
+ *   exit.
+ * - PyTorch does not check for a NULL.
  *
- * Memory comes in stream order from a pool of ours on the device that keeps what it has, which makes it as fast as a
- * cache; all else is as for any request of the program. Where the vendor has no pools it is plain memory.
+ * Memory comes in stream order from a pool of ours, which keeps freed memory and is as fast as a
+ * cache. Without pools it is plain memory. Everything else works as for any request.
  */
 #include <stdatomic.h>
 
@@ -23,8 +27,11 @@
 EXPORTED void *spill_malloc(size_t bytes, int device, void *stream);
 EXPORTED void spill_free(void *pointer, size_t bytes, int device, void *stream);
 
-/* The vendor whose library is loaded; NULL if none is. An answer stays: a driver is not unloaded. */
-static const struct spill_backend *vendor(bool ready, enum spill_domain *domain)
+/*
+ * The vendor whose library is loaded, or NULL. The answer never changes, because no driver is
+ * unloaded.
+ */
+static const struct spill_backend *loaded_vendor(bool ready, enum spill_domain *domain)
 {
 	static const struct {
 		const struct spill_backend *backend;
@@ -46,26 +53,27 @@ static const struct spill_backend *vendor(bool ready, enum spill_domain *domain)
 	return ready ? spill_backend_for(*domain) : vendors[found].backend;
 }
 
-/* One call from either side. */
-struct call {
+/* One call of spill_malloc or spill_free. */
+struct torch_call {
 	const struct spill_backend *backend;
-	struct spill_vendor_pool *pool; /* ours on the device; NULL: plain memory */
+	struct spill_vendor_pool *pool; /* our own pool on the device; NULL: plain memory */
 	void *before;
 	struct spill_request request;
 };
 
 /*
- * Makes the device's context current, as the runtime would. What is captured is passed through: the vendor makes it a
- * node of the graph; captures are asked for here because a library that is not preloaded sees none begin.
+ * Makes the device's context current, as the runtime would. A captured call passes through, and the
+ * vendor makes a graph node of it. This asks for captures, because a library that is not preloaded
+ * sees none begin.
  */
-static bool enter(struct call *call, int device)
+static bool enter_device(struct torch_call *call, int device)
 {
 	const char *error;
 	bool ready = spill_shim_ready() && !spill_thread.depth;
-	call->backend = vendor(ready, &call->request.domain);
-	if (!call->backend || call->backend->device_enter(device, &call->before))
+	call->backend = loaded_vendor(ready, &call->request.domain);
+	if (!call->backend || call->backend->devices->enter(device, &call->before))
 		return false;
-	bool captured = call->backend->capturing && call->backend->capturing(call->request.stream);
+	bool captured = call->backend->streams->capturing(call->request.stream);
 	call->pool =
 	    spill_vendor_pool_ours(call->backend, device, SPILL_PLACE_DEVICE, SPILL_LOCATION_NONE, &error);
 	call->request.pool = call->pool ? spill_vendor_pool_handle(call->pool) : NULL;
@@ -76,7 +84,7 @@ static bool enter(struct call *call, int device)
 void *spill_malloc(size_t bytes, int device, void *stream)
 {
 	uint64_t address = 0;
-	struct call call = {
+	struct torch_call call = {
 	    .request = {.api = "spill_malloc",
 	                .caller = __builtin_return_address(0),
 	                .out = &address,
@@ -84,31 +92,31 @@ void *spill_malloc(size_t bytes, int device, void *stream)
 	                .stream = stream},
 	};
 	struct spill_request *request = &call.request;
-	if (!bytes || !enter(&call, device))
+	if (!bytes || !enter_device(&call, device))
 		return NULL;
 	request->op = call.pool ? SPILL_OP_ALLOC_ASYNC : SPILL_OP_ALLOC;
 	while (spill_request_next(request))
 		request->result =
-		    call.pool ? call.backend->pool_alloc(request->pool, bytes, stream, false, &address)
-		              : call.backend->device_alloc(bytes, &address);
-	call.backend->device_leave(call.before);
+		    call.pool ? call.backend->pools->alloc(request->pool, bytes, stream, false, &address)
+		              : call.backend->memory->device_alloc(bytes, &address);
+	call.backend->devices->leave(call.before);
 	return request->result ? NULL : (void *)(uintptr_t)address;
 }
 
 void spill_free(void *pointer, size_t bytes, int device, void *stream)
 {
-	struct call call = {
+	struct torch_call call = {
 	    .request = {.api = "spill_free",
 	                .caller = __builtin_return_address(0),
 	                .ptr = (uintptr_t)pointer,
 	                .stream = stream},
 	};
 	struct spill_request *request = &call.request;
-	if (!pointer || !enter(&call, device))
+	if (!pointer || !enter_device(&call, device))
 		return;
 	request->op = call.pool ? SPILL_OP_FREE_ASYNC : SPILL_OP_FREE;
 	while (spill_request_next(request))
-		request->result = call.pool ? call.backend->pool_free(request->ptr, stream, false)
-		                            : call.backend->device_free(request->ptr);
-	call.backend->device_leave(call.before);
+		request->result = call.pool ? call.backend->pools->free(request->ptr, stream, false)
+		                            : call.backend->memory->device_free(request->ptr);
+	call.backend->devices->leave(call.before);
 }

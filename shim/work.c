@@ -24,14 +24,15 @@ void spill_work_wanted(const struct spill_row *row)
 void *spill_work_begin(enum spill_hook hook, enum spill_work work, enum spill_way way)
 {
 	int error = errno;
-	bool nested = spill_thread.depth > 0; /* also while we start on this thread */
+	bool nested = spill_thread.depth > 0; /* also while this thread starts the library */
 	bool ready = !nested && spill_shim_ready();
 	if (ready && !spill_gate_self)
 		spill_gate_join(SPILL_WORK_COUNTERS);
-	/* Who is off writes no totals. */
+	/* With libspill off there is no exit line. */
 	if ((ready || nested) && !spill_gate_self)
 		atomic_fetch_add_explicit(&spill_row_hits[hook][way], 1, memory_order_relaxed);
-	spill_work_wanted(&spill_rows[hook]); /* linked, it was never looked up */
+	/* a linked function needs no look-up, so it is checked here */
+	spill_work_wanted(&spill_rows[hook]);
 	void *real = spill_real(&spill_rows[hook], NULL);
 	if (real)
 		atomic_store_explicit(&spill_work_real[work], real, memory_order_release);
@@ -40,10 +41,10 @@ void *spill_work_begin(enum spill_hook hook, enum spill_work work, enum spill_wa
 }
 
 /*
- * A refused launch of a graph with memory of its own loses to the device what it had got (docs/adr/0015). So it is
- * asked again once, and only with room for all of it. Other graphs need no room when they are launched.
+ * A refused launch of a graph that allocates leaks the memory that it got (docs/adr/0015). So it is
+ * tried again only once, with room for all of its memory. Other graphs need no room at launch.
  */
-static bool may_lose(enum spill_hook hook)
+static bool loses_memory_if_refused(enum spill_hook hook)
 {
 	return (hook == SPILL_HOOK_cuGraphLaunch || hook == SPILL_HOOK_cuGraphLaunch_ptsz ||
 	        hook == SPILL_HOOK_cuGraphUpload || hook == SPILL_HOOK_cuGraphUpload_ptsz) &&
@@ -53,9 +54,9 @@ static bool may_lose(enum spill_hook hook)
 bool spill_work_room(enum spill_hook hook, int result, const void *graph, const void *caller,
                      unsigned attempt)
 {
-	bool loses = may_lose(hook);
+	bool loses = loses_memory_if_refused(hook);
 	uint64_t whole = loses && graph ? spill_graph_access_memory(graph) : 0;
-	/* A call of our own: whoever makes room is on this stack. */
+	/* Not inside a call of our own: this thread may be making room already. */
 	if (spill_thread.depth || (loses && (attempt || !whole)))
 		return false;
 	int error = errno;

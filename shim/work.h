@@ -1,8 +1,10 @@
 /*
- * Stubs of GATE rows (hooks_cuda_work.def): they pass the gate, call the real function once and count, in a few
- * nanoseconds on top of the driver's own time. No request, no lock-prefixed instruction, no call but the driver's. What is
- * rare (the first call of a thread or row, libspill off, a closed gate, out of memory) is behind functions of work.c, and what is
- * wanted only while memory is elsewhere (what a call is going to use) behind one of hints.c.
+ * Stubs for GATE rows, which submit work (hooks_cuda_work.def). A stub passes the gate, calls the
+ * real function and counts. It adds a few nanoseconds: it makes no request, uses no locked
+ * instruction and makes no other call.
+ *
+ * Rare cases are functions of work.c: the first call of a thread or row, libspill off, a closed
+ * gate, out of memory. Hints are read only while memory is on the host (hints.c).
  */
 #ifndef SPILL_WORK_H
 #define SPILL_WORK_H
@@ -23,10 +25,10 @@ enum spill_work {
 	SPILL_WORKS
 };
 
-/* The driver's functions, by enum spill_work, once they have been called; one for the whole process (real.h). */
+/* The driver's functions by enum spill_work, set at the first call. */
 extern _Atomic(void *) spill_work_real[SPILL_WORKS];
 
-#define SPILL_WORK_COUNTERS (SPILL_WORKS * SPILL_WAYS_COUNT) /* of each thread */
+#define SPILL_WORK_COUNTERS (SPILL_WORKS * SPILL_WAYS_COUNT) /* per thread */
 
 static inline unsigned spill_work_counter(unsigned work, enum spill_way way)
 {
@@ -34,28 +36,28 @@ static inline unsigned spill_work_counter(unsigned work, enum spill_way way)
 }
 
 /*
- * Somebody gets at the row, or calls it: nothing is made movable from then on if its work cannot use chunks. The first to
- * look it up is early enough where no memory was made movable before.
+ * The program looked up the row's function, or called it. Some work cannot use chunks: after this
+ * call nothing is made movable.
  */
 void spill_work_wanted(const struct spill_row *row);
 
 /*
- * The slow beginning of a call: finds the real function (NULL: there is no driver) and, unless libspill is off, has the
- * thread join the gate; else counts the call itself where it counts. Keeps errno.
+ * The slow begin of a call. Finds the real function; NULL: there is no driver. Adds the thread to
+ * the gate. If it cannot, counts the call in spill_row_hits. Keeps errno.
  */
 void *spill_work_begin(enum spill_hook hook, enum spill_work work, enum spill_way way);
 
 /*
- * The driver has refused the work for the `attempt`-th time: is it to be asked again? `graph`: the executable
- * graph that is launched, or NULL. Keeps errno.
+ * True if the driver should be asked again after its refusal number `attempt`, because room was
+ * made. `graph`: the executable graph of the launch, or NULL. Keeps errno.
  */
 bool spill_work_room(enum spill_hook hook, int result, const void *graph, const void *caller,
                      unsigned attempt);
 
-/* CUDA_ERROR_OUT_OF_MEMORY: the driver may do the work once room is made for it. */
+/* CUDA_ERROR_OUT_OF_MEMORY: the driver may accept the work after room was made. */
 #define SPILL_WORK_FULL 2
 
-/* The call itself, with room made for it as often as that helps. */
+/* Calls the driver, and again after each time that room was made. */
 #define SPILL_WORK_CALL(symbol, args, graph) \
 	do { \
 		outer = self && spill_gate_enter(self); \
@@ -66,7 +68,7 @@ bool spill_work_room(enum spill_hook hook, int result, const void *graph, const 
 	         spill_work_room(SPILL_HOOK_##symbol, (int)result, graph, __builtin_return_address(0), \
 	                         attempt++))
 
-/* Somebody wants to know what the call uses, and it is the program's own, outermost call. */
+/* True if hints are wanted and this is the program's own outermost call. */
 static inline bool spill_work_followed(const struct spill_gate_thread *self)
 {
 	return __builtin_expect(atomic_load_explicit(&spill_follow_wanted, memory_order_relaxed), 0) &&
@@ -98,7 +100,7 @@ static inline bool spill_work_followed(const struct spill_gate_thread *self)
 
 #define SPILL_WORK_STUB(...) SPILL_WORK_STUB_WITH(, NULL, __VA_ARGS__)
 
-/* With the hint's initialisers behind. */
+/* The last arguments are the hint's initialisers. */
 #define SPILL_HINTED_STUB(linkage, function, way, ret, symbol, params, args, ...) \
 	SPILL_WORK_STUB_WITH( \
 	    if (spill_work_followed(self)) { \

@@ -165,8 +165,7 @@ static void use_numa_node(int node)
 	spill_note("host-numa", text);
 }
 
-_Static_assert(sizeof(struct spill_log_device[SPILL_DEVICES]) <= SPILL_SCRATCH,
-               "the devices fit into a scratch buffer");
+_Static_assert(sizeof(struct spill_log_device[SPILL_DEVICES]) <= SPILL_SCRATCH, "the devices fit into a scratch buffer");
 
 /* Opens the log with its start line. pre: the vendor's driver is initialised */
 static void open_log(const struct spill_backend *backend)
@@ -180,13 +179,13 @@ static void open_log(const struct spill_backend *backend)
 	    .backend = backend->name,
 	    .driver_version = backend->driver_version(),
 	    .devices = devices,
-	    .device_count = devices ? backend->devices(devices, SPILL_DEVICES) : 0,
+	    .device_count = devices ? backend->devices->list(devices, SPILL_DEVICES) : 0,
 	    .options = runtime.config.options,
 	    .option_count = runtime.config.option_count,
 	};
 	for (unsigned i = 0; i < line.device_count; i++)
 		devices[i].memory =
-		    spill_policy_memory(&runtime.config.policy, backend->capabilities((int)i));
+		    spill_policy_memory(&runtime.config.policy, backend->devices->capabilities((int)i));
 	runtime.shim->note_bypass();
 	if (spill_publish_begin(&runtime.log_opened)) {
 		runtime.owner = getpid();
@@ -203,6 +202,8 @@ static void start(void)
 {
 	const struct spill_shim *shim = runtime.shim;
 	spill_registry_use(&shim->symbols);
+	spill_registry_use_backend(SPILL_CUDA_DRIVER, &spill_backend_cuda);
+	spill_registry_use_backend(SPILL_HIP, &spill_backend_hip);
 	spill_gate_use(shim->counters, spill_engine_maintain);
 	spill_chunked_observe(spill_follow_moved);
 	spill_engine_on_memory_call(open_log);

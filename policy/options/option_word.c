@@ -8,7 +8,7 @@
 _Static_assert(sizeof(enum spill_mode) == sizeof(unsigned) &&
                    sizeof(enum spill_location) == sizeof(unsigned) &&
                    sizeof(enum spill_log_level) == sizeof(unsigned) &&
-                   sizeof(enum spill_retry_state_first) == sizeof(unsigned) &&
+                   sizeof(enum spill_honest_first) == sizeof(unsigned) &&
                    sizeof(enum spill_switch) == sizeof(unsigned) &&
                    sizeof(enum spill_meminfo_report) == sizeof(unsigned) &&
                    sizeof(enum spill_rule_place) == sizeof(unsigned) &&

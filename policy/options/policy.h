@@ -32,7 +32,7 @@ enum spill_log_stderr { SPILL_STDERR_FIRST, SPILL_STDERR_ALL, SPILL_STDERR_OFF }
 enum spill_switch { SPILL_SWITCH_AUTO, SPILL_SWITCH_ON, SPILL_SWITCH_OFF };
 
 /* Whether the first out of memory surfaces before anything is spilled for it (retry.h). */
-enum spill_retry_state_first { SPILL_HONEST_AUTO, SPILL_HONEST_ON, SPILL_HONEST_OFF };
+enum spill_honest_first { SPILL_HONEST_AUTO, SPILL_HONEST_ON, SPILL_HONEST_OFF };
 
 /* The free and total memory that the program is told (meminfo.h). */
 enum spill_meminfo_report { SPILL_MEMINFO_HONEST, SPILL_MEMINFO_LIMIT, SPILL_MEMINFO_SPILL };
@@ -76,7 +76,7 @@ struct spill_policy {
 	uint64_t movable_wait_us;
 	enum spill_switch movable_follow;
 	struct spill_amount host_ahead;
-	enum spill_retry_state_first honest_first;
+	enum spill_honest_first honest_first;
 	uint64_t honest_window_us;
 	struct spill_managed_advice advice;
 	enum spill_meminfo_report meminfo_report;

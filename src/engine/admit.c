@@ -59,7 +59,7 @@ static struct spill_fallback decide_fallback(struct spill_request *request)
 	const struct spill_policy *policy = spill_process_policy();
 	struct spill_ask ask = policy_question(request);
 	struct spill_full_view view = {
-	    .capabilities = admission->backend->capabilities(request->device),
+	    .capabilities = admission->backend->devices->capabilities(request->device),
 	    .capped = admission->capped,
 	    .capturing = spill_engine_in_capture(request),
 	    .any_capture = spill_capture_any(),
@@ -99,7 +99,7 @@ static void surface_oom(struct spill_request *request, uint64_t free, uint64_t t
 	if (request->admission.kind->refused && request->result == 0)
 		request->admission.kind->refused(request);
 	request->result =
-	    backend->raise_out_of_memory ? backend->raise_out_of_memory() : backend->out_of_memory;
+	    backend->last_error ? backend->last_error->raise_out_of_memory() : backend->out_of_memory;
 }
 
 /* The device has less to give now, so the reserve is looked after. */
@@ -117,8 +117,8 @@ static void finish_served(struct spill_request *request)
 {
 	const struct spill_backend *backend = request->admission.backend;
 	spill_retry_state_succeeded(request);
-	if (backend->forget_error && request->admission.last_error == 0)
-		backend->forget_error();
+	if (backend->last_error && request->admission.last_error == 0)
+		backend->last_error->forget();
 	request->result = 0;
 	spill_rules_return(request);
 	keep_reserve(request);
@@ -144,7 +144,7 @@ static bool take_fallback(struct spill_request *request)
 	struct spill_admission *admission = &request->admission;
 	const struct spill_backend *backend = admission->backend;
 	uint64_t free = 0, total = 0;
-	backend->memory(request->device, &free, &total);
+	backend->devices->memory(request->device, &free, &total);
 	/* Decided again each time, because a stream may have begun to capture. */
 	admission->fallback = decide_fallback(request);
 	admission->full = true;
@@ -278,7 +278,7 @@ static void refuse_by_rule(struct spill_request *request)
 {
 	uint64_t free = 0, total = 0;
 	spill_admit_refused_by(request, request->admission.decision.refused_by);
-	request->admission.backend->memory(request->device, &free, &total);
+	request->admission.backend->devices->memory(request->device, &free, &total);
 	surface_oom(request, free, total);
 }
 
@@ -365,8 +365,8 @@ bool spill_admit(struct spill_request *request, const struct spill_alloc_kind_op
 		return handle_answer(request);
 	request->admission.kind = kind;
 	request->admission.backend = backend;
-	if (backend && backend->peek_error)
-		request->admission.last_error = backend->peek_error();
+	if (backend && backend->last_error)
+		request->admission.last_error = backend->last_error->peek();
 	request->pass = !backend || !kind->prepare(request, backend);
 	if (request->pass)
 		return spill_engine_pass(request);

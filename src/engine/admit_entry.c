@@ -61,7 +61,7 @@ bool spill_admit_record(struct spill_request *request, struct spill_allocation *
 	/* A place that a rule chose does not mean that the device is full. */
 	if (!request->admission.at_once && spill_ledger_is_spill(allocation))
 		if (spill_reserve_begin(request->device))
-			spill_gate_call_me();
+			spill_gate_want_maintenance();
 	spill_report_alloc(request, allocation, reason);
 	return true;
 }
@@ -112,7 +112,7 @@ static bool prepare_counted(struct spill_request *request, const struct spill_ba
 {
 	bool has_memory = request->op == SPILL_OP_REGISTER ? request->ptr != 0 : request->out != NULL;
 	return backend && has_memory && request->bytes &&
-	       backend->current(&request->device, &request->context);
+	       backend->devices->current(&request->device, &request->context);
 }
 
 bool spill_engine_account(struct spill_request *request)

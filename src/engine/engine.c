@@ -130,7 +130,7 @@ void spill_engine_maintain(void)
 	     follow = spill_follow_maintain();
 	spill_ours_end(cancel);
 	if (reserve || promote || follow)
-		spill_gate_call_me();
+		spill_gate_want_maintenance();
 }
 
 const char *spill_engine_api(const struct spill_request *request)

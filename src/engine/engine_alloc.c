@@ -29,7 +29,7 @@ static uint64_t *out_pointer(struct spill_request *request)
 static bool prepare_rows(struct spill_request *request, const struct spill_backend *backend)
 {
 	const struct spill_pitched_arguments *pitched = &request->pitched;
-	uint64_t pitch = backend->pitch ? backend->pitch(pitched->width) : 0;
+	uint64_t pitch = backend->memory->pitch(pitched->width);
 	return pitch >= pitched->width && !__builtin_mul_overflow(pitch, pitched->height, &request->bytes) &&
 	       !__builtin_mul_overflow(request->bytes, pitched->depth, &request->bytes);
 }
@@ -37,9 +37,9 @@ static bool prepare_rows(struct spill_request *request, const struct spill_backe
 static bool prepare_alloc(struct spill_request *request, const struct spill_backend *backend)
 {
 	if (!request->out || (request->pitched.out_pitch && !prepare_rows(request, backend)) ||
-	    !request->bytes || !backend->current(&request->device, &request->context))
+	    !request->bytes || !backend->devices->current(&request->device, &request->context))
 		return false;
-	request->admission.weight = backend->footprint(request->bytes);
+	request->admission.weight = backend->memory->footprint(request->bytes);
 	return true;
 }
 
@@ -59,7 +59,7 @@ static void store_result(struct spill_request *request, const struct spill_backe
 	const struct spill_pitched_arguments *pitched = &request->pitched;
 	*out_pointer(request) = ptr;
 	if (pitched->out_pitch)
-		*pitched->out_pitch = backend->pitch(pitched->width);
+		*pitched->out_pitch = backend->memory->pitch(pitched->width);
 	if (pitched->out_width)
 		*pitched->out_width = pitched->width;
 	if (pitched->out_height)
@@ -82,7 +82,7 @@ static void enlist_chunks(struct spill_request *request, const struct spill_allo
 		chunked->stays_from = chunked->base.held.device;
 	bool owed = chunked->owed = spill_chunked_away(chunked) > 0;
 	spill_chunked_enlist(chunked);
-	spill_gate_call_me();
+	spill_gate_want_maintenance();
 	if (owed)
 		spill_promote_wanted();
 }
@@ -153,7 +153,7 @@ static void store_refused(struct spill_request *request)
 	if (backend->clears_pointer)
 		*out_pointer(request) = 0;
 	if (request->pitched.out_pitch)
-		*request->pitched.out_pitch = backend->pitch(request->pitched.width);
+		*request->pitched.out_pitch = backend->memory->pitch(request->pitched.width);
 }
 
 /*

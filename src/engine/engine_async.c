@@ -9,7 +9,6 @@
  */
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "account.h"
 #include "admit.h"
@@ -33,7 +32,7 @@ static uint64_t *out_pointer(struct spill_request *request)
 static void *pool_of(const struct spill_request *request, const struct spill_backend *backend)
 {
 	void *handle = request->pool;
-	if (!handle && backend->pool_current(request->device, &handle))
+	if (!handle && backend->pools->current(request->device, &handle))
 		return NULL;
 	return handle;
 }
@@ -41,8 +40,8 @@ static void *pool_of(const struct spill_request *request, const struct spill_bac
 /* A wrong stream is the vendor's to refuse. To look up its owner costs less than the request. */
 static bool prepare_ordered(struct spill_request *request, const struct spill_backend *backend)
 {
-	return request->out && request->bytes && backend->stream_owner &&
-	       !backend->stream_owner(request->stream, &request->device, &request->context);
+	return request->out && request->bytes && backend->pools &&
+	       !backend->streams->owner(request->stream, &request->device, &request->context);
 }
 
 /*
@@ -73,10 +72,10 @@ static uint64_t find_growth(struct spill_request *request, const struct spill_ba
 	uint64_t *reserved_before = &request->admission.reserved_before;
 	void *handle = pool_of(request, backend);
 	uint64_t unused = 0;
-	if (handle && backend->pool_unused && !spill_reserve_is_closed(request->device))
-		backend->pool_unused(handle, &unused);
+	if (handle && !spill_reserve_is_closed(request->device))
+		backend->pools->unused(handle, &unused);
 	uint64_t bytes = spill_vendor_pool_growth(request->bytes, unused, SPILL_UNLIMITED);
-	if (!bytes && handle && backend->pool_reserved(handle, reserved_before))
+	if (!bytes && handle && backend->pools->reserved(handle, reserved_before))
 		*reserved_before = 0;
 	return bytes;
 }
@@ -101,15 +100,15 @@ static void wait_for_stream(struct spill_request *request, const struct spill_ba
 	void *event = NULL;
 	uint64_t end = spill_clock_ns() + STREAM_NS;
 	int cancel;
-	if (!backend->event_record || backend->event_record(request->device, request->context,
-	                                                    request->stream, request->per_thread, &event))
+	if (!backend->events || backend->events->record(request->device, request->context, request->stream,
+	                                                request->per_thread, &event))
 		return;
 	/* The vendor's call is no cancellation point. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	while (!backend->event_passed(request->device, request->context, event) && spill_clock_ns() < end)
-		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+	while (!backend->events->passed(request->device, request->context, event) && spill_clock_ns() < end)
+		spill_clock_sleep(POLL_NS);
 	pthread_setcancelstate(cancel, NULL);
-	backend->event_destroy(request->device, request->context, event);
+	backend->events->destroy(request->device, request->context, event);
 }
 
 /* Did the pool grow although it had enough, so that the device has less free than its reserve? */
@@ -118,7 +117,7 @@ static bool took_from_reserve(struct spill_request *request, const struct spill_
 	uint64_t reserved = 0, before = request->admission.reserved_before;
 	void *handle = before ? pool_of(request, backend) : NULL;
 	request->admission.reserved_before = 0;
-	return handle && !spill_capture_any() && !backend->pool_reserved(handle, &reserved) &&
+	return handle && !spill_capture_any() && !backend->pools->reserved(handle, &reserved) &&
 	       reserved > before && spill_reserve_fell(backend, request->device);
 }
 
@@ -130,7 +129,7 @@ static bool accept_growth(struct spill_request *request, const struct spill_back
 	admission->short_of_reserve = !over_limit && took_from_reserve(request, backend);
 	if ((!over_limit && !admission->short_of_reserve) || spill_process_observes())
 		return true;
-	backend->pool_free(*out_pointer(request), request->stream, request->per_thread);
+	backend->pools->free(*out_pointer(request), request->stream, request->per_thread);
 	if (admission->pool)
 		spill_vendor_pool_freed(admission->pool, request->bytes);
 	if (admission->short_of_reserve)
@@ -148,7 +147,7 @@ static struct spill_allocation describe_ordered(struct spill_request *request,
 	struct spill_allocation allocation = spill_admit_describe(request, backend);
 	allocation.ptr = ptr;
 	allocation.ordered = true;
-	allocation.outlives = backend->pools_outlive_contexts;
+	allocation.outlives = backend->pools->outlive_contexts;
 	return allocation;
 }
 
@@ -193,8 +192,8 @@ static struct spill_placement *take_piece(const struct spill_request *request, s
 		free(piece);
 		return NULL;
 	}
-	int result = backend->pool_alloc(spill_vendor_pool_handle(pool), place_request->bytes,
-	                                 request->stream, request->per_thread, &ptr);
+	int result = backend->pools->alloc(spill_vendor_pool_handle(pool), place_request->bytes,
+	                                   request->stream, request->per_thread, &ptr);
 	if (result) {
 		spill_vendor_pool_retract(pool, place_request->bytes, charged);
 		free(piece);
@@ -255,7 +254,7 @@ static bool can_come_from_pool(const struct spill_managed_advice *advice)
 static void undo_placement(const struct spill_request *request, struct spill_placement *placement)
 {
 	if (placement->by_vendor)
-		placement->backend->pool_free(placement->ptr, request->stream, request->per_thread);
+		placement->backend->pools->free(placement->ptr, request->stream, request->per_thread);
 	spill_placement_release(placement, false);
 }
 
@@ -315,7 +314,7 @@ static bool count_off_device(struct spill_request *request, const struct spill_b
 /* Graphs take their memory at launch, on the device, by no hooked call. So it is only counted. */
 static void count_graph_memory(struct spill_request *request, const struct spill_backend *backend)
 {
-	if (backend && backend->current(&request->device, &request->context))
+	if (backend && backend->devices->current(&request->device, &request->context))
 		spill_vendor_pool_graphs(backend, request->device);
 }
 
@@ -364,7 +363,7 @@ bool spill_engine_pool(struct spill_request *request)
 {
 	const struct spill_backend *backend = spill_backend_for(request->domain);
 	if (request->step++ == 0) {
-		request->pass = !backend || !backend->pool_place;
+		request->pass = !backend || !backend->pools;
 		/* The pool leaves the list before it ends: afterwards another pool may have its handle. */
 		if (!request->pass && request->op == SPILL_OP_POOL_DESTROY)
 			request->destroyed = spill_vendor_pool_destroyed(backend, request->pool);
@@ -372,8 +371,8 @@ bool spill_engine_pool(struct spill_request *request)
 	}
 	if (request->op == SPILL_OP_POOL_CREATE && request->result == 0 && request->properties) {
 		int device = 0;
-		backend->current(&device, &request->context);
-		enum spill_place place = backend->pool_place(request->properties, &device);
+		backend->devices->current(&device, &request->context);
+		enum spill_place place = backend->pools->place(request->properties, &device);
 		spill_vendor_pool_created(backend, *(void **)request->out, place, device);
 	} else if (request->op == SPILL_OP_POOL_DESTROY && request->result) {
 		spill_vendor_pool_alive(request->destroyed, request->pool);

@@ -90,7 +90,7 @@ static struct spill_placement *take_for_deferral(struct spill_request *request,
  */
 static void free_now(struct spill_request *request, struct spill_allocation *allocation)
 {
-	if (allocation->ordered && allocation->backend->pools_outlive_contexts) {
+	if (allocation->ordered && allocation->backend->pools->outlive_contexts) {
 		spill_deferred_give(take_for_deferral(request, allocation));
 		return;
 	}
@@ -112,16 +112,16 @@ static void free_in_order(struct spill_request *request, struct spill_allocation
 {
 	const struct spill_backend *backend = allocation->backend;
 	struct spill_placement *placement = allocation->placement;
-	if (!backend->event_record) {
+	if (!backend->events) {
 		free_now(request, allocation);
 		return;
 	}
 	request->result =
-	    backend->stream_owner(request->stream, &placement->event_device, &placement->event_context);
+	    backend->streams->owner(request->stream, &placement->event_device, &placement->event_context);
 	if (!request->result)
 		request->result =
-		    backend->event_record(placement->event_device, placement->event_context, request->stream,
-		                          request->per_thread, &placement->event);
+		    backend->events->record(placement->event_device, placement->event_context,
+		                            request->stream, request->per_thread, &placement->event);
 	placement->order =
 	    (struct spill_stream_order){spill_engine_stream(request), placement->event_context};
 	placement->event_generation = spill_context_generation();
@@ -184,15 +184,15 @@ static void end_all(struct spill_request *request, const struct spill_context_en
 	struct spill_allocation *allocation;
 	void *others[SPILL_CONTEXTS];
 	spill_move_context_ended(context_end);
-	if (backend->context_ended)
-		backend->context_ended(context_end);
+	if (backend->contexts)
+		backend->contexts->ended(context_end);
 	while ((allocation = spill_ledger_take_of(context_end)) != NULL) {
 		release_placement(allocation, true);
 		finish_free(request, allocation, reason);
 	}
 	spill_deferred_context_ended(context_end);
 	spill_shared_chunks_context_ended(context_end);
-	if (!backend->pools_outlive_contexts)
+	if (!backend->pools || !backend->pools->outlive_contexts)
 		spill_vendor_pool_device_ended(backend, context_end->device);
 	spill_capture_context_ended(context_end);
 	spill_peer_context_ended(context_end);
@@ -209,9 +209,9 @@ static bool identify(struct spill_request *request, const struct spill_backend *
 	switch (request->op) {
 	case SPILL_OP_PRIMARY_RELEASE:
 	case SPILL_OP_PRIMARY_RESET:
-		return backend->primary && backend->primary(request->device, &request->context);
+		return backend->contexts && backend->contexts->primary(request->device, &request->context);
 	case SPILL_OP_DEVICE_RESET:
-		return backend->current(&request->device, &request->context);
+		return backend->devices->current(&request->device, &request->context);
 	default:
 		return request->context != NULL;
 	}
@@ -234,7 +234,7 @@ static void begin_end(struct spill_request *request, const struct spill_backend 
 		spill_move_give_up(backend, request->device, request->context);
 	request->gated = spill_gate_enter_request();
 	request->end = spill_context_end_begin(backend, request->device, request->context);
-	request->end.id = backend->context_id ? backend->context_id(request->context) : 0;
+	request->end.id = backend->contexts ? backend->contexts->id(request->context) : 0;
 }
 
 /* Has the context ended? A release may have dropped only one of several references. */
@@ -244,8 +244,8 @@ static bool has_ended(const struct spill_request *request, const struct spill_ba
 	if (request->result || request->op != SPILL_OP_PRIMARY_RELEASE)
 		return !request->result;
 	/* Another thread may have created it again, with the same handle. */
-	return !backend->primary(request->device, &now) || now != request->context ||
-	       (request->end.id && backend->context_id(now) != request->end.id);
+	return !backend->contexts->primary(request->device, &now) || now != request->context ||
+	       (request->end.id && backend->contexts->id(now) != request->end.id);
 }
 
 bool spill_engine_context(struct spill_request *request)

@@ -47,7 +47,7 @@ static struct spill_meminfo_view view_of(const struct spill_policy *policy,
 	if (!total && view.limit != SPILL_UNLIMITED)
 		view.held = settled_bytes(backend, device);
 	if (policy->meminfo_report == SPILL_MEMINFO_SPILL &&
-	    spill_meminfo_can_spill(policy, backend->capabilities(device)))
+	    spill_meminfo_can_spill(policy, backend->devices->capabilities(device)))
 		view.host_room = spill_host_room(policy, &view.host_most);
 	return view;
 }
@@ -60,7 +60,7 @@ static void change_answer(const struct spill_request *request, const struct spil
 	void *context;
 	if (!request->info.out_free && !request->info.out_total)
 		return;
-	if (device == SPILL_CURRENT_DEVICE && !backend->current(&device, &context))
+	if (device == SPILL_CURRENT_DEVICE && !backend->devices->current(&device, &context))
 		return;
 	struct spill_meminfo_view view =
 	    view_of(policy, backend, device, request->info.out_free ? NULL : request->info.out_total);
@@ -109,12 +109,12 @@ static void change(const struct spill_request *request, const struct spill_polic
 	int cancel;
 	if (!backend)
 		return;
-	int last_error = backend->peek_error ? backend->peek_error() : 0;
+	int last_error = backend->last_error ? backend->last_error->peek() : 0;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	(nvml ? change_nvml_answer : change_answer)(request, policy, backend);
 	pthread_setcancelstate(cancel, NULL);
-	if (backend->forget_error && last_error == 0)
-		backend->forget_error();
+	if (backend->last_error && last_error == 0)
+		backend->last_error->forget();
 }
 
 bool spill_engine_info(struct spill_request *request)

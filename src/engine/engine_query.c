@@ -29,7 +29,7 @@ static enum answer answer_of(const struct spill_allocation *allocation, CUpointe
 {
 	switch (attribute) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
-		if (!allocation->backend->context_device)
+		if (!allocation->backend->contexts)
 			return UNCHANGED; /* HIP has no contexts */
 		/* The driver names no context for memory in stream order. */
 		*(CUcontext *)value = allocation->ordered ? NULL : allocation->context;

@@ -36,7 +36,7 @@ static bool make_whole(const struct spill_backend *backend, int device, const ch
 	if (spill_process_observes() || spill_capture_any())
 		return false;
 	spill_trim(backend, device, bytes);
-	return (!backend->memory(device, &free, &total) && free >= bytes) || spill_demote(&demotion);
+	return (!backend->devices->memory(device, &free, &total) && free >= bytes) || spill_demote(&demotion);
 }
 
 bool spill_make_room(const struct spill_backend *backend, int device, const char *api, const void *caller,
@@ -57,19 +57,28 @@ bool spill_make_room(const struct spill_backend *backend, int device, const char
 	return trimmed || spill_demote(&demotion) || demotion.freed;
 }
 
+static spill_make_room_fn *replacement; /* set before there are threads */
+
+void spill_make_room_use(spill_make_room_fn *other)
+{
+	replacement = other;
+}
+
 bool spill_make_room_for(enum spill_domain domain, int result, const char *api, const void *caller,
                          unsigned attempt, uint64_t whole)
 {
 	const struct spill_backend *backend = spill_backend_for(domain);
 	void *context;
 	int device;
+	if (replacement)
+		return replacement(domain, result, api, caller, attempt, whole);
 	if (!backend || result != backend->out_of_memory)
 		return false;
 	int cancel;
 	/* The vendor's call is no cancellation point. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	spill_thread.depth++;
-	bool made = backend->current(&device, &context);
+	bool made = backend->devices->current(&device, &context);
 	if (made)
 		made = whole ? make_whole(backend, device, api, caller, whole)
 		             : spill_make_room(backend, device, api, caller, attempt);
@@ -89,7 +98,7 @@ static bool device_of_call(const struct spill_request *request, const struct spi
 		*device = request->device;
 		return true;
 	}
-	return backend->current(device, &context);
+	return backend->devices->current(device, &context);
 }
 
 /*
@@ -122,7 +131,7 @@ static void record_context(const struct spill_request *request, const struct spi
 {
 	void *context = request->out ? *(void **)request->out : NULL;
 	if (request->op == SPILL_OP_PRIMARY_RETAIN) {
-		backend->primary_retained(request->device, context);
+		backend->contexts->primary_retained(request->device, context);
 		spill_contexts_made(backend, request->device, context);
 	} else if (request->op == SPILL_OP_CONTEXT_CREATE && request->mode) {
 		spill_movable_forbid("green contexts, whose work cannot be waited for");

@@ -41,7 +41,7 @@ static bool describe_physical(const struct spill_request *request, const struct 
 {
 	if (!backend || !backend->physical || !request->out || !request->properties || !request->bytes)
 		return false;
-	backend->physical(request->properties, physical);
+	backend->physical->describe(request->properties, physical);
 	return true;
 }
 
@@ -85,9 +85,9 @@ static bool has_valid_size(const struct spill_request *request, const struct spi
 	uint64_t granule;
 	bool refuses_first = spill_process_policy()->rules || spill_reserve_is_kept(request->device) ||
 	                     spill_device_limit(backend, request->device) != SPILL_UNLIMITED;
-	if (!refuses_first || !backend->granularity)
+	if (!refuses_first || !backend->physical)
 		return true;
-	return !backend->granularity(request->device, false, &granule) && granule &&
+	return !backend->physical->granularity(request->device, false, &granule) && granule &&
 	       request->bytes % granule == 0;
 }
 

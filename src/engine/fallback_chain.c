@@ -100,7 +100,7 @@ static enum spill_outcome surface_first(struct spill_request *request, const cha
 	spill_retry_state_surfaced(request);
 	/* The caches that the program frees now may be the only memory that can fill the reserve. */
 	if (spill_reserve_begin(request->device))
-		spill_gate_call_me();
+		spill_gate_want_maintenance();
 	spill_admit_refused_by(request, SPILL_REFUSED_BY_HONEST_FIRST);
 	*error = request->admission.refused_word;
 	request->admission.steps_taken = request->admission.fallback.count;

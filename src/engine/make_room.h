@@ -25,7 +25,11 @@ bool spill_make_room(const struct spill_backend *backend, int device, const char
  * `whole`: the call needs this many bytes at once, and an attempt with less costs memory. So either
  * all of it is made free, or nothing moves. 0: the call has no such need.
  */
-bool spill_make_room_for(enum spill_domain domain, int result, const char *api, const void *caller,
-                         unsigned attempt, uint64_t whole);
+typedef bool spill_make_room_fn(enum spill_domain domain, int result, const char *api, const void *caller,
+                                unsigned attempt, uint64_t whole);
+spill_make_room_fn spill_make_room_for;
+
+/* For tests: a function that replaces spill_make_room_for; NULL: none. */
+void spill_make_room_use(spill_make_room_fn *other);
 
 #endif

@@ -65,7 +65,7 @@ static enum spill_place would_place(const struct spill_request *request, const s
 		return WOULD_NOT_SPILL;
 	const struct spill_ask ask = {.bytes = request->bytes, .device = request->device};
 	const struct spill_full_view view = {
-	    .capabilities = backend->capabilities(request->device),
+	    .capabilities = backend->devices->capabilities(request->device),
 	    .capped = request->admission.capped,
 	    .supposed = true,
 	};

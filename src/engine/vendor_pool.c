@@ -209,7 +209,7 @@ void spill_vendor_pool_settle_graphs(const struct spill_backend *backend, int de
 static int reserved_by(const struct spill_vendor_pool *pool, void *handle, uint64_t *bytes)
 {
 	return pool->graphs ? pool->backend->graph_reserved(pool->device, bytes)
-	                    : pool->backend->pool_reserved(handle, bytes);
+	                    : pool->backend->pools->reserved(handle, bytes);
 }
 
 void *spill_vendor_pool_handle(const struct spill_vendor_pool *pool)
@@ -248,7 +248,7 @@ static void allow_peers(const struct spill_backend *backend, int device, void *h
 	int peers[SPILL_DEVICES];
 	unsigned count = spill_peer_devices(backend, device, peers);
 	for (unsigned i = 0; i < count; i++)
-		backend->pool_allow(handle, peers[i]);
+		backend->pools->allow(handle, peers[i]);
 }
 
 /* Made without the lock. The thread that comes second destroys its own pool. */
@@ -257,7 +257,7 @@ static struct spill_vendor_pool *make_ours(const struct spill_backend *backend, 
                                            const char **error)
 {
 	void *handle;
-	int result = backend->pool_create(device, place, preferred, &handle);
+	int result = backend->pools->create(device, place, preferred, &handle);
 	if (result) {
 		*error = result == backend->out_of_memory ? backend->error_name(result) : NULL;
 		return NULL;
@@ -271,7 +271,7 @@ static struct spill_vendor_pool *make_ours(const struct spill_backend *backend, 
 		pool->preferred = preferred;
 	pthread_mutex_unlock(&lock);
 	if (!is_first || !pool)
-		backend->pool_destroy(handle);
+		backend->pools->destroy(handle);
 	else
 		allow_peers(backend, device, handle);
 	if (!pool)
@@ -284,7 +284,7 @@ struct spill_vendor_pool *spill_vendor_pool_ours(const struct spill_backend *bac
                                                  const char **error)
 {
 	*error = NULL;
-	if (!backend->pool_create)
+	if (!backend->pools)
 		return NULL;
 	pthread_mutex_lock(&lock);
 	struct spill_vendor_pool *pool = find_ours(backend, device, place, preferred);
@@ -443,8 +443,8 @@ static uint64_t trim_pool(struct spill_vendor_pool *pool)
 	void *handle = pool->graphs ? NULL : begin_use(pool);
 	if (!handle)
 		return 0;
-	bool trimmed = !backend->pool_reserved(handle, &before) && !backend->pool_trim(handle) &&
-	               !backend->pool_reserved(handle, &after);
+	bool trimmed = !backend->pools->reserved(handle, &before) && !backend->pools->trim(handle) &&
+	               !backend->pools->reserved(handle, &after);
 	pthread_mutex_lock(&lock);
 	/* A program's pool is not charged if no limit was checked for it. */
 	if (trimmed && pool->charged)
@@ -467,7 +467,7 @@ static uint64_t destroy_unused(struct spill_vendor_pool *pool)
 	}
 	pthread_mutex_unlock(&lock);
 	if (handle)
-		pool->backend->pool_destroy(handle);
+		pool->backend->pools->destroy(handle);
 	return handle ? given : 0;
 }
 
@@ -475,16 +475,16 @@ static uint64_t destroy_unused(struct spill_vendor_pool *pool)
 static void add_default_pools(const struct spill_backend *backend, int device)
 {
 	void *handle;
-	if (!backend->pool_default(device, &handle))
+	if (!backend->pools->device_default(device, &handle))
 		spill_vendor_pool_of(backend, handle, device);
-	if (!backend->pool_current(device, &handle))
+	if (!backend->pools->current(device, &handle))
 		spill_vendor_pool_of(backend, handle, device);
 }
 
 uint64_t spill_vendor_pool_trim(const struct spill_backend *backend, int device, bool on_host)
 {
 	uint64_t given = 0;
-	if (!backend->pool_trim)
+	if (!backend->pools)
 		return 0;
 	if (!on_host)
 		add_default_pools(backend, device);
@@ -496,7 +496,7 @@ uint64_t spill_vendor_pool_trim(const struct spill_backend *backend, int device,
 void spill_vendor_pool_allow(const struct spill_backend *backend, int device, int peer)
 {
 	FOR_EACH(pool, backend, device, OURS)
-	backend->pool_allow(spill_vendor_pool_handle(pool), peer);
+	backend->pools->allow(spill_vendor_pool_handle(pool), peer);
 }
 
 void spill_vendor_pool_device_ended(const struct spill_backend *backend, int device)

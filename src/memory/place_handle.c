@@ -1,6 +1,7 @@
 /*
- * Handle: physical host memory (HOST_NUMA, pinned, read in place) without an address, for a program that maps
- * its memory itself. What the host cannot have, exports and RDMA, is not asked for (pitfall 8).
+ * Handle: physical host memory (HOST_NUMA, pinned, read in place) without an address, for a program
+ * that maps its memory itself. Flags that host memory cannot have, for exports and RDMA, are left
+ * out (pitfall 8).
  */
 #include <stdlib.h>
 
@@ -10,17 +11,17 @@
 static void release(struct spill_placement *placement, bool context_ended)
 {
 	if (!context_ended)
-		placement->backend->release(placement->ptr);
+		placement->backend->physical->release(placement->ptr);
 	spill_account_physical_return(placement->held.host);
 	free(placement);
 }
 
-/* Why the device cannot map host memory of that size, or NULL. */
+/* NULL, or the reason why the device cannot map host memory of that size. */
 static const char *unfit(const struct spill_place_request *want)
 {
 	const struct spill_backend *backend = want->backend;
 	uint64_t granule;
-	if (!backend->create || backend->granularity(want->device, true, &granule) || !granule)
+	if (!backend->physical || backend->physical->granularity(want->device, true, &granule) || !granule)
 		return "not supported by the device";
 	return want->bytes % granule ? "no multiple of the host's granularity" : NULL;
 }
@@ -34,7 +35,7 @@ static struct spill_placement *make(const struct spill_place_request *want, cons
 	if (*error)
 		return NULL;
 	uint64_t handle;
-	int result = want->backend->create(want->device, true, want->bytes, &handle);
+	int result = want->backend->physical->create(want->device, true, want->bytes, &handle);
 	if (result) {
 		*error = want->backend->error_name(result);
 		goto no_memory;
@@ -42,7 +43,7 @@ static struct spill_placement *make(const struct spill_place_request *want, cons
 	placement = malloc(sizeof(*placement));
 	if (!placement) {
 		*error = "no memory for bookkeeping";
-		want->backend->release(handle);
+		want->backend->physical->release(handle);
 		goto no_memory;
 	}
 	*placement = (struct spill_placement){

@@ -1,7 +1,6 @@
 #include "back.h"
 
 #include "account.h"
-#include "device_chunks.h"
 #include "process.h"
 #include "host_chunks.h"
 #include "minmax.h"
@@ -12,7 +11,7 @@
 uint64_t spill_back_room(const struct spill_backend *backend, int device)
 {
 	uint64_t free = 0, total = 0;
-	if (backend->memory(device, &free, &total))
+	if (backend->devices->memory(device, &free, &total))
 		return 0;
 	return spill_policy_device_room(spill_reserve_size(device), free, spill_account_device_held(device),
 	                                spill_device_limit(backend, device));

@@ -6,7 +6,6 @@
 #include "victim_list.h"
 #include "capture.h"
 #include "clock.h"
-#include "device_chunks.h"
 #include "process.h"
 #include "exchange.h"
 #include "host_chunks.h"
@@ -24,7 +23,7 @@
 static struct spill_shortfall missing_for(const struct spill_demotion *demotion)
 {
 	uint64_t free = 0, total = 0;
-	demotion->backend->memory(demotion->device, &free, &total);
+	demotion->backend->devices->memory(demotion->device, &free, &total);
 	struct spill_shortfall missing =
 	    spill_policy_shortfall(spill_reserve_size(demotion->device), demotion->bytes, free,
 	                           spill_account_device_held(demotion->device),
@@ -36,7 +35,7 @@ static struct spill_shortfall missing_for(const struct spill_demotion *demotion)
 
 static const char *forbidden(const struct spill_demotion *demotion)
 {
-	if (!demotion->backend->mark)
+	if (!demotion->backend->moves)
 		return "not possible here";
 	if (spill_capture_any())
 		return spill_refused_by_name(SPILL_REFUSED_BY_CAPTURE);
@@ -198,7 +197,7 @@ bool spill_demote(struct spill_demotion *demotion)
 		/* Below a limit the device itself has room. */
 		if (demotion->reason != SPILL_REASON_LIMIT)
 			if (spill_reserve_begin(demotion->device))
-				spill_gate_call_me();
+				spill_gate_want_maintenance();
 	}
 	spill_mover_unlock();
 	return enough;

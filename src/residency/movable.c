@@ -34,7 +34,7 @@ static _Atomic(const char *) told;    /* what was noted last */
 static _Atomic(const char *) exports; /* what the environment says; empty: nothing; NULL: not looked yet */
 static _Atomic int alone;             /* one device is visible */
 
-/* -- what stands against it --------------------------------------------------------------------------------- */
+/* -- what stands against it -------------------------------------------------------------------- */
 
 static void tell(const char *why, const char *what_to_do)
 {
@@ -53,7 +53,7 @@ static bool is_alone(const struct spill_backend *backend)
 {
 	struct spill_log_device list[2];
 	if (atomic_load(&alone) == UNKNOWN)
-		atomic_store(&alone, backend->devices(list, 2) <= 1 ? YES : NO);
+		atomic_store(&alone, backend->devices->list(list, 2) <= 1 ? YES : NO);
 	return atomic_load(&alone) == YES;
 }
 
@@ -111,11 +111,11 @@ static bool is_allowed(const struct spill_backend *backend)
 	return is_safe() && (enable == SPILL_SWITCH_ON || is_likely(backend));
 }
 
-/* -- what the device can do --------------------------------------------------------------------------------- */
+/* -- what the device can do -------------------------------------------------------------------- */
 
 static void tell_of_probe(const struct spill_backend *backend, int device)
 {
-	bool claims = backend->capabilities(device) & SPILL_CAN_MOVE;
+	bool claims = backend->devices->capabilities(device) & SPILL_CAN_MOVE;
 	/* A device of which nobody said that it can: only who insists is told. */
 	if (claims)
 		tell("a trial move of a chunk did not work on this device",
@@ -129,7 +129,7 @@ static bool is_current(const struct spill_backend *backend, int device)
 {
 	int current;
 	void *context;
-	return backend->current(&current, &context) && current == device;
+	return backend->devices->current(&current, &context) && current == device;
 }
 
 /* Found out once; two threads at a time may both find out. */
@@ -139,7 +139,7 @@ static bool can_move(const struct spill_backend *backend, int device)
 	int movable = atomic_load_explicit(&mine->movable, memory_order_acquire);
 	if (movable != UNKNOWN)
 		return movable == YES;
-	if (!spill_policy_gains_by_moving(spill_process_policy(), backend->capabilities(device))) {
+	if (!spill_policy_gains_by_moving(spill_process_policy(), backend->devices->capabilities(device))) {
 		atomic_store_explicit(&mine->movable, NO, memory_order_release);
 		if (spill_process_policy()->movable_enable == SPILL_SWITCH_ON)
 			tell("the device's memory is the host's, and nothing is gained by moving",
@@ -169,11 +169,11 @@ static bool is_prepared(const struct spill_backend *backend, int device)
 {
 	int current;
 	void *context;
-	return backend->current(&current, &context) && current == device &&
+	return backend->devices->current(&current, &context) && current == device &&
 	       spill_move_prepare(backend, device, context);
 }
 
-/* -- how full the device is --------------------------------------------------------------------------------- */
+/* -- how full the device is -------------------------------------------------------------------- */
 
 static struct spill_usage_estimate last_look(struct device *mine)
 {
@@ -209,7 +209,7 @@ static bool is_device_filled(const struct spill_backend *backend, int device, ui
 	enum spill_usage_answer answer = spill_usage_estimate(&look, share, own, bytes, now_us);
 	if (answer != SPILL_USAGE_STALE)
 		return answer == SPILL_USAGE_ABOVE;
-	if (backend->memory(device, &free, &look.total))
+	if (backend->devices->memory(device, &free, &look.total))
 		return false;
 	look.seen = true;
 	look.used = look.total > free ? look.total - free : 0;
@@ -234,7 +234,7 @@ static bool is_filled(const struct spill_backend *backend, int device, uint64_t 
 	       is_device_filled(backend, device, held > bytes ? held - bytes : 0, bytes);
 }
 
-/* -- the questions ------------------------------------------------------------------------------------------ */
+/* -- the questions ----------------------------------------------------------------------------- */
 
 static bool is_known(int device)
 {

@@ -7,7 +7,6 @@
 #include "move.h"
 
 #include <stdatomic.h>
-#include <time.h>
 
 #include "clock.h"
 #include "note.h"
@@ -49,12 +48,7 @@ struct flight {
 	bool seated;   /* without view: the new home is in its place already, copied to from the old one's */
 };
 
-static void pause_ns(uint64_t ns)
-{
-	nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
-}
-
-/* -- what moves need ---------------------------------------------------------------------------------------- */
+/* -- what moves need --------------------------------------------------------------------------- */
 
 /* Addresses alone take no memory. */
 static bool make_views(struct copier *copier, uint64_t view)
@@ -62,12 +56,12 @@ static bool make_views(struct copier *copier, uint64_t view)
 	const struct spill_backend *backend = copier->backend;
 	if (copier->views && view <= copier->view)
 		return true;
-	uint64_t unit = spill_chunked_granule(backend, copier->device);
+	uint64_t unit = spill_chunked_granularity(backend, copier->device);
 	if (copier->views)
-		backend->unreserve(copier->views, (uint64_t)FLIGHTS * copier->view);
+		backend->vmm->unreserve(copier->views, (uint64_t)FLIGHTS * copier->view);
 	copier->views = 0;
 	copier->view = view;
-	return unit && !backend->reserve((uint64_t)FLIGHTS * view, unit, &copier->views);
+	return unit && !backend->vmm->reserve((uint64_t)FLIGHTS * view, unit, &copier->views);
 }
 
 /*
@@ -80,14 +74,14 @@ static bool make_streams(struct copier *copier, void *context)
 	void **streams = copier->streams;
 	if (!streams[0]) {
 		uint64_t generation = spill_context_generation(); /* before: the context may end meanwhile */
-		if (backend->copier_create(copier->device, context, &streams[0])) {
+		if (backend->moves->copier_create(copier->device, context, &streams[0])) {
 			streams[0] = NULL;
 			return false;
 		}
 		copier->context = context;
 		copier->generation = generation;
 	}
-	if (!streams[1] && backend->copier_create(copier->device, copier->context, &streams[1]))
+	if (!streams[1] && backend->moves->copier_create(copier->device, copier->context, &streams[1]))
 		streams[1] = NULL;
 	return true;
 }
@@ -107,7 +101,8 @@ static void forget_streams(struct copier *copier)
 /* The device's, with views of `view` bytes; NULL if it cannot be. pre: the mover is held */
 static struct copier *copier_of(const struct spill_backend *backend, int device, void *context, uint64_t view)
 {
-	if (device < 0 || device >= SPILL_DEVICES || !(backend->capabilities(device) & SPILL_CAN_MOVE))
+	if (device < 0 || device >= SPILL_DEVICES ||
+	    !(backend->devices->capabilities(device) & SPILL_CAN_MOVE))
 		return NULL;
 	struct copier *copier = &copiers[device];
 	if (copier->context && spill_context_ending(backend, device, copier->context, copier->generation))
@@ -121,7 +116,7 @@ static struct copier *copier_of(const struct spill_backend *backend, int device,
 	copier->backend = backend;
 	copier->device = device;
 	bool ready = make_views(copier, view) && make_streams(copier, context) &&
-	             !backend->events_ahead(device, copier->context, EVENTS);
+	             !backend->moves->events_ahead(device, copier->context, EVENTS);
 	atomic_store_explicit(&copier->ready, ready, memory_order_release);
 	return ready ? copier : NULL;
 }
@@ -140,7 +135,7 @@ bool spill_move_prepare(const struct spill_backend *backend, int device, void *c
 	}
 	if (atomic_load_explicit(&copier->marked, memory_order_relaxed) == context)
 		return true;
-	if (backend->events_ahead(device, context, EVENTS))
+	if (backend->moves->events_ahead(device, context, EVENTS))
 		return false;
 	atomic_store(&copier->marked, context);
 	return true;
@@ -178,7 +173,7 @@ void spill_move_reset(void)
 	}
 }
 
-/* -- views ------------------------------------------------------------------------------------------------- */
+/* -- views ------------------------------------------------------------------------------------- */
 
 void spill_move_stage(const struct spill_backend *backend, int device, struct spill_move *moves,
                       unsigned count)
@@ -202,11 +197,11 @@ static bool open_view(struct copier *copier, struct flight *flight, unsigned slo
 	if (!copier->views)
 		return false;
 	flight->view = copier->views + slot * copier->view;
-	if (backend->map(flight->view, bytes, move->handle))
+	if (backend->vmm->map(flight->view, bytes, move->handle))
 		return false;
-	if (!backend->allow(flight->view, bytes, copier->device))
+	if (!backend->vmm->allow(flight->view, bytes, copier->device))
 		return true;
-	if (backend->unmap(flight->view, bytes))
+	if (backend->vmm->unmap(flight->view, bytes))
 		copier->views = 0;
 	return false;
 }
@@ -214,13 +209,14 @@ static bool open_view(struct copier *copier, struct flight *flight, unsigned slo
 /* One of the copier's. A view that came with the new home stays with it. */
 static void close_view(struct copier *copier, const struct flight *flight)
 {
-	if (flight->staged || !copier->backend->unmap(flight->view, spill_move_chunk(flight->move)->bytes))
+	if (flight->staged ||
+	    !copier->backend->vmm->unmap(flight->view, spill_move_chunk(flight->move)->bytes))
 		return;
 	spill_note("move", "memory stays mapped where it was copied: its addresses are lost");
 	copier->views = 0;
 }
 
-/* -- the place of a chunk ---------------------------------------------------------------------------------- */
+/* -- the place of a chunk ---------------------------------------------------------------------- */
 
 /* The addresses of a chunk, and what is known of what is there. */
 struct seat {
@@ -237,7 +233,7 @@ struct seat {
 
 static uint64_t what_is_there(const struct spill_chunk *chunk)
 {
-	if (chunk->wrong)
+	if (chunk->wrong_memory)
 		return WRONG;
 	return chunk->unmapped ? 0 : chunk->handle;
 }
@@ -246,7 +242,7 @@ static uint64_t what_is_there(const struct spill_chunk *chunk)
 static void look_what_is_there(struct spill_chunk *chunk, const struct seat *seat)
 {
 	chunk->unmapped = seat->handle != chunk->handle;
-	chunk->wrong = seat->handle && chunk->unmapped;
+	chunk->wrong_memory = seat->handle && chunk->unmapped;
 }
 
 static struct seat seat_of(const struct copier *copier, const struct spill_move *move)
@@ -267,18 +263,18 @@ static struct seat seat_of(const struct copier *copier, const struct spill_move 
 static bool sit(struct seat *seat, uint64_t handle)
 {
 	if (seat->handle && seat->handle != handle) {
-		if (seat->backend->unmap(seat->va, seat->bytes))
+		if (seat->backend->vmm->unmap(seat->va, seat->bytes))
 			return false;
 		seat->handle = 0;
 	}
 	if (!seat->handle) {
 		seat->open = false;
-		if (seat->backend->map(seat->va, seat->bytes, handle))
+		if (seat->backend->vmm->map(seat->va, seat->bytes, handle))
 			return false;
 		seat->handle = handle;
 	}
 	for (unsigned i = 0; i < seat->user_count && !seat->open; i++)
-		if (seat->backend->allow(seat->va, seat->bytes, seat->users[i]))
+		if (seat->backend->vmm->allow(seat->va, seat->bytes, seat->users[i]))
 			return false;
 	seat->open = true;
 	return true;
@@ -290,7 +286,7 @@ static void sit_anyhow(struct seat *seat, uint64_t old, uint64_t new)
 	for (unsigned try = 0; try < TRIES; try++) {
 		if (sit(seat, old) || sit(seat, new))
 			return;
-		pause_ns(1000000ull << try);
+		spill_clock_sleep(1000000ull << try);
 	}
 	spill_note("move", seat->handle ? "a moved chunk of memory could not be made accessible again"
 	                                : "a chunk of memory could not be mapped again");
@@ -341,7 +337,7 @@ static void unseat(const struct copier *copier, const struct spill_move *move)
 	look_what_is_there(chunk, &seat);
 }
 
-/* -- copies ------------------------------------------------------------------------------------------------ */
+/* -- copies ------------------------------------------------------------------------------------ */
 
 /*
  * Where the copy goes to. A home on host that has a view of its own keeps the content whatever is mapped in its place: the new
@@ -370,13 +366,13 @@ static bool start(struct copier *copier, struct flight *flight, struct spill_mov
 	if (!mapped(copier, move) || !open_target(copier, flight, slot))
 		return false;
 	uint64_t place = spill_chunked_address(move->of, move->chunk);
-	if (backend->copy(copier->device, copier->context, stream, flight->seated ? place : flight->view,
-	                  flight->seated ? spill_move_chunk(move)->view : place,
-	                  spill_move_chunk(move)->bytes)) {
+	if (backend->moves->copy(
+	        copier->device, copier->context, stream, flight->seated ? place : flight->view,
+	        flight->seated ? spill_move_chunk(move)->view : place, spill_move_chunk(move)->bytes)) {
 		close_target(copier, flight, false);
 		return false;
 	}
-	if (backend->event_record(copier->device, copier->context, stream, false, &flight->event))
+	if (backend->events->record(copier->device, copier->context, stream, false, &flight->event))
 		flight->event = NULL;
 	return true;
 }
@@ -391,17 +387,17 @@ static bool copied(const struct copier *copier, const struct flight *flight)
 	uint64_t end = spill_clock_ns() + PATIENCE_NS;
 	bool passed = false;
 	for (unsigned looks = 1; flight->event && !passed && spill_clock_ns() < end; looks++) {
-		passed = backend->event_passed(copier->device, copier->context, flight->event);
+		passed = backend->events->passed(copier->device, copier->context, flight->event);
 		if (!passed && looks > SPINS)
-			pause_ns(POLL_NS);
+			spill_clock_sleep(POLL_NS);
 	}
 	for (unsigned try = 0; try < TRIES && !passed; try++) {
-		passed = !backend->wait(copier->device, copier->context);
+		passed = !backend->devices->wait(copier->device, copier->context);
 		if (!passed)
-			pause_ns(1000000ull << try);
+			spill_clock_sleep(1000000ull << try);
 	}
 	if (flight->event)
-		backend->event_destroy(copier->device, copier->context, flight->event);
+		backend->events->destroy(copier->device, copier->context, flight->event);
 	return passed;
 }
 

@@ -35,27 +35,27 @@ static bool good(struct touch *touch, int error)
 static bool make(struct touch *touch)
 {
 	const struct spill_backend *backend = touch->backend;
-	if (!good(touch, backend->reserve(2 * touch->granule, touch->granule, &touch->va)))
+	if (!good(touch, backend->vmm->reserve(2 * touch->granule, touch->granule, &touch->va)))
 		return false;
 	touch->reserved = 1;
 	for (; touch->created < 2; touch->created++)
-		if (!good(touch, backend->create(touch->device, touch->created == 1, touch->granule,
-		                                 &touch->handle[touch->created])))
+		if (!good(touch, backend->physical->create(touch->device, touch->created == 1, touch->granule,
+		                                           &touch->handle[touch->created])))
 			return false;
 	for (; touch->mapped < 2; touch->mapped++)
-		if (!good(touch, backend->map(touch->va + touch->mapped * touch->granule, touch->granule,
-		                              touch->handle[touch->mapped])))
+		if (!good(touch, backend->vmm->map(touch->va + touch->mapped * touch->granule, touch->granule,
+		                                   touch->handle[touch->mapped])))
 			return false;
-	return good(touch, backend->allow(touch->va, 2 * touch->granule, touch->device)) &&
-	       good(touch, backend->copier_create(touch->device, touch->context, &touch->stream));
+	return good(touch, backend->vmm->allow(touch->va, 2 * touch->granule, touch->device)) &&
+	       good(touch, backend->moves->copier_create(touch->device, touch->context, &touch->stream));
 }
 
 /* Copies in the order of the stream, from one end to the other. */
 static bool copy_along(struct touch *touch, const uint64_t *stations, unsigned count)
 {
 	for (unsigned i = 0; i + 1 < count; i++) {
-		if (!good(touch, touch->backend->copy(touch->device, touch->context, touch->stream,
-		                                      stations[i + 1], stations[i], BYTES)))
+		if (!good(touch, touch->backend->moves->copy(touch->device, touch->context, touch->stream,
+		                                             stations[i + 1], stations[i], BYTES)))
 			return false;
 		touch->waiting = true;
 	}
@@ -68,14 +68,15 @@ static bool wait_for_copies(struct touch *touch)
 	const struct spill_backend *backend = touch->backend;
 	uint64_t deadline = spill_clock_ns() + PATIENCE_NS;
 	void *event;
-	if (!good(touch, backend->event_record(touch->device, touch->context, touch->stream, false, &event)))
+	if (!good(touch,
+	          backend->events->record(touch->device, touch->context, touch->stream, false, &event)))
 		return false;
-	while (!backend->event_passed(touch->device, touch->context, event)) {
+	while (!backend->events->passed(touch->device, touch->context, event)) {
 		if (spill_clock_ns() >= deadline)
 			return false; /* for good: what it has made must stay, and once is enough */
 		sched_yield();
 	}
-	backend->event_destroy(touch->device, touch->context, event);
+	backend->events->destroy(touch->device, touch->context, event);
 	touch->waiting = false;
 	return true;
 }
@@ -83,9 +84,9 @@ static bool wait_for_copies(struct touch *touch)
 static bool mark(struct touch *touch)
 {
 	void *event;
-	if (!good(touch, touch->backend->mark(touch->device, touch->context, &event)))
+	if (!good(touch, touch->backend->moves->mark(touch->device, touch->context, &event)))
 		return false;
-	touch->backend->event_destroy(touch->device, touch->context, event);
+	touch->backend->events->destroy(touch->device, touch->context, event);
 	return true;
 }
 
@@ -113,7 +114,7 @@ static bool copies_are_right(struct touch *touch)
 {
 	uint64_t page;
 	void *host;
-	if (!good(touch, touch->backend->host_alloc((uint64_t)2 * BYTES, &page, &host)))
+	if (!good(touch, touch->backend->memory->host_alloc((uint64_t)2 * BYTES, &page, &host)))
 		return false;
 	unsigned char *from = host, *to = from + BYTES;
 	for (unsigned i = 0; i < BYTES; i++)
@@ -131,25 +132,25 @@ static void unmake(struct touch *touch)
 	if (touch->waiting)
 		return;
 	if (touch->stream)
-		backend->copier_destroy(touch->device, touch->context, touch->stream);
+		backend->moves->copier_destroy(touch->device, touch->context, touch->stream);
 	while (touch->mapped--)
-		backend->unmap(touch->va + touch->mapped * touch->granule, touch->granule);
+		backend->vmm->unmap(touch->va + touch->mapped * touch->granule, touch->granule);
 	while (touch->created--)
-		backend->release(touch->handle[touch->created]);
+		backend->physical->release(touch->handle[touch->created]);
 	if (touch->reserved)
-		backend->unreserve(touch->va, 2 * touch->granule);
+		backend->vmm->unreserve(touch->va, 2 * touch->granule);
 }
 
 enum spill_probe spill_probe(const struct spill_backend *backend, int device)
 {
 	int current;
 	struct touch touch = {.backend = backend, .device = device};
-	if (!(backend->capabilities(device) & SPILL_CAN_MOVE) || !backend->mark || !backend->copy)
+	if (!(backend->devices->capabilities(device) & SPILL_CAN_MOVE) || !backend->moves)
 		return SPILL_PROBE_FAILS;
-	touch.granule = spill_chunked_granule(backend, device);
+	touch.granule = spill_chunked_granularity(backend, device);
 	if (!touch.granule)
 		return SPILL_PROBE_FAILS;
-	if (!backend->current(&current, &touch.context) || current != device)
+	if (!backend->devices->current(&current, &touch.context) || current != device)
 		return SPILL_PROBE_LATER;
 	if (!spill_gate_prepare()) /* now, as it can take milliseconds, while nobody waits for a move */
 		return SPILL_PROBE_FAILS;

@@ -46,7 +46,7 @@ void spill_promote_wanted(void)
 {
 	atomic_store(&not_before_ns, spill_clock_ns() + LOOK_NS);
 	atomic_store(&pending, true);
-	spill_gate_call_me();
+	spill_gate_want_maintenance();
 }
 
 /* What came back just now and has to leave again came too soon. */
@@ -61,7 +61,7 @@ void spill_promote_hold(void)
 	promoted_ns = 0;
 	atomic_store(&not_before_ns, now + quiet_ns);
 	atomic_store(&pending, true);
-	spill_gate_call_me();
+	spill_gate_want_maintenance();
 }
 
 /*

@@ -5,7 +5,7 @@
 static bool is_one(const struct spill_chunked *chunked, int device, bool on_host, uint64_t before)
 {
 	const struct spill_bytes *held = &chunked->base.held;
-	return chunked->base.backend->mark && chunked->base.device == device && !chunked->pinned &&
+	return chunked->base.backend->moves && chunked->base.device == device && !chunked->pinned &&
 	       (on_host ? spill_chunked_away(chunked) : held->device) && (!before || chunked->seq < before);
 }
 

@@ -1,7 +1,8 @@
 /*
- * The table of captures, by the stream that began each. Modes and what they forbid are those of CUDA Driver API,
- * "Stream Management", cuThreadExchangeStreamCaptureMode; HIP has the same numbers. A capture that the vendor has
- * invalidated is still one until it is ended: the stream takes nothing else.
+ * The table of captures, one record for the stream that began each. CUDA Driver API, "Stream
+ * Management", cuThreadExchangeStreamCaptureMode defines the modes; HIP has the same numbers. A
+ * capture that the vendor has invalidated stays in the table until the program ends it, because its
+ * stream takes no other work.
  */
 #include "capture.h"
 
@@ -10,53 +11,56 @@
 
 enum mode { GLOBAL, THREAD_LOCAL, RELAXED };
 
-/* Errors of a call that ends a capture; HIP has the same numbers. */
+/* Errors of a call that ends a capture. HIP has the same numbers. */
 #define INVALIDATED 901  /* the capture is over */
 #define UNJOINED 904     /* the capture is over */
-#define WRONG_THREAD 908 /* the one failure that leaves the capture */
+#define WRONG_THREAD 908 /* the only error after which the capture goes on */
 
-/* Captures at once, each with a record. Programs have a few. */
+/* Most captures at a time. Programs have a few. */
 #define RECORDS 256
 
-/* CU_STREAM_PER_THREAD, hipStreamPerThread: another stream in each thread. */
+/* CU_STREAM_PER_THREAD, hipStreamPerThread. Each thread has its own. */
 #define PER_THREAD ((void *)2)
 
 struct spill_capture {
 	const struct spill_backend *backend;
 	void *stream, *context;
 	int device;
-	uint64_t generation; /* in which it began (context_end.h) */
-	uint64_t thread;     /* that began it */
+	uint64_t generation; /* when it began (context_end.h) */
+	uint64_t thread;     /* the thread that began it */
 	unsigned mode;
 	struct spill_capture *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_CAPTURE */
-/* Not from malloc: a capture that is not known because memory is short would be broken by us. */
+/*
+ * Static memory: if malloc failed for a record, libspill would not know of the capture and break
+ * it.
+ */
 static struct spill_capture records[RECORDS];
-static unsigned used;               /* records from here on have never been taken */
-static struct spill_capture *spare; /* of those before, the ones that are free */
+static unsigned used_records;              /* records behind this index are unused */
+static struct spill_capture *free_records; /* free records in front of that index */
 static struct spill_capture *captures;
-static unsigned unrecorded;    /* captures that found no record: nothing else is known of them */
-static _Atomic unsigned count; /* of all captures */
+static unsigned unrecorded;            /* captures without a record: their streams are not known */
+static _Atomic unsigned capture_count; /* of all captures, with and without a record */
 
-/* Threads are numbered here, because the system's numbers come again. */
-static _Atomic uint64_t threads;
+/* The kernel's thread numbers come again, so threads have numbers of our own. */
+static _Atomic uint64_t thread_count;
 static __thread struct {
 	uint64_t number;
-	unsigned mode; /* of cuThreadExchangeStreamCaptureMode */
-} self __attribute__((tls_model("initial-exec")));
+	unsigned mode; /* set by cuThreadExchangeStreamCaptureMode */
+} this_thread __attribute__((tls_model("initial-exec")));
 
 uint64_t spill_capture_thread(void)
 {
-	if (!self.number)
-		self.number = atomic_fetch_add(&threads, 1) + 1;
-	return self.number;
+	if (!this_thread.number)
+		this_thread.number = atomic_fetch_add(&thread_count, 1) + 1;
+	return this_thread.number;
 }
 
 bool spill_capture_any(void)
 {
-	return atomic_load_explicit(&count, memory_order_acquire) != 0;
+	return atomic_load_explicit(&capture_count, memory_order_acquire) != 0;
 }
 
 void *spill_capture_stream(void *stream, bool per_thread)
@@ -64,10 +68,11 @@ void *spill_capture_stream(void *stream, bool per_thread)
 	return !stream && per_thread ? PER_THREAD : stream;
 }
 
-static bool is(const struct spill_capture *capture, const struct spill_backend *backend, const void *stream)
+static bool is_on_stream(const struct spill_capture *capture, const struct spill_backend *backend,
+                         const void *stream)
 {
 	return capture->backend == backend && capture->stream == stream &&
-	       (stream != PER_THREAD || capture->thread == self.number);
+	       (stream != PER_THREAD || capture->thread == this_thread.number);
 }
 
 struct spill_capture *spill_capture_take(const struct spill_backend *backend, const void *stream)
@@ -77,67 +82,68 @@ struct spill_capture *spill_capture_take(const struct spill_backend *backend, co
 		return NULL;
 	pthread_mutex_lock(&lock);
 	for (struct spill_capture **link = &captures; *link && !found; link = found ? link : &(*link)->next)
-		if (is(*link, backend, stream)) {
+		if (is_on_stream(*link, backend, stream)) {
 			found = *link;
 			*link = found->next;
-			atomic_fetch_sub(&count, 1);
+			atomic_fetch_sub(&capture_count, 1);
 		}
 	pthread_mutex_unlock(&lock);
 	return found;
 }
 
 /* pre: locked */
-static void give_back(struct spill_capture *capture)
+static void put_record(struct spill_capture *capture)
 {
-	capture->next = spare;
-	spare = capture;
+	capture->next = free_records;
+	free_records = capture;
 }
 
-/* pre: locked. NULL: all records are taken */
-static struct spill_capture *free_record(void)
+/* pre: locked. NULL: no record is free */
+static struct spill_capture *get_record(void)
 {
-	struct spill_capture *record = spare;
+	struct spill_capture *record = free_records;
 	if (record)
-		spare = record->next;
-	else if (used < RECORDS)
-		record = &records[used++];
+		free_records = record->next;
+	else if (used_records < RECORDS)
+		record = &records[used_records++];
 	return record;
 }
 
 /* pre: locked */
-static void enter(struct spill_capture *capture)
+static void add_capture(struct spill_capture *capture)
 {
 	capture->next = captures;
 	captures = capture;
-	atomic_fetch_add(&count, 1);
+	atomic_fetch_add(&capture_count, 1);
 }
 
 void spill_capture_begun(const struct spill_backend *backend, void *stream, unsigned mode)
 {
-	/* A record that is still there is of a capture whose end we did not see. */
+	/* An old record belongs to a capture whose end libspill did not see. */
 	struct spill_capture *before = spill_capture_take(backend, stream);
 	struct spill_capture fresh = {.backend = backend,
 	                              .stream = stream,
 	                              .thread = spill_capture_thread(),
 	                              .generation = spill_context_generation(),
 	                              .mode = mode};
-	if (!backend->stream_owner || backend->stream_owner(stream, &fresh.device, &fresh.context))
-		backend->current(&fresh.device, &fresh.context);
+	if (backend->streams->owner(stream, &fresh.device, &fresh.context))
+		backend->devices->current(&fresh.device, &fresh.context);
 	pthread_mutex_lock(&lock);
-	struct spill_capture *record = before ? before : free_record();
+	struct spill_capture *record = before ? before : get_record();
 	if (record) {
 		*record = fresh;
-		enter(record);
+		add_capture(record);
 	} else {
 		unrecorded++;
-		atomic_fetch_add(&count, 1);
+		atomic_fetch_add(&capture_count, 1);
 	}
 	pthread_mutex_unlock(&lock);
 }
 
 /*
- * A capture without a record may have ended. Only an end that proves it is counted: the stream's destruction does not, because
- * the stream may have joined, or captured nothing. Counting one too many costs spills, counting one too few a capture.
+ * A capture without a record may have ended. Only a result that proves the end is counted. The end
+ * of a stream proves nothing: the stream may have joined another's capture, or had none. A count
+ * that is too high costs spills; one that is too low breaks a capture.
  */
 static void end_unrecorded(int result)
 {
@@ -146,25 +152,25 @@ static void end_unrecorded(int result)
 	pthread_mutex_lock(&lock);
 	if (unrecorded) {
 		unrecorded--;
-		atomic_fetch_sub(&count, 1);
+		atomic_fetch_sub(&capture_count, 1);
 	}
 	pthread_mutex_unlock(&lock);
 }
 
-static void settle(struct spill_capture *capture, bool stays)
+static void finish_capture(struct spill_capture *capture, bool stays)
 {
 	pthread_mutex_lock(&lock);
 	if (stays)
-		enter(capture);
+		add_capture(capture);
 	else
-		give_back(capture);
+		put_record(capture);
 	pthread_mutex_unlock(&lock);
 }
 
 void spill_capture_ended(struct spill_capture *capture, int result)
 {
 	if (capture)
-		settle(capture, result == WRONG_THREAD);
+		finish_capture(capture, result == WRONG_THREAD);
 	else
 		end_unrecorded(result);
 }
@@ -172,28 +178,28 @@ void spill_capture_ended(struct spill_capture *capture, int result)
 void spill_capture_stream_ended(struct spill_capture *capture, int result)
 {
 	if (capture)
-		settle(capture, result != 0);
+		finish_capture(capture, result != 0);
 }
 
 void spill_capture_thread_mode(unsigned mode)
 {
-	self.mode = mode;
+	this_thread.mode = mode;
 }
 
-struct survey {
-	bool own;        /* this thread has begun one */
-	bool own_strict; /* and that forbids it unsafe calls */
-	bool global;     /* another thread's forbids them to all */
+struct capture_survey {
+	bool own;        /* this thread has begun a capture */
+	bool own_strict; /* and that capture forbids this thread unsafe calls */
+	bool global;     /* another thread's capture forbids unsafe calls to all threads */
 };
 
-static struct survey survey(void)
+static struct capture_survey capture_survey(void)
 {
-	struct survey seen = {0};
+	struct capture_survey seen = {0};
 	pthread_mutex_lock(&lock);
 	if (unrecorded)
-		seen = (struct survey){true, true, true}; /* anybody's, of any mode */
+		seen = (struct capture_survey){true, true, true}; /* any thread's, in any mode */
 	for (const struct spill_capture *capture = captures; capture; capture = capture->next) {
-		bool own = capture->thread == self.number;
+		bool own = capture->thread == this_thread.number;
 		seen.own |= own;
 		seen.own_strict |= own && capture->mode != RELAXED;
 		seen.global |= !own && capture->mode == GLOBAL;
@@ -206,16 +212,16 @@ bool spill_capture_forbids(const struct spill_backend *backend, const struct spi
 {
 	if (!spill_capture_any())
 		return false;
-	/* A stream that joined by an event captures too, and only the driver knows it. */
-	if (call->on_stream && backend && backend->capturing &&
-	    backend->capturing(spill_capture_stream(call->stream, call->per_thread)))
+	/* A stream that joined a capture by an event captures, too. Only the driver knows. */
+	if (call->on_stream && backend &&
+	    backend->streams->capturing(spill_capture_stream(call->stream, call->per_thread)))
 		return true;
-	struct survey seen = survey();
+	struct capture_survey seen = capture_survey();
 	if (!call->on_stream && seen.own)
 		return true;
-	if (call->safe || self.mode == RELAXED)
+	if (call->safe || this_thread.mode == RELAXED)
 		return false;
-	return seen.own_strict || (self.mode == GLOBAL && seen.global);
+	return seen.own_strict || (this_thread.mode == GLOBAL && seen.global);
 }
 
 void spill_capture_context_ended(const struct spill_context_end *end)
@@ -231,8 +237,8 @@ void spill_capture_context_ended(const struct spill_context_end *end)
 			continue;
 		}
 		*link = capture->next;
-		atomic_fetch_sub(&count, 1);
-		give_back(capture);
+		atomic_fetch_sub(&capture_count, 1);
+		put_record(capture);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -242,14 +248,14 @@ void spill_capture_fork_prepare(void)
 	pthread_mutex_lock(&lock);
 }
 
-/* The child has no GPU, so no capture. */
+/* The child has no GPU, and so no capture. */
 void spill_capture_fork_done(bool child)
 {
 	if (child) {
-		captures = spare = NULL;
-		used = unrecorded = 0;
-		atomic_store(&count, 0);
-		self.mode = GLOBAL;
+		captures = free_records = NULL;
+		used_records = unrecorded = 0;
+		atomic_store(&capture_count, 0);
+		this_thread.mode = GLOBAL;
 	}
 	pthread_mutex_unlock(&lock);
 }

@@ -2,128 +2,136 @@
 
 #include <pthread.h>
 
-/* Of all devices together. */
-#define KNOWN 512
+/* Most contexts of all devices together. */
+#define MOST_CONTEXTS 512
 
-struct known {
-	const struct spill_backend *backend; /* NULL: free */
+struct known_context {
+	const struct spill_backend *backend; /* NULL: the slot is free */
 	int device;
 	void *context;
 	uint64_t birth, generation; /* context_end.h */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_CONTEXTS */
-static struct known known[KNOWN];
-static unsigned used; /* slots from here on have never been taken */
+static struct known_context known_contexts[MOST_CONTEXTS];
+static unsigned used_slots; /* slots behind this index are unused */
 static uint64_t last_birth;
-static bool lost; /* some context found no slot: what there is is not known any more */
+static bool incomplete; /* a context found no slot, so the table is incomplete from now on */
 
-/* What this thread named last, and when: since a later end the same handle may be another context. */
+/*
+ * The context that this thread named last, with the generation of ends (context_end.h): after a
+ * later end the same handle may be another context.
+ */
 static __thread struct {
 	const struct spill_backend *backend;
 	const void *context;
 	uint64_t generation;
-} named __attribute__((tls_model("initial-exec")));
+} last_named __attribute__((tls_model("initial-exec")));
 
-/* pre: locked. NULL: it is not known */
-static struct known *find(const struct spill_backend *backend, const void *context)
+/* pre: locked. NULL: not known */
+static struct known_context *find_known(const struct spill_backend *backend, const void *context)
 {
-	for (struct known *one = known; one < known + used; one++)
-		if (one->backend == backend && one->context == context)
-			return one;
+	for (struct known_context *entry = known_contexts; entry < known_contexts + used_slots; entry++)
+		if (entry->backend == backend && entry->context == context)
+			return entry;
 	return NULL;
 }
 
-/* pre: locked. The slot of a context, a free one for it, or NULL if all are taken. */
-static struct known *slot_of(const struct spill_backend *backend, const void *context)
+/* pre: locked. The slot of a context, or a free one. NULL: all are taken */
+static struct known_context *slot_for(const struct spill_backend *backend, const void *context)
 {
-	struct known *slot = find(backend, context);
+	struct known_context *slot = find_known(backend, context);
 	if (slot)
 		return slot;
-	for (slot = known; slot < known + used && slot->backend;)
+	for (slot = known_contexts; slot < known_contexts + used_slots && slot->backend;)
 		slot++;
-	if (slot == known + KNOWN) {
-		lost = true;
+	if (slot == known_contexts + MOST_CONTEXTS) {
+		incomplete = true;
 		return NULL;
 	}
-	if (slot == known + used)
-		used++;
+	if (slot == known_contexts + used_slots)
+		used_slots++;
 	return slot;
 }
 
 /* pre: locked */
-static void enter(const struct spill_backend *backend, int device, void *context, bool created)
+static void remember(const struct spill_backend *backend, int device, void *context, bool created)
 {
-	struct known *slot = slot_of(backend, context);
+	struct known_context *slot = slot_for(backend, context);
 	if (!slot)
 		return;
 	if (created || !slot->backend)
-		*slot = (struct known){backend, device, context, ++last_birth, 0};
-	/* In use now: an end that began before does not cover it, or ends one reference of several. */
+		*slot = (struct known_context){backend, device, context, ++last_birth, 0};
+	/*
+	 * The context is in use now. An end that began before does not cover it, or ends one
+	 * reference of several.
+	 */
 	slot->generation = spill_context_generation();
 }
 
-static void made(const struct spill_backend *backend, int device, void *context, bool created)
+static void note_context(const struct spill_backend *backend, int device, void *context, bool created)
 {
 	uint64_t now = spill_context_generation();
-	if (!context ||
-	    (!created && named.context == context && named.backend == backend && named.generation == now))
+	if (!context || (!created && last_named.context == context && last_named.backend == backend &&
+	                 last_named.generation == now))
 		return;
 	pthread_mutex_lock(&lock);
-	enter(backend, device, context, created);
+	remember(backend, device, context, created);
 	pthread_mutex_unlock(&lock);
-	named.backend = backend;
-	named.context = context;
-	named.generation = now;
+	last_named.backend = backend;
+	last_named.context = context;
+	last_named.generation = now;
 }
 
 void spill_contexts_created(const struct spill_backend *backend, int device, void *context)
 {
-	made(backend, device, context, true);
+	note_context(backend, device, context, true);
 }
 
 void spill_contexts_made(const struct spill_backend *backend, int device, void *context)
 {
-	made(backend, device, context, false);
+	note_context(backend, device, context, false);
 }
 
-/* A context that is in use again under the same handle stays, as another one than before. */
+/* A context that is in use again under the same handle stays, with a new birth. */
 void spill_contexts_ended(const struct spill_context_end *end)
 {
 	pthread_mutex_lock(&lock);
-	for (struct known *one = known; one < known + used; one++) {
-		if (spill_context_end_covers(end, one->backend, one->device, one->context, one->generation))
-			*one = (struct known){0};
-		else if (one->backend == end->backend && end->context && one->context == end->context)
-			one->birth = ++last_birth;
+	for (struct known_context *entry = known_contexts; entry < known_contexts + used_slots; entry++) {
+		if (spill_context_end_covers(end, entry->backend, entry->device, entry->context,
+		                             entry->generation))
+			*entry = (struct known_context){0};
+		else if (entry->backend == end->backend && end->context && entry->context == end->context)
+			entry->birth = ++last_birth;
 	}
 	pthread_mutex_unlock(&lock);
 }
 
 /* pre: locked */
-static unsigned collect(const struct spill_backend *backend, int device, void *list[SPILL_CONTEXTS])
+static unsigned list_known(const struct spill_backend *backend, int device, void *list[SPILL_CONTEXTS])
 {
 	unsigned count = 0;
-	for (struct known *one = known; one < known + used && count <= SPILL_CONTEXTS; one++) {
-		if (one->backend != backend || one->device != device)
+	for (struct known_context *entry = known_contexts;
+	     entry < known_contexts + used_slots && count <= SPILL_CONTEXTS; entry++) {
+		if (entry->backend != backend || entry->device != device)
 			continue;
 		if (count < SPILL_CONTEXTS)
-			list[count] = one->context;
+			list[count] = entry->context;
 		count++;
 	}
-	return lost ? SPILL_CONTEXTS + 1 : count;
+	return incomplete ? SPILL_CONTEXTS + 1 : count;
 }
 
 unsigned spill_contexts_of(const struct spill_backend *backend, int device, void *list[SPILL_CONTEXTS])
 {
 	void *context;
-	int its_device;
-	if (backend->primary && backend->primary(device, &context))
+	int current_device;
+	if (backend->contexts && backend->contexts->primary(device, &context))
 		spill_contexts_made(backend, device, context);
-	if (backend->current(&its_device, &context) && its_device == device)
+	if (backend->devices->current(&current_device, &context) && current_device == device)
 		spill_contexts_made(backend, device, context);
 	pthread_mutex_lock(&lock);
-	unsigned count = collect(backend, device, list);
+	unsigned count = list_known(backend, device, list);
 	pthread_mutex_unlock(&lock);
 	return count;
 }
@@ -131,8 +139,8 @@ unsigned spill_contexts_of(const struct spill_backend *backend, int device, void
 uint64_t spill_contexts_birth(const struct spill_backend *backend, const void *context)
 {
 	pthread_mutex_lock(&lock);
-	const struct known *one = find(backend, context);
-	uint64_t birth = one ? one->birth : 0;
+	const struct known_context *entry = find_known(backend, context);
+	uint64_t birth = entry ? entry->birth : 0;
 	pthread_mutex_unlock(&lock);
 	return birth;
 }
@@ -145,9 +153,9 @@ void spill_contexts_fork_prepare(void)
 /* The child has no GPU. */
 void spill_contexts_fork_done(bool child)
 {
-	for (unsigned i = 0; child && i < used; i++)
-		known[i] = (struct known){0};
+	for (unsigned i = 0; child && i < used_slots; i++)
+		known_contexts[i] = (struct known_context){0};
 	if (child)
-		lost = false;
+		incomplete = false;
 	pthread_mutex_unlock(&lock);
 }

@@ -1,7 +1,7 @@
 /*
- * Which contexts there are on a device, so that a move can wait for the work of all of them. Those of the vendor's own
- * making (primary contexts) are asked for; those that the program made are remembered from CONTEXT_CREATE on, and any that a
- * memory call finds current.
+ * The contexts of each device, so that a move can wait for the work of all of them. The vendor is
+ * asked for primary contexts. Contexts of the program are remembered from CONTEXT_CREATE on. So is
+ * any context that is current in a memory call.
  */
 #ifndef SPILL_CONTEXTS_H
 #define SPILL_CONTEXTS_H
@@ -9,28 +9,35 @@
 #include "backend.h"
 #include "context_end.h"
 
-/* More than this on one device are too many to wait for one by one. */
+/* With more contexts on a device, a move does not wait for them one by one: nothing moves. */
 #define SPILL_CONTEXTS 64
 
-/* The program has made a context. Its handle may be one that an ended context had. NULL: nothing. */
+/*
+ * The program has made a context. An ended context may have had the same handle. NULL: does
+ * nothing.
+ */
 void spill_contexts_created(const struct spill_backend *backend, int device, void *context);
 
 /*
- * A context is in use (NULL, of a vendor without contexts or a primary one: nothing). Costs a comparison when it is the one
- * that the calling thread named last.
+ * A context is in use. NULL (a vendor without contexts, or the primary context): does nothing. If
+ * this thread named the same context last, the cost is a comparison.
  */
 void spill_contexts_made(const struct spill_backend *backend, int device, void *context);
 
-/* The end's context is gone. One that has the same handle since then stays known, under another birth. */
+/* The context has ended. A new context with the same handle stays, with another birth. */
 void spill_contexts_ended(const struct spill_context_end *end);
 
 /*
- * Stores the contexts of `device`, its primary one too while it is active; returns their number. More than SPILL_CONTEXTS:
- * SPILL_CONTEXTS + 1, of which the caller can wait for none. pre: no lock of ours but the mover is held
+ * Stores the contexts of `device`, with its primary context if that is active. Returns their
+ * number, or SPILL_CONTEXTS + 1 if not all are known: then the caller can wait for none. pre: no
+ * lock of ours but the mover is held
  */
 unsigned spill_contexts_of(const struct spill_backend *backend, int device, void *list[SPILL_CONTEXTS]);
 
-/* A number of the context that no other has had, though handles come back; 0 if it is not known, or not any more. */
+/*
+ * The context's birth: a number that no other context has had, although handles come back. 0: the
+ * context is not known, or has ended.
+ */
 uint64_t spill_contexts_birth(const struct spill_backend *backend, const void *context);
 
 void spill_contexts_fork_prepare(void);

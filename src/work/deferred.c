@@ -7,20 +7,21 @@
 #include "capture.h"
 #include "peer.h"
 
-/* Looked at by a poll: frees of one stream pass in their order, so that the oldest are the ones to look at. */
-#define A_FEW 8
+/* Placements that one poll looks at. Frees of a stream pass in order, so the oldest come first. */
+#define POLLED 8
 
-TAILQ_HEAD(list, spill_placement);
+TAILQ_HEAD(placement_list, spill_placement);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_DEFERRED */
-static struct list waiting = TAILQ_HEAD_INITIALIZER(waiting);
-static struct list looked_at = TAILQ_HEAD_INITIALIZER(looked_at); /* by some thread, without the lock */
-static struct list kept = TAILQ_HEAD_INITIALIZER(kept);           /* nothing uses them; not counted */
-static _Atomic unsigned count;                                    /* of both */
+static struct placement_list waiting = TAILQ_HEAD_INITIALIZER(waiting);
+/* a thread polls them, without the lock */
+static struct placement_list polled = TAILQ_HEAD_INITIALIZER(polled);
+static struct placement_list kept = TAILQ_HEAD_INITIALIZER(kept); /* no work uses them */
+static _Atomic unsigned pending_count;                            /* of waiting and polled */
 
 int spill_deferred_wait(const struct spill_backend *backend, int device, void *context)
 {
-	if (!context && backend->context_device && !backend->current(&device, &context))
+	if (!context && backend->contexts && !backend->devices->current(&device, &context))
 		return 0;
 	return spill_peer_wait(backend, device, context);
 }
@@ -29,12 +30,12 @@ void spill_deferred_add(struct spill_placement *placement)
 {
 	pthread_mutex_lock(&lock);
 	TAILQ_INSERT_TAIL(&waiting, placement, pending);
-	atomic_fetch_add(&count, 1);
+	atomic_fetch_add(&pending_count, 1);
 	pthread_mutex_unlock(&lock);
 }
 
-/* The oldest, which is then the caller's to put back or to end. */
-static struct spill_placement *take(const struct spill_backend *backend)
+/* Takes the oldest placement of the vendor. The caller puts it back or ends it. */
+static struct spill_placement *take_waiting(const struct spill_backend *backend)
 {
 	pthread_mutex_lock(&lock);
 	struct spill_placement *placement = TAILQ_FIRST(&waiting);
@@ -42,57 +43,60 @@ static struct spill_placement *take(const struct spill_backend *backend)
 		placement = TAILQ_NEXT(placement, pending);
 	if (placement) {
 		TAILQ_REMOVE(&waiting, placement, pending);
-		TAILQ_INSERT_TAIL(&looked_at, placement, pending);
+		TAILQ_INSERT_TAIL(&polled, placement, pending);
 	}
 	pthread_mutex_unlock(&lock);
 	return placement;
 }
 
 /*
- * One without an event is waited for, which only a caller may do that waits anyway. Of an event whose context is just ending nobody
- * knows whether it lives.
+ * May the placement be released? Without an event it has to wait for the owner, and only a caller
+ * that may wait does so. If the event's context is just ending, the event may not exist any more.
  */
-static bool passed(const struct spill_placement *placement, bool may_wait)
+static bool may_release(const struct spill_placement *placement, bool may_wait)
 {
 	const struct spill_backend *backend = placement->backend;
 	if (placement->event)
 		return !spill_context_ending(backend, placement->event_device, placement->event_context,
 		                             placement->event_generation) &&
-		       backend->event_passed(placement->event_device, placement->event_context,
-		                             placement->event);
+		       backend->events->passed(placement->event_device, placement->event_context,
+		                               placement->event);
 	return may_wait && !spill_deferred_wait(backend, placement->device, placement->context);
 }
 
-/* Destroys the event of a placement as it was: the placement itself may be in use again. */
+/* Destroys the event of a placement, given as a copy: the placement itself may be in use again. */
 static void destroy_event(const struct spill_placement *was)
 {
 	if (was->event && !was->event_ended &&
 	    !spill_context_dead(was->backend, was->event_device, was->event_context, was->event_generation))
-		was->backend->event_destroy(was->event_device, was->event_context, was->event);
+		was->backend->events->destroy(was->event_device, was->event_context, was->event);
 }
 
-/* pre: locked. For whoever asks next; its event is the caller's to destroy. */
-static void keep(struct spill_placement *placement)
+/* Keeps a placement for the next request. The caller destroys its event. pre: locked */
+static void keep_for_reuse(struct spill_placement *placement)
 {
 	placement->event = NULL;
 	placement->event_ended = false;
 	TAILQ_INSERT_HEAD(&kept, placement, pending);
 }
 
-/* Ends what may go, puts back what may not. A context that ended meanwhile has left word in the placement. */
-static bool settle(struct spill_placement *placement, bool may_go)
+/*
+ * Releases or keeps a placement that was polled, or puts it back. A context that ended meanwhile is
+ * noted in the placement.
+ */
+static bool finish_poll(struct spill_placement *placement, bool may_go)
 {
 	pthread_mutex_lock(&lock);
-	TAILQ_REMOVE(&looked_at, placement, pending);
+	TAILQ_REMOVE(&polled, placement, pending);
 	struct spill_placement was = *placement;
 	bool stays = was.reusable && !was.owner_ended;
 	may_go = may_go || was.owner_ended || was.event_ended;
 	if (!may_go)
 		TAILQ_INSERT_TAIL(&waiting, placement, pending);
 	else
-		atomic_fetch_sub(&count, 1);
+		atomic_fetch_sub(&pending_count, 1);
 	if (may_go && stays)
-		keep(placement);
+		keep_for_reuse(placement);
 	pthread_mutex_unlock(&lock);
 	if (may_go)
 		destroy_event(&was);
@@ -102,7 +106,7 @@ static bool settle(struct spill_placement *placement, bool may_go)
 	return true;
 }
 
-static void add(struct spill_bytes *sum, const struct spill_placement *placement, int device)
+static void add_held(struct spill_bytes *sum, const struct spill_placement *placement, int device)
 {
 	if (placement->device == device)
 		sum->device += placement->held.device;
@@ -110,34 +114,35 @@ static void add(struct spill_bytes *sum, const struct spill_placement *placement
 }
 
 /*
- * Looks at up to `most`, each once: what is put back goes to the end. HIP's calls leave a last error: where the
- * program's own is set, ours must not overwrite it, and where it is not, ours must not stay.
+ * Polls up to `most` placements, each once, because those that are put back go to the end. HIP's
+ * calls set a last error. Ours must not replace the program's, and must not stay.
  */
-static struct spill_bytes look(const struct spill_backend *backend, int device, unsigned most, bool may_wait)
+static struct spill_bytes poll_waiting(const struct spill_backend *backend, int device, unsigned most,
+                                       bool may_wait)
 {
 	struct spill_bytes given = {0};
-	unsigned there = atomic_load_explicit(&count, memory_order_relaxed);
-	if (!there || spill_capture_any() || (backend->peek_error && backend->peek_error()))
+	unsigned waiting_count = atomic_load_explicit(&pending_count, memory_order_relaxed);
+	if (!waiting_count || spill_capture_any() || (backend->last_error && backend->last_error->peek()))
 		return given;
-	for (unsigned at = 0; at < most && at < there; at++) {
-		struct spill_placement *placement = take(backend);
+	for (unsigned i = 0; i < most && i < waiting_count; i++) {
+		struct spill_placement *placement = take_waiting(backend);
 		if (!placement)
 			break;
 		struct spill_bytes held = {0};
-		add(&held, placement, device);
-		if (settle(placement, passed(placement, may_wait))) {
+		add_held(&held, placement, device);
+		if (finish_poll(placement, may_release(placement, may_wait))) {
 			given.device += held.device;
 			given.host += held.host;
 		}
 	}
-	if (backend->forget_error)
-		backend->forget_error();
+	if (backend->last_error)
+		backend->last_error->forget();
 	return given;
 }
 
-/* Little is wasted, and what is freed on a stream may be used by what comes after it there. */
-static bool fits(const struct spill_placement *placement, const struct spill_backend *backend, int device,
-                 const void *context, uint64_t bytes)
+/* A placement fits if it is at most an eighth too large. */
+static bool fits_request(const struct spill_placement *placement, const struct spill_backend *backend,
+                         int device, const void *context, uint64_t bytes)
 {
 	uint64_t size = placement->held.host;
 	return placement->reusable && placement->backend == backend && placement->device == device &&
@@ -145,22 +150,23 @@ static bool fits(const struct spill_placement *placement, const struct spill_bac
 	       !spill_placement_ending(placement);
 }
 
-/* pre: locked. Taken from its list. */
-static struct spill_placement *find_free(const struct spill_backend *backend, int device, const void *context,
-                                         uint64_t bytes, const struct spill_stream_order *order)
+/* Removes a placement that fits from its list. pre: locked */
+static struct spill_placement *take_reusable(const struct spill_backend *backend, int device,
+                                             const void *context, uint64_t bytes,
+                                             const struct spill_stream_order *order)
 {
 	struct spill_placement *placement;
 	TAILQ_FOREACH(placement, &kept, pending)
-	if (fits(placement, backend, device, context, bytes)) {
+	if (fits_request(placement, backend, device, context, bytes)) {
 		TAILQ_REMOVE(&kept, placement, pending);
 		return placement;
 	}
 	TAILQ_FOREACH(placement, &waiting, pending)
 	if (placement->event && !placement->event_ended && order->stream &&
 	    placement->order.stream == order->stream && placement->order.context == order->context &&
-	    fits(placement, backend, device, context, bytes)) {
+	    fits_request(placement, backend, device, context, bytes)) {
 		TAILQ_REMOVE(&waiting, placement, pending);
-		atomic_fetch_sub(&count, 1);
+		atomic_fetch_sub(&pending_count, 1);
 		return placement;
 	}
 	return NULL;
@@ -171,7 +177,7 @@ struct spill_placement *spill_deferred_reuse(const struct spill_backend *backend
                                              const struct spill_stream_order *order)
 {
 	pthread_mutex_lock(&lock);
-	struct spill_placement *placement = find_free(backend, device, context, bytes, order);
+	struct spill_placement *placement = take_reusable(backend, device, context, bytes, order);
 	pthread_mutex_unlock(&lock);
 	if (placement) {
 		destroy_event(placement);
@@ -181,7 +187,6 @@ struct spill_placement *spill_deferred_reuse(const struct spill_backend *backend
 	return placement;
 }
 
-/* Behind it, another stream may have its handle. */
 void spill_deferred_stream_ended(const struct spill_backend *backend, const void *stream)
 {
 	struct spill_placement *placement;
@@ -189,7 +194,7 @@ void spill_deferred_stream_ended(const struct spill_backend *backend, const void
 	TAILQ_FOREACH(placement, &waiting, pending)
 	if (placement->backend == backend && placement->order.stream == stream)
 		placement->order.stream = NULL;
-	TAILQ_FOREACH(placement, &looked_at, pending)
+	TAILQ_FOREACH(placement, &polled, pending)
 	if (placement->backend == backend && placement->order.stream == stream)
 		placement->order.stream = NULL;
 	pthread_mutex_unlock(&lock);
@@ -202,7 +207,7 @@ void spill_deferred_give(struct spill_placement *placement)
 		return;
 	}
 	pthread_mutex_lock(&lock);
-	keep(placement);
+	keep_for_reuse(placement);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -227,12 +232,12 @@ void spill_deferred_drop(const struct spill_backend *backend)
 
 void spill_deferred_poll(const struct spill_backend *backend, bool may_wait)
 {
-	look(backend, -1, A_FEW, may_wait);
+	poll_waiting(backend, -1, POLLED, may_wait);
 }
 
 struct spill_bytes spill_deferred_collect(const struct spill_backend *backend, int device, bool may_wait)
 {
-	return look(backend, device, UINT_MAX, may_wait);
+	return poll_waiting(backend, device, UINT_MAX, may_wait);
 }
 
 struct spill_bytes spill_deferred_pending(const struct spill_backend *backend, int device)
@@ -242,13 +247,16 @@ struct spill_bytes spill_deferred_pending(const struct spill_backend *backend, i
 	pthread_mutex_lock(&lock);
 	TAILQ_FOREACH(placement, &waiting, pending)
 	if (placement->backend == backend)
-		add(&sum, placement, device);
+		add_held(&sum, placement, device);
 	pthread_mutex_unlock(&lock);
 	return sum;
 }
 
-/* Notes what ended with the context; true if that ends the wait. pre: locked */
-static bool mark(struct spill_placement *placement, const struct spill_context_end *end)
+/*
+ * Notes whether the placement's owner or event ended with the context. True: the wait is over. pre:
+ * locked
+ */
+static bool note_end(struct spill_placement *placement, const struct spill_context_end *end)
 {
 	const struct spill_backend *backend = placement->backend;
 	placement->owner_ended |= spill_placement_ends_with(placement, end);
@@ -259,35 +267,35 @@ static bool mark(struct spill_placement *placement, const struct spill_context_e
 	return placement->owner_ended || placement->event_ended;
 }
 
-/* pre: locked. Taken from its list. */
-static struct spill_placement *take_marked(struct list *list, const struct spill_context_end *end)
+/* Removes a placement that ends with the context from its list. pre: locked */
+static struct spill_placement *take_ended(struct placement_list *list, const struct spill_context_end *end)
 {
 	struct spill_placement *placement;
 	TAILQ_FOREACH(placement, list, pending)
-	if (mark(placement, end))
+	if (note_end(placement, end))
 		break;
 	if (placement)
 		TAILQ_REMOVE(list, placement, pending);
 	return placement;
 }
 
-static struct spill_placement *take_ended(const struct spill_context_end *end)
+static struct spill_placement *take_waiting_ended(const struct spill_context_end *end)
 {
 	struct spill_placement *placement;
 	pthread_mutex_lock(&lock);
-	TAILQ_FOREACH(placement, &looked_at, pending)
-	mark(placement, end);
-	placement = take_marked(&waiting, end);
+	TAILQ_FOREACH(placement, &polled, pending)
+	note_end(placement, end);
+	placement = take_ended(&waiting, end);
 	if (placement)
-		TAILQ_INSERT_TAIL(&looked_at, placement, pending);
+		TAILQ_INSERT_TAIL(&polled, placement, pending);
 	pthread_mutex_unlock(&lock);
 	return placement;
 }
 
-static struct spill_placement *take_kept_of(const struct spill_context_end *end)
+static struct spill_placement *take_kept_ended(const struct spill_context_end *end)
 {
 	pthread_mutex_lock(&lock);
-	struct spill_placement *placement = take_marked(&kept, end);
+	struct spill_placement *placement = take_ended(&kept, end);
 	pthread_mutex_unlock(&lock);
 	return placement;
 }
@@ -295,9 +303,9 @@ static struct spill_placement *take_kept_of(const struct spill_context_end *end)
 void spill_deferred_context_ended(const struct spill_context_end *end)
 {
 	struct spill_placement *placement;
-	while ((placement = take_ended(end)) != NULL)
-		settle(placement, true);
-	while ((placement = take_kept_of(end)) != NULL)
+	while ((placement = take_waiting_ended(end)) != NULL)
+		finish_poll(placement, true);
+	while ((placement = take_kept_ended(end)) != NULL)
 		spill_placement_release(placement, true);
 }
 
@@ -306,14 +314,14 @@ void spill_deferred_fork_prepare(void)
 	pthread_mutex_lock(&lock);
 }
 
-/* The child has no GPU: what waits is the parent's alone. */
+/* The child has no GPU. Deferred frees stay with the parent. */
 void spill_deferred_fork_done(bool child)
 {
 	if (child) {
 		TAILQ_INIT(&waiting);
-		TAILQ_INIT(&looked_at);
+		TAILQ_INIT(&polled);
 		TAILQ_INIT(&kept);
-		atomic_store(&count, 0);
+		atomic_store(&pending_count, 0);
 	}
 	pthread_mutex_unlock(&lock);
 }

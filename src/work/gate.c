@@ -12,12 +12,12 @@
 #include "clock.h"
 #include "process.h"
 
-/* Waiting threads look again this often, whatever became of who closed the gate. */
+/* Threads that wait look again this often, in case the closer never wakes them. */
 #define LOOK_AGAIN_NS 10000000
-/* The closer looks this many times before it sleeps, then this long at a time. */
+/* The closer spins this often, then sleeps this long at a time. */
 #define SPINS 200
 #define NAP_NS 10000
-/* Entries that do not look at the clock, after one that found it too early for the call that is wanted. */
+/* Entries that do not look at the clock, after one that found it too early for maintenance. */
 #define SKIPPED_ENTRIES 32
 
 #if defined(__SANITIZE_THREAD__)
@@ -34,14 +34,14 @@
 __thread struct spill_gate_thread *spill_gate_self __attribute__((tls_model("initial-exec")));
 _Atomic unsigned spill_gate_state = START_STATE;
 
-/* This thread has closed the gate: what it calls, and what the vendor calls below that, does not wait for it. */
-static __thread bool closer __attribute__((tls_model("initial-exec")));
+/* This thread has closed the gate. Its calls, and the vendor's calls below them, do not wait. */
+static __thread bool is_closer __attribute__((tls_model("initial-exec")));
 
 static struct {
-	_Atomic(struct spill_gate_thread *) threads; /* grows at its head only */
+	_Atomic(struct spill_gate_thread *) threads; /* new records become the head */
 	_Atomic bool outsiders;                      /* a thread has no record */
 	_Atomic bool prepared;
-	_Atomic uint64_t called_ns;
+	_Atomic uint64_t maintained_ns;
 	pthread_once_t once;
 	pthread_key_t key;
 	bool has_key;
@@ -49,15 +49,15 @@ static struct {
 	void (*maintain)(void);
 } gate = {.once = PTHREAD_ONCE_INIT};
 
-/* By number, because libc's ways to sleep are cancellation points. */
+/* Called by number, because libc's ways to sleep are cancellation points. */
 static void sleep_on(_Atomic unsigned *word, unsigned seen, long ns)
 {
 	struct timespec span = {.tv_nsec = ns};
 	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &span, NULL, 0);
 }
 
-/* A thread's end, also in the middle of a call (pthread_exit in a callback, cancellation). */
-static void thread_ends(void *record)
+/* The thread ends, perhaps inside a call (pthread_exit in a callback, cancellation). */
+static void leave_at_thread_end(void *record)
 {
 	struct spill_gate_thread *self = record;
 	spill_gate_self = NULL;
@@ -71,54 +71,57 @@ void spill_gate_use(unsigned counters, void (*maintain)(void))
 	gate.maintain = maintain;
 }
 
-static void start(void)
+static void start_gate(void)
 {
-	/* Without a key a thread's record is not used again: a page for each thread that ever submitted work. */
-	gate.has_key = pthread_key_create(&gate.key, thread_ends) == 0;
+	/* Without a key no record is reused: a page for each thread that ever submitted work. */
+	gate.has_key = pthread_key_create(&gate.key, leave_at_thread_end) == 0;
 	long offered = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
 	if (offered < 0 || !(offered & MEMBARRIER_CMD_PRIVATE_EXPEDITED))
 		atomic_fetch_or(&spill_gate_state, SPILL_GATE_BARE);
 }
 
-/* The record of a thread that has ended, or NULL. */
-static struct spill_gate_thread *take_left(void)
+/* Takes the record of a thread that has ended. NULL: there is none. */
+static struct spill_gate_thread *reuse_record(void)
 {
-	for (struct spill_gate_thread *at = atomic_load(&gate.threads); at; at = at->next) {
+	for (struct spill_gate_thread *thread = atomic_load(&gate.threads); thread; thread = thread->next) {
 		bool owned = false;
-		if (!atomic_load_explicit(&at->owned, memory_order_relaxed) &&
-		    atomic_compare_exchange_strong(&at->owned, &owned, true))
-			return at;
+		if (!atomic_load_explicit(&thread->owned, memory_order_relaxed) &&
+		    atomic_compare_exchange_strong(&thread->owned, &owned, true))
+			return thread;
 	}
 	return NULL;
 }
 
-static struct spill_gate_thread *make(unsigned counters)
+static struct spill_gate_thread *make_record(unsigned counters)
 {
 	size_t size = offsetof(struct spill_gate_thread, counts) + counters * sizeof(_Atomic uint64_t);
-	struct spill_gate_thread *made =
+	struct spill_gate_thread *record =
 	    mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (made == MAP_FAILED)
+	if (record == MAP_FAILED)
 		return NULL;
-	atomic_store(&made->owned, true);
-	made->next = atomic_load(&gate.threads);
-	while (!atomic_compare_exchange_weak(&gate.threads, &made->next, made))
+	atomic_store(&record->owned, true);
+	record->next = atomic_load(&gate.threads);
+	while (!atomic_compare_exchange_weak(&gate.threads, &record->next, record))
 		;
-	return made;
+	return record;
 }
 
 void spill_gate_join(unsigned counters)
 {
 	int error = errno;
-	pthread_once(&gate.once, start);
-	struct spill_gate_thread *self = take_left();
+	pthread_once(&gate.once, start_gate);
+	struct spill_gate_thread *self = reuse_record();
 	if (!self)
-		self = make(counters);
+		self = make_record(counters);
 	if (self) {
 		if (gate.has_key)
 			pthread_setspecific(gate.key, self);
 		spill_gate_self = self;
 	} else {
-		/* First told, then looked: the closer does it the other way round, so one of the two sees the other. */
+		/*
+		 * First tell, then look. The closer first looks, then closes: one of the two sees
+		 * the other.
+		 */
 		atomic_store(&gate.outsiders, true);
 		unsigned state;
 		while ((state = atomic_load(&spill_gate_state)) & SPILL_GATE_CLOSED)
@@ -130,30 +133,36 @@ void spill_gate_join(unsigned counters)
 uint64_t spill_gate_counted(unsigned counter)
 {
 	uint64_t sum = 0;
-	for (const struct spill_gate_thread *at = atomic_load(&gate.threads); at; at = at->next)
-		sum += atomic_load_explicit(&at->counts[counter], memory_order_relaxed);
+	for (const struct spill_gate_thread *thread = atomic_load(&gate.threads); thread;
+	     thread = thread->next)
+		sum += atomic_load_explicit(&thread->counts[counter], memory_order_relaxed);
 	return sum;
 }
 
-/* True if the call that is wanted is this thread's to make. */
-static bool call_is_due(struct spill_gate_thread *self)
+/* True: this thread calls the maintenance now. */
+static bool maintenance_is_due(struct spill_gate_thread *self)
 {
 	if (self->entries_to_skip) {
 		self->entries_to_skip--;
 		return false;
 	}
-	uint64_t now = spill_clock_ns(), last = atomic_load_explicit(&gate.called_ns, memory_order_relaxed);
-	if (now - last < SPILL_GATE_CALL_NS) {
+	uint64_t now = spill_clock_ns(),
+	         last = atomic_load_explicit(&gate.maintained_ns, memory_order_relaxed);
+	if (now - last < SPILL_GATE_MAINTENANCE_NS) {
 		self->entries_to_skip = SKIPPED_ENTRIES;
 		return false;
 	}
-	if (!(atomic_fetch_and(&spill_gate_state, ~(unsigned)SPILL_GATE_CALLED) & SPILL_GATE_CALLED))
+	if (!(atomic_fetch_and(&spill_gate_state, ~(unsigned)SPILL_GATE_MAINTENANCE) &
+	      SPILL_GATE_MAINTENANCE))
 		return false; /* another thread was first */
-	atomic_store_explicit(&gate.called_ns, now, memory_order_relaxed);
+	atomic_store_explicit(&gate.maintained_ns, now, memory_order_relaxed);
 	return true;
 }
 
-/* As the inline part does it, or with an order of its own where the closer cannot make one; returns the gate's state. */
+/*
+ * Enters as the inline part does. If the closer cannot order memory, the entry does. Returns the
+ * gate's state.
+ */
 static unsigned go_inside(struct spill_gate_thread *self)
 {
 	if (atomic_load_explicit(&spill_gate_state, memory_order_relaxed) & SPILL_GATE_BARE) {
@@ -172,13 +181,13 @@ bool spill_gate_enter_slow(struct spill_gate_thread *self)
 	for (;;) {
 		unsigned state = go_inside(self);
 		bool closed = state & SPILL_GATE_CLOSED;
-		bool due = !closed && !ours && (state & SPILL_GATE_CALLED) && call_is_due(self);
+		bool due = !closed && !ours && (state & SPILL_GATE_MAINTENANCE) && maintenance_is_due(self);
 		if (!closed && !due)
 			break;
 		spill_gate_leave(self);
 		if (due) {
 			gate.maintain();
-		} else if (closer) {
+		} else if (is_closer) {
 			inside = false;
 			break;
 		} else {
@@ -200,7 +209,7 @@ bool spill_gate_enter_request(void)
 
 bool spill_gate_prepare(void)
 {
-	pthread_once(&gate.once, start);
+	pthread_once(&gate.once, start_gate);
 	if (atomic_load(&spill_gate_state) & SPILL_GATE_BARE)
 		return true;
 	if (!atomic_load(&gate.prepared) &&
@@ -209,7 +218,10 @@ bool spill_gate_prepare(void)
 	return atomic_load(&gate.prepared);
 }
 
-/* Each thread is now either seen inside, or sees what was stored before this call when it enters. */
+/*
+ * After this call the closer sees each thread inside, or the thread sees the closed gate when it
+ * enters.
+ */
 static bool order_all_threads(void)
 {
 	return (atomic_load(&spill_gate_state) & SPILL_GATE_BARE) ||
@@ -231,8 +243,9 @@ static bool wait_until_out(const struct spill_gate_thread *thread, uint64_t dead
 
 static bool wait_until_all_out(uint64_t deadline_ns)
 {
-	for (const struct spill_gate_thread *at = atomic_load(&gate.threads); at; at = at->next)
-		if (!wait_until_out(at, deadline_ns))
+	for (const struct spill_gate_thread *thread = atomic_load(&gate.threads); thread;
+	     thread = thread->next)
+		if (!wait_until_out(thread, deadline_ns))
 			return false;
 	return true;
 }
@@ -243,7 +256,7 @@ bool spill_gate_close(uint64_t deadline_ns)
 	int error = errno;
 	bool closed = !(self && atomic_load(&self->inside)) && spill_gate_prepare() &&
 	              !(atomic_fetch_or(&spill_gate_state, SPILL_GATE_CLOSED) & SPILL_GATE_CLOSED);
-	closer = closer || closed;
+	is_closer = is_closer || closed;
 	if (closed &&
 	    !(order_all_threads() && !atomic_load(&gate.outsiders) && wait_until_all_out(deadline_ns))) {
 		spill_gate_open();
@@ -256,25 +269,96 @@ bool spill_gate_close(uint64_t deadline_ns)
 void spill_gate_open(void)
 {
 	int error = errno;
-	closer = false;
+	is_closer = false;
 	atomic_fetch_and(&spill_gate_state, ~(unsigned)SPILL_GATE_CLOSED);
 	syscall(SYS_futex, &spill_gate_state, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 	errno = error;
 }
 
-void spill_gate_call_me(void)
+void spill_gate_want_maintenance(void)
 {
-	atomic_fetch_or(&spill_gate_state, SPILL_GATE_CALLED);
+	atomic_fetch_or(&spill_gate_state, SPILL_GATE_MAINTENANCE);
 }
 
 void spill_gate_fork_child(void)
 {
-	for (struct spill_gate_thread *at = atomic_load(&gate.threads); at; at = at->next)
-		if (at != spill_gate_self) {
-			atomic_store(&at->inside, 0);
-			atomic_store(&at->owned, false);
+	for (struct spill_gate_thread *thread = atomic_load(&gate.threads); thread; thread = thread->next)
+		if (thread != spill_gate_self) {
+			atomic_store(&thread->inside, 0);
+			atomic_store(&thread->owned, false);
 		}
-	closer = false;
-	atomic_fetch_and(&spill_gate_state, ~(unsigned)(SPILL_GATE_CLOSED | SPILL_GATE_CALLED));
-	atomic_store(&gate.prepared, false); /* what the kernel keeps of it after a fork is not documented */
+	is_closer = false;
+	atomic_fetch_and(&spill_gate_state, ~(unsigned)(SPILL_GATE_CLOSED | SPILL_GATE_MAINTENANCE));
+	/* whether a fork keeps the registration is not documented */
+	atomic_store(&gate.prepared, false);
+}
+
+/* -- the mover's lock -------------------------------------------------------------------------- */
+
+static pthread_mutex_t mover_lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_MOVER */
+static _Atomic unsigned mover_waiting;                         /* threads that wait for it */
+
+/* A thread that is cancelled while it holds the lock would never release it. */
+static __thread struct {
+	bool held;
+	int cancel; /* the cancellation state before */
+} this_thread __attribute__((tls_model("initial-exec")));
+
+static void note_held(int cancel)
+{
+	this_thread.held = true;
+	this_thread.cancel = cancel;
+}
+
+void spill_mover_lock(void)
+{
+	int cancel;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	atomic_fetch_add(&mover_waiting, 1);
+	pthread_mutex_lock(&mover_lock);
+	atomic_fetch_sub(&mover_waiting, 1);
+	note_held(cancel);
+}
+
+bool spill_mover_wanted(void)
+{
+	return atomic_load(&mover_waiting);
+}
+
+bool spill_mover_trylock(void)
+{
+	int cancel;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (pthread_mutex_trylock(&mover_lock) == 0) {
+		note_held(cancel);
+		return true;
+	}
+	pthread_setcancelstate(cancel, NULL);
+	return false;
+}
+
+void spill_mover_unlock(void)
+{
+	int cancel = this_thread.cancel;
+	this_thread.held = false;
+	pthread_mutex_unlock(&mover_lock);
+	pthread_setcancelstate(cancel, NULL);
+}
+
+bool spill_mover_is_mine(void)
+{
+	return this_thread.held;
+}
+
+bool spill_mover_busy(void)
+{
+	if (!spill_mover_trylock())
+		return true;
+	spill_mover_unlock();
+	return false;
+}
+
+void spill_mover_fork_child(void)
+{
+	atomic_store(&mover_waiting, 0);
 }

@@ -1,17 +1,19 @@
 /*
- * work: work in flight, and how to make it stop. This header is the gate: threads that submit work to the device pass through it, and whoever moves chunks closes it, so that nothing
- * new is submitted meanwhile. Passing an open gate costs a few nanoseconds and no lock-prefixed instruction: a thread writes
- * only to its own record, and the closer pays for the order of memory (membarrier(2), PRIVATE_EXPEDITED). Where that
- * system call is missing, and under ThreadSanitizer, which knows nothing of it, each entry pays for itself.
+ * work: knows the work in flight, and makes it stop. Makes and moves no memory. Begin with the
+ * gate, then quiesce.h, capture.h and deferred.h.
+ *
+ * The gate: threads pass it when they submit work to the device. A thread that moves chunks closes
+ * it, so that no new work is submitted meanwhile. Passing an open gate costs a few nanoseconds and
+ * no lock-prefixed instruction: a thread writes only to its own record, and the closer orders
+ * memory for all threads (membarrier(2), PRIVATE_EXPEDITED). Each entry orders memory itself if
+ * that system call is missing, and under ThreadSanitizer, which does not know it.
  *
  *	bool outer = spill_gate_enter(self);
  *	result = real(arguments);
  *	if (outer)
  *		spill_gate_leave(self);
  *
- * There is no lock here: what never waits cannot be in the wrong order.
- *
- * This room neither makes nor moves memory. Begin with the gate, then quiesce.h, capture.h and deferred.h.
+ * The gate is no lock and has no rank, because a thread inside waits for nothing of ours.
  */
 #ifndef SPILL_GATE_H
 #define SPILL_GATE_H
@@ -20,13 +22,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A thread's own; never unmapped, so that the closer can look at all of them, and given to a new thread at its end. */
+/*
+ * The record of a thread. Never unmapped, so that the closer can look at all records. A new thread
+ * reuses the record of an ended one.
+ */
 struct spill_gate_thread {
-	_Atomic unsigned inside; /* written by its thread alone */
+	_Atomic unsigned inside; /* only its thread writes */
 	_Atomic bool owned;
-	unsigned entries_to_skip; /* until the clock is looked at, with a call wanted */
+	unsigned entries_to_skip; /* until the next look at the clock, when maintenance is wanted */
 	struct spill_gate_thread *next;
-	_Atomic uint64_t counts[]; /* calls, written by its thread alone */
+	_Atomic uint64_t counts[]; /* calls; only its thread writes */
 };
 
 /* NULL until spill_gate_join. */
@@ -36,37 +41,41 @@ extern __thread struct spill_gate_thread *spill_gate_self __attribute__((tls_mod
 enum spill_gate_state {
 	SPILL_GATE_OPEN = 0,
 	SPILL_GATE_CLOSED = 1,
-	SPILL_GATE_CALLED = 2, /* spill_gate_call_me */
-	SPILL_GATE_BARE = 4,   /* no membarrier: always */
+	SPILL_GATE_MAINTENANCE = 2, /* spill_gate_want_maintenance */
+	SPILL_GATE_BARE = 4,        /* membarrier is missing: every entry */
 };
 
 extern _Atomic unsigned spill_gate_state;
 
 /*
- * Once, before the first entry: how many counters a thread's record has, and the maintenance that spill_gate_call_me asks for.
- * `maintain` is called outside the gate, with no lock of ours held. It may change errno.
+ * Called once, before the first entry. Sets the number of counters of a record, and the
+ * maintenance. `maintain` is called outside the gate, with no lock of ours held. It may change
+ * errno.
  */
 void spill_gate_use(unsigned counters, void (*maintain)(void));
 
 /*
- * Makes the calling thread's record, with `counters` counters, the same number for all threads. Without memory for it the
- * thread stays outside for good, spill_gate_self stays NULL, and the gate can never be closed again.
+ * Makes the calling thread's record. `counters` is the same number for all threads. If memory is
+ * short, the thread stays outside for good: spill_gate_self stays NULL, and the gate can never be
+ * closed again.
  */
 void spill_gate_join(unsigned counters);
 
 bool spill_gate_enter_slow(struct spill_gate_thread *self);
 
 /*
- * True: the thread is inside, and leaves when the call is done. False: it is not to leave; the call is within another that
- * is inside (a callback, a driver that calls its own exports), or is one of ours, made by who has closed the gate. Waits
- * outside while the gate is closed. Keeps errno.
+ * Enters, and waits outside while the gate is closed. True: the thread is inside, and leaves when
+ * the call is done. False: the thread must not leave. Then the call is nested in another call that
+ * is inside (a callback, a driver that calls its own exports), or this thread has closed the gate.
+ * Keeps errno.
  */
 static inline bool spill_gate_enter(struct spill_gate_thread *self)
 {
 	if (__builtin_expect(atomic_load_explicit(&self->inside, memory_order_relaxed) != 0, 0))
 		return false;
 	atomic_store_explicit(&self->inside, 1, memory_order_relaxed);
-	atomic_signal_fence(memory_order_seq_cst); /* the closer's membarrier makes a real one of it */
+	/* the closer's membarrier makes it a real fence */
+	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(atomic_load_explicit(&spill_gate_state, memory_order_acquire) != SPILL_GATE_OPEN,
 	                     0))
 		return spill_gate_enter_slow(self);
@@ -79,43 +88,60 @@ static inline void spill_gate_leave(struct spill_gate_thread *self)
 }
 
 /*
- * The same for a request of the engine (request.h), which is no work but must not be under way while chunks move: a capture
- * that begins or ends, because the mover's marks would break it. True: to be left by spill_gate_leave(spill_gate_self).
+ * Enters for a request of the engine (request.h). A request is no work, but some must not run while
+ * chunks move: the mover's marks would break a capture that begins or ends meanwhile. True: leave
+ * by spill_gate_leave(spill_gate_self).
  */
 bool spill_gate_enter_request(void);
 
-/* Counts one call; no other thread writes here. */
+/* Counts one call in the thread's own record. */
 static inline void spill_gate_count(struct spill_gate_thread *self, unsigned counter)
 {
 	uint64_t count = atomic_load_explicit(&self->counts[counter], memory_order_relaxed);
 	atomic_store_explicit(&self->counts[counter], count + 1, memory_order_relaxed);
 }
 
-/* The sum over all threads, those that have ended too. Safe in a signal handler. */
+/* The sum over all threads, with those that have ended. Safe in a signal handler. */
 uint64_t spill_gate_counted(unsigned counter);
 
 /*
- * What closing needs of the kernel, which can take milliseconds the first time in a process with threads; the first close
- * does it if nobody has. False: the gate cannot be closed in this process.
+ * Registers with the kernel for closing. The first time in a process with threads this can take
+ * milliseconds. The first close does it, too. False: the gate cannot be closed in this process.
  */
 bool spill_gate_prepare(void);
 
 /*
- * Closes the gate and waits, polling, until no thread is inside. False: not by `deadline_ns` (CLOCK_MONOTONIC), or never
- * (the caller itself is inside; a thread has no record), and the gate is open again. True: the caller opens it soon, and
- * its own calls meanwhile are made with spill_thread.depth above 0. pre: the mover is held (one closer at a time)
+ * Closes the gate, and polls until no thread is inside. True: the caller opens it soon. Until then
+ * the caller makes its own calls with spill_thread.depth above 0. False: the gate is open again.
+ * Either a thread stayed inside until `deadline_ns` (CLOCK_MONOTONIC), or the gate cannot be
+ * closed: the caller itself is inside, or a thread has no record. pre: the mover is held (one
+ * closer at a time)
  */
 bool spill_gate_close(uint64_t deadline_ns);
 void spill_gate_open(void);
 
 /*
- * Has the maintenance called once by a later entry, before it goes inside, not sooner than SPILL_GATE_CALL_NS after
- * the last such call. To be called again, ask again.
+ * A later entry calls the maintenance once, before it goes inside, and at least
+ * SPILL_GATE_MAINTENANCE_NS after the last such call.
  */
-#define SPILL_GATE_CALL_NS 1000000
-void spill_gate_call_me(void);
+#define SPILL_GATE_MAINTENANCE_NS 1000000
+void spill_gate_want_maintenance(void);
 
-/* In the child: the gate is open, and no other thread is inside. What was counted stays, as all hits do. */
+/* In the child the gate is open, and no other thread is inside. The counters keep their values. */
 void spill_gate_fork_child(void);
+
+/*
+ * The mover's lock (SPILL_RANK_MOVER). It has the lowest rank, and no other lock is held across
+ * vendor calls. The thread that holds it may move chunks, and meanwhile no enlisted allocation
+ * (chunked.h) is released. That thread cannot be cancelled.
+ */
+void spill_mover_lock(void);
+bool spill_mover_trylock(void); /* false if another thread has it */
+void spill_mover_unlock(void);
+bool spill_mover_wanted(void);  /* other threads wait for it: a holder that waits gives up */
+bool spill_mover_busy(void);    /* some thread holds it now */
+bool spill_mover_is_mine(void); /* the calling thread holds it, perhaps below a signal handler */
+
+void spill_mover_fork_child(void);
 
 #endif

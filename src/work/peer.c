@@ -6,36 +6,39 @@
 #include "note.h"
 #include "placement.h"
 
-/* 16 devices, each with each, twice over. A pair keeps its slot, so that a walk by index that lets go of the lock misses none. */
+/*
+ * Enough for all pairs of 16 devices, twice. A pair keeps its slot, so that a walk by index that
+ * releases the lock misses none.
+ */
 #define PAIRS 512
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_PEER */
 static struct spill_peer_pair pairs[PAIRS];
-static _Atomic unsigned count;
+static _Atomic unsigned pair_count;
 
 bool spill_peer_is(const struct spill_peer_side *side, int device, const void *context)
 {
 	return context ? side->context == context : side->device == device;
 }
 
-/* The next pair from *at on whose memory is the owner's; moves *at behind it. */
-static bool next(const struct spill_backend *backend, int device, const void *context, unsigned *at,
-                 struct spill_peer_pair *found)
+/* Finds the next pair, from *index on, whose memory is the owner's. Moves *index behind it. */
+static bool next_pair(const struct spill_backend *backend, int device, const void *context, unsigned *index,
+                      struct spill_peer_pair *found)
 {
 	bool hit = false;
-	if (!atomic_load(&count))
+	if (!atomic_load(&pair_count))
 		return false;
 	pthread_mutex_lock(&lock);
-	while (*at < PAIRS && !hit) {
-		*found = pairs[(*at)++];
+	while (*index < PAIRS && !hit) {
+		*found = pairs[(*index)++];
 		hit = found->backend == backend && spill_peer_is(&found->owner, device, context);
 	}
 	pthread_mutex_unlock(&lock);
 	return hit;
 }
 
-/* pre: locked. The slot of the pair, or a free one, or NULL if all are taken. */
-static struct spill_peer_pair *slot_of(const struct spill_peer_pair *wanted)
+/* pre: locked. The slot of the pair, or a free one. NULL: all are taken */
+static struct spill_peer_pair *slot_for(const struct spill_peer_pair *wanted)
 {
 	struct spill_peer_pair *unused = NULL;
 	for (unsigned i = 0; i < PAIRS; i++) {
@@ -53,34 +56,33 @@ static struct spill_peer_pair *slot_of(const struct spill_peer_pair *wanted)
 bool spill_peer_add(const struct spill_peer_pair *pair)
 {
 	pthread_mutex_lock(&lock);
-	struct spill_peer_pair *slot = slot_of(pair);
+	struct spill_peer_pair *slot = slot_for(pair);
 	if (slot && !slot->backend)
-		atomic_fetch_add(&count, 1);
+		atomic_fetch_add(&pair_count, 1);
 	if (slot)
 		*slot = *pair;
 	pthread_mutex_unlock(&lock);
 	return slot != NULL;
 }
 
-static void drop(struct spill_peer_pair *pair)
+static void clear_pair(struct spill_peer_pair *pair)
 {
 	*pair = (struct spill_peer_pair){0};
-	atomic_fetch_sub(&count, 1);
+	atomic_fetch_sub(&pair_count, 1);
 }
 
 void spill_peer_remove(const struct spill_peer_pair *pair)
 {
 	pthread_mutex_lock(&lock);
-	struct spill_peer_pair *slot = slot_of(pair);
+	struct spill_peer_pair *slot = slot_for(pair);
 	if (slot && slot->backend)
-		drop(slot);
+		clear_pair(slot);
 	pthread_mutex_unlock(&lock);
 }
 
-/* A range that was freed meanwhile is refused by the driver, which harms nobody. */
 void spill_peer_grant(const struct spill_backend *backend, uint64_t va, uint64_t bytes, int device)
 {
-	int result = backend->allow(va, bytes, device);
+	int result = backend->vmm->allow(va, bytes, device);
 	if (result && result != backend->invalid_value)
 		spill_note("peer", "a device with peer access could not be given access to spilled memory");
 }
@@ -89,10 +91,11 @@ void spill_peer_placed(const struct spill_placement *placement)
 {
 	uint64_t va, bytes;
 	struct spill_peer_pair pair;
-	if (!atomic_load(&count) || !placement->ops->range)
+	if (!atomic_load(&pair_count) || !placement->ops->range)
 		return;
 	placement->ops->range(placement, &va, &bytes);
-	for (unsigned at = 0; next(placement->backend, placement->device, placement->context, &at, &pair);)
+	for (unsigned index = 0;
+	     next_pair(placement->backend, placement->device, placement->context, &index, &pair);)
 		spill_peer_grant(placement->backend, va, bytes, pair.user.device);
 }
 
@@ -100,7 +103,7 @@ unsigned spill_peer_devices(const struct spill_backend *backend, int device, int
 {
 	unsigned found = 0;
 	struct spill_peer_pair pair;
-	for (unsigned at = 0; next(backend, device, NULL, &at, &pair) && found < SPILL_DEVICES;) {
+	for (unsigned index = 0; next_pair(backend, device, NULL, &index, &pair) && found < SPILL_DEVICES;) {
 		unsigned i = 0;
 		while (i < found && list[i] != pair.user.device)
 			i++;
@@ -113,9 +116,9 @@ unsigned spill_peer_devices(const struct spill_backend *backend, int device, int
 int spill_peer_wait(const struct spill_backend *backend, int device, void *context)
 {
 	struct spill_peer_pair pair;
-	int result = backend->wait(device, context);
-	for (unsigned at = 0; !result && next(backend, device, context, &at, &pair);)
-		backend->wait(pair.user.device, pair.user.context);
+	int result = backend->devices->wait(device, context);
+	for (unsigned index = 0; !result && next_pair(backend, device, context, &index, &pair);)
+		backend->devices->wait(pair.user.device, pair.user.context);
 	return result;
 }
 
@@ -127,12 +130,12 @@ static bool ends_with(const struct spill_peer_pair *pair, const struct spill_pee
 
 void spill_peer_context_ended(const struct spill_context_end *end)
 {
-	if (!atomic_load(&count))
+	if (!atomic_load(&pair_count))
 		return;
 	pthread_mutex_lock(&lock);
 	for (unsigned i = 0; i < PAIRS; i++)
 		if (ends_with(&pairs[i], &pairs[i].owner, end) || ends_with(&pairs[i], &pairs[i].user, end))
-			drop(&pairs[i]);
+			clear_pair(&pairs[i]);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -147,6 +150,6 @@ void spill_peer_fork_done(bool child)
 	for (unsigned i = 0; child && i < PAIRS; i++)
 		pairs[i] = (struct spill_peer_pair){0};
 	if (child)
-		atomic_store(&count, 0);
+		atomic_store(&pair_count, 0);
 	pthread_mutex_unlock(&lock);
 }

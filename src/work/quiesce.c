@@ -8,115 +8,127 @@
 #include "gate.h"
 #include "peer.h"
 
-/* Short at first, as most work is; then so long that polling costs the other threads nothing. */
+/*
+ * Pauses between polls: short at first, because most work is short, then longer, so that polling
+ * does not slow other threads.
+ */
 #define POLL_NS 5000
 #define POLL_MOST_NS 200000
 
-/* A context and its mark; no event: all its work is done. */
-struct marked {
+/* A context and the mark behind its work. No event: the work is done. */
+struct context_mark {
 	void *context, *event;
 	uint64_t birth;
 };
 
-/* The vendor has taken the event along; the handle may be another context's by now. */
-static bool ended(const struct spill_backend *backend, const struct marked *marked)
+/* The context has ended, and its event with it. Its handle may be another context's by now. */
+static bool context_ended(const struct spill_backend *backend, const struct context_mark *mark)
 {
-	uint64_t birth = spill_contexts_birth(backend, marked->context);
-	return !birth || birth != marked->birth;
+	uint64_t birth = spill_contexts_birth(backend, mark->context);
+	return !birth || birth != mark->birth;
 }
 
 /*
- * False: its work cannot be waited for. The vendor breaks a capture in that context (CUDA Driver API, cuCtxRecordEvent), so
- * that one is looked for first. A context that ended just now runs nothing.
+ * False: the work cannot be waited for. A mark breaks a capture in its context (CUDA Driver API,
+ * cuCtxRecordEvent), so captures are looked for first. A context that has just ended runs no work.
  */
-static bool mark(const struct spill_backend *backend, int device, struct marked *marked)
+static bool place_mark(const struct spill_backend *backend, int device, struct context_mark *mark)
 {
 	int its_device;
 	if (spill_capture_any())
 		return false;
-	if (!backend->mark(device, marked->context, &marked->event))
+	if (!backend->moves->mark(device, mark->context, &mark->event))
 		return true;
-	marked->event = NULL;
-	return ended(backend, marked) ||
-	       (backend->context_device && !backend->context_device(marked->context, &its_device));
+	mark->event = NULL;
+	return context_ended(backend, mark) ||
+	       (backend->contexts && !backend->contexts->device(mark->context, &its_device));
 }
 
-/* Looks at each once; returns how many are not done. */
-static unsigned look(const struct spill_backend *backend, int device, struct marked *marks, unsigned count)
+/* Looks at each mark once. Returns the number of those that have not passed. */
+static unsigned poll_marks(const struct spill_backend *backend, int device, struct context_mark *marks,
+                           unsigned count)
 {
 	unsigned left = 0;
 	for (unsigned i = 0; i < count; i++) {
-		struct marked *marked = &marks[i];
-		if (marked->event && ended(backend, marked)) {
-			marked->event = NULL;
-		} else if (marked->event && backend->event_passed(device, marked->context, marked->event)) {
-			backend->event_destroy(device, marked->context, marked->event);
-			marked->event = NULL;
+		struct context_mark *mark = &marks[i];
+		if (mark->event && context_ended(backend, mark)) {
+			mark->event = NULL;
+		} else if (mark->event && backend->events->passed(device, mark->context, mark->event)) {
+			backend->events->destroy(device, mark->context, mark->event);
+			mark->event = NULL;
 		}
-		left += marked->event != NULL;
+		left += mark->event != NULL;
 	}
 	return left;
 }
 
-/* Polls until all are done. A query, too, would break a capture of certain modes (docs/measurements.md). */
-static bool passed(const struct spill_backend *backend, int device, struct marked *marks, unsigned count,
-                   uint64_t deadline_ns)
+/*
+ * Polls until all marks have passed. A query, too, would break a capture of certain modes
+ * (docs/measurements.md).
+ */
+static bool wait_for_marks(const struct spill_backend *backend, int device, struct context_mark *marks,
+                           unsigned count, uint64_t deadline_ns)
 {
 	uint64_t pause = POLL_NS;
 	while (!spill_capture_any()) {
-		if (!look(backend, device, marks, count))
+		if (!poll_marks(backend, device, marks, count))
 			return true;
 		uint64_t now = spill_clock_ns();
 		if (now >= deadline_ns)
 			return false;
 		uint64_t left = deadline_ns - now;
-		nanosleep(&(struct timespec){.tv_nsec = (long)(pause < left ? pause : left)}, NULL);
+		spill_clock_sleep(pause < left ? pause : left);
 		pause = 2 * pause < POLL_MOST_NS ? 2 * pause : POLL_MOST_NS;
 	}
 	return false;
 }
 
-/* Ends what is left of them; an event may be destroyed before it has passed (CUDA Driver API, cuEventDestroy). */
-static void discard(const struct spill_backend *backend, int device, struct marked *marks, unsigned count)
+/*
+ * Destroys the remaining events. That is allowed before they have passed (CUDA Driver API,
+ * cuEventDestroy).
+ */
+static void destroy_events(const struct spill_backend *backend, int device, struct context_mark *marks,
+                           unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
-		if (marks[i].event && !ended(backend, &marks[i]))
-			backend->event_destroy(device, marks[i].context, marks[i].event);
+		if (marks[i].event && !context_ended(backend, &marks[i]))
+			backend->events->destroy(device, marks[i].context, marks[i].event);
 }
 
-/* All marks first, so that the contexts are waited for together. */
-static bool wait_for(const struct spill_backend *backend, int device, uint64_t deadline_ns)
+/* Places all marks first, so that one wait covers all contexts. */
+static bool wait_for_device(const struct spill_backend *backend, int device, uint64_t deadline_ns)
 {
 	void *contexts[SPILL_CONTEXTS];
-	struct marked marks[SPILL_CONTEXTS];
-	bool known = true;
-	unsigned count = spill_contexts_of(backend, device, contexts), marked = 0;
+	struct context_mark marks[SPILL_CONTEXTS];
+	bool placed = true;
+	unsigned count = spill_contexts_of(backend, device, contexts), placed_count = 0;
 	if (count > SPILL_CONTEXTS)
 		return false;
-	while (marked < count && known) {
-		marks[marked] = (struct marked){.context = contexts[marked],
-		                                .birth = spill_contexts_birth(backend, contexts[marked])};
-		known = mark(backend, device, &marks[marked]);
-		marked++;
+	while (placed_count < count && placed) {
+		marks[placed_count] =
+		    (struct context_mark){.context = contexts[placed_count],
+		                          .birth = spill_contexts_birth(backend, contexts[placed_count])};
+		placed = place_mark(backend, device, &marks[placed_count]);
+		placed_count++;
 	}
-	bool idle = known && passed(backend, device, marks, marked, deadline_ns);
+	bool idle = placed && wait_for_marks(backend, device, marks, placed_count, deadline_ns);
 	if (!idle)
-		discard(backend, device, marks, marked);
+		destroy_events(backend, device, marks, placed_count);
 	return idle;
 }
 
 bool spill_quiesce_wait(const struct spill_backend *backend, int device, uint64_t deadline_ns)
 {
 	int peers[SPILL_DEVICES], cancel;
-	if (!backend->mark)
+	if (!backend->moves)
 		return false;
-	/* It sleeps, which the calls it is part of do not. */
+	/* The program's call is no cancellation point, and a sleep is. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	unsigned count = spill_peer_devices(backend, device, peers);
-	/* One device after the other: nothing new is submitted meanwhile. */
-	bool idle = wait_for(backend, device, deadline_ns);
+	/* One device after the other, because no new work is submitted meanwhile. */
+	bool idle = wait_for_device(backend, device, deadline_ns);
 	for (unsigned i = 0; i < count && idle; i++)
-		idle = peers[i] == device || wait_for(backend, peers[i], deadline_ns);
+		idle = peers[i] == device || wait_for_device(backend, peers[i], deadline_ns);
 	pthread_setcancelstate(cancel, NULL);
 	return idle;
 }

@@ -190,7 +190,7 @@ class Paths(Hostile):
         self.spill("doctor", "--quick", "--", path, text="it may not be executed")
         os.chmod(path, 0o700)
         self.spill("doctor", "--quick", "--", path, text="is a script of")
-        self.spill("run", path, text="not of the file")
+        self.spill("run", path, text="that the file names")
         self.spill("doctor", "--quick", "--root", self.place)
         shutil.copy(LIBRARY, self.place + b"/libspill.so")
         self.spill("run", "true", LD_PRELOAD=self.place + b"/libspill.so", text="another libspill.so is preloaded")
@@ -342,7 +342,7 @@ class NoRegularFile(Hostile):
         state = self.folder / ".local/state/spill"
         state.mkdir(parents=True)
         os.mkfifo(state / "x-999999999.jsonl")
-        self.assertEqual(self.spill("log", "999999999", text="no file of that name").returncode, 1)
+        self.assertEqual(self.spill("log", "999999999", text="no such file, and no process").returncode, 1)
 
     def test_the_writer_of_a_pipe_is_left_alone(self):
         """It waits in open: one who opens and closes would let it go, and it would be killed at its first line."""

@@ -92,7 +92,7 @@ static void make_policy(struct chance *chance, struct spill_policy *policy)
 	policy->host_reserve = some_reserve(chance);
 	make_chain(chance, &policy->chain);
 	policy->movable_enable = (enum spill_switch)chance_below(chance, 3);
-	policy->honest_first = (enum spill_retry_state_first)chance_below(chance, 3);
+	policy->honest_first = (enum spill_honest_first)chance_below(chance, 3);
 	policy->honest_window_us = chance_below(chance, 3000);
 	make_advice(chance, &policy->advice);
 }

@@ -5,7 +5,8 @@ it by their bare names. So
 - no include reaches a header of the house by a path ("../doctor/doctor.h", "cli/put.h");
 - no header of a house has the name of another header in the folders beside it: which one is meant would depend on the file that
   includes it;
-- each file is in a room, and each room has one header that opens with "ROOM: " and says what the room is for.
+- each file is in a room, and each room has one header that opens with "ROOM: " and says what the room is for;
+- docs/design.md has a row for each room, and no others.
 """
 import collections
 import pathlib
@@ -13,13 +14,13 @@ import re
 import sys
 
 PRODUCT = ("policy", "src", "shim")
-# folder: (folders in which each header's name is found once; rooms that its list does not have; files that are in no room;
+# folder: (its heading in docs/design.md; folders in which each header's name is found once; rooms that its list does not have; files that are in no room;
 # folders that are no rooms of it)
 HOUSES = {
-    "policy": (PRODUCT, ("gen",), (), ()),  # the programs of gen run while we build: they see all rooms
-    "src": (PRODUCT, (), ("runtime.c", "runtime.h"), ("cli", "vendor/abi")),
-    "src/cli": (PRODUCT, (), ("main.c",), ()),
-    "tests/sim": ((*PRODUCT, "tests"), (), (), ()),
+    "policy": ("The rooms of policy/", PRODUCT, ("gen",), (), ()),  # the programs of gen run while we build: they see all rooms
+    "src": ("The rooms of src/", PRODUCT, (), ("runtime.c", "runtime.h"), ("cli", "vendor/abi")),
+    "src/cli": ("The rooms of the command", PRODUCT, (), ("main.c",), ()),
+    "tests/sim": ("The rooms of the simulated GPU", (*PRODUCT, "tests"), (), (), ()),
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
@@ -45,6 +46,13 @@ def unsaid(house, rooms, openings):
             if sum(text.startswith(f"/*\n * {room}: ") for text in openings.get(room, [])) != 1]
 
 
+def unlisted(heading, rooms, design):
+    """Rooms without a row in the table below that heading of docs/design.md, and rows without a room."""
+    table = re.search(rf"^#+ {re.escape(heading)}$(.*?)(?=^#|\Z)", design, re.M | re.S)
+    rows = re.findall(r"^\| `(\w+)/` \|", table[1], re.M) if table else []
+    return [f"docs/design.md: {heading}: {room}: no room, or no row" for room in sorted(set(rooms) ^ set(rows))]
+
+
 def check_self():
     """What it refuses, so that it cannot become blind."""
     for name in ("../doctor/doctor.h", "cli/put.h", "doctor/doctor.h", "trace/../put.h"):
@@ -57,9 +65,12 @@ def check_self():
     for openings in ({"top": ["/* top */"]}, {}, {"top": ["/*\n * top: a"] * 2}):
         assert unsaid(cli, ["top"], openings), openings
     assert not unsaid(cli, ["top"], {"top": ["/*\n * top: a", "/* b */"]})
+    design = "## The rooms\n| `top/` | a |\n## More\n| `log/` | b |\n"
+    assert unlisted("The rooms", ["top", "log"], design) and unlisted("The rooms", [], design) and unlisted("Rooms", ["top"], design)
+    assert not unlisted("The rooms", ["top"], design) and not unlisted("More", ["log"], design)
 
 
-def problems(root, house, folders, more_rooms, outside, apart):
+def problems(root, house, heading, folders, more_rooms, outside, apart):
     folder = root / house
     rooms = [*re.findall(r"^  \['(\w+)', \[", (folder / "meson.build").read_text(encoding="utf-8"), re.M), *more_rooms]
     texts = {path: path.read_text(encoding="utf-8") for path in folder.rglob("*")
@@ -71,6 +82,7 @@ def problems(root, house, folders, more_rooms, outside, apart):
     openings = {room: [texts[path] for path in headers if path.parent.name == room] for room in rooms}
     assert len(rooms) > 5 and len(includes) > 50 and len(tree) > 100, (house, len(rooms), len(includes), len(tree))
     return (by_path(includes, {path.name for path in headers}) + ambiguous(house, tree) + unsaid(house, rooms, openings) +
+            unlisted(heading, rooms, (root / "docs/design.md").read_text(encoding="utf-8")) +
             [f"{path}: in no room" for path in texts if path.parent.name not in rooms and path.name not in outside])
 
 

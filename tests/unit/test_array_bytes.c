@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "array_bytes.h"
+#include "descriptors.h"
 
 static uint64_t cuda(size_t width, size_t height, size_t depth, int format, unsigned channels, unsigned flags,
                      unsigned levels)

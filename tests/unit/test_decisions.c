@@ -256,8 +256,7 @@ static const struct full {
     {.what = "off", .no_rule = true, .mode = SPILL_MODE_OFF},
 };
 
-static struct spill_fallback remedy_of(const struct full *c, enum spill_retry_state_first honest,
-                                       bool placeable)
+static struct spill_fallback remedy_of(const struct full *c, enum spill_honest_first honest, bool placeable)
 {
 	struct spill_policy policy;
 	struct spill_ask ask = {.bytes = 10, .weight = 10, .placeable = placeable};
@@ -293,7 +292,7 @@ static void when_full(void **state)
 static const struct honest {
 	const char *what;
 	struct full full;
-	enum spill_retry_state_first first;
+	enum spill_honest_first first;
 	bool fixed;
 	bool surfaces;
 } honest[] = {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "loaded.h"
+#include "libc_symbol.h"
 
 static void finds_what_the_loader_finds(void **state)
 {
