@@ -68,9 +68,9 @@ void __wrap_spill_move_batch_report(const struct spill_move_batch *plan, const s
 void __wrap_spill_move_batch_report(const struct spill_move_batch *plan, const struct spill_move_reason *why)
 {
 	for (unsigned i = 0; i < plan->count; i++) {
-		const struct spill_chunk *chunk = &plan->moves[i].of->chunks[plan->moves[i].chunk];
-		assert_true(i == 0 || plan->moves[i].of == plan->moves[i - 1].of ||
-		            plan->moves[i].of != plan->moves[0].of);
+		const struct spill_chunk *chunk = &plan->moves[i].chunked->chunks[plan->moves[i].index];
+		assert_true(i == 0 || plan->moves[i].chunked == plan->moves[i - 1].chunked ||
+		            plan->moves[i].chunked != plan->moves[0].chunked);
 		assert_string_equal(why->reason, "use");
 		if (!plan->moves[i].moved)
 			continue;

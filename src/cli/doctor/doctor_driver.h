@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "backend.h"
-#include "probe.h"
+#include "movable.h"
 
 /* How far it came; of a driver that hangs or crashes: within what. */
 enum driver_stage {
