@@ -21,8 +21,8 @@
 
 /* The ranges read from one graph so far. */
 struct reading {
-	uint16_t slots[SLOTS];        /* hash table: index into `ranges` plus 1 */
-	struct spill_graph_uses uses; /* `uses.ranges` points to `ranges` */
+	uint16_t slots[SLOTS];          /* hash table: index into `ranges` plus 1 */
+	struct spill_graph_access uses; /* `uses.ranges` points to `ranges` */
 	struct spill_graph_range ranges[SPILL_GRAPH_RANGES];
 };
 
@@ -287,7 +287,7 @@ static uint64_t memory_bytes_of(CUgraph graph)
 
 /* -- changes ---------------------------------------------------------------------------------- */
 
-static void add_recorded(void *closure, const struct spill_graph_uses *known)
+static void add_recorded(void *closure, const struct spill_graph_access *known)
 {
 	struct reading *reading = closure;
 	reading->uses.once = known->once;
@@ -295,7 +295,7 @@ static void add_recorded(void *closure, const struct spill_graph_uses *known)
 		add_range(reading, known->ranges[i].va, known->ranges[i].bytes);
 }
 
-static void copy_site(void *closure, const struct spill_graph_uses *known)
+static void copy_site(void *closure, const struct spill_graph_access *known)
 {
 	*(uint64_t *)closure = known->site;
 }
