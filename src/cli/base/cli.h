@@ -35,7 +35,7 @@ int cli_usage_list(const char *command, const char *format, va_list arguments)
 int cli_help(const char *command);
 int cli_help_all(void);
 
-/* Ends a command that printed facts. A failed write turns the status into CLI_FINDINGS. */
+/* A failed write turns the status into CLI_FINDINGS. */
 int cli_finish(int status);
 
 /* Prints a JSON string with quotes. The text may hold anything. */
@@ -70,10 +70,7 @@ enum cli_files {
 	CLI_REGULAR_OR_PIPE,
 };
 
-/*
- * Opens a file for reading. Returns -1 and sets *error on failure. Never opens a file of another
- * kind.
- */
+/* Opens a file of these kinds. Returns -1 and sets *error on failure. */
 int cli_open(const char *path, enum cli_files files, int *error);
 
 /* The message for an *error of cli_open. Valid until the next call. */

@@ -80,10 +80,7 @@ struct spill_json *cli_json_key(struct spill_json *json, const char *name)
 	return spill_json_key(json, name);
 }
 
-/*
- * A page shows its texts to people, so unprintable characters become "?". Other readers get them
- * unchanged.
- */
+/* A page shows texts to people, so unprintable characters become "?" there. */
 static void put_text_value(struct spill_json *json, const char *text)
 {
 	char plain[sizeof(buffer) / 8 + 1];

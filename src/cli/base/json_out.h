@@ -1,7 +1,4 @@
-/*
- * Writes JSON of any length, value by value, to standard output or into a page. Only one at a time.
- * Calls of spill_json_* may come between (policy/text/json.h).
- */
+/* Writes JSON of any length value by value, one at a time. spill_json_* may come between. */
 #ifndef SPILL_CLI_JSON_OUT_H
 #define SPILL_CLI_JSON_OUT_H
 

@@ -1,7 +1,4 @@
-/*
- * spill doctor: finds problems of this machine, the environment and a program, with their reasons
- * and remedies.
- */
+/* spill doctor: finds problems of a machine and a program, with reasons and remedies. */
 #include "doctor.h"
 
 #include <stdarg.h>
@@ -30,7 +27,6 @@ static const struct row {
 #include "findings.def"
 };
 
-/* In the order of the checks. */
 #define MOST_FINDINGS 512
 static struct found {
 	const struct row *row;
@@ -189,10 +185,7 @@ static int examine(const struct doctor_patient *patient, bool json)
 	if (patient->program)
 		doctor_look_at_program(patient);
 	doctor_look_at_devices(patient);
-	/*
-	 * The environment comes after the program and the driver: judging the policy changes our
-	 * variables.
-	 */
+	/* Last, because judging the policy changes our variables. */
 	doctor_look_at_environment(patient);
 	policy = doctor_look_at_policy(patient);
 	doctor_look_at_host(patient, policy);

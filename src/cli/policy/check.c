@@ -10,7 +10,6 @@
 #include "put.h"
 #include "rule_option.h"
 
-/* All rules of one file, for any program. */
 static struct {
 	struct spill_rules list;
 	unsigned line[SPILL_RULES];
@@ -156,7 +155,6 @@ static void print_json(const char *path, const char *problem, const struct hints
 	cli_printf("],\"hints\":[%s]}", hints->text);
 }
 
-/* True if the file has no error. */
 static bool check_one(const char *path, bool json)
 {
 	char problem[4096 + 1024];

@@ -1,7 +1,4 @@
-/*
- * spill policy: prints the policy that the library finds for a program, with the source of each
- * value.
- */
+/* spill policy: prints the policy for a program, with the source of each value. */
 #include <stdlib.h>
 #include <string.h>
 
