@@ -38,12 +38,6 @@ int cli_help_all(void);
 /* A failed write turns the status into CLI_FINDINGS. */
 int cli_finish(int status);
 
-/* Prints a JSON string with quotes. The text may hold anything. */
-void cli_print_json_string(FILE *out, const char *text);
-
-/* Prints a line, or an item of a JSON array. *any: the array has items already. */
-void cli_print_item(FILE *out, const char *text, bool json, bool *any);
-
 /*
  * Returns "6 bytes; did you mean 6GiB or 6MiB?" for a memory size from 1 byte to 1 MiB without a
  * unit, else NULL. It is a hint only: a number without a unit means bytes. Valid until the next

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "put.h"
 #include "text.h"
 
 /* Holds any one value: names are cut at CLI_NAME_MOST, and an escape takes six bytes. */
@@ -133,4 +134,23 @@ void cli_json_device(struct spill_json *json, int device)
 		spill_json_string(json, NULL);
 	else
 		spill_json_i64(json, device);
+}
+
+void cli_json_rate(struct spill_json *json, const char *member, double rate)
+{
+	if (rate > 0) {
+		cli_json_key(json, member);
+		json->length += (size_t)snprintf(json->buffer + json->length, 64, "%.3f", rate);
+		json->comma = true;
+	} else {
+		cli_json_text(json, member, NULL);
+	}
+}
+
+void cli_print_item(struct spill_json *json, const char *text)
+{
+	if (json)
+		cli_json_text_element(json, text);
+	else
+		cli_printf("%s\n", text);
 }

@@ -36,4 +36,10 @@ void cli_json_bytes(struct spill_json *json, const char *member, const struct sp
 /* "dev"; null for a negative number */
 void cli_json_device(struct spill_json *json, int device);
 
+/* A rate with three decimals; null for 0. */
+void cli_json_rate(struct spill_json *json, const char *member, double rate);
+
+/* Prints a line, or an element of an array; json NULL: a line. */
+void cli_print_item(struct spill_json *json, const char *text);
+
 #endif

@@ -40,12 +40,13 @@ const char *doctor_size(uint64_t bytes);
 void doctor_look_at_program(const struct doctor_patient *patient);
 void doctor_look_at_devices(const struct doctor_patient *patient);
 
-/* speed.c: judges links and predicts decode. doctor_print_links prints JSON. */
+/* speed.c: judges links and predicts decode. doctor_put_links writes a member. */
 struct driver_vendor;
 struct driver_facts;
 void doctor_look_at_links(const struct doctor_patient *patient, const struct driver_vendor *vendor,
                           const struct driver_facts *facts);
-void doctor_print_links(void);
+struct spill_json;
+void doctor_put_links(struct spill_json *json);
 void doctor_look_at_host(const struct doctor_patient *patient, const struct spill_policy *policy);
 
 /* Judges the policy for the program and returns it; static storage. */

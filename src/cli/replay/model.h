@@ -114,11 +114,11 @@ struct cli_model_device {
 	uint64_t managed,
 	    /* `managed`: prefetched part of `whole`. `resident`: not evicted. */
 	    resident;
-	uint64_t peak;    /* the most of whole + small */
-	uint64_t movable; /* movable bytes on the device */
-	uint64_t away;    /* movable bytes on the host */
+	uint64_t peak;
+	uint64_t movable; /* movable, on the device */
+	uint64_t away;    /* movable, on the host */
 	bool changed;     /* memory was freed since the last promotion */
-	/* spilling has begun, so device.reserve is kept from all requests (reserve.h) */
+	/* spilling has begun: device.reserve is kept */
 	bool begun;
 	uint64_t taken, look_us,
 	    /* For the reserve: bytes taken since the last check, and times of the next checks. */

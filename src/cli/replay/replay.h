@@ -16,9 +16,9 @@
 #include "report.h"
 
 struct cli_replay_wish {
-	const char *policy, *profile; /* one is NULL; if both are, each run keeps its own policy */
+	const char *policy, *profile; /* NULL: not given */
 	uint64_t vram;                /* of every device; 0: as recorded */
-	uint64_t other;               /* SPILL_UNLIMITED: from out of memory lines, else 0 */
+	uint64_t other;               /* SPILL_UNLIMITED: as out of memory lines tell it */
 	uint64_t host;                /* SPILL_UNLIMITED: not known */
 	unsigned without;             /* enum spill_capability that devices lack */
 	uint64_t margin;
