@@ -84,6 +84,17 @@ bool spill_fd_elsewhere(void (*run)(void *data), void *data)
 	return child > 0;
 }
 
+const char *spill_fd_refusal(const struct stat *file)
+{
+	if (!S_ISREG(file->st_mode))
+		return "the file is not a regular file";
+	if (file->st_uid != geteuid())
+		return "the file belongs to another user";
+	if (file->st_nlink > 1)
+		return "the file has a second name";
+	return NULL;
+}
+
 int spill_fd_out_of_the_way(int fd)
 {
 	static const int floors[] = {200, 100, 20, 3};

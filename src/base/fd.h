@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 /* Limit of attempts for a call that signals keep interrupting. The call then fails with EINTR. */
@@ -29,6 +30,12 @@ bool spill_fd_momentary(int error);
  * False: `run` was not called.
  */
 bool spill_fd_elsewhere(void (*run)(void *data), void *data);
+
+/*
+ * NULL if the file can be one of ours: a regular file of the effective user with one name at most.
+ * Otherwise the reason, as a static text.
+ */
+const char *spill_fd_refusal(const struct stat *file);
 
 /*
  * Moves `fd` to a high number. Low numbers have a meaning for programs: 0 to 2 are standard, select

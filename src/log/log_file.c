@@ -16,18 +16,6 @@
  */
 #define OPEN_TRIES 10
 
-/* NULL, or why this file cannot be the log. */
-static const char *file_refusal(const struct stat *file)
-{
-	if (!S_ISREG(file->st_mode))
-		return "the file is not a regular file";
-	if (file->st_uid != geteuid())
-		return "the file belongs to another user";
-	if (file->st_nlink > 1)
-		return "the file has a second name";
-	return NULL;
-}
-
 /*
  * Checks a file without opening it, because opening a device or a FIFO may already have an effect.
  */
@@ -37,7 +25,7 @@ static const char *path_refusal(const char *path)
 
 	if (lstat(path, &now) != 0)
 		return NULL;
-	return S_ISLNK(now.st_mode) ? "the file is a symbolic link" : file_refusal(&now);
+	return S_ISLNK(now.st_mode) ? "the file is a symbolic link" : spill_fd_refusal(&now);
 }
 
 const char spill_log_file_taken[] = "another process has locked the file";
@@ -52,7 +40,7 @@ static bool lock_opened(int fd, struct stat *now, const char **problem)
 {
 	bool taken = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 
-	*problem = fstat(fd, now) == 0 ? file_refusal(now) : strerrordesc_np(errno);
+	*problem = fstat(fd, now) == 0 ? spill_fd_refusal(now) : strerrordesc_np(errno);
 	if (taken && !*problem)
 		*problem = spill_log_file_taken;
 	return !*problem && now->st_nlink > 0;

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "back.h"
 #include "clock.h"
@@ -87,7 +86,7 @@ static bool wait_patiently(const struct spill_backend *backend, int device, uint
 		if (spill_quiesce_look(backend, device, now + wait, now + wait))
 			return true;
 		/* Those who wait at the gate get through. */
-		nanosleep(&(struct timespec){.tv_nsec = MS}, NULL);
+		spill_clock_sleep(MS);
 		now = spill_clock_ns();
 		before = heard;
 		heard = spill_access_model_hear();

@@ -7,7 +7,6 @@
 #include "move.h"
 
 #include <stdatomic.h>
-#include <time.h>
 
 #include "clock.h"
 #include "note.h"
@@ -48,11 +47,6 @@ struct flight {
 	bool staged;   /* that is the home's own, not the copier's */
 	bool seated;   /* without view: the new home is in its place already, copied to from the old one's */
 };
-
-static void pause_ns(uint64_t ns)
-{
-	nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
-}
 
 /* -- what moves need --------------------------------------------------------------------------- */
 
@@ -292,7 +286,7 @@ static void sit_anyhow(struct seat *seat, uint64_t old, uint64_t new)
 	for (unsigned try = 0; try < TRIES; try++) {
 		if (sit(seat, old) || sit(seat, new))
 			return;
-		pause_ns(1000000ull << try);
+		spill_clock_sleep(1000000ull << try);
 	}
 	spill_note("move", seat->handle ? "a moved chunk of memory could not be made accessible again"
 	                                : "a chunk of memory could not be mapped again");
@@ -395,12 +389,12 @@ static bool copied(const struct copier *copier, const struct flight *flight)
 	for (unsigned looks = 1; flight->event && !passed && spill_clock_ns() < end; looks++) {
 		passed = backend->events->passed(copier->device, copier->context, flight->event);
 		if (!passed && looks > SPINS)
-			pause_ns(POLL_NS);
+			spill_clock_sleep(POLL_NS);
 	}
 	for (unsigned try = 0; try < TRIES && !passed; try++) {
 		passed = !backend->devices->wait(copier->device, copier->context);
 		if (!passed)
-			pause_ns(1000000ull << try);
+			spill_clock_sleep(1000000ull << try);
 	}
 	if (flight->event)
 		backend->events->destroy(copier->device, copier->context, flight->event);

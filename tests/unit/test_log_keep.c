@@ -1,4 +1,5 @@
 /* log.keep: which logs are removed from the default folder, and above all which are not. */
+#include "fake_libc.h"
 #include "logtest.h"
 
 #include <errno.h>
@@ -20,19 +21,14 @@
 static struct utsname machine;
 static char boot[64];
 static const char *removed_under_us; /* what somebody removes while we ask for its lock */
-int __real_flock(int fd, int operation);
-int __wrap_flock(int fd, int operation);
 
-static unsigned locks; /* asked for */
-
-int __wrap_flock(int fd, int operation)
+static bool somebody_removes_it(long arguments[6], long *result)
 {
-	if (removed_under_us && operation & LOCK_EX) {
+	if (removed_under_us && arguments[1] & LOCK_EX) {
 		unlink(removed_under_us);
 		removed_under_us = NULL;
 	}
-	locks++;
-	return __real_flock(fd, operation);
+	return false;
 }
 
 static int here(void **state)
@@ -279,9 +275,9 @@ static void a_full_folder(void **state)
 static void one_that_is_being_begun(void **state)
 {
 	fclose(fopen(in_folder("x-1.jsonl"), "we"));
-	locks = 0;
+	fake_libc_fail(FAKE_flock, 0, 0, 0);
 	keep(0);
-	assert_int_equal(locks, 1); /* its own */
+	assert_int_equal(fake_libc[FAKE_flock].calls, 1); /* its own */
 	assert_true(there("x-1.jsonl"));
 }
 
@@ -337,9 +333,9 @@ static void a_file_that_somebody_keeps_locked(void **state)
 	int fd = open(in_folder("x-1.jsonl"), O_RDWR | O_CREAT, 0600);
 
 	assert_int_equal(flock(fd, LOCK_SH), 0);
-	locks = 0;
+	fake_libc_fail(FAKE_flock, 0, 0, 0);
 	assert_ptr_equal(spill_log_file_open(&file, in_folder("x-1.jsonl")), spill_log_file_taken);
-	assert_in_range(locks, 2, 10);
+	assert_in_range(fake_libc[FAKE_flock].calls, 2, 10);
 	assert_int_equal(file.fd, -1);
 	close(fd);
 	assert_null(spill_log_file_open(&file, in_folder("x-1.jsonl")));
@@ -391,5 +387,6 @@ int main(void)
 	    IN_FOLDER(only_the_default_folder_is_tidied),
 	};
 
+	fake_libc[FAKE_flock].hook = somebody_removes_it;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 
 #include "call.h"
 #include "cli.h"
-#include "config_file.h"
+#include "config.h"
 #include "ini_file.h"
 #include "print_rule.h"
 #include "put.h"

@@ -8,7 +8,6 @@
 #include "call.h"
 #include "cli.h"
 #include "config.h"
-#include "config_file.h"
 #include "ini_file.h"
 #include "options.h"
 #include "preload.h"
