@@ -1,7 +1,7 @@
 /*
- * What moving chunks needs of CUDA: events, marks behind all work of a context, copies on a stream of ours. CUDA Driver
- * API, "Event Management", "Context Management" (cuCtxRecordEvent, since 12.5), "Memory Management". Events are made without
- * timing, in the context that they are of.
+ * Events, marks and copies, for moving chunks. CUDA Driver API, "Event Management", "Context
+ * Management" (cuCtxRecordEvent, since 12.5), "Memory Management". Events have no timing and belong
+ * to one context.
  */
 #include "backend_cuda.h"
 #include "context_end.h"
@@ -21,16 +21,17 @@ bool spill_cuda_can_move(void)
 }
 
 /*
- * Events that are not in use, for their context. Slots are taken by their state alone, as no lock may be held across a vendor
- * call. An event whose context has ended is forgotten with it. The driver refuses one that was missed: with 709 or, if another
- * context has that address, with 400 for the wrong context (measured, H200).
+ * Unused events, each for its context. A slot is taken by its state alone, because no lock may be
+ * held across a vendor call. When a context ends, libspill forgets its events. The driver refuses
+ * an event that libspill missed: with 709, or with 400 (wrong context) if another context has that
+ * address (measured, H200).
  */
 #define SPARES 64
 enum { EMPTY, BUSY, FULL };
 static struct spare {
 	_Atomic int state;
 	_Atomic(CUcontext) context;
-	uint64_t generation; /* in which it was put here (context_end.h) */
+	uint64_t generation; /* when the event was put here (context_end.h) */
 	CUevent event;
 } spares[SPARES];
 
@@ -40,24 +41,24 @@ static bool take_slot(struct spare *spare, int state)
 	       atomic_compare_exchange_strong(&spare->state, &state, BUSY);
 }
 
-static bool take(CUcontext context, CUevent *event)
+static bool take_spare(CUcontext context, CUevent *event)
 {
 	for (struct spare *spare = spares; spare < spares + SPARES; spare++) {
 		if (atomic_load(&spare->context) != context || !take_slot(spare, FULL))
 			continue;
-		bool mine = atomic_load(&spare->context) == context &&
-		            !spill_context_dead(&spill_backend_cuda, 0, context, spare->generation);
-		if (mine)
+		bool usable = atomic_load(&spare->context) == context &&
+		              !spill_context_dead(&spill_backend_cuda, 0, context, spare->generation);
+		if (usable)
 			*event = spare->event;
-		atomic_store(&spare->state, mine ? EMPTY : FULL);
-		if (mine)
+		atomic_store(&spare->state, usable ? EMPTY : FULL);
+		if (usable)
 			return true;
 	}
 	return false;
 }
 
-/* A slot that is the caller's: empty, or of a context that has ended. NULL if all are in use. */
-static struct spare *slot(void)
+/* Takes an empty slot, or a slot of an ended context. NULL if all are in use. */
+static struct spare *take_free_slot(void)
 {
 	for (struct spare *spare = spares; spare < spares + SPARES; spare++)
 		if (take_slot(spare, EMPTY))
@@ -65,20 +66,16 @@ static struct spare *slot(void)
 	for (struct spare *spare = spares; spare < spares + SPARES; spare++) {
 		if (!take_slot(spare, FULL))
 			continue;
-		CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-		spill_cuda_exchange(&mode);
-		int result = spill_cuda.cuEventQuery(spare->event);
-		spill_cuda_exchange(&mode);
-		if (result == CUDA_ERROR_CONTEXT_IS_DESTROYED)
+		if (spill_cuda_query_event(spare->event) == CUDA_ERROR_CONTEXT_IS_DESTROYED)
 			return spare;
 		atomic_store(&spare->state, FULL);
 	}
 	return NULL;
 }
 
-static void give(CUcontext context, CUevent event)
+static void keep_or_destroy_event(CUcontext context, CUevent event)
 {
-	struct spare *spare = slot();
+	struct spare *spare = take_free_slot();
 	if (!spare) {
 		spill_cuda.cuEventDestroy_v2(event);
 		return;
@@ -89,7 +86,7 @@ static void give(CUcontext context, CUevent event)
 	atomic_store(&spare->state, FULL);
 }
 
-static unsigned spares_of(CUcontext context)
+static unsigned count_spares(CUcontext context)
 {
 	unsigned count = 0;
 	for (unsigned i = 0; i < SPARES; i++)
@@ -97,14 +94,15 @@ static unsigned spares_of(CUcontext context)
 	return count;
 }
 
-static int make(CUcontext context, unsigned count)
+/* pre: the context is current */
+static int make_spares(CUcontext context, unsigned count)
 {
 	CUevent made;
 	int result = CUDA_SUCCESS;
-	for (unsigned there = spares_of(context); there < count && !result; there++) {
+	for (unsigned spare_count = count_spares(context); spare_count < count && !result; spare_count++) {
 		result = spill_cuda.cuEventCreate(&made, CU_EVENT_DISABLE_TIMING);
 		if (!result)
-			give(context, made);
+			keep_or_destroy_event(context, made);
 	}
 	return result;
 }
@@ -122,98 +120,94 @@ void spill_cuda_events_ended(const struct spill_context_end *end)
 
 static int events_ahead(int device, void *context, unsigned count)
 {
-	CUcontext before = spill_cuda_now();
+	CUcontext before = spill_cuda_current_context();
 	if (!has_events())
 		return CUDA_ERROR_NOT_SUPPORTED;
 	int result = spill_cuda_enter(before, context);
 	if (result)
 		return result;
-	result = make(context, count);
+	result = make_spares(context, count);
 	spill_cuda_leave(before, context);
 	return result;
 }
 
-/* On a stream or, without one, behind all work of the context. */
-static int record_one(CUcontext context, CUevent event, const CUstream *stream)
+/* Records on a stream or, without one, behind all work of the context. */
+static int record_event(CUcontext context, CUevent event, const CUstream *stream)
 {
 	return stream ? spill_cuda.cuEventRecord(event, *stream)
 	              : spill_cuda.cuCtxRecordEvent(context, event);
 }
 
-/* A spare one, or, if there is none that the driver knows, a new one. pre: the context is current */
-static int record(CUcontext context, const CUstream *stream, void **event)
+/* A new event if the driver knows none of the spares. pre: the context is current */
+static int record_spare_or_new(CUcontext context, const CUstream *stream, void **event)
 {
-	CUevent one;
+	CUevent taken;
 	int result = CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	while ((result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_HANDLE) &&
-	       take(context, &one))
-		result = record_one(context, one, stream);
+	       take_spare(context, &taken))
+		result = record_event(context, taken, stream);
 	if (result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_HANDLE) {
-		result = spill_cuda.cuEventCreate(&one, CU_EVENT_DISABLE_TIMING);
+		result = spill_cuda.cuEventCreate(&taken, CU_EVENT_DISABLE_TIMING);
 		if (result)
 			return result;
-		result = record_one(context, one, stream);
+		result = record_event(context, taken, stream);
 	}
 	if (result)
-		give(context, one);
+		keep_or_destroy_event(context, taken);
 	else
-		*event = one;
+		*event = taken;
 	return result;
 }
 
 static int event_record(int device, void *context, void *stream, bool per_thread, void **event)
 {
-	CUcontext before = spill_cuda_now();
-	CUstream on = spill_cuda_stream(stream, per_thread);
+	CUcontext before = spill_cuda_current_context();
+	CUstream recorded = spill_cuda_stream(stream, per_thread);
 	if (!has_events())
 		return CUDA_ERROR_NOT_SUPPORTED;
 	int result = spill_cuda_enter(before, context);
 	if (result)
 		return result;
-	result = record(context, &on, event);
+	result = record_spare_or_new(context, &recorded, event);
 	spill_cuda_leave(before, context);
 	return result;
 }
 
 static int context_mark(int device, void *context, void **event)
 {
-	CUcontext before = spill_cuda_now();
+	CUcontext before = spill_cuda_current_context();
 	if (!has_events() || !spill_cuda.cuCtxRecordEvent)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	int result = spill_cuda_enter(before, context);
 	if (result)
 		return result;
-	result = record(context, NULL, event);
+	result = record_spare_or_new(context, NULL, event);
 	spill_cuda_leave(before, context);
 	return result;
 }
 
-/* Asking is among what breaks a capture; one may begin at any moment. */
 static bool event_passed(int device, void *context, void *event)
 {
-	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	CUcontext before = spill_cuda_now();
+	CUcontext before = spill_cuda_current_context();
 	if (spill_cuda_enter(before, context))
 		return false;
-	spill_cuda_exchange(&mode);
-	int result = spill_cuda.cuEventQuery(event);
-	spill_cuda_exchange(&mode);
+	CUresult result = spill_cuda_query_event(event);
 	spill_cuda_leave(before, context);
 	return result == CUDA_SUCCESS;
 }
 
 static void event_destroy(int device, void *context, void *event)
 {
-	CUcontext before = spill_cuda_now();
+	CUcontext before = spill_cuda_current_context();
 	if (spill_cuda_enter(before, context))
 		return;
-	give(context, event);
+	keep_or_destroy_event(context, event);
 	spill_cuda_leave(before, context);
 }
 
 static int copier_create(int device, void *context, void **stream)
 {
-	CUcontext before = spill_cuda_now();
+	CUcontext before = spill_cuda_current_context();
 	CUstream made;
 	if (!spill_cuda_can_move())
 		return CUDA_ERROR_NOT_SUPPORTED;
@@ -229,17 +223,17 @@ static int copier_create(int device, void *context, void **stream)
 
 static void copier_destroy(int device, void *context, void *stream)
 {
-	CUcontext before = spill_cuda_now();
+	CUcontext before = spill_cuda_current_context();
 	if (spill_cuda_enter(before, context))
 		return;
 	spill_cuda.cuStreamDestroy_v2(stream);
 	spill_cuda_leave(before, context);
 }
 
-/* The copy that asks the addresses: both kinds of mapping are device memory to some calls and host memory to others. */
+/* cuMemcpyAsync goes by address. Other copy calls want device memory or host memory named. */
 static int copier_copy(int device, void *context, void *stream, uint64_t to, uint64_t from, uint64_t bytes)
 {
-	CUcontext before = spill_cuda_now();
+	CUcontext before = spill_cuda_current_context();
 	int result = spill_cuda_enter(before, context);
 	if (result)
 		return result;

@@ -1,28 +1,23 @@
-/*
- * How long work takes, by CUDA's events with timing. CUDA Driver API, "Event Management": completion is
- * asked for with cuEventQuery, and cuEventElapsedTime is for the time alone. Its second version (12.8) has
- * the same prototype; the first is there before it.
- */
+/* Timers (CUDA Driver API, "Event Management"). cuEventElapsedTime_v2 came with 12.8. */
 #include "backend_cuda.h"
 
 typedef CUresult elapsed_fn(float *, CUevent, CUevent);
 
-static elapsed_fn *elapsed(void)
+static elapsed_fn *elapsed_time(void)
 {
 	return spill_cuda.cuEventElapsedTime_v2 ? spill_cuda.cuEventElapsedTime_v2
 	                                        : spill_cuda.cuEventElapsedTime;
 }
 
-/* All of them, or none. */
 static bool has_timers(void)
 {
 	return spill_cuda.cuEventCreate && spill_cuda.cuEventRecord && spill_cuda.cuEventQuery &&
-	       spill_cuda.cuEventDestroy_v2 && elapsed();
+	       spill_cuda.cuEventDestroy_v2 && elapsed_time();
 }
 
 static int timer_create(int device, void *context, void **timer)
 {
-	CUcontext before = spill_cuda_now();
+	CUcontext before = spill_cuda_current_context();
 	CUevent made;
 	if (!has_timers())
 		return CUDA_ERROR_NOT_SUPPORTED;
@@ -36,12 +31,10 @@ static int timer_create(int device, void *context, void **timer)
 	return result;
 }
 
-/*
- * Breaks no capture but of a stream that the legacy stream waits for (measured, H200): nothing may capture.
- */
+/* Breaks only captures that the legacy stream waits for (measured, H200). pre: nothing captures */
 static int timer_record(int device, void *context, void *stream, bool per_thread, void *timer)
 {
-	CUcontext before = spill_cuda_now();
+	CUcontext before = spill_cuda_current_context();
 	int result = spill_cuda_enter(before, context);
 	if (result)
 		return result;
@@ -50,17 +43,13 @@ static int timer_record(int device, void *context, void *stream, bool per_thread
 	return result;
 }
 
-/* As spill_cuda_event_passed: asking is among what breaks a capture, and one may begin at any moment. */
 static int timer_passed(int device, void *context, void *timer, bool *passed)
 {
-	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	CUcontext before = spill_cuda_now();
+	CUcontext before = spill_cuda_current_context();
 	int result = spill_cuda_enter(before, context);
 	if (result)
 		return result;
-	spill_cuda_exchange(&mode);
-	result = spill_cuda.cuEventQuery(timer);
-	spill_cuda_exchange(&mode);
+	result = spill_cuda_query_event(timer);
 	spill_cuda_leave(before, context);
 	if (result && result != CUDA_ERROR_NOT_READY)
 		return result;
@@ -68,18 +57,18 @@ static int timer_passed(int device, void *context, void *timer, bool *passed)
 	return CUDA_SUCCESS;
 }
 
-/* The vendor's number is ms, with a resolution of half a microsecond. */
+/* The vendor answers in ms, with a resolution of half a microsecond. */
 static int timer_between(int device, void *context, void *begin, void *end, uint64_t *ns)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	CUcontext before = spill_cuda_now();
+	CUcontext before = spill_cuda_current_context();
 	float ms = -1;
 	int result = spill_cuda_enter(before, context);
 	if (result)
 		return result;
-	spill_cuda_exchange(&mode);
-	result = elapsed()(&ms, begin, end);
-	spill_cuda_exchange(&mode);
+	spill_cuda_exchange_capture_mode(&mode);
+	result = elapsed_time()(&ms, begin, end);
+	spill_cuda_exchange_capture_mode(&mode);
 	spill_cuda_leave(before, context);
 	if (result)
 		return result;
@@ -91,7 +80,7 @@ static int timer_between(int device, void *context, void *begin, void *end, uint
 
 static void timer_destroy(int device, void *context, void *timer)
 {
-	CUcontext before = spill_cuda_now();
+	CUcontext before = spill_cuda_current_context();
 	if (spill_cuda_enter(before, context))
 		return;
 	spill_cuda.cuEventDestroy_v2(timer);

@@ -1,6 +1,6 @@
 /*
- * The HIP functions that libspill calls, looked up once from the runtime that the program loaded (backend_hip.c) and
- * shared by the files of this backend. The list is backend_hip.def.
+ * The HIP functions that libspill calls; the list is backend_hip.def. backend_hip.c looks them up
+ * once, in the runtime that the program loaded.
  */
 #ifndef SPILL_BACKEND_HIP_H
 #define SPILL_BACKEND_HIP_H
