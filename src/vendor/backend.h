@@ -185,9 +185,7 @@ struct spill_backend {
 	const char *name;  /* "cuda", "hip" */
 	int out_of_memory; /* the vendor's code */
 	int invalid_value;
-	/*
-	 * A kernel without room for its code at its first launch fails for good (measured, H200).
-	 */
+	/* A kernel without room at its first launch fails for good (measured, H200). */
 	bool loses_code;
 	/* An out of memory writes NULL to the program's pointer, else nothing. */
 	bool clears_pointer;

@@ -199,9 +199,7 @@ static void device_leave(void *before)
 		spill_cuda.cuCtxPopCurrent_v2(&gone);
 }
 
-/*
- * If the device lacks a byte, the free of a pinned page waits as well. pre: its context is current
- */
+/* The free of a pinned page waits as well, if the device is full. pre: its context is current */
 static int free_small_allocation(void)
 {
 	CUdeviceptr small;

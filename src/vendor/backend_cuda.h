@@ -1,7 +1,6 @@
 /*
- * The CUDA driver functions that libspill calls; the list is backend_cuda.def. backend_cuda.c looks
- * them up once, in the driver that the program loaded. Names and versions are those of the CUDA
- * Driver API reference.
+ * The driver functions of backend_cuda.def. backend_cuda.c looks them up once, in the driver that
+ * the program loaded. Names are those of the CUDA Driver API reference.
  */
 #ifndef SPILL_BACKEND_CUDA_H
 #define SPILL_BACKEND_CUDA_H
@@ -23,9 +22,9 @@ extern const struct spill_vendor_vmm spill_cuda_vmm;           /* backend_cuda_m
 extern const struct spill_vendor_streams spill_cuda_streams;   /* backend_cuda_context.c */
 extern const struct spill_vendor_contexts spill_cuda_contexts; /* backend_cuda_context.c */
 extern const struct spill_vendor_pools spill_cuda_pools;       /* backend_cuda_pool.c */
-extern const struct spill_vendor_events spill_cuda_events;     /* backend_cuda_move.c */
-extern const struct spill_vendor_moves spill_cuda_moves;       /* backend_cuda_move.c */
-extern const struct spill_vendor_timers spill_cuda_timers;     /* backend_cuda_time.c */
+extern const struct spill_vendor_events spill_cuda_events;     /* backend_cuda_event.c */
+extern const struct spill_vendor_moves spill_cuda_moves;       /* backend_cuda_event.c */
+extern const struct spill_vendor_timers spill_cuda_timers;     /* backend_cuda_event.c */
 
 int spill_cuda_graph_reserved(int device, uint64_t *bytes); /* backend_cuda_pool.c */
 /* True if the driver has every function that moving chunks needs. */

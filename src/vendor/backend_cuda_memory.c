@@ -9,10 +9,7 @@
 
 #include "numa.h"
 
-/*
- * An allocation of up to 1 MiB takes pieces of 512 bytes in a shared block of 2 MiB. A larger one
- * takes blocks of its own (measured, H200).
- */
+/* Up to 1 MiB: pieces of 512 bytes in shared blocks. Above: blocks of 2 MiB (measured, H200). */
 static uint64_t footprint(uint64_t bytes)
 {
 	uint64_t unit = bytes <= 1 << 20 ? 512 : 2 << 20;

@@ -1,8 +1,7 @@
 /*
- * HIP (AMD ROCm documentation, "HIP runtime API reference"). HIP has one API level, and no context
- * objects here: an allocation belongs to a device. Host memory behind handles exists only from ROCm
- * 7.2, so libspill neither splits nor moves here. HIP also has no call that marks all work of a
- * device without waiting for it.
+ * HIP (AMD ROCm documentation, "HIP runtime API reference"). An allocation belongs to a device, not
+ * to a context. libspill neither splits nor moves: host memory behind handles came with ROCm 7.2,
+ * and no call marks all work of a device without waiting for it.
  */
 #include "backend_hip.h"
 #include "numa.h"
@@ -38,12 +37,17 @@ static int driver_version(void)
 	return version;
 }
 
-/* ROCm 6.0 took CUDA's values (its release notes, "Changes to hipMemoryType"). */
-static int device_memory_type(void)
+int spill_hip_version(void)
 {
 	int version = 0;
 	spill_hip.hipRuntimeGetVersion(&version);
-	return version >= 60000000 ? 2 : hipMemoryTypeDevice;
+	return version;
+}
+
+/* ROCm 6.0 took CUDA's values (its release notes, "Changes to hipMemoryType"). */
+static int device_memory_type(void)
+{
+	return spill_hip_version() >= 60000000 ? 2 : hipMemoryTypeDevice;
 }
 
 /* The same layout in all versions. ROCm 6 renamed the first member to `type`. */
@@ -146,9 +150,8 @@ static int device_attribute(int device, hipDeviceAttribute_t attribute)
 }
 
 /*
- * Managed memory migrates if the GPU retries faults (XNACK; pageable access says so) or shares the
- * host's memory (integrated). Elsewhere it is pinned host memory, and the place `host` is better
- * for that.
+ * Managed memory migrates if the GPU retries faults (XNACK, seen by pageable access) or is
+ * integrated. Elsewhere it is pinned host memory, and the place `host` serves that better.
  */
 static unsigned capabilities(int device)
 {

@@ -1,8 +1,7 @@
 /*
- * HIP's physical memory. ROCm 6 gave hipMemAllocationProp CUDA's order of members
- * (hip_runtime_api.h of both). So the running version decides how the structure is read and
- * written. From ROCm 7.2 a handle can stand for host memory: its location is HOST with a device's
- * number (ROCm 7.2 release notes; tests/sim/hip/hip_later_api.h).
+ * Physical memory. ROCm 6 gave hipMemAllocationProp CUDA's order of members (hip_runtime_api.h), so
+ * its layout goes by the running version. From ROCm 7.2 a handle can stand for host memory (its
+ * release notes; tests/sim/hip/hip_later_api.h).
  */
 #include "backend_hip.h"
 
@@ -25,18 +24,11 @@ _Static_assert(sizeof(struct properties_6) <= SPILL_PROPERTIES_BYTES &&
                    sizeof(hipMemAllocationProp) <= SPILL_PROPERTIES_BYTES,
                "room for all properties");
 
-static int runtime_version(void)
-{
-	int version = 0;
-	spill_hip.hipRuntimeGetVersion(&version);
-	return version;
-}
-
 static void physical_describe(const void *properties, struct spill_physical *physical)
 {
 	const hipMemAllocationProp *rocm5 = properties;
 	const struct properties_6 *rocm6 = properties;
-	bool before_6 = runtime_version() < 60000000;
+	bool before_6 = spill_hip_version() < 60000000;
 	hipMemLocation location = before_6 ? rocm5->location : rocm6->location;
 	bool pinned = (before_6 ? rocm5->type : rocm6->type) == hipMemAllocationTypePinned;
 	*physical = (struct spill_physical){
@@ -53,7 +45,7 @@ static void physical_describe(const void *properties, struct spill_physical *phy
 /* In the layout of the running version. False if that has no such memory. */
 static bool fill_properties(int device, bool on_host, unsigned char properties[SPILL_PROPERTIES_BYTES])
 {
-	int version = runtime_version();
+	int version = spill_hip_version();
 	hipMemLocation location = {on_host ? (hipMemLocationType)LOCATION_HOST : hipMemLocationTypeDevice,
 	                           device};
 	hipMemAllocationProp rocm5 = {.type = hipMemAllocationTypePinned, .location = location};

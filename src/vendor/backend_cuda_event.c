@@ -1,7 +1,6 @@
 /*
- * Events, marks and copies, for moving chunks. CUDA Driver API, "Event Management", "Context
- * Management" (cuCtxRecordEvent, since 12.5), "Memory Management". Events have no timing and belong
- * to one context.
+ * Events, timers, marks behind all work of a context, and the mover's copies. CUDA Driver API,
+ * "Event Management", "Context Management" (cuCtxRecordEvent, since 12.5), "Memory Management".
  */
 #include "backend_cuda.h"
 #include "context_end.h"
@@ -159,31 +158,29 @@ static int record_spare_or_new(CUcontext context, const CUstream *stream, void *
 	return result;
 }
 
-static int event_record(int device, void *context, void *stream, bool per_thread, void **event)
+static int record_in_context(CUcontext context, const CUstream *stream, void **event)
 {
 	CUcontext before = spill_cuda_current_context();
-	CUstream recorded = spill_cuda_stream(stream, per_thread);
 	if (!has_events())
 		return CUDA_ERROR_NOT_SUPPORTED;
 	int result = spill_cuda_enter(before, context);
 	if (result)
 		return result;
-	result = record_spare_or_new(context, &recorded, event);
+	result = record_spare_or_new(context, stream, event);
 	spill_cuda_leave(before, context);
 	return result;
 }
 
+static int event_record(int device, void *context, void *stream, bool per_thread, void **event)
+{
+	CUstream recorded = spill_cuda_stream(stream, per_thread);
+	return record_in_context(context, &recorded, event);
+}
+
 static int context_mark(int device, void *context, void **event)
 {
-	CUcontext before = spill_cuda_current_context();
-	if (!has_events() || !spill_cuda.cuCtxRecordEvent)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	int result = spill_cuda_enter(before, context);
-	if (result)
-		return result;
-	result = record_spare_or_new(context, NULL, event);
-	spill_cuda_leave(before, context);
-	return result;
+	return spill_cuda.cuCtxRecordEvent ? record_in_context(context, NULL, event)
+	                                   : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 static bool event_passed(int device, void *context, void *event)
@@ -204,6 +201,12 @@ static void event_destroy(int device, void *context, void *event)
 	keep_or_destroy_event(context, event);
 	spill_cuda_leave(before, context);
 }
+
+const struct spill_vendor_events spill_cuda_events = {
+    .record = event_record,
+    .passed = event_passed,
+    .destroy = event_destroy,
+};
 
 static int copier_create(int device, void *context, void **stream)
 {
@@ -242,16 +245,98 @@ static int copier_copy(int device, void *context, void *stream, uint64_t to, uin
 	return result;
 }
 
-const struct spill_vendor_events spill_cuda_events = {
-    .record = event_record,
-    .passed = event_passed,
-    .destroy = event_destroy,
-};
-
 const struct spill_vendor_moves spill_cuda_moves = {
     .mark = context_mark,
     .events_ahead = events_ahead,
     .copier_create = copier_create,
     .copier_destroy = copier_destroy,
     .copy = copier_copy,
+};
+
+/* -- timers: events with timing; cuEventElapsedTime_v2 came with 12.8 --------------------------- */
+
+static __typeof__(spill_cuda.cuEventElapsedTime) elapsed_time(void)
+{
+	return spill_cuda.cuEventElapsedTime_v2 ? spill_cuda.cuEventElapsedTime_v2
+	                                        : spill_cuda.cuEventElapsedTime;
+}
+
+static int timer_create(int device, void *context, void **timer)
+{
+	CUcontext before = spill_cuda_current_context();
+	CUevent made;
+	if (!has_events() || !elapsed_time())
+		return CUDA_ERROR_NOT_SUPPORTED;
+	int result = spill_cuda_enter(before, context);
+	if (result)
+		return result;
+	result = spill_cuda.cuEventCreate(&made, CU_EVENT_DEFAULT);
+	spill_cuda_leave(before, context);
+	if (!result)
+		*timer = made;
+	return result;
+}
+
+/* Breaks only captures that the legacy stream waits for (measured, H200). pre: nothing captures */
+static int timer_record(int device, void *context, void *stream, bool per_thread, void *timer)
+{
+	CUcontext before = spill_cuda_current_context();
+	int result = spill_cuda_enter(before, context);
+	if (result)
+		return result;
+	result = spill_cuda.cuEventRecord(timer, spill_cuda_stream(stream, per_thread));
+	spill_cuda_leave(before, context);
+	return result;
+}
+
+static int timer_passed(int device, void *context, void *timer, bool *passed)
+{
+	CUcontext before = spill_cuda_current_context();
+	int result = spill_cuda_enter(before, context);
+	if (result)
+		return result;
+	result = spill_cuda_query_event(timer);
+	spill_cuda_leave(before, context);
+	if (result && result != CUDA_ERROR_NOT_READY)
+		return result;
+	*passed = result == CUDA_SUCCESS;
+	return CUDA_SUCCESS;
+}
+
+/* The vendor answers in ms, with a resolution of half a microsecond. */
+static int timer_between(int device, void *context, void *begin, void *end, uint64_t *ns)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	CUcontext before = spill_cuda_current_context();
+	float ms = -1;
+	int result = spill_cuda_enter(before, context);
+	if (result)
+		return result;
+	spill_cuda_exchange_capture_mode(&mode);
+	result = elapsed_time()(&ms, begin, end);
+	spill_cuda_exchange_capture_mode(&mode);
+	spill_cuda_leave(before, context);
+	if (result)
+		return result;
+	if (!(ms >= 0 && ms < 1e9f))
+		return CUDA_ERROR_UNKNOWN;
+	*ns = (uint64_t)((double)ms * 1e6);
+	return CUDA_SUCCESS;
+}
+
+static void timer_destroy(int device, void *context, void *timer)
+{
+	CUcontext before = spill_cuda_current_context();
+	if (spill_cuda_enter(before, context))
+		return;
+	spill_cuda.cuEventDestroy_v2(timer);
+	spill_cuda_leave(before, context);
+}
+
+const struct spill_vendor_timers spill_cuda_timers = {
+    .create = timer_create,
+    .record = timer_record,
+    .passed = timer_passed,
+    .between = timer_between,
+    .destroy = timer_destroy,
 };
