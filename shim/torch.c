@@ -71,9 +71,9 @@ static bool enter_device(struct torch_call *call, int device)
 	const char *error;
 	bool ready = spill_shim_ready() && !spill_thread.depth;
 	call->backend = loaded_vendor(ready, &call->request.domain);
-	if (!call->backend || call->backend->device_enter(device, &call->before))
+	if (!call->backend || call->backend->devices->enter(device, &call->before))
 		return false;
-	bool captured = call->backend->capturing && call->backend->capturing(call->request.stream);
+	bool captured = call->backend->streams->capturing(call->request.stream);
 	call->pool =
 	    spill_vendor_pool_ours(call->backend, device, SPILL_PLACE_DEVICE, SPILL_LOCATION_NONE, &error);
 	call->request.pool = call->pool ? spill_vendor_pool_handle(call->pool) : NULL;
@@ -97,9 +97,9 @@ void *spill_malloc(size_t bytes, int device, void *stream)
 	request->op = call.pool ? SPILL_OP_ALLOC_ASYNC : SPILL_OP_ALLOC;
 	while (spill_request_next(request))
 		request->result =
-		    call.pool ? call.backend->pool_alloc(request->pool, bytes, stream, false, &address)
-		              : call.backend->device_alloc(bytes, &address);
-	call.backend->device_leave(call.before);
+		    call.pool ? call.backend->pools->alloc(request->pool, bytes, stream, false, &address)
+		              : call.backend->memory->device_alloc(bytes, &address);
+	call.backend->devices->leave(call.before);
 	return request->result ? NULL : (void *)(uintptr_t)address;
 }
 
@@ -116,7 +116,7 @@ void spill_free(void *pointer, size_t bytes, int device, void *stream)
 		return;
 	request->op = call.pool ? SPILL_OP_FREE_ASYNC : SPILL_OP_FREE;
 	while (spill_request_next(request))
-		request->result = call.pool ? call.backend->pool_free(request->ptr, stream, false)
-		                            : call.backend->device_free(request->ptr);
-	call.backend->device_leave(call.before);
+		request->result = call.pool ? call.backend->pools->free(request->ptr, stream, false)
+		                            : call.backend->memory->device_free(request->ptr);
+	call.backend->devices->leave(call.before);
 }

@@ -175,13 +175,13 @@ static void open_log(const struct spill_backend *backend)
 	    .backend = backend->name,
 	    .driver_version = backend->driver_version(),
 	    .devices = devices,
-	    .device_count = devices ? backend->devices(devices, SPILL_DEVICES) : 0,
+	    .device_count = devices ? backend->devices->list(devices, SPILL_DEVICES) : 0,
 	    .options = runtime.config.options,
 	    .option_count = runtime.config.option_count,
 	};
 	for (unsigned i = 0; i < line.device_count; i++)
 		devices[i].memory =
-		    spill_policy_memory(&runtime.config.policy, backend->capabilities((int)i));
+		    spill_policy_memory(&runtime.config.policy, backend->devices->capabilities((int)i));
 	runtime.shim->note_bypass();
 	if (spill_publish_begin(&runtime.log_opened)) {
 		runtime.owner = getpid();
@@ -198,6 +198,8 @@ static void start(void)
 {
 	const struct spill_shim *shim = runtime.shim;
 	spill_registry_use(&shim->symbols);
+	spill_registry_use_backend(SPILL_CUDA_DRIVER, &spill_backend_cuda);
+	spill_registry_use_backend(SPILL_HIP, &spill_backend_hip);
 	spill_gate_use(shim->counters, spill_maintain);
 	spill_chunked_observe(spill_follow_moved);
 	spill_engine_on_memory_call(open_log);

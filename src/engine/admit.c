@@ -101,7 +101,7 @@ static void surface(struct spill_request *request, const struct spill_alloc_kind
 	if (demand->refused && request->result == 0)
 		demand->refused(request);
 	request->result =
-	    backend->raise_out_of_memory ? backend->raise_out_of_memory() : backend->out_of_memory;
+	    backend->last_error ? backend->last_error->raise_out_of_memory() : backend->out_of_memory;
 }
 
 static bool full(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
@@ -121,8 +121,8 @@ static void taken(struct spill_request *request, const struct spill_backend *bac
 static void finish(struct spill_request *request, const struct spill_backend *backend)
 {
 	spill_retry_state_succeeded(request);
-	if (backend->forget_error && request->last_error == 0)
-		backend->forget_error();
+	if (backend->last_error && request->last_error == 0)
+		backend->last_error->forget();
 	request->result = 0;
 	spill_rules_return(request);
 	taken(request, backend);
@@ -212,7 +212,7 @@ static bool make_room(struct spill_request *request, const struct spill_alloc_ki
                       const struct spill_backend *backend)
 {
 	uint64_t free = 0, total = 0;
-	backend->memory(request->device, &free, &total);
+	backend->devices->memory(request->device, &free, &total);
 	/* The same steps each time; but a stream may have begun to capture. */
 	request->remedy = spill_ask_full(request, demand, backend);
 	request->full = true;
@@ -263,7 +263,7 @@ static void refuse(struct spill_request *request, const struct spill_alloc_kind_
 {
 	uint64_t free = 0, total = 0;
 	request->refused_by = request->decision.refused_by;
-	backend->memory(request->device, &free, &total);
+	backend->devices->memory(request->device, &free, &total);
 	surface(request, demand, backend, free, total);
 }
 
@@ -329,8 +329,8 @@ bool spill_admit(struct spill_request *request, const struct spill_alloc_kind_op
 	const struct spill_backend *backend = spill_backend_for(request->domain);
 	if (request->step == BEGIN) {
 		request->pass = !backend;
-		if (!request->pass && backend->peek_error)
-			request->last_error = backend->peek_error();
+		if (!request->pass && backend->last_error)
+			request->last_error = backend->last_error->peek();
 		if (!request->pass)
 			request->pass = !demand->prepare(request, backend);
 		if (request->pass)

@@ -42,7 +42,7 @@ struct spill_fallback spill_ask_full(struct spill_request *request, const struct
 {
 	struct spill_ask ask = ask_of(request);
 	struct spill_full_view view = {
-	    .capabilities = backend->capabilities(request->device),
+	    .capabilities = backend->devices->capabilities(request->device),
 	    .capped = request->capped,
 	    .capturing = spill_engine_in_capture(request),
 	    .any_capture = spill_capture_any(),

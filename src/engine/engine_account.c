@@ -9,7 +9,8 @@
 static bool prepare(struct spill_request *request, const struct spill_backend *backend)
 {
 	bool there = request->op == SPILL_OP_REGISTER ? request->ptr != 0 : request->out != NULL;
-	return backend && there && request->bytes && backend->current(&request->device, &request->context);
+	return backend && there && request->bytes &&
+	       backend->devices->current(&request->device, &request->context);
 }
 
 static void keep(struct spill_request *request, const struct spill_backend *backend)

@@ -25,7 +25,7 @@ static uint64_t *out(struct spill_request *request)
 /* Rows padded by the vendor: what they take in all; no rows, or more than there are addresses for, are its own matter. */
 static bool prepare_rows(struct spill_request *request, const struct spill_backend *backend)
 {
-	uint64_t pitch = backend->pitch ? backend->pitch(request->width) : 0;
+	uint64_t pitch = backend->memory->pitch(request->width);
 	return pitch >= request->width && !__builtin_mul_overflow(pitch, request->height, &request->bytes) &&
 	       !__builtin_mul_overflow(request->bytes, request->depth, &request->bytes);
 }
@@ -33,9 +33,9 @@ static bool prepare_rows(struct spill_request *request, const struct spill_backe
 static bool prepare(struct spill_request *request, const struct spill_backend *backend)
 {
 	if (!request->out || (request->out_pitch && !prepare_rows(request, backend)) || !request->bytes ||
-	    !backend->current(&request->device, &request->context))
+	    !backend->devices->current(&request->device, &request->context))
 		return false;
-	request->weight = backend->footprint(request->bytes);
+	request->weight = backend->memory->footprint(request->bytes);
 	return true;
 }
 
@@ -55,7 +55,7 @@ static void deliver(struct spill_request *request, const struct spill_backend *b
 {
 	*out(request) = ptr;
 	if (request->out_pitch)
-		*request->out_pitch = backend->pitch(request->width);
+		*request->out_pitch = backend->memory->pitch(request->width);
 	if (request->out_width)
 		*request->out_width = request->width;
 	if (request->out_height)
@@ -140,7 +140,7 @@ static void refused(struct spill_request *request)
 	if (backend->clears_pointer)
 		*out(request) = 0;
 	if (request->out_pitch)
-		*request->out_pitch = backend->pitch(request->width);
+		*request->out_pitch = backend->memory->pitch(request->width);
 }
 
 /*

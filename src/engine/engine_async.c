@@ -6,7 +6,6 @@
  */
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "account.h"
 #include "admit.h"
@@ -31,7 +30,7 @@ static uint64_t *out(struct spill_request *request)
 static void *asked(const struct spill_request *request, const struct spill_backend *backend)
 {
 	void *handle = request->pool;
-	if (!handle && backend->pool_current(request->device, &handle))
+	if (!handle && backend->pools->current(request->device, &handle))
 		return NULL;
 	return handle;
 }
@@ -39,8 +38,8 @@ static void *asked(const struct spill_request *request, const struct spill_backe
 /* A stream that is none is the vendor's to judge; asking about one costs less than the request. */
 static bool prepare(struct spill_request *request, const struct spill_backend *backend)
 {
-	return request->out && request->bytes && backend->stream_owner &&
-	       !backend->stream_owner(request->stream, &request->device, &request->context);
+	return request->out && request->bytes && backend->pools &&
+	       !backend->streams->owner(request->stream, &request->device, &request->context);
 }
 
 /*
@@ -68,10 +67,10 @@ static uint64_t growth(struct spill_request *request, const struct spill_backend
 {
 	void *handle = asked(request, backend);
 	uint64_t unused = 0;
-	if (handle && backend->pool_unused && !spill_reserve_is_closed(request->device))
-		backend->pool_unused(handle, &unused);
+	if (handle && !spill_reserve_is_closed(request->device))
+		backend->pools->unused(handle, &unused);
 	uint64_t bytes = spill_vendor_pool_growth(request->bytes, unused, SPILL_UNLIMITED);
-	if (!bytes && handle && backend->pool_reserved(handle, &request->reserved_before))
+	if (!bytes && handle && backend->pools->reserved(handle, &request->reserved_before))
 		request->reserved_before = 0;
 	return bytes;
 }
@@ -95,15 +94,15 @@ static void wait_for_stream(struct spill_request *request, const struct spill_ba
 	void *event = NULL;
 	uint64_t end = spill_clock_ns() + STREAM_NS;
 	int cancel;
-	if (!backend->event_record || backend->event_record(request->device, request->context,
-	                                                    request->stream, request->per_thread, &event))
+	if (!backend->events || backend->events->record(request->device, request->context, request->stream,
+	                                                request->per_thread, &event))
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
 	                       &cancel); /* the vendor's call is no cancellation point */
-	while (!backend->event_passed(request->device, request->context, event) && spill_clock_ns() < end)
-		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+	while (!backend->events->passed(request->device, request->context, event) && spill_clock_ns() < end)
+		spill_clock_sleep(POLL_NS);
 	pthread_setcancelstate(cancel, NULL);
-	backend->event_destroy(request->device, request->context, event);
+	backend->events->destroy(request->device, request->context, event);
 }
 
 /* The pool has grown although it was to have enough, and the device has less left than its reserve. */
@@ -112,7 +111,7 @@ static bool took_of_reserve(struct spill_request *request, const struct spill_ba
 	uint64_t reserved = 0, before = request->reserved_before;
 	void *handle = before ? asked(request, backend) : NULL;
 	request->reserved_before = 0;
-	return handle && !spill_capture_any() && !backend->pool_reserved(handle, &reserved) &&
+	return handle && !spill_capture_any() && !backend->pools->reserved(handle, &reserved) &&
 	       reserved > before && spill_reserve_fell(backend, request->device);
 }
 
@@ -123,7 +122,7 @@ static bool keep(struct spill_request *request, const struct spill_backend *back
 	request->short_of_reserve = !over_limit && took_of_reserve(request, backend);
 	if ((!over_limit && !request->short_of_reserve) || spill_process_observes())
 		return true;
-	backend->pool_free(*out(request), request->stream, request->per_thread);
+	backend->pools->free(*out(request), request->stream, request->per_thread);
 	if (request->mempool)
 		spill_vendor_pool_freed(request->mempool, request->bytes);
 	if (request->short_of_reserve)
@@ -141,7 +140,7 @@ static struct spill_allocation describe(struct spill_request *request, const str
 	struct spill_allocation allocation = spill_admit_describe(request, backend);
 	allocation.ptr = ptr;
 	allocation.ordered = true;
-	allocation.outlives = backend->pools_outlive_contexts;
+	allocation.outlives = backend->pools->outlive_contexts;
 	return allocation;
 }
 
@@ -186,8 +185,8 @@ static struct spill_placement *take(const struct spill_request *request, struct 
 		free(piece);
 		return NULL;
 	}
-	int result = backend->pool_alloc(spill_vendor_pool_handle(mempool), want->bytes, request->stream,
-	                                 request->per_thread, &ptr);
+	int result = backend->pools->alloc(spill_vendor_pool_handle(mempool), want->bytes, request->stream,
+	                                   request->per_thread, &ptr);
 	if (result) {
 		spill_vendor_pool_retract(mempool, want->bytes, charged);
 		free(piece);
@@ -247,7 +246,7 @@ static bool is_pooled(const struct spill_managed_advice *advice)
 static void undo(const struct spill_request *request, struct spill_placement *placement)
 {
 	if (placement->by_vendor)
-		placement->backend->pool_free(placement->ptr, request->stream, request->per_thread);
+		placement->backend->pools->free(placement->ptr, request->stream, request->per_thread);
 	spill_placement_release(placement, false);
 }
 
@@ -316,7 +315,7 @@ static bool elsewhere(struct spill_request *request, const struct spill_backend 
 /* Graphs take their memory when they are launched, where nobody asks us, and only on the device: it is counted. */
 static void graph_memory(struct spill_request *request, const struct spill_backend *backend)
 {
-	if (backend && backend->current(&request->device, &request->context))
+	if (backend && backend->devices->current(&request->device, &request->context))
 		spill_vendor_pool_graphs(backend, request->device);
 }
 
@@ -360,7 +359,7 @@ bool spill_engine_pool(struct spill_request *request)
 {
 	const struct spill_backend *backend = spill_backend_for(request->domain);
 	if (request->step++ == 0) {
-		request->pass = !backend || !backend->pool_place;
+		request->pass = !backend || !backend->pools;
 		/* It leaves the list before it ends: behind that, another pool may have its handle. */
 		if (!request->pass && request->op == SPILL_OP_POOL_DESTROY)
 			request->mempool = spill_vendor_pool_destroyed(backend, request->pool);
@@ -368,8 +367,8 @@ bool spill_engine_pool(struct spill_request *request)
 	}
 	if (request->op == SPILL_OP_POOL_CREATE && request->result == 0 && request->properties) {
 		int device = 0;
-		backend->current(&device, &request->context);
-		enum spill_place at = backend->pool_place(request->properties, &device);
+		backend->devices->current(&device, &request->context);
+		enum spill_place at = backend->pools->place(request->properties, &device);
 		spill_vendor_pool_created(backend, *(void **)request->out, at, device);
 	} else if (request->op == SPILL_OP_POOL_DESTROY && request->result) {
 		spill_vendor_pool_alive(request->mempool, request->pool);

@@ -82,7 +82,7 @@ static struct spill_placement *hand_over(struct spill_request *request, struct s
  */
 static void free_placed(struct spill_request *request, struct spill_allocation *allocation)
 {
-	if (allocation->ordered && allocation->backend->pools_outlive_contexts) {
+	if (allocation->ordered && allocation->backend->pools->outlive_contexts) {
 		spill_deferred_give(hand_over(request, allocation));
 		return;
 	}
@@ -104,16 +104,16 @@ static void free_placed_in_order(struct spill_request *request, struct spill_all
 {
 	const struct spill_backend *backend = allocation->backend;
 	struct spill_placement *placement = allocation->placement;
-	if (!backend->event_record) {
+	if (!backend->events) {
 		free_placed(request, allocation);
 		return;
 	}
 	request->result =
-	    backend->stream_owner(request->stream, &placement->event_device, &placement->event_context);
+	    backend->streams->owner(request->stream, &placement->event_device, &placement->event_context);
 	if (!request->result)
 		request->result =
-		    backend->event_record(placement->event_device, placement->event_context, request->stream,
-		                          request->per_thread, &placement->event);
+		    backend->events->record(placement->event_device, placement->event_context,
+		                            request->stream, request->per_thread, &placement->event);
 	placement->order =
 	    (struct spill_stream_order){spill_engine_stream(request), placement->event_context};
 	placement->event_generation = spill_context_generation();
@@ -171,15 +171,15 @@ static void end_all(struct spill_request *request, const struct spill_context_en
 	struct spill_allocation *allocation;
 	void *others[SPILL_CONTEXTS];
 	spill_move_context_ended(end_of);
-	if (backend->context_ended)
-		backend->context_ended(end_of);
+	if (backend->contexts)
+		backend->contexts->ended(end_of);
 	while ((allocation = spill_ledger_take_of(end_of)) != NULL) {
 		release(allocation, true);
 		end(request, allocation, reason);
 	}
 	spill_deferred_context_ended(end_of);
 	spill_shared_chunks_context_ended(end_of);
-	if (!backend->pools_outlive_contexts)
+	if (!backend->pools || !backend->pools->outlive_contexts)
 		spill_vendor_pool_device_ended(backend, end_of->device);
 	spill_capture_context_ended(end_of);
 	spill_peer_context_ended(end_of);
@@ -196,9 +196,9 @@ static bool identify(struct spill_request *request, const struct spill_backend *
 	switch (request->op) {
 	case SPILL_OP_PRIMARY_RELEASE:
 	case SPILL_OP_PRIMARY_RESET:
-		return backend->primary && backend->primary(request->device, &request->context);
+		return backend->contexts && backend->contexts->primary(request->device, &request->context);
 	case SPILL_OP_DEVICE_RESET:
-		return backend->current(&request->device, &request->context);
+		return backend->devices->current(&request->device, &request->context);
 	default:
 		return request->context != NULL;
 	}
@@ -217,7 +217,7 @@ static void begin_end(struct spill_request *request, const struct spill_backend 
 		spill_move_give_up(backend, request->device, request->context);
 	request->gated = spill_gate_enter_request();
 	request->end = spill_context_end_begin(backend, request->device, request->context);
-	request->end.id = backend->context_id ? backend->context_id(request->context) : 0;
+	request->end.id = backend->contexts ? backend->contexts->id(request->context) : 0;
 }
 
 /* The vendor has ended it, and not only one of several references. */
@@ -227,8 +227,8 @@ static bool has_ended(const struct spill_request *request, const struct spill_ba
 	if (request->result || request->op != SPILL_OP_PRIMARY_RELEASE)
 		return !request->result;
 	/* Another thread may have made it anew, under the same handle. */
-	return !backend->primary(request->device, &now) || now != request->context ||
-	       (request->end.id && backend->context_id(now) != request->end.id);
+	return !backend->contexts->primary(request->device, &now) || now != request->context ||
+	       (request->end.id && backend->contexts->id(now) != request->end.id);
 }
 
 bool spill_engine_context(struct spill_request *request)

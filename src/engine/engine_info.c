@@ -42,7 +42,7 @@ static struct spill_meminfo_view look(const struct spill_policy *policy, const s
 	if (!total && view.limit != SPILL_UNLIMITED)
 		view.held = held(backend, device);
 	if (policy->meminfo_report == SPILL_MEMINFO_SPILL &&
-	    spill_meminfo_can_spill(policy, backend->capabilities(device)))
+	    spill_meminfo_can_spill(policy, backend->devices->capabilities(device)))
 		view.host_room = spill_host_room(policy, &view.host_most);
 	return view;
 }
@@ -55,7 +55,7 @@ static void replace(const struct spill_request *request, const struct spill_poli
 	void *context;
 	if (!request->out_free && !request->out_total)
 		return;
-	if (device == SPILL_CURRENT_DEVICE && !backend->current(&device, &context))
+	if (device == SPILL_CURRENT_DEVICE && !backend->devices->current(&device, &context))
 		return;
 	struct spill_meminfo_view view =
 	    look(policy, backend, device, request->out_free ? NULL : request->out_total);
@@ -100,12 +100,12 @@ static void tell(const struct spill_request *request, const struct spill_policy 
 	int cancel;
 	if (!backend)
 		return;
-	int last_error = backend->peek_error ? backend->peek_error() : 0;
+	int last_error = backend->last_error ? backend->last_error->peek() : 0;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	(nvml ? replace_nvml : replace)(request, policy, backend);
 	pthread_setcancelstate(cancel, NULL);
-	if (backend->forget_error && last_error == 0)
-		backend->forget_error();
+	if (backend->last_error && last_error == 0)
+		backend->last_error->forget();
 }
 
 bool spill_engine_info(struct spill_request *request)

@@ -70,7 +70,7 @@ static bool grant_some(struct ranges *ranges)
 static void grant_existing(const struct spill_peer_pair *pair)
 {
 	struct ranges ranges = {.pair = pair};
-	if (!pair->backend->allow)
+	if (!pair->backend->vmm)
 		return;
 	while (grant_some(&ranges))
 		;
@@ -87,9 +87,9 @@ static bool describe(const struct spill_request *request, const struct spill_bac
 	                                 .owner = {request->device, request->context},
 	                                 .generation = spill_context_generation()};
 	if (request->context &&
-	    (!backend->context_device || !backend->context_device(request->context, &pair->owner.device)))
+	    (!backend->contexts || !backend->contexts->device(request->context, &pair->owner.device)))
 		return false;
-	return backend->current(&pair->user.device, &pair->user.context);
+	return backend->devices->current(&pair->user.device, &pair->user.context);
 }
 
 bool spill_engine_peer(struct spill_request *request)

@@ -24,7 +24,7 @@ static enum answer answer(const struct spill_allocation *allocation, CUpointer_a
 {
 	switch (attribute) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
-		if (!allocation->backend->context_device)
+		if (!allocation->backend->contexts)
 			return TRUTH; /* HIP has no contexts */
 		*(CUcontext *)value =
 		    allocation->ordered ? NULL : allocation->context; /* as the driver says */

@@ -17,7 +17,7 @@ static bool device_of(const struct spill_request *request, const struct spill_ba
 		*device = request->device;
 		return true;
 	}
-	return backend->current(device, &context);
+	return backend->devices->current(device, &context);
 }
 
 /* A context takes much, once, and is helped by asking again: no reserve need be as large. */
@@ -47,7 +47,7 @@ static void made(const struct spill_request *request, const struct spill_backend
 {
 	void *context = request->out ? *(void **)request->out : NULL;
 	if (request->op == SPILL_OP_PRIMARY_RETAIN) {
-		backend->primary_retained(request->device, context);
+		backend->contexts->primary_retained(request->device, context);
 		spill_contexts_made(backend, request->device, context);
 	} else if (request->op == SPILL_OP_CONTEXT_CREATE && request->mode) {
 		spill_movable_forbid("green contexts, whose work cannot be waited for");

@@ -39,7 +39,7 @@ static bool describe(const struct spill_request *request, const struct spill_bac
 {
 	if (!backend || !backend->physical || !request->out || !request->properties || !request->bytes)
 		return false;
-	backend->physical(request->properties, physical);
+	backend->physical->describe(request->properties, physical);
 	return true;
 }
 
@@ -83,9 +83,9 @@ static bool sound(const struct spill_request *request, const struct spill_backen
 	uint64_t granule;
 	bool first = spill_process_policy()->rules || spill_reserve_is_kept(request->device) ||
 	             spill_device_limit(backend, request->device) != SPILL_UNLIMITED;
-	if (!first || !backend->granularity)
+	if (!first || !backend->physical)
 		return true;
-	return !backend->granularity(request->device, false, &granule) && granule &&
+	return !backend->physical->granularity(request->device, false, &granule) && granule &&
 	       request->bytes % granule == 0;
 }
 

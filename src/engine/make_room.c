@@ -30,7 +30,7 @@ static bool make_whole(const struct spill_backend *backend, int device, const ch
 	if (spill_process_observes() || spill_capture_any())
 		return false;
 	spill_trim(backend, device, bytes);
-	return (!backend->memory(device, &free, &total) && free >= bytes) || spill_demote(&demotion);
+	return (!backend->devices->memory(device, &free, &total) && free >= bytes) || spill_demote(&demotion);
 }
 
 bool spill_make_room(const struct spill_backend *backend, int device, const char *api, const void *caller,
@@ -51,19 +51,28 @@ bool spill_make_room(const struct spill_backend *backend, int device, const char
 	return trimmed || spill_demote(&demotion) || demotion.freed;
 }
 
+static spill_make_room_fn *instead; /* set before there are threads */
+
+void spill_make_room_use(spill_make_room_fn *other)
+{
+	instead = other;
+}
+
 bool spill_make_room_for(enum spill_domain domain, int result, const char *api, const void *caller,
                          unsigned attempt, uint64_t whole)
 {
 	const struct spill_backend *backend = spill_backend_for(domain);
 	void *context;
 	int device;
+	if (instead)
+		return instead(domain, result, api, caller, attempt, whole);
 	if (!backend || result != backend->out_of_memory)
 		return false;
 	int cancel;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
 	                       &cancel); /* the vendor's call it is part of is no cancellation point */
 	spill_thread.depth++;
-	bool made = backend->current(&device, &context);
+	bool made = backend->devices->current(&device, &context);
 	if (made)
 		made = whole ? make_whole(backend, device, api, caller, whole)
 		             : spill_make_room(backend, device, api, caller, attempt);

@@ -63,7 +63,7 @@ static const char *would(const struct spill_request *request, const struct spill
 		return NULL;
 	const struct spill_ask ask = {.bytes = request->bytes, .device = request->device};
 	const struct spill_full_view view = {
-	    .capabilities = backend->capabilities(request->device),
+	    .capabilities = backend->devices->capabilities(request->device),
 	    .capped = request->capped,
 	    .supposed = true,
 	};

@@ -53,7 +53,7 @@ static bool look(const struct spill_backend *backend, int device, uint64_t *free
 	struct keeper *keeper = &keepers[device];
 	uint64_t total = 0, pending = atomic_load(&keeper->pending);
 	*free = 0;
-	if (backend->memory(device, free, &total) || !total)
+	if (backend->devices->memory(device, free, &total) || !total)
 		return false;
 	uint64_t spare = spill_minus(*free, pending), look_ns = spare > total / 8 ? ROOMY_NS : LOOK_NS;
 	*kept = spill_min(spill_reserve_size(device), total / SPILL_RESERVE_PART);
@@ -69,7 +69,7 @@ static bool find_risk(const struct spill_backend *backend, int device)
 	if (!backend->loses_code || !size || spill_process_observes() ||
 	    (spill_chunked_on_device(device) >= 2 * size && spill_movable_may_move(backend, device)))
 		return false;
-	return !backend->memory(device, &free, &total) && total >= SPILL_RESERVE_DEVICE;
+	return !backend->devices->memory(device, &free, &total) && total >= SPILL_RESERVE_DEVICE;
 }
 
 bool spill_reserve_is_at_risk(const struct spill_backend *backend, int device, uint64_t now_ns)
@@ -146,7 +146,7 @@ static bool demote(const struct spill_backend *backend, int device, uint64_t byt
 static uint64_t part_of(const struct spill_backend *backend, int device, uint64_t kept)
 {
 	bool moves =
-	    backend->mark && spill_chunked_on_device(device) && spill_movable_may_move(backend, device);
+	    backend->moves && spill_chunked_on_device(device) && spill_movable_may_move(backend, device);
 	return moves ? kept / 2 : kept;
 }
 
@@ -274,7 +274,7 @@ bool spill_reserve_maintain(void)
 	int device;
 	if (!spill_reserve_any())
 		return false;
-	if (backend && backend->current(&device, &context))
+	if (backend && backend->devices->current(&device, &context))
 		spill_reserve_keep(backend, device, 0, "", NULL);
 	return true;
 }
@@ -290,7 +290,7 @@ struct spill_code_load spill_reserve_load_begin(const struct spill_backend *back
 		return load;
 	atomic_store_explicit(&keeper->load_ns, now + MS, memory_order_relaxed);
 	load.given = atomic_load(&keeper->given);
-	if (backend->memory(device, &load.free, &total))
+	if (backend->devices->memory(device, &load.free, &total))
 		load.free = 0;
 	return load;
 }
@@ -315,7 +315,7 @@ void spill_reserve_load_end(const struct spill_backend *backend, int device,
 	struct keeper *keeper = keeper_of(device);
 	uint64_t free = 0, total = 0, size = spill_reserve_size(device);
 	if (!keeper || !size || !load->free || spill_capture_any() ||
-	    backend->memory(device, &free, &total) || load->given != atomic_load(&keeper->given))
+	    backend->devices->memory(device, &free, &total) || load->given != atomic_load(&keeper->given))
 		return;
 	uint64_t most = spill_min(SPILL_RESERVE_MOST, total / SPILL_RESERVE_PART);
 	uint64_t needs = spill_min(spill_minus(load->free, free), most);

@@ -205,7 +205,7 @@ void spill_vendor_pool_settle_graphs(const struct spill_backend *backend, int de
 static int reserved_by(const struct spill_vendor_pool *pool, void *handle, uint64_t *bytes)
 {
 	return pool->graphs ? pool->backend->graph_reserved(pool->device, bytes)
-	                    : pool->backend->pool_reserved(handle, bytes);
+	                    : pool->backend->pools->reserved(handle, bytes);
 }
 
 void *spill_vendor_pool_handle(const struct spill_vendor_pool *pool)
@@ -241,7 +241,7 @@ static void allow_peers(const struct spill_backend *backend, int device, void *h
 	int peers[SPILL_DEVICES];
 	unsigned count = spill_peer_devices(backend, device, peers);
 	for (unsigned i = 0; i < count; i++)
-		backend->pool_allow(handle, peers[i]);
+		backend->pools->allow(handle, peers[i]);
 }
 
 /* Made without the lock; whoever comes second throws the own one away. */
@@ -249,7 +249,7 @@ static struct spill_vendor_pool *make(const struct spill_backend *backend, int d
                                       enum spill_location preferred, const char **error)
 {
 	void *handle;
-	int result = backend->pool_create(device, place, preferred, &handle);
+	int result = backend->pools->create(device, place, preferred, &handle);
 	if (result) {
 		*error = result == backend->out_of_memory ? backend->error_name(result) : NULL;
 		return NULL;
@@ -263,7 +263,7 @@ static struct spill_vendor_pool *make(const struct spill_backend *backend, int d
 		pool->preferred = preferred;
 	pthread_mutex_unlock(&lock);
 	if (!mine || !pool)
-		backend->pool_destroy(handle);
+		backend->pools->destroy(handle);
 	else
 		allow_peers(backend, device, handle);
 	if (!pool)
@@ -276,7 +276,7 @@ struct spill_vendor_pool *spill_vendor_pool_ours(const struct spill_backend *bac
                                                  const char **error)
 {
 	*error = NULL;
-	if (!backend->pool_create)
+	if (!backend->pools)
 		return NULL;
 	pthread_mutex_lock(&lock);
 	struct spill_vendor_pool *pool = find_ours(backend, device, place, preferred);
@@ -431,8 +431,8 @@ static uint64_t trim(struct spill_vendor_pool *pool)
 	void *handle = pool->graphs ? NULL : hold(pool);
 	if (!handle)
 		return 0;
-	bool trimmed = !backend->pool_reserved(handle, &before) && !backend->pool_trim(handle) &&
-	               !backend->pool_reserved(handle, &after);
+	bool trimmed = !backend->pools->reserved(handle, &before) && !backend->pools->trim(handle) &&
+	               !backend->pools->reserved(handle, &after);
 	pthread_mutex_lock(&lock);
 	/* A program's pool that no limit was checked for is not charged at all. */
 	if (trimmed && pool->charged)
@@ -455,7 +455,7 @@ static uint64_t destroy_unused(struct spill_vendor_pool *pool)
 	}
 	pthread_mutex_unlock(&lock);
 	if (handle)
-		pool->backend->pool_destroy(handle);
+		pool->backend->pools->destroy(handle);
 	return handle ? given : 0;
 }
 
@@ -463,16 +463,16 @@ static uint64_t destroy_unused(struct spill_vendor_pool *pool)
 static void discover(const struct spill_backend *backend, int device)
 {
 	void *handle;
-	if (!backend->pool_default(device, &handle))
+	if (!backend->pools->device_default(device, &handle))
 		spill_vendor_pool_of(backend, handle, device);
-	if (!backend->pool_current(device, &handle))
+	if (!backend->pools->current(device, &handle))
 		spill_vendor_pool_of(backend, handle, device);
 }
 
 uint64_t spill_vendor_pool_trim(const struct spill_backend *backend, int device, bool on_host)
 {
 	uint64_t given = 0;
-	if (!backend->pool_trim)
+	if (!backend->pools)
 		return 0;
 	if (!on_host)
 		discover(backend, device);
@@ -484,7 +484,7 @@ uint64_t spill_vendor_pool_trim(const struct spill_backend *backend, int device,
 void spill_vendor_pool_allow(const struct spill_backend *backend, int device, int peer)
 {
 	FOR_EACH(pool, backend, device, OURS)
-	backend->pool_allow(spill_vendor_pool_handle(pool), peer);
+	backend->pools->allow(spill_vendor_pool_handle(pool), peer);
 }
 
 void spill_vendor_pool_device_ended(const struct spill_backend *backend, int device)

@@ -29,8 +29,9 @@ static uint64_t round_up(uint64_t bytes, uint64_t unit)
 uint64_t spill_chunked_granularity(const struct spill_backend *backend, int device)
 {
 	uint64_t on_device, on_host;
-	if (!backend->create || !(backend->capabilities(device) & SPILL_CAN_SPLIT) ||
-	    backend->granularity(device, false, &on_device) || backend->granularity(device, true, &on_host))
+	if (!backend->physical || !(backend->devices->capabilities(device) & SPILL_CAN_SPLIT) ||
+	    backend->physical->granularity(device, false, &on_device) ||
+	    backend->physical->granularity(device, true, &on_host))
 		return 0;
 	return on_device > on_host ? on_device : on_host;
 }
@@ -58,7 +59,7 @@ struct spill_chunked *spill_chunked_reserve(const struct spill_place_ops *ops,
 	    .context = want->context,
 	    .bytes = want->bytes,
 	};
-	int result = want->backend->reserve(range, unit, &chunked->base.ptr);
+	int result = want->backend->vmm->reserve(range, unit, &chunked->base.ptr);
 	if (result) {
 		*error = want->backend->error_name(result);
 		free(chunked);
@@ -78,12 +79,13 @@ int spill_chunked_extend(struct spill_chunked *chunked, bool on_host, uint64_t b
 		    (struct spill_chunk){.offset = chunked->mapped,
 		                         .bytes = bytes < chunked->chunk_bytes ? bytes : chunked->chunk_bytes,
 		                         .on_host = on_host};
-		int result = backend->create(chunked->base.device, on_host, chunk->bytes, &chunk->handle);
+		int result =
+		    backend->physical->create(chunked->base.device, on_host, chunk->bytes, &chunk->handle);
 		if (result)
 			return result;
-		result = backend->map(chunked->base.ptr + chunked->mapped, chunk->bytes, chunk->handle);
+		result = backend->vmm->map(chunked->base.ptr + chunked->mapped, chunk->bytes, chunk->handle);
 		if (result) {
-			backend->release(chunk->handle);
+			backend->physical->release(chunk->handle);
 			return result;
 		}
 		chunked->count++;
@@ -101,12 +103,12 @@ void spill_chunked_release(struct spill_placement *placement, bool context_ended
 	uint64_t va = placement->ptr;
 	for (unsigned i = 0; i < chunked->count; i++) {
 		if (!chunked->chunks[i].unmapped || chunked->chunks[i].wrong_memory)
-			backend->unmap(va, chunked->chunks[i].bytes);
+			backend->vmm->unmap(va, chunked->chunks[i].bytes);
 		spill_view_end(backend, chunked->chunks[i].view, chunked->chunks[i].bytes);
-		backend->release(chunked->chunks[i].handle);
+		backend->physical->release(chunked->chunks[i].handle);
 		va += chunked->chunks[i].bytes;
 	}
-	backend->unreserve(placement->ptr, chunked->range);
+	backend->vmm->unreserve(placement->ptr, chunked->range);
 	spill_account_device_return(placement->device, placement->held.device);
 	spill_account_physical_return(placement->held.host);
 	free(chunked);
@@ -135,19 +137,19 @@ uint64_t spill_chunked_address(const struct spill_chunked *chunked, unsigned ind
 uint64_t spill_view_make(const struct spill_backend *backend, int device, uint64_t handle, uint64_t bytes)
 {
 	uint64_t view, unit = spill_chunked_granularity(backend, device);
-	if (!unit || backend->reserve(bytes, unit, &view))
+	if (!unit || backend->vmm->reserve(bytes, unit, &view))
 		return 0;
-	if (!backend->map(view, bytes, handle) &&
-	    (!backend->allow(view, bytes, device) || backend->unmap(view, bytes)))
+	if (!backend->vmm->map(view, bytes, handle) &&
+	    (!backend->vmm->allow(view, bytes, device) || backend->vmm->unmap(view, bytes)))
 		return view;
-	backend->unreserve(view, bytes);
+	backend->vmm->unreserve(view, bytes);
 	return 0;
 }
 
 void spill_view_end(const struct spill_backend *backend, uint64_t view, uint64_t bytes)
 {
-	if (view && !backend->unmap(view, bytes))
-		backend->unreserve(view, bytes);
+	if (view && !backend->vmm->unmap(view, bytes))
+		backend->vmm->unreserve(view, bytes);
 }
 
 /* -- device memory of a chunk ------------------------------------------------------------------ */
@@ -157,7 +159,7 @@ bool spill_device_chunk_get(const struct spill_backend *backend, int device, uin
 	uint64_t made;
 	if (!spill_device_charge_all(device, spill_device_limit(backend, device), bytes))
 		return false;
-	if (backend->create(device, false, bytes, &made)) {
+	if (backend->physical->create(device, false, bytes, &made)) {
 		spill_account_device_return(device, bytes);
 		return false;
 	}
@@ -167,7 +169,7 @@ bool spill_device_chunk_get(const struct spill_backend *backend, int device, uin
 
 void spill_device_chunk_put(const struct spill_backend *backend, int device, uint64_t bytes, uint64_t handle)
 {
-	backend->release(handle);
+	backend->physical->release(handle);
 	spill_account_device_return(device, bytes);
 }
 

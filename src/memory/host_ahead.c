@@ -41,12 +41,7 @@ static sem_t work;
 /* True: there is work, or the end has come. */
 static bool wait_for_work(uint64_t ns)
 {
-	struct timespec end_thread = spill_clock_in(ns);
-	int error;
-	do
-		error = sem_clockwait(&work, CLOCK_MONOTONIC, &end_thread) ? errno : 0;
-	while (error == EINTR);
-	return !error;
+	return spill_clock_wait(&work, ns);
 }
 
 /*
@@ -96,7 +91,7 @@ static void end_thread(void)
 	sem_post(&work);
 	uint64_t until = spill_clock_ns() + END_NS;
 	while (pthread_tryjoin_np(thread, NULL) == EBUSY && spill_clock_ns() < until)
-		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+		spill_clock_sleep(POLL_NS);
 }
 
 /* Needed once in a process. A forked child inherits it. */

@@ -53,7 +53,7 @@ static uint64_t host_ahead_bytes(void)
 static void release_chunk(const struct spill_backend *backend, const struct spill_host_chunk *chunk)
 {
 	spill_view_end(backend, chunk->view, chunk->bytes);
-	backend->release(chunk->handle);
+	backend->physical->release(chunk->handle);
 	spill_account_physical_return(chunk->bytes);
 }
 
@@ -184,7 +184,7 @@ static const char *make_chunk(const struct spill_backend *backend, int device, u
 	const char *refused = spill_physical_charge(spill_process_policy(), bytes);
 	if (refused)
 		return refused;
-	int result = backend->create(device, true, bytes, &handle);
+	int result = backend->physical->create(device, true, bytes, &handle);
 	if (result) {
 		spill_account_physical_return(bytes);
 		return backend->error_name(result);

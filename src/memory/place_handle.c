@@ -11,7 +11,7 @@
 static void release(struct spill_placement *placement, bool context_ended)
 {
 	if (!context_ended)
-		placement->backend->release(placement->ptr);
+		placement->backend->physical->release(placement->ptr);
 	spill_account_physical_return(placement->held.host);
 	free(placement);
 }
@@ -21,7 +21,7 @@ static const char *unfit(const struct spill_place_request *want)
 {
 	const struct spill_backend *backend = want->backend;
 	uint64_t granule;
-	if (!backend->create || backend->granularity(want->device, true, &granule) || !granule)
+	if (!backend->physical || backend->physical->granularity(want->device, true, &granule) || !granule)
 		return "not supported by the device";
 	return want->bytes % granule ? "no multiple of the host's granularity" : NULL;
 }
@@ -35,7 +35,7 @@ static struct spill_placement *make(const struct spill_place_request *want, cons
 	if (*error)
 		return NULL;
 	uint64_t handle;
-	int result = want->backend->create(want->device, true, want->bytes, &handle);
+	int result = want->backend->physical->create(want->device, true, want->bytes, &handle);
 	if (result) {
 		*error = want->backend->error_name(result);
 		goto no_memory;
@@ -43,7 +43,7 @@ static struct spill_placement *make(const struct spill_place_request *want, cons
 	placement = malloc(sizeof(*placement));
 	if (!placement) {
 		*error = "no memory for bookkeeping";
-		want->backend->release(handle);
+		want->backend->physical->release(handle);
 		goto no_memory;
 	}
 	*placement = (struct spill_placement){

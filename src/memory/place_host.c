@@ -16,7 +16,7 @@ static void release(struct spill_placement *placement, bool context_ended)
 {
 	struct host_placement *mine = (struct host_placement *)placement;
 	if (!context_ended)
-		placement->backend->host_free(mine->host);
+		placement->backend->memory->host_free(mine->host);
 	spill_account_host_return(placement->held.host);
 	free(mine);
 }
@@ -32,7 +32,7 @@ static struct spill_placement *make(const struct spill_place_request *want, cons
 	if (*error)
 		goto no_room;
 	uint64_t ptr;
-	int result = want->backend->host_alloc(want->bytes, &ptr, &mine->host);
+	int result = want->backend->memory->host_alloc(want->bytes, &ptr, &mine->host);
 	if (result) {
 		*error = want->backend->error_name(result);
 		goto no_memory;

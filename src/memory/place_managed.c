@@ -13,7 +13,7 @@
 static void release(struct spill_placement *placement, bool context_ended)
 {
 	if (!context_ended)
-		placement->backend->managed_free(placement->ptr);
+		placement->backend->memory->managed_free(placement->ptr);
 	spill_account_host_return(placement->held.managed);
 	spill_account_device_return(placement->device, placement->held.device);
 	free(placement);
@@ -25,13 +25,13 @@ static void advise(const struct spill_place_request *want, uint64_t ptr)
 	const struct spill_backend *backend = want->backend;
 	const struct spill_managed_advice *advice = &want->advice;
 	if (advice->read_mostly)
-		backend->advise_read_mostly(ptr, want->bytes, want->device);
+		backend->memory->advise_read_mostly(ptr, want->bytes, want->device);
 	if (advice->preferred != SPILL_LOCATION_NONE)
-		backend->advise_preferred(ptr, want->bytes, advice->preferred, want->device);
+		backend->memory->advise_preferred(ptr, want->bytes, advice->preferred, want->device);
 	if (advice->accessed_by_device)
-		backend->advise_accessed_by(ptr, want->bytes, SPILL_LOCATION_DEVICE, want->device);
+		backend->memory->advise_accessed_by(ptr, want->bytes, SPILL_LOCATION_DEVICE, want->device);
 	if (advice->accessed_by_host)
-		backend->advise_accessed_by(ptr, want->bytes, SPILL_LOCATION_HOST, want->device);
+		backend->memory->advise_accessed_by(ptr, want->bytes, SPILL_LOCATION_HOST, want->device);
 }
 
 /*
@@ -44,7 +44,7 @@ static uint64_t prefetch(const struct spill_place_request *want, uint64_t ptr)
 	if (spill_capture_any() || want->bytes >= below || want->bytes > want->device_room ||
 	    !spill_device_charge(want, want->bytes, want->bytes))
 		return 0;
-	if (want->backend->prefetch(ptr, want->bytes, want->device) == 0)
+	if (want->backend->memory->prefetch(ptr, want->bytes, want->device) == 0)
 		return want->bytes;
 	spill_account_device_return(want->device, want->bytes);
 	return 0;
@@ -61,7 +61,7 @@ static struct spill_placement *make(const struct spill_place_request *want, cons
 	if (*error)
 		goto no_room;
 	uint64_t ptr;
-	int result = want->backend->managed_alloc(want->bytes, &ptr);
+	int result = want->backend->memory->managed_alloc(want->bytes, &ptr);
 	if (result) {
 		*error = want->backend->error_name(result);
 		goto no_memory;

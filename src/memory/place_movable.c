@@ -24,7 +24,7 @@ static struct spill_placement *make(const struct spill_place_request *want, cons
 	mine->base.held.device = mine->range;
 	int result = spill_chunked_extend(mine, false, mine->range);
 	if (!result)
-		result = backend->allow(mine->base.ptr, mine->range, want->device);
+		result = backend->vmm->allow(mine->base.ptr, mine->range, want->device);
 	if (!result)
 		return &mine->base;
 	/* The chain knows an out of memory by its name. */

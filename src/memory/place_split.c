@@ -30,7 +30,7 @@ static const char *fill(struct spill_chunked *mine, const struct spill_place_req
 	}
 	int result = spill_chunked_extend(mine, true, host_bytes);
 	if (!result)
-		result = backend->allow(mine->base.ptr, mine->range, want->device);
+		result = backend->vmm->allow(mine->base.ptr, mine->range, want->device);
 	return result ? backend->error_name(result) : NULL;
 }
 

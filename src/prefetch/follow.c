@@ -15,13 +15,20 @@
 
 _Atomic bool spill_follow_wanted;
 
+static const struct spill_follower *follower; /* set before there are threads */
+
+void spill_follow_use(const struct spill_follower *other)
+{
+	follower = other;
+}
+
 static void *start_stopwatch(const struct spill_launch_access *access, uint16_t site)
 {
 	const struct spill_backend *backend = spill_backend_for(SPILL_CUDA_DRIVER);
 	struct spill_stopwatch_access timed = {.site = site, .on_host = access->host_bytes};
 	void *context;
 	int device;
-	if (!backend || !backend->current(&device, &context))
+	if (!backend || !backend->devices->current(&device, &context))
 		return NULL;
 	timed.count = (uint8_t)spill_launch_access_host_keys(access);
 	memcpy(timed.keys, access->host_keys, timed.count * sizeof(timed.keys[0]));
@@ -30,6 +37,8 @@ static void *start_stopwatch(const struct spill_launch_access *access, uint16_t 
 
 void *spill_follow_before(const struct spill_launch_access *access)
 {
+	if (follower)
+		return follower->before(access);
 	int error = errno, cancel = spill_ours_begin();
 	void *stopwatch = NULL;
 	struct spill_access_advice advice = spill_access_model_learn(access);
@@ -45,6 +54,10 @@ void *spill_follow_before(const struct spill_launch_access *access)
 
 void spill_follow_after(void *stopwatch)
 {
+	if (follower) {
+		follower->after(stopwatch);
+		return;
+	}
 	int error = errno, cancel = spill_ours_begin();
 	spill_stopwatch_stop(stopwatch);
 	spill_ours_end(cancel);

@@ -56,6 +56,16 @@ extern _Atomic bool spill_follow_wanted;
 void *spill_follow_before(const struct spill_launch_access *access);
 void spill_follow_after(void *stopwatch);
 
+/*
+ * For tests: `other` is called in place of the two functions above; NULL: none. It must live until
+ * the next call.
+ */
+struct spill_follower {
+	void *(*before)(const struct spill_launch_access *access);
+	void (*after)(void *stopwatch);
+};
+void spill_follow_use(const struct spill_follower *other);
+
 /* Movable bytes have come to the host or left it: the observer of spill_chunked_observe. */
 void spill_follow_moved(void);
 

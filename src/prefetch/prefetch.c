@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "clock.h"
 #include "exchange.h"
@@ -89,7 +88,7 @@ static bool wait_for_idle(const struct spill_backend *backend, int device, uint6
 		if (spill_quiesce_look(backend, device, now + wait, now + wait))
 			return true;
 		/* Lets threads at the gate pass. */
-		nanosleep(&(struct timespec){.tv_nsec = MS}, NULL);
+		spill_clock_sleep(MS);
 		now = spill_clock_ns();
 		before = heard;
 		heard = spill_access_model_hear();

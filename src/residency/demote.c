@@ -24,7 +24,7 @@
 static bool is_candidate(const struct spill_chunked *chunked, int device, bool on_host, uint64_t older_than)
 {
 	const struct spill_bytes *held = &chunked->base.held;
-	return chunked->base.backend->mark && chunked->base.device == device && !chunked->pinned &&
+	return chunked->base.backend->moves && chunked->base.device == device && !chunked->pinned &&
 	       (on_host ? spill_chunked_away(chunked) : held->device) &&
 	       (!older_than || chunked->seq < older_than);
 }
@@ -60,7 +60,7 @@ struct spill_victim *spill_victim_list(int device, bool on_host, uint64_t older_
 static struct spill_shortfall shortfall_of(const struct spill_demotion *demotion)
 {
 	uint64_t free = 0, total = 0;
-	demotion->backend->memory(demotion->device, &free, &total);
+	demotion->backend->devices->memory(demotion->device, &free, &total);
 	struct spill_shortfall shortfall =
 	    spill_policy_shortfall(spill_reserve_size(demotion->device), demotion->bytes, free,
 	                           spill_account_device_held(demotion->device),
@@ -72,7 +72,7 @@ static struct spill_shortfall shortfall_of(const struct spill_demotion *demotion
 
 static const char *refusal(const struct spill_demotion *demotion)
 {
-	if (!demotion->backend->mark)
+	if (!demotion->backend->moves)
 		return "not possible here";
 	if (spill_capture_any())
 		return "stream capture";

@@ -51,7 +51,7 @@ static bool is_single(const struct spill_backend *backend)
 {
 	struct spill_log_device list[2];
 	if (atomic_load(&single) == UNKNOWN)
-		atomic_store(&single, backend->devices(list, 2) <= 1 ? YES : NO);
+		atomic_store(&single, backend->devices->list(list, 2) <= 1 ? YES : NO);
 	return atomic_load(&single) == YES;
 }
 
@@ -113,7 +113,7 @@ static bool is_allowed(const struct spill_backend *backend)
 
 static void note_probe(const struct spill_backend *backend, int device)
 {
-	bool claims = backend->capabilities(device) & SPILL_CAN_MOVE;
+	bool claims = backend->devices->capabilities(device) & SPILL_CAN_MOVE;
 	/* A device that does not claim it: noted only if movable.enable is on. */
 	if (claims)
 		note_reason("a trial move of a chunk did not work on this device",
@@ -130,7 +130,7 @@ static bool is_current(const struct spill_backend *backend, int device)
 {
 	int current;
 	void *context;
-	return backend->current(&current, &context) && current == device;
+	return backend->devices->current(&current, &context) && current == device;
 }
 
 /* Tried once, or by two threads at the same time. */
@@ -140,7 +140,7 @@ static bool can_move(const struct spill_backend *backend, int device)
 	int movable = atomic_load_explicit(&state->movable, memory_order_acquire);
 	if (movable != UNKNOWN)
 		return movable == YES;
-	if (!spill_policy_gains_by_moving(spill_process_policy(), backend->capabilities(device))) {
+	if (!spill_policy_gains_by_moving(spill_process_policy(), backend->devices->capabilities(device))) {
 		atomic_store_explicit(&state->movable, NO, memory_order_release);
 		if (spill_process_policy()->movable_enable == SPILL_SWITCH_ON)
 			note_reason("the device's memory is the host's, so moves gain nothing",
@@ -170,7 +170,7 @@ static bool is_prepared(const struct spill_backend *backend, int device)
 {
 	int current;
 	void *context;
-	return backend->current(&current, &context) && current == device &&
+	return backend->devices->current(&current, &context) && current == device &&
 	       spill_move_prepare(backend, device, context);
 }
 
@@ -213,7 +213,7 @@ static bool is_device_filled(const struct spill_backend *backend, int device, ui
 	enum spill_usage_answer answer = spill_usage_estimate(&look, share, own, bytes, now_us);
 	if (answer != SPILL_USAGE_STALE)
 		return answer == SPILL_USAGE_ABOVE;
-	if (backend->memory(device, &free, &look.total))
+	if (backend->devices->memory(device, &free, &look.total))
 		return false;
 	look.seen = true;
 	look.used = look.total > free ? look.total - free : 0;

@@ -9,7 +9,6 @@
 #include "move.h"
 
 #include <stdatomic.h>
-#include <time.h>
 
 #include "clock.h"
 #include "note.h"
@@ -61,11 +60,6 @@ struct active_move {
 	bool in_place; /* no view: the new memory is in place, and copied to from the old view. */
 };
 
-static void pause_ns(uint64_t ns)
-{
-	nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
-}
-
 /* -- streams and addresses for moves ----------------------------------------------------------- */
 
 /* Only reserves addresses, which take no memory. */
@@ -76,10 +70,10 @@ static bool reserve_views(struct copier *copier, uint64_t view)
 		return true;
 	uint64_t unit = spill_chunked_granularity(backend, copier->device);
 	if (copier->view_addresses)
-		backend->unreserve(copier->view_addresses, (uint64_t)ACTIVE_MOVES * copier->view_bytes);
+		backend->vmm->unreserve(copier->view_addresses, (uint64_t)ACTIVE_MOVES * copier->view_bytes);
 	copier->view_addresses = 0;
 	copier->view_bytes = view;
-	return unit && !backend->reserve((uint64_t)ACTIVE_MOVES * view, unit, &copier->view_addresses);
+	return unit && !backend->vmm->reserve((uint64_t)ACTIVE_MOVES * view, unit, &copier->view_addresses);
 }
 
 /*
@@ -93,14 +87,14 @@ static bool make_streams(struct copier *copier, void *context)
 	if (!streams[0]) {
 		/* first, because the context may end meanwhile */
 		uint64_t generation = spill_context_generation();
-		if (backend->copier_create(copier->device, context, &streams[0])) {
+		if (backend->moves->copier_create(copier->device, context, &streams[0])) {
 			streams[0] = NULL;
 			return false;
 		}
 		copier->context = context;
 		copier->generation = generation;
 	}
-	if (!streams[1] && backend->copier_create(copier->device, copier->context, &streams[1]))
+	if (!streams[1] && backend->moves->copier_create(copier->device, copier->context, &streams[1]))
 		streams[1] = NULL;
 	return true;
 }
@@ -123,7 +117,8 @@ static void forget_streams(struct copier *copier)
  */
 static struct copier *copier_of(const struct spill_backend *backend, int device, void *context, uint64_t view)
 {
-	if (device < 0 || device >= SPILL_DEVICES || !(backend->capabilities(device) & SPILL_CAN_MOVE))
+	if (device < 0 || device >= SPILL_DEVICES ||
+	    !(backend->devices->capabilities(device) & SPILL_CAN_MOVE))
 		return NULL;
 	struct copier *copier = &copiers[device];
 	if (copier->context && spill_context_ending(backend, device, copier->context, copier->generation))
@@ -137,7 +132,7 @@ static struct copier *copier_of(const struct spill_backend *backend, int device,
 	copier->backend = backend;
 	copier->device = device;
 	bool ready = reserve_views(copier, view) && make_streams(copier, context) &&
-	             !backend->events_ahead(device, copier->context, EVENT_COUNT);
+	             !backend->moves->events_ahead(device, copier->context, EVENT_COUNT);
 	atomic_store_explicit(&copier->ready, ready, memory_order_release);
 	return ready ? copier : NULL;
 }
@@ -156,7 +151,7 @@ bool spill_move_prepare(const struct spill_backend *backend, int device, void *c
 	}
 	if (atomic_load_explicit(&copier->marked, memory_order_relaxed) == context)
 		return true;
-	if (backend->events_ahead(device, context, EVENT_COUNT))
+	if (backend->moves->events_ahead(device, context, EVENT_COUNT))
 		return false;
 	atomic_store(&copier->marked, context);
 	return true;
@@ -217,11 +212,11 @@ static bool map_view(struct copier *copier, struct active_move *active, unsigned
 	if (!copier->view_addresses)
 		return false;
 	active->view = copier->view_addresses + slot * copier->view_bytes;
-	if (backend->map(active->view, bytes, move->handle))
+	if (backend->vmm->map(active->view, bytes, move->handle))
 		return false;
-	if (!backend->allow(active->view, bytes, copier->device))
+	if (!backend->vmm->allow(active->view, bytes, copier->device))
 		return true;
-	if (backend->unmap(active->view, bytes))
+	if (backend->vmm->unmap(active->view, bytes))
 		copier->view_addresses = 0;
 	return false;
 }
@@ -229,7 +224,8 @@ static bool map_view(struct copier *copier, struct active_move *active, unsigned
 /* Unmaps a view of the copier. A view that belongs to the memory stays. */
 static void unmap_view(struct copier *copier, const struct active_move *active)
 {
-	if (active->own_view || !copier->backend->unmap(active->view, spill_move_chunk(active->move)->bytes))
+	if (active->own_view ||
+	    !copier->backend->vmm->unmap(active->view, spill_move_chunk(active->move)->bytes))
 		return;
 	spill_note("move", "the driver did not end a temporary mapping, so its addresses are lost");
 	copier->view_addresses = 0;
@@ -279,13 +275,13 @@ static bool begin_move(struct copier *copier, struct active_move *active, struct
 	if (!spill_remap_lost(copier->backend, copier->device, move) || !open_target(copier, active, slot))
 		return false;
 	uint64_t place = spill_chunked_address(move->chunked, move->index);
-	if (backend->copy(copier->device, copier->context, stream, active->in_place ? place : active->view,
-	                  active->in_place ? spill_move_chunk(move)->view : place,
-	                  spill_move_chunk(move)->bytes)) {
+	if (backend->moves->copy(
+	        copier->device, copier->context, stream, active->in_place ? place : active->view,
+	        active->in_place ? spill_move_chunk(move)->view : place, spill_move_chunk(move)->bytes)) {
 		close_target(copier, active, false);
 		return false;
 	}
-	if (backend->event_record(copier->device, copier->context, stream, false, &active->event))
+	if (backend->events->record(copier->device, copier->context, stream, false, &active->event))
 		active->event = NULL;
 	return true;
 }
@@ -301,17 +297,17 @@ static bool wait_for_copy(const struct copier *copier, const struct active_move 
 	uint64_t end = spill_clock_ns() + PATIENCE_NS;
 	bool passed = false;
 	for (unsigned looks = 1; active->event && !passed && spill_clock_ns() < end; looks++) {
-		passed = backend->event_passed(copier->device, copier->context, active->event);
+		passed = backend->events->passed(copier->device, copier->context, active->event);
 		if (!passed && looks > SPINS)
-			pause_ns(POLL_NS);
+			spill_clock_sleep(POLL_NS);
 	}
 	for (unsigned try = 0; try < TRIES && !passed; try++) {
-		passed = !backend->wait(copier->device, copier->context);
+		passed = !backend->devices->wait(copier->device, copier->context);
 		if (!passed)
-			pause_ns(1000000ull << try);
+			spill_clock_sleep(1000000ull << try);
 	}
 	if (active->event)
-		backend->event_destroy(copier->device, copier->context, active->event);
+		backend->events->destroy(copier->device, copier->context, active->event);
 	return passed;
 }
 

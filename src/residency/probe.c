@@ -35,27 +35,28 @@ static bool check(struct trial *trial, int error)
 static bool make_chunks(struct trial *trial)
 {
 	const struct spill_backend *backend = trial->backend;
-	if (!check(trial, backend->reserve(2 * trial->granularity, trial->granularity, &trial->va)))
+	if (!check(trial, backend->vmm->reserve(2 * trial->granularity, trial->granularity, &trial->va)))
 		return false;
 	trial->reserved = 1;
 	for (; trial->created < 2; trial->created++)
-		if (!check(trial, backend->create(trial->device, trial->created == 1, trial->granularity,
-		                                  &trial->handle[trial->created])))
+		if (!check(trial,
+		           backend->physical->create(trial->device, trial->created == 1, trial->granularity,
+		                                     &trial->handle[trial->created])))
 			return false;
 	for (; trial->mapped < 2; trial->mapped++)
-		if (!check(trial, backend->map(trial->va + trial->mapped * trial->granularity,
-		                               trial->granularity, trial->handle[trial->mapped])))
+		if (!check(trial, backend->vmm->map(trial->va + trial->mapped * trial->granularity,
+		                                    trial->granularity, trial->handle[trial->mapped])))
 			return false;
-	return check(trial, backend->allow(trial->va, 2 * trial->granularity, trial->device)) &&
-	       check(trial, backend->copier_create(trial->device, trial->context, &trial->stream));
+	return check(trial, backend->vmm->allow(trial->va, 2 * trial->granularity, trial->device)) &&
+	       check(trial, backend->moves->copier_create(trial->device, trial->context, &trial->stream));
 }
 
 /* Copies along the stations, in stream order. */
 static bool copy_along(struct trial *trial, const uint64_t *stations, unsigned count)
 {
 	for (unsigned i = 0; i + 1 < count; i++) {
-		if (!check(trial, trial->backend->copy(trial->device, trial->context, trial->stream,
-		                                       stations[i + 1], stations[i], BYTES)))
+		if (!check(trial, trial->backend->moves->copy(trial->device, trial->context, trial->stream,
+		                                              stations[i + 1], stations[i], BYTES)))
 			return false;
 		trial->waiting = true;
 	}
@@ -68,14 +69,15 @@ static bool wait_for_copies(struct trial *trial)
 	const struct spill_backend *backend = trial->backend;
 	uint64_t deadline = spill_clock_ns() + PATIENCE_NS;
 	void *event;
-	if (!check(trial, backend->event_record(trial->device, trial->context, trial->stream, false, &event)))
+	if (!check(trial,
+	           backend->events->record(trial->device, trial->context, trial->stream, false, &event)))
 		return false;
-	while (!backend->event_passed(trial->device, trial->context, event)) {
+	while (!backend->events->passed(trial->device, trial->context, event)) {
 		if (spill_clock_ns() >= deadline)
 			return false; /* final: its memory must stay, and once is enough */
 		sched_yield();
 	}
-	backend->event_destroy(trial->device, trial->context, event);
+	backend->events->destroy(trial->device, trial->context, event);
 	trial->waiting = false;
 	return true;
 }
@@ -83,9 +85,9 @@ static bool wait_for_copies(struct trial *trial)
 static bool can_mark_now(struct trial *trial)
 {
 	void *event;
-	if (!check(trial, trial->backend->mark(trial->device, trial->context, &event)))
+	if (!check(trial, trial->backend->moves->mark(trial->device, trial->context, &event)))
 		return false;
-	trial->backend->event_destroy(trial->device, trial->context, event);
+	trial->backend->events->destroy(trial->device, trial->context, event);
 	return true;
 }
 
@@ -114,7 +116,7 @@ static bool copies_are_right(struct trial *trial)
 {
 	uint64_t page;
 	void *host;
-	if (!check(trial, trial->backend->host_alloc((uint64_t)2 * BYTES, &page, &host)))
+	if (!check(trial, trial->backend->memory->host_alloc((uint64_t)2 * BYTES, &page, &host)))
 		return false;
 	unsigned char *from = host, *to = from + BYTES;
 	for (unsigned i = 0; i < BYTES; i++)
@@ -134,25 +136,25 @@ static void undo_trial(struct trial *trial)
 	if (trial->waiting)
 		return;
 	if (trial->stream)
-		backend->copier_destroy(trial->device, trial->context, trial->stream);
+		backend->moves->copier_destroy(trial->device, trial->context, trial->stream);
 	while (trial->mapped--)
-		backend->unmap(trial->va + trial->mapped * trial->granularity, trial->granularity);
+		backend->vmm->unmap(trial->va + trial->mapped * trial->granularity, trial->granularity);
 	while (trial->created--)
-		backend->release(trial->handle[trial->created]);
+		backend->physical->release(trial->handle[trial->created]);
 	if (trial->reserved)
-		backend->unreserve(trial->va, 2 * trial->granularity);
+		backend->vmm->unreserve(trial->va, 2 * trial->granularity);
 }
 
 enum spill_probe spill_probe(const struct spill_backend *backend, int device)
 {
 	int current;
 	struct trial trial = {.backend = backend, .device = device};
-	if (!(backend->capabilities(device) & SPILL_CAN_MOVE) || !backend->mark || !backend->copy)
+	if (!(backend->devices->capabilities(device) & SPILL_CAN_MOVE) || !backend->moves)
 		return SPILL_PROBE_FAILS;
 	trial.granularity = spill_chunked_granularity(backend, device);
 	if (!trial.granularity)
 		return SPILL_PROBE_FAILS;
-	if (!backend->current(&current, &trial.context) || current != device)
+	if (!backend->devices->current(&current, &trial.context) || current != device)
 		return SPILL_PROBE_LATER;
 	if (!spill_gate_prepare()) /* now, because it can take milliseconds and no move waits */
 		return SPILL_PROBE_FAILS;

@@ -75,7 +75,7 @@ void spill_promote_hold(void)
 uint64_t spill_promote_room(const struct spill_backend *backend, int device)
 {
 	uint64_t free = 0, total = 0;
-	if (backend->memory(device, &free, &total))
+	if (backend->devices->memory(device, &free, &total))
 		return 0;
 	return spill_policy_device_room(spill_reserve_size(device), free, spill_account_device_held(device),
 	                                spill_device_limit(backend, device));

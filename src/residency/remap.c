@@ -1,7 +1,6 @@
 #include "remap.h"
 
-#include <time.h>
-
+#include "clock.h"
 #include "note.h"
 #include "peer.h"
 
@@ -53,18 +52,18 @@ static struct chunk_mapping mapping_of(const struct spill_backend *backend, int 
 static bool map_handle(struct chunk_mapping *mapping, uint64_t handle)
 {
 	if (mapping->handle && mapping->handle != handle) {
-		if (mapping->backend->unmap(mapping->va, mapping->bytes))
+		if (mapping->backend->vmm->unmap(mapping->va, mapping->bytes))
 			return false;
 		mapping->handle = 0;
 	}
 	if (!mapping->handle) {
 		mapping->accessible = false;
-		if (mapping->backend->map(mapping->va, mapping->bytes, handle))
+		if (mapping->backend->vmm->map(mapping->va, mapping->bytes, handle))
 			return false;
 		mapping->handle = handle;
 	}
 	for (unsigned i = 0; i < mapping->user_count && !mapping->accessible; i++)
-		if (mapping->backend->allow(mapping->va, mapping->bytes, mapping->users[i]))
+		if (mapping->backend->vmm->allow(mapping->va, mapping->bytes, mapping->users[i]))
 			return false;
 	mapping->accessible = true;
 	return true;
@@ -76,7 +75,7 @@ static void map_either(struct chunk_mapping *mapping, uint64_t old, uint64_t new
 	for (unsigned try = 0; try < TRIES; try++) {
 		if (map_handle(mapping, old) || map_handle(mapping, new))
 			return;
-		nanosleep(&(struct timespec){.tv_nsec = 1000000l << try}, NULL);
+		spill_clock_sleep(1000000ull << try);
 	}
 	spill_note("move", mapping->handle ? "a moved chunk of memory could not be made accessible again"
 	                                   : "a chunk of memory could not be mapped again");

@@ -31,40 +31,6 @@ static const char *error_name(int error)
 	                                                                                 : "unknown error";
 }
 
-static bool current(int *device, void **context)
-{
-	CUcontext now = NULL;
-	CUdevice ordinal;
-	if (spill_cuda.cuCtxGetCurrent(&now) || !now || spill_cuda.cuCtxGetDevice(&ordinal))
-		return false;
-	*device = ordinal;
-	*context = now;
-	return true;
-}
-
-/* The driver knows what is free only for the context that is current. */
-static int memory(int device, uint64_t *free, uint64_t *total)
-{
-	size_t free_bytes = 0, total_bytes;
-	CUdevice now;
-	void *context;
-	CUcontext popped;
-	int result;
-	if (spill_cuda.cuCtxGetDevice(&now) == CUDA_SUCCESS && now == device) {
-		result = spill_cuda.cuMemGetInfo_v2(&free_bytes, &total_bytes);
-	} else if (spill_cuda_primary(device, &context) && !spill_cuda.cuCtxPushCurrent_v2(context)) {
-		result = spill_cuda.cuMemGetInfo_v2(&free_bytes, &total_bytes);
-		spill_cuda.cuCtxPopCurrent_v2(&popped);
-	} else {
-		result = spill_cuda.cuDeviceTotalMem_v2(&total_bytes, device);
-	}
-	if (result)
-		return result;
-	*free = free_bytes;
-	*total = total_bytes;
-	return 0;
-}
-
 int spill_cuda_attribute(int device, CUdevice_attribute which)
 {
 	int value = 0;
@@ -79,19 +45,6 @@ static bool has_vmm(int device)
 	       spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) &&
 	       spill_cuda_attribute(device,
 	                            CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
-}
-
-/* Up to 1 MiB shares blocks of 2 MiB in pieces of 512 bytes; more takes blocks of its own (measured, H200). */
-static uint64_t footprint(uint64_t bytes)
-{
-	uint64_t unit = bytes <= 1 << 20 ? 512 : 2 << 20;
-	return bytes > UINT64_MAX - unit ? bytes : (bytes + unit - 1) / unit * unit;
-}
-
-/* Rows start at multiples of 512 bytes (measured, H200). */
-static uint64_t pitch(uint64_t width)
-{
-	return width > UINT64_MAX - 511 ? 0 : (width + 511) / 512 * 512;
 }
 
 /*
@@ -121,42 +74,6 @@ static unsigned capabilities(int device)
 	if (spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY))
 		can |= SPILL_CAN_HOST;
 	return can;
-}
-
-/* pre: the context to be waited for is current. A device too full for a byte: a pinned page, whose free waits likewise. */
-static int free_something(void)
-{
-	CUdeviceptr small;
-	void *page;
-	int result = spill_cuda.cuMemAlloc_v2(&small, 1);
-	if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-		result = spill_cuda.cuMemHostAlloc(&page, 4096, 0);
-		if (!result)
-			result = spill_cuda.cuMemFreeHost(page);
-		return result;
-	}
-	if (result)
-		return result;
-	result = spill_cuda.cuMemFree_v2(small);
-	if (result) /* an error of work before it: this one gives it back */
-		(void)spill_cuda.cuMemFree_v2(small);
-	return result;
-}
-
-/*
- * By the vendor's own free, of a small allocation: it waits for all work of its context (docs/measurements.md), as the
- * free that this is part of would, and unlike cuCtxSynchronize it leaves a capture alone that another thread begins at
- * this moment. By push and pop: the current context may be another.
- */
-static int wait(int device, void *context)
-{
-	CUcontext popped;
-	int result = spill_cuda.cuCtxPushCurrent_v2(context);
-	if (result)
-		return result;
-	result = free_something();
-	spill_cuda.cuCtxPopCurrent_v2(&popped);
-	return result;
 }
 
 /* As nvidia-smi prints it: GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx. */
@@ -218,161 +135,36 @@ static int driver_version(void)
 	return version;
 }
 
-/* The primary context of each device, as it was last retained, and when (context_end.h). */
-static struct {
-	_Atomic(CUcontext) context;
-	_Atomic uint64_t generation;
-} primaries[SPILL_DEVICES];
-
-void spill_cuda_primary_retained(int device, void *context)
-{
-	if (device < 0 || device >= SPILL_DEVICES)
-		return;
-	atomic_store(&primaries[device].generation, spill_context_generation());
-	atomic_store(&primaries[device].context, (CUcontext)context);
-}
-
-static void context_ended(const struct spill_context_end *end)
-{
-	spill_cuda_events_ended(end);
-	for (int device = 0; device < SPILL_DEVICES; device++) {
-		CUcontext known = atomic_load(&primaries[device].context);
-		if (spill_context_end_covers(end, &spill_backend_cuda, device, known,
-		                             atomic_load(&primaries[device].generation)))
-			atomic_compare_exchange_strong(&primaries[device].context, &known, NULL);
-	}
-}
-
-/* A reference of ours, for a moment. If it is the last one by then, the context ends unseen. */
-static CUcontext retain_and_release(int device)
-{
-	CUcontext found;
-	if (!spill_cuda.cuDevicePrimaryCtxRetain || !spill_cuda.cuDevicePrimaryCtxRelease_v2 ||
-	    spill_cuda.cuDevicePrimaryCtxRetain(&found, device))
-		return NULL;
-	spill_cuda.cuDevicePrimaryCtxRelease_v2(device);
-	spill_cuda_primary_retained(device, found);
-	return found;
-}
-
-/* The driver has no function for the handle. So it is the one that the program got, where its retain was seen. */
-bool spill_cuda_primary(int device, void **context)
-{
-	unsigned int flags;
-	int active = 0;
-	if (!spill_cuda.cuDevicePrimaryCtxGetState ||
-	    spill_cuda.cuDevicePrimaryCtxGetState(device, &flags, &active) || !active)
-		return false;
-	CUcontext found = device < SPILL_DEVICES ? atomic_load(&primaries[device].context) : NULL;
-	if (!found)
-		found = retain_and_release(device);
-	if (found)
-		*context = found;
-	return found != NULL;
-}
-
-static uint64_t context_id(void *context)
-{
-	unsigned long long id = 0;
-	if (!spill_cuda.cuCtxGetId || spill_cuda.cuCtxGetId(context, &id))
-		return 0;
-	return id;
-}
-
-static bool context_device(void *context, int *device)
-{
-	CUcontext popped;
-	CUdevice ordinal;
-	if (spill_cuda.cuCtxPushCurrent_v2(context))
-		return false;
-	bool found = spill_cuda.cuCtxGetDevice(&ordinal) == CUDA_SUCCESS;
-	spill_cuda.cuCtxPopCurrent_v2(&popped);
-	if (found)
-		*device = ordinal;
-	return found;
-}
-
-/* The legacy stream captures nothing, but is refused while a stream that synchronises with it captures. */
-static bool capturing(void *stream)
-{
-	CUstreamCaptureStatus status;
-	if (!spill_cuda.cuStreamIsCapturing)
-		return false;
-	CUresult result = spill_cuda.cuStreamIsCapturing(stream, &status);
-	return result ? result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
-	              : status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
+static const struct spill_vendor_devices cuda_devices = {
+    .list = devices,
+    .capabilities = capabilities,
+    .current = spill_cuda_current,
+    .enter = spill_cuda_device_enter,
+    .leave = spill_cuda_device_leave,
+    .memory = spill_cuda_device_memory,
+    .wait = spill_cuda_wait,
+};
 
 const struct spill_backend spill_backend_cuda = {
     .name = "cuda",
     .out_of_memory = CUDA_ERROR_OUT_OF_MEMORY,
     .invalid_value = CUDA_ERROR_INVALID_VALUE,
+    .loses_code = true,
     .clears_pointer = true, /* measured, H200 */
     .range_size_width = 8,
-    .device_memory_type = device_memory_type,
     .start = start,
     .error_name = error_name,
-    .current = current,
-    .memory = memory,
-    .footprint = footprint,
-    .pitch = pitch,
-    .capabilities = capabilities,
-    .wait = wait,
-    .devices = devices,
     .driver_version = driver_version,
-    .host_alloc = spill_cuda_host_alloc,
-    .host_free = spill_cuda_host_free,
-    .managed_alloc = spill_cuda_managed_alloc,
-    .managed_free = spill_cuda_managed_free,
-    .advise_preferred = spill_cuda_advise_preferred,
-    .advise_accessed_by = spill_cuda_advise_accessed_by,
-    .advise_read_mostly = spill_cuda_advise_read_mostly,
-    .prefetch = spill_cuda_prefetch,
-    .granularity = spill_cuda_granularity,
-    .reserve = spill_cuda_reserve,
-    .unreserve = spill_cuda_unreserve,
-    .physical = spill_cuda_physical,
-    .create = spill_cuda_create,
-    .release = spill_cuda_release,
-    .map = spill_cuda_map,
-    .unmap = spill_cuda_unmap,
-    .allow = spill_cuda_allow,
-    .primary_retained = spill_cuda_primary_retained,
-    .context_id = context_id,
-    .context_device = context_device,
-    .stream_owner = spill_cuda_stream_owner,
-    .pools_outlive_contexts = true,
-    .loses_code = true,
-    .pool_create = spill_cuda_pool_create,
-    .pool_destroy = spill_cuda_pool_destroy,
-    .pool_allow = spill_cuda_pool_allow,
-    .pool_alloc = spill_cuda_pool_alloc,
-    .pool_free = spill_cuda_pool_free,
-    .pool_reserved = spill_cuda_pool_reserved,
-    .pool_unused = spill_cuda_pool_unused,
+    .device_memory_type = device_memory_type,
     .graph_reserved = spill_cuda_graph_reserved,
-    .pool_trim = spill_cuda_pool_trim,
-    .pool_current = spill_cuda_pool_current,
-    .pool_default = spill_cuda_pool_default,
-    .pool_place = spill_cuda_pool_place,
-    .event_record = spill_cuda_event_record,
-    .event_passed = spill_cuda_event_passed,
-    .event_destroy = spill_cuda_event_destroy,
-    .timer_create = spill_cuda_timer_create,
-    .timer_record = spill_cuda_timer_record,
-    .timer_passed = spill_cuda_timer_passed,
-    .timer_between = spill_cuda_timer_between,
-    .timer_destroy = spill_cuda_timer_destroy,
-    .mark = spill_cuda_mark,
-    .events_ahead = spill_cuda_events_ahead,
-    .context_ended = context_ended,
-    .copier_create = spill_cuda_copier_create,
-    .copier_destroy = spill_cuda_copier_destroy,
-    .copy = spill_cuda_copy,
-    .device_alloc = spill_cuda_device_alloc,
-    .device_free = spill_cuda_device_free,
-    .device_enter = spill_cuda_device_enter,
-    .device_leave = spill_cuda_device_leave,
-    .capturing = capturing,
-    .primary = spill_cuda_primary,
+    .devices = &cuda_devices,
+    .memory = &spill_cuda_memory,
+    .streams = &spill_cuda_streams,
+    .contexts = &spill_cuda_contexts,
+    .physical = &spill_cuda_physical,
+    .vmm = &spill_cuda_vmm,
+    .pools = &spill_cuda_pools,
+    .events = &spill_cuda_events,
+    .timers = &spill_cuda_timers,
+    .moves = &spill_cuda_moves,
 };

@@ -16,27 +16,29 @@ struct spill_cuda {
 
 extern struct spill_cuda spill_cuda;
 
-/* Memory: host, managed, virtual memory management (backend_cuda_memory.c). */
-bool spill_cuda_primary(int device, void **context);            /* of backend.h */
-int spill_cuda_attribute(int device, CUdevice_attribute which); /* 0 if the driver does not know it */
-int spill_cuda_host_node(int device); /* by host.numa, else the nearest to the device */
-int spill_cuda_host_alloc(uint64_t bytes, uint64_t *ptr, void **host);
-int spill_cuda_host_free(void *host);
-int spill_cuda_managed_alloc(uint64_t bytes, uint64_t *ptr);
-int spill_cuda_managed_free(uint64_t ptr);
-int spill_cuda_advise_preferred(uint64_t ptr, uint64_t bytes, enum spill_location where, int device);
-int spill_cuda_advise_accessed_by(uint64_t ptr, uint64_t bytes, enum spill_location who, int device);
-int spill_cuda_advise_read_mostly(uint64_t ptr, uint64_t bytes, int device);
-int spill_cuda_prefetch(uint64_t ptr, uint64_t bytes, int device);
-int spill_cuda_granularity(int device, bool on_host, uint64_t *bytes);
-int spill_cuda_reserve(uint64_t bytes, uint64_t alignment, uint64_t *va);
-int spill_cuda_unreserve(uint64_t va, uint64_t bytes);
-void spill_cuda_physical(const void *properties, struct spill_physical *physical);
-int spill_cuda_create(int device, bool on_host, uint64_t bytes, uint64_t *handle);
-int spill_cuda_release(uint64_t handle);
-int spill_cuda_map(uint64_t va, uint64_t bytes, uint64_t handle);
-int spill_cuda_unmap(uint64_t va, uint64_t bytes);
-int spill_cuda_allow(uint64_t va, uint64_t bytes, int device);
+/* The groups of backend.h, each in the file of its functions. */
+extern const struct spill_vendor_memory spill_cuda_memory;     /* backend_cuda_memory.c */
+extern const struct spill_vendor_physical spill_cuda_physical; /* backend_cuda_memory.c */
+extern const struct spill_vendor_vmm spill_cuda_vmm;           /* backend_cuda_memory.c */
+extern const struct spill_vendor_streams spill_cuda_streams;   /* backend_cuda_context.c */
+extern const struct spill_vendor_contexts spill_cuda_contexts; /* backend_cuda_context.c */
+extern const struct spill_vendor_pools spill_cuda_pools;       /* backend_cuda_pool.c */
+extern const struct spill_vendor_events spill_cuda_events;     /* backend_cuda_move.c */
+extern const struct spill_vendor_moves spill_cuda_moves;       /* backend_cuda_move.c */
+extern const struct spill_vendor_timers spill_cuda_timers;     /* backend_cuda_time.c */
+
+/* Functions of the group `devices` that are in backend_cuda_context.c. */
+bool spill_cuda_current(int *device, void **context);
+int spill_cuda_device_enter(int device, void **before);
+void spill_cuda_device_leave(void *before);
+int spill_cuda_device_memory(int device, uint64_t *free, uint64_t *total);
+int spill_cuda_wait(int device, void *context);
+
+int spill_cuda_graph_reserved(int device, uint64_t *bytes);        /* backend_cuda_pool.c */
+bool spill_cuda_can_move(void);                                    /* all that moving chunks needs is there */
+void spill_cuda_events_ended(const struct spill_context_end *end); /* forgets spare events */
+int spill_cuda_attribute(int device, CUdevice_attribute attribute); /* 0 if the driver does not know it */
+int spill_cuda_host_node(int device); /* by host.numa, else the node nearest to the device */
 
 /* What is current on the calling thread, NULL if nothing is; another for the time being, which `leave` undoes. */
 static inline CUcontext spill_cuda_now(void)
@@ -73,44 +75,5 @@ static inline CUstream spill_cuda_stream(void *stream, bool per_thread)
 {
 	return !stream && per_thread ? SPILL_CUDA_PER_THREAD : stream;
 }
-
-/* Events, marks and the mover's copies (backend_cuda_move.c). */
-bool spill_cuda_can_move(void);
-int spill_cuda_event_record(int device, void *context, void *stream, bool per_thread, void **event);
-bool spill_cuda_event_passed(int device, void *context, void *event);
-void spill_cuda_event_destroy(int device, void *context, void *event);
-int spill_cuda_events_ahead(int device, void *context, unsigned count);
-void spill_cuda_events_ended(const struct spill_context_end *end);
-void spill_cuda_primary_retained(int device, void *context); /* of backend.h */
-int spill_cuda_mark(int device, void *context, void **event);
-int spill_cuda_copier_create(int device, void *context, void **stream);
-void spill_cuda_copier_destroy(int device, void *context, void *stream);
-int spill_cuda_copy(int device, void *context, void *stream, uint64_t to, uint64_t from, uint64_t bytes);
-
-/* How long work takes (backend_cuda_time.c). */
-int spill_cuda_timer_create(int device, void *context, void **timer);
-int spill_cuda_timer_record(int device, void *context, void *stream, bool per_thread, void *timer);
-int spill_cuda_timer_passed(int device, void *context, void *timer, bool *passed);
-int spill_cuda_timer_between(int device, void *context, void *begin, void *end, uint64_t *ns);
-void spill_cuda_timer_destroy(int device, void *context, void *timer);
-
-/* Memory in stream order, devices (backend_cuda_pool.c). */
-int spill_cuda_stream_owner(void *stream, int *device, void **context);
-int spill_cuda_pool_create(int device, enum spill_place place, enum spill_location preferred, void **pool);
-int spill_cuda_pool_destroy(void *pool);
-int spill_cuda_pool_allow(void *pool, int device);
-int spill_cuda_pool_alloc(void *pool, uint64_t bytes, void *stream, bool per_thread, uint64_t *ptr);
-int spill_cuda_pool_free(uint64_t ptr, void *stream, bool per_thread);
-int spill_cuda_pool_reserved(void *pool, uint64_t *bytes);
-int spill_cuda_pool_unused(void *pool, uint64_t *bytes);
-int spill_cuda_pool_trim(void *pool);
-int spill_cuda_pool_current(int device, void **pool);
-int spill_cuda_pool_default(int device, void **pool);
-enum spill_place spill_cuda_pool_place(const void *properties, int *device);
-int spill_cuda_graph_reserved(int device, uint64_t *bytes);
-int spill_cuda_device_alloc(uint64_t bytes, uint64_t *ptr);
-int spill_cuda_device_free(uint64_t ptr);
-int spill_cuda_device_enter(int device, void **before);
-void spill_cuda_device_leave(void *before);
 
 #endif

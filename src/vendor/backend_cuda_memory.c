@@ -8,8 +8,35 @@
 
 #include "numa.h"
 
+/* Up to 1 MiB shares blocks of 2 MiB in pieces of 512 bytes; more takes blocks of its own (measured, H200). */
+static uint64_t footprint(uint64_t bytes)
+{
+	uint64_t unit = bytes <= 1 << 20 ? 512 : 2 << 20;
+	return bytes > UINT64_MAX - unit ? bytes : (bytes + unit - 1) / unit * unit;
+}
+
+/* Rows start at multiples of 512 bytes (measured, H200). */
+static uint64_t pitch(uint64_t width)
+{
+	return width > UINT64_MAX - 511 ? 0 : (width + 511) / 512 * 512;
+}
+
+static int device_alloc(uint64_t bytes, uint64_t *ptr)
+{
+	CUdeviceptr address;
+	int result = spill_cuda.cuMemAlloc_v2(&address, bytes);
+	if (!result)
+		*ptr = address;
+	return result;
+}
+
+static int device_free(uint64_t ptr)
+{
+	return spill_cuda.cuMemFree_v2(ptr);
+}
+
 /* Portable: every context of the process may use it, as it may a device allocation's peers. */
-int spill_cuda_host_alloc(uint64_t bytes, uint64_t *ptr, void **host)
+static int host_alloc(uint64_t bytes, uint64_t *ptr, void **host)
 {
 	void *memory;
 	CUdeviceptr mapped;
@@ -30,12 +57,12 @@ int spill_cuda_host_alloc(uint64_t bytes, uint64_t *ptr, void **host)
 	return 0;
 }
 
-int spill_cuda_host_free(void *host)
+static int host_free(void *host)
 {
 	return spill_cuda.cuMemFreeHost(host);
 }
 
-int spill_cuda_managed_alloc(uint64_t bytes, uint64_t *ptr)
+static int managed_alloc(uint64_t bytes, uint64_t *ptr)
 {
 	CUdeviceptr address;
 	if (!spill_cuda.cuMemAllocManaged)
@@ -46,7 +73,7 @@ int spill_cuda_managed_alloc(uint64_t bytes, uint64_t *ptr)
 	return result;
 }
 
-int spill_cuda_managed_free(uint64_t ptr)
+static int managed_free(uint64_t ptr)
 {
 	return spill_cuda.cuMemFree_v2(ptr);
 }
@@ -64,7 +91,7 @@ static int advise(uint64_t ptr, uint64_t bytes, CUmem_advise advice, enum spill_
 }
 
 /* The older form knows the host only as a whole. */
-int spill_cuda_advise_preferred(uint64_t ptr, uint64_t bytes, enum spill_location where, int device)
+static int advise_preferred(uint64_t ptr, uint64_t bytes, enum spill_location where, int device)
 {
 	CUmemLocation node = {CU_MEM_LOCATION_TYPE_HOST_NUMA, spill_numa_node()};
 	if (where == SPILL_LOCATION_HOST && node.id != SPILL_NODE_NEAREST && spill_cuda.cuMemAdvise_v2)
@@ -72,17 +99,17 @@ int spill_cuda_advise_preferred(uint64_t ptr, uint64_t bytes, enum spill_locatio
 	return advise(ptr, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, where, device);
 }
 
-int spill_cuda_advise_accessed_by(uint64_t ptr, uint64_t bytes, enum spill_location who, int device)
+static int advise_accessed_by(uint64_t ptr, uint64_t bytes, enum spill_location who, int device)
 {
 	return advise(ptr, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, who, device);
 }
 
-int spill_cuda_advise_read_mostly(uint64_t ptr, uint64_t bytes, int device)
+static int advise_read_mostly(uint64_t ptr, uint64_t bytes, int device)
 {
 	return advise(ptr, bytes, CU_MEM_ADVISE_SET_READ_MOSTLY, SPILL_LOCATION_DEVICE, device);
 }
 
-int spill_cuda_prefetch(uint64_t ptr, uint64_t bytes, int device)
+static int prefetch_to_device(uint64_t ptr, uint64_t bytes, int device)
 {
 	CUmemLocation location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
 	if (spill_cuda.cuMemPrefetchAsync_v2)
@@ -92,6 +119,20 @@ int spill_cuda_prefetch(uint64_t ptr, uint64_t bytes, int device)
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
+const struct spill_vendor_memory spill_cuda_memory = {
+    .footprint = footprint,
+    .pitch = pitch,
+    .device_alloc = device_alloc,
+    .device_free = device_free,
+    .host_alloc = host_alloc,
+    .host_free = host_free,
+    .managed_alloc = managed_alloc,
+    .managed_free = managed_free,
+    .advise_preferred = advise_preferred,
+    .advise_accessed_by = advise_accessed_by,
+    .advise_read_mostly = advise_read_mostly,
+    .prefetch = prefetch_to_device,
+};
 /* A machine without NUMA says -1 and has node 0. */
 int spill_cuda_host_node(int device)
 {
@@ -110,7 +151,7 @@ static CUmemAllocationProp properties(int device, bool on_host)
 	};
 }
 
-int spill_cuda_granularity(int device, bool on_host, uint64_t *bytes)
+static int physical_granularity(int device, bool on_host, uint64_t *bytes)
 {
 	CUmemAllocationProp wanted = properties(device, on_host);
 	size_t unit;
@@ -121,7 +162,7 @@ int spill_cuda_granularity(int device, bool on_host, uint64_t *bytes)
 	return result;
 }
 
-int spill_cuda_reserve(uint64_t bytes, uint64_t alignment, uint64_t *va)
+static int range_reserve(uint64_t bytes, uint64_t alignment, uint64_t *va)
 {
 	CUdeviceptr address;
 	int result = spill_cuda.cuMemAddressReserve(&address, bytes, alignment, 0, 0);
@@ -130,13 +171,13 @@ int spill_cuda_reserve(uint64_t bytes, uint64_t alignment, uint64_t *va)
 	return result;
 }
 
-int spill_cuda_unreserve(uint64_t va, uint64_t bytes)
+static int range_unreserve(uint64_t va, uint64_t bytes)
 {
 	return spill_cuda.cuMemAddressFree(va, bytes);
 }
 
 /* Compression is a hint whose outcome programs look up, so a handle of host memory says that it has none. */
-void spill_cuda_physical(const void *properties, struct spill_physical *physical)
+static void physical_describe(const void *properties, struct spill_physical *physical)
 {
 	CUmemAllocationProp asked = *(const CUmemAllocationProp *)properties;
 	bool on_device = asked.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
@@ -157,7 +198,7 @@ void spill_cuda_physical(const void *properties, struct spill_physical *physical
 }
 _Static_assert(sizeof(CUmemAllocationProp) <= SPILL_PROPERTIES_BYTES, "properties are kept whole");
 
-int spill_cuda_create(int device, bool on_host, uint64_t bytes, uint64_t *handle)
+static int physical_create(int device, bool on_host, uint64_t bytes, uint64_t *handle)
 {
 	CUmemAllocationProp wanted = properties(device, on_host);
 	CUmemGenericAllocationHandle made;
@@ -167,23 +208,38 @@ int spill_cuda_create(int device, bool on_host, uint64_t bytes, uint64_t *handle
 	return result;
 }
 
-int spill_cuda_release(uint64_t handle)
+static int physical_release(uint64_t handle)
 {
 	return spill_cuda.cuMemRelease(handle);
 }
 
-int spill_cuda_map(uint64_t va, uint64_t bytes, uint64_t handle)
+static int range_map(uint64_t va, uint64_t bytes, uint64_t handle)
 {
 	return spill_cuda.cuMemMap(va, bytes, 0, handle, 0);
 }
 
-int spill_cuda_unmap(uint64_t va, uint64_t bytes)
+static int range_unmap(uint64_t va, uint64_t bytes)
 {
 	return spill_cuda.cuMemUnmap(va, bytes);
 }
 
-int spill_cuda_allow(uint64_t va, uint64_t bytes, int device)
+static int range_allow(uint64_t va, uint64_t bytes, int device)
 {
 	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, device}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 	return spill_cuda.cuMemSetAccess(va, bytes, &access, 1);
 }
+
+const struct spill_vendor_physical spill_cuda_physical = {
+    .describe = physical_describe,
+    .granularity = physical_granularity,
+    .create = physical_create,
+    .release = physical_release,
+};
+
+const struct spill_vendor_vmm spill_cuda_vmm = {
+    .reserve = range_reserve,
+    .unreserve = range_unreserve,
+    .map = range_map,
+    .unmap = range_unmap,
+    .allow = range_allow,
+};

@@ -120,7 +120,7 @@ void spill_cuda_events_ended(const struct spill_context_end *end)
 	}
 }
 
-int spill_cuda_events_ahead(int device, void *context, unsigned count)
+static int events_ahead(int device, void *context, unsigned count)
 {
 	CUcontext before = spill_cuda_now();
 	if (!has_events())
@@ -161,7 +161,7 @@ static int record(CUcontext context, const CUstream *stream, void **event)
 	return result;
 }
 
-int spill_cuda_event_record(int device, void *context, void *stream, bool per_thread, void **event)
+static int event_record(int device, void *context, void *stream, bool per_thread, void **event)
 {
 	CUcontext before = spill_cuda_now();
 	CUstream on = spill_cuda_stream(stream, per_thread);
@@ -175,7 +175,7 @@ int spill_cuda_event_record(int device, void *context, void *stream, bool per_th
 	return result;
 }
 
-int spill_cuda_mark(int device, void *context, void **event)
+static int context_mark(int device, void *context, void **event)
 {
 	CUcontext before = spill_cuda_now();
 	if (!has_events() || !spill_cuda.cuCtxRecordEvent)
@@ -189,7 +189,7 @@ int spill_cuda_mark(int device, void *context, void **event)
 }
 
 /* Asking is among what breaks a capture; one may begin at any moment. */
-bool spill_cuda_event_passed(int device, void *context, void *event)
+static bool event_passed(int device, void *context, void *event)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	CUcontext before = spill_cuda_now();
@@ -202,7 +202,7 @@ bool spill_cuda_event_passed(int device, void *context, void *event)
 	return result == CUDA_SUCCESS;
 }
 
-void spill_cuda_event_destroy(int device, void *context, void *event)
+static void event_destroy(int device, void *context, void *event)
 {
 	CUcontext before = spill_cuda_now();
 	if (spill_cuda_enter(before, context))
@@ -211,7 +211,7 @@ void spill_cuda_event_destroy(int device, void *context, void *event)
 	spill_cuda_leave(before, context);
 }
 
-int spill_cuda_copier_create(int device, void *context, void **stream)
+static int copier_create(int device, void *context, void **stream)
 {
 	CUcontext before = spill_cuda_now();
 	CUstream made;
@@ -227,7 +227,7 @@ int spill_cuda_copier_create(int device, void *context, void **stream)
 	return result;
 }
 
-void spill_cuda_copier_destroy(int device, void *context, void *stream)
+static void copier_destroy(int device, void *context, void *stream)
 {
 	CUcontext before = spill_cuda_now();
 	if (spill_cuda_enter(before, context))
@@ -237,7 +237,7 @@ void spill_cuda_copier_destroy(int device, void *context, void *stream)
 }
 
 /* The copy that asks the addresses: both kinds of mapping are device memory to some calls and host memory to others. */
-int spill_cuda_copy(int device, void *context, void *stream, uint64_t to, uint64_t from, uint64_t bytes)
+static int copier_copy(int device, void *context, void *stream, uint64_t to, uint64_t from, uint64_t bytes)
 {
 	CUcontext before = spill_cuda_now();
 	int result = spill_cuda_enter(before, context);
@@ -247,3 +247,17 @@ int spill_cuda_copy(int device, void *context, void *stream, uint64_t to, uint64
 	spill_cuda_leave(before, context);
 	return result;
 }
+
+const struct spill_vendor_events spill_cuda_events = {
+    .record = event_record,
+    .passed = event_passed,
+    .destroy = event_destroy,
+};
+
+const struct spill_vendor_moves spill_cuda_moves = {
+    .mark = context_mark,
+    .events_ahead = events_ahead,
+    .copier_create = copier_create,
+    .copier_destroy = copier_destroy,
+    .copy = copier_copy,
+};

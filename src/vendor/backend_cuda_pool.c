@@ -4,28 +4,6 @@
  */
 #include "backend_cuda.h"
 
-int spill_cuda_stream_owner(void *stream, int *device, void **context)
-{
-	CUcontext before = spill_cuda_now(), owner = before;
-	CUdevice ordinal;
-	bool explicit = stream && stream != SPILL_CUDA_LEGACY && stream != SPILL_CUDA_PER_THREAD &&
-	                spill_cuda.cuStreamGetCtx;
-	int result = explicit ? spill_cuda.cuStreamGetCtx(stream, &owner) : CUDA_SUCCESS;
-	if (!result && !owner)
-		result = CUDA_ERROR_INVALID_CONTEXT;
-	if (!result)
-		result = spill_cuda_enter(before, owner);
-	if (result)
-		return result;
-	result = spill_cuda.cuCtxGetDevice(&ordinal);
-	spill_cuda_leave(before, owner);
-	if (result)
-		return result;
-	*device = ordinal;
-	*context = owner;
-	return CUDA_SUCCESS;
-}
-
 static bool has_pools(int device)
 {
 	return spill_cuda.cuMemPoolCreate && spill_cuda.cuMemPoolDestroy && spill_cuda.cuMemPoolSetAccess &&
@@ -67,7 +45,7 @@ static int create(const CUmemPoolProps *wanted, CUmemoryPool *made)
 	return result;
 }
 
-int spill_cuda_pool_create(int device, enum spill_place place, enum spill_location preferred, void **pool)
+static int pool_create(int device, enum spill_place place, enum spill_location preferred, void **pool)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	CUmemPoolProps wanted = properties(device, place, preferred);
@@ -85,18 +63,18 @@ int spill_cuda_pool_create(int device, enum spill_place place, enum spill_locati
 	return result;
 }
 
-int spill_cuda_pool_destroy(void *pool)
+static int pool_destroy(void *pool)
 {
 	return spill_cuda.cuMemPoolDestroy(pool);
 }
 
-int spill_cuda_pool_allow(void *pool, int device)
+static int pool_allow(void *pool, int device)
 {
 	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, device}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 	return spill_cuda.cuMemPoolSetAccess(pool, &access, 1);
 }
 
-int spill_cuda_pool_alloc(void *pool, uint64_t bytes, void *stream, bool per_thread, uint64_t *ptr)
+static int pool_alloc(void *pool, uint64_t bytes, void *stream, bool per_thread, uint64_t *ptr)
 {
 	CUdeviceptr address;
 	int result =
@@ -106,12 +84,12 @@ int spill_cuda_pool_alloc(void *pool, uint64_t bytes, void *stream, bool per_thr
 	return result;
 }
 
-int spill_cuda_pool_free(uint64_t ptr, void *stream, bool per_thread)
+static int pool_free(uint64_t ptr, void *stream, bool per_thread)
 {
 	return spill_cuda.cuMemFreeAsync(ptr, spill_cuda_stream(stream, per_thread));
 }
 
-int spill_cuda_pool_reserved(void *pool, uint64_t *bytes)
+static int pool_reserved(void *pool, uint64_t *bytes)
 {
 	cuuint64_t value;
 	if (!spill_cuda.cuMemPoolGetAttribute)
@@ -122,11 +100,11 @@ int spill_cuda_pool_reserved(void *pool, uint64_t *bytes)
 	return result;
 }
 
-int spill_cuda_pool_unused(void *pool, uint64_t *bytes)
+static int pool_unused(void *pool, uint64_t *bytes)
 {
 	cuuint64_t used;
 	uint64_t reserved;
-	int result = spill_cuda_pool_reserved(pool, &reserved);
+	int result = pool_reserved(pool, &reserved);
 	if (!result)
 		result = spill_cuda.cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used);
 	if (!result)
@@ -134,12 +112,12 @@ int spill_cuda_pool_unused(void *pool, uint64_t *bytes)
 	return result;
 }
 
-int spill_cuda_pool_trim(void *pool)
+static int pool_trim(void *pool)
 {
 	return spill_cuda.cuMemPoolTrimTo ? spill_cuda.cuMemPoolTrimTo(pool, 0) : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-int spill_cuda_pool_current(int device, void **pool)
+static int pool_current(int device, void **pool)
 {
 	CUmemoryPool found;
 	int result = spill_cuda.cuDeviceGetMemPool ? (int)spill_cuda.cuDeviceGetMemPool(&found, device)
@@ -149,7 +127,7 @@ int spill_cuda_pool_current(int device, void **pool)
 	return result;
 }
 
-int spill_cuda_pool_default(int device, void **pool)
+static int pool_default(int device, void **pool)
 {
 	CUmemoryPool found;
 	int result = spill_cuda.cuDeviceGetDefaultMemPool
@@ -160,7 +138,7 @@ int spill_cuda_pool_default(int device, void **pool)
 	return result;
 }
 
-enum spill_place spill_cuda_pool_place(const void *properties, int *device)
+static enum spill_place pool_place(const void *properties, int *device)
 {
 	const CUmemPoolProps *wanted = properties;
 	if (wanted->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED)
@@ -170,6 +148,21 @@ enum spill_place spill_cuda_pool_place(const void *properties, int *device)
 	*device = wanted->location.id;
 	return SPILL_PLACE_DEVICE;
 }
+
+const struct spill_vendor_pools spill_cuda_pools = {
+    .outlive_contexts = true,
+    .create = pool_create,
+    .destroy = pool_destroy,
+    .allow = pool_allow,
+    .alloc = pool_alloc,
+    .free = pool_free,
+    .reserved = pool_reserved,
+    .unused = pool_unused,
+    .trim = pool_trim,
+    .current = pool_current,
+    .device_default = pool_default,
+    .place = pool_place,
+};
 
 int spill_cuda_graph_reserved(int device, uint64_t *bytes)
 {
@@ -181,53 +174,4 @@ int spill_cuda_graph_reserved(int device, uint64_t *bytes)
 	if (!result)
 		*bytes = reserved;
 	return result;
-}
-
-int spill_cuda_device_alloc(uint64_t bytes, uint64_t *ptr)
-{
-	CUdeviceptr address;
-	int result = spill_cuda.cuMemAlloc_v2(&address, bytes);
-	if (!result)
-		*ptr = address;
-	return result;
-}
-
-int spill_cuda_device_free(uint64_t ptr)
-{
-	return spill_cuda.cuMemFree_v2(ptr);
-}
-
-/*
- * A primary context that nobody has made is made and kept, as the vendor's runtime keeps it. *before: what was pushed, or
- * NULL.
- */
-int spill_cuda_device_enter(int device, void **before)
-{
-	CUcontext context;
-	CUdevice ordinal;
-	void *made;
-	*before = NULL;
-	if (spill_cuda_now() && !spill_cuda.cuCtxGetDevice(&ordinal) && ordinal == device)
-		return CUDA_SUCCESS;
-	if (spill_cuda_primary(device, &made)) {
-		*before = spill_cuda.cuCtxPushCurrent_v2(made) ? NULL : made;
-		return *before ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
-	}
-	if (!spill_cuda.cuDevicePrimaryCtxRetain)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	int result = spill_cuda.cuDevicePrimaryCtxRetain(&context, device);
-	if (!result)
-		spill_cuda_primary_retained(device, context);
-	if (!result)
-		result = spill_cuda.cuCtxPushCurrent_v2(context);
-	if (!result)
-		*before = context;
-	return result;
-}
-
-void spill_cuda_device_leave(void *before)
-{
-	CUcontext gone;
-	if (before)
-		spill_cuda.cuCtxPopCurrent_v2(&gone);
 }

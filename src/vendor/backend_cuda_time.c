@@ -20,7 +20,7 @@ static bool has_timers(void)
 	       spill_cuda.cuEventDestroy_v2 && elapsed();
 }
 
-int spill_cuda_timer_create(int device, void *context, void **timer)
+static int timer_create(int device, void *context, void **timer)
 {
 	CUcontext before = spill_cuda_now();
 	CUevent made;
@@ -39,7 +39,7 @@ int spill_cuda_timer_create(int device, void *context, void **timer)
 /*
  * Breaks no capture but of a stream that the legacy stream waits for (measured, H200): nothing may capture.
  */
-int spill_cuda_timer_record(int device, void *context, void *stream, bool per_thread, void *timer)
+static int timer_record(int device, void *context, void *stream, bool per_thread, void *timer)
 {
 	CUcontext before = spill_cuda_now();
 	int result = spill_cuda_enter(before, context);
@@ -51,7 +51,7 @@ int spill_cuda_timer_record(int device, void *context, void *stream, bool per_th
 }
 
 /* As spill_cuda_event_passed: asking is among what breaks a capture, and one may begin at any moment. */
-int spill_cuda_timer_passed(int device, void *context, void *timer, bool *passed)
+static int timer_passed(int device, void *context, void *timer, bool *passed)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	CUcontext before = spill_cuda_now();
@@ -69,7 +69,7 @@ int spill_cuda_timer_passed(int device, void *context, void *timer, bool *passed
 }
 
 /* The vendor's number is ms, with a resolution of half a microsecond. */
-int spill_cuda_timer_between(int device, void *context, void *begin, void *end, uint64_t *ns)
+static int timer_between(int device, void *context, void *begin, void *end, uint64_t *ns)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	CUcontext before = spill_cuda_now();
@@ -89,7 +89,7 @@ int spill_cuda_timer_between(int device, void *context, void *begin, void *end, 
 	return CUDA_SUCCESS;
 }
 
-void spill_cuda_timer_destroy(int device, void *context, void *timer)
+static void timer_destroy(int device, void *context, void *timer)
 {
 	CUcontext before = spill_cuda_now();
 	if (spill_cuda_enter(before, context))
@@ -97,3 +97,11 @@ void spill_cuda_timer_destroy(int device, void *context, void *timer)
 	spill_cuda.cuEventDestroy_v2(timer);
 	spill_cuda_leave(before, context);
 }
+
+const struct spill_vendor_timers spill_cuda_timers = {
+    .create = timer_create,
+    .record = timer_record,
+    .passed = timer_passed,
+    .between = timer_between,
+    .destroy = timer_destroy,
+};

@@ -31,6 +31,44 @@ static const char *error_name(int error)
 	return name ? name : "unknown error";
 }
 
+static int driver_version(void)
+{
+	int version = 0;
+	spill_hip.hipDriverGetVersion(&version);
+	return version;
+}
+
+/* ROCm 6.0 gave CUDA's values to hipMemoryType (its release notes, "Changes to hipMemoryType"); versions are 1e7 a major. */
+static int device_memory_type(void)
+{
+	int version = 0;
+	spill_hip.hipRuntimeGetVersion(&version);
+	return version >= 60000000 ? 2 : hipMemoryTypeDevice;
+}
+
+/* The layout is the same in all versions: its first member is memoryType up to ROCm 5, type from 6 on. */
+static void describe_plain(void *structure, uint64_t ptr, int device)
+{
+	*(hipPointerAttribute_t *)structure = (hipPointerAttribute_t){
+	    .memoryType = (hipMemoryType)device_memory_type(),
+	    .device = device,
+	    .devicePointer = (void *)(uintptr_t)ptr,
+	};
+}
+
+/* Makes the device current; *before is what leave wants. */
+int spill_hip_enter(int device, int *before)
+{
+	int result = spill_hip.hipGetDevice(before);
+	return !result && *before != device ? (int)spill_hip.hipSetDevice(device) : result;
+}
+
+void spill_hip_leave(int device, int before)
+{
+	if (before != device)
+		spill_hip.hipSetDevice(before);
+}
+
 static bool current(int *device, void **context)
 {
 	int now;
@@ -41,18 +79,30 @@ static bool current(int *device, void **context)
 	return true;
 }
 
-static int memory(int device, uint64_t *free, uint64_t *total)
+/* *before: the device that was current, plus one; NULL: nothing to undo. */
+static int device_enter(int device, void **before)
+{
+	int now;
+	int result = spill_hip_enter(device, &now);
+	*before = !result && now != device ? (void *)(uintptr_t)(now + 1) : NULL;
+	return result;
+}
+
+static void device_leave(void *before)
+{
+	if (before)
+		spill_hip.hipSetDevice((int)(uintptr_t)before - 1);
+}
+
+static int device_memory(int device, uint64_t *free, uint64_t *total)
 {
 	size_t free_bytes, total_bytes;
 	int before;
-	int result = spill_hip.hipGetDevice(&before);
-	if (!result && before != device)
-		result = spill_hip.hipSetDevice(device);
+	int result = spill_hip_enter(device, &before);
 	if (result)
 		return result;
 	result = spill_hip.hipMemGetInfo(&free_bytes, &total_bytes);
-	if (before != device)
-		spill_hip.hipSetDevice(before);
+	spill_hip_leave(device, before);
 	if (result)
 		return result;
 	*free = free_bytes;
@@ -60,16 +110,34 @@ static int memory(int device, uint64_t *free, uint64_t *total)
 	return 0;
 }
 
-/* Pages of the device; AMD documents no larger block for it. */
-static uint64_t footprint(uint64_t bytes)
+static int wait(int device, void *context)
 {
-	return bytes > UINT64_MAX - 4096 ? bytes : (bytes + 4095) / 4096 * 4096;
+	int before;
+	int result = spill_hip_enter(device, &before);
+	if (result)
+		return result;
+	result = spill_hip.hipDeviceSynchronize();
+	spill_hip_leave(device, before);
+	return result;
 }
 
-/* Rows are aligned as images are: to 256 bytes on all GPUs that ROCm supports. */
-static uint64_t pitch(uint64_t width)
+static unsigned devices(struct spill_log_device *list, unsigned room)
 {
-	return width > UINT64_MAX - 255 ? 0 : (width + 255) / 256 * 256;
+	int count = 0;
+	if (spill_hip.hipGetDeviceCount(&count) || count < 0)
+		return 0;
+	unsigned shown = (unsigned)count < room ? (unsigned)count : room;
+	for (unsigned i = 0; i < shown; i++) {
+		size_t bytes;
+		list[i] = (struct spill_log_device){0};
+		if (spill_hip.hipDeviceGetName)
+			spill_hip.hipDeviceGetName(list[i].name, sizeof(list[i].name), (int)i);
+		if (spill_hip.hipDeviceGetPCIBusId)
+			spill_hip.hipDeviceGetPCIBusId(list[i].pci, sizeof(list[i].pci), (int)i);
+		if (spill_hip.hipDeviceTotalMem && !spill_hip.hipDeviceTotalMem(&bytes, (int)i))
+			list[i].bytes = bytes;
+	}
+	return shown;
 }
 
 static int attribute(int device, hipDeviceAttribute_t which)
@@ -99,62 +167,40 @@ static unsigned capabilities(int device)
 	return can;
 }
 
-static int wait(int device, void *context)
+static const struct spill_vendor_devices hip_devices = {
+    .list = devices,
+    .capabilities = capabilities,
+    .current = current,
+    .enter = device_enter,
+    .leave = device_leave,
+    .memory = device_memory,
+    .wait = wait,
+};
+
+/* Pages of the device; AMD documents no larger block for it. */
+static uint64_t footprint(uint64_t bytes)
 {
-	int before;
-	int result = spill_hip.hipGetDevice(&before);
-	if (!result && before != device)
-		result = spill_hip.hipSetDevice(device);
-	if (result)
-		return result;
-	result = spill_hip.hipDeviceSynchronize();
-	if (before != device)
-		spill_hip.hipSetDevice(before);
+	return bytes > UINT64_MAX - 4096 ? bytes : (bytes + 4095) / 4096 * 4096;
+}
+
+/* Rows are aligned as images are: to 256 bytes on all GPUs that ROCm supports. */
+static uint64_t pitch(uint64_t width)
+{
+	return width > UINT64_MAX - 255 ? 0 : (width + 255) / 256 * 256;
+}
+
+static int device_alloc(uint64_t bytes, uint64_t *ptr)
+{
+	void *address;
+	int result = spill_hip.hipMalloc(&address, bytes);
+	if (!result)
+		*ptr = (uintptr_t)address;
 	return result;
 }
 
-static unsigned devices(struct spill_log_device *list, unsigned room)
+static int device_free(uint64_t ptr)
 {
-	int count = 0;
-	if (spill_hip.hipGetDeviceCount(&count) || count < 0)
-		return 0;
-	unsigned shown = (unsigned)count < room ? (unsigned)count : room;
-	for (unsigned i = 0; i < shown; i++) {
-		size_t bytes;
-		list[i] = (struct spill_log_device){0};
-		if (spill_hip.hipDeviceGetName)
-			spill_hip.hipDeviceGetName(list[i].name, sizeof(list[i].name), (int)i);
-		if (spill_hip.hipDeviceGetPCIBusId)
-			spill_hip.hipDeviceGetPCIBusId(list[i].pci, sizeof(list[i].pci), (int)i);
-		if (spill_hip.hipDeviceTotalMem && !spill_hip.hipDeviceTotalMem(&bytes, (int)i))
-			list[i].bytes = bytes;
-	}
-	return shown;
-}
-
-/* ROCm 6.0 gave CUDA's values to hipMemoryType (its release notes, "Changes to hipMemoryType"); versions are 1e7 a major. */
-static int device_memory_type(void)
-{
-	int version = 0;
-	spill_hip.hipRuntimeGetVersion(&version);
-	return version >= 60000000 ? 2 : hipMemoryTypeDevice;
-}
-
-/* The layout is the same in all versions: its first member is memoryType up to ROCm 5, type from 6 on. */
-static void describe_plain(void *structure, uint64_t ptr, int device)
-{
-	*(hipPointerAttribute_t *)structure = (hipPointerAttribute_t){
-	    .memoryType = (hipMemoryType)device_memory_type(),
-	    .device = device,
-	    .devicePointer = (void *)(uintptr_t)ptr,
-	};
-}
-
-static int driver_version(void)
-{
-	int version = 0;
-	spill_hip.hipDriverGetVersion(&version);
-	return version;
+	return spill_hip.hipFree((void *)(uintptr_t)ptr);
 }
 
 /* Non-coherent: the device may cache it, as it does its own memory; a kernel's end makes writes visible. */
@@ -224,19 +270,60 @@ static int advise_read_mostly(uint64_t ptr, uint64_t bytes, int device)
 	return advise(ptr, bytes, hipMemAdviseSetReadMostly, SPILL_LOCATION_DEVICE, device);
 }
 
-static int prefetch(uint64_t ptr, uint64_t bytes, int device)
+static int prefetch_to_device(uint64_t ptr, uint64_t bytes, int device)
 {
 	if (!spill_hip.hipMemPrefetchAsync)
 		return hipErrorNotSupported;
 	return spill_hip.hipMemPrefetchAsync((void *)(uintptr_t)ptr, bytes, device, NULL);
 }
 
-static int peek_error(void)
+static const struct spill_vendor_memory hip_memory = {
+    .footprint = footprint,
+    .pitch = pitch,
+    .device_alloc = device_alloc,
+    .device_free = device_free,
+    .host_alloc = host_alloc,
+    .host_free = host_free,
+    .managed_alloc = managed_alloc,
+    .managed_free = managed_free,
+    .advise_preferred = advise_preferred,
+    .advise_accessed_by = advise_accessed_by,
+    .advise_read_mostly = advise_read_mostly,
+    .prefetch = prefetch_to_device,
+};
+
+static int stream_owner(void *stream, int *device, void **context)
+{
+	int now;
+	int result = spill_hip.hipGetDevice(&now);
+	if (result)
+		return result;
+	*device = now;
+	*context = NULL;
+	return hipSuccess;
+}
+
+/* As on CUDA. */
+static bool capturing(void *stream)
+{
+	hipStreamCaptureStatus status;
+	if (!spill_hip.hipStreamIsCapturing)
+		return false;
+	hipError_t result = spill_hip.hipStreamIsCapturing(stream, &status);
+	return result ? result == hipErrorStreamCaptureImplicit : status != hipStreamCaptureStatusNone;
+}
+
+static const struct spill_vendor_streams hip_streams = {
+    .owner = stream_owner,
+    .capturing = capturing,
+};
+
+static int last_error_peek(void)
 {
 	return spill_hip.hipPeekAtLastError();
 }
 
-static void forget_error(void)
+static void last_error_forget(void)
 {
 	(void)spill_hip.hipGetLastError();
 }
@@ -251,66 +338,27 @@ static int raise_out_of_memory(void)
 	return hipErrorOutOfMemory;
 }
 
-/* As on CUDA. */
-static bool capturing(void *stream)
-{
-	hipStreamCaptureStatus status;
-	if (!spill_hip.hipStreamIsCapturing)
-		return false;
-	hipError_t result = spill_hip.hipStreamIsCapturing(stream, &status);
-	return result ? result == hipErrorStreamCaptureImplicit : status != hipStreamCaptureStatusNone;
-}
+static const struct spill_vendor_last_error hip_last_error = {
+    .peek = last_error_peek,
+    .forget = last_error_forget,
+    .raise_out_of_memory = raise_out_of_memory,
+};
 
 const struct spill_backend spill_backend_hip = {
     .name = "hip",
     .out_of_memory = hipErrorOutOfMemory,
     .invalid_value = hipErrorInvalidValue,
     .range_size_width = 4, /* ROCm 5 writes so much (hipamd, hip_memory.cpp); the rest is already right */
-    .device_memory_type = device_memory_type,
     .start = start,
     .error_name = error_name,
-    .current = current,
-    .memory = memory,
-    .footprint = footprint,
-    .pitch = pitch,
-    .capabilities = capabilities,
-    .wait = wait,
-    .devices = devices,
     .driver_version = driver_version,
-    .host_alloc = host_alloc,
-    .host_free = host_free,
-    .managed_alloc = managed_alloc,
-    .managed_free = managed_free,
-    .advise_preferred = advise_preferred,
-    .advise_accessed_by = advise_accessed_by,
-    .advise_read_mostly = advise_read_mostly,
-    .prefetch = prefetch,
-    .granularity = spill_hip_granularity,
-    .physical = spill_hip_physical,
-    .create = spill_hip_create,
-    .release = spill_hip_release,
+    .device_memory_type = device_memory_type,
     .describe_plain = describe_plain,
-    .capturing = capturing,
-    .stream_owner = spill_hip_stream_owner,
-    .pool_create = spill_hip_pool_create,
-    .pool_destroy = spill_hip_pool_destroy,
-    .pool_allow = spill_hip_pool_allow,
-    .pool_alloc = spill_hip_pool_alloc,
-    .pool_free = spill_hip_pool_free,
-    .pool_reserved = spill_hip_pool_reserved,
-    .pool_unused = spill_hip_pool_unused,
-    .pool_trim = spill_hip_pool_trim,
-    .pool_current = spill_hip_pool_current,
-    .pool_default = spill_hip_pool_default,
-    .pool_place = spill_hip_pool_place,
-    .event_record = spill_hip_event_record,
-    .event_passed = spill_hip_event_passed,
-    .event_destroy = spill_hip_event_destroy,
-    .device_alloc = spill_hip_device_alloc,
-    .device_free = spill_hip_device_free,
-    .device_enter = spill_hip_device_enter,
-    .device_leave = spill_hip_device_leave,
-    .peek_error = peek_error,
-    .forget_error = forget_error,
-    .raise_out_of_memory = raise_out_of_memory,
+    .devices = &hip_devices,
+    .memory = &hip_memory,
+    .streams = &hip_streams,
+    .physical = &spill_hip_physical,
+    .pools = &spill_hip_pools,
+    .events = &spill_hip_events,
+    .last_error = &hip_last_error,
 };

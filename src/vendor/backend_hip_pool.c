@@ -10,31 +10,7 @@ static hipStream_t stream_of(void *stream, bool per_thread)
 	return !stream && per_thread ? hipStreamPerThread : stream;
 }
 
-int spill_hip_stream_owner(void *stream, int *device, void **context)
-{
-	int now;
-	int result = spill_hip.hipGetDevice(&now);
-	if (result)
-		return result;
-	*device = now;
-	*context = NULL;
-	return hipSuccess;
-}
-
-/* Makes the device current; *before is what leave wants. */
-static int enter(int device, int *before)
-{
-	int result = spill_hip.hipGetDevice(before);
-	return !result && *before != device ? (int)spill_hip.hipSetDevice(device) : result;
-}
-
-static void leave(int device, int before)
-{
-	if (before != device)
-		spill_hip.hipSetDevice(before);
-}
-
-int spill_hip_pool_create(int device, enum spill_place place, enum spill_location preferred, void **pool)
+static int pool_create(int device, enum spill_place place, enum spill_location preferred, void **pool)
 {
 	hipMemPoolProps wanted = {.allocType = hipMemAllocationTypePinned,
 	                          .location = {hipMemLocationTypeDevice, device}};
@@ -58,19 +34,19 @@ int spill_hip_pool_create(int device, enum spill_place place, enum spill_locatio
 	return hipSuccess;
 }
 
-int spill_hip_pool_destroy(void *pool)
+static int pool_destroy(void *pool)
 {
 	return spill_hip.hipMemPoolDestroy(pool);
 }
 
-int spill_hip_pool_allow(void *pool, int device)
+static int pool_allow(void *pool, int device)
 {
 	hipMemAccessDesc access = {{hipMemLocationTypeDevice, device}, hipMemAccessFlagsProtReadWrite};
 	return spill_hip.hipMemPoolSetAccess ? spill_hip.hipMemPoolSetAccess(pool, &access, 1)
 	                                     : hipErrorNotSupported;
 }
 
-int spill_hip_pool_alloc(void *pool, uint64_t bytes, void *stream, bool per_thread, uint64_t *ptr)
+static int pool_alloc(void *pool, uint64_t bytes, void *stream, bool per_thread, uint64_t *ptr)
 {
 	void *address;
 	int result = spill_hip.hipMallocFromPoolAsync(&address, bytes, pool, stream_of(stream, per_thread));
@@ -79,12 +55,12 @@ int spill_hip_pool_alloc(void *pool, uint64_t bytes, void *stream, bool per_thre
 	return result;
 }
 
-int spill_hip_pool_free(uint64_t ptr, void *stream, bool per_thread)
+static int pool_free(uint64_t ptr, void *stream, bool per_thread)
 {
 	return spill_hip.hipFreeAsync((void *)(uintptr_t)ptr, stream_of(stream, per_thread));
 }
 
-int spill_hip_pool_reserved(void *pool, uint64_t *bytes)
+static int pool_reserved(void *pool, uint64_t *bytes)
 {
 	uint64_t value;
 	if (!spill_hip.hipMemPoolGetAttribute)
@@ -95,11 +71,11 @@ int spill_hip_pool_reserved(void *pool, uint64_t *bytes)
 	return result;
 }
 
-int spill_hip_pool_unused(void *pool, uint64_t *bytes)
+static int pool_unused(void *pool, uint64_t *bytes)
 {
 	uint64_t used;
 	uint64_t reserved;
-	int result = spill_hip_pool_reserved(pool, &reserved);
+	int result = pool_reserved(pool, &reserved);
 	if (!result)
 		result = spill_hip.hipMemPoolGetAttribute(pool, hipMemPoolAttrUsedMemCurrent, &used);
 	if (!result)
@@ -107,12 +83,12 @@ int spill_hip_pool_unused(void *pool, uint64_t *bytes)
 	return result;
 }
 
-int spill_hip_pool_trim(void *pool)
+static int pool_trim(void *pool)
 {
 	return spill_hip.hipMemPoolTrimTo ? spill_hip.hipMemPoolTrimTo(pool, 0) : hipErrorNotSupported;
 }
 
-int spill_hip_pool_current(int device, void **pool)
+static int pool_current(int device, void **pool)
 {
 	hipMemPool_t found;
 	int result = spill_hip.hipDeviceGetMemPool ? (int)spill_hip.hipDeviceGetMemPool(&found, device)
@@ -122,7 +98,7 @@ int spill_hip_pool_current(int device, void **pool)
 	return result;
 }
 
-int spill_hip_pool_default(int device, void **pool)
+static int pool_default(int device, void **pool)
 {
 	hipMemPool_t found;
 	int result = spill_hip.hipDeviceGetDefaultMemPool
@@ -133,7 +109,7 @@ int spill_hip_pool_default(int device, void **pool)
 	return result;
 }
 
-enum spill_place spill_hip_pool_place(const void *properties, int *device)
+static enum spill_place pool_place(const void *properties, int *device)
 {
 	const hipMemPoolProps *wanted = properties;
 	if (wanted->location.type != hipMemLocationTypeDevice)
@@ -142,14 +118,14 @@ enum spill_place spill_hip_pool_place(const void *properties, int *device)
 	return SPILL_PLACE_DEVICE;
 }
 
-int spill_hip_event_record(int device, void *context, void *stream, bool per_thread, void **event)
+static int event_record(int device, void *context, void *stream, bool per_thread, void **event)
 {
 	hipEvent_t made;
 	int before;
 	if (!spill_hip.hipEventCreateWithFlags || !spill_hip.hipEventRecord || !spill_hip.hipEventQuery ||
 	    !spill_hip.hipEventDestroy)
 		return hipErrorNotSupported;
-	int result = enter(device, &before);
+	int result = spill_hip_enter(device, &before);
 	if (result)
 		return result;
 	result = spill_hip.hipEventCreateWithFlags(&made, hipEventDisableTiming);
@@ -158,47 +134,38 @@ int spill_hip_event_record(int device, void *context, void *stream, bool per_thr
 		if (result)
 			spill_hip.hipEventDestroy(made);
 	}
-	leave(device, before);
+	spill_hip_leave(device, before);
 	if (!result)
 		*event = made;
 	return result;
 }
 
-bool spill_hip_event_passed(int device, void *context, void *event)
+static bool event_passed(int device, void *context, void *event)
 {
 	return spill_hip.hipEventQuery(event) == hipSuccess;
 }
 
-void spill_hip_event_destroy(int device, void *context, void *event)
+static void event_destroy(int device, void *context, void *event)
 {
 	spill_hip.hipEventDestroy(event);
 }
 
-int spill_hip_device_alloc(uint64_t bytes, uint64_t *ptr)
-{
-	void *address;
-	int result = spill_hip.hipMalloc(&address, bytes);
-	if (!result)
-		*ptr = (uintptr_t)address;
-	return result;
-}
+const struct spill_vendor_pools spill_hip_pools = {
+    .create = pool_create,
+    .destroy = pool_destroy,
+    .allow = pool_allow,
+    .alloc = pool_alloc,
+    .free = pool_free,
+    .reserved = pool_reserved,
+    .unused = pool_unused,
+    .trim = pool_trim,
+    .current = pool_current,
+    .device_default = pool_default,
+    .place = pool_place,
+};
 
-int spill_hip_device_free(uint64_t ptr)
-{
-	return spill_hip.hipFree((void *)(uintptr_t)ptr);
-}
-
-/* *before: the device that was current, plus one; NULL: nothing to undo. */
-int spill_hip_device_enter(int device, void **before)
-{
-	int now;
-	int result = enter(device, &now);
-	*before = !result && now != device ? (void *)(uintptr_t)(now + 1) : NULL;
-	return result;
-}
-
-void spill_hip_device_leave(void *before)
-{
-	if (before)
-		spill_hip.hipSetDevice((int)(uintptr_t)before - 1);
-}
+const struct spill_vendor_events spill_hip_events = {
+    .record = event_record,
+    .passed = event_passed,
+    .destroy = event_destroy,
+};

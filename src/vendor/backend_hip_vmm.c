@@ -32,7 +32,7 @@ static int version(void)
 	return number;
 }
 
-void spill_hip_physical(const void *properties, struct spill_physical *physical)
+static void physical_describe(const void *properties, struct spill_physical *physical)
 {
 	const hipMemAllocationProp *rocm5 = properties;
 	const struct properties_6 *rocm6 = properties;
@@ -65,7 +65,7 @@ static bool wanted(int device, bool on_host, unsigned char properties[SPILL_PROP
 	return !on_host || number >= 70200000;
 }
 
-int spill_hip_granularity(int device, bool on_host, uint64_t *bytes)
+static int physical_granularity(int device, bool on_host, uint64_t *bytes)
 {
 	unsigned char properties[SPILL_PROPERTIES_BYTES] __attribute__((aligned(8)));
 	size_t unit;
@@ -78,7 +78,7 @@ int spill_hip_granularity(int device, bool on_host, uint64_t *bytes)
 	return result;
 }
 
-int spill_hip_create(int device, bool on_host, uint64_t bytes, uint64_t *handle)
+static int physical_create(int device, bool on_host, uint64_t bytes, uint64_t *handle)
 {
 	unsigned char properties[SPILL_PROPERTIES_BYTES] __attribute__((aligned(8)));
 	hipMemGenericAllocationHandle_t made;
@@ -91,7 +91,14 @@ int spill_hip_create(int device, bool on_host, uint64_t bytes, uint64_t *handle)
 	return result;
 }
 
-int spill_hip_release(uint64_t handle)
+static int physical_release(uint64_t handle)
 {
 	return spill_hip.hipMemRelease((hipMemGenericAllocationHandle_t)(uintptr_t)handle);
 }
+
+const struct spill_vendor_physical spill_hip_physical = {
+    .describe = physical_describe,
+    .granularity = physical_granularity,
+    .create = physical_create,
+    .release = physical_release,
+};

@@ -27,7 +27,7 @@ int spill_nvml_device(const struct spill_backend *backend, const void *real, uin
 	char uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
 	if (!uuid_of(real, handle, uuid, sizeof(uuid)))
 		return -1;
-	unsigned count = backend->devices(devices, SPILL_DEVICES);
+	unsigned count = backend->devices->list(devices, SPILL_DEVICES);
 	for (unsigned i = 0; i < count; i++)
 		if (devices[i].uuid[0] && strcmp(devices[i].uuid, uuid) == 0)
 			return (int)i;

@@ -1,6 +1,6 @@
 /*
- * The vendors there are: which of them work in this process, and how their real functions are found. The table of backends in
- * registry.c has a row for each vendor.
+ * The vendors there are: which of them work in this process, and how their real functions are found. The runtime enters each
+ * vendor's functions (runtime.c).
  */
 #ifndef SPILL_REGISTRY_H
 #define SPILL_REGISTRY_H
@@ -16,6 +16,9 @@ struct spill_vendor_symbols {
 
 /* Once, before the first question. `symbols` must live as long as the process. */
 void spill_registry_use(const struct spill_vendor_symbols *symbols);
+
+/* The functions of a domain, started at the next question; NULL: it has none. Before other threads ask. */
+void spill_registry_use_backend(enum spill_domain domain, const struct spill_backend *backend);
 
 /*
  * The vendor's functions, started at first use. NULL if the domain has none (CUDA_RUNTIME), or if they are missing.

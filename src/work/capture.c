@@ -126,8 +126,8 @@ void spill_capture_begun(const struct spill_backend *backend, void *stream, unsi
 	                              .thread = spill_capture_thread(),
 	                              .generation = spill_context_generation(),
 	                              .mode = mode};
-	if (!backend->stream_owner || backend->stream_owner(stream, &fresh.device, &fresh.context))
-		backend->current(&fresh.device, &fresh.context);
+	if (backend->streams->owner(stream, &fresh.device, &fresh.context))
+		backend->devices->current(&fresh.device, &fresh.context);
 	pthread_mutex_lock(&lock);
 	struct spill_capture *record = before ? before : get_record();
 	if (record) {
@@ -213,8 +213,8 @@ bool spill_capture_forbids(const struct spill_backend *backend, const struct spi
 	if (!spill_capture_any())
 		return false;
 	/* A stream that joined a capture by an event captures, too. Only the driver knows. */
-	if (call->on_stream && backend && backend->capturing &&
-	    backend->capturing(spill_capture_stream(call->stream, call->per_thread)))
+	if (call->on_stream && backend &&
+	    backend->streams->capturing(spill_capture_stream(call->stream, call->per_thread)))
 		return true;
 	struct capture_survey seen = capture_survey();
 	if (!call->on_stream && seen.own)

@@ -126,9 +126,9 @@ unsigned spill_contexts_of(const struct spill_backend *backend, int device, void
 {
 	void *context;
 	int current_device;
-	if (backend->primary && backend->primary(device, &context))
+	if (backend->contexts && backend->contexts->primary(device, &context))
 		spill_contexts_made(backend, device, context);
-	if (backend->current(&current_device, &context) && current_device == device)
+	if (backend->devices->current(&current_device, &context) && current_device == device)
 		spill_contexts_made(backend, device, context);
 	pthread_mutex_lock(&lock);
 	unsigned count = list_known(backend, device, list);

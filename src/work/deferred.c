@@ -21,7 +21,7 @@ static _Atomic unsigned pending_count;                            /* of waiting 
 
 int spill_deferred_wait(const struct spill_backend *backend, int device, void *context)
 {
-	if (!context && backend->context_device && !backend->current(&device, &context))
+	if (!context && backend->contexts && !backend->devices->current(&device, &context))
 		return 0;
 	return spill_peer_wait(backend, device, context);
 }
@@ -59,8 +59,8 @@ static bool may_release(const struct spill_placement *placement, bool may_wait)
 	if (placement->event)
 		return !spill_context_ending(backend, placement->event_device, placement->event_context,
 		                             placement->event_generation) &&
-		       backend->event_passed(placement->event_device, placement->event_context,
-		                             placement->event);
+		       backend->events->passed(placement->event_device, placement->event_context,
+		                               placement->event);
 	return may_wait && !spill_deferred_wait(backend, placement->device, placement->context);
 }
 
@@ -69,7 +69,7 @@ static void destroy_event(const struct spill_placement *was)
 {
 	if (was->event && !was->event_ended &&
 	    !spill_context_dead(was->backend, was->event_device, was->event_context, was->event_generation))
-		was->backend->event_destroy(was->event_device, was->event_context, was->event);
+		was->backend->events->destroy(was->event_device, was->event_context, was->event);
 }
 
 /* Keeps a placement for the next request. The caller destroys its event. pre: locked */
@@ -122,7 +122,7 @@ static struct spill_bytes poll_waiting(const struct spill_backend *backend, int 
 {
 	struct spill_bytes given = {0};
 	unsigned waiting_count = atomic_load_explicit(&pending_count, memory_order_relaxed);
-	if (!waiting_count || spill_capture_any() || (backend->peek_error && backend->peek_error()))
+	if (!waiting_count || spill_capture_any() || (backend->last_error && backend->last_error->peek()))
 		return given;
 	for (unsigned i = 0; i < most && i < waiting_count; i++) {
 		struct spill_placement *placement = take_waiting(backend);
@@ -135,8 +135,8 @@ static struct spill_bytes poll_waiting(const struct spill_backend *backend, int 
 			given.host += held.host;
 		}
 	}
-	if (backend->forget_error)
-		backend->forget_error();
+	if (backend->last_error)
+		backend->last_error->forget();
 	return given;
 }
 

@@ -82,7 +82,7 @@ void spill_peer_remove(const struct spill_peer_pair *pair)
 
 void spill_peer_grant(const struct spill_backend *backend, uint64_t va, uint64_t bytes, int device)
 {
-	int result = backend->allow(va, bytes, device);
+	int result = backend->vmm->allow(va, bytes, device);
 	if (result && result != backend->invalid_value)
 		spill_note("peer", "a device with peer access could not be given access to spilled memory");
 }
@@ -116,9 +116,9 @@ unsigned spill_peer_devices(const struct spill_backend *backend, int device, int
 int spill_peer_wait(const struct spill_backend *backend, int device, void *context)
 {
 	struct spill_peer_pair pair;
-	int result = backend->wait(device, context);
+	int result = backend->devices->wait(device, context);
 	for (unsigned index = 0; !result && next_pair(backend, device, context, &index, &pair);)
-		backend->wait(pair.user.device, pair.user.context);
+		backend->devices->wait(pair.user.device, pair.user.context);
 	return result;
 }
 

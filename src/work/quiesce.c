@@ -37,11 +37,11 @@ static bool place_mark(const struct spill_backend *backend, int device, struct c
 	int its_device;
 	if (spill_capture_any())
 		return false;
-	if (!backend->mark(device, mark->context, &mark->event))
+	if (!backend->moves->mark(device, mark->context, &mark->event))
 		return true;
 	mark->event = NULL;
 	return context_ended(backend, mark) ||
-	       (backend->context_device && !backend->context_device(mark->context, &its_device));
+	       (backend->contexts && !backend->contexts->device(mark->context, &its_device));
 }
 
 /* Looks at each mark once. Returns the number of those that have not passed. */
@@ -53,8 +53,8 @@ static unsigned poll_marks(const struct spill_backend *backend, int device, stru
 		struct context_mark *mark = &marks[i];
 		if (mark->event && context_ended(backend, mark)) {
 			mark->event = NULL;
-		} else if (mark->event && backend->event_passed(device, mark->context, mark->event)) {
-			backend->event_destroy(device, mark->context, mark->event);
+		} else if (mark->event && backend->events->passed(device, mark->context, mark->event)) {
+			backend->events->destroy(device, mark->context, mark->event);
 			mark->event = NULL;
 		}
 		left += mark->event != NULL;
@@ -77,7 +77,7 @@ static bool wait_for_marks(const struct spill_backend *backend, int device, stru
 		if (now >= deadline_ns)
 			return false;
 		uint64_t left = deadline_ns - now;
-		nanosleep(&(struct timespec){.tv_nsec = (long)(pause < left ? pause : left)}, NULL);
+		spill_clock_sleep(pause < left ? pause : left);
 		pause = 2 * pause < POLL_MOST_NS ? 2 * pause : POLL_MOST_NS;
 	}
 	return false;
@@ -92,7 +92,7 @@ static void destroy_events(const struct spill_backend *backend, int device, stru
 {
 	for (unsigned i = 0; i < count; i++)
 		if (marks[i].event && !context_ended(backend, &marks[i]))
-			backend->event_destroy(device, marks[i].context, marks[i].event);
+			backend->events->destroy(device, marks[i].context, marks[i].event);
 }
 
 /* Places all marks first, so that one wait covers all contexts. */
@@ -120,7 +120,7 @@ static bool wait_for_device(const struct spill_backend *backend, int device, uin
 bool spill_quiesce_wait(const struct spill_backend *backend, int device, uint64_t deadline_ns)
 {
 	int peers[SPILL_DEVICES], cancel;
-	if (!backend->mark)
+	if (!backend->moves)
 		return false;
 	/* The program's call is no cancellation point, and a sleep is. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);

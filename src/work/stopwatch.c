@@ -70,7 +70,7 @@ static bool timers_are_gone(const struct stopwatch *watch)
 {
 	bool passed;
 	return context_ended(watch) ||
-	       watch->backend->timer_passed(watch->device, watch->context, watch->begin, &passed) != 0;
+	       watch->backend->timers->passed(watch->device, watch->context, watch->begin, &passed) != 0;
 }
 
 /*
@@ -81,14 +81,14 @@ static bool is_current(const struct stopwatch *watch)
 {
 	int device;
 	void *context;
-	return watch->backend->current(&device, &context) && context == watch->context;
+	return watch->backend->devices->current(&device, &context) && context == watch->context;
 }
 
 static void end_timers(struct stopwatch *watch)
 {
 	if (watch->birth && is_current(watch) && !timers_are_gone(watch)) {
-		watch->backend->timer_destroy(watch->device, watch->context, watch->begin);
-		watch->backend->timer_destroy(watch->device, watch->context, watch->end);
+		watch->backend->timers->destroy(watch->device, watch->context, watch->begin);
+		watch->backend->timers->destroy(watch->device, watch->context, watch->end);
 	}
 	watch->birth = 0;
 }
@@ -96,11 +96,11 @@ static void end_timers(struct stopwatch *watch)
 /* Like the launch itself, this may wait while another thread's launch waits for a full queue. */
 static bool make_timers(struct stopwatch *watch)
 {
-	if (watch->backend->timer_create(watch->device, watch->context, &watch->begin))
+	if (watch->backend->timers->create(watch->device, watch->context, &watch->begin))
 		return false;
-	if (!watch->backend->timer_create(watch->device, watch->context, &watch->end))
+	if (!watch->backend->timers->create(watch->device, watch->context, &watch->end))
 		return true;
-	watch->backend->timer_destroy(watch->device, watch->context, watch->begin);
+	watch->backend->timers->destroy(watch->device, watch->context, watch->begin);
 	return false;
 }
 
@@ -161,7 +161,7 @@ void *spill_stopwatch_start(const struct spill_backend *backend, int device, voi
                             bool per_thread, const struct spill_stopwatch_access *access)
 {
 	unsigned index;
-	if (!backend->timer_create || spill_capture_any())
+	if (!backend->timers || spill_capture_any())
 		return NULL;
 	spill_contexts_made(backend, device, context);
 	uint64_t birth = spill_contexts_birth(backend, context), now = spill_clock_ns();
@@ -176,7 +176,7 @@ void *spill_stopwatch_start(const struct spill_backend *backend, int device, voi
 	watch->per_thread = per_thread;
 	watch->access = *access;
 	watch->started_ns = spill_clock_ns();
-	if (backend->timer_record(device, context, stream, per_thread, watch->begin)) {
+	if (backend->timers->record(device, context, stream, per_thread, watch->begin)) {
 		free_refused(index);
 		return NULL;
 	}
@@ -191,9 +191,9 @@ static bool record_end(struct stopwatch *watch)
 	const struct spill_backend *backend = watch->backend;
 	bool passed;
 	if (spill_capture_any() || context_ended(watch) ||
-	    backend->timer_passed(watch->device, watch->context, watch->begin, &passed) ||
-	    backend->timer_record(watch->device, watch->context, watch->stream, watch->per_thread,
-	                          watch->end))
+	    backend->timers->passed(watch->device, watch->context, watch->begin, &passed) ||
+	    backend->timers->record(watch->device, watch->context, watch->stream, watch->per_thread,
+	                            watch->end))
 		return false;
 	watch->behind = !passed;
 	watch->submit_ns = spill_clock_ns() - watch->started_ns;
@@ -217,7 +217,7 @@ void spill_stopwatch_stop(void *stopwatch)
 /* False: the time is not reliable. On an idle stream it begins before the submission. */
 static bool read_time(const struct stopwatch *watch, uint64_t *ns)
 {
-	if (watch->backend->timer_between(watch->device, watch->context, watch->begin, watch->end, ns))
+	if (watch->backend->timers->between(watch->device, watch->context, watch->begin, watch->end, ns))
 		return false;
 	return watch->behind || *ns / HOST_SHARE >= watch->submit_ns;
 }
@@ -236,8 +236,8 @@ static bool report_if_done(unsigned index,
 	struct spill_stopwatch_access access = watch->access;
 	uint64_t ns;
 	bool passed = false;
-	bool lost =
-	    context_ended(watch) || backend->timer_passed(watch->device, watch->context, watch->end, &passed);
+	bool lost = context_ended(watch) ||
+	            backend->timers->passed(watch->device, watch->context, watch->end, &passed);
 	if (!lost && !passed) {
 		leave_as(index, STOPPED);
 		return false;

@@ -282,6 +282,12 @@ CALL(event_record, (int device, void *context, void *stream, bool per_thread, vo
 	return 0;
 }
 
+/* Behind all work of the context, which is copies alone. */
+static int mark(int device, void *context, void **event)
+{
+	return event_record(device, context, NULL, false, event);
+}
+
 /* Not at the first look. */
 static bool event_passed(int device, void *context, void *handle)
 {
@@ -318,6 +324,11 @@ static int wait_all(int device, void *context)
 	return result;
 }
 
+static bool current(int *device, void **context)
+{
+	return false;
+}
+
 static int granularity(int device, bool on_host, uint64_t *bytes)
 {
 	*bytes = FAKE_UNIT;
@@ -345,22 +356,39 @@ const struct spill_backend fake_chunks_backend = {
     .out_of_memory = FAKE_OUT_OF_MEMORY,
     .invalid_value = 1,
     .error_name = error_name,
-    .memory = memory,
-    .capabilities = capabilities,
-    .wait = wait_all,
-    .granularity = granularity,
-    .reserve = reserve,
-    .unreserve = unreserve,
-    .create = create,
-    .release = release,
-    .map = map,
-    .unmap = unmap,
-    .allow = allow,
-    .event_record = event_record,
-    .event_passed = event_passed,
-    .event_destroy = event_destroy,
-    .events_ahead = events_ahead,
-    .copier_create = copier_create,
-    .copier_destroy = copier_destroy,
-    .copy = copy,
+    .devices =
+        &(const struct spill_vendor_devices){
+            .memory = memory,
+            .current = current,
+            .capabilities = capabilities,
+            .wait = wait_all,
+        },
+    .physical =
+        &(const struct spill_vendor_physical){
+            .granularity = granularity,
+            .create = create,
+            .release = release,
+        },
+    .vmm =
+        &(const struct spill_vendor_vmm){
+            .reserve = reserve,
+            .unreserve = unreserve,
+            .map = map,
+            .unmap = unmap,
+            .allow = allow,
+        },
+    .events =
+        &(const struct spill_vendor_events){
+            .record = event_record,
+            .passed = event_passed,
+            .destroy = event_destroy,
+        },
+    .moves =
+        &(const struct spill_vendor_moves){
+            .mark = mark,
+            .events_ahead = events_ahead,
+            .copier_create = copier_create,
+            .copier_destroy = copier_destroy,
+            .copy = copy,
+        },
 };

@@ -74,11 +74,11 @@ static void a_driver_before_12_2_gets_a_device(void **state)
 {
 	spill_cuda.cuMemAdvise = old_advise;
 	spill_cuda.cuMemPrefetchAsync = old_prefetch;
-	assert_int_equal(spill_backend_cuda.advise_preferred(0, 1, SPILL_LOCATION_HOST, 3), 0);
+	assert_int_equal(spill_backend_cuda.memory->advise_preferred(0, 1, SPILL_LOCATION_HOST, 3), 0);
 	assert_int_equal(advised_device, CU_DEVICE_CPU);
-	assert_int_equal(spill_backend_cuda.advise_accessed_by(0, 1, SPILL_LOCATION_DEVICE, 3), 0);
+	assert_int_equal(spill_backend_cuda.memory->advise_accessed_by(0, 1, SPILL_LOCATION_DEVICE, 3), 0);
 	assert_int_equal(advised_device, 3);
-	assert_int_equal(spill_backend_cuda.prefetch(0, 1, 3), 0);
+	assert_int_equal(spill_backend_cuda.memory->prefetch(0, 1, 3), 0);
 	assert_int_equal(advised_device, 3);
 	assert_int_equal(old_calls, 3);
 }
@@ -89,9 +89,9 @@ static void a_driver_that_has_the_location_form_gets_it(void **state)
 	spill_cuda.cuMemAdvise_v2 = new_advise;
 	spill_cuda.cuMemPrefetchAsync = old_prefetch;
 	spill_cuda.cuMemPrefetchAsync_v2 = new_prefetch;
-	assert_int_equal(spill_backend_cuda.advise_preferred(0, 1, SPILL_LOCATION_HOST, 3), 0);
+	assert_int_equal(spill_backend_cuda.memory->advise_preferred(0, 1, SPILL_LOCATION_HOST, 3), 0);
 	assert_int_equal(advised_location.type, CU_MEM_LOCATION_TYPE_HOST);
-	assert_int_equal(spill_backend_cuda.prefetch(0, 1, 3), 0);
+	assert_int_equal(spill_backend_cuda.memory->prefetch(0, 1, 3), 0);
 	assert_int_equal(advised_location.type, CU_MEM_LOCATION_TYPE_DEVICE);
 	assert_int_equal(advised_location.id, 3);
 	assert_int_equal(old_calls, 0);
@@ -100,21 +100,21 @@ static void a_driver_that_has_the_location_form_gets_it(void **state)
 
 static void a_driver_without_either_says_so(void **state)
 {
-	assert_int_equal(spill_backend_cuda.prefetch(0, 1, 0), CUDA_ERROR_NOT_SUPPORTED);
-	assert_int_equal(spill_backend_cuda.advise_read_mostly(0, 1, 0), CUDA_ERROR_NOT_SUPPORTED);
-	assert_int_equal(spill_backend_cuda.capabilities(0), SPILL_CAN_HOST);
+	assert_int_equal(spill_backend_cuda.memory->prefetch(0, 1, 0), CUDA_ERROR_NOT_SUPPORTED);
+	assert_int_equal(spill_backend_cuda.memory->advise_read_mostly(0, 1, 0), CUDA_ERROR_NOT_SUPPORTED);
+	assert_int_equal(spill_backend_cuda.devices->capabilities(0), SPILL_CAN_HOST);
 }
 
 static void a_device_says_what_its_memory_is(void **state)
 {
 	lacks[0] = lacks[1];
-	assert_int_equal(spill_backend_cuda.capabilities(0), SPILL_CAN_HOST | SPILL_IS_INTEGRATED);
+	assert_int_equal(spill_backend_cuda.devices->capabilities(0), SPILL_CAN_HOST | SPILL_IS_INTEGRATED);
 	lacks[1] = 0;
-	assert_int_equal(spill_backend_cuda.capabilities(0), SPILL_CAN_HOST | SPILL_IS_INTEGRATED);
+	assert_int_equal(spill_backend_cuda.devices->capabilities(0), SPILL_CAN_HOST | SPILL_IS_INTEGRATED);
 	lacks[0] = CU_DEVICE_ATTRIBUTE_INTEGRATED;
-	assert_int_equal(spill_backend_cuda.capabilities(0), SPILL_CAN_HOST | SPILL_IS_COHERENT);
+	assert_int_equal(spill_backend_cuda.devices->capabilities(0), SPILL_CAN_HOST | SPILL_IS_COHERENT);
 	lacks[1] = CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS;
-	assert_int_equal(spill_backend_cuda.capabilities(0), SPILL_CAN_HOST);
+	assert_int_equal(spill_backend_cuda.devices->capabilities(0), SPILL_CAN_HOST);
 }
 
 static CUmemLocation created_at;
@@ -159,7 +159,7 @@ static void a_pool_is_on_the_node_that_is_named(void **state)
 	for (int node = 1; node >= 0; node--) {
 		assert_true(spill_numa_use("/nonexistent", node ? SPILL_NODE_NEAREST : 0));
 		assert_int_equal(
-		    spill_backend_cuda.pool_create(3, SPILL_PLACE_MANAGED, SPILL_LOCATION_HOST, &pool), 0);
+		    spill_backend_cuda.pools->create(3, SPILL_PLACE_MANAGED, SPILL_LOCATION_HOST, &pool), 0);
 		assert_int_equal(pool_of.location.type, CU_MEM_LOCATION_TYPE_HOST_NUMA);
 		assert_int_equal(pool_of.location.id, node);
 	}
@@ -172,28 +172,28 @@ static void host_memory_is_on_the_node_that_is_named(void **state)
 	uint64_t handle;
 	spill_cuda.cuMemCreate = create_physical;
 	spill_cuda.cuMemAdvise_v2 = new_advise;
-	assert_int_equal(spill_backend_cuda.create(3, true, 1, &handle), 0);
+	assert_int_equal(spill_backend_cuda.physical->create(3, true, 1, &handle), 0);
 	assert_int_equal(created_at.type, CU_MEM_LOCATION_TYPE_HOST_NUMA);
 	assert_int_equal(created_at.id, 1);
 	assert_true(spill_numa_use("/nonexistent", 0));
-	assert_int_equal(spill_backend_cuda.create(3, true, 1, &handle), 0);
+	assert_int_equal(spill_backend_cuda.physical->create(3, true, 1, &handle), 0);
 	assert_int_equal(created_at.type, CU_MEM_LOCATION_TYPE_HOST_NUMA);
 	assert_int_equal(created_at.id, 0);
-	assert_int_equal(spill_backend_cuda.create(3, false, 1, &handle), 0);
+	assert_int_equal(spill_backend_cuda.physical->create(3, false, 1, &handle), 0);
 	assert_int_equal(created_at.type, CU_MEM_LOCATION_TYPE_DEVICE);
 	assert_int_equal(created_at.id, 3);
-	assert_int_equal(spill_backend_cuda.advise_preferred(0, 1, SPILL_LOCATION_HOST, 3), 0);
+	assert_int_equal(spill_backend_cuda.memory->advise_preferred(0, 1, SPILL_LOCATION_HOST, 3), 0);
 	assert_int_equal(advised_location.type, CU_MEM_LOCATION_TYPE_HOST_NUMA);
 	assert_int_equal(advised_location.id, 0);
-	assert_int_equal(spill_backend_cuda.advise_preferred(0, 1, SPILL_LOCATION_DEVICE, 3), 0);
+	assert_int_equal(spill_backend_cuda.memory->advise_preferred(0, 1, SPILL_LOCATION_DEVICE, 3), 0);
 	assert_int_equal(advised_location.type, CU_MEM_LOCATION_TYPE_DEVICE);
 	/* The vendor takes no node there. */
-	assert_int_equal(spill_backend_cuda.advise_accessed_by(0, 1, SPILL_LOCATION_HOST, 3), 0);
+	assert_int_equal(spill_backend_cuda.memory->advise_accessed_by(0, 1, SPILL_LOCATION_HOST, 3), 0);
 	assert_int_equal(advised_location.type, CU_MEM_LOCATION_TYPE_HOST);
 	/* A driver that has only the older form. */
 	spill_cuda.cuMemAdvise_v2 = NULL;
 	spill_cuda.cuMemAdvise = old_advise;
-	assert_int_equal(spill_backend_cuda.advise_preferred(0, 1, SPILL_LOCATION_HOST, 3), 0);
+	assert_int_equal(spill_backend_cuda.memory->advise_preferred(0, 1, SPILL_LOCATION_HOST, 3), 0);
 	assert_int_equal(advised_device, CU_DEVICE_CPU);
 	spill_numa_use("", SPILL_NODE_NEAREST);
 }
@@ -212,10 +212,10 @@ static void an_unknown_driver_is_refused(void **state)
 static void a_plain_allocation_takes_whole_blocks(void **state)
 {
 	const uint64_t mib = 1 << 20;
-	assert_int_equal(spill_backend_cuda.footprint(1), 512);
-	assert_int_equal(spill_backend_cuda.footprint(mib), mib);
-	assert_int_equal(spill_backend_cuda.footprint(mib + 1), 2 * mib);
-	assert_int_equal(spill_backend_cuda.footprint(UINT64_MAX), UINT64_MAX);
+	assert_int_equal(spill_backend_cuda.memory->footprint(1), 512);
+	assert_int_equal(spill_backend_cuda.memory->footprint(mib), mib);
+	assert_int_equal(spill_backend_cuda.memory->footprint(mib + 1), 2 * mib);
+	assert_int_equal(spill_backend_cuda.memory->footprint(UINT64_MAX), UINT64_MAX);
 }
 
 /* -- moving ------------------------------------------------------------------------------------------------- */
@@ -364,24 +364,25 @@ static int setup_moving(void **state)
 static void marks_and_copies_are_made_in_their_context(void **state)
 {
 	void *mark, *event, *stream;
-	assert_int_equal(spill_backend_cuda.mark(0, CONTEXT(1), &mark), 0);
+	assert_int_equal(spill_backend_cuda.moves->mark(0, CONTEXT(1), &mark), 0);
 	assert_ptr_equal(((struct event *)mark)->of, CONTEXT(1));
 	assert_int_equal(((struct event *)mark)->marks, 1);
-	assert_int_equal(spill_backend_cuda.copier_create(0, CONTEXT(1), &stream), 0);
-	assert_int_equal(spill_backend_cuda.copy(0, CONTEXT(1), stream, 7, 8, 64), 0);
+	assert_int_equal(spill_backend_cuda.moves->copier_create(0, CONTEXT(1), &stream), 0);
+	assert_int_equal(spill_backend_cuda.moves->copy(0, CONTEXT(1), stream, 7, 8, 64), 0);
 	assert_true(copied_to == 7 && copied_from == 8);
-	assert_int_equal(spill_backend_cuda.event_record(0, CONTEXT(1), stream, false, &event), 0);
+	assert_int_equal(spill_backend_cuda.events->record(0, CONTEXT(1), stream, false, &event), 0);
 	assert_ptr_equal(((struct event *)event)->on, stream);
-	assert_false(spill_backend_cuda.event_passed(0, CONTEXT(1), event));
+	assert_false(spill_backend_cuda.events->passed(0, CONTEXT(1), event));
 	((struct event *)event)->passed = true;
-	assert_true(spill_backend_cuda.event_passed(0, CONTEXT(1), event));
+	assert_true(spill_backend_cuda.events->passed(0, CONTEXT(1), event));
 	assert_int_equal(relaxed, 0);
 	assert_ptr_not_equal(mark, event);
-	spill_backend_cuda.copier_destroy(0, CONTEXT(1), stream);
+	spill_backend_cuda.moves->copier_destroy(0, CONTEXT(1), stream);
 	assert_int_equal(depth, 0);
 	stream_result = CUDA_ERROR_OUT_OF_MEMORY;
 	stream = NULL;
-	assert_int_equal(spill_backend_cuda.copier_create(0, CONTEXT(1), &stream), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(spill_backend_cuda.moves->copier_create(0, CONTEXT(1), &stream),
+	                 CUDA_ERROR_OUT_OF_MEMORY);
 	assert_null(stream);
 	assert_int_equal(depth, 0);
 }
@@ -390,24 +391,25 @@ static void marks_and_copies_are_made_in_their_context(void **state)
 static void events_made_ahead_are_used(void **state)
 {
 	void *event[4];
-	assert_int_equal(spill_backend_cuda.events_ahead(0, CONTEXT(2), 3), 0);
+	assert_int_equal(spill_backend_cuda.moves->events_ahead(0, CONTEXT(2), 3), 0);
 	assert_int_equal(events_made, 3);
-	assert_int_equal(spill_backend_cuda.events_ahead(0, CONTEXT(2), 3), 0);
+	assert_int_equal(spill_backend_cuda.moves->events_ahead(0, CONTEXT(2), 3), 0);
 	assert_int_equal(events_made, 3);
 	create_result = CUDA_ERROR_OUT_OF_MEMORY;
 	for (unsigned round = 0; round < 3; round++) {
 		for (unsigned i = 0; i < 3; i++)
-			assert_int_equal(spill_backend_cuda.mark(0, CONTEXT(2), &event[i]), 0);
-		assert_int_equal(spill_backend_cuda.mark(0, CONTEXT(2), &event[3]), CUDA_ERROR_OUT_OF_MEMORY);
+			assert_int_equal(spill_backend_cuda.moves->mark(0, CONTEXT(2), &event[i]), 0);
+		assert_int_equal(spill_backend_cuda.moves->mark(0, CONTEXT(2), &event[3]),
+		                 CUDA_ERROR_OUT_OF_MEMORY);
 		for (unsigned i = 0; i < 3; i++)
-			spill_backend_cuda.event_destroy(0, CONTEXT(2), event[i]);
+			spill_backend_cuda.events->destroy(0, CONTEXT(2), event[i]);
 	}
 	/* Another context has none of them. */
-	assert_int_equal(spill_backend_cuda.mark(0, CONTEXT(3), &event[3]), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(spill_backend_cuda.moves->mark(0, CONTEXT(3), &event[3]), CUDA_ERROR_OUT_OF_MEMORY);
 	/* One that cannot be recorded is not lost. */
 	stream_result = CUDA_ERROR_UNKNOWN;
 	for (unsigned i = 0; i < 9; i++)
-		assert_int_equal(spill_backend_cuda.event_record(0, CONTEXT(2), NULL, false, &event[0]),
+		assert_int_equal(spill_backend_cuda.events->record(0, CONTEXT(2), NULL, false, &event[0]),
 		                 CUDA_ERROR_UNKNOWN);
 	assert_int_equal(depth, 0);
 	assert_int_equal(events_ended, 0);
@@ -417,13 +419,13 @@ static void events_made_ahead_are_used(void **state)
 static void events_of_an_ended_context_are_dropped(void **state)
 {
 	void *event;
-	assert_int_equal(spill_backend_cuda.events_ahead(0, CONTEXT(4), 2), 0);
+	assert_int_equal(spill_backend_cuda.moves->events_ahead(0, CONTEXT(4), 2), 0);
 	events[0].of = events[1].of = ended = CONTEXT(40); /* as the driver sees them */
-	assert_int_equal(spill_backend_cuda.mark(0, CONTEXT(4), &event), 0);
+	assert_int_equal(spill_backend_cuda.moves->mark(0, CONTEXT(4), &event), 0);
 	assert_ptr_equal(event, &events[2]);
-	spill_backend_cuda.event_destroy(0, CONTEXT(4), event);
+	spill_backend_cuda.events->destroy(0, CONTEXT(4), event);
 	events[2].of = CONTEXT(41); /* the wrong one */
-	assert_int_equal(spill_backend_cuda.mark(0, CONTEXT(4), &event), 0);
+	assert_int_equal(spill_backend_cuda.moves->mark(0, CONTEXT(4), &event), 0);
 	assert_ptr_equal(event, &events[3]);
 }
 
@@ -431,26 +433,26 @@ static void events_of_an_ended_context_are_dropped(void **state)
 static void events_end_with_their_context(void **state)
 {
 	void *event;
-	assert_int_equal(spill_backend_cuda.events_ahead(0, CONTEXT(7), 2), 0);
+	assert_int_equal(spill_backend_cuda.moves->events_ahead(0, CONTEXT(7), 2), 0);
 	unsigned made = events_made;
 	struct spill_context_end end = spill_context_end_begin(&spill_backend_cuda, 0, CONTEXT(7));
-	spill_backend_cuda.context_ended(&end);
+	spill_backend_cuda.contexts->ended(&end);
 	spill_context_end_finish(&end, false);
-	assert_int_equal(spill_backend_cuda.mark(0, CONTEXT(7), &event), 0);
+	assert_int_equal(spill_backend_cuda.moves->mark(0, CONTEXT(7), &event), 0);
 	assert_int_equal(events_made, made + 1);
-	spill_backend_cuda.event_destroy(0, CONTEXT(7), event);
-	assert_int_equal(spill_backend_cuda.mark(0, CONTEXT(7), &event), 0);
+	spill_backend_cuda.events->destroy(0, CONTEXT(7), event);
+	assert_int_equal(spill_backend_cuda.moves->mark(0, CONTEXT(7), &event), 0);
 	assert_int_equal(events_made, made + 1);
 }
 
 /* There is room for a number of them; the rest is destroyed, and ended ones make room. */
 static void spare_events_are_bounded(void **state)
 {
-	assert_int_equal(spill_backend_cuda.events_ahead(0, CONTEXT(5), 64), 0);
+	assert_int_equal(spill_backend_cuda.moves->events_ahead(0, CONTEXT(5), 64), 0);
 	unsigned kept = events_made - events_ended;
 	assert_true(events_ended > 0 && kept > 32); /* what the tests before have left is there, too */
 	ended = CONTEXT(5);
-	assert_int_equal(spill_backend_cuda.events_ahead(0, CONTEXT(6), 4), 0);
+	assert_int_equal(spill_backend_cuda.moves->events_ahead(0, CONTEXT(6), 4), 0);
 	assert_int_equal(events_made - events_ended, kept + 4);
 }
 
@@ -460,14 +462,14 @@ static void a_driver_that_cannot_mark_moves_nothing(void **state)
 	assert_true(spill_cuda_can_move());
 	spill_cuda.cuCtxRecordEvent = NULL;
 	assert_false(spill_cuda_can_move());
-	assert_int_equal(spill_backend_cuda.mark(0, CONTEXT(7), &event), CUDA_ERROR_NOT_SUPPORTED);
+	assert_int_equal(spill_backend_cuda.moves->mark(0, CONTEXT(7), &event), CUDA_ERROR_NOT_SUPPORTED);
 	setup_moving(state);
 	spill_cuda.cuMemcpyAsync = NULL;
 	assert_false(spill_cuda_can_move());
 	setup_moving(state);
 	spill_cuda.cuEventQuery = NULL;
 	assert_false(spill_cuda_can_move());
-	assert_int_equal(spill_backend_cuda.capabilities(0) & SPILL_CAN_MOVE, 0);
+	assert_int_equal(spill_backend_cuda.devices->capabilities(0) & SPILL_CAN_MOVE, 0);
 }
 
 /* -- timing ------------------------------------------------------------------------------------------------- */
@@ -516,28 +518,28 @@ static void timers_are_of_their_context(void **state)
 	const struct spill_backend *cuda = &spill_backend_cuda;
 	void *begin, *end, *stream = (void *)0x77;
 	bool passed = true;
-	assert_int_equal(cuda->timer_create(0, CONTEXT(8), &begin), 0);
-	assert_int_equal(cuda->timer_create(0, CONTEXT(8), &end), 0);
+	assert_int_equal(cuda->timers->create(0, CONTEXT(8), &begin), 0);
+	assert_int_equal(cuda->timers->create(0, CONTEXT(8), &end), 0);
 	assert_ptr_equal(((struct event *)begin)->of, CONTEXT(8));
-	assert_int_equal(cuda->timer_record(0, CONTEXT(8), NULL, true, begin), 0);
+	assert_int_equal(cuda->timers->record(0, CONTEXT(8), NULL, true, begin), 0);
 	assert_ptr_equal(((struct event *)begin)->on, SPILL_CUDA_PER_THREAD);
-	assert_int_equal(cuda->timer_record(0, CONTEXT(8), NULL, false, begin), 0);
+	assert_int_equal(cuda->timers->record(0, CONTEXT(8), NULL, false, begin), 0);
 	assert_null(((struct event *)begin)->on);
-	assert_int_equal(cuda->timer_record(0, CONTEXT(8), stream, true, end), 0);
+	assert_int_equal(cuda->timers->record(0, CONTEXT(8), stream, true, end), 0);
 	assert_ptr_equal(((struct event *)end)->on, stream);
-	assert_int_equal(cuda->timer_passed(0, CONTEXT(8), end, &passed), 0);
+	assert_int_equal(cuda->timers->passed(0, CONTEXT(8), end, &passed), 0);
 	assert_false(passed);
 	((struct event *)end)->passed = true;
-	assert_int_equal(cuda->timer_passed(0, CONTEXT(8), end, &passed), 0);
+	assert_int_equal(cuda->timers->passed(0, CONTEXT(8), end, &passed), 0);
 	assert_true(passed);
 	ended = CONTEXT(8);
-	assert_int_equal(cuda->timer_passed(0, CONTEXT(8), end, &passed), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+	assert_int_equal(cuda->timers->passed(0, CONTEXT(8), end, &passed), CUDA_ERROR_CONTEXT_IS_DESTROYED);
 	ended = NULL;
-	cuda->timer_destroy(0, CONTEXT(8), begin);
-	cuda->timer_destroy(0, CONTEXT(8), end);
+	cuda->timers->destroy(0, CONTEXT(8), begin);
+	cuda->timers->destroy(0, CONTEXT(8), end);
 	assert_int_equal(events_ended, 2); /* those with timing are of no use to moving */
 	create_result = CUDA_ERROR_OUT_OF_MEMORY;
-	assert_int_equal(cuda->timer_create(0, CONTEXT(8), &begin), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(cuda->timers->create(0, CONTEXT(8), &begin), CUDA_ERROR_OUT_OF_MEMORY);
 	assert_true(depth == 0 && !relaxed);
 }
 
@@ -546,27 +548,27 @@ static void the_newer_clock_is_read_where_there_is_one(void **state)
 	const struct spill_backend *cuda = &spill_backend_cuda;
 	void *begin, *end;
 	uint64_t ns = 5;
-	cuda->timer_create(0, CONTEXT(9), &begin);
-	cuda->timer_create(0, CONTEXT(9), &end);
+	cuda->timers->create(0, CONTEXT(9), &begin);
+	cuda->timers->create(0, CONTEXT(9), &end);
 	first_ms = 0.5f;
 	second_ms = 488.25f;
-	assert_int_equal(cuda->timer_between(0, CONTEXT(9), begin, end, &ns), 0);
+	assert_int_equal(cuda->timers->between(0, CONTEXT(9), begin, end, &ns), 0);
 	assert_true(ns == 488250000);
 	spill_cuda.cuEventElapsedTime_v2 = NULL;
-	assert_int_equal(cuda->timer_between(0, CONTEXT(9), begin, end, &ns), 0);
+	assert_int_equal(cuda->timers->between(0, CONTEXT(9), begin, end, &ns), 0);
 	assert_true(ns == 500000);
 	/* What is no time is none. */
 	static const float odd[] = {-1.f, __builtin_nanf(""), __builtin_inff()};
 	for (unsigned i = 0; i < 3; i++) {
 		first_ms = odd[i];
-		assert_int_not_equal(cuda->timer_between(0, CONTEXT(9), begin, end, &ns), 0);
+		assert_int_not_equal(cuda->timers->between(0, CONTEXT(9), begin, end, &ns), 0);
 	}
 	elapsed_result = CUDA_ERROR_NOT_READY;
-	assert_int_equal(cuda->timer_between(0, CONTEXT(9), begin, end, &ns), CUDA_ERROR_NOT_READY);
+	assert_int_equal(cuda->timers->between(0, CONTEXT(9), begin, end, &ns), CUDA_ERROR_NOT_READY);
 	assert_true(ns == 500000);
 	assert_true(depth == 0 && !relaxed);
 	spill_cuda.cuEventElapsedTime = NULL;
-	assert_int_equal(cuda->timer_create(0, CONTEXT(9), &begin), CUDA_ERROR_NOT_SUPPORTED);
+	assert_int_equal(cuda->timers->create(0, CONTEXT(9), &begin), CUDA_ERROR_NOT_SUPPORTED);
 }
 
 int main(void)

@@ -232,9 +232,9 @@ static void a_moved_chunk_is_held_elsewhere(void **state)
 	struct spill_totals totals;
 	assert_true(spill_ledger_add(&entry));
 	uint64_t old = made->chunks[2].handle;
-	fake_chunks_backend.create(0, true, FAKE_UNIT, &handle);
-	fake_chunks_backend.unmap(spill_chunked_address(made, 2), FAKE_UNIT);
-	fake_chunks_backend.map(spill_chunked_address(made, 2), FAKE_UNIT, handle);
+	fake_chunks_backend.physical->create(0, true, FAKE_UNIT, &handle);
+	fake_chunks_backend.vmm->unmap(spill_chunked_address(made, 2), FAKE_UNIT);
+	fake_chunks_backend.vmm->map(spill_chunked_address(made, 2), FAKE_UNIT, handle);
 	spill_account_host_add(FAKE_UNIT);
 	spill_mover_lock();
 	spill_chunked_moved(made, 2, handle);
@@ -246,7 +246,7 @@ static void a_moved_chunk_is_held_elsewhere(void **state)
 	spill_ledger_totals(&totals);
 	assert_int_equal(totals.live.device, 2 * CHUNK);
 	assert_int_equal(totals.live.host, FAKE_UNIT);
-	fake_chunks_backend.release(old);
+	fake_chunks_backend.physical->release(old);
 	spill_account_device_return(0, FAKE_UNIT);
 	spill_ledger_end(spill_ledger_take(made->base.ptr));
 	spill_placement_release(&made->base, false);

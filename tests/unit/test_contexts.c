@@ -34,8 +34,13 @@ static bool current(int *device, void **context)
 	return true;
 }
 
-static const struct spill_backend vendor = {.primary = has_primary, .current = current};
-static const struct spill_backend other_vendor = {.current = current};
+static const struct spill_backend vendor = {
+    .contexts = &(const struct spill_vendor_contexts){.primary = has_primary},
+    .devices = &(const struct spill_vendor_devices){.current = current},
+};
+static const struct spill_backend other_vendor = {
+    .devices = &(const struct spill_vendor_devices){.current = current},
+};
 
 static int setup(void **state)
 {

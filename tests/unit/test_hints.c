@@ -80,10 +80,7 @@ void *spill_real_resolve(enum spill_domain domain, const char *symbol)
 static struct spill_launch_access told;
 static unsigned times, afters;
 
-void *__wrap_spill_follow_before(const struct spill_launch_access *use);
-void __wrap_spill_follow_after(void *stopwatch);
-
-void *__wrap_spill_follow_before(const struct spill_launch_access *use)
+static void *before(const struct spill_launch_access *use)
 {
 	CHECK(use->count && use->count <= SPILL_LAUNCH_ACCESS_KEYS && use->site);
 	CHECK(!spill_gate_self || !atomic_load(&spill_gate_self->inside));
@@ -93,11 +90,17 @@ void *__wrap_spill_follow_before(const struct spill_launch_access *use)
 	return &told;
 }
 
-void __wrap_spill_follow_after(void *stopwatch)
+static void after(void *stopwatch)
 {
 	CHECK(stopwatch == &told && times == afters + 1);
 	CHECK(!atomic_load(&spill_gate_self->inside));
 	afters++;
+}
+
+__attribute__((constructor)) static void replace(void)
+{
+	static const struct spill_follower follower = {before, after};
+	spill_follow_use(&follower);
 }
 
 /* One allocation of `count` chunks from the chunk `first` on; those of `hosts` are on host. */

@@ -17,7 +17,9 @@
 #include "ended.h"
 #include "account.h"
 #include "fake_chunks.h"
+#include "fake_clock.h"
 #include "move.h"
+#include "note.h"
 #include "peer.h"
 #include "chunked.h"
 
@@ -28,35 +30,11 @@ enum { CHUNKS = 6 }; /* the last one is a granule */
 
 static struct spill_policy policy;
 static int context, other_context;
-static unsigned peers, notes;
-static _Atomic uint64_t slept_ns;
+static unsigned notes;
 
-unsigned __wrap_spill_peer_devices(const struct spill_backend *backend, int device, int list[SPILL_DEVICES]);
-unsigned __wrap_spill_peer_devices(const struct spill_backend *backend, int device, int list[SPILL_DEVICES])
-{
-	list[0] = PEER;
-	return peers;
-}
-
-void __wrap_spill_note(const char *code, const char *text);
-void __wrap_spill_note(const char *code, const char *text)
+static void noted(const char *code, const char *text)
 {
 	notes++;
-}
-
-/* Time passes by sleeping alone. */
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
-{
-	slept_ns += (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec;
-	return 0;
-}
-
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
-{
-	*time = (struct timespec){(time_t)(slept_ns / 1000000000u), (long)(slept_ns % 1000000000u)};
-	return 0;
 }
 
 static int teardown(void **state)
@@ -72,9 +50,13 @@ static int setup(void **state)
 	fake_chunks_reset(64 * CHUNK);
 	spill_account_reset();
 	spill_move_reset();
-	peers = 1;
+	fake_clock_use(0);
+	spill_note_use(noted);
+	assert_true(spill_peer_add(&(struct spill_peer_pair){.backend = &fake_chunks_backend,
+	                                                     .owner = {0, &context},
+	                                                     .user = {PEER, &notes},
+	                                                     .generation = UINT64_MAX}));
 	notes = 0;
-	slept_ns = 0;
 	return 0;
 }
 
@@ -100,7 +82,7 @@ static struct spill_chunked *make(uint64_t bytes)
 	                                   SPILL_UNLIMITED};
 	struct spill_chunked *made = spill_chunked_of(spill_place_movable.make(&want, &error));
 	assert_non_null(made);
-	fake_chunks_backend.allow(made->base.ptr, made->range, PEER);
+	fake_chunks_backend.vmm->allow(made->base.ptr, made->range, PEER);
 	for (unsigned i = 0; i < made->count; i++) {
 		unsigned char *data = fake_chunks_bytes(spill_chunked_address(made, i), PEER);
 		for (uint64_t at = 0; at < made->chunks[i].bytes; at++)
@@ -115,7 +97,7 @@ static struct spill_move plan(struct spill_chunked *of, unsigned chunk)
 	struct spill_move move = {.chunked = of, .index = chunk};
 	bool to_host = !of->chunks[chunk].on_host;
 	uint64_t bytes = of->chunks[chunk].bytes;
-	fake_chunks_backend.create(0, to_host, bytes, &move.handle);
+	fake_chunks_backend.physical->create(0, to_host, bytes, &move.handle);
 	if (to_host)
 		spill_account_physical_add(bytes);
 	else
@@ -131,7 +113,7 @@ static void settle(const struct spill_move *move)
 		spill_account_physical_return(chunk->bytes);
 	else
 		spill_account_device_return(0, chunk->bytes);
-	fake_chunks_backend.release(move->handle);
+	fake_chunks_backend.physical->release(move->handle);
 }
 
 static unsigned move_all(struct spill_move *moves, unsigned count)
@@ -225,9 +207,9 @@ static void a_view_that_came_along_is_used(void **state)
 	struct spill_chunked *of = make(2 * CHUNK);
 	struct spill_move moves[] = {plan(of, 1), plan(of, 0)};
 	for (unsigned i = 0; i < 2; i++) {
-		fake_chunks_backend.reserve(CHUNK, FAKE_UNIT, &moves[i].view);
-		fake_chunks_backend.map(moves[i].view, CHUNK, moves[i].handle);
-		fake_chunks_backend.allow(moves[i].view, CHUNK, 0);
+		fake_chunks_backend.vmm->reserve(CHUNK, FAKE_UNIT, &moves[i].view);
+		fake_chunks_backend.vmm->map(moves[i].view, CHUNK, moves[i].handle);
+		fake_chunks_backend.vmm->allow(moves[i].view, CHUNK, 0);
 	}
 	uint64_t kept = moves[1].view;
 	/* The second one is not copied: the view stays with it. */
@@ -422,7 +404,7 @@ static void many_failures_lose_no_byte(bool back, void **state)
 				assert_true(notes > 0);
 			if (lengths[i] <= 5)
 				assert_int_equal(lost, 0);
-			assert_true(slept_ns < 3000000000u);
+			assert_true(fake_clock.slept_ns < 3000000000u);
 			all_lost += lost;
 		}
 	}
@@ -453,8 +435,8 @@ static void a_lost_chunk_is_found_again(void **state)
 	assert_int_equal(move_all(&move, 1), 1);
 	all_is_right(of);
 	settle(&move);
-	fake_chunks_backend.unmap(of->base.ptr + 64 * CHUNK,
-	                          CHUNK); /* nothing there: the count below is of this */
+	fake_chunks_backend.vmm->unmap(of->base.ptr + 64 * CHUNK,
+	                               CHUNK); /* nothing there: the count below is of this */
 	assert_int_equal(fake_chunks.broken, 1);
 	fake_chunks.broken = 0;
 	spill_placement_release(&of->base, false);

@@ -3,6 +3,7 @@
  * has reserved, or more during a request. Nothing stays charged.
  */
 #include <setjmp.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +12,7 @@
 
 #include "account.h"
 #include "fake_backend.h"
+#include "fake_libc.h"
 #include "vendor_pool.h"
 
 #define MIB (1ull << 20)
@@ -18,19 +20,9 @@
 static struct spill_policy policy;
 static struct fake_pool theirs; /* a pool of the program's */
 
-/* No memory is left, as in a program at its limit. */
-static bool no_memory;
-
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size)
-{
-	return no_memory ? NULL : __real_calloc(count, size);
-}
-
 static int setup(void **state)
 {
-	no_memory = false;
+	fake_libc_reset();
 	spill_policy_default(&policy);
 	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
@@ -60,7 +52,7 @@ static bool request(struct spill_vendor_pool *pool, uint64_t bytes, uint64_t lim
 	if (!admit(pool, bytes, limit, &charged))
 		return false;
 	assert_true(spill_account_device_held(0) <= limit);
-	if (fake_backend.pool_alloc(&theirs, bytes, NULL, false, &ptr)) {
+	if (fake_backend.pools->alloc(&theirs, bytes, NULL, false, &ptr)) {
 		spill_vendor_pool_retract(pool, bytes, charged);
 		return false;
 	}
@@ -197,8 +189,8 @@ static void ours_on_host(void **state)
 	assert_int_equal(fake.pools, 1);
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 100 * MIB};
 	assert_null(spill_vendor_pool_charge(pool, 40 * MIB, &policy, &charged));
-	assert_int_equal(fake_backend.pool_alloc(spill_vendor_pool_handle(pool), 40 * MIB, NULL, false, &ptr),
-	                 0);
+	assert_int_equal(
+	    fake_backend.pools->alloc(spill_vendor_pool_handle(pool), 40 * MIB, NULL, false, &ptr), 0);
 	spill_vendor_pool_settle(pool);
 	assert_int_equal(spill_account_host_held(), 64 * MIB);
 	assert_string_equal(spill_vendor_pool_charge(pool, 64 * MIB, &policy, &charged), "host.limit");
@@ -234,9 +226,9 @@ static void a_pool_without_a_record_is_not_taken_for_another(void **state)
 	static char on_host, later, never_seen;
 
 	assert_int_equal(spill_vendor_pool_place(&fake_backend, &never_seen), SPILL_PLACE_DEVICE);
-	no_memory = true;
+	fake_libc_fail(FAKE_calloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
 	spill_vendor_pool_created(&fake_backend, &on_host, SPILL_PLACE_HOST, 0);
-	no_memory = false;
+	fake_libc_reset();
 	assert_int_equal(spill_vendor_pool_place(&fake_backend, &on_host), SPILL_PLACES);
 	assert_int_equal(spill_vendor_pool_place(&fake_backend, NULL), SPILL_PLACE_DEVICE);
 	spill_vendor_pool_created(&fake_backend, &later, SPILL_PLACE_HOST, 0);
