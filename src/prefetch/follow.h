@@ -56,7 +56,10 @@ extern _Atomic bool spill_follow_wanted;
 void *spill_follow_before(const struct spill_launch_access *access);
 void spill_follow_after(void *stopwatch);
 
-/* A stand-in that gets both calls, and nothing else happens; NULL: none. For tests. It must live until the next call. */
+/*
+ * For tests: `other` is called in place of the two functions above; NULL: none. It must live until
+ * the next call.
+ */
 struct spill_follower {
 	void *(*before)(const struct spill_launch_access *access);
 	void (*after)(void *stopwatch);

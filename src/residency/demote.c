@@ -24,7 +24,7 @@
 static bool is_candidate(const struct spill_chunked *chunked, int device, bool on_host, uint64_t older_than)
 {
 	const struct spill_bytes *held = &chunked->base.held;
-	return chunked->base.backend->moves->mark && chunked->base.device == device && !chunked->pinned &&
+	return chunked->base.backend->moves && chunked->base.device == device && !chunked->pinned &&
 	       (on_host ? spill_chunked_away(chunked) : held->device) &&
 	       (!older_than || chunked->seq < older_than);
 }

@@ -149,8 +149,7 @@ enum spill_probe spill_probe(const struct spill_backend *backend, int device)
 {
 	int current;
 	struct trial trial = {.backend = backend, .device = device};
-	if (!(backend->devices->capabilities(device) & SPILL_CAN_MOVE) || !backend->moves->mark ||
-	    !backend->moves->copy)
+	if (!(backend->devices->capabilities(device) & SPILL_CAN_MOVE) || !backend->moves)
 		return SPILL_PROBE_FAILS;
 	trial.granularity = spill_chunked_granularity(backend, device);
 	if (!trial.granularity)

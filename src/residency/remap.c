@@ -75,7 +75,7 @@ static void map_either(struct chunk_mapping *mapping, uint64_t old, uint64_t new
 	for (unsigned try = 0; try < TRIES; try++) {
 		if (map_handle(mapping, old) || map_handle(mapping, new))
 			return;
-		spill_clock_sleep(1000000l << try);
+		spill_clock_sleep(1000000ull << try);
 	}
 	spill_note("move", mapping->handle ? "a moved chunk of memory could not be made accessible again"
 	                                   : "a chunk of memory could not be mapped again");
