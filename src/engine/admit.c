@@ -189,7 +189,8 @@ static bool is_reserve_open(struct spill_request *request)
 	admission->asked_ns = spill_clock_ns();
 	return (!spill_reserve_is_kept(request->device) &&
 	        !spill_reserve_is_at_risk(admission->backend, request->device, admission->asked_ns)) ||
-	       spill_engine_in_capture(request); /* nothing is refused for the reserve in a capture */
+	       /* nothing is refused for the reserve in a capture */
+	       spill_engine_in_capture(request);
 }
 
 /* May the driver be asked? False if the request would take from a device.reserve that is kept. */
@@ -202,7 +203,9 @@ static bool leaves_reserve(struct spill_request *request)
 	admission->reserved_before = 0;
 	if (is_reserve_open(request))
 		return true;
-	/* A pool grows in steps and may keep half of one. The pool is asked only if room is short. */
+	/*
+	 * A pool grows in steps and may keep half of one. The pool is asked only if room is short.
+	 */
 	uint64_t most = admission->kind->growth ? 2 * bytes : bytes;
 	bool at_once = spill_reserve_allows_at_once(request->device, most, admission->asked_ns);
 	if (at_once)

@@ -37,24 +37,27 @@ struct spill_alloc_kind_ops {
 	void (*retract)(struct spill_request *request, const struct spill_backend *backend);
 	/*
 	 * Allocates in another way than the plain call, if that is wanted, enters the memory in the
-	 * ledger and stores the program's result. The charge is returned or taken over. NULL: never.
+	 * ledger and stores the program's result. The charge is returned or taken over. NULL:
+	 * never.
 	 */
 	enum spill_substitute (*substitute)(struct spill_request *request,
 	                                    const struct spill_backend *backend, const char **error);
-	/* Bytes that the driver must take from the device now; asks the driver. NULL: the weight. */
+	/*
+	 * Bytes that the driver must take from the device now; asks the driver. NULL: the weight.
+	 */
 	uint64_t (*growth)(struct spill_request *request, const struct spill_backend *backend);
 	/*
-	 * The driver served the request. False: it took so much more than expected that a limit or the
-	 * reserve does not hold. The memory was given back, and the request counts as refused. NULL:
-	 * the driver takes what is expected.
+	 * The driver served the request. False: it took so much more than expected that a limit or
+	 * the reserve does not hold. The memory was given back, and the request counts as refused.
+	 * NULL: the driver takes what is expected.
 	 */
 	bool (*accept)(struct spill_request *request, const struct spill_backend *backend);
 	/* Enters the accepted memory in the ledger. */
 	void (*served)(struct spill_request *request, const struct spill_backend *backend);
 	/*
-	 * Makes the memory by a step that places it off the device, enters it in the ledger and stores
-	 * the program's result. False with *error, a static string. NULL: this kind of memory can only
-	 * be on the device.
+	 * Makes the memory by a step that places it off the device, enters it in the ledger and
+	 * stores the program's result. False with *error, a static string. NULL: this kind of
+	 * memory can only be on the device.
 	 */
 	bool (*place)(struct spill_request *request, enum spill_step step,
 	              const struct spill_place_request *place_request, const char **error);
@@ -68,8 +71,8 @@ struct spill_alloc_kind_ops {
 bool spill_admit(struct spill_request *request, const struct spill_alloc_kind_ops *kind);
 
 /*
- * Asks the policy for a decision before the driver is asked, and again after room was made. True: the
- * driver is to be asked, and the bytes are charged.
+ * Asks the policy for a decision before the driver is asked, and again after room was made. True:
+ * the driver is to be asked, and the bytes are charged.
  */
 bool spill_admit_decide(struct spill_request *request);
 
@@ -104,7 +107,8 @@ bool spill_admit_record(struct spill_request *request, struct spill_allocation *
 
 /*
  * For memory that the vendor makes on its own terms, and libspill only counts. The first passes a
- * call that is not valid, and returns true. The second enters the memory, which is not on the device.
+ * call that is not valid, and returns true. The second enters the memory, which is not on the
+ * device.
  */
 bool spill_admit_count_begin(struct spill_request *request, const struct spill_backend *backend,
                              bool is_valid);

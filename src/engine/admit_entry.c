@@ -1,9 +1,9 @@
 /*
  * What all requests for memory share: the record of refusals, and entries of the ledger.
  *
- * Managed and pinned memory that the program itself asked for comes here directly. The ledger has it,
- * and the policy does not change it. Pinned memory counts toward host.limit and host.reserve, because
- * it is lost for spilled data.
+ * Managed and pinned memory that the program itself asked for comes here directly. The ledger has
+ * it, and the policy does not change it. Pinned memory counts toward host.limit and host.reserve,
+ * because it is lost for spilled data.
  */
 #include "admit.h"
 

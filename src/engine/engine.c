@@ -1,6 +1,7 @@
 /*
- * The engine's entry: finds the operation of a request and steps it. Each operation is a function that
- * is called until it returns false, and `step` counts the calls. request.h has the loop around it.
+ * The engine's entry: finds the operation of a request and steps it. Each operation is a function
+ * that is called until it returns false, and `step` counts the calls. request.h has the loop around
+ * it.
  */
 #include "engine.h"
 
@@ -83,7 +84,9 @@ bool spill_engine_pass(struct spill_request *request)
 	return request->step++ == 0;
 }
 
-/* A driver row has seen this request for memory, so the runtime's calls above it were not missed. */
+/*
+ * A driver row has seen this request for memory, so the runtime's calls above it were not missed.
+ */
 static void mark_frames_taken(void)
 {
 	for (struct spill_request *frame = spill_thread.frame; frame; frame = frame->frame.outer)
@@ -95,7 +98,10 @@ bool spill_request_next(struct spill_request *request)
 	if (request->pass)
 		return spill_engine_pass(request);
 	int error = errno; /* the program's before the call, the vendor's after it */
-	/* The driver rows below a frame or a resolver must be seen: a resolver may start the runtime. */
+	/*
+	 * The driver rows below a frame or a resolver must be seen: a resolver may start the
+	 * runtime.
+	 */
 	bool guard = request->op != SPILL_OP_FRAME && request->op != SPILL_OP_RESOLVE;
 	if (request->step == 0 && request->op <= SPILL_OP_GRAPH_ALLOC)
 		mark_frames_taken();

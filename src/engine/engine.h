@@ -1,6 +1,6 @@
 /*
- * The engine's operations and what they share. spill_request_next steps an operation: it returns true
- * to have the real function called, and is called again with the result in request->result.
+ * The engine's operations and what they share. spill_request_next steps an operation: it returns
+ * true to have the real function called, and is called again with the result in request->result.
  */
 #ifndef SPILL_ENGINE_H
 #define SPILL_ENGINE_H
@@ -51,13 +51,16 @@ void spill_engine_memory_call(const struct spill_backend *backend);
 void spill_engine_on_memory_call(void (*open)(const struct spill_backend *backend));
 
 /*
- * Periodic work, while something is movable. There is no thread for it: threads that submit work call
- * it, at most once a millisecond (gate.h). errno may change. pre: this thread is not inside the gate,
- * and holds no lock of ours
+ * Periodic work, while something is movable. There is no thread for it: threads that submit work
+ * call it, at most once a millisecond (gate.h). errno may change. pre: this thread is not inside
+ * the gate, and holds no lock of ours
  */
 void spill_engine_maintain(void);
 
-/* Is the request part of a capture, or would our own calls for it break one (spill_capture_forbids)? */
+/*
+ * Is the request part of a capture, or would our own calls for it break one
+ * (spill_capture_forbids)?
+ */
 bool spill_engine_in_capture(const struct spill_request *request);
 
 /* One name for each stream: stream 0 and the calling thread's own stream have different names. */

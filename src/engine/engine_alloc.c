@@ -157,8 +157,8 @@ static void store_refused(struct spill_request *request)
 }
 
 /*
- * Arrays have a layout of the vendor's, for textures and surfaces. Host memory cannot replace it. So
- * only steps that make room on the device help. The ledger knows an array by its handle.
+ * Arrays have a layout of the vendor's, for textures and surfaces. Host memory cannot replace it.
+ * So only steps that make room on the device help. The ledger knows an array by its handle.
  */
 bool spill_engine_array(struct spill_request *request)
 {

@@ -1,11 +1,11 @@
 /*
  * Memory in stream order.
  *
- * Memory that fits comes from the pool that the program uses. Other memory is placed as plain memory
- * is, all of it on the host. Its free waits for an event, and the program does not (deferred.h). The
- * step `managed` takes memory from a managed pool of ours, and the vendor's own free gives it back to
- * that pool (docs/adr/0010). In a capture every call is passed through: there it adds a node to the
- * graph, and takes no memory yet.
+ * Memory that fits comes from the pool that the program uses. Other memory is placed as plain
+ * memory is, all of it on the host. Its free waits for an event, and the program does not
+ * (deferred.h). The step `managed` takes memory from a managed pool of ours, and the vendor's own
+ * free gives it back to that pool (docs/adr/0010). In a capture every call is passed through: there
+ * it adds a node to the graph, and takes no memory yet.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -94,7 +94,9 @@ static bool is_over_limit(struct spill_request *request, const struct spill_back
 	       spill_account_device_held(request->device) > spill_device_limit(backend, request->device);
 }
 
-/* Memory freed on the stream returns to the device after the stream has passed the free. Bounded. */
+/*
+ * Memory freed on the stream returns to the device after the stream has passed the free. Bounded.
+ */
 static void wait_for_stream(struct spill_request *request, const struct spill_backend *backend)
 {
 	void *event = NULL;
@@ -216,9 +218,9 @@ static struct spill_placement *take_piece(const struct spill_request *request, s
 }
 
 /*
- * All of it on the host, even if the device has some room. So it can serve another such request after
- * its free; managed memory cannot. Virtual memory belongs to the process, as the vendor's pools do,
- * so it outlives contexts (docs/measurements.md).
+ * All of it on the host, even if the device has some room. So it can serve another such request
+ * after its free; managed memory cannot. Virtual memory belongs to the process, as the vendor's
+ * pools do, so it outlives contexts (docs/measurements.md).
  */
 static struct spill_placement *make_on_host(const struct spill_request *request, enum spill_step step,
                                             const struct spill_place_request *place_request,
@@ -297,7 +299,10 @@ static void store_refused(struct spill_request *request)
 		*out_pointer(request) = 0;
 }
 
-/* The program's own pool is not on a device. It gets the vendor's answer, and the memory is counted. */
+/*
+ * The program's own pool is not on a device. It gets the vendor's answer, and the memory is
+ * counted.
+ */
 static bool count_off_device(struct spill_request *request, const struct spill_backend *backend,
                              enum spill_place place)
 {
@@ -364,7 +369,10 @@ bool spill_engine_pool(struct spill_request *request)
 	const struct spill_backend *backend = spill_backend_for(request->domain);
 	if (request->step++ == 0) {
 		request->pass = !backend || !backend->pools;
-		/* The pool leaves the list before it ends: afterwards another pool may have its handle. */
+		/*
+		 * The pool leaves the list before it ends: afterwards another pool may have its
+		 * handle.
+		 */
 		if (!request->pass && request->op == SPILL_OP_POOL_DESTROY)
 			request->destroyed = spill_vendor_pool_destroyed(backend, request->pool);
 		return true;

@@ -19,7 +19,7 @@
 #include "engine.h"
 #include "meminfo.h"
 #include "vendor_pool.h"
-#include "nvml_device.h"
+#include "registry.h"
 #include "place.h"
 
 /* Bytes charged to the device, with its pools and graphs settled as before a request (admit.c). */

@@ -1,4 +1,7 @@
-/* Streams: their names, calls that begin or end a capture, and requests inside a capture (capture.h). */
+/*
+ * Streams: their names, calls that begin or end a capture, and requests inside a capture
+ * (capture.h).
+ */
 #include "capture.h"
 #include "deferred.h"
 #include "engine.h"
@@ -26,7 +29,8 @@ static void begin_capture_call(struct spill_request *request, const struct spill
 		request->capture =
 		    spill_capture_take(backend, spill_capture_stream(request->stream, request->per_thread));
 	if (request->op == SPILL_OP_CAPTURE_MODE && request->out)
-		request->mode = *(const unsigned *)request->out; /* the vendor stores the old mode there */
+		/* the vendor stores the old mode there */
+		request->mode = *(const unsigned *)request->out;
 }
 
 static void finish_capture_call(const struct spill_request *request, const struct spill_backend *backend)

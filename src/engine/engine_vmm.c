@@ -217,8 +217,8 @@ bool spill_engine_unmap(struct spill_request *request)
 }
 
 /*
- * The program must not get one of our handles behind a split or movable allocation. The vendor has no
- * handle for plain memory, which the program takes it for, so the answer is the vendor's error.
+ * The program must not get one of our handles behind a split or movable allocation. The vendor has
+ * no handle for plain memory, which the program takes it for, so the answer is the vendor's error.
  */
 bool spill_engine_retain(struct spill_request *request)
 {

@@ -1,6 +1,6 @@
 #include "fallback_chain.h"
 
-#include "back.h"
+#include "promote.h"
 #include "demote.h"
 #include "retry_state.h"
 #include "minmax.h"
@@ -79,7 +79,7 @@ static enum spill_outcome take_demote_step(struct spill_request *request,
 		return SPILL_AGAIN;
 	}
 	if (demotion.freed)
-		place_request->device_room = spill_back_room(demotion.backend, request->device);
+		place_request->device_room = spill_promote_room(demotion.backend, request->device);
 	*error = demotion.error ? demotion.error : spill_refused_by_name(SPILL_REFUSED_BY_DEVICE_LIMIT);
 	return SPILL_REFUSED;
 }
@@ -162,7 +162,7 @@ bool spill_fallback_chain_at_once(struct spill_request *request)
 	const char *error = NULL;
 	enum spill_step step = step_to(admission->decision.place);
 	struct spill_place_request place_request = spill_admit_place_request(
-	    request, admission->backend, spill_back_room(admission->backend, request->device));
+	    request, admission->backend, spill_promote_room(admission->backend, request->device));
 	/* A split that is all on the host is no split. Nor is a block of a shared chunk. */
 	bool whole = admission->kind->whole || place_request.bytes <= SPILL_SHARED_CHUNKS_LARGEST;
 	if (step == SPILL_STEP_SPLIT && whole && place_request.bytes <= place_request.device_room)

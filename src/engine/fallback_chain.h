@@ -1,6 +1,6 @@
 /*
- * The fallback (decide.h) for a request that the device cannot hold: its steps, one after the other.
- * Each failed step is added to admission.tried.
+ * The fallback (decide.h) for a request that the device cannot hold: its steps, one after the
+ * other. Each failed step is added to admission.tried.
  */
 #ifndef SPILL_FALLBACK_CHAIN_H
 #define SPILL_FALLBACK_CHAIN_H

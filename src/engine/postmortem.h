@@ -2,8 +2,8 @@
  * The report on stderr when an out of memory surfaces.
  *
  * log.stderr decides: the first one of a process, each one, or none. By default one is enough: a
- * program may ask until it fails on purpose. A failure of oom.honest_first is never reported, because
- * the program asks again.
+ * program may ask until it fails on purpose. A failure of oom.honest_first is never reported,
+ * because the program asks again.
  */
 #ifndef SPILL_POSTMORTEM_H
 #define SPILL_POSTMORTEM_H
@@ -20,8 +20,8 @@ void spill_postmortem_tell(const struct spill_record_oom *oom, char buffer[SPILL
 void spill_postmortem_count(enum spill_reason reason, uint64_t bytes);
 
 /*
- * Writes the summary at the end of the process, with log.stderr = all. `totals` are those of the exit
- * line. The caller brings the buffer: a signal handler's stack may be small.
+ * Writes the summary at the end of the process, with log.stderr = all. `totals` are those of the
+ * exit line. The caller brings the buffer: a signal handler's stack may be small.
  */
 void spill_postmortem_exit(const char *how, const struct spill_totals *totals, char *buffer, size_t size);
 

@@ -31,7 +31,10 @@ struct spill_allocation;
 struct spill_vendor_pool;
 struct spill_capture;
 
-/* The operations of the engine. Each has a function in an engine*.c; docs/hooks.md prints these texts. */
+/*
+ * The operations of the engine. Each has a function in an engine*.c; docs/hooks.md prints these
+ * texts.
+ */
 #define SPILL_OPS(X) \
 	X(ALLOC, "allocates device memory: policy decides the place") \
 	X(ALLOC_ASYNC, "allocates device memory in stream order, from a pool: policy decides the place") \
@@ -170,9 +173,10 @@ struct spill_request {
 	const char *api;
 	const void *caller; /* return address. */
 	const void *real;   /* the vendor's function that is called. */
-	bool per_thread;    /* stream 0 is the calling thread's default stream: a _ptsz or _spt row. */
-	bool pass;          /* call the real function once, and do nothing else. */
-	int result;         /* the vendor's error code. The stub or the engine stores it. */
+	/* stream 0 is the calling thread's default stream: a _ptsz or _spt row. */
+	bool per_thread;
+	bool pass;  /* call the real function once, and do nothing else. */
+	int result; /* the vendor's error code. The stub or the engine stores it. */
 
 	/* Arguments that several operations have, from the row's fill column. */
 	enum spill_op other_op; /* the operation if the arguments change it; 0: the row's. */
@@ -211,8 +215,10 @@ struct spill_request {
 		struct spill_vmm_memory *memory;     /* RELEASE, MAP, RETAIN: of the handle. */
 		struct spill_vmm_mapping *mappings;  /* UNMAP: taken from the table. */
 		struct spill_vendor_pool *destroyed; /* POOL_DESTROY. */
-		struct spill_capture *capture;       /* CAPTURE_END, STREAM_END: taken from the table. */
-		struct spill_code_load load;         /* ROOM: free memory before the vendor was asked. */
+		/* CAPTURE_END, STREAM_END: taken from the table. */
+		struct spill_capture *capture;
+		/* ROOM: free memory before the vendor was asked. */
+		struct spill_code_load load;
 		/* Ends of contexts: begun before the vendor's call. No backend: nothing ends. */
 		struct spill_context_end end;
 	};

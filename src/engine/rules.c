@@ -50,14 +50,15 @@ void spill_growth_state_fork_done(bool child)
 	pthread_mutex_unlock(&growth_lock);
 }
 
-/* -- call sites --------------------------------------------------------------------------------- */
+/* -- call sites -------------------------------------------------------------------------------- */
 
 #define SITES 1024
 
 /* The rules that each call site can have. A row that is being written counts as unknown. */
 static struct site {
 	spill_seqlock version;
-	_Atomic unsigned unloads; /* spill_unloads() then: another library may have this address now */
+	/* spill_unloads() then: another library may have this address now */
+	_Atomic unsigned unloads;
 	_Atomic(const void *) address;
 	_Atomic(const char *) api; /* static storage, compared by address */
 	_Atomic uint64_t mask;
@@ -113,7 +114,8 @@ static uint64_t mask_of(const struct spill_rules *rules, const struct spill_requ
 	const void *address = spill_engine_site(request);
 	const char *api = spill_engine_api(request);
 	struct site *site = site_of(address, api);
-	unsigned unloads = spill_unloads(); /* before the search: the library may be unloaded after it */
+	/* before the search: the library may be unloaded after it */
+	unsigned unloads = spill_unloads();
 	if (look_up_site(site, address, api, unloads, &mask))
 		return mask;
 	mask = find_mask(rules, address, api);
@@ -136,7 +138,7 @@ void spill_rules_reset(void)
 	memset(sites, 0, sizeof(sites));
 }
 
-/* -- caps ---------------------------------------------------------------------------------------- */
+/* -- caps -------------------------------------------------------------------------------------- */
 
 static bool has_cap(const struct spill_request *request)
 {

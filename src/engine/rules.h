@@ -1,9 +1,9 @@
 /*
- * Rules in the library: the rule that counts for a request, and the device bytes that each rule with a
- * cap holds. Without rules nothing here is called.
+ * Rules in the library: the rule that counts for a request, and the device bytes that each rule
+ * with a cap holds. Without rules nothing here is called.
  *
- * The state of growing pools (policy/predict/growth.h) is here, too. Rules ask about growth before a
- * request is decided. Movable memory keeps the run of a growing pool that it belongs to.
+ * The state of growing pools (policy/predict/growth.h) is here, too. Rules ask about growth before
+ * a request is decided. Movable memory keeps the run of a growing pool that it belongs to.
  */
 #ifndef SPILL_RULES_H
 #define SPILL_RULES_H
@@ -15,9 +15,9 @@
 #include "rule.h"
 
 /*
- * Sets admission.applied to the rule that counts, or NULL. The part that depends on the call site is
- * found once for each site. Takes no lock, unless a rule asks about growth. pre: the policy has rules;
- * bytes and device are set
+ * Sets admission.applied to the rule that counts, or NULL. The part that depends on the call site
+ * is found once for each site. Takes no lock, unless a rule asks about growth. pre: the policy has
+ * rules; bytes and device are set
  */
 void spill_rules_find(struct spill_request *request);
 
@@ -43,9 +43,9 @@ static inline void spill_rules_view(const struct spill_request *request, struct 
 }
 
 /*
- * The policy has decided for the driver by `view`. Charges ask->weight to the device and ask->bytes to
- * the rule's cap (admission.charged_rule), both or none. False: another thread has charged meanwhile.
- * `view` is up to date then, and the policy decides again.
+ * The policy has decided for the driver by `view`. Charges ask->weight to the device and ask->bytes
+ * to the rule's cap (admission.charged_rule), both or none. False: another thread has charged
+ * meanwhile. `view` is up to date then, and the policy decides again.
  */
 static inline bool spill_rules_charge(struct spill_request *request, const struct spill_ask *ask,
                                       struct spill_view *view)
@@ -60,8 +60,8 @@ static inline bool spill_rules_charge(struct spill_request *request, const struc
 }
 
 /*
- * For memory that may be on the device in part: charges up to `bytes` within the cap, and returns the
- * charge. spill_rules_return gives back the unused part. SPILL_UNLIMITED: there is no cap.
+ * For memory that may be on the device in part: charges up to `bytes` within the cap, and returns
+ * the charge. spill_rules_return gives back the unused part. SPILL_UNLIMITED: there is no cap.
  */
 uint64_t spill_rules_reserve(struct spill_request *request, uint64_t bytes);
 
@@ -75,7 +75,9 @@ static inline void spill_rules_take_over(struct spill_request *request, struct s
 /* Would the request, if served, continue a run of ever larger requests? Changes nothing. */
 bool spill_growth_state_asked(const struct spill_request *request);
 
-/* The request is served. Returns its run and growth, and keeps them: a second call changes nothing. */
+/*
+ * The request is served. Returns its run and growth, and keeps them: a second call changes nothing.
+ */
 struct spill_growth_answer spill_growth_state_served(struct spill_request *request);
 
 void spill_growth_state_fork_prepare(void);
