@@ -165,7 +165,8 @@ static void use_numa_node(int node)
 	spill_note("host-numa", text);
 }
 
-_Static_assert(sizeof(struct spill_log_device[SPILL_DEVICES]) <= SPILL_SCRATCH, "the devices fit into a scratch buffer");
+_Static_assert(sizeof(struct spill_log_device[SPILL_DEVICES]) <= SPILL_SCRATCH,
+               "the devices fit into a scratch buffer");
 
 /* Opens the log with its start line. pre: the vendor's driver is initialised */
 static void open_log(const struct spill_backend *backend)

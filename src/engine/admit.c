@@ -180,7 +180,7 @@ static bool handle_full(struct spill_request *request)
 
 /* -- device.reserve ---------------------------------------------------------------------------- */
 
-/* Does nothing keep the reserve from this request? Reads the clock. */
+/* Does nothing keep the reserve from this request, as in a capture? Reads the clock. */
 static bool is_reserve_open(struct spill_request *request)
 {
 	struct spill_admission *admission = &request->admission;
@@ -189,7 +189,6 @@ static bool is_reserve_open(struct spill_request *request)
 	admission->asked_ns = spill_clock_ns();
 	return (!spill_reserve_is_kept(request->device) &&
 	        !spill_reserve_is_at_risk(admission->backend, request->device, admission->asked_ns)) ||
-	       /* nothing is refused for the reserve in a capture */
 	       spill_engine_in_capture(request);
 }
 
@@ -203,9 +202,7 @@ static bool leaves_reserve(struct spill_request *request)
 	admission->reserved_before = 0;
 	if (is_reserve_open(request))
 		return true;
-	/*
-	 * A pool grows in steps and may keep half of one. The pool is asked only if room is short.
-	 */
+	/* A pool grows in steps and may keep half of one. It is asked only if room is short. */
 	uint64_t most = admission->kind->growth ? 2 * bytes : bytes;
 	bool at_once = spill_reserve_allows_at_once(request->device, most, admission->asked_ns);
 	if (at_once)

@@ -42,9 +42,7 @@ struct spill_alloc_kind_ops {
 	 */
 	enum spill_substitute (*substitute)(struct spill_request *request,
 	                                    const struct spill_backend *backend, const char **error);
-	/*
-	 * Bytes that the driver must take from the device now; asks the driver. NULL: the weight.
-	 */
+	/* Bytes that the driver must take from the device now; asks it. NULL: the weight. */
 	uint64_t (*growth)(struct spill_request *request, const struct spill_backend *backend);
 	/*
 	 * The driver served the request. False: it took so much more than expected that a limit or

@@ -84,9 +84,7 @@ bool spill_engine_pass(struct spill_request *request)
 	return request->step++ == 0;
 }
 
-/*
- * A driver row has seen this request for memory, so the runtime's calls above it were not missed.
- */
+/* A driver row has seen the request for memory, so no runtime call above it was missed. */
 static void mark_frames_taken(void)
 {
 	for (struct spill_request *frame = spill_thread.frame; frame; frame = frame->frame.outer)

@@ -94,9 +94,7 @@ static bool is_over_limit(struct spill_request *request, const struct spill_back
 	       spill_account_device_held(request->device) > spill_device_limit(backend, request->device);
 }
 
-/*
- * Memory freed on the stream returns to the device after the stream has passed the free. Bounded.
- */
+/* Memory freed on a stream returns to the device after the stream has passed the free. Bounded. */
 static void wait_for_stream(struct spill_request *request, const struct spill_backend *backend)
 {
 	void *event = NULL;

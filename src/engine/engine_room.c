@@ -160,9 +160,7 @@ static bool step_room_call(struct spill_request *request)
 	return true;
 }
 
-/*
- * Room is made beside the vendor's call and may take long, but that call is no cancellation point.
- */
+/* To make room may take long, but the vendor's call is no cancellation point. */
 bool spill_engine_room(struct spill_request *request)
 {
 	int cancel;

@@ -30,7 +30,7 @@ static bool place_within_cap(struct spill_request *request, enum spill_step step
 {
 	const struct spill_alloc_kind_ops *kind = request->admission.kind;
 	struct spill_place_request capped = *place_request;
-	/* No more than the request can take, so that other requests of the rule may fit meanwhile. */
+	/* No more than the request can take: others of the rule may fit meanwhile. */
 	uint64_t most = spill_min(capped.bytes, capped.device_room);
 	uint64_t left = spill_rules_reserve(request, step == SPILL_STEP_HOST ? 0 : most);
 	if (left < most)
@@ -98,7 +98,7 @@ static enum spill_outcome take_trim_step(struct spill_request *request, const ch
 static enum spill_outcome surface_first(struct spill_request *request, const char **error)
 {
 	spill_retry_state_surfaced(request);
-	/* The caches that the program frees now may be the only memory that can fill the reserve. */
+	/* Only the caches that the program frees now may be able to fill the reserve. */
 	if (spill_reserve_begin(request->device))
 		spill_gate_want_maintenance();
 	spill_admit_refused_by(request, SPILL_REFUSED_BY_HONEST_FIRST);

@@ -47,9 +47,7 @@ static void write_loud_line(const struct spill_request *request, const struct sp
 	spill_loud_line_end(&text, line);
 }
 
-/*
- * Values of enum spill_place beside a place: mode=spill would refuse; the device, as without spill.
- */
+/* In an enum spill_place: mode=spill would refuse; it would not spill. */
 #define WOULD_REFUSE SPILL_PLACES
 #define WOULD_NOT_SPILL SPILL_PLACE_DEVICE
 
@@ -107,9 +105,7 @@ static void publish_alloc(const struct spill_request *request, const struct spil
 	spill_live_page_decided(allocation->device, away ? away : allocation->bytes, &text);
 }
 
-/*
- * No line with log.level = spills: the vendor's own memory, and chunks that are all on the device.
- */
+/* Needs no line with log.level = spills: memory of the vendor, or chunks on the device. */
 static bool is_routine(const struct spill_allocation *allocation)
 {
 	return !allocation->placement ||

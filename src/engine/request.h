@@ -2,15 +2,15 @@
  * engine: carries out one hooked call.
  *
  * A request is one call of a hooked vendor function on its way through the engine. The stub
- * (shim/stubs.c) fills it in. Then the stub runs this loop, and stores the vendor's result each time:
+ * (shim/stubs.c) fills it in. Then the stub runs this loop, and stores each result of the vendor:
  *
  * 	while (spill_request_next(&request))
  * 		request.result = real(arguments);
  * 	return request.result;
  *
- * So the engine can ask the driver, look at the answer, make room and ask again, without knowing the
- * signature of any function. The engine never calls the program's function itself. Begin with this
- * header, then engine.c (one row for each operation), admit.h and fallback_chain.h.
+ * So the engine can ask the driver, look at the answer, make room and ask again, without knowing
+ * the signature of any function. The engine never calls the program's function itself. Begin with
+ * this header, then engine.c (one row for each operation), admit.h and fallback_chain.h.
  */
 #ifndef SPILL_REQUEST_H
 #define SPILL_REQUEST_H

@@ -26,9 +26,7 @@ static struct keeper {
 	_Atomic uint64_t budget, budget_ns;
 	_Atomic uint64_t pending; /* bytes of questions that the driver has not answered yet */
 	_Atomic uint64_t given;   /* bytes given out ever */
-	/*
-	 * Refilling: `given` at the last look; when to look next; no look before, after a vain one.
-	 */
+	/* `given` at the last look; time of the next look; no look before, after a vain one. */
 	_Atomic uint64_t given_at_look, next_look_ns, no_look_before_ns;
 	_Atomic uint64_t next_load_ns; /* the earliest time to measure a load */
 	_Atomic bool at_risk;          /* spill_reserve_is_at_risk, until at_risk_ns */

@@ -36,9 +36,7 @@
  * requests.
  */
 #define SPILL_RESERVE_PART 8
-/*
- * The driver's block for smaller requests, which share it. Each such request may begin a new block.
- */
+/* The driver's block for smaller requests. They share it; each one may begin a new block. */
 #define SPILL_RESERVE_BLOCK ((uint64_t)2 << 20)
 
 /*

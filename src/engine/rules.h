@@ -75,9 +75,7 @@ static inline void spill_rules_take_over(struct spill_request *request, struct s
 /* Would the request, if served, continue a run of ever larger requests? Changes nothing. */
 bool spill_growth_state_asked(const struct spill_request *request);
 
-/*
- * The request is served. Returns its run and growth, and keeps them: a second call changes nothing.
- */
+/* The request is served: its run and growth. Keeps them, so a second call changes nothing. */
 struct spill_growth_answer spill_growth_state_served(struct spill_request *request);
 
 void spill_growth_state_fork_prepare(void);

@@ -22,9 +22,7 @@ struct spill_vendor_pool {
 	/* no real pool: the bytes that the vendor's graphs hold on the device */
 	bool graphs;
 	uint64_t live; /* bytes in use, with those that the vendor is being asked for */
-	/*
-	 * To the account of the device or the host. After the first charge never less than `live`.
-	 */
+	/* To the account of device or host. After the first charge never less than `live`. */
 	uint64_t charged;
 	unsigned users; /* threads that are asking the vendor about the handle */
 	struct spill_vendor_pool *next;
