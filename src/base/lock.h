@@ -13,7 +13,7 @@ enum spill_lock_rank {
 	SPILL_RANK_MEMPOOL,     /* vendor_pool.c: the vendor's pools. */
 	SPILL_RANK_POOL,        /* shared_chunks.c: free blocks of shared chunks. */
 	SPILL_RANK_CHUNKED,     /* chunked.c: allocations that can be moved. */
-	SPILL_RANK_GROWING,     /* growth_state.c: pools that grow. */
+	SPILL_RANK_GROWING,     /* rules.c: pools that grow. */
 	SPILL_RANK_HOST_CHUNKS, /* host_chunks.c: host memory for moved chunks. */
 	SPILL_RANK_USES,        /* access_model.c: the order of use and its costs. */
 	SPILL_RANK_GRAPHS,      /* graph_access.c: memory that executable graphs use. */

@@ -37,7 +37,7 @@ struct spill_chunked {
 	bool grows;               /* once enlisted, older ones of its run become dead cache. */
 	uint64_t seq;             /* the ledger's number, which is its age. */
 	const char *api, *caller; /* as in the ledger. */
-	uint64_t run;             /* growing requests of one call site (growth_state.h); 0: none. */
+	uint64_t run;             /* growing requests of one call site (rules.h); 0: none. */
 	enum spill_priority priority;
 	uint64_t stays_from; /* by a rule's cap: chunks from this offset on stay on the host. */
 	uint64_t moved_at;   /* the number of its last move; 0: never moved. */

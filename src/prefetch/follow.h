@@ -70,7 +70,7 @@ void spill_follow_use(const struct spill_follower *other);
 void spill_follow_moved(void);
 
 /*
- * Called by maintenance.h. Releases the memory kept for exchanges, if there was none for a while.
+ * Maintenance (engine.h): releases the memory kept for exchanges, if there was none for a while.
  * False: no memory is kept.
  */
 bool spill_follow_maintain(void);

@@ -29,7 +29,7 @@ void spill_promote_wanted(void);
 void spill_promote_later(void);
 
 /*
- * Called by maintenance.h. Costs one load if no chunk is on the host. False: no chunk can come
+ * Maintenance (engine.h): costs one load if no chunk is on the host. False: no chunk can come
  * back. pre: as spill_demote
  */
 bool spill_promote_maintain(void);
