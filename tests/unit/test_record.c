@@ -15,6 +15,7 @@
 
 #include "json.h"
 #include "record.h"
+#include "record_shape.h"
 
 static char buffer[8192];
 
@@ -23,6 +24,80 @@ static void expect(size_t length, const char *line)
 	assert_true(length < sizeof(buffer));
 	buffer[length] = '\0';
 	assert_string_equal(buffer, line);
+}
+
+/* The words that record.def allows for each member. */
+static const struct {
+	const char *key, *words;
+} allowed[] = {
+// clang-format off
+#define OBJECT(id)
+#define HEAD(key, how, text)
+#define NEEDED(key, how, field, words, text) {key, words},
+#define OPTIONAL(key, how, field, words, text) {key, words},
+#define INNER(key, must, field, inner, text)
+#define FIGURES(key, field, number, inner, text)
+#define SEVERAL(key, how, field, counted, room, inner, text)
+#define END(id)
+#define KINDS_BEGIN
+#define KIND(kind, id)
+#define KINDS_END
+#include "record.def"
+    // clang-format on
+};
+
+static bool is_allowed(const char *key, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++) {
+		const char *at = strcmp(allowed[i].key, key) ? NULL : strstr(allowed[i].words, word);
+
+		if (at && (at == allowed[i].words || at[-1] == ' ') && strchr(",", at[length]))
+			return true;
+	}
+	return false;
+}
+
+/* Words of the list that are no name of an enumerator. */
+static unsigned unknown_words(const char *key, unsigned count, const char *(*name)(unsigned))
+{
+	unsigned unknown = 0;
+
+	for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++) {
+		char words[256], *rest = words;
+
+		snprintf(words, sizeof(words), "%s", strcmp(allowed[i].key, key) ? "" : allowed[i].words);
+		for (char *word = strsep(&rest, ", "); word; word = strsep(&rest, ", ")) {
+			bool known = !*word;
+
+			for (unsigned each = 0; each < count; each++)
+				known |= !strcmp(word, name(each));
+			unknown += !known;
+		}
+	}
+	return unknown;
+}
+
+static const char *reason_name(unsigned reason)
+{
+	return spill_reason_name((enum spill_reason)reason);
+}
+
+static const char *move_name(unsigned move)
+{
+	return spill_move_name((enum spill_move_kind)move);
+}
+
+static void reasons_and_moves_are_those_of_the_format(void **state)
+{
+	(void)state;
+	for (unsigned reason = 0; reason < SPILL_REASONS_COUNT; reason++)
+		assert_true(is_allowed("reason", reason_name(reason)));
+	for (unsigned move = 0; move < SPILL_MOVES_COUNT; move++)
+		assert_true(is_allowed("what", move_name(move)));
+	assert_int_equal(unknown_words("reason", SPILL_REASONS_COUNT, reason_name), 0);
+	assert_int_equal(unknown_words("what", SPILL_MOVES_COUNT, move_name), 0);
 }
 
 static const struct spill_record_alloc split = {
@@ -375,6 +450,7 @@ int main(void)
 	    cmocka_unit_test(a_line_is_never_cut),
 	    cmocka_unit_test(counts_beyond_the_arrays_are_harmless),
 	    cmocka_unit_test(kinds_have_names),
+	    cmocka_unit_test(reasons_and_moves_are_those_of_the_format),
 	    cmocka_unit_test(strings_are_escaped),
 	    cmocka_unit_test(what_is_not_utf8_is_replaced),
 	    cmocka_unit_test(a_comma_locale_changes_nothing),
