@@ -62,10 +62,7 @@ static int run_errand(void *data)
 	return 0;
 }
 
-/*
- * All signals are blocked, so that no handler of the program runs in the child. Its end sends no
- * signal.
- */
+/* Blocks all signals, so no handler of the program runs in the child. Its end sends none. */
 bool spill_fd_elsewhere(void (*run)(void *data), void *data)
 {
 	char *stack = spill_scratch_take();
@@ -82,6 +79,17 @@ bool spill_fd_elsewhere(void (*run)(void *data), void *data)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	spill_scratch_give_back(stack);
 	return child > 0;
+}
+
+const char *spill_fd_refusal(const struct stat *file)
+{
+	if (!S_ISREG(file->st_mode))
+		return "the file is not a regular file";
+	if (file->st_uid != geteuid())
+		return "the file belongs to another user";
+	if (file->st_nlink > 1)
+		return "the file has a second name";
+	return NULL;
 }
 
 int spill_fd_out_of_the_way(int fd)

@@ -1,13 +1,11 @@
-/*
- * Descriptors of our own among the program's: how we open, read and write files without harm to the
- * program.
- */
+/* Descriptors of our own among the program's, used without harm to the program. */
 #ifndef SPILL_FD_H
 #define SPILL_FD_H
 
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 /* Limit of attempts for a call that signals keep interrupting. The call then fails with EINTR. */
@@ -31,6 +29,12 @@ bool spill_fd_momentary(int error);
 bool spill_fd_elsewhere(void (*run)(void *data), void *data);
 
 /*
+ * NULL if the file can be one of ours: a regular file of the effective user with one name at most.
+ * Otherwise the reason, as a static text.
+ */
+const char *spill_fd_refusal(const struct stat *file);
+
+/*
  * Moves `fd` to a high number. Low numbers have a meaning for programs: 0 to 2 are standard, select
  * takes 1,024, shells use 3 to 9. Returns the new descriptor, or `fd` itself if no other number is
  * free. If that is 0, 1 or 2, closes it and returns -1 with errno.
@@ -47,10 +51,7 @@ struct spill_signal_guard {
 	int cancel, error;
 };
 
-/*
- * Five system calls at most for the pair. Sections nest. As async-signal-safe as glibc's functions
- * are.
- */
+/* At most five system calls for the pair. Sections nest. As async-signal-safe as glibc. */
 void spill_signal_guard_enter(struct spill_signal_guard *guard);
 void spill_signal_guard_leave(struct spill_signal_guard *guard);
 

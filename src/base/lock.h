@@ -1,7 +1,7 @@
 /*
- * The lock order. A thread takes a lock only of a higher rank than those it holds. It holds none but
- * the mover's across a vendor call. Fork takes the locks in this order and releases them in reverse
- * (runtime.c).
+ * The lock order. A thread takes a lock only of a higher rank than those it holds. It holds none
+ * but the mover's across a vendor call. Fork takes the locks in this order and releases them in
+ * reverse (runtime.c).
  */
 #ifndef SPILL_LOCK_H
 #define SPILL_LOCK_H

@@ -31,10 +31,7 @@ static _Atomic bool active;
 static _Atomic bool ending; /* no later call drains the queue: every line is written at once */
 static _Atomic uint64_t start_ns;
 
-/*
- * Set while this thread holds the lock, so that abort() or _exit() in its signal handler does not
- * wait for it.
- */
+/* Set while this thread holds the lock: its signal handler's abort() must not wait for it. */
 static __thread volatile bool inside __attribute__((tls_model("initial-exec")));
 static _Atomic unsigned interrupting; /* lines of such handlers, which are lost */
 static __thread int thread_id __attribute__((tls_model("initial-exec")));
@@ -44,7 +41,7 @@ struct log_hold {
 };
 
 /* False in a signal handler that interrupted this thread inside. */
-static bool enter(struct log_hold *hold)
+static bool lock_log(struct log_hold *hold)
 {
 	if (inside)
 		return false;
@@ -55,7 +52,7 @@ static bool enter(struct log_hold *hold)
 	return true;
 }
 
-static void leave(struct log_hold *hold)
+static void unlock_log(struct log_hold *hold)
 {
 	pthread_mutex_unlock(&lock);
 	inside = false;
@@ -117,7 +114,7 @@ static void tell_no_log(const char *path, const char *problem)
 }
 
 /* Creates the folders and opens the file. NULL, or a text that names the problem. */
-static const char *open_file(struct spill_log_path *found)
+static const char *open_log_file(struct spill_log_path *found)
 {
 	struct spill_signal_guard guard;
 	const char *problem = NULL;
@@ -152,7 +149,7 @@ static bool open_queue(const struct spill_policy *policy, const struct spill_log
 	memset(&queue, 0, sizeof(queue));
 	memcpy(queue.name.name, found.path, sizeof(queue.name.name));
 	if (!problem)
-		problem = open_file(&found);
+		problem = open_log_file(&found);
 	if (problem) {
 		tell_no_log(found.path, problem);
 		return false;
@@ -183,16 +180,14 @@ void spill_log_open(const struct spill_policy *policy, const struct spill_log_st
 {
 	struct log_hold hold;
 
-	if (!enter(&hold))
+	if (!lock_log(&hold))
 		return;
 	if (!spill_log_active())
 		begin_log(policy, start);
-	leave(&hold);
+	unlock_log(&hold);
 }
 
-/*
- * False in a process made by a bare clone(): the lines in the queue are its parent's. pre: locked
- */
+/* False in a process made by a bare clone(): the queue is its parent's. pre: locked */
 static bool still_ours(void)
 {
 	if (getpid() == owner)
@@ -217,12 +212,12 @@ static void drain_queue(uint64_t now)
 		tell_no_log(queue.name.path, "the program closed the file, and it cannot be opened again");
 }
 
-/* Enters to write a line. False if there is no log, or if the line is lost in a signal handler. */
-static bool enter_log(struct log_hold *hold)
+/* Locks the log for a line. False without a log, or in a signal handler that interrupted us. */
+static bool lock_for_line(struct log_hold *hold)
 {
 	if (!spill_log_active())
 		return false;
-	if (enter(hold))
+	if (lock_log(hold))
 		return true;
 	atomic_fetch_add(&interrupting, 1);
 	return false;
@@ -272,12 +267,12 @@ void spill_log_write(const char *line, size_t length, enum spill_log_when when)
 {
 	struct log_hold hold;
 
-	if (!enter_log(&hold))
+	if (!lock_for_line(&hold))
 		return;
 	if (limit.pending)
 		tell_dropped();
 	put_line(line, length, when);
-	leave(&hold);
+	unlock_log(&hold);
 }
 
 bool spill_log_offer(const char *line, size_t length, enum spill_log_when when)
@@ -285,14 +280,14 @@ bool spill_log_offer(const char *line, size_t length, enum spill_log_when when)
 	struct log_hold hold;
 	bool fits;
 
-	if (!enter_log(&hold))
+	if (!lock_for_line(&hold))
 		return true;
 	fits = !limit.full && length <= limit.room;
 	if (fits)
 		put_line(line, length, when);
 	else if (spill_log_max_fill(&limit))
 		tell_full();
-	leave(&hold);
+	unlock_log(&hold);
 	return fits;
 }
 
@@ -300,10 +295,10 @@ void spill_log_drop(enum spill_drop kind, const struct spill_bytes *bytes, const
 {
 	struct log_hold hold;
 
-	if (!spill_log_active() || !enter(&hold))
+	if (!spill_log_active() || !lock_log(&hold))
 		return;
 	spill_log_max_count(&limit, kind, bytes, peak);
-	leave(&hold);
+	unlock_log(&hold);
 }
 
 /* Takes the lock, but waits a limited time: its owner may never run again. */

@@ -56,7 +56,7 @@ static bool still_stderr(void)
 	       (now.st_mode & S_IFMT) == at_load.type;
 }
 
-static bool has_room(void)
+static bool stderr_has_room(void)
 {
 	struct pollfd descriptor = {.fd = STDERR_FILENO, .events = POLLOUT};
 
@@ -69,7 +69,7 @@ static bool has_room(void)
  * open file. So a pipe or terminal is opened a second time. If that fails, the room that poll saw
  * must suffice.
  */
-static void write_once(const char *line, size_t length)
+static void write_stderr_once(const char *line, size_t length)
 {
 	ssize_t done;
 	int own = -1;
@@ -103,8 +103,8 @@ void spill_stderr_lines(const char *lines, size_t length)
 	struct spill_signal_guard guard;
 
 	spill_signal_guard_enter(&guard);
-	if (still_stderr() && has_room())
-		write_once(lines, length);
+	if (still_stderr() && stderr_has_room())
+		write_stderr_once(lines, length);
 	spill_signal_guard_leave(&guard);
 }
 

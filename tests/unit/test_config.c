@@ -263,8 +263,8 @@ static void test_rules(void **state)
 	assert_string_equal(config.options[config.option_count - 1].name, "rule other");
 	assert_non_null(
 	    strstr(config.hidden,
-	           "/xdg/spill/prog.conf:4: the rule is hidden by that of the same name, named.conf:1\n"
-	           "etc.conf:3: the rule is hidden by that of the same name, named.conf:7"));
+	           "/xdg/spill/prog.conf:4: the rule is hidden by the rule of the same name, named.conf:1\n"
+	           "etc.conf:3: the rule is hidden by the rule of the same name, named.conf:7"));
 	/* A rule is a file's, also in a privileged program. */
 	secure = 1;
 	load();
@@ -340,7 +340,7 @@ static void test_many_rules(void **state)
 	assert_string_equal(source("rule b23"), "etc.conf:47");
 	write_rules("etc.conf", "b", 25);
 	load();
-	assert_problem("etc.conf:49:2: too many rules, with those of the files before: at most 64");
+	assert_problem("etc.conf:49:2: too many rules in all files: at most 64");
 	assert_null(config.policy.rules);
 	assert_int_equal(config.files[config.file_count - 1].state, SPILL_CONFIG_REFUSED);
 	/* One of a name that is there already is none more. */

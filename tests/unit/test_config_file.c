@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "config_file.h"
+#include "config.h"
 #include "fake_libc.h"
 #include "fd.h"
 #include "host_memory.h"

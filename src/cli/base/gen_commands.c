@@ -44,7 +44,7 @@ static bool belongs_to(const struct cli_option *option, const struct cli_command
 	return option->command == cli_command_id(command);
 }
 
-/* -- spill(1), scdoc(5) -- */
+/* -- spill(1), scdoc(5) ----------------------------------------------------------------------- */
 
 #define SCDOC "\\*_+"
 
@@ -100,7 +100,7 @@ static void print_man(void)
 		print_man_command(&cli_commands[i]);
 }
 
-/* -- bash: a function that sets variables by the command's name -- */
+/* -- bash: a function that sets variables by the command's name ------------------------------- */
 
 static void print_bash(void)
 {
@@ -130,7 +130,7 @@ static void print_bash(void)
 	puts("\tesac\n}");
 }
 
-/* -- zsh: the arguments of _arguments, for each command -- */
+/* -- zsh: the arguments of _arguments, for each command --------------------------------------- */
 
 #define ZSH "\\[]:"
 
@@ -195,7 +195,7 @@ static void print_zsh(void)
 	puts("\tesac\n}");
 }
 
-/* -- fish: one `complete` for each command, option and operand -- */
+/* -- fish: one `complete` for each command, option and operand -------------------------------- */
 
 /* Quotes for fish, which knows only these two escapes. */
 static void put_fish_quoted(const char *text)

@@ -65,9 +65,8 @@ void cli_put_json_line(FILE *out, const char *line, size_t length)
 	}
 }
 
-/* -- cli_printf -------------------------------------------------------------------------------- */
+/* -- cli_printf ------------------------------------------------------------------------------- */
 
-/* One conversion of a format, without its letter. */
 struct conversion {
 	char flags[8];
 	int width, precision; /* precision -1: none */
@@ -240,7 +239,7 @@ void cli_printf(const char *format, ...)
 	va_end(arguments);
 }
 
-/* -- figures ----------------------------------------------------------------------------------- */
+/* -- figures ---------------------------------------------------------------------------------- */
 
 void cli_put_size(FILE *out, uint64_t bytes)
 {
@@ -258,6 +257,11 @@ void cli_put_size_column(FILE *out, uint64_t bytes)
 
 	spill_text_size(&text, bytes);
 	fprintf(out, "%12s", bytes ? size : "-");
+}
+
+void cli_put_seconds(FILE *out, uint64_t us)
+{
+	fprintf(out, "%ju.%06ju", (uintmax_t)(us / 1000000), (uintmax_t)(us % 1000000));
 }
 
 void cli_put_sums(FILE *out, const struct spill_bytes *sums)

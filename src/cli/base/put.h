@@ -29,6 +29,9 @@ void cli_put_size(FILE *out, uint64_t bytes);
 /* A size in a table's column; "-" for 0. */
 void cli_put_size_column(FILE *out, uint64_t bytes);
 
+/* "12.345678" seconds */
+void cli_put_seconds(FILE *out, uint64_t us);
+
 /* "5.00 GiB device, 2.04 GiB host". Leaves out zeros; "nothing" if all are. */
 void cli_put_sums(FILE *out, const struct spill_bytes *sums);
 

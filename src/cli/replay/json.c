@@ -1,4 +1,4 @@
-/* spill replay --json: one object; docs/commands.md describes it. */
+/* spill replay --json: prints one object (docs/commands.md). */
 #include <stdlib.h>
 
 #include "json_out.h"

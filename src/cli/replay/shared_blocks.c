@@ -2,7 +2,7 @@
 
 #include "cli.h"
 
-/* So many are looked at: where blocks have odd rests, the search must not become the work. */
+/* Most blocks examined: with odd rests in blocks the search would dominate. */
 #define LOOKS 256
 
 size_t cli_shared_find(struct cli_shared *shared, uint64_t bytes)

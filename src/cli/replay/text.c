@@ -1,4 +1,6 @@
-/* spill replay for people: first whether it fits, then what would be elsewhere, and what would do. */
+/*
+ * Prints a replay for people: whether it fits, what would be elsewhere, and which limits would do.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,11 +11,6 @@
 #include "cli.h"
 
 #define ROWS 10
-
-static void put_label(const char *label)
-{
-	cli_printf("  %-15s", label);
-}
 
 static void put_answer(const struct cli_replay_run *run)
 {
@@ -31,7 +28,7 @@ static void put_answer(const struct cli_replay_run *run)
 
 static void put_run(const struct cli_summary *summary)
 {
-	put_label("run");
+	cli_report_label("run");
 	cli_report_who(summary);
 	fputs("; ", stdout);
 	cli_put(stdout, summary->path);
@@ -40,10 +37,10 @@ static void put_run(const struct cli_summary *summary)
 
 static void put_policy(const struct cli_replay_wish *wish, const struct cli_summary *summary)
 {
-	put_label("under");
+	cli_report_label("under");
 	if (cli_replay_as_recorded(wish)) {
 		fputs("its own policy, as recorded", stdout);
-		/* Then nothing spills, on whatever card. */
+		/* Another mode never spills, on any card. */
 		if (summary->mode && strcmp(summary->mode, "spill")) {
 			fputs(", spill.mode = ", stdout);
 			cli_put(stdout, summary->mode);
@@ -65,7 +62,7 @@ static void put_cards(const struct cli_replay_wish *wish, const struct cli_repla
 
 		if (!card || !card->total)
 			continue;
-		put_label("on");
+		cli_report_label("on");
 		printf("device %d of ", device);
 		cli_put_size(stdout, card->total);
 		printf(wish->vram ? " (--vram), of which " : ", of which ");
@@ -90,8 +87,10 @@ static void put_first(const struct cli_replay_run *run)
 
 	if (!run->refused)
 		return;
-	put_label("the first");
-	printf("at %" PRIu64 ".%06" PRIu64 " s: ", refused->time_us / 1000000, refused->time_us % 1000000);
+	cli_report_label("the first");
+	fputs("at ", stdout);
+	cli_put_seconds(stdout, refused->time_us);
+	fputs(" s: ", stdout);
 	cli_put_size(stdout, refused->bytes);
 	fputs(" asked by ", stdout);
 	cli_put(stdout, cli_text_of(refused->caller));
@@ -190,7 +189,7 @@ static void put_limits(const struct cli_replay_run *run)
 	}
 }
 
-/* What must be known to take it for what it is. */
+/* Limits of the prediction. */
 static void put_doubts(const struct cli_replay *replay, const struct cli_replay_run *run,
                        const struct cli_summary *summary)
 {
@@ -229,7 +228,9 @@ static void put_doubts(const struct cli_replay *replay, const struct cli_replay_
 		    summary->end.bad, summary->end.later, summary->end.late);
 }
 
-/* -- of several runs ---------------------------------------------------------------------------------------- */
+/*
+ * -- several runs --------------------------------------------------------------------------------
+ */
 
 static bool is_same_device(const struct cli_replay_shared *shared, const char *host, const char *uuid)
 {

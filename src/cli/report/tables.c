@@ -1,4 +1,4 @@
-/* Tables of spill report, for people: sizes as people read them. The bytes are in --json. */
+/* Prints the tables of spill report. Sizes are rounded; --json has the bytes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,6 @@
 
 #define ROWS 10
 
-/* In a column of its own. */
 static void put_device(int device)
 {
 	if (device < 0)
@@ -53,7 +52,8 @@ struct cli_fit_row cli_fit_row(const struct cli_device *device, uint64_t margin)
 
 static void put_fit(const struct cli_device *device, uint64_t margin)
 {
-	bool too_much = margin && margin >= device->bytes; /* a deficit of all that was wanted says nothing */
+	/* a deficit of the whole demand says nothing */
+	bool too_much = margin && margin >= device->bytes;
 	struct cli_fit_row row = cli_fit_row(device, too_much ? 0 : margin);
 
 	put_device(device->device);
@@ -92,7 +92,7 @@ void cli_report_fit(const struct cli_summary *summary, uint64_t margin)
 	}
 }
 
-/* nameless: what a row is called that has no name in the log */
+/* nameless: shown for a row without a name */
 static void put_view(const struct cli_table *table, const char *heading, const char *nameless)
 {
 	if (!table->count)
@@ -151,19 +151,19 @@ void cli_report_moved(const struct cli_summary *summary)
 	cli_printf("\n  %12s%12s%12s%12s  %s\n", "moves", "moved", "size", "host at end",
 	           "moved to the host most");
 	for (unsigned i = 0; i < moved->count; i++) {
-		const struct cli_moved *one = &moved->list[i];
+		const struct cli_moved *entry = &moved->list[i];
 
-		printf("  %12" PRIu64, one->moves);
-		cli_put_size_column(stdout, one->moved);
-		cli_put_size_column(stdout, one->bytes);
-		cli_put_size_column(stdout, one->host);
-		printf("  #%-8" PRIu64, one->seq);
-		cli_put(stdout, cli_text_of(one->caller));
+		printf("  %12" PRIu64, entry->moves);
+		cli_put_size_column(stdout, entry->moved);
+		cli_put_size_column(stdout, entry->bytes);
+		cli_put_size_column(stdout, entry->host);
+		printf("  #%-8" PRIu64, entry->seq);
+		cli_put(stdout, cli_text_of(entry->caller));
 		putchar('\n');
 	}
 }
 
-/* A word of the log and a blank, in a column of at least so many characters. */
+/* Prints a word in a column of at least `width` characters. */
 static void put_padded(const char *word, int width)
 {
 	int left = width - (int)strnlen(word, (size_t)width) - 1;

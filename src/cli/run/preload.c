@@ -62,11 +62,11 @@ static bool find_library(const char *folder, char path[PATH_SIZE], bool *install
 	return false;
 }
 
-static bool is_same_file(const char *left, const char *right)
+static bool name_same_file(const char *left, const char *right)
 {
 	struct stat a, b;
 
-	return !stat(left, &a) && !stat(right, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	return !stat(left, &a) && !stat(right, &b) && cli_is_same_file(&a, &b);
 }
 
 /*
@@ -86,7 +86,7 @@ static bool find_lib_token(const char *folder, const char *library, char token[P
 		return false;
 	snprintf(token, PATH_SIZE, "%s/$LIB/" NAME, strcmp(prefix, "/") ? prefix : "");
 	handle = dlopen(token, RTLD_LAZY | RTLD_LOCAL);
-	return handle && !dlinfo(handle, RTLD_DI_LINKMAP, &map) && is_same_file(map->l_name, library);
+	return handle && !dlinfo(handle, RTLD_DI_LINKMAP, &map) && name_same_file(map->l_name, library);
 }
 
 struct preloaded {
@@ -101,7 +101,7 @@ static int check_loaded_object(struct dl_phdr_info *info, size_t size, void *dat
 
 	if (strcmp(spill_file_name(info->dlpi_name), NAME) != 0)
 		return 0;
-	if (is_same_file(info->dlpi_name, found->library))
+	if (name_same_file(info->dlpi_name, found->library))
 		found->ours = true;
 	else
 		snprintf(found->other, sizeof(found->other), "%s", info->dlpi_name);
