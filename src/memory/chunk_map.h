@@ -25,7 +25,7 @@
 struct spill_chunk_map_entry {
 	uint32_t key;         /* the chunk's name everywhere: the number of its first unit. */
 	uint32_t count : 23;  /* units of its chunk. */
-	uint32_t there : 1;   /* a chunk is there. */
+	uint32_t present : 1; /* a chunk is there. */
 	uint32_t on_host : 1; /* the chunk's side. */
 	uint32_t more : 1;    /* the allocation continues after the chunk. */
 	uint32_t begun : 1;   /* a buffer begins in this unit; in a chunk's first: at its begin. */
@@ -52,7 +52,7 @@ static inline bool spill_chunk_map_of(uint64_t address, struct spill_chunk_map_e
 	found.word =
 	    atomic_load_explicit(&leaf[number & (SPILL_CHUNK_MAP_LEAF_ENTRIES - 1)], memory_order_relaxed);
 	*entry = found.entry;
-	return found.entry.there;
+	return found.entry.present;
 }
 
 /*
