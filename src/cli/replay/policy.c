@@ -16,9 +16,7 @@ const struct spill_policy *cli_replay_policy(const struct cli_replay_wish *wish,
 	return *problem ? NULL : &config.policy;
 }
 
-/*
- * The library's name in "libfoo.so+0x1a2b". For the program itself, its path from the start line.
- */
+/* The library in "libfoo.so+0x1a2b". For the program itself, the path from the start line. */
 static void caller_path(const struct cli_name *caller, const char *exe, char path[CLI_NAME_MOST + 1])
 {
 	const char *slash = exe ? strrchr(exe, '/') : NULL;

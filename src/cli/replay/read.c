@@ -106,9 +106,7 @@ static void add_record(void *data, const struct spill_record *record)
 		cli_summary_visitor.record(&replay->report.summaries, record);
 }
 
-/*
- * -- the end of a run ----------------------------------------------------------------------------
- */
+/* -- the end of a run ------------------------------------------------------------------------- */
 
 static void set_cards(struct cli_replay *replay, struct cli_replay_run *run, struct cli_summary *summary)
 {

@@ -1,6 +1,4 @@
-/*
- * Prints a replay for people: whether it fits, what would be elsewhere, and which limits would do.
- */
+/* Prints a replay: whether it fits, what would be elsewhere, and which limits would do. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -228,9 +226,7 @@ static void put_doubts(const struct cli_replay *replay, const struct cli_replay_
 		    summary->end.bad, summary->end.later, summary->end.late);
 }
 
-/*
- * -- several runs --------------------------------------------------------------------------------
- */
+/* -- several runs ----------------------------------------------------------------------------- */
 
 static bool is_same_device(const struct cli_replay_shared *shared, const char *host, const char *uuid)
 {
