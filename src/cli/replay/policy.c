@@ -6,12 +6,12 @@
 #include "cli.h"
 #include "text.h"
 
-const struct spill_policy *cli_replay_policy(const struct cli_replay_wish *wish, const char *program,
+const struct spill_policy *cli_replay_policy(const struct cli_replay_options *options, const char *program,
                                              const char **problem)
 {
 	static struct spill_config config; /* too large for the stack */
 
-	spill_config_load_only(&config, program, wish->policy, wish->profile);
+	spill_config_load_only(&config, program, options->policy, options->profile);
 	*problem = config.problem[0] ? config.problem : NULL;
 	return *problem ? NULL : &config.policy;
 }
