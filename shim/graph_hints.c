@@ -20,8 +20,8 @@
 #define SLOTS (2 * SPILL_GRAPH_RANGES)
 
 struct reading {
-	uint16_t slots[SLOTS];        /* hash table: index into `ranges` plus 1 */
-	struct spill_graph_uses uses; /* `uses.ranges` points to `ranges` */
+	uint16_t slots[SLOTS];          /* hash table: index into `ranges` plus 1 */
+	struct spill_graph_access uses; /* `uses.ranges` points to `ranges` */
 	struct spill_graph_range ranges[SPILL_GRAPH_RANGES];
 };
 
@@ -280,7 +280,7 @@ static uint64_t memory_bytes_of(CUgraph graph)
 
 /* -- changes ---------------------------------------------------------------------------------- */
 
-static void add_recorded(void *closure, const struct spill_graph_uses *known)
+static void add_recorded(void *closure, const struct spill_graph_access *known)
 {
 	struct reading *reading = closure;
 	reading->uses.once = known->once;
@@ -288,7 +288,7 @@ static void add_recorded(void *closure, const struct spill_graph_uses *known)
 		add_range(reading, known->ranges[i].va, known->ranges[i].bytes);
 }
 
-static void copy_site(void *closure, const struct spill_graph_uses *known)
+static void copy_site(void *closure, const struct spill_graph_access *known)
 {
 	*(uint64_t *)closure = known->site;
 }

@@ -193,7 +193,7 @@ static void scan_launch(struct scan *scan, const struct spill_hint *hint)
 }
 
 /* Looks up each address now, because memory moves between launches. */
-static void add_graph(void *closure, const struct spill_graph_uses *uses)
+static void add_graph(void *closure, const struct spill_graph_access *uses)
 {
 	struct scan *scan = closure;
 	scan->use.site = uses->site;

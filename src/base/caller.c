@@ -45,9 +45,7 @@ static struct site sites[SITES];
 static unsigned sites_unloads;
 static struct name *names[NAMES];
 
-/*
- * The slot of the address or a free one; NULL if the table is full, as generated code may fill it.
- */
+/* The address's slot or a free one; NULL if the table is full, as with generated code. */
 static struct site *site_slot(const void *address)
 {
 	size_t start = (uintptr_t)address * 0x9e3779b97f4a7c15ull >> 52;

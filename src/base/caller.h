@@ -1,6 +1,4 @@
-/*
- * Names of call sites, for the log: from a return address to "libfoo.so+0x1a2b".
- */
+/* Names of call sites for the log, by return address: "libfoo.so+0x1a2b". */
 #ifndef SPILL_CALLER_H
 #define SPILL_CALLER_H
 

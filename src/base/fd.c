@@ -62,10 +62,7 @@ static int run_errand(void *data)
 	return 0;
 }
 
-/*
- * All signals are blocked, so that no handler of the program runs in the child. Its end sends no
- * signal.
- */
+/* Blocks all signals, so no handler of the program runs in the child. Its end sends none. */
 bool spill_fd_elsewhere(void (*run)(void *data), void *data)
 {
 	char *stack = spill_scratch_take();

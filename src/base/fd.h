@@ -1,7 +1,4 @@
-/*
- * Descriptors of our own among the program's: how we open, read and write files without harm to the
- * program.
- */
+/* Descriptors of our own among the program's, used without harm to the program. */
 #ifndef SPILL_FD_H
 #define SPILL_FD_H
 
@@ -54,10 +51,7 @@ struct spill_signal_guard {
 	int cancel, error;
 };
 
-/*
- * Five system calls at most for the pair. Sections nest. As async-signal-safe as glibc's functions
- * are.
- */
+/* At most five system calls for the pair. Sections nest. As async-signal-safe as glibc. */
 void spill_signal_guard_enter(struct spill_signal_guard *guard);
 void spill_signal_guard_leave(struct spill_signal_guard *guard);
 

@@ -13,10 +13,7 @@
 #define FREE PTHREAD_RWLOCK_INITIALIZER
 static pthread_rwlock_t lock = FREE; /* SPILL_RANK_OBJECTS */
 
-/*
- * Set while this thread walks. A signal handler may interrupt the walk and begin another one, or
- * fork.
- */
+/* Set while this thread walks. A signal handler in between may walk again, or fork. */
 static __thread volatile bool looking __attribute__((tls_model("initial-exec")));
 static bool fork_took_lock;
 
@@ -78,10 +75,7 @@ bool spill_loaded_object_of(const void *address, struct spill_loaded_object *obj
 	return spill_loaded_objects_visit(match_address, &search) == 1;
 }
 
-/*
- * A walk is short. A longer one waits for the loader, maybe for the thread that forks: do not wait
- * for it.
- */
+/* Walks are short. A longer one may wait for the forking thread: do not wait for it. */
 #define FORK_WAIT_NS 100000000
 
 void spill_loaded_objects_fork_prepare(void)

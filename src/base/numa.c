@@ -33,9 +33,7 @@ static bool list_has_node(const char *text, uint64_t node)
 	return false;
 }
 
-/*
- * Documentation/ABI/stable/sysfs-devices-node. A kernel without NUMA lacks the file and has node 0.
- */
+/* Documentation/ABI/stable/sysfs-devices-node. Without NUMA the file is missing: only node 0. */
 static bool node_has_memory(const char *root, int node)
 {
 	char text[4096];

@@ -65,10 +65,7 @@ static const char *next_word(struct words *words)
 	return word;
 }
 
-/*
- * Reads one word of options ("-um"). True if the search is over: *found is the name then, or NULL
- * if there is no script.
- */
+/* Reads a word of options ("-um"). True at the end of the search: *found is the name or NULL. */
 static bool read_options(const struct interpreter *interpreter, const char *word, struct words *words,
                          const char **found)
 {

@@ -19,10 +19,7 @@ static inline bool spill_is_published(const _Atomic int *state)
 	return atomic_load_explicit(state, memory_order_acquire) == SPILL_PUBLISHED;
 }
 
-/*
- * True for the one thread that publishes; it then calls spill_publish_done. Other threads get false
- * after that.
- */
+/* True for the thread that publishes and calls spill_publish_done. Others wait for it. */
 static inline bool spill_publish_begin(_Atomic int *state)
 {
 	int fresh = SPILL_UNPUBLISHED;

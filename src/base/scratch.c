@@ -5,17 +5,12 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-/*
- * As many slots as threads may wait for the log at once. A page that is never touched costs
- * nothing.
- */
+/* A slot for each thread that may wait for the log. An untouched page costs nothing. */
 #define SLOTS 32
 #define ALL UINT32_MAX
 
 static _Alignas(4096) char slots[SLOTS][SPILL_SCRATCH];
-/*
- * A bit for each slot. In the child of a fork, slots of threads that it does not have stay taken.
- */
+/* A bit for each slot. After a fork, slots of threads that the child lacks stay taken. */
 static _Atomic uint32_t taken;
 
 void *spill_scratch_take(void)

@@ -13,10 +13,7 @@
 /* SPILL_SCRATCH bytes with undefined content; NULL if the process gets no more pages. */
 void *spill_scratch_take(void);
 
-/*
- * pre: from spill_scratch_take, or NULL. A longjmp over us loses its block: later takers are then
- * slower, not refused.
- */
+/* pre: from spill_scratch_take, or NULL. A longjmp over us loses the block: takers get slower. */
 void spill_scratch_give_back(void *room);
 
 #endif

@@ -49,10 +49,7 @@ static inline bool spill_seq_read_end(const spill_seqlock *lock, uint32_t versio
 	return version && !(version & 1) && version == atomic_load_explicit(lock, memory_order_relaxed);
 }
 
-/*
- * Copies plain data as `count` words of 8 bytes. pre: between the begin and the end of a write or a
- * read
- */
+/* Copies `count` words of 8 bytes. pre: between the begin and the end of a write or read */
 static inline void spill_seq_put(_Atomic uint64_t *to, const uint64_t *from, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

@@ -1,7 +1,4 @@
-/*
- * Small files of /proc and /sys, read as a whole by plain system calls. stdio would use the
- * program's heap and take locks.
- */
+/* Small files of /proc and /sys, read whole without stdio, its locks and its heap. */
 #ifndef SPILL_SMALL_FILE_H
 #define SPILL_SMALL_FILE_H
 

@@ -31,9 +31,7 @@ void spill_account_rule_return(unsigned rule, uint64_t bytes);
 uint64_t spill_account_host_held(void);
 bool spill_account_host_charge(uint64_t *held, uint64_t bytes);
 void spill_account_host_return(uint64_t bytes);
-/*
- * Adds without a condition, for memory that the program took: spilled data cannot use it any more.
- */
+/* Adds without a condition: the program took it, so spilled data cannot have it. */
 void spill_account_host_add(uint64_t bytes);
 /*
  * The part of the host memory that is physical memory of the driver (chunks, handles). The kernel

@@ -275,10 +275,7 @@ struct cgroup_version {
 static const struct cgroup_version v1 = {{{"memory.limit_in_bytes", "memory.usage_in_bytes"},
                                           {"memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes"}},
                                          "total_inactive_file"};
-/*
- * Above memory.high the kernel slows the group until it frees memory. Pinned memory cannot be freed
- * so.
- */
+/* Above memory.high the kernel slows a group until it frees memory, but pinned memory stays. */
 static const struct cgroup_version v2 = {
     {{"memory.max", "memory.current"}, {"memory.high", "memory.current"}}, "inactive_file"};
 

@@ -9,10 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * A group with a longer path is not found. One such buffer is on the stacks of the program's
- * threads.
- */
+/* Longer paths are not found. One such buffer is on the stacks of the program's threads. */
 #define SPILL_CGROUP_PATH 2048
 
 /* The folder of this process's group in one hierarchy. */
@@ -31,10 +28,7 @@ struct spill_cgroup_homes {
 	bool lost; /* the search failed for the moment */
 };
 
-/*
- * Updates *homes, in the file system below `root`. One small read and two checks if nothing has
- * changed.
- */
+/* Updates *homes, in the file system `root`. One read and two checks if nothing changed. */
 void spill_cgroup_find(const char *root, struct spill_cgroup_homes *homes);
 
 /*

@@ -34,9 +34,7 @@ bool spill_device_charge_all(int device, uint64_t limit, uint64_t bytes)
 	return true;
 }
 
-/*
- * A share in % is of the memory at start, with the part that the user's other processes held then.
- */
+/* A share in % is of the memory at start, and what the user's other processes held then. */
 static uint64_t host_limit(const struct spill_policy *policy, uint64_t start)
 {
 	uint64_t others = spill_host_share_at_start();
@@ -84,10 +82,7 @@ const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes)
 	uint64_t start = spill_host_memory_at_start(), available = spill_host_memory_available();
 	struct spill_host_view view = {.limit = host_limit(policy, start)};
 	const char *refused = NULL;
-	/*
-	 * Pressure counts only if memory is short, because it may have another reason. Two more
-	 * reads of files.
-	 */
+	/* Pressure may have other reasons, so it counts only if memory is short. */
 	if (available / 2 < spill_amount_resolve(policy->host_reserve, 0, 0) && spill_host_memory_pressed()) {
 		last_refusal = (struct spill_refusal){0};
 		return "host.pressure";

@@ -16,10 +16,7 @@ struct spill_refusal; /* record.h */
 /* Bytes of `device` that this process may take by device.limit; SPILL_UNLIMITED without a limit. */
 uint64_t spill_device_limit(const struct spill_backend *backend, int device);
 
-/*
- * Charges `bytes` of device memory if the limit allows all of them. Does not ask the driver for
- * free memory.
- */
+/* Charges all `bytes` of device memory, or none. Does not ask the driver for free memory. */
 bool spill_device_charge_all(int device, uint64_t limit, uint64_t bytes);
 
 /*

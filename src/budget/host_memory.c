@@ -11,10 +11,7 @@
 #include "scratch.h"
 #include "small_file.h"
 
-/*
- * No lock, because opening a file may block. While one thread uses `known_homes`, others search
- * again.
- */
+/* No lock, because opening may block. While `known_homes` is in use, others search again. */
 static _Atomic bool busy;
 static struct spill_cgroup_homes known_homes; /* used by the thread that set `busy` */
 

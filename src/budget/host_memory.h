@@ -12,10 +12,7 @@
 
 #include "cgroup.h"
 
-/*
- * Bytes available now; SPILL_UNLIMITED if the kernel does not tell. Reads a few files of /proc and
- * /sys.
- */
+/* Bytes available now; SPILL_UNLIMITED if the kernel does not tell. Reads a few files. */
 uint64_t spill_host_memory_available(void);
 
 /* The same at the first call in this process. A host.limit in % is of this. */

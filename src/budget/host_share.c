@@ -38,10 +38,7 @@ static off_t own_slot; /* its first offset */
 static off_t locked_units;
 static bool gate_taken, stuck;
 
-/*
- * Locks or unlocks a range, without waiting. Two open file descriptions of one process exclude each
- * other too.
- */
+/* Sets a lock without waiting. Two open file descriptions exclude each other in a process too. */
 static bool set_lock(short type, off_t start, off_t length)
 {
 	struct flock range = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
@@ -129,10 +126,7 @@ static bool is_joined(void)
 	       now.st_nlink == 1;
 }
 
-/*
- * Called after each change of the account. A late return is safe: others see too much rather than
- * too little.
- */
+/* Called after each change of the account. If it is late, others see too much, which is safe. */
 static void host_changed(void)
 {
 	pthread_mutex_lock(&lock);
@@ -165,10 +159,7 @@ static void leave_share(void)
 	locked_units = 0;
 }
 
-/*
- * Joins the others. Opening a file may block, so the lock is released for it. pre: locked, also
- * afterwards
- */
+/* Joins the others. Releases the lock meanwhile, as opening may block. pre: locked */
 static void join_share(void)
 {
 	struct stat found = {0};

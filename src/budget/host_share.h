@@ -20,10 +20,7 @@
  */
 void spill_host_share_use(const char *path);
 
-/*
- * Bytes that the others held when this process began. The memory available at start does not
- * contain them.
- */
+/* Bytes that the others held when this process began: not in the memory available then. */
 uint64_t spill_host_share_at_start(void);
 
 /*

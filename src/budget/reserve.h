@@ -12,10 +12,7 @@
 /* Bytes to keep free on the device: device.reserve, or more if the load of a module needed more. */
 uint64_t spill_reserve_size(int device);
 
-/*
- * The load of a module needed `bytes`. False if the reserve is as large already. A reserve of 0
- * stays 0.
- */
+/* The load of a module needed `bytes`. False if the reserve is that large. 0 stays 0. */
 bool spill_reserve_grow(int device, uint64_t bytes);
 
 /*

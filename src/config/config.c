@@ -19,9 +19,7 @@ _Static_assert(sizeof(((struct spill_log_option *)0)->value) >= SPILL_RULE_TEXT,
 
 static char names[SPILL_OPTION_SLOTS + SPILL_RULES][NAME_SIZE]; /* the start line points here */
 
-/*
- * Adds a file to the list of those that were tried. SPILL_CONFIG_FILES is enough for all callers.
- */
+/* Adds a file to the list of those tried. SPILL_CONFIG_FILES is enough for all callers. */
 static struct spill_config_file *add_file(struct spill_config *config, const char *path)
 {
 	struct spill_config_file *file = &config->files[config->file_count++];
@@ -50,10 +48,7 @@ static bool take_text(struct spill_load *load, struct spill_config_file *file, c
 
 #define NO_FILE "no such file, or in a folder closed to us"
 
-/*
- * Reads and takes a file. False after a problem. `missing`: the problem if it is absent; NULL:
- * none.
- */
+/* Reads and takes a file. False after a problem. `missing`: the problem if absent, or NULL. */
 static bool take_file(struct spill_load *load, const char *path, const char *missing)
 {
 	struct spill_config *config = load->config;

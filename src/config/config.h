@@ -29,23 +29,16 @@ struct spill_config_file {
 
 struct spill_config {
 	struct spill_policy policy; /* policy.rules points to `rules` */
-	/*
-	 * The rules for this program, in the order of the sources, then in the order of the file.
-	 */
+	/* The rules for this program, in the order of sources, then of lines. */
 	struct spill_rules rules;
 	unsigned other_rules; /* rules for other programs, which have no effect here */
-	/*
-	 * Effective options with their sources, for the start line. The rules follow, as "rule
-	 * NAME".
-	 */
+	/* Effective options with their sources, then the rules as "rule NAME". */
 	unsigned option_count;
 	struct spill_log_option options[SPILL_OPTION_SLOTS + SPILL_RULES];
 	/* In the order of the search, which stops at a problem. */
 	unsigned file_count;
 	struct spill_config_file files[SPILL_CONFIG_FILES];
-	/*
-	 * "FILE:LINE:COL: …", or "". With a problem, the whole file is refused and mode is observe.
-	 */
+	/* "FILE:LINE:COL: …", or "". With a problem the file is refused and mode is observe. */
 	char problem[1024];
 	/*
 	 * Rules without effect, a line "FILE:LINE: …" each. Either an earlier source has a rule of

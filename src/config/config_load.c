@@ -74,10 +74,7 @@ static bool is_no_option(const char *name)
 	       !strcmp(name, "SPILL_POLICY");
 }
 
-/*
- * Begins a new line at the end. The caller adds names as plain text, because they may contain
- * newlines.
- */
+/* Begins a new line at the end. Add names as plain text: they may contain newlines. */
 static struct spill_text append_line(char *lines, size_t size)
 {
 	struct spill_text text = {lines, size, strlen(lines)};
@@ -176,10 +173,7 @@ static void add_hidden(struct spill_load *load, unsigned by, unsigned line)
 	spill_text_plain(&text, load->rule_source[by]);
 }
 
-/*
- * Adds a line to `hidden` if no request reaches the last rule, because an earlier rule matches them
- * all.
- */
+/* Adds a line to `hidden` if an earlier rule matches all requests of the last rule. */
 static void add_covered(struct spill_load *load, unsigned line)
 {
 	struct spill_config *config = load->config;

@@ -16,9 +16,7 @@ struct spill_load {
 	bool plain[SPILL_OPTION_SLOTS];       /* set by a plain section of that file. */
 	char source[SPILL_OPTION_SLOTS][512]; /* "": not set yet. */
 	char rule_source[SPILL_RULES][512];   /* of config->rules, in the same order. */
-	/*
-	 * Buffers that are too large for the stack: for fall_back, the user's file, and the reader.
-	 */
+	/* Buffers too large for the stack: of fall_back, the user's file, the reader. */
 	struct spill_policy kept;
 	char path[SPILL_PATH_MAX];
 	_Alignas(max_align_t) char room[SPILL_INI_ROOM];
@@ -42,10 +40,7 @@ void spill_load_environment(struct spill_load *load);
  */
 void spill_load_option(void *user, unsigned slot, const char *value, unsigned line, const char *app);
 
-/*
- * Takes one rule of load->file. Leaves out rules for other programs, and names that an earlier
- * source used.
- */
+/* Takes one rule of load->file, unless for another program or of a name in an earlier source. */
 void spill_load_rule(void *user, const struct spill_rule *rule, unsigned line);
 
 #endif

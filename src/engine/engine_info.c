@@ -17,7 +17,7 @@
 #include "engine.h"
 #include "meminfo.h"
 #include "vendor_pool.h"
-#include "nvml_device.h"
+#include "registry.h"
 #include "place.h"
 
 /* What is charged to the device, after the same look at pools and graphs as before a request is admitted (admit.c). */

@@ -9,10 +9,7 @@
 #include "clock.h"
 #include "ledger_totals.h"
 
-/*
- * All entries by address. Entries with a placement are also in a tree of ranges, to find interior
- * addresses.
- */
+/* All entries by address. Those with a placement are also in a tree, for interior addresses. */
 #define BUCKETS 8192
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_LEDGER */
@@ -58,10 +55,7 @@ static void unlink_placed(struct spill_allocation *entry)
 	atomic_fetch_sub(&placed_count, 1);
 }
 
-/*
- * pre: locked. Another entry may still be at that address. We missed its end, because the vendor
- * reuses only free addresses.
- */
+/* pre: locked. The end of another entry at that address was missed: the vendor reused it. */
 static void insert_entry(struct spill_allocation *entry)
 {
 	struct spill_allocation **head = bucket(entry->ptr);
@@ -244,10 +238,7 @@ void spill_ledger_totals(struct spill_totals *copy)
 
 bool spill_ledger_totals_now(struct spill_totals *copy)
 {
-	/*
-	 * Waits a limited time. The lock's owner may be this thread, interrupted by a signal, or
-	 * may never run again.
-	 */
+	/* Do not wait for ever: this thread may hold the lock, or its owner may never run. */
 	struct timespec until = spill_clock_in(100000000);
 	if (pthread_mutex_trylock(&lock) && pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &until))
 		return false;
@@ -278,10 +269,7 @@ void spill_ledger_fork_prepare(void)
 	pthread_mutex_lock(&lock);
 }
 
-/*
- * A forked child has no GPU memory, so its ledger is empty. The memory of the entries is lost
- * there.
- */
+/* A forked child has no GPU memory, so its ledger is empty. The entries' memory is lost. */
 void spill_ledger_fork_done(bool child)
 {
 	if (child) {

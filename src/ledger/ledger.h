@@ -20,9 +20,7 @@
 struct spill_allocation {
 	const struct spill_backend *backend;
 	uint64_t ptr, bytes;
-	/*
-	 * Bytes to return to the accounts at the end. A placement keeps its own until its release.
-	 */
+	/* Bytes to return to the accounts at the end. A placement keeps its own. */
 	uint64_t charged;      /* of the device. */
 	uint64_t charged_host; /* of the host, for pinned memory that the program asked for. */
 	uint64_t charged_rule; /* of the cap of a rule. */
@@ -65,19 +63,13 @@ static inline bool spill_ledger_is_spill(const struct spill_allocation *allocati
 /* Removes and returns the entry whose address is exactly `ptr` (the caller owns it), or NULL. */
 struct spill_allocation *spill_ledger_take(uint64_t ptr);
 
-/*
- * The same for the handle with that seq. The vendor may reuse the value of a handle while its
- * memory still lives.
- */
+/* The same for the handle with that seq: the vendor may reuse values of released handles. */
 struct spill_allocation *spill_ledger_take_handle(uint64_t handle, uint64_t seq);
 
 /* Undoes a take, after the vendor refused the free. */
 void spill_ledger_put_back(struct spill_allocation *allocation);
 
-/*
- * Ends a taken entry: counts the free, returns the charge of a rule, and frees the entry. Keeps its
- * placement.
- */
+/* Ends a taken entry: counts the free, returns a rule's charge, frees it. Keeps its placement. */
 void spill_ledger_end(struct spill_allocation *allocation);
 
 /*
@@ -96,23 +88,14 @@ bool spill_ledger_placed(uint64_t ptr, struct spill_allocation *copy);
 /* Visits every placement that has an address, under the lock. */
 void spill_ledger_each_placed(void (*visit)(const struct spill_placement *placement, void *data), void *data);
 
-/*
- * Stores the live bytes and their holders (ledger_totals.h), in one walk. pre: the record has its
- * device
- */
+/* Stores the live bytes and holders (ledger_totals.h), in one walk. pre: record->device is set */
 void spill_ledger_holders(struct spill_record_oom *record);
 void spill_ledger_totals(struct spill_totals *totals);
-/*
- * The same at the end of the process. It waits a limited time, because this thread may hold the
- * lock.
- */
+/* The same at the end of the process. Waits a limited time: this thread may hold the lock. */
 bool spill_ledger_totals_now(struct spill_totals *totals);
 void spill_ledger_count_oom(int device);
 
-/*
- * Offers the log a line that log.max may leave out. `bytes` then count in the sums of the drop
- * line.
- */
+/* Offers the log a line that log.max may leave out. Its drop line then counts `bytes`. */
 void spill_ledger_offer(const char *line, size_t length, enum spill_log_when when, enum spill_drop kind,
                         const struct spill_bytes *bytes);
 

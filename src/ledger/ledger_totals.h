@@ -41,10 +41,7 @@ void spill_ledger_totals_reset(void);
 void spill_holders_begin(int device);
 void spill_holders_add(const struct spill_allocation *entry);
 
-/*
- * Stores the holders, callers and places, the largest first. Bytes of callers that are not listed
- * are in no group.
- */
+/* Stores holders, callers and places, the largest first. Smaller callers are left out. */
 void spill_holders_end(struct spill_record_oom *record);
 
 #endif

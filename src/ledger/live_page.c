@@ -64,10 +64,7 @@ static bool seal_page_file(int fd)
 	       fcntl(fd, F_ADD_SEALS, size | F_SEAL_SEAL) == 0;
 }
 
-/*
- * Signals of the program interrupt the call. The attempts are limited, because signals may never
- * stop.
- */
+/* The attempts are limited, because the program's signals may interrupt each. */
 static bool allocate_page_file(int fd)
 {
 	int result = -1;
@@ -79,10 +76,7 @@ static bool allocate_page_file(int fd)
 	return result == 0;
 }
 
-/*
- * fallocate instead of ftruncate, so that missing memory is an error here, not a signal at the
- * first store.
- */
+/* fallocate, not ftruncate: missing memory is then an error, not a signal at a store. */
 static struct spill_live_page *map_page_file(int fd)
 {
 	void *page = MAP_FAILED;

@@ -60,10 +60,7 @@ struct spill_live_page_device {
 	uint64_t limit; /* device.limit; UINT64_MAX: none */
 };
 
-/*
- * The last decision of interest: a spill, a move or an out of memory. Texts that are too long are
- * cut.
- */
+/* The last decision of interest: a spill, a move or an out of memory. Long texts are cut. */
 struct spill_live_page_decision {
 	uint64_t count;   /* of such decisions so far; 0: none */
 	uint64_t time_us; /* wall-clock, since 1970 */
@@ -111,10 +108,7 @@ void spill_live_page_open(const struct spill_policy *policy, const struct spill_
 /* Flags of changes since the last time. FREES and ALLOCS are always written. */
 enum { SPILL_CHANGED_LIVE = 1, SPILL_CHANGED_PEAK = 2, SPILL_CHANGED_RARE = 4, SPILL_CHANGED_ALL = 7 };
 
-/*
- * Copies the figures of a device. A few stores, no system call. pre: device < SPILL_DEVICES; the
- * ledger is locked
- */
+/* Copies a device's figures, without a system call. pre: device < SPILL_DEVICES; ledger locked */
 void spill_live_page_publish(unsigned device, const struct spill_device_totals *counted, unsigned changed);
 
 /* Shows a decision. If another thread is writing one, this one is left out. */

@@ -14,10 +14,7 @@
 struct spill_place_request;
 struct spill_place_ops;
 
-/*
- * The identity of a stream's order: its handle and its context. A thread's own default stream has a
- * name instead of the handle.
- */
+/* The order of a stream: its context and handle (a name for a thread's default stream). */
 struct spill_stream_order {
 	const void *stream, *context;
 };
@@ -39,9 +36,7 @@ struct spill_placement {
 	struct spill_stream_order order; /* of the event. */
 	int event_device;
 	bool owner_ended, event_ended; /* the context of the placement or of the event has ended. */
-	/*
-	 * Whole on the host, and no block of a shared chunk: it is kept for the next such request.
-	 */
+	/* Whole on the host and no block of a shared chunk: kept for later requests. */
 	bool reusable;
 };
 

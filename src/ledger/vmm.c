@@ -279,9 +279,7 @@ void spill_vmm_fork_prepare(void)
 	pthread_mutex_lock(&lock);
 }
 
-/*
- * A forked child has no GPU memory, so its table is empty. The memory of the entries is lost there.
- */
+/* A forked child has no GPU memory, so its table is empty. The entries' memory is lost. */
 void spill_vmm_fork_done(bool child)
 {
 	if (child) {

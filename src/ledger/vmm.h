@@ -40,10 +40,7 @@ struct spill_vmm_mapping;
 struct spill_vmm_memory *spill_vmm_add(const struct spill_vmm_memory *memory,
                                        struct spill_vmm_memory **ended);
 
-/*
- * Before the release of a handle; NULL if it is none of ours. After it: `done` if the vendor
- * released it.
- */
+/* Before the release of a handle; NULL if not ours. After it: `done` if it succeeded. */
 struct spill_vmm_memory *spill_vmm_releasing(uint64_t handle);
 struct spill_vmm_memory *spill_vmm_released(struct spill_vmm_memory *memory, bool done);
 
@@ -51,10 +48,7 @@ struct spill_vmm_memory *spill_vmm_released(struct spill_vmm_memory *memory, boo
 struct spill_vmm_memory *spill_vmm_mapping(uint64_t handle);
 struct spill_vmm_memory *spill_vmm_mapped(struct spill_vmm_memory *memory, uint64_t va, uint64_t bytes);
 
-/*
- * Before all mappings in a range end; NULL if there is none. After it: `done` if the vendor ended
- * them.
- */
+/* Before all mappings in a range end; NULL if none. After it: `done` if that succeeded. */
 struct spill_vmm_mapping *spill_vmm_unmapping(uint64_t va, uint64_t bytes);
 struct spill_vmm_memory *spill_vmm_unmapped(struct spill_vmm_mapping *mappings, bool done);
 
@@ -66,10 +60,7 @@ struct spill_vmm_memory *spill_vmm_unmapped(struct spill_vmm_mapping *mappings, 
 struct spill_vmm_memory *spill_vmm_retaining(uint64_t va);
 struct spill_vmm_memory *spill_vmm_retained(struct spill_vmm_memory *memory, uint64_t handle);
 
-/*
- * True if the memory of the handle is spilled. `asked`, if not NULL, gets the properties that the
- * program asked for.
- */
+/* True if the memory of the handle is spilled. `asked` or NULL: gets the program's properties. */
 bool spill_vmm_spilled(uint64_t handle, void *asked);
 
 /* A mapping of spilled memory. */

@@ -31,10 +31,7 @@ static _Atomic bool active;
 static _Atomic bool ending; /* no later call drains the queue: every line is written at once */
 static _Atomic uint64_t start_ns;
 
-/*
- * Set while this thread holds the lock, so that abort() or _exit() in its signal handler does not
- * wait for it.
- */
+/* Set while this thread holds the lock: its signal handler's abort() must not wait for it. */
 static __thread volatile bool inside __attribute__((tls_model("initial-exec")));
 static _Atomic unsigned interrupting; /* lines of such handlers, which are lost */
 static __thread int thread_id __attribute__((tls_model("initial-exec")));
@@ -190,9 +187,7 @@ void spill_log_open(const struct spill_policy *policy, const struct spill_log_st
 	unlock_log(&hold);
 }
 
-/*
- * False in a process made by a bare clone(): the lines in the queue are its parent's. pre: locked
- */
+/* False in a process made by a bare clone(): the queue is its parent's. pre: locked */
 static bool still_ours(void)
 {
 	if (getpid() == owner)
@@ -217,9 +212,7 @@ static void drain_queue(uint64_t now)
 		tell_no_log(queue.name.path, "the program closed the file, and it cannot be opened again");
 }
 
-/*
- * Locks the log for a line. False if there is no log, or if the line is lost in a signal handler.
- */
+/* Locks the log for a line. False without a log, or in a signal handler that interrupted us. */
 static bool lock_for_line(struct log_hold *hold)
 {
 	if (!spill_log_active())

@@ -39,10 +39,7 @@ struct spill_log_start {
 	unsigned option_count;
 };
 
-/*
- * The longest line. It is composed in scratch.h's memory, because the caller's stack may be too
- * small.
- */
+/* The longest line. It needs spill_scratch_take, because the caller's stack may be small. */
 #define SPILL_LOG_LINE 8192
 
 /* How soon a line must be in the file. */
@@ -54,16 +51,10 @@ enum spill_log_when {
 /* Remembers the file behind fd 2. The library's constructor calls it at load. One system call. */
 void spill_stderr_remember(void);
 
-/*
- * Writes one line for people, after "spill: ". Drops the line if writing it could block or harm the
- * program.
- */
+/* Writes one line after "spill: ". Drops it if the write could block or harm the program. */
 void spill_stderr_line(const char *text);
 
-/*
- * The same for complete lines, in one write, so that no other line comes between. pre: length <=
- * PIPE_BUF
- */
+/* Writes complete lines at once, so that no other line comes between. pre: length <= PIPE_BUF */
 void spill_stderr_lines(const char *lines, size_t length);
 
 /*
@@ -76,17 +67,12 @@ void spill_log_open(const struct spill_policy *policy, const struct spill_log_st
 /* False if there is no log: callers can skip formatting. */
 bool spill_log_active(void);
 
-/*
- * The name of the call site with that return address. "" for NULL, "?" without a log. Static or
- * interned.
- */
+/* The name of the call site. "" for NULL, "?" without a log. Static or interned. */
 const char *spill_log_caller(const void *site);
 
 /* Microseconds since the start line. */
 uint64_t spill_log_now_us(void);
-/*
- * The same for the start of an operation that will be logged. Returns 0 at once if there is no log.
- */
+/* The same for the start of an operation. Returns 0 at once if there is no log. */
 uint64_t spill_log_start_us(void);
 /* The id of this thread in the log. */
 int spill_log_tid(void);
@@ -109,16 +95,10 @@ bool spill_log_offer(const char *line, size_t length, enum spill_log_when when);
 /* Counts a line that was left out. `peak`: of the run until now. */
 void spill_log_drop(enum spill_drop kind, const struct spill_bytes *bytes, const struct spill_bytes *peak);
 
-/*
- * Writes the buffered lines, also from abort, assertion failure and _exit. Takes no lock that this
- * thread holds.
- */
+/* Writes the buffer, also from abort and _exit. Takes no lock that this thread holds. */
 void spill_log_flush(void);
 
-/*
- * At the end of the process: flushes. From now on each line is written at once, as no later call
- * flushes it.
- */
+/* At the end of the process: flushes, and makes each later line be written at once. */
 void spill_log_at_exit(void);
 
 /* Fork handlers. The child has no log until its own first GPU memory call. */

@@ -10,15 +10,10 @@
 #include "fd.h"
 #include "text.h"
 
-/*
- * Attempts for a file that is locked or being removed. Few, as each takes milliseconds on a
- * network.
- */
+/* Attempts for a file that is locked or being removed. Few, as networks are slow. */
 #define OPEN_TRIES 10
 
-/*
- * Checks a file without opening it, because opening a device or a FIFO may already have an effect.
- */
+/* Checks a file before opening it, because opening a device or FIFO may have an effect. */
 static const char *path_refusal(const char *path)
 {
 	struct stat now;
@@ -56,9 +51,7 @@ const char *spill_log_file_open(struct spill_log_file *file, const char *path)
 	file->fd = -1;
 	if (problem)
 		return problem;
-	/*
-	 * The attempts are limited, because the owner of the lock may keep it to write its own log.
-	 */
+	/* Limited attempts: the owner of the lock may keep it for its own log. */
 	for (unsigned left = OPEN_TRIES; left > 0; left--) {
 		fd = spill_fd_open(path, flags, 0600); /* lock_opened checks it again */
 		if (fd < 0)
@@ -157,10 +150,7 @@ static bool compose_path(char path[SPILL_LOG_NAME], const char *first, unsigned 
 	return text.length < text.size - 1;
 }
 
-/*
- * A run never continues in the file of another run: a reader would take its lines for the other
- * run's.
- */
+/* A run never continues in another run's file: readers would mix up their lines. */
 static const char *open_for_run(const struct spill_log_name *name, const struct spill_log_file *before,
                                 const char *path, struct spill_log_file *file)
 {

@@ -35,10 +35,7 @@ extern const char spill_log_file_taken[];
 struct spill_log_name {
 	char name[SPILL_LOG_NAME]; /* the path without a number */
 	const char *_Atomic path;  /* the path of the last open; NULL: none yet */
-	/*
-	 * `path` is one of these. Two, because threads without the log's lock may be reading the
-	 * last one.
-	 */
+	/* `path` is one of these. A thread without the lock may still read the other. */
 	char paths[2][SPILL_LOG_NAME];
 };
 
@@ -65,10 +62,7 @@ bool spill_log_file_moved(const struct spill_log_file *file, const char *path);
 /* Closes the descriptor if it is still ours. */
 void spill_log_file_close(struct spill_log_file *file);
 
-/*
- * Appends; returns the number of bytes written. *error is the errno value that stopped it, or 0.
- * pre: in a guarded section
- */
+/* Appends; returns the bytes written. *error: errno value or 0. pre: in a guarded section */
 size_t spill_log_file_append(struct spill_log_file *file, const char *bytes, size_t count, int *error);
 
 /*

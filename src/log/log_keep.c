@@ -40,10 +40,7 @@ struct candidate {
 	char name[256];
 };
 
-/*
- * Mapped for one call, because malloc may be the program's own. Most of its pages are never
- * touched.
- */
+/* Mapped, because malloc may be the program's own. Most of its pages stay untouched. */
 struct log_folder {
 	int fd; /* of the folder */
 	const struct spill_log_file *own;
@@ -66,10 +63,10 @@ static bool is_log_name(const char *name)
 
 	if (length <= suffix || strcmp(name + length - suffix, ".jsonl") != 0)
 		return false;
-	const char *at = name + length - suffix;
-	while (at > name && at[-1] >= '0' && at[-1] <= '9')
-		at--;
-	return at < name + length - suffix && at > name + 1 && at[-1] == '-';
+	const char *digits = name + length - suffix;
+	while (digits > name && digits[-1] >= '0' && digits[-1] <= '9')
+		digits--;
+	return digits < name + length - suffix && digits > name + 1 && digits[-1] == '-';
 }
 
 static void list_candidates(struct log_folder *logs)
@@ -78,10 +75,10 @@ static void list_candidates(struct log_folder *logs)
 
 	for (unsigned blocks = 0; blocks < NAME_BLOCKS; blocks++) {
 		count = getdents64(logs->fd, logs->block, BLOCK);
-		for (char *at = logs->block; count > 0 && at < logs->block + count;) {
-			const struct dirent64 *entry = (const struct dirent64 *)(const void *)at;
+		for (char *next = logs->block; count > 0 && next < logs->block + count;) {
+			const struct dirent64 *entry = (const struct dirent64 *)(const void *)next;
 
-			at += entry->d_reclen;
+			next += entry->d_reclen;
 			if (!is_log_name(entry->d_name) || strcmp(entry->d_name, logs->own_name) == 0)
 				continue;
 			if (logs->count == CANDIDATES)
@@ -106,15 +103,12 @@ static bool newer(const struct candidate *a, const struct candidate *b)
 	return a->modified.tv_nsec > b->modified.tv_nsec;
 }
 
-/*
- * Fills newest_first and returns the count. qsort would allocate. An empty file is a log that just
- * begins: its lock is not touched.
- */
+/* Fills newest_first without qsort, which allocates. Leaves out empty files: they just begin. */
 static unsigned sort_candidates(struct log_folder *logs)
 {
 	const struct candidate **sorted = logs->newest_first;
 	struct stat now;
-	unsigned count = 0, at;
+	unsigned count = 0, rank;
 
 	for (unsigned i = 0; i < logs->count; i++) {
 		struct candidate *candidate = &logs->candidates[i];
@@ -123,9 +117,9 @@ static unsigned sort_candidates(struct log_folder *logs)
 		    !is_other_log(logs, &now) || now.st_size == 0)
 			continue;
 		candidate->modified = now.st_mtim;
-		for (at = count++; at > 0 && newer(candidate, sorted[at - 1]); at--)
-			sorted[at] = sorted[at - 1];
-		sorted[at] = candidate;
+		for (rank = count++; rank > 0 && newer(candidate, sorted[rank - 1]); rank--)
+			sorted[rank] = sorted[rank - 1];
+		sorted[rank] = candidate;
 	}
 	return count;
 }
@@ -134,7 +128,7 @@ static unsigned sort_candidates(struct log_folder *logs)
 static bool read_start(struct log_folder *logs, int fd, struct spill_record *record)
 {
 	const char *newline = NULL;
-	size_t at;
+	size_t wrong;
 
 	for (size_t size = TAIL; !newline && size <= LINE; size *= LINE / TAIL) {
 		ssize_t count = pread(fd, logs->line, size, 0);
@@ -143,7 +137,7 @@ static bool read_start(struct log_folder *logs, int fd, struct spill_record *rec
 	}
 	return newline &&
 	       !spill_record_read(logs->line, (size_t)(newline - logs->line), logs->scratch,
-	                          sizeof(logs->scratch), record, &at) &&
+	                          sizeof(logs->scratch), record, &wrong) &&
 	       record->kind == SPILL_KIND_START;
 }
 

@@ -28,9 +28,7 @@ void spill_log_max_begin(struct spill_log_max *max, uint64_t bytes);
 /* Subtracts a line that the queue or the file has taken. */
 void spill_log_max_spend(struct spill_log_max *max, size_t length);
 
-/*
- * Called when a line finds no room: none is left from now on. True the first time: a note is due.
- */
+/* Called when a line finds no room: no later line does. True the first time: a note is due. */
 bool spill_log_max_fill(struct spill_log_max *max);
 
 /* Composes the note as `line`, and its words as `text`. */

@@ -55,10 +55,7 @@ static bool expand_pattern(struct spill_text *path, const char *pattern, const c
 	return true;
 }
 
-/*
- * An absolute path in the environment, or NULL. It is no pattern: a % in a home folder's name means
- * nothing.
- */
+/* An absolute path in the environment, or NULL. It is no pattern: % means nothing in it. */
 static const char *folder_variable(const char *variable)
 {
 	const char *value = secure_getenv(variable);
@@ -226,12 +223,12 @@ int spill_log_path_make_folders(struct spill_log_path *found)
 {
 	char *last = NULL, *first = found->path + found->base + 1;
 
-	for (char *at = strchr(first, '/'); at; at = strchr(at + 1, '/')) {
-		int error = make_folder(found->path, at);
+	for (char *slash = strchr(first, '/'); slash; slash = strchr(slash + 1, '/')) {
+		int error = make_folder(found->path, slash);
 
 		if (error)
 			return error;
-		last = at;
+		last = slash;
 	}
 	if (last && found->in_default) {
 		*last = '\0';

@@ -1,7 +1,4 @@
-/*
- * Notes to the user in the log. Each text is written once a run. Notes before the log is open are
- * kept for it.
- */
+/* Notes to the user. Each text is in the log once. Notes wait until the log is open. */
 #ifndef SPILL_NOTE_H
 #define SPILL_NOTE_H
 

@@ -14,10 +14,7 @@ static bool is_name_character(char c)
 	       c == '+';
 }
 
-/*
- * Ignores case, as in the C locale: strncasecmp follows the program's locale, with a Turkish I for
- * example.
- */
+/* Ignores case as the C locale does. strncasecmp follows the program's, with a Turkish I. */
 static bool same_word(const char *text, const char *word, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -33,8 +30,8 @@ static bool contains(const char *text, size_t count, const char *word)
 {
 	size_t length = strlen(word);
 
-	for (size_t at = 0; at + length <= count; at++)
-		if (same_word(text + at, word, length))
+	for (size_t i = 0; i + length <= count; i++)
+		if (same_word(text + i, word, length))
 			return true;
 	return false;
 }
@@ -62,31 +59,26 @@ static bool is_secret_word(const char *word, size_t count)
 	       (count == 4 && same_word(word, "pass", 4)); /* llama.cpp's -hft */
 }
 
-/*
- * A word ends at a separator, or before a capital after a small letter: --api-key, apiKey,
- * model.api_key.
- */
+/* Words end at a separator, or before a capital: --api-key, apiKey, model.api_key. */
 static bool is_secret_name(const char *name, size_t count)
 {
-	size_t from = 0;
+	size_t start = 0;
 
-	for (size_t at = 0; at <= count; at++) {
-		bool separator = at == count || !is_letter(name[at]);
-		bool capital = !separator && at > from && name[at] < 'a' && name[at - 1] >= 'a';
+	for (size_t end = 0; end <= count; end++) {
+		bool separator = end == count || !is_letter(name[end]);
+		bool capital = !separator && end > start && name[end] < 'a' && name[end - 1] >= 'a';
 
-		if ((separator || capital) && at > from && is_secret_word(name + from, at - from))
+		if ((separator || capital) && end > start && is_secret_word(name + start, end - start))
 			return true;
 		if (separator)
-			from = at + 1;
+			start = end + 1;
 		else if (capital)
-			from = at;
+			start = end;
 	}
 	return false;
 }
 
-/*
- * A number of tokens, as in --max-tokens 128, is no secret. Nor is a token's index in a vocabulary.
- */
+/* A number of tokens (--max-tokens 128) is no secret. Nor is a token's index. */
 static bool counts_tokens(const char *name, size_t count)
 {
 	return ends_in(name, count, "tokens") || ends_in(name, count, "token_id") ||
@@ -114,9 +106,9 @@ static bool carries_login(const char *argument)
 
 	if (contains(argument, length, "authorization:") || contains(argument, length, "bearer "))
 		return true;
-	for (const char *at = argument; (at = strstr(at, "://"));) {
-		at += 3;
-		if (memchr(at, '@', strcspn(at, "/?# ")))
+	for (const char *url = argument; (url = strstr(url, "://"));) {
+		url += 3;
+		if (memchr(url, '@', strcspn(url, "/?# ")))
 			return true;
 	}
 	return false;
@@ -130,13 +122,14 @@ static bool carries_login(const char *argument)
 static size_t value_of(const char *argument, size_t from, size_t end, bool first)
 {
 	bool option = argument[first ? 0 : from] == '-';
-	size_t at = end + strspn(argument + end, "\"'\\");
+	size_t next = end + strspn(argument + end, "\"'\\");
 
-	if (at > end)
-		at += strspn(argument + at, " ");
-	if (argument[at] == '=' || (argument[at] == ':' && (at > end || first || argument[at + 1] == ' ')))
-		return at + 1;
-	return at == end && option && (argument[at] == ' ' || argument[at] == '\t') ? at + 1 : 0;
+	if (next > end)
+		next += strspn(argument + next, " ");
+	if (argument[next] == '=' ||
+	    (argument[next] == ':' && (next > end || first || argument[next + 1] == ' ')))
+		return next + 1;
+	return next == end && option && (argument[next] == ' ' || argument[next] == '\t') ? next + 1 : 0;
 }
 
 /* The length of the part before the first secret value. */
@@ -163,9 +156,7 @@ size_t spill_redact_shown(struct spill_redact *state, const char *argument)
 	struct spill_redact before = *state;
 	size_t from = strspn(argument, "-"), end = from + name_length(argument + from);
 
-	/*
-	 * A hidden argument may still be an option: in `--use-auth --password x`, x is secret too.
-	 */
+	/* A hidden argument may be an option too: in `--use-auth --password x`, x is secret. */
 	state->next = from > 0 && argument[end] == '\0' && is_secret_name(argument + from, end - from);
 	state->count = counts_tokens(argument + from, end - from);
 	if ((before.next && !(before.count && is_count(argument, strlen(argument)))) ||

@@ -22,10 +22,7 @@
 #define LINE_BYTES (1024 * 1024)
 #define CONTINUES_BYTES 64 /* of the line: room for the member that a later piece adds */
 
-/*
- * Mapped, because a stack is too small and malloc may be the program's own. Only the line's pages
- * are kept.
- */
+/* Mapped: stacks are too small, malloc may be the program's. Only the line's pages are kept. */
 struct pages {
 	char line[LINE_BYTES];
 	char arguments[ARGUMENTS_BYTES]; /* first holds the path of the executable */
@@ -134,27 +131,24 @@ static void put_argument(struct spill_json *json, struct spill_redact *redact, c
 	spill_json_string(json, shown);
 }
 
-/*
- * Leaves out an argument that the buffer cut, because the name of a secret may be in the missing
- * part.
- */
+/* Leaves out an argument that the buffer cut: it may hold a part of a secret. */
 static void put_arguments(struct spill_json *json, char *buffer, size_t size)
 {
 	struct spill_redact redact = {0};
-	size_t length = spill_small_file_bytes("/proc/self/cmdline", buffer, size), at = 0;
+	size_t length = spill_small_file_bytes("/proc/self/cmdline", buffer, size), offset = 0;
 
 	spill_json_array(spill_json_key(json, "args"));
-	while (at < length) {
-		size_t count = strnlen(buffer + at, length - at);
+	while (offset < length) {
+		size_t count = strnlen(buffer + offset, length - offset);
 
-		if (at + count == length && length == size)
+		if (offset + count == length && length == size)
 			break;
-		buffer[at + count < size ? at + count : size - 1] = '\0';
-		put_argument(json, &redact, buffer + at);
-		at += count + 1;
+		buffer[offset + count < size ? offset + count : size - 1] = '\0';
+		put_argument(json, &redact, buffer + offset);
+		offset += count + 1;
 	}
 	spill_json_array_end(json);
-	if (at < length)
+	if (offset < length)
 		spill_json_bool(spill_json_key(json, "cut"), true);
 }
 
@@ -249,13 +243,13 @@ void spill_start_compose(struct spill_start_line *line, const struct spill_log_s
 
 void spill_start_continue(struct spill_start_line *line, uint64_t lines)
 {
-	size_t at = line->first - strlen("}\n");
-	struct spill_text more = spill_text_begin(line->text + at, CONTINUES_BYTES);
+	size_t end = line->first - strlen("}\n");
+	struct spill_text more = spill_text_begin(line->text + end, CONTINUES_BYTES);
 
 	spill_text_add(&more, ",\"continues\":");
 	spill_text_number(&more, lines);
 	spill_text_add(&more, "}\n");
-	line->length = at + more.length;
+	line->length = end + more.length;
 }
 
 void spill_start_release(struct spill_start_line *line)

@@ -1,7 +1,4 @@
-/*
- * The start line, the log's first one: the program, the machine, the devices and the policy
- * (docs/log-format.md).
- */
+/* The log's first line: program, machine, devices and policy (docs/log-format.md). */
 #ifndef SPILL_START_LINE_H
 #define SPILL_START_LINE_H
 
@@ -20,10 +17,7 @@ struct spill_start_line {
 	size_t pages_size;
 };
 
-/*
- * Never fails. Leaves out facts that are unknown, and the arguments if they do not fit
- * ("cut":true).
- */
+/* Never fails. Leaves out unknown facts, and arguments that do not fit ("cut":true). */
 void spill_start_compose(struct spill_start_line *line, const struct spill_log_start *start,
                          const char *program);
 

@@ -1,10 +1,11 @@
 /*
- * vendor: the only caller of the vendors' drivers. The other rooms see one struct of functions per vendor: backend_cuda.c and
- * backend_hip.c. Every function calls the real driver and returns the vendor's error code; 0 is success for both vendors.
- * On failure its outputs are untouched. Sizes are bytes.
+ * vendor: the only caller of the vendors' drivers. The other rooms see one struct of functions per
+ * vendor: backend_cuda.c and backend_hip.c. Every function calls the real driver and returns the
+ * vendor's error code; 0 is success for both vendors. On failure its outputs are untouched. Sizes
+ * are bytes.
  *
- * The functions are in groups. A group is whole, or it is NULL. In a group that is there, a function that this version of the
- * driver lacks returns the vendor's "not supported".
+ * The functions are in groups. A group is whole, or it is NULL. In a group that is there, a
+ * function that this version of the driver lacks returns the vendor's "not supported".
  *
  * This room decides nothing and keeps no account. Begin with struct spill_backend, then registry.h.
  */
@@ -33,26 +34,23 @@ struct spill_physical {
 	enum spill_location where; /* NONE: neither pinned on a device nor pinned on the host */
 	int device;
 	bool device_only; /* host memory cannot serve the purpose that the request names */
-	/* The vendor's structure, as the program reads it back where host memory serves the request. */
+	/* The vendor's structure, for a program that reads it back from host memory. */
 	unsigned char asked[SPILL_PROPERTIES_BYTES];
 };
 
 struct spill_context_end;
 
-/*
- * The calling thread and its devices. A vendor without context objects (HIP) has NULL for every context. `device` and
- * `context` of other groups' functions are those of the stream.
- */
+/* The calling thread and its devices. A vendor without context objects (HIP) has NULL contexts. */
 struct spill_vendor_devices {
-	/* Fills at most `room` entries, in the order of the device numbers. Returns how many it filled. */
+	/* Fills at most `room` entries, by device number. Returns their number. */
 	unsigned (*list)(struct spill_log_device *devices, unsigned room);
 	unsigned (*capabilities)(int device); /* enum spill_capability */
-	/* The device and context that an allocation by this thread would belong to; false if there is none. */
+	/* The device and context of an allocation by this thread; false if there is none. */
 	bool (*current)(int *device, void **context);
-	/* Makes the device current, with a context as the vendor's runtime would make it. `leave` undoes this. */
+	/* Makes the device current, as the vendor's runtime would. `leave` undoes this. */
 	int (*enter)(int device, void **before);
 	void (*leave)(void *before);
-	/* Also of a device that is not current. *free is 0 where none of its contexts can be asked. */
+	/* Also of other devices. *free is 0 where none of the contexts can be asked. */
 	int (*memory)(int device, uint64_t *free, uint64_t *total);
 	int (*wait)(int device, void *context); /* until all work of that context is done */
 };
@@ -62,32 +60,35 @@ struct spill_vendor_memory {
 	uint64_t (*pitch)(uint64_t width);     /* bytes of a row of padded memory; 0 if unknown */
 	int (*device_alloc)(uint64_t bytes, uint64_t *ptr);
 	int (*device_free)(uint64_t ptr);
-	int (*host_alloc)(uint64_t bytes, uint64_t *ptr, void **host); /* pinned, readable in place at ptr */
+	/* Pinned memory, which the device reads in place at `ptr`. */
+	int (*host_alloc)(uint64_t bytes, uint64_t *ptr, void **host);
 	int (*host_free)(void *host);
 	int (*managed_alloc)(uint64_t bytes, uint64_t *ptr);
 	int (*managed_free)(uint64_t ptr);
-	/* Preferred location and accessed-by are hints. Their failure is no error of the allocation. */
+	/* Preferred location and accessed-by are hints: their failure is no error. */
 	int (*advise_preferred)(uint64_t ptr, uint64_t bytes, enum spill_location where, int device);
 	int (*advise_accessed_by)(uint64_t ptr, uint64_t bytes, enum spill_location accessor, int device);
 	int (*advise_read_mostly)(uint64_t ptr, uint64_t bytes, int device);
-	int (*prefetch)(uint64_t ptr, uint64_t bytes, int device); /* to the device, on the default stream */
+	/* To the device, on the default stream. */
+	int (*prefetch)(uint64_t ptr, uint64_t bytes, int device);
 };
 
 struct spill_vendor_streams {
 	/* The device and context of a stream. The default streams are the current context's. */
 	int (*owner)(void *stream, int *device, void **context);
-	/* True if work given to the stream now would be recorded, or refused because another stream captures. */
+	/* True if work on the stream is recorded now, or refused as another captures. */
 	bool (*capturing)(void *stream);
 };
 
 /* Contexts as objects. */
 struct spill_vendor_contexts {
-	bool (*device)(void *context, int *device); /* the context need not be current; false if it is none */
-	/* A number that no other context of the process had, also under the same handle; 0 if the driver has none. */
+	/* The context need not be current. False if the handle is no context's. */
+	bool (*device)(void *context, int *device);
+	/* Never reused, unlike the handle. 0 if the driver has no such number. */
 	uint64_t (*id)(void *context);
 	/* The device's primary context, which is not created here; false if it is not active. */
 	bool (*primary)(int device, void **context);
-	/* The program has retained the primary context. `primary` answers this handle from here on. */
+	/* The program has retained it: `primary` answers this handle from here on. */
 	void (*primary_retained)(int device, void *context);
 	/* Forgets the context and its events. Living objects may have the same handles by now. */
 	void (*ended)(const struct spill_context_end *end);
@@ -106,7 +107,8 @@ struct spill_vendor_vmm {
 	int (*reserve)(uint64_t bytes, uint64_t alignment, uint64_t *va);
 	int (*unreserve)(uint64_t va, uint64_t bytes);
 	int (*map)(uint64_t va, uint64_t bytes, uint64_t handle);
-	int (*unmap)(uint64_t va, uint64_t bytes); /* whole mappings only; does not wait for the device */
+	/* Whole mappings only. Does not wait for the device. */
+	int (*unmap)(uint64_t va, uint64_t bytes);
 	int (*allow)(uint64_t va, uint64_t bytes, int device); /* read and write by the device */
 };
 
@@ -114,9 +116,9 @@ struct spill_vendor_vmm {
 struct spill_vendor_pools {
 	bool outlive_contexts; /* with all that was allocated from them */
 	/*
-	 * Makes a pool for `device`: on it, on the host node nearest to it (HOST), or MANAGED with `preferred`. A pool on
-	 * the device keeps its memory until it is trimmed, any other one until it is destroyed. Only `device` may use
-	 * the pool; `allow` adds others.
+	 * Makes a pool for `device`: on it, on the host node nearest to it (HOST), or MANAGED with
+	 * `preferred`. A pool on the device keeps its memory until it is trimmed, any other one
+	 * until it is destroyed. Only `device` may use the pool; `allow` adds others.
 	 */
 	int (*create)(int device, enum spill_place place, enum spill_location preferred, void **pool);
 	int (*destroy)(void *pool); /* allocations from the pool live on until they are freed */
@@ -124,26 +126,27 @@ struct spill_vendor_pools {
 	int (*alloc)(void *pool, uint64_t bytes, void *stream, bool per_thread, uint64_t *ptr);
 	int (*free)(uint64_t ptr, void *stream, bool per_thread); /* of any pool */
 	int (*reserved)(void *pool, uint64_t *bytes);             /* physical, used or not */
-	int (*unused)(void *pool, uint64_t *bytes);     /* the part of `reserved` that is not in use */
-	int (*trim)(void *pool);                        /* gives the unused part back */
-	int (*current)(int device, void **pool);        /* serves allocations that name no pool */
-	int (*device_default)(int device, void **pool); /* the pool that the driver made itself */
-	/* Where memory of a pool with these properties (the vendor's structure) is; *device if on a device. */
+	int (*unused)(void *pool, uint64_t *bytes);               /* the unused part of these */
+	int (*trim)(void *pool);                                  /* returns the unused part */
+	int (*current)(int device, void **pool);                  /* for allocations without a pool */
+	int (*device_default)(int device, void **pool);           /* made by the driver itself */
+	/* By the vendor's structure of properties. *device if the place is DEVICE. */
 	enum spill_place (*place)(const void *properties, int *device);
 };
 
+/* `device`, `context`: of the stream. */
 struct spill_vendor_events {
 	int (*record)(int device, void *context, void *stream, bool per_thread, void **event);
 	bool (*passed)(int device, void *context, void *event);
 	void (*destroy)(int device, void *context, void *event);
 };
 
-/* Measures work without waiting for it. */
+/* Measure work without waiting for it. `device`, `context`: of the stream. */
 struct spill_vendor_timers {
 	int (*create)(int device, void *context, void **timer);
-	/* Takes the time when all work so far on the stream is done. A timer may be recorded again. */
+	/* Takes the time when all work so far is done. A timer may be recorded again. */
 	int (*record)(int device, void *context, void *stream, bool per_thread, void *timer);
-	/* An error if the timer no longer exists: its context has ended, or its handle is another context's. */
+	/* An error if the timer's context has ended, or its handle is another's. */
 	int (*passed)(int device, void *context, void *timer, bool *passed);
 	/* pre: both have passed */
 	int (*between)(int device, void *context, void *begin, void *end, uint64_t *ns);
@@ -153,13 +156,15 @@ struct spill_vendor_timers {
 /* Moving chunks. */
 struct spill_vendor_moves {
 	/*
-	 * Records an event (of the group events) behind all work of a context, of every stream and thread. A stream of the
-	 * context that captures makes the driver refuse it and breaks the capture (measured, H200): nothing may capture.
+	 * Records an event (of the group events) behind all work of a context, of every stream and
+	 * thread. A stream of the context that captures makes the driver refuse it and breaks the
+	 * capture (measured, H200): nothing may capture.
 	 */
 	int (*mark)(int device, void *context, void **event);
 	/*
-	 * Has `count` events of a context ready, for `mark` and for the group events. Making an event or a stream can wait
-	 * as long as a launch of another thread waits for a full queue. Recording and asking do not (measured, H200).
+	 * Has `count` events of a context ready, for `mark` and for the group events. Making an
+	 * event or a stream can wait as long as a launch of another thread waits for a full queue.
+	 * Recording and asking do not (measured, H200).
 	 */
 	int (*events_ahead)(int device, void *context, unsigned count);
 	/* A stream of ours in the context, in no order with the program's streams. */
@@ -168,22 +173,21 @@ struct spill_vendor_moves {
 	int (*copy)(int device, void *context, void *stream, uint64_t to, uint64_t from, uint64_t bytes);
 };
 
-/*
- * The last error that HIP keeps below its allocation calls. CUDA keeps its last error above the driver, in the runtime.
- */
+/* HIP's last error, below its allocation calls. CUDA's is above the driver, in the runtime. */
 struct spill_vendor_last_error {
 	int (*peek)(void);
 	void (*forget)(void);
-	int (*raise_out_of_memory)(void); /* sets the last error by a true out of memory, and returns it */
+	/* Sets the last error by a true out of memory, and returns that. */
+	int (*raise_out_of_memory)(void);
 };
 
 struct spill_backend {
 	const char *name;  /* "cuda", "hip" */
 	int out_of_memory; /* the vendor's code */
 	int invalid_value;
-	/* A kernel that finds no room for its code at its first launch fails for good (measured, H200). */
+	/* A kernel without room at its first launch fails for good (measured, H200). */
 	bool loses_code;
-	/* An out of memory writes NULL to the program's pointer; else the pointer is left as it was. */
+	/* An out of memory writes NULL to the program's pointer, else nothing. */
 	bool clears_pointer;
 	/* Bytes of the vendor's answer about the size of a pointer's range; little-endian. */
 	unsigned range_size_width;
@@ -192,10 +196,11 @@ struct spill_backend {
 	bool (*start)(spill_resolve_fn *resolve);
 	const char *(*error_name)(int error); /* static storage */
 	int (*driver_version)(void);
-	int (*device_memory_type)(void); /* the vendor's word for device memory, in answers about pointers */
-	/* Makes a structure of POINTER say plain device memory of `device` at `ptr`. NULL: no such call. */
+	/* The vendor's value for device memory in answers about pointers. */
+	int (*device_memory_type)(void);
+	/* Describes plain device memory, for POINTER. NULL: the vendor has no such call. */
 	void (*describe_plain)(void *structure, uint64_t ptr, int device);
-	/* Bytes that the graphs of the process hold on the device, in use or not. NULL: the vendor has no such figure. */
+	/* Device bytes of the process's graphs, in use or not. NULL: no such figure. */
 	int (*graph_reserved)(int device, uint64_t *bytes);
 
 	/* --- groups that every vendor has --- */

@@ -1,12 +1,8 @@
-/*
- * CUDA, by its driver API: functions, contexts, devices. What makes memory is in backend_cuda_memory.c.
- */
+/* CUDA by its driver API: look-up of its functions, errors, devices, the current context. */
 #include "backend_cuda.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
-#include "context_end.h"
 #include "publish_once.h"
 
 struct spill_cuda spill_cuda;
@@ -31,10 +27,10 @@ static const char *error_name(int error)
 	                                                                                 : "unknown error";
 }
 
-int spill_cuda_attribute(int device, CUdevice_attribute which)
+int spill_cuda_attribute(int device, CUdevice_attribute attribute)
 {
 	int value = 0;
-	return spill_cuda.cuDeviceGetAttribute(&value, which, device) ? 0 : value;
+	return spill_cuda.cuDeviceGetAttribute(&value, attribute, device) ? 0 : value;
 }
 
 static bool has_vmm(int device)
@@ -48,10 +44,11 @@ static bool has_vmm(int device)
 }
 
 /*
- * By what cuda.h says of the attributes. Host page tables: the device translates by the processor's (ATS), as over NVLink-C2C; with
- * HMM alone, over a bus, only PAGEABLE_MEMORY_ACCESS is set (CUDA C++ Programming Guide, "Hardware Coherency").
+ * With host page tables the device uses the processor's address translation (ATS), as over
+ * NVLink-C2C. A device on a bus with HMM has only PAGEABLE_MEMORY_ACCESS (CUDA C++ Programming
+ * Guide, "Hardware Coherency").
  */
-static unsigned memory_kind(int device)
+static unsigned memory_capability(int device)
 {
 	if (spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_INTEGRATED))
 		return SPILL_IS_INTEGRATED;
@@ -62,10 +59,10 @@ static unsigned memory_kind(int device)
 	           : 0;
 }
 
-/* Managed memory larger than the device works only where the GPU can fault: concurrent managed access. */
+/* Managed memory larger than the device needs a GPU that can fault: concurrent managed access. */
 static unsigned capabilities(int device)
 {
-	unsigned can = memory_kind(device);
+	unsigned can = memory_capability(device);
 	if (has_vmm(device))
 		can |= spill_cuda_can_move() ? SPILL_CAN_SPLIT | SPILL_CAN_MOVE : SPILL_CAN_SPLIT;
 	if (spill_cuda.cuMemAllocManaged &&
@@ -80,20 +77,20 @@ static unsigned capabilities(int device)
 static void uuid_text(const CUuuid *uuid, char text[48])
 {
 	static const char digits[] = "0123456789abcdef";
-	char *at = text;
-	memcpy(at, "GPU-", 4);
-	at += 4;
+	char *next = text;
+	memcpy(next, "GPU-", 4);
+	next += 4;
 	for (int i = 0; i < 16; i++) {
 		unsigned char byte = (unsigned char)uuid->bytes[i];
 		if (i == 4 || i == 6 || i == 8 || i == 10)
-			*at++ = '-';
-		*at++ = digits[byte >> 4];
-		*at++ = digits[byte & 15];
+			*next++ = '-';
+		*next++ = digits[byte >> 4];
+		*next++ = digits[byte & 15];
 	}
-	*at = '\0';
+	*next = '\0';
 }
 
-static void describe(int ordinal, struct spill_log_device *device)
+static void describe_device(int ordinal, struct spill_log_device *device)
 {
 	CUdevice handle;
 	CUuuid uuid;
@@ -102,7 +99,7 @@ static void describe(int ordinal, struct spill_log_device *device)
 	if (spill_cuda.cuDeviceGet(&handle, ordinal))
 		return;
 	spill_cuda.cuDeviceGetName(device->name, sizeof(device->name), handle);
-	/* The v2 form names the MIG instance where there is one; the older form is there before 11.4. */
+	/* The v2 form (11.4) names the MIG instance, if there is one. */
 	if ((spill_cuda.cuDeviceGetUuid_v2 && !spill_cuda.cuDeviceGetUuid_v2(&uuid, handle)) ||
 	    (spill_cuda.cuDeviceGetUuid && !spill_cuda.cuDeviceGetUuid(&uuid, handle)))
 		uuid_text(&uuid, device->uuid);
@@ -112,14 +109,14 @@ static void describe(int ordinal, struct spill_log_device *device)
 		device->bytes = bytes;
 }
 
-static unsigned devices(struct spill_log_device *list, unsigned room)
+static unsigned list_devices(struct spill_log_device *list, unsigned room)
 {
 	int count = 0;
 	if (spill_cuda.cuDeviceGetCount(&count) || count < 0)
 		return 0;
 	unsigned shown = (unsigned)count < room ? (unsigned)count : room;
 	for (unsigned i = 0; i < shown; i++)
-		describe((int)i, &list[i]);
+		describe_device((int)i, &list[i]);
 	return shown;
 }
 
@@ -135,14 +132,117 @@ static int driver_version(void)
 	return version;
 }
 
+static bool current(int *device, void **context)
+{
+	CUcontext now = NULL;
+	CUdevice ordinal;
+	if (spill_cuda.cuCtxGetCurrent(&now) || !now || spill_cuda.cuCtxGetDevice(&ordinal))
+		return false;
+	*device = ordinal;
+	*context = now;
+	return true;
+}
+
+/* The driver reports free memory only for the current context. */
+static int device_memory(int device, uint64_t *free, uint64_t *total)
+{
+	size_t free_bytes = 0, total_bytes;
+	CUdevice now;
+	void *context;
+	CUcontext popped;
+	int result;
+	if (spill_cuda.cuCtxGetDevice(&now) == CUDA_SUCCESS && now == device) {
+		result = spill_cuda.cuMemGetInfo_v2(&free_bytes, &total_bytes);
+	} else if (spill_cuda_contexts.primary(device, &context) &&
+	           !spill_cuda.cuCtxPushCurrent_v2(context)) {
+		result = spill_cuda.cuMemGetInfo_v2(&free_bytes, &total_bytes);
+		spill_cuda.cuCtxPopCurrent_v2(&popped);
+	} else {
+		result = spill_cuda.cuDeviceTotalMem_v2(&total_bytes, device);
+	}
+	if (result)
+		return result;
+	*free = free_bytes;
+	*total = total_bytes;
+	return 0;
+}
+
+/* Creates a missing primary context, and keeps it as the runtime does. *before: the pushed one. */
+static int device_enter(int device, void **before)
+{
+	CUcontext context;
+	CUdevice ordinal;
+	void *active;
+	*before = NULL;
+	if (spill_cuda_current_context() && !spill_cuda.cuCtxGetDevice(&ordinal) && ordinal == device)
+		return CUDA_SUCCESS;
+	if (spill_cuda_contexts.primary(device, &active)) {
+		*before = spill_cuda.cuCtxPushCurrent_v2(active) ? NULL : active;
+		return *before ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+	}
+	if (!spill_cuda.cuDevicePrimaryCtxRetain)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	int result = spill_cuda.cuDevicePrimaryCtxRetain(&context, device);
+	if (!result)
+		spill_cuda_contexts.primary_retained(device, context);
+	if (!result)
+		result = spill_cuda.cuCtxPushCurrent_v2(context);
+	if (!result)
+		*before = context;
+	return result;
+}
+
+static void device_leave(void *before)
+{
+	CUcontext gone;
+	if (before)
+		spill_cuda.cuCtxPopCurrent_v2(&gone);
+}
+
+/* The free of a pinned page waits as well, if the device is full. pre: its context is current */
+static int free_small_allocation(void)
+{
+	CUdeviceptr small;
+	void *page;
+	int result = spill_cuda.cuMemAlloc_v2(&small, 1);
+	if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+		result = spill_cuda.cuMemHostAlloc(&page, 4096, 0);
+		if (!result)
+			result = spill_cuda.cuMemFreeHost(page);
+		return result;
+	}
+	if (result)
+		return result;
+	result = spill_cuda.cuMemFree_v2(small);
+	if (result) /* an error of earlier work; the second call frees */
+		(void)spill_cuda.cuMemFree_v2(small);
+	return result;
+}
+
+/*
+ * The vendor's free of a small allocation waits for all work of its context (docs/measurements.md).
+ * The program's own free would wait too. Unlike cuCtxSynchronize, the free does not break a capture
+ * that another thread begins now.
+ */
+static int wait_for_context(int device, void *context)
+{
+	CUcontext popped;
+	int result = spill_cuda.cuCtxPushCurrent_v2(context);
+	if (result)
+		return result;
+	result = free_small_allocation();
+	spill_cuda.cuCtxPopCurrent_v2(&popped);
+	return result;
+}
+
 static const struct spill_vendor_devices cuda_devices = {
-    .list = devices,
+    .list = list_devices,
     .capabilities = capabilities,
-    .current = spill_cuda_current,
-    .enter = spill_cuda_device_enter,
-    .leave = spill_cuda_device_leave,
-    .memory = spill_cuda_device_memory,
-    .wait = spill_cuda_wait,
+    .current = current,
+    .enter = device_enter,
+    .leave = device_leave,
+    .memory = device_memory,
+    .wait = wait_for_context,
 };
 
 const struct spill_backend spill_backend_cuda = {

@@ -1,6 +1,7 @@
 /*
- * CUDA's ways to make memory. cuMemAdvise and cuMemPrefetchAsync exist with a device (since 8.0) and with a location
- * (since 12.2, the only form in CUDA 13's headers): the location form is used where the driver has it.
+ * CUDA's plain, pinned, managed and physical memory, and its mappings. cuMemAdvise and
+ * cuMemPrefetchAsync take a device (since 8.0) or a location (since 12.2; the only form in CUDA
+ * 13's headers). libspill calls the location form where it exists.
  */
 #include "backend_cuda.h"
 
@@ -8,7 +9,7 @@
 
 #include "numa.h"
 
-/* Up to 1 MiB shares blocks of 2 MiB in pieces of 512 bytes; more takes blocks of its own (measured, H200). */
+/* Up to 1 MiB: pieces of 512 bytes in shared blocks. Above: blocks of 2 MiB (measured, H200). */
 static uint64_t footprint(uint64_t bytes)
 {
 	uint64_t unit = bytes <= 1 << 20 ? 512 : 2 << 20;
@@ -35,7 +36,7 @@ static int device_free(uint64_t ptr)
 	return spill_cuda.cuMemFree_v2(ptr);
 }
 
-/* Portable: every context of the process may use it, as it may a device allocation's peers. */
+/* Portable: every context of the process may use the memory. */
 static int host_alloc(uint64_t bytes, uint64_t *ptr, void **host)
 {
 	void *memory;
@@ -90,7 +91,7 @@ static int advise(uint64_t ptr, uint64_t bytes, CUmem_advise advice, enum spill_
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* The older form knows the host only as a whole. */
+/* The older form has no NUMA nodes. */
 static int advise_preferred(uint64_t ptr, uint64_t bytes, enum spill_location where, int device)
 {
 	CUmemLocation node = {CU_MEM_LOCATION_TYPE_HOST_NUMA, spill_numa_node()};
@@ -99,9 +100,9 @@ static int advise_preferred(uint64_t ptr, uint64_t bytes, enum spill_location wh
 	return advise(ptr, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, where, device);
 }
 
-static int advise_accessed_by(uint64_t ptr, uint64_t bytes, enum spill_location who, int device)
+static int advise_accessed_by(uint64_t ptr, uint64_t bytes, enum spill_location accessor, int device)
 {
-	return advise(ptr, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, who, device);
+	return advise(ptr, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, accessor, device);
 }
 
 static int advise_read_mostly(uint64_t ptr, uint64_t bytes, int device)
@@ -133,7 +134,7 @@ const struct spill_vendor_memory spill_cuda_memory = {
     .advise_read_mostly = advise_read_mostly,
     .prefetch = prefetch_to_device,
 };
-/* A machine without NUMA says -1 and has node 0. */
+/* The driver answers -1 on a machine without NUMA, whose node is 0. */
 int spill_cuda_host_node(int device)
 {
 	int node = spill_numa_node();
@@ -142,7 +143,7 @@ int spill_cuda_host_node(int device)
 	return node > 0 ? node : 0;
 }
 
-static CUmemAllocationProp properties(int device, bool on_host)
+static CUmemAllocationProp pinned_properties(int device, bool on_host)
 {
 	return (CUmemAllocationProp){
 	    .type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -153,7 +154,7 @@ static CUmemAllocationProp properties(int device, bool on_host)
 
 static int physical_granularity(int device, bool on_host, uint64_t *bytes)
 {
-	CUmemAllocationProp wanted = properties(device, on_host);
+	CUmemAllocationProp wanted = pinned_properties(device, on_host);
 	size_t unit;
 	int result =
 	    spill_cuda.cuMemGetAllocationGranularity(&unit, &wanted, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
@@ -176,7 +177,7 @@ static int range_unreserve(uint64_t va, uint64_t bytes)
 	return spill_cuda.cuMemAddressFree(va, bytes);
 }
 
-/* Compression is a hint whose outcome programs look up, so a handle of host memory says that it has none. */
+/* Programs look up whether they got compression, which is a hint. Host memory has none. */
 static void physical_describe(const void *properties, struct spill_physical *physical)
 {
 	CUmemAllocationProp asked = *(const CUmemAllocationProp *)properties;
@@ -191,16 +192,17 @@ static void physical_describe(const void *properties, struct spill_physical *phy
 	             : on_host ? SPILL_LOCATION_HOST
 	                       : SPILL_LOCATION_NONE,
 	    .device = on_device ? asked.location.id : 0,
-	    .device_only = asked.allocFlags.usage != 0, /* tiles of arrays, the decompression engine */
+	    /* Tiles of arrays, the decompression engine. */
+	    .device_only = asked.allocFlags.usage != 0,
 	};
 	asked.allocFlags.compressionType = 0;
 	memcpy(physical->asked, &asked, sizeof(asked));
 }
-_Static_assert(sizeof(CUmemAllocationProp) <= SPILL_PROPERTIES_BYTES, "properties are kept whole");
+_Static_assert(sizeof(CUmemAllocationProp) <= SPILL_PROPERTIES_BYTES, "room for all properties");
 
 static int physical_create(int device, bool on_host, uint64_t bytes, uint64_t *handle)
 {
-	CUmemAllocationProp wanted = properties(device, on_host);
+	CUmemAllocationProp wanted = pinned_properties(device, on_host);
 	CUmemGenericAllocationHandle made;
 	int result = spill_cuda.cuMemCreate(&made, bytes, &wanted, 0);
 	if (!result)

@@ -1,7 +1,4 @@
-/*
- * CUDA's memory in stream order: pools, and what a caller needs who names a device. CUDA Driver API, "Stream Ordered
- * Memory Allocator"; what a real driver does is in docs/measurements.md.
- */
+/* Memory in stream order (CUDA Driver API, "Stream Ordered Memory Allocator"). */
 #include "backend_cuda.h"
 
 static bool has_pools(int device)
@@ -14,13 +11,15 @@ static bool has_pools(int device)
 }
 
 /*
- * What a pool of pinned host memory gives is host memory to every copy call that names device memory (measured, H200:
- * invalid value), so there is none of those; managed memory that prefers the host lives on the node of host.numa, else nearest to the
- * device, is read in place as fast, and is copied as device memory is. A managed pool located on a device is device
- * memory by another name; without a location (INVALID is the vendor's word for that) it migrates when it is touched,
- * which is what preferring the device, or nothing, comes to.
+ * On host a pool is of managed memory that prefers the host. Copy calls that name device memory
+ * refuse memory of a pool of pinned host memory (measured, H200: invalid value). Managed memory is
+ * as fast in place, and every copy call takes it. It lives on the node of host.numa, or on the one
+ * nearest to the device.
+ *
+ * A managed pool with the device as its location is plain device memory. Without a location
+ * (INVALID) it migrates when it is touched, as memory does that prefers the device or nothing.
  */
-static CUmemPoolProps properties(int device, enum spill_place place, enum spill_location preferred)
+static CUmemPoolProps pool_properties(int device, enum spill_place place, enum spill_location preferred)
 {
 	CUmemPoolProps wanted = {.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED,
 	                         .location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, spill_cuda_host_node(device)}};
@@ -33,7 +32,7 @@ static CUmemPoolProps properties(int device, enum spill_place place, enum spill_
 	return wanted;
 }
 
-static int create(const CUmemPoolProps *wanted, CUmemoryPool *made)
+static int create_keeping_memory(const CUmemPoolProps *wanted, CUmemoryPool *made)
 {
 	cuuint64_t everything = UINT64_MAX;
 	int result = spill_cuda.cuMemPoolCreate(made, wanted);
@@ -48,16 +47,16 @@ static int create(const CUmemPoolProps *wanted, CUmemoryPool *made)
 static int pool_create(int device, enum spill_place place, enum spill_location preferred, void **pool)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	CUmemPoolProps wanted = properties(device, place, preferred);
+	CUmemPoolProps wanted = pool_properties(device, place, preferred);
 	CUmemoryPool made;
 	if (!has_pools(device) ||
 	    (place != SPILL_PLACE_DEVICE &&
 	     !(spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS_SUPPORTED) &&
 	       spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS))))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	spill_cuda_exchange(&mode);
-	int result = create(&wanted, &made);
-	spill_cuda_exchange(&mode);
+	spill_cuda_exchange_capture_mode(&mode);
+	int result = create_keeping_memory(&wanted, &made);
+	spill_cuda_exchange_capture_mode(&mode);
 	if (!result)
 		*pool = made;
 	return result;

@@ -1,8 +1,7 @@
 /*
- * HIP, by its one API level (AMD ROCm documentation, "HIP runtime API reference"; the prototypes are checked against
- * Debian's libamdhip64-dev). There is no context object in use here: an allocation belongs to a device. Virtual
- * memory management on host exists only from ROCm 7.2, so there is no split here yet, and nothing that moves: nor is there
- * a call that marks all work of a device without waiting for it.
+ * HIP (AMD ROCm documentation, "HIP runtime API reference"). An allocation belongs to a device, not
+ * to a context. libspill neither splits nor moves: host memory behind handles came with ROCm 7.2,
+ * and no call marks all work of a device without waiting for it.
  */
 #include "backend_hip.h"
 #include "numa.h"
@@ -38,15 +37,20 @@ static int driver_version(void)
 	return version;
 }
 
-/* ROCm 6.0 gave CUDA's values to hipMemoryType (its release notes, "Changes to hipMemoryType"); versions are 1e7 a major. */
-static int device_memory_type(void)
+int spill_hip_version(void)
 {
 	int version = 0;
 	spill_hip.hipRuntimeGetVersion(&version);
-	return version >= 60000000 ? 2 : hipMemoryTypeDevice;
+	return version;
 }
 
-/* The layout is the same in all versions: its first member is memoryType up to ROCm 5, type from 6 on. */
+/* ROCm 6.0 took CUDA's values (its release notes, "Changes to hipMemoryType"). */
+static int device_memory_type(void)
+{
+	return spill_hip_version() >= 60000000 ? 2 : hipMemoryTypeDevice;
+}
+
+/* The same layout in all versions. ROCm 6 renamed the first member to `type`. */
 static void describe_plain(void *structure, uint64_t ptr, int device)
 {
 	*(hipPointerAttribute_t *)structure = (hipPointerAttribute_t){
@@ -56,7 +60,6 @@ static void describe_plain(void *structure, uint64_t ptr, int device)
 	};
 }
 
-/* Makes the device current; *before is what leave wants. */
 int spill_hip_enter(int device, int *before)
 {
 	int result = spill_hip.hipGetDevice(before);
@@ -79,7 +82,7 @@ static bool current(int *device, void **context)
 	return true;
 }
 
-/* *before: the device that was current, plus one; NULL: nothing to undo. */
+/* *before: the device that was current, plus one. NULL: nothing to undo. */
 static int device_enter(int device, void **before)
 {
 	int now;
@@ -110,7 +113,7 @@ static int device_memory(int device, uint64_t *free, uint64_t *total)
 	return 0;
 }
 
-static int wait(int device, void *context)
+static int wait_for_device(int device, void *context)
 {
 	int before;
 	int result = spill_hip_enter(device, &before);
@@ -121,7 +124,7 @@ static int wait(int device, void *context)
 	return result;
 }
 
-static unsigned devices(struct spill_log_device *list, unsigned room)
+static unsigned list_devices(struct spill_log_device *list, unsigned room)
 {
 	int count = 0;
 	if (spill_hip.hipGetDeviceCount(&count) || count < 0)
@@ -140,50 +143,51 @@ static unsigned devices(struct spill_log_device *list, unsigned room)
 	return shown;
 }
 
-static int attribute(int device, hipDeviceAttribute_t which)
+static int device_attribute(int device, hipDeviceAttribute_t attribute)
 {
 	int value = 0;
-	return spill_hip.hipDeviceGetAttribute(&value, which, device) ? 0 : value;
+	return spill_hip.hipDeviceGetAttribute(&value, attribute, device) ? 0 : value;
 }
 
 /*
- * Managed memory migrates where the GPU retries faults (XNACK, which pageable access tells) or shares the host's
- * memory (integrated); elsewhere it is pinned host memory by another name, and host does that better.
+ * Managed memory migrates if the GPU retries faults (XNACK, seen by pageable access) or is
+ * integrated. Elsewhere it is pinned host memory, and the place `host` serves that better.
  */
 static unsigned capabilities(int device)
 {
-	bool integrated = attribute(device, hipDeviceAttributeIntegrated);
-	bool migrates = integrated || attribute(device, hipDeviceAttributePageableMemoryAccess);
+	bool integrated = device_attribute(device, hipDeviceAttributeIntegrated);
+	bool migrates = integrated || device_attribute(device, hipDeviceAttributePageableMemoryAccess);
 	unsigned can = 0;
 	if (integrated)
 		can |= SPILL_IS_INTEGRATED;
-	else if (attribute(device, hipDeviceAttributePageableMemoryAccessUsesHostPageTables) &&
-	         attribute(device, hipDeviceAttributeConcurrentManagedAccess))
+	else if (device_attribute(device, hipDeviceAttributePageableMemoryAccessUsesHostPageTables) &&
+	         device_attribute(device, hipDeviceAttributeConcurrentManagedAccess))
 		can |= SPILL_IS_COHERENT;
-	if (spill_hip.hipMallocManaged && attribute(device, hipDeviceAttributeManagedMemory) && migrates)
+	if (spill_hip.hipMallocManaged && device_attribute(device, hipDeviceAttributeManagedMemory) &&
+	    migrates)
 		can |= SPILL_CAN_MANAGED;
-	if (attribute(device, hipDeviceAttributeCanMapHostMemory))
+	if (device_attribute(device, hipDeviceAttributeCanMapHostMemory))
 		can |= SPILL_CAN_HOST;
 	return can;
 }
 
 static const struct spill_vendor_devices hip_devices = {
-    .list = devices,
+    .list = list_devices,
     .capabilities = capabilities,
     .current = current,
     .enter = device_enter,
     .leave = device_leave,
     .memory = device_memory,
-    .wait = wait,
+    .wait = wait_for_device,
 };
 
-/* Pages of the device; AMD documents no larger block for it. */
+/* Whole pages of the device. AMD documents no larger block. */
 static uint64_t footprint(uint64_t bytes)
 {
 	return bytes > UINT64_MAX - 4096 ? bytes : (bytes + 4095) / 4096 * 4096;
 }
 
-/* Rows are aligned as images are: to 256 bytes on all GPUs that ROCm supports. */
+/* Rows are aligned like images: to 256 bytes on all GPUs that ROCm supports. */
 static uint64_t pitch(uint64_t width)
 {
 	return width > UINT64_MAX - 255 ? 0 : (width + 255) / 256 * 256;
@@ -203,7 +207,7 @@ static int device_free(uint64_t ptr)
 	return spill_hip.hipFree((void *)(uintptr_t)ptr);
 }
 
-/* Non-coherent: the device may cache it, as it does its own memory; a kernel's end makes writes visible. */
+/* Non-coherent: the device may cache the memory. The end of a kernel makes its writes visible. */
 static int host_alloc(uint64_t bytes, uint64_t *ptr, void **host)
 {
 	void *memory, *mapped;
@@ -260,9 +264,9 @@ static int advise_preferred(uint64_t ptr, uint64_t bytes, enum spill_location wh
 	return advise(ptr, bytes, hipMemAdviseSetPreferredLocation, where, device);
 }
 
-static int advise_accessed_by(uint64_t ptr, uint64_t bytes, enum spill_location who, int device)
+static int advise_accessed_by(uint64_t ptr, uint64_t bytes, enum spill_location accessor, int device)
 {
-	return advise(ptr, bytes, hipMemAdviseSetAccessedBy, who, device);
+	return advise(ptr, bytes, hipMemAdviseSetAccessedBy, accessor, device);
 }
 
 static int advise_read_mostly(uint64_t ptr, uint64_t bytes, int device)
@@ -292,6 +296,7 @@ static const struct spill_vendor_memory hip_memory = {
     .prefetch = prefetch_to_device,
 };
 
+/* HIP 5 does not tell on which device a stream was made: the current one is taken. */
 static int stream_owner(void *stream, int *device, void **context)
 {
 	int now;
@@ -303,7 +308,7 @@ static int stream_owner(void *stream, int *device, void **context)
 	return hipSuccess;
 }
 
-/* As on CUDA. */
+/* As in backend_cuda_context.c. */
 static bool capturing(void *stream)
 {
 	hipStreamCaptureStatus status;
@@ -328,7 +333,7 @@ static void last_error_forget(void)
 	(void)spill_hip.hipGetLastError();
 }
 
-/* A request that no device can serve: the runtime refuses it and keeps its last error, whatever its version's rule. */
+/* No device can serve this. The runtime sets its last error by the rule of its version. */
 static int raise_out_of_memory(void)
 {
 	void *nothing = NULL;
@@ -348,7 +353,8 @@ const struct spill_backend spill_backend_hip = {
     .name = "hip",
     .out_of_memory = hipErrorOutOfMemory,
     .invalid_value = hipErrorInvalidValue,
-    .range_size_width = 4, /* ROCm 5 writes so much (hipamd, hip_memory.cpp); the rest is already right */
+    /* ROCm 5 writes 4 bytes (hipamd, hip_memory.cpp); the other 4 are right already. */
+    .range_size_width = 4,
     .start = start,
     .error_name = error_name,
     .driver_version = driver_version,

@@ -1,7 +1,4 @@
-/*
- * The HIP functions that libspill calls, looked up once from the runtime that the program loaded (backend_hip.c) and
- * shared by the files of this backend. The list is backend_hip.def.
- */
+/* The HIP functions of backend_hip.def. backend_hip.c looks them up once. */
 #ifndef SPILL_BACKEND_HIP_H
 #define SPILL_BACKEND_HIP_H
 
@@ -23,5 +20,7 @@ extern const struct spill_vendor_events spill_hip_events;     /* backend_hip_poo
 /* Makes the device current. `before` is for spill_hip_leave. */
 int spill_hip_enter(int device, int *before);
 void spill_hip_leave(int device, int before);
+
+int spill_hip_version(void); /* of the runtime; 60200000 is 6.2 */
 
 #endif

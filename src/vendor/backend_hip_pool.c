@@ -1,7 +1,6 @@
 /*
- * HIP's memory in stream order: pools on a device, events. A stream belongs to the device that was current when it
- * was made; which one HIP 5 does not tell, so the current one is taken for it. AMD documents no pools on host before
- * ROCm 7: what spills is placed as plain memory is, and freed behind an event.
+ * HIP's memory in stream order on a device, and events. AMD documents no pools on host before ROCm
+ * 7. So spilled memory is placed like plain memory, and freed behind an event.
  */
 #include "backend_hip.h"
 

@@ -1,14 +1,13 @@
 /*
- * HIP's physical memory. ROCm 6 changed the order of hipMemAllocationProp to CUDA's (hip_runtime_api.h of
- * both), so the structure is read and written by the version that runs. Behind a handle can be host memory
- * from ROCm 7.2 on, the location being HOST with a device's number (ROCm 7.2 release notes;
- * tests/sim/hip/hip_later_api.h): before it there is none, and a split needs more than that.
+ * Physical memory. ROCm 6 gave hipMemAllocationProp CUDA's order of members (hip_runtime_api.h), so
+ * its layout goes by the running version. From ROCm 7.2 a handle can stand for host memory (its
+ * release notes; tests/sim/hip/hip_later_api.h).
  */
 #include "backend_hip.h"
 
 #include <string.h>
 
-#define LOCATION_HOST 2 /* hipMemLocationTypeHost, of no header here */
+#define LOCATION_HOST 2 /* hipMemLocationTypeHost, which no header here has */
 
 /* From ROCm 6 on. */
 struct properties_6 {
@@ -23,53 +22,46 @@ struct properties_6 {
 };
 _Static_assert(sizeof(struct properties_6) <= SPILL_PROPERTIES_BYTES &&
                    sizeof(hipMemAllocationProp) <= SPILL_PROPERTIES_BYTES,
-               "properties are kept whole");
-
-static int version(void)
-{
-	int number = 0;
-	spill_hip.hipRuntimeGetVersion(&number);
-	return number;
-}
+               "room for all properties");
 
 static void physical_describe(const void *properties, struct spill_physical *physical)
 {
 	const hipMemAllocationProp *rocm5 = properties;
 	const struct properties_6 *rocm6 = properties;
-	bool old = version() < 60000000;
-	hipMemLocation location = old ? rocm5->location : rocm6->location;
-	bool pinned = (old ? rocm5->type : rocm6->type) == hipMemAllocationTypePinned;
+	bool before_6 = spill_hip_version() < 60000000;
+	hipMemLocation location = before_6 ? rocm5->location : rocm6->location;
+	bool pinned = (before_6 ? rocm5->type : rocm6->type) == hipMemAllocationTypePinned;
 	*physical = (struct spill_physical){
 	    .where = !pinned                                     ? SPILL_LOCATION_NONE
 	             : location.type == hipMemLocationTypeDevice ? SPILL_LOCATION_DEVICE
 	             : (int)location.type == LOCATION_HOST       ? SPILL_LOCATION_HOST
 	                                                         : SPILL_LOCATION_NONE,
 	    .device = location.id,
-	    .device_only = (old ? rocm5->usage : rocm6->flags.usage) != 0,
+	    .device_only = (before_6 ? rocm5->usage : rocm6->flags.usage) != 0,
 	};
-	memcpy(physical->asked, properties, old ? sizeof(*rocm5) : sizeof(*rocm6));
+	memcpy(physical->asked, properties, before_6 ? sizeof(*rocm5) : sizeof(*rocm6));
 }
 
-/* What libspill asks for, in the order of the version; false where there is no such thing. */
-static bool wanted(int device, bool on_host, unsigned char properties[SPILL_PROPERTIES_BYTES])
+/* In the layout of the running version. False if that has no such memory. */
+static bool fill_properties(int device, bool on_host, unsigned char properties[SPILL_PROPERTIES_BYTES])
 {
-	int number = version();
+	int version = spill_hip_version();
 	hipMemLocation location = {on_host ? (hipMemLocationType)LOCATION_HOST : hipMemLocationTypeDevice,
 	                           device};
 	hipMemAllocationProp rocm5 = {.type = hipMemAllocationTypePinned, .location = location};
 	struct properties_6 rocm6 = {.type = hipMemAllocationTypePinned, .location = location};
-	if (number < 60000000)
+	if (version < 60000000)
 		memcpy(properties, &rocm5, sizeof(rocm5));
 	else
 		memcpy(properties, &rocm6, sizeof(rocm6));
-	return !on_host || number >= 70200000;
+	return !on_host || version >= 70200000;
 }
 
 static int physical_granularity(int device, bool on_host, uint64_t *bytes)
 {
 	unsigned char properties[SPILL_PROPERTIES_BYTES] __attribute__((aligned(8)));
 	size_t unit;
-	if (!spill_hip.hipMemGetAllocationGranularity || !wanted(device, on_host, properties))
+	if (!spill_hip.hipMemGetAllocationGranularity || !fill_properties(device, on_host, properties))
 		return hipErrorNotSupported;
 	int result = spill_hip.hipMemGetAllocationGranularity(
 	    &unit, (const hipMemAllocationProp *)(void *)properties, hipMemAllocationGranularityMinimum);
@@ -82,7 +74,8 @@ static int physical_create(int device, bool on_host, uint64_t bytes, uint64_t *h
 {
 	unsigned char properties[SPILL_PROPERTIES_BYTES] __attribute__((aligned(8)));
 	hipMemGenericAllocationHandle_t made;
-	if (!spill_hip.hipMemCreate || !spill_hip.hipMemRelease || !wanted(device, on_host, properties))
+	if (!spill_hip.hipMemCreate || !spill_hip.hipMemRelease ||
+	    !fill_properties(device, on_host, properties))
 		return hipErrorNotSupported;
 	int result =
 	    spill_hip.hipMemCreate(&made, bytes, (const hipMemAllocationProp *)(void *)properties, 0);

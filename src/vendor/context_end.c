@@ -3,12 +3,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* The latest ends. Nobody holds a thing of a dead context for as long as so many more take. */
+/* The latest ends. No thread uses a dead object for so long that this many more contexts end. */
 #define ENDS 256
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_CONTEXT_END */
 static struct {
-	struct spill_context_end end; /* no backend: none, or undone */
+	struct spill_context_end end; /* no backend: unused, or undone */
 	bool in_progress;
 } ends[ENDS];
 static _Atomic unsigned in_progress;
@@ -54,8 +54,8 @@ bool spill_context_end_covers(const struct spill_context_end *end, const struct 
 	       (end->context ? end->context == context : end->device == device);
 }
 
-static bool is_covered(bool also_done, const struct spill_backend *backend, int device, const void *context,
-                       uint64_t made_in)
+static bool is_covered_by_any(bool also_done, const struct spill_backend *backend, int device,
+                              const void *context, uint64_t made_in)
 {
 	bool covered = false;
 	pthread_mutex_lock(&lock);
@@ -70,14 +70,15 @@ bool spill_context_ending(const struct spill_backend *backend, int device, const
                           uint64_t made_in)
 {
 	return atomic_load_explicit(&in_progress, memory_order_acquire) &&
-	       is_covered(false, backend, device, context, made_in);
+	       is_covered_by_any(false, backend, device, context, made_in);
 }
 
-/* Only the ends since then can cover it. */
+/* Only an end since `made_in` can cover the object. */
 bool spill_context_dead(const struct spill_backend *backend, int device, const void *context,
                         uint64_t made_in)
 {
-	return made_in < spill_context_generation() && is_covered(true, backend, device, context, made_in);
+	return made_in < spill_context_generation() &&
+	       is_covered_by_any(true, backend, device, context, made_in);
 }
 
 void spill_context_end_fork_prepare(void)
@@ -85,7 +86,7 @@ void spill_context_end_fork_prepare(void)
 	pthread_mutex_lock(&lock);
 }
 
-/* The child has no GPU, and none of the threads that were ending something. */
+/* The child has no GPU, and none of the threads that were ending a context. */
 void spill_context_end_fork_done(bool child)
 {
 	for (unsigned i = 0; child && i < ENDS; i++) {

@@ -1,7 +1,8 @@
 /*
- * The end of a context, and which things ended with it. A driver may give an ended context's handle to the next one at once,
- * while the thread that ended it still tidies up. So a handle alone does not say whose a thing is: a thing also keeps the
- * generation in which it was made, and an end covers only things of its own generation or an older one.
+ * The end of a context, and the objects that end with it: events, timers, streams, memory. A driver
+ * may give an ended context's handle to the next one at once, while the ending thread still tidies
+ * up. So an object also keeps the generation in which it was made. An end covers only objects of
+ * its own generation or an older one.
  *
  * This file never calls a vendor. Begin with spill_context_end_begin.
  */
@@ -13,41 +14,41 @@
 
 struct spill_backend;
 
-/* One end, from before the vendor's call until all that it covers is gone. */
+/* From before the vendor's call until all objects that the end covers are gone. */
 struct spill_context_end {
 	const struct spill_backend *backend;
 	int device;
-	const void *context; /* NULL, where there are no contexts: all of the device */
-	uint64_t generation; /* the newest that it covers */
-	uint64_t id;         /* the vendor's own number of the context (backend.h), 0: it has none */
-	unsigned slot;       /* of context_end.c */
+	const void *context; /* NULL for a vendor without contexts: everything of the device ends */
+	uint64_t generation; /* of the newest objects that the end covers */
+	uint64_t id;         /* the driver's number for the context (backend.h), or 0 */
+	unsigned slot;       /* private to context_end.c */
 };
 
-/* The present generation: what is made now keeps this number. One load. */
+/* The present generation, for objects that are made now. One load. */
 uint64_t spill_context_generation(void);
 
 /*
- * Begins an end, before the vendor is asked. What is made from here on is of a newer generation. pre: nothing of ours is made in
- * the context any more (the caller is inside the gate)
+ * Begins an end, before the vendor's call. Objects made from here on are of a newer generation.
+ * pre: libspill makes no more objects in the context (the caller is inside the gate)
  */
 struct spill_context_end spill_context_end_begin(const struct spill_backend *backend, int device,
                                                  const void *context);
 
-/* The end is over: what it covers is gone, or, if `undone`, the vendor did not end the context (one reference of several, an error). */
+/* `undone`: the vendor refused, or the reference was not the last one. */
 void spill_context_end_finish(const struct spill_context_end *end, bool undone);
 
-/* True if a thing of that context (and device), made in `generation`, ends with it. */
+/* True if an object of that context and device, made in `generation`, ends with this end. */
 bool spill_context_end_covers(const struct spill_context_end *end, const struct spill_backend *backend,
                               int device, const void *context, uint64_t generation);
 
 /*
- * True if an end in progress covers such a thing: nobody knows whether it lives although its handle may be a living context's. So
- * nobody uses it or hands it out. One load while no context ends.
+ * True if an end in progress covers such an object. It may be dead although its handle looks alive,
+ * so libspill neither uses it nor keeps it for later. One load while no context ends.
  */
 bool spill_context_ending(const struct spill_backend *backend, int device, const void *context,
                           uint64_t generation);
 
-/* The same, or one of the latest ends covered it: for threads that come late with something of a context. Looks through a table. */
+/* Also true if one of the latest ends covered it, for a late thread. Searches a table. */
 bool spill_context_dead(const struct spill_backend *backend, int device, const void *context,
                         uint64_t generation);
 

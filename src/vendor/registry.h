@@ -1,37 +1,48 @@
 /*
- * The vendors there are: which of them work in this process, and how their real functions are found. The runtime enters each
- * vendor's functions (runtime.c).
+ * The vendors that libspill knows, which of them work in this process, and how libspill finds their
+ * real functions. The runtime enters each vendor's functions (runtime.c).
  */
 #ifndef SPILL_REGISTRY_H
 #define SPILL_REGISTRY_H
 
 #include "backend.h"
 
-/* What the shim knows of the vendors' libraries. */
+/* The shim's look-ups in the vendors' libraries. */
 struct spill_vendor_symbols {
 	spill_resolve_fn *resolve;
-	/* The function `symbol` of the library that has the vendor's function `real`, never one of ours; NULL if it has none. */
+	/* `symbol` of the library that has `real`, never one of ours; NULL if it has none. */
 	void *(*beside)(const void *real, const char *symbol);
 };
 
-/* Once, before the first question. `symbols` must live as long as the process. */
+/* Called once, before all others. `symbols` must live as long as the process. */
 void spill_registry_use(const struct spill_vendor_symbols *symbols);
 
-/* The functions of a domain, started at the next question; NULL: it has none. Before other threads ask. */
+/*
+ * Enters the functions of a domain, which are started at the next question; NULL: the domain has
+ * none. Called before other threads ask.
+ */
 void spill_registry_use_backend(enum spill_domain domain, const struct spill_backend *backend);
 
-/*
- * The vendor's functions, started at first use. NULL if the domain has none (CUDA_RUNTIME), or if they are missing.
- */
+/* The vendor's functions, started at first use. NULL: there is none (CUDA_RUNTIME), or not all. */
 const struct spill_backend *spill_backend_for(enum spill_domain domain);
 
-/* The same if it was started before: then the program works with that vendor's GPUs. */
+/* The same, but NULL if the vendor was not started: the program does not use its GPUs. */
 const struct spill_backend *spill_backend_in_use(enum spill_domain domain);
 
 /* As `beside` above; NULL before the start. */
 void *spill_vendor_beside(const void *real, const char *symbol);
 
-/* A forked child uses no vendor yet: by the driver's rules it cannot use its parent's. */
+/* A forked child uses no vendor yet. The drivers do not let it use its parent's state. */
 void spill_registry_fork_child(void);
+
+/*
+ * The number that the CUDA driver has for an NVML device. NVML numbers all devices of the machine;
+ * the driver numbers those of CUDA_VISIBLE_DEVICES. Their UUIDs are the same.
+ *
+ * `real`: a function of the NVML that gave the handle, so that no other copy of the library is
+ * asked. Negative: this process does not see the device, the handle is a part of one (MIG), or the
+ * driver is not initialised here.
+ */
+int spill_nvml_device(const struct spill_backend *backend, const void *real, uint64_t handle);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "backend.h"
-#include "probe.h"
+#include "movable.h"
 
 /* The step that the trial has reached. A hang or crash happened in this step. */
 enum driver_stage {

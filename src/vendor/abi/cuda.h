@@ -1,8 +1,8 @@
 /*
- * The part of NVIDIA's driver API that libspill calls or answers, declared from its public documentation so
- * that neither the build nor the library needs the CUDA Toolkit. Names, values and layouts are the vendor's;
- * tests/static compares every one of them with the real cuda.h wherever it is installed. Never include this
- * header and the vendor's in one file.
+ * The part of NVIDIA's driver API that libspill calls or answers, from its public documentation. So
+ * neither the build nor the library needs the CUDA Toolkit. Names, values and layouts are the
+ * vendor's. tests/static compares each with the real cuda.h, if that is installed. Never include
+ * this header and the vendor's in one file.
  */
 #ifndef SPILL_ABI_CUDA_H
 #define SPILL_ABI_CUDA_H

@@ -1,11 +1,11 @@
 /*
- * Types of NVIDIA's driver API for arrays, pools, graph memory nodes, capture and export; rules as in cuda.h, which
- * includes this.
+ * Types of NVIDIA's driver API for arrays, pools, graph memory nodes, capture and export. The rules
+ * of cuda.h hold. cuda.h includes this file.
  */
 #ifndef SPILL_ABI_CUDA_MEMORY_H
 #define SPILL_ABI_CUDA_MEMORY_H
 
-#include "cuda.h" /* for who includes this alone */
+#include "cuda.h" /* for files that include only this one */
 
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef struct CUevent_st *CUevent;
@@ -15,7 +15,7 @@ typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphNode_st *CUgraphNode;
 typedef struct CUgraphEdgeData_st CUgraphEdgeData;
 
-/* -- arrays; formats beyond these exist, see spill_array_bytes -------------------------------------------- */
+/* -- arrays; formats beyond these exist, see spill_array_bytes -------------------------------- */
 
 typedef enum CUarray_format_enum {
 	CU_AD_FORMAT_UNSIGNED_INT8 = 0x01,
@@ -45,7 +45,7 @@ typedef struct CUDA_ARRAY3D_DESCRIPTOR_st {
 	unsigned int NumChannels, Flags;
 } CUDA_ARRAY3D_DESCRIPTOR;
 
-/* -- pools ------------------------------------------------------------------------------------------------ */
+/* -- pools ------------------------------------------------------------------------------------ */
 
 typedef enum CUmemPool_attribute_enum {
 	CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES = 1,
@@ -69,7 +69,7 @@ typedef struct CUmemPoolProps_st {
 	unsigned char reserved[54];
 } CUmemPoolProps;
 
-/* -- graph memory nodes, capture -------------------------------------------------------------------------- */
+/* -- graph memory nodes, capture -------------------------------------------------------------- */
 
 typedef enum CUgraphNodeType_enum {
 	CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10,
@@ -88,7 +88,7 @@ typedef struct CUDA_MEM_FREE_NODE_PARAMS_st {
 	CUdeviceptr dptr;
 } CUDA_MEM_FREE_NODE_PARAMS;
 
-/* Only the members that libspill looks into; the vendor's has one for each type. */
+/* Only the members that libspill reads. The vendor's structure has one for each type. */
 typedef struct CUgraphNodeParams_st {
 	CUgraphNodeType type;
 	int reserved0[3];
@@ -116,7 +116,7 @@ typedef enum CUstreamCaptureStatus_enum {
 #define CU_EVENT_DISABLE_TIMING 2u
 #define CU_STREAM_NON_BLOCKING 1u
 
-/* -- export ----------------------------------------------------------------------------------------------- */
+/* -- export ----------------------------------------------------------------------------------- */
 
 typedef enum CUmemRangeHandleType_enum {
 	CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD = 1,

@@ -1,6 +1,7 @@
 /*
- * Types of NVIDIA's driver API that the rows for work, code and contexts name; what has no members here is looked into by
- * nobody. Rules as in cuda.h. The vendor's enumerations are int here: nothing depends on their values.
+ * Types of NVIDIA's driver API in the rows for work, code and contexts. The rules of cuda.h hold.
+ * libspill reads no structure that has no members here. The vendor's enumerations are int here,
+ * because nothing depends on their values.
  */
 #ifndef SPILL_ABI_CUDA_WORK_H
 #define SPILL_ABI_CUDA_WORK_H
@@ -45,7 +46,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 typedef struct CUexecAffinityParam_st CUexecAffinityParam;
 typedef struct CUctxCreateParams_st CUctxCreateParams;
 
-/* -- copies of rectangles and boxes ------------------------------------------------------------------------ */
+/* -- copies of rectangles and boxes ----------------------------------------------------------- */
 
 typedef struct CUDA_MEMCPY2D_st {
 	size_t srcXInBytes, srcY;
@@ -134,7 +135,7 @@ typedef struct CUDA_MEMCPY3D_BATCH_OP_st {
 	unsigned int flags;
 } CUDA_MEMCPY3D_BATCH_OP;
 
-/* -- nodes of graphs --------------------------------------------------------------------------------------- */
+/* -- nodes of graphs -------------------------------------------------------------------------- */
 
 /* CUgraphNodeType: cuda_memory.h has those that allocate. */
 #define CU_GRAPH_NODE_TYPE_KERNEL 0
@@ -155,7 +156,7 @@ typedef struct CUDA_KERNEL_NODE_PARAMS_st {
 	void **extra;
 } CUDA_KERNEL_NODE_PARAMS_v1;
 
-/* CUgraphNodeParams has the same. */
+/* CUgraphNodeParams has the same layout. */
 typedef struct CUDA_KERNEL_NODE_PARAMS_v2_st {
 	CUfunction func;
 	unsigned int gridDimX, gridDimY, gridDimZ;
@@ -167,14 +168,14 @@ typedef struct CUDA_KERNEL_NODE_PARAMS_v2_st {
 	CUcontext ctx;
 } CUDA_KERNEL_NODE_PARAMS_v2;
 
-/* That in CUgraphNodeParams. */
+/* The layout in CUgraphNodeParams. */
 typedef struct CUDA_MEMCPY_NODE_PARAMS_st {
 	int flags, reserved;
 	CUcontext copyCtx;
 	CUDA_MEMCPY3D copyParams;
 } CUDA_MEMCPY_NODE_PARAMS;
 
-/* That in CUgraphNodeParams begins like it. */
+/* The layout in CUgraphNodeParams begins like this one. */
 typedef struct CUDA_MEMSET_NODE_PARAMS_st {
 	CUdeviceptr dst;
 	size_t pitch;

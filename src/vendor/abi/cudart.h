@@ -1,6 +1,6 @@
 /*
- * The part of NVIDIA's runtime API that the table's rows mention and the simulated runtime offers; rules as
- * in cuda.h beside this. Layouts are CUDA 13's.
+ * The part of NVIDIA's runtime API that the rows of the table name and the simulated runtime
+ * offers. The rules of cuda.h hold. Layouts are CUDA 13's.
  */
 #ifndef SPILL_ABI_CUDART_H
 #define SPILL_ABI_CUDART_H
@@ -110,7 +110,7 @@ struct cudaMemLocation {
 	int id;
 };
 
-/* Numbers are the driver's CUdevice_attribute; only those that a caller here names. */
+/* The numbers of the driver's CUdevice_attribute, as far as a caller here uses them. */
 enum cudaDeviceAttr {
 	cudaDevAttrIntegrated = 18,
 	cudaDevAttrComputeCapabilityMajor = 75,

@@ -1,6 +1,6 @@
 /*
- * The part of AMD's HIP API that libspill calls or answers and the simulated runtime offers; rules as in
- * cuda.h beside this, compared with Debian's libamdhip64-dev (ROCm 5.2).
+ * The part of AMD's HIP API that libspill calls or answers and the simulated runtime offers. The
+ * rules of cuda.h hold; tests/static compares with Debian's libamdhip64-dev (ROCm 5.2).
  */
 #ifndef SPILL_ABI_HIP_H
 #define SPILL_ABI_HIP_H
@@ -143,7 +143,7 @@ typedef enum hipDeviceAttribute_t {
 #define hipCpuDeviceId (-1)
 #define hipInvalidDeviceId (-2)
 
-/* ROCm 6 renamed memoryType to type and its values to CUDA's. */
+/* ROCm 6 renamed memoryType to type, and gave it CUDA's values. */
 typedef struct hipPointerAttribute_t {
 	enum hipMemoryType memoryType;
 	int device;

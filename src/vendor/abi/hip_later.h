@@ -1,6 +1,7 @@
 /*
- * What ROCm releases after 5.2 declare, whose headers no test here has: from AMD's documentation ("HIP Runtime API
- * Reference", ROCm 7), proven by nothing. Rows that mention it are UNPROVEN in the table.
+ * Declarations of ROCm after 5.2, from AMD's documentation ("HIP Runtime API Reference", ROCm 7).
+ * No test here has these headers, so nothing proves the declarations. Rows that use them are
+ * UNPROVEN in the table.
  */
 #ifndef SPILL_ABI_HIP_LATER_H
 #define SPILL_ABI_HIP_LATER_H
@@ -8,12 +9,12 @@
 #include "hip.h"
 
 typedef struct hipGraphEdgeData hipGraphEdgeData;
-/* Enumerations there. */
+/* Enumerations in ROCm's headers. */
 typedef int hipDriverProcAddressQueryResult;
 typedef int hipDriverEntryPointQueryResult;
 typedef int hipMemRangeHandleType;
 
-/* Beginning of ROCm 6's hipDeviceProp_t: the rest is nobody's business here. */
+/* The beginning of ROCm 6's hipDeviceProp_t. libspill does not read the rest. */
 typedef struct hipDeviceProp_tR0600 {
 	char name[256];
 	char uuid[16];

@@ -1,6 +1,6 @@
 /*
- * Types of AMD's HIP API for arrays, pools, virtual memory, capture and export; rules as in cuda.h beside this,
- * compared with Debian's libamdhip64-dev (ROCm 5.2). Included by hip.h.
+ * Types of AMD's HIP API for arrays, pools, virtual memory, capture and export. hip.h includes this
+ * file, and its rules hold.
  */
 #ifndef SPILL_ABI_HIP_MEMORY_H
 #define SPILL_ABI_HIP_MEMORY_H
@@ -24,7 +24,7 @@ typedef struct hipGraphExec *hipGraphExec_t;
 #define hipArrayCubemap 0x04
 #define hipArrayTextureGather 0x08
 
-/* -- arrays ---------------------------------------------------------------------------------------------- */
+/* -- arrays ----------------------------------------------------------------------------------- */
 
 typedef enum hipChannelFormatKind {
 	hipChannelFormatKindSigned = 0,
@@ -94,7 +94,7 @@ typedef struct hipExtent {
 	size_t width, height, depth;
 } hipExtent;
 
-/* -- pools and virtual memory ---------------------------------------------------------------------------- */
+/* -- pools and virtual memory ----------------------------------------------------------------- */
 
 typedef enum hipMemPoolAttr {
 	hipMemPoolReuseFollowEventDependencies = 1,
@@ -155,7 +155,9 @@ typedef struct hipMemPoolPtrExportData {
 	unsigned char reserved[64];
 } hipMemPoolPtrExportData;
 
-/* ROCm 6 has CUDA's order of fields: struct hip_allocation_prop_6, tests/sim/hip/hip_later_api.h. */
+/*
+ * ROCm 6 has CUDA's order of fields: struct hip_allocation_prop_6, tests/sim/hip/hip_later_api.h.
+ */
 typedef struct hipMemAllocationProp {
 	unsigned char compressionType;
 	hipMemLocation location;
@@ -170,7 +172,7 @@ typedef enum hipMemAllocationGranularity_flags {
 	hipMemAllocationGranularityRecommended = 1,
 } hipMemAllocationGranularity_flags;
 
-/* -- queries, export, capture ---------------------------------------------------------------------------- */
+/* -- queries, export, capture ----------------------------------------------------------------- */
 
 typedef enum hipPointer_attribute {
 	HIP_POINTER_ATTRIBUTE_CONTEXT = 1,

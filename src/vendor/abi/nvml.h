@@ -1,7 +1,6 @@
 /*
- * The part of NVIDIA's management library that libspill calls or answers, declared from its public documentation ("NVML API
- * Reference Guide"), as cuda.h beside this. tests/static compares it with the real nvml.h wherever that is installed. Never include
- * this header and the vendor's in one file.
+ * The part of NVIDIA's management library that libspill calls or answers, from its public
+ * documentation ("NVML API Reference Guide"). The rules of cuda.h hold.
  */
 #ifndef SPILL_ABI_NVML_H
 #define SPILL_ABI_NVML_H
@@ -23,7 +22,7 @@ typedef enum nvmlReturn_enum {
 typedef struct nvmlMemory_st {
 	unsigned long long total;
 	unsigned long long free;
-	unsigned long long used; /* with what is reserved */
+	unsigned long long used; /* reserved bytes included */
 } nvmlMemory_t;
 
 typedef struct nvmlMemory_v2_st {
@@ -34,7 +33,7 @@ typedef struct nvmlMemory_v2_st {
 	unsigned long long used;
 } nvmlMemory_v2_t;
 
-/* The vendor's rule for versions of structures: the size, and the number above it. */
+/* The vendor's rule for the version of a structure: its size, with the number in the upper bits. */
 #define nvmlMemory_v2 ((unsigned int)(sizeof(nvmlMemory_v2_t) | 2 << 24))
 
 #endif
