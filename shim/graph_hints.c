@@ -63,11 +63,12 @@ QUESTIONS(X)
 static void add_range(struct reading *reading, uint64_t va, uint64_t bytes)
 {
 	uint32_t *count = &reading->uses.count;
-	uint64_t hash = ((va >> SPILL_GRANULE_SHIFT) + bytes) * 0x9e3779b97f4a7c15ull;
+	uint64_t hash = ((va >> SPILL_CHUNK_MAP_UNIT_SHIFT) + bytes) * 0x9e3779b97f4a7c15ull;
 	unsigned slot = hash >> 32 & (SLOTS - 1);
 	for (; reading->slots[slot]; slot = (slot + 1) & (SLOTS - 1)) {
 		const struct spill_graph_range *there = &reading->ranges[reading->slots[slot] - 1];
-		if (there->va >> SPILL_GRANULE_SHIFT == va >> SPILL_GRANULE_SHIFT && there->bytes == bytes)
+		if (there->va >> SPILL_CHUNK_MAP_UNIT_SHIFT == va >> SPILL_CHUNK_MAP_UNIT_SHIFT &&
+		    there->bytes == bytes)
 			return;
 	}
 	if (*count == SPILL_GRAPH_RANGES)
@@ -79,7 +80,7 @@ static void add_range(struct reading *reading, uint64_t va, uint64_t bytes)
 /* One address stands for its whole granule. The granules record where each buffer begins. */
 static void add_word(void *closure, uint64_t word)
 {
-	struct spill_granule granule;
+	struct spill_chunk_map_entry granule;
 	if (!spill_chunk_map_of(word, &granule))
 		return;
 	spill_chunk_map_begins(word);
@@ -89,10 +90,10 @@ static void add_word(void *closure, uint64_t word)
 /* Rounds to whole granules, because no two chunks share a granule. */
 static void add_box(struct reading *reading, struct spill_box box)
 {
-	struct spill_granule granule;
-	uint64_t begin = box.va & ~(SPILL_GRANULE - 1), end = box.va + box.bytes;
+	struct spill_chunk_map_entry granule;
+	uint64_t begin = box.va & ~(SPILL_CHUNK_MAP_UNIT - 1), end = box.va + box.bytes;
 	if (box.bytes && end > box.va && spill_chunk_map_of(box.va, &granule))
-		add_range(reading, begin, ((end - 1) | (SPILL_GRANULE - 1)) - begin + 1);
+		add_range(reading, begin, ((end - 1) | (SPILL_CHUNK_MAP_UNIT - 1)) - begin + 1);
 }
 
 /* -- nodes ------------------------------------------------------------------------------------ */

@@ -23,14 +23,14 @@ struct scan {
 	uint32_t words;
 	/* Earlier launches reached up to `end`, beyond `last`, the sure part's last chunk. */
 	struct {
-		struct spill_granule last;
+		struct spill_chunk_map_entry last;
 		uint64_t end;
 	} likely[LIKELY_EXTENTS];
 	unsigned likely_count;
 };
 
 /* False: the list of keys is full. */
-static bool add_chunk(struct scan *scan, const struct spill_granule *granule)
+static bool add_chunk(struct scan *scan, const struct spill_chunk_map_entry *granule)
 {
 	struct spill_launch_access *use = &scan->use;
 	unsigned bit = granule->key * 0x9e3779b1u >> 22; /* of 1,024 */
@@ -43,7 +43,7 @@ static bool add_chunk(struct scan *scan, const struct spill_granule *granule)
 		return false;
 	scan->seen[bit / 64] |= mask;
 	use->keys[use->count++] = granule->key;
-	uint64_t bytes = (uint64_t)granule->count << SPILL_GRANULE_SHIFT;
+	uint64_t bytes = (uint64_t)granule->count << SPILL_CHUNK_MAP_UNIT_SHIFT;
 	use->bytes += bytes;
 	if (granule->on_host) {
 		if (use->on_host < SPILL_LAUNCH_ACCESS_HOST_KEYS)
@@ -54,41 +54,42 @@ static bool add_chunk(struct scan *scan, const struct spill_granule *granule)
 	return true;
 }
 
-static uint64_t chunk_end(const struct spill_granule *granule)
+static uint64_t chunk_end(const struct spill_chunk_map_entry *granule)
 {
-	return (uint64_t)(granule->key + granule->count) << SPILL_GRANULE_SHIFT;
+	return (uint64_t)(granule->key + granule->count) << SPILL_CHUNK_MAP_UNIT_SHIFT;
 }
 
 /* Steps to the next chunk of the same allocation. */
-static bool step_to_next_chunk(struct spill_granule *granule)
+static bool step_to_next_chunk(struct spill_chunk_map_entry *granule)
 {
 	uint64_t next = chunk_end(granule);
 	return granule->more && spill_chunk_map_of(next, granule) &&
-	       granule->key == next >> SPILL_GRANULE_SHIFT;
+	       granule->key == next >> SPILL_CHUNK_MAP_UNIT_SHIFT;
 }
 
-static struct spill_granule first_granule_of(const struct spill_granule *granule)
+static struct spill_chunk_map_entry first_granule_of(const struct spill_chunk_map_entry *granule)
 {
-	struct spill_granule first;
-	return spill_chunk_map_of((uint64_t)granule->key << SPILL_GRANULE_SHIFT, &first) ? first : *granule;
+	struct spill_chunk_map_entry first;
+	return spill_chunk_map_of((uint64_t)granule->key << SPILL_CHUNK_MAP_UNIT_SHIFT, &first) ? first
+	                                                                                        : *granule;
 }
 
 /* True if another buffer begins behind `address` in the same chunk. */
-static bool ends_within(uint64_t address, const struct spill_granule *granule)
+static bool ends_within(uint64_t address, const struct spill_chunk_map_entry *granule)
 {
-	struct spill_granule granule_at;
+	struct spill_chunk_map_entry granule_at;
 	if (!first_granule_of(granule).inside)
 		return false;
-	for (address += SPILL_GRANULE; address < chunk_end(granule); address += SPILL_GRANULE)
+	for (address += SPILL_CHUNK_MAP_UNIT; address < chunk_end(granule); address += SPILL_CHUNK_MAP_UNIT)
 		if (spill_chunk_map_of(address, &granule_at) && granule_at.begun)
 			return true;
 	return false;
 }
 
 /* True if the allocation ends within WHOLE_BYTES. The rest of it then counts as one buffer. */
-static bool is_near_end(struct spill_granule granule)
+static bool is_near_end(struct spill_chunk_map_entry granule)
 {
-	uint64_t most = ((uint64_t)granule.key << SPILL_GRANULE_SHIFT) + WHOLE_BYTES;
+	uint64_t most = ((uint64_t)granule.key << SPILL_CHUNK_MAP_UNIT_SHIFT) + WHOLE_BYTES;
 	while (granule.more && chunk_end(&granule) < most && step_to_next_chunk(&granule))
 		;
 	return !granule.more;
@@ -98,11 +99,11 @@ static bool is_near_end(struct spill_granule granule)
  * Where the next buffer begins, or the allocation ends. Allocators divide a segment anew all the
  * time (PyTorch's have up to some 64 MiB), so old begins in a small segment mean nothing.
  */
-static uint64_t extent_end(uint64_t address, struct spill_granule granule)
+static uint64_t extent_end(uint64_t address, struct spill_chunk_map_entry granule)
 {
 	bool whole = is_near_end(granule);
 	uint64_t end = chunk_end(&granule);
-	if (!whole && ends_within(address & ~(SPILL_GRANULE - 1), &granule))
+	if (!whole && ends_within(address & ~(SPILL_CHUNK_MAP_UNIT - 1), &granule))
 		return end;
 	while (step_to_next_chunk(&granule) && (whole || !granule.begun)) {
 		end = chunk_end(&granule);
@@ -116,7 +117,7 @@ static uint64_t extent_end(uint64_t address, struct spill_granule granule)
  * Adds the chunks behind `granule` up to `end` and leaves the last one in it. False: the list of
  * keys is full.
  */
-static bool add_until(struct scan *scan, struct spill_granule *granule, uint64_t end)
+static bool add_until(struct scan *scan, struct spill_chunk_map_entry *granule, uint64_t end)
 {
 	while (chunk_end(granule) < end && step_to_next_chunk(granule))
 		if (!add_chunk(scan, granule))
@@ -132,18 +133,19 @@ static void add_extent(void *closure, uint64_t word)
 {
 	struct scan *scan = closure;
 	uint32_t slot = scan->words++;
-	struct spill_granule granule;
+	struct spill_chunk_map_entry granule;
 	if (!spill_chunk_map_of(word, &granule))
 		return;
 	/*
 	 * The granule mostly has this begin already. An address inside the first granule is
 	 * recorded each time, because it can be a second begin.
 	 */
-	if (!granule.begun || (word >> SPILL_GRANULE_SHIFT == granule.key && word % SPILL_GRANULE))
+	if (!granule.begun ||
+	    (word >> SPILL_CHUNK_MAP_UNIT_SHIFT == granule.key && word % SPILL_CHUNK_MAP_UNIT))
 		spill_chunk_map_begins(word);
 	if (!add_chunk(scan, &granule) || !granule.more)
 		return;
-	uint64_t begin = word & ~(SPILL_GRANULE - 1);
+	uint64_t begin = word & ~(SPILL_CHUNK_MAP_UNIT - 1);
 	uint64_t seen = extent_end(word, granule);
 	uint64_t end = begin + spill_param_extent(scan->use.site, slot, seen - begin);
 	if (!add_until(scan, &granule, seen))
@@ -159,7 +161,7 @@ static void add_likely(struct scan *scan)
 {
 	scan->use.sure = scan->use.count;
 	for (unsigned i = 0; i < scan->likely_count; i++) {
-		struct spill_granule granule = scan->likely[i].last;
+		struct spill_chunk_map_entry granule = scan->likely[i].last;
 		if (!add_until(scan, &granule, scan->likely[i].end))
 			return;
 	}
@@ -167,7 +169,7 @@ static void add_likely(struct scan *scan)
 
 static void add_range(struct scan *scan, uint64_t va, uint64_t bytes)
 {
-	struct spill_granule granule;
+	struct spill_chunk_map_entry granule;
 	uint64_t end = va + bytes;
 	if (bytes && end > va && spill_chunk_map_of(va, &granule) && add_chunk(scan, &granule))
 		add_until(scan, &granule, end);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "elf_hash.h"
+#include "loaded_objects.h"
 
 /* The loader's list. Weak, because a strong reference would add a NEEDED entry for the loader. */
 #pragma weak _r_debug

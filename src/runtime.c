@@ -198,6 +198,8 @@ static void start(void)
 {
 	const struct spill_shim *shim = runtime.shim;
 	spill_registry_use(&shim->symbols);
+	spill_registry_use_backend(SPILL_CUDA_DRIVER, &spill_backend_cuda);
+	spill_registry_use_backend(SPILL_HIP, &spill_backend_hip);
 	spill_gate_use(shim->counters, spill_maintain);
 	spill_chunked_observe(spill_follow_moved);
 	spill_engine_on_memory_call(open_log);

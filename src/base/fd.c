@@ -2,9 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "scratch.h"
@@ -51,7 +52,7 @@ struct errand {
 	void *data;
 };
 
-/* What it closes is its own copy. */
+/* The child has copies of our descriptors: closing one leaves ours open. */
 static int run_errand(void *data)
 {
 	const struct errand *errand = data;
@@ -61,7 +62,7 @@ static int run_errand(void *data)
 	return 0;
 }
 
-/* No signal of the program's may be handled in the child, and its end sends none. */
+/* Blocks all signals, so no handler of the program runs in the child. Its end sends none. */
 bool spill_fd_elsewhere(void (*run)(void *data), void *data)
 {
 	char *stack = spill_scratch_take();
@@ -80,6 +81,17 @@ bool spill_fd_elsewhere(void (*run)(void *data), void *data)
 	return child > 0;
 }
 
+const char *spill_fd_refusal(const struct stat *file)
+{
+	if (!S_ISREG(file->st_mode))
+		return "the file is not a regular file";
+	if (file->st_uid != geteuid())
+		return "the file belongs to another user";
+	if (file->st_nlink > 1)
+		return "the file has a second name";
+	return NULL;
+}
+
 int spill_fd_out_of_the_way(int fd)
 {
 	static const int floors[] = {200, 100, 20, 3};
@@ -94,7 +106,52 @@ int spill_fd_out_of_the_way(int fd)
 	}
 	if (fd > STDERR_FILENO)
 		return fd;
-	close(fd); /* as 0, 1 or 2 the program's own output would land in our file */
+	close(fd); /* the program would print into our file */
 	errno = EMFILE;
 	return -1;
+}
+
+static void guarded_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGPIPE);
+	sigaddset(set, SIGXFSZ);
+}
+
+void spill_signal_guard_enter(struct spill_signal_guard *guard)
+{
+	sigset_t ours;
+
+	guard->error = errno;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard->cancel);
+	guarded_signals(&ours);
+	sigpending(&guard->pending);
+	pthread_sigmask(SIG_BLOCK, &ours, &guard->mask);
+}
+
+/* The kernel sends both signals to the thread that wrote, so we never consume another thread's. */
+static void consume_new_signal(const struct spill_signal_guard *guard, const sigset_t *now, int number)
+{
+	static const struct timespec at_once;
+	sigset_t only;
+
+	if (!sigismember(now, number) || sigismember(&guard->pending, number))
+		return;
+	sigemptyset(&only);
+	sigaddset(&only, number);
+	/* This loop ends: the signal is pending, and no other thread can take it. */
+	while (sigtimedwait(&only, NULL, &at_once) < 0 && errno == EINTR)
+		;
+}
+
+void spill_signal_guard_leave(struct spill_signal_guard *guard)
+{
+	sigset_t now;
+
+	sigpending(&now);
+	consume_new_signal(guard, &now, SIGPIPE);
+	consume_new_signal(guard, &now, SIGXFSZ);
+	pthread_sigmask(SIG_SETMASK, &guard->mask, NULL);
+	errno = guard->error;
+	pthread_setcancelstate(guard->cancel, NULL);
 }

@@ -1,17 +1,19 @@
 #include "loaded_objects.h"
 
 #include <pthread.h>
+#include <stdio.h>
 
 #include "clock.h"
 
 /*
- * Looks exclude a fork, never each other: one that comes from inside the loader (a callback of the program's dl_iterate_phdr) would
- * wait for one that waits for the loader. Default attributes: a new look does not wait behind a fork that waits.
+ * Walks are readers of this lock: they exclude a fork, and never each other. A walk may begin
+ * inside another one, in a callback of the program's own dl_iterate_phdr. It would deadlock if it
+ * had to wait for the other. Default attributes let a new walk pass a fork that waits.
  */
 #define FREE PTHREAD_RWLOCK_INITIALIZER
-static pthread_rwlock_t lock = FREE;
+static pthread_rwlock_t lock = FREE; /* SPILL_RANK_OBJECTS */
 
-/* Set while this thread looks: a signal handler may come within, and look itself, or fork. */
+/* Set while this thread walks. A signal handler in between may walk again, or fork. */
 static __thread volatile bool looking __attribute__((tls_model("initial-exec")));
 static bool fork_took_lock;
 
@@ -22,12 +24,12 @@ int spill_loaded_objects_visit(int (*visit)(struct dl_phdr_info *info, size_t si
 		looking = true;
 		pthread_rwlock_rdlock(&lock);
 	}
-	int found = dl_iterate_phdr(visit, data);
+	int result = dl_iterate_phdr(visit, data);
 	if (outer) {
 		pthread_rwlock_unlock(&lock);
 		looking = false;
 	}
-	return found;
+	return result;
 }
 
 bool spill_loaded_objects_looking(void)
@@ -35,12 +37,50 @@ bool spill_loaded_objects_looking(void)
 	return looking;
 }
 
-/* Looks are short. One that is not ended waits for the loader, maybe for this thread: it is not waited for for ever. */
-#define WAIT_NS 100000000
+struct address_search {
+	uintptr_t address;
+	struct spill_loaded_object *object;
+	unsigned seen;
+};
+
+static bool holds_address(const struct dl_phdr_info *info, uintptr_t address)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+		if (segment->p_type == PT_LOAD && address >= start && address - start < segment->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+static int match_address(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct address_search *search = data;
+	bool first = search->seen++ == 0; /* the main program comes first, dl_iterate_phdr(3) */
+	if (!holds_address(info, search->address))
+		return 0;
+	struct spill_loaded_object *object = search->object;
+	object->base = info->dlpi_addr;
+	object->main_program = first;
+	object->path[0] = '\0';
+	if (!first && info->dlpi_name)
+		snprintf(object->path, sizeof(object->path), "%s", info->dlpi_name);
+	return 1;
+}
+
+bool spill_loaded_object_of(const void *address, struct spill_loaded_object *object)
+{
+	struct address_search search = {.address = (uintptr_t)address, .object = object};
+	return spill_loaded_objects_visit(match_address, &search) == 1;
+}
+
+/* Walks are short. A longer one may wait for the forking thread: do not wait for it. */
+#define FORK_WAIT_NS 100000000
 
 void spill_loaded_objects_fork_prepare(void)
 {
-	struct timespec until = spill_clock_in(WAIT_NS);
+	struct timespec until = spill_clock_in(FORK_WAIT_NS);
 	fork_took_lock = !looking && pthread_rwlock_clockwrlock(&lock, CLOCK_MONOTONIC, &until) == 0;
 }
 
@@ -50,7 +90,7 @@ void spill_loaded_objects_fork_parent(void)
 		pthread_rwlock_unlock(&lock);
 }
 
-/* A look that a handler's fork came into ends in the child, too, and gives back what it has. */
+/* If a signal handler forked inside a walk, that walk ends in the child too and unlocks there. */
 void spill_loaded_objects_fork_child(void)
 {
 	lock = (pthread_rwlock_t)FREE;

@@ -1,7 +1,13 @@
 /*
- * The objects that are loaded, for whoever looks through them. dl_iterate_phdr(3) holds a lock of the loader, which a fork in
- * another thread copies as it is: the child would wait for it for ever, when it looks itself. So all our looks are under a
- * lock that fork takes as well, unless a look takes long: it may wait for the thread that forks. What the program's own threads do in the loader while another one forks is between the two.
+ * The loaded objects (the executable and its libraries), and which of them holds an address.
+ *
+ * dl_iterate_phdr(3) holds a lock of the loader. A fork in another thread copies that lock as it
+ * is, and the child would then wait for it for ever. So every walk of ours holds a lock that fork
+ * takes as well. Fork does not wait long for it, because the walk may wait for the thread that
+ * forks.
+ *
+ * dladdr(3) is not used: it also searches the symbol table, which takes 0.1 ms in a library as
+ * large as libtorch.
  */
 #ifndef SPILL_LOADED_OBJECTS_H
 #define SPILL_LOADED_OBJECTS_H
@@ -9,15 +15,34 @@
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-/* As dl_iterate_phdr(3). pre: `visit` calls nothing that takes a lock */
+struct spill_loaded_object {
+	uintptr_t base;
+	bool main_program;
+	char path[4096]; /* "" for the main program */
+};
+
+/* Like dl_iterate_phdr(3). pre: `visit` calls nothing that takes a lock */
 int spill_loaded_objects_visit(int (*visit)(struct dl_phdr_info *info, size_t size, void *data), void *data);
 
-/* True inside a look of this thread, whose dl_iterate_phdr may be another library's wrapper. */
+/* True inside a walk of this thread. Its dl_iterate_phdr may be the wrapper of another library. */
 bool spill_loaded_objects_looking(void);
+
+/* False if no loaded object holds the address (generated code). */
+bool spill_loaded_object_of(const void *address, struct spill_loaded_object *object);
 
 void spill_loaded_objects_fork_prepare(void);
 void spill_loaded_objects_fork_parent(void);
 void spill_loaded_objects_fork_child(void);
+
+/* The hash of a symbol's name in DT_GNU_HASH, the table by which the loader looks up symbols. */
+static inline uint32_t spill_elf_hash(const char *name)
+{
+	uint32_t hash = 5381;
+	for (; *name; name++)
+		hash = hash * 33 + (unsigned char)*name;
+	return hash;
+}
 
 #endif

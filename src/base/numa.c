@@ -9,15 +9,15 @@
 #include "policy.h"
 #include "small_file.h"
 
-/* Bits of a mask for the system calls, which take one less than they are told. */
+/* Bits of a mask for the system calls. The kernel uses one bit less than the number given. */
 #define BITS (SPILL_NODES + 1)
 #define WORD (8 * (int)sizeof(unsigned long))
-_Static_assert(sizeof(((struct spill_numa_thread *)0)->nodes) * 8 >= BITS, "the kernel writes so many");
+_Static_assert(sizeof(((struct spill_numa_thread *)0)->nodes) * 8 >= BITS, "the kernel writes BITS bits");
 
-static _Atomic int named = SPILL_NODE_NEAREST;
+static _Atomic int host_node = SPILL_NODE_NEAREST;
 
-/* Is it in a list such as 0-3,8? */
-static bool is_listed(const char *text, uint64_t node)
+/* Is the node in a list such as 0-3,8? */
+static bool list_has_node(const char *text, uint64_t node)
 {
 	while (*text >= '0' && *text <= '9') {
 		uint64_t first = spill_small_file_number(text), last = first;
@@ -33,25 +33,25 @@ static bool is_listed(const char *text, uint64_t node)
 	return false;
 }
 
-/* Documentation/ABI/stable/sysfs-devices-node. A kernel without NUMA has no such file, and node 0. */
-static bool has_memory(const char *root, int node)
+/* Documentation/ABI/stable/sysfs-devices-node. Without NUMA the file is missing: only node 0. */
+static bool node_has_memory(const char *root, int node)
 {
 	char text[4096];
 	if (!spill_small_file_read_in(root, "/sys/devices/system/node", "has_memory", text, sizeof(text)))
 		return node == 0;
-	return is_listed(text, (uint64_t)node);
+	return list_has_node(text, (uint64_t)node);
 }
 
 bool spill_numa_use(const char *root, int node)
 {
-	bool there = node == SPILL_NODE_NEAREST || has_memory(root, node);
-	atomic_store(&named, there ? node : SPILL_NODE_NEAREST);
-	return there;
+	bool usable = node == SPILL_NODE_NEAREST || node_has_memory(root, node);
+	atomic_store(&host_node, usable ? node : SPILL_NODE_NEAREST);
+	return usable;
 }
 
 int spill_numa_node(void)
 {
-	return atomic_load_explicit(&named, memory_order_relaxed);
+	return atomic_load_explicit(&host_node, memory_order_relaxed);
 }
 
 void spill_numa_enter(struct spill_numa_thread *before)

@@ -1,29 +1,32 @@
 /*
- * base: safe primitives inside somebody else's process: files, locks' ranks, the clock, names, what is loaded. This header: the
- * policy in force and what each thread is doing, set once by the runtime (runtime.c).
+ * base: safe primitives inside a foreign process: files, lock ranks, the clock, names, loaded
+ * objects. This header has the facts of the process: its policy, its program's name, and the state
+ * of each thread.
  *
- * It calls no vendor, keeps no account of memory and writes no log. Begin with this header, then lock.h and fd.h.
+ * base calls no vendor, keeps no account of memory and writes no log. Begin with this header, then
+ * lock.h and fd.h.
  */
 #ifndef SPILL_PROCESS_H
 #define SPILL_PROCESS_H
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "policy.h"
 
 struct spill_request;
 
 struct spill_thread {
-	unsigned depth;              /* > 0: inside a request of ours, or switched off for this thread */
+	unsigned depth;              /* > 0: in a call of ours, or switched off for this thread */
 	struct spill_request *frame; /* innermost runtime call on this thread's stack */
 };
 
 extern __thread struct spill_thread spill_thread __attribute__((tls_model("initial-exec")));
 
 /*
- * Calls that this thread makes until the end are ours: they pass through, and the thread cannot be cancelled there.
- * Returns the value that spill_ours_end takes.
+ * Marks the calls of this thread as our own until the end: they pass through, and the thread is not
+ * cancelled. Returns the value for spill_ours_end.
  */
 static inline int spill_ours_begin(void)
 {
@@ -36,19 +39,25 @@ static inline int spill_ours_begin(void)
 static inline void spill_ours_end(int cancel)
 {
 	pthread_setcancelstate(cancel, NULL);
-	if (spill_thread.depth) /* after a fork in between it is 0 */
+	if (spill_thread.depth) /* 0 if the process forked since the begin */
 		spill_thread.depth--;
 }
 
 /* The policy in force. Before the start an empty one: every member is 0. */
 const struct spill_policy *spill_process_policy(void);
 
-/* Sets it. `policy` must live as long as the process. */
+/* Sets the policy in force. `policy` must live as long as the process. */
 void spill_process_use_policy(const struct spill_policy *policy);
 
 static inline bool spill_process_observes(void)
 {
 	return spill_process_policy()->mode == SPILL_MODE_OBSERVE;
 }
+
+/*
+ * Writes the program's name into name[size]: the file name of the executable, or of the script or
+ * -m module that an interpreter runs. PROGRAM.conf, [app NAME], %e and the loud line use it.
+ */
+void spill_program_name(char *name, size_t size);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * Once, without a lock that others wait behind: whoever needs the result makes it, and the first copy wins. For what is
- * made by calls into the loader or the vendor: a thread that waited for such a maker while it held the loader's
- * lock (a constructor that runs in dlopen) would wait for ever.
+ * Publishes a result once, without a lock that others wait for. Each thread that needs the result
+ * computes it, and the first copy wins. This is for results that take calls into the loader or the
+ * vendor. With a lock, a thread inside the loader (a constructor in dlopen) could wait for ever for
+ * the thread that computes.
  */
 #ifndef SPILL_PUBLISH_ONCE_H
 #define SPILL_PUBLISH_ONCE_H
@@ -18,7 +19,7 @@ static inline bool spill_is_published(const _Atomic int *state)
 	return atomic_load_explicit(state, memory_order_acquire) == SPILL_PUBLISHED;
 }
 
-/* True for the one thread that is to publish, and then calls spill_publish_done; the others return when it has. */
+/* True for the thread that publishes and calls spill_publish_done. Others wait for it. */
 static inline bool spill_publish_begin(_Atomic int *state)
 {
 	int fresh = SPILL_UNPUBLISHED;
@@ -34,7 +35,7 @@ static inline void spill_publish_done(_Atomic int *state)
 	atomic_store_explicit(state, SPILL_PUBLISHED, memory_order_release);
 }
 
-/* Copies what this thread made, unless another's copy is there already. */
+/* Copies this thread's result, unless another thread has published one. */
 static inline void spill_publish(_Atomic int *state, void *to, const void *from, size_t size)
 {
 	if (!spill_publish_begin(state))

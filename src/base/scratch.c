@@ -5,12 +5,13 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-/* As many as threads are in here at once, waiting for the log; a page that was never touched costs nothing. */
+/* A slot for each thread that may wait for the log. An untouched page costs nothing. */
 #define SLOTS 32
 #define ALL UINT32_MAX
 
 static _Alignas(4096) char slots[SLOTS][SPILL_SCRATCH];
-static _Atomic uint32_t taken; /* a bit each; fork's child keeps those of the threads that it does not have */
+/* A bit for each slot. After a fork, slots of threads that the child lacks stay taken. */
+static _Atomic uint32_t taken;
 
 void *spill_scratch_take(void)
 {
@@ -29,9 +30,9 @@ void *spill_scratch_take(void)
 
 void spill_scratch_give_back(void *room)
 {
-	size_t at = (uintptr_t)room - (uintptr_t)slots;
-	if (at < sizeof(slots))
-		atomic_fetch_and_explicit(&taken, ~(1u << (at / SPILL_SCRATCH)), memory_order_release);
+	size_t offset = (uintptr_t)room - (uintptr_t)slots;
+	if (offset < sizeof(slots))
+		atomic_fetch_and_explicit(&taken, ~(1u << (offset / SPILL_SCRATCH)), memory_order_release);
 	else if (room)
 		munmap(room, SPILL_SCRATCH);
 }

@@ -1,6 +1,7 @@
 /*
- * Room for what is too much for a host program's smallest stack: a line of the log, a file of the kernel's. Not malloc, which may
- * be the program's own; no lock, so that a signal handler may have some in the middle of another's.
+ * Memory for data that is too large for the program's smallest stack: a line of the log, a file of
+ * the kernel's. It does not come from malloc, which may be the program's own. It takes no lock, so
+ * a signal handler can take some while it interrupts another taker.
  */
 #ifndef SPILL_SCRATCH_H
 #define SPILL_SCRATCH_H
@@ -9,10 +10,10 @@
 
 #define SPILL_SCRATCH ((size_t)12 << 10)
 
-/* SPILL_SCRATCH bytes of no known content, for anything; NULL if the process may have no more pages. */
+/* SPILL_SCRATCH bytes with undefined content; NULL if the process gets no more pages. */
 void *spill_scratch_take(void);
 
-/* pre: taken, or NULL. What a thread never gives back is lost, as with a longjmp over us, and costs the others only speed. */
+/* pre: from spill_scratch_take, or NULL. A longjmp over us loses the block: takers get slower. */
 void spill_scratch_give_back(void *room);
 
 #endif

@@ -13,7 +13,7 @@ bool spill_small_file_path(const char *root, const char *folder, const char *fil
 	return (size_t)snprintf(path, size, "%s%s/%s", root, folder, file) < size;
 }
 
-struct whole {
+struct whole_file {
 	const char *path;
 	char *buffer;
 	size_t size;
@@ -21,24 +21,24 @@ struct whole {
 	int error;
 };
 
-static void read_whole(void *data)
+static void read_whole_file(void *data)
 {
-	struct whole *whole = data;
-	int fd = spill_fd_open(whole->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
-	whole->length = fd < 0 ? -1 : spill_fd_read(fd, whole->buffer, whole->size);
-	whole->error = whole->length < 0 ? errno : 0;
+	struct whole_file *file = data;
+	int fd = spill_fd_open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+	file->length = fd < 0 ? -1 : spill_fd_read(fd, file->buffer, file->size);
+	file->error = file->length < 0 ? errno : 0;
 	if (fd >= 0)
 		close(fd);
 }
 
 size_t spill_small_file_bytes(const char *path, char *buffer, size_t size)
 {
-	struct whole whole = {.path = path, .buffer = buffer, .size = size};
-	read_whole(&whole);
-	if (whole.error == EMFILE)
-		spill_fd_elsewhere(read_whole, &whole);
-	errno = whole.error;
-	return whole.length > 0 ? (size_t)whole.length : 0;
+	struct whole_file file = {.path = path, .buffer = buffer, .size = size};
+	read_whole_file(&file);
+	if (file.error == EMFILE)
+		spill_fd_elsewhere(read_whole_file, &file);
+	errno = file.error;
+	return file.length > 0 ? (size_t)file.length : 0;
 }
 
 bool spill_small_file_read(const char *path, char *text, size_t size)

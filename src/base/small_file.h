@@ -1,6 +1,4 @@
-/*
- * Small files of /proc and /sys, read whole. Raw calls: no stdio buffer in the host's heap, and none of its locks.
- */
+/* Small files of /proc and /sys, read whole without stdio, its locks and its heap. */
 #ifndef SPILL_SMALL_FILE_H
 #define SPILL_SMALL_FILE_H
 
@@ -12,22 +10,22 @@
 bool spill_small_file_path(const char *root, const char *folder, const char *file, char *path, size_t size);
 
 /*
- * Reads at most `size` bytes, also if all descriptors are in use; returns how many. 0 with errno,
- * which is 0 if nothing is in the file.
+ * Reads at most `size` bytes and returns their number. It also works if all descriptors are in use.
+ * Returns 0 with errno; errno is 0 if the file is empty.
  */
 size_t spill_small_file_bytes(const char *path, char *buffer, size_t size);
 
 /*
- * Reads at most size - 1 bytes, and ends them with a 0. False with errno if there is no such file,
- * or nothing in it (0). `path` may be `text`.
+ * Reads at most size - 1 bytes and ends them with a NUL. False with errno if there is no such file;
+ * errno is 0 if the file is empty. `path` may be `text`.
  */
 bool spill_small_file_read(const char *path, char *text, size_t size);
 
-/* The two together: the path, too, is put together in `text`. */
+/* Both functions together: `text` first holds the path, then the content. */
 bool spill_small_file_read_in(const char *root, const char *folder, const char *file, char *text,
                               size_t size);
 
-/* The number at the start of `text`; "max" and nonsense are SPILL_UNLIMITED. */
+/* The number at the start of `text`; SPILL_UNLIMITED for "max" and other words. */
 uint64_t spill_small_file_number(const char *text);
 
 #endif

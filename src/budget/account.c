@@ -10,29 +10,29 @@ static _Atomic uint64_t rule_held[SPILL_RULES];
 static _Atomic uint64_t host_held, physical_held;
 static void (*_Atomic host_changed)(void);
 
-static _Atomic uint64_t *row(int device)
+static _Atomic uint64_t *device_row(int device)
 {
 	return &device_held[device >= 0 && device < SPILL_DEVICES ? device : SPILL_DEVICES - 1];
 }
 
 bool spill_account_device_charge(int device, uint64_t *held, uint64_t bytes)
 {
-	return atomic_compare_exchange_strong(row(device), held, *held + bytes);
+	return atomic_compare_exchange_strong(device_row(device), held, *held + bytes);
 }
 
 void spill_account_device_add(int device, uint64_t bytes)
 {
-	atomic_fetch_add(row(device), bytes);
+	atomic_fetch_add(device_row(device), bytes);
 }
 
 void spill_account_device_return(int device, uint64_t bytes)
 {
-	atomic_fetch_sub(row(device), bytes);
+	atomic_fetch_sub(device_row(device), bytes);
 }
 
 uint64_t spill_account_device_held(int device)
 {
-	return atomic_load(row(device));
+	return atomic_load(device_row(device));
 }
 
 uint64_t spill_account_rule_held(unsigned rule)
@@ -50,14 +50,14 @@ void spill_account_rule_return(unsigned rule, uint64_t bytes)
 	atomic_fetch_sub(&rule_held[rule], bytes);
 }
 
-static void tell(void)
+static void notify_host_change(void)
 {
 	void (*changed)(void) = atomic_load(&host_changed);
 	if (changed)
 		changed();
 }
 
-void spill_account_host_tell(void (*changed)(void))
+void spill_account_host_observe(void (*changed)(void))
 {
 	atomic_store(&host_changed, changed);
 }
@@ -70,13 +70,13 @@ bool spill_account_host_charge(uint64_t *held, uint64_t bytes)
 void spill_account_host_add(uint64_t bytes)
 {
 	atomic_fetch_add(&host_held, bytes);
-	tell();
+	notify_host_change();
 }
 
 void spill_account_host_return(uint64_t bytes)
 {
 	atomic_fetch_sub(&host_held, bytes);
-	tell();
+	notify_host_change();
 }
 
 uint64_t spill_account_host_held(void)

@@ -14,32 +14,32 @@
 
 /* The fields of a line of /proc/self/mountinfo (proc(5)) that matter. */
 struct mount {
-	char *root; /* of the hierarchy: what of it is seen at `point` */
+	char *root; /* the part of the hierarchy that is mounted at `point` */
 	char *point;
 	const char *type, *options;
 };
 
-/* A search for the group `path`. */
-struct search {
-	const char *files; /* the file system below it is looked at */
+/* A search for the folder of this process's group in one hierarchy. */
+struct group_search {
+	const char *files; /* the root of the file system; "" for the real one */
 	const char *type, *controller;
 	struct spill_cgroup_home *home;
-	size_t hidden; /* how much of the hierarchy the best mount yet does not show */
-	struct room *room;
+	size_t hidden; /* how much of the hierarchy the best mount so far does not show */
+	struct buffers *buffers;
 	int error; /* why the list of mounts could not be read */
 };
 
-/* What a search, and then the limits, need of room: more than a small stack has. */
-struct room {
+/* Memory for a search and then for the limits. It is too large for a small stack. */
+struct buffers {
 	char text[8064];
 	char folder[SPILL_CGROUP_PATH];
 	char path[SPILL_CGROUP_PATH];
-	bool lost; /* some file of a limit could not be read for the moment */
+	bool lost; /* the file of a limit could not be read for the moment */
 };
-_Static_assert(sizeof(struct room) <= SPILL_SCRATCH, "room for it");
+_Static_assert(sizeof(struct buffers) <= SPILL_SCRATCH, "it comes from spill_scratch_take");
 
 /* Space, tab, newline and backslash are written as three octal digits. */
-static void unescape(char *text)
+static void unescape_octal(char *text)
 {
 	char *to = text;
 	for (; *text; to++)
@@ -54,7 +54,7 @@ static void unescape(char *text)
 }
 
 /* 36 35 98:0 ROOT POINT OPTIONS [TAGS…] - TYPE SOURCE OPTIONS */
-static bool cut(char *line, struct mount *mount)
+static bool parse_mount(char *line, struct mount *mount)
 {
 	char *field;
 	*mount = (struct mount){0};
@@ -70,13 +70,13 @@ static bool cut(char *line, struct mount *mount)
 	mount->options = strsep(&line, " ");
 	if (!mount->type || !mount->options)
 		return false;
-	unescape(mount->root);
-	unescape(mount->point);
+	unescape_octal(mount->root);
+	unescape_octal(mount->point);
 	return true;
 }
 
-/* Is `word` one of the words of `list`, which has commas between them? */
-static bool listed(const char *list, const char *word)
+/* True if the comma-separated `list` has `word`. */
+static bool list_has(const char *list, const char *word)
 {
 	size_t length = strlen(word);
 	for (; list; list = strchr(list, ','), list += list != NULL)
@@ -85,15 +85,15 @@ static bool listed(const char *list, const char *word)
 	return false;
 }
 
-/* Is that folder a group? Something else may be mounted over it. */
-static bool is_group(const char *files, const char *folder, struct room *room)
+/* False for a folder that is no group, because something else may be mounted over it. */
+static bool is_group(const char *files, const char *folder, struct buffers *buffers)
 {
-	return spill_small_file_path(files, folder, "cgroup.procs", room->path, sizeof(room->path)) &&
-	       access(room->path, F_OK) == 0;
+	return spill_small_file_path(files, folder, "cgroup.procs", buffers->path, sizeof(buffers->path)) &&
+	       access(buffers->path, F_OK) == 0;
 }
 
-/* What follows `root` in `path`, or NULL if that is not below it. */
-static const char *below(const char *path, const char *root)
+/* The part of `path` after `root`, or NULL if `path` is not below `root`. */
+static const char *path_below(const char *path, const char *root)
 {
 	size_t length = strcmp(root, "/") == 0 ? 0 : strlen(root);
 	if (strncmp(path, root, length) != 0 || (path[length] != '/' && path[length] != '\0'))
@@ -102,24 +102,25 @@ static const char *below(const char *path, const char *root)
 }
 
 /*
- * Takes the mount if it shows more of the hierarchy than the best yet. One that does not show our group, as in a container with
- * another idea of the hierarchy's top, is better than none: its own top is what the container is limited by.
+ * Takes the mount if it shows more of the hierarchy than the best one so far. A mount that does not
+ * show our group is better than none. Such a mount is in a container that sees another top of the
+ * hierarchy, and the limits at the mount's own top are those of the container.
  */
-static void consider(struct search *search, const struct mount *mount)
+static void consider_mount(struct group_search *search, const struct mount *mount)
 {
 	struct spill_cgroup_home *home = search->home;
-	char *folder = search->room->folder;
-	const size_t size = sizeof(search->room->folder);
+	char *folder = search->buffers->folder;
+	const size_t size = sizeof(search->buffers->folder);
 	if (strcmp(mount->type, search->type) != 0 ||
-	    (search->controller && !listed(mount->options, search->controller)))
+	    (search->controller && !list_has(mount->options, search->controller)))
 		return;
-	const char *rest = below(home->path, mount->root);
+	const char *rest = path_below(home->path, mount->root);
 	size_t hidden = strlen(mount->root);
 	if (!rest || (size_t)snprintf(folder, size, "%s%s", mount->point, rest) >= size ||
-	    !is_group(search->files, folder, search->room)) {
+	    !is_group(search->files, folder, search->buffers)) {
 		hidden = SIZE_MAX - 1;
 		if ((size_t)snprintf(folder, size, "%s", mount->point) >= size ||
-		    !is_group(search->files, folder, search->room))
+		    !is_group(search->files, folder, search->buffers))
 			return;
 	}
 	if (hidden > search->hidden)
@@ -129,11 +130,11 @@ static void consider(struct search *search, const struct mount *mount)
 	home->top = strlen(mount->point);
 }
 
-/* Every mount, in order. Lines that are longer than any of a control group's are left out. */
-static void look_at_mounts_in(int fd, struct search *search)
+/* Considers every mount, in order. Skips lines that are longer than a control group's can be. */
+static void search_mountinfo(int fd, struct group_search *search)
 {
-	char *text = search->room->text;
-	const size_t size = sizeof(search->room->text);
+	char *text = search->buffers->text;
+	const size_t size = sizeof(search->buffers->text);
 	struct mount mount;
 	size_t used = 0;
 	bool skip = false;
@@ -143,8 +144,8 @@ static void look_at_mounts_in(int fd, struct search *search)
 		used += (size_t)got;
 		while ((end = memchr(line, '\n', used)) != NULL) {
 			*end++ = '\0';
-			if (!skip && cut(line, &mount))
-				consider(search, &mount);
+			if (!skip && parse_mount(line, &mount))
+				consider_mount(search, &mount);
 			skip = false;
 			used -= (size_t)(end - line);
 			line = end;
@@ -156,57 +157,58 @@ static void look_at_mounts_in(int fd, struct search *search)
 	search->error = got < 0 ? errno : 0;
 }
 
-static void look_at_mounts(void *data)
+static void search_mounts(void *data)
 {
-	struct search *search = data;
-	char *path = search->room->text;
+	struct group_search *search = data;
+	char *path = search->buffers->text;
 	search->error = 0;
 	search->hidden = SIZE_MAX;
 	if (!spill_small_file_path(search->files, "/proc/self", "mountinfo", path,
-	                           sizeof(search->room->text)))
+	                           sizeof(search->buffers->text)))
 		return;
 	int fd = spill_fd_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 	if (fd < 0) {
 		search->error = errno;
 		return;
 	}
-	look_at_mounts_in(fd, search);
+	search_mountinfo(fd, search);
 	close(fd);
 }
 
-/* False: for the moment it cannot be looked for, and the next call does it again. */
-static bool find_in(const char *root, const char *path, bool v2, struct spill_cgroup_home *home,
-                    struct room *room)
+/* Finds the group `path`. False if that fails for the moment: the next call tries again. */
+static bool find_home(const char *root, const char *path, bool v2, struct spill_cgroup_home *home,
+                      struct buffers *buffers)
 {
-	if (room && strcmp(home->path, path) == 0 && (!home->folder[0] || is_group(root, home->folder, room)))
+	if (buffers && strcmp(home->path, path) == 0 &&
+	    (!home->folder[0] || is_group(root, home->folder, buffers)))
 		return true;
 	home->folder[0] = '\0';
 	home->path[0] = '\0';
-	if (!room || strlen(path) >= sizeof(home->path))
-		return room;
+	if (!buffers || strlen(path) >= sizeof(home->path))
+		return buffers;
 	strcpy(home->path, path);
-	struct search search = {
+	struct group_search search = {
 	    .files = root,
 	    .type = v2 ? "cgroup2" : "cgroup",
 	    .controller = v2 ? NULL : "memory",
 	    .home = home,
-	    .room = room,
+	    .buffers = buffers,
 	};
-	look_at_mounts(&search);
+	search_mounts(&search);
 	if (search.error == EMFILE)
-		spill_fd_elsewhere(look_at_mounts, &search);
+		spill_fd_elsewhere(search_mounts, &search);
 	bool lost = spill_fd_momentary(search.error);
 	if (lost)
 		home->folder[0] = home->path[0] = '\0';
 	return !lost;
 }
 
-static void find(const char *root, const char *path, bool v2, struct spill_cgroup_homes *homes)
+static void find_group(const char *root, const char *path, bool v2, struct spill_cgroup_homes *homes)
 {
-	struct room *room = spill_scratch_take();
-	if (!find_in(root, path, v2, v2 ? &homes->v2 : &homes->v1, room))
+	struct buffers *buffers = spill_scratch_take();
+	if (!find_home(root, path, v2, v2 ? &homes->v2 : &homes->v1, buffers))
 		homes->lost = true;
-	spill_scratch_give_back(room);
+	spill_scratch_give_back(buffers);
 }
 
 /* /proc/self/cgroup has lines `ID:CONTROLLERS:PATH`; version 2 is `0::PATH`. */
@@ -229,30 +231,30 @@ void spill_cgroup_find(const char *root, struct spill_cgroup_homes *homes)
 		*group++ = '\0';
 		controllers++;
 		if (controllers[0] == '\0')
-			find(root, group, true, homes);
-		else if (listed(controllers, "memory"))
-			find(root, group, false, homes);
+			find_group(root, group, true, homes);
+		else if (list_has(controllers, "memory"))
+			find_group(root, group, false, homes);
 	}
 	spill_scratch_give_back(text);
 }
 
-/* Of the file in room->folder. */
-static uint64_t file_number(const char *root, const char *file, struct room *room)
+/* The number in that file of buffers->folder. */
+static uint64_t limit_file_number(const char *root, const char *file, struct buffers *buffers)
 {
-	if (!spill_small_file_read_in(root, room->folder, file, room->text, sizeof(room->text))) {
-		room->lost = room->lost || spill_fd_momentary(errno);
+	if (!spill_small_file_read_in(root, buffers->folder, file, buffers->text, sizeof(buffers->text))) {
+		buffers->lost = buffers->lost || spill_fd_momentary(errno);
 		return SPILL_UNLIMITED;
 	}
-	return spill_small_file_number(room->text);
+	return spill_small_file_number(buffers->text);
 }
 
-/* A line `name value` of a file such as memory.stat; 0 if it is not there. */
-static uint64_t field(const char *root, const char *file, const char *name, struct room *room)
+/* The value of the line `name value` in a file such as memory.stat; 0 if there is no such line. */
+static uint64_t stat_field(const char *root, const char *file, const char *name, struct buffers *buffers)
 {
-	if (!spill_small_file_read_in(root, room->folder, file, room->text, sizeof(room->text)))
+	if (!spill_small_file_read_in(root, buffers->folder, file, buffers->text, sizeof(buffers->text)))
 		return 0;
 	size_t length = strlen(name);
-	for (const char *line = room->text; line; line = strchr(line, '\n')) {
+	for (const char *line = buffers->text; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		if (strncmp(line, name, length) == 0 && line[length] == ' ') {
 			uint64_t value = spill_small_file_number(line + length);
@@ -262,34 +264,34 @@ static uint64_t field(const char *root, const char *file, const char *name, stru
 	return 0;
 }
 
-/* The files of a version: limits, each with what it is compared with, and the stat field of page cache that the kernel can drop. */
-struct version {
+/* The files of one version of control groups. */
+struct cgroup_version {
 	struct {
 		const char *limit, *usage;
 	} bound[2];
-	const char *cache;
+	const char *cache; /* the field of memory.stat for page cache that the kernel can drop */
 };
 
-static const struct version v1 = {{{"memory.limit_in_bytes", "memory.usage_in_bytes"},
-                                   {"memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes"}},
-                                  "total_inactive_file"};
-/* Beyond memory.high the kernel slows the group down until it gives memory up, which pinned memory cannot be. */
-static const struct version v2 = {{{"memory.max", "memory.current"}, {"memory.high", "memory.current"}},
-                                  "inactive_file"};
+static const struct cgroup_version v1 = {{{"memory.limit_in_bytes", "memory.usage_in_bytes"},
+                                          {"memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes"}},
+                                         "total_inactive_file"};
+/* Above memory.high the kernel slows a group until it frees memory, but pinned memory stays. */
+static const struct cgroup_version v2 = {
+    {{"memory.max", "memory.current"}, {"memory.high", "memory.current"}}, "inactive_file"};
 
-/* Version 1 writes "none" as the largest multiple of a page. */
+/* Version 1 writes the largest multiple of a page if there is no limit. */
 #define NO_LIMIT (1ull << 62)
 
-static uint64_t folder_room(const char *root, const struct version *version, struct room *room)
+static uint64_t folder_room(const char *root, const struct cgroup_version *version, struct buffers *buffers)
 {
 	uint64_t least = SPILL_UNLIMITED, cache = SPILL_UNLIMITED;
 	for (unsigned i = 0; i < 2; i++) {
-		uint64_t limit = file_number(root, version->bound[i].limit, room);
+		uint64_t limit = limit_file_number(root, version->bound[i].limit, buffers);
 		if (limit >= NO_LIMIT)
 			continue;
-		uint64_t usage = file_number(root, version->bound[i].usage, room);
-		if (cache == SPILL_UNLIMITED) /* the kernel adds up all of the file for it: once */
-			cache = field(root, "memory.stat", version->cache, room);
+		uint64_t usage = limit_file_number(root, version->bound[i].usage, buffers);
+		if (cache == SPILL_UNLIMITED) /* once: the kernel computes all of it */
+			cache = stat_field(root, "memory.stat", version->cache, buffers);
 		if (usage == SPILL_UNLIMITED)
 			usage = 0;
 		usage = spill_minus(usage, cache);
@@ -298,27 +300,27 @@ static uint64_t folder_room(const char *root, const struct version *version, str
 	return least;
 }
 
-/* The smallest room of a group and its ancestors. */
+/* The bytes left under the limits of a group and its ancestors: the smallest. */
 static uint64_t tree_room(const char *root, const struct spill_cgroup_home *home,
-                          const struct version *version)
+                          const struct cgroup_version *version)
 {
 	uint64_t least = SPILL_UNLIMITED;
 	if (!home->folder[0])
 		return least;
-	struct room *room = spill_scratch_take();
-	if (!room)
+	struct buffers *buffers = spill_scratch_take();
+	if (!buffers)
 		return 0;
-	room->lost = false;
-	strcpy(room->folder, home->folder);
-	for (char *slash = room->folder; slash;) {
-		uint64_t left = folder_room(root, version, room);
+	buffers->lost = false;
+	strcpy(buffers->folder, home->folder);
+	for (char *slash = buffers->folder; slash;) {
+		uint64_t left = folder_room(root, version, buffers);
 		least = spill_min(left, least);
-		slash = strlen(room->folder) <= home->top ? NULL : strrchr(room->folder, '/');
+		slash = strlen(buffers->folder) <= home->top ? NULL : strrchr(buffers->folder, '/');
 		if (slash)
 			*slash = '\0';
 	}
-	least = room->lost ? 0 : least;
-	spill_scratch_give_back(room);
+	least = buffers->lost ? 0 : least;
+	spill_scratch_give_back(buffers);
 	return least;
 }
 

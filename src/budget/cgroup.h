@@ -1,6 +1,6 @@
 /*
- * The control groups that limit this process's memory, versions 1 and 2 (cgroups(7)), in whatever layout they are mounted:
- * hybrid ones, and those of containers, where a mount shows a part of the hierarchy only.
+ * The control groups that limit this process's memory, versions 1 and 2 (cgroups(7)). Both may be
+ * mounted at once. In a container a mount may show only a part of the hierarchy.
  */
 #ifndef SPILL_CGROUP_H
 #define SPILL_CGROUP_H
@@ -9,28 +9,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One such buffer is on the stacks of the program's threads. A group with a longer path is not seen. */
+/* Longer paths are not found. One such buffer is on the stacks of the program's threads. */
 #define SPILL_CGROUP_PATH 2048
 
-/* Where the group of this process in one hierarchy is to be seen. */
+/* The folder of this process's group in one hierarchy. */
 struct spill_cgroup_home {
-	char path[SPILL_CGROUP_PATH];   /* as /proc/self/cgroup names it; empty: not looked for yet */
-	char folder[SPILL_CGROUP_PATH]; /* its folder; empty: none */
-	size_t top;                     /* length of the mount point at its start: ancestors end there */
+	char path[SPILL_CGROUP_PATH];   /* as in /proc/self/cgroup; "": not searched yet. */
+	char folder[SPILL_CGROUP_PATH]; /* "": none. */
+	size_t top;                     /* length of the mount point in `folder`, the top. */
 };
 
-/* Found once, and again when the process is in another group or the folder is gone. All zero: nothing found yet. */
+/*
+ * Both homes. They are found once, and again if the process is in another group or a folder is
+ * gone. All zero means not searched yet.
+ */
 struct spill_cgroup_homes {
 	struct spill_cgroup_home v1, v2;
-	bool lost; /* for the moment they cannot be looked for: nothing is known of them */
+	bool lost; /* the search failed for the moment */
 };
 
-/* Brings *homes up to date, of the file system below `root`. One small read and two looks when nothing has changed. */
+/* Updates *homes, in the file system `root`. One read and two checks if nothing changed. */
 void spill_cgroup_find(const char *root, struct spill_cgroup_homes *homes);
 
 /*
- * The least that is left under the limits of these groups and of their ancestors; SPILL_UNLIMITED
- * if they have none. 0 while that cannot be read: who takes memory beyond a limit is killed.
+ * The bytes left under the limits of these groups and their ancestors: the smallest of them.
+ * SPILL_UNLIMITED if there is no limit. 0 while a limit cannot be read, because the kernel kills a
+ * process that passes a limit.
  */
 uint64_t spill_cgroup_room(const char *root, const struct spill_cgroup_homes *homes);
 

@@ -11,16 +11,16 @@
 
 uint64_t spill_device_limit(const struct spill_backend *backend, int device)
 {
-	static _Atomic uint64_t sizes[SPILL_DEVICES]; /* of the devices, once somebody needed them */
+	static _Atomic uint64_t sizes[SPILL_DEVICES]; /* 0: not asked yet */
 	const struct spill_policy *policy = spill_process_policy();
-	/* Only a share of the device needs its size, and a share of nothing is nothing. */
+	/* A limit in % needs the size of the device, and is 0 without it. */
 	uint64_t limit = spill_policy_device_limit(policy, device, 0);
 	if (limit || device < 0 || device >= SPILL_DEVICES)
 		return limit;
 	uint64_t free, total = atomic_load_explicit(&sizes[device], memory_order_relaxed);
 	if (!total && backend->devices->memory(device, &free, &total) == 0)
 		atomic_store_explicit(&sizes[device], total, memory_order_relaxed);
-	/* A driver that does not say how large the device is cannot be held to a share of it. */
+	/* A share of an unknown size limits nothing. */
 	return total ? spill_policy_device_limit(policy, device, total) : SPILL_UNLIMITED;
 }
 
@@ -34,7 +34,7 @@ bool spill_device_charge_all(int device, uint64_t limit, uint64_t bytes)
 	return true;
 }
 
-/* Of what was available at start, and what the user's other processes held then: they count toward it, too. */
+/* A share in % is of the memory at start, and what the user's other processes held then. */
 static uint64_t host_limit(const struct spill_policy *policy, uint64_t start)
 {
 	uint64_t others = spill_host_share_at_start();
@@ -43,8 +43,9 @@ static uint64_t host_limit(const struct spill_policy *policy, uint64_t start)
 }
 
 /*
- * pre: view->held, which others may have part in, and view->limit are set. Managed memory that was granted and not yet touched is still
- * free to the kernel: what was there at start less what this process holds is the other bound.
+ * The kernel still counts managed memory as free if it was granted and not yet touched. So the
+ * memory at start less the memory that this process holds (`own`) is a second bound. pre:
+ * view->limit is set, and view->held, which may include other processes
  */
 static uint64_t host_room(const struct spill_policy *policy, struct spill_host_view *view, uint64_t start,
                           uint64_t available, uint64_t own)
@@ -61,9 +62,9 @@ const struct spill_refusal *spill_host_refusal(void)
 	return &last_refusal;
 }
 
-/* Which option it is, and by how much. */
-static const char *refuse(const struct spill_policy *policy, const struct spill_host_view *view,
-                          uint64_t bytes)
+/* Stores the figures of the refusal, and returns the option that refuses. */
+static const char *record_refusal(const struct spill_policy *policy, const struct spill_host_view *view,
+                                  uint64_t bytes)
 {
 	const struct spill_host_view without_limit = {SPILL_UNLIMITED, 0, view->available};
 	bool by_limit = !spill_fits(bytes, view->held, view->limit);
@@ -81,7 +82,7 @@ const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes)
 	uint64_t start = spill_host_memory_at_start(), available = spill_host_memory_available();
 	struct spill_host_view view = {.limit = host_limit(policy, start)};
 	const char *refused = NULL;
-	/* Asked only where memory is short: a machine may lose time to it for another reason, and this costs two more reads. */
+	/* Pressure may have other reasons, so it counts only if memory is short. */
 	if (available / 2 < spill_amount_resolve(policy->host_reserve, 0, 0) && spill_host_memory_pressed()) {
 		last_refusal = (struct spill_refusal){0};
 		return "host.pressure";
@@ -90,7 +91,7 @@ const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes)
 	do {
 		view.held = held + others;
 		if (bytes > host_room(policy, &view, start, available, held))
-			refused = refuse(policy, &view, bytes);
+			refused = record_refusal(policy, &view, bytes);
 	} while (!refused && !spill_account_host_charge(&held, bytes));
 	spill_host_share_end();
 	return refused;
@@ -112,6 +113,6 @@ uint64_t spill_host_room(const struct spill_policy *policy, uint64_t *most)
 	if (start == SPILL_UNLIMITED)
 		return 0;
 	*most = host_room(policy, &view, start, start, 0);
-	view.held = held; /* a question takes no part (host_share.h) */
+	view.held = held; /* without the other processes: this is only a question (host_share.h) */
 	return host_room(policy, &view, start, spill_host_memory_available(), held);
 }

@@ -8,25 +8,57 @@
 #include "fd.h"
 #include "minmax.h"
 #include "policy.h"
-#include "pressure.h"
 #include "scratch.h"
 #include "small_file.h"
 
-/* No lock: a thread that opens a file may be held up there by others, so who comes second looks for itself. */
+/* No lock, because opening may block. While `known_homes` is in use, others search again. */
 static _Atomic bool busy;
-static struct spill_cgroup_homes homes_found; /* whose thread has set `busy` */
+static struct spill_cgroup_homes known_homes; /* used by the thread that set `busy` */
 
-/* 8 KiB that need no clearing. */
-static void forget(struct spill_cgroup_homes *homes)
+/* Clears only the members that matter: memset would touch 8 KiB. */
+static void clear_homes(struct spill_cgroup_homes *homes)
 {
 	homes->v1.path[0] = homes->v2.path[0] = homes->v1.folder[0] = homes->v2.folder[0] = '\0';
 	homes->lost = false;
 }
 
-/* A kernel without the figure sets no limit. A figure that cannot be read now counts as 0. */
+/* A fifth of the time, in hundredths of a percent. */
+#define PRESSURE_LIMIT 2000
+
+/* "20.05" is 2005. Not by strtod, because it follows the host program's locale. */
+static uint64_t hundredths(const char *text)
+{
+	uint64_t whole = spill_small_file_number(text);
+	if (whole > 100)
+		return 0; /* nonsense */
+	const char *point = strpbrk(text, ". \n");
+	whole *= 100;
+	if (!point || *point != '.')
+		return whole;
+	for (uint64_t unit = 10; unit && point[1] >= '0' && point[1] <= '9'; unit /= 10)
+		whole += unit * (uint64_t)(*++point - '0');
+	return whole;
+}
+
+/*
+ * True if all tasks that were not idle waited for memory for more than a fifth of the last 10
+ * seconds. `path` is a file of the kernel's pressure stall information (PSI). False if it is
+ * missing. Its second line is `full avg10=0.00 avg60=0.00 avg300=0.00 total=0`.
+ */
+static bool is_pressed(const char *path)
+{
+	char text[256];
+	if (!spill_small_file_read(path, text, sizeof(text)))
+		return false;
+	const char *full = strncmp(text, "full ", 5) == 0 ? text : strstr(text, "\nfull ");
+	const char *share = full ? strstr(full, "avg10=") : NULL;
+	return share && hundredths(share + strlen("avg10=")) > PRESSURE_LIMIT;
+}
+
+/* SPILL_UNLIMITED if the kernel has no such figure, 0 if it cannot be read for the moment. */
 static uint64_t mem_available(const char *root)
 {
-	char text[1024]; /* it is one of the first lines */
+	char text[1024]; /* MemAvailable is one of the first lines */
 	if (!spill_small_file_read_in(root, "/proc", "meminfo", text, sizeof(text)))
 		return spill_fd_momentary(errno) ? 0 : SPILL_UNLIMITED;
 	const char *line = strstr(text, "MemAvailable:");
@@ -47,31 +79,30 @@ uint64_t spill_host_memory_available_under(const char *root, struct spill_cgroup
 bool spill_host_memory_pressed_under(const char *root, struct spill_cgroup_homes *homes)
 {
 	char path[SPILL_CGROUP_PATH];
-	if (spill_small_file_path(root, "/proc/pressure", "memory", path, sizeof(path)) &&
-	    spill_pressure_on(path))
+	if (spill_small_file_path(root, "/proc/pressure", "memory", path, sizeof(path)) && is_pressed(path))
 		return true;
 	spill_cgroup_find(root, homes);
 	return homes->v2.folder[0] &&
 	       spill_small_file_path(root, homes->v2.folder, "memory.pressure", path, sizeof(path)) &&
-	       spill_pressure_on(path);
+	       is_pressed(path);
 }
 
-_Static_assert(sizeof(struct spill_cgroup_homes) <= SPILL_SCRATCH, "room for them");
+_Static_assert(sizeof(struct spill_cgroup_homes) <= SPILL_SCRATCH, "they come from spill_scratch_take");
 
-/* `homes_found` for this thread alone, or others while another has them; NULL if there is no room for those. */
-static struct spill_cgroup_homes *borrow(void)
+/* `known_homes`, or empty ones while another thread uses those. NULL if there is no memory. */
+static struct spill_cgroup_homes *borrow_homes(void)
 {
 	if (!atomic_exchange(&busy, true))
-		return &homes_found;
+		return &known_homes;
 	struct spill_cgroup_homes *own = spill_scratch_take();
 	if (own)
-		forget(own);
+		clear_homes(own);
 	return own;
 }
 
-static void give_back(struct spill_cgroup_homes *homes)
+static void give_back_homes(struct spill_cgroup_homes *homes)
 {
-	if (homes == &homes_found)
+	if (homes == &known_homes)
 		atomic_store(&busy, false);
 	else
 		spill_scratch_give_back(homes);
@@ -79,18 +110,18 @@ static void give_back(struct spill_cgroup_homes *homes)
 
 uint64_t spill_host_memory_available(void)
 {
-	struct spill_cgroup_homes *homes = borrow();
+	struct spill_cgroup_homes *homes = borrow_homes();
 	uint64_t available =
 	    homes ? spill_host_memory_available_under("", homes, spill_account_physical_held()) : 0;
-	give_back(homes);
+	give_back_homes(homes);
 	return available;
 }
 
 bool spill_host_memory_pressed(void)
 {
-	struct spill_cgroup_homes *homes = borrow();
+	struct spill_cgroup_homes *homes = borrow_homes();
 	bool pressed = homes && spill_host_memory_pressed_under("", homes);
-	give_back(homes);
+	give_back_homes(homes);
 	return pressed;
 }
 
@@ -100,7 +131,7 @@ uint64_t spill_host_memory_at_start(void)
 	uint64_t value = atomic_load(&first);
 	if (!value) {
 		uint64_t now = spill_host_memory_available();
-		if (!now) /* or not to be read for the moment: who asks next looks again */
+		if (!now) /* maybe only for the moment: the next call tries again */
 			return 0;
 		atomic_compare_exchange_strong(&first, &value, now);
 		value = atomic_load(&first);
@@ -110,6 +141,6 @@ uint64_t spill_host_memory_at_start(void)
 
 void spill_host_memory_fork_child(void)
 {
-	forget(&homes_found);
+	clear_homes(&known_homes);
 	atomic_store(&busy, false);
 }

@@ -6,51 +6,52 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "account.h"
+#include "clock.h"
 #include "fd.h"
 #include "note.h"
 
 /*
- * The file stays empty, and what others write there is not read: only locks of its offsets say anything (fcntl_locking(2): they may be
- * beyond the end). A slot's first offset is its process's for as long as that lives; as many behind it as it holds units are locked with
- * it, which makes one lock of both.
+ * The file stays empty and its content is never read. Only locks count, and they may be beyond its
+ * end (fcntl_locking(2)). Each process has a slot of offsets. It locks the slot's first offset for
+ * its life, and one more offset for each unit that it holds. The kernel joins them into one lock.
  */
 #define UNIT 4096
 #define SLOT ((off_t)1 << 40)
-/* Behind the slots: of a check. */
+/* An offset after all slots. The process that checks the sum locks it. */
 #define GATE (SPILL_HOST_SLOTS * SLOT)
-/* A check takes microseconds. */
+/* Attempts to lock the gate. A check takes microseconds. */
 #define TRIES 400
 #define POLL_NS 50000
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_HOST_SHARE */
-static _Atomic bool used;                                /* from the start on */
+static _Atomic bool used;                                /* set once, at the start */
 static bool unusable, joining;
 static char own_path[64];
 static const char *path;
 static uint64_t at_start;
 static int fd = -1; /* not joined */
 static struct stat file;
-static off_t mine; /* our slot's first offset */
-static off_t told; /* units that are locked behind it */
+static off_t own_slot; /* its first offset */
+static off_t locked_units;
 static bool gate_taken, stuck;
 
-/* Never waits; two descriptions exclude each other also within a process. */
-static bool set(short type, off_t start, off_t length)
+/* Sets a lock without waiting. Two open file descriptions exclude each other in a process too. */
+static bool set_lock(short type, off_t start, off_t length)
 {
 	struct flock range = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
 	return fcntl(fd, F_OFD_SETLK, &range) == 0;
 }
 
 /*
- * What the slots [from, to) say, in bytes. The kernel tells one lock that is there, and not the first: what is below and above it is
- * asked next, by whole slots, as it may grow meanwhile; the larger part by the loop, so that it goes no deeper than the slots' logarithm.
- * A lock that is not of our form counts nothing.
+ * The bytes that the slots [from, to) show. The kernel reports any one lock in a range, so the
+ * slots below and above it are asked next. Whole slots are asked, because a lock may grow
+ * meanwhile. The larger part is left to the loop, so that the recursion is no deeper than the
+ * logarithm of the slots. A lock that has another form is ignored.
  */
-static uint64_t held_in(int descriptor, int from, int to)
+static uint64_t bytes_in_slots(int descriptor, int from, int to)
 {
 	uint64_t bytes = 0;
 	while (from < to) {
@@ -61,89 +62,84 @@ static uint64_t held_in(int descriptor, int from, int to)
 		if (found.l_start == slot * SLOT && found.l_len > 0 && found.l_len <= SLOT)
 			bytes += (uint64_t)(found.l_len - 1) * UNIT;
 		if (slot - from < to - slot - 1) {
-			bytes += held_in(descriptor, from, slot);
+			bytes += bytes_in_slots(descriptor, from, slot);
 			from = slot + 1;
 		} else {
-			bytes += held_in(descriptor, slot + 1, to);
+			bytes += bytes_in_slots(descriptor, slot + 1, to);
 			to = slot;
 		}
 	}
 	return bytes;
 }
 
-/* Tells what this process holds, rounded up. Where the kernel has no memory for a lock, the next time. pre: locked, joined */
-static void tell(void)
+/*
+ * Locks one offset for each unit that this process holds, rounded up. If the kernel has no memory
+ * for a lock, the next call tries again. pre: locked, joined
+ */
+static void show_held(void)
 {
 	uint64_t units = (spill_account_host_held() + UNIT - 1) / UNIT;
 	off_t now = units < SLOT - 1 ? (off_t)units : SLOT - 1;
-	bool more = now > told;
-	if (now != told &&
-	    set(more ? F_WRLCK : F_UNLCK, mine + 1 + (more ? told : now), more ? now - told : told - now))
-		told = now;
+	bool more = now > locked_units;
+	if (now != locked_units &&
+	    set_lock(more ? F_WRLCK : F_UNLCK, own_slot + 1 + (more ? locked_units : now),
+	             more ? now - locked_units : locked_units - now))
+		locked_units = now;
 }
 
-static const char *refusal(const struct stat *found)
-{
-	if (!S_ISREG(found->st_mode) || found->st_nlink > 1)
-		return "something else is in its place";
-	if (found->st_uid != geteuid())
-		return "it belongs to another user";
-	return NULL;
-}
-
-/* Looks once, and makes nothing. pre: locked */
-static uint64_t look(void)
+/* The sum of all processes, without creating the file. pre: locked */
+static uint64_t read_sum(void)
 {
 	struct stat found;
 	uint64_t sum = 0;
 	int other = spill_fd_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
 	if (other < 0)
 		return 0;
-	if (fstat(other, &found) == 0 && !refusal(&found))
-		sum = held_in(other, 0, SPILL_HOST_SLOTS);
+	if (fstat(other, &found) == 0 && !spill_fd_refusal(&found))
+		sum = bytes_in_slots(other, 0, SPILL_HOST_SLOTS);
 	close(other);
 	return sum;
 }
 
-/* Opens `path`. Returns why not, or NULL; *opened is a descriptor, also then, or -1. */
-static const char *open_file(int *opened, struct stat *found)
+/* Opens `path`. Returns NULL or the problem. In both cases *opened is a descriptor or -1. */
+static const char *open_share_file(int *opened, struct stat *found)
 {
 	const char *problem;
 	*opened =
 	    spill_fd_open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
 	if (*opened < 0)
-		return errno == ELOOP ? "a link is in its place" : strerrordesc_np(errno);
+		return errno == ELOOP ? "the file is a symbolic link" : strerrordesc_np(errno);
 	*opened = spill_fd_out_of_the_way(*opened);
 	if (*opened < 0 || fstat(*opened, found) != 0)
 		return strerrordesc_np(errno);
-	problem = refusal(found);
+	problem = spill_fd_refusal(found);
 	if (!problem && (found->st_mode & 07777) != 0600 && fchmod(*opened, 0600) != 0)
 		problem = strerrordesc_np(errno);
 	return problem;
 }
 
-/* Still the file that others open, by a descriptor that nobody has closed? pre: locked */
-static bool joined(void)
+/* True if our descriptor is still open, and others still open the same file. pre: locked */
+static bool is_joined(void)
 {
 	struct stat now;
 	return fd >= 0 && fstat(fd, &now) == 0 && now.st_dev == file.st_dev && now.st_ino == file.st_ino &&
 	       now.st_nlink == 1;
 }
 
-/* What is held has changed. What is told later than it is given back errs to the safe side. */
-static void changed(void)
+/* Called after each change of the account. If it is late, others see too much, which is safe. */
+static void host_changed(void)
 {
 	pthread_mutex_lock(&lock);
-	if (joined())
-		tell();
+	if (is_joined())
+		show_held();
 	pthread_mutex_unlock(&lock);
 }
 
 static const char *take_slot(void)
 {
 	for (int slot = 0; slot < SPILL_HOST_SLOTS; slot++) {
-		mine = slot * SLOT;
-		if (set(F_WRLCK, mine, 1))
+		own_slot = slot * SLOT;
+		if (set_lock(F_WRLCK, own_slot, 1))
 			return NULL;
 		if (errno != EAGAIN && errno != EACCES)
 			return strerrordesc_np(errno);
@@ -152,27 +148,27 @@ static const char *take_slot(void)
 }
 
 /* pre: locked */
-static void leave(void)
+static void leave_share(void)
 {
 	struct stat now;
-	spill_account_host_tell(NULL);
-	/* The program may have closed it, and the number may be another file's. */
+	spill_account_host_observe(NULL);
+	/* The program may have closed our descriptor and reused its number. */
 	if (fd >= 0 && fstat(fd, &now) == 0 && now.st_dev == file.st_dev && now.st_ino == file.st_ino)
 		close(fd);
 	fd = -1;
-	told = 0;
+	locked_units = 0;
 }
 
-/* Opens the file without the lock: a thread may be held up there by others that need it. pre: locked, before and after */
-static void join(void)
+/* Joins the others. Releases the lock meanwhile, as opening may block. pre: locked */
+static void join_share(void)
 {
 	struct stat found = {0};
 	char text[256];
 	int opened;
-	leave();
+	leave_share();
 	joining = true;
 	pthread_mutex_unlock(&lock);
-	const char *problem = open_file(&opened, &found);
+	const char *problem = open_share_file(&opened, &found);
 	pthread_mutex_lock(&lock);
 	joining = false;
 	fd = opened;
@@ -180,11 +176,11 @@ static void join(void)
 	if (!problem)
 		problem = take_slot();
 	if (!problem) {
-		spill_account_host_tell(changed);
-		tell();
+		spill_account_host_observe(host_changed);
+		show_held();
 		return;
 	}
-	leave();
+	leave_share();
 	unusable = true;
 	snprintf(text, sizeof(text), "%s cannot be used: %s; host.limit holds for this process alone", path,
 	         problem);
@@ -196,10 +192,10 @@ void spill_host_share_use(const char *given)
 	pthread_mutex_lock(&lock);
 	snprintf(own_path, sizeof(own_path), "/dev/shm/spill-%u", (unsigned)geteuid());
 	path = given ? given : own_path;
-	leave();
+	leave_share();
 	unusable = false;
 	used = true;
-	at_start = look();
+	at_start = read_sum();
 	pthread_mutex_unlock(&lock);
 }
 
@@ -220,15 +216,16 @@ uint64_t spill_host_share_begin(void)
 	pthread_mutex_lock(&lock);
 	if (unusable)
 		return 0;
-	if (!joining && !joined())
-		join();
-	/* Another thread is about to join: this once the others are not seen. */
+	if (!joining && !is_joined())
+		join_share();
+	/* Another thread is joining: this charge does not count the others. */
 	if (fd < 0)
 		return 0;
-	for (int tries = stuck ? TRIES : 0; !(gate_taken = set(F_WRLCK, GATE, 1)) && tries < TRIES; tries++)
-		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
-	stuck = !gate_taken; /* who holds it is stopped: it is waited for once */
-	return held_in(fd, 0, SPILL_HOST_SLOTS);
+	for (int tries = stuck ? TRIES : 0; !(gate_taken = set_lock(F_WRLCK, GATE, 1)) && tries < TRIES;
+	     tries++)
+		spill_clock_sleep(POLL_NS);
+	stuck = !gate_taken; /* a stopped process holds the gate: wait for it only once */
+	return bytes_in_slots(fd, 0, SPILL_HOST_SLOTS);
 }
 
 void spill_host_share_end(void)
@@ -236,9 +233,9 @@ void spill_host_share_end(void)
 	if (!used)
 		return;
 	if (fd >= 0)
-		tell();
+		show_held();
 	if (gate_taken)
-		set(F_UNLCK, GATE, 1);
+		set_lock(F_UNLCK, GATE, 1);
 	gate_taken = false;
 	pthread_mutex_unlock(&lock);
 }
@@ -251,7 +248,7 @@ void spill_host_share_fork_prepare(void)
 void spill_host_share_fork_done(bool child)
 {
 	if (child) {
-		leave();
+		leave_share();
 		joining = false;
 	}
 	pthread_mutex_unlock(&lock);

@@ -1,8 +1,9 @@
 /*
- * What the processes of one user hold on the host together, so that host.limit can be of their sum. They tell each other by locks of an
- * empty file in shared memory (fcntl_locking(2), open file description locks): how many of its offsets a process has locked is what it
- * holds. Nothing is mapped or written, and the kernel drops all with the process, however that ends. Where that does not work, each
- * process counts for itself, and one note says so.
+ * The sum of host memory that all processes of one user hold, so that host.limit holds for the sum.
+ * They share it by locks on an empty file in shared memory (fcntl_locking(2), open file description
+ * locks). The number of offsets that a process has locked is the memory that it holds. Nothing is
+ * mapped or written. The kernel drops the locks when the process ends in any way. If the file
+ * cannot be used, each process counts for itself, and one note says so.
  */
 #ifndef SPILL_HOST_SHARE_H
 #define SPILL_HOST_SHARE_H
@@ -10,23 +11,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* So many processes can take part. */
+/* Limit of processes that take part. */
 #define SPILL_HOST_SLOTS 511
 
 /*
- * From now on this process takes part: by the file `path`, NULL for the user's own. The file is made by the first spill to the host, not
- * by this. `path` stays the caller's and must last.
+ * Makes this process take part, by the file `path`; NULL is the file of the user. The first spill
+ * to the host creates the file. `path` must stay valid.
  */
 void spill_host_share_use(const char *path);
 
-/* What the others held when this process began to take part: it is missing in what was available then. */
+/* Bytes that the others held when this process began: not in the memory available then. */
 uint64_t spill_host_share_at_start(void);
 
 /*
- * Returns what the others hold; 0 if this process takes no part. Until the end nobody else adds to it who asks first; what this
- * process is charged with meanwhile (spill_account_host_charge: nothing else, as add and return tell by themselves) is seen by the next.
- * Each begin needs its end, in the same thread. Waits some milliseconds at most: a process that was stopped in between must not stop all
- * others.
+ * Returns the bytes that the others hold; 0 if this process takes no part. Until the end, no other
+ * process charges more. The end shows the others what this process charged meanwhile by
+ * spill_account_host_charge. Account's add and return are shown at once. Each begin needs its end,
+ * in the same thread. Begin waits some milliseconds at most, so that a process that was stopped
+ * before its end does not stop all others.
  */
 uint64_t spill_host_share_begin(void);
 void spill_host_share_end(void);

@@ -8,7 +8,7 @@
 
 static struct {
 	_Atomic bool begun;
-	_Atomic uint64_t grown; /* what a load was seen to need; 0: none */
+	_Atomic uint64_t grown; /* the most that a load of a module needed; 0: none */
 } reserves[SPILL_DEVICES];
 
 static _Atomic bool any_begun;

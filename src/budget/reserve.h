@@ -1,6 +1,7 @@
 /*
- * How much device memory is kept free for code (device.reserve), and on which devices that has begun. Everybody who makes or
- * takes room asks here. engine/reserve_keeper.h keeps it.
+ * The reserve: device memory that is kept free for code (device.reserve), and the devices on which
+ * that has begun. Code that places memory or makes room asks here. engine/reserve_keeper.h keeps
+ * the memory.
  */
 #ifndef SPILL_RESERVE_H
 #define SPILL_RESERVE_H
@@ -8,25 +9,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bytes to keep free on the device: device.reserve, or more where a load was seen to need more. */
+/* Bytes to keep free on the device: device.reserve, or more if the load of a module needed more. */
 uint64_t spill_reserve_size(int device);
 
-/* A load was seen to need so much. False: the reserve is as large already. A reserve of 0 stays 0. */
+/* The load of a module needed `bytes`. False if the reserve is that large. 0 stays 0. */
 bool spill_reserve_grow(int device, uint64_t bytes);
 
 /*
- * Something of the device was placed elsewhere or moved away for lack of room, or the program was told that it is full.
- * From now on the reserve is kept. True: only now, so the caller asks for maintenance (spill_gate_want_maintenance).
+ * The device is full: memory was placed elsewhere or moved away, or the program got an out of
+ * memory. The reserve is kept from now on. True the first time: the caller then asks for
+ * maintenance (spill_gate_want_maintenance).
  */
 bool spill_reserve_begin(int device);
 
-/* The device has begun to spill, and has a reserve: it is kept from all requests. One or two loads. */
+/* True if the reserve of the device is kept from all requests. One or two atomic loads. */
 bool spill_reserve_is_kept(int device);
 
-/* Some device has. One load. */
+/* True if that holds for any device. One atomic load. */
 bool spill_reserve_has_begun(void);
 
-/* For tests: as at the beginning. */
+/* For tests: forgets everything. */
 void spill_reserve_reset(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Which subcommand is called, by the table; each is in its room. `version` and `help` are here. */
+/* Calls the subcommand's function. `version` and `help` are here. */
 #include <string.h>
 
 #include "call.h"
@@ -6,8 +6,8 @@
 #include "nearest.h"
 #include "put.h"
 
-/* Their functions, in the order of the table. */
-static int (*const functions[CLI_COMMANDS])(int argc, char **argv) = {
+/* In the table's order. */
+static int (*const command_functions[CLI_COMMANDS])(int argc, char **argv) = {
 #define COMMAND(name, operands, word, options_first, summary, about) cli_##name,
 #define OPTION(command, name, letter, argument, word, text)
 #define EXAMPLE(command, line)
@@ -41,8 +41,8 @@ static int unknown_command(const char *name)
 	return cli_usage("", "unknown command '%s'", name);
 }
 
-/* `spill help`, and of one command. */
-static int help(int argc, char **argv)
+/* `spill help [COMMAND]`. */
+static int print_help(int argc, char **argv)
 {
 	if (argc == 1)
 		return cli_help_all();
@@ -60,9 +60,10 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		return cli_help_all();
 	if (!strcmp(argv[1], "help"))
-		return help(argc - 1, argv + 1);
+		return print_help(argc - 1, argv + 1);
 	if (!strcmp(argv[1], "--version"))
 		argv[1] += strlen("--");
 	command = cli_command_find(argv[1]);
-	return command ? functions[cli_command_id(command)](argc - 1, argv + 1) : unknown_command(argv[1]);
+	return command ? command_functions[cli_command_id(command)](argc - 1, argv + 1)
+	               : unknown_command(argv[1]);
 }

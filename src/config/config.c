@@ -2,8 +2,7 @@
 #include <string.h>
 
 #include "config_load.h"
-#include "config_file.h"
-#include "program.h"
+#include "process.h"
 #include "ini_file.h"
 #include "options.h"
 #include "record.h"
@@ -18,10 +17,10 @@
 _Static_assert(NAME_SIZE > sizeof(SPILL_RECORD_RULE) + SPILL_RULE_NAME, "a rule's name fits");
 _Static_assert(sizeof(((struct spill_log_option *)0)->value) >= SPILL_RULE_TEXT, "and all that it says");
 
-static char names[SPILL_OPTION_SLOTS + SPILL_RULES][NAME_SIZE]; /* the log's start line points here */
+static char names[SPILL_OPTION_SLOTS + SPILL_RULES][NAME_SIZE]; /* the start line points here */
 
-/* pre: fewer than SPILL_CONFIG_FILES were: those of take_user_files, the system's and a profile are all */
-static struct spill_config_file *tried(struct spill_config *config, const char *path)
+/* Adds a file to the list of those tried. SPILL_CONFIG_FILES is enough for all callers. */
+static struct spill_config_file *add_file(struct spill_config *config, const char *path)
 {
 	struct spill_config_file *file = &config->files[config->file_count++];
 	struct spill_text text = spill_text_begin(file->path, sizeof(file->path));
@@ -31,7 +30,7 @@ static struct spill_config_file *tried(struct spill_config *config, const char *
 	return file;
 }
 
-/* False after a problem. `file` is what it is told as. */
+/* Takes the content of `file`. False after a problem. */
 static bool take_text(struct spill_load *load, struct spill_config_file *file, const char *data, size_t size)
 {
 	struct spill_config *config = load->config;
@@ -49,11 +48,11 @@ static bool take_text(struct spill_load *load, struct spill_config_file *file, c
 
 #define NO_FILE "no such file, or in a folder closed to us"
 
-/* False after a problem. `missing`: what to say if it is not there; NULL: it need not be. */
+/* Reads and takes a file. False after a problem. `missing`: the problem if absent, or NULL. */
 static bool take_file(struct spill_load *load, const char *path, const char *missing)
 {
 	struct spill_config *config = load->config;
-	struct spill_config_file *file = tried(config, path);
+	struct spill_config_file *file = add_file(config, path);
 	size_t size;
 	char *data;
 	bool good;
@@ -74,7 +73,7 @@ static bool take_file(struct spill_load *load, const char *path, const char *mis
 	return good;
 }
 
-/* $XDG_CONFIG_HOME/spill/NAME.conf; false if there is no such folder to speak of. */
+/* $XDG_CONFIG_HOME/spill/NAME.conf. False if the environment names no folder. */
 static bool user_path(const char *name, char *path, size_t size)
 {
 	const char *folder = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
@@ -109,7 +108,7 @@ static bool take_user_files(struct spill_load *load)
 	return !user_path("spill", path, size) || take_file(load, path, NULL);
 }
 
-/* pre: all other sources have been read: which profile it is, and what is left to it, is theirs to say */
+/* pre: all other sources have been read, because they name the profile and win over it */
 static void take_profile(struct spill_load *load)
 {
 	char label[80] = "profile ";
@@ -120,12 +119,12 @@ static void take_profile(struct spill_load *load)
 	spill_option_format(&load->config->policy, (unsigned)slot, label + 8, sizeof(label) - 8);
 	profile = spill_profile_find(label + 8);
 	if (profile)
-		take_text(load, tried(load->config, label), profile->text, profile->size);
+		take_text(load, add_file(load->config, label), profile->text, profile->size);
 }
 
 /*
- * After a problem nothing that was read counts, with two exceptions that can only make us quieter: where
- * the environment wants the log, and that it wants us off.
+ * After a problem the defaults hold with mode=observe. Two settings of the environment stay,
+ * because they can only make us quieter: its log options, and SPILL_MODE=off.
  */
 static void fall_back(struct spill_load *load)
 {
@@ -188,13 +187,13 @@ static void list_rules(struct spill_load *load)
 		strcpy(option->source, load->rule_source[i]);
 	}
 	spill_rules_index(&config->rules);
-	/* Without any rule, who decides is not to look for one. */
+	/* NULL lets a decision skip the search for a rule. */
 	config->policy.rules = config->rules.count ? &config->rules : NULL;
 }
 
-static struct spill_load load; /* 100 KiB: too much for the stack of a host program's thread */
+static struct spill_load load; /* 100 KiB, too large for a stack */
 
-static void begin(struct spill_config *config)
+static void begin_load(struct spill_config *config)
 {
 	memset(&load, 0, sizeof(load));
 	load.config = config;
@@ -216,7 +215,7 @@ static void take_named_profile(const char *name)
 void spill_config_load_only(struct spill_config *config, const char *program, const char *path,
                             const char *profile)
 {
-	begin(config);
+	begin_load(config);
 	load.program = program;
 	if (profile)
 		take_named_profile(profile);
@@ -232,7 +231,7 @@ void spill_config_load(struct spill_config *config, const char *program)
 {
 	char found[256];
 
-	begin(config);
+	begin_load(config);
 	if (!program) {
 		spill_program_name(found, sizeof(found));
 		program = found;

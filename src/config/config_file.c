@@ -2,19 +2,19 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "config_file.h"
+#include "clock.h"
+#include "config.h"
 #include "fd.h"
 #include "ini_file.h"
 #include "text.h"
 
-/* Of a file that cannot be read for the moment: together some tenths of a second. */
+/* Attempts for a file that cannot be read for the moment: some tenths of a second together. */
 #define TRIES 200
 #define PAUSE_NS 1000000
 
-/* Errors that a person meets with a file's path; strerror would follow the host program's language. */
+/* The text for an errno value. strerror would follow the host program's language. */
 static const char *error_text(int error)
 {
 	switch (error) {
@@ -44,7 +44,7 @@ static const char *error_text(int error)
 	}
 }
 
-static enum spill_config_found bad(const char *path, const char *why, char *problem, size_t size)
+static enum spill_config_found bad_file(const char *path, const char *why, char *problem, size_t size)
 {
 	struct spill_text text = spill_text_begin(problem, size);
 
@@ -54,8 +54,8 @@ static enum spill_config_found bad(const char *path, const char *why, char *prob
 	return SPILL_CONFIG_FILE_BAD;
 }
 
-/* NULL if the file can be trusted, else why not. */
-static const char *distrust(const struct stat *status)
+/* NULL if the file can be trusted, else the reason. */
+static const char *distrust_reason(const struct stat *status)
 {
 	if (S_ISDIR(status->st_mode))
 		return "it is a folder";
@@ -71,10 +71,10 @@ static const char *distrust(const struct stat *status)
 }
 
 /*
- * A file in a folder that we may not enter (HOME of another user after sudo) is as good as absent; one
- * that is there and refuses us is a policy that somebody meant.
+ * A file in a folder that we may not enter counts as absent (HOME of another user after sudo). An
+ * existing file that we may not read is a problem, because a user meant it as the policy.
  */
-static enum spill_config_found not_open(const char *path, int error, char *problem, size_t size)
+static enum spill_config_found open_failed(const char *path, int error, char *problem, size_t size)
 {
 	struct stat status;
 
@@ -82,13 +82,13 @@ static enum spill_config_found not_open(const char *path, int error, char *probl
 		return SPILL_CONFIG_FILE_ABSENT;
 	if (error == EACCES && stat(path, &status))
 		return SPILL_CONFIG_FILE_ABSENT;
-	return bad(path, error_text(error), problem, size);
+	return bad_file(path, error_text(error), problem, size);
 }
 
-/* One more byte than allowed, for the reader to refuse. */
+/* One byte more than allowed, so that the reader refuses a file that grew. */
 #define CONTENT (SPILL_INI_FILE + 1)
 
-struct attempt {
+struct read_attempt {
 	const char *path;
 	char *problem;
 	size_t problem_size;
@@ -98,65 +98,64 @@ struct attempt {
 	enum spill_config_found result;
 };
 
-static enum spill_config_found read_open(int fd, struct attempt *attempt)
+static enum spill_config_found read_open(int fd, struct read_attempt *attempt)
 {
 	struct stat status;
 	ssize_t length = fstat(fd, &status);
-	const char *why = length ? NULL : distrust(&status);
+	const char *why = length ? NULL : distrust_reason(&status);
 
 	if (why)
-		return bad(attempt->path, why, attempt->problem, attempt->problem_size);
+		return bad_file(attempt->path, why, attempt->problem, attempt->problem_size);
 	if (!length)
 		length = attempt->content ? spill_fd_read(fd, attempt->content, CONTENT) : -1;
 	if (length < 0) {
 		attempt->error = attempt->content ? errno : ENOMEM;
-		return bad(attempt->path, error_text(attempt->error), attempt->problem,
-		           attempt->problem_size);
+		return bad_file(attempt->path, error_text(attempt->error), attempt->problem,
+		                attempt->problem_size);
 	}
 	attempt->size = (size_t)length;
 	return SPILL_CONFIG_FILE_READ;
 }
 
-static void try(void *data)
+static void try_read(void *data)
 {
-	struct attempt *attempt = data;
-	/* Not blocking: a FIFO must not hang the host program before fstat can refuse it. */
+	struct read_attempt *attempt = data;
+	/* Not blocking: a FIFO must not hang the host program before fstat refuses it. */
 	int fd = spill_fd_open(attempt->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 
 	attempt->error = 0;
 	attempt->problem[0] = '\0';
 	if (fd < 0) {
 		attempt->error = errno;
-		attempt->result = not_open(attempt->path, errno, attempt->problem, attempt->problem_size);
+		attempt->result = open_failed(attempt->path, errno, attempt->problem, attempt->problem_size);
 		return;
 	}
 	attempt->result = read_open(fd, attempt);
 	close(fd);
 }
 
-/* Once, or a second time where a descriptor is to be had. */
-static void try_all_ways(struct attempt *attempt)
+/* Reads once, or again in a child if this process has no descriptor left. */
+static void try_all_ways(struct read_attempt *attempt)
 {
 	if (!attempt->content)
-		attempt->content = malloc(CONTENT); /* here: what runs elsewhere may take no lock */
-	try(attempt);
+		attempt->content = malloc(CONTENT); /* not in the child: malloc locks */
+	try_read(attempt);
 	if (attempt->error == EMFILE)
-		spill_fd_elsewhere(try, attempt);
+		spill_fd_elsewhere(try_read, attempt);
 }
 
 /*
- * What fails for want of a descriptor or of memory says nothing about the policy, and it is read
- * once: a program under another policy than its user's is worse than one that begins a moment
- * later.
+ * The policy is read only once, and a lack of descriptors or memory may pass. So this waits: a late
+ * start is better than a run under the wrong policy.
  */
 enum spill_config_found spill_config_file_read(const char *path, char **data, size_t *size, char *problem,
                                                size_t problem_size)
 {
-	struct attempt attempt = {.path = path, .problem = problem, .problem_size = problem_size};
+	struct read_attempt attempt = {.path = path, .problem = problem, .problem_size = problem_size};
 
 	try_all_ways(&attempt);
 	for (unsigned left = TRIES; left > 0 && spill_fd_momentary(attempt.error); left--) {
-		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+		spill_clock_sleep(PAUSE_NS);
 		try_all_ways(&attempt);
 	}
 	if (attempt.result != SPILL_CONFIG_FILE_READ)

@@ -6,7 +6,6 @@
  */
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "account.h"
 #include "admit.h"
@@ -101,7 +100,7 @@ static void wait_for_stream(struct spill_request *request, const struct spill_ba
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
 	                       &cancel); /* the vendor's call is no cancellation point */
 	while (!backend->events->passed(request->device, request->context, event) && spill_clock_ns() < end)
-		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+		spill_clock_sleep(POLL_NS);
 	pthread_setcancelstate(cancel, NULL);
 	backend->events->destroy(request->device, request->context, event);
 }

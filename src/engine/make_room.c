@@ -51,12 +51,21 @@ bool spill_make_room(const struct spill_backend *backend, int device, const char
 	return trimmed || spill_demote(&demotion) || demotion.freed;
 }
 
+static spill_make_room_fn *instead; /* set before there are threads */
+
+void spill_make_room_use(spill_make_room_fn *other)
+{
+	instead = other;
+}
+
 bool spill_make_room_for(enum spill_domain domain, int result, const char *api, const void *caller,
                          unsigned attempt, uint64_t whole)
 {
 	const struct spill_backend *backend = spill_backend_for(domain);
 	void *context;
 	int device;
+	if (instead)
+		return instead(domain, result, api, caller, attempt, whole);
 	if (!backend || result != backend->out_of_memory)
 		return false;
 	int cancel;

@@ -23,7 +23,11 @@ bool spill_make_room(const struct spill_backend *backend, int device, const char
  * the call needs so much, and to ask again without all of it costs memory. All is made free, or nothing moves.
  * 0: the call has no such need.
  */
-bool spill_make_room_for(enum spill_domain domain, int result, const char *api, const void *caller,
-                         unsigned attempt, uint64_t whole);
+typedef bool spill_make_room_fn(enum spill_domain domain, int result, const char *api, const void *caller,
+                                unsigned attempt, uint64_t whole);
+spill_make_room_fn spill_make_room_for;
+
+/* Another that is asked in its place; NULL: none. For tests. */
+void spill_make_room_use(spill_make_room_fn *other);
 
 #endif

@@ -5,11 +5,10 @@
 #include <string.h>
 
 #include "oom_report.h"
-#include "program.h"
+#include "process.h"
 #include "config.h"
 #include "ledger.h"
 #include "log.h"
-#include "process.h"
 
 _Static_assert(SPILL_STDERR_BLOCK <= PIPE_BUF, "a pipe could cut the block");
 

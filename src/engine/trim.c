@@ -1,7 +1,5 @@
 #include "trim.h"
 
-#include <time.h>
-
 #include "account.h"
 #include "capture.h"
 #include "clock.h"
@@ -39,7 +37,7 @@ bool spill_trim(const struct spill_backend *backend, int device, uint64_t bytes)
 		uint64_t pending = spill_deferred_pending(backend, device).device;
 		if (!pending || pending < needed)
 			break;
-		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+		spill_clock_sleep(POLL_NS);
 		freed = spill_deferred_collect(backend, device, false).device;
 		given += freed;
 	}
@@ -60,7 +58,7 @@ bool spill_trim_host(const struct spill_backend *backend, int device, void *cont
 	     spill_clock_ns() < end && spill_account_host_held() + bytes > before;) {
 		if (!spill_deferred_pending(backend, device).host)
 			break;
-		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+		spill_clock_sleep(POLL_NS);
 		spill_deferred_collect(backend, device, true);
 		spill_deferred_drop(backend);
 	}

@@ -8,16 +8,15 @@
 #include "account.h"
 #include "clock.h"
 #include "ledger_totals.h"
-#include "holders.h"
 
-/* All entries by address, and those with a placement in a tree of ranges for questions about interior addresses. */
+/* All entries by address. Those with a placement are also in a tree, for interior addresses. */
 #define BUCKETS 8192
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_LEDGER */
 static struct spill_allocation *buckets[BUCKETS];
 static void *placed; /* tsearch(3) */
 static _Atomic uint64_t placed_count;
-static uint64_t loose; /* of these, those that found no memory for their node of the tree */
+static uint64_t not_in_tree; /* entries with a placement that got no memory for a node */
 static uint64_t next_seq = 1, next_order = 1;
 
 static struct spill_allocation **bucket(uint64_t ptr)
@@ -26,8 +25,8 @@ static struct spill_allocation **bucket(uint64_t ptr)
 }
 _Static_assert(BUCKETS == 1 << (64 - 51), "the shift above keeps 13 bits");
 
-/* Ranges that overlap compare equal, so a range of one byte finds the allocation it is in. */
-static int compare(const void *left, const void *right)
+/* Ranges that overlap compare equal, so a range of one byte finds the allocation around it. */
+static int compare_ranges(const void *left, const void *right)
 {
 	const struct spill_allocation *a = left, *b = right;
 	if (a->ptr + a->bytes <= b->ptr)
@@ -40,7 +39,7 @@ static bool link_placed(struct spill_allocation *entry)
 {
 	if (!entry->placement || entry->handle)
 		return true;
-	if (!tsearch(entry, &placed, compare))
+	if (!tsearch(entry, &placed, compare_ranges))
 		return false;
 	atomic_fetch_add(&placed_count, 1);
 	return true;
@@ -51,13 +50,13 @@ static void unlink_placed(struct spill_allocation *entry)
 {
 	if (!entry->placement || entry->handle)
 		return;
-	if (!tdelete(entry, &placed, compare) && loose)
-		loose--;
+	if (!tdelete(entry, &placed, compare_ranges) && not_in_tree)
+		not_in_tree--;
 	atomic_fetch_sub(&placed_count, 1);
 }
 
-/* pre: locked. An entry left at the same address is one whose end we did not see: the vendor reuses only free ones. */
-static void insert(struct spill_allocation *entry)
+/* pre: locked. The end of another entry at that address was missed: the vendor reused it. */
+static void insert_entry(struct spill_allocation *entry)
 {
 	struct spill_allocation **head = bucket(entry->ptr);
 	entry->next = *head;
@@ -65,7 +64,7 @@ static void insert(struct spill_allocation *entry)
 }
 
 /* pre: locked */
-static struct spill_allocation *remove_at(struct spill_allocation **link)
+static struct spill_allocation *remove_entry(struct spill_allocation **link)
 {
 	struct spill_allocation *entry = *link;
 	*link = entry->next;
@@ -93,7 +92,7 @@ bool spill_ledger_add(struct spill_allocation *allocation)
 	}
 	entry->seq = allocation->seq = next_seq++;
 	entry->order = allocation->order = next_order++;
-	insert(entry);
+	insert_entry(entry);
 	spill_ledger_totals_added(entry);
 	pthread_mutex_unlock(&lock);
 	return true;
@@ -114,36 +113,36 @@ bool spill_ledger_moved(uint64_t ptr, uint64_t seq, const struct spill_bytes *he
 	return entry != NULL;
 }
 
-static struct spill_allocation *take(uint64_t ptr, bool handle, uint64_t seq)
+static struct spill_allocation *take_entry(uint64_t ptr, bool handle, uint64_t seq)
 {
 	struct spill_allocation *entry = NULL;
 	pthread_mutex_lock(&lock);
 	for (struct spill_allocation **link = bucket(ptr); *link && !entry;
 	     link = entry ? link : &(*link)->next)
 		if ((*link)->ptr == ptr && (*link)->handle == handle && (!handle || (*link)->seq == seq))
-			entry = remove_at(link);
+			entry = remove_entry(link);
 	pthread_mutex_unlock(&lock);
 	return entry;
 }
 
 struct spill_allocation *spill_ledger_take(uint64_t ptr)
 {
-	return take(ptr, false, 0);
+	return take_entry(ptr, false, 0);
 }
 
 struct spill_allocation *spill_ledger_take_handle(uint64_t handle, uint64_t seq)
 {
-	return take(handle, true, seq);
+	return take_entry(handle, true, seq);
 }
 
 void spill_ledger_put_back(struct spill_allocation *allocation)
 {
 	pthread_mutex_lock(&lock);
 	if (!link_placed(allocation)) {
-		loose++; /* it is in use, so it must be found all the same */
+		not_in_tree++; /* the program uses it, so it must still be found */
 		atomic_fetch_add(&placed_count, 1);
 	}
-	insert(allocation);
+	insert_entry(allocation);
 	spill_ledger_totals_back(allocation);
 	pthread_mutex_unlock(&lock);
 }
@@ -165,29 +164,29 @@ static bool ends_with(const struct spill_allocation *entry, const struct spill_c
 	                                entry->generation);
 }
 
-static struct spill_allocation *take_of(const struct spill_context_end *end)
+static struct spill_allocation *take_covered(const struct spill_context_end *end)
 {
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct spill_allocation **link = &buckets[i]; *link; link = &(*link)->next)
 			if (ends_with(*link, end))
-				return remove_at(link);
+				return remove_entry(link);
 	return NULL;
 }
 
 struct spill_allocation *spill_ledger_take_of(const struct spill_context_end *end)
 {
 	pthread_mutex_lock(&lock);
-	struct spill_allocation *entry = take_of(end);
+	struct spill_allocation *entry = take_covered(end);
 	pthread_mutex_unlock(&lock);
 	return entry;
 }
 
-/* pre: locked. One by one, for those that are not in the tree. */
-static const struct spill_allocation *find_loose(const struct spill_allocation *key)
+/* pre: locked. Walks all entries, for those that are not in the tree. */
+static const struct spill_allocation *find_by_walk(const struct spill_allocation *key)
 {
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (const struct spill_allocation *entry = buckets[i]; entry; entry = entry->next)
-			if (entry->placement && !entry->handle && compare(key, entry) == 0)
+			if (entry->placement && !entry->handle && compare_ranges(key, entry) == 0)
 				return entry;
 	return NULL;
 }
@@ -198,8 +197,8 @@ bool spill_ledger_placed(uint64_t ptr, struct spill_allocation *copy)
 		return false;
 	struct spill_allocation key = {.ptr = ptr, .bytes = 1};
 	pthread_mutex_lock(&lock);
-	struct spill_allocation *const *node = tfind(&key, &placed, compare);
-	const struct spill_allocation *found = node ? *node : loose ? find_loose(&key) : NULL;
+	struct spill_allocation *const *node = tfind(&key, &placed, compare_ranges);
+	const struct spill_allocation *found = node ? *node : not_in_tree ? find_by_walk(&key) : NULL;
 	if (found)
 		*copy = *found;
 	pthread_mutex_unlock(&lock);
@@ -239,7 +238,7 @@ void spill_ledger_totals(struct spill_totals *copy)
 
 bool spill_ledger_totals_now(struct spill_totals *copy)
 {
-	/* Not for ever: the holder may be this very thread, interrupted by a signal, or one that will never run again. */
+	/* Do not wait for ever: this thread may hold the lock, or its owner may never run. */
 	struct timespec until = spill_clock_in(100000000);
 	if (pthread_mutex_trylock(&lock) && pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &until))
 		return false;
@@ -270,14 +269,14 @@ void spill_ledger_fork_prepare(void)
 	pthread_mutex_lock(&lock);
 }
 
-/* A forked child has no GPU, so nothing it could free: it begins empty (the entries' memory stays with it). */
+/* A forked child has no GPU memory, so its ledger is empty. The entries' memory is lost. */
 void spill_ledger_fork_done(bool child)
 {
 	if (child) {
 		for (size_t i = 0; i < BUCKETS; i++)
 			buckets[i] = NULL;
 		placed = NULL;
-		loose = 0;
+		not_in_tree = 0;
 		atomic_store(&placed_count, 0);
 		spill_ledger_totals_reset();
 		next_seq = next_order = 1;

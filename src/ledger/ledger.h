@@ -1,8 +1,10 @@
 /*
- * ledger: what is alive: every allocation that this process made through a hooked call, by address. An entry leaves it BEFORE the
- * memory is really given back, or a racing allocation that gets the same address would be lost (pitfall 9).
+ * ledger: the live allocations: every allocation that this process made through a hooked call, by
+ * address. An entry leaves the ledger BEFORE the memory is released. Otherwise another thread could
+ * get the same address, and its entry would be lost (pitfall 9).
  *
- * It asks no vendor and releases no memory. Begin with struct spill_allocation, then placement.h.
+ * The ledger calls no vendor and releases no memory. Begin with struct spill_allocation, then
+ * placement.h.
  */
 #ifndef SPILL_LEDGER_H
 #define SPILL_LEDGER_H
@@ -18,41 +20,41 @@
 struct spill_allocation {
 	const struct spill_backend *backend;
 	uint64_t ptr, bytes;
-	uint64_t charged; /* device bytes to return at the end; a placement keeps its own until its release */
-	uint64_t charged_host; /* likewise host bytes: pinned memory that the program asked for */
-	uint64_t charged_rule; /* likewise bytes of a rule's cap, and */
-	unsigned rule;         /* whose */
-	bool handle; /* `ptr` is one of physical memory (vmm.h): no address, and no context ends it */
+	/* Bytes to return to the accounts at the end. A placement keeps its own. */
+	uint64_t charged;      /* of the device. */
+	uint64_t charged_host; /* of the host, for pinned memory that the program asked for. */
+	uint64_t charged_rule; /* of the cap of a rule. */
+	unsigned rule;         /* that rule. */
+	bool handle;           /* `ptr` is a handle (vmm.h), which no context ends. */
 	int device;
 	void *context;
-	uint64_t generation; /* in which it was made (context_end.h); set by spill_ledger_add */
+	uint64_t generation; /* of the context (context_end.h). Set by spill_ledger_add. */
 	enum spill_place place;
 	struct spill_bytes held;
 	uint64_t seq;
-	uint64_t order;           /* of its last event, entry or removal, among all of the ledger's */
-	const char *api, *caller; /* static or interned */
-	const void *site;         /* return address of the call that asked for it; NULL: not kept */
-	struct spill_placement *placement; /* ours to release, or NULL: the vendor's */
-	bool ordered;                      /* allocated in stream order */
-	bool outlives; /* its context's end, as memory of the vendor's pools does where backend.h says so */
-	struct spill_vendor_pool *mempool; /* whose live bytes it is part of, or NULL */
-	void *pool;                        /* the vendor's pool that the program has asked, or NULL */
+	uint64_t order;                    /* of its last event: entry, move or removal. */
+	const char *api, *caller;          /* static or interned. */
+	const void *site;                  /* return address of the call; NULL: not kept. */
+	struct spill_placement *placement; /* ours to release; NULL: the vendor's memory. */
+	bool ordered;                      /* allocated in stream order. */
+	bool outlives; /* no context's end ends it, as in the vendor's pools (backend.h). */
+	struct spill_vendor_pool *mempool; /* the pool that counts its live bytes, or NULL. */
+	void *pool;                        /* the vendor's pool that the program named, or NULL. */
 	struct spill_allocation *next;
 };
 
 /*
- * Keeps a copy of `allocation`, gives both their seq and order, and counts it in the totals. False if there is
- * no memory for it: then it is not accounted, and the caller keeps the placement.
+ * Adds a copy of `allocation`, and counts it in the totals. Sets seq and order of both. False if
+ * there is no memory for the entry: then nothing is counted, and the caller keeps the placement.
  */
 bool spill_ledger_add(struct spill_allocation *allocation);
 
-/* Bytes of it that we have put off the device: where the program did not ask for them to be. */
+/* Bytes that we put off the device, although the program did not ask for that. */
 static inline uint64_t spill_ledger_away(const struct spill_allocation *allocation)
 {
 	return allocation->placement ? allocation->held.host + allocation->held.managed : 0;
 }
 
-/* True if there are some. */
 static inline bool spill_ledger_is_spill(const struct spill_allocation *allocation)
 {
 	return spill_ledger_away(allocation) != 0;
@@ -61,42 +63,39 @@ static inline bool spill_ledger_is_spill(const struct spill_allocation *allocati
 /* Removes and returns the entry whose address is exactly `ptr` (the caller owns it), or NULL. */
 struct spill_allocation *spill_ledger_take(uint64_t ptr);
 
-/* The same for the handle of that seq: values of handles come back while what had them before still lives. */
+/* The same for the handle with that seq: the vendor may reuse values of released handles. */
 struct spill_allocation *spill_ledger_take_handle(uint64_t handle, uint64_t seq);
 
-/* Undoes a take: the vendor refused the free. */
+/* Undoes a take, after the vendor refused the free. */
 void spill_ledger_put_back(struct spill_allocation *allocation);
 
-/* Ends a taken entry: counts the free in the totals, returns what a rule was charged with and frees the entry, not its placement. */
+/* Ends a taken entry: counts the free, returns a rule's charge, frees it. Keeps its placement. */
 void spill_ledger_end(struct spill_allocation *allocation);
 
 /*
- * What backs the entry at exactly `ptr`, of that seq, has moved: it holds `held` now. Stores the order of this event. False if it is
- * not in the ledger (being freed at this moment): then nobody counts it any more. Another entry at the address is of an ended context.
+ * The memory of the entry at exactly `ptr` with that seq has moved, and it holds `held` now. Stores
+ * the order of this event. False if the entry is being freed in another thread: then the move is
+ * not counted. Another entry at that address belongs to an ended context.
  */
 bool spill_ledger_moved(uint64_t ptr, uint64_t seq, const struct spill_bytes *held, uint64_t *order);
 
-/* Removes and returns some entry that the end covers, or NULL. */
+/* Removes and returns any one entry that ends with the context, or NULL. */
 struct spill_allocation *spill_ledger_take_of(const struct spill_context_end *end);
 
-/* Copies the entry of ours (with a placement) that `ptr` falls into, interior addresses too. */
+/* Copies the entry that has a placement and contains the address `ptr`. */
 bool spill_ledger_placed(uint64_t ptr, struct spill_allocation *copy);
 
-/* Visits every placement at an address, under the lock. */
+/* Visits every placement that has an address, under the lock. */
 void spill_ledger_each_placed(void (*visit)(const struct spill_placement *placement, void *data), void *data);
 
-/* Stores what is live, and who holds what of it (holders.h), in one walk. pre: the record has its device */
+/* Stores the live bytes and holders (ledger_totals.h), in one walk. pre: record->device is set */
 void spill_ledger_holders(struct spill_record_oom *record);
-/* The sums. */
 void spill_ledger_totals(struct spill_totals *totals);
-/* The same without waiting for ever, for the end of the process, which may come inside a lock of ours. */
+/* The same at the end of the process. Waits a limited time: this thread may hold the lock. */
 bool spill_ledger_totals_now(struct spill_totals *totals);
 void spill_ledger_count_oom(int device);
 
-/*
- * Offers the log a line that log.max may leave out. If it does, the figures of the line, `bytes`, are counted in the sums of what
- * was dropped.
- */
+/* Offers the log a line that log.max may leave out. Its drop line then counts `bytes`. */
 void spill_ledger_offer(const char *line, size_t length, enum spill_log_when when, enum spill_drop kind,
                         const struct spill_bytes *bytes);
 

@@ -8,34 +8,34 @@
 
 static struct spill_device_totals all, devices[SPILL_DEVICES];
 
-static unsigned device_of(int device)
+static unsigned device_index(int device)
 {
 	return device >= 0 && device < SPILL_DEVICES ? (unsigned)device : SPILL_DEVICES - 1;
 }
 
-/* Everything is counted twice: over all devices, and of its own. */
-#define EACH(sums, device) \
+/* Runs the body twice: for the sums over all devices, and for those of the device. */
+#define FOR_EACH_SUM(sums, device) \
 	for (struct spill_device_totals *sums = &all; sums; \
-	     sums = sums == &all ? &devices[device_of(device)] : NULL)
+	     sums = sums == &all ? &devices[device_index(device)] : NULL)
 
-static void publish(int device, unsigned changed)
+static void publish_device(int device, unsigned changed)
 {
-	spill_live_page_publish(device_of(device), &devices[device_of(device)], changed);
+	spill_live_page_publish(device_index(device), &devices[device_index(device)], changed);
 }
 
-static void hold(struct spill_device_totals *sums, const struct spill_allocation *entry)
+static void add_held(struct spill_device_totals *sums, const struct spill_allocation *entry)
 {
 	spill_bytes_add(&sums->totals.live, &entry->held);
 	sums->away += spill_ledger_away(entry);
 }
 
-static void let_go(struct spill_device_totals *sums, const struct spill_allocation *entry)
+static void subtract_held(struct spill_device_totals *sums, const struct spill_allocation *entry)
 {
 	spill_bytes_take(&sums->totals.live, &entry->held);
 	sums->away -= spill_ledger_away(entry);
 }
 
-static bool raise(uint64_t *peak, uint64_t value)
+static bool raise_peak(uint64_t *peak, uint64_t value)
 {
 	if (*peak >= value)
 		return false;
@@ -45,9 +45,9 @@ static bool raise(uint64_t *peak, uint64_t value)
 
 static bool raise_peaks(struct spill_totals *totals)
 {
-	bool device = raise(&totals->peak.device, totals->live.device);
-	bool host = raise(&totals->peak.host, totals->live.host);
-	bool managed = raise(&totals->peak.managed, totals->live.managed);
+	bool device = raise_peak(&totals->peak.device, totals->live.device);
+	bool host = raise_peak(&totals->peak.host, totals->live.host);
+	bool managed = raise_peak(&totals->peak.managed, totals->live.managed);
 	return device || host || managed;
 }
 
@@ -64,41 +64,41 @@ static void count_alloc(struct spill_totals *totals, const struct spill_allocati
 void spill_ledger_totals_added(const struct spill_allocation *entry)
 {
 	unsigned changed = SPILL_CHANGED_LIVE | (spill_ledger_is_spill(entry) ? SPILL_CHANGED_RARE : 0);
-	EACH(sums, entry->device)
+	FOR_EACH_SUM(sums, entry->device)
 	{
-		hold(sums, entry);
+		add_held(sums, entry);
 		count_alloc(&sums->totals, entry);
 		if (raise_peaks(&sums->totals))
 			changed |= SPILL_CHANGED_PEAK;
 	}
-	publish(entry->device, changed);
+	publish_device(entry->device, changed);
 }
 
 void spill_ledger_totals_back(const struct spill_allocation *entry)
 {
-	EACH(sums, entry->device)
+	FOR_EACH_SUM(sums, entry->device)
 	{
-		hold(sums, entry);
+		add_held(sums, entry);
 	}
-	publish(entry->device, SPILL_CHANGED_LIVE);
+	publish_device(entry->device, SPILL_CHANGED_LIVE);
 }
 
 void spill_ledger_totals_taken(const struct spill_allocation *entry)
 {
-	EACH(sums, entry->device)
+	FOR_EACH_SUM(sums, entry->device)
 	{
-		let_go(sums, entry);
+		subtract_held(sums, entry);
 	}
-	publish(entry->device, SPILL_CHANGED_LIVE);
+	publish_device(entry->device, SPILL_CHANGED_LIVE);
 }
 
 void spill_ledger_totals_freed(const struct spill_allocation *entry)
 {
-	EACH(sums, entry->device)
+	FOR_EACH_SUM(sums, entry->device)
 	{
 		sums->totals.frees++;
 	}
-	publish(entry->device, 0);
+	publish_device(entry->device, 0);
 }
 
 static void count_move(struct spill_totals *totals, uint64_t before, uint64_t after)
@@ -112,28 +112,28 @@ static void count_move(struct spill_totals *totals, uint64_t before, uint64_t af
 	}
 }
 
-/* Whether it counts as spilled stays as it was at its alloc. */
+/* A move does not change the counts of spills: those are of allocations. */
 void spill_ledger_totals_moved(struct spill_allocation *entry, const struct spill_bytes *held)
 {
 	const struct spill_allocation before = *entry;
 	entry->held = *held;
-	EACH(sums, entry->device)
+	FOR_EACH_SUM(sums, entry->device)
 	{
 		count_move(&sums->totals, before.held.device, held->device);
-		let_go(sums, &before);
-		hold(sums, entry);
+		subtract_held(sums, &before);
+		add_held(sums, entry);
 		raise_peaks(&sums->totals);
 	}
-	publish(entry->device, SPILL_CHANGED_ALL);
+	publish_device(entry->device, SPILL_CHANGED_ALL);
 }
 
 void spill_ledger_totals_oom(int device)
 {
-	EACH(sums, device)
+	FOR_EACH_SUM(sums, device)
 	{
 		sums->totals.ooms++;
 	}
-	publish(device, SPILL_CHANGED_RARE);
+	publish_device(device, SPILL_CHANGED_RARE);
 }
 
 const struct spill_totals *spill_ledger_totals_sum(void)

@@ -1,6 +1,7 @@
 /*
- * What the ledger has counted: sums over all devices and of each, told to the counters (live_page.h) whenever they change.
- * pre: of all: the ledger is locked.
+ * The sums over the ledger: running totals over all devices and of each, and the largest holders at
+ * an out of memory. The live page (live_page.h) gets each change of the totals. pre of all
+ * functions: the ledger is locked.
  */
 #ifndef SPILL_LEDGER_TOTALS_H
 #define SPILL_LEDGER_TOTALS_H
@@ -9,18 +10,19 @@
 
 struct spill_device_totals {
 	struct spill_totals totals;
-	uint64_t away; /* of what is live: off the device by our doing */
+	uint64_t away; /* live bytes that we put off the device */
 };
 
 struct spill_allocation;
 
-/* A new entry; one that was taken and is back; one that is taken; one that is freed behind that. */
+/* A new entry. */
 void spill_ledger_totals_added(const struct spill_allocation *entry);
-void spill_ledger_totals_back(const struct spill_allocation *entry);
+/* An entry that is taken out of the ledger. Then it is either put back or freed. */
 void spill_ledger_totals_taken(const struct spill_allocation *entry);
+void spill_ledger_totals_back(const struct spill_allocation *entry);
 void spill_ledger_totals_freed(const struct spill_allocation *entry);
 
-/* It holds `held` now: counts the move, and stores it in the entry. */
+/* A move: the entry holds `held` now. Stores that in the entry. */
 void spill_ledger_totals_moved(struct spill_allocation *entry, const struct spill_bytes *held);
 
 void spill_ledger_totals_oom(int device);
@@ -29,5 +31,17 @@ void spill_ledger_totals_oom(int device);
 const struct spill_totals *spill_ledger_totals_sum(void);
 
 void spill_ledger_totals_reset(void);
+
+/*
+ * Holders: live allocations summed by caller and by place, and the largest ones, for an out of
+ * memory (holders.c). Begin, add each entry, end. Memory on other devices does not count, but the
+ * host's part of such an entry does. Uses memory of fixed size, because there may be none to
+ * allocate. `device`: the full one; -1: not known, and everything counts.
+ */
+void spill_holders_begin(int device);
+void spill_holders_add(const struct spill_allocation *entry);
+
+/* Stores holders, callers and places, the largest first. Smaller callers are left out. */
+void spill_holders_end(struct spill_record_oom *record);
 
 #endif

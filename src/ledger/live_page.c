@@ -8,15 +8,14 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "program.h"
+#include "process.h"
 #include "config.h"
 #include "decide.h"
 #include "fd.h"
 #include "log_file.h"
-#include "signal_guard.h"
 #include "text.h"
 
-/* Linux 5.1, and 6.3; Debian 12's libc knows neither by these headers' names. */
+/* Of Linux 5.1 and 6.3. The headers of Debian 12's libc lack both. */
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x10
 #endif
@@ -25,50 +24,51 @@
 #endif
 
 /*
- * The page is reached by a word that the kernel sets to 0 in every child that has a copy of our memory (MADV_WIPEONFORK, Linux 4.14):
- * the page itself is shared with such a child, and it is the parent's. Whoever shares our memory (vfork) shares the ledger as well.
+ * The page is shared with the child of a fork, but it belongs to the parent. So it is reached by a
+ * link that the kernel sets to 0 in every child with a copy of our memory (MADV_WIPEONFORK, Linux
+ * 4.14). A child that shares our memory (vfork) shares the ledger too, and may write the page.
  */
-struct way {
+struct page_link {
 	struct spill_live_page *_Atomic page;
 };
-static struct way *_Atomic way;
+static struct page_link *_Atomic page_link;
 
-/* For the fork handler, which finds the word above gone. */
+/* For the fork handler, which cannot use the link in the child. */
 static struct spill_live_page *mapped;
-static struct spill_logfile file = {.fd = -1};
-static uint64_t decisions; /* by whoever is writing one */
+static struct spill_log_file file = {.fd = -1};
+static uint64_t decisions; /* protected by page->decided */
 
-static struct spill_live_page *page_of_ours(void)
+/* The page, or NULL. */
+static struct spill_live_page *own_page(void)
 {
-	struct way *mine = atomic_load_explicit(&way, memory_order_acquire);
-	return mine ? atomic_load_explicit(&mine->page, memory_order_relaxed) : NULL;
+	struct page_link *link = atomic_load_explicit(&page_link, memory_order_acquire);
+	return link ? atomic_load_explicit(&link->page, memory_order_relaxed) : NULL;
 }
 
-/* -- making it ---------------------------------------------------------------------------------------------- */
-
-/* The later flag is needed where vm.memfd_noexec says so, and unknown to older kernels. */
-static int create(void)
+/* MFD_NOEXEC_SEAL is needed if vm.memfd_noexec says so, but older kernels refuse it. */
+static int create_page_file(void)
 {
 	int fd = memfd_create(SPILL_LIVE_PAGE_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
 	return fd >= 0 ? fd : memfd_create(SPILL_LIVE_PAGE_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
 /*
- * Its size is what must not change: who touches memory behind the end of a file is killed. Before Linux 5.1 those who can open it (this
- * user, root) can write it as well; then `spill top` shows what they wrote, and nobody else reads it.
+ * The size must not change, because a process that touches memory after the end of a file is
+ * killed. Before Linux 5.1 this user and root can also write the page. Then `spill top` shows their
+ * values, and no other reader exists.
  */
-static bool seal(int fd)
+static bool seal_page_file(int fd)
 {
 	const int size = F_SEAL_SHRINK | F_SEAL_GROW;
 	return fcntl(fd, F_ADD_SEALS, size | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) == 0 ||
 	       fcntl(fd, F_ADD_SEALS, size | F_SEAL_SEAL) == 0;
 }
 
-/* A signal of the program's interrupts it; one that comes all the time must not keep us here. */
-static bool allocate(int fd)
+/* The attempts are limited, because the program's signals may interrupt each. */
+static bool allocate_page_file(int fd)
 {
 	int result = -1;
-	for (unsigned left = 100; result && left > 0; left--) {
+	for (unsigned left = SPILL_FD_TRIES; result && left > 0; left--) {
 		result = fallocate(fd, 0, 0, sizeof(struct spill_live_page));
 		if (result && errno != EINTR)
 			break;
@@ -76,18 +76,18 @@ static bool allocate(int fd)
 	return result == 0;
 }
 
-/* Not by ftruncate: memory that is missing is an error here, and not a signal at the first store. */
-static struct spill_live_page *map(int fd)
+/* fallocate, not ftruncate: missing memory is then an error, not a signal at a store. */
+static struct spill_live_page *map_page_file(int fd)
 {
 	void *page = MAP_FAILED;
-	if (allocate(fd))
+	if (allocate_page_file(fd))
 		page = mmap(NULL, sizeof(struct spill_live_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	return page == MAP_FAILED ? NULL : page;
 }
 
-static struct way *make_way(void)
+static struct page_link *make_link(void)
 {
-	struct way *made =
+	struct page_link *made =
 	    mmap(NULL, sizeof(*made), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (made == MAP_FAILED)
 		return NULL;
@@ -104,12 +104,12 @@ static uint64_t wall_us(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static void copy(char *to, size_t size, const char *from)
+static void copy_text(char *to, size_t size, const char *from)
 {
 	struct spill_text text = spill_text_begin(to, size);
 	spill_text_add(&text, from ? from : "");
 }
-#define COPY(array, from) copy(array, sizeof(array), from)
+#define COPY(array, from) copy_text(array, sizeof(array), from)
 
 static void fill_devices(struct spill_live_page *page, const struct spill_policy *policy,
                          const struct spill_log_start *start)
@@ -117,17 +117,17 @@ static void fill_devices(struct spill_live_page *page, const struct spill_policy
 	page->head.devices = start->device_count < SPILL_DEVICES ? start->device_count : SPILL_DEVICES;
 	for (unsigned i = 0; i < page->head.devices; i++) {
 		const struct spill_log_device *device = &start->devices[i];
-		struct spill_live_page_device *mine = &page->devices[i];
-		COPY(mine->name, device->name);
-		COPY(mine->uuid, device->uuid);
-		COPY(mine->pci, device->pci);
-		mine->bytes = device->bytes;
-		mine->limit = spill_policy_device_limit(policy, (int)i, device->bytes);
+		struct spill_live_page_device *shown = &page->devices[i];
+		COPY(shown->name, device->name);
+		COPY(shown->uuid, device->uuid);
+		COPY(shown->pci, device->pci);
+		shown->bytes = device->bytes;
+		shown->limit = spill_policy_device_limit(policy, (int)i, device->bytes);
 	}
 }
 
-static void fill(struct spill_live_page *page, const struct spill_policy *policy,
-                 const struct spill_log_start *start)
+static void fill_page(struct spill_live_page *page, const struct spill_policy *policy,
+                      const struct spill_log_start *start)
 {
 	struct spill_live_page_head *head = &page->head;
 	head->version = SPILL_LIVE_PAGE_VERSION;
@@ -144,12 +144,12 @@ static void fill(struct spill_live_page *page, const struct spill_policy *policy
 	head->magic = SPILL_LIVE_PAGE_MAGIC;
 }
 
-/* Owns `fd`. */
-static void open_at(int fd, const struct spill_policy *policy, const struct spill_log_start *start)
+/* Makes the page in `fd`, and closes `fd` if that fails. */
+static void open_page(int fd, const struct spill_policy *policy, const struct spill_log_start *start)
 {
 	struct stat now;
-	struct spill_live_page *page = map(fd);
-	struct way *made = page && seal(fd) && fstat(fd, &now) == 0 ? make_way() : NULL;
+	struct spill_live_page *page = map_page_file(fd);
+	struct page_link *made = page && seal_page_file(fd) && fstat(fd, &now) == 0 ? make_link() : NULL;
 	fd = made ? spill_fd_out_of_the_way(fd) : fd;
 	if (!made || fd < 0) {
 		if (page)
@@ -160,36 +160,34 @@ static void open_at(int fd, const struct spill_policy *policy, const struct spil
 			close(fd);
 		return;
 	}
-	fill(page, policy, start);
+	fill_page(page, policy, start);
 	mapped = page;
 	decisions = 0;
-	file = (struct spill_logfile){fd, now.st_dev, now.st_ino};
+	file = (struct spill_log_file){fd, now.st_dev, now.st_ino};
 	atomic_store(&made->page, page);
-	atomic_store_explicit(&way, made, memory_order_release);
+	atomic_store_explicit(&page_link, made, memory_order_release);
 }
 
 void spill_live_page_open(const struct spill_policy *policy, const struct spill_log_start *start)
 {
-	struct spill_signal_guard quiet;
-	if (getauxval(AT_SECURE) || atomic_load(&way))
+	struct spill_signal_guard guard;
+	if (getauxval(AT_SECURE) || atomic_load(&page_link))
 		return;
-	spill_signal_guard_enter(&quiet); /* RLIMIT_FSIZE has a signal for whoever makes a file too long */
-	int fd = create();
+	spill_signal_guard_enter(&guard); /* RLIMIT_FSIZE sends a signal if a file is too long */
+	int fd = create_page_file();
 	if (fd >= 0)
-		open_at(fd, policy, start);
-	spill_signal_guard_leave(&quiet);
+		open_page(fd, policy, start);
+	spill_signal_guard_leave(&guard);
 }
-
-/* -- writing ------------------------------------------------------------------------------------------------ */
 
 void spill_live_page_publish(unsigned device, const struct spill_device_totals *counted, unsigned changed)
 {
-	struct spill_live_page *page = page_of_ours();
+	struct spill_live_page *page = own_page();
 	if (!page)
 		return;
 	struct spill_live_page_figures *figures = &page->figures[device];
 	spill_seq_write_alone(&figures->lock);
-#define X(id, name, of) spill_seq_set(figures->figure[SPILL_COUNTER_##id], counted->of);
+#define X(id, name, member) spill_seq_set(figures->figure[SPILL_COUNTER_##id], counted->member);
 	SPILL_COUNTERS_COUNTS(X)
 	if (changed & SPILL_CHANGED_LIVE) {
 		SPILL_COUNTERS_LIVE(X)
@@ -206,14 +204,14 @@ void spill_live_page_publish(unsigned device, const struct spill_device_totals *
 
 _Static_assert(sizeof(struct spill_live_page_decision) % 8 == 0, "it is copied by words");
 
-/* Longer than any thread needs for its few stores, unless it is never to come back to them. */
+/* A thread that writes for longer never finishes its few stores. */
 #define WRITING_NS 1000000000
 
 /*
- * True if whoever was writing has been at it for so long that this thread writes in its place. A signal handler that leaves by longjmp
- * takes its thread out of the middle; without this no decision would be told any more.
+ * True if another thread began to write long ago, so that this thread takes over. A signal handler
+ * may leave the other thread's write by longjmp. Without this, no later decision would be shown.
  */
-static bool write_instead(spill_seqlock *lock)
+static bool take_over_write(spill_seqlock *lock)
 {
 	static _Atomic uint32_t seen;
 	static _Atomic uint64_t since;
@@ -222,7 +220,7 @@ static bool write_instead(spill_seqlock *lock)
 		return false;
 	uint64_t now = spill_clock_ns();
 	if (seen != version) {
-		since = now; /* before who comes next may look at it */
+		since = now; /* first, because another thread may read it after `seen` */
 		seen = version;
 		return false;
 	}
@@ -235,7 +233,7 @@ void spill_live_page_decided(int device, uint64_t bytes, const struct spill_live
 		struct spill_live_page_decision decision;
 		uint64_t words[sizeof(struct spill_live_page_decision) / 8];
 	} now = {0};
-	struct spill_live_page *page = page_of_ours();
+	struct spill_live_page *page = own_page();
 	if (!page)
 		return;
 	now.decision.time_us = wall_us();
@@ -247,22 +245,20 @@ void spill_live_page_decided(int device, uint64_t bytes, const struct spill_live
 	COPY(now.decision.rule, text->rule);
 	COPY(now.decision.api, text->api);
 	COPY(now.decision.caller, text->caller);
-	if (!spill_seq_write_begin(&page->decided) && !write_instead(&page->decided))
+	if (!spill_seq_write_begin(&page->decided) && !take_over_write(&page->decided))
 		return;
 	now.decision.count = ++decisions;
 	spill_seq_put(page->decision, now.words, sizeof(now.words) / 8);
 	spill_seq_write_end(&page->decided);
 }
 
-/* -- fork --------------------------------------------------------------------------------------------------- */
-
 void spill_live_page_fork_child(void)
 {
-	struct way *mine = atomic_exchange(&way, NULL);
-	if (!mine)
+	struct page_link *link = atomic_exchange(&page_link, NULL);
+	if (!link)
 		return;
 	munmap(mapped, sizeof(*mapped));
-	munmap(mine, sizeof(*mine));
+	munmap(link, sizeof(*link));
 	spill_log_file_close(&file);
 	mapped = NULL;
 }

@@ -1,7 +1,8 @@
 /*
- * What this process holds and what was decided last, for `spill top`: a sealed memfd that the process writes and others find among
- * its descriptors (/proc/PID/fd) and read. Whoever may look into the process may read it; nobody else can write it or change its size.
- * It is a copy: the library reads nothing back.
+ * The live page, for `spill top`: the memory that this process holds, and its last decision. It is
+ * a sealed memfd that this process writes. Readers find it among its descriptors (/proc/PID/fd), if
+ * they may inspect the process. No other process can write it or change its size. The library never
+ * reads it back.
  */
 #ifndef SPILL_LIVE_PAGE_H
 #define SPILL_LIVE_PAGE_H
@@ -14,11 +15,11 @@
 
 #define SPILL_LIVE_PAGE_NAME "spill-counters"
 #define SPILL_LIVE_PAGE_MAGIC 0x72746e636c6c7073ull /* "spllcntr" */
-#define SPILL_LIVE_PAGE_VERSION 1u                  /* of everything below: it grows with every change */
+#define SPILL_LIVE_PAGE_VERSION 1u                  /* changes with everything below */
 
 /*
- * What a device's figures are, in lists of those that change together: their order in the page, their names, and what of struct
- * spill_ledger_totals_sum they are.
+ * The figures of a device, in lists of those that change together. The order of the lists is the
+ * order in the page. A row is X(ID, name, member of struct spill_device_totals).
  */
 #define SPILL_COUNTERS_LIVE(X) \
 	X(DEVICE, "device_bytes", totals.live.device) \
@@ -45,7 +46,7 @@
 	SPILL_COUNTERS_LIVE(X) SPILL_COUNTERS_PEAK(X) SPILL_COUNTERS_RARE(X) SPILL_COUNTERS_COUNTS(X)
 
 enum spill_counter {
-#define X(id, name, of) SPILL_COUNTER_##id,
+#define X(id, name, member) SPILL_COUNTER_##id,
 	// clang-format off
 	SPILL_COUNTERS(X)
 #undef X
@@ -59,31 +60,31 @@ struct spill_live_page_device {
 	uint64_t limit; /* device.limit; UINT64_MAX: none */
 };
 
-/* The last thing that a person would ask about: something spilled, moved, or was out of memory. Texts that are too long are cut. */
+/* The last decision of interest: a spill, a move or an out of memory. Long texts are cut. */
 struct spill_live_page_decision {
-	uint64_t count;   /* of such decisions until now; 0: none */
+	uint64_t count;   /* of such decisions so far; 0: none */
 	uint64_t time_us; /* wall-clock, since 1970 */
 	uint64_t bytes;
 	uint64_t device;
 	char what[16];   /* "spill", "would spill", "demote", "promote", "oom" */
-	char place[16];  /* "split"; a move's: where it went */
-	char reason[32]; /* as in the log; an oom's: what refused it */
+	char place[16];  /* "split"; of a move: its destination */
+	char reason[32]; /* as in the log; of an oom: the refusal */
 	char rule[64], api[64], caller[128];
 };
 
-/* Written once, before anybody can know of the page. */
+/* Written once, before a reader can find the page. */
 struct spill_live_page_head {
 	uint64_t magic;
 	uint32_t version, size; /* of struct spill_live_page */
-	uint32_t pid;           /* as the process itself knows it: in a container another than outside */
+	uint32_t pid;           /* in its own container; outside it has another one */
 	uint32_t devices;
 	uint64_t start_us; /* wall-clock, since 1970, of the first GPU memory call */
 	char mode[16], backend[16], release[16];
 	char program[256];
-	char log[1024]; /* its path; "" if there is none, or if it is longer */
+	char log[1024]; /* its path; "" without a log, or if the path is longer */
 };
 
-/* Figures that are read together: one writer at a time, by the ledger's lock. */
+/* Figures that are read together. The ledger's lock excludes other writers. */
 struct spill_live_page_figures {
 	spill_seqlock lock;
 	_Atomic uint64_t figure[SPILL_COUNTERS_COUNT];
@@ -99,24 +100,24 @@ struct spill_live_page {
 };
 
 /*
- * Makes the page, at the first GPU memory call. What stands in the way (a limit, an old kernel, a privileged program) only means that
- * there is none.
+ * Makes the page, at the first GPU memory call. There is no page if that fails (a limit, an old
+ * kernel) or if the program is privileged.
  */
 void spill_live_page_open(const struct spill_policy *policy, const struct spill_log_start *start);
 
-/* What has changed since the last time; FREES and ALLOCS are always told. */
+/* Flags of changes since the last time. FREES and ALLOCS are always written. */
 enum { SPILL_CHANGED_LIVE = 1, SPILL_CHANGED_PEAK = 2, SPILL_CHANGED_RARE = 4, SPILL_CHANGED_ALL = 7 };
 
-/* Copies the ledger's figures of a device, which is below SPILL_DEVICES. pre: the ledger is locked. A few stores; no system call. */
+/* Copies a device's figures, without a system call. pre: device < SPILL_DEVICES; ledger locked */
 void spill_live_page_publish(unsigned device, const struct spill_device_totals *counted, unsigned changed);
 
-/* A decision; texts are cut to their room, `time_us` and `count` are filled in. If another thread is telling one, that one is told. */
+/* Shows a decision. If another thread is writing one, this one is left out. */
 struct spill_live_page_text {
 	const char *what, *place, *reason, *rule, *api, *caller; /* NULL: "" */
 };
 void spill_live_page_decided(int device, uint64_t bytes, const struct spill_live_page_text *text);
 
-/* The child has no GPU memory of its parent's; its own first call makes a page of its own. */
+/* Unmaps the parent's page. The first GPU memory call of the child makes its own. */
 void spill_live_page_fork_child(void);
 
 #endif

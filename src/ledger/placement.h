@@ -1,6 +1,6 @@
 /*
- * A placement: what backs an allocation other than the vendor's plain call. The ledger's entry owns it. The places of
- * memory/place make placements and release them.
+ * A placement: the memory of an allocation that we made instead of the vendor's plain call. The
+ * ledger's entry owns it. The places in memory/ make placements and release them.
  */
 #ifndef SPILL_PLACEMENT_H
 #define SPILL_PLACEMENT_H
@@ -14,39 +14,40 @@
 struct spill_place_request;
 struct spill_place_ops;
 
-/* A stream, as its order is told from others': the handle, or a name for a thread's own default stream, and its context. */
+/* The order of a stream: its context and handle (a name for a thread's default stream). */
 struct spill_stream_order {
 	const void *stream, *context;
 };
 
-/* What was made. A place's own struct begins with this. Owned by the ledger's entry. */
+/* The struct of each place begins with this one. */
 struct spill_placement {
 	const struct spill_place_ops *ops;
 	const struct spill_backend *backend;
 	int device;
 	void *context;
-	uint64_t generation;     /* in which it was made, or given out again (context_end.h) */
-	uint64_t ptr, bytes;     /* as the program sees it */
-	struct spill_bytes held; /* physical */
-	bool by_vendor;          /* the vendor's own free gives it back; the release is bookkeeping only */
-	/* While its free waits for the device (deferred.c): what it waits for, and the stream's owner. */
+	uint64_t generation;     /* of the context, when last given out (context_end.h). */
+	uint64_t ptr, bytes;     /* as the program sees it. */
+	struct spill_bytes held; /* physical bytes. */
+	bool by_vendor;          /* the vendor's free releases it; ours does accounts. */
+	/* While its free waits for the device (deferred.c): the event that it waits for. */
 	TAILQ_ENTRY(spill_placement) pending;
 	void *event, *event_context;
-	uint64_t event_generation;       /* in which the event was recorded */
-	struct spill_stream_order order; /* of that event */
+	uint64_t event_generation;       /* of the event's context, when it was recorded. */
+	struct spill_stream_order order; /* of the event. */
 	int event_device;
-	bool owner_ended, event_ended; /* its context, or the event's, has ended meanwhile */
-	bool reusable; /* whole on host, and not a block of a shared chunk: kept for the next such request */
+	bool owner_ended, event_ended; /* the context of the placement or of the event has ended. */
+	/* Whole on the host and no block of a shared chunk: kept for later requests. */
+	bool reusable;
 };
 
-/* Its context may have ended although a living one has the handle. */
+/* True while its context ends, or after. A living context may have the same handle. */
 static inline bool spill_placement_ending(const struct spill_placement *placement)
 {
 	return spill_context_ending(placement->backend, placement->device, placement->context,
 	                            placement->generation);
 }
 
-/* It ends with that context. */
+/* True if it ends with that context. */
 static inline bool spill_placement_ends_with(const struct spill_placement *placement,
                                              const struct spill_context_end *end)
 {
@@ -57,23 +58,26 @@ static inline bool spill_placement_ends_with(const struct spill_placement *place
 struct spill_place_ops {
 	enum spill_place place;
 	/*
-	 * Makes a placement, or returns NULL with *error set to a static string: the vendor's error name or the option
-	 * that refused. Charges the accounts; checks host.limit and host.reserve first.
+	 * Makes a placement and charges the accounts, after a check of host.limit and host.reserve.
+	 * Or returns NULL and sets *error to a static string: the vendor's error name, or the
+	 * option that refused.
 	 */
 	struct spill_placement *(*make)(const struct spill_place_request *want, const char **error);
 	/*
-	 * Gives all back, accounts too. pre: no work on the device uses it any more. `context_ended`: what the vendor made in
-	 * the context went with it, and its address may be another allocation's by now.
+	 * Releases the memory and its charges. `context_ended`: the vendor has released what was
+	 * made in the context, and another allocation may have the address. pre: no work on the
+	 * device uses it
 	 */
 	void (*release)(struct spill_placement *placement, bool context_ended);
 	/*
-	 * The addresses that each further device must be given access to (backend->vmm->allow). NULL: none, because every device may
-	 * use such memory, or, for a block of a shared chunk, because the chunk is what access is given to.
+	 * The addresses to which each further device needs access (backend->vmm->allow). NULL:
+	 * none. Either every device may use such memory, or it is a block of a shared chunk, and
+	 * the chunk gets the access.
 	 */
 	void (*range)(const struct spill_placement *placement, uint64_t *va, uint64_t *bytes);
 };
 
-/* Ends a placement; NULL is allowed. `context_ended` as above. */
+/* Releases a placement; NULL is allowed. */
 static inline void spill_placement_release(struct spill_placement *placement, bool context_ended)
 {
 	if (placement)

@@ -9,11 +9,12 @@
 struct spill_vmm_mapping {
 	uint64_t va, bytes;
 	struct spill_vmm_memory *memory;
-	struct spill_vmm_mapping *next; /* of those that end together */
+	struct spill_vmm_mapping *next; /* in the list of those that end by one call */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_VMM */
-static void *names, *ranges; /* tsearch(3): memory by handle, mappings by address */
+/* Trees of tsearch(3): memory by handle, and mappings by address. */
+static void *names, *ranges;
 static _Atomic uint64_t spilled_mappings;
 
 static int compare_names(const void *left, const void *right)
@@ -22,7 +23,7 @@ static int compare_names(const void *left, const void *right)
 	return (a->name > b->name) - (a->name < b->name);
 }
 
-/* Ranges that overlap compare equal, so a range finds a mapping that is in it or around it. */
+/* Ranges that overlap compare equal, so a range finds a mapping that overlaps it. */
 static int compare_ranges(const void *left, const void *right)
 {
 	const struct spill_vmm_mapping *a = left, *b = right;
@@ -32,23 +33,23 @@ static int compare_ranges(const void *left, const void *right)
 }
 
 /* pre: locked */
-static struct spill_vmm_memory *named(uint64_t handle)
+static struct spill_vmm_memory *find_memory(uint64_t handle)
 {
 	struct spill_vmm_memory key = {.name = handle};
 	struct spill_vmm_memory *const *node = tfind(&key, &names, compare_names);
 	return node ? *node : NULL;
 }
 
-/* pre: locked. Some mapping that overlaps the range. */
-static struct spill_vmm_mapping *mapped(uint64_t va, uint64_t bytes)
+/* pre: locked. Any one mapping that overlaps the range. */
+static struct spill_vmm_mapping *find_mapping(uint64_t va, uint64_t bytes)
 {
 	struct spill_vmm_mapping key = {.va = va, .bytes = bytes};
 	struct spill_vmm_mapping *const *node = tfind(&key, &ranges, compare_ranges);
 	return node ? *node : NULL;
 }
 
-/* pre: locked. To the list of those that ended, if nothing holds it any more. */
-static void settle(struct spill_vmm_memory *memory, struct spill_vmm_memory **ended)
+/* pre: locked. Adds the memory to the list `ended` if nothing holds it any more. */
+static void end_if_unused(struct spill_vmm_memory *memory, struct spill_vmm_memory **ended)
 {
 	if (memory->handles || memory->mappings || memory->calls)
 		return;
@@ -65,18 +66,18 @@ static void forget_name(struct spill_vmm_memory *memory)
 }
 
 /*
- * pre: locked. From now on the vendor means `memory` by `handle`. What it meant before was released by a call
- * that we did not see. False if there is no memory for the tree's node.
+ * pre: locked. The value `handle` now means `memory`. If it meant other memory, a call that we did
+ * not see has released that. False if there is no memory for the tree's node.
  */
 static bool give_name(struct spill_vmm_memory *memory, uint64_t handle, struct spill_vmm_memory **ended)
 {
-	struct spill_vmm_memory *before = named(handle);
+	struct spill_vmm_memory *before = find_memory(handle);
 	if (before == memory)
 		return true;
 	if (before) {
 		forget_name(before);
 		before->handles = 0;
-		settle(before, ended);
+		end_if_unused(before, ended);
 	}
 	forget_name(memory);
 	memory->name = handle;
@@ -85,7 +86,7 @@ static bool give_name(struct spill_vmm_memory *memory, uint64_t handle, struct s
 }
 
 /* pre: locked */
-static void detach(struct spill_vmm_mapping *mapping)
+static void remove_mapping(struct spill_vmm_mapping *mapping)
 {
 	tdelete(mapping, &ranges, compare_ranges);
 	if (mapping->memory->spilled)
@@ -93,7 +94,7 @@ static void detach(struct spill_vmm_mapping *mapping)
 }
 
 /* pre: locked. False if there is no memory for the tree's node. */
-static bool attach(struct spill_vmm_mapping *mapping)
+static bool insert_mapping(struct spill_vmm_mapping *mapping)
 {
 	if (!tsearch(mapping, &ranges, compare_ranges))
 		return false;
@@ -106,7 +107,7 @@ static bool attach(struct spill_vmm_mapping *mapping)
 static void end_mapping(struct spill_vmm_mapping *mapping, struct spill_vmm_memory **ended)
 {
 	mapping->memory->mappings--;
-	settle(mapping->memory, ended);
+	end_if_unused(mapping->memory, ended);
 	free(mapping);
 }
 
@@ -131,7 +132,7 @@ struct spill_vmm_memory *spill_vmm_add(const struct spill_vmm_memory *memory, st
 struct spill_vmm_memory *spill_vmm_releasing(uint64_t handle)
 {
 	pthread_mutex_lock(&lock);
-	struct spill_vmm_memory *memory = named(handle);
+	struct spill_vmm_memory *memory = find_memory(handle);
 	if (memory) {
 		memory->calls++;
 		if (--memory->handles == 0)
@@ -148,10 +149,10 @@ struct spill_vmm_memory *spill_vmm_released(struct spill_vmm_memory *memory, boo
 	memory->calls--;
 	if (!done) {
 		memory->handles++;
-		if (!named(memory->name))
+		if (!find_memory(memory->name))
 			give_name(memory, memory->name, &ended);
 	}
-	settle(memory, &ended);
+	end_if_unused(memory, &ended);
 	pthread_mutex_unlock(&lock);
 	return ended;
 }
@@ -159,7 +160,7 @@ struct spill_vmm_memory *spill_vmm_released(struct spill_vmm_memory *memory, boo
 struct spill_vmm_memory *spill_vmm_mapping(uint64_t handle)
 {
 	pthread_mutex_lock(&lock);
-	struct spill_vmm_memory *memory = named(handle);
+	struct spill_vmm_memory *memory = find_memory(handle);
 	if (memory)
 		memory->calls++;
 	pthread_mutex_unlock(&lock);
@@ -171,36 +172,36 @@ struct spill_vmm_memory *spill_vmm_mapped(struct spill_vmm_memory *memory, uint6
 	struct spill_vmm_memory *ended = NULL;
 	struct spill_vmm_mapping *before, *mapping = bytes ? malloc(sizeof(*mapping)) : NULL;
 	pthread_mutex_lock(&lock);
-	/* What we still have there ended by a call that we did not see. */
-	while (bytes && (before = mapped(va, bytes))) {
-		detach(before);
+	/* A mapping that we still have there was ended by a call that we did not see. */
+	while (bytes && (before = find_mapping(va, bytes))) {
+		remove_mapping(before);
 		end_mapping(before, &ended);
 	}
 	/*
-	 * A mapping that there is no room to write down keeps its memory in the ledger for ever: rather that
-	 * than gone early.
+	 * Without memory for a mapping's node, the mapping is counted but never found. Its memory
+	 * then stays in the ledger for ever, which is better than an early end.
 	 */
 	if (bytes)
 		memory->mappings++;
 	if (mapping) {
 		*mapping = (struct spill_vmm_mapping){.va = va, .bytes = bytes, .memory = memory};
-		if (!attach(mapping))
+		if (!insert_mapping(mapping))
 			free(mapping);
 	}
 	memory->calls--;
-	settle(memory, &ended);
+	end_if_unused(memory, &ended);
 	pthread_mutex_unlock(&lock);
 	return ended;
 }
 
 struct spill_vmm_mapping *spill_vmm_unmapping(uint64_t va, uint64_t bytes)
 {
-	struct spill_vmm_mapping *one, *all = NULL;
+	struct spill_vmm_mapping *mapping, *all = NULL;
 	pthread_mutex_lock(&lock);
-	while ((one = mapped(va, bytes))) {
-		detach(one);
-		one->next = all;
-		all = one;
+	while ((mapping = find_mapping(va, bytes))) {
+		remove_mapping(mapping);
+		mapping->next = all;
+		all = mapping;
 	}
 	pthread_mutex_unlock(&lock);
 	return all;
@@ -211,12 +212,12 @@ struct spill_vmm_memory *spill_vmm_unmapped(struct spill_vmm_mapping *mappings, 
 	struct spill_vmm_memory *ended = NULL;
 	pthread_mutex_lock(&lock);
 	while (mappings) {
-		struct spill_vmm_mapping *one = mappings;
-		mappings = one->next;
+		struct spill_vmm_mapping *mapping = mappings;
+		mappings = mapping->next;
 		if (done)
-			end_mapping(one, &ended);
-		else if (!attach(one))
-			free(one); /* as one that could not be written down */
+			end_mapping(mapping, &ended);
+		else if (!insert_mapping(mapping))
+			free(mapping); /* it stays counted, as in spill_vmm_mapped */
 	}
 	pthread_mutex_unlock(&lock);
 	return ended;
@@ -225,7 +226,7 @@ struct spill_vmm_memory *spill_vmm_unmapped(struct spill_vmm_mapping *mappings, 
 struct spill_vmm_memory *spill_vmm_retaining(uint64_t va)
 {
 	pthread_mutex_lock(&lock);
-	struct spill_vmm_mapping *mapping = va ? mapped(va, 1) : NULL;
+	struct spill_vmm_mapping *mapping = va ? find_mapping(va, 1) : NULL;
 	if (mapping)
 		mapping->memory->calls++;
 	pthread_mutex_unlock(&lock);
@@ -236,14 +237,14 @@ struct spill_vmm_memory *spill_vmm_retained(struct spill_vmm_memory *memory, uin
 {
 	struct spill_vmm_memory *ended = NULL;
 	pthread_mutex_lock(&lock);
-	struct spill_vmm_memory *holder = memory ? memory : handle ? named(handle) : NULL;
+	struct spill_vmm_memory *holder = memory ? memory : handle ? find_memory(handle) : NULL;
 	if (holder && handle) {
 		holder->handles++;
 		give_name(holder, handle, &ended);
 	}
 	if (memory) {
 		memory->calls--;
-		settle(memory, &ended);
+		end_if_unused(memory, &ended);
 	}
 	pthread_mutex_unlock(&lock);
 	return ended;
@@ -252,7 +253,7 @@ struct spill_vmm_memory *spill_vmm_retained(struct spill_vmm_memory *memory, uin
 bool spill_vmm_spilled(uint64_t handle, void *asked)
 {
 	pthread_mutex_lock(&lock);
-	const struct spill_vmm_memory *memory = named(handle);
+	const struct spill_vmm_memory *memory = find_memory(handle);
 	bool spilled = memory && memory->spilled;
 	if (spilled && asked)
 		memcpy(asked, memory->asked, sizeof(memory->asked));
@@ -265,7 +266,7 @@ bool spill_vmm_spilled_at(uint64_t va, struct spill_vmm_range *range)
 	if (!atomic_load(&spilled_mappings))
 		return false;
 	pthread_mutex_lock(&lock);
-	const struct spill_vmm_mapping *mapping = mapped(va, 1);
+	const struct spill_vmm_mapping *mapping = find_mapping(va, 1);
 	bool spilled = mapping && mapping->memory->spilled;
 	if (spilled)
 		*range = (struct spill_vmm_range){mapping->va, mapping->bytes, mapping->memory->device};
@@ -278,7 +279,7 @@ void spill_vmm_fork_prepare(void)
 	pthread_mutex_lock(&lock);
 }
 
-/* A forked child has no GPU of its parent's: it begins empty (the entries' memory stays with it). */
+/* A forked child has no GPU memory, so its table is empty. The entries' memory is lost. */
 void spill_vmm_fork_done(bool child)
 {
 	if (child) {

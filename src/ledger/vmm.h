@@ -1,12 +1,15 @@
 /*
- * Physical memory that the program made itself (cuMemCreate), and where it is mapped. Such memory lives until
- * its last handle is released and its last mapping ended, in whatever order; only then is it given back, so
- * only then does its ledger entry end. CUDA Driver API, "Virtual Memory Management".
+ * Physical memory that the program made itself (cuMemCreate), and its mappings. Such memory lives
+ * until its last handle is released and its last mapping ended, in any order (CUDA Driver API,
+ * "Virtual Memory Management"). Its ledger entry ends then.
  *
- * The vendor is called without the lock. What ends with the call leaves the table before it, because the
- * vendor may give the value or address to another thread at once, and comes back if the vendor refuses. Every
- * function that can end memory returns a list of what has ended by it: the caller's to finish and to free(3),
- * outside the lock.
+ * The vendor is called without the lock. A handle or mapping leaves the table before the vendor's
+ * call that ends it, because the vendor may give its value or address to another thread at once. It
+ * returns to the table if the vendor refuses. So each operation has two functions: one before the
+ * vendor's call, one after it.
+ *
+ * A function that can end memory returns a list of the memory that has ended. The caller ends its
+ * ledger entries and frees the list with free(3), outside the lock.
  */
 #ifndef SPILL_VMM_H
 #define SPILL_VMM_H
@@ -17,18 +20,18 @@
 #include "backend.h"
 
 struct spill_vmm_memory {
-	/* Set by who adds it. */
-	uint64_t handle; /* as the vendor named it when it was made: with seq the key of the ledger */
+	/* Set by the caller of spill_vmm_add. */
+	uint64_t handle; /* at its creation. With seq the key in the ledger. */
 	uint64_t seq;
-	int device; /* that the program asked for */
+	int device; /* that the program asked for. */
 	bool spilled;
-	unsigned char asked[SPILL_PROPERTIES_BYTES]; /* spilled: the properties that the program gets */
+	unsigned char asked[SPILL_PROPERTIES_BYTES]; /* if spilled: what the program asked for. */
 
-	/* The table's own. */
-	uint64_t name;                     /* the handle's value now */
-	bool named;                        /* found by it */
-	unsigned handles, mappings, calls; /* calls of the vendor that are under way */
-	struct spill_vmm_memory *next;     /* of those that ended together */
+	/* Private to the table. */
+	uint64_t name;                     /* the present value of the handle. */
+	bool named;                        /* the table finds it by `name`. */
+	unsigned handles, mappings, calls; /* `calls`: vendor calls under way. */
+	struct spill_vmm_memory *next;     /* in the list of ended memory. */
 };
 
 struct spill_vmm_mapping;
@@ -37,26 +40,27 @@ struct spill_vmm_mapping;
 struct spill_vmm_memory *spill_vmm_add(const struct spill_vmm_memory *memory,
                                        struct spill_vmm_memory **ended);
 
-/* One handle is about to be released; NULL if it is none of ours. Then: did the vendor do it? */
+/* Before the release of a handle; NULL if not ours. After it: `done` if it succeeded. */
 struct spill_vmm_memory *spill_vmm_releasing(uint64_t handle);
 struct spill_vmm_memory *spill_vmm_released(struct spill_vmm_memory *memory, bool done);
 
-/* It is about to be mapped. Then: to these addresses; 0 bytes if the vendor refused. */
+/* Before memory is mapped. After it: the addresses; 0 bytes if the vendor refused. */
 struct spill_vmm_memory *spill_vmm_mapping(uint64_t handle);
 struct spill_vmm_memory *spill_vmm_mapped(struct spill_vmm_memory *memory, uint64_t va, uint64_t bytes);
 
-/* All mappings in that range are about to end; NULL if there is none. */
+/* Before all mappings in a range end; NULL if none. After it: `done` if that succeeded. */
 struct spill_vmm_mapping *spill_vmm_unmapping(uint64_t va, uint64_t bytes);
 struct spill_vmm_memory *spill_vmm_unmapped(struct spill_vmm_mapping *mappings, bool done);
 
 /*
- * What is mapped at an address is about to get one more handle, or (va 0) an unknown one. Then: `handle`, to
- * what was mapped there or else to what has that handle; 0 if the vendor refused.
+ * Before the memory that is mapped at `va` gets one more handle. If `va` is 0, the memory is not
+ * known yet. After it: the handle; 0 if the vendor refused. `memory` is NULL if it was not known,
+ * and is then found by the handle.
  */
 struct spill_vmm_memory *spill_vmm_retaining(uint64_t va);
 struct spill_vmm_memory *spill_vmm_retained(struct spill_vmm_memory *memory, uint64_t handle);
 
-/* Is the handle's memory spilled? `asked` (or NULL): the properties that the program asked for. */
+/* True if the memory of the handle is spilled. `asked` or NULL: gets the program's properties. */
 bool spill_vmm_spilled(uint64_t handle, void *asked);
 
 /* A mapping of spilled memory. */
@@ -65,7 +69,7 @@ struct spill_vmm_range {
 	int device; /* that the program asked for */
 };
 
-/* Is it spilled memory that is mapped there? Free while nothing is spilled. */
+/* True if spilled memory is mapped at `va`. Takes no lock while nothing is spilled. */
 bool spill_vmm_spilled_at(uint64_t va, struct spill_vmm_range *range);
 
 void spill_vmm_fork_prepare(void);

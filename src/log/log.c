@@ -4,40 +4,44 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "caller.h"
 #include "clock.h"
+#include "fd.h"
 #include "log_max.h"
-#include "log_open.h"
+#include "log_path.h"
 #include "log_queue.h"
-#include "policy.h"
+#include "process.h"
+#include "text.h"
 
 #define SOON_US 100000
 
-/* How long the end of the process may wait for a thread that is writing just then. */
+/* How long the end of the process may wait for a thread that is writing the log. */
 #define LAST_WAIT_NS 100000000
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_LOG */
-static struct spill_logqueue queue;
-static struct spill_logmax limit;
+static struct spill_log_queue queue;
+static struct spill_log_max limit;
 static bool stderr_all;
 static uint64_t retry_us;
-static pid_t owner; /* who opened it: a copy of us made behind pthread_atfork's back is not */
+static pid_t owner; /* opened the log; a bare clone() runs no fork handler of ours */
 static _Atomic bool active;
-static _Atomic bool ending; /* nothing will come and drain the queue: every line goes out at once */
+static _Atomic bool ending; /* no later call drains the queue: every line is written at once */
 static _Atomic uint64_t start_ns;
 
-/* Set while this thread is in here, so that a signal handler's abort() or _exit() does not wait for itself. */
+/* Set while this thread holds the lock: its signal handler's abort() must not wait for it. */
 static __thread volatile bool inside __attribute__((tls_model("initial-exec")));
-static _Atomic unsigned interrupting; /* lines of such handlers: there is no way to take them */
+static _Atomic unsigned interrupting; /* lines of such handlers, which are lost */
 static __thread int thread_id __attribute__((tls_model("initial-exec")));
 
-struct hold {
+struct log_hold {
 	int error, cancel;
 };
 
-static bool enter(struct hold *hold)
+/* False in a signal handler that interrupted this thread inside. */
+static bool lock_log(struct log_hold *hold)
 {
 	if (inside)
 		return false;
@@ -48,7 +52,7 @@ static bool enter(struct hold *hold)
 	return true;
 }
 
-static void leave(struct hold *hold)
+static void unlock_log(struct log_hold *hold)
 {
 	pthread_mutex_unlock(&lock);
 	inside = false;
@@ -81,8 +85,8 @@ bool spill_log_active(void)
 const char *spill_log_caller(const void *caller)
 {
 	if (!caller)
-		return "";                                           /* nobody's call: a tick */
-	return spill_log_active() ? spill_caller_name(caller) : "?"; /* nobody will read it */
+		return ""; /* our own maintenance */
+	return spill_log_active() ? spill_caller_name(caller) : "?";
 }
 
 const char *spill_log_path(void)
@@ -95,11 +99,74 @@ bool spill_log_ours(void)
 	return spill_log_active() && getpid() == owner;
 }
 
+static void tell_no_log(const char *path, const char *problem)
+{
+	char line[1024];
+	struct spill_text text = spill_text_begin(line, sizeof(line));
+
+	spill_text_add(&text, "no log: ");
+	spill_text_add(&text, problem);
+	if (path[0]) {
+		spill_text_add(&text, ": ");
+		spill_text_add(&text, path);
+	}
+	spill_stderr_line(line);
+}
+
+/* Creates the folders and opens the file. NULL, or a text that names the problem. */
+static const char *open_log_file(struct spill_log_path *found)
+{
+	struct spill_signal_guard guard;
+	const char *problem = NULL;
+	int error;
+
+	spill_signal_guard_enter(&guard);
+	error = spill_log_path_make_folders(found);
+	problem = error ? strerrordesc_np(error) : spill_log_name_open(&queue.name, &queue.file);
+	spill_signal_guard_leave(&guard);
+	return problem;
+}
+
+/*
+ * Opens the log's file and queues the start line. Removes old logs of the default folder. False if
+ * there is no log; if that is a problem, one line on stderr names it. pre: locked
+ */
+static bool open_queue(const struct spill_policy *policy, const struct spill_log_start *start)
+{
+	static struct spill_log_path found; /* too large for a small stack */
+	struct spill_start_line line;
+	const char *problem;
+	char program[256];
+
+	if (getauxval(AT_SECURE) || policy->log_level == SPILL_LOG_OFF)
+		return false;
+	spill_program_name(program, sizeof(program));
+	spill_log_path_find(&found, policy->log_path, program);
+	problem = found.problem;
+	if (!problem && !found.path[0])
+		return false;
+	spill_start_release(&queue.start); /* the parent process may have left it */
+	memset(&queue, 0, sizeof(queue));
+	memcpy(queue.name.name, found.path, sizeof(queue.name.name));
+	if (!problem)
+		problem = open_log_file(&found);
+	if (problem) {
+		tell_no_log(found.path, problem);
+		return false;
+	}
+	spill_start_compose(&line, start, program);
+	spill_log_queue_begin(&queue, &line);
+	spill_log_queue_drain(&queue);
+	if (found.in_default)
+		spill_log_keep(queue.name.path, &queue.file, policy->log_keep);
+	return true;
+}
+
 /* pre: locked */
-static void begin(const struct spill_policy *policy, const struct spill_log_start *start)
+static void begin_log(const struct spill_policy *policy, const struct spill_log_start *start)
 {
 	atomic_store(&start_ns, spill_clock_ns());
-	if (!spill_logopen(&queue, policy, start))
+	if (!open_queue(policy, start))
 		return;
 	owner = getpid();
 	retry_us = 0;
@@ -111,16 +178,16 @@ static void begin(const struct spill_policy *policy, const struct spill_log_star
 
 void spill_log_open(const struct spill_policy *policy, const struct spill_log_start *start)
 {
-	struct hold hold;
+	struct log_hold hold;
 
-	if (!enter(&hold))
+	if (!lock_log(&hold))
 		return;
 	if (!spill_log_active())
-		begin(policy, start);
-	leave(&hold);
+		begin_log(policy, start);
+	unlock_log(&hold);
 }
 
-/* pre: locked. A process made by a bare clone() has the parent's queue: those lines are the parent's to write. */
+/* False in a process made by a bare clone(): the queue is its parent's. pre: locked */
 static bool still_ours(void)
 {
 	if (getpid() == owner)
@@ -130,35 +197,34 @@ static bool still_ours(void)
 }
 
 /* pre: locked */
-static void drain(uint64_t now)
+static void drain_queue(uint64_t now)
 {
 	for (unsigned left = atomic_exchange(&interrupting, 0); left > 0; left--)
 		spill_log_queue_lose(&queue, 0, EDEADLK);
 	if (!still_ours())
 		return;
 	if (spill_log_queue_drain(&queue)) {
-		retry_us = 0; /* there is room again: nothing has to wait, or is lost waiting */
+		retry_us = 0; /* the file takes lines again */
 		return;
 	}
 	retry_us = now + SOON_US;
 	if (queue.gone && atomic_exchange(&active, false))
-		spill_log_open_complain(queue.name.path,
-		                        "the program closed it and it could not be opened again");
+		tell_no_log(queue.name.path, "the program closed the file, and it cannot be opened again");
 }
 
-/* For a line. False if there is no log, or no way to it. */
-static bool enter_log(struct hold *hold)
+/* Locks the log for a line. False without a log, or in a signal handler that interrupted us. */
+static bool lock_for_line(struct log_hold *hold)
 {
 	if (!spill_log_active())
 		return false;
-	if (enter(hold))
+	if (lock_log(hold))
 		return true;
 	atomic_fetch_add(&interrupting, 1);
 	return false;
 }
 
 /* pre: locked. False if the line is lost. */
-static bool put(const char *line, size_t length, enum spill_log_when when)
+static bool put_line(const char *line, size_t length, enum spill_log_when when)
 {
 	uint64_t now = spill_log_now_us();
 	bool may_write = when == SPILL_LOG_NOW || now >= retry_us, taken = false;
@@ -172,17 +238,17 @@ static bool put(const char *line, size_t length, enum spill_log_when when)
 	if (taken)
 		spill_log_max_spend(&limit, length);
 	if (when == SPILL_LOG_NOW || atomic_load(&ending) || (may_write && now >= queue.first_us + SOON_US))
-		drain(now);
+		drain_queue(now);
 	return taken;
 }
 
-/* pre: locked. The room of a line of our own is not on the caller's stack, which may be the program's smallest. */
+/* For a drop line or a note, because the caller's stack may be small. pre: locked */
 static char own_line[SPILL_LOG_MAX_LINE];
 
 /* pre: locked */
 static void tell_dropped(void)
 {
-	if (put(own_line, spill_log_max_line(&limit, own_line, sizeof(own_line)), SPILL_LOG_NOW))
+	if (put_line(own_line, spill_log_max_line(&limit, own_line, sizeof(own_line)), SPILL_LOG_NOW))
 		spill_log_max_told(&limit);
 }
 
@@ -191,52 +257,52 @@ static void tell_full(void)
 {
 	char text[256];
 
-	put(own_line, spill_log_max_note(&limit, text, sizeof(text), own_line, sizeof(own_line)),
-	    SPILL_LOG_NOW);
+	put_line(own_line, spill_log_max_note(&limit, text, sizeof(text), own_line, sizeof(own_line)),
+	         SPILL_LOG_NOW);
 	if (stderr_all)
 		spill_stderr_line(text);
 }
 
 void spill_log_write(const char *line, size_t length, enum spill_log_when when)
 {
-	struct hold hold;
+	struct log_hold hold;
 
-	if (!enter_log(&hold))
+	if (!lock_for_line(&hold))
 		return;
 	if (limit.pending)
 		tell_dropped();
-	put(line, length, when);
-	leave(&hold);
+	put_line(line, length, when);
+	unlock_log(&hold);
 }
 
 bool spill_log_offer(const char *line, size_t length, enum spill_log_when when)
 {
-	struct hold hold;
+	struct log_hold hold;
 	bool fits;
 
-	if (!enter_log(&hold))
+	if (!lock_for_line(&hold))
 		return true;
 	fits = !limit.full && length <= limit.room;
 	if (fits)
-		put(line, length, when);
+		put_line(line, length, when);
 	else if (spill_log_max_fill(&limit))
 		tell_full();
-	leave(&hold);
+	unlock_log(&hold);
 	return fits;
 }
 
 void spill_log_drop(enum spill_drop kind, const struct spill_bytes *bytes, const struct spill_bytes *peak)
 {
-	struct hold hold;
+	struct log_hold hold;
 
-	if (!spill_log_active() || !enter(&hold))
+	if (!spill_log_active() || !lock_log(&hold))
 		return;
 	spill_log_max_count(&limit, kind, bytes, peak);
-	leave(&hold);
+	unlock_log(&hold);
 }
 
-/* Not for ever: the thread that holds it may be one that will never run again. */
-static bool enter_soon(void)
+/* Takes the lock, but waits a limited time: its owner may never run again. */
+static bool lock_soon(void)
 {
 	struct timespec until = spill_clock_in(LAST_WAIT_NS);
 
@@ -246,14 +312,14 @@ static bool enter_soon(void)
 
 void spill_log_flush(void)
 {
-	struct hold hold = {.error = errno};
+	struct log_hold hold = {.error = errno};
 
 	if (!spill_log_active() || inside || getpid() != owner)
 		return;
 	inside = true;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &hold.cancel);
-	if (enter_soon()) {
-		drain(spill_log_now_us());
+	if (lock_soon()) {
+		drain_queue(spill_log_now_us());
 		pthread_mutex_unlock(&lock);
 	}
 	inside = false;
@@ -267,7 +333,7 @@ void spill_log_at_exit(void)
 	spill_log_flush();
 }
 
-/* fork() in a signal handler that interrupted us: there is nothing that could be taken. */
+/* False if a signal handler forked inside the log: this thread has the lock already. */
 static bool fork_took_lock;
 
 void spill_log_fork_prepare(void)

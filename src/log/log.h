@@ -1,10 +1,10 @@
 /*
- * log: this process's log file, and its lines on stderr. The log is JSON Lines, append-only (docs/log-format.md), and safe for the
- * host program in every way that docs/design.md lists: no signal from a write, no errno change, no cancellation point, no locale,
- * nothing in a process that makes no GPU memory call.
+ * log: this process's log file and its lines on stderr. The log is append-only JSON Lines
+ * (docs/log-format.md). Writing it never harms the host program: no signal, no change of errno, no
+ * cancellation point, no locale. A process that makes no GPU memory call gets no log.
  *
- * It decides nothing, and never fails the caller: a line that cannot be written is counted. Begin with this header, then note.h
- * and loud_line.h.
+ * log decides nothing and never fails the caller: it counts lines that it cannot write. Begin with
+ * this header, then note.h and loud_line.h.
  */
 #ifndef SPILL_LOG_H
 #define SPILL_LOG_H
@@ -16,90 +16,92 @@
 #include "policy.h"
 #include "record.h"
 
-/* A device as the start line names it; empty strings and 0 where the vendor did not say. */
+/* A device in the start line. A value is "" or 0 if the vendor does not tell it. */
 struct spill_log_device {
 	char name[96], uuid[48], pci[24];
 	uint64_t bytes;
 	enum spill_memory memory; /* AUTO: not asked */
 };
 
-/* One effective option and where its value came from ("default", "environment", "FILE:LINE"). */
+/* An effective option and the source of its value ("default", "environment", "FILE:LINE"). */
 struct spill_log_option {
 	const char *name; /* "device.limit" */
-	char value[1280]; /* a rule's is the longest (rule_option.h) */
+	char value[1280]; /* a rule has the longest value (rule_option.h) */
 	char source[512];
 };
 
 struct spill_log_start {
 	const char *backend; /* "cuda" or "hip" */
-	int driver_version;  /* as the vendor's version call gives it */
+	int driver_version;  /* as the vendor's call returns it */
 	const struct spill_log_device *devices;
 	unsigned device_count;
 	const struct spill_log_option *options;
 	unsigned option_count;
 };
 
-/* The longest line. It is not on the caller's stack, which may be the program's smallest (scratch.h). */
+/* The longest line. It needs spill_scratch_take, because the caller's stack may be small. */
 #define SPILL_LOG_LINE 8192
 
 /* How soon a line must be in the file. */
 enum spill_log_when {
-	SPILL_LOG_SOON, /* routine: with the next 4 KiB, 100 ms of activity, or at exit */
-	SPILL_LOG_NOW,  /* spill, oom, note, exit: this and all before it, before the call returns */
+	SPILL_LOG_SOON, /* routine: with the next 4 KiB, after 100 ms of activity, or at exit. */
+	SPILL_LOG_NOW,  /* spill, oom, note, exit: with all earlier lines, before we return. */
 };
 
-/* Remembers what fd 2 is at load; called by the library's constructor. One system call. */
+/* Remembers the file behind fd 2. The library's constructor calls it at load. One system call. */
 void spill_stderr_remember(void);
 
-/* One line for people, "spill: " first, dropped rather than blocking or harming the host program. */
+/* Writes one line after "spill: ". Drops it if the write could block or harm the program. */
 void spill_stderr_line(const char *text);
 
-/* Whole lines that are so already, in one write, so that no other line comes between them. pre: length <= PIPE_BUF */
+/* Writes complete lines at once, so that no other line comes between. pre: length <= PIPE_BUF */
 void spill_stderr_lines(const char *lines, size_t length);
 
 /*
- * Opens the log and writes the start line. Called once, at the first GPU memory call, after the policy
- * is known. A log that cannot be opened is one stderr line and a library that works without a log.
+ * Opens the log and writes the start line. Called once, at the first GPU memory call, when the
+ * policy is known. If the log cannot be opened, one line on stderr says so, and the library works
+ * without a log.
  */
 void spill_log_open(const struct spill_policy *policy, const struct spill_log_start *start);
 
-/* False if there is no file: callers can skip formatting. */
+/* False if there is no log: callers can skip formatting. */
 bool spill_log_active(void);
 
-/* The name of a call site, by its return address; "?" if no log will tell it, "" for NULL. Static or interned. */
+/* The name of the call site. "" for NULL, "?" without a log. Static or interned. */
 const char *spill_log_caller(const void *site);
 
-/* Microseconds since the start line, and this thread's id as the log prints it. */
+/* Microseconds since the start line. */
 uint64_t spill_log_now_us(void);
-/* The same for the beginning of what a line tells: 0, without a look at the clock, while there is no file. */
+/* The same for the start of an operation. Returns 0 at once if there is no log. */
 uint64_t spill_log_start_us(void);
+/* The id of this thread in the log. */
 int spill_log_tid(void);
 
-/* False in a process that shares our memory but is not the one that opened the log (vfork, a bare clone). */
+/* False in a process that shares our memory but did not open the log (vfork, a bare clone). */
 bool spill_log_ours(void);
 
-/* Path of the open log, or "" (for the loud line and the notes). */
+/* The path of the open log, or "" without a log. */
 const char *spill_log_path(void);
 
 /* Appends one complete line. Keeps errno. Safe from several threads. */
 void spill_log_write(const char *line, size_t length, enum spill_log_when when);
 
 /*
- * The same for a line of an allocation, a free or a move, which log.max may leave out. False if it did: then what the
- * line tells is to be counted by spill_log_drop, with the peak until now. A drop line with the sums goes before the next
- * line of spill_log_write.
+ * The same for a line of an allocation, a free or a move, which log.max may leave out. Returns
+ * false then, and the caller counts the line with spill_log_drop. A drop line with the sums
+ * precedes the next line of spill_log_write.
  */
 bool spill_log_offer(const char *line, size_t length, enum spill_log_when when);
+/* Counts a line that was left out. `peak`: of the run until now. */
 void spill_log_drop(enum spill_drop kind, const struct spill_bytes *bytes, const struct spill_bytes *peak);
 
-/* Writes out what is buffered; also from abort, assertion failure and _exit. Async-signal-tolerant: takes no lock
- * that it could already hold. */
+/* Writes the buffer, also from abort and _exit. Takes no lock that this thread holds. */
 void spill_log_flush(void);
 
-/* The process is ending: flushes, and from now on every line goes out at once, since nothing would flush it. */
+/* At the end of the process: flushes, and makes each later line be written at once. */
 void spill_log_at_exit(void);
 
-/* fork: prepare/parent/child keep the lock sane; the child has no log until its own first GPU memory call. */
+/* Fork handlers. The child has no log until its own first GPU memory call. */
 void spill_log_fork_prepare(void);
 void spill_log_fork_parent(void);
 void spill_log_fork_child(void);

@@ -1,10 +1,16 @@
 /*
- * A log is removed if it is a regular file of ours with one name, called as logs in the default folder are, begins with a start
- * line, and its writer is gone. Whoever writes holds the file's lock (log_file.c), so that taking it for ourselves says that nobody
- * does, also where a pid says nothing: in another container. A lock is lost with a descriptor that the program closed, and other
- * machines may not see it: so besides, the run has its exit line, or on this machine no process of that number lives.
+ * log.keep. A log is removed if all of this holds:
+ *  - It is a regular file of ours with one name.
+ *  - It has the form of a name in the default folder.
+ *  - It begins with a start line.
+ *  - Its writer has ended.
+ *
+ * A writer holds the file's lock (log_file.c). If we get the lock, nobody writes, even if the pid
+ * belongs to another container. But a writer loses its lock if the program closes the descriptor,
+ * and other machines may not see the lock. So the run must also have its exit line, or its pid must
+ * not exist on this machine.
  */
-#include "log_keep.h"
+#include "log_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,22 +25,25 @@
 #include "record_read.h"
 #include "small_file.h"
 
-/* Of more files those that the folder names first: each that is removed has `keep` newer ones among them, and so among all. */
+/*
+ * Limit of files that are looked at. A file is removed only if `keep` newer ones are among these,
+ * so `keep` newer ones are among all.
+ */
 #define CANDIDATES 512
-#define NAMES 16 /* blocks of names that are read at most */
+#define NAME_BLOCKS 16 /* limit of blocks of names that are read */
 #define BLOCK 32768
-#define TAIL 16384                 /* in which an exit line is looked for */
-#define LINE ((size_t)1024 * 1024) /* a start line is never longer (start_line.c) */
+#define TAIL 16384                 /* the part in which an exit line is looked for */
+#define LINE ((size_t)1024 * 1024) /* the limit of a start line (start_line.c) */
 
 struct candidate {
 	struct timespec modified;
 	char name[256];
 };
 
-/* Pages of our own for a moment, of which only what is needed is touched; malloc may be the program's own. */
-struct keeping {
-	int folder;
-	const struct spill_logfile *own;
+/* Mapped, because malloc may be the program's own. Most of its pages stay untouched. */
+struct log_folder {
+	int fd; /* of the folder */
+	const struct spill_log_file *own;
 	const char *own_name;
 	struct utsname machine;
 	char boot[64];
@@ -54,37 +63,37 @@ static bool is_log_name(const char *name)
 
 	if (length <= suffix || strcmp(name + length - suffix, ".jsonl") != 0)
 		return false;
-	const char *at = name + length - suffix;
-	while (at > name && at[-1] >= '0' && at[-1] <= '9')
-		at--;
-	return at < name + length - suffix && at > name + 1 && at[-1] == '-';
+	const char *digits = name + length - suffix;
+	while (digits > name && digits[-1] >= '0' && digits[-1] <= '9')
+		digits--;
+	return digits < name + length - suffix && digits > name + 1 && digits[-1] == '-';
 }
 
-static void find(struct keeping *keeping)
+static void list_candidates(struct log_folder *logs)
 {
 	ssize_t count;
 
-	for (unsigned blocks = 0; blocks < NAMES; blocks++) {
-		count = getdents64(keeping->folder, keeping->block, BLOCK);
-		for (char *at = keeping->block; count > 0 && at < keeping->block + count;) {
-			const struct dirent64 *entry = (const struct dirent64 *)(const void *)at;
+	for (unsigned blocks = 0; blocks < NAME_BLOCKS; blocks++) {
+		count = getdents64(logs->fd, logs->block, BLOCK);
+		for (char *next = logs->block; count > 0 && next < logs->block + count;) {
+			const struct dirent64 *entry = (const struct dirent64 *)(const void *)next;
 
-			at += entry->d_reclen;
-			if (!is_log_name(entry->d_name) || strcmp(entry->d_name, keeping->own_name) == 0)
+			next += entry->d_reclen;
+			if (!is_log_name(entry->d_name) || strcmp(entry->d_name, logs->own_name) == 0)
 				continue;
-			if (keeping->count == CANDIDATES)
+			if (logs->count == CANDIDATES)
 				return;
-			strcpy(keeping->candidates[keeping->count++].name, entry->d_name);
+			strcpy(logs->candidates[logs->count++].name, entry->d_name);
 		}
 		if (count <= 0)
 			return;
 	}
 }
 
-static bool is_ours(const struct keeping *keeping, const struct stat *file)
+static bool is_other_log(const struct log_folder *logs, const struct stat *file)
 {
 	return S_ISREG(file->st_mode) && file->st_uid == geteuid() && file->st_nlink == 1 &&
-	       !(file->st_dev == keeping->own->dev && file->st_ino == keeping->own->ino);
+	       !(file->st_dev == logs->own->dev && file->st_ino == logs->own->ino);
 }
 
 static bool newer(const struct candidate *a, const struct candidate *b)
@@ -94,60 +103,60 @@ static bool newer(const struct candidate *a, const struct candidate *b)
 	return a->modified.tv_nsec > b->modified.tv_nsec;
 }
 
-/* Not qsort, which takes memory. What is empty is being begun: not even its lock is asked for. Returns how many there are. */
-static unsigned sort(struct keeping *keeping)
+/* Fills newest_first without qsort, which allocates. Leaves out empty files: they just begin. */
+static unsigned sort_candidates(struct log_folder *logs)
 {
-	const struct candidate **sorted = keeping->newest_first;
+	const struct candidate **sorted = logs->newest_first;
 	struct stat now;
-	unsigned count = 0, at;
+	unsigned count = 0, rank;
 
-	for (unsigned i = 0; i < keeping->count; i++) {
-		struct candidate *candidate = &keeping->candidates[i];
+	for (unsigned i = 0; i < logs->count; i++) {
+		struct candidate *candidate = &logs->candidates[i];
 
-		if (fstatat(keeping->folder, candidate->name, &now, AT_SYMLINK_NOFOLLOW) != 0 ||
-		    !is_ours(keeping, &now) || now.st_size == 0)
+		if (fstatat(logs->fd, candidate->name, &now, AT_SYMLINK_NOFOLLOW) != 0 ||
+		    !is_other_log(logs, &now) || now.st_size == 0)
 			continue;
 		candidate->modified = now.st_mtim;
-		for (at = count++; at > 0 && newer(candidate, sorted[at - 1]); at--)
-			sorted[at] = sorted[at - 1];
-		sorted[at] = candidate;
+		for (rank = count++; rank > 0 && newer(candidate, sorted[rank - 1]); rank--)
+			sorted[rank] = sorted[rank - 1];
+		sorted[rank] = candidate;
 	}
 	return count;
 }
 
-/* Few start lines need more than the first read. */
-static bool read_start(struct keeping *keeping, int fd, struct spill_record *record)
+/* Reads the first line. Few start lines need more than the first read. */
+static bool read_start(struct log_folder *logs, int fd, struct spill_record *record)
 {
 	const char *newline = NULL;
-	size_t at;
+	size_t wrong;
 
 	for (size_t size = TAIL; !newline && size <= LINE; size *= LINE / TAIL) {
-		ssize_t count = pread(fd, keeping->line, size, 0);
+		ssize_t count = pread(fd, logs->line, size, 0);
 
-		newline = count > 0 ? memchr(keeping->line, '\n', (size_t)count) : NULL;
+		newline = count > 0 ? memchr(logs->line, '\n', (size_t)count) : NULL;
 	}
 	return newline &&
-	       !spill_record_read(keeping->line, (size_t)(newline - keeping->line), keeping->scratch,
-	                          sizeof(keeping->scratch), record, &at) &&
+	       !spill_record_read(logs->line, (size_t)(newline - logs->line), logs->scratch,
+	                          sizeof(logs->scratch), record, &wrong) &&
 	       record->kind == SPILL_KIND_START;
 }
 
 /*
- * From the last whole line on, as it mostly is the exit line; behind that may be frees of other libraries' destructors, or the start
- * of the next run.
+ * Looks for an exit line, from the end of the file backward. After the exit line, frees of other
+ * libraries' destructors may follow, or the start line of the next run.
  */
-static bool has_ended(struct keeping *keeping, int fd, off_t size)
+static bool has_ended(struct log_folder *logs, int fd, off_t size)
 {
-	ssize_t count = pread(fd, keeping->tail, TAIL, size > TAIL ? size - TAIL : 0);
-	const char *end = keeping->tail + (count > 0 ? count : 0);
+	ssize_t count = pread(fd, logs->tail, TAIL, size > TAIL ? size - TAIL : 0);
+	const char *end = logs->tail + (count > 0 ? count : 0);
 	struct spill_record record;
 	size_t wrong;
 
-	while ((end = memrchr(keeping->tail, '\n', (size_t)(end - keeping->tail)))) {
-		const char *before = memrchr(keeping->tail, '\n', (size_t)(end - keeping->tail));
-		const char *line = before ? before + 1 : keeping->tail;
+	while ((end = memrchr(logs->tail, '\n', (size_t)(end - logs->tail)))) {
+		const char *before = memrchr(logs->tail, '\n', (size_t)(end - logs->tail));
+		const char *line = before ? before + 1 : logs->tail;
 
-		if (!spill_record_read(line, (size_t)(end - line), keeping->scratch, sizeof(keeping->scratch),
+		if (!spill_record_read(line, (size_t)(end - line), logs->scratch, sizeof(logs->scratch),
 		                       &record, &wrong) &&
 		    (record.kind == SPILL_KIND_EXIT || record.kind == SPILL_KIND_START))
 			return record.kind == SPILL_KIND_EXIT;
@@ -155,86 +164,86 @@ static bool has_ended(struct keeping *keeping, int fd, off_t size)
 	return false;
 }
 
-static bool is_gone(const struct keeping *keeping, const struct spill_record_start *start)
+static bool writer_is_gone(const struct log_folder *logs, const struct spill_record_start *start)
 {
-	if (!start->host || strcmp(start->host, keeping->machine.nodename) != 0)
+	if (!start->host || strcmp(start->host, logs->machine.nodename) != 0)
 		return false;
-	if (start->boot && keeping->boot[0] && strcmp(start->boot, keeping->boot) != 0)
+	if (start->boot && logs->boot[0] && strcmp(start->boot, logs->boot) != 0)
 		return true;
 	return start->pid > 0 && kill(start->pid, 0) != 0 && errno == ESRCH;
 }
 
-/* pre: fd is locked for us alone */
-static bool is_finished(struct keeping *keeping, int fd, struct stat *now)
+/* pre: this process has locked fd */
+static bool is_finished(struct log_folder *logs, int fd, struct stat *now)
 {
 	struct spill_record start;
-	/* Asked first: reading the tail uses the scratch, too. */
-	if (fstat(fd, now) != 0 || !is_ours(keeping, now) || !read_start(keeping, fd, &start))
+	/* The start line first: has_ended reuses its scratch memory. */
+	if (fstat(fd, now) != 0 || !is_other_log(logs, now) || !read_start(logs, fd, &start))
 		return false;
-	return is_gone(keeping, &start.start) || has_ended(keeping, fd, now->st_size);
+	return writer_is_gone(logs, &start.start) || has_ended(logs, fd, now->st_size);
 }
 
-/* True if it is finished; it is then removed unless it is to be kept. */
-static bool settle(struct keeping *keeping, const char *name, bool keep)
+/* True if the log is finished. It is then removed, unless `keep`. */
+static bool remove_finished(struct log_folder *logs, const char *name, bool keep)
 {
-	int fd = openat(keeping->folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int fd = openat(logs->fd, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat opened, now;
 	bool finished;
 
 	if (fd < 0)
 		return false;
-	finished = flock(fd, LOCK_EX | LOCK_NB) == 0 && is_finished(keeping, fd, &opened);
-	if (finished && !keep && fstatat(keeping->folder, name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+	finished = flock(fd, LOCK_EX | LOCK_NB) == 0 && is_finished(logs, fd, &opened);
+	if (finished && !keep && fstatat(logs->fd, name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    now.st_dev == opened.st_dev && now.st_ino == opened.st_ino)
-		unlinkat(keeping->folder, name, 0);
+		unlinkat(logs->fd, name, 0);
 	close(fd);
 	return finished;
 }
 
-/* A folder in which somebody else may put things is not tidied. */
-static bool open_folder(struct keeping *keeping, const char *path)
+/* False if another user may write to the folder: logs are not removed there. */
+static bool open_folder(struct log_folder *logs, const char *path)
 {
-	size_t length = (size_t)(keeping->own_name - path);
+	size_t length = (size_t)(logs->own_name - path);
 	struct stat now;
 
 	if (length >= LINE)
 		return false;
-	memcpy(keeping->line, path, length);
-	keeping->line[length] = '\0';
-	keeping->folder = open(keeping->line, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return keeping->folder >= 0 && fstat(keeping->folder, &now) == 0 && now.st_uid == geteuid() &&
+	memcpy(logs->line, path, length);
+	logs->line[length] = '\0';
+	logs->fd = open(logs->line, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return logs->fd >= 0 && fstat(logs->fd, &now) == 0 && now.st_uid == geteuid() &&
 	       (now.st_mode & 022) == 0;
 }
 
-static void tidy(struct keeping *keeping, unsigned keep)
+static void remove_old_logs(struct log_folder *logs, unsigned keep)
 {
 	unsigned finished = 0;
 
-	find(keeping);
-	if (keeping->count <= keep)
+	list_candidates(logs);
+	if (logs->count <= keep)
 		return;
-	uname(&keeping->machine);
-	spill_small_file_read("/proc/sys/kernel/random/boot_id", keeping->boot, sizeof(keeping->boot));
-	keeping->boot[strcspn(keeping->boot, "\n")] = '\0';
-	for (unsigned i = 0, count = sort(keeping); i < count; i++)
-		finished += settle(keeping, keeping->newest_first[i]->name, finished < keep);
+	uname(&logs->machine);
+	spill_small_file_read("/proc/sys/kernel/random/boot_id", logs->boot, sizeof(logs->boot));
+	logs->boot[strcspn(logs->boot, "\n")] = '\0';
+	for (unsigned i = 0, count = sort_candidates(logs); i < count; i++)
+		finished += remove_finished(logs, logs->newest_first[i]->name, finished < keep);
 }
 
-void spill_logkeep(const char *path, const struct spill_logfile *own, unsigned keep)
+void spill_log_keep(const char *path, const struct spill_log_file *own, unsigned keep)
 {
 	const char *slash = strrchr(path, '/');
-	struct keeping *keeping;
+	struct log_folder *logs;
 
 	if (!slash)
 		return;
-	keeping = mmap(NULL, sizeof(*keeping), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (keeping == MAP_FAILED)
+	logs = mmap(NULL, sizeof(*logs), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (logs == MAP_FAILED)
 		return;
-	keeping->own = own;
-	keeping->own_name = slash + 1;
-	if (open_folder(keeping, path))
-		tidy(keeping, keep);
-	if (keeping->folder >= 0)
-		close(keeping->folder);
-	munmap(keeping, sizeof(*keeping));
+	logs->own = own;
+	logs->own_name = slash + 1;
+	if (open_folder(logs, path))
+		remove_old_logs(logs, keep);
+	if (logs->fd >= 0)
+		close(logs->fd);
+	munmap(logs, sizeof(*logs));
 }

@@ -1,7 +1,8 @@
 /*
- * log.max: how much more the log may take, and the sums of what found no room. From the first line that is left out on
- * all others are, so that the lines in the file are the beginning of what happened and the sums are the rest. Memory
- * of fixed size. Not locked: log.c does that.
+ * log.max: the size that is left for the log, and the sums of the lines that are left out. After
+ * the first such line all others are left out too. So the lines in the file are the beginning of
+ * the run, and the sums are the rest. The memory has a fixed size. The caller, log.c, holds the
+ * lock.
  */
 #ifndef SPILL_LOG_MAX_H
 #define SPILL_LOG_MAX_H
@@ -12,34 +13,34 @@
 
 #include "record.h"
 
-struct spill_logmax {
-	uint64_t max, room; /* bytes; all, and what is left of it */
+struct spill_log_max {
+	uint64_t max, room; /* bytes: the limit, and the part that is left */
 	bool full;          /* a line was left out */
-	bool pending;       /* the sums have something to tell */
+	bool pending;       /* the sums are not in the log yet */
 	struct spill_record_drop dropped;
 };
 
-/* What a drop line and the note may take. */
+/* The longest drop line or note. */
 #define SPILL_LOG_MAX_LINE 1280
 
-void spill_log_max_begin(struct spill_logmax *max, uint64_t bytes);
+void spill_log_max_begin(struct spill_log_max *max, uint64_t bytes);
 
-/* A line that is in the file, or on its way there. */
-void spill_log_max_spend(struct spill_logmax *max, size_t length);
+/* Subtracts a line that the queue or the file has taken. */
+void spill_log_max_spend(struct spill_log_max *max, size_t length);
 
-/* True the first time that there is no room: then a note is due. From then on there is none. */
-bool spill_log_max_fill(struct spill_logmax *max);
+/* Called when a line finds no room: no later line does. True the first time: a note is due. */
+bool spill_log_max_fill(struct spill_log_max *max);
 
-/* The note, and what it says. */
-size_t spill_log_max_note(const struct spill_logmax *max, char *text, size_t text_size, char *line,
+/* Composes the note as `line`, and its words as `text`. */
+size_t spill_log_max_note(const struct spill_log_max *max, char *text, size_t text_size, char *line,
                           size_t size);
 
-/* `peak`: of the run until now, the line that is counted included. */
-void spill_log_max_count(struct spill_logmax *max, enum spill_drop kind, const struct spill_bytes *bytes,
+/* Counts a line that was left out. `peak`: of the run until now, including that line. */
+void spill_log_max_count(struct spill_log_max *max, enum spill_drop kind, const struct spill_bytes *bytes,
                          const struct spill_bytes *peak);
 
-/* The drop line; then, if it was taken, the sums begin anew. pre: pending */
-size_t spill_log_max_line(struct spill_logmax *max, char *line, size_t size);
-void spill_log_max_told(struct spill_logmax *max);
+/* Composes the drop line. `told` resets the sums when the log has taken that line. pre: pending */
+size_t spill_log_max_line(struct spill_log_max *max, char *line, size_t size);
+void spill_log_max_told(struct spill_log_max *max);
 
 #endif

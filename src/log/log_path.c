@@ -14,7 +14,7 @@
 
 #define DEFAULT_NAME "%e-%p.jsonl"
 
-/* One path component made of text that we did not choose: it must not climb or descend. */
+/* Adds foreign text as one path component: it must not be "..", contain a slash, or be hidden. */
 static void add_component(struct spill_text *path, const char *name)
 {
 	if (name[0] == '.') {
@@ -25,17 +25,17 @@ static void add_component(struct spill_text *path, const char *name)
 		spill_text_bytes(path, *name == '/' || (unsigned char)*name < 0x20 ? "_" : name, 1);
 }
 
-/* False for a %-letter that we do not know: a file of an unforeseen name helps nobody. */
-static bool expand(struct spill_text *path, const char *pattern, const char *program)
+/* False for an unknown letter after %. */
+static bool expand_pattern(struct spill_text *path, const char *pattern, const char *program)
 {
 	struct utsname system;
 
-	for (const char *at = pattern; *at; at++) {
-		if (*at != '%') {
-			spill_text_bytes(path, at, 1);
+	for (const char *next = pattern; *next; next++) {
+		if (*next != '%') {
+			spill_text_bytes(path, next, 1);
 			continue;
 		}
-		switch (*++at) {
+		switch (*++next) {
 		case 'h':
 			add_component(path, uname(&system) == 0 ? system.nodename : "host");
 			break;
@@ -55,36 +55,33 @@ static bool expand(struct spill_text *path, const char *pattern, const char *pro
 	return true;
 }
 
-/*
- * An absolute path of the environment, or NULL. It is taken as it is: a % in a home folder's name
- * means nothing.
- */
-static const char *folder_of(const char *variable)
+/* An absolute path in the environment, or NULL. It is no pattern: % means nothing in it. */
+static const char *folder_variable(const char *variable)
 {
 	const char *value = secure_getenv(variable);
 
 	return value && value[0] == '/' ? value : NULL;
 }
 
-static bool is_there(const char *folder)
+static bool folder_exists(const char *folder)
 {
 	struct stat now;
 
 	return stat(folder, &now) == 0 && S_ISDIR(now.st_mode);
 }
 
-static const char no_home[] = "the folder that HOME names is not there";
+static const char no_home[] = "HOME names a folder that does not exist";
 
-static void add_home(struct spill_logpath *found, struct spill_text *path, const char *home)
+static void add_home(struct spill_log_path *found, struct spill_text *path, const char *home)
 {
 	spill_text_add(path, home);
 	found->base = path->length;
-	if (!is_there(home))
+	if (!folder_exists(home))
 		found->problem = no_home;
 }
 
-/* Length of `home` without slashes at its end if `path` is it or below it, else 0. */
-static size_t home_in(const char *path, const char *home)
+/* The length of `home` without trailing slashes if `path` is at or below it, else 0. */
+static size_t home_prefix(const char *path, const char *home)
 {
 	size_t length = home ? strlen(home) : 0;
 
@@ -95,8 +92,8 @@ static size_t home_in(const char *path, const char *home)
 	return 0;
 }
 
-/* Length of the folder above `path`, with its slash. pre: absolute */
-static size_t above(const char *path)
+/* The length of the parent of `path`, with its slash. pre: absolute */
+static size_t parent_length(const char *path)
 {
 	size_t length = strlen(path);
 
@@ -108,29 +105,28 @@ static size_t above(const char *path)
 }
 
 /*
- * It may be made itself (XDG Base Directory Specification). But it may be what another variable
- * made of a HOME that is not there, and that one stays as it is.
+ * XDG_STATE_HOME itself may be created (XDG Base Directory Specification). But it may be derived
+ * from a HOME that does not exist, and that one is not created.
  */
-static void add_state(struct spill_logpath *found, struct spill_text *path, const char *state)
+static void add_state(struct spill_log_path *found, struct spill_text *path, const char *state)
 {
-	size_t home = home_in(state, folder_of("HOME"));
+	size_t home = home_prefix(state, folder_variable("HOME"));
 	char cut;
 
 	spill_text_add(path, state);
-	found->base = home ? home : above(state);
+	found->base = home ? home : parent_length(state);
 	if (found->base >= path->length)
-		return; /* the root, or too long, which is told later */
+		return; /* the root, or a path that is too long: that problem is found later */
 	cut = path->buffer[found->base];
 	path->buffer[found->base] = '\0';
-	if (!is_there(path->buffer))
-		found->problem =
-		    home ? no_home : "the folder above the one that XDG_STATE_HOME names is not there";
+	if (!folder_exists(path->buffer))
+		found->problem = home ? no_home : "XDG_STATE_HOME is in a folder that does not exist";
 	path->buffer[found->base] = cut;
 }
 
-static void add_default_folder(struct spill_logpath *found, struct spill_text *path)
+static void add_default_folder(struct spill_log_path *found, struct spill_text *path)
 {
-	const char *state = folder_of("XDG_STATE_HOME"), *home = folder_of("HOME");
+	const char *state = folder_variable("XDG_STATE_HOME"), *home = folder_variable("HOME");
 
 	if (state) {
 		add_state(found, path, state);
@@ -143,16 +139,16 @@ static void add_default_folder(struct spill_logpath *found, struct spill_text *p
 	spill_text_add(path, "/spill/");
 }
 
-/* Makes it absolute, because the program may change its folder before we open again. */
-static const char *begin_path(struct spill_logpath *found, struct spill_text *path, const char *pattern)
+/* Makes the path absolute, because the program may change its folder before we reopen the log. */
+static const char *begin_path(struct spill_log_path *found, struct spill_text *path, const char *pattern)
 {
-	const char *home = folder_of("HOME");
+	const char *home = folder_variable("HOME");
 
 	if (pattern[0] == '~' && pattern[1] == '/') {
 		if (home)
 			add_home(found, path, home);
 		else
-			found->problem = "log.path begins with ~/, and HOME names no folder that is there";
+			found->problem = "log.path begins with ~/, but HOME names no folder";
 		return pattern + 1;
 	}
 	if (pattern[0] != '/' && getcwd(path->buffer, path->size)) {
@@ -171,10 +167,10 @@ static void add_name_in_folder(struct spill_text *path, const char *program)
 		return;
 	if (!slash)
 		spill_text_add(path, "/");
-	expand(path, DEFAULT_NAME, program);
+	expand_pattern(path, DEFAULT_NAME, program);
 }
 
-void spill_log_path_find(struct spill_logpath *found, const char *pattern, const char *program)
+void spill_log_path_find(struct spill_log_path *found, const char *pattern, const char *program)
 {
 	struct spill_text path = spill_text_begin(found->path, sizeof(found->path));
 	bool understood = true;
@@ -187,18 +183,18 @@ void spill_log_path_find(struct spill_logpath *found, const char *pattern, const
 	if (found->in_default)
 		add_default_folder(found, &path);
 	else
-		understood = expand(&path, begin_path(found, &path, pattern), program);
+		understood = expand_pattern(&path, begin_path(found, &path, pattern), program);
 	if (!understood)
 		found->problem = "log.path knows %h, %e, %p and %% only";
 	if (!found->problem)
 		add_name_in_folder(&path, program);
 	if (path.length >= path.size - 1)
-		found->problem = "its name is too long";
+		found->problem = "the path is too long";
 	if (found->problem)
 		found->path[0] = '\0';
 }
 
-/* The default folder holds what programs were called with: for its owner alone, however it was made. */
+/* The default folder holds programs' arguments, so only its owner may enter, whoever created it. */
 static void close_to_others(const char *folder)
 {
 	struct stat now;
@@ -211,7 +207,7 @@ static void close_to_others(const char *folder)
 	close(fd);
 }
 
-/* The folder that is the path up to `end`; an errno value. */
+/* Creates the folder that is `path` up to `end`. Returns 0 or an errno value. */
 static int make_folder(char *path, char *end)
 {
 	int error = 0;
@@ -223,16 +219,16 @@ static int make_folder(char *path, char *end)
 	return error;
 }
 
-int spill_log_path_make_folders(struct spill_logpath *found)
+int spill_log_path_make_folders(struct spill_log_path *found)
 {
 	char *last = NULL, *first = found->path + found->base + 1;
 
-	for (char *at = strchr(first, '/'); at; at = strchr(at + 1, '/')) {
-		int error = make_folder(found->path, at);
+	for (char *slash = strchr(first, '/'); slash; slash = strchr(slash + 1, '/')) {
+		int error = make_folder(found->path, slash);
 
 		if (error)
 			return error;
-		last = at;
+		last = slash;
 	}
 	if (last && found->in_default) {
 		*last = '\0';

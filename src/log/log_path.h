@@ -1,30 +1,34 @@
-/* From the policy's log.path to the name of this process's log (contract: environment SPILL_LOG, log.path). */
+/* The path of this process's log, by log.path or SPILL_LOG. */
 #ifndef SPILL_LOG_PATH_H
 #define SPILL_LOG_PATH_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-struct spill_logpath {
-	char path[4096];     /* absolute; "" when the log is off or there is a problem */
-	bool in_default;     /* in the folder that we made and own, not one that the user named */
-	size_t base;         /* length of the folder that must exist: folders are made below it */
+struct spill_log_path {
+	char path[4096]; /* absolute; "" if the log is off or there is a problem. */
+	bool in_default; /* in our default folder, not in one that the user named. */
+	/* Length of the folder in `path` that must exist. Missing folders below it are created. */
+	size_t base;
 	const char *problem; /* static text for people, or NULL */
 };
 
 /*
- * Expands `pattern`: %h host, %e program, %p pid, %% a percent sign; "off" is no log; an existing
- * folder or a name that ends in / holds the default name; ~/ is HOME; "" is the default,
- * ${XDG_STATE_HOME:-~/.local/state}/spill/%e-%p.jsonl. A HOME that is not there is a problem:
- * daemons' users have one, and root would make it. So is an XDG_STATE_HOME whose parent is not
- * there, unless it is below HOME. Nothing is created. pre: not privileged (AT_SECURE)
+ * Expands `pattern`, and creates nothing. In it %h is the host, %e the program, %p the pid and %% a
+ * percent sign. A leading ~/ is HOME. An existing folder, or a name that ends in /, gets the
+ * default file name. "off" is no log. "" is the default,
+ * ${XDG_STATE_HOME:-~/.local/state}/spill/%e-%p.jsonl.
+ *
+ * A missing HOME is a problem, not a folder to create: users of daemons have such a HOME, and root
+ * could create it. The same holds for the parent of XDG_STATE_HOME, unless that is below HOME. pre:
+ * not privileged (AT_SECURE)
  */
-void spill_log_path_find(struct spill_logpath *found, const char *pattern, const char *program);
+void spill_log_path_find(struct spill_log_path *found, const char *pattern, const char *program);
 
 /*
- * Makes the missing folders between `base` and the file, 0700 each, whose names are cut out of it
- * for a moment. 0, or an errno value.
+ * Creates the missing folders below `base`, with mode 0700. found->path is changed for a moment
+ * meanwhile. Returns 0 or an errno value.
  */
-int spill_log_path_make_folders(struct spill_logpath *found);
+int spill_log_path_make_folders(struct spill_log_path *found);
 
 #endif

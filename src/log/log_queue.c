@@ -3,28 +3,135 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fd.h"
 #include "log.h"
-#include "log_piece.h"
-#include "signal_guard.h"
 #include "record.h"
 #include "text.h"
 
-void spill_log_queue_lose(struct spill_logqueue *queue, size_t length, int error)
+void spill_log_queue_lose(struct spill_log_queue *queue, size_t length, int error)
 {
 	queue->lost_lines++;
 	queue->lost_bytes += length;
 	queue->error = error;
 }
 
-void spill_log_queue_begin(struct spill_logqueue *queue, const struct spill_start_line *start)
+void spill_log_queue_begin(struct spill_log_queue *queue, const struct spill_start_line *start)
 {
 	queue->start = *start;
 	queue->head = start->length;
 	queue->looked_us = spill_log_now_us();
 }
 
-/* pre: the queue is empty, so that the note fits; it leaves with the next drain */
-static void add_note(struct spill_logqueue *queue, const char *code, const char *text)
+/* How often we check that the path names our file. The check is one more system call. */
+#define LOOK_US 1000000
+
+/* Drops the second half of a line whose first half is in the previous piece. */
+static void drop_cut_line(struct spill_log_queue *queue)
+{
+	const char *newline = memchr(queue->bytes, '\n', queue->used);
+	size_t rest = newline ? (size_t)(newline + 1 - queue->bytes) : queue->used;
+
+	spill_log_queue_lose(queue, rest, queue->error);
+	queue->lines--;
+	queue->used -= rest;
+	memmove(queue->bytes, queue->bytes + rest, queue->used);
+}
+
+static uint64_t lines_in_queue(const struct spill_log_queue *queue)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < queue->used; i++)
+		count += queue->bytes[i] == '\n';
+	return count;
+}
+
+/* Begins a new piece of the run, and sets the note that says why. */
+static void begin_piece(struct spill_log_queue *queue, const char *code, const char *text)
+{
+	if (queue->cut)
+		drop_cut_line(queue);
+	queue->cut = queue->torn = false;
+	queue->note = (struct spill_log_queue_note){code, text};
+	if (queue->start.length == 0)
+		return;
+	spill_start_continue(&queue->start, queue->lines - lines_in_queue(queue));
+	queue->head = queue->start.length;
+}
+
+/*
+ * The program closed our descriptor, and may have reused its number for another file. So this opens
+ * our file again by name, and closes nothing.
+ */
+static bool open_again(struct spill_log_queue *queue)
+{
+	struct spill_log_file before = queue->file;
+
+	queue->gone = spill_log_name_open(&queue->name, &queue->file) != NULL;
+	if (queue->gone)
+		return false;
+	if (queue->file.dev != before.dev || queue->file.ino != before.ino || queue->file.end < before.end)
+		begin_piece(
+		    queue, "log-rotated",
+		    "the program closed the log's descriptor, and the file was removed or taken by another "
+		    "process; the log of this run continues here");
+	else
+		queue->note = (struct spill_log_queue_note){
+		    "log-reopened", "the program closed the log's descriptor; libspill opened the log again"};
+	return true;
+}
+
+/* Begins a new piece if the path no longer names our file. */
+static void check_path(struct spill_log_queue *queue)
+{
+	uint64_t now = spill_log_now_us();
+	struct spill_log_file fresh = queue->file;
+
+	if (now < queue->looked_us + LOOK_US)
+		return;
+	queue->looked_us = now;
+	if (!spill_log_file_moved(&queue->file, queue->name.path) ||
+	    spill_log_name_open(&queue->name, &fresh))
+		return;
+	spill_log_file_close(&queue->file);
+	queue->file = fresh;
+	begin_piece(queue, "log-rotated",
+	            "the log's file was renamed or removed; the log of this run continues here");
+}
+
+static bool ensure_file(struct spill_log_queue *queue)
+{
+	switch (spill_log_file_look(&queue->file)) {
+	case SPILL_LOG_FILE_LOST:
+		return open_again(queue);
+	case SPILL_LOG_FILE_CUT:
+		begin_piece(queue, "log-truncated",
+		            "the log's file was truncated; the log of this run continues here");
+		break;
+	case SPILL_LOG_FILE_OURS:
+		check_path(queue);
+	}
+	return true;
+}
+
+static bool write_start_line(struct spill_log_queue *queue)
+{
+	if (queue->head == 0)
+		return true;
+	queue->head -= spill_log_file_append(
+	    &queue->file, queue->start.text + queue->start.length - queue->head, queue->head, &queue->error);
+	queue->lines += queue->head == 0;
+	return queue->head == 0;
+}
+
+/* Called before every write; false if nothing can be written. pre: in a guarded section (fd.h) */
+static bool ready_to_write(struct spill_log_queue *queue)
+{
+	return !queue->gone && ensure_file(queue) && write_start_line(queue);
+}
+
+/* pre: the queue is empty, so the note fits */
+static void queue_note(struct spill_log_queue *queue, const char *code, const char *text)
 {
 	queue->lines++;
 	queue->used = spill_record_note(spill_log_now_us(), spill_log_tid(), code, text, queue->bytes,
@@ -32,7 +139,7 @@ static void add_note(struct spill_logqueue *queue, const char *code, const char 
 	queue->first_us = spill_log_now_us();
 }
 
-static void note_lost(struct spill_logqueue *queue, int error)
+static void queue_lost_note(struct spill_log_queue *queue, int error)
 {
 	char buffer[256];
 	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
@@ -45,10 +152,10 @@ static void note_lost(struct spill_logqueue *queue, int error)
 	spill_text_add(&text, why ? why : "unknown error");
 	queue->lost_lines = 0;
 	queue->lost_bytes = 0;
-	add_note(queue, "log-lost", buffer);
+	queue_note(queue, "log-lost", buffer);
 }
 
-static bool write_out(struct spill_logqueue *queue)
+static bool write_queue(struct spill_log_queue *queue)
 {
 	size_t done;
 
@@ -63,46 +170,46 @@ static bool write_out(struct spill_logqueue *queue)
 	return queue->used == 0;
 }
 
-/* What a person should know about the log itself, once the rest is out. */
-static bool write_notes(struct spill_logqueue *queue, int error)
+/* Writes the notes about the log itself, after the queue. */
+static bool write_notes(struct spill_log_queue *queue, int error)
 {
 	if (queue->lost_lines) {
-		note_lost(queue, error);
-		if (!write_out(queue))
+		queue_lost_note(queue, error);
+		if (!write_queue(queue))
 			return false;
 	}
 	if (!queue->note.code)
 		return true;
-	add_note(queue, queue->note.code, queue->note.text);
+	queue_note(queue, queue->note.code, queue->note.text);
 	queue->note = (struct spill_log_queue_note){0};
-	return write_out(queue);
+	return write_queue(queue);
 }
 
-bool spill_log_queue_drain(struct spill_logqueue *queue)
+bool spill_log_queue_drain(struct spill_log_queue *queue)
 {
-	struct spill_signal_guard quiet;
+	struct spill_signal_guard guard;
 	int error = queue->error;
 	bool done;
 
 	if (queue->used == 0 && queue->lost_lines == 0 && queue->head == 0 && !queue->torn &&
 	    !queue->note.code)
 		return true;
-	spill_signal_guard_enter(&quiet);
-	done = spill_log_piece_ready(queue) && write_out(queue) && write_notes(queue, error);
-	spill_signal_guard_leave(&quiet);
+	spill_signal_guard_enter(&guard);
+	done = ready_to_write(queue) && write_queue(queue) && write_notes(queue, error);
+	spill_signal_guard_leave(&guard);
 	return done;
 }
 
-/* pre: the queue is empty. False: lost */
-static bool write_long(struct spill_logqueue *queue, const char *line, size_t length)
+/* Writes a line that is longer than the queue. False if it is lost. pre: the queue is empty */
+static bool write_long_line(struct spill_log_queue *queue, const char *line, size_t length)
 {
-	struct spill_signal_guard quiet;
+	struct spill_signal_guard guard;
 	size_t done = 0;
 
-	spill_signal_guard_enter(&quiet);
-	if (spill_log_piece_ready(queue))
+	spill_signal_guard_enter(&guard);
+	if (ready_to_write(queue))
 		done = spill_log_file_append(&queue->file, line, length, &queue->error);
-	spill_signal_guard_leave(&quiet);
+	spill_signal_guard_leave(&guard);
 	if (done == length)
 		return true;
 	if (length - done <= sizeof(queue->bytes)) {
@@ -117,7 +224,7 @@ static bool write_long(struct spill_logqueue *queue, const char *line, size_t le
 	return false;
 }
 
-bool spill_log_queue_add(struct spill_logqueue *queue, const char *line, size_t length, bool may_write)
+bool spill_log_queue_add(struct spill_log_queue *queue, const char *line, size_t length, bool may_write)
 {
 	if (length > sizeof(queue->bytes) - queue->used && may_write)
 		spill_log_queue_drain(queue);
@@ -130,7 +237,7 @@ bool spill_log_queue_add(struct spill_logqueue *queue, const char *line, size_t 
 		return true;
 	}
 	if (queue->used == 0 && !queue->torn && may_write) {
-		bool taken = write_long(queue, line, length);
+		bool taken = write_long_line(queue, line, length);
 
 		queue->lines += taken;
 		return taken;

@@ -1,13 +1,14 @@
-/*
- * Notes: what a person should know, once. Kept until the log is open; each code and text is noted once a run.
- */
+/* Notes to the user. Each text is in the log once. Notes wait until the log is open. */
 #ifndef SPILL_NOTE_H
 #define SPILL_NOTE_H
 
-/* `code` is a stable word for programs ("no-vmm"); static storage. */
+/* Notes `text`. `code` is a stable word for programs ("no-vmm"), in static storage. */
 void spill_note(const char *code, const char *text);
 
-/* Writes the notes that came before the log was open. */
+/* From now on all notes go to `sink` only, each time they are noted. NULL: to the log. For tests. */
+void spill_note_use(void (*sink)(const char *code, const char *text));
+
+/* Writes the notes that were kept until the log was open. */
 void spill_note_flush(void);
 
 void spill_note_fork_prepare(void);

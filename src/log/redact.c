@@ -1,4 +1,5 @@
-#include "redact.h"
+/* Which parts of a program's arguments are secrets. */
+#include "start_line.h"
 
 #include <string.h>
 
@@ -13,8 +14,8 @@ static bool is_name_character(char c)
 	       c == '+';
 }
 
-/* Case is the C locale's: strncasecmp follows the program's, and a Turkish I is another letter. */
-static bool same(const char *text, const char *word, size_t count)
+/* Ignores case as the C locale does. strncasecmp follows the program's, with a Turkish I. */
+static bool same_word(const char *text, const char *word, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		char c = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] + ('a' - 'A')) : text[i];
@@ -29,21 +30,21 @@ static bool contains(const char *text, size_t count, const char *word)
 {
 	size_t length = strlen(word);
 
-	for (size_t at = 0; at + length <= count; at++)
-		if (same(text + at, word, length))
+	for (size_t i = 0; i + length <= count; i++)
+		if (same_word(text + i, word, length))
 			return true;
 	return false;
 }
 
-/* "apikey" and "authToken" end in one, "tokenizer" and "keyboard" do not. */
+/* "apikey" and "authToken" end in a secret word, "tokenizer" and "keyboard" do not. */
 static bool ends_in(const char *text, size_t count, const char *word)
 {
 	size_t length = strlen(word);
 
-	return count >= length && same(text + count - length, word, length);
+	return count >= length && same_word(text + count - length, word, length);
 }
 
-static bool secret_word(const char *word, size_t count)
+static bool is_secret_word(const char *word, size_t count)
 {
 	static const char *const anywhere[] = {"secret", "password", "passwd", "passphrase", "credential"};
 	static const char *const last[] = {"key", "keys", "token", "tokens", "auth", "authorization", "pwd"};
@@ -54,30 +55,30 @@ static bool secret_word(const char *word, size_t count)
 	for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++)
 		if (ends_in(word, count, last[i]))
 			return true;
-	return (count == 3 && same(word, "hft", 3)) ||
-	       (count == 4 && same(word, "pass", 4)); /* llama.cpp's -hft */
+	return (count == 3 && same_word(word, "hft", 3)) ||
+	       (count == 4 && same_word(word, "pass", 4)); /* llama.cpp's -hft */
 }
 
-/* Words are what separators or a capital after a small letter part: --api-key, apiKey, model.api_key. */
-static bool secret_name(const char *name, size_t count)
+/* Words end at a separator, or before a capital: --api-key, apiKey, model.api_key. */
+static bool is_secret_name(const char *name, size_t count)
 {
-	size_t from = 0;
+	size_t start = 0;
 
-	for (size_t at = 0; at <= count; at++) {
-		bool separator = at == count || !is_letter(name[at]);
-		bool capital = !separator && at > from && name[at] < 'a' && name[at - 1] >= 'a';
+	for (size_t end = 0; end <= count; end++) {
+		bool separator = end == count || !is_letter(name[end]);
+		bool capital = !separator && end > start && name[end] < 'a' && name[end - 1] >= 'a';
 
-		if ((separator || capital) && at > from && secret_word(name + from, at - from))
+		if ((separator || capital) && end > start && is_secret_word(name + start, end - start))
 			return true;
 		if (separator)
-			from = at + 1;
+			start = end + 1;
 		else if (capital)
-			from = at;
+			start = end;
 	}
 	return false;
 }
 
-/* A number of tokens, as in --max-tokens 128, is no secret, and neither is one token's in a vocabulary. */
+/* A number of tokens (--max-tokens 128) is no secret. Nor is a token's index. */
 static bool counts_tokens(const char *name, size_t count)
 {
 	return ends_in(name, count, "tokens") || ends_in(name, count, "token_id") ||
@@ -98,46 +99,48 @@ static size_t name_length(const char *text)
 	return length;
 }
 
-/* Any URL of it: there are lists of them. */
+/* True if a header or any URL in the argument has a login. */
 static bool carries_login(const char *argument)
 {
 	size_t length = strlen(argument);
 
 	if (contains(argument, length, "authorization:") || contains(argument, length, "bearer "))
 		return true;
-	for (const char *at = argument; (at = strstr(at, "://"));) {
-		at += 3;
-		if (memchr(at, '@', strcspn(at, "/?# ")))
+	for (const char *url = argument; (url = strstr(url, "://"));) {
+		url += 3;
+		if (memchr(url, '@', strcspn(url, "/?# ")))
 			return true;
 	}
 	return false;
 }
 
 /*
- * Where the value of the name argument[from..end) begins: behind NAME= wherever it stands, of an option, in a list, a URL's query or a
- * shell's command; there also behind a header's "NAME: ", a member's "NAME": and --NAME. 0 if it has none.
+ * The offset of the value that belongs to the name argument[from..end), or 0 if it has none. The
+ * value follows NAME= in an option, a list, a URL or a shell command. Or it follows the "NAME: " of
+ * a header, the "NAME": of JSON, or --NAME.
  */
 static size_t value_of(const char *argument, size_t from, size_t end, bool first)
 {
 	bool option = argument[first ? 0 : from] == '-';
-	size_t at = end + strspn(argument + end, "\"'\\");
+	size_t next = end + strspn(argument + end, "\"'\\");
 
-	if (at > end)
-		at += strspn(argument + at, " ");
-	if (argument[at] == '=' || (argument[at] == ':' && (at > end || first || argument[at + 1] == ' ')))
-		return at + 1;
-	return at == end && option && (argument[at] == ' ' || argument[at] == '\t') ? at + 1 : 0;
+	if (next > end)
+		next += strspn(argument + next, " ");
+	if (argument[next] == '=' ||
+	    (argument[next] == ':' && (next > end || first || argument[next + 1] == ' ')))
+		return next + 1;
+	return next == end && option && (argument[next] == ' ' || argument[next] == '\t') ? next + 1 : 0;
 }
 
-/* As much of it as is before the first secret's value. */
-static size_t before_secret(const char *argument)
+/* The length of the part before the first secret value. */
+static size_t length_before_secret(const char *argument)
 {
 	size_t dashes = strspn(argument, "-"), end, value;
 
 	for (size_t from = dashes;; from = end + 1) {
 		end = from + name_length(argument + from);
 		value = value_of(argument, from, end, from == dashes);
-		if (value && secret_name(argument + from, end - from)) {
+		if (value && is_secret_name(argument + from, end - from)) {
 			const char *text = argument + value + strspn(argument + value, " ");
 
 			if (!counts_tokens(argument + from, end - from) || !is_count(text, name_length(text)))
@@ -153,11 +156,11 @@ size_t spill_redact_shown(struct spill_redact *state, const char *argument)
 	struct spill_redact before = *state;
 	size_t from = strspn(argument, "-"), end = from + name_length(argument + from);
 
-	/* Judged by its name even where it is itself hidden: after `--use-auth --password x`, x is one too. */
-	state->next = from > 0 && argument[end] == '\0' && secret_name(argument + from, end - from);
+	/* A hidden argument may be an option too: in `--use-auth --password x`, x is secret. */
+	state->next = from > 0 && argument[end] == '\0' && is_secret_name(argument + from, end - from);
 	state->count = counts_tokens(argument + from, end - from);
 	if ((before.next && !(before.count && is_count(argument, strlen(argument)))) ||
 	    carries_login(argument))
 		return 0;
-	return before_secret(argument);
+	return length_before_secret(argument);
 }

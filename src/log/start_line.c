@@ -11,7 +11,6 @@
 #include "json.h"
 #include "log.h"
 #include "record_read.h"
-#include "redact.h"
 #include "small_file.h"
 #include "text.h"
 
@@ -21,25 +20,26 @@
 
 #define ARGUMENTS_BYTES (64 * 1024)
 #define LINE_BYTES (1024 * 1024)
-#define CONTINUES_BYTES 64 /* kept of these for the member of a further file */
+#define CONTINUES_BYTES 64 /* of the line: room for the member that a later piece adds */
 
-/* Pages of our own, of which only the line's are kept: too much for a thread's stack, and malloc may be the program's own. */
+/* Mapped: stacks are too small, malloc may be the program's. Only the line's pages are kept. */
 struct pages {
 	char line[LINE_BYTES];
-	char arguments[ARGUMENTS_BYTES]; /* before these, a path */
+	char arguments[ARGUMENTS_BYTES]; /* first holds the path of the executable */
 };
 
-static void two_digits(char *to, unsigned value)
+static void put_two_digits(char *to, unsigned value)
 {
 	to[0] = (char)('0' + value / 10 % 10);
 	to[1] = (char)('0' + value % 10);
 }
 
 /*
- * UTC as 2026-11-21T03:50:51.123456Z. By hand, because gmtime_r takes libc's time zone lock and reads its files.
- * The calendar is counted in 400-year eras that begin on 1 March, so that the leap day is the last of its year.
+ * UTC as 2026-11-21T03:50:51.123456Z. By hand, because gmtime_r takes libc's lock of the time zone
+ * and reads files. Years begin on 1 March here, so that a leap day is the last day of its year. An
+ * era is 400 such years.
  */
-static void wall_clock(struct spill_json *json)
+static void put_time(struct spill_json *json)
 {
 	char text[27] = "0000-00-00T00:00:00.000000Z";
 	struct timespec now;
@@ -52,20 +52,20 @@ static void wall_clock(struct spill_json *json)
 	unsigned month = (unsigned)((5 * of_year + 2) / 153); /* from March */
 	uint64_t year = year_of_era + day / 146097 * 400 + (month >= 10);
 
-	two_digits(text, (unsigned)(year / 100));
-	two_digits(text + 2, (unsigned)(year % 100));
-	two_digits(text + 5, month < 10 ? month + 3 : month - 9);
-	two_digits(text + 8, (unsigned)(of_year - (153 * month + 2) / 5 + 1));
-	two_digits(text + 11, (unsigned)(second / 3600));
-	two_digits(text + 14, (unsigned)(second / 60 % 60));
-	two_digits(text + 17, (unsigned)(second % 60));
-	char *at = text + 24;
-	for (long part = now.tv_nsec / 1000; at >= text + 20; at -= 2, part /= 100)
-		two_digits(at, (unsigned)(part % 100));
+	put_two_digits(text, (unsigned)(year / 100));
+	put_two_digits(text + 2, (unsigned)(year % 100));
+	put_two_digits(text + 5, month < 10 ? month + 3 : month - 9);
+	put_two_digits(text + 8, (unsigned)(of_year - (153 * month + 2) / 5 + 1));
+	put_two_digits(text + 11, (unsigned)(second / 3600));
+	put_two_digits(text + 14, (unsigned)(second / 60 % 60));
+	put_two_digits(text + 17, (unsigned)(second % 60));
+	char *digits = text + 24;
+	for (long part = now.tv_nsec / 1000; digits >= text + 20; digits -= 2, part /= 100)
+		put_two_digits(digits, (unsigned)(part % 100));
 	spill_json_string_length(spill_json_key(json, "time"), text, sizeof(text));
 }
 
-static void machine(struct spill_json *json)
+static void put_machine(struct spill_json *json)
 {
 	char boot[64];
 	size_t length = spill_small_file_bytes("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
@@ -79,7 +79,7 @@ static void machine(struct spill_json *json)
 		spill_json_string(spill_json_key(json, "host"), system.nodename);
 }
 
-static void ranks(struct spill_json *json)
+static void put_ranks(struct spill_json *json)
 {
 	static const char *const names[] = {
 #define X(id, name, text) name,
@@ -102,7 +102,7 @@ static void ranks(struct spill_json *json)
 		spill_json_object_end(json);
 }
 
-static void process(struct spill_json *json, const char *program, char *path, size_t size)
+static void put_process(struct spill_json *json, const char *program, char *path, size_t size)
 {
 	ssize_t length = readlink("/proc/self/exe", path, size);
 
@@ -111,10 +111,10 @@ static void process(struct spill_json *json, const char *program, char *path, si
 	spill_json_string(spill_json_key(json, "program"), program);
 	if (length > 0)
 		spill_json_string_length(spill_json_key(json, "exe"), path, (size_t)length);
-	ranks(json);
+	put_ranks(json);
 }
 
-static void argument(struct spill_json *json, struct spill_redact *redact, const char *text)
+static void put_argument(struct spill_json *json, struct spill_redact *redact, const char *text)
 {
 	static const char hidden[] = "[redacted]";
 	char shown[256 + sizeof(hidden)];
@@ -131,28 +131,28 @@ static void argument(struct spill_json *json, struct spill_redact *redact, const
 	spill_json_string(json, shown);
 }
 
-/* An argument that the buffer cut is not shown: where its secret ends is not known. */
-static void arguments(struct spill_json *json, char *buffer, size_t size)
+/* Leaves out an argument that the buffer cut: it may hold a part of a secret. */
+static void put_arguments(struct spill_json *json, char *buffer, size_t size)
 {
 	struct spill_redact redact = {0};
-	size_t length = spill_small_file_bytes("/proc/self/cmdline", buffer, size), at = 0;
+	size_t length = spill_small_file_bytes("/proc/self/cmdline", buffer, size), offset = 0;
 
 	spill_json_array(spill_json_key(json, "args"));
-	while (at < length) {
-		size_t count = strnlen(buffer + at, length - at);
+	while (offset < length) {
+		size_t count = strnlen(buffer + offset, length - offset);
 
-		if (at + count == length && length == size)
+		if (offset + count == length && length == size)
 			break;
-		buffer[at + count < size ? at + count : size - 1] = '\0';
-		argument(json, &redact, buffer + at);
-		at += count + 1;
+		buffer[offset + count < size ? offset + count : size - 1] = '\0';
+		put_argument(json, &redact, buffer + offset);
+		offset += count + 1;
 	}
 	spill_json_array_end(json);
-	if (at < length)
+	if (offset < length)
 		spill_json_bool(spill_json_key(json, "cut"), true);
 }
 
-static void devices(struct spill_json *json, const struct spill_log_start *start)
+static void put_devices(struct spill_json *json, const struct spill_log_start *start)
 {
 	spill_json_string(spill_json_key(json, "backend"), start->backend);
 	spill_json_i64(spill_json_key(json, "driver"), start->driver_version);
@@ -175,7 +175,7 @@ static void devices(struct spill_json *json, const struct spill_log_start *start
 	spill_json_array_end(json);
 }
 
-static void policy(struct spill_json *json, const struct spill_log_start *start)
+static void put_policy(struct spill_json *json, const struct spill_log_start *start)
 {
 	spill_json_array(spill_json_key(json, "policy"));
 	for (unsigned i = 0; i < start->option_count; i++) {
@@ -188,8 +188,8 @@ static void policy(struct spill_json *json, const struct spill_log_start *start)
 	spill_json_array_end(json);
 }
 
-static size_t compose(struct pages *pages, const struct spill_log_start *start, const char *program,
-                      bool whole)
+static size_t compose_line(struct pages *pages, const struct spill_log_start *start, const char *program,
+                           bool whole)
 {
 	struct spill_json json;
 
@@ -198,20 +198,21 @@ static size_t compose(struct pages *pages, const struct spill_log_start *start, 
 	spill_json_u64(spill_json_key(&json, "v"), SPILL_RECORD_VERSION);
 	spill_json_string(spill_json_key(&json, "kind"), spill_kind_name(SPILL_KIND_START));
 	spill_json_seconds(spill_json_key(&json, "t"), 0);
-	wall_clock(&json);
-	machine(&json);
-	process(&json, program, pages->arguments, sizeof(pages->arguments));
+	put_time(&json);
+	put_machine(&json);
+	put_process(&json, program, pages->arguments, sizeof(pages->arguments));
 	spill_json_string(spill_json_key(&json, "version"), SPILL_VERSION);
-	devices(&json, start);
-	policy(&json, start);
+	put_devices(&json, start);
+	put_policy(&json, start);
 	if (whole)
-		arguments(&json, pages->arguments, sizeof(pages->arguments));
+		put_arguments(&json, pages->arguments, sizeof(pages->arguments));
 	else
 		spill_json_bool(spill_json_key(&json, "cut"), true);
 	spill_json_object_end(&json);
 	return spill_json_end_line(&json);
 }
 
+/* Unmaps all pages behind the line. */
 static void keep_line(struct spill_start_line *line)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -233,22 +234,22 @@ void spill_start_compose(struct spill_start_line *line, const struct spill_log_s
 	line->pages = pages;
 	line->pages_size = sizeof(*pages);
 	line->text = pages->line;
-	line->length = compose(pages, start, program, true);
+	line->length = compose_line(pages, start, program, true);
 	if (line->length == 0)
-		line->length = compose(pages, start, program, false);
+		line->length = compose_line(pages, start, program, false);
 	line->first = line->length;
 	keep_line(line);
 }
 
 void spill_start_continue(struct spill_start_line *line, uint64_t lines)
 {
-	size_t at = line->first - strlen("}\n");
-	struct spill_text more = spill_text_begin(line->text + at, CONTINUES_BYTES);
+	size_t end = line->first - strlen("}\n");
+	struct spill_text more = spill_text_begin(line->text + end, CONTINUES_BYTES);
 
 	spill_text_add(&more, ",\"continues\":");
 	spill_text_number(&more, lines);
 	spill_text_add(&more, "}\n");
-	line->length = at + more.length;
+	line->length = end + more.length;
 }
 
 void spill_start_release(struct spill_start_line *line)

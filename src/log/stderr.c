@@ -1,4 +1,4 @@
-/* The few lines that people see. Everything that a write to fd 2 could do to the host program is avoided. */
+/* The lines on stderr, written so that they never block, signal or confuse the host program. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,18 +9,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fd.h"
 #include "log.h"
-#include "signal_guard.h"
-#include "text.h"
+#include "loud_line.h"
+#include "process.h"
 
-/* A line, as any write of ours, stays below PIPE_BUF, so that a pipe takes it whole or not at all. */
+/* Below PIPE_BUF, so that a pipe takes a line whole or not at all. */
 #define LINE_MAX_BYTES 2048
 _Static_assert(LINE_MAX_BYTES <= PIPE_BUF, "a pipe could cut the line");
 
-enum known { UNKNOWN, ABSENT, PRESENT };
+enum stderr_state { UNKNOWN, ABSENT, PRESENT };
 
 static struct {
-	_Atomic enum known known;
+	_Atomic enum stderr_state state;
 	dev_t dev, rdev;
 	ino_t ino;
 	mode_t type;
@@ -32,30 +33,30 @@ void spill_stderr_remember(void)
 	int error = errno;
 
 	if (fstat(STDERR_FILENO, &now) != 0) {
-		atomic_store(&at_load.known, ABSENT);
+		atomic_store(&at_load.state, ABSENT);
 	} else {
 		at_load.dev = now.st_dev;
 		at_load.rdev = now.st_rdev;
 		at_load.ino = now.st_ino;
 		at_load.type = now.st_mode & S_IFMT;
-		atomic_store(&at_load.known, PRESENT);
+		atomic_store(&at_load.state, PRESENT);
 	}
 	errno = error;
 }
 
-/* A program that closed fd 2 and opened a data file got the same number: that file is not ours to write to. */
+/* False if the program closed fd 2 and opened another file under that number. */
 static bool still_stderr(void)
 {
 	struct stat now;
 
-	if (atomic_load(&at_load.known) == UNKNOWN) /* called before our constructor: this is load time */
+	if (atomic_load(&at_load.state) == UNKNOWN) /* before our constructor, so still at load */
 		spill_stderr_remember();
-	return atomic_load(&at_load.known) == PRESENT && fstat(STDERR_FILENO, &now) == 0 &&
+	return atomic_load(&at_load.state) == PRESENT && fstat(STDERR_FILENO, &now) == 0 &&
 	       now.st_dev == at_load.dev && now.st_rdev == at_load.rdev && now.st_ino == at_load.ino &&
 	       (now.st_mode & S_IFMT) == at_load.type;
 }
 
-static bool has_room(void)
+static bool stderr_has_room(void)
 {
 	struct pollfd descriptor = {.fd = STDERR_FILENO, .events = POLLOUT};
 
@@ -64,10 +65,11 @@ static bool has_room(void)
 }
 
 /*
- * One write that does not wait. O_NONBLOCK on fd 2 itself would change it for everyone who shares the open
- * file, so a pipe or terminal is opened a second time; where that is refused, the room that poll saw must do.
+ * One write that does not wait. O_NONBLOCK on fd 2 itself would affect all processes that share the
+ * open file. So a pipe or terminal is opened a second time. If that fails, the room that poll saw
+ * must suffice.
  */
-static void write_once(const char *line, size_t length)
+static void write_stderr_once(const char *line, size_t length)
 {
 	ssize_t done;
 	int own = -1;
@@ -85,30 +87,64 @@ static void write_once(const char *line, size_t length)
 		close(own);
 }
 
-/* Paths and names may hold anything; on a terminal a control character is a command. */
-static size_t compose(char line[LINE_MAX_BYTES], const char *text)
+/* Hides control characters: paths may contain them, and a terminal obeys them. */
+static size_t compose_line(char line[LINE_MAX_BYTES], const char *text)
 {
 	struct spill_text shown = spill_text_begin(line, LINE_MAX_BYTES);
 
 	spill_text_add(&shown, "spill: ");
 	spill_text_plain(&shown, text);
-	line[shown.length] = '\n'; /* in place of the end: what is too long is cut before it */
+	line[shown.length] = '\n'; /* replaces the NUL; a longer text was cut before it */
 	return shown.length + 1;
 }
 
 void spill_stderr_lines(const char *lines, size_t length)
 {
-	struct spill_signal_guard quiet;
+	struct spill_signal_guard guard;
 
-	spill_signal_guard_enter(&quiet);
-	if (still_stderr() && has_room())
-		write_once(lines, length);
-	spill_signal_guard_leave(&quiet);
+	spill_signal_guard_enter(&guard);
+	if (still_stderr() && stderr_has_room())
+		write_stderr_once(lines, length);
+	spill_signal_guard_leave(&guard);
 }
 
 void spill_stderr_line(const char *text)
 {
 	char line[LINE_MAX_BYTES];
 
-	spill_stderr_lines(line, compose(line, text));
+	spill_stderr_lines(line, compose_line(line, text));
+}
+
+bool spill_loud_line_begin(struct spill_text *text, char *line, size_t size, uint64_t part, uint64_t whole)
+{
+	static atomic_flag written = ATOMIC_FLAG_INIT;
+	enum spill_log_stderr mode = spill_process_policy()->log_stderr;
+	if (mode == SPILL_STDERR_OFF || (atomic_flag_test_and_set(&written) && mode == SPILL_STDERR_FIRST))
+		return false;
+	char program[256];
+	spill_program_name(program, sizeof(program));
+	*text = spill_text_begin(line, size);
+	spill_text_add(text, program);
+	spill_text_add(text, ": ");
+	spill_text_size(text, part);
+	spill_text_add(text, " of ");
+	spill_text_size(text, whole);
+	return true;
+}
+
+void spill_loud_line_device(struct spill_text *text, int device, bool at_limit)
+{
+	spill_text_add(text, " (device ");
+	spill_text_number(text, (uint64_t)device);
+	spill_text_add(text, at_limit ? " at its limit" : " full");
+}
+
+void spill_loud_line_end(struct spill_text *text, const char *line)
+{
+	spill_text_add(text, "); expect lower speed");
+	if (spill_log_path()[0]) {
+		spill_text_add(text, "; log ");
+		spill_text_add(text, spill_log_path());
+	}
+	spill_stderr_line(line);
 }

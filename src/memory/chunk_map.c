@@ -3,23 +3,23 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-/* Leaves come when they are needed and stay for good: whoever reads has no lock. */
-_Atomic(spill_chunk_map_word *) spill_chunk_map_leaves[SPILL_GRANULE_LEAF];
+/* Leaves are made when needed and never freed, because readers hold no lock. */
+_Atomic(spill_chunk_map_word *) spill_chunk_map_leaves[SPILL_CHUNK_MAP_LEAF_ENTRIES];
 
-#define LEAF_BYTES (SPILL_GRANULE_LEAF * sizeof(spill_chunk_map_word))
-#define MOST_GRANULES ((1u << 23) - 1) /* struct spill_granule, count */
+#define LEAF_BYTES (SPILL_CHUNK_MAP_LEAF_ENTRIES * sizeof(spill_chunk_map_word))
+#define MOST_UNITS ((1u << 23) - 1) /* the 23 bits of count */
 
 union word {
 	uint64_t word;
-	struct spill_granule granule;
+	struct spill_chunk_map_entry entry;
 };
 
-_Static_assert(sizeof(struct spill_granule) == sizeof(uint64_t), "one load");
+_Static_assert(sizeof(struct spill_chunk_map_entry) == sizeof(uint64_t), "one load");
 
-static bool make_leaf(uint64_t number)
+static bool ensure_leaf(uint64_t unit)
 {
-	_Atomic(spill_chunk_map_word *) *slot = &spill_chunk_map_leaves[number >> SPILL_GRANULE_BITS];
-	spill_chunk_map_word *there = NULL;
+	_Atomic(spill_chunk_map_word *) *slot = &spill_chunk_map_leaves[unit >> SPILL_CHUNK_MAP_INDEX_BITS];
+	spill_chunk_map_word *existing = NULL;
 	if (atomic_load_explicit(slot, memory_order_acquire))
 		return true;
 	int error = errno;
@@ -27,80 +27,81 @@ static bool make_leaf(uint64_t number)
 	errno = error;
 	if (made == MAP_FAILED)
 		return false;
-	if (!atomic_compare_exchange_strong(slot, &there, made))
+	if (!atomic_compare_exchange_strong(slot, &existing, made))
 		munmap(made, LEAF_BYTES); /* another thread was faster */
 	return true;
 }
 
-/* NULL: nothing has been kept there. */
-static spill_chunk_map_word *word_of(uint64_t number)
+/* NULL: no chunk was ever there. */
+static spill_chunk_map_word *word_of(uint64_t unit)
 {
-	spill_chunk_map_word *leaf =
-	    atomic_load_explicit(&spill_chunk_map_leaves[number >> SPILL_GRANULE_BITS], memory_order_acquire);
-	return leaf ? &leaf[number & (SPILL_GRANULE_LEAF - 1)] : NULL;
+	spill_chunk_map_word *leaf = atomic_load_explicit(
+	    &spill_chunk_map_leaves[unit >> SPILL_CHUNK_MAP_INDEX_BITS], memory_order_acquire);
+	return leaf ? &leaf[unit & (SPILL_CHUNK_MAP_LEAF_ENTRIES - 1)] : NULL;
 }
 
-static bool whole(uint64_t va, uint64_t bytes)
+static bool is_whole_units(uint64_t va, uint64_t bytes)
 {
-	uint64_t end = 1ull << (2 * SPILL_GRANULE_BITS + SPILL_GRANULE_SHIFT);
-	return va % SPILL_GRANULE == 0 && bytes % SPILL_GRANULE == 0 && bytes && va < end &&
-	       bytes <= end - va && bytes / SPILL_GRANULE <= MOST_GRANULES;
+	uint64_t end = 1ull << (2 * SPILL_CHUNK_MAP_INDEX_BITS + SPILL_CHUNK_MAP_UNIT_SHIFT);
+	return va % SPILL_CHUNK_MAP_UNIT == 0 && bytes % SPILL_CHUNK_MAP_UNIT == 0 && bytes && va < end &&
+	       bytes <= end - va && bytes / SPILL_CHUNK_MAP_UNIT <= MOST_UNITS;
 }
 
-/* What has begun there stays, also what begins meanwhile. */
-static void keep(spill_chunk_map_word *slot, union word fresh)
+/* Writes an entry, and keeps the begins of the same chunk, also those noted meanwhile. */
+static void write_entry(spill_chunk_map_word *slot, union word fresh)
 {
 	union word old = {.word = atomic_load_explicit(slot, memory_order_relaxed)};
 	do {
-		bool same = old.granule.there && old.granule.key == fresh.granule.key;
-		fresh.granule.begun = same && old.granule.begun;
-		fresh.granule.inside = same && old.granule.inside;
+		bool same = old.entry.there && old.entry.key == fresh.entry.key;
+		fresh.entry.begun = same && old.entry.begun;
+		fresh.entry.inside = same && old.entry.inside;
 	} while (!atomic_compare_exchange_weak_explicit(slot, &old.word, fresh.word, memory_order_relaxed,
 	                                                memory_order_relaxed));
 }
 
 bool spill_chunk_map_set(uint64_t va, uint64_t bytes, bool on_host, bool more)
 {
-	if (!whole(va, bytes))
+	if (!is_whole_units(va, bytes))
 		return false;
-	uint64_t first = va >> SPILL_GRANULE_SHIFT, count = bytes >> SPILL_GRANULE_SHIFT;
-	for (uint64_t at = first; at < first + count; at = (at | (SPILL_GRANULE_LEAF - 1)) + 1)
-		if (!make_leaf(at))
+	uint64_t first = va >> SPILL_CHUNK_MAP_UNIT_SHIFT, count = bytes >> SPILL_CHUNK_MAP_UNIT_SHIFT;
+	for (uint64_t unit = first; unit < first + count;
+	     unit = (unit | (SPILL_CHUNK_MAP_LEAF_ENTRIES - 1)) + 1)
+		if (!ensure_leaf(unit))
 			return false;
-	union word fresh = {.granule = {.key = (uint32_t)first,
-	                                .count = (uint32_t)count & MOST_GRANULES,
-	                                .there = 1,
-	                                .on_host = on_host,
-	                                .more = more}};
-	for (uint64_t at = first; at < first + count; at++)
-		keep(word_of(at), fresh);
+	union word fresh = {.entry = {.key = (uint32_t)first,
+	                              .count = (uint32_t)count & MOST_UNITS,
+	                              .there = 1,
+	                              .on_host = on_host,
+	                              .more = more}};
+	for (uint64_t unit = first; unit < first + count; unit++)
+		write_entry(word_of(unit), fresh);
 	return true;
 }
 
 void spill_chunk_map_clear(uint64_t va, uint64_t bytes)
 {
-	if (!whole(va, bytes))
+	if (!is_whole_units(va, bytes))
 		return;
-	uint64_t first = va >> SPILL_GRANULE_SHIFT, count = bytes >> SPILL_GRANULE_SHIFT;
-	for (uint64_t at = first; at < first + count; at++) {
-		spill_chunk_map_word *slot = word_of(at);
+	uint64_t first = va >> SPILL_CHUNK_MAP_UNIT_SHIFT, count = bytes >> SPILL_CHUNK_MAP_UNIT_SHIFT;
+	for (uint64_t unit = first; unit < first + count; unit++) {
+		spill_chunk_map_word *slot = word_of(unit);
 		if (slot)
 			atomic_store_explicit(slot, 0, memory_order_relaxed);
 	}
 }
 
-/* Unless another chunk is there by now. */
-static void mark(uint64_t number, uint32_t key, bool inside)
+/* Notes a begin, unless another chunk is there by now. */
+static void note_begin(uint64_t unit, uint32_t key, bool inside)
 {
-	spill_chunk_map_word *slot = word_of(number);
+	spill_chunk_map_word *slot = word_of(unit);
 	union word old = {.word = slot ? atomic_load_explicit(slot, memory_order_relaxed) : 0}, fresh;
 	do {
 		fresh = old;
 		if (inside)
-			fresh.granule.inside = 1;
+			fresh.entry.inside = 1;
 		else
-			fresh.granule.begun = 1;
-		if (!old.granule.there || old.granule.key != key || fresh.word == old.word)
+			fresh.entry.begun = 1;
+		if (!old.entry.there || old.entry.key != key || fresh.word == old.word)
 			return;
 	} while (!atomic_compare_exchange_weak_explicit(slot, &old.word, fresh.word, memory_order_relaxed,
 	                                                memory_order_relaxed));
@@ -108,13 +109,13 @@ static void mark(uint64_t number, uint32_t key, bool inside)
 
 void spill_chunk_map_begins(uint64_t address)
 {
-	struct spill_granule granule;
-	uint64_t number = address >> SPILL_GRANULE_SHIFT;
-	if (!spill_chunk_map_of(address, &granule))
+	struct spill_chunk_map_entry entry;
+	uint64_t unit = address >> SPILL_CHUNK_MAP_UNIT_SHIFT;
+	if (!spill_chunk_map_of(address, &entry))
 		return;
-	bool inside = address != (uint64_t)granule.key << SPILL_GRANULE_SHIFT;
-	if (number != granule.key || !inside)
-		mark(number, granule.key, false);
+	bool inside = address != (uint64_t)entry.key << SPILL_CHUNK_MAP_UNIT_SHIFT;
+	if (unit != entry.key || !inside)
+		note_begin(unit, entry.key, false);
 	if (inside)
-		mark(granule.key, granule.key, true);
+		note_begin(entry.key, entry.key, true);
 }

@@ -9,23 +9,24 @@
 #include "chunk_map.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_CHUNKED */
-/* Oldest first. Grows under the lock, shrinks only while the mover is held, too: what the mover has found stays. */
-static TAILQ_HEAD(list, spill_chunked) movable = TAILQ_HEAD_INITIALIZER(movable);
-static _Atomic unsigned count;                           /* in it */
-static _Atomic uint64_t device_bytes[SPILL_DEVICES + 1]; /* on each device; the last: on those beyond */
-static _Atomic uint64_t host_bytes; /* bytes of theirs; of what is pinned none. Written under the lock */
-static uint64_t moves;              /* the mover's: how many there have been */
+/* Oldest first. An entry is removed only while the mover is held, too: the mover's finds stay. */
+static TAILQ_HEAD(chunked_list, spill_chunked) movable = TAILQ_HEAD_INITIALIZER(movable);
+static _Atomic unsigned count; /* in the list */
+/* of each device; the last: of all other devices */
+static _Atomic uint64_t device_bytes[SPILL_DEVICES + 1];
+static _Atomic uint64_t host_bytes; /* without pinned ones. Written under the lock */
+static uint64_t move_count;         /* number of moves so far. The mover's lock guards it */
 static void (*_Atomic observer)(void);
 static _Atomic uint64_t held_until_ns;
 
-/* -- making and releasing ---------------------------------------------------------------------------------- */
+/* -- making and releasing ---------------------------------------------------------------------- */
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit)
 {
 	return (bytes + unit - 1) / unit * unit;
 }
 
-uint64_t spill_chunked_granule(const struct spill_backend *backend, int device)
+uint64_t spill_chunked_granularity(const struct spill_backend *backend, int device)
 {
 	uint64_t on_device, on_host;
 	if (!backend->physical || !(backend->devices->capabilities(device) & SPILL_CAN_SPLIT) ||
@@ -40,54 +41,55 @@ struct spill_chunked *spill_chunked_reserve(const struct spill_place_ops *ops,
                                             const char **error)
 {
 	uint64_t range = round_up(want->bytes, unit);
-	uint64_t chunk = spill_policy_chunk(want->policy, want->bytes, unit);
-	/* Two that are not whole at most: the last of the device and the last of the host. */
-	uint64_t room = range / chunk + 2;
-	struct spill_chunked *mine = NULL;
+	uint64_t chunk_bytes = spill_policy_chunk(want->policy, want->bytes, unit);
+	/* At most two chunks are smaller: the last of the device, and the last of the host. */
+	uint64_t room = range / chunk_bytes + 2;
+	struct spill_chunked *chunked = NULL;
 	if (room < UINT32_MAX)
-		mine = calloc(1, sizeof(*mine) + room * sizeof(struct spill_chunk));
-	if (!mine) {
+		chunked = calloc(1, sizeof(*chunked) + room * sizeof(struct spill_chunk));
+	if (!chunked) {
 		*error = "no memory for bookkeeping";
 		return NULL;
 	}
-	mine->chunk = chunk;
-	mine->base = (struct spill_placement){
+	chunked->chunk_bytes = chunk_bytes;
+	chunked->base = (struct spill_placement){
 	    .ops = ops,
 	    .backend = want->backend,
 	    .device = want->device,
 	    .context = want->context,
 	    .bytes = want->bytes,
 	};
-	int result = want->backend->vmm->reserve(range, unit, &mine->base.ptr);
+	int result = want->backend->vmm->reserve(range, unit, &chunked->base.ptr);
 	if (result) {
 		*error = want->backend->error_name(result);
-		free(mine);
+		free(chunked);
 		return NULL;
 	}
-	mine->range = range;
-	mine->stays_from = UINT64_MAX;
-	return mine;
+	chunked->range = range;
+	chunked->stays_from = UINT64_MAX;
+	return chunked;
 }
 
-int spill_chunked_extend(struct spill_chunked *mine, bool on_host, uint64_t bytes)
+int spill_chunked_extend(struct spill_chunked *chunked, bool on_host, uint64_t bytes)
 {
-	const struct spill_backend *backend = mine->base.backend;
+	const struct spill_backend *backend = chunked->base.backend;
 	while (bytes) {
-		struct spill_chunk *chunk = &mine->chunks[mine->count];
-		*chunk = (struct spill_chunk){.offset = mine->mapped,
-		                              .bytes = bytes < mine->chunk ? bytes : mine->chunk,
-		                              .on_host = on_host};
+		struct spill_chunk *chunk = &chunked->chunks[chunked->count];
+		*chunk =
+		    (struct spill_chunk){.offset = chunked->mapped,
+		                         .bytes = bytes < chunked->chunk_bytes ? bytes : chunked->chunk_bytes,
+		                         .on_host = on_host};
 		int result =
-		    backend->physical->create(mine->base.device, on_host, chunk->bytes, &chunk->handle);
+		    backend->physical->create(chunked->base.device, on_host, chunk->bytes, &chunk->handle);
 		if (result)
 			return result;
-		result = backend->vmm->map(mine->base.ptr + mine->mapped, chunk->bytes, chunk->handle);
+		result = backend->vmm->map(chunked->base.ptr + chunked->mapped, chunk->bytes, chunk->handle);
 		if (result) {
 			backend->physical->release(chunk->handle);
 			return result;
 		}
-		mine->count++;
-		mine->mapped += chunk->bytes;
+		chunked->count++;
+		chunked->mapped += chunk->bytes;
 		bytes -= chunk->bytes;
 	}
 	return 0;
@@ -95,21 +97,21 @@ int spill_chunked_extend(struct spill_chunked *mine, bool on_host, uint64_t byte
 
 void spill_chunked_release(struct spill_placement *placement, bool context_ended)
 {
-	struct spill_chunked *mine = (struct spill_chunked *)placement;
+	struct spill_chunked *chunked = (struct spill_chunked *)placement;
 	const struct spill_backend *backend = placement->backend;
-	spill_chunked_delist(mine);
+	spill_chunked_delist(chunked);
 	uint64_t va = placement->ptr;
-	for (unsigned i = 0; i < mine->count; i++) {
-		if (!mine->chunks[i].unmapped || mine->chunks[i].wrong)
-			backend->vmm->unmap(va, mine->chunks[i].bytes);
-		spill_view_end(backend, mine->chunks[i].view, mine->chunks[i].bytes);
-		backend->physical->release(mine->chunks[i].handle);
-		va += mine->chunks[i].bytes;
+	for (unsigned i = 0; i < chunked->count; i++) {
+		if (!chunked->chunks[i].unmapped || chunked->chunks[i].wrong_memory)
+			backend->vmm->unmap(va, chunked->chunks[i].bytes);
+		spill_view_end(backend, chunked->chunks[i].view, chunked->chunks[i].bytes);
+		backend->physical->release(chunked->chunks[i].handle);
+		va += chunked->chunks[i].bytes;
 	}
-	backend->vmm->unreserve(placement->ptr, mine->range);
+	backend->vmm->unreserve(placement->ptr, chunked->range);
 	spill_account_device_return(placement->device, placement->held.device);
 	spill_account_physical_return(placement->held.host);
-	free(mine);
+	free(chunked);
 }
 
 void spill_chunked_range(const struct spill_placement *placement, uint64_t *va, uint64_t *bytes)
@@ -125,16 +127,16 @@ struct spill_chunked *spill_chunked_of(struct spill_placement *placement)
 	return chunked ? (struct spill_chunked *)placement : NULL;
 }
 
-uint64_t spill_chunked_address(const struct spill_chunked *chunked, unsigned chunk)
+uint64_t spill_chunked_address(const struct spill_chunked *chunked, unsigned index)
 {
-	return chunked->base.ptr + chunked->chunks[chunk].offset;
+	return chunked->base.ptr + chunked->chunks[index].offset;
 }
 
-/* -- views ------------------------------------------------------------------------------------------------- */
+/* -- views ------------------------------------------------------------------------------------- */
 
 uint64_t spill_view_make(const struct spill_backend *backend, int device, uint64_t handle, uint64_t bytes)
 {
-	uint64_t view, unit = spill_chunked_granule(backend, device);
+	uint64_t view, unit = spill_chunked_granularity(backend, device);
 	if (!unit || backend->vmm->reserve(bytes, unit, &view))
 		return 0;
 	if (!backend->vmm->map(view, bytes, handle) &&
@@ -150,29 +152,53 @@ void spill_view_end(const struct spill_backend *backend, uint64_t view, uint64_t
 		backend->vmm->unreserve(view, bytes);
 }
 
-/* -- moving ------------------------------------------------------------------------------------------------- */
+/* -- device memory of a chunk ------------------------------------------------------------------ */
 
-/* The newest of a growing pool's blocks makes the older ones dead cache. pre: locked, not in the list yet */
-static void grow(struct spill_chunked *chunked)
+bool spill_device_chunk_get(const struct spill_backend *backend, int device, uint64_t bytes, uint64_t *handle)
+{
+	uint64_t made;
+	if (!spill_device_charge_all(device, spill_device_limit(backend, device), bytes))
+		return false;
+	if (backend->physical->create(device, false, bytes, &made)) {
+		spill_account_device_return(device, bytes);
+		return false;
+	}
+	*handle = made;
+	return true;
+}
+
+void spill_device_chunk_put(const struct spill_backend *backend, int device, uint64_t bytes, uint64_t handle)
+{
+	backend->physical->release(handle);
+	spill_account_device_return(device, bytes);
+}
+
+/* -- moving ------------------------------------------------------------------------------------ */
+
+/*
+ * If the new placement continues a run, the older ones of the run are dead cache. pre: locked, not
+ * in the list yet
+ */
+static void mark_older_dead(struct spill_chunked *chunked)
 {
 	struct spill_chunked *older;
 	if (!chunked->grows)
 		return;
-	TAILQ_FOREACH(older, &movable, all)
+	TAILQ_FOREACH(older, &movable, link)
 	if (older->run == chunked->run)
 		atomic_store_explicit(&older->dead, true, memory_order_relaxed);
 }
 
-/* -- who follows its use (follow.h, chunk_map.h). pre: locked ------------------------------------------------- */
+/* -- the chunk map and the sums. pre: locked --------------------------------------------------- */
 
-static void tell(const struct spill_chunked *chunked, unsigned chunk)
+static void enter_in_map(const struct spill_chunked *chunked, unsigned index)
 {
-	const struct spill_chunk *at = &chunked->chunks[chunk];
-	spill_chunk_map_set(spill_chunked_address(chunked, chunk), at->bytes, at->on_host,
-	                    chunk + 1 < chunked->count);
+	const struct spill_chunk *chunk = &chunked->chunks[index];
+	spill_chunk_map_set(spill_chunked_address(chunked, index), chunk->bytes, chunk->on_host,
+	                    index + 1 < chunked->count);
 }
 
-static _Atomic uint64_t *bytes_on(int device)
+static _Atomic uint64_t *bytes_of_device(int device)
 {
 	return &device_bytes[device >= 0 && device < SPILL_DEVICES ? device : SPILL_DEVICES];
 }
@@ -199,36 +225,37 @@ bool spill_chunked_is_held(void)
 	return spill_clock_ns() < atomic_load_explicit(&held_until_ns, memory_order_relaxed);
 }
 
-/* Told and counted, and the opposite. */
-static void follow(struct spill_chunked *chunked, bool followed)
+/* Enters the chunks in the map and the sums, or removes them. */
+static void set_followed(struct spill_chunked *chunked, bool followed)
 {
-	uint64_t bytes = 0, here = 0;
+	uint64_t on_host = 0, on_device = 0;
 	if (chunked->followed == followed)
 		return;
 	chunked->followed = followed;
 	for (unsigned i = 0; i < chunked->count; i++) {
 		const struct spill_chunk *chunk = &chunked->chunks[i];
-		*(chunk->on_host ? &bytes : &here) += chunk->bytes;
+		*(chunk->on_host ? &on_host : &on_device) += chunk->bytes;
 		if (followed)
-			tell(chunked, i);
+			enter_in_map(chunked, i);
 		else
 			spill_chunk_map_clear(spill_chunked_address(chunked, i), chunk->bytes);
 	}
-	atomic_fetch_add(bytes_on(chunked->base.device), followed ? here : -here);
-	if (!bytes)
+	atomic_fetch_add(bytes_of_device(chunked->base.device), followed ? on_device : -on_device);
+	if (!on_host)
 		return;
-	atomic_fetch_add(&host_bytes, followed ? bytes : -bytes);
+	atomic_fetch_add(&host_bytes, followed ? on_host : -on_host);
 	tell_observer();
 }
 
-static void followed_moves(const struct spill_chunked *chunked, unsigned chunk)
+static void note_new_side(const struct spill_chunked *chunked, unsigned index)
 {
-	const struct spill_chunk *at = &chunked->chunks[chunk];
+	const struct spill_chunk *chunk = &chunked->chunks[index];
 	if (!chunked->followed)
 		return;
-	tell(chunked, chunk);
-	atomic_fetch_add(&host_bytes, at->on_host ? at->bytes : -at->bytes);
-	atomic_fetch_add(bytes_on(chunked->base.device), at->on_host ? -at->bytes : at->bytes);
+	enter_in_map(chunked, index);
+	atomic_fetch_add(&host_bytes, chunk->on_host ? chunk->bytes : -chunk->bytes);
+	atomic_fetch_add(bytes_of_device(chunked->base.device),
+	                 chunk->on_host ? -chunk->bytes : chunk->bytes);
 	tell_observer();
 }
 
@@ -239,30 +266,32 @@ uint64_t spill_chunked_on_host(void)
 
 uint64_t spill_chunked_on_device(int device)
 {
-	return atomic_load_explicit(bytes_on(device), memory_order_relaxed);
+	return atomic_load_explicit(bytes_of_device(device), memory_order_relaxed);
 }
 
 void spill_chunked_enlist(struct spill_chunked *chunked)
 {
 	pthread_mutex_lock(&lock);
-	grow(chunked);
-	follow(chunked, !chunked->pinned);
-	TAILQ_INSERT_TAIL(&movable, chunked, all);
+	mark_older_dead(chunked);
+	set_followed(chunked, !chunked->pinned);
+	TAILQ_INSERT_TAIL(&movable, chunked, link);
 	chunked->enlisted = true;
 	atomic_fetch_add(&count, 1);
 	pthread_mutex_unlock(&lock);
 }
 
-/* Whoever frees it is the only one to come here, and the mover does not write `enlisted`: it is read without a lock. */
+/*
+ * No lock for `enlisted`: only the thread that frees it comes here, and the mover never writes it.
+ */
 void spill_chunked_delist(struct spill_chunked *chunked)
 {
 	if (!chunked->enlisted)
 		return;
 	spill_mover_lock();
 	pthread_mutex_lock(&lock);
-	TAILQ_REMOVE(&movable, chunked, all);
+	TAILQ_REMOVE(&movable, chunked, link);
 	chunked->enlisted = false;
-	follow(chunked, false);
+	set_followed(chunked, false);
 	atomic_fetch_sub(&count, 1);
 	pthread_mutex_unlock(&lock);
 	spill_mover_unlock();
@@ -276,7 +305,7 @@ bool spill_chunked_any(void)
 struct spill_chunked *spill_chunked_next(struct spill_chunked *after)
 {
 	pthread_mutex_lock(&lock);
-	struct spill_chunked *next = after ? TAILQ_NEXT(after, all) : TAILQ_FIRST(&movable);
+	struct spill_chunked *next = after ? TAILQ_NEXT(after, link) : TAILQ_FIRST(&movable);
 	pthread_mutex_unlock(&lock);
 	return next;
 }
@@ -284,30 +313,30 @@ struct spill_chunked *spill_chunked_next(struct spill_chunked *after)
 void spill_chunked_pin(uint64_t ptr)
 {
 	spill_mover_lock();
-	struct spill_chunked *one = spill_chunked_next(NULL);
-	while (one && ptr - one->base.ptr >= one->range)
-		one = spill_chunked_next(one);
-	if (one) {
-		one->pinned = true;
+	struct spill_chunked *chunked = spill_chunked_next(NULL);
+	while (chunked && ptr - chunked->base.ptr >= chunked->range)
+		chunked = spill_chunked_next(chunked);
+	if (chunked) {
+		chunked->pinned = true;
 		pthread_mutex_lock(&lock);
-		follow(one, false);
+		set_followed(chunked, false);
 		pthread_mutex_unlock(&lock);
 	}
 	spill_mover_unlock();
 }
 
-void spill_chunked_moved(struct spill_chunked *chunked, unsigned chunk, uint64_t handle)
+void spill_chunked_moved(struct spill_chunked *chunked, unsigned index, uint64_t handle)
 {
-	struct spill_chunk *moved = &chunked->chunks[chunk];
+	struct spill_chunk *moved = &chunked->chunks[index];
 	struct spill_bytes *held = &chunked->base.held;
 	moved->on_host = !moved->on_host;
 	moved->handle = handle;
 	*(moved->on_host ? &held->host : &held->device) += moved->bytes;
 	*(moved->on_host ? &held->device : &held->host) -= moved->bytes;
-	chunked->moved_at = ++moves;
+	chunked->moved_at = ++move_count;
 	chunked->owed = chunked->owed && spill_chunked_away(chunked);
 	pthread_mutex_lock(&lock);
-	followed_moves(chunked, chunk);
+	note_new_side(chunked, index);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -316,7 +345,7 @@ void spill_chunked_fork_prepare(void)
 	pthread_mutex_lock(&lock);
 }
 
-/* The child has no GPU: what was movable is the parent's alone. */
+/* The child has no GPU. Movable memory stays with the parent. */
 void spill_chunked_fork_done(bool child)
 {
 	if (child) {

@@ -1,4 +1,10 @@
-#include "host_ahead.h"
+/*
+ * The thread that makes host chunks ahead of need (host.ahead). It starts when there is a chunk to
+ * make, and ends when there was none for a while, so that it does not keep a process whose own
+ * threads have ended. No signal is ever delivered to it. At exit it leaves the vendor's calls, and
+ * ends, before older exit handlers run, the vendor's among them.
+ */
+#include "host_chunks.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -8,23 +14,23 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "host_chunks.h"
 #include "note.h"
 #include "process.h"
 
-/* What the vendor's calls and our own need; the stack's pages are taken only when they are touched. */
+/* Enough for the vendor's calls and ours. Pages of the stack are only taken when touched. */
 #define STACK_BYTES (512ul << 10)
-/* How long it stays with nothing to do. */
+/* How long the thread waits for work before it ends. */
 #define STAY_NS 2000000000ull
-/* The least time between two chunks. */
+/* The shortest pause between two chunks. */
 #define REST_NS 20000000ull
-/* The longest that the end of the process waits for the vendor's call that the thread is in. */
+/* How long the end of the process waits at most for the thread's vendor call. */
 #define END_NS 5000000000ull
 #define POLL_NS 100000
 
 /*
- * NONE → STARTING → RUNNING → LEFT (of its own accord, to be joined) → STARTING …; FAILED and ENDED (the process ends) are
- * for good. Whoever makes it STARTING or ENDED has the handle to himself.
+ * The states are NONE → STARTING → RUNNING → LEFT → STARTING. LEFT: the thread has ended by
+ * itself, and is to be joined. FAILED and ENDED are final; ENDED: the process ends. Only the caller
+ * that sets STARTING or ENDED uses the thread's handle.
  */
 enum state { NONE, STARTING, RUNNING, LEFT, FAILED, ENDED };
 
@@ -32,23 +38,18 @@ static _Atomic enum state state;
 static pthread_t thread;
 static sem_t work;
 
-/* True if there was something to do. */
+/* True: there is work, or the end has come. */
 static bool wait_for_work(uint64_t ns)
 {
-	struct timespec end = spill_clock_in(ns);
-	int error;
-	do
-		error = sem_clockwait(&work, CLOCK_MONOTONIC, &end) ? errno : 0;
-	while (error == EINTR);
-	return !error;
+	return spill_clock_wait(&work, ns);
 }
 
 /*
- * The vendor makes memory under a lock that is not fair: without pauses the program's own memory calls take up to 280 ms
- * (measured, H200). So the thread rests twice as long as it works. What wakes it meanwhile is the work it is at already, or
- * the end.
+ * The thread pauses twice as long as it works. The vendor makes memory under a lock that is not
+ * fair: without pauses the program's own memory calls take up to 280 ms (measured, H200). Wake-ups
+ * meanwhile are for work that already goes on, or for the end.
  */
-static void rest(uint64_t since_ns)
+static void pause_after(uint64_t since_ns)
 {
 	uint64_t now = spill_clock_ns(), ns = 2 * (now - since_ns);
 	uint64_t until = now + (ns > REST_NS ? ns : REST_NS);
@@ -56,21 +57,21 @@ static void rest(uint64_t since_ns)
 		now = spill_clock_ns();
 }
 
-static bool make(void)
+static bool make_one_chunk(void)
 {
 	uint64_t since = spill_clock_ns();
 	if (atomic_load(&state) == ENDED || !spill_host_chunks_make())
 		return false;
-	rest(since);
+	pause_after(since);
 	return true;
 }
 
-static void *run(void *unused)
+static void *ahead_thread(void *unused)
 {
-	spill_thread.depth = 1; /* its calls are ours */
+	spill_thread.depth = 1; /* its calls are libspill's */
 	pthread_setname_np(pthread_self(), "spill-ahead");
 	while (atomic_load(&state) != ENDED && wait_for_work(STAY_NS))
-		while (make())
+		while (make_one_chunk())
 			;
 	enum state running = RUNNING, starting = STARTING;
 	if (!atomic_compare_exchange_strong(&state, &running, LEFT))
@@ -78,8 +79,11 @@ static void *run(void *unused)
 	return NULL;
 }
 
-/* At exit, and when this library is unloaded. The wait is bounded: a vendor that does not return must not keep the process. */
-static void end(void)
+/*
+ * Runs at exit, and when this library is unloaded. The wait is bounded: a vendor's call that does
+ * not return must not keep the process.
+ */
+static void end_thread(void)
 {
 	enum state before = atomic_exchange(&state, ENDED);
 	if (before != RUNNING && before != LEFT)
@@ -87,19 +91,19 @@ static void end(void)
 	sem_post(&work);
 	uint64_t until = spill_clock_ns() + END_NS;
 	while (pthread_tryjoin_np(thread, NULL) == EBUSY && spill_clock_ns() < until)
-		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+		spill_clock_sleep(POLL_NS);
 }
 
-/* All that is needed once in a process; a forked child has it from its parent. */
-static bool prepare(void)
+/* Needed once in a process. A forked child inherits it. */
+static bool prepare_once(void)
 {
-	static bool registered; /* by whoever is STARTING */
+	static bool registered; /* by the caller that set STARTING */
 	if (!registered)
-		registered = sem_init(&work, 0, 0) == 0 && atexit(end) == 0;
+		registered = sem_init(&work, 0, 0) == 0 && atexit(end_thread) == 0;
 	return registered;
 }
 
-static bool create(void)
+static bool create_thread(void)
 {
 	sigset_t all, before;
 	pthread_attr_t attributes;
@@ -107,37 +111,37 @@ static bool create(void)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	bool made = false;
 	if (!pthread_attr_init(&attributes)) {
-		/* Libraries with much thread-local memory can make it too small. */
+		/* With much thread-local memory of libraries this stack can be too small. */
 		made = !pthread_attr_setstacksize(&attributes, STACK_BYTES) &&
-		       !pthread_create(&thread, &attributes, run, NULL);
+		       !pthread_create(&thread, &attributes, ahead_thread, NULL);
 		pthread_attr_destroy(&attributes);
 	}
-	made = made || !pthread_create(&thread, NULL, run, NULL);
+	made = made || !pthread_create(&thread, NULL, ahead_thread, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return made;
 }
 
-static void start(void)
+static void start_thread(void)
 {
 	enum state none = NONE, left = LEFT, starting = STARTING;
 	if (atomic_compare_exchange_strong(&state, &left, STARTING))
-		pthread_join(thread, NULL); /* on its way out: it waits for nothing */
+		pthread_join(thread, NULL); /* the thread is ending: it waits for nothing */
 	else if (!atomic_compare_exchange_strong(&state, &none, STARTING))
 		return;
-	if (!prepare() || !create()) {
+	if (!prepare_once() || !create_thread()) {
 		atomic_compare_exchange_strong(&state, &starting, FAILED);
 		spill_note("ahead",
 		           "no thread can be made for host.ahead: host memory is made when it is needed");
 		return;
 	}
-	/* Unless it has left already, or the process has ended meanwhile. */
+	/* Unless the thread has already ended, or the process is ending. */
 	atomic_compare_exchange_strong(&state, &starting, RUNNING);
 }
 
 void spill_host_ahead_wake(void)
 {
 	if (atomic_load(&state) != RUNNING)
-		start();
+		start_thread();
 	if (atomic_load(&state) == RUNNING)
 		sem_post(&work);
 }

@@ -8,29 +8,28 @@
 
 #include "account.h"
 #include "clock.h"
-#include "host_ahead.h"
 #include "chunked.h"
 #include "process.h"
 
-/* Kept after promotion, for the next demotion; more if host.ahead says so. */
-#define KEPT_BYTES (512ull << 20)
-/* Given back at a time: 1 ms each. */
-#define TRIMMED 4
-/* Different sizes that can be wanted: most chunks are of movable.chunk. */
-#define WANTED 32
-/* How long nothing is made ahead once host memory was short. */
+/* Most bytes kept after promotions, for the next demotion. host.ahead can raise it. */
+#define MOST_KEPT_BYTES (512ull << 20)
+/* Chunks that one trim releases, 1 ms each. */
+#define TRIM_COUNT 4
+/* Sizes that can be wanted. Most chunks have the size movable.chunk. */
+#define MOST_SIZES 32
+/* How long no chunk is made ahead after host memory was short. */
 #define SHORT_NS 1000000000ull
 
-struct kept {
-	TAILQ_ENTRY(kept) link;
+struct kept_chunk {
+	TAILQ_ENTRY(kept_chunk) link;
 	const struct spill_backend *backend;
 	int device;
 	struct spill_host_chunk chunk;
 };
-TAILQ_HEAD(list, kept);
+TAILQ_HEAD(chunk_list, kept_chunk);
 
-/* So many of them are to be there ahead of need. */
-struct wanted {
+/* Chunks of one size to have ahead of need. */
+struct wanted_size {
 	const struct spill_backend *backend;
 	int device;
 	uint64_t bytes;
@@ -38,144 +37,148 @@ struct wanted {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_HOST_CHUNKS */
-static struct list kept = TAILQ_HEAD_INITIALIZER(kept);  /* oldest first; charged to the host account */
+/* Oldest first; charged to the host account. */
+static struct chunk_list kept_chunks = TAILQ_HEAD_INITIALIZER(kept_chunks);
 static _Atomic uint64_t kept_bytes;
-static struct wanted wanted[WANTED]; /* together at most host.ahead bytes */
+static struct wanted_size wanted_sizes[MOST_SIZES]; /* together at most host.ahead bytes */
 static unsigned wanted_count;
 static uint64_t short_until_ns;
 
-static uint64_t ahead_bytes(void)
+static uint64_t host_ahead_bytes(void)
 {
 	return spill_amount_resolve(spill_process_policy()->host_ahead, 0, 0);
 }
 
-/* Gives it back to the vendor, and its account. */
-static void release(const struct spill_backend *backend, const struct spill_host_chunk *chunk)
+/* Releases a chunk and its charge. */
+static void release_chunk(const struct spill_backend *backend, const struct spill_host_chunk *chunk)
 {
 	spill_view_end(backend, chunk->view, chunk->bytes);
 	backend->physical->release(chunk->handle);
 	spill_account_physical_return(chunk->bytes);
 }
 
-/* Of those that have left `kept`. Returns their bytes. */
-static uint64_t release_all(struct list *list)
+/* Releases chunks that are no longer in `kept_chunks`. Returns their bytes. */
+static uint64_t release_list(struct chunk_list *list)
 {
 	uint64_t bytes = 0;
-	struct kept *one;
-	while ((one = TAILQ_FIRST(list)) != NULL) {
-		TAILQ_REMOVE(list, one, link);
-		release(one->backend, &one->chunk);
-		bytes += one->chunk.bytes;
-		free(one);
+	struct kept_chunk *kept;
+	while ((kept = TAILQ_FIRST(list)) != NULL) {
+		TAILQ_REMOVE(list, kept, link);
+		release_chunk(kept->backend, &kept->chunk);
+		bytes += kept->chunk.bytes;
+		free(kept);
 	}
 	return bytes;
 }
 
 /* pre: locked */
-static void move_to(struct list *list, struct kept *one)
+static void move_to_list(struct chunk_list *list, struct kept_chunk *kept)
 {
-	TAILQ_REMOVE(&kept, one, link);
-	TAILQ_INSERT_TAIL(list, one, link);
-	kept_bytes -= one->chunk.bytes;
+	TAILQ_REMOVE(&kept_chunks, kept, link);
+	TAILQ_INSERT_TAIL(list, kept, link);
+	kept_bytes -= kept->chunk.bytes;
 }
 
 /* pre: locked */
-static void insert(struct kept *one)
+static void add_kept(struct kept_chunk *kept)
 {
-	TAILQ_INSERT_TAIL(&kept, one, link);
-	kept_bytes += one->chunk.bytes;
+	TAILQ_INSERT_TAIL(&kept_chunks, kept, link);
+	kept_bytes += kept->chunk.bytes;
 }
 
-static bool is(const struct kept *one, const struct spill_backend *backend, int device, uint64_t bytes)
+static bool matches(const struct kept_chunk *kept, const struct spill_backend *backend, int device,
+                    uint64_t bytes)
 {
-	return one->backend == backend && one->device == device && one->chunk.bytes == bytes;
+	return kept->backend == backend && kept->device == device && kept->chunk.bytes == bytes;
 }
 
 /*
- * Compares what is kept with what is wanted: stores how many of each are missing, and returns the oldest that is kept and
- * not wanted, or NULL. pre: locked
+ * Compares kept with wanted chunks. Stores the missing number of each size. Returns the oldest
+ * surplus chunk, or NULL. pre: locked
  */
-static struct kept *compare(uint64_t missing[WANTED])
+static struct kept_chunk *find_surplus(uint64_t missing[MOST_SIZES])
 {
-	struct kept *one, *oldest = NULL;
+	struct kept_chunk *kept, *oldest = NULL;
 	for (unsigned i = 0; i < wanted_count; i++)
-		missing[i] = wanted[i].count;
-	TAILQ_FOREACH_REVERSE(one, &kept, list, link)
+		missing[i] = wanted_sizes[i].count;
+	TAILQ_FOREACH_REVERSE(kept, &kept_chunks, chunk_list, link)
 	{
 		unsigned i = 0;
 		while (i < wanted_count &&
-		       !(missing[i] && is(one, wanted[i].backend, wanted[i].device, wanted[i].bytes)))
+		       !(missing[i] && matches(kept, wanted_sizes[i].backend, wanted_sizes[i].device,
+		                               wanted_sizes[i].bytes)))
 			i++;
 		if (i < wanted_count)
 			missing[i]--;
 		else
-			oldest = one;
+			oldest = kept;
 	}
 	return oldest;
 }
 
 static uint64_t most_kept(void)
 {
-	uint64_t ahead = ahead_bytes();
-	return ahead > KEPT_BYTES ? ahead : KEPT_BYTES;
+	uint64_t ahead = host_ahead_bytes();
+	return ahead > MOST_KEPT_BYTES ? ahead : MOST_KEPT_BYTES;
 }
 
 /*
- * So many at most of what is too much to be kept leave the list, the oldest first, and nothing that is wanted. While chunks go and
- * come all the time, all that was made is needed again; who is refused host memory gets it. pre: locked
+ * Takes up to `count` surplus chunks, oldest first, and none that is wanted. None while exchanges
+ * follow each other: then all are needed again, and a request that is refused host memory drops
+ * them. pre: locked
  */
-static void evict(struct list *list, unsigned count)
+static void take_surplus(struct chunk_list *list, unsigned count)
 {
-	uint64_t missing[WANTED];
-	struct kept *one;
+	uint64_t missing[MOST_SIZES];
+	struct kept_chunk *kept;
 	if (spill_chunked_is_held())
 		return;
-	while (count-- && kept_bytes > most_kept() && (one = compare(missing)) != NULL)
-		move_to(list, one);
+	while (count-- && kept_bytes > most_kept() && (kept = find_surplus(missing)) != NULL)
+		move_to_list(list, kept);
 }
 
 bool spill_host_chunks_trim(void)
 {
-	struct list out = TAILQ_HEAD_INITIALIZER(out);
+	struct chunk_list out = TAILQ_HEAD_INITIALIZER(out);
 	if (kept_bytes <= most_kept())
 		return false;
 	pthread_mutex_lock(&lock);
-	evict(&out, TRIMMED);
+	take_surplus(&out, TRIM_COUNT);
 	bool more = spill_chunked_is_held() || !TAILQ_EMPTY(&out);
 	pthread_mutex_unlock(&lock);
-	release_all(&out);
+	release_list(&out);
 	return more;
 }
 
 /* pre: locked. False: nothing is missing */
-static bool next_missing(struct wanted *next)
+static bool next_missing(struct wanted_size *next)
 {
-	uint64_t missing[WANTED];
-	compare(missing);
+	uint64_t missing[MOST_SIZES];
+	find_surplus(missing);
 	for (unsigned i = 0; i < wanted_count; i++)
 		if (missing[i]) {
-			*next = wanted[i];
+			*next = wanted_sizes[i];
 			return true;
 		}
 	return false;
 }
 
-static struct kept *take(const struct spill_backend *backend, int device, uint64_t bytes)
+static struct kept_chunk *take_kept(const struct spill_backend *backend, int device, uint64_t bytes)
 {
-	struct list none = TAILQ_HEAD_INITIALIZER(none);
+	struct chunk_list none = TAILQ_HEAD_INITIALIZER(none);
 	pthread_mutex_lock(&lock);
-	struct kept *one = TAILQ_FIRST(&kept);
-	while (one && !is(one, backend, device, bytes))
-		one = TAILQ_NEXT(one, link);
-	if (one)
-		move_to(&none, one);
+	struct kept_chunk *kept = TAILQ_FIRST(&kept_chunks);
+	while (kept && !matches(kept, backend, device, bytes))
+		kept = TAILQ_NEXT(kept, link);
+	if (kept)
+		move_to_list(&none, kept);
 	pthread_mutex_unlock(&lock);
-	return one;
+	return kept;
 }
 
-/* As spill_host_chunk_get, of none that is kept. */
-static const char *make(const struct spill_backend *backend, int device, uint64_t bytes,
-                        struct spill_host_chunk *chunk)
+/* Makes a new chunk, as spill_host_chunk_get. */
+static const char *make_chunk(const struct spill_backend *backend, int device, uint64_t bytes,
+                              struct spill_host_chunk *chunk)
 {
 	uint64_t handle;
 	const char *refused = spill_physical_charge(spill_process_policy(), bytes);
@@ -193,102 +196,107 @@ static const char *make(const struct spill_backend *backend, int device, uint64_
 const char *spill_host_chunk_get(const struct spill_backend *backend, int device, uint64_t bytes,
                                  struct spill_host_chunk *chunk)
 {
-	struct kept *one = take(backend, device, bytes);
-	if (one) {
-		*chunk = one->chunk;
-		free(one);
+	struct kept_chunk *kept = take_kept(backend, device, bytes);
+	if (kept) {
+		*chunk = kept->chunk;
+		free(kept);
 		return NULL;
 	}
-	const char *error = make(backend, device, bytes, chunk);
-	/* What is kept in other sizes may be what is missing. */
+	const char *error = make_chunk(backend, device, bytes, chunk);
+	/* Kept chunks of other sizes may use up the host memory. */
 	if (error && spill_host_chunks_drop(backend))
-		error = make(backend, device, bytes, chunk);
+		error = make_chunk(backend, device, bytes, chunk);
 	return error;
 }
 
 void spill_host_chunk_put(const struct spill_backend *backend, int device,
                           const struct spill_host_chunk *chunk, bool keep)
 {
-	struct list out = TAILQ_HEAD_INITIALIZER(out);
-	struct kept *one = keep ? malloc(sizeof(*one)) : NULL;
-	if (!one) {
-		release(backend, chunk);
+	struct chunk_list out = TAILQ_HEAD_INITIALIZER(out);
+	struct kept_chunk *kept = keep ? malloc(sizeof(*kept)) : NULL;
+	if (!kept) {
+		release_chunk(backend, chunk);
 		return;
 	}
-	*one = (struct kept){.backend = backend, .device = device, .chunk = *chunk};
+	*kept = (struct kept_chunk){.backend = backend, .device = device, .chunk = *chunk};
 	pthread_mutex_lock(&lock);
-	insert(one);
-	evict(&out, UINT_MAX);
+	add_kept(kept);
+	take_surplus(&out, UINT_MAX);
 	pthread_mutex_unlock(&lock);
-	release_all(&out);
+	release_list(&out);
 }
 
-/* Takes those of a device (-1: of all) out of what is kept. pre: locked */
-static void take_all(const struct spill_backend *backend, int device, struct list *list)
+/* Takes the kept chunks of a device; -1: of all devices. pre: locked */
+static void take_kept_of(const struct spill_backend *backend, int device, struct chunk_list *list)
 {
-	for (struct kept *one = TAILQ_FIRST(&kept), *next; one; one = next) {
-		next = TAILQ_NEXT(one, link);
-		if (one->backend == backend && (device < 0 || one->device == device))
-			move_to(list, one);
+	for (struct kept_chunk *kept = TAILQ_FIRST(&kept_chunks), *next; kept; kept = next) {
+		next = TAILQ_NEXT(kept, link);
+		if (kept->backend == backend && (device < 0 || kept->device == device))
+			move_to_list(list, kept);
 	}
 }
 
 uint64_t spill_host_chunks_drop(const struct spill_backend *backend)
 {
-	struct list out = TAILQ_HEAD_INITIALIZER(out);
+	struct chunk_list out = TAILQ_HEAD_INITIALIZER(out);
 	pthread_mutex_lock(&lock);
-	take_all(backend, -1, &out);
-	/* Or the thread would take back at once what somebody else needs. */
+	take_kept_of(backend, -1, &out);
+	/* Else the thread would at once take the memory that was just released for a request. */
 	short_until_ns = spill_clock_ns() + SHORT_NS;
 	pthread_mutex_unlock(&lock);
-	return release_all(&out);
+	return release_list(&out);
 }
 
 /* pre: locked */
-static void want_none(const struct spill_backend *backend, int device)
+static void clear_wanted(const struct spill_backend *backend, int device)
 {
 	unsigned left = 0;
 	for (unsigned i = 0; i < wanted_count; i++)
-		if (wanted[i].backend != backend || wanted[i].device != device)
-			wanted[left++] = wanted[i];
+		if (wanted_sizes[i].backend != backend || wanted_sizes[i].device != device)
+			wanted_sizes[left++] = wanted_sizes[i];
 	wanted_count = left;
 }
 
-/* pre: locked. False if there is no place for one more size */
-static bool want(const struct spill_backend *backend, int device, uint64_t bytes)
+static bool is_of_size(const struct wanted_size *size, const struct spill_backend *backend, int device,
+                       uint64_t bytes)
+{
+	return size->backend == backend && size->device == device && size->bytes == bytes;
+}
+
+/* pre: locked. False: there is no room for one more size */
+static bool add_wanted(const struct spill_backend *backend, int device, uint64_t bytes)
 {
 	unsigned i = 0;
-	while (i < wanted_count &&
-	       !(wanted[i].backend == backend && wanted[i].device == device && wanted[i].bytes == bytes))
+	while (i < wanted_count && !is_of_size(&wanted_sizes[i], backend, device, bytes))
 		i++;
-	if (i == WANTED)
+	if (i == MOST_SIZES)
 		return false;
 	if (i == wanted_count)
-		wanted[wanted_count++] = (struct wanted){backend, device, bytes, 0};
-	wanted[i].count++;
+		wanted_sizes[wanted_count++] = (struct wanted_size){backend, device, bytes, 0};
+	wanted_sizes[i].count++;
 	return true;
 }
 
-/* pre: locked. What other devices want comes off the same bound. */
-static uint64_t left_to_want(uint64_t most)
+/* The part of host.ahead that other devices leave. pre: locked */
+static uint64_t wanted_room(uint64_t most)
 {
 	uint64_t sum = 0;
 	for (unsigned i = 0; i < wanted_count; i++)
-		sum += wanted[i].bytes * wanted[i].count;
+		sum += wanted_sizes[i].bytes * wanted_sizes[i].count;
 	return most > sum ? most - sum : 0;
 }
 
 void spill_host_chunks_ahead(const struct spill_backend *backend, int device, const uint64_t *sizes,
                              unsigned count)
 {
-	uint64_t most = ahead_bytes();
-	struct wanted next;
+	uint64_t most = host_ahead_bytes();
+	struct wanted_size next;
 	if (!most)
 		return;
 	pthread_mutex_lock(&lock);
-	want_none(backend, device);
-	uint64_t left = left_to_want(most);
-	for (unsigned i = 0; i < count && sizes[i] <= left && want(backend, device, sizes[i]); i++)
+	clear_wanted(backend, device);
+	uint64_t left = wanted_room(most);
+	for (unsigned i = 0; i < count && sizes[i] <= left && add_wanted(backend, device, sizes[i]); i++)
 		left -= sizes[i];
 	bool wake = next_missing(&next) && spill_clock_ns() >= short_until_ns;
 	pthread_mutex_unlock(&lock);
@@ -296,37 +304,41 @@ void spill_host_chunks_ahead(const struct spill_backend *backend, int device, co
 		spill_host_ahead_wake();
 }
 
-/* Keeps what was made ahead, if it is still wanted and nobody was refused host memory meanwhile. */
-static bool keep_made(const struct wanted *made, const struct spill_host_chunk *chunk)
+/* Keeps a chunk that was made ahead, if it is still missing and host memory is not short. */
+static bool keep_made(const struct wanted_size *made, const struct spill_host_chunk *chunk)
 {
-	struct list out = TAILQ_HEAD_INITIALIZER(out);
-	uint64_t missing[WANTED];
-	struct kept *one = malloc(sizeof(*one));
+	struct chunk_list out = TAILQ_HEAD_INITIALIZER(out);
+	uint64_t missing[MOST_SIZES];
+	struct kept_chunk *kept = malloc(sizeof(*kept));
 	bool keep = false;
 	pthread_mutex_lock(&lock);
-	compare(missing);
-	for (unsigned i = 0; one && i < wanted_count && spill_clock_ns() >= short_until_ns; i++)
-		keep = keep || (missing[i] && wanted[i].backend == made->backend &&
-		                wanted[i].device == made->device && wanted[i].bytes == made->bytes);
+	find_surplus(missing);
+	for (unsigned i = 0; kept && i < wanted_count && spill_clock_ns() >= short_until_ns; i++)
+		keep = keep ||
+		       (missing[i] && is_of_size(&wanted_sizes[i], made->backend, made->device, made->bytes));
 	if (keep) {
-		*one = (struct kept){.backend = made->backend, .device = made->device, .chunk = *chunk};
-		insert(one);
-		evict(&out, UINT_MAX);
+		*kept =
+		    (struct kept_chunk){.backend = made->backend, .device = made->device, .chunk = *chunk};
+		add_kept(kept);
+		take_surplus(&out, UINT_MAX);
 	}
 	pthread_mutex_unlock(&lock);
-	release_all(&out);
+	release_list(&out);
 	if (keep)
 		return true;
-	release(made->backend, chunk);
-	free(one);
+	release_chunk(made->backend, chunk);
+	free(kept);
 	return false;
 }
 
 bool spill_host_chunks_make(void)
 {
-	struct wanted next;
+	struct wanted_size next;
 	struct spill_host_chunk chunk = {0};
-	/* The vendor makes memory and maps it under the same lock; who has moved something wakes us behind it. */
+	/*
+	 * The vendor makes and maps memory under one lock. The mover wakes this thread when it is
+	 * done.
+	 */
 	if (spill_mover_busy())
 		return false;
 	pthread_mutex_lock(&lock);
@@ -334,8 +346,11 @@ bool spill_host_chunks_make(void)
 	pthread_mutex_unlock(&lock);
 	if (!missing)
 		return false;
-	if (!make(next.backend, next.device, next.bytes, &chunk)) {
-		/* Mapped for the copy while nobody waits (move.h); without that the move does it. */
+	if (!make_chunk(next.backend, next.device, next.bytes, &chunk)) {
+		/*
+		 * Maps it for the copy while the program does not wait (move.h). If that fails, the
+		 * move does.
+		 */
 		chunk.view = spill_view_make(next.backend, next.device, chunk.handle, chunk.bytes);
 		return keep_made(&next, &chunk);
 	}
@@ -347,12 +362,12 @@ bool spill_host_chunks_make(void)
 
 void spill_host_chunks_forget(const struct spill_backend *backend, int device)
 {
-	struct list out = TAILQ_HEAD_INITIALIZER(out);
+	struct chunk_list out = TAILQ_HEAD_INITIALIZER(out);
 	pthread_mutex_lock(&lock);
-	want_none(backend, device);
-	take_all(backend, device, &out);
+	clear_wanted(backend, device);
+	take_kept_of(backend, device, &out);
 	pthread_mutex_unlock(&lock);
-	release_all(&out);
+	release_list(&out);
 }
 
 void spill_host_chunks_fork_prepare(void)
@@ -360,11 +375,11 @@ void spill_host_chunks_fork_prepare(void)
 	pthread_mutex_lock(&lock);
 }
 
-/* Its parent's memory is not the child's to give back. */
+/* The memory is the parent's, so the child does not release it. */
 void spill_host_chunks_fork_done(bool child)
 {
 	if (child) {
-		TAILQ_INIT(&kept);
+		TAILQ_INIT(&kept_chunks);
 		kept_bytes = 0;
 		short_until_ns = wanted_count = 0;
 		spill_host_ahead_fork_child();

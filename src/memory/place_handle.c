@@ -1,6 +1,7 @@
 /*
- * Handle: physical host memory (HOST_NUMA, pinned, read in place) without an address, for a program that maps
- * its memory itself. What the host cannot have, exports and RDMA, is not asked for (pitfall 8).
+ * Handle: physical host memory (HOST_NUMA, pinned, read in place) without an address, for a program
+ * that maps its memory itself. Flags that host memory cannot have, for exports and RDMA, are left
+ * out (pitfall 8).
  */
 #include <stdlib.h>
 
@@ -15,7 +16,7 @@ static void release(struct spill_placement *placement, bool context_ended)
 	free(placement);
 }
 
-/* Why the device cannot map host memory of that size, or NULL. */
+/* NULL, or the reason why the device cannot map host memory of that size. */
 static const char *unfit(const struct spill_place_request *want)
 {
 	const struct spill_backend *backend = want->backend;

@@ -1,5 +1,6 @@
 /*
- * Host: pinned, mapped host memory that the device reads in place at link speed (docs/measurements.md).
+ * Host: pinned, mapped host memory that the device reads in place at link speed
+ * (docs/measurements.md).
  */
 #include <stdlib.h>
 
@@ -8,7 +9,7 @@
 
 struct host_placement {
 	struct spill_placement base;
-	void *host; /* what the vendor's free wants */
+	void *host; /* the pointer for the vendor's free */
 };
 
 static void release(struct spill_placement *placement, bool context_ended)

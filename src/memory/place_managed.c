@@ -1,8 +1,8 @@
 /*
- * Managed: unified memory. It is advised to live where the policy says (host when spilling, so that the
- * device reads it in place instead of faulting pages back and forth) and prefetched to the device only when it is
- * small enough and fits. Managed memory never fails when it is allocated, so the host guard counts it in full
- * at once (pitfall 13).
+ * Managed: unified memory. The policy advises its location. While spilling that is the host, so
+ * that the device reads it in place and pages do not fault back and forth. It is prefetched to the
+ * device only if it is small and fits. Managed memory never fails when it is allocated, so the host
+ * account is charged in full at once (pitfall 13).
  */
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ static void release(struct spill_placement *placement, bool context_ended)
 	free(placement);
 }
 
-/* Advice is a hint: a driver that refuses it still gives correct memory. */
+/* Advice is a hint: the memory is correct even if the driver refuses. */
 static void advise(const struct spill_place_request *want, uint64_t ptr)
 {
 	const struct spill_backend *backend = want->backend;
@@ -35,8 +35,8 @@ static void advise(const struct spill_place_request *want, uint64_t ptr)
 }
 
 /*
- * Returns the bytes brought to the device: all or none. The default stream, on which that would be, waits for others: to
- * use it breaks their captures.
+ * Prefetches all or nothing. Returns the bytes. The prefetch would use the default stream, which
+ * waits for other streams and so breaks their captures.
  */
 static uint64_t prefetch(const struct spill_place_request *want, uint64_t ptr)
 {

@@ -1,6 +1,7 @@
 /*
- * Movable: all on the device, in chunks, so that some can make way later (demote.h) and come back (promote.h). As fast as
- * the driver's plain memory (docs/measurements.md). All or nothing: what the device does not hold is the chain's business.
+ * Movable: all chunks on the device. Some can leave later (demote.h) and come back (promote.h). It
+ * is as fast as the driver's plain memory (docs/measurements.md). If not all fits, this place
+ * fails, and oom.chain goes on.
  */
 #include "account.h"
 #include "chunked.h"
@@ -8,7 +9,7 @@
 static struct spill_placement *make(const struct spill_place_request *want, const char **error)
 {
 	const struct spill_backend *backend = want->backend;
-	uint64_t unit = spill_chunked_granule(backend, want->device);
+	uint64_t unit = spill_chunked_granularity(backend, want->device);
 	if (!unit || want->bytes > UINT64_MAX - unit) {
 		*error = "not supported by the device";
 		return NULL;
@@ -26,7 +27,7 @@ static struct spill_placement *make(const struct spill_place_request *want, cons
 		result = backend->vmm->allow(mine->base.ptr, mine->range, want->device);
 	if (!result)
 		return &mine->base;
-	/* An out of memory is told by its name, as the chain knows it. */
+	/* The chain knows an out of memory by its name. */
 	*error = backend->error_name(result);
 fail:
 	spill_chunked_release(&mine->base, false);

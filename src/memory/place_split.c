@@ -1,11 +1,14 @@
 /*
- * Split: device chunks first, as many as fit, host chunks behind them, read in place. For when the device is full and
- * nothing on it can make way.
+ * Split: device chunks first, as many as fit, then host chunks, read in place. It serves a full
+ * device on which no chunk can leave.
  */
 #include "account.h"
 #include "chunked.h"
 
-/* Device chunks while there is room and the driver agrees: others take device memory too, so its word counts. */
+/*
+ * Makes device chunks while there is room and the driver agrees. Other processes take device
+ * memory, too, so the driver decides.
+ */
 static void fill_device(struct spill_chunked *mine, const struct spill_place_request *want, uint64_t unit)
 {
 	uint64_t bytes = spill_device_charge(want, mine->range, unit);
@@ -33,12 +36,12 @@ static const char *fill(struct spill_chunked *mine, const struct spill_place_req
 
 static struct spill_placement *make(const struct spill_place_request *want, const char **error)
 {
-	uint64_t unit = spill_chunked_granule(want->backend, want->device);
+	uint64_t unit = spill_chunked_granularity(want->backend, want->device);
 	if (!unit || want->bytes > UINT64_MAX - unit) {
 		*error = "not supported by the device";
 		return NULL;
 	}
-	/* What must be on host in any case is charged first: a refusal costs no vendor call. */
+	/* The least host memory is charged first: a refusal costs no vendor call. */
 	uint64_t range = (want->bytes + unit - 1) / unit * unit;
 	uint64_t surely_host = range - (want->device_room < range ? want->device_room / unit * unit : range);
 	*error = surely_host ? spill_physical_charge(want->policy, surely_host) : NULL;

@@ -13,8 +13,8 @@ struct range {
 struct chunk {
 	struct spill_placement *backing;
 	const struct spill_place_ops *ops;
-	struct spill_managed_advice advice; /* that its memory was given */
-	struct range *free;                 /* by offset, never touching each other */
+	struct spill_managed_advice advice; /* advice that the chunk's memory has */
+	struct range *free;                 /* by offset; neighbours are joined */
 	unsigned blocks;                    /* in use */
 	struct chunk *next;
 };
@@ -23,7 +23,7 @@ struct block {
 	struct spill_placement base;
 	struct chunk *chunk;
 	uint64_t at, bytes;
-	struct range *spare; /* taken along so that giving back cannot fail for lack of memory */
+	struct range *spare; /* made beforehand, so that a release cannot fail for lack of memory */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_POOL */
@@ -37,7 +37,7 @@ static bool belongs(const struct chunk *chunk, const struct spill_backend *backe
 	       (context ? backing->context == context : backing->device == device);
 }
 
-/* First fit. Returns false if the chunk has no range of that size. pre: locked */
+/* First fit. False: the chunk has no range of that size. pre: locked */
 static bool take(struct chunk *chunk, uint64_t bytes, uint64_t *at)
 {
 	for (struct range **link = &chunk->free; *link; link = &(*link)->next) {
@@ -83,7 +83,7 @@ static void give(struct chunk *chunk, uint64_t at, uint64_t bytes, struct range 
 	chunk->blocks--;
 }
 
-/* Prefetching is nothing that a chunk has. */
+/* True: the chunk has the same advice. Chunks are never prefetched, so that is not compared. */
 static bool advised(const struct chunk *chunk, const struct spill_managed_advice *advice)
 {
 	const struct spill_managed_advice *its = &chunk->advice;
@@ -117,7 +117,10 @@ static void destroy(struct chunk *chunk, bool context_ended)
 	free(chunk);
 }
 
-/* Makes a chunk, takes the block from it, then shows it to others. No lock over the vendor's calls. */
+/*
+ * Makes a chunk, takes the block, and then publishes the chunk. No lock is held in the vendor's
+ * calls.
+ */
 static bool take_from_new(const struct spill_place_ops *ops, const struct spill_place_request *want,
                           struct block *block, const char **error)
 {
@@ -131,8 +134,11 @@ static bool take_from_new(const struct spill_place_ops *ops, const struct spill_
 	}
 	struct spill_place_request chunk_want = *want;
 	chunk_want.bytes = SPILL_SHARED_CHUNKS_CHUNK;
-	chunk_want.device_room = 0; /* the device is full; a chunk half here and half there helps nobody */
-	/* No block has the chunk's own address: a second free of a block, passed on, must not free the chunk. */
+	chunk_want.device_room = 0; /* the device is full, and a chunk on both sides is no use */
+	/*
+	 * No block has the chunk's address. A second free of a block, passed on to the vendor, must
+	 * not free the chunk.
+	 */
 	*whole = (struct range){.at = SPILL_SHARED_CHUNKS_ALIGNMENT,
 	                        .bytes = SPILL_SHARED_CHUNKS_CHUNK - SPILL_SHARED_CHUNKS_ALIGNMENT};
 	chunk->ops = ops;
@@ -146,7 +152,8 @@ static bool take_from_new(const struct spill_place_ops *ops, const struct spill_
 	chunk->backing->generation = spill_context_generation();
 	take(chunk, block->bytes, &block->at);
 	block->chunk = chunk;
-	const struct spill_placement *backing = chunk->backing; /* stays: the block is in there */
+	/* stays, because it has the block */
+	const struct spill_placement *backing = chunk->backing;
 	pthread_mutex_lock(&lock);
 	chunk->next = chunks;
 	chunks = chunk;
@@ -155,7 +162,7 @@ static bool take_from_new(const struct spill_place_ops *ops, const struct spill_
 	return true;
 }
 
-/* Unlinks and returns an empty chunk of the same owner, if it has another empty one to keep. pre: locked */
+/* Unlinks an empty chunk of the same owner, if the owner has another empty one. pre: locked */
 static struct chunk *unlink_surplus(const struct chunk *emptied)
 {
 	bool kept = false, ends = spill_placement_ending(emptied->backing);
@@ -190,7 +197,7 @@ static void release(struct spill_placement *placement, bool context_ended)
 	free(block);
 }
 
-/* A block's row: releases to the chunk, whatever place that has. */
+/* The places of blocks: a release returns the block to its chunk. */
 static const struct spill_place_ops pooled[SPILL_PLACES] = {
     [SPILL_PLACE_SPLIT] = {SPILL_PLACE_SPLIT, NULL, release},
     [SPILL_PLACE_MANAGED] = {SPILL_PLACE_MANAGED, NULL, release},
@@ -238,7 +245,9 @@ void spill_shared_chunks_each(void (*visit)(const struct spill_placement *backin
 	pthread_mutex_unlock(&lock);
 }
 
-/* Of the end, or, without one, of a living owner. pre: locked */
+/*
+ * True: the chunk is empty, and the end covers it, or without an end: its owner lives. pre: locked
+ */
 static bool is_over(const struct chunk *chunk, const struct spill_context_end *end,
                     const struct spill_backend *backend, int device, const void *context)
 {
@@ -281,7 +290,7 @@ void spill_shared_chunks_fork_prepare(void)
 	pthread_mutex_lock(&lock);
 }
 
-/* The child has no GPU: what the chunks stood for is the parent's alone. */
+/* The child has no GPU. The chunks stay with the parent. */
 void spill_shared_chunks_fork_done(bool child)
 {
 	if (child)

@@ -20,7 +20,7 @@ struct spill_advice {
 struct spill_advice spill_access_model_learn(const struct spill_launch_access *use);
 
 /*
- * What is to come and to go for it (window.h). What does not pay is not asked about again for a while. Stores what moving costs, ns a
+ * What is to come and to go for it (exchange_choice.h). What does not pay is not asked about again for a while. Stores what moving costs, ns a
  * MiB. pre: `site` is of an advice
  */
 bool spill_access_model_choose(struct spill_exchange_choice *window, uint16_t site, uint64_t *cost_ns);

@@ -15,6 +15,13 @@
 
 _Atomic bool spill_follow_wanted;
 
+static const struct spill_follower *follower; /* set before there are threads */
+
+void spill_follow_use(const struct spill_follower *other)
+{
+	follower = other;
+}
+
 static void *start_watch(const struct spill_launch_access *use, uint16_t site)
 {
 	const struct spill_backend *backend = spill_backend_for(SPILL_CUDA_DRIVER);
@@ -30,6 +37,8 @@ static void *start_watch(const struct spill_launch_access *use, uint16_t site)
 
 void *spill_follow_before(const struct spill_launch_access *use)
 {
+	if (follower)
+		return follower->before(use);
 	int error = errno, cancel = spill_ours_begin();
 	void *watch = NULL;
 	struct spill_advice advice = spill_access_model_learn(use);
@@ -45,6 +54,10 @@ void *spill_follow_before(const struct spill_launch_access *use)
 
 void spill_follow_after(void *watch)
 {
+	if (follower) {
+		follower->after(watch);
+		return;
+	}
 	int error = errno, cancel = spill_ours_begin();
 	spill_stopwatch_stop(watch);
 	spill_ours_end(cancel);

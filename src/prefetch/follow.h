@@ -1,6 +1,6 @@
 /*
  * prefetch: residency follows use. Before work is submitted that uses chunks on the host, they are brought to the device if that
- * pays, with those that are foreseen next, and what is needed furthest in the future leaves for them (policy/window.h). What a
+ * pays, with those that are foreseen next, and what is needed furthest in the future leaves for them (exchange_choice.h). What a
  * launch uses is told by its parameters (shim/hints.h): a hint and never a promise. So nothing depends on it but speed: chunks
  * move behind the closed gate and on an idle device, as for any other reason, and what was not foreseen is used in place
  * (docs/adr/0021-stop-exchange-go.md).
@@ -47,6 +47,13 @@ extern _Atomic bool spill_follow_wanted;
  */
 void *spill_follow_before(const struct spill_launch_access *use);
 void spill_follow_after(void *stopwatch);
+
+/* Another that is told, and nothing else happens; NULL: none. For tests. `other` must live until the next call. */
+struct spill_follower {
+	void *(*before)(const struct spill_launch_access *use);
+	void (*after)(void *stopwatch);
+};
+void spill_follow_use(const struct spill_follower *other);
 
 /*
  * Movable bytes have come to the host or left it. The observer of spill_chunked_observe: what is said there holds.

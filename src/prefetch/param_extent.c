@@ -22,7 +22,7 @@ static_assert(sizeof(struct place) == sizeof(uint64_t), "a place is one word");
 
 static uint16_t granules(uint64_t bytes)
 {
-	uint64_t count = (bytes + SPILL_GRANULE - 1) >> SPILL_GRANULE_SHIFT;
+	uint64_t count = (bytes + SPILL_CHUNK_MAP_UNIT - 1) >> SPILL_CHUNK_MAP_UNIT_SHIFT;
 	return count < MOST ? (uint16_t)count : MOST;
 }
 
@@ -50,6 +50,6 @@ uint64_t spill_param_extent(uint64_t site, uint32_t slot, uint64_t bytes)
 		less(&place, seen);
 	memcpy(&word, &place, sizeof(word));
 	atomic_store_explicit(at, word, memory_order_relaxed);
-	uint64_t reach = (uint64_t)place.reach << SPILL_GRANULE_SHIFT;
+	uint64_t reach = (uint64_t)place.reach << SPILL_CHUNK_MAP_UNIT_SHIFT;
 	return reach > bytes ? reach : bytes;
 }

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "back.h"
 #include "clock.h"
@@ -64,7 +63,7 @@ static _Atomic uint64_t active_ns; /* the last exchange */
 static bool moving;                /* as the log was told, so many times */
 static unsigned told;
 
-/* -- whether now is the time ---------------------------------------------------------------------------------- */
+/* -- whether now is the time ------------------------------------------------------------------- */
 
 /* It was waited for in vain, and even a look would come too soon. */
 static bool is_too_soon(void)
@@ -87,7 +86,7 @@ static bool wait_patiently(const struct spill_backend *backend, int device, uint
 		if (spill_quiesce_look(backend, device, now + wait, now + wait))
 			return true;
 		/* Those who wait at the gate get through. */
-		nanosleep(&(struct timespec){.tv_nsec = MS}, NULL);
+		spill_clock_sleep(MS);
 		now = spill_clock_ns();
 		before = heard;
 		heard = spill_access_model_hear();
@@ -118,7 +117,7 @@ static bool is_time(const struct spill_backend *backend, int device, uint64_t ex
 	return false;
 }
 
-/* -- what is there -------------------------------------------------------------------------------------------- */
+/* -- what is there ----------------------------------------------------------------------------- */
 
 struct list {
 	struct spill_exchange_chunk *chunks;
@@ -129,7 +128,7 @@ struct list {
 
 static void add(struct list *list, struct spill_chunked *of, unsigned index)
 {
-	struct spill_granule granule;
+	struct spill_chunk_map_entry granule;
 	const struct spill_chunk *chunk = &of->chunks[index];
 	uint64_t va = spill_chunked_address(of, index);
 	if (!spill_chunk_map_of(va, &granule))
@@ -183,12 +182,13 @@ static struct spill_chunked *owner(const struct spill_launch_access *use)
 {
 	for (unsigned i = 0; i < use->count; i++)
 		for (struct spill_chunked *one = spill_chunked_next(NULL); one; one = spill_chunked_next(one))
-			if (((uint64_t)use->keys[i] << SPILL_GRANULE_SHIFT) - one->base.ptr < one->range)
+			if (((uint64_t)use->keys[i] << SPILL_CHUNK_MAP_UNIT_SHIFT) - one->base.ptr <
+			    one->range)
 				return one;
 	return NULL;
 }
 
-/* -- deciding and doing ----------------------------------------------------------------------------------------- */
+/* -- deciding and doing ------------------------------------------------------------------------ */
 
 /* A change of mind of the whole is a line of the log. pre: the mover is held */
 static void tell(bool moves, uint64_t excess_ns, uint64_t cost_ns)

@@ -1,7 +1,6 @@
 #include "back.h"
 
 #include "account.h"
-#include "device_chunks.h"
 #include "process.h"
 #include "host_chunks.h"
 #include "minmax.h"

@@ -7,7 +7,6 @@
 #include "victim_list.h"
 #include "capture.h"
 #include "clock.h"
-#include "device_chunks.h"
 #include "process.h"
 #include "exchange.h"
 #include "host_chunks.h"

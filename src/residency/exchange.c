@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "back.h"
-#include "device_chunks.h"
+#include "chunked.h"
 #include "process.h"
 #include "host_chunks.h"
 
@@ -35,7 +35,7 @@ bool spill_exchange_add(struct spill_exchange *exchange, struct spill_chunked *o
 	return false;
 }
 
-/* -- what is kept --------------------------------------------------------------------------------------------- */
+/* -- what is kept ------------------------------------------------------------------------------ */
 
 uint64_t spill_exchange_kept(void)
 {
@@ -100,7 +100,7 @@ static void keep(struct spill_exchange *exchange)
 	}
 }
 
-/* -- while the gate is closed ------------------------------------------------------------------------------- */
+/* -- while the gate is closed ------------------------------------------------------------------ */
 
 static void give_back(struct spill_exchange *exchange, unsigned spare)
 {
@@ -221,7 +221,7 @@ static void finish(struct spill_exchange *exchange)
 	exchange->spares = NULL;
 }
 
-/* -- afterwards --------------------------------------------------------------------------------------------- */
+/* -- afterwards -------------------------------------------------------------------------------- */
 
 /* To the host or to the device: where it is now, or was to go. */
 static bool was_to_leave(const struct spill_move *move)

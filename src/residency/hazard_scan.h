@@ -1,4 +1,4 @@
-/* What there is in this process against movable memory, by the list policy/around.def. */
+/* What there is in this process against movable memory, by the list hazards.def. */
 #ifndef SPILL_HAZARD_SCAN_H
 #define SPILL_HAZARD_SCAN_H
 

@@ -34,7 +34,7 @@ static _Atomic(const char *) told;    /* what was noted last */
 static _Atomic(const char *) exports; /* what the environment says; empty: nothing; NULL: not looked yet */
 static _Atomic int alone;             /* one device is visible */
 
-/* -- what stands against it --------------------------------------------------------------------------------- */
+/* -- what stands against it -------------------------------------------------------------------- */
 
 static void tell(const char *why, const char *what_to_do)
 {
@@ -111,7 +111,7 @@ static bool is_allowed(const struct spill_backend *backend)
 	return is_safe() && (enable == SPILL_SWITCH_ON || is_likely(backend));
 }
 
-/* -- what the device can do --------------------------------------------------------------------------------- */
+/* -- what the device can do -------------------------------------------------------------------- */
 
 static void tell_of_probe(const struct spill_backend *backend, int device)
 {
@@ -173,7 +173,7 @@ static bool is_prepared(const struct spill_backend *backend, int device)
 	       spill_move_prepare(backend, device, context);
 }
 
-/* -- how full the device is --------------------------------------------------------------------------------- */
+/* -- how full the device is -------------------------------------------------------------------- */
 
 static struct spill_usage_estimate last_look(struct device *mine)
 {
@@ -234,7 +234,7 @@ static bool is_filled(const struct spill_backend *backend, int device, uint64_t 
 	       is_device_filled(backend, device, held > bytes ? held - bytes : 0, bytes);
 }
 
-/* -- the questions ------------------------------------------------------------------------------------------ */
+/* -- the questions ----------------------------------------------------------------------------- */
 
 static bool is_known(int device)
 {

@@ -1,7 +1,7 @@
 /*
  * residency: moves chunks between device and host while the program's pointers stay: demote.h, promote.h, exchange.h. This header:
  * whether allocations of this process are made movable: what the user says (movable.*), what the device can do, and what
- * stands against it (policy/around.def). Each reason against it is noted once, and only where memory would have been made
+ * stands against it (hazards.def). Each reason against it is noted once, and only where memory would have been made
  * movable, or moved.
  *
  * `on` believes the user that nothing uses the memory but the functions of the table; what forbid says holds all the same.

@@ -7,7 +7,6 @@
 #include "move.h"
 
 #include <stdatomic.h>
-#include <time.h>
 
 #include "clock.h"
 #include "note.h"
@@ -49,12 +48,7 @@ struct flight {
 	bool seated;   /* without view: the new home is in its place already, copied to from the old one's */
 };
 
-static void pause_ns(uint64_t ns)
-{
-	nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
-}
-
-/* -- what moves need ---------------------------------------------------------------------------------------- */
+/* -- what moves need --------------------------------------------------------------------------- */
 
 /* Addresses alone take no memory. */
 static bool make_views(struct copier *copier, uint64_t view)
@@ -62,7 +56,7 @@ static bool make_views(struct copier *copier, uint64_t view)
 	const struct spill_backend *backend = copier->backend;
 	if (copier->views && view <= copier->view)
 		return true;
-	uint64_t unit = spill_chunked_granule(backend, copier->device);
+	uint64_t unit = spill_chunked_granularity(backend, copier->device);
 	if (copier->views)
 		backend->vmm->unreserve(copier->views, (uint64_t)FLIGHTS * copier->view);
 	copier->views = 0;
@@ -179,7 +173,7 @@ void spill_move_reset(void)
 	}
 }
 
-/* -- views ------------------------------------------------------------------------------------------------- */
+/* -- views ------------------------------------------------------------------------------------- */
 
 void spill_move_stage(const struct spill_backend *backend, int device, struct spill_move *moves,
                       unsigned count)
@@ -222,7 +216,7 @@ static void close_view(struct copier *copier, const struct flight *flight)
 	copier->views = 0;
 }
 
-/* -- the place of a chunk ---------------------------------------------------------------------------------- */
+/* -- the place of a chunk ---------------------------------------------------------------------- */
 
 /* The addresses of a chunk, and what is known of what is there. */
 struct seat {
@@ -239,7 +233,7 @@ struct seat {
 
 static uint64_t what_is_there(const struct spill_chunk *chunk)
 {
-	if (chunk->wrong)
+	if (chunk->wrong_memory)
 		return WRONG;
 	return chunk->unmapped ? 0 : chunk->handle;
 }
@@ -248,7 +242,7 @@ static uint64_t what_is_there(const struct spill_chunk *chunk)
 static void look_what_is_there(struct spill_chunk *chunk, const struct seat *seat)
 {
 	chunk->unmapped = seat->handle != chunk->handle;
-	chunk->wrong = seat->handle && chunk->unmapped;
+	chunk->wrong_memory = seat->handle && chunk->unmapped;
 }
 
 static struct seat seat_of(const struct copier *copier, const struct spill_move *move)
@@ -292,7 +286,7 @@ static void sit_anyhow(struct seat *seat, uint64_t old, uint64_t new)
 	for (unsigned try = 0; try < TRIES; try++) {
 		if (sit(seat, old) || sit(seat, new))
 			return;
-		pause_ns(1000000ull << try);
+		spill_clock_sleep(1000000ull << try);
 	}
 	spill_note("move", seat->handle ? "a moved chunk of memory could not be made accessible again"
 	                                : "a chunk of memory could not be mapped again");
@@ -343,7 +337,7 @@ static void unseat(const struct copier *copier, const struct spill_move *move)
 	look_what_is_there(chunk, &seat);
 }
 
-/* -- copies ------------------------------------------------------------------------------------------------ */
+/* -- copies ------------------------------------------------------------------------------------ */
 
 /*
  * Where the copy goes to. A home on host that has a view of its own keeps the content whatever is mapped in its place: the new
@@ -395,12 +389,12 @@ static bool copied(const struct copier *copier, const struct flight *flight)
 	for (unsigned looks = 1; flight->event && !passed && spill_clock_ns() < end; looks++) {
 		passed = backend->events->passed(copier->device, copier->context, flight->event);
 		if (!passed && looks > SPINS)
-			pause_ns(POLL_NS);
+			spill_clock_sleep(POLL_NS);
 	}
 	for (unsigned try = 0; try < TRIES && !passed; try++) {
 		passed = !backend->devices->wait(copier->device, copier->context);
 		if (!passed)
-			pause_ns(1000000ull << try);
+			spill_clock_sleep(1000000ull << try);
 	}
 	if (flight->event)
 		backend->events->destroy(copier->device, copier->context, flight->event);

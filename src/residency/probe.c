@@ -147,7 +147,7 @@ enum spill_probe spill_probe(const struct spill_backend *backend, int device)
 	struct touch touch = {.backend = backend, .device = device};
 	if (!(backend->devices->capabilities(device) & SPILL_CAN_MOVE) || !backend->moves)
 		return SPILL_PROBE_FAILS;
-	touch.granule = spill_chunked_granule(backend, device);
+	touch.granule = spill_chunked_granularity(backend, device);
 	if (!touch.granule)
 		return SPILL_PROBE_FAILS;
 	if (!backend->devices->current(&current, &touch.context) || current != device)

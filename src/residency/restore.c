@@ -39,7 +39,7 @@ static bool may_change(const struct cursor *cursor)
 {
 	const struct spill_chunk *chunk = &cursor->of->chunks[cursor->chunk];
 	return chunk->displaced && chunk->on_host == cursor->on_host && !chunk->unmapped &&
-	       (chunk->bytes == cursor->of->chunk || cursor->of->count == 1) &&
+	       (chunk->bytes == cursor->of->chunk_bytes || cursor->of->count == 1) &&
 	       chunk->bytes <= cursor->left &&
 	       (!cursor->on_host || spill_chunk_may_come(cursor->of, cursor->chunk));
 }

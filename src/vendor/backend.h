@@ -128,7 +128,7 @@ struct spill_vendor_pools {
 	int (*reserved)(void *pool, uint64_t *bytes);             /* physical, used or not */
 	int (*unused)(void *pool, uint64_t *bytes);               /* the unused part of these */
 	int (*trim)(void *pool);                                  /* returns the unused part */
-	int (*current)(int device, void **pool);                  /* for allocations without a pool */
+	int (*current)(int device, void **pool);                  /* of allocations without one */
 	int (*device_default)(int device, void **pool);           /* made by the driver itself */
 	/* By the vendor's structure of properties. *device if the place is DEVICE. */
 	enum spill_place (*place)(const void *properties, int *device);

@@ -5,10 +5,7 @@
 
 #include "abi/nvml.h"
 
-static const struct spill_backend *const backends[SPILL_DOMAINS] = {
-    [SPILL_CUDA_DRIVER] = &spill_backend_cuda,
-    [SPILL_HIP] = &spill_backend_hip,
-};
+static const struct spill_backend *backends[SPILL_DOMAINS];
 enum backend_state { UNKNOWN, WORKS, MISSING };
 static _Atomic enum backend_state states[SPILL_DOMAINS];
 static const struct spill_vendor_symbols *_Atomic vendor_symbols;
@@ -18,13 +15,20 @@ void spill_registry_use(const struct spill_vendor_symbols *symbols)
 	atomic_store(&vendor_symbols, symbols);
 }
 
+void spill_registry_use_backend(enum spill_domain domain, const struct spill_backend *backend)
+{
+	backends[domain] = backend;
+	atomic_store(&states[domain], UNKNOWN);
+}
+
 const struct spill_backend *spill_backend_for(enum spill_domain domain)
 {
 	const struct spill_backend *backend = backends[domain];
 	enum backend_state state = atomic_load_explicit(&states[domain], memory_order_acquire);
 	if (backend && state == UNKNOWN) {
 		/* Every thread finds the same: publish_once.h says why no thread waits. */
-		state = backend->start(atomic_load(&vendor_symbols)->resolve) ? WORKS : MISSING;
+		const struct spill_vendor_symbols *symbols = atomic_load(&vendor_symbols);
+		state = backend->start(symbols ? symbols->resolve : NULL) ? WORKS : MISSING;
 		atomic_store_explicit(&states[domain], state, memory_order_release);
 	}
 	return state == WORKS ? backend : NULL;

@@ -1,6 +1,6 @@
 /*
  * The vendors that libspill knows, which of them work in this process, and how libspill finds their
- * real functions. The table of backends in registry.c has a row for each vendor.
+ * real functions. runtime.c enters each vendor.
  */
 #ifndef SPILL_REGISTRY_H
 #define SPILL_REGISTRY_H
@@ -16,6 +16,9 @@ struct spill_vendor_symbols {
 
 /* Called once, before all others. `symbols` must live as long as the process. */
 void spill_registry_use(const struct spill_vendor_symbols *symbols);
+
+/* Enters a domain's functions, or NULL, before other threads ask. The next question starts them. */
+void spill_registry_use_backend(enum spill_domain domain, const struct spill_backend *backend);
 
 /* The vendor's functions, started at first use. NULL: there is none (CUDA_RUNTIME), or not all. */
 const struct spill_backend *spill_backend_for(enum spill_domain domain);

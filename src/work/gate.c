@@ -293,7 +293,7 @@ void spill_gate_fork_child(void)
 	atomic_store(&gate.prepared, false);
 }
 
-/* -- the mover's lock ---------------------------------------------------------------------------------------- */
+/* -- the mover's lock -------------------------------------------------------------------------- */
 
 static pthread_mutex_t mover_lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_MOVER */
 static _Atomic unsigned mover_waiting;                         /* threads that wait for it */

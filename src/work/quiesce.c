@@ -77,7 +77,7 @@ static bool wait_for_marks(const struct spill_backend *backend, int device, stru
 		if (now >= deadline_ns)
 			return false;
 		uint64_t left = deadline_ns - now;
-		nanosleep(&(struct timespec){.tv_nsec = (long)(pause < left ? pause : left)}, NULL);
+		spill_clock_sleep(pause < left ? pause : left);
 		pause = 2 * pause < POLL_MOST_NS ? 2 * pause : POLL_MOST_NS;
 	}
 	return false;

@@ -435,7 +435,7 @@ machine() {
 	printf '[rule a]\nover = host\n' >config/spill/spill.conf
 	SPILL_POLICY=p.conf run "$spill" doctor --root m
 	ends_with 0
-	has "fact [environment] $PWD/config/spill/spill.conf:1: the rule is hidden by that of the same name, p.conf:3"
+	has "fact [environment] $PWD/config/spill/spill.conf:1: the rule is hidden by the rule of the same name, p.conf:3"
 	SPILL=0 run "$spill" doctor --root m
 	ends_with 1
 	has_line "warning [environment] libspill is off: SPILL in the environment"

@@ -1,15 +1,17 @@
 /*
- * Allocations while streams capture: does what its arguments say and prints the driver's answer to each.
+ * Allocations while streams capture. The program carries out its arguments and prints the driver's
+ * answer to each.
  *
- *	begin:S:MODE end:S destroy:S         stream S, a letter; MODE is the driver's number: 0 global, 1 thread, 2 relaxed
- *	status:S                             prints what cuStreamIsCapturing says: 0 no, 1 yes, 2 invalidated
- *	blocking                             streams made from now on wait for the default stream, and it for them
- *	join:S:T                             stream T joins the capture of S by an event
- *	mode:MODE                            exchanges this thread's mode
- *	alloc:MIB look free                  plain memory; look (reads it) and free are of the last one
- *	reset                                ends the device's primary context, and begins another
- *	foreign                              a stream of another context, which then ends, begins to capture relaxed
- *	thread:WORD                          another thread, always the same one, does the word
+ *	begin:S:MODE end:S   stream S, a letter; MODE is the driver's: 0 global, 1 thread, 2 relaxed
+ *	destroy:S
+ *	status:S             prints cuStreamIsCapturing's answer: 0 no, 1 yes, 2 invalidated
+ *	blocking             later streams wait for the default stream, and it waits for them
+ *	join:S:T             stream T joins the capture of S by an event
+ *	mode:MODE            exchanges this thread's mode
+ *	alloc:MIB look free  plain memory; look (reads it) and free are of the last one
+ *	reset                ends the device's primary context, and begins another
+ *	foreign              another context's stream begins a relaxed capture; that context ends
+ *	thread:WORD          carries out the word on another thread, always the same one
  */
 #include <pthread.h>
 #include <stdio.h>

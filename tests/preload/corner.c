@@ -72,7 +72,7 @@ static int constructor(const char *plugin)
 	return 0;
 }
 
-/* -- too much: what one thread asks for in vain, beside another one's request that fits ------------------------- */
+/* -- too much: one thread's request fails, beside another one's request that fits ---------------- */
 
 static atomic_int asked, stop;
 

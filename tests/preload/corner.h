@@ -1,5 +1,6 @@
 /*
- * What the two programs of the corners share: a context on device 0, a device to fill by pieces of 4 MiB, a line a result.
+ * Shared by the two programs of the corners: a context on device 0, a device that is filled by
+ * pieces of 4 MiB, one line for each result.
  */
 #ifndef CORNER_H
 #define CORNER_H

@@ -1,12 +1,12 @@
 /*
- * A program on the CUDA driver API that meets libspill's bookkeeping at the worst moment. The moment is not waited for
- * but made: this program has functions of libc that libspill calls, and stops or fails there. Prints one line a result,
- * without addresses. The device has room for three of 4 MiB.
+ * A program on the CUDA driver API that meets libspill's bookkeeping at the worst moment. It does
+ * not wait for the moment but makes it: it has functions of libc that libspill calls, and stops or
+ * fails there. Prints one line a result, without addresses. The device has room for three of 4 MiB.
  *
- *	corner_ledger exit                   ends while a thread is inside the ledger
- *	corner_ledger nomem FILL BYTES       FILL of 4 MiB are taken; then BYTES, where the Nth allocation by libspill itself
- *	                                     fails, for every N
- *	corner_ledger nomem-handle FILL BYTES    the same with a handle of physical memory
+ *	corner_ledger exit                     ends while a thread is inside the ledger
+ *	corner_ledger nomem FILL BYTES         takes FILL of 4 MiB, then BYTES. The Nth allocation of
+ *	                                       libspill itself fails, for every N.
+ *	corner_ledger nomem-handle FILL BYTES  the same with a handle of physical memory
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -129,7 +129,7 @@ static int end(void)
 
 /* -- nomem -------------------------------------------------------------------------------------------------------- */
 
-/* Whole, usable, and what the program takes it for. */
+/* Whole and usable, with the expected answers. */
 static bool good(CUdeviceptr address, size_t bytes)
 {
 	size_t range = 0;
@@ -159,7 +159,7 @@ static int no_memory(char **words, bool handles)
 	dl_iterate_phdr(find_library, NULL);
 	cuMemGetInfo_v2(&before, &total);
 	fill(filling);
-	/* Twice: what the first time has made, and kept, is there the second time. */
+	/* Twice: things that the first round made and kept are there in the second. */
 	for (int n = 1, left = 0, round = 0; n < 100 && round < 2; n = left ? 1 : n + 1, round += left > 0) {
 		CUdeviceptr address = 0;
 

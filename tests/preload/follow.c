@@ -1,7 +1,7 @@
 /*
  * A program that uses more memory than the device has, again and again. It carries out its
- * arguments one after the other, and prints `WORD RESULT` for each. It knows what every word of its
- * memory must be.
+ * arguments one after the other, and prints `WORD RESULT` for each. It knows the right value of
+ * every word of its memory.
  *
  *	follow KERNELS WORD…
  *
@@ -72,7 +72,7 @@ extern CUresult cuCtxDestroy_v2(CUcontext context);
 #define BUFFERS 64
 #define VIEWS 4 /* of the structure that fill_views takes, tests/sim/test/kernels.c */
 
-/* The word at `i` is what fill writes with `seed`, plus `added`. */
+/* The word at `i` is the word of fill with `seed`, plus `added`. */
 static struct buffer {
 	struct block block;
 	uint64_t added;
@@ -85,7 +85,7 @@ static CUfunction fill, add, checksum, add_all, fill_views, verify;
 static uint64_t *pinned;  /* words that kernels write to, and addresses on their way to the device */
 static CUdeviceptr array; /* BUFFERS addresses on the device */
 static void *exec;
-static CUgraphNode nodes[BUFFERS]; /* of the kernels of what was made last by `nodes` */
+static CUgraphNode nodes[BUFFERS]; /* kernel nodes of the graph that `nodes` made last */
 static unsigned runs[BUFFERS];     /* how often each buffer is used by a launch of the graph */
 static bool wrong;
 
@@ -391,7 +391,7 @@ static CUresult other_context(void)
 	return result ? result : cuCtxSetCurrent(movable_context);
 }
 
-/* -- what is there --------------------------------------------------------------------------------------- */
+/* -- contents ------------------------------------------------------------------------------------ */
 
 static uint64_t wrong_words(const struct buffer *buffer, const uint64_t *copy)
 {
@@ -402,7 +402,7 @@ static uint64_t wrong_words(const struct buffer *buffer, const uint64_t *copy)
 	return words;
 }
 
-/* By a copy; by a kernel where nothing was added, because it knows what fill wrote only. */
+/* By a copy; also by a kernel if nothing was added, because it knows the words of fill only. */
 static CUresult check_one(const struct buffer *buffer)
 {
 	uint64_t words = buffer->block.bytes / 8, out = (uintptr_t)(pinned + 1), seed = buffer->block.seed;

@@ -1,22 +1,24 @@
 /*
- * A program that does harm while its memory moves. Does what its arguments say, one call a word, and prints `WORD RESULT` for
- * each. Runs behind harm_front.c.
+ * A program that does harm while its memory moves. It carries out its arguments, one call for each
+ * word, and prints `WORD RESULT` for each. harm_front.c is between it and the driver.
  *
- *	alloc:A:SIZE free:A          block A, a letter, of SIZE MiB
- *	small:COUNT                  COUNT blocks of 1 MiB that stay
+ *	alloc:A:SIZE free:A  block A, a letter, of SIZE MiB
+ *	small:COUNT          COUNT blocks of 1 MiB that stay
  *	fill:A verify:A
- *	work:COUNT:US event:COUNT:US COUNT submissions or events, and so much time passes after each
- *	busy calm                    the device has work that does not end, until calm
- *	refuse:CALL accept           every such call is refused from now on (device, host: cuMemCreate)
- *	count:CALL                   prints how often it was called since the last such question (… copy, mark, pinned, info)
- *	waited                       prints the milliseconds since the last such question
- *	inside:CALL:WHAT             once, inside such a call: submits work by the exported name, has a signal handler fork, or
- *	                             lets another thread begin a capture: nested, fork, capture (relaxed), global
- *	captured                     the end of that capture
- *	cancelled:COUNT              a thread that is to be cancelled makes COUNT small blocks
+ *	work:COUNT:US        COUNT submissions, with US microseconds after each
+ *	event:COUNT:US       the same with events
+ *	busy calm            the device has work that does not end before calm
+ *	refuse:CALL accept   every such call is refused from now on (device, host: cuMemCreate)
+ *	count:CALL           prints the number of such calls since the last count (copy, mark …)
+ *	waited               prints the milliseconds since the last such question
+ *	inside:CALL:WHAT     once, inside such a call:
+ *	                     nested: submits work by the exported name; fork: a signal handler forks;
+ *	                     capture, global: another thread begins a capture (relaxed, global)
+ *	captured             the end of that capture
+ *	cancelled:COUNT      a thread with a pending cancellation makes COUNT small blocks
  *
- * Time passes by words alone, and while somebody sleeps; a look at the clock costs a microsecond. What waits for ever is
- * ended by a signal. Exit status: 0; 1 data wrong; 64 usage.
+ * Time passes by words alone, and while a thread sleeps. A look at the clock costs a microsecond. A
+ * signal ends an endless wait. Exit status: 0; 1 data wrong; 64 usage.
  */
 #include "harm.h"
 

@@ -25,7 +25,7 @@ unsigned harm_count(enum harm_call call);
 void harm_refuse(enum harm_call call);
 void harm_accept(void);
 
-/* Has this happen inside the next such call, once: "nested", "fork", "capture", "global" (see harm.c). */
+/* Inside the next such call, once: "nested", "fork", "capture" or "global" (see harm.c). */
 CUresult harm_arm(enum harm_call call, const char *what);
 /* The end of that capture. */
 CUresult harm_captured(void);

@@ -1,4 +1,4 @@
-/* What goes on inside the driver's calls, for harm.c. */
+/* Actions inside the driver's calls, for harm.c. */
 #include "harm.h"
 
 #include <errno.h>
@@ -101,7 +101,7 @@ CUresult harm_captured(void)
 
 static void fork_here(int signal)
 {
-	int error = errno; // NOLINT: that such a handler works is what is tested
+	int error = errno; // NOLINT: this test is about such a handler
 	pid_t child = fork();
 
 	if (!child)

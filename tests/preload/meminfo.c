@@ -125,7 +125,7 @@ extern hipError_t hipGetProcAddress(const char *symbol, void **pfn, int version,
 typedef struct hip_device_prop_6 properties;
 #define PROPERTIES hipGetDevicePropertiesR0600
 
-/* ROCm 5's structure has its total where it always was, ROCm 6's behind what came before it. */
+/* The total has its old offset in ROCm 5's structure, and a later one in ROCm 6's. */
 static void proc(void)
 {
 	static const struct {

@@ -1,24 +1,29 @@
 /*
- * A program whose memory may have to move: does what its arguments say, one call a word, and prints `WORD RESULT` for each,
- * without addresses.
+ * A program whose memory may move. It carries out its arguments, one call for each word, and prints
+ * `WORD RESULT` for each, without addresses.
  *
  *	movable KERNELS WORD…
  *
- *	alloc:A:SIZE early:A:SIZE    block A, a letter, of SIZE (4m, 100k) by cuMemAlloc; from another place in the program
- *	grow:A:SIZE:COUNT            COUNT times cuMemCreate, map, release, behind what A has, as llama.cpp's pool
- *	fill:A verify:A free:A       by kernels and copies; free: cuMemFree, or of a pool unmapping all
- *	where:A                      where the driver has each 2 MiB of A, asked behind the library's back: `where A ddhh`
- *	ask:A                        what the program is told about A
- *	info sync                    info: free device bytes
- *	export:A ipc:A retain:A      a file descriptor or handle for A; the handle behind its address
- *	memops:A wrong:A             sets SYNC_MEMOPS of A; sets an attribute that nobody can set
- *	map:FILE                     dlopen
- *	green                        a green context
- *	brim:A                       allocates all that is free but what is less than 2 MiB
- *	back:A                       does small work until all of A is on the device, a minute at most
- *	busy:COUNT                   does small work so often
- *	spare:SIZE                   does small work until so much is free, some seconds at most
- *	Words of movable_work.c, movable_room.c and movable_kinds.c: see there. movable_memory.c and movable_ask.c have what some of these do.
+ *	alloc:A:SIZE       block A, a letter, of SIZE (4m, 100k) by cuMemAlloc
+ *	early:A:SIZE       the same from another call site
+ *	grow:A:SIZE:COUNT  COUNT times cuMemCreate, map, release, behind A's end, as llama.cpp's pool
+ *	fill:A verify:A    by kernels and copies
+ *	free:A             cuMemFree, or of a pool: unmaps all
+ *	where:A            the driver's location of each 2 MiB, asked past libspill: `where A ddhh`
+ *	ask:A              the answers of the driver's queries about A
+ *	info sync          info: free device bytes
+ *	export:A ipc:A     a file descriptor or handle for A
+ *	retain:A           the handle behind its address
+ *	memops:A wrong:A   sets SYNC_MEMOPS of A; sets an attribute that nobody can set
+ *	map:FILE           dlopen
+ *	green              a green context
+ *	brim:A             allocates all free memory except for less than 2 MiB
+ *	back:A             does small work until all of A is on the device, a minute at most
+ *	busy:COUNT         does small work COUNT times
+ *	spare:SIZE         does small work until SIZE is free, some seconds at most
+ *
+ * More words are in movable_work.c, movable_room.c and movable_kinds.c. The code of some words is in
+ * movable_memory.c and movable_ask.c.
  *
  * Exit status: 0; 1 data wrong; 64 usage.
  */

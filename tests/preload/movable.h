@@ -50,7 +50,7 @@ extern bool movable_wrong;
 
 /* Runs a kernel on a stream. */
 CUresult movable_launch(CUfunction function, CUstream stream, void **parameters);
-/* The word at `index` of what fill writes. */
+/* The word that fill writes at `index`. */
 uint64_t movable_pattern(uint64_t index, uint64_t seed);
 /* A seed that no block has had. */
 uint64_t movable_seed(void);

@@ -1,10 +1,10 @@
 /*
  * Words about device memory of every kind, as an allocator asks for it; and about other devices:
  *
- *	take:KIND:SIZE:COUNT   COUNT blocks more of SIZE: plain, pitched, ordered, created (and mapped), array; prints how many
- *	                       there were, and stops at the first failure
- *	give:KIND:COUNT        frees the first COUNT blocks of KIND that are left: the oldest, which are on the device
- *	device:N               device N's primary context becomes current; what needs a stream uses its default stream
+ *	take:KIND:SIZE:COUNT  COUNT blocks more of SIZE: plain, pitched, ordered, array, created (and
+ *	                      mapped). Prints their number, and stops at the first failure.
+ *	give:KIND:COUNT       frees the COUNT oldest blocks of KIND; these are on the device
+ *	device:N              device N's primary context becomes current; its default stream is used
  */
 #include <stdio.h>
 #include <stdlib.h>

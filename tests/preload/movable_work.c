@@ -1,15 +1,15 @@
 /*
  * Words about work in flight:
  *
- *	hold:A go                    a kernel that fills A once it may: go lets it and all others go on
- *	await wake                   the stream waits for a value in memory; wake writes it
- *	callback lock unlock         a host function on the stream that wants a mutex, which the program's thread takes and gives
- *	flood:COUNT                  a thread launches kernels behind what the stream has: COUNT go, and then one is stuck
- *	pageable:A                   a thread copies from and to its own memory, to A and back, behind what the stream has
- *	begin:MODE end               a capture of the stream
- *	join                         waits for the threads, then for the stream
- *	peer:A                       a kernel of a context of device 1, which may use A's memory, that fills it once it may
- *	unpeer                       waits for that context
+ *	hold:A go             a kernel that waits for go and then fills A; go ends all waits
+ *	await wake            the stream waits for a value in memory; wake writes it
+ *	callback lock unlock  a host function on the stream waits for a mutex of the program's thread
+ *	flood:COUNT           a thread launches kernels behind the stream: COUNT go, one is stuck
+ *	pageable:A            a thread copies pageable memory to A and back, behind the stream's work
+ *	begin:MODE end        a capture of the stream
+ *	join                  waits for the threads, then for the stream
+ *	peer:A                a context of device 1 may use A: its kernel waits for go and then fills A
+ *	unpeer                waits for that context
  */
 #include "movable.h"
 

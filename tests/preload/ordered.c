@@ -1,25 +1,25 @@
 /*
- * Memory in stream order on the CUDA driver API: does what its arguments say and prints `WORD RESULT` for each,
- * without addresses.
+ * Memory in stream order on the CUDA driver API. The program carries out its arguments and prints
+ * `WORD RESULT` for each, without addresses.
  *
  *	ordered KERNELS WORD…
  *
- *	stream:default|thread|own     the stream of what follows: the legacy default one, by the _ptsz functions the
- *	                              thread's, or one of its own (at first)
- *	pool:P:KIND[:SIZE]            makes pool P, a letter: device, host or managed; SIZE: what it keeps (all)
- *	keep                          the device's pool keeps everything
- *	trim:P reserved:P endpool:P   of pool P; d: the device's
- *	alloc:A:SIZE[:COUNT[:P]]      allocations A, a letter, in stream order; from pool P
- *	plain:A:SIZE[:COUNT]          by cuMemAlloc
- *	fill:A verify:A               by kernels on the stream; the verdict comes with sync
- *	hold:A go                     a kernel that waits for go and then writes A; go lets all go on
- *	free:A sfree:A                in stream order; by cuMemFree
- *	about:A                       what the driver says about the first of A, without addresses and ids
- *	sync info                     info: free device bytes
- *	graphtrim                     gives back what graphs keep
- *	begin:MODE end upload run     a capture of the stream, MODE is the driver's number; run launches its graph, as often
- *	                              as it is said; upload puts the graph's memory in place
- *	create destroy:C              another context becomes current; the last one made is destroyed
+ *	stream:default|thread|own  the stream of the next words: the legacy default one; the thread's, by
+ *	                           the _ptsz functions; one of its own (at first)
+ *	pool:P:KIND[:SIZE]         makes pool P, a letter: device, host or managed. It keeps SIZE (all).
+ *	keep                       the device's pool keeps everything
+ *	trim:P reserved:P endpool:P  of pool P; d: the device's
+ *	alloc:A:SIZE[:COUNT[:P]]   allocations A, a letter, in stream order; from pool P
+ *	plain:A:SIZE[:COUNT]       by cuMemAlloc
+ *	fill:A verify:A            by kernels on the stream. sync prints the result of verify.
+ *	hold:A go                  a kernel that waits for go and then writes A; go ends all waits
+ *	free:A sfree:A             in stream order; by cuMemFree
+ *	about:A                    the driver's answers about the first of A, without addresses and ids
+ *	sync info                  info: free device bytes
+ *	graphtrim                  gives back the memory that graphs keep
+ *	begin:MODE end             a capture of the stream; MODE is the driver's number
+ *	upload run                 puts the graph's memory in place; launches the graph, each time
+ *	create destroy:C           another context becomes current; the last one made is destroyed
  *
  * Exit status: 0; 1 data wrong; 64 usage. A call that fails is printed, and the program goes on.
  */

@@ -1,6 +1,6 @@
 /*
- * Loads each plug-in that is named, with RTLD_LOCAL, runs it twice and unloads it: plugin_host
- * FILE… The next plug-in is loaded to the same address, and the runtime that it brings to another.
+ * Loads each named plug-in with RTLD_LOCAL, runs it twice and unloads it: plugin_host FILE… The next
+ * plug-in gets the same address, and its runtime gets another one.
  */
 #include <dlfcn.h>
 #include <link.h>

@@ -2,12 +2,13 @@
  * A program on the CUDA driver that forks, or ends, in every way there is.
  *
  *	process fork-fresh | fork-early | fork-after | fork-threads
- *	process busy-MICROSECONDS            allocates and frees until a signal handler calls _exit after that time
- *	process forks-COUNT                  so many children, one after the other, and as many of which each is the child of the last
- *	process loader                       closes a library, and forks, within the loader, for which another thread waits
- *	process exit | return | _exit | _Exit | quick_exit | abort | assert | terminate | thread-exit | signal | segv | kill | exec
+ *	process busy-MICROSECONDS  allocates and frees until a signal handler calls _exit after that time
+ *	process forks-COUNT        COUNT children one after the other; then a chain of COUNT descendants
+ *	process loader             closes a library, and forks, in the loader; another thread waits for it
+ *	process exit | return | _exit | _Exit | quick_exit | abort | assert | terminate | thread-exit
+ *	process signal | segv | kill | exec
  *
- * A way to end first takes five allocations of 4 MiB. Prints one line a call, without addresses.
+ * Before it ends, it makes five allocations of 4 MiB. Prints one line a call, without addresses.
  */
 #include <assert.h>
 #include <dirent.h>
@@ -179,7 +180,7 @@ static int fork_threads(void)
 	return 0;
 }
 
-/* What a process has: descriptors, and pages of memory that it maps. */
+/* Counts this process's descriptors, and its mapped pages. */
 static void has(int *descriptors, long *pages)
 {
 	DIR *all = opendir("/proc/self/fd");
@@ -239,7 +240,7 @@ static int forks(long count)
 				ended += status == 0;
 			break;
 		}
-		if (i == 0) { /* it has given back what was the parent's; the others have what it has */
+		if (i == 0) { /* the first one has closed its parent's; later ones have the same */
 			compare("child", descriptors, pages);
 			has(&descriptors, &pages);
 		}

@@ -176,7 +176,7 @@ static void free_in_use(struct buffer *buffer, unsigned index)
 	must("synchronize", index, way.synchronize());
 }
 
-/* What a call that made no allocation left in the program's variable, which was 1. */
+/* The program's variable was 1. Prints its value after a call that made no allocation. */
 static void say_left(uint64_t address)
 {
 	printf("address %s\n", address == 0 ? "NULL" : address == 1 ? "untouched" : "changed");

@@ -1,6 +1,6 @@
 /*
- * The sample user program, one source for every way into a GPU: prog.c is what it does, a file way_*.c is how
- * it calls the vendor. It knows nothing of libspill. Builds for the simulator and for a real GPU.
+ * The sample user program, one source for every way into a GPU. prog.c has its actions. A file
+ * way_*.c calls the vendor. It knows nothing of libspill. Builds for the simulator and a real GPU.
  */
 #ifndef PROG_H
 #define PROG_H
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the vendor says about an address. */
+/* The vendor's answers about an address. */
 struct about {
 	int type;        /* the vendor's memory type */
 	uint64_t offset; /* from the start of its allocation */

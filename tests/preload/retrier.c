@@ -91,7 +91,7 @@ static const CUmemAllocationProp wanted = {
 };
 static const CUmemAccessDesc allowed = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 
-/* What must not fail. */
+/* Ends the program if the call failed. */
 static void must(CUresult result, const char *what)
 {
 	if (!result)

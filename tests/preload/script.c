@@ -47,9 +47,8 @@ static const char *name_of(CUresult result)
 }
 
 /*
- * Host memory that the simulated driver holds, mapped for anyone or not: the pages of its home
- * (tests/sim/core/device.c), the largest mapping there is, as the page cache knows them. What is in use lies at
- * its beginning.
+ * Host memory that the simulated driver holds, mapped or not: the pages of its home that are in the
+ * page cache (tests/sim/core/device.c). The home is the largest mapping. Used pages are at its start.
  */
 static unsigned long long host(void)
 {

@@ -1,4 +1,4 @@
-/* script.c is the words, script_work.c what they do with memory. Declarations are by symbol: the simulator's alone. */
+/* script.c has the words, script_work.c their work. Declarations are by symbol: the simulator's. */
 #ifndef SCRIPT_H
 #define SCRIPT_H
 
@@ -57,10 +57,10 @@ CUresult script_free(struct group *group);
 CUresult script_free_in_thread(struct group *group);
 CUresult script_free_held(struct group *group);
 
-/* Gives back what the words needed for themselves. */
+/* Gives back the words' own memory. */
 void script_end(void);
 
-/* The context has ended, and what was loaded into it with it. */
+/* The context has ended, and with it the code that was loaded into it. */
 void script_unload(CUcontext gone);
 
 #endif

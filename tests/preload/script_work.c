@@ -1,4 +1,4 @@
-/* What the words of script.c do with memory. */
+/* The work of script.c's words. */
 #include "script.h"
 
 #include <pthread.h>
@@ -18,7 +18,7 @@ struct shared {
 	uint64_t mismatches;
 };
 
-/* What a context needs to run kernels; made when it is first used, lost with it. */
+/* A context's kernels: loaded at its first use, lost with it. */
 static struct loaded {
 	CUcontext context;
 	CUfunction fill, verify, hold_fill;
@@ -178,7 +178,7 @@ static void *let_go(void *entered)
 {
 	while (!atomic_load((atomic_bool *)entered))
 		sched_yield();
-	/* Whoever frees without waiting has surely done so by the time this many others ran. */
+	/* After so many turns of other threads, a free that does not wait has surely happened. */
 	for (int i = 0; i < 2000; i++)
 		sched_yield();
 	atomic_store(&held->go, 1);

@@ -43,7 +43,7 @@ int cuMemAlloc_v2(unsigned long long *address, size_t bytes)
 		void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 
 		*(void **)&found = next_dlsym()(RTLD_NEXT, "cuMemAlloc_v2");
-		if (!found) /* the driver is in nobody's scope but that of who loaded it */
+		if (!found) /* the driver is only in the scope of its loader */
 			*(void **)&found = next_dlsym()(library, "cuMemAlloc_v2");
 		atomic_store(&next, found);
 	}

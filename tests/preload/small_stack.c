@@ -1,10 +1,10 @@
 /*
- * A program on the CUDA driver whose calls come on the smallest stacks there are.
+ * A program on the CUDA driver that makes its calls on the smallest possible stacks.
  *
- *	small_stack thread      makes all calls in a thread of PTHREAD_STACK_MIN, and says how much of it was left
- *	small_stack handler     takes 4 MiB six times, and then a signal handler on a stack of its own ends the process
+ *	small_stack thread   makes all calls in a thread of PTHREAD_STACK_MIN; prints the unused bytes
+ *	small_stack handler  takes 4 MiB six times; then a signal handler on its own stack ends the process
  *
- * Behind a stack is memory that nobody may touch, so that more of it than there is ends the process by a signal.
+ * Memory behind a stack is inaccessible. So a stack that overflows ends the process by a signal.
  */
 #include <limits.h>
 #include <pthread.h>

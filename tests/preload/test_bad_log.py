@@ -52,7 +52,7 @@ class Log(ScriptCase):
             with self.subTest(variables=variables):
                 done = self.same(self.script(FULL, **{"SPILL_LOG": None, "HOME": self.folder / "none"} | variables))
                 complaint, loud = done.stderr.splitlines()
-                self.assertRegex(complaint, r"^spill: no log: .*HOME .*there")
+                self.assertRegex(complaint, r"^spill: no log: .*HOME .*does not exist")
                 self.assertIn("placed in host memory", loud)
                 self.assertFalse((self.folder / "none").exists())
 
@@ -159,7 +159,7 @@ class Log(ScriptCase):
         self.log.symlink_to(victim)
         done = self.same(self.script(FULL))
         self.assertEqual(victim.read_text(), "mine")
-        self.assertEqual(done.stderr.splitlines()[0], f"spill: no log: a link is in its place: {self.log}")
+        self.assertEqual(done.stderr.splitlines()[0], f"spill: no log: the file is a symbolic link: {self.log}")
 
     def test_a_second_name(self):
         victim = self.folder / "victim"

@@ -103,7 +103,7 @@ class Share(ScriptCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertFalse((self.folder / "target").exists())
         note, = [r for r in self.checked_records() if r["kind"] == "note" and r["code"] == "host-share"]
-        self.assertIn("/dev/shm/spill-0 cannot be used: a link is in its place", note["text"])
+        self.assertIn("/dev/shm/spill-0 cannot be used: the file is a symbolic link", note["text"])
 
     def test_no_lock_while_a_file_is_opened(self):
         """The program's own open() makes a request in another thread, at every file that one opens, and waits for it."""

@@ -1,6 +1,6 @@
 /*
- * A program whose children are not to be taken for it, seen by `spill top` at three moments. Prints a line "NAME PID" for each process, and
- * what `spill top --once --json` says while it lives.
+ * A program with children that `spill top` must not take for it. Prints a line "NAME PID" for each
+ * process, and the output of `spill top --once --json` at three moments.
  *
  *	top_fork SPILL [closes]
  *

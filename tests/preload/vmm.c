@@ -1,19 +1,21 @@
 /*
- * A program that makes, maps and releases its physical memory itself, one call or pool a word, and prints
- * `WORD RESULT` for each, without addresses.
+ * A program that makes, maps and releases its physical memory itself. It carries out one call or
+ * pool for each word, and prints `WORD RESULT` for each, without addresses.
  *
  *	vmm KERNELS WORD…
  *
- *	device:N context:N           of which the next memory is; a context beside device 0's, which stays current
- *	create:A:SIZE                memory A, a letter, of SIZE (4m)
- *	map:A unmap:A release:A      each letter has addresses of its own; map gives access, too
- *	pool:A:SIZE:COUNT            COUNT times create, map and release at once, back to back, until one fails
- *	retain:A                     one more handle, from an address inside
- *	fill:A verify:A              by kernels and copies
- *	same:A                       what the program is told about A: properties, attributes, range, access
- *	export:A free:A              exports the handle; gives the handle to cuMemFree
- *	brief:SIZE                   cuMemAlloc and cuMemFree
- *	plain:SIZE                   cuMemAlloc, and a handle from an address inside
+ *	device:N            the device of the next memory
+ *	context:N           a context beside device 0's, which stays current
+ *	create:A:SIZE       memory A, a letter, of SIZE (4m)
+ *	map:A unmap:A       each letter has addresses of its own; map gives access, too
+ *	release:A
+ *	pool:A:SIZE:COUNT   COUNT times create, map and release, back to back, until one fails
+ *	retain:A            one more handle, from an inner address
+ *	fill:A verify:A     by kernels and copies
+ *	same:A              the answers about A: properties, attributes, range, access
+ *	export:A free:A     exports the handle; gives the handle to cuMemFree
+ *	brief:SIZE          cuMemAlloc and cuMemFree
+ *	plain:SIZE          cuMemAlloc, and a handle from an inner address
  *	info
  *
  * Exit status: 0; 1 data wrong; 64 usage.
@@ -114,8 +116,8 @@ static struct group *group_of(struct one *one)
 }
 
 /*
- * Questions whose answers do not name the place on the device or host must not tell host memory from what it
- * stands for.
+ * Except for questions about the place, host memory must give the same answers as the device memory
+ * that it stands for.
  */
 static CUresult same(struct one *one)
 {

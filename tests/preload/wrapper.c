@@ -89,6 +89,6 @@ int strncmp(const char *left, const char *right, size_t count)
 #endif
 
 #ifdef HIDE_LIST
-/* Before the loader's own in the search order: who reads the list by its name finds it empty. */
+/* It precedes the loader's own in the search order. So a look-up of the list by name finds none. */
 EXPORTED struct r_debug _r_debug;
 #endif

@@ -1,13 +1,13 @@
 /*
- * What a program does with a mixture of experts: for each layer it allocates dense weights and the routed experts, then a KV cache,
- * and makes tokens, each of which uses all dense weights and a part of the experts of each layer. It stops at the first
- * allocation that fails.
+ * The device memory of a mixture of experts. The program allocates dense weights and routed experts
+ * for each layer, then a KV cache. Then it makes tokens. Each token uses all dense weights, and a
+ * part of the experts of each layer. The program stops at the first allocation that fails.
  *
  *	experts KERNELS LAYERS DENSE EXPERTS KV TOKENS AGAIN
  *
- *	DENSE, EXPERTS   bytes a layer
+ *	DENSE, EXPERTS   bytes for each layer
  *	KV               bytes of the KV cache
- *	AGAIN            experts of so many layers, from the first on, are freed and loaded anew behind the tokens
+ *	AGAIN            the first AGAIN layers free their experts after the tokens, and load them anew
  *
  * Exit status: 0; 1 data was wrong; 2 it could not be loaded; 64 usage.
  */
@@ -18,7 +18,7 @@
 #include "prog.h"
 
 #define LAYERS 128
-#define ROUTED 8 /* one in so many parts of a layer's experts is used by a token */
+#define ROUTED 8 /* a token uses 1/ROUTED of a layer's experts */
 
 static struct memory dense[LAYERS], experts[LAYERS], kv;
 

@@ -1,12 +1,13 @@
 /*
- * What a program does that fits a model to several devices by a projection of its own: on each device it allocates dense weights,
- * the experts that it projected to be there, and the rest of the dense weights; when all are there, a KV cache on each. Whatever
- * its projection forgot, the allocation that fails is the end. Then it makes tokens, each of which uses dense weights, KV cache
- * and some experts.
+ * A program that fits a model to several devices by a projection of its own. On each device it
+ * allocates dense weights, the projected experts, and the rest of the dense weights. Then it
+ * allocates a KV cache on each. The first allocation that fails ends the program. Then it makes
+ * tokens. Each token uses dense weights, KV cache and some experts.
  *
  *	fit KERNELS TOKENS DENSE:REST:EXPERTS:COUNT:KV…
  *
- *	one word a device: bytes of dense weights, of the rest of them, bytes of experts, how many of those, bytes of the KV cache
+ *	one word for each device: bytes of dense weights, of the rest of them, of one expert; number of
+ *	experts; bytes of the KV cache
  *
  * Exit status: 0; 1 data was wrong; 2 an allocation failed; 64 usage.
  */

@@ -1,16 +1,18 @@
 /*
- * What llama.cpp does with device memory in one run: weights in one buffer, a KV cache in one, then a prompt in micro-batches, each
- * of which takes scratch memory for its whole context from the pool, then decode, which takes little and always the same. Nothing
- * waits for the device but the end of the prompt and of the run. It knows nothing of libspill.
+ * The device memory of one run of llama.cpp. Weights are one buffer, the KV cache is another. The
+ * prompt is processed in micro-batches. Each takes scratch memory for its whole context from the
+ * pool. Decoding then takes little, and always the same. The program waits for the device only at
+ * the end of the prompt and of the run. It knows nothing of libspill.
  *
  *	llama KERNELS WEIGHTS KV TOKENS UBATCH SCRATCH DECODE [flush] [hold]
  *
  *	WEIGHTS, KV      bytes of the two buffers
- *	TOKENS, UBATCH   of the prompt, and of a micro-batch
+ *	TOKENS, UBATCH   tokens of the prompt, and of a micro-batch
  *	SCRATCH          bytes of scratch memory for each token so far
- *	DECODE           how many tokens are made behind the prompt, each with as much scratch memory as a prompt of UBATCH tokens
- *	flush            the pool frees what it has cached when it cannot grow, and asks again
- *	hold             the block of a micro-batch is still being written when the next one's is asked for
+ *	DECODE           number of tokens decoded. Each takes as much scratch memory as a prompt of
+ *	                 UBATCH tokens.
+ *	flush            a pool that cannot grow frees its cached blocks, and asks again
+ *	hold             a micro-batch asks for its block while the last one's is still written
  *
  * Exit status: 0; 1 a buffer could not be had, or data was wrong; aborts where llama.cpp does.
  */

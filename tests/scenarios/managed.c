@@ -1,12 +1,13 @@
 /*
- * What a program does on a machine whose host and device share one memory: it allocates weights and a large KV cache, the device
- * works on them, the host looks at them by plain loads, and they are freed, one while the device still writes to it. It gets its
- * memory from the driver, or from spill_malloc of a library as PyTorch's pluggable allocator does (dlopen, dlsym). It prints what
- * the driver says about each allocation.
+ * A program on a machine whose host and device share one memory. It allocates weights and a large
+ * KV cache. The device works on them, and the host reads them by plain loads. Then they are freed,
+ * one while the device still writes to it. The memory comes from the driver, or from spill_malloc of
+ * a library, as with PyTorch's pluggable allocator (dlopen, dlsym). The program prints the driver's
+ * answers about each allocation.
  *
  *	managed KERNELS COUNT WEIGHTS KV [LIBRARY]
  *
- *	COUNT, WEIGHTS   so many allocations of so many bytes
+ *	COUNT, WEIGHTS   number of allocations, and bytes of each
  *	KV               bytes of one more
  *
  * Exit status: 0; 1 data was wrong; 2 out of memory; 64 usage.

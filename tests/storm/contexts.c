@@ -1,9 +1,11 @@
 /*
  * contexts SEED ROUNDS CARD_MIB
  *
- * The storm of contexts: threads make contexts, allocate in them, verify what they wrote and end them, memory and all. Drivers
- * give an ended context's handle to the next one, so another thread's memory soon has the handle that one thread is ending.
- * Every call is legal. Exit status: 0; 1 data was wrong or a call failed; 2 no device; 64 usage.
+ * The storm of contexts. Threads make contexts, allocate in them, verify their data, and end the
+ * contexts with their memory. Drivers give an ended context's handle to the next one. So another
+ * thread's memory soon has the handle that one thread is ending. Every call is legal.
+ *
+ * Exit status: 0; 1 data was wrong or a call failed; 2 no device; 64 usage.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -110,7 +112,7 @@ static void give(struct worker *worker, struct block *block)
 	*block = (struct block){0};
 }
 
-/* What is left behind ends with the context. Memory of the primary one is freed: others may hold that context, too. */
+/* The remaining memory ends with the context. Memory of the primary one is freed: others may hold that context, too. */
 static void use(struct worker *worker, bool primary)
 {
 	for (unsigned i = 0; i < BLOCKS && !worker->failed; i++)

@@ -1,9 +1,11 @@
 /*
  * moving KERNELS SEED SECONDS CARD_MIB LARGEST_MIB [STEPS|input]
  *
- * CARD_MIB: what the device has; the program wants up to twice as much. It ends after SECONDS, or when each thread has made
- * STEPS steps; `input`: not before its input ends, which whoever watches it keeps open until enough has moved. Exit status: 0;
- * 1 data was wrong or a call failed; 2 no device; 64 usage.
+ * CARD_MIB: memory of the device. The program wants up to twice as much. It ends after SECONDS, or
+ * when each thread has made STEPS steps. With `input` it goes on until its input ends. The test that
+ * watches it keeps the input open until enough has moved.
+ *
+ * Exit status: 0; 1 data was wrong or a call failed; 2 no device; 64 usage.
  */
 #include "moving.h"
 
@@ -36,7 +38,7 @@ CUcontext moving_context;
 static uint64_t steps, ends;      /* the latter in nanoseconds of the monotonic clock */
 static atomic_bool over, watched; /* the latter: while there is input */
 static void *module;
-static pthread_barrier_t begun; /* all have what they need before the device is full */
+static pthread_barrier_t begun; /* all threads have their own streams and buffers before the device is full */
 
 uint64_t moving_random(struct moving_worker *worker, uint64_t below)
 {
@@ -138,7 +140,7 @@ static void step(struct moving_worker *worker)
 {
 	if (worker->held && worker->step >= worker->held)
 		moving_let_go(worker);
-	/* How much it wants changes: what is given back lets others' memory return to the device. */
+	/* The amount that it wants changes. Freed memory lets other blocks return to the device. */
 	if (worker->step % 100 == 1)
 		worker->target = moving_card / MOVING_THREADS / 8 * (4 + moving_random(worker, 13));
 	struct moving_block *block = moving_some(worker);

@@ -1,10 +1,10 @@
 /*
  * The moving storm: a seeded random program on the CUDA driver API that uses more memory than the
  * device has. Chunks leave the device and come back all the time, while kernels and copies run on
- * several threads and streams. It knows what every byte of its memory must be, and looks at random
- * times and before each free.
+ * several threads and streams. The program knows the right value of every byte of its memory. It
+ * checks them at random times and before each free.
  *
- * What it does follows from the seed alone; only when things happen does not, and how far it gets.
+ * The seed alone gives the order of calls. Their times, and how far the program gets, vary.
  */
 #ifndef MOVING_H
 #define MOVING_H
@@ -39,7 +39,7 @@ enum moving_kind {
 	MOVING_KINDS
 };
 
-/* A piece is what the kernel `fill` writes with `seed`, or the same word everywhere. */
+/* A piece has the words of the kernel `fill` with `seed`, or one word everywhere. */
 struct moving_content {
 	uint64_t seed;
 	bool constant; /* the word is `seed` */
@@ -50,8 +50,8 @@ struct moving_block {
 	CUdeviceptr address;
 	uint64_t bytes;         /* a multiple of 8; the last piece may be short */
 	uint64_t room;          /* POOL: addresses that are reserved */
-	uint64_t part[32];      /* POOL: what was mapped, in order */
-	unsigned parts, stream; /* stream: of the last work on it; work of another one waits for that */
+	uint64_t part[32];      /* POOL: bytes of each mapping, in order */
+	unsigned parts, stream; /* stream: of its last work. Work on another stream waits for that. */
 	unsigned graphs;        /* that have its address in them */
 	struct moving_content *content;
 };
@@ -62,7 +62,7 @@ struct moving_check {
 	uint64_t words, seed, step;
 };
 
-/* A copy to the program has been submitted; what it must be. */
+/* A copy to the program has been submitted, with this content. */
 struct moving_readback {
 	uint64_t bytes, step;
 	struct moving_content content[4];
@@ -92,8 +92,8 @@ struct moving_worker {
 	struct moving_readback readback[MOVING_READBACKS];
 	uint64_t *counters;     /* pinned, one a check */
 	_Atomic uint64_t *hold; /* pinned; a kernel waits for it while `held` */
-	uint64_t held;          /* until this step */
-	uint64_t *sum;          /* pinned: where read_loop adds up what nobody looks at */
+	uint64_t held;          /* it is held until this step */
+	uint64_t *sum;          /* pinned: read_loop adds up here; nobody reads it */
 	uint64_t (
 	    *array)[2]; /* pinned, MOVING_ARRAYS of them: addresses that a submitted kernel will find there */
 	char *pageable; /* 4 pieces */
@@ -103,9 +103,10 @@ struct moving_worker {
 /* bytes of the device, of the largest block; path of the kernels */
 extern uint64_t moving_card, moving_largest;
 /*
- * MOVING_NO_HOLDS in the environment: for a real GPU, where the held kernels stop this program also without libspill (seen
- * 2026-11-21, 1 run of 2). A thread that waits for a held kernel inside the driver (the first launch of code that was loaded late,
- * a pageable copy, cuMemFree) blocks the calls of the thread that would end it (docs/measurements.md).
+ * MOVING_NO_HOLDS in the environment is for a real GPU. There, held kernels stop this program also
+ * without libspill (seen 2026-11-21, 1 run of 2). A thread waits inside the driver for a held kernel:
+ * at the first launch of code, a pageable copy or cuMemFree. Meanwhile the thread that would end the
+ * kernel is blocked, too (docs/measurements.md).
  */
 extern bool moving_no_holds;
 extern const char *moving_kernels;

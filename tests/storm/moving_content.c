@@ -1,4 +1,4 @@
-/* What pieces are made of, and the looking: by kernels that count wrong words, and by copies to the program. */
+/* The contents of pieces, and their checks: by kernels that count wrong words, and by copies. */
 #include "moving.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@ extern CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes);
 extern CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream);
 extern CUresult cuMemcpyDtoHAsync_v2_ptsz(void *to, CUdeviceptr from, size_t bytes, CUstream stream);
 
-/* fill writes mix(index + seed * ODD): a later piece is what it writes from its own start with another seed. */
+/* fill writes mix(index + seed * ODD). So a later piece equals a fill with another seed. */
 #define ODD 0x9e3779b97f4a7c15ull
 #define PER_WORD 0xf1de83e19937733dull /* of ODD, the inverse modulo 2^64 */
 

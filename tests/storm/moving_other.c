@@ -1,4 +1,4 @@
-/* What is not plain work: graphs made by captures, streams and code that come and go, a kernel that waits, questions. */
+/* Other calls than plain work: captures, new streams, loaded code, a kernel that waits, questions. */
 #include "moving.h"
 
 #include <stdio.h>

@@ -46,7 +46,7 @@ enum storm_kind {
 
 struct storm_slot {
 	enum storm_kind kind;
-	CUdeviceptr address; /* as kernels use it; an array's handle */
+	CUdeviceptr address; /* for kernels; of an array: its handle */
 	uint64_t bytes;      /* usable by kernels, 0 for arrays */
 	uint64_t handle;     /* MAPPED: not released yet, or 0 */
 	uint64_t seed;       /* of the data in it, 0 before it is filled */
@@ -58,7 +58,7 @@ struct storm_slot {
 struct storm_worker {
 	int index;
 	uint64_t random, calls, failures;
-	uint64_t digest; /* of all that was told */
+	uint64_t digest; /* of all answers */
 	CUcontext context;
 	CUfunction fill, verify;
 	CUstream stream;

@@ -1,4 +1,4 @@
-/* Everything that is not plain making and giving: questions, nonsense, exports, captures, graphs, contexts, steps. */
+/* All calls that neither allocate nor free: questions, wrong calls, exports, captures, graphs. */
 #include "storm.h"
 
 #include <unistd.h>

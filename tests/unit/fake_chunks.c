@@ -282,6 +282,12 @@ CALL(event_record, (int device, void *context, void *stream, bool per_thread, vo
 	return 0;
 }
 
+/* Behind all work of the context, which is copies alone. */
+static int mark(int device, void *context, void **event)
+{
+	return event_record(device, context, NULL, false, event);
+}
+
 /* Not at the first look. */
 static bool event_passed(int device, void *context, void *handle)
 {
@@ -318,6 +324,11 @@ static int wait_all(int device, void *context)
 	return result;
 }
 
+static bool current(int *device, void **context)
+{
+	return false;
+}
+
 static int granularity(int device, bool on_host, uint64_t *bytes)
 {
 	*bytes = FAKE_UNIT;
@@ -348,6 +359,7 @@ const struct spill_backend fake_chunks_backend = {
     .devices =
         &(const struct spill_vendor_devices){
             .memory = memory,
+            .current = current,
             .capabilities = capabilities,
             .wait = wait_all,
         },
@@ -373,6 +385,7 @@ const struct spill_backend fake_chunks_backend = {
         },
     .moves =
         &(const struct spill_vendor_moves){
+            .mark = mark,
             .events_ahead = events_ahead,
             .copier_create = copier_create,
             .copier_destroy = copier_destroy,

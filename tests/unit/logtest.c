@@ -7,18 +7,11 @@
 #include <limits.h>
 #include <sys/syscall.h>
 
-#include "program.h"
 #include "record.h"
 
 #define DEADLINE_SECONDS 60
 
 char folder[64];
-
-/* The log asks for the program's name; finding it is config.c's business and tested there. */
-void spill_program_name(char *name, size_t size)
-{
-	snprintf(name, size, "unit test");
-}
 
 void syscall_exit(int status)
 {

@@ -6,11 +6,13 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "ended.h"
+#include "fake_libc.h"
 #include "capture.h"
 #include "engine.h"
 #include "registry.h"
@@ -45,33 +47,16 @@ static int no_owner(void *stream, int *device, void **context)
 	return 1;
 }
 
+static bool started(spill_resolve_fn *resolve)
+{
+	return true;
+}
+
 static const struct spill_backend backend = {
+    .start = started,
     .devices = &(const struct spill_vendor_devices){.current = current},
     .streams = &(const struct spill_vendor_streams){.owner = no_owner, .capturing = joined},
 };
-
-const struct spill_backend *__wrap_spill_backend_for(enum spill_domain domain);
-const struct spill_backend *__wrap_spill_backend_for(enum spill_domain domain)
-{
-	return &backend;
-}
-
-/* No memory is left, as in a program at its limit. */
-static bool no_memory;
-
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_malloc(size_t size)
-{
-	return no_memory ? NULL : __real_malloc(size);
-}
-
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size)
-{
-	return no_memory ? NULL : __real_calloc(count, size);
-}
 
 /* A whole call with the vendor's result. */
 static void call(enum spill_op op, void *stream, unsigned mode, int result)
@@ -130,11 +115,12 @@ static void begin_by_another(void *stream, unsigned mode)
 
 static int setup(void **state)
 {
+	spill_registry_use_backend(SPILL_CUDA_DRIVER, &backend);
 	device_now = 0;
 	context_now = (void *)0xc0;
 	exchange(GLOBAL);
 	asked = 0;
-	no_memory = false;
+	fake_libc_reset();
 	return 0;
 }
 
@@ -318,7 +304,8 @@ static void a_forked_child_captures_nothing(void **state)
 /* A wait would break a capture that is not known (error 901). */
 static void a_capture_is_known_without_memory(void **state)
 {
-	no_memory = true;
+	fake_libc_fail(FAKE_malloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
+	fake_libc_fail(FAKE_calloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
 	begin(STREAM, GLOBAL);
 	assert_true(spill_capture_any());
 	assert_true(here(SPILL_OP_ALLOC, NULL));

@@ -14,9 +14,9 @@
 #define BASE (5ull << 40)
 #define END (1ull << 47)
 
-static struct spill_granule at(uint64_t address)
+static struct spill_chunk_map_entry at(uint64_t address)
 {
-	struct spill_granule granule;
+	struct spill_chunk_map_entry granule;
 	memset(&granule, 0xff, sizeof(granule));
 	assert_true(spill_chunk_map_of(address, &granule));
 	return granule;
@@ -24,79 +24,79 @@ static struct spill_granule at(uint64_t address)
 
 static bool nothing_at(uint64_t address)
 {
-	struct spill_granule granule;
+	struct spill_chunk_map_entry granule;
 	return !spill_chunk_map_of(address, &granule);
 }
 
 static void every_granule_tells_its_chunk(void **state)
 {
 	assert_true(nothing_at(BASE));
-	assert_true(spill_chunk_map_set(BASE, 3 * SPILL_GRANULE, true, true));
+	assert_true(spill_chunk_map_set(BASE, 3 * SPILL_CHUNK_MAP_UNIT, true, true));
 	for (unsigned i = 0; i < 3; i++) {
-		struct spill_granule granule = at(BASE + i * SPILL_GRANULE + 12345);
-		assert_int_equal(granule.key, BASE / SPILL_GRANULE);
+		struct spill_chunk_map_entry granule = at(BASE + i * SPILL_CHUNK_MAP_UNIT + 12345);
+		assert_int_equal(granule.key, BASE / SPILL_CHUNK_MAP_UNIT);
 		assert_int_equal(granule.count, 3);
 		assert_true(granule.on_host && granule.more && !granule.begun && !granule.inside);
 	}
-	assert_true(nothing_at(BASE - 1) && nothing_at(BASE + 3 * SPILL_GRANULE));
-	assert_true(spill_chunk_map_set(BASE, 3 * SPILL_GRANULE, false, false));
-	assert_true(!at(BASE + 3 * SPILL_GRANULE - 1).on_host && !at(BASE).more);
-	spill_chunk_map_clear(BASE, 3 * SPILL_GRANULE);
+	assert_true(nothing_at(BASE - 1) && nothing_at(BASE + 3 * SPILL_CHUNK_MAP_UNIT));
+	assert_true(spill_chunk_map_set(BASE, 3 * SPILL_CHUNK_MAP_UNIT, false, false));
+	assert_true(!at(BASE + 3 * SPILL_CHUNK_MAP_UNIT - 1).on_host && !at(BASE).more);
+	spill_chunk_map_clear(BASE, 3 * SPILL_CHUNK_MAP_UNIT);
 	for (unsigned i = 0; i < 3; i++)
-		assert_true(nothing_at(BASE + i * SPILL_GRANULE));
+		assert_true(nothing_at(BASE + i * SPILL_CHUNK_MAP_UNIT));
 }
 
 static void what_is_no_granule_is_not_kept(void **state)
 {
-	assert_false(spill_chunk_map_set(BASE + 4096, SPILL_GRANULE, true, false));
-	assert_false(spill_chunk_map_set(BASE, SPILL_GRANULE + 4096, true, false));
+	assert_false(spill_chunk_map_set(BASE + 4096, SPILL_CHUNK_MAP_UNIT, true, false));
+	assert_false(spill_chunk_map_set(BASE, SPILL_CHUNK_MAP_UNIT + 4096, true, false));
 	assert_false(spill_chunk_map_set(BASE, 0, true, false));
-	assert_false(spill_chunk_map_set(END, SPILL_GRANULE, true, false));
-	assert_false(spill_chunk_map_set(END + SPILL_GRANULE, SPILL_GRANULE, true, false));
-	assert_false(spill_chunk_map_set(END - SPILL_GRANULE, 2 * SPILL_GRANULE, true, false));
-	assert_false(spill_chunk_map_set(BASE, 0 - SPILL_GRANULE, true, false));
+	assert_false(spill_chunk_map_set(END, SPILL_CHUNK_MAP_UNIT, true, false));
+	assert_false(spill_chunk_map_set(END + SPILL_CHUNK_MAP_UNIT, SPILL_CHUNK_MAP_UNIT, true, false));
+	assert_false(spill_chunk_map_set(END - SPILL_CHUNK_MAP_UNIT, 2 * SPILL_CHUNK_MAP_UNIT, true, false));
+	assert_false(spill_chunk_map_set(BASE, 0 - SPILL_CHUNK_MAP_UNIT, true, false));
 	assert_true(nothing_at(BASE) && nothing_at(END) && nothing_at(UINT64_MAX) && nothing_at(0));
-	spill_chunk_map_clear(END, SPILL_GRANULE);
+	spill_chunk_map_clear(END, SPILL_CHUNK_MAP_UNIT);
 	spill_chunk_map_begins(UINT64_MAX);
-	assert_true(spill_chunk_map_set(END - SPILL_GRANULE, SPILL_GRANULE, true, false));
+	assert_true(spill_chunk_map_set(END - SPILL_CHUNK_MAP_UNIT, SPILL_CHUNK_MAP_UNIT, true, false));
 	assert_true(at(END - 1).there);
-	spill_chunk_map_clear(END - SPILL_GRANULE, SPILL_GRANULE);
+	spill_chunk_map_clear(END - SPILL_CHUNK_MAP_UNIT, SPILL_CHUNK_MAP_UNIT);
 }
 
 /* Two leaves. */
 static void a_chunk_may_cross_a_leaf(void **state)
 {
-	uint64_t edge = BASE + SPILL_GRANULE_LEAF * SPILL_GRANULE;
-	assert_true(spill_chunk_map_set(edge - SPILL_GRANULE, 2 * SPILL_GRANULE, true, false));
-	assert_int_equal(at(edge).key, (edge - SPILL_GRANULE) / SPILL_GRANULE);
+	uint64_t edge = BASE + SPILL_CHUNK_MAP_LEAF_ENTRIES * SPILL_CHUNK_MAP_UNIT;
+	assert_true(spill_chunk_map_set(edge - SPILL_CHUNK_MAP_UNIT, 2 * SPILL_CHUNK_MAP_UNIT, true, false));
+	assert_int_equal(at(edge).key, (edge - SPILL_CHUNK_MAP_UNIT) / SPILL_CHUNK_MAP_UNIT);
 	assert_int_equal(at(edge - 1).key, at(edge).key);
-	spill_chunk_map_clear(edge - SPILL_GRANULE, 2 * SPILL_GRANULE);
+	spill_chunk_map_clear(edge - SPILL_CHUNK_MAP_UNIT, 2 * SPILL_CHUNK_MAP_UNIT);
 	assert_true(nothing_at(edge) && nothing_at(edge - 1));
 }
 
 static void begins_are_kept_until_the_chunk_goes(void **state)
 {
 	spill_chunk_map_begins(BASE); /* nobody's */
-	assert_true(spill_chunk_map_set(BASE, 4 * SPILL_GRANULE, false, false));
+	assert_true(spill_chunk_map_set(BASE, 4 * SPILL_CHUNK_MAP_UNIT, false, false));
 	assert_false(at(BASE).begun);
-	spill_chunk_map_begins(BASE + 2 * SPILL_GRANULE + 5);
-	assert_true(at(BASE).inside && !at(BASE).begun && at(BASE + 2 * SPILL_GRANULE).begun);
-	assert_false(at(BASE + SPILL_GRANULE).begun);
+	spill_chunk_map_begins(BASE + 2 * SPILL_CHUNK_MAP_UNIT + 5);
+	assert_true(at(BASE).inside && !at(BASE).begun && at(BASE + 2 * SPILL_CHUNK_MAP_UNIT).begun);
+	assert_false(at(BASE + SPILL_CHUNK_MAP_UNIT).begun);
 	spill_chunk_map_begins(BASE);
 	assert_true(at(BASE).begun);
-	assert_true(spill_chunk_map_set(BASE, 4 * SPILL_GRANULE, true, true));
+	assert_true(spill_chunk_map_set(BASE, 4 * SPILL_CHUNK_MAP_UNIT, true, true));
 	assert_true(at(BASE).begun && at(BASE).inside && at(BASE).on_host && at(BASE).more);
-	assert_true(at(BASE + 2 * SPILL_GRANULE).begun && !at(BASE + 3 * SPILL_GRANULE).begun);
+	assert_true(at(BASE + 2 * SPILL_CHUNK_MAP_UNIT).begun && !at(BASE + 3 * SPILL_CHUNK_MAP_UNIT).begun);
 	/* Other chunks at the same addresses know nothing of it. */
-	assert_true(spill_chunk_map_set(BASE + SPILL_GRANULE, 3 * SPILL_GRANULE, true, true));
-	assert_false(at(BASE + 2 * SPILL_GRANULE).begun);
-	spill_chunk_map_clear(BASE, 4 * SPILL_GRANULE);
-	assert_true(spill_chunk_map_set(BASE, 4 * SPILL_GRANULE, true, true));
+	assert_true(spill_chunk_map_set(BASE + SPILL_CHUNK_MAP_UNIT, 3 * SPILL_CHUNK_MAP_UNIT, true, true));
+	assert_false(at(BASE + 2 * SPILL_CHUNK_MAP_UNIT).begun);
+	spill_chunk_map_clear(BASE, 4 * SPILL_CHUNK_MAP_UNIT);
+	assert_true(spill_chunk_map_set(BASE, 4 * SPILL_CHUNK_MAP_UNIT, true, true));
 	assert_false(at(BASE).begun || at(BASE).inside);
 	/* Within the first granule, behind its first byte: no begin of the chunk. */
 	spill_chunk_map_begins(BASE + 512);
 	assert_true(!at(BASE).begun && at(BASE).inside);
-	spill_chunk_map_clear(BASE, 4 * SPILL_GRANULE);
+	spill_chunk_map_clear(BASE, 4 * SPILL_CHUNK_MAP_UNIT);
 }
 
 #define THREADS 3
@@ -107,20 +107,21 @@ static pthread_barrier_t barrier;
 /* Each has chunks of its own in leaves that all of them make; one is moved to and fro while the next thread's begins in it. */
 static void *works(void *argument)
 {
-	uint64_t self = (uintptr_t)argument, leaf = SPILL_GRANULE_LEAF * SPILL_GRANULE;
-	uint64_t mine = 2 * BASE + self * 4 * SPILL_GRANULE;
-	struct spill_granule granule;
+	uint64_t self = (uintptr_t)argument, leaf = SPILL_CHUNK_MAP_LEAF_ENTRIES * SPILL_CHUNK_MAP_UNIT;
+	uint64_t mine = 2 * BASE + self * 4 * SPILL_CHUNK_MAP_UNIT;
+	struct spill_chunk_map_entry granule;
 	pthread_barrier_wait(&barrier);
 	for (unsigned i = 0; i < LEAVES; i++)
-		if (!spill_chunk_map_set(mine + i * leaf, 2 * SPILL_GRANULE, true, false))
+		if (!spill_chunk_map_set(mine + i * leaf, 2 * SPILL_CHUNK_MAP_UNIT, true, false))
 			return NULL;
 	pthread_barrier_wait(&barrier);
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		uint64_t other = 2 * BASE + (self + 1) % THREADS * 4 * SPILL_GRANULE + i % LEAVES * leaf;
-		spill_chunk_map_set(mine + i % LEAVES * leaf, 2 * SPILL_GRANULE, i % 2, false);
+		uint64_t other =
+		    2 * BASE + (self + 1) % THREADS * 4 * SPILL_CHUNK_MAP_UNIT + i % LEAVES * leaf;
+		spill_chunk_map_set(mine + i % LEAVES * leaf, 2 * SPILL_CHUNK_MAP_UNIT, i % 2, false);
 		spill_chunk_map_begins(other);
 		if (!spill_chunk_map_of(other, &granule) || !granule.begun ||
-		    granule.key != other / SPILL_GRANULE)
+		    granule.key != other / SPILL_CHUNK_MAP_UNIT)
 			return NULL;
 	}
 	return argument ? argument : &barrier;

@@ -295,7 +295,7 @@ static void what_is_owed_is_owed_once(void **state)
 /* Which of the allocation's chunks are told as being on host, a bit each; -1: none is told at all. */
 static int told_on_host(const struct spill_chunked *made)
 {
-	struct spill_granule granule;
+	struct spill_chunk_map_entry granule;
 	int hosts = 0, there = 0;
 	for (unsigned i = 0; i < made->count; i++) {
 		uint64_t va = spill_chunked_address(made, i);
@@ -303,7 +303,7 @@ static int told_on_host(const struct spill_chunked *made)
 			continue;
 		there++;
 		hosts |= granule.on_host << i;
-		assert_int_equal(granule.key, va / SPILL_GRANULE);
+		assert_int_equal(granule.key, va / SPILL_CHUNK_MAP_UNIT);
 		assert_int_equal(granule.more, i + 1 < made->count);
 	}
 	assert_true(there == 0 || (unsigned)there == made->count);
@@ -320,19 +320,19 @@ static void move(struct spill_chunked *made, unsigned chunk)
 /* Launches find what may be moved, where it is; what is pinned or leaves is nobody's business. */
 static void what_is_listed_is_told_to_launches(void **state)
 {
-	fake_chunks_reset(64 * SPILL_GRANULE);
-	policy.movable_chunk.value = SPILL_GRANULE;
-	struct spill_chunked *made = make(3 * SPILL_GRANULE);
+	fake_chunks_reset(64 * SPILL_CHUNK_MAP_UNIT);
+	policy.movable_chunk.value = SPILL_CHUNK_MAP_UNIT;
+	struct spill_chunked *made = make(3 * SPILL_CHUNK_MAP_UNIT);
 	assert_int_equal(told_on_host(made), -1);
 	move(made, 0); /* not listed: nobody is told */
 	assert_int_equal(told_on_host(made), -1);
 	assert_int_equal(spill_chunked_on_host(), 0);
 	spill_chunked_enlist(made);
 	assert_int_equal(told_on_host(made), 1);
-	assert_int_equal(spill_chunked_on_host(), SPILL_GRANULE);
+	assert_int_equal(spill_chunked_on_host(), SPILL_CHUNK_MAP_UNIT);
 	move(made, 2);
 	assert_int_equal(told_on_host(made), 5);
-	assert_int_equal(spill_chunked_on_host(), 2 * SPILL_GRANULE);
+	assert_int_equal(spill_chunked_on_host(), 2 * SPILL_CHUNK_MAP_UNIT);
 	move(made, 0);
 	assert_int_equal(told_on_host(made), 4);
 	spill_chunked_delist(made);

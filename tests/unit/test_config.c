@@ -19,6 +19,7 @@
 
 #include "config.h"
 #include "decide.h"
+#include "fake_libc.h"
 #include "ini_file.h"
 #include "rule.h"
 
@@ -28,11 +29,10 @@ static struct spill_config config;
 static char folder[64];
 static unsigned long secure;
 
-unsigned long __real_getauxval(unsigned long type);
-unsigned long __wrap_getauxval(unsigned long type);
-unsigned long __wrap_getauxval(unsigned long type)
+static bool is_secure(long arguments[6], long *result)
 {
-	return type == AT_SECURE ? secure : __real_getauxval(type);
+	*result = (long)secure;
+	return arguments[0] == AT_SECURE;
 }
 
 static int set_up(void **state)
@@ -40,6 +40,7 @@ static int set_up(void **state)
 	clearenv();
 	umask(022);
 	secure = 0;
+	fake_libc[FAKE_getauxval].hook = is_secure;
 	strcpy(folder, "/tmp/spill-test-config-XXXXXX");
 	return !mkdtemp(folder) || chdir(folder) || mkdir("xdg", 0755) || mkdir("xdg/spill", 0755) ||
 	       setenv("XDG_CONFIG_HOME", "", 1) || setenv("HOME", "/nonexistent", 1);
@@ -262,8 +263,8 @@ static void test_rules(void **state)
 	assert_string_equal(config.options[config.option_count - 1].name, "rule other");
 	assert_non_null(
 	    strstr(config.hidden,
-	           "/xdg/spill/prog.conf:4: the rule is hidden by that of the same name, named.conf:1\n"
-	           "etc.conf:3: the rule is hidden by that of the same name, named.conf:7"));
+	           "/xdg/spill/prog.conf:4: the rule is hidden by the rule of the same name, named.conf:1\n"
+	           "etc.conf:3: the rule is hidden by the rule of the same name, named.conf:7"));
 	/* A rule is a file's, also in a privileged program. */
 	secure = 1;
 	load();
@@ -339,7 +340,7 @@ static void test_many_rules(void **state)
 	assert_string_equal(source("rule b23"), "etc.conf:47");
 	write_rules("etc.conf", "b", 25);
 	load();
-	assert_problem("etc.conf:49:2: too many rules, with those of the files before: at most 64");
+	assert_problem("etc.conf:49:2: too many rules in all files: at most 64");
 	assert_null(config.policy.rules);
 	assert_int_equal(config.files[config.file_count - 1].state, SPILL_CONFIG_REFUSED);
 	/* One of a name that is there already is none more. */
@@ -791,13 +792,13 @@ static void test_privileged(void **state)
 }
 
 /* The answer is kept, so each value is asked in a process of its own. */
-static bool disabled(const char *switch_value, unsigned long is_secure)
+static bool disabled(const char *switch_value, unsigned long privileged)
 {
 	pid_t child = fork();
 	int status;
 
 	if (!child) {
-		secure = is_secure;
+		secure = privileged;
 		if (switch_value)
 			setenv("SPILL", switch_value, 1);
 		_exit(spill_config_disabled() && spill_config_disabled() ? 1 : 0);

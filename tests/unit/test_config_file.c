@@ -16,67 +16,39 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "config_file.h"
+#include "clock.h"
+#include "config.h"
+#include "fake_libc.h"
 #include "fd.h"
 #include "host_memory.h"
 #include "policy.h"
 #include "small_file.h"
 
 #define TEXT "[device]\nlimit = 6GiB\n"
-#define FOR_EVER UINT32_MAX
 
 static char path[] = "/tmp/spill-configfile-XXXXXX";
 static char problem[256];
 static char *data;
 static size_t size;
 
-/* So many calls of each kind fail with this error from now on. */
-static struct fault {
-	unsigned opens, reads, mallocs;
-	int error;
-} fault;
-static unsigned naps, calls;
+static unsigned naps;
 
-static bool fails(unsigned *left)
-{
-	calls++;
-	if (!*left)
-		return false;
-	if (*left != FOR_EVER)
-		--*left;
-	errno = fault.error;
-	return true;
-}
-
-int __real_open64(const char *name, int flags, ...);
-int __wrap_open64(const char *name, int flags, ...);
-int __wrap_open64(const char *name, int flags, ...)
-{
-	return fails(&fault.opens) ? -1 : __real_open64(name, flags, 0);
-}
-
-ssize_t __real_read(int fd, void *to, size_t count);
-ssize_t __wrap_read(int fd, void *to, size_t count);
-ssize_t __wrap_read(int fd, void *to, size_t count)
-{
-	return fails(&fault.reads) ? -1 : __real_read(fd, to, count);
-}
-
-void *__real_malloc(size_t count);
-void *__wrap_malloc(size_t count);
-void *__wrap_malloc(size_t count)
-{
-	return fails(&fault.mallocs) ? NULL : __real_malloc(count);
-}
-
-int __wrap_nanosleep(const struct timespec *span, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *span, struct timespec *left)
+static void nap(uint64_t ns)
 {
 	naps++;
-	return 0;
+}
+
+/* From now on so many calls fail with that error. */
+static void opens_fail(unsigned count, int error)
+{
+	fake_libc_fail(FAKE_open64, 1, count, error);
+}
+
+static void reads_fail(unsigned count, int error)
+{
+	fake_libc_fail(FAKE_read, 1, count, error);
 }
 
 static int setup(void **state)
@@ -87,15 +59,16 @@ static int setup(void **state)
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, TEXT, strlen(TEXT)), strlen(TEXT));
 	close(fd);
-	fault = (struct fault){0};
-	naps = calls = 0;
+	static const struct spill_clock clock = {.sleep = nap};
+	spill_clock_use(&clock);
+	naps = 0;
 	strcpy(problem, "");
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	fault = (struct fault){0};
+	fake_libc_reset();
 	return unlink(path);
 }
 
@@ -115,7 +88,8 @@ static void it_is_read(void)
 
 static void signals_only_interrupt(void **state)
 {
-	fault = (struct fault){.opens = 3, .reads = 3, .error = EINTR};
+	opens_fail(3, EINTR);
+	reads_fail(3, EINTR);
 	it_is_read();
 	assert_int_equal(naps, 0);
 }
@@ -125,12 +99,12 @@ static void what_is_missing_for_a_moment_is_waited_for(void **state)
 	static const int errors[] = {EMFILE, ENFILE, ENOMEM};
 
 	for (unsigned i = 0; i < 3; i++) {
-		fault = (struct fault){.opens = 5, .error = errors[i]};
+		opens_fail(5, errors[i]);
 		it_is_read();
 	}
-	fault = (struct fault){.mallocs = 5, .error = ENOMEM};
+	fake_libc_fail(FAKE_malloc, 1, 5, ENOMEM);
 	it_is_read();
-	fault = (struct fault){.reads = 5, .error = ENOMEM};
+	reads_fail(5, ENOMEM);
 	it_is_read();
 	assert_true(naps > 0);
 }
@@ -140,10 +114,12 @@ static void but_not_for_ever(void **state)
 	static const int errors[] = {EINTR, EMFILE, ENFILE, ENOMEM};
 
 	for (unsigned i = 0; i < 4; i++) {
-		fault = (struct fault){.opens = FOR_EVER, .error = errors[i]};
+		fake_libc_reset();
+		opens_fail(FAKE_LIBC_FOR_EVER, errors[i]);
 		assert_int_equal(read_policy(), SPILL_CONFIG_FILE_BAD);
 		assert_non_null(strstr(problem, path));
-		fault = (struct fault){.reads = FOR_EVER, .error = errors[i]};
+		fake_libc_reset();
+		reads_fail(FAKE_LIBC_FOR_EVER, errors[i]);
 		assert_int_equal(read_policy(), SPILL_CONFIG_FILE_BAD);
 		assert_non_null(strstr(problem, path));
 	}
@@ -154,7 +130,7 @@ static void what_the_file_itself_refuses_is_told_at_once(void **state)
 	assert_int_equal(chmod(path, 0666), 0);
 	assert_int_equal(read_policy(), SPILL_CONFIG_FILE_BAD);
 	assert_non_null(strstr(problem, "chmod"));
-	fault = (struct fault){.opens = FOR_EVER, .error = ENOENT};
+	opens_fail(FAKE_LIBC_FOR_EVER, ENOENT);
 	assert_int_equal(read_policy(), SPILL_CONFIG_FILE_ABSENT);
 	assert_int_equal(naps, 0);
 }
@@ -207,13 +183,15 @@ static void host_memory_that_cannot_be_read_is_not_there(void **state)
 	static const int errors[] = {EINTR, EMFILE, ENFILE, ENOMEM};
 
 	for (unsigned i = 0; i < 4; i++) {
-		fault = (struct fault){.opens = FOR_EVER, .error = errors[i]};
+		fake_libc_reset();
+		opens_fail(FAKE_LIBC_FOR_EVER, errors[i]);
 		assert_int_equal(spill_host_memory_available(), 0);
-		fault = (struct fault){.reads = FOR_EVER, .error = errors[i]};
+		fake_libc_reset();
+		reads_fail(FAKE_LIBC_FOR_EVER, errors[i]);
 		assert_int_equal(spill_host_memory_available(), 0);
 		assert_int_equal(spill_host_memory_at_start(), 0);
 	}
-	fault = (struct fault){0};
+	fake_libc_reset();
 	assert_true(spill_host_memory_available() > 0);
 	assert_true(spill_host_memory_at_start() > 0); /* it was not remembered */
 }

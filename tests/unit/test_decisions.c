@@ -261,8 +261,7 @@ static const struct full {
     {.what = "off", .no_rule = true, .mode = SPILL_MODE_OFF},
 };
 
-static struct spill_fallback remedy_of(const struct full *c, enum spill_honest_first honest,
-                                       bool placeable)
+static struct spill_fallback remedy_of(const struct full *c, enum spill_honest_first honest, bool placeable)
 {
 	struct spill_policy policy;
 	struct spill_ask ask = {.bytes = 10, .weight = 10, .placeable = placeable};

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "decode.h"
+#include "doctor.h"
 
 #define GIB ((uint64_t)1 << 30)
 #define H200 55.5

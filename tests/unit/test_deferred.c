@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "captures.h"
 #include "ended.h"
 #include "place.h"
 #include "account.h"
@@ -18,14 +19,7 @@
 #define MIB (1ull << 20)
 
 static struct spill_policy policy;
-static bool capturing;
 static int context, other; /* their addresses are contexts */
-
-bool __wrap_spill_capture_any(void);
-bool __wrap_spill_capture_any(void)
-{
-	return capturing;
-}
 
 static int setup(void **state)
 {
@@ -34,7 +28,7 @@ static int setup(void **state)
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
 	fake_reset(1024 * MIB);
 	spill_account_reset();
-	capturing = false;
+	set_capturing(false);
 	return 0;
 }
 
@@ -106,13 +100,13 @@ static void a_poll_costs_little(void **state)
 static void in_a_capture_nothing_is_looked_at(void **state)
 {
 	bool passed = true;
-	capturing = true;
+	set_capturing(true);
 	defer(40 * MIB, NULL, NULL);
 	defer(40 * MIB, &passed, &context);
 	spill_deferred_poll(&fake_backend, false);
 	assert_int_equal(spill_deferred_collect(&fake_backend, 0, false).device, 0);
 	assert_int_equal(fake.waits + fake.queries, 0);
-	capturing = false;
+	set_capturing(false);
 	assert_int_equal(spill_deferred_collect(&fake_backend, 0, false).device, 20 * MIB);
 	assert_int_equal(fake.waits, 0); /* an allocation does not wait */
 	fake.wait_result = 700;

@@ -2,82 +2,32 @@
  * Exchanges against a vendor with real bytes and a full device. Chunks that come take the room of
  * chunks that leave. Whichever call fails, no byte, handle or account is lost.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <time.h>
-
-#include <cmocka.h>
+#include "logtest.h"
 
 #include "account.h"
+#include "contexts.h"
 #include "exchange.h"
 #include "fake_chunks.h"
+#include "fake_clock.h"
 #include "host_chunks.h"
 #include "ledger.h"
 #include "chunked.h"
+#include "process.h"
 
+#define MS 1000000ull
 #define CHUNK (4 * FAKE_UNIT)
 
 enum { CHUNKS = 8 };
 
 static struct spill_policy policy;
 static int context;
-static bool device_is_idle;
-static unsigned reported;
-static uint64_t reported_bytes;
 
-const struct spill_policy *__wrap_spill_process_policy(void);
-const struct spill_policy *__wrap_spill_process_policy(void)
+/* One log for all tests. */
+static int begin(void **state)
 {
-	return &policy;
-}
-
-uint64_t __wrap_spill_device_limit(const struct spill_backend *backend, int device);
-uint64_t __wrap_spill_device_limit(const struct spill_backend *backend, int device)
-{
-	return SPILL_UNLIMITED;
-}
-
-bool __wrap_spill_gate_close(uint64_t deadline_ns);
-bool __wrap_spill_gate_close(uint64_t deadline_ns)
-{
-	return true;
-}
-
-bool __wrap_spill_quiesce_wait(const struct spill_backend *backend, int device, uint64_t deadline_ns);
-bool __wrap_spill_quiesce_wait(const struct spill_backend *backend, int device, uint64_t deadline_ns)
-{
-	return device_is_idle;
-}
-
-unsigned __wrap_spill_peer_devices(const struct spill_backend *backend, int device, int list[SPILL_DEVICES]);
-unsigned __wrap_spill_peer_devices(const struct spill_backend *backend, int device, int list[SPILL_DEVICES])
-{
-	return 0;
-}
-
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
-{
-	return 0;
-}
-
-void __wrap_spill_move_batch_report(const struct spill_move_batch *plan, const struct spill_move_reason *why);
-void __wrap_spill_move_batch_report(const struct spill_move_batch *plan, const struct spill_move_reason *why)
-{
-	for (unsigned i = 0; i < plan->count; i++) {
-		const struct spill_chunk *chunk = &plan->moves[i].of->chunks[plan->moves[i].chunk];
-		assert_true(i == 0 || plan->moves[i].of == plan->moves[i - 1].of ||
-		            plan->moves[i].of != plan->moves[0].of);
-		assert_string_equal(why->reason, "use");
-		if (!plan->moves[i].moved)
-			continue;
-		assert_string_equal(why->what, chunk->on_host ? "demote" : "promote");
-		reported++;
-		reported_bytes += chunk->bytes;
-	}
+	make_folder(state);
+	open_log_at(in_folder("log"));
+	return !spill_log_active();
 }
 
 static int teardown(void **state)
@@ -92,12 +42,12 @@ static int setup(void **state)
 	policy.movable_chunk = (struct spill_amount){SPILL_AMOUNT_BYTES, CHUNK};
 	policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
 	policy.host_limit = policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
+	fake_clock_use(0);
+	spill_process_use_policy(&policy);
 	fake_chunks_reset(CHUNKS * CHUNK);
 	spill_account_reset();
 	spill_move_reset();
-	device_is_idle = true;
-	reported = 0;
-	reported_bytes = 0;
+	spill_contexts_made(&fake_chunks_backend, 0, &context);
 	return 0;
 }
 
@@ -108,6 +58,35 @@ static unsigned char pattern(unsigned chunk, uint64_t at)
 	return (unsigned char)(chunk * 41 + at * 7 + (at >> 8) + 3);
 }
 
+struct reported {
+	unsigned chunks;
+	uint64_t demoted, promoted; /* bytes */
+};
+
+static uint64_t number_of(const cJSON *line, const char *key)
+{
+	return (uint64_t)cJSON_GetNumberValue(cJSON_GetObjectItem(line, key));
+}
+
+/* By the log's lines of moves since the last call. */
+static struct reported reported(void)
+{
+	static unsigned read;
+	struct reported sum = {0};
+	struct lines lines = read_lines(in_folder("log"));
+	for (; read < lines.count; read++) {
+		const cJSON *line = lines.at[read];
+		if (strcmp(text_of(line, "kind"), "move") != 0)
+			continue;
+		bool demoted = strcmp(text_of(line, "what"), "demote") == 0;
+		assert_true(demoted || strcmp(text_of(line, "what"), "promote") == 0);
+		assert_string_equal(text_of(line, "reason"), "use");
+		sum.chunks += (unsigned)number_of(line, "chunks");
+		*(demoted ? &sum.demoted : &sum.promoted) += number_of(line, "bytes");
+	}
+	return sum;
+}
+
 static bool change_sides(struct spill_chunked *of, const unsigned *chunks, unsigned count, uint64_t *came)
 {
 	struct spill_exchange exchange = {.backend = &fake_chunks_backend, .device = 0};
@@ -116,7 +95,7 @@ static bool change_sides(struct spill_chunked *of, const unsigned *chunks, unsig
 	for (unsigned i = 0; i < count && added; i++)
 		added = spill_exchange_add(&exchange, of, chunks[i]);
 	if (exchange.comes.count + exchange.goes.count)
-		spill_exchange_carry_out(&exchange, UINT64_MAX);
+		spill_exchange_carry_out(&exchange, spill_clock_ns() + 50 * MS);
 	spill_mover_unlock();
 	if (came)
 		*came = exchange.came;
@@ -132,6 +111,13 @@ static struct spill_chunked *make_half(void)
 	    &fake_chunks_backend, &policy, 0, &context, (CHUNKS - 1) * CHUNK + FAKE_UNIT, 0, SPILL_UNLIMITED};
 	struct spill_chunked *made = spill_chunked_of(spill_place_movable.make(&want, &error));
 	assert_non_null(made);
+	struct spill_allocation entry = {.backend = &fake_chunks_backend,
+	                                 .ptr = made->base.ptr,
+	                                 .bytes = want.bytes,
+	                                 .placement = &made->base,
+	                                 .held = made->base.held};
+	assert_true(spill_ledger_add(&entry));
+	made->seq = entry.seq;
 	for (unsigned i = 0; i < made->count; i++) {
 		unsigned char *data = fake_chunks_bytes(spill_chunked_address(made, i), 0);
 		for (uint64_t at = 0; at < made->chunks[i].bytes; at++)
@@ -139,8 +125,7 @@ static struct spill_chunked *make_half(void)
 	}
 	assert_true(change_sides(made, leave, 4, NULL));
 	fake_chunks.device_free = 0;
-	reported = 0;
-	reported_bytes = 0;
+	reported();
 	return made;
 }
 
@@ -164,6 +149,7 @@ static uint64_t on_host(const struct spill_chunked *of)
 
 static void end(struct spill_chunked *of)
 {
+	spill_ledger_end(spill_ledger_take(of->base.ptr));
 	spill_placement_release(&of->base, false);
 	spill_host_chunks_drop(&fake_chunks_backend);
 	assert_int_equal(fake_chunks.handles, 0);
@@ -186,8 +172,10 @@ static void what_leaves_makes_the_room(void **state)
 	assert_int_equal(on_host(of), 4 * CHUNK);
 	for (unsigned i = 0; i < 8; i++)
 		assert_int_equal(of->chunks[i].on_host, i < 4);
-	assert_int_equal(reported, 8);
-	assert_int_equal(reported_bytes, came + 4 * CHUNK);
+	struct reported moves = reported();
+	assert_int_equal(moves.chunks, 8);
+	assert_int_equal(moves.demoted, 4 * CHUNK);
+	assert_int_equal(moves.promoted, came);
 	end(of);
 }
 
@@ -219,11 +207,12 @@ static void a_busy_device_is_left_alone(void **state)
 	const unsigned all[] = {0, 1, 6, 7};
 	struct spill_chunked *of = make_half();
 	uint64_t came, before = on_host(of);
-	device_is_idle = false;
+	fake_chunks.stuck = true;
 	assert_false(change_sides(of, all, 4, &came));
+	fake_chunks.stuck = false;
 	assert_int_equal(came, 0);
 	assert_int_equal(on_host(of), before);
-	assert_int_equal(reported, 0);
+	assert_int_equal(reported().chunks, 0);
 	end(of);
 }
 
@@ -287,6 +276,7 @@ static void whatever_fails_nothing_is_lost(void **state)
 		failed = fake_chunks.calls >= call;
 		fake_chunks_fail(0, 0);
 		on_host(of);
+		spill_ledger_end(spill_ledger_take(of->base.ptr));
 		spill_placement_release(&of->base, false);
 		spill_host_chunks_drop(&fake_chunks_backend);
 		assert_int_equal(fake_chunks.broken, 0);
@@ -306,5 +296,5 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(what_is_kept_is_used_or_given_back, setup, teardown),
 	    cmocka_unit_test_setup_teardown(whatever_fails_nothing_is_lost, setup, teardown),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, begin, remove_folder);
 }

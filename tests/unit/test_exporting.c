@@ -8,35 +8,26 @@
 
 #include <cmocka.h>
 
-#include "caller.h"
 #include "engine.h"
+#include "fake_objects.h"
 #include "hazards.h"
 #include "exporting.h"
 #include "note.h"
+#include "process.h"
 
 #define MIB ((uint64_t)1 << 20)
 
 static struct spill_policy policy;
-static const char *path; /* of the calling library; NULL: generated code */
 static unsigned notes;
 static char note[512];
 
-const struct spill_policy *__wrap_spill_process_policy(void);
-bool __wrap_spill_loaded_object_of(const void *address, struct spill_loaded_object *object);
-void __wrap_spill_note(const char *code, const char *text);
-
-const struct spill_policy *__wrap_spill_process_policy(void)
+/* The library of all callers. NULL: they are generated code. */
+static void use_caller(const char *path)
 {
-	return &policy;
+	USE_FAKE_OBJECTS({0, 0, ""}, {0, path ? SIZE_MAX : 0, path ? path : ""});
 }
 
-bool __wrap_spill_loaded_object_of(const void *address, struct spill_loaded_object *object)
-{
-	snprintf(object->path, sizeof(object->path), "%s", path ? path : "");
-	return path;
-}
-
-void __wrap_spill_note(const char *code, const char *text)
+static void noted(const char *code, const char *text)
 {
 	assert_string_equal(code, "movable");
 	snprintf(note, sizeof(note), "%s", text);
@@ -46,8 +37,10 @@ void __wrap_spill_note(const char *code, const char *text)
 static int begin(void **state)
 {
 	policy = (struct spill_policy){.movable_enable = SPILL_SWITCH_AUTO};
-	path = "/usr/lib/libplain.so";
+	use_caller("/usr/lib/libplain.so");
 	notes = 0;
+	spill_process_use_policy(&policy);
+	spill_note_use(noted);
 	return 0;
 }
 
@@ -86,10 +79,10 @@ static void libraries_by_name(void **state)
 static void a_library_of_the_list_is_plain(void **state)
 {
 	assert_false(asked(0x1000, 8 * MIB));
-	path = NULL;
+	use_caller(NULL);
 	assert_false(asked(0x1000, 8 * MIB));
 	assert_int_equal(notes, 0);
-	path = "/usr/lib/libnccl.so.2";
+	use_caller("/usr/lib/libnccl.so.2");
 	assert_true(asked(0x1000, 8 * MIB));
 	assert_non_null(strstr(note, "libnccl.so.2"));
 	assert_true(asked(0x1000, 8 * MIB));
@@ -99,7 +92,7 @@ static void a_library_of_the_list_is_plain(void **state)
 
 static void the_user_overrules_the_list(void **state)
 {
-	path = "/usr/lib/libnccl.so.2";
+	use_caller("/usr/lib/libnccl.so.2");
 	assert_false(asked_by(0x1000, 8 * MIB, SPILL_SWITCH_ON));
 	policy.movable_enable = SPILL_SWITCH_ON;
 	assert_false(asked(0x1000, 8 * MIB));

@@ -26,6 +26,8 @@
 
 #define CHILD_SECONDS 20
 #include "childtest.h"
+#include "clock.h"
+#include "fake_libc.h"
 #include "process.h"
 #include "maintenance.h"
 
@@ -35,49 +37,29 @@
 
 /* -- what is replaced ------------------------------------------------------------------------------------- */
 
-static bool no_membarrier, no_registration, no_wakes, no_pages_for_records;
-static _Atomic unsigned registrations, barriers, pages, ticks;
+static bool no_membarrier, no_registration, no_wakes;
+static _Atomic unsigned registrations, barriers, ticks;
 static _Atomic uint64_t fake_ns; /* 0: the real clock */
 
-long __real_syscall(long number, ...);
-long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
-long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
+static bool kernel(long arguments[6], long *result)
 {
+	long number = arguments[0], command = arguments[1];
 	if (number == SYS_membarrier) {
-		if (no_membarrier || (no_registration && a == MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)) {
+		if (no_membarrier ||
+		    (no_registration && command == MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)) {
 			errno = ENOSYS;
-			return -1;
+			return true;
 		}
-		registrations += a == MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
-		barriers += a == MEMBARRIER_CMD_PRIVATE_EXPEDITED;
+		registrations += command == MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
+		barriers += command == MEMBARRIER_CMD_PRIVATE_EXPEDITED;
 	}
-	if (number == SYS_futex && b == FUTEX_WAKE_PRIVATE && no_wakes)
-		return 0;
-	return __real_syscall(number, a, b, c, d, e, f);
+	*result = 0;
+	return number == SYS_futex && arguments[2] == FUTEX_WAKE_PRIVATE && no_wakes;
 }
 
-/* As a build with 64-bit offsets knows it. */
-void *__real_mmap64(void *address, size_t size, int protection, int flags, int fd, off_t offset);
-void *__wrap_mmap64(void *address, size_t size, int protection, int flags, int fd, off_t offset);
-void *__wrap_mmap64(void *address, size_t size, int protection, int flags, int fd, off_t offset)
+static uint64_t now(void)
 {
-	if (no_pages_for_records) {
-		errno = ENOMEM;
-		return MAP_FAILED;
-	}
-	pages++;
-	return __real_mmap64(address, size, protection, flags, fd, offset);
-}
-
-int __real_clock_gettime(clockid_t clock, struct timespec *time);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
-{
-	uint64_t ns = fake_ns;
-	if (!ns)
-		return __real_clock_gettime(clock, time);
-	*time = (struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
-	return 0;
+	return fake_ns ? fake_ns : spill_clock_machine_ns();
 }
 
 static void tick(void)
@@ -87,18 +69,19 @@ static void tick(void)
 	CHECK(!atomic_load(&spill_gate_self->inside));
 }
 
-__attribute__((constructor)) static void use_tick(void)
+__attribute__((constructor)) static void replace(void)
 {
+	static const struct spill_clock clock = {.now = now};
+	spill_clock_use(&clock);
 	spill_gate_use(COUNTERS, tick);
+	fake_libc[FAKE_syscall].hook = kernel;
 }
 
 /* -- tools ------------------------------------------------------------------------------------------------ */
 
 static uint64_t soon(void)
 {
-	struct timespec now;
-	__real_clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + 2000000;
+	return spill_clock_machine_ns() + 2000000;
 }
 
 static bool is_bare(void)
@@ -284,11 +267,12 @@ static void threads_that_ended_are_counted(void)
 {
 	enum { ONE_BY_ONE = 100 };
 	CHECK(pthread_join(start(count_once, NULL), NULL) == 0);
-	unsigned before = pages;
+	unsigned before = fake_libc[FAKE_mmap64].calls;
 	for (int i = 1; i < ONE_BY_ONE; i++)
 		CHECK(pthread_join(start(count_once, NULL), NULL) == 0);
 	CHECK(spill_gate_counted(2) == ONE_BY_ONE);
-	CHECK(before > 0 && pages == before); /* each had the record of the one before */
+	CHECK(before > 0 &&
+	      fake_libc[FAKE_mmap64].calls == before); /* each had the record of the one before */
 }
 
 /* What the child of a fork finds; `guest` is a thread that it has not. */
@@ -363,7 +347,7 @@ static void never_closed_with_a_thread_outside(void)
 	sem_init(&has_joined, 0, 0);
 	spill_gate_join(COUNTERS);
 	CHECK(spill_gate_close(FOR_EVER));
-	no_pages_for_records = true;
+	fake_libc_fail(FAKE_mmap64, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
 	pthread_t thread = start(outside, NULL);
 	for (int look = 0; look < 1000; look++)
 		sched_yield();

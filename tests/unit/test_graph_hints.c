@@ -17,9 +17,11 @@
 
 #include <cmocka.h>
 
+#include "captures.h"
 #include "childtest.h"
 #include "descriptors.h"
 #include "chunk_map.h"
+#include "chunked.h"
 #include "graph_access.h"
 #include "hints.h"
 #include "vendor_pool.h"
@@ -27,9 +29,9 @@
 #include "process.h"
 
 #define BASE (3ull << 40)
-#define CHUNK (4 * SPILL_GRANULE)
+#define CHUNK (4 * SPILL_CHUNK_MAP_UNIT)
 #define AT(chunk) (BASE + (chunk)*CHUNK)
-#define KEY(chunk) ((uint32_t)(AT(chunk) / SPILL_GRANULE))
+#define KEY(chunk) ((uint32_t)(AT(chunk) / SPILL_CHUNK_MAP_UNIT))
 #define EXEC(number) ((CUgraphExec)(uintptr_t)(0x1000 * (number)))
 
 /* -- the driver ------------------------------------------------------------------------------------------- */
@@ -160,36 +162,25 @@ void *spill_real_resolve(enum spill_domain domain, const char *symbol)
 /* -- around it -------------------------------------------------------------------------------------------- */
 
 static struct spill_policy policy = {.movable_follow = SPILL_SWITCH_AUTO};
-static bool captures, nothing_movable;
 static struct spill_launch_access told;
 static unsigned times;
 
-const struct spill_policy *__wrap_spill_process_policy(void);
-bool __wrap_spill_capture_any(void);
-bool __wrap_spill_chunked_any(void);
-void *__wrap_spill_follow_before(const struct spill_launch_access *use);
+static struct spill_chunked one; /* without a chunk */
 
-const struct spill_policy *__wrap_spill_process_policy(void)
-{
-	return &policy;
-}
-
-bool __wrap_spill_capture_any(void)
-{
-	return captures;
-}
-
-bool __wrap_spill_chunked_any(void)
-{
-	return !nothing_movable;
-}
-
-void *__wrap_spill_follow_before(const struct spill_launch_access *use)
+static void *before(const struct spill_launch_access *use)
 {
 	CHECK(use->count && use->site > 1);
 	memcpy(&told, use, sizeof(told));
 	times++;
 	return &told;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	static const struct spill_follower follower = {.before = before};
+	spill_follow_use(&follower);
+	spill_process_use_policy(&policy);
+	spill_chunked_enlist(&one);
 }
 
 /* Allocations of a chunk each; those of `hosts` are on host. */
@@ -403,9 +394,9 @@ static void nothing_is_asked_where_nothing_is_wanted(void)
 {
 	struct graph *graph = GRAPH(KERNEL(AT(0), 0));
 	chunks(1, 1);
-	nothing_movable = true;
+	spill_chunked_delist(&one);
 	make(1, graph);
-	nothing_movable = false;
+	spill_chunked_enlist(&one);
 	policy.movable_follow = SPILL_SWITCH_OFF;
 	make(1, graph);
 	CHECK(asked == 0 && launch(1) == 0);
@@ -421,16 +412,16 @@ static void nothing_is_asked_in_a_capture(void)
 	chunks(1, 1);
 	make(1, graph);
 	CHECK(launch(1) == 1);
-	captures = true;
+	set_capturing(true);
 	asked = 0;
 	make(1, graph);
 	CHECK(asked == 0 && launch(1) == 0);
-	captures = false;
+	set_capturing(false);
 	CHECK(launch(1) == 0);
 	make(1, graph);
-	captures = true;
+	set_capturing(true);
 	CHECK(launch(1) == 0); /* known, and not told */
-	captures = false;
+	set_capturing(false);
 	CHECK(launch(1) == 1);
 }
 
@@ -492,7 +483,7 @@ static void memory_in_steps(void)
 {
 	CHECK(memory(GRAPH(MEMORY(64, 40))) == 0 && asked == 3); /* of hints alone: nobody has such memory */
 	memory_is_seen();
-	nothing_movable = true;
+	spill_chunked_delist(&one);
 	CHECK(memory(GRAPH(SET(AT(0)))) == 0);
 	CHECK(memory(GRAPH(MEMORY(64, 1))) == 32);
 	CHECK(memory(GRAPH(MEMORY(64, 40))) == 64 && launch(1) == 0);
@@ -529,10 +520,10 @@ static void memory_that_cannot_be_read(void)
 	memory_is_seen();
 	lacking = "cuGraphMemAllocNodeGetParams";
 	CHECK(memory(GRAPH(MEMORY(64, 64))) == 0);
-	captures = true;
+	set_capturing(true);
 	lacking = "";
 	CHECK(memory(GRAPH(MEMORY(64, 64))) == 0);
-	captures = false;
+	set_capturing(false);
 	refuses = true;
 	CHECK(memory(GRAPH(MEMORY(64, 64))) == 0);
 }
@@ -699,11 +690,11 @@ static void each_granule_once(void)
 	uint64_t *words = malloc(2 * many * sizeof(*words));
 	size_t bytes = 2 * many * sizeof(*words) < 32768 ? 2 * many * sizeof(*words) : 32768;
 	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, words, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, NULL};
-	CHECK(spill_chunk_map_set(BASE, many * SPILL_GRANULE, false, false));
+	CHECK(spill_chunk_map_set(BASE, many * SPILL_CHUNK_MAP_UNIT, false, false));
 	unsigned of_one = (unsigned)(bytes / sizeof(*words));
 	struct node nodes[16];
 	for (unsigned i = 0; i < of_one; i++)
-		words[i] = BASE + i % 16 * SPILL_GRANULE + i;
+		words[i] = BASE + i % 16 * SPILL_CHUNK_MAP_UNIT + i;
 	for (unsigned i = 0; i < 16; i++)
 		nodes[i] = (struct node){.kernel = {.func = (CUfunction)3, .extra = extra}};
 	make(1, &(struct graph){16, nodes});
@@ -712,7 +703,7 @@ static void each_granule_once(void)
 	/* Each node its own granules, as sets. */
 	struct node *sets = calloc(many, sizeof(*sets));
 	for (unsigned i = 0; i < many; i++)
-		sets[i] = (struct node)SET(BASE + i * SPILL_GRANULE);
+		sets[i] = (struct node)SET(BASE + i * SPILL_CHUNK_MAP_UNIT);
 	make(1, &(struct graph){many, sets});
 	CHECK(spill_graph_access_look(EXEC(1), count, &ranges) && ranges == SPILL_GRAPH_RANGES);
 	free(sets);

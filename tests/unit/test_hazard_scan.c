@@ -11,21 +11,21 @@
 
 #include <cmocka.h>
 
+#include "fake_libc.h"
 #include "hazards.h"
 #include "hazard_scan.h"
 
 static char folder[] = "/tmp/spill-bypass-XXXXXX";
 static const char *opened; /* what the first descriptor seems to be */
 
-ssize_t __real_readlinkat(int folder, const char *name, char *buffer, size_t size);
-ssize_t __wrap_readlinkat(int folder, const char *name, char *buffer, size_t size);
-
-ssize_t __wrap_readlinkat(int folder, const char *name, char *buffer, size_t size)
+static bool seems(long arguments[6], long *result)
 {
-	if (!opened || strcmp(name, "0"))
-		return __real_readlinkat(folder, name, buffer, size);
-	memcpy(buffer, opened, strlen(opened)); // NOLINT(bugprone-not-null-terminated-result): as readlinkat
-	return (ssize_t)strlen(opened);
+	if (!opened || strcmp((const char *)arguments[1], "0"))
+		return false;
+	*result = (long)strlen(opened);
+	memcpy((char *)arguments[2], opened,
+	       strlen(opened)); // NOLINT(bugprone-not-null-terminated-result): as readlinkat
+	return true;
 }
 
 /* Some library under the name of another: cmocka's. */
@@ -168,5 +168,6 @@ int main(void)
 	    cmocka_unit_test(a_library_by_its_device), cmocka_unit_test(a_library_that_comes_later),
 	    cmocka_unit_test(the_environment),
 	};
+	fake_libc[FAKE_readlinkat].hook = seems;
 	return cmocka_run_group_tests(tests, begin, end);
 }

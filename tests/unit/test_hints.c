@@ -27,8 +27,8 @@
 #include "work.h"
 
 #define BASE (3ull << 40)
-#define CHUNK (4 * SPILL_GRANULE)
-#define KEY(chunk) ((uint32_t)((BASE + (chunk)*CHUNK) / SPILL_GRANULE))
+#define CHUNK (4 * SPILL_CHUNK_MAP_UNIT)
+#define KEY(chunk) ((uint32_t)((BASE + (chunk)*CHUNK) / SPILL_CHUNK_MAP_UNIT))
 
 /* -- the driver ------------------------------------------------------------------------------------------- */
 
@@ -80,10 +80,7 @@ void *spill_real_resolve(enum spill_domain domain, const char *symbol)
 static struct spill_launch_access told;
 static unsigned times, afters;
 
-void *__wrap_spill_follow_before(const struct spill_launch_access *use);
-void __wrap_spill_follow_after(void *stopwatch);
-
-void *__wrap_spill_follow_before(const struct spill_launch_access *use)
+static void *before(const struct spill_launch_access *use)
 {
 	CHECK(use->count && use->count <= SPILL_LAUNCH_ACCESS_KEYS && use->site);
 	CHECK(!spill_gate_self || !atomic_load(&spill_gate_self->inside));
@@ -93,11 +90,17 @@ void *__wrap_spill_follow_before(const struct spill_launch_access *use)
 	return &told;
 }
 
-void __wrap_spill_follow_after(void *stopwatch)
+static void after(void *stopwatch)
 {
 	CHECK(stopwatch == &told && times == afters + 1);
 	CHECK(!atomic_load(&spill_gate_self->inside));
 	afters++;
+}
+
+__attribute__((constructor)) static void replace(void)
+{
+	static const struct spill_follower follower = {before, after};
+	spill_follow_use(&follower);
 }
 
 /* One allocation of `count` chunks from the chunk `first` on; those of `hosts` are on host. */
@@ -118,10 +121,10 @@ static unsigned tell(const struct spill_hint *hint)
 	if (!times)
 		return 0;
 	for (unsigned i = 0; i < told.count; i++) {
-		struct spill_granule granule;
+		struct spill_chunk_map_entry granule;
 		unsigned bit = 1u << ((told.keys[i] - KEY(0)) / 4);
 		CHECK(told.keys[i] >= KEY(0) && (told.keys[i] - KEY(0)) % 4 == 0 && !(keys & bit));
-		CHECK(spill_chunk_map_of((uint64_t)told.keys[i] << SPILL_GRANULE_SHIFT, &granule));
+		CHECK(spill_chunk_map_of((uint64_t)told.keys[i] << SPILL_CHUNK_MAP_UNIT_SHIFT, &granule));
 		keys |= bit;
 		host += granule.on_host;
 	}
@@ -353,9 +356,9 @@ static void to_where_something_else_begins(void)
 	CHECK(uses(BASE + 3 * CHUNK) && told.count == 29);
 	CHECK(uses(BASE) == 007); /* at the first byte: not of both */
 	/* Two in one chunk: the first of them ends there. */
-	CHECK(uses(BASE + SPILL_GRANULE) == 007);
+	CHECK(uses(BASE + SPILL_CHUNK_MAP_UNIT) == 007);
 	CHECK(uses(BASE) == 001);
-	CHECK(uses(BASE + SPILL_GRANULE + 4096) == 007);
+	CHECK(uses(BASE + SPILL_CHUNK_MAP_UNIT + 4096) == 007);
 	spill_chunk_map_clear(BASE + 4 * CHUNK, CHUNK);
 	CHECK(uses(BASE + 3 * CHUNK) == 010);
 }

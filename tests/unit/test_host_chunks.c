@@ -22,6 +22,7 @@
 #include <cmocka.h>
 
 #include "account.h"
+#include "clock.h"
 #include "host_chunks.h"
 #include "chunked.h"
 #include "process.h"
@@ -46,19 +47,10 @@ static _Atomic uint64_t alive_bytes;
 static _Atomic bool fails;
 static void (*_Atomic in_create)(void);
 
-const struct spill_policy *__wrap_spill_process_policy(void);
-const struct spill_policy *__wrap_spill_process_policy(void)
-{
-	return &policy;
-}
-
 /* Time passes when a test says so. */
-int __wrap_clock_gettime(clockid_t id, struct timespec *time);
-int __wrap_clock_gettime(clockid_t id, struct timespec *time)
+static uint64_t now(void)
 {
-	*time = (struct timespec){.tv_sec = (time_t)(atomic_load(&clock_ns) / S),
-	                          .tv_nsec = (long)(atomic_load(&clock_ns) % S)};
-	return 0;
+	return clock_ns;
 }
 
 static void pause_a_little(void)
@@ -66,28 +58,26 @@ static void pause_a_little(void)
 	nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
 }
 
-int __wrap_sem_clockwait(sem_t *semaphore, clockid_t id, const struct timespec *until);
-int __wrap_sem_clockwait(sem_t *semaphore, clockid_t id, const struct timespec *until)
+static bool wait_for_work(sem_t *semaphore, uint64_t ns)
 {
-	uint64_t until_ns = (uint64_t)until->tv_sec * S + (uint64_t)until->tv_nsec;
-	if (until_ns - clock_ns < S) {
+	if (ns < S) {
 		rests++;
 		rested = true;
-		errno = ETIMEDOUT;
-		return -1;
+		return false;
 	}
 	while (sem_trywait(semaphore)) {
 		if (atomic_load(&leave)) {
 			atomic_store(&waiting, false);
-			errno = ETIMEDOUT;
-			return -1;
+			return false;
 		}
 		atomic_store(&waiting, true);
 		pause_a_little();
 	}
 	atomic_store(&waiting, false);
-	return 0;
+	return true;
 }
+
+static const struct spill_clock test_clock = {.now = now, .wait = wait_for_work};
 
 /* A handle is the bytes that it stands for, and a number. */
 static int create(int device, bool on_host, uint64_t bytes, uint64_t *handle)
@@ -198,6 +188,8 @@ static struct spill_amount size(uint64_t bytes)
 
 static int setup(void **state)
 {
+	spill_clock_use(&test_clock);
+	spill_process_use_policy(&policy);
 	spill_policy_default(&policy);
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
 	policy.host_reserve = policy.host_ahead = size(0);

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "account.h"
+#include "clock.h"
 #include "host_share.h"
 #include "hash.h"
 #include "note.h"
@@ -36,16 +37,13 @@
 static char folder[64], path[96];
 static unsigned notes, waits;
 
-int __real_nanosleep(const struct timespec *time, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+static void nap(uint64_t ns)
 {
 	waits++;
-	return __real_nanosleep(time, left);
+	nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
 }
 
-void __wrap_spill_note(const char *code, const char *text);
-void __wrap_spill_note(const char *code, const char *text)
+static void noted(const char *code, const char *text)
 {
 	assert_string_equal(code, "host-share");
 	assert_non_null(strstr(text, path));
@@ -143,6 +141,9 @@ static int setup(void **state)
 	strcpy(folder, "/tmp/spill-share-XXXXXX");
 	assert_non_null(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/table", folder);
+	static const struct spill_clock clock = {.sleep = nap};
+	spill_clock_use(&clock);
+	spill_note_use(noted);
 	notes = waits = 0;
 	spill_account_reset();
 	spill_host_share_use(path);

@@ -8,9 +8,10 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <search.h>
+#include <errno.h>
 
 #include "ended.h"
+#include "fake_libc.h"
 #include "ledger.h"
 
 static const struct spill_backend *const backend = (const void *)&backend;
@@ -20,16 +21,6 @@ static struct spill_allocation plain(uint64_t ptr, uint64_t bytes)
 {
 	return (struct spill_allocation){
 	    .backend = backend, .ptr = ptr, .bytes = bytes, .held = {.device = bytes}, .caller = "test"};
-}
-
-/* No memory is left for a node of the tree, as in a program at its limit. */
-static bool no_memory;
-
-void *__real_tsearch(const void *key, void **root, __compar_fn_t compare);
-void *__wrap_tsearch(const void *key, void **root, __compar_fn_t compare);
-void *__wrap_tsearch(const void *key, void **root, __compar_fn_t compare)
-{
-	return no_memory ? NULL : __real_tsearch(key, root, compare);
 }
 
 static int clean(void **state)
@@ -326,9 +317,9 @@ static void put_back_without_memory_it_is_found_all_the_same(void **state)
 	placed.placement = &placement;
 	assert_true(spill_ledger_add(&placed));
 	struct spill_allocation *taken = spill_ledger_take(0x20000);
-	no_memory = true;
+	fake_libc_fail(FAKE_tsearch, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
 	spill_ledger_put_back(taken);
-	no_memory = false;
+	fake_libc_reset();
 	assert_true(spill_ledger_placed(0x20fff, &copy));
 	assert_int_equal(copy.seq, placed.seq);
 	assert_false(spill_ledger_placed(0x21000, &copy));

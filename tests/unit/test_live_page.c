@@ -18,66 +18,30 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "fake_clock.h"
+#include "fake_libc.h"
 #include "live_page.h"
 #include "ledger.h"
 
+#define S 1000000000ull
+
 /* -- what libc says ------------------------------------------------------------------------------------------ */
 
-/* 0: the machine's clocks; else they stand still, and the wall's runs back as the other goes on. */
-static time_t now_s;
-static bool no_memfd, no_future_write, no_wipe;
-static unsigned interrupted;
-static int last_flags;
-
-extern int __real_memfd_create(const char *name, unsigned flags);
-extern int __wrap_memfd_create(const char *name, unsigned flags);
-extern int __real_madvise(void *address, size_t size, int advice);
-extern int __wrap_madvise(void *address, size_t size, int advice);
-extern int __real_fallocate64(int fd, int mode, off_t offset, off_t size);
-extern int __wrap_fallocate64(int fd, int mode, off_t offset, off_t size);
-extern int __real_fcntl64(int fd, int command, long argument);
-extern int __wrap_fcntl64(int fd, int command, long argument);
-extern int __real_clock_gettime(clockid_t clock, struct timespec *now);
-extern int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
-
-int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+/* The wall's clock runs back as the other goes on. */
+static bool wall(long arguments[6], long *result)
 {
-	if (!now_s)
-		return __real_clock_gettime(clock, now);
-	*now = (struct timespec){.tv_sec = clock == CLOCK_MONOTONIC ? now_s : 1000000000 - now_s};
-	return 0;
+	if (arguments[0] != CLOCK_REALTIME)
+		return false;
+	*(struct timespec *)arguments[1] =
+	    (struct timespec){.tv_sec = 1000000000 - (time_t)(fake_clock.ns / S)};
+	*result = 0;
+	return true;
 }
 
-int __wrap_memfd_create(const char *name, unsigned flags)
-{
-	last_flags = (int)flags;
-	errno = EPERM;
-	return no_memfd ? -1 : __real_memfd_create(name, flags);
-}
-
-int __wrap_madvise(void *address, size_t size, int advice)
+static bool refuses_the_later_seal(long arguments[6], long *result)
 {
 	errno = EINVAL;
-	return no_wipe ? -1 : __real_madvise(address, size, advice);
-}
-
-int __wrap_fallocate64(int fd, int mode, off_t offset, off_t size)
-{
-	if (interrupted) {
-		interrupted--;
-		errno = EINTR;
-		return -1;
-	}
-	return __real_fallocate64(fd, mode, offset, size);
-}
-
-int __wrap_fcntl64(int fd, int command, long argument)
-{
-	if (command == F_ADD_SEALS && argument & 0x10 && no_future_write) {
-		errno = EINVAL;
-		return -1;
-	}
-	return __real_fcntl64(fd, command, argument);
+	return arguments[1] == F_ADD_SEALS && arguments[2] & 0x10;
 }
 
 /* -- help ---------------------------------------------------------------------------------------------------- */
@@ -326,18 +290,19 @@ static void a_writer_that_never_ends(void)
 	open_page();
 	const struct spill_live_page *page = read_page();
 	CHECK(decisions_told(page) == 1);
-	now_s = 100;
+	fake_clock_use(100 * S);
+	fake_libc[FAKE_clock_gettime].hook = wall;
 	CHECK(spill_seq_write_begin(&written_page()->decided));
 	for (int i = 0; i < 3; i++)
 		CHECK(decisions_told(page) == 1 && spill_seq_read_begin(&page->decided) == 3);
-	now_s += 2;
+	fake_clock.ns += 2 * S;
 	CHECK(decisions_told(page) == 2 && spill_seq_read_begin(&page->decided) == 6);
 	CHECK(decisions_told(page) == 3 && spill_seq_read_begin(&page->decided) == 8);
 	/* Another that is at it has a second of its own. */
 	CHECK(spill_seq_write_begin(&written_page()->decided));
-	now_s += 3;
+	fake_clock.ns += 3 * S;
 	CHECK(decisions_told(page) == 3);
-	now_s += 2;
+	fake_clock.ns += 2 * S;
 	CHECK(decisions_told(page) == 4);
 }
 
@@ -355,7 +320,7 @@ static void check_none(void)
 
 static void no_memfd_at_all(void)
 {
-	no_memfd = true;
+	fake_libc_fail(FAKE_memfd_create, 1, FAKE_LIBC_FOR_EVER, EPERM);
 	check_none();
 }
 
@@ -378,30 +343,30 @@ static void no_file_may_be_so_long(void)
 
 static void a_kernel_that_wipes_nothing_in_children(void)
 {
-	no_wipe = true;
+	fake_libc_fail(FAKE_madvise, 1, FAKE_LIBC_FOR_EVER, EINVAL);
 	check_none();
 }
 
 /* Then its size is sealed, which is what keeps us alive. */
 static void a_kernel_without_the_later_seal(void)
 {
-	no_future_write = true;
+	fake_libc[FAKE_fcntl64].hook = refuses_the_later_seal;
 	open_page();
 	CHECK(find() >= 0 && ftruncate(find(), 0) < 0 && errno == EPERM);
 }
 
 static void a_signal_in_between(void)
 {
-	interrupted = 5;
+	fake_libc_fail(FAKE_fallocate64, 1, 5, EINTR);
 	open_page();
 	CHECK(find() >= 0);
 }
 
 static void signals_all_the_time(void)
 {
-	interrupted = 1000000;
+	fake_libc_fail(FAKE_fallocate64, 1, FAKE_LIBC_FOR_EVER, EINTR);
 	check_none();
-	CHECK(interrupted > 0);
+	CHECK(fake_libc[FAKE_fallocate64].calls < 1000000);
 }
 
 static void at_most_one(void)

@@ -1,4 +1,5 @@
 /* log.keep: which logs are removed from the default folder, and above all which are not. */
+#include "fake_libc.h"
 #include "logtest.h"
 
 #include <errno.h>
@@ -7,7 +8,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-#include "log_keep.h"
+#include "log_file.h"
 
 #define EXIT_LINE \
 	"{\"v\":1,\"kind\":\"exit\",\"t\":2.000000,\"how\":\"exit\",\"allocs\":0,\"frees\":0,\"spills\":0," \
@@ -20,19 +21,14 @@
 static struct utsname machine;
 static char boot[64];
 static const char *removed_under_us; /* what somebody removes while we ask for its lock */
-int __real_flock(int fd, int operation);
-int __wrap_flock(int fd, int operation);
 
-static unsigned locks; /* asked for */
-
-int __wrap_flock(int fd, int operation)
+static bool somebody_removes_it(long arguments[6], long *result)
 {
-	if (removed_under_us && operation & LOCK_EX) {
+	if (removed_under_us && arguments[1] & LOCK_EX) {
 		unlink(removed_under_us);
 		removed_under_us = NULL;
 	}
-	locks++;
-	return __real_flock(fd, operation);
+	return false;
 }
 
 static int here(void **state)
@@ -102,12 +98,12 @@ static void make_ended(const char *name, unsigned seconds)
 /* As a start would, with a log of its own. */
 static void keep(unsigned count)
 {
-	struct spill_logfile own;
+	struct spill_log_file own;
 	char name[32];
 
 	snprintf(name, sizeof(name), "own-%d.jsonl", getpid());
 	assert_null(spill_log_file_open(&own, in_folder(name)));
-	spill_logkeep(in_folder(name), &own, count);
+	spill_log_keep(in_folder(name), &own, count);
 	assert_int_equal(spill_log_file_look(&own), SPILL_LOG_FILE_OURS);
 	assert_true(there(name));
 	spill_log_file_close(&own);
@@ -204,7 +200,7 @@ static void only_the_finished_count(void **state)
 /* Its writer has it locked, wherever that process is and whatever it wrote last. */
 static void what_is_written_stays(void **state)
 {
-	struct spill_logfile writer;
+	struct spill_log_file writer;
 
 	make_ended("w-1.jsonl", 100);
 	assert_null(spill_log_file_open(&writer, in_folder("w-1.jsonl")));
@@ -279,9 +275,9 @@ static void a_full_folder(void **state)
 static void one_that_is_being_begun(void **state)
 {
 	fclose(fopen(in_folder("x-1.jsonl"), "we"));
-	locks = 0;
+	fake_libc_fail(FAKE_flock, 0, 0, 0);
 	keep(0);
-	assert_int_equal(locks, 1); /* its own */
+	assert_int_equal(fake_libc[FAKE_flock].calls, 1); /* its own */
 	assert_true(there("x-1.jsonl"));
 }
 
@@ -318,7 +314,7 @@ static void several_at_once(void **state)
 /* Between our open and our lock somebody removed it: what is written then has a name. */
 static void a_file_that_goes_while_it_is_opened(void **state)
 {
-	struct spill_logfile file;
+	struct spill_log_file file;
 	struct stat now;
 
 	make_ended("x-1.jsonl", 100);
@@ -333,13 +329,13 @@ static void a_file_that_goes_while_it_is_opened(void **state)
 /* It is another process's log, for all that we know; its lock may never be given back, and we do not wait for it. */
 static void a_file_that_somebody_keeps_locked(void **state)
 {
-	struct spill_logfile file;
+	struct spill_log_file file;
 	int fd = open(in_folder("x-1.jsonl"), O_RDWR | O_CREAT, 0600);
 
 	assert_int_equal(flock(fd, LOCK_SH), 0);
-	locks = 0;
+	fake_libc_fail(FAKE_flock, 0, 0, 0);
 	assert_ptr_equal(spill_log_file_open(&file, in_folder("x-1.jsonl")), spill_log_file_taken);
-	assert_in_range(locks, 2, 10);
+	assert_in_range(fake_libc[FAKE_flock].calls, 2, 10);
 	assert_int_equal(file.fd, -1);
 	close(fd);
 	assert_null(spill_log_file_open(&file, in_folder("x-1.jsonl")));
@@ -391,5 +387,6 @@ int main(void)
 	    IN_FOLDER(only_the_default_folder_is_tidied),
 	};
 
+	fake_libc[FAKE_flock].hook = somebody_removes_it;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* log.max: what is left out is in the sums, the rest is in the file, and nothing is in both. */
+#include "fake_libc.h"
 #include "logtest.h"
 
 #include <errno.h>
@@ -6,18 +7,6 @@
 #include <pthread.h>
 
 #define LINE 256
-
-static bool disk_full;
-ssize_t __real_write(int fd, const void *bytes, size_t count);
-ssize_t __wrap_write(int fd, const void *bytes, size_t count);
-
-ssize_t __wrap_write(int fd, const void *bytes, size_t count)
-{
-	if (!disk_full || fd == STDOUT_FILENO)
-		return __real_write(fd, bytes, count);
-	errno = ENOSPC;
-	return -1;
-}
 
 static const struct spill_bytes one = {1, 2, 3}, high = {100, 200, 300};
 
@@ -206,12 +195,12 @@ static void full_disk_body(void)
 
 	open_log_of(path, 0, SPILL_STDERR_FIRST);
 	CHECK(!offer("1", SPILL_DROP_ALLOC));
-	disk_full = true;
+	fake_libc_fail(FAKE_write, 1, FAKE_LIBC_FOR_EVER, ENOSPC);
 	for (unsigned i = 0; i < 100; i++) { /* more than the queue holds */
 		write_other("lost");
 		CHECK(!offer("2", SPILL_DROP_ALLOC));
 	}
-	disk_full = false;
+	fake_libc_reset();
 	write_other("a"); /* makes room */
 	write_other("b");
 	lines = read_lines(path);
@@ -232,10 +221,10 @@ static void lost_body(void)
 	size_t length = spill_record_note(0, 1, "routine", "1", line, sizeof(line)), start = start_size();
 
 	open_log_of(in_folder("lost"), start + 300 * length, SPILL_STDERR_FIRST);
-	disk_full = true;
+	fake_libc_fail(FAKE_write, 1, FAKE_LIBC_FOR_EVER, ENOSPC);
 	for (unsigned i = 0; i < 1000; i++)
 		CHECK(offer("1", SPILL_DROP_ALLOC));
-	disk_full = false;
+	fake_libc_reset();
 	spill_log_flush();
 	CHECK(offer("1", SPILL_DROP_ALLOC));
 }

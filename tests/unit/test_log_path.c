@@ -5,9 +5,9 @@
 #include <sys/utsname.h>
 
 #include "log_path.h"
-#include "redact.h"
+#include "start_line.h"
 
-static struct spill_logpath found;
+static struct spill_log_path found;
 
 static void path_is(const char *pattern, const char *program, const char *path)
 {

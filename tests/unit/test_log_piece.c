@@ -1,5 +1,6 @@
 /* A log's file that is rotated, removed or truncated while it is written: the run goes on in another piece, and nothing is told twice. */
-#include "logclock.h"
+#include "fake_clock.h"
+#include "fake_libc.h"
 #include "logtest.h"
 
 #include <dirent.h>
@@ -10,23 +11,23 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#define MS 1000000ull
+#define S (1000 * MS)
+
 /* A disk with room for so many bytes. */
 static long room = -1;
-ssize_t __real_write(int fd, const void *bytes, size_t count);
-ssize_t __wrap_write(int fd, const void *bytes, size_t count);
 
-ssize_t __wrap_write(int fd, const void *bytes, size_t count)
+static bool disk(long arguments[6], long *result)
 {
-	if (room < 0 || fd <= STDERR_FILENO)
-		return __real_write(fd, bytes, count);
-	if (room == 0) {
-		errno = ENOSPC;
-		return -1;
-	}
-	if ((long)count > room)
-		count = (size_t)room;
-	room -= (long)count;
-	return __real_write(fd, bytes, count);
+	if (room < 0 || arguments[0] <= STDERR_FILENO)
+		return false;
+	errno = ENOSPC;
+	if (room == 0)
+		return true;
+	if (arguments[2] > room)
+		arguments[2] = room;
+	room -= arguments[2];
+	return false;
 }
 
 static void write_note(unsigned number)
@@ -73,15 +74,15 @@ static void rotated_body(void)
 	open_log_at(path);
 	write_note(0);
 	CHECK(rename(path, old) == 0);
-	monotonic_ms += 999;
+	fake_clock.ns += 999 * MS;
 	write_note(1); /* not looked for yet */
 	CHECK(access(path, F_OK) != 0);
-	monotonic_ms += 1;
+	fake_clock.ns += 1 * MS;
 	write_note(2);
 	PIECE(old, 0, "0", "1");
 	PIECE(path, 3, "2", "log-rotated");
 	CHECK(rename(old, older) == 0 && rename(path, old) == 0);
-	monotonic_ms += 1000;
+	fake_clock.ns += 1000 * MS;
 	write_note(3);
 	PIECE(old, 3, "2", "log-rotated");
 	PIECE(path, 6, "3", "log-rotated");
@@ -103,11 +104,11 @@ static void removed_body(void)
 	open_log_at(path);
 	write_note(0);
 	CHECK(unlink(path) == 0);
-	monotonic_ms += 1000;
+	fake_clock.ns += 1000 * MS;
 	write_note(1);
 	PIECE(path, 2, "1", "log-rotated");
 	CHECK(stat(path, &now) == 0 && (now.st_mode & 07777) == 0600);
-	monotonic_ms += 5000;
+	fake_clock.ns += 5000 * MS;
 	write_note(2);
 	PIECE(path, 2, "1", "log-rotated", "2");
 }
@@ -147,13 +148,13 @@ static void refused_body(void)
 	open_log_at(path);
 	CHECK(rename(path, old) == 0 && symlink("elsewhere", path) == 0);
 	for (unsigned i = 0; i < 3; i++) {
-		monotonic_ms += 1000;
+		fake_clock.ns += 1000 * MS;
 		write_note(i);
 	}
 	PIECE(old, 0, "0", "1", "2");
 	CHECK(access(in_folder("elsewhere"), F_OK) != 0 && spill_log_active());
 	CHECK(unlink(path) == 0);
-	monotonic_ms += 1000;
+	fake_clock.ns += 1000 * MS;
 	write_note(3);
 	PIECE(old, 0, "0", "1", "2");
 	PIECE(path, 4, "3", "log-rotated");
@@ -177,7 +178,7 @@ static void cut_body(void)
 	write_note(2);
 	CHECK(rename(path, old) == 0);
 	room = -1;
-	monotonic_ms += 1000;
+	fake_clock.ns += 1000 * MS;
 	write_note(3);
 	text = read_all(old, &length);
 	CHECK(length > 21 && text[length - 21] == '\n' && strstr(text, "\"0\"") &&
@@ -201,7 +202,7 @@ static void full_body(void)
 	for (long at = 0; at < most; at += at < 8 ? 1 : 37) {
 		open_log_at(path);
 		CHECK(rename(path, old) == 0);
-		monotonic_ms += 1000;
+		fake_clock.ns += 1000 * MS;
 		room = at;
 		write_note(0);
 		write_note(1);
@@ -266,11 +267,11 @@ static void taken_body(void)
 	write_note(0);
 	CHECK(unlink(path) == 0);
 	take_name(path);
-	monotonic_ms += 1000;
+	fake_clock.ns += 1000 * MS;
 	write_note(1);
 	PIECE(second, 2, "1", "log-rotated");
 	CHECK(strcmp(spill_log_path(), second) == 0);
-	monotonic_ms += 1000;
+	fake_clock.ns += 1000 * MS;
 	write_note(2); /* that is where it is now */
 	PIECE(second, 2, "1", "log-rotated", "2");
 	close(find_descriptor(second));
@@ -296,7 +297,7 @@ static void another_body(void)
 	CHECK(unlink(path) == 0);
 	file = fopen(path, "we");
 	CHECK(file && fputs("another run, and its end\n", file) >= 0 && fclose(file) == 0);
-	monotonic_ms += 1000;
+	fake_clock.ns += 1000 * MS;
 	write_note(1);
 	PIECE(second, 2, "1", "log-rotated");
 	close(find_descriptor(second)); /* its own is none of another's */
@@ -318,14 +319,14 @@ static void long_body(void)
 	open_log_at(path);
 	memset(text, 'x', sizeof(text) - 1);
 	CHECK(unlink(path) == 0);
-	monotonic_ms += 1000;
+	fake_clock.ns += 1000 * MS;
 	spill_log_write(line, spill_record_note(0, 1, "0", text, line, sizeof(line)), SPILL_LOG_NOW);
 	lines = read_lines(path);
 	CHECK(lines.count == 3 && number_of(lines.at[0], "continues") == 1);
 	CHECK(strcmp(text_of(lines.at[1], "text"), text) == 0);
 	CHECK(strcmp(text_of(lines.at[2], "code"), "log-rotated") == 0);
 	CHECK(unlink(path) == 0);
-	monotonic_ms += 1000;
+	fake_clock.ns += 1000 * MS;
 	write_note(0);
 	PIECE(path, 4, "0", "log-rotated");
 }
@@ -341,7 +342,7 @@ static void fork_body(void)
 
 	open_log_at(path);
 	CHECK(unlink(path) == 0);
-	monotonic_ms += 1000;
+	fake_clock.ns += 1000 * MS;
 	write_note(0);
 	spill_log_fork_prepare();
 	if (fork() == 0) {
@@ -396,7 +397,7 @@ static void many_body(void)
 	mapped = pages();
 	for (unsigned i = 0; i < 1000; i++) {
 		CHECK(unlink(path) == 0);
-		monotonic_ms += 1000;
+		fake_clock.ns += 1000 * MS;
 		write_note(i);
 	}
 	CHECK(descriptors() == before && pages() == mapped);
@@ -425,5 +426,7 @@ int main(void)
 	    cmocka_unit_test(a_thousand_rotations_take_nothing),
 	};
 
+	fake_libc[FAKE_write].hook = disk;
+	fake_clock_use(1000 * S);
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -16,7 +16,10 @@
 #include <cmocka.h>
 
 #include "account.h"
+#include "captures.h"
 #include "fake_backend.h"
+#include "fake_clock.h"
+#include "fake_objects.h"
 #include "movable.h"
 #include "move.h"
 #include "note.h"
@@ -31,59 +34,14 @@
 /* -- a process --------------------------------------------------------------------------------------------- */
 
 static struct spill_policy policy;
-static uint64_t limit, now_ns, tick_ns;
-static bool captures;
-static const char *mapped, *exported;
 static char notes[16][512];
 static unsigned note_count;
 
-const struct spill_policy *__wrap_spill_process_policy(void);
-uint64_t __wrap_spill_device_limit(const struct spill_backend *backend, int device);
-bool __wrap_spill_capture_any(void);
-const char *__wrap_spill_hazard_scan_mapped(void);
-const char *__wrap_spill_hazard_scan_exports(void);
-void __wrap_spill_note(const char *code, const char *text);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
-bool __wrap_spill_move_prepare(const struct spill_backend *backend, int device, void *context);
-
-const struct spill_policy *__wrap_spill_process_policy(void)
-{
-	return &policy;
-}
-
-uint64_t __wrap_spill_device_limit(const struct spill_backend *backend, int device)
-{
-	return limit;
-}
-
-bool __wrap_spill_capture_any(void)
-{
-	return captures;
-}
-
-const char *__wrap_spill_hazard_scan_mapped(void)
-{
-	return mapped;
-}
-
-const char *__wrap_spill_hazard_scan_exports(void)
-{
-	return exported;
-}
-
-void __wrap_spill_note(const char *code, const char *text)
+static void note(const char *code, const char *text)
 {
 	assert_string_equal(code, "movable");
 	assert_true(note_count < 16);
 	snprintf(notes[note_count++], sizeof(notes[0]), "%s", text);
-}
-
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
-{
-	now_ns += tick_ns;
-	time->tv_sec = (time_t)(now_ns / 1000000000);
-	time->tv_nsec = (long)(now_ns % 1000000000);
-	return 0;
 }
 
 /* -- a device, of which every call is counted -------------------------------------------------------------- */
@@ -93,7 +51,7 @@ static struct {
 	uint64_t used; /* by other processes */
 	unsigned devices, can;
 	int current;
-	bool no_context, not_prepared, no_mark, wrong_bytes, never_passes;
+	bool no_context, not_prepared, makes_views, no_mark, wrong_bytes, never_passes;
 } vendor;
 
 /* Copies that were given to the stream, done when it is asked for the third time. */
@@ -146,6 +104,12 @@ static bool refuses(void)
 /* Addresses that can be read: a mapping that is missing is seen by the counts, a copy that is missing by the bytes. */
 static int vendor_reserve(uint64_t bytes, uint64_t alignment, uint64_t *va)
 {
+	/* The mover prepares: what it has is kept, and its streams come next. */
+	vendor.makes_views = bytes > CHUNKS;
+	if (vendor.makes_views) {
+		*va = 1;
+		return 0;
+	}
 	if (refuses())
 		return backend.out_of_memory;
 	assert_int_equal(bytes, CHUNKS);
@@ -177,9 +141,11 @@ static int vendor_host_alloc(uint64_t bytes, uint64_t *ptr, void **host)
 
 static int vendor_copier_create(int device, void *context, void **stream)
 {
-	if (refuses())
+	if (!vendor.makes_views && refuses())
 		return backend.out_of_memory;
 	*stream = &copies;
+	if (vendor.makes_views)
+		return 0;
 	fake.events++;
 	return 0;
 }
@@ -237,10 +203,11 @@ static bool vendor_passed(int device, void *context, void *event)
 	return true;
 }
 
-bool __wrap_spill_move_prepare(const struct spill_backend *of, int device, void *context)
+/* Of the mover: the last call that it needs before it can move. */
+static int vendor_events_ahead(int device, void *context, unsigned count)
 {
 	vendor.prepared++;
-	return !vendor.not_prepared;
+	return vendor.not_prepared ? backend.out_of_memory : 0;
 }
 
 static struct spill_vendor_devices devices;
@@ -249,6 +216,7 @@ static struct spill_vendor_vmm vmm;
 static struct spill_vendor_events events;
 static const struct spill_vendor_moves moves = {
     .mark = vendor_mark,
+    .events_ahead = vendor_events_ahead,
     .copier_create = vendor_copier_create,
     .copier_destroy = vendor_copier_destroy,
     .copy = vendor_copy,
@@ -257,11 +225,13 @@ static const struct spill_vendor_moves moves = {
 static int begin(void **state)
 {
 	spill_policy_default(&policy);
-	limit = SPILL_UNLIMITED;
-	now_ns = 5000000000;
-	tick_ns = 1000;
-	captures = false;
-	mapped = exported = NULL;
+	spill_process_use_policy(&policy);
+	spill_note_use(note);
+	fake_clock_use(5000000000);
+	fake_clock.tick_ns = 1000;
+	set_capturing(false);
+	clearenv();
+	USE_FAKE_OBJECTS({0, 0, ""});
 	note_count = copy_count = 0;
 	memset(&vendor, 0, sizeof(vendor));
 	vendor.devices = 1;
@@ -286,6 +256,7 @@ static int begin(void **state)
 	backend.vmm = &vmm;
 	backend.events = &events;
 	backend.moves = &moves;
+	spill_move_reset();
 	spill_account_reset();
 	spill_movable_reset();
 	return 0;
@@ -311,7 +282,7 @@ static bool wanted(uint64_t bytes)
 
 static void later(uint64_t us)
 {
-	now_ns += us * 1000;
+	fake_clock.ns += us * 1000;
 }
 
 /* Nothing is left of the trial but its page. */
@@ -334,7 +305,7 @@ static void noted(unsigned count, const char *text)
 /* Fast enough that no look grows old. Up to the line no call but the question, a few times; behind it every request. */
 static void below_the_line_nothing_is_called(void **state)
 {
-	tick_ns = 10;
+	fake_clock.tick_ns = 10;
 	vendor.used = 3 * GIB;
 	while (vendor.used + 2 * MIB <= TOTAL / 2) {
 		assert_false(allocate(2 * MIB));
@@ -362,7 +333,7 @@ static void small_requests_never_ask(void **state)
 /* Others fill the device: seen when the look is old, and not before. */
 static void what_others_take_is_seen_in_time(void **state)
 {
-	tick_ns = 0;
+	fake_clock.tick_ns = 0;
 	assert_false(wanted(2 * MIB));
 	vendor.used = TOTAL;
 	later(99999);
@@ -384,7 +355,7 @@ static void what_others_take_is_seen_in_time(void **state)
  */
 static void requests_of_all_sizes(void **state)
 {
-	tick_ns = 0;
+	fake_clock.tick_ns = 0;
 	vendor.used = TOTAL / 10 * 6;
 	assert_true(wanted(30 * GIB));
 	assert_true(wanted(2 * MIB));
@@ -409,13 +380,13 @@ static void the_request_counts(void **state)
 /* device.limit is this process's device; its own account is all there is to look at. */
 static void a_limit_is_a_device_of_its_own(void **state)
 {
-	limit = 4 * GIB;
+	policy.device_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 4 * GIB};
 	assert_false(allocate(2 * GIB));
 	unsigned asked_driver = vendor.memory;
 	assert_true(allocate(2 * MIB));
 	assert_int_equal(vendor.memory, asked_driver);
 	/* The device may be full with a limit far away. */
-	limit = 70 * GIB;
+	policy.device_limit.value = 70 * GIB;
 	vendor.used = TOTAL - GIB;
 	later(200000);
 	assert_true(wanted(2 * MIB));
@@ -525,10 +496,10 @@ static void a_copy_that_does_not_end(void **state)
 {
 	vendor.used = TOTAL;
 	vendor.never_passes = true;
-	tick_ns = 1000000;
-	uint64_t before = now_ns;
+	fake_clock.tick_ns = 1000000;
+	uint64_t before = fake_clock.ns;
 	assert_false(wanted(GIB));
-	assert_in_range(now_ns - before, 1000000000, 1100000000);
+	assert_in_range(fake_clock.ns - before, 1000000000, 1100000000);
 	assert_int_equal(fake.mappings, 2);
 	assert_int_equal(note_count, 1);
 }
@@ -580,9 +551,9 @@ static void a_device_with_the_hosts_memory(void **state)
 static void not_in_a_capture_nor_without_a_context(void **state)
 {
 	vendor.used = TOTAL;
-	captures = true;
+	set_capturing(true);
 	assert_false(wanted(GIB));
-	captures = false;
+	set_capturing(false);
 	vendor.no_context = true;
 	assert_false(wanted(GIB));
 	assert_int_equal(fake.calls, 0);
@@ -590,9 +561,10 @@ static void not_in_a_capture_nor_without_a_context(void **state)
 	later(100000);
 	assert_true(wanted(GIB));
 	/* Known already, a capture elsewhere is the mover's matter. */
-	captures = true;
+	set_capturing(true);
 	assert_true(wanted(GIB));
 	vendor.not_prepared = true;
+	spill_move_reset();
 	assert_false(wanted(GIB));
 	assert_int_equal(note_count, 0);
 }
@@ -640,12 +612,12 @@ static void several_devices(void **state)
 static void exported_by_the_environment(void **state)
 {
 	vendor.used = TOTAL;
-	exported = "several ranks share";
+	setenv("WORLD_SIZE", "2", 1);
 	assert_false(wanted(GIB));
-	exported = NULL; /* looked at once: what a program does to its own environment says nothing */
+	unsetenv("WORLD_SIZE"); /* looked at once: what a program does to its own environment says nothing */
 	assert_false(wanted(GIB));
 	assert_false(spill_movable_may_move(&backend, 0));
-	noted(1, "several ranks share");
+	noted(1, "one of several ranks shares");
 	policy.movable_enable = SPILL_SWITCH_ON;
 	assert_true(wanted(GIB));
 }
@@ -656,11 +628,11 @@ static void a_library_that_is_mapped_later(void **state)
 	vendor.used = TOTAL;
 	assert_true(wanted(GIB));
 	assert_true(spill_movable_may_move(&backend, 0));
-	mapped = "OptiX launches";
+	USE_FAKE_OBJECTS({0, 0, ""}, {0, 0, "/x/libnvoptix.so.1"});
 	assert_false(spill_movable_may_move(&backend, 0));
 	assert_false(wanted(GIB));
 	noted(1, "OptiX launches");
-	mapped = NULL;
+	USE_FAKE_OBJECTS({0, 0, ""});
 	assert_true(spill_movable_may_move(&backend, 0));
 }
 

@@ -17,7 +17,9 @@
 #include "ended.h"
 #include "account.h"
 #include "fake_chunks.h"
+#include "fake_clock.h"
 #include "move.h"
+#include "note.h"
 #include "peer.h"
 #include "chunked.h"
 
@@ -28,35 +30,11 @@ enum { CHUNKS = 6 }; /* the last one is a granule */
 
 static struct spill_policy policy;
 static int context, other_context;
-static unsigned peers, notes;
-static _Atomic uint64_t slept_ns;
+static unsigned notes;
 
-unsigned __wrap_spill_peer_devices(const struct spill_backend *backend, int device, int list[SPILL_DEVICES]);
-unsigned __wrap_spill_peer_devices(const struct spill_backend *backend, int device, int list[SPILL_DEVICES])
-{
-	list[0] = PEER;
-	return peers;
-}
-
-void __wrap_spill_note(const char *code, const char *text);
-void __wrap_spill_note(const char *code, const char *text)
+static void noted(const char *code, const char *text)
 {
 	notes++;
-}
-
-/* Time passes by sleeping alone. */
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
-{
-	slept_ns += (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec;
-	return 0;
-}
-
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
-{
-	*time = (struct timespec){(time_t)(slept_ns / 1000000000u), (long)(slept_ns % 1000000000u)};
-	return 0;
 }
 
 static int teardown(void **state)
@@ -72,9 +50,13 @@ static int setup(void **state)
 	fake_chunks_reset(64 * CHUNK);
 	spill_account_reset();
 	spill_move_reset();
-	peers = 1;
+	fake_clock_use(0);
+	spill_note_use(noted);
+	assert_true(spill_peer_add(&(struct spill_peer_pair){.backend = &fake_chunks_backend,
+	                                                     .owner = {0, &context},
+	                                                     .user = {PEER, &notes},
+	                                                     .generation = UINT64_MAX}));
 	notes = 0;
-	slept_ns = 0;
 	return 0;
 }
 
@@ -351,7 +333,7 @@ static unsigned with_failures(bool back, unsigned from, unsigned end_at, unsigne
 	/* A view that could not be unmapped keeps its memory: of that no more than one a failure. */
 	unsigned stuck = fake_chunks.mappings;
 	for (unsigned i = 0; i < of->count; i++)
-		stuck -= (!of->chunks[i].unmapped || of->chunks[i].wrong) + (of->chunks[i].view != 0);
+		stuck -= (!of->chunks[i].unmapped || of->chunks[i].wrong_memory) + (of->chunks[i].view != 0);
 	assert_true(stuck <= end_at - from);
 	spill_placement_release(&of->base, false);
 	assert_int_equal(fake_chunks.handles, 0);
@@ -422,7 +404,7 @@ static void many_failures_lose_no_byte(bool back, void **state)
 				assert_true(notes > 0);
 			if (lengths[i] <= 5)
 				assert_int_equal(lost, 0);
-			assert_true(slept_ns < 3000000000u);
+			assert_true(fake_clock.slept_ns < 3000000000u);
 			all_lost += lost;
 		}
 	}
@@ -473,10 +455,10 @@ static void a_lost_chunk_is_found_again_behind_what_is_there(void **state)
 	move = plan(of, 0);
 	fake_chunks_fail(5, 100); /* unmap, map, access for two; the copy and all after it */
 	assert_int_equal(move_all(&move, 1), 0);
-	assert_true(of->chunks[0].unmapped && of->chunks[0].wrong && notes > 0);
+	assert_true(of->chunks[0].unmapped && of->chunks[0].wrong_memory && notes > 0);
 	fake_chunks_fail(0, 0);
 	assert_int_equal(move_all(&move, 1), 1);
-	assert_false(of->chunks[0].wrong);
+	assert_false(of->chunks[0].wrong_memory);
 	all_is_right(of);
 	spill_view_end(&fake_chunks_backend, move.view, CHUNK);
 	settle(&move);

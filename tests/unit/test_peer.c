@@ -3,6 +3,7 @@
  * free waits for.
  */
 #include <setjmp.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +15,7 @@
 #include "engine.h"
 #include "account.h"
 #include "fake_backend.h"
+#include "fake_libc.h"
 #include "ledger.h"
 #include "peer.h"
 #include "shared_chunks.h"
@@ -67,38 +69,23 @@ static int wait(int device, void *context)
 	return context && context == dead ? 201 : 0;
 }
 
-const struct spill_backend *__wrap_spill_backend_for(enum spill_domain domain);
-const struct spill_backend *__wrap_spill_backend_for(enum spill_domain domain)
+static bool started(spill_resolve_fn *resolve)
 {
-	return &backend;
-}
-
-/* No memory is left, as in a program at its limit. */
-static bool no_memory;
-
-void *__real_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size)
-{
-	return no_memory ? NULL : __real_realloc(old, size);
-}
-
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_malloc(size_t size)
-{
-	return no_memory ? NULL : __real_malloc(size);
+	return true;
 }
 
 static int setup(void **state)
 {
-	no_memory = false;
+	fake_libc_reset();
 	fake_reset(1024 * MIB);
 	spill_account_reset();
 	spill_policy_default(&policy);
 	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
 	backend = fake_backend;
+	backend.start = started;
+	spill_registry_use_backend(SPILL_CUDA_DRIVER, &backend);
+	spill_registry_use_backend(SPILL_HIP, &backend);
 	devices = *fake_backend.devices;
 	devices.current = current;
 	devices.wait = wait;
@@ -335,9 +322,10 @@ static void all_of_many_is_granted_without_memory(void **state)
 	for (unsigned i = 0; i < MANY; i++)
 		mine[i] = spill(CONTEXT(0, 1), 2 * MIB, SPILL_PLACE_SPLIT);
 	granted = 0;
-	no_memory = true;
+	fake_libc_fail(FAKE_malloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
+	fake_libc_fail(FAKE_realloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
 	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0);
-	no_memory = false;
+	fake_libc_reset();
 	assert_int_equal(granted, MANY);
 	for (unsigned i = 0; i < MANY; i++)
 		assert_true(has(mine[i], 2 * MIB, 1));

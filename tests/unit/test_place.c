@@ -7,9 +7,15 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "account.h"
 #include "fake_backend.h"
+#include "fake_libc.h"
 #include "place.h"
 #include "shared_chunks.h"
 
@@ -17,20 +23,22 @@
 
 static struct spill_policy policy;
 
-static uint64_t available; /* 0: what there is */
+/* What is available on the machine, where a test says it, in KiB; and whether memory is short for everybody. */
+static uint64_t available;
 static bool pressed;
 
-uint64_t __real_spill_host_memory_available(void);
-uint64_t __wrap_spill_host_memory_available(void);
-uint64_t __wrap_spill_host_memory_available(void)
+/* A file of the kernel's, as a file with this content. There are no groups. */
+static bool kernel(long arguments[6], long *result)
 {
-	return available ? available : __real_spill_host_memory_available();
-}
-
-bool __wrap_spill_host_memory_pressed(void);
-bool __wrap_spill_host_memory_pressed(void)
-{
-	return pressed;
+	const char *path = (const char *)arguments[0];
+	char text[64] = "full avg10=99.00 ";
+	if (!strcmp(path, "/proc/meminfo") && available)
+		snprintf(text, sizeof(text), "MemAvailable: %" PRIu64 " kB\n", available >> 10);
+	else if (strcmp(path, "/proc/pressure/memory") || !pressed)
+		return !strncmp(path, "/proc/pressure", 14) || !strncmp(path, "/proc/self", 10);
+	*result = memfd_create("file", 0);
+	assert_int_equal(pwrite((int)*result, text, strlen(text), 0), strlen(text));
+	return true;
 }
 
 static int setup(void **state)
@@ -40,6 +48,7 @@ static int setup(void **state)
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
 	fake_reset(1024 * MIB);
 	spill_account_reset();
+	fake_libc[FAKE_open64].hook = kernel;
 	available = 0;
 	pressed = false;
 	return 0;

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../../src/base/program.c"
+#include "../../src/base/process.c"
 
 /* What a command line ("a|b|c") runs, by the interpreter `program`; NULL if there is no script. */
 static const char *script(const char *program, const char *line)

@@ -11,8 +11,10 @@
 
 #include <cmocka.h>
 
+#include "captures.h"
 #include "ended.h"
 #include "contexts.h"
+#include "fake_clock.h"
 #include "gate.h"
 #include "quiesce.h"
 #include "peer.h"
@@ -30,48 +32,8 @@ static struct context {
 	unsigned marks, alive;
 } contexts[CONTEXTS];
 
-static uint64_t clock_ns, sleeps, longest_ns;
-static bool capturing;
 static unsigned queries;
-static void (*on_sleep)(void);
 static void (*on_mark)(struct context *context);
-static int peers[SPILL_DEVICES];
-static unsigned peer_count;
-
-int __wrap_clock_gettime(clockid_t id, struct timespec *time);
-int __wrap_clock_gettime(clockid_t id, struct timespec *time)
-{
-	assert_int_equal(id, CLOCK_MONOTONIC);
-	*time = (struct timespec){.tv_sec = (time_t)(clock_ns / 1000000000),
-	                          .tv_nsec = (long)(clock_ns % 1000000000)};
-	return 0;
-}
-
-int __wrap_nanosleep(const struct timespec *request, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *request, struct timespec *left)
-{
-	uint64_t ns = (uint64_t)request->tv_sec * 1000000000 + (uint64_t)request->tv_nsec;
-	assert_true(ns > 0);
-	clock_ns += ns;
-	longest_ns = ns > longest_ns ? ns : longest_ns;
-	sleeps++;
-	if (on_sleep)
-		on_sleep();
-	return 0;
-}
-
-bool __wrap_spill_capture_any(void);
-bool __wrap_spill_capture_any(void)
-{
-	return capturing;
-}
-
-unsigned __wrap_spill_peer_devices(const struct spill_backend *backend, int device, int list[SPILL_DEVICES]);
-unsigned __wrap_spill_peer_devices(const struct spill_backend *backend, int device, int list[SPILL_DEVICES])
-{
-	memcpy(list, peers, sizeof(peers));
-	return peer_count;
-}
 
 static bool current(int *device, void **context)
 {
@@ -81,7 +43,7 @@ static bool current(int *device, void **context)
 static int mark(int device, void *context, void **event)
 {
 	struct context *mine = context;
-	assert_false(capturing);
+	assert_false(spill_capture_any());
 	assert_int_equal(device, mine->device);
 	if (on_mark)
 		on_mark(mine);
@@ -98,11 +60,11 @@ static bool event_passed(int device, void *context, void *event)
 	struct context *mine = event;
 	assert_ptr_equal(context, event);
 	assert_int_equal(device, mine->device);
-	assert_false(capturing);
+	assert_false(spill_capture_any());
 	assert_false(mine->gone);
 	assert_true(mine->alive);
 	queries++;
-	return clock_ns >= mine->idle_at;
+	return fake_clock.ns >= mine->idle_at;
 }
 
 static void event_destroy(int device, void *context, void *event)
@@ -139,18 +101,17 @@ static int setup(void **state)
 	contexts[4].device = 2;
 	for (int i = 0; i < CONTEXTS; i++)
 		spill_contexts_made(&vendor, contexts[i].device, &contexts[i]);
-	clock_ns = 7000000000;
-	sleeps = longest_ns = 0;
-	capturing = false;
-	queries = peer_count = 0;
-	on_sleep = NULL;
+	fake_clock_use(7000000000);
+	set_capturing(false);
+	queries = 0;
+	spill_peer_context_ended(ENDED(&vendor, 0, &contexts[0]));
 	on_mark = NULL;
 	return 0;
 }
 
 static bool wait_ms(uint64_t most)
 {
-	return spill_quiesce_wait(&vendor, 0, clock_ns + most * MS);
+	return spill_quiesce_wait(&vendor, 0, fake_clock.ns + most * MS);
 }
 
 static void no_event_is_left(void)
@@ -162,7 +123,7 @@ static void no_event_is_left(void)
 static void what_is_idle_is_not_waited_for(void **state)
 {
 	assert_true(wait_ms(0)); /* even behind its deadline: it is done */
-	assert_int_equal(sleeps, 0);
+	assert_int_equal(fake_clock.sleeps, 0);
 	for (int i = 0; i < CONTEXTS; i++)
 		assert_int_equal(contexts[i].marks, contexts[i].device == 0);
 	no_event_is_left();
@@ -171,28 +132,28 @@ static void what_is_idle_is_not_waited_for(void **state)
 /* Until the last of them, at once when it is done, and without looking all the time. */
 static void all_contexts_are_waited_for(void **state)
 {
-	uint64_t start = clock_ns;
+	uint64_t start = fake_clock.ns;
 	contexts[0].idle_at = start + 3 * MS;
 	contexts[1].idle_at = start + 20 * MS;
 	contexts[3].idle_at = NEVER; /* another device's */
 	assert_true(wait_ms(50));
-	assert_true(clock_ns >= start + 20 * MS && clock_ns < start + 21 * MS);
-	assert_true(longest_ns <= 200000 && sleeps < 200);
+	assert_true(fake_clock.ns >= start + 20 * MS && fake_clock.ns < start + 21 * MS);
+	assert_true(fake_clock.longest_ns <= 200000 && fake_clock.sleeps < 200);
 	no_event_is_left();
 	/* What takes microseconds is found out in microseconds. */
-	contexts[0].idle_at = clock_ns + 20000;
-	start = clock_ns;
+	contexts[0].idle_at = fake_clock.ns + 20000;
+	start = fake_clock.ns;
 	assert_true(wait_ms(50));
-	assert_true(clock_ns < start + 100000);
+	assert_true(fake_clock.ns < start + 100000);
 	no_event_is_left();
 }
 
 static void one_that_is_never_idle_ends_at_the_deadline(void **state)
 {
-	uint64_t start = clock_ns;
+	uint64_t start = fake_clock.ns;
 	contexts[1].idle_at = NEVER;
 	assert_false(wait_ms(50));
-	assert_int_equal(clock_ns, start + 50 * MS);
+	assert_int_equal(fake_clock.ns, start + 50 * MS);
 	no_event_is_left();
 	assert_false(wait_ms(0));
 	no_event_is_left();
@@ -200,57 +161,67 @@ static void one_that_is_never_idle_ends_at_the_deadline(void **state)
 	assert_true(wait_ms(50));
 }
 
+/* It has peer access to the memory of the first one. */
+static void may_use(const struct context *user)
+{
+	assert_true(spill_peer_add(&(struct spill_peer_pair){
+	    .backend = &vendor,
+	    .owner = {0, &contexts[0]},
+	    .user = {user->device, (void *)user},
+	    .generation = spill_context_generation(),
+	}));
+}
+
 static void peers_are_waited_for(void **state)
 {
-	uint64_t start = clock_ns;
-	peers[0] = 1;
-	peers[1] = 0; /* the device itself, which is known already */
-	peers[2] = 2;
-	peer_count = 3;
+	uint64_t start = fake_clock.ns;
+	may_use(&contexts[3]);
+	may_use(&contexts[1]); /* of the device itself, which is known already */
+	may_use(&contexts[4]);
 	contexts[3].idle_at = start + 5 * MS;
 	contexts[4].idle_at = start + 9 * MS;
 	assert_true(wait_ms(50));
-	assert_true(clock_ns >= start + 9 * MS && clock_ns < start + 10 * MS);
+	assert_true(fake_clock.ns >= start + 9 * MS && fake_clock.ns < start + 10 * MS);
 	for (int i = 0; i < CONTEXTS; i++)
 		assert_int_equal(contexts[i].marks, 1);
 	/* One deadline for all of them. */
-	start = clock_ns;
+	start = fake_clock.ns;
 	contexts[0].idle_at = start + 30 * MS;
 	contexts[4].idle_at = NEVER;
 	assert_false(wait_ms(50));
-	assert_int_equal(clock_ns, start + 50 * MS);
+	assert_int_equal(fake_clock.ns, start + 50 * MS);
 	no_event_is_left();
 }
 
 static void begin_capture(void)
 {
-	if (sleeps == 3)
-		capturing = true;
+	if (fake_clock.sleeps == 3)
+		set_capturing(true);
 }
 
 static void begin_capture_behind(struct context *context)
 {
 	if (context == &contexts[1])
-		capturing = true;
+		set_capturing(true);
 }
 
 static void a_capture_ends_the_wait(void **state)
 {
-	capturing = true;
+	set_capturing(true);
 	assert_false(wait_ms(50));
 	assert_int_equal(contexts[0].marks, 0);
 	/* Between two marks, and between two looks. */
-	capturing = false;
+	set_capturing(false);
 	on_mark = begin_capture_behind;
 	assert_false(wait_ms(50));
 	assert_int_equal(queries, 0);
 	no_event_is_left();
-	capturing = false;
+	set_capturing(false);
 	on_mark = NULL;
-	on_sleep = begin_capture;
+	fake_clock.on_sleep = begin_capture;
 	contexts[0].idle_at = NEVER;
 	assert_false(wait_ms(50));
-	assert_int_equal(sleeps, 3);
+	assert_int_equal(fake_clock.sleeps, 3);
 	no_event_is_left();
 }
 
@@ -267,10 +238,10 @@ static void a_look_is_behind_the_gate_and_spares_captures(void **state)
 	on_mark = finds_it_closed;
 	assert_true(spill_quiesce_look(&vendor, 0, NEVER, 0));
 	assert_int_equal(contexts[0].marks, 1);
-	capturing = true;
+	set_capturing(true);
 	assert_false(spill_quiesce_look(&vendor, 0, NEVER, 0));
 	assert_int_equal(contexts[0].marks, 1);
-	capturing = false;
+	set_capturing(false);
 	assert_true(spill_gate_close(NEVER));
 	assert_false(spill_quiesce_look(&vendor, 0, NEVER, 0));
 	assert_int_equal(contexts[0].marks, 1);
@@ -282,7 +253,7 @@ static void one_that_cannot_be_marked_cannot_be_waited_for(void **state)
 {
 	contexts[1].refuses = true;
 	assert_false(wait_ms(50));
-	assert_int_equal(sleeps, 0);
+	assert_int_equal(fake_clock.sleeps, 0);
 	no_event_is_left();
 }
 
@@ -295,7 +266,7 @@ static void end_of(struct context *context)
 
 static void end_first(void)
 {
-	if (sleeps == 2)
+	if (fake_clock.sleeps == 2)
 		end_of(&contexts[0]);
 }
 
@@ -307,7 +278,7 @@ static void end_while_marked(struct context *context)
 
 static void come_back(void)
 {
-	if (sleeps != 2)
+	if (fake_clock.sleeps != 2)
 		return;
 	end_of(&contexts[0]);
 	contexts[0].gone = false; /* another context with its handle, in which nobody has marked anything */
@@ -318,15 +289,15 @@ static void come_back(void)
 static void a_context_that_ends_is_idle(void **state)
 {
 	contexts[0].idle_at = NEVER;
-	on_sleep = end_first;
+	fake_clock.on_sleep = end_first;
 	assert_true(wait_ms(50));
-	assert_int_equal(sleeps, 2);
+	assert_int_equal(fake_clock.sleeps, 2);
 	no_event_is_left();
 	setup(NULL);
 	contexts[0].idle_at = NEVER;
-	on_sleep = come_back;
+	fake_clock.on_sleep = come_back;
 	assert_true(wait_ms(50));
-	assert_int_equal(sleeps, 2);
+	assert_int_equal(fake_clock.sleeps, 2);
 	setup(NULL);
 	on_mark = end_while_marked;
 	assert_true(wait_ms(50));
@@ -351,7 +322,7 @@ static void a_vendor_without_marks(void **state)
 {
 	struct spill_backend without = vendor;
 	without.moves = NULL;
-	assert_false(spill_quiesce_wait(&without, 0, clock_ns + 50 * MS));
+	assert_false(spill_quiesce_wait(&without, 0, fake_clock.ns + 50 * MS));
 }
 
 int main(void)

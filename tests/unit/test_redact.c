@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "redact.h"
+#include "start_line.h"
 
 /* One argument, and as much of it as may be seen. */
 struct argument {

@@ -4,11 +4,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "demote.h"
+#include "fake_clock.h"
 #include "note.h"
 #include "chunked.h"
 #include "reserve_keeper.h"
@@ -21,40 +21,14 @@
 
 static struct spill_policy policy;
 static struct spill_backend vendor;
-static uint64_t clock_ns, free_bytes[2], pool_bytes;
+static uint64_t free_bytes[2], pool_bytes; /* what a pool does not use */
 static unsigned looks, notes, trims;
 
-const struct spill_policy *__wrap_spill_process_policy(void);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
-void __wrap_spill_note(const char *code, const char *text);
-bool __wrap_spill_trim(const struct spill_backend *backend, int device, uint64_t bytes);
-
-const struct spill_policy *__wrap_spill_process_policy(void)
-{
-	return &policy;
-}
-
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
-{
-	*time = (struct timespec){(time_t)(clock_ns / 1000000000), (long)(clock_ns % 1000000000)};
-	return 0;
-}
-
-void __wrap_spill_note(const char *code, const char *text)
+static void noted(const char *code, const char *text)
 {
 	assert_string_equal(code, "reserve");
 	assert_non_null(strstr(text, "cuLoad"));
 	notes++;
-}
-
-/* What a pool does not use. */
-bool __wrap_spill_trim(const struct spill_backend *backend, int device, uint64_t bytes)
-{
-	bool given = pool_bytes != 0;
-	trims++;
-	free_bytes[device] += pool_bytes;
-	pool_bytes = 0;
-	return given;
 }
 
 static int memory(int device, uint64_t *free, uint64_t *total)
@@ -65,14 +39,38 @@ static int memory(int device, uint64_t *free, uint64_t *total)
 	return 0;
 }
 
+/* The pool's memory is not charged, so its use is of no matter. */
+static int pool_reserved(void *pool, uint64_t *bytes)
+{
+	*bytes = pool_bytes;
+	return 0;
+}
+
+static int pool_trim(void *pool)
+{
+	trims++;
+	free_bytes[0] += pool_bytes;
+	pool_bytes = 0;
+	return 0;
+}
+
+static int pool_default(int device, void **pool)
+{
+	*pool = &pool_bytes;
+	return device;
+}
 static const struct spill_vendor_devices devices = {.memory = memory};
+static const struct spill_vendor_pools pools = {
+    .reserved = pool_reserved, .trim = pool_trim, .device_default = pool_default, .current = pool_default};
 
 static int setup(void **state)
 {
 	spill_policy_default(&policy);
 	policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 64 * MIB};
-	vendor = (struct spill_backend){.devices = &devices};
-	clock_ns = 1000 * MS;
+	vendor = (struct spill_backend){.devices = &devices, .pools = &pools};
+	fake_clock_use(1000 * MS);
+	spill_process_use_policy(&policy);
+	spill_note_use(noted);
 	free_bytes[0] = free_bytes[1] = GIB;
 	pool_bytes = 0;
 	looks = notes = trims = 0;
@@ -84,7 +82,7 @@ static int setup(void **state)
 static bool asks(int device, uint64_t bytes)
 {
 	const struct spill_taking taking = {bytes, bytes};
-	return spill_reserve_allows_at_once(device, bytes, clock_ns) ||
+	return spill_reserve_allows_at_once(device, bytes, fake_clock.ns) ||
 	       spill_reserve_allows(&vendor, device, &taking, "", NULL);
 }
 
@@ -126,7 +124,7 @@ static void test_few_looks(void **state)
 	for (unsigned i = 0; i < 100; i++)
 		assert_true(served(0, 4 * MIB));
 	assert_int_equal(looks, 1);
-	clock_ns += SPILL_RESERVE_LOOK_MS * MS;
+	fake_clock.ns += SPILL_RESERVE_LOOK_MS * MS;
 	assert_true(served(0, 4 * MIB));
 	assert_int_equal(looks, 2);
 }
@@ -150,9 +148,9 @@ static void test_a_look_grows_old(void **state)
 	spill_reserve_begin(0);
 	assert_true(served(0, 2 * MIB));
 	free_bytes[0] = 70 * MIB;
-	assert_true(spill_reserve_allows_at_once(0, 4 * MIB, clock_ns)); /* it is not known yet */
+	assert_true(spill_reserve_allows_at_once(0, 4 * MIB, fake_clock.ns)); /* it is not known yet */
 	spill_reserve_answered(0, 4 * MIB);
-	clock_ns += SPILL_RESERVE_LOOK_MS * MS;
+	fake_clock.ns += SPILL_RESERVE_LOOK_MS * MS;
 	assert_false(asks(0, 8 * MIB));
 	assert_true(asks(0, 6 * MIB));
 }
@@ -237,10 +235,10 @@ static void test_refilled_by_what_is_not_used(void **state)
 	assert_int_equal(free_bytes[0], 90 * MIB);
 	/* In vain once: nobody tries again for a second. */
 	free_bytes[0] = 10 * MIB;
-	clock_ns += SPILL_RESERVE_LOOK_MS * MS;
+	fake_clock.ns += SPILL_RESERVE_LOOK_MS * MS;
 	spill_reserve_keep(&vendor, 0, 0, "", NULL);
 	trims = looks = 0;
-	clock_ns += SPILL_RESERVE_LOOK_MS * MS;
+	fake_clock.ns += SPILL_RESERVE_LOOK_MS * MS;
 	spill_reserve_keep(&vendor, 0, 0, "", NULL);
 	spill_reserve_whole(&vendor, 0, "", NULL);
 	assert_int_equal(looks + trims, 0);
@@ -252,7 +250,7 @@ static void load(int device, uint64_t bytes, bool refused)
 	free_bytes[device] -= bytes;
 	spill_reserve_load_end(&vendor, device, &load, "cuLoad");
 	free_bytes[device] += bytes;
-	clock_ns += MS;
+	fake_clock.ns += MS;
 }
 
 static void test_grows(void **state)
@@ -302,7 +300,7 @@ static void test_loads_are_measured_now_and_then(void **state)
 	assert_true(spill_reserve_load_begin(&vendor, 0, false).free);
 	assert_false(spill_reserve_load_begin(&vendor, 0, false).free);
 	assert_true(spill_reserve_load_begin(&vendor, 0, true).free);
-	clock_ns += MS;
+	fake_clock.ns += MS;
 	assert_true(spill_reserve_load_begin(&vendor, 0, false).free);
 }
 

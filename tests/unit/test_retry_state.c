@@ -13,53 +13,19 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "caller.h"
+#include "captures.h"
+#include "fake_clock.h"
+#include "fake_objects.h"
 #include "retry_state.h"
 #include "retry.h"
 #include "process.h"
 
+#define S 1000000000ull
 #define TORCH "/x/torch/lib/libc10_cuda.so"
 
 static struct spill_policy policy;
-static uint64_t clock_us;
-static bool capturing;
-static const char *const libraries[] = {"", TORCH, "/x/libplain.so", "/y/libc10_cuda.so"};
-static unsigned searches;
-
-const struct spill_policy *__wrap_spill_process_policy(void);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
-bool __wrap_spill_capture_any(void);
-bool __wrap_spill_loaded_object_of(const void *address, struct spill_loaded_object *object);
-
-const struct spill_policy *__wrap_spill_process_policy(void)
-{
-	return &policy;
-}
-
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
-{
-	*time = (struct timespec){(time_t)(clock_us / 1000000), (long)(clock_us % 1000000 * 1000)};
-	return 0;
-}
-
-bool __wrap_spill_capture_any(void)
-{
-	return capturing;
-}
 
 /* An address is the number of a library; 9: generated code. */
-bool __wrap_spill_loaded_object_of(const void *address, struct spill_loaded_object *object)
-{
-	uintptr_t at = (uintptr_t)address;
-	searches++;
-	if (at == 9)
-		return false;
-	object->base = at;
-	object->main_program = at == 0;
-	strcpy(object->path, libraries[at]);
-	return true;
-}
-
 enum { PROGRAM, TORCH_LIBRARY, PLAIN_LIBRARY, OTHER_TORCH, GENERATED = 9 };
 
 static struct spill_request request(enum spill_op op, uint64_t bytes, uintptr_t caller)
@@ -72,7 +38,7 @@ static bool surfaces(enum spill_op op, uint64_t bytes, uintptr_t caller)
 {
 	struct spill_request asked = request(op, bytes, caller);
 	const struct spill_ask ask = {.bytes = bytes, .placeable = true};
-	struct spill_full_view view = {.any_capture = capturing, .capabilities = SPILL_CAN_HOST};
+	struct spill_full_view view = {.any_capture = spill_capture_any(), .capabilities = SPILL_CAN_HOST};
 	spill_retry_state_look(&asked, &view);
 	bool answer = spill_decide_full(&policy, NULL, &ask, &view).surfaces;
 	if (answer)
@@ -98,9 +64,12 @@ static void forget(void)
 
 static int setup(void **state)
 {
+	static uint64_t hours;
+	spill_process_use_policy(&policy);
 	spill_policy_default(&policy);
-	capturing = false;
-	clock_us += 3600000000; /* nothing of an earlier test is in the window */
+	set_capturing(false);
+	fake_clock_use(++hours * 3600 * S); /* nothing of an earlier test is in the window */
+	USE_FAKE_OBJECTS({0, 1, ""}, {1, 1, TORCH}, {2, 1, "/x/libplain.so"}, {3, 1, "/y/libc10_cuda.so"});
 	forget();
 	spill_policy_default(&policy);
 	unsetenv("PYTORCH_NO_CUDA_MEMORY_CACHING");
@@ -179,9 +148,9 @@ static void the_window_is_the_policy_s(void **state)
 {
 	policy.honest_window_us = 250000;
 	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
-	clock_us += 250000;
+	fake_clock.ns += S / 4;
 	assert_false(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
-	clock_us += 1;
+	fake_clock.ns += 1000;
 	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
 }
 
@@ -222,9 +191,9 @@ static void the_outermost_caller_counts(void **state)
 
 static void never_while_anything_captures(void **state)
 {
-	capturing = true;
+	set_capturing(true);
 	assert_false(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
-	capturing = false;
+	set_capturing(false);
 	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
 }
 
@@ -260,14 +229,14 @@ static void success_costs_nothing(void **state)
 {
 	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
 	succeeds(SPILL_OP_ALLOC, 100, TORCH_LIBRARY);
-	searches = 0;
+	fake_object_looks = 0;
 	for (int i = 0; i < 10; i++)
 		succeeds(SPILL_OP_ALLOC, 100, TORCH_LIBRARY);
-	assert_int_equal(searches, 0);
+	assert_int_equal(fake_object_looks, 0);
 	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
-	searches = 0;
+	fake_object_looks = 0;
 	succeeds(SPILL_OP_ALLOC, 99, TORCH_LIBRARY);
-	assert_int_equal(searches, 0);
+	assert_int_equal(fake_object_looks, 0);
 }
 
 int main(void)

@@ -10,41 +10,28 @@
 
 #include "account.h"
 #include "caller.h"
+#include "fake_objects.h"
 #include "growth_state.h"
 #include "rules.h"
 #include "process.h"
 
 static struct spill_policy policy;
 static struct spill_rules rules;
-static _Atomic unsigned searches;
-static unsigned unloads;
 
-const struct spill_policy *__wrap_spill_process_policy(void);
-bool __wrap_spill_loaded_object_of(const void *address, struct spill_loaded_object *object);
-unsigned __wrap_spill_unloads(void);
+/* Addresses of liba and of libb by turns, of which there are many. */
+#define EVEN 10000
+#define ODD 20000
 
-const struct spill_policy *__wrap_spill_process_policy(void)
+static uintptr_t site(uintptr_t number)
 {
-	return &policy;
+	return (number % 2 ? ODD : EVEN) + number;
 }
 
-unsigned __wrap_spill_unloads(void)
+/* What is between these is generated code. */
+static void use_libraries(void)
 {
-	return unloads;
-}
-
-/*
- * Addresses from 100 on are of libb, from 200 on of generated code, from 1000 on of liba and libb by turns; at 7 there is libb since the
- * first unload.
- */
-bool __wrap_spill_loaded_object_of(const void *address, struct spill_loaded_object *object)
-{
-	uintptr_t at = (uintptr_t)address;
-	searches++;
-	*object = (struct spill_loaded_object){.base = at / 100};
-	bool b = at >= 1000 ? at % 2 : at >= 100 || (at == 7 && unloads);
-	strcpy(object->path, b ? "/x/libb.so" : "/x/liba.so");
-	return at < 200 || at >= 1000;
+	USE_FAKE_OBJECTS({0, 0, ""}, {0, 100, "/x/liba.so"}, {100, 100, "/x/libb.so"},
+	                 {EVEN, 10000, "/x/liba.so"}, {ODD, 10000, "/x/libb.so"});
 }
 
 static struct spill_rule *add(const char *name, unsigned set)
@@ -72,7 +59,8 @@ static int setup(void **state)
 	spill_policy_default(&policy);
 	rules = (struct spill_rules){0};
 	policy.rules = &rules;
-	searches = unloads = 0;
+	spill_process_use_policy(&policy);
+	use_libraries();
 	spill_rules_reset();
 	spill_account_reset();
 	spill_growth_state_fork_prepare();
@@ -98,17 +86,18 @@ static void a_site_is_searched_once(void **state)
 		assert_string_equal(applied(5, two, 10), "a");
 		assert_string_equal(applied(200, one, 10), "");
 	}
-	assert_int_equal(searches, 4);
+	assert_int_equal(fake_object_looks, 4);
 }
 
 static void an_unload_forgets(void **state)
 {
 	of_libraries();
 	assert_string_equal(applied(7, "x", 10), "a");
-	unloads++;
+	fake_objects[1].path = "/x/libb.so";
+	spill_unloads_count();
 	assert_string_equal(applied(7, "x", 10), "b");
 	assert_string_equal(applied(7, "x", 10), "b");
-	assert_int_equal(searches, 2);
+	assert_int_equal(fake_object_looks, 2);
 }
 
 /* More sites than are kept, of which many share a row: each is right all the same, by its address and by its function. */
@@ -117,7 +106,7 @@ static void sites_that_make_way(void **state)
 	static char apis[5000][12];
 	of_libraries();
 	for (uintptr_t i = 1000; i < 6000; i++)
-		assert_string_equal(applied(i, "x", 10), i % 2 ? "b" : "a");
+		assert_string_equal(applied(site(i), "x", 10), i % 2 ? "b" : "a");
 	rules.count = 0;
 	strcpy(add("alloc", SPILL_RULE_HAS_API)->api, "cuMemAlloc");
 	strcpy(add("create", SPILL_RULE_HAS_API)->api, "cuMemCreate");
@@ -135,7 +124,7 @@ static void *finds(void *unused)
 {
 	for (unsigned round = 0; round < 40; round++)
 		for (uintptr_t i = 1000; i < 6000; i++)
-			wrong += strcmp(applied(i, "x", 10), i % 2 ? "b" : "a") != 0;
+			wrong += strcmp(applied(site(i), "x", 10), i % 2 ? "b" : "a") != 0;
 	return NULL;
 }
 
@@ -162,7 +151,7 @@ static void nobody_searches_where_no_rule_asks(void **state)
 	spill_rules_index(&rules);
 	assert_string_equal(applied(5, "x", 100), "small");
 	assert_string_equal(applied(5, "x", 101), "");
-	assert_int_equal(searches, 0);
+	assert_int_equal(fake_object_looks, 0);
 }
 
 /* Below a runtime's function the driver's is called by the runtime. */

@@ -8,25 +8,11 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <sys/mman.h>
 
+#include "fake_libc.h"
 #include "scratch.h"
 
 #define MANY 50 /* more than are lent without a system call */
-
-void *__real_mmap64(void *at, size_t size, int how, int flags, int fd, off_t offset);
-void *__wrap_mmap64(void *at, size_t size, int how, int flags, int fd, off_t offset);
-static unsigned mapped;
-static bool refuse;
-void *__wrap_mmap64(void *at, size_t size, int how, int flags, int fd, off_t offset)
-{
-	mapped++;
-	if (refuse) {
-		errno = ENOMEM;
-		return MAP_FAILED;
-	}
-	return __real_mmap64(at, size, how, flags, fd, offset);
-}
 
 static void give_back(char **room)
 {
@@ -50,20 +36,20 @@ static void each_has_its_own(void **state)
 
 static void given_back_is_used_again(void **state)
 {
-	mapped = 0;
+	fake_libc_reset();
 	for (int i = 0; i < 100; i++) {
 		void *one = spill_scratch_take(), *other = spill_scratch_take();
 		spill_scratch_give_back(one);
 		spill_scratch_give_back(other);
 	}
-	assert_int_equal(mapped, 0);
+	assert_int_equal(fake_libc[FAKE_mmap64].calls, 0);
 }
 
 static void none_is_no_harm(void **state)
 {
 	char *room[MANY];
 	unsigned had = 0;
-	refuse = true;
+	fake_libc_fail(FAKE_mmap64, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
 	errno = EEXIST;
 	for (int i = 0; i < MANY; i++) {
 		room[i] = spill_scratch_take();
@@ -72,7 +58,7 @@ static void none_is_no_harm(void **state)
 	assert_int_equal(errno, EEXIST); /* the program's */
 	assert_in_range(had, 1, MANY - 1);
 	give_back(room);
-	refuse = false;
+	fake_libc_reset();
 	each_has_its_own(state);
 }
 

@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "captures.h"
+#include "clock.h"
 #include "ended.h"
 #include "contexts.h"
 #include "stopwatch.h"
@@ -40,29 +42,19 @@ static struct context contexts[3];
 static struct timer timers[TIMERS];
 static _Atomic unsigned made, destroyed, records, queries;
 static _Atomic uint64_t clock_ns;
-static _Atomic bool capturing;
 static int left; /* timers that can be made; negative: any number */
 static bool wrong;
 static bool expect_per_thread;
 
-int __wrap_clock_gettime(clockid_t id, struct timespec *time);
-int __wrap_clock_gettime(clockid_t id, struct timespec *time)
+static uint64_t now(void)
 {
-	*time =
-	    (struct timespec){.tv_sec = (time_t)(clock_ns / SECOND), .tv_nsec = (long)(clock_ns % SECOND)};
-	return 0;
-}
-
-bool __wrap_spill_capture_any(void);
-bool __wrap_spill_capture_any(void)
-{
-	return capturing;
+	return clock_ns;
 }
 
 static struct timer *judged(void *context, void *timer)
 {
 	struct timer *one = timer;
-	assert_false(capturing);
+	assert_false(spill_capture_any());
 	assert_ptr_equal(one->of, context);
 	return one;
 }
@@ -171,7 +163,10 @@ static int setup(void **state)
 	memset(timers, 0, sizeof(timers));
 	made = destroyed = records = queries = told = 0;
 	clock_ns += 100 * SECOND;
-	capturing = wrong = expect_per_thread = false;
+	static const struct spill_clock test_clock = {.now = now};
+	spill_clock_use(&test_clock);
+	set_capturing(false);
+	wrong = expect_per_thread = false;
 	left = -1;
 	return 0;
 }
@@ -316,14 +311,14 @@ static void nothing_is_touched_in_a_capture(void **state)
 	spill_stopwatch_stop(stopped);
 	clock_ns += SECOND;
 	unsigned before = records, asked = queries;
-	capturing = true;
+	set_capturing(true);
 	assert_null(start(0, 3, 0));
 	spill_stopwatch_stop(watch); /* forgotten: its end is not on the stream */
 	spill_stopwatch_collect(tell);
 	assert_int_equal(records, before);
 	assert_int_equal(queries, asked);
 	assert_int_equal(told, 0);
-	capturing = false;
+	set_capturing(false);
 	spill_stopwatch_collect(tell);
 	assert_int_equal(told, 1);
 	assert_int_equal(told_site, 2);

@@ -3,6 +3,7 @@
  * has reserved, or more during a request. Nothing stays charged.
  */
 #include <setjmp.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +12,7 @@
 
 #include "account.h"
 #include "fake_backend.h"
+#include "fake_libc.h"
 #include "vendor_pool.h"
 
 #define MIB (1ull << 20)
@@ -18,19 +20,9 @@
 static struct spill_policy policy;
 static struct fake_pool theirs; /* a pool of the program's */
 
-/* No memory is left, as in a program at its limit. */
-static bool no_memory;
-
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size)
-{
-	return no_memory ? NULL : __real_calloc(count, size);
-}
-
 static int setup(void **state)
 {
-	no_memory = false;
+	fake_libc_reset();
 	spill_policy_default(&policy);
 	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
@@ -234,9 +226,9 @@ static void a_pool_without_a_record_is_not_taken_for_another(void **state)
 	static char on_host, later, never_seen;
 
 	assert_int_equal(spill_vendor_pool_place(&fake_backend, &never_seen), SPILL_PLACE_DEVICE);
-	no_memory = true;
+	fake_libc_fail(FAKE_calloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
 	spill_vendor_pool_created(&fake_backend, &on_host, SPILL_PLACE_HOST, 0);
-	no_memory = false;
+	fake_libc_reset();
 	assert_int_equal(spill_vendor_pool_place(&fake_backend, &on_host), SPILL_PLACES);
 	assert_int_equal(spill_vendor_pool_place(&fake_backend, NULL), SPILL_PLACE_DEVICE);
 	spill_vendor_pool_created(&fake_backend, &later, SPILL_PLACE_HOST, 0);

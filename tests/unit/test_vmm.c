@@ -2,6 +2,7 @@
  * The program's own physical memory. After every call, accounts and ledger equal the vendor's
  * state, in any order and whichever call fails.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,8 +16,10 @@
 
 #include "ended.h"
 #include "account.h"
+#include "fake_libc.h"
 #include "ledger.h"
 #include "note.h"
+#include "process.h"
 #include "vmm.h"
 #include "vmm_vendor.h"
 
@@ -24,14 +27,18 @@ static const struct properties on_device = {SPILL_LOCATION_DEVICE, 0, false, {1,
 static const struct properties on_host = {SPILL_LOCATION_HOST, 0};
 static const uint64_t at = 1ull << 40;
 
+static struct spill_policy policy;
+
 static int setup(void **state)
 {
-	spill_policy_default(&vmm_policy);
-	vmm_policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
-	vmm_policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
-	vmm_policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
-	vmm_policy.log_stderr = SPILL_STDERR_OFF;
-	vmm_policy.chain = (struct spill_fallback_chain){.count = 1, .step = {SPILL_STEP_HOST}};
+	fake_libc_reset();
+	spill_process_use_policy(&policy);
+	spill_policy_default(&policy);
+	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
+	policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
+	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
+	policy.log_stderr = SPILL_STDERR_OFF;
+	policy.chain = (struct spill_fallback_chain){.count = 1, .step = {SPILL_STEP_HOST}};
 	vendor_reset(64 * MIB);
 	return 0;
 }
@@ -215,7 +222,7 @@ static void what_does_not_fit_is_on_host_and_looks_as_asked(void **state)
 static void a_limit_holds_for_it(void **state)
 {
 	uint64_t one, two, none = 77;
-	vmm_limit = 8 * MIB;
+	policy.device_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 8 * MIB};
 	one = made(6 * MIB);
 	two = made(4 * MIB);
 	assert_int_equal(vendor.device, 6 * MIB);
@@ -225,8 +232,8 @@ static void a_limit_holds_for_it(void **state)
 	/* A size that the vendor would call wrong is the vendor's to judge, whatever the limit. */
 	assert_int_equal(program_create(&one, 9 * MIB, &on_device), FAILED);
 	/* Refused: the program's handle is as the vendor leaves it. */
-	vmm_policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, MIB};
-	vmm_limit = 2 * MIB;
+	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, MIB};
+	policy.device_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 2 * MIB};
 	assert_int_equal(program_create(&none, 4 * MIB, &on_device), OUT_OF_MEMORY);
 	assert_int_equal(none, 77);
 	nothing_is_held();
@@ -243,12 +250,12 @@ static void refusals(void **state)
 	assert_int_equal(program_create(&handle, 2 * MIB, &on_device),
 	                 OUT_OF_MEMORY);           /* a granule there is 4 */
 	assert_int_equal(vendor.calls, calls + 1); /* and nobody asked for it */
-	vmm_policy.chain.step[0] = SPILL_STEP_MANAGED;
+	policy.chain.step[0] = SPILL_STEP_MANAGED;
 	assert_int_equal(program_create(&handle, 4 * MIB, &on_device), OUT_OF_MEMORY);
-	vmm_policy.chain.step[0] = SPILL_STEP_SPLIT;
+	policy.chain.step[0] = SPILL_STEP_SPLIT;
 	good(program_create(&handle, 4 * MIB, &on_device));
 	good(program_release(handle));
-	vmm_policy.mode = SPILL_MODE_OBSERVE;
+	policy.mode = SPILL_MODE_OBSERVE;
 	assert_int_equal(program_create(&handle, 4 * MIB, &on_device), OUT_OF_MEMORY);
 	nothing_is_held();
 }
@@ -343,7 +350,7 @@ static bool survives_without_memory(void)
 {
 	struct spill_totals totals;
 	uint64_t handle = 0;
-	vendor.tree_full = true;
+	fake_libc_fail(FAKE_tsearch, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
 	bool good = program_create(&handle, 4 * MIB, &on_device) == 0;
 	good = good && spill_account_device_held(0) == 0; /* not accounted, and noted */
 	good = good && program_release(handle) == 0 && vendor.device == 0;
@@ -351,11 +358,11 @@ static bool survives_without_memory(void)
 	good = good && program_create(&handle, 4 * MIB, &on_device) == OUT_OF_MEMORY;
 	good = good && vendor.host == 0 && spill_account_host_held() == 0;
 	vendor.device_free = 64 * MIB;
-	vendor.tree_full = false;
+	fake_libc_reset();
 	good = good && program_create(&handle, 4 * MIB, &on_device) == 0;
-	vendor.tree_full = true;
+	fake_libc_fail(FAKE_tsearch, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
 	good = good && program_map(at, 4 * MIB, handle) == 0;
-	vendor.tree_full = false;
+	fake_libc_reset();
 	good = good && program_release(handle) == 0 && program_unmap(at, 4 * MIB) == 0;
 	spill_ledger_totals(&totals); /* for ever: rather that than too little */
 	return good && spill_account_device_held(0) == 4 * MIB && totals.live.device == 4 * MIB;

@@ -101,10 +101,8 @@ void *spill_real(const struct spill_row *row, const void *caller)
 	return row == &spill_rows[SPILL_HOOK_cuLaunchKernel] ? (void *)real_launch : NULL;
 }
 
-bool __wrap_spill_make_room_for(enum spill_domain domain, int result, const char *api, const void *caller,
-                                unsigned attempt, uint64_t whole);
-bool __wrap_spill_make_room_for(enum spill_domain domain, int result, const char *api, const void *caller,
-                                unsigned attempt, uint64_t whole)
+static bool make_room(enum spill_domain domain, int result, const char *api, const void *caller,
+                      unsigned attempt, uint64_t whole)
 {
 	CHECK(domain == SPILL_CUDA_DRIVER && attempt == rooms);
 	CHECK(!atomic_load(&spill_gate_self->inside)); /* else who makes room would wait for this thread */
@@ -114,6 +112,11 @@ bool __wrap_spill_make_room_for(enum spill_domain domain, int result, const char
 	room_attempt = attempt;
 	room_whole = whole;
 	return rooms++ < room_until;
+}
+
+__attribute__((constructor)) static void replace(void)
+{
+	spill_make_room_use(make_room);
 }
 
 /* -- cases ------------------------------------------------------------------------------------------------ */

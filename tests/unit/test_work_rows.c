@@ -16,7 +16,9 @@
 #include "../rows/zero.h"
 #include "abi/cuda.h"
 #include "abi/cuda_work.h"
+#include "graph_access.h"
 #include "graph_hints.h"
+#include "layouts.h"
 #include "process.h"
 #include "runtime.h"
 #include "work.h"
@@ -63,21 +65,56 @@ static const struct {
 
 static CUresult (*function_end)(void *what); /* of other rows */
 
-bool __wrap_spill_runtime_ready(const struct spill_shim *shim);
-void *__wrap_spill_real(const struct spill_row *row, const void *caller);
+/* -- in place of shim_driver_sources (shim/meson.build) --------------------------------------------------- */
 
-bool __wrap_spill_runtime_ready(const struct spill_shim *shim)
-{
-	return true;
-}
-
-void *__wrap_spill_real(const struct spill_row *row, const void *caller)
+void *spill_real(const struct spill_row *row, const void *caller)
 {
 	for (size_t i = 0; i < COUNT; i++)
 		if (&spill_rows[work[i].hook] == row)
 			return work[i].fake;
 	return (void *)function_end;
 }
+
+void spill_real_remember(const struct spill_row *row, const void *caller, void *real)
+{
+}
+
+/* No driver. */
+void *spill_real_resolve(enum spill_domain domain, const char *symbol)
+{
+	return NULL;
+}
+
+void *spill_real_beside(const void *address, const char *symbol)
+{
+	return NULL;
+}
+
+static struct spill_hint hinted;
+
+void *spill_hint(const struct spill_hint *hint)
+{
+	hinted = *hint;
+	return NULL;
+}
+
+static unsigned forgotten, looks;
+
+void spill_layouts_forget(void)
+{
+	forgotten++;
+}
+
+static struct spill_graph_change looked;
+
+void spill_graph_changed(const struct spill_graph_change *change)
+{
+	assert_int_equal(spill_thread.depth, 0);
+	looked = *change;
+	looks++;
+}
+
+/* -- rows of work ------------------------------------------------------------------------------------------ */
 
 /* The first call of a row finds the function and has the thread join; the second is the usual one. */
 static const char *wrong_with(size_t i, enum spill_way way)
@@ -136,16 +173,6 @@ static void no_other_row_is_work(void **state)
 }
 
 /* -- hints ------------------------------------------------------------------------------------------------ */
-
-static struct spill_hint hinted;
-
-void *__wrap_spill_hint(const struct spill_hint *hint);
-
-void *__wrap_spill_hint(const struct spill_hint *hint)
-{
-	hinted = *hint;
-	return NULL;
-}
 
 #define ARGUMENT(number) ((void *)(uintptr_t)(0x100 * (number)))
 
@@ -208,14 +235,7 @@ static void rows_hint_at_their_arguments(void **state)
 
 /* -- rows that end functions ------------------------------------------------------------------------------ */
 
-static unsigned forgotten, ended;
-
-void __wrap_spill_layouts_forget(void);
-
-void __wrap_spill_layouts_forget(void)
-{
-	forgotten++;
-}
+static unsigned ended;
 
 static CUresult end_something(void *what)
 {
@@ -254,36 +274,12 @@ static void what_ends_functions_has_them_forgotten(void **state)
 /* -- rows that make, change and end executable graphs ------------------------------------------------------- */
 
 #define EXEC ((CUgraphExec)0x1230)
-static unsigned looks;
 static CUresult graph_answer;
-static struct spill_graph_change looked;
-
-void __wrap_spill_graph_access_forget(const void *ended_exec);
-void __wrap_spill_graph_changed(const struct spill_graph_change *change);
-bool __wrap_spill_engine_room(struct spill_request *request);
-
-/* No driver to make room on. */
-bool __wrap_spill_engine_room(struct spill_request *request)
-{
-	return request->step++ == 0;
-}
-
-void __wrap_spill_graph_access_forget(const void *ended_exec)
-{
-	assert_ptr_equal(ended_exec, EXEC);
-	forgotten++;
-}
-
-void __wrap_spill_graph_changed(const struct spill_graph_change *change)
-{
-	assert_int_equal(spill_thread.depth, 0);
-	looked = *change;
-	looks++;
-}
 
 static CUresult end_graph(void *what)
 {
-	assert_int_equal(forgotten, 1); /* before: behind it the handle can be another's */
+	assert_int_equal(spill_graph_access_memory(EXEC),
+	                 0); /* before: behind it the handle can be another's */
 	return ANSWER;
 }
 
@@ -293,7 +289,8 @@ static void what_ends_graphs_has_them_forgotten(void **state)
 	for (int way = 0; way < SPILL_WAYS_COUNT; way++) {
 		CUresult (*stub)(CUgraphExec exec);
 		*(void **)&stub = spill_rows[SPILL_HOOK_cuGraphExecDestroy].stub[way];
-		forgotten = 0;
+		spill_graph_access_keep(EXEC, &(struct spill_graph_uses){.memory = 4096});
+		assert_int_equal(spill_graph_access_memory(EXEC), 4096);
 		assert_int_equal(stub(EXEC), ANSWER);
 	}
 	function_end = NULL;

@@ -1,11 +1,8 @@
 #include "vmm_vendor.h"
-#include "charge.h"
-#include "process.h"
 #include "registry.h"
 #include "request.h"
 
 #include <pthread.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +18,6 @@ struct physical {
 };
 
 struct vendor vendor;
-struct spill_policy vmm_policy;
-uint64_t vmm_limit;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct physical memory[COUNT];
@@ -37,7 +32,7 @@ void vendor_reset(uint64_t device_free)
 	vendor = (struct vendor){.device_free = device_free};
 	memset(memory, 0, sizeof(memory));
 	memset(mappings, 0, sizeof(mappings));
-	vmm_limit = SPILL_UNLIMITED;
+	spill_registry_use_backend(SPILL_CUDA_DRIVER, &vendor_backend);
 }
 
 /* pre: locked */
@@ -216,7 +211,13 @@ static int create(int device, bool on_host, uint64_t bytes, uint64_t *handle)
 	return make(handle, bytes, &properties);
 }
 
+static bool started(spill_resolve_fn *resolve)
+{
+	return true;
+}
+
 const struct spill_backend vendor_backend = {
+    .start = started,
     .name = "test",
     .out_of_memory = OUT_OF_MEMORY,
     .invalid_value = FAILED,
@@ -235,33 +236,6 @@ const struct spill_backend vendor_backend = {
             .release = drop,
         },
 };
-
-/* What the engine asks of the process around it (ld --wrap). */
-extern const struct spill_backend *__wrap_spill_backend_for(enum spill_domain domain);
-extern const struct spill_policy *__wrap_spill_process_policy(void);
-extern uint64_t __wrap_spill_device_limit(const struct spill_backend *which, int device);
-extern void *__wrap_tsearch(const void *key, void **root, __compar_fn_t compare);
-extern void *__real_tsearch(const void *key, void **root, __compar_fn_t compare);
-
-const struct spill_backend *__wrap_spill_backend_for(enum spill_domain domain)
-{
-	return &vendor_backend;
-}
-
-const struct spill_policy *__wrap_spill_process_policy(void)
-{
-	return &vmm_policy;
-}
-
-uint64_t __wrap_spill_device_limit(const struct spill_backend *which, int device)
-{
-	return vmm_limit;
-}
-
-void *__wrap_tsearch(const void *key, void **root, __compar_fn_t compare)
-{
-	return vendor.tree_full ? NULL : __real_tsearch(key, root, compare);
-}
 
 /* -- as the stubs do it ---------------------------------------------------------------------------------- */
 

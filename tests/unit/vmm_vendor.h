@@ -25,15 +25,12 @@ struct vendor {
 	uint64_t device, host; /* bytes of physical memory that it holds */
 	unsigned calls, fail_at;
 	uint64_t next_handle;    /* not 0: the value of the next handle */
-	bool tree_full;          /* tsearch has no memory */
 	unsigned wild;           /* releases of what is no handle: a real vendor's end */
 	void (*meanwhile)(void); /* another thread's doing, once, while a mapping is being made */
 };
 
 extern struct vendor vendor;
 extern const struct spill_backend vendor_backend;
-extern struct spill_policy vmm_policy;
-extern uint64_t vmm_limit;
 
 void vendor_reset(uint64_t device_free);
 

@@ -10,8 +10,8 @@
 #include "nearest.h"
 #include "put.h"
 
-/* What getopt_long tells for an option: its number in the table, behind all letters. */
-#define FIRST 256
+/* getopt_long returns this plus the option's index in the table. Letters are smaller. */
+#define FIRST_ID 256
 
 struct cli_call cli_call(int argc, char **argv)
 {
@@ -19,14 +19,14 @@ struct cli_call cli_call(int argc, char **argv)
 	return (struct cli_call){.argc = argc, .argv = argv, .command = cli_command_find(argv[0])};
 }
 
-static bool is_ours(const struct cli_call *call, const struct cli_option *option)
+static bool belongs_to_call(const struct cli_call *call, const struct cli_option *option)
 {
 	return option->command == cli_command_id(call->command);
 }
 
-/* The table as getopt_long wants it: long options, and the letters behind what says how it is to go about. */
-static void fill_in(const struct cli_call *call, struct option options[CLI_OPTIONS + 2],
-                    char letters[2 * CLI_OPTIONS + 8])
+/* Fills the tables of getopt_long: the long options, and the mode followed by the letters. */
+static void fill_getopt_tables(const struct cli_call *call, struct option options[CLI_OPTIONS + 2],
+                               char letters[2 * CLI_OPTIONS + 8])
 {
 	unsigned count = 0;
 
@@ -35,11 +35,11 @@ static void fill_in(const struct cli_call *call, struct option options[CLI_OPTIO
 	for (unsigned i = 0; i < CLI_OPTIONS; i++) {
 		const struct cli_option *option = &cli_options[i];
 
-		if (!is_ours(call, option))
+		if (!belongs_to_call(call, option))
 			continue;
 		options[count++] =
 		    (struct option){option->name, *option->argument ? required_argument : no_argument, NULL,
-		                    (int)(FIRST + i)};
+		                    (int)(FIRST_ID + i)};
 		if (!option->letter)
 			continue;
 		*letters++ = option->letter;
@@ -57,7 +57,7 @@ static int unknown_option(const struct cli_call *call, const struct option *opti
 	size_t length = strcspn(argument, "=");
 	struct spill_nearest nearest;
 
-	/* A letter of several in one argument, which is not yet behind us. */
+	/* A letter inside a group like -abc: the argument is not consumed yet. */
 	if (optopt && (strncmp(argument, "--", 2) || !argument[length]))
 		return cli_usage(name, "unknown option '-%c'", optopt);
 	if (optopt)
@@ -71,16 +71,16 @@ static int unknown_option(const struct cli_call *call, const struct option *opti
 	return cli_usage(name, "unknown option '%s'", argument);
 }
 
-static enum cli_option_id by_letter(const struct cli_call *call, int letter)
+static enum cli_option_id option_by_letter(const struct cli_call *call, int letter)
 {
 	unsigned i = 0;
 
-	while (!is_ours(call, &cli_options[i]) || cli_options[i].letter != letter)
+	while (!belongs_to_call(call, &cli_options[i]) || cli_options[i].letter != letter)
 		i++;
 	return (enum cli_option_id)i;
 }
 
-static bool end_with(struct cli_call *call, int status)
+static bool end_call(struct cli_call *call, int status)
 {
 	call->over = true;
 	call->status = status;
@@ -95,7 +95,7 @@ bool cli_call_next(struct cli_call *call)
 
 	if (call->over)
 		return false;
-	fill_in(call, options, letters);
+	fill_getopt_tables(call, options, letters);
 	found = getopt_long(call->argc, call->argv, letters, options, NULL);
 	switch (found) {
 	case -1:
@@ -103,14 +103,15 @@ bool cli_call_next(struct cli_call *call)
 		call->operand = call->argv + optind;
 		return false;
 	case 'h':
-		return end_with(call, cli_help(call->argv[0]));
+		return end_call(call, cli_help(call->argv[0]));
 	case ':':
-		return end_with(
+		return end_call(
 		    call, cli_usage(call->argv[0], "option '%s' needs a value", call->argv[optind - 1]));
 	case '?':
-		return end_with(call, unknown_option(call, options));
+		return end_call(call, unknown_option(call, options));
 	}
-	call->option = found >= FIRST ? (enum cli_option_id)(found - FIRST) : by_letter(call, found);
+	call->option =
+	    found >= FIRST_ID ? (enum cli_option_id)(found - FIRST_ID) : option_by_letter(call, found);
 	call->value = optarg;
 	return true;
 }
@@ -120,7 +121,7 @@ void cli_call_refuse(struct cli_call *call, const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	end_with(call, cli_usage_list(call->argv[0], format, arguments));
+	end_call(call, cli_usage_list(call->argv[0], format, arguments));
 	va_end(arguments);
 }
 
@@ -136,8 +137,8 @@ void cli_call_hint(const struct cli_call *call)
 void cli_call_size(struct cli_call *call, uint64_t *bytes)
 {
 	struct spill_amount amount = {SPILL_AMOUNT_BYTES, 0};
-	size_t at;
-	const char *reason = spill_amount_parse(call->value, 0, &amount, &at);
+	size_t error_at;
+	const char *reason = spill_amount_parse(call->value, 0, &amount, &error_at);
 
 	if (reason)
 		cli_call_refuse(call, "bad --%s '%s': %s", cli_options[call->option].name, call->value,

@@ -1,4 +1,4 @@
-/* How a subcommand was called: its options, one by one, by the table (commands.def). */
+/* Reads a subcommand's options one by one, by the table (commands.def). */
 #ifndef SPILL_CLI_CALL_H
 #define SPILL_CLI_CALL_H
 
@@ -9,14 +9,15 @@
 
 struct cli_call {
 	enum cli_option_id option;
-	const char *value; /* of the option; NULL if it takes none */
-	/* Behind the last option: */
+	const char *value; /* the option's value; NULL if it takes none */
+	/* Set after the last option: */
 	bool
-	    over; /* it has been answered: --help, or wrong use, which was said. The command ends with `status` */
+	    /* true: the command must end with `status`, because --help or an error was printed */
+	    over;
 	int status;
-	int count;      /* of the operands */
-	char **operand; /* NULL behind the last */
-	/* Inside call.c: */
+	int count;      /* number of operands */
+	char **operand; /* ends with NULL */
+	/* Private to call.c: */
 	int argc;
 	char **argv; /* argv[0] is the subcommand's name */
 	const struct cli_command *command;
@@ -24,19 +25,22 @@ struct cli_call {
 
 struct cli_call cli_call(int argc, char **argv);
 
-/* True: `option` and `value`. False behind the last, also of a call that is over. */
+/* True: sets `option` and `value`. False: no more options, or the call is over. */
 bool cli_call_next(struct cli_call *call);
 
-/* For a value that is no good: says so as cli_usage does, and the call is over. */
+/* Prints a usage error for a bad value. The call is then over. */
 void cli_call_refuse(struct cli_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The option's value as a size in bytes, as the policy file has them; refused if it is none, and told if its unit was probably forgotten. */
+/*
+ * Reads the value as a size in bytes, in the policy file's syntax. Refuses a bad one, and hints at
+ * a missing unit.
+ */
 void cli_call_size(struct cli_call *call, uint64_t *bytes);
 
-/* Says on stderr that the unit of the option's value was probably forgotten, if it was: a size of device or host memory. */
+/* Prints a hint on stderr if the value looks like a memory size without its unit. */
 void cli_call_hint(const struct cli_call *call);
 
-/* For a subcommand of which --json is the only option: true to go on with the operands. */
+/* For a subcommand with --json as its only option. True: go on with the operands. */
 bool cli_call_json(struct cli_call *call, bool *json, enum cli_option_id option);
 
 #endif

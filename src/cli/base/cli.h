@@ -1,7 +1,7 @@
 /*
- * base: what all rooms of the `spill` command share. The table of subcommands and options
- * (commands.def), the reading of options (call.h), help, text and JSON for people (put.h,
- * json_out.h), files (open_file.h) and memory (alloc.h).
+ * base: what all rooms of the `spill` command share. commands.def is the table of subcommands and
+ * options. call.h reads options; put.h and json_out.h print. This header has usage errors, memory
+ * and opening files.
  *
  * It knows no subcommand: it never looks into a log, a policy, a process or a driver. Begin with
  * commands.def.
@@ -11,11 +11,12 @@
 #ifndef SPILL_CLI_H
 #define SPILL_CLI_H
 
-/* argv[0] is the subcommand's name; how it is read: call.h. */
+/* The subcommands' functions. argv[0] is the subcommand's name. */
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 enum { CLI_FINE = 0, CLI_FINDINGS = 1, CLI_USAGE = 2 };
 
@@ -24,31 +25,64 @@ enum { CLI_FINE = 0, CLI_FINDINGS = 1, CLI_USAGE = 2 };
 #define EXAMPLE(command, line)
 #include "commands.def"
 
-/* What is wrong with how `command` was called, and where help is; returns CLI_USAGE. */
+/* Prints an error of usage and a pointer to --help. Returns CLI_USAGE. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 int cli_usage_list(const char *command, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
 
-/* help.c: the subcommand's help, and the list of subcommands; CLI_FINE. */
+/* help.c: prints the help of a subcommand, or the list of all. Returns CLI_FINE. */
 int cli_help(const char *command);
 int cli_help_all(void);
 
-/* End of a command that printed facts: output that could not be written is a finding. */
+/* Ends a command that printed facts. A failed write turns the status into CLI_FINDINGS. */
 int cli_finish(int status);
 
-/* A JSON string with its quotes. Text of logs and file names may hold anything. */
+/* Prints a JSON string with quotes. The text may hold anything. */
 void cli_print_json_string(FILE *out, const char *text);
 
-/* A line; or an item of a JSON array, behind a comma if there were *any. */
+/* Prints a line, or an item of a JSON array. *any: the array has items already. */
 void cli_print_item(FILE *out, const char *text, bool json, bool *any);
 
 /*
- * forgotten_unit.c: "6 bytes; did you mean 6GiB or 6MiB?" of a size of device or host memory without a unit that is not 0 and less than
- * 1 MiB; else NULL. Good until the next call. It is no error: a number without a unit is bytes. The second is about the value of
- * an option, if it is one of device.* or host.*.
+ * Returns "6 bytes; did you mean 6GiB or 6MiB?" for a memory size from 1 byte to 1 MiB without a
+ * unit, else NULL. It is a hint only: a number without a unit means bytes. Valid until the next
+ * call. cli_option_unit_forgotten checks an option's value, if the option is a size in [device] or
+ * [host].
  */
 const char *cli_unit_forgotten(const char *value);
 const char *cli_option_unit_forgotten(unsigned slot, const char *value);
+
+/* Memory. Without memory these print an error and end the command with status 1. */
+/* Resizes `old`, which may be NULL, to count * size bytes. */
+void *cli_realloc(void *old, size_t count, size_t size);
+
+/* Makes room for one more element of `each` bytes when `used` of *size are taken. Updates *size. */
+void *cli_grow(void *old, size_t used, size_t *size, size_t each);
+
+/* Copies a text; the caller frees it. NULL for NULL. */
+char *cli_strdup(const char *text);
+
+/* Files. A FIFO or device in a folder of logs must not block the command. */
+enum cli_files {
+	CLI_REGULAR, /* for files found in a folder */
+	/* for files that the user names: /dev/stdin and <(zcat x.gz) are pipes */
+	CLI_REGULAR_OR_PIPE,
+};
+
+/*
+ * Opens a file for reading. Returns -1 and sets *error on failure. Never opens a file of another
+ * kind.
+ */
+int cli_open(const char *path, enum cli_files files, int *error);
+
+/* The message for an *error of cli_open. Valid until the next call. */
+const char *cli_open_text(int error);
+
+/* True if both describe one file. */
+static inline bool cli_is_same_file(const struct stat *left, const struct stat *right)
+{
+	return left->st_dev == right->st_dev && left->st_ino == right->st_ino;
+}
 
 #endif

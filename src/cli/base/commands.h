@@ -1,11 +1,11 @@
-/* What commands.def says, as data: for the command itself and for what is generated of it (gen_commands.c). */
+/* The table of commands.def as data, for the command and for gen_commands.c. */
 #ifndef SPILL_CLI_COMMANDS_H
 #define SPILL_CLI_COMMANDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What stands at an option's or an operand's place, for completions. */
+/* The kind of an option's value or of an operand, for completions. */
 enum cli_word {
 	CLI_WORD_NONE, /* an option without a value */
 	CLI_WORD_NOTHING,
@@ -17,10 +17,10 @@ enum cli_word {
 	CLI_WORD_PROGRAM,
 	CLI_WORD_SIZE,
 	CLI_WORD_NUMBER,
-	CLI_WORD_TEXT, /* whatever the user means */
+	CLI_WORD_TEXT, /* free text */
 };
 
-/* Numbers of the commands and of all their options, in the order of the table. */
+/* Commands and options in the table's order. */
 enum cli_command_id {
 #define COMMAND(name, operands, word, options_first, summary, about) CLI_##name,
 #define OPTION(command, name, letter, argument, word, text)
@@ -64,7 +64,7 @@ extern const struct cli_option cli_options[CLI_OPTIONS];
 extern const struct cli_example cli_examples[];
 extern const size_t cli_example_count;
 
-/* NULL if there is none of that name. */
+/* NULL: no such command. */
 const struct cli_command *cli_command_find(const char *name);
 
 static inline enum cli_command_id cli_command_id(const struct cli_command *command)

@@ -1,6 +1,6 @@
 /*
- * Build-time tool: gen_commands man|bash|zsh|fish prints of the table of commands (commands.def) what stands in spill(1) and in
- * the shells' completions in place of their line @TABLE@ (docs/man/spill.1.scd, completions/).
+ * Build-time tool: `gen_commands man|bash|zsh|fish` prints text from the table of commands. The
+ * text replaces the line @TABLE@ in docs/man/spill.1.scd and in completions/.
  */
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "commands.h"
 #include "ini_file.h"
 
-/* What the completions call them: _spill_policy of zsh. */
+/* The kinds in the names of completion functions, like _spill_policy. */
 static const char *const words[] = {
     [CLI_WORD_NONE] = "none",     [CLI_WORD_NOTHING] = "nothing", [CLI_WORD_FILE] = "file",
     [CLI_WORD_FOLDER] = "folder", [CLI_WORD_POLICY] = "policy",   [CLI_WORD_PROFILE] = "profile",
@@ -16,7 +16,7 @@ static const char *const words[] = {
     [CLI_WORD_NUMBER] = "number", [CLI_WORD_TEXT] = "text",
 };
 
-/* Prints the text with a backslash before each of the `special` characters. */
+/* Puts a backslash before each of the `special` characters. */
 static void put_escaped(const char *text, const char *special)
 {
 	for (; *text; text++) {
@@ -26,7 +26,7 @@ static void put_escaped(const char *text, const char *special)
 	}
 }
 
-/* In single quotes of a POSIX shell or zsh; `special` of what reads the string afterwards. */
+/* Quotes for a POSIX shell or zsh. `special` characters get a backslash for a second reader. */
 static void put_quoted(const char *text, const char *special)
 {
 	for (; *text; text++) {
@@ -39,16 +39,16 @@ static void put_quoted(const char *text, const char *special)
 	}
 }
 
-static bool is_of(const struct cli_option *option, const struct cli_command *command)
+static bool belongs_to(const struct cli_option *option, const struct cli_command *command)
 {
 	return option->command == cli_command_id(command);
 }
 
-/* -- spill(1), scdoc(5) -- */
+/* -- spill(1), scdoc(5) ----------------------------------------------------------------------- */
 
 #define SCDOC "\\*_+"
 
-static void man_option(const struct cli_option *option)
+static void print_man_option(const struct cli_option *option)
 {
 	if (option->letter)
 		printf("*-%c*, ", option->letter);
@@ -63,7 +63,7 @@ static void man_option(const struct cli_option *option)
 	fputs("\n\n", stdout);
 }
 
-static void man_command(const struct cli_command *command)
+static void print_man_command(const struct cli_command *command)
 {
 	bool any = false;
 
@@ -71,7 +71,7 @@ static void man_command(const struct cli_command *command)
 	put_escaped(command->summary, SCDOC);
 	printf("\n\n*spill %s*", command->name);
 	for (unsigned i = 0; i < CLI_OPTIONS; i++)
-		any |= is_of(&cli_options[i], command);
+		any |= belongs_to(&cli_options[i], command);
 	printf(any ? " [_OPTION_]… " : " ");
 	put_escaped(command->operands, SCDOC);
 	fputs("\n\n", stdout);
@@ -83,8 +83,8 @@ static void man_command(const struct cli_command *command)
 	}
 	fputs("\n\n", stdout);
 	for (unsigned i = 0; i < CLI_OPTIONS; i++) {
-		if (is_of(&cli_options[i], command))
-			man_option(&cli_options[i]);
+		if (belongs_to(&cli_options[i], command))
+			print_man_option(&cli_options[i]);
 	}
 	puts("```");
 	for (size_t i = 0; i < cli_example_count; i++) {
@@ -94,15 +94,15 @@ static void man_command(const struct cli_command *command)
 	puts("```\n");
 }
 
-static void man(void)
+static void print_man(void)
 {
 	for (unsigned i = 0; i < CLI_COMMANDS; i++)
-		man_command(&cli_commands[i]);
+		print_man_command(&cli_commands[i]);
 }
 
-/* -- bash: a function that sets variables by the command's name -- */
+/* -- bash: a function that sets variables by the command's name ------------------------------- */
 
-static void bash(void)
+static void print_bash(void)
 {
 	fputs("_spill_profiles='", stdout);
 	for (const struct spill_profile *profile = spill_profiles; profile->name; profile++)
@@ -119,7 +119,7 @@ static void bash(void)
 		for (unsigned j = 0; j < CLI_OPTIONS; j++) {
 			const struct cli_option *option = &cli_options[j];
 
-			if (!is_of(option, command))
+			if (!belongs_to(option, command))
 				continue;
 			printf(" --%s=%s", option->name, words[option->word]);
 			if (option->letter)
@@ -130,19 +130,19 @@ static void bash(void)
 	puts("\tesac\n}");
 }
 
-/* -- zsh: the arguments of _arguments, for each command -- */
+/* -- zsh: the arguments of _arguments, for each command --------------------------------------- */
 
 #define ZSH "\\[]:"
 
-/* ':NAME:ACTION' behind an option or for an operand; none for what takes no value. */
-static void zsh_word(const char *name, enum cli_word word)
+/* Prints ':NAME:ACTION' after an option or for an operand. */
+static void print_zsh_word(const char *name, enum cli_word word)
 {
 	putchar(':');
 	put_quoted(name, ZSH);
 	printf(":_spill_%s'", words[word]);
 }
 
-static void zsh_option(const struct cli_option *option)
+static void print_zsh_option(const struct cli_option *option)
 {
 	bool valued = *option->argument;
 
@@ -154,13 +154,13 @@ static void zsh_option(const struct cli_option *option)
 	put_quoted(option->text, ZSH);
 	putchar(']');
 	if (valued)
-		zsh_word(option->argument, option->word);
+		print_zsh_word(option->argument, option->word);
 	else
 		putchar('\'');
 	puts(" \\");
 }
 
-static void zsh(void)
+static void print_zsh(void)
 {
 	puts("_spill_commands=(");
 	for (unsigned i = 0; i < CLI_COMMANDS; i++) {
@@ -178,16 +178,16 @@ static void zsh(void)
 		printf("\t%s)\n\t\t_arguments -S \\\n\t\t\t'(- *)'{-h,--help}'[print help]' \\\n",
 		       command->name);
 		for (unsigned j = 0; j < CLI_OPTIONS; j++) {
-			if (is_of(&cli_options[j], command))
-				zsh_option(&cli_options[j]);
+			if (belongs_to(&cli_options[j], command))
+				print_zsh_option(&cli_options[j]);
 		}
 		if (command->options_first) {
 			fputs("\t\t\t'(-)1", stdout);
-			zsh_word("program", command->word);
+			print_zsh_word("program", command->word);
 			puts(" \\\n\t\t\t'*::argument:_normal'");
 		} else {
 			fputs("\t\t\t'*", stdout);
-			zsh_word(*command->operands ? command->operands : " ", command->word);
+			print_zsh_word(*command->operands ? command->operands : " ", command->word);
 			putchar('\n');
 		}
 		puts("\t\t;;");
@@ -195,25 +195,25 @@ static void zsh(void)
 	puts("\tesac\n}");
 }
 
-/* -- fish: one `complete` for each command, option and operand -- */
+/* -- fish: one `complete` for each command, option and operand -------------------------------- */
 
-/* In single quotes of fish, in which a backslash works before these two. */
-static void fish_quoted(const char *text)
+/* Quotes for fish, which knows only these two escapes. */
+static void put_fish_quoted(const char *text)
 {
 	putchar('\'');
 	put_escaped(text, "\\'");
 	putchar('\'');
 }
 
-static void fish_command(const struct cli_command *command)
+static void print_fish_command(const struct cli_command *command)
 {
 	printf("complete -c spill -n __spill_no_command -a %s -d ", command->name);
-	fish_quoted(command->summary);
+	put_fish_quoted(command->summary);
 	putchar('\n');
 	for (unsigned i = 0; i < CLI_OPTIONS; i++) {
 		const struct cli_option *option = &cli_options[i];
 
-		if (!is_of(option, command))
+		if (!belongs_to(option, command))
 			continue;
 		printf("complete -c spill -n '__spill_options_of %s' -l %s", command->name, option->name);
 		if (option->letter)
@@ -221,7 +221,7 @@ static void fish_command(const struct cli_command *command)
 		if (*option->argument)
 			printf(" -x -a '(__spill_%s)'", words[option->word]);
 		fputs(" -d ", stdout);
-		fish_quoted(option->text);
+		put_fish_quoted(option->text);
 		putchar('\n');
 	}
 	if (command->word != CLI_WORD_NOTHING)
@@ -229,7 +229,7 @@ static void fish_command(const struct cli_command *command)
 		       words[command->word]);
 }
 
-static void fish(void)
+static void print_fish(void)
 {
 	fputs("set -g __spill_profiles", stdout);
 	for (const struct spill_profile *profile = spill_profiles; profile->name; profile++)
@@ -237,7 +237,7 @@ static void fish(void)
 	fputs("\nset -g __spill_commands", stdout);
 	for (unsigned i = 0; i < CLI_COMMANDS; i++)
 		printf(" %s", cli_commands[i].name);
-	/* What is in front of the program is the command's own. */
+	/* Arguments before the program belong to spill. */
 	fputs("\nset -g __spill_runners", stdout);
 	for (unsigned i = 0; i < CLI_COMMANDS; i++)
 		printf("%s%s", cli_commands[i].options_first ? " " : "",
@@ -252,7 +252,7 @@ static void fish(void)
 	}
 	putchar('\n');
 	for (unsigned i = 0; i < CLI_COMMANDS; i++)
-		fish_command(&cli_commands[i]);
+		print_fish_command(&cli_commands[i]);
 }
 
 int main(int argc, char **argv)
@@ -260,7 +260,7 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*print)(void);
-	} outputs[] = {{"man", man}, {"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+	} outputs[] = {{"man", print_man}, {"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
 
 	for (size_t i = 0; argc == 2 && i < sizeof(outputs) / sizeof(outputs[0]); i++) {
 		if (strcmp(argv[1], outputs[i].name))

@@ -6,10 +6,10 @@
 #include "put.h"
 
 #define WIDTH ((size_t)80)
-#define COLUMN ((size_t)27) /* at which the texts of options begin */
+#define TEXT_COLUMN ((size_t)27) /* where the texts of options begin */
 
-/* Columns of the first `bytes` of the text: UTF-8 without wide characters. */
-static size_t columns(const char *text, size_t bytes)
+/* Counts columns of UTF-8 text without wide characters. */
+static size_t count_columns(const char *text, size_t bytes)
 {
 	size_t count = 0;
 
@@ -18,32 +18,32 @@ static size_t columns(const char *text, size_t bytes)
 	return count;
 }
 
-/* Prints the text word by word from column `at` on; lines that follow begin at `indent`. */
-static void wrap(const char *text, size_t at, size_t indent)
+/* Prints the text from `column` on and breaks lines between words. New lines begin at `indent`. */
+static void print_wrapped(const char *text, size_t column, size_t indent)
 {
 	bool first = true;
 
 	while (*text) {
-		size_t length = strcspn(text, " \n"), width = columns(text, length);
+		size_t length = strcspn(text, " \n"), width = count_columns(text, length);
 
-		if (!first && at + 1 + width > WIDTH) {
+		if (!first && column + 1 + width > WIDTH) {
 			cli_printf("\n%*s", (int)indent, "");
-			at = indent;
+			column = indent;
 			first = true;
 		}
 		cli_printf("%s%.*s", first ? "" : " ", (int)length, text);
-		at += width + !first;
+		column += width + !first;
 		first = text[length] == '\n';
 		if (first) {
 			cli_printf("\n%*s", (int)indent, "");
-			at = indent;
+			column = indent;
 		}
 		text += length + (text[length] != '\0');
 	}
 	putchar('\n');
 }
 
-/* As in "[-p FILE]" and as in the list of options. */
+/* Formats the option as "[-p FILE]" for the usage line, or for the list of options. */
 static int print_option(const struct cli_option *option, char *text, size_t size, bool usage)
 {
 	const char *blank = *option->argument ? " " : "";
@@ -60,7 +60,7 @@ static int print_option(const struct cli_option *option, char *text, size_t size
 
 static void print_usage(const struct cli_command *command)
 {
-	size_t at = strlen("usage: spill ") + strlen(command->name), begin = at + 1;
+	size_t column = strlen("usage: spill ") + strlen(command->name), first_column = column + 1;
 	char text[128];
 
 	cli_printf("usage: spill %s", command->name);
@@ -73,12 +73,12 @@ static void print_usage(const struct cli_command *command)
 			snprintf(text, sizeof(text), "%s", command->operands);
 		if (!*text)
 			continue;
-		if (at + 1 + columns(text, strlen(text)) > WIDTH) {
-			cli_printf("\n%*s", (int)begin - 1, "");
-			at = begin - 1;
+		if (column + 1 + count_columns(text, strlen(text)) > WIDTH) {
+			cli_printf("\n%*s", (int)first_column - 1, "");
+			column = first_column - 1;
 		}
 		cli_printf(" %s", text);
-		at += 1 + columns(text, strlen(text));
+		column += 1 + count_columns(text, strlen(text));
 	}
 	putchar('\n');
 }
@@ -90,16 +90,16 @@ static void print_options(const struct cli_command *command)
 	puts("\noptions:");
 	for (unsigned i = 0; i < CLI_OPTIONS; i++) {
 		const struct cli_option *option = &cli_options[i];
-		size_t at;
+		size_t column;
 
 		if (option->command != cli_command_id(command))
 			continue;
-		at = (size_t)print_option(option, text, sizeof(text), false);
+		column = (size_t)print_option(option, text, sizeof(text), false);
 		cli_put(stdout, text);
-		cli_printf("%*s", at + 2 > COLUMN ? 2 : (int)(COLUMN - at), "");
-		wrap(option->text, at + 2 > COLUMN ? at + 2 : COLUMN, COLUMN);
+		cli_printf("%*s", column + 2 > TEXT_COLUMN ? 2 : (int)(TEXT_COLUMN - column), "");
+		print_wrapped(option->text, column + 2 > TEXT_COLUMN ? column + 2 : TEXT_COLUMN, TEXT_COLUMN);
 	}
-	cli_printf("%-*s%s\n", (int)COLUMN, "  -h, --help", "print this help");
+	cli_printf("%-*s%s\n", (int)TEXT_COLUMN, "  -h, --help", "print this help");
 }
 
 int cli_help(const char *name)
@@ -108,7 +108,7 @@ int cli_help(const char *name)
 
 	print_usage(command);
 	putchar('\n');
-	wrap(command->about, 0, 0);
+	print_wrapped(command->about, 0, 0);
 	print_options(command);
 	puts("\nexamples:");
 	for (size_t i = 0; i < cli_example_count; i++) {
@@ -121,8 +121,9 @@ int cli_help(const char *name)
 int cli_help_all(void)
 {
 	puts("usage: spill COMMAND [OPTION]… [ARGUMENT]…\n");
-	wrap("Runs programs that need more GPU memory than there is, and shows where their memory went.", 0,
-	     0);
+	print_wrapped(
+	    "Runs programs that need more GPU memory than there is, and shows where their memory went.", 0,
+	    0);
 	puts("\ncommands:");
 	for (size_t i = 0; i < CLI_COMMANDS; i++)
 		cli_printf("  %-9s %s\n", cli_commands[i].name, cli_commands[i].summary);

@@ -5,30 +5,30 @@
 
 #include "text.h"
 
-/* One value is never longer: names are cut at CLI_NAME_MOST, and an escape takes six bytes for one. */
+/* Holds any one value: names are cut at CLI_NAME_MOST, and an escape takes six bytes. */
 static char buffer[1 << 16];
 
-/* Where it goes; `escape`: it is inside a page. */
-static FILE *out;
-static bool escape;
+/* The output. in_page: it is an HTML page. */
+static FILE *output;
+static bool in_page;
 
 void cli_json_begin(struct spill_json *json)
 {
-	out = stdout;
-	escape = false;
+	output = stdout;
+	in_page = false;
 	spill_json_begin(json, buffer, sizeof(buffer));
 }
 
 void cli_json_begin_page(struct spill_json *json, FILE *page)
 {
-	out = page;
-	escape = true;
+	output = page;
+	in_page = true;
 	spill_json_begin(json, buffer, sizeof(buffer));
 }
 
 /*
- * Outside of strings JSON has none of these. "<" is enough against "</script" and "<!--" (HTML, 4.12.1.3); U+2028 and U+2029
- * are E2 80 A8 and A9.
+ * Only strings can contain these characters. Escaping "<" prevents "</script" and "<!--" (HTML,
+ * 4.12.1.3). U+2028 and U+2029 are E2 80 A8 and A9 in UTF-8.
  */
 static void write_escaped(const char *text, size_t length)
 {
@@ -38,22 +38,22 @@ static void write_escaped(const char *text, size_t length)
 		                 ((unsigned char)text[i + 2] | 1) == 0xa9;
 
 		if (c == '<' || c == '>' || c == '&') {
-			fprintf(out, "\\u00%02x", c);
+			fprintf(output, "\\u00%02x", c);
 		} else if (separator) {
-			fputs((unsigned char)text[i + 2] == 0xa8 ? "\\u2028" : "\\u2029", out);
+			fputs((unsigned char)text[i + 2] == 0xa8 ? "\\u2028" : "\\u2029", output);
 			i += 2;
 		} else {
-			putc(c, out);
+			putc(c, output);
 		}
 	}
 }
 
 static void write_out(const char *text, size_t length)
 {
-	if (escape)
+	if (in_page)
 		write_escaped(text, length);
 	else
-		fwrite(text, 1, length, out);
+		fwrite(text, 1, length, output);
 }
 
 void cli_json_end(struct spill_json *json)
@@ -61,7 +61,7 @@ void cli_json_end(struct spill_json *json)
 	write_out(buffer, spill_json_end_line(json));
 }
 
-static void flush(struct spill_json *json)
+static void write_built(struct spill_json *json)
 {
 	write_out(json->buffer, json->length);
 	json->length = 0;
@@ -70,23 +70,26 @@ static void flush(struct spill_json *json)
 struct spill_json *cli_json_element(struct spill_json *json)
 {
 	if (json->length > sizeof(buffer) / 2)
-		flush(json);
+		write_built(json);
 	return json;
 }
 
 struct spill_json *cli_json_key(struct spill_json *json, const char *name)
 {
-	flush(json);
+	write_built(json);
 	return spill_json_key(json, name);
 }
 
-/* A page shows its texts to people, as a terminal does; other readers get them as they are. */
-static void put_text(struct spill_json *json, const char *text)
+/*
+ * A page shows its texts to people, so unprintable characters become "?". Other readers get them
+ * unchanged.
+ */
+static void put_text_value(struct spill_json *json, const char *text)
 {
 	char plain[sizeof(buffer) / 8 + 1];
 	struct spill_text shown = spill_text_begin(plain, sizeof(plain));
 
-	if (text && escape) {
+	if (text && in_page) {
 		spill_text_plain(&shown, text);
 		text = plain;
 	}
@@ -98,13 +101,13 @@ static void put_text(struct spill_json *json, const char *text)
 
 void cli_json_text(struct spill_json *json, const char *member, const char *text)
 {
-	put_text(cli_json_key(json, member), text);
+	put_text_value(cli_json_key(json, member), text);
 }
 
 void cli_json_text_element(struct spill_json *json, const char *text)
 {
-	flush(json);
-	put_text(json, text);
+	write_built(json);
+	put_text_value(json, text);
 }
 
 void cli_json_number(struct spill_json *json, const char *member, uint64_t value)
@@ -112,7 +115,7 @@ void cli_json_number(struct spill_json *json, const char *member, uint64_t value
 	spill_json_u64(cli_json_key(json, member), value);
 }
 
-void cli_json_truth(struct spill_json *json, const char *member, bool value)
+void cli_json_bool(struct spill_json *json, const char *member, bool value)
 {
 	spill_json_bool(cli_json_key(json, member), value);
 }

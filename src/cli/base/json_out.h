@@ -1,4 +1,7 @@
-/* JSON of any length, on standard output or into a page, value by value; one at a time. spill_json_* (policy/text/json.h) go in between. */
+/*
+ * Writes JSON of any length, value by value, to standard output or into a page. Only one at a time.
+ * Calls of spill_json_* may come between (policy/text/json.h).
+ */
 #ifndef SPILL_CLI_JSON_OUT_H
 #define SPILL_CLI_JSON_OUT_H
 
@@ -10,31 +13,30 @@
 void cli_json_begin(struct spill_json *json);
 
 /*
- * The same inside an HTML page: what could end a <script>, begin a comment in one, or be a line's end in older JavaScript is
- * written as an escape, so that no text of a log can be anything but text. In texts a ? stands for
- * each character that is not shown, as in cli_put.
+ * Writes inside an HTML page. Characters that could end the <script> or begin a comment are
+ * escaped, and so are line ends of older JavaScript. Unprintable characters of texts become "?".
  */
 void cli_json_begin_page(struct spill_json *json, FILE *page);
 
-/* The line's end. */
+/* Ends the line. */
 void cli_json_end(struct spill_json *json);
 
-/* A member's name; its value follows. What was built so far is written, so that there is room for any value. */
+/* Writes a member's name. Everything before is written out first, so any value fits. */
 struct spill_json *cli_json_key(struct spill_json *json, const char *name);
 
-/* Before an element of an array that may be long: the same for it. */
+/* Call this before each element of a long array, for the same reason. */
 struct spill_json *cli_json_element(struct spill_json *json);
 
-/* A text as an element of an array, cut as a member's is. */
+/* A text in an array, cut at 8 KiB. */
 void cli_json_text_element(struct spill_json *json, const char *text);
 
-/* Members; a text NULL is null, and a text is cut at 8 KiB. */
+/* Members. A NULL text becomes null; a text is cut at 8 KiB. */
 void cli_json_text(struct spill_json *json, const char *member, const char *text);
 void cli_json_number(struct spill_json *json, const char *member, uint64_t value);
-void cli_json_truth(struct spill_json *json, const char *member, bool value);
+void cli_json_bool(struct spill_json *json, const char *member, bool value);
 void cli_json_bytes(struct spill_json *json, const char *member, const struct spill_bytes *sums);
 
-/* "dev": null if there is none */
+/* "dev"; null for a negative number */
 void cli_json_device(struct spill_json *json, int device);
 
 #endif

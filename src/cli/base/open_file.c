@@ -1,4 +1,4 @@
-#include "open_file.h"
+#include "cli.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Beside the values of errno, which are positive. */
+/* Values beside those of errno, which are positive. */
 enum { NOT_REGULAR = -1, NOT_REGULAR_NOR_PIPE = -2 };
 
-/* 0 if such a file may be opened. */
+/* 0: the file may be opened. */
 static int refusal(const struct stat *status, enum cli_files files)
 {
 	if (S_ISREG(status->st_mode) || (S_ISFIFO(status->st_mode) && files == CLI_REGULAR_OR_PIPE))
@@ -21,9 +21,9 @@ static int refusal(const struct stat *status, enum cli_files files)
 }
 
 /*
- * stat comes first: a device may act when it is opened, and closing a FIFO kills a writer that waited
- * for a reader. The path may name another file by the time of open, so fstat has the last word, and
- * only what was a pipe before is waited for.
+ * stat comes first: opening a device may have effects, and closing a FIFO kills a writer that
+ * waited for a reader. The path may change before open, so fstat decides. open waits only for a
+ * pipe.
  */
 int cli_open(const char *path, enum cli_files files, int *error)
 {

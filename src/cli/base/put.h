@@ -1,7 +1,7 @@
 /*
- * Output for people. Names of files and programs, arguments, variables and texts of logs come from
- * others: nothing in them may steer the terminal. So printf and fprintf print no text in the command;
- * tests/static/prints.py checks it.
+ * Output for people. Texts come from others: names of files and programs, arguments, variables,
+ * logs. They must not control the terminal, so no text is printed with printf or fprintf.
+ * tests/static/prints.py checks this.
  */
 #ifndef SPILL_CLI_PUT_H
 #define SPILL_CLI_PUT_H
@@ -12,24 +12,27 @@
 
 #include "record.h"
 
-/* With a ? in place of each character that is not shown (spill_text_character). NULL is "?". */
+/* Prints "?" for each unprintable character (spill_text_character), and for NULL. */
 void cli_put(FILE *out, const char *text);
 
-/* As printf, but %s and %c are written as cli_put does. Other conversions are d, i, u, x, e, f, g. */
+/* As printf, but %s and %c print as cli_put does. It knows d, i, u, x, e, f and g too. */
 void cli_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_fprintf(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_vfprintf(FILE *out, const char *format, va_list arguments) __attribute__((format(printf, 2, 0)));
 
-/* Writes the same values, with an escape for each character that is not shown. pre: valid JSON */
+/* Writes the JSON line with an escape for each unprintable character. pre: valid JSON */
 void cli_put_json_line(FILE *out, const char *line, size_t length);
 
 /* "2.04 GiB" */
 void cli_put_size(FILE *out, uint64_t bytes);
 
-/* The same in a column of a table; "-" of 0. */
-void cli_put_size_at(FILE *out, uint64_t bytes);
+/* A size in a table's column; "-" for 0. */
+void cli_put_size_column(FILE *out, uint64_t bytes);
 
-/* "5.00 GiB device, 2.04 GiB host", what is 0 left out; "nothing" if all is. */
+/* "12.345678" seconds */
+void cli_put_seconds(FILE *out, uint64_t us);
+
+/* "5.00 GiB device, 2.04 GiB host". Leaves out zeros; "nothing" if all are. */
 void cli_put_sums(FILE *out, const struct spill_bytes *sums);
 
 /* "; tried device: CUDA_ERROR_OUT_OF_MEMORY, split: host.limit" */

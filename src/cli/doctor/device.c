@@ -1,15 +1,15 @@
-/* spill doctor: drivers and devices, from the facts of doctor_driver.h. */
+/* spill doctor: judges drivers and devices, from the facts of doctor_driver.h. */
 #include <string.h>
 
 #include "doctor.h"
 #include "doctor_driver.h"
 #include "small_file.h"
 
-#define MOVES_FROM 12050 /* cuCtxRecordEvent */
+#define MOVES_FROM 12050 /* first version with cuCtxRecordEvent */
 
 static const struct {
 	const struct driver_vendor *vendor;
-	const char *node; /* there if the machine, or the container, has such a GPU */
+	const char *node; /* exists if the machine or container has such a GPU */
 } vendors[] = {{&driver_cuda, "/dev/nvidiactl"}, {&driver_hip, "/dev/kfd"}};
 
 #define VENDORS (sizeof(vendors) / sizeof(vendors[0]))
@@ -29,9 +29,9 @@ static const char *stage_text(enum driver_stage stage)
 	return texts[stage];
 }
 
-/* CUDA counts 1000 a major version, HIP 10,000,000. */
-static void tell_driver(const struct doctor_patient *patient, const struct driver_vendor *vendor,
-                        const struct driver_facts *facts)
+/* A major version counts 1000 in CUDA and 10,000,000 in HIP. */
+static void report_driver(const struct doctor_patient *patient, const struct driver_vendor *vendor,
+                          const struct driver_facts *facts)
 {
 	bool cuda = vendor == &driver_cuda;
 	int major = facts->version / (cuda ? 1000 : 10000000);
@@ -76,20 +76,21 @@ static void judge_device(const struct driver_vendor *vendor, unsigned which,
 {
 	bool cuda = vendor == &driver_cuda;
 
-	doctor_find(
-	    DOCTOR_device,
-	    "device %u: %s, %s, %s free, %s; concurrent managed access %s, pageable access %s; can "
-	    "%s%s%s%s%s",
-	    which, device->is.name[0] ? device->is.name : "without a name", doctor_size(device->is.bytes),
-	    doctor_size(device->free), memory_text(device), device->concurrent ? "yes" : "no",
-	    device->host_tables ? "by the host's page tables"
-	    : device->pageable  ? "yes"
-	                        : "no",
-	    device->capabilities & SPILL_CAN_MOVE ? "move, " : "",
-	    device->capabilities & SPILL_CAN_SPLIT ? "split, " : "",
-	    device->capabilities & SPILL_CAN_MANAGED ? "managed, " : "",
-	    device->capabilities & SPILL_CAN_HOST ? "host" : "no host memory",
-	    device->move == SPILL_PROBE_WORKS && device->probed ? "; a chunk was moved there and back" : "");
+	doctor_find(DOCTOR_device,
+	            "device %u: %s, %s, %s free, %s; concurrent managed access %s, pageable access %s; can "
+	            "%s%s%s%s%s",
+	            which, device->identity.name[0] ? device->identity.name : "without a name",
+	            doctor_size(device->identity.bytes), doctor_size(device->free), memory_text(device),
+	            device->concurrent ? "yes" : "no",
+	            device->host_tables ? "by the host's page tables"
+	            : device->pageable  ? "yes"
+	                                : "no",
+	            device->capabilities & SPILL_CAN_MOVE ? "move, " : "",
+	            device->capabilities & SPILL_CAN_SPLIT ? "split, " : "",
+	            device->capabilities & SPILL_CAN_MANAGED ? "managed, " : "",
+	            device->capabilities & SPILL_CAN_HOST ? "host" : "no host memory",
+	            device->move == SPILL_PROBE_WORKS && device->probed ? "; a chunk was moved there and back"
+	                                                                : "");
 	if (device->capabilities & (SPILL_IS_INTEGRATED | SPILL_IS_COHERENT))
 		doctor_find(DOCTOR_device_memory, "device %u is %s", which, memory_text(device));
 	if (cuda && !(device->capabilities & SPILL_CAN_SPLIT))
@@ -109,7 +110,7 @@ static void judge_device(const struct driver_vendor *vendor, unsigned which,
 		doctor_find(DOCTOR_move_fails, "device %u: a trial move of a chunk did not work", which);
 }
 
-static bool has_none(const struct driver_vendor *vendor, const struct driver_facts *facts)
+static bool has_no_device(const struct driver_vendor *vendor, const struct driver_facts *facts)
 {
 	return facts->error ? facts->error == vendor->no_device[0] || facts->error == vendor->no_device[1]
 	                    : !facts->count;
@@ -128,18 +129,18 @@ static void judge_driver(const struct doctor_patient *patient, const struct driv
 	else if (!facts->complete)
 		doctor_find(DOCTOR_driver_lacks, "%s lacks functions that libspill needs",
 		            facts->library[0] ? facts->library : *vendor->files);
-	else if (facts->error && !has_none(vendor, facts))
+	else if (facts->error && !has_no_device(vendor, facts))
 		doctor_find(DOCTOR_driver_broken, "%s's driver does not start: %s (%d)", vendor->name,
 		            facts->error_name, facts->error);
-	else if (has_none(vendor, facts))
+	else if (has_no_device(vendor, facts))
 		doctor_find(DOCTOR_no_device, "%s's driver shows no device", vendor->name);
 	if (facts->version)
-		tell_driver(patient, vendor, facts);
+		report_driver(patient, vendor, facts);
 }
 
-/* Of a driver that hung or crashed with memory of a device, what it had told before counts. */
-static void judge(const struct doctor_patient *patient, const struct driver_vendor *vendor,
-                  const struct driver_facts *facts)
+/* Facts that a driver gave before it hung or crashed count. */
+static void judge_vendor(const struct doctor_patient *patient, const struct driver_vendor *vendor,
+                         const struct driver_facts *facts)
 {
 	judge_driver(patient, vendor, facts);
 	for (unsigned i = 0; i < facts->count && facts->stage >= DRIVER_TOUCHING; i++)
@@ -161,7 +162,7 @@ void doctor_look_at_devices(const struct doctor_patient *patient)
 		if (!facts)
 			continue;
 		if (facts->stage != DRIVER_ABSENT || facts->end != DRIVER_ENDED) {
-			judge(patient, vendors[i].vendor, facts);
+			judge_vendor(patient, vendors[i].vendor, facts);
 			any = true;
 		} else if (facts->problem[0]) {
 			doctor_find(DOCTOR_driver_broken, "%s's driver cannot be loaded: %s",

@@ -1,4 +1,7 @@
-/* spill doctor: what of this machine, this environment and a program stands in the way, why it matters, what to do. */
+/*
+ * spill doctor: finds problems of this machine, the environment and a program, with their reasons
+ * and remedies.
+ */
 #include "doctor.h"
 
 #include <stdarg.h>
@@ -21,36 +24,36 @@ static const struct row {
 	const char *name;
 	enum level level;
 	enum area area;
-	const char *why, *what_to_do;
+	const char *why, *remedy;
 } rows[] = {
-#define FINDING(id, level, area, why, what_to_do) {#id, level, area, why, what_to_do},
+#define FINDING(id, level, area, why, remedy) {#id, level, area, why, remedy},
 #include "findings.def"
 };
 
-/* In the order in which they were found. */
-#define MOST 512
+/* In the order of the checks. */
+#define MOST_FINDINGS 512
 static struct found {
 	const struct row *row;
-	char *what;
-} found[MOST];
+	char *observation;
+} found[MOST_FINDINGS];
 static unsigned found_count;
 
 void doctor_find(enum doctor_finding finding, const char *format, ...)
 {
 	va_list arguments;
-	char *what;
+	char *observation;
 	int length;
 
 	va_start(arguments, format);
-	length = vasprintf(&what, format, arguments);
+	length = vasprintf(&observation, format, arguments);
 	va_end(arguments);
 	if (length < 0)
 		return;
-	if (found_count == MOST) {
-		free(what);
+	if (found_count == MOST_FINDINGS) {
+		free(observation);
 		return;
 	}
-	found[found_count++] = (struct found){&rows[finding], what};
+	found[found_count++] = (struct found){&rows[finding], observation};
 }
 
 const char *doctor_size(uint64_t bytes)
@@ -72,7 +75,7 @@ bool doctor_is_there(const struct doctor_patient *patient, const char *path)
 	       access(whole, F_OK) == 0;
 }
 
-static unsigned count(enum level level)
+static unsigned count_level(enum level level)
 {
 	unsigned sum = 0;
 
@@ -81,16 +84,16 @@ static unsigned count(enum level level)
 	return sum;
 }
 
-static void print_json_one(const struct found *one)
+static void print_json_finding(const struct found *finding_found)
 {
 	const struct {
 		const char *key, *value;
-	} members[] = {{"{\"check\":", one->row->name},
-	               {",\"level\":", level_names[one->row->level]},
-	               {",\"area\":", area_names[one->row->area]},
-	               {",\"what\":", one->what},
-	               {",\"why\":", one->row->why},
-	               {",\"do\":", one->row->what_to_do}};
+	} members[] = {{"{\"check\":", finding_found->row->name},
+	               {",\"level\":", level_names[finding_found->row->level]},
+	               {",\"area\":", area_names[finding_found->row->area]},
+	               {",\"what\":", finding_found->observation},
+	               {",\"why\":", finding_found->row->why},
+	               {",\"do\":", finding_found->row->remedy}};
 
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
 		fputs(members[i].key, stdout);
@@ -99,21 +102,21 @@ static void print_json_one(const struct found *one)
 	putchar('}');
 }
 
-/* Names of files and variables are others' words: nothing in them may steer the terminal. */
-static void print_text_one(const struct found *one)
+/* The observation names files and variables, which must not control the terminal. */
+static void print_text_finding(const struct found *finding_found)
 {
-	cli_printf("%s [%s] ", level_names[one->row->level], area_names[one->row->area]);
-	cli_put(stdout, one->what);
+	cli_printf("%s [%s] ", level_names[finding_found->row->level], area_names[finding_found->row->area]);
+	cli_put(stdout, finding_found->observation);
 	putchar('\n');
-	if (one->row->level == FACT) {
-		if (one->row->what_to_do[0])
-			cli_printf("  %s; %s\n", one->row->why, one->row->what_to_do);
+	if (finding_found->row->level == FACT) {
+		if (finding_found->row->remedy[0])
+			cli_printf("  %s; %s\n", finding_found->row->why, finding_found->row->remedy);
 		return;
 	}
-	cli_printf("  why: %s\n  do:  %s\n", one->row->why, one->row->what_to_do);
+	cli_printf("  why: %s\n  do:  %s\n", finding_found->row->why, finding_found->row->remedy);
 }
 
-/* Worst first; of one level in the order in which they were found, which is by area. */
+/* Worst first. Findings of a level keep the order of the checks. */
 static void print_all(bool json)
 {
 	bool first = true;
@@ -126,16 +129,16 @@ static void print_all(bool json)
 				putchar(',');
 			first = false;
 			if (json)
-				print_json_one(&found[i]);
+				print_json_finding(&found[i]);
 			else
-				print_text_one(&found[i]);
+				print_text_finding(&found[i]);
 		}
 	}
 }
 
-static int print(const char *program, bool json)
+static int print_report(const char *program, bool json)
 {
-	unsigned problems = count(PROBLEM), warnings = count(WARNING), facts = count(FACT);
+	unsigned problems = count_level(PROBLEM), warnings = count_level(WARNING), facts = count_level(FACT);
 
 	if (json) {
 		fputs("{\"program\":", stdout);
@@ -157,8 +160,8 @@ static int print(const char *program, bool json)
 	return cli_finish(problems || warnings ? CLI_FINDINGS : CLI_FINE);
 }
 
-/* Seconds, 1 to 600; 0 if it is none. */
-static unsigned seconds(const char *text)
+/* Seconds from 1 to 600; 0: not a valid number. */
+static unsigned read_seconds(const char *text)
 {
 	size_t length = strlen(text);
 	unsigned long value =
@@ -167,14 +170,14 @@ static unsigned seconds(const char *text)
 	return value <= 600 ? (unsigned)value : 0;
 }
 
-static void take_overflow(struct cli_call *call, struct doctor_patient *patient)
+static void read_overflow(struct cli_call *call, struct doctor_patient *patient)
 {
 	cli_call_size(call, &patient->overflow);
 	if (!call->over && !patient->overflow)
 		cli_call_refuse(call, "--overflow: the size must not be 0");
 }
 
-static int look(const struct doctor_patient *patient, bool json)
+static int examine(const struct doctor_patient *patient, bool json)
 {
 	const struct spill_policy *policy;
 
@@ -186,11 +189,14 @@ static int look(const struct doctor_patient *patient, bool json)
 	if (patient->program)
 		doctor_look_at_program(patient);
 	doctor_look_at_devices(patient);
-	/* Last of all it changes our environment, of which the program and the driver know nothing any more. */
+	/*
+	 * The environment comes after the program and the driver: judging the policy changes our
+	 * variables.
+	 */
 	doctor_look_at_environment(patient);
 	policy = doctor_look_at_policy(patient);
 	doctor_look_at_host(patient, policy);
-	return print(patient->program, json);
+	return print_report(patient->program, json);
 }
 
 int cli_doctor(int argc, char **argv)
@@ -207,8 +213,8 @@ int cli_doctor(int argc, char **argv)
 		else if (call.option == CLI_doctor_quick)
 			patient.quick = true;
 		else if (call.option == CLI_doctor_overflow)
-			take_overflow(&call, &patient);
-		else if (!(patient.timeout_ms = 1000 * seconds(call.value)))
+			read_overflow(&call, &patient);
+		else if (!(patient.timeout_ms = 1000 * read_seconds(call.value)))
 			cli_call_refuse(&call, "--timeout: '%s' is not a number of seconds from 1 to 600",
 			                call.value);
 	}
@@ -219,5 +225,5 @@ int cli_doctor(int argc, char **argv)
 	if (call.count && !*call.operand[0])
 		return cli_usage(argv[0], "'' is not the name of a program");
 	patient.program = call.operand[0];
-	return look(&patient, json);
+	return examine(&patient, json);
 }

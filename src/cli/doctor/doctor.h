@@ -1,9 +1,9 @@
 /*
- * doctor: `spill doctor`. Whether libspill would work here: one function an area adds what it
- * finds to the report. The findings and their texts are findings.def.
+ * doctor: `spill doctor`. It finds out whether libspill would work here. Each area has a function
+ * that adds findings. Their texts are in findings.def.
  *
- * It changes nothing, and loads a driver only in a child process (driver.c): one that hangs or
- * crashes never takes the command.
+ * It changes nothing. It loads a driver only in a child process (driver.c), so a driver that hangs
+ * or crashes cannot take the command.
  *
  * Begin with cli_doctor in doctor.c.
  */
@@ -22,25 +22,28 @@ enum doctor_finding {
 	DOCTOR_FINDINGS
 };
 
-/* What the checks look at. */
+/* The subject of all checks. */
 struct doctor_patient {
-	const char *root;    /* of /proc, /sys, /dev and /etc; "" for the real one */
-	const char *program; /* NULL: no program was named */
-	unsigned timeout_ms; /* for a vendor's driver */
-	bool quick;          /* no speed is measured */
-	uint64_t overflow;   /* bytes, of which decode is predicted; 0: of several sizes */
+	const char *root;    /* folder with /proc, /sys, /dev and /etc, or "" */
+	const char *program; /* NULL: none was given */
+	unsigned timeout_ms; /* time limit for a vendor's driver */
+	bool quick;
+	uint64_t overflow; /* weights to predict decode for; 0: several sizes */
 };
 
-/* Adds a finding; `format` says what was found. */
+/* Adds a finding with its observation. */
 void doctor_find(enum doctor_finding finding, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* "2.04 GiB"; valid until four more were asked for. */
+/* "2.04 GiB". Valid until the fourth call after this one. */
 const char *doctor_size(uint64_t bytes);
 
 void doctor_look_at_program(const struct doctor_patient *patient);
 void doctor_look_at_devices(const struct doctor_patient *patient);
 
-/* The links of a vendor's devices, and what decode would cost over them (speed.c); and all of them as JSON. */
+/*
+ * Judges the links of a vendor's devices, and predicts the cost of decode (speed.c).
+ * doctor_print_links prints all as JSON.
+ */
 struct driver_vendor;
 struct driver_facts;
 void doctor_look_at_links(const struct doctor_patient *patient, const struct driver_vendor *vendor,
@@ -48,37 +51,67 @@ void doctor_look_at_links(const struct doctor_patient *patient, const struct dri
 void doctor_print_links(void);
 void doctor_look_at_host(const struct doctor_patient *patient, const struct spill_policy *policy);
 
-/* Returns the policy that the program would have; static storage. */
+/* Judges the policy for the program and returns it; static storage. */
 const struct spill_policy *doctor_look_at_policy(const struct doctor_patient *patient);
 void doctor_look_at_environment(const struct doctor_patient *patient);
 
-/* What the file and its libraries need and name (library.c). `path` is an ELF file of our kind. */
+/*
+ * Judges the libraries that the program needs (library.c). `path` is an ELF file for this machine.
+ */
 struct elf_file;
 void doctor_look_at_libraries(const struct doctor_patient *patient, const char *path,
                               const struct elf_file *file);
 
-/* Opens a library as the loader finds it, by path or bare name. The caller closes file->fd. */
+/* Opens a library as the loader finds it, by path or name. The caller closes file->fd. */
 bool doctor_open_library(const struct doctor_patient *patient, const char *name, char path[PATH_MAX],
                          struct elf_file *file);
 
-/* Whether root + path is there. */
+/* True if the path exists below `root`. */
 bool doctor_is_there(const struct doctor_patient *patient, const char *path);
 
 /*
- * ld_cache.c: the loader's cache of where libraries are, /etc/ld.so.cache, in the format of glibc 2.32 and later (dl-cache.h,
- * "new" format). Of the file system below `root`, the same at each call: the `which`th path that the cache has for the name, of
- * whatever architecture; false if there are no more.
+ * ld_cache.c: reads the loader's cache, /etc/ld.so.cache, in the "new" format of glibc 2.32 and
+ * later (dl-cache.h). Gives the path number `which` for a name, of any architecture. False: no
+ * more. pre: `root` is the same in each call
  */
 bool ld_cache_find(const char *root, const char *name, unsigned which, char *path, size_t size);
 
-/* host_speed.c: how fast this machine's CPUs read its memory: what bounds a program that leaves layers to them. */
+/*
+ * host_speed.c: how fast the CPUs read host memory. This bounds programs that leave layers to the
+ * CPU.
+ */
 struct host_speed {
-	double rate;      /* GB/s (10^9 bytes a second), all threads together; 0: not measured */
-	unsigned threads; /* one a CPU that this process may use, at most 64 */
-	unsigned mib;     /* that they read, again and again */
+	double rate;      /* GB/s (10^9 bytes a second) of all threads; 0: not measured */
+	unsigned threads; /* one per CPU that this process may use, at most 64 */
+	unsigned mib;     /* size of the memory that is read repeatedly */
 };
 
-/* Reads for about 100 ms, of memory that is given back. Nothing is measured where little memory is available. */
+/* Measures for about 100 ms. Measures nothing if little memory is available. */
 struct host_speed host_speed(void);
+
+/*
+ * speed.c: the cost of weights in host memory, which decode reads once a token. The device reads
+ * them over the link, or the CPU computes those layers. Rates are GB/s (10^9 bytes a second).
+ */
+
+/*
+ * Rate of a kernel that reads in place, relative to a copy: 51.4 of 55.5 GB/s
+ * (docs/measurements.md, "The host part is read at link speed").
+ */
+#define DECODE_IN_PLACE 0.93
+
+/* Added milliseconds per token for `bytes` in host memory. pre: copy_rate > 0 */
+double decode_over_link(uint64_t bytes, double copy_rate);
+
+/* Least milliseconds that a CPU needs to read `bytes`. pre: memory_rate > 0 */
+double decode_by_cpu(uint64_t bytes, double memory_rate);
+
+enum decode_verdict { DECODE_CPU_FASTER, DECODE_CPU_SIMILAR, DECODE_CPU_SLOWER };
+
+/*
+ * Compares with the program's own CPU offload. A CPU that also computes gets less than the memory's
+ * rate, so "faster" requires twice the rate.
+ */
+enum decode_verdict decode_compare(double copy_rate, double memory_rate);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What a vendor's driver says and does, found out in a process of its own, with a time limit: a driver that hangs or crashes takes
- * that process, and not the command. Nothing but this loads a driver.
+ * Tries a vendor's driver in a child process with a time limit. A driver that hangs or crashes
+ * takes only that process. No other code of the command loads a driver.
  */
 #ifndef SPILL_CLI_DOCTOR_DRIVER_H
 #define SPILL_CLI_DOCTOR_DRIVER_H
@@ -10,14 +10,14 @@
 #include "backend.h"
 #include "probe.h"
 
-/* How far it came; of a driver that hangs or crashes: within what. */
+/* The step that the trial has reached. A hang or crash happened in this step. */
 enum driver_stage {
 	DRIVER_ABSENT,   /* no such library */
 	DRIVER_LOADING,  /* dlopen */
 	DRIVER_STARTING, /* cuInit */
-	DRIVER_ASKING,   /* its devices */
-	DRIVER_TOUCHING, /* memory of `device` */
-	DRIVER_COPYING,  /* to and from `device` */
+	DRIVER_ASKING,   /* its devices are read */
+	DRIVER_TOUCHING, /* memory is made on `device` */
+	DRIVER_COPYING,  /* copies to and from `device` */
 	DRIVER_DONE,
 };
 
@@ -26,23 +26,26 @@ enum driver_end { DRIVER_ENDED, DRIVER_HANGS, DRIVER_CRASHED };
 /* A trial of one kind of memory. */
 struct driver_touch {
 	bool tried;
-	int error;               /* the vendor's; 0: it worked */
-	bool full;               /* out of memory, which may pass */
-	char call[24], name[48]; /* what failed, and the error's name */
+	int error;               /* the vendor's error; 0: it worked */
+	bool full;               /* out of memory, which may be temporary */
+	char call[24], name[48]; /* the failed call, and the error's name */
 };
 
 enum driver_kind { TOUCH_CONTEXT, TOUCH_DEVICE_CHUNK, TOUCH_HOST_CHUNK, TOUCH_MANAGED, TOUCH_HOST, TOUCHES };
 
-/* Rates in GB/s (10^9 bytes a second), medians of copies of `bytes`; 0: not measured, and `problem` says why. */
+/*
+ * Rates in GB/s (10^9 bytes a second): medians of copies of `bytes`. 0: not measured, see
+ * `problem`.
+ */
 struct driver_link {
 	double to_device, from_device;
 	uint64_t bytes;
-	bool simulated; /* no link at all: copies within the host's memory */
+	bool simulated; /* no real link: copies stay in host memory */
 	char problem[96];
 };
 
 struct driver_device {
-	struct spill_log_device is;
+	struct spill_log_device identity;
 	unsigned capabilities; /* enum spill_capability */
 	bool vmm, host_vmm, concurrent, pageable, host_tables;
 	uint64_t free;
@@ -54,12 +57,12 @@ struct driver_device {
 
 struct driver_facts {
 	enum driver_stage stage;
-	bool finished; /* the trial's own last word */
+	bool finished; /* the trial has completed */
 	enum driver_end end;
-	int signal;                      /* of DRIVER_CRASHED */
-	char library[256], problem[256]; /* where it is; why it was not loaded */
-	bool complete;                   /* it has what libspill needs */
-	int error;                       /* of its start */
+	int signal;                      /* the signal of DRIVER_CRASHED */
+	char library[256], problem[256]; /* its path; the reason why it was not loaded */
+	bool complete;                   /* has all functions that libspill needs */
+	int error;                       /* error of its start */
 	char error_name[48];
 	int version;
 	unsigned device, count;
@@ -70,26 +73,28 @@ struct driver_vendor {
 	const char *name; /* "NVIDIA", "AMD" */
 	const struct spill_backend *backend;
 	enum spill_domain domain;
-	const char *const *files; /* names for dlopen, the first that loads; ends with NULL */
-	const char *start;        /* int start(unsigned flags) */
-	int no_device[2];         /* its answers where there is none */
-	void (*ask)(int device, struct driver_device *facts); /* attributes beyond the capabilities */
-	/* Between pinned host memory and the current device, either way; returns when it is done. */
+	const char *const *files; /* names for dlopen in order; ends with NULL */
+	const char *start;        /* symbol of: int start(unsigned flags) */
+	int no_device[2];         /* errors that mean "no device" */
+	void (*read_attributes)(int device,
+	                        /* reads attributes beyond the capabilities */
+	                        struct driver_device *facts);
+	/* Copies between pinned host memory and the current device. Returns after the copy. */
 	int (*copy)(uint64_t to, uint64_t from, uint64_t bytes);
 };
 
 extern const struct driver_vendor driver_cuda, driver_hip;
 
 /*
- * The facts are in memory of ours for as long as the process lives; NULL if the trial could not even be begun. `copying`: the links
- * are measured, too.
+ * Runs the trial. The facts stay valid while the process lives. NULL: no trial could be started.
+ * `copying`: measures the links too.
  */
 const struct driver_facts *driver_try(const struct driver_vendor *vendor, unsigned timeout_ms, bool copying);
 
-/* Inside: the trial of one device's memory (touch.c). */
+/* Private to driver.c: tries each kind of memory on a device (touch.c). */
 void driver_touch(const struct spill_backend *backend, int device, struct driver_device *facts);
 
-/* Inside: how fast its link is (link.c). */
+/* Private to driver.c: measures a device's link (link.c). */
 void driver_link(const struct driver_vendor *vendor, int device, struct driver_device *facts);
 
 #endif

@@ -23,7 +23,7 @@ static void *resolve(enum spill_domain domain, const char *symbol)
 	return dlsym(library, symbol);
 }
 
-static void ask_cuda(int device, struct driver_device *facts)
+static void read_cuda_attributes(int device, struct driver_device *facts)
 {
 	facts->vmm = spill_cuda_attribute(device, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
 	facts->host_vmm =
@@ -41,7 +41,7 @@ static bool hip_attribute(int device, hipDeviceAttribute_t which)
 	return !spill_hip.hipDeviceGetAttribute(&value, which, device) && value;
 }
 
-static void ask_hip(int device, struct driver_device *facts)
+static void read_hip_attributes(int device, struct driver_device *facts)
 {
 	facts->concurrent = hip_attribute(device, hipDeviceAttributeConcurrentManagedAccess);
 	facts->pageable = hip_attribute(device, hipDeviceAttributePageableMemoryAccess);
@@ -49,8 +49,8 @@ static void ask_hip(int device, struct driver_device *facts)
 }
 
 /*
- * Found here and not in the library's lists: it makes no such copies. With pinned host memory both return when the copy is done (CUDA
- * Driver API, "API synchronization behavior", and HIP's hipMemcpy).
+ * libspill makes no such copies, so its lists lack these functions. With pinned host memory both
+ * return after the copy (CUDA Driver API, "API synchronization behavior"; HIP's hipMemcpy).
  */
 static int copy_cuda(uint64_t to, uint64_t from, uint64_t bytes)
 {
@@ -70,22 +70,30 @@ static int copy_hip(uint64_t to, uint64_t from, uint64_t bytes)
 }
 
 static const char *const cuda_files[] = {"libcuda.so.1", NULL};
-/* The newest first, as a machine with several is likely to use it. */
+/* Newest first: programs most likely use it. */
 static const char *const hip_files[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
                                         "libamdhip64.so", NULL};
 
 /* Without a GPU, Debian's libamdhip64.so.5 answers hipErrorInvalidDevice. */
-const struct driver_vendor driver_cuda = {"NVIDIA",          &spill_backend_cuda,
-                                          SPILL_CUDA_DRIVER, cuda_files,
-                                          "cuInit",          {CUDA_ERROR_NO_DEVICE, CUDA_ERROR_NO_DEVICE},
-                                          ask_cuda,          copy_cuda};
-const struct driver_vendor driver_hip = {"AMD",     &spill_backend_hip,
-                                         SPILL_HIP, hip_files,
-                                         "hipInit", {hipErrorNoDevice, hipErrorInvalidDevice},
-                                         ask_hip,   copy_hip};
+const struct driver_vendor driver_cuda = {"NVIDIA",
+                                          &spill_backend_cuda,
+                                          SPILL_CUDA_DRIVER,
+                                          cuda_files,
+                                          "cuInit",
+                                          {CUDA_ERROR_NO_DEVICE, CUDA_ERROR_NO_DEVICE},
+                                          read_cuda_attributes,
+                                          copy_cuda};
+const struct driver_vendor driver_hip = {"AMD",
+                                         &spill_backend_hip,
+                                         SPILL_HIP,
+                                         hip_files,
+                                         "hipInit",
+                                         {hipErrorNoDevice, hipErrorInvalidDevice},
+                                         read_hip_attributes,
+                                         copy_hip};
 
-/* Why the first name that is a file is not loaded, else why the first is not. */
-static bool load(const struct driver_vendor *vendor, struct driver_facts *facts)
+/* Keeps the first error other than "no such file". */
+static bool load_library(const struct driver_vendor *vendor, struct driver_facts *facts)
 {
 	for (const char *const *file = vendor->files; *file; file++) {
 		library = dlopen(*file, RTLD_NOW | RTLD_LOCAL);
@@ -102,21 +110,21 @@ static bool load(const struct driver_vendor *vendor, struct driver_facts *facts)
 	return false;
 }
 
-static void look(const struct driver_vendor *vendor, struct driver_facts *facts, bool copying)
+static void examine_driver(const struct driver_vendor *vendor, struct driver_facts *facts, bool copying)
 {
 	const struct spill_backend *backend = vendor->backend;
 	struct spill_log_device list[SPILL_DEVICES];
 	int (*start)(unsigned);
-	Dl_info where;
+	Dl_info symbol_info;
 
 	facts->stage = DRIVER_LOADING;
-	if (!load(vendor, facts)) {
+	if (!load_library(vendor, facts)) {
 		facts->stage = DRIVER_ABSENT;
 		return;
 	}
 	*(void **)&start = dlsym(library, vendor->start);
-	if (start && dladdr(*(void **)&start, &where) && where.dli_fname)
-		snprintf(facts->library, sizeof(facts->library), "%s", where.dli_fname);
+	if (start && dladdr(*(void **)&start, &symbol_info) && symbol_info.dli_fname)
+		snprintf(facts->library, sizeof(facts->library), "%s", symbol_info.dli_fname);
 	facts->stage = DRIVER_STARTING;
 	facts->complete = start && backend->start(resolve);
 	if (!facts->complete)
@@ -132,9 +140,9 @@ static void look(const struct driver_vendor *vendor, struct driver_facts *facts,
 	facts->version = backend->driver_version();
 	facts->count = backend->devices->list(list, SPILL_DEVICES);
 	for (unsigned i = 0; i < facts->count; i++) {
-		facts->devices[i].is = list[i];
+		facts->devices[i].identity = list[i];
 		facts->devices[i].capabilities = backend->devices->capabilities((int)i);
-		vendor->ask((int)i, &facts->devices[i]);
+		vendor->read_attributes((int)i, &facts->devices[i]);
 	}
 	facts->stage = DRIVER_TOUCHING;
 	for (; facts->device < facts->count; facts->device++)
@@ -145,32 +153,32 @@ static void look(const struct driver_vendor *vendor, struct driver_facts *facts,
 	facts->stage = DRIVER_DONE;
 }
 
-/* The trial's process. What a driver prints is not ours to show, and a dump of its core helps nobody here. */
-static void child(const struct driver_vendor *vendor, struct driver_facts *facts, bool copying)
+/* The trial's process. It hides the driver's output and writes no core dump. */
+static void run_trial(const struct driver_vendor *vendor, struct driver_facts *facts, bool copying)
 {
-	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int null_device = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){0});
-	for (int fd = 0; fd <= 2 && nothing >= 0; fd++)
-		dup2(nothing, fd);
-	/* Should we be preloaded ourselves: the driver is to be seen as it is. */
+	for (int fd = 0; fd <= 2 && null_device >= 0; fd++)
+		dup2(null_device, fd);
+	/* If libspill is preloaded here, it must not change the driver's behaviour. */
 	setenv("SPILL", "0", 1);
-	look(vendor, facts, copying);
+	examine_driver(vendor, facts, copying);
 	facts->finished = true;
 	_exit(0);
 }
 
-/* Until the other end is closed, which its end does; false if the time is up. */
+/* Waits until the child closes its end by exiting. False: the time is up. */
 static bool wait_for_end(int pipe, unsigned timeout_ms)
 {
-	struct pollfd end = {.fd = pipe, .events = POLLIN};
+	struct pollfd reap_trial = {.fd = pipe, .events = POLLIN};
 
-	return poll(&end, 1, (int)timeout_ms) > 0;
+	return poll(&reap_trial, 1, (int)timeout_ms) > 0;
 }
 
-/* A process that a driver holds in the kernel cannot be killed; it is left behind rather than waited for. */
-static void end(pid_t pid, int pipe, unsigned timeout_ms, struct driver_facts *facts)
+/* A process blocked in the kernel cannot be killed. It is left behind. */
+static void reap_trial(pid_t pid, int pipe, unsigned timeout_ms, struct driver_facts *facts)
 {
 	int status = 0;
 	bool ended = wait_for_end(pipe, timeout_ms);
@@ -185,7 +193,7 @@ static void end(pid_t pid, int pipe, unsigned timeout_ms, struct driver_facts *f
 	if (!ended)
 		facts->end = DRIVER_HANGS;
 	else if (!facts->finished)
-		facts->end = DRIVER_CRASHED; /* also one that calls exit */
+		facts->end = DRIVER_CRASHED; /* includes a driver that calls exit */
 	facts->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
@@ -205,10 +213,10 @@ const struct driver_facts *driver_try(const struct driver_vendor *vendor, unsign
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0)
-		child(vendor, facts, copying);
+		run_trial(vendor, facts, copying);
 	close(ends[1]);
 	if (pid > 0)
-		end(pid, ends[0], timeout_ms, facts);
+		reap_trial(pid, ends[0], timeout_ms, facts);
 	close(ends[0]);
 	if (pid > 0)
 		return facts;

@@ -1,4 +1,4 @@
-/* spill doctor: variables that others set, and what else is preloaded. */
+/* spill doctor: judges variables and other preloads. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "glob.h"
 #include "small_file.h"
 
-/* As ggml-cuda.cu asks: getenv(…) != nullptr. */
+/* ggml-cuda.cu tests getenv(…) != nullptr, so any value counts. */
 static void judge_ggml(void)
 {
 	const char *value = getenv("GGML_CUDA_ENABLE_UNIFIED_MEMORY");
@@ -20,7 +20,10 @@ static void judge_ggml(void)
 		doctor_find(DOCTOR_ggml_unified, "GGML_CUDA_ENABLE_UNIFIED_MEMORY=%s", value);
 }
 
-/* CUDA C++ Programming Guide, "CUDA Environment Variables": what is behind an invalid index is not visible either. */
+/*
+ * Devices after an invalid index are hidden too (CUDA C++ Programming Guide, "CUDA Environment
+ * Variables").
+ */
 static void judge_visible(void)
 {
 	static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
@@ -48,7 +51,10 @@ static void judge_exported(void)
 	}
 }
 
-/* NVIDIA, "Multi-Process Service": the daemon's control pipe is in CUDA_MPS_PIPE_DIRECTORY, by default /tmp/nvidia-mps. */
+/*
+ * The daemon's control pipe is in CUDA_MPS_PIPE_DIRECTORY, by default /tmp/nvidia-mps (NVIDIA,
+ * "Multi-Process Service").
+ */
 static void judge_mps(const struct doctor_patient *patient)
 {
 	const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY");
@@ -64,13 +70,13 @@ static void judge_mps(const struct doctor_patient *patient)
 	}
 }
 
-/* Is the file libspill.so, by its name? */
+/* True if the file's name is libspill.so. */
 static bool is_ours(const char *path)
 {
 	return !strcmp(spill_file_name(path), "libspill.so");
 }
 
-/* What it looks up for the program may go past us, if it comes before us. */
+/* A dlsym before ours may find functions that bypass us. */
 static void judge_dlsym(const struct doctor_patient *patient, const char *where, const char *item)
 {
 	char path[PATH_MAX];
@@ -84,7 +90,10 @@ static void judge_dlsym(const struct doctor_patient *patient, const char *where,
 	close(file.fd);
 }
 
-/* The loader splits at blanks and colons. True if libspill.so is there; else spill run appends it. */
+/*
+ * Judges LD_PRELOAD, which the loader splits at blanks and colons. True if it has libspill.so; else
+ * `spill run` appends it.
+ */
 static bool judge_preload(const struct doctor_patient *patient)
 {
 	const char *list = getenv("LD_PRELOAD");
@@ -108,7 +117,10 @@ static bool judge_preload(const struct doctor_patient *patient)
 	return ours;
 }
 
-/* It comes behind LD_PRELOAD, so before libspill.so only if the file itself names that later. */
+/*
+ * Libraries of this file load after those of LD_PRELOAD. One precedes libspill.so only if the file
+ * names libspill.so later.
+ */
 static void judge_preload_file(const struct doctor_patient *patient, bool ours_before)
 {
 	char text[PATH_MAX], *rest = text;

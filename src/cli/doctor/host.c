@@ -1,4 +1,4 @@
-/* spill doctor: what the host's memory can take, by the same look as the library's host guard. */
+/* spill doctor: judges how much host memory may be spilled, with the library's own functions. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -12,8 +12,8 @@
 
 static struct spill_cgroup_homes homes; /* 8 KiB */
 
-/* Of /proc/meminfo, in bytes; 0 if it is not there. */
-static uint64_t meminfo(const char *root, const char *name)
+/* A value of /proc/meminfo in bytes; 0: missing. */
+static uint64_t read_meminfo(const char *root, const char *name)
 {
 	char text[8192];
 	const char *line;
@@ -43,13 +43,13 @@ static void judge_room(const struct doctor_patient *patient, const struct spill_
 	            room ? doctor_size(room) : "nothing");
 	if (group == SPILL_UNLIMITED)
 		return;
-	/* The group is what bounds it: without, there would be more. */
-	doctor_find(available == group && meminfo(patient->root, "MemAvailable:") > group && !room
+	/* Tight: the group bounds the available memory, and the machine has more. */
+	doctor_find(available == group && read_meminfo(patient->root, "MemAvailable:") > group && !room
 	                ? DOCTOR_cgroup_tight
 	                : DOCTOR_cgroup,
 	            "the control group %s leaves %s; the machine has %s available",
 	            homes.v2.folder[0] ? homes.v2.folder : homes.v1.folder, doctor_size(group),
-	            doctor_size(meminfo(patient->root, "MemAvailable:")));
+	            doctor_size(read_meminfo(patient->root, "MemAvailable:")));
 }
 
 static void judge_limits(const struct doctor_patient *patient)
@@ -59,15 +59,15 @@ static void judge_limits(const struct doctor_patient *patient)
 	if (!getrlimit(RLIMIT_MEMLOCK, &limit))
 		doctor_find(DOCTOR_memlock, "RLIMIT_MEMLOCK is %s",
 		            limit.rlim_cur == RLIM_INFINITY ? "unlimited" : doctor_size(limit.rlim_cur));
-	if (meminfo(patient->root, "SwapTotal:"))
+	if (read_meminfo(patient->root, "SwapTotal:"))
 		doctor_find(DOCTOR_swap, "%s of swap, %s free",
-		            doctor_size(meminfo(patient->root, "SwapTotal:")),
-		            doctor_size(meminfo(patient->root, "SwapFree:")));
+		            doctor_size(read_meminfo(patient->root, "SwapTotal:")),
+		            doctor_size(read_meminfo(patient->root, "SwapFree:")));
 	else
 		doctor_find(DOCTOR_swap, "no swap");
 }
 
-/* The files that container runtimes make, and the variables that they set (systemd's "Container Interface", Kubernetes). */
+/* Files and variables of container runtimes (systemd's "Container Interface", Kubernetes). */
 static void judge_container(const struct doctor_patient *patient)
 {
 	const char *named = getenv("container");

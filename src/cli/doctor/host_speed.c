@@ -9,19 +9,20 @@
 
 #include "clock.h"
 #include "host_memory.h"
+#include "minmax.h"
 
 #define MOST_THREADS 64
 #define READING_NS 100000000u
 #define MIB ((uint64_t)1 << 20)
 /*
- * More than caches hold: twice the last one, where its size is known (of one of them: processors of chiplets have several), and for each
- * thread twice what its core has of it on the processors that have most.
+ * The memory must exceed the caches: at least twice the last cache, if its size is known. Chiplets
+ * have several caches, so each thread gets twice the largest share of a core.
  */
 #define LEAST_BYTES (256 * MIB)
 #define THREAD_BYTES (32 * MIB)
 #define MOST_BYTES (MOST_THREADS * THREAD_BYTES)
 
-/* So wide that the cores do not bound it. */
+/* Wide enough that memory, not the core, is the bound. */
 typedef uint64_t wide __attribute__((vector_size(16)));
 
 struct reader {
@@ -29,7 +30,7 @@ struct reader {
 	const wide *memory;
 	size_t bytes;
 	double rate;
-	wide sum; /* so that nothing is read in vain */
+	wide sum; /* keeps the compiler from removing the reads */
 };
 
 static wide read_once(const wide *memory, size_t bytes)
@@ -43,10 +44,10 @@ static wide read_once(const wide *memory, size_t bytes)
 	return sums[0] + sums[1] + sums[2] + sums[3];
 }
 
-/* Each writes its part first, so that it is of the node of who reads it. */
-static void *read_part(void *of)
+/* Each thread writes its part first, so that its own node has the pages. */
+static void *read_part(void *argument)
 {
-	struct reader *reader = of;
+	struct reader *reader = argument;
 	uint64_t begin, now, read = 0;
 
 	memset((void *)reader->memory, 1, reader->bytes);
@@ -60,7 +61,7 @@ static void *read_part(void *of)
 	return NULL;
 }
 
-static unsigned cpus(void)
+static unsigned count_cpus(void)
 {
 	cpu_set_t set;
 	int count = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
@@ -68,25 +69,23 @@ static unsigned cpus(void)
 	return count > MOST_THREADS ? MOST_THREADS : (unsigned)count;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-/* 0: too little is available. */
+/* 0: too little memory is available. */
 static uint64_t bytes_to_read(unsigned threads)
 {
 	static struct spill_cgroup_homes homes; /* 8 KiB */
 	uint64_t available = spill_host_memory_available_under("", &homes, 0);
 	long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
 	uint64_t bytes =
-	    larger(LEAST_BYTES, larger(threads * THREAD_BYTES, cache > 0 ? 2 * (uint64_t)cache : 0));
+	    spill_max(LEAST_BYTES, spill_max(threads * THREAD_BYTES, cache > 0 ? 2 * (uint64_t)cache : 0));
 
 	bytes = bytes > MOST_BYTES ? MOST_BYTES : bytes;
 	return bytes > available / 8 ? 0 : bytes;
 }
 
-/* Reads by as many threads as can be had; returns their number. Each takes its own time: they begin within moments of each other. */
+/*
+ * Reads with up to `count` threads and returns their number. Each thread measures its own time; all
+ * begin almost together.
+ */
 static unsigned read_by_all(struct reader *readers, unsigned count, char *memory, uint64_t part)
 {
 	unsigned made = 0;
@@ -106,7 +105,7 @@ struct host_speed host_speed(void)
 {
 	struct host_speed speed = {0};
 	struct reader readers[MOST_THREADS];
-	unsigned threads = cpus();
+	unsigned threads = count_cpus();
 	uint64_t bytes = bytes_to_read(threads), part = bytes / threads / 4096 * 4096;
 	char *memory;
 
@@ -115,7 +114,7 @@ struct host_speed host_speed(void)
 	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return speed;
-	madvise(memory, bytes, MADV_HUGEPAGE); /* as large buffers of programs mostly are */
+	madvise(memory, bytes, MADV_HUGEPAGE); /* like most large buffers of programs */
 	speed.threads = read_by_all(readers, threads, memory, part);
 	for (unsigned i = 0; i < speed.threads; i++)
 		speed.rate += readers[i].rate;

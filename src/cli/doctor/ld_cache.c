@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "open_file.h"
+#include "cli.h"
 #include "small_file.h"
 
 #define MAGIC "glibc-ld.so.cache1.1"
@@ -18,7 +18,7 @@ struct header {
 	uint32_t entries, strings_size, rest[5];
 };
 
-/* Offsets are from the header. */
+/* Offsets count from the header. */
 struct entry {
 	int32_t flags;
 	uint32_t name, path, unused[3];
@@ -32,7 +32,7 @@ static struct {
 	uint32_t entries;
 } cache;
 
-/* What there is of the file; NULL if it is none of ours. */
+/* Reads the file. NULL: it cannot be a cache. */
 static char *read_whole(int fd, size_t *size)
 {
 	struct stat status;
@@ -51,8 +51,8 @@ static char *read_whole(int fd, size_t *size)
 	return data;
 }
 
-/* Once; without a cache, or with one in another format, there are no entries. */
-static void load(const char *root)
+/* Loads the cache once. A missing cache or another format gives no entries. */
+static void load_cache(const char *root)
 {
 	static bool done;
 	struct header header;
@@ -77,20 +77,22 @@ static void load(const char *root)
 		cache.entries = header.entries;
 }
 
-static const char *text(uint32_t at)
+static const char *string_at(uint32_t offset)
 {
-	return at < cache.size && memchr(cache.data + at, '\0', cache.size - at) ? cache.data + at : "";
+	return offset < cache.size && memchr(cache.data + offset, '\0', cache.size - offset)
+	           ? cache.data + offset
+	           : "";
 }
 
 bool ld_cache_find(const char *root, const char *name, unsigned which, char *path, size_t size)
 {
-	load(root);
+	load_cache(root);
 	for (uint32_t i = 0; i < cache.entries; i++) {
 		struct entry entry;
 
 		memcpy(&entry, cache.data + sizeof(struct header) + i * sizeof(entry), sizeof(entry));
-		if (strcmp(text(entry.name), name) == 0 && which-- == 0)
-			return (size_t)snprintf(path, size, "%s", text(entry.path)) < size;
+		if (strcmp(string_at(entry.name), name) == 0 && which-- == 0)
+			return (size_t)snprintf(path, size, "%s", string_at(entry.path)) < size;
 	}
 	return false;
 }

@@ -1,7 +1,7 @@
 /*
- * What a program and the libraries that it needs would bring into the process: found as ld.so(8) finds them (RPATH,
- * LD_LIBRARY_PATH, RUNPATH, the cache, the standard folders), by reading files. Nothing is loaded or run: asking the loader itself
- * (ldd) may execute the program.
+ * Finds the libraries that a program needs, and judges them. It searches as ld.so(8) does: RPATH,
+ * LD_LIBRARY_PATH, RUNPATH, the cache, the standard folders. It reads files only, because the
+ * loader's own tool (ldd) may execute the program.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -13,15 +13,15 @@
 #include "doctor.h"
 #include "elf_file.h"
 #include "glob.h"
-#include "open_file.h"
+#include "cli.h"
 
 #define MOST_LIBRARIES 512
 
-/* Whose names say what they are for; the first match counts. Those of policy/decide/hazards.def come before. */
+/* Libraries with known names; the first match counts. policy/decide/hazards.def comes before. */
 static const struct {
 	const char *name;
 	enum doctor_finding finding;
-} known[] = {
+} named_libraries[] = {
     {"libcuda.so*", DOCTOR_library_gpu},       {"libcudart.so*", DOCTOR_library_gpu},
     {"libamdhip64.so*", DOCTOR_library_gpu},   {"libnccl.so*", DOCTOR_library_ranks},
     {"librccl.so*", DOCTOR_library_ranks},     {"libucp.so*", DOCTOR_library_ranks},
@@ -29,10 +29,10 @@ static const struct {
     {"libmpi_cuda.so*", DOCTOR_library_ranks},
 };
 
-static const char *const standard[] = {
+static const char *const standard_folders[] = {
     "/lib/" SPILL_MULTIARCH, "/usr/lib/" SPILL_MULTIARCH, "/lib64", "/usr/lib64", "/lib", "/usr/lib"};
 
-/* A needed library, by name: each is looked at once, in the order of the loader, breadth first. */
+/* A needed library. Each name is examined once, breadth first like the loader. */
 struct library {
 	char name[ELF_NAME], path[PATH_MAX];
 };
@@ -40,7 +40,7 @@ struct library {
 static struct {
 	struct library list[MOST_LIBRARIES];
 	unsigned count, gpu;
-	char rpath[4096], origin[PATH_MAX]; /* of the program, which holds for all of its libraries */
+	char rpath[4096], origin[PATH_MAX]; /* of the program; they apply to all of its libraries */
 } seen;
 
 static bool open_ours(const char *path, struct elf_file *file)
@@ -52,16 +52,16 @@ static bool open_ours(const char *path, struct elf_file *file)
 	elf_read(file, fd);
 	if (file->kind == ELF_OURS)
 		return true;
-	close(fd); /* the loader, too, goes on to the next folder */
+	close(fd); /* the loader goes on to the next folder too */
 	return false;
 }
 
-/* One folder of a path list: $ORIGIN and $LIB in it, with braces or without. False if it is too long. */
-static bool expand(const char *item, size_t length, const char *origin, char *folder, size_t size)
+/* Expands $ORIGIN and $LIB in a folder of a path list. False: the result is too long. */
+static bool expand_folder(const char *item, size_t length, const char *origin, char *folder, size_t size)
 {
 	static const struct {
 		const char *token;
-		const char *value; /* NULL: the origin */
+		const char *value; /* NULL: replaced by `origin` */
 	} tokens[] = {{"$ORIGIN", NULL},
 	              {"${ORIGIN}", NULL},
 	              {"$LIB", "lib/" SPILL_MULTIARCH},
@@ -69,25 +69,25 @@ static bool expand(const char *item, size_t length, const char *origin, char *fo
 	size_t used = 0;
 
 	while (length) {
-		const char *put = item;
-		size_t take = 1, bytes = 1;
+		const char *source = item;
+		size_t consumed = 1, length_out = 1;
 
 		for (size_t i = 0; i < sizeof(tokens) / sizeof(tokens[0]); i++) {
 			size_t token = strlen(tokens[i].token);
 
 			if (length < token || strncmp(item, tokens[i].token, token) != 0)
 				continue;
-			put = tokens[i].value ? tokens[i].value : origin;
-			take = token;
-			bytes = strlen(put);
+			source = tokens[i].value ? tokens[i].value : origin;
+			consumed = token;
+			length_out = strlen(source);
 			break;
 		}
-		if (bytes >= size - used)
+		if (length_out >= size - used)
 			return false;
-		memcpy(folder + used, put, bytes);
-		used += bytes;
-		item += take;
-		length -= take;
+		memcpy(folder + used, source, length_out);
+		used += length_out;
+		item += consumed;
+		length -= consumed;
 	}
 	folder[used] = '\0';
 	return true;
@@ -106,7 +106,7 @@ static bool open_in_list(const char *list, const char *origin, const char *name,
 	for (const char *at = list; at && *at; at += strspn(at, ":;")) {
 		size_t length = strcspn(at, ":;");
 
-		if (length && expand(at, length, origin, folder, sizeof(folder)) &&
+		if (length && expand_folder(at, length, origin, folder, sizeof(folder)) &&
 		    open_in(folder, name, path, file))
 			return true;
 		at += length;
@@ -114,7 +114,7 @@ static bool open_in_list(const char *list, const char *origin, const char *name,
 	return false;
 }
 
-/* `origin` and `runpath` are those of the file that needs it. */
+/* `origin` and `runpath` belong to the file that needs the library. */
 static bool open_library(const struct doctor_patient *patient, const char *name, const char *origin,
                          const char *runpath, char path[PATH_MAX], struct elf_file *file)
 {
@@ -130,8 +130,8 @@ static bool open_library(const struct doctor_patient *patient, const char *name,
 		if (open_ours(path, file))
 			return true;
 	}
-	for (size_t i = 0; i < sizeof(standard) / sizeof(standard[0]); i++) {
-		if (open_in(standard[i], name, path, file))
+	for (size_t i = 0; i < sizeof(standard_folders) / sizeof(standard_folders[0]); i++) {
+		if (open_in(standard_folders[i], name, path, file))
 			return true;
 	}
 	return false;
@@ -143,8 +143,8 @@ bool doctor_open_library(const struct doctor_patient *patient, const char *name,
 	return open_library(patient, name, "", "", path, file);
 }
 
-/* A new entry of the list; NULL if it is there already, or the list is full. */
-static struct library *remember(const char *name)
+/* Adds a library. NULL: it is listed already, or the list is full. */
+static struct library *add_library(const char *name)
 {
 	for (unsigned i = 0; i < seen.count; i++) {
 		if (!strcmp(seen.list[i].name, name))
@@ -169,11 +169,11 @@ static void judge_name(const struct doctor_patient *patient, const char *name, c
 		            name, spill_hazard_row((unsigned)row)->what);
 		return;
 	}
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		if (!spill_glob(known[i].name, name))
+	for (size_t i = 0; i < sizeof(named_libraries) / sizeof(named_libraries[0]); i++) {
+		if (!spill_glob(named_libraries[i].name, name))
 			continue;
-		doctor_find(known[i].finding, "%s needs %s", by, name);
-		seen.gpu += known[i].finding == DOCTOR_library_gpu;
+		doctor_find(named_libraries[i].finding, "%s needs %s", by, name);
+		seen.gpu += named_libraries[i].finding == DOCTOR_library_gpu;
 		return;
 	}
 }
@@ -185,8 +185,10 @@ static void folder_of(const char *path, char folder[PATH_MAX])
 	snprintf(folder, PATH_MAX, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
 }
 
-/* What a file needs; its RUNPATH holds for it alone, the program's RPATH for all. */
-static void look_at(const struct doctor_patient *patient, const char *path, const struct elf_file *file)
+/*
+ * Examines a file's needed libraries. Its RUNPATH applies to it alone, the program's RPATH to all.
+ */
+static void examine_file(const struct doctor_patient *patient, const char *path, const struct elf_file *file)
 {
 	char name[ELF_NAME], origin[PATH_MAX];
 	struct elf_file there;
@@ -200,7 +202,7 @@ static void look_at(const struct doctor_patient *patient, const char *path, cons
 			            "%s: the name of a library that it needs is not in the file", path);
 			continue;
 		}
-		library = remember(name);
+		library = add_library(name);
 		if (!library)
 			continue;
 		judge_name(patient, name, spill_file_name(path));
@@ -212,7 +214,7 @@ static void look_at(const struct doctor_patient *patient, const char *path, cons
 		doctor_find(DOCTOR_library_missing, "%s needs %s, which is not found", spill_file_name(path),
 		            name);
 	}
-	/* libc and the loader have the function; to want it is another matter, which their own names do not tell. */
+	/* libc and the loader contain these names without using them. */
 	if (strncmp(spill_file_name(path), "libc.so", 7) != 0 &&
 	    strncmp(spill_file_name(path), "ld-linux", 8) != 0 &&
 	    (elf_names(file, "dlmopen") ||
@@ -227,11 +229,11 @@ void doctor_look_at_libraries(const struct doctor_patient *patient, const char *
 
 	strcpy(seen.rpath, *file->runpath ? "" : file->rpath);
 	folder_of(path, seen.origin);
-	look_at(patient, path, file);
+	examine_file(patient, path, file);
 	for (unsigned i = 0; i < seen.count; i++) {
 		if (!seen.list[i].path[0] || !open_ours(seen.list[i].path, &library))
 			continue;
-		look_at(patient, seen.list[i].path, &library);
+		examine_file(patient, seen.list[i].path, &library);
 		close(library.fd);
 	}
 	if (!seen.gpu)

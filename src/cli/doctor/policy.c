@@ -1,4 +1,4 @@
-/* spill doctor: the policy that the program would have, as libspill finds it, and where its log would go. */
+/* spill doctor: judges the program's policy and the place of its log. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +12,9 @@
 #include "log_path.h"
 #include "options.h"
 
-static struct spill_config with, without; /* too large for the stack */
+static struct spill_config effective, from_files; /* too large for the stack */
 
-/* The executable's name; what an interpreter would run is not known here. */
+/* The executable's name. The script of an interpreter is not known here. */
 static const char *program_name(const struct doctor_patient *patient)
 {
 	return patient->program ? spill_file_name(patient->program) : "";
@@ -31,22 +31,22 @@ static void judge_files(void)
 	char list[SPILL_CONFIG_FILES * SPILL_PATH_MAX] = "";
 	size_t used = 0;
 
-	for (unsigned i = 0; i < with.file_count; i++) {
-		if (with.files[i].state == SPILL_CONFIG_READ)
+	for (unsigned i = 0; i < effective.file_count; i++) {
+		if (effective.files[i].state == SPILL_CONFIG_READ)
 			used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "",
-			                         with.files[i].path);
+			                         effective.files[i].path);
 	}
 	doctor_find(DOCTOR_policy, "the policy is of %s; mode %s", used ? list : "no file",
-	            with.policy.mode == SPILL_MODE_OFF       ? "off"
-	            : with.policy.mode == SPILL_MODE_OBSERVE ? "observe"
-	                                                     : "spill");
-	if (with.policy.mode == SPILL_MODE_OFF || spill_config_disabled())
+	            effective.policy.mode == SPILL_MODE_OFF       ? "off"
+	            : effective.policy.mode == SPILL_MODE_OBSERVE ? "observe"
+	                                                          : "spill");
+	if (effective.policy.mode == SPILL_MODE_OFF || spill_config_disabled())
 		doctor_find(DOCTOR_off, "libspill is off: %s",
 		            spill_config_disabled() ? "SPILL in the environment" : "spill.mode = off");
 }
 
-/* Is there a step but to give back what nobody uses? */
-static bool goes_elsewhere(const struct spill_fallback_chain *chain)
+/* True if the chain has a step other than trim. */
+static bool has_step_off_device(const struct spill_fallback_chain *chain)
 {
 	for (unsigned i = 0; i < chain->count; i++) {
 		if (chain->step[i] != SPILL_STEP_TRIM)
@@ -57,13 +57,13 @@ static bool goes_elsewhere(const struct spill_fallback_chain *chain)
 
 static void judge_choice(void)
 {
-	if (with.policy.mode == SPILL_MODE_OBSERVE && !with.problem[0])
+	if (effective.policy.mode == SPILL_MODE_OBSERVE && !effective.problem[0])
 		doctor_find(DOCTOR_nothing_spills, "libspill only observes: spill.mode = observe");
-	else if (with.policy.mode == SPILL_MODE_SPILL && !goes_elsewhere(&with.policy.chain))
+	else if (effective.policy.mode == SPILL_MODE_SPILL && !has_step_off_device(&effective.policy.chain))
 		doctor_find(DOCTOR_nothing_spills, "oom.chain names no place but the device");
 }
 
-/* Removes the options' variables: with the others the same files are found. */
+/* Removes the options' variables. The remaining ones lead to the same files. */
 static void forget_variables(void)
 {
 	char name[64];
@@ -75,40 +75,41 @@ static void forget_variables(void)
 	}
 }
 
-/* What a file would have said, had no variable been there. */
+/* Reports variables that replace a value from a file. */
 static void judge_variables(const char *program)
 {
 	char value[SPILL_PATH_MAX];
 
 	forget_variables();
-	spill_config_load(&without, program);
+	spill_config_load(&from_files, program);
 	for (unsigned i = 0, slot = 0; slot < SPILL_OPTION_SLOTS; slot++) {
 		const struct spill_log_option *option;
 
-		if (!spill_option_present(&with.policy, slot))
+		if (!spill_option_present(&effective.policy, slot))
 			continue;
-		option = &with.options[i++];
-		for (unsigned j = 0; j < without.option_count; j++) {
-			if (strcmp(without.options[j].name, option->name) != 0 ||
+		option = &effective.options[i++];
+		for (unsigned j = 0; j < from_files.option_count; j++) {
+			if (strcmp(from_files.options[j].name, option->name) != 0 ||
 			    strcmp(option->source, "environment") != 0 ||
-			    !strcmp(without.options[j].source, "default"))
+			    !strcmp(from_files.options[j].source, "default"))
 				continue;
-			spill_option_format(&with.policy, slot, value, sizeof(value));
+			spill_option_format(&effective.policy, slot, value, sizeof(value));
 			doctor_find(DOCTOR_variable_wins, "%s = %s from the environment wins over %s from %s",
-			            option->name, value, without.options[j].value, without.options[j].source);
+			            option->name, value, from_files.options[j].value,
+			            from_files.options[j].source);
 		}
 	}
 }
 
-/* The folder, or the one above it that is there and that it would be made in. */
+/* Judges the log's folder, or its first parent that exists. */
 static void judge_log(const char *program)
 {
-	static struct spill_logpath found;
+	static struct spill_log_path found;
 	char folder[sizeof(found.path)], *slash;
 	struct statvfs system;
 	struct stat status;
 
-	spill_log_path_find(&found, with.policy.log_path, program);
+	spill_log_path_find(&found, effective.policy.log_path, program);
 	if (found.problem) {
 		doctor_find(DOCTOR_log_closed, "there will be no log: %s", found.problem);
 		return;
@@ -120,7 +121,7 @@ static void judge_log(const char *program)
 	strcpy(folder, found.path);
 	do {
 		slash = strrchr(folder, '/');
-		if (!slash) /* the current folder has no name any more */
+		if (!slash) /* the current folder was removed */
 			return;
 		*(slash == folder ? slash + 1 : slash) = '\0';
 	} while (access(folder, F_OK) && slash != folder);
@@ -142,15 +143,15 @@ const struct spill_policy *doctor_look_at_policy(const struct doctor_patient *pa
 {
 	const char *program = program_name(patient);
 
-	spill_config_load(&with, program);
-	if (with.problem[0])
-		doctor_find(DOCTOR_policy_problem, "%s", with.problem);
-	judge_lines(DOCTOR_policy_unknown, with.warning);
-	judge_lines(DOCTOR_policy_hidden, with.hidden);
+	spill_config_load(&effective, program);
+	if (effective.problem[0])
+		doctor_find(DOCTOR_policy_problem, "%s", effective.problem);
+	judge_lines(DOCTOR_policy_unknown, effective.warning);
+	judge_lines(DOCTOR_policy_hidden, effective.hidden);
 	judge_files();
 	judge_choice();
 	judge_log(program);
-	if (!with.problem[0])
+	if (!effective.problem[0])
 		judge_variables(program);
-	return &with.policy;
+	return &effective.policy;
 }

@@ -1,4 +1,4 @@
-/* spill doctor -- CMD: what the program's file says, without running it. */
+/* spill doctor -- CMD: judges the program's file without running it. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,16 +7,16 @@
 #include <unistd.h>
 
 #include "doctor.h"
-#include "open_file.h"
+#include "cli.h"
 #include "program_file.h"
 
-/* A runtime's own text: the name of an error, the driver's file, and how it asks the driver for functions. */
+/* Texts inside a CUDA runtime: an error's name, the driver's file, and the driver's resolver. */
 static const char *const runtime_words[] = {"cudaErrorMemoryAllocation", "libcuda.so.1", "cuGetProcAddress"};
 #define RUNTIME_WORDS (sizeof(runtime_words) / sizeof(runtime_words[0]))
 #define MOST_TEXT ((uint64_t)1 << 30)
 
-/* True if a preload reaches it so. */
-static bool judge_bar(enum program_bar bar, const char *what)
+/* True if a preload works. */
+static bool judge_bar(enum program_bar bar, const char *reason)
 {
 	static const enum doctor_finding findings[] = {[PROGRAM_STATIC] = DOCTOR_program_static,
 	                                               [PROGRAM_MUSL] = DOCTOR_program_musl,
@@ -24,7 +24,7 @@ static bool judge_bar(enum program_bar bar, const char *what)
 	                                               [PROGRAM_PRIVILEGED] = DOCTOR_program_privileged};
 
 	if (bar != PROGRAM_FREE)
-		doctor_find(findings[bar], "%s", what);
+		doctor_find(findings[bar], "%s", reason);
 	return bar == PROGRAM_FREE;
 }
 
@@ -45,7 +45,7 @@ static const char *machine_name(unsigned machine)
 
 static void look_at_elf(const struct doctor_patient *patient, const char *path, const struct elf_file *file)
 {
-	char what[PROGRAM_TEXT];
+	char reason[PROGRAM_TEXT];
 
 	switch (file->kind) {
 	case ELF_NONE:
@@ -63,16 +63,16 @@ static void look_at_elf(const struct doctor_patient *patient, const char *path, 
 	}
 	if (elf_contains(file, runtime_words, RUNTIME_WORDS, MOST_TEXT))
 		doctor_find(DOCTOR_static_runtime, "%s contains a CUDA runtime", path);
-	if (!judge_bar(program_loader(path, file, what), what))
+	if (!judge_bar(program_loader(path, file, reason), reason))
 		return;
 	doctor_find(DOCTOR_program_fine, "%s is a dynamically linked 64-bit program for glibc", path);
 	doctor_look_at_libraries(patient, path, file);
 }
 
-/* The script's interpreter is written into `next`; false when there is no further file to look at. */
+/* Writes a script's interpreter into `next`. False: there is no further file. */
 static bool look_at_file(const struct doctor_patient *patient, const char *name, char next[PATH_MAX])
 {
-	char path[PATH_MAX], what[PROGRAM_TEXT];
+	char path[PATH_MAX], reason[PROGRAM_TEXT];
 	struct elf_file file;
 	struct stat status;
 	bool script;
@@ -95,8 +95,8 @@ static bool look_at_file(const struct doctor_patient *patient, const char *name,
 	if (script) {
 		doctor_find(DOCTOR_program_script, "%s is a script of %s", path, next);
 	} else {
-		/* Of a script the kernel ignores it. */
-		judge_bar(program_privilege(path, fd, &status, what), what);
+		/* The kernel ignores the bits of a script. */
+		judge_bar(program_privilege(path, fd, &status, reason), reason);
 		elf_read(&file, fd);
 		look_at_elf(patient, path, &file);
 	}

@@ -1,32 +1,72 @@
-/* spill doctor: how fast the links are, and what decode would cost over them beside the program's own CPU offload. */
+/*
+ * spill doctor: judges links and predicts the cost of decode over them, compared with CPU offload.
+ */
 #include <stdio.h>
 
 #include "cli.h"
-#include "decode.h"
 #include "doctor.h"
 #include "doctor_driver.h"
 #include "put.h"
 
+/*
+ * -- cost of decode ------------------------------------------------------------------------------
+ */
+
+/*
+ * A CPU that also computes gets less than the memory's rate. This is a margin, not a measurement.
+ */
+#define CPU_MARGIN 2
+
+static double milliseconds(uint64_t bytes, double rate)
+{
+	return (double)bytes / rate / 1e6;
+}
+
+double decode_over_link(uint64_t bytes, double copy_rate)
+{
+	return milliseconds(bytes, copy_rate * DECODE_IN_PLACE);
+}
+
+double decode_by_cpu(uint64_t bytes, double memory_rate)
+{
+	return milliseconds(bytes, memory_rate);
+}
+
+enum decode_verdict decode_compare(double copy_rate, double memory_rate)
+{
+	double in_place = copy_rate * DECODE_IN_PLACE;
+
+	if (memory_rate >= CPU_MARGIN * in_place)
+		return DECODE_CPU_FASTER;
+	return memory_rate > in_place ? DECODE_CPU_SIMILAR : DECODE_CPU_SLOWER;
+}
+
+/*
+ * -- links ---------------------------------------------------------------------------------------
+ */
+
 #define GIB ((uint64_t)1 << 30)
-/* GB/s of PCIe 3.0 x8: 7.88 on the wire (PCI Express Base Specification 3.0), of which copies get about four fifths. */
+/*
+ * GB/s of copies over PCIe 3.0 x8: about four fifths of 7.88 (PCI Express Base Specification 3.0).
+ */
 #define SLOW 6.0
 
-static const uint64_t usual[] = {GIB / 2, GIB, 2 * GIB, 4 * GIB, 8 * GIB};
-#define USUAL (sizeof(usual) / sizeof(usual[0]))
+static const uint64_t default_sizes[] = {GIB / 2, GIB, 2 * GIB, 4 * GIB, 8 * GIB};
+#define DEFAULT_SIZES (sizeof(default_sizes) / sizeof(default_sizes[0]))
 
-/* Of all vendors, in the order in which they were looked at. */
+/* Links of all vendors in the order of the checks. */
 static struct {
 	const struct driver_vendor *vendor;
 	unsigned device;
 	const struct driver_link *link;
-} seen[2 * SPILL_DEVICES];
-static unsigned seen_count;
-static const uint64_t *sizes = usual;
-static unsigned size_count = USUAL;
-static struct host_speed memory;
+} measured[2 * SPILL_DEVICES];
+static unsigned measured_count;
+static const uint64_t *sizes = default_sizes;
+static unsigned size_count = DEFAULT_SIZES;
+static struct host_speed host;
 
-/* "10.4, 20.8 ms"; in `text`. */
-static void list(char *text, size_t room, double (*cost)(uint64_t, double), double rate)
+/* Writes "10.4, 20.8" into `text`: the costs of all sizes. */
+static void format_costs(char *text, size_t room, double (*cost)(uint64_t, double), double rate)
 {
 	size_t used = 0;
 
@@ -35,35 +75,35 @@ static void list(char *text, size_t room, double (*cost)(uint64_t, double), doub
 		                         cost(sizes[i], rate) < 10 ? 1 : 0, cost(sizes[i], rate));
 }
 
-/* The simulated GPU's figures are true of nothing but itself. */
-static const char *mark(const struct driver_link *link)
+/* Marks figures of the simulated GPU. */
+static const char *simulated_mark(const struct driver_link *link)
 {
 	return link->simulated ? " (simulated)" : "";
 }
 
-static void predict(unsigned device, const struct driver_link *link)
+static void predict_decode(unsigned device, const struct driver_link *link)
 {
 	static const enum doctor_finding verdicts[] = {[DECODE_CPU_FASTER] = DOCTOR_offload_faster,
 	                                               [DECODE_CPU_SIMILAR] = DOCTOR_offload_similar,
 	                                               [DECODE_CPU_SLOWER] = DOCTOR_offload_slower};
-	char costs[256], by_cpu[256], of[128];
+	char costs[256], by_cpu[256], weights[128];
 	size_t used = 0;
 
 	for (unsigned i = 0; i < size_count; i++)
-		used += (size_t)snprintf(of + used, sizeof(of) - used, "%s%s", i ? ", " : "",
+		used += (size_t)snprintf(weights + used, sizeof(weights) - used, "%s%s", i ? ", " : "",
 		                         doctor_size(sizes[i]));
-	list(costs, sizeof(costs), decode_over_link, link->to_device);
+	format_costs(costs, sizeof(costs), decode_over_link, link->to_device);
 	doctor_find(DOCTOR_decode,
 	            "device %u%s: with %s of weights in host memory a token of decode takes %s ms longer",
-	            device, mark(link), of, costs);
-	if (memory.rate <= 0)
+	            device, simulated_mark(link), weights, costs);
+	if (host.rate <= 0)
 		return;
-	list(by_cpu, sizeof(by_cpu), decode_by_cpu, memory.rate);
+	format_costs(by_cpu, sizeof(by_cpu), decode_by_cpu, host.rate);
 	doctor_find(
-	    verdicts[decode_compare(link->to_device, memory.rate)],
+	    verdicts[decode_compare(link->to_device, host.rate)],
 	    "device %u%s: %u threads read the host's memory at %.1f GB/s (%u MiB, for 100 ms): to read "
 	    "the same weights the CPU needs %s ms a token at least",
-	    device, mark(link), memory.threads, memory.rate, memory.mib, by_cpu);
+	    device, simulated_mark(link), host.threads, host.rate, host.mib, by_cpu);
 }
 
 static void judge_link(unsigned device, const struct driver_link *link)
@@ -76,11 +116,11 @@ static void judge_link(unsigned device, const struct driver_link *link)
 	doctor_find(
 	    link->to_device < SLOW && !link->simulated ? DOCTOR_link_slow : DOCTOR_link,
 	    "device %u%s: %.1f GB/s from pinned host memory, %.1f GB/s back (median of copies of %s)%s",
-	    device, mark(link), link->to_device, link->from_device, doctor_size(link->bytes),
+	    device, simulated_mark(link), link->to_device, link->from_device, doctor_size(link->bytes),
 	    link->simulated ? "; it has no link: these are copies within the host's memory" : "");
-	if (memory.rate <= 0)
-		memory = host_speed();
-	predict(device, link);
+	if (host.rate <= 0)
+		host = host_speed();
+	predict_decode(device, link);
 }
 
 void doctor_look_at_links(const struct doctor_patient *patient, const struct driver_vendor *vendor,
@@ -90,12 +130,12 @@ void doctor_look_at_links(const struct doctor_patient *patient, const struct dri
 		sizes = &patient->overflow;
 		size_count = 1;
 	}
-	/* The last may not have come to its end. */
+	/* The measurement of the last device may be incomplete. */
 	for (unsigned i = 0; i < facts->count && (facts->stage == DRIVER_DONE || i < facts->device); i++) {
 		judge_link(i, &facts->devices[i].link);
-		seen[seen_count].vendor = vendor;
-		seen[seen_count].device = i;
-		seen[seen_count++].link = &facts->devices[i].link;
+		measured[measured_count].vendor = vendor;
+		measured[measured_count].device = i;
+		measured[measured_count++].link = &facts->devices[i].link;
 	}
 }
 
@@ -105,8 +145,8 @@ static void print_decode(const struct driver_link *link)
 	for (unsigned i = 0; i < size_count && link->to_device > 0; i++) {
 		cli_printf("%s{\"bytes\":%llu,\"ms\":%.3f,\"cpu_ms\":", i ? "," : "",
 		           (unsigned long long)sizes[i], decode_over_link(sizes[i], link->to_device));
-		if (memory.rate > 0)
-			printf("%.3f}", decode_by_cpu(sizes[i], memory.rate));
+		if (host.rate > 0)
+			printf("%.3f}", decode_by_cpu(sizes[i], host.rate));
 		else
 			fputs("null}", stdout);
 	}
@@ -124,15 +164,15 @@ static void print_rate(const char *name, double rate)
 void doctor_print_links(void)
 {
 	putchar('[');
-	for (unsigned i = 0; i < seen_count; i++) {
+	for (unsigned i = 0; i < measured_count; i++) {
 		cli_printf("%s{\"vendor\":", i ? "," : "");
-		cli_print_json_string(stdout, seen[i].vendor->name);
-		cli_printf(",\"device\":%u,\"simulated\":%s", seen[i].device,
-		           seen[i].link->simulated ? "true" : "false");
-		print_rate("to_device", seen[i].link->to_device);
-		print_rate("from_device", seen[i].link->from_device);
-		print_rate("host_memory", memory.rate);
-		print_decode(seen[i].link);
+		cli_print_json_string(stdout, measured[i].vendor->name);
+		cli_printf(",\"device\":%u,\"simulated\":%s", measured[i].device,
+		           measured[i].link->simulated ? "true" : "false");
+		print_rate("to_device", measured[i].link->to_device);
+		print_rate("from_device", measured[i].link->from_device);
+		print_rate("host_memory", host.rate);
+		print_decode(measured[i].link);
 		putchar('}');
 	}
 	putchar(']');

@@ -1,11 +1,15 @@
-/* A small piece of each kind of memory, made, used and given back: what a driver promises and what it does are two things. */
+/*
+ * Makes, uses and frees a small piece of each kind of memory: a driver may fail at something that
+ * it offers.
+ */
 #include <stdio.h>
 #include <string.h>
 
 #include "doctor_driver.h"
 
-/* False if the call failed, which is then in the facts. */
-static bool good(const struct spill_backend *backend, struct driver_touch *touch, const char *call, int error)
+/* False if the call failed; writes the error into `touch`. */
+static bool succeeded(const struct spill_backend *backend, struct driver_touch *touch, const char *call,
+                      int error)
 {
 	touch->error = error;
 	if (!error)
@@ -16,19 +20,22 @@ static bool good(const struct spill_backend *backend, struct driver_touch *touch
 	return false;
 }
 
-/* One chunk, mapped and open to the device. Bytes are moved through both kinds by spill_probe. */
+/*
+ * Makes a chunk, maps it and gives the device access. spill_probe moves bytes through both kinds.
+ */
 static void touch_chunk(const struct spill_backend *backend, int device, bool on_host,
                         struct driver_touch *touch)
 {
 	uint64_t unit, va, handle;
 
 	touch->tried = true;
-	if (!good(backend, touch, "granularity", backend->physical->granularity(device, on_host, &unit)) ||
-	    !good(backend, touch, "reserve", backend->vmm->reserve(unit, unit, &va)))
+	if (!succeeded(backend, touch, "granularity",
+	               backend->physical->granularity(device, on_host, &unit)) ||
+	    !succeeded(backend, touch, "reserve", backend->vmm->reserve(unit, unit, &va)))
 		return;
-	if (good(backend, touch, "create", backend->physical->create(device, on_host, unit, &handle))) {
-		if (good(backend, touch, "map", backend->vmm->map(va, unit, handle))) {
-			good(backend, touch, "set access", backend->vmm->allow(va, unit, device));
+	if (succeeded(backend, touch, "create", backend->physical->create(device, on_host, unit, &handle))) {
+		if (succeeded(backend, touch, "map", backend->vmm->map(va, unit, handle))) {
+			succeeded(backend, touch, "set access", backend->vmm->allow(va, unit, device));
 			backend->vmm->unmap(va, unit);
 		}
 		backend->physical->release(handle);
@@ -36,16 +43,16 @@ static void touch_chunk(const struct spill_backend *backend, int device, bool on
 	backend->vmm->unreserve(va, unit);
 }
 
-/* From the host's side: on all that has managed memory the host may write it while no kernel runs. */
+/* The host writes it, which is always allowed while no kernel runs. */
 static void touch_managed(const struct spill_backend *backend, struct driver_touch *touch)
 {
 	uint64_t ptr;
 
 	touch->tried = true;
-	if (!good(backend, touch, "allocate", backend->memory->managed_alloc(4096, &ptr)))
+	if (!succeeded(backend, touch, "allocate", backend->memory->managed_alloc(4096, &ptr)))
 		return;
 	memset((void *)(uintptr_t)ptr, 1, 4096);
-	good(backend, touch, "free", backend->memory->managed_free(ptr));
+	succeeded(backend, touch, "free", backend->memory->managed_free(ptr));
 }
 
 static void touch_host(const struct spill_backend *backend, struct driver_touch *touch)
@@ -54,10 +61,10 @@ static void touch_host(const struct spill_backend *backend, struct driver_touch 
 	void *host;
 
 	touch->tried = true;
-	if (!good(backend, touch, "allocate", backend->memory->host_alloc(4096, &ptr, &host)))
+	if (!succeeded(backend, touch, "allocate", backend->memory->host_alloc(4096, &ptr, &host)))
 		return;
 	memset(host, 1, 4096);
-	good(backend, touch, "free", backend->memory->host_free(host));
+	succeeded(backend, touch, "free", backend->memory->host_free(host));
 }
 
 void driver_touch(const struct spill_backend *backend, int device, struct driver_device *facts)
@@ -67,7 +74,7 @@ void driver_touch(const struct spill_backend *backend, int device, struct driver
 	void *before;
 
 	context->tried = true;
-	if (!good(backend, context, "make a context", backend->devices->enter(device, &before)))
+	if (!succeeded(backend, context, "make a context", backend->devices->enter(device, &before)))
 		return;
 	backend->devices->memory(device, &facts->free, &total);
 	if (facts->capabilities & SPILL_CAN_SPLIT) {

@@ -7,8 +7,8 @@
 #include "log_reader.h"
 #include "log_path.h"
 
-/* The pid of the start line at the front of a file; 0 if it does not begin with one. */
-static int pid_in(const char *path)
+/* The pid in the first line, if it is a start line; else 0. */
+static int read_pid(const char *path)
 {
 	struct spill_record record;
 	struct cli_lines lines;
@@ -21,13 +21,8 @@ static int pid_in(const char *path)
 	return pid;
 }
 
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-/* The next regular file that the process has open for writing, in /proc/PID/fd; false at the end. */
-static bool next_open(DIR *folder, int pid, char path[PATH_MAX], struct stat *file)
+/* The next regular file in /proc/PID/fd that is open for writing. False: no more. */
+static bool next_written_file(DIR *folder, int pid, char path[PATH_MAX], struct stat *file)
 {
 	struct dirent *entry;
 
@@ -35,7 +30,7 @@ static bool next_open(DIR *folder, int pid, char path[PATH_MAX], struct stat *fi
 		struct stat link;
 
 		snprintf(path, PATH_MAX, "/proc/%d/fd/%s", pid, entry->d_name);
-		/* The link's own mode says how it was opened: proc(5). */
+		/* The link's own mode tells how the file was opened: proc(5). */
 		if (!lstat(path, &link) && S_ISLNK(link.st_mode) && (link.st_mode & 0600) == 0200 &&
 		    !stat(path, file) && S_ISREG(file->st_mode))
 			return true;
@@ -43,7 +38,7 @@ static bool next_open(DIR *folder, int pid, char path[PATH_MAX], struct stat *fi
 	return false;
 }
 
-static DIR *open_files(int pid)
+static DIR *open_descriptor_folder(int pid)
 {
 	char path[64];
 
@@ -53,28 +48,31 @@ static DIR *open_files(int pid)
 
 bool log_is_open_in(int pid, int fd)
 {
-	DIR *folder = open_files(pid);
+	DIR *folder = open_descriptor_folder(pid);
 	struct stat ours, file;
 	char path[PATH_MAX];
 	bool open = false;
 
-	while (folder && !open && !fstat(fd, &ours) && next_open(folder, pid, path, &file))
-		open = is_same(&file, &ours);
+	while (folder && !open && !fstat(fd, &ours) && next_written_file(folder, pid, path, &file))
+		open = cli_is_same_file(&file, &ours);
 	if (folder)
 		closedir(folder);
 	return open;
 }
 
-/* By its name if it still has it here, so that it can be followed when it is rotated; in a container it may have another. */
-static bool find_open(int pid, char path[PATH_MAX])
+/*
+ * Finds the open log. Gives its name if that exists here, so that a rotation can be followed. In a
+ * container it may have another name.
+ */
+static bool find_open_log(int pid, char path[PATH_MAX])
 {
-	DIR *folder = open_files(pid);
+	DIR *folder = open_descriptor_folder(pid);
 	struct stat file, named;
 	char name[PATH_MAX];
 	bool found = false;
 
-	while (folder && !found && next_open(folder, pid, path, &file))
-		found = pid_in(path) > 0;
+	while (folder && !found && next_written_file(folder, pid, path, &file))
+		found = read_pid(path) > 0;
 	if (folder)
 		closedir(folder);
 	if (!found)
@@ -83,15 +81,15 @@ static bool find_open(int pid, char path[PATH_MAX])
 	ssize_t length = readlink(path, name, sizeof(name) - 1);
 
 	name[length > 0 ? length : 0] = '\0';
-	if (!stat(name, &named) && is_same(&named, &file))
+	if (!stat(name, &named) && cli_is_same_file(&named, &file))
 		strcpy(path, name);
 	return true;
 }
 
-/* Of several programs that had the number the one that wrote last. */
-static bool find_left(int pid, char path[PATH_MAX])
+/* Finds the newest log with this pid. */
+static bool find_newest_log(int pid, char path[PATH_MAX])
 {
-	struct spill_logpath usual;
+	struct spill_log_path usual;
 	struct cli_pieces pieces;
 	struct stat file, newest = {0};
 	char tail[32], *slash;
@@ -105,10 +103,10 @@ static bool find_left(int pid, char path[PATH_MAX])
 	snprintf(tail, sizeof(tail), "-%d.jsonl", pid);
 	pieces = cli_pieces_find(usual.path);
 	for (size_t i = 0; i < pieces.count; i++) {
-		size_t length = strlen(pieces.paths[i]), behind = strlen(tail);
+		size_t length = strlen(pieces.paths[i]), tail_length = strlen(tail);
 
-		if (length < behind || strcmp(pieces.paths[i] + length - behind, tail) != 0 ||
-		    stat(pieces.paths[i], &file) || pid_in(pieces.paths[i]) != pid ||
+		if (length < tail_length || strcmp(pieces.paths[i] + length - tail_length, tail) != 0 ||
+		    stat(pieces.paths[i], &file) || read_pid(pieces.paths[i]) != pid ||
 		    (found && (file.st_mtim.tv_sec < newest.st_mtim.tv_sec ||
 		               (file.st_mtim.tv_sec == newest.st_mtim.tv_sec &&
 		                file.st_mtim.tv_nsec < newest.st_mtim.tv_nsec))))
@@ -123,5 +121,5 @@ static bool find_left(int pid, char path[PATH_MAX])
 
 bool log_find(int pid, char path[PATH_MAX])
 {
-	return find_open(pid, path) || find_left(pid, path);
+	return find_open_log(pid, path) || find_newest_log(pid, path);
 }

@@ -1,4 +1,7 @@
-/* spill log -f. Looked at ten times a second: that works on every file system, and the log itself may wait for 100 ms. */
+/*
+ * spill log -f. It polls ten times a second, which works on every file system. The log itself may
+ * be 100 ms late.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -8,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "log_reader.h"
-#include "alloc.h"
+#include "cli.h"
 #include "small_file.h"
 
 #define LOOK_MS 100
@@ -27,23 +30,25 @@ struct following {
 
 static volatile sig_atomic_t stopped;
 
-static void stop(int number)
+static void on_signal(int number)
 {
 	stopped = 1;
 }
 
-/* The end is then as of a log that was read: JSON is closed, and what is in a buffer is out. What is ignored stays so. */
-static void stop_on(int number)
+/*
+ * Catches a signal to end as usual: closes the JSON and flushes. An ignored signal stays ignored.
+ */
+static void catch_signal(int number)
 {
 	struct sigaction action;
 
 	if (sigaction(number, NULL, &action) || action.sa_handler == SIG_IGN)
 		return;
-	action = (struct sigaction){.sa_handler = stop, .sa_flags = (int)SA_RESETHAND};
+	action = (struct sigaction){.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
 	sigaction(number, &action, NULL);
 }
 
-/* Also one that nobody has waited for yet: "Z" behind the name in parentheses, proc(5). */
+/* True also for a zombie: "Z" follows the name in parentheses, proc(5). */
 static bool has_ended(int pid)
 {
 	char path[64], text[512], *state;
@@ -56,8 +61,8 @@ static bool has_ended(int pid)
 }
 
 /*
- * No line will come any more. Behind an exit line the number may be another process's, or the same one's that has executed another
- * program; of another machine the exit line is all that is known.
+ * True if no line will come any more. After an exit line the pid may be another process, or the
+ * same one after exec. A process on another machine has only its exit line.
  */
 static bool is_over(const struct log_output *output, const struct log_reading *reading)
 {
@@ -70,18 +75,18 @@ static bool is_over(const struct log_output *output, const struct log_reading *r
 	return has_ended(pid) || (reading->ended && !log_is_open_in(pid, reading->lines.fd));
 }
 
-static void look_at(struct log_output *output, struct followed *log)
+static void read_new_lines(struct log_output *output, struct followed *log)
 {
 	struct cli_lines *lines = &log->reading.lines;
 	bool over, replaced;
 
 	log_read(output, &log->reading);
-	/* Asked first, read then: what was written before it was so is not lost. */
+	/* Check first, then read, so that lines written before the end are not lost. */
 	over = is_over(output, &log->reading);
 	replaced = cli_lines_is_replaced(lines);
 	log_read(output, &log->reading);
 	if (over || replaced) {
-		lines->following = false; /* a line that is cut stays so */
+		lines->following = false; /* a cut line will not be completed */
 		log_read(output, &log->reading);
 	}
 	if (replaced)
@@ -91,22 +96,22 @@ static void look_at(struct log_output *output, struct followed *log)
 	lines->following = !log->done;
 }
 
-static void add(struct following *following, const char *path, enum cli_files files)
+static void follow_one(struct following *following, const char *path, enum cli_files files)
 {
 	struct followed *log;
 
 	for (size_t i = 0; i < following->count; i++)
 		if (!strcmp(following->logs[i].path, path))
 			return;
-	following->logs = cli_room(following->logs, following->count + 1, sizeof(following->logs[0]));
+	following->logs = cli_realloc(following->logs, following->count + 1, sizeof(following->logs[0]));
 	log = &following->logs[following->count++];
-	*log = (struct followed){.path = cli_room_text(path)};
+	*log = (struct followed){.path = cli_strdup(path)};
 	log->done = !log_begin(&log->reading, log->path, files);
 	log->reading.lines.following = true;
 }
 
-/* Those that come later are begun: what only gets another name was read already. */
-static void add_folder(struct following *following, const char *path, bool first)
+/* Follows later logs too, but not files that were only renamed. */
+static void follow_folder(struct following *following, const char *path, bool first)
 {
 	struct cli_pieces pieces = cli_pieces_find(path);
 
@@ -114,7 +119,7 @@ static void add_folder(struct following *following, const char *path, bool first
 		size_t length = strlen(pieces.paths[i]);
 
 		if (first || !strcmp(pieces.paths[i] + length - 6, ".jsonl"))
-			add(following, pieces.paths[i], CLI_REGULAR);
+			follow_one(following, pieces.paths[i], CLI_REGULAR);
 	}
 	cli_pieces_free(&pieces);
 }
@@ -132,18 +137,18 @@ void log_follow(struct log_output *output, const char *path, bool folder)
 	struct following following = {.output = output};
 	bool first = true;
 
-	stop_on(SIGINT);
-	stop_on(SIGTERM);
+	catch_signal(SIGINT);
+	catch_signal(SIGTERM);
 	output->many = folder;
 	output->counting = !folder;
 	for (; !stopped && !ferror(stdout); first = false) {
 		if (folder)
-			add_folder(&following, path, first);
+			follow_folder(&following, path, first);
 		else if (first)
-			add(&following, path, CLI_REGULAR_OR_PIPE);
+			follow_one(&following, path, CLI_REGULAR_OR_PIPE);
 		for (size_t i = 0; i < following.count; i++)
 			if (!following.logs[i].done)
-				look_at(output, &following.logs[i]);
+				read_new_lines(output, &following.logs[i]);
 		fflush(stdout);
 		if (all_done(&following))
 			break;

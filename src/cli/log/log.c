@@ -1,4 +1,4 @@
-/* spill log: logs' records for people, or as one JSON array. */
+/* spill log: prints records for people, or as one JSON array. */
 #include "log_reader.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static void print_heading(struct log_output *output, const struct log_reading *r
 	output->last = reading->lines.path;
 }
 
-static void take_start(struct log_reading *reading, const struct spill_record_start *start)
+static void note_start(struct log_reading *reading, const struct spill_record_start *start)
 {
 	struct utsname machine;
 	char boot[64] = "";
@@ -38,20 +38,20 @@ static void take_start(struct log_reading *reading, const struct spill_record_st
 static void count_rules(const struct log_reading *reading, const struct spill_record *record)
 {
 	if (record->kind == SPILL_KIND_START && record->start.continues && reading->records)
-		return; /* another piece of the run */
+		return; /* the run continues in this file */
 	if (record->kind == SPILL_KIND_START)
 		cli_rules_print(stdout);
 	cli_rules_take(record);
 }
 
-static void take_record(struct log_output *output, struct log_reading *reading,
-                        const struct spill_record *record)
+static void print_next(struct log_output *output, struct log_reading *reading,
+                       const struct spill_record *record)
 {
 	print_heading(output, reading);
 	reading->ended = record->kind == SPILL_KIND_EXIT;
 	reading->later += record->version > SPILL_RECORD_VERSION;
 	if (output->json) {
-		/* With its own members and values: what we do not know is told too. */
+		/* The line itself, so that unknown members are kept. */
 		fputs(output->records ? ",\n" : "[", stdout);
 		cli_put_json_line(stdout, reading->lines.text, reading->lines.length);
 	} else {
@@ -60,7 +60,7 @@ static void take_record(struct log_output *output, struct log_reading *reading,
 		cli_print_record(stdout, record);
 	}
 	if (record->kind == SPILL_KIND_START)
-		take_start(reading, &record->start);
+		note_start(reading, &record->start);
 	output->records++;
 	reading->records++;
 }
@@ -79,7 +79,7 @@ void log_read(struct log_output *output, struct log_reading *reading)
 
 	while ((line = cli_lines_next(lines, &record)) != CLI_LINE_END) {
 		if (line == CLI_LINE_RECORD)
-			take_record(output, reading, &record);
+			print_next(output, reading, &record);
 		else
 			cli_lines_complain("log", lines, line);
 		if (line == CLI_LINE_BAD)
@@ -107,7 +107,7 @@ void log_end(struct log_output *output, struct log_reading *reading)
 	cli_lines_close(&reading->lines);
 }
 
-static void read_one(struct log_output *output, const char *path, enum cli_files files)
+static void print_log(struct log_output *output, const char *path, enum cli_files files)
 {
 	struct log_reading reading;
 
@@ -116,7 +116,7 @@ static void read_one(struct log_output *output, const char *path, enum cli_files
 	log_end(output, &reading);
 }
 
-static void read_folder(struct log_output *output, const char *path)
+static void print_folder(struct log_output *output, const char *path)
 {
 	struct cli_pieces pieces = cli_pieces_find(path);
 
@@ -127,12 +127,15 @@ static void read_folder(struct log_output *output, const char *path)
 		output->status = CLI_FINDINGS;
 	}
 	for (size_t i = 0; i < pieces.count; i++)
-		read_one(output, pieces.paths[i], CLI_REGULAR);
+		print_log(output, pieces.paths[i], CLI_REGULAR);
 	cli_pieces_free(&pieces);
 }
 
-/* A number that is no file's name is a process, whose log goes into `path`. NULL if it has none, which was said. */
-static const char *find(struct log_output *output, const char *operand, char path[PATH_MAX])
+/*
+ * A number that names no file is a pid: writes the path of its log into `path`. NULL: it has none,
+ * which was reported.
+ */
+static const char *find_log(struct log_output *output, const char *operand, char path[PATH_MAX])
 {
 	size_t length = strlen(operand);
 
@@ -167,16 +170,16 @@ int cli_log(int argc, char **argv)
 		return cli_usage(argv[0], call.count ? "one log, folder or process at a time"
 		                                     : "which log, folder or process? by default logs are in "
 		                                       "~/.local/state/spill");
-	path = find(&output, call.operand[0], found);
+	path = find_log(&output, call.operand[0], found);
 	if (!path)
 		return CLI_FINDINGS;
 	folder = !stat(path, &status) && S_ISDIR(status.st_mode);
 	if (follow)
 		log_follow(&output, path, folder);
 	else if (folder)
-		read_folder(&output, path);
+		print_folder(&output, path);
 	else
-		read_one(&output, path, CLI_REGULAR_OR_PIPE);
+		print_log(&output, path, CLI_REGULAR_OR_PIPE);
 	if (output.json)
 		puts(output.records ? "]" : "[]");
 	return cli_finish(output.status);

@@ -1,4 +1,4 @@
-/* How many requests of a run each of its rules had: one that had none is not about what its writer thinks. */
+/* Counts the requests of each rule. A rule without any probably has a wrong match. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,14 +8,14 @@
 
 static struct {
 	unsigned count;
-	bool whole; /* each request of the run has its line */
+	bool whole; /* every request of the run has a line */
 	struct {
 		char name[SPILL_RULE_NAME];
 		uint64_t requests;
 	} rule[SPILL_RULES];
 } run;
 
-static void begin(const struct spill_record_start *start)
+static void begin_run(const struct spill_record_start *start)
 {
 	run.count = 0;
 	run.whole = true;
@@ -36,7 +36,7 @@ static void begin(const struct spill_record_start *start)
 	}
 }
 
-static void count(const char *rule)
+static void count_request(const char *rule)
 {
 	for (unsigned i = 0; rule && i < run.count; i++)
 		run.rule[i].requests += !strcmp(run.rule[i].name, rule);
@@ -46,13 +46,13 @@ void cli_rules_take(const struct spill_record *record)
 {
 	switch (record->kind) {
 	case SPILL_KIND_START:
-		begin(&record->start);
+		begin_run(&record->start);
 		break;
 	case SPILL_KIND_ALLOC:
-		count(record->alloc.rule);
+		count_request(record->alloc.rule);
 		break;
 	case SPILL_KIND_OOM:
-		count(record->oom.rule);
+		count_request(record->oom.rule);
 		break;
 	case SPILL_KIND_NOTE:
 		if (record->note.code && !strcmp(record->note.code, "log-lost"))

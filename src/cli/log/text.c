@@ -1,4 +1,7 @@
-/* One record as one line for people; a start line has a few more below it. Unknown kinds are skipped. */
+/*
+ * Prints one record as a line for people. A start line has more lines below. Unknown kinds are
+ * skipped.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,7 +21,7 @@ static void put_origin(FILE *out, int device, const char *api, const char *calle
 	}
 }
 
-static void put_took(FILE *out, uint64_t us)
+static void put_duration(FILE *out, uint64_t us)
 {
 	if (us < 1000)
 		fprintf(out, "  %" PRIu64 " us\n", us);
@@ -26,7 +29,7 @@ static void put_took(FILE *out, uint64_t us)
 		fprintf(out, "  %.1f ms\n", (double)us / 1000);
 }
 
-/* Which of several processes of a job it was, by the variable that says so. */
+/* The process's rank in its job, with the variable that tells it. */
 static void put_rank(FILE *out, const char *variable, const char *rank)
 {
 	if (!rank)
@@ -75,7 +78,7 @@ static void print_start(FILE *out, const struct spill_record_start *start)
 	}
 }
 
-/* ", rule experts": nothing if none had a say. */
+/* ", rule experts"; nothing if no rule matched. */
 static void put_rule(FILE *out, const char *rule)
 {
 	if (!rule || !strcmp(rule, "default"))
@@ -84,7 +87,7 @@ static void put_rule(FILE *out, const char *rule)
 	cli_put(out, rule);
 }
 
-/* Of mode = observe: "; would be split" */
+/* For mode = observe: "; would be split". */
 static void put_would(FILE *out, const char *would)
 {
 	if (!would)
@@ -109,7 +112,7 @@ static void print_alloc(FILE *out, const struct spill_record_alloc *alloc)
 	put_rule(out, alloc->rule);
 	put_would(out, alloc->would);
 	cli_put_tried(out, alloc->tried, alloc->attempts);
-	put_took(out, alloc->took_us);
+	put_duration(out, alloc->took_us);
 }
 
 static void print_free(FILE *out, const struct spill_record_free *record)
@@ -120,7 +123,7 @@ static void print_free(FILE *out, const struct spill_record_free *record)
 	put_origin(out, record->device, record->api, record->caller);
 	fputs("  ", out);
 	cli_put(out, record->reason);
-	put_took(out, record->took_us);
+	put_duration(out, record->took_us);
 }
 
 static void print_move(FILE *out, const struct spill_record_move *move)
@@ -136,7 +139,7 @@ static void print_move(FILE *out, const struct spill_record_move *move)
 		fprintf(out, "  device %d", move->device);
 	fputs("  ", out);
 	cli_put(out, move->reason);
-	put_took(out, move->took_us);
+	put_duration(out, move->took_us);
 }
 
 static void print_oom(FILE *out, const struct spill_record_oom *oom)

@@ -1,28 +1,28 @@
-/* spill check: what the preload would say about policy files, before a program runs. */
+/* spill check: checks policy files as the library would read them. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "call.h"
 #include "cli.h"
-#include "config_file.h"
+#include "config.h"
 #include "ini_file.h"
 #include "print_rule.h"
 #include "put.h"
 #include "rule_option.h"
 
-/* The rules of one file, for whatever program they are. */
+/* All rules of one file, for any program. */
 static struct {
 	struct spill_rules list;
 	unsigned line[SPILL_RULES];
 } rules;
 
-/* Sizes of which the unit was probably forgotten: a line each, or the items of a JSON array. */
+/* Hints at missing units: lines, or items of a JSON array. */
 struct hints {
 	const char *path;
 	bool json, any;
 	char *text;
 	size_t size;
-	FILE *out; /* into text */
+	FILE *out; /* writes into text */
 };
 
 static void add_hint(struct hints *hints, unsigned line, const char *name, const char *hint)
@@ -33,7 +33,7 @@ static void add_hint(struct hints *hints, unsigned line, const char *name, const
 	cli_print_item(hints->out, text, hints->json, &hints->any);
 }
 
-static void take_option(void *user, unsigned slot, const char *value, unsigned line, const char *app)
+static void hint_at_option(void *user, unsigned slot, const char *value, unsigned line, const char *app)
 {
 	const char *hint = cli_option_unit_forgotten(slot, value);
 	char name[64];
@@ -43,7 +43,7 @@ static void take_option(void *user, unsigned slot, const char *value, unsigned l
 		add_hint(user, line, name, hint);
 }
 
-/* Of a rule's sizes the cap: requests may well be of a few bytes. */
+/* Checks a rule's cap only: requests of a few bytes are normal. */
 static void hint_at_cap(struct hints *hints, const struct spill_rule *rule, unsigned line)
 {
 	char value[SPILL_RULE_GLOB], name[SPILL_RULE_NAME + 16];
@@ -59,20 +59,20 @@ static void hint_at_cap(struct hints *hints, const struct spill_rule *rule, unsi
 		add_hint(hints, line, name, hint);
 }
 
-static void take_rule(void *user, const struct spill_rule *rule, unsigned line)
+static void add_rule(void *user, const struct spill_rule *rule, unsigned line)
 {
 	rules.line[rules.list.count] = line;
 	rules.list.rule[rules.list.count++] = *rule;
 	hint_at_cap(user, rule, line);
 }
 
-/* True if the preload would take the file; else why not. */
-static bool check(const char *path, struct hints *hints, char *problem, size_t size)
+/* True if the library would accept the file. Else sets `problem`. */
+static bool check_file(const char *path, struct hints *hints, char *problem, size_t size)
 {
-	const struct spill_ini_taker taker = {take_option, take_rule, hints};
+	const struct spill_ini_taker taker = {hint_at_option, add_rule, hints};
 	size_t length;
 	char *data;
-	bool good;
+	bool valid;
 
 	rules.list.count = 0;
 
@@ -85,9 +85,9 @@ static bool check(const char *path, struct hints *hints, char *problem, size_t s
 	case SPILL_CONFIG_FILE_READ:
 		break;
 	}
-	good = spill_ini_read(path, data, length, &taker, problem, size);
+	valid = spill_ini_read(path, data, length, &taker, problem, size);
 	free(data);
-	return good;
+	return valid;
 }
 
 static void print_rules(const char *path, bool json)
@@ -102,8 +102,8 @@ static void print_rules(const char *path, bool json)
 	}
 }
 
-/* The rule before rule[last] that matches all that it does, or -1. */
-static int covering(unsigned last)
+/* The index of an earlier rule that matches everything that rule[last] matches, or -1. */
+static int find_covering_rule(unsigned last)
 {
 	for (unsigned i = 0; i < last; i++) {
 		if (spill_rule_covers(&rules.list.rule[i], &rules.list.rule[last], false))
@@ -112,14 +112,14 @@ static int covering(unsigned last)
 	return -1;
 }
 
-/* Rules that no request comes to: a line each, or the items of a JSON array. */
+/* Prints rules that are never reached: lines, or items of a JSON array. */
 static void print_covered(const char *path, bool json)
 {
 	bool any = false;
 	char line[2 * (size_t)SPILL_PATH_MAX + sizeof(SPILL_RULE_NEVER) + 32];
 
 	for (unsigned i = 0; i < rules.list.count; i++) {
-		int by = covering(i);
+		int by = find_covering_rule(i);
 
 		if (by < 0)
 			continue;
@@ -156,23 +156,23 @@ static void print_json(const char *path, const char *problem, const struct hints
 	cli_printf("],\"hints\":[%s]}", hints->text);
 }
 
-/* True if there is nothing wrong with it. */
+/* True if the file has no error. */
 static bool check_one(const char *path, bool json)
 {
 	char problem[4096 + 1024];
 	struct hints hints = {.path = path, .json = json};
-	bool good;
+	bool valid;
 
 	hints.out = open_memstream(&hints.text, &hints.size);
 	if (!hints.out) {
 		perror("spill check");
 		return false;
 	}
-	good = check(path, &hints, problem, sizeof(problem));
+	valid = check_file(path, &hints, problem, sizeof(problem));
 	fclose(hints.out);
-	(json ? print_json : print_text)(path, good ? NULL : problem, &hints);
+	(json ? print_json : print_text)(path, valid ? NULL : problem, &hints);
 	free(hints.text);
-	return good;
+	return valid;
 }
 
 int cli_check(int argc, char **argv)

@@ -1,4 +1,7 @@
-/* spill policy: the policy as libspill.so finds it for a program, each value with where it comes from. */
+/*
+ * spill policy: prints the policy that the library finds for a program, with the source of each
+ * value.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,14 +25,14 @@ static const char *state_text(enum spill_config_state state)
 	return texts[state];
 }
 
-/* Which variable set it: the log's path has two. */
+/* The variable that set the option. The log's path has two. */
 static const char *variable_of(unsigned slot, char *name, size_t size)
 {
 	spill_option_variable(slot, name, size);
 	return getenv(name) ? name : "SPILL_LOG";
 }
 
-/* From the policy itself: a value in the list is cut where the log's line needs it. */
+/* Reads the value from the policy: the log's list of options may cut it. */
 static void print_option(unsigned slot, const struct spill_log_option *option, bool json)
 {
 	char value[SPILL_PATH_MAX], variable[64];
@@ -54,34 +57,34 @@ static void print_option(unsigned slot, const struct spill_log_option *option, b
 	           environment ? " " : "", environment ? variable_of(slot, variable, sizeof(variable)) : "");
 }
 
-/* The listed options are the present slots, in order. */
+/* The list has the present options in the order of their slots. */
 static void print_options(bool json)
 {
-	unsigned at = 0;
+	unsigned index = 0;
 
 	for (unsigned slot = 0; slot < SPILL_OPTION_SLOTS; slot++) {
 		if (!spill_option_present(&config.policy, slot))
 			continue;
-		if (json && at)
+		if (json && index)
 			putchar(',');
-		print_option(slot, &config.options[at++], json);
+		print_option(slot, &config.options[index++], json);
 	}
 }
 
-/* Sizes of which the unit was probably forgotten: a line each, or the items of a JSON array. */
+/* Hints at missing units: lines, or items of a JSON array. */
 static void print_hints(bool json)
 {
-	unsigned at = 0;
+	unsigned index = 0;
 	bool any = false;
 
 	for (unsigned slot = 0; slot < SPILL_OPTION_SLOTS; slot++) {
-		const struct spill_log_option *option = &config.options[at];
+		const struct spill_log_option *option = &config.options[index];
 		const char *hint;
 		char line[1024];
 
 		if (!spill_option_present(&config.policy, slot))
 			continue;
-		at++;
+		index++;
 		hint = cli_option_unit_forgotten(slot, option->value);
 		if (!hint)
 			continue;
@@ -90,7 +93,7 @@ static void print_hints(bool json)
 	}
 }
 
-/* In the order in which they are tried: the first that matches counts. Their sources are behind those of the options. */
+/* Rules in the order in which they are tried. Their sources follow those of the options. */
 static void print_rules(bool json)
 {
 	unsigned first = config.option_count - config.rules.count;
@@ -102,7 +105,7 @@ static void print_rules(bool json)
 	}
 }
 
-/* A line each, or the items of a JSON array; takes them apart. */
+/* Prints lines, or items of a JSON array. Destroys `lines`. */
 static void print_lines(char *lines, bool json)
 {
 	bool any = false;
@@ -166,7 +169,7 @@ static void print_text(const char *program, bool disabled)
 	print_hints(false);
 }
 
-/* The name as the library would find it, from a name or a path; NULL if it is none. */
+/* The program's name, from a name or path. NULL: the argument has none. */
 static const char *program_name(const char *argument)
 {
 	const char *name = spill_file_name(argument);

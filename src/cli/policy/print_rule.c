@@ -1,4 +1,4 @@
-/* A rule as `spill policy` and `spill check` show it. */
+/* Prints a rule for `spill policy` and `spill check`. */
 #include "print_rule.h"
 
 #include "cli.h"

@@ -1,9 +1,9 @@
 /*
- * policy: `spill policy` and `spill check`. The policy as the library finds it for a program, and
- * whether policy files are right.
+ * policy: `spill policy` and `spill check`. It prints the policy that the library finds for a
+ * program, and checks policy files.
  *
- * It decides nothing and has no rules of its own on what is right: it asks the library's readers
- * (config_file.h, ini_file.h), so that both always say the same.
+ * It decides nothing and has no rules of its own. It calls the library's readers (config_file.h,
+ * ini_file.h), so both always agree.
  *
  * Begin with cli_policy in policy.c and cli_check in check.c.
  */
@@ -14,7 +14,7 @@
 
 #include "rule.h"
 
-/* A rule and its source, FILE:LINE: one line, or a JSON object. */
+/* Prints a rule with its source, FILE:LINE, as a line or a JSON object. */
 void cli_print_rule(const struct spill_rule *rule, const char *source, bool json);
 
 #endif

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "elf_hash.h"
+#include "loaded_objects.h"
 #include "fd.h"
 
 #if defined(__x86_64__)
@@ -20,7 +20,7 @@
 #define MOST_HEADERS 512
 #define MOST_DYNAMIC 4096
 
-/* As much as is there, at most `bytes`. */
+/* Reads at most `bytes`; fewer at the end of the file. */
 static size_t read_some(const struct elf_file *file, uint64_t at, void *to, size_t bytes)
 {
 	unsigned left = SPILL_FD_TRIES;
@@ -43,14 +43,14 @@ static bool read_whole(const struct elf_file *file, uint64_t at, void *to, size_
 	return at < file->size && bytes <= file->size - at && read_some(file, at, to, bytes) == bytes;
 }
 
-static bool damaged(struct elf_file *file, const char *problem)
+static bool mark_damaged(struct elf_file *file, const char *problem)
 {
 	file->kind = ELF_DAMAGED;
 	file->problem = problem;
 	return false;
 }
 
-/* Where in the file the bytes of an address are; false if no segment has them there. */
+/* Converts an address into an offset in the file. False: no segment has the address. */
 static bool offset_of(const struct elf_file *file, uint64_t address, uint64_t *offset)
 {
 	for (unsigned i = 0; i < file->load_count; i++) {
@@ -64,7 +64,7 @@ static bool offset_of(const struct elf_file *file, uint64_t address, uint64_t *o
 	return false;
 }
 
-/* The same, 0 for what is not there, too: the file's own header is at 0. */
+/* As offset_of, but 0 for a missing address. Only the file's header is at offset 0. */
 static uint64_t offset_or_0(const struct elf_file *file, uint64_t address)
 {
 	uint64_t offset;
@@ -81,32 +81,32 @@ static bool read_string(const struct elf_file *file, uint64_t at, char *text, si
 	return memchr(text, '\0', got) != NULL;
 }
 
-static bool take_interpreter(struct elf_file *file, const Elf64_Phdr *header)
+static bool read_interpreter(struct elf_file *file, const Elf64_Phdr *header)
 {
 	if (header->p_filesz < 2 || header->p_filesz > sizeof(file->interpreter))
-		return damaged(file, "the name of its loader is empty or too long");
+		return mark_damaged(file, "the name of its loader is empty or too long");
 	if (!read_whole(file, header->p_offset, file->interpreter, header->p_filesz) ||
 	    !memchr(file->interpreter, '\0', header->p_filesz))
-		return damaged(file, "the name of its loader is not in the file");
+		return mark_damaged(file, "the name of its loader is not in the file");
 	file->interpreted = true;
 	return true;
 }
 
-static bool take_load(struct elf_file *file, const Elf64_Phdr *header)
+static bool read_load_segment(struct elf_file *file, const Elf64_Phdr *header)
 {
 	if (header->p_offset > file->size || header->p_filesz > file->size - header->p_offset ||
 	    header->p_vaddr > UINT64_MAX - header->p_filesz)
-		return damaged(file, "a segment is not in the file");
+		return mark_damaged(file, "a segment is not in the file");
 	if (file->load_count == ELF_MOST_LOADS)
-		return damaged(file, "it has too many segments");
+		return mark_damaged(file, "it has too many segments");
 	file->load[file->load_count].address = header->p_vaddr;
 	file->load[file->load_count].offset = header->p_offset;
 	file->load[file->load_count++].bytes = header->p_filesz;
 	return true;
 }
 
-/* The strings' place may come behind their users, so those are looked at in a second walk. */
-static bool take_dynamic(struct elf_file *file, const Elf64_Phdr *header)
+/* Entries may come before the strings that they name, so the names are read in a second pass. */
+static bool read_dynamic(struct elf_file *file, const Elf64_Phdr *header)
 {
 	uint64_t entries = header->p_filesz / sizeof(Elf64_Dyn), address = 0, rpath = UINT64_MAX,
 	         runpath = UINT64_MAX, symbols = 0, hash = 0;
@@ -114,7 +114,7 @@ static bool take_dynamic(struct elf_file *file, const Elf64_Phdr *header)
 
 	for (uint64_t i = 0; i < entries && i < MOST_DYNAMIC; i++) {
 		if (!read_whole(file, header->p_offset + i * sizeof(entry), &entry, sizeof(entry)))
-			return damaged(file, "its dynamic section is not in the file");
+			return mark_damaged(file, "its dynamic section is not in the file");
 		if (entry.d_tag == DT_NULL)
 			break;
 		if (entry.d_tag == DT_STRTAB)
@@ -134,43 +134,43 @@ static bool take_dynamic(struct elf_file *file, const Elf64_Phdr *header)
 	}
 	if (!offset_of(file, address, &file->strings) || file->strings_size > file->size - file->strings) {
 		file->strings_size = 0;
-		return damaged(file, "its dynamic strings are not in the file");
+		return mark_damaged(file, "its dynamic strings are not in the file");
 	}
 	file->symbols = offset_or_0(file, symbols);
 	file->symbol_hash = offset_or_0(file, hash);
 	if ((rpath != UINT64_MAX && !read_string(file, rpath, file->rpath, sizeof(file->rpath))) ||
 	    (runpath != UINT64_MAX && !read_string(file, runpath, file->runpath, sizeof(file->runpath))))
-		return damaged(file, "its library path is not in the file");
+		return mark_damaged(file, "its library path is not in the file");
 	return true;
 }
 
-static bool take_headers(struct elf_file *file, const Elf64_Ehdr *top)
+static bool read_program_headers(struct elf_file *file, const Elf64_Ehdr *top)
 {
 	Elf64_Phdr header, dynamic = {.p_type = PT_NULL};
 
 	if (top->e_phentsize != sizeof(header) || !top->e_phnum || top->e_phnum > MOST_HEADERS)
-		return damaged(file, "its program headers are none, too many, or of another size");
+		return mark_damaged(file, "its program headers are none, too many, or of another size");
 	for (unsigned i = 0; i < top->e_phnum; i++) {
 		bool good = true;
 
 		if (top->e_phoff > file->size ||
 		    !read_whole(file, top->e_phoff + i * sizeof(header), &header, sizeof(header)))
-			return damaged(file, "its program headers are not in the file");
+			return mark_damaged(file, "its program headers are not in the file");
 		if (header.p_type == PT_INTERP)
-			good = take_interpreter(file, &header);
+			good = read_interpreter(file, &header);
 		else if (header.p_type == PT_LOAD)
-			good = take_load(file, &header);
+			good = read_load_segment(file, &header);
 		else if (header.p_type == PT_DYNAMIC)
 			dynamic = header;
 		if (!good)
 			return false;
 	}
-	/* Entries behind the file's end are found by the reading; an offset near the top of the range must not wrap. */
+	/* Reading finds entries behind the end. This check keeps a large offset from wrapping. */
 	if (dynamic.p_type != PT_DYNAMIC)
 		return true;
 	if (dynamic.p_offset > file->size || dynamic.p_filesz > file->size - dynamic.p_offset)
-		return damaged(file, "its dynamic section is not in the file");
-	return take_dynamic(file, &dynamic);
+		return mark_damaged(file, "its dynamic section is not in the file");
+	return read_dynamic(file, &dynamic);
 }
 
 void elf_read(struct elf_file *file, int fd)
@@ -187,9 +187,9 @@ void elf_read(struct elf_file *file, int fd)
 	got = read_some(file, 0, &top, sizeof(top));
 	if (got < SELFMAG || memcmp(top.e_ident, ELFMAG, SELFMAG) != 0)
 		return;
-	/* The members up to the machine are the same in both classes. */
+	/* Both classes have the same members up to the machine. */
 	if (got < offsetof(Elf64_Ehdr, e_version)) {
-		damaged(file, "its header is cut");
+		mark_damaged(file, "its header is cut");
 		return;
 	}
 	file->bits = top.e_ident[EI_CLASS] == ELFCLASS64 ? 64 : 32;
@@ -199,14 +199,14 @@ void elf_read(struct elf_file *file, int fd)
 		return;
 	}
 	if (got < sizeof(top)) {
-		damaged(file, "its header is cut");
+		mark_damaged(file, "its header is cut");
 		return;
 	}
 	if (top.e_type != ET_EXEC && top.e_type != ET_DYN) {
-		damaged(file, "it is no program and no library");
+		mark_damaged(file, "it is no program and no library");
 		return;
 	}
-	if (take_headers(file, &top))
+	if (read_program_headers(file, &top))
 		file->kind = ELF_OURS;
 }
 
@@ -216,11 +216,11 @@ bool elf_needed(const struct elf_file *file, unsigned which, char name[ELF_NAME]
 }
 
 /*
- * A walk over a part of the file in pieces that overlap by `overlap` bytes, so that no word is cut: calls `visit` with each until it
- * says false.
+ * Calls `visit` with pieces of a part of the file until it returns false. Pieces overlap by
+ * `overlap` bytes, so that no word is cut.
  */
-static void walk(const struct elf_file *file, uint64_t at, uint64_t end, size_t overlap,
-                 bool (*visit)(const char *piece, size_t bytes, void *user), void *user)
+static void scan(const struct elf_file *file, uint64_t at, uint64_t end, size_t overlap,
+                 bool (*find_words_in_piece)(const char *piece, size_t bytes, void *user), void *user)
 {
 	static char piece[1 << 16];
 
@@ -228,20 +228,20 @@ static void walk(const struct elf_file *file, uint64_t at, uint64_t end, size_t 
 		size_t room = end - at < sizeof(piece) ? (size_t)(end - at) : sizeof(piece);
 		size_t got = read_some(file, at, piece, room);
 
-		if (!visit(piece, got, user) || got < sizeof(piece))
+		if (!find_words_in_piece(piece, got, user) || got < sizeof(piece))
 			return;
 		at += got - overlap;
 	}
 }
 
-/* Words to find, with their lengths; a found one's bit is set. */
+/* Words to find. A word's bit is set in `found`. */
 struct words {
 	const char *const *word;
-	size_t extra; /* NULs around the word that belong to it */
+	size_t extra; /* NUL bytes required on either side of a word */
 	unsigned count, found;
 };
 
-static bool visit(const char *piece, size_t bytes, void *user)
+static bool find_words_in_piece(const char *piece, size_t bytes, void *user)
 {
 	struct words *words = user;
 	char wanted[ELF_NAME] = "";
@@ -257,12 +257,12 @@ static bool visit(const char *piece, size_t bytes, void *user)
 	return words->found != (1u << words->count) - 1;
 }
 
-/* The strings begin with an empty one, so each has a NUL before and behind it. */
+/* The strings begin with an empty one, so every string has a NUL on both sides. */
 bool elf_names(const struct elf_file *file, const char *word)
 {
 	struct words words = {.word = &word, .extra = 1, .count = 1};
 
-	walk(file, file->strings, file->strings + file->strings_size, ELF_NAME, visit, &words);
+	scan(file, file->strings, file->strings + file->strings_size, ELF_NAME, find_words_in_piece, &words);
 	return words.found != 0;
 }
 
@@ -270,7 +270,7 @@ bool elf_contains(const struct elf_file *file, const char *const *words, unsigne
 {
 	struct words wanted = {.word = words, .count = count};
 
-	walk(file, 0, file->size < most ? file->size : most, ELF_NAME, visit, &wanted);
+	scan(file, 0, file->size < most ? file->size : most, ELF_NAME, find_words_in_piece, &wanted);
 	return wanted.found == (1u << count) - 1;
 }
 
@@ -284,23 +284,23 @@ static bool is_definition(const struct elf_file *file, uint32_t index, const cha
 	       read_string(file, symbol.st_name, text, sizeof(text)) && !strcmp(text, name);
 }
 
-/* DT_GNU_HASH, as shim/loaded.c reads it in memory. */
+/* DT_GNU_HASH. shim/loaded.c reads the same table in memory. */
 bool elf_defines(const struct elf_file *file, const char *name)
 {
 	enum { LONGEST_CHAIN = 4096 };
-	uint32_t head[4], index, hash, wanted = spill_elf_hash(name);
+	uint32_t header[4], index, hash, wanted = spill_elf_hash(name);
 	uint64_t buckets, hashes;
 
 	if (!file->symbols || !file->symbol_hash ||
-	    !read_whole(file, file->symbol_hash, head, sizeof(head)) || !head[0])
+	    !read_whole(file, file->symbol_hash, header, sizeof(header)) || !header[0])
 		return false;
-	buckets = file->symbol_hash + sizeof(head) + head[2] * sizeof(Elf64_Addr);
-	hashes = buckets + head[0] * sizeof(uint32_t);
-	if (!read_whole(file, buckets + wanted % head[0] * sizeof(index), &index, sizeof(index)) ||
-	    index < head[1])
+	buckets = file->symbol_hash + sizeof(header) + header[2] * sizeof(Elf64_Addr);
+	hashes = buckets + header[0] * sizeof(uint32_t);
+	if (!read_whole(file, buckets + wanted % header[0] * sizeof(index), &index, sizeof(index)) ||
+	    index < header[1])
 		return false;
 	for (unsigned i = 0; i < LONGEST_CHAIN; i++, index++) {
-		if (!read_whole(file, hashes + (uint64_t)(index - head[1]) * sizeof(hash), &hash,
+		if (!read_whole(file, hashes + (uint64_t)(index - header[1]) * sizeof(hash), &hash,
 		                sizeof(hash)))
 			return false;
 		if ((hash | 1) == (wanted | 1) && is_definition(file, index, name))

@@ -1,7 +1,9 @@
 /*
- * What an ELF file says of itself (System V ABI, "Object Files" and "Program Loading and Dynamic Linking"), as far as the loader
- * would ask. The file is not trusted: every offset is compared with its size, every count is bounded, and nothing is mapped, so
- * that a file that shrinks meanwhile is a short read and no signal.
+ * Reads ELF files as the loader would (System V ABI, "Object Files" and "Program Loading and
+ * Dynamic Linking").
+ *
+ * The file is not trusted. Offsets are checked against its size, and counts are bounded. Nothing is
+ * mapped, so a shrinking file gives a short read and no signal.
  */
 #ifndef SPILL_CLI_ELF_FILE_H
 #define SPILL_CLI_ELF_FILE_H
@@ -11,8 +13,8 @@
 #include <stdint.h>
 
 enum elf_kind {
-	ELF_NONE,    /* no ELF file */
-	ELF_FOREIGN, /* of another architecture: only `bits` and `machine` are told */
+	ELF_NONE,    /* not an ELF file */
+	ELF_FOREIGN, /* for another architecture; only `bits` and `machine` are set */
 	ELF_DAMAGED, /* `problem` says why */
 	ELF_OURS,
 };
@@ -24,16 +26,16 @@ enum elf_kind {
 struct elf_file {
 	enum elf_kind kind;
 	const char *problem;
-	int fd; /* the caller's */
+	int fd; /* owned by the caller */
 	uint64_t size;
 	unsigned bits, machine;
-	bool interpreted;           /* it has a PT_INTERP */
-	char interpreter[ELF_NAME]; /* its path */
+	bool interpreted;           /* has a PT_INTERP */
+	char interpreter[ELF_NAME]; /* the loader's path */
 	char rpath[4096], runpath[4096];
 	unsigned needed_count;
-	uint64_t needed[ELF_MOST_NEEDED]; /* where in the strings */
-	uint64_t strings, strings_size;   /* .dynstr: where in the file */
-	uint64_t symbols, symbol_hash;    /* .dynsym and DT_GNU_HASH: where in the file; 0: none */
+	uint64_t needed[ELF_MOST_NEEDED]; /* offsets in the strings */
+	uint64_t strings, strings_size;   /* offset and size of .dynstr */
+	uint64_t symbols, symbol_hash;    /* offsets of .dynsym and DT_GNU_HASH; 0: none */
 	unsigned load_count;
 	struct {
 		uint64_t address, offset, bytes;
@@ -42,16 +44,16 @@ struct elf_file {
 
 void elf_read(struct elf_file *file, int fd);
 
-/* The name of a needed library; false if the file is wrong there. */
+/* The name of a needed library. False: the file is damaged there. */
 bool elf_needed(const struct elf_file *file, unsigned which, char name[ELF_NAME]);
 
-/* Is that a whole word of the dynamic strings: a symbol it has or wants? */
+/* True if the word is one of the dynamic strings, a symbol that the file defines or needs. */
 bool elf_names(const struct elf_file *file, const char *word);
 
-/* Does the file define that symbol for others? False for a file without DT_GNU_HASH, which is rare. */
+/* True if the file exports the symbol. False for a file without DT_GNU_HASH, which is rare. */
 bool elf_defines(const struct elf_file *file, const char *name);
 
-/* Is each of the words (up to 8) somewhere in the file? Reads at most `most` bytes of it. */
+/* True if the file contains each of up to 8 words. Reads at most `most` bytes. */
 bool elf_contains(const struct elf_file *file, const char *const *words, unsigned count, uint64_t most);
 
 #endif

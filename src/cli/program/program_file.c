@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "glob.h"
-#include "open_file.h"
+#include "cli.h"
 
 bool program_find(const char *name, char path[PATH_MAX])
 {
@@ -58,47 +58,47 @@ bool program_interpreter(int fd, char name[PATH_MAX])
 	return true;
 }
 
-/* Set-user-id counts only where the file system lets it, and if it changes anything for who we are. */
+/* The set-user-id bit counts only if the file system allows it and it changes the user. */
 enum program_bar program_privilege(const char *path, int fd, const struct stat *status,
-                                   char what[PROGRAM_TEXT])
+                                   char reason[PROGRAM_TEXT])
 {
 	struct statvfs system;
 	bool counts = fstatvfs(fd, &system) != 0 || !(system.f_flag & ST_NOSUID);
 
 	if (counts && (status->st_mode & S_ISUID) && status->st_uid != getuid())
-		snprintf(what, PROGRAM_TEXT, "%s is set-user-id: it runs as user %u", path,
+		snprintf(reason, PROGRAM_TEXT, "%s is set-user-id: it runs as user %u", path,
 		         (unsigned)status->st_uid);
 	else if (counts && (status->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
 	         status->st_gid != getgid())
-		snprintf(what, PROGRAM_TEXT, "%s is set-group-id: it runs as group %u", path,
+		snprintf(reason, PROGRAM_TEXT, "%s is set-group-id: it runs as group %u", path,
 		         (unsigned)status->st_gid);
 	else if (counts && fgetxattr(fd, "security.capability", NULL, 0) > 0)
-		snprintf(what, PROGRAM_TEXT, "%s has file capabilities", path);
+		snprintf(reason, PROGRAM_TEXT, "%s has file capabilities", path);
 	else
 		return PROGRAM_FREE;
 	return PROGRAM_PRIVILEGED;
 }
 
-enum program_bar program_loader(const char *path, const struct elf_file *file, char what[PROGRAM_TEXT])
+enum program_bar program_loader(const char *path, const struct elf_file *file, char reason[PROGRAM_TEXT])
 {
 	if (!file->interpreted) {
-		snprintf(what, PROGRAM_TEXT, "%s is statically linked", path);
+		snprintf(reason, PROGRAM_TEXT, "%s is statically linked", path);
 		return PROGRAM_STATIC;
 	}
 	if (!strncmp(spill_file_name(file->interpreter), "ld-musl", 7)) {
-		snprintf(what, PROGRAM_TEXT, "%s is for musl (%s)", path, file->interpreter);
+		snprintf(reason, PROGRAM_TEXT, "%s is for musl (%s)", path, file->interpreter);
 		return PROGRAM_MUSL;
 	}
 	if (access(file->interpreter, X_OK)) {
-		snprintf(what, PROGRAM_TEXT, "%s names a loader that is not here: %s", path,
+		snprintf(reason, PROGRAM_TEXT, "%s names a loader that is not here: %s", path,
 		         file->interpreter);
 		return PROGRAM_NO_LOADER;
 	}
 	return PROGRAM_FREE;
 }
 
-/* Of one file; a script's interpreter is written into `next`. */
-static enum program_bar bar_of_file(const char *path, char next[PATH_MAX], char what[PROGRAM_TEXT])
+/* Checks one file. For a script, writes its interpreter into `next`. */
+static enum program_bar bar_of_file(const char *path, char next[PATH_MAX], char reason[PROGRAM_TEXT])
 {
 	enum program_bar bar = PROGRAM_FREE;
 	int error, fd = cli_open(path, CLI_REGULAR, &error);
@@ -110,20 +110,20 @@ static enum program_bar bar_of_file(const char *path, char next[PATH_MAX], char 
 		return bar;
 	if (!fstat(fd, &status) && !program_interpreter(fd, next)) {
 		elf_read(&file, fd);
-		bar = program_privilege(path, fd, &status, what);
+		bar = program_privilege(path, fd, &status, reason);
 		if (bar == PROGRAM_FREE && file.kind == ELF_OURS)
-			bar = program_loader(path, &file, what);
+			bar = program_loader(path, &file, reason);
 	}
 	close(fd);
 	return bar;
 }
 
-enum program_bar program_bars(const char *name, char what[PROGRAM_TEXT])
+enum program_bar program_bars(const char *name, char reason[PROGRAM_TEXT])
 {
 	char path[PATH_MAX], next[PATH_MAX];
 
 	for (unsigned scripts = 0; scripts <= PROGRAM_SCRIPTS && program_find(name, path); scripts++) {
-		enum program_bar bar = bar_of_file(path, next, what);
+		enum program_bar bar = bar_of_file(path, next, reason);
 
 		if (bar != PROGRAM_FREE || !next[0])
 			return bar;

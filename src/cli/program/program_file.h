@@ -1,10 +1,9 @@
 /*
- * program: what a file on disk says of a program, for `spill run` and `spill doctor`. Which file
- * the shell would find, what keeps a preload out of it, and what the loader would read of it
- * (elf_file.h).
+ * program: examines a program's file for `spill run` and `spill doctor`. It finds the file as the
+ * shell would, and tells what prevents a preload. elf_file.h reads what the loader would read.
  *
- * Files are read, and nothing is run: asking the loader itself (ldd) may execute the program. No
- * file is trusted.
+ * It reads files and runs nothing: the loader's own tool (ldd) may execute the program. No file is
+ * trusted.
  *
  * Begin with program_bars.
  */
@@ -22,30 +21,30 @@
 enum program_bar {
 	PROGRAM_FREE,       /* LD_PRELOAD works */
 	PROGRAM_STATIC,     /* no loader */
-	PROGRAM_MUSL,       /* another libc's */
-	PROGRAM_NO_LOADER,  /* the one it names is not here */
-	PROGRAM_PRIVILEGED, /* the loader ignores what we set */
+	PROGRAM_MUSL,       /* for another libc */
+	PROGRAM_NO_LOADER,  /* the named loader does not exist */
+	PROGRAM_PRIVILEGED, /* the loader ignores our settings */
 };
 
-/* As execvp looks: the first of PATH that may be executed, else the first that is there. False if there is none. */
+/* Searches as execvp does: the first executable file in PATH, else the first file. False: none. */
 bool program_find(const char *name, char path[PATH_MAX]);
 
 /*
- * The interpreter of a first line "#!PATH [ARGUMENT]"; of "#!/usr/bin/env NAME" NAME, behind options and assignments. False if
- * the file is no script.
+ * The interpreter in a first line "#!PATH [ARGUMENT]". For "#!/usr/bin/env NAME" it is NAME, after
+ * options and assignments. False: not a script.
  */
 bool program_interpreter(int fd, char name[PATH_MAX]);
 
-/* Each says of a file that is open at `fd` whether that bar is there, and what it is, for people. */
+/* Each checks one kind of obstacle in an open file, and describes it for people. */
 enum program_bar program_privilege(const char *path, int fd, const struct stat *status,
                                    char what[PROGRAM_TEXT]);
 enum program_bar program_loader(const char *path, const struct elf_file *file, char what[PROGRAM_TEXT]);
 
-#define PROGRAM_SCRIPTS 4 /* as the kernel: a script's interpreter may be a script */
+#define PROGRAM_SCRIPTS 4 /* the kernel's limit: a script's interpreter may be a script */
 
 /*
- * Both, of a program by its name; of a script its interpreter's. PROGRAM_FREE also where there is nothing to look at, or the loader
- * itself speaks up: of a program for another architecture.
+ * Checks a program by its name with both. For a script it checks the interpreter. Also PROGRAM_FREE
+ * if there is no file, or if the loader itself prints an error (another architecture).
  */
 enum program_bar program_bars(const char *name, char what[PROGRAM_TEXT]);
 

@@ -1,4 +1,4 @@
-/* spill replay --json: one object; docs/commands.md describes it. */
+/* spill replay --json: prints one object (docs/commands.md). */
 #include <stdlib.h>
 
 #include "json_out.h"
@@ -92,7 +92,7 @@ static void put_devices(struct spill_json *json, const struct cli_replay_run *ru
 		cli_json_text(json, "uuid", device->uuid);
 		cli_json_number(json, "bytes", device->bytes);
 		cli_json_number(json, "other", run->setting.cards[device->device].other);
-		cli_json_truth(json, "other_told", run->other_told[device->device]);
+		cli_json_bool(json, "other_told", run->other_told[device->device]);
 		cli_json_bytes(json, "peak", &device->peak);
 		cli_report_json_fit(json, device, margin);
 		for (size_t at = 0; at < run->limit_count; at++) {
@@ -118,8 +118,8 @@ static void put_run(struct spill_json *json, const struct cli_replay *replay, si
 	cli_json_text(json, "program", summary->program);
 	cli_json_text(json, "host", summary->host);
 	cli_json_text(json, "rank", summary->rank);
-	cli_json_truth(json, "fits", cli_replay_fits(run));
-	cli_json_truth(json, "judged", run->judged);
+	cli_json_bool(json, "fits", cli_replay_fits(run));
+	cli_json_bool(json, "judged", run->judged);
 	cli_json_text(json, "why", run->why);
 	cli_json_number(json, "allocs", run->told);
 	cli_json_number(json, "refused", run->refused);
@@ -157,10 +157,10 @@ void cli_replay_json(const struct cli_replay *replay)
 
 	cli_json_begin(&json);
 	spill_json_object(&json);
-	cli_json_truth(&json, "fits", cli_replay_fits_all(replay));
+	cli_json_bool(&json, "fits", cli_replay_fits_all(replay));
 	cli_json_text(&json, "policy", replay->wish.policy);
 	cli_json_text(&json, "profile", replay->wish.profile);
-	cli_json_truth(&json, "as_recorded", cli_replay_as_recorded(&replay->wish));
+	cli_json_bool(&json, "as_recorded", cli_replay_as_recorded(&replay->wish));
 	cli_json_number(&json, "margin", replay->wish.margin);
 	spill_json_array(cli_json_key(&json, "runs"));
 	for (size_t i = 0; i < replay->count; i++)

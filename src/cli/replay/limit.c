@@ -1,15 +1,15 @@
-/* The smallest device.limit, by deciding the run again under others. */
+/* Finds the smallest device.limit by deciding the run again with others. */
 #include "replay.h"
 
-/* To so many bytes. */
+/* The limit's precision. */
 #define STEP CLI_GRANULE
-/* A card on which nothing lacks room, and whose sums do not wrap. */
+/* The memory of a card with room for everything, without overflow in sums. */
 #define BOUNDLESS ((uint64_t)1 << 60)
-/* What was refused and is larger than any device's addresses: programs try such things to see how it fails. */
+/* Larger refused requests are ignored: programs try them to see the failure. */
 #define ABSURD ((uint64_t)1 << 48)
 
-/* False as soon as something is out of memory. */
-static bool does_run(struct cli_model *model, const struct cli_recording *recording)
+/* False: a request was out of memory. */
+static bool runs_without_oom(struct cli_model *model, const struct cli_recording *recording)
 {
 	cli_model_reset(model);
 	for (size_t i = 0; i < recording->ask_count && !model->refused; i++) {
@@ -21,20 +21,23 @@ static bool does_run(struct cli_model *model, const struct cli_recording *record
 	return !model->refused;
 }
 
-/* The first multiple of STEP from which on it runs, if at `enough` it does. Where more room is worse, one of several. */
-static uint64_t find_least(struct cli_model *model, const struct cli_recording *recording, uint64_t *limit,
-                           uint64_t enough)
+/*
+ * The smallest multiple of STEP with which the run fits. pre: it fits with `enough`. If more room
+ * can be worse, this is one of several.
+ */
+static uint64_t find_least_limit(struct cli_model *model, const struct cli_recording *recording,
+                                 uint64_t *limit, uint64_t enough)
 {
 	uint64_t fails = 0, runs = (enough + STEP - 1) / STEP;
 
 	*limit = 0;
-	if (does_run(model, recording))
+	if (runs_without_oom(model, recording))
 		runs = 0;
 	while (runs > fails + 1) {
 		uint64_t middle = fails + (runs - fails) / 2;
 
 		*limit = middle * STEP;
-		if (does_run(model, recording))
+		if (runs_without_oom(model, recording))
 			runs = middle;
 		else
 			fails = middle;
@@ -57,7 +60,7 @@ void cli_replay_limits(struct cli_replay_run *run)
 			setting.cards[i].total = BOUNDLESS;
 	}
 	cli_model_begin(&model, &setting, recording->slots);
-	run->runs = does_run(&model, recording);
+	run->runs = runs_without_oom(&model, recording);
 	for (unsigned i = 0; i < SPILL_DEVICES; i++)
 		devices[i] = model.devices[i];
 	for (int i = 0; i < SPILL_DEVICES; i++) {
@@ -68,9 +71,9 @@ void cli_replay_limits(struct cli_replay_run *run)
 		    .all = devices[i].peak,
 		    .reserve =
 		        cli_model_may_move(&model, i) ? spill_policy_device_reserve(setting.policy, i) : 0,
-		    .least = run->runs
-		                 ? find_least(&model, recording, &setting.cards[i].limit, devices[i].peak)
-		                 : 0,
+		    .least = run->runs ? find_least_limit(&model, recording, &setting.cards[i].limit,
+		                                          devices[i].peak)
+		                       : 0,
 		};
 	}
 	cli_model_free(&model);

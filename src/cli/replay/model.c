@@ -1,11 +1,11 @@
-/* A request's life, in the order of admit.c and fallback_chain.c. */
+/* Decides a request, in the order of admit.c and fallback_chain.c. */
 #include "model.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "shared_chunks.h"
-#include "alloc.h"
+#include "cli.h"
 
 static const struct spill_policy *policy_of(const struct cli_model *model)
 {
@@ -17,7 +17,7 @@ static const struct cli_card *card_of(const struct cli_model *model, int device)
 	return &model->setting->cards[device];
 }
 
-/* What limits are charged with (src/backend_*.c; engine_vmm.c). */
+/* The bytes that count toward limits (backend_cuda.c, backend_hip.c, engine_vmm.c). */
 static uint64_t weight_of(const struct cli_model *model, const struct cli_ask *asked)
 {
 	return asked->memory == CLI_MEMORY_PHYSICAL
@@ -49,7 +49,9 @@ static struct spill_decision decide(const struct cli_model_request *request)
 	return spill_decide(policy_of(request->model), request->rule, &request->ask, &view);
 }
 
-/* -- when it is full ---------------------------------------------------------------------------------------- */
+/*
+ * -- a full device -------------------------------------------------------------------------------
+ */
 
 static bool admit(struct cli_model_request *request);
 
@@ -65,8 +67,8 @@ static unsigned operation_of(const struct cli_ask *asked)
 	}
 }
 
-/* Others make way, and the driver is asked again. */
-static bool make_way(struct cli_model_request *request)
+/* Demotes other allocations, then asks the driver again. */
+static bool demote_others(struct cli_model_request *request)
 {
 	const struct spill_ask *ask = &request->ask;
 	uint64_t bytes = ask->weight > ask->bytes ? ask->weight : ask->bytes;
@@ -78,15 +80,15 @@ static bool make_way(struct cli_model_request *request)
 	return decision.verdict == SPILL_VERDICT_DRIVER && !cli_model_serve(request, decision.chunks);
 }
 
-static bool take_step(struct cli_model_request *request, enum spill_step step)
+static bool try_step(struct cli_model_request *request, enum spill_step step)
 {
 	const char *refused;
 
 	switch (step) {
-	case SPILL_STEP_TRIM: /* what nobody uses is not known here */
+	case SPILL_STEP_TRIM: /* unused memory is not in the log */
 		return false;
 	case SPILL_STEP_DEMOTE:
-		return make_way(request);
+		return demote_others(request);
 	default:
 		refused =
 		    placeable(request)
@@ -98,8 +100,8 @@ static bool take_step(struct cli_model_request *request, enum spill_step step)
 	}
 }
 
-/* The program is told, frees its caches, which is not in the record, and asks again. */
-static bool surface(struct cli_model_request *request)
+/* The failure surfaces. The program frees caches, which the log does not show, and asks again. */
+static bool surface_oom(struct cli_model_request *request)
 {
 	request->model->honest++;
 	request->model->devices[request->ask.device].begun = true;
@@ -108,7 +110,7 @@ static bool surface(struct cli_model_request *request)
 	return admit(request);
 }
 
-static bool full(struct cli_model_request *request, bool capped)
+static bool handle_full(struct cli_model_request *request, bool capped)
 {
 	const struct cli_model *model = request->model;
 	const struct cli_site *site = &model->setting->sites[request->asked->site];
@@ -118,22 +120,24 @@ static bool full(struct cli_model_request *request, bool capped)
 	    .asks_again = site->asks_again & operation_of(request->asked),
 	    .repeats = request->repeats,
 	};
-	struct spill_fallback remedy;
+	struct spill_fallback fallback;
 
 	request->ask.placeable = placeable(request);
-	remedy = spill_decide_full(policy_of(model), request->rule, &request->ask, &view);
-	if (remedy.refused_by)
-		request->answer.refused_by = remedy.refused_by;
-	for (unsigned i = 0; i < remedy.count; i++) {
-		if (remedy.surfaces && remedy.step[i] != SPILL_STEP_TRIM)
-			return surface(request);
-		if (take_step(request, remedy.step[i]))
+	fallback = spill_decide_full(policy_of(model), request->rule, &request->ask, &view);
+	if (fallback.refused_by)
+		request->answer.refused_by = fallback.refused_by;
+	for (unsigned i = 0; i < fallback.count; i++) {
+		if (fallback.surfaces && fallback.step[i] != SPILL_STEP_TRIM)
+			return surface_oom(request);
+		if (try_step(request, fallback.step[i]))
 			return true;
 	}
 	return false;
 }
 
-/* -- before ------------------------------------------------------------------------------------------------- */
+/*
+ * -- a new request -------------------------------------------------------------------------------
+ */
 
 static enum spill_step step_to(enum spill_place place)
 {
@@ -144,8 +148,11 @@ static enum spill_step step_to(enum spill_place place)
 	return step;
 }
 
-/* Where a rule says, at once. On host as a whole is no split, and no reason to leave the device. */
-static bool at_once(struct cli_model_request *request, enum spill_place place)
+/*
+ * Places memory where a rule says. Small or whole memory stays on the device if it fits: on the
+ * host it would not be split.
+ */
+static bool place_by_rule(struct cli_model_request *request, enum spill_place place)
 {
 	uint64_t room = cli_model_room(request->model, request->ask.device);
 	bool whole =
@@ -167,7 +174,7 @@ static bool ask_driver(struct cli_model_request *request, enum spill_switch chun
 		return true;
 	request->over_limit = !strcmp(refused, "device.limit");
 	request->answer.refused_by = refused;
-	return full(request, false);
+	return handle_full(request, false);
 }
 
 static bool admit(struct cli_model_request *request)
@@ -178,14 +185,14 @@ static bool admit(struct cli_model_request *request)
 	case SPILL_VERDICT_DRIVER:
 		return ask_driver(request, decision.chunks);
 	case SPILL_VERDICT_PLACE:
-		if (at_once(request, decision.place))
+		if (place_by_rule(request, decision.place))
 			return true;
 		request->ask.place_failed = true;
 		return admit(request);
 	case SPILL_VERDICT_FULL:
 		request->over_limit = true;
 		request->answer.refused_by = decision.refused_by;
-		return full(request, !strcmp(decision.refused_by, "rule.cap"));
+		return handle_full(request, !strcmp(decision.refused_by, "rule.cap"));
 	case SPILL_VERDICT_REFUSE:
 		request->answer.refused_by = decision.refused_by;
 		return false;
@@ -193,7 +200,7 @@ static bool admit(struct cli_model_request *request)
 	return false;
 }
 
-/* The rule that counts; whether growth was asked about. */
+/* Finds the rule. Returns true if growth was asked about. */
 static bool find_rule(struct cli_model_request *request)
 {
 	const struct spill_policy *policy = policy_of(request->model);
@@ -213,8 +220,8 @@ static bool find_rule(struct cli_model_request *request)
 	return grows;
 }
 
-/* Served: runs of growing requests are told of it, once. */
-static void served(struct cli_model_request *request, bool asks_growth)
+/* Records a served request in its run of growing requests. */
+static void record_growth(struct cli_model_request *request, bool asks_growth)
 {
 	struct cli_model *model = request->model;
 	const struct cli_ask *asked = request->asked;
@@ -229,8 +236,8 @@ static void served(struct cli_model_request *request, bool asks_growth)
 	}
 }
 
-/* Of no device that we know, or asked for elsewhere: nothing is decided. */
-static void take_as_it_is(struct cli_model *model, const struct cli_ask *asked, struct cli_model_slot *slot)
+/* Keeps memory where the program asked for it. */
+static void keep_as_asked(struct cli_model *model, const struct cli_ask *asked, struct cli_model_slot *slot)
 {
 	if (asked->memory == CLI_MEMORY_MANAGED) {
 		slot->held.managed = asked->bytes;
@@ -262,7 +269,7 @@ static struct cli_answer allocate(struct cli_model *model, const struct cli_ask 
 	                                .bytes = asked->bytes,
 	                                .stays_from = UINT64_MAX};
 	if (asked->memory >= CLI_MEMORY_MANAGED) {
-		take_as_it_is(model, asked, slot);
+		keep_as_asked(model, asked, slot);
 		return (struct cli_answer){.served = true,
 		                           .place = slot->place,
 		                           .held = slot->held,
@@ -277,7 +284,7 @@ static struct cli_answer allocate(struct cli_model *model, const struct cli_ask 
 
 		request.answer.place = slot->place;
 		request.answer.held = slot->held;
-		served(&request, asks_growth);
+		record_growth(&request, asks_growth);
 		model->spills += spilled;
 		model->devices[asked->device].begun |= spilled;
 	} else {
@@ -287,7 +294,7 @@ static struct cli_answer allocate(struct cli_model *model, const struct cli_ask 
 	return request.answer;
 }
 
-/* A device that the setting does not know has no limit and no end: nothing is decided about it. */
+/* Nothing is decided on a device that the setting does not know. */
 static bool is_known(const struct cli_model *model, const struct cli_ask *ask)
 {
 	return ask->device >= 0 && ask->device < SPILL_DEVICES && card_of(model, ask->device)->total;
@@ -333,9 +340,9 @@ void cli_model_settle(struct cli_model *model, const struct cli_ask *ask)
 void cli_model_begin(struct cli_model *model, const struct cli_model_setting *setting, size_t slots)
 {
 	*model = (struct cli_model){.setting = setting, .slot_count = slots};
-	model->slots = cli_room(NULL, slots + 1, sizeof(*model->slots));
-	model->movable = cli_room(NULL, slots + 1, sizeof(*model->movable));
-	model->victims = cli_room(NULL, slots + 1, sizeof(*model->victims));
+	model->slots = cli_realloc(NULL, slots + 1, sizeof(*model->slots));
+	model->movable = cli_realloc(NULL, slots + 1, sizeof(*model->movable));
+	model->victims = cli_realloc(NULL, slots + 1, sizeof(*model->victims));
 	memset(model->slots, 0, (slots + 1) * sizeof(*model->slots));
 }
 

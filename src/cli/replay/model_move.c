@@ -1,11 +1,11 @@
-/* What leaves the device and what comes back, in numbers (demote.c, reserve.c, back.c). */
+/* Models demotion, promotion and the reserve (demote.c, promote.c, reserve_keeper.c). */
 #include <string.h>
 
 #include "model.h"
 #include "promote.h"
 #include "reserve_keeper.h"
 
-/* In microseconds, as the record's times are. */
+/* In microseconds, like times in a log. */
 #define MS 1000
 
 void cli_model_enlist(struct cli_model *model, struct cli_model_slot *slot, bool grows)
@@ -21,7 +21,7 @@ void cli_model_enlist(struct cli_model *model, struct cli_model_slot *slot, bool
 	model->movable[model->movable_count++] = at;
 	model->devices[slot->device].movable += slot->held.device;
 	model->devices[slot->device].away += slot->held.host;
-	/* It came when nothing could make way: promote.c looks for it by the clock. */
+	/* Nothing could be demoted for it. promote.c checks for room by the clock. */
 	if (slot->held.host) {
 		model->devices[slot->device].changed = true;
 		model->back_us = model->now_us + SPILL_PROMOTE_LOOK_MS * MS;
@@ -38,30 +38,30 @@ void cli_model_delist(struct cli_model *model, struct cli_model_slot *slot)
 	model->devices[slot->device].away -= slot->held.host;
 }
 
-/* Where the chunk that ends at `end` begins: those of the device part are made first, then those of the host part. */
-static uint64_t begin_of(const struct cli_model_slot *slot, uint64_t end)
+/* The begin of the chunk that ends at `end`. The device's chunks come first, then the host's. */
+static uint64_t chunk_begin(const struct cli_model_slot *slot, uint64_t end)
 {
 	uint64_t from = end > slot->first ? slot->first : 0;
 
 	return from + (end - from - 1) / slot->chunk * slot->chunk;
 }
 
-static uint64_t end_of(const struct cli_model_slot *slot, uint64_t begin)
+static uint64_t chunk_end(const struct cli_model_slot *slot, uint64_t begin)
 {
 	uint64_t part = begin < slot->first ? slot->first : slot->range;
 
 	return part - begin > slot->chunk ? begin + slot->chunk : part;
 }
 
-/* Bytes that may come back. */
-static uint64_t away(const struct cli_model_slot *slot)
+/* Bytes on the host that may return. */
+static uint64_t returnable_bytes(const struct cli_model_slot *slot)
 {
 	uint64_t most = slot->range < slot->stays_from ? slot->range : slot->stays_from;
 
 	return most > slot->held.device ? most - slot->held.device : 0;
 }
 
-/* Those that could leave, or come back. */
+/* Lists allocations that can be demoted, or promoted if `back`. */
 static unsigned list_victims(struct cli_model *model, int device, bool back)
 {
 	unsigned count = 0;
@@ -69,7 +69,7 @@ static unsigned list_victims(struct cli_model *model, int device, bool back)
 	for (unsigned i = 0; i < model->movable_count; i++) {
 		struct cli_model_slot *slot = &model->slots[model->movable[i]];
 
-		if (slot->device == device && (back ? away(slot) : slot->held.device))
+		if (slot->device == device && (back ? returnable_bytes(slot) : slot->held.device))
 			model->victims[count++] = (struct spill_victim){
 			    .priority = (enum spill_priority)slot->priority,
 			    .bytes = slot->bytes,
@@ -82,7 +82,10 @@ static unsigned list_victims(struct cli_model *model, int device, bool back)
 	return count;
 }
 
-/* Brings the next of them to `at`: mostly one or two are wanted of a thousand, which need no sorting. */
+/*
+ * Moves the next victim to index `at`. Mostly one or two of a thousand are needed, so sorting would
+ * cost more.
+ */
 static struct cli_model_slot *next_victim(struct cli_model *model, unsigned at, unsigned count, bool back)
 {
 	struct spill_victim *list = model->victims, first;
@@ -98,9 +101,9 @@ static struct cli_model_slot *next_victim(struct cli_model *model, unsigned at, 
 	return first.data;
 }
 
-/* So much of it is on the other side now. */
-static void move(struct cli_model *model, struct cli_model_slot *slot, uint64_t bytes, bool demoted,
-                 const char *reason)
+/* Moves `bytes` to the other side. */
+static void move_bytes(struct cli_model *model, struct cli_model_slot *slot, uint64_t bytes, bool demoted,
+                       const char *reason)
 {
 	struct cli_model_device *device = &model->devices[slot->device];
 	uint64_t out = demoted ? bytes : 0, in = demoted ? 0 : bytes;
@@ -120,14 +123,17 @@ static void move(struct cli_model *model, struct cli_model_slot *slot, uint64_t 
 		model->moved(model->data, slot, demoted, bytes, reason);
 }
 
-/* Of one victim, from its tail, what is still missing: its homes on the host are charged. Returns the bytes. */
-static uint64_t plan_one(struct cli_model *model, const struct cli_model_slot *slot, uint64_t missing,
-                         bool *refused)
+/*
+ * Plans up to `missing` bytes from the victim's tail, and charges their host memory. Returns the
+ * bytes.
+ */
+static uint64_t plan_victim(struct cli_model *model, const struct cli_model_slot *slot, uint64_t missing,
+                            bool *refused)
 {
 	uint64_t left = slot->held.device;
 
 	while (left && slot->held.device - left < missing && !*refused) {
-		uint64_t begin = begin_of(slot, left);
+		uint64_t begin = chunk_begin(slot, left);
 
 		*refused = cli_model_charge_host(model, left - begin) != NULL;
 		left = *refused ? left : begin;
@@ -135,21 +141,21 @@ static uint64_t plan_one(struct cli_model *model, const struct cli_model_slot *s
 	return slot->held.device - left;
 }
 
-/* The list's first so many bytes, as they were planned, move. */
-static void carry_out(struct cli_model *model, unsigned count, uint64_t planned, const char *reason)
+/* Moves the planned bytes, from the list's begin. */
+static void move_planned(struct cli_model *model, unsigned count, uint64_t planned, const char *reason)
 {
 	for (unsigned i = 0; i < count && planned; i++) {
 		struct cli_model_slot *slot = model->victims[i].data;
 		uint64_t bytes = slot->held.device < planned ? slot->held.device : planned;
 
 		planned -= bytes;
-		move(model, slot, bytes, true, reason);
+		move_bytes(model, slot, bytes, true, reason);
 	}
 	model->back_us = model->now_us + SPILL_PROMOTE_QUIET_MS * MS;
 }
 
-static bool demote(struct cli_model *model, int device, struct spill_shortfall missing, bool part_helps,
-                   const char *reason)
+static bool demote_chunks(struct cli_model *model, int device, struct spill_shortfall missing,
+                          bool part_helps, const char *reason)
 {
 	uint64_t planned = 0;
 	bool refused = false, enough;
@@ -159,11 +165,11 @@ static bool demote(struct cli_model *model, int device, struct spill_shortfall m
 		return false;
 	count = list_victims(model, device, false);
 	for (unsigned i = 0; i < count && planned < missing.wanted && !refused; i++)
-		planned +=
-		    plan_one(model, next_victim(model, i, count, false), missing.wanted - planned, &refused);
+		planned += plan_victim(model, next_victim(model, i, count, false), missing.wanted - planned,
+		                       &refused);
 	enough = planned >= missing.least;
 	if (enough || part_helps) {
-		carry_out(model, count, planned, reason);
+		move_planned(model, count, planned, reason);
 		model->devices[device].begun |= planned && strcmp(reason, "limit");
 	} else {
 		model->host -= planned;
@@ -171,7 +177,7 @@ static bool demote(struct cli_model *model, int device, struct spill_shortfall m
 	return enough;
 }
 
-static struct spill_shortfall missing_for(const struct cli_model *model, int device, uint64_t bytes)
+static struct spill_shortfall shortfall_for(const struct cli_model *model, int device, uint64_t bytes)
 {
 	return spill_policy_shortfall(spill_policy_device_reserve(model->setting->policy, device), bytes,
 	                              cli_model_free_on(model, device), cli_model_held(model, device),
@@ -180,14 +186,14 @@ static struct spill_shortfall missing_for(const struct cli_model *model, int dev
 
 bool cli_model_demote(struct cli_model *model, int device, uint64_t bytes, const char *reason)
 {
-	struct spill_shortfall missing = missing_for(model, device, bytes);
+	struct spill_shortfall missing = shortfall_for(model, device, bytes);
 
 	if (!cli_model_may_move(model, device))
 		return false;
-	/* The driver has refused what there seems to be room for. */
+	/* The driver refused although there seems to be room. */
 	if (!missing.wanted)
 		missing.least = missing.wanted = bytes;
-	return demote(model, device, missing, false, reason);
+	return demote_chunks(model, device, missing, false, reason);
 }
 
 static bool leaves_enough(const struct cli_model *model, int device, uint64_t weight)
@@ -199,7 +205,7 @@ static bool leaves_enough(const struct cli_model *model, int device, uint64_t we
 	bool moves = model->devices[device].movable && cli_model_may_move(model, device);
 	uint64_t part = moves ? kept / 2 : kept;
 
-	/* The driver itself refuses what it has not got. */
+	/* The driver refuses this itself. */
 	if (free < weight)
 		return true;
 	weight = weight > SPILL_RESERVE_BLOCK ? weight : SPILL_RESERVE_BLOCK;
@@ -212,32 +218,35 @@ bool cli_model_leaves_reserve(struct cli_model *model, int device, uint64_t weig
 
 	if (!model->devices[device].begun || leaves_enough(model, device, weight))
 		return true;
-	missing = missing_for(model, device, weight > SPILL_RESERVE_BLOCK ? weight : SPILL_RESERVE_BLOCK);
+	missing = shortfall_for(model, device, weight > SPILL_RESERVE_BLOCK ? weight : SPILL_RESERVE_BLOCK);
 	missing.least = missing.wanted;
-	return cli_model_may_move(model, device) && demote(model, device, missing, false, "reserve") &&
+	return cli_model_may_move(model, device) && demote_chunks(model, device, missing, false, "reserve") &&
 	       leaves_enough(model, device, weight);
 }
 
 void cli_model_keep_reserve(struct cli_model *model, int device, uint64_t taken)
 {
-	struct cli_model_device *its = &model->devices[device];
+	struct cli_model_device *state = &model->devices[device];
 	uint64_t before = model->spills;
 
-	its->taken += taken;
-	if (!model->movable_count || model->now_us < its->retry_us || !cli_model_may_move(model, device) ||
-	    (model->now_us < its->look_us && its->taken < SPILL_RESERVE_TAKEN))
+	state->taken += taken;
+	if (!model->movable_count || model->now_us < state->retry_us || !cli_model_may_move(model, device) ||
+	    (model->now_us < state->look_us && state->taken < SPILL_RESERVE_TAKEN))
 		return;
-	its->taken = 0;
-	its->look_us = model->now_us + SPILL_RESERVE_LOOK_MS * MS;
+	state->taken = 0;
+	state->look_us = model->now_us + SPILL_RESERVE_LOOK_MS * MS;
 	if (cli_model_free_on(model, device) >=
 	    spill_policy_device_reserve(model->setting->policy, device) / 2)
 		return;
-	demote(model, device, missing_for(model, device, 0), true, "reserve");
-	its->retry_us = model->spills == before ? model->now_us + SPILL_RESERVE_VAIN_MS * MS : 0;
+	demote_chunks(model, device, shortfall_for(model, device, 0), true, "reserve");
+	state->retry_us = model->spills == before ? model->now_us + SPILL_RESERVE_VAIN_MS * MS : 0;
 }
 
-/* From the head, as the tail leaves first; a chunk that is too large leaves the room to a smaller one behind it. */
-static bool promote(struct cli_model *model, int device)
+/*
+ * Promotes from the head, because the tail leaves first. A chunk that is too large lets a smaller
+ * one behind it pass.
+ */
+static bool promote_chunks(struct cli_model *model, int device)
 {
 	unsigned count = cli_model_room(model, device) >= CLI_GRANULE ? list_victims(model, device, true) : 0;
 	bool any = false;
@@ -246,16 +255,16 @@ static bool promote(struct cli_model *model, int device)
 		struct cli_model_slot *slot = next_victim(model, i, count, true);
 		uint64_t room = cli_model_room(model, device), bytes = 0, chunk;
 
-		while (away(slot) > bytes) {
+		while (returnable_bytes(slot) > bytes) {
 			uint64_t begin = slot->held.device + bytes;
 
-			chunk = end_of(slot, begin) - begin;
-			if (chunk > away(slot) - bytes || bytes + chunk > room)
+			chunk = chunk_end(slot, begin) - begin;
+			if (chunk > returnable_bytes(slot) - bytes || bytes + chunk > room)
 				break;
 			bytes += chunk;
 		}
 		if (bytes)
-			move(model, slot, bytes, false, "free");
+			move_bytes(model, slot, bytes, false, "free");
 		any |= bytes > 0;
 	}
 	return any;
@@ -266,9 +275,9 @@ void cli_model_promote(struct cli_model *model)
 	if (model->now_us < model->back_us)
 		return;
 	for (unsigned device = 0; device < SPILL_DEVICES; device++) {
-		struct cli_model_device *its = &model->devices[device];
+		struct cli_model_device *state = &model->devices[device];
 
-		if (its->away && its->changed && cli_model_may_move(model, (int)device))
-			its->changed = promote(model, (int)device);
+		if (state->away && state->changed && cli_model_may_move(model, (int)device))
+			state->changed = promote_chunks(model, (int)device);
 	}
 }

@@ -1,10 +1,11 @@
-/* What the driver and the places take of device and host, in numbers (src/place/). */
+/* Models the memory that the driver and the places take (src/memory/). */
 #include <string.h>
 
+#include "minmax.h"
 #include "model.h"
 #include "shared_chunks.h"
 
-/* In a shared chunk the first block is not at its beginning. */
+/* The begin of a shared chunk holds no block. */
 #define POOL_CHUNK (SPILL_SHARED_CHUNKS_CHUNK - SPILL_SHARED_CHUNKS_ALIGNMENT)
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit)
@@ -12,12 +13,7 @@ static uint64_t round_up(uint64_t bytes, uint64_t unit)
 	return bytes > UINT64_MAX - unit ? bytes : (bytes + unit - 1) / unit * unit;
 }
 
-static uint64_t lesser(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-/* -- accounts ----------------------------------------------------------------------------------------------- */
+/* -- accounts --------------------------------------------------------------------------------- */
 
 uint64_t cli_model_held(const struct cli_model *model, int device)
 {
@@ -27,11 +23,11 @@ uint64_t cli_model_held(const struct cli_model *model, int device)
 uint64_t cli_model_free_on(const struct cli_model *model, int device)
 {
 	const struct cli_card *card = &model->setting->cards[device];
-	const struct cli_model_device *its = &model->devices[device];
-	uint64_t used = its->whole - its->managed + its->resident + its->blocks.made * CLI_GRANULE;
-	uint64_t room = card->total - lesser(card->total, card->other);
+	const struct cli_model_device *state = &model->devices[device];
+	uint64_t used = state->whole - state->managed + state->resident + state->blocks.made * CLI_GRANULE;
+	uint64_t room = card->total - spill_min(card->total, card->other);
 
-	return room - lesser(room, used);
+	return room - spill_min(room, used);
 }
 
 uint64_t cli_model_room(const struct cli_model *model, int device)
@@ -51,7 +47,7 @@ static void charge_device(struct cli_model *model, struct cli_model_slot *slot, 
 	slot->small = small ? bytes : 0;
 }
 
-/* Host memory that is kept for later is given up. */
+/* Frees empty shared chunks on the host. */
 static void trim_host(struct cli_model *model)
 {
 	for (unsigned device = 0; device < SPILL_DEVICES; device++) {
@@ -61,15 +57,18 @@ static void trim_host(struct cli_model *model)
 	}
 }
 
-/* Of what is available the kernel does not say less for managed memory that was not touched: as place.c. */
-static const char *refused_by_host(const struct cli_model *model, uint64_t bytes)
+/*
+ * Managed memory counts in full, as in place.c: until it is touched, the kernel's available memory
+ * does not show it.
+ */
+static const char *host_refusal(const struct cli_model *model, uint64_t bytes)
 {
 	const struct spill_policy *policy = model->setting->policy;
 	uint64_t start = model->setting->host;
 	struct spill_host_view view = {
 	    .limit = SPILL_UNLIMITED,
 	    .held = model->host,
-	    .available = start == SPILL_UNLIMITED ? start : start - lesser(start, model->host),
+	    .available = start == SPILL_UNLIMITED ? start : start - spill_min(start, model->host),
 	};
 
 	if (start != SPILL_UNLIMITED || policy->host_limit.kind == SPILL_AMOUNT_BYTES)
@@ -83,11 +82,11 @@ static const char *refused_by_host(const struct cli_model *model, uint64_t bytes
 
 const char *cli_model_charge_host(struct cli_model *model, uint64_t bytes)
 {
-	const char *refused = refused_by_host(model, bytes);
+	const char *refused = host_refusal(model, bytes);
 
 	if (refused) {
 		trim_host(model);
-		refused = refused_by_host(model, bytes);
+		refused = host_refusal(model, bytes);
 	}
 	model->host += refused ? 0 : bytes;
 	return refused;
@@ -103,7 +102,7 @@ static bool is_capped(const struct cli_model_request *request)
 	return request->rule && request->rule->set & SPILL_RULE_HAS_CAP;
 }
 
-/* What it holds of the device counts toward the cap of its rule, as far as it was asked for. */
+/* Charges the requested bytes on the device to the cap of the rule. */
 static void charge_rule(struct cli_model_request *request, uint64_t bytes)
 {
 	struct cli_model_slot *slot = request->slot;
@@ -111,11 +110,13 @@ static void charge_rule(struct cli_model_request *request, uint64_t bytes)
 	if (!is_capped(request))
 		return;
 	slot->rule = (int16_t)rule_of(request);
-	slot->charged_rule = lesser(bytes, slot->held.device);
+	slot->charged_rule = spill_min(bytes, slot->held.device);
 	request->model->rule_used[slot->rule] += slot->charged_rule;
 }
 
-/* -- on the device ------------------------------------------------------------------------------------------ */
+/*
+ * -- the device ----------------------------------------------------------------------------------
+ */
 
 static bool is_filled(const struct cli_model_request *request)
 {
@@ -148,7 +149,7 @@ bool cli_model_may_move(const struct cli_model *model, int device)
 	       (policy->movable_enable == SPILL_SWITCH_ON || model->setting->device_count <= 1);
 }
 
-/* As movable.c, and exporting.c; what that has learned of refused exports is not in a log. */
+/* Decides like movable.c and exporting.c. A log does not tell which exports were refused. */
 static bool is_movable(const struct cli_model_request *request, enum spill_switch chunks)
 {
 	const struct cli_model_setting *setting = request->model->setting;
@@ -175,12 +176,12 @@ static void make_chunked(struct cli_model_request *request, uint64_t on_device)
 		slot->stays_from = on_device;
 }
 
-/* The driver makes room by itself where managed memory is in the way. */
-static bool push_out(struct cli_model *model, int device, uint64_t bytes)
+/* The driver evicts managed memory by itself. */
+static bool evict_managed(struct cli_model *model, int device, uint64_t bytes)
 {
 	uint64_t free = cli_model_free_on(model, device), missing = bytes > free ? bytes - free : 0;
 
-	/* All of it, also if that is not enough (seen on the simulator). */
+	/* Evicts all of it even if that is not enough (seen on the simulator). */
 	if (missing > model->devices[device].resident) {
 		model->devices[device].resident = 0;
 		return false;
@@ -194,26 +195,26 @@ const char *cli_model_serve(struct cli_model_request *request, enum spill_switch
 	struct cli_model *model = request->model;
 	int device = request->ask.device;
 	const struct cli_card *card = &model->setting->cards[device];
-	struct cli_model_device *its = &model->devices[device];
+	struct cli_model_device *state = &model->devices[device];
 	bool movable = is_movable(request, chunks);
 	bool small = !movable && request->ask.weight < CLI_GRANULE;
 	uint64_t weight = movable ? round_up(request->ask.bytes, CLI_GRANULE) : request->ask.weight;
 	uint64_t held = cli_model_held(model, device);
-	size_t block = small ? cli_shared_find(&its->blocks, weight) : 0;
-	uint64_t takes = small ? (cli_shared_is_made(&its->blocks, block) ? 0 : CLI_GRANULE) : weight;
+	size_t block = small ? cli_shared_find(&state->blocks, weight) : 0;
+	uint64_t needed = small ? (cli_shared_is_made(&state->blocks, block) ? 0 : CLI_GRANULE) : weight;
 
 	if (movable && card->limit != SPILL_UNLIMITED && (held > card->limit || weight > card->limit - held))
 		return "device.limit";
 	if (!movable && !cli_model_leaves_reserve(model, device, weight))
 		return "device.reserve";
-	if (!push_out(model, device, takes))
+	if (!evict_managed(model, device, needed))
 		return "driver";
 	request->slot->place = movable ? SPILL_PLACE_MOVABLE : SPILL_PLACE_DEVICE;
 	request->slot->held.device = request->ask.bytes;
 	if (movable)
 		make_chunked(request, weight);
 	if (small) {
-		cli_shared_take(&its->blocks, block, weight, CLI_GRANULE);
+		cli_shared_take(&state->blocks, block, weight, CLI_GRANULE);
 		request->slot->at = (uint32_t)block;
 	}
 	charge_device(model, request->slot, weight, small);
@@ -222,9 +223,9 @@ const char *cli_model_serve(struct cli_model_request *request, enum spill_switch
 	return NULL;
 }
 
-/* -- elsewhere ---------------------------------------------------------------------------------------------- */
+/* -- elsewhere -------------------------------------------------------------------------------- */
 
-/* A block of a chunk that small requests share; of chunks as many as are full, and the one that is not. */
+/* Takes a block of a shared chunk; adds a chunk if all are full. */
 static const char *place_pooled(struct cli_model_request *request, enum spill_place place)
 {
 	struct cli_model *model = request->model;
@@ -253,13 +254,13 @@ static void release_pooled(struct cli_model *model, const struct cli_model_slot 
 	model->host -= (made - pool->made) * SPILL_SHARED_CHUNKS_CHUNK;
 }
 
-/* Device chunks first, as many as there is room for. */
+/* Takes as many device chunks as fit, then host chunks. */
 static const char *place_split(struct cli_model_request *request, uint64_t device_room)
 {
 	struct cli_model *model = request->model;
 	struct cli_model_slot *slot = request->slot;
 	uint64_t range = round_up(slot->bytes, CLI_GRANULE),
-	         on_device = lesser(range, device_room) / CLI_GRANULE * CLI_GRANULE;
+	         on_device = spill_min(range, device_room) / CLI_GRANULE * CLI_GRANULE;
 	const char *refused = range > on_device ? cli_model_charge_host(model, range - on_device) : NULL;
 
 	if (refused)
@@ -317,13 +318,13 @@ static const char *place_at(struct cli_model_request *request, enum spill_place 
 	}
 }
 
-/* What of the cap of its rule is set aside for it: no more than it can take (fallback_chain.c). */
-static uint64_t set_aside(const struct cli_model_request *request, enum spill_step step, uint64_t device_room)
+/* The part of the rule's cap that the request can use (fallback_chain.c). */
+static uint64_t cap_share(const struct cli_model_request *request, enum spill_step step, uint64_t device_room)
 {
 	uint64_t used = is_capped(request) ? request->model->rule_used[rule_of(request)] : 0;
-	uint64_t most = step == SPILL_STEP_HOST ? 0 : lesser(request->slot->bytes, device_room);
+	uint64_t most = step == SPILL_STEP_HOST ? 0 : spill_min(request->slot->bytes, device_room);
 
-	return lesser(most, spill_rule_room(request->rule, used));
+	return spill_min(most, spill_rule_room(request->rule, used));
 }
 
 const char *cli_model_place(struct cli_model_request *request, enum spill_step step, uint64_t device_room)
@@ -331,10 +332,10 @@ const char *cli_model_place(struct cli_model_request *request, enum spill_step s
 	unsigned capabilities = request->model->setting->cards[request->ask.device].capabilities;
 	enum spill_place place = spill_step_place(step);
 	const char *refused;
-	uint64_t aside;
+	uint64_t share;
 
 	if (request->asked->memory == CLI_MEMORY_PHYSICAL) {
-		/* Its handle is one of host memory, whatever the step. */
+		/* Every step gives a handle of host memory. */
 		if (step == SPILL_STEP_MANAGED)
 			return "not for physical memory";
 		place = SPILL_PLACE_HOST;
@@ -342,14 +343,14 @@ const char *cli_model_place(struct cli_model_request *request, enum spill_step s
 	}
 	if (!(capabilities & 1u << place))
 		return "not supported by the device";
-	aside = set_aside(request, step, device_room);
-	if (aside < lesser(request->slot->bytes, device_room))
-		device_room = aside;
+	share = cap_share(request, step, device_room);
+	if (share < spill_min(request->slot->bytes, device_room))
+		device_room = share;
 	refused = place_at(request, place, device_room);
 	if (refused)
 		return refused;
 	request->slot->place = place;
-	charge_rule(request, aside);
+	charge_rule(request, share);
 	request->answer.reason = request->at_once ? "rule" : request->over_limit ? "limit" : "oom";
 	return NULL;
 }
@@ -369,7 +370,7 @@ void cli_model_release(struct cli_model *model, struct cli_model_slot *slot)
 		struct cli_model_device *device = &model->devices[slot->device];
 
 		device->managed -= slot->held.device;
-		device->resident -= lesser(device->resident, slot->held.device);
+		device->resident -= spill_min(device->resident, slot->held.device);
 	}
 	if (slot->pooled)
 		release_pooled(model, slot);

@@ -1,23 +1,25 @@
-/* The other policy, as far as it can be judged by a log. */
+/* Loads the other policy and applies it to the sites of a log. */
 #include <string.h>
 
 #include "hazards.h"
 #include "replay.h"
-#include "alloc.h"
+#include "cli.h"
 #include "text.h"
 
 const struct spill_policy *cli_replay_policy(const struct cli_replay_wish *wish, const char *program,
                                              const char **problem)
 {
-	static struct spill_config config; /* too much for the stack */
+	static struct spill_config config; /* too large for the stack */
 
 	spill_config_load_only(&config, program, wish->policy, wish->profile);
 	*problem = config.problem[0] ? config.problem : NULL;
 	return *problem ? NULL : &config.policy;
 }
 
-/* Of "libfoo.so+0x1a2b" the library's name; of the program itself its path, which the start line has. */
-static void path_of(const struct cli_name *caller, const char *exe, char path[CLI_NAME_MOST + 1])
+/*
+ * The library's name in "libfoo.so+0x1a2b". For the program itself, its path from the start line.
+ */
+static void caller_path(const struct cli_name *caller, const char *exe, char path[CLI_NAME_MOST + 1])
 {
 	const char *slash = exe ? strrchr(exe, '/') : NULL;
 	char *plus;
@@ -33,7 +35,7 @@ static void path_of(const struct cli_name *caller, const char *exe, char path[CL
 		strcpy(path, exe);
 }
 
-static unsigned asks_again(const char *path)
+static unsigned retry_operations(const char *path)
 {
 	unsigned operations = 0;
 
@@ -44,8 +46,8 @@ static unsigned asks_again(const char *path)
 	return operations;
 }
 
-/* A pattern of whole paths: of libraries the log has names only. */
-static void name_rules(const struct spill_rules *rules, char *names, size_t size)
+/* Lists rules with a path in `caller`: the log has only names of libraries. */
+static void list_path_rules(const struct spill_rules *rules, char *names, size_t size)
 {
 	struct spill_text text = spill_text_begin(names, size);
 
@@ -62,20 +64,20 @@ static void name_rules(const struct spill_rules *rules, char *names, size_t size
 struct cli_site *cli_replay_sites(const struct cli_recording *recording, const struct spill_policy *policy,
                                   const char *exe, char *rules, size_t size)
 {
-	struct cli_site *sites = cli_room(NULL, recording->site_count + 1, sizeof(*sites));
+	struct cli_site *sites = cli_realloc(NULL, recording->site_count + 1, sizeof(*sites));
 	char path[CLI_NAME_MOST + 1];
 
 	rules[0] = '\0';
-	name_rules(policy->rules, rules, size);
+	list_path_rules(policy->rules, rules, size);
 	for (size_t i = 0; i < recording->site_count; i++) {
 		const struct cli_recorded_site *site = &recording->sites[i];
 
-		path_of(site->caller, exe, path);
+		caller_path(site->caller, exe, path);
 		sites[i] = (struct cli_site){
 		    .rules = policy->rules
 		                 ? spill_rules_of(policy->rules, site->api ? site->api->text : "", path)
 		                 : 0,
-		    .asks_again = asks_again(path),
+		    .asks_again = retry_operations(path),
 		    .known = site->caller != NULL,
 		    .exports = spill_exporter_find(path) != NULL,
 		};

@@ -1,11 +1,11 @@
-/* A run as it is read from its log: kept, with its card and policy, and decided at its end. */
+/* Reads a run from its log, keeps its card and policy, and decides it at its end. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "replay.h"
-#include "alloc.h"
+#include "cli.h"
 
-/* What a device of that backend can do, unless it is said that it cannot; what it is, is in the log. */
+/* The device's abilities, minus those of --without. The log tells the kind of memory. */
 static unsigned capabilities_of(const struct cli_replay *replay, bool hip, const char *memory)
 {
 	unsigned can = hip ? SPILL_CAN_MANAGED | SPILL_CAN_HOST
@@ -18,16 +18,19 @@ static unsigned capabilities_of(const struct cli_replay *replay, bool hip, const
 	return can & ~replay->wish.without;
 }
 
-/* No larger than what 47 bits of address reach (chunk_map.h): chunks are counted one by one, and the log may say anything. */
-static uint64_t size_of(const struct cli_replay *replay, const struct spill_record_device *device)
+/*
+ * At most 47 bits of addresses (chunk_map.h): chunks are counted one by one, and the log may say
+ * anything.
+ */
+static uint64_t device_bytes(const struct cli_replay *replay, const struct spill_record_device *device)
 {
 	uint64_t bytes = replay->wish.vram ? replay->wish.vram : device->bytes, most = (uint64_t)1 << 47;
 
 	return bytes < most ? bytes : most;
 }
 
-static void begin_cards(const struct cli_replay *replay, struct cli_model_setting *setting,
-                        const struct spill_record_start *start)
+static void set_capabilities(const struct cli_replay *replay, struct cli_model_setting *setting,
+                             const struct spill_record_start *start)
 {
 	bool hip = start->backend && !strcmp(start->backend, "hip");
 
@@ -38,15 +41,15 @@ static void begin_cards(const struct cli_replay *replay, struct cli_model_settin
 
 		if (device->device >= 0 && device->device < SPILL_DEVICES)
 			setting->cards[device->device] = (struct cli_card){
-			    .total = size_of(replay, device),
+			    .total = device_bytes(replay, device),
 			    .capabilities = capabilities_of(replay, hip, device->memory),
 			};
 	}
 }
 
-/* Of the first run without one it is said. */
-static void begin_policy(struct cli_replay *replay, struct cli_replay_run *run, const char *path,
-                         unsigned long line, const struct spill_record_start *start)
+/* Reports only the first run without a policy. */
+static void read_policy(struct cli_replay *replay, struct cli_replay_run *run, const char *path,
+                        unsigned long line, const struct spill_record_start *start)
 {
 	if (cli_replay_as_recorded(&replay->wish) && !replay->problem)
 		replay->recorded = cli_replay_recorded(path, line, start, run->missing, sizeof(run->missing),
@@ -63,28 +66,29 @@ static struct cli_summary *last_summary(struct cli_replay *replay)
 	return &replay->report.summaries.runs[replay->count - 1];
 }
 
-static void begin(void *data, const char *path, unsigned long line, const struct spill_record_start *start)
+static void begin_run(void *data, const char *path, unsigned long line,
+                      const struct spill_record_start *start)
 {
 	struct cli_replay *replay = data;
 	struct cli_replay_run *run;
 
 	cli_summary_visitor.begin(&replay->report.summaries, path, line, start);
-	replay->runs = cli_room_for_one(replay->runs, replay->count, &replay->size, sizeof(*run));
+	replay->runs = cli_grow(replay->runs, replay->count, &replay->size, sizeof(*run));
 	run = &replay->runs[replay->count++];
 	*run = (struct cli_replay_run){.setting = {.backend = &spill_backend_cuda, .host = replay->wish.host},
 	                               .lists = replay->wish.list,
 	                               .recording = &replay->recording};
 	if (start) {
-		begin_cards(replay, &run->setting, start);
-		begin_policy(replay, run, path, line, start);
-		run->exe = cli_room_text(start->exe);
-		run->boot = cli_room_text(start->boot);
+		set_capabilities(replay, &run->setting, start);
+		read_policy(replay, run, path, line, start);
+		run->exe = cli_strdup(start->exe);
+		run->boot = cli_strdup(start->boot);
 	}
 	cli_recording_begin(run->recording, run->setting.backend);
 }
 
-/* What is behind the exit line is frees by other libraries' destructors. */
-static void take_event(void *data, const struct cli_event *event)
+/* Events after the exit line are frees by other libraries' destructors. */
+static void add_event(void *data, const struct cli_event *event)
 {
 	struct cli_replay *replay = data;
 
@@ -92,7 +96,7 @@ static void take_event(void *data, const struct cli_event *event)
 		cli_recording_event(&replay->recording, event);
 }
 
-static void take_record(void *data, const struct spill_record *record)
+static void add_record(void *data, const struct spill_record *record)
 {
 	struct cli_replay *replay = data;
 	struct cli_replay_run *run = last_run(replay);
@@ -105,9 +109,11 @@ static void take_record(void *data, const struct spill_record *record)
 		cli_summary_visitor.record(&replay->report.summaries, record);
 }
 
-/* -- a run that was read ------------------------------------------------------------------------------------ */
+/*
+ * -- the end of a run ----------------------------------------------------------------------------
+ */
 
-/* The device as it would be, for model and tables. */
+/* Sets the cards for the model and the tables. */
 static void set_cards(struct cli_replay *replay, struct cli_replay_run *run, struct cli_summary *summary)
 {
 	for (size_t i = 0; i < summary->device_count; i++) {
@@ -127,7 +133,7 @@ static void set_cards(struct cli_replay *replay, struct cli_replay_run *run, str
 	}
 }
 
-static const char *why_not(const struct cli_replay_run *run, const struct cli_summary *summary)
+static const char *doubt_of(const struct cli_replay_run *run, const struct cli_summary *summary)
 {
 	if (!summary->started)
 		return "the log does not begin with a start line: the devices are not known";
@@ -146,34 +152,34 @@ static const char *why_not(const struct cli_replay_run *run, const struct cli_su
 	return NULL;
 }
 
-/* Without a start line there is none recorded, and no device to judge by: any will do. */
-static const struct spill_policy *policy_for(struct cli_replay *replay, const struct cli_summary *summary)
+/* A run without a start line has no policy and no known device. Any policy will do. */
+static const struct spill_policy *policy_of(struct cli_replay *replay, const struct cli_summary *summary)
 {
-	const struct cli_replay_wish any = {.profile = "none"};
+	const struct cli_replay_wish defaults = {.profile = "none"};
 	bool recorded = cli_replay_as_recorded(&replay->wish);
 
 	if (recorded && summary->started)
 		return replay->recorded;
-	return cli_replay_policy(recorded ? &any : &replay->wish, summary->program ? summary->program : "",
-	                         &replay->problem);
+	return cli_replay_policy(recorded ? &defaults : &replay->wish,
+	                         summary->program ? summary->program : "", &replay->problem);
 }
 
-/* Decided as far as it can be, also where it cannot be judged. */
-static void decide(struct cli_replay *replay, struct cli_replay_run *run, struct cli_summary *summary)
+/* Decides the run as far as possible, even if it cannot be judged. */
+static void decide_run(struct cli_replay *replay, struct cli_replay_run *run, struct cli_summary *summary)
 {
 	struct cli_site *sites;
-	const char *why;
+	const char *doubt;
 
-	run->setting.policy = policy_for(replay, summary);
+	run->setting.policy = policy_of(replay, summary);
 	if (!run->setting.policy)
 		return;
 	sites =
 	    cli_replay_sites(run->recording, run->setting.policy, run->exe, run->rules, sizeof(run->rules));
 	run->setting.sites = sites;
 	set_cards(replay, run, summary);
-	why = why_not(run, summary);
-	run->why = cli_room_text(why);
-	run->judged = !why;
+	doubt = doubt_of(run, summary);
+	run->why = cli_strdup(doubt);
+	run->judged = !doubt;
 	run->told = run->recording->told_count;
 	run->was_refused = run->recording->refused;
 	run->was_refused_by_host = run->recording->refused_by_host;
@@ -186,7 +192,7 @@ static void decide(struct cli_replay *replay, struct cli_replay_run *run, struct
 	run->setting.policy = NULL;
 }
 
-static void finish(void *data, const struct cli_trace_end *end)
+static void finish_run(void *data, const struct cli_trace_end *end)
 {
 	struct cli_replay *replay = data;
 	struct cli_replay_run *run = last_run(replay);
@@ -194,14 +200,14 @@ static void finish(void *data, const struct cli_trace_end *end)
 	bool exited = summary->exited;
 
 	if (!replay->problem)
-		decide(replay, run, summary);
+		decide_run(replay, run, summary);
 	cli_recording_free(run->recording);
 	run->recording = NULL;
 	cli_summary_visitor.end(&replay->report.summaries, end);
 	summary->exited = exited;
 }
 
-const struct cli_trace_visitor cli_replay_visitor = {begin, take_event, take_record, finish};
+const struct cli_trace_visitor cli_replay_visitor = {begin_run, add_event, add_record, finish_run};
 
 void cli_replay_free(struct cli_replay *replay)
 {

@@ -1,4 +1,4 @@
-/* The policy that a recorded run had, whole, from its start line. */
+/* Reads a recorded run's policy from its start line. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "rule_option.h"
 #include "text.h"
 
-/* One at a time, and too much for the stack. */
+/* One at a time; too large for the stack. */
 static struct {
 	struct spill_policy policy;
 	struct spill_rules rules;
@@ -14,7 +14,7 @@ static struct {
 	char problem[1024];
 } recorded;
 
-static bool refuse(struct spill_error *error, const char *why)
+static bool set_error(struct spill_error *error, const char *why)
 {
 	struct spill_text text = spill_text_begin(error->text, sizeof(error->text));
 
@@ -22,8 +22,8 @@ static bool refuse(struct spill_error *error, const char *why)
 	return false;
 }
 
-/* Where the item of a rule ends: before "; KEY = ", as a pattern may have a semicolon, too. */
-static char *end_of_item(char *item)
+/* The end of a rule's item, before "; KEY = ". A pattern may contain a semicolon too. */
+static char *find_item_end(char *item)
 {
 	char *end = item, key[64];
 
@@ -39,21 +39,21 @@ static char *end_of_item(char *item)
 }
 
 /* "size = 1MiB..; place = host" */
-static bool take_keys(struct spill_rule *rule, const char *value, struct spill_error *error)
+static bool read_keys(struct spill_rule *rule, const char *value, struct spill_error *error)
 {
 	char text[SPILL_RULE_TEXT], *item = text;
 
 	if (strlen(value) >= sizeof(text))
-		return refuse(error, "a rule is too long");
+		return set_error(error, "a rule is too long");
 	strcpy(text, value);
 	while (*item) {
-		char *end = end_of_item(item), *equals, *next = *end ? end + 2 : end;
+		char *end = find_item_end(item), *equals, *next = *end ? end + 2 : end;
 		int row;
 
 		*end = '\0';
 		equals = strstr(item, " = ");
 		if (!equals)
-			return refuse(error, "a rule is cut, or none of ours");
+			return set_error(error, "a rule is cut, or none of ours");
 		*equals = '\0';
 		row = spill_rule_option_find(item, error);
 		if (row < 0 || spill_rule_option_put(rule, (unsigned)row, equals + 3, error))
@@ -63,31 +63,31 @@ static bool take_keys(struct spill_rule *rule, const char *value, struct spill_e
 	return spill_rule_check(rule, error);
 }
 
-static bool take_rule(const struct spill_record_option *option, struct spill_error *error)
+static bool read_rule(const struct spill_record_option *option, struct spill_error *error)
 {
 	struct spill_rules *rules = &recorded.rules;
 	struct spill_rule *rule = &rules->rule[rules->count];
 	const char *name = spill_record_rule(option);
 
 	if (rules->count == SPILL_RULES)
-		return refuse(error, "too many rules");
+		return set_error(error, "too many rules");
 	if (strlen(name) >= sizeof(rule->name))
-		return refuse(error, "the name of a rule is too long");
+		return set_error(error, "the name of a rule is too long");
 	*rule = (struct spill_rule){0};
 	strcpy(rule->name, name);
 	rules->count++;
-	return take_keys(rule, option->value, error);
+	return read_keys(rule, option->value, error);
 }
 
 /* "device.limit", "device 1.limit" */
-static bool take_option(const struct spill_record_option *option, struct spill_error *error)
+static bool read_option(const struct spill_record_option *option, struct spill_error *error)
 {
 	const char *point = strrchr(option->name, '.');
 	char section[64];
 	int slot;
 
 	if (!point || (size_t)(point - option->name) >= sizeof(section))
-		return refuse(error, "an option without a section");
+		return set_error(error, "an option without a section");
 	snprintf(section, sizeof(section), "%.*s", (int)(point - option->name), option->name);
 	slot = spill_option_find(section, point + 1, error);
 	if (slot < 0 || spill_option_put(&recorded.policy, (unsigned)slot, option->value, error))
@@ -96,22 +96,22 @@ static bool take_option(const struct spill_record_option *option, struct spill_e
 	return true;
 }
 
-/* Of the log: it decides nothing, and a long path is cut. */
-static bool is_of_log(const char *name)
+/* Options of the log decide nothing, and a long path may be cut. */
+static bool is_log_option(const char *name)
 {
 	return !strncmp(name, "log.", 4);
 }
 
-static bool take(const struct spill_record_option *option, struct spill_error *error)
+static bool read_setting(const struct spill_record_option *option, struct spill_error *error)
 {
-	if (is_of_log(option->name))
+	if (is_log_option(option->name))
 		return true;
 	if (spill_record_rule(option))
-		return take_rule(option, error);
-	return take_option(option, error);
+		return read_rule(option, error);
+	return read_option(option, error);
 }
 
-/* Options that there were not yet when the log was written. */
+/* Lists options that did not exist when the log was written. */
 static void name_missing(char *missing, size_t size)
 {
 	struct spill_text text = spill_text_begin(missing, size);
@@ -119,14 +119,14 @@ static void name_missing(char *missing, size_t size)
 
 	for (unsigned slot = 0; slot < SPILL_OPTIONS; slot++) {
 		spill_option_name(slot, name, sizeof(name));
-		if (recorded.has[slot] || is_of_log(name))
+		if (recorded.has[slot] || is_log_option(name))
 			continue;
 		spill_text_add(&text, text.length ? ", " : "");
 		spill_text_add(&text, name);
 	}
 }
 
-static const char *say(const char *path, unsigned long line, const char *why)
+static const char *policy_problem(const char *path, unsigned long line, const char *why)
 {
 	snprintf(recorded.problem, sizeof(recorded.problem),
 	         "%s:%lu: %s; give one: --policy FILE or --profile NAME (none: as without any setting)", path,
@@ -145,14 +145,14 @@ const struct spill_policy *cli_replay_recorded(const char *path, unsigned long l
 	recorded.rules.count = 0;
 	memset(recorded.has, 0, sizeof(recorded.has));
 	if (!start->option_count) {
-		*problem = say(path, line, "the start line does not have the policy");
+		*problem = policy_problem(path, line, "the start line does not have the policy");
 		return NULL;
 	}
 	for (unsigned i = 0; i < start->option_count; i++) {
-		if (take(&start->policy[i], &error))
+		if (read_setting(&start->policy[i], &error))
 			continue;
 		snprintf(why, sizeof(why), "not a policy that this spill knows: %s", error.text);
-		*problem = say(path, line, why);
+		*problem = policy_problem(path, line, why);
 		return NULL;
 	}
 	name_missing(missing, size);

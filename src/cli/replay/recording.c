@@ -3,12 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alloc.h"
-
-static bool is(const struct cli_name *name, const char *text)
-{
-	return name && !strcmp(name->text, text);
-}
+#include "cli.h"
 
 enum cli_where cli_where_of(enum spill_place place)
 {
@@ -24,8 +19,8 @@ enum cli_where cli_where_of(enum spill_place place)
 	}
 }
 
-/* By the function that the program called; what other functions are called is in shim/hooks.def. */
-static enum cli_memory memory_by(const struct cli_name *function)
+/* Derives the kind of memory from the function's name (shim/hooks.def). */
+static enum cli_memory memory_of_function(const struct cli_name *function)
 {
 	const char *api = function ? function->text : "";
 
@@ -38,11 +33,11 @@ static enum cli_memory memory_by(const struct cli_name *function)
 	return CLI_MEMORY_PLAIN;
 }
 
-/* pre: `site` is the event's. Memory elsewhere that was asked for as such is left alone, whoever gave it. */
+/* Memory that the program asked for elsewhere is left alone. pre: `site` is the event's */
 static enum cli_memory memory_of(const struct cli_recording *recording, const struct cli_event *event,
                                  uint32_t site)
 {
-	if (is(event->reason, "asked"))
+	if (cli_name_is(event->reason, "asked"))
 		return event->place == SPILL_PLACE_MANAGED ? CLI_MEMORY_MANAGED : CLI_MEMORY_HOST;
 	return recording->sites[site].memory;
 }
@@ -52,12 +47,12 @@ static uint32_t find_site(struct cli_recording *recording, const struct cli_even
 	struct cli_live_entry *entry = cli_live_find(&recording->known_sites, key);
 
 	if (!entry) {
-		recording->sites = cli_room_for_one(recording->sites, recording->site_count,
-		                                    &recording->site_size, sizeof(*recording->sites));
+		recording->sites = cli_grow(recording->sites, recording->site_count, &recording->site_size,
+		                            sizeof(*recording->sites));
 		entry = cli_live_add(&recording->known_sites, key);
 		entry->number = (uint32_t)recording->site_count;
 		recording->sites[recording->site_count++] =
-		    (struct cli_recorded_site){event->caller, event->api, memory_by(event->api)};
+		    (struct cli_recorded_site){event->caller, event->api, memory_of_function(event->api)};
 	}
 	return entry->number;
 }
@@ -80,10 +75,10 @@ static uint32_t take_slot(struct cli_recording *recording)
 	                               : (uint32_t)recording->slots++;
 }
 
-static void give_slot(struct cli_recording *recording, uint32_t slot)
+static void free_slot(struct cli_recording *recording, uint32_t slot)
 {
-	recording->unused = cli_room_for_one(recording->unused, recording->unused_count,
-	                                     &recording->unused_size, sizeof(*recording->unused));
+	recording->unused = cli_grow(recording->unused, recording->unused_count, &recording->unused_size,
+	                             sizeof(*recording->unused));
 	recording->unused[recording->unused_count++] = slot;
 }
 
@@ -92,8 +87,7 @@ static struct cli_ask *add_ask(struct cli_recording *recording, const struct cli
 {
 	struct cli_ask *ask;
 
-	recording->asks =
-	    cli_room_for_one(recording->asks, recording->ask_count, &recording->ask_size, sizeof(*ask));
+	recording->asks = cli_grow(recording->asks, recording->ask_count, &recording->ask_size, sizeof(*ask));
 	ask = &recording->asks[recording->ask_count++];
 	*ask = (struct cli_ask){.bytes = event->bytes,
 	                        .time_us = event->time_us,
@@ -102,8 +96,8 @@ static struct cli_ask *add_ask(struct cli_recording *recording, const struct cli
 	return ask;
 }
 
-/* What the run's own driver had to give for it, or gets back. */
-static void take(struct cli_recording *recording, int device, uint64_t bytes, bool back)
+/* Counts device memory as the recorded driver did. */
+static void count_device_memory(struct cli_recording *recording, int device, uint64_t bytes, bool back)
 {
 	uint64_t weight = bytes ? recording->backend->memory->footprint(bytes) : 0;
 
@@ -113,20 +107,20 @@ static void take(struct cli_recording *recording, int device, uint64_t bytes, bo
 	*sum += back ? 0 - weight : weight;
 }
 
-static void forget(struct cli_recording *recording, struct cli_live_entry *entry)
+static void drop_entry(struct cli_recording *recording, struct cli_live_entry *entry)
 {
-	take(recording, entry->device, entry->held.device, true);
-	give_slot(recording, entry->slot);
+	count_device_memory(recording, entry->device, entry->held.device, true);
+	free_slot(recording, entry->slot);
 	cli_live_remove(&recording->live, entry);
 }
 
-static struct cli_told *tell(struct cli_recording *recording, const struct cli_event *event,
-                             struct cli_ask *ask)
+static struct cli_told *add_allocation(struct cli_recording *recording, const struct cli_event *event,
+                                       struct cli_ask *ask)
 {
 	struct cli_told *told;
 
 	recording->told =
-	    cli_room_for_one(recording->told, recording->told_count, &recording->told_size, sizeof(*told));
+	    cli_grow(recording->told, recording->told_count, &recording->told_size, sizeof(*told));
 	told = &recording->told[recording->told_count];
 	ask->allocation = (uint32_t)recording->told_count++;
 	ask->site = site_of(recording, event);
@@ -139,10 +133,10 @@ static void add_alloc(struct cli_recording *recording, const struct cli_event *e
 {
 	struct cli_live_entry *entry = cli_live_find(&recording->live, event->seq);
 	struct cli_ask *ask = add_ask(recording, event, CLI_ASK_ALLOC);
-	struct cli_told *told = tell(recording, event, ask);
+	struct cli_told *told = add_allocation(recording, event, ask);
 
 	if (entry)
-		forget(recording, entry);
+		drop_entry(recording, entry);
 	ask->slot = take_slot(recording);
 	told->was =
 	    (struct cli_whereabouts){event->held.host + event->held.managed, cli_where_of(event->place)};
@@ -153,7 +147,7 @@ static void add_alloc(struct cli_recording *recording, const struct cli_event *e
 	entry->held = event->held;
 	entry->number = ask->allocation;
 	entry->slot = ask->slot;
-	take(recording, event->device, event->held.device, false);
+	count_device_memory(recording, event->device, event->held.device, false);
 }
 
 static void add_free(struct cli_recording *recording, const struct cli_event *event)
@@ -166,10 +160,10 @@ static void add_free(struct cli_recording *recording, const struct cli_event *ev
 	ask = add_ask(recording, event, CLI_ASK_FREE);
 	ask->allocation = entry->number;
 	ask->slot = entry->slot;
-	forget(recording, entry);
+	drop_entry(recording, entry);
 }
 
-/* Not decided again, but where it was. */
+/* A move only changes where the allocation was. */
 static void note_move(struct cli_recording *recording, const struct cli_event *event)
 {
 	struct cli_live_entry *entry = cli_live_find(&recording->live, event->seq);
@@ -178,9 +172,9 @@ static void note_move(struct cli_recording *recording, const struct cli_event *e
 	if (!entry)
 		return;
 	told = &recording->told[entry->number];
-	take(recording, entry->device, entry->held.device, true);
+	count_device_memory(recording, entry->device, entry->held.device, true);
 	entry->held = event->held;
-	take(recording, entry->device, entry->held.device, false);
+	count_device_memory(recording, entry->device, entry->held.device, false);
 	if (told->was.where == CLI_WHERE_DEVICE)
 		told->was.where = CLI_WHERE_LEFT;
 	if (told->was.away < event->held.host)
@@ -190,15 +184,15 @@ static void note_move(struct cli_recording *recording, const struct cli_event *e
 static void note_other(struct cli_recording *recording, int device)
 {
 	const struct spill_record_oom *oom = &recording->oom;
-	uint64_t mine, used = oom->total > oom->free ? oom->total - oom->free : 0;
+	uint64_t own_bytes, used = oom->total > oom->free ? oom->total - oom->free : 0;
 
 	if (device < 0 || device >= SPILL_DEVICES || oom->device != device || !oom->total)
 		return;
-	mine = recording->taken[device] +
-	       (recording->small[device] + CLI_GRANULE - 1) / CLI_GRANULE * CLI_GRANULE;
+	own_bytes = recording->taken[device] +
+	            (recording->small[device] + CLI_GRANULE - 1) / CLI_GRANULE * CLI_GRANULE;
 	recording->devices[device].told = true;
-	if (used > mine && recording->devices[device].other < used - mine)
-		recording->devices[device].other = used - mine;
+	if (used > own_bytes && recording->devices[device].other < used - own_bytes)
+		recording->devices[device].other = used - own_bytes;
 }
 
 static void add_refused(struct cli_recording *recording, const struct cli_event *event)
@@ -207,17 +201,17 @@ static void add_refused(struct cli_recording *recording, const struct cli_event 
 	bool by_host;
 
 	note_other(recording, event->device);
-	/* It was asked again, and its second answer has a line of its own. */
-	if (is(event->reason, "oom.honest_first"))
+	/* The repeat of the request has its own line. */
+	if (cli_name_is(event->reason, "oom.honest_first"))
 		return;
 	recording->refused++;
-	by_host = is(event->reason, "host.limit") || is(event->reason, "host.reserve") ||
-	          is(event->reason, "host.pressure");
+	by_host = cli_name_is(event->reason, "host.limit") || cli_name_is(event->reason, "host.reserve") ||
+	          cli_name_is(event->reason, "host.pressure");
 	recording->refused_by_host += by_host;
 	ask = add_ask(recording, event, by_host ? CLI_ASK_REFUSED_BY_HOST : CLI_ASK_REFUSED);
 	ask->slot = take_slot(recording);
-	tell(recording, event, ask)->was.where = CLI_WHERE_NOWHERE;
-	give_slot(recording, ask->slot);
+	add_allocation(recording, event, ask)->was.where = CLI_WHERE_NOWHERE;
+	free_slot(recording, ask->slot);
 }
 
 void cli_recording_oom(struct cli_recording *recording, const struct spill_record_oom *oom)

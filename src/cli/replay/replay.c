@@ -1,4 +1,4 @@
-/* spill replay: what recorded runs would be under another policy, or on another card. */
+/* spill replay: decides recorded runs under another policy or on another card. */
 #include <string.h>
 
 #include "call.h"
@@ -35,13 +35,13 @@ const char *cli_where_name(enum cli_where where)
 	return names[where];
 }
 
-/* "split,move": what the devices cannot do; vmm is both. */
-static bool take_without(const char *words, unsigned *without)
+/* Reads "split,move", the abilities that devices lack. vmm means both. */
+static bool read_without(const char *words, unsigned *without)
 {
 	static const struct {
 		const char *word;
 		unsigned what;
-	} known[] = {
+	} abilities[] = {
 	    {"vmm", SPILL_CAN_SPLIT | SPILL_CAN_MOVE},
 	    {"move", SPILL_CAN_MOVE},
 	    {"managed", SPILL_CAN_MANAGED},
@@ -51,17 +51,18 @@ static bool take_without(const char *words, unsigned *without)
 	while (*words) {
 		size_t length = strcspn(words, ","), i = 0;
 
-		while (i < 4 && (strlen(known[i].word) != length || memcmp(known[i].word, words, length)))
+		while (i < 4 &&
+		       (strlen(abilities[i].word) != length || memcmp(abilities[i].word, words, length)))
 			i++;
 		if (i == 4)
 			return false;
-		*without |= known[i].what;
+		*without |= abilities[i].what;
 		words += length + (words[length] == ',');
 	}
 	return true;
 }
 
-static void take_option(struct cli_call *call, struct cli_replay_wish *wish, bool *json)
+static void read_option(struct cli_call *call, struct cli_replay_wish *wish, bool *json)
 {
 	switch ((unsigned)call->option) {
 	case CLI_replay_policy:
@@ -88,7 +89,7 @@ static void take_option(struct cli_call *call, struct cli_replay_wish *wish, boo
 		wish->list = true;
 		break;
 	case CLI_replay_without:
-		if (!take_without(call->value, &wish->without))
+		if (!read_without(call->value, &wish->without))
 			cli_call_refuse(call, "bad --without '%s': a list of vmm, move, managed, host",
 			                call->value);
 		break;
@@ -114,7 +115,7 @@ static int replay_all(struct cli_replay *replay, const struct cli_call *call, bo
 	replay->report.summaries.names = &trace.names;
 	for (int i = 0; i < call->count; i++)
 		replay->report.unread |= !cli_trace_read(&trace, call->operand[i]);
-	/* An [app NAME] or a rule for the program of a log may have too much in it. */
+	/* An [app NAME] for the log's program may add too many rules. */
 	if (replay->problem)
 		status = cli_usage("replay", "%s", replay->problem);
 	else
@@ -132,14 +133,14 @@ int cli_replay(int argc, char **argv)
 	bool json = false;
 
 	while (cli_call_next(&call))
-		take_option(&call, &replay.wish, &json);
+		read_option(&call, &replay.wish, &json);
 	if (call.over)
 		return call.status;
 	if (!call.count)
 		return cli_usage(argv[0], "which log, or which folder of logs?");
 	if (replay.wish.policy && replay.wish.profile)
 		return cli_usage(argv[0], "under which policy? --policy FILE or --profile NAME, one of them");
-	/* Before a long log is read. */
+	/* Check the policy before reading a long log. */
 	if (!cli_replay_as_recorded(&replay.wish))
 		cli_replay_policy(&replay.wish, "", &replay.problem);
 	if (replay.problem)

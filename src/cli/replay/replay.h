@@ -1,9 +1,9 @@
 /*
- * replay: `spill replay`. What recorded runs would be under another policy, or on another card.
+ * replay: `spill replay`. It predicts where memory of recorded runs would be under another policy,
+ * or on another card.
  *
- * A run is kept (recording.h) and decided again by a model of the accounts (model.h). It copies
- * no decision, which it asks of policy/, calls no driver, and predicts where memory is, never how
- * fast a program is.
+ * A run is kept (recording.h), and a model of the accounts decides it again (model.h). Decisions
+ * come from policy/, without a copy here. It calls no driver, and never predicts speed.
  *
  * Begin with cli_replay_visitor in read.c; run.c decides a run.
  */
@@ -15,19 +15,19 @@
 #include "recording.h"
 #include "report.h"
 
-/* As it was asked for. */
+/* The options of the command line. */
 struct cli_replay_wish {
-	const char *policy, *profile; /* one of them is NULL; both: each run's own, as recorded */
-	uint64_t vram;                /* of all devices; 0: as recorded */
-	uint64_t other;               /* SPILL_UNLIMITED: as out of memory lines tell it, else 0 */
+	const char *policy, *profile; /* one is NULL; if both are, each run keeps its own policy */
+	uint64_t vram;                /* of every device; 0: as recorded */
+	uint64_t other;               /* SPILL_UNLIMITED: from out of memory lines, else 0 */
 	uint64_t host;                /* SPILL_UNLIMITED: not known */
-	unsigned without;             /* enum spill_capability that the devices do not have */
+	unsigned without;             /* enum spill_capability that devices lack */
 	uint64_t margin;
-	bool list; /* each allocation that would be elsewhere */
+	bool list; /* list each allocation that would be elsewhere */
 };
 
 struct cli_replay_row {
-	uint64_t seq, bytes; /* seq: 0 for an out of memory of the recording */
+	uint64_t seq, bytes; /* seq: 0 for a recorded out of memory */
 	struct cli_whereabouts was, now;
 	const struct cli_name *caller, *rule;
 };
@@ -36,14 +36,17 @@ struct cli_replay_sum {
 	uint64_t count, bytes;
 };
 
-/* device.limit of a device, the others without: what it takes that nothing has to be elsewhere for lack of room, and to run at all. */
+/*
+ * The device.limit with which no memory is elsewhere for lack of room (all), and the smallest one
+ * with which the run fits (least). Other devices have no limit.
+ */
 struct cli_replay_limit {
 	int device;
 	uint64_t all, least;
-	uint64_t reserve; /* of a card, beyond `all`: what is kept free by moving something away */
+	uint64_t reserve; /* memory beyond `all` that a card needs for device.reserve */
 };
 
-/* A request that would be out of memory, and what was held then. */
+/* A request that would be out of memory, and the memory held then. */
 struct cli_replay_refused {
 	uint64_t time_us, bytes;
 	int device;
@@ -51,77 +54,82 @@ struct cli_replay_refused {
 	const struct cli_name *api, *caller, *rule, *refused_by;
 };
 
-/* A run, decided again. What it would be in sums is the summary of the same number in `report`. */
+/* A run that was decided again. Its sums are in the summary with the same index. */
 struct cli_replay_run {
-	bool judged; /* else what is not in the log cannot be decided again */
-	char *why;   /* not; NULL: judged */
+	bool judged; /* false: the log lacks something */
+	char *why;   /* the reason why not; NULL: judged */
 	char *exe, *boot;
-	struct cli_recording *recording; /* while it is read and decided: that of all */
+	struct cli_recording *recording; /* valid until the run is decided */
 	struct cli_model_setting setting;
 	bool other_told[SPILL_DEVICES];
-	bool log_cut;                     /* log.level or log.max */
-	uint64_t told;                    /* allocations */
-	uint64_t refused;                 /* requests that would be out of memory */
-	uint64_t newly_refused;           /* of these what was served in the recording */
-	uint64_t was_refused, now_served; /* out of memory in the recording; of these what would be served */
-	uint64_t was_refused_by_host;     /* of these those for which the host had no room */
+	bool log_cut;           /* log.max dropped lines */
+	uint64_t told;          /* allocations */
+	uint64_t refused;       /* requests that would be out of memory */
+	uint64_t newly_refused; /* served in the recording */
+	/* recorded out of memory, and the part that would be served */
+	uint64_t was_refused, now_served;
+	uint64_t was_refused_by_host; /* recorded out of memory for lack of host memory */
 	uint64_t honest;
 	struct cli_replay_refused first;
 	struct cli_replay_sum elsewhere, ways[CLI_WHERES][CLI_WHERES];
-	struct cli_table by_caller, by_rule; /* of what would be elsewhere; spilled: bytes off the device */
-	bool runs;                           /* there is a device.limit with which it does */
+	/* of memory that would be elsewhere. `spilled`: bytes off the device */
+	struct cli_table by_caller, by_rule;
+	bool runs; /* a device.limit exists with which it fits */
 	size_t limit_count;
 	struct cli_replay_limit limits[SPILL_DEVICES];
 	bool lists;
 	struct cli_replay_row *list;
 	size_t listed, list_size;
-	char rules[256];    /* names of rules that cannot be judged by the log; "" */
-	char missing[1024]; /* names of options that the recorded policy does not have; "" */
+	char rules[256];    /* names of rules that the log cannot judge; "" */
+	char missing[1024]; /* names of options that the recorded policy lacks; "" */
 };
 
 struct cli_replay {
 	struct cli_replay_wish wish;
-	struct cli_report report; /* of the runs as they would be */
+	struct cli_report report; /* sums of the decided runs */
 	struct cli_replay_run *runs;
 	size_t count, size;
-	/* Of the run that is read: */
+	/* For the current run: */
 	struct cli_recording recording;
-	const struct spill_policy *recorded; /* not its own: NULL */
-	const char *problem;                 /* of the policy, as said by the last run's program; NULL */
+	const struct spill_policy *recorded; /* NULL: another policy was asked for */
+	const char *problem;                 /* error in the policy of the last run; NULL */
 };
 
-/* Its data is a struct cli_replay; each run is decided at its end. */
+/* A visitor with a struct cli_replay as its data. It decides each run at its end. */
 extern const struct cli_trace_visitor cli_replay_visitor;
 
-/* No other policy was asked for: each run's own. */
+/* True if each run keeps its own policy. */
 bool cli_replay_as_recorded(const struct cli_replay_wish *wish);
 
-/* True if nothing would be out of memory. */
+/* True if the run would have no out of memory. */
 bool cli_replay_fits(const struct cli_replay_run *run);
 
-/* The same of all runs, and all logs could be read (without one there is nothing that fits). */
+/* True if all runs fit and all logs could be read. */
 bool cli_replay_fits_all(const struct cli_replay *replay);
 
-/* The word of where something is: "device", "moved out", "split", "managed", "host", "out of memory". */
+/* "device", "moved out", "split", "managed", "host" or "out of memory". */
 const char *cli_where_name(enum cli_where where);
 
-/* policy.c: the policy for that program. NULL if it cannot be had: *problem says why. Good until the next call. */
+/* policy.c: loads the policy for a program. NULL: sets *problem. Valid until the next call. */
 const struct spill_policy *cli_replay_policy(const struct cli_replay_wish *wish, const char *program,
                                              const char **problem);
 
 /*
- * recorded.c: the policy that the run of that start line had. Names of options that it does not have, which are as by
- * default, go into `missing`. NULL if it cannot be had: *problem says why, and what to give instead. Good until the next call.
+ * recorded.c: reads the policy of a start line. Writes the names of missing options, which get
+ * their defaults, into `missing`. NULL: sets *problem, with advice. Valid until the next call.
  */
 const struct spill_policy *cli_replay_recorded(const char *path, unsigned long line,
                                                const struct spill_record_start *start, char *missing,
                                                size_t size, const char **problem);
 
-/* What the policy says of each of the recording's sites; the caller frees it. Rules that cannot be judged are named in `rules`. */
+/*
+ * Applies the policy to the recording's sites; the caller frees the result. Writes the names of
+ * rules that cannot be judged into `rules`.
+ */
 struct cli_site *cli_replay_sites(const struct cli_recording *recording, const struct spill_policy *policy,
                                   const char *exe, char *rules, size_t size);
 
-/* run.c: decides it all again; the sums go into the summary. */
+/* run.c: decides the run again and fills the summary. */
 void cli_replay_decide(struct cli_replay_run *run, struct cli_summary *summary, struct cli_names *names);
 
 /* limit.c */
@@ -131,10 +139,10 @@ void cli_replay_limits(struct cli_replay_run *run);
 void cli_replay_text(const struct cli_replay *replay);
 void cli_replay_json(const struct cli_replay *replay);
 
-/* Devices that several runs have used: their peaks together. */
+/* A device that several runs used, with the sum of their peaks. */
 struct cli_replay_shared {
 	const char *host, *uuid;
-	uint64_t total, peak; /* of the device bytes */
+	uint64_t total, peak; /* device bytes */
 	unsigned runs;
 };
 size_t cli_replay_shared(const struct cli_replay *replay, struct cli_replay_shared **list);

@@ -1,17 +1,17 @@
-/* One run, decided again: as a stream of events for its summary, and held against where things were. */
+/* Decides a run again. Gives events to its summary, and compares with the recorded places. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "replay.h"
-#include "alloc.h"
+#include "cli.h"
 
 struct deciding {
 	struct cli_replay_run *run;
 	struct cli_summary *summary;
 	struct cli_names *names;
-	struct cli_whereabouts *now; /* by the allocation's number */
-	const char **rules;          /* that decided */
-	/* The last word of a rule and of a reason, and its name: mostly the same again. */
+	struct cli_whereabouts *now; /* by allocation */
+	const char **rules;          /* the deciding rules */
+	/* The last names of a rule and of a reason, which mostly repeat. */
 	struct {
 		const char *word;
 		const struct cli_name *name;
@@ -28,7 +28,7 @@ static const struct cli_name *name_of(struct deciding *deciding, unsigned which,
 	return deciding->known[which].name;
 }
 
-/* A recorded out of memory has no number of its own. */
+/* A recorded out of memory has no seq. This gives it a unique one. */
 static uint64_t seq_of(const struct cli_told *told, uint32_t allocation)
 {
 	return told->seq ? told->seq : UINT64_MAX - allocation;
@@ -51,7 +51,7 @@ static struct cli_event event_of(struct deciding *deciding, const struct cli_ask
 	};
 }
 
-static void tell_served(struct deciding *deciding, const struct cli_ask *ask, const struct cli_answer *answer)
+static void add_served(struct deciding *deciding, const struct cli_ask *ask, const struct cli_answer *answer)
 {
 	struct cli_event event = event_of(deciding, ask, CLI_EVENT_ALLOC);
 
@@ -69,8 +69,7 @@ static void tell_served(struct deciding *deciding, const struct cli_ask *ask, co
 	deciding->run->now_served++;
 }
 
-static void tell_refused(struct deciding *deciding, const struct cli_ask *ask,
-                         const struct cli_answer *answer)
+static void add_refused(struct deciding *deciding, const struct cli_ask *ask, const struct cli_answer *answer)
 {
 	struct cli_event event = event_of(deciding, ask, CLI_EVENT_OOM);
 	struct cli_replay_run *run = deciding->run;
@@ -95,8 +94,8 @@ static void tell_refused(struct deciding *deciding, const struct cli_ask *ask,
 	};
 }
 
-static void tell_moved(void *data, const struct cli_model_slot *slot, bool demoted, uint64_t bytes,
-                       const char *reason)
+static void add_move(void *data, const struct cli_model_slot *slot, bool demoted, uint64_t bytes,
+                     const char *reason)
 {
 	struct deciding *deciding = data;
 	const struct cli_told *told = &deciding->run->recording->told[slot->allocation];
@@ -119,7 +118,7 @@ static void tell_moved(void *data, const struct cli_model_slot *slot, bool demot
 		now->away = slot->held.host;
 }
 
-static void take(struct deciding *deciding, struct cli_model *model, const struct cli_ask *ask)
+static void decide_request(struct deciding *deciding, struct cli_model *model, const struct cli_ask *ask)
 {
 	struct cli_answer answer;
 	struct cli_event event;
@@ -134,31 +133,32 @@ static void take(struct deciding *deciding, struct cli_model *model, const struc
 	}
 	deciding->rules[ask->allocation] = answer.rule;
 	if (answer.served) {
-		tell_served(deciding, ask, &answer);
+		add_served(deciding, ask, &answer);
 		cli_model_settle(model, ask);
 	} else {
-		tell_refused(deciding, ask, &answer);
+		add_refused(deciding, ask, &answer);
 	}
 }
 
-static void count(struct cli_table *table, const struct cli_name *name, uint64_t bytes, uint64_t away)
+static void count_elsewhere(struct cli_table *table, const struct cli_name *name, uint64_t bytes,
+                            uint64_t away)
 {
-	unsigned at = cli_table_row(table, name);
+	unsigned index = cli_table_row(table, name);
 
-	table->rows[at].count++;
-	table->rows[at].bytes += bytes;
-	table->rows[at].peak += bytes; /* what tables are sorted by */
-	table->rows[at].spilled += away;
+	table->rows[index].count++;
+	table->rows[index].bytes += bytes;
+	table->rows[index].peak += bytes; /* tables are sorted by it */
+	table->rows[index].spilled += away;
 }
 
-static void list(struct deciding *deciding, size_t allocation)
+static void list_elsewhere(struct deciding *deciding, size_t allocation)
 {
 	struct cli_replay_run *run = deciding->run;
 	const struct cli_told *told = &run->recording->told[allocation];
 
 	if (!run->lists)
 		return;
-	run->list = cli_room_for_one(run->list, run->listed, &run->list_size, sizeof(*run->list));
+	run->list = cli_grow(run->list, run->listed, &run->list_size, sizeof(*run->list));
 	run->list[run->listed++] = (struct cli_replay_row){
 	    .seq = told->seq,
 	    .bytes = told->bytes,
@@ -169,7 +169,7 @@ static void list(struct deciding *deciding, size_t allocation)
 	};
 }
 
-static void compare(struct deciding *deciding)
+static void compare_placements(struct deciding *deciding)
 {
 	struct cli_replay_run *run = deciding->run;
 	const struct cli_recording *recording = run->recording;
@@ -181,13 +181,14 @@ static void compare(struct deciding *deciding)
 
 		if (told->was.where == now->where && told->was.away == now->away)
 			continue;
-		list(deciding, i);
+		list_elsewhere(deciding, i);
 		way->count++;
 		way->bytes += told->bytes;
 		run->elsewhere.count++;
 		run->elsewhere.bytes += told->bytes;
-		count(&run->by_caller, recording->sites[told->site].caller, told->bytes, now->away);
-		count(&run->by_rule, name_of(deciding, 0, deciding->rules[i]), told->bytes, now->away);
+		count_elsewhere(&run->by_caller, recording->sites[told->site].caller, told->bytes, now->away);
+		count_elsewhere(&run->by_rule, name_of(deciding, 0, deciding->rules[i]), told->bytes,
+		                now->away);
 	}
 	cli_table_sort(&run->by_caller);
 	cli_table_sort(&run->by_rule);
@@ -200,15 +201,15 @@ void cli_replay_decide(struct cli_replay_run *run, struct cli_summary *summary, 
 	struct deciding deciding = {.run = run, .summary = summary, .names = names};
 	struct cli_model model;
 
-	deciding.now = cli_room(NULL, all, sizeof(*deciding.now));
-	deciding.rules = cli_room(NULL, all, sizeof(*deciding.rules));
+	deciding.now = cli_realloc(NULL, all, sizeof(*deciding.now));
+	deciding.rules = cli_realloc(NULL, all, sizeof(*deciding.rules));
 	cli_model_begin(&model, &run->setting, recording->slots);
-	model.moved = tell_moved;
+	model.moved = add_move;
 	model.data = &deciding;
 	for (size_t i = 0; i < recording->ask_count; i++)
-		take(&deciding, &model, &recording->asks[i]);
+		decide_request(&deciding, &model, &recording->asks[i]);
 	run->honest = model.honest;
-	compare(&deciding);
+	compare_placements(&deciding);
 	cli_model_free(&model);
 	free(deciding.now);
 	free(deciding.rules);

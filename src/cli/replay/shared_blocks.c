@@ -1,8 +1,8 @@
 #include "shared_blocks.h"
 
-#include "alloc.h"
+#include "cli.h"
 
-/* So many are looked at: where blocks have odd rests, the search must not become the work. */
+/* Most blocks examined: with odd rests in blocks the search would dominate. */
 #define LOOKS 256
 
 size_t cli_shared_find(struct cli_shared *shared, uint64_t bytes)
@@ -19,7 +19,7 @@ size_t cli_shared_find(struct cli_shared *shared, uint64_t bytes)
 	}
 	if (none < shared->count)
 		return none;
-	shared->left = cli_room_for_one(shared->left, shared->count, &shared->size, sizeof(*shared->left));
+	shared->left = cli_grow(shared->left, shared->count, &shared->size, sizeof(*shared->left));
 	shared->left[shared->count] = CLI_SHARED_NONE;
 	return shared->count++;
 }

@@ -1,4 +1,6 @@
-/* spill replay for people: first whether it fits, then what would be elsewhere, and what would do. */
+/*
+ * Prints a replay for people: whether it fits, what would be elsewhere, and which limits would do.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,14 +8,9 @@
 
 #include "put.h"
 #include "replay.h"
-#include "alloc.h"
+#include "cli.h"
 
 #define ROWS 10
-
-static void put_label(const char *label)
-{
-	cli_printf("  %-15s", label);
-}
 
 static void put_answer(const struct cli_replay_run *run)
 {
@@ -31,7 +28,7 @@ static void put_answer(const struct cli_replay_run *run)
 
 static void put_run(const struct cli_summary *summary)
 {
-	put_label("run");
+	cli_report_label("run");
 	cli_report_who(summary);
 	fputs("; ", stdout);
 	cli_put(stdout, summary->path);
@@ -40,10 +37,10 @@ static void put_run(const struct cli_summary *summary)
 
 static void put_policy(const struct cli_replay_wish *wish, const struct cli_summary *summary)
 {
-	put_label("under");
+	cli_report_label("under");
 	if (cli_replay_as_recorded(wish)) {
 		fputs("its own policy, as recorded", stdout);
-		/* Then nothing spills, on whatever card. */
+		/* Another mode never spills, on any card. */
 		if (summary->mode && strcmp(summary->mode, "spill")) {
 			fputs(", spill.mode = ", stdout);
 			cli_put(stdout, summary->mode);
@@ -65,7 +62,7 @@ static void put_cards(const struct cli_replay_wish *wish, const struct cli_repla
 
 		if (!card || !card->total)
 			continue;
-		put_label("on");
+		cli_report_label("on");
 		printf("device %d of ", device);
 		cli_put_size(stdout, card->total);
 		printf(wish->vram ? " (--vram), of which " : ", of which ");
@@ -90,8 +87,10 @@ static void put_first(const struct cli_replay_run *run)
 
 	if (!run->refused)
 		return;
-	put_label("the first");
-	printf("at %" PRIu64 ".%06" PRIu64 " s: ", refused->time_us / 1000000, refused->time_us % 1000000);
+	cli_report_label("the first");
+	fputs("at ", stdout);
+	cli_put_seconds(stdout, refused->time_us);
+	fputs(" s: ", stdout);
 	cli_put_size(stdout, refused->bytes);
 	fputs(" asked by ", stdout);
 	cli_put(stdout, cli_text_of(refused->caller));
@@ -119,7 +118,7 @@ static void put_elsewhere(const struct cli_replay_run *run)
 			if (!way->count)
 				continue;
 			printf("  %12" PRIu64, way->count);
-			cli_put_size_at(stdout, way->bytes);
+			cli_put_size_column(stdout, way->bytes);
 			cli_printf("  %s -> %s%s\n", cli_where_name(from), cli_where_name(to),
 			           from == to ? " (another part of it)" : "");
 		}
@@ -135,8 +134,8 @@ static void put_movers(const struct cli_table *table, const char *heading)
 		const struct cli_row *row = &table->rows[i];
 
 		printf("  %12" PRIu64, row->count);
-		cli_put_size_at(stdout, row->bytes);
-		cli_put_size_at(stdout, row->spilled);
+		cli_put_size_column(stdout, row->bytes);
+		cli_put_size_column(stdout, row->spilled);
 		fputs("  ", stdout);
 		cli_put(stdout, cli_text_of(row->name));
 		putchar('\n');
@@ -154,8 +153,8 @@ static void put_list(const struct cli_replay_run *run)
 		const struct cli_replay_row *row = &run->list[i];
 
 		printf("  %12" PRIu64, row->seq);
-		cli_put_size_at(stdout, row->bytes);
-		cli_put_size_at(stdout, row->now.away);
+		cli_put_size_column(stdout, row->bytes);
+		cli_put_size_column(stdout, row->now.away);
 		cli_printf("  %s -> %s, ", cli_where_name(row->was.where), cli_where_name(row->now.where));
 		cli_put(stdout, cli_text_of(row->rule));
 		fputs(", ", stdout);
@@ -190,7 +189,7 @@ static void put_limits(const struct cli_replay_run *run)
 	}
 }
 
-/* What must be known to take it for what it is. */
+/* Limits of the prediction. */
 static void put_doubts(const struct cli_replay *replay, const struct cli_replay_run *run,
                        const struct cli_summary *summary)
 {
@@ -229,7 +228,9 @@ static void put_doubts(const struct cli_replay *replay, const struct cli_replay_
 		    summary->end.bad, summary->end.later, summary->end.late);
 }
 
-/* -- of several runs ---------------------------------------------------------------------------------------- */
+/*
+ * -- several runs --------------------------------------------------------------------------------
+ */
 
 static bool is_same_device(const struct cli_replay_shared *shared, const char *host, const char *uuid)
 {
@@ -256,7 +257,7 @@ size_t cli_replay_shared(const struct cli_replay *replay, struct cli_replay_shar
 
 	for (size_t i = 0; i < summaries->count; i++)
 		all += summaries->runs[i].device_count;
-	*list = cli_room(NULL, all + 1, sizeof(**list));
+	*list = cli_realloc(NULL, all + 1, sizeof(**list));
 	for (size_t i = 0; i < summaries->count; i++) {
 		const struct cli_summary *run = &summaries->runs[i];
 

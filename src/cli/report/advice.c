@@ -1,17 +1,17 @@
-/* What would have kept a run on the device: the last question of who reads about a spill, and the first to be asked again. */
+/* Advice: what would have kept a run on the device. */
 #include <string.h>
 
 #include "report.h"
 #include "text.h"
 
-/* Not all allocations are in the log: what is known to have been wanted is the least that was. */
+/* True if the log lacks allocations. The known demand is then a lower bound. */
 static bool is_partial(const struct cli_summary *summary)
 {
 	return !summary->all_told || summary->lost || summary->end.missing ||
 	       summary->left_out[SPILL_DROP_ALLOC].count || summary->left_out[SPILL_DROP_SPILL].count;
 }
 
-static const struct cli_row *row_of(const struct cli_table *table, const char *name)
+static const struct cli_row *find_row(const struct cli_table *table, const char *name)
 {
 	for (size_t i = 0; i < table->count; i++) {
 		if (!strcmp(cli_text_of(table->rows[i].name), name))
@@ -20,10 +20,10 @@ static const struct cli_row *row_of(const struct cli_table *table, const char *n
 	return NULL;
 }
 
-/* What something moved for besides: it is to stay free. */
+/* device.reserve, if memory moved to keep it free. */
 static uint64_t reserve_of(const struct cli_summary *summary, const struct cli_device *device)
 {
-	return row_of(&summary->demoted, "reserve") ? device->reserve : 0;
+	return find_row(&summary->demoted, "reserve") ? device->reserve : 0;
 }
 
 /* "4.10 GiB less on device 0 (peak demand 8.04 GiB, room 4.00 GiB, device.reserve 64.00 MiB)" */
@@ -50,14 +50,14 @@ static void advise_device(struct spill_text *text, const struct cli_summary *sum
 	spill_text_add(text, ")");
 	if (partial || device->limit >= device->bytes || device->fit.wanted > device->bytes)
 		return;
-	/* It counts the driver's whole blocks, which are not in the log; the model of a replay has them. */
+	/* device.limit counts the driver's whole blocks, which only a replay's model has. */
 	spill_text_add(text, ", or device.limit = ");
 	spill_text_number(text, device->fit.wanted);
 	spill_text_add(text, " or a little more (spill replay has the exact value)");
 }
 
 /* "; 2 requests of more than 16 times device 0 are left out: …" */
-static void tell_beyond(struct spill_text *text, const struct cli_device *device)
+static void advise_beyond(struct spill_text *text, const struct cli_device *device)
 {
 	if (!device->beyond)
 		return;
@@ -71,7 +71,7 @@ static void tell_beyond(struct spill_text *text, const struct cli_device *device
 	spill_text_add(text, " would fit nowhere: either the program probes for memory, or a size is wrong");
 }
 
-static uint64_t all_beyond(const struct cli_summary *summary)
+static uint64_t count_beyond(const struct cli_summary *summary)
 {
 	uint64_t sum = 0;
 
@@ -80,7 +80,10 @@ static uint64_t all_beyond(const struct cli_summary *summary)
 	return sum;
 }
 
-/* With mode=observe: some out of memory would have had another place to go. An oom's `would`, as spill_advice_oom tells it. */
+/*
+ * True if, in mode=observe, an out of memory would have had another place. Uses an oom's `would`
+ * like spill_advice_oom.
+ */
 static bool only_observed(const struct cli_summary *summary)
 {
 	const struct cli_ooms *ooms = &summary->ooms;
@@ -92,17 +95,17 @@ static bool only_observed(const struct cli_summary *summary)
 	return false;
 }
 
-/* Something left the device, or was refused that could have been there. */
-static bool lacked(const struct cli_summary *summary)
+/* True if memory left the device, or a request was refused that could fit. */
+static bool device_was_short(const struct cli_summary *summary)
 {
 	return summary->totals.spills || summary->totals.demotions ||
-	       cli_summary_surfaced(summary) > all_beyond(summary);
+	       cli_summary_surfaced(summary) > count_beyond(summary);
 }
 
-/* All that moved did so for device.reserve, and was no more than that. */
+/* True if memory moved only for device.reserve, and not more than that. */
 static bool only_for_reserve(const struct cli_summary *summary)
 {
-	const struct cli_row *moved = row_of(&summary->demoted, "reserve");
+	const struct cli_row *moved = find_row(&summary->demoted, "reserve");
 	uint64_t reserve = 0;
 
 	for (size_t i = 0; i < summary->device_count; i++)
@@ -112,12 +115,12 @@ static bool only_for_reserve(const struct cli_summary *summary)
 
 static bool spilled_by(const struct cli_summary *summary, const char *reason)
 {
-	const struct cli_row *row = row_of(&summary->views[CLI_BY_REASON], reason);
+	const struct cli_row *row = find_row(&summary->views[CLI_BY_REASON], reason);
 
 	return row && row->spilled;
 }
 
-/* Some out of memory, of what a device could have, was the word of what begins so. */
+/* True if a refusal begins with `word`, for a request that could fit. */
 static bool refused_by(const struct cli_summary *summary, const char *word)
 {
 	const struct cli_ooms *ooms = &summary->ooms;
@@ -132,27 +135,31 @@ static bool refused_by(const struct cli_summary *summary, const char *word)
 	return false;
 }
 
-static void also(struct spill_text *text, const char *what)
+static void add_advice(struct spill_text *text, const char *advice)
 {
 	spill_text_add(text, text->length ? "; " : "");
-	spill_text_add(text, what);
+	spill_text_add(text, advice);
 }
 
 #define A_CAP "a larger cap in the rules that have one"
 
-/* The device, within its limit, had room for all that was wanted: a cap, or what the driver takes on top, which is not in the log. */
+/*
+ * Advice if the device had room within its limit. The cause was a cap, or memory of the driver that
+ * is not in the log.
+ */
 static void advise_limits(struct spill_text *text, const struct cli_summary *summary)
 {
-	bool limit = spilled_by(summary, "limit") || row_of(&summary->demoted, "limit");
+	bool limit = spilled_by(summary, "limit") || find_row(&summary->demoted, "limit");
 
 	if ((limit && summary->capped) || refused_by(summary, "rule.cap"))
-		also(text, A_CAP);
+		add_advice(text, A_CAP);
 	if ((limit && !summary->capped) || refused_by(summary, "device.limit"))
-		also(text, "a larger device.limit, which counts the driver's whole blocks; spill replay has "
+		add_advice(text,
+		           "a larger device.limit, which counts the driver's whole blocks; spill replay has "
 		           "the value");
 }
 
-/* A cap, and nothing else that has the same reason in the log, is what some of it met. */
+/* True if a cap caused spills, and no device.limit could have. */
 static bool met_cap(const struct cli_summary *summary)
 {
 	for (size_t i = 0; i < summary->device_count; i++) {
@@ -167,16 +174,16 @@ static void advise_rules(struct spill_text *text, const struct cli_summary *summ
 	bool fits = !text->length && !partial;
 
 	if (spilled_by(summary, "rule"))
-		also(text, "another place in the rules that set one");
+		add_advice(text, "another place in the rules that set one");
 	if (fits)
 		advise_limits(text, summary);
 	else if (met_cap(summary))
-		also(text, A_CAP);
+		add_advice(text, A_CAP);
 	if (!text->length && refused_by(summary, "rule."))
-		also(text, "another setting in the rule that refused");
+		add_advice(text, "another setting in the rule that refused");
 }
 
-/* What was wanted in earnest. */
+/* Advice for requests that could fit. */
 static void advise(struct spill_text *text, const struct cli_summary *summary)
 {
 	bool partial = is_partial(summary);
@@ -186,7 +193,7 @@ static void advise(struct spill_text *text, const struct cli_summary *summary)
 	advise_rules(text, summary, partial);
 	for (size_t i = 0; i < summary->device_count; i++) {
 		if (summary->devices[i].device >= 0 && !summary->devices[i].bytes)
-			return; /* whether it would have fitted is not known */
+			return; /* the device's size is not known */
 	}
 	if (text->length)
 		return;
@@ -204,10 +211,10 @@ void cli_advice_run(const struct cli_summary *summary, char buffer[CLI_ADVICE])
 {
 	struct spill_text text = spill_text_begin(buffer, CLI_ADVICE);
 
-	if (lacked(summary))
+	if (device_was_short(summary))
 		advise(&text, summary);
 	if (only_observed(summary))
 		spill_text_add(&text, text.length ? "; or spill.mode = spill" : "spill.mode = spill");
 	for (size_t i = 0; i < summary->device_count; i++)
-		tell_beyond(&text, &summary->devices[i]);
+		advise_beyond(&text, &summary->devices[i]);
 }

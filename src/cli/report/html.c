@@ -8,33 +8,33 @@
 #include <unistd.h>
 
 #include "put.h"
-#include "alloc.h"
+#include "cli.h"
 
-static bool failed(const char *path)
+static bool report_failure(const char *path)
 {
 	cli_fprintf(stderr, "spill report: %s: %s\n", path, strerror(errno));
 	return false;
 }
 
-/* Closes it in any case. */
+/* Writes the page and closes the file in any case. */
 static bool write_page(FILE *file, const struct cli_report *report, const struct cli_stories *stories)
 {
-	bool good;
+	bool written;
 
 	cli_report_page(file, report, stories);
-	good = !fflush(file) && !ferror(file);
-	return !fclose(file) && good;
+	written = !fflush(file) && !ferror(file);
+	return !fclose(file) && written;
 }
 
-/* What is no regular file, a pipe for instance, keeps its name. */
+/* Writes into a pipe or other special file directly. */
 static bool write_into(const char *path, const struct cli_report *report, const struct cli_stories *stories)
 {
 	FILE *file = fopen(path, "we");
 
-	return (file && write_page(file, report, stories)) || failed(path);
+	return (file && write_page(file, report, stories)) || report_failure(path);
 }
 
-/* As any new file: what the umask leaves. Only a single thread may ask for it so. */
+/* The mode of a new file under the umask. Only a single-threaded program may read it this way. */
 static mode_t mode_of_new(void)
 {
 	mode_t mask = umask(0);
@@ -43,48 +43,49 @@ static mode_t mode_of_new(void)
 	return 0666 & ~mask;
 }
 
-static bool replace(const char *path, mode_t mode, const struct cli_report *report,
-                    const struct cli_stories *stories)
+static bool replace_file(const char *path, mode_t mode, const struct cli_report *report,
+                         const struct cli_stories *stories)
 {
 	size_t size = strlen(path) + sizeof(".XXXXXX");
-	char *beside = cli_room(NULL, size, 1);
-	bool good;
+	char *temporary = cli_realloc(NULL, size, 1);
+	bool written;
 	int fd;
 
-	snprintf(beside, size, "%s.XXXXXX", path);
-	fd = mkostemp(beside, O_CLOEXEC);
+	snprintf(temporary, size, "%s.XXXXXX", path);
+	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0) {
-		free(beside);
-		return failed(path);
+		free(temporary);
+		return report_failure(path);
 	}
-	good = !fchmod(fd, mode);
-	good = write_page(fdopen(fd, "w"), report, stories) && good && !rename(beside, path);
-	if (!good) {
-		failed(path);
-		unlink(beside);
+	written = !fchmod(fd, mode);
+	written = write_page(fdopen(fd, "w"), report, stories) && written && !rename(temporary, path);
+	if (!written) {
+		report_failure(path);
+		unlink(temporary);
 	}
-	free(beside);
-	return good;
+	free(temporary);
+	return written;
 }
 
 static bool write_file(const char *path, const struct cli_report *report, const struct cli_stories *stories)
 {
 	struct stat status;
 	char *target;
-	bool good;
+	bool written;
 
 	if (stat(path, &status))
-		return replace(path, mode_of_new(), report, stories);
+		return replace_file(path, mode_of_new(), report, stories);
 	if (!S_ISREG(status.st_mode))
 		return write_into(path, report, stories);
-	/* A link stays one: its target is replaced. */
+	/* A symbolic link stays: its target is replaced. */
 	target = realpath(path, NULL);
-	good = target ? replace(target, status.st_mode & 0777, report, stories) : failed(path);
+	written =
+	    target ? replace_file(target, status.st_mode & 0777, report, stories) : report_failure(path);
 	free(target);
-	return good;
+	return written;
 }
 
-static void tell(const char *path, size_t runs)
+static void print_result(const char *path, size_t runs)
 {
 	struct stat status;
 
@@ -118,6 +119,6 @@ bool cli_report_html(const struct cli_report *report, const struct cli_stories *
 	}
 	if (!write_file(path, &page, stories))
 		return false;
-	tell(path, report->summaries.count);
+	print_result(path, report->summaries.count);
 	return true;
 }

@@ -1,4 +1,4 @@
-/* spill report --json: one object; docs/commands.md describes it. */
+/* spill report --json: prints one object (docs/commands.md). */
 #include "oom_report.h"
 #include "json_out.h"
 #include "report.h"
@@ -8,7 +8,7 @@ void cli_json_name(struct spill_json *json, const char *member, const struct cli
 	cli_json_text(json, member, name ? name->text : NULL);
 }
 
-static void totals(struct spill_json *json, const char *member, const struct spill_totals *sums)
+static void put_totals(struct spill_json *json, const char *member, const struct spill_totals *sums)
 {
 	spill_json_object(cli_json_key(json, member));
 	cli_json_number(json, "allocs", sums->allocs);
@@ -25,7 +25,7 @@ static void totals(struct spill_json *json, const char *member, const struct spi
 	spill_json_object_end(json);
 }
 
-static void differences(struct spill_json *json, const struct cli_summary *summary)
+static void put_differences(struct spill_json *json, const struct cli_summary *summary)
 {
 	struct cli_difference list[CLI_DIFFERENCES];
 	unsigned count = cli_summary_differences(summary, list);
@@ -59,7 +59,7 @@ void cli_report_json_fit(struct spill_json *json, const struct cli_device *devic
 	spill_json_object_end(json);
 }
 
-static void devices(struct spill_json *json, const struct cli_summary *summary, uint64_t margin)
+static void put_devices(struct spill_json *json, const struct cli_summary *summary, uint64_t margin)
 {
 	spill_json_array(cli_json_key(json, "devices"));
 	for (size_t i = 0; i < summary->device_count; i++) {
@@ -78,7 +78,7 @@ static void devices(struct spill_json *json, const struct cli_summary *summary, 
 	spill_json_array_end(json);
 }
 
-static void view(struct spill_json *json, const char *member, const struct cli_table *table, size_t most)
+static void put_view(struct spill_json *json, const char *member, const struct cli_table *table, size_t most)
 {
 	spill_json_array(cli_json_key(json, member));
 	for (size_t i = 0; i < table->count && (!most || i < most); i++) {
@@ -96,7 +96,7 @@ static void view(struct spill_json *json, const char *member, const struct cli_t
 	spill_json_array_end(json);
 }
 
-static void moves(struct spill_json *json, const char *member, const struct cli_table *table)
+static void put_moves(struct spill_json *json, const char *member, const struct cli_table *table)
 {
 	spill_json_array(cli_json_key(json, member));
 	for (size_t i = 0; i < table->count; i++) {
@@ -109,7 +109,7 @@ static void moves(struct spill_json *json, const char *member, const struct cli_
 	spill_json_array_end(json);
 }
 
-static void largest(struct spill_json *json, const struct cli_large_list *list)
+static void put_largest(struct spill_json *json, const struct cli_large_list *list)
 {
 	spill_json_array(cli_json_key(json, "largest"));
 	for (unsigned i = 0; i < list->count; i++) {
@@ -123,50 +123,50 @@ static void largest(struct spill_json *json, const struct cli_large_list *list)
 		cli_json_text(json, "place", spill_place_name(large->place));
 		cli_json_name(json, "api", large->api);
 		cli_json_name(json, "caller", large->caller);
-		cli_json_truth(json, "freed", large->freed);
+		cli_json_bool(json, "freed", large->freed);
 		spill_json_object_end(json);
 	}
 	spill_json_array_end(json);
 }
 
-static void moved(struct spill_json *json, const struct cli_moved_list *list)
+static void put_moved(struct spill_json *json, const struct cli_moved_list *list)
 {
 	spill_json_array(cli_json_key(json, "moved"));
 	for (unsigned i = 0; i < list->count; i++) {
-		const struct cli_moved *one = &list->list[i];
+		const struct cli_moved *entry = &list->list[i];
 
 		spill_json_object(json);
-		cli_json_number(json, "seq", one->seq);
-		cli_json_number(json, "bytes", one->bytes);
-		cli_json_number(json, "moves", one->moves);
-		cli_json_number(json, "moved", one->moved);
-		cli_json_number(json, "host_bytes", one->host);
-		cli_json_device(json, one->device);
-		cli_json_name(json, "caller", one->caller);
+		cli_json_number(json, "seq", entry->seq);
+		cli_json_number(json, "bytes", entry->bytes);
+		cli_json_number(json, "moves", entry->moves);
+		cli_json_number(json, "moved", entry->moved);
+		cli_json_number(json, "host_bytes", entry->host);
+		cli_json_device(json, entry->device);
+		cli_json_name(json, "caller", entry->caller);
 		spill_json_object_end(json);
 	}
 	spill_json_array_end(json);
 }
 
-static void tried(struct spill_json *json, const struct spill_record_oom *oom)
+static void put_attempts(struct spill_json *json, const struct spill_record_oom *put_oom)
 {
 	spill_json_array(cli_json_key(json, "tried"));
-	for (unsigned i = 0; i < oom->attempts; i++) {
+	for (unsigned i = 0; i < put_oom->attempts; i++) {
 		spill_json_object(json);
-		cli_json_text(json, "place", oom->tried[i].place);
-		cli_json_text(json, "error", oom->tried[i].error);
+		cli_json_text(json, "place", put_oom->tried[i].place);
+		cli_json_text(json, "error", put_oom->tried[i].error);
 		spill_json_object_end(json);
 	}
 	spill_json_array_end(json);
 }
 
-static void groups(struct spill_json *json, const char *member, const char *what,
-                   const struct spill_group *list, unsigned count)
+static void put_groups(struct spill_json *json, const char *member, const char *member_name,
+                       const struct spill_group *list, unsigned count)
 {
 	spill_json_array(cli_json_key(json, member));
 	for (unsigned i = 0; i < count; i++) {
 		spill_json_object(json);
-		cli_json_text(json, what, list[i].name);
+		cli_json_text(json, member_name, list[i].name);
 		cli_json_number(json, "count", list[i].count);
 		cli_json_bytes(json, "held", &list[i].held);
 		spill_json_object_end(json);
@@ -174,13 +174,13 @@ static void groups(struct spill_json *json, const char *member, const char *what
 	spill_json_array_end(json);
 }
 
-static void holders(struct spill_json *json, const struct spill_record_oom *oom)
+static void put_holders(struct spill_json *json, const struct spill_record_oom *put_oom)
 {
-	groups(json, "places", "place", oom->by_place, oom->places);
-	groups(json, "callers", "caller", oom->by_caller, oom->callers);
+	put_groups(json, "places", "place", put_oom->by_place, put_oom->places);
+	put_groups(json, "callers", "caller", put_oom->by_caller, put_oom->callers);
 	spill_json_array(cli_json_key(json, "holders"));
-	for (unsigned i = 0; i < oom->holders; i++) {
-		const struct spill_holder *holder = &oom->top[i];
+	for (unsigned i = 0; i < put_oom->holders; i++) {
+		const struct spill_holder *holder = &put_oom->top[i];
 
 		spill_json_object(json);
 		cli_json_number(json, "seq", holder->seq);
@@ -193,42 +193,42 @@ static void holders(struct spill_json *json, const struct spill_record_oom *oom)
 	spill_json_array_end(json);
 }
 
-static void oom(struct spill_json *json, const struct spill_record_oom *oom)
+static void put_oom(struct spill_json *json, const struct spill_record_oom *put_oom)
 {
 	char buffer[CLI_ADVICE];
 	struct spill_text advice = spill_text_begin(buffer, sizeof(buffer));
 
 	spill_json_object(json);
-	spill_json_seconds(cli_json_key(json, "t"), oom->time_us);
-	spill_json_i64(cli_json_key(json, "tid"), oom->tid);
-	cli_json_device(json, oom->device);
-	cli_json_text(json, "api", oom->api);
-	cli_json_text(json, "caller", oom->caller);
-	cli_json_number(json, "bytes", oom->bytes);
-	cli_json_number(json, "free", oom->free);
-	cli_json_number(json, "total", oom->total);
-	cli_json_number(json, "ours", oom->ours);
-	cli_json_bytes(json, "live", &oom->live);
-	cli_json_text(json, "rule", oom->rule);
-	cli_json_text(json, "refused_by", oom->refused_by);
-	spill_record_refusal(json, &oom->refusal);
-	cli_json_text(json, "would", oom->would);
-	tried(json, oom);
-	holders(json, oom);
-	spill_advice_oom(&advice, oom);
+	spill_json_seconds(cli_json_key(json, "t"), put_oom->time_us);
+	spill_json_i64(cli_json_key(json, "tid"), put_oom->tid);
+	cli_json_device(json, put_oom->device);
+	cli_json_text(json, "api", put_oom->api);
+	cli_json_text(json, "caller", put_oom->caller);
+	cli_json_number(json, "bytes", put_oom->bytes);
+	cli_json_number(json, "free", put_oom->free);
+	cli_json_number(json, "total", put_oom->total);
+	cli_json_number(json, "ours", put_oom->ours);
+	cli_json_bytes(json, "live", &put_oom->live);
+	cli_json_text(json, "rule", put_oom->rule);
+	cli_json_text(json, "refused_by", put_oom->refused_by);
+	spill_record_refusal(json, &put_oom->refusal);
+	cli_json_text(json, "would", put_oom->would);
+	put_attempts(json, put_oom);
+	put_holders(json, put_oom);
+	spill_advice_oom(&advice, put_oom);
 	cli_json_text(json, "advice", buffer);
 	spill_json_object_end(json);
 }
 
-static void ooms(struct spill_json *json, const struct cli_ooms *list)
+static void put_ooms(struct spill_json *json, const struct cli_ooms *list)
 {
 	spill_json_array(cli_json_key(json, "ooms"));
 	for (uint64_t i = 0; i < list->count && i < 2 * CLI_OOMS_EACH; i++)
-		oom(json, &list->list[i]);
+		put_oom(json, &list->list[i]);
 	spill_json_array_end(json);
 }
 
-static void notes(struct spill_json *json, const struct cli_summary *summary)
+static void put_notes(struct spill_json *json, const struct cli_summary *summary)
 {
 	spill_json_array(cli_json_key(json, "notes"));
 	for (unsigned long i = 0; i < summary->note_count && i < CLI_NOTES; i++) {
@@ -241,7 +241,7 @@ static void notes(struct spill_json *json, const struct cli_summary *summary)
 	spill_json_array_end(json);
 }
 
-static void who(struct spill_json *json, const struct cli_summary *summary)
+static void put_identity(struct spill_json *json, const struct cli_summary *summary)
 {
 	cli_json_text(json, "log", summary->path);
 	cli_json_number(json, "line", summary->line);
@@ -258,13 +258,13 @@ static void who(struct spill_json *json, const struct cli_summary *summary)
 	spill_json_seconds(cli_json_key(json, "ended"), summary->ended_us);
 }
 
-static void doubts(struct spill_json *json, const struct cli_summary *summary)
+static void put_doubts(struct spill_json *json, const struct cli_summary *summary)
 {
 	const struct spill_sum *left = summary->left_out;
 
-	cli_json_truth(json, "exited", summary->exited);
-	cli_json_truth(json, "all_told", summary->all_told);
-	cli_json_truth(json, "cut", summary->end.cut);
+	cli_json_bool(json, "exited", summary->exited);
+	cli_json_bool(json, "all_told", summary->all_told);
+	cli_json_bool(json, "cut", summary->end.cut);
 	cli_json_number(json, "left_out", left[SPILL_DROP_ALLOC].count + left[SPILL_DROP_SPILL].count);
 	cli_json_number(json, "bad_lines", summary->end.bad);
 	cli_json_number(json, "later_records", summary->end.later);
@@ -274,29 +274,30 @@ static void doubts(struct spill_json *json, const struct cli_summary *summary)
 	cli_json_number(json, "after_exit", summary->after_exit);
 }
 
-static void run(struct spill_json *json, const struct cli_summary *summary, const struct cli_report *report)
+static void put_run(struct spill_json *json, const struct cli_summary *summary,
+                    const struct cli_report *report)
 {
 	char advice[CLI_ADVICE];
 
 	spill_json_object(json);
-	who(json, summary);
-	doubts(json, summary);
-	totals(json, "totals", &summary->totals);
-	differences(json, summary);
+	put_identity(json, summary);
+	put_doubts(json, summary);
+	put_totals(json, "totals", &summary->totals);
+	put_differences(json, summary);
 	cli_advice_run(summary, advice);
 	cli_json_text(json, "advice", advice);
-	moves(json, "demoted", &summary->demoted);
-	moves(json, "promoted", &summary->promoted);
+	put_moves(json, "demoted", &summary->demoted);
+	put_moves(json, "promoted", &summary->promoted);
 	cli_json_number(json, "honest", summary->ooms.honest);
-	devices(json, summary, report->margin);
-	view(json, "by_caller", &summary->views[CLI_BY_CALLER], report->rows);
-	view(json, "by_place", &summary->views[CLI_BY_PLACE], report->rows);
-	view(json, "by_rule", &summary->views[CLI_BY_RULE], report->rows);
-	view(json, "by_reason", &summary->views[CLI_BY_REASON], report->rows);
-	largest(json, &summary->largest);
-	moved(json, &summary->moved);
-	ooms(json, &summary->ooms);
-	notes(json, summary);
+	put_devices(json, summary, report->margin);
+	put_view(json, "by_caller", &summary->views[CLI_BY_CALLER], report->rows);
+	put_view(json, "by_place", &summary->views[CLI_BY_PLACE], report->rows);
+	put_view(json, "by_rule", &summary->views[CLI_BY_RULE], report->rows);
+	put_view(json, "by_reason", &summary->views[CLI_BY_REASON], report->rows);
+	put_largest(json, &summary->largest);
+	put_moved(json, &summary->moved);
+	put_ooms(json, &summary->ooms);
+	put_notes(json, summary);
 	cli_json_number(json, "note_count", summary->note_count);
 	spill_json_object_end(json);
 }
@@ -308,9 +309,9 @@ void cli_report_members(struct spill_json *json, const struct cli_report *report
 	cli_json_number(json, "margin", report->margin);
 	spill_json_array(cli_json_key(json, "runs"));
 	for (size_t i = 0; i < report->summaries.count; i++)
-		run(json, &report->summaries.runs[i], report);
+		put_run(json, &report->summaries.runs[i], report);
 	spill_json_array_end(json);
-	totals(json, "sum", &sum);
+	put_totals(json, "sum", &sum);
 }
 
 void cli_report_json(const struct cli_report *report)

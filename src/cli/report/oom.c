@@ -1,4 +1,4 @@
-/* The out of memory that a run surfaced: what was asked, by whom, what refused, who held what, what would have helped. */
+/* Prints each out of memory of a run: the request, the refusal, the holders, and advice. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -52,7 +52,7 @@ static void put_holder(const struct spill_holder *holder)
 	putchar('\n');
 }
 
-/* Of the device as a whole, and who has it. */
+/* The whole device and its users. */
 static void put_device(const struct spill_record_oom *oom)
 {
 	uint64_t used = oom->total > oom->free ? oom->total - oom->free : 0;
@@ -61,7 +61,7 @@ static void put_device(const struct spill_record_oom *oom)
 	cli_put_size(stdout, oom->free);
 	fputs(" free of ", stdout);
 	cli_put_size(stdout, oom->total);
-	if (oom->ours) { /* the first logs did not tell */
+	if (oom->ours) { /* missing in the first logs */
 		fputs("; ", stdout);
 		cli_put_size(stdout, oom->ours);
 		fputs(" held by this process, ", stdout);
@@ -94,7 +94,9 @@ static void put_help(const struct spill_record_oom *oom)
 
 static void put_oom(const struct spill_record_oom *oom)
 {
-	printf("  at %" PRIu64 ".%06" PRIu64 " s: ", oom->time_us / 1000000, oom->time_us % 1000000);
+	fputs("  at ", stdout);
+	cli_put_seconds(stdout, oom->time_us);
+	fputs(" s: ", stdout);
 	cli_put_size(stdout, oom->bytes);
 	fputs(" asked by ", stdout);
 	cli_put(stdout, oom->caller);

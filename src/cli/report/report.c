@@ -1,4 +1,4 @@
-/* spill report: what recorded runs did, added up. */
+/* spill report: sums up recorded runs. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,7 +7,6 @@
 #include "amount.h"
 #include "call.h"
 #include "cli.h"
-#include "open_file.h"
 #include "report.h"
 #include "report_html.h"
 
@@ -53,7 +52,7 @@ struct spill_totals cli_report_sum(const struct cli_report *report)
 	return sum;
 }
 
-/* By number where all have one, so that rank 10 is behind rank 9; else as they were read. */
+/* Compares ranks as numbers, so that 10 follows 9. */
 static int compare_ranks(const void *left, const void *right)
 {
 	const struct cli_summary *a = left, *b = right;
@@ -67,7 +66,7 @@ static void sort_ranks(struct cli_summaries *summaries)
 		if (!summaries->runs[i].rank)
 			return;
 	}
-	/* Stable: a job may have been run several times. */
+	/* A stable sort, because a job may have run several times. */
 	for (size_t i = 1; i < summaries->count; i++) {
 		for (size_t at = i; at && compare_ranks(&summaries->runs[at - 1], &summaries->runs[at]) > 0;
 		     at--) {
@@ -79,7 +78,7 @@ static void sort_ranks(struct cli_summaries *summaries)
 	}
 }
 
-/* In what form, and where to; a page's file: NULL for none. */
+/* The output. `page` is the file for HTML, or NULL. */
 struct form {
 	bool json;
 	const char *page;
@@ -101,7 +100,7 @@ static int print_report(struct cli_report *report, const struct cli_stories *sto
 	return findings ? CLI_FINDINGS : CLI_FINE;
 }
 
-/* As in `--html a.jsonl b.jsonl`, where the page was forgotten. */
+/* A log in the page's place, as in `--html a.jsonl b.jsonl`. */
 static bool begins_as_log(const char *path)
 {
 	static const char begin[] = "{\"v\"";
@@ -114,7 +113,7 @@ static bool begins_as_log(const char *path)
 	return length == sizeof(text) && !memcmp(text, begin, sizeof(text));
 }
 
-/* A page is never written over a log: neither one that it is made of nor another. */
+/* True if the page would overwrite a log. */
 static bool is_log(const struct cli_summaries *summaries, const char *page)
 {
 	struct stat out, log;
@@ -124,8 +123,7 @@ static bool is_log(const struct cli_summaries *summaries, const char *page)
 	if (begins_as_log(page))
 		return true;
 	for (size_t i = 0; i < summaries->count; i++) {
-		if (!stat(summaries->runs[i].path, &log) && log.st_dev == out.st_dev &&
-		    log.st_ino == out.st_ino)
+		if (!stat(summaries->runs[i].path, &log) && cli_is_same_file(&log, &out))
 			return true;
 	}
 	return false;

@@ -1,4 +1,4 @@
-/* Tables of spill report, for people: sizes as people read them. The bytes are in --json. */
+/* Prints the tables of spill report. Sizes are rounded; --json has the bytes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define ROWS 10
 
-/* In a column of its own. */
+/* The device's column. */
 static void put_device(int device)
 {
 	if (device < 0)
@@ -31,7 +31,7 @@ void cli_report_devices(const struct cli_summary *summary)
 
 		put_device(device->device);
 		for (size_t column = 0; column < sizeof(sizes) / sizeof(sizes[0]); column++)
-			cli_put_size_at(stdout, sizes[column]);
+			cli_put_size_column(stdout, sizes[column]);
 		fputs("  ", stdout);
 		cli_put(stdout, device->name ? device->name : "");
 		putchar('\n');
@@ -53,17 +53,18 @@ struct cli_fit_row cli_fit_row(const struct cli_device *device, uint64_t margin)
 
 static void put_fit(const struct cli_device *device, uint64_t margin)
 {
-	bool too_much = margin && margin >= device->bytes; /* a deficit of all that was wanted says nothing */
+	/* a deficit of the whole demand says nothing */
+	bool too_much = margin && margin >= device->bytes;
 	struct cli_fit_row row = cli_fit_row(device, too_much ? 0 : margin);
 
 	put_device(device->device);
-	cli_put_size_at(stdout, device->bytes);
-	cli_put_size_at(stdout, device->fit.wanted);
-	cli_put_size_at(stdout, device->fit.device);
-	cli_put_size_at(stdout, device->fit.host);
-	cli_put_size_at(stdout, device->fit.managed);
-	cli_put_size_at(stdout, device->fit.refused);
-	cli_put_size_at(stdout, row.free);
+	cli_put_size_column(stdout, device->bytes);
+	cli_put_size_column(stdout, device->fit.wanted);
+	cli_put_size_column(stdout, device->fit.device);
+	cli_put_size_column(stdout, device->fit.host);
+	cli_put_size_column(stdout, device->fit.managed);
+	cli_put_size_column(stdout, device->fit.refused);
+	cli_put_size_column(stdout, row.free);
 	fputs(row.surplus < 0 ? "  deficit " : "  surplus ", stdout);
 	cli_put_size(stdout, row.surplus < 0 ? 0 - (uint64_t)row.surplus : (uint64_t)row.surplus);
 	if (device->limit == row.usable) {
@@ -92,7 +93,7 @@ void cli_report_fit(const struct cli_summary *summary, uint64_t margin)
 	}
 }
 
-/* nameless: what a row is called that has no name in the log */
+/* nameless: shown for a row without a name */
 static void put_view(const struct cli_table *table, const char *heading, const char *nameless)
 {
 	if (!table->count)
@@ -103,10 +104,10 @@ static void put_view(const struct cli_table *table, const char *heading, const c
 		const struct cli_row *row = &table->rows[i];
 
 		printf("  %12" PRIu64, row->count);
-		cli_put_size_at(stdout, row->bytes);
-		cli_put_size_at(stdout, row->peak);
-		cli_put_size_at(stdout, row->live);
-		cli_put_size_at(stdout, row->spilled);
+		cli_put_size_column(stdout, row->bytes);
+		cli_put_size_column(stdout, row->peak);
+		cli_put_size_column(stdout, row->live);
+		cli_put_size_column(stdout, row->spilled);
 		fputs("  ", stdout);
 		cli_put(stdout, row->name ? row->name->text : nameless);
 		putchar('\n');
@@ -132,7 +133,7 @@ void cli_report_largest(const struct cli_summary *summary)
 		const struct cli_large *large = &summary->largest.list[i];
 
 		fputs("  ", stdout);
-		cli_put_size_at(stdout, large->bytes);
+		cli_put_size_column(stdout, large->bytes);
 		cli_printf("  #%-8" PRIu64 "%-8s  ", large->seq, spill_place_name(large->place));
 		cli_put(stdout, cli_text_of(large->api));
 		fputs("  ", stdout);
@@ -151,19 +152,19 @@ void cli_report_moved(const struct cli_summary *summary)
 	cli_printf("\n  %12s%12s%12s%12s  %s\n", "moves", "moved", "size", "host at end",
 	           "moved to the host most");
 	for (unsigned i = 0; i < moved->count; i++) {
-		const struct cli_moved *one = &moved->list[i];
+		const struct cli_moved *entry = &moved->list[i];
 
-		printf("  %12" PRIu64, one->moves);
-		cli_put_size_at(stdout, one->moved);
-		cli_put_size_at(stdout, one->bytes);
-		cli_put_size_at(stdout, one->host);
-		printf("  #%-8" PRIu64, one->seq);
-		cli_put(stdout, cli_text_of(one->caller));
+		printf("  %12" PRIu64, entry->moves);
+		cli_put_size_column(stdout, entry->moved);
+		cli_put_size_column(stdout, entry->bytes);
+		cli_put_size_column(stdout, entry->host);
+		printf("  #%-8" PRIu64, entry->seq);
+		cli_put(stdout, cli_text_of(entry->caller));
 		putchar('\n');
 	}
 }
 
-/* A word of the log and a blank, in a column of at least so many characters. */
+/* Prints a word in a column of at least `width` characters. */
 static void put_padded(const char *word, int width)
 {
 	int left = width - (int)strnlen(word, (size_t)width) - 1;
@@ -178,11 +179,11 @@ static void put_run(const char *rank, const char *ended, const struct spill_tota
 	put_padded(rank, 6);
 	put_padded(ended, 8);
 	printf("%12" PRIu64 "%12" PRIu64, totals->allocs, totals->spills);
-	cli_put_size_at(stdout, totals->spilled.host + totals->spilled.managed);
-	cli_put_size_at(stdout, totals->demoted);
-	cli_put_size_at(stdout, totals->peak.device);
-	cli_put_size_at(stdout, totals->peak.host);
-	cli_put_size_at(stdout, totals->peak.managed);
+	cli_put_size_column(stdout, totals->spilled.host + totals->spilled.managed);
+	cli_put_size_column(stdout, totals->demoted);
+	cli_put_size_column(stdout, totals->peak.device);
+	cli_put_size_column(stdout, totals->peak.host);
+	cli_put_size_column(stdout, totals->peak.managed);
 	printf("%8" PRIu64 "  ", totals->ooms);
 }
 

@@ -1,4 +1,4 @@
-/* A run for people, in the order in which they ask: did anything spill, how much, where, why, what would have avoided it. */
+/* Prints a run for people: did anything spill, how much, where, why, and how to avoid it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,25 +48,26 @@ static void put_end(const struct cli_summary *summary)
 		fputs("no exit line: the program was killed, has crashed, or still runs; the figures cover "
 		      "its lines",
 		      stdout);
-	cli_printf("; last line at %" PRIu64 ".%06" PRIu64 " s%s\n", summary->ended_us / 1000000,
-	           summary->ended_us % 1000000, summary->end.cut ? ", cut" : "");
+	fputs("; last line at ", stdout);
+	cli_put_seconds(stdout, summary->ended_us);
+	puts(summary->end.cut ? " s, cut" : " s");
 }
 
-static void put_label(const char *label)
+void cli_report_label(const char *label)
 {
 	cli_printf("  %-15s", label);
 }
 
-/* "split 2.04 GiB, host 1.00 GiB": what spilled, by the table's names; a few of them. */
+/* "split 2.04 GiB, host 1.00 GiB": the first few rows that spilled. */
 static void put_spilled(const struct cli_table *table)
 {
-	unsigned told = 0;
+	unsigned named = 0;
 	const char *comma = "";
 
 	for (size_t i = 0; i < table->count; i++) {
 		const struct cli_row *row = &table->rows[i];
 
-		if (!row->spilled || told++ >= NAMES)
+		if (!row->spilled || named++ >= NAMES)
 			continue;
 		fputs(comma, stdout);
 		cli_put(stdout, cli_text_of(row->name));
@@ -74,9 +75,9 @@ static void put_spilled(const struct cli_table *table)
 		cli_put_size(stdout, row->spilled);
 		comma = ", ";
 	}
-	if (told > NAMES)
-		printf(" and %u more", told - NAMES);
-	if (!told)
+	if (named > NAMES)
+		printf(" and %u more", named - NAMES);
+	if (!named)
 		fputs("not told: the lines were left out (log.max)", stdout);
 	putchar('\n');
 }
@@ -85,7 +86,7 @@ static void put_moves(const char *label, uint64_t bytes, uint64_t count, const s
 {
 	if (!count)
 		return;
-	put_label(label);
+	cli_report_label(label);
 	cli_put_size(stdout, bytes);
 	cli_printf(" in %" PRIu64 " move%s", count, count == 1 ? "" : "s");
 	for (size_t i = 0; i < by_reason->count; i++) {
@@ -101,19 +102,19 @@ void cli_report_spills(const struct cli_summary *summary)
 {
 	const struct spill_totals *totals = &summary->totals;
 
-	put_label("spilled");
+	cli_report_label("spilled");
 	if (totals->spills) {
 		printf("yes, %" PRIu64 " of %" PRIu64 " allocations, in all ", totals->spills,
 		       totals->allocs);
 		cli_put_sums(stdout, &totals->spilled);
 		puts("");
-		put_label("where");
+		cli_report_label("where");
 		put_spilled(&summary->views[CLI_BY_PLACE]);
-		put_label("why");
+		cli_report_label("why");
 		put_spilled(&summary->views[CLI_BY_REASON]);
-		put_label("by rule");
+		cli_report_label("by rule");
 		put_spilled(&summary->views[CLI_BY_RULE]);
-		put_label("asked by");
+		cli_report_label("asked by");
 		put_spilled(&summary->views[CLI_BY_CALLER]);
 	} else {
 		puts(totals->demotions ? "no allocation, but some were moved" : "no");
@@ -126,18 +127,18 @@ static void put_rest(const struct cli_summary *summary)
 {
 	char advice[CLI_ADVICE];
 
-	put_label("out of memory");
+	cli_report_label("out of memory");
 	printf("%" PRIu64, summary->totals.ooms);
 	if (summary->ooms.honest)
 		printf(", of which %" PRIu64 " by oom.honest_first, to be asked again", summary->ooms.honest);
 	putchar('\n');
 	cli_advice_run(summary, advice);
 	if (*advice) {
-		put_label("avoided by");
+		cli_report_label("avoided by");
 		cli_put(stdout, advice);
 		putchar('\n');
 	}
-	put_label("log");
+	cli_report_label("log");
 	cli_put(stdout, summary->path);
 	printf(":%lu\n", summary->line);
 }
@@ -148,7 +149,7 @@ static void put_bytes(const char *label, const struct spill_bytes *bytes)
 	           bytes->managed);
 }
 
-/* To the byte, as they stand in an exit line. */
+/* The totals in bytes, as in an exit line. */
 static void put_totals(const struct spill_totals *totals)
 {
 	printf("\n  allocs %" PRIu64 ", frees %" PRIu64 ", spills %" PRIu64 ", ooms %" PRIu64
@@ -189,7 +190,7 @@ static void put_differences(const struct cli_summary *summary)
 		puts("    lines were lost: see the log-lost notes");
 }
 
-/* What makes tables less than the whole. */
+/* Reasons why the tables are incomplete. */
 static void put_doubts(const struct cli_summary *summary)
 {
 	const struct spill_sum *left = summary->left_out;
@@ -221,8 +222,9 @@ static void put_notes(const struct cli_summary *summary)
 	for (unsigned long i = 0; i < summary->note_count && i < CLI_NOTES; i++) {
 		const struct cli_note *note = &summary->notes[i];
 
-		printf("  at %" PRIu64 ".%06" PRIu64 " s: ", note->time_us / 1000000,
-		       note->time_us % 1000000);
+		fputs("  at ", stdout);
+		cli_put_seconds(stdout, note->time_us);
+		fputs(" s: ", stdout);
 		cli_put(stdout, cli_text_of(note->code));
 		fputs(": ", stdout);
 		cli_put(stdout, note->text);

@@ -12,14 +12,13 @@
 #include "cli.h"
 #include "elf_file.h"
 #include "glob.h"
-#include "open_file.h"
 #include "put.h"
 
 #define PATH_SIZE (PATH_MAX + 64)
 #define NAME "libspill.so"
 
-/* A 32-bit one may lie where another system has ours. */
-static bool is_library(const char *path)
+/* Not for a 32-bit library, which another system may have in our place. */
+static bool is_our_library(const char *path)
 {
 	struct elf_file file;
 	int error, fd = cli_open(path, CLI_REGULAR, &error);
@@ -31,7 +30,7 @@ static bool is_library(const char *path)
 	return file.kind == ELF_OURS;
 }
 
-/* The folder of this command, with a slash behind it. */
+/* The folder of this command, with a slash at its end. */
 static bool own_folder(char folder[PATH_MAX])
 {
 	ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
@@ -46,16 +45,16 @@ static bool own_folder(char folder[PATH_MAX])
 	return slash != NULL;
 }
 
-/* Beside the command (a build folder: *installed is false), or in the lib folder of where it is installed. */
+/* Looks beside the command, as in a build folder, then in the lib folders of an installation. */
 static bool find_library(const char *folder, char path[PATH_SIZE], bool *installed)
 {
 	static const char *const places[] = {"", "../" SPILL_LIBDIR "/", "../lib/" SPILL_MULTIARCH "/",
 	                                     "../lib64/", "../lib/"};
-	char there[2 * PATH_SIZE];
+	char candidate[2 * PATH_SIZE];
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(there, sizeof(there), "%s%s" NAME, folder, places[i]);
-		if (is_library(there) && realpath(there, path)) {
+		snprintf(candidate, sizeof(candidate), "%s%s" NAME, folder, places[i]);
+		if (is_our_library(candidate) && realpath(candidate, path)) {
 			*installed = i > 0;
 			return true;
 		}
@@ -63,65 +62,66 @@ static bool find_library(const char *folder, char path[PATH_SIZE], bool *install
 	return false;
 }
 
-static bool is_same_file(const char *left, const char *right)
+static bool name_same_file(const char *left, const char *right)
 {
 	struct stat a, b;
 
-	return !stat(left, &a) && !stat(right, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	return !stat(left, &a) && !stat(right, &b) && cli_is_same_file(&a, &b);
 }
 
 /*
- * PREFIX/$LIB/libspill.so, if that is the file: ld.so(8) puts lib or lib64 for $LIB, Debian's lib/x86_64-linux-gnu, and for a
- * 32-bit program its own folder, where `meson install` has laid one that does nothing. What it puts only the loader itself knows, so
- * it is asked; a libspill.so that sees no GPU call does nothing here, and the program takes this process's place.
+ * Finds out whether PREFIX/$LIB/libspill.so is the library. ld.so(8) replaces $LIB by lib, lib64 or
+ * Debian's lib/x86_64-linux-gnu. A 32-bit program gets its own folder, which has an empty
+ * libspill.so from `meson install`. Only the loader knows the folder, so this loads the library,
+ * which does nothing without a GPU call.
  */
-static bool by_token(const char *folder, const char *library, char token[PATH_SIZE])
+static bool find_lib_token(const char *folder, const char *library, char token[PATH_SIZE])
 {
-	char prefix[PATH_MAX], up[PATH_SIZE];
+	char prefix[PATH_MAX], parent[PATH_SIZE];
 	struct link_map *map;
 	void *handle;
 
-	snprintf(up, sizeof(up), "%s..", folder);
-	if (!realpath(up, prefix) || strchr(prefix, '$'))
+	snprintf(parent, sizeof(parent), "%s..", folder);
+	if (!realpath(parent, prefix) || strchr(prefix, '$'))
 		return false;
 	snprintf(token, PATH_SIZE, "%s/$LIB/" NAME, strcmp(prefix, "/") ? prefix : "");
 	handle = dlopen(token, RTLD_LAZY | RTLD_LOCAL);
-	return handle && !dlinfo(handle, RTLD_DI_LINKMAP, &map) && is_same_file(map->l_name, library);
+	return handle && !dlinfo(handle, RTLD_DI_LINKMAP, &map) && name_same_file(map->l_name, library);
 }
 
 struct preloaded {
 	const char *library;
 	bool ours;
-	char other[PATH_MAX]; /* another file of the name; "" if there is none */
+	char other[PATH_MAX]; /* another file with the name; "": none */
 };
 
-static int look_at_loaded(struct dl_phdr_info *info, size_t size, void *data)
+static int check_loaded_object(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct preloaded *found = data;
 
 	if (strcmp(spill_file_name(info->dlpi_name), NAME) != 0)
 		return 0;
-	if (is_same_file(info->dlpi_name, found->library))
+	if (name_same_file(info->dlpi_name, found->library))
 		found->ours = true;
 	else
 		snprintf(found->other, sizeof(found->other), "%s", info->dlpi_name);
 	return 0;
 }
 
-/* What the loader made of LD_PRELOAD, however it is written, is in this process as it will be in the program. */
+/* This process has loaded what LD_PRELOAD names, as the program would. */
 static bool is_preloaded(const char *library)
 {
 	static struct preloaded found;
 
 	found.library = library;
-	dl_iterate_phdr(look_at_loaded, &found);
+	dl_iterate_phdr(check_loaded_object, &found);
 	if (!found.ours && found.other[0])
 		cli_fprintf(stderr, "spill run: another libspill.so is preloaded already and is used: %s\n",
 		            found.other);
 	return found.ours || found.other[0];
 }
 
-static int append(const char *library)
+static int append_to_ld_preload(const char *library)
 {
 	const char *before = getenv("LD_PRELOAD");
 	char *list;
@@ -151,7 +151,7 @@ int cli_preload(void)
 	}
 	if (is_preloaded(library))
 		return CLI_FINE;
-	if (installed && by_token(folder, library, token))
+	if (installed && find_lib_token(folder, library, token))
 		strcpy(library, token);
 	if (strpbrk(library, " :")) {
 		cli_fprintf(stderr,
@@ -161,5 +161,5 @@ int cli_preload(void)
 		            library);
 		return CLI_FINDINGS;
 	}
-	return append(library);
+	return append_to_ld_preload(library);
 }

@@ -1,9 +1,9 @@
 /*
- * run: `spill run`. A program with LD_PRELOAD and the settings of its options in its environment,
- * by exec.
+ * run: `spill run`. It puts libspill.so into LD_PRELOAD, sets the variables of the given options,
+ * and starts the program by exec.
  *
- * It stays out of the program: exec leaves nothing of the command in the process. It asks no driver,
- * and refuses only settings that the library would refuse.
+ * Nothing of the command stays in the process. It asks no driver, and refuses only settings that
+ * the library would refuse.
  *
  * Begin with cli_run in run.c.
  */
@@ -11,8 +11,8 @@
 #define SPILL_CLI_PRELOAD_H
 
 /*
- * Puts libspill.so into LD_PRELOAD behind what is there, once. CLI_FINE, or CLI_FINDINGS after it has said what is wrong. Of what is
- * right and a person may not expect it says one line.
+ * Appends libspill.so to LD_PRELOAD unless it is there. Prints what is wrong or unexpected. Returns
+ * CLI_FINE or CLI_FINDINGS.
  */
 int cli_preload(void);
 

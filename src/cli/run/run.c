@@ -1,4 +1,4 @@
-/* spill run: the environment of a preload, and exec. Nothing of us is left in the process. */
+/* spill run: sets the environment and calls exec. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -8,14 +8,13 @@
 #include "call.h"
 #include "cli.h"
 #include "config.h"
-#include "config_file.h"
 #include "ini_file.h"
 #include "options.h"
 #include "preload.h"
 #include "program_file.h"
 #include "put.h"
 
-static int set(const char *name, const char *value)
+static int set_variable(const char *name, const char *value)
 {
 	if (!setenv(name, value, 1))
 		return CLI_FINE;
@@ -23,10 +22,10 @@ static int set(const char *name, const char *value)
 	return CLI_FINDINGS;
 }
 
-/* Refused here rather than by the preload: the person is still looking. */
+/* The library would refuse a bad file too late for the user to see. */
 static int set_policy(const char *path)
 {
-	char whole[PATH_MAX], problem[PATH_MAX + 1024], *data;
+	char full[PATH_MAX], problem[PATH_MAX + 1024], *data;
 	size_t size;
 	bool good;
 
@@ -42,18 +41,21 @@ static int set_policy(const char *path)
 	free(data);
 	if (!good)
 		return cli_usage("run", "%s", problem);
-	if (!realpath(path, whole))
+	if (!realpath(path, full))
 		return cli_usage("run", "%s: %s", path, strerror(errno));
-	return set("SPILL_POLICY", whole);
+	return set_variable("SPILL_POLICY", full);
 }
 
-/* A relative pattern is meant from here, wherever the program goes; a % in our folder's name is a plain %. */
+/*
+ * A relative pattern counts from here, even if the program changes its folder. A % in our folder's
+ * name is doubled.
+ */
 static int set_log(const char *pattern)
 {
-	char whole[2 * PATH_MAX + 8], here[PATH_MAX];
+	char full[2 * PATH_MAX + 8], here[PATH_MAX];
 	struct spill_policy policy;
 	struct spill_error error;
-	size_t at = 0;
+	size_t length = 0;
 
 	spill_policy_default(&policy);
 	if (strcmp(pattern, "off") && pattern[0] && !strchr("/~", pattern[0])) {
@@ -61,22 +63,22 @@ static int set_log(const char *pattern)
 			return cli_usage("run", "the current folder: %s", strerror(errno));
 		for (const char *c = here; *c; c++) {
 			if (*c == '%')
-				whole[at++] = '%';
-			whole[at++] = *c;
+				full[length++] = '%';
+			full[length++] = *c;
 		}
-		whole[at++] = '/';
+		full[length++] = '/';
 	}
-	if (strlen(pattern) >= sizeof(whole) - at)
+	if (strlen(pattern) >= sizeof(full) - length)
 		return cli_usage("run", "--log: the path is too long");
-	strcpy(whole + at, pattern);
-	if (spill_option_set(&policy, "log", "path", whole, &error))
+	strcpy(full + length, pattern);
+	if (spill_option_set(&policy, "log", "path", full, &error))
 		return cli_usage("run", "--log %s: %s", pattern, error.text);
-	/* Another name of the same option; two would be refused. */
+	/* SPILL_LOG_PATH names the same option, and the library refuses both. */
 	unsetenv("SPILL_LOG_PATH");
-	return set("SPILL_LOG", whole);
+	return set_variable("SPILL_LOG", full);
 }
 
-/* An option by its variable; refused here, as the policy is. */
+/* Sets an option's variable after checking the value. */
 static int set_option(const char *variable, const char *option, const char *value)
 {
 	struct spill_policy policy;
@@ -85,71 +87,71 @@ static int set_option(const char *variable, const char *option, const char *valu
 	spill_policy_default(&policy);
 	if (spill_option_put(&policy, (unsigned)spill_option_find_variable(variable, &error), value, &error))
 		return cli_usage("run", "%s: %s", option, error.text);
-	return set(variable, value);
+	return set_variable(variable, value);
 }
 
-/* `wish` is by enum cli_option_id; NULL: not asked for. */
-static int set_environment(const char *const *wish)
+/* requested[]: values by enum cli_option_id; NULL: not given. */
+static int set_environment(const char *const *requested)
 {
 	int status = cli_preload();
 
-	if (!status && wish[CLI_run_policy])
-		status = set_policy(wish[CLI_run_policy]);
-	if (!status && wish[CLI_run_profile])
-		status = set_option("SPILL_PROFILE", "--profile", wish[CLI_run_profile]);
-	if (!status && wish[CLI_run_log])
-		status = set_log(wish[CLI_run_log]);
-	if (!status && wish[CLI_run_limit])
-		status = set_option("SPILL_DEVICE_LIMIT", "--limit", wish[CLI_run_limit]);
+	if (!status && requested[CLI_run_policy])
+		status = set_policy(requested[CLI_run_policy]);
+	if (!status && requested[CLI_run_profile])
+		status = set_option("SPILL_PROFILE", "--profile", requested[CLI_run_profile]);
+	if (!status && requested[CLI_run_log])
+		status = set_log(requested[CLI_run_log]);
+	if (!status && requested[CLI_run_limit])
+		status = set_option("SPILL_DEVICE_LIMIT", "--limit", requested[CLI_run_limit]);
 	return status;
 }
 
-/* What would leave libspill out without a word. The program is started all the same: it may start others. */
-static void warn(const char *program)
+/* Warns if libspill would do nothing. The program starts anyway, because it may start others. */
+static void warn_if_inactive(const char *program)
 {
-	char what[PROGRAM_TEXT];
+	char reason[PROGRAM_TEXT];
 
 	if (spill_config_disabled())
 		cli_fprintf(stderr, "spill run: SPILL=%s is set, so libspill does nothing; unset SPILL\n",
 		            getenv("SPILL"));
-	if (program_bars(program, what) != PROGRAM_FREE)
+	if (program_bars(program, reason) != PROGRAM_FREE)
 		cli_fprintf(stderr, "spill run: %s, so libspill is not loaded; see: spill doctor -- %s\n",
-		            what, program);
+		            reason, program);
 }
 
-/* Exit status as shells have it. A script can be there, and its interpreter not. */
-static int fail(const char *program)
+/* Returns a shell's exit status. A script may exist while its interpreter does not. */
+static int report_exec_failure(const char *program)
 {
 	int error = errno;
-	bool there = error == ENOENT && strchr(program, '/') && !access(program, F_OK);
+	bool exists = error == ENOENT && strchr(program, '/') && !access(program, F_OK);
 
 	cli_fprintf(stderr, "spill run: %s: %s%s\n", program, strerror(error),
-	            there ? " (for the interpreter or loader that the file names)" : "");
+	            exists ? " (for the interpreter or loader that the file names)" : "");
 	return error == ENOENT ? 127 : 126;
 }
 
 int cli_run(int argc, char **argv)
 {
 	struct cli_call call = cli_call(argc, argv);
-	const char *wish[CLI_OPTIONS] = {NULL};
+	const char *requested[CLI_OPTIONS] = {NULL};
 	int status;
 
 	while (cli_call_next(&call)) {
-		if (wish[call.option]) /* which of them was meant? */
+		if (requested[call.option])
 			cli_call_refuse(&call, "--%s is given twice: '%s' and '%s'",
-			                cli_options[call.option].name, wish[call.option], call.value);
+			                cli_options[call.option].name, requested[call.option], call.value);
 		else if (call.option == CLI_run_limit)
 			cli_call_hint(&call);
-		wish[call.option] = call.value;
+		requested[call.option] = call.value;
 	}
 	if (call.over)
 		return call.status;
 	if (!call.count)
 		return cli_usage("run", "which program?");
-	status = set_environment(wish);
+	status = set_environment(requested);
 	if (status)
 		return status;
-	warn(call.operand[0]);
+	warn_if_inactive(call.operand[0]);
 	execvp(call.operand[0], call.operand);
-	return fail(call.operand[0]);
+	return report_exec_failure(call.operand[0]);
 }

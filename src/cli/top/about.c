@@ -1,9 +1,9 @@
-/* What spill top tells besides its table, and what all of its drawing is made of. */
+/* Drawing for spill top: basic functions, the selected row, the last line and the help. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
-#include "top_paint.h"
+#include "top_draw.h"
 
 static bool coloured;
 
@@ -60,7 +60,7 @@ int cli_top_colour(const struct cli_top_row *row, enum cli_top_column column)
 	                                                                             : CLI_TOP_PLAIN;
 }
 
-/* -- the selected row, the last line, help -------------------------------------------------------------------- */
+/* -- the selected row, the last line, help ---------------------------------------------------- */
 
 void cli_top_selected(int y, const struct cli_top_shown *shown)
 {

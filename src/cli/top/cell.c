@@ -48,7 +48,7 @@ void cli_top_size(uint64_t bytes, char *text, size_t size)
 	double value = (double)bytes;
 	unsigned unit = 0;
 
-	/* 999.5 and more would be rounded to four digits. */
+	/* From 999.5 on the text would need four digits. */
 	for (; value >= 999.5; unit++)
 		value /= 1024;
 	if (unit == 0)
@@ -91,7 +91,7 @@ const char *cli_top_user(uid_t uid)
 	return name;
 }
 
-static void add(char *text, size_t size, const char *before, const char *what)
+static void append(char *text, size_t size, const char *before, const char *what)
 {
 	size_t length = strlen(text);
 
@@ -99,7 +99,10 @@ static void add(char *text, size_t size, const char *before, const char *what)
 		snprintf(text + length, size - length, "%s%s", before, what);
 }
 
-/* "3s spill 2.04G split oom, rule default, cuMemAlloc_v2, libfoo.so+0x1a2b": what matters most first, since it is cut. */
+/*
+ * "3s spill 2.04G split oom, rule default, cuMemAlloc_v2, libfoo.so+0x1a2b". The most important
+ * part comes first, because the cell is cut.
+ */
 static void put_decision(const struct cli_top_row *row, uint64_t wall_us, char *text, size_t size)
 {
 	const struct spill_live_page_decision *last = &row->process->decision;
@@ -111,11 +114,11 @@ static void put_decision(const struct cli_top_row *row, uint64_t wall_us, char *
 	cli_top_age(wall_us, last->time_us, age, sizeof(age));
 	cli_top_size(last->bytes, bytes, sizeof(bytes));
 	snprintf(text, size, "%s %s %s", age, last->what, bytes);
-	add(text, size, " ", last->place);
-	add(text, size, " ", last->reason);
-	add(text, size, ", rule ", last->rule);
-	add(text, size, ", ", last->api);
-	add(text, size, ", ", last->caller);
+	append(text, size, " ", last->place);
+	append(text, size, " ", last->reason);
+	append(text, size, ", rule ", last->rule);
+	append(text, size, ", ", last->api);
+	append(text, size, ", ", last->caller);
 }
 
 static void put_rate(const struct cli_top_row *row, char *text, size_t size)
@@ -173,16 +176,16 @@ void cli_top_cell(const struct cli_top_row *row, enum cli_top_column column, uin
 	}
 }
 
-/* One character of a text that may be anything: its bytes, and how wide it is; what cannot be shown is a question mark. */
-static size_t next(const char *at, mbstate_t *state, unsigned *width, const char **shown,
-                   size_t *shown_length)
+/* Reads one character of any text: its bytes and width. An unprintable one becomes "?". */
+static size_t next_character(const char *position, mbstate_t *state, unsigned *width, const char **shown,
+                             size_t *shown_length)
 {
 	wchar_t wide;
-	size_t length = mbrtowc(&wide, at, strlen(at), state);
+	size_t length = mbrtowc(&wide, position, strlen(position), state);
 	bool whole = length != (size_t)-1 && length != (size_t)-2;
-	int columns = whole && spill_text_character(at, strlen(at)).shown ? wcwidth(wide) : -1;
+	int columns = whole && spill_text_character(position, strlen(position)).shown ? wcwidth(wide) : -1;
 
-	*shown = columns < 0 ? "?" : at;
+	*shown = columns < 0 ? "?" : position;
 	*width = columns < 0 ? 1 : (unsigned)columns;
 	if (!whole || length == 0) {
 		*state = (mbstate_t){0};
@@ -200,11 +203,11 @@ unsigned cli_top_columns(const char *text)
 	size_t length;
 
 	for (; *text; sum += width)
-		text += next(text, &state, &width, &shown, &length);
+		text += next_character(text, &state, &width, &shown, &length);
 	return sum;
 }
 
-static void spaces(char *to, size_t size, size_t *used, unsigned count)
+static void put_spaces(char *to, size_t size, size_t *used, unsigned count)
 {
 	for (; count > 0 && *used + 1 < size; count--)
 		to[(*used)++] = ' ';
@@ -219,17 +222,17 @@ void cli_top_pad(const char *text, unsigned width, bool left, char *to, size_t s
 	const char *part;
 
 	while (*text) {
-		text += next(text, &state, &part_width, &part, &part_length);
+		text += next_character(text, &state, &part_width, &part, &part_length);
 		if (columns + part_width > width || length + part_length >= sizeof(shown))
 			break;
 		memcpy(shown + length, part, part_length);
 		length += part_length;
 		columns += part_width;
 	}
-	spaces(to, size, &used, left ? 0 : width - columns);
+	put_spaces(to, size, &used, left ? 0 : width - columns);
 	for (size_t i = 0; i < length && used + 1 < size; i++)
 		to[used++] = shown[i];
-	spaces(to, size, &used, left ? width - columns : 0);
+	put_spaces(to, size, &used, left ? width - columns : 0);
 	to[used] = '\0';
 }
 
@@ -239,18 +242,18 @@ void cli_top_remark(const struct cli_top_look *look, size_t shown, char *text, s
 
 	text[0] = '\0';
 	if (look->blind)
-		add(text, size, "", "/proc cannot be read; ");
+		append(text, size, "", "/proc cannot be read; ");
 	else if (!look->count)
-		add(text, size, "", "no process uses libspill on a GPU now; ");
+		append(text, size, "", "no process uses libspill on a GPU now; ");
 	else if (!shown)
-		add(text, size, "", "no process matches the filter; ");
+		append(text, size, "", "no process matches the filter; ");
 	snprintf(part, sizeof(part), "%zu could not be read; ", look->broken);
-	add(text, size, "", look->broken ? part : "");
+	append(text, size, "", look->broken ? part : "");
 	snprintf(part, sizeof(part), "%zu of another version of libspill; ", look->other);
-	add(text, size, "", look->other ? part : "");
+	append(text, size, "", look->other ? part : "");
 	snprintf(part, sizeof(part), "%zu processes of others were not looked into (root may); ",
 	         look->closed);
-	add(text, size, "", look->closed ? part : "");
+	append(text, size, "", look->closed ? part : "");
 	if (strlen(text) >= 2)
 		text[strlen(text) - 2] = '\0';
 }

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "top_paint.h"
-
-/* -- the devices ---------------------------------------------------------------------------------------------- */
+/*
+ * -- devices -------------------------------------------------------------------------------------
+ */
 
 static void put_title(const struct cli_top_shown *shown)
 {
@@ -24,7 +24,7 @@ static void put_title(const struct cli_top_shown *shown)
 		mvaddstr(0, COLS - (int)strlen(clock), clock);
 }
 
-/* Inside the brackets: what is held of the device. */
+/* Draws the share of the device that is held. */
 static void put_bar(int y, int x, int width, const struct cli_top_card *card)
 {
 	double share = (double)card->held / (double)card->device->about.bytes;
@@ -67,15 +67,17 @@ static void put_card(int y, const struct cli_top_card *card)
 		mvaddnstr(y, left + room + 2, figures, COLS - left - room - 2);
 }
 
-/* -- the table ------------------------------------------------------------------------------------------------ */
+/*
+ * -- table ---------------------------------------------------------------------------------------
+ */
 
 struct columns {
 	bool shown[CLI_TOP_COLUMN_COUNT];
 	unsigned width[CLI_TOP_COLUMN_COUNT];
 };
 
-/* What is left over goes to the names, and then to the last column. */
-static struct columns fit(void)
+/* Spare columns go to the names, then to the last column. */
+static struct columns fit_columns(void)
 {
 	struct columns columns;
 	unsigned sum = 0, extra;
@@ -87,11 +89,11 @@ static struct columns fit(void)
 	}
 	extra = (unsigned)COLS + 1 > sum ? (unsigned)COLS + 1 - sum : 0;
 	columns.width[CLI_TOP_PROGRAM] += extra / 4 < 15 ? extra / 4 : 15;
-	columns.width[CLI_TOP_DECISION] += extra; /* it is cut at the edge */
+	columns.width[CLI_TOP_DECISION] += extra; /* cut at the edge */
 	return columns;
 }
 
-/* Draws what is not yet drawn of the line; returns where the next cell begins. */
+/* Draws a cell in the rest of the line. Returns the begin of the next cell. */
 static int put_cell(int y, int x, const char *text, unsigned width, bool left, attr_t attributes)
 {
 	char cell[2048];
@@ -139,7 +141,9 @@ static void put_row(int y, const struct columns *columns, const struct cli_top_s
 	}
 }
 
-/* -- all of it ------------------------------------------------------------------------------------------------ */
+/*
+ * -- screen --------------------------------------------------------------------------------------
+ */
 
 static void scroll_to_selected(struct cli_top_shown *shown)
 {
@@ -157,7 +161,7 @@ static void scroll_to_selected(struct cli_top_shown *shown)
 
 static void put_rows(struct cli_top_shown *shown, int y, int end)
 {
-	const struct columns columns = fit();
+	const struct columns columns = fit_columns();
 	char remark[512];
 
 	shown->page = end > y ? (size_t)(end - y) : 0;
@@ -170,7 +174,7 @@ static void put_rows(struct cli_top_shown *shown, int y, int end)
 		cli_top_line(y, A_NORMAL, remark);
 }
 
-/* A low terminal keeps the table: what is about the selected row goes first, then devices. */
+/* On a low terminal the table stays: the selected row's lines go first, then devices. */
 static void put_table(struct cli_top_shown *shown)
 {
 	int y = 0, most = LINES / 3, end = LINES - 1;

@@ -9,11 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "alloc.h"
+#include "cli.h"
 #include "top.h"
 
-/* What the kernel calls a memfd in /proc/PID/fd. */
-#define LINK "/memfd:" SPILL_LIVE_PAGE_NAME " (deleted)"
+/* The link of such a memfd in /proc/PID/fd. */
+#define PAGE_LINK "/memfd:" SPILL_LIVE_PAGE_NAME " (deleted)"
 
 void cli_top_free(struct cli_top_look *look)
 {
@@ -29,8 +29,8 @@ static uint64_t now_us(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* The beginning of a file below /proc/PID; "" if there is none. */
-static void read_small(int folder, const char *name, char *text, size_t size)
+/* Reads the begin of a file in /proc/PID; "" if there is none. */
+static void read_begin(int folder, const char *name, char *text, size_t size)
 {
 	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
 	ssize_t length = fd < 0 ? -1 : read(fd, text, size - 1);
@@ -40,26 +40,29 @@ static void read_small(int folder, const char *name, char *text, size_t size)
 		close(fd);
 }
 
-/* proc(5): field 22 of stat; the second is a name in parentheses, which may hold any of them. */
-static uint64_t began(int folder)
+/* proc(5): field 22 of stat. Field 2 is a name in parentheses and may contain any character. */
+static uint64_t start_ticks(int folder)
 {
 	char text[1024];
 	const char *at;
 
-	read_small(folder, "stat", text, sizeof(text));
+	read_begin(folder, "stat", text, sizeof(text));
 	at = strrchr(text, ')');
 	for (unsigned field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
 	return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* proc(5): NSpid has the pid in each namespace, the process's own at the end. A kernel without namespaces has no such line. */
+/*
+ * proc(5): NSpid lists the pid in each namespace, the process's own last. A kernel without
+ * namespaces has no such line.
+ */
 static bool is_owner(int folder, const struct cli_top_process *process)
 {
 	char text[4096], *line, *end;
 	uint64_t last = (uint64_t)process->pid;
 
-	read_small(folder, "status", text, sizeof(text));
+	read_begin(folder, "status", text, sizeof(text));
 	line = strstr(text, "\nNSpid:");
 	line = line ? line + strlen("\nNSpid:") : NULL;
 	while (line && *line != '\n' && *line) {
@@ -70,33 +73,33 @@ static bool is_owner(int folder, const struct cli_top_process *process)
 }
 
 /*
- * A copy of a process (a bare clone) has the same page among its descriptors, and in another namespace it can have the pid, too:
- * the page is of whoever was there first.
+ * A cloned process has the same page open, and can have the same pid in another namespace. The page
+ * belongs to the oldest process.
  */
-static void keep(struct cli_top_look *look, const struct cli_top_process *process)
+static void add_process(struct cli_top_look *look, const struct cli_top_process *process)
 {
 	for (size_t i = 0; i < look->count; i++) {
 		struct cli_top_process *other = &look->processes[i];
 
 		if (other->dev != process->dev || other->ino != process->ino)
 			continue;
-		if (process->began < other->began)
+		if (process->start_ticks < other->start_ticks)
 			*other = *process;
 		return;
 	}
-	look->processes = cli_room_for_one(look->processes, look->count, &look->room, sizeof(*process));
+	look->processes = cli_grow(look->processes, look->count, &look->room, sizeof(*process));
 	look->processes[look->count++] = *process;
 }
 
-static void take(struct cli_top_look *look, int folder, int descriptors, const char *name, pid_t pid)
+static void read_process(struct cli_top_look *look, int folder, int descriptors, const char *name, pid_t pid)
 {
-	static struct cli_top_process process; /* too large for a stack */
+	static struct cli_top_process process; /* too large for the stack */
 	struct stat owner;
 	int fd = openat(descriptors, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	enum cli_top_page page;
 
 	if (fd < 0) {
-		look->broken += errno != ENOENT; /* it has ended meanwhile */
+		look->broken += errno != ENOENT; /* ENOENT: it has ended */
 		return;
 	}
 	page = cli_top_page(fd, &process);
@@ -106,20 +109,20 @@ static void take(struct cli_top_look *look, int folder, int descriptors, const c
 	process.pid = pid;
 	if (page != CLI_TOP_READ || !is_owner(folder, &process))
 		return;
-	process.began = began(folder);
+	process.start_ticks = start_ticks(folder);
 	process.uid = fstat(folder, &owner) == 0 ? owner.st_uid : (uid_t)-1;
-	keep(look, &process);
+	add_process(look, &process);
 }
 
 static bool is_page(int descriptors, const char *name)
 {
-	char target[sizeof(LINK) + 1];
+	char target[sizeof(PAGE_LINK) + 1];
 	ssize_t length = readlinkat(descriptors, name, target, sizeof(target));
 
-	return length == sizeof(LINK) - 1 && !memcmp(target, LINK, sizeof(LINK) - 1);
+	return length == sizeof(PAGE_LINK) - 1 && !memcmp(target, PAGE_LINK, sizeof(PAGE_LINK) - 1);
 }
 
-static void look_into(struct cli_top_look *look, int folder, pid_t pid)
+static void examine_process(struct cli_top_look *look, int folder, pid_t pid)
 {
 	int descriptors = openat(folder, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = descriptors < 0 ? NULL : fdopendir(descriptors);
@@ -133,7 +136,7 @@ static void look_into(struct cli_top_look *look, int folder, pid_t pid)
 	}
 	while ((entry = readdir(list))) {
 		if (is_page(descriptors, entry->d_name))
-			take(look, folder, descriptors, entry->d_name, pid);
+			read_process(look, folder, descriptors, entry->d_name, pid);
 	}
 	closedir(list);
 }
@@ -155,7 +158,7 @@ void cli_top_look(struct cli_top_look *look, const char *proc)
 		folder = openat(dirfd(list), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (folder < 0)
 			continue;
-		look_into(look, folder, (pid_t)strtol(entry->d_name, NULL, 10));
+		examine_process(look, folder, (pid_t)strtol(entry->d_name, NULL, 10));
 		close(folder);
 	}
 	if (list)

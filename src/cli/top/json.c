@@ -1,4 +1,4 @@
-/* spill top --json: one look as one object on one line; docs/commands.md has its members. */
+/* spill top --json: prints one look as an object on a line (docs/commands.md). */
 #include "json_out.h"
 #include "top.h"
 
@@ -7,7 +7,7 @@ static void put_seconds(struct spill_json *json, const char *member, uint64_t us
 	spill_json_seconds(cli_json_key(json, member), us);
 }
 
-/* Millionths are enough of a rate. */
+/* A rate, rounded to millionths. */
 static void put_rate(struct spill_json *json, const char *member, bool known, double rate)
 {
 	if (known)

@@ -1,5 +1,4 @@
-/* What keys do in spill top. */
-#include <curses.h>
+/* Handles the keys of spill top. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +6,7 @@
 
 #include "top_draw.h"
 
-/* Only columns that are on the terminal. */
+/* Sorts by a neighbouring column that is visible. */
 static void sort_beside(struct cli_top_order *order, int step)
 {
 	bool shown[CLI_TOP_COLUMN_COUNT];
@@ -39,8 +38,8 @@ static void select_row(struct cli_top_shown *shown, long step)
 	shown->selected = (size_t)(to < 0 ? 0 : to);
 }
 
-/* A key that curses has a name for. */
-static bool take_named(struct cli_top_shown *shown, wint_t key)
+/* Handles a key with a name in curses. False: the user quits. */
+static bool handle_named_key(struct cli_top_shown *shown, wint_t key)
 {
 	switch (key) {
 	case KEY_UP:
@@ -78,13 +77,13 @@ static bool take_named(struct cli_top_shown *shown, wint_t key)
 	return true;
 }
 
-static void put_filter(struct cli_top_shown *shown, const char *text)
+static void set_filter(struct cli_top_shown *shown, const char *text)
 {
 	snprintf(shown->filter, sizeof(shown->filter), "%s", text);
 }
 
-/* False: the user leaves. */
-static bool take_letter(struct cli_top_shown *shown, wint_t key)
+/* False: the user quits. */
+static bool handle_letter(struct cli_top_shown *shown, wint_t key)
 {
 	switch (key) {
 	case 'q':
@@ -108,7 +107,7 @@ static bool take_letter(struct cli_top_shown *shown, wint_t key)
 		sort_beside(&shown->order, 1);
 		break;
 	case 27:
-		put_filter(shown, "");
+		set_filter(shown, "");
 		break;
 	default:
 		sort_by_key(&shown->order, key);
@@ -116,8 +115,8 @@ static bool take_letter(struct cli_top_shown *shown, wint_t key)
 	return true;
 }
 
-/* The last character goes, whole. */
-static void rub_out(char *text)
+/* Removes the last character, all of its bytes. */
+static void erase_last_character(char *text)
 {
 	size_t length = strlen(text);
 
@@ -126,7 +125,7 @@ static void rub_out(char *text)
 	text[length ? length - 1 : 0] = '\0';
 }
 
-static void type(struct cli_top_shown *shown, wint_t key, bool named)
+static void type_filter(struct cli_top_shown *shown, wint_t key, bool named)
 {
 	size_t length = strlen(shown->filter);
 	char bytes[MB_LEN_MAX];
@@ -136,10 +135,10 @@ static void type(struct cli_top_shown *shown, wint_t key, bool named)
 	if (named ? key == KEY_ENTER : key == '\n' || key == '\r') {
 		shown->state = CLI_TOP_TABLE;
 	} else if (!named && key == 27) {
-		put_filter(shown, "");
+		set_filter(shown, "");
 		shown->state = CLI_TOP_TABLE;
 	} else if (named ? key == KEY_BACKSPACE : key == 127 || key == 8) {
-		rub_out(shown->filter);
+		erase_last_character(shown->filter);
 	} else if (!named && key >= ' ') {
 		count = wcrtomb(bytes, (wchar_t)key, &state);
 		if (count == (size_t)-1 || length + count >= sizeof(shown->filter))
@@ -156,10 +155,10 @@ bool cli_top_key(struct cli_top_shown *shown, unsigned key, bool named)
 	if (named && key == KEY_RESIZE)
 		return true;
 	if (shown->state == CLI_TOP_TYPING)
-		type(shown, key, named);
+		type_filter(shown, key, named);
 	else if (shown->state == CLI_TOP_HELP)
 		shown->state = CLI_TOP_TABLE;
 	else
-		stays = named ? take_named(shown, key) : take_letter(shown, key);
+		stays = named ? handle_named_key(shown, key) : handle_letter(shown, key);
 	return stays;
 }

@@ -1,4 +1,4 @@
-/* In place of screen.c where there was no curses library at build time. */
+/* Replaces screen.c if the build has no curses library. */
 #include "top.h"
 
 bool cli_top_screen(uint64_t delay_us, const struct cli_top_order *order, const char **why)

@@ -7,24 +7,24 @@
 
 #include "top.h"
 
-/* A process that is stopped in the middle of a few stores is looked at again the next time. */
+/* A process may be stopped inside a few stores. The next look tries again. */
 #define TRIES 1000
 
-#define END(array) ((array)[sizeof(array) - 1] = '\0')
+#define TERMINATE(array) ((array)[sizeof(array) - 1] = '\0')
 
-static void end_head(struct spill_live_page_head *head)
+static void terminate_head(struct spill_live_page_head *head)
 {
-	END(head->mode);
-	END(head->backend);
-	END(head->release);
-	END(head->program);
-	END(head->log);
+	TERMINATE(head->mode);
+	TERMINATE(head->backend);
+	TERMINATE(head->release);
+	TERMINATE(head->program);
+	TERMINATE(head->log);
 	if (head->devices > SPILL_DEVICES)
 		head->devices = SPILL_DEVICES;
 }
 
-/* One that is never at rest says nothing, and the figures do all the same. */
-static void take_decision(const struct spill_live_page *page, struct spill_live_page_decision *decision)
+/* A decision that never comes to rest is left empty. The figures count nevertheless. */
+static void copy_decision(const struct spill_live_page *page, struct spill_live_page_decision *decision)
 {
 	uint64_t words[sizeof(*decision) / 8];
 
@@ -33,37 +33,38 @@ static void take_decision(const struct spill_live_page *page, struct spill_live_
 
 		*decision = (struct spill_live_page_decision){0};
 		if (version == 0)
-			return; /* none yet */
+			return; /* no decision yet */
 		spill_seq_take(words, page->decision, sizeof(words) / 8);
 		if (!spill_seq_read_end(&page->decided, version))
 			continue;
 		memcpy(decision, words, sizeof(words));
-		END(decision->what);
-		END(decision->place);
-		END(decision->reason);
-		END(decision->rule);
-		END(decision->api);
-		END(decision->caller);
+		TERMINATE(decision->what);
+		TERMINATE(decision->place);
+		TERMINATE(decision->reason);
+		TERMINATE(decision->rule);
+		TERMINATE(decision->api);
+		TERMINATE(decision->caller);
 		return;
 	}
 }
 
-static bool take_figures(const struct spill_live_page_figures *figures, uint64_t *to)
+static bool copy_figures(const struct spill_live_page_figures *figures, uint64_t *to)
 {
 	for (unsigned left = TRIES; left > 0; left--) {
 		uint32_t version = spill_seq_read_begin(&figures->lock);
 
 		spill_seq_take(to, figures->figure, SPILL_COUNTERS_COUNT);
 		if (version == 0)
-			memset(to, 0, SPILL_COUNTERS_COUNT * sizeof(*to)); /* nothing was on it */
+			/* the device was never used */
+			memset(to, 0, SPILL_COUNTERS_COUNT * sizeof(*to));
 		if (version == 0 || spill_seq_read_end(&figures->lock, version))
 			return true;
 	}
 	return false;
 }
 
-/* Of a device that the vendor did not name there can be figures all the same. */
-static bool take_device(const struct spill_live_page *page, unsigned number, struct cli_top_process *process)
+/* A device without a name can have figures too. */
+static bool copy_device(const struct spill_live_page *page, unsigned number, struct cli_top_process *process)
 {
 	struct cli_top_device *device = &process->devices[process->device_count];
 	bool named = number < process->head.devices;
@@ -71,10 +72,10 @@ static bool take_device(const struct spill_live_page *page, unsigned number, str
 	*device = (struct cli_top_device){.number = number, .about.limit = UINT64_MAX};
 	if (named)
 		device->about = page->devices[number];
-	END(device->about.name);
-	END(device->about.uuid);
-	END(device->about.pci);
-	if (!take_figures(&page->figures[number], device->figures))
+	TERMINATE(device->about.name);
+	TERMINATE(device->about.uuid);
+	TERMINATE(device->about.pci);
+	if (!copy_figures(&page->figures[number], device->figures))
 		return false;
 	device->used = device->figures[SPILL_COUNTER_ALLOCS] || device->figures[SPILL_COUNTER_OOMS];
 	process->device_count += named || device->used;
@@ -84,17 +85,20 @@ static bool take_device(const struct spill_live_page *page, unsigned number, str
 bool cli_top_copy(const struct spill_live_page *page, struct cli_top_process *process)
 {
 	process->head = page->head;
-	end_head(&process->head);
+	terminate_head(&process->head);
 	process->device_count = 0;
-	take_decision(page, &process->decision);
+	copy_decision(page, &process->decision);
 	for (unsigned number = 0; number < SPILL_DEVICES; number++) {
-		if (!take_device(page, number, process))
+		if (!copy_device(page, number, process))
 			return false;
 	}
 	return true;
 }
 
-/* Memory that can be mapped and stays: nobody can take its end away, which would kill us. */
+/*
+ * True if the memory can be mapped safely: a seal keeps others from shrinking it, which would kill
+ * us.
+ */
 static bool is_sealed(int fd, struct stat *now)
 {
 	struct statfs system;
@@ -105,7 +109,7 @@ static bool is_sealed(int fd, struct stat *now)
 	       now->st_size >= (off_t)sizeof(struct spill_live_page_head);
 }
 
-static enum cli_top_page judge(const struct spill_live_page_head *head, size_t size)
+static enum cli_top_page classify(const struct spill_live_page_head *head, size_t size)
 {
 	if (head->magic != SPILL_LIVE_PAGE_MAGIC)
 		return CLI_TOP_BROKEN;
@@ -130,7 +134,7 @@ enum cli_top_page cli_top_page(int fd, struct cli_top_process *process)
 	page = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED)
 		return CLI_TOP_BROKEN;
-	answer = judge(page, size);
+	answer = classify(page, size);
 	if (answer == CLI_TOP_READ && !cli_top_copy(page, process))
 		answer = CLI_TOP_BROKEN;
 	munmap(page, size);

@@ -1,5 +1,4 @@
-/* spill top on a terminal: looks, and keys in between. */
-#include <curses.h>
+/* spill top on a terminal: takes looks, and handles keys in between. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,18 +11,18 @@
 
 static volatile sig_atomic_t stopped;
 
-static void stop(int number)
+static void on_signal(int number)
 {
 	stopped = number;
 }
 
 struct screen {
-	struct cli_top_look looks[2]; /* now, and the one before */
+	struct cli_top_look looks[2]; /* this look and the one before */
 	struct cli_top_view view;
 	struct cli_top_shown shown;
 };
 
-/* The row that is selected stays so wherever it goes. */
+/* Selects the same row again after a new order. */
 static void select_again(struct screen *screen, pid_t pid, unsigned number)
 {
 	for (size_t i = 0; i < screen->view.count; i++) {
@@ -47,12 +46,12 @@ static void arrange(struct screen *screen)
 		select_again(screen, pid, number);
 }
 
-static void look(struct screen *screen)
+static void take_look(struct screen *screen)
 {
 	struct cli_top_look next = {0};
 
 	cli_top_look(&next, "/proc");
-	/* The view points into the look that becomes the one before. */
+	/* The view points into the current look, so that is kept as the one before. */
 	struct cli_top_look gone = screen->looks[1];
 	screen->looks[1] = screen->looks[0];
 	screen->looks[0] = next;
@@ -60,9 +59,11 @@ static void look(struct screen *screen)
 	cli_top_free(&gone);
 }
 
-/* -- the loop ------------------------------------------------------------------------------------------------- */
+/*
+ * -- loop ----------------------------------------------------------------------------------------
+ */
 
-/* All keys that are there; false: the user leaves. */
+/* Handles all waiting keys. False: the user quits. */
 static bool take_keys(struct screen *screen)
 {
 	wint_t key;
@@ -76,7 +77,7 @@ static bool take_keys(struct screen *screen)
 	return true;
 }
 
-/* Until a key comes, or it is time for the next look. False if the terminal is gone. */
+/* Waits for a key or the next look. False: the terminal is gone. */
 static bool wait_for_key(uint64_t until_ns)
 {
 	struct pollfd keyboard = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -88,13 +89,13 @@ static bool wait_for_key(uint64_t until_ns)
 	return !(keyboard.revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
-static void run(struct screen *screen)
+static void run_until_quit(struct screen *screen)
 {
 	uint64_t next_ns = 0;
 
 	while (!stopped) {
 		if (spill_clock_ns() >= next_ns) {
-			look(screen);
+			take_look(screen);
 			next_ns = spill_clock_ns() + screen->shown.delay_us * 1000;
 		}
 		cli_top_draw(&screen->shown);
@@ -103,11 +104,11 @@ static void run(struct screen *screen)
 	}
 }
 
-/* Ends in the loop, so that the terminal is as it was. */
+/* Signals end the loop, so that the terminal is restored. */
 static void catch_signals(void)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-	struct sigaction action = {.sa_handler = stop};
+	struct sigaction action = {.sa_handler = on_signal};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		sigaction(numbers[i], &action, NULL);
@@ -135,7 +136,7 @@ bool cli_top_screen(uint64_t delay_us, const struct cli_top_order *order, const 
 	snprintf(screen.shown.filter, sizeof(screen.shown.filter), "%s", order->filter);
 	screen.shown.order = *order;
 	screen.shown.order.filter = screen.shown.filter;
-	run(&screen);
+	run_until_quit(&screen);
 	endwin();
 	delscreen(terminal);
 	cli_top_view_free(&screen.view);

@@ -1,4 +1,4 @@
-/* spill top --once: one look as plain text. */
+/* spill top --once: prints one look as plain text. */
 #include <stdio.h>
 
 #include "put.h"
@@ -32,7 +32,7 @@ static void put_card(const struct cli_top_card *card)
 	putchar('\n');
 }
 
-/* As wide as its longest cell; the last column has no spaces behind it. */
+/* The width of the column's longest cell. The last column is not padded. */
 static unsigned width_of(const struct cli_top_look *look, const struct cli_top_view *view,
                          enum cli_top_column column)
 {

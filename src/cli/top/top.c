@@ -1,4 +1,4 @@
-/* spill top: what running programs hold on their devices, and what moves. */
+/* spill top: shows the memory of running programs, and moves. */
 #include <locale.h>
 #include <string.h>
 #include <time.h>
@@ -20,10 +20,10 @@ struct options {
 	struct cli_top_order order;
 };
 
-static void take_delay(struct cli_call *call, struct options *options)
+static void read_delay(struct cli_call *call, struct options *options)
 {
-	size_t at;
-	const char *reason = spill_time_parse(call->value, &options->delay_us, &at);
+	size_t error_at;
+	const char *reason = spill_time_parse(call->value, &options->delay_us, &error_at);
 
 	options->delayed = true;
 	if (reason)
@@ -32,12 +32,12 @@ static void take_delay(struct cli_call *call, struct options *options)
 		cli_call_refuse(call, "bad --delay '%s': not between 50ms and 1h", call->value);
 }
 
-/* Each behind ", ". */
+/* Each name follows ", ". */
 #define X(id, name, key, title, width, turn) ", " name
 static const char columns[] = CLI_TOP_COLUMNS(X);
 #undef X
 
-static void take_sort(struct cli_call *call, struct options *options)
+static void read_sort(struct cli_call *call, struct options *options)
 {
 	struct spill_nearest nearest;
 
@@ -56,7 +56,7 @@ static void take_sort(struct cli_call *call, struct options *options)
 		                columns + 2);
 }
 
-static void take(struct cli_call *call, struct options *options)
+static void read_option(struct cli_call *call, struct options *options)
 {
 	switch (call->option) {
 	case CLI_top_once:
@@ -66,10 +66,10 @@ static void take(struct cli_call *call, struct options *options)
 		options->json = true;
 		break;
 	case CLI_top_delay:
-		take_delay(call, options);
+		read_delay(call, options);
 		break;
 	case CLI_top_sort:
-		take_sort(call, options);
+		read_sort(call, options);
 		break;
 	case CLI_top_reverse:
 		options->order.reversed = true;
@@ -82,19 +82,19 @@ static void take(struct cli_call *call, struct options *options)
 	}
 }
 
-static void rest(uint64_t us)
+static void sleep_us(uint64_t us)
 {
 	const struct timespec time = {(time_t)(us / 1000000), (long)(us % 1000000 * 1000)};
 
 	nanosleep(&time, NULL);
 }
 
-/* Without a terminal: looks until one is enough, or nobody reads any more. */
-static int print(const struct options *options)
+/* Without a terminal: prints looks until one is enough, or the reader is gone. */
+static int print_looks(const struct options *options)
 {
 	struct cli_top_look now = {0}, before = {0}, gone;
 	struct cli_top_view view = {0};
-	unsigned looks = !options->once ? 0 : options->delayed ? 2 : 1; /* 0: no end */
+	unsigned looks = !options->once ? 0 : options->delayed ? 2 : 1; /* 0: without end */
 	int status;
 
 	for (unsigned done = 1;; done++) {
@@ -109,7 +109,7 @@ static int print(const struct options *options)
 		status = cli_finish(now.blind || (now.broken && !now.count) ? CLI_FINDINGS : CLI_FINE);
 		if (ferror(stdout) || done == looks)
 			break;
-		rest(options->delay_us);
+		sleep_us(options->delay_us);
 	}
 	cli_top_view_free(&view);
 	cli_top_free(&now);
@@ -117,7 +117,7 @@ static int print(const struct options *options)
 	return status;
 }
 
-static int show(const struct options *options)
+static int show_screen(const struct options *options)
 {
 	const char *why;
 
@@ -134,11 +134,11 @@ int cli_top(int argc, char **argv)
 	struct options options = {.delay_us = DELAY_US, .order = {.by = CLI_TOP_DEVICE, .filter = ""}};
 
 	while (cli_call_next(&call))
-		take(&call, &options);
+		read_option(&call, &options);
 	if (call.over)
 		return call.status;
 	if (call.count)
 		return cli_usage(argv[0], "unexpected argument '%s'", call.operand[0]);
-	setlocale(LC_CTYPE, ""); /* how wide a program's name is */
-	return options.once || options.json ? print(&options) : show(&options);
+	setlocale(LC_CTYPE, ""); /* for the width of names */
+	return options.once || options.json ? print_looks(&options) : show_screen(&options);
 }

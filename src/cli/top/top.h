@@ -1,11 +1,11 @@
 /*
- * top: `spill top`. What running programs hold and move, read from the pages that libspill keeps
- * in them (live_page.h).
+ * top: `spill top`. It shows the memory and moves of running programs, read from the pages that
+ * libspill keeps in them (live_page.h).
  *
- * It trusts nothing in a page, and writes to none: it only looks. It reads no log and no policy.
+ * It trusts nothing in a page, and writes to none. It reads no log and no policy.
  *
- * Begin with cli_top in top.c. Pages are found by find.c, read by page.c, put in order by view.c,
- * shown by text.c, json.c and screen.c.
+ * Begin with cli_top in top.c. find.c finds pages, page.c reads them, view.c sorts the rows.
+ * text.c, json.c and screen.c show them.
  */
 #ifndef SPILL_CLI_TOP_H
 #define SPILL_CLI_TOP_H
@@ -17,24 +17,24 @@
 
 #include "live_page.h"
 
-/* A device as one process knows it, with its figures; all texts are terminated. */
+/* A device of one process, with its figures. All texts are terminated. */
 struct cli_top_device {
-	unsigned number; /* of that process */
+	unsigned number; /* the process's number of it */
 	struct spill_live_page_device about;
 	uint64_t figures[SPILL_COUNTERS_COUNT];
 	bool used; /* the process has had memory on it */
 };
 
 struct cli_top_process {
-	pid_t pid; /* as seen from here */
+	pid_t pid; /* in our namespace */
 	uid_t uid;
-	uint64_t began; /* clock ticks since boot */
-	dev_t dev;      /* of its page */
+	uint64_t start_ticks; /* clock ticks since boot */
+	dev_t dev;            /* identify its page */
 	ino_t ino;
 	struct spill_live_page_head head;
 	struct spill_live_page_decision decision;
 	unsigned device_count;
-	struct cli_top_device devices[SPILL_DEVICES]; /* those that it knows */
+	struct cli_top_device devices[SPILL_DEVICES];
 };
 
 /* All processes at one moment. */
@@ -42,47 +42,47 @@ struct cli_top_look {
 	uint64_t at_us, wall_us; /* monotonic; since 1970 */
 	struct cli_top_process *processes;
 	size_t count, room;
-	size_t closed; /* processes into which this user may not look */
-	size_t broken; /* pages that could not be opened or are none */
-	size_t other;  /* of another version of libspill */
+	size_t closed; /* processes that this user may not examine */
+	size_t broken; /* pages that could not be opened or are invalid */
+	size_t other;  /* pages of another version of libspill */
 	bool blind;    /* there is no /proc */
 };
 
-/* -- page.c ---------------------------------------------------------------------------------------------- */
+/* -- page.c ----------------------------------------------------------------------------------- */
 
 enum cli_top_page { CLI_TOP_READ, CLI_TOP_BROKEN, CLI_TOP_OTHER };
 
 /*
- * Copies what is at `fd`, a page of whoever wants to be one: nothing in it is trusted. Fills all of `process` that is in a page; dev
- * and ino, too.
+ * Copies the page at `fd` into `process`, with dev and ino. The page may be anything, so nothing in
+ * it is trusted.
  */
 enum cli_top_page cli_top_page(int fd, struct cli_top_process *process);
 
-/* The same of a page in memory. False if its figures are never at rest. */
+/* As cli_top_page, for a page in memory. False: its figures never come to rest. */
 bool cli_top_copy(const struct spill_live_page *page, struct cli_top_process *process);
 
-/* -- find.c ---------------------------------------------------------------------------------------------- */
+/* -- find.c ----------------------------------------------------------------------------------- */
 
-/* `proc`: "/proc". What is in the look before is given back. */
+/* Examines all processes below `proc`, normally "/proc". Frees the former content of `look`. */
 void cli_top_look(struct cli_top_look *look, const char *proc);
 void cli_top_free(struct cli_top_look *look);
 
-/* -- view.c ---------------------------------------------------------------------------------------------- */
+/* -- view.c ----------------------------------------------------------------------------------- */
 
-/* A process on a device: one line of the table. */
+/* One process on one device: a row of the table. */
 struct cli_top_row {
-	const struct cli_top_process *process; /* of the look */
+	const struct cli_top_process *process; /* points into the look */
 	const struct cli_top_device *device;
-	unsigned number;           /* of the device among all that are shown */
-	bool rated;                /* the look before had it as well: */
-	double moves, moved_bytes; /* a second */
+	unsigned number;           /* the device's number on the screen */
+	bool rated;                /* the look before had this row, so rates are known: */
+	double moves, moved_bytes; /* per second */
 };
 
-/* A device of which the processes tell. */
+/* A device that processes use. */
 struct cli_top_card {
-	const struct cli_top_device *device; /* as the first process knows it */
-	uint64_t held, away;                 /* on it, and off it by our doing, of all processes */
-	uint64_t limit;                      /* of all processes; UINT64_MAX: one has none */
+	const struct cli_top_device *device; /* of the first process */
+	uint64_t held, away;                 /* held on it, and spilled from it, by all processes */
+	uint64_t limit;                      /* sum of all processes; UINT64_MAX: one has none */
 	unsigned users;
 	unsigned number;
 };
@@ -94,7 +94,10 @@ struct cli_top_view {
 	size_t card_count;
 };
 
-/* The columns, in their order: name for --sort, key that sorts by it (0: none), title, least width, and in which turn it gives way. */
+/*
+ * The columns in order: name for --sort, key to sort (0: none), title, least width, and turn. A
+ * higher turn is left out first.
+ */
 #define CLI_TOP_COLUMNS(X) \
 	X(PID, "pid", 'P', "PID", 7, 0) \
 	X(USER, "user", 'U', "USER", 8, 9) \
@@ -121,17 +124,16 @@ enum cli_top_column {
 
 struct cli_top_order {
 	enum cli_top_column by;
-	bool reversed; /* against what is usual: numbers from the greatest, names from the first */
-	const char *
-	    filter; /* part of the program's name, the user's or the pid; "" for all; letters of either case */
+	bool reversed;      /* reverses the usual order: largest numbers or first names first */
+	const char *filter; /* part of a program's name, user or pid in any case; "": all */
 };
 
-/* Rows of `now`; rates by the look before, which may be empty. Points into `now`. */
+/* Makes the rows of `now`, with rates since `before`, which may be empty. Points into `now`. */
 void cli_top_arrange(struct cli_top_view *view, const struct cli_top_look *now,
                      const struct cli_top_look *before, const struct cli_top_order *order);
 void cli_top_view_free(struct cli_top_view *view);
 
-/* -- cell.c ---------------------------------------------------------------------------------------------- */
+/* -- cell.c ----------------------------------------------------------------------------------- */
 
 struct cli_top_head {
 	const char *name, *title;
@@ -140,40 +142,49 @@ struct cli_top_head {
 };
 extern const struct cli_top_head cli_top_heads[CLI_TOP_COLUMN_COUNT];
 
-/* Which columns there is room for; those that give way first are left out. */
+/* Chooses the columns that fit. */
 void cli_top_fit(unsigned width, bool shown[CLI_TOP_COLUMN_COUNT]);
 
 /*
- * A cell's text, as long as it is; the name of a program may hold anything that can be shown, in UTF-8. `wall_us`: of the look.
+ * The full text of a cell. A program's name may contain any printable UTF-8. `wall_us`: of the
+ * look.
  */
 void cli_top_cell(const struct cli_top_row *row, enum cli_top_column column, uint64_t wall_us, char *text,
                   size_t size);
 
-/* A column of the table at its side: names at the left, numbers at the right, in `width` columns of the terminal; cut if it is too long. */
+/*
+ * Pads or cuts a text to `width` columns of the terminal. cli_top_is_left: names stand left,
+ * numbers right.
+ */
 void cli_top_pad(const char *text, unsigned width, bool left, char *to, size_t size);
 bool cli_top_is_left(enum cli_top_column column);
 
-/* How many columns of the terminal a text takes, shown by cli_top_pad. */
+/* The width of a text as cli_top_pad shows it. */
 unsigned cli_top_columns(const char *text);
 
 /* "5.00G": three digits and a unit of 1,024; "0" */
 void cli_top_size(uint64_t bytes, char *text, size_t size);
 
-/* "3s", "12m", "5h", "8d" since then */
+/* "3s", "12m", "5h", "8d": the time since then */
 void cli_top_age(uint64_t wall_us, uint64_t then_us, char *text, size_t size);
 
-/* What is to be said besides: whom one may not look into, what could not be read, that there is nothing. "" if nothing is. */
+/* A remark on processes that could not be examined or read, or on an empty table. "": none. */
 void cli_top_remark(const struct cli_top_look *look, size_t shown, char *text, size_t size);
 
-/* The name of the user, or the number. Lives until the next call. */
+/* The user's name, or the number. Valid until the next call. */
 const char *cli_top_user(uid_t uid);
 
-/* -- the ways to show it ------------------------------------------------------------------------------------- */
+/*
+ * -- output --------------------------------------------------------------------------------------
+ */
 
 void cli_top_text(const struct cli_top_look *look, const struct cli_top_view *view);
 void cli_top_json(const struct cli_top_look *look, const struct cli_top_view *view);
 
-/* Until the user leaves. `order`: to begin with. False, and why, if this terminal cannot. */
+/*
+ * Shows the table until the user quits. `order` is the first order. False, and *why, if this
+ * terminal cannot.
+ */
 bool cli_top_screen(uint64_t delay_us, const struct cli_top_order *order, const char **why);
 
 #endif

@@ -1,14 +1,14 @@
-/* From what processes tell to rows and devices in their order. */
+/* Makes sorted rows and devices from the processes of a look. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "alloc.h"
+#include "cli.h"
 #include "top.h"
 
-/* -- devices -------------------------------------------------------------------------------------------------- */
+/* -- devices ---------------------------------------------------------------------------------- */
 
-/* One device by any process's number: what the vendor's drivers promise to be unique; without that, number and name. */
+/* True if both are one device, by UUID or PCI address. Without these, by number and name. */
 static bool is_same(const struct spill_live_page_device *a, unsigned a_number,
                     const struct spill_live_page_device *b, unsigned b_number)
 {
@@ -30,13 +30,16 @@ static struct cli_top_card *find_card(struct cli_top_view *view, const struct cl
 	return NULL;
 }
 
-/* Its number is the highest by which a process knows it: CUDA_VISIBLE_DEVICES and the like only take devices away. */
-static void note_card(struct cli_top_view *view, size_t *room, const struct cli_top_device *device)
+/*
+ * The device gets the highest number that a process has for it: CUDA_VISIBLE_DEVICES and the like
+ * only hide devices.
+ */
+static void add_to_card(struct cli_top_view *view, size_t *room, const struct cli_top_device *device)
 {
 	struct cli_top_card *card = find_card(view, device);
 
 	if (!card) {
-		view->cards = cli_room_for_one(view->cards, view->card_count, room, sizeof(*view->cards));
+		view->cards = cli_grow(view->cards, view->card_count, room, sizeof(*view->cards));
 		card = &view->cards[view->card_count++];
 		*card = (struct cli_top_card){.device = device, .number = device->number};
 	}
@@ -61,7 +64,7 @@ static int compare_cards(const void *left, const void *right)
 	return strcmp(a->device->about.pci, b->device->about.pci);
 }
 
-/* Two of one number: then all are numbered as they stand. */
+/* If two devices have one number, all are numbered by their order. */
 static void number_cards(struct cli_top_view *view)
 {
 	bool unique = true;
@@ -74,48 +77,53 @@ static void number_cards(struct cli_top_view *view)
 		view->cards[i].number = (unsigned)i;
 }
 
-/* -- rows ----------------------------------------------------------------------------------------------------- */
+/* -- rows ------------------------------------------------------------------------------------- */
 
-static const struct cli_top_device *same_device(const struct cli_top_look *before,
-                                                const struct cli_top_process *process, unsigned number)
+static const struct cli_top_device *find_earlier_device(const struct cli_top_look *before,
+                                                        const struct cli_top_process *process,
+                                                        unsigned number)
 {
 	for (size_t i = 0; i < before->count; i++) {
-		const struct cli_top_process *old = &before->processes[i];
+		const struct cli_top_process *earlier = &before->processes[i];
 
-		if (old->pid != process->pid || old->ino != process->ino || old->dev != process->dev)
+		if (earlier->pid != process->pid || earlier->ino != process->ino ||
+		    earlier->dev != process->dev)
 			continue;
-		for (unsigned k = 0; k < old->device_count; k++) {
-			if (old->devices[k].number == number)
-				return &old->devices[k];
+		for (unsigned k = 0; k < earlier->device_count; k++) {
+			if (earlier->devices[k].number == number)
+				return &earlier->devices[k];
 		}
 	}
 	return NULL;
 }
 
-static double sum_of_two(const struct cli_top_device *device, enum spill_counter one, enum spill_counter two)
+static double add_figures(const struct cli_top_device *device, enum spill_counter first_figure,
+                          enum spill_counter second_figure)
 {
-	return (double)device->figures[one] + (double)device->figures[two];
+	return (double)device->figures[first_figure] + (double)device->figures[second_figure];
 }
 
-/* A page that goes backwards tells nothing; it is somebody else's by then. */
-static double rate(double now, double before, double seconds)
+/* A counter that decreased belongs to another page. */
+static double per_second(double now, double before, double seconds)
 {
 	return now > before ? (now - before) / seconds : 0;
 }
 
-static void rate_row(struct cli_top_row *row, const struct cli_top_look *now,
-                     const struct cli_top_look *before)
+static void set_rates(struct cli_top_row *row, const struct cli_top_look *now,
+                      const struct cli_top_look *before)
 {
-	const struct cli_top_device *old = same_device(before, row->process, row->device->number);
+	const struct cli_top_device *earlier = find_earlier_device(before, row->process, row->device->number);
 	double seconds = (double)(now->at_us - before->at_us) / 1e6;
 
-	if (!old || now->at_us <= before->at_us)
+	if (!earlier || now->at_us <= before->at_us)
 		return;
 	row->rated = true;
-	row->moves = rate(sum_of_two(row->device, SPILL_COUNTER_DEMOTIONS, SPILL_COUNTER_PROMOTIONS),
-	                  sum_of_two(old, SPILL_COUNTER_DEMOTIONS, SPILL_COUNTER_PROMOTIONS), seconds);
-	row->moved_bytes = rate(sum_of_two(row->device, SPILL_COUNTER_DEMOTED, SPILL_COUNTER_PROMOTED),
-	                        sum_of_two(old, SPILL_COUNTER_DEMOTED, SPILL_COUNTER_PROMOTED), seconds);
+	row->moves =
+	    per_second(add_figures(row->device, SPILL_COUNTER_DEMOTIONS, SPILL_COUNTER_PROMOTIONS),
+	               add_figures(earlier, SPILL_COUNTER_DEMOTIONS, SPILL_COUNTER_PROMOTIONS), seconds);
+	row->moved_bytes =
+	    per_second(add_figures(row->device, SPILL_COUNTER_DEMOTED, SPILL_COUNTER_PROMOTED),
+	               add_figures(earlier, SPILL_COUNTER_DEMOTED, SPILL_COUNTER_PROMOTED), seconds);
 }
 
 static bool is_wanted(const struct cli_top_process *process, const char *filter)
@@ -130,11 +138,11 @@ static bool is_wanted(const struct cli_top_process *process, const char *filter)
 static void add_row(struct cli_top_view *view, size_t *room, const struct cli_top_process *process,
                     const struct cli_top_device *device)
 {
-	view->rows = cli_room_for_one(view->rows, view->count, room, sizeof(*view->rows));
+	view->rows = cli_grow(view->rows, view->count, room, sizeof(*view->rows));
 	view->rows[view->count++] = (struct cli_top_row){.process = process, .device = device};
 }
 
-/* A process that has had nothing yet is there, too: on its first device. */
+/* A process without memory also gets a row, on its first device. */
 static void add_rows(struct cli_top_view *view, size_t *room, const struct cli_top_process *process)
 {
 	static const struct cli_top_device none = {.about.limit = UINT64_MAX};
@@ -148,9 +156,9 @@ static void add_rows(struct cli_top_view *view, size_t *room, const struct cli_t
 		add_row(view, room, process, process->device_count ? &process->devices[0] : &none);
 }
 
-/* -- order ---------------------------------------------------------------------------------------------------- */
+/* -- order ------------------------------------------------------------------------------------ */
 
-static double number_of(const struct cli_top_row *row, enum cli_top_column column)
+static double sort_value(const struct cli_top_row *row, enum cli_top_column column)
 {
 	switch (column) {
 	case CLI_TOP_DEVICE:
@@ -176,7 +184,8 @@ static double number_of(const struct cli_top_row *row, enum cli_top_column colum
 	}
 }
 
-static int by_column(const struct cli_top_row *a, const struct cli_top_row *b, enum cli_top_column column)
+static int compare_column(const struct cli_top_row *a, const struct cli_top_row *b,
+                          enum cli_top_column column)
 {
 	char name[64];
 	double x, y;
@@ -192,8 +201,8 @@ static int by_column(const struct cli_top_row *a, const struct cli_top_row *b, e
 		snprintf(name, sizeof(name), "%s", cli_top_user(a->process->uid));
 		return strcmp(name, cli_top_user(b->process->uid));
 	default:
-		x = number_of(a, column);
-		y = number_of(b, column);
+		x = sort_value(a, column);
+		y = sort_value(b, column);
 		return x > y ? -1 : x < y;
 	}
 }
@@ -202,13 +211,13 @@ static int compare_rows(const void *left, const void *right, void *data)
 {
 	const struct cli_top_order *order = data;
 	const struct cli_top_row *a = left, *b = right;
-	int answer = by_column(a, b, order->by);
+	int answer = compare_column(a, b, order->by);
 
 	if (order->reversed)
 		answer = -answer;
 	if (!answer)
-		answer = by_column(a, b, CLI_TOP_PID);
-	return answer ? answer : by_column(a, b, CLI_TOP_DEV);
+		answer = compare_column(a, b, CLI_TOP_PID);
+	return answer ? answer : compare_column(a, b, CLI_TOP_DEV);
 }
 
 void cli_top_arrange(struct cli_top_view *view, const struct cli_top_look *now,
@@ -221,7 +230,7 @@ void cli_top_arrange(struct cli_top_view *view, const struct cli_top_look *now,
 		const struct cli_top_process *process = &now->processes[i];
 
 		for (unsigned k = 0; k < process->device_count; k++)
-			note_card(view, &cards, &process->devices[k]);
+			add_to_card(view, &cards, &process->devices[k]);
 		if (is_wanted(process, order->filter))
 			add_rows(view, &rows, process);
 	}
@@ -230,7 +239,7 @@ void cli_top_arrange(struct cli_top_view *view, const struct cli_top_look *now,
 		const struct cli_top_card *card = find_card(view, view->rows[i].device);
 
 		view->rows[i].number = card ? card->number : view->rows[i].device->number;
-		rate_row(&view->rows[i], now, before);
+		set_rates(&view->rows[i], now, before);
 	}
 	if (view->count)
 		qsort_r(view->rows, view->count, sizeof(*view->rows), compare_rows, (void *)order);

@@ -12,11 +12,16 @@
 #include "put.h"
 
 #define BLOCK ((size_t)1 << 20)
-/* No writer of ours makes such a line (arguments end at 64 KiB); of what is longer no more than this is held. */
+/*
+ * libspill never writes such a line: its arguments end at 64 KiB. Longer lines are read in pieces.
+ */
 #define LONGEST ((size_t)16 << 20)
 
-/* How each start line begins. Elsewhere in a line it cannot be: a quote within a text has a backslash before it. */
-static const char START[] = "{\"v\":1,\"kind\":\"start\"";
+/*
+ * Begin of every start line. It cannot occur inside a line: a text has a backslash before each
+ * quote.
+ */
+static const char START_LINE[] = "{\"v\":1,\"kind\":\"start\"";
 
 bool cli_lines_open(struct cli_lines *lines, const char *path, enum cli_files files)
 {
@@ -30,14 +35,13 @@ bool cli_lines_open(struct cli_lines *lines, const char *path, enum cli_files fi
 
 bool cli_lines_is_replaced(const struct cli_lines *lines)
 {
-	struct stat ours, there;
+	struct stat ours, current;
 
 	if (fstat(lines->fd, &ours))
 		return false;
 	if (ours.st_size < lseek(lines->fd, 0, SEEK_CUR))
 		return true;
-	return !stat(lines->path, &there) && there.st_size > 0 &&
-	       (there.st_dev != ours.st_dev || there.st_ino != ours.st_ino);
+	return !stat(lines->path, &current) && current.st_size > 0 && !cli_is_same_file(&current, &ours);
 }
 
 bool cli_lines_reopen(struct cli_lines *lines)
@@ -58,8 +62,8 @@ void cli_lines_close(struct cli_lines *lines)
 	lines->fd = -1;
 }
 
-/* Room for another block behind `end`: what was told is forgotten first. */
-static bool make_room(struct cli_lines *lines)
+/* Makes room for another block behind `end`. Drops the lines that were read. */
+static bool make_room_for_block(struct cli_lines *lines)
 {
 	size_t left = lines->end - lines->begin;
 	char *larger;
@@ -81,26 +85,26 @@ static bool make_room(struct cli_lines *lines)
 	return true;
 }
 
-/* True if there is more in the buffer than before. */
-static bool fill(struct cli_lines *lines)
+/* Reads a block. False: no more bytes. */
+static bool read_block(struct cli_lines *lines)
 {
 	unsigned left = SPILL_FD_TRIES;
 	ssize_t count;
 
-	if (lines->over || lines->error || !make_room(lines))
+	if (lines->at_end || lines->error || !make_room_for_block(lines))
 		return false;
 	do
 		count = read(lines->fd, lines->buffer + lines->end, BLOCK);
 	while (count < 0 && errno == EINTR && --left > 0);
 	if (count < 0)
 		lines->error = errno;
-	lines->over = count <= 0;
+	lines->at_end = count <= 0;
 	lines->end += count > 0 ? (size_t)count : 0;
 	return count > 0;
 }
 
-/* Sets `text`, `length` and `whole`; false at the end. A line that is longer than any may be is told in pieces. */
-static bool take_line(struct cli_lines *lines)
+/* Sets `text`, `length` and `whole`. False: the end. A line over LONGEST comes in pieces. */
+static bool next_line(struct cli_lines *lines)
 {
 	size_t seen = 0;
 	char *newline;
@@ -116,11 +120,11 @@ static bool take_line(struct cli_lines *lines)
 			newline = lines->buffer + lines->begin + left - 1;
 			break;
 		}
-		if (!fill(lines))
+		if (!read_block(lines))
 			break;
 	}
 	if (!newline && lines->following && !lines->error) {
-		lines->over = false;
+		lines->at_end = false;
 		return false;
 	}
 	lines->whole = newline != NULL;
@@ -130,7 +134,7 @@ static bool take_line(struct cli_lines *lines)
 	return newline || lines->length;
 }
 
-static bool room_to_decode(struct cli_lines *lines)
+static bool grow_scratch(struct cli_lines *lines)
 {
 	size_t size = SPILL_RECORD_SCRATCH(lines->length);
 
@@ -142,46 +146,47 @@ static bool room_to_decode(struct cli_lines *lines)
 	return lines->scratch != NULL;
 }
 
-/* The line without a newline of somebody who was killed, and in it the start line of who came next. */
-static bool cut_by_start(struct cli_lines *lines)
+/* Cuts the line of a killed writer before the next run's start line. */
+static bool cut_at_start_line(struct cli_lines *lines)
 {
-	char *start =
-	    lines->length ? memmem(lines->text + 1, lines->length - 1, START, sizeof(START) - 1) : NULL;
+	char *start = lines->length
+	                  ? memmem(lines->text + 1, lines->length - 1, START_LINE, sizeof(START_LINE) - 1)
+	                  : NULL;
 
 	if (!start)
 		return false;
-	lines->behind = lines->length - (size_t)(start - lines->text);
-	lines->length -= lines->behind;
+	lines->next_run_bytes = lines->length - (size_t)(start - lines->text);
+	lines->length -= lines->next_run_bytes;
 	return true;
 }
 
 enum cli_line cli_lines_next(struct cli_lines *lines, struct spill_record *record)
 {
-	if (lines->behind) {
+	if (lines->next_run_bytes) {
 		lines->text += lines->length;
-		lines->length = lines->behind;
-		lines->behind = 0;
+		lines->length = lines->next_run_bytes;
+		lines->next_run_bytes = 0;
 	} else {
-		if (!take_line(lines))
+		if (!next_line(lines))
 			return CLI_LINE_END;
 		lines->number++;
 	}
-	lines->at = 0;
+	lines->error_offset = 0;
 	lines->reason = "no memory for it";
-	if (room_to_decode(lines))
+	if (grow_scratch(lines))
 		lines->reason = spill_record_read(lines->text, lines->length, lines->scratch,
-		                                  lines->scratch_size, record, &lines->at);
+		                                  lines->scratch_size, record, &lines->error_offset);
 	if (!lines->reason)
 		return CLI_LINE_RECORD;
-	return cut_by_start(lines) || !lines->whole ? CLI_LINE_CUT : CLI_LINE_BAD;
+	return cut_at_start_line(lines) || !lines->whole ? CLI_LINE_CUT : CLI_LINE_BAD;
 }
 
 void cli_lines_complain(const char *command, const struct cli_lines *lines, enum cli_line line)
 {
 	cli_fprintf(stderr, "spill %s: %s:%lu: ", command, lines->path, lines->number);
 	if (line == CLI_LINE_BAD)
-		cli_fprintf(stderr, "not a record: %s (byte %zu)\n", lines->reason, lines->at + 1);
-	else if (lines->behind)
+		cli_fprintf(stderr, "not a record: %s (byte %zu)\n", lines->reason, lines->error_offset + 1);
+	else if (lines->next_run_bytes)
 		fputs("the line is cut, and another run begins in it\n", stderr);
 	else
 		fputs("the last line is cut\n", stderr);

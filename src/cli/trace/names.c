@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alloc.h"
+#include "cli.h"
 
 /* FNV-1a (Fowler, Noll, Vo) of 64 bits. */
 static uint64_t hash_of(const char *text, size_t length)
@@ -25,14 +25,14 @@ static void link_name(struct cli_names *names, struct cli_name *name)
 	*bucket = name;
 }
 
-/* Twice as many buckets, a power of two. */
-static void grow(struct cli_names *names)
+/* Doubles the buckets; their number is a power of two. */
+static void grow_buckets(struct cli_names *names)
 {
 	struct cli_name **old = names->buckets;
 	size_t count = names->bucket_count;
 
 	names->bucket_count = count ? count * 2 : 256;
-	names->buckets = cli_room(NULL, names->bucket_count, sizeof(struct cli_name *));
+	names->buckets = cli_realloc(NULL, names->bucket_count, sizeof(struct cli_name *));
 	memset(names->buckets, 0, names->bucket_count * sizeof(struct cli_name *));
 	for (size_t i = 0; i < count; i++) {
 		for (struct cli_name *name = old[i], *next; name; name = next) {
@@ -51,13 +51,13 @@ const struct cli_name *cli_names_get(struct cli_names *names, const char *text)
 	if (!text)
 		return NULL;
 	if (names->count >= names->bucket_count)
-		grow(names);
+		grow_buckets(names);
 	for (name = names->buckets[hash_of(text, length) & (names->bucket_count - 1)]; name;
 	     name = name->next) {
 		if (name->length == length && !memcmp(name->text, text, length))
 			return name;
 	}
-	name = cli_room(NULL, 1, sizeof(*name) + length + 1);
+	name = cli_realloc(NULL, 1, sizeof(*name) + length + 1);
 	name->id = names->count++;
 	name->length = (unsigned)length;
 	memcpy(name->text, text, length);
@@ -76,4 +76,58 @@ void cli_names_free(struct cli_names *names)
 	}
 	free(names->buckets);
 	*names = (struct cli_names){0};
+}
+
+/*
+ * -- sums by name --------------------------------------------------------------------------------
+ */
+
+unsigned cli_table_row(struct cli_table *table, const struct cli_name *name)
+{
+	size_t index = name ? name->id + 1 : 0;
+
+	if (index >= table->index_size) {
+		size_t size = index < 32 ? 64 : 2 * index;
+
+		table->index = cli_realloc(table->index, size, sizeof(*table->index));
+		memset(table->index + table->index_size, 0,
+		       (size - table->index_size) * sizeof(*table->index));
+		table->index_size = size;
+	}
+	if (!table->index[index]) {
+		table->rows = cli_grow(table->rows, table->count, &table->size, sizeof(*table->rows));
+		table->rows[table->count++] = (struct cli_row){.name = name};
+		table->index[index] = (unsigned)table->count;
+	}
+	return table->index[index] - 1;
+}
+
+static int descending(uint64_t a, uint64_t b)
+{
+	return a < b ? 1 : a > b ? -1 : 0;
+}
+
+static int compare_rows(const void *left, const void *right)
+{
+	const struct cli_row *a = left, *b = right;
+	int order = descending(a->peak, b->peak);
+
+	if (!order)
+		order = descending(a->bytes, b->bytes);
+	if (!order)
+		order = strcmp(a->name ? a->name->text : "", b->name ? b->name->text : "");
+	return order;
+}
+
+void cli_table_sort(struct cli_table *table)
+{
+	if (table->count)
+		qsort(table->rows, table->count, sizeof(*table->rows), compare_rows);
+}
+
+void cli_table_free(struct cli_table *table)
+{
+	free(table->rows);
+	free(table->index);
+	*table = (struct cli_table){0};
 }

@@ -9,16 +9,16 @@
 #include <string.h>
 
 #include "lines.h"
-#include "alloc.h"
+#include "cli.h"
 
 struct piece {
-	char *path, *stem; /* stem: the path up to .jsonl */
-	char time[32];     /* of the first start line; "" */
+	char *path, *stem; /* stem: the path before .jsonl */
+	char time[32];     /* time of the first start line; "" if none */
 	uint64_t continues;
-	size_t shared; /* length of the stem that it shares with others; 0: none */
+	size_t shared_stem_length; /* length of a stem shared with other files; 0: none */
 };
 
-/* Up to ".jsonl", if nothing but a rotation's number or date is behind it; else 0. */
+/* The length before ".jsonl", if only a rotation's number or date follows; else 0. */
 static size_t stem_of(const char *name)
 {
 	const char *end = strstr(name, ".jsonl");
@@ -36,26 +36,26 @@ static int is_log(const struct dirent *entry)
 	return stem_of(entry->d_name) > 0;
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
-	const struct piece *one = a, *other = b;
-	int order = strverscmp(one->stem, other->stem);
+	const struct piece *a_piece = a, *b_piece = b;
+	int order = strverscmp(a_piece->stem, b_piece->stem);
 
-	return order ? order : strverscmp(one->path, other->path);
+	return order ? order : strverscmp(a_piece->path, b_piece->path);
 }
 
-static int by_start(const void *a, const void *b)
+static int compare_starts(const void *a, const void *b)
 {
-	const struct piece *one = a, *other = b;
-	int order = strcmp(one->time, other->time);
+	const struct piece *a_piece = a, *b_piece = b;
+	int order = strcmp(a_piece->time, b_piece->time);
 
-	if (order || one->continues == other->continues)
-		return order ? order : by_name(a, b);
-	return one->continues < other->continues ? -1 : 1;
+	if (order || a_piece->continues == b_piece->continues)
+		return order ? order : compare_names(a, b);
+	return a_piece->continues < b_piece->continues ? -1 : 1;
 }
 
-/* What its first line says, if it is a start line. */
-static void look(struct piece *piece)
+/* Reads the time from the first line, if it is a start line. */
+static void read_start_line(struct piece *piece)
 {
 	struct spill_record record;
 	struct cli_lines lines;
@@ -68,53 +68,56 @@ static void look(struct piece *piece)
 	cli_lines_close(&lines);
 }
 
-static int by_stem(const void *a, const void *b)
+static int compare_stems(const void *a, const void *b)
 {
-	const struct piece *one = a, *other = b;
+	const struct piece *a_piece = a, *b_piece = b;
 
-	return strverscmp(one->stem, other->stem);
+	return strverscmp(a_piece->stem, b_piece->stem);
 }
 
-/* The length of NAME in a stem NAME-2 where there is NAME, too; else 0. pre: all are sorted by name */
-static size_t shared(const char *stem, const struct piece *all, size_t count)
+/* The length of NAME for a stem NAME-2, if NAME exists; else 0. pre: `all` is sorted by name */
+static size_t shared_stem_length(const char *stem, const struct piece *all, size_t count)
 {
 	size_t length = strlen(stem);
 	struct piece base;
-	bool there;
+	bool found;
 
 	while (length && isdigit((unsigned char)stem[length - 1]))
 		length--;
 	if (length < 2 || !stem[length] || stem[length - 1] != '-')
 		return 0;
-	base.stem = cli_room_text(stem);
+	base.stem = cli_strdup(stem);
 	base.stem[length - 1] = '\0';
-	there = bsearch(&base, all, count, sizeof(all[0]), by_stem);
+	found = bsearch(&base, all, count, sizeof(all[0]), compare_stems);
 	free(base.stem);
-	return there ? length - 1 : 0;
+	return found ? length - 1 : 0;
 }
 
-/* Processes that had one name at once (log_name.h) are together: one of them may have gone on beside another. */
-static void share_stems(struct piece *all, size_t count)
+/*
+ * Groups processes that had one name at once (log_file.h). One of them may have continued beside
+ * another.
+ */
+static void shorten_shared_stems(struct piece *all, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		all[i].shared = shared(all[i].stem, all, count);
+		all[i].shared_stem_length = shared_stem_length(all[i].stem, all, count);
 	for (size_t i = 0; i < count; i++)
-		if (all[i].shared)
-			all[i].stem[all[i].shared] = '\0';
+		if (all[i].shared_stem_length)
+			all[i].stem[all[i].shared_stem_length] = '\0';
 }
 
-/* Most names are of one file, which need not be looked into. */
-static void sort(struct piece *all, size_t count)
+/* Most names have a single file, which needs no reading. */
+static void sort_pieces(struct piece *all, size_t count)
 {
-	qsort(all, count, sizeof(all[0]), by_name);
-	share_stems(all, count);
-	qsort(all, count, sizeof(all[0]), by_name);
+	qsort(all, count, sizeof(all[0]), compare_names);
+	shorten_shared_stems(all, count);
+	qsort(all, count, sizeof(all[0]), compare_names);
 	for (size_t from = 0, to; from < count; from = to) {
 		for (to = from + 1; to < count && !strcmp(all[from].stem, all[to].stem); to++)
 			;
 		for (size_t i = from; to - from > 1 && i < to; i++)
-			look(&all[i]);
-		qsort(all + from, to - from, sizeof(all[0]), by_start);
+			read_start_line(&all[i]);
+		qsort(all + from, to - from, sizeof(all[0]), compare_starts);
 	}
 }
 
@@ -132,19 +135,20 @@ struct cli_pieces cli_pieces_find(const char *folder)
 		return pieces;
 	}
 	pieces.count = (size_t)count;
-	pieces.paths = cli_room(NULL, pieces.count, sizeof(pieces.paths[0]));
-	all = cli_room(NULL, pieces.count, sizeof(all[0]));
+	pieces.paths = cli_realloc(NULL, pieces.count, sizeof(pieces.paths[0]));
+	all = cli_realloc(NULL, pieces.count, sizeof(all[0]));
 	for (size_t i = 0; i < pieces.count; i++) {
 		size_t length = strlen(folder) + 1;
 
-		all[i] = (struct piece){.path = cli_room(NULL, length + strlen(entries[i]->d_name) + 1, 1)};
+		all[i] =
+		    (struct piece){.path = cli_realloc(NULL, length + strlen(entries[i]->d_name) + 1, 1)};
 		sprintf(all[i].path, "%s/%s", folder, entries[i]->d_name);
-		all[i].stem = cli_room_text(all[i].path);
+		all[i].stem = cli_strdup(all[i].path);
 		all[i].stem[length + stem_of(entries[i]->d_name)] = '\0';
 		free(entries[i]);
 	}
 	free(entries);
-	sort(all, pieces.count);
+	sort_pieces(all, pieces.count);
 	for (size_t i = 0; i < pieces.count; i++) {
 		pieces.paths[i] = all[i].path;
 		free(all[i].stem);

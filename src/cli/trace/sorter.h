@@ -1,7 +1,7 @@
 /*
- * What happened, in the order in which it did: lines of several threads may be in another one (docs/log-format.md). Events
- * wait for those before them, at most CLI_SORTER_MOST, because an order may be missing for good (the driver refused a free, or
- * its line was lost).
+ * Puts events into the order in which they happened: lines of several threads may be in another
+ * order (docs/log-format.md). Events wait for earlier ones, at most CLI_SORTER_MOST of them. An
+ * order may be missing for good, because the driver refused a free or the line was lost.
  */
 #ifndef SPILL_CLI_SORTER_H
 #define SPILL_CLI_SORTER_H
@@ -17,14 +17,18 @@ enum cli_event_kind { CLI_EVENT_ALLOC, CLI_EVENT_FREE, CLI_EVENT_DEMOTE, CLI_EVE
 
 struct cli_event {
 	enum cli_event_kind kind;
-	int device;             /* -1: none is known */
-	enum spill_place place; /* of ALLOC and FREE; SPILL_PLACES: one that we do not know */
-	uint64_t time_us, seq;  /* seq: not of OOM */
-	uint64_t order; /* 0: of a log without; it is told as it came. OOM: that of what was told before it */
-	uint64_t bytes; /* asked; what moved */
-	struct spill_bytes held; /* of ALLOC and moves: all of the allocation from now on */
-	const struct cli_name *api, *caller, *rule; /* NULL: not told */
-	const struct cli_name *reason;              /* of OOM: refused_by */
+	int device;             /* -1: not known */
+	enum spill_place place; /* for ALLOC and FREE; SPILL_PLACES: an unknown place */
+	uint64_t time_us, seq;  /* seq: not for OOM */
+	/*
+	 * 0: the log has no orders, so it is delivered at once. OOM: order of the last event before
+	 * it
+	 */
+	uint64_t order;
+	uint64_t bytes;          /* requested bytes, or moved bytes */
+	struct spill_bytes held; /* for ALLOC and moves: all bytes of the allocation from now on */
+	const struct cli_name *api, *caller, *rule; /* NULL: not in the log */
+	const struct cli_name *reason;              /* for OOM: refused_by */
 };
 
 #define CLI_SORTER_MOST 16384
@@ -32,10 +36,11 @@ struct cli_event {
 struct cli_sorter_item;
 
 struct cli_sorter {
-	void (*tell)(void *data, const struct cli_event *event);
+	void (*deliver)(void *data, const struct cli_event *event);
 	void *data;
-	uint64_t told, seen; /* orders: the last that was told, the highest that came */
-	unsigned long late;  /* came when a later one had been told: peaks may be wrong */
+	uint64_t delivered, seen; /* the highest order delivered, and the highest seen */
+	/* events that came after a later one was delivered: peaks may be wrong */
+	unsigned long late;
 	uint64_t arrivals;
 	struct cli_sorter_item *heap;
 	size_t count, size;
@@ -43,10 +48,10 @@ struct cli_sorter {
 
 void cli_sorter_put(struct cli_sorter *sorter, const struct cli_event *event);
 
-/* Tells all that wait. */
+/* Delivers all waiting events. */
 void cli_sorter_flush(struct cli_sorter *sorter);
 
-/* Forgets all, for another run; `tell` and `data` stay. */
+/* Drops all events before another run. Keeps `deliver` and `data`. */
 void cli_sorter_reset(struct cli_sorter *sorter);
 
 #endif

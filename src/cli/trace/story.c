@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alloc.h"
+#include "cli.h"
 
-/* pre: a run was begun */
+/* pre: a run has begun */
 static struct cli_story *story_of(const struct cli_stories *stories)
 {
 	return &stories->runs[stories->count - 1];
@@ -16,29 +16,29 @@ static struct cli_summary *summary_of(const struct cli_stories *stories)
 	return &stories->summaries->runs[stories->count - 1];
 }
 
-static void keep_policy(struct cli_story *story, const struct spill_record_start *start)
+static void copy_policy(struct cli_story *story, const struct spill_record_start *start)
 {
-	story->policy = cli_room(NULL, start->option_count, sizeof(*story->policy));
+	story->policy = cli_realloc(NULL, start->option_count, sizeof(*story->policy));
 	for (unsigned i = 0; i < start->option_count; i++)
 		story->policy[story->policy_count++] = (struct cli_setting){
-		    cli_room_text(start->policy[i].name), cli_room_text(start->policy[i].value),
-		    cli_room_text(start->policy[i].source)};
-	story->args = cli_room(NULL, start->arg_count, sizeof(*story->args));
+		    cli_strdup(start->policy[i].name), cli_strdup(start->policy[i].value),
+		    cli_strdup(start->policy[i].source)};
+	story->args = cli_realloc(NULL, start->arg_count, sizeof(*story->args));
 	for (unsigned i = 0; i < start->arg_count; i++)
-		story->args[story->arg_count++] = cli_room_text(start->args[i]);
+		story->args[story->arg_count++] = cli_strdup(start->args[i]);
 	story->args_cut = start->cut;
 }
 
-static void begin(void *data, const char *path, unsigned long line, const struct spill_record_start *start)
+static void begin_story(void *data, const char *path, unsigned long line,
+                        const struct spill_record_start *start)
 {
 	struct cli_stories *stories = data;
 
 	cli_summary_visitor.begin(stories->summaries, path, line, start);
-	stories->runs =
-	    cli_room_for_one(stories->runs, stories->count, &stories->size, sizeof(*stories->runs));
+	stories->runs = cli_grow(stories->runs, stories->count, &stories->size, sizeof(*stories->runs));
 	stories->runs[stories->count++] = (struct cli_story){0};
 	if (start)
-		keep_policy(story_of(stories), start);
+		copy_policy(story_of(stories), start);
 }
 
 static struct cli_lane *lane_of(struct cli_story *story, int device)
@@ -47,8 +47,7 @@ static struct cli_lane *lane_of(struct cli_story *story, int device)
 		if (story->lanes[i].device == device)
 			return &story->lanes[i];
 	}
-	story->lanes =
-	    cli_room_for_one(story->lanes, story->lane_count, &story->lane_size, sizeof(*story->lanes));
+	story->lanes = cli_grow(story->lanes, story->lane_count, &story->lane_size, sizeof(*story->lanes));
 	story->lanes[story->lane_count] = (struct cli_lane){device, {.most = CLI_STORY_BUCKETS}};
 	return &story->lanes[story->lane_count++];
 }
@@ -60,8 +59,8 @@ static struct spill_bytes held_in(const struct cli_lane *lane)
 	return line->count ? line->buckets[line->count - 1].last : (struct spill_bytes){0};
 }
 
-/* An event may change what is held of another device than its own: memory is where it was allocated. */
-static void put_changes(struct cli_story *story, const struct cli_summary *summary, uint64_t time_us)
+/* Adds what the event changed on each device: memory stays on the device where it was allocated. */
+static void add_changes(struct cli_story *story, const struct cli_summary *summary, uint64_t time_us)
 {
 	for (size_t i = 0; i < summary->device_count; i++) {
 		const struct cli_device *device = &summary->devices[i];
@@ -73,8 +72,8 @@ static void put_changes(struct cli_story *story, const struct cli_summary *summa
 	}
 }
 
-/* What it is in the chart, and how much of it; false: nothing but a change of what is held. */
-static bool kind_of(const struct cli_event *event, const struct spill_totals *before,
+/* The event's mark in the chart, and its bytes. False: no mark. */
+static bool mark_of(const struct cli_event *event, const struct spill_totals *before,
                     const struct spill_totals *now, enum cli_mark *mark, uint64_t *bytes)
 {
 	*bytes = event->bytes;
@@ -99,7 +98,7 @@ static bool kind_of(const struct cli_event *event, const struct spill_totals *be
 	return false;
 }
 
-static void take_event(void *data, const struct cli_event *event)
+static void add_event(void *data, const struct cli_event *event)
 {
 	struct cli_stories *stories = data;
 	struct cli_story *story = story_of(stories);
@@ -111,8 +110,8 @@ static void take_event(void *data, const struct cli_event *event)
 	cli_summary_visitor.event(stories->summaries, event);
 	if (summary->exited)
 		return;
-	put_changes(story, summary, event->time_us);
-	if (!kind_of(event, &before, &summary->totals, &mark, &marked.bytes))
+	add_changes(story, summary, event->time_us);
+	if (!mark_of(event, &before, &summary->totals, &mark, &marked.bytes))
 		return;
 	marked.largest = marked.bytes;
 	struct cli_lane *lane = lane_of(story, event->device);
@@ -121,22 +120,22 @@ static void take_event(void *data, const struct cli_event *event)
 	cli_marked_add(&cli_timeline_put(&lane->line, event->time_us, &held)->marks[mark], &marked);
 }
 
-static void take_record(void *data, const struct spill_record *record)
+static void add_record(void *data, const struct spill_record *record)
 {
 	struct cli_stories *stories = data;
 	struct cli_story *story = story_of(stories);
 
 	cli_summary_visitor.record(stories->summaries, record);
-	if (story->left_out)
+	if (story->incomplete)
 		return;
-	story->left_out =
+	story->incomplete =
 	    record->kind == SPILL_KIND_DROP ||
 	    (record->kind == SPILL_KIND_NOTE && record->note.code && !strcmp(record->note.code, "log-max"));
-	story->since_us = record->time_us;
+	story->incomplete_since_us = record->time_us;
 }
 
-/* All runs until now together stay below what goes into one page: an equal share for each device. */
-static void share(struct cli_stories *stories)
+/* Limits the buckets of all runs to a page's size, with an equal share for each device. */
+static void share_buckets(struct cli_stories *stories)
 {
 	size_t lanes = 0, each;
 
@@ -150,15 +149,15 @@ static void share(struct cli_stories *stories)
 	}
 }
 
-static void finish(void *data, const struct cli_trace_end *end)
+static void finish_story(void *data, const struct cli_trace_end *end)
 {
 	struct cli_stories *stories = data;
 
 	cli_summary_visitor.end(stories->summaries, end);
-	share(stories);
+	share_buckets(stories);
 }
 
-const struct cli_trace_visitor cli_story_visitor = {begin, take_event, take_record, finish};
+const struct cli_trace_visitor cli_story_visitor = {begin_story, add_event, add_record, finish_story};
 
 static void free_story(struct cli_story *story)
 {

@@ -1,6 +1,6 @@
 /*
- * What a chart tells of recorded runs, beside their sums: for each device what was held over time, and what happened to it; and
- * under which policy. Made in the same pass as the summaries, of their own figures.
+ * The data of charts, beside the summaries: for each device the memory over time and its events,
+ * and the run's policy. Made in the same pass as the summaries, from their figures.
  */
 #ifndef SPILL_CLI_STORY_H
 #define SPILL_CLI_STORY_H
@@ -8,12 +8,12 @@
 #include "summary.h"
 #include "timeline.h"
 
-/* Buckets of one device, and of all devices of all runs together: what comes of it goes into one page. */
+/* Most buckets of one device, and of all devices of all runs: they go into one page. */
 #define CLI_STORY_BUCKETS ((size_t)2048)
 #define CLI_STORY_BUCKETS_IN_ALL ((size_t)16384)
 
 struct cli_lane {
-	int device; /* -1: what is on none */
+	int device; /* -1: memory on no device */
 	struct cli_timeline line;
 };
 
@@ -29,17 +29,17 @@ struct cli_story {
 	char **args;
 	unsigned arg_count;
 	bool args_cut;
-	bool left_out;     /* by log.max: */
-	uint64_t since_us; /* from then on lines are missing, and charts are less than the whole */
+	bool incomplete;              /* log.max dropped lines */
+	uint64_t incomplete_since_us; /* from then on charts are incomplete */
 };
 
 struct cli_stories {
-	struct cli_summaries *summaries; /* its names are set by who reads the trace; so are theirs */
-	struct cli_story *runs;          /* by the summary's number */
+	struct cli_summaries *summaries; /* the reader of the trace sets `names` in them */
+	struct cli_story *runs;          /* by number of the summary */
 	size_t count, size;
 };
 
-/* Its data is a struct cli_stories; the summaries are made, too. */
+/* A visitor with a struct cli_stories as its data. It fills the summaries too. */
 extern const struct cli_trace_visitor cli_story_visitor;
 
 void cli_stories_free(struct cli_stories *stories);

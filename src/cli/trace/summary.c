@@ -7,16 +7,16 @@
 
 #include "oom_report.h"
 #include "amount.h"
-#include "alloc.h"
+#include "cli.h"
 
-/* NULL if the policy of the start line does not have it. */
-static const char *option(const struct spill_record_start *start, const char *name)
+/* A value of the start line's policy, or NULL. */
+static const char *option_value(const struct spill_record_start *start, const char *name)
 {
 	for (unsigned i = 0; i < start->option_count; i++) {
-		const struct spill_record_option *at = &start->policy[i];
+		const struct spill_record_option *entry = &start->policy[i];
 
-		if (at->name && at->value && !strcmp(at->name, name))
-			return at->value;
+		if (entry->name && entry->value && !strcmp(entry->name, name))
+			return entry->value;
 	}
 	return NULL;
 }
@@ -24,10 +24,10 @@ static const char *option(const struct spill_record_start *start, const char *na
 static bool has_cap(const struct spill_record_start *start)
 {
 	for (unsigned i = 0; i < start->option_count; i++) {
-		const struct spill_record_option *at = &start->policy[i];
+		const struct spill_record_option *entry = &start->policy[i];
 
-		if (at->name && at->value && spill_record_rule(at) &&
-		    (!strncmp(at->value, "cap = ", 6) || strstr(at->value, "; cap = ")))
+		if (entry->name && entry->value && spill_record_rule(entry) &&
+		    (!strncmp(entry->value, "cap = ", 6) || strstr(entry->value, "; cap = ")))
 			return true;
 	}
 	return false;
@@ -42,27 +42,27 @@ struct cli_device *cli_summary_device(struct cli_summary *summary, int device)
 			return &summary->devices[i];
 	}
 	summary->devices =
-	    cli_room_for_one(summary->devices, summary->device_count, &summary->device_size, sizeof(*row));
+	    cli_grow(summary->devices, summary->device_count, &summary->device_size, sizeof(*row));
 	row = &summary->devices[summary->device_count++];
 	*row = (struct cli_device){.device = device, .limit = SPILL_UNLIMITED};
 	return row;
 }
 
-/* An amount of [device N] or [device], for a device of so many bytes. */
+/* A value of [device N] or [device], for a device of `bytes`. */
 static uint64_t amount_of(const struct spill_record_start *start, const char *key, int device, uint64_t bytes,
                           uint64_t otherwise)
 {
 	char name[64];
 	const char *value;
 	struct spill_amount amount;
-	size_t at;
+	size_t entry;
 
 	snprintf(name, sizeof(name), "device %d.%s", device, key);
-	value = option(start, name);
+	value = option_value(start, name);
 	snprintf(name, sizeof(name), "device.%s", key);
 	if (!value)
-		value = option(start, name);
-	if (!value || spill_amount_parse(value, SPILL_ALLOW_PERCENT | SPILL_ALLOW_NONE, &amount, &at))
+		value = option_value(start, name);
+	if (!value || spill_amount_parse(value, SPILL_ALLOW_PERCENT | SPILL_ALLOW_NONE, &amount, &entry))
 		return otherwise;
 	return spill_amount_resolve(amount, bytes, otherwise);
 }
@@ -70,20 +70,20 @@ static uint64_t amount_of(const struct spill_record_start *start, const char *ke
 static void begin_devices(struct cli_summary *summary, const struct spill_record_start *start)
 {
 	for (unsigned i = 0; i < start->device_count; i++) {
-		const struct spill_record_device *told = &start->devices[i];
-		struct cli_device *device = cli_summary_device(summary, told->device);
+		const struct spill_record_device *source = &start->devices[i];
+		struct cli_device *device = cli_summary_device(summary, source->device);
 
 		if (device->name)
 			continue;
-		device->name = cli_room_text(told->name);
-		device->uuid = cli_room_text(told->uuid);
-		device->bytes = told->bytes;
-		device->limit = amount_of(start, "limit", told->device, told->bytes, SPILL_UNLIMITED);
-		device->reserve = amount_of(start, "reserve", told->device, told->bytes, 0);
+		device->name = cli_strdup(source->name);
+		device->uuid = cli_strdup(source->uuid);
+		device->bytes = source->bytes;
+		device->limit = amount_of(start, "limit", source->device, source->bytes, SPILL_UNLIMITED);
+		device->reserve = amount_of(start, "reserve", source->device, source->bytes, 0);
 	}
 }
 
-/* Which of all processes of the job it was. */
+/* The process's rank in its job, or NULL. */
 static const char *rank_of(const struct spill_record_start *start)
 {
 	const char *rank = NULL;
@@ -93,30 +93,30 @@ static const char *rank_of(const struct spill_record_start *start)
 	return rank;
 }
 
-static void begin(void *data, const char *path, unsigned long line, const struct spill_record_start *start)
+static void begin_summary(void *data, const char *path, unsigned long line,
+                          const struct spill_record_start *start)
 {
 	struct cli_summaries *summaries = data;
 	struct cli_summary *summary;
 	const char *level;
 
-	summaries->runs =
-	    cli_room_for_one(summaries->runs, summaries->count, &summaries->size, sizeof(*summary));
+	summaries->runs = cli_grow(summaries->runs, summaries->count, &summaries->size, sizeof(*summary));
 	summary = &summaries->runs[summaries->count++];
 	*summary = (struct cli_summary){.number = summaries->count - 1,
-	                                .path = cli_room_text(path),
+	                                .path = cli_strdup(path),
 	                                .line = line,
 	                                .started = start != NULL,
 	                                .all_told = true};
 	if (!start)
 		return;
-	level = option(start, "log.level");
-	summary->time = cli_room_text(start->time);
-	summary->host = cli_room_text(start->host);
-	summary->program = cli_room_text(start->program);
-	summary->version = cli_room_text(start->version);
-	summary->backend = cli_room_text(start->backend);
-	summary->rank = cli_room_text(rank_of(start));
-	summary->mode = cli_room_text(option(start, "spill.mode"));
+	level = option_value(start, "log.level");
+	summary->time = cli_strdup(start->time);
+	summary->host = cli_strdup(start->host);
+	summary->program = cli_strdup(start->program);
+	summary->version = cli_strdup(start->version);
+	summary->backend = cli_strdup(start->backend);
+	summary->rank = cli_strdup(rank_of(start));
+	summary->mode = cli_strdup(option_value(start, "spill.mode"));
 	summary->pid = start->pid;
 	summary->driver = start->driver;
 	summary->all_told = !level || !strcmp(level, "all");
@@ -124,86 +124,86 @@ static void begin(void *data, const char *path, unsigned long line, const struct
 	begin_devices(summary, start);
 }
 
-/* pre: a run was begun */
-static struct cli_summary *current(void *data)
+/* pre: a run has begun */
+static struct cli_summary *current_summary(void *data)
 {
 	struct cli_summaries *summaries = data;
 
 	return &summaries->runs[summaries->count - 1];
 }
 
-static void take_event(void *data, const struct cli_event *event)
+static void add_event(void *data, const struct cli_event *event)
 {
 	struct cli_summaries *summaries = data;
-	struct cli_summary *summary = current(data);
+	struct cli_summary *summary = current_summary(data);
 
 	if (event->time_us > summary->ended_us)
 		summary->ended_us = event->time_us;
 	cli_summary_event(summary, summaries->names, event);
 }
 
-/* Where it is kept: the first ones, and behind them the last. */
-static struct spill_record_oom *place_of_oom(struct cli_ooms *ooms)
+/* The entry for the next out of memory. Keeps the first ones and the last ones. */
+static struct spill_record_oom *next_oom_slot(struct cli_ooms *ooms)
 {
-	uint64_t at = ooms->count++;
+	uint64_t entry = ooms->count++;
 
-	/* Of many runs few have any, and it is most of a run's size. */
+	/* Allocated on demand: it is most of a run's size, and few runs need it. */
 	if (!ooms->list)
-		ooms->list = cli_room(NULL, 2 * CLI_OOMS_EACH, sizeof(ooms->list[0]));
-	if (at < 2 * CLI_OOMS_EACH)
-		return &ooms->list[at];
+		ooms->list = cli_realloc(NULL, 2 * CLI_OOMS_EACH, sizeof(ooms->list[0]));
+	if (entry < 2 * CLI_OOMS_EACH)
+		return &ooms->list[entry];
 	memmove(&ooms->list[CLI_OOMS_EACH], &ooms->list[CLI_OOMS_EACH + 1],
 	        (CLI_OOMS_EACH - 1) * sizeof(ooms->list[0]));
 	return &ooms->list[2 * CLI_OOMS_EACH - 1];
 }
 
-static void keep_text(struct cli_names *names, const char **text)
+static void intern_text(struct cli_names *names, const char **text)
 {
 	const struct cli_name *name = cli_names_get(names, *text);
 
 	*text = name ? name->text : NULL;
 }
 
-static void keep_groups(struct cli_names *names, struct spill_group *groups, unsigned count)
+static void intern_groups(struct cli_names *names, struct spill_group *groups, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
-		keep_text(names, &groups[i].name);
+		intern_text(names, &groups[i].name);
 }
 
-static void take_oom(struct cli_ooms *ooms, struct cli_names *names, const struct spill_record_oom *told)
+static void add_oom(struct cli_ooms *ooms, struct cli_names *names, const struct spill_record_oom *source)
 {
-	struct spill_record_oom *oom = place_of_oom(ooms);
+	struct spill_record_oom *oom = next_oom_slot(ooms);
 
-	*oom = *told;
+	*oom = *source;
 	ooms->honest += !spill_oom_is_final(oom->refused_by);
-	keep_text(names, &oom->api);
-	keep_text(names, &oom->caller);
-	keep_text(names, &oom->rule);
-	keep_text(names, &oom->refused_by);
-	keep_text(names, &oom->would);
+	intern_text(names, &oom->api);
+	intern_text(names, &oom->caller);
+	intern_text(names, &oom->rule);
+	intern_text(names, &oom->refused_by);
+	intern_text(names, &oom->would);
 	for (unsigned i = 0; i < oom->attempts; i++) {
-		keep_text(names, &oom->tried[i].place);
-		keep_text(names, &oom->tried[i].error);
+		intern_text(names, &oom->tried[i].place);
+		intern_text(names, &oom->tried[i].error);
 	}
 	for (unsigned i = 0; i < oom->holders; i++) {
-		keep_text(names, &oom->top[i].api);
-		keep_text(names, &oom->top[i].caller);
+		intern_text(names, &oom->top[i].api);
+		intern_text(names, &oom->top[i].caller);
 	}
-	keep_groups(names, oom->by_caller, oom->callers);
-	keep_groups(names, oom->by_place, oom->places);
+	intern_groups(names, oom->by_caller, oom->callers);
+	intern_groups(names, oom->by_place, oom->places);
 }
 
-static void take_note(struct cli_summary *summary, struct cli_names *names,
-                      const struct spill_record_note *note)
+static void add_note(struct cli_summary *summary, struct cli_names *names,
+                     const struct spill_record_note *note)
 {
 	summary->lost += note->code && !strcmp(note->code, "log-lost");
 	if (summary->note_count++ < CLI_NOTES)
 		summary->notes[summary->note_count - 1] = (struct cli_note){
-		    note->time_us, cli_names_get(names, note->code), cli_room_text(note->text)};
+		    note->time_us, cli_names_get(names, note->code), cli_strdup(note->text)};
 }
 
-/* docs/log-format.md, drop: what it adds to what is held, and to the totals. */
-static void take_drop(struct cli_summary *summary, const struct spill_record_drop *drop)
+/* Adds a drop line's sums (docs/log-format.md, drop). */
+static void add_drop(struct cli_summary *summary, const struct spill_record_drop *drop)
 {
 	const struct spill_sum *sums = drop->sums;
 	struct spill_totals *totals = &summary->totals;
@@ -231,38 +231,38 @@ static void take_drop(struct cli_summary *summary, const struct spill_record_dro
 	totals->peak = drop->peak;
 }
 
-static void take_exit(struct cli_summary *summary, struct cli_names *names,
-                      const struct spill_record_exit *end)
+static void set_exit(struct cli_summary *summary, struct cli_names *names,
+                     const struct spill_record_exit *end)
 {
 	if (summary->exited)
 		return;
 	summary->exited = true;
 	summary->how = cli_names_get(names, end->how);
-	summary->told = end->totals;
+	summary->exit_totals = end->totals;
 }
 
-static void take_record(void *data, const struct spill_record *record)
+static void add_record(void *data, const struct spill_record *record)
 {
-	struct cli_summary *summary = current(data);
+	struct cli_summary *summary = current_summary(data);
 	struct cli_names *names = ((struct cli_summaries *)data)->names;
 
 	if (record->time_us > summary->ended_us)
 		summary->ended_us = record->time_us;
 	if (record->kind == SPILL_KIND_OOM && !summary->exited) {
 		summary->totals.ooms++;
-		take_oom(&summary->ooms, names, &record->oom);
+		add_oom(&summary->ooms, names, &record->oom);
 	} else if (record->kind == SPILL_KIND_NOTE) {
-		take_note(summary, names, &record->note);
+		add_note(summary, names, &record->note);
 	} else if (record->kind == SPILL_KIND_DROP) {
-		take_drop(summary, &record->drop);
+		add_drop(summary, &record->drop);
 	} else if (record->kind == SPILL_KIND_EXIT) {
-		take_exit(summary, names, &record->exit);
+		set_exit(summary, names, &record->exit);
 	}
 }
 
-static void finish(void *data, const struct cli_trace_end *end)
+static void finish_summary(void *data, const struct cli_trace_end *end)
 {
-	struct cli_summary *summary = current(data);
+	struct cli_summary *summary = current_summary(data);
 
 	summary->end = *end;
 	cli_live_free(&summary->live);
@@ -272,7 +272,7 @@ static void finish(void *data, const struct cli_trace_end *end)
 	cli_table_sort(&summary->promoted);
 }
 
-const struct cli_trace_visitor cli_summary_visitor = {begin, take_event, take_record, finish};
+const struct cli_trace_visitor cli_summary_visitor = {begin_summary, add_event, add_record, finish_summary};
 
 static void free_summary(struct cli_summary *summary)
 {
@@ -301,4 +301,62 @@ void cli_summaries_free(struct cli_summaries *summaries)
 		free_summary(&summaries->runs[i]);
 	free(summaries->runs);
 	*summaries = (struct cli_summaries){0};
+}
+
+/*
+ * -- totals against the exit line -----------------------------------------------------------------
+ */
+
+#define FIGURE(name, field) \
+	{ \
+		name, offsetof(struct spill_totals, field) \
+	}
+#define SUMS(name) \
+	FIGURE(#name ".device_bytes", name.device), FIGURE(#name ".host_bytes", name.host), \
+	    FIGURE(#name ".managed_bytes", name.managed)
+
+/*
+ * Figures that need all lines come last: with log.level = spills only the first ones can be
+ * compared.
+ */
+static const struct {
+	const char *name;
+	size_t offset;
+} figures[CLI_DIFFERENCES] = {
+    FIGURE("spills", spills),
+    FIGURE("ooms", ooms),
+    FIGURE("demotions", demotions),
+    FIGURE("promotions", promotions),
+    FIGURE("demoted_bytes", demoted),
+    FIGURE("promoted_bytes", promoted),
+    SUMS(spilled),
+    FIGURE("allocs", allocs),
+    FIGURE("frees", frees),
+    SUMS(live),
+    SUMS(peak),
+};
+
+#define WITHOUT_ROUTINE 9
+
+bool cli_totals_figure(const struct spill_totals *totals, unsigned entry, const char **name, uint64_t *value)
+{
+	if (entry >= CLI_DIFFERENCES)
+		return false;
+	*name = figures[entry].name;
+	*value = *(const uint64_t *)((const char *)totals + figures[entry].offset);
+	return true;
+}
+
+unsigned cli_summary_differences(const struct cli_summary *summary, struct cli_difference differences[])
+{
+	unsigned count = 0, most = summary->all_told ? CLI_DIFFERENCES : WITHOUT_ROUTINE;
+
+	for (unsigned i = 0; summary->exited && !summary->end.missing && i < most; i++) {
+		struct cli_difference *entry = &differences[count];
+
+		cli_totals_figure(&summary->totals, i, &entry->name, &entry->lines);
+		cli_totals_figure(&summary->exit_totals, i, &entry->name, &entry->exit);
+		count += entry->lines != entry->exit;
+	}
+	return count;
 }

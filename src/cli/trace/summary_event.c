@@ -1,34 +1,25 @@
-/* What one event changes in a run's sums. */
+/* Adds one event to a run's sums. */
 #include <string.h>
 
+#include "minmax.h"
 #include "summary.h"
-
-static void raise(uint64_t *peak, uint64_t value)
-{
-	if (*peak < value)
-		*peak = value;
-}
 
 void cli_bytes_raise(struct spill_bytes *peak, const struct spill_bytes *live)
 {
-	raise(&peak->device, live->device);
-	raise(&peak->host, live->host);
-	raise(&peak->managed, live->managed);
+	peak->device = spill_max(peak->device, live->device);
+	peak->host = spill_max(peak->host, live->host);
+	peak->managed = spill_max(peak->managed, live->managed);
 }
 
-static bool is(const struct cli_name *name, const char *text)
-{
-	return name && !strcmp(name->text, text);
-}
-
-/* Placed off the device by us, as docs/log-format.md counts it. */
+/* True if libspill placed memory off the device (docs/log-format.md). */
 static bool is_spill(const struct cli_event *event)
 {
-	return (is(event->reason, "oom") || is(event->reason, "limit") || is(event->reason, "rule")) &&
+	return (cli_name_is(event->reason, "oom") || cli_name_is(event->reason, "limit") ||
+	        cli_name_is(event->reason, "rule")) &&
 	       event->held.host + event->held.managed;
 }
 
-static void fit(struct cli_device *device, uint64_t refused)
+static void update_fit(struct cli_device *device, uint64_t refused)
 {
 	uint64_t host = device->live.host - device->asked;
 	uint64_t wanted = device->live.device + host + device->live.managed + refused;
@@ -38,19 +29,19 @@ static void fit(struct cli_device *device, uint64_t refused)
 		    (struct cli_fit){wanted, device->live.device, host, device->live.managed, refused};
 }
 
-/* One request of 2^60 bytes would hide what was wanted in earnest. */
-static void surfaced(struct cli_summary *summary, const struct cli_event *event)
+/* A request of 2^60 bytes must not hide the real demand. */
+static void add_final_oom(struct cli_summary *summary, const struct cli_event *event)
 {
 	struct cli_device *device = cli_summary_device(summary, event->device);
 
 	if (device->bytes && spill_oom_is_beyond(event->bytes, device->bytes))
 		device->beyond++;
 	else
-		fit(device, event->bytes);
+		update_fit(device, event->bytes);
 }
 
-/* It is there now, or more of it is; its device's row. */
-static struct cli_device *came(struct cli_summary *summary, const struct cli_live_entry *entry)
+/* Adds the entry's bytes to the run and its device. */
+static struct cli_device *add_live(struct cli_summary *summary, const struct cli_live_entry *entry)
 {
 	struct cli_device *device = cli_summary_device(summary, entry->device);
 
@@ -60,7 +51,7 @@ static struct cli_device *came(struct cli_summary *summary, const struct cli_liv
 	return device;
 }
 
-static void went(struct cli_summary *summary, const struct cli_live_entry *entry)
+static void subtract_live(struct cli_summary *summary, const struct cli_live_entry *entry)
 {
 	struct cli_device *device = cli_summary_device(summary, entry->device);
 
@@ -69,25 +60,66 @@ static void went(struct cli_summary *summary, const struct cli_live_entry *entry
 	device->asked -= entry->asked ? entry->held.host : 0;
 }
 
-static void new_peaks(struct cli_summary *summary, struct cli_device *device)
+static void update_peaks(struct cli_summary *summary, struct cli_device *device)
 {
 	cli_bytes_raise(&summary->totals.peak, &summary->totals.live);
 	cli_bytes_raise(&device->peak, &device->live);
-	fit(device, 0);
+	update_fit(device, 0);
 }
 
-static void keep_large(struct cli_large_list *largest, const struct cli_event *event)
+static void insert_large(struct cli_large_list *largest, const struct cli_event *event)
 {
-	unsigned at = largest->count, last;
+	unsigned index = largest->count, last;
 
-	while (at && largest->list[at - 1].bytes < event->bytes)
-		at--;
-	if (at == CLI_LARGEST)
+	while (index && largest->list[index - 1].bytes < event->bytes)
+		index--;
+	if (index == CLI_LARGEST)
 		return;
 	last = largest->count < CLI_LARGEST ? largest->count++ : CLI_LARGEST - 1;
-	memmove(&largest->list[at + 1], &largest->list[at], (last - at) * sizeof(largest->list[0]));
-	largest->list[at] = (struct cli_large){event->seq,   event->bytes, event->time_us, event->device,
-	                                       event->place, event->api,   event->caller,  false};
+	memmove(&largest->list[index + 1], &largest->list[index], (last - index) * sizeof(largest->list[0]));
+	largest->list[index] = (struct cli_large){event->seq,   event->bytes, event->time_us, event->device,
+	                                          event->place, event->api,   event->caller,  false};
+}
+
+static unsigned moved_index(const struct cli_moved_list *moved, uint64_t seq)
+{
+	unsigned index = 0;
+
+	while (index < moved->count && moved->list[index].seq != seq)
+		index++;
+	return index;
+}
+
+static void add_moved(struct cli_moved_list *moved, const struct cli_live_entry *entry,
+                      const struct cli_name *caller)
+{
+	unsigned index = moved_index(moved, entry->seq);
+
+	if (index == CLI_MOVED) {
+		if (moved->list[--index].moved >= entry->moved)
+			return;
+	} else if (index == moved->count) {
+		moved->count++;
+	}
+	for (; index && moved->list[index - 1].moved < entry->moved; index--)
+		moved->list[index] = moved->list[index - 1];
+	moved->list[index] = (struct cli_moved){
+	    .seq = entry->seq,
+	    .bytes = entry->bytes,
+	    .moves = entry->moves,
+	    .moved = entry->moved,
+	    .host = entry->held.host,
+	    .device = entry->device,
+	    .caller = caller,
+	};
+}
+
+static void mark_moved_freed(struct cli_moved_list *moved, uint64_t seq)
+{
+	unsigned index = moved_index(moved, seq);
+
+	if (index < moved->count)
+		moved->list[index].host = 0;
 }
 
 static void count_in_views(struct cli_summary *summary, struct cli_names *names,
@@ -110,20 +142,20 @@ static void count_in_views(struct cli_summary *summary, struct cli_names *names,
 		row->bytes += event->bytes;
 		row->spilled += is_spill(event) ? event->held.host + event->held.managed : 0;
 		row->live += event->bytes;
-		raise(&row->peak, row->live);
+		row->peak = spill_max(row->peak, row->live);
 	}
 }
 
-static void forget(struct cli_summary *summary, struct cli_live_entry *entry)
+static void drop_entry(struct cli_summary *summary, struct cli_live_entry *entry)
 {
-	went(summary, entry);
+	subtract_live(summary, entry);
 	for (unsigned view = 0; entry->known && view < CLI_VIEWS; view++)
 		summary->views[view].rows[entry->rows[view]].live -= entry->bytes;
-	cli_moved_free(&summary->moved, entry->seq);
+	mark_moved_freed(&summary->moved, entry->seq);
 	cli_live_remove(&summary->live, entry);
 }
 
-static void alloc(struct cli_summary *summary, struct cli_names *names, const struct cli_event *event)
+static void count_alloc(struct cli_summary *summary, struct cli_names *names, const struct cli_event *event)
 {
 	struct cli_live_entry *entry = cli_live_find(&summary->live, event->seq);
 
@@ -133,24 +165,27 @@ static void alloc(struct cli_summary *summary, struct cli_names *names, const st
 		summary->totals.spilled.host += event->held.host;
 		summary->totals.spilled.managed += event->held.managed;
 	}
-	keep_large(&summary->largest, event);
+	insert_large(&summary->largest, event);
 	if (!event->seq)
 		return;
 	if (entry)
-		forget(summary, entry);
+		drop_entry(summary, entry);
 	entry = cli_live_add(&summary->live, event->seq);
 	entry->bytes = event->bytes;
 	entry->held = event->held;
 	entry->device = event->device;
 	entry->known = true;
-	entry->asked = is(event->reason, "asked") && event->place == SPILL_PLACE_HOST;
+	entry->asked = cli_name_is(event->reason, "asked") && event->place == SPILL_PLACE_HOST;
 	count_in_views(summary, names, event, entry);
-	new_peaks(summary, came(summary, entry));
+	update_peaks(summary, add_live(summary, entry));
 }
 
-/* The first that is told of an allocation: its alloc is not in the log (log.level = spills), or in the sums of log.max. */
-static struct cli_live_entry *found_moving(struct cli_summary *summary, const struct cli_event *event,
-                                           uint64_t left, uint64_t arrived)
+/*
+ * The first event of an allocation without an alloc line: log.level = spills or log.max left it
+ * out.
+ */
+static struct cli_live_entry *add_unannounced(struct cli_summary *summary, const struct cli_event *event,
+                                              uint64_t left, uint64_t arrived)
 {
 	struct cli_live_entry *entry = cli_live_add(&summary->live, event->seq);
 
@@ -159,28 +194,29 @@ static struct cli_live_entry *found_moving(struct cli_summary *summary, const st
 	entry->held = event->held;
 	entry->held.device += left - arrived;
 	entry->held.host += arrived - left;
-	came(summary, entry);
+	add_live(summary, entry);
 	spill_bytes_add(&summary->unannounced, &entry->held);
 	return entry;
 }
 
-static void count_move(struct cli_table *table, const struct cli_event *event)
+static void count_reason(struct cli_table *table, const struct cli_event *event)
 {
 	struct cli_row *row;
-	unsigned at = cli_table_row(table, event->reason);
+	unsigned index = cli_table_row(table, event->reason);
 
-	row = &table->rows[at];
+	row = &table->rows[index];
 	row->count++;
 	row->bytes += event->bytes;
 }
 
-/* Who asked for it: a move's own caller is who asked for the room. */
-static const struct cli_name *caller_of(const struct cli_summary *summary, const struct cli_live_entry *entry)
+/* Who allocated it. A move's own caller is the one that needed room. */
+static const struct cli_name *caller_of_entry(const struct cli_summary *summary,
+                                              const struct cli_live_entry *entry)
 {
 	return entry->known ? summary->views[CLI_BY_CALLER].rows[entry->rows[CLI_BY_CALLER]].name : NULL;
 }
 
-static void move(struct cli_summary *summary, const struct cli_event *event)
+static void count_move_event(struct cli_summary *summary, const struct cli_event *event)
 {
 	bool demote = event->kind == CLI_EVENT_DEMOTE;
 	uint64_t left = demote ? event->bytes : 0, arrived = demote ? 0 : event->bytes;
@@ -189,21 +225,21 @@ static void move(struct cli_summary *summary, const struct cli_event *event)
 	*(demote ? &summary->totals.demotions : &summary->totals.promotions) += 1;
 	summary->totals.demoted += left;
 	summary->totals.promoted += arrived;
-	count_move(demote ? &summary->demoted : &summary->promoted, event);
+	count_reason(demote ? &summary->demoted : &summary->promoted, event);
 	if (!event->seq)
 		return;
 	if (!entry)
-		entry = found_moving(summary, event, left, arrived);
-	went(summary, entry);
+		entry = add_unannounced(summary, event, left, arrived);
+	subtract_live(summary, entry);
 	entry->held = event->held;
 	entry->moves += demote;
 	entry->moved += left;
 	if (entry->moves)
-		cli_moved_note(&summary->moved, entry, caller_of(summary, entry));
-	new_peaks(summary, came(summary, entry));
+		add_moved(&summary->moved, entry, caller_of_entry(summary, entry));
+	update_peaks(summary, add_live(summary, entry));
 }
 
-static void release(struct cli_summary *summary, const struct cli_event *event)
+static void count_free(struct cli_summary *summary, const struct cli_event *event)
 {
 	struct cli_live_entry *entry = cli_live_find(&summary->live, event->seq);
 
@@ -214,7 +250,7 @@ static void release(struct cli_summary *summary, const struct cli_event *event)
 		summary->unknown_frees++;
 		return;
 	}
-	forget(summary, entry);
+	drop_entry(summary, entry);
 }
 
 void cli_summary_event(struct cli_summary *summary, struct cli_names *names, const struct cli_event *event)
@@ -225,15 +261,15 @@ void cli_summary_event(struct cli_summary *summary, struct cli_names *names, con
 	}
 	switch (event->kind) {
 	case CLI_EVENT_ALLOC:
-		return alloc(summary, names, event);
+		return count_alloc(summary, names, event);
 	case CLI_EVENT_FREE:
-		return release(summary, event);
+		return count_free(summary, event);
 	case CLI_EVENT_DEMOTE:
 	case CLI_EVENT_PROMOTE:
-		return move(summary, event);
+		return count_move_event(summary, event);
 	case CLI_EVENT_OOM:
 		if (!cli_oom_is_honest(event))
-			surfaced(summary, event);
+			add_final_oom(summary, event);
 		return;
 	}
 }

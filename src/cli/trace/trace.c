@@ -10,10 +10,10 @@
 #include "policy.h"
 #include "put.h"
 
-/* Of a file's broken lines so many are told one by one. */
+/* Lines reported one by one for each file. */
 #define COMPLAINTS 5
 
-static void tell_event(void *data, const struct cli_event *event)
+static void deliver_event(void *data, const struct cli_event *event)
 {
 	struct cli_trace *trace = data;
 
@@ -31,14 +31,14 @@ static void end_run(struct cli_trace *trace)
 	trace->running = false;
 }
 
-/* Is it of the run that is told just now, in another file or behind a cut? If not, of a run that begins. */
-static bool goes_on(struct cli_trace *trace, const struct spill_record_start *start)
+/* True if the start line continues the current run, in another file or after a cut. */
+static bool continues_run(struct cli_trace *trace, const struct spill_record_start *start)
 {
-	const char *told[] = {start->host, start->boot, start->time};
+	const char *identity[] = {start->host, start->boot, start->time};
 	bool same = trace->running && start->continues >= trace->lines && start->pid == trace->pid;
 
 	for (unsigned i = 0; i < 3; i++) {
-		const struct cli_name *name = cli_names_get(&trace->names, told[i]);
+		const struct cli_name *name = cli_names_get(&trace->names, identity[i]);
 
 		same = same && name == trace->identity[i];
 		trace->identity[i] = name;
@@ -51,7 +51,7 @@ static void begin_run(struct cli_trace *trace, const struct cli_lines *lines,
 {
 	uint64_t before = start ? start->continues : 0;
 
-	if (start && goes_on(trace, start)) {
+	if (start && continues_run(trace, start)) {
 		trace->end.missing += before - trace->lines;
 		trace->lines = before;
 		return;
@@ -64,7 +64,7 @@ static void begin_run(struct cli_trace *trace, const struct cli_lines *lines,
 	trace->visitor->begin(trace->data, lines->path, lines->number, start);
 }
 
-/* Those that libspill keeps no accounts of (account.c) are one, without a number: rows by device stay few. */
+/* Devices beyond SPILL_DEVICES share the number -1, so that tables stay short. */
 static int device_of(int device)
 {
 	return device >= 0 && device < SPILL_DEVICES ? device : -1;
@@ -136,27 +136,27 @@ static struct cli_event oom_event(struct cli_names *names, const struct spill_re
 	};
 }
 
-static void take_event(struct cli_trace *trace, struct cli_event event)
+static void sort_event(struct cli_trace *trace, struct cli_event event)
 {
-	trace->sorter.tell = tell_event;
+	trace->sorter.deliver = deliver_event;
 	trace->sorter.data = trace;
 	cli_sorter_put(&trace->sorter, &event);
 }
 
-static void take_record(struct cli_trace *trace, const struct spill_record *record)
+static void add_record(struct cli_trace *trace, const struct spill_record *record)
 {
 	struct cli_names *names = &trace->names;
 
 	switch (record->kind) {
 	case SPILL_KIND_ALLOC:
-		return take_event(trace, alloc_event(names, &record->alloc));
+		return sort_event(trace, alloc_event(names, &record->alloc));
 	case SPILL_KIND_FREE:
-		return take_event(trace, free_event(names, &record->free));
+		return sort_event(trace, free_event(names, &record->free));
 	case SPILL_KIND_MOVE:
-		return take_event(trace, move_event(names, &record->move));
+		return sort_event(trace, move_event(names, &record->move));
 	case SPILL_KIND_OOM:
 		trace->visitor->record(trace->data, record);
-		return take_event(trace, oom_event(names, &record->oom));
+		return sort_event(trace, oom_event(names, &record->oom));
 	case SPILL_KIND_DROP:
 	case SPILL_KIND_EXIT:
 		cli_sorter_flush(&trace->sorter);
@@ -170,12 +170,12 @@ static void take_record(struct cli_trace *trace, const struct spill_record *reco
 	}
 }
 
-static void complain(struct cli_trace *trace, const struct cli_lines *lines, enum cli_line line)
+static void report_line(struct cli_trace *trace, const struct cli_lines *lines, enum cli_line line)
 {
 	trace->end.bad += line == CLI_LINE_BAD;
 	trace->end.cut |= line == CLI_LINE_CUT;
 	trace->broken |= line == CLI_LINE_BAD;
-	if (trace->told++ < COMPLAINTS)
+	if (trace->complaints++ < COMPLAINTS)
 		cli_lines_complain(trace->command, lines, line);
 }
 
@@ -195,9 +195,9 @@ static bool read_lines(struct cli_trace *trace, struct cli_lines *lines)
 		trace->lines += line == CLI_LINE_RECORD;
 		trace->end.line = lines->number;
 		if (line == CLI_LINE_RECORD)
-			take_record(trace, &record);
+			add_record(trace, &record);
 		else
-			complain(trace, lines, line);
+			report_line(trace, lines, line);
 	}
 	return any;
 }
@@ -207,7 +207,7 @@ static bool read_file(struct cli_trace *trace, const char *path, enum cli_files 
 	struct cli_lines lines;
 	bool any;
 
-	trace->told = 0;
+	trace->complaints = 0;
 	trace->broken = false;
 	trace->fresh = true;
 	cli_lines_open(&lines, path, files);
@@ -216,9 +216,9 @@ static bool read_file(struct cli_trace *trace, const char *path, enum cli_files 
 		cli_fprintf(stderr, "spill %s: %s: %s\n", trace->command, path, cli_open_text(lines.error));
 	else if (!any)
 		cli_fprintf(stderr, "spill %s: %s: no records\n", trace->command, path);
-	if (trace->told > COMPLAINTS)
+	if (trace->complaints > COMPLAINTS)
 		cli_fprintf(stderr, "spill %s: %s: %lu more lines that are not records\n", trace->command,
-		            path, trace->told - COMPLAINTS);
+		            path, trace->complaints - COMPLAINTS);
 	cli_lines_close(&lines);
 	return any && !lines.error && !trace->broken;
 }

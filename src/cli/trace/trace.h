@@ -1,11 +1,11 @@
 /*
- * trace: recorded runs. Logs are read once from front to back (lines.h), put in the order in
- * which things happened (sorter.h), and told to a visitor who adds them up (summary.h), keeps
- * them over time (story.h) or decides them again (replay/).
+ * trace: recorded runs. It reads logs from front to back (lines.h) and puts events into their real
+ * order (sorter.h). A visitor gets them: it sums them up (summary.h), keeps them over time
+ * (story.h), or decides them again (replay/).
  *
- * It prints no result and decides nothing: on stderr it says which line or file could not be
- * read. Memory goes by what is still to be sorted and by how many different names there are, not
- * by how long the log is.
+ * It prints no result and decides nothing. On stderr it reports lines and files that cannot be
+ * read. Memory grows with the events to sort and the different names, not with the length of the
+ * log.
  *
  * Begin with cli_trace_read and struct cli_trace_visitor.
  */
@@ -18,49 +18,56 @@
 #include "record_read.h"
 #include "sorter.h"
 
-/* How a run's lines were, told at its end. */
+/*
+ * The state of a run's lines at its end. Late events make peaks wrong. Missing lines are in other
+ * files, after a rotation.
+ */
 struct cli_trace_end {
-	unsigned long line;  /* its last */
-	unsigned long bad;   /* lines that are no records */
-	unsigned long later; /* records of a later version: not looked into */
-	unsigned long late;  /* events too late for their order: peaks may be wrong */
-	uint64_t missing;    /* lines that are in other files: the log was rotated or truncated */
-	bool cut;            /* its last line is cut */
+	unsigned long line;  /* its last line */
+	unsigned long bad;   /* not records */
+	unsigned long later; /* records of a later version */
+	unsigned long late;
+	uint64_t missing;
+	bool cut;
 };
 
-/* Names of events live as long as the trace; all else until the call returns. */
+/* Names in events are valid as long as the trace, all else during the call. */
 struct cli_trace_visitor {
-	/* `start` is NULL where a file does not begin with a start line. Not for one that goes on with the run before it. */
+	/*
+	 * Not called for a file that continues the run. `start` is NULL if the file has no start
+	 * line.
+	 */
 	void (*begin)(void *data, const char *path, unsigned long line,
 	              const struct spill_record_start *start);
-	/* Allocations, frees, moves and out of memory, as they happened. */
+	/* Allocations, frees, moves and out of memory, in their real order. */
 	void (*event)(void *data, const struct cli_event *event);
 	/*
-	 * Each oom, note, drop and exit line, as it is read. Before a drop and an exit all events of the lines before it
-	 * were told; an oom's event comes after those that were before it.
+	 * Every oom, note, drop and exit line, as it is read. A drop or exit comes after all events
+	 * of the lines before it. An oom's event follows the oom.
 	 */
 	void (*record)(void *data, const struct spill_record *record);
 	void (*end)(void *data, const struct cli_trace_end *end);
 };
 
 struct cli_trace {
-	const char *command; /* of whom complaints on stderr are */
+	const char *command; /* name for messages on stderr */
 	const struct cli_trace_visitor *visitor;
 	void *data;
 	struct cli_names names;
-	/* Inside trace.c: */
+	/* Private to trace.c: */
 	struct cli_sorter sorter;
 	struct cli_trace_end end;
-	const struct cli_name *identity[3]; /* of the run: host, boot, time */
+	const struct cli_name *identity[3]; /* host, boot and time of the run */
 	int pid;
-	uint64_t lines;              /* of the run until now, by its own count */
-	bool running, broken, fresh; /* fresh: no record of this file was told yet */
-	unsigned long told;          /* complaints of this file */
+	uint64_t lines;              /* lines of the run so far, by its own count */
+	bool running, broken, fresh; /* fresh: this file gave no record yet */
+	unsigned long complaints;    /* reported lines of this file */
 };
 
 /*
- * A log, or all of a folder (pieces.c): there a run whose file was rotated is told as one. False if something could not be read, a line is no
- * record, or there was no log: said on stderr. What could be read was told.
+ * Reads a log, or all logs of a folder with rotated files as one run (pieces.c). False: a file
+ * could not be read, a line is no record, or there is no log. Each is reported on stderr, and the
+ * rest is delivered.
  */
 bool cli_trace_read(struct cli_trace *trace, const char *path);
 

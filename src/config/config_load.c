@@ -21,7 +21,7 @@ void spill_load_problem(struct spill_config *config, const char *where, const ch
 	spill_text_add(&text, why);
 }
 
-/* What SPILL says: 1 on, 0 off, -1 neither. A switch that is off in any spelling must be off. */
+/* The value of SPILL: 1 on, 0 off, -1 neither. Every usual spelling of "off" must switch us off. */
 static int parse_switch(const char *value)
 {
 	static const char *const on[] = {"", "1", "on", "yes", "true"};
@@ -67,14 +67,14 @@ static void set_variable(struct spill_load *load, const char *variable, unsigned
 		strcpy(load->source[slot], "environment");
 }
 
-/* Variables of other parts: of the simulator, and of builds and tests. */
-static bool foreign(const char *name)
+/* Variables that are no options: those of the simulator, builds and tests, and SPILL_POLICY. */
+static bool is_no_option(const char *name)
 {
 	return !strncmp(name, "SPILL_SIM_", 10) || !strncmp(name, "SPILL_BUILD", 11) ||
 	       !strcmp(name, "SPILL_POLICY");
 }
 
-/* Begins a line behind the others. Names go in as plain text: a newline would begin another line. */
+/* Begins a new line at the end. Add names as plain text: they may contain newlines. */
 static struct spill_text append_line(char *lines, size_t size)
 {
 	struct spill_text text = {lines, size, strlen(lines)};
@@ -90,7 +90,7 @@ static void take_variable(struct spill_load *load, const char *name, const char 
 	struct spill_text text;
 	int slot;
 
-	if (foreign(name))
+	if (is_no_option(name))
 		return;
 	if (!strcmp(name, "SPILL_LOG"))
 		slot = spill_option_find("log", "path", &error);
@@ -115,7 +115,6 @@ void spill_load_environment(struct spill_load *load)
 
 	if (value && parse_switch(value) < 0)
 		spill_load_problem(load->config, "SPILL", "it must be 0 (off) or 1 (on)");
-	/* To the end also after a problem: SPILL_LOG=off counts even then. */
 	for (char **entry = environ; entry && *entry; entry++) {
 		const char *equals = strchr(*entry, '=');
 
@@ -129,8 +128,8 @@ void spill_load_environment(struct spill_load *load)
 	}
 }
 
-/* "FILE:LINE" of the file being read */
-static struct spill_text tell_source(struct spill_load *load, char *source, size_t size, unsigned line)
+/* Writes "FILE:LINE" of the file being read. */
+static struct spill_text put_source(struct spill_load *load, char *source, size_t size, unsigned line)
 {
 	struct spill_text text = spill_text_begin(source, size);
 
@@ -143,7 +142,7 @@ static struct spill_text tell_source(struct spill_load *load, char *source, size
 void spill_load_option(void *user, unsigned slot, const char *value, unsigned line, const char *app)
 {
 	struct spill_load *load = user;
-	struct spill_error ignored; /* the reader has set it already, elsewhere */
+	struct spill_error ignored; /* the reader has already checked the value */
 	struct spill_text text;
 
 	if (app && !spill_glob(app, load->program))
@@ -153,7 +152,7 @@ void spill_load_option(void *user, unsigned slot, const char *value, unsigned li
 	if (spill_option_put(&load->config->policy, slot, value, &ignored))
 		return;
 	load->plain[slot] = !app;
-	text = tell_source(load, load->source[slot], sizeof(load->source[slot]), line);
+	text = put_source(load, load->source[slot], sizeof(load->source[slot]), line);
 	if (app) {
 		spill_text_add(&text, " [app ");
 		spill_text_add(&text, app);
@@ -161,21 +160,21 @@ void spill_load_option(void *user, unsigned slot, const char *value, unsigned li
 	}
 }
 
-/* That the rule of the line does not hold: `by` has its name. */
-static void tell_hidden(struct spill_load *load, unsigned by, unsigned line)
+/* Adds a line to `hidden`: the rule at `line` has no effect, because rule `by` has its name. */
+static void add_hidden(struct spill_load *load, unsigned by, unsigned line)
 {
 	struct spill_config *config = load->config;
 	struct spill_text text = append_line(config->hidden, sizeof(config->hidden));
 	char source[512];
 
-	tell_source(load, source, sizeof(source), line);
+	put_source(load, source, sizeof(source), line);
 	spill_text_plain(&text, source);
-	spill_text_add(&text, ": the rule is hidden by that of the same name, ");
+	spill_text_add(&text, ": the rule is hidden by the rule of the same name, ");
 	spill_text_plain(&text, load->rule_source[by]);
 }
 
-/* That no request comes to the last rule: one before it matches them all. */
-static void tell_covered(struct spill_load *load, unsigned line)
+/* Adds a line to `hidden` if an earlier rule matches all requests of the last rule. */
+static void add_covered(struct spill_load *load, unsigned line)
 {
 	struct spill_config *config = load->config;
 	const struct spill_rules *rules = &config->rules;
@@ -188,7 +187,7 @@ static void tell_covered(struct spill_load *load, unsigned line)
 
 		struct spill_text text = append_line(config->hidden, sizeof(config->hidden));
 
-		tell_source(load, source, sizeof(source), line);
+		put_source(load, source, sizeof(source), line);
 		spill_text_plain(&text, source);
 		spill_text_add(&text, ": " SPILL_RULE_NEVER);
 		spill_text_plain(&text, load->rule_source[i]);
@@ -207,20 +206,19 @@ void spill_load_rule(void *user, const struct spill_rule *rule, unsigned line)
 	}
 	for (unsigned i = 0; i < rules->count; i++) {
 		if (!strcmp(rules->rule[i].name, rule->name)) {
-			tell_hidden(load, i, line);
+			add_hidden(load, i, line);
 			return;
 		}
 	}
 	if (rules->count == SPILL_RULES) {
 		char where[512];
-		struct spill_text text = tell_source(load, where, sizeof(where) - 2, line);
+		struct spill_text text = put_source(load, where, sizeof(where) - 2, line);
 
 		strcpy(where + text.length, ":2");
-		spill_load_problem(load->config, where,
-		                   "too many rules, with those of the files before: at most 64");
+		spill_load_problem(load->config, where, "too many rules in all files: at most 64");
 		return;
 	}
-	tell_source(load, load->rule_source[rules->count], sizeof(*load->rule_source), line);
+	put_source(load, load->rule_source[rules->count], sizeof(*load->rule_source), line);
 	rules->rule[rules->count++] = *rule;
-	tell_covered(load, line);
+	add_covered(load, line);
 }

@@ -1,0 +1,121 @@
+/* Small functions of all rooms: usage errors, printed items, memory, and hints at missing units. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "amount.h"
+#include "cli.h"
+#include "json.h"
+#include "options.h"
+#include "put.h"
+
+int cli_usage_list(const char *command, const char *format, va_list arguments)
+{
+	cli_fprintf(stderr, "spill%s%s: ", *command ? " " : "", command);
+	cli_vfprintf(stderr, format, arguments);
+	cli_fprintf(stderr, "\ntry: spill %s%s--help\n", command, *command ? " " : "");
+	return CLI_USAGE;
+}
+
+int cli_usage(const char *command, const char *format, ...)
+{
+	va_list arguments;
+	int status;
+
+	va_start(arguments, format);
+	status = cli_usage_list(command, format, arguments);
+	va_end(arguments);
+	return status;
+}
+
+int cli_finish(int status)
+{
+	if (fflush(stdout) || ferror(stdout)) {
+		perror("spill: standard output");
+		return CLI_FINDINGS;
+	}
+	return status;
+}
+
+void cli_print_json_string(FILE *out, const char *text)
+{
+	size_t most = 6 * strlen(text) + 3; /* an escape takes six bytes */
+	char *buffer = cli_realloc(NULL, most, 1);
+	struct spill_json json;
+
+	spill_json_begin(&json, buffer, most);
+	spill_json_string(&json, text);
+	fwrite(buffer, 1, json.length, out);
+	free(buffer);
+}
+
+void cli_print_item(FILE *out, const char *text, bool json, bool *any)
+{
+	if (json) {
+		fputs(*any ? "," : "", out);
+		cli_print_json_string(out, text);
+	} else {
+		cli_fprintf(out, "%s\n", text);
+	}
+	*any = true;
+}
+
+/* -- memory ----------------------------------------------------------------------------------- */
+
+void *cli_realloc(void *old, size_t count, size_t size)
+{
+	void *memory = reallocarray(old, count ? count : 1, size);
+
+	if (!memory) {
+		perror("spill");
+		exit(CLI_FINDINGS);
+	}
+	return memory;
+}
+
+void *cli_grow(void *old, size_t used, size_t *size, size_t each)
+{
+	if (used < *size)
+		return old;
+	*size = *size ? *size * 2 : 16;
+	return cli_realloc(old, *size, each);
+}
+
+char *cli_strdup(const char *text)
+{
+	size_t size = text ? strlen(text) + 1 : 0;
+
+	return text ? memcpy(cli_realloc(NULL, size, 1), text, size) : NULL;
+}
+
+/* -- missing units ---------------------------------------------------------------------------- */
+
+#define LEAST_MEANT (1u << 20) /* nobody means a smaller limit of memory, except 0 */
+
+const char *cli_unit_forgotten(const char *value)
+{
+	static char hint[96];
+	struct spill_amount amount;
+	size_t error_at;
+
+	if (strspn(value, "0123456789") != strlen(value) ||
+	    spill_amount_parse(value, 0, &amount, &error_at) || !amount.value || amount.value >= LEAST_MEANT)
+		return NULL;
+	/* A small number may mean either unit. No card has 1024 GiB or more. */
+	if (amount.value < 1024)
+		snprintf(hint, sizeof(hint), "%s bytes; did you mean %sGiB or %sMiB?", value, value, value);
+	else
+		snprintf(hint, sizeof(hint), "%s bytes; did you mean %sMiB?", value, value);
+	return hint;
+}
+
+const char *cli_option_unit_forgotten(unsigned slot, const char *value)
+{
+	const struct spill_option *row = spill_option_row(slot);
+	bool size = row->kind == SPILL_OPTION_SIZE || row->kind == SPILL_OPTION_SHARE ||
+	            row->kind == SPILL_OPTION_LIMIT;
+
+	if (!size || (strcmp(row->section, "device") && strcmp(row->section, "host")))
+		return NULL;
+	return cli_unit_forgotten(value);
+}
