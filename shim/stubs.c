@@ -92,7 +92,6 @@ static void *begin_request(struct spill_request *request)
 
 /* Describes a graph node that allocates, frees, or does neither. */
 #define GRAPH_NODE(params, allocates, frees) \
-	.node = params && params->type == allocates ? &params->alloc : NULL, \
 	.bytes = params && params->type == allocates ? params->alloc.bytesize : 0, \
 	.out = params && params->type == allocates ? &params->alloc.dptr : NULL, \
 	.ptr = params && params->type == frees ? (uintptr_t)params->free.dptr : 0, \

@@ -18,7 +18,6 @@
 #include "engine.h"
 #include "follow.h"
 #include "gate.h"
-#include "growth_state.h"
 #include "host_chunks.h"
 #include "host_share.h"
 #include "host_memory.h"
@@ -36,7 +35,6 @@
 #include "publish_once.h"
 #include "rules.h"
 #include "scratch.h"
-#include "maintenance.h"
 #include "vmm.h"
 
 enum state { FRESH, READY, OFF };
@@ -44,22 +42,25 @@ enum state { FRESH, READY, OFF };
 static struct {
 	_Atomic enum state state;
 	pthread_once_t once;
-	const struct spill_shim *_Atomic shim; /* every thread that comes first sets the same */
+	const struct spill_shim *_Atomic shim; /* each early thread sets the same */
 	struct spill_config config;
 	_Atomic int log_opened; /* enum spill_published */
-	pid_t owner;            /* who opened it */
+	pid_t owner;            /* process that opened the log */
 	_Atomic bool ended;
 } runtime = {.once = PTHREAD_ONCE_INIT};
 
-/* A signal handler that forks may have interrupted a move of its own thread, which ends when the handler has returned. */
+/*
+ * Does fork hold the mover? Not if a signal handler forks during a move of its own thread, which
+ * goes on after the handler.
+ */
 static __thread bool fork_has_mover __attribute__((tls_model("initial-exec")));
 
-/* In the order of enum spill_lock_rank, given back in reverse. */
+/* In the order of enum spill_lock_rank. fork_done unlocks in reverse. */
 static void fork_prepare(void)
 {
 	fork_has_mover = !spill_mover_is_mine();
 	if (fork_has_mover)
-		spill_mover_lock(); /* a move ends first */
+		spill_mover_lock(); /* waits for the end of a move */
 	spill_deferred_fork_prepare();
 	spill_vendor_pool_fork_prepare();
 	spill_shared_chunks_fork_prepare();
@@ -107,7 +108,7 @@ static void fork_parent(void)
 	fork_done(false);
 }
 
-/* The child has no GPU of its parent's; its first GPU memory call begins a log of its own. */
+/* The child has none of its parent's GPUs. Its first GPU memory call begins a log of its own. */
 static void fork_child(void)
 {
 	spill_loaded_objects_fork_child();
@@ -130,27 +131,30 @@ static void fork_child(void)
 	spill_thread = (struct spill_thread){0};
 }
 
-static void tell(const char *code, const char *text)
+static void report(const char *code, const char *text)
 {
 	spill_stderr_line(text);
 	spill_note(code, text);
 }
 
-/* What was wrong with the settings, each on stderr and in the log. Not inlined: a line is room on the program's stack. */
-static __attribute__((noinline)) void tell_about_settings(struct spill_config *config)
+/*
+ * Reports each problem of the settings on stderr and in the log. Not inlined: a line takes much of
+ * the program's stack.
+ */
+static __attribute__((noinline)) void report_problems(struct spill_config *config)
 {
 	char line[1280];
 	if (config->problem[0]) {
 		snprintf(line, sizeof(line), "%s; nothing is spilled, libspill only observes",
 		         config->problem);
-		tell("policy", line);
+		report("policy", line);
 	}
 	char *rest = config->warning;
 	for (char *warning = strsep(&rest, "\n"); warning && warning[0]; warning = strsep(&rest, "\n"))
-		tell("environment", warning);
+		report("environment", warning);
 }
 
-static void use_node(int node)
+static void use_numa_node(int node)
 {
 	char text[128];
 	if (spill_numa_use("", node))
@@ -161,7 +165,8 @@ static void use_node(int node)
 	spill_note("host-numa", text);
 }
 
-_Static_assert(sizeof(struct spill_log_device[SPILL_DEVICES]) <= SPILL_SCRATCH, "room for them");
+_Static_assert(sizeof(struct spill_log_device[SPILL_DEVICES]) <= SPILL_SCRATCH,
+               "the devices fit into a scratch buffer");
 
 /* Opens the log with its start line. pre: the vendor's driver is initialised */
 static void open_log(const struct spill_backend *backend)
@@ -200,7 +205,7 @@ static void start(void)
 	spill_registry_use(&shim->symbols);
 	spill_registry_use_backend(SPILL_CUDA_DRIVER, &spill_backend_cuda);
 	spill_registry_use_backend(SPILL_HIP, &spill_backend_hip);
-	spill_gate_use(shim->counters, spill_maintain);
+	spill_gate_use(shim->counters, spill_engine_maintain);
 	spill_chunked_observe(spill_follow_moved);
 	spill_engine_on_memory_call(open_log);
 	spill_config_load(&runtime.config, NULL);
@@ -209,9 +214,9 @@ static void start(void)
 		atomic_store(&runtime.state, OFF);
 		return;
 	}
-	tell_about_settings(&runtime.config);
+	report_problems(&runtime.config);
 	spill_host_memory_at_start();
-	use_node(runtime.config.policy.host_numa);
+	use_numa_node(runtime.config.policy.host_numa);
 	if (runtime.config.policy.host_share && !getauxval(AT_SECURE))
 		spill_host_share_use(NULL);
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
@@ -233,10 +238,10 @@ bool spill_runtime_ready(const struct spill_shim *shim)
 		}
 		int error = errno;
 		int cancel;
-		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* it reads files */
-		spill_thread.depth++; /* what start() calls may come back to us */
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* starting reads files */
+		spill_thread.depth++; /* functions that start() calls may be hooked */
 		runtime.shim = shim;
-		/* No call into the loader or the vendor in there: see publish_once.h. */
+		/* start() does not call the loader or the vendor: see publish_once.h. */
 		pthread_once(&runtime.once, start);
 		spill_thread.depth--;
 		pthread_setcancelstate(cancel, NULL);
@@ -249,7 +254,7 @@ bool spill_runtime_ready(const struct spill_shim *shim)
 void spill_runtime_exit(const char *how)
 {
 	struct spill_totals totals;
-	/* Not in a process that shares our memory but is another (vfork, a bare clone). */
+	/* Not in another process that shares our memory (vfork, a bare clone). */
 	if (atomic_load(&runtime.state) != READY || !spill_is_published(&runtime.log_opened) ||
 	    runtime.owner != getpid() ||
 	    (!spill_log_active() && runtime.config.policy.log_stderr != SPILL_STDERR_ALL) ||

@@ -69,16 +69,16 @@ struct spill_decision spill_decide(const struct spill_policy *policy, const stru
 
 	if (rule_has(rule, SPILL_RULE_HAS_PLACE) && rule->place == SPILL_RULE_REFUSE) {
 		decision.would = SPILL_VERDICT_REFUSE;
-		decision.refused_by = spill_refused_by_name(SPILL_REFUSED_BY_RULE_PLACE);
+		decision.refused_by = SPILL_REFUSED_BY_RULE_PLACE;
 	} else if (decision.place != SPILL_PLACE_DEVICE) {
 		decision.would = SPILL_VERDICT_PLACE;
 	} else if (rule_has(rule, SPILL_RULE_HAS_CAP) &&
 	           ask->bytes > spill_rule_room(rule, view->rule_used)) {
 		decision.would = SPILL_VERDICT_FULL;
-		decision.refused_by = spill_refused_by_name(SPILL_REFUSED_BY_RULE_CAP);
+		decision.refused_by = SPILL_REFUSED_BY_RULE_CAP;
 	} else if (!spill_fits(ask->weight, view->device_used, view->device_limit)) {
 		decision.would = SPILL_VERDICT_FULL;
-		decision.refused_by = spill_refused_by_name(SPILL_REFUSED_BY_DEVICE_LIMIT);
+		decision.refused_by = SPILL_REFUSED_BY_DEVICE_LIMIT;
 	}
 	if (policy->mode == SPILL_MODE_SPILL)
 		decision.verdict = decision.would;
@@ -228,7 +228,7 @@ struct spill_fallback spill_decide_full(const struct spill_policy *policy, const
 	struct spill_fallback fallback = {0};
 
 	if (view->capturing) {
-		fallback.refused_by = spill_refused_by_name(SPILL_REFUSED_BY_CAPTURE);
+		fallback.refused_by = SPILL_REFUSED_BY_CAPTURE;
 		return fallback;
 	}
 	if (policy->mode != SPILL_MODE_SPILL && !view->supposed)
@@ -238,7 +238,7 @@ struct spill_fallback spill_decide_full(const struct spill_policy *policy, const
 	} else {
 		fallback.count = steps_of_rule(rule, view, fallback.step);
 		if (!has_step_to_skip(&fallback))
-			fallback.refused_by = spill_refused_by_name(SPILL_REFUSED_BY_RULE_OVER);
+			fallback.refused_by = SPILL_REFUSED_BY_RULE_OVER;
 	}
 	fallback.surfaces =
 	    ask->placeable && has_step_to_skip(&fallback) && first_failure_surfaces(policy, rule, view);

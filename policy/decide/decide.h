@@ -43,8 +43,8 @@ struct spill_decision {
 	enum spill_place place;     /* if `would` is PLACE: where; else DEVICE */
 	/* DRIVER: in movable chunks? AUTO: movable.* decides. */
 	enum spill_switch chunks;
-	const char *rule;       /* name of the rule that decided: static, or the policy's */
-	const char *refused_by; /* if `would` is FULL or REFUSE: device.limit, rule.cap, rule.place; static */
+	const char *rule;                 /* name of the rule that decided: static, or the policy's */
+	enum spill_refused_by refused_by; /* if `would` is FULL or REFUSE; else NONE */
 };
 
 /* The state that matters when the device is full. */
@@ -65,10 +65,9 @@ struct spill_fallback {
 	/* Return out of memory before the first step other than TRIM (oom.honest_first). */
 	bool surfaces;
 	/*
-	 * Why TRIM is the only step: "stream capture", "rule.over"; static. NULL: the chain, or
-	 * observed.
+	 * Why TRIM is the only step: CAPTURE or RULE_OVER. NONE: the chain, or observed.
 	 */
-	const char *refused_by;
+	enum spill_refused_by refused_by;
 };
 
 struct spill_host_view {

@@ -9,6 +9,28 @@ static const char *const refusals[] = {
 #undef X
 };
 
+const char *spill_move_name(enum spill_move_kind move)
+{
+	static const char *const names[] = {
+#define X(id, word) [SPILL_MOVE_##id] = (word),
+	    SPILL_MOVES(X)
+#undef X
+	};
+
+	return names[move];
+}
+
+const char *spill_reason_name(enum spill_reason reason)
+{
+	static const char *const names[] = {
+#define X(id, word) [SPILL_REASON_##id] = (word),
+	    SPILL_REASONS(X)
+#undef X
+	};
+
+	return names[reason];
+}
+
 enum spill_place spill_step_place(enum spill_step step)
 {
 	static const enum spill_place places[SPILL_STEPS] = {

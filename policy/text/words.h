@@ -1,6 +1,6 @@
 /*
  * Words that the policy file, the log and the program's decisions share: places, steps of
- * oom.chain, kinds of memory, and the options and conditions that refuse a request.
+ * oom.chain, kinds of memory, moves, reasons, and the options and conditions that refuse a request.
  *
  * Each word is an enumerator with its text in one table. Code compares enumerators. A text that was
  * read from a log becomes an enumerator first.
@@ -51,11 +51,50 @@ enum spill_memory {
 	X(KIND, "this kind of memory cannot be elsewhere")
 
 enum spill_refused_by {
+	SPILL_REFUSED_BY_NONE,
 #define X(id, word) SPILL_REFUSED_BY_##id,
 	// clang-format off
 	SPILL_REFUSALS(X)
 #undef X
 	SPILL_REFUSED_BY_OTHER /* the driver, by its error name */
+	// clang-format on
+};
+
+/* Directions of a move: to the host, and back to the device. */
+#define SPILL_MOVES(X) \
+	X(DEMOTE, "demote") \
+	X(PROMOTE, "promote")
+
+enum spill_move_kind {
+#define X(id, word) SPILL_MOVE_##id,
+	// clang-format off
+	SPILL_MOVES(X)
+#undef X
+	SPILL_MOVES_COUNT
+	// clang-format on
+};
+
+/* THE list of reasons of alloc, free and move lines. docs/log-format.md explains each of them. */
+#define SPILL_REASONS(X) \
+	X(FITS, "fits") \
+	X(OOM, "oom") \
+	X(LIMIT, "limit") \
+	X(RULE, "rule") \
+	X(ASKED, "asked") \
+	X(FREE, "free") \
+	X(CONTEXT, "context") \
+	X(RESET, "reset") \
+	X(ROOM, "room") \
+	X(RESERVE, "reserve") \
+	X(EXCHANGE, "exchange") \
+	X(USE, "use")
+
+enum spill_reason {
+#define X(id, word) SPILL_REASON_##id,
+	// clang-format off
+	SPILL_REASONS(X)
+#undef X
+	SPILL_REASONS_COUNT
 	// clang-format on
 };
 
@@ -68,7 +107,10 @@ const char *spill_step_name(enum spill_step step);
 /* "auto", "discrete", "integrated", "coherent". */
 const char *spill_memory_name(enum spill_memory memory);
 
-/* pre: not OTHER, which has many words */
+const char *spill_move_name(enum spill_move_kind move);
+const char *spill_reason_name(enum spill_reason reason);
+
+/* pre: not OTHER, which has many words. NONE has no word: NULL. */
 const char *spill_refused_by_name(enum spill_refused_by by);
 
 /* The inverse functions for texts of a log. `word` may be NULL; no match: SPILL_STEPS, OTHER. */

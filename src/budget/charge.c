@@ -74,7 +74,7 @@ static const char *record_refusal(const struct spill_policy *policy, const struc
 	    .asked = bytes,
 	    .room = spill_policy_host_room(policy, &without_limit),
 	};
-	return by_limit ? "host.limit" : "host.reserve";
+	return spill_refused_by_name(by_limit ? SPILL_REFUSED_BY_HOST_LIMIT : SPILL_REFUSED_BY_HOST_RESERVE);
 }
 
 const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes)
@@ -85,7 +85,7 @@ const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes)
 	/* Pressure may have other reasons, so it counts only if memory is short. */
 	if (available / 2 < spill_amount_resolve(policy->host_reserve, 0, 0) && spill_host_memory_pressed()) {
 		last_refusal = (struct spill_refusal){0};
-		return "host.pressure";
+		return spill_refused_by_name(SPILL_REFUSED_BY_HOST_PRESSURE);
 	}
 	uint64_t others = spill_host_share_begin(), held = spill_account_host_held();
 	do {

@@ -1,361 +1,375 @@
 #include "admit.h"
 
 #include <pthread.h>
-#include <string.h>
 
 #include "account.h"
-#include "ask.h"
 #include "capture.h"
 #include "fallback_chain.h"
 #include "clock.h"
-#include "contexts.h"
 #include "deferred.h"
-#include "growth_state.h"
 #include "retry_state.h"
 #include "minmax.h"
 #include "vendor_pool.h"
-#include "note.h"
-#include "gate.h"
 #include "reserve_keeper.h"
 #include "rules.h"
 
+/* Values of request->step. */
 enum step { BEGIN, ASKED };
 
-void spill_admit_tried(struct spill_request *request, const char *step, const char *error)
-{
-	if (request->attempts < SPILL_ATTEMPTS)
-		request->tried[request->attempts++] = (struct spill_attempt){step, error};
-}
+/* -- the two questions to the policy ----------------------------------------------------------- */
 
-struct spill_allocation spill_admit_describe(const struct spill_request *request,
-                                             const struct spill_backend *backend)
+static struct spill_ask policy_question(const struct spill_request *request)
 {
-	return (struct spill_allocation){
-	    .backend = backend,
+	return (struct spill_ask){
 	    .bytes = request->bytes,
+	    .weight = request->admission.weight,
 	    .device = request->device,
-	    .context = request->context,
-	    .api = spill_engine_api(request),
-	    .caller = spill_engine_caller(request),
-	    .site = spill_engine_site(request),
+	    .placeable = request->admission.placeable,
+	    .place_failed = request->admission.place_failed,
 	};
 }
 
-bool spill_admit_record(struct spill_request *request, struct spill_allocation *allocation,
-                        const char *reason)
+bool spill_admit_charge(struct spill_request *request, struct spill_ask *ask, uint64_t limit)
 {
-	for (struct spill_request *frame = spill_thread.frame; frame; frame = frame->outer)
-		frame->taken = true;
-	spill_contexts_made(allocation->backend, request->device, request->context);
-	spill_rules_take_over(request, allocation);
-	if (!spill_ledger_add(allocation)) {
-		request->charged_rule += allocation->charged_rule;
-		spill_rules_return(request);
-		spill_note("ledger", "no memory for bookkeeping: an allocation is not accounted");
-		return false;
-	}
-	/* A rule's place is no lack of room. */
-	if (!request->at_once && spill_ledger_is_spill(allocation))
-		if (spill_reserve_begin(request->device))
-			spill_gate_want_maintenance();
-	spill_report_alloc(request, allocation, reason);
-	return true;
-}
-
-struct spill_place_request spill_admit_want(const struct spill_request *request,
-                                            const struct spill_backend *backend, uint64_t device_room)
-{
+	struct spill_admission *admission = &request->admission;
 	const struct spill_policy *policy = spill_process_policy();
-	return (struct spill_place_request){
-	    .backend = backend,
-	    .policy = policy,
-	    .device = request->device,
-	    .context = request->context,
-	    .bytes = request->bytes,
-	    .device_room = device_room,
-	    .device_limit = spill_device_limit(backend, request->device),
-	    .advice = spill_rule_advice(policy, request->applied),
-	};
+	struct spill_view view = {.device_limit = limit};
+	spill_rules_view(request, &view);
+	do
+		admission->decision = spill_decide(policy, admission->applied, ask, &view);
+	while (admission->decision.would == SPILL_VERDICT_DRIVER && !spill_rules_charge(request, ask, &view));
+	bool fits = admission->decision.would == SPILL_VERDICT_DRIVER;
+	admission->charged = fits ? ask->weight : 0;
+	return fits;
 }
 
-static void retract(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                    const struct spill_backend *backend)
+bool spill_admit_decide(struct spill_request *request)
 {
-	if (demand->retract)
-		demand->retract(request, backend);
+	const struct spill_backend *backend = request->admission.backend;
+	struct spill_ask ask = policy_question(request);
+	if (request->admission.kind->charge)
+		return request->admission.kind->charge(request, &ask, backend);
+	return spill_admit_charge(request, &ask, spill_device_limit(backend, request->device));
+}
+
+/* The fallback when the device is full. Sets admission.repeats at the first failure. */
+static struct spill_fallback decide_fallback(struct spill_request *request)
+{
+	struct spill_admission *admission = &request->admission;
+	const struct spill_policy *policy = spill_process_policy();
+	struct spill_ask ask = policy_question(request);
+	struct spill_full_view view = {
+	    .capabilities = admission->backend->devices->capabilities(request->device),
+	    .capped = admission->capped,
+	    .capturing = spill_engine_in_capture(request),
+	    .any_capture = spill_capture_any(),
+	};
+	ask.placeable = admission->kind->place != NULL;
+	spill_retry_state_view(request, &view);
+	struct spill_fallback fallback = spill_decide_full(policy, admission->applied, &ask, &view);
+	if (view.repeats && !admission->full) {
+		view.repeats = false;
+		admission->repeats = spill_decide_full(policy, admission->applied, &ask, &view).surfaces;
+	}
+	return fallback;
+}
+
+/* -- the end of a request ---------------------------------------------------------------------- */
+
+static void retract_charge(struct spill_request *request)
+{
+	struct spill_admission *admission = &request->admission;
+	if (admission->kind->retract)
+		admission->kind->retract(request, admission->backend);
 	else
-		spill_account_device_return(request->device, request->charged);
-	request->charged = 0;
+		spill_account_device_return(request->device, admission->charged);
+	admission->charged = 0;
 	spill_rules_return(request);
 }
 
 /*
- * The program sees an out of memory. Its error code, and last error where the vendor keeps one below its own call, are the
- * vendor's: HIP's is raised anew, because our own calls in between have overwritten it.
+ * The program sees an out of memory, with the vendor's error code. If the vendor keeps a last error
+ * below its own call (HIP), it is raised again: our own calls in between have overwritten it.
  */
-static void surface(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                    const struct spill_backend *backend, uint64_t free, uint64_t total)
+static void surface_oom(struct spill_request *request, uint64_t free, uint64_t total)
 {
+	const struct spill_backend *backend = request->admission.backend;
 	spill_ledger_count_oom(request->device);
 	spill_report_oom(request, backend, free, total);
-	if (demand->refused && request->result == 0)
-		demand->refused(request);
+	if (request->admission.kind->refused && request->result == 0)
+		request->admission.kind->refused(request);
 	request->result =
 	    backend->last_error ? backend->last_error->raise_out_of_memory() : backend->out_of_memory;
 }
 
-static bool full(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                 const struct spill_backend *backend);
-
-/* The device has less to give: what it must keep for code is looked after. */
-static void taken(struct spill_request *request, const struct spill_backend *backend)
+/* The device has less to give now, so the reserve is looked after. */
+static void keep_reserve(struct spill_request *request)
 {
-	if (request->asks_growth)
+	if (request->admission.asks_growth)
 		spill_growth_state_served(request);
-	spill_reserve_taken(request->device, request->weight ? request->weight : request->bytes);
-	spill_reserve_keep(backend, request->device, request->asked_ns, spill_engine_api(request),
-	                   spill_engine_site(request));
+	spill_reserve_taken(request->device, spill_admit_weight(request));
+	spill_reserve_keep(request->admission.backend, request->device, request->admission.asked_ns,
+	                   spill_engine_api(request), spill_engine_site(request));
 }
 
-/* The request has been served, by us or by the driver: what our own calls and refused attempts left as the last error is gone. */
-static void finish(struct spill_request *request, const struct spill_backend *backend)
+/* The request was served. Clears the last error that refused attempts and our own calls left. */
+static void finish_served(struct spill_request *request)
 {
+	const struct spill_backend *backend = request->admission.backend;
 	spill_retry_state_succeeded(request);
-	if (backend->last_error && request->last_error == 0)
+	if (backend->last_error && request->admission.last_error == 0)
 		backend->last_error->forget();
 	request->result = 0;
 	spill_rules_return(request);
-	taken(request, backend);
+	keep_reserve(request);
 }
+
+/* -- a full device ----------------------------------------------------------------------------- */
+
+static bool ask_driver(struct spill_request *request);
 
 /*
- * May the driver be asked for it, or would that take of device.reserve, which the device has begun to need (reserve.h)?
- * Nothing is refused for it in a capture.
+ * Only the reserve refused, on a device that has not spilled yet. Then the driver may be asked as
+ * the last resort. A caller that asks again gets that at its next request.
  */
-static bool leaves_reserve(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                           const struct spill_backend *backend)
-{
-	uint64_t bytes = request->weight ? request->weight : request->bytes;
-	request->short_of_reserve = false;
-	request->reserved_before = 0;
-	if (request->last_resort || spill_process_observes())
-		return true;
-	uint64_t now_ns = spill_clock_ns();
-	request->asked_ns = now_ns;
-	if ((!spill_reserve_is_kept(request->device) &&
-	     !spill_reserve_is_at_risk(backend, request->device, now_ns)) ||
-	    spill_engine_in_capture(request))
-		return true;
-	/* A pool grows in steps, of which up to half is left over. It is asked itself only when room is short. */
-	uint64_t at_most = demand->growth ? 2 * bytes : bytes;
-	bool at_once = spill_reserve_allows_at_once(request->device, at_most, now_ns);
-	if (at_once)
-		bytes = at_most;
-	else if (demand->growth)
-		bytes = demand->growth(request, backend);
-	const struct spill_taking taking = {bytes, spill_min(bytes, request->bytes)};
-	bool leaves = at_once || !bytes ||
-	              spill_reserve_allows(backend, request->device, &taking, spill_engine_api(request),
-	                                   spill_engine_site(request));
-	request->pending = leaves ? bytes : 0;
-	request->short_of_reserve = !leaves;
-	return leaves;
-}
-
-/* As one that the driver has refused. True: the driver is to be asked all the same. pre: nothing is charged */
-static bool short_of_reserve(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                             const struct spill_backend *backend)
-{
-	request->refused_by = "device.reserve";
-	spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE), request->refused_by);
-	return full(request, demand, backend);
-}
-
-/* The driver is not asked: it would take of the reserve. */
-static bool keep_reserve(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                         const struct spill_backend *backend)
-{
-	retract(request, demand, backend);
-	return short_of_reserve(request, demand, backend);
-}
-
-/* The driver, or what stands in for its plain call, is asked. True: the driver. pre: admitted */
-static bool ask(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                const struct spill_backend *backend)
-{
-	const char *error = NULL;
-	enum spill_instead instead =
-	    demand->instead ? demand->instead(request, backend, &error) : SPILL_INSTEAD_NOT;
-	if (instead == SPILL_INSTEAD_NOT)
-		return leaves_reserve(request, demand, backend) || keep_reserve(request, demand, backend);
-	request->charged = 0;
-	if (instead == SPILL_INSTEAD_SERVED) {
-		finish(request, backend);
-		return false;
-	}
-	spill_rules_return(request);
-	request->over_limit = instead == SPILL_INSTEAD_LIMIT;
-	request->refused_by = request->over_limit ? "device.limit" : "driver";
-	spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE), error);
-	return full(request, demand, backend);
-}
-
-/* Refused for the reserve alone, before the device has spilled anything: the driver may have it. Who asks again does so. */
 static bool is_precaution(const struct spill_request *request)
 {
-	return request->short_of_reserve && !request->remedy.surfaces &&
+	return request->admission.short_of_reserve && !request->admission.fallback.surfaces &&
 	       !spill_reserve_is_kept(request->device);
 }
 
-/* True: the driver is to be asked again. */
-static bool make_room(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                      const struct spill_backend *backend)
+/* Takes the steps of the fallback. True: the driver is to be asked again. */
+static bool take_fallback(struct spill_request *request)
 {
+	struct spill_admission *admission = &request->admission;
+	const struct spill_backend *backend = admission->backend;
 	uint64_t free = 0, total = 0;
 	backend->devices->memory(request->device, &free, &total);
-	/* The same steps each time; but a stream may have begun to capture. */
-	request->remedy = spill_ask_full(request, demand, backend);
-	request->full = true;
-	if (request->remedy.refused_by)
-		request->refused_by = request->remedy.refused_by;
-	struct spill_place_request want = spill_admit_want(request, backend, 0);
-	want.device_room =
+	/* Decided again each time, because a stream may have begun to capture. */
+	admission->fallback = decide_fallback(request);
+	admission->full = true;
+	if (admission->fallback.refused_by)
+		spill_admit_refused_by(request, admission->fallback.refused_by);
+	struct spill_place_request place_request = spill_admit_place_request(request, backend, 0);
+	place_request.device_room =
 	    spill_policy_device_room(spill_reserve_size(request->device), free,
-	                             spill_account_device_held(request->device), want.device_limit);
-	enum spill_outcome outcome = spill_fallback_chain_place(request, demand, &want);
+	                             spill_account_device_held(request->device), place_request.device_limit);
+	enum spill_outcome outcome = spill_fallback_chain_place(request, &place_request);
 	if (outcome == SPILL_REFUSED && is_precaution(request)) {
-		request->last_resort = true;
-		if (spill_ask(request, demand, backend))
-			return ask(request, demand, backend);
+		admission->last_resort = true;
+		if (spill_admit_decide(request))
+			return ask_driver(request);
 	}
 	if (outcome == SPILL_REFUSED)
-		surface(request, demand, backend, free, total);
+		surface_oom(request, free, total);
 	else if (outcome == SPILL_SERVED)
-		finish(request, backend);
-	return outcome == SPILL_AGAIN && ask(request, demand, backend);
+		finish_served(request);
+	return outcome == SPILL_AGAIN && ask_driver(request);
 }
 
-/* What is done here reads files and may take long: the vendor's call it stands for is no cancellation point. */
-static bool full(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                 const struct spill_backend *backend)
+/* The steps read files and may take long, but the vendor's call is no cancellation point. */
+static bool handle_full(struct spill_request *request)
 {
 	int cancel;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	request->asked_ns = 0; /* what comes may take long */
-	bool again = make_room(request, demand, backend);
+	request->admission.asked_ns = 0; /* the steps may take long */
+	bool again = take_fallback(request);
 	pthread_setcancelstate(cancel, NULL);
 	return again;
 }
 
-/* Above a limit or a cap. Returns true if the driver is to be asked, as it is to see what happens with mode=observe. */
-static bool refused(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                    const struct spill_backend *backend, const char *refused_by)
+/* -- device.reserve ---------------------------------------------------------------------------- */
+
+/* Does nothing keep the reserve from this request, as in a capture? Reads the clock. */
+static bool is_reserve_open(struct spill_request *request)
 {
-	request->over_limit = true;
-	request->capped = strcmp(refused_by, "rule.cap") == 0;
-	request->refused_by = refused_by;
-	spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE), refused_by);
-	return spill_process_observes() || full(request, demand, backend);
+	struct spill_admission *admission = &request->admission;
+	if (admission->last_resort || spill_process_observes())
+		return true;
+	admission->asked_ns = spill_clock_ns();
+	return (!spill_reserve_is_kept(request->device) &&
+	        !spill_reserve_is_at_risk(admission->backend, request->device, admission->asked_ns)) ||
+	       spill_engine_in_capture(request);
 }
 
-static void refuse(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                   const struct spill_backend *backend)
+/* May the driver be asked? False if the request would take from a device.reserve that is kept. */
+static bool leaves_reserve(struct spill_request *request)
+{
+	struct spill_admission *admission = &request->admission;
+	const struct spill_backend *backend = admission->backend;
+	uint64_t bytes = spill_admit_weight(request);
+	admission->short_of_reserve = false;
+	admission->reserved_before = 0;
+	if (is_reserve_open(request))
+		return true;
+	/* A pool grows in steps and may keep half of one. It is asked only if room is short. */
+	uint64_t most = admission->kind->growth ? 2 * bytes : bytes;
+	bool at_once = spill_reserve_allows_at_once(request->device, most, admission->asked_ns);
+	if (at_once)
+		bytes = most;
+	else if (admission->kind->growth)
+		bytes = admission->kind->growth(request, backend);
+	const struct spill_taking taking = {bytes, spill_min(bytes, request->bytes)};
+	bool leaves = at_once || !bytes ||
+	              spill_reserve_allows(backend, request->device, &taking, spill_engine_api(request),
+	                                   spill_engine_site(request));
+	admission->pending = leaves ? bytes : 0;
+	admission->short_of_reserve = !leaves;
+	return leaves;
+}
+
+/* Counts as a refusal by the driver. True: the driver is to be asked after all. pre: not charged */
+static bool handle_short_reserve(struct spill_request *request)
+{
+	spill_admit_refused_by(request, SPILL_REFUSED_BY_DEVICE_RESERVE);
+	spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE), request->admission.refused_word);
+	return handle_full(request);
+}
+
+/* -- asking the driver ------------------------------------------------------------------------- */
+
+/* The driver is out of memory, or says so in a substitute of its plain call. */
+static bool handle_driver_full(struct spill_request *request, const char *error)
+{
+	spill_admit_refused(request, "driver");
+	spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE), error);
+	return handle_full(request);
+}
+
+/* Asks the driver, or makes the substitute of its plain call. True: the driver. pre: charged */
+static bool ask_driver(struct spill_request *request)
+{
+	struct spill_admission *admission = &request->admission;
+	const char *error = NULL;
+	enum spill_substitute substitute = SPILL_SUBSTITUTE_NONE;
+	if (admission->kind->substitute)
+		substitute = admission->kind->substitute(request, admission->backend, &error);
+	if (substitute == SPILL_SUBSTITUTE_NONE) {
+		if (leaves_reserve(request))
+			return true;
+		retract_charge(request);
+		return handle_short_reserve(request);
+	}
+	admission->charged = 0;
+	if (substitute == SPILL_SUBSTITUTE_SERVED) {
+		finish_served(request);
+		return false;
+	}
+	spill_rules_return(request);
+	admission->over_limit = substitute == SPILL_SUBSTITUTE_LIMIT;
+	if (!admission->over_limit)
+		return handle_driver_full(request, error);
+	spill_admit_refused_by(request, SPILL_REFUSED_BY_DEVICE_LIMIT);
+	spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE), error);
+	return handle_full(request);
+}
+
+/* A limit or a cap refused. True: ask the driver, as mode=observe does to see its answer. */
+static bool handle_over_limit(struct spill_request *request, enum spill_refused_by refused_by)
+{
+	request->admission.over_limit = true;
+	request->admission.capped = refused_by == SPILL_REFUSED_BY_RULE_CAP;
+	spill_admit_refused_by(request, refused_by);
+	spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE), request->admission.refused_word);
+	return spill_process_observes() || handle_full(request);
+}
+
+static void refuse_by_rule(struct spill_request *request)
 {
 	uint64_t free = 0, total = 0;
-	request->refused_by = request->decision.refused_by;
-	backend->devices->memory(request->device, &free, &total);
-	surface(request, demand, backend, free, total);
+	spill_admit_refused_by(request, request->admission.decision.refused_by);
+	request->admission.backend->devices->memory(request->device, &free, &total);
+	surface_oom(request, free, total);
 }
 
-static bool charge(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                   const struct spill_backend *backend);
+static bool decide_and_ask(struct spill_request *request);
 
-/* As its rule says. Returns true if the driver is to be asked after all. */
-static bool by_rule(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                    const struct spill_backend *backend)
+/* Places or refuses as the rule says. True: the driver is to be asked after all. */
+static bool follow_rule(struct spill_request *request)
 {
 	int cancel;
 	if (spill_process_observes())
 		return true;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	if (request->decision.would == SPILL_VERDICT_REFUSE)
-		refuse(request, demand, backend);
-	else if (spill_fallback_chain_at_once(request, demand, backend))
-		finish(request, backend);
+	if (request->admission.decision.would == SPILL_VERDICT_REFUSE)
+		refuse_by_rule(request);
+	else if (spill_fallback_chain_at_once(request))
+		finish_served(request);
 	else
-		request->place_failed = true;
+		request->admission.place_failed = true;
 	pthread_setcancelstate(cancel, NULL);
-	return request->place_failed && charge(request, demand, backend);
+	return request->admission.place_failed && decide_and_ask(request);
 }
 
-/* By a limit or a cap. Returns true if the driver is to be asked. */
-static bool above(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                  const struct spill_backend *backend)
+/* True: the driver is to be asked. */
+static bool decide_and_ask(struct spill_request *request)
 {
-	/* The vendor gives back what its pools keep whenever it likes. */
-	if (!spill_capture_any() && spill_vendor_pool_settle_device(backend, request->device) &&
-	    spill_ask(request, demand, backend))
-		return ask(request, demand, backend);
-	return refused(request, demand, backend, request->decision.refused_by);
+	const struct spill_admission *admission = &request->admission;
+	if (spill_admit_decide(request))
+		return ask_driver(request);
+	if (admission->decision.would != SPILL_VERDICT_FULL)
+		return follow_rule(request);
+	/* The vendor may have given back unused memory of its pools, which is charged until now. */
+	if (!spill_capture_any() && spill_vendor_pool_settle_device(admission->backend, request->device) &&
+	    spill_admit_decide(request))
+		return ask_driver(request);
+	return handle_over_limit(request, admission->decision.refused_by);
 }
 
-static bool charge(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                   const struct spill_backend *backend)
-{
-	if (spill_ask(request, demand, backend))
-		return ask(request, demand, backend);
-	return request->decision.would == SPILL_VERDICT_FULL ? above(request, demand, backend)
-	                                                     : by_rule(request, demand, backend);
-}
+/* -- the request ------------------------------------------------------------------------------- */
 
-/* Returns true if the driver is to be asked. */
-static bool begin(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                  const struct spill_backend *backend)
+/* True: the driver is to be asked. */
+static bool begin(struct spill_request *request)
 {
-	spill_engine_memory_call(backend);
+	struct spill_admission *admission = &request->admission;
+	spill_engine_memory_call(admission->backend);
 	request->start_us = spill_log_start_us();
-	spill_deferred_poll(backend, false);
-	if (spill_device_limit(backend, request->device) != SPILL_UNLIMITED)
-		spill_vendor_pool_settle_graphs(backend, request->device);
+	spill_deferred_poll(admission->backend, false);
+	if (spill_device_limit(admission->backend, request->device) != SPILL_UNLIMITED)
+		spill_vendor_pool_settle_graphs(admission->backend, request->device);
 	if (spill_process_policy()->rules) {
 		spill_rules_find(request);
-		request->placeable = demand->place && !spill_engine_in_capture(request);
+		admission->placeable = admission->kind->place && !spill_engine_in_capture(request);
 	}
-	return charge(request, demand, backend);
+	return decide_and_ask(request);
 }
 
-bool spill_admit(struct spill_request *request, const struct spill_alloc_kind_ops *demand)
+/* Looks at the driver's answer. True: the driver is to be asked again. */
+static bool handle_answer(struct spill_request *request)
 {
-	const struct spill_backend *backend = spill_backend_for(request->domain);
-	if (request->step == BEGIN) {
-		request->pass = !backend;
-		if (!request->pass && backend->last_error)
-			request->last_error = backend->last_error->peek();
-		if (!request->pass)
-			request->pass = !demand->prepare(request, backend);
-		if (request->pass)
-			return spill_engine_pass(request);
-		request->step = ASKED;
-		return begin(request, demand, backend);
-	}
-	spill_reserve_answered(request->device, request->pending);
-	request->pending = 0;
-	if (request->result == 0 && demand->keep && !demand->keep(request, backend)) {
-		request->charged = 0;
+	struct spill_admission *admission = &request->admission;
+	const struct spill_backend *backend = admission->backend;
+	spill_reserve_answered(request->device, admission->pending);
+	admission->pending = 0;
+	if (request->result == 0 && admission->kind->accept && !admission->kind->accept(request, backend)) {
+		admission->charged = 0;
 		spill_rules_return(request);
-		return request->short_of_reserve ? short_of_reserve(request, demand, backend)
-		                                 : refused(request, demand, backend, "device.limit");
+		return admission->short_of_reserve
+		           ? handle_short_reserve(request)
+		           : handle_over_limit(request, SPILL_REFUSED_BY_DEVICE_LIMIT);
 	}
 	if (request->result == 0) {
-		demand->served(request, backend);
-		finish(request, backend);
+		admission->kind->served(request, backend);
+		finish_served(request);
 		return false;
 	}
-	retract(request, demand, backend);
-	if (request->result != backend->out_of_memory)
-		return false;
-	spill_admit_tried(request, spill_place_name(SPILL_PLACE_DEVICE),
-	                  backend->error_name(request->result));
-	request->refused_by = "driver";
-	return full(request, demand, backend);
+	retract_charge(request);
+	return request->result == backend->out_of_memory &&
+	       handle_driver_full(request, backend->error_name(request->result));
+}
+
+bool spill_admit(struct spill_request *request, const struct spill_alloc_kind_ops *kind)
+{
+	const struct spill_backend *backend = spill_backend_for(request->domain);
+	if (request->step != BEGIN)
+		return handle_answer(request);
+	request->admission.kind = kind;
+	request->admission.backend = backend;
+	if (backend && backend->last_error)
+		request->admission.last_error = backend->last_error->peek();
+	request->pass = !backend || !kind->prepare(request, backend);
+	if (request->pass)
+		return spill_engine_pass(request);
+	request->step = ASKED;
+	return begin(request);
 }

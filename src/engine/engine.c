@@ -1,6 +1,7 @@
 /*
- * The engine's entry: finds the operation of a request and steps it. Each operation is a function that is called
- * until it returns false; `step` counts the calls. See request.h for the loop around it.
+ * The engine's entry: finds the operation of a request and steps it. Each operation is a function
+ * that is called until it returns false, and `step` counts the calls. request.h has the loop around
+ * it.
  */
 #include "engine.h"
 
@@ -8,9 +9,10 @@
 #include <stdatomic.h>
 
 #include "caller.h"
-#include "capture.h"
+#include "follow.h"
+#include "gate.h"
 #include "note.h"
-#include "peer.h"
+#include "promote.h"
 
 typedef bool operation(struct spill_request *request);
 
@@ -47,10 +49,10 @@ static operation *const operations[SPILL_OPS_COUNT] = {
     [SPILL_OP_CAPTURE_END] = spill_engine_capture,
     [SPILL_OP_CAPTURE_MODE] = spill_engine_capture,
     [SPILL_OP_STREAM_END] = spill_engine_capture,
-    [SPILL_OP_GATE] = spill_engine_pass, /* has a stub of its own (gate.h) */
+    [SPILL_OP_GATE] = spill_engine_pass, /* has its own stub (gate.h) */
     [SPILL_OP_ROOM] = spill_engine_room,
-    [SPILL_OP_UNLOAD] = spill_engine_pass,       /* the shim forgets */
-    [SPILL_OP_GRAPH_CHANGE] = spill_engine_pass, /* the shim looks */
+    [SPILL_OP_UNLOAD] = spill_engine_pass,       /* the shim does the work */
+    [SPILL_OP_GRAPH_CHANGE] = spill_engine_pass, /* the shim does the work */
     [SPILL_OP_GRAPH_END] = spill_engine_pass,
     [SPILL_OP_CONTEXT_CREATE] = spill_engine_room,
     [SPILL_OP_PRIMARY_RETAIN] = spill_engine_room,
@@ -58,7 +60,7 @@ static operation *const operations[SPILL_OPS_COUNT] = {
     [SPILL_OP_PRIMARY_RELEASE] = spill_engine_context,
     [SPILL_OP_PRIMARY_RESET] = spill_engine_context,
     [SPILL_OP_DEVICE_RESET] = spill_engine_context,
-    [SPILL_OP_RESOLVE] = spill_engine_pass, /* the shim substitutes the answer */
+    [SPILL_OP_RESOLVE] = spill_engine_pass, /* the shim does the work */
     [SPILL_OP_FRAME] = spill_engine_frame,
 };
 
@@ -82,11 +84,11 @@ bool spill_engine_pass(struct spill_request *request)
 	return request->step++ == 0;
 }
 
-/* A request for memory, whatever becomes of it: the runtime's calls above it did not pass us by. */
-static void tell_frames(void)
+/* A driver row has seen the request for memory, so no runtime call above it was missed. */
+static void mark_frames_taken(void)
 {
-	for (struct spill_request *frame = spill_thread.frame; frame; frame = frame->outer)
-		frame->taken = true;
+	for (struct spill_request *frame = spill_thread.frame; frame; frame = frame->frame.outer)
+		frame->frame.taken = true;
 }
 
 bool spill_request_next(struct spill_request *request)
@@ -94,43 +96,45 @@ bool spill_request_next(struct spill_request *request)
 	if (request->pass)
 		return spill_engine_pass(request);
 	int error = errno; /* the program's before the call, the vendor's after it */
-	/* Below these the driver rows must still be seen: a resolver may be what starts the runtime. */
+	/*
+	 * The driver rows below a frame or a resolver must be seen: a resolver may start the
+	 * runtime.
+	 */
 	bool guard = request->op != SPILL_OP_FRAME && request->op != SPILL_OP_RESOLVE;
 	if (request->step == 0 && request->op <= SPILL_OP_GRAPH_ALLOC)
-		tell_frames();
+		mark_frames_taken();
 	if (guard && request->step == 0)
 		spill_thread.depth++;
 	bool again = operations[request->op](request);
-	if (guard && (!again || request->pass) &&
-	    spill_thread.depth)       /* a call that is passed does not come back; */
-		spill_thread.depth--; /* a fork in between began at 0 */
+	/* A call that is passed does not return here. A fork during the call began again at 0. */
+	if (guard && (!again || request->pass) && spill_thread.depth)
+		spill_thread.depth--;
 	errno = error;
 	return again;
 }
 
-/* Frames name the API and the caller of the driver call that comes below them. */
+/* A frame gives the driver call below it the API and the caller for the log. */
 bool spill_engine_frame(struct spill_request *request)
 {
 	if (request->step++ == 0) {
-		request->outer = spill_thread.frame;
+		request->frame.outer = spill_thread.frame;
 		spill_thread.frame = request;
 		return true;
 	}
-	spill_thread.frame = request->outer;
-	if (request->result == 0 && request->bytes && !request->taken)
-		spill_note("unseen",
-		           "a runtime allocation reached the driver by a way that libspill does not see");
+	spill_thread.frame = request->frame.outer;
+	if (request->result == 0 && request->bytes && !request->frame.taken)
+		spill_note("unseen", "a runtime allocation reached the driver without libspill seeing it");
 	return false;
 }
 
-/* CU_STREAM_PER_THREAD and hipStreamPerThread are 2 for every thread: odd numbers, which no handle is, tell them apart. */
-const void *spill_engine_stream(const struct spill_request *request)
+void spill_engine_maintain(void)
 {
-	bool own = (!request->stream && request->per_thread) || request->stream == (void *)2;
-	if (own)
-		return (const void *)(uintptr_t)(spill_capture_thread() * 2 + 1);
-	return request->stream ? request->stream
-	                       : (const void *)1; /* the legacy default stream by its other name */
+	int cancel = spill_ours_begin();
+	bool reserve = spill_reserve_maintain(), promote = spill_promote_maintain(),
+	     follow = spill_follow_maintain();
+	spill_ours_end(cancel);
+	if (reserve || promote || follow)
+		spill_gate_want_maintenance();
 }
 
 const char *spill_engine_api(const struct spill_request *request)

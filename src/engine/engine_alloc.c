@@ -1,6 +1,6 @@
 /*
- * Plain device memory. What fits costs one decision
- * without lock or system call; nothing is spilled that the driver can serve within the limits.
+ * Plain device memory. A request that fits costs one decision, without a lock or a system call.
+ * Nothing is spilled that the driver can serve within the limits.
  */
 #include <string.h>
 
@@ -10,61 +10,66 @@
 #include "demote.h"
 #include "exporting.h"
 #include "gate.h"
-#include "growth_state.h"
 #include "movable.h"
 #include "peer.h"
 #include "chunked.h"
 #include "promote.h"
 #include "rule.h"
+#include "rules.h"
 
-static uint64_t *out(struct spill_request *request)
+static uint64_t *out_pointer(struct spill_request *request)
 {
 	return request->out;
 }
 
-/* Rows padded by the vendor: what they take in all; no rows, or more than there are addresses for, are its own matter. */
+/*
+ * The bytes of rows that the vendor pads. False for no rows, and for more rows than addresses: the
+ * vendor's own answer is right.
+ */
 static bool prepare_rows(struct spill_request *request, const struct spill_backend *backend)
 {
-	uint64_t pitch = backend->memory->pitch(request->width);
-	return pitch >= request->width && !__builtin_mul_overflow(pitch, request->height, &request->bytes) &&
-	       !__builtin_mul_overflow(request->bytes, request->depth, &request->bytes);
+	const struct spill_pitched_arguments *pitched = &request->pitched;
+	uint64_t pitch = backend->memory->pitch(pitched->width);
+	return pitch >= pitched->width && !__builtin_mul_overflow(pitch, pitched->height, &request->bytes) &&
+	       !__builtin_mul_overflow(request->bytes, pitched->depth, &request->bytes);
 }
 
-static bool prepare(struct spill_request *request, const struct spill_backend *backend)
+static bool prepare_alloc(struct spill_request *request, const struct spill_backend *backend)
 {
-	if (!request->out || (request->out_pitch && !prepare_rows(request, backend)) || !request->bytes ||
-	    !backend->devices->current(&request->device, &request->context))
+	if (!request->out || (request->pitched.out_pitch && !prepare_rows(request, backend)) ||
+	    !request->bytes || !backend->devices->current(&request->device, &request->context))
 		return false;
-	request->weight = backend->memory->footprint(request->bytes);
+	request->admission.weight = backend->memory->footprint(request->bytes);
 	return true;
 }
 
-/* The driver served it. */
-static void served(struct spill_request *request, const struct spill_backend *backend)
+static void record_served(struct spill_request *request, const struct spill_backend *backend)
 {
 	struct spill_allocation allocation = spill_admit_describe(request, backend);
-	allocation.ptr = *out(request);
+	allocation.ptr = *out_pointer(request);
 	allocation.place = SPILL_PLACE_DEVICE;
-	allocation.charged = request->charged;
+	allocation.charged = request->admission.charged;
 	allocation.held.device = request->bytes;
-	if (!spill_admit_record(request, &allocation, request->over_limit ? "limit" : "fits"))
-		spill_account_device_return(request->device, request->charged);
+	if (!spill_admit_record(request, &allocation, spill_admit_driver_reason(request)))
+		spill_account_device_return(request->device, request->admission.charged);
 }
 
-static void deliver(struct spill_request *request, const struct spill_backend *backend, uint64_t ptr)
+static void store_result(struct spill_request *request, const struct spill_backend *backend, uint64_t ptr)
 {
-	*out(request) = ptr;
-	if (request->out_pitch)
-		*request->out_pitch = backend->memory->pitch(request->width);
-	if (request->out_width)
-		*request->out_width = request->width;
-	if (request->out_height)
-		*request->out_height = request->height;
+	const struct spill_pitched_arguments *pitched = &request->pitched;
+	*out_pointer(request) = ptr;
+	if (pitched->out_pitch)
+		*pitched->out_pitch = backend->memory->pitch(pitched->width);
+	if (pitched->out_width)
+		*pitched->out_width = pitched->width;
+	if (pitched->out_height)
+		*pitched->out_height = pitched->height;
 }
 
-/* Made of chunks: it may move from now on. */
-static void enlist(struct spill_request *request, const struct spill_allocation *allocation)
+/* Lets the chunks of an allocation move from now on, if it has chunks. */
+static void enlist_chunks(struct spill_request *request, const struct spill_allocation *allocation)
 {
+	const struct spill_rule *rule = request->admission.applied;
 	struct spill_chunked *chunked = spill_chunked_of(allocation->placement);
 	if (!chunked)
 		return;
@@ -72,8 +77,8 @@ static void enlist(struct spill_request *request, const struct spill_allocation 
 	struct spill_growth_answer growth = spill_growth_state_served(request);
 	chunked->run = growth.run;
 	chunked->grows = growth.grows;
-	chunked->priority = spill_rule_priority(request->applied);
-	if (spill_rule_room(request->applied, 0) != SPILL_UNLIMITED)
+	chunked->priority = spill_rule_priority(rule);
+	if (spill_rule_room(rule, 0) != SPILL_UNLIMITED)
 		chunked->stays_from = chunked->base.held.device;
 	bool owed = chunked->owed = spill_chunked_away(chunked) > 0;
 	spill_chunked_enlist(chunked);
@@ -82,9 +87,9 @@ static void enlist(struct spill_request *request, const struct spill_allocation 
 		spill_promote_wanted();
 }
 
-/* Enters what was made in the ledger and hands it to the program. */
-static bool hand_out(struct spill_request *request, struct spill_placement *placement, const char *reason,
-                     const char **error)
+/* Enters the placement in the ledger and gives it to the program. */
+static bool hand_out(struct spill_request *request, struct spill_placement *placement,
+                     enum spill_reason reason, const char **error)
 {
 	struct spill_allocation allocation = spill_admit_describe(request, placement->backend);
 	allocation.ptr = placement->ptr;
@@ -97,68 +102,76 @@ static bool hand_out(struct spill_request *request, struct spill_placement *plac
 		return false;
 	}
 	spill_peer_placed(placement);
-	enlist(request, &allocation);
-	deliver(request, placement->backend, placement->ptr);
+	enlist_chunks(request, &allocation);
+	store_result(request, placement->backend, placement->ptr);
 	return true;
 }
 
-static bool place(struct spill_request *request, enum spill_step step, const struct spill_place_request *want,
-                  const char **error)
+static bool place_alloc(struct spill_request *request, enum spill_step step,
+                        const struct spill_place_request *place_request, const char **error)
 {
 	struct spill_placement *placement =
-	    spill_place_make(spill_place_of(spill_step_place(step)), want, error);
-	return placement && hand_out(request, placement, spill_admit_reason(request), error);
-}
-
-/* Chunks on the device in place of the plain call, so that it can make way later. Whatever else goes wrong: the plain call. */
-static enum spill_instead make_movable(struct spill_request *request, const struct spill_backend *backend,
-                                       const char **error)
-{
-	if (spill_engine_in_capture(request) ||
-	    !spill_movable_wanted(backend, request->device, request->bytes, request->decision.chunks) ||
-	    spill_exporting_asked(request))
-		return SPILL_INSTEAD_NOT;
-	struct spill_place_request want = spill_admit_want(request, backend, SPILL_UNLIMITED);
-	spill_account_device_return(request->device, request->charged);
-	struct spill_placement *placement = spill_place_movable.make(&want, error);
-	if (placement && hand_out(request, placement, "fits", error)) {
-		spill_demote_foresee(backend, request->device);
-		return SPILL_INSTEAD_SERVED;
-	}
-	if (!placement && strcmp(*error, "device.limit") == 0)
-		return SPILL_INSTEAD_LIMIT;
-	if (!placement && strcmp(*error, backend->error_name(backend->out_of_memory)) == 0)
-		return SPILL_INSTEAD_FULL;
-	spill_account_device_add(request->device, request->charged);
-	return SPILL_INSTEAD_NOT;
-}
-
-/* As the vendor leaves it: the pitch is the one that it would have had (docs/measurements.md; hipamd writes it, too). */
-static void refused(struct spill_request *request)
-{
-	const struct spill_backend *backend = spill_backend_for(request->domain);
-	if (backend->clears_pointer)
-		*out(request) = 0;
-	if (request->out_pitch)
-		*request->out_pitch = backend->memory->pitch(request->width);
+	    spill_place_make(spill_place_of(spill_step_place(step)), place_request, error);
+	return placement && hand_out(request, placement, spill_admit_place_reason(request), error);
 }
 
 /*
- * Arrays: in a layout of the vendor's, for textures and surfaces, which host memory cannot stand in for. A full device is
- * trimmed and asked again; then the program sees the honest error. Known by their handle, which the vendor's free gets.
+ * Movable chunks on the device instead of the plain call, so that they can be demoted later. Any
+ * failure but a full device leads to the plain call.
+ */
+static enum spill_substitute make_movable(struct spill_request *request, const struct spill_backend *backend,
+                                          const char **error)
+{
+	const struct spill_admission *admission = &request->admission;
+	if (spill_engine_in_capture(request) ||
+	    !spill_movable_wanted(backend, request->device, request->bytes, admission->decision.chunks) ||
+	    spill_exporting_stays_plain(request))
+		return SPILL_SUBSTITUTE_NONE;
+	struct spill_place_request place_request =
+	    spill_admit_place_request(request, backend, SPILL_UNLIMITED);
+	spill_account_device_return(request->device, admission->charged);
+	struct spill_placement *placement = spill_place_movable.make(&place_request, error);
+	if (placement && hand_out(request, placement, SPILL_REASON_FITS, error)) {
+		spill_demote_foresee(backend, request->device);
+		return SPILL_SUBSTITUTE_SERVED;
+	}
+	if (!placement && spill_refused_by_of(*error) == SPILL_REFUSED_BY_DEVICE_LIMIT)
+		return SPILL_SUBSTITUTE_LIMIT;
+	if (!placement && strcmp(*error, backend->error_name(backend->out_of_memory)) == 0)
+		return SPILL_SUBSTITUTE_FULL;
+	spill_account_device_add(request->device, admission->charged);
+	return SPILL_SUBSTITUTE_NONE;
+}
+
+/*
+ * As the vendor leaves the program's variables: the pitch is the one of a success
+ * (docs/measurements.md; hipamd writes it, too).
+ */
+static void store_refused(struct spill_request *request)
+{
+	const struct spill_backend *backend = spill_backend_for(request->domain);
+	if (backend->clears_pointer)
+		*out_pointer(request) = 0;
+	if (request->pitched.out_pitch)
+		*request->pitched.out_pitch = backend->memory->pitch(request->pitched.width);
+}
+
+/*
+ * Arrays have a layout of the vendor's, for textures and surfaces. Host memory cannot replace it.
+ * So only steps that make room on the device help. The ledger knows an array by its handle.
  */
 bool spill_engine_array(struct spill_request *request)
 {
-	static const struct spill_alloc_kind_ops array = {.prepare = prepare, .served = served};
+	static const struct spill_alloc_kind_ops array = {.prepare = prepare_alloc, .served = record_served};
 	return spill_admit(request, &array);
 }
 
 bool spill_engine_alloc(struct spill_request *request)
 {
-	static const struct spill_alloc_kind_ops plain = {.prepare = prepare,
-	                                                  .instead = make_movable,
-	                                                  .served = served,
-	                                                  .place = place,
-	                                                  .refused = refused};
+	static const struct spill_alloc_kind_ops plain = {.prepare = prepare_alloc,
+	                                                  .substitute = make_movable,
+	                                                  .served = record_served,
+	                                                  .place = place_alloc,
+	                                                  .refused = store_refused};
 	return spill_admit(request, &plain);
 }

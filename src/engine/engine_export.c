@@ -1,8 +1,10 @@
 /*
- * Handing memory to another process or device driver, and preparing it for that (SYNC_MEMOPS): the vendor refuses both for
- * most of what we placed (docs/measurements.md), and a copy would not be the same memory. Its refusal is the program's
- * answer; the log says what it was about and how to keep such memory plain, and later requests like that one are
- * (exporting.h). What somebody else uses, too, stays where it is.
+ * Exports: memory goes to another process or device driver, or is prepared for that (SYNC_MEMOPS).
+ *
+ * The vendor refuses both for most memory that we placed (docs/measurements.md), and a copy would
+ * be other memory. The program gets the vendor's refusal. The log says which memory it was, and how
+ * to keep such memory plain. Later requests of the same kind stay plain (exporting.h). Exported
+ * memory is not moved, because another process uses it, too.
  */
 #include <stdio.h>
 
@@ -14,10 +16,10 @@
 #include "chunked.h"
 #include "vmm.h"
 
-/* The vendor hands out whole pages of the host by a range; 4 KiB is the smallest. */
+/* The smallest page of the host. The vendor exports a range by whole pages. */
 #define PAGE 4096u
 
-/* An error of the program: no memory can do that. HIP numbers the attribute alike. */
+/* Is the call wrong for any memory? HIP has the same number for the attribute. */
 static bool is_wrong(const struct spill_request *request)
 {
 	if (request->op == SPILL_OP_ATTR_SET)
@@ -26,14 +28,14 @@ static bool is_wrong(const struct spill_request *request)
 	return !request->out || (range && !pages);
 }
 
-/* Would plain memory have been refused as well? What the vendor lacks (CUDA_ERROR_NOT_SUPPORTED) it lacks for all memory. */
+/* Was the call refused because of chunks? CUDA_ERROR_NOT_SUPPORTED holds for plain memory, too. */
 static bool is_for_chunks(const struct spill_request *request, const struct spill_allocation *placed)
 {
 	return (placed->place == SPILL_PLACE_MOVABLE || placed->place == SPILL_PLACE_SPLIT) &&
 	       (request->op == SPILL_OP_ATTR_SET || request->result == placed->backend->invalid_value);
 }
 
-static void tell_of_chunks(const struct spill_request *request, const struct spill_allocation *placed)
+static void note_chunks(const struct spill_request *request, const struct spill_allocation *placed)
 {
 	char text[512];
 	snprintf(text, sizeof(text),
@@ -44,18 +46,18 @@ static void tell_of_chunks(const struct spill_request *request, const struct spi
 	spill_note("export", text);
 }
 
-static void refused(const struct spill_request *request, const struct spill_allocation *placed)
+static void handle_refusal(const struct spill_request *request, const struct spill_allocation *placed)
 {
 	if (placed && is_for_chunks(request, placed))
 		spill_exporting_learn(placed->site, placed->bytes);
 	if (placed && placed->place == SPILL_PLACE_MOVABLE) {
 		if (is_for_chunks(request, placed))
-			tell_of_chunks(request, placed);
+			note_chunks(request, placed);
 	} else if (placed || (request->handle && spill_vmm_spilled(request->handle, NULL))) {
 		spill_note(
 		    "export",
-		    "the driver refused to export memory that libspill had placed off the device: with "
-		    "oom.chain empty nothing is, and an allocation that does not fit fails where it is made");
+		    "the driver refused to export memory that libspill had placed off the device. With an "
+		    "empty oom.chain nothing is placed there, and an allocation that does not fit fails");
 	}
 }
 
@@ -64,19 +66,25 @@ bool spill_engine_export(struct spill_request *request)
 	struct spill_allocation allocation = {0};
 	bool placed = request->ptr && spill_ledger_placed(request->ptr, &allocation);
 	if (request->step++ == 0) {
-		/* Driver 580 crashes when it is asked for a handle of memory of a managed pool (measured). */
+		/*
+		 * Driver 580 crashes when it is asked to export memory of a managed pool
+		 * (measured).
+		 */
 		bool crashes =
 		    placed && allocation.ordered && allocation.held.managed && request->op == SPILL_OP_EXPORT;
-		/* Before the driver is asked: a chunk that moved behind its answer would be another's. */
+		/*
+		 * Pinned before the driver is asked: a chunk that moves after its answer is not
+		 * exported.
+		 */
 		if (placed && !crashes)
 			spill_chunked_pin(request->ptr);
 		if (!crashes)
 			return true;
-		request->result =
-		    allocation.backend->invalid_value; /* its answer about memory of any other pool */
+		/* The driver's answer for memory of other pools. */
+		request->result = allocation.backend->invalid_value;
 	}
 	if (request->result && !is_wrong(request))
-		refused(request, placed ? &allocation : NULL);
+		handle_refusal(request, placed ? &allocation : NULL);
 	else if (!request->result)
 		spill_movable_forbid("the program hands memory to another process or device");
 	return false;

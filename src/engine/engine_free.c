@@ -1,6 +1,8 @@
 /*
- * Giving back: one allocation, or all that a context or device held. What the vendor made the vendor frees; what
- * we placed we release, after the work that may use it: the vendor's own free waits, so ours does (pitfall 9).
+ * Frees: of one allocation, or of all that a context or device holds.
+ *
+ * The vendor frees memory that the vendor made. We release memory that we placed, after all work
+ * that may use it: the vendor's own free waits, so ours does, too.
  */
 #include "account.h"
 #include "capture.h"
@@ -19,9 +21,10 @@
 #include "shared_chunks.h"
 #include "promote.h"
 
-static void end(struct spill_request *request, struct spill_allocation *allocation, const char *reason)
+static void finish_free(struct spill_request *request, struct spill_allocation *allocation,
+                        enum spill_reason reason)
 {
-	/* The line first: whoever takes the room that this gives back comes behind it in the log. */
+	/* The line is first: a request that takes the freed room has a later line. */
 	spill_report_free(request, allocation, reason);
 	spill_account_device_return(allocation->device, allocation->charged);
 	spill_account_host_return(allocation->charged_host);
@@ -32,62 +35,67 @@ static void end(struct spill_request *request, struct spill_allocation *allocati
 	spill_follow_maintain();
 }
 
-/* From here on its bytes stay where they are. */
-static void stay(struct spill_placement *placement)
+/* The chunks stay where they are from here on. */
+static void stop_moving(struct spill_placement *placement)
 {
 	struct spill_chunked *chunked = spill_chunked_of(placement);
 	if (chunked)
 		spill_chunked_delist(chunked);
 }
 
-/* It is not freed after all. Chunks may have moved while the ledger did not have it. */
+/* Undoes the removal from the ledger. Chunks may have moved meanwhile. */
 static void put_back(struct spill_allocation *allocation)
 {
 	struct spill_chunked *chunked = spill_chunked_of(allocation->placement);
-	stay(allocation->placement);
+	stop_moving(allocation->placement);
 	if (chunked)
 		allocation->held = chunked->base.held;
 	spill_ledger_put_back(allocation);
 	if (chunked) {
-		chunked->grows = false; /* this is no new request from there */
+		chunked->grows = false; /* not a new request of its call site */
 		spill_chunked_enlist(chunked);
 	}
 }
 
-/* Gives back what we placed. The entry takes over its device charge, so that end() returns it behind the log line. */
-static void release(struct spill_allocation *allocation, bool context_ended)
+/*
+ * Releases our placement. Its device charge moves to the entry, so that it is returned after the
+ * log line.
+ */
+static void release_placement(struct spill_allocation *allocation, bool context_ended)
 {
 	if (!allocation->placement)
 		return;
-	stay(allocation->placement);
+	stop_moving(allocation->placement);
 	allocation->charged += allocation->placement->held.device;
 	allocation->placement->held.device = 0;
 	spill_placement_release(allocation->placement, context_ended);
 }
 
-/* The program has given it back; its memory is the caller's to defer. */
-static struct spill_placement *hand_over(struct spill_request *request, struct spill_allocation *allocation)
+/* The program has freed the allocation. The caller defers the release of the returned placement. */
+static struct spill_placement *take_for_deferral(struct spill_request *request,
+                                                 struct spill_allocation *allocation)
 {
 	struct spill_placement *placement = allocation->placement;
-	stay(placement);
-	spill_report_free(request, allocation, "free");
+	stop_moving(placement);
+	spill_report_free(request, allocation, SPILL_REASON_FREE);
 	spill_ledger_end(allocation);
 	return placement;
 }
 
 /*
- * Releases memory of ours as the vendor's free would: behind all work that may use it, or, of memory in stream order, at
- * once, for what comes next to use (docs/measurements.md). A wait that fails (a dead context) is the answer the vendor's
- * free would give. Waiting would break a capture, which the vendor's free need not.
+ * Releases our memory after all work that may use it, as the vendor's free would. Memory in stream
+ * order is released at once, for the next such request (docs/measurements.md). If the wait fails (a
+ * dead context), the vendor's free would fail with the same error. In a capture the release is
+ * deferred: a wait would break the capture, and the vendor's free need not.
  */
-static void free_placed(struct spill_request *request, struct spill_allocation *allocation)
+static void free_now(struct spill_request *request, struct spill_allocation *allocation)
 {
 	if (allocation->ordered && allocation->backend->pools->outlive_contexts) {
-		spill_deferred_give(hand_over(request, allocation));
+		spill_deferred_give(take_for_deferral(request, allocation));
 		return;
 	}
 	if (spill_capture_any()) {
-		spill_deferred_add(hand_over(request, allocation));
+		spill_deferred_add(take_for_deferral(request, allocation));
 		return;
 	}
 	request->result = spill_deferred_wait(allocation->backend, allocation->device, allocation->context);
@@ -95,17 +103,17 @@ static void free_placed(struct spill_request *request, struct spill_allocation *
 		put_back(allocation);
 		return;
 	}
-	release(allocation, false);
-	end(request, allocation, "free");
+	release_placement(allocation, false);
+	finish_free(request, allocation, SPILL_REASON_FREE);
 }
 
-/* The same in stream order: behind what is on that stream now. */
-static void free_placed_in_order(struct spill_request *request, struct spill_allocation *allocation)
+/* The same in stream order: after the work that is on the stream now. */
+static void free_in_order(struct spill_request *request, struct spill_allocation *allocation)
 {
 	const struct spill_backend *backend = allocation->backend;
 	struct spill_placement *placement = allocation->placement;
 	if (!backend->events) {
-		free_placed(request, allocation);
+		free_now(request, allocation);
 		return;
 	}
 	request->result =
@@ -120,25 +128,26 @@ static void free_placed_in_order(struct spill_request *request, struct spill_all
 	if (request->result)
 		put_back(allocation);
 	else
-		spill_deferred_add(hand_over(request, allocation));
+		spill_deferred_add(take_for_deferral(request, allocation));
 }
 
-/* Not the vendor's to give back, but ours. */
-static bool ours(const struct spill_allocation *allocation)
+/* Do we free it, and not the vendor? */
+static bool is_ours(const struct spill_allocation *allocation)
 {
 	return allocation->placement && !allocation->placement->by_vendor;
 }
 
-/* The vendor was asked. */
+/* Follows the vendor's answer. */
 static bool freed_by_vendor(struct spill_request *request)
 {
-	if (!request->entry)
+	if (!request->freed)
 		return false;
 	if (request->result) {
-		spill_ledger_put_back(request->entry);
+		spill_ledger_put_back(request->freed);
 	} else {
-		release(request->entry, true); /* a placement of ours, too, if the vendor has taken it */
-		end(request, request->entry, "free");
+		/* The vendor frees a piece of a pool of ours. Its record ends here. */
+		release_placement(request->freed, true);
+		finish_free(request, request->freed, SPILL_REASON_FREE);
 	}
 	return false;
 }
@@ -150,47 +159,51 @@ bool spill_engine_free(struct spill_request *request)
 		request->start_us = spill_log_start_us();
 		if (backend)
 			spill_deferred_poll(backend, request->op == SPILL_OP_FREE);
-		request->entry = request->ptr ? spill_ledger_take(request->ptr) : NULL;
-		if (!request->entry || !ours(request->entry))
+		request->freed = request->ptr ? spill_ledger_take(request->ptr) : NULL;
+		if (!request->freed || !is_ours(request->freed))
 			return true;
 		if (request->op != SPILL_OP_FREE_ASYNC)
-			free_placed(request, request->entry);
+			free_now(request, request->freed);
 		else if (spill_engine_in_capture(request))
 			return true; /* the vendor's own answer is the right one */
 		else
-			free_placed_in_order(request, request->entry);
+			free_in_order(request, request->freed);
 		return false;
 	}
 	return freed_by_vendor(request);
 }
 
-/* The vendor has ended the context, and with it all work and its own allocations; ours are released here. */
-static void end_all(struct spill_request *request, const struct spill_context_end *end_of, const char *reason)
+/*
+ * The vendor has ended the context with all its work and its own allocations. Ours are released
+ * here.
+ */
+static void end_all(struct spill_request *request, const struct spill_context_end *context_end,
+                    enum spill_reason reason)
 {
-	const struct spill_backend *backend = end_of->backend;
+	const struct spill_backend *backend = context_end->backend;
 	struct spill_allocation *allocation;
 	void *others[SPILL_CONTEXTS];
-	spill_move_context_ended(end_of);
+	spill_move_context_ended(context_end);
 	if (backend->contexts)
-		backend->contexts->ended(end_of);
-	while ((allocation = spill_ledger_take_of(end_of)) != NULL) {
-		release(allocation, true);
-		end(request, allocation, reason);
+		backend->contexts->ended(context_end);
+	while ((allocation = spill_ledger_take_of(context_end)) != NULL) {
+		release_placement(allocation, true);
+		finish_free(request, allocation, reason);
 	}
-	spill_deferred_context_ended(end_of);
-	spill_shared_chunks_context_ended(end_of);
+	spill_deferred_context_ended(context_end);
+	spill_shared_chunks_context_ended(context_end);
 	if (!backend->pools || !backend->pools->outlive_contexts)
-		spill_vendor_pool_device_ended(backend, end_of->device);
-	spill_capture_context_ended(end_of);
-	spill_peer_context_ended(end_of);
+		spill_vendor_pool_device_ended(backend, context_end->device);
+	spill_capture_context_ended(context_end);
+	spill_peer_context_ended(context_end);
 	spill_graph_access_forget_all();
-	if (!spill_contexts_of(backend, end_of->device, others)) {
-		spill_exchange_forget(backend, end_of->device);
-		spill_host_chunks_forget(backend, end_of->device);
+	if (!spill_contexts_of(backend, context_end->device, others)) {
+		spill_exchange_forget(backend, context_end->device);
+		spill_host_chunks_forget(backend, context_end->device);
 	}
 }
 
-/* Finds what is about to end, before the vendor forgets it. False: nothing. */
+/* Finds the context that the call ends, before the vendor forgets it. False: none. */
 static bool identify(struct spill_request *request, const struct spill_backend *backend)
 {
 	switch (request->op) {
@@ -205,14 +218,18 @@ static bool identify(struct spill_request *request, const struct spill_backend *
 }
 
 /*
- * While the vendor ends a context nobody may ask it to mark its work or to copy in it, as the mover does: the end passes the gate,
- * like work. It begins inside: until then a move may make things in the context, which are to end with it.
+ * While the vendor ends a context, the mover must not mark work or copy in it. So the end passes
+ * the gate, like work. It begins inside the gate: until then a move may create objects in the
+ * context, and they end with it.
  */
 static void begin_end(struct spill_request *request, const struct spill_backend *backend)
 {
 	if (!identify(request, backend))
 		return;
-	/* What moves use in it is given up while it still lives. A release may be one of many: end_all says so in time. */
+	/*
+	 * Objects that moves use in the context end first. PRIMARY_RELEASE may drop only one of
+	 * several references, so end_all does it then.
+	 */
 	if (request->op != SPILL_OP_PRIMARY_RELEASE)
 		spill_move_give_up(backend, request->device, request->context);
 	request->gated = spill_gate_enter_request();
@@ -220,13 +237,13 @@ static void begin_end(struct spill_request *request, const struct spill_backend 
 	request->end.id = backend->contexts ? backend->contexts->id(request->context) : 0;
 }
 
-/* The vendor has ended it, and not only one of several references. */
+/* Has the context ended? A release may have dropped only one of several references. */
 static bool has_ended(const struct spill_request *request, const struct spill_backend *backend)
 {
 	void *now;
 	if (request->result || request->op != SPILL_OP_PRIMARY_RELEASE)
 		return !request->result;
-	/* Another thread may have made it anew, under the same handle. */
+	/* Another thread may have created it again, with the same handle. */
 	return !backend->contexts->primary(request->device, &now) || now != request->context ||
 	       (request->end.id && backend->contexts->id(now) != request->end.id);
 }
@@ -249,7 +266,7 @@ bool spill_engine_context(struct spill_request *request)
 	if (request->gated)
 		spill_gate_leave(spill_gate_self);
 	if (ended)
-		end_all(request, &request->end, destroyed ? "context" : "reset");
+		end_all(request, &request->end, destroyed ? SPILL_REASON_CONTEXT : SPILL_REASON_RESET);
 	spill_context_end_finish(&request->end, !ended);
 	return false;
 }

@@ -1,13 +1,15 @@
 /*
- * Questions about memory as such: how much there is, how much is free. The vendor is asked first, so that arguments and errors
- * are its own; then what it stored is replaced by what meminfo.report makes of it (policy/decide/meminfo.c). A question takes
- * nothing, gives nothing back and opens no log.
+ * Queries of free and total memory.
  *
- * These rows are the driver's, HIP's and NVML's. A CUDA runtime, shared or static, asks the driver for what it tells, so that
- * its own calls (FRAME) come through here once.
+ * The vendor is asked first, so that arguments and errors are its own. Then its answer is changed
+ * as meminfo.report says (policy/decide/meminfo.c). A query takes no memory, gives none back and
+ * opens no log.
  *
- * NVML is asked by programs that use no GPU, too, and numbers devices by itself: what it says stays as it is unless libspill
- * works with the CUDA driver already, and the device is one that this process sees.
+ * The rows are those of the CUDA driver, HIP and NVML. A CUDA runtime, shared or static, asks the
+ * driver. So its own calls (FRAME) come through here once.
+ *
+ * Programs that use no GPU ask NVML, too, and NVML numbers the devices itself. Its answer is
+ * changed only if libspill already uses the CUDA driver and this process sees the device.
  */
 #include <pthread.h>
 
@@ -20,8 +22,8 @@
 #include "registry.h"
 #include "place.h"
 
-/* What is charged to the device, after the same look at pools and graphs as before a request is admitted (admit.c). */
-static uint64_t held(const struct spill_backend *backend, int device)
+/* Bytes charged to the device, with its pools and graphs settled as before a request (admit.c). */
+static uint64_t settled_bytes(const struct spill_backend *backend, int device)
 {
 	spill_vendor_pool_settle_graphs(backend, device);
 	if (!spill_capture_any())
@@ -29,70 +31,77 @@ static uint64_t held(const struct spill_backend *backend, int device)
 	return spill_account_device_held(device);
 }
 
-/* `total`: NULL, or that the question is about it alone. */
-static struct spill_meminfo_view look(const struct spill_policy *policy, const struct spill_backend *backend,
-                                      int device, const size_t *total)
+/* `total`: the answer of a query for the total alone; else NULL. */
+static struct spill_meminfo_view view_of(const struct spill_policy *policy,
+                                         const struct spill_backend *backend, int device, const size_t *total)
 {
 	struct spill_meminfo_view view = {0};
-	/* A question about the total alone has the size that a share is of, and its device is left alone if it is not current. */
+	/*
+	 * A share of the device needs its size. A query for the total alone has the size, and must
+	 * not wake a device that is not current.
+	 */
 	if (!total)
 		view.limit = spill_device_limit(backend, device);
 	else
 		view.limit = spill_policy_device_limit(policy, device, *total);
 	if (!total && view.limit != SPILL_UNLIMITED)
-		view.held = held(backend, device);
+		view.held = settled_bytes(backend, device);
 	if (policy->meminfo_report == SPILL_MEMINFO_SPILL &&
 	    spill_meminfo_can_spill(policy, backend->devices->capabilities(device)))
 		view.host_room = spill_host_room(policy, &view.host_most);
 	return view;
 }
 
-static void replace(const struct spill_request *request, const struct spill_policy *policy,
-                    const struct spill_backend *backend)
+static void change_answer(const struct spill_request *request, const struct spill_policy *policy,
+                          const struct spill_backend *backend)
 {
 	enum spill_meminfo_report report = policy->meminfo_report;
 	int device = request->device;
 	void *context;
-	if (!request->out_free && !request->out_total)
+	if (!request->info.out_free && !request->info.out_total)
 		return;
 	if (device == SPILL_CURRENT_DEVICE && !backend->devices->current(&device, &context))
 		return;
 	struct spill_meminfo_view view =
-	    look(policy, backend, device, request->out_free ? NULL : request->out_total);
-	if (request->out_free)
-		*request->out_free = spill_meminfo_free(report, *request->out_free, &view);
-	if (request->out_total)
-		*request->out_total = spill_meminfo_total(report, *request->out_total, &view);
+	    view_of(policy, backend, device, request->info.out_free ? NULL : request->info.out_total);
+	if (request->info.out_free)
+		*request->info.out_free = spill_meminfo_free(report, *request->info.out_free, &view);
+	if (request->info.out_total)
+		*request->info.out_total = spill_meminfo_total(report, *request->info.out_total, &view);
 }
 
-/* A later form of the second structure would have another version: nothing is known of it. */
-static void replace_nvml(const struct spill_request *request, const struct spill_policy *policy,
-                         const struct spill_backend *backend)
+/* Returns without a change if the structure has an unknown version. */
+static void change_nvml_answer(const struct spill_request *request, const struct spill_policy *policy,
+                               const struct spill_backend *backend)
 {
-	bool first_form = request->count == 1;
+	bool first_form = request->info.nvml_form == 1;
 	nvmlMemory_t *first = request->out;
 	nvmlMemory_v2_t *second = request->out;
-	struct spill_meminfo_parts told;
+	struct spill_meminfo_parts parts;
 	if (!first_form && second->version != nvmlMemory_v2)
 		return;
 	int device = spill_nvml_device(backend, request->real, request->handle);
 	if (device < 0)
 		return;
 	if (first_form)
-		told = (struct spill_meminfo_parts){first->total, first->free, first->used, 0};
+		parts = (struct spill_meminfo_parts){first->total, first->free, first->used, 0};
 	else
-		told =
+		parts =
 		    (struct spill_meminfo_parts){second->total, second->free, second->used, second->reserved};
-	struct spill_meminfo_view view = look(policy, backend, device, NULL);
-	spill_meminfo_parts(policy->meminfo_report, &told, &view);
+	struct spill_meminfo_view view = view_of(policy, backend, device, NULL);
+	spill_meminfo_parts(policy->meminfo_report, &parts, &view);
 	if (first_form)
-		*first = (nvmlMemory_t){told.total, told.free, told.used};
+		*first = (nvmlMemory_t){parts.total, parts.free, parts.used};
 	else
-		*second = (nvmlMemory_v2_t){second->version, told.total, told.reserved, told.free, told.used};
+		*second =
+		    (nvmlMemory_v2_t){second->version, parts.total, parts.reserved, parts.free, parts.used};
 }
 
-/* Files are read, and that call is no cancellation point; what our own calls leave as the last error is not its own. */
-static void tell(const struct spill_request *request, const struct spill_policy *policy)
+/*
+ * Files are read here, and the vendor's call is no cancellation point. Our own calls must not leave
+ * a last error.
+ */
+static void change(const struct spill_request *request, const struct spill_policy *policy)
 {
 	bool nvml = request->domain == SPILL_NVML;
 	const struct spill_backend *backend =
@@ -102,7 +111,7 @@ static void tell(const struct spill_request *request, const struct spill_policy 
 		return;
 	int last_error = backend->last_error ? backend->last_error->peek() : 0;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	(nvml ? replace_nvml : replace)(request, policy, backend);
+	(nvml ? change_nvml_answer : change_answer)(request, policy, backend);
 	pthread_setcancelstate(cancel, NULL);
 	if (backend->last_error && last_error == 0)
 		backend->last_error->forget();
@@ -115,6 +124,6 @@ bool spill_engine_info(struct spill_request *request)
 		return true;
 	if (request->result == 0 && policy->meminfo_report != SPILL_MEMINFO_HONEST &&
 	    !spill_process_observes())
-		tell(request, policy);
+		change(request, policy);
 	return false;
 }

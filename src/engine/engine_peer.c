@@ -1,4 +1,7 @@
-/* Calls that let a context use another one's memory: access holds for memory that libspill placed, too (peer.h). */
+/*
+ * Calls that let a context use another context's memory. The access also holds for memory that
+ * libspill placed (peer.h).
+ */
 #include "engine.h"
 #include "vendor_pool.h"
 #include "note.h"
@@ -8,8 +11,8 @@
 
 /*
  * Ranges of an owner, collected under the locks of their tables and granted without them. They are
- * granted in batches, by address, because a list of all could fail for want of memory. A range that
- * is left out is a fault in the program's next kernel.
+ * granted in batches, by address, because a list of all of them may find no memory. A range that is
+ * left out is a fault in the program's next kernel.
  */
 #define RANGES 64
 
@@ -19,25 +22,25 @@ struct range {
 
 struct ranges {
 	const struct spill_peer_pair *pair;
-	uint64_t from; /* those below have been granted */
+	uint64_t from; /* ranges below this address are granted */
 	unsigned length;
 	struct range list[RANGES];
 };
 
-/* Keeps the lowest ones. */
-static void insert(struct ranges *ranges, struct range range)
+/* Keeps the list sorted, and full of the lowest addresses. */
+static void insert_range(struct ranges *ranges, struct range range)
 {
-	unsigned at = ranges->length;
-	if (at < RANGES)
+	unsigned index = ranges->length;
+	if (index < RANGES)
 		ranges->length++;
-	else if (range.va > ranges->list[--at].va)
+	else if (range.va > ranges->list[--index].va)
 		return;
-	for (; at > 0 && ranges->list[at - 1].va > range.va; at--)
-		ranges->list[at] = ranges->list[at - 1];
-	ranges->list[at] = range;
+	for (; index > 0 && ranges->list[index - 1].va > range.va; index--)
+		ranges->list[index] = ranges->list[index - 1];
+	ranges->list[index] = range;
 }
 
-static void collect(const struct spill_placement *placement, void *data)
+static void collect_range(const struct spill_placement *placement, void *data)
 {
 	struct ranges *ranges = data;
 	struct range range;
@@ -46,17 +49,20 @@ static void collect(const struct spill_placement *placement, void *data)
 		return;
 	placement->ops->range(placement, &range.va, &range.bytes);
 	if (range.va >= ranges->from)
-		insert(ranges, range);
+		insert_range(ranges, range);
 }
 
-/* False after the last batch. Memory that is made meanwhile is granted by spill_peer_placed. */
-static bool grant_some(struct ranges *ranges)
+/* False after the last batch. spill_peer_placed grants memory that is made meanwhile. */
+static bool grant_batch(struct ranges *ranges)
 {
 	const struct spill_peer_pair *pair = ranges->pair;
 	ranges->length = 0;
-	spill_ledger_each_placed(collect, ranges);
-	spill_shared_chunks_each(collect, ranges);
-	/* A range with a chunk on the move has a hole. Later moves grant their chunk with the pair. */
+	spill_ledger_each_placed(collect_range, ranges);
+	spill_shared_chunks_each(collect_range, ranges);
+	/*
+	 * A range has a hole while one of its chunks moves. Later moves grant their chunk to the
+	 * pair.
+	 */
 	spill_mover_lock();
 	for (unsigned i = 0; i < ranges->length; i++)
 		spill_peer_grant(pair->backend, ranges->list[i].va, ranges->list[i].bytes, pair->user.device);
@@ -72,16 +78,16 @@ static void grant_existing(const struct spill_peer_pair *pair)
 	struct ranges ranges = {.pair = pair};
 	if (!pair->backend->vmm)
 		return;
-	while (grant_some(&ranges))
+	while (grant_batch(&ranges))
 		;
 }
 
 /*
- * The current context is the one that may use memory: CUDA names the owner's context, HIP its device. HIP's own calls with
- * a context, deprecated, are ignored here: its devices are what memory belongs to.
+ * The user of the memory is the current context. CUDA names the owner's context, HIP its device.
+ * HIP's deprecated calls with a context are ignored: memory belongs to a device there.
  */
-static bool describe(const struct spill_request *request, const struct spill_backend *backend,
-                     struct spill_peer_pair *pair)
+static bool describe_pair(const struct spill_request *request, const struct spill_backend *backend,
+                          struct spill_peer_pair *pair)
 {
 	*pair = (struct spill_peer_pair){.backend = backend,
 	                                 .owner = {request->device, request->context},
@@ -100,7 +106,7 @@ bool spill_engine_peer(struct spill_request *request)
 		request->pass = !backend;
 		return true;
 	}
-	if (request->result || !describe(request, backend, &pair))
+	if (request->result || !describe_pair(request, backend, &pair))
 		return false;
 	if (!request->mode) {
 		spill_peer_remove(&pair);
@@ -108,7 +114,8 @@ bool spill_engine_peer(struct spill_request *request)
 		grant_existing(&pair);
 		spill_vendor_pool_allow(pair.backend, pair.owner.device, pair.user.device);
 	} else {
-		spill_note("peer", "too many pairs of peers: access does not hold for spilled memory");
+		spill_note("peer",
+		           "too many pairs of peer devices: this access does not include spilled memory");
 	}
 	return false;
 }

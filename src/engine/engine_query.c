@@ -1,8 +1,10 @@
 /*
- * Questions about a pointer: what we placed looks like one plain device allocation, whatever backs it. The vendor is
- * asked first, so that arguments are judged by it; then the answers that tell our placement apart are replaced.
- * What the memory can do (IPC, RDMA, handle types) stays the vendor's truth. CUDA Driver API, "Unified Addressing"; HIP
- * numbers its attributes alike (hip_runtime_api.h, hipPointer_attribute).
+ * Queries about a pointer: memory that we placed looks like one plain device allocation.
+ *
+ * The vendor is asked first, so that it judges the arguments. Then the answers that would show our
+ * placement are replaced. Answers about abilities of the memory (IPC, RDMA, handle types) stay the
+ * vendor's. See "Unified Addressing" in the CUDA Driver API. HIP numbers its attributes alike
+ * (hip_runtime_api.h, hipPointer_attribute).
  */
 #include <string.h>
 
@@ -10,24 +12,27 @@
 #include "engine.h"
 #include "vmm.h"
 
-/* The answer for one attribute of a placed allocation. */
-enum answer { TRUTH, REPLACED, INVALID };
+/* Our answer for one attribute: the vendor's stays, it is replaced, or the attribute is invalid. */
+enum answer { UNCHANGED, REPLACED, INVALID };
 
-/* Unique in the process and for ever, which the id of a shared chunk would not be; the vendor's are small numbers. */
-static unsigned long long id_of(const struct spill_allocation *allocation)
+/*
+ * Unique in the process for ever; the id of a shared chunk would not be. The vendor's ids are small
+ * numbers.
+ */
+static unsigned long long buffer_id(const struct spill_allocation *allocation)
 {
 	return 1ull << 63 | allocation->seq;
 }
 
-static enum answer answer(const struct spill_allocation *allocation, CUpointer_attribute attribute,
-                          uint64_t ptr, void *value)
+static enum answer answer_of(const struct spill_allocation *allocation, CUpointer_attribute attribute,
+                             uint64_t ptr, void *value)
 {
 	switch (attribute) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
 		if (!allocation->backend->contexts)
-			return TRUTH; /* HIP has no contexts */
-		*(CUcontext *)value =
-		    allocation->ordered ? NULL : allocation->context; /* as the driver says */
+			return UNCHANGED; /* HIP has no contexts */
+		/* The driver names no context for memory in stream order. */
+		*(CUcontext *)value = allocation->ordered ? NULL : allocation->context;
 		return REPLACED;
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
 		*(int *)value = allocation->backend->device_memory_type();
@@ -37,17 +42,17 @@ static enum answer answer(const struct spill_allocation *allocation, CUpointer_a
 		return REPLACED;
 	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
 		if (!allocation->ordered)
-			return TRUTH;
-		*(bool *)value = false; /* managed memory, which it may be, says true */
+			return UNCHANGED;
+		*(bool *)value = false; /* the driver says true of managed memory */
 		return REPLACED;
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
 		return INVALID; /* device memory has none */
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
 	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
-		*(unsigned long long *)value = id_of(allocation);
+		*(unsigned long long *)value = buffer_id(allocation);
 		return REPLACED;
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-		*(bool *)value = false; /* the vendor has written the rest of it, if it is wider */
+		*(bool *)value = false; /* the vendor wrote the rest, if it is wider */
 		return REPLACED;
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
 		*(int *)value = allocation->device;
@@ -69,16 +74,16 @@ static enum answer answer(const struct spill_allocation *allocation, CUpointer_a
 		*(void **)value = allocation->pool;
 		return REPLACED;
 	default:
-		return TRUTH;
+		return UNCHANGED;
 	}
 }
 
 /*
- * The same where the program has mapped memory itself: what differs between a mapping of device memory and one of the host
- * memory that it got instead.
+ * The same for memory that the program mapped itself. Only these answers differ between device
+ * memory and the host memory that replaces it.
  */
-static enum answer answer_mapped(const struct spill_backend *backend, int device,
-                                 CUpointer_attribute attribute, void *value)
+static enum answer answer_of_mapping(const struct spill_backend *backend, int device,
+                                     CUpointer_attribute attribute, void *value)
 {
 	switch (attribute) {
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
@@ -90,35 +95,38 @@ static enum answer answer_mapped(const struct spill_backend *backend, int device
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
 		return INVALID;
 	default:
-		return TRUTH;
+		return UNCHANGED;
 	}
 }
 
-/* The call for one attribute reports what it cannot answer; the call for several leaves zero there and succeeds. */
+/*
+ * The call for one attribute returns an error for an invalid one. The call for several stores 0
+ * there and succeeds.
+ */
 bool spill_engine_attributes(struct spill_request *request)
 {
 	struct spill_allocation allocation;
 	struct spill_vmm_range range;
 	if (request->step++ == 0)
 		return true;
-	if (request->result || !request->attributes || !request->values)
+	if (request->result || !request->attributes.wanted || !request->attributes.values)
 		return false;
 	bool placed = spill_ledger_placed(request->ptr, &allocation);
 	if (!placed && !spill_vmm_spilled_at(request->ptr, &range))
 		return false;
 	const struct spill_backend *backend =
 	    placed ? allocation.backend : spill_backend_for(request->domain);
-	const CUpointer_attribute *attributes = request->attributes;
-	for (unsigned i = 0; i < request->count; i++) {
-		void *value = request->values[i];
+	const CUpointer_attribute *attributes = request->attributes.wanted;
+	for (unsigned i = 0; i < request->attributes.count; i++) {
+		void *value = request->attributes.values[i];
 		if (!value ||
-		    (placed ? answer(&allocation, attributes[i], request->ptr, value)
-		            : answer_mapped(backend, range.device, attributes[i], value)) != INVALID)
+		    (placed ? answer_of(&allocation, attributes[i], request->ptr, value)
+		            : answer_of_mapping(backend, range.device, attributes[i], value)) != INVALID)
 			continue;
-		if (request->single)
+		if (request->attributes.single)
 			request->result = backend->invalid_value;
 		else
-			*(void **)request->values[i] = NULL;
+			*(void **)request->attributes.values[i] = NULL;
 	}
 	return false;
 }
@@ -144,8 +152,9 @@ bool spill_engine_range(struct spill_request *request)
 		return false;
 	if (spill_ledger_placed(request->ptr, &allocation))
 		range = (struct spill_vmm_range){.va = allocation.ptr, .bytes = allocation.bytes};
+	/* For a mapping of host memory the vendor returns another base (measured, H200). */
 	else if (!spill_vmm_spilled_at(request->ptr, &range))
-		return false; /* of a mapping of host memory the vendor names another base (measured, H200) */
+		return false;
 	if (request->out)
 		*(CUdeviceptr *)request->out = range.va;
 	if (request->out_bytes)

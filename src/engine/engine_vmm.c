@@ -1,8 +1,10 @@
 /*
- * Physical memory that the program makes, maps and releases itself: pools that grow by pieces (llama.cpp's),
- * segments that are mapped and unmapped (PyTorch's). A piece that does not fit gets a handle of host memory,
- * which the program maps and uses by the calls it would have made anyway. The vendor is asked first for each,
- * so pieces are on the device again as soon as there is room. Its life is vmm.h.
+ * Physical memory that the program creates, maps and releases itself: pools that grow by pieces
+ * (llama.cpp), and segments that are mapped and unmapped (PyTorch).
+ *
+ * A piece that does not fit gets a handle of host memory. The program maps and uses it by the same
+ * calls. The vendor is asked first for each piece, so new pieces are on the device again as soon as
+ * there is room. vmm.h follows handles and mappings.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,16 +16,16 @@
 #include "reserve_keeper.h"
 #include "vmm.h"
 
-/* Closes the books on what has been given back. */
-static void finish(struct spill_request *request, struct spill_vmm_memory *ended)
+/* Closes the accounts of memory that has been given back. */
+static void finish_ended(struct spill_request *request, struct spill_vmm_memory *ended)
 {
 	while (ended) {
 		struct spill_vmm_memory *memory = ended;
 		ended = memory->next;
 		struct spill_allocation *entry = spill_ledger_take_handle(memory->handle, memory->seq);
 		if (entry) {
-			/* The line first, as for every free. */
-			spill_report_free(request, entry, "free");
+			/* The line is first, as for every free. */
+			spill_report_free(request, entry, SPILL_REASON_FREE);
 			spill_account_device_return(entry->device, entry->charged);
 			spill_account_physical_return(entry->charged_host);
 			spill_placement_release(entry->placement, true);
@@ -34,8 +36,8 @@ static void finish(struct spill_request *request, struct spill_vmm_memory *ended
 	}
 }
 
-static bool describe(const struct spill_request *request, const struct spill_backend *backend,
-                     struct spill_physical *physical)
+static bool describe_physical(const struct spill_request *request, const struct spill_backend *backend,
+                              struct spill_physical *physical)
 {
 	if (!backend || !backend->physical || !request->out || !request->properties || !request->bytes)
 		return false;
@@ -43,9 +45,9 @@ static bool describe(const struct spill_request *request, const struct spill_bac
 	return true;
 }
 
-/* Enters new memory in table and ledger; false if there is no room for that: it is then not accounted. */
-static bool keep(struct spill_request *request, struct spill_allocation *allocation,
-                 const struct spill_physical *physical, const char *reason)
+/* Enters new memory in the table and the ledger. False without room: it is then not accounted. */
+static bool record_memory(struct spill_request *request, struct spill_allocation *allocation,
+                          const struct spill_physical *physical, enum spill_reason reason)
 {
 	struct spill_vmm_memory *ended = NULL;
 	struct spill_vmm_memory memory = {
@@ -55,126 +57,125 @@ static bool keep(struct spill_request *request, struct spill_allocation *allocat
 	};
 	allocation->handle = true;
 	memcpy(memory.asked, physical->asked, sizeof(memory.asked));
-	struct spill_vmm_memory *kept = spill_vmm_add(&memory, &ended);
-	finish(request, ended);
-	if (!kept)
+	struct spill_vmm_memory *added = spill_vmm_add(&memory, &ended);
+	finish_ended(request, ended);
+	if (!added)
 		return false;
 	if (spill_admit_record(request, allocation, reason)) {
-		kept->seq = allocation->seq; /* the program does not know the handle yet */
+		added->seq = allocation->seq; /* the program does not know the handle yet */
 		return true;
 	}
-	finish(request, spill_vmm_released(spill_vmm_releasing(memory.handle), true));
+	finish_ended(request, spill_vmm_released(spill_vmm_releasing(memory.handle), true));
 	return false;
 }
 
-/* -- CREATE ---------------------------------------------------------------------------------------------- */
+/* -- CREATE ------------------------------------------------------------------------------------ */
 
-static uint64_t *handle_of(struct spill_request *request)
+static uint64_t *out_handle(struct spill_request *request)
 {
 	return request->out;
 }
 
 /*
- * Its size is the vendor's to judge; only where a limit, a rule or the reserve may refuse first must a wrong one not be called out of
- * memory.
+ * The vendor refuses a wrong size itself. But a limit, a rule or the reserve may refuse before the
+ * vendor is asked: a wrong size must not be called out of memory then.
  */
-static bool sound(const struct spill_request *request, const struct spill_backend *backend)
+static bool has_valid_size(const struct spill_request *request, const struct spill_backend *backend)
 {
 	uint64_t granule;
-	bool first = spill_process_policy()->rules || spill_reserve_is_kept(request->device) ||
-	             spill_device_limit(backend, request->device) != SPILL_UNLIMITED;
-	if (!first || !backend->physical)
+	bool refuses_first = spill_process_policy()->rules || spill_reserve_is_kept(request->device) ||
+	                     spill_device_limit(backend, request->device) != SPILL_UNLIMITED;
+	if (!refuses_first || !backend->physical)
 		return true;
 	return !backend->physical->granularity(request->device, false, &granule) && granule &&
 	       request->bytes % granule == 0;
 }
 
-static bool prepare(struct spill_request *request, const struct spill_backend *backend)
+/* Sets no context: physical memory belongs to none. */
+static bool prepare_create(struct spill_request *request, const struct spill_backend *backend)
 {
 	struct spill_physical physical;
-	if (!describe(request, backend, &physical) || physical.where != SPILL_LOCATION_DEVICE)
+	if (!describe_physical(request, backend, &physical) || physical.where != SPILL_LOCATION_DEVICE)
 		return false;
 	request->device = physical.device;
-	request->weight = request->bytes;
-	return sound(request, backend); /* it belongs to no context, and so does the request */
+	request->admission.weight = request->bytes;
+	return has_valid_size(request, backend);
 }
 
-static void served(struct spill_request *request, const struct spill_backend *backend)
+static void record_served(struct spill_request *request, const struct spill_backend *backend)
 {
 	struct spill_physical physical = {0};
 	struct spill_allocation allocation = spill_admit_describe(request, backend);
-	describe(request, backend, &physical);
-	allocation.ptr = *handle_of(request);
+	describe_physical(request, backend, &physical);
+	allocation.ptr = *out_handle(request);
 	allocation.place = SPILL_PLACE_DEVICE;
-	allocation.charged = request->charged;
+	allocation.charged = request->admission.charged;
 	allocation.held.device = request->bytes;
-	if (!keep(request, &allocation, &physical, request->over_limit ? "limit" : "fits"))
-		spill_account_device_return(request->device, request->charged);
+	if (!record_memory(request, &allocation, &physical, spill_admit_driver_reason(request)))
+		spill_account_device_return(request->device, request->admission.charged);
 }
 
-static bool place(struct spill_request *request, enum spill_step step, const struct spill_place_request *want,
-                  const char **error)
+static bool place_handle(struct spill_request *request, enum spill_step step,
+                         const struct spill_place_request *place_request, const char **error)
 {
+	const struct spill_backend *backend = place_request->backend;
 	struct spill_physical physical = {0};
-	describe(request, want->backend, &physical);
+	describe_physical(request, backend, &physical);
 	if (step != SPILL_STEP_SPLIT && step != SPILL_STEP_HOST)
 		*error = "not for physical memory";
 	else if (physical.device_only)
 		*error = "its use is for the device only";
 	if (*error)
 		return false;
-	struct spill_placement *placement = spill_place_handle.make(want, error);
+	struct spill_placement *placement = spill_place_handle.make(place_request, error);
 	if (!placement)
 		return false;
-	struct spill_allocation allocation = spill_admit_describe(request, want->backend);
+	struct spill_allocation allocation = spill_admit_describe(request, backend);
 	allocation.ptr = placement->ptr;
 	allocation.place = SPILL_PLACE_HOST;
 	allocation.held = placement->held;
 	allocation.placement = placement;
-	if (!keep(request, &allocation, &physical, spill_admit_reason(request))) {
+	if (!record_memory(request, &allocation, &physical, spill_admit_place_reason(request))) {
 		spill_placement_release(placement, false);
 		*error = "no memory for bookkeeping";
 		return false;
 	}
-	*handle_of(request) = placement->ptr;
+	*out_handle(request) = placement->ptr;
 	return true;
 }
 
-/* Host memory that the program wants as such. */
+/* The program itself asks for host memory. */
 static bool create_on_host(struct spill_request *request, const struct spill_backend *backend,
                            const struct spill_physical *physical)
 {
-	if (request->step++ == 0) {
-		spill_engine_memory_call(backend);
-		request->start_us = spill_log_start_us();
-		return true;
-	}
+	if (request->step++ == 0)
+		return spill_admit_count_begin(request, backend, true);
 	if (request->result)
 		return false;
 	request->device = physical->device;
 	struct spill_allocation allocation = spill_admit_describe(request, backend);
-	allocation.ptr = *handle_of(request);
+	allocation.ptr = *out_handle(request);
 	allocation.place = SPILL_PLACE_HOST;
 	allocation.held.host = allocation.charged_host = request->bytes;
 	spill_account_physical_add(request->bytes);
-	if (!keep(request, &allocation, physical, "asked"))
+	if (!record_memory(request, &allocation, physical, SPILL_REASON_ASKED))
 		spill_account_physical_return(request->bytes);
 	return false;
 }
 
-/* Without a `refused`: the vendor leaves the program's handle alone when it refuses. */
+/* `refused` is NULL: the vendor leaves the program's handle alone when it refuses. */
 bool spill_engine_create(struct spill_request *request)
 {
-	static const struct spill_alloc_kind_ops demand = {
-	    .prepare = prepare, .served = served, .place = place, .whole = true};
+	static const struct spill_alloc_kind_ops physical_kind = {
+	    .prepare = prepare_create, .served = record_served, .place = place_handle, .whole = true};
 	const struct spill_backend *backend = spill_backend_for(request->domain);
 	struct spill_physical physical;
-	if (describe(request, backend, &physical) && physical.where == SPILL_LOCATION_HOST)
+	if (describe_physical(request, backend, &physical) && physical.where == SPILL_LOCATION_HOST)
 		return create_on_host(request, backend, &physical);
-	return spill_admit(request, &demand);
+	return spill_admit(request, &physical_kind);
 }
 
-/* -- its life -------------------------------------------------------------------------------------------- */
+/* -- the life of a handle ---------------------------------------------------------------------- */
 
 bool spill_engine_release(struct spill_request *request)
 {
@@ -184,7 +185,7 @@ bool spill_engine_release(struct spill_request *request)
 		return true;
 	}
 	if (request->memory)
-		finish(request, spill_vmm_released(request->memory, request->result == 0));
+		finish_ended(request, spill_vmm_released(request->memory, request->result == 0));
 	return false;
 }
 
@@ -195,11 +196,11 @@ bool spill_engine_map(struct spill_request *request)
 		request->memory = spill_vmm_mapping(request->handle);
 		return true;
 	}
+	uint64_t mapped = request->result == 0 ? request->bytes : 0;
 	if (request->result == 0)
 		spill_retry_state_mapped(request);
 	if (request->memory)
-		finish(request, spill_vmm_mapped(request->memory, request->ptr,
-		                                 request->result == 0 ? request->bytes : 0));
+		finish_ended(request, spill_vmm_mapped(request->memory, request->ptr, mapped));
 	return false;
 }
 
@@ -211,13 +212,13 @@ bool spill_engine_unmap(struct spill_request *request)
 		return true;
 	}
 	if (request->mappings)
-		finish(request, spill_vmm_unmapped(request->mappings, request->result == 0));
+		finish_ended(request, spill_vmm_unmapped(request->mappings, request->result == 0));
 	return false;
 }
 
 /*
- * The handles behind a split are ours: the program must not get one, and the vendor has none for the plain
- * memory that it takes this for.
+ * The program must not get one of our handles behind a split or movable allocation. The vendor has
+ * no handle for plain memory, which the program takes it for, so the answer is the vendor's error.
  */
 bool spill_engine_retain(struct spill_request *request)
 {
@@ -232,9 +233,9 @@ bool spill_engine_retain(struct spill_request *request)
 		request->memory = spill_vmm_retaining(request->ptr);
 		return true;
 	}
-	uint64_t handle = request->result == 0 && request->out ? *handle_of(request) : 0;
+	uint64_t handle = request->result == 0 && request->out ? *out_handle(request) : 0;
 	if (request->memory || handle)
-		finish(request, spill_vmm_retained(request->memory, handle));
+		finish_ended(request, spill_vmm_retained(request->memory, handle));
 	return false;
 }
 

@@ -10,11 +10,14 @@
 #include "minmax.h"
 #include "note.h"
 
-/* A call site and a size in one word; 0: free. Filled from the front, never emptied, and after that nothing more is learned. */
+/*
+ * Call sites and sizes, each in one word; 0: free. Filled from the front and never emptied. When
+ * the table is full, nothing more is learned.
+ */
 #define LEARNED 64
 
 static _Atomic uint64_t learned[LEARNED];
-static _Atomic(const struct spill_exporter *) told; /* what was noted last */
+static _Atomic(const struct spill_exporter *) noted; /* in the last note */
 
 /* Addresses of a program have less than 58 bits. pre: bytes is not 0 */
 static uint64_t key_of(const void *site, uint64_t bytes)
@@ -46,10 +49,10 @@ void spill_exporting_learn(const void *site, uint64_t bytes)
 	}
 }
 
-static void tell(const struct spill_exporter *exporter, const char *path)
+static void note_exporter(const struct spill_exporter *exporter, const char *path)
 {
 	char text[512];
-	if (atomic_exchange(&told, exporter) == exporter)
+	if (atomic_exchange(&noted, exporter) == exporter)
 		return;
 	snprintf(
 	    text, sizeof(text),
@@ -59,7 +62,7 @@ static void tell(const struct spill_exporter *exporter, const char *path)
 	spill_note("movable", text);
 }
 
-/* Not inlined: a path is room on the program's stack. */
+/* Not inlined: a path takes much of the program's stack. */
 static __attribute__((noinline)) bool is_listed(const void *site)
 {
 	struct spill_loaded_object caller;
@@ -67,14 +70,14 @@ static __attribute__((noinline)) bool is_listed(const void *site)
 	if (spill_loaded_object_of(site, &caller))
 		exporter = spill_exporter_find(caller.path);
 	if (exporter)
-		tell(exporter, caller.path);
+		note_exporter(exporter, caller.path);
 	return exporter;
 }
 
-bool spill_exporting_asked(const struct spill_request *request)
+bool spill_exporting_stays_plain(const struct spill_request *request)
 {
 	const void *site = spill_engine_site(request);
-	if (!site || request->decision.chunks == SPILL_SWITCH_ON)
+	if (!site || request->admission.decision.chunks == SPILL_SWITCH_ON)
 		return false;
 	return is_learned(site, request->bytes) ||
 	       (spill_process_policy()->movable_enable == SPILL_SWITCH_AUTO && is_listed(site));

@@ -1,8 +1,5 @@
 #include "fallback_chain.h"
 
-#include <string.h>
-
-#include "ask.h"
 #include "promote.h"
 #include "demote.h"
 #include "retry_state.h"
@@ -13,137 +10,137 @@
 #include "rules.h"
 #include "trim.h"
 
-/* Room that was made and taken by others is made again, so often. */
+/* How often room is made for one request: other threads may take it first. */
 #define DEMOTIONS 3
 
-/* What was pinned for later may be what is missing now. */
-static bool host_refused(const char *error)
+/* Did the host refuse? Host memory that is kept for later requests may be what is missing. */
+static bool is_refused_by_host(const char *error)
 {
-	return error && (strcmp(error, "host.limit") == 0 || strcmp(error, "host.reserve") == 0 ||
-	                 strcmp(error, "host.pressure") == 0);
-}
-
-/* Host memory was refused: what is kept of it is given up. */
-static bool place_again(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                        enum spill_step step, const struct spill_place_request *want, const char **error)
-{
-	if (!spill_trim_host(want->backend, request->device, request->context, request->bytes))
-		return false;
-	*error = NULL;
-	return demand->place(request, step, want, error);
+	enum spill_refused_by by = spill_refused_by_of(error);
+	return by == SPILL_REFUSED_BY_HOST_LIMIT || by == SPILL_REFUSED_BY_HOST_RESERVE ||
+	       by == SPILL_REFUSED_BY_HOST_PRESSURE;
 }
 
 /*
- * Makes it by a step other than trim and demote, within what a rule's cap leaves of the device; host memory that is kept for later is
- * given up if it is missing.
+ * Places the request, with no more device memory than its rule's cap leaves. If the host has no
+ * room, host memory that is kept for later is given up first.
  */
-static bool make(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                 enum spill_step step, const struct spill_place_request *want, const char **error)
+static bool place_within_cap(struct spill_request *request, enum spill_step step,
+                             const struct spill_place_request *place_request, const char **error)
 {
-	struct spill_place_request within = *want;
-	/* No more than it can take: what others of the rule ask for meanwhile may fit. */
-	uint64_t most = spill_min(want->bytes, want->device_room);
+	const struct spill_alloc_kind_ops *kind = request->admission.kind;
+	struct spill_place_request capped = *place_request;
+	/* No more than the request can take: others of the rule may fit meanwhile. */
+	uint64_t most = spill_min(capped.bytes, capped.device_room);
 	uint64_t left = spill_rules_reserve(request, step == SPILL_STEP_HOST ? 0 : most);
 	if (left < most)
-		within.device_room = left;
-	bool made = demand->place(request, step, &within, error) ||
-	            (host_refused(*error) && place_again(request, demand, step, &within, error));
+		capped.device_room = left;
+	bool placed = kind->place(request, step, &capped, error);
+	if (!placed && is_refused_by_host(*error) &&
+	    spill_trim_host(capped.backend, request->device, request->context, request->bytes)) {
+		*error = NULL;
+		placed = kind->place(request, step, &capped, error);
+	}
 	spill_rules_return(request);
-	return made;
+	return placed;
 }
 
-/* There is room again: true if the limit has some, too. */
-static bool ask_again(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                      const struct spill_backend *backend)
+/* There is room again. True if the limit has room, too. */
+static bool decide_again(struct spill_request *request)
 {
-	if (!spill_ask(request, demand, backend))
+	if (!spill_admit_decide(request))
 		return false;
-	request->over_limit = false;
-	return true; /* a second failure is recorded as "device" once more */
+	request->admission.over_limit = false;
+	return true; /* a second failure is added to `tried` once more */
 }
 
-/* Others make way. What they leave is there for the steps behind this one, too, if it is not enough. */
-static enum spill_outcome demote(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                                 struct spill_place_request *want, const char **error)
+/* Demotes other memory. If that is not enough, later steps may use the freed room. */
+static enum spill_outcome take_demote_step(struct spill_request *request,
+                                           struct spill_place_request *place_request, const char **error)
 {
+	struct spill_admission *admission = &request->admission;
 	struct spill_demotion demotion = {
-	    .backend = want->backend,
+	    .backend = admission->backend,
 	    .device = request->device,
-	    .bytes = request->weight > request->bytes ? request->weight : request->bytes,
-	    .keeps_reserve = request->short_of_reserve,
-	    .reason = spill_admit_reason(request),
+	    .bytes = spill_max(admission->weight, request->bytes),
+	    .keeps_reserve = admission->short_of_reserve,
+	    .reason = spill_admit_place_reason(request),
 	    .api = spill_engine_api(request),
 	    .caller = spill_engine_caller(request),
 	};
 	bool enough = spill_demote(&demotion);
-	/* What is kept on host for others may be what the chunks need. */
-	if (!enough && host_refused(demotion.error) &&
-	    spill_trim_host(want->backend, request->device, request->context, demotion.bytes))
+	/* The chunks may need the host memory that is kept for other requests. */
+	if (!enough && is_refused_by_host(demotion.error) &&
+	    spill_trim_host(demotion.backend, request->device, request->context, demotion.bytes))
 		enough = spill_demote(&demotion);
-	if (enough && ask_again(request, demand, want->backend)) {
-		/* Others may take it first. */
-		if (++request->demotions < DEMOTIONS)
-			request->remedy_at--;
+	if (enough && decide_again(request)) {
+		if (++admission->demotions < DEMOTIONS)
+			admission->steps_taken--;
 		return SPILL_AGAIN;
 	}
 	if (demotion.freed)
-		want->device_room = spill_promote_room(want->backend, request->device);
-	*error = demotion.error ? demotion.error : "device.limit";
+		place_request->device_room = spill_promote_room(demotion.backend, request->device);
+	*error = demotion.error ? demotion.error : spill_refused_by_name(SPILL_REFUSED_BY_DEVICE_LIMIT);
 	return SPILL_REFUSED;
 }
 
-/* What is to stay free beside it. */
-static uint64_t reserve_of(const struct spill_request *request)
+static enum spill_outcome take_trim_step(struct spill_request *request, const char **error)
 {
-	uint64_t size = request->short_of_reserve ? spill_reserve_size(request->device) : 0;
-	return spill_min(size, UINT64_MAX - request->bytes);
+	bool keeps_reserve = request->admission.short_of_reserve;
+	uint64_t reserve = keeps_reserve ? spill_reserve_size(request->device) : 0;
+	uint64_t bytes = request->bytes + spill_min(reserve, UINT64_MAX - request->bytes);
+	*error = "nothing to give back";
+	bool room = spill_trim(request->admission.backend, request->device, bytes);
+	return room && decide_again(request) ? SPILL_AGAIN : SPILL_REFUSED;
 }
 
-static enum spill_outcome take(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                               enum spill_step step, struct spill_place_request *want, const char **error)
+/* oom.honest_first: the failure surfaces instead of the remaining steps. */
+static enum spill_outcome surface_first(struct spill_request *request, const char **error)
 {
-	if (step == SPILL_STEP_TRIM) {
-		*error = "nothing to give back";
-		return spill_trim(want->backend, request->device, request->bytes + reserve_of(request)) &&
-		               ask_again(request, demand, want->backend)
-		           ? SPILL_AGAIN
-		           : SPILL_REFUSED;
-	}
-	if (request->remedy.surfaces) {
-		spill_retry_state_surfaced(request);
-		/* The caches that the program frees now are the first to fill the reserve: nothing else may be able to. */
-		if (spill_reserve_begin(request->device))
-			spill_gate_want_maintenance();
-		request->refused_by = *error = "oom.honest_first";
-		request->remedy_at = request->remedy.count;
-		return SPILL_REFUSED;
-	}
-	if (request->repeats) {
+	spill_retry_state_surfaced(request);
+	/* Only the caches that the program frees now may be able to fill the reserve. */
+	if (spill_reserve_begin(request->device))
+		spill_gate_want_maintenance();
+	spill_admit_refused_by(request, SPILL_REFUSED_BY_HONEST_FIRST);
+	*error = request->admission.refused_word;
+	request->admission.steps_taken = request->admission.fallback.count;
+	return SPILL_REFUSED;
+}
+
+static enum spill_outcome take_step(struct spill_request *request, enum spill_step step,
+                                    struct spill_place_request *place_request, const char **error)
+{
+	struct spill_admission *admission = &request->admission;
+	if (step == SPILL_STEP_TRIM)
+		return take_trim_step(request, error);
+	if (admission->fallback.surfaces)
+		return surface_first(request, error);
+	if (admission->repeats) {
 		spill_admit_tried(request, "honest_first", "surfaced before");
-		request->repeats = false;
+		admission->repeats = false;
 	}
 	if (step == SPILL_STEP_DEMOTE)
-		return demote(request, demand, want, error);
-	if (!demand->place) {
-		*error = "this kind of memory cannot be elsewhere";
+		return take_demote_step(request, place_request, error);
+	if (!admission->kind->place) {
+		*error = spill_refused_by_name(SPILL_REFUSED_BY_KIND);
 		return SPILL_REFUSED;
 	}
-	if (make(request, demand, step, want, error))
+	if (place_within_cap(request, step, place_request, error))
 		return SPILL_SERVED;
-	request->refused_by = *error;
-	/* Now: a step behind it may be refused by the host, too, with figures of its own. */
-	request->refusal = *spill_host_refusal();
+	spill_admit_refused(request, *error);
+	/* Copied now: the host may refuse a later step with other figures. */
+	admission->refusal = *spill_host_refusal();
 	return SPILL_REFUSED;
 }
 
 enum spill_outcome spill_fallback_chain_place(struct spill_request *request,
-                                              const struct spill_alloc_kind_ops *demand,
-                                              struct spill_place_request *want)
+                                              struct spill_place_request *place_request)
 {
-	while (request->remedy_at < request->remedy.count) {
-		enum spill_step step = request->remedy.step[request->remedy_at++];
+	struct spill_admission *admission = &request->admission;
+	while (admission->steps_taken < admission->fallback.count) {
+		enum spill_step step = admission->fallback.step[admission->steps_taken++];
 		const char *error = NULL;
-		enum spill_outcome outcome = take(request, demand, step, want, &error);
+		enum spill_outcome outcome = take_step(request, step, place_request, &error);
 		if (outcome != SPILL_REFUSED)
 			return outcome;
 		spill_admit_tried(request, spill_step_name(step), error);
@@ -159,21 +156,21 @@ static enum spill_step step_to(enum spill_place place)
 	return step;
 }
 
-bool spill_fallback_chain_at_once(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                                  const struct spill_backend *backend)
+bool spill_fallback_chain_at_once(struct spill_request *request)
 {
+	struct spill_admission *admission = &request->admission;
 	const char *error = NULL;
-	enum spill_step step = step_to(request->decision.place);
-	struct spill_place_request want =
-	    spill_admit_want(request, backend, spill_promote_room(backend, request->device));
-	/* On host as a whole is no split, and no reason to leave the device: so is what shares a chunk with others (place/pool.h). */
-	bool whole = demand->whole || want.bytes <= SPILL_SHARED_CHUNKS_LARGEST;
-	if (step == SPILL_STEP_SPLIT && whole && want.bytes <= want.device_room)
+	enum spill_step step = step_to(admission->decision.place);
+	struct spill_place_request place_request = spill_admit_place_request(
+	    request, admission->backend, spill_promote_room(admission->backend, request->device));
+	/* A split that is all on the host is no split. Nor is a block of a shared chunk. */
+	bool whole = admission->kind->whole || place_request.bytes <= SPILL_SHARED_CHUNKS_LARGEST;
+	if (step == SPILL_STEP_SPLIT && whole && place_request.bytes <= place_request.device_room)
 		error = "small enough for the device";
-	request->at_once = !error;
-	bool made = !error && make(request, demand, step, &want, &error);
-	request->at_once = false;
-	if (!made)
+	admission->at_once = !error;
+	bool placed = !error && place_within_cap(request, step, &place_request, &error);
+	admission->at_once = false;
+	if (!placed)
 		spill_admit_tried(request, spill_step_name(step), error);
-	return made;
+	return placed;
 }

@@ -1,5 +1,6 @@
 /*
- * The steps of a remedy (policy.h) for one request that the device cannot hold, each refusal noted in request->tried.
+ * The fallback (decide.h) for a request that the device cannot hold: its steps, one after the
+ * other. Each failed step is added to admission.tried.
  */
 #ifndef SPILL_FALLBACK_CHAIN_H
 #define SPILL_FALLBACK_CHAIN_H
@@ -9,19 +10,17 @@
 enum spill_outcome {
 	SPILL_REFUSED, /* by all steps */
 	SPILL_SERVED,
-	SPILL_AGAIN, /* there is room now, and admitted it is: the driver is to be asked again */
+	SPILL_AGAIN, /* there is room now, and the request is charged: ask the driver again */
 };
 
-/* The next steps, until one is no refusal. pre: request->remedy is set */
+/* Takes the next steps until one succeeds. pre: admission.fallback is set */
 enum spill_outcome spill_fallback_chain_place(struct spill_request *request,
-                                              const struct spill_alloc_kind_ops *demand,
-                                              struct spill_place_request *want);
+                                              struct spill_place_request *place_request);
 
 /*
- * Makes it where its rule says (request->decision), without asking the driver first. False, with an entry in tried: that cannot be
- * had. pre: demand->place
+ * Places the request where its rule says (admission.decision), before the driver is asked. False,
+ * with an entry in tried: the place is not available. pre: the kind of request can be placed
  */
-bool spill_fallback_chain_at_once(struct spill_request *request, const struct spill_alloc_kind_ops *demand,
-                                  const struct spill_backend *backend);
+bool spill_fallback_chain_at_once(struct spill_request *request);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include <limits.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "oom_report.h"
 #include "process.h"
@@ -12,15 +11,15 @@
 
 _Static_assert(SPILL_STDERR_BLOCK <= PIPE_BUF, "a pipe could cut the block");
 
-static _Atomic bool told;
+static _Atomic bool reported;
 static _Atomic uint64_t by_oom, by_limit, by_rule;
 
-bool spill_postmortem_due(const struct spill_record_oom *oom)
+bool spill_postmortem_due(enum spill_refused_by refused_by)
 {
 	enum spill_log_stderr how = spill_process_policy()->log_stderr;
-	if (how == SPILL_STDERR_OFF || !spill_oom_is_final(oom->refused_by))
+	if (how == SPILL_STDERR_OFF || refused_by == SPILL_REFUSED_BY_HONEST_FIRST)
 		return false;
-	return !atomic_exchange(&told, true) || how == SPILL_STDERR_ALL;
+	return !atomic_exchange(&reported, true) || how == SPILL_STDERR_ALL;
 }
 
 void spill_postmortem_tell(const struct spill_record_oom *oom, char buffer[SPILL_STDERR_BLOCK])
@@ -29,15 +28,15 @@ void spill_postmortem_tell(const struct spill_record_oom *oom, char buffer[SPILL
 	char program[256];
 	spill_ledger_totals(&totals);
 	spill_program_name(program, sizeof(program));
-	const struct spill_report_process mortem = {
+	const struct spill_report_process process = {
 	    .program = program, .log = spill_log_path(), .totals = &totals};
-	spill_stderr_lines(buffer, spill_oom_report(&mortem, oom, buffer, SPILL_STDERR_BLOCK));
+	spill_stderr_lines(buffer, spill_oom_report(&process, oom, buffer, SPILL_STDERR_BLOCK));
 }
 
-void spill_postmortem_count(const char *reason, uint64_t bytes)
+void spill_postmortem_count(enum spill_reason reason, uint64_t bytes)
 {
-	atomic_fetch_add(strcmp(reason, "oom") == 0     ? &by_oom
-	                 : strcmp(reason, "limit") == 0 ? &by_limit
+	atomic_fetch_add(reason == SPILL_REASON_OOM     ? &by_oom
+	                 : reason == SPILL_REASON_LIMIT ? &by_limit
 	                                                : &by_rule,
 	                 bytes);
 }
@@ -48,15 +47,15 @@ void spill_postmortem_exit(const char *how, const struct spill_totals *totals, c
 		return;
 	char program[256];
 	spill_program_name(program, sizeof(program));
-	const struct spill_report_process mortem = {
+	const struct spill_report_process process = {
 	    .program = program, .log = spill_log_path(), .totals = totals};
-	const struct spill_bytes_by_reason why = {by_oom, by_limit, by_rule};
-	spill_stderr_lines(buffer, spill_exit_report(&mortem, how, &why, buffer,
+	const struct spill_bytes_by_reason by_reason = {by_oom, by_limit, by_rule};
+	spill_stderr_lines(buffer, spill_exit_report(&process, how, &by_reason, buffer,
 	                                             size < SPILL_STDERR_BLOCK ? size : SPILL_STDERR_BLOCK));
 }
 
 void spill_postmortem_reset(void)
 {
-	told = false;
+	reported = false;
 	by_oom = by_limit = by_rule = 0;
 }

@@ -1,29 +1,31 @@
 /*
- * What people are told on stderr when out of memory surfaces, by log.stderr: the first of a process, each, or none. A program that
- * asks for memory until it fails means no harm by it, so by default it is told once; those of oom.honest_first, which are asked
- * again, never.
+ * The report on stderr when an out of memory surfaces.
+ *
+ * log.stderr decides: the first one of a process, each one, or none. By default one is enough: a
+ * program may ask until it fails on purpose. A failure of oom.honest_first is never reported,
+ * because the program asks again.
  */
 #ifndef SPILL_POSTMORTEM_H
 #define SPILL_POSTMORTEM_H
 
 #include "oom_report.h"
 
-/* True if it is to be told; then it counts as told. */
-bool spill_postmortem_due(const struct spill_record_oom *oom);
+/* Is this out of memory to be reported? If so, it counts as reported. */
+bool spill_postmortem_due(enum spill_refused_by refused_by);
 
-/* Tells it; `buffer` is room for the block. No lock of ours is held. */
+/* Writes the report. `buffer` is its scratch space. No lock of ours is held. */
 void spill_postmortem_tell(const struct spill_record_oom *oom, char buffer[SPILL_STDERR_BLOCK]);
 
-/* Counts a spill of so many bytes by its reason. */
-void spill_postmortem_count(const char *reason, uint64_t bytes);
+/* Adds a spill of `bytes` to the sum of its reason. */
+void spill_postmortem_count(enum spill_reason reason, uint64_t bytes);
 
 /*
- * The summary at the end of the process, with log.stderr = all; the totals are the exit line's. May be called on a signal handler's
- * small stack, hence the room.
+ * Writes the summary at the end of the process, with log.stderr = all. `totals` are those of the
+ * exit line. The caller brings the buffer: a signal handler's stack may be small.
  */
 void spill_postmortem_exit(const char *how, const struct spill_totals *totals, char *buffer, size_t size);
 
-/* A forked child has told nothing, and nothing of it spilled. */
+/* For a forked child, which has reported and spilled nothing. */
 void spill_postmortem_reset(void);
 
 #endif

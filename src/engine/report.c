@@ -1,14 +1,12 @@
 /*
- * What is said about decisions: a log line each, and one loud line at the first spill or demotion, because slowness
- * that nobody announced is worse than a failure (pitfall 15).
+ * Reports of decisions: one log line for each, and one loud line on stderr at the first spill. A
+ * program that becomes slow without a word is worse than one that fails.
  */
-#include <stdatomic.h>
 #include <string.h>
 
 #include "account.h"
-#include "charge.h"
+#include "admit.h"
 #include "live_page.h"
-#include "engine.h"
 #include "loud_line.h"
 #include "postmortem.h"
 #include "reserve_keeper.h"
@@ -17,93 +15,105 @@
 #include "text.h"
 
 #define LINE SPILL_LOG_LINE
-_Static_assert(LINE >= SPILL_STDERR_BLOCK && LINE <= SPILL_SCRATCH, "room of a block, and room for it");
+_Static_assert(LINE >= SPILL_STDERR_BLOCK && LINE <= SPILL_SCRATCH,
+               "a scratch buffer holds a line, and a line holds a block");
 
-static void loud_why(struct spill_text *text, const struct spill_request *request, const char *reason)
+static void add_loud_reason(struct spill_text *text, const struct spill_request *request,
+                            enum spill_reason reason)
 {
-	bool by_rule = strcmp(reason, "rule") == 0 || request->capped;
-	if (by_rule)
+	if (reason == SPILL_REASON_RULE || request->admission.capped) {
 		spill_text_add(text, " (rule ");
-	else
-		spill_loud_line_device(text, request->device, request->over_limit);
-	if (!by_rule)
+	} else {
+		spill_loud_line_device(text, request->device, request->admission.over_limit);
 		spill_text_add(text, ", rule ");
-	spill_text_add(text, request->decision.rule);
-	if (request->capped)
+	}
+	spill_text_add(text, request->admission.decision.rule);
+	if (request->admission.capped)
 		spill_text_add(text, " at its cap");
 }
 
-static void loud(const struct spill_request *request, const struct spill_allocation *allocation,
-                 const char *reason)
+/* Nothing if the placement found room on the device after all. */
+static void write_loud_line(const struct spill_request *request, const struct spill_allocation *allocation,
+                            enum spill_reason reason)
 {
 	char line[1024];
 	struct spill_text text;
 	uint64_t away = spill_ledger_away(allocation);
-	if (!away) /* found room on the device after all */
-		return;
-	if (!spill_loud_line_begin(&text, line, sizeof(line), away, allocation->bytes))
+	if (!away || !spill_loud_line_begin(&text, line, sizeof(line), away, allocation->bytes))
 		return;
 	spill_text_add(&text,
 	               allocation->held.managed ? " placed in managed memory" : " placed in host memory");
-	loud_why(&text, request, reason);
+	add_loud_reason(&text, request, reason);
 	spill_loud_line_end(&text, line);
 }
 
-/* In observe mode: where it would have been instead of the device, by its rule or as the first place that is tried. */
-static const char *would(const struct spill_request *request, const struct spill_backend *backend)
+/* In an enum spill_place: mode=spill would refuse; it would not spill. */
+#define WOULD_REFUSE SPILL_PLACES
+#define WOULD_NOT_SPILL SPILL_PLACE_DEVICE
+
+/* mode=observe: the place with mode=spill, by the rule or as the first step off the device. */
+static enum spill_place would_place(const struct spill_request *request, const struct spill_backend *backend)
 {
-	const struct spill_decision *decision = &request->decision;
+	const struct spill_decision *decision = &request->admission.decision;
 	if (!spill_process_observes())
-		return NULL;
+		return WOULD_NOT_SPILL;
 	if (decision->would == SPILL_VERDICT_PLACE)
-		return spill_place_name(decision->place);
+		return decision->place;
 	if (decision->would == SPILL_VERDICT_REFUSE)
-		return "refuse";
-	if (!request->attempts)
-		return NULL;
+		return WOULD_REFUSE;
+	if (!request->admission.attempts)
+		return WOULD_NOT_SPILL;
 	const struct spill_ask ask = {.bytes = request->bytes, .device = request->device};
 	const struct spill_full_view view = {
 	    .capabilities = backend->devices->capabilities(request->device),
-	    .capped = request->capped,
+	    .capped = request->admission.capped,
 	    .supposed = true,
 	};
-	struct spill_fallback remedy =
-	    spill_decide_full(spill_process_policy(), request->applied, &ask, &view);
-	for (unsigned i = 0; i < remedy.count; i++)
-		if (spill_step_place(remedy.step[i]) != SPILL_PLACE_DEVICE)
-			return spill_step_name(remedy.step[i]);
-	return "refuse";
+	struct spill_fallback fallback =
+	    spill_decide_full(spill_process_policy(), request->admission.applied, &ask, &view);
+	for (unsigned i = 0; i < fallback.count; i++)
+		if (spill_step_place(fallback.step[i]) != SPILL_PLACE_DEVICE)
+			return spill_step_place(fallback.step[i]);
+	return WOULD_REFUSE;
 }
 
-/* For who looks on from outside: what is routine would hide what is not. */
-static void decided_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
-                          const char *reason, const char *would)
+/* For the log; NULL: as without spill. */
+static const char *would_name(enum spill_place would)
+{
+	if (would == WOULD_NOT_SPILL)
+		return NULL;
+	return would == WOULD_REFUSE ? "refuse" : spill_place_name(would);
+}
+
+/* For the live page, which has no room for allocations that do not spill. */
+static void publish_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
+                          enum spill_reason reason, enum spill_place would)
 {
 	uint64_t away = spill_ledger_away(allocation);
-	if (!away && !would)
+	if (!away && would == WOULD_NOT_SPILL)
 		return;
 	const struct spill_live_page_text text = {
-	    .what = away                      ? "spill"
-	            : strcmp(would, "refuse") ? "would spill"
-	                                      : "would refuse",
-	    .place = away ? spill_place_name(allocation->place) : would,
-	    .reason = reason,
-	    .rule = request->decision.rule,
+	    .what = away                    ? "spill"
+	            : would == WOULD_REFUSE ? "would refuse"
+	                                    : "would spill",
+	    .place = away ? spill_place_name(allocation->place) : would_name(would),
+	    .reason = spill_reason_name(reason),
+	    .rule = request->admission.decision.rule,
 	    .api = allocation->api,
 	    .caller = allocation->caller,
 	};
 	spill_live_page_decided(allocation->device, away ? away : allocation->bytes, &text);
 }
 
-/* Of no interest to who wants to know of spills: as the vendor would have it, or able to move and all on the device. */
-static bool routine(const struct spill_allocation *allocation)
+/* Needs no line with log.level = spills: memory of the vendor, or chunks on the device. */
+static bool is_routine(const struct spill_allocation *allocation)
 {
 	return !allocation->placement ||
 	       (allocation->place == SPILL_PLACE_MOVABLE && !spill_ledger_is_spill(allocation));
 }
 
 static void log_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
-                      const char *reason, const char *instead)
+                      enum spill_reason reason, enum spill_place would)
 {
 	char *line = spill_scratch_take();
 	struct spill_record_alloc record = {
@@ -118,39 +128,39 @@ static void log_alloc(const struct spill_request *request, const struct spill_al
 	    .ptr = allocation->ptr,
 	    .place = allocation->place,
 	    .held = allocation->held,
-	    .reason = reason,
-	    .rule = request->decision.rule,
-	    .would = instead,
-	    .attempts = request->attempts,
+	    .reason = spill_reason_name(reason),
+	    .rule = request->admission.decision.rule,
+	    .would = would_name(would),
+	    .attempts = request->admission.attempts,
 	};
 	record.took_us = record.time_us - request->start_us;
-	memcpy(record.tried, request->tried, sizeof(record.tried));
+	memcpy(record.tried, request->admission.tried, sizeof(record.tried));
 	size_t length = line ? spill_record_alloc(&record, line, LINE) : 0;
-	spill_ledger_offer(line, length, routine(allocation) ? SPILL_LOG_SOON : SPILL_LOG_NOW,
+	spill_ledger_offer(line, length, is_routine(allocation) ? SPILL_LOG_SOON : SPILL_LOG_NOW,
 	                   spill_ledger_is_spill(allocation) ? SPILL_DROP_SPILL : SPILL_DROP_ALLOC,
 	                   &allocation->held);
 	spill_scratch_give_back(line);
 }
 
 void spill_report_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
-                        const char *reason)
+                        enum spill_reason reason)
 {
-	const char *instead = would(request, allocation->backend);
+	enum spill_place would = would_place(request, allocation->backend);
 	if (spill_log_active() &&
-	    (spill_process_policy()->log_level == SPILL_LOG_ALL || !routine(allocation)))
-		log_alloc(request, allocation, reason, instead);
-	decided_alloc(request, allocation, reason, instead);
+	    (spill_process_policy()->log_level == SPILL_LOG_ALL || !is_routine(allocation)))
+		log_alloc(request, allocation, reason, would);
+	publish_alloc(request, allocation, reason, would);
 	if (spill_ledger_is_spill(allocation))
 		spill_postmortem_count(reason, spill_ledger_away(allocation));
 	if (allocation->placement)
-		loud(request, allocation, reason);
+		write_loud_line(request, allocation, reason);
 }
 
 void spill_report_free(const struct spill_request *request, const struct spill_allocation *allocation,
-                       const char *reason)
+                       enum spill_reason reason)
 {
 	if (!spill_log_active() ||
-	    (spill_process_policy()->log_level != SPILL_LOG_ALL && routine(allocation)))
+	    (spill_process_policy()->log_level != SPILL_LOG_ALL && is_routine(allocation)))
 		return;
 	char *line = spill_scratch_take();
 	struct spill_record_free record = {
@@ -164,7 +174,7 @@ void spill_report_free(const struct spill_request *request, const struct spill_a
 	    .ptr = allocation->ptr,
 	    .bytes = allocation->bytes,
 	    .place = allocation->place,
-	    .reason = reason,
+	    .reason = spill_reason_name(reason),
 	};
 	record.took_us = record.time_us - request->start_us;
 	size_t length = line ? spill_record_free(&record, line, LINE) : 0;
@@ -172,36 +182,39 @@ void spill_report_free(const struct spill_request *request, const struct spill_a
 	spill_scratch_give_back(line);
 }
 
-/* Figures of what refused, where it has some. */
-static struct spill_refusal refusal(const struct spill_request *request, const struct spill_backend *backend,
-                                    uint64_t free)
+/* The figures of the refusal, if it has some. */
+static struct spill_refusal refusal_figures(const struct spill_request *request,
+                                            const struct spill_backend *backend, uint64_t free)
 {
-	const char *by = request->refused_by ? request->refused_by : "";
-	struct spill_refusal figures = {.asked = request->weight ? request->weight : request->bytes,
-	                                .room = free};
-	if (strcmp(by, "host.limit") == 0 || strcmp(by, "host.reserve") == 0)
-		return request->refusal;
-	if (strcmp(by, "device.limit") == 0) {
+	const struct spill_admission *admission = &request->admission;
+	struct spill_refusal figures = {.asked = spill_admit_weight(request), .room = free};
+	switch (admission->refused_by) {
+	case SPILL_REFUSED_BY_HOST_LIMIT:
+	case SPILL_REFUSED_BY_HOST_RESERVE:
+		return admission->refusal;
+	case SPILL_REFUSED_BY_DEVICE_LIMIT:
 		figures.limit = spill_device_limit(backend, request->device);
 		figures.held = spill_account_device_held(request->device);
 		return figures;
-	}
-	if (strcmp(by, "device.reserve") == 0) {
+	case SPILL_REFUSED_BY_DEVICE_RESERVE:
 		figures.limit = spill_reserve_size(request->device);
 		figures.held = free;
 		return figures;
-	}
-	if (strcmp(by, "rule.cap") == 0) {
-		figures.limit = request->applied->cap;
+	case SPILL_REFUSED_BY_RULE_CAP:
+		figures.limit = admission->applied->cap;
 		figures.held = spill_rules_held(request);
 		figures.asked = request->bytes;
 		return figures;
+	default:
+		return (struct spill_refusal){0};
 	}
-	return (struct spill_refusal){0};
 }
 
-/* Names of any length, in a line of ours: what does not fit is left out, the least wanted first. `record` is as it was behind it. */
-static size_t oom_line(struct spill_record_oom *record, char line[LINE])
+/*
+ * Writes the oom line. Names have any length: entries are left out until the line fits, holders
+ * first, the smallest first. `record` stays as it is.
+ */
+static size_t write_oom_line(struct spill_record_oom *record, char line[LINE])
 {
 	const unsigned holders = record->holders, callers = record->callers;
 	size_t length = spill_record_oom(record, line, LINE);
@@ -227,11 +240,11 @@ void spill_report_oom(const struct spill_request *request, const struct spill_ba
 	    .free = free,
 	    .total = total,
 	    .ours = spill_account_device_held(request->device),
-	    .rule = request->decision.rule,
-	    .refused_by = request->refused_by,
-	    .refusal = refusal(request, backend, free),
-	    .would = would(request, backend),
-	    .attempts = request->attempts,
+	    .rule = request->admission.decision.rule,
+	    .refused_by = request->admission.refused_word,
+	    .refusal = refusal_figures(request, backend, free),
+	    .would = would_name(would_place(request, backend)),
+	    .attempts = request->admission.attempts,
 	};
 	const struct spill_live_page_text text = {
 	    .what = "oom",
@@ -241,14 +254,14 @@ void spill_report_oom(const struct spill_request *request, const struct spill_ba
 	    .caller = record.caller,
 	};
 	spill_live_page_decided(record.device, record.bytes, &text);
-	bool told = spill_postmortem_due(&record);
+	bool told = spill_postmortem_due(request->admission.refused_by);
 	if (!told && !spill_log_active())
 		return;
-	memcpy(record.tried, request->tried, sizeof(record.tried));
+	memcpy(record.tried, request->admission.tried, sizeof(record.tried));
 	spill_ledger_holders(&record);
 	char *line = spill_scratch_take();
 	if (spill_log_active())
-		spill_log_write(line, line ? oom_line(&record, line) : 0, SPILL_LOG_NOW);
+		spill_log_write(line, line ? write_oom_line(&record, line) : 0, SPILL_LOG_NOW);
 	if (told && line)
 		spill_postmortem_tell(&record, line);
 	spill_scratch_give_back(line);

@@ -1,16 +1,16 @@
 /*
- * engine: carries out one hooked call. A request is one call of a hooked vendor function, on its way through the engine.
+ * engine: carries out one hooked call.
  *
- * The stub (shim/stubs.c) fills it in, then asks spill_request_next() again and again whether the real
- * function is to be called; each time it is, the stub stores the vendor's result. So the engine can try,
- * look at the answer, make room and try again, without knowing any function's signature:
+ * A request is one call of a hooked vendor function on its way through the engine. The stub
+ * (shim/stubs.c) fills it in. Then the stub runs this loop, and stores each result of the vendor:
  *
  * 	while (spill_request_next(&request))
  * 		request.result = real(arguments);
  * 	return request.result;
  *
- * It never calls the program's function itself. Begin with this header, then engine.c (one row an operation), admit.h and
- * fallback_chain.h.
+ * So the engine can ask the driver, look at the answer, make room and ask again, without knowing
+ * the signature of any function. The engine never calls the program's function itself. Begin with
+ * this header, then engine.c (one row for each operation), admit.h and fallback_chain.h.
  */
 #ifndef SPILL_REQUEST_H
 #define SPILL_REQUEST_H
@@ -26,11 +26,15 @@
 #include "record.h"
 #include "reserve_keeper.h"
 
+struct spill_alloc_kind_ops;
 struct spill_allocation;
 struct spill_vendor_pool;
 struct spill_capture;
 
-/* The operations of the engine. Each has a function in an engine*.c; docs/hooks.md prints these texts. */
+/*
+ * The operations of the engine. Each has a function in an engine*.c; docs/hooks.md prints these
+ * texts.
+ */
 #define SPILL_OPS(X) \
 	X(ALLOC, "allocates device memory: policy decides the place") \
 	X(ALLOC_ASYNC, "allocates device memory in stream order, from a pool: policy decides the place") \
@@ -102,93 +106,128 @@ enum spill_way {
 
 #define SPILL_CURRENT_DEVICE (-1)
 
-struct spill_request {
-	/* Set by the stub. */
-	int hook; /* row of the table */
-	enum spill_op op;
-	enum spill_domain domain;
-	enum spill_way way;
-	const char *api;
-	const void *caller; /* return address */
-	const void *real;   /* the vendor's function that is called */
-
-	bool per_thread; /* stream 0 means the calling thread's default stream: a _ptsz or _spt row */
-
-	/* Set by the row's fill column; which ones depends on op. */
-	enum spill_op
-	    other_op; /* what the arguments ask for instead of the row's op, which becomes op; or 0 */
-	void *out;    /* where the vendor stores the new pointer, handle, range base, pool or function */
-	size_t *out_bytes;
-	uint64_t bytes;
-	uint64_t ptr;    /* device pointer, host pointer or array */
-	uint64_t handle; /* CREATE and its family: of physical memory; INFO of NVML: its device */
-	/* `height` times `depth` rows of `width` bytes, padded by the vendor: bytes is 0 and the engine asks the backend. */
-	size_t *out_pitch, *out_width, *out_height;
+/* ALLOC of `height` times `depth` rows of `width` bytes, which the vendor pads. bytes is then 0. */
+struct spill_pitched_arguments {
+	size_t *out_pitch, *out_width, *out_height; /* each may be NULL. */
 	uint64_t width, height, depth;
-	size_t *out_free, *out_total; /* INFO; each may be NULL */
-	void *context;
-	int device; /* INFO: SPILL_CURRENT_DEVICE for the one that is current */
-	void *stream, *pool, *node;
-	const void *properties; /* CREATE, POOL_CREATE, ACCESS: the vendor's structure; ATTR_SET: the value */
-	/* CAPTURE_BEGIN: the vendor's capture mode; PEER: 1 enables, 0 disables; ATTR_SET: the vendor's attribute */
-	unsigned mode;
-	/* ATTR: entries of attributes and values; ACCESS: of properties; INFO of NVML: which form of its structure `out` is */
-	unsigned count;
-	const void *attributes; /* ATTR: CUpointer_attribute[] */
+};
+
+struct spill_info_arguments {
+	size_t *out_free, *out_total; /* each may be NULL. */
+	unsigned nvml_form;           /* of NVML's structure in `out`: 1 or 2. */
+};
+
+struct spill_attribute_arguments {
+	const void *wanted; /* CUpointer_attribute[] */
 	void **values;
-	bool single;                            /* ATTR: the call for one attribute, which can fail for it */
-	const char *name;                       /* RESOLVE */
-	const struct spill_graph_change *graph; /* ROOM, GRAPH_*: the shim's own (graph_hints.h) */
+	unsigned count;
+	bool single; /* the call for one attribute, which can fail for it. */
+};
 
-	int result; /* the vendor's error code, stored by the stub or the engine */
+/* The engine's state of a request for memory, ALLOC to CREATE. See admit.h. */
+struct spill_admission {
+	const struct spill_alloc_kind_ops *kind;
+	const struct spill_backend *backend;
+	uint64_t weight;  /* device bytes that the driver takes for the request. */
+	uint64_t charged; /* bytes charged to the device while the driver is asked. */
+	/* Bytes charged to the rule's cap that the ledger's entry has not taken over. */
+	uint64_t charged_rule;
+	uint64_t pending;               /* bytes that the driver is asked for (reserve_keeper.h). */
+	struct spill_vendor_pool *pool; /* ALLOC_ASYNC with a limit: the pool that may grow. */
+	uint64_t asked_ns;              /* last question to the driver; 0: unknown, or long ago. */
+	int last_error;                 /* the vendor's before the call, if the vendor keeps one. */
 
-	/* The engine's own. */
-	bool pass;  /* off or nested: call the real function once and do nothing else */
-	bool taken; /* FRAME: a driver row served this call */
-	unsigned step;
-	struct spill_context_end
-	    end; /* context operations: begun before the vendor's call; no backend: none */
-	struct spill_request *outer;        /* FRAME below this one */
-	struct spill_allocation *entry;     /* FREE: taken from the ledger */
-	struct spill_vmm_memory *memory;    /* RELEASE, MAP, RETAIN: what the call is about */
-	struct spill_vmm_mapping *mappings; /* UNMAP: taken from the table */
-	struct spill_capture *capture;      /* CAPTURE_END, STREAM_END: taken from the table (capture.c) */
-	int last_error;              /* the vendor's last error before the call, where it has such a thing */
-	uint64_t weight;             /* device bytes that the driver takes for it */
-	uint64_t charged;            /* bytes charged to the device while the driver is asked */
-	uint64_t pending;            /* bytes that the driver is asked for, as reserve_keeper.h counts them */
-	struct spill_code_load load; /* ROOM: what was free before the vendor was asked */
-	struct spill_vendor_pool *mempool; /* ALLOC_ASYNC: the pool whose growth that is, or NULL */
-	uint64_t start_us;                 /* spill_log_start_us */
-	uint64_t asked_ns; /* the clock when the driver was asked last; 0: not known, or long ago */
-	/* What the policy says about it (rules.h, admit.c). Without rules `applied` and the flags are as they were made. */
-	const struct spill_rule *applied;  /* the rule that counts for it, or NULL */
-	bool asks_growth;                  /* a rule that fits its call site looks at growth */
-	bool placeable, place_failed;      /* as in struct spill_ask */
-	bool at_once;                      /* it is being made where its rule says */
-	struct spill_growth_answer growth; /* once it is served, and somebody wants to know */
-	uint64_t charged_rule; /* bytes charged to the rule's cap, and not taken over by the ledger's entry */
+	const struct spill_rule *applied;  /* the rule that counts, or NULL (rules.h). */
+	bool asks_growth;                  /* a rule for its call site looks at growth. */
+	bool placeable, place_failed;      /* as in struct spill_ask. */
+	bool at_once;                      /* the engine is placing it where its rule says. */
+	struct spill_growth_answer growth; /* once the request is served, if some code asks. */
 	struct spill_decision decision;
-	struct spill_fallback remedy; /* from the first failure on */
-	unsigned remedy_at;           /* steps that have been tried */
-	unsigned demotions;           /* that made enough room for it */
-	bool gated;                   /* CAPTURE_*, STREAM_END, ends of contexts: inside the gate (gate.h) */
-	bool full;                    /* has failed: remedy is set */
-	bool
-	    over_limit; /* device.limit or a cap refuses; with mode=observe the driver is asked all the same */
-	bool capped;    /* a cap did */
-	bool short_of_reserve; /* the driver was not asked: it would take of device.reserve */
-	uint64_t
-	    reserved_before; /* ALLOC_ASYNC: by its pool, which may have to grow all the same; 0: nobody looks */
-	bool last_resort;    /* no place took it: the driver may have it although it takes of the reserve */
-	bool repeats;        /* a failure of it has surfaced before, which tried is to say */
-	const char *refused_by;
-	struct spill_refusal refusal; /* figures of it, if it is an option of the host */
+
+	/* From the first failure on. */
+	bool full; /* `fallback` is set. */
+	struct spill_fallback fallback;
+	unsigned steps_taken; /* of fallback. */
+	unsigned demotions;   /* that made enough room. */
+	/* device.limit or a cap refused. With mode=observe the driver is asked all the same. */
+	bool over_limit;
+	bool capped;           /* a rule's cap refused. */
+	bool short_of_reserve; /* the driver was not asked, because device.reserve would shrink. */
+	bool last_resort;      /* no place was left: the driver may take from the reserve. */
+	bool repeats;          /* an earlier failure of it surfaced; `tried` does not say so yet. */
+	/* ALLOC_ASYNC: bytes that its pool had reserved before; 0: the pool is not looked at. */
+	uint64_t reserved_before;
+	enum spill_refused_by refused_by; /* the last refusal; NONE: there was none. */
+	const char *refused_word;         /* of refused_by, or the error's own name. */
+	struct spill_refusal refusal;     /* its figures, if an option of the host refused. */
 	unsigned attempts;
 	struct spill_attempt tried[SPILL_ATTEMPTS];
 };
 
-/* Tells whether the real function is to be called (again). See above. */
+struct spill_request {
+	/* The call, from the stub. */
+	int hook; /* row of the table. */
+	enum spill_op op;
+	enum spill_domain domain;
+	enum spill_way way;
+	const char *api;
+	const void *caller; /* return address. */
+	const void *real;   /* the vendor's function that is called. */
+	/* stream 0 is the calling thread's default stream: a _ptsz or _spt row. */
+	bool per_thread;
+	bool pass;  /* call the real function once, and do nothing else. */
+	int result; /* the vendor's error code. The stub or the engine stores it. */
+
+	/* Arguments that several operations have, from the row's fill column. */
+	enum spill_op other_op; /* the operation if the arguments change it; 0: the row's. */
+	void *out;              /* for the new pointer, handle, base, pool or function. */
+	uint64_t bytes;
+	uint64_t ptr;    /* device pointer, host pointer or array. */
+	uint64_t handle; /* of physical memory; INFO of NVML: its device. */
+	void *context, *stream, *pool;
+	const void *properties; /* the vendor's structure; ATTR_SET: the value. */
+	int device;             /* INFO: SPILL_CURRENT_DEVICE for the current one. */
+	/* CAPTURE_*: the vendor's mode. PEER: 1 enables, 0 disables. ATTR_SET: the attribute. */
+	unsigned mode;
+
+	/* Arguments of one operation. The largest is first: C zeroes the first member only. */
+	union {
+		struct spill_pitched_arguments pitched;      /* ALLOC. */
+		struct spill_info_arguments info;            /* INFO. */
+		struct spill_attribute_arguments attributes; /* ATTR. */
+		size_t *out_bytes;                           /* RANGE. */
+		const char *name;                            /* RESOLVE. */
+		/* ROOM, GRAPH_CHANGE: the shim's own (graph_hints.h). */
+		const struct spill_graph_change *graph;
+	};
+
+	/* The engine's state. */
+	unsigned step;     /* how often the operation was stepped. */
+	bool gated;        /* CAPTURE_*, STREAM_END, ends of contexts: inside the gate (gate.h). */
+	uint64_t start_us; /* spill_log_start_us. */
+	union {            /* of one operation; the largest first, as above. */
+		struct spill_admission admission;
+		struct {
+			struct spill_request *outer; /* the frame below this one. */
+			bool taken;                  /* a driver row served this call. */
+		} frame;                             /* FRAME. */
+		struct spill_allocation *freed;      /* FREE, FREE_ASYNC: taken from the ledger. */
+		struct spill_vmm_memory *memory;     /* RELEASE, MAP, RETAIN: of the handle. */
+		struct spill_vmm_mapping *mappings;  /* UNMAP: taken from the table. */
+		struct spill_vendor_pool *destroyed; /* POOL_DESTROY. */
+		/* CAPTURE_END, STREAM_END: taken from the table. */
+		struct spill_capture *capture;
+		/* ROOM: free memory before the vendor was asked. */
+		struct spill_code_load load;
+		/* Ends of contexts: begun before the vendor's call. No backend: nothing ends. */
+		struct spill_context_end end;
+	};
+};
+
+/* A request is on the program's stack, which may be small. */
+_Static_assert(sizeof(struct spill_request) <= 640, "a request has grown");
+
+/* Returns true if the real function is to be called (again). See above. */
 bool spill_request_next(struct spill_request *request);
 
 #endif

@@ -19,19 +19,19 @@
 #define MS 1000000ull
 #define LOOK_NS (SPILL_RESERVE_LOOK_MS * MS)
 #define VAIN_NS (SPILL_RESERVE_VAIN_MS * MS)
-#define ROOMY_NS (10 * LOOK_NS) /* where more than an eighth of the device is free */
+#define ROOMY_NS (10 * LOOK_NS) /* if more than an eighth of the device is free */
 
 static struct keeper {
-	_Atomic uint64_t budget;    /* may be asked for without another look, */
-	_Atomic uint64_t budget_ns; /* until then */
-	_Atomic uint64_t pending;   /* the driver was asked for, and has not answered */
-	_Atomic uint64_t given;     /* has been given out ever */
-	/* Refilling: what had been given out by the last look; the next ones, by the clock and at the earliest. */
-	_Atomic uint64_t seen, look_ns, vain_ns;
-	_Atomic uint64_t load_ns; /* the next load that is measured, at the earliest */
-	_Atomic bool at_risk;     /* as was found out, and is believed until then */
-	_Atomic uint64_t risk_ns;
-	_Atomic uint64_t closed_ns; /* until then pools are thought to have nothing in pieces */
+	/* Bytes that may be given out without another look, and the time when that ends. */
+	_Atomic uint64_t budget, budget_ns;
+	_Atomic uint64_t pending; /* bytes of questions that the driver has not answered yet */
+	_Atomic uint64_t given;   /* bytes given out ever */
+	/* `given` at the last look; time of the next look; no look before, after a vain one. */
+	_Atomic uint64_t given_at_look, next_look_ns, no_look_before_ns;
+	_Atomic uint64_t next_load_ns; /* the earliest time to measure a load */
+	_Atomic bool at_risk;          /* spill_reserve_is_at_risk, until at_risk_ns */
+	_Atomic uint64_t at_risk_ns;
+	_Atomic uint64_t closed_ns; /* until then no pool counts as having pieces */
 } keepers[SPILL_DEVICES];
 
 static struct keeper *keeper_of(int device)
@@ -45,10 +45,10 @@ bool spill_reserve_any(void)
 }
 
 /*
- * Asks the driver, and sets what may be given out until the next look. *kept: the reserve, as far as it is kept from requests.
- * False where the driver does not know.
+ * Asks the driver for free memory, and sets the budget until the next look. *kept: the part of the
+ * reserve that is kept from requests. False if the driver does not know.
  */
-static bool look(const struct spill_backend *backend, int device, uint64_t *free, uint64_t *kept)
+static bool look_at_device(const struct spill_backend *backend, int device, uint64_t *free, uint64_t *kept)
 {
 	struct keeper *keeper = &keepers[device];
 	uint64_t total = 0, pending = atomic_load(&keeper->pending);
@@ -62,7 +62,7 @@ static bool look(const struct spill_backend *backend, int device, uint64_t *free
 	return true;
 }
 
-/* Half of what can move may be pinned or in use at the moment it is needed. */
+/* Twice the reserve must be able to move: half of it may be pinned or in use when it is needed. */
 static bool find_risk(const struct spill_backend *backend, int device)
 {
 	uint64_t free, total, size = spill_reserve_size(device);
@@ -77,15 +77,15 @@ bool spill_reserve_is_at_risk(const struct spill_backend *backend, int device, u
 	struct keeper *keeper = keeper_of(device);
 	if (!keeper)
 		return false;
-	if (now_ns >= atomic_load_explicit(&keeper->risk_ns, memory_order_relaxed)) {
+	if (now_ns >= atomic_load_explicit(&keeper->at_risk_ns, memory_order_relaxed)) {
 		atomic_store_explicit(&keeper->at_risk, find_risk(backend, device), memory_order_relaxed);
-		atomic_store_explicit(&keeper->risk_ns, now_ns + LOOK_NS, memory_order_relaxed);
+		atomic_store_explicit(&keeper->at_risk_ns, now_ns + LOOK_NS, memory_order_relaxed);
 	}
 	return atomic_load_explicit(&keeper->at_risk, memory_order_relaxed);
 }
 
-/* Takes it of what the last look left. */
-static bool take(struct keeper *keeper, uint64_t bytes)
+/* Takes the bytes from the budget of the last look. */
+static bool take_from_budget(struct keeper *keeper, uint64_t bytes)
 {
 	uint64_t left = atomic_load_explicit(&keeper->budget, memory_order_relaxed);
 	do
@@ -95,7 +95,7 @@ static bool take(struct keeper *keeper, uint64_t bytes)
 	return true;
 }
 
-static bool let(struct keeper *keeper, uint64_t bytes)
+static bool add_pending(struct keeper *keeper, uint64_t bytes)
 {
 	atomic_fetch_add(&keeper->pending, bytes);
 	return true;
@@ -106,7 +106,7 @@ bool spill_reserve_allows_at_once(int device, uint64_t bytes, uint64_t now_ns)
 	struct keeper *keeper = &keepers[device];
 	if (now_ns >= atomic_load_explicit(&keeper->budget_ns, memory_order_relaxed))
 		return false;
-	return take(keeper, bytes) && let(keeper, bytes);
+	return take_from_budget(keeper, bytes) && add_pending(keeper, bytes);
 }
 
 void spill_reserve_answered(int device, uint64_t bytes)
@@ -115,19 +115,22 @@ void spill_reserve_answered(int device, uint64_t bytes)
 		atomic_fetch_sub(&keepers[device].pending, bytes);
 }
 
-/* Bytes that the driver could give out now, without those that it is being asked for. False where that is not known. */
+/* Bytes that the driver could give out now, without pending questions. False if unknown. */
 static bool find_free(const struct spill_backend *backend, int device, uint64_t *free, uint64_t *kept)
 {
-	/* Free memory is told as 0 where no context of the device can be asked. */
-	if (!look(backend, device, free, kept) || !*free)
+	/* The driver says 0 if no context of the device can be asked. */
+	if (!look_at_device(backend, device, free, kept) || !*free)
 		return false;
 	*free = spill_minus(*free, atomic_load(&keepers[device].pending));
 	return true;
 }
 
-/* What moves leaves: for `bytes` and all of the reserve, or nothing; for as much of the reserve as can be if they are 0. */
-static bool demote(const struct spill_backend *backend, int device, uint64_t bytes, const char *api,
-                   const void *caller)
+/*
+ * Demotes chunks: for `bytes` and the whole reserve, or not at all. If `bytes` is 0: for as much of
+ * the reserve as possible.
+ */
+static bool demote_for(const struct spill_backend *backend, int device, uint64_t bytes, const char *api,
+                       const void *caller)
 {
 	struct spill_demotion demotion = {
 	    .backend = backend,
@@ -135,15 +138,18 @@ static bool demote(const struct spill_backend *backend, int device, uint64_t byt
 	    .bytes = bytes,
 	    .keeps_reserve = bytes != 0,
 	    .part_helps = bytes == 0,
-	    .reason = "reserve",
+	    .reason = SPILL_REASON_RESERVE,
 	    .api = api,
 	    .caller = spill_log_caller(caller),
 	};
 	return spill_chunked_any() && spill_demote(&demotion) && demotion.freed;
 }
 
-/* Half of the reserve is enough while something can fill it up behind the request (spill_reserve_keep). */
-static uint64_t part_of(const struct spill_backend *backend, int device, uint64_t kept)
+/*
+ * The part of the reserve that a request must leave: half of it while demotion can fill it up after
+ * the request (spill_reserve_keep).
+ */
+static uint64_t part_to_leave(const struct spill_backend *backend, int device, uint64_t kept)
 {
 	bool moves =
 	    backend->moves && spill_chunked_on_device(device) && spill_movable_may_move(backend, device);
@@ -151,11 +157,11 @@ static uint64_t part_of(const struct spill_backend *backend, int device, uint64_
 }
 
 /*
- * The driver refuses what it has not got, and its own word is the truest. It gives back what its pools do not use before it
- * does: so that comes first here, too.
+ * Does the driver itself have too little? It gives unused memory of pools back before it refuses.
+ * So that is tried here first, too.
  */
-static bool is_beyond(const struct spill_backend *backend, int device, uint64_t least, uint64_t *free,
-                      uint64_t *kept)
+static bool is_beyond_driver(const struct spill_backend *backend, int device, uint64_t least, uint64_t *free,
+                             uint64_t *kept)
 {
 	return least > *free &&
 	       (!spill_trim(backend, device, 0) || !find_free(backend, device, free, kept) || least > *free);
@@ -166,12 +172,13 @@ static bool leaves_enough(const struct spill_backend *backend, int device, const
 {
 	uint64_t free, kept;
 	if (!find_free(backend, device, &free, &kept) ||
-	    is_beyond(backend, device, taking->least, &free, &kept))
+	    is_beyond_driver(backend, device, taking->least, &free, &kept))
 		return true;
-	uint64_t part = part_of(backend, device, kept), bytes = spill_max(taking->bytes, SPILL_RESERVE_BLOCK);
+	uint64_t part = part_to_leave(backend, device, kept),
+	         bytes = spill_max(taking->bytes, SPILL_RESERVE_BLOCK);
 	if (part <= free && bytes <= free - part)
 		return true;
-	return demote(backend, device, bytes, api, caller) &&
+	return demote_for(backend, device, bytes, api, caller) &&
 	       (!find_free(backend, device, &free, &kept) || (part <= free && bytes <= free - part));
 }
 
@@ -180,15 +187,15 @@ bool spill_reserve_allows(const struct spill_backend *backend, int device, const
 {
 	if (!leaves_enough(backend, device, taking, api, caller))
 		return false;
-	take(&keepers[device], taking->bytes);
-	return let(&keepers[device], taking->bytes);
+	take_from_budget(&keepers[device], taking->bytes);
+	return add_pending(&keepers[device], taking->bytes);
 }
 
-/* Is less of the reserve free than the `part`-th part? False where it is not known. */
-static bool is_short(const struct spill_backend *backend, int device, unsigned part)
+/* Is less than one part of `parts` of the reserve free? False if unknown. */
+static bool is_short(const struct spill_backend *backend, int device, unsigned parts)
 {
 	uint64_t free, kept;
-	return look(backend, device, &free, &kept) && free < spill_reserve_size(device) / part;
+	return look_at_device(backend, device, &free, &kept) && free < spill_reserve_size(device) / parts;
 }
 
 void spill_reserve_taken(int device, uint64_t bytes)
@@ -198,7 +205,7 @@ void spill_reserve_taken(int device, uint64_t bytes)
 		atomic_fetch_add_explicit(&keeper->given, bytes, memory_order_relaxed);
 }
 
-/* It is kept from requests, or would be from the next one. */
+/* Is the reserve kept from requests, or would it be from the next one? */
 static bool is_watched(int device)
 {
 	const struct keeper *keeper = keeper_of(device);
@@ -206,20 +213,20 @@ static bool is_watched(int device)
 	       (keeper && atomic_load_explicit(&keeper->at_risk, memory_order_relaxed));
 }
 
-/* First what nobody uses: that is all there is where nothing can move. */
+/* First gives back unused memory: there is no other if nothing can move. */
 static void refill(const struct spill_backend *backend, int device, const char *api, const void *caller)
 {
 	bool gained = is_watched(device) && spill_trim(backend, device, 0);
 	if (!gained || is_short(backend, device, 1))
-		gained |= demote(backend, device, 0, api, caller);
+		gained |= demote_for(backend, device, 0, api, caller);
 	if (!gained)
-		atomic_store(&keepers[device].vain_ns, spill_clock_ns() + VAIN_NS);
+		atomic_store(&keepers[device].no_look_before_ns, spill_clock_ns() + VAIN_NS);
 }
 
 bool spill_reserve_fell(const struct spill_backend *backend, int device)
 {
 	uint64_t free, kept;
-	bool fell = look(backend, device, &free, &kept) && free < kept;
+	bool fell = look_at_device(backend, device, &free, &kept) && free < kept;
 	if (fell)
 		atomic_store(&keepers[device].closed_ns, spill_clock_ns() + SPILL_RESERVE_CLOSED_MS * MS);
 	return fell;
@@ -238,32 +245,32 @@ static bool may_refill(int device)
 	       !spill_process_observes() && !spill_capture_any();
 }
 
-/* `sooner`: by so much before the clock's next look. now: 0 if nobody has read the clock yet */
-static bool is_time(int device, uint64_t now, uint64_t sooner)
+/* Is it time for the next look, or `sooner` nanoseconds before? now: 0 reads the clock. */
+static bool is_time_to_look(int device, uint64_t now, uint64_t sooner)
 {
 	struct keeper *keeper = &keepers[device];
 	now = now ? now : spill_clock_ns();
-	if (now < atomic_load_explicit(&keeper->vain_ns, memory_order_relaxed))
+	if (now < atomic_load_explicit(&keeper->no_look_before_ns, memory_order_relaxed))
 		return false;
 	uint64_t given = atomic_load_explicit(&keeper->given, memory_order_relaxed);
-	if (now + sooner < atomic_load_explicit(&keeper->look_ns, memory_order_relaxed) &&
-	    given - atomic_load_explicit(&keeper->seen, memory_order_relaxed) < SPILL_RESERVE_TAKEN)
+	if (now + sooner < atomic_load_explicit(&keeper->next_look_ns, memory_order_relaxed) &&
+	    given - atomic_load_explicit(&keeper->given_at_look, memory_order_relaxed) < SPILL_RESERVE_TAKEN)
 		return false;
-	atomic_store_explicit(&keeper->seen, given, memory_order_relaxed);
-	atomic_store_explicit(&keeper->look_ns, now + LOOK_NS, memory_order_relaxed);
+	atomic_store_explicit(&keeper->given_at_look, given, memory_order_relaxed);
+	atomic_store_explicit(&keeper->next_look_ns, now + LOOK_NS, memory_order_relaxed);
 	return true;
 }
 
 void spill_reserve_keep(const struct spill_backend *backend, int device, uint64_t now_ns, const char *api,
                         const void *caller)
 {
-	if (may_refill(device) && is_time(device, now_ns, 0) && is_short(backend, device, 2))
+	if (may_refill(device) && is_time_to_look(device, now_ns, 0) && is_short(backend, device, 2))
 		refill(backend, device, api, caller);
 }
 
 void spill_reserve_whole(const struct spill_backend *backend, int device, const char *api, const void *caller)
 {
-	if (may_refill(device) && is_time(device, 0, LOOK_NS - MS) && is_short(backend, device, 1))
+	if (may_refill(device) && is_time_to_look(device, 0, LOOK_NS - MS) && is_short(backend, device, 1))
 		refill(backend, device, api, caller);
 }
 
@@ -286,16 +293,16 @@ struct spill_code_load spill_reserve_load_begin(const struct spill_backend *back
 	if (!keeper || spill_capture_any() || (!refused && !spill_reserve_is_kept(device)))
 		return load;
 	uint64_t total, now = spill_clock_ns();
-	if (!refused && now < atomic_load_explicit(&keeper->load_ns, memory_order_relaxed))
+	if (!refused && now < atomic_load_explicit(&keeper->next_load_ns, memory_order_relaxed))
 		return load;
-	atomic_store_explicit(&keeper->load_ns, now + MS, memory_order_relaxed);
+	atomic_store_explicit(&keeper->next_load_ns, now + MS, memory_order_relaxed);
 	load.given = atomic_load(&keeper->given);
 	if (backend->devices->memory(device, &load.free, &total))
 		load.free = 0;
 	return load;
 }
 
-static void say(int device, uint64_t size, const char *api)
+static void note_growth(int device, uint64_t size, const char *api)
 {
 	char line[256];
 	struct spill_text text = spill_text_begin(line, sizeof(line));
@@ -320,7 +327,7 @@ void spill_reserve_load_end(const struct spill_backend *backend, int device,
 	uint64_t most = spill_min(SPILL_RESERVE_MOST, total / SPILL_RESERVE_PART);
 	uint64_t needs = spill_min(spill_minus(load->free, free), most);
 	if (spill_reserve_grow(device, needs))
-		say(device, needs, api);
+		note_growth(device, needs, api);
 }
 
 void spill_reserve_keeper_reset(void)
@@ -328,9 +335,10 @@ void spill_reserve_keeper_reset(void)
 	for (unsigned i = 0; i < SPILL_DEVICES; i++) {
 		struct keeper *keeper = &keepers[i];
 		keeper->budget = keeper->budget_ns = keeper->pending = keeper->given = 0;
-		keeper->seen = keeper->look_ns = keeper->vain_ns = keeper->load_ns = 0;
+		keeper->given_at_look = keeper->next_look_ns = keeper->no_look_before_ns =
+		    keeper->next_load_ns = 0;
 		keeper->at_risk = false;
-		keeper->risk_ns = keeper->closed_ns = 0;
+		keeper->at_risk_ns = keeper->closed_ns = 0;
 	}
 	spill_reserve_reset();
 }

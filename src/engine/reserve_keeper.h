@@ -1,12 +1,15 @@
 /*
- * device.reserve, the device memory that is kept free for code. Code that the vendor loads at the first launch of a kernel
- * cannot be given room afterwards: a kernel that did not find it fails for good, whatever is freed then (docs/
- * measurements.md: 2, then 999). So the room must be there before, and every allocation takes some of it.
+ * device.reserve: device memory that is kept free for code.
  *
- * While something is movable, the reserve is filled up by demotion. Where too little can move, nothing could fill it up once the
- * device is full. So there, and from the first spill of a device on, it is kept from requests, too: those that would take of
- * it count as refused by the driver. Before the first spill that only places a request elsewhere, and never refuses one: what no
- * place takes the driver is asked for after all.
+ * The vendor loads code at the first launch of a kernel. A kernel that finds no room then fails for
+ * good, whatever is freed afterwards (docs/measurements.md: 2, then 999). So the room must be free
+ * before, and every allocation takes some of it.
+ *
+ * While chunks can move, demotion fills the reserve up. If too little can move, nothing can fill it
+ * up on a full device. There, and after the first spill of a device, the reserve is also kept from
+ * requests: one that would take from it counts as refused by the driver. Before the first spill
+ * such a request is placed elsewhere, but never refused: if no place takes it, the driver is asked
+ * after all.
  */
 #ifndef SPILL_RESERVE_KEEPER_H
 #define SPILL_RESERVE_KEEPER_H
@@ -14,91 +17,107 @@
 #include "backend.h"
 #include "reserve.h"
 
-/* How often it is looked at by the clock: a question for free memory costs 4 us; and after one that could not be made whole. */
+/*
+ * How often free memory is looked at: a question costs 4 us. After a look that could not fill the
+ * reserve, the longer time.
+ */
 #define SPILL_RESERVE_LOOK_MS 10
 #define SPILL_RESERVE_VAIN_MS 1000
-/* Without a spill so far: what may be given out between two looks that the clock allows. */
+/* On a device without a spill: bytes given out between two looks. */
 #define SPILL_RESERVE_TAKEN ((uint64_t)8 << 20)
 /*
- * The most that it grows to by itself. More was seen to be needed (476 MiB for one kernel of llama.cpp, once), and what is kept for
- * good costs such a program more: 10.1 tokens/s instead of 11.1 (measured, H200).
+ * The reserve never grows beyond this. Loads of more were seen (476 MiB for one kernel of
+ * llama.cpp, once). But keeping that much costs such a program more: 10.1 tokens/s instead of 11.1
+ * (measured, H200).
  */
 #define SPILL_RESERVE_MOST ((uint64_t)128 << 20)
-/* It grows to no larger part of the device than this one, and no more than that is kept from requests. */
+/*
+ * One part of this many of the device: the reserve grows no larger, and no more is kept from
+ * requests.
+ */
 #define SPILL_RESERVE_PART 8
-/* What the driver takes for requests that are smaller, and share it: each may be the one that begins another. */
+/* The driver's block for smaller requests. They share it; each one may begin a new block. */
 #define SPILL_RESERVE_BLOCK ((uint64_t)2 << 20)
 
 /*
- * Nothing could fill the reserve up again: what can move on the device is too little. Found out every 10 ms. Not on a device of
- * less than SPILL_RESERVE_DEVICE bytes, on which a reserve is a large part.
- *
- * A reading of the clock is a tenth of a pair that fits. So the request reads it once, and hands it down as `now_ns`.
+ * Could nothing fill the reserve up again, because too little can move on the device? Found out
+ * every 10 ms. False on a device of less than SPILL_RESERVE_DEVICE bytes, where the reserve would
+ * be a large part. `now_ns`: the request reads the clock once, because a reading costs a tenth of
+ * an allocation and its free.
  */
 #define SPILL_RESERVE_DEVICE ((uint64_t)2 << 30)
 bool spill_reserve_is_at_risk(const struct spill_backend *backend, int device, uint64_t now_ns);
 
-/* There is some reserve to look after: something is movable, or a device has begun to spill. Two loads. */
+/* Is there a reserve to look after? Chunks can move, or a device has begun to spill. Two loads. */
 bool spill_reserve_any(void);
 
-/* What a request takes of the device: most likely, and at the least. */
+/* Bytes that a request takes from the device: most likely, and at least. */
 struct spill_taking {
 	uint64_t bytes, least;
 };
 
 /*
- * May the driver be asked for so much, or would that take of the reserve? Looks at free memory; what can move makes way
- * for it. True: the bytes count as taken until spill_reserve_answered. Also true where the driver has less than
- * that and so refuses by itself. pre: spill_reserve_is_kept or spill_reserve_is_at_risk; as spill_demote (demote.h)
+ * May the driver be asked for so much, or would that take from the reserve? Looks at free memory;
+ * chunks make way for the request. True: the bytes count as taken until spill_reserve_answered.
+ * True also if the driver has less than `least`, and so refuses itself. pre: spill_reserve_is_kept
+ * or spill_reserve_is_at_risk; as spill_demote (demote.h)
  */
 bool spill_reserve_allows(const struct spill_backend *backend, int device, const struct spill_taking *taking,
                           const char *api, const void *caller);
-/* The same by the last look alone, without a call to the driver: false if that does not say. */
+/*
+ * The same by the last look alone, without a call to the driver. False: the last look is too old,
+ * or does not allow it.
+ */
 bool spill_reserve_allows_at_once(int device, uint64_t bytes, uint64_t now_ns);
-/* The driver has answered. */
+/* The driver has answered the question for `bytes`. */
 void spill_reserve_answered(int device, uint64_t bytes);
 
 /*
- * Looks, now and then, whether less than half of the reserve is free, and gives back and demotes until it is whole. Cheap
- * while there is nothing to look after. `now_ns`: the clock a moment ago, or 0. pre: as spill_demote (demote.h)
+ * Looks now and then whether less than half of the reserve is free. Then gives unused memory back,
+ * and demotes until the reserve is whole. Cheap while there is nothing to look after. `now_ns`: a
+ * recent reading of the clock, or 0. pre: as spill_demote (demote.h)
  */
 void spill_reserve_keep(const struct spill_backend *backend, int device, uint64_t now_ns, const char *api,
                         const void *caller);
 
-/* The same for a call that may load code: looks once a millisecond, and makes the whole of it free. */
+/* The same for a call that may load code: looks once a millisecond, and fills the whole reserve. */
 void spill_reserve_whole(const struct spill_backend *backend, int device, const char *api,
                          const void *caller);
 
 /*
- * A pool has grown by what it was to have in pieces. True if the device has less free now than is kept of its reserve: then for
- * SPILL_RESERVE_CLOSED_MS no pool is thought to have anything in pieces.
+ * A pool has grown although it had enough memory in pieces. True if the device has less free than
+ * its reserve now. Then no pool counts as having pieces for SPILL_RESERVE_CLOSED_MS.
  */
 #define SPILL_RESERVE_CLOSED_MS 100
 bool spill_reserve_fell(const struct spill_backend *backend, int device);
 bool spill_reserve_is_closed(int device);
 
-/* The driver has given out so many bytes: it will be looked at soon. Cheap. */
+/* The driver has given out `bytes`. A look follows soon. Cheap. */
 void spill_reserve_taken(int device, uint64_t bytes);
 
-/* The same from gates (maintenance.h), for the current context's device. False: there is nothing to look after. */
+/*
+ * spill_reserve_keep from gates (engine.h), for the current context's device. False: there is
+ * nothing to look after.
+ */
 bool spill_reserve_maintain(void);
 
-/* What was free when code was about to be loaded, and what the program had been given until then. */
+/* Free memory before a load of code, and all bytes given to the program until then. */
 struct spill_code_load {
-	uint64_t free, given; /* free 0: not known */
+	uint64_t free, given; /* free is 0 if unknown */
 };
 
 /*
- * What a call that loads code takes of the device: free memory before it and after. The reserve becomes as large as that, up to
- * SPILL_RESERVE_MOST, with a note; a reserve of 0 stays 0. Not counted if the program was given other memory meanwhile.
- * Looks once a millisecond on a device that has begun to spill, and always where the call was refused before.
+ * Measures the device memory that a call takes for code: free memory before and after it. The
+ * reserve grows to that, up to SPILL_RESERVE_MOST, with a note. A reserve of 0 stays 0. Not
+ * measured if the program was given other memory meanwhile. Measures once a millisecond on a device
+ * that has begun to spill, and always after a refusal.
  */
 struct spill_code_load spill_reserve_load_begin(const struct spill_backend *backend, int device,
                                                 bool refused);
 void spill_reserve_load_end(const struct spill_backend *backend, int device,
                             const struct spill_code_load *load, const char *api);
 
-/* For tests: as at the beginning, reserve.h too. */
+/* For tests: the first state, of reserve.h too. */
 void spill_reserve_keeper_reset(void);
 
 #endif

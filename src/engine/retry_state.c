@@ -23,15 +23,18 @@ static enum spill_retry operation_of(const struct spill_request *request)
 	}
 }
 
-/* The outermost call's library: below a runtime's function the caller is the runtime. Generated code is one caller. */
+/*
+ * The library of the outermost call: below a runtime's function the caller is the runtime. All
+ * generated code counts as one caller.
+ */
 static void find_caller(const struct spill_request *request, struct spill_loaded_object *caller)
 {
 	if (!spill_loaded_object_of(spill_engine_site(request), caller))
 		*caller = (struct spill_loaded_object){0};
 }
 
-static struct spill_failure describe(const struct spill_request *request,
-                                     const struct spill_loaded_object *caller)
+static struct spill_failure describe_request(const struct spill_request *request,
+                                             const struct spill_loaded_object *caller)
 {
 	return (struct spill_failure){
 	    .bytes = request->bytes,
@@ -48,11 +51,11 @@ static bool asks_again(const struct spill_loaded_object *caller, enum spill_retr
 	return retrier && !(retrier->unless[0] && getenv(retrier->unless));
 }
 
-void spill_retry_state_look(const struct spill_request *request, struct spill_full_view *view)
+void spill_retry_state_view(const struct spill_request *request, struct spill_full_view *view)
 {
 	struct spill_loaded_object caller;
 	find_caller(request, &caller);
-	struct spill_failure now = describe(request, &caller);
+	struct spill_failure now = describe_request(request, &caller);
 	view->asks_again = asks_again(&caller, now.operation);
 	view->repeats = false;
 	for (unsigned i = 0; i < SPILL_FAILURES; i++)
@@ -64,22 +67,22 @@ void spill_retry_state_surfaced(const struct spill_request *request)
 {
 	struct spill_loaded_object caller;
 	find_caller(request, &caller);
-	struct spill_failure now = describe(request, &caller);
+	struct spill_failure now = describe_request(request, &caller);
 	*spill_failure_slot(pending, &now) = now;
 }
 
-/* Not inlined: a path is room on the program's stack. */
-static __attribute__((noinline)) void succeeded(const struct spill_request *request)
+/* Not inlined: a path takes much of the program's stack. */
+static __attribute__((noinline)) void forget_repeated(const struct spill_request *request)
 {
 	struct spill_loaded_object caller;
 	find_caller(request, &caller);
-	struct spill_failure now = describe(request, &caller);
+	struct spill_failure now = describe_request(request, &caller);
 	for (unsigned i = 0; i < SPILL_FAILURES; i++)
 		spill_failure_served(&pending[i], &now, spill_process_policy()->honest_window_us);
 }
 
-/* A failure of up to so many bytes is remembered. */
-static bool any_pending(uint64_t bytes)
+/* Is a failure of at most `bytes` remembered? */
+static bool is_failure_pending(uint64_t bytes)
 {
 	for (unsigned i = 0; i < SPILL_FAILURES; i++)
 		if (pending[i].bytes && bytes >= pending[i].bytes)
@@ -87,17 +90,17 @@ static bool any_pending(uint64_t bytes)
 	return false;
 }
 
-/* A few loads where nothing failed; the search for the caller only for what may be the repeat. */
+/* A few loads if nothing failed. The caller is looked up only for a possible repeat. */
 void spill_retry_state_succeeded(const struct spill_request *request)
 {
-	if (any_pending(request->bytes))
-		succeeded(request);
+	if (is_failure_pending(request->bytes))
+		forget_repeated(request);
 }
 
 void spill_retry_state_mapped(const struct spill_request *request)
 {
 	struct spill_loaded_object caller;
-	if (!any_pending(UINT64_MAX))
+	if (!is_failure_pending(UINT64_MAX))
 		return;
 	find_caller(request, &caller);
 	for (unsigned i = 0; i < SPILL_FAILURES; i++)

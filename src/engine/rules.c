@@ -1,5 +1,6 @@
 #include "rules.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,20 +8,59 @@
 #include "account.h"
 #include "caller.h"
 #include "engine.h"
-#include "growth_state.h"
 #include "minmax.h"
 #include "seqlock.h"
 
-/* -- call sites ---------------------------------------------------------------------------------------------- */
+/* -- growing pools ----------------------------------------------------------------------------- */
+
+static pthread_mutex_t growth_lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_GROWING */
+static struct spill_growth growth;
+
+bool spill_growth_state_asked(const struct spill_request *request)
+{
+	const void *site = spill_engine_site(request);
+	pthread_mutex_lock(&growth_lock);
+	bool grows = site && spill_growth_would(&growth, (uintptr_t)site, request->device, request->bytes);
+	pthread_mutex_unlock(&growth_lock);
+	return grows;
+}
+
+struct spill_growth_answer spill_growth_state_served(struct spill_request *request)
+{
+	const void *site = spill_engine_site(request);
+	if (request->admission.growth.run || !site)
+		return request->admission.growth;
+	pthread_mutex_lock(&growth_lock);
+	request->admission.growth =
+	    spill_growth_request(&growth, (uintptr_t)site, request->device, request->bytes);
+	pthread_mutex_unlock(&growth_lock);
+	return request->admission.growth;
+}
+
+void spill_growth_state_fork_prepare(void)
+{
+	pthread_mutex_lock(&growth_lock);
+}
+
+/* The child has no GPU, and none of its parent's pools. */
+void spill_growth_state_fork_done(bool child)
+{
+	if (child)
+		growth = (struct spill_growth){0};
+	pthread_mutex_unlock(&growth_lock);
+}
+
+/* -- call sites -------------------------------------------------------------------------------- */
 
 #define SITES 1024
 
-/* One that cannot be read is one that nobody knows. */
+/* The rules that each call site can have. A row that is being written counts as unknown. */
 static struct site {
 	spill_seqlock version;
-	_Atomic unsigned unloads; /* spill_unloads() at that time: another library may stand there since */
+	/* spill_unloads() then: another library may have this address now */
+	_Atomic unsigned unloads;
 	_Atomic(const void *) address;
-	_Atomic(const char *) api; /* static storage: by its address */
+	_Atomic(const char *) api; /* static storage, compared by address */
 	_Atomic uint64_t mask;
 } sites[SITES];
 
@@ -30,7 +70,8 @@ static struct site *site_of(const void *address, const char *api)
 }
 _Static_assert(SITES == 1 << (64 - 54), "the shift above keeps 10 bits");
 
-static bool known(struct site *site, const void *address, const char *api, unsigned unloads, uint64_t *mask)
+static bool look_up_site(struct site *site, const void *address, const char *api, unsigned unloads,
+                         uint64_t *mask)
 {
 	uint32_t version = spill_seq_read_begin(&site->version);
 	bool same = spill_seq_get(site->address) == address && spill_seq_get(site->api) == api &&
@@ -39,7 +80,8 @@ static bool known(struct site *site, const void *address, const char *api, unsig
 	return same && spill_seq_read_end(&site->version, version);
 }
 
-static void keep(struct site *site, const void *address, const char *api, unsigned unloads, uint64_t mask)
+static void keep_site(struct site *site, const void *address, const char *api, unsigned unloads,
+                      uint64_t mask)
 {
 	if (!spill_seq_write_begin(&site->version))
 		return;
@@ -50,9 +92,9 @@ static void keep(struct site *site, const void *address, const char *api, unsign
 	spill_seq_write_end(&site->version);
 }
 
-/* Not inlined: a path is room on the program's stack. */
-static __attribute__((noinline)) uint64_t find(const struct spill_rules *rules, const void *address,
-                                               const char *api)
+/* Not inlined: a path takes much of the program's stack. */
+static __attribute__((noinline)) uint64_t find_mask(const struct spill_rules *rules, const void *address,
+                                                    const char *api)
 {
 	struct spill_loaded_object caller;
 	if (!spill_loaded_object_of(address, &caller))
@@ -72,11 +114,12 @@ static uint64_t mask_of(const struct spill_rules *rules, const struct spill_requ
 	const void *address = spill_engine_site(request);
 	const char *api = spill_engine_api(request);
 	struct site *site = site_of(address, api);
-	unsigned unloads = spill_unloads(); /* before the search: what is found may be gone behind it */
-	if (known(site, address, api, unloads, &mask))
+	/* before the search: the library may be unloaded after it */
+	unsigned unloads = spill_unloads();
+	if (look_up_site(site, address, api, unloads, &mask))
 		return mask;
-	mask = find(rules, address, api);
-	keep(site, address, api, unloads, mask);
+	mask = find_mask(rules, address, api);
+	keep_site(site, address, api, unloads, mask);
 	return mask;
 }
 
@@ -85,9 +128,9 @@ void spill_rules_find(struct spill_request *request)
 	const struct spill_policy *policy = spill_process_policy();
 	struct spill_ask ask = {
 	    .bytes = request->bytes, .device = request->device, .rules = mask_of(policy->rules, request)};
-	request->asks_growth = ask.rules & policy->rules->by_growth;
-	ask.grows = request->asks_growth && spill_growth_state_asked(request);
-	request->applied = spill_rule_find(policy, &ask);
+	request->admission.asks_growth = ask.rules & policy->rules->by_growth;
+	ask.grows = request->admission.asks_growth && spill_growth_state_asked(request);
+	request->admission.applied = spill_rule_find(policy, &ask);
 }
 
 void spill_rules_reset(void)
@@ -95,45 +138,45 @@ void spill_rules_reset(void)
 	memset(sites, 0, sizeof(sites));
 }
 
-/* -- caps ---------------------------------------------------------------------------------------------------- */
+/* -- caps -------------------------------------------------------------------------------------- */
 
-static bool capped(const struct spill_request *request)
+static bool has_cap(const struct spill_request *request)
 {
-	return request->applied && (request->applied->set & SPILL_RULE_HAS_CAP);
+	return request->admission.applied && (request->admission.applied->set & SPILL_RULE_HAS_CAP);
 }
 
-/* pre: it has a rule */
+/* pre: the request has a rule */
 static unsigned rule_of(const struct spill_request *request)
 {
-	return spill_rule_index(spill_process_policy(), request->applied);
+	return spill_rule_index(spill_process_policy(), request->admission.applied);
 }
 
 uint64_t spill_rules_held(const struct spill_request *request)
 {
-	return capped(request) ? spill_account_rule_held(rule_of(request)) : 0;
+	return has_cap(request) ? spill_account_rule_held(rule_of(request)) : 0;
 }
 
 bool spill_rules_charge_cap(struct spill_request *request, const struct spill_ask *ask,
                             struct spill_view *view)
 {
-	if (!capped(request))
+	if (!has_cap(request))
 		return true;
 	if (!spill_account_rule_charge(rule_of(request), &view->rule_used, ask->bytes))
 		return false;
-	request->charged_rule = ask->bytes;
+	request->admission.charged_rule = ask->bytes;
 	return true;
 }
 
 uint64_t spill_rules_reserve(struct spill_request *request, uint64_t bytes)
 {
-	if (!capped(request))
+	if (!has_cap(request))
 		return SPILL_UNLIMITED;
 	uint64_t held = spill_account_rule_held(rule_of(request)), room;
 	do {
-		room = spill_rule_room(request->applied, held);
+		room = spill_rule_room(request->admission.applied, held);
 		room = spill_min(bytes, room);
 	} while (!spill_account_rule_charge(rule_of(request), &held, room));
-	request->charged_rule = room;
+	request->admission.charged_rule = room;
 	return room;
 }
 
@@ -141,12 +184,12 @@ void spill_rules_hand_over(struct spill_request *request, struct spill_allocatio
 {
 	uint64_t on_device = allocation->held.device;
 	allocation->rule = rule_of(request);
-	allocation->charged_rule = spill_min(request->charged_rule, on_device);
-	request->charged_rule -= allocation->charged_rule;
+	allocation->charged_rule = spill_min(request->admission.charged_rule, on_device);
+	request->admission.charged_rule -= allocation->charged_rule;
 }
 
 void spill_rules_give_back(struct spill_request *request)
 {
-	spill_account_rule_return(rule_of(request), request->charged_rule);
-	request->charged_rule = 0;
+	spill_account_rule_return(rule_of(request), request->admission.charged_rule);
+	request->admission.charged_rule = 0;
 }

@@ -10,12 +10,12 @@
 #include "shared_chunks.h"
 #include "charge.h"
 
-/* The longest that a request waits for frees that it could use. */
+/* The longest wait of a request for frees that it could use. */
 #define WAIT_NS 50000000ull
 #define POLL_NS 50000
 
-/* What the device could serve now, by the driver and by the limit. */
-static uint64_t room(const struct spill_backend *backend, int device)
+/* Bytes that the driver and the limit could give now. */
+static uint64_t device_room(const struct spill_backend *backend, int device)
 {
 	uint64_t free = 0, total = 0;
 	uint64_t limit = spill_device_limit(backend, device), held = spill_account_device_held(device);
@@ -30,8 +30,8 @@ bool spill_trim(const struct spill_backend *backend, int device, uint64_t bytes)
 		return false;
 	uint64_t given = spill_deferred_collect(backend, device, false).device;
 	given += spill_vendor_pool_trim(backend, device, false);
-	uint64_t at = room(backend, device), needed = spill_minus(bytes, at);
-	/* Waiting helps only if what waits is enough: what does not fit after it is spilled all the same. */
+	uint64_t needed = spill_minus(bytes, device_room(backend, device));
+	/* Waits only if the pending frees are enough: otherwise the request spills in any case. */
 	for (uint64_t end = spill_clock_ns() + WAIT_NS, freed; needed && spill_clock_ns() < end;
 	     needed -= freed < needed ? freed : needed) {
 		uint64_t pending = spill_deferred_pending(backend, device).device;
@@ -44,7 +44,7 @@ bool spill_trim(const struct spill_backend *backend, int device, uint64_t bytes)
 	return given > 0;
 }
 
-/* First what costs no time; then a wait for the rest, of which the alternative is an out of memory. */
+/* First memory that needs no wait. Then a wait, because the alternative is an out of memory. */
 bool spill_trim_host(const struct spill_backend *backend, int device, void *context, uint64_t bytes)
 {
 	uint64_t before = spill_account_host_held();

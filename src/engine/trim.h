@@ -1,19 +1,24 @@
 /*
- * The first step of oom.chain: what is held and not used is given back before anything is spilled. Frees of ours that
- * wait for the device and unused memory of stream-ordered pools. Nothing happens while a capture is active: the
- * vendor would end it with an error.
+ * The first step of oom.chain: memory that is held but unused is given back before anything is
+ * spilled. That is freed memory of ours that still waits for the device, and unused memory of
+ * stream-ordered pools. In a capture nothing happens: the vendor would end the capture with an
+ * error.
  */
 #ifndef SPILL_TRIM_H
 #define SPILL_TRIM_H
 
 #include "backend.h"
 
-/* Gives back what it can on `device`, for a request of `bytes`; true if the driver may now have more to give. */
+/*
+ * Gives back unused memory of `device` for a request of `bytes`. True: the driver may have more
+ * now.
+ */
 bool spill_trim(const struct spill_backend *backend, int device, uint64_t bytes);
 
 /*
- * The same for host memory, when host.limit or host.reserve refuses: our own pools and shared chunks, which otherwise
- * keep theirs because pinning it again is slow (docs/measurements.md).
+ * The same for host memory, when host.limit, host.reserve or host.pressure refuses. Our own pools
+ * and shared chunks keep theirs otherwise, because pinning it again is slow (docs/measurements.md).
+ * True: less host memory is held now.
  */
 bool spill_trim_host(const struct spill_backend *backend, int device, void *context, uint64_t bytes);
 

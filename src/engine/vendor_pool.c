@@ -18,21 +18,22 @@ struct spill_vendor_pool {
 	int device;
 	enum spill_place place;
 	bool ours;
-	enum spill_location preferred; /* of ours */
-	bool graphs;                   /* no pool of the vendor's: what its graphs hold on the device */
-	uint64_t live; /* bytes that the program has of it, those just being asked for among them */
-	uint64_t
-	    charged;    /* to the device's account or the host's; never less than live, once something was */
-	unsigned users; /* threads that are asking the vendor about its handle */
+	enum spill_location preferred; /* only of ours */
+	/* no real pool: the bytes that the vendor's graphs hold on the device */
+	bool graphs;
+	uint64_t live; /* bytes in use, with those that the vendor is being asked for */
+	/* To the account of device or host. After the first charge never less than `live`. */
+	uint64_t charged;
+	unsigned users; /* threads that are asking the vendor about the handle */
 	struct spill_vendor_pool *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_MEMPOOL */
 static struct spill_vendor_pool *pools;                  /* grows at its head only */
-/* A pool of the program's found no memory for its record: where its memory is, is not known. */
-static bool lost;
+/* The record of some pool of the program found no memory, so its place is not known. */
+static bool has_lost_pool;
 
-static void account_add(const struct spill_vendor_pool *pool, uint64_t bytes)
+static void add_to_account(const struct spill_vendor_pool *pool, uint64_t bytes)
 {
 	if (pool->place != SPILL_PLACE_DEVICE)
 		spill_account_host_add(bytes);
@@ -40,7 +41,7 @@ static void account_add(const struct spill_vendor_pool *pool, uint64_t bytes)
 		spill_account_device_add(pool->device, bytes);
 }
 
-static void account_return(const struct spill_vendor_pool *pool, uint64_t bytes)
+static void return_to_account(const struct spill_vendor_pool *pool, uint64_t bytes)
 {
 	if (pool->place != SPILL_PLACE_DEVICE)
 		spill_account_host_return(bytes);
@@ -52,14 +53,14 @@ static void account_return(const struct spill_vendor_pool *pool, uint64_t bytes)
 static void set_charge(struct spill_vendor_pool *pool, uint64_t bytes)
 {
 	if (bytes > pool->charged)
-		account_add(pool, bytes - pool->charged);
+		add_to_account(pool, bytes - pool->charged);
 	else
-		account_return(pool, pool->charged - bytes);
+		return_to_account(pool, pool->charged - bytes);
 	pool->charged = bytes;
 }
 
 /* pre: locked */
-static struct spill_vendor_pool *find(const struct spill_backend *backend, const void *handle)
+static struct spill_vendor_pool *find_pool(const struct spill_backend *backend, const void *handle)
 {
 	struct spill_vendor_pool *pool = pools;
 	while (pool && (pool->backend != backend || pool->handle != handle))
@@ -67,9 +68,9 @@ static struct spill_vendor_pool *find(const struct spill_backend *backend, const
 	return pool;
 }
 
-/* pre: locked. One that is gone and of which nothing is left is used again. */
-static struct spill_vendor_pool *enter(const struct spill_backend *backend, void *handle,
-                                       enum spill_place place, int device, bool ours)
+/* Reuses the struct of an ended pool without live memory. pre: locked */
+static struct spill_vendor_pool *add_pool(const struct spill_backend *backend, void *handle,
+                                          enum spill_place place, int device, bool ours)
 {
 	struct spill_vendor_pool *pool = pools;
 	while (pool && (pool->handle || pool->live || pool->users))
@@ -90,7 +91,7 @@ static struct spill_vendor_pool *enter(const struct spill_backend *backend, void
 	return pool;
 }
 
-/* A destroyed pool's memory is the vendor's again as soon as nothing of it is in use. pre: locked */
+/* Memory of a destroyed pool returns to the vendor when none of it is in use. pre: locked */
 static void end_if_gone(struct spill_vendor_pool *pool)
 {
 	if (!pool->handle && !pool->live)
@@ -98,7 +99,7 @@ static void end_if_gone(struct spill_vendor_pool *pool)
 }
 
 /* pre: locked */
-static void forget(struct spill_vendor_pool *pool)
+static void end_pool(struct spill_vendor_pool *pool)
 {
 	pool->handle = NULL;
 	end_if_gone(pool);
@@ -108,20 +109,21 @@ void spill_vendor_pool_created(const struct spill_backend *backend, void *handle
                                int device)
 {
 	pthread_mutex_lock(&lock);
-	struct spill_vendor_pool *left = find(backend, handle); /* one whose end we did not see */
+	/* ended without our knowledge */
+	struct spill_vendor_pool *left = find_pool(backend, handle);
 	if (left)
-		forget(left);
-	lost |= !enter(backend, handle, place, device, false);
+		end_pool(left);
+	has_lost_pool |= !add_pool(backend, handle, place, device, false);
 	pthread_mutex_unlock(&lock);
 }
 
 struct spill_vendor_pool *spill_vendor_pool_destroyed(const struct spill_backend *backend, const void *handle)
 {
 	pthread_mutex_lock(&lock);
-	struct spill_vendor_pool *pool = handle ? find(backend, handle) : NULL;
+	struct spill_vendor_pool *pool = handle ? find_pool(backend, handle) : NULL;
 	if (pool)
-		forget(pool);
-	while (pool && pool->users) { /* for the time of a call to the vendor */
+		end_pool(pool);
+	while (pool && pool->users) { /* as long as a call to the vendor takes */
 		pthread_mutex_unlock(&lock);
 		sched_yield();
 		pthread_mutex_lock(&lock);
@@ -141,7 +143,7 @@ void spill_vendor_pool_alive(struct spill_vendor_pool *pool, void *handle)
 void spill_vendor_pool_trimmed(const struct spill_backend *backend, const void *handle)
 {
 	pthread_mutex_lock(&lock);
-	struct spill_vendor_pool *pool = handle ? find(backend, handle) : NULL;
+	struct spill_vendor_pool *pool = handle ? find_pool(backend, handle) : NULL;
 	bool charged = pool && pool->charged;
 	pthread_mutex_unlock(&lock);
 	if (charged)
@@ -151,9 +153,9 @@ void spill_vendor_pool_trimmed(const struct spill_backend *backend, const void *
 struct spill_vendor_pool *spill_vendor_pool_of(const struct spill_backend *backend, void *handle, int device)
 {
 	pthread_mutex_lock(&lock);
-	struct spill_vendor_pool *pool = find(backend, handle);
+	struct spill_vendor_pool *pool = find_pool(backend, handle);
 	if (!pool)
-		pool = enter(backend, handle, SPILL_PLACE_DEVICE, device, false);
+		pool = add_pool(backend, handle, SPILL_PLACE_DEVICE, device, false);
 	pthread_mutex_unlock(&lock);
 	return pool;
 }
@@ -161,13 +163,15 @@ struct spill_vendor_pool *spill_vendor_pool_of(const struct spill_backend *backe
 enum spill_place spill_vendor_pool_place(const struct spill_backend *backend, const void *handle)
 {
 	pthread_mutex_lock(&lock);
-	const struct spill_vendor_pool *pool = handle ? find(backend, handle) : NULL;
-	enum spill_place place = pool ? pool->place : handle && lost ? SPILL_PLACES : SPILL_PLACE_DEVICE;
+	const struct spill_vendor_pool *pool = handle ? find_pool(backend, handle) : NULL;
+	enum spill_place place = pool                      ? pool->place
+	                         : handle && has_lost_pool ? SPILL_PLACES
+	                                                   : SPILL_PLACE_DEVICE;
 	pthread_mutex_unlock(&lock);
 	return place;
 }
 
-/* A handle that no pool of the vendor's has. */
+/* Addresses of these serve as handles: the vendor uses none of them. */
 static char graph_handles[SPILL_DEVICES];
 static _Atomic bool graphs_seen;
 
@@ -176,9 +180,9 @@ void spill_vendor_pool_graphs(const struct spill_backend *backend, int device)
 	if (!backend->graph_reserved || device < 0 || device >= SPILL_DEVICES)
 		return;
 	pthread_mutex_lock(&lock);
-	struct spill_vendor_pool *pool = find(backend, &graph_handles[device]);
+	struct spill_vendor_pool *pool = find_pool(backend, &graph_handles[device]);
 	if (!pool)
-		pool = enter(backend, &graph_handles[device], SPILL_PLACE_DEVICE, device, false);
+		pool = add_pool(backend, &graph_handles[device], SPILL_PLACE_DEVICE, device, false);
 	if (pool) {
 		pool->graphs = true;
 		atomic_store(&graphs_seen, true);
@@ -196,7 +200,7 @@ void spill_vendor_pool_settle_graphs(const struct spill_backend *backend, int de
 	if (!spill_vendor_pool_has_graphs() || device < 0 || device >= SPILL_DEVICES)
 		return;
 	pthread_mutex_lock(&lock);
-	struct spill_vendor_pool *pool = find(backend, &graph_handles[device]);
+	struct spill_vendor_pool *pool = find_pool(backend, &graph_handles[device]);
 	pthread_mutex_unlock(&lock);
 	if (pool)
 		spill_vendor_pool_settle(pool);
@@ -218,7 +222,7 @@ void *spill_vendor_pool_handle(const struct spill_vendor_pool *pool)
 
 enum kind { ON_DEVICE, OURS_ON_HOST, OURS };
 
-static bool is(const struct spill_vendor_pool *pool, enum kind kind)
+static bool has_kind(const struct spill_vendor_pool *pool, enum kind kind)
 {
 	bool on_device = pool->place == SPILL_PLACE_DEVICE;
 	return kind == ON_DEVICE ? on_device : pool->ours && (kind == OURS || !on_device);
@@ -235,7 +239,10 @@ static struct spill_vendor_pool *find_ours(const struct spill_backend *backend, 
 	return pool;
 }
 
-/* Behind the publication: who gains access meanwhile finds the pool, or is found here. */
+/*
+ * Called after the pool is in the list. So a peer that gains access meanwhile finds the pool, or is
+ * found here.
+ */
 static void allow_peers(const struct spill_backend *backend, int device, void *handle)
 {
 	int peers[SPILL_DEVICES];
@@ -244,9 +251,10 @@ static void allow_peers(const struct spill_backend *backend, int device, void *h
 		backend->pools->allow(handle, peers[i]);
 }
 
-/* Made without the lock; whoever comes second throws the own one away. */
-static struct spill_vendor_pool *make(const struct spill_backend *backend, int device, enum spill_place place,
-                                      enum spill_location preferred, const char **error)
+/* Made without the lock. The thread that comes second destroys its own pool. */
+static struct spill_vendor_pool *make_ours(const struct spill_backend *backend, int device,
+                                           enum spill_place place, enum spill_location preferred,
+                                           const char **error)
 {
 	void *handle;
 	int result = backend->pools->create(device, place, preferred, &handle);
@@ -256,13 +264,13 @@ static struct spill_vendor_pool *make(const struct spill_backend *backend, int d
 	}
 	pthread_mutex_lock(&lock);
 	struct spill_vendor_pool *pool = find_ours(backend, device, place, preferred);
-	bool mine = !pool;
-	if (mine)
-		pool = enter(backend, handle, place, device, true);
-	if (mine && pool)
+	bool is_first = !pool;
+	if (is_first)
+		pool = add_pool(backend, handle, place, device, true);
+	if (is_first && pool)
 		pool->preferred = preferred;
 	pthread_mutex_unlock(&lock);
-	if (!mine || !pool)
+	if (!is_first || !pool)
 		backend->pools->destroy(handle);
 	else
 		allow_peers(backend, device, handle);
@@ -281,7 +289,7 @@ struct spill_vendor_pool *spill_vendor_pool_ours(const struct spill_backend *bac
 	pthread_mutex_lock(&lock);
 	struct spill_vendor_pool *pool = find_ours(backend, device, place, preferred);
 	pthread_mutex_unlock(&lock);
-	return pool ? pool : make(backend, device, place, preferred, error);
+	return pool ? pool : make_ours(backend, device, place, preferred, error);
 }
 
 uint64_t spill_vendor_pool_growth(uint64_t bytes, uint64_t spare, uint64_t room)
@@ -296,7 +304,7 @@ uint64_t spill_vendor_pool_growth(uint64_t bytes, uint64_t spare, uint64_t room)
 }
 
 /* pre: locked */
-static uint64_t growth(const struct spill_vendor_pool *pool, uint64_t bytes, uint64_t room)
+static uint64_t growth_of_pool(const struct spill_vendor_pool *pool, uint64_t bytes, uint64_t room)
 {
 	return spill_vendor_pool_growth(bytes, pool->charged - pool->live, room);
 }
@@ -310,13 +318,14 @@ bool spill_vendor_pool_admit(struct spill_vendor_pool *pool, struct spill_reques
 	pthread_mutex_lock(&lock);
 	do {
 		uint64_t room = limit > view.device_used ? limit - view.device_used : 0;
-		ask->weight = growth(pool, request->bytes, room);
-		request->decision = spill_decide(spill_process_policy(), request->applied, ask, &view);
-		fits = request->decision.would == SPILL_VERDICT_DRIVER;
+		ask->weight = growth_of_pool(pool, request->bytes, room);
+		request->admission.decision =
+		    spill_decide(spill_process_policy(), request->admission.applied, ask, &view);
+		fits = request->admission.decision.would == SPILL_VERDICT_DRIVER;
 	} while (fits && !spill_rules_charge(request, ask, &view));
-	request->charged = 0;
+	request->admission.charged = 0;
 	if (fits) {
-		request->charged = ask->weight;
+		request->admission.charged = ask->weight;
 		pool->live += request->bytes;
 		pool->charged += ask->weight;
 	}
@@ -328,7 +337,7 @@ const char *spill_vendor_pool_charge(struct spill_vendor_pool *pool, uint64_t by
                                      const struct spill_policy *policy, uint64_t *charged)
 {
 	pthread_mutex_lock(&lock);
-	*charged = growth(pool, bytes, 0);
+	*charged = growth_of_pool(pool, bytes, 0);
 	const char *refused = *charged ? spill_host_charge(policy, *charged) : NULL;
 	if (!refused) {
 		pool->live += bytes;
@@ -338,7 +347,7 @@ const char *spill_vendor_pool_charge(struct spill_vendor_pool *pool, uint64_t by
 	return refused;
 }
 
-/* Another thread may have been let in by what this one was charged with. */
+/* Another thread may have used this charge meanwhile. */
 void spill_vendor_pool_retract(struct spill_vendor_pool *pool, uint64_t bytes, uint64_t charged)
 {
 	pthread_mutex_lock(&lock);
@@ -357,20 +366,20 @@ void spill_vendor_pool_freed(struct spill_vendor_pool *pool, uint64_t bytes)
 }
 
 /*
- * What it holds, if the vendor says that it has so much reserved. On host it holds the most that it ever had: the
- * vendor gives managed memory of a pool back to the system only with the pool (measured, H200). pre: locked
+ * The bytes to charge if the vendor says `reserved`. A host pool keeps the largest charge: the
+ * vendor gives managed memory of a pool back only with the pool (measured, H200). pre: locked
  */
 static uint64_t held_now(const struct spill_vendor_pool *pool, uint64_t reserved)
 {
-	uint64_t least_of_all = pool->place == SPILL_PLACE_DEVICE ? pool->live : pool->charged;
-	return reserved > least_of_all ? reserved : least_of_all;
+	uint64_t least = pool->place == SPILL_PLACE_DEVICE ? pool->live : pool->charged;
+	return reserved > least ? reserved : least;
 }
 
 /*
- * Nobody destroys a pool while it is asked about: who is about to waits for this (spill_vendor_pool_destroyed). NULL if it
- * is destroyed already. Given up by pool->users-- under the lock.
+ * Begins a call to the vendor about the pool. spill_vendor_pool_destroyed waits until the call ends
+ * with pool->users-- under the lock. NULL if the pool is destroyed already.
  */
-static void *hold(struct spill_vendor_pool *pool)
+static void *begin_use(struct spill_vendor_pool *pool)
 {
 	pthread_mutex_lock(&lock);
 	void *handle = pool->handle;
@@ -383,7 +392,7 @@ bool spill_vendor_pool_settle(struct spill_vendor_pool *pool)
 {
 	uint64_t reserved;
 	bool more = false;
-	void *handle = hold(pool);
+	void *handle = begin_use(pool);
 	if (!handle)
 		return false;
 	int result = reserved_by(pool, handle, &reserved);
@@ -398,22 +407,22 @@ bool spill_vendor_pool_settle(struct spill_vendor_pool *pool)
 	return more;
 }
 
-/* The pools of a kind, one after the other. The list only grows, so it is walked without keeping the lock. */
-static struct spill_vendor_pool *next_of(const struct spill_backend *backend, int device, enum kind kind,
-                                         struct spill_vendor_pool *after)
+/* The next pool of a kind. The list only grows, so no lock is kept between two calls. */
+static struct spill_vendor_pool *next_pool(const struct spill_backend *backend, int device, enum kind kind,
+                                           struct spill_vendor_pool *after)
 {
 	pthread_mutex_lock(&lock);
 	struct spill_vendor_pool *pool = after ? after->next : pools;
 	while (pool &&
-	       !(pool->handle && pool->backend == backend && pool->device == device && is(pool, kind)))
+	       !(pool->handle && pool->backend == backend && pool->device == device && has_kind(pool, kind)))
 		pool = pool->next;
 	pthread_mutex_unlock(&lock);
 	return pool;
 }
 
 #define FOR_EACH(pool, backend, device, kind) \
-	for (struct spill_vendor_pool *pool = next_of(backend, device, kind, NULL); pool; \
-	     pool = next_of(backend, device, kind, pool))
+	for (struct spill_vendor_pool *pool = next_pool(backend, device, kind, NULL); pool; \
+	     pool = next_pool(backend, device, kind, pool))
 
 bool spill_vendor_pool_settle_device(const struct spill_backend *backend, int device)
 {
@@ -423,18 +432,21 @@ bool spill_vendor_pool_settle_device(const struct spill_backend *backend, int de
 	return spill_account_device_held(device) < before;
 }
 
-/* What graphs keep they take again at their next launch, where no limit can refuse it: it is left to them. */
-static uint64_t trim(struct spill_vendor_pool *pool)
+/*
+ * Graphs are left alone: they take their memory again at the next launch, and no limit can refuse
+ * that.
+ */
+static uint64_t trim_pool(struct spill_vendor_pool *pool)
 {
 	const struct spill_backend *backend = pool->backend;
 	uint64_t before = 0, after = 0;
-	void *handle = pool->graphs ? NULL : hold(pool);
+	void *handle = pool->graphs ? NULL : begin_use(pool);
 	if (!handle)
 		return 0;
 	bool trimmed = !backend->pools->reserved(handle, &before) && !backend->pools->trim(handle) &&
 	               !backend->pools->reserved(handle, &after);
 	pthread_mutex_lock(&lock);
-	/* A program's pool that no limit was checked for is not charged at all. */
+	/* A program's pool is not charged if no limit was checked for it. */
 	if (trimmed && pool->charged)
 		set_charge(pool, held_now(pool, after));
 	pool->users--;
@@ -442,7 +454,7 @@ static uint64_t trim(struct spill_vendor_pool *pool)
 	return trimmed && before > after ? before - after : 0;
 }
 
-/* Ours on host, if nothing of it is in use: the next request makes another. */
+/* Destroys a host pool of ours that is unused. The next request makes another. */
 static uint64_t destroy_unused(struct spill_vendor_pool *pool)
 {
 	void *handle = NULL;
@@ -451,7 +463,7 @@ static uint64_t destroy_unused(struct spill_vendor_pool *pool)
 	if (!pool->live) {
 		handle = pool->handle;
 		given = pool->charged;
-		forget(pool);
+		end_pool(pool);
 	}
 	pthread_mutex_unlock(&lock);
 	if (handle)
@@ -459,8 +471,8 @@ static uint64_t destroy_unused(struct spill_vendor_pool *pool)
 	return handle ? given : 0;
 }
 
-/* The pools that are there without the program's doing. */
-static void discover(const struct spill_backend *backend, int device)
+/* Adds the pools that the program did not make. */
+static void add_default_pools(const struct spill_backend *backend, int device)
 {
 	void *handle;
 	if (!backend->pools->device_default(device, &handle))
@@ -475,9 +487,9 @@ uint64_t spill_vendor_pool_trim(const struct spill_backend *backend, int device,
 	if (!backend->pools)
 		return 0;
 	if (!on_host)
-		discover(backend, device);
+		add_default_pools(backend, device);
 	FOR_EACH(pool, backend, device, on_host ? OURS_ON_HOST : ON_DEVICE)
-	given += on_host ? destroy_unused(pool) : trim(pool);
+	given += on_host ? destroy_unused(pool) : trim_pool(pool);
 	return given;
 }
 
@@ -492,7 +504,7 @@ void spill_vendor_pool_device_ended(const struct spill_backend *backend, int dev
 	pthread_mutex_lock(&lock);
 	for (struct spill_vendor_pool *pool = pools; pool; pool = pool->next)
 		if (pool->ours && pool->handle && pool->backend == backend && pool->device == device)
-			forget(pool);
+			end_pool(pool);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -501,13 +513,13 @@ void spill_vendor_pool_fork_prepare(void)
 	pthread_mutex_lock(&lock);
 }
 
-/* The child has no pools of its parent's. */
+/* The child has none of its parent's pools. */
 void spill_vendor_pool_fork_done(bool child)
 {
 	for (struct spill_vendor_pool *pool = child ? pools : NULL; pool; pool = pool->next) {
 		pool->handle = NULL;
 		pool->live = pool->charged = 0;
 	}
-	lost = lost && !child;
+	has_lost_pool = has_lost_pool && !child;
 	pthread_mutex_unlock(&lock);
 }

@@ -1,13 +1,14 @@
 /*
- * The vendor's memory pools, for allocation in stream order: the program's, as far as they must be known, and our
- * own. A pool holds what it has RESERVED, whether the program uses it or not: that is what the accounts are charged
- * with.
+ * The vendor's memory pools, for allocation in stream order: the program's, as far as libspill must
+ * know them, and our own. A pool holds the bytes that it has reserved, used or not. The accounts
+ * are charged with the reserved bytes.
  *
- * An allocation takes its bytes of the pool first (spill_vendor_pool_admit, spill_vendor_pool_charge), which charges what the
- * pool may have to grow by; then the vendor is asked; then spill_vendor_pool_settle sets the charge to the truth, or
- * spill_vendor_pool_retract takes it back. Its free gives the bytes back to the pool, not to the account.
+ * An allocation first takes its bytes from the pool (spill_vendor_pool_admit,
+ * spill_vendor_pool_charge), and the possible growth of the pool is charged. Then the vendor is
+ * asked. Then spill_vendor_pool_settle corrects the charge, or spill_vendor_pool_retract returns
+ * it. A free gives the bytes back to the pool, not to the account.
  *
- * A struct stays valid for ever; one whose pool is gone is used again.
+ * A pointer to a pool stays valid for ever. The struct of a pool that has ended is reused.
  */
 #ifndef SPILL_VENDOR_POOL_H
 #define SPILL_VENDOR_POOL_H
@@ -18,8 +19,8 @@
 struct spill_vendor_pool;
 
 /*
- * The program has made a pool, destroys one (what was allocated from it lives on), was refused that, or has trimmed
- * one.
+ * Events of the program's pools: created; destroyed (its allocations live on); alive, because the
+ * vendor refused to destroy it; trimmed.
  */
 void spill_vendor_pool_created(const struct spill_backend *backend, void *handle, enum spill_place place,
                                int device);
@@ -29,20 +30,21 @@ void spill_vendor_pool_alive(struct spill_vendor_pool *pool, void *handle); /* N
 void spill_vendor_pool_trimmed(const struct spill_backend *backend, const void *handle);
 
 /*
- * The pool of that handle; one that nobody has seen being made (default, imported) is taken for one of `device`'s
- * memory. NULL without memory for it.
+ * The pool of that handle. An unknown handle (a default or imported pool) counts as a pool on
+ * `device`. NULL without memory for its record.
  */
 struct spill_vendor_pool *spill_vendor_pool_of(const struct spill_backend *backend, void *handle, int device);
 
 /*
- * Where the pool's memory is; DEVICE for a handle that is not known. SPILL_PLACES: it may be one
- * whose record found no memory.
+ * Where the pool's memory is; DEVICE for an unknown handle. SPILL_PLACES: not known, because the
+ * record of some pool found no memory.
  */
 enum spill_place spill_vendor_pool_place(const struct spill_backend *backend, const void *handle);
 
 /*
- * Our own pool for the device: on it, on host or managed, which is `preferred` to live there. Made when first asked for; NULL with *error if it cannot
- * be, and *error NULL if the vendor has no such pools.
+ * Our own pool for the device: on it, on the host, or managed with a preferred location. Made when
+ * it is first asked for. NULL with *error if it cannot be made; with *error NULL if the vendor has
+ * no such pools.
  */
 struct spill_vendor_pool *spill_vendor_pool_ours(const struct spill_backend *backend, int device,
                                                  enum spill_place place, enum spill_location preferred,
@@ -51,41 +53,45 @@ struct spill_vendor_pool *spill_vendor_pool_ours(const struct spill_backend *bac
 void *spill_vendor_pool_handle(const struct spill_vendor_pool *pool);
 
 /*
- * Decides about what a device pool has to grow by for the request (ask->weight), within `limit`, and charges it: request->decision,
- * request->charged. True: it is charged, and the driver's.
+ * Decides about the growth of a device pool for the request (ask->weight) within `limit`, and
+ * charges it: admission.decision, admission.charged. True: charged, ask the driver.
  */
 bool spill_vendor_pool_admit(struct spill_vendor_pool *pool, struct spill_request *request,
                              struct spill_ask *ask, uint64_t limit);
-/* The same for a pool of ours on host: NULL, or the option that refuses. */
+/* The same for a pool of ours on the host. Returns NULL, or the option that refuses. */
 const char *spill_vendor_pool_charge(struct spill_vendor_pool *pool, uint64_t bytes,
                                      const struct spill_policy *policy, uint64_t *charged);
-/* The vendor refused. */
+/* Returns the charge: the vendor refused. */
 void spill_vendor_pool_retract(struct spill_vendor_pool *pool, uint64_t bytes, uint64_t charged);
-/* What was taken is free. */
+/* `bytes` of an allocation are free. */
 void spill_vendor_pool_freed(struct spill_vendor_pool *pool, uint64_t bytes);
 
 /*
- * A graph with memory of its own was made: what the vendor's graphs hold on the device counts from now on. They take it when they
- * are launched, so it is asked for before each decision about a limit (spill_vendor_pool_settle_graphs).
+ * A graph with memory of its own was made: from now on the bytes that the vendor's graphs hold on
+ * the device count. Graphs take them at launch, so the vendor is asked before each decision about a
+ * limit (spill_vendor_pool_settle_graphs).
  */
 void spill_vendor_pool_graphs(const struct spill_backend *backend, int device);
 void spill_vendor_pool_settle_graphs(const struct spill_backend *backend, int device);
-bool spill_vendor_pool_has_graphs(void); /* was there any such graph? */
+bool spill_vendor_pool_has_graphs(void); /* has there been such a graph? */
 
-/* What a pool grows by at least, and graphs with memory of their own (measured on an H200). */
+/* The smallest growth of a pool, and of graphs with memory of their own (measured on an H200). */
 #define SPILL_MEMPOOL_STEP (32ull << 20)
 
-/* What a pool with `spare` bytes to give may have to grow by for `bytes` more, at most to the end of `room`. */
+/*
+ * The growth of a pool with `spare` unused bytes for `bytes` more. No more than `room`, unless the
+ * request itself needs more.
+ */
 uint64_t spill_vendor_pool_growth(uint64_t bytes, uint64_t spare, uint64_t room);
 
-/* Charges what the pool has reserved now, by the vendor's word. True if that is more than was charged before. */
+/* Charges the bytes that the pool has reserved now. True if the charge has grown. */
 bool spill_vendor_pool_settle(struct spill_vendor_pool *pool);
 /* All device pools of the device. True if less is charged now. */
 bool spill_vendor_pool_settle_device(const struct spill_backend *backend, int device);
 
 /*
- * Gives back what is not in use: of the pools on the device, or (on_host) those of ours on host that are not in use
- * at all. Returns the physical bytes that came back.
+ * Gives back unused memory: of the pools on the device, or (on_host) of our host pools that are
+ * wholly unused. Returns the physical bytes that came back.
  */
 uint64_t spill_vendor_pool_trim(const struct spill_backend *backend, int device, bool on_host);
 

@@ -18,7 +18,7 @@ static struct spill_placement *make(const struct spill_place_request *want, cons
 	if (!mine)
 		return NULL;
 	if (!spill_device_charge_all(want->device, want->device_limit, mine->range)) {
-		*error = "device.limit";
+		*error = spill_refused_by_name(SPILL_REFUSED_BY_DEVICE_LIMIT);
 		goto fail;
 	}
 	mine->base.held.device = mine->range;

@@ -1,7 +1,6 @@
 #include "demote.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "account.h"
 #include "capture.h"
@@ -75,7 +74,7 @@ static const char *refusal(const struct spill_demotion *demotion)
 	if (!demotion->backend->moves)
 		return "not possible here";
 	if (spill_capture_any())
-		return "stream capture";
+		return spill_refused_by_name(SPILL_REFUSED_BY_CAPTURE);
 	return spill_movable_may_move(demotion->backend, demotion->device) ? NULL : "movable memory is off";
 }
 
@@ -158,7 +157,7 @@ static void want_sizes_ahead(const struct spill_backend *backend, int device)
 static void demote_shortfall(struct spill_demotion *demotion, struct spill_shortfall shortfall)
 {
 	struct spill_move_batch batch = {0};
-	struct spill_move_reason why = {"demote", demotion->reason, demotion->api, demotion->caller,
+	struct spill_move_reason why = {SPILL_MOVE_DEMOTE, demotion->reason, demotion->api, demotion->caller,
 	                                spill_log_now_us()};
 	if (spill_move_batch_has_a_chance(demotion->backend, demotion->device,
 	                                  spill_process_policy()->movable_wait_us))
@@ -213,7 +212,7 @@ bool spill_demote(struct spill_demotion *demotion)
 	if (demotion->freed) {
 		spill_promote_hold();
 		/* A demotion for a limit says nothing about the device's room. */
-		if (strcmp(demotion->reason, "limit") != 0)
+		if (demotion->reason != SPILL_REASON_LIMIT)
 			if (spill_reserve_begin(demotion->device))
 				spill_gate_want_maintenance();
 	}

@@ -13,7 +13,7 @@ struct spill_demotion {
 	const struct spill_backend *backend;
 	int device;
 	uint64_t bytes;           /* to fit on the device, by the driver and by device.limit. */
-	const char *reason;       /* for the log: "oom", "limit", "room". */
+	enum spill_reason reason; /* for the log. */
 	const char *api, *caller; /* of the request, for the log. */
 	uint64_t older_than;      /* only allocations with a lower seq leave; 0: all. */
 	bool part_helps;          /* chunks leave even if that is not enough. */

@@ -243,14 +243,14 @@ static int compare_for_report(const void *left, const void *right)
 
 static void report_exchange(const struct spill_move_batch *batch, uint64_t start_us)
 {
-	struct spill_move_reason why = {"demote", "use", "", "", start_us};
+	struct spill_move_reason why = {SPILL_MOVE_DEMOTE, SPILL_REASON_USE, "", "", start_us};
 	struct spill_move_batch part = {.moves = batch->moves};
 	qsort(batch->moves, batch->count, sizeof(*batch->moves), compare_for_report);
 	while (part.count < batch->count && spill_move_leaves(&batch->moves[part.count]))
 		part.count++;
 	part.later = batch->count - part.count; /* an allocation can have chunks of both ways */
 	spill_move_batch_report(&part, &why);
-	why.what = "promote";
+	why.kind = SPILL_MOVE_PROMOTE;
 	part =
 	    (struct spill_move_batch){.moves = batch->moves + part.count, .count = batch->count - part.count};
 	spill_move_batch_report(&part, &why);

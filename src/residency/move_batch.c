@@ -67,7 +67,7 @@ const char *spill_move_batch_attempt(struct spill_move_batch *batch, const struc
 	 * the moves.
 	 */
 	if (spill_capture_any()) {
-		error = "stream capture";
+		error = spill_refused_by_name(SPILL_REFUSED_BY_CAPTURE);
 	} else if (!spill_quiesce_wait(backend, device, deadline_ns)) {
 		error = "movable.wait: the device is busy";
 	} else {
@@ -151,7 +151,7 @@ static void say_loudly(const struct moved_part *moved, bool at_limit)
 
 static void report_part(const struct moved_part *moved, const struct spill_move_reason *why)
 {
-	bool demoted = strcmp(why->what, "demote") == 0;
+	bool demoted = why->kind == SPILL_MOVE_DEMOTE;
 	if (spill_log_active()) {
 		char *line = spill_scratch_take();
 		struct spill_record_move record = {
@@ -160,13 +160,13 @@ static void report_part(const struct moved_part *moved, const struct spill_move_
 		    .order = moved->order,
 		    .tid = spill_log_tid(),
 		    .device = moved->device,
-		    .what = why->what,
+		    .what = spill_move_name(why->kind),
 		    .api = why->api && why->api[0] ? why->api : NULL,
 		    .caller = why->caller && why->caller[0] ? why->caller : NULL,
 		    .bytes = moved->bytes,
 		    .chunks = moved->chunks,
 		    .held = moved->held,
-		    .reason = why->reason,
+		    .reason = spill_reason_name(why->reason),
 		};
 		record.took_us = record.time_us - why->start_us;
 		size_t length = line ? spill_record_move(&record, line, SPILL_LOG_LINE) : 0;
@@ -178,14 +178,14 @@ static void report_part(const struct moved_part *moved, const struct spill_move_
 	}
 	spill_live_page_decided(moved->device, moved->bytes,
 	                        &(struct spill_live_page_text){
-	                            .what = why->what,
+	                            .what = spill_move_name(why->kind),
 	                            .place = demoted ? "host" : "device",
-	                            .reason = why->reason,
+	                            .reason = spill_reason_name(why->reason),
 	                            .api = why->api,
 	                            .caller = why->caller,
 	                        });
 	if (demoted)
-		say_loudly(moved, strcmp(why->reason, "limit") == 0);
+		say_loudly(moved, why->reason == SPILL_REASON_LIMIT);
 }
 
 void spill_move_batch_report(const struct spill_move_batch *batch, const struct spill_move_reason *why)

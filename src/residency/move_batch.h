@@ -16,8 +16,8 @@ struct spill_move_batch {
 
 /* Why chunks moved, and for which request. Strings are static or interned. */
 struct spill_move_reason {
-	const char *what;   /* "demote", "promote" */
-	const char *reason; /* "oom", "limit", "room", "free" */
+	enum spill_move_kind kind;
+	enum spill_reason reason;
 	const char *api, *caller;
 	uint64_t start_us; /* spill_log_now_us at the begin */
 };

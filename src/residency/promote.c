@@ -136,7 +136,7 @@ static void fill_batch(struct spill_move_batch *batch, const struct spill_victim
 
 static uint64_t carry_out(struct spill_move_batch *batch)
 {
-	struct spill_move_reason why = {"promote", "free", "", "", spill_log_now_us()};
+	struct spill_move_reason why = {SPILL_MOVE_PROMOTE, SPILL_REASON_FREE, "", "", spill_log_now_us()};
 	const struct spill_placement *first = &batch->moves[0].chunked->base;
 	spill_move_batch_carry_out(batch, first->backend, first->device,
 	                           spill_process_policy()->movable_wait_us);
@@ -220,7 +220,7 @@ static void exchange_for_owed(struct spill_chunked *owed)
 	    .backend = owed->base.backend,
 	    .device = owed->base.device,
 	    .bytes = away < SPILL_PROMOTE_SLICE ? away : SPILL_PROMOTE_SLICE,
-	    .reason = "exchange",
+	    .reason = SPILL_REASON_EXCHANGE,
 	    .part_helps = true,
 	    .api = "",
 	    .caller = "",

@@ -80,8 +80,7 @@ const struct spill_rule *ask_rule(const struct property_case *this, const struct
 static bool same_decision(const struct spill_decision *a, const struct spill_decision *b)
 {
 	return a->verdict == b->verdict && a->would == b->would && a->place == b->place &&
-	       a->chunks == b->chunks && same_text(a->rule, b->rule) &&
-	       same_text(a->refused_by, b->refused_by);
+	       a->chunks == b->chunks && same_text(a->rule, b->rule) && a->refused_by == b->refused_by;
 }
 
 static bool is_total(const struct spill_decision *decision)
@@ -92,7 +91,7 @@ static bool is_total(const struct spill_decision *decision)
 	       (unsigned)decision->would <= SPILL_VERDICT_REFUSE &&
 	       (unsigned)decision->chunks <= SPILL_SWITCH_OFF && (unsigned)decision->place < SPILL_PLACES &&
 	       (decision->would == SPILL_VERDICT_PLACE) == (decision->place != SPILL_PLACE_DEVICE) &&
-	       decision->rule && refuses == (decision->refused_by != NULL);
+	       decision->rule && refuses == (decision->refused_by != SPILL_REFUSED_BY_NONE);
 }
 
 struct spill_decision ask_decision(const struct property_case *this, const struct spill_rule *rule,
@@ -113,7 +112,7 @@ struct spill_decision ask_decision(const struct property_case *this, const struc
 static bool same_remedy(const struct spill_fallback *a, const struct spill_fallback *b)
 {
 	return a->count == b->count && memcmp(a->step, b->step, a->count * sizeof(a->step[0])) == 0 &&
-	       a->surfaces == b->surfaces && same_text(a->refused_by, b->refused_by);
+	       a->surfaces == b->surfaces && a->refused_by == b->refused_by;
 }
 
 static bool is_total_when_full(const struct spill_fallback *remedy)

@@ -109,14 +109,14 @@ struct spill_decision expected_decision(const struct spill_policy *policy, const
 	} else if (says(rule, SPILL_RULE_HAS_CAP) && passes(view->rule_used, ask->bytes, rule->cap) &&
 	           (ask->bytes || view->rule_used <= rule->cap)) {
 		decision.would = SPILL_VERDICT_FULL;
-		decision.refused_by = "rule.cap";
+		decision.refused_by = SPILL_REFUSED_BY_RULE_CAP;
 	} else if (passes(view->device_used, ask->weight, view->device_limit)) {
 		decision.would = SPILL_VERDICT_FULL;
-		decision.refused_by = "device.limit";
+		decision.refused_by = SPILL_REFUSED_BY_DEVICE_LIMIT;
 	}
 	if (placed && rule->place == SPILL_RULE_REFUSE) {
 		decision.would = SPILL_VERDICT_REFUSE;
-		decision.refused_by = "rule.place";
+		decision.refused_by = SPILL_REFUSED_BY_RULE_PLACE;
 	}
 	if (placed && rule->place == SPILL_RULE_MOVABLE)
 		decision.chunks = SPILL_SWITCH_ON;
@@ -186,13 +186,13 @@ struct spill_fallback expected_remedy(const struct spill_policy *policy, const s
 	bool spills = false;
 
 	if (view->capturing)
-		remedy.refused_by = "stream capture";
+		remedy.refused_by = SPILL_REFUSED_BY_CAPTURE;
 	if (view->capturing || policy->mode == SPILL_MODE_OBSERVE)
 		return remedy;
 	if (!says(rule, SPILL_RULE_HAS_OVER)) {
 		add_chain(&remedy, policy, view);
 	} else if (add(&remedy, SPILL_STEP_TRIM, view->capped), rule->over == SPILL_RULE_REFUSE) {
-		remedy.refused_by = "rule.over";
+		remedy.refused_by = SPILL_REFUSED_BY_RULE_OVER;
 	} else {
 		add(&remedy,
 		    rule->over == SPILL_RULE_SPLIT     ? SPILL_STEP_SPLIT

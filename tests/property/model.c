@@ -68,7 +68,7 @@ static enum answer decide(struct request *request)
 		           ? IS_PLACED
 		           : IS_REFUSED;
 	case SPILL_VERDICT_FULL:
-		return strcmp(decision.refused_by, "rule.cap") == 0 ? IS_CAPPED : IS_FULL;
+		return decision.refused_by == SPILL_REFUSED_BY_RULE_CAP ? IS_CAPPED : IS_FULL;
 	default:
 		return IS_REFUSED;
 	}

@@ -16,11 +16,6 @@ enum {
 	HONEST = SPILL_RULE_HAS_HONEST,
 };
 
-static bool same(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 /* -- before the driver is asked --------------------------------------------------------------------------- */
 
 /* 10 bytes, with 90 of 100 held on the device, and 5 by the rule. */
@@ -33,7 +28,7 @@ static const struct before {
 	enum spill_verdict would;
 	enum spill_place place;
 	enum spill_switch chunks;
-	const char *refused_by;
+	enum spill_refused_by refused_by;
 } before[] = {
     {.what = "a rule that does not place",
      .rule = {.set = SPILL_RULE_HAS_PRIORITY, .place = SPILL_RULE_REFUSE},
@@ -71,7 +66,7 @@ static const struct before {
      .fixed = true,
      .limit = 99,
      .would = SPILL_VERDICT_FULL,
-     .refused_by = "device.limit"},
+     .refused_by = SPILL_REFUSED_BY_DEVICE_LIMIT},
     {.what = "what was tried in vain goes to the driver",
      .rule = {.set = PLACE, .place = SPILL_RULE_MANAGED},
      .place_failed = true},
@@ -80,53 +75,53 @@ static const struct before {
      .place_failed = true,
      .limit = 99,
      .would = SPILL_VERDICT_FULL,
-     .refused_by = "device.limit"},
+     .refused_by = SPILL_REFUSED_BY_DEVICE_LIMIT},
     {.what = "refused",
      .rule = {.set = PLACE, .place = SPILL_RULE_REFUSE},
      .would = SPILL_VERDICT_REFUSE,
-     .refused_by = "rule.place"},
+     .refused_by = SPILL_REFUSED_BY_RULE_PLACE},
     {.what = "refused also where it cannot be elsewhere",
      .rule = {.set = PLACE, .place = SPILL_RULE_REFUSE},
      .fixed = true,
      .would = SPILL_VERDICT_REFUSE,
-     .refused_by = "rule.place"},
+     .refused_by = SPILL_REFUSED_BY_RULE_PLACE},
     {.what = "refused before any limit",
      .rule = {.set = PLACE | CAP, .place = SPILL_RULE_REFUSE},
      .limit = 1,
      .would = SPILL_VERDICT_REFUSE,
-     .refused_by = "rule.place"},
+     .refused_by = SPILL_REFUSED_BY_RULE_PLACE},
     {.what = "just within the cap", .rule = {.set = CAP, .cap = 15}},
     {.what = "above the cap",
      .rule = {.set = CAP, .cap = 14},
      .would = SPILL_VERDICT_FULL,
-     .refused_by = "rule.cap"},
+     .refused_by = SPILL_REFUSED_BY_RULE_CAP},
     {.what = "a cap of nothing",
      .rule = {.set = CAP, .cap = 0},
      .would = SPILL_VERDICT_FULL,
-     .refused_by = "rule.cap"},
+     .refused_by = SPILL_REFUSED_BY_RULE_CAP},
     {.what = "a cap without end", .rule = {.set = CAP, .cap = UINT64_MAX}, .bytes = UINT64_MAX},
     {.what = "a cap that is passed by wrapping",
      .rule = {.set = CAP, .cap = 15},
      .bytes = UINT64_MAX - 2,
      .would = SPILL_VERDICT_FULL,
-     .refused_by = "rule.cap"},
+     .refused_by = SPILL_REFUSED_BY_RULE_CAP},
     {.what = "a cap that the rule does not set", .rule = {.set = OVER, .cap = 0}},
     {.what = "the cap is of asked bytes", .rule = {.set = CAP, .cap = 15}, .weight = 11, .limit = UINT64_MAX},
     {.what = "the limit is of the driver's",
      .rule = {.set = CAP, .cap = 15},
      .weight = 11,
      .would = SPILL_VERDICT_FULL,
-     .refused_by = "device.limit"},
+     .refused_by = SPILL_REFUSED_BY_DEVICE_LIMIT},
     {.what = "above both: the cap is named",
      .rule = {.set = CAP, .cap = 14},
      .limit = 1,
      .would = SPILL_VERDICT_FULL,
-     .refused_by = "rule.cap"},
+     .refused_by = SPILL_REFUSED_BY_RULE_CAP},
     {.what = "in chunks, above the cap",
      .rule = {.set = PLACE | CAP, .place = SPILL_RULE_MOVABLE, .cap = 14},
      .chunks = SPILL_SWITCH_ON,
      .would = SPILL_VERDICT_FULL,
-     .refused_by = "rule.cap"},
+     .refused_by = SPILL_REFUSED_BY_RULE_CAP},
 };
 
 static struct spill_decision decide(const struct before *c, enum spill_mode mode)
@@ -154,10 +149,10 @@ static void before_the_driver(void **state)
 
 		if (decision.verdict != c->would || decision.would != c->would ||
 		    decision.place != c->place || decision.chunks != c->chunks ||
-		    decision.rule != c->rule.name || !same(decision.refused_by, c->refused_by))
+		    decision.rule != c->rule.name || decision.refused_by != c->refused_by)
 			fail_msg("%s: verdict %d, would %d, place %d, chunks %d, refused by %s", c->what,
 			         decision.verdict, decision.would, decision.place, decision.chunks,
-			         decision.refused_by);
+			         spill_refused_by_name(decision.refused_by));
 	}
 }
 
@@ -170,7 +165,7 @@ static void observed(void **state)
 
 		if (decision.verdict != SPILL_VERDICT_DRIVER || decision.chunks != SPILL_SWITCH_OFF ||
 		    decision.would != c->would || decision.place != c->place ||
-		    !same(decision.refused_by, c->refused_by))
+		    decision.refused_by != c->refused_by)
 			fail_msg("%s", c->what);
 	}
 }
@@ -189,7 +184,7 @@ static const struct full {
 	enum spill_mode mode;
 	unsigned count;
 	enum spill_step step[SPILL_STEPS];
-	const char *refused_by;
+	enum spill_refused_by refused_by;
 } full[] = {
     {.what = "no rule",
      .no_rule = true,
@@ -238,19 +233,19 @@ static const struct full {
      .rule = {.set = OVER, .over = SPILL_RULE_REFUSE},
      .count = 1,
      .step = {S(TRIM)},
-     .refused_by = "rule.over"},
+     .refused_by = SPILL_REFUSED_BY_RULE_OVER},
     {.what = "over: refuse, above the cap",
      .rule = {.set = OVER | CAP, .over = SPILL_RULE_REFUSE},
      .view.capped = true,
-     .refused_by = "rule.over"},
+     .refused_by = SPILL_REFUSED_BY_RULE_OVER},
     {.what = "its stream captures",
      .no_rule = true,
      .view = {.capturing = true, .any_capture = true},
-     .refused_by = "stream capture"},
+     .refused_by = SPILL_REFUSED_BY_CAPTURE},
     {.what = "its stream captures, over",
      .rule = {.set = OVER, .over = SPILL_RULE_HOST},
      .view = {.capturing = true, .any_capture = true},
-     .refused_by = "stream capture"},
+     .refused_by = SPILL_REFUSED_BY_CAPTURE},
     {.what = "another captures",
      .rule = {.set = OVER, .over = SPILL_RULE_HOST},
      .view.any_capture = true,
@@ -282,8 +277,9 @@ static void when_full(void **state)
 		const struct full *c = &full[i];
 		struct spill_fallback remedy = remedy_of(c, SPILL_HONEST_AUTO, true);
 
-		if (remedy.count != c->count || !same(remedy.refused_by, c->refused_by) || remedy.surfaces)
-			fail_msg("%s: %u steps, refused by %s", c->what, remedy.count, remedy.refused_by);
+		if (remedy.count != c->count || remedy.refused_by != c->refused_by || remedy.surfaces)
+			fail_msg("%s: %u steps, refused by %s", c->what, remedy.count,
+			         spill_refused_by_name(remedy.refused_by));
 		for (unsigned at = 0; at < c->count; at++) {
 			if (remedy.step[at] != c->step[at])
 				fail_msg("%s: step %u is %s", c->what, at, spill_step_name(remedy.step[at]));

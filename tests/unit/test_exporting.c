@@ -48,8 +48,8 @@ static int begin(void **state)
 static bool asked_by(uintptr_t site, uint64_t bytes, enum spill_switch chunks)
 {
 	struct spill_request request = {
-	    .caller = (const void *)site, .bytes = bytes, .decision = {.chunks = chunks}};
-	return spill_exporting_asked(&request);
+	    .caller = (const void *)site, .bytes = bytes, .admission.decision.chunks = chunks};
+	return spill_exporting_stays_plain(&request);
 }
 
 static bool asked(uintptr_t site, uint64_t bytes)

@@ -29,7 +29,6 @@
 #include "clock.h"
 #include "fake_libc.h"
 #include "process.h"
-#include "maintenance.h"
 
 #define THREADS 8
 #define COUNTERS 4

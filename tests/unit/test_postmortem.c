@@ -23,9 +23,8 @@ static char said[SPILL_STDERR_BLOCK]; /* on stderr, by the last summary */
 
 static bool due(enum spill_log_stderr how)
 {
-	static const struct spill_record_oom oom = {.refused_by = "driver"};
 	policy.log_stderr = how;
-	return spill_postmortem_due(&oom);
+	return spill_postmortem_due(SPILL_REFUSED_BY_OTHER);
 }
 
 static const char *summary(void)
@@ -49,7 +48,7 @@ static int in_child(void)
 {
 	if (strstr(summary(), "why: ") || !due(SPILL_STDERR_FIRST) || due(SPILL_STDERR_FIRST))
 		return 1;
-	spill_postmortem_count("limit", 5 << 20);
+	spill_postmortem_count(SPILL_REASON_LIMIT, 5 << 20);
 	return strstr(summary(), "a limit 5.00 MiB") && !strstr(said, "full 1.00 MiB") ? 0 : 2;
 }
 
@@ -60,7 +59,7 @@ static void the_first_of_a_process(void **state)
 	assert_true(due(SPILL_STDERR_FIRST));
 	assert_false(due(SPILL_STDERR_FIRST));
 	assert_true(due(SPILL_STDERR_ALL));
-	spill_postmortem_count("oom", 1 << 20);
+	spill_postmortem_count(SPILL_REASON_OOM, 1 << 20);
 	assert_non_null(strstr(summary(), "full 1.00 MiB"));
 	pid_t child = fork();
 	if (child == 0)

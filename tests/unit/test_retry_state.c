@@ -39,7 +39,7 @@ static bool surfaces(enum spill_op op, uint64_t bytes, uintptr_t caller)
 	struct spill_request asked = request(op, bytes, caller);
 	const struct spill_ask ask = {.bytes = bytes, .placeable = true};
 	struct spill_full_view view = {.any_capture = spill_capture_any(), .capabilities = SPILL_CAN_HOST};
-	spill_retry_state_look(&asked, &view);
+	spill_retry_state_view(&asked, &view);
 	bool answer = spill_decide_full(&policy, NULL, &ask, &view).surfaces;
 	if (answer)
 		spill_retry_state_surfaced(&asked);
@@ -90,11 +90,11 @@ static void a_look_changes_nothing(void **state)
 	struct spill_request asked = request(SPILL_OP_ALLOC, 100, TORCH_LIBRARY);
 	struct spill_full_view view = {0};
 	for (int i = 0; i < 3; i++) {
-		spill_retry_state_look(&asked, &view);
+		spill_retry_state_view(&asked, &view);
 		assert_true(view.asks_again && !view.repeats);
 	}
 	spill_retry_state_surfaced(&asked);
-	spill_retry_state_look(&asked, &view);
+	spill_retry_state_view(&asked, &view);
 	assert_true(view.asks_again && view.repeats);
 }
 

@@ -11,7 +11,6 @@
 #include "account.h"
 #include "caller.h"
 #include "fake_objects.h"
-#include "growth_state.h"
 #include "rules.h"
 #include "process.h"
 
@@ -51,7 +50,7 @@ static const char *applied(uintptr_t caller, const char *api, uint64_t bytes)
 {
 	struct spill_request asked = request(caller, api, bytes);
 	spill_rules_find(&asked);
-	return asked.applied ? asked.applied->name : "";
+	return asked.admission.applied ? asked.admission.applied->name : "";
 }
 
 static int setup(void **state)
@@ -173,7 +172,7 @@ static struct spill_request grown(uintptr_t caller, uint64_t bytes)
 {
 	struct spill_request asked = request(caller, "x", bytes);
 	spill_rules_find(&asked);
-	assert_true(asked.asks_growth);
+	assert_true(asked.admission.asks_growth);
 	return asked;
 }
 
@@ -184,15 +183,15 @@ static void growth_is_asked_without_being_told(void **state)
 	for (uint64_t bytes = 10; bytes < 14; bytes++) {
 		struct spill_request asked = grown(5, bytes), again = grown(5, bytes),
 		                     other = grown(6, bytes);
-		assert_int_equal(asked.applied != NULL, bytes >= 12);
-		assert_ptr_equal(again.applied, asked.applied);
-		assert_null(other.applied);
+		assert_int_equal(asked.admission.applied != NULL, bytes >= 12);
+		assert_ptr_equal(again.admission.applied, asked.admission.applied);
+		assert_null(other.admission.applied);
 		struct spill_growth_answer told = spill_growth_state_served(&asked);
-		assert_int_equal(told.grows, asked.applied != NULL);
+		assert_int_equal(told.grows, asked.admission.applied != NULL);
 		assert_int_equal(spill_growth_state_served(&asked).run,
 		                 told.run); /* one request, told once */
 	}
-	assert_null(grown(5, 13).applied);
+	assert_null(grown(5, 13).admission.applied);
 }
 
 /* -- caps -------------------------------------------------------------------------------------------------- */
@@ -224,7 +223,7 @@ static void both_are_charged_or_none(void **state)
 		view = (struct spill_view){.rule_used = stale & 1 ? old.rule_used : 40,
 		                           .device_used = stale & 2 ? old.device_used : 50};
 		assert_false(spill_rules_charge(&second, &ask, &view));
-		assert_int_equal(second.charged_rule, 0);
+		assert_int_equal(second.admission.charged_rule, 0);
 		assert_int_equal(spill_account_rule_held(0), 40);
 		assert_int_equal(spill_account_device_held(0), 50);
 		assert_int_equal(view.rule_used, 40);

@@ -40,8 +40,8 @@ static bool admit(struct spill_vendor_pool *pool, uint64_t bytes, uint64_t limit
 	struct spill_request request = {.bytes = bytes};
 	struct spill_ask ask = {.bytes = bytes};
 	bool admitted = spill_vendor_pool_admit(pool, &request, &ask, limit);
-	assert_int_equal(admitted, request.decision.would == SPILL_VERDICT_DRIVER);
-	*charged = request.charged;
+	assert_int_equal(admitted, request.admission.decision.would == SPILL_VERDICT_DRIVER);
+	*charged = request.admission.charged;
 	return admitted;
 }
 

@@ -122,7 +122,7 @@ static bool handle_full(struct cli_model_request *request, bool capped)
 	request->ask.placeable = placeable(request);
 	fallback = spill_decide_full(policy_of(model), request->rule, &request->ask, &view);
 	if (fallback.refused_by)
-		request->answer.refused_by = fallback.refused_by;
+		request->answer.refused_by = spill_refused_by_name(fallback.refused_by);
 	for (unsigned i = 0; i < fallback.count; i++) {
 		if (fallback.surfaces && fallback.step[i] != SPILL_STEP_TRIM)
 			return surface_oom(request);
@@ -164,7 +164,7 @@ static bool ask_driver(struct cli_model_request *request, enum spill_switch chun
 
 	if (!refused)
 		return true;
-	request->over_limit = !strcmp(refused, "device.limit");
+	request->over_limit = spill_refused_by_of(refused) == SPILL_REFUSED_BY_DEVICE_LIMIT;
 	request->answer.refused_by = refused;
 	return handle_full(request, false);
 }
@@ -183,10 +183,10 @@ static bool admit(struct cli_model_request *request)
 		return admit(request);
 	case SPILL_VERDICT_FULL:
 		request->over_limit = true;
-		request->answer.refused_by = decision.refused_by;
-		return handle_full(request, !strcmp(decision.refused_by, "rule.cap"));
+		request->answer.refused_by = spill_refused_by_name(decision.refused_by);
+		return handle_full(request, decision.refused_by == SPILL_REFUSED_BY_RULE_CAP);
 	case SPILL_VERDICT_REFUSE:
-		request->answer.refused_by = decision.refused_by;
+		request->answer.refused_by = spill_refused_by_name(decision.refused_by);
 		return false;
 	}
 	return false;

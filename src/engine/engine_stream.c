@@ -1,10 +1,26 @@
-/* Calls that begin or end a capture, and the question whether a request is in one (capture.h). */
+/*
+ * Streams: their names, calls that begin or end a capture, and requests inside a capture
+ * (capture.h).
+ */
 #include "capture.h"
 #include "deferred.h"
 #include "engine.h"
 #include "gate.h"
 
-static void begin(struct spill_request *request, const struct spill_backend *backend, bool ends)
+/*
+ * CU_STREAM_PER_THREAD and hipStreamPerThread are 2 in each thread. So each thread's own stream is
+ * named by an odd number, which is no handle.
+ */
+const void *spill_engine_stream(const struct spill_request *request)
+{
+	bool own = (!request->stream && request->per_thread) || request->stream == (void *)2;
+	if (own)
+		return (const void *)(uintptr_t)(spill_capture_thread() * 2 + 1);
+	/* 1 is the other name of the legacy default stream. */
+	return request->stream ? request->stream : (const void *)1;
+}
+
+static void begin_capture_call(struct spill_request *request, const struct spill_backend *backend, bool ends)
 {
 	request->gated = spill_gate_enter_request();
 	if (request->op == SPILL_OP_STREAM_END)
@@ -13,10 +29,11 @@ static void begin(struct spill_request *request, const struct spill_backend *bac
 		request->capture =
 		    spill_capture_take(backend, spill_capture_stream(request->stream, request->per_thread));
 	if (request->op == SPILL_OP_CAPTURE_MODE && request->out)
-		request->mode = *(const unsigned *)request->out; /* the vendor puts the old one there */
+		/* the vendor stores the old mode there */
+		request->mode = *(const unsigned *)request->out;
 }
 
-static void finish(const struct spill_request *request, const struct spill_backend *backend)
+static void finish_capture_call(const struct spill_request *request, const struct spill_backend *backend)
 {
 	void *stream = spill_capture_stream(request->stream, request->per_thread);
 	if (request->op == SPILL_OP_CAPTURE_END)
@@ -36,10 +53,10 @@ bool spill_engine_capture(struct spill_request *request)
 	if (request->step++ == 0) {
 		request->pass = !backend;
 		if (backend)
-			begin(request, backend, ends);
+			begin_capture_call(request, backend, ends);
 		return true;
 	}
-	finish(request, backend);
+	finish_capture_call(request, backend);
 	if (request->gated)
 		spill_gate_leave(spill_gate_self);
 	return false;
