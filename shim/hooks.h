@@ -33,7 +33,7 @@ struct spill_row {
 	int since;
 	enum spill_variant variant;
 	enum spill_op op;
-	/* the function for callers of each way; LINK is the exported symbol */
+	/* by way of the caller; LINK is the exported symbol */
 	void *stub[SPILL_WAYS_COUNT];
 };
 
@@ -47,9 +47,7 @@ bool spill_shim_ready(void);
 /* The row of an exported symbol, or NULL. */
 const struct spill_row *spill_row_of(const char *symbol);
 
-/*
- * Iterates over the rows of a base in the table's order. *next is 0 at first. NULL: no more rows.
- */
+/* Iterates over a base's rows in the table's order. *next is 0 at first. NULL: no more. */
 const struct spill_row *spill_row_of_base(const char *base, unsigned *next);
 
 static inline int spill_row_index(const struct spill_row *row)
@@ -63,14 +61,10 @@ bool spill_row_has_stub(const struct spill_row *row, const void *address);
 void *spill_dlsym_find(void *handle, const char *name, const void *caller);
 extern spill_dlsym_fn *spill_dlsym_real;
 
-/*
- * Replaces the address in a successful RESOLVE request by our stub, if a row has exactly this ABI.
- */
+/* Replaces a resolved address by our stub, if a row has exactly this ABI. */
 void spill_lookup_substitute(const struct spill_request *request);
 
-/*
- * Writes a note if the program finds another dlsym before ours, because its look-ups may bypass us.
- */
+/* Writes a note if another dlsym precedes ours: its look-ups may bypass us. */
 void spill_lookup_note_wrapper(void);
 
 #endif

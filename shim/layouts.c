@@ -13,9 +13,7 @@
 #define PROBES 16
 /* Limit per process: a replaced layout is never freed, because a thread may be reading it. */
 #define MOST_LAYOUTS 65536
-/*
- * A launch has at most 32,764 bytes of parameters (CUDA Programming Guide, "Function Parameters").
- */
+/* Most parameter bytes of a launch (CUDA Programming Guide, "Function Parameters"). */
 #define MOST_WORDS (32764 / 8)
 #define MOST_PARAMETERS 512
 

@@ -10,9 +10,7 @@ typedef void *spill_dlsym_fn(void *handle, const char *name);
 /* The C library's own dlsym. Never NULL: until it is found, a function that finds nothing. */
 spill_dlsym_fn *spill_real_dlsym(void);
 
-/*
- * Calls the next dlclose after ours. Ours also counts unloads, which our own handles never cause.
- */
+/* Calls the next dlclose. Ours also counts unloads, which our own handles never cause. */
 int spill_real_dlclose(void *handle);
 
 /* The next definition of `name` after ours, or NULL. */

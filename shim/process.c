@@ -21,9 +21,7 @@ static abort_fn *real_abort;
 static exit_fn *real__exit, *real__Exit;
 static assert_fail_fn *real_assert_fail;
 
-/*
- * Our prototype for -Wmissing-prototypes: glibc's header declares these with attributes of its own.
- */
+/* For -Wmissing-prototypes: glibc declares it with attributes of its own. */
 EXPORTED void __assert_fail(const char *assertion, const char *file, unsigned line, const char *function);
 
 /* At load, because a look-up takes a lock, and a signal handler or vfork child may call _exit. */

@@ -34,7 +34,7 @@ static inline uint64_t spill_clock_ns(void)
 	return __builtin_expect(used && used->now, 0) ? used->now() : spill_clock_machine_ns();
 }
 
-/* The time `ns` nanoseconds from now, for calls of libc that wait until a time of CLOCK_MONOTONIC. */
+/* The time `ns` nanoseconds from now, for libc calls that wait until a time of CLOCK_MONOTONIC. */
 struct timespec spill_clock_in(uint64_t ns);
 
 /* A signal may end it sooner. */

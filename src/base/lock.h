@@ -8,7 +8,7 @@
 
 /* For each lock: its file, and the data that it protects. */
 enum spill_lock_rank {
-	SPILL_RANK_MOVER,       /* mover.c: moves of chunks. */
+	SPILL_RANK_MOVER,       /* gate.c: moves of chunks. */
 	SPILL_RANK_DEFERRED,    /* deferred.c: frees that wait for the device. */
 	SPILL_RANK_MEMPOOL,     /* vendor_pool.c: the vendor's pools. */
 	SPILL_RANK_POOL,        /* shared_chunks.c: free blocks of shared chunks. */

@@ -52,7 +52,7 @@ static void write_entry(spill_chunk_map_word *slot, union word fresh)
 {
 	union word old = {.word = atomic_load_explicit(slot, memory_order_relaxed)};
 	do {
-		bool same = old.entry.there && old.entry.key == fresh.entry.key;
+		bool same = old.entry.present && old.entry.key == fresh.entry.key;
 		fresh.entry.begun = same && old.entry.begun;
 		fresh.entry.inside = same && old.entry.inside;
 	} while (!atomic_compare_exchange_weak_explicit(slot, &old.word, fresh.word, memory_order_relaxed,
@@ -70,7 +70,7 @@ bool spill_chunk_map_set(uint64_t va, uint64_t bytes, bool on_host, bool more)
 			return false;
 	union word fresh = {.entry = {.key = (uint32_t)first,
 	                              .count = (uint32_t)count & MOST_UNITS,
-	                              .there = 1,
+	                              .present = 1,
 	                              .on_host = on_host,
 	                              .more = more}};
 	for (uint64_t unit = first; unit < first + count; unit++)
@@ -101,7 +101,7 @@ static void note_begin(uint64_t unit, uint32_t key, bool inside)
 			fresh.entry.inside = 1;
 		else
 			fresh.entry.begun = 1;
-		if (!old.entry.there || old.entry.key != key || fresh.word == old.word)
+		if (!old.entry.present || old.entry.key != key || fresh.word == old.word)
 			return;
 	} while (!atomic_compare_exchange_weak_explicit(slot, &old.word, fresh.word, memory_order_relaxed,
 	                                                memory_order_relaxed));

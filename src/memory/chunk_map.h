@@ -17,29 +17,19 @@
  */
 #define SPILL_CHUNK_MAP_UNIT_SHIFT 21
 #define SPILL_CHUNK_MAP_UNIT (1ull << SPILL_CHUNK_MAP_UNIT_SHIFT)
-/*
- * 47 bits of address (CUDA Programming Guide, "Unified Virtual Addressing"): 13 + 13 bits of units.
- */
+/* 47 bits of address (CUDA Programming Guide, "Unified Virtual Addressing"): 13 + 13 + 21. */
 #define SPILL_CHUNK_MAP_INDEX_BITS 13
 #define SPILL_CHUNK_MAP_LEAF_ENTRIES (1u << SPILL_CHUNK_MAP_INDEX_BITS)
 
 /* The entry of a unit; 0: no chunk. */
 struct spill_chunk_map_entry {
-	uint32_t
-	    /*
-	     * the chunk's name everywhere: the number of its first unit (address /
-	     * SPILL_CHUNK_MAP_UNIT)
-	     */
-	    key;
-	uint32_t count : 23; /* units of its chunk */
-	uint32_t there : 1;
-	uint32_t on_host : 1;
-	uint32_t more : 1; /* the allocation continues after the chunk */
-	uint32_t
-	    /* a buffer begins in this unit; in the first unit of a chunk: at its first byte */
-	    begun : 1;
-	/* only in the first unit of a chunk: a buffer begins after its first byte */
-	uint32_t inside : 1;
+	uint32_t key;         /* the chunk's name everywhere: the number of its first unit. */
+	uint32_t count : 23;  /* units of its chunk. */
+	uint32_t present : 1; /* a chunk is there. */
+	uint32_t on_host : 1; /* the chunk's side. */
+	uint32_t more : 1;    /* the allocation continues after the chunk. */
+	uint32_t begun : 1;   /* a buffer begins in this unit; in a chunk's first: at its begin. */
+	uint32_t inside : 1;  /* in a chunk's first unit: a buffer begins after its begin. */
 };
 
 /* A whole entry, in one load. */
@@ -62,7 +52,7 @@ static inline bool spill_chunk_map_of(uint64_t address, struct spill_chunk_map_e
 	found.word =
 	    atomic_load_explicit(&leaf[number & (SPILL_CHUNK_MAP_LEAF_ENTRIES - 1)], memory_order_relaxed);
 	*entry = found.entry;
-	return found.entry.there;
+	return found.entry.present;
 }
 
 /*

@@ -38,12 +38,6 @@ static _Atomic enum state state;
 static pthread_t thread;
 static sem_t work;
 
-/* True: there is work, or the end has come. */
-static bool wait_for_work(uint64_t ns)
-{
-	return spill_clock_wait(&work, ns);
-}
-
 /*
  * The thread pauses twice as long as it works. The vendor makes memory under a lock that is not
  * fair: without pauses the program's own memory calls take up to 280 ms (measured, H200). Wake-ups
@@ -53,7 +47,7 @@ static void pause_after(uint64_t since_ns)
 {
 	uint64_t now = spill_clock_ns(), ns = 2 * (now - since_ns);
 	uint64_t until = now + (ns > REST_NS ? ns : REST_NS);
-	while (atomic_load(&state) != ENDED && now < until && wait_for_work(until - now))
+	while (atomic_load(&state) != ENDED && now < until && spill_clock_wait(&work, until - now))
 		now = spill_clock_ns();
 }
 
@@ -70,7 +64,7 @@ static void *ahead_thread(void *unused)
 {
 	spill_thread.depth = 1; /* its calls are libspill's */
 	pthread_setname_np(pthread_self(), "spill-ahead");
-	while (atomic_load(&state) != ENDED && wait_for_work(STAY_NS))
+	while (atomic_load(&state) != ENDED && spill_clock_wait(&work, STAY_NS))
 		while (make_one_chunk())
 			;
 	enum state running = RUNNING, starting = STARTING;

@@ -86,8 +86,8 @@ static void add_kept(struct kept_chunk *kept)
 	kept_bytes += kept->chunk.bytes;
 }
 
-static bool matches(const struct kept_chunk *kept, const struct spill_backend *backend, int device,
-                    uint64_t bytes)
+static bool kept_matches(const struct kept_chunk *kept, const struct spill_backend *backend, int device,
+                         uint64_t bytes)
 {
 	return kept->backend == backend && kept->device == device && kept->chunk.bytes == bytes;
 }
@@ -105,8 +105,8 @@ static struct kept_chunk *find_surplus(uint64_t missing[MOST_SIZES])
 	{
 		unsigned i = 0;
 		while (i < wanted_count &&
-		       !(missing[i] && matches(kept, wanted_sizes[i].backend, wanted_sizes[i].device,
-		                               wanted_sizes[i].bytes)))
+		       !(missing[i] && kept_matches(kept, wanted_sizes[i].backend, wanted_sizes[i].device,
+		                                    wanted_sizes[i].bytes)))
 			i++;
 		if (i < wanted_count)
 			missing[i]--;
@@ -168,7 +168,7 @@ static struct kept_chunk *take_kept(const struct spill_backend *backend, int dev
 	struct chunk_list none = TAILQ_HEAD_INITIALIZER(none);
 	pthread_mutex_lock(&lock);
 	struct kept_chunk *kept = TAILQ_FIRST(&kept_chunks);
-	while (kept && !matches(kept, backend, device, bytes))
+	while (kept && !kept_matches(kept, backend, device, bytes))
 		kept = TAILQ_NEXT(kept, link);
 	if (kept)
 		move_to_list(&none, kept);

@@ -151,7 +151,7 @@ static void fill_advice(struct spill_access_advice *advice, const struct spill_l
 }
 
 /* pre: locked */
-static struct spill_access_advice learn(const struct spill_launch_access *access, bool always)
+static struct spill_access_advice learn_access(const struct spill_launch_access *access, bool always)
 {
 	struct spill_access_advice advice = {.site = spill_benefit_site(&model->benefit, access->site)};
 	spill_access_history_launch(&model->history, access->keys, access->count, advice.site);
@@ -176,7 +176,7 @@ struct spill_access_advice spill_access_model_learn(const struct spill_launch_ac
 	if (pthread_mutex_trylock(&lock))
 		return advice;
 	if (ensure_model())
-		advice = learn(access, always);
+		advice = learn_access(access, always);
 	pthread_mutex_unlock(&lock);
 	return advice;
 }
@@ -193,9 +193,9 @@ static void keep_verdict(struct site_state *site, bool pays)
 bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t site, uint64_t *cost_ns)
 {
 	pthread_mutex_lock(&lock);
-	struct site_state *mine = &model->sites[site];
-	bool comes = spill_exchange_choose(choice, &model->history, &model->benefit, site, mine->moves);
-	keep_verdict(mine, choice->pays);
+	struct site_state *state = &model->sites[site];
+	bool comes = spill_exchange_choose(choice, &model->history, &model->benefit, site, state->moves);
+	keep_verdict(state, choice->pays);
 	*cost_ns = spill_benefit_copy_cost(&model->benefit);
 	pthread_mutex_unlock(&lock);
 	return comes;

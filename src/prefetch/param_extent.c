@@ -13,8 +13,8 @@
 struct extent_entry {
 	uint16_t tag; /* of its parameter */
 	uint16_t extent;
-	uint16_t longest_since;  /* the longest of these; the next extent */
-	uint16_t launches_since; /* launches with shorter extents since */
+	uint16_t longest_since;  /* of the shorter extents since */
+	uint16_t launches_since; /* launches with a shorter extent, in a row */
 };
 
 static _Atomic uint64_t entries[ENTRIES];

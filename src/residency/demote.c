@@ -134,32 +134,6 @@ static void fill_batch(struct spill_move_batch *batch, struct spill_demotion *de
 	free(list);
 }
 
-/* Returns host memory that no chunk moved to. */
-static void put_unused_memory(const struct spill_move_batch *batch, const struct spill_demotion *demotion)
-{
-	for (unsigned i = 0; i < batch->count; i++) {
-		const struct spill_move *move = &batch->moves[i];
-		struct spill_host_chunk unused = {move->handle, spill_move_chunk(move)->bytes, move->view};
-		if (!move->moved)
-			spill_host_chunk_put(demotion->backend, demotion->device, &unused, true);
-	}
-}
-
-/* Releases the device memory of the chunks that left. Returns its bytes. */
-static uint64_t put_old_memory(const struct spill_move_batch *batch, const struct spill_demotion *demotion)
-{
-	uint64_t freed = 0;
-	for (unsigned i = 0; i < batch->count; i++) {
-		const struct spill_move *move = &batch->moves[i];
-		if (!move->moved)
-			continue;
-		uint64_t bytes = spill_move_chunk(move)->bytes;
-		spill_device_chunk_put(demotion->backend, demotion->device, bytes, move->handle);
-		freed += bytes;
-	}
-	return freed;
-}
-
 /* Passes the sizes of the next chunks to leave to the thread of host.ahead. */
 static void want_sizes_ahead(const struct spill_backend *backend, int device)
 {
@@ -194,10 +168,9 @@ static void demote_shortfall(struct spill_demotion *demotion, struct spill_short
 		const char *error = spill_move_batch_carry_out(&batch, demotion->backend, demotion->device,
 		                                               spill_process_policy()->movable_wait_us);
 		demotion->error = error ? error : demotion->error;
-		demotion->freed = put_old_memory(&batch, demotion);
-		spill_move_batch_report(&batch, &why);
 	}
-	put_unused_memory(&batch, demotion);
+	demotion->freed = spill_move_batch_settle(&batch, demotion->backend, demotion->device).host;
+	spill_move_batch_report(&batch, &why);
 	if (batch.count)
 		want_sizes_ahead(demotion->backend, demotion->device);
 	spill_move_batch_end(&batch);

@@ -144,7 +144,7 @@ static bool get_device_memory(struct spill_move *move, void *data)
 	return true;
 }
 
-/* Notes a finished move. Old host memory waits for put_memory. */
+/* Notes a finished move. Old host memory waits for spill_move_batch_settle. */
 static void note_move(struct spill_move *move, void *data)
 {
 	struct spill_exchange *exchange = data;
@@ -229,34 +229,11 @@ static void finish_exchange(struct spill_exchange *exchange)
 
 /* -- afterwards -------------------------------------------------------------------------------- */
 
-/* True: the chunk has left the device, or was to leave it. */
-static bool was_to_leave(const struct spill_move *move)
-{
-	return move->moved == spill_move_chunk(move)->on_host;
-}
-
-/* Returns memory that no chunk moved to, and the host memory of chunks that came. */
-static void put_memory(struct spill_exchange *exchange, const struct spill_move_batch *batch)
-{
-	for (unsigned i = 0; i < batch->count; i++) {
-		const struct spill_move *move = &batch->moves[i];
-		uint64_t bytes = spill_move_chunk(move)->bytes;
-		struct spill_host_chunk spare = {.handle = move->handle, .bytes = bytes, .view = move->view};
-		bool leaves = was_to_leave(move);
-		if (leaves != move->moved) {
-			spill_host_chunk_put(exchange->backend, exchange->device, &spare, true);
-			exchange->came += leaves ? 0 : bytes;
-		} else if (!leaves && move->handle) {
-			spill_device_chunk_put(exchange->backend, exchange->device, bytes, move->handle);
-		}
-	}
-}
-
 /* Sorts chunks that left to the front, and groups them by allocation, as the report needs. */
 static int compare_for_report(const void *left, const void *right)
 {
 	const struct spill_move *a = left, *b = right;
-	bool a_leaves = was_to_leave(a), b_leaves = was_to_leave(b);
+	bool a_leaves = spill_move_leaves(a), b_leaves = spill_move_leaves(b);
 	if (a_leaves != b_leaves)
 		return a_leaves ? -1 : 1;
 	if (a->chunked != b->chunked)
@@ -269,7 +246,7 @@ static void report_exchange(const struct spill_move_batch *batch, uint64_t start
 	struct spill_move_reason why = {SPILL_MOVE_DEMOTE, SPILL_REASON_USE, "", "", start_us};
 	struct spill_move_batch part = {.moves = batch->moves};
 	qsort(batch->moves, batch->count, sizeof(*batch->moves), compare_for_report);
-	while (part.count < batch->count && was_to_leave(&batch->moves[part.count]))
+	while (part.count < batch->count && spill_move_leaves(&batch->moves[part.count]))
 		part.count++;
 	part.later = batch->count - part.count; /* an allocation can have chunks of both ways */
 	spill_move_batch_report(&part, &why);
@@ -290,10 +267,10 @@ void spill_exchange_carry_out(struct spill_exchange *exchange, uint64_t deadline
 	if (begin_exchange(exchange, &batch)) {
 		spill_move_batch_attempt(&batch, exchange->backend, exchange->device, deadline_ns, &helper,
 		                         &exchange->ns);
-		put_memory(exchange, &batch);
+		exchange->came = spill_move_batch_settle(&batch, exchange->backend, exchange->device).device;
 		report_exchange(&batch, start_us);
 	} else {
-		put_memory(exchange, &exchange->goes);
+		spill_move_batch_settle(&exchange->goes, exchange->backend, exchange->device);
 	}
 	finish_exchange(exchange);
 	spill_move_batch_end(&batch);

@@ -31,6 +31,12 @@ static inline struct spill_chunk *spill_move_chunk(const struct spill_move *move
 	return &move->chunked->chunks[move->index];
 }
 
+/* True: the chunk has left the device, or was to leave it. */
+static inline bool spill_move_leaves(const struct spill_move *move)
+{
+	return move->moved == spill_move_chunk(move)->on_host;
+}
+
 /* For moves both ways, where chunks that leave make room for others. */
 struct spill_move_helper {
 	/*

@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "live_page.h"
 #include "gate.h"
+#include "host_chunks.h"
 #include "quiesce.h"
 #include "ledger.h"
 #include "loud_line.h"
@@ -92,6 +93,26 @@ const char *spill_move_batch_carry_out(struct spill_move_batch *batch, const str
 		if (batch->moves[i].moved)
 			spill_move_chunk(&batch->moves[i])->displaced = false;
 	return error;
+}
+
+struct spill_bytes spill_move_batch_settle(const struct spill_move_batch *batch,
+                                           const struct spill_backend *backend, int device)
+{
+	struct spill_bytes moved = {0};
+	for (unsigned i = 0; i < batch->count; i++) {
+		const struct spill_move *move = &batch->moves[i];
+		uint64_t bytes = spill_move_chunk(move)->bytes;
+		bool leaves = spill_move_leaves(move);
+		if (move->moved)
+			*(leaves ? &moved.host : &moved.device) += bytes;
+		if (leaves != move->moved)
+			spill_host_chunk_put(backend, device,
+			                     &(struct spill_host_chunk){move->handle, bytes, move->view},
+			                     true);
+		else if (move->handle)
+			spill_device_chunk_put(backend, device, bytes, move->handle);
+	}
+	return moved;
 }
 
 /* The bytes that the allocation held before the later moves. */

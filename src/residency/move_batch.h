@@ -48,6 +48,14 @@ const char *spill_move_batch_attempt(struct spill_move_batch *batch, const struc
                                      int device, uint64_t deadline_ns, const struct spill_move_helper *helper,
                                      uint64_t *moving_ns);
 
+/*
+ * Returns the memory that the moves do not need any more: the old memory of moved chunks, and the
+ * new memory of the others. Host memory is kept for the next demotion. Returns the bytes that moved
+ * to the device, and to the host. pre: the mover is held
+ */
+struct spill_bytes spill_move_batch_settle(const struct spill_move_batch *batch,
+                                           const struct spill_backend *backend, int device);
+
 /* Logs a line for each allocation that had a chunk moved. pre: the mover is held */
 void spill_move_batch_report(const struct spill_move_batch *batch, const struct spill_move_reason *why);
 

@@ -26,7 +26,7 @@ struct trial {
 	int error;    /* the vendor's last error */
 };
 
-static bool check(struct trial *trial, int error)
+static bool succeeded(struct trial *trial, int error)
 {
 	trial->error = error;
 	return !error;
@@ -35,28 +35,29 @@ static bool check(struct trial *trial, int error)
 static bool make_chunks(struct trial *trial)
 {
 	const struct spill_backend *backend = trial->backend;
-	if (!check(trial, backend->vmm->reserve(2 * trial->granularity, trial->granularity, &trial->va)))
+	if (!succeeded(trial, backend->vmm->reserve(2 * trial->granularity, trial->granularity, &trial->va)))
 		return false;
 	trial->reserved = 1;
 	for (; trial->created < 2; trial->created++)
-		if (!check(trial,
-		           backend->physical->create(trial->device, trial->created == 1, trial->granularity,
-		                                     &trial->handle[trial->created])))
+		if (!succeeded(trial,
+		               backend->physical->create(trial->device, trial->created == 1,
+		                                         trial->granularity, &trial->handle[trial->created])))
 			return false;
 	for (; trial->mapped < 2; trial->mapped++)
-		if (!check(trial, backend->vmm->map(trial->va + trial->mapped * trial->granularity,
-		                                    trial->granularity, trial->handle[trial->mapped])))
+		if (!succeeded(trial, backend->vmm->map(trial->va + trial->mapped * trial->granularity,
+		                                        trial->granularity, trial->handle[trial->mapped])))
 			return false;
-	return check(trial, backend->vmm->allow(trial->va, 2 * trial->granularity, trial->device)) &&
-	       check(trial, backend->moves->copier_create(trial->device, trial->context, &trial->stream));
+	return succeeded(trial, backend->vmm->allow(trial->va, 2 * trial->granularity, trial->device)) &&
+	       succeeded(trial, backend->moves->copier_create(trial->device, trial->context, &trial->stream));
 }
 
 /* Copies along the stations, in stream order. */
 static bool copy_along(struct trial *trial, const uint64_t *stations, unsigned count)
 {
 	for (unsigned i = 0; i + 1 < count; i++) {
-		if (!check(trial, trial->backend->moves->copy(trial->device, trial->context, trial->stream,
-		                                              stations[i + 1], stations[i], BYTES)))
+		if (!succeeded(trial,
+		               trial->backend->moves->copy(trial->device, trial->context, trial->stream,
+		                                           stations[i + 1], stations[i], BYTES)))
 			return false;
 		trial->waiting = true;
 	}
@@ -69,8 +70,8 @@ static bool wait_for_copies(struct trial *trial)
 	const struct spill_backend *backend = trial->backend;
 	uint64_t deadline = spill_clock_ns() + PATIENCE_NS;
 	void *event;
-	if (!check(trial,
-	           backend->events->record(trial->device, trial->context, trial->stream, false, &event)))
+	if (!succeeded(trial,
+	               backend->events->record(trial->device, trial->context, trial->stream, false, &event)))
 		return false;
 	while (!backend->events->passed(trial->device, trial->context, event)) {
 		if (spill_clock_ns() >= deadline)
@@ -85,7 +86,7 @@ static bool wait_for_copies(struct trial *trial)
 static bool can_mark_now(struct trial *trial)
 {
 	void *event;
-	if (!check(trial, trial->backend->moves->mark(trial->device, trial->context, &event)))
+	if (!succeeded(trial, trial->backend->moves->mark(trial->device, trial->context, &event)))
 		return false;
 	trial->backend->events->destroy(trial->device, trial->context, event);
 	return true;
@@ -116,7 +117,7 @@ static bool copies_are_right(struct trial *trial)
 {
 	uint64_t page;
 	void *host;
-	if (!check(trial, trial->backend->memory->host_alloc((uint64_t)2 * BYTES, &page, &host)))
+	if (!succeeded(trial, trial->backend->memory->host_alloc((uint64_t)2 * BYTES, &page, &host)))
 		return false;
 	unsigned char *from = host, *to = from + BYTES;
 	for (unsigned i = 0; i < BYTES; i++)

@@ -134,35 +134,13 @@ static void fill_batch(struct spill_move_batch *batch, const struct spill_victim
 	}
 }
 
-/*
- * Keeps the old host memory for the next demotion, and releases device memory that no chunk moved
- * to.
- */
-static void put_memory(const struct spill_move_batch *batch, const struct spill_backend *backend, int device)
-{
-	for (unsigned i = 0; i < batch->count; i++) {
-		const struct spill_move *move = &batch->moves[i];
-		uint64_t bytes = spill_move_chunk(move)->bytes;
-		if (move->moved) {
-			struct spill_host_chunk old = {
-			    .handle = move->handle, .bytes = bytes, .view = move->view};
-			spill_host_chunk_put(backend, device, &old, true);
-			continue;
-		}
-		spill_device_chunk_put(backend, device, bytes, move->handle);
-	}
-}
-
 static uint64_t carry_out(struct spill_move_batch *batch)
 {
 	struct spill_move_reason why = {SPILL_MOVE_PROMOTE, SPILL_REASON_FREE, "", "", spill_log_now_us()};
 	const struct spill_placement *first = &batch->moves[0].chunked->base;
-	uint64_t moved = 0;
 	spill_move_batch_carry_out(batch, first->backend, first->device,
 	                           spill_process_policy()->movable_wait_us);
-	for (unsigned i = 0; i < batch->count; i++)
-		moved += batch->moves[i].moved ? spill_move_chunk(&batch->moves[i])->bytes : 0;
-	put_memory(batch, first->backend, first->device);
+	uint64_t moved = spill_move_batch_settle(batch, first->backend, first->device).device;
 	spill_move_batch_report(batch, &why);
 	return moved;
 }

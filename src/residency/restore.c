@@ -18,11 +18,11 @@ struct cursor {
  */
 static uint64_t displaced_surplus(const struct spill_chunked *chunked, bool on_host)
 {
-	uint64_t here = 0, other = 0;
+	uint64_t here = 0, gone = 0;
 	for (unsigned i = 0; i < chunked->count; i++)
 		if (chunked->chunks[i].displaced)
-			*(chunked->chunks[i].on_host == on_host ? &here : &other) += chunked->chunks[i].bytes;
-	return here > other ? here - other : 0;
+			*(chunked->chunks[i].on_host == on_host ? &here : &gone) += chunked->chunks[i].bytes;
+	return here > gone ? here - gone : 0;
 }
 
 static void enter_allocation(struct cursor *cursor, struct spill_chunked *chunked)

@@ -253,7 +253,7 @@ const struct spill_vendor_moves spill_cuda_moves = {
     .copy = copier_copy,
 };
 
-/* -- timers: events with timing; cuEventElapsedTime_v2 came with 12.8 --------------------------- */
+/* -- timers: events with timing; cuEventElapsedTime_v2 came with 12.8 -------------------------- */
 
 static __typeof__(spill_cuda.cuEventElapsedTime) elapsed_time(void)
 {

@@ -1,6 +1,6 @@
 /*
  * The vendors that libspill knows, which of them work in this process, and how libspill finds their
- * real functions. The runtime enters each vendor's functions (runtime.c).
+ * real functions. runtime.c enters each vendor.
  */
 #ifndef SPILL_REGISTRY_H
 #define SPILL_REGISTRY_H
@@ -17,10 +17,7 @@ struct spill_vendor_symbols {
 /* Called once, before all others. `symbols` must live as long as the process. */
 void spill_registry_use(const struct spill_vendor_symbols *symbols);
 
-/*
- * Enters the functions of a domain, which are started at the next question; NULL: the domain has
- * none. Called before other threads ask.
- */
+/* Enters a domain's functions, or NULL, before other threads ask. The next question starts them. */
 void spill_registry_use_backend(enum spill_domain domain, const struct spill_backend *backend);
 
 /* The vendor's functions, started at first use. NULL: there is none (CUDA_RUNTIME), or not all. */

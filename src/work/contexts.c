@@ -55,7 +55,7 @@ static struct known_context *slot_for(const struct spill_backend *backend, const
 }
 
 /* pre: locked */
-static void remember(const struct spill_backend *backend, int device, void *context, bool created)
+static void remember_context(const struct spill_backend *backend, int device, void *context, bool created)
 {
 	struct known_context *slot = slot_for(backend, context);
 	if (!slot)
@@ -76,7 +76,7 @@ static void note_context(const struct spill_backend *backend, int device, void *
 	                 last_named.generation == now))
 		return;
 	pthread_mutex_lock(&lock);
-	remember(backend, device, context, created);
+	remember_context(backend, device, context, created);
 	pthread_mutex_unlock(&lock);
 	last_named.backend = backend;
 	last_named.context = context;

@@ -65,11 +65,12 @@ static bool may_release(const struct spill_placement *placement, bool may_wait)
 }
 
 /* Destroys the event of a placement, given as a copy: the placement itself may be in use again. */
-static void destroy_event(const struct spill_placement *was)
+static void destroy_event(const struct spill_placement *copy)
 {
-	if (was->event && !was->event_ended &&
-	    !spill_context_dead(was->backend, was->event_device, was->event_context, was->event_generation))
-		was->backend->events->destroy(was->event_device, was->event_context, was->event);
+	if (copy->event && !copy->event_ended &&
+	    !spill_context_dead(copy->backend, copy->event_device, copy->event_context,
+	                        copy->event_generation))
+		copy->backend->events->destroy(copy->event_device, copy->event_context, copy->event);
 }
 
 /* Keeps a placement for the next request. The caller destroys its event. pre: locked */
@@ -88,9 +89,9 @@ static bool finish_poll(struct spill_placement *placement, bool may_go)
 {
 	pthread_mutex_lock(&lock);
 	TAILQ_REMOVE(&polled, placement, pending);
-	struct spill_placement was = *placement;
-	bool stays = was.reusable && !was.owner_ended;
-	may_go = may_go || was.owner_ended || was.event_ended;
+	struct spill_placement copy = *placement;
+	bool stays = copy.reusable && !copy.owner_ended;
+	may_go = may_go || copy.owner_ended || copy.event_ended;
 	if (!may_go)
 		TAILQ_INSERT_TAIL(&waiting, placement, pending);
 	else
@@ -99,10 +100,10 @@ static bool finish_poll(struct spill_placement *placement, bool may_go)
 		keep_for_reuse(placement);
 	pthread_mutex_unlock(&lock);
 	if (may_go)
-		destroy_event(&was);
+		destroy_event(&copy);
 	if (!may_go || stays)
 		return false;
-	spill_placement_release(placement, was.owner_ended);
+	spill_placement_release(placement, copy.owner_ended);
 	return true;
 }
 

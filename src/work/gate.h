@@ -13,7 +13,7 @@
  *	if (outer)
  *		spill_gate_leave(self);
  *
- * The gate is no lock and has no rank, because a thread inside waits for nothing of ours.
+ * Entering takes no lock, so the order of locks does not matter here.
  */
 #ifndef SPILL_GATE_H
 #define SPILL_GATE_H

@@ -45,9 +45,7 @@ static bool replaced(enum fake_libc_call call, long arguments[6], long *result)
 	return hook && hook(arguments, result);
 }
 
-/*
- * Libc's own function. Its address is kept. dlsym takes no memory for a name that it finds, so malloc may ask it.
- */
+/* Libc's own function. dlsym takes no memory for a name that it finds, so malloc may ask it. */
 #define REAL(name) \
 	({ \
 		static _Atomic(__typeof__(&name)) real; \
@@ -56,7 +54,10 @@ static bool replaced(enum fake_libc_call call, long arguments[6], long *result)
 		real; \
 	})
 
-/* Defines the function. `passed` are its arguments out of `a`, where they are longs and a hook may change them. */
+/*
+ * Defines the function. Its arguments are longs in `a`, where a hook may change them. `passed`
+ * takes them from there.
+ */
 #define FAKE(type, name, parameters, failure, passed, ...) \
 	type name parameters \
 	{ \
@@ -64,48 +65,49 @@ static bool replaced(enum fake_libc_call call, long arguments[6], long *result)
 		return replaced(FAKE_##name, a, &result) ? (type)result : REAL(name) passed; \
 	}
 
-/* clang-format off */
 FAKE(void *, malloc, (size_t size), 0, ((size_t)a[0]), (long)size)
 FAKE(void *, calloc, (size_t count, size_t size), 0, ((size_t)a[0], (size_t)a[1]), (long)count, (long)size)
 FAKE(void *, realloc, (void *old, size_t size), 0, ((void *)a[0], (size_t)a[1]), (long)old, (long)size)
 FAKE(void *, tsearch, (const void *key, void **root, __compar_fn_t compare), 0,
      ((const void *)a[0], (void **)a[1], (__compar_fn_t)a[2]), (long)key, (long)root, (long)compare)
-FAKE(ssize_t, read, (int fd, void *to, size_t size), -1, ((int)a[0], (void *)a[1], (size_t)a[2]), fd, (long)to, (long)size)
-FAKE(ssize_t, write, (int fd, const void *from, size_t size), -1, ((int)a[0], (const void *)a[1], (size_t)a[2]),
-     fd, (long)from, (long)size)
+FAKE(ssize_t, read, (int fd, void *to, size_t size), -1, ((int)a[0], (void *)a[1], (size_t)a[2]), fd,
+     (long)to, (long)size)
+FAKE(ssize_t, write, (int fd, const void *from, size_t size), -1,
+     ((int)a[0], (const void *)a[1], (size_t)a[2]), fd, (long)from, (long)size)
 FAKE(ssize_t, readlinkat, (int folder, const char *name, char *to, size_t size), -1,
      ((int)a[0], (const char *)a[1], (char *)a[2], (size_t)a[3]), folder, (long)name, (long)to, (long)size)
-FAKE(void *, mmap64, (void *at, size_t size, int protection, int flags, int fd, off_t offset), (long)MAP_FAILED,
-     ((void *)a[0], (size_t)a[1], (int)a[2], (int)a[3], (int)a[4], a[5]), (long)at, (long)size, protection, flags, fd, offset)
-FAKE(int, madvise, (void *at, size_t size, int advice), -1, ((void *)a[0], (size_t)a[1], (int)a[2]),
-     (long)at, (long)size, advice)
-FAKE(int, memfd_create, (const char *name, unsigned flags), -1, ((const char *)a[0], (unsigned)a[1]), (long)name, (long)flags)
+FAKE(void *, mmap64, (void *at, size_t size, int protection, int flags, int fd, off_t offset),
+     (long)MAP_FAILED, ((void *)a[0], (size_t)a[1], (int)a[2], (int)a[3], (int)a[4], a[5]), (long)at,
+     (long)size, protection, flags, fd, offset)
+FAKE(int, madvise, (void *at, size_t size, int advice), -1, ((void *)a[0], (size_t)a[1], (int)a[2]), (long)at,
+     (long)size, advice)
+FAKE(int, memfd_create, (const char *name, unsigned flags), -1, ((const char *)a[0], (unsigned)a[1]),
+     (long)name, (long)flags)
 FAKE(int, fallocate64, (int fd, int mode, off_t offset, off_t size), -1, ((int)a[0], (int)a[1], a[2], a[3]),
      fd, mode, offset, size)
 FAKE(int, flock, (int fd, int operation), -1, ((int)a[0], (int)a[1]), fd, operation)
-FAKE(int, poll, (struct pollfd *list, nfds_t count, int timeout), -1, ((struct pollfd *)a[0], (nfds_t)a[1], (int)a[2]),
-     (long)list, (long)count, timeout)
+FAKE(int, poll, (struct pollfd * list, nfds_t count, int timeout), -1,
+     ((struct pollfd *)a[0], (nfds_t)a[1], (int)a[2]), (long)list, (long)count, timeout)
 FAKE(unsigned long, getauxval, (unsigned long type), 0, ((unsigned long)a[0]), (long)type)
-FAKE(int, clock_gettime, (clockid_t clock, struct timespec *now), -1, ((clockid_t)a[0], (struct timespec *)a[1]),
-     clock, (long)now)
+FAKE(int, clock_gettime, (clockid_t clock, struct timespec *now), -1,
+     ((clockid_t)a[0], (struct timespec *)a[1]), clock, (long)now)
 FAKE(int, dl_iterate_phdr, (int (*visit)(struct dl_phdr_info *, size_t, void *), void *data), -1,
      ((int (*)(struct dl_phdr_info *, size_t, void *))a[0], (void *)a[1]), (long)visit, (long)data)
 
-/* As many arguments as any call of it has. Those that are missing are not looked at behind it. */
-#define FAKE_OF_MANY(type, name, first_type, count, passed) \
-	type name(first_type first, ...) \
-	{ \
-		long a[6] = {(long)first}, result = -1; \
-		va_list rest; \
-		va_start(rest, first); \
-		for (int i = 1; i < (count); i++) \
-			a[i] = va_arg(rest, long); \
-		va_end(rest); \
-		return replaced(FAKE_##name, a, &result) ? (type)result : REAL(name) passed; \
-	}
-FAKE_OF_MANY(long, syscall, long, 6, (a[0], a[1], a[2], a[3], a[4], a[5]))
+/* With as many arguments as a system call can have. A call that has fewer ignores the rest. */
+long syscall(long number, ...)
+{
+	long a[6] = {number}, result = -1;
+	va_list rest;
+	va_start(rest, number);
+	for (int i = 1; i < 6; i++)
+		a[i] = va_arg(rest, long);
+	va_end(rest);
+	return replaced(FAKE_syscall, a, &result) ? result
+	                                          : REAL(syscall)(a[0], a[1], a[2], a[3], a[4], a[5]);
+}
 
-/* The rest have two named parameters. */
+/* Functions with a third argument, which some calls leave out. */
 #define FAKE_WITH_THIRD(name, type1, type2, type3) \
 	int name(type1 one, type2 two, ...) \
 	{ \
@@ -113,8 +115,8 @@ FAKE_OF_MANY(long, syscall, long, 6, (a[0], a[1], a[2], a[3], a[4], a[5]))
 		va_start(rest, two); \
 		long a[6] = {(long)one, two, va_arg(rest, long)}, result = -1; \
 		va_end(rest); \
-		return replaced(FAKE_##name, a, &result) ? (int)result : REAL(name)((type1)a[0], (type2)a[1], a[2]); \
+		return replaced(FAKE_##name, a, &result) ? (int)result \
+		                                         : REAL(name)((type1)a[0], (type2)a[1], a[2]); \
 	}
 FAKE_WITH_THIRD(open64, const char *, int, long)
 FAKE_WITH_THIRD(fcntl64, int, int, long)
-/* clang-format on */

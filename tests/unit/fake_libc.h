@@ -1,6 +1,7 @@
 /*
- * Functions of libc that a test can let fail, count or replace. They are defined in the test program itself, so they come before
- * libc's for everything in it. Without a plan each of them does as libc's does.
+ * Functions of libc that a test can let fail, count or replace. They are defined in the test
+ * program itself, so they come before libc's for everything in it. Without a plan each of them
+ * does as libc's does.
  *
  * A program has them if it links fake_libc (meson.build).
  */
@@ -37,8 +38,8 @@ enum fake_libc_call { FAKE_LIBC_CALLS(X) FAKE_LIBC_COUNT };
 #undef X
 
 /*
- * In place of a call, if it returns true: with *result, which is the function's failure at first, and errno. It may change the
- * arguments, and returns false for libc's function with these.
+ * In place of a call, if it returns true: with *result, which is the function's failure at first,
+ * and errno. It may change the arguments, and returns false for libc's function with these.
  */
 typedef bool fake_libc_hook(long arguments[6], long *result);
 

@@ -59,7 +59,7 @@ static void what_is_no_granule_is_not_kept(void **state)
 	spill_chunk_map_clear(END, SPILL_CHUNK_MAP_UNIT);
 	spill_chunk_map_begins(UINT64_MAX);
 	assert_true(spill_chunk_map_set(END - SPILL_CHUNK_MAP_UNIT, SPILL_CHUNK_MAP_UNIT, true, false));
-	assert_true(at(END - 1).there);
+	assert_true(at(END - 1).present);
 	spill_chunk_map_clear(END - SPILL_CHUNK_MAP_UNIT, SPILL_CHUNK_MAP_UNIT);
 }
 

@@ -10,12 +10,12 @@
 #include <cmocka.h>
 
 #include "account.h"
-#include "fake_chunks.h"
+#include "fake_vendor.h"
 #include "chunk_map.h"
 #include "ledger.h"
 #include "chunked.h"
 
-#define CHUNK (4 * FAKE_UNIT)
+#define CHUNK (4 * FAKE_SMALL_UNIT)
 
 static struct spill_policy policy;
 
@@ -25,14 +25,14 @@ static int setup(void **state)
 	policy.movable_chunk = (struct spill_amount){SPILL_AMOUNT_BYTES, CHUNK};
 	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
-	fake_chunks_reset(64 * CHUNK);
+	fake_vendor_reset_mover(64 * CHUNK);
 	spill_account_reset();
 	return 0;
 }
 
 static struct spill_place_request want(uint64_t bytes)
 {
-	return (struct spill_place_request){&fake_chunks_backend, &policy, 0, &policy, bytes, 0,
+	return (struct spill_place_request){&fake_vendor_backend, &policy, 0, &policy, bytes, 0,
 	                                    SPILL_UNLIMITED};
 }
 
@@ -47,9 +47,9 @@ static struct spill_chunked *make(uint64_t bytes)
 
 static void nothing_is_held(void)
 {
-	assert_int_equal(fake_chunks_alive(), 0);
-	assert_int_equal(fake_chunks.broken, 0);
-	assert_int_equal(fake_chunks.device_free, 64 * CHUNK);
+	assert_int_equal(fake_vendor_alive(), 0);
+	assert_int_equal(fake_vendor.broken, 0);
+	assert_int_equal(fake_vendor.device_free, 64 * CHUNK);
 	assert_int_equal(spill_account_device_held(0) + spill_account_host_held(), 0);
 }
 
@@ -61,8 +61,10 @@ static void cut_into_chunks(void **state)
 		unsigned count;
 		uint64_t last;
 	} cases[] = {
-	    {1, FAKE_UNIT, 1, FAKE_UNIT},     {CHUNK - FAKE_UNIT, CHUNK - FAKE_UNIT, 1, CHUNK - FAKE_UNIT},
-	    {CHUNK, CHUNK, 1, CHUNK},         {CHUNK + 1, CHUNK + FAKE_UNIT, 2, FAKE_UNIT},
+	    {1, FAKE_SMALL_UNIT, 1, FAKE_SMALL_UNIT},
+	    {CHUNK - FAKE_SMALL_UNIT, CHUNK - FAKE_SMALL_UNIT, 1, CHUNK - FAKE_SMALL_UNIT},
+	    {CHUNK, CHUNK, 1, CHUNK},
+	    {CHUNK + 1, CHUNK + FAKE_SMALL_UNIT, 2, FAKE_SMALL_UNIT},
 	    {3 * CHUNK, 3 * CHUNK, 3, CHUNK},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -77,11 +79,11 @@ static void cut_into_chunks(void **state)
 		for (unsigned chunk = 0; chunk < made->count; chunk++) {
 			assert_false(made->chunks[chunk].on_host);
 			assert_int_equal(spill_chunked_address(made, chunk), va + chunk * CHUNK);
-			assert_non_null(fake_chunks_bytes(va + chunk * CHUNK, 0));
+			assert_non_null(fake_vendor_bytes(va + chunk * CHUNK, 0));
 		}
 		assert_int_equal(made->base.held.device, cases[i].range);
 		assert_int_equal(spill_account_device_held(0), cases[i].range);
-		assert_int_equal(fake_chunks.device_free, 64 * CHUNK - cases[i].range);
+		assert_int_equal(fake_vendor.device_free, 64 * CHUNK - cases[i].range);
 		spill_placement_release(&made->base, i % 2);
 		nothing_is_held();
 	}
@@ -89,18 +91,21 @@ static void cut_into_chunks(void **state)
 
 static void chunks_are_whole_granules(void **state)
 {
-	static const uint64_t sizes[][2] = {
-	    {1, FAKE_UNIT}, {FAKE_UNIT + 1, 2 * FAKE_UNIT}, {0, FAKE_UNIT}, {UINT64_MAX, 16 << 20}};
+	static const uint64_t sizes[][2] = {{1, FAKE_SMALL_UNIT},
+	                                    {FAKE_SMALL_UNIT + 1, 2 * FAKE_SMALL_UNIT},
+	                                    {0, FAKE_SMALL_UNIT},
+	                                    {UINT64_MAX, 16 << 20}};
 	const uint64_t MANY = (uint64_t)1 << 40;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		policy.movable_chunk.value = sizes[i][0];
-		assert_int_equal(spill_policy_chunk(&policy, MANY, FAKE_UNIT), sizes[i][1]);
+		assert_int_equal(spill_policy_chunk(&policy, MANY, FAKE_SMALL_UNIT), sizes[i][1]);
 	}
 	policy.movable_chunk.kind = SPILL_AMOUNT_NONE;
-	assert_int_equal(spill_policy_chunk(&policy, MANY, FAKE_UNIT), 64 << 20);
+	assert_int_equal(spill_policy_chunk(&policy, MANY, FAKE_SMALL_UNIT), 64 << 20);
 	/* Of what is smaller than two of them. */
-	assert_int_equal(spill_policy_chunk(&policy, (128 << 20) - FAKE_UNIT, FAKE_UNIT), 16 << 20);
-	assert_int_equal(spill_policy_chunk(&policy, (128 << 20) - 1, FAKE_UNIT), 64 << 20);
+	assert_int_equal(spill_policy_chunk(&policy, (128 << 20) - FAKE_SMALL_UNIT, FAKE_SMALL_UNIT),
+	                 16 << 20);
+	assert_int_equal(spill_policy_chunk(&policy, (128 << 20) - 1, FAKE_SMALL_UNIT), 64 << 20);
 }
 
 /* All or nothing, by the name of what refuses. */
@@ -114,7 +119,7 @@ static void what_does_not_fit_is_not_made(void **state)
 	nothing_is_held();
 	wanted = want(65 * CHUNK);
 	assert_null(spill_place_movable.make(&wanted, &error));
-	assert_ptr_equal(error, fake_chunks_backend.error_name(fake_chunks_backend.out_of_memory));
+	assert_ptr_equal(error, fake_vendor_backend.error_name(fake_vendor_backend.out_of_memory));
 	nothing_is_held();
 	wanted = want(UINT64_MAX);
 	assert_null(spill_place_movable.make(&wanted, &error));
@@ -142,14 +147,14 @@ static void a_failing_call_leaves_nothing(void **state)
 			const char *error = NULL;
 			struct spill_place_request wanted = want(4 * CHUNK);
 			wanted.device_room = 2 * CHUNK;
-			fake_chunks_fail(nth, nth + 1);
+			fake_vendor_fail(nth, nth + 1);
 			struct spill_placement *made = places[place]->make(&wanted, &error);
-			fake_chunks_fail(0, 0);
+			fake_vendor_fail(0, 0);
 			failures += !made;
 			if (made)
 				assert_int_equal(made->held.device + made->held.host, 4 * CHUNK);
 			else
-				assert_ptr_equal(error, fake_chunks_backend.error_name(FAKE_OUT_OF_MEMORY));
+				assert_ptr_equal(error, fake_vendor_backend.error_name(FAKE_OUT_OF_MEMORY));
 			spill_placement_release(made, false);
 			nothing_is_held();
 		}
@@ -161,7 +166,7 @@ static void split_is_chunked_too(void **state)
 {
 	const char *error = NULL;
 	struct spill_place_request wanted = want(4 * CHUNK);
-	wanted.device_room = CHUNK + FAKE_UNIT;
+	wanted.device_room = CHUNK + FAKE_SMALL_UNIT;
 	struct spill_chunked *made = spill_chunked_of(spill_place_split.make(&wanted, &error));
 	assert_non_null(made);
 	assert_int_equal(made->count, 5); /* a chunk and a granule here, two chunks and the rest there */
@@ -224,7 +229,7 @@ static void a_moved_chunk_is_held_elsewhere(void **state)
 {
 	struct spill_chunked *made = make(2 * CHUNK + 1);
 	uint64_t handle, order = 0;
-	struct spill_allocation entry = {.backend = &fake_chunks_backend,
+	struct spill_allocation entry = {.backend = &fake_vendor_backend,
 	                                 .ptr = made->base.ptr,
 	                                 .bytes = made->base.bytes,
 	                                 .held = made->base.held,
@@ -232,22 +237,22 @@ static void a_moved_chunk_is_held_elsewhere(void **state)
 	struct spill_totals totals;
 	assert_true(spill_ledger_add(&entry));
 	uint64_t old = made->chunks[2].handle;
-	fake_chunks_backend.physical->create(0, true, FAKE_UNIT, &handle);
-	fake_chunks_backend.vmm->unmap(spill_chunked_address(made, 2), FAKE_UNIT);
-	fake_chunks_backend.vmm->map(spill_chunked_address(made, 2), FAKE_UNIT, handle);
-	spill_account_host_add(FAKE_UNIT);
+	fake_vendor_backend.physical->create(0, true, FAKE_SMALL_UNIT, &handle);
+	fake_vendor_backend.vmm->unmap(spill_chunked_address(made, 2), FAKE_SMALL_UNIT);
+	fake_vendor_backend.vmm->map(spill_chunked_address(made, 2), FAKE_SMALL_UNIT, handle);
+	spill_account_host_add(FAKE_SMALL_UNIT);
 	spill_mover_lock();
 	spill_chunked_moved(made, 2, handle);
 	spill_mover_unlock();
 	assert_true(made->chunks[2].on_host && made->chunks[2].handle == handle);
 	assert_int_equal(made->base.held.device, 2 * CHUNK);
-	assert_int_equal(made->base.held.host, FAKE_UNIT);
+	assert_int_equal(made->base.held.host, FAKE_SMALL_UNIT);
 	assert_true(spill_ledger_moved(made->base.ptr, entry.seq, &made->base.held, &order));
 	spill_ledger_totals(&totals);
 	assert_int_equal(totals.live.device, 2 * CHUNK);
-	assert_int_equal(totals.live.host, FAKE_UNIT);
-	fake_chunks_backend.physical->release(old);
-	spill_account_device_return(0, FAKE_UNIT);
+	assert_int_equal(totals.live.host, FAKE_SMALL_UNIT);
+	fake_vendor_backend.physical->release(old);
+	spill_account_device_return(0, FAKE_SMALL_UNIT);
 	spill_ledger_end(spill_ledger_take(made->base.ptr));
 	spill_placement_release(&made->base, false);
 	nothing_is_held();
@@ -258,7 +263,7 @@ static void older_blocks_of_a_growing_pool_are_dead(void **state)
 {
 	struct spill_chunked *blocks[5];
 	for (unsigned i = 0; i < 5; i++) {
-		blocks[i] = make((10 + i) * FAKE_UNIT);
+		blocks[i] = make((10 + i) * FAKE_SMALL_UNIT);
 		blocks[i]->run = i == 1 ? 2 : 1;
 		blocks[i]->grows = i >= 3;
 		spill_chunked_enlist(blocks[i]);
@@ -320,7 +325,7 @@ static void move(struct spill_chunked *made, unsigned chunk)
 /* Launches find what may be moved, where it is; what is pinned or leaves is nobody's business. */
 static void what_is_listed_is_told_to_launches(void **state)
 {
-	fake_chunks_reset(64 * SPILL_CHUNK_MAP_UNIT);
+	fake_vendor_reset_mover(64 * SPILL_CHUNK_MAP_UNIT);
 	policy.movable_chunk.value = SPILL_CHUNK_MAP_UNIT;
 	struct spill_chunked *made = make(3 * SPILL_CHUNK_MAP_UNIT);
 	assert_int_equal(told_on_host(made), -1);

@@ -14,7 +14,7 @@
 #include "place.h"
 #include "account.h"
 #include "deferred.h"
-#include "fake_backend.h"
+#include "fake_vendor.h"
 
 #define MIB (1ull << 20)
 
@@ -26,7 +26,7 @@ static int setup(void **state)
 	spill_policy_default(&policy);
 	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
-	fake_reset(1024 * MIB);
+	fake_vendor_reset(1024 * MIB);
 	spill_account_reset();
 	set_capturing(false);
 	return 0;
@@ -36,24 +36,23 @@ static int setup(void **state)
 static void defer(uint64_t bytes, bool *event, void *event_context)
 {
 	const char *error;
-	struct spill_place_request want = {&fake_backend, &policy,        0, &context, bytes,
-	                                   bytes / 2,     SPILL_UNLIMITED};
+	struct spill_place_request want = {&fake_vendor_backend, &policy, 0, &context, bytes, bytes / 2,
+	                                   SPILL_UNLIMITED};
 	struct spill_placement *placement = spill_place_make(&spill_place_split, &want, &error);
 	assert_non_null(placement);
-	placement->event = event;
+	placement->event = event ? fake_vendor_event(event) : NULL;
 	placement->event_context = event_context;
 	placement->event_generation = spill_context_generation();
-	fake.events += event != NULL;
 	spill_deferred_add(placement);
 }
 
 static void nothing_is_held(void)
 {
-	assert_int_equal(fake_alive(), 0);
-	assert_int_equal(fake.events, 0);
+	assert_int_equal(fake_vendor_alive(), 0);
+	assert_int_equal(fake_vendor.events, 0);
 	assert_int_equal(spill_account_device_held(0), 0);
 	assert_int_equal(spill_account_host_held(), 0);
-	assert_int_equal(spill_deferred_pending(&fake_backend, 0).device, 0);
+	assert_int_equal(spill_deferred_pending(&fake_vendor_backend, 0).device, 0);
 }
 
 static void waits_for_its_event(void **state)
@@ -61,38 +60,38 @@ static void waits_for_its_event(void **state)
 	bool first = false, second = false;
 	defer(100 * MIB, &first, &context);
 	defer(40 * MIB, &second, &context);
-	assert_int_equal(spill_deferred_pending(&fake_backend, 0).device, 70 * MIB);
-	assert_int_equal(spill_deferred_pending(&fake_backend, 0).host, 70 * MIB);
-	assert_int_equal(spill_deferred_collect(&fake_backend, 0, false).device, 0);
+	assert_int_equal(spill_deferred_pending(&fake_vendor_backend, 0).device, 70 * MIB);
+	assert_int_equal(spill_deferred_pending(&fake_vendor_backend, 0).host, 70 * MIB);
+	assert_int_equal(spill_deferred_collect(&fake_vendor_backend, 0, false).device, 0);
 	second = true; /* of another stream */
-	struct spill_bytes given = spill_deferred_collect(&fake_backend, 0, false);
+	struct spill_bytes given = spill_deferred_collect(&fake_vendor_backend, 0, false);
 	assert_int_equal(given.device, 20 * MIB);
 	assert_int_equal(given.host, 20 * MIB);
 	assert_int_equal(spill_account_device_held(0), 50 * MIB);
 	first = true;
-	spill_deferred_poll(&fake_backend, false);
+	spill_deferred_poll(&fake_vendor_backend, false);
 	nothing_is_held();
-	assert_int_equal(fake.waits, 0);
+	assert_int_equal(fake_vendor.waits, 0);
 }
 
 /* A poll is part of every call: it looks at a few, and at none when none is there. */
 static void a_poll_costs_little(void **state)
 {
 	static bool passed[100];
-	spill_deferred_poll(&fake_backend, false);
-	assert_int_equal(fake.queries, 0);
+	spill_deferred_poll(&fake_vendor_backend, false);
+	assert_int_equal(fake_vendor.queries, 0);
 	for (int i = 0; i < 100; i++)
 		defer(4 * MIB, &passed[i], &context);
-	spill_deferred_poll(&fake_backend, false);
-	assert_true(fake.queries <= 16);
+	spill_deferred_poll(&fake_vendor_backend, false);
+	assert_true(fake_vendor.queries <= 16);
 	/* But in time it looks at all of them. */
 	passed[99] = true;
-	for (int i = 0; i < 100 && fake.events == 100; i++)
-		spill_deferred_poll(&fake_backend, false);
-	assert_int_equal(fake.events, 99);
+	for (int i = 0; i < 100 && fake_vendor.events == 100; i++)
+		spill_deferred_poll(&fake_vendor_backend, false);
+	assert_int_equal(fake_vendor.events, 99);
 	for (int i = 0; i < 100; i++)
 		passed[i] = true;
-	spill_deferred_collect(&fake_backend, 0, false);
+	spill_deferred_collect(&fake_vendor_backend, 0, false);
 	nothing_is_held();
 }
 
@@ -103,17 +102,17 @@ static void in_a_capture_nothing_is_looked_at(void **state)
 	set_capturing(true);
 	defer(40 * MIB, NULL, NULL);
 	defer(40 * MIB, &passed, &context);
-	spill_deferred_poll(&fake_backend, false);
-	assert_int_equal(spill_deferred_collect(&fake_backend, 0, false).device, 0);
-	assert_int_equal(fake.waits + fake.queries, 0);
+	spill_deferred_poll(&fake_vendor_backend, false);
+	assert_int_equal(spill_deferred_collect(&fake_vendor_backend, 0, false).device, 0);
+	assert_int_equal(fake_vendor.waits + fake_vendor.queries, 0);
 	set_capturing(false);
-	assert_int_equal(spill_deferred_collect(&fake_backend, 0, false).device, 20 * MIB);
-	assert_int_equal(fake.waits, 0); /* an allocation does not wait */
-	fake.wait_result = 700;
-	spill_deferred_poll(&fake_backend, true);
-	assert_int_equal(fake.waits, 1);
-	fake.wait_result = 0;
-	spill_deferred_poll(&fake_backend, true);
+	assert_int_equal(spill_deferred_collect(&fake_vendor_backend, 0, false).device, 20 * MIB);
+	assert_int_equal(fake_vendor.waits, 0); /* an allocation does not wait */
+	fake_vendor.wait_result = 700;
+	spill_deferred_poll(&fake_vendor_backend, true);
+	assert_int_equal(fake_vendor.waits, 1);
+	fake_vendor.wait_result = 0;
+	spill_deferred_poll(&fake_vendor_backend, true);
 	nothing_is_held();
 }
 
@@ -124,13 +123,13 @@ static void contexts_end(void **state)
 	defer(40 * MIB, &never, &context);
 	defer(40 * MIB, &never, &other);
 	defer(40 * MIB, NULL, NULL);
-	fake.events -= 1; /* the vendor's end of `other` takes its event along */
-	spill_deferred_context_ended(ENDED(&fake_backend, 0, &other));
-	assert_int_equal(spill_deferred_pending(&fake_backend, 0).device, 40 * MIB);
-	fake.events -= 1;
-	spill_deferred_context_ended(ENDED(&fake_backend, 0, &context));
+	fake_vendor.events -= 1; /* the vendor's end of `other` takes its event along */
+	spill_deferred_context_ended(ENDED(&fake_vendor_backend, 0, &other));
+	assert_int_equal(spill_deferred_pending(&fake_vendor_backend, 0).device, 40 * MIB);
+	fake_vendor.events -= 1;
+	spill_deferred_context_ended(ENDED(&fake_vendor_backend, 0, &context));
 	nothing_is_held();
-	assert_int_equal(fake.waits, 0);
+	assert_int_equal(fake_vendor.waits, 0);
 }
 
 /* What is whole on host is kept for the next such request, or handed on in the order that it was freed in. */
@@ -141,41 +140,42 @@ static void what_is_pinned_is_used_again(void **state)
 	                                same_handle = {&stream, &other};
 	const char *error;
 	bool passed = false;
-	struct spill_place_request want = {&fake_backend, &policy, 0, NULL, 64 * MIB, 0, SPILL_UNLIMITED};
+	struct spill_place_request want = {&fake_vendor_backend, &policy, 0, NULL, 64 * MIB, 0,
+	                                   SPILL_UNLIMITED};
 	struct spill_placement *placement = spill_place_make(&spill_place_split, &want, &error);
 	assert_non_null(placement);
 	placement->reusable = true;
-	placement->event = &passed;
+	placement->event = fake_vendor_event(&passed);
 	placement->event_context = &context;
 	placement->event_generation = spill_context_generation();
 	placement->order = mine;
-	fake.events++;
 	spill_deferred_add(placement);
 	/* Still in use: for its own stream alone, and not for much less or more than it is. */
-	assert_null(spill_deferred_reuse(&fake_backend, 0, NULL, 64 * MIB, &elsewhere));
-	assert_null(spill_deferred_reuse(&fake_backend, 0, NULL, 64 * MIB, &same_handle));
-	assert_null(spill_deferred_reuse(&fake_backend, 0, NULL, 65 * MIB, &mine));
-	assert_null(spill_deferred_reuse(&fake_backend, 0, NULL, 50 * MIB, &mine));
-	assert_null(spill_deferred_reuse(&fake_backend, 0, &context, 64 * MIB, &mine));
-	assert_ptr_equal(spill_deferred_reuse(&fake_backend, 0, NULL, 60 * MIB, &mine), placement);
-	assert_int_equal(fake.events, 0);
+	assert_null(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 64 * MIB, &elsewhere));
+	assert_null(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 64 * MIB, &same_handle));
+	assert_null(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 65 * MIB, &mine));
+	assert_null(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 50 * MIB, &mine));
+	assert_null(spill_deferred_reuse(&fake_vendor_backend, 0, &context, 64 * MIB, &mine));
+	assert_ptr_equal(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 60 * MIB, &mine), placement);
+	assert_int_equal(fake_vendor.events, 0);
 	assert_int_equal(placement->bytes, 60 * MIB);
 	/* A stream that has ended is in no order with another of its handle. */
-	placement->event = &passed;
-	fake.events++;
+	placement->event = fake_vendor_event(&passed);
 	spill_deferred_add(placement);
-	spill_deferred_stream_ended(&fake_backend, &stream);
-	assert_null(spill_deferred_reuse(&fake_backend, 0, NULL, 64 * MIB, &mine));
+	spill_deferred_stream_ended(&fake_vendor_backend, &stream);
+	assert_null(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 64 * MIB, &mine));
 	/* Behind its event it is anybody's, and still charged. */
 	passed = true;
-	spill_deferred_poll(&fake_backend, false);
-	assert_int_equal(fake.events, 0);
+	spill_deferred_poll(&fake_vendor_backend, false);
+	assert_int_equal(fake_vendor.events, 0);
 	assert_int_equal(spill_account_host_held(), 64 * MIB);
-	assert_ptr_equal(spill_deferred_reuse(&fake_backend, 0, NULL, 64 * MIB, &elsewhere), placement);
+	assert_ptr_equal(spill_deferred_reuse(&fake_vendor_backend, 0, NULL, 64 * MIB, &elsewhere),
+	                 placement);
 	spill_deferred_give(placement);
-	spill_deferred_context_ended(ENDED(&fake_backend, 0, &context)); /* not its owner: it has none */
+	spill_deferred_context_ended(
+	    ENDED(&fake_vendor_backend, 0, &context)); /* not its owner: it has none */
 	assert_int_equal(spill_account_host_held(), 64 * MIB);
-	spill_deferred_drop(&fake_backend);
+	spill_deferred_drop(&fake_vendor_backend);
 	nothing_is_held();
 }
 

@@ -7,7 +7,7 @@
 #include "account.h"
 #include "contexts.h"
 #include "exchange.h"
-#include "fake_chunks.h"
+#include "fake_vendor.h"
 #include "fake_clock.h"
 #include "host_chunks.h"
 #include "ledger.h"
@@ -15,7 +15,7 @@
 #include "process.h"
 
 #define MS 1000000ull
-#define CHUNK (4 * FAKE_UNIT)
+#define CHUNK (4 * FAKE_SMALL_UNIT)
 
 enum { CHUNKS = 8 };
 
@@ -32,7 +32,7 @@ static int begin(void **state)
 
 static int teardown(void **state)
 {
-	fake_chunks_reset(0);
+	fake_vendor_reset_mover(0);
 	return 0;
 }
 
@@ -44,10 +44,10 @@ static int setup(void **state)
 	policy.host_limit = policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
 	fake_clock_use(0);
 	spill_process_use_policy(&policy);
-	fake_chunks_reset(CHUNKS * CHUNK);
+	fake_vendor_reset_mover(CHUNKS * CHUNK);
 	spill_account_reset();
 	spill_move_reset();
-	spill_contexts_made(&fake_chunks_backend, 0, &context);
+	spill_contexts_made(&fake_vendor_backend, 0, &context);
 	return 0;
 }
 
@@ -89,7 +89,7 @@ static struct reported reported(void)
 
 static bool change_sides(struct spill_chunked *of, const unsigned *chunks, unsigned count, uint64_t *came)
 {
-	struct spill_exchange exchange = {.backend = &fake_chunks_backend, .device = 0};
+	struct spill_exchange exchange = {.backend = &fake_vendor_backend, .device = 0};
 	bool added = true;
 	spill_mover_lock();
 	for (unsigned i = 0; i < count && added; i++)
@@ -108,10 +108,11 @@ static struct spill_chunked *make_half(void)
 	const unsigned leave[] = {4, 5, 6, 7};
 	const char *error = NULL;
 	struct spill_place_request want = {
-	    &fake_chunks_backend, &policy, 0, &context, (CHUNKS - 1) * CHUNK + FAKE_UNIT, 0, SPILL_UNLIMITED};
+	    &fake_vendor_backend, &policy, 0, &context, (CHUNKS - 1) * CHUNK + FAKE_SMALL_UNIT, 0,
+	    SPILL_UNLIMITED};
 	struct spill_chunked *made = spill_chunked_of(spill_place_movable.make(&want, &error));
 	assert_non_null(made);
-	struct spill_allocation entry = {.backend = &fake_chunks_backend,
+	struct spill_allocation entry = {.backend = &fake_vendor_backend,
 	                                 .ptr = made->base.ptr,
 	                                 .bytes = want.bytes,
 	                                 .placement = &made->base,
@@ -119,12 +120,12 @@ static struct spill_chunked *make_half(void)
 	assert_true(spill_ledger_add(&entry));
 	made->seq = entry.seq;
 	for (unsigned i = 0; i < made->count; i++) {
-		unsigned char *data = fake_chunks_bytes(spill_chunked_address(made, i), 0);
+		unsigned char *data = fake_vendor_bytes(spill_chunked_address(made, i), 0);
 		for (uint64_t at = 0; at < made->chunks[i].bytes; at++)
 			data[at] = pattern(i, at);
 	}
 	assert_true(change_sides(made, leave, 4, NULL));
-	fake_chunks.device_free = 0;
+	fake_vendor.device_free = 0;
 	reported();
 	return made;
 }
@@ -133,7 +134,7 @@ static uint64_t on_host(const struct spill_chunked *of)
 {
 	uint64_t host = 0, device = 0;
 	for (unsigned i = 0; i < of->count; i++) {
-		const unsigned char *bytes = fake_chunks_bytes(spill_chunked_address(of, i), 0);
+		const unsigned char *bytes = fake_vendor_bytes(spill_chunked_address(of, i), 0);
 		assert_non_null(bytes);
 		for (uint64_t at = 0; at < of->chunks[i].bytes; at++)
 			if (bytes[at] != pattern(i, at))
@@ -143,7 +144,7 @@ static uint64_t on_host(const struct spill_chunked *of)
 	assert_int_equal(of->base.held.host, host);
 	assert_int_equal(of->base.held.device, device);
 	assert_int_equal(spill_account_device_held(0), device);
-	assert_int_equal(fake_chunks.events, 0);
+	assert_int_equal(fake_vendor.events, 0);
 	return host;
 }
 
@@ -151,10 +152,10 @@ static void end(struct spill_chunked *of)
 {
 	spill_ledger_end(spill_ledger_take(of->base.ptr));
 	spill_placement_release(&of->base, false);
-	spill_host_chunks_drop(&fake_chunks_backend);
-	assert_int_equal(fake_chunks.handles, 0);
-	assert_int_equal(fake_chunks.mappings, 0);
-	assert_int_equal(fake_chunks.broken, 0);
+	spill_host_chunks_drop(&fake_vendor_backend);
+	assert_int_equal(fake_vendor.handles, 0);
+	assert_int_equal(fake_vendor.mappings, 0);
+	assert_int_equal(fake_vendor.broken, 0);
 	assert_int_equal(spill_account_device_held(0), 0);
 	assert_int_equal(spill_account_host_held(), 0);
 }
@@ -166,7 +167,7 @@ static void what_leaves_makes_the_room(void **state)
 	const unsigned all[] = {0, 1, 2, 3, 4, 5, 6, 7};
 	struct spill_chunked *of = make_half();
 	uint64_t came, before = on_host(of);
-	assert_int_equal(before, 3 * CHUNK + FAKE_UNIT);
+	assert_int_equal(before, 3 * CHUNK + FAKE_SMALL_UNIT);
 	assert_true(change_sides(of, all, 8, &came));
 	assert_int_equal(came, before);
 	assert_int_equal(on_host(of), 4 * CHUNK);
@@ -184,9 +185,9 @@ static void both_ways_go_at_once(void **state)
 {
 	const unsigned all[] = {0, 1, 2, 3, 4, 5, 6, 7};
 	struct spill_chunked *of = make_half();
-	fake_chunks.most_under_way = 0;
+	fake_vendor.most_under_way = 0;
 	assert_true(change_sides(of, all, 8, NULL));
-	assert_true(fake_chunks.most_under_way >= 2);
+	assert_true(fake_vendor.most_under_way >= 2);
 	on_host(of);
 	end(of);
 }
@@ -207,9 +208,9 @@ static void a_busy_device_is_left_alone(void **state)
 	const unsigned all[] = {0, 1, 6, 7};
 	struct spill_chunked *of = make_half();
 	uint64_t came, before = on_host(of);
-	fake_chunks.stuck = true;
+	fake_vendor.stuck = true;
 	assert_false(change_sides(of, all, 4, &came));
-	fake_chunks.stuck = false;
+	fake_vendor.stuck = false;
 	assert_int_equal(came, 0);
 	assert_int_equal(on_host(of), before);
 	assert_int_equal(reported().chunks, 0);
@@ -234,7 +235,7 @@ static void homes_on_host_are_used_again(void **state)
 static void what_is_kept_is_used_or_given_back(void **state)
 {
 	struct spill_chunked *of = make_half();
-	struct spill_exchange exchange = {.backend = &fake_chunks_backend, .device = 0, .keep = 2 * CHUNK};
+	struct spill_exchange exchange = {.backend = &fake_vendor_backend, .device = 0, .keep = 2 * CHUNK};
 	uint64_t came;
 	spill_mover_lock();
 	for (unsigned i = 0; i < 5; i++) /* four leave, one comes: three homes are left, two of them kept */
@@ -243,21 +244,21 @@ static void what_is_kept_is_used_or_given_back(void **state)
 	spill_mover_unlock();
 	assert_int_equal(exchange.came, CHUNK);
 	assert_int_equal(spill_exchange_kept(), 2 * CHUNK);
-	assert_int_equal(fake_chunks.device_free, CHUNK);
+	assert_int_equal(fake_vendor.device_free, CHUNK);
 	assert_int_equal(spill_account_device_held(0), CHUNK + 2 * CHUNK);
-	fake_chunks.device_free = 0;
+	fake_vendor.device_free = 0;
 	assert_true(change_sides(of, (unsigned[]){5, 6}, 2, &came));
 	assert_int_equal(came, 2 * CHUNK);
 	assert_int_equal(spill_exchange_kept(), 0);
-	exchange = (struct spill_exchange){.backend = &fake_chunks_backend, .device = 0, .keep = CHUNK};
+	exchange = (struct spill_exchange){.backend = &fake_vendor_backend, .device = 0, .keep = CHUNK};
 	spill_mover_lock();
 	assert_true(spill_exchange_add(&exchange, of, 5));
 	spill_exchange_carry_out(&exchange, UINT64_MAX);
 	spill_mover_unlock();
 	assert_int_equal(spill_exchange_kept(), CHUNK);
-	spill_exchange_forget(&fake_chunks_backend, 1);
+	spill_exchange_forget(&fake_vendor_backend, 1);
 	assert_int_equal(spill_exchange_kept(), CHUNK);
-	spill_exchange_forget(&fake_chunks_backend, 0);
+	spill_exchange_forget(&fake_vendor_backend, 0);
 	assert_int_equal(spill_exchange_kept(), 0);
 	on_host(of);
 	end(of);
@@ -268,18 +269,18 @@ static void whatever_fails_nothing_is_lost(void **state)
 	const unsigned all[] = {0, 1, 2, 3, 4, 5, 6, 7};
 	bool failed = true;
 	for (unsigned call = 1; failed; call++) {
-		fake_chunks_reset(CHUNKS * CHUNK);
+		fake_vendor_reset_mover(CHUNKS * CHUNK);
 		spill_move_reset();
 		struct spill_chunked *of = make_half();
-		fake_chunks_fail(call, call + 1);
+		fake_vendor_fail(call, call + 1);
 		change_sides(of, all, 8, NULL);
-		failed = fake_chunks.calls >= call;
-		fake_chunks_fail(0, 0);
+		failed = fake_vendor.calls >= call;
+		fake_vendor_fail(0, 0);
 		on_host(of);
 		spill_ledger_end(spill_ledger_take(of->base.ptr));
 		spill_placement_release(&of->base, false);
-		spill_host_chunks_drop(&fake_chunks_backend);
-		assert_int_equal(fake_chunks.broken, 0);
+		spill_host_chunks_drop(&fake_vendor_backend);
+		assert_int_equal(fake_vendor.broken, 0);
 		assert_int_equal(spill_account_device_held(0), 0);
 		assert_int_equal(spill_account_host_held(), 0);
 	}

@@ -17,7 +17,7 @@
 
 #include "account.h"
 #include "captures.h"
-#include "fake_backend.h"
+#include "fake_vendor.h"
 #include "fake_clock.h"
 #include "fake_objects.h"
 #include "movable.h"
@@ -98,7 +98,7 @@ static bool vendor_current(int *device, void **context)
 static bool refuses(void)
 {
 	vendor.others++;
-	return ++fake.calls == fake.fail_at;
+	return ++fake_vendor.calls == fake_vendor.fail_from;
 }
 
 /* Addresses that can be read: a mapping that is missing is seen by the counts, a copy that is missing by the bytes. */
@@ -117,13 +117,13 @@ static int vendor_reserve(uint64_t bytes, uint64_t alignment, uint64_t *va)
 	    mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	assert_ptr_not_equal(there, MAP_FAILED);
 	*va = (uint64_t)(uintptr_t)there;
-	fake.ranges++;
+	fake_vendor.ranges++;
 	return 0;
 }
 
 static int vendor_unreserve(uint64_t va, uint64_t bytes)
 {
-	fake.ranges--;
+	fake_vendor.ranges--;
 	return munmap((void *)(uintptr_t)va, bytes);
 }
 
@@ -135,7 +135,7 @@ static int vendor_host_alloc(uint64_t bytes, uint64_t *ptr, void **host)
 	assert_true(bytes <= sizeof(page));
 	*host = page;
 	*ptr = (uint64_t)(uintptr_t)page;
-	fake.hosts++;
+	fake_vendor.hosts++;
 	return 0;
 }
 
@@ -146,19 +146,19 @@ static int vendor_copier_create(int device, void *context, void **stream)
 	*stream = &copies;
 	if (vendor.makes_views)
 		return 0;
-	fake.events++;
+	fake_vendor.events++;
 	return 0;
 }
 
 static void vendor_copier_destroy(int device, void *context, void *stream)
 {
 	assert_int_equal(copy_count, 0);
-	fake.events--;
+	fake_vendor.events--;
 }
 
 static int vendor_copy(int device, void *context, void *stream, uint64_t to, uint64_t from, uint64_t bytes)
 {
-	assert_int_equal(fake.mappings, 2);
+	assert_int_equal(fake_vendor.mappings, 2);
 	assert_ptr_equal(stream, &copies);
 	if (refuses())
 		return backend.out_of_memory;
@@ -175,7 +175,7 @@ static int vendor_event(int device, void *context, void *stream, bool per_thread
 	assert_ptr_equal(stream, &copies);
 	*event = &asked;
 	asked = 0;
-	fake.events++;
+	fake_vendor.events++;
 	return 0;
 }
 
@@ -186,7 +186,7 @@ static int vendor_mark(int device, void *context, void **event)
 	if (vendor.no_mark)
 		return 801;
 	*event = &vendor;
-	fake.events++;
+	fake_vendor.events++;
 	return 0;
 }
 
@@ -203,6 +203,11 @@ static bool vendor_passed(int device, void *context, void *event)
 	return true;
 }
 
+static void vendor_event_destroy(int device, void *context, void *event)
+{
+	fake_vendor.events--;
+}
+
 /* Of the mover: the last call that it needs before it can move. */
 static int vendor_events_ahead(int device, void *context, unsigned count)
 {
@@ -213,7 +218,7 @@ static int vendor_events_ahead(int device, void *context, unsigned count)
 static struct spill_vendor_devices devices;
 static struct spill_vendor_memory memory;
 static struct spill_vendor_vmm vmm;
-static struct spill_vendor_events events;
+static const struct spill_vendor_events events = {vendor_event, vendor_passed, vendor_event_destroy};
 static const struct spill_vendor_moves moves = {
     .mark = vendor_mark,
     .events_ahead = vendor_events_ahead,
@@ -236,21 +241,18 @@ static int begin(void **state)
 	memset(&vendor, 0, sizeof(vendor));
 	vendor.devices = 1;
 	vendor.can = SPILL_CAN_SPLIT | SPILL_CAN_HOST | SPILL_CAN_MOVE;
-	fake_reset(GIB);
-	backend = fake_backend;
+	fake_vendor_reset(GIB);
+	backend = fake_vendor_backend;
 	devices = (struct spill_vendor_devices){.memory = vendor_memory,
 	                                        .capabilities = vendor_capabilities,
 	                                        .list = vendor_devices,
 	                                        .current = vendor_current,
-	                                        .wait = fake_backend.devices->wait};
-	memory = *fake_backend.memory;
+	                                        .wait = fake_vendor_backend.devices->wait};
+	memory = *fake_vendor_backend.memory;
 	memory.host_alloc = vendor_host_alloc;
-	vmm = *fake_backend.vmm;
+	vmm = *fake_vendor_backend.vmm;
 	vmm.reserve = vendor_reserve;
 	vmm.unreserve = vendor_unreserve;
-	events = *fake_backend.events;
-	events.record = vendor_event;
-	events.passed = vendor_passed;
 	backend.devices = &devices;
 	backend.memory = &memory;
 	backend.vmm = &vmm;
@@ -288,10 +290,10 @@ static void later(uint64_t us)
 /* Nothing is left of the trial but its page. */
 static void nothing_is_left(unsigned pages)
 {
-	assert_int_equal(fake.ranges + fake.handles + fake.mappings, 0);
-	assert_int_equal(fake.events, 0);
-	assert_int_equal(fake.hosts, pages);
-	assert_int_equal(fake.device_free, GIB);
+	assert_int_equal(fake_vendor.ranges + fake_vendor.handles + fake_vendor.mappings, 0);
+	assert_int_equal(fake_vendor.events, 0);
+	assert_int_equal(fake_vendor.hosts, pages);
+	assert_int_equal(fake_vendor.device_free, GIB);
 }
 
 static void noted(unsigned count, const char *text)
@@ -310,7 +312,7 @@ static void below_the_line_nothing_is_called(void **state)
 	while (vendor.used + 2 * MIB <= TOTAL / 2) {
 		assert_false(allocate(2 * MIB));
 		assert_int_equal(vendor.others, 0);
-		assert_int_equal(fake.calls + vendor.prepared, 0);
+		assert_int_equal(fake_vendor.calls + vendor.prepared, 0);
 	}
 	assert_in_range(vendor.memory, 10, 25);
 	for (int i = 0; i < 100; i++)
@@ -426,11 +428,11 @@ static void the_trial_is_made_once(void **state)
 	policy.movable_enable = SPILL_SWITCH_ON;
 	assert_true(wanted(GIB));
 	nothing_is_left(1);
-	unsigned calls = fake.calls;
+	unsigned calls = fake_vendor.calls;
 	assert_true(calls >= 12);
 	assert_true(wanted(GIB));
 	assert_true(spill_movable_may_move(&backend, 0));
-	assert_int_equal(fake.calls, calls);
+	assert_int_equal(fake_vendor.calls, calls);
 	assert_int_equal(vendor.prepared, 2);
 }
 
@@ -440,29 +442,31 @@ static void no_memory_for_the_trial(void **state)
 	for (unsigned at = 1;; at++) {
 		begin(NULL);
 		policy.movable_enable = SPILL_SWITCH_ON;
-		fake.fail_at = at;
+		fake_vendor_fail(at, at + 1);
 		if (wanted(GIB)) {
-			assert_int_equal(at, fake.calls + 1);
+			assert_int_equal(at, fake_vendor.calls + 1);
 			assert_int_equal(at, 15);
 			return;
 		}
 		assert_int_equal(note_count, 0);
-		unsigned calls = fake.calls;
+		unsigned calls = fake_vendor.calls;
 		assert_false(wanted(GIB));
-		assert_int_equal(fake.calls, calls);
+		assert_int_equal(fake_vendor.calls, calls);
 		/* What copies might still use stays; there is one of it at most. */
-		bool copying = fake.mappings != 0;
+		bool copying = fake_vendor.mappings != 0;
 		assert_int_equal(copying, at > 10);
 		if (!copying)
 			nothing_is_left(at > 9 ? 1 : 0);
 		copy_count = 0;
-		fake.mappings = fake.handles = fake.ranges = 0;
-		fake.events = 0;
-		fake.device_free = GIB;
-		fake.fail_at = 0;
+		fake_vendor.mappings = fake_vendor.handles = fake_vendor.ranges = 0;
+		fake_vendor.events = 0;
+		fake_vendor.device_free = GIB;
+		fake_vendor_fail(0, 0);
 		later(100000);
 		assert_true(wanted(GIB));
-		assert_int_equal(fake.ranges + fake.handles + fake.mappings + (unsigned)fake.events, 0);
+		assert_int_equal(fake_vendor.ranges + fake_vendor.handles + fake_vendor.mappings +
+		                     (unsigned)fake_vendor.events,
+		                 0);
 	}
 }
 
@@ -473,12 +477,12 @@ static void wrong_bytes_are_for_good(void **state)
 	assert_false(wanted(GIB));
 	noted(1, "a trial move of a chunk did not work on this device (set movable.enable = off");
 	nothing_is_left(1);
-	unsigned calls = fake.calls;
+	unsigned calls = fake_vendor.calls;
 	vendor.wrong_bytes = false;
 	later(10000000);
 	assert_false(wanted(GIB));
 	assert_false(spill_movable_may_move(&backend, 0));
-	assert_int_equal(fake.calls, calls);
+	assert_int_equal(fake_vendor.calls, calls);
 	assert_int_equal(note_count, 1);
 }
 
@@ -500,7 +504,7 @@ static void a_copy_that_does_not_end(void **state)
 	uint64_t before = fake_clock.ns;
 	assert_false(wanted(GIB));
 	assert_in_range(fake_clock.ns - before, 1000000000, 1100000000);
-	assert_int_equal(fake.mappings, 2);
+	assert_int_equal(fake_vendor.mappings, 2);
 	assert_int_equal(note_count, 1);
 }
 
@@ -518,7 +522,7 @@ static void a_device_that_cannot(void **state)
 	assert_false(wanted(GIB));
 	assert_false(wanted(GIB));
 	noted(1, "cannot move memory");
-	assert_int_equal(fake.calls, 0);
+	assert_int_equal(fake_vendor.calls, 0);
 }
 
 /* In the same chips; unless the user wrote a chain, or knows better. */
@@ -535,7 +539,7 @@ static void a_device_with_the_hosts_memory(void **state)
 	assert_false(wanted(GIB));
 	assert_false(wanted(GIB));
 	noted(1, "the device's memory is the host's");
-	assert_int_equal(fake.calls, 0);
+	assert_int_equal(fake_vendor.calls, 0);
 	begin(NULL);
 	policy.movable_enable = SPILL_SWITCH_ON;
 	policy.device_memory = SPILL_MEMORY_DISCRETE;
@@ -556,7 +560,7 @@ static void not_in_a_capture_nor_without_a_context(void **state)
 	set_capturing(false);
 	vendor.no_context = true;
 	assert_false(wanted(GIB));
-	assert_int_equal(fake.calls, 0);
+	assert_int_equal(fake_vendor.calls, 0);
 	vendor.no_context = false;
 	later(100000);
 	assert_true(wanted(GIB));
@@ -583,7 +587,7 @@ static void asked_from_another_device(void **state)
 	policy.movable_enable = SPILL_SWITCH_ON;
 	vendor.devices = 2;
 	assert_false(spill_movable_may_move(&backend, 1));
-	assert_int_equal(fake.calls, 0);
+	assert_int_equal(fake_vendor.calls, 0);
 	vendor.current = 1;
 	assert_true(spill_movable_may_move(&backend, 1));
 }
@@ -602,7 +606,7 @@ static void several_devices(void **state)
 	assert_false(spill_movable_may_move(&backend, 0));
 	noted(1, "more than one device");
 	noted(1, "movable.enable = on if");
-	assert_int_equal(fake.calls, 0);
+	assert_int_equal(fake_vendor.calls, 0);
 	policy.movable_enable = SPILL_SWITCH_ON;
 	assert_true(wanted(GIB));
 	assert_true(spill_movable_may_move(&backend, 0));

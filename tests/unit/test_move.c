@@ -16,14 +16,14 @@
 
 #include "ended.h"
 #include "account.h"
-#include "fake_chunks.h"
+#include "fake_vendor.h"
 #include "fake_clock.h"
 #include "move.h"
 #include "note.h"
 #include "peer.h"
 #include "chunked.h"
 
-#define CHUNK (4 * FAKE_UNIT)
+#define CHUNK (4 * FAKE_SMALL_UNIT)
 #define PEER 3
 
 enum { CHUNKS = 6 }; /* the last one is a granule */
@@ -39,7 +39,7 @@ static void noted(const char *code, const char *text)
 
 static int teardown(void **state)
 {
-	fake_chunks_reset(0);
+	fake_vendor_reset_mover(0);
 	return 0;
 }
 
@@ -47,12 +47,12 @@ static int setup(void **state)
 {
 	spill_policy_default(&policy);
 	policy.movable_chunk = (struct spill_amount){SPILL_AMOUNT_BYTES, CHUNK};
-	fake_chunks_reset(64 * CHUNK);
+	fake_vendor_reset_mover(64 * CHUNK);
 	spill_account_reset();
 	spill_move_reset();
 	fake_clock_use(0);
 	spill_note_use(noted);
-	assert_true(spill_peer_add(&(struct spill_peer_pair){.backend = &fake_chunks_backend,
+	assert_true(spill_peer_add(&(struct spill_peer_pair){.backend = &fake_vendor_backend,
 	                                                     .owner = {0, &context},
 	                                                     .user = {PEER, &notes},
 	                                                     .generation = UINT64_MAX}));
@@ -78,13 +78,13 @@ static bool right(const unsigned char *bytes, unsigned chunk, uint64_t count)
 static struct spill_chunked *make(uint64_t bytes)
 {
 	const char *error = NULL;
-	struct spill_place_request want = {&fake_chunks_backend, &policy, 0, &context, bytes, 0,
+	struct spill_place_request want = {&fake_vendor_backend, &policy, 0, &context, bytes, 0,
 	                                   SPILL_UNLIMITED};
 	struct spill_chunked *made = spill_chunked_of(spill_place_movable.make(&want, &error));
 	assert_non_null(made);
-	fake_chunks_backend.vmm->allow(made->base.ptr, made->range, PEER);
+	fake_vendor_backend.vmm->allow(made->base.ptr, made->range, PEER);
 	for (unsigned i = 0; i < made->count; i++) {
-		unsigned char *data = fake_chunks_bytes(spill_chunked_address(made, i), PEER);
+		unsigned char *data = fake_vendor_bytes(spill_chunked_address(made, i), PEER);
 		for (uint64_t at = 0; at < made->chunks[i].bytes; at++)
 			data[at] = pattern(i, at);
 	}
@@ -97,7 +97,7 @@ static struct spill_move plan(struct spill_chunked *of, unsigned chunk)
 	struct spill_move move = {.chunked = of, .index = chunk};
 	bool to_host = !of->chunks[chunk].on_host;
 	uint64_t bytes = of->chunks[chunk].bytes;
-	fake_chunks_backend.physical->create(0, to_host, bytes, &move.handle);
+	fake_vendor_backend.physical->create(0, to_host, bytes, &move.handle);
 	if (to_host)
 		spill_account_physical_add(bytes);
 	else
@@ -113,13 +113,13 @@ static void settle(const struct spill_move *move)
 		spill_account_physical_return(chunk->bytes);
 	else
 		spill_account_device_return(0, chunk->bytes);
-	fake_chunks_backend.physical->release(move->handle);
+	fake_vendor_backend.physical->release(move->handle);
 }
 
 static unsigned move_all(struct spill_move *moves, unsigned count)
 {
 	spill_mover_lock();
-	unsigned moved = spill_move(&fake_chunks_backend, 0, &context, moves, count, NULL);
+	unsigned moved = spill_move(&fake_vendor_backend, 0, &context, moves, count, NULL);
 	spill_mover_unlock();
 	return moved;
 }
@@ -131,26 +131,26 @@ static void all_is_right(const struct spill_chunked *of)
 	for (unsigned i = 0; i < of->count; i++) {
 		const struct spill_chunk *chunk = &of->chunks[i];
 		uint64_t va = spill_chunked_address(of, i);
-		const unsigned char *bytes = fake_chunks_bytes(va, 0);
+		const unsigned char *bytes = fake_vendor_bytes(va, 0);
 		assert_false(chunk->unmapped);
 		assert_non_null(bytes);
-		assert_ptr_equal(bytes, fake_chunks_content(chunk->handle));
-		assert_ptr_equal(bytes, fake_chunks_bytes(va, PEER));
+		assert_ptr_equal(bytes, fake_vendor_content(chunk->handle));
+		assert_ptr_equal(bytes, fake_vendor_bytes(va, PEER));
 		assert_true(right(bytes, i, chunk->bytes));
 		*(chunk->on_host ? &host : &device) += chunk->bytes;
 	}
 	assert_int_equal(of->base.held.device, device);
 	assert_int_equal(of->base.held.host, host);
-	assert_int_equal(fake_chunks.events, 0);
+	assert_int_equal(fake_vendor.events, 0);
 }
 
 static void end(struct spill_chunked *of)
 {
 	spill_placement_release(&of->base, false);
-	assert_int_equal(fake_chunks.handles, 0);
-	assert_int_equal(fake_chunks.mappings, 0);
-	assert_true(fake_chunks.ranges <= 1); /* the views' */
-	assert_int_equal(fake_chunks.broken, 0);
+	assert_int_equal(fake_vendor.handles, 0);
+	assert_int_equal(fake_vendor.mappings, 0);
+	assert_true(fake_vendor.ranges <= 1); /* the views' */
+	assert_int_equal(fake_vendor.broken, 0);
 	assert_int_equal(spill_account_device_held(0), 0);
 	assert_int_equal(spill_account_host_held(), 0);
 }
@@ -183,10 +183,10 @@ static void chunks_go_and_come_back(void **state)
 		assert_int_equal(spill_account_host_held(), round ? 0 : of->range);
 		assert_int_equal(spill_account_physical_held(), round ? 0 : of->range);
 		assert_int_equal(spill_account_device_held(0), round ? of->range : 0);
-		assert_int_equal(fake_chunks.device_free, 64 * CHUNK - (round ? of->range : 0));
+		assert_int_equal(fake_vendor.device_free, 64 * CHUNK - (round ? of->range : 0));
 	}
-	assert_int_equal(fake_chunks.waits, 0);
-	assert_int_equal(fake_chunks.streams, 2); /* one each way */
+	assert_int_equal(fake_vendor.waits, 0);
+	assert_int_equal(fake_vendor.streams, 2); /* one each way */
 	end(of);
 }
 
@@ -195,7 +195,7 @@ static void the_next_copy_is_under_way_while_a_chunk_is_remapped(void **state)
 	struct spill_chunked *of = make(3 * CHUNK);
 	struct spill_move moves[] = {plan(of, 0), plan(of, 1), plan(of, 2)};
 	assert_int_equal(move_all(moves, 3), 3);
-	assert_int_equal(fake_chunks.most_under_way, 1);
+	assert_int_equal(fake_vendor.most_under_way, 1);
 	for (unsigned i = 0; i < 3; i++)
 		settle(&moves[i]);
 	end(of);
@@ -207,16 +207,16 @@ static void a_view_that_came_along_is_used(void **state)
 	struct spill_chunked *of = make(2 * CHUNK);
 	struct spill_move moves[] = {plan(of, 1), plan(of, 0)};
 	for (unsigned i = 0; i < 2; i++) {
-		fake_chunks_backend.vmm->reserve(CHUNK, FAKE_UNIT, &moves[i].view);
-		fake_chunks_backend.vmm->map(moves[i].view, CHUNK, moves[i].handle);
-		fake_chunks_backend.vmm->allow(moves[i].view, CHUNK, 0);
+		fake_vendor_backend.vmm->reserve(CHUNK, FAKE_SMALL_UNIT, &moves[i].view);
+		fake_vendor_backend.vmm->map(moves[i].view, CHUNK, moves[i].handle);
+		fake_vendor_backend.vmm->allow(moves[i].view, CHUNK, 0);
 	}
 	uint64_t kept = moves[1].view;
 	/* The second one is not copied: the view stays with it. */
-	fake_chunks_fail(4, 5); /* reserve, stream, events, then the first copy */
+	fake_vendor_fail(4, 5); /* reserve, stream, events, then the first copy */
 	assert_int_equal(move_all(moves, 2), 0);
-	assert_true(moves[0].view && moves[1].view == kept && fake_chunks_bytes(kept, 0));
-	fake_chunks_fail(0, 0);
+	assert_true(moves[0].view && moves[1].view == kept && fake_vendor_bytes(kept, 0));
+	fake_vendor_fail(0, 0);
 	assert_int_equal(move_all(moves, 2), 2);
 	assert_int_equal(moves[0].view + moves[1].view, 0);
 	all_is_right(of);
@@ -230,26 +230,26 @@ static void new_homes_on_host_are_staged(void **state)
 {
 	struct spill_chunked *of = make(3 * CHUNK);
 	struct spill_move moves[] = {plan(of, 0), plan(of, 1), plan(of, 2)};
-	unsigned ranges = fake_chunks.ranges, mappings = fake_chunks.mappings;
+	unsigned ranges = fake_vendor.ranges, mappings = fake_vendor.mappings;
 	for (unsigned nth = 1; nth <= 3; nth++) { /* each of the calls for the first one */
-		fake_chunks_fail(nth, nth + 1);
-		spill_move_stage(&fake_chunks_backend, 0, moves, 1);
+		fake_vendor_fail(nth, nth + 1);
+		spill_move_stage(&fake_vendor_backend, 0, moves, 1);
 		assert_int_equal(moves[0].view, 0);
-		assert_int_equal(fake_chunks.ranges, ranges);
-		assert_int_equal(fake_chunks.mappings, mappings);
+		assert_int_equal(fake_vendor.ranges, ranges);
+		assert_int_equal(fake_vendor.mappings, mappings);
 	}
-	fake_chunks_fail(0, 0);
-	spill_move_stage(&fake_chunks_backend, 0, moves, 2);
-	spill_move_stage(&fake_chunks_backend, 0, moves, 2);
+	fake_vendor_fail(0, 0);
+	spill_move_stage(&fake_vendor_backend, 0, moves, 2);
+	spill_move_stage(&fake_vendor_backend, 0, moves, 2);
 	assert_true(moves[0].view && moves[1].view && !moves[2].view);
-	assert_int_equal(fake_chunks.ranges, ranges + 2);
+	assert_int_equal(fake_vendor.ranges, ranges + 2);
 	assert_int_equal(move_all(moves, 3), 3);
 	all_is_right(of);
 	for (unsigned i = 0; i < 3; i++) {
 		settle(&moves[i]);
 		moves[i] = plan(of, i);
 	}
-	spill_move_stage(&fake_chunks_backend, 0, moves, 3);
+	spill_move_stage(&fake_vendor_backend, 0, moves, 3);
 	assert_int_equal(moves[0].view + moves[1].view + moves[2].view, 0);
 	for (unsigned i = 0; i < 3; i++)
 		settle(&moves[i]);
@@ -259,8 +259,8 @@ static void new_homes_on_host_are_staged(void **state)
 static void chunks_of_any_size_fit_the_views(void **state)
 {
 	policy.movable_chunk.value = 68ull << 20; /* more than what is prepared for */
-	fake_chunks_reset(200ull << 20);
-	assert_true(spill_move_prepare(&fake_chunks_backend, 0, &context));
+	fake_vendor_reset_mover(200ull << 20);
+	assert_true(spill_move_prepare(&fake_vendor_backend, 0, &context));
 	struct spill_chunked *of = make(136ull << 20); /* of less than two it would make smaller ones */
 	struct spill_move move = plan(of, 0);
 	assert_int_equal(of->count, 2);
@@ -282,7 +282,7 @@ static void plan_four(struct spill_chunked *of, struct spill_move *moves)
 /* Moves to the host with views of their homes there, planned to come back from there. */
 static void send_staged(struct spill_chunked *of, struct spill_move *moves)
 {
-	spill_move_stage(&fake_chunks_backend, 0, moves, 4);
+	spill_move_stage(&fake_vendor_backend, 0, moves, 4);
 	assert_int_equal(move_all(moves, 4), 4);
 	for (unsigned i = 0; i < 4; i++)
 		settle(&moves[i]);
@@ -305,10 +305,10 @@ static unsigned with_failures(bool back, unsigned from, unsigned end_at, unsigne
 		homes[i][0] = of->chunks[moves[i].index].handle;
 		homes[i][1] = moves[i].handle;
 	}
-	fake_chunks_fail(from, end_at);
+	fake_vendor_fail(from, end_at);
 	*count = move_all(moves, 4);
-	unsigned calls = fake_chunks.calls, moved = 0;
-	fake_chunks_fail(0, 0);
+	unsigned calls = fake_vendor.calls, moved = 0;
+	fake_vendor_fail(0, 0);
 	*lost = 0;
 	for (unsigned i = 0; i < 4; i++) {
 		const struct spill_chunk *chunk = &of->chunks[moves[i].index];
@@ -317,28 +317,28 @@ static unsigned with_failures(bool back, unsigned from, unsigned end_at, unsigne
 		assert_int_equal(chunk->handle, homes[i][moves[i].moved]);
 		assert_int_equal(moves[i].handle, homes[i][!moves[i].moved]);
 		assert_int_equal(moves[i].view != 0, back && moves[i].moved);
-		assert_true(right(fake_chunks_content(chunk->handle), moves[i].index, chunk->bytes));
+		assert_true(right(fake_vendor_content(chunk->handle), moves[i].index, chunk->bytes));
 		*lost += chunk->unmapped ||
-		         !fake_chunks_bytes(spill_chunked_address(of, moves[i].index), 0) ||
-		         !fake_chunks_bytes(spill_chunked_address(of, moves[i].index), PEER);
+		         !fake_vendor_bytes(spill_chunked_address(of, moves[i].index), 0) ||
+		         !fake_vendor_bytes(spill_chunked_address(of, moves[i].index), PEER);
 	}
 	assert_int_equal(*count, moved);
 	if (!*lost)
 		all_is_right(of);
 	for (unsigned i = 0; i < 4; i++) {
 		if (moves[i].view)
-			spill_view_end(&fake_chunks_backend, moves[i].view, of->chunks[moves[i].index].bytes);
+			spill_view_end(&fake_vendor_backend, moves[i].view, of->chunks[moves[i].index].bytes);
 		settle(&moves[i]);
 	}
 	/* A view that could not be unmapped keeps its memory: of that no more than one a failure. */
-	unsigned stuck = fake_chunks.mappings;
+	unsigned stuck = fake_vendor.mappings;
 	for (unsigned i = 0; i < of->count; i++)
 		stuck -= (!of->chunks[i].unmapped || of->chunks[i].wrong_memory) + (of->chunks[i].view != 0);
 	assert_true(stuck <= end_at - from);
 	spill_placement_release(&of->base, false);
-	assert_int_equal(fake_chunks.handles, 0);
-	assert_int_equal(fake_chunks.mappings, stuck);
-	assert_int_equal(fake_chunks.broken, 0);
+	assert_int_equal(fake_vendor.handles, 0);
+	assert_int_equal(fake_vendor.mappings, stuck);
+	assert_int_equal(fake_vendor.broken, 0);
 	assert_int_equal(spill_account_device_held(0) + spill_account_host_held(), 0);
 	return calls;
 }
@@ -350,7 +350,7 @@ static void any_one_failure_harms_nothing(bool back, void **state)
 		setup(state);
 		unsigned made = with_failures(back, nth, nth + 1, &lost, &count);
 		assert_int_equal(lost, 0);
-		assert_int_equal(notes, fake_chunks.mappings); /* only of a view that stays */
+		assert_int_equal(notes, fake_vendor.mappings); /* only of a view that stays */
 		partial += count > 0 && count < 4;
 		if (made < nth)
 			break;
@@ -374,14 +374,14 @@ static void a_failure_begins_nothing_more(void **state)
 {
 	struct spill_chunked *of = make(3 * CHUNK);
 	struct spill_move moves[] = {plan(of, 0), plan(of, 1), plan(of, 2)};
-	assert_true(spill_move_prepare(&fake_chunks_backend, 0, &context));
-	fake_chunks_fail(10,
+	assert_true(spill_move_prepare(&fake_vendor_backend, 0, &context));
+	fake_vendor_fail(10,
 	                 11); /* four calls to begin each of two, an unmapping, the mapping in its place */
 	assert_int_equal(move_all(moves, 3), 1);
 	assert_true(!moves[0].moved && moves[1].moved && !moves[2].moved);
-	assert_int_equal(fake_chunks.copies, 2);
+	assert_int_equal(fake_vendor.copies, 2);
 	all_is_right(of);
-	fake_chunks_fail(0, 0);
+	fake_vendor_fail(0, 0);
 	for (unsigned i = 0; i < 3; i++)
 		settle(&moves[i]);
 	end(of);
@@ -426,22 +426,22 @@ static void a_lost_chunk_is_found_again(void **state)
 {
 	struct spill_chunked *of = make(2 * CHUNK);
 	struct spill_move move = plan(of, 0);
-	assert_true(spill_move_prepare(&fake_chunks_backend, 0, &context));
-	fake_chunks_fail(6, 100); /* map, allow, copy, event, unmap; the map in its place and all after it */
+	assert_true(spill_move_prepare(&fake_vendor_backend, 0, &context));
+	fake_vendor_fail(6, 100); /* map, allow, copy, event, unmap; the map in its place and all after it */
 	assert_int_equal(move_all(&move, 1), 0);
 	assert_true(of->chunks[0].unmapped);
 	assert_true(notes > 0);
-	fake_chunks_fail(0, 0);
+	fake_vendor_fail(0, 0);
 	assert_int_equal(move_all(&move, 1), 1);
 	all_is_right(of);
 	settle(&move);
-	fake_chunks_backend.vmm->unmap(of->base.ptr + 64 * CHUNK,
+	fake_vendor_backend.vmm->unmap(of->base.ptr + 64 * CHUNK,
 	                               CHUNK); /* nothing there: the count below is of this */
-	assert_int_equal(fake_chunks.broken, 1);
-	fake_chunks.broken = 0;
+	assert_int_equal(fake_vendor.broken, 1);
+	fake_vendor.broken = 0;
 	spill_placement_release(&of->base, false);
-	assert_int_equal(fake_chunks.handles, 0);
-	assert_int_equal(fake_chunks.mappings, 1); /* the first view, whose unmapping failed */
+	assert_int_equal(fake_vendor.handles, 0);
+	assert_int_equal(fake_vendor.mappings, 1); /* the first view, whose unmapping failed */
 }
 
 /* Likewise one whose new home had taken its place when the copy failed, and did not leave it again. */
@@ -449,18 +449,18 @@ static void a_lost_chunk_is_found_again_behind_what_is_there(void **state)
 {
 	struct spill_chunked *of = make(CHUNK);
 	struct spill_move move = plan(of, 0);
-	spill_move_stage(&fake_chunks_backend, 0, &move, 1);
+	spill_move_stage(&fake_vendor_backend, 0, &move, 1);
 	assert_int_equal(move_all(&move, 1), 1);
 	settle(&move);
 	move = plan(of, 0);
-	fake_chunks_fail(5, 100); /* unmap, map, access for two; the copy and all after it */
+	fake_vendor_fail(5, 100); /* unmap, map, access for two; the copy and all after it */
 	assert_int_equal(move_all(&move, 1), 0);
 	assert_true(of->chunks[0].unmapped && of->chunks[0].wrong_memory && notes > 0);
-	fake_chunks_fail(0, 0);
+	fake_vendor_fail(0, 0);
 	assert_int_equal(move_all(&move, 1), 1);
 	assert_false(of->chunks[0].wrong_memory);
 	all_is_right(of);
-	spill_view_end(&fake_chunks_backend, move.view, CHUNK);
+	spill_view_end(&fake_vendor_backend, move.view, CHUNK);
 	settle(&move);
 	end(of);
 }
@@ -469,17 +469,17 @@ static void an_event_that_never_passes_is_not_waited_for_in_vain(void **state)
 {
 	struct spill_chunked *of = make(2 * CHUNK);
 	struct spill_move moves[] = {plan(of, 0), plan(of, 1)};
-	fake_chunks.stuck = true;
+	fake_vendor.stuck = true;
 	assert_int_equal(move_all(moves, 2), 2); /* the context says that it is done */
 	all_is_right(of);
 	settle(&moves[0]);
 	settle(&moves[1]);
 	moves[0] = plan(of, 0);
-	fake_chunks.wait_result = 700;
+	fake_vendor.wait_result = 700;
 	assert_int_equal(move_all(moves, 1), 0); /* or that it is dead */
 	all_is_right(of);
 	settle(&moves[0]);
-	assert_int_equal(fake_chunks.events, 0);
+	assert_int_equal(fake_vendor.events, 0);
 	end(of);
 }
 
@@ -488,19 +488,19 @@ static void an_event_that_never_passes_is_not_waited_for_in_vain(void **state)
 static void a_context_takes_its_streams_along(void **state)
 {
 	struct spill_chunked *of = make(CHUNK);
-	assert_true(spill_move_prepare(&fake_chunks_backend, 0, &other_context));
-	assert_true(spill_move_prepare(&fake_chunks_backend, 0, &context)); /* one is enough */
-	assert_int_equal(fake_chunks.streams, 2);
+	assert_true(spill_move_prepare(&fake_vendor_backend, 0, &other_context));
+	assert_true(spill_move_prepare(&fake_vendor_backend, 0, &context)); /* one is enough */
+	assert_int_equal(fake_vendor.streams, 2);
 	struct spill_move move = plan(of, 0);
 	assert_int_equal(move_all(&move, 1), 1);
-	assert_ptr_equal(fake_chunks.copier_context, &other_context);
+	assert_ptr_equal(fake_vendor.copier_context, &other_context);
 	settle(&move);
-	spill_move_context_ended(ENDED(&fake_chunks_backend, 0, &context)); /* none of its business */
-	spill_move_context_ended(ENDED(&fake_chunks_backend, 0, &other_context));
+	spill_move_context_ended(ENDED(&fake_vendor_backend, 0, &context)); /* none of its business */
+	spill_move_context_ended(ENDED(&fake_vendor_backend, 0, &other_context));
 	move = plan(of, 0);
 	assert_int_equal(move_all(&move, 1), 1);
-	assert_ptr_equal(fake_chunks.copier_context, &context);
-	assert_int_equal(fake_chunks.streams, 4);
+	assert_ptr_equal(fake_vendor.copier_context, &context);
+	assert_int_equal(fake_vendor.streams, 4);
 	settle(&move);
 	end(of);
 }
@@ -510,19 +510,19 @@ static void an_end_takes_along_what_was_made_last(void **state)
 {
 	struct spill_chunked *of = make(CHUNK);
 	struct spill_move move = plan(of, 0);
-	assert_true(spill_move_prepare(&fake_chunks_backend, 0, &other_context));
-	spill_move_give_up(&fake_chunks_backend, 0, &other_context);
-	assert_true(spill_move_prepare(&fake_chunks_backend, 0, &other_context));
-	struct spill_context_end refused = spill_context_end_begin(&fake_chunks_backend, 0, &other_context);
+	assert_true(spill_move_prepare(&fake_vendor_backend, 0, &other_context));
+	spill_move_give_up(&fake_vendor_backend, 0, &other_context);
+	assert_true(spill_move_prepare(&fake_vendor_backend, 0, &other_context));
+	struct spill_context_end refused = spill_context_end_begin(&fake_vendor_backend, 0, &other_context);
 	assert_int_equal(move_all(&move, 1), 0);
 	spill_context_end_finish(&refused, true);
-	assert_int_equal(fake_chunks.streams, 4);
-	struct spill_context_end end_of = spill_context_end_begin(&fake_chunks_backend, 0, &other_context);
+	assert_int_equal(fake_vendor.streams, 4);
+	struct spill_context_end end_of = spill_context_end_begin(&fake_vendor_backend, 0, &other_context);
 	spill_move_context_ended(&end_of);
 	spill_context_end_finish(&end_of, false);
 	assert_int_equal(move_all(&move, 1), 1);
-	assert_ptr_equal(fake_chunks.copier_context, &context);
-	assert_int_equal(fake_chunks.streams, 6);
+	assert_ptr_equal(fake_vendor.copier_context, &context);
+	assert_int_equal(fake_vendor.streams, 6);
 	settle(&move);
 	end(of);
 }
@@ -531,14 +531,14 @@ static void what_cannot_be_prepared_moves_nothing(void **state)
 {
 	/* Address space, a stream, events for the copies and for the context; the third call is for the other stream. */
 	static const unsigned calls[] = {1, 2, 4, 5};
-	struct spill_backend backend = fake_chunks_backend;
+	struct spill_backend backend = fake_vendor_backend;
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		setup(state);
-		fake_chunks_fail(calls[i], calls[i] + 1);
-		assert_false(spill_move_prepare(&fake_chunks_backend, 0, &context));
-		assert_int_equal(fake_chunks.streams, calls[i] > 2 ? 2 : 0);
-		assert_true(spill_move_prepare(&fake_chunks_backend, 0, &context));
-		assert_int_equal(fake_chunks.streams, 2);
+		fake_vendor_fail(calls[i], calls[i] + 1);
+		assert_false(spill_move_prepare(&fake_vendor_backend, 0, &context));
+		assert_int_equal(fake_vendor.streams, calls[i] > 2 ? 2 : 0);
+		assert_true(spill_move_prepare(&fake_vendor_backend, 0, &context));
+		assert_int_equal(fake_vendor.streams, 2);
 	}
 	setup(state);
 	assert_false(spill_move_prepare(&backend, -1, &context));
@@ -550,23 +550,23 @@ static void one_stream_is_enough(void **state)
 {
 	struct spill_chunked *of = make(2 * CHUNK);
 	struct spill_move moves[2] = {plan(of, 0)};
-	fake_chunks_fail(3, 4); /* address space, a stream, the other stream */
-	assert_true(spill_move_prepare(&fake_chunks_backend, 0, &context));
-	assert_int_equal(fake_chunks.streams, 1);
+	fake_vendor_fail(3, 4); /* address space, a stream, the other stream */
+	assert_true(spill_move_prepare(&fake_vendor_backend, 0, &context));
+	assert_int_equal(fake_vendor.streams, 1);
 	/* Away with one, then that one back and the other away. */
 	for (unsigned round = 0; round < 2; round++) {
-		fake_chunks_fail(1, 2);
+		fake_vendor_fail(1, 2);
 		assert_int_equal(move_all(moves, round + 1), round + 1);
-		assert_int_equal(fake_chunks.streams, 1);
+		assert_int_equal(fake_vendor.streams, 1);
 		all_is_right(of);
 		for (unsigned i = 0; i <= round; i++)
 			settle(&moves[i]);
 		moves[0] = plan(of, 0);
 		moves[1] = plan(of, 1);
 	}
-	fake_chunks_fail(0, 0);
+	fake_vendor_fail(0, 0);
 	assert_int_equal(move_all(moves, 2), 2);
-	assert_int_equal(fake_chunks.streams, 2);
+	assert_int_equal(fake_vendor.streams, 2);
 	all_is_right(of);
 	settle(&moves[0]);
 	settle(&moves[1]);
@@ -590,7 +590,7 @@ static void look_at(struct spill_chunked *of)
 {
 	spill_mover_lock();
 	for (unsigned i = 0; i < of->count; i++) {
-		const unsigned char *bytes = fake_chunks_bytes(spill_chunked_address(of, i), 0);
+		const unsigned char *bytes = fake_vendor_bytes(spill_chunked_address(of, i), 0);
 		expect(bytes && right(bytes, i, of->chunks[i].bytes));
 	}
 	spill_mover_unlock();
@@ -603,7 +603,7 @@ static void *make_and_release(void *argument)
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		random = random * 1103515245u + 12345u;
 		struct spill_place_request want = {
-		    &fake_chunks_backend, &policy, 0, &context, 1 + (random >> 8) % (3 * CHUNK), 0,
+		    &fake_vendor_backend, &policy, 0, &context, 1 + (random >> 8) % (3 * CHUNK), 0,
 		    SPILL_UNLIMITED};
 		struct spill_chunked *of = spill_chunked_of(spill_place_movable.make(&want, &error));
 		expect(of);
@@ -611,7 +611,7 @@ static void *make_and_release(void *argument)
 			continue;
 		for (unsigned i = 0; i < of->count; i++)
 			for (uint64_t at = 0; at < of->chunks[i].bytes; at++)
-				fake_chunks_bytes(spill_chunked_address(of, i), 0)[at] = pattern(i, at);
+				fake_vendor_bytes(spill_chunked_address(of, i), 0)[at] = pattern(i, at);
 		spill_chunked_enlist(of);
 		look_at(of);
 		if (random >> 30)
@@ -637,7 +637,7 @@ static void *move_some(void *argument)
 			for (unsigned i = 0; i < of->count && count < MOVES && !of->pinned; i++)
 				moves[count++] = plan(of, i);
 		if (count)
-			*moved += spill_move(&fake_chunks_backend, 0, &context, moves, count, NULL);
+			*moved += spill_move(&fake_vendor_backend, 0, &context, moves, count, NULL);
 		for (unsigned i = 0; i < count; i++)
 			settle(&moves[i]);
 		spill_mover_unlock();
@@ -649,7 +649,7 @@ static void releases_and_moves_do_not_meet(void **state)
 {
 	pthread_t makers[MAKERS], mover;
 	unsigned moved = 0;
-	fake_chunks_reset(1ull << 40);
+	fake_vendor_reset_mover(1ull << 40);
 	making = MAKERS;
 	assert_int_equal(pthread_create(&mover, NULL, move_some, &moved), 0);
 	for (uintptr_t i = 0; i < MAKERS; i++)
@@ -659,7 +659,7 @@ static void releases_and_moves_do_not_meet(void **state)
 	assert_int_equal(pthread_join(mover, NULL), 0);
 	assert_int_equal(failures, 0);
 	assert_true(moved > 0);
-	assert_int_equal(fake_chunks.handles + fake_chunks.mappings + fake_chunks.broken, 0);
+	assert_int_equal(fake_vendor.handles + fake_vendor.mappings + fake_vendor.broken, 0);
 	assert_int_equal(spill_account_device_held(0) + spill_account_host_held(), 0);
 }
 

@@ -14,7 +14,7 @@
 #include "ended.h"
 #include "engine.h"
 #include "account.h"
-#include "fake_backend.h"
+#include "fake_vendor.h"
 #include "fake_libc.h"
 #include "ledger.h"
 #include "peer.h"
@@ -77,19 +77,19 @@ static bool started(spill_resolve_fn *resolve)
 static int setup(void **state)
 {
 	fake_libc_reset();
-	fake_reset(1024 * MIB);
+	fake_vendor_reset(1024 * MIB);
 	spill_account_reset();
 	spill_policy_default(&policy);
 	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
-	backend = fake_backend;
+	backend = fake_vendor_backend;
 	backend.start = started;
 	spill_registry_use_backend(SPILL_CUDA_DRIVER, &backend);
 	spill_registry_use_backend(SPILL_HIP, &backend);
-	devices = *fake_backend.devices;
+	devices = *fake_vendor_backend.devices;
 	devices.current = current;
 	devices.wait = wait;
-	vmm = *fake_backend.vmm;
+	vmm = *fake_vendor_backend.vmm;
 	vmm.allow = allow;
 	backend.devices = &devices;
 	backend.vmm = &vmm;
@@ -112,7 +112,7 @@ static int teardown(void **state)
 		spill_context_end_finish(&end, true); /* the tests behind this one have the same handles */
 		spill_shared_chunks_trim(&backend, device, NULL);
 	}
-	return fake_alive() ? -1 : 0;
+	return fake_vendor_alive() ? -1 : 0;
 }
 
 /* The current context asks for access to the owner's memory, or gives it up. */

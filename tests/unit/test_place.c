@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "account.h"
-#include "fake_backend.h"
+#include "fake_vendor.h"
 #include "fake_libc.h"
 #include "place.h"
 #include "shared_chunks.h"
@@ -46,7 +46,7 @@ static int setup(void **state)
 	spill_policy_default(&policy);
 	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
-	fake_reset(1024 * MIB);
+	fake_vendor_reset(1024 * MIB);
 	spill_account_reset();
 	fake_libc[FAKE_open64].hook = kernel;
 	available = 0;
@@ -56,14 +56,14 @@ static int setup(void **state)
 
 static struct spill_place_request want(uint64_t bytes, uint64_t device_room)
 {
-	return (struct spill_place_request){&fake_backend,   &policy,      0, &policy, bytes, device_room,
-	                                    SPILL_UNLIMITED, policy.advice};
+	return (struct spill_place_request){
+	    &fake_vendor_backend, &policy, 0, &policy, bytes, device_room, SPILL_UNLIMITED, policy.advice};
 }
 
 static void nothing_is_held(void)
 {
-	spill_shared_chunks_trim(&fake_backend, 0, &policy);
-	assert_int_equal(fake_alive(), 0);
+	spill_shared_chunks_trim(&fake_vendor_backend, 0, &policy);
+	assert_int_equal(fake_vendor_alive(), 0);
 	assert_int_equal(spill_account_device_held(0), 0);
 	assert_int_equal(spill_account_host_held(), 0);
 	assert_int_equal(spill_account_physical_held(), 0);
@@ -89,7 +89,7 @@ static void split_moves_to_host_what_the_driver_refuses(void **state)
 {
 	const char *error = NULL;
 	struct spill_place_request wanted = want(300 * MIB, 300 * MIB);
-	fake_reset(70 * MIB);
+	fake_vendor_reset(70 * MIB);
 	struct spill_placement *placement = spill_place_make(&spill_place_split, &wanted, &error);
 	assert_non_null(placement);
 	assert_int_equal(placement->held.device, 64 * MIB);
@@ -109,8 +109,8 @@ static void a_failing_call_leaves_nothing(void **state)
 		for (unsigned nth = 1; nth <= 24; nth++) {
 			const char *error = NULL;
 			struct spill_place_request wanted = want(300 * MIB, 100 * MIB);
-			fake_reset(1024 * MIB);
-			fake.fail_at = nth;
+			fake_vendor_reset(1024 * MIB);
+			fake_vendor_fail(nth, nth + 1);
 			struct spill_placement *placement = spill_place_make(places[place], &wanted, &error);
 			failures += !placement;
 			if (!placement)
@@ -131,7 +131,7 @@ static void a_prefetch_that_fails_is_no_error(void **state)
 {
 	const char *error = NULL;
 	struct spill_place_request wanted = want(300 * MIB, 300 * MIB);
-	fake.fail_at = 2;
+	fake_vendor_fail(2, 2 + 1);
 	struct spill_placement *placement = spill_place_make(&spill_place_managed, &wanted, &error);
 	assert_non_null(placement);
 	assert_int_equal(placement->held.device, 0);
@@ -209,7 +209,7 @@ static void host_pressure_refuses_by_name(void **state)
 					check_refusal(0, 0, 0, 0);
 				}
 				spill_placement_release(placement, false);
-				spill_shared_chunks_trim(&fake_backend, 0, &policy);
+				spill_shared_chunks_trim(&fake_vendor_backend, 0, &policy);
 			}
 	nothing_is_held();
 }
@@ -222,7 +222,7 @@ static void a_chunk_of_an_ended_context_serves_nobody(void **state)
 	wanted.context = &policy;
 	struct spill_placement *old = spill_place_make(&spill_place_host, &wanted, &error);
 	assert_non_null(old);
-	struct spill_context_end end = spill_context_end_begin(&fake_backend, 0, &policy);
+	struct spill_context_end end = spill_context_end_begin(&fake_vendor_backend, 0, &policy);
 	struct spill_placement *new = spill_place_make(&spill_place_host, &wanted, &error);
 	assert_non_null(new);
 	assert_true(new->ptr > old->ptr + SPILL_SHARED_CHUNKS_CHUNK ||
@@ -231,7 +231,7 @@ static void a_chunk_of_an_ended_context_serves_nobody(void **state)
 	spill_placement_release(new, false);
 	spill_shared_chunks_context_ended(&end);
 	assert_int_equal(spill_account_host_held(), SPILL_SHARED_CHUNKS_CHUNK);
-	spill_shared_chunks_trim(&fake_backend, 0, &policy);
+	spill_shared_chunks_trim(&fake_vendor_backend, 0, &policy);
 	assert_int_equal(spill_account_host_held(), 0);
 }
 
@@ -244,12 +244,12 @@ static void managed_is_prefetched_only_below_and_only_if_it_fits(void **state)
 	} cases[] = {{100 * MIB, 100 * MIB, 100 * MIB}, {100 * MIB, 99 * MIB, 0}, {200 * MIB, 500 * MIB, 0}};
 	for (size_t i = 0; i < 3; i++) {
 		struct spill_place_request wanted = want(cases[i].bytes, cases[i].room);
-		fake_reset(1024 * MIB);
+		fake_vendor_reset(1024 * MIB);
 		struct spill_placement *placement = spill_place_make(&spill_place_managed, &wanted, &error);
 		assert_non_null(placement);
 		assert_int_equal(placement->held.managed, cases[i].bytes);
 		assert_int_equal(placement->held.device, cases[i].prefetched);
-		assert_int_equal(fake.prefetched, cases[i].prefetched);
+		assert_int_equal(fake_vendor.prefetched, cases[i].prefetched);
 		spill_placement_release(placement, false);
 		nothing_is_held();
 	}

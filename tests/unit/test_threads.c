@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "account.h"
-#include "fake_backend.h"
+#include "fake_vendor.h"
 #include "ledger.h"
 #include "place.h"
 #include "shared_chunks.h"
@@ -39,7 +39,7 @@ static struct spill_placement *make(unsigned random)
 	                                                       &spill_place_managed};
 	const char *error = NULL;
 	struct spill_place_request want = {
-	    .backend = &fake_backend,
+	    .backend = &fake_vendor_backend,
 	    .policy = &policy,
 	    .context = &policy,
 	    /* Mostly small: they meet in the shared chunks, while large ones spend their time in /proc. */
@@ -71,7 +71,7 @@ static void begin(struct spill_allocation *mine, unsigned random)
 	if (!placement)
 		return;
 	*mine = (struct spill_allocation){
-	    .backend = &fake_backend,
+	    .backend = &fake_vendor_backend,
 	    .ptr = placement->ptr,
 	    .bytes = placement->bytes,
 	    .held = placement->held,
@@ -142,10 +142,10 @@ static void threads_lose_nothing(void **state)
 	policy.host_limit = policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
 	policy.host_limit.kind = SPILL_AMOUNT_NONE;
 	policy.advice.prefetch_below = (struct spill_amount){SPILL_AMOUNT_BYTES, 10 * MIB};
-	fake_reset(2 * limit);
+	fake_vendor_reset(2 * limit);
 	run(work);
-	spill_shared_chunks_trim(&fake_backend, 0, &policy);
-	assert_int_equal(fake_alive(), 0);
+	spill_shared_chunks_trim(&fake_vendor_backend, 0, &policy);
+	assert_int_equal(fake_vendor_alive(), 0);
 	assert_int_equal(spill_account_host_held(), 0);
 	spill_ledger_totals(&totals);
 	assert_true(totals.allocs > ROUNDS);

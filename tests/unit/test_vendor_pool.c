@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "account.h"
-#include "fake_backend.h"
+#include "fake_vendor.h"
 #include "fake_libc.h"
 #include "vendor_pool.h"
 
@@ -27,7 +27,7 @@ static int setup(void **state)
 	policy.host_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
 	theirs = (struct fake_pool){.place = SPILL_PLACE_DEVICE};
-	fake_reset(1024 * MIB);
+	fake_vendor_reset(1024 * MIB);
 	spill_vendor_pool_fork_prepare();
 	spill_vendor_pool_fork_done(true); /* forgets all */
 	spill_account_reset();
@@ -52,7 +52,7 @@ static bool request(struct spill_vendor_pool *pool, uint64_t bytes, uint64_t lim
 	if (!admit(pool, bytes, limit, &charged))
 		return false;
 	assert_true(spill_account_device_held(0) <= limit);
-	if (fake_backend.pools->alloc(&theirs, bytes, NULL, false, &ptr)) {
+	if (fake_vendor_backend.pools->alloc(&theirs, bytes, NULL, false, &ptr)) {
 		spill_vendor_pool_retract(pool, bytes, charged);
 		return false;
 	}
@@ -68,7 +68,7 @@ static void give(struct spill_vendor_pool *pool, uint64_t bytes)
 
 static struct spill_vendor_pool *their_pool(void)
 {
-	return spill_vendor_pool_of(&fake_backend, &theirs, 0);
+	return spill_vendor_pool_of(&fake_vendor_backend, &theirs, 0);
 }
 
 static void what_is_reserved_counts(void **state)
@@ -84,7 +84,7 @@ static void what_is_reserved_counts(void **state)
 	assert_int_equal(spill_account_device_held(0), 64 * MIB);
 	assert_false(request(pool, 1, 64 * MIB));
 	give(pool, 64 * MIB);
-	assert_int_equal(spill_vendor_pool_trim(&fake_backend, 0, false), 64 * MIB);
+	assert_int_equal(spill_vendor_pool_trim(&fake_vendor_backend, 0, false), 64 * MIB);
 	assert_int_equal(spill_account_device_held(0), 0);
 }
 
@@ -108,9 +108,9 @@ static void what_the_vendor_took_back_is_seen(void **state)
 	give(pool, 90 * MIB);
 	theirs.reserved = 0;
 	assert_false(spill_account_device_held(0) == 0);
-	assert_true(spill_vendor_pool_settle_device(&fake_backend, 0));
+	assert_true(spill_vendor_pool_settle_device(&fake_vendor_backend, 0));
 	assert_int_equal(spill_account_device_held(0), 0);
-	assert_false(spill_vendor_pool_settle_device(&fake_backend, 0));
+	assert_false(spill_vendor_pool_settle_device(&fake_vendor_backend, 0));
 }
 
 /* Whichever of its calls fails, a request leaves what was charged before, and never less than is in use. */
@@ -119,16 +119,16 @@ static void a_failing_call_leaves_nothing(void **state)
 	for (unsigned nth = 1; nth <= 3; nth++) {
 		setup(state);
 		struct spill_vendor_pool *pool = their_pool();
-		fake.fail_at = nth;
+		fake_vendor_fail(nth, nth + 1);
 		bool served = request(pool, 40 * MIB, 100 * MIB);
 		assert_int_equal(served, nth != 1);
-		fake.fail_at = 0;
+		fake_vendor_fail(0, 0);
 		assert_true(spill_account_device_held(0) >= (served ? 40 * MIB : 0));
 		if (served)
 			give(pool, 40 * MIB);
 		else
 			assert_int_equal(spill_account_device_held(0), 0);
-		spill_vendor_pool_trim(&fake_backend, 0, false);
+		spill_vendor_pool_trim(&fake_vendor_backend, 0, false);
 		assert_int_equal(spill_account_device_held(0), 0);
 	}
 }
@@ -145,7 +145,7 @@ static void a_retract_leaves_what_others_use(void **state)
 	spill_vendor_pool_retract(pool, MIB, first);
 	assert_int_equal(spill_account_device_held(0), 10 * MIB);
 	spill_vendor_pool_retract(pool, 10 * MIB, second);
-	spill_vendor_pool_destroyed(&fake_backend, &theirs);
+	spill_vendor_pool_destroyed(&fake_vendor_backend, &theirs);
 	assert_int_equal(spill_account_device_held(0), 0);
 }
 
@@ -153,24 +153,24 @@ static void a_destroyed_pool_counts_until_its_last_free(void **state)
 {
 	struct spill_vendor_pool *pool = their_pool();
 	assert_true(request(pool, 20 * MIB, 100 * MIB));
-	spill_vendor_pool_destroyed(&fake_backend, &theirs);
+	spill_vendor_pool_destroyed(&fake_vendor_backend, &theirs);
 	assert_int_equal(spill_account_device_held(0), 32 * MIB);
 	/* A new pool with its handle is another one. */
-	spill_vendor_pool_created(&fake_backend, &theirs, SPILL_PLACE_DEVICE, 0);
+	spill_vendor_pool_created(&fake_vendor_backend, &theirs, SPILL_PLACE_DEVICE, 0);
 	assert_ptr_not_equal(their_pool(), pool);
 	spill_vendor_pool_freed(pool, 20 * MIB);
 	assert_int_equal(spill_account_device_held(0), 0);
 	/* And its bookkeeping is used again. */
-	spill_vendor_pool_created(&fake_backend, &fake, SPILL_PLACE_HOST, 0);
-	assert_ptr_equal(spill_vendor_pool_of(&fake_backend, &fake, 0), pool);
-	assert_int_equal(spill_vendor_pool_place(&fake_backend, &fake), SPILL_PLACE_HOST);
+	spill_vendor_pool_created(&fake_vendor_backend, &fake_vendor, SPILL_PLACE_HOST, 0);
+	assert_ptr_equal(spill_vendor_pool_of(&fake_vendor_backend, &fake_vendor, 0), pool);
+	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, &fake_vendor), SPILL_PLACE_HOST);
 }
 
 static void a_refused_destroy_changes_nothing(void **state)
 {
 	struct spill_vendor_pool *pool = their_pool();
 	assert_true(request(pool, 20 * MIB, 100 * MIB));
-	assert_ptr_equal(spill_vendor_pool_destroyed(&fake_backend, &theirs), pool);
+	assert_ptr_equal(spill_vendor_pool_destroyed(&fake_vendor_backend, &theirs), pool);
 	spill_vendor_pool_alive(pool, &theirs);
 	assert_ptr_equal(their_pool(), pool);
 	assert_int_equal(spill_account_device_held(0), 32 * MIB);
@@ -182,38 +182,41 @@ static void ours_on_host(void **state)
 	const char *error;
 	uint64_t charged, ptr;
 	struct spill_vendor_pool *pool =
-	    spill_vendor_pool_ours(&fake_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error);
+	    spill_vendor_pool_ours(&fake_vendor_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error);
 	assert_non_null(pool);
 	assert_ptr_equal(
-	    spill_vendor_pool_ours(&fake_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error), pool);
-	assert_int_equal(fake.pools, 1);
+	    spill_vendor_pool_ours(&fake_vendor_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error),
+	    pool);
+	assert_int_equal(fake_vendor.pools, 1);
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 100 * MIB};
 	assert_null(spill_vendor_pool_charge(pool, 40 * MIB, &policy, &charged));
 	assert_int_equal(
-	    fake_backend.pools->alloc(spill_vendor_pool_handle(pool), 40 * MIB, NULL, false, &ptr), 0);
+	    fake_vendor_backend.pools->alloc(spill_vendor_pool_handle(pool), 40 * MIB, NULL, false, &ptr), 0);
 	spill_vendor_pool_settle(pool);
 	assert_int_equal(spill_account_host_held(), 64 * MIB);
 	assert_string_equal(spill_vendor_pool_charge(pool, 64 * MIB, &policy, &charged), "host.limit");
-	assert_int_equal(spill_vendor_pool_trim(&fake_backend, 0, true), 0); /* in use */
-	assert_int_equal(fake.pools, 1);
+	assert_int_equal(spill_vendor_pool_trim(&fake_vendor_backend, 0, true), 0); /* in use */
+	assert_int_equal(fake_vendor.pools, 1);
 	spill_vendor_pool_freed(pool, 40 * MIB);
-	fake.pool[0].reserved = 0; /* as the vendor says, and it is not true */
+	fake_vendor.pool[0].reserved = 0; /* as the vendor says, and it is not true */
 	spill_vendor_pool_settle(pool);
 	assert_int_equal(spill_account_host_held(), 64 * MIB);
-	assert_int_equal(spill_vendor_pool_trim(&fake_backend, 0, true), 64 * MIB);
-	assert_int_equal(fake.pools, 0);
+	assert_int_equal(spill_vendor_pool_trim(&fake_vendor_backend, 0, true), 64 * MIB);
+	assert_int_equal(fake_vendor.pools, 0);
 	assert_int_equal(spill_account_host_held(), 0);
 }
 
 static void a_vendor_without_such_pools(void **state)
 {
 	const char *error = "?";
-	fake.no_pools = true;
-	assert_null(spill_vendor_pool_ours(&fake_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error));
+	fake_vendor.no_pools = true;
+	assert_null(
+	    spill_vendor_pool_ours(&fake_vendor_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error));
 	assert_null(error); /* place it otherwise */
-	fake.no_pools = false;
-	fake.fail_at = 1;
-	assert_null(spill_vendor_pool_ours(&fake_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error));
+	fake_vendor.no_pools = false;
+	fake_vendor_fail(1, 1 + 1);
+	assert_null(
+	    spill_vendor_pool_ours(&fake_vendor_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error));
 	assert_string_equal(error, "FAKE_OUT_OF_MEMORY");
 }
 
@@ -225,14 +228,14 @@ static void a_pool_without_a_record_is_not_taken_for_another(void **state)
 {
 	static char on_host, later, never_seen;
 
-	assert_int_equal(spill_vendor_pool_place(&fake_backend, &never_seen), SPILL_PLACE_DEVICE);
+	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, &never_seen), SPILL_PLACE_DEVICE);
 	fake_libc_fail(FAKE_calloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
-	spill_vendor_pool_created(&fake_backend, &on_host, SPILL_PLACE_HOST, 0);
+	spill_vendor_pool_created(&fake_vendor_backend, &on_host, SPILL_PLACE_HOST, 0);
 	fake_libc_reset();
-	assert_int_equal(spill_vendor_pool_place(&fake_backend, &on_host), SPILL_PLACES);
-	assert_int_equal(spill_vendor_pool_place(&fake_backend, NULL), SPILL_PLACE_DEVICE);
-	spill_vendor_pool_created(&fake_backend, &later, SPILL_PLACE_HOST, 0);
-	assert_int_equal(spill_vendor_pool_place(&fake_backend, &later), SPILL_PLACE_HOST);
+	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, &on_host), SPILL_PLACES);
+	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, NULL), SPILL_PLACE_DEVICE);
+	spill_vendor_pool_created(&fake_vendor_backend, &later, SPILL_PLACE_HOST, 0);
+	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, &later), SPILL_PLACE_HOST);
 }
 
 int main(void)

@@ -21,13 +21,69 @@
 #include "note.h"
 #include "process.h"
 #include "vmm.h"
-#include "vmm_vendor.h"
+#include "fake_vendor.h"
+#include "registry.h"
+#include "request.h"
 
-static const struct properties on_device = {SPILL_LOCATION_DEVICE, 0, false, {1, 2, 3}};
-static const struct properties on_host = {SPILL_LOCATION_HOST, 0};
+#define MIB (1ull << 20)
+#define FAILED 7
+
+static const struct fake_properties on_device = {SPILL_LOCATION_DEVICE, 0, false, {1, 2, 3}};
+static const struct fake_properties on_host = {SPILL_LOCATION_HOST, 0};
 static const uint64_t at = 1ull << 40;
 
+/* -- as the stubs do it ---------------------------------------------------------------------------------- */
+
+#define CALL(request_op, real, ...) \
+	struct spill_request request = {.op = SPILL_OP_##request_op, .api = #real, __VA_ARGS__}; \
+	while (spill_request_next(&request)) \
+		request.result = real; \
+	return request.result
+
+static int program_create(uint64_t *handle, uint64_t bytes, const struct fake_properties *properties)
+{
+	CALL(CREATE, fake_vendor_create(handle, bytes, properties), .out = handle, .bytes = bytes,
+	     .properties = properties);
+}
+
+static int program_release(uint64_t handle)
+{
+	CALL(RELEASE, fake_vendor_backend.physical->release(handle), .handle = handle);
+}
+
+static int program_retain(uint64_t *handle, uint64_t va)
+{
+	CALL(RETAIN, fake_vendor_retain(handle, va), .out = handle, .ptr = va);
+}
+
+static int program_map(uint64_t va, uint64_t bytes, uint64_t handle)
+{
+	CALL(MAP, fake_vendor_backend.vmm->map(va, bytes, handle), .ptr = va, .bytes = bytes,
+	     .handle = handle);
+}
+
+static int program_unmap(uint64_t va, uint64_t bytes)
+{
+	CALL(UNMAP, fake_vendor_backend.vmm->unmap(va, bytes), .ptr = va, .bytes = bytes);
+}
+
+static int program_properties(struct fake_properties *properties, uint64_t handle)
+{
+	CALL(PROPERTIES, fake_vendor_properties(properties, handle), .out = properties, .handle = handle);
+}
+
 static struct spill_policy policy;
+
+/* Large granules on host; any call can fail. */
+static void vendor_reset(uint64_t device_free)
+{
+	fake_vendor_reset(device_free);
+	fake_vendor.host_granule = 4 * MIB;
+	fake_vendor.total = 1024 * MIB;
+	fake_vendor.context = &policy;
+	fake_vendor.release_fails = true;
+	fake_vendor.failure = FAILED;
+}
 
 static int setup(void **state)
 {
@@ -40,6 +96,7 @@ static int setup(void **state)
 	policy.log_stderr = SPILL_STDERR_OFF;
 	policy.chain = (struct spill_fallback_chain){.count = 1, .step = {SPILL_STEP_HOST}};
 	vendor_reset(64 * MIB);
+	spill_registry_use_backend(SPILL_CUDA_DRIVER, &fake_vendor_backend);
 	return 0;
 }
 
@@ -47,17 +104,17 @@ static void as_the_vendor_says(void)
 {
 	struct spill_totals totals;
 	spill_ledger_totals(&totals);
-	assert_int_equal(spill_account_device_held(0), vendor.device);
-	assert_int_equal(spill_account_host_held(), vendor.host);
-	assert_int_equal(spill_account_physical_held(), vendor.host);
-	assert_int_equal(totals.live.device, vendor.device);
-	assert_int_equal(totals.live.host, vendor.host);
+	assert_int_equal(spill_account_device_held(0), fake_vendor.device);
+	assert_int_equal(spill_account_host_held(), fake_vendor.host);
+	assert_int_equal(spill_account_physical_held(), fake_vendor.host);
+	assert_int_equal(totals.live.device, fake_vendor.device);
+	assert_int_equal(totals.live.host, fake_vendor.host);
 }
 
 static void nothing_is_held(void)
 {
-	assert_int_equal(vendor.device + vendor.host, 0);
-	assert_int_equal(vendor.wild, 0);
+	assert_int_equal(fake_vendor.device + fake_vendor.host, 0);
+	assert_int_equal(fake_vendor.broken, 0);
 	as_the_vendor_says();
 }
 
@@ -143,7 +200,7 @@ static void release_shared(void)
 static void a_call_under_way_keeps_it(void **state)
 {
 	shared = made(4 * MIB);
-	vendor.meanwhile = release_shared;
+	fake_vendor.meanwhile = release_shared;
 	good(program_map(at, 4 * MIB, shared));
 	assert_int_equal(spill_account_device_held(0), 4 * MIB);
 	good(program_unmap(at, 4 * MIB));
@@ -156,7 +213,7 @@ static void a_value_that_comes_back_is_other_memory(void **state)
 	uint64_t again, old = made(4 * MIB);
 	good(program_map(at, 4 * MIB, old));
 	good(program_release(old));
-	vendor.next_handle = old;
+	fake_vendor.next_handle = old;
 	again = made(8 * MIB);
 	assert_int_equal(again, old);
 	good(program_unmap(at, 4 * MIB));
@@ -172,7 +229,7 @@ static void what_ended_unseen_is_forgotten(void **state)
 {
 	uint64_t unseen = made(4 * MIB), handle;
 	vendor_reset(64 * MIB);
-	vendor.next_handle = unseen;
+	fake_vendor.next_handle = unseen;
 	handle = made(8 * MIB);
 	good(program_map(at, 8 * MIB, handle));
 	good(program_release(handle));
@@ -188,10 +245,10 @@ static void what_ended_unseen_is_forgotten(void **state)
 
 static void what_does_not_fit_is_on_host_and_looks_as_asked(void **state)
 {
-	struct properties seen;
+	struct fake_properties seen;
 	struct spill_vmm_range range;
 	uint64_t first = made(60 * MIB), handle = made(8 * MIB);
-	assert_int_equal(vendor.host, 8 * MIB);
+	assert_int_equal(fake_vendor.host, 8 * MIB);
 	good(program_properties(&seen, handle));
 	assert_memory_equal(&seen, &on_device, sizeof(seen));
 	assert_false(spill_vmm_spilled_at(at, &range));
@@ -211,7 +268,7 @@ static void what_does_not_fit_is_on_host_and_looks_as_asked(void **state)
 	good(program_unmap(at + 64 * MIB, 60 * MIB));
 	/* There is room again. */
 	handle = made(8 * MIB);
-	assert_int_equal(vendor.device, 8 * MIB);
+	assert_int_equal(fake_vendor.device, 8 * MIB);
 	good(program_map(at, 8 * MIB, handle));
 	assert_false(spill_vmm_spilled_at(at, &range));
 	good(program_unmap(at, 8 * MIB));
@@ -225,16 +282,16 @@ static void a_limit_holds_for_it(void **state)
 	policy.device_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 8 * MIB};
 	one = made(6 * MIB);
 	two = made(4 * MIB);
-	assert_int_equal(vendor.device, 6 * MIB);
-	assert_int_equal(vendor.host, 4 * MIB);
+	assert_int_equal(fake_vendor.device, 6 * MIB);
+	assert_int_equal(fake_vendor.host, 4 * MIB);
 	good(program_release(one));
 	good(program_release(two));
 	/* A size that the vendor would call wrong is the vendor's to judge, whatever the limit. */
-	assert_int_equal(program_create(&one, 9 * MIB, &on_device), FAILED);
+	assert_int_equal(program_create(&one, 9 * MIB, &on_device), FAKE_INVALID);
 	/* Refused: the program's handle is as the vendor leaves it. */
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, MIB};
 	policy.device_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 2 * MIB};
-	assert_int_equal(program_create(&none, 4 * MIB, &on_device), OUT_OF_MEMORY);
+	assert_int_equal(program_create(&none, 4 * MIB, &on_device), FAKE_OUT_OF_MEMORY);
 	assert_int_equal(none, 77);
 	nothing_is_held();
 }
@@ -242,27 +299,27 @@ static void a_limit_holds_for_it(void **state)
 /* Nothing else than host memory can stand for it, and only for what host memory can do. */
 static void refusals(void **state)
 {
-	static const struct properties tiles = {SPILL_LOCATION_DEVICE, 0, true};
+	static const struct fake_properties tiles = {SPILL_LOCATION_DEVICE, 0, true};
 	uint64_t handle;
 	vendor_reset(0);
-	assert_int_equal(program_create(&handle, 4 * MIB, &tiles), OUT_OF_MEMORY);
-	unsigned calls = vendor.calls;
+	assert_int_equal(program_create(&handle, 4 * MIB, &tiles), FAKE_OUT_OF_MEMORY);
+	unsigned calls = fake_vendor.calls;
 	assert_int_equal(program_create(&handle, 2 * MIB, &on_device),
-	                 OUT_OF_MEMORY);           /* a granule there is 4 */
-	assert_int_equal(vendor.calls, calls + 1); /* and nobody asked for it */
+	                 FAKE_OUT_OF_MEMORY);           /* a granule there is 4 */
+	assert_int_equal(fake_vendor.calls, calls + 1); /* and nobody asked for it */
 	policy.chain.step[0] = SPILL_STEP_MANAGED;
-	assert_int_equal(program_create(&handle, 4 * MIB, &on_device), OUT_OF_MEMORY);
+	assert_int_equal(program_create(&handle, 4 * MIB, &on_device), FAKE_OUT_OF_MEMORY);
 	policy.chain.step[0] = SPILL_STEP_SPLIT;
 	good(program_create(&handle, 4 * MIB, &on_device));
 	good(program_release(handle));
 	policy.mode = SPILL_MODE_OBSERVE;
-	assert_int_equal(program_create(&handle, 4 * MIB, &on_device), OUT_OF_MEMORY);
+	assert_int_equal(program_create(&handle, 4 * MIB, &on_device), FAKE_OUT_OF_MEMORY);
 	nothing_is_held();
 }
 
 static void host_memory_that_the_program_wants_is_its_own(void **state)
 {
-	struct properties seen;
+	struct fake_properties seen;
 	struct spill_vmm_range range;
 	uint64_t handle;
 	good(program_create(&handle, 4 * MIB, &on_host));
@@ -285,8 +342,8 @@ static void a_handle_is_no_address(void **state)
 	assert_null(spill_ledger_take(spilled));
 	assert_false(spill_ledger_placed(spilled, &copy));
 	/* No context's end is theirs, nor a device's. */
-	assert_null(spill_ledger_take_of(ENDED(&vendor_backend, 0, NULL)));
-	assert_null(spill_ledger_take_of(ENDED(&vendor_backend, 0, &vendor)));
+	assert_null(spill_ledger_take_of(ENDED(&fake_vendor_backend, 0, NULL)));
+	assert_null(spill_ledger_take_of(ENDED(&fake_vendor_backend, 0, fake_vendor.context)));
 	good(program_release(plain));
 	good(program_release(spilled));
 	nothing_is_held();
@@ -321,11 +378,11 @@ static unsigned work(void)
 static void a_failing_call_changes_nothing(void **state)
 {
 	assert_int_equal(work(), 0);
-	unsigned calls = vendor.calls, failed = 0;
+	unsigned calls = fake_vendor.calls, failed = 0;
 	assert_true(calls >= 10);
 	for (unsigned nth = 1; nth <= calls; nth++) {
 		vendor_reset(64 * MIB);
-		vendor.fail_at = nth;
+		fake_vendor_fail(nth, nth + 1);
 		failed += work();
 	}
 	/* A create that the device refuses is on host instead, and so no failure. */
@@ -353,11 +410,11 @@ static bool survives_without_memory(void)
 	fake_libc_fail(FAKE_tsearch, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
 	bool good = program_create(&handle, 4 * MIB, &on_device) == 0;
 	good = good && spill_account_device_held(0) == 0; /* not accounted, and noted */
-	good = good && program_release(handle) == 0 && vendor.device == 0;
-	vendor.device_free = 0;
-	good = good && program_create(&handle, 4 * MIB, &on_device) == OUT_OF_MEMORY;
-	good = good && vendor.host == 0 && spill_account_host_held() == 0;
-	vendor.device_free = 64 * MIB;
+	good = good && program_release(handle) == 0 && fake_vendor.device == 0;
+	fake_vendor.device_free = 0;
+	good = good && program_create(&handle, 4 * MIB, &on_device) == FAKE_OUT_OF_MEMORY;
+	good = good && fake_vendor.host == 0 && spill_account_host_held() == 0;
+	fake_vendor.device_free = 64 * MIB;
 	fake_libc_reset();
 	good = good && program_create(&handle, 4 * MIB, &on_device) == 0;
 	fake_libc_fail(FAKE_tsearch, 1, FAKE_LIBC_FOR_EVER, ENOMEM);

@@ -11,9 +11,8 @@ struct cli_call {
 	enum cli_option_id option;
 	const char *value; /* the option's value; NULL if it takes none */
 	/* Set after the last option: */
-	bool
-	    /* true: the command must end with `status`, because --help or an error was printed */
-	    over;
+	/* true: the command must end with `status`, because --help or an error was printed */
+	bool over;
 	int status;
 	int count;      /* number of operands */
 	char **operand; /* ends with NULL */

@@ -53,9 +53,7 @@ void doctor_look_at_host(const struct doctor_patient *patient, const struct spil
 const struct spill_policy *doctor_look_at_policy(const struct doctor_patient *patient);
 void doctor_look_at_environment(const struct doctor_patient *patient);
 
-/*
- * Judges the libraries that the program needs (library.c). `path` is an ELF file for this machine.
- */
+/* library.c: judges the libraries that the program, an ELF file for this machine, needs. */
 struct elf_file;
 void doctor_look_at_libraries(const struct doctor_patient *patient, const char *path,
                               const struct elf_file *file);

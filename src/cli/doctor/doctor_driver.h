@@ -72,9 +72,8 @@ struct driver_vendor {
 	const char *const *files; /* names for dlopen in order; ends with NULL */
 	const char *start;        /* symbol of: int start(unsigned flags) */
 	int no_device[2];         /* errors that mean "no device" */
-	void (*read_attributes)(int device,
-	                        /* reads attributes beyond the capabilities */
-	                        struct driver_device *facts);
+	/* reads attributes beyond the capabilities */
+	void (*read_attributes)(int device, struct driver_device *facts);
 	/* Copies between pinned host memory and the current device. Returns after the copy. */
 	int (*copy)(uint64_t to, uint64_t from, uint64_t bytes);
 };

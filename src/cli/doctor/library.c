@@ -185,9 +185,7 @@ static void folder_of(const char *path, char folder[PATH_MAX])
 	snprintf(folder, PATH_MAX, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
 }
 
-/*
- * Examines a file's needed libraries. Its RUNPATH applies to it alone, the program's RPATH to all.
- */
+/* Examines a file's libraries. Its RUNPATH applies to it alone, the program's RPATH to all. */
 static void examine_file(const struct doctor_patient *patient, const char *path, const struct elf_file *file)
 {
 	char name[ELF_NAME], origin[PATH_MAX];

@@ -1,19 +1,13 @@
-/*
- * spill doctor: judges links and predicts the cost of decode over them, compared with CPU offload.
- */
+/* spill doctor: judges links and predicts the cost of decode, beside CPU offload. */
 #include <stdio.h>
 
 #include "doctor.h"
 #include "doctor_driver.h"
 #include "json_out.h"
 
-/*
- * -- cost of decode ------------------------------------------------------------------------------
- */
+/* -- cost of decode --------------------------------------------------------------------------- */
 
-/*
- * A CPU that also computes gets less than the memory's rate. This is a margin, not a measurement.
- */
+/* A margin, not a measurement: a CPU that also computes gets less than the memory's rate. */
 #define CPU_MARGIN 2
 
 static double milliseconds(uint64_t bytes, double rate)
@@ -40,14 +34,10 @@ enum decode_verdict decode_compare(double copy_rate, double memory_rate)
 	return memory_rate > in_place ? DECODE_CPU_SIMILAR : DECODE_CPU_SLOWER;
 }
 
-/*
- * -- links ---------------------------------------------------------------------------------------
- */
+/* -- links ------------------------------------------------------------------------------------ */
 
 #define GIB ((uint64_t)1 << 30)
-/*
- * GB/s of copies over PCIe 3.0 x8: about four fifths of 7.88 (PCI Express Base Specification 3.0).
- */
+/* GB/s of copies over PCIe 3.0 x8: four fifths of 7.88 (PCI Express Base Specification). */
 #define SLOW 6.0
 
 static const uint64_t default_sizes[] = {GIB / 2, GIB, 2 * GIB, 4 * GIB, 8 * GIB};

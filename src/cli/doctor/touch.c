@@ -17,9 +17,7 @@ static bool succeeded(const struct spill_backend *backend, struct driver_touch *
 	return false;
 }
 
-/*
- * Makes a chunk, maps it and gives the device access. spill_probe moves bytes through both kinds.
- */
+/* Makes and maps a chunk with access. spill_probe moves bytes through both kinds. */
 static void touch_chunk(const struct spill_backend *backend, int device, bool on_host,
                         struct driver_touch *touch)
 {

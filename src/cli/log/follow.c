@@ -32,9 +32,7 @@ static void on_signal(int number)
 	stopped = 1;
 }
 
-/*
- * Catches a signal to end as usual: closes the JSON and flushes. An ignored signal stays ignored.
- */
+/* A caught signal ends as usual: JSON is closed. An ignored signal stays ignored. */
 static void catch_signal(int number)
 {
 	struct sigaction action;

@@ -92,7 +92,7 @@ static void put_devices(struct spill_json *json, const struct cli_replay_run *ru
 		cli_json_text(json, "uuid", device->uuid);
 		cli_json_number(json, "bytes", device->bytes);
 		cli_json_number(json, "other", run->setting.cards[device->device].other);
-		cli_json_bool(json, "other_told", run->other_told[device->device]);
+		cli_json_bool(json, "other_told", run->other_known[device->device]);
 		cli_json_bytes(json, "peak", &device->peak);
 		cli_report_json_fit(json, device, margin);
 		for (size_t at = 0; at < run->limit_count; at++) {
@@ -121,7 +121,7 @@ static void put_run(struct spill_json *json, const struct cli_replay *replay, si
 	cli_json_bool(json, "fits", cli_replay_fits(run));
 	cli_json_bool(json, "judged", run->judged);
 	cli_json_text(json, "why", run->why);
-	cli_json_number(json, "allocs", run->told);
+	cli_json_number(json, "allocs", run->alloc_count);
 	cli_json_number(json, "refused", run->refused);
 	cli_json_number(json, "newly_refused", run->newly_refused);
 	put_first(json, run);
@@ -143,7 +143,7 @@ static void put_run(struct spill_json *json, const struct cli_replay *replay, si
 	cli_json_number(json, "demoted_bytes", summary->totals.demoted);
 	cli_json_number(json, "promoted_bytes", summary->totals.promoted);
 	cli_json_bytes(json, "peak", &summary->totals.peak);
-	put_devices(json, run, summary, replay->wish.margin);
+	put_devices(json, run, summary, replay->options.margin);
 	cli_json_text(json, "rules_not_judged", run->rules);
 	cli_json_text(json, "options_not_recorded", run->missing);
 	spill_json_object_end(json);
@@ -158,10 +158,10 @@ void cli_replay_json(const struct cli_replay *replay)
 	cli_json_begin(&json);
 	spill_json_object(&json);
 	cli_json_bool(&json, "fits", cli_replay_fits_all(replay));
-	cli_json_text(&json, "policy", replay->wish.policy);
-	cli_json_text(&json, "profile", replay->wish.profile);
-	cli_json_bool(&json, "as_recorded", cli_replay_as_recorded(&replay->wish));
-	cli_json_number(&json, "margin", replay->wish.margin);
+	cli_json_text(&json, "policy", replay->options.policy);
+	cli_json_text(&json, "profile", replay->options.profile);
+	cli_json_bool(&json, "as_recorded", cli_replay_as_recorded(&replay->options));
+	cli_json_number(&json, "margin", replay->options.margin);
 	spill_json_array(cli_json_key(&json, "runs"));
 	for (size_t i = 0; i < replay->count; i++)
 		put_run(&json, replay, i);

@@ -49,9 +49,7 @@ static struct spill_decision decide(const struct cli_model_request *request)
 	return spill_decide(policy_of(request->model), request->rule, &request->ask, &view);
 }
 
-/*
- * -- a full device -------------------------------------------------------------------------------
- */
+/* -- a full device ---------------------------------------------------------------------------- */
 
 static bool admit(struct cli_model_request *request);
 
@@ -134,9 +132,7 @@ static bool handle_full(struct cli_model_request *request, bool capped)
 	return false;
 }
 
-/*
- * -- a new request -------------------------------------------------------------------------------
- */
+/* -- a new request ---------------------------------------------------------------------------- */
 
 static enum spill_step step_to(enum spill_place place)
 {

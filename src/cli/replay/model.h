@@ -99,30 +99,27 @@ struct cli_model_slot {
 	int16_t device;
 	int16_t rule; /* index of the rule whose cap is charged; -1: none */
 	enum spill_place place;
-	uint32_t allocation, at; /* `at`: index in `movable`, or of a shared block */
+	uint32_t allocation, list_index; /* list_index: index in `movable`, or of a shared block */
 	uint64_t bytes;
 	struct spill_bytes held; /* as in the log */
 	uint64_t charged, small; /* on the device. `small`: the part in shared blocks */
 	uint64_t charged_host, charged_rule;
-	uint64_t range, chunk, first, stays_from,
-	    run; /* For chunked memory, as in chunked.h. `first`: bytes made on the device. */
+	/* For chunked memory, as in chunked.h. `first`: bytes made on the device. */
+	uint64_t range, chunk, first, stays_from, run;
 };
 
 struct cli_model_device {
 	/* charged memory: `whole` in blocks of its own, `small` in shared blocks */
 	uint64_t whole, small;
-	uint64_t managed,
-	    /* `managed`: prefetched part of `whole`. `resident`: not evicted. */
-	    resident;
+	/* `managed`: prefetched part of `whole`. `resident`: not evicted. */
+	uint64_t managed, resident;
 	uint64_t peak;
 	uint64_t movable; /* movable, on the device */
 	uint64_t away;    /* movable, on the host */
 	bool changed;     /* memory was freed since the last promotion */
-	/* spilling has begun: device.reserve is kept */
-	bool begun;
-	uint64_t taken, look_us,
-	    /* For the reserve: bytes taken since the last check, and times of the next checks. */
-	    retry_us;
+	bool begun;       /* spilling has begun: device.reserve is kept */
+	/* For the reserve: bytes taken since the last check, and times of the next checks. */
+	uint64_t taken, look_us, retry_us;
 	struct cli_shared blocks;              /* the driver's blocks for `small` */
 	struct cli_shared pools[SPILL_PLACES]; /* chunks on the host that small requests share */
 };
@@ -134,9 +131,8 @@ struct cli_model {
 	              const char *reason);
 	void *data;
 	/* Totals so far: */
-	uint64_t
-	    /* Allocations placed or moved off the full device. A rule's place does not count. */
-	    spills;
+	/* Allocations placed or moved off the full device. A rule's place does not count. */
+	uint64_t spills;
 	uint64_t refused; /* requests that ended in out of memory */
 	uint64_t honest;  /* failures that surfaced first, so that the program asks again */
 	uint64_t host_peak;

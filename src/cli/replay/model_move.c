@@ -17,7 +17,7 @@ void cli_model_enlist(struct cli_model *model, struct cli_model_slot *slot, bool
 
 		other->dead |= other->run == slot->run;
 	}
-	slot->at = model->movable_count;
+	slot->list_index = model->movable_count;
 	model->movable[model->movable_count++] = at;
 	model->devices[slot->device].movable += slot->held.device;
 	model->devices[slot->device].away += slot->held.host;
@@ -32,8 +32,8 @@ void cli_model_delist(struct cli_model *model, struct cli_model_slot *slot)
 {
 	uint32_t last = model->movable[--model->movable_count];
 
-	model->movable[slot->at] = last;
-	model->slots[last].at = slot->at;
+	model->movable[slot->list_index] = last;
+	model->slots[last].list_index = slot->list_index;
 	model->devices[slot->device].movable -= slot->held.device;
 	model->devices[slot->device].away -= slot->held.host;
 }

@@ -110,9 +110,7 @@ static void charge_rule(struct cli_model_request *request, uint64_t bytes)
 	request->model->rule_used[slot->rule] += slot->charged_rule;
 }
 
-/*
- * -- the device ----------------------------------------------------------------------------------
- */
+/* -- the device ------------------------------------------------------------------------------- */
 
 static bool is_filled(const struct cli_model_request *request)
 {
@@ -211,7 +209,7 @@ const char *cli_model_serve(struct cli_model_request *request, enum spill_switch
 		make_chunked(request, weight);
 	if (small) {
 		cli_shared_take(&state->blocks, block, weight, CLI_GRANULE);
-		request->slot->at = (uint32_t)block;
+		request->slot->list_index = (uint32_t)block;
 	}
 	charge_device(model, request->slot, weight, small);
 	charge_rule(request, request->ask.bytes);
@@ -235,7 +233,7 @@ static const char *place_pooled(struct cli_model_request *request, enum spill_pl
 	if (refused)
 		return refused;
 	cli_shared_take(pool, at, block, POOL_CHUNK);
-	slot->at = (uint32_t)at;
+	slot->list_index = (uint32_t)at;
 	slot->pooled = true;
 	*(place == SPILL_PLACE_MANAGED ? &slot->held.managed : &slot->held.host) = block;
 	return NULL;
@@ -246,7 +244,7 @@ static void release_pooled(struct cli_model *model, const struct cli_model_slot 
 	struct cli_shared *pool = &model->devices[slot->device].pools[slot->place];
 	size_t made = pool->made;
 
-	cli_shared_give(pool, slot->at, slot->held.host + slot->held.managed, POOL_CHUNK, 1);
+	cli_shared_give(pool, slot->list_index, slot->held.host + slot->held.managed, POOL_CHUNK, 1);
 	model->host -= (made - pool->made) * SPILL_SHARED_CHUNKS_CHUNK;
 }
 
@@ -355,7 +353,8 @@ void cli_model_release(struct cli_model *model, struct cli_model_slot *slot)
 	if (slot->chunked)
 		cli_model_delist(model, slot);
 	if (slot->small)
-		cli_shared_give(&model->devices[slot->device].blocks, slot->at, slot->small, CLI_GRANULE, 0);
+		cli_shared_give(&model->devices[slot->device].blocks, slot->list_index, slot->small,
+		                CLI_GRANULE, 0);
 	if (slot->charged) {
 		model->devices[slot->device].small -= slot->small;
 		model->devices[slot->device].whole -= slot->charged - slot->small;

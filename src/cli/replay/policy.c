@@ -6,19 +6,17 @@
 #include "cli.h"
 #include "text.h"
 
-const struct spill_policy *cli_replay_policy(const struct cli_replay_wish *wish, const char *program,
+const struct spill_policy *cli_replay_policy(const struct cli_replay_options *options, const char *program,
                                              const char **problem)
 {
 	static struct spill_config config; /* too large for the stack */
 
-	spill_config_load_only(&config, program, wish->policy, wish->profile);
+	spill_config_load_only(&config, program, options->policy, options->profile);
 	*problem = config.problem[0] ? config.problem : NULL;
 	return *problem ? NULL : &config.policy;
 }
 
-/*
- * The library's name in "libfoo.so+0x1a2b". For the program itself, its path from the start line.
- */
+/* The library in "libfoo.so+0x1a2b". For the program itself, the path from the start line. */
 static void caller_path(const struct cli_name *caller, const char *exe, char path[CLI_NAME_MOST + 1])
 {
 	const char *slash = exe ? strrchr(exe, '/') : NULL;

@@ -15,13 +15,14 @@ static unsigned capabilities_of(const struct cli_replay *replay, bool hip, const
 		can |= SPILL_IS_INTEGRATED;
 	if (memory && !strcmp(memory, spill_memory_name(SPILL_MEMORY_COHERENT)))
 		can |= SPILL_IS_COHERENT;
-	return can & ~replay->wish.without;
+	return can & ~replay->options.without;
 }
 
 /* At most 47 bits, because chunks are counted one by one and a log may say anything. */
 static uint64_t device_bytes(const struct cli_replay *replay, const struct spill_record_device *device)
 {
-	uint64_t bytes = replay->wish.vram ? replay->wish.vram : device->bytes, most = (uint64_t)1 << 47;
+	uint64_t bytes = replay->options.vram ? replay->options.vram : device->bytes,
+	         most = (uint64_t)1 << 47;
 
 	return bytes < most ? bytes : most;
 }
@@ -48,7 +49,7 @@ static void set_capabilities(const struct cli_replay *replay, struct cli_model_s
 static void read_policy(struct cli_replay *replay, struct cli_replay_run *run, const char *path,
                         unsigned long line, const struct spill_record_start *start)
 {
-	if (cli_replay_as_recorded(&replay->wish) && !replay->problem)
+	if (cli_replay_as_recorded(&replay->options) && !replay->problem)
 		replay->recorded = cli_replay_recorded(path, line, start, run->missing, sizeof(run->missing),
 		                                       &replay->problem);
 }
@@ -72,9 +73,10 @@ static void begin_run(void *data, const char *path, unsigned long line,
 	cli_summary_visitor.begin(&replay->report.summaries, path, line, start);
 	replay->runs = cli_grow(replay->runs, replay->count, &replay->size, sizeof(*run));
 	run = &replay->runs[replay->count++];
-	*run = (struct cli_replay_run){.setting = {.backend = &spill_backend_cuda, .host = replay->wish.host},
-	                               .lists = replay->wish.list,
-	                               .recording = &replay->recording};
+	*run =
+	    (struct cli_replay_run){.setting = {.backend = &spill_backend_cuda, .host = replay->options.host},
+	                            .lists = replay->options.list,
+	                            .recording = &replay->recording};
 	if (start) {
 		set_capabilities(replay, &run->setting, start);
 		read_policy(replay, run, path, line, start);
@@ -106,9 +108,7 @@ static void add_record(void *data, const struct spill_record *record)
 		cli_summary_visitor.record(&replay->report.summaries, record);
 }
 
-/*
- * -- the end of a run ----------------------------------------------------------------------------
- */
+/* -- the end of a run ------------------------------------------------------------------------- */
 
 static void set_cards(struct cli_replay *replay, struct cli_replay_run *run, struct cli_summary *summary)
 {
@@ -120,9 +120,9 @@ static void set_cards(struct cli_replay *replay, struct cli_replay_run *run, str
 			continue;
 		card = &run->setting.cards[device->device];
 		card->limit = spill_policy_device_limit(run->setting.policy, device->device, card->total);
-		run->other_told[device->device] = run->recording->devices[device->device].told;
-		card->other = replay->wish.other != SPILL_UNLIMITED
-		                  ? replay->wish.other
+		run->other_known[device->device] = run->recording->devices[device->device].known;
+		card->other = replay->options.other != SPILL_UNLIMITED
+		                  ? replay->options.other
 		                  : run->recording->devices[device->device].other;
 		device->bytes = card->total;
 		device->limit = card->limit;
@@ -151,12 +151,12 @@ static const char *doubt_of(const struct cli_replay_run *run, const struct cli_s
 /* A run without a start line has no policy and no known device. Any policy will do. */
 static const struct spill_policy *policy_of(struct cli_replay *replay, const struct cli_summary *summary)
 {
-	const struct cli_replay_wish defaults = {.profile = "none"};
-	bool recorded = cli_replay_as_recorded(&replay->wish);
+	const struct cli_replay_options defaults = {.profile = "none"};
+	bool recorded = cli_replay_as_recorded(&replay->options);
 
 	if (recorded && summary->started)
 		return replay->recorded;
-	return cli_replay_policy(recorded ? &defaults : &replay->wish,
+	return cli_replay_policy(recorded ? &defaults : &replay->options,
 	                         summary->program ? summary->program : "", &replay->problem);
 }
 
@@ -176,7 +176,7 @@ static void decide_run(struct cli_replay *replay, struct cli_replay_run *run, st
 	doubt = doubt_of(run, summary);
 	run->why = cli_strdup(doubt);
 	run->judged = !doubt;
-	run->told = run->recording->told_count;
+	run->alloc_count = run->recording->alloc_count;
 	run->was_refused = run->recording->refused;
 	run->was_refused_by_host = run->recording->refused_by_host;
 	summary->exited = false;

@@ -114,31 +114,31 @@ static void drop_entry(struct cli_recording *recording, struct cli_live_entry *e
 	cli_live_remove(&recording->live, entry);
 }
 
-static struct cli_told *add_allocation(struct cli_recording *recording, const struct cli_event *event,
-                                       struct cli_ask *ask)
+static struct cli_recorded_alloc *add_allocation(struct cli_recording *recording,
+                                                 const struct cli_event *event, struct cli_ask *ask)
 {
-	struct cli_told *told;
+	struct cli_recorded_alloc *alloc;
 
-	recording->told =
-	    cli_grow(recording->told, recording->told_count, &recording->told_size, sizeof(*told));
-	told = &recording->told[recording->told_count];
-	ask->allocation = (uint32_t)recording->told_count++;
+	recording->allocs =
+	    cli_grow(recording->allocs, recording->alloc_count, &recording->alloc_size, sizeof(*alloc));
+	alloc = &recording->allocs[recording->alloc_count];
+	ask->allocation = (uint32_t)recording->alloc_count++;
 	ask->site = site_of(recording, event);
 	ask->memory = (uint8_t)memory_of(recording, event, ask->site);
-	*told = (struct cli_told){.seq = event->seq, .bytes = event->bytes, .site = ask->site};
-	return told;
+	*alloc = (struct cli_recorded_alloc){.seq = event->seq, .bytes = event->bytes, .site = ask->site};
+	return alloc;
 }
 
 static void add_alloc(struct cli_recording *recording, const struct cli_event *event)
 {
 	struct cli_live_entry *entry = cli_live_find(&recording->live, event->seq);
 	struct cli_ask *ask = add_ask(recording, event, CLI_ASK_ALLOC);
-	struct cli_told *told = add_allocation(recording, event, ask);
+	struct cli_recorded_alloc *alloc = add_allocation(recording, event, ask);
 
 	if (entry)
 		drop_entry(recording, entry);
 	ask->slot = take_slot(recording);
-	told->was =
+	alloc->was =
 	    (struct cli_whereabouts){event->held.host + event->held.managed, cli_where_of(event->place)};
 	if (!event->seq)
 		return;
@@ -167,18 +167,18 @@ static void add_free(struct cli_recording *recording, const struct cli_event *ev
 static void note_move(struct cli_recording *recording, const struct cli_event *event)
 {
 	struct cli_live_entry *entry = cli_live_find(&recording->live, event->seq);
-	struct cli_told *told;
+	struct cli_recorded_alloc *alloc;
 
 	if (!entry)
 		return;
-	told = &recording->told[entry->number];
+	alloc = &recording->allocs[entry->number];
 	count_device_memory(recording, entry->device, entry->held.device, true);
 	entry->held = event->held;
 	count_device_memory(recording, entry->device, entry->held.device, false);
-	if (told->was.where == CLI_WHERE_DEVICE)
-		told->was.where = CLI_WHERE_LEFT;
-	if (told->was.away < event->held.host)
-		told->was.away = event->held.host;
+	if (alloc->was.where == CLI_WHERE_DEVICE)
+		alloc->was.where = CLI_WHERE_LEFT;
+	if (alloc->was.away < event->held.host)
+		alloc->was.away = event->held.host;
 }
 
 static void note_other(struct cli_recording *recording, int device)
@@ -190,7 +190,7 @@ static void note_other(struct cli_recording *recording, int device)
 		return;
 	own_bytes = recording->taken[device] +
 	            (recording->small[device] + CLI_GRANULE - 1) / CLI_GRANULE * CLI_GRANULE;
-	recording->devices[device].told = true;
+	recording->devices[device].known = true;
 	if (used > own_bytes && recording->devices[device].other < used - own_bytes)
 		recording->devices[device].other = used - own_bytes;
 }
@@ -243,7 +243,7 @@ void cli_recording_begin(struct cli_recording *recording, const struct spill_bac
 void cli_recording_free(struct cli_recording *recording)
 {
 	free(recording->asks);
-	free(recording->told);
+	free(recording->allocs);
 	free(recording->sites);
 	free(recording->unused);
 	cli_live_free(&recording->live);

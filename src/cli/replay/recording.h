@@ -22,8 +22,7 @@ struct cli_whereabouts {
 	enum cli_where where;
 };
 
-/* One allocation. */
-struct cli_told {
+struct cli_recorded_alloc {
 	uint64_t seq, bytes;
 	struct cli_whereabouts was;
 	uint32_t site;
@@ -39,8 +38,8 @@ struct cli_recorded_site {
 struct cli_recording {
 	struct cli_ask *asks;
 	size_t ask_count, ask_size;
-	struct cli_told *told; /* by allocation; includes each recorded out of memory */
-	size_t told_count, told_size;
+	struct cli_recorded_alloc *allocs; /* by allocation; includes each recorded out of memory */
+	size_t alloc_count, alloc_size;
 	struct cli_recorded_site *sites;
 	size_t site_count, site_size;
 	size_t slots;             /* most allocations at once */
@@ -48,7 +47,7 @@ struct cli_recording {
 	uint64_t refused_by_host; /* the part for lack of host memory */
 	/* Device memory of others, from out of memory lines. */
 	struct cli_recorded_device {
-		bool told;
+		bool known;
 		uint64_t other;
 	} devices[SPILL_DEVICES];
 	/* While the log is read: */

@@ -19,9 +19,9 @@ bool cli_replay_fits_all(const struct cli_replay *replay)
 	return fits;
 }
 
-bool cli_replay_as_recorded(const struct cli_replay_wish *wish)
+bool cli_replay_as_recorded(const struct cli_replay_options *options)
 {
-	return !wish->policy && !wish->profile;
+	return !options->policy && !options->profile;
 }
 
 const char *cli_where_name(enum cli_where where)
@@ -62,34 +62,34 @@ static bool read_without(const char *words, unsigned *without)
 	return true;
 }
 
-static void read_option(struct cli_call *call, struct cli_replay_wish *wish, bool *json)
+static void read_option(struct cli_call *call, struct cli_replay_options *options, bool *json)
 {
 	switch ((unsigned)call->option) {
 	case CLI_replay_policy:
-		wish->policy = call->value;
+		options->policy = call->value;
 		break;
 	case CLI_replay_profile:
-		wish->profile = call->value;
+		options->profile = call->value;
 		break;
 	case CLI_replay_vram:
-		cli_call_size(call, &wish->vram);
-		if (!call->over && !wish->vram)
+		cli_call_size(call, &options->vram);
+		if (!call->over && !options->vram)
 			cli_call_refuse(call, "bad --vram '%s': a card has some memory", call->value);
 		break;
 	case CLI_replay_other:
-		cli_call_size(call, &wish->other);
+		cli_call_size(call, &options->other);
 		break;
 	case CLI_replay_host:
-		cli_call_size(call, &wish->host);
+		cli_call_size(call, &options->host);
 		break;
 	case CLI_replay_margin:
-		cli_call_size(call, &wish->margin);
+		cli_call_size(call, &options->margin);
 		break;
 	case CLI_replay_list:
-		wish->list = true;
+		options->list = true;
 		break;
 	case CLI_replay_without:
-		if (!read_without(call->value, &wish->without))
+		if (!read_without(call->value, &options->without))
 			cli_call_refuse(call, "bad --without '%s': a list of vmm, move, managed, host",
 			                call->value);
 		break;
@@ -128,21 +128,21 @@ static int replay_all(struct cli_replay *replay, const struct cli_call *call, bo
 int cli_replay(int argc, char **argv)
 {
 	struct cli_replay replay = {
-	    .wish = {.other = SPILL_UNLIMITED, .host = SPILL_UNLIMITED, .margin = CLI_MARGIN}};
+	    .options = {.other = SPILL_UNLIMITED, .host = SPILL_UNLIMITED, .margin = CLI_MARGIN}};
 	struct cli_call call = cli_call(argc, argv);
 	bool json = false;
 
 	while (cli_call_next(&call))
-		read_option(&call, &replay.wish, &json);
+		read_option(&call, &replay.options, &json);
 	if (call.over)
 		return call.status;
 	if (!call.count)
 		return cli_usage(argv[0], "which log, or which folder of logs?");
-	if (replay.wish.policy && replay.wish.profile)
+	if (replay.options.policy && replay.options.profile)
 		return cli_usage(argv[0], "under which policy? --policy FILE or --profile NAME, one of them");
 	/* Check the policy before reading a long log. */
-	if (!cli_replay_as_recorded(&replay.wish))
-		cli_replay_policy(&replay.wish, "", &replay.problem);
+	if (!cli_replay_as_recorded(&replay.options))
+		cli_replay_policy(&replay.options, "", &replay.problem);
 	if (replay.problem)
 		return cli_usage(argv[0], "%s", replay.problem);
 	return replay_all(&replay, &call, json);

@@ -15,7 +15,7 @@
 #include "recording.h"
 #include "report.h"
 
-struct cli_replay_wish {
+struct cli_replay_options {
 	const char *policy, *profile; /* NULL: not given */
 	uint64_t vram;                /* of every device; 0: as recorded */
 	uint64_t other;               /* SPILL_UNLIMITED: as out of memory lines tell it */
@@ -57,9 +57,9 @@ struct cli_replay_run {
 	char *exe, *boot;
 	struct cli_recording *recording; /* valid until the run is decided */
 	struct cli_model_setting setting;
-	bool other_told[SPILL_DEVICES];
-	bool log_cut;           /* log.max dropped lines */
-	uint64_t told;          /* allocations */
+	bool other_known[SPILL_DEVICES];
+	bool log_cut; /* log.max dropped lines */
+	uint64_t alloc_count;
 	uint64_t refused;       /* requests that would be out of memory */
 	uint64_t newly_refused; /* served in the recording */
 	/* recorded out of memory, and the part that would be served */
@@ -81,7 +81,7 @@ struct cli_replay_run {
 };
 
 struct cli_replay {
-	struct cli_replay_wish wish;
+	struct cli_replay_options options;
 	struct cli_report report; /* sums of the decided runs */
 	struct cli_replay_run *runs;
 	size_t count, size;
@@ -95,7 +95,7 @@ struct cli_replay {
 extern const struct cli_trace_visitor cli_replay_visitor;
 
 /* True if each run keeps its own policy. */
-bool cli_replay_as_recorded(const struct cli_replay_wish *wish);
+bool cli_replay_as_recorded(const struct cli_replay_options *options);
 
 /* True if the run would have no out of memory. */
 bool cli_replay_fits(const struct cli_replay_run *run);
@@ -107,7 +107,7 @@ bool cli_replay_fits_all(const struct cli_replay *replay);
 const char *cli_where_name(enum cli_where where);
 
 /* policy.c: loads the policy for a program. NULL: sets *problem. Valid until the next call. */
-const struct spill_policy *cli_replay_policy(const struct cli_replay_wish *wish, const char *program,
+const struct spill_policy *cli_replay_policy(const struct cli_replay_options *options, const char *program,
                                              const char **problem);
 
 /*

@@ -29,25 +29,25 @@ static const struct cli_name *name_of(struct deciding *deciding, unsigned which,
 }
 
 /* A recorded out of memory has no seq. This gives it a unique one. */
-static uint64_t seq_of(const struct cli_told *told, uint32_t allocation)
+static uint64_t seq_of(const struct cli_recorded_alloc *alloc, uint32_t allocation)
 {
-	return told->seq ? told->seq : UINT64_MAX - allocation;
+	return alloc->seq ? alloc->seq : UINT64_MAX - allocation;
 }
 
 static struct cli_event event_of(struct deciding *deciding, const struct cli_ask *ask,
                                  enum cli_event_kind kind)
 {
 	const struct cli_recording *recording = deciding->run->recording;
-	const struct cli_told *told = &recording->told[ask->allocation];
+	const struct cli_recorded_alloc *alloc = &recording->allocs[ask->allocation];
 
 	return (struct cli_event){
 	    .kind = kind,
 	    .device = ask->device,
 	    .time_us = ask->time_us,
-	    .seq = seq_of(told, ask->allocation),
-	    .bytes = told->bytes,
-	    .api = recording->sites[told->site].api,
-	    .caller = recording->sites[told->site].caller,
+	    .seq = seq_of(alloc, ask->allocation),
+	    .bytes = alloc->bytes,
+	    .api = recording->sites[alloc->site].api,
+	    .caller = recording->sites[alloc->site].caller,
 	};
 }
 
@@ -98,14 +98,14 @@ static void add_move(void *data, const struct cli_model_slot *slot, bool demoted
                      const char *reason)
 {
 	struct deciding *deciding = data;
-	const struct cli_told *told = &deciding->run->recording->told[slot->allocation];
+	const struct cli_recorded_alloc *alloc = &deciding->run->recording->allocs[slot->allocation];
 	struct cli_whereabouts *now = &deciding->now[slot->allocation];
 	struct cli_event event = {
 	    .kind = demoted ? CLI_EVENT_DEMOTE : CLI_EVENT_PROMOTE,
 	    .device = slot->device,
 	    .place = SPILL_PLACES,
 	    .time_us = deciding->now_us,
-	    .seq = seq_of(told, slot->allocation),
+	    .seq = seq_of(alloc, slot->allocation),
 	    .bytes = bytes,
 	    .held = slot->held,
 	    .reason = cli_names_get(deciding->names, reason),
@@ -154,17 +154,17 @@ static void count_elsewhere(struct cli_table *table, const struct cli_name *name
 static void list_elsewhere(struct deciding *deciding, size_t allocation)
 {
 	struct cli_replay_run *run = deciding->run;
-	const struct cli_told *told = &run->recording->told[allocation];
+	const struct cli_recorded_alloc *alloc = &run->recording->allocs[allocation];
 
 	if (!run->lists)
 		return;
 	run->list = cli_grow(run->list, run->listed, &run->list_size, sizeof(*run->list));
 	run->list[run->listed++] = (struct cli_replay_row){
-	    .seq = told->seq,
-	    .bytes = told->bytes,
-	    .was = told->was,
+	    .seq = alloc->seq,
+	    .bytes = alloc->bytes,
+	    .was = alloc->was,
 	    .now = deciding->now[allocation],
-	    .caller = run->recording->sites[told->site].caller,
+	    .caller = run->recording->sites[alloc->site].caller,
 	    .rule = name_of(deciding, 0, deciding->rules[allocation]),
 	};
 }
@@ -174,20 +174,21 @@ static void compare_placements(struct deciding *deciding)
 	struct cli_replay_run *run = deciding->run;
 	const struct cli_recording *recording = run->recording;
 
-	for (size_t i = 0; i < recording->told_count; i++) {
-		const struct cli_told *told = &recording->told[i];
+	for (size_t i = 0; i < recording->alloc_count; i++) {
+		const struct cli_recorded_alloc *alloc = &recording->allocs[i];
 		const struct cli_whereabouts *now = &deciding->now[i];
-		struct cli_replay_sum *way = &run->ways[told->was.where][now->where];
+		struct cli_replay_sum *way = &run->ways[alloc->was.where][now->where];
 
-		if (told->was.where == now->where && told->was.away == now->away)
+		if (alloc->was.where == now->where && alloc->was.away == now->away)
 			continue;
 		list_elsewhere(deciding, i);
 		way->count++;
-		way->bytes += told->bytes;
+		way->bytes += alloc->bytes;
 		run->elsewhere.count++;
-		run->elsewhere.bytes += told->bytes;
-		count_elsewhere(&run->by_caller, recording->sites[told->site].caller, told->bytes, now->away);
-		count_elsewhere(&run->by_rule, name_of(deciding, 0, deciding->rules[i]), told->bytes,
+		run->elsewhere.bytes += alloc->bytes;
+		count_elsewhere(&run->by_caller, recording->sites[alloc->site].caller, alloc->bytes,
+		                now->away);
+		count_elsewhere(&run->by_rule, name_of(deciding, 0, deciding->rules[i]), alloc->bytes,
 		                now->away);
 	}
 	cli_table_sort(&run->by_caller);
@@ -197,7 +198,7 @@ static void compare_placements(struct deciding *deciding)
 void cli_replay_decide(struct cli_replay_run *run, struct cli_summary *summary, struct cli_names *names)
 {
 	const struct cli_recording *recording = run->recording;
-	size_t all = recording->told_count + 1;
+	size_t all = recording->alloc_count + 1;
 	struct deciding deciding = {.run = run, .summary = summary, .names = names};
 	struct cli_model model;
 

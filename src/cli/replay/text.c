@@ -1,6 +1,4 @@
-/*
- * Prints a replay for people: whether it fits, what would be elsewhere, and which limits would do.
- */
+/* Prints a replay: whether it fits, what would be elsewhere, and which limits would do. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,11 +17,12 @@ static void put_answer(const struct cli_replay_run *run)
 	else if (run->refused)
 		printf("does not fit: %" PRIu64 " of %" PRIu64 " requests would be out of memory (%" PRIu64
 		       " were in the recording, too); %" PRIu64 " would be elsewhere than they were\n",
-		       run->refused, run->told, run->refused - run->newly_refused, run->elsewhere.count);
+		       run->refused, run->alloc_count, run->refused - run->newly_refused,
+		       run->elsewhere.count);
 	else
 		printf("fits: nothing would be out of memory; %" PRIu64 " of %" PRIu64
 		       " allocations would be elsewhere than they were\n",
-		       run->elsewhere.count, run->told);
+		       run->elsewhere.count, run->alloc_count);
 }
 
 static void put_run(const struct cli_summary *summary)
@@ -35,10 +34,10 @@ static void put_run(const struct cli_summary *summary)
 	printf(":%lu\n", summary->line);
 }
 
-static void put_policy(const struct cli_replay_wish *wish, const struct cli_summary *summary)
+static void put_policy(const struct cli_replay_options *options, const struct cli_summary *summary)
 {
 	cli_report_label("under");
-	if (cli_replay_as_recorded(wish)) {
+	if (cli_replay_as_recorded(options)) {
 		fputs("its own policy, as recorded", stdout);
 		/* Another mode never spills, on any card. */
 		if (summary->mode && strcmp(summary->mode, "spill")) {
@@ -46,13 +45,13 @@ static void put_policy(const struct cli_replay_wish *wish, const struct cli_summ
 			cli_put(stdout, summary->mode);
 		}
 	} else {
-		fputs(wish->profile ? "profile " : "policy ", stdout);
-		cli_put(stdout, wish->profile ? wish->profile : wish->policy);
+		fputs(options->profile ? "profile " : "policy ", stdout);
+		cli_put(stdout, options->profile ? options->profile : options->policy);
 	}
 	putchar('\n');
 }
 
-static void put_cards(const struct cli_replay_wish *wish, const struct cli_replay_run *run,
+static void put_cards(const struct cli_replay_options *options, const struct cli_replay_run *run,
                       const struct cli_summary *summary)
 {
 	for (size_t i = 0; i < summary->device_count; i++) {
@@ -65,12 +64,12 @@ static void put_cards(const struct cli_replay_wish *wish, const struct cli_repla
 		cli_report_label("on");
 		printf("device %d of ", device);
 		cli_put_size(stdout, card->total);
-		printf(wish->vram ? " (--vram), of which " : ", of which ");
+		printf(options->vram ? " (--vram), of which " : ", of which ");
 		cli_put_size(stdout, card->other);
 		fputs(" is not this program's (", stdout);
-		fputs(wish->other != SPILL_UNLIMITED ? "--other"
-		      : run->other_told[device]      ? "by its out of memory lines"
-		                                     : "not in the log: counted as 0; --other SIZE",
+		fputs(options->other != SPILL_UNLIMITED ? "--other"
+		      : run->other_known[device]        ? "by its out of memory lines"
+		                                        : "not in the log: counted as 0; --other SIZE",
 		      stdout);
 		putchar(')');
 		if (card->limit != SPILL_UNLIMITED) {
@@ -200,14 +199,14 @@ static void put_doubts(const struct cli_replay *replay, const struct cli_replay_
 	if (run->missing[0])
 		cli_printf("  options that the recorded policy lacks have their defaults: %s\n",
 		           run->missing);
-	if (replay->wish.host == SPILL_UNLIMITED)
+	if (replay->options.host == SPILL_UNLIMITED)
 		puts("  the log lacks the size of host memory: a host.limit in % and host.reserve never "
 		     "refuse here (--host SIZE)");
 	if (run->was_refused)
 		printf("  of %" PRIu64 " out of memory in the recording, %" PRIu64
 		       " would be served; the program's further requests are not known\n",
 		       run->was_refused, run->now_served);
-	if (replay->wish.host == SPILL_UNLIMITED && run->was_refused_by_host)
+	if (replay->options.host == SPILL_UNLIMITED && run->was_refused_by_host)
 		puts("  requests that were refused for lack of host memory are refused again, unless they "
 		     "fit on the device (--host SIZE)");
 	if (run->honest)
@@ -228,9 +227,7 @@ static void put_doubts(const struct cli_replay *replay, const struct cli_replay_
 		    summary->end.bad, summary->end.later, summary->end.late);
 }
 
-/*
- * -- several runs --------------------------------------------------------------------------------
- */
+/* -- several runs ----------------------------------------------------------------------------- */
 
 static bool is_same_device(const struct cli_replay_shared *shared, const char *host, const char *uuid)
 {
@@ -330,8 +327,8 @@ void cli_replay_text(const struct cli_replay *replay)
 			putchar('\n');
 		put_answer(run);
 		put_run(summary);
-		put_policy(&replay->wish, summary);
-		put_cards(&replay->wish, run, summary);
+		put_policy(&replay->options, summary);
+		put_cards(&replay->options, run, summary);
 		put_first(run);
 		cli_report_spills(summary);
 		put_elsewhere(run);
@@ -339,7 +336,7 @@ void cli_replay_text(const struct cli_replay *replay)
 		put_movers(&run->by_rule, "by rule");
 		put_list(run);
 		cli_report_devices(summary);
-		cli_report_fit(summary, replay->wish.margin);
+		cli_report_fit(summary, replay->options.margin);
 		cli_report_views(summary);
 		put_limits(run);
 		put_doubts(replay, run, summary);

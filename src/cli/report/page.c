@@ -42,9 +42,7 @@ static uint64_t figure_at(const struct spill_bytes *bytes, size_t offset)
 	return *(const uint64_t *)((const char *)bytes + offset);
 }
 
-/*
- * Held bytes of one kind: the most in each bucket, and how much lower the least and the last are.
- */
+/* Held bytes: the most in each bucket, and how much lower the least and the last are. */
 static void put_series(struct page *page, const char *member, size_t offset, const struct cli_timeline *line)
 {
 	spill_json_object(cli_json_key(&page->json, member));

@@ -3,9 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-/*
- * -- devices -------------------------------------------------------------------------------------
- */
+/* -- devices ---------------------------------------------------------------------------------- */
 
 static void put_title(const struct cli_top_shown *shown)
 {
@@ -66,9 +64,7 @@ static void put_card(int y, const struct cli_top_card *card)
 		mvaddnstr(y, left + room + 2, figures, COLS - left - room - 2);
 }
 
-/*
- * -- table ---------------------------------------------------------------------------------------
- */
+/* -- table ------------------------------------------------------------------------------------ */
 
 struct columns {
 	bool shown[CLI_TOP_COLUMN_COUNT];
@@ -140,9 +136,7 @@ static void put_row(int y, const struct columns *columns, const struct cli_top_s
 	}
 }
 
-/*
- * -- screen --------------------------------------------------------------------------------------
- */
+/* -- screen ----------------------------------------------------------------------------------- */
 
 static void scroll_to_selected(struct cli_top_shown *shown)
 {

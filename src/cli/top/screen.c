@@ -58,9 +58,7 @@ static void take_look(struct screen *screen)
 	cli_top_free(&gone);
 }
 
-/*
- * -- loop ----------------------------------------------------------------------------------------
- */
+/* -- loop ------------------------------------------------------------------------------------- */
 
 /* Handles all waiting keys. False: the user quits. */
 static bool take_keys(struct screen *screen)

@@ -160,9 +160,7 @@ void cli_top_remark(const struct cli_top_look *look, size_t shown, char *text, s
 /* The user's name, or the number. Valid until the next call. */
 const char *cli_top_user(uid_t uid);
 
-/*
- * -- output --------------------------------------------------------------------------------------
- */
+/* -- output ----------------------------------------------------------------------------------- */
 
 void cli_top_text(const struct cli_top_look *look, const struct cli_top_view *view);
 void cli_top_json(const struct cli_top_look *look, const struct cli_top_view *view);

@@ -12,9 +12,7 @@
 #include "put.h"
 
 #define BLOCK ((size_t)1 << 20)
-/*
- * libspill never writes such a line: its arguments end at 64 KiB. Longer lines are read in pieces.
- */
+/* Longer lines are read in pieces. libspill never writes one: arguments end at 64 KiB. */
 #define LONGEST ((size_t)16 << 20)
 
 /* Begin of a start line. Texts never contain it: their quotes have backslashes. */

@@ -24,9 +24,8 @@ struct cli_lines {
 	unsigned long number; /* number of the line, from 1 */
 	const char *text;     /* the line without its newline, valid until the next call */
 	size_t length;
-	bool
-	    /* set by the caller: the file may still grow */
-	    following;
+	/* set by the caller: the file may still grow */
+	bool following;
 	const char *reason;  /* of CUT and BAD; static */
 	size_t error_offset; /* offset of the bad byte */
 	/* Private to lines.c: */

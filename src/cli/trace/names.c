@@ -77,9 +77,7 @@ void cli_names_free(struct cli_names *names)
 	*names = (struct cli_names){0};
 }
 
-/*
- * -- sums by name --------------------------------------------------------------------------------
- */
+/* -- sums by name ----------------------------------------------------------------------------- */
 
 unsigned cli_table_row(struct cli_table *table, const struct cli_name *name)
 {

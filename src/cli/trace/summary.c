@@ -301,9 +301,7 @@ void cli_summaries_free(struct cli_summaries *summaries)
 	*summaries = (struct cli_summaries){0};
 }
 
-/*
- * -- totals against the exit line -----------------------------------------------------------------
- */
+/* -- totals against the exit line ------------------------------------------------------------- */
 
 #define FIGURE(name, field) \
 	{ \

@@ -26,9 +26,8 @@ struct cli_device {
 	struct spill_bytes live, peak;
 	uint64_t asked; /* part of live.host that the program asked for */
 	struct cli_fit fit;
-	uint64_t
-	    /* out of memory for requests that fit nowhere (spill_oom_is_beyond); not in `fit` */
-	    beyond;
+	/* out of memory for requests that fit nowhere (spill_oom_is_beyond); not in `fit` */
+	uint64_t beyond;
 };
 
 #define CLI_LARGEST 10
