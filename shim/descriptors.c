@@ -24,10 +24,7 @@ static uint64_t multiply_saturated(uint64_t a, uint64_t b)
 	return __builtin_mul_overflow(a, b, &result) ? UINT64_MAX : result;
 }
 
-/*
- * Each mipmap level halves every dimension except the number of layers and faces (CUDA Driver API,
- * cuMipmappedArrayCreate).
- */
+/* Mipmap levels halve each dimension, but not layers and faces (cuMipmappedArrayCreate). */
 static uint64_t bytes_of_shape(const struct array_shape *shape)
 {
 	bool layers = shape->flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP);
@@ -118,10 +115,7 @@ uint64_t spill_array_bytes_hip_channels(const hipChannelFormatDesc *channels, hi
 
 /* -- copies and sets -------------------------------------------------------------------------- */
 
-/*
- * Source or destination of a copy. x, pitch and row lengths count bytes; y and height count rows; z
- * counts slices.
- */
+/* One side of a copy. x, pitch and width are bytes; y and height are rows; z is slices. */
 struct copy_side {
 	CUmemorytype type;
 	const void *host;

@@ -1,7 +1,4 @@
-/*
- * How much memory the vendors' descriptors name: the bytes of an array, and the address range of a
- * copy or set.
- */
+/* Memory that vendors' descriptors name: an array's bytes, a copy's address ranges. */
 #ifndef SPILL_DESCRIPTORS_H
 #define SPILL_DESCRIPTORS_H
 

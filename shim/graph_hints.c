@@ -19,10 +19,9 @@
 #define DEEPEST 16
 #define SLOTS (2 * SPILL_GRAPH_RANGES)
 
-/* The ranges read from one graph so far. */
 struct reading {
-	uint16_t slots[SLOTS];        /* hash table: index into `ranges` plus 1 */
-	struct spill_graph_uses uses; /* `uses.ranges` points to `ranges` */
+	uint16_t slots[SLOTS];          /* hash table: index into `ranges` plus 1 */
+	struct spill_graph_access uses; /* `uses.ranges` points to `ranges` */
 	struct spill_graph_range ranges[SPILL_GRAPH_RANGES];
 };
 
@@ -204,7 +203,7 @@ static void read_params(struct reading *reading, const CUgraphNodeParams *node)
 struct spans {
 	struct spill_graph_range *ranges;
 	size_t count, room;
-	bool incomplete; /* a node could not be read */
+	bool incomplete;
 };
 
 static void add_span(struct spans *spans, uint64_t va, uint64_t bytes)
@@ -253,10 +252,7 @@ static int compare_addresses(const void *one, const void *other)
 	return (a > b) - (a < b);
 }
 
-/*
- * An upper bound. Small allocations share a step and leave less than half of each step unused,
- * except in one.
- */
+/* An upper bound: small allocations share steps and waste less than half of each. */
 static uint64_t round_to_pool_steps(uint64_t bytes)
 {
 	return bytes > SPILL_MEMPOOL_STEP / 2
@@ -264,10 +260,7 @@ static uint64_t round_to_pool_steps(uint64_t bytes)
 	           : 2 * bytes;
 }
 
-/*
- * Allocations that are alive at different times share an address and count once. 0: the graph
- * allocates nothing, or a node could not be read.
- */
+/* Allocations at one address count once. 0: there are none, or a node could not be read. */
 static uint64_t memory_bytes_of(CUgraph graph)
 {
 	struct spans spans = {0};
@@ -287,7 +280,7 @@ static uint64_t memory_bytes_of(CUgraph graph)
 
 /* -- changes ---------------------------------------------------------------------------------- */
 
-static void add_recorded(void *closure, const struct spill_graph_uses *known)
+static void add_recorded(void *closure, const struct spill_graph_access *known)
 {
 	struct reading *reading = closure;
 	reading->uses.once = known->once;
@@ -295,7 +288,7 @@ static void add_recorded(void *closure, const struct spill_graph_uses *known)
 		add_range(reading, known->ranges[i].va, known->ranges[i].bytes);
 }
 
-static void copy_site(void *closure, const struct spill_graph_uses *known)
+static void copy_site(void *closure, const struct spill_graph_access *known)
 {
 	*(uint64_t *)closure = known->site;
 }

@@ -15,10 +15,7 @@
 
 #include "abi/cuda_work.h"
 
-/*
- * The `fill` column of rows that make or change executable graphs. It names the new content, or the
- * content that a change adds.
- */
+/* The `fill` column of rows that change executable graphs: the new or added content. */
 struct spill_graph_change {
 	const CUgraphExec *made; /* made by this call; NULL: the call changes `exec` */
 	CUgraphExec exec;

@@ -113,10 +113,7 @@ static uint64_t extent_end(uint64_t address, struct spill_chunk_map_entry granul
 	return end;
 }
 
-/*
- * Adds the chunks behind `granule` up to `end` and leaves the last one in it. False: the list of
- * keys is full.
- */
+/* Adds chunks up to `end`; `granule` becomes the last. False: the list is full. */
 static bool add_until(struct scan *scan, struct spill_chunk_map_entry *granule, uint64_t end)
 {
 	while (chunk_end(granule) < end && step_to_next_chunk(granule))
@@ -136,10 +133,7 @@ static void add_extent(void *closure, uint64_t word)
 	struct spill_chunk_map_entry granule;
 	if (!spill_chunk_map_of(word, &granule))
 		return;
-	/*
-	 * The granule mostly has this begin already. An address inside the first granule is
-	 * recorded each time, because it can be a second begin.
-	 */
+	/* Mostly the begin is known. A second begin in the first granule is recorded each time. */
 	if (!granule.begun ||
 	    (word >> SPILL_CHUNK_MAP_UNIT_SHIFT == granule.key && word % SPILL_CHUNK_MAP_UNIT))
 		spill_chunk_map_begins(word);
@@ -199,7 +193,7 @@ static void scan_launch(struct scan *scan, const struct spill_hint *hint)
 }
 
 /* Looks up each address now, because memory moves between launches. */
-static void add_graph(void *closure, const struct spill_graph_uses *uses)
+static void add_graph(void *closure, const struct spill_graph_access *uses)
 {
 	struct scan *scan = closure;
 	scan->use.site = uses->site;
@@ -257,10 +251,7 @@ void *spill_hint(const struct spill_hint *hint)
 		scan_launch(&scan, hint);
 	} else if (hint->graph) {
 		scan.use.stream = hint->stream;
-		/*
-		 * Graphs of the same kernels share a site. Their words get different numbers
-		 * (param_extent.h).
-		 */
+		/* Graphs of the same kernels share a site, but not numbers of words. */
 		scan.words = (uint32_t)((uintptr_t)hint->graph >> 4) * SPILL_GRAPH_RANGES;
 		spill_graph_access_look(hint->graph, add_graph, &scan);
 	} else {

@@ -39,7 +39,6 @@ struct spill_row {
 
 extern const struct spill_row spill_rows[SPILL_HOOKS];
 
-/* Calls by row and way. */
 extern _Atomic uint64_t spill_row_hits[SPILL_HOOKS][SPILL_WAYS_COUNT];
 
 /* spill_runtime_ready with the shim's functions. */
@@ -58,7 +57,6 @@ static inline int spill_row_index(const struct spill_row *row)
 	return (int)(row - spill_rows);
 }
 
-/* True if the address is one of the row's stubs. */
 bool spill_row_has_stub(const struct spill_row *row, const void *address);
 
 /* Called by dlsym.S. Returns our stub. NULL: jump to spill_dlsym_real, which this has set. */

@@ -11,10 +11,7 @@
 
 #define SLOTS 8192
 #define PROBES 16
-/*
- * Limit for the life of the process. A replaced layout is never freed, because another thread may
- * be reading it.
- */
+/* Limit per process: a replaced layout is never freed, because a thread may be reading it. */
 #define MOST_LAYOUTS 65536
 /*
  * A launch has at most 32,764 bytes of parameters (CUDA Programming Guide, "Function Parameters").
@@ -33,7 +30,6 @@ void spill_layouts_forget(void)
 	atomic_fetch_add(&generation, 1);
 }
 
-/* NULL: the driver has no such function. */
 static info_fn *param_info_of(bool of_kernel)
 {
 	static _Atomic(void *) known[2];
@@ -41,10 +37,7 @@ static info_fn *param_info_of(bool of_kernel)
 	                                  of_kernel ? "cuKernelGetParamInfo" : "cuFuncGetParamInfo");
 }
 
-/*
- * Returns CUDA_SUCCESS with the parts, or the driver's error. The driver answers INVALID_VALUE
- * behind the last parameter.
- */
+/* Returns the driver's error. Behind the last parameter the driver answers INVALID_VALUE. */
 static CUresult read_parts(info_fn *function_info, const void *function, struct spill_layout_part *parts,
                            uint32_t *count)
 {
@@ -119,10 +112,7 @@ static const struct spill_layout *store_layout(const void *function, const struc
 	return NULL;
 }
 
-/*
- * `outdated`: the layout from before a module was unloaded. The handle mostly still names the same
- * function.
- */
+/* `outdated`: the layout from before an unload. Mostly the function is the same. */
 static const struct spill_layout *refresh_layout(const void *function, struct spill_layout *outdated,
                                                  uint64_t now)
 {

@@ -5,10 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/*
- * glibc 2.34 moved dlsym to libc.so.6. Older ones use the version of the port's first glibc.
- * `_dl_sym` is private.
- */
+/* glibc 2.34 moved dlsym to libc.so.6. Older ones have the version of the port's first glibc. */
 static const char *const versions[] = {
     "GLIBC_2.34",
 #if defined(__x86_64__)

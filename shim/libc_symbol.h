@@ -7,10 +7,7 @@
 
 typedef void *spill_dlsym_fn(void *handle, const char *name);
 
-/*
- * The C library's own dlsym, even if other preloads wrap it. Never NULL: until it is found, this
- * returns a function that finds nothing.
- */
+/* The C library's own dlsym. Never NULL: until it is found, a function that finds nothing. */
 spill_dlsym_fn *spill_real_dlsym(void);
 
 /*

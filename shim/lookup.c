@@ -80,10 +80,7 @@ bool spill_row_has_stub(const struct spill_row *row, const void *address)
 /* For the assembly in dlsym.S. Set before the first tail jump. */
 spill_dlsym_fn *spill_dlsym_real;
 
-/*
- * True if the handle names a search order. Such a search finds our exported stubs by itself, or
- * must skip them.
- */
+/* Such a search finds our exported stubs by itself, or must skip them. */
 static bool is_search_order(const void *handle)
 {
 	return handle == RTLD_DEFAULT || handle == RTLD_NEXT;
@@ -105,10 +102,7 @@ static bool may_be_ours(const char *name)
 	       (starts_with(name, "cu") || starts_with(name, "hip") || starts_with(name, "nvmlDevice"));
 }
 
-/*
- * True for names of functions that submit work. A function without a row passes no gate, so a chunk
- * could move under its work.
- */
+/* True for names of work. Without a row it passes no gate, so chunks could move under it. */
 static bool looks_like_work(const char *name)
 {
 	static const char *const beginnings[] = {"cuLaunch",          "cuGraphLaunch",      "cuGraphUpload",
@@ -161,10 +155,7 @@ void *spill_dlsym_find(void *handle, const char *name, const void *caller)
 	void *real = spill_dlsym_real(handle, name);
 	if (!real || spill_row_has_stub(row, real))
 		return NULL; /* the tail jump gives the same answer and sets dlerror */
-	/*
-	 * Another preload behind us may define the symbol too. Then the next definition is not the
-	 * driver's.
-	 */
+	/* Another preload behind us may define it too; then the next one is not the driver's. */
 	if (row->domain == SPILL_CUDA_DRIVER && real != spill_real(row, caller) &&
 	    real != spill_real_resolve(row->domain, row->symbol)) {
 		spill_note("foreign-driver",
@@ -222,10 +213,7 @@ static void note_pass_through(const char *code, const char *name, const char *pr
 	spill_note(code, text);
 }
 
-/*
- * Since CUDA 12 cuda.h maps this name to another function, so a resolver may return that one. NULL:
- * not renamed.
- */
+/* Since CUDA 12 a resolver may return this other function for the name. NULL: not renamed. */
 static const char *renamed_symbol(const char *name)
 {
 	return strcmp(name, "cuGraphInstantiate") == 0 ? "cuGraphInstantiateWithFlags" : NULL;
@@ -299,10 +287,7 @@ void spill_lookup_note_wrapper(void)
 	spill_scratch_give_back(object);
 }
 
-/*
- * The number of objects that the loader has unloaded. Every entry has the same number
- * (dl_iterate_phdr(3)).
- */
+/* Every entry has the number of unloaded objects (dl_iterate_phdr(3)). */
 static int read_unloads(struct dl_phdr_info *info, size_t size, void *unloads)
 {
 	*(unsigned long long *)unloads = info->dlpi_subs;

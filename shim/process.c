@@ -26,10 +26,7 @@ static assert_fail_fn *real_assert_fail;
  */
 EXPORTED void __assert_fail(const char *assertion, const char *file, unsigned line, const char *function);
 
-/*
- * Runs at load: a look-up takes the loader's lock, and a signal handler or a vfork child may call
- * _exit. An earlier call from another library's constructor looks up for itself.
- */
+/* At load, because a look-up takes a lock, and a signal handler or vfork child may call _exit. */
 __attribute__((constructor)) static void find_real_functions(void)
 {
 	real_abort = (abort_fn *)spill_libc_symbol("abort");
@@ -104,10 +101,7 @@ EXPORTED void _Exit(int status)
 	end_without_libc(status);
 }
 
-/*
- * Destructors of other libraries may free memory after ours. Their lines follow the totals and are
- * written at once.
- */
+/* Other libraries' destructors may free memory later. Their lines are written at once. */
 __attribute__((destructor)) static void close_log_at_exit(void)
 {
 	spill_runtime_exit("exit");

@@ -14,7 +14,7 @@
 /* A vendor's library of any version and path. We never load it ourselves (pitfall 1). */
 struct vendor_library {
 	const char *prefix;
-	char *path; /* has SPILL_SCRATCH bytes */
+	char *path;
 };
 
 static int match_library(struct dl_phdr_info *info, size_t size, void *data)
@@ -66,10 +66,7 @@ static void *find_driver_function(const struct spill_row *row)
 	return real;
 }
 
-/*
- * Real functions by row and return address. An unload makes them invalid. A published entry never
- * changes.
- */
+/* Real functions by row and return address, until an unload. An entry never changes. */
 #define SLOTS 4096
 #define PROBES 32
 
@@ -101,10 +98,7 @@ static void *find_cached_real(const struct spill_row *row, const void *caller)
 	return NULL;
 }
 
-/*
- * A replaced entry is never freed, because another thread may be reading it. That costs one entry a
- * call site and unload.
- */
+/* A replaced entry is never freed, because another thread may be reading it. */
 static void cache_real(const struct spill_row *row, const void *caller, void *real)
 {
 	struct cached_real *fresh = malloc(sizeof(*fresh));
@@ -143,16 +137,10 @@ static void *find_in_scope_of(const struct spill_row *row, const void *caller)
 	return real && !spill_row_has_stub(row, real) ? real : NULL;
 }
 
-/*
- * The last answer of dlsym for each row. It serves callers that got the pointer from another
- * library.
- */
+/* dlsym's last answers, for callers that got the pointer from another library. */
 static _Atomic(void *) last_from_dlsym[SPILL_HOOKS];
 
-/*
- * A caller that got the function from dlsym calls from many addresses of its library. The library's
- * base stands for all of them.
- */
+/* A library calls a function from many addresses. Its base stands for all of them. */
 static const void *library_base_of(const void *caller)
 {
 	struct spill_loaded_object object;

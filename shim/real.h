@@ -6,10 +6,7 @@
 
 #include "hooks.h"
 
-/*
- * CUDA_ERROR_NOT_INITIALIZED, cudaErrorInitializationError and hipErrorNotInitialized: the answer
- * while the library is not loaded.
- */
+/* The vendors' "not initialised" error, for a library that is not loaded. */
 #define SPILL_NOT_INITIALIZED 3
 /* The same for every domain; NVML_ERROR_UNINITIALIZED is 1. */
 #define SPILL_NOT_INITIALIZED_IN(domain) ((domain) == SPILL_NVML ? 1 : SPILL_NOT_INITIALIZED)
@@ -28,16 +25,10 @@ void spill_real_remember(const struct spill_row *row, const void *caller, void *
 /* A spill_resolve_fn, for the engine's own calls to the vendor. */
 void *spill_real_resolve(enum spill_domain domain, const char *symbol);
 
-/*
- * Finds `symbol` in the library at `address` or in one that it depends on. NULL: none has it, or
- * the address is in the main program. Loads nothing.
- */
+/* `symbol` of the library at `address` or its dependencies. NULL: none, or the main program. */
 void *spill_real_beside(const void *address, const char *symbol);
 
-/*
- * As spill_real_resolve, but asks once and keeps the answer in `known`, even a NULL. Any thread may
- * call it.
- */
+/* As spill_real_resolve, but asks once: `known` keeps the answer. For any thread. */
 static inline void *spill_real_once(_Atomic(void *) *known, enum spill_domain domain, const char *symbol)
 {
 	static const char nowhere;

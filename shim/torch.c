@@ -27,10 +27,7 @@
 EXPORTED void *spill_malloc(size_t bytes, int device, void *stream);
 EXPORTED void spill_free(void *pointer, size_t bytes, int device, void *stream);
 
-/*
- * The vendor whose library is loaded, or NULL. The answer never changes, because no driver is
- * unloaded.
- */
+/* The vendor whose library is loaded, or NULL. No driver is ever unloaded. */
 static const struct spill_backend *loaded_vendor(bool ready, enum spill_domain *domain)
 {
 	static const struct {
@@ -53,7 +50,6 @@ static const struct spill_backend *loaded_vendor(bool ready, enum spill_domain *
 	return ready ? spill_backend_for(*domain) : vendors[found].backend;
 }
 
-/* One call of spill_malloc or spill_free. */
 struct torch_call {
 	const struct spill_backend *backend;
 	struct spill_vendor_pool *pool; /* our own pool on the device; NULL: plain memory */

@@ -35,10 +35,7 @@ static inline unsigned spill_work_counter(unsigned work, enum spill_way way)
 	return work * SPILL_WAYS_COUNT + way;
 }
 
-/*
- * The program looked up the row's function, or called it. Some work cannot use chunks: after this
- * call nothing is made movable.
- */
+/* The program wants the row's function. Some cannot use chunks and forbid them from now on. */
 void spill_work_wanted(const struct spill_row *row);
 
 /*

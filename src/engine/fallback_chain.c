@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "ask.h"
-#include "back.h"
+#include "promote.h"
 #include "demote.h"
 #include "retry_state.h"
 #include "minmax.h"
@@ -87,7 +87,7 @@ static enum spill_outcome demote(struct spill_request *request, const struct spi
 		return SPILL_AGAIN;
 	}
 	if (demotion.freed)
-		want->device_room = spill_back_room(want->backend, request->device);
+		want->device_room = spill_promote_room(want->backend, request->device);
 	*error = demotion.error ? demotion.error : "device.limit";
 	return SPILL_REFUSED;
 }
@@ -165,7 +165,7 @@ bool spill_fallback_chain_at_once(struct spill_request *request, const struct sp
 	const char *error = NULL;
 	enum spill_step step = step_to(request->decision.place);
 	struct spill_place_request want =
-	    spill_admit_want(request, backend, spill_back_room(backend, request->device));
+	    spill_admit_want(request, backend, spill_promote_room(backend, request->device));
 	/* On host as a whole is no split, and no reason to leave the device: so is what shares a chunk with others (place/pool.h). */
 	bool whole = demand->whole || want.bytes <= SPILL_SHARED_CHUNKS_LARGEST;
 	if (step == SPILL_STEP_SPLIT && whole && want.bytes <= want.device_room)

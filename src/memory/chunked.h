@@ -17,7 +17,7 @@ struct spill_chunk {
 	uint64_t offset; /* from the start of the allocation. */
 	uint64_t view;   /* on host: address of its second mapping (move.h); 0: none. */
 	bool on_host;
-	bool displaced;    /* movable.follow put it on this side (restore.h). */
+	bool displaced;    /* movable.follow put it on this side (restore.c). */
 	bool unmapped;     /* its mapping is lost, because the vendor refused it (move.c). */
 	bool wrong_memory; /* unmapped, and the vendor did not unmap other memory there. */
 };

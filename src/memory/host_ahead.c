@@ -131,7 +131,7 @@ static void start_thread(void)
 	if (!prepare_once() || !create_thread()) {
 		atomic_compare_exchange_strong(&state, &starting, FAILED);
 		spill_note("ahead",
-		           "no thread can be made for host.ahead: host memory is made when it is needed");
+		           "cannot start the thread of host.ahead, so host memory is made when it is needed");
 		return;
 	}
 	/* Unless the thread has already ended, or the process is ending. */

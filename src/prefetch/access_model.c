@@ -11,211 +11,223 @@
 
 #define MS 1000000ull
 
-/* What did not pay is looked at again after this, and then twice that … */
-#define STAY_NS (10 * MS)
-#define STAY_MOST_NS (1000 * MS)
-/* A use is timed at least so often, if none is. */
+/*
+ * After an exchange that would not pay, the site pauses this long, and then twice as long each
+ * time.
+ */
+#define PAUSE_NS (10 * MS)
+#define PAUSE_MOST_NS (1000 * MS)
+/* An access is timed at least this often. */
 #define PROBE_NS (10 * MS)
-/* And if those that are seem to be lost: of contexts that no thread uses any more. */
+/* After this time pending measurements count as lost: no thread uses their contexts any more. */
 #define LOST_NS (1000 * MS)
-/* The least that tells what moving costs; what took four times as long as usual does not. */
-#define MEASURED (32ull << 20)
+/* Smaller exchanges do not tell the cost of a move, and slower ones are outliers. */
+#define MEASURED_BYTES (32ull << 20)
 #define TIMES_USUAL 4
 
-/* What is known of a site besides what policy/predict/migration_benefit.h knows. */
-struct site {
-	uint64_t not_before_ns, stay_ns;
-	bool moves; /* what it needs was brought the last time */
+/* State of a site that is not in policy/predict/migration_benefit.h. */
+struct site_state {
+	uint64_t next_try_ns, pause_ns;
+	bool moves; /* its chunks were promoted the last time */
 };
 
-struct state {
-	struct spill_access_history order;
-	struct spill_migration_benefit reuse;
-	struct site sites[SPILL_BENEFIT_SITES];
+struct model {
+	struct spill_access_history history;
+	struct spill_migration_benefit benefit;
+	struct site_state sites[SPILL_BENEFIT_SITES];
 	/*
-	 * What the device has to do, by the times that such uses took: until then with what had been submitted when the clock was read
-	 * last, and so long for what was since.
+	 * Estimate of the device's remaining work, from measured times. busy_until_ns: with the
+	 * work that was submitted until read_ns. since_ns: the work since then.
 	 */
 	uint64_t busy_until_ns, read_ns, since_ns;
-	uint64_t behind_ns; /* so long after what was measured last had been submitted it was not done yet */
-	uint64_t probed_ns; /* when a use was timed just for that */
+	/* the last measured work was seen unfinished this long after its submission */
+	uint64_t behind_ns;
+	uint64_t probed_ns; /* when an access was last timed only for that */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_USES */
-static struct state *state;
-static _Atomic uint64_t times; /* that were told */
+static struct model *model;
+static _Atomic uint64_t measurements; /* measurements so far */
 
-/* pre: locked. NULL: no memory for it */
-static struct state *model(void)
+/* pre: locked. False: no memory for the model */
+static struct model *ensure_model(void)
 {
-	if (!state) {
+	if (!model) {
 		void *made =
-		    mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		state = made == MAP_FAILED ? NULL : made;
+		    mmap(NULL, sizeof(*model), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		model = made == MAP_FAILED ? NULL : made;
 	}
-	return state;
+	return model;
 }
 
-/* The estimate takes all uses for one sequence, which streams are not: what was seen bounds it. pre: locked */
-static void not_further(uint64_t behind_ns)
+/* Bounds the estimate. It assumes one stream of work, so it can be too long. pre: locked */
+static void bound_busy_time(uint64_t behind_ns)
 {
 	uint64_t most_ns = spill_clock_ns() + behind_ns;
-	if (state->busy_until_ns > most_ns)
-		state->busy_until_ns = most_ns;
-	if (state->since_ns > behind_ns)
-		state->since_ns = behind_ns;
+	if (model->busy_until_ns > most_ns)
+		model->busy_until_ns = most_ns;
+	if (model->since_ns > behind_ns)
+		model->since_ns = behind_ns;
 }
 
-/* A time that finds the model in use is forgotten: there will be others. */
-static void measured(const struct spill_stopwatch_use *use, uint64_t ns, uint64_t behind_ns)
+/* Adds a measurement. Dropped if the lock is contended. */
+static void add_measurement(const struct spill_stopwatch_access *access, uint64_t ns, uint64_t behind_ns)
 {
-	atomic_fetch_add(&times, 1);
+	atomic_fetch_add(&measurements, 1);
 	if (pthread_mutex_trylock(&lock))
 		return;
-	if (state) {
-		state->behind_ns = behind_ns;
+	if (model) {
+		model->behind_ns = behind_ns;
 		if (behind_ns)
-			not_further(behind_ns);
-		spill_benefit_add_use(&state->reuse, use->site, use->on_host, ns);
-		for (unsigned i = 0; i < use->count; i++)
-			spill_benefit_add_chunk_use(&state->reuse, use->site, use->keys[i], use->on_host, ns);
+			bound_busy_time(behind_ns);
+		spill_benefit_add_use(&model->benefit, access->site, access->on_host, ns);
+		for (unsigned i = 0; i < access->count; i++)
+			spill_benefit_add_chunk_use(&model->benefit, access->site, access->keys[i],
+			                            access->on_host, ns);
 	}
 	pthread_mutex_unlock(&lock);
 }
 
-/* What a MiB of what it has on host costs it in place, by some of its chunks. pre: locked */
-static uint64_t excess_of(const struct spill_launch_access *use, uint16_t site)
+/*
+ * In-place cost of a MiB of the access, as the mean over its first chunks on the host. pre: locked
+ */
+static uint64_t excess_of_access(const struct spill_launch_access *access, uint16_t site)
 {
-	unsigned count = spill_launch_access_host_keys(use);
+	unsigned count = spill_launch_access_host_keys(access);
 	uint64_t sum = 0;
 	for (unsigned i = 0; i < count; i++)
-		sum += spill_benefit_chunk_excess(&state->reuse, site, use->host_keys[i]);
+		sum += spill_benefit_chunk_excess(&model->benefit, site, access->host_keys[i]);
 	return count ? sum / count : 0;
 }
 
-static uint64_t later(uint64_t one, uint64_t other)
+static uint64_t later_of(uint64_t a, uint64_t b)
 {
-	return one > other ? one : other;
+	return a > b ? a : b;
 }
 
-/* How long the device still needs, as far as that is known. pre: locked */
-static uint64_t busy(uint64_t now)
+/* Estimated time until the device is idle. pre: locked */
+static uint64_t busy_time(uint64_t now)
 {
-	state->busy_until_ns = later(later(state->busy_until_ns, state->read_ns) + state->since_ns, now);
-	state->read_ns = now;
-	state->since_ns = 0;
-	return later(state->busy_until_ns - now, state->behind_ns);
+	model->busy_until_ns =
+	    later_of(later_of(model->busy_until_ns, model->read_ns) + model->since_ns, now);
+	model->read_ns = now;
+	model->since_ns = 0;
+	return later_of(model->busy_until_ns - now, model->behind_ns);
 }
 
-/* So that it is known how far behind the device is. pre: locked */
-static bool is_probe(uint64_t now)
+/* True: time this access, so that the device's delay is known. pre: locked */
+static bool needs_probe(uint64_t now)
 {
-	uint64_t ago_ns = now - state->probed_ns;
+	uint64_t ago_ns = now - model->probed_ns;
 	bool is = ago_ns >= PROBE_NS && (ago_ns >= LOST_NS || !spill_stopwatch_any());
 	if (is)
-		state->probed_ns = now;
+		model->probed_ns = now;
 	return is;
 }
 
-/* Some of its chunks on host are not known well enough. pre: locked */
-static bool is_of_unknown(const struct spill_launch_access *use, uint16_t site)
+/* True: the costs of some of its chunks on the host are not known well enough. pre: locked */
+static bool has_unknown_cost(const struct spill_launch_access *access, uint16_t site)
 {
 	bool timed = false;
-	for (unsigned i = 0; i < spill_launch_access_host_keys(use); i++)
-		timed |= spill_site_chunk_cost_wants_sample(&state->reuse.pairs, site, use->host_keys[i]);
+	for (unsigned i = 0; i < spill_launch_access_host_keys(access); i++)
+		timed |=
+		    spill_site_chunk_cost_wants_sample(&model->benefit.pairs, site, access->host_keys[i]);
 	return timed;
 }
 
-/* Of one that has something on host. pre: locked */
-static void advise(struct spill_advice *advice, const struct spill_launch_access *use, bool always)
+/* Fills the advice for an access to memory on the host. pre: locked */
+static void fill_advice(struct spill_access_advice *advice, const struct spill_launch_access *access,
+                        bool always)
 {
-	const struct site *site = &state->sites[advice->site];
-	uint64_t now = spill_clock_ns(), excess_ns = excess_of(use, advice->site);
-	advice->busy_ns = busy(now);
-	/* What is dear by itself is not left alone because others of its site were. */
+	const struct site_state *site = &model->sites[advice->site];
+	uint64_t now = spill_clock_ns(), excess_ns = excess_of_access(access, advice->site);
+	advice->busy_ns = busy_time(now);
+	/* A chunk that is costly by itself is promoted even while its site pauses. */
 	advice->bring =
-	    always || now >= site->not_before_ns || spill_benefit_pays(&state->reuse, excess_ns, site->moves);
-	advice->timed = !always && (is_of_unknown(use, advice->site) || is_probe(now));
-	state->since_ns += spill_benefit_expected(&state->reuse, advice->site, use->host_bytes, excess_ns);
+	    always || now >= site->next_try_ns || spill_benefit_pays(&model->benefit, excess_ns, site->moves);
+	advice->timed = !always && (has_unknown_cost(access, advice->site) || needs_probe(now));
+	model->since_ns +=
+	    spill_benefit_expected(&model->benefit, advice->site, access->host_bytes, excess_ns);
 }
 
 /* pre: locked */
-static struct spill_advice learn(const struct spill_launch_access *use, bool always)
+static struct spill_access_advice learn(const struct spill_launch_access *access, bool always)
 {
-	struct spill_advice advice = {.site = spill_benefit_site(&state->reuse, use->site)};
-	spill_access_history_launch(&state->order, use->keys, use->count, advice.site);
-	if (use->once)
+	struct spill_access_advice advice = {.site = spill_benefit_site(&model->benefit, access->site)};
+	spill_access_history_launch(&model->history, access->keys, access->count, advice.site);
+	if (access->once)
 		return advice;
-	if (use->on_host)
-		advise(&advice, use, always);
+	if (access->on_host)
+		fill_advice(&advice, access, always);
 	else
-		state->since_ns += spill_benefit_expected(&state->reuse, advice.site, 0, 0);
-	/* Each time: it counts. */
-	advice.timed |= !always && spill_benefit_wants_sample(&state->reuse, advice.site, use->host_bytes);
+		model->since_ns += spill_benefit_expected(&model->benefit, advice.site, 0, 0);
+	/* Called each time, because it counts the launches. */
+	advice.timed |=
+	    !always && spill_benefit_wants_sample(&model->benefit, advice.site, access->host_bytes);
 	return advice;
 }
 
-struct spill_advice spill_access_model_learn(const struct spill_launch_access *use)
+struct spill_access_advice spill_access_model_learn(const struct spill_launch_access *access)
 {
-	struct spill_advice advice = {0};
+	struct spill_access_advice advice = {0};
 	bool always = spill_process_policy()->movable_follow == SPILL_SWITCH_ON;
 	if (!always)
-		spill_stopwatch_collect(measured);
+		spill_stopwatch_collect(add_measurement);
 	if (pthread_mutex_trylock(&lock))
 		return advice;
-	if (model())
-		advice = learn(use, always);
+	if (ensure_model())
+		advice = learn(access, always);
 	pthread_mutex_unlock(&lock);
 	return advice;
 }
 
-/* When it is looked again whether it pays. pre: locked */
-static void keep_verdict(struct site *site, bool pays)
+/* Keeps the verdict, and when the site is tried again. pre: locked */
+static void keep_verdict(struct site_state *site, bool pays)
 {
-	uint64_t longer = site->stay_ns ? 2 * site->stay_ns : STAY_NS;
+	uint64_t longer = site->pause_ns ? 2 * site->pause_ns : PAUSE_NS;
 	site->moves = pays;
-	site->stay_ns = pays ? 0 : longer < STAY_MOST_NS ? longer : STAY_MOST_NS;
-	site->not_before_ns = pays ? 0 : spill_clock_ns() + site->stay_ns;
+	site->pause_ns = pays ? 0 : longer < PAUSE_MOST_NS ? longer : PAUSE_MOST_NS;
+	site->next_try_ns = pays ? 0 : spill_clock_ns() + site->pause_ns;
 }
 
-bool spill_access_model_choose(struct spill_exchange_choice *window, uint16_t site, uint64_t *cost_ns)
+bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t site, uint64_t *cost_ns)
 {
 	pthread_mutex_lock(&lock);
-	struct site *mine = &state->sites[site];
-	bool comes = spill_exchange_choose(window, &state->order, &state->reuse, site, mine->moves);
-	keep_verdict(mine, window->pays);
-	*cost_ns = spill_benefit_copy_cost(&state->reuse);
+	struct site_state *mine = &model->sites[site];
+	bool comes = spill_exchange_choose(choice, &model->history, &model->benefit, site, mine->moves);
+	keep_verdict(mine, choice->pays);
+	*cost_ns = spill_benefit_copy_cost(&model->benefit);
 	pthread_mutex_unlock(&lock);
 	return comes;
 }
 
 uint64_t spill_access_model_hear(void)
 {
-	spill_stopwatch_collect(measured);
-	return atomic_load(&times);
+	spill_stopwatch_collect(add_measurement);
+	return atomic_load(&measurements);
 }
 
 void spill_access_model_idle(void)
 {
 	pthread_mutex_lock(&lock);
-	if (state)
-		state->busy_until_ns = state->since_ns = state->behind_ns = 0;
+	if (model)
+		model->busy_until_ns = model->since_ns = model->behind_ns = 0;
 	pthread_mutex_unlock(&lock);
 }
 
 void spill_access_model_moved(uint64_t bytes, uint64_t ns)
 {
-	if (bytes < MEASURED || ns > TIMES_USUAL * (bytes >> 20) * SPILL_BENEFIT_COPY_NS_PER_MIB)
+	if (bytes < MEASURED_BYTES || ns > TIMES_USUAL * (bytes >> 20) * SPILL_BENEFIT_COPY_NS_PER_MIB)
 		return;
 	pthread_mutex_lock(&lock);
-	spill_benefit_add_copy(&state->reuse, bytes, ns);
+	spill_benefit_add_copy(&model->benefit, bytes, ns);
 	pthread_mutex_unlock(&lock);
 }
 
 void spill_access_model_reset(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	/* Not unmapped: a signal handler that forks may have interrupted who uses it. */
-	if (state)
-		memset(state, 0, sizeof(*state));
+	/* Not unmapped: a signal handler that forks may have interrupted a thread that uses it. */
+	if (model)
+		memset(model, 0, sizeof(*model));
 }

@@ -1,6 +1,7 @@
 /*
- * What is learned of the uses of movable memory: their order (policy/predict/access_history.h) and what they cost (policy/predict/migration_benefit.h). The memory for it
- * is mapped when the first use is told, about 2 MiB. Any number of threads.
+ * The model of accesses to movable memory: their order (policy/predict/access_history.h) and their
+ * cost (policy/predict/migration_benefit.h). Its memory, about 2 MiB, is mapped at the first
+ * access. Any thread may call it.
  */
 #ifndef SPILL_ACCESS_MODEL_H
 #define SPILL_ACCESS_MODEL_H
@@ -8,30 +9,33 @@
 #include "follow.h"
 #include "exchange_choice.h"
 
-/* What to do about one use. */
-struct spill_advice {
-	bool bring; /* something is needed that is on the host, and it is worth looking whether it pays */
-	bool timed; /* in the state that it is in, unless that changes */
+/* The advice for one access. */
+struct spill_access_advice {
+	bool bring; /* needs memory on the host, and a promotion may pay. */
+	bool timed; /* measure it, unless chunks move for it. */
 	uint16_t site;
-	uint64_t busy_ns; /* that the device needs for what was submitted, as far as that is known */
+	uint64_t busy_ns; /* estimated time until the device is idle. */
 };
 
-/* A use is about to be made. While another thread tells one it goes unrecorded: nobody waits. */
-struct spill_advice spill_access_model_learn(const struct spill_launch_access *use);
+/* Learns an access that is about to happen. Dropped if the lock is contended. */
+struct spill_access_advice spill_access_model_learn(const struct spill_launch_access *access);
 
 /*
- * What is to come and to go for it (exchange_choice.h). What does not pay is not asked about again for a while. Stores what moving costs, ns a
- * MiB. pre: `site` is of an advice
+ * Chooses the chunks of an exchange; true if a chunk comes. If it does not pay, the site's next
+ * attempt is later. Stores the cost of a move, ns a MiB. pre: `site` is from an advice
  */
-bool spill_access_model_choose(struct spill_exchange_choice *window, uint16_t site, uint64_t *cost_ns);
+bool spill_access_model_choose(struct spill_exchange_choice *choice, uint16_t site, uint64_t *cost_ns);
 
-/* Learns what has been timed. Returns how many times were told so far. pre: as spill_stopwatch_collect */
+/*
+ * Learns the finished measurements. Returns the number of measurements so far. pre: as
+ * spill_stopwatch_collect
+ */
 uint64_t spill_access_model_hear(void);
 
-/* The device has done all that was submitted. */
+/* The device is idle. */
 void spill_access_model_idle(void);
 
-/* So many bytes came (and as many left) in that time. */
+/* An exchange of `bytes` to the device, and as many back, took `ns`. */
 void spill_access_model_moved(uint64_t bytes, uint64_t ns);
 
 void spill_access_model_reset(void); /* in a forked child */

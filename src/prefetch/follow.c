@@ -22,44 +22,44 @@ void spill_follow_use(const struct spill_follower *other)
 	follower = other;
 }
 
-static void *start_watch(const struct spill_launch_access *use, uint16_t site)
+static void *start_stopwatch(const struct spill_launch_access *access, uint16_t site)
 {
 	const struct spill_backend *backend = spill_backend_for(SPILL_CUDA_DRIVER);
-	struct spill_stopwatch_use timed = {.site = site, .on_host = use->host_bytes};
+	struct spill_stopwatch_access timed = {.site = site, .on_host = access->host_bytes};
 	void *context;
 	int device;
 	if (!backend || !backend->devices->current(&device, &context))
 		return NULL;
-	timed.count = (uint8_t)spill_launch_access_host_keys(use);
-	memcpy(timed.keys, use->host_keys, timed.count * sizeof(timed.keys[0]));
-	return spill_stopwatch_start(backend, device, context, use->stream, use->per_thread, &timed);
+	timed.count = (uint8_t)spill_launch_access_host_keys(access);
+	memcpy(timed.keys, access->host_keys, timed.count * sizeof(timed.keys[0]));
+	return spill_stopwatch_start(backend, device, context, access->stream, access->per_thread, &timed);
 }
 
-void *spill_follow_before(const struct spill_launch_access *use)
+void *spill_follow_before(const struct spill_launch_access *access)
 {
 	if (follower)
-		return follower->before(use);
+		return follower->before(access);
 	int error = errno, cancel = spill_ours_begin();
-	void *watch = NULL;
-	struct spill_advice advice = spill_access_model_learn(use);
-	bool came = advice.bring && spill_prefetch(use, &advice);
+	void *stopwatch = NULL;
+	struct spill_access_advice advice = spill_access_model_learn(access);
+	bool came = advice.bring && spill_prefetch(access, &advice);
 	if (!came)
-		spill_prefetch_left_in_place(use, &advice);
+		spill_prefetch_left_in_place(access, &advice);
 	if (advice.timed && !came)
-		watch = start_watch(use, advice.site);
+		stopwatch = start_stopwatch(access, advice.site);
 	spill_ours_end(cancel);
 	errno = error;
-	return watch;
+	return stopwatch;
 }
 
-void spill_follow_after(void *watch)
+void spill_follow_after(void *stopwatch)
 {
 	if (follower) {
-		follower->after(watch);
+		follower->after(stopwatch);
 		return;
 	}
 	int error = errno, cancel = spill_ours_begin();
-	spill_stopwatch_stop(watch);
+	spill_stopwatch_stop(stopwatch);
 	spill_ours_end(cancel);
 	errno = error;
 }

@@ -1,11 +1,13 @@
 /*
- * prefetch: residency follows use. Before work is submitted that uses chunks on the host, they are brought to the device if that
- * pays, with those that are foreseen next, and what is needed furthest in the future leaves for them (exchange_choice.h). What a
- * launch uses is told by its parameters (shim/hints.h): a hint and never a promise. So nothing depends on it but speed: chunks
- * move behind the closed gate and on an idle device, as for any other reason, and what was not foreseen is used in place
- * (docs/adr/0021-stop-exchange-go.md).
+ * prefetch: residency follows accesses. A launch that accesses chunks on the host gets them
+ * promoted first, if that pays, together with the chunks that are predicted next. Chunks whose next
+ * access is furthest in the future leave for them (policy/predict/exchange_choice.h). The
+ * parameters of a launch tell its accesses (shim/hints.h). They are hints, so only speed depends on
+ * them. Chunks move as always: on an idle device, with the gate closed. Memory that was not
+ * predicted is accessed in place (docs/adr/0021-stop-exchange-go.md).
  *
- * It never refuses or changes a call of the program. Begin with this header, then access_model.h and prefetch.h.
+ * This room never refuses or changes a call of the program. Begin with this header, then
+ * access_model.h and prefetch.h.
  */
 #ifndef SPILL_FOLLOW_H
 #define SPILL_FOLLOW_H
@@ -17,53 +19,63 @@
 
 #include "stopwatch.h"
 
-/* What one call that submits work is going to use. */
+/* The memory that one launch (a call that submits work) is going to access. */
 #define SPILL_LAUNCH_ACCESS_KEYS 1024
 #define SPILL_LAUNCH_ACCESS_HOST_KEYS SPILL_STOPWATCH_KEYS
 struct spill_launch_access {
-	uint64_t site; /* hash of what does it: function, grid and block; never 0 */
+	uint64_t site; /* hash of function, grid and block; never 0. */
 	void *stream;
-	bool per_thread;      /* stream: of the per-thread default kind */
-	unsigned count, sure; /* of keys; the first ones are sure, the others perhaps (param_extent.h) */
-	bool once;            /* touches each byte once (copies, sets): brings nothing */
-	unsigned on_host;     /* of them */
-	uint64_t host_bytes, bytes;                        /* of all chunks, those on host */
-	uint32_t host_keys[SPILL_LAUNCH_ACCESS_HOST_KEYS]; /* of those on host, the first few */
-	uint32_t keys[SPILL_LAUNCH_ACCESS_KEYS];           /* of chunks, each once (chunk_map.h) */
+	bool per_thread; /* the stream is the per-thread default stream. */
+	/* of keys; the first `sure` keys are certain, the others likely (param_extent.h). */
+	unsigned count, sure;
+	bool once;                  /* accesses each byte once (copies, sets): no promotion. */
+	unsigned on_host;           /* number of chunks on the host. */
+	uint64_t host_bytes, bytes; /* bytes of chunks on the host, of all chunks. */
+	uint32_t host_keys[SPILL_LAUNCH_ACCESS_HOST_KEYS]; /* the first few chunks on the host. */
+	uint32_t keys[SPILL_LAUNCH_ACCESS_KEYS];           /* of chunks, each once (chunk_map.h). */
 };
 
-/* How many of host_keys there are. */
-static inline unsigned spill_launch_access_host_keys(const struct spill_launch_access *use)
+/* The number of host_keys. */
+static inline unsigned spill_launch_access_host_keys(const struct spill_launch_access *access)
 {
-	return use->on_host < SPILL_LAUNCH_ACCESS_HOST_KEYS ? use->on_host : SPILL_LAUNCH_ACCESS_HOST_KEYS;
+	return access->on_host < SPILL_LAUNCH_ACCESS_HOST_KEYS ? access->on_host
+	                                                       : SPILL_LAUNCH_ACCESS_HOST_KEYS;
 }
 
-/* True while something movable is on the host, movable.follow is not off and nothing is only observed: then alone are uses told. */
+/*
+ * True while movable memory is on the host, movable.follow is not off, and libspill does not only
+ * observe. Only then are accesses reported.
+ */
 extern _Atomic bool spill_follow_wanted;
 
 /*
- * Before the call, outside of the gate. May wait and move. Returns a stopwatch that is to be handed to spill_follow_after
- * behind the call, or NULL. Keeps errno. pre: it uses something, nothing captures, this thread is in no call of ours (spill_thread.depth is 0) and not inside the gate
+ * Called before the launch, outside of the gate. May wait, and move chunks. Returns a stopwatch for
+ * spill_follow_after, or NULL. Keeps errno. pre: the launch accesses a chunk, nothing captures,
+ * this thread is in no call of ours (spill_thread.depth is 0) and not inside the gate
  */
-void *spill_follow_before(const struct spill_launch_access *use);
+void *spill_follow_before(const struct spill_launch_access *access);
 void spill_follow_after(void *stopwatch);
 
-/* Another that is told, and nothing else happens; NULL: none. For tests. `other` must live until the next call. */
+/*
+ * For tests: `other` is called in place of the two functions above; NULL: none. It must live until
+ * the next call.
+ */
 struct spill_follower {
-	void *(*before)(const struct spill_launch_access *use);
+	void *(*before)(const struct spill_launch_access *access);
 	void (*after)(void *stopwatch);
 };
 void spill_follow_use(const struct spill_follower *other);
 
-/*
- * Movable bytes have come to the host or left it. The observer of spill_chunked_observe: what is said there holds.
- */
+/* Movable bytes have come to the host or left it: the observer of spill_chunked_observe. */
 void spill_follow_moved(void);
 
-/* Called from gates (maintenance.h): gives back what is kept for exchanges when there were none for a while. False: nothing is kept. */
+/*
+ * Called by maintenance.h. Releases the memory kept for exchanges, if there was none for a while.
+ * False: no memory is kept.
+ */
 bool spill_follow_maintain(void);
 
-/* In a forked child nothing is known. */
+/* In a forked child: forgets all. */
 void spill_follow_reset(void);
 
 #endif

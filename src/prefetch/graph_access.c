@@ -10,63 +10,63 @@
 #define MOST_GRAPHS 16384
 #define MOST_RANGES (1u << 20)
 
-struct known {
-	struct known *next;
+struct known_graph {
+	struct known_graph *next;
 	const void *exec;
-	struct spill_graph_uses uses;
-	struct spill_graph_range ranges[]; /* of them */
+	struct spill_graph_access access;
+	struct spill_graph_range ranges[]; /* `access` points here */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_GRAPHS */
-static struct known *buckets[BUCKETS];
-static _Atomic uint32_t graphs; /* written with the lock held */
-static uint32_t ranges;
+static struct known_graph *buckets[BUCKETS];
+static _Atomic uint32_t graph_count; /* written with the lock held */
+static uint32_t range_count;
 
-static struct known **bucket_of(const void *exec)
+static struct known_graph **bucket_of(const void *exec)
 {
 	return &buckets[((uintptr_t)exec >> 4) * 0x9e3779b97f4a7c15ull >> 54];
 }
 
-/* pre: locked. Of the link to it, or to the end */
-static struct known **link_of(const void *exec)
+/* The link to the graph, or to the end of its bucket. pre: locked */
+static struct known_graph **link_of(const void *exec)
 {
-	struct known **link = bucket_of(exec);
+	struct known_graph **link = bucket_of(exec);
 	while (*link && (*link)->exec != exec)
 		link = &(*link)->next;
 	return link;
 }
 
-/* pre: locked. The caller frees it */
-static struct known *take_out(struct known **link)
+/* Unlinks a graph, which the caller frees. pre: locked */
+static struct known_graph *unlink_graph(struct known_graph **link)
 {
-	struct known *known = *link;
-	if (known) {
-		*link = known->next;
-		graphs--;
-		ranges -= known->uses.count;
+	struct known_graph *graph = *link;
+	if (graph) {
+		*link = graph->next;
+		graph_count--;
+		range_count -= graph->access.count;
 	}
-	return known;
+	return graph;
 }
 
-void spill_graph_access_keep(const void *exec, const struct spill_graph_uses *uses)
+void spill_graph_access_keep(const void *exec, const struct spill_graph_access *access)
 {
-	size_t bytes = uses->count * sizeof(uses->ranges[0]);
-	struct known *fresh = uses->count || uses->memory ? malloc(sizeof(*fresh) + bytes) : NULL;
+	size_t bytes = access->count * sizeof(access->ranges[0]);
+	struct known_graph *fresh = access->count || access->memory ? malloc(sizeof(*fresh) + bytes) : NULL;
 	if (fresh) {
 		fresh->exec = exec;
-		fresh->uses = *uses;
-		fresh->uses.ranges = fresh->ranges;
+		fresh->access = *access;
+		fresh->access.ranges = fresh->ranges;
 		if (bytes)
-			memcpy(fresh->ranges, uses->ranges, bytes);
+			memcpy(fresh->ranges, access->ranges, bytes);
 	}
 	pthread_mutex_lock(&lock);
-	struct known *old = take_out(link_of(exec));
-	if (fresh && graphs < MOST_GRAPHS && ranges + uses->count <= MOST_RANGES) {
-		struct known **bucket = bucket_of(exec);
+	struct known_graph *old = unlink_graph(link_of(exec));
+	if (fresh && graph_count < MOST_GRAPHS && range_count + access->count <= MOST_RANGES) {
+		struct known_graph **bucket = bucket_of(exec);
 		fresh->next = *bucket;
 		*bucket = fresh;
-		graphs++;
-		ranges += uses->count;
+		graph_count++;
+		range_count += access->count;
 		fresh = NULL;
 	}
 	pthread_mutex_unlock(&lock);
@@ -76,52 +76,52 @@ void spill_graph_access_keep(const void *exec, const struct spill_graph_uses *us
 
 void spill_graph_access_forget(const void *exec)
 {
-	if (!atomic_load(&graphs))
+	if (!atomic_load(&graph_count))
 		return;
 	pthread_mutex_lock(&lock);
-	struct known *old = take_out(link_of(exec));
+	struct known_graph *old = unlink_graph(link_of(exec));
 	pthread_mutex_unlock(&lock);
 	free(old);
 }
 
-bool spill_graph_access_look(const void *exec, spill_graph_access_fn *each, void *closure)
+bool spill_graph_access_look(const void *exec, spill_graph_access_fn *visit, void *closure)
 {
-	if (!atomic_load(&graphs) || pthread_mutex_trylock(&lock))
+	if (!atomic_load(&graph_count) || pthread_mutex_trylock(&lock))
 		return false;
-	const struct known *known = *link_of(exec);
-	if (known)
-		each(closure, &known->uses);
+	const struct known_graph *graph = *link_of(exec);
+	if (graph)
+		visit(closure, &graph->access);
 	pthread_mutex_unlock(&lock);
-	return known;
+	return graph;
 }
 
 uint64_t spill_graph_access_memory(const void *exec)
 {
-	if (!atomic_load(&graphs))
+	if (!atomic_load(&graph_count))
 		return 0;
 	pthread_mutex_lock(&lock);
-	const struct known *known = *link_of(exec);
-	uint64_t memory = known ? known->uses.memory : 0;
+	const struct known_graph *graph = *link_of(exec);
+	uint64_t memory = graph ? graph->access.memory : 0;
 	pthread_mutex_unlock(&lock);
 	return memory;
 }
 
-/* What a graph uses may be another's memory by now. Its own memory is its own for as long as it lives. */
+/* The accessed memory may be another's by now. The graph's own memory stays its own. */
 void spill_graph_access_forget_all(void)
 {
-	if (!atomic_load(&graphs))
+	if (!atomic_load(&graph_count))
 		return;
 	pthread_mutex_lock(&lock);
 	for (unsigned i = 0; i < BUCKETS; i++)
-		for (struct known **link = &buckets[i]; *link;) {
-			struct known *known = *link;
-			if (!known->uses.memory) {
-				free(take_out(link));
+		for (struct known_graph **link = &buckets[i]; *link;) {
+			struct known_graph *graph = *link;
+			if (!graph->access.memory) {
+				free(unlink_graph(link));
 				continue;
 			}
-			ranges -= known->uses.count;
-			known->uses.count = 0;
-			link = &known->next;
+			range_count -= graph->access.count;
+			graph->access.count = 0;
+			link = &graph->next;
 		}
 	pthread_mutex_unlock(&lock);
 }
@@ -130,6 +130,6 @@ void spill_graph_access_reset(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	memset(buckets, 0, sizeof(buckets));
-	graphs = 0;
-	ranges = 0;
+	graph_count = 0;
+	range_count = 0;
 }

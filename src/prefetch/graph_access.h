@@ -1,7 +1,8 @@
 /*
- * What executable graphs use, kept by their handles from instantiation (shim/graph_hints.h) to the launches that tell it
- * (shim/hints.h): addresses only, which are looked up when the graph is launched, because memory moves and is freed meanwhile. Like all
- * hints it may be wrong or missing: that costs time.
+ * The memory that executable graphs access. It is kept by graph handle, from instantiation
+ * (shim/graph_hints.h) to the launches that report it (shim/hints.h). Only addresses are kept, and
+ * looked up at the launch, because memory moves and is freed meanwhile. Like all hints these may be
+ * wrong or missing, which only costs time.
  */
 #ifndef SPILL_GRAPH_ACCESS_H
 #define SPILL_GRAPH_ACCESS_H
@@ -9,42 +10,51 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of one graph; one that has more has what its first nodes say. More than a use has keys (follow.h). */
+/*
+ * Most ranges of one graph. A graph with more has those of its first nodes. A launch access has
+ * fewer keys (follow.h).
+ */
 #define SPILL_GRAPH_RANGES 4096
 
 struct spill_graph_range {
-	uint64_t va,
-	    bytes; /* bytes 0: whatever begins at or goes on behind va, as a parameter of a launch says it */
+	uint64_t va, bytes; /* bytes 0: the buffer at va, as for a parameter of a launch */
 };
 
-struct spill_graph_uses {
-	uint64_t site;   /* as struct spill_launch_access has it */
-	bool once;       /* copies and sets alone */
-	uint64_t memory; /* of the device, that its own memory takes at most; 0: none, or not known */
+struct spill_graph_access {
+	uint64_t site;   /* as in struct spill_launch_access */
+	bool once;       /* only copies and sets */
+	uint64_t memory; /* most device bytes of the graph's own memory; 0: none, or not known */
 	uint32_t count;
 	const struct spill_graph_range *ranges;
 };
 
-/* In place of what was known of the handle. The table keeps a copy, or forgets the handle: nothing is used, or no room. */
-void spill_graph_access_keep(const void *exec, const struct spill_graph_uses *uses);
+/*
+ * Replaces the accesses of a graph. The table keeps a copy. If there is no access or no room, it
+ * forgets the graph.
+ */
+void spill_graph_access_keep(const void *exec, const struct spill_graph_access *access);
 void spill_graph_access_forget(const void *exec);
 
-/* Its memory, as above. It waits for the table. pre: no lock of ours of a higher rank is held */
+/*
+ * The graph's own memory, as above. Waits for the table's lock. pre: no lock of ours of a higher
+ * rank is held
+ */
 uint64_t spill_graph_access_memory(const void *exec);
 
 /*
- * Hands what is known to `each`, with the table's lock held (SPILL_RANK_GRAPHS): it takes no lock of a lower rank, and asks the
- * vendor nothing. False: nothing is known, or another thread is at the table: a launch waits for nobody here.
+ * Calls `visit` with the graph's accesses, with the table's lock held (SPILL_RANK_GRAPHS). It takes
+ * no lock of a lower rank and calls no vendor. False: none are known, or the lock is contended,
+ * because a launch does not wait here.
  */
-typedef void spill_graph_access_fn(void *closure, const struct spill_graph_uses *uses);
-bool spill_graph_access_look(const void *exec, spill_graph_access_fn *each, void *closure);
+typedef void spill_graph_access_fn(void *closure, const struct spill_graph_access *access);
+bool spill_graph_access_look(const void *exec, spill_graph_access_fn *visit, void *closure);
 
-/* A context has ended, and graphs with it: nobody knows which. */
+/* A context has ended, and graphs with it. It is not known which. */
 void spill_graph_access_forget_all(void);
 
 /*
- * In a forked child, which has no GPU. Nothing is given back, and no lock is taken before a fork: a signal handler that forks may have
- * interrupted who holds it.
+ * In a forked child, which has no GPU. No memory is freed and no lock is taken, because a signal
+ * handler that forks may have interrupted the thread that holds it.
  */
 void spill_graph_access_reset(void);
 

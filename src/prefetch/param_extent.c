@@ -6,50 +6,50 @@
 
 #include "chunk_map.h"
 
-#define PLACES 8192
-#define MOST UINT16_MAX
+#define ENTRIES 8192
+#define MOST_UNITS UINT16_MAX
 
-/* Of one word, so that it is read and written as a whole. Reaches are in granules. */
-struct place {
-	uint16_t tag; /* of whose it is */
-	uint16_t reach;
-	uint16_t later; /* the furthest since, which takes its place */
-	uint16_t uses;  /* since */
+/* One word, read and written as a whole. Extents are in units of the chunk map. */
+struct extent_entry {
+	uint16_t tag; /* of its parameter */
+	uint16_t extent;
+	uint16_t longest_since;  /* the longest of these; the next extent */
+	uint16_t launches_since; /* launches with shorter extents since */
 };
 
-static _Atomic uint64_t places[PLACES];
-static_assert(sizeof(struct place) == sizeof(uint64_t), "a place is one word");
+static _Atomic uint64_t entries[ENTRIES];
+static_assert(sizeof(struct extent_entry) == sizeof(uint64_t), "an entry is one word");
 
-static uint16_t granules(uint64_t bytes)
+static uint16_t units_of(uint64_t bytes)
 {
 	uint64_t count = (bytes + SPILL_CHUNK_MAP_UNIT - 1) >> SPILL_CHUNK_MAP_UNIT_SHIFT;
-	return count < MOST ? (uint16_t)count : MOST;
+	return count < MOST_UNITS ? (uint16_t)count : MOST_UNITS;
 }
 
-static void less(struct place *place, uint16_t seen)
+static void note_shorter(struct extent_entry *entry, uint16_t seen)
 {
-	place->later = seen > place->later ? seen : place->later;
-	if (++place->uses < SPILL_PARAM_EXTENTS)
+	entry->longest_since = seen > entry->longest_since ? seen : entry->longest_since;
+	if (++entry->launches_since < SPILL_PARAM_EXTENTS)
 		return;
-	place->reach = place->later;
-	place->later = place->uses = 0;
+	entry->extent = entry->longest_since;
+	entry->longest_since = entry->launches_since = 0;
 }
 
 uint64_t spill_param_extent(uint64_t site, uint32_t slot, uint64_t bytes)
 {
 	uint64_t hash = (site ^ slot) * 0x9e3779b97f4a7c15ull;
 	hash = (hash ^ hash >> 31) * 0x9e3779b97f4a7c15ull;
-	_Atomic uint64_t *at = &places[(hash >> 16) % PLACES];
-	uint64_t word = atomic_load_explicit(at, memory_order_relaxed);
-	struct place place;
-	memcpy(&place, &word, sizeof(place));
-	uint16_t tag = (uint16_t)(hash >> 48 | 1), seen = granules(bytes);
-	if (place.tag != tag || seen >= place.reach)
-		place = (struct place){.tag = tag, .reach = seen};
+	_Atomic uint64_t *slot_word = &entries[(hash >> 16) % ENTRIES];
+	uint64_t word = atomic_load_explicit(slot_word, memory_order_relaxed);
+	struct extent_entry entry;
+	memcpy(&entry, &word, sizeof(entry));
+	uint16_t tag = (uint16_t)(hash >> 48 | 1), seen = units_of(bytes);
+	if (entry.tag != tag || seen >= entry.extent)
+		entry = (struct extent_entry){.tag = tag, .extent = seen};
 	else
-		less(&place, seen);
-	memcpy(&word, &place, sizeof(word));
-	atomic_store_explicit(at, word, memory_order_relaxed);
-	uint64_t reach = (uint64_t)place.reach << SPILL_CHUNK_MAP_UNIT_SHIFT;
-	return reach > bytes ? reach : bytes;
+		note_shorter(&entry, seen);
+	memcpy(&word, &entry, sizeof(word));
+	atomic_store_explicit(slot_word, word, memory_order_relaxed);
+	uint64_t extent = (uint64_t)entry.extent << SPILL_CHUNK_MAP_UNIT_SHIFT;
+	return extent > bytes ? extent : bytes;
 }

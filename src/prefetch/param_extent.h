@@ -1,22 +1,26 @@
 /*
- * How far a parameter of a launch reaches, as far as that was seen: up to where something else begins that a launch was given (shim/hints.h).
- * Allocators lay other things into the same memory from one moment to the next, and those begins cut it short: then it reaches as
- * far as it did lately, for the same kernel with the same grid mostly does as much with the same parameter. Perhaps: kernels whose grid is
- * always that of the device do not. What reached too far, because nothing behind it was known yet, is forgotten.
+ * The extent of a launch's parameter: the bytes from its address that the launch may access. An
+ * observed extent ends where another buffer begins (shim/hints.h). Allocators reuse memory for
+ * other buffers, and their begins cut it short. So the extent of recent launches counts: the same
+ * kernel with the same grid mostly accesses as much through the same parameter. That is only
+ * likely, because some kernels always have the same grid. An extent that was too long, before later
+ * begins were known, is forgotten.
  *
- * Measured (H200, a U-Net in PyTorch): a product took 58.8 ms instead of 0.7, as of 419 MiB that it used 64 were foreseen.
+ * Measured (H200, a U-Net in PyTorch): a product took 58.8 ms instead of 0.7, because only 64 of
+ * its 419 MiB were predicted.
  */
 #ifndef SPILL_PARAM_EXTENT_H
 #define SPILL_PARAM_EXTENT_H
 
 #include <stdint.h>
 
-/* What was seen just now is forgotten after so many uses of that parameter that reached less far. */
+/* An extent is forgotten after this many launches with shorter ones. */
 #define SPILL_PARAM_EXTENTS 32
 
 /*
- * Bytes that parameter `slot` of the launches of `site` is taken to reach, `bytes` or more; `bytes` were seen now. In units of 2 MiB. No lock:
- * what two threads tell at once may be lost, and where two parameters meet in one place the later one begins anew.
+ * The likely extent of parameter `slot` in launches of `site`, in bytes: at least `bytes`, the
+ * extent that is observed now. Kept in units of 2 MiB. Takes no lock: a simultaneous update may be
+ * lost, and two parameters in one entry replace each other.
  */
 uint64_t spill_param_extent(uint64_t site, uint32_t slot, uint64_t bytes);
 

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "back.h"
 #include "clock.h"
 #include "exchange.h"
 #include "chunk_map.h"
@@ -13,21 +12,22 @@
 #include "note.h"
 #include "chunked.h"
 #include "promote.h"
-#include "restore.h"
 #include "process.h"
 #include "access_model.h"
 
 #define MS 1000000ull
 
-/* Most that comes at once beyond what is needed now: 5 ms of the link. */
+/* Most bytes promoted at once, beyond those needed now: 5 ms of the link. */
 #define SLICE (256ull << 20)
-/* Of what is on host: a sweep then moves an eighth more than it must. */
+/* The same as a share of the bytes on the host: a sweep then moves an eighth more than it must. */
 #define SLICE_SHARE 8
 /*
- * A device that is busy is waited for so often movable.wait, the gate open in between: what it is doing was submitted before and has
- * to be done anyway. Longer, where a program runs a whole step ahead of it: twice what is expected, and as long as work that is
- * timed gets done. If that was in vain, it is only looked at for a while, each time as long as a few kernels take, and waited
- * for again after four times what was lost, twice as long each time.
+ * How long a busy device is waited for. The wait repeats movable.wait, with the gate open in
+ * between, because the submitted work has to be done anyway. It is longer if a program runs a whole
+ * step ahead: twice the estimate, and as long as measurements arrive.
+ *
+ * After a wait in vain, the device is only looked at for a while, each time as long as a few
+ * kernels take. The next wait comes after four times the lost time, and twice as late each time.
  */
 #define WAITS 5
 #define WAITS_MOST_NS (5000 * MS)
@@ -36,48 +36,50 @@
 #define LOOKS_NS (20 * MS)
 #define BUSY_SHARE 4
 #define BUSY_MOST_NS (60000 * MS)
-/* For so long after an exchange, promotion leaves everything to us. */
+/* Promotion pauses this long after an exchange. */
 #define ACTIVE_NS (500 * MS)
-/* Nothing was brought for so long: a change of mind. */
+/* Without an exchange for this long, the log gets a note. */
 #define QUIET_NS (2000 * MS)
-/* Changes of mind that are told. */
-#define MINDS 8
+/* Most such notes. */
+#define MOST_NOTES 8
 
 /*
- * What was learned is given up when uses have had on the host this share of what there is there, and nothing came: half a sweep in
- * place. An exchange soon after such a restoration says that it came too early, and the next one takes twice as many.
+ * The placement of an exchange is undone after accesses in place to this share of the bytes on the
+ * host, without an exchange: half a sweep. An exchange soon after that shows that it was too early.
+ * Then twice as many sweeps are waited for.
  */
-#define SHARE 2
+#define GIVE_UP_SHARE 2
 #define SWEEPS_MOST 64
-#define SOON 8
+#define SOON_SWEEPS 8
 
-/* What uses had on the host since the last exchange or restoration; whether such an exchange is not undone yet. */
-static _Atomic uint64_t in_place;
-static _Atomic bool displaced;
-static uint64_t sweeps = 1; /* the mover's */
-static bool restored;       /* likewise: there was no exchange since */
+/* Bytes accessed in place since the last exchange, or since it was undone. */
+static _Atomic uint64_t in_place_bytes;
+static _Atomic bool displaced;     /* the last exchange is not undone. */
+static _Atomic uint64_t active_ns; /* time of the last exchange. */
 
-/* The mover's. */
-static uint64_t look_ns, wait_ns, busy_ns;
-static _Atomic uint64_t active_ns; /* the last exchange */
-static bool moving;                /* as the log was told, so many times */
-static unsigned told;
+/* The mover's lock guards the rest. */
+static uint64_t sweeps = 1; /* sweeps in place before an exchange is undone. */
+static bool restored;       /* it was undone, and there was none since. */
+static uint64_t next_look_ns, next_wait_ns, busy_pause_ns;
+static bool promoting; /* as noted in the log. */
+static unsigned note_count;
 
-/* -- whether now is the time ------------------------------------------------------------------- */
+/* -- an idle device ------------------------------------------------------------------- */
 
-/* It was waited for in vain, and even a look would come too soon. */
+/* True: a wait was in vain, and even a look is too early. */
 static bool is_too_soon(void)
 {
 	uint64_t now = spill_clock_ns();
-	return now < wait_ns && now < look_ns;
+	return now < next_wait_ns && now < next_look_ns;
 }
 
 /*
- * Closes the gate for `wait` again and again, until the device is idle, nothing is heard of it, or somebody needs the mover (to free
- * memory, to make room, to fork). pre: as is_time
+ * Closes the gate for `wait` again and again. Ends when the device is idle, when no measurement
+ * arrives, or when another thread needs the mover (to free memory, to make room, to fork). pre: as
+ * is_idle_in_time
  */
-static bool wait_patiently(const struct spill_backend *backend, int device, uint64_t wait,
-                           uint64_t expected_ns)
+static bool wait_for_idle(const struct spill_backend *backend, int device, uint64_t wait,
+                          uint64_t expected_ns)
 {
 	uint64_t heard = spill_access_model_hear(), before, now = spill_clock_ns();
 	uint64_t alive_ns = now + WAITS * wait, most_ns = spill_max(alive_ns, now + WAITS_MOST_NS);
@@ -85,7 +87,7 @@ static bool wait_patiently(const struct spill_backend *backend, int device, uint
 	do {
 		if (spill_quiesce_look(backend, device, now + wait, now + wait))
 			return true;
-		/* Those who wait at the gate get through. */
+		/* Lets threads at the gate pass. */
 		spill_clock_sleep(MS);
 		now = spill_clock_ns();
 		before = heard;
@@ -96,153 +98,159 @@ static bool wait_patiently(const struct spill_backend *backend, int device, uint
 	return false;
 }
 
-/* pre: the mover is held, it is not too soon */
-static bool is_time(const struct spill_backend *backend, int device, uint64_t expected_ns)
+/* True: the device is idle. pre: the mover is held, it is not too soon */
+static bool is_idle_in_time(const struct spill_backend *backend, int device, uint64_t expected_ns)
 {
 	uint64_t start = spill_clock_ns(), wait = spill_process_policy()->movable_wait_us * 1000;
 	uint64_t look = start + spill_min(LOOK_NS, wait);
-	bool looks = start < wait_ns;
+	bool looks = start < next_wait_ns;
 	if (looks ? spill_quiesce_look(backend, device, look, look)
-	          : wait_patiently(backend, device, wait, expected_ns)) {
-		busy_ns = wait_ns = 0;
+	          : wait_for_idle(backend, device, wait, expected_ns)) {
+		busy_pause_ns = next_wait_ns = 0;
 		spill_access_model_idle();
 		return true;
 	}
 	uint64_t now = spill_clock_ns();
-	look_ns = now + LOOKS_NS;
+	next_look_ns = now + LOOKS_NS;
 	if (!looks) {
-		busy_ns = spill_max(BUSY_SHARE * (now - start), spill_min(2 * busy_ns, BUSY_MOST_NS));
-		wait_ns = now + busy_ns;
+		busy_pause_ns =
+		    spill_max(BUSY_SHARE * (now - start), spill_min(2 * busy_pause_ns, BUSY_MOST_NS));
+		next_wait_ns = now + busy_pause_ns;
 	}
 	return false;
 }
 
-/* -- what is there ----------------------------------------------------------------------------- */
+/* -- the chunks of a device -------------------------------------------------------------------- */
 
-struct list {
+struct chunk_list {
 	struct spill_exchange_chunk *chunks;
 	unsigned *ranks;
 	unsigned count;
 	uint64_t on_host, resident; /* bytes */
 };
 
-static void add(struct list *list, struct spill_chunked *of, unsigned index)
+static void add_chunk(struct chunk_list *list, struct spill_chunked *chunked, unsigned index)
 {
-	struct spill_chunk_map_entry granule;
-	const struct spill_chunk *chunk = &of->chunks[index];
-	uint64_t va = spill_chunked_address(of, index);
-	if (!spill_chunk_map_of(va, &granule))
+	struct spill_chunk_map_entry entry;
+	const struct spill_chunk *chunk = &chunked->chunks[index];
+	uint64_t va = spill_chunked_address(chunked, index);
+	if (!spill_chunk_map_of(va, &entry))
 		return;
 	*(chunk->on_host ? &list->on_host : &list->resident) += chunk->bytes;
 	list->chunks[list->count++] = (struct spill_exchange_chunk){
-	    .key = granule.key,
+	    .key = entry.key,
 	    .bytes = chunk->bytes,
 	    .on_host = chunk->on_host,
-	    .fixed = of->pinned || chunk->unmapped || (chunk->on_host && !spill_chunk_may_come(of, index)),
-	    .data = of,
+	    .fixed = chunked->pinned || chunk->unmapped ||
+	             (chunk->on_host && !spill_chunk_may_come(chunked, index)),
+	    .data = chunked,
 	    .index = index,
 	};
 }
 
-/* All chunks of a device, by key. False: no memory. pre: the mover is held */
-static bool make_list(struct list *list, int device, const struct spill_launch_access *use)
+/* Lists all chunks of a device, by key. False: no memory. pre: the mover is held */
+static bool list_chunks(struct chunk_list *list, int device, const struct spill_launch_access *access)
 {
 	unsigned room = 0, more;
-	for (struct spill_chunked *one = spill_chunked_next(NULL); one; one = spill_chunked_next(one))
-		room += one->base.device == device ? one->count : 0;
-	*list = (struct list){.chunks = calloc(room + 1, sizeof(*list->chunks)),
-	                      .ranks = calloc(room + 1, sizeof(*list->ranks))};
+	for (struct spill_chunked *chunked = spill_chunked_next(NULL); chunked;
+	     chunked = spill_chunked_next(chunked))
+		room += chunked->base.device == device ? chunked->count : 0;
+	*list = (struct chunk_list){.chunks = calloc(room + 1, sizeof(*list->chunks)),
+	                            .ranks = calloc(room + 1, sizeof(*list->ranks))};
 	if (!list->chunks || !list->ranks)
 		return false;
-	/* More may have come meanwhile. */
-	for (struct spill_chunked *one = spill_chunked_next(NULL); one; one = spill_chunked_next(one)) {
-		more = one->base.device == device ? one->count : 0;
+	/* The list may have grown since. */
+	for (struct spill_chunked *chunked = spill_chunked_next(NULL); chunked;
+	     chunked = spill_chunked_next(chunked)) {
+		more = chunked->base.device == device ? chunked->count : 0;
 		for (unsigned i = 0; i < more && list->count < room; i++)
-			add(list, one, i);
+			add_chunk(list, chunked, i);
 	}
 	qsort(list->chunks, list->count, sizeof(*list->chunks), spill_exchange_chunk_compare);
-	for (unsigned i = 0; i < use->count; i++) {
-		struct spill_exchange_chunk key = {.key = use->keys[i]};
+	for (unsigned i = 0; i < access->count; i++) {
+		struct spill_exchange_chunk key = {.key = access->keys[i]};
 		struct spill_exchange_chunk *found =
 		    bsearch(&key, list->chunks, list->count, sizeof(key), spill_exchange_chunk_compare);
 		if (found)
-			*(i < use->sure ? &found->needed : &found->maybe) = true;
+			*(i < access->sure ? &found->needed : &found->maybe) = true;
 	}
 	return true;
 }
 
-static void end_list(struct list *list)
+static void free_list(struct chunk_list *list)
 {
 	free(list->chunks);
 	free(list->ranks);
 }
 
-/* Whose the needed memory is. pre: the mover is held */
-static struct spill_chunked *owner(const struct spill_launch_access *use)
+/* The allocation that the access needs. pre: the mover is held */
+static struct spill_chunked *allocation_of(const struct spill_launch_access *access)
 {
-	for (unsigned i = 0; i < use->count; i++)
-		for (struct spill_chunked *one = spill_chunked_next(NULL); one; one = spill_chunked_next(one))
-			if (((uint64_t)use->keys[i] << SPILL_CHUNK_MAP_UNIT_SHIFT) - one->base.ptr <
-			    one->range)
-				return one;
+	for (unsigned i = 0; i < access->count; i++)
+		for (struct spill_chunked *chunked = spill_chunked_next(NULL); chunked;
+		     chunked = spill_chunked_next(chunked))
+			if (((uint64_t)access->keys[i] << SPILL_CHUNK_MAP_UNIT_SHIFT) - chunked->base.ptr <
+			    chunked->range)
+				return chunked;
 	return NULL;
 }
 
 /* -- deciding and doing ------------------------------------------------------------------------ */
 
-/* A change of mind of the whole is a line of the log. pre: the mover is held */
-static void tell(bool moves, uint64_t excess_ns, uint64_t cost_ns)
+/* Notes in the log whether memory is promoted from now on. pre: the mover is held */
+static void note_promoting(bool moves, uint64_t excess_ns, uint64_t cost_ns)
 {
 	char text[256];
-	if (moves == moving || told == MINDS)
+	if (moves == promoting || note_count == MOST_NOTES)
 		return;
-	moving = moves;
-	told++;
-	snprintf(
-	    text, sizeof(text),
-	    "memory on the host is %s: used in place a MiB of it costs %llu us, moved %llu (movable.follow)",
-	    moves ? "brought to the device before it is used" : "used in place again",
-	    (unsigned long long)excess_ns / 1000, (unsigned long long)cost_ns / 1000);
+	promoting = moves;
+	note_count++;
+	snprintf(text, sizeof(text),
+	         "memory on the host is %s: in-place access costs %llu us per MiB, migration %llu "
+	         "(movable.follow)",
+	         moves ? "brought to the device before it is used" : "used in place again",
+	         (unsigned long long)excess_ns / 1000, (unsigned long long)cost_ns / 1000);
 	spill_note("follow", text);
 }
 
-/* What was learned no longer holds. pre: the mover is held */
-static void tell_restored(void)
+/* Notes in the log that the predictions no longer hold. pre: the mover is held */
+static void note_restored(void)
 {
-	if (!moving || told == MINDS)
+	if (!promoting || note_count == MOST_NOTES)
 		return;
-	moving = false;
-	told++;
-	spill_note("follow", "memory on the host is used in place again: the program does something else "
-	                     "now, so memory is placed as without movable.follow");
+	promoting = false;
+	note_count++;
+	spill_note("follow",
+	           "memory on the host is used in place again: the program has changed its accesses, "
+	           "so each chunk returns to its place without movable.follow");
 }
 
 /* pre: the mover is held */
-static bool choose(struct spill_exchange_choice *window, uint16_t site, uint64_t *cost_ns)
+static bool choose_exchange(struct spill_exchange_choice *choice, uint16_t site, uint64_t *cost_ns)
 {
-	bool comes = spill_access_model_choose(window, site, cost_ns);
-	if (!window->always && !window->pays && spill_clock_ns() - atomic_load(&active_ns) > QUIET_NS)
-		tell(false, window->excess_ns, *cost_ns);
+	bool comes = spill_access_model_choose(choice, site, cost_ns);
+	if (!choice->always && !choice->pays && spill_clock_ns() - atomic_load(&active_ns) > QUIET_NS)
+		note_promoting(false, choice->excess_ns, *cost_ns);
 	return comes;
 }
 
-/* What was learned is used. pre: the mover is held */
-static void learned(void)
+/* Notes that the predictions led to an exchange. pre: the mover is held */
+static void note_exchange(void)
 {
-	bool soon = atomic_exchange(&in_place, 0) < SOON * spill_chunked_on_host();
+	bool soon = atomic_exchange(&in_place_bytes, 0) < SOON_SWEEPS * spill_chunked_on_host();
 	if (restored)
 		sweeps = soon ? spill_min(2 * sweeps, SWEEPS_MOST) : 1;
 	restored = false;
 	atomic_store(&displaced, true);
 }
 
-/* pre: the mover is held. True: something came */
-static bool carry_out(const struct spill_exchange_choice *window, struct spill_exchange *exchange)
+/* True: a chunk came. pre: the mover is held */
+static bool carry_out(const struct spill_exchange_choice *choice, struct spill_exchange *exchange)
 {
-	/* What finds no home on host makes no room, and less comes. */
-	for (unsigned i = 0; i < window->count; i++)
-		if (window->chunks[i].verdict != SPILL_EXCHANGE_STAYS)
-			spill_exchange_add(exchange, window->chunks[i].data, window->chunks[i].index);
+	/* A chunk without host memory does not leave, so fewer chunks come. */
+	for (unsigned i = 0; i < choice->count; i++)
+		if (choice->chunks[i].verdict != SPILL_EXCHANGE_STAYS)
+			spill_exchange_add(exchange, choice->chunks[i].data, choice->chunks[i].index);
 	if (!exchange->comes.count && !exchange->goes.count)
 		return false;
 	spill_exchange_carry_out(exchange, spill_clock_ns() + spill_process_policy()->movable_wait_us * 1000);
@@ -251,7 +259,7 @@ static bool carry_out(const struct spill_exchange_choice *window, struct spill_e
 	uint64_t now = spill_clock_ns();
 	atomic_store(&active_ns, now);
 	spill_chunked_hold(now + ACTIVE_NS);
-	learned();
+	note_exchange();
 	spill_promote_hold();
 	if (!exchange->fresh)
 		spill_access_model_moved(exchange->came, exchange->ns);
@@ -259,72 +267,76 @@ static bool carry_out(const struct spill_exchange_choice *window, struct spill_e
 }
 
 /* pre: the mover is held */
-static bool bring(const struct spill_launch_access *use, const struct spill_advice *advice)
+static bool prefetch_for(const struct spill_launch_access *access, const struct spill_access_advice *advice)
 {
-	const struct spill_chunked *whose = owner(use);
-	struct list list;
+	const struct spill_chunked *chunked = allocation_of(access);
+	struct chunk_list list;
 	bool came = false;
-	if (!whose || is_too_soon() || !spill_movable_may_move(whose->base.backend, whose->base.device))
+	if (!chunked || is_too_soon() || !spill_movable_may_move(chunked->base.backend, chunked->base.device))
 		return false;
-	const struct spill_backend *backend = whose->base.backend;
-	int device = whose->base.device;
-	if (make_list(&list, device, use)) {
-		struct spill_exchange_choice window = {
+	const struct spill_backend *backend = chunked->base.backend;
+	int device = chunked->base.device;
+	if (list_chunks(&list, device, access)) {
+		struct spill_exchange_choice choice = {
 		    .chunks = list.chunks,
 		    .count = list.count,
 		    .ranks = list.ranks,
-		    .room = spill_back_room(backend, device) + spill_exchange_kept(),
+		    .room = spill_promote_room(backend, device) + spill_exchange_kept(),
 		    .spare = spill_min(SPILL_EXCHANGE_KEPT, list.on_host / SLICE_SHARE),
 		    .slice = spill_min(SLICE, list.on_host / SLICE_SHARE),
 		    .horizon = list.resident / 2,
 		    .always = spill_process_policy()->movable_follow == SPILL_SWITCH_ON,
 		};
-		struct spill_exchange exchange = {.backend = backend, .device = device, .keep = window.spare};
+		struct spill_exchange exchange = {.backend = backend, .device = device, .keep = choice.spare};
 		uint64_t cost_ns;
-		came = choose(&window, advice->site, &cost_ns) && is_time(backend, device, advice->busy_ns) &&
-		       carry_out(&window, &exchange);
-		if (came && !window.always)
-			tell(true, window.excess_ns, cost_ns); /* by what was decided, not by what it took */
+		came = choose_exchange(&choice, advice->site, &cost_ns) &&
+		       is_idle_in_time(backend, device, advice->busy_ns) && carry_out(&choice, &exchange);
+		/* The note has the costs that the decision was made by, not the measured ones. */
+		if (came && !choice.always)
+			note_promoting(true, choice.excess_ns, cost_ns);
 	}
-	end_list(&list);
+	free_list(&list);
 	return came;
 }
 
-bool spill_prefetch(const struct spill_launch_access *use, const struct spill_advice *advice)
+bool spill_prefetch(const struct spill_launch_access *access, const struct spill_access_advice *advice)
 {
 	if (!spill_mover_trylock())
 		return false;
-	bool came = bring(use, advice);
+	bool came = prefetch_for(access, advice);
 	spill_mover_unlock();
 	return came;
 }
 
 /* pre: the mover is held */
-static void restore(const struct spill_launch_access *use, const struct spill_advice *advice)
+static void restore_placement(const struct spill_launch_access *access,
+                              const struct spill_access_advice *advice)
 {
-	const struct spill_chunked *whose = owner(use);
-	if (!whose || is_too_soon() || SHARE * atomic_load(&in_place) < sweeps * spill_chunked_on_host() ||
-	    !spill_movable_may_move(whose->base.backend, whose->base.device) ||
-	    !is_time(whose->base.backend, whose->base.device, advice->busy_ns))
+	const struct spill_chunked *chunked = allocation_of(access);
+	if (!chunked || is_too_soon() ||
+	    GIVE_UP_SHARE * atomic_load(&in_place_bytes) < sweeps * spill_chunked_on_host() ||
+	    !spill_movable_may_move(chunked->base.backend, chunked->base.device) ||
+	    !is_idle_in_time(chunked->base.backend, chunked->base.device, advice->busy_ns))
 		return;
-	bool done = spill_restore(whose->base.backend, whose->base.device);
+	bool done = spill_restore(chunked->base.backend, chunked->base.device);
 	spill_promote_hold();
 	if (!done)
 		return;
-	atomic_store(&in_place, 0);
-	atomic_store(&displaced, spill_restore_left(whose->base.device));
+	atomic_store(&in_place_bytes, 0);
+	atomic_store(&displaced, spill_restore_left(chunked->base.device));
 	restored = true;
-	tell_restored();
+	note_restored();
 }
 
-void spill_prefetch_left_in_place(const struct spill_launch_access *use, const struct spill_advice *advice)
+void spill_prefetch_left_in_place(const struct spill_launch_access *access,
+                                  const struct spill_access_advice *advice)
 {
-	if (!atomic_load_explicit(&displaced, memory_order_relaxed) || use->once)
+	if (!atomic_load_explicit(&displaced, memory_order_relaxed) || access->once)
 		return;
-	uint64_t sum = atomic_fetch_add(&in_place, use->host_bytes) + use->host_bytes;
-	if (SHARE * sum < spill_chunked_on_host() || !spill_mover_trylock())
+	uint64_t sum = atomic_fetch_add(&in_place_bytes, access->host_bytes) + access->host_bytes;
+	if (GIVE_UP_SHARE * sum < spill_chunked_on_host() || !spill_mover_trylock())
 		return;
-	restore(use, advice);
+	restore_placement(access, advice);
 	spill_mover_unlock();
 }
 
@@ -332,11 +344,11 @@ void spill_prefetch_reset(void)
 {
 	atomic_store(&active_ns, 0);
 	spill_chunked_hold(0);
-	atomic_store(&in_place, 0);
+	atomic_store(&in_place_bytes, 0);
 	atomic_store(&displaced, false);
 	sweeps = 1;
 	restored = false;
-	look_ns = wait_ns = busy_ns = 0;
-	moving = false;
-	told = 0;
+	next_look_ns = next_wait_ns = busy_pause_ns = 0;
+	promoting = false;
+	note_count = 0;
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "account.h"
-#include "victim_list.h"
 #include "capture.h"
 #include "clock.h"
 #include "process.h"
@@ -16,25 +15,62 @@
 #include "promote.h"
 #include "gate.h"
 #include "reserve.h"
-#include "victim.h"
 
-/* Sizes that the thread of host.ahead is told. */
-#define NEXT 64
+/* Chunk sizes that the thread of host.ahead gets. */
+#define NEXT_SIZES 64
 
-static struct spill_shortfall missing_for(const struct spill_demotion *demotion)
+/* -- victims ----------------------------------------------------------------------------------- */
+
+static bool is_candidate(const struct spill_chunked *chunked, int device, bool on_host, uint64_t older_than)
+{
+	const struct spill_bytes *held = &chunked->base.held;
+	return chunked->base.backend->moves && chunked->base.device == device && !chunked->pinned &&
+	       (on_host ? spill_chunked_away(chunked) : held->device) &&
+	       (!older_than || chunked->seq < older_than);
+}
+
+struct spill_victim *spill_victim_list(int device, bool on_host, uint64_t older_than, unsigned *count)
+{
+	unsigned enlisted = 0;
+	for (struct spill_chunked *chunked = spill_chunked_next(NULL); chunked;
+	     chunked = spill_chunked_next(chunked))
+		enlisted++;
+	struct spill_victim *list = enlisted ? calloc(enlisted, sizeof(*list)) : NULL;
+	*count = 0;
+	if (!list)
+		return NULL;
+	/* The list may have grown since. */
+	for (struct spill_chunked *chunked = spill_chunked_next(NULL); chunked;
+	     chunked = spill_chunked_next(chunked))
+		if (is_candidate(chunked, device, on_host, older_than) && *count < enlisted)
+			list[(*count)++] = (struct spill_victim){
+			    .priority = chunked->priority,
+			    .bytes = chunked->base.bytes,
+			    .seq = chunked->seq,
+			    .dead = chunked->dead,
+			    .data = chunked,
+			};
+	spill_victim_mark(list, *count);
+	qsort(list, *count, sizeof(*list), on_host ? spill_victim_compare_back : spill_victim_compare);
+	return list;
+}
+
+/* -- demotion ---------------------------------------------------------------------------------- */
+
+static struct spill_shortfall shortfall_of(const struct spill_demotion *demotion)
 {
 	uint64_t free = 0, total = 0;
 	demotion->backend->devices->memory(demotion->device, &free, &total);
-	struct spill_shortfall missing =
+	struct spill_shortfall shortfall =
 	    spill_policy_shortfall(spill_reserve_size(demotion->device), demotion->bytes, free,
 	                           spill_account_device_held(demotion->device),
 	                           spill_device_limit(demotion->backend, demotion->device));
 	if (demotion->keeps_reserve)
-		missing.least = missing.wanted;
-	return missing;
+		shortfall.least = shortfall.wanted;
+	return shortfall;
 }
 
-static const char *forbidden(const struct spill_demotion *demotion)
+static const char *refusal(const struct spill_demotion *demotion)
 {
 	if (!demotion->backend->moves)
 		return "not possible here";
@@ -43,28 +79,33 @@ static const char *forbidden(const struct spill_demotion *demotion)
 	return spill_movable_may_move(demotion->backend, demotion->device) ? NULL : "movable memory is off";
 }
 
-/* Chunks of one victim, from its tail; their new homes are made here, while the program goes on. */
-static const char *plan_one(struct spill_move_batch *plan, struct spill_chunked *victim, uint64_t missing)
+/*
+ * Adds chunks of one victim, from its end. Their host memory is made here, while the program goes
+ * on.
+ */
+static const char *add_victim(struct spill_move_batch *batch, struct spill_chunked *victim,
+                              uint64_t shortfall)
 {
-	for (unsigned i = victim->count; i-- && plan->bytes < missing;) {
+	for (unsigned i = victim->count; i-- && batch->bytes < shortfall;) {
 		if (victim->chunks[i].on_host)
 			continue;
-		struct spill_host_chunk home;
+		struct spill_host_chunk memory;
 		const char *error = spill_host_chunk_get(victim->base.backend, victim->base.device,
-		                                         victim->chunks[i].bytes, &home);
+		                                         victim->chunks[i].bytes, &memory);
 		if (error)
 			return error;
-		struct spill_move move = {.of = victim, .chunk = i, .handle = home.handle, .view = home.view};
-		if (spill_move_batch_add(plan, &move))
+		struct spill_move move = {
+		    .chunked = victim, .index = i, .handle = memory.handle, .view = memory.view};
+		if (spill_move_batch_add(batch, &move))
 			continue;
-		spill_host_chunk_put(victim->base.backend, victim->base.device, &home, true);
+		spill_host_chunk_put(victim->base.backend, victim->base.device, &memory, true);
 		return "no memory for bookkeeping";
 	}
 	return NULL;
 }
 
-/* What could leave, all together. */
-static uint64_t movable_bytes(const struct spill_victim *list, unsigned count)
+/* Bytes that could leave. */
+static uint64_t bytes_on_device(const struct spill_victim *list, unsigned count)
 {
 	uint64_t sum = 0;
 	for (unsigned i = 0; i < count; i++)
@@ -72,42 +113,45 @@ static uint64_t movable_bytes(const struct spill_victim *list, unsigned count)
 	return sum;
 }
 
-/* Nothing moves for a request that does not fit all the same, unless a part of the room helps, too. */
-static void make_plan(struct spill_move_batch *plan, struct spill_demotion *demotion,
-                      struct spill_shortfall missing)
+/*
+ * Fills the batch. No chunk leaves for a request that would not fit even then, unless a part of the
+ * room helps.
+ */
+static void fill_batch(struct spill_move_batch *batch, struct spill_demotion *demotion,
+                       struct spill_shortfall shortfall)
 {
 	unsigned count;
-	struct spill_victim *list = spill_victim_list(demotion->device, false, demotion->before, &count);
-	uint64_t there = movable_bytes(list, count);
-	demotion->vain = there < (demotion->part_helps ? 1 : missing.least);
-	if (demotion->vain)
-		demotion->error = there ? "not enough movable memory" : "no movable memory";
-	for (unsigned i = 0; i < count && plan->bytes < missing.wanted && !demotion->error; i++)
-		demotion->error = plan_one(plan, list[i].data, missing.wanted);
-	if (plan->bytes >= missing.least)
-		demotion->error = NULL; /* of what would have been the reserve */
+	struct spill_victim *list = spill_victim_list(demotion->device, false, demotion->older_than, &count);
+	uint64_t movable = bytes_on_device(list, count);
+	demotion->hopeless = movable < (demotion->part_helps ? 1 : shortfall.least);
+	if (demotion->hopeless)
+		demotion->error = movable ? "not enough movable memory" : "no movable memory";
+	for (unsigned i = 0; i < count && batch->bytes < shortfall.wanted && !demotion->error; i++)
+		demotion->error = add_victim(batch, list[i].data, shortfall.wanted);
+	if (batch->bytes >= shortfall.least)
+		demotion->error = NULL; /* only the reserve lacks some bytes */
 	else if (!demotion->error)
 		demotion->error = "not enough movable memory";
 	free(list);
 }
 
-/* Homes for which there is no use after all. */
-static void abandon(const struct spill_move_batch *plan, const struct spill_demotion *demotion)
+/* Returns host memory that no chunk moved to. */
+static void put_unused_memory(const struct spill_move_batch *batch, const struct spill_demotion *demotion)
 {
-	for (unsigned i = 0; i < plan->count; i++) {
-		const struct spill_move *move = &plan->moves[i];
+	for (unsigned i = 0; i < batch->count; i++) {
+		const struct spill_move *move = &batch->moves[i];
 		struct spill_host_chunk unused = {move->handle, spill_move_chunk(move)->bytes, move->view};
 		if (!move->moved)
 			spill_host_chunk_put(demotion->backend, demotion->device, &unused, true);
 	}
 }
 
-/* The old homes are given back. Returns the bytes that left the device. */
-static uint64_t settle(const struct spill_move_batch *plan, const struct spill_demotion *demotion)
+/* Releases the device memory of the chunks that left. Returns its bytes. */
+static uint64_t put_old_memory(const struct spill_move_batch *batch, const struct spill_demotion *demotion)
 {
 	uint64_t freed = 0;
-	for (unsigned i = 0; i < plan->count; i++) {
-		const struct spill_move *move = &plan->moves[i];
+	for (unsigned i = 0; i < batch->count; i++) {
+		const struct spill_move *move = &batch->moves[i];
 		if (!move->moved)
 			continue;
 		uint64_t bytes = spill_move_chunk(move)->bytes;
@@ -117,19 +161,19 @@ static uint64_t settle(const struct spill_move_batch *plan, const struct spill_d
 	return freed;
 }
 
-/* What would leave next, so that its new home can be made ahead of need. */
-static void tell_ahead(const struct spill_backend *backend, int device)
+/* Passes the sizes of the next chunks to leave to the thread of host.ahead. */
+static void want_sizes_ahead(const struct spill_backend *backend, int device)
 {
 	if (!spill_amount_resolve(spill_process_policy()->host_ahead, 0, 0))
 		return;
-	uint64_t sizes[NEXT];
+	uint64_t sizes[NEXT_SIZES];
 	unsigned count, known = 0;
 	struct spill_victim *list = spill_victim_list(device, false, 0, &count);
-	for (unsigned i = 0; i < count && known < NEXT; i++) {
+	for (unsigned i = 0; i < count && known < NEXT_SIZES; i++) {
 		const struct spill_chunked *victim = list[i].data;
-		for (unsigned chunk = victim->count; chunk-- && known < NEXT;)
-			if (!victim->chunks[chunk].on_host)
-				sizes[known++] = victim->chunks[chunk].bytes;
+		for (unsigned index = victim->count; index-- && known < NEXT_SIZES;)
+			if (!victim->chunks[index].on_host)
+				sizes[known++] = victim->chunks[index].bytes;
 	}
 	free(list);
 	if (known)
@@ -137,53 +181,53 @@ static void tell_ahead(const struct spill_backend *backend, int device)
 }
 
 /* pre: the mover is held */
-static void demote(struct spill_demotion *demotion, struct spill_shortfall missing)
+static void demote_shortfall(struct spill_demotion *demotion, struct spill_shortfall shortfall)
 {
-	struct spill_move_batch plan = {0};
+	struct spill_move_batch batch = {0};
 	struct spill_move_reason why = {"demote", demotion->reason, demotion->api, demotion->caller,
 	                                spill_log_now_us()};
 	if (spill_move_batch_has_a_chance(demotion->backend, demotion->device,
 	                                  spill_process_policy()->movable_wait_us))
-		make_plan(&plan, demotion, missing);
+		fill_batch(&batch, demotion, shortfall);
 	else
 		demotion->error = "movable.wait: the device is busy";
-	if (plan.count && (!demotion->error || demotion->part_helps)) {
-		const char *error = spill_move_batch_carry_out(&plan, demotion->backend, demotion->device,
+	if (batch.count && (!demotion->error || demotion->part_helps)) {
+		const char *error = spill_move_batch_carry_out(&batch, demotion->backend, demotion->device,
 		                                               spill_process_policy()->movable_wait_us);
 		demotion->error = error ? error : demotion->error;
-		demotion->freed = settle(&plan, demotion);
-		spill_move_batch_report(&plan, &why);
+		demotion->freed = put_old_memory(&batch, demotion);
+		spill_move_batch_report(&batch, &why);
 	}
-	abandon(&plan, demotion);
-	if (plan.count)
-		tell_ahead(demotion->backend, demotion->device);
-	spill_move_batch_end(&plan);
+	put_unused_memory(&batch, demotion);
+	if (batch.count)
+		want_sizes_ahead(demotion->backend, demotion->device);
+	spill_move_batch_end(&batch);
 }
 
 void spill_demote_foresee(const struct spill_backend *backend, int device)
 {
 	if (!spill_mover_trylock())
 		return;
-	tell_ahead(backend, device);
+	want_sizes_ahead(backend, device);
 	spill_mover_unlock();
 }
 
 bool spill_demote_held(struct spill_demotion *demotion, bool recheck)
 {
-	/* What exchanges keep for themselves is the first to go, also where nothing may move. */
+	/* The memory that exchanges keep is released first, even if no chunk may leave. */
 	bool dropped = !spill_capture_any() && spill_exchange_drop();
 	demotion->freed = 0;
-	demotion->error = forbidden(demotion);
-	demotion->vain = demotion->error && !dropped;
+	demotion->error = refusal(demotion);
+	demotion->hopeless = demotion->error && !dropped;
 	if (demotion->error)
-		return dropped && !missing_for(demotion).least;
+		return dropped && !shortfall_of(demotion).least;
 	recheck = dropped || recheck;
-	struct spill_shortfall missing = missing_for(demotion);
-	/* The driver has refused what there seems to be room for; unless another thread has made that room meanwhile. */
-	if (!missing.wanted && !recheck)
-		missing.least = missing.wanted = demotion->bytes;
-	if (missing.wanted)
-		demote(demotion, missing);
+	struct spill_shortfall shortfall = shortfall_of(demotion);
+	/* The driver has refused the request although there seems to be room. */
+	if (!shortfall.wanted && !recheck)
+		shortfall.least = shortfall.wanted = demotion->bytes;
+	if (shortfall.wanted)
+		demote_shortfall(demotion, shortfall);
 	return !demotion->error;
 }
 
@@ -195,7 +239,7 @@ bool spill_demote(struct spill_demotion *demotion)
 	bool enough = spill_demote_held(demotion, waited);
 	if (demotion->freed) {
 		spill_promote_hold();
-		/* Below a limit the device itself has room. */
+		/* A demotion for a limit says nothing about the device's room. */
 		if (strcmp(demotion->reason, "limit") != 0)
 			if (spill_reserve_begin(demotion->device))
 				spill_gate_want_maintenance();

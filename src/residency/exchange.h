@@ -1,50 +1,72 @@
 /*
- * An exchange: chunks come to the device while others leave it, both ways of the link at once, behind the closed gate. What
- * leaves makes the room for what comes, chunk by chunk, so that it needs no more of the device than is free.
+ * An exchange: some chunks come to the device while others leave it, both ways of the link at once,
+ * with the gate closed. Chunks that leave make room for those that come, one by one, so it needs no
+ * more device memory than is free.
  */
 #ifndef SPILL_EXCHANGE_H
 #define SPILL_EXCHANGE_H
 
 #include "move_batch.h"
 
-/* Memory of the device that a chunk has left. */
+/* Device memory that a chunk has left. */
 struct spill_spare {
 	uint64_t handle, bytes;
 };
 
-/* Zeroed but for backend and device, it is empty. */
+/* Empty if zeroed, except for backend and device. */
 struct spill_exchange {
 	const struct spill_backend *backend;
 	int device;
 	struct spill_move_batch comes, goes;
-	struct spill_spare *spares; /* while it is carried out: homes on the device that were left */
+	struct spill_spare *spares; /* during the moves: device memory that chunks have left. */
 	unsigned spare_count;
-	uint64_t room; /* likewise: bytes that may be taken on the device besides */
-	uint64_t keep; /* bytes of the device to keep afterwards, if so much is left by then */
-	uint64_t came; /* out: bytes */
-	uint64_t ns;   /* out: that the moves took; 0: nothing moved, because the device was busy */
-	bool fresh;    /* out: homes on host were new, so it takes less the next time */
+	uint64_t room; /* during the moves: free device bytes for the exchange. */
+	uint64_t keep; /* device bytes to keep afterwards, if that many are left. */
+	uint64_t came; /* result: bytes that came. */
+	uint64_t ns;   /* result: time of the moves; 0: none, because the device was busy. */
+	bool fresh;    /* result: host memory was new, so the next exchange is faster. */
 };
 
-/* Memory of the device that is kept from one exchange to the next, so that what comes need not wait for what leaves: at most this. */
+/*
+ * Most device memory that is kept from one exchange for the next, so that chunks that come need not
+ * wait for others to leave.
+ */
 #define SPILL_EXCHANGE_KEPT (128ull << 20)
-uint64_t spill_exchange_kept(void); /* bytes of it; they count as held by the process */
-/* Gives it back; returns the bytes. pre: the mover is held */
+uint64_t spill_exchange_kept(void); /* bytes that are kept now; charged to the process */
+/* Releases the kept memory. Returns its bytes. pre: the mover is held */
 uint64_t spill_exchange_drop(void);
-/* The program has no more use for the device (host_chunks.h). Waits for the mover. */
+/* Releases the kept memory of a device whose last context has ended. Waits for the mover. */
 void spill_exchange_forget(const struct spill_backend *backend, int device);
 void spill_exchange_reset(void); /* in a forked child */
 
 /*
- * This chunk is to change sides. Its new home on host is got here, while the program goes on. False: there is none, nothing is
- * added. pre: the mover is held
+ * Adds a chunk that shall change sides. If it leaves, its host memory is made here, while the
+ * program goes on. False: there is no memory, and the chunk is not added. pre: the mover is held
  */
-bool spill_exchange_add(struct spill_exchange *exchange, struct spill_chunked *of, unsigned chunk);
+bool spill_exchange_add(struct spill_exchange *exchange, struct spill_chunked *chunked, unsigned index);
 
 /*
- * Does it, as far as the vendor lets it, tells the log and ends the exchange. If the device is not idle by `deadline_ns`,
- * nothing moves. pre: the mover is held, something was added, this thread is not inside the gate
+ * Carries the exchange out as far as the vendor allows, logs it, and empties it. No chunk moves if
+ * the device is not idle by `deadline_ns`. pre: the mover is held, the exchange is not empty, this
+ * thread is not inside the gate
  */
 void spill_exchange_carry_out(struct spill_exchange *exchange, uint64_t deadline_ns);
+
+/* -- undoing exchanges (restore.c) ------------------------------------------------------------- */
+
+/*
+ * Exchanges leave a placement behind that suits the predictions. When these no longer hold, the
+ * placement is an accident: half of a KV cache may be on the host, in place of weights that are
+ * read once. So each chunk that an exchange moved is marked as displaced until another kind of move
+ * moves it.
+ *
+ * Moves displaced chunks back, in slices, until another thread wants the mover. True: no more
+ * chunks can go back now. pre: the mover is held, the device is idle or nearly so, this thread is
+ * not inside the gate
+ */
+bool spill_restore(const struct spill_backend *backend, int device);
+
+/* True: a chunk of another device is on the host, and displaced. pre: the mover is held */
+bool spill_restore_left(int device);
 
 #endif

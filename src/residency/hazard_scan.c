@@ -1,4 +1,4 @@
-#include "hazard_scan.h"
+#include "movable.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -13,10 +13,11 @@
 #include "loaded_objects.h"
 
 /*
- * The rows whose library is mapped, as of a count of loads. In one word, so that it needs no lock: the count above, a bit for
- * each row below. No count is 0 (the program itself is one), so 0 is: not looked yet.
+ * The rows whose library is mapped, with the loader's count of loads. Both are in one word, so that
+ * no lock is needed: the count in the upper half, a bit for each row in the lower half. No count is
+ * 0, because the program itself counts, so 0 means: not scanned yet.
  */
-static _Atomic uint64_t known;
+static _Atomic uint64_t mapped;
 _Static_assert(sizeof(unsigned) == 4, "rows are the lower half of the word");
 
 static int count_loads(struct dl_phdr_info *info, size_t size, void *data)
@@ -25,7 +26,7 @@ static int count_loads(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
-static int visit(struct dl_phdr_info *info, size_t size, void *data)
+static int note_row(struct dl_phdr_info *info, size_t size, void *data)
 {
 	int row = info->dlpi_name ? spill_hazard_find(info->dlpi_name) : -1;
 	if (row >= 0)
@@ -38,16 +39,19 @@ static unsigned mapped_rows(void)
 	uint32_t loads = 0;
 	unsigned rows = 0;
 	spill_loaded_objects_visit(count_loads, &loads);
-	uint64_t last = atomic_load(&known);
+	uint64_t last = atomic_load(&mapped);
 	if (last && last >> 32 == loads)
 		return (unsigned)last;
-	/* What is loaded meanwhile changes the count again, and is seen at the next look. */
-	spill_loaded_objects_visit(visit, &rows);
-	atomic_store(&known, (uint64_t)loads << 32 | rows);
+	/* A library that is loaded meanwhile changes the count, and the next scan sees it. */
+	spill_loaded_objects_visit(note_row, &rows);
+	atomic_store(&mapped, (uint64_t)loads << 32 | rows);
 	return rows;
 }
 
-/* Whether this process has a file open that the row waits for. What cannot be looked at is taken for open. */
+/*
+ * True if this process has a file open that the row names. A file that cannot be read counts as
+ * open.
+ */
 static bool has_open(const struct spill_hazard *row)
 {
 	DIR *folder = opendir("/proc/self/fd");
@@ -67,29 +71,29 @@ static bool has_open(const struct spill_hazard *row)
 const char *spill_hazard_scan_mapped(void)
 {
 	unsigned rows = mapped_rows();
-	const char *what = NULL;
+	const char *effect = NULL;
 	int cancel;
 	if (!rows)
 		return NULL;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	for (unsigned row = 0; row < spill_hazard_rows() && !what; row++) {
-		const struct spill_hazard *around = spill_hazard_row(row);
-		if (rows & 1u << row && (!around->open[0] || has_open(around)))
-			what = around->what;
+	for (unsigned row = 0; row < spill_hazard_rows() && !effect; row++) {
+		const struct spill_hazard *hazard = spill_hazard_row(row);
+		if (rows & 1u << row && (!hazard->open[0] || has_open(hazard)))
+			effect = hazard->what;
 	}
 	pthread_setcancelstate(cancel, NULL);
-	return what;
+	return effect;
 }
 
 const char *spill_hazard_scan_exports(void)
 {
-	const char *what = NULL;
-	for (char **variable = environ; variable && *variable && !what; variable++)
-		what = spill_hazard_exported(*variable);
-	return what;
+	const char *effect = NULL;
+	for (char **variable = environ; variable && *variable && !effect; variable++)
+		effect = spill_hazard_exported(*variable);
+	return effect;
 }
 
 void spill_hazard_scan_reset(void)
 {
-	atomic_store(&known, 0);
+	atomic_store(&mapped, 0);
 }

@@ -5,85 +5,83 @@
 #include <string.h>
 
 #include "account.h"
-#include "hazard_scan.h"
 #include "capture.h"
 #include "clock.h"
 #include "usage_estimate.h"
 #include "move.h"
 #include "note.h"
-#include "probe.h"
 #include "process.h"
 #include "charge.h"
 #include "seqlock.h"
 
-/* A device that had no memory for the probe is asked again after this. */
+/* After this time the trial is repeated on a device that had no memory for it. */
 #define RETRY_NS 100000000ull
 
 enum { UNKNOWN, YES, NO };
 
-static struct device {
-	/* The last look. Who cannot read it has seen nothing, and looks anew. */
+static struct device_state {
+	/* The last query of the driver. A thread that cannot read it queries anew. */
 	spill_seqlock version;
 	_Atomic uint64_t used, total, own, at_us;
-	_Atomic int movable; /* by the probe */
+	_Atomic int movable; /* result of the trial */
 	_Atomic uint64_t retry_ns;
 } devices[SPILL_DEVICES];
 
 static _Atomic(const char *) forbidden;
-static _Atomic(const char *) told;    /* what was noted last */
-static _Atomic(const char *) exports; /* what the environment says; empty: nothing; NULL: not looked yet */
-static _Atomic int alone;             /* one device is visible */
+static _Atomic(const char *) noted;   /* the last reason noted */
+static _Atomic(const char *) exports; /* by the environment; empty: none; NULL: not read yet */
+static _Atomic int single;            /* a single device is visible */
 
-/* -- what stands against it -------------------------------------------------------------------- */
+/* -- reasons against movable memory ------------------------------------------------------------ */
 
-static void tell(const char *why, const char *what_to_do)
+static void note_reason(const char *why, const char *advice)
 {
 	char text[512];
-	if (atomic_exchange(&told, why) == why)
+	if (atomic_exchange(&noted, why) == why)
 		return;
-	snprintf(text, sizeof(text), "nothing is made movable, and nothing moves: %s%s", why, what_to_do);
+	snprintf(text, sizeof(text), "no memory is made movable or moved: %s%s", why, advice);
 	spill_note("movable", text);
 }
 
-/* In its own words for each reason: the user may know better. */
+/* For reasons that may not apply to the program. */
 static const char on_is_safe[] =
-    " (movable.enable = on if that does not concern the memory of this program; off to silence this)";
+    " (set movable.enable = on if this does not apply to the program, or off to hide this note)";
 
-static bool is_alone(const struct spill_backend *backend)
+static bool is_single(const struct spill_backend *backend)
 {
 	struct spill_log_device list[2];
-	if (atomic_load(&alone) == UNKNOWN)
-		atomic_store(&alone, backend->devices->list(list, 2) <= 1 ? YES : NO);
-	return atomic_load(&alone) == YES;
+	if (atomic_load(&single) == UNKNOWN)
+		atomic_store(&single, backend->devices->list(list, 2) <= 1 ? YES : NO);
+	return atomic_load(&single) == YES;
 }
 
-static const char *why_exported(void)
+static const char *export_reason(void)
 {
-	const char *what = atomic_load(&exports);
-	if (!what) {
-		what = spill_hazard_scan_exports();
-		atomic_store(&exports, what ? what : "");
+	const char *exported = atomic_load(&exports);
+	if (!exported) {
+		exported = spill_hazard_scan_exports();
+		atomic_store(&exports, exported ? exported : "");
 	}
-	return what && what[0] ? what : NULL;
+	return exported && exported[0] ? exported : NULL;
 }
 
-/* What works around the gate would lose data: nobody can overrule that. */
-static bool is_safe(void)
+/* Work around the gate would lose data, so no option overrules this. */
+static bool has_no_hazard(void)
 {
 	const char *why = spill_hazard_scan_mapped();
 	if (why)
-		tell(why, " (movable.enable = off to silence this)");
+		note_reason(why, " (set movable.enable = off to hide this note)");
 	return !why;
 }
 
-/* False, and noted, if something is against it that only the user can overrule. */
-static bool is_likely(const struct spill_backend *backend)
+/* False, with a note, if a reason is against it that only the user can overrule. */
+static bool is_unshared(const struct spill_backend *backend)
 {
-	const char *why = why_exported();
-	if (!why && !is_alone(backend))
+	const char *why = export_reason();
+	if (!why && !is_single(backend))
 		why = "more than one device is visible, and they may use each other's memory";
 	if (why)
-		tell(why, on_is_safe);
+		note_reason(why, on_is_safe);
 	return !why;
 }
 
@@ -92,14 +90,14 @@ void spill_movable_forbid(const char *reason)
 	const char *none = NULL;
 	if (atomic_compare_exchange_strong(&forbidden, &none, reason) &&
 	    spill_process_policy()->movable_enable != SPILL_SWITCH_OFF)
-		tell(reason, " (movable.enable = off to silence this)");
+		note_reason(reason, " (set movable.enable = off to hide this note)");
 }
 
 static bool is_in_chain(const struct spill_policy *policy)
 {
 	bool found = spill_policy_demotes(policy);
 	if (!found && policy->movable_enable == SPILL_SWITCH_ON)
-		tell("oom.chain has no demote", "");
+		note_reason("oom.chain has no demote", "");
 	return found;
 }
 
@@ -108,23 +106,26 @@ static bool is_allowed(const struct spill_backend *backend)
 	enum spill_switch enable = spill_process_policy()->movable_enable;
 	if (enable == SPILL_SWITCH_OFF || atomic_load(&forbidden) || !is_in_chain(spill_process_policy()))
 		return false;
-	return is_safe() && (enable == SPILL_SWITCH_ON || is_likely(backend));
+	return has_no_hazard() && (enable == SPILL_SWITCH_ON || is_unshared(backend));
 }
 
-/* -- what the device can do -------------------------------------------------------------------- */
+/* -- abilities of the device ------------------------------------------------------------------- */
 
-static void tell_of_probe(const struct spill_backend *backend, int device)
+static void note_probe(const struct spill_backend *backend, int device)
 {
 	bool claims = backend->devices->capabilities(device) & SPILL_CAN_MOVE;
-	/* A device of which nobody said that it can: only who insists is told. */
+	/* A device that does not claim it: noted only if movable.enable is on. */
 	if (claims)
-		tell("a trial move of a chunk did not work on this device",
-		     "; movable.enable = off to silence this");
+		note_reason("a trial move of a chunk did not work on this device",
+		            " (set movable.enable = off to hide this note)");
 	else if (spill_process_policy()->movable_enable == SPILL_SWITCH_ON)
-		tell("movable.enable is on, and this device or its driver cannot move memory", "");
+		note_reason("movable.enable is on, and this device or its driver cannot move memory", "");
 }
 
-/* A trial needs a context of the device. Who asks from another one's learns nothing, and keeps nobody from trying. */
+/*
+ * The trial needs a context of the device. If another device is current, return without caching a
+ * result.
+ */
 static bool is_current(const struct spill_backend *backend, int device)
 {
 	int current;
@@ -132,39 +133,39 @@ static bool is_current(const struct spill_backend *backend, int device)
 	return backend->devices->current(&current, &context) && current == device;
 }
 
-/* Found out once; two threads at a time may both find out. */
+/* Tried once, or by two threads at the same time. */
 static bool can_move(const struct spill_backend *backend, int device)
 {
-	struct device *mine = &devices[device];
-	int movable = atomic_load_explicit(&mine->movable, memory_order_acquire);
+	struct device_state *state = &devices[device];
+	int movable = atomic_load_explicit(&state->movable, memory_order_acquire);
 	if (movable != UNKNOWN)
 		return movable == YES;
 	if (!spill_policy_gains_by_moving(spill_process_policy(), backend->devices->capabilities(device))) {
-		atomic_store_explicit(&mine->movable, NO, memory_order_release);
+		atomic_store_explicit(&state->movable, NO, memory_order_release);
 		if (spill_process_policy()->movable_enable == SPILL_SWITCH_ON)
-			tell("the device's memory is the host's, and nothing is gained by moving",
-			     " (device.memory = discrete if it is not)");
+			note_reason("the device's memory is the host's, so moves gain nothing",
+			            " (set device.memory = discrete if that is wrong)");
 		return false;
 	}
 	uint64_t now = spill_clock_ns();
-	if (now < atomic_load(&mine->retry_ns) || spill_capture_any() || !is_current(backend, device))
+	if (now < atomic_load(&state->retry_ns) || spill_capture_any() || !is_current(backend, device))
 		return false;
 	switch (spill_probe(backend, device)) {
 	case SPILL_PROBE_WORKS:
-		atomic_store_explicit(&mine->movable, YES, memory_order_release);
+		atomic_store_explicit(&state->movable, YES, memory_order_release);
 		return true;
 	case SPILL_PROBE_FAILS:
-		atomic_store_explicit(&mine->movable, NO, memory_order_release);
-		tell_of_probe(backend, device);
+		atomic_store_explicit(&state->movable, NO, memory_order_release);
+		note_probe(backend, device);
 		return false;
 	case SPILL_PROBE_LATER:
 		break;
 	}
-	atomic_store(&mine->retry_ns, now + RETRY_NS);
+	atomic_store(&state->retry_ns, now + RETRY_NS);
 	return false;
 }
 
-/* What a move needs is made while there is memory for it. */
+/* Streams for moves are made while there is memory for them. */
 static bool is_prepared(const struct spill_backend *backend, int device)
 {
 	int current;
@@ -175,32 +176,35 @@ static bool is_prepared(const struct spill_backend *backend, int device)
 
 /* -- how full the device is -------------------------------------------------------------------- */
 
-static struct spill_usage_estimate last_look(struct device *mine)
+static struct spill_usage_estimate last_look(struct device_state *state)
 {
-	uint32_t version = spill_seq_read_begin(&mine->version);
+	uint32_t version = spill_seq_read_begin(&state->version);
 	struct spill_usage_estimate look = {
-	    .used = spill_seq_get(mine->used),
-	    .total = spill_seq_get(mine->total),
-	    .own = spill_seq_get(mine->own),
-	    .at_us = spill_seq_get(mine->at_us),
+	    .used = spill_seq_get(state->used),
+	    .total = spill_seq_get(state->total),
+	    .own = spill_seq_get(state->own),
+	    .at_us = spill_seq_get(state->at_us),
 	};
-	look.seen = spill_seq_read_end(&mine->version, version);
+	look.seen = spill_seq_read_end(&state->version, version);
 	return look;
 }
 
-/* One thread at a time; what another has seen at the same moment is as good. */
-static void keep_look(struct device *mine, const struct spill_usage_estimate *look)
+/* One thread at a time writes. Another thread's query at the same time is as good. */
+static void keep_look(struct device_state *state, const struct spill_usage_estimate *look)
 {
-	if (!spill_seq_write_begin(&mine->version))
+	if (!spill_seq_write_begin(&state->version))
 		return;
-	spill_seq_set(mine->used, look->used);
-	spill_seq_set(mine->total, look->total);
-	spill_seq_set(mine->own, look->own);
-	spill_seq_set(mine->at_us, look->at_us);
-	spill_seq_write_end(&mine->version);
+	spill_seq_set(state->used, look->used);
+	spill_seq_set(state->total, look->total);
+	spill_seq_set(state->own, look->own);
+	spill_seq_set(state->at_us, look->at_us);
+	spill_seq_write_end(&state->version);
 }
 
-/* Above movable.above of the device, in use by anyone, with the request. `own`: without it. */
+/*
+ * True: more than movable.above of the device is in use by any process, with the request. `own`:
+ * held by this process without the request.
+ */
 static bool is_device_filled(const struct spill_backend *backend, int device, uint64_t own, uint64_t bytes)
 {
 	uint32_t share = (uint32_t)spill_process_policy()->movable_above.value;
@@ -219,7 +223,9 @@ static bool is_device_filled(const struct spill_backend *backend, int device, ui
 	return spill_usage_estimate(&look, share, own, bytes, now_us) == SPILL_USAGE_ABOVE;
 }
 
-/* Above that share of what this process may have, with the request: no question for the driver. */
+/*
+ * True: with the request this process holds more than that share of device.limit. Asks no driver.
+ */
 static bool is_limit_filled(const struct spill_backend *backend, int device, uint64_t held)
 {
 	uint64_t limit = spill_device_limit(backend, device);
@@ -255,16 +261,20 @@ static bool is_wanted(const struct spill_backend *backend, int device, uint64_t 
 	return is_allowed(backend) && can_move(backend, device) && is_prepared(backend, device);
 }
 
-/* A rule that says `place = movable` insists as much as movable.enable = on does: what is against it for good is told. */
-static void tell_of_rule(int device)
+/*
+ * Notes why a rule with `place = movable` has no effect, if the reason is permanent. Such a rule
+ * insists as movable.enable = on does.
+ */
+static void note_rule(int device)
 {
 	const struct spill_policy *policy = spill_process_policy();
 	if (policy->movable_enable == SPILL_SWITCH_OFF)
-		tell("a rule has place = movable, and movable.enable is off", "");
+		note_reason("a rule has place = movable, and movable.enable is off", "");
 	else if (!spill_policy_demotes(policy))
-		tell("a rule has place = movable, and oom.chain has no demote", "");
+		note_reason("a rule has place = movable, and oom.chain has no demote", "");
 	else if (is_known(device) && atomic_load(&devices[device].movable) == NO)
-		tell("a rule has place = movable, and this device or its driver cannot move memory", "");
+		note_reason("a rule has place = movable, and this device or its driver cannot move memory",
+		            "");
 }
 
 bool spill_movable_wanted(const struct spill_backend *backend, int device, uint64_t bytes,
@@ -272,7 +282,7 @@ bool spill_movable_wanted(const struct spill_backend *backend, int device, uint6
 {
 	bool wanted = is_wanted(backend, device, bytes, chunks);
 	if (!wanted && chunks == SPILL_SWITCH_ON)
-		tell_of_rule(device);
+		note_rule(device);
 	return wanted;
 }
 
@@ -285,8 +295,8 @@ void spill_movable_reset(void)
 {
 	memset(devices, 0, sizeof(devices));
 	atomic_store(&forbidden, NULL);
-	atomic_store(&alone, UNKNOWN);
+	atomic_store(&single, UNKNOWN);
 	atomic_store(&exports, NULL);
-	atomic_store(&told, NULL);
+	atomic_store(&noted, NULL);
 	spill_hazard_scan_reset();
 }

@@ -1,8 +1,10 @@
 /*
- * The pipelined mover. While a chunk is remapped, which is the processor's work, the next one is copied, which is the
- * device's: the new home is mapped at a view, the chunk is copied there on a stream of ours, and when that has passed, the
- * new home takes the old one's place. Both homes have the content until then, so whatever the vendor refuses, one of them
- * can be mapped (again). One mapping more of the same memory is legal: CUDA Programming Guide, "Virtual Aliasing Support".
+ * The pipelined mover. Copies are the device's work and mappings the processor's, so the next chunk
+ * is copied while a chunk is mapped. First the new memory is mapped at a view. Then the chunk is
+ * copied there, on a stream of ours. When the copy is done, the new memory is mapped in the chunk's
+ * place (remap.h). Until then both memories have the content, so after any refusal of the vendor
+ * one of them can be mapped. To map the same memory twice is legal: CUDA Programming Guide,
+ * "Virtual Aliasing Support".
  */
 #include "move.h"
 
@@ -10,70 +12,81 @@
 
 #include "clock.h"
 #include "note.h"
-#include "peer.h"
+#include "remap.h"
 #include "chunked.h"
 
-/* Copies at once each way: more bring nothing, and chunks below 64 MiB are slower (measured, H200). */
-#define DEPTH 2
-#define FLIGHTS (2 * DEPTH)  /* the link goes both ways at once */
-#define EVENTS (FLIGHTS + 2) /* for copies, and for marks of the context (quiesce.h) */
-#define VIEW (64ull << 20)   /* of a chunk, where no larger one has been seen */
-#define POLL_NS 20000        /* a chunk of 64 MiB takes 1.2 ms */
-/* Looks without a pause, some 0.1 ms: a pause takes longer than it says, and the program waits. */
+/*
+ * Copies at a time, each way. More bring nothing, and chunks below 64 MiB are slower (measured,
+ * H200).
+ */
+#define COPIES_EACH_WAY 2
+#define ACTIVE_MOVES (2 * COPIES_EACH_WAY) /* both ways at once. */
+#define EVENT_COUNT (ACTIVE_MOVES + 2)     /* for copies, and for marks of contexts (quiesce.h). */
+#define VIEW_BYTES (64ull << 20)           /* bytes of a view, until a chunk is larger. */
+#define POLL_NS 20000                      /* a copy of 64 MiB takes 1.2 ms. */
+/*
+ * Polls without a pause, some 0.1 ms. A pause takes longer than asked for, while the program waits.
+ */
 #define SPINS 200
-#define PATIENCE_NS 2000000000ull /* for a copy, after which the context is asked whether it lives */
-#define TRIES 5                   /* to put a chunk back, 1 ms apart and then twice that … */
+#define PATIENCE_NS 2000000000ull /* after this time the context is asked. */
+#define TRIES 5                   /* attempts, with pauses of 1 ms, 2 ms, 4 ms … */
 
-/* What moves need of one device. The mover's, but for what is atomic. */
+/*
+ * The streams and addresses for moves of one device. The mover's lock guards all but the atomics.
+ */
 struct copier {
 	_Atomic bool ready;
-	_Atomic(void *) marked; /* the context that was prepared last */
+	_Atomic(void *) marked; /* the context prepared last */
 	const struct spill_backend *backend;
 	int device;
-	/* To the host, to the device; NULL: none yet, refused, or their context has ended. */
+	/*
+	 * Streams to the host and to the device; NULL: not made, refused, or their context has
+	 * ended.
+	 */
 	void *context, *streams[2];
-	uint64_t generation;  /* in which they were made (context_end.h) */
-	uint64_t views, view; /* addresses for FLIGHTS of them, and the bytes of each; 0: none */
+	uint64_t generation;                 /* when they were made (context_end.h) */
+	uint64_t view_addresses, view_bytes; /* of ACTIVE_MOVES views; 0: none */
 };
 
 static struct copier copiers[SPILL_DEVICES];
 
 /* A move that has begun. */
-struct flight {
+struct active_move {
 	struct spill_move *move;
 	bool to_device;
-	void *event;   /* behind the copy; NULL: there was no event to be had */
-	uint64_t view; /* the new home's */
-	bool staged;   /* that is the home's own, not the copier's */
-	bool seated;   /* without view: the new home is in its place already, copied to from the old one's */
+	void *event;   /* after the copy; NULL: no event could be made. */
+	uint64_t view; /* of the new memory. */
+	bool own_view; /* the view belongs to the memory, not to the copier. */
+	bool in_place; /* no view: the new memory is in place, and copied to from the old view. */
 };
 
-/* -- what moves need --------------------------------------------------------------------------- */
+/* -- streams and addresses for moves ----------------------------------------------------------- */
 
-/* Addresses alone take no memory. */
-static bool make_views(struct copier *copier, uint64_t view)
+/* Only reserves addresses, which take no memory. */
+static bool reserve_views(struct copier *copier, uint64_t view)
 {
 	const struct spill_backend *backend = copier->backend;
-	if (copier->views && view <= copier->view)
+	if (copier->view_addresses && view <= copier->view_bytes)
 		return true;
 	uint64_t unit = spill_chunked_granularity(backend, copier->device);
-	if (copier->views)
-		backend->vmm->unreserve(copier->views, (uint64_t)FLIGHTS * copier->view);
-	copier->views = 0;
-	copier->view = view;
-	return unit && !backend->vmm->reserve((uint64_t)FLIGHTS * view, unit, &copier->views);
+	if (copier->view_addresses)
+		backend->vmm->unreserve(copier->view_addresses, (uint64_t)ACTIVE_MOVES * copier->view_bytes);
+	copier->view_addresses = 0;
+	copier->view_bytes = view;
+	return unit && !backend->vmm->reserve((uint64_t)ACTIVE_MOVES * view, unit, &copier->view_addresses);
 }
 
 /*
- * One stream each way, of one context. The second is asked for again at each move as long as it is refused: a device that is too
- * full for it is just where something has to move, and with one of them the ways take turns.
+ * Makes one stream each way, in one context. With only one, the ways take turns. The second is
+ * tried again at each move, because a device that is too full for it is where chunks have to move.
  */
 static bool make_streams(struct copier *copier, void *context)
 {
 	const struct spill_backend *backend = copier->backend;
 	void **streams = copier->streams;
 	if (!streams[0]) {
-		uint64_t generation = spill_context_generation(); /* before: the context may end meanwhile */
+		/* first, because the context may end meanwhile */
+		uint64_t generation = spill_context_generation();
 		if (backend->moves->copier_create(copier->device, context, &streams[0])) {
 			streams[0] = NULL;
 			return false;
@@ -91,14 +104,17 @@ static void *stream_of(const struct copier *copier, bool to_device)
 	return copier->streams[to_device] ? copier->streams[to_device] : copier->streams[0];
 }
 
-/* What was made in a context goes with it, unasked. pre: the mover is held */
+/* The streams end with their context. pre: the mover is held */
 static void forget_streams(struct copier *copier)
 {
 	copier->streams[0] = copier->streams[1] = copier->context = NULL;
 	atomic_store(&copier->ready, false);
 }
 
-/* The device's, with views of `view` bytes; NULL if it cannot be. pre: the mover is held */
+/*
+ * The copier of a device, with views of `view` bytes. NULL: it cannot be made. pre: the mover is
+ * held
+ */
 static struct copier *copier_of(const struct spill_backend *backend, int device, void *context, uint64_t view)
 {
 	if (device < 0 || device >= SPILL_DEVICES ||
@@ -106,17 +122,17 @@ static struct copier *copier_of(const struct spill_backend *backend, int device,
 		return NULL;
 	struct copier *copier = &copiers[device];
 	if (copier->context && spill_context_ending(backend, device, copier->context, copier->generation))
-		return NULL; /* until it is known whether they live */
-	if (atomic_load(&copier->ready) && copier->views && view <= copier->view) {
-		/* With one stream alone it works, too. */
+		return NULL; /* until it is known whether they still exist */
+	if (atomic_load(&copier->ready) && copier->view_addresses && view <= copier->view_bytes) {
+		/* One stream is enough. */
 		if (!copier->streams[1])
 			make_streams(copier, context);
 		return copier;
 	}
 	copier->backend = backend;
 	copier->device = device;
-	bool ready = make_views(copier, view) && make_streams(copier, context) &&
-	             !backend->moves->events_ahead(device, copier->context, EVENTS);
+	bool ready = reserve_views(copier, view) && make_streams(copier, context) &&
+	             !backend->moves->events_ahead(device, copier->context, EVENT_COUNT);
 	atomic_store_explicit(&copier->ready, ready, memory_order_release);
 	return ready ? copier : NULL;
 }
@@ -128,14 +144,14 @@ bool spill_move_prepare(const struct spill_backend *backend, int device, void *c
 	struct copier *copier = &copiers[device];
 	if (!atomic_load_explicit(&copier->ready, memory_order_acquire)) {
 		spill_mover_lock();
-		bool ready = copier_of(backend, device, context, VIEW) != NULL;
+		bool ready = copier_of(backend, device, context, VIEW_BYTES) != NULL;
 		spill_mover_unlock();
 		if (!ready)
 			return false;
 	}
 	if (atomic_load_explicit(&copier->marked, memory_order_relaxed) == context)
 		return true;
-	if (backend->moves->events_ahead(device, context, EVENTS))
+	if (backend->moves->events_ahead(device, context, EVENT_COUNT))
 		return false;
 	atomic_store(&copier->marked, context);
 	return true;
@@ -155,7 +171,6 @@ void spill_move_context_ended(const struct spill_context_end *end)
 	spill_mover_unlock();
 }
 
-/* As an end of all generations. */
 void spill_move_give_up(const struct spill_backend *backend, int device, const void *context)
 {
 	spill_move_context_ended(&(struct spill_context_end){
@@ -167,7 +182,7 @@ void spill_move_reset(void)
 	for (int device = 0; device < SPILL_DEVICES; device++) {
 		copiers[device].backend = NULL;
 		copiers[device].streams[0] = copiers[device].streams[1] = copiers[device].context = NULL;
-		copiers[device].views = copiers[device].view = 0;
+		copiers[device].view_addresses = copiers[device].view_bytes = 0;
 		atomic_store(&copiers[device].ready, false);
 		atomic_store(&copiers[device].marked, NULL);
 	}
@@ -184,210 +199,105 @@ void spill_move_stage(const struct spill_backend *backend, int device, struct sp
 			    spill_view_make(backend, device, move->handle, spill_move_chunk(move)->bytes);
 }
 
-/* Maps the new home where the copy goes. Addresses whose mapping cannot be undone are left for good. */
-static bool open_view(struct copier *copier, struct flight *flight, unsigned slot)
+/* Maps the new memory at a view. If a mapping cannot be undone, its addresses are lost. */
+static bool map_view(struct copier *copier, struct active_move *active, unsigned slot)
 {
 	const struct spill_backend *backend = copier->backend;
-	const struct spill_move *move = flight->move;
+	const struct spill_move *move = active->move;
 	uint64_t bytes = spill_move_chunk(move)->bytes;
-	flight->view = move->view;
-	flight->staged = move->view != 0;
-	if (flight->staged)
+	active->view = move->view;
+	active->own_view = move->view != 0;
+	if (active->own_view)
 		return true;
-	if (!copier->views)
+	if (!copier->view_addresses)
 		return false;
-	flight->view = copier->views + slot * copier->view;
-	if (backend->vmm->map(flight->view, bytes, move->handle))
+	active->view = copier->view_addresses + slot * copier->view_bytes;
+	if (backend->vmm->map(active->view, bytes, move->handle))
 		return false;
-	if (!backend->vmm->allow(flight->view, bytes, copier->device))
+	if (!backend->vmm->allow(active->view, bytes, copier->device))
 		return true;
-	if (backend->vmm->unmap(flight->view, bytes))
-		copier->views = 0;
+	if (backend->vmm->unmap(active->view, bytes))
+		copier->view_addresses = 0;
 	return false;
 }
 
-/* One of the copier's. A view that came with the new home stays with it. */
-static void close_view(struct copier *copier, const struct flight *flight)
+/* Unmaps a view of the copier. A view that belongs to the memory stays. */
+static void unmap_view(struct copier *copier, const struct active_move *active)
 {
-	if (flight->staged ||
-	    !copier->backend->vmm->unmap(flight->view, spill_move_chunk(flight->move)->bytes))
+	if (active->own_view ||
+	    !copier->backend->vmm->unmap(active->view, spill_move_chunk(active->move)->bytes))
 		return;
-	spill_note("move", "memory stays mapped where it was copied: its addresses are lost");
-	copier->views = 0;
+	spill_note("move", "the driver did not end a temporary mapping, so its addresses are lost");
+	copier->view_addresses = 0;
 }
 
-/* -- the place of a chunk ---------------------------------------------------------------------- */
-
-/* The addresses of a chunk, and what is known of what is there. */
-struct seat {
-	const struct spill_backend *backend;
-	uint64_t va, bytes;
-	int users[SPILL_DEVICES + 1]; /* its own device, then those with peer access */
-	unsigned user_count;
-	uint64_t handle; /* what is mapped, 0: nothing */
-	bool open;       /* to all of them */
-};
-
-/* No handle that there is: only told apart from others. */
-#define WRONG UINT64_MAX
-
-static uint64_t what_is_there(const struct spill_chunk *chunk)
-{
-	if (chunk->wrong_memory)
-		return WRONG;
-	return chunk->unmapped ? 0 : chunk->handle;
-}
-
-/* After an attempt to have the chunk in its place, content and all. */
-static void look_what_is_there(struct spill_chunk *chunk, const struct seat *seat)
-{
-	chunk->unmapped = seat->handle != chunk->handle;
-	chunk->wrong_memory = seat->handle && chunk->unmapped;
-}
-
-static struct seat seat_of(const struct copier *copier, const struct spill_move *move)
-{
-	struct seat seat = {
-	    .backend = copier->backend,
-	    .va = spill_chunked_address(move->of, move->chunk),
-	    .bytes = spill_move_chunk(move)->bytes,
-	    .users = {copier->device},
-	    .handle = what_is_there(spill_move_chunk(move)),
-	    .open = true,
-	};
-	seat.user_count = 1 + spill_peer_devices(copier->backend, copier->device, seat.users + 1);
-	return seat;
-}
-
-/* Makes `handle` what is there, for all who use it. False: the vendor refused, and the seat says what is there instead. */
-static bool sit(struct seat *seat, uint64_t handle)
-{
-	if (seat->handle && seat->handle != handle) {
-		if (seat->backend->vmm->unmap(seat->va, seat->bytes))
-			return false;
-		seat->handle = 0;
-	}
-	if (!seat->handle) {
-		seat->open = false;
-		if (seat->backend->vmm->map(seat->va, seat->bytes, handle))
-			return false;
-		seat->handle = handle;
-	}
-	for (unsigned i = 0; i < seat->user_count && !seat->open; i++)
-		if (seat->backend->vmm->allow(seat->va, seat->bytes, seat->users[i]))
-			return false;
-	seat->open = true;
-	return true;
-}
-
-/* The vendor refused the new home. Any of the two, or the program loses what is there: the old one first. */
-static void sit_anyhow(struct seat *seat, uint64_t old, uint64_t new)
-{
-	for (unsigned try = 0; try < TRIES; try++) {
-		if (sit(seat, old) || sit(seat, new))
-			return;
-		spill_clock_sleep(1000000ull << try);
-	}
-	spill_note("move", seat->handle ? "a moved chunk of memory could not be made accessible again"
-	                                : "a chunk of memory could not be mapped again");
-}
-
-/* One whose mapping was lost is given another chance. */
-static bool mapped(const struct copier *copier, const struct spill_move *move)
-{
-	struct spill_chunk *chunk = spill_move_chunk(move);
-	if (chunk->unmapped) {
-		struct seat seat = seat_of(copier, move);
-		sit(&seat, chunk->handle);
-		look_what_is_there(chunk, &seat);
-	}
-	return !chunk->unmapped;
-}
-
-/* The new home is in the old one's place, content and all. */
-static void settled(struct spill_move *move)
+/* Notes that the new memory is in place, with the content. */
+static void note_moved(struct spill_move *move)
 {
 	struct spill_chunk *chunk = spill_move_chunk(move);
 	uint64_t old = chunk->handle, old_view = chunk->view;
-	spill_chunked_moved(move->of, move->chunk, move->handle);
+	spill_chunked_moved(move->chunked, move->index, move->handle);
 	chunk->view = move->view;
 	move->handle = old;
 	move->view = old_view;
 	move->moved = true;
 }
 
-/* Puts the new home in the old one's place; or leaves, or puts back, the old one. */
-static bool swap(const struct copier *copier, const struct spill_move *move)
-{
-	struct spill_chunk *chunk = spill_move_chunk(move);
-	struct seat seat = seat_of(copier, move);
-	if (!sit(&seat, move->handle))
-		sit_anyhow(&seat, chunk->handle, move->handle);
-	chunk->unmapped = !seat.handle;
-	return seat.handle == move->handle;
-}
-
-/* The new home, in its place, did not get the content: the old one still has it. */
-static void unseat(const struct copier *copier, const struct spill_move *move)
-{
-	struct spill_chunk *chunk = spill_move_chunk(move);
-	struct seat seat = seat_of(copier, move);
-	seat.handle = move->handle;
-	sit_anyhow(&seat, chunk->handle, chunk->handle);
-	look_what_is_there(chunk, &seat);
-}
-
 /* -- copies ------------------------------------------------------------------------------------ */
 
 /*
- * Where the copy goes to. A home on host that has a view of its own keeps the content whatever is mapped in its place: the new
- * home then takes that at once, which saves mapping it twice.
+ * Opens the copy's target. If the old memory on the host has a view, the content stays there
+ * whatever is mapped at the chunk. Then the new memory takes the place at once, which saves a
+ * mapping.
  */
-static bool open_target(struct copier *copier, struct flight *flight, unsigned slot)
+static bool open_target(struct copier *copier, struct active_move *active, unsigned slot)
 {
-	flight->seated = flight->to_device && spill_move_chunk(flight->move)->view;
-	return flight->seated ? swap(copier, flight->move) : open_view(copier, flight, slot);
+	active->in_place = active->to_device && spill_move_chunk(active->move)->view;
+	return active->in_place ? spill_remap_new(copier->backend, copier->device, active->move)
+	                        : map_view(copier, active, slot);
 }
 
-static void close_target(struct copier *copier, const struct flight *flight, bool copied)
+static void close_target(struct copier *copier, const struct active_move *active, bool copied)
 {
-	if (!flight->seated)
-		close_view(copier, flight);
+	if (!active->in_place)
+		unmap_view(copier, active);
 	else if (!copied)
-		unseat(copier, flight->move);
+		spill_remap_old(copier->backend, copier->device, active->move);
 }
 
-/* False: nothing is under way, and nothing is begun after it. */
-static bool start(struct copier *copier, struct flight *flight, struct spill_move *move, unsigned slot)
+/* Begins a move. False: it has not begun, and no further move begins. */
+static bool begin_move(struct copier *copier, struct active_move *active, struct spill_move *move,
+                       unsigned slot)
 {
 	const struct spill_backend *backend = copier->backend;
-	*flight = (struct flight){.move = move, .to_device = spill_move_chunk(move)->on_host};
-	void *stream = stream_of(copier, flight->to_device);
-	if (!mapped(copier, move) || !open_target(copier, flight, slot))
+	*active = (struct active_move){.move = move, .to_device = spill_move_chunk(move)->on_host};
+	void *stream = stream_of(copier, active->to_device);
+	if (!spill_remap_lost(copier->backend, copier->device, move) || !open_target(copier, active, slot))
 		return false;
-	uint64_t place = spill_chunked_address(move->of, move->chunk);
+	uint64_t place = spill_chunked_address(move->chunked, move->index);
 	if (backend->moves->copy(
-	        copier->device, copier->context, stream, flight->seated ? place : flight->view,
-	        flight->seated ? spill_move_chunk(move)->view : place, spill_move_chunk(move)->bytes)) {
-		close_target(copier, flight, false);
+	        copier->device, copier->context, stream, active->in_place ? place : active->view,
+	        active->in_place ? spill_move_chunk(move)->view : place, spill_move_chunk(move)->bytes)) {
+		close_target(copier, active, false);
 		return false;
 	}
-	if (backend->events->record(copier->device, copier->context, stream, false, &flight->event))
-		flight->event = NULL;
+	if (backend->events->record(copier->device, copier->context, stream, false, &active->event))
+		active->event = NULL;
 	return true;
 }
 
 /*
- * Waits for the copy. Without an event, or when that does not pass for long, the context is asked by the wait that frees use
- * (backend.h): the device does nothing else now. An error that stays means that the context is dead, and nothing runs in it.
+ * Waits for the copy. Without an event, or if it does not pass for long, the context is asked by
+ * the wait that frees use (backend.h). That is exact, because the device does no other work now. An
+ * error that stays means that the context is dead, and no copy runs in it.
  */
-static bool copied(const struct copier *copier, const struct flight *flight)
+static bool wait_for_copy(const struct copier *copier, const struct active_move *active)
 {
 	const struct spill_backend *backend = copier->backend;
 	uint64_t end = spill_clock_ns() + PATIENCE_NS;
 	bool passed = false;
-	for (unsigned looks = 1; flight->event && !passed && spill_clock_ns() < end; looks++) {
-		passed = backend->events->passed(copier->device, copier->context, flight->event);
+	for (unsigned looks = 1; active->event && !passed && spill_clock_ns() < end; looks++) {
+		passed = backend->events->passed(copier->device, copier->context, active->event);
 		if (!passed && looks > SPINS)
 			spill_clock_sleep(POLL_NS);
 	}
@@ -396,78 +306,82 @@ static bool copied(const struct copier *copier, const struct flight *flight)
 		if (!passed)
 			spill_clock_sleep(1000000ull << try);
 	}
-	if (flight->event)
-		backend->events->destroy(copier->device, copier->context, flight->event);
+	if (active->event)
+		backend->events->destroy(copier->device, copier->context, active->event);
 	return passed;
 }
 
-static bool land(struct copier *copier, const struct flight *flight)
+static bool finish_move(struct copier *copier, const struct active_move *active)
 {
-	bool done = copied(copier, flight);
-	bool moved = done && (flight->seated || swap(copier, flight->move));
+	bool done = wait_for_copy(copier, active);
+	bool moved =
+	    done && (active->in_place || spill_remap_new(copier->backend, copier->device, active->move));
 	if (moved)
-		settled(flight->move);
-	close_target(copier, flight, done);
+		note_moved(active->move);
+	close_target(copier, active, done);
 	return moved;
 }
 
-static uint64_t largest(const struct spill_move *moves, unsigned count)
+static uint64_t largest_chunk(const struct spill_move *moves, unsigned count)
 {
-	uint64_t bytes = VIEW;
+	uint64_t bytes = VIEW_BYTES;
 	for (unsigned i = 0; i < count; i++)
 		if (bytes < spill_move_chunk(&moves[i])->bytes)
 			bytes = spill_move_chunk(&moves[i])->bytes;
 	return bytes;
 }
 
-/* Moves on their way, landing in the order in which they began. */
-struct air {
-	struct flight flights[FLIGHTS];
-	unsigned started, landed;
+/* Moves under way. They finish in the order in which they began. */
+struct pipeline {
+	struct active_move moves[ACTIVE_MOVES];
+	unsigned begun, finished;
 	unsigned each_way[2];
 };
 
-/* The next one can begin: there is place for one more that way, and it has a new home, or gets one. */
-static bool may_start(const struct air *air, struct spill_move *next, const struct spill_move_helper *helper)
+/* True: the next move can begin. A slot is free that way, and it has new memory, or gets it. */
+static bool may_begin(const struct pipeline *pipeline, struct spill_move *next,
+                      const struct spill_move_helper *helper)
 {
-	if (air->each_way[spill_move_chunk(next)->on_host] == DEPTH)
+	if (pipeline->each_way[spill_move_chunk(next)->on_host] == COPIES_EACH_WAY)
 		return false;
-	return next->handle || (helper && helper->home(next, helper->data));
+	return next->handle || (helper && helper->get_memory(next, helper->data));
 }
 
-static bool start_next(struct copier *copier, struct air *air, struct spill_move *next)
+static bool begin_next(struct copier *copier, struct pipeline *pipeline, struct spill_move *next)
 {
-	unsigned slot = air->started % FLIGHTS;
-	if (!start(copier, &air->flights[slot], next, slot))
+	unsigned slot = pipeline->begun % ACTIVE_MOVES;
+	if (!begin_move(copier, &pipeline->moves[slot], next, slot))
 		return false;
-	air->each_way[air->flights[slot].to_device]++;
-	air->started++;
+	pipeline->each_way[pipeline->moves[slot].to_device]++;
+	pipeline->begun++;
 	return true;
 }
 
-static bool land_next(struct copier *copier, struct air *air, const struct spill_move_helper *helper)
+static bool finish_next(struct copier *copier, struct pipeline *pipeline,
+                        const struct spill_move_helper *helper)
 {
-	const struct flight *flight = &air->flights[air->landed++ % FLIGHTS];
-	bool done = land(copier, flight);
-	air->each_way[flight->to_device]--;
+	const struct active_move *active = &pipeline->moves[pipeline->finished++ % ACTIVE_MOVES];
+	bool done = finish_move(copier, active);
+	pipeline->each_way[active->to_device]--;
 	if (done && helper)
-		helper->landed(flight->move, helper->data);
+		helper->finished(active->move, helper->data);
 	return done;
 }
 
 unsigned spill_move(const struct spill_backend *backend, int device, void *context, struct spill_move *moves,
                     unsigned count, const struct spill_move_helper *helper)
 {
-	struct copier *copier = copier_of(backend, device, context, largest(moves, count));
-	struct air air = {0};
+	struct copier *copier = copier_of(backend, device, context, largest_chunk(moves, count));
+	struct pipeline pipeline = {0};
 	unsigned moved = 0;
 	bool going = copier != NULL;
 	do {
-		while (going && air.started < count && may_start(&air, &moves[air.started], helper))
-			going = start_next(copier, &air, &moves[air.started]);
-		if (air.landed == air.started)
+		while (going && pipeline.begun < count &&
+		       may_begin(&pipeline, &moves[pipeline.begun], helper))
+			going = begin_next(copier, &pipeline, &moves[pipeline.begun]);
+		if (pipeline.finished == pipeline.begun)
 			break;
-		bool done = land_next(copier, &air, helper);
+		bool done = finish_next(copier, &pipeline, helper);
 		moved += done;
 		going = going && done;
 	} while (true);

@@ -1,5 +1,6 @@
 /*
- * Moving chunks: mechanics only. What moves, and whether it may now, is the caller's business (demote.h, promote.h).
+ * Moves chunks: copies them and maps them again. The caller chooses the chunks and the time
+ * (demote.h, promote.h).
  */
 #ifndef SPILL_MOVE_H
 #define SPILL_MOVE_H
@@ -7,15 +8,19 @@
 #include "context_end.h"
 #include "chunked.h"
 
-/* One chunk and its new home. */
+/* One chunk and its new memory. */
 struct spill_move {
-	struct spill_chunked *of;
-	unsigned chunk; /* index */
-	/* Of memory of the chunk's size on the other side; after a move: the old home's; 0: none yet (home). */
+	struct spill_chunked *chunked;
+	unsigned index; /* in chunked->chunks */
+	/*
+	 * New memory of the chunk's size on the other side; 0: none yet (get_memory). After the
+	 * move: the old memory.
+	 */
 	uint64_t handle;
 	/*
-	 * Where that memory is mapped a second time, for copies, with access by the device: an address range of its own,
-	 * reserved for exactly the chunk's bytes; 0: nowhere. It goes with the handle: after a move, the old home's.
+	 * Address of a second mapping of that memory, for copies, with access by the device. It has
+	 * a range of its own, reserved for exactly the chunk's bytes; 0: none. It belongs to the
+	 * handle, so after the move it is the old memory's.
 	 */
 	uint64_t view;
 	bool moved;
@@ -23,56 +28,66 @@ struct spill_move {
 
 static inline struct spill_chunk *spill_move_chunk(const struct spill_move *move)
 {
-	return &move->of->chunks[move->chunk];
+	return &move->chunked->chunks[move->index];
 }
 
-/* For moves both ways, where the ones make the room for the others. */
+/* For moves both ways, where chunks that leave make room for others. */
 struct spill_move_helper {
-	/* Gets a new home for a move that has none. False: there is none as yet; asked again when another has landed. */
-	bool (*home)(struct spill_move *move, void *data);
-	/* It is done, and the old home's handle is in .handle: may be given back here, .handle 0 then. */
-	void (*landed)(struct spill_move *move, void *data);
+	/*
+	 * Gets new memory for a move that has none. False: there is none yet. It is asked again
+	 * after the next finished move.
+	 */
+	bool (*get_memory)(struct spill_move *move, void *data);
+	/*
+	 * A move is finished, and .handle is the old memory. This function may release that, and
+	 * then sets .handle to 0.
+	 */
+	void (*finished)(struct spill_move *move, void *data);
 	void *data;
 };
 
 /*
- * Copies each chunk to its new home and maps that in its place, with the access of all devices that had it (peer.h). The
- * moves that are done have .moved set and the old home's handle in .handle, unmapped: the caller's to release or keep. A
- * chunk whose mapping fails stays, or is put back, where it was; its .handle is the new home's still, and no further one is
- * begun. Returns the number moved. The placements are brought up to date by spill_chunked_moved (accounts: see there).
+ * Copies each chunk to its new memory, and maps that in its place, with the access of all devices
+ * that had it (peer.h). Returns the number of moved chunks, and tells spill_chunked_moved. A
+ * finished move has .moved set. Its .handle is the old memory, unmapped, which the caller releases
+ * or keeps. If a mapping fails, the chunk stays at its old memory, or is mapped there again. Its
+ * .handle is still the new memory, and no further move begins.
  *
- * Copies are waited for by polling: bounded by the link while the vendor works. They begin in the order given, both ways at
- * once where both are in it. `helper`: NULL if all new homes are there.
+ * Copies begin in the given order, and both ways at once if the moves go both ways. They are
+ * polled, so the time is bounded by the link while the vendor works. `helper`: NULL if all moves
+ * have new memory.
  *
- * pre: the mover is held (chunked.h); the gate is closed and the device idle, so that nothing can touch the chunks; `context`
- * is one of the device's and live
+ * pre: the mover is held (gate.h); the gate is closed and the device idle, so that no work can use
+ * the chunks; `context` is a live context of the device
  */
 unsigned spill_move(const struct spill_backend *backend, int device, void *context, struct spill_move *moves,
                     unsigned count, const struct spill_move_helper *helper);
 
 /*
- * Maps new homes on host where they are copied to, ahead of the moves and with the gate open: half as long again it would take
- * while the program waits (measured, H200). What fails is left to spill_move. pre: the mover is held
+ * Maps new host memory for the copies, before the moves and with the gate open. Otherwise the
+ * program would wait half as long again (measured, H200). spill_move retries what fails. pre: the
+ * mover is held
  */
 void spill_move_stage(const struct spill_backend *backend, int device, struct spill_move *moves,
                       unsigned count);
 
 /*
- * Makes what moves need on a device and in a context (stream, events, address space) while there is memory for it and
- * nobody waits for the device. False: it cannot move. Two loads when it is there already. pre: the mover is not held by this thread, nothing captures
+ * Makes the stream, events and addresses that moves need on a device and in a context, while there
+ * is memory for them and the program does not wait. False: the device cannot move. Costs two loads
+ * if they exist. pre: this thread does not hold the mover, nothing captures
  */
 bool spill_move_prepare(const struct spill_backend *backend, int device, void *context);
 
 /*
- * The context is about to end, and with it what was made in it. Waits for the mover, so it comes before the vendor's call;
- * what is missed by one that fails is made again.
+ * The context is about to end, and with it our streams. Waits for the mover, so call it before the
+ * vendor's call. If that call fails, the streams are made again.
  */
 void spill_move_give_up(const struct spill_backend *backend, int device, const void *context);
 
-/* It has ended: what was made in it since then is gone. */
+/* The context has ended. Streams that were made in it since are gone, too. */
 void spill_move_context_ended(const struct spill_context_end *end);
 
-/* In a forked child nothing of it is there. */
+/* In a forked child: forgets all. */
 void spill_move_reset(void);
 
 #endif

@@ -15,44 +15,45 @@
 /* The shortest wait. */
 #define LEAST_US 5000ull
 
-bool spill_move_batch_add(struct spill_move_batch *plan, const struct spill_move *move)
+bool spill_move_batch_add(struct spill_move_batch *batch, const struct spill_move *move)
 {
-	if (plan->count == plan->room) {
-		unsigned room = plan->room ? 2 * plan->room : 64;
-		struct spill_move *larger = realloc(plan->moves, room * sizeof(*larger));
+	if (batch->count == batch->capacity) {
+		unsigned capacity = batch->capacity ? 2 * batch->capacity : 64;
+		struct spill_move *larger = realloc(batch->moves, capacity * sizeof(*larger));
 		if (!larger)
 			return false;
-		plan->moves = larger;
-		plan->room = room;
+		batch->moves = larger;
+		batch->capacity = capacity;
 	}
-	plan->moves[plan->count++] = *move;
-	plan->bytes += spill_move_chunk(move)->bytes;
+	batch->moves[batch->count++] = *move;
+	batch->bytes += spill_move_chunk(move)->bytes;
 	return true;
 }
 
 /*
- * A device that was busy is waited for half as long the next time, and looked at before new homes are made: who allocates again
- * and again beside work without end is not stopped for long each time. The mover's.
+ * How often the device was busy in a row. Each time halves the next wait, and before new memory is
+ * made the device is looked at. So a program that allocates again and again beside endless work is
+ * not stopped for long each time. The mover's lock guards it.
  */
-static unsigned vain;
+static unsigned busy_in_row;
 
 static uint64_t patience_us(uint64_t wait_us)
 {
-	uint64_t us = vain < 16 ? wait_us >> vain : 0;
+	uint64_t us = busy_in_row < 16 ? wait_us >> busy_in_row : 0;
 	return us > LEAST_US ? us : wait_us < LEAST_US ? wait_us : LEAST_US;
 }
 
 bool spill_move_batch_has_a_chance(const struct spill_backend *backend, int device, uint64_t wait_us)
 {
 	uint64_t deadline_ns = spill_clock_ns() + patience_us(wait_us) * 1000;
-	if (!vain)
+	if (!busy_in_row)
 		return true;
 	bool idle = spill_quiesce_look(backend, device, deadline_ns, deadline_ns);
-	vain = idle ? 0 : vain + 1;
+	busy_in_row = idle ? 0 : busy_in_row + 1;
 	return idle;
 }
 
-const char *spill_move_batch_attempt(struct spill_move_batch *plan, const struct spill_backend *backend,
+const char *spill_move_batch_attempt(struct spill_move_batch *batch, const struct spill_backend *backend,
                                      int device, uint64_t deadline_ns, const struct spill_move_helper *helper,
                                      uint64_t *moving_ns)
 {
@@ -60,15 +61,18 @@ const char *spill_move_batch_attempt(struct spill_move_batch *plan, const struct
 	*moving_ns = 0;
 	if (!spill_gate_close(deadline_ns))
 		return "movable.wait: a call does not return";
-	/* Marks are refused in a capture; one that begins behind this look is refused there, or leaves the moves alone. */
+	/*
+	 * Marks break a capture. One that begins after this look is refused, or does not disturb
+	 * the moves.
+	 */
 	if (spill_capture_any()) {
 		error = "stream capture";
 	} else if (!spill_quiesce_wait(backend, device, deadline_ns)) {
 		error = "movable.wait: the device is busy";
 	} else {
 		uint64_t start_ns = spill_clock_ns();
-		void *context = plan->moves[0].of->base.context;
-		if (spill_move(backend, device, context, plan->moves, plan->count, helper) < plan->count)
+		void *context = batch->moves[0].chunked->base.context;
+		if (spill_move(backend, device, context, batch->moves, batch->count, helper) < batch->count)
 			error = "the driver refused to move";
 		*moving_ns = spill_clock_ns() - start_ns + 1;
 	}
@@ -76,43 +80,43 @@ const char *spill_move_batch_attempt(struct spill_move_batch *plan, const struct
 	return error;
 }
 
-const char *spill_move_batch_carry_out(struct spill_move_batch *plan, const struct spill_backend *backend,
+const char *spill_move_batch_carry_out(struct spill_move_batch *batch, const struct spill_backend *backend,
                                        int device, uint64_t wait_us)
 {
 	uint64_t moving_ns;
-	spill_move_stage(backend, device, plan->moves, plan->count);
+	spill_move_stage(backend, device, batch->moves, batch->count);
 	uint64_t deadline_ns = spill_clock_ns() + patience_us(wait_us) * 1000;
-	const char *error = spill_move_batch_attempt(plan, backend, device, deadline_ns, NULL, &moving_ns);
-	vain = moving_ns ? 0 : vain + 1;
-	for (unsigned i = 0; i < plan->count; i++)
-		if (plan->moves[i].moved)
-			spill_move_chunk(&plan->moves[i])->displaced = false;
+	const char *error = spill_move_batch_attempt(batch, backend, device, deadline_ns, NULL, &moving_ns);
+	busy_in_row = moving_ns ? 0 : busy_in_row + 1;
+	for (unsigned i = 0; i < batch->count; i++)
+		if (batch->moves[i].moved)
+			spill_move_chunk(&batch->moves[i])->displaced = false;
 	return error;
 }
 
-/* What it held before those that came later. */
-static struct spill_bytes held_before(const struct spill_chunked *of, const struct spill_move *later,
+/* The bytes that the allocation held before the later moves. */
+static struct spill_bytes held_before(const struct spill_chunked *chunked, const struct spill_move *later,
                                       unsigned count)
 {
-	struct spill_bytes held = of->base.held;
+	struct spill_bytes held = chunked->base.held;
 	for (unsigned i = 0; i < count; i++)
-		if (later[i].of == of && later[i].moved) {
-			held.device -= of->chunks[later[i].chunk].bytes;
-			held.host += of->chunks[later[i].chunk].bytes;
+		if (later[i].chunked == chunked && later[i].moved) {
+			held.device -= chunked->chunks[later[i].index].bytes;
+			held.host += chunked->chunks[later[i].index].bytes;
 		}
 	return held;
 }
 
-/* What has moved of an allocation. */
-struct moved {
+/* The moved part of an allocation. */
+struct moved_part {
 	uint64_t seq, order; /* of its alloc; of this event */
 	int device;
-	uint64_t bytes; /* that moved, in so many chunks */
+	uint64_t bytes; /* bytes that moved */
 	unsigned chunks;
-	struct spill_bytes held; /* by all of it afterwards */
+	struct spill_bytes held; /* by the whole allocation, afterwards */
 };
 
-static void loud_move(const struct moved *moved, bool at_limit)
+static void say_loudly(const struct moved_part *moved, bool at_limit)
 {
 	char line[1024];
 	struct spill_text text;
@@ -124,7 +128,7 @@ static void loud_move(const struct moved *moved, bool at_limit)
 	spill_loud_line_end(&text, line);
 }
 
-static void report(const struct moved *moved, const struct spill_move_reason *why)
+static void report_part(const struct moved_part *moved, const struct spill_move_reason *why)
 {
 	bool demoted = strcmp(why->what, "demote") == 0;
 	if (spill_log_active()) {
@@ -160,29 +164,31 @@ static void report(const struct moved *moved, const struct spill_move_reason *wh
 	                            .caller = why->caller,
 	                        });
 	if (demoted)
-		loud_move(moved, strcmp(why->reason, "limit") == 0);
+		say_loudly(moved, strcmp(why->reason, "limit") == 0);
 }
 
-void spill_move_batch_report(const struct spill_move_batch *plan, const struct spill_move_reason *why)
+void spill_move_batch_report(const struct spill_move_batch *batch, const struct spill_move_reason *why)
 {
-	for (unsigned i = 0, end; i < plan->count; i = end) {
-		struct spill_chunked *of = plan->moves[i].of;
-		struct moved moved = {.device = of->base.device,
-		                      .seq = of->seq,
-		                      .held = held_before(of, plan->moves + plan->count, plan->later)};
-		for (end = i; end < plan->count && plan->moves[end].of == of; end++)
-			if (plan->moves[end].moved) {
+	for (unsigned i = 0, end; i < batch->count; i = end) {
+		struct spill_chunked *chunked = batch->moves[i].chunked;
+		struct moved_part moved = {
+		    .device = chunked->base.device,
+		    .seq = chunked->seq,
+		    .held = held_before(chunked, batch->moves + batch->count, batch->later)};
+		for (end = i; end < batch->count && batch->moves[end].chunked == chunked; end++)
+			if (batch->moves[end].moved) {
 				moved.chunks++;
-				moved.bytes += spill_move_chunk(&plan->moves[end])->bytes;
+				moved.bytes += spill_move_chunk(&batch->moves[end])->bytes;
 			}
-		/* One that is being freed at this moment has had its last line. */
-		if (moved.chunks && spill_ledger_moved(of->base.ptr, of->seq, &moved.held, &moved.order))
-			report(&moved, why);
+		/* An allocation that is just being freed has had its last line. */
+		if (moved.chunks &&
+		    spill_ledger_moved(chunked->base.ptr, chunked->seq, &moved.held, &moved.order))
+			report_part(&moved, why);
 	}
 }
 
-void spill_move_batch_end(struct spill_move_batch *plan)
+void spill_move_batch_end(struct spill_move_batch *batch)
 {
-	free(plan->moves);
-	*plan = (struct spill_move_batch){0};
+	free(batch->moves);
+	*batch = (struct spill_move_batch){0};
 }

@@ -1,6 +1,6 @@
 /*
- * A plan of moves: collected, carried out with the gate closed and the device idle, and told in the log. What is particular
- * to a direction is in demote.c and promote.c.
+ * A batch of moves: collected, carried out with the gate closed and the device idle, and logged.
+ * demote.c and promote.c have the parts of one direction.
  */
 #ifndef SPILL_MOVE_BATCH_H
 #define SPILL_MOVE_BATCH_H
@@ -8,44 +8,50 @@
 #include "move.h"
 
 struct spill_move_batch {
-	struct spill_move *moves; /* malloc'ed; those of one allocation are next to each other */
-	unsigned count, room;
-	unsigned later; /* behind those, moves to the device that are told afterwards as if they came then */
-	uint64_t bytes; /* of all */
+	struct spill_move *moves; /* from malloc; moves of one allocation are neighbours */
+	unsigned count, capacity;
+	unsigned later; /* moves behind `count`, logged as if they came later */
+	uint64_t bytes; /* of all moves */
 };
 
-/* Why something moved, and for whom. Strings are static or interned. */
+/* Why chunks moved, and for which request. Strings are static or interned. */
 struct spill_move_reason {
 	const char *what;   /* "demote", "promote" */
 	const char *reason; /* "oom", "limit", "room", "free" */
 	const char *api, *caller;
-	uint64_t start_us; /* spill_log_now_us when it began */
+	uint64_t start_us; /* spill_log_now_us at the begin */
 };
 
-/* False if there is no memory for one more. */
-bool spill_move_batch_add(struct spill_move_batch *plan, const struct spill_move *move);
+/* False: no memory for one more move. */
+bool spill_move_batch_add(struct spill_move_batch *batch, const struct spill_move *move);
 
-/* False: the device was busy the last time, and it still is. pre: the mover is held, this thread is not inside the gate */
+/*
+ * False: the device was busy the last time, and still is. pre: the mover is held, this thread is
+ * not inside the gate
+ */
 bool spill_move_batch_has_a_chance(const struct spill_backend *backend, int device, uint64_t wait_us);
 
 /*
- * Moves all that can: bounded by `wait_us` until nothing uses the device, then by the copies. Returns NULL, or why not all moved (static). pre: the mover is held, plan->count > 0, this thread is not inside the gate
+ * Carries out the moves. Waits up to `wait_us` for an idle device, then for the copies. Returns
+ * NULL, or why not all chunks moved (static). pre: the mover is held, batch->count > 0, this thread
+ * is not inside the gate
  */
-const char *spill_move_batch_carry_out(struct spill_move_batch *plan, const struct spill_backend *backend,
+const char *spill_move_batch_carry_out(struct spill_move_batch *batch, const struct spill_backend *backend,
                                        int device, uint64_t wait_us);
 
 /*
- * The same with the homes staged already, and the caller's own patience. Stores how long the moves took; 0: none was begun, since
- * the device was not idle in time or something captures. Moves that have begun go on to their end.
+ * Carries out moves whose host memory is already mapped (spill_move_stage), with the caller's
+ * deadline for an idle device. Stores the time of the moves; 0: none began, because the device was
+ * busy or a stream captures. Moves that have begun finish.
  */
-const char *spill_move_batch_attempt(struct spill_move_batch *plan, const struct spill_backend *backend,
+const char *spill_move_batch_attempt(struct spill_move_batch *batch, const struct spill_backend *backend,
                                      int device, uint64_t deadline_ns, const struct spill_move_helper *helper,
                                      uint64_t *moving_ns);
 
-/* One line for each allocation of which something moved. pre: the mover is held */
-void spill_move_batch_report(const struct spill_move_batch *plan, const struct spill_move_reason *why);
+/* Logs a line for each allocation that had a chunk moved. pre: the mover is held */
+void spill_move_batch_report(const struct spill_move_batch *batch, const struct spill_move_reason *why);
 
-/* Ends it; the handles in it are the caller's. */
-void spill_move_batch_end(struct spill_move_batch *plan);
+/* Empties the batch. The caller releases the handles. */
+void spill_move_batch_end(struct spill_move_batch *batch);
 
 #endif

@@ -125,12 +125,14 @@ struct spill_vendor_pools {
 	int (*allow)(void *pool, int device);
 	int (*alloc)(void *pool, uint64_t bytes, void *stream, bool per_thread, uint64_t *ptr);
 	int (*free)(uint64_t ptr, void *stream, bool per_thread); /* of any pool */
-	int (*reserved)(void *pool, uint64_t *bytes);             /* physical, used or not */
-	int (*unused)(void *pool, uint64_t *bytes);               /* the unused part of these */
-	int (*trim)(void *pool);                                  /* returns the unused part */
-	int (*current)(int device, void **pool);                  /* of allocations without one */
-	int (*device_default)(int device, void **pool);           /* made by the driver itself */
-	/* By the vendor's structure of properties. *device if the place is DEVICE. */
+	/* Physical bytes, and the unused part of these. `trim` returns that part. */
+	int (*reserved)(void *pool, uint64_t *bytes);
+	int (*unused)(void *pool, uint64_t *bytes);
+	int (*trim)(void *pool);
+	/* The pool of allocations that name none, and the one that the driver made itself. */
+	int (*current)(int device, void **pool);
+	int (*device_default)(int device, void **pool);
+	/* Reads the vendor's structure of properties. Sets *device if the place is DEVICE. */
 	enum spill_place (*place)(const void *properties, int *device);
 };
 

@@ -32,7 +32,7 @@ struct stopwatch {
 	void *stream;
 	bool per_thread;
 	bool behind; /* the stream was busy when the launch was submitted */
-	struct spill_stopwatch_use use;
+	struct spill_stopwatch_access access;
 	_Atomic uint64_t started_ns;
 	uint64_t submit_ns; /* from start to stop, on the host */
 };
@@ -146,8 +146,8 @@ static bool claim_stopwatch(uint64_t birth, uint64_t now, unsigned *index)
 
 /*
  * Frees a stopwatch after an error of the vendor. Its timers are kept, unless the vendor does not
- * know them. That cannot be asked during a capture; then the next use notices. pre: the caller owns
- * it
+ * know them. That cannot be asked during a capture; then the next launch notices. pre: the caller
+ * owns it
  */
 static void free_refused(unsigned index)
 {
@@ -158,7 +158,7 @@ static void free_refused(unsigned index)
 }
 
 void *spill_stopwatch_start(const struct spill_backend *backend, int device, void *context, void *stream,
-                            bool per_thread, const struct spill_stopwatch_use *use)
+                            bool per_thread, const struct spill_stopwatch_access *access)
 {
 	unsigned index;
 	if (!backend->timers || spill_capture_any())
@@ -174,7 +174,7 @@ void *spill_stopwatch_start(const struct spill_backend *backend, int device, voi
 	}
 	watch->stream = stream;
 	watch->per_thread = per_thread;
-	watch->use = *use;
+	watch->access = *access;
 	watch->started_ns = spill_clock_ns();
 	if (backend->timers->record(device, context, stream, per_thread, watch->begin)) {
 		free_refused(index);
@@ -227,13 +227,13 @@ static bool read_time(const struct stopwatch *watch, uint64_t *ns)
  * no longer does afterwards
  */
 static bool report_if_done(unsigned index,
-                           void (*done)(const struct spill_stopwatch_use *use, uint64_t ns,
+                           void (*done)(const struct spill_stopwatch_access *access, uint64_t ns,
                                         uint64_t behind_ns),
                            uint64_t looked_ns)
 {
 	struct stopwatch *watch = &watches[index];
 	const struct spill_backend *backend = watch->backend;
-	struct spill_stopwatch_use use = watch->use;
+	struct spill_stopwatch_access access = watch->access;
 	uint64_t ns;
 	bool passed = false;
 	bool lost = context_ended(watch) ||
@@ -253,7 +253,7 @@ static bool report_if_done(unsigned index,
 	         behind_ns = looked_ns > started_ns ? looked_ns - started_ns : 0;
 	leave_as(index, FREE);
 	if (right)
-		done(&use, ns, behind_ns);
+		done(&access, ns, behind_ns);
 	return true;
 }
 
@@ -263,7 +263,7 @@ bool spill_stopwatch_any(void)
 }
 
 /* A query breaks a capture of certain modes (docs/measurements.md). */
-void spill_stopwatch_collect(void (*done)(const struct spill_stopwatch_use *use, uint64_t ns,
+void spill_stopwatch_collect(void (*done)(const struct spill_stopwatch_access *access, uint64_t ns,
                                           uint64_t behind_ns))
 {
 	unsigned first = atomic_load_explicit(&next_turn, memory_order_relaxed);

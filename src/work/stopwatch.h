@@ -14,7 +14,7 @@
 
 /* The launch that is measured. It is returned together with its time. */
 #define SPILL_STOPWATCH_KEYS 32
-struct spill_stopwatch_use {
+struct spill_stopwatch_access {
 	uint16_t site;
 	uint8_t count; /* number of keys */
 	uint64_t on_host;
@@ -29,13 +29,13 @@ struct spill_stopwatch_use {
 #define SPILL_STOPWATCHES 256
 
 /*
- * Called before the launch, with the device and context of the stream. `use` is copied. NULL: no
+ * Called before the launch, with the device and context of the stream. `access` is copied. NULL: no
  * stopwatch is free, the vendor has no timers or refuses them now, or a stream captures. Pass the
  * result to spill_stopwatch_stop, NULL too. A stopwatch that is not stopped in 10 s is reused, and
  * a later stop does nothing.
  */
 void *spill_stopwatch_start(const struct spill_backend *backend, int device, void *context, void *stream,
-                            bool per_thread, const struct spill_stopwatch_use *use);
+                            bool per_thread, const struct spill_stopwatch_access *access);
 
 /* Called after the launch, by the same thread. */
 void spill_stopwatch_stop(void *stopwatch);
@@ -46,7 +46,7 @@ void spill_stopwatch_stop(void *stopwatch);
  * program runs at least that far ahead of the device. Each call asks the vendor about at most one
  * stopwatch that is not done, in turns.
  */
-void spill_stopwatch_collect(void (*done)(const struct spill_stopwatch_use *use, uint64_t ns,
+void spill_stopwatch_collect(void (*done)(const struct spill_stopwatch_access *access, uint64_t ns,
                                           uint64_t behind_ns));
 
 /* Some stopwatch waits for work that was not done at the last look. */

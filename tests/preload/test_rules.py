@@ -88,7 +88,7 @@ class Place(RulesCase):
             with self.subTest(why):
                 self.assertEqual(self.placed("movable", **variables), [("device", "fits", "mine")] * 2)
                 notes = [r["text"] for r in self.records() if r["kind"] == "note" and r["code"] == "movable"]
-                self.assertEqual(notes, [f"nothing is made movable, and nothing moves: a rule has place = movable, and {why}"])
+                self.assertEqual(notes, [f"no memory is made movable or moved: a rule has place = movable, and {why}"])
 
     def test_device_is_never_chunks(self):
         self.assertEqual(self.placed("device", SPILL_MOVABLE_ENABLE="on"), [("device", "fits", "mine")] * 2)

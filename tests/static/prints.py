@@ -37,20 +37,16 @@ KEPT = {
     },
     "base/cli.c": {
         "cli_vfprintf(stderr, format, arguments)": "the caller's",
-        "fwrite(buffer, 1, json.length, out)": "JSON (policy/text/json.c)",
     },
     "base/json_out.c": {
         "putc(c, output)": "of JSON (policy/text/json.c)",
         "fwrite(text, 1, length, output)": "JSON (policy/text/json.c)",
     },
-    "policy/check.c": {"fputs(hints->text, stdout)": "cli_print_item wrote it"},
-    "doctor/doctor.c": {"fputs(members[i].key, stdout)": "names of members"},
     "report/page.c": {
         "fputs(cli_page_before, out)": "the page's own text",
         "fputs(cli_page_after, out)": "the page's own text",
     },
     "report/text.c": {"fputs(comma, stdout)": "a comma"},
-    "policy/print_rule.c": {"fputs(comma, stdout)": "a comma"},
     "top/about.c": {"mvaddstr(y, 0, line)": "cli_top_pad wrote it"},
     "top/draw.c": {
         "mvaddstr(0, COLS - (int)strlen(clock), clock)": "strftime wrote it",

@@ -632,7 +632,7 @@ static void a_forked_child_knows_nothing(void)
 	CHECK(launch(1) == 1);
 }
 
-static void right_or_nothing(void *closure, const struct spill_graph_uses *uses)
+static void right_or_nothing(void *closure, const struct spill_graph_access *uses)
 {
 	CHECK(uses->count == 2 && uses->ranges[1].va == uses->site && uses->ranges[0].bytes == 8);
 }
@@ -645,7 +645,7 @@ static void *works(void *seed)
 		CUgraphExec exec = EXEC(1 + i % 7);
 		if (i % 3 == (uintptr_t)seed)
 			spill_graph_access_keep(
-			    exec, &(struct spill_graph_uses){.site = site, .count = 2, .ranges = ranges});
+			    exec, &(struct spill_graph_access){.site = site, .count = 2, .ranges = ranges});
 		else if (i % 1000 == 1)
 			spill_graph_access_forget_all();
 		else if (i % 11 == 1)
@@ -678,7 +678,7 @@ static void no_more_than_there_is_room_for(void)
 	CHECK(launch(20000) == 1 && launch(19999) == 0);
 }
 
-static void count(void *closure, const struct spill_graph_uses *uses)
+static void count(void *closure, const struct spill_graph_access *uses)
 {
 	*(unsigned *)closure = uses->count;
 }

@@ -13,7 +13,7 @@
 
 #include "fake_libc.h"
 #include "hazards.h"
-#include "hazard_scan.h"
+#include "movable.h"
 
 static char folder[] = "/tmp/spill-bypass-XXXXXX";
 static const char *opened; /* what the first descriptor seems to be */

@@ -471,7 +471,7 @@ static void wrong_bytes_are_for_good(void **state)
 	vendor.used = TOTAL;
 	vendor.wrong_bytes = true;
 	assert_false(wanted(GIB));
-	noted(1, "a trial move of a chunk did not work on this device; movable.enable = off");
+	noted(1, "a trial move of a chunk did not work on this device (set movable.enable = off");
 	nothing_is_left(1);
 	unsigned calls = fake.calls;
 	vendor.wrong_bytes = false;
@@ -644,7 +644,7 @@ static void what_is_forbidden_stays_forbidden(void **state)
 	spill_movable_forbid("memory was exported");
 	assert_false(wanted(GIB));
 	assert_false(spill_movable_may_move(&backend, 0));
-	noted(1, "a green context was made (movable.enable = off");
+	noted(1, "a green context was made (set movable.enable = off");
 	/* A forked child begins anew. */
 	spill_movable_reset();
 	assert_true(wanted(GIB));

@@ -94,7 +94,7 @@ static struct spill_chunked *make(uint64_t bytes)
 /* A new home on the other side, charged as those who plan moves do. */
 static struct spill_move plan(struct spill_chunked *of, unsigned chunk)
 {
-	struct spill_move move = {.of = of, .chunk = chunk};
+	struct spill_move move = {.chunked = of, .index = chunk};
 	bool to_host = !of->chunks[chunk].on_host;
 	uint64_t bytes = of->chunks[chunk].bytes;
 	fake_chunks_backend.physical->create(0, to_host, bytes, &move.handle);
@@ -108,7 +108,7 @@ static struct spill_move plan(struct spill_chunked *of, unsigned chunk)
 /* What has no use for its handle: the new home's that was not moved into, or the old one's. */
 static void settle(const struct spill_move *move)
 {
-	const struct spill_chunk *chunk = &move->of->chunks[move->chunk];
+	const struct spill_chunk *chunk = &move->chunked->chunks[move->index];
 	if (!chunk->on_host) /* what is left over is of the other side, moved or not */
 		spill_account_physical_return(chunk->bytes);
 	else
@@ -302,7 +302,7 @@ static unsigned with_failures(bool back, unsigned from, unsigned end_at, unsigne
 	if (back)
 		send_staged(of, moves);
 	for (unsigned i = 0; i < 4; i++) {
-		homes[i][0] = of->chunks[moves[i].chunk].handle;
+		homes[i][0] = of->chunks[moves[i].index].handle;
 		homes[i][1] = moves[i].handle;
 	}
 	fake_chunks_fail(from, end_at);
@@ -311,23 +311,23 @@ static unsigned with_failures(bool back, unsigned from, unsigned end_at, unsigne
 	fake_chunks_fail(0, 0);
 	*lost = 0;
 	for (unsigned i = 0; i < 4; i++) {
-		const struct spill_chunk *chunk = &of->chunks[moves[i].chunk];
+		const struct spill_chunk *chunk = &of->chunks[moves[i].index];
 		moved += moves[i].moved;
 		assert_int_equal(chunk->on_host, moves[i].moved != back);
 		assert_int_equal(chunk->handle, homes[i][moves[i].moved]);
 		assert_int_equal(moves[i].handle, homes[i][!moves[i].moved]);
 		assert_int_equal(moves[i].view != 0, back && moves[i].moved);
-		assert_true(right(fake_chunks_content(chunk->handle), moves[i].chunk, chunk->bytes));
+		assert_true(right(fake_chunks_content(chunk->handle), moves[i].index, chunk->bytes));
 		*lost += chunk->unmapped ||
-		         !fake_chunks_bytes(spill_chunked_address(of, moves[i].chunk), 0) ||
-		         !fake_chunks_bytes(spill_chunked_address(of, moves[i].chunk), PEER);
+		         !fake_chunks_bytes(spill_chunked_address(of, moves[i].index), 0) ||
+		         !fake_chunks_bytes(spill_chunked_address(of, moves[i].index), PEER);
 	}
 	assert_int_equal(*count, moved);
 	if (!*lost)
 		all_is_right(of);
 	for (unsigned i = 0; i < 4; i++) {
 		if (moves[i].view)
-			spill_view_end(&fake_chunks_backend, moves[i].view, of->chunks[moves[i].chunk].bytes);
+			spill_view_end(&fake_chunks_backend, moves[i].view, of->chunks[moves[i].index].bytes);
 		settle(&moves[i]);
 	}
 	/* A view that could not be unmapped keeps its memory: of that no more than one a failure. */

@@ -144,7 +144,7 @@ static uint16_t told_site;
 static uint32_t told_key;
 static uint64_t told_on_host, told_ns, told_behind_ns;
 
-static void tell(const struct spill_stopwatch_use *use, uint64_t ns, uint64_t behind_ns)
+static void tell(const struct spill_stopwatch_access *use, uint64_t ns, uint64_t behind_ns)
 {
 	told++;
 	told_site = use->site;
@@ -175,7 +175,7 @@ static void *start(int context, uint16_t site, uint64_t on_host)
 {
 	return spill_stopwatch_start(&vendor, context, &contexts[context], &contexts[context],
 	                             expect_per_thread,
-	                             &(struct spill_stopwatch_use){site, 1, on_host, {site + 1000}});
+	                             &(struct spill_stopwatch_access){site, 1, on_host, {site + 1000}});
 }
 
 static void submit(int context, uint64_t ns)
@@ -490,7 +490,7 @@ static void no_timer_no_time(void **state)
 	assert_null(start(1, 1, 0));
 	left = -1;
 	assert_int_equal(measure(0), 1);
-	const struct spill_stopwatch_use use = {.site = 1, .on_host = 2};
+	const struct spill_stopwatch_access use = {.site = 1, .on_host = 2};
 	assert_null(spill_stopwatch_start(&without, 0, &contexts[0], NULL, false, &use));
 	assert_null(spill_stopwatch_start(&vendor, 0, NULL, NULL, false, &use));
 }
@@ -516,7 +516,7 @@ static void a_child_measures_nothing(void **state)
 
 static _Atomic unsigned started, counted[THREADS];
 
-static void count(const struct spill_stopwatch_use *use, uint64_t ns, uint64_t behind_ns)
+static void count(const struct spill_stopwatch_access *use, uint64_t ns, uint64_t behind_ns)
 {
 	uint16_t site = use->site;
 	assert_int_equal(use->on_host, site);

@@ -221,7 +221,7 @@ static void events_are_sorted(void **data)
 {
 	enum { COUNT = 100000, WITHIN = 500 };
 	static uint64_t orders[COUNT];
-	struct cli_sorter sorter = {.tell = in_order};
+	struct cli_sorter sorter = {.deliver = in_order};
 	size_t count = 0;
 
 	(void)data;
@@ -252,7 +252,7 @@ static void events_are_sorted(void **data)
 /* What is in order is told at once; an out of memory after what stood before it. */
 static void nothing_waits_without_need(void **data)
 {
-	struct cli_sorter sorter = {.tell = in_order};
+	struct cli_sorter sorter = {.deliver = in_order};
 	const struct cli_event oom = {.kind = CLI_EVENT_OOM};
 
 	(void)data;
@@ -274,7 +274,7 @@ static void nothing_waits_without_need(void **data)
 
 static void one_that_comes_too_late_is_counted(void **data)
 {
-	struct cli_sorter sorter = {.tell = anyhow};
+	struct cli_sorter sorter = {.deliver = anyhow};
 
 	(void)data;
 	told_count = 0;

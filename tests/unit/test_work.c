@@ -195,7 +195,7 @@ static void graphs_with_memory_of_their_own(void)
 	CHECK(launch_graph(other, NULL) == CUDA_SUCCESS && calls == 4 && rooms == 3);
 	CHECK(room_whole == 0); /* nobody has such memory */
 	spill_vendor_pool_graphs(&backend, 0);
-	spill_graph_access_keep(known, &(struct spill_graph_uses){.memory = 4096});
+	spill_graph_access_keep(known, &(struct spill_graph_access){.memory = 4096});
 	full_calls = 1000;
 	calls = rooms = 0;
 	CHECK(launch_graph(other, NULL) == CUDA_ERROR_OUT_OF_MEMORY && calls == 1 && rooms == 0);

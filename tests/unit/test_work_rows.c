@@ -289,7 +289,7 @@ static void what_ends_graphs_has_them_forgotten(void **state)
 	for (int way = 0; way < SPILL_WAYS_COUNT; way++) {
 		CUresult (*stub)(CUgraphExec exec);
 		*(void **)&stub = spill_rows[SPILL_HOOK_cuGraphExecDestroy].stub[way];
-		spill_graph_access_keep(EXEC, &(struct spill_graph_uses){.memory = 4096});
+		spill_graph_access_keep(EXEC, &(struct spill_graph_access){.memory = 4096});
 		assert_int_equal(spill_graph_access_memory(EXEC), 4096);
 		assert_int_equal(stub(EXEC), ANSWER);
 	}

@@ -31,10 +31,7 @@ bool cli_call_next(struct cli_call *call);
 /* Prints a usage error for a bad value. The call is then over. */
 void cli_call_refuse(struct cli_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/*
- * Reads the value as a size in bytes, in the policy file's syntax. Refuses a bad one, and hints at
- * a missing unit.
- */
+/* Reads the value as a size. Refuses a bad one, and hints at a missing unit. */
 void cli_call_size(struct cli_call *call, uint64_t *bytes);
 
 /* Prints a hint on stderr if the value looks like a memory size without its unit. */

@@ -5,7 +5,6 @@
 
 #include "amount.h"
 #include "cli.h"
-#include "json.h"
 #include "options.h"
 #include "put.h"
 
@@ -35,29 +34,6 @@ int cli_finish(int status)
 		return CLI_FINDINGS;
 	}
 	return status;
-}
-
-void cli_print_json_string(FILE *out, const char *text)
-{
-	size_t most = 6 * strlen(text) + 3; /* an escape takes six bytes */
-	char *buffer = cli_realloc(NULL, most, 1);
-	struct spill_json json;
-
-	spill_json_begin(&json, buffer, most);
-	spill_json_string(&json, text);
-	fwrite(buffer, 1, json.length, out);
-	free(buffer);
-}
-
-void cli_print_item(FILE *out, const char *text, bool json, bool *any)
-{
-	if (json) {
-		fputs(*any ? "," : "", out);
-		cli_print_json_string(out, text);
-	} else {
-		cli_fprintf(out, "%s\n", text);
-	}
-	*any = true;
 }
 
 /* -- memory ----------------------------------------------------------------------------------- */

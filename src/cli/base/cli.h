@@ -35,14 +35,8 @@ int cli_usage_list(const char *command, const char *format, va_list arguments)
 int cli_help(const char *command);
 int cli_help_all(void);
 
-/* Ends a command that printed facts. A failed write turns the status into CLI_FINDINGS. */
+/* A failed write turns the status into CLI_FINDINGS. */
 int cli_finish(int status);
-
-/* Prints a JSON string with quotes. The text may hold anything. */
-void cli_print_json_string(FILE *out, const char *text);
-
-/* Prints a line, or an item of a JSON array. *any: the array has items already. */
-void cli_print_item(FILE *out, const char *text, bool json, bool *any);
 
 /*
  * Returns "6 bytes; did you mean 6GiB or 6MiB?" for a memory size from 1 byte to 1 MiB without a
@@ -70,10 +64,7 @@ enum cli_files {
 	CLI_REGULAR_OR_PIPE,
 };
 
-/*
- * Opens a file for reading. Returns -1 and sets *error on failure. Never opens a file of another
- * kind.
- */
+/* Opens a file of these kinds. Returns -1 and sets *error on failure. */
 int cli_open(const char *path, enum cli_files files, int *error);
 
 /* The message for an *error of cli_open. Valid until the next call. */

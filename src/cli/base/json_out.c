@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "put.h"
 #include "text.h"
 
 /* Holds any one value: names are cut at CLI_NAME_MOST, and an escape takes six bytes. */
@@ -80,10 +81,7 @@ struct spill_json *cli_json_key(struct spill_json *json, const char *name)
 	return spill_json_key(json, name);
 }
 
-/*
- * A page shows its texts to people, so unprintable characters become "?". Other readers get them
- * unchanged.
- */
+/* A page shows texts to people, so unprintable characters become "?" there. */
 static void put_text_value(struct spill_json *json, const char *text)
 {
 	char plain[sizeof(buffer) / 8 + 1];
@@ -136,4 +134,23 @@ void cli_json_device(struct spill_json *json, int device)
 		spill_json_string(json, NULL);
 	else
 		spill_json_i64(json, device);
+}
+
+void cli_json_rate(struct spill_json *json, const char *member, double rate)
+{
+	if (rate > 0) {
+		cli_json_key(json, member);
+		json->length += (size_t)snprintf(json->buffer + json->length, 64, "%.3f", rate);
+		json->comma = true;
+	} else {
+		cli_json_text(json, member, NULL);
+	}
+}
+
+void cli_print_item(struct spill_json *json, const char *text)
+{
+	if (json)
+		cli_json_text_element(json, text);
+	else
+		cli_printf("%s\n", text);
 }

@@ -1,7 +1,4 @@
-/*
- * Writes JSON of any length, value by value, to standard output or into a page. Only one at a time.
- * Calls of spill_json_* may come between (policy/text/json.h).
- */
+/* Writes JSON of any length value by value, one at a time. spill_json_* may come between. */
 #ifndef SPILL_CLI_JSON_OUT_H
 #define SPILL_CLI_JSON_OUT_H
 
@@ -38,5 +35,11 @@ void cli_json_bytes(struct spill_json *json, const char *member, const struct sp
 
 /* "dev"; null for a negative number */
 void cli_json_device(struct spill_json *json, int device);
+
+/* A rate with three decimals; null for 0. */
+void cli_json_rate(struct spill_json *json, const char *member, double rate);
+
+/* Prints a line, or an element of an array; json NULL: a line. */
+void cli_print_item(struct spill_json *json, const char *text);
 
 #endif

@@ -67,7 +67,6 @@ void cli_put_json_line(FILE *out, const char *line, size_t length)
 
 /* -- cli_printf ------------------------------------------------------------------------------- */
 
-/* One conversion of a format, without its letter. */
 struct conversion {
 	char flags[8];
 	int width, precision; /* precision -1: none */

@@ -1,7 +1,4 @@
-/*
- * spill doctor: finds problems of this machine, the environment and a program, with their reasons
- * and remedies.
- */
+/* spill doctor: finds problems of a machine and a program, with reasons and remedies. */
 #include "doctor.h"
 
 #include <stdarg.h>
@@ -11,6 +8,7 @@
 
 #include "call.h"
 #include "cli.h"
+#include "json_out.h"
 #include "put.h"
 #include "text.h"
 
@@ -30,7 +28,6 @@ static const struct row {
 #include "findings.def"
 };
 
-/* In the order of the checks. */
 #define MOST_FINDINGS 512
 static struct found {
 	const struct row *row;
@@ -84,56 +81,61 @@ static unsigned count_level(enum level level)
 	return sum;
 }
 
-static void print_json_finding(const struct found *finding_found)
+static void print_json_finding(struct spill_json *json, const struct found *finding)
 {
-	const struct {
-		const char *key, *value;
-	} members[] = {{"{\"check\":", finding_found->row->name},
-	               {",\"level\":", level_names[finding_found->row->level]},
-	               {",\"area\":", area_names[finding_found->row->area]},
-	               {",\"what\":", finding_found->observation},
-	               {",\"why\":", finding_found->row->why},
-	               {",\"do\":", finding_found->row->remedy}};
-
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-		fputs(members[i].key, stdout);
-		cli_print_json_string(stdout, members[i].value);
-	}
-	putchar('}');
+	spill_json_object(cli_json_element(json));
+	cli_json_text(json, "check", finding->row->name);
+	cli_json_text(json, "level", level_names[finding->row->level]);
+	cli_json_text(json, "area", area_names[finding->row->area]);
+	cli_json_text(json, "what", finding->observation);
+	cli_json_text(json, "why", finding->row->why);
+	cli_json_text(json, "do", finding->row->remedy);
+	spill_json_object_end(json);
 }
 
 /* The observation names files and variables, which must not control the terminal. */
-static void print_text_finding(const struct found *finding_found)
+static void print_text_finding(const struct found *finding)
 {
-	cli_printf("%s [%s] ", level_names[finding_found->row->level], area_names[finding_found->row->area]);
-	cli_put(stdout, finding_found->observation);
+	cli_printf("%s [%s] ", level_names[finding->row->level], area_names[finding->row->area]);
+	cli_put(stdout, finding->observation);
 	putchar('\n');
-	if (finding_found->row->level == FACT) {
-		if (finding_found->row->remedy[0])
-			cli_printf("  %s; %s\n", finding_found->row->why, finding_found->row->remedy);
+	if (finding->row->level == FACT) {
+		if (finding->row->remedy[0])
+			cli_printf("  %s; %s\n", finding->row->why, finding->row->remedy);
 		return;
 	}
-	cli_printf("  why: %s\n  do:  %s\n", finding_found->row->why, finding_found->row->remedy);
+	cli_printf("  why: %s\n  do:  %s\n", finding->row->why, finding->row->remedy);
 }
 
 /* Worst first. Findings of a level keep the order of the checks. */
-static void print_all(bool json)
+static void print_all(struct spill_json *json)
 {
-	bool first = true;
-
 	for (enum level level = PROBLEM; level < LEVELS; level++) {
 		for (unsigned i = 0; i < found_count; i++) {
-			if (found[i].row->level != level)
-				continue;
-			if (json && !first)
-				putchar(',');
-			first = false;
-			if (json)
-				print_json_finding(&found[i]);
-			else
+			if (found[i].row->level == level && json)
+				print_json_finding(json, &found[i]);
+			else if (found[i].row->level == level)
 				print_text_finding(&found[i]);
 		}
 	}
+}
+
+static void print_json(const char *program)
+{
+	struct spill_json json;
+
+	cli_json_begin(&json);
+	spill_json_object(&json);
+	cli_json_text(&json, "program", program);
+	spill_json_array(cli_json_key(&json, "findings"));
+	print_all(&json);
+	spill_json_array_end(&json);
+	doctor_put_links(&json);
+	cli_json_number(&json, "problems", count_level(PROBLEM));
+	cli_json_number(&json, "warnings", count_level(WARNING));
+	cli_json_number(&json, "facts", count_level(FACT));
+	spill_json_object_end(&json);
+	cli_json_end(&json);
 }
 
 static int print_report(const char *program, bool json)
@@ -141,18 +143,9 @@ static int print_report(const char *program, bool json)
 	unsigned problems = count_level(PROBLEM), warnings = count_level(WARNING), facts = count_level(FACT);
 
 	if (json) {
-		fputs("{\"program\":", stdout);
-		if (program)
-			cli_print_json_string(stdout, program);
-		else
-			fputs("null", stdout);
-		fputs(",\"findings\":[", stdout);
-		print_all(true);
-		fputs("],\"links\":", stdout);
-		doctor_print_links();
-		printf(",\"problems\":%u,\"warnings\":%u,\"facts\":%u}\n", problems, warnings, facts);
+		print_json(program);
 	} else {
-		print_all(false);
+		print_all(NULL);
 		cli_printf("%u problem%s, %u warning%s, %u fact%s%s\n", problems, problems == 1 ? "" : "s",
 		           warnings, warnings == 1 ? "" : "s", facts, facts == 1 ? "" : "s",
 		           problems || warnings ? "" : ": nothing stands in the way");
@@ -189,10 +182,7 @@ static int examine(const struct doctor_patient *patient, bool json)
 	if (patient->program)
 		doctor_look_at_program(patient);
 	doctor_look_at_devices(patient);
-	/*
-	 * The environment comes after the program and the driver: judging the policy changes our
-	 * variables.
-	 */
+	/* Last, because judging the policy changes our variables. */
 	doctor_look_at_environment(patient);
 	policy = doctor_look_at_policy(patient);
 	doctor_look_at_host(patient, policy);

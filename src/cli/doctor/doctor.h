@@ -40,15 +40,13 @@ const char *doctor_size(uint64_t bytes);
 void doctor_look_at_program(const struct doctor_patient *patient);
 void doctor_look_at_devices(const struct doctor_patient *patient);
 
-/*
- * Judges the links of a vendor's devices, and predicts the cost of decode (speed.c).
- * doctor_print_links prints all as JSON.
- */
+/* speed.c: judges links and predicts decode. doctor_put_links writes a member. */
 struct driver_vendor;
 struct driver_facts;
 void doctor_look_at_links(const struct doctor_patient *patient, const struct driver_vendor *vendor,
                           const struct driver_facts *facts);
-void doctor_print_links(void);
+struct spill_json;
+void doctor_put_links(struct spill_json *json);
 void doctor_look_at_host(const struct doctor_patient *patient, const struct spill_policy *policy);
 
 /* Judges the policy for the program and returns it; static storage. */
@@ -76,10 +74,7 @@ bool doctor_is_there(const struct doctor_patient *patient, const char *path);
  */
 bool ld_cache_find(const char *root, const char *name, unsigned which, char *path, size_t size);
 
-/*
- * host_speed.c: how fast the CPUs read host memory. This bounds programs that leave layers to the
- * CPU.
- */
+/* host_speed.c: how fast the CPUs read host memory, which bounds CPU offload. */
 struct host_speed {
 	double rate;      /* GB/s (10^9 bytes a second) of all threads; 0: not measured */
 	unsigned threads; /* one per CPU that this process may use, at most 64 */
@@ -94,10 +89,7 @@ struct host_speed host_speed(void);
  * them over the link, or the CPU computes those layers. Rates are GB/s (10^9 bytes a second).
  */
 
-/*
- * Rate of a kernel that reads in place, relative to a copy: 51.4 of 55.5 GB/s
- * (docs/measurements.md, "The host part is read at link speed").
- */
+/* Rate of reading in place, relative to a copy: 51.4 of 55.5 GB/s (docs/measurements.md). */
 #define DECODE_IN_PLACE 0.93
 
 /* Added milliseconds per token for `bytes` in host memory. pre: copy_rate > 0 */
@@ -108,10 +100,7 @@ double decode_by_cpu(uint64_t bytes, double memory_rate);
 
 enum decode_verdict { DECODE_CPU_FASTER, DECODE_CPU_SIMILAR, DECODE_CPU_SLOWER };
 
-/*
- * Compares with the program's own CPU offload. A CPU that also computes gets less than the memory's
- * rate, so "faster" requires twice the rate.
- */
+/* Compares with CPU offload. "faster" requires twice the rate, because the CPU computes too. */
 enum decode_verdict decode_compare(double copy_rate, double memory_rate);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "backend.h"
-#include "probe.h"
+#include "movable.h"
 
 /* The step that the trial has reached. A hang or crash happened in this step. */
 enum driver_stage {
@@ -23,7 +23,6 @@ enum driver_stage {
 
 enum driver_end { DRIVER_ENDED, DRIVER_HANGS, DRIVER_CRASHED };
 
-/* A trial of one kind of memory. */
 struct driver_touch {
 	bool tried;
 	int error;               /* the vendor's error; 0: it worked */
@@ -33,10 +32,7 @@ struct driver_touch {
 
 enum driver_kind { TOUCH_CONTEXT, TOUCH_DEVICE_CHUNK, TOUCH_HOST_CHUNK, TOUCH_MANAGED, TOUCH_HOST, TOUCHES };
 
-/*
- * Rates in GB/s (10^9 bytes a second): medians of copies of `bytes`. 0: not measured, see
- * `problem`.
- */
+/* GB/s (10^9 bytes a second), medians of copies of `bytes`. 0: see `problem`. */
 struct driver_link {
 	double to_device, from_device;
 	uint64_t bytes;
@@ -85,10 +81,7 @@ struct driver_vendor {
 
 extern const struct driver_vendor driver_cuda, driver_hip;
 
-/*
- * Runs the trial. The facts stay valid while the process lives. NULL: no trial could be started.
- * `copying`: measures the links too.
- */
+/* Runs the trial; `copying` measures links too. NULL: it could not start. Facts stay valid. */
 const struct driver_facts *driver_try(const struct driver_vendor *vendor, unsigned timeout_ms, bool copying);
 
 /* Private to driver.c: tries each kind of memory on a device (touch.c). */

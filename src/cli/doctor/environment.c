@@ -20,10 +20,7 @@ static void judge_ggml(void)
 		doctor_find(DOCTOR_ggml_unified, "GGML_CUDA_ENABLE_UNIFIED_MEMORY=%s", value);
 }
 
-/*
- * Devices after an invalid index are hidden too (CUDA C++ Programming Guide, "CUDA Environment
- * Variables").
- */
+/* CUDA hides devices after an invalid index too (Programming Guide, "Environment Variables"). */
 static void judge_visible(void)
 {
 	static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
@@ -51,10 +48,7 @@ static void judge_exported(void)
 	}
 }
 
-/*
- * The daemon's control pipe is in CUDA_MPS_PIPE_DIRECTORY, by default /tmp/nvidia-mps (NVIDIA,
- * "Multi-Process Service").
- */
+/* The folder of the daemon's control pipe (NVIDIA, "Multi-Process Service"). */
 static void judge_mps(const struct doctor_patient *patient)
 {
 	const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY");
@@ -70,7 +64,6 @@ static void judge_mps(const struct doctor_patient *patient)
 	}
 }
 
-/* True if the file's name is libspill.so. */
 static bool is_ours(const char *path)
 {
 	return !strcmp(spill_file_name(path), "libspill.so");
@@ -90,10 +83,7 @@ static void judge_dlsym(const struct doctor_patient *patient, const char *where,
 	close(file.fd);
 }
 
-/*
- * Judges LD_PRELOAD, which the loader splits at blanks and colons. True if it has libspill.so; else
- * `spill run` appends it.
- */
+/* Judges LD_PRELOAD, split at blanks and colons. True if it has libspill.so. */
 static bool judge_preload(const struct doctor_patient *patient)
 {
 	const char *list = getenv("LD_PRELOAD");
@@ -117,10 +107,7 @@ static bool judge_preload(const struct doctor_patient *patient)
 	return ours;
 }
 
-/*
- * Libraries of this file load after those of LD_PRELOAD. One precedes libspill.so only if the file
- * names libspill.so later.
- */
+/* These load after LD_PRELOAD. One precedes libspill.so only if the file names both. */
 static void judge_preload_file(const struct doctor_patient *patient, bool ours_before)
 {
 	char text[PATH_MAX], *rest = text;

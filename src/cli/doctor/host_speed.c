@@ -69,7 +69,6 @@ static unsigned count_cpus(void)
 	return count > MOST_THREADS ? MOST_THREADS : (unsigned)count;
 }
 
-/* 0: too little memory is available. */
 static uint64_t bytes_to_read(unsigned threads)
 {
 	static struct spill_cgroup_homes homes; /* 8 KiB */
@@ -82,10 +81,7 @@ static uint64_t bytes_to_read(unsigned threads)
 	return bytes > available / 8 ? 0 : bytes;
 }
 
-/*
- * Reads with up to `count` threads and returns their number. Each thread measures its own time; all
- * begin almost together.
- */
+/* Reads with up to `count` threads and returns their number. Each measures its own time. */
 static unsigned read_by_all(struct reader *readers, unsigned count, char *memory, uint64_t part)
 {
 	unsigned made = 0;

@@ -1,7 +1,4 @@
-/*
- * Measures copies between pinned host memory and a device. A kernel that reads in place is nearly
- * as fast (doctor.h), but would need code for each device.
- */
+/* Measures copies. A kernel reads in place nearly as fast, but needs code for each device. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,10 +3,9 @@
  */
 #include <stdio.h>
 
-#include "cli.h"
 #include "doctor.h"
 #include "doctor_driver.h"
-#include "put.h"
+#include "json_out.h"
 
 /*
  * -- cost of decode ------------------------------------------------------------------------------
@@ -139,41 +138,34 @@ void doctor_look_at_links(const struct doctor_patient *patient, const struct dri
 	}
 }
 
-static void print_decode(const struct driver_link *link)
+static void put_decode(struct spill_json *json, const struct driver_link *link)
 {
-	fputs(",\"decode\":[", stdout);
+	spill_json_array(cli_json_key(json, "decode"));
 	for (unsigned i = 0; i < size_count && link->to_device > 0; i++) {
-		cli_printf("%s{\"bytes\":%llu,\"ms\":%.3f,\"cpu_ms\":", i ? "," : "",
-		           (unsigned long long)sizes[i], decode_over_link(sizes[i], link->to_device));
-		if (host.rate > 0)
-			printf("%.3f}", decode_by_cpu(sizes[i], host.rate));
-		else
-			fputs("null}", stdout);
+		spill_json_object(json);
+		cli_json_number(json, "bytes", sizes[i]);
+		cli_json_rate(json, "ms", decode_over_link(sizes[i], link->to_device));
+		cli_json_rate(json, "cpu_ms", host.rate > 0 ? decode_by_cpu(sizes[i], host.rate) : 0);
+		spill_json_object_end(json);
 	}
-	putchar(']');
+	spill_json_array_end(json);
 }
 
-static void print_rate(const char *name, double rate)
+void doctor_put_links(struct spill_json *json)
 {
-	if (rate > 0)
-		cli_printf(",\"%s\":%.3f", name, rate);
-	else
-		cli_printf(",\"%s\":null", name);
-}
-
-void doctor_print_links(void)
-{
-	putchar('[');
+	spill_json_array(cli_json_key(json, "links"));
 	for (unsigned i = 0; i < measured_count; i++) {
-		cli_printf("%s{\"vendor\":", i ? "," : "");
-		cli_print_json_string(stdout, measured[i].vendor->name);
-		cli_printf(",\"device\":%u,\"simulated\":%s", measured[i].device,
-		           measured[i].link->simulated ? "true" : "false");
-		print_rate("to_device", measured[i].link->to_device);
-		print_rate("from_device", measured[i].link->from_device);
-		print_rate("host_memory", host.rate);
-		print_decode(measured[i].link);
-		putchar('}');
+		const struct driver_link *link = measured[i].link;
+
+		spill_json_object(json);
+		cli_json_text(json, "vendor", measured[i].vendor->name);
+		cli_json_number(json, "device", measured[i].device);
+		cli_json_bool(json, "simulated", link->simulated);
+		cli_json_rate(json, "to_device", link->to_device);
+		cli_json_rate(json, "from_device", link->from_device);
+		cli_json_rate(json, "host_memory", host.rate);
+		put_decode(json, link);
+		spill_json_object_end(json);
 	}
-	putchar(']');
+	spill_json_array_end(json);
 }

@@ -1,7 +1,4 @@
-/*
- * Makes, uses and frees a small piece of each kind of memory: a driver may fail at something that
- * it offers.
- */
+/* Tries a small piece of each kind of memory, because offered features may fail. */
 #include <stdio.h>
 #include <string.h>
 

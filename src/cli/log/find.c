@@ -60,10 +60,7 @@ bool log_is_open_in(int pid, int fd)
 	return open;
 }
 
-/*
- * Finds the open log. Gives its name if that exists here, so that a rotation can be followed. In a
- * container it may have another name.
- */
+/* Finds the open log, by its name if that exists here, so that a rotation can be followed. */
 static bool find_open_log(int pid, char path[PATH_MAX])
 {
 	DIR *folder = open_descriptor_folder(pid);
@@ -86,7 +83,6 @@ static bool find_open_log(int pid, char path[PATH_MAX])
 	return true;
 }
 
-/* Finds the newest log with this pid. */
 static bool find_newest_log(int pid, char path[PATH_MAX])
 {
 	struct spill_log_path usual;

@@ -1,7 +1,4 @@
-/*
- * spill log -f. It polls ten times a second, which works on every file system. The log itself may
- * be 100 ms late.
- */
+/* spill log -f: polls, which works on every file system. A log may be 100 ms late anyway. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

@@ -131,10 +131,7 @@ static void print_folder(struct log_output *output, const char *path)
 	cli_pieces_free(&pieces);
 }
 
-/*
- * A number that names no file is a pid: writes the path of its log into `path`. NULL: it has none,
- * which was reported.
- */
+/* A number that names no file is a pid: finds its log. NULL: none, which was reported. */
 static const char *find_log(struct log_output *output, const char *operand, char path[PATH_MAX])
 {
 	size_t length = strlen(operand);

@@ -16,7 +16,6 @@
 
 #include "lines.h"
 
-/* A log that is being read. */
 struct log_reading {
 	struct cli_lines lines;
 	unsigned long records, later; /* records read, and those of a later version */
@@ -26,7 +25,6 @@ struct log_reading {
 	enum { LOG_HERE, LOG_OTHER_HOST, LOG_OTHER_BOOT } where;
 };
 
-/* The output of all logs. */
 struct log_output {
 	bool json;
 	bool many; /* print each log's name where it changes */
@@ -46,19 +44,13 @@ void log_read(struct log_output *output, struct log_reading *reading);
 /* Prints the summary or the error of a log, and closes it. */
 void log_end(struct log_output *output, struct log_reading *reading);
 
-/*
- * Prints present and future records of a log, or of all logs in a folder, including new ones. Ends
- * when every run has ended, or at SIGINT or SIGTERM.
- */
+/* Prints records of a log or folder until every run has ended, or SIGINT or SIGTERM comes. */
 void log_follow(struct log_output *output, const char *path, bool folder);
 
 /* text.c: prints a record as a line for people. */
 void cli_print_record(FILE *out, const struct spill_record *record);
 
-/*
- * rules.c: counts the requests of each rule; a start line begins anew. Prints a line for each rule,
- * unless lines are missing (log.level, log.max).
- */
+/* rules.c: counts requests by rule, and prints them unless lines are missing. */
 void cli_rules_take(const struct spill_record *record);
 void cli_rules_print(FILE *out);
 

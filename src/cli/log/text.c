@@ -1,7 +1,4 @@
-/*
- * Prints one record as a line for people. A start line has more lines below. Unknown kinds are
- * skipped.
- */
+/* Prints a record as a line for people; a start line has more. Skips unknown kinds. */
 #include <inttypes.h>
 #include <string.h>
 

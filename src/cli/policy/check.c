@@ -10,19 +10,16 @@
 #include "put.h"
 #include "rule_option.h"
 
-/* All rules of one file, for any program. */
 static struct {
 	struct spill_rules list;
 	unsigned line[SPILL_RULES];
 } rules;
 
-/* Hints at missing units: lines, or items of a JSON array. */
+/* Hints at missing units. */
 struct hints {
 	const char *path;
-	bool json, any;
-	char *text;
-	size_t size;
-	FILE *out; /* writes into text */
+	char **texts;
+	size_t count, size;
 };
 
 static void add_hint(struct hints *hints, unsigned line, const char *name, const char *hint)
@@ -30,7 +27,8 @@ static void add_hint(struct hints *hints, unsigned line, const char *name, const
 	char text[SPILL_PATH_MAX + 256];
 
 	snprintf(text, sizeof(text), "%s:%u: %s is %s", hints->path, line, name, hint);
-	cli_print_item(hints->out, text, hints->json, &hints->any);
+	hints->texts = cli_grow(hints->texts, hints->count, &hints->size, sizeof(hints->texts[0]));
+	hints->texts[hints->count++] = cli_strdup(text);
 }
 
 static void hint_at_option(void *user, unsigned slot, const char *value, unsigned line, const char *app)
@@ -90,14 +88,12 @@ static bool check_file(const char *path, struct hints *hints, char *problem, siz
 	return valid;
 }
 
-static void print_rules(const char *path, bool json)
+static void print_rules(const char *path, struct spill_json *json)
 {
 	char source[4096 + 16];
 
 	for (unsigned i = 0; i < rules.list.count; i++) {
 		snprintf(source, sizeof(source), "%s:%u", path, rules.line[i]);
-		if (json && i)
-			putchar(',');
 		cli_print_rule(&rules.list.rule[i], source, json);
 	}
 }
@@ -112,10 +108,9 @@ static int find_covering_rule(unsigned last)
 	return -1;
 }
 
-/* Prints rules that are never reached: lines, or items of a JSON array. */
-static void print_covered(const char *path, bool json)
+/* Prints rules that are never reached. */
+static void print_covered(const char *path, struct spill_json *json)
 {
-	bool any = false;
 	char line[2 * (size_t)SPILL_PATH_MAX + sizeof(SPILL_RULE_NEVER) + 32];
 
 	for (unsigned i = 0; i < rules.list.count; i++) {
@@ -125,59 +120,66 @@ static void print_covered(const char *path, bool json)
 			continue;
 		snprintf(line, sizeof(line), "%s:%u: " SPILL_RULE_NEVER "%s:%u", path, rules.line[i], path,
 		         rules.line[by]);
-		cli_print_item(stdout, line, json, &any);
+		cli_print_item(json, line);
 	}
 }
 
-static void print_text(const char *path, const char *problem, const struct hints *hints)
+static void print_hints(const struct hints *hints, struct spill_json *json)
+{
+	for (size_t i = 0; i < hints->count; i++)
+		cli_print_item(json, hints->texts[i]);
+}
+
+static void print_text(const char *problem, const struct hints *hints)
 {
 	if (problem)
 		cli_printf("%s\n", problem);
 	else
-		cli_printf("%s: ok\n", path);
-	print_rules(path, false);
-	print_covered(path, false);
-	fputs(hints->text, stdout);
+		cli_printf("%s: ok\n", hints->path);
+	print_rules(hints->path, NULL);
+	print_covered(hints->path, NULL);
+	print_hints(hints, NULL);
 }
 
-static void print_json(const char *path, const char *problem, const struct hints *hints)
+static void print_json(const char *problem, const struct hints *hints, struct spill_json *json)
 {
-	fputs("{\"file\":", stdout);
-	cli_print_json_string(stdout, path);
-	cli_printf(",\"ok\":%s", problem ? "false" : "true");
-	if (problem) {
-		fputs(",\"error\":", stdout);
-		cli_print_json_string(stdout, problem);
-	}
-	fputs(",\"rules\":[", stdout);
-	print_rules(path, true);
-	fputs("],\"hidden\":[", stdout);
-	print_covered(path, true);
-	cli_printf("],\"hints\":[%s]}", hints->text);
+	spill_json_object(cli_json_element(json));
+	cli_json_text(json, "file", hints->path);
+	cli_json_bool(json, "ok", !problem);
+	if (problem)
+		cli_json_text(json, "error", problem);
+	spill_json_array(cli_json_key(json, "rules"));
+	print_rules(hints->path, json);
+	spill_json_array_end(json);
+	spill_json_array(cli_json_key(json, "hidden"));
+	print_covered(hints->path, json);
+	spill_json_array_end(json);
+	spill_json_array(cli_json_key(json, "hints"));
+	print_hints(hints, json);
+	spill_json_array_end(json);
+	spill_json_object_end(json);
 }
 
-/* True if the file has no error. */
-static bool check_one(const char *path, bool json)
+static bool check_one(const char *path, struct spill_json *json)
 {
 	char problem[4096 + 1024];
-	struct hints hints = {.path = path, .json = json};
-	bool valid;
+	struct hints hints = {.path = path};
+	bool valid = check_file(path, &hints, problem, sizeof(problem));
 
-	hints.out = open_memstream(&hints.text, &hints.size);
-	if (!hints.out) {
-		perror("spill check");
-		return false;
-	}
-	valid = check_file(path, &hints, problem, sizeof(problem));
-	fclose(hints.out);
-	(json ? print_json : print_text)(path, valid ? NULL : problem, &hints);
-	free(hints.text);
+	if (json)
+		print_json(valid ? NULL : problem, &hints, json);
+	else
+		print_text(valid ? NULL : problem, &hints);
+	for (size_t i = 0; i < hints.count; i++)
+		free(hints.texts[i]);
+	free(hints.texts);
 	return valid;
 }
 
 int cli_check(int argc, char **argv)
 {
 	struct cli_call call = cli_call(argc, argv);
+	struct spill_json out;
 	int status = CLI_FINE;
 	bool json;
 
@@ -185,15 +187,17 @@ int cli_check(int argc, char **argv)
 		return call.status;
 	if (!call.count)
 		return cli_usage(argv[0], "which file?");
-	if (json)
-		putchar('[');
+	if (json) {
+		cli_json_begin(&out);
+		spill_json_array(&out);
+	}
 	for (int i = 0; i < call.count; i++) {
-		if (json && i)
-			putchar(',');
-		if (!check_one(call.operand[i], json))
+		if (!check_one(call.operand[i], json ? &out : NULL))
 			status = CLI_FINDINGS;
 	}
-	if (json)
-		puts("]");
+	if (json) {
+		spill_json_array_end(&out);
+		cli_json_end(&out);
+	}
 	return cli_finish(status);
 }

@@ -1,7 +1,4 @@
-/*
- * spill policy: prints the policy that the library finds for a program, with the source of each
- * value.
- */
+/* spill policy: prints the policy for a program, with the source of each value. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +8,7 @@
 #include "glob.h"
 #include "print_rule.h"
 #include "put.h"
+#include "rule_option.h"
 
 static struct spill_config config; /* too large for the stack */
 
@@ -33,51 +31,40 @@ static const char *variable_of(unsigned slot, char *name, size_t size)
 }
 
 /* Reads the value from the policy: the log's list of options may cut it. */
-static void print_option(unsigned slot, const struct spill_log_option *option, bool json)
+static void print_option(unsigned slot, const struct spill_log_option *option, struct spill_json *json)
 {
-	char value[SPILL_PATH_MAX], variable[64];
-	bool environment = !strcmp(option->source, "environment");
+	char value[SPILL_PATH_MAX], name[64];
+	const char *variable =
+	    strcmp(option->source, "environment") ? NULL : variable_of(slot, name, sizeof(name));
 
 	spill_option_format(&config.policy, slot, value, sizeof(value));
-	if (json) {
-		fputs("{\"name\":", stdout);
-		cli_print_json_string(stdout, option->name);
-		fputs(",\"value\":", stdout);
-		cli_print_json_string(stdout, value);
-		fputs(",\"source\":", stdout);
-		cli_print_json_string(stdout, option->source);
-		if (environment) {
-			fputs(",\"variable\":", stdout);
-			cli_print_json_string(stdout, variable_of(slot, variable, sizeof(variable)));
-		}
-		putchar('}');
+	if (!json) {
+		cli_printf("%s =%s%s  (%s%s%s)\n", option->name, *value ? " " : "", value, option->source,
+		           variable ? " " : "", variable ? variable : "");
 		return;
 	}
-	cli_printf("%s =%s%s  (%s%s%s)\n", option->name, *value ? " " : "", value, option->source,
-	           environment ? " " : "", environment ? variable_of(slot, variable, sizeof(variable)) : "");
+	spill_json_object(json);
+	cli_json_text(json, "name", option->name);
+	cli_json_text(json, "value", value);
+	cli_json_text(json, "source", option->source);
+	if (variable)
+		cli_json_text(json, "variable", variable);
+	spill_json_object_end(json);
 }
 
 /* The list has the present options in the order of their slots. */
-static void print_options(bool json)
+static void print_options(struct spill_json *json)
 {
-	unsigned index = 0;
-
-	for (unsigned slot = 0; slot < SPILL_OPTION_SLOTS; slot++) {
-		if (!spill_option_present(&config.policy, slot))
-			continue;
-		if (json && index)
-			putchar(',');
-		print_option(slot, &config.options[index++], json);
+	for (unsigned slot = 0, index = 0; slot < SPILL_OPTION_SLOTS; slot++) {
+		if (spill_option_present(&config.policy, slot))
+			print_option(slot, &config.options[index++], json);
 	}
 }
 
-/* Hints at missing units: lines, or items of a JSON array. */
-static void print_hints(bool json)
+/* Hints at missing units. */
+static void print_hints(struct spill_json *json)
 {
-	unsigned index = 0;
-	bool any = false;
-
-	for (unsigned slot = 0; slot < SPILL_OPTION_SLOTS; slot++) {
+	for (unsigned slot = 0, index = 0; slot < SPILL_OPTION_SLOTS; slot++) {
 		const struct spill_log_option *option = &config.options[index];
 		const char *hint;
 		char line[1024];
@@ -89,60 +76,86 @@ static void print_hints(bool json)
 		if (!hint)
 			continue;
 		snprintf(line, sizeof(line), "%s is %s", option->name, hint);
-		cli_print_item(stdout, line, json, &any);
+		cli_print_item(json, line);
 	}
+}
+
+void cli_print_rule(const struct spill_rule *rule, const char *source, struct spill_json *json)
+{
+	char text[SPILL_RULE_TEXT], value[SPILL_RULE_GLOB];
+
+	if (!json) {
+		spill_rule_format(rule, text, sizeof(text));
+		cli_printf("rule %s: %s  (%s)\n", rule->name, text, source);
+		return;
+	}
+	spill_json_object(cli_json_element(json));
+	cli_json_text(json, "name", rule->name);
+	cli_json_text(json, "source", source);
+	spill_json_object(cli_json_key(json, "keys"));
+	for (unsigned row = 0; row < SPILL_RULE_OPTIONS; row++) {
+		const struct spill_rule_option *key = spill_rule_option_row(row);
+
+		if (!(rule->set & key->bit))
+			continue;
+		spill_rule_option_format(rule, row, value, sizeof(value));
+		cli_json_text(json, key->option.key, value);
+	}
+	spill_json_object_end(json);
+	spill_json_object_end(json);
 }
 
 /* Rules in the order in which they are tried. Their sources follow those of the options. */
-static void print_rules(bool json)
+static void print_rules(struct spill_json *json)
 {
 	unsigned first = config.option_count - config.rules.count;
 
-	for (unsigned i = 0; i < config.rules.count; i++) {
-		if (json && i)
-			putchar(',');
+	for (unsigned i = 0; i < config.rules.count; i++)
 		cli_print_rule(&config.rules.rule[i], config.options[first + i].source, json);
-	}
 }
 
-/* Prints lines, or items of a JSON array. Destroys `lines`. */
-static void print_lines(char *lines, bool json)
+/* Prints the lines as items. Destroys `lines`. */
+static void print_lines(char *lines, struct spill_json *json)
 {
-	bool any = false;
-
 	for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n"))
-		cli_print_item(stdout, line, json, &any);
+		cli_print_item(json, line);
 }
 
 static void print_json(const char *program, bool disabled)
 {
-	fputs("{\"program\":", stdout);
-	if (*program)
-		cli_print_json_string(stdout, program);
-	else
-		fputs("null", stdout);
-	cli_printf(",\"disabled\":%s,\"problem\":", disabled ? "true" : "false");
-	if (config.problem[0])
-		cli_print_json_string(stdout, config.problem);
-	else
-		fputs("null", stdout);
-	fputs(",\"warnings\":[", stdout);
-	print_lines(config.warning, true);
-	fputs("],\"files\":[", stdout);
+	struct spill_json out, *json = &out;
+
+	cli_json_begin(json);
+	spill_json_object(json);
+	cli_json_text(json, "program", *program ? program : NULL);
+	cli_json_bool(json, "disabled", disabled);
+	cli_json_text(json, "problem", config.problem[0] ? config.problem : NULL);
+	spill_json_array(cli_json_key(json, "warnings"));
+	print_lines(config.warning, json);
+	spill_json_array_end(json);
+	spill_json_array(cli_json_key(json, "files"));
 	for (unsigned i = 0; i < config.file_count; i++) {
-		fputs(i ? ",{\"path\":" : "{\"path\":", stdout);
-		cli_print_json_string(stdout, config.files[i].path);
-		cli_printf(",\"state\":\"%s\"}", state_text(config.files[i].state));
+		spill_json_object(json);
+		cli_json_text(json, "path", config.files[i].path);
+		cli_json_text(json, "state", state_text(config.files[i].state));
+		spill_json_object_end(json);
 	}
-	fputs("],\"options\":[", stdout);
-	print_options(true);
-	fputs("],\"rules\":[", stdout);
-	print_rules(true);
-	fputs("],\"hidden\":[", stdout);
-	print_lines(config.hidden, true);
-	printf("],\"other_rules\":%u,\"hints\":[", config.other_rules);
-	print_hints(true);
-	puts("]}");
+	spill_json_array_end(json);
+	spill_json_array(cli_json_key(json, "options"));
+	print_options(json);
+	spill_json_array_end(json);
+	spill_json_array(cli_json_key(json, "rules"));
+	print_rules(json);
+	spill_json_array_end(json);
+	spill_json_array(cli_json_key(json, "hidden"));
+	print_lines(config.hidden, json);
+	spill_json_array_end(json);
+	cli_json_number(json, "other_rules", config.other_rules);
+	spill_json_array(cli_json_key(json, "hints"));
+	print_hints(json);
+	spill_json_array_end(json);
+	spill_json_object_end(json);
+	cli_json_end(json);
 }
 
 static void print_text(const char *program, bool disabled)
@@ -154,19 +167,19 @@ static void print_text(const char *program, bool disabled)
 		cli_printf("  %s: %s\n", config.files[i].path, state_text(config.files[i].state));
 	if (disabled)
 		puts("SPILL in the environment: libspill is off, and this policy does not hold");
-	print_lines(config.warning, false);
+	print_lines(config.warning, NULL);
 	if (config.problem[0])
 		cli_printf("%s\nso nothing else was read, the defaults hold, and libspill only observes\n",
 		           config.problem);
 	putchar('\n');
-	print_options(false);
+	print_options(NULL);
 	if (config.rules.count)
 		puts("\nrules in order (the first that matches a request wins):");
-	print_rules(false);
-	print_lines(config.hidden, false);
+	print_rules(NULL);
+	print_lines(config.hidden, NULL);
 	if (config.other_rules)
 		printf("rules for other programs, by their key program: %u\n", config.other_rules);
-	print_hints(false);
+	print_hints(NULL);
 }
 
 /* The program's name, from a name or path. NULL: the argument has none. */

@@ -10,11 +10,10 @@
 #ifndef SPILL_CLI_PRINT_RULE_H
 #define SPILL_CLI_PRINT_RULE_H
 
-#include <stdbool.h>
-
+#include "json_out.h"
 #include "rule.h"
 
-/* Prints a rule with its source, FILE:LINE, as a line or a JSON object. */
-void cli_print_rule(const struct spill_rule *rule, const char *source, bool json);
+/* Prints a rule with its source, FILE:LINE, as a line or a JSON object; json NULL: a line. */
+void cli_print_rule(const struct spill_rule *rule, const char *source, struct spill_json *json);
 
 #endif

@@ -215,10 +215,7 @@ bool elf_needed(const struct elf_file *file, unsigned which, char name[ELF_NAME]
 	return which < file->needed_count && read_string(file, file->needed[which], name, ELF_NAME) && *name;
 }
 
-/*
- * Calls `visit` with pieces of a part of the file until it returns false. Pieces overlap by
- * `overlap` bytes, so that no word is cut.
- */
+/* Visits a part of the file in pieces until one returns false. An overlap keeps words whole. */
 static void scan(const struct elf_file *file, uint64_t at, uint64_t end, size_t overlap,
                  bool (*find_words_in_piece)(const char *piece, size_t bytes, void *user), void *user)
 {

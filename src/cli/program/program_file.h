@@ -19,8 +19,8 @@
 #define PROGRAM_TEXT (PATH_MAX + ELF_NAME + 128)
 
 enum program_bar {
-	PROGRAM_FREE,       /* LD_PRELOAD works */
-	PROGRAM_STATIC,     /* no loader */
+	PROGRAM_FREE, /* LD_PRELOAD works */
+	PROGRAM_STATIC,
 	PROGRAM_MUSL,       /* for another libc */
 	PROGRAM_NO_LOADER,  /* the named loader does not exist */
 	PROGRAM_PRIVILEGED, /* the loader ignores our settings */
@@ -29,10 +29,7 @@ enum program_bar {
 /* Searches as execvp does: the first executable file in PATH, else the first file. False: none. */
 bool program_find(const char *name, char path[PATH_MAX]);
 
-/*
- * The interpreter in a first line "#!PATH [ARGUMENT]". For "#!/usr/bin/env NAME" it is NAME, after
- * options and assignments. False: not a script.
- */
+/* The interpreter in "#!PATH [ARGUMENT]"; NAME in "#!/usr/bin/env NAME". False: no script. */
 bool program_interpreter(int fd, char name[PATH_MAX]);
 
 /* Each checks one kind of obstacle in an open file, and describes it for people. */

@@ -21,10 +21,7 @@ static bool runs_without_oom(struct cli_model *model, const struct cli_recording
 	return !model->refused;
 }
 
-/*
- * The smallest multiple of STEP with which the run fits. pre: it fits with `enough`. If more room
- * can be worse, this is one of several.
- */
+/* The smallest multiple of STEP with which the run fits. pre: it fits with `enough` */
 static uint64_t find_least_limit(struct cli_model *model, const struct cli_recording *recording,
                                  uint64_t *limit, uint64_t enough)
 {

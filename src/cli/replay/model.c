@@ -67,7 +67,6 @@ static unsigned operation_of(const struct cli_ask *asked)
 	}
 }
 
-/* Demotes other allocations, then asks the driver again. */
 static bool demote_others(struct cli_model_request *request)
 {
 	const struct spill_ask *ask = &request->ask;
@@ -148,10 +147,7 @@ static enum spill_step step_to(enum spill_place place)
 	return step;
 }
 
-/*
- * Places memory where a rule says. Small or whole memory stays on the device if it fits: on the
- * host it would not be split.
- */
+/* Places memory where a rule says. Unsplit memory that fits stays on the device. */
 static bool place_by_rule(struct cli_model_request *request, enum spill_place place)
 {
 	uint64_t room = cli_model_room(request->model, request->ask.device);

@@ -28,10 +28,7 @@
 #include "shared_blocks.h"
 #include "victim.h"
 
-/*
- * Size unit of chunks, and of the driver's blocks that small allocations share
- * (docs/measurements.md).
- */
+/* Unit of chunks, and of blocks that small allocations share (docs/measurements.md). */
 #define CLI_GRANULE ((uint64_t)2 << 20)
 
 enum cli_ask_kind {
@@ -111,21 +108,17 @@ struct cli_model_slot {
 	    run; /* For chunked memory, as in chunked.h. `first`: bytes made on the device. */
 };
 
-/* A device's accounts. */
 struct cli_model_device {
 	/* charged memory: `whole` in blocks of its own, `small` in shared blocks */
 	uint64_t whole, small;
 	uint64_t managed,
-	    /*
-	     * `managed`: the part of `whole` that was prefetched. `resident`: not evicted from it
-	     * yet.
-	     */
+	    /* `managed`: prefetched part of `whole`. `resident`: not evicted. */
 	    resident;
-	uint64_t peak;    /* the most of whole + small */
-	uint64_t movable; /* movable bytes on the device */
-	uint64_t away;    /* movable bytes on the host */
+	uint64_t peak;
+	uint64_t movable; /* movable, on the device */
+	uint64_t away;    /* movable, on the host */
 	bool changed;     /* memory was freed since the last promotion */
-	/* spilling has begun, so device.reserve is kept from all requests (reserve.h) */
+	/* spilling has begun: device.reserve is kept */
 	bool begun;
 	uint64_t taken, look_us,
 	    /* For the reserve: bytes taken since the last check, and times of the next checks. */
@@ -177,7 +170,6 @@ void cli_model_free(struct cli_model *model);
 
 /* -- between model.c, model_place.c and model_move.c ------------------------------------------ */
 
-/* A request that is being decided. */
 struct cli_model_request {
 	struct cli_model *model;
 	const struct cli_ask *asked;
@@ -201,7 +193,6 @@ const char *cli_model_place(struct cli_model_request *request, enum spill_step s
 /* Charges host memory. NULL, or the reason of a refusal. */
 const char *cli_model_charge_host(struct cli_model *model, uint64_t bytes);
 
-/* Frees all memory of an allocation. */
 void cli_model_release(struct cli_model *model, struct cli_model_slot *slot);
 
 /* True if the device supports chunks that move. */
@@ -220,7 +211,6 @@ bool cli_model_demote(struct cli_model *model, int device, uint64_t bytes, const
 /* Restores device.reserve after `taken` bytes were allocated. */
 void cli_model_keep_reserve(struct cli_model *model, int device, uint64_t taken);
 
-/* Promotes memory where there is room. */
 void cli_model_promote(struct cli_model *model);
 
 #endif

@@ -53,7 +53,6 @@ static uint64_t chunk_end(const struct cli_model_slot *slot, uint64_t begin)
 	return part - begin > slot->chunk ? begin + slot->chunk : part;
 }
 
-/* Bytes on the host that may return. */
 static uint64_t returnable_bytes(const struct cli_model_slot *slot)
 {
 	uint64_t most = slot->range < slot->stays_from ? slot->range : slot->stays_from;
@@ -82,10 +81,7 @@ static unsigned list_victims(struct cli_model *model, int device, bool back)
 	return count;
 }
 
-/*
- * Moves the next victim to index `at`. Mostly one or two of a thousand are needed, so sorting would
- * cost more.
- */
+/* Moves the next victim to `at`. Few of many are needed, so sorting would cost more. */
 static struct cli_model_slot *next_victim(struct cli_model *model, unsigned at, unsigned count, bool back)
 {
 	struct spill_victim *list = model->victims, first;
@@ -101,7 +97,6 @@ static struct cli_model_slot *next_victim(struct cli_model *model, unsigned at, 
 	return first.data;
 }
 
-/* Moves `bytes` to the other side. */
 static void move_bytes(struct cli_model *model, struct cli_model_slot *slot, uint64_t bytes, bool demoted,
                        const char *reason)
 {
@@ -123,10 +118,7 @@ static void move_bytes(struct cli_model *model, struct cli_model_slot *slot, uin
 		model->moved(model->data, slot, demoted, bytes, reason);
 }
 
-/*
- * Plans up to `missing` bytes from the victim's tail, and charges their host memory. Returns the
- * bytes.
- */
+/* Plans up to `missing` bytes from the tail and charges host memory. Returns the bytes. */
 static uint64_t plan_victim(struct cli_model *model, const struct cli_model_slot *slot, uint64_t missing,
                             bool *refused)
 {
@@ -141,7 +133,6 @@ static uint64_t plan_victim(struct cli_model *model, const struct cli_model_slot
 	return slot->held.device - left;
 }
 
-/* Moves the planned bytes, from the list's begin. */
 static void move_planned(struct cli_model *model, unsigned count, uint64_t planned, const char *reason)
 {
 	for (unsigned i = 0; i < count && planned; i++) {
@@ -242,10 +233,7 @@ void cli_model_keep_reserve(struct cli_model *model, int device, uint64_t taken)
 	state->retry_us = model->spills == before ? model->now_us + SPILL_RESERVE_VAIN_MS * MS : 0;
 }
 
-/*
- * Promotes from the head, because the tail leaves first. A chunk that is too large lets a smaller
- * one behind it pass.
- */
+/* The tail leaves first, so the head returns first. A smaller chunk may pass a large one. */
 static bool promote_chunks(struct cli_model *model, int device)
 {
 	unsigned count = cli_model_room(model, device) >= CLI_GRANULE ? list_victims(model, device, true) : 0;

@@ -47,7 +47,6 @@ static void charge_device(struct cli_model *model, struct cli_model_slot *slot, 
 	slot->small = small ? bytes : 0;
 }
 
-/* Frees empty shared chunks on the host. */
 static void trim_host(struct cli_model *model)
 {
 	for (unsigned device = 0; device < SPILL_DEVICES; device++) {
@@ -57,10 +56,7 @@ static void trim_host(struct cli_model *model)
 	}
 }
 
-/*
- * Managed memory counts in full, as in place.c: until it is touched, the kernel's available memory
- * does not show it.
- */
+/* Managed memory counts in full: available memory shows it only once it is touched. */
 static const char *host_refusal(const struct cli_model *model, uint64_t bytes)
 {
 	const struct spill_policy *policy = model->setting->policy;
@@ -254,7 +250,6 @@ static void release_pooled(struct cli_model *model, const struct cli_model_slot 
 	model->host -= (made - pool->made) * SPILL_SHARED_CHUNKS_CHUNK;
 }
 
-/* Takes as many device chunks as fit, then host chunks. */
 static const char *place_split(struct cli_model_request *request, uint64_t device_room)
 {
 	struct cli_model *model = request->model;

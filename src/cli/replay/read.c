@@ -18,10 +18,7 @@ static unsigned capabilities_of(const struct cli_replay *replay, bool hip, const
 	return can & ~replay->wish.without;
 }
 
-/*
- * At most 47 bits of addresses (chunk_map.h): chunks are counted one by one, and the log may say
- * anything.
- */
+/* At most 47 bits, because chunks are counted one by one and a log may say anything. */
 static uint64_t device_bytes(const struct cli_replay *replay, const struct spill_record_device *device)
 {
 	uint64_t bytes = replay->wish.vram ? replay->wish.vram : device->bytes, most = (uint64_t)1 << 47;
@@ -113,7 +110,6 @@ static void add_record(void *data, const struct spill_record *record)
  * -- the end of a run ----------------------------------------------------------------------------
  */
 
-/* Sets the cards for the model and the tables. */
 static void set_cards(struct cli_replay *replay, struct cli_replay_run *run, struct cli_summary *summary)
 {
 	for (size_t i = 0; i < summary->device_count; i++) {

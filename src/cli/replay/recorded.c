@@ -22,7 +22,6 @@ static bool set_error(struct spill_error *error, const char *why)
 	return false;
 }
 
-/* The end of a rule's item, before "; KEY = ". A pattern may contain a semicolon too. */
 static char *find_item_end(char *item)
 {
 	char *end = item, key[64];

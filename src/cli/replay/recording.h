@@ -1,7 +1,4 @@
-/*
- * Keeps a recorded run in memory to decide it several times: the requests in order, and the
- * recorded places.
- */
+/* A recorded run in memory, to be decided several times: requests in order, and places. */
 #ifndef SPILL_CLI_RECORDING_H
 #define SPILL_CLI_RECORDING_H
 

@@ -15,11 +15,10 @@
 #include "recording.h"
 #include "report.h"
 
-/* The options of the command line. */
 struct cli_replay_wish {
-	const char *policy, *profile; /* one is NULL; if both are, each run keeps its own policy */
+	const char *policy, *profile; /* NULL: not given */
 	uint64_t vram;                /* of every device; 0: as recorded */
-	uint64_t other;               /* SPILL_UNLIMITED: from out of memory lines, else 0 */
+	uint64_t other;               /* SPILL_UNLIMITED: as out of memory lines tell it */
 	uint64_t host;                /* SPILL_UNLIMITED: not known */
 	unsigned without;             /* enum spill_capability that devices lack */
 	uint64_t margin;
@@ -36,10 +35,7 @@ struct cli_replay_sum {
 	uint64_t count, bytes;
 };
 
-/*
- * The device.limit with which no memory is elsewhere for lack of room (all), and the smallest one
- * with which the run fits (least). Other devices have no limit.
- */
+/* Limits of one device: nothing elsewhere for lack of room (all), and just fits (least). */
 struct cli_replay_limit {
 	int device;
 	uint64_t all, least;
@@ -122,10 +118,7 @@ const struct spill_policy *cli_replay_recorded(const char *path, unsigned long l
                                                const struct spill_record_start *start, char *missing,
                                                size_t size, const char **problem);
 
-/*
- * Applies the policy to the recording's sites; the caller frees the result. Writes the names of
- * rules that cannot be judged into `rules`.
- */
+/* Applies the policy to the sites; the caller frees them. `rules`: names that cannot be judged. */
 struct cli_site *cli_replay_sites(const struct cli_recording *recording, const struct spill_policy *policy,
                                   const char *exe, char *rules, size_t size);
 
@@ -142,7 +135,7 @@ void cli_replay_json(const struct cli_replay *replay);
 /* A device that several runs used, with the sum of their peaks. */
 struct cli_replay_shared {
 	const char *host, *uuid;
-	uint64_t total, peak; /* device bytes */
+	uint64_t total, peak;
 	unsigned runs;
 };
 size_t cli_replay_shared(const struct cli_replay *replay, struct cli_replay_shared **list);

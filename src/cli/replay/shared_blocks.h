@@ -1,7 +1,4 @@
-/*
- * Blocks that small requests share, first fit. The driver has such blocks on the device, and
- * libspill on the host (shared_chunks.h).
- */
+/* Blocks that small requests share: the driver's, or libspill's on the host (shared_chunks.h). */
 #ifndef SPILL_CLI_SHARED_BLOCKS_H
 #define SPILL_CLI_SHARED_BLOCKS_H
 
@@ -29,10 +26,8 @@ void cli_shared_take(struct cli_shared *shared, size_t block, uint64_t bytes, ui
 /* Frees bytes. At most `keep` unused blocks stay. */
 void cli_shared_give(struct cli_shared *shared, size_t block, uint64_t bytes, uint64_t usable, size_t keep);
 
-/* Removes the unused blocks and returns their number. */
 size_t cli_shared_trim(struct cli_shared *shared, uint64_t usable);
 
-/* Removes all blocks. */
 void cli_shared_reset(struct cli_shared *shared);
 
 #endif

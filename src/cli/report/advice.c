@@ -80,10 +80,7 @@ static uint64_t count_beyond(const struct cli_summary *summary)
 	return sum;
 }
 
-/*
- * True if, in mode=observe, an out of memory would have had another place. Uses an oom's `would`
- * like spill_advice_oom.
- */
+/* True if mode=observe kept an out of memory from another place (spill_advice_oom). */
 static bool only_observed(const struct cli_summary *summary)
 {
 	const struct cli_ooms *ooms = &summary->ooms;
@@ -143,10 +140,7 @@ static void add_advice(struct spill_text *text, const char *advice)
 
 #define A_CAP "a larger cap in the rules that have one"
 
-/*
- * Advice if the device had room within its limit. The cause was a cap, or memory of the driver that
- * is not in the log.
- */
+/* There was room within the limit: a cap was met, or memory of the driver, which no log shows. */
 static void advise_limits(struct spill_text *text, const struct cli_summary *summary)
 {
 	bool limit = spilled_by(summary, "limit") || find_row(&summary->demoted, "limit");

@@ -52,7 +52,6 @@ static void put_holder(const struct spill_holder *holder)
 	putchar('\n');
 }
 
-/* The whole device and its users. */
 static void put_device(const struct spill_record_oom *oom)
 {
 	uint64_t used = oom->total > oom->free ? oom->total - oom->free : 0;

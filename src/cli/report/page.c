@@ -1,7 +1,4 @@
-/*
- * Writes the page's data: the report's object and the stories. html/data.js reads it and describes
- * each member.
- */
+/* The page's data: the report's object and the stories. html/data.js describes each member. */
 #include <stdlib.h>
 
 #include "json_out.h"

@@ -66,10 +66,7 @@ void cli_report_ooms(const struct cli_summary *summary);
 #define CLI_ADVICE 1024
 void cli_advice_run(const struct cli_summary *summary, char text[CLI_ADVICE]);
 
-/*
- * usable: the device without the margin, within device.limit. surplus: usable minus the demand, or
- * a negative deficit.
- */
+/* usable: within limit and margin. surplus: usable minus demand, negative if it lacks. */
 struct cli_fit_row {
 	uint64_t usable, free;
 	int64_t surplus;

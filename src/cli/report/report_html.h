@@ -19,10 +19,7 @@ bool cli_report_html(const struct cli_report *report, const struct cli_stories *
 /* page.c: writes the page to `out`. The caller checks for errors. */
 void cli_report_page(FILE *out, const struct cli_report *report, const struct cli_stories *stories);
 
-/*
- * The parts before and behind the data, made at build time (html/gen_page.py). "" if the charts'
- * library was missing.
- */
+/* The page around its data (html/gen_page.py). "": built without the charts' library. */
 extern const char cli_page_before[], cli_page_after[];
 
 #endif

@@ -8,7 +8,6 @@
 
 #define ROWS 10
 
-/* The device's column. */
 static void put_device(int device)
 {
 	if (device < 0)

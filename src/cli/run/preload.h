@@ -10,10 +10,7 @@
 #ifndef SPILL_CLI_PRELOAD_H
 #define SPILL_CLI_PRELOAD_H
 
-/*
- * Appends libspill.so to LD_PRELOAD unless it is there. Prints what is wrong or unexpected. Returns
- * CLI_FINE or CLI_FINDINGS.
- */
+/* Appends libspill.so to LD_PRELOAD, and prints anything wrong or unexpected. */
 int cli_preload(void);
 
 #endif

@@ -46,10 +46,7 @@ static int set_policy(const char *path)
 	return set_variable("SPILL_POLICY", full);
 }
 
-/*
- * A relative pattern counts from here, even if the program changes its folder. A % in our folder's
- * name is doubled.
- */
+/* A relative pattern counts from our folder, whose % are doubled. */
 static int set_log(const char *pattern)
 {
 	char full[2 * PATH_MAX + 8], here[PATH_MAX];

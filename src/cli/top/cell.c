@@ -99,10 +99,7 @@ static void append(char *text, size_t size, const char *before, const char *what
 		snprintf(text + length, size - length, "%s%s", before, what);
 }
 
-/*
- * "3s spill 2.04G split oom, rule default, cuMemAlloc_v2, libfoo.so+0x1a2b". The most important
- * part comes first, because the cell is cut.
- */
+/* "3s spill 2.04G split oom, rule default, cuMemAlloc_v2, libfoo.so+0x1a2b" */
 static void put_decision(const struct cli_top_row *row, uint64_t wall_us, char *text, size_t size)
 {
 	const struct spill_live_page_decision *last = &row->process->decision;

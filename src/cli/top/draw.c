@@ -24,7 +24,6 @@ static void put_title(const struct cli_top_shown *shown)
 		mvaddstr(0, COLS - (int)strlen(clock), clock);
 }
 
-/* Draws the share of the device that is held. */
 static void put_bar(int y, int x, int width, const struct cli_top_card *card)
 {
 	double share = (double)card->held / (double)card->device->about.bytes;

@@ -29,7 +29,6 @@ static uint64_t now_us(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* Reads the begin of a file in /proc/PID; "" if there is none. */
 static void read_begin(int folder, const char *name, char *text, size_t size)
 {
 	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
@@ -53,10 +52,7 @@ static uint64_t start_ticks(int folder)
 	return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/*
- * proc(5): NSpid lists the pid in each namespace, the process's own last. A kernel without
- * namespaces has no such line.
- */
+/* proc(5): NSpid has the pid in each namespace, the own one last. Old kernels lack the line. */
 static bool is_owner(int folder, const struct cli_top_process *process)
 {
 	char text[4096], *line, *end;
@@ -72,10 +68,7 @@ static bool is_owner(int folder, const struct cli_top_process *process)
 	return last == process->head.pid;
 }
 
-/*
- * A cloned process has the same page open, and can have the same pid in another namespace. The page
- * belongs to the oldest process.
- */
+/* A clone has the same page open, perhaps under the same pid. The oldest owns the page. */
 static void add_process(struct cli_top_look *look, const struct cli_top_process *process)
 {
 	for (size_t i = 0; i < look->count; i++) {

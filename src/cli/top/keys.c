@@ -38,7 +38,6 @@ static void select_row(struct cli_top_shown *shown, long step)
 	shown->selected = (size_t)(to < 0 ? 0 : to);
 }
 
-/* Handles a key with a name in curses. False: the user quits. */
 static bool handle_named_key(struct cli_top_shown *shown, wint_t key)
 {
 	switch (key) {

@@ -33,7 +33,7 @@ static void copy_decision(const struct spill_live_page *page, struct spill_live_
 
 		*decision = (struct spill_live_page_decision){0};
 		if (version == 0)
-			return; /* no decision yet */
+			return;
 		spill_seq_take(words, page->decision, sizeof(words) / 8);
 		if (!spill_seq_read_end(&page->decided, version))
 			continue;
@@ -95,10 +95,7 @@ bool cli_top_copy(const struct spill_live_page *page, struct cli_top_process *pr
 	return true;
 }
 
-/*
- * True if the memory can be mapped safely: a seal keeps others from shrinking it, which would kill
- * us.
- */
+/* True if mapping is safe: a seal prevents shrinking, which would kill us. */
 static bool is_sealed(int fd, struct stat *now)
 {
 	struct statfs system;

@@ -22,7 +22,6 @@ struct screen {
 	struct cli_top_shown shown;
 };
 
-/* Selects the same row again after a new order. */
 static void select_again(struct screen *screen, pid_t pid, unsigned number)
 {
 	for (size_t i = 0; i < screen->view.count; i++) {

@@ -37,7 +37,6 @@ struct cli_top_process {
 	struct cli_top_device devices[SPILL_DEVICES];
 };
 
-/* All processes at one moment. */
 struct cli_top_look {
 	uint64_t at_us, wall_us; /* monotonic; since 1970 */
 	struct cli_top_process *processes;
@@ -52,10 +51,7 @@ struct cli_top_look {
 
 enum cli_top_page { CLI_TOP_READ, CLI_TOP_BROKEN, CLI_TOP_OTHER };
 
-/*
- * Copies the page at `fd` into `process`, with dev and ino. The page may be anything, so nothing in
- * it is trusted.
- */
+/* Copies the page at `fd`, with dev and ino. It may be anything: nothing in it is trusted. */
 enum cli_top_page cli_top_page(int fd, struct cli_top_process *process);
 
 /* As cli_top_page, for a page in memory. False: its figures never come to rest. */
@@ -78,7 +74,6 @@ struct cli_top_row {
 	double moves, moved_bytes; /* per second */
 };
 
-/* A device that processes use. */
 struct cli_top_card {
 	const struct cli_top_device *device; /* of the first process */
 	uint64_t held, away;                 /* held on it, and spilled from it, by all processes */
@@ -94,10 +89,7 @@ struct cli_top_view {
 	size_t card_count;
 };
 
-/*
- * The columns in order: name for --sort, key to sort (0: none), title, least width, and turn. A
- * higher turn is left out first.
- */
+/* Name for --sort, key (0: none), title, least width, turn: the highest is left out first. */
 #define CLI_TOP_COLUMNS(X) \
 	X(PID, "pid", 'P', "PID", 7, 0) \
 	X(USER, "user", 'U', "USER", 8, 9) \
@@ -145,17 +137,11 @@ extern const struct cli_top_head cli_top_heads[CLI_TOP_COLUMN_COUNT];
 /* Chooses the columns that fit. */
 void cli_top_fit(unsigned width, bool shown[CLI_TOP_COLUMN_COUNT]);
 
-/*
- * The full text of a cell. A program's name may contain any printable UTF-8. `wall_us`: of the
- * look.
- */
+/* The full text of a cell, any printable UTF-8. `wall_us`: of the look. */
 void cli_top_cell(const struct cli_top_row *row, enum cli_top_column column, uint64_t wall_us, char *text,
                   size_t size);
 
-/*
- * Pads or cuts a text to `width` columns of the terminal. cli_top_is_left: names stand left,
- * numbers right.
- */
+/* Pads or cuts a text to `width` columns. Names stand left, numbers right. */
 void cli_top_pad(const char *text, unsigned width, bool left, char *to, size_t size);
 bool cli_top_is_left(enum cli_top_column column);
 
@@ -181,10 +167,7 @@ const char *cli_top_user(uid_t uid);
 void cli_top_text(const struct cli_top_look *look, const struct cli_top_view *view);
 void cli_top_json(const struct cli_top_look *look, const struct cli_top_view *view);
 
-/*
- * Shows the table until the user quits. `order` is the first order. False, and *why, if this
- * terminal cannot.
- */
+/* Shows the table until the user quits. False, and *why, if this terminal cannot. */
 bool cli_top_screen(uint64_t delay_us, const struct cli_top_order *order, const char **why);
 
 #endif

@@ -30,7 +30,6 @@ enum { CLI_TOP_PLAIN, CLI_TOP_GOOD, CLI_TOP_WARM, CLI_TOP_BAD, CLI_TOP_FAINT };
 
 attr_t cli_top_attribute(int colour);
 
-/* The colour of a cell. */
 int cli_top_colour(const struct cli_top_row *row, enum cli_top_column column);
 
 /* Draws a whole line, cut or filled to the terminal's width. */

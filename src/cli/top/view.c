@@ -30,10 +30,7 @@ static struct cli_top_card *find_card(struct cli_top_view *view, const struct cl
 	return NULL;
 }
 
-/*
- * The device gets the highest number that a process has for it: CUDA_VISIBLE_DEVICES and the like
- * only hide devices.
- */
+/* Takes a device's highest number, because CUDA_VISIBLE_DEVICES only hides devices. */
 static void add_to_card(struct cli_top_view *view, size_t *room, const struct cli_top_device *device)
 {
 	struct cli_top_card *card = find_card(view, device);

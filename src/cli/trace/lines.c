@@ -17,10 +17,7 @@
  */
 #define LONGEST ((size_t)16 << 20)
 
-/*
- * Begin of every start line. It cannot occur inside a line: a text has a backslash before each
- * quote.
- */
+/* Begin of a start line. Texts never contain it: their quotes have backslashes. */
 static const char START_LINE[] = "{\"v\":1,\"kind\":\"start\"";
 
 bool cli_lines_open(struct cli_lines *lines, const char *path, enum cli_files files)
@@ -85,7 +82,6 @@ static bool make_room_for_block(struct cli_lines *lines)
 	return true;
 }
 
-/* Reads a block. False: no more bytes. */
 static bool read_block(struct cli_lines *lines)
 {
 	unsigned left = SPILL_FD_TRIES;

@@ -1,7 +1,4 @@
-/*
- * Reads the lines of a log file as records, in big blocks, because a log may have millions of
- * lines.
- */
+/* Reads a log's lines as records, in big blocks, because there may be millions. */
 #ifndef SPILL_CLI_LINES_H
 #define SPILL_CLI_LINES_H
 
@@ -28,10 +25,7 @@ struct cli_lines {
 	const char *text;     /* the line without its newline, valid until the next call */
 	size_t length;
 	bool
-	    /*
-	     * set by the caller: the file may grow after END, and a line without newline is kept
-	     * back
-	     */
+	    /* set by the caller: the file may still grow */
 	    following;
 	const char *reason;  /* of CUT and BAD; static */
 	size_t error_offset; /* offset of the bad byte */
@@ -61,10 +55,7 @@ bool cli_lines_reopen(struct cli_lines *lines);
 
 void cli_lines_close(struct cli_lines *lines);
 
-/*
- * pieces.c: finds the logs of a folder in reading order. A run with a rotated log has several
- * files.
- */
+/* pieces.c: finds a folder's logs in reading order. A rotated run has several files. */
 struct cli_pieces {
 	char **paths;
 	size_t count;

@@ -25,7 +25,6 @@ static void link_name(struct cli_names *names, struct cli_name *name)
 	*bucket = name;
 }
 
-/* Doubles the buckets; their number is a power of two. */
 static void grow_buckets(struct cli_names *names)
 {
 	struct cli_name **old = names->buckets;

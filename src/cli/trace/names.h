@@ -1,7 +1,4 @@
-/*
- * Texts that repeat in a log (callers, functions, rules). Each is kept once, so equal texts are
- * equal pointers. A table sums allocations by name.
- */
+/* Texts that repeat in a log, each kept once: equal texts are equal pointers. And sums by them. */
 #ifndef SPILL_CLI_NAMES_H
 #define SPILL_CLI_NAMES_H
 

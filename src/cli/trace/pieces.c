@@ -54,7 +54,6 @@ static int compare_starts(const void *a, const void *b)
 	return a_piece->continues < b_piece->continues ? -1 : 1;
 }
 
-/* Reads the time from the first line, if it is a start line. */
 static void read_start_line(struct piece *piece)
 {
 	struct spill_record record;
@@ -93,10 +92,7 @@ static size_t shared_stem_length(const char *stem, const struct piece *all, size
 	return found ? length - 1 : 0;
 }
 
-/*
- * Groups processes that had one name at once (log_file.h). One of them may have continued beside
- * another.
- */
+/* Groups processes that had one name at once (log_file.h): one may continue beside another. */
 static void shorten_shared_stems(struct piece *all, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

@@ -28,7 +28,6 @@ static void push_event(struct cli_sorter *sorter, const struct cli_event *event)
 	sorter->heap[index] = item;
 }
 
-/* pre: count > 0 */
 static struct cli_event pop_event(struct cli_sorter *sorter)
 {
 	struct cli_event first = sorter->heap[0].event;

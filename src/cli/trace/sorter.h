@@ -20,10 +20,7 @@ struct cli_event {
 	int device;             /* -1: not known */
 	enum spill_place place; /* for ALLOC and FREE; SPILL_PLACES: an unknown place */
 	uint64_t time_us, seq;  /* seq: not for OOM */
-	/*
-	 * 0: the log has no orders, so it is delivered at once. OOM: order of the last event before
-	 * it
-	 */
+	/* 0: the log has no orders. OOM: that of the event before it */
 	uint64_t order;
 	uint64_t bytes;          /* requested bytes, or moved bytes */
 	struct spill_bytes held; /* for ALLOC and moves: all bytes of the allocation from now on */
@@ -48,7 +45,6 @@ struct cli_sorter {
 
 void cli_sorter_put(struct cli_sorter *sorter, const struct cli_event *event);
 
-/* Delivers all waiting events. */
 void cli_sorter_flush(struct cli_sorter *sorter);
 
 /* Drops all events before another run. Keeps `deliver` and `data`. */

@@ -5,7 +5,6 @@
 
 #include "cli.h"
 
-/* pre: a run has begun */
 static struct cli_story *story_of(const struct cli_stories *stories)
 {
 	return &stories->runs[stories->count - 1];

@@ -83,7 +83,6 @@ static void begin_devices(struct cli_summary *summary, const struct spill_record
 	}
 }
 
-/* The process's rank in its job, or NULL. */
 static const char *rank_of(const struct spill_record_start *start)
 {
 	const char *rank = NULL;
@@ -124,7 +123,6 @@ static void begin_summary(void *data, const char *path, unsigned long line,
 	begin_devices(summary, start);
 }
 
-/* pre: a run has begun */
 static struct cli_summary *current_summary(void *data)
 {
 	struct cli_summaries *summaries = data;
@@ -315,10 +313,7 @@ void cli_summaries_free(struct cli_summaries *summaries)
 	FIGURE(#name ".device_bytes", name.device), FIGURE(#name ".host_bytes", name.host), \
 	    FIGURE(#name ".managed_bytes", name.managed)
 
-/*
- * Figures that need all lines come last: with log.level = spills only the first ones can be
- * compared.
- */
+/* Figures that need all lines come last: log.level = spills has only the first ones. */
 static const struct {
 	const char *name;
 	size_t offset;

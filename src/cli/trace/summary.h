@@ -141,17 +141,12 @@ void cli_summary_event(struct cli_summary *summary, struct cli_names *names, con
 /* Raises each member of `peak` to that of `held`. */
 void cli_bytes_raise(struct spill_bytes *peak, const struct spill_bytes *held);
 
-/* The row of a device; made if needed. */
 struct cli_device *cli_summary_device(struct cli_summary *summary, int device);
 
-/*
- * Compares the exit line with the lines. Returns the number of differences. 0 too if the exit line
- * or other lines are missing.
- */
+/* The differences from the exit line. 0 too if that or other lines are missing. */
 #define CLI_DIFFERENCES 17
 unsigned cli_summary_differences(const struct cli_summary *summary, struct cli_difference differences[]);
 
-/* The totals as named figures in a fixed order. False: no more. */
 bool cli_totals_figure(const struct spill_totals *totals, unsigned at, const char **name, uint64_t *value);
 
 /* True for an out of memory that surfaced on purpose (oom.honest_first). */

@@ -180,10 +180,7 @@ static void count_alloc(struct cli_summary *summary, struct cli_names *names, co
 	update_peaks(summary, add_live(summary, entry));
 }
 
-/*
- * The first event of an allocation without an alloc line: log.level = spills or log.max left it
- * out.
- */
+/* The first event without an alloc line, left out by log.level or log.max. */
 static struct cli_live_entry *add_unannounced(struct cli_summary *summary, const struct cli_event *event,
                                               uint64_t left, uint64_t arrived)
 {

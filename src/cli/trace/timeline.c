@@ -26,7 +26,6 @@ static void lower_to(struct spill_bytes *least, const struct spill_bytes *held)
 	least->managed = spill_min(least->managed, held->managed);
 }
 
-/* Merges `later`, the next bucket. */
 static void merge_bucket(struct cli_bucket *bucket, const struct cli_bucket *later)
 {
 	bucket->last_us = later->last_us;

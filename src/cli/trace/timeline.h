@@ -28,10 +28,7 @@ enum cli_mark {
 	// clang-format on
 };
 
-/*
- * Events of one kind in a bucket. The names are those of the largest event, or of the first of
- * equal ones.
- */
+/* Events of one kind in a bucket. The names are those of the first largest one. */
 struct cli_marked {
 	uint64_t count, bytes, largest;
 	const struct cli_name *api, *caller, *reason;
@@ -50,10 +47,7 @@ struct cli_timeline {
 	unsigned shift;
 };
 
-/*
- * The bucket for an event at this time, with the bytes held from then on. An event earlier than the
- * last one counts at the last one's time.
- */
+/* The bucket for an event, with the bytes held from then on. Time never goes back. */
 struct cli_bucket *cli_timeline_put(struct cli_timeline *timeline, uint64_t time_us,
                                     const struct spill_bytes *held);
 

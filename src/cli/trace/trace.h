@@ -18,10 +18,7 @@
 #include "record_read.h"
 #include "sorter.h"
 
-/*
- * The state of a run's lines at its end. Late events make peaks wrong. Missing lines are in other
- * files, after a rotation.
- */
+/* A run's lines. Late events make peaks wrong; missing lines are in other files. */
 struct cli_trace_end {
 	unsigned long line;  /* its last line */
 	unsigned long bad;   /* not records */
@@ -33,18 +30,12 @@ struct cli_trace_end {
 
 /* Names in events are valid as long as the trace, all else during the call. */
 struct cli_trace_visitor {
-	/*
-	 * Not called for a file that continues the run. `start` is NULL if the file has no start
-	 * line.
-	 */
+	/* `start`: NULL if the file has none. Not called if the run continues. */
 	void (*begin)(void *data, const char *path, unsigned long line,
 	              const struct spill_record_start *start);
 	/* Allocations, frees, moves and out of memory, in their real order. */
 	void (*event)(void *data, const struct cli_event *event);
-	/*
-	 * Every oom, note, drop and exit line, as it is read. A drop or exit comes after all events
-	 * of the lines before it. An oom's event follows the oom.
-	 */
+	/* Every oom, note, drop and exit line. A drop or exit follows all events before it. */
 	void (*record)(void *data, const struct spill_record *record);
 	void (*end)(void *data, const struct cli_trace_end *end);
 };
