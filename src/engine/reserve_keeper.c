@@ -62,12 +62,21 @@ static bool look_at_device(const struct spill_backend *backend, int device, uint
 	return true;
 }
 
-/* Twice the reserve must be able to move: half of it may be pinned or in use when it is needed. */
+/*
+ * Demotion can fill the reserve up: twice the reserve can move. Half of that may be pinned or in use
+ * when it is needed.
+ */
+static bool can_refill(const struct spill_backend *backend, int device)
+{
+	return backend->moves && spill_chunked_on_device(device) >= 2 * spill_reserve_size(device) &&
+	       spill_movable_may_move(backend, device);
+}
+
 static bool find_risk(const struct spill_backend *backend, int device)
 {
-	uint64_t free, total, size = spill_reserve_size(device);
-	if (!backend->loses_code || !size || spill_process_observes() ||
-	    (spill_chunked_on_device(device) >= 2 * size && spill_movable_may_move(backend, device)))
+	uint64_t free, total;
+	if (!backend->loses_code || !spill_reserve_size(device) || spill_process_observes() ||
+	    can_refill(backend, device))
 		return false;
 	return !backend->devices->memory(device, &free, &total) && total >= SPILL_RESERVE_DEVICE;
 }
@@ -151,9 +160,7 @@ static bool demote_for(const struct spill_backend *backend, int device, uint64_t
  */
 static uint64_t part_to_leave(const struct spill_backend *backend, int device, uint64_t kept)
 {
-	bool moves =
-	    backend->moves && spill_chunked_on_device(device) && spill_movable_may_move(backend, device);
-	return moves ? kept / 2 : kept;
+	return can_refill(backend, device) ? kept / 2 : kept;
 }
 
 /*

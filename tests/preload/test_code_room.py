@@ -159,6 +159,13 @@ class NothingToFillItUp(MovableCase):
                     for word in self.loads:
                         self.assertEqual(self.result(done, word), SUCCESS, f"{word}\n{done.stdout}{done.stderr}")
 
+    def test_where_little_can_move_all_of_it_is_left(self):
+        """Demotion of 8 MiB does not fill up the half that requests could take otherwise. Seen on an H200: one workspace of cuBLAS."""
+        room = {"SPILL_SIM_ROOM": "module:48MiB", "SPILL_MOVABLE_ENABLE": "on"}
+        done = self.program("early:a:1m take:plain:8m:1 take:created:90m:32 take:created:20m:10 module verify:a", **room)
+        self.assertEqual(self.result(done, "module"), SUCCESS, f"{done.stdout}{done.stderr}")
+        self.assertTrue([record for record in self.allocs() if record["place"] == "movable"])
+
     def test_without_a_reserve_nothing_is_left(self):
         self.assertEqual(self.result(self.fill("plain", SPILL_DEVICE_RESERVE="0"), "module"), OOM)
 
