@@ -153,9 +153,10 @@ class NothingToFillItUp(MovableCase):
         for words in ("take:ordered:18m:150", "take:ordered:18m:60 take:ordered:36m:20 take:ordered:27m:60",
                       "take:ordered:18m:100 give:ordered:30 sync take:ordered:36m:40 take:ordered:20m:40",
                       "take:ordered:9m:200 give:ordered:60 sync take:ordered:18m:60", "take:ordered:512k:4000 take:ordered:18m:100"):
-            for movable in ("off", "auto"):
+            for movable, first in (("off", ""), ("auto", ""), ("on", "take:plain:32m:1")):
                 with self.subTest(words, movable=movable):
-                    done = self.program(f"early:a:1m {words} {' '.join(self.loads)} verify:a", SPILL_MOVABLE_ENABLE=movable)
+                    done = self.program(f"early:a:1m {first} {words} {' '.join(self.loads)} verify:a", SPILL_MOVABLE_ENABLE=movable,
+                                        SPILL_SIM_ROOM="module:44MiB,function:4MiB,stream:4MiB")
                     for word in self.loads:
                         self.assertEqual(self.result(done, word), SUCCESS, f"{word}\n{done.stdout}{done.stderr}")
 
