@@ -354,12 +354,8 @@ static bool handle_answer(struct spill_request *request)
 		return false;
 	}
 	retract_charge(request);
-	if (request->result != backend->out_of_memory)
-		return false;
-	/* The pool has memory in pieces only. Until it is known to have more, it leaves the reserve alone. */
-	if (admission->kind->growth && !is_reserve_open(request) && !spill_capture_any())
-		spill_reserve_fell(backend, request->device);
-	return handle_driver_full(request, backend->error_name(request->result));
+	return request->result == backend->out_of_memory &&
+	       handle_driver_full(request, backend->error_name(request->result));
 }
 
 bool spill_admit(struct spill_request *request, const struct spill_alloc_kind_ops *kind)

@@ -31,7 +31,6 @@ static void finish_free(struct spill_request *request, struct spill_allocation *
 	if (allocation->mempool)
 		spill_vendor_pool_freed(allocation->mempool, allocation->bytes);
 	spill_ledger_end(allocation);
-	spill_reserve_freed(allocation->device);
 	spill_promote_later();
 	spill_follow_maintain();
 }

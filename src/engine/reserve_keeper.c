@@ -27,7 +27,7 @@ static struct keeper {
 	_Atomic uint64_t pending; /* bytes of questions that the driver has not answered yet */
 	_Atomic uint64_t given;   /* bytes given out ever */
 	/* `given` at the last look; time of the next look; no look before, after a vain one. */
-	_Atomic uint64_t given_at_look, next_look_ns, no_look_before_ns, no_demotion_before_ns;
+	_Atomic uint64_t given_at_look, next_look_ns, no_look_before_ns;
 	_Atomic uint64_t next_load_ns; /* the earliest time to measure a load */
 	_Atomic bool at_risk;          /* spill_reserve_is_at_risk, until at_risk_ns */
 	_Atomic uint64_t at_risk_ns;
@@ -220,36 +220,14 @@ static bool is_watched(int device)
 	       (keeper && atomic_load_explicit(&keeper->at_risk, memory_order_relaxed));
 }
 
-/* Unused memory that was freed in stream order can be given back when the work before it is done. */
-static bool has_unused_pool(const struct spill_backend *backend, int device)
-{
-	uint64_t unused = 0;
-	void *pool;
-	return backend->pools && !backend->pools->current(device, &pool) &&
-	       !backend->pools->unused(pool, &unused) && unused >= SPILL_RESERVE_BLOCK;
-}
-
 /* First gives back unused memory: there is no other if nothing can move. */
 static void refill(const struct spill_backend *backend, int device, const char *api, const void *caller)
 {
-	struct keeper *keeper = &keepers[device];
 	bool gained = is_watched(device) && spill_trim(backend, device, 0);
-	uint64_t now = spill_clock_ns();
-	if ((!gained || is_short(backend, device, 1)) && now >= atomic_load(&keeper->no_demotion_before_ns)) {
-		bool demoted = demote_for(backend, device, 0, api, caller);
-		if (!demoted)
-			atomic_store(&keeper->no_demotion_before_ns, now + VAIN_NS);
-		gained |= demoted;
-	}
-	if (!gained && !has_unused_pool(backend, device))
-		atomic_store(&keeper->no_look_before_ns, now + VAIN_NS);
-}
-
-void spill_reserve_freed(int device)
-{
-	struct keeper *keeper = keeper_of(device);
-	if (keeper && atomic_load_explicit(&keeper->no_look_before_ns, memory_order_relaxed))
-		atomic_store_explicit(&keeper->no_look_before_ns, 0, memory_order_relaxed);
+	if (!gained || is_short(backend, device, 1))
+		gained |= demote_for(backend, device, 0, api, caller);
+	if (!gained)
+		atomic_store(&keepers[device].no_look_before_ns, spill_clock_ns() + VAIN_NS);
 }
 
 bool spill_reserve_fell(const struct spill_backend *backend, int device)
@@ -364,7 +342,6 @@ void spill_reserve_keeper_reset(void)
 	for (unsigned i = 0; i < SPILL_DEVICES; i++) {
 		struct keeper *keeper = &keepers[i];
 		keeper->budget = keeper->budget_ns = keeper->pending = keeper->given = 0;
-		keeper->no_demotion_before_ns = 0;
 		keeper->given_at_look = keeper->next_look_ns = keeper->no_look_before_ns =
 		    keeper->next_load_ns = 0;
 		keeper->at_risk = false;

@@ -96,12 +96,6 @@ bool spill_reserve_is_closed(int device);
 void spill_reserve_taken(int device, uint64_t bytes);
 
 /*
- * The program has freed memory of the device. A look that was in vain is due again: a pool may have
- * unused memory now. Cheap.
- */
-void spill_reserve_freed(int device);
-
-/*
  * spill_reserve_keep from gates (engine.h), for the current context's device. False: there is
  * nothing to look after.
  */

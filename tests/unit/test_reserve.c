@@ -54,23 +54,14 @@ static int pool_trim(void *pool)
 	return 0;
 }
 
-static int pool_unused(void *pool, uint64_t *bytes)
-{
-	*bytes = pool_bytes;
-	return 0;
-}
-
 static int pool_default(int device, void **pool)
 {
 	*pool = &pool_bytes;
 	return device;
 }
 static const struct spill_vendor_devices devices = {.memory = memory};
-static const struct spill_vendor_pools pools = {.reserved = pool_reserved,
-                                                .trim = pool_trim,
-                                                .device_default = pool_default,
-                                                .current = pool_default,
-                                                .unused = pool_unused};
+static const struct spill_vendor_pools pools = {
+    .reserved = pool_reserved, .trim = pool_trim, .device_default = pool_default, .current = pool_default};
 
 static int setup(void **state)
 {
@@ -251,11 +242,6 @@ static void test_refilled_by_what_is_not_used(void **state)
 	spill_reserve_keep(&vendor, 0, 0, "", NULL);
 	spill_reserve_whole(&vendor, 0, "", NULL);
 	assert_int_equal(looks + trims, 0);
-	/* Until something is freed: a pool may have it unused now. */
-	pool_bytes = 80 * MIB;
-	spill_reserve_freed(0);
-	spill_reserve_whole(&vendor, 0, "", NULL);
-	assert_int_equal(free_bytes[0], 90 * MIB);
 }
 
 static void load(int device, uint64_t bytes, bool refused)
