@@ -13,7 +13,7 @@
 /* engine.c */
 bool spill_engine_pass(struct spill_request *request);
 bool spill_engine_frame(struct spill_request *request);
-/* admit_entry.c */
+/* admit_record.c */
 bool spill_engine_account(struct spill_request *request);
 /* engine_alloc.c */
 bool spill_engine_alloc(struct spill_request *request);

@@ -137,7 +137,7 @@ struct moved_part {
 	struct spill_bytes held; /* by the whole allocation, afterwards */
 };
 
-static void say_loudly(const struct moved_part *moved, bool at_limit)
+static void write_loud_line(const struct moved_part *moved, bool at_limit)
 {
 	char line[1024];
 	struct spill_text text;
@@ -185,7 +185,7 @@ static void report_part(const struct moved_part *moved, const struct spill_move_
 	                            .caller = why->caller,
 	                        });
 	if (demoted)
-		say_loudly(moved, why->reason == SPILL_REASON_LIMIT);
+		write_loud_line(moved, why->reason == SPILL_REASON_LIMIT);
 }
 
 void spill_move_batch_report(const struct spill_move_batch *batch, const struct spill_move_reason *why)
