@@ -13,7 +13,8 @@ static struct {
 
 static uint64_t fake_clock_now(void)
 {
-	return fake_clock.ns += fake_clock.tick_ns;
+	uint64_t tick = fake_clock.tick_ns;
+	return atomic_fetch_add(&fake_clock.ns, tick) + tick;
 }
 
 static void fake_clock_sleep(uint64_t ns)

@@ -51,7 +51,7 @@ static bool replaced(enum fake_libc_call call, long arguments[6], long *result)
 		static _Atomic(__typeof__(&name)) real; \
 		if (!real) \
 			real = (__typeof__(&name))dlsym(RTLD_NEXT, #name); \
-		real; \
+		atomic_load(&real); \
 	})
 
 /*
