@@ -21,19 +21,13 @@ WRITES = {"write", "send"}
 KEPT = {
     "base/put.c": {
         "fwrite(text, 1, plain, out)": "ASCII that is shown",
-        "fwrite(character.shown ? text : \"?\", 1, character.shown ? character.bytes : 1, out)": "looked at",
-        "fwrite(line, 1, plain, out)": "ASCII that is shown",
-        "fwrite(line, 1, character.bytes, out)": "looked at",
-        "fprintf(out, strchr(conversion->flags, '-') ? \"%-*s\" : \"%*s\", conversion->width, shown)": "put_shown wrote it",
+        "fwrite(text, 1, character.bytes, out)": "looked at",
         "fprintf(out, format, conversion->width, conversion->precision, number)": "a number",
         "fprintf(out, format, conversion->width, conversion->precision, va_arg(*arguments, double))": "a number",
         "fwrite(format, 1, literal, out)": "of a format, which is ours",
         "fwrite(text, 1, size, out)": "print_format wrote it",
         "cli_vfprintf(out, format, arguments)": "the caller's",
         "cli_vfprintf(stdout, format, arguments)": "the caller's",
-        "fputs(size, out)": "a number with its unit",
-        "fprintf(out, \"%12s\", bytes ? size : \"-\")": "the same",
-        "fputs(comma, out)": "a comma",
     },
     "base/cli.c": {
         "cli_vfprintf(stderr, format, arguments)": "the caller's",
@@ -46,7 +40,6 @@ KEPT = {
         "fputs(cli_page_before, out)": "the page's own text",
         "fputs(cli_page_after, out)": "the page's own text",
     },
-    "report/text.c": {"fputs(comma, stdout)": "a comma"},
     "top/about.c": {"mvaddstr(y, 0, line)": "cli_top_pad wrote it"},
     "top/draw.c": {
         "mvaddstr(0, COLS - (int)strlen(clock), clock)": "strftime wrote it",

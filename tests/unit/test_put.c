@@ -76,12 +76,31 @@ static void json_lines(void **state)
 	ends_as(out, "{\"a\": \"\\u007f\\u009b\\u202e \\u202e größe\"} ");
 }
 
+/* A line of a table has several figures at once. */
+static void figures(void **state)
+{
+	const struct spill_bytes some = {.device = 5ull << 30, .managed = 512}, none = {0};
+	const char *first = cli_size(1ull << 30);
+	FILE *out = begin();
+
+	for (unsigned i = 0; i < 15; i++)
+		cli_size(i);
+	assert_string_equal(first, "1.00 GiB");
+	cli_fprintf(out, "%s|%12s|%s|%12s|%s", cli_size(0), cli_size_or_dash(0), cli_size_or_dash(2048),
+	            cli_seconds(12345678), cli_seconds(5));
+	ends_as(out, "0 B|           -|2.00 KiB|   12.345678|0.000005");
+	out = begin();
+	cli_fprintf(out, "%s|%s", cli_sums(&some), cli_sums(&none));
+	ends_as(out, "5.00 GiB device, 512 B managed|nothing");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(as_printf),
 	    cmocka_unit_test(texts_that_steer),
 	    cmocka_unit_test(json_lines),
+	    cmocka_unit_test(figures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,10 +91,8 @@ static void print_result(const char *path, size_t runs)
 
 	if (stat(path, &status) || !S_ISREG(status.st_mode))
 		return;
-	cli_put(stdout, path);
-	cli_printf(": %zu %s, ", runs, runs == 1 ? "run" : "runs");
-	cli_put_size(stdout, (uint64_t)status.st_size);
-	puts("; open it in a browser");
+	cli_printf("%s: %zu %s, %s; open it in a browser\n", path, runs, runs == 1 ? "run" : "runs",
+	           cli_size((uint64_t)status.st_size));
 }
 
 bool cli_report_html(const struct cli_report *report, const struct cli_stories *stories, const char *path)
