@@ -33,35 +33,38 @@ const struct spill_kind *spill_option_kind(const struct spill_option *row)
 	return &kinds[row->kind];
 }
 
-struct spill_text spill_option_fail(struct spill_error *error, const char *value, const char *wrong)
+int spill_option_fail(struct spill_error *error, enum spill_option_part part, size_t offset,
+                      const char *format, ...)
 {
-	error->part = SPILL_PART_VALUE;
-	error->offset = (size_t)(wrong - value);
-	return spill_text_begin(error->text, sizeof(error->text));
+	struct spill_text text = spill_text_begin(error->text, sizeof(error->text));
+	va_list arguments;
+
+	error->part = part;
+	error->offset = offset;
+	va_start(arguments, format);
+	spill_text_vformat(&text, format, arguments);
+	va_end(arguments);
+	return -1;
 }
 
 int spill_option_fail_at(struct spill_error *error, const char *what, const char *value, size_t at,
                          const char *why)
 {
-	if (!why)
-		return 0;
-
-	struct spill_text text = spill_option_fail(error, value, value + at);
-
-	spill_text_add(&text, what);
-	spill_text_quote(&text, value, strlen(value));
-	spill_text_add(&text, ": ");
-	spill_text_add(&text, why);
-	return -1;
+	return why ? spill_option_fail(error, SPILL_PART_VALUE, at, "%s%s: %s", what,
+	                               spill_quote(value, strlen(value)).text, why)
+	           : 0;
 }
 
 int spill_option_fail_twice(struct spill_error *error, const char *value, const char *item, size_t length)
 {
-	struct spill_text text = spill_option_fail(error, value, item);
+	return spill_option_fail(error, SPILL_PART_VALUE, (size_t)(item - value), "%s is in the list twice",
+	                         spill_quote(item, length).text);
+}
 
-	spill_text_quote(&text, item, length);
-	spill_text_add(&text, " is in the list twice");
-	return -1;
+int spill_option_fail_range(struct spill_error *error, enum spill_option_part part, size_t offset)
+{
+	return spill_option_fail(error, part, offset, "the device number is out of range: 0 to %u",
+	                         SPILL_DEVICES - 1u);
 }
 
 int spill_option_put(struct spill_policy *policy, unsigned slot, const char *value, struct spill_error *error)

@@ -56,27 +56,20 @@ static int word_index(const char *words, const char *word, size_t length)
 static int fail_word(struct spill_error *error, const char *value, const char *word, size_t length,
                      const char *words)
 {
-	struct spill_text text = spill_option_fail(error, value, word);
+	size_t at = 0, item_length, offset = (size_t)(word - value);
 	struct spill_nearest nearest;
 	const char *item;
-	size_t at = 0, item_length;
 
-	if (length) {
-		spill_text_add(&text, "bad value ");
-		spill_text_quote(&text, word, length);
-	} else {
-		spill_text_add(&text, "a value is missing");
-	}
-	spill_text_add(&text, "; it must be one of ");
-	spill_text_add(&text, words);
+	if (!length)
+		return spill_option_fail(error, SPILL_PART_VALUE, offset,
+		                         "a value is missing; it must be one of %s", words);
 	spill_nearest_begin(&nearest, word, length);
 	while (spill_option_item(words, &at, &item, &item_length))
 		spill_nearest_offer(&nearest, item, item_length);
-	if (length && spill_nearest_word(&nearest)) {
-		spill_text_add(&text, "; the nearest is ");
-		spill_text_quote(&text, nearest.best, strlen(nearest.best));
-	}
-	return -1;
+	item = spill_nearest_word(&nearest);
+	return spill_option_fail(error, SPILL_PART_VALUE, offset, "bad value %s; it must be one of %s%s%s",
+	                         spill_quote(word, length).text, words, item ? "; the nearest is " : "",
+	                         item ? spill_quote(item, strlen(item)).text : "");
 }
 
 /* Position of the whole value in `words`, or -1 and the message. */
@@ -267,12 +260,8 @@ static const char *bad_pattern(const char *value)
 static int put_string(char *field, const char *value, const char *wrong, const char *why,
                       struct spill_error *error)
 {
-	if (why) {
-		struct spill_text text = spill_option_fail(error, value, wrong);
-
-		spill_text_add(&text, why);
-		return -1;
-	}
+	if (why)
+		return spill_option_fail(error, SPILL_PART_VALUE, (size_t)(wrong - value), "%s", why);
 	memcpy(field, value, strlen(value) + 1);
 	return 0;
 }

@@ -72,12 +72,9 @@ void spill_option_name(unsigned slot, char *buffer, size_t size)
 	int device = slot_device(slot);
 
 	spill_text_add(&text, spill_option_row(slot)->section);
-	if (device >= 0) {
-		spill_text_add(&text, " ");
-		spill_text_number(&text, (uint64_t)device);
-	}
-	spill_text_add(&text, ".");
-	spill_text_add(&text, spill_option_row(slot)->key);
+	if (device >= 0)
+		spill_text_format(&text, " %u", (unsigned)device);
+	spill_text_format(&text, ".%s", spill_option_row(slot)->key);
 }
 
 /* ASCII only: toupper follows the host program's locale. */
@@ -101,9 +98,7 @@ void spill_option_variable(unsigned slot, char *buffer, size_t size)
 		add_upper(&text, row->section);
 		spill_text_add(&text, "_");
 	}
-	if (device >= 0) {
-		spill_text_number(&text, (uint64_t)device);
-		spill_text_add(&text, "_");
-	}
+	if (device >= 0)
+		spill_text_format(&text, "%u_", (unsigned)device);
 	add_upper(&text, row->key);
 }

@@ -71,7 +71,6 @@ bool spill_rule_option_is(const char *key)
 int spill_rule_option_find(const char *key, struct spill_error *error)
 {
 	struct spill_nearest nearest;
-	struct spill_text text = spill_text_begin(error->text, sizeof(error->text));
 	const char *near = key_like(key);
 
 	spill_nearest_begin(&nearest, key, strlen(key));
@@ -82,20 +81,13 @@ int spill_rule_option_find(const char *key, struct spill_error *error)
 			return (int)row;
 		spill_nearest_offer(&nearest, name, strlen(name));
 	}
-	error->part = SPILL_PART_KEY;
-	error->offset = 0;
-	if (!near && is_option(key)) {
-		spill_text_quote(&text, key, strlen(key));
-		spill_text_add(&text, " is for all requests; [rule NAME] does not have it");
-		return -1;
-	}
-	if (!near)
-		near = nearest.best;
-	spill_text_add(&text, "unknown key ");
-	spill_text_quote(&text, key, strlen(key));
-	spill_text_add(&text, " in [rule NAME]; the nearest is ");
-	spill_text_quote(&text, near, strlen(near));
-	return -1;
+	if (!near && is_option(key))
+		return spill_option_fail(error, SPILL_PART_KEY, 0,
+		                         "%s is for all requests; [rule NAME] does not have it",
+		                         spill_quote(key, strlen(key)).text);
+	near = near ? near : nearest.best;
+	return spill_option_fail(error, SPILL_PART_KEY, 0, "unknown key %s in [rule NAME]; the nearest is %s",
+	                         spill_quote(key, strlen(key)).text, spill_quote(near, strlen(near)).text);
 }
 
 int spill_rule_option_put(struct spill_rule *rule, unsigned row, const char *value, struct spill_error *error)
@@ -129,9 +121,7 @@ size_t spill_rule_format(const struct spill_rule *rule, char *buffer, size_t siz
 	for (unsigned row = 0; row < SPILL_RULE_OPTIONS; row++) {
 		if (!(rule->set & rows[row].bit))
 			continue;
-		spill_text_add(&text, text.length ? "; " : "");
-		spill_text_add(&text, rows[row].option.key);
-		spill_text_add(&text, " = ");
+		spill_text_format(&text, "%s%s = ", text.length ? "; " : "", rows[row].option.key);
 		add_value(&text, rule, row);
 	}
 	return text.length;
@@ -139,21 +129,15 @@ size_t spill_rule_format(const struct spill_rule *rule, char *buffer, size_t siz
 
 bool spill_rule_check(const struct spill_rule *rule, struct spill_error *error)
 {
-	const char *comma = "";
-	struct spill_text text;
+	char keys[256];
+	struct spill_text text = spill_text_begin(keys, sizeof(keys));
 
 	if (rule->set & SPILL_RULE_ACTS)
 		return true;
-	text = spill_text_begin(error->text, sizeof(error->text));
-	error->part = SPILL_PART_SECTION;
-	error->offset = 0;
-	spill_text_add(&text, "the rule does nothing; it needs one of ");
 	for (unsigned row = 0; row < SPILL_RULE_OPTIONS; row++) {
-		if (!(rows[row].bit & SPILL_RULE_ACTS))
-			continue;
-		spill_text_add(&text, comma);
-		spill_text_add(&text, rows[row].option.key);
-		comma = ", ";
+		if (rows[row].bit & SPILL_RULE_ACTS)
+			spill_text_format(&text, "%s%s", text.length ? ", " : "", rows[row].option.key);
 	}
+	spill_option_fail(error, SPILL_PART_SECTION, 0, "the rule does nothing; it needs one of %s", keys);
 	return false;
 }

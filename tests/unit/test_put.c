@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "oom_report.h"
 #include "put.h"
 
 static char *told;
@@ -79,19 +80,11 @@ static void json_lines(void **state)
 /* A line of a table has several figures at once. */
 static void figures(void **state)
 {
-	const struct spill_bytes some = {.device = 5ull << 30, .managed = 512}, none = {0};
-	const char *first = cli_size(1ull << 30);
 	FILE *out = begin();
 
-	for (unsigned i = 0; i < 15; i++)
-		cli_size(i);
-	assert_string_equal(first, "1.00 GiB");
-	cli_fprintf(out, "%s|%12s|%s|%12s|%s", cli_size(0), cli_size_or_dash(0), cli_size_or_dash(2048),
-	            cli_seconds(12345678), cli_seconds(5));
+	cli_fprintf(out, "%s|%12s|%s|%12s|%s", spill_size(0).text, cli_size_or_dash(0).text,
+	            cli_size_or_dash(2048).text, cli_seconds(12345678).text, cli_seconds(5).text);
 	ends_as(out, "0 B|           -|2.00 KiB|   12.345678|0.000005");
-	out = begin();
-	cli_fprintf(out, "%s|%s", cli_sums(&some), cli_sums(&none));
-	ends_as(out, "5.00 GiB device, 512 B managed|nothing");
 }
 
 int main(void)

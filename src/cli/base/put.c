@@ -251,52 +251,18 @@ void cli_printf(const char *format, ...)
 
 /* -- figures ---------------------------------------------------------------------------------- */
 
-/* Room for the text of a figure. Sixteen of them are enough for a line of a table. */
-static struct spill_text next_figure(void)
+struct spill_word cli_size_or_dash(uint64_t bytes)
 {
-	static char figures[16][96];
-	static unsigned next;
-
-	return spill_text_begin(figures[next++ % 16], sizeof(figures[0]));
+	return bytes ? spill_size(bytes) : (struct spill_word){"-"};
 }
 
-const char *cli_size(uint64_t bytes)
+struct spill_word cli_seconds(uint64_t us)
 {
-	struct spill_text text = next_figure();
+	struct spill_word word;
 
-	spill_text_size(&text, bytes);
-	return text.buffer;
-}
-
-const char *cli_size_or_dash(uint64_t bytes)
-{
-	return bytes ? cli_size(bytes) : "-";
-}
-
-const char *cli_seconds(uint64_t us)
-{
-	struct spill_text text = next_figure();
-
-	snprintf(text.buffer, text.size, "%ju.%06ju", (uintmax_t)(us / 1000000), (uintmax_t)(us % 1000000));
-	return text.buffer;
-}
-
-const char *cli_sums(const struct spill_bytes *sums)
-{
-	const struct {
-		uint64_t bytes;
-		const char *place;
-	} parts[] = {{sums->device, " device"}, {sums->host, " host"}, {sums->managed, " managed"}};
-	struct spill_text text = next_figure();
-
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		if (parts[i].bytes == 0)
-			continue;
-		spill_text_add(&text, text.length ? ", " : "");
-		spill_text_size(&text, parts[i].bytes);
-		spill_text_add(&text, parts[i].place);
-	}
-	return text.length ? text.buffer : "nothing";
+	snprintf(word.text, sizeof(word.text), "%ju.%06ju", (uintmax_t)(us / 1000000),
+	         (uintmax_t)(us % 1000000));
+	return word;
 }
 
 void cli_put_tried(FILE *out, const struct spill_attempt *tried, unsigned count)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "record.h"
+#include "text.h"
 
 /* Prints "?" for each unprintable character (spill_text_character), and for NULL. */
 void cli_put(FILE *out, const char *text);
@@ -23,18 +24,11 @@ void cli_vfprintf(FILE *out, const char *format, va_list arguments) __attribute_
 /* Writes the JSON line with an escape for each unprintable character. pre: valid JSON */
 void cli_put_json_line(FILE *out, const char *line, size_t length);
 
-/* Figures as text, for %s. Each is valid until sixteen others were made. */
-/* "2.04 GiB" */
-const char *cli_size(uint64_t bytes);
-
-/* The same for a table's column; "-" for 0. */
-const char *cli_size_or_dash(uint64_t bytes);
+/* The size in a table's column; "-" for 0. */
+struct spill_word cli_size_or_dash(uint64_t bytes);
 
 /* "12.345678" seconds */
-const char *cli_seconds(uint64_t us);
-
-/* "5.00 GiB device, 2.04 GiB host". Leaves out zeros; "nothing" if all are. */
-const char *cli_sums(const struct spill_bytes *sums);
+struct spill_word cli_seconds(uint64_t us);
 
 /* "; tried device: CUDA_ERROR_OUT_OF_MEMORY, split: host.limit" */
 void cli_put_tried(FILE *out, const struct spill_attempt *tried, unsigned count);

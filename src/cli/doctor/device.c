@@ -81,8 +81,8 @@ static void judge_device(const struct driver_vendor *vendor, unsigned which,
 	            "device %u: %s, %s, %s free, %s; concurrent managed access %s, pageable access %s; can "
 	            "%s%s%s%s%s",
 	            which, device->identity.name[0] ? device->identity.name : "without a name",
-	            cli_size(device->identity.bytes), cli_size(device->free), memory_text(device),
-	            device->concurrent ? "yes" : "no",
+	            spill_size(device->identity.bytes).text, spill_size(device->free).text,
+	            memory_text(device), device->concurrent ? "yes" : "no",
 	            device->host_tables ? "by the host's page tables"
 	            : device->pageable  ? "yes"
 	                                : "no",

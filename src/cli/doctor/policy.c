@@ -137,7 +137,7 @@ static void judge_log(const char *program)
 	}
 	doctor_find(system.f_bavail * system.f_frsize < ((uint64_t)64 << 20) ? DOCTOR_log_full : DOCTOR_log,
 	            "the log will be a file like %s; %s are free there", found.path,
-	            cli_size(system.f_bavail * system.f_frsize));
+	            spill_size(system.f_bavail * system.f_frsize).text);
 }
 
 const struct spill_policy *doctor_look_at_policy(const struct doctor_patient *patient)

@@ -81,7 +81,7 @@ static void predict_decode(unsigned device, const struct driver_link *link)
 
 	for (unsigned i = 0; i < size_count; i++)
 		used += (size_t)snprintf(weights + used, sizeof(weights) - used, "%s%s", i ? ", " : "",
-		                         cli_size(sizes[i]));
+		                         spill_size(sizes[i]).text);
 	format_costs(costs, sizeof(costs), decode_over_link, link->to_device);
 	doctor_find(DOCTOR_decode,
 	            "device %u%s: with %s of weights in host memory a token of decode takes %s ms longer",
@@ -106,7 +106,7 @@ static void judge_link(unsigned device, const struct driver_link *link)
 	doctor_find(
 	    link->to_device < SLOW && !link->simulated ? DOCTOR_link_slow : DOCTOR_link,
 	    "device %u%s: %.1f GB/s from pinned host memory, %.1f GB/s back (median of copies of %s)%s",
-	    device, simulated_mark(link), link->to_device, link->from_device, cli_size(link->bytes),
+	    device, simulated_mark(link), link->to_device, link->from_device, spill_size(link->bytes).text,
 	    link->simulated ? "; it has no link: these are copies within the host's memory" : "");
 	if (host.rate <= 0)
 		host = host_speed();

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "oom_report.h"
 #include "log_reader.h"
 #include "put.h"
 
@@ -42,7 +43,7 @@ static void print_start(FILE *out, const struct spill_record_start *start)
 	fputc('\n', out);
 	for (unsigned i = 0; i < start->device_count; i++)
 		cli_fprintf(out, "  device %d: %s, %s\n", start->devices[i].device, start->devices[i].name,
-		            cli_size(start->devices[i].bytes));
+		            spill_size(start->devices[i].bytes).text);
 	for (unsigned i = 0; i < start->option_count; i++) {
 		const struct spill_record_option *option = &start->policy[i];
 
@@ -68,10 +69,10 @@ static void put_would(FILE *out, const char *would)
 
 static void print_alloc(FILE *out, const struct spill_record_alloc *alloc)
 {
-	cli_fprintf(out, "alloc #%-6" PRIu64 " %s  %s", alloc->seq, cli_size(alloc->bytes),
+	cli_fprintf(out, "alloc #%-6" PRIu64 " %s  %s", alloc->seq, spill_size(alloc->bytes).text,
 	            spill_place_name(alloc->place));
 	if (alloc->place != SPILL_PLACE_DEVICE)
-		cli_fprintf(out, " (%s)", cli_sums(&alloc->held));
+		cli_fprintf(out, " (%s)", spill_sums(&alloc->held).text);
 	put_origin(out, alloc->device, alloc->api, alloc->caller);
 	cli_fprintf(out, "  %s", alloc->reason);
 	put_rule(out, alloc->rule);
@@ -82,7 +83,7 @@ static void print_alloc(FILE *out, const struct spill_record_alloc *alloc)
 
 static void print_free(FILE *out, const struct spill_record_free *record)
 {
-	cli_fprintf(out, "free  #%-6" PRIu64 " %s  %s", record->seq, cli_size(record->bytes),
+	cli_fprintf(out, "free  #%-6" PRIu64 " %s  %s", record->seq, spill_size(record->bytes).text,
 	            spill_place_name(record->place));
 	put_origin(out, record->device, record->api, record->caller);
 	cli_fprintf(out, "  %s", record->reason);
@@ -91,9 +92,9 @@ static void print_free(FILE *out, const struct spill_record_free *record)
 
 static void print_move(FILE *out, const struct spill_record_move *move)
 {
-	cli_fprintf(out, "move  #%-6" PRIu64 " %s %s, now %s", move->seq, cli_size(move->bytes),
+	cli_fprintf(out, "move  #%-6" PRIu64 " %s %s, now %s", move->seq, spill_size(move->bytes).text,
 	            strcmp(move->what, "demote") ? "back to the device" : "to host memory",
-	            cli_sums(&move->held));
+	            spill_sums(&move->held).text);
 	if (move->api)
 		put_origin(out, move->device, move->api, move->caller);
 	else
@@ -104,17 +105,17 @@ static void print_move(FILE *out, const struct spill_record_move *move)
 
 static void print_oom(FILE *out, const struct spill_record_oom *oom)
 {
-	cli_fprintf(out, "OUT OF MEMORY  %s asked", cli_size(oom->bytes));
+	cli_fprintf(out, "OUT OF MEMORY  %s asked", spill_size(oom->bytes).text);
 	put_origin(out, oom->device, oom->api, oom->caller);
 	cli_fprintf(out, "  refused by %s", oom->refused_by);
 	put_rule(out, oom->rule);
 	put_would(out, oom->would);
-	cli_fprintf(out, "; free %s of %s; live %s", cli_size(oom->free), cli_size(oom->total),
-	            cli_sums(&oom->live));
+	cli_fprintf(out, "; free %s of %s; live %s", spill_size(oom->free).text, spill_size(oom->total).text,
+	            spill_sums(&oom->live).text);
 	cli_put_tried(out, oom->tried, oom->attempts);
 	for (unsigned i = 0; i < oom->holders; i++)
 		cli_fprintf(out, "%s%s #%" PRIu64 " %s",
-		            i ? ", " : "; largest: ", cli_size(oom->top[i].bytes), oom->top[i].seq,
+		            i ? ", " : "; largest: ", spill_size(oom->top[i].bytes).text, oom->top[i].seq,
 		            oom->top[i].caller ? oom->top[i].caller : oom->top[i].api);
 	fputc('\n', out);
 }
@@ -124,10 +125,10 @@ static void print_drop(FILE *out, const struct spill_record_drop *drop)
 {
 	const char *before = "drop  ";
 
-#define X(id, name, text) \
+#define X(id, name, about) \
 	if (drop->sums[SPILL_DROP_##id].count) { \
 		cli_fprintf(out, "%s%" PRIu64 " " name " (%s)", before, drop->sums[SPILL_DROP_##id].count, \
-		            cli_sums(&drop->sums[SPILL_DROP_##id].bytes)); \
+		            spill_sums(&drop->sums[SPILL_DROP_##id].bytes).text); \
 		before = ", "; \
 	}
 	SPILL_DROPS(X)
@@ -142,13 +143,15 @@ static void print_exit(FILE *out, const struct spill_record_exit *end)
 	cli_fprintf(out, "end (%s): %" PRIu64 " of %" PRIu64 " allocations spilled", end->how, totals->spills,
 	            totals->allocs);
 	if (totals->spills)
-		cli_fprintf(out, ", in all %s", cli_sums(&totals->spilled));
-	cli_fprintf(out, "; %" PRIu64 " out of memory; peak %s", totals->ooms, cli_sums(&totals->peak));
+		cli_fprintf(out, ", in all %s", spill_sums(&totals->spilled).text);
+	cli_fprintf(out, "; %" PRIu64 " out of memory; peak %s", totals->ooms,
+	            spill_sums(&totals->peak).text);
 	if (totals->demotions || totals->promotions)
 		cli_fprintf(out, "; moved %s to host memory in %" PRIu64 " move%s, %s back in %" PRIu64,
-		            cli_size(totals->demoted), totals->demotions, totals->demotions == 1 ? "" : "s",
-		            cli_size(totals->promoted), totals->promotions);
-	cli_fprintf(out, "; still held %s\n", cli_sums(&totals->live));
+		            spill_size(totals->demoted).text, totals->demotions,
+		            totals->demotions == 1 ? "" : "s", spill_size(totals->promoted).text,
+		            totals->promotions);
+	cli_fprintf(out, "; still held %s\n", spill_sums(&totals->live).text);
 }
 
 void cli_print_record(FILE *out, const struct spill_record *record)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "oom_report.h"
 #include "put.h"
 #include "replay.h"
 #include "cli.h"
@@ -58,12 +59,13 @@ static void put_cards(const struct cli_replay_options *options, const struct cli
 			continue;
 		cli_report_label("on");
 		cli_printf("device %d of %s%s, of which %s is not this program's (%s)", device,
-		           cli_size(card->total), options->vram ? " (--vram)" : "", cli_size(card->other),
+		           spill_size(card->total).text, options->vram ? " (--vram)" : "",
+		           spill_size(card->other).text,
 		           options->other != SPILL_UNLIMITED ? "--other"
 		           : run->other_known[device]        ? "by its out of memory lines"
 		                                             : "not in the log: counted as 0; --other SIZE");
 		if (card->limit != SPILL_UNLIMITED)
-			cli_printf("; device.limit %s", cli_size(card->limit));
+			cli_printf("; device.limit %s", spill_size(card->limit).text);
 		putchar('\n');
 	}
 }
@@ -76,9 +78,10 @@ static void put_first(const struct cli_replay_run *run)
 		return;
 	cli_report_label("the first");
 	cli_printf("at %s s: %s asked by %s of %s, device %d; refused by %s, rule %s; held then: %s\n",
-	           cli_seconds(refused->time_us), cli_size(refused->bytes), cli_text_of(refused->caller),
-	           cli_text_of(refused->api), refused->device, cli_text_of(refused->refused_by),
-	           cli_text_of(refused->rule), cli_sums(&refused->live));
+	           cli_seconds(refused->time_us).text, spill_size(refused->bytes).text,
+	           cli_text_of(refused->caller), cli_text_of(refused->api), refused->device,
+	           cli_text_of(refused->refused_by), cli_text_of(refused->rule),
+	           spill_sums(&refused->live).text);
 	puts("                 the program's reaction is not known: the rest assumes that it goes on");
 }
 
@@ -95,8 +98,8 @@ static void put_elsewhere(const struct cli_replay_run *run)
 			if (!way->count)
 				continue;
 			cli_printf("  %12" PRIu64 "%12s  %s -> %s%s\n", way->count,
-			           cli_size_or_dash(way->bytes), cli_where_name(from), cli_where_name(to),
-			           from == to ? " (another part of it)" : "");
+			           cli_size_or_dash(way->bytes).text, cli_where_name(from),
+			           cli_where_name(to), from == to ? " (another part of it)" : "");
 		}
 	}
 }
@@ -109,8 +112,8 @@ static void put_movers(const struct cli_table *table, const char *heading)
 	for (size_t i = 0; i < table->count && i < ROWS; i++) {
 		const struct cli_row *row = &table->rows[i];
 
-		cli_printf("  %12" PRIu64 "%12s%12s  %s\n", row->count, cli_size_or_dash(row->bytes),
-		           cli_size_or_dash(row->spilled), cli_text_of(row->name));
+		cli_printf("  %12" PRIu64 "%12s%12s  %s\n", row->count, cli_size_or_dash(row->bytes).text,
+		           cli_size_or_dash(row->spilled).text, cli_text_of(row->name));
 	}
 	if (table->count > ROWS)
 		cli_printf("  %12s  %zu more, in --json\n", "", table->count - ROWS);
@@ -125,7 +128,7 @@ static void put_list(const struct cli_replay_run *run)
 		const struct cli_replay_row *row = &run->list[i];
 
 		cli_printf("  %12" PRIu64 "%12s%12s  %s -> %s, %s, %s\n", row->seq,
-		           cli_size_or_dash(row->bytes), cli_size_or_dash(row->now.away),
+		           cli_size_or_dash(row->bytes).text, cli_size_or_dash(row->now.away).text,
 		           cli_where_name(row->was.where), cli_where_name(row->now.where),
 		           cli_text_of(row->rule), cli_text_of(row->caller));
 	}
@@ -146,12 +149,12 @@ static void put_limits(const struct cli_replay_run *run)
 		fputs(i ? "" : "\n", stdout);
 		cli_printf("  device %d: nothing is elsewhere for lack of room from device.limit = %" PRIu64
 		           " (%s) on, a card of %s; it runs from ",
-		           limit->device, limit->all, cli_size(limit->all),
-		           cli_size(limit->all + limit->reserve + other));
+		           limit->device, limit->all, spill_size(limit->all).text,
+		           spill_size(limit->all + limit->reserve + other).text);
 		if (limit->least)
-			cli_printf("%" PRIu64 " (%s) on\n", limit->least, cli_size(limit->least));
+			cli_printf("%" PRIu64 " (%s) on\n", limit->least, spill_size(limit->least).text);
 		else
-			cli_printf("%s on: all of it can be elsewhere\n", cli_size(0));
+			cli_printf("%s on: all of it can be elsewhere\n", spill_size(0).text);
 	}
 }
 
@@ -241,7 +244,8 @@ static void put_shared(const struct cli_replay *replay)
 
 	for (size_t i = 0; i < count; i++) {
 		cli_printf("  %s on %s: %u runs, their peaks together %s of %s%s\n", list[i].uuid,
-		           list[i].host, list[i].runs, cli_size(list[i].peak), cli_size(list[i].total),
+		           list[i].host, list[i].runs, spill_size(list[i].peak).text,
+		           spill_size(list[i].total).text,
 		           list[i].peak > list[i].total ? ": too much if they run at once" : "");
 	}
 	if (count)

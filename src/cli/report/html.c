@@ -92,7 +92,7 @@ static void print_result(const char *path, size_t runs)
 	if (stat(path, &status) || !S_ISREG(status.st_mode))
 		return;
 	cli_printf("%s: %zu %s, %s; open it in a browser\n", path, runs, runs == 1 ? "run" : "runs",
-	           cli_size((uint64_t)status.st_size));
+	           spill_size((uint64_t)status.st_size).text);
 }
 
 bool cli_report_html(const struct cli_report *report, const struct cli_stories *stories, const char *path)

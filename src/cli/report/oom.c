@@ -12,14 +12,14 @@ static void put_held(const struct spill_record_oom *oom)
 {
 	uint64_t elsewhere = spill_oom_elsewhere(oom);
 
-	cli_printf("    this process held %s", cli_sums(&oom->live));
+	cli_printf("    this process held %s", spill_sums(&oom->live).text);
 	if (elsewhere)
-		cli_printf(" (%s on other devices)", cli_size(elsewhere));
+		cli_printf(" (%s on other devices)", spill_size(elsewhere).text);
 	for (unsigned i = 0; i < oom->places; i++) {
 		const struct spill_group *place = &oom->by_place[i];
 
 		cli_printf("%s%s %s in %" PRIu64, i ? ", " : "; by place: ", place->name,
-		           cli_size(spill_bytes_all(&place->held)), place->count);
+		           spill_size(spill_bytes_all(&place->held)).text, place->count);
 	}
 	putchar('\n');
 }
@@ -32,8 +32,8 @@ static void put_callers(const struct spill_record_oom *oom)
 		const struct spill_group *caller = &oom->by_caller[i];
 
 		cli_printf("      %s  %s  in %" PRIu64 " allocation%s: %s\n",
-		           cli_size(spill_bytes_all(&caller->held)), caller->name, caller->count,
-		           caller->count == 1 ? "" : "s", cli_sums(&caller->held));
+		           spill_size(spill_bytes_all(&caller->held)).text, caller->name, caller->count,
+		           caller->count == 1 ? "" : "s", spill_sums(&caller->held).text);
 	}
 }
 
@@ -44,8 +44,8 @@ static void put_holders(const struct spill_record_oom *oom)
 	for (unsigned i = 0; i < oom->holders; i++) {
 		const struct spill_holder *holder = &oom->top[i];
 
-		cli_printf("      %s  #%" PRIu64 "  %s  %s  %s\n", cli_size(holder->bytes), holder->seq,
-		           spill_place_name(holder->place), holder->api, holder->caller);
+		cli_printf("      %s  #%" PRIu64 "  %s  %s  %s\n", spill_size(holder->bytes).text,
+		           holder->seq, spill_place_name(holder->place), holder->api, holder->caller);
 	}
 }
 
@@ -53,10 +53,10 @@ static void put_device(const struct spill_record_oom *oom)
 {
 	uint64_t used = spill_minus(oom->total, oom->free);
 
-	cli_printf("    device: %s free of %s", cli_size(oom->free), cli_size(oom->total));
+	cli_printf("    device: %s free of %s", spill_size(oom->free).text, spill_size(oom->total).text);
 	if (oom->ours) /* missing in the first logs */
-		cli_printf("; %s held by this process, %s by others, contexts and code", cli_size(oom->ours),
-		           cli_size(spill_minus(used, oom->ours)));
+		cli_printf("; %s held by this process, %s by others, contexts and code",
+		           spill_size(oom->ours).text, spill_size(spill_minus(used, oom->ours)).text);
 	putchar('\n');
 }
 
@@ -66,8 +66,8 @@ static void put_oom(const struct spill_record_oom *oom)
 	struct spill_text advice = spill_text_begin(buffer, sizeof(buffer));
 
 	spill_advice_oom(&advice, oom);
-	cli_printf("  at %s s: %s asked by %s of %s", cli_seconds(oom->time_us), cli_size(oom->bytes),
-	           oom->caller, oom->api);
+	cli_printf("  at %s s: %s asked by %s of %s", cli_seconds(oom->time_us).text,
+	           spill_size(oom->bytes).text, oom->caller, oom->api);
 	if (oom->device >= 0)
 		printf(", device %d", oom->device);
 	cli_printf("\n    refused by %s, rule %s", oom->refused_by, oom->rule);

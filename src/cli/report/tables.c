@@ -26,11 +26,12 @@ void cli_report_devices(const struct cli_summary *summary)
 		const struct cli_device *device = &summary->devices[i];
 
 		put_device(device->device);
-		cli_printf("%12s%12s%12s%12s%12s%12s%12s  %s\n", cli_size_or_dash(device->bytes),
-		           cli_size_or_dash(device->peak.device), cli_size_or_dash(device->peak.host),
-		           cli_size_or_dash(device->peak.managed), cli_size_or_dash(device->live.device),
-		           cli_size_or_dash(device->live.host), cli_size_or_dash(device->live.managed),
-		           device->name ? device->name : "");
+		cli_printf(
+		    "%12s%12s%12s%12s%12s%12s%12s  %s\n", cli_size_or_dash(device->bytes).text,
+		    cli_size_or_dash(device->peak.device).text, cli_size_or_dash(device->peak.host).text,
+		    cli_size_or_dash(device->peak.managed).text, cli_size_or_dash(device->live.device).text,
+		    cli_size_or_dash(device->live.host).text, cli_size_or_dash(device->live.managed).text,
+		    device->name ? device->name : "");
 	}
 }
 
@@ -54,14 +55,14 @@ static void put_fit(const struct cli_device *device, uint64_t margin)
 	struct cli_fit_row row = cli_fit_row(device, too_much ? 0 : margin);
 
 	put_device(device->device);
-	cli_printf("%12s%12s%12s%12s%12s%12s%12s", cli_size_or_dash(device->bytes),
-	           cli_size_or_dash(device->fit.wanted), cli_size_or_dash(device->fit.device),
-	           cli_size_or_dash(device->fit.host), cli_size_or_dash(device->fit.managed),
-	           cli_size_or_dash(device->fit.refused), cli_size_or_dash(row.free));
+	cli_printf("%12s%12s%12s%12s%12s%12s%12s", cli_size_or_dash(device->bytes).text,
+	           cli_size_or_dash(device->fit.wanted).text, cli_size_or_dash(device->fit.device).text,
+	           cli_size_or_dash(device->fit.host).text, cli_size_or_dash(device->fit.managed).text,
+	           cli_size_or_dash(device->fit.refused).text, cli_size_or_dash(row.free).text);
 	cli_printf("  %s %s", row.surplus < 0 ? "deficit" : "surplus",
-	           cli_size(row.surplus < 0 ? 0 - (uint64_t)row.surplus : (uint64_t)row.surplus));
+	           spill_size(row.surplus < 0 ? 0 - (uint64_t)row.surplus : (uint64_t)row.surplus).text);
 	if (device->limit == row.usable)
-		cli_printf(" (device.limit %s)", cli_size(device->limit));
+		cli_printf(" (device.limit %s)", spill_size(device->limit).text);
 	puts(too_much ? ", without the margin, which takes the whole device" : "");
 }
 
@@ -73,7 +74,7 @@ void cli_report_fit(const struct cli_summary *summary, uint64_t margin)
 		if (!summary->devices[i].bytes)
 			continue;
 		if (!any) {
-			cli_printf("\n  fit at peak demand; margin %s\n", cli_size(margin));
+			cli_printf("\n  fit at peak demand; margin %s\n", spill_size(margin).text);
 			cli_printf("  %-8s%12s%12s%12s%12s%12s%12s%12s\n", "device", "total", "wanted",
 			           "on device", "on host", "managed", "refused", "free");
 		}
@@ -92,9 +93,10 @@ static void put_view(const struct cli_table *table, const char *heading, const c
 	for (size_t i = 0; i < table->count && i < ROWS; i++) {
 		const struct cli_row *row = &table->rows[i];
 
-		cli_printf("  %12" PRIu64 "%12s%12s%12s%12s  %s\n", row->count, cli_size_or_dash(row->bytes),
-		           cli_size_or_dash(row->peak), cli_size_or_dash(row->live),
-		           cli_size_or_dash(row->spilled), row->name ? row->name->text : nameless);
+		cli_printf("  %12" PRIu64 "%12s%12s%12s%12s  %s\n", row->count,
+		           cli_size_or_dash(row->bytes).text, cli_size_or_dash(row->peak).text,
+		           cli_size_or_dash(row->live).text, cli_size_or_dash(row->spilled).text,
+		           row->name ? row->name->text : nameless);
 	}
 	if (table->count > ROWS)
 		cli_printf("  %12s  %zu more, in --json\n", "", table->count - ROWS);
@@ -117,7 +119,7 @@ void cli_report_largest(const struct cli_summary *summary)
 		const struct cli_large *large = &summary->largest.list[i];
 
 		cli_printf("  %12s  #%-8" PRIu64 "%-8s  %s  %s  at %" PRIu64 ".%03" PRIu64 " s%s\n",
-		           cli_size_or_dash(large->bytes), large->seq, spill_place_name(large->place),
+		           cli_size_or_dash(large->bytes).text, large->seq, spill_place_name(large->place),
 		           cli_text_of(large->api), cli_text_of(large->caller), large->time_us / 1000000,
 		           large->time_us / 1000 % 1000, large->freed ? "" : ", held at the end");
 	}
@@ -135,8 +137,8 @@ void cli_report_moved(const struct cli_summary *summary)
 		const struct cli_moved *entry = &moved->list[i];
 
 		cli_printf("  %12" PRIu64 "%12s%12s%12s  #%-8" PRIu64 "%s\n", entry->moves,
-		           cli_size_or_dash(entry->moved), cli_size_or_dash(entry->bytes),
-		           cli_size_or_dash(entry->host), entry->seq, cli_text_of(entry->caller));
+		           cli_size_or_dash(entry->moved).text, cli_size_or_dash(entry->bytes).text,
+		           cli_size_or_dash(entry->host).text, entry->seq, cli_text_of(entry->caller));
 	}
 }
 
@@ -144,9 +146,10 @@ static void put_run(const char *rank, const char *ended, const struct spill_tota
 {
 	cli_printf("  %-5s %-7s %12" PRIu64 "%12" PRIu64 "%12s%12s%12s%12s%12s%8" PRIu64 "  ", rank, ended,
 	           totals->allocs, totals->spills,
-	           cli_size_or_dash(totals->spilled.host + totals->spilled.managed),
-	           cli_size_or_dash(totals->demoted), cli_size_or_dash(totals->peak.device),
-	           cli_size_or_dash(totals->peak.host), cli_size_or_dash(totals->peak.managed), totals->ooms);
+	           cli_size_or_dash(totals->spilled.host + totals->spilled.managed).text,
+	           cli_size_or_dash(totals->demoted).text, cli_size_or_dash(totals->peak.device).text,
+	           cli_size_or_dash(totals->peak.host).text, cli_size_or_dash(totals->peak.managed).text,
+	           totals->ooms);
 }
 
 void cli_report_runs(const struct cli_report *report)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "oom_report.h"
 #include "put.h"
 #include "report.h"
 
@@ -33,7 +34,7 @@ static void put_end(const struct cli_summary *summary)
 	           summary->exited ? cli_report_how(summary)
 	                           : "no exit line: the program was killed, has crashed, or still runs; the "
 	                             "figures cover its lines",
-	           cli_seconds(summary->ended_us), summary->end.cut ? " s, cut" : " s");
+	           cli_seconds(summary->ended_us).text, summary->end.cut ? " s, cut" : " s");
 }
 
 void cli_report_label(const char *label)
@@ -52,7 +53,7 @@ static void put_spilled(const struct cli_table *table)
 
 		if (!row->spilled || named++ >= NAMES)
 			continue;
-		cli_printf("%s%s %s", comma, cli_text_of(row->name), cli_size(row->spilled));
+		cli_printf("%s%s %s", comma, cli_text_of(row->name), spill_size(row->spilled).text);
 		comma = ", ";
 	}
 	if (named > NAMES)
@@ -67,10 +68,10 @@ static void put_moves(const char *label, uint64_t bytes, uint64_t count, const s
 	if (!count)
 		return;
 	cli_report_label(label);
-	cli_printf("%s in %" PRIu64 " move%s", cli_size(bytes), count, count == 1 ? "" : "s");
+	cli_printf("%s in %" PRIu64 " move%s", spill_size(bytes).text, count, count == 1 ? "" : "s");
 	for (size_t i = 0; i < by_reason->count; i++)
 		cli_printf("%s%s %s", i ? ", " : ": ", cli_text_of(by_reason->rows[i].name),
-		           cli_size(by_reason->rows[i].bytes));
+		           spill_size(by_reason->rows[i].bytes).text);
 	putchar('\n');
 }
 
@@ -81,7 +82,7 @@ void cli_report_spills(const struct cli_summary *summary)
 	cli_report_label("spilled");
 	if (totals->spills) {
 		cli_printf("yes, %" PRIu64 " of %" PRIu64 " allocations, in all %s\n", totals->spills,
-		           totals->allocs, cli_sums(&totals->spilled));
+		           totals->allocs, spill_sums(&totals->spilled).text);
 		cli_report_label("where");
 		put_spilled(&summary->views[CLI_BY_PLACE]);
 		cli_report_label("why");
@@ -194,7 +195,7 @@ static void put_notes(const struct cli_summary *summary)
 	for (unsigned long i = 0; i < summary->note_count && i < CLI_NOTES; i++) {
 		const struct cli_note *note = &summary->notes[i];
 
-		cli_printf("  at %s s: %s: %s\n", cli_seconds(note->time_us), cli_text_of(note->code),
+		cli_printf("  at %s s: %s: %s\n", cli_seconds(note->time_us).text, cli_text_of(note->code),
 		           note->text);
 	}
 	if (summary->note_count > CLI_NOTES)

@@ -13,13 +13,13 @@ static void put_card(const struct cli_top_card *card)
 		cli_printf(" %s", about->name);
 	if (about->pci[0])
 		cli_printf(" (%s)", about->pci);
-	cli_printf(": %s", cli_size(card->held));
+	cli_printf(": %s", spill_size(card->held).text);
 	if (about->bytes)
-		cli_printf(" of %s", cli_size(about->bytes));
+		cli_printf(" of %s", spill_size(about->bytes).text);
 	cli_printf(" held by %u process%s", card->users, card->users == 1 ? "" : "es");
 	if (card->users && card->limit != UINT64_MAX)
-		cli_printf(", limit %s", cli_size(card->limit));
-	cli_printf(", spilled %s\n", cli_size(card->away));
+		cli_printf(", limit %s", spill_size(card->limit).text);
+	cli_printf(", spilled %s\n", spill_size(card->away).text);
 }
 
 /* The width of the column's longest cell. The last column is not padded. */
