@@ -6,8 +6,6 @@
 #include "option_kind.h"
 
 static const struct spill_rule_option rows[] = {
-#define OPTION(section, key, kind, field, words, initial, meaning)
-#define DEVICE(key, field)
 #define RULE(key, kind, bit, field, words, example, meaning) \
 	{{"rule", key, SPILL_OPTION_##kind, words, example, meaning, offsetof(struct spill_rule, field)}, \
 	 SPILL_RULE_HAS_##bit},

@@ -21,8 +21,6 @@
 enum { CLI_FINE = 0, CLI_FINDINGS = 1, CLI_USAGE = 2 };
 
 #define COMMAND(name, operands, word, options_first, summary, about) int cli_##name(int argc, char **argv);
-#define OPTION(command, name, letter, argument, word, text)
-#define EXAMPLE(command, line)
 #include "commands.def"
 
 /* Prints an error of usage and a pointer to --help. Returns CLI_USAGE. */

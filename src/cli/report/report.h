@@ -20,9 +20,6 @@ struct cli_report {
 	bool unread;     /* a log could not be read, or has a bad line */
 };
 
-/* True if the run needs attention: out of memory, different sums, or missing lines. */
-bool cli_report_findings(const struct cli_summary *summary);
-
 /* Sums of all runs, as if their peaks came at once. */
 struct spill_totals cli_report_sum(const struct cli_report *report);
 
