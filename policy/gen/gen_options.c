@@ -187,6 +187,60 @@ static void print_document(void)
 		print_profile(profile);
 }
 
+/* -- libspill(7): a line for each variable, as scdoc(5), in place of its line @TABLE@ ----------- */
+
+/* Escapes the characters of scdoc. */
+static void put_escaped(const char *text)
+{
+	for (; *text; text++) {
+		if (strchr("\\*_+", *text))
+			putchar('\\');
+		putchar(*text);
+	}
+}
+
+static void print_variables(void)
+{
+	char name[64];
+
+	for (unsigned slot = 0; slot < SPILL_OPTIONS; slot++) {
+		const struct spill_option *row = spill_option_row(slot);
+
+		spill_option_variable(slot, name, sizeof(name));
+		putchar('*');
+		put_escaped(name);
+		fputs("*: ", stdout);
+		print_values(row);
+		fputs(" (", stdout);
+		put_escaped(*row->initial ? row->initial : "empty");
+		puts(slot + 1 < SPILL_OPTIONS ? ")++" : ")");
+	}
+}
+
+/* -- a dictionary for libFuzzer (-dict=FILE) ---------------------------------------------------- */
+
+/* No word of the table has characters that a dictionary must escape. */
+static void print_row_words(const struct spill_option *row)
+{
+	const char *word;
+	size_t at = 0, length;
+
+	printf("\"%s = \"\n\"[%s]\"\n", row->key, row->section);
+	if (*row->initial)
+		printf("\"%s\"\n", row->initial);
+	while (spill_option_item(row->values, &at, &word, &length))
+		printf("\"%.*s\"\n", (int)length, word);
+}
+
+static void print_words(void)
+{
+	puts("\"[rule a]\"\n\"[app a]\"\n\"[device 1]\"\n\"..\"\n\"GiB\"\n\"%\"\n\"ms\"");
+	for (unsigned row = 0; row < SPILL_OPTIONS; row++)
+		print_row_words(spill_option_row(row));
+	for (unsigned row = 0; row < SPILL_RULE_OPTIONS; row++)
+		print_row_words(&spill_rule_option_row(row)->option);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";

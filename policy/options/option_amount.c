@@ -259,8 +259,6 @@ void spill_add_devices(struct spill_text *text, const struct spill_option *row, 
 {
 	const uint32_t *devices = field;
 
-	for (uint32_t left = *devices; left; left &= left - 1) {
-		spill_option_add_comma(text, left == *devices);
-		spill_text_number(text, (uint64_t)__builtin_ctz(left));
-	}
+	for (uint32_t left = *devices; left; left &= left - 1)
+		spill_text_format(text, "%s%u", left == *devices ? "" : ", ", (unsigned)__builtin_ctz(left));
 }

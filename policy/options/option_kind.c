@@ -5,7 +5,7 @@
 
 static const struct spill_kind kinds[] = {
     [SPILL_OPTION_WORD] = {spill_put_word, spill_add_word, "", true},
-    [SPILL_OPTION_YESNO] = {spill_put_yesno, spill_add_yesno, "yes, no"},
+    [SPILL_OPTION_YESNO] = {spill_put_bool, spill_add_bool, "yes, no"},
     [SPILL_OPTION_SIZE] = {spill_put_amount, spill_add_amount, "size"},
     [SPILL_OPTION_SHARE] = {spill_put_amount, spill_add_amount, "size, %"},
     [SPILL_OPTION_LIMIT] = {spill_put_amount, spill_add_amount, "none, size, %"},
@@ -18,14 +18,14 @@ static const struct spill_kind kinds[] = {
     [SPILL_OPTION_PATH] = {spill_put_path, spill_add_path, "pattern, folder, off"},
     [SPILL_OPTION_NODE] = {spill_put_node, spill_add_node, "nearest, N"},
     [SPILL_OPTION_NUMBER] = {spill_put_number, spill_add_number, "number"},
-    [SPILL_OPTION_ONOFF] = {spill_put_onoff, spill_add_onoff, "on, off"},
+    [SPILL_OPTION_ONOFF] = {spill_put_bool, spill_add_bool, "on, off"},
     [SPILL_OPTION_BYTES] = {spill_put_bytes, spill_add_bytes, "size"},
     [SPILL_OPTION_RANGE] = {spill_put_range, spill_add_range, "1MiB..2GiB, 1MiB.., ..2GiB, size"},
     [SPILL_OPTION_DEVICES] = {spill_put_devices, spill_add_devices, "list of numbers"},
     [SPILL_OPTION_GLOB] = {spill_put_glob, spill_add_glob, "pattern"},
     [SPILL_OPTION_SYMBOL] = {spill_put_glob, spill_add_glob, "pattern"},
     [SPILL_OPTION_NAME] = {spill_put_glob, spill_add_glob, "pattern"},
-    [SPILL_OPTION_OVER] = {spill_put_over, spill_add_over, "", true},
+    [SPILL_OPTION_OVER] = {spill_put_word, spill_add_word, "", true},
 };
 
 const struct spill_kind *spill_option_kind(const struct spill_option *row)

@@ -37,9 +37,7 @@ SPILL_KIND(devices)
 
 /* option_word.c */
 SPILL_KIND(word)
-SPILL_KIND(yesno)
-SPILL_KIND(onoff)
-SPILL_KIND(over)
+SPILL_KIND(bool)
 SPILL_KIND(chain)
 SPILL_KIND(places)
 SPILL_KIND(path)
@@ -73,11 +71,5 @@ int spill_option_fail_twice(struct spill_error *error, const char *value, const 
 
 /* A device number is too large. */
 int spill_option_fail_range(struct spill_error *error, enum spill_option_part part, size_t offset);
-
-/* Adds ", " unless `first`. */
-static inline void spill_option_add_comma(struct spill_text *text, bool first)
-{
-	spill_text_add(text, first ? "" : ", ");
-}
 
 #endif

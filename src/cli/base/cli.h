@@ -29,6 +29,9 @@ int cli_usage(const char *command, const char *format, ...) __attribute__((forma
 int cli_usage_list(const char *command, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
 
+/* Prints "spill COMMAND: PATH: WHY" on stderr. Returns false. */
+bool cli_complain(const char *command, const char *path, const char *why);
+
 /* help.c: prints the help of a subcommand, or the list of all. Returns CLI_FINE. */
 int cli_help(const char *command);
 int cli_help_all(void);

@@ -29,15 +29,14 @@ static void judge_lines(enum doctor_finding finding, char *lines)
 
 static void judge_files(void)
 {
-	char list[SPILL_CONFIG_FILES * SPILL_PATH_MAX] = "";
-	size_t used = 0;
+	char list[SPILL_CONFIG_FILES * SPILL_PATH_MAX];
+	struct spill_text text = spill_text_begin(list, sizeof(list));
 
 	for (unsigned i = 0; i < effective.file_count; i++) {
 		if (effective.files[i].state == SPILL_CONFIG_READ)
-			used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "",
-			                         effective.files[i].path);
+			spill_text_format(&text, "%s%s", text.length ? ", " : "", effective.files[i].path);
 	}
-	doctor_find(DOCTOR_policy, "the policy is of %s; mode %s", used ? list : "no file",
+	doctor_find(DOCTOR_policy, "the policy is of %s; mode %s", text.length ? list : "no file",
 	            effective.policy.mode == SPILL_MODE_OFF       ? "off"
 	            : effective.policy.mode == SPILL_MODE_OBSERVE ? "observe"
 	                                                          : "spill");

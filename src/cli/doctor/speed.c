@@ -77,11 +77,10 @@ static void predict_decode(unsigned device, const struct driver_link *link)
 	                                               [DECODE_CPU_SIMILAR] = DOCTOR_offload_similar,
 	                                               [DECODE_CPU_SLOWER] = DOCTOR_offload_slower};
 	char costs[256], by_cpu[256], weights[128];
-	size_t used = 0;
+	struct spill_text text = spill_text_begin(weights, sizeof(weights));
 
 	for (unsigned i = 0; i < size_count; i++)
-		used += (size_t)snprintf(weights + used, sizeof(weights) - used, "%s%s", i ? ", " : "",
-		                         spill_size(sizes[i]).text);
+		spill_text_format(&text, "%s%s", i ? ", " : "", spill_size(sizes[i]).text);
 	format_costs(costs, sizeof(costs), decode_over_link, link->to_device);
 	doctor_find(DOCTOR_decode,
 	            "device %u%s: with %s of weights in host memory a token of decode takes %s ms longer",
