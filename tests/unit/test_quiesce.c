@@ -28,7 +28,8 @@ static struct context {
 	int device;
 	uint64_t idle_at; /* when its work is done */
 	bool gone;        /* the vendor has destroyed it */
-	bool refuses;     /* it cannot be marked */
+	unsigned synchronized;
+	bool refuses; /* it cannot be marked */
 	unsigned marks, alive;
 } contexts[CONTEXTS];
 
@@ -75,6 +76,17 @@ static void event_destroy(int device, void *context, void *event)
 	mine->alive--;
 }
 
+/* Must be over at once: its work is done, and no new work comes. */
+static int synchronize(int device, void *context)
+{
+	struct context *mine = context;
+	assert_int_equal(device, mine->device);
+	assert_true(fake_clock.ns >= mine->idle_at);
+	assert_int_equal(atomic_load(&spill_gate_state) & SPILL_GATE_CLOSED, SPILL_GATE_CLOSED);
+	mine->synchronized++;
+	return mine->refuses;
+}
+
 static bool context_device(void *context, int *device)
 {
 	return !((struct context *)context)->gone;
@@ -87,7 +99,7 @@ static bool no_primary(int device, void **context)
 
 static const struct spill_backend vendor = {
     .devices = &(const struct spill_vendor_devices){.current = current},
-    .moves = &(const struct spill_vendor_moves){.mark = mark},
+    .moves = &(const struct spill_vendor_moves){.mark = mark, .synchronize = synchronize},
     .events = &(const struct spill_vendor_events){.passed = event_passed, .destroy = event_destroy},
     .contexts = &(const struct spill_vendor_contexts){.device = context_device, .primary = no_primary},
 };
@@ -249,6 +261,35 @@ static void a_look_is_behind_the_gate_and_spares_captures(void **state)
 	assert_true(spill_quiesce_look(&vendor, 0, NEVER, 0));
 }
 
+static bool synchronize_ms(uint64_t most)
+{
+	bool synchronized = spill_quiesce_synchronize(&vendor, 0, fake_clock.ns + most * MS);
+	assert_int_equal(atomic_load(&spill_gate_state) & SPILL_GATE_CLOSED, 0);
+	no_event_is_left();
+	return synchronized;
+}
+
+static unsigned synchronized_contexts(void)
+{
+	unsigned sum = 0;
+	for (int i = 0; i < CONTEXTS; i++)
+		sum += contexts[i].synchronized;
+	return sum;
+}
+
+/* The vendor itself waits only when nothing is left to wait for. */
+static void the_vendor_waits_for_nothing(void **state)
+{
+	contexts[1].idle_at = fake_clock.ns + 20 * MS;
+	assert_false(synchronize_ms(10));
+	set_capturing(true);
+	assert_false(synchronize_ms(50));
+	set_capturing(false);
+	assert_int_equal(synchronized_contexts(), 0);
+	assert_true(synchronize_ms(50));
+	assert_int_equal(synchronized_contexts(), 3);
+}
+
 static void one_that_cannot_be_marked_cannot_be_waited_for(void **state)
 {
 	contexts[1].refuses = true;
@@ -323,6 +364,7 @@ static void a_vendor_without_marks(void **state)
 	struct spill_backend without = vendor;
 	without.moves = NULL;
 	assert_false(spill_quiesce_wait(&without, 0, fake_clock.ns + 50 * MS));
+	assert_false(spill_quiesce_synchronize(&without, 0, fake_clock.ns + 50 * MS));
 }
 
 int main(void)
@@ -334,6 +376,7 @@ int main(void)
 	    cmocka_unit_test_setup(peers_are_waited_for, setup),
 	    cmocka_unit_test_setup(a_capture_ends_the_wait, setup),
 	    cmocka_unit_test_setup(a_look_is_behind_the_gate_and_spares_captures, setup),
+	    cmocka_unit_test_setup(the_vendor_waits_for_nothing, setup),
 	    cmocka_unit_test_setup(one_that_cannot_be_marked_cannot_be_waited_for, setup),
 	    cmocka_unit_test_setup(a_context_that_ends_is_idle, setup),
 	    cmocka_unit_test_setup(too_many_cannot_be_waited_for, setup),

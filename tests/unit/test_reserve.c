@@ -46,6 +46,11 @@ static int pool_reserved(void *pool, uint64_t *bytes)
 	return 0;
 }
 
+static int pool_unused(void *pool, uint64_t *bytes)
+{
+	return pool_reserved(pool, bytes);
+}
+
 static int pool_trim(void *pool)
 {
 	trims++;
@@ -60,8 +65,11 @@ static int pool_default(int device, void **pool)
 	return device;
 }
 static const struct spill_vendor_devices devices = {.memory = memory};
-static const struct spill_vendor_pools pools = {
-    .reserved = pool_reserved, .trim = pool_trim, .device_default = pool_default, .current = pool_default};
+static const struct spill_vendor_pools pools = {.reserved = pool_reserved,
+                                                .unused = pool_unused,
+                                                .trim = pool_trim,
+                                                .device_default = pool_default,
+                                                .current = pool_default};
 
 static int setup(void **state)
 {
@@ -242,6 +250,10 @@ static void test_refilled_by_what_is_not_used(void **state)
 	spill_reserve_keep(&vendor, 0, 0, "", NULL);
 	spill_reserve_whole(&vendor, 0, "", NULL);
 	assert_int_equal(looks + trims, 0);
+	/* But for code, which may find no room: the program may have freed memory of a pool. */
+	pool_bytes = 80 * MIB;
+	spill_reserve_whole(&vendor, 0, "", NULL);
+	assert_int_equal(free_bytes[0], 90 * MIB);
 }
 
 static void load(int device, uint64_t bytes, bool refused)

@@ -159,6 +159,50 @@ static void pool_gives_back_when_synchronized(void)
 	CHECK(reserved(pool) == 0);
 }
 
+/*
+ * A free in stream order counts when the host has waited behind it. To ask whether it is done, a mark
+ * behind all work and a wait for another stream do not count (tests/gpu/vendor_facts_pools.py).
+ */
+static void pool_trim_knows_what_was_waited_for(void)
+{
+	CUstream second, blocking;
+	CUevent event;
+
+	start_with_stream();
+	CUmemoryPool pool = own_pool(UINT64_MAX);
+	OK(d.cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
+	OK(d.cuStreamCreate(&blocking, 0));
+	OK(d.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	for (unsigned way = 0; way < 4; way++) {
+		CUdeviceptr p = take(pool, 32 * MIB);
+		OK(d.cuStreamSynchronize(stream));
+		OK(d.cuMemFreeAsync(p, way == 3 ? blocking : stream));
+		OK(d.cuEventRecord(event, way == 3 ? blocking : stream));
+		while (d.cuEventQuery(event) == CUDA_ERROR_NOT_READY)
+			;
+		OK(d.cuStreamQuery(stream));
+		OK(d.cuStreamSynchronize(second));
+		OK(d.cuMemPoolTrimTo(pool, 0));
+		CHECK(reserved(pool) == 32 * MIB);
+		OK(way == 0   ? d.cuStreamSynchronize(stream)
+		   : way == 1 ? d.cuEventSynchronize(event)
+		   : way == 2 ? d.cuCtxSynchronize()
+		              : d.cuStreamSynchronize(NULL));
+		OK(d.cuMemPoolTrimTo(pool, 0));
+		CHECK(reserved(pool) == 0);
+	}
+	CUdeviceptr p = take(pool, 32 * MIB);
+	OK(d.cuMemFreeAsync(p, stream));
+	OK(d.cuCtxRecordEvent(context, event));
+	OK(d.cuEventSynchronize(event));
+	OK(d.cuMemPoolTrimTo(pool, 0));
+	CHECK(reserved(pool) == 32 * MIB);
+	/* Another stream may use it. */
+	OK(d.cuMemAllocFromPoolAsync(&p, 32 * MIB, pool, second));
+	CHECK(reserved(pool) == 32 * MIB);
+	OK(d.cuMemFreeAsync(p, second));
+}
+
 /* cuMemFree of a pool's pointer does not wait, and is not counted (driver 580). */
 static void pool_free_now(void)
 {
@@ -429,6 +473,7 @@ int main(int argc, char **argv)
 	    TEST(pool_attributes),
 	    TEST(pool_keeps_below_threshold),
 	    TEST(pool_gives_back_when_synchronized),
+	    TEST(pool_trim_knows_what_was_waited_for),
 	    TEST(pool_free_now),
 	    TEST(pool_reuses_in_stream_order),
 	    TEST(pool_waits_for_another_stream),
