@@ -35,16 +35,6 @@
 #include <string.h>
 #include <time.h>
 
-extern CUresult cuInit(unsigned flags);
-extern CUresult cuGetErrorName(CUresult error, const char **name);
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuGreenCtxCreate(void **context, void *description, CUdevice device, unsigned flags);
-extern CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                               unsigned by, unsigned bz, unsigned shared, CUstream stream, void **parameters,
-                               void **extra);
-extern CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags);
-extern CUresult cuMemFreeHost(void *pointer);
-
 const char *movable_kernels;
 CUcontext movable_context;
 struct block movable_blocks[26];
@@ -181,7 +171,7 @@ static CUresult spare(uint64_t bytes)
 
 static CUresult other(const char *word, const char *first)
 {
-	void *green;
+	CUgreenCtx green;
 
 	if (!strcmp(word, "info"))
 		return info();
