@@ -1,7 +1,7 @@
 /*
  * The frame of a unit test. TEST(name) { … } defines a test and adds it to the program's list.
- * run_unit_tests runs the list in the order of the definitions. A program without a main gets one
- * that calls it without fixtures of the group.
+ * run_unit_tests runs the list in the order of the lines: a constructor's priority, because link-time
+ * optimisation reverses others. A program without a main gets one without fixtures of the group.
  *
  * A file may define SETUP and TEARDOWN before it includes this: the fixtures of each of its tests.
  */
@@ -28,7 +28,7 @@ int run_unit_tests(CMFixtureFunction setup, CMFixtureFunction teardown);
 #define TEST(name) TEST_WITH(name, SETUP, TEARDOWN)
 #define TEST_WITH(name, setup, teardown) \
 	static void test_##name(void **state); \
-	__attribute__((constructor)) static void add_##name(void) \
+	__attribute__((constructor(1000 + __LINE__))) static void add_##name(void) \
 	{ \
 		add_unit_test(&(struct CMUnitTest){#name, test_##name, setup, teardown, NULL}); \
 	} \

@@ -72,10 +72,10 @@ _Atomic uint64_t *word_at(uint64_t *word);
 
 /* -- running the tests: usage PROGRAM KERNELS [TEST] ------------------------------------------- */
 
-/* Defines a test and adds it to those of its program, which run in the order of the definitions. */
+/* Defines a test and adds it to those of its program, which run in the order of their lines. */
 #define DRIVER_TEST(name) \
 	static void name(void); \
-	__attribute__((constructor)) static void add_##name(void) \
+	__attribute__((constructor(1000 + __LINE__))) static void add_##name(void) \
 	{ \
 		add_test(#name, name); \
 	} \
