@@ -60,14 +60,6 @@ static CUgraphNode nodes[BUFFERS]; /* kernel nodes of the graph that `nodes` mad
 static unsigned runs[BUFFERS];     /* how often each buffer is used by a launch of the graph */
 static bool wrong;
 
-static uint64_t pattern(uint64_t index, uint64_t seed)
-{
-	uint64_t x = index + seed * 0x9e3779b97f4a7c15ull;
-
-	x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93ull;
-	return x ^ (x >> 29);
-}
-
 static CUresult launch(CUfunction function, CUstream stream, void **parameters, void **extra)
 {
 	return cuLaunchKernel(function, 4, 1, 1, 64, 1, 1, 0, stream, parameters, extra);

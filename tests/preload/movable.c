@@ -56,14 +56,6 @@ CUresult movable_launch(CUfunction function, CUstream stream, void **parameters)
 	return cuLaunchKernel(function, 4, 1, 1, 64, 1, 1, 0, stream, parameters, NULL);
 }
 
-uint64_t movable_pattern(uint64_t index, uint64_t seed)
-{
-	uint64_t x = index + seed * 0x9e3779b97f4a7c15ull;
-
-	x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93ull;
-	return x ^ (x >> 29);
-}
-
 uint64_t movable_seed(void)
 {
 	static uint64_t seeds;
@@ -95,7 +87,7 @@ static CUresult verify(struct block *block)
 	if (!result)
 		result = cuMemcpyDtoH_v2(copy, block->address, block->bytes);
 	for (uint64_t i = 0; !result && i < words; i++)
-		wrong += copy[i] != movable_pattern(i, block->seed);
+		wrong += copy[i] != pattern(i, block->seed);
 	free(copy);
 	if (wrong + movable_shared->mismatches) {
 		printf("wrong words: %llu %llu\n", (unsigned long long)movable_shared->mismatches,

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "cuda_api.h"
+#include "pattern.h"
 
 /* One block of device memory, a letter. */
 struct block {
@@ -36,8 +37,6 @@ extern bool movable_wrong;
 
 /* Runs a kernel on a stream. */
 CUresult movable_launch(CUfunction function, CUstream stream, void **parameters);
-/* The word that fill writes at `index`. */
-uint64_t movable_pattern(uint64_t index, uint64_t seed);
 /* A seed that no block has had. */
 uint64_t movable_seed(void);
 

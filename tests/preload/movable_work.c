@@ -98,7 +98,7 @@ static void *pageable_run(void *data)
 
 	begins(&pageable);
 	for (uint64_t i = 0; i < words; i++)
-		from[i] = movable_pattern(i, block->seed);
+		from[i] = pattern(i, block->seed);
 	pageable.result = cuMemcpyHtoDAsync_v2(block->address, from, block->bytes, movable_stream);
 	if (!pageable.result)
 		pageable.result = cuMemcpyDtoHAsync_v2(to, block->address, block->bytes, movable_stream);

@@ -2,6 +2,7 @@
  * Conditions that could harm the host program or the log: limits, full disks, signals,
  * cancellation, descriptors, deadlocks.
  */
+#include "fake_disk.h"
 #include "fake_libc.h"
 #include "logtest.h"
 
@@ -15,32 +16,22 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
-/* write(2) as a test wants it: a disk with room for `room` bytes, and something done in the middle of it. */
-static _Atomic long room = -1;
+/* write(2) as a test wants it: a disk, and something done in the middle of it. */
 static void (*_Atomic in_write)(void);
 static _Atomic long interrupted; /* so many writes to a file are, by a signal */
 
-static bool disk(long arguments[6], long *result)
+static bool busy_disk(long arguments[6], long *result)
 {
 	void (*action)(void) = atomic_exchange(&in_write, NULL);
-	bool to_file = arguments[0] > STDERR_FILENO;
 
 	if (action)
 		action();
-	if (interrupted > 0 && to_file) {
+	if (interrupted > 0 && arguments[0] > STDERR_FILENO) {
 		interrupted--;
 		errno = EINTR;
 		return true;
 	}
-	if (room >= 0 && to_file) {
-		errno = ENOSPC;
-		if (room == 0)
-			return true;
-		if (arguments[2] > room)
-			arguments[2] = room;
-		room -= arguments[2];
-	}
-	return false;
+	return disk(arguments, result);
 }
 
 static void write_note(unsigned number, enum spill_log_when when)
@@ -421,6 +412,6 @@ CHILD_TEST(only_its_owner_can_read_it)
 
 int main(void)
 {
-	fake_libc[FAKE_write].hook = disk;
+	fake_libc[FAKE_write].hook = busy_disk;
 	return run_unit_tests(make_folder, remove_folder);
 }

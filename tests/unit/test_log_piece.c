@@ -1,5 +1,6 @@
 /* A log's file that is rotated, removed or truncated while it is written: the run goes on in another piece, and nothing is told twice. */
 #include "fake_clock.h"
+#include "fake_disk.h"
 #include "fake_libc.h"
 #include "logtest.h"
 
@@ -13,22 +14,6 @@
 
 #define MS 1000000ull
 #define S (1000 * MS)
-
-/* A disk with room for so many bytes. */
-static long room = -1;
-
-static bool disk(long arguments[6], long *result)
-{
-	if (room < 0 || arguments[0] <= STDERR_FILENO)
-		return false;
-	errno = ENOSPC;
-	if (room == 0)
-		return true;
-	if (arguments[2] > room)
-		arguments[2] = room;
-	room -= arguments[2];
-	return false;
-}
 
 static void write_note(unsigned number)
 {
