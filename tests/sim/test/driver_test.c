@@ -164,3 +164,18 @@ int run_tests(int argc, char **argv, const struct test *tests, size_t count)
 	}
 	return failed != 0;
 }
+
+static struct test added[64];
+static size_t added_count;
+
+void add_test(const char *name, void (*run)(void))
+{
+	if (added_count == sizeof(added) / sizeof(added[0]))
+		abort();
+	added[added_count++] = (struct test){name, run};
+}
+
+__attribute__((weak)) int main(int argc, char **argv)
+{
+	return run_tests(argc, argv, added, added_count);
+}

@@ -72,6 +72,17 @@ _Atomic uint64_t *word_at(uint64_t *word);
 
 /* -- running the tests: usage PROGRAM KERNELS [TEST] ------------------------------------------- */
 
+/* Defines a test and adds it to those of its program, which run in the order of their lines. */
+#define DRIVER_TEST(name) \
+	static void name(void); \
+	__attribute__((constructor(1000 + __LINE__))) static void add_##name(void) \
+	{ \
+		add_test(#name, name); \
+	} \
+	static void name(void)
+void add_test(const char *name, void (*run)(void));
+
+/* A program may have a table and a main of its own. */
 struct test {
 	const char *name;
 	void (*run)(void);
