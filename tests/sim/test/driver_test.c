@@ -132,7 +132,20 @@ _Atomic uint64_t *word_at(uint64_t *word)
 	return (_Atomic uint64_t *)word;
 }
 
-int run_tests(int argc, char **argv, const struct test *tests, size_t count)
+static struct test {
+	const char *name;
+	void (*run)(void);
+} tests[64];
+static size_t count;
+
+void add_test(const char *name, void (*run)(void))
+{
+	if (count == sizeof(tests) / sizeof(tests[0]))
+		abort();
+	tests[count++] = (struct test){name, run};
+}
+
+int main(int argc, char **argv)
 {
 	unsigned failed = 0;
 
@@ -163,19 +176,4 @@ int run_tests(int argc, char **argv, const struct test *tests, size_t count)
 		failed += !good;
 	}
 	return failed != 0;
-}
-
-static struct test added[64];
-static size_t added_count;
-
-void add_test(const char *name, void (*run)(void))
-{
-	if (added_count == sizeof(added) / sizeof(added[0]))
-		abort();
-	added[added_count++] = (struct test){name, run};
-}
-
-__attribute__((weak)) int main(int argc, char **argv)
-{
-	return run_tests(argc, argv, added, added_count);
 }

@@ -82,16 +82,4 @@ _Atomic uint64_t *word_at(uint64_t *word);
 	static void name(void)
 void add_test(const char *name, void (*run)(void));
 
-/* A program may have a table and a main of its own. */
-struct test {
-	const char *name;
-	void (*run)(void);
-};
-#define TEST(name) \
-	{ \
-#name, name \
-	}
-#define RUN_TESTS(tests) run_tests(argc, argv, tests, sizeof(tests) / sizeof(*(tests)))
-int run_tests(int argc, char **argv, const struct test *tests, size_t count);
-
 #endif
