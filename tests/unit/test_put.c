@@ -1,15 +1,10 @@
 /* What the command prints: cli_printf is printf, but for texts that could steer a terminal. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "oom_report.h"
 #include "put.h"
 
 static char *told;
@@ -39,7 +34,7 @@ static void ends_as(FILE *out, const char *expected)
 		ends_as(out, expected); \
 	} while (0)
 
-static void as_printf(void **state)
+TEST(as_printf)
 {
 	SAME("nothing but text\n");
 	SAME("100%% of %s: %d, %i\n", "it", -1, 2147483647);
@@ -53,7 +48,7 @@ static void as_printf(void **state)
 	SAME("%s%s%c%c", "", "größe 模型", 'a', 'z');
 }
 
-static void texts_that_steer(void **state)
+TEST(texts_that_steer)
 {
 	const char *volatile nothing = NULL;
 	FILE *out = begin();
@@ -68,7 +63,7 @@ static void texts_that_steer(void **state)
 	ends_as(out, "??????????");
 }
 
-static void json_lines(void **state)
+TEST(json_lines)
 {
 	static const char line[] = "{\"a\":\t\"\x7f\xc2\x9b\xe2\x80\xae \\u202e größe\"}\r";
 	FILE *out = begin();
@@ -78,23 +73,11 @@ static void json_lines(void **state)
 }
 
 /* A line of a table has several figures at once. */
-static void figures(void **state)
+TEST(figures)
 {
 	FILE *out = begin();
 
 	cli_fprintf(out, "%s|%12s|%s|%12s|%s", spill_size(0).text, cli_size_or_dash(0).text,
 	            cli_size_or_dash(2048).text, cli_seconds(12345678).text, cli_seconds(5).text);
 	ends_as(out, "0 B|           -|2.00 KiB|   12.345678|0.000005");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(as_printf),
-	    cmocka_unit_test(texts_that_steer),
-	    cmocka_unit_test(json_lines),
-	    cmocka_unit_test(figures),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

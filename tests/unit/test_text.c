@@ -1,16 +1,12 @@
 /* A line of text: the formats that it knows, what it cuts, and short texts by value. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "text.h"
 
-static void formats(void **state)
+TEST(formats)
 {
 	const char *volatile nothing = NULL;
 	char buffer[160];
@@ -28,7 +24,7 @@ static void formats(void **state)
 	                    "7 18446744073709551615 18446744073709551615 0 9223372036854775807 4294967295");
 }
 
-static void too_long(void **state)
+TEST(too_long)
 {
 	char buffer[8];
 	struct spill_text text = spill_text_begin(buffer, sizeof(buffer));
@@ -41,7 +37,7 @@ static void too_long(void **state)
 }
 
 /* Several in one call: each has its own memory. */
-static void words(void **state)
+TEST(words)
 {
 	const struct spill_word longest =
 	    spill_quote("0123456789012345678901234567890123456789012345678901234567890123456789", 70);
@@ -55,15 +51,4 @@ static void words(void **state)
 	                      .text);
 	assert_string_equal(buffer, "0 B, 16777216.00 TiB, 'a?b'");
 	assert_string_equal(longest.text, "'012345678901234567890123456789012345678901234567890123456789…'");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(formats),
-	    cmocka_unit_test(too_long),
-	    cmocka_unit_test(words),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
