@@ -232,22 +232,30 @@ int spill_option_find(const char *section, const char *key, struct spill_error *
 	return say_unknown_key(section, key, error);
 }
 
+static const char device_variable[] = "SPILL_DEVICE_";
+
+/* N of SPILL_DEVICE_<N>_LIMIT, and "_LIMIT", as spill_option_device. -1: another form. */
+static int device_in_variable(const char *variable, const char **rest)
+{
+	const char *number = variable + sizeof(device_variable) - 1;
+
+	if (strncmp(variable, device_variable, sizeof(device_variable) - 1))
+		return -1;
+	*rest = number + strspn(number, "0123456789");
+	return spill_option_device(number, (size_t)(*rest - number));
+}
+
 /* Slot of SPILL_DEVICE_<N>_LIMIT; -1: the name has another form; -2: N is out of range. */
 static int variable_device(const char *variable)
 {
-	static const char before[] = "SPILL_DEVICE_";
-	const char *number = variable + sizeof(before) - 1;
+	const char *rest;
+	int device = device_in_variable(variable, &rest);
 	char name[64];
-	int device;
 
-	if (strncmp(variable, before, sizeof(before) - 1))
-		return -1;
-	device = spill_option_device(number, strspn(number, "0123456789"));
-	number += strspn(number, "0123456789");
 	for (unsigned slot = SPILL_OPTIONS; device >= 0 && slot < SPILL_OPTION_SLOTS; slot += SPILL_DEVICES) {
-		/* The name for device 0 has one digit, so the rest begins there. */
 		spill_option_variable(slot, name, sizeof(name));
-		if (!strcmp(number, name + sizeof(before)))
+		/* The name for device 0 has one digit, so the rest begins there. */
+		if (!strcmp(rest, name + sizeof(device_variable)))
 			return device < SPILL_DEVICES ? (int)slot + device : -2;
 	}
 	return -1;
@@ -256,16 +264,13 @@ static int variable_device(const char *variable)
 /* Suggests SPILL_DEVICE_1_LIMIT for SPILL_DEVICE_1_LIMT, and not the variable of all devices. */
 static void offer_devices(struct spill_nearest *nearest, const char *variable)
 {
-	static const char before[] = "SPILL_DEVICE_";
-	const char *number = variable + sizeof(before) - 1;
+	const char *rest;
+	int device = device_in_variable(variable, &rest);
 	char name[64];
-	int device;
 
-	if (strncmp(variable, before, sizeof(before) - 1))
+	if (device < 0 || device >= SPILL_DEVICES)
 		return;
-	device = spill_option_device(number, strspn(number, "0123456789"));
-	for (unsigned slot = SPILL_OPTIONS;
-	     device >= 0 && device < SPILL_DEVICES && slot < SPILL_OPTION_SLOTS; slot += SPILL_DEVICES) {
+	for (unsigned slot = SPILL_OPTIONS; slot < SPILL_OPTION_SLOTS; slot += SPILL_DEVICES) {
 		spill_option_variable(slot + (unsigned)device, name, sizeof(name));
 		spill_nearest_offer(nearest, name, strlen(name));
 	}

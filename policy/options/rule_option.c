@@ -44,17 +44,12 @@ static const char *key_like(const char *option)
 	return NULL;
 }
 
-/* "host.limit" */
+/* "host.limit": [app NAME] takes the whole names of options. */
 static bool is_option(const char *key)
 {
-	char name[64];
+	struct spill_error ignored;
 
-	for (unsigned slot = 0; slot < SPILL_OPTIONS; slot++) {
-		spill_option_name(slot, name, sizeof(name));
-		if (!strcmp(key, name))
-			return true;
-	}
-	return false;
+	return spill_option_find("app *", key, &ignored) >= 0;
 }
 
 bool spill_rule_option_is(const char *key)

@@ -53,13 +53,6 @@ void spill_text_plain(struct spill_text *text, const char *string)
 	add_plain(text, string, count, count);
 }
 
-void spill_text_quote(struct spill_text *text, const char *string, size_t count)
-{
-	spill_text_add(text, "'");
-	add_plain(text, string, count, 60);
-	spill_text_add(text, count > 60 ? "…'" : "'");
-}
-
 /* Adds the conversion at `at`, behind its '%'. Returns the rest of the format. */
 static const char *add_conversion(struct spill_text *text, const char *at, va_list *arguments)
 {
@@ -121,6 +114,8 @@ struct spill_word spill_quote(const char *string, size_t count)
 	struct spill_word word;
 	struct spill_text text = spill_text_begin(word.text, sizeof(word.text));
 
-	spill_text_quote(&text, string, count);
+	spill_text_add(&text, "'");
+	add_plain(&text, string, count, 60);
+	spill_text_add(&text, count > 60 ? "…'" : "'");
 	return word;
 }

@@ -96,7 +96,7 @@ struct spill_word {
 /* As spill_text_size. */
 struct spill_word spill_size(uint64_t bytes);
 
-/* As spill_text_quote. */
+/* At most 60 bytes of the user's text, plain and in quotes: messages stay one readable line. */
 struct spill_word spill_quote(const char *string, size_t count);
 
 /* The first character of a text. */
@@ -115,10 +115,5 @@ struct spill_character spill_text_character(const char *text, size_t left);
 
 /* Adds the string with a ? for each character that is not shown. */
 void spill_text_plain(struct spill_text *text, const char *string);
-
-/*
- * Adds at most 60 bytes of the user's text, plain and in quotes: messages stay one readable line.
- */
-void spill_text_quote(struct spill_text *text, const char *string, size_t count);
 
 #endif

@@ -50,12 +50,6 @@ static void put_shown(FILE *out, const char *text, size_t left, bool json)
 	}
 }
 
-void cli_put(FILE *out, const char *text)
-{
-	text = text ? text : "?";
-	put_shown(out, text, strlen(text), false);
-}
-
 void cli_put_json_line(FILE *out, const char *line, size_t length)
 {
 	put_shown(out, line, length, true);

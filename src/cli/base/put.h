@@ -13,10 +13,10 @@
 #include "record.h"
 #include "text.h"
 
-/* Prints "?" for each unprintable character (spill_text_character), and for NULL. */
-void cli_put(FILE *out, const char *text);
-
-/* As printf, but %s and %c print as cli_put does. It knows d, i, u, x, e, f and g too. */
+/*
+ * As printf, but %s and %c print "?" for each unprintable character (spill_text_character), and for
+ * NULL. The other conversions are d, i, u, x, e, f and g.
+ */
 void cli_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_fprintf(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_vfprintf(FILE *out, const char *format, va_list arguments) __attribute__((format(printf, 2, 0)));
