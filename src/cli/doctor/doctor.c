@@ -38,18 +38,13 @@ void doctor_find(enum doctor_finding finding, const char *format, ...)
 {
 	va_list arguments;
 	char *observation;
-	int length;
 
+	if (found_count == MOST_FINDINGS)
+		return;
 	va_start(arguments, format);
-	length = vasprintf(&observation, format, arguments);
+	if (vasprintf(&observation, format, arguments) >= 0)
+		found[found_count++] = (struct found){&rows[finding], observation};
 	va_end(arguments);
-	if (length < 0)
-		return;
-	if (found_count == MOST_FINDINGS) {
-		free(observation);
-		return;
-	}
-	found[found_count++] = (struct found){&rows[finding], observation};
 }
 
 bool doctor_is_there(const struct doctor_patient *patient, const char *path)

@@ -1,4 +1,4 @@
-#include "report_html.h"
+#include "report.h"
 
 #include <errno.h>
 #include <fcntl.h>

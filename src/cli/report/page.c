@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "json_out.h"
-#include "report_html.h"
+#include "report.h"
 #include "cli.h"
 
 struct page {

@@ -8,7 +8,6 @@
 #include "call.h"
 #include "cli.h"
 #include "report.h"
-#include "report_html.h"
 
 const char *cli_text_of(const struct cli_name *name)
 {

@@ -213,19 +213,14 @@ unsigned cli_top_columns(const char *text)
 	return sum;
 }
 
-static void put_spaces(char *to, size_t size, size_t *used, unsigned count)
-{
-	for (; count > 0 && *used + 1 < size; count--)
-		to[(*used)++] = ' ';
-}
-
 void cli_top_pad(const char *text, unsigned width, bool left, char *to, size_t size)
 {
 	char shown[1024];
-	size_t length = 0, used = 0, part_length;
+	size_t length = 0, part_length;
 	unsigned columns = 0, part_width;
 	mbstate_t state = {0};
 	const char *part;
+	int blanks;
 
 	while (*text) {
 		text += next_character(text, &state, &part_width, &part, &part_length);
@@ -235,11 +230,8 @@ void cli_top_pad(const char *text, unsigned width, bool left, char *to, size_t s
 		length += part_length;
 		columns += part_width;
 	}
-	put_spaces(to, size, &used, left ? 0 : width - columns);
-	for (size_t i = 0; i < length && used + 1 < size; i++)
-		to[used++] = shown[i];
-	put_spaces(to, size, &used, left ? width - columns : 0);
-	to[used] = '\0';
+	blanks = (int)(width - columns);
+	snprintf(to, size, "%*s%.*s%*s", left ? 0 : blanks, "", (int)length, shown, left ? blanks : 0, "");
 }
 
 void cli_top_remark(const struct cli_top_look *look, size_t shown, char *text, size_t size)
