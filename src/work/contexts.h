@@ -35,6 +35,12 @@ void spill_contexts_ended(const struct spill_context_end *end);
 unsigned spill_contexts_of(const struct spill_backend *backend, int device, void *list[SPILL_CONTEXTS]);
 
 /*
+ * Stores each device that has a context, and `device` itself. Returns their number. pre: as
+ * spill_contexts_of
+ */
+unsigned spill_contexts_devices(const struct spill_backend *backend, int device, int list[SPILL_DEVICES]);
+
+/*
  * The context's birth: a number that no other context has had, although handles come back. 0: the
  * context is not known, or has ended.
  */

@@ -591,31 +591,12 @@ TEST(asked_from_another_device)
 
 /* -- what stands against it -------------------------------------------------------------------------------- */
 
-TEST(several_devices)
-{
-	vendor.devices = 2;
-	assert_false(wanted(2 * MIB));
-	assert_int_equal(note_count, 0); /* there is room: nobody would have made it movable */
-	vendor.used = TOTAL;
-	later(200000);
-	assert_false(wanted(GIB));
-	assert_false(wanted(GIB));
-	assert_false(spill_movable_may_move(&backend, 0));
-	noted(1, "more than one device");
-	noted(1, "movable.enable = on if");
-	assert_int_equal(fake_vendor.calls, 0);
-	policy.movable_enable = SPILL_SWITCH_ON;
-	assert_true(wanted(GIB));
-	assert_true(spill_movable_may_move(&backend, 0));
-	assert_int_equal(note_count, 1);
-}
-
 TEST(exported_by_the_environment)
 {
 	vendor.used = TOTAL;
-	setenv("WORLD_SIZE", "2", 1);
+	setenv("PMI_SIZE", "2", 1);
 	assert_false(wanted(GIB));
-	unsetenv("WORLD_SIZE"); /* looked at once: what a program does to its own environment says nothing */
+	unsetenv("PMI_SIZE"); /* looked at once: what a program does to its own environment says nothing */
 	assert_false(wanted(GIB));
 	assert_false(spill_movable_may_move(&backend, 0));
 	noted(1, "one of several ranks shares");
