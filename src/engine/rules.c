@@ -13,7 +13,7 @@
 
 /* -- growing pools ----------------------------------------------------------------------------- */
 
-static pthread_mutex_t growth_lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_GROWING */
+static pthread_mutex_t growth_lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_RULES */
 static struct spill_growth growth;
 
 bool spill_growth_state_asked(const struct spill_request *request)

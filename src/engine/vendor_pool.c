@@ -28,7 +28,7 @@ struct spill_vendor_pool {
 	struct spill_vendor_pool *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_MEMPOOL */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_VENDOR_POOL */
 static struct spill_vendor_pool *pools;                  /* grows at its head only */
 /* The record of some pool of the program found no memory, so its place is not known. */
 static bool has_lost_pool;

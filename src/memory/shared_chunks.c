@@ -26,7 +26,7 @@ struct block {
 	struct range *spare; /* made beforehand, so that a release cannot fail for lack of memory */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_POOL */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_SHARED_CHUNKS */
 static struct chunk *chunks;
 
 static bool belongs(const struct chunk *chunk, const struct spill_backend *backend, int device,

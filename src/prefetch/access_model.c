@@ -45,7 +45,7 @@ struct model {
 	uint64_t probed_ns; /* when an access was last timed only for that */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_USES */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_ACCESS_MODEL */
 static struct model *model;
 static _Atomic uint64_t measurements; /* measurements so far */
 
