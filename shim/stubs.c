@@ -16,10 +16,10 @@
 #include "graph_access.h"
 #include "hooks.h"
 #include "layouts.h"
-#include "log.h"
 #include "real.h"
 #include "process.h"
 #include "runtime.h"
+#include "stderr.h"
 #include "work.h"
 
 _Atomic uint64_t spill_row_hits[SPILL_HOOKS][SPILL_WAYS_COUNT];

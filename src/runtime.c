@@ -16,11 +16,11 @@
 #include "live_page.h"
 #include "deferred.h"
 #include "engine.h"
-#include "follow.h"
+#include "launch_access.h"
 #include "gate.h"
 #include "host_chunks.h"
 #include "host_share.h"
-#include "host_memory.h"
+#include "host_available.h"
 #include "ledger.h"
 #include "vendor_pool.h"
 #include "movable.h"
@@ -35,6 +35,7 @@
 #include "publish_once.h"
 #include "rules.h"
 #include "scratch.h"
+#include "stderr.h"
 #include "vmm.h"
 
 enum state { FRESH, READY, OFF };
@@ -118,14 +119,14 @@ static void fork_child(void)
 	spill_account_reset();
 	atomic_store(&runtime.log_opened, SPILL_UNPUBLISHED);
 	atomic_store(&runtime.ended, false);
-	spill_host_memory_fork_child();
+	spill_host_available_fork_child();
 	spill_gate_fork_child();
 	spill_mover_fork_child();
 	spill_move_reset();
 	spill_movable_reset();
 	spill_rules_reset();
 	spill_promote_reset();
-	spill_follow_reset();
+	spill_launch_access_reset();
 	spill_postmortem_reset();
 	spill_registry_fork_child();
 	spill_thread = (struct spill_thread){0};
@@ -206,7 +207,7 @@ static void start(void)
 	spill_registry_use_backend(SPILL_CUDA_DRIVER, &spill_backend_cuda);
 	spill_registry_use_backend(SPILL_HIP, &spill_backend_hip);
 	spill_gate_use(shim->counters, spill_engine_maintain);
-	spill_chunked_observe(spill_follow_moved);
+	spill_chunked_observe(spill_launch_access_moved);
 	spill_engine_on_memory_call(open_log);
 	spill_config_load(&runtime.config, NULL);
 	spill_process_use_policy(&runtime.config.policy);
@@ -215,7 +216,7 @@ static void start(void)
 		return;
 	}
 	report_problems(&runtime.config);
-	spill_host_memory_at_start();
+	spill_host_available_at_start();
 	use_numa_node(runtime.config.policy.host_numa);
 	if (runtime.config.policy.host_share && !getauxval(AT_SECURE))
 		spill_host_share_use(NULL);

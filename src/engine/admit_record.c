@@ -62,7 +62,7 @@ bool spill_admit_record(struct spill_request *request, struct spill_allocation *
 	if (!request->admission.at_once && spill_ledger_is_spill(allocation))
 		if (spill_reserve_begin(request->device))
 			spill_gate_want_maintenance();
-	spill_report_alloc(request, allocation, reason);
+	spill_request_log_alloc(request, allocation, reason);
 	return true;
 }
 

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 #include "caller.h"
-#include "follow.h"
+#include "launch_access.h"
 #include "gate.h"
 #include "note.h"
 #include "promote.h"
@@ -131,7 +131,7 @@ void spill_engine_maintain(void)
 {
 	int cancel = spill_ours_begin();
 	bool reserve = spill_reserve_maintain(), promote = spill_promote_maintain(),
-	     follow = spill_follow_maintain();
+	     follow = spill_launch_access_maintain();
 	spill_ours_end(cancel);
 	if (reserve || promote || follow)
 		spill_gate_want_maintenance();

@@ -72,11 +72,11 @@ const char *spill_engine_caller(const struct spill_request *request);
 const void *spill_engine_site(const struct spill_request *request);
 
 /* Log lines about decisions (report.c). */
-void spill_report_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
-                        enum spill_reason reason);
-void spill_report_free(const struct spill_request *request, const struct spill_allocation *allocation,
-                       enum spill_reason reason);
-void spill_report_oom(const struct spill_request *request, const struct spill_backend *backend, uint64_t free,
-                      uint64_t total);
+void spill_request_log_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
+                             enum spill_reason reason);
+void spill_request_log_free(const struct spill_request *request, const struct spill_allocation *allocation,
+                            enum spill_reason reason);
+void spill_request_log_oom(const struct spill_request *request, const struct spill_backend *backend,
+                           uint64_t free, uint64_t total);
 
 #endif

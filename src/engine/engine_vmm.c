@@ -25,7 +25,7 @@ static void finish_ended(struct spill_request *request, struct spill_vmm_memory 
 		struct spill_allocation *entry = spill_ledger_take_handle(memory->handle, memory->seq);
 		if (entry) {
 			/* The line is first, as for every free. */
-			spill_report_free(request, entry, SPILL_REASON_FREE);
+			spill_request_log_free(request, entry, SPILL_REASON_FREE);
 			spill_account_device_return(entry->device, entry->charged);
 			spill_account_physical_return(entry->charged_host);
 			spill_placement_release(entry->placement, true);

@@ -8,7 +8,7 @@
 #include "minmax.h"
 #include "vendor_pool.h"
 #include "shared_chunks.h"
-#include "charge.h"
+#include "memory_limit.h"
 
 /* The longest wait of a request for frees that it could use. */
 #define WAIT_NS 50000000ull

@@ -7,7 +7,7 @@
 #ifndef SPILL_PLACE_H
 #define SPILL_PLACE_H
 
-#include "charge.h"
+#include "memory_limit.h"
 #include "placement.h"
 
 /* A request for a placement. */

@@ -12,7 +12,7 @@
 
 /*
  * Most ranges of one graph. A graph with more has those of its first nodes. A launch access has
- * fewer keys (follow.h).
+ * fewer keys (launch_access.h).
  */
 #define SPILL_GRAPH_RANGES 4096
 

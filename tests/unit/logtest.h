@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "stderr.h"
 #include "policy.h"
 #include "record.h"
 

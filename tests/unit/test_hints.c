@@ -80,7 +80,11 @@ void *spill_real_resolve(enum spill_domain domain, const char *symbol)
 static struct spill_launch_access told;
 static unsigned times, afters;
 
-static void *before(const struct spill_launch_access *use)
+/* The linker gives us the calls of the library (--wrap in meson.build). */
+void *__wrap_spill_before_launch(const struct spill_launch_access *use);
+void __wrap_spill_after_launch(void *stopwatch);
+
+void *__wrap_spill_before_launch(const struct spill_launch_access *use)
 {
 	CHECK(use->count && use->count <= SPILL_LAUNCH_ACCESS_KEYS && use->site);
 	CHECK(!spill_gate_self || !atomic_load(&spill_gate_self->inside));
@@ -90,17 +94,11 @@ static void *before(const struct spill_launch_access *use)
 	return &told;
 }
 
-static void after(void *stopwatch)
+void __wrap_spill_after_launch(void *stopwatch)
 {
 	CHECK(stopwatch == &told && times == afters + 1);
 	CHECK(!atomic_load(&spill_gate_self->inside));
 	afters++;
-}
-
-__attribute__((constructor)) static void replace(void)
-{
-	static const struct spill_follower follower = {before, after};
-	spill_follow_use(&follower);
 }
 
 /* One allocation of `count` chunks from the chunk `first` on; those of `hosts` are on host. */
@@ -505,7 +503,7 @@ static bool off;
 
 static CUresult real_copy(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
-	CHECK(times == afters + (spill_follow_wanted && !spill_thread.depth && calls != 1));
+	CHECK(times == afters + (spill_launch_access_wanted && !spill_thread.depth && calls != 1));
 	calls++;
 	return CUDA_SUCCESS;
 }
@@ -530,7 +528,7 @@ SPILL_HINTED_STUB(static, copy, LINK, CUresult, cuMemcpyAsync,
 static void stubs_tell_around_the_call(void)
 {
 	allocation(0, 1, 0);
-	spill_follow_wanted = true;
+	spill_launch_access_wanted = true;
 	CHECK(copy(BASE, 0, 8, NULL) == CUDA_SUCCESS && calls == 1 && times == 1 && afters == 1);
 	spill_gate_enter(spill_gate_self); /* within another call */
 	CHECK(copy(BASE, 0, 8, NULL) == CUDA_SUCCESS && calls == 2 && times == 1);
@@ -539,14 +537,14 @@ static void stubs_tell_around_the_call(void)
 	spill_thread.depth = 1; /* our own */
 	CHECK(copy(BASE, 0, 8, NULL) == CUDA_SUCCESS && calls == 4 && times == 2);
 	spill_thread.depth = 0;
-	spill_follow_wanted = false;
+	spill_launch_access_wanted = false;
 	CHECK(copy(BASE, 0, 8, NULL) == CUDA_SUCCESS && calls == 5 && times == 2 && afters == 2);
 }
 
 static void who_is_off_tells_nothing(void)
 {
 	allocation(0, 1, 0);
-	spill_follow_wanted = off = true;
+	spill_launch_access_wanted = off = true;
 	calls = 1;
 	CHECK(copy(BASE, 0, 8, NULL) == CUDA_SUCCESS && times == 0 && calls == 2);
 }

@@ -24,7 +24,7 @@
 #include "move.h"
 #include "note.h"
 #include "process.h"
-#include "charge.h"
+#include "memory_limit.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
