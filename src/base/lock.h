@@ -1,10 +1,13 @@
 /*
  * The lock order. A thread takes a lock only of a higher rank than those it holds. It holds none
  * but the mover's across a vendor call. Fork takes the locks in this order and releases them in
- * reverse (runtime.c).
+ * reverse (runtime.c), so that the child finds their data whole.
  */
 #ifndef SPILL_LOCK_H
 #define SPILL_LOCK_H
+
+#include <stdbool.h>
+#include <sys/types.h>
 
 /* For each lock: its file, and the data that it protects. */
 enum spill_lock_rank {
@@ -29,5 +32,15 @@ enum spill_lock_rank {
 	SPILL_RANK_LOG,            /* log.c: the log's file and queue. */
 	SPILL_RANK_LOADED_OBJECTS, /* loaded_objects.c: walks through the loaded objects. */
 };
+
+/* A lock that fork takes. */
+struct spill_fork_lock {
+	pthread_mutex_t *lock;
+	void (*forget_parent)(void); /* in the child, with the lock held. NULL: the data stay. */
+};
+
+/* Before and after fork; `child`: in the child. */
+void spill_fork_lock_take(const struct spill_fork_lock *fork);
+void spill_fork_lock_release(const struct spill_fork_lock *fork, bool child);
 
 #endif

@@ -37,18 +37,13 @@ struct spill_growth_answer spill_growth_state_served(struct spill_request *reque
 	return request->admission.growth;
 }
 
-void spill_growth_state_fork_prepare(void)
+/* The child has no GPU, and none of its parent's pools. */
+static void forget_parent(void)
 {
-	pthread_mutex_lock(&growth_lock);
+	growth = (struct spill_growth){0};
 }
 
-/* The child has no GPU, and none of its parent's pools. */
-void spill_growth_state_fork_done(bool child)
-{
-	if (child)
-		growth = (struct spill_growth){0};
-	pthread_mutex_unlock(&growth_lock);
-}
+const struct spill_fork_lock spill_growth_state_fork_lock = {&growth_lock, forget_parent};
 
 /* -- call sites -------------------------------------------------------------------------------- */
 

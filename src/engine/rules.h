@@ -78,8 +78,7 @@ bool spill_growth_state_asked(const struct spill_request *request);
 /* The request is served: its run and growth. Keeps them, so a second call changes nothing. */
 struct spill_growth_answer spill_growth_state_served(struct spill_request *request);
 
-void spill_growth_state_fork_prepare(void);
-void spill_growth_state_fork_done(bool child);
+extern const struct spill_fork_lock spill_growth_state_fork_lock;
 
 /* After a fork, in the child. */
 void spill_rules_reset(void);

@@ -72,12 +72,4 @@ void spill_note_flush(void)
 	pthread_mutex_unlock(&lock);
 }
 
-void spill_note_fork_prepare(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void spill_note_fork_done(void)
-{
-	pthread_mutex_unlock(&lock);
-}
+const struct spill_fork_lock spill_note_fork_lock = {&lock, NULL};

@@ -340,18 +340,12 @@ void spill_chunked_moved(struct spill_chunked *chunked, unsigned index, uint64_t
 	pthread_mutex_unlock(&lock);
 }
 
-void spill_chunked_fork_prepare(void)
+/* The child has no GPU. Movable memory stays with the parent. */
+static void forget_parent(void)
 {
-	pthread_mutex_lock(&lock);
+	TAILQ_INIT(&movable);
+	atomic_store(&count, 0);
+	atomic_store(&host_bytes, 0);
 }
 
-/* The child has no GPU. Movable memory stays with the parent. */
-void spill_chunked_fork_done(bool child)
-{
-	if (child) {
-		TAILQ_INIT(&movable);
-		atomic_store(&count, 0);
-		atomic_store(&host_bytes, 0);
-	}
-	pthread_mutex_unlock(&lock);
-}
+const struct spill_fork_lock spill_chunked_fork_lock = {&lock, forget_parent};

@@ -49,7 +49,6 @@ struct spill_placement *spill_place_make(const struct spill_place_ops *ops,
 uint64_t spill_device_charge(const struct spill_place_request *want, uint64_t bytes, uint64_t unit);
 
 /* The shared chunks' lock, for fork. */
-void spill_shared_chunks_fork_prepare(void);
-void spill_shared_chunks_fork_done(bool child);
+extern const struct spill_fork_lock spill_shared_chunks_fork_lock;
 
 #endif

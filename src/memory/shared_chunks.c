@@ -285,15 +285,10 @@ void spill_shared_chunks_context_ended(const struct spill_context_end *end)
 	release_empty(end, NULL, 0, NULL);
 }
 
-void spill_shared_chunks_fork_prepare(void)
+/* The child has no GPU. The chunks stay with the parent. */
+static void forget_parent(void)
 {
-	pthread_mutex_lock(&lock);
+	chunks = NULL;
 }
 
-/* The child has no GPU. The chunks stay with the parent. */
-void spill_shared_chunks_fork_done(bool child)
-{
-	if (child)
-		chunks = NULL;
-	pthread_mutex_unlock(&lock);
-}
+const struct spill_fork_lock spill_shared_chunks_fork_lock = {&lock, forget_parent};

@@ -75,9 +75,9 @@ static void add(uint64_t bytes)
 
 static pid_t begin_child(void)
 {
-	spill_host_share_fork_prepare();
+	spill_fork_lock_take(&spill_host_share_fork_lock);
 	pid_t pid = fork();
-	spill_host_share_fork_done(pid == 0);
+	spill_fork_lock_release(&spill_host_share_fork_lock, pid == 0);
 	if (pid == 0) {
 		alarm(60);
 		spill_account_reset();
