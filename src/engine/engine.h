@@ -71,7 +71,7 @@ const char *spill_engine_api(const struct spill_request *request);
 const char *spill_engine_caller(const struct spill_request *request);
 const void *spill_engine_site(const struct spill_request *request);
 
-/* Log lines about decisions (report.c). */
+/* Log lines about decisions (request_log.c). */
 void spill_request_log_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
                              enum spill_reason reason);
 void spill_request_log_free(const struct spill_request *request, const struct spill_allocation *allocation,
