@@ -27,6 +27,7 @@
 #include "vendor_pool.h"
 #include "real.h"
 #include "process.h"
+#include "wrapped.h"
 
 #define BASE (3ull << 40)
 #define CHUNK (4 * SPILL_CHUNK_MAP_UNIT)
@@ -166,9 +167,6 @@ static struct spill_launch_access told;
 static unsigned times;
 
 static struct spill_chunked one; /* without a chunk */
-
-/* The linker gives us the calls of the library (--wrap in meson.build). */
-void *__wrap_spill_before_launch(const struct spill_launch_access *use);
 
 void *__wrap_spill_before_launch(const struct spill_launch_access *use)
 {

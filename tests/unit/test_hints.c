@@ -25,6 +25,7 @@
 #include "real.h"
 #include "process.h"
 #include "work.h"
+#include "wrapped.h"
 
 #define BASE (3ull << 40)
 #define CHUNK (4 * SPILL_CHUNK_MAP_UNIT)
@@ -79,10 +80,6 @@ void *spill_real_resolve(enum spill_domain domain, const char *symbol)
 
 static struct spill_launch_access told;
 static unsigned times, afters;
-
-/* The linker gives us the calls of the library (--wrap in meson.build). */
-void *__wrap_spill_before_launch(const struct spill_launch_access *use);
-void __wrap_spill_after_launch(void *stopwatch);
 
 void *__wrap_spill_before_launch(const struct spill_launch_access *use)
 {

@@ -26,8 +26,8 @@
 #include "clock.h"
 #include "host_share.h"
 #include "hash.h"
-#include "note.h"
 #include "place.h"
+#include "wrapped.h"
 
 #define MIB (1ull << 20)
 /* The file's form: where a slot begins, and what each further offset stands for. */
@@ -43,7 +43,7 @@ static void nap(uint64_t ns)
 	nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
 }
 
-static void noted(const char *code, const char *text)
+void __wrap_spill_note(const char *code, const char *text)
 {
 	assert_string_equal(code, "host-share");
 	assert_non_null(strstr(text, path));
@@ -143,7 +143,6 @@ static int setup(void **state)
 	snprintf(path, sizeof(path), "%s/table", folder);
 	static const struct spill_clock clock = {.sleep = nap};
 	spill_clock_use(&clock);
-	spill_note_use(noted);
 	notes = waits = 0;
 	spill_account_reset();
 	spill_host_share_use(path);

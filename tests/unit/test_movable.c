@@ -22,9 +22,9 @@
 #include "fake_objects.h"
 #include "movable.h"
 #include "move.h"
-#include "note.h"
 #include "process.h"
 #include "memory_limit.h"
+#include "wrapped.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
@@ -37,7 +37,7 @@ static struct spill_policy policy;
 static char notes[16][512];
 static unsigned note_count;
 
-static void note(const char *code, const char *text)
+void __wrap_spill_note(const char *code, const char *text)
 {
 	assert_string_equal(code, "movable");
 	assert_true(note_count < 16);
@@ -231,7 +231,6 @@ static int begin(void **state)
 {
 	spill_policy_default(&policy);
 	spill_process_use_policy(&policy);
-	spill_note_use(note);
 	fake_clock_use(5000000000);
 	fake_clock.tick_ns = 1000;
 	set_capturing(false);
