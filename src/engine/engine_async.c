@@ -202,16 +202,9 @@ static struct spill_placement *take_piece(const struct spill_request *request, s
 	}
 	spill_vendor_pool_settle(pool);
 	piece->pool = pool;
-	piece->base = (struct spill_placement){
-	    .ops = &pool_pieces,
-	    .backend = backend,
-	    .device = place_request->device,
-	    .context = place_request->context,
-	    .ptr = ptr,
-	    .bytes = place_request->bytes,
-	    .held = {.managed = place_request->bytes},
-	    .by_vendor = true,
-	};
+	piece->base = spill_placement_of(&pool_pieces, place_request, ptr);
+	piece->base.held.managed = place_request->bytes;
+	piece->base.by_vendor = true;
 	return &piece->base;
 }
 

@@ -52,13 +52,7 @@ struct spill_chunked *spill_chunked_reserve(const struct spill_place_ops *ops,
 		return NULL;
 	}
 	chunked->chunk_bytes = chunk_bytes;
-	chunked->base = (struct spill_placement){
-	    .ops = ops,
-	    .backend = want->backend,
-	    .device = want->device,
-	    .context = want->context,
-	    .bytes = want->bytes,
-	};
+	chunked->base = spill_placement_of(ops, want, 0);
 	int result = want->backend->vmm->reserve(range, unit, &chunked->base.ptr);
 	if (result) {
 		*error = want->backend->error_name(result);

@@ -42,6 +42,10 @@ const struct spill_place_ops *spill_place_of(enum spill_place place);
 struct spill_placement *spill_place_make(const struct spill_place_ops *ops,
                                          const struct spill_place_request *want, const char **error);
 
+/* A placement of `ptr` for the request. The caller adds what it holds. */
+struct spill_placement spill_placement_of(const struct spill_place_ops *ops,
+                                          const struct spill_place_request *want, uint64_t ptr);
+
 /*
  * Charges up to `bytes` of device memory, in multiples of `unit`, within room and limit. Returns
  * the charged bytes. Two placements at once cannot exceed the limit together.

@@ -219,16 +219,8 @@ struct spill_placement *spill_shared_chunks_make(const struct spill_place_ops *o
 	if (!take_from_any(ops, want, block) && !take_from_new(ops, want, block, error))
 		goto fail;
 	const struct spill_placement *backing = block->chunk->backing;
-	block->base = (struct spill_placement){
-	    .ops = &pooled[ops->place],
-	    .backend = want->backend,
-	    .device = want->device,
-	    .context = want->context,
-	    .ptr = backing->ptr + block->at,
-	    .bytes = want->bytes,
-	    .held = {.host = backing->held.managed ? 0 : block->bytes,
-	             .managed = backing->held.managed ? block->bytes : 0},
-	};
+	block->base = spill_placement_of(&pooled[ops->place], want, backing->ptr + block->at);
+	*(backing->held.managed ? &block->base.held.managed : &block->base.held.host) = block->bytes;
 	return &block->base;
 
 fail:
