@@ -35,7 +35,7 @@ static bool make_whole(const struct spill_backend *backend, int device, const ch
 	};
 	if (spill_process_observes() || spill_capture_any())
 		return false;
-	spill_trim(backend, device, bytes);
+	spill_trim(backend, device, bytes, true);
 	return (!backend->devices->memory(device, &free, &total) && free >= bytes) || spill_demote(&demotion);
 }
 
@@ -53,7 +53,7 @@ bool spill_make_room(const struct spill_backend *backend, int device, const char
 	    .api = api,
 	    .caller = spill_log_caller(caller),
 	};
-	bool trimmed = attempt == 0 && spill_trim(backend, device, demotion.bytes);
+	bool trimmed = attempt == 0 && spill_trim(backend, device, demotion.bytes, true);
 	return trimmed || spill_demote(&demotion) || demotion.freed;
 }
 

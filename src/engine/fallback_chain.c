@@ -90,7 +90,7 @@ static enum spill_outcome take_trim_step(struct spill_request *request, const ch
 	uint64_t reserve = keeps_reserve ? spill_reserve_size(request->device) : 0;
 	uint64_t bytes = request->bytes + spill_min(reserve, UINT64_MAX - request->bytes);
 	*error = "nothing to give back";
-	bool room = spill_trim(request->admission.backend, request->device, bytes);
+	bool room = spill_trim(request->admission.backend, request->device, bytes, false);
 	return room && decide_again(request) ? SPILL_AGAIN : SPILL_REFUSED;
 }
 

@@ -15,6 +15,7 @@
 #include "chunked.h"
 #include "text.h"
 #include "trim.h"
+#include "vendor_pool.h"
 
 #define MS 1000000ull
 #define LOOK_NS (SPILL_RESERVE_LOOK_MS * MS)
@@ -170,8 +171,8 @@ static uint64_t part_to_leave(const struct spill_backend *backend, int device, u
 static bool is_beyond_driver(const struct spill_backend *backend, int device, uint64_t least, uint64_t *free,
                              uint64_t *kept)
 {
-	return least > *free &&
-	       (!spill_trim(backend, device, 0) || !find_free(backend, device, free, kept) || least > *free);
+	return least > *free && (!spill_trim(backend, device, 0, false) ||
+	                         !find_free(backend, device, free, kept) || least > *free);
 }
 
 static bool leaves_enough(const struct spill_backend *backend, int device, const struct spill_taking *taking,
@@ -220,10 +221,20 @@ static bool is_watched(int device)
 	       (keeper && atomic_load_explicit(&keeper->at_risk, memory_order_relaxed));
 }
 
-/* First gives back unused memory: there is no other if nothing can move. */
+static bool is_paused(int device, uint64_t now)
+{
+	return now < atomic_load_explicit(&keepers[device].no_look_before_ns, memory_order_relaxed);
+}
+
+/*
+ * First gives back unused memory: there is no other if nothing can move. That may help again soon,
+ * because the program frees. Demotion in vain is not repeated in a pause.
+ */
 static void refill(const struct spill_backend *backend, int device, const char *api, const void *caller)
 {
-	bool gained = is_watched(device) && spill_trim(backend, device, 0);
+	bool gained = is_watched(device) && spill_trim(backend, device, spill_reserve_size(device), false);
+	if (is_paused(device, spill_clock_ns()))
+		return;
 	if (!gained || is_short(backend, device, 1))
 		gained |= demote_for(backend, device, 0, api, caller);
 	if (!gained)
@@ -252,13 +263,10 @@ static bool may_refill(int device)
 	       !spill_process_observes() && !spill_capture_any();
 }
 
-/* Is it time for the next look, or `sooner` nanoseconds before? now: 0 reads the clock. */
+/* Is it time for the next look, or `sooner` nanoseconds before? */
 static bool is_time_to_look(int device, uint64_t now, uint64_t sooner)
 {
 	struct keeper *keeper = &keepers[device];
-	now = now ? now : spill_clock_ns();
-	if (now < atomic_load_explicit(&keeper->no_look_before_ns, memory_order_relaxed))
-		return false;
 	uint64_t given = atomic_load_explicit(&keeper->given, memory_order_relaxed);
 	if (now + sooner < atomic_load_explicit(&keeper->next_look_ns, memory_order_relaxed) &&
 	    given - atomic_load_explicit(&keeper->given_at_look, memory_order_relaxed) < SPILL_RESERVE_TAKEN)
@@ -271,13 +279,22 @@ static bool is_time_to_look(int device, uint64_t now, uint64_t sooner)
 void spill_reserve_keep(const struct spill_backend *backend, int device, uint64_t now_ns, const char *api,
                         const void *caller)
 {
-	if (may_refill(device) && is_time_to_look(device, now_ns, 0) && is_short(backend, device, 2))
+	if (!may_refill(device))
+		return;
+	uint64_t now = now_ns ? now_ns : spill_clock_ns();
+	if (!is_paused(device, now) && is_time_to_look(device, now, 0) && is_short(backend, device, 2))
 		refill(backend, device, api, caller);
 }
 
 void spill_reserve_whole(const struct spill_backend *backend, int device, const char *api, const void *caller)
 {
-	if (may_refill(device) && is_time_to_look(device, 0, LOOK_NS - MS) && is_short(backend, device, 1))
+	if (!may_refill(device))
+		return;
+	uint64_t now = spill_clock_ns();
+	/* In a pause only the program can have made room, by frees into a pool. */
+	if (is_paused(device, now) && !spill_vendor_pool_unused(backend, device))
+		return;
+	if (is_time_to_look(device, now, LOOK_NS - MS) && is_short(backend, device, 1))
 		refill(backend, device, api, caller);
 }
 

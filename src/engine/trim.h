@@ -12,8 +12,12 @@
 /*
  * Gives back unused memory of `device` for a request of `bytes`. True: the driver may have more
  * now.
+ *
+ * May wait for work of the device, 50 ms at most, if that can give back what the request lacks.
+ * `urgent`: however short ago it has waited; few programs survive a refusal of this request. pre:
+ * this thread is not inside the gate, no lock of ours is held
  */
-bool spill_trim(const struct spill_backend *backend, int device, uint64_t bytes);
+bool spill_trim(const struct spill_backend *backend, int device, uint64_t bytes, bool urgent);
 
 /*
  * The same for host memory, when host.limit, host.reserve or host.pressure refuses. Our own pools

@@ -493,6 +493,31 @@ uint64_t spill_vendor_pool_trim(const struct spill_backend *backend, int device,
 	return given;
 }
 
+static uint64_t unused_in_pool(struct spill_vendor_pool *pool)
+{
+	uint64_t unused = 0;
+	void *handle = pool->graphs ? NULL : begin_use(pool);
+	if (!handle)
+		return 0;
+	if (pool->backend->pools->unused(handle, &unused))
+		unused = 0;
+	pthread_mutex_lock(&lock);
+	pool->users--;
+	pthread_mutex_unlock(&lock);
+	return unused;
+}
+
+uint64_t spill_vendor_pool_unused(const struct spill_backend *backend, int device)
+{
+	uint64_t unused = 0;
+	if (!backend->pools)
+		return 0;
+	add_default_pools(backend, device);
+	FOR_EACH(pool, backend, device, ON_DEVICE)
+	unused += unused_in_pool(pool);
+	return unused;
+}
+
 void spill_vendor_pool_allow(const struct spill_backend *backend, int device, int peer)
 {
 	FOR_EACH(pool, backend, device, OURS)

@@ -96,6 +96,12 @@ bool spill_vendor_pool_settle_device(const struct spill_backend *backend, int de
  */
 uint64_t spill_vendor_pool_trim(const struct spill_backend *backend, int device, bool on_host);
 
+/*
+ * Bytes that pools on the device hold and nobody uses. Those of frees that the vendor does not know
+ * to be done cannot be given back yet (backend.h, `synchronize`).
+ */
+uint64_t spill_vendor_pool_unused(const struct spill_backend *backend, int device);
+
 /* Lets another device use our pools of `device`. */
 void spill_vendor_pool_allow(const struct spill_backend *backend, int device, int peer);
 

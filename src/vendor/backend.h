@@ -164,6 +164,12 @@ struct spill_vendor_moves {
 	 */
 	int (*mark)(int device, void *context, void **event);
 	/*
+	 * Waits for all work of a context. Only then does the vendor know that memory was freed in
+	 * stream order: a query or a mark that has passed does not tell it (measured, H200). As
+	 * `mark`: nothing may capture.
+	 */
+	int (*synchronize)(int device, void *context);
+	/*
 	 * Has `count` events of a context ready, for `mark` and for the group events. Making an
 	 * event or a stream can wait as long as a launch of another thread waits for a full queue.
 	 * Recording and asking do not (measured, H200).

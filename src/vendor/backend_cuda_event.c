@@ -117,6 +117,17 @@ void spill_cuda_events_ended(const struct spill_context_end *end)
 	}
 }
 
+static int synchronize(int device, void *context)
+{
+	CUcontext before = spill_cuda_current_context();
+	int result = spill_cuda_enter(before, context);
+	if (result)
+		return result;
+	result = spill_cuda.cuCtxSynchronize();
+	spill_cuda_leave(before, context);
+	return result;
+}
+
 static int events_ahead(int device, void *context, unsigned count)
 {
 	CUcontext before = spill_cuda_current_context();
@@ -247,6 +258,7 @@ static int copier_copy(int device, void *context, void *stream, uint64_t to, uin
 
 const struct spill_vendor_moves spill_cuda_moves = {
     .mark = context_mark,
+    .synchronize = synchronize,
     .events_ahead = events_ahead,
     .copier_create = copier_create,
     .copier_destroy = copier_destroy,

@@ -142,3 +142,23 @@ bool spill_quiesce_look(const struct spill_backend *backend, int device, uint64_
 	spill_gate_open();
 	return idle;
 }
+
+/* pre: the gate is closed, and all work is done */
+static bool synchronize_contexts(const struct spill_backend *backend, int device)
+{
+	void *contexts[SPILL_CONTEXTS];
+	unsigned count = spill_contexts_of(backend, device, contexts);
+	bool synchronized = count <= SPILL_CONTEXTS;
+	for (unsigned i = 0; i < count && synchronized; i++)
+		synchronized = !backend->moves->synchronize(device, contexts[i]);
+	return synchronized;
+}
+
+bool spill_quiesce_synchronize(const struct spill_backend *backend, int device, uint64_t deadline_ns)
+{
+	if (!backend->moves || !spill_gate_close(deadline_ns))
+		return false;
+	bool idle = spill_quiesce_wait(backend, device, deadline_ns) && synchronize_contexts(backend, device);
+	spill_gate_open();
+	return idle;
+}

@@ -24,4 +24,10 @@ bool spill_quiesce_wait(const struct spill_backend *backend, int device, uint64_
 bool spill_quiesce_look(const struct spill_backend *backend, int device, uint64_t gate_ns,
                         uint64_t deadline_ns);
 
+/*
+ * Waits with the gate closed. Then the vendor waits, too, which is over at once. After that it
+ * knows what was freed in stream order (backend.h, `synchronize`). pre: as spill_quiesce_look
+ */
+bool spill_quiesce_synchronize(const struct spill_backend *backend, int device, uint64_t deadline_ns);
+
 #endif

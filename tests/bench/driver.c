@@ -6,18 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-extern CUresult cuInit(unsigned flags);
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuStreamCreate(CUstream *stream, unsigned flags);
-extern CUresult cuStreamSynchronize(CUstream stream);
-extern CUresult cuModuleLoad(CUmodule *module, const char *path);
-extern CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
-extern CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                               unsigned by, unsigned bz, unsigned shared, CUstream stream, void **parameters,
-                               void **extra);
-extern CUresult cuGetErrorName(CUresult error, const char **name);
-
 #define NON_BLOCKING 1u /* CU_STREAM_NON_BLOCKING */
 
 /* Enough for every multiprocessor of any GPU; kernels.c counts on the threads of a block. */

@@ -1,33 +1,13 @@
 /*
- * What the benchmarks of moving memory share: a device through the driver API, its kernels, and a clock. Declarations are
- * by symbol, so that one program runs on a real GPU and on the simulated one. Every failure ends the program with status 2.
+ * What the benchmarks of moving memory share: a device through the driver API, its kernels, and a clock. One program
+ * runs on a real GPU and on the simulated one. Every failure ends the program with status 2.
  */
 #ifndef BENCH_DRIVER_H
 #define BENCH_DRIVER_H
 
 #include <stdint.h>
 
-#include "abi/cuda.h"
-#include "abi/cuda_work.h"
-
-extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
-extern CUresult cuMemFree_v2(CUdeviceptr address);
-extern CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags);
-extern CUresult cuMemFreeHost(void *pointer);
-extern CUresult cuMemGetInfo_v2(size_t *free, size_t *total);
-extern CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr,
-                                    unsigned long long flags);
-extern CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size);
-extern CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
-                            const CUmemAllocationProp *prop, unsigned long long flags);
-extern CUresult cuMemRelease(CUmemGenericAllocationHandle handle);
-extern CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
-                         unsigned long long flags);
-extern CUresult cuMemUnmap(CUdeviceptr ptr, size_t size);
-extern CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count);
-extern CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
-extern CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t bytes);
-extern CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes);
+#include "cuda_api.h"
 
 #define BENCH_MIB ((uint64_t)1 << 20)
 

@@ -1,5 +1,6 @@
 """What the driver's memory pools do: which kind of pool can hold spilled memory, what gives it back, what it answers."""
 import ctypes
+import time
 
 from vendor import (DEVICE, GIB, HOST_NUMA, MANAGED, MIB, PINNED, RESERVED, USED, Held, byref, call, device_access,
                     fill_device, free_bytes, give_back, keep, made, mapped, must, pointer_value, pool, pool_value,
@@ -70,6 +71,44 @@ same(pool_value(default, RESERVED), GIB, "reserved")
 must("cuMemPoolTrimTo", default, 0)
 same(pool_value(default, RESERVED), 0, "reserved after a trim")
 print("cuMemFree_v2 of pool memory waits for nothing; a trim gives back what was kept")
+
+
+context, mark, other_stream = ctypes.c_void_p(), made("cuEventCreate", 2), stream()
+must("cuCtxGetCurrent", byref(context))
+
+
+def waited_behind(on):
+    """What counts as a wait of the host behind a free in that stream, by name. None of them waits for long: all work is done."""
+    must("cuEventRecord", mark, on)
+    return {"cuStreamSynchronize": lambda: must("cuStreamSynchronize", on), "cuEventSynchronize": lambda: must("cuEventSynchronize", mark),
+            "cuCtxSynchronize": lambda: must("cuCtxSynchronize")}
+
+
+def looks():
+    """What does not count."""
+    general = made("cuEventCreate", 2)
+    must("cuCtxRecordEvent", context, general)
+    for name, handle in (("cuEventQuery", mark), ("cuEventQuery", general), ("cuStreamQuery", first), ("cuStreamQuery", 0)):
+        same(call(name, handle), 0, name)
+    for name, handle in (("cuEventSynchronize", general), ("cuStreamSynchronize", other_stream)):
+        must(name, handle)
+    must("cuMemFree_v2", made("cuMemAlloc_v2", 4 * MIB))
+
+
+for on in (first, 0):
+    for way in ("cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize"):
+        pointer = made("cuMemAllocAsync", GIB, on)
+        must("cuCtxSynchronize")
+        must("cuMemFreeAsync", pointer, on)
+        wait = waited_behind(on)[way]
+        time.sleep(0.1)
+        looks()
+        must("cuMemPoolTrimTo", default, 0)
+        same(pool_value(default, RESERVED), GIB, f"reserved, trimmed before {way}")
+        wait()
+        must("cuMemPoolTrimTo", default, 0)
+        same(pool_value(default, RESERVED), 0, f"reserved, trimmed behind {way}")
+print("a trim gives back what was freed in stream order only when the host has waited behind the free")
 
 
 def taken_back(what, ask, end):

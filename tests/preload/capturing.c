@@ -19,29 +19,7 @@
 #include <string.h>
 #include <semaphore.h>
 
-#include "abi/cuda.h"
-
-typedef struct CUevent_st *CUevent;
-
-extern CUresult cuInit(unsigned flags);
-extern CUresult cuGetErrorName(CUresult error, const char **name);
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuDevicePrimaryCtxReset_v2(CUdevice device);
-extern CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
-extern CUresult cuCtxDestroy_v2(CUcontext context);
-extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuStreamCreate(CUstream *stream, unsigned flags);
-extern CUresult cuStreamDestroy_v2(CUstream stream);
-extern CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode);
-extern CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
-extern CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status);
-extern CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode);
-extern CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags);
-extern CUresult cuEventCreate(CUevent *event, unsigned flags);
-extern CUresult cuEventRecord(CUevent event, CUstream stream);
-extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
-extern CUresult cuMemFree_v2(CUdeviceptr address);
-extern CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes);
+#include "cuda_api.h"
 
 static CUcontext context;
 static CUstream streams[26];

@@ -22,9 +22,6 @@
 
 #include "corner.h"
 
-extern CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes, void **data,
-                                       CUdeviceptr address);
-
 CUcontext corner_context;
 
 /* -- constructor: the thread stops where libspill asks the loader, until the constructor runs --------------------- */

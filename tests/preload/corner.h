@@ -11,15 +11,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "abi/cuda.h"
-
-extern CUresult cuInit(unsigned flags);
-extern CUresult cuGetErrorName(CUresult error, const char **name);
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
-extern CUresult cuMemFree_v2(CUdeviceptr address);
-extern CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr address);
+#include "cuda_api.h"
 
 #define BYTES ((size_t)4 << 20)
 

@@ -20,12 +20,6 @@
 
 #include "corner.h"
 
-extern CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t bytes);
-extern CUresult cuMemGetInfo_v2(size_t *free, size_t *total);
-extern CUresult cuMemCreate(unsigned long long *handle, size_t bytes, const CUmemAllocationProp *properties,
-                            unsigned long long flags);
-extern CUresult cuMemRelease(unsigned long long handle);
-
 CUcontext corner_context;
 
 /* -- libspill's allocations ------------------------------------------------------------------------------------- */

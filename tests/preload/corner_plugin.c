@@ -4,13 +4,11 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "abi/cuda.h"
+#include "cuda_api.h"
 
 extern CUcontext corner_context;
 extern atomic_int
     corner_moment; /* 2: this constructor runs; a thread inside its first allocation waits for it */
-extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
 
 __attribute__((constructor)) static void allocate(void)
 {

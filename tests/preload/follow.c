@@ -34,40 +34,11 @@
  *
  * Exit status: 0; 1 data wrong; 64 usage.
  */
-#include "abi/cuda_work.h"
 #include "movable.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-extern CUresult cuInit(unsigned flags);
-extern CUresult cuGetErrorName(CUresult error, const char **name);
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                               unsigned by, unsigned bz, unsigned shared, CUstream stream, void **parameters,
-                               void **extra);
-extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
-extern CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags);
-extern CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream);
-extern CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode);
-extern CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
-extern CUresult cuGraphInstantiateWithFlags(void **exec, CUgraph graph, unsigned long long flags);
-extern CUresult cuGraphLaunch(void *exec, CUstream stream);
-extern CUresult cuGraphCreate(CUgraph *graph, unsigned flags);
-extern CUresult cuGraphDestroy(CUgraph graph);
-extern CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
-                                        size_t count, const CUDA_KERNEL_NODE_PARAMS_v2 *kernel);
-extern CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
-                                     const CUDA_MEMCPY3D *copy, CUcontext context);
-extern CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
-                                         size_t count, CUgraph child);
-extern CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, void *info);
-extern CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
-                                                  const CUDA_KERNEL_NODE_PARAMS_v2 *kernel);
-extern CUresult cuGraphExecDestroy(CUgraphExec exec);
-extern CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
-extern CUresult cuCtxDestroy_v2(CUcontext context);
 
 #define BUFFERS 64
 #define VIEWS 4 /* of the structure that fill_views takes, tests/sim/test/kernels.c */
@@ -84,18 +55,10 @@ static CUstream main_stream, other_stream;
 static CUfunction fill, add, checksum, add_all, fill_views, verify;
 static uint64_t *pinned;  /* words that kernels write to, and addresses on their way to the device */
 static CUdeviceptr array; /* BUFFERS addresses on the device */
-static void *exec;
+static CUgraphExec exec;
 static CUgraphNode nodes[BUFFERS]; /* kernel nodes of the graph that `nodes` made last */
 static unsigned runs[BUFFERS];     /* how often each buffer is used by a launch of the graph */
 static bool wrong;
-
-static uint64_t pattern(uint64_t index, uint64_t seed)
-{
-	uint64_t x = index + seed * 0x9e3779b97f4a7c15ull;
-
-	x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93ull;
-	return x ^ (x >> 29);
-}
 
 static CUresult launch(CUfunction function, CUstream stream, void **parameters, void **extra)
 {
@@ -305,13 +268,13 @@ static CUresult put_into_another(CUgraph *graph)
 /* Afterwards buffer `to` has the present contents of `from`. */
 static CUresult copy_node(CUgraph graph, unsigned from, unsigned to, CUgraphNode *node)
 {
-	const CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-	                            .srcDevice = buffers[from].block.address,
-	                            .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-	                            .dstDevice = buffers[to].block.address,
-	                            .WidthInBytes = buffers[from].block.bytes,
-	                            .Height = 1,
-	                            .Depth = 1};
+	const CUDA_MEMCPY3D_v2 copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+	                               .srcDevice = buffers[from].block.address,
+	                               .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+	                               .dstDevice = buffers[to].block.address,
+	                               .WidthInBytes = buffers[from].block.bytes,
+	                               .Height = 1,
+	                               .Depth = 1};
 
 	memset(runs, 0, sizeof(runs));
 	buffers[to].block.seed = buffers[from].block.seed;
@@ -325,7 +288,7 @@ static CUresult build(const char *verb, unsigned first, unsigned second)
 	bool update = !strcmp(verb, "update");
 	CUgraph graph = NULL, captured;
 	CUgraphNode node, others[BUFFERS];
-	uint64_t info[8]; /* CUgraphExecUpdateResultInfo */
+	CUgraphExecUpdateResultInfo info;
 	CUresult result = cuGraphCreate(&graph, 0);
 
 	if (!result)
@@ -340,7 +303,7 @@ static CUresult build(const char *verb, unsigned first, unsigned second)
 	if (!result && within)
 		result = cuStreamBeginCapture_v2(other_stream, CU_STREAM_CAPTURE_MODE_RELAXED);
 	if (!result && update)
-		result = cuGraphExecUpdate_v2(exec, graph, info);
+		result = cuGraphExecUpdate_v2(exec, graph, &info);
 	else if (!result)
 		result = cuGraphInstantiateWithFlags(&exec, graph, 0);
 	if (!result && within)

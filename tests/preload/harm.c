@@ -32,21 +32,6 @@
 #include <time.h>
 #include <unistd.h>
 
-extern CUresult cuInit(unsigned flags);
-extern CUresult cuGetErrorName(CUresult error, const char **name);
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuCtxSynchronize(void);
-extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
-extern CUresult cuMemFree_v2(CUdeviceptr address);
-extern CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t count);
-extern CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes);
-extern CUresult cuEventCreate(CUevent *event, unsigned flags);
-extern CUresult cuEventDestroy_v2(CUevent event);
-extern CUresult cuStreamCreate(CUstream *stream, unsigned flags);
-extern CUresult cuStreamSynchronize(CUstream stream);
-extern CUresult cuLaunchHostFunc(CUstream stream, void (*function)(void *), void *data);
-
 #define MIB ((size_t)1 << 20)
 #define PATIENCE_S 20
 

@@ -8,8 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "abi/cuda.h"
-#include "abi/cuda_memory.h"
+#include "cuda_api.h"
 
 enum harm_call { HARM_DEVICE, HARM_HOST, HARM_COPY, HARM_MARK, HARM_PINNED, HARM_INFO, HARM_CALLS };
 

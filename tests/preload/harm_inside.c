@@ -12,12 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t count);
-extern CUresult cuStreamCreate(CUstream *stream, unsigned flags);
-extern CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode);
-extern CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
-
 const char *const harm_names[HARM_CALLS] = {"device", "host", "copy", "mark", "pinned", "info"};
 
 static _Atomic unsigned counts[HARM_CALLS];

@@ -1,5 +1,5 @@
 /*
- * Asks how much memory there is, by the driver (-DDRIVER), the CUDA runtime (as it is) or HIP (-DHIP), and takes and frees some.
+ * Asks how much memory there is, by the driver (-DWAY_DRIVER), the CUDA runtime (as it is) or HIP (-DHIP), and takes and frees some.
  * Prints one line a word.
  *
  *	device:N   makes it current             info       what is free and in all, by the current device
@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(DRIVER)
-#include "abi/cuda.h"
+#if defined(WAY_DRIVER)
+#include "cuda_api.h"
 #elif defined(HIP)
 #include "hip_api.h"
 #include "hip_later_api.h"
@@ -32,18 +32,7 @@
 #define UNTOUCHED ((size_t)77)
 #define MIB ((size_t)1 << 20)
 
-#ifdef DRIVER
-
-extern CUresult cuInit(unsigned flags);
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuMemGetInfo_v2(size_t *free, size_t *total);
-extern CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev);
-extern CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize);
-extern CUresult cuMemFree_v2(CUdeviceptr dptr);
-extern CUresult cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream);
-extern CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream);
-extern CUresult cuCtxSynchronize(void);
+#ifdef WAY_DRIVER
 
 static int set_device(int device)
 {
@@ -154,7 +143,7 @@ static void proc(void)
 #elif defined(HIP)
 typedef hipDeviceProp_t properties;
 #define PROPERTIES hipGetDeviceProperties
-#elif !defined(DRIVER)
+#elif !defined(WAY_DRIVER)
 typedef struct cudaDeviceProp properties;
 #define PROPERTIES cudaGetDeviceProperties
 #endif
@@ -204,7 +193,7 @@ static void say_total(const char *word, int device)
 		return;
 	}
 #endif
-#if defined(DRIVER) || defined(HIP)
+#if defined(WAY_DRIVER) || defined(HIP)
 	int result = total_of(&total, device);
 	printf("%s %d %zu last %d\n", word, result, total, last_error());
 #endif
@@ -222,7 +211,7 @@ static void odd(void)
 	say_total("props:none", 99);
 	printf("props:nowhere %d last %d\n", PROPERTIES(NULL, 0), last_error());
 #endif
-#if defined(DRIVER) || defined(HIP)
+#if defined(WAY_DRIVER) || defined(HIP)
 	printf("total:nowhere %d last %d\n", total_of(NULL, 0), last_error());
 #endif
 	(void)give(0x1000);
@@ -260,7 +249,7 @@ static void run(const char *word)
 		count += result == 0;
 	} else if (strncmp(word, "cache", 5) == 0) {
 		cache((size_t)number);
-#ifdef DRIVER
+#ifdef WAY_DRIVER
 	} else if (strncmp(word, "pool", 4) == 0) {
 		pool((size_t)number * MIB);
 #elif defined(HIP) && HIP_RELEASE >= 6

@@ -35,16 +35,6 @@
 #include <string.h>
 #include <time.h>
 
-extern CUresult cuInit(unsigned flags);
-extern CUresult cuGetErrorName(CUresult error, const char **name);
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuGreenCtxCreate(void **context, void *description, CUdevice device, unsigned flags);
-extern CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                               unsigned by, unsigned bz, unsigned shared, CUstream stream, void **parameters,
-                               void **extra);
-extern CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags);
-extern CUresult cuMemFreeHost(void *pointer);
-
 const char *movable_kernels;
 CUcontext movable_context;
 struct block movable_blocks[26];
@@ -64,14 +54,6 @@ static const char *name_of(CUresult result)
 CUresult movable_launch(CUfunction function, CUstream stream, void **parameters)
 {
 	return cuLaunchKernel(function, 4, 1, 1, 64, 1, 1, 0, stream, parameters, NULL);
-}
-
-uint64_t movable_pattern(uint64_t index, uint64_t seed)
-{
-	uint64_t x = index + seed * 0x9e3779b97f4a7c15ull;
-
-	x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93ull;
-	return x ^ (x >> 29);
 }
 
 uint64_t movable_seed(void)
@@ -105,7 +87,7 @@ static CUresult verify(struct block *block)
 	if (!result)
 		result = cuMemcpyDtoH_v2(copy, block->address, block->bytes);
 	for (uint64_t i = 0; !result && i < words; i++)
-		wrong += copy[i] != movable_pattern(i, block->seed);
+		wrong += copy[i] != pattern(i, block->seed);
 	free(copy);
 	if (wrong + movable_shared->mismatches) {
 		printf("wrong words: %llu %llu\n", (unsigned long long)movable_shared->mismatches,
@@ -181,7 +163,7 @@ static CUresult spare(uint64_t bytes)
 
 static CUresult other(const char *word, const char *first)
 {
-	void *green;
+	CUgreenCtx green;
 
 	if (!strcmp(word, "info"))
 		return info();

@@ -11,21 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "abi/cuda.h"
-#include "abi/cuda_memory.h"
-
-typedef struct CUmod_st *CUmodule;
-typedef struct CUfunc_st *CUfunction;
-
-extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuCtxSynchronize(void);
-extern CUresult cuModuleLoad(CUmodule *module, const char *path);
-extern CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
-extern CUresult cuStreamCreate(CUstream *stream, unsigned flags);
-extern CUresult cuStreamSynchronize(CUstream stream);
-extern CUresult cuEventCreate(CUevent *event, unsigned flags);
-extern CUresult cuMemGetInfo_v2(size_t *free, size_t *total);
-extern CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes);
+#include "cuda_api.h"
+#include "pattern.h"
 
 /* One block of device memory, a letter. */
 struct block {
@@ -50,8 +37,6 @@ extern bool movable_wrong;
 
 /* Runs a kernel on a stream. */
 CUresult movable_launch(CUfunction function, CUstream stream, void **parameters);
-/* The word that fill writes at `index`. */
-uint64_t movable_pattern(uint64_t index, uint64_t seed);
 /* A seed that no block has had. */
 uint64_t movable_seed(void);
 

@@ -10,17 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr);
-extern CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr, size_t size,
-                                              CUmemRangeHandleType type, unsigned long long flags);
-extern CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr);
-extern CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr ptr);
-extern CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr);
-extern CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes, void **data,
-                                       CUdeviceptr ptr);
-extern CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr ptr);
-extern CUresult cuMemRelease(CUmemGenericAllocationHandle handle);
-
 /* The driver's own function, from its table of symbols: every other way leads to a hook. */
 static void *driver_symbol(const char *name)
 {

@@ -12,23 +12,6 @@
 
 #include "movable.h"
 
-/* CUDA_ARRAY_DESCRIPTOR of cuda.h. */
-struct movable_array {
-	size_t width, height;
-	int format;
-	unsigned channels;
-};
-
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
-extern CUresult cuMemFree_v2(CUdeviceptr address);
-extern CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height,
-                                   unsigned element);
-extern CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream);
-extern CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream);
-extern CUresult cuArrayCreate_v2(void **array, const struct movable_array *wanted);
-extern CUresult cuArrayDestroy(void *array);
-
 #define MOST 4096
 
 struct kind {
@@ -78,8 +61,8 @@ static CUresult take_created(uint64_t bytes, CUdeviceptr *address)
 
 static CUresult take_array(uint64_t bytes, CUdeviceptr *address)
 {
-	const struct movable_array wanted = {bytes / 4096, 1024, 0x20, 1};
-	void *array = NULL;
+	const CUDA_ARRAY_DESCRIPTOR wanted = {bytes / 4096, 1024, 0x20, 1};
+	CUarray array = NULL;
 	CUresult result = cuArrayCreate_v2(&array, &wanted);
 
 	*address = (uintptr_t)array;

@@ -1,19 +1,6 @@
 /* Blocks: made and given back in every way. */
 #include "movable.h"
 
-extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
-extern CUresult cuMemFree_v2(CUdeviceptr address);
-extern CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr,
-                                    unsigned long long flags);
-extern CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size);
-extern CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
-                            const CUmemAllocationProp *prop, unsigned long long flags);
-extern CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
-                         unsigned long long flags);
-extern CUresult cuMemUnmap(CUdeviceptr ptr, size_t size);
-extern CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count);
-extern CUresult cuMemRelease(CUmemGenericAllocationHandle handle);
-
 #define POOL ((uint64_t)1 << 30) /* addresses of a pool */
 
 static bool pool[26]; /* made by grow */

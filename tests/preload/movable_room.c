@@ -11,20 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern CUresult cuLibraryLoadFromFile(void **library, const char *path, void *options, void *values,
-                                      unsigned count, void *library_options, void *library_values,
-                                      unsigned library_count);
-extern CUresult cuLibraryGetModule(CUmodule *module, void *library);
-extern CUresult cuFuncLoad(CUfunction function);
-extern CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
-extern CUresult cuCtxSetLimit(int limit, size_t value);
-extern CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode);
-extern CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
-extern CUresult cuGraphInstantiateWithFlags(void **exec, CUgraph graph, unsigned long long flags);
-extern CUresult cuGraphLaunch(void *exec, CUstream stream);
-
 static CUmodule module; /* the last that was loaded */
-static void *exec;
+static CUgraphExec exec;
 
 static CUresult fill(CUfunction function, struct block *block)
 {
@@ -62,7 +50,7 @@ static CUresult load_function(void)
 static CUresult load_library(void)
 {
 	CUmodule loaded;
-	void *library;
+	CUlibrary library;
 	CUresult result = cuLibraryLoadFromFile(&library, movable_kernels, NULL, NULL, 0, NULL, NULL, 0);
 
 	return result ? result : cuLibraryGetModule(&loaded, library);

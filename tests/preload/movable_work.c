@@ -21,15 +21,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-extern CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
-extern CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags);
-extern CUresult cuLaunchHostFunc(CUstream stream, void (*function)(void *), void *data);
-extern CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr address, uint32_t value, unsigned flags);
-extern CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode);
-extern CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
-extern CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream);
-extern CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream);
-
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static CUcontext other;
 static CUstream other_stream;
@@ -107,7 +98,7 @@ static void *pageable_run(void *data)
 
 	begins(&pageable);
 	for (uint64_t i = 0; i < words; i++)
-		from[i] = movable_pattern(i, block->seed);
+		from[i] = pattern(i, block->seed);
 	pageable.result = cuMemcpyHtoDAsync_v2(block->address, from, block->bytes, movable_stream);
 	if (!pageable.result)
 		pageable.result = cuMemcpyDtoHAsync_v2(to, block->address, block->bytes, movable_stream);

@@ -29,49 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi/cuda.h"
-
-typedef struct CUmod_st *CUmodule;
-typedef struct CUfunc_st *CUfunction;
-
-extern CUresult cuInit(unsigned flags);
-extern CUresult cuGetErrorName(CUresult error, const char **name);
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
-extern CUresult cuCtxDestroy_v2(CUcontext context);
-extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuModuleLoad(CUmodule *module, const char *path);
-extern CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
-extern CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                               unsigned by, unsigned bz, unsigned shared, CUstream stream, void **parameters,
-                               void **extra);
-extern CUresult cuStreamCreate(CUstream *stream, unsigned flags);
-extern CUresult cuStreamSynchronize(CUstream stream);
-extern CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode);
-extern CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
-extern CUresult cuGraphInstantiateWithFlags(void **exec, CUgraph graph, unsigned long long flags);
-extern CUresult cuDeviceGraphMemTrim(CUdevice device);
-extern CUresult cuGraphLaunch(void *exec, CUstream stream);
-extern CUresult cuGraphUpload(void *exec, CUstream stream);
-extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
-extern CUresult cuMemFree_v2(CUdeviceptr address);
-extern CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream);
-extern CUresult cuMemAllocAsync_ptsz(CUdeviceptr *address, size_t bytes, CUstream stream);
-extern CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
-                                        CUstream stream);
-extern CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream);
-extern CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream);
-extern CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties);
-extern CUresult cuMemPoolDestroy(CUmemoryPool pool);
-extern CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep);
-extern CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access, size_t count);
-extern CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value);
-extern CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value);
-extern CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device);
-extern CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags);
-extern CUresult cuMemGetInfo_v2(size_t *free, size_t *total);
-extern CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr address);
-extern CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr address);
+#include "cuda_api.h"
 
 #define ROOM 4096
 #define PER_THREAD ((CUstream)2)
@@ -281,8 +239,8 @@ static CUresult choose(const char *name)
 	return CUDA_SUCCESS;
 }
 
-static CUgraph graph; /* the last that was captured */
-static void *exec;    /* of it */
+static CUgraph graph;    /* the last that was captured */
+static CUgraphExec exec; /* of it */
 
 static CUresult make_exec(void)
 {

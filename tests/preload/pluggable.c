@@ -19,14 +19,7 @@ extern hipError_t hipMemset(void *to, int value, size_t bytes);
 extern hipError_t hipMemcpy(void *to, const void *from, size_t bytes, hipMemcpyKind kind);
 extern hipError_t hipDeviceSynchronize(void);
 #else
-#include "abi/cuda.h"
-extern CUresult cuInit(unsigned flags);
-extern CUresult cuCtxGetCurrent(CUcontext *context);
-extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t bytes);
-extern CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes);
-extern CUresult cuCtxSynchronize(void);
+#include "cuda_api.h"
 #endif
 
 #define ROOM 64

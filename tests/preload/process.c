@@ -28,16 +28,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "abi/cuda.h"
-
-extern CUresult cuInit(unsigned flags);
-extern CUresult cuGetErrorName(CUresult error, const char **name);
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
-extern CUresult cuMemFree_v2(CUdeviceptr address);
-extern CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t count);
-extern CUresult cuMemGetInfo_v2(size_t *free, size_t *total);
+#include "cuda_api.h"
 
 #define COUNT 5
 #define BYTES ((size_t)4 << 20)

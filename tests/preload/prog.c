@@ -10,6 +10,7 @@
  *
  * Exit status: 0 all data right; 1 data wrong, or a call failed that never should; 2 out of memory; 64 usage.
  */
+#include "pattern.h"
 #include "prog.h"
 
 #include <pthread.h>
@@ -68,15 +69,6 @@ static void must(const char *call, unsigned index, int result)
 static uint64_t words(void)
 {
 	return options.bytes / sizeof(uint64_t);
-}
-
-/* The same as pattern() of tests/sim/test/kernels.c. */
-static uint64_t pattern(uint64_t index, uint64_t seed)
-{
-	uint64_t x = index + seed * 0x9e3779b97f4a7c15ull;
-
-	x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93ull;
-	return x ^ (x >> 29);
 }
 
 static void fill(struct buffer *buffer, unsigned index, uint64_t seed)

@@ -20,27 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "abi/cuda.h"
-
-extern CUresult cuInit(unsigned flags);
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuCtxSynchronize(void);
-extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
-extern CUresult cuMemFree_v2(CUdeviceptr address);
-extern CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t bytes);
-extern CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes);
-extern CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr hint,
-                                    unsigned long long flags);
-extern CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes);
-extern CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
-                            const CUmemAllocationProp *wanted, unsigned long long flags);
-extern CUresult cuMemRelease(CUmemGenericAllocationHandle handle);
-extern CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
-                         CUmemGenericAllocationHandle handle, unsigned long long flags);
-extern CUresult cuMemUnmap(CUdeviceptr address, size_t bytes);
-extern CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access,
-                               size_t count);
+#include "cuda_api.h"
 
 /* By the runtime, as PyTorch does; the driver is then called by the runtime's library. */
 #ifdef RUNTIME

@@ -1,42 +1,11 @@
-/* script.c has the words, script_work.c their work. Declarations are by symbol: the simulator's. */
+/* script.c has the words, script_work.c their work. */
 #ifndef SCRIPT_H
 #define SCRIPT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "abi/cuda.h"
-
-typedef struct CUmod_st *CUmodule;
-typedef struct CUfunc_st *CUfunction;
-
-extern CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
-extern CUresult cuInit(unsigned flags);
-extern CUresult cuGetErrorName(CUresult error, const char **name);
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device);
-extern CUresult cuDevicePrimaryCtxReset_v2(CUdevice device);
-extern CUresult cuCtxDestroy_v2(CUcontext context);
-extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuCtxGetCurrent(CUcontext *context);
-extern CUresult cuCtxSynchronize(void);
-extern CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags);
-extern CUresult cuCtxDisablePeerAccess(CUcontext peer);
-extern CUresult cuModuleLoad(CUmodule *module, const char *path);
-extern CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
-extern CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                               unsigned by, unsigned bz, unsigned shared, CUstream stream, void **parameters,
-                               void **extra);
-extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
-extern CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height,
-                                   unsigned element);
-extern CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t bytes);
-extern CUresult cuMemFree_v2(CUdeviceptr address);
-extern CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream);
-extern CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags);
-extern CUresult cuMemFreeHost(void *pointer);
-extern CUresult cuMemGetInfo_v2(size_t *free, size_t *total);
-extern CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes);
+#include "cuda_api.h"
 
 /* The allocations of one letter, all of one size. */
 struct group {

@@ -1,4 +1,5 @@
 /* The work of script.c's words. */
+#include "pattern.h"
 #include "script.h"
 
 #include <pthread.h>
@@ -61,15 +62,6 @@ void script_unload(CUcontext gone)
 static CUresult launch(CUfunction function, void **parameters)
 {
 	return cuLaunchKernel(function, 4, 1, 1, 64, 1, 1, 0, NULL, parameters, NULL);
-}
-
-/* The same as pattern() of tests/sim/test/kernels.c. */
-static uint64_t pattern(uint64_t index, uint64_t seed)
-{
-	uint64_t x = index + seed * 0x9e3779b97f4a7c15ull;
-
-	x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93ull;
-	return x ^ (x >> 29);
 }
 
 CUresult script_fill(struct group *group)

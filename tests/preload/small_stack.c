@@ -14,12 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "abi/cuda.h"
-
-extern CUresult cuInit(unsigned flags);
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
+#include "cuda_api.h"
 
 #define COUNT 6
 #define BYTES ((size_t)4 << 20)

@@ -160,6 +160,22 @@ class NothingToFillItUp(MovableCase):
                     for word in self.loads:
                         self.assertEqual(self.result(done, word), SUCCESS, f"{word}\n{done.stdout}{done.stderr}")
 
+    def test_what_a_pool_freed_without_a_wait(self):
+        """The driver does not know yet that the frees are done, so it gives nothing back. Seen on an H200: 3.7 GiB unused, and no stream."""
+        streams = " ".join(["stream"] * 40)
+        for movable in ("off", "auto", "on"):
+            with self.subTest(movable=movable):
+                done = self.program(f"early:a:1m take:ordered:30m:96 give:ordered:60 {streams} module first:a", SPILL_MOVABLE_ENABLE=movable)
+                self.assertEqual({result for word, result in self.results(done) if word in ("stream", "module", "first:a")}, {SUCCESS})
+
+    def test_a_pool_s_freed_memory_serves_other_requests(self):
+        """Before anything is spilled."""
+        words = "early:a:1m take:ordered:30m:80 give:ordered:75 take:plain:90m:20"
+        alone = self.program(words, preload=False)
+        self.assertEqual(self.result(alone, "take:plain:90m:20"), OOM)
+        self.program(words)
+        self.assertEqual([record for record in self.allocs() if record["place"] != "device"], [])
+
     def test_where_little_can_move_all_of_it_is_left(self):
         """Demotion of 8 MiB does not fill up the half that requests could take otherwise. Seen on an H200: one workspace of cuBLAS."""
         room = {"SPILL_SIM_ROOM": "module:48MiB", "SPILL_MOVABLE_ENABLE": "on"}

@@ -8,15 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "abi/cuda.h"
-
-extern CUresult cuInit(unsigned flags);
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
-extern CUresult cuMemFree_v2(CUdeviceptr address);
-extern CUresult cuMemsetD32_v2(CUdeviceptr address, unsigned value, size_t count);
-extern CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes);
+#include "cuda_api.h"
 
 #define HELD 3
 #define LARGEST ((size_t)5 << 20)

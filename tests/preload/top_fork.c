@@ -15,13 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "abi/cuda.h"
-
-extern CUresult cuInit(unsigned flags);
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
-extern CUresult cuMemFree_v2(CUdeviceptr address);
+#include "cuda_api.h"
 
 #define BYTES ((size_t)4 << 20)
 

@@ -26,26 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr,
-                                    unsigned long long flags);
-extern CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
-                            const CUmemAllocationProp *prop, unsigned long long flags);
-extern CUresult cuMemRelease(CUmemGenericAllocationHandle handle);
-extern CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
-                         unsigned long long flags);
-extern CUresult cuMemUnmap(CUdeviceptr ptr, size_t size);
-extern CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count);
-extern CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr);
-extern CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr);
-extern CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
-                                                       CUmemGenericAllocationHandle handle);
-extern CUresult cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle,
-                                             CUmemAllocationHandleType handleType, unsigned long long flags);
-extern CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr);
-extern CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes,
-                                       void **data, CUdeviceptr ptr);
-extern CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr ptr);
-
 /* As llama.cpp's pool reserves; each letter has its share. */
 #define ADDRESSES (32ull << 30)
 #define SHARE (ADDRESSES / 32)

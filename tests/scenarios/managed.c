@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "pattern.h"
 #include "prog.h"
 
 #define ALLOCATIONS 16
@@ -119,15 +120,6 @@ static void verify_one(unsigned i)
 	if (atomic_load(&shared->mismatches))
 		printf("%u: the device sees wrong words\n", i);
 	wrong |= atomic_exchange(&shared->mismatches, 0) != 0;
-}
-
-/* The same as pattern() of tests/sim/test/kernels.c. */
-static uint64_t pattern(uint64_t index, uint64_t seed)
-{
-	uint64_t x = index + seed * 0x9e3779b97f4a7c15ull;
-
-	x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93ull;
-	return x ^ (x >> 29);
 }
 
 /* By loads: not every word, but words of every page. */

@@ -14,26 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi/cuda.h"
-#include "abi/cuda_memory.h"
+#include "cuda_api.h"
 
 #define THREADS 8
 #define BLOCKS 6
 #define KIB ((uint64_t)1 << 10)
-
-extern CUresult cuInit(unsigned flags);
-extern CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
-extern CUresult cuCtxDestroy_v2(CUcontext context);
-extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device);
-extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
-extern CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream);
-extern CUresult cuMemFree_v2(CUdeviceptr address);
-extern CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream);
-extern CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t bytes);
-extern CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes);
-extern CUresult cuCtxSynchronize(void);
 
 struct block {
 	CUdeviceptr address;

@@ -16,20 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-extern CUresult cuInit(unsigned flags);
-extern CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
-extern CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device);
-extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuModuleLoad(void **module, const char *path);
-extern CUresult cuModuleGetFunction(CUfunction *function, void *module, const char *name);
-extern CUresult cuStreamCreate(CUstream *stream, unsigned flags);
-extern CUresult cuStreamDestroy_v2(CUstream stream);
-extern CUresult cuStreamSynchronize(CUstream stream);
-extern CUresult cuEventCreate(CUevent *event, unsigned flags);
-extern CUresult cuEventDestroy_v2(CUevent event);
-extern CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags);
-extern CUresult cuMemFreeHost(void *pointer);
-
 uint64_t moving_card, moving_largest;
 bool moving_no_holds;
 const char *moving_kernels;
@@ -37,7 +23,7 @@ CUcontext moving_context;
 
 static uint64_t steps, ends;      /* the latter in nanoseconds of the monotonic clock */
 static atomic_bool over, watched; /* the latter: while there is input */
-static void *module;
+static CUmodule module;
 static pthread_barrier_t begun; /* all threads have their own streams and buffers before the device is full */
 
 uint64_t moving_random(struct moving_worker *worker, uint64_t below)

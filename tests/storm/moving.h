@@ -14,10 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "abi/cuda.h"
-#include "abi/cuda_memory.h"
-
-typedef struct CUfunc_st *CUfunction;
+#include "cuda_api.h"
 
 #define MOVING_THREADS 4
 #define MOVING_STREAMS 2 /* of each thread */
@@ -71,7 +68,7 @@ struct moving_readback {
 
 /* Fills `from`, then copies it to `to`; each time it is launched. */
 struct moving_graph {
-	void *exec;
+	CUgraphExec exec;
 	struct moving_block *from, *to;
 	uint64_t from_piece, to_piece, seed;
 	uint32_t word; /* of the piece behind the copy */

@@ -4,10 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-extern CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes);
-extern CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream);
-extern CUresult cuMemcpyDtoHAsync_v2_ptsz(void *to, CUdeviceptr from, size_t bytes, CUstream stream);
-
 /* fill writes mix(index + seed * ODD). So a later piece equals a fill with another seed. */
 #define ODD 0x9e3779b97f4a7c15ull
 #define PER_WORD 0xf1de83e19937733dull /* of ODD, the inverse modulo 2^64 */

@@ -4,22 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes);
-extern CUresult cuMemFree_v2(CUdeviceptr address);
-extern CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream);
-extern CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream);
-extern CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr wanted,
-                                    unsigned long long flags);
-extern CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes);
-extern CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
-                            const CUmemAllocationProp *properties, unsigned long long flags);
-extern CUresult cuMemRelease(CUmemGenericAllocationHandle handle);
-extern CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
-                         CUmemGenericAllocationHandle handle, unsigned long long flags);
-extern CUresult cuMemUnmap(CUdeviceptr address, size_t bytes);
-extern CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access,
-                               size_t count);
-
 #define GRANULE ((uint64_t)2 << 20)
 #define POOL_ROOM ((uint64_t)64 << 20)
 

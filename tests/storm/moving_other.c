@@ -4,32 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-extern CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode);
-extern CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
-extern CUresult cuGraphDestroy(CUgraph graph);
-extern CUresult cuGraphInstantiateWithFlags(void **exec, CUgraph graph, unsigned long long flags);
-extern CUresult cuGraphUpload(void *exec, CUstream stream);
-extern CUresult cuGraphLaunch(void *exec, CUstream stream);
-extern CUresult cuGraphExecDestroy(void *exec);
-extern CUresult cuStreamCreate(CUstream *stream, unsigned flags);
-extern CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority);
-extern CUresult cuStreamDestroy_v2(CUstream stream);
-extern CUresult cuEventCreate(CUevent *event, unsigned flags);
-extern CUresult cuEventDestroy_v2(CUevent event);
-extern CUresult cuModuleLoad(void **module, const char *path);
-extern CUresult cuModuleGetFunction(CUfunction *function, void *module, const char *name);
-extern CUresult cuModuleUnload(void *module);
-extern CUresult cuLibraryLoadFromFile(void **library, const char *path, void *options, void *values,
-                                      unsigned count, void *library_options, void *library_values,
-                                      unsigned library_count);
-extern CUresult cuLibraryGetKernel(void **kernel, void *library, const char *name);
-extern CUresult cuLibraryUnload(void *library);
-extern CUresult cuMemGetInfo_v2(size_t *free, size_t *total);
-extern CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr address);
-extern CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr address);
-extern CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
-extern CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream);
-
 /* -- graphs ---------------------------------------------------------------------------------------------- */
 
 /* Pieces of a graph: `from` is filled from from_piece on, two, which are copied; then one is set. */
@@ -153,7 +127,7 @@ static void renew_event(struct moving_worker *worker)
 static void load_module(struct moving_worker *worker, struct moving_block *block)
 {
 	CUfunction usual = worker->fill;
-	void *module;
+	CUmodule module;
 
 	moving_let_go(worker); /* unloading waits for the context's work */
 	if (!moving_may(worker, "cuModuleLoad", cuModuleLoad(&module, moving_kernels)))
@@ -168,14 +142,15 @@ static void load_module(struct moving_worker *worker, struct moving_block *block
 static void load_library(struct moving_worker *worker, struct moving_block *block)
 {
 	CUfunction usual = worker->fill;
-	void *library, *kernel;
+	CUlibrary library;
+	CUkernel kernel;
 
 	moving_let_go(worker);
 	if (!moving_may(worker, "cuLibraryLoadFromFile",
 	                cuLibraryLoadFromFile(&library, moving_kernels, NULL, NULL, 0, NULL, NULL, 0)))
 		return;
 	if (moving_may(worker, "cuLibraryGetKernel", cuLibraryGetKernel(&kernel, library, "fill"))) {
-		worker->fill = kernel; /* a kernel may stand where a function is wanted */
+		worker->fill = (CUfunction)kernel; /* a kernel may stand where a function is wanted */
 		moving_fill(worker, block, 0, 1);
 	}
 	worker->fill = usual;

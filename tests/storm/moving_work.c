@@ -3,50 +3,10 @@
 
 #include <string.h>
 
-/* CUlaunchConfig of cuda.h. */
-struct launch_config {
-	unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared;
-	CUstream stream;
-	void *attributes;
-	unsigned count;
-};
-
-extern CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                               unsigned by, unsigned bz, unsigned shared, CUstream stream, void **parameters,
-                               void **extra);
-extern CUresult cuLaunchKernel_ptsz(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                                    unsigned by, unsigned bz, unsigned shared, CUstream stream,
-                                    void **parameters, void **extra);
-extern CUresult cuLaunchKernelEx(const struct launch_config *config, CUfunction function, void **parameters,
-                                 void **extra);
-extern CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
-                                          unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                                          CUstream stream, void **parameters);
-extern CUresult cuEventRecord(CUevent event, CUstream stream);
-extern CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags);
-extern CUresult cuStreamSynchronize(CUstream stream);
-extern CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count);
-extern CUresult cuMemsetD32_v2_ptds(CUdeviceptr to, unsigned value, size_t count);
-extern CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream);
-extern CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream);
-extern CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream);
-extern CUresult cuMemsetD32Async_ptsz(CUdeviceptr to, unsigned value, size_t count, CUstream stream);
-extern CUresult cuMemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height,
-                                   CUstream stream);
-extern CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes);
-extern CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
-extern CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes);
-extern CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
-extern CUresult cuMemcpyDtoDAsync_v2_ptsz(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
-extern CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
-                                  CUcontext from_context, size_t bytes, CUstream stream);
-extern CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes);
-extern CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream);
-
 bool moving_launch(struct moving_worker *worker, CUfunction function, unsigned stream, void **parameters)
 {
 	CUstream on = worker->streams[stream];
-	struct launch_config config = {4, 1, 1, 64, 1, 1, 0, on, NULL, 0};
+	CUlaunchConfig config = {4, 1, 1, 64, 1, 1, 0, on, NULL, 0};
 
 	switch (moving_random(worker, 4)) {
 	case 0:

@@ -12,25 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "abi/cuda.h"
-#include "abi/cuda_work.h"
-
-/* Prototypes of what the table hooks, from the table. */
-#define PROTOTYPE_CUDA_DRIVER(ret, symbol, params) extern ret symbol params;
-#define PROTOTYPE_CUDA_RUNTIME(...)
-#define PROTOTYPE_HIP(...)
-#define PROTOTYPE_NVML(...)
-#define HOOK(domain, ret, symbol, base, since, variant, op, params, ...) \
-	PROTOTYPE_##domain(ret, symbol, params)
-#include "hooks.def"
-
-extern CUresult cuInit(unsigned flags);
-extern CUresult cuCtxSetCurrent(CUcontext context);
-extern CUresult cuStreamSynchronize(CUstream stream);
-extern CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value);
-extern CUresult cuGraphCreate(CUgraph *graph, unsigned flags);
-extern CUresult cuGraphDestroy(CUgraph graph);
-extern CUresult cuGraphExecDestroy(CUgraphExec exec);
+#include "cuda_api.h"
 
 enum storm_kind {
 	STORM_EMPTY,

@@ -1,21 +1,16 @@
 /*
- * Runs each case in a child process, because the tested code keeps state for the life of a process.
- * A failure in the child fails the test. CASES is a list X(name) X(name) … of functions without
- * arguments; TESTS_OF_CHILDREN(CASES) is all the rest, main with it.
+ * Runs each CHILD_TEST in a child process, because the tested code keeps state for the life of a
+ * process. A failure in the child fails the test.
  */
 #ifndef SPILL_CHILDTEST_H
 #define SPILL_CHILDTEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 /* cmocka's own would go on in the child. */
 #define CHECK(condition) \
@@ -26,36 +21,23 @@
 		} \
 	} while (0)
 
-/* Who waits for ever fails after `seconds`; 0: as long as it takes. */
-static inline void in_child_for(unsigned seconds, void (*body)(void))
+/* A child that waits for ever fails after so many seconds; 0: as long as it takes. */
+#ifndef CHILD_SECONDS
+#define CHILD_SECONDS 0
+#endif
+
+static inline void in_child(void (*body)(void))
 {
 	int status;
 	fflush(NULL);
 	pid_t child = fork();
 	if (child == 0) {
-		alarm(seconds);
+		alarm(CHILD_SECONDS);
 		body();
 		exit(0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 }
-
-#define CHILD_TEST(body) cmocka_unit_test(test_##body),
-#define TESTS_OF_CHILDREN(CASES) \
-	CASES(CHILD_CASE) \
-	int main(void) \
-	{ \
-		const struct CMUnitTest tests[] = {CASES(CHILD_TEST)}; \
-		return cmocka_run_group_tests(tests, NULL, NULL); \
-	}
-#ifndef CHILD_SECONDS
-#define CHILD_SECONDS 0
-#endif
-#define CHILD_CASE(body) \
-	static void test_##body(void **state) \
-	{ \
-		in_child_for(CHILD_SECONDS, body); \
-	}
 
 #endif

@@ -5,12 +5,6 @@
 #ifndef LOGTEST_H
 #define LOGTEST_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,6 +18,7 @@
 #include "stderr.h"
 #include "policy.h"
 #include "record.h"
+#include "unit.h"
 
 /* In a child, cmocka's longjmp leads nowhere: say what is wrong on the parent's stdout and leave. */
 #define CHECK(what) \

@@ -1,9 +1,8 @@
 /* What is foreseen, use by use. What it is worth: test_sweeps.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SETUP begin
+#include "unit.h"
+
 #include <string.h>
-#include <cmocka.h>
 
 #include "access_history.h"
 
@@ -44,7 +43,7 @@ static void foresees(const char *letters, bool whole)
 	assert_string_equal(seen, letters);
 }
 
-static void nothing_is_foreseen_at_first(void **state)
+TEST(nothing_is_foreseen_at_first)
 {
 	foresees("", true);
 	uses("abcdefghij");
@@ -52,7 +51,7 @@ static void nothing_is_foreseen_at_first(void **state)
 }
 
 /* One period, from the next use to the one that was just made. */
-static void a_sweep_is_foreseen_for_one_period(void **state)
+TEST(a_sweep_is_foreseen_for_one_period)
 {
 	uses("abcdefghijabcdefghij");
 	foresees("abcdefghij", true);
@@ -63,7 +62,7 @@ static void a_sweep_is_foreseen_for_one_period(void **state)
 }
 
 /* The second step is known from its third use on. */
-static void three_uses_are_enough(void **state)
+TEST(three_uses_are_enough)
 {
 	struct spill_access_walk walk = {0};
 	struct spill_access use;
@@ -78,7 +77,7 @@ static void three_uses_are_enough(void **state)
 }
 
 /* There and back by other sites: the same chunk, another place. */
-static void sites_tell_places_apart(void **state)
+TEST(sites_tell_places_apart)
 {
 	uses("abcdefFEDCBA"
 	     "abcdefFEDCBA"
@@ -91,7 +90,7 @@ static void sites_tell_places_apart(void **state)
 }
 
 /* What was known as one site's is foreseen still when another one does it: the last batch of an epoch. */
-static void another_site_is_the_same_place(void **state)
+TEST(another_site_is_the_same_place)
 {
 	uses("abcdefgh"
 	     "abcdefgh"
@@ -99,7 +98,7 @@ static void another_site_is_the_same_place(void **state)
 	foresees("efgh", false);
 }
 
-static void one_left_out(void **state)
+TEST(one_left_out)
 {
 	uses("abcdefghijabcdefghij"
 	     "abd");
@@ -107,7 +106,7 @@ static void one_left_out(void **state)
 }
 
 /* Many left out: not by one use, which may be a coincidence, but by two. */
-static void many_left_out(void **state)
+TEST(many_left_out)
 {
 	uses("abcdefghijklmnopabcdefghijklmnop"
 	     "abm");
@@ -117,7 +116,7 @@ static void many_left_out(void **state)
 }
 
 /* What is new, or used out of turn, came between. */
-static void one_came_between(void **state)
+TEST(one_came_between)
 {
 	uses("abcdefghijabcdefghij"
 	     "abz");
@@ -131,7 +130,7 @@ static void one_came_between(void **state)
 }
 
 /* Many new ones: the program does something else, of which nothing is known. */
-static void something_else(void **state)
+TEST(something_else)
 {
 	uses("abcdefghijabcdefghijabcdefghij"
 	     "uvwxy");
@@ -142,7 +141,7 @@ static void something_else(void **state)
 }
 
 /* Two places fit: the later one is believed. */
-static void the_later_place(void **state)
+TEST(the_later_place)
 {
 	uses("abcdefgh"
 	     "abcdxyzw"
@@ -153,7 +152,7 @@ static void the_later_place(void **state)
 }
 
 /* The third use of a place that was known long ago, against two that were seen just now. */
-static void an_old_place_is_left(void **state)
+TEST(an_old_place_is_left)
 {
 	uses("abcdefghabcdefghabcdefgh"
 	     "stuvwxyzstuvwxyz"
@@ -163,7 +162,7 @@ static void an_old_place_is_left(void **state)
 }
 
 /* Two uses are not enough where both pairs of the three are used otherwise later on. */
-static void the_longer_context_decides(void **state)
+TEST(the_longer_context_decides)
 {
 	uses("abcdefghabuijkxbcvlm"
 	     "abcdefghabuijkxbcvlm"
@@ -173,7 +172,7 @@ static void the_longer_context_decides(void **state)
 }
 
 /* The parts of a step are alike: which of them it is at is not forgotten, and not what comes behind the last. */
-static void a_loop_in_a_step(void **state)
+TEST(a_loop_in_a_step)
 {
 	for (unsigned step = 0; step < 4; step++)
 		uses("abcdefghabcdefghabcdefgh"
@@ -189,7 +188,7 @@ static void a_loop_in_a_step(void **state)
  * share. The second uses the buffers alone. In the next step the weights tell the layer, whatever
  * the buffers did since.
  */
-static void layers_share_their_buffers(void **state)
+TEST(layers_share_their_buffers)
 {
 	enum { LAYERS = 20, BUFFERS = 10, SITE = 1, REDUCE };
 	uint32_t keys[2 + BUFFERS];
@@ -217,14 +216,14 @@ static void layers_share_their_buffers(void **state)
 }
 
 /* A run of one chunk is one period of one use. */
-static void the_same_again_and_again(void **state)
+TEST(the_same_again_and_again)
 {
 	uses("aaaaaaaaaaaaaaaaaaaa");
 	foresees("a", true);
 }
 
 /* The ring is full, many times over: a period that fits is foreseen, in full, and one that does not is forgotten. */
-static void more_than_is_remembered(void **state)
+TEST(more_than_is_remembered)
 {
 	for (unsigned period = SPILL_ACCESS_USES - 64; period <= SPILL_ACCESS_USES; period += 64) {
 		struct spill_access_walk walk = {0};
@@ -249,7 +248,7 @@ static void more_than_is_remembered(void **state)
 }
 
 /* The place is lost when it is forgotten, not read as what was written over it. */
-static void a_place_is_forgotten(void **state)
+TEST(a_place_is_forgotten)
 {
 	unsigned period = SPILL_ACCESS_USES - 2;
 
@@ -262,7 +261,7 @@ static void a_place_is_forgotten(void **state)
 }
 
 /* By noise nothing is foreseen, and what is learned in it is no harm afterwards. */
-static void noise(void **state)
+TEST(noise)
 {
 	uint64_t seed = 1;
 
@@ -278,7 +277,7 @@ static void noise(void **state)
 	foresees("abcdefghij", true);
 }
 
-static void the_past(void **state)
+TEST(the_past)
 {
 	struct spill_access use;
 
@@ -294,30 +293,4 @@ static void the_past(void **state)
 	assert_true(spill_access_history_past(&order, SPILL_ACCESS_USES - 1, &use));
 	assert_int_equal(use.key, 0);
 	assert_false(spill_access_history_past(&order, SPILL_ACCESS_USES, &use));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(nothing_is_foreseen_at_first, begin),
-	    cmocka_unit_test_setup(a_sweep_is_foreseen_for_one_period, begin),
-	    cmocka_unit_test_setup(three_uses_are_enough, begin),
-	    cmocka_unit_test_setup(sites_tell_places_apart, begin),
-	    cmocka_unit_test_setup(another_site_is_the_same_place, begin),
-	    cmocka_unit_test_setup(one_left_out, begin),
-	    cmocka_unit_test_setup(many_left_out, begin),
-	    cmocka_unit_test_setup(one_came_between, begin),
-	    cmocka_unit_test_setup(something_else, begin),
-	    cmocka_unit_test_setup(the_later_place, begin),
-	    cmocka_unit_test_setup(an_old_place_is_left, begin),
-	    cmocka_unit_test_setup(the_longer_context_decides, begin),
-	    cmocka_unit_test_setup(a_loop_in_a_step, begin),
-	    cmocka_unit_test_setup(layers_share_their_buffers, begin),
-	    cmocka_unit_test_setup(the_same_again_and_again, begin),
-	    cmocka_unit_test_setup(more_than_is_remembered, begin),
-	    cmocka_unit_test_setup(a_place_is_forgotten, begin),
-	    cmocka_unit_test_setup(noise, begin),
-	    cmocka_unit_test_setup(the_past, begin),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

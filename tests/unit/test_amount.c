@@ -1,9 +1,7 @@
 /* Sizes and percentages: exact meaning, exact errors, and back to text. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
+
 #include <string.h>
-#include <cmocka.h>
 
 #include "amount.h"
 
@@ -74,7 +72,7 @@ static const struct bad {
     {"None", BOTH, 0, "number"},
 };
 
-static void test_good(void **state)
+TEST(good)
 {
 	for (size_t i = 0; i < sizeof(goods) / sizeof(goods[0]); i++) {
 		struct spill_amount amount = {SPILL_AMOUNT_NONE, 1};
@@ -89,7 +87,7 @@ static void test_good(void **state)
 	}
 }
 
-static void test_bad(void **state)
+TEST(bad)
 {
 	for (size_t i = 0; i < sizeof(bads) / sizeof(bads[0]); i++) {
 		struct spill_amount amount = {SPILL_AMOUNT_PERCENT, 42};
@@ -104,7 +102,7 @@ static void test_bad(void **state)
 }
 
 /* What is printed must mean the same when it is read: each power of two and its neighbours. */
-static void test_round_trip(void **state)
+TEST(round_trip)
 {
 	for (unsigned shift = 0; shift < 64; shift++) {
 		for (int near = -1; near <= 1; near++) {
@@ -130,7 +128,7 @@ static void test_round_trip(void **state)
 	}
 }
 
-static void test_resolve(void **state)
+TEST(resolve)
 {
 	struct spill_amount half = {SPILL_AMOUNT_PERCENT, 50000}, all = {SPILL_AMOUNT_PERCENT, 100000};
 	struct spill_amount third = {SPILL_AMOUNT_PERCENT, 33333}, bytes = {SPILL_AMOUNT_BYTES, 7};
@@ -156,7 +154,7 @@ static void time_is(const char *text, uint64_t us, const char *again)
 	assert_string_equal(printed, again);
 }
 
-static void test_times(void **state)
+TEST(times)
 {
 	time_is("0s", 0, "0s");
 	time_is("1us", 1, "1us");
@@ -181,7 +179,7 @@ static void time_bad(const char *text, size_t where, const char *part)
 	assert_int_equal(us, 42);
 }
 
-static void test_bad_times(void **state)
+TEST(bad_times)
 {
 	time_bad("", 0, "number");
 	time_bad("-1s", 0, "negative");
@@ -197,14 +195,4 @@ static void test_bad_times(void **state)
 	time_bad("18446744073709551615ms", 0, "too long");
 	time_bad("18446744073710s", 0, "too long");
 	time_bad("99999999999999999999999s", 0, "too large");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_good),    cmocka_unit_test(test_bad),   cmocka_unit_test(test_round_trip),
-	    cmocka_unit_test(test_resolve), cmocka_unit_test(test_times), cmocka_unit_test(test_bad_times),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* The bytes of arrays: channels, dimensions, layers, levels, and arrays that no device can hold. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "descriptors.h"
 
 static uint64_t cuda(size_t width, size_t height, size_t depth, int format, unsigned channels, unsigned flags,
@@ -14,7 +10,7 @@ static uint64_t cuda(size_t width, size_t height, size_t depth, int format, unsi
 	    levels);
 }
 
-static void one_dimension_and_more(void **state)
+TEST(one_dimension_and_more)
 {
 	assert_int_equal(cuda(100, 0, 0, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0, 1), 100);
 	assert_int_equal(cuda(100, 10, 0, CU_AD_FORMAT_HALF, 2, 0, 1), 4000);
@@ -25,7 +21,7 @@ static void one_dimension_and_more(void **state)
 	assert_int_equal(cuda(64, 64, 0, 0xc2 /* CU_AD_FORMAT_UNORM_INT8X4 */, 4, 0, 1), 16384);
 }
 
-static void levels_halve_what_is_no_layer(void **state)
+TEST(levels_halve_what_is_no_layer)
 {
 	/* 8x8x8, 4x4x4, 2x2x2, 1x1x1 */
 	assert_int_equal(cuda(8, 8, 8, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0, 4), 512 + 64 + 8 + 1);
@@ -34,7 +30,7 @@ static void levels_halve_what_is_no_layer(void **state)
 	assert_int_equal(cuda(8, 0, 0, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0, 4), 8 + 4 + 2 + 1);
 }
 
-static void nothing(void **state)
+TEST(nothing)
 {
 	assert_int_equal(spill_array_bytes_cuda(NULL), 0);
 	assert_int_equal(spill_array_bytes_cuda_3d(NULL, 3), 0);
@@ -47,7 +43,7 @@ static void nothing(void **state)
 	assert_int_equal(cuda(8, 8, 8, CU_AD_FORMAT_FLOAT, 4, CUDA_ARRAY3D_DEFERRED_MAPPING, 1), 0);
 }
 
-static void more_than_there_is(void **state)
+TEST(more_than_there_is)
 {
 	assert_true(cuda(SIZE_MAX, SIZE_MAX, SIZE_MAX, CU_AD_FORMAT_FLOAT, 4, 0, UINT32_MAX) >=
 	            UINT64_MAX / 8);
@@ -55,7 +51,7 @@ static void more_than_there_is(void **state)
 	            UINT64_MAX / 8);
 }
 
-static void hip(void **state)
+TEST(hip)
 {
 	hipChannelFormatDesc channels = {16, 16, 0, 0, hipChannelFormatKindFloat};
 	HIP_ARRAY3D_DESCRIPTOR volume = {8, 8, 8, HIP_AD_FORMAT_FLOAT, 2, hipArraySurfaceLoadStore};
@@ -67,16 +63,4 @@ static void hip(void **state)
 	                 1024 + 256);
 	channels.x = -64;
 	assert_int_equal(spill_array_bytes_hip_channels(&channels, (hipExtent){10, 10, 0}, 0, 1), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(one_dimension_and_more),
-	    cmocka_unit_test(levels_halve_what_is_no_layer),
-	    cmocka_unit_test(nothing),
-	    cmocka_unit_test(more_than_there_is),
-	    cmocka_unit_test(hip),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

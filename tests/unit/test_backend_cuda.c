@@ -3,14 +3,11 @@
  * the spelling of calls with an older and a newer driver, and the abilities of a driver that lacks
  * functions.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SETUP setup
+#include "unit.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "abi/cuda.h"
 #include "context_end.h"
@@ -70,7 +67,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static void a_driver_before_12_2_gets_a_device(void **state)
+TEST(a_driver_before_12_2_gets_a_device)
 {
 	spill_cuda.cuMemAdvise = old_advise;
 	spill_cuda.cuMemPrefetchAsync = old_prefetch;
@@ -83,7 +80,7 @@ static void a_driver_before_12_2_gets_a_device(void **state)
 	assert_int_equal(old_calls, 3);
 }
 
-static void a_driver_that_has_the_location_form_gets_it(void **state)
+TEST(a_driver_that_has_the_location_form_gets_it)
 {
 	spill_cuda.cuMemAdvise = old_advise;
 	spill_cuda.cuMemAdvise_v2 = new_advise;
@@ -98,14 +95,14 @@ static void a_driver_that_has_the_location_form_gets_it(void **state)
 	assert_int_equal(new_calls, 2);
 }
 
-static void a_driver_without_either_says_so(void **state)
+TEST(a_driver_without_either_says_so)
 {
 	assert_int_equal(spill_backend_cuda.memory->prefetch(0, 1, 0), CUDA_ERROR_NOT_SUPPORTED);
 	assert_int_equal(spill_backend_cuda.memory->advise_read_mostly(0, 1, 0), CUDA_ERROR_NOT_SUPPORTED);
 	assert_int_equal(spill_backend_cuda.devices->capabilities(0), SPILL_CAN_HOST);
 }
 
-static void a_device_says_what_its_memory_is(void **state)
+TEST(a_device_says_what_its_memory_is)
 {
 	lacks[0] = lacks[1];
 	assert_int_equal(spill_backend_cuda.devices->capabilities(0), SPILL_CAN_HOST | SPILL_IS_INTEGRATED);
@@ -144,7 +141,7 @@ static void never(void)
 	abort();
 }
 
-static void a_pool_is_on_the_node_that_is_named(void **state)
+TEST(a_pool_is_on_the_node_that_is_named)
 {
 	void *pool;
 	void *unused = (void *)never;
@@ -167,7 +164,7 @@ static void a_pool_is_on_the_node_that_is_named(void **state)
 }
 
 /* The device says node 1. The root is that of a machine without NUMA, which has node 0. */
-static void host_memory_is_on_the_node_that_is_named(void **state)
+TEST(host_memory_is_on_the_node_that_is_named)
 {
 	uint64_t handle;
 	spill_cuda.cuMemCreate = create_physical;
@@ -204,12 +201,12 @@ static void *resolve_nothing(enum spill_domain domain, const char *symbol)
 	return NULL;
 }
 
-static void an_unknown_driver_is_refused(void **state)
+TEST_WITH(an_unknown_driver_is_refused, NULL, NULL)
 {
 	assert_false(spill_backend_cuda.start(resolve_nothing));
 }
 
-static void a_plain_allocation_takes_whole_blocks(void **state)
+TEST(a_plain_allocation_takes_whole_blocks)
 {
 	const uint64_t mib = 1 << 20;
 	assert_int_equal(spill_backend_cuda.memory->footprint(1), 512);
@@ -361,7 +358,7 @@ static int setup_moving(void **state)
 }
 
 /* In the right context, which need not be the current one, and is not afterwards. */
-static void marks_and_copies_are_made_in_their_context(void **state)
+TEST_WITH(marks_and_copies_are_made_in_their_context, setup_moving, NULL)
 {
 	void *mark, *event, *stream;
 	assert_int_equal(spill_backend_cuda.moves->mark(0, CONTEXT(1), &mark), 0);
@@ -388,7 +385,7 @@ static void marks_and_copies_are_made_in_their_context(void **state)
 }
 
 /* Making an event can wait for other threads, so those that are there are used, and used again. */
-static void events_made_ahead_are_used(void **state)
+TEST_WITH(events_made_ahead_are_used, setup_moving, NULL)
 {
 	void *event[4];
 	assert_int_equal(spill_backend_cuda.moves->events_ahead(0, CONTEXT(2), 3), 0);
@@ -416,7 +413,7 @@ static void events_made_ahead_are_used(void **state)
 }
 
 /* An event of a context that has ended is not used, neither by another of the same address. */
-static void events_of_an_ended_context_are_dropped(void **state)
+TEST_WITH(events_of_an_ended_context_are_dropped, setup_moving, NULL)
 {
 	void *event;
 	assert_int_equal(spill_backend_cuda.moves->events_ahead(0, CONTEXT(4), 2), 0);
@@ -430,7 +427,7 @@ static void events_of_an_ended_context_are_dropped(void **state)
 }
 
 /* They are forgotten with it: the driver would take one whose handle is another context's event by now. */
-static void events_end_with_their_context(void **state)
+TEST_WITH(events_end_with_their_context, setup_moving, NULL)
 {
 	void *event;
 	assert_int_equal(spill_backend_cuda.moves->events_ahead(0, CONTEXT(7), 2), 0);
@@ -446,7 +443,7 @@ static void events_end_with_their_context(void **state)
 }
 
 /* There is room for a number of them; the rest is destroyed, and ended ones make room. */
-static void spare_events_are_bounded(void **state)
+TEST_WITH(spare_events_are_bounded, setup_moving, NULL)
 {
 	assert_int_equal(spill_backend_cuda.moves->events_ahead(0, CONTEXT(5), 64), 0);
 	unsigned kept = events_made - events_ended;
@@ -456,7 +453,7 @@ static void spare_events_are_bounded(void **state)
 	assert_int_equal(events_made - events_ended, kept + 4);
 }
 
-static void a_driver_that_cannot_mark_moves_nothing(void **state)
+TEST_WITH(a_driver_that_cannot_mark_moves_nothing, setup_moving, NULL)
 {
 	void *event;
 	assert_true(spill_cuda_can_move());
@@ -513,7 +510,7 @@ static int setup_timing(void **state)
 	return 0;
 }
 
-static void timers_are_of_their_context(void **state)
+TEST_WITH(timers_are_of_their_context, setup_timing, NULL)
 {
 	const struct spill_backend *cuda = &spill_backend_cuda;
 	void *begin, *end, *stream = (void *)0x77;
@@ -543,7 +540,7 @@ static void timers_are_of_their_context(void **state)
 	assert_true(depth == 0 && !relaxed);
 }
 
-static void the_newer_clock_is_read_where_there_is_one(void **state)
+TEST_WITH(the_newer_clock_is_read_where_there_is_one, setup_timing, NULL)
 {
 	const struct spill_backend *cuda = &spill_backend_cuda;
 	void *begin, *end;
@@ -569,27 +566,4 @@ static void the_newer_clock_is_read_where_there_is_one(void **state)
 	assert_true(depth == 0 && !relaxed);
 	spill_cuda.cuEventElapsedTime = NULL;
 	assert_int_equal(cuda->timers->create(0, CONTEXT(9), &begin), CUDA_ERROR_NOT_SUPPORTED);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(a_driver_before_12_2_gets_a_device, setup),
-	    cmocka_unit_test_setup(a_driver_that_has_the_location_form_gets_it, setup),
-	    cmocka_unit_test_setup(a_driver_without_either_says_so, setup),
-	    cmocka_unit_test_setup(a_device_says_what_its_memory_is, setup),
-	    cmocka_unit_test_setup(host_memory_is_on_the_node_that_is_named, setup),
-	    cmocka_unit_test_setup(a_pool_is_on_the_node_that_is_named, setup),
-	    cmocka_unit_test_setup(a_plain_allocation_takes_whole_blocks, setup),
-	    cmocka_unit_test_setup(marks_and_copies_are_made_in_their_context, setup_moving),
-	    cmocka_unit_test_setup(events_made_ahead_are_used, setup_moving),
-	    cmocka_unit_test_setup(events_of_an_ended_context_are_dropped, setup_moving),
-	    cmocka_unit_test_setup(events_end_with_their_context, setup_moving),
-	    cmocka_unit_test_setup(spare_events_are_bounded, setup_moving),
-	    cmocka_unit_test_setup(a_driver_that_cannot_mark_moves_nothing, setup_moving),
-	    cmocka_unit_test_setup(timers_are_of_their_context, setup_timing),
-	    cmocka_unit_test_setup(the_newer_clock_is_read_where_there_is_one, setup_timing),
-	    cmocka_unit_test(an_unknown_driver_is_refused),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

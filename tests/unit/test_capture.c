@@ -1,11 +1,10 @@
 /* Which requests are part of a capture, by the table of captures, the thread and its mode. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SETUP setup
+#define TEARDOWN nothing_left
+#include "unit.h"
+
 #include <stdlib.h>
 
-#include <cmocka.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -129,7 +128,7 @@ static int nothing_left(void **state)
 	return spill_capture_any() ? -1 : 0;
 }
 
-static void nothing_captures_and_nobody_is_asked(void **state)
+TEST(nothing_captures_and_nobody_is_asked)
 {
 	assert_false(spill_capture_any());
 	assert_false(here(SPILL_OP_ALLOC, NULL));
@@ -137,7 +136,7 @@ static void nothing_captures_and_nobody_is_asked(void **state)
 	assert_int_equal(asked, 0);
 }
 
-static void begin_counts_on_success_only(void **state)
+TEST(begin_counts_on_success_only)
 {
 	call(SPILL_OP_CAPTURE_BEGIN, STREAM, GLOBAL, 900);
 	assert_false(spill_capture_any());
@@ -148,7 +147,7 @@ static void begin_counts_on_success_only(void **state)
 }
 
 /* An invalidated capture (901), an unjoined one (904): the call fails and the capture is over. */
-static void a_failed_end_is_one(void **state)
+TEST(a_failed_end_is_one)
 {
 	static const int failures[] = {1, 900, 901, 904};
 	for (size_t i = 0; i < 4; i++) {
@@ -158,7 +157,7 @@ static void a_failed_end_is_one(void **state)
 	}
 }
 
-static void but_not_one_by_the_wrong_thread_or_of_another_stream(void **state)
+TEST(but_not_one_by_the_wrong_thread_or_of_another_stream)
 {
 	begin(STREAM, GLOBAL);
 	call(SPILL_OP_CAPTURE_END, STREAM, 0, 908);
@@ -168,7 +167,7 @@ static void but_not_one_by_the_wrong_thread_or_of_another_stream(void **state)
 	end(STREAM);
 }
 
-static void a_destroyed_stream_leaves_nothing(void **state)
+TEST(a_destroyed_stream_leaves_nothing)
 {
 	begin(STREAM, GLOBAL);
 	call(SPILL_OP_STREAM_END, STREAM, 0, 400);
@@ -179,7 +178,7 @@ static void a_destroyed_stream_leaves_nothing(void **state)
 	assert_false(spill_capture_any());
 }
 
-static void an_ended_context_leaves_nothing_of_its_own(void **state)
+TEST(an_ended_context_leaves_nothing_of_its_own)
 {
 	begin(STREAM, GLOBAL);
 	context_now = (void *)0xc1;
@@ -197,14 +196,14 @@ static void an_ended_context_leaves_nothing_of_its_own(void **state)
 	spill_capture_context_ended(ENDED(&backend, 1, NULL));
 }
 
-static void a_begin_whose_end_was_not_seen_counts_once(void **state)
+TEST(a_begin_whose_end_was_not_seen_counts_once)
 {
 	begin(STREAM, GLOBAL);
 	begin(STREAM, GLOBAL);
 	end(STREAM);
 }
 
-static void the_thread_that_began_it_is_in_it(void **state)
+TEST(the_thread_that_began_it_is_in_it)
 {
 	for (unsigned mode = GLOBAL; mode <= RELAXED; mode++) {
 		begin(STREAM, mode);
@@ -220,7 +219,7 @@ static void the_thread_that_began_it_is_in_it(void **state)
 }
 
 /* Measured (H200): what of another thread's calls ends a capture of that mode, with this thread's mode. */
-static void another_thread_s_stops_us_only_where_the_vendor_would(void **state)
+TEST(another_thread_s_stops_us_only_where_the_vendor_would)
 {
 	for (unsigned mode = GLOBAL; mode <= RELAXED; mode++) {
 		begin_by_another(STREAM, mode);
@@ -237,7 +236,7 @@ static void another_thread_s_stops_us_only_where_the_vendor_would(void **state)
 	}
 }
 
-static void a_stream_that_joined_captures(void **state)
+TEST(a_stream_that_joined_captures)
 {
 	begin_by_another(STREAM, RELAXED);
 	assert_true(here(SPILL_OP_ALLOC_ASYNC, JOINED));
@@ -247,7 +246,7 @@ static void a_stream_that_joined_captures(void **state)
 }
 
 /* A stream that does not capture is not in this thread's capture, which may forbid the call all the same. */
-static void another_stream_of_the_capturing_thread(void **state)
+TEST(another_stream_of_the_capturing_thread)
 {
 	begin(STREAM, RELAXED);
 	assert_false(here(SPILL_OP_ALLOC_ASYNC, (void *)0x3000));
@@ -260,7 +259,7 @@ static void another_stream_of_the_capturing_thread(void **state)
 }
 
 /* It is another stream in each thread, with two names. */
-static void per_thread_default_streams(void **state)
+TEST(per_thread_default_streams)
 {
 	struct spill_request ends = {.op = SPILL_OP_CAPTURE_END, .per_thread = true};
 	begin_by_another(PER_THREAD, RELAXED);
@@ -274,7 +273,7 @@ static void per_thread_default_streams(void **state)
 	spill_capture_context_ended(ENDED(&backend, 0, context_now));
 }
 
-static void a_refused_exchange_changes_nothing(void **state)
+TEST(a_refused_exchange_changes_nothing)
 {
 	begin_by_another(STREAM, GLOBAL);
 	call(SPILL_OP_CAPTURE_MODE, NULL, RELAXED, 1);
@@ -282,7 +281,7 @@ static void a_refused_exchange_changes_nothing(void **state)
 	end(STREAM);
 }
 
-static void a_forked_child_captures_nothing(void **state)
+TEST(a_forked_child_captures_nothing)
 {
 	int status;
 	begin(STREAM, GLOBAL);
@@ -302,7 +301,7 @@ static void a_forked_child_captures_nothing(void **state)
 }
 
 /* A wait would break a capture that is not known (error 901). */
-static void a_capture_is_known_without_memory(void **state)
+TEST(a_capture_is_known_without_memory)
 {
 	fake_libc_fail(FAKE_malloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
 	fake_libc_fail(FAKE_calloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
@@ -330,7 +329,7 @@ static void *many(unsigned number)
 }
 
 /* Those without a record count until as many captures have ended. */
-static void very_many_captures_are_all_respected(void **state)
+TEST(very_many_captures_are_all_respected)
 {
 	for (unsigned i = 0; i < VERY_MANY; i++)
 		begin(many(i), RELAXED);
@@ -343,7 +342,7 @@ static void very_many_captures_are_all_respected(void **state)
 }
 
 /* Nobody knows whose they are and how strict: each thread keeps to the strictest. */
-static void captures_without_a_record_stop_all_threads(void **state)
+TEST(captures_without_a_record_stop_all_threads)
 {
 	for (unsigned i = 0; i < VERY_MANY; i++)
 		begin_by_another(many(i), RELAXED);
@@ -356,7 +355,7 @@ static void captures_without_a_record_stop_all_threads(void **state)
 }
 
 /* Each of these leaves the number of captures as it is. */
-static void an_end_that_ends_nothing_hides_none_without_a_record(void **state)
+TEST(an_end_that_ends_nothing_hides_none_without_a_record)
 {
 	static const int failures[] = {1, 400, 401, 903, 908};
 
@@ -370,32 +369,4 @@ static void an_end_that_ends_nothing_hides_none_without_a_record(void **state)
 		assert_true(spill_capture_any());
 		call(SPILL_OP_CAPTURE_END, many(i), 0, i % 2 ? 901 : 904);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(nothing_captures_and_nobody_is_asked, setup, nothing_left),
-	    cmocka_unit_test_setup_teardown(begin_counts_on_success_only, setup, nothing_left),
-	    cmocka_unit_test_setup_teardown(a_failed_end_is_one, setup, nothing_left),
-	    cmocka_unit_test_setup_teardown(but_not_one_by_the_wrong_thread_or_of_another_stream, setup,
-	                                    nothing_left),
-	    cmocka_unit_test_setup_teardown(a_destroyed_stream_leaves_nothing, setup, nothing_left),
-	    cmocka_unit_test_setup_teardown(an_ended_context_leaves_nothing_of_its_own, setup, nothing_left),
-	    cmocka_unit_test_setup_teardown(a_begin_whose_end_was_not_seen_counts_once, setup, nothing_left),
-	    cmocka_unit_test_setup_teardown(the_thread_that_began_it_is_in_it, setup, nothing_left),
-	    cmocka_unit_test_setup_teardown(another_thread_s_stops_us_only_where_the_vendor_would, setup,
-	                                    nothing_left),
-	    cmocka_unit_test_setup_teardown(a_stream_that_joined_captures, setup, nothing_left),
-	    cmocka_unit_test_setup_teardown(another_stream_of_the_capturing_thread, setup, nothing_left),
-	    cmocka_unit_test_setup_teardown(per_thread_default_streams, setup, nothing_left),
-	    cmocka_unit_test_setup_teardown(a_refused_exchange_changes_nothing, setup, nothing_left),
-	    cmocka_unit_test_setup_teardown(a_forked_child_captures_nothing, setup, nothing_left),
-	    cmocka_unit_test_setup_teardown(a_capture_is_known_without_memory, setup, nothing_left),
-	    cmocka_unit_test_setup_teardown(very_many_captures_are_all_respected, setup, nothing_left),
-	    cmocka_unit_test_setup_teardown(captures_without_a_record_stop_all_threads, setup, nothing_left),
-	    cmocka_unit_test_setup_teardown(an_end_that_ends_nothing_hides_none_without_a_record, setup,
-	                                    nothing_left),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

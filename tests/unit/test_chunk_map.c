@@ -2,12 +2,9 @@
  * Which chunk an address belongs to: what is set is found in every granule, whatever begins meanwhile.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "chunk_map.h"
 
@@ -28,7 +25,7 @@ static bool nothing_at(uint64_t address)
 	return !spill_chunk_map_of(address, &granule);
 }
 
-static void every_granule_tells_its_chunk(void **state)
+TEST(every_granule_tells_its_chunk)
 {
 	assert_true(nothing_at(BASE));
 	assert_true(spill_chunk_map_set(BASE, 3 * SPILL_CHUNK_MAP_UNIT, true, true));
@@ -46,7 +43,7 @@ static void every_granule_tells_its_chunk(void **state)
 		assert_true(nothing_at(BASE + i * SPILL_CHUNK_MAP_UNIT));
 }
 
-static void what_is_no_granule_is_not_kept(void **state)
+TEST(what_is_no_granule_is_not_kept)
 {
 	assert_false(spill_chunk_map_set(BASE + 4096, SPILL_CHUNK_MAP_UNIT, true, false));
 	assert_false(spill_chunk_map_set(BASE, SPILL_CHUNK_MAP_UNIT + 4096, true, false));
@@ -64,7 +61,7 @@ static void what_is_no_granule_is_not_kept(void **state)
 }
 
 /* Two leaves. */
-static void a_chunk_may_cross_a_leaf(void **state)
+TEST(a_chunk_may_cross_a_leaf)
 {
 	uint64_t edge = BASE + SPILL_CHUNK_MAP_LEAF_ENTRIES * SPILL_CHUNK_MAP_UNIT;
 	assert_true(spill_chunk_map_set(edge - SPILL_CHUNK_MAP_UNIT, 2 * SPILL_CHUNK_MAP_UNIT, true, false));
@@ -74,7 +71,7 @@ static void a_chunk_may_cross_a_leaf(void **state)
 	assert_true(nothing_at(edge) && nothing_at(edge - 1));
 }
 
-static void begins_are_kept_until_the_chunk_goes(void **state)
+TEST(begins_are_kept_until_the_chunk_goes)
 {
 	spill_chunk_map_begins(BASE); /* nobody's */
 	assert_true(spill_chunk_map_set(BASE, 4 * SPILL_CHUNK_MAP_UNIT, false, false));
@@ -127,7 +124,7 @@ static void *works(void *argument)
 	return argument ? argument : &barrier;
 }
 
-static void threads_lose_nothing(void **state)
+TEST(threads_lose_nothing)
 {
 	pthread_t threads[THREADS];
 	pthread_barrier_init(&barrier, NULL, THREADS);
@@ -138,16 +135,4 @@ static void threads_lose_nothing(void **state)
 		pthread_join(threads[i], &right);
 		assert_non_null(right);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(every_granule_tells_its_chunk),
-	    cmocka_unit_test(what_is_no_granule_is_not_kept),
-	    cmocka_unit_test(a_chunk_may_cross_a_leaf),
-	    cmocka_unit_test(begins_are_kept_until_the_chunk_goes),
-	    cmocka_unit_test(threads_lose_nothing),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

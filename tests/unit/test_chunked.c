@@ -2,13 +2,8 @@
  * Chunked placements: how they are cut, what they are charged for, which may be moved. Moving itself: test_move.c.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#define SETUP setup
+#include "unit.h"
 #include "account.h"
 #include "fake_vendor.h"
 #include "chunk_map.h"
@@ -54,7 +49,7 @@ static void nothing_is_held(void)
 }
 
 /* Whole chunks, and one that is rounded to the granule only. What is smaller than a chunk is one of its own size. */
-static void cut_into_chunks(void **state)
+TEST(cut_into_chunks)
 {
 	static const struct {
 		uint64_t bytes, range;
@@ -89,7 +84,7 @@ static void cut_into_chunks(void **state)
 	}
 }
 
-static void chunks_are_whole_granules(void **state)
+TEST(chunks_are_whole_granules)
 {
 	static const uint64_t sizes[][2] = {{1, FAKE_SMALL_UNIT},
 	                                    {FAKE_SMALL_UNIT + 1, 2 * FAKE_SMALL_UNIT},
@@ -109,7 +104,7 @@ static void chunks_are_whole_granules(void **state)
 }
 
 /* All or nothing, by the name of what refuses. */
-static void what_does_not_fit_is_not_made(void **state)
+TEST(what_does_not_fit_is_not_made)
 {
 	const char *error = NULL;
 	struct spill_place_request wanted = want(3 * CHUNK);
@@ -138,7 +133,7 @@ static void what_does_not_fit_is_not_made(void **state)
 	nothing_is_held();
 }
 
-static void a_failing_call_leaves_nothing(void **state)
+TEST(a_failing_call_leaves_nothing)
 {
 	static const struct spill_place_ops *const places[] = {&spill_place_movable, &spill_place_split};
 	for (size_t place = 0; place < 2; place++) {
@@ -162,7 +157,7 @@ static void a_failing_call_leaves_nothing(void **state)
 	}
 }
 
-static void split_is_chunked_too(void **state)
+TEST(split_is_chunked_too)
 {
 	const char *error = NULL;
 	struct spill_place_request wanted = want(4 * CHUNK);
@@ -180,7 +175,7 @@ static void split_is_chunked_too(void **state)
 }
 
 /* Oldest first; what has left is not met, whoever walks. */
-static void the_list_is_in_the_order_of_making(void **state)
+TEST(the_list_is_in_the_order_of_making)
 {
 	struct spill_chunked *made[4];
 	assert_false(spill_chunked_any());
@@ -207,7 +202,7 @@ static void the_list_is_in_the_order_of_making(void **state)
 	nothing_is_held();
 }
 
-static void the_one_that_is_exported_is_pinned(void **state)
+TEST(the_one_that_is_exported_is_pinned)
 {
 	struct spill_chunked *first = make(2 * CHUNK), *second = make(2 * CHUNK);
 	spill_chunked_enlist(first);
@@ -225,7 +220,7 @@ static void the_one_that_is_exported_is_pinned(void **state)
 }
 
 /* Charges go with handles; what the placement holds follows, and the ledger is told. */
-static void a_moved_chunk_is_held_elsewhere(void **state)
+TEST(a_moved_chunk_is_held_elsewhere)
 {
 	struct spill_chunked *made = make(2 * CHUNK + 1);
 	uint64_t handle, order = 0;
@@ -259,7 +254,7 @@ static void a_moved_chunk_is_held_elsewhere(void **state)
 }
 
 /* A pool's blocks, each larger than the last: all but the newest are dead cache; another run's are not. */
-static void older_blocks_of_a_growing_pool_are_dead(void **state)
+TEST(older_blocks_of_a_growing_pool_are_dead)
 {
 	struct spill_chunked *blocks[5];
 	for (unsigned i = 0; i < 5; i++) {
@@ -278,7 +273,7 @@ static void older_blocks_of_a_growing_pool_are_dead(void **state)
 }
 
 /* It came when nothing could move; once all of it is on the device it has what it was owed, wherever it goes then. */
-static void what_is_owed_is_owed_once(void **state)
+TEST(what_is_owed_is_owed_once)
 {
 	static const struct {
 		unsigned chunk;
@@ -323,7 +318,7 @@ static void move(struct spill_chunked *made, unsigned chunk)
 }
 
 /* Launches find what may be moved, where it is; what is pinned or leaves is nobody's business. */
-static void what_is_listed_is_told_to_launches(void **state)
+TEST(what_is_listed_is_told_to_launches)
 {
 	fake_vendor_reset_mover(64 * SPILL_CHUNK_MAP_UNIT);
 	policy.movable_chunk.value = SPILL_CHUNK_MAP_UNIT;
@@ -385,7 +380,7 @@ static void another_thread_finds_it(bool free)
 }
 
 /* A thread that ended with it would take it along; and a signal handler asks whether it is its own thread's. */
-static void who_holds_the_mover_is_not_cancelled(void **state)
+TEST(who_holds_the_mover_is_not_cancelled)
 {
 	static const int before[] = {PTHREAD_CANCEL_ENABLE, PTHREAD_CANCEL_DISABLE};
 	for (unsigned i = 0; i < 4; i++) {
@@ -403,23 +398,4 @@ static void who_holds_the_mover_is_not_cancelled(void **state)
 		assert_int_equal(cancel_state(), before[i % 2]);
 	}
 	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(cut_into_chunks, setup),
-	    cmocka_unit_test_setup(chunks_are_whole_granules, setup),
-	    cmocka_unit_test_setup(what_does_not_fit_is_not_made, setup),
-	    cmocka_unit_test_setup(a_failing_call_leaves_nothing, setup),
-	    cmocka_unit_test_setup(split_is_chunked_too, setup),
-	    cmocka_unit_test_setup(the_list_is_in_the_order_of_making, setup),
-	    cmocka_unit_test_setup(the_one_that_is_exported_is_pinned, setup),
-	    cmocka_unit_test_setup(a_moved_chunk_is_held_elsewhere, setup),
-	    cmocka_unit_test_setup(older_blocks_of_a_growing_pool_are_dead, setup),
-	    cmocka_unit_test_setup(what_is_owed_is_owed_once, setup),
-	    cmocka_unit_test_setup(what_is_listed_is_told_to_launches, setup),
-	    cmocka_unit_test_setup(who_holds_the_mover_is_not_cancelled, setup),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

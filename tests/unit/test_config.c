@@ -4,10 +4,10 @@
  * for /etc/spill/spill.conf.
  */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SETUP set_up
+#define TEARDOWN tear_down
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "config.h"
 #include "decide.h"
@@ -116,7 +115,7 @@ static void assert_fine(void)
 }
 
 /* One file or profile, whatever else there is: the environment, and the user's files. */
-static void test_one_source_alone(void **state)
+TEST(one_source_alone)
 {
 	use_xdg();
 	setenv("SPILL_DEVICE_LIMIT", "1GiB", 1);
@@ -143,7 +142,7 @@ static void test_one_source_alone(void **state)
 	assert_problem("bad.conf:2:1: ");
 }
 
-static void test_nothing(void **state)
+TEST(nothing)
 {
 	load();
 	assert_fine();
@@ -156,7 +155,7 @@ static void test_nothing(void **state)
 }
 
 /* Each option that can be set, and each device's: none is dropped. */
-static void test_all_devices(void **state)
+TEST(all_devices)
 {
 	char name[64];
 
@@ -175,7 +174,7 @@ static void test_all_devices(void **state)
 }
 
 /* For one program: before the plain sections of the file, behind what comes before the file. */
-static void test_app(void **state)
+TEST(app)
 {
 	use_xdg();
 	write_file("named.conf", "[app pr?g]\ndevice.limit = 2GiB\nlog.level = off\n"
@@ -209,7 +208,7 @@ static void test_app(void **state)
 }
 
 /* A mistake in a section for another program is one in the file. */
-static void test_app_of_another(void **state)
+TEST(app_of_another)
 {
 	write_file("etc.conf", "[app other]\ndevice.limti = 1GiB\n");
 	load();
@@ -236,7 +235,7 @@ static const char *rule_names(void)
 }
 
 /* Of the files in their order, without those of other programs, and of a name the first. */
-static void test_rules(void **state)
+TEST(rules)
 {
 	use_xdg();
 	write_file("named.conf", "[rule b]\nplace = managed\nsize = 1MiB..\n"
@@ -282,7 +281,7 @@ static void test_rules(void **state)
 }
 
 /* After a problem there are none, whatever was read before it; and none is no list to look into. */
-static void test_rules_after_a_problem(void **state)
+TEST(rules_after_a_problem)
 {
 	write_file("named.conf", "[rule a]\nplace = host\n[rule x]\nprogram = x\ncap = 1\n");
 	write_file("etc.conf", "[rule b]\nplace = nowhere\n");
@@ -313,7 +312,7 @@ static void write_rules(const char *path, const char *first, unsigned count)
 }
 
 /* The start line has the effect of a rule, however long its match is. */
-static void test_long_rule(void **state)
+TEST(long_rule)
 {
 	char glob[SPILL_RULE_GLOB], text[1024];
 
@@ -329,7 +328,7 @@ static void test_long_rule(void **state)
 }
 
 /* As many as a mask has bits; a rule more is told, not left out. */
-static void test_many_rules(void **state)
+TEST(many_rules)
 {
 	write_rules("named.conf", "a", 40);
 	write_rules("etc.conf", "b", 24);
@@ -367,7 +366,7 @@ static const char *in_profile(const char *name, const char *begin)
 }
 
 /* The lowest source: behind all files, before the defaults; its rules behind theirs. */
-static void test_profile(void **state)
+TEST(profile)
 {
 	setenv("SPILL_PROFILE", "moe-experts", 1);
 	load();
@@ -449,7 +448,7 @@ static void compare_with_file(const struct spill_profile *profile)
 }
 
 /* Each word but `none` is a text, each text is a word, and each text a policy that any user may have. */
-static void test_every_profile(void **state)
+TEST(every_profile)
 {
 	struct spill_error error;
 	const struct spill_option *row =
@@ -490,7 +489,7 @@ static void assert_tried(unsigned index, const char *end, enum spill_config_stat
 	assert_int_equal(config.files[index].state, state);
 }
 
-static void test_tried(void **state)
+TEST(tried)
 {
 	use_xdg();
 	write_file("named.conf", "");
@@ -516,7 +515,7 @@ static void test_tried(void **state)
 	assert_tried(0, "etc.conf", SPILL_CONFIG_ABSENT);
 }
 
-static void test_order(void **state)
+TEST(order)
 {
 	use_xdg();
 	write_file("named.conf", "[device]\nlimit = 2GiB\n[log]\nlevel = off\n");
@@ -542,7 +541,7 @@ static void test_order(void **state)
 	assert_string_equal(source("oom.chain"), "default");
 }
 
-static void test_home(void **state)
+TEST(home)
 {
 	assert_int_equal(mkdir(".config", 0755) || mkdir(".config/spill", 0755), 0);
 	write_file(".config/spill/spill.conf", "[device]\nlimit = 7GiB\n");
@@ -555,7 +554,7 @@ static void test_home(void **state)
 	assert_int_equal(config.policy.device_limit.value, 7 * GIB);
 }
 
-static void test_environment(void **state)
+TEST(environment)
 {
 	setenv("SPILL_DEVICE_LIMIT", "6GiB", 1);
 	setenv("SPILL_DEVICE_1_LIMIT", "1GiB", 1);
@@ -578,7 +577,7 @@ static void test_environment(void **state)
 	assert_string_equal(source("log.path"), "environment");
 }
 
-static void test_bad_variables(void **state)
+TEST(bad_variables)
 {
 	static const struct {
 		const char *name, *value, *problem;
@@ -602,7 +601,7 @@ static void test_bad_variables(void **state)
 	}
 }
 
-static void test_log_named_twice(void **state)
+TEST(log_named_twice)
 {
 	setenv("SPILL_LOG", "off", 1);
 	setenv("SPILL_LOG_PATH", "/tmp", 1);
@@ -610,7 +609,7 @@ static void test_log_named_twice(void **state)
 	assert_problem("SPILL_LOG and SPILL_LOG_PATH");
 }
 
-static void test_unknown_variable(void **state)
+TEST(unknown_variable)
 {
 	setenv("SPILL_DEVICE_LIMITS", "1GiB", 1);
 	load();
@@ -621,7 +620,7 @@ static void test_unknown_variable(void **state)
 }
 
 /* Where the log goes and that we are off stay as the environment says, whatever else is wrong. */
-static void test_problem_keeps_quiet(void **state)
+TEST(problem_keeps_quiet)
 {
 	write_file("named.conf", "[device]\nlimt = 1\n");
 	setenv("SPILL_POLICY", "named.conf", 1);
@@ -638,7 +637,7 @@ static void test_problem_keeps_quiet(void **state)
 	assert_string_equal(source("spill.mode"), "environment");
 }
 
-static void test_bad_files(void **state)
+TEST(bad_files)
 {
 	static char big[(1u << 20) + 2];
 
@@ -667,7 +666,7 @@ static void test_bad_files(void **state)
 	assert_problem("/dev/zero: it is not a regular file");
 }
 
-static void test_writable_by_others(void **state)
+TEST(writable_by_others)
 {
 	write_file("p", "[device]\nlimit = 1GiB\n");
 	setenv("SPILL_POLICY", "p", 1);
@@ -690,7 +689,7 @@ static void need_root(void)
 	}
 }
 
-static void test_foreign_owner(void **state)
+TEST(foreign_owner)
 {
 	need_root();
 	write_file("p", "[device]\nlimit = 1GiB\n");
@@ -745,7 +744,7 @@ static void expect_nothing(void)
 		_exit(1);
 }
 
-static void test_as_another_user(void **state)
+TEST(as_another_user)
 {
 	need_root();
 	chmod(folder, 0755);
@@ -758,7 +757,7 @@ static void test_as_another_user(void **state)
 	as_another_user(expect_nothing);
 }
 
-static void test_symbolic_link(void **state)
+TEST(symbolic_link)
 {
 	use_xdg();
 	write_file("real.conf", "[device]\nlimit = 1GiB\n");
@@ -768,7 +767,7 @@ static void test_symbolic_link(void **state)
 	assert_int_equal(config.policy.device_limit.value, GIB);
 }
 
-static void test_privileged(void **state)
+TEST(privileged)
 {
 	use_xdg();
 	write_file("xdg/spill/spill.conf", "[device]\nlimit = 1GiB\n");
@@ -808,7 +807,7 @@ static bool disabled(const char *switch_value, unsigned long privileged)
 	return WEXITSTATUS(status);
 }
 
-static void test_disabled(void **state)
+TEST(disabled)
 {
 	static const char *const on[] = {NULL, "", "1", "on", "yes", "true", "maybe", "00"};
 	static const char *const off[] = {"0", "off", "no", "false"};
@@ -821,7 +820,7 @@ static void test_disabled(void **state)
 }
 
 /* Descriptors and the second load: nothing is left open, nothing of the first load stays. */
-static void test_again(void **state)
+TEST(again)
 {
 	int before = dup(0), after;
 
@@ -842,41 +841,4 @@ static void test_again(void **state)
 	after = dup(0);
 	close(after);
 	assert_int_equal(before, after);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    CASE(test_nothing),
-	    CASE(test_one_source_alone),
-	    CASE(test_order),
-	    CASE(test_home),
-	    CASE(test_environment),
-	    CASE(test_bad_variables),
-	    CASE(test_log_named_twice),
-	    CASE(test_unknown_variable),
-	    CASE(test_problem_keeps_quiet),
-	    CASE(test_bad_files),
-	    CASE(test_writable_by_others),
-	    CASE(test_foreign_owner),
-	    CASE(test_as_another_user),
-	    CASE(test_symbolic_link),
-	    CASE(test_privileged),
-	    CASE(test_disabled),
-	    CASE(test_again),
-	    CASE(test_all_devices),
-	    CASE(test_app),
-	    CASE(test_app_of_another),
-	    CASE(test_tried),
-	    CASE(test_rules),
-	    CASE(test_rules_after_a_problem),
-	    CASE(test_many_rules),
-	    CASE(test_long_rule),
-	    CASE(test_profile),
-	    CASE(test_every_profile),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,14 @@
  * descriptors and memory that have run out. Host memory and a process's name are read from files as
  * well.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SETUP setup
+#define TEARDOWN teardown
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -86,7 +85,29 @@ static void it_is_read(void)
 	free(data);
 }
 
-static void signals_only_interrupt(void **state)
+/*
+ * The first test: what there was at the start is remembered. If it counted as no limit, the OOM
+ * killer would end the program.
+ */
+TEST(host_memory_that_cannot_be_read_is_not_there)
+{
+	static const int errors[] = {EINTR, EMFILE, ENFILE, ENOMEM};
+
+	for (unsigned i = 0; i < 4; i++) {
+		fake_libc_reset();
+		opens_fail(FAKE_LIBC_FOR_EVER, errors[i]);
+		assert_int_equal(spill_host_available(), 0);
+		fake_libc_reset();
+		reads_fail(FAKE_LIBC_FOR_EVER, errors[i]);
+		assert_int_equal(spill_host_available(), 0);
+		assert_int_equal(spill_host_available_at_start(), 0);
+	}
+	fake_libc_reset();
+	assert_true(spill_host_available() > 0);
+	assert_true(spill_host_available_at_start() > 0); /* it was not remembered */
+}
+
+TEST(signals_only_interrupt)
 {
 	opens_fail(3, EINTR);
 	reads_fail(3, EINTR);
@@ -94,7 +115,7 @@ static void signals_only_interrupt(void **state)
 	assert_int_equal(naps, 0);
 }
 
-static void what_is_missing_for_a_moment_is_waited_for(void **state)
+TEST(what_is_missing_for_a_moment_is_waited_for)
 {
 	static const int errors[] = {EMFILE, ENFILE, ENOMEM};
 
@@ -109,7 +130,7 @@ static void what_is_missing_for_a_moment_is_waited_for(void **state)
 	assert_true(naps > 0);
 }
 
-static void but_not_for_ever(void **state)
+TEST(but_not_for_ever)
 {
 	static const int errors[] = {EINTR, EMFILE, ENFILE, ENOMEM};
 
@@ -125,7 +146,7 @@ static void but_not_for_ever(void **state)
 	}
 }
 
-static void what_the_file_itself_refuses_is_told_at_once(void **state)
+TEST(what_the_file_itself_refuses_is_told_at_once)
 {
 	assert_int_equal(chmod(path, 0666), 0);
 	assert_int_equal(read_policy(), SPILL_CONFIG_FILE_BAD);
@@ -158,7 +179,7 @@ static void give_back(int last, const struct rlimit *before)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, before), 0);
 }
 
-static void with_all_descriptors_in_use_files_are_read_all_the_same(void **state)
+TEST(with_all_descriptors_in_use_files_are_read_all_the_same)
 {
 	struct rlimit before;
 	char name[64];
@@ -175,39 +196,4 @@ static void with_all_descriptors_in_use_files_are_read_all_the_same(void **state
 		assert_true(fcntl(fd, F_GETFD) >= 0);
 	give_back(last, &before);
 	assert_true(last > STDERR_FILENO);
-}
-
-/* If it counted as no limit, the OOM killer would end the program. */
-static void host_memory_that_cannot_be_read_is_not_there(void **state)
-{
-	static const int errors[] = {EINTR, EMFILE, ENFILE, ENOMEM};
-
-	for (unsigned i = 0; i < 4; i++) {
-		fake_libc_reset();
-		opens_fail(FAKE_LIBC_FOR_EVER, errors[i]);
-		assert_int_equal(spill_host_available(), 0);
-		fake_libc_reset();
-		reads_fail(FAKE_LIBC_FOR_EVER, errors[i]);
-		assert_int_equal(spill_host_available(), 0);
-		assert_int_equal(spill_host_available_at_start(), 0);
-	}
-	fake_libc_reset();
-	assert_true(spill_host_available() > 0);
-	assert_true(spill_host_available_at_start() > 0); /* it was not remembered */
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    /* The first: what there was at the start is remembered. */
-	    TEST(host_memory_that_cannot_be_read_is_not_there),
-	    TEST(signals_only_interrupt),
-	    TEST(what_is_missing_for_a_moment_is_waited_for),
-	    TEST(but_not_for_ever),
-	    TEST(what_the_file_itself_refuses_is_told_at_once),
-	    TEST(with_all_descriptors_in_use_files_are_read_all_the_same),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

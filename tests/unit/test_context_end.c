@@ -1,10 +1,5 @@
 /* Which things end with a context whose handle another one may have by now. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "backend.h"
 #include "context_end.h"
 
@@ -16,7 +11,7 @@ static struct spill_context_end begin(int device, const void *context)
 	return spill_context_end_begin(&vendor, device, context);
 }
 
-static void what_was_made_before_ends_and_what_is_made_after_lives(void **state)
+TEST(what_was_made_before_ends_and_what_is_made_after_lives)
 {
 	uint64_t before = spill_context_generation();
 	struct spill_context_end end = begin(0, &contexts[0]);
@@ -28,7 +23,7 @@ static void what_was_made_before_ends_and_what_is_made_after_lives(void **state)
 	spill_context_end_finish(&end, true);
 }
 
-static void another_context_or_vendor_is_not_covered(void **state)
+TEST(another_context_or_vendor_is_not_covered)
 {
 	uint64_t before = spill_context_generation();
 	struct spill_context_end end = begin(0, &contexts[0]);
@@ -37,7 +32,7 @@ static void another_context_or_vendor_is_not_covered(void **state)
 	spill_context_end_finish(&end, true);
 }
 
-static void an_end_without_a_context_covers_the_device(void **state)
+TEST(an_end_without_a_context_covers_the_device)
 {
 	uint64_t before = spill_context_generation();
 	struct spill_context_end end = begin(1, NULL);
@@ -47,7 +42,7 @@ static void an_end_without_a_context_covers_the_device(void **state)
 	spill_context_end_finish(&end, true);
 }
 
-static void an_end_that_the_vendor_refused_covers_nothing(void **state)
+TEST(an_end_that_the_vendor_refused_covers_nothing)
 {
 	uint64_t before = spill_context_generation();
 	struct spill_context_end end = begin(0, &contexts[0]);
@@ -57,7 +52,7 @@ static void an_end_that_the_vendor_refused_covers_nothing(void **state)
 }
 
 /* It is in progress until all that it covers is gone. A thread that comes late still learns of it, after many other ends. */
-static void an_end_is_remembered(void **state)
+TEST(an_end_is_remembered)
 {
 	uint64_t before = spill_context_generation();
 	struct spill_context_end end = begin(0, &contexts[0]);
@@ -74,7 +69,7 @@ static void an_end_is_remembered(void **state)
 }
 
 /* However many come and go meanwhile. */
-static void an_end_in_progress_is_not_forgotten(void **state)
+TEST(an_end_in_progress_is_not_forgotten)
 {
 	uint64_t before = spill_context_generation();
 	struct spill_context_end end = begin(0, &contexts[0]);
@@ -88,7 +83,7 @@ static void an_end_in_progress_is_not_forgotten(void **state)
 }
 
 /* A child has no contexts. */
-static void a_child_knows_of_none(void **state)
+TEST(a_child_knows_of_none)
 {
 	uint64_t before = spill_context_generation();
 	begin(0, &contexts[0]);
@@ -96,18 +91,4 @@ static void a_child_knows_of_none(void **state)
 	spill_fork_lock_release(&spill_context_end_fork_lock, true);
 	assert_false(spill_context_ending(&vendor, 0, &contexts[0], before));
 	assert_false(spill_context_dead(&vendor, 0, &contexts[0], before));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(what_was_made_before_ends_and_what_is_made_after_lives),
-	    cmocka_unit_test(another_context_or_vendor_is_not_covered),
-	    cmocka_unit_test(an_end_without_a_context_covers_the_device),
-	    cmocka_unit_test(an_end_that_the_vendor_refused_covers_nothing),
-	    cmocka_unit_test(an_end_is_remembered),
-	    cmocka_unit_test(an_end_in_progress_is_not_forgotten),
-	    cmocka_unit_test(a_child_knows_of_none),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

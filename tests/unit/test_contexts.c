@@ -3,13 +3,10 @@
  * there are too many.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SETUP setup
+#include "unit.h"
 
-#include <cmocka.h>
+#include <stdatomic.h>
 
 #include "ended.h"
 #include "contexts.h"
@@ -67,7 +64,7 @@ static bool has(int device, const void *context)
 	return found;
 }
 
-static void each_is_known_once_until_it_ends(void **state)
+TEST(each_is_known_once_until_it_ends)
 {
 	assert_int_equal(count(&vendor, 0), 0);
 	spill_contexts_made(&vendor, 0, &contexts[0]);
@@ -86,7 +83,7 @@ static void each_is_known_once_until_it_ends(void **state)
 }
 
 /* A handle that comes back is another context, also for the thread that named the old one last. */
-static void a_handle_comes_back(void **state)
+TEST(a_handle_comes_back)
 {
 	spill_contexts_made(&vendor, 0, &contexts[0]);
 	uint64_t first = spill_contexts_birth(&vendor, &contexts[0]);
@@ -102,7 +99,7 @@ static void a_handle_comes_back(void **state)
 }
 
 /* The thread that ended a context comes late: its handle is a new context's, which stays known, as another one. */
-static void a_handle_is_given_anew_while_its_end_is_under_way(void **state)
+TEST(a_handle_is_given_anew_while_its_end_is_under_way)
 {
 	spill_contexts_made(&vendor, 0, &contexts[0]);
 	uint64_t first = spill_contexts_birth(&vendor, &contexts[0]);
@@ -116,7 +113,7 @@ static void a_handle_is_given_anew_while_its_end_is_under_way(void **state)
 }
 
 /* Nobody sees a primary context made anew: it is found in use. */
-static void a_context_in_use_again_is_another_one(void **state)
+TEST(a_context_in_use_again_is_another_one)
 {
 	spill_contexts_made(&vendor, 0, &contexts[0]);
 	uint64_t first = spill_contexts_birth(&vendor, &contexts[0]);
@@ -128,7 +125,7 @@ static void a_context_in_use_again_is_another_one(void **state)
 	spill_contexts_ended(ENDED(&vendor, 0, &contexts[0]));
 }
 
-static void a_device_ends(void **state)
+TEST(a_device_ends)
 {
 	spill_contexts_made(&vendor, 0, &contexts[0]);
 	spill_contexts_made(&vendor, 0, &contexts[1]);
@@ -139,7 +136,7 @@ static void a_device_ends(void **state)
 }
 
 /* Nobody has named them. */
-static void the_primary_and_the_current_one_are_asked_for(void **state)
+TEST(the_primary_and_the_current_one_are_asked_for)
 {
 	primary = &contexts[0];
 	assert_true(has(0, primary));
@@ -156,7 +153,7 @@ static void the_primary_and_the_current_one_are_asked_for(void **state)
 }
 
 /* All that fit are listed, and one more is too many; then a slot is free again. */
-static void too_many_are_said_to_be(void **state)
+TEST(too_many_are_said_to_be)
 {
 	for (int i = 0; i < SPILL_CONTEXTS; i++)
 		spill_contexts_made(&vendor, 0, &contexts[i]);
@@ -172,7 +169,7 @@ static void too_many_are_said_to_be(void **state)
 }
 
 /* One that found no slot could be anywhere: from then on no device's are known. */
-static void what_is_lost_is_not_forgotten(void **state)
+TEST(what_is_lost_is_not_forgotten)
 {
 	for (unsigned i = 0; i < sizeof(contexts); i++)
 		spill_contexts_made(&vendor, (int)i, &contexts[i]);
@@ -204,7 +201,7 @@ static void *work(void *argument)
 	return NULL;
 }
 
-static void threads_lose_none(void **state)
+TEST(threads_lose_none)
 {
 	pthread_t threads[THREADS];
 	for (uintptr_t i = 0; i < THREADS; i++)
@@ -213,20 +210,4 @@ static void threads_lose_none(void **state)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 	assert_int_equal(failures, 0);
 	assert_int_equal(count(&vendor, 0), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(each_is_known_once_until_it_ends, setup),
-	    cmocka_unit_test_setup(a_handle_comes_back, setup),
-	    cmocka_unit_test_setup(a_handle_is_given_anew_while_its_end_is_under_way, setup),
-	    cmocka_unit_test_setup(a_context_in_use_again_is_another_one, setup),
-	    cmocka_unit_test_setup(a_device_ends, setup),
-	    cmocka_unit_test_setup(the_primary_and_the_current_one_are_asked_for, setup),
-	    cmocka_unit_test_setup(too_many_are_said_to_be, setup),
-	    cmocka_unit_test_setup(what_is_lost_is_not_forgotten, setup),
-	    cmocka_unit_test_setup(threads_lose_none, setup),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

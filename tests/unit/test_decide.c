@@ -1,9 +1,7 @@
 /* The pure decisions: limit, chain, host room, names. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
+
 #include <string.h>
-#include <cmocka.h>
 
 #include "decide.h"
 
@@ -23,7 +21,7 @@ static bool fits(uint64_t bytes, uint64_t used, uint64_t limit)
 	return decision.verdict == SPILL_VERDICT_DRIVER;
 }
 
-static void test_limit(void **state)
+TEST(limit)
 {
 	assert_true(fits(4 * GIB, 0, 4 * GIB));
 	assert_false(fits(4 * GIB + 1, 0, 4 * GIB));
@@ -40,7 +38,7 @@ static void test_limit(void **state)
 	assert_true(fits(UINT64_MAX, UINT64_MAX, SPILL_UNLIMITED));
 }
 
-static void test_device_limit(void **state)
+TEST(device_limit)
 {
 	struct spill_policy policy;
 
@@ -56,7 +54,7 @@ static void test_device_limit(void **state)
 	assert_int_equal(spill_policy_device_limit(&policy, SPILL_DEVICES, 8 * GIB), 6 * GIB);
 }
 
-static void test_device_reserve(void **state)
+TEST(device_reserve)
 {
 	struct spill_policy policy;
 
@@ -72,7 +70,7 @@ static void test_device_reserve(void **state)
 	assert_int_equal(spill_policy_device_reserve(&policy, SPILL_DEVICES), GIB);
 }
 
-static void test_chain_by_capability(void **state)
+TEST(chain_by_capability)
 {
 	struct spill_policy policy;
 	enum spill_step step[SPILL_STEPS];
@@ -107,7 +105,7 @@ static void check_chain(const struct spill_policy *policy, unsigned capabilities
 	assert_string_equal(text, words);
 }
 
-static void test_chain_by_memory(void **state)
+TEST(chain_by_memory)
 {
 	struct spill_policy policy;
 
@@ -135,7 +133,7 @@ static void test_chain_by_memory(void **state)
 	check_chain(&policy, ALL, "demote split");
 }
 
-static void test_memory(void **state)
+TEST(memory)
 {
 	struct spill_policy policy;
 
@@ -155,7 +153,7 @@ static void test_memory(void **state)
 	assert_string_equal(spill_memory_name(SPILL_MEMORY_COHERENT), "coherent");
 }
 
-static void test_chain_as_written(void **state)
+TEST(chain_as_written)
 {
 	struct spill_policy policy;
 	enum spill_step step[SPILL_STEPS];
@@ -179,7 +177,7 @@ static uint64_t room(uint64_t limit, uint64_t held, uint64_t available, uint64_t
 	return spill_policy_host_room(&policy, &view);
 }
 
-static void test_host_room(void **state)
+TEST(host_room)
 {
 	assert_int_equal(room(8 * GIB, 3 * GIB, 32 * GIB, 2 * GIB), 5 * GIB);
 	assert_int_equal(room(8 * GIB, 3 * GIB, 4 * GIB, 2 * GIB), 2 * GIB);
@@ -198,7 +196,7 @@ static uint64_t device_room(int device, uint64_t free, uint64_t held, uint64_t l
 	return spill_policy_device_room(spill_policy_device_reserve(&policy, device), free, held, limit);
 }
 
-static void test_device_room(void **state)
+TEST(device_room)
 {
 	assert_int_equal(device_room(0, 8 * GIB, 0, SPILL_UNLIMITED), 7 * GIB);
 	assert_int_equal(device_room(1, 8 * GIB, 0, SPILL_UNLIMITED), 6 * GIB);
@@ -213,7 +211,7 @@ static void test_device_room(void **state)
 	assert_int_equal(device_room(0, 8 * GIB, 1, 0), 0);
 }
 
-static void test_names(void **state)
+TEST(names)
 {
 	assert_string_equal(spill_place_name(SPILL_PLACE_DEVICE), "device");
 	assert_string_equal(spill_place_name(SPILL_PLACE_SPLIT), "split");
@@ -221,22 +219,4 @@ static void test_names(void **state)
 	assert_string_equal(spill_place_name(SPILL_PLACE_HOST), "host");
 	assert_string_equal(spill_place_name(SPILL_PLACE_MOVABLE), "movable");
 	assert_string_equal(spill_place_name(SPILL_PLACES), "unknown");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_limit),
-	    cmocka_unit_test(test_device_limit),
-	    cmocka_unit_test(test_device_reserve),
-	    cmocka_unit_test(test_chain_by_capability),
-	    cmocka_unit_test(test_chain_by_memory),
-	    cmocka_unit_test(test_memory),
-	    cmocka_unit_test(test_chain_as_written),
-	    cmocka_unit_test(test_host_room),
-	    cmocka_unit_test(test_device_room),
-	    cmocka_unit_test(test_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

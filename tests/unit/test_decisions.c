@@ -1,9 +1,7 @@
 /* The two decisions under rules, by tables: before the driver is asked, and when the device is full. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
+
 #include <string.h>
-#include <cmocka.h>
 
 #include "decide.h"
 
@@ -141,7 +139,7 @@ static struct spill_decision decide(const struct before *c, enum spill_mode mode
 	return spill_decide(&policy, &c->rule, &ask, &view);
 }
 
-static void before_the_driver(void **state)
+TEST(before_the_driver)
 {
 	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
 		const struct before *c = &before[i];
@@ -157,7 +155,7 @@ static void before_the_driver(void **state)
 }
 
 /* `would` has the verdict of mode=spill; the real verdict is the driver's plain call. */
-static void observed(void **state)
+TEST(observed)
 {
 	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
 		const struct before *c = &before[i];
@@ -271,7 +269,7 @@ static struct spill_fallback remedy_of(const struct full *c, enum spill_honest_f
 	return spill_decide_full(&policy, c->no_rule ? NULL : &c->rule, &ask, &view);
 }
 
-static void when_full(void **state)
+TEST(when_full)
 {
 	for (size_t i = 0; i < sizeof(full) / sizeof(full[0]); i++) {
 		const struct full *c = &full[i];
@@ -356,7 +354,7 @@ static const struct honest {
      .first = SPILL_HONEST_ON},
 };
 
-static void whose_failure_surfaces_first(void **state)
+TEST(whose_failure_surfaces_first)
 {
 	for (size_t i = 0; i < sizeof(honest) / sizeof(honest[0]); i++) {
 		const struct honest *c = &honest[i];
@@ -367,7 +365,7 @@ static void whose_failure_surfaces_first(void **state)
 }
 
 /* Its place could not be had: then it is as without `place`, first failures included. */
-static void after_a_place_in_vain_the_first_failure_surfaces(void **state)
+TEST(after_a_place_in_vain_the_first_failure_surfaces)
 {
 	struct spill_policy policy;
 	struct spill_rule rule = {.set = PLACE, .place = SPILL_RULE_HOST};
@@ -379,7 +377,7 @@ static void after_a_place_in_vain_the_first_failure_surfaces(void **state)
 }
 
 /* What an observed program is told: as if it were not observed. */
-static void supposed(void **state)
+TEST(supposed)
 {
 	struct spill_policy policy;
 	struct spill_ask ask = {.bytes = 10, .weight = 10, .placeable = true};
@@ -393,18 +391,4 @@ static void supposed(void **state)
 	struct spill_fallback remedy = spill_decide_full(&policy, NULL, &ask, &view);
 	assert_int_equal(remedy.count, spilled.count);
 	assert_memory_equal(remedy.step, spilled.step, spilled.count * sizeof(spilled.step[0]));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(before_the_driver),
-	    cmocka_unit_test(observed),
-	    cmocka_unit_test(supposed),
-	    cmocka_unit_test(when_full),
-	    cmocka_unit_test(whose_failure_surfaces_first),
-	    cmocka_unit_test(after_a_place_in_vain_the_first_failure_surfaces),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* The prediction of decode, against what was recorded of real programs on an H200 (PCIe Gen5 x16, a pinned copy 55.5 GB/s). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "doctor.h"
 
 #define GIB ((uint64_t)1 << 30)
@@ -16,19 +12,19 @@ static void within(double value, double recorded, double share)
 }
 
 /* A matrix product of batch 1 that reads 1 GiB of weights on the host took 20.9 ms, on the device 0.27. */
-static void one_product(void **state)
+TEST(one_product)
 {
 	within(decode_over_link(GIB, H200), 20.9 - 0.27, 0.02);
 }
 
 /* llama.cpp, a model of 7.04 GiB: 2 GiB more of the weights on the host cost 42 ms a token. */
-static void two_more_gib(void **state)
+TEST(two_more_gib)
 {
 	within(decode_over_link(2 * GIB, H200), 42, 0.02);
 }
 
 /* The same: 209 tokens a second with enough memory; with 2.04 GiB on the host 20.2, and 22.1 in movable chunks. */
-static void tokens_a_second(void **state)
+TEST(tokens_a_second)
 {
 	double token = 1000 / 209. + decode_over_link(2 * GIB + GIB / 25, H200);
 
@@ -37,7 +33,7 @@ static void tokens_a_second(void **state)
 }
 
 /* Its own offload, 9 of 33 layers by 16 cores: 37.5 a second, so 1.92 GiB in at most 1000 / 37.5 - 24 / 33 of 1000 / 209 ms. */
-static void own_offload(void **state)
+TEST(own_offload)
 {
 	uint64_t bytes = GIB * 192 / 100;
 	double took = 1000 / 37.5 - 1000 / 209. * 24 / 33, reached = (double)bytes / took / 1e6;
@@ -47,7 +43,7 @@ static void own_offload(void **state)
 	assert_int_not_equal(decode_compare(H200, reached), DECODE_CPU_SLOWER);
 }
 
-static void verdicts(void **state)
+TEST(verdicts)
 {
 	assert_int_equal(decode_compare(10, 9.2), DECODE_CPU_SLOWER);
 	assert_int_equal(decode_compare(10, 9.4), DECODE_CPU_SIMILAR);
@@ -56,14 +52,4 @@ static void verdicts(void **state)
 	/* PCIe 4.0 x16 beside two channels of DDR5; PCIe 5.0 x16 beside two of DDR4. */
 	assert_int_equal(decode_compare(25, 60), DECODE_CPU_FASTER);
 	assert_int_equal(decode_compare(55, 40), DECODE_CPU_SLOWER);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(one_product), cmocka_unit_test(two_more_gib), cmocka_unit_test(tokens_a_second),
-	    cmocka_unit_test(own_offload), cmocka_unit_test(verdicts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

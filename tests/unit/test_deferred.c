@@ -2,13 +2,8 @@
  * Frees that wait: released when their event has passed and not before, exactly once, with nothing looked at while a
  * stream captures.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#define SETUP setup
+#include "unit.h"
 #include "captures.h"
 #include "ended.h"
 #include "place.h"
@@ -55,7 +50,7 @@ static void nothing_is_held(void)
 	assert_int_equal(spill_deferred_pending(&fake_vendor_backend, 0).device, 0);
 }
 
-static void waits_for_its_event(void **state)
+TEST(waits_for_its_event)
 {
 	bool first = false, second = false;
 	defer(100 * MIB, &first, &context);
@@ -75,7 +70,7 @@ static void waits_for_its_event(void **state)
 }
 
 /* A poll is part of every call: it looks at a few, and at none when none is there. */
-static void a_poll_costs_little(void **state)
+TEST(a_poll_costs_little)
 {
 	static bool passed[100];
 	spill_deferred_poll(&fake_vendor_backend, false);
@@ -96,7 +91,7 @@ static void a_poll_costs_little(void **state)
 }
 
 /* Without an event: the owner is waited for as soon as nothing captures, and as long as that fails it stays. */
-static void in_a_capture_nothing_is_looked_at(void **state)
+TEST(in_a_capture_nothing_is_looked_at)
 {
 	bool passed = true;
 	set_capturing(true);
@@ -117,7 +112,7 @@ static void in_a_capture_nothing_is_looked_at(void **state)
 }
 
 /* The owner's end releases it; the end of the context of the stream ends the wait. */
-static void contexts_end(void **state)
+TEST(contexts_end)
 {
 	bool never = false;
 	defer(40 * MIB, &never, &context);
@@ -133,7 +128,7 @@ static void contexts_end(void **state)
 }
 
 /* What is whole on host is kept for the next such request, or handed on in the order that it was freed in. */
-static void what_is_pinned_is_used_again(void **state)
+TEST(what_is_pinned_is_used_again)
 {
 	static int stream, another;
 	const struct spill_stream_order mine = {&stream, &context}, elsewhere = {&another, &context},
@@ -177,16 +172,4 @@ static void what_is_pinned_is_used_again(void **state)
 	assert_int_equal(spill_account_host_held(), 64 * MIB);
 	spill_deferred_drop(&fake_vendor_backend);
 	nothing_is_held();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(waits_for_its_event, setup),
-	    cmocka_unit_test_setup(a_poll_costs_little, setup),
-	    cmocka_unit_test_setup(in_a_capture_nothing_is_looked_at, setup),
-	    cmocka_unit_test_setup(contexts_end, setup),
-	    cmocka_unit_test_setup(what_is_pinned_is_used_again, setup),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

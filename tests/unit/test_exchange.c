@@ -2,6 +2,8 @@
  * Exchanges against a vendor with real bytes and a full device. Chunks that come take the room of
  * chunks that leave. Whichever call fails, no byte, handle or account is lost.
  */
+#define SETUP setup
+#define TEARDOWN teardown
 #include "logtest.h"
 
 #include "account.h"
@@ -162,7 +164,7 @@ static void end(struct spill_chunked *of)
 
 /* -- the tests --------------------------------------------------------------------------------------------------- */
 
-static void what_leaves_makes_the_room(void **state)
+TEST(what_leaves_makes_the_room)
 {
 	const unsigned all[] = {0, 1, 2, 3, 4, 5, 6, 7};
 	struct spill_chunked *of = make_half();
@@ -181,7 +183,7 @@ static void what_leaves_makes_the_room(void **state)
 }
 
 /* Both ways at once: some copy of the other way is under way whenever something is remapped, but for the first and the last. */
-static void both_ways_go_at_once(void **state)
+TEST(both_ways_go_at_once)
 {
 	const unsigned all[] = {0, 1, 2, 3, 4, 5, 6, 7};
 	struct spill_chunked *of = make_half();
@@ -192,7 +194,7 @@ static void both_ways_go_at_once(void **state)
 	end(of);
 }
 
-static void without_room_nothing_comes(void **state)
+TEST(without_room_nothing_comes)
 {
 	const unsigned some[] = {4, 5};
 	struct spill_chunked *of = make_half();
@@ -203,7 +205,7 @@ static void without_room_nothing_comes(void **state)
 	end(of);
 }
 
-static void a_busy_device_is_left_alone(void **state)
+TEST(a_busy_device_is_left_alone)
 {
 	const unsigned all[] = {0, 1, 6, 7};
 	struct spill_chunked *of = make_half();
@@ -218,7 +220,7 @@ static void a_busy_device_is_left_alone(void **state)
 }
 
 /* The home that one left is the next one's: nothing new is made. */
-static void homes_on_host_are_used_again(void **state)
+TEST(homes_on_host_are_used_again)
 {
 	const unsigned all[] = {0, 1, 2, 4, 5, 6};
 	struct spill_chunked *of = make_half();
@@ -232,7 +234,7 @@ static void homes_on_host_are_used_again(void **state)
 }
 
 /* Device memory that is kept for the next exchange is that one's to begin with, counts as held, and is given back when nobody needs it. */
-static void what_is_kept_is_used_or_given_back(void **state)
+TEST(what_is_kept_is_used_or_given_back)
 {
 	struct spill_chunked *of = make_half();
 	struct spill_exchange exchange = {.backend = &fake_vendor_backend, .device = 0, .keep = 2 * CHUNK};
@@ -264,7 +266,7 @@ static void what_is_kept_is_used_or_given_back(void **state)
 	end(of);
 }
 
-static void whatever_fails_nothing_is_lost(void **state)
+TEST(whatever_fails_nothing_is_lost)
 {
 	const unsigned all[] = {0, 1, 2, 3, 4, 5, 6, 7};
 	bool failed = true;
@@ -288,14 +290,5 @@ static void whatever_fails_nothing_is_lost(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(what_leaves_makes_the_room, setup, teardown),
-	    cmocka_unit_test_setup_teardown(both_ways_go_at_once, setup, teardown),
-	    cmocka_unit_test_setup_teardown(without_room_nothing_comes, setup, teardown),
-	    cmocka_unit_test_setup_teardown(a_busy_device_is_left_alone, setup, teardown),
-	    cmocka_unit_test_setup_teardown(homes_on_host_are_used_again, setup, teardown),
-	    cmocka_unit_test_setup_teardown(what_is_kept_is_used_or_given_back, setup, teardown),
-	    cmocka_unit_test_setup_teardown(whatever_fails_nothing_is_lost, setup, teardown),
-	};
-	return cmocka_run_group_tests(tests, begin, remove_folder);
+	return run_unit_tests(begin, remove_folder);
 }

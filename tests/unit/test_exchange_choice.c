@@ -2,12 +2,11 @@
  * The chunks that come and those that leave, case by case. What it adds up to over many steps:
  * test_sweeps.c.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SETUP begin
+#include "unit.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "exchange_choice.h"
 
@@ -104,7 +103,7 @@ static void excess(uint16_t site, uint64_t hundredths)
 	                hundredths * 10 - 1, hundredths * 10 + 1);
 }
 
-static void nothing_needed_nothing_moves(void **state)
+TEST(nothing_needed_nothing_moves)
 {
 	add_both(2, 4);
 	sweeps(SITE);
@@ -114,7 +113,7 @@ static void nothing_needed_nothing_moves(void **state)
 }
 
 /* In a sweep, the chunk that was used just now is needed last. */
-static void the_furthest_goes(void **state)
+TEST(the_furthest_goes)
 {
 	add_both(2, 6);
 	sweeps(SITE);
@@ -127,7 +126,7 @@ static void the_furthest_goes(void **state)
 	assert_int_equal(chunks[7].next, 7);
 }
 
-static void room_is_taken_first(void **state)
+TEST(room_is_taken_first)
 {
 	add_both(2, 6);
 	sweeps(SITE);
@@ -138,7 +137,7 @@ static void room_is_taken_first(void **state)
 }
 
 /* 20 chunks, so that the second is needed much sooner than the last. */
-static void the_foreseen_come_too(void **state)
+TEST(the_foreseen_come_too)
 {
 	add_both(4, 16);
 	sweeps(SITE);
@@ -156,7 +155,7 @@ static void the_foreseen_come_too(void **state)
 }
 
 /* What is foreseen takes room, however far it is, but makes nothing leave that is needed sooner or soon after. */
-static void far_ones_take_room_only(void **state)
+TEST(far_ones_take_room_only)
 {
 	add_both(4, 4);
 	sweeps(SITE);
@@ -171,7 +170,7 @@ static void far_ones_take_room_only(void **state)
  * Needed chunks come, even in the place of chunks that are needed next. Chunks that cannot come
  * stay.
  */
-static void needed_by_the_same_use(void **state)
+TEST(needed_by_the_same_use)
 {
 	add_both(3, 2);
 	sweeps(SITE);
@@ -190,7 +189,7 @@ static void needed_by_the_same_use(void **state)
 }
 
 /* Pinned ones neither come nor go. */
-static void fixed_ones_stay(void **state)
+TEST(fixed_ones_stay)
 {
 	add_both(2, 3);
 	sweeps(SITE);
@@ -207,7 +206,7 @@ static void fixed_ones_stay(void **state)
  * Chunks in no period leave first. Among these, chunks that were never used leave first, then the
  * one that was used longest ago.
  */
-static void not_foreseen_goes_first(void **state)
+TEST(not_foreseen_goes_first)
 {
 	for (unsigned i = 0; i < 7; i++)
 		add(64, i == 0);
@@ -231,7 +230,7 @@ static void not_foreseen_goes_first(void **state)
 }
 
 /* 60 MiB are needed; the furthest are of 2 and 64: the small one need not go with the large one. */
-static void no_more_goes_than_is_needed(void **state)
+TEST(no_more_goes_than_is_needed)
 {
 	add(60, true);
 	add(2, false);
@@ -248,7 +247,7 @@ static void no_more_goes_than_is_needed(void **state)
 }
 
 /* Mean over the bytes that are needed and on the host: 1.2 times the copy pays. */
-static void it_must_pay(void **state)
+TEST(it_must_pay)
 {
 	excess(SITE, 119);
 	add_both(1, 3);
@@ -267,7 +266,7 @@ static void it_must_pay(void **state)
 }
 
 /* Each of the foreseen uses counts, as long as the stay lasts: until `horizon` of others was used. */
-static void uses_of_one_stay_add_up(void **state)
+TEST(uses_of_one_stay_add_up)
 {
 	excess(SITE, 100);
 	add_both(1, 3);
@@ -286,7 +285,7 @@ static void uses_of_one_stay_add_up(void **state)
 }
 
 /* A large one that pays carries a small one that does not, and not the other way round. */
-static void bytes_count_the_same(void **state)
+TEST(bytes_count_the_same)
 {
 	excess(SITE, 100);
 	add(2, true);
@@ -309,7 +308,7 @@ static void bytes_count_the_same(void **state)
  * A chunk that is perhaps needed comes along with needed ones, beyond the slice, if it pays. It
  * leaves for a needed chunk if there is no other.
  */
-static void what_is_perhaps_needed(void **state)
+TEST(what_is_perhaps_needed)
 {
 	excess(SITE, 200);
 	add_both(3, 3);
@@ -344,7 +343,7 @@ static void what_is_perhaps_needed(void **state)
 }
 
 /* A foreseen one comes for its own sake only. */
-static void the_foreseen_must_pay_themselves(void **state)
+TEST(the_foreseen_must_pay_themselves)
 {
 	excess(SITE, 200);
 	excess(2, 100);
@@ -361,7 +360,7 @@ static void the_foreseen_must_pay_themselves(void **state)
 }
 
 /* qsort's: by key, a total order. */
-static void compared_by_key(void **state)
+TEST(compared_by_key)
 {
 	static const uint32_t keys[] = {UINT32_MAX, 5, 0, INT32_MAX, 7};
 	struct spill_exchange_chunk some[5] = {0};
@@ -372,26 +371,4 @@ static void compared_by_key(void **state)
 	for (unsigned i = 1; i < 5; i++)
 		assert_true(some[i - 1].key < some[i].key);
 	assert_int_equal(spill_exchange_chunk_compare(&some[2], &some[2]), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(nothing_needed_nothing_moves, begin),
-	    cmocka_unit_test_setup(the_furthest_goes, begin),
-	    cmocka_unit_test_setup(room_is_taken_first, begin),
-	    cmocka_unit_test_setup(the_foreseen_come_too, begin),
-	    cmocka_unit_test_setup(far_ones_take_room_only, begin),
-	    cmocka_unit_test_setup(needed_by_the_same_use, begin),
-	    cmocka_unit_test_setup(fixed_ones_stay, begin),
-	    cmocka_unit_test_setup(not_foreseen_goes_first, begin),
-	    cmocka_unit_test_setup(no_more_goes_than_is_needed, begin),
-	    cmocka_unit_test_setup(it_must_pay, begin),
-	    cmocka_unit_test_setup(uses_of_one_stay_add_up, begin),
-	    cmocka_unit_test_setup(bytes_count_the_same, begin),
-	    cmocka_unit_test_setup(what_is_perhaps_needed, begin),
-	    cmocka_unit_test_setup(the_foreseen_must_pay_themselves, begin),
-	    cmocka_unit_test_setup(compared_by_key, begin),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

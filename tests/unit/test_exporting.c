@@ -1,12 +1,9 @@
 /* Which requests stay plain because their memory is exported: the list of libraries, and what is learned of refusals. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SETUP begin
+#include "unit.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "engine.h"
 #include "fake_objects.h"
@@ -56,7 +53,7 @@ static bool asked(uintptr_t site, uint64_t bytes)
 	return asked_by(site, bytes, SPILL_SWITCH_AUTO);
 }
 
-static void libraries_by_name(void **state)
+TEST(libraries_by_name)
 {
 	static const char *const exporters[] = {"/x/nvidia/nccl/lib/libnccl.so.2", "libnvshmem_host.so.3",
 	                                        "/usr/lib/ucx/libuct_cuda.so.0", "/opt/mvapich2/libmpi.so.12",
@@ -75,7 +72,7 @@ static void libraries_by_name(void **state)
 			fail_msg("%s", others[i]);
 }
 
-static void a_library_of_the_list_is_plain(void **state)
+TEST(a_library_of_the_list_is_plain)
 {
 	assert_false(asked(0x1000, 8 * MIB));
 	use_caller(NULL);
@@ -89,7 +86,7 @@ static void a_library_of_the_list_is_plain(void **state)
 	assert_false(asked(0, 8 * MIB));
 }
 
-static void the_user_overrules_the_list(void **state)
+TEST(the_user_overrules_the_list)
 {
 	use_caller("/usr/lib/libnccl.so.2");
 	assert_false(asked_by(0x1000, 8 * MIB, SPILL_SWITCH_ON));
@@ -97,7 +94,7 @@ static void the_user_overrules_the_list(void **state)
 	assert_false(asked(0x1000, 8 * MIB));
 }
 
-static void a_call_site_and_a_size_are_learned(void **state)
+TEST(a_call_site_and_a_size_are_learned)
 {
 	spill_exporting_learn((const void *)0x2000, 9 * MIB);
 	assert_true(asked(0x2000, 8 * MIB));
@@ -111,7 +108,7 @@ static void a_call_site_and_a_size_are_learned(void **state)
 	assert_int_equal(notes, 0);
 }
 
-static void the_extremes_are_kept_apart(void **state)
+TEST(the_extremes_are_kept_apart)
 {
 	uintptr_t high = ((uintptr_t)1 << 57) - 1;
 	spill_exporting_learn(NULL, 8 * MIB);
@@ -124,7 +121,7 @@ static void the_extremes_are_kept_apart(void **state)
 }
 
 /* Last: whatever comes after is not learned. */
-static void a_full_table_keeps_what_it_has(void **state)
+TEST(a_full_table_keeps_what_it_has)
 {
 	for (uintptr_t site = 0x4000; site < 0x4100; site++) {
 		spill_exporting_learn((const void *)site, MIB);
@@ -134,17 +131,4 @@ static void a_full_table_keeps_what_it_has(void **state)
 		assert_true(asked(site, MIB));
 	assert_false(asked(0x40ff, MIB));
 	assert_true(asked(0x2000, 8 * MIB));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(libraries_by_name, begin),
-	    cmocka_unit_test_setup(a_library_of_the_list_is_plain, begin),
-	    cmocka_unit_test_setup(the_user_overrules_the_list, begin),
-	    cmocka_unit_test_setup(a_call_site_and_a_size_are_learned, begin),
-	    cmocka_unit_test_setup(the_extremes_are_kept_apart, begin),
-	    cmocka_unit_test_setup(a_full_table_keeps_what_it_has, begin),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,9 +10,6 @@
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +18,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define CHILD_SECONDS 20
 #include "childtest.h"
@@ -137,7 +132,7 @@ static void guest_leaves(struct guest *guest)
 
 /* -- cases ------------------------------------------------------------------------------------------------ */
 
-static void nested(void)
+CHILD_TEST(nested)
 {
 	spill_gate_join(COUNTERS);
 	errno = EDOM;
@@ -193,7 +188,7 @@ static uint64_t all_work(void)
 	return sum;
 }
 
-static void closes_while_threads_enter(void)
+CHILD_TEST(closes_while_threads_enter)
 {
 	pthread_t threads[THREADS];
 	uint64_t before = 0;
@@ -225,13 +220,13 @@ static void closes_while_threads_enter(void)
 	CHECK(is_bare() || barriers >= ROUNDS);
 }
 
-static void a_missed_wake_up_harms_nobody(void)
+CHILD_TEST(a_missed_wake_up_harms_nobody)
 {
 	no_wakes = true;
 	closes_while_threads_enter();
 }
 
-static void who_stays_inside_is_not_waited_for(void)
+CHILD_TEST(who_stays_inside_is_not_waited_for)
 {
 	struct guest guest = {0};
 	guest_enters(&guest);
@@ -247,7 +242,7 @@ static void who_stays_inside_is_not_waited_for(void)
 	spill_gate_open();
 }
 
-static void ends_inside(void)
+CHILD_TEST(ends_inside)
 {
 	struct guest guest = {.by_exit = true};
 	guest_enters(&guest);
@@ -262,7 +257,7 @@ static void *count_once(void *argument)
 	return argument;
 }
 
-static void threads_that_ended_are_counted(void)
+CHILD_TEST(threads_that_ended_are_counted)
 {
 	enum { ONE_BY_ONE = 100 };
 	CHECK(pthread_join(start(count_once, NULL), NULL) == 0);
@@ -275,7 +270,7 @@ static void threads_that_ended_are_counted(void)
 }
 
 /* What the child of a fork finds; `guest` is a thread that it has not. */
-static void fork_in_the_middle(void)
+CHILD_TEST(fork_in_the_middle)
 {
 	struct guest guest = {0};
 	int status;
@@ -306,7 +301,7 @@ static void fork_in_the_middle(void)
 	CHECK(spill_gate_close(0));
 }
 
-static void without_membarrier(void)
+CHILD_TEST(without_membarrier)
 {
 	no_membarrier = true;
 	spill_gate_join(COUNTERS);
@@ -317,7 +312,7 @@ static void without_membarrier(void)
 	CHECK(registrations == 0 && barriers == 0);
 }
 
-static void never_closed_without_registration(void)
+CHILD_TEST(never_closed_without_registration)
 {
 	no_registration = true;
 	spill_gate_join(COUNTERS);
@@ -341,7 +336,7 @@ static void *outside(void *argument)
 	return argument;
 }
 
-static void never_closed_with_a_thread_outside(void)
+CHILD_TEST(never_closed_with_a_thread_outside)
 {
 	sem_init(&has_joined, 0, 0);
 	spill_gate_join(COUNTERS);
@@ -374,7 +369,7 @@ static void *request(void *argument)
 	return argument;
 }
 
-static void requests_of_the_engine_wait(void)
+CHILD_TEST(requests_of_the_engine_wait)
 {
 	CHECK(spill_gate_close(FOR_EVER));
 	pthread_t thread = start(request, NULL);
@@ -401,7 +396,7 @@ static void *submit_deeper(void *argument)
 	return argument;
 }
 
-static void only_the_closer_passes(void)
+CHILD_TEST(only_the_closer_passes)
 {
 	spill_gate_join(COUNTERS);
 	CHECK(spill_gate_close(FOR_EVER));
@@ -419,7 +414,7 @@ static void only_the_closer_passes(void)
 	spill_gate_leave(spill_gate_self);
 }
 
-static void looks_from_time_to_time(void)
+CHILD_TEST(looks_from_time_to_time)
 {
 	spill_gate_join(COUNTERS);
 	fake_ns = 1000000000;
@@ -448,19 +443,3 @@ static void looks_from_time_to_time(void)
 		CHECK(ticks == 2);
 	}
 }
-
-#define CASES(X) \
-	X(nested) \
-	X(closes_while_threads_enter) \
-	X(a_missed_wake_up_harms_nobody) \
-	X(who_stays_inside_is_not_waited_for) \
-	X(ends_inside) \
-	X(threads_that_ended_are_counted) \
-	X(fork_in_the_middle) \
-	X(without_membarrier) \
-	X(never_closed_without_registration) \
-	X(never_closed_with_a_thread_outside) \
-	X(requests_of_the_engine_wait) \
-	X(only_the_closer_passes) \
-	X(looks_from_time_to_time)
-TESTS_OF_CHILDREN(CASES)

@@ -6,16 +6,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "captures.h"
 #include "childtest.h"
@@ -261,7 +256,7 @@ static void make(unsigned number, struct graph *graph)
 
 /* -- nodes ------------------------------------------------------------------------------------------------ */
 
-static void kernels_by_their_parameters(void)
+CHILD_TEST(kernels_by_their_parameters)
 {
 	chunks(4, 4);
 	make(1, GRAPH(KERNEL(AT(0) + 8, AT(2))));
@@ -279,7 +274,7 @@ static void kernels_by_their_parameters(void)
 }
 
 /* Before anything is launched: what is behind it ends there. */
-static void begins_are_known_at_once(void)
+CHILD_TEST(begins_are_known_at_once)
 {
 	for (unsigned i = 0; i < 32; i++)
 		CHECK(spill_chunk_map_set(AT(i), CHUNK, false, i < 31));
@@ -288,7 +283,7 @@ static void begins_are_known_at_once(void)
 	CHECK(launch(1) == 7);
 }
 
-static void copies_and_sets_by_their_ranges(void)
+CHILD_TEST(copies_and_sets_by_their_ranges)
 {
 	chunks(8, 0);
 	make(1, GRAPH(COPY(AT(1), AT(3), 64), SET(AT(5) + 64)));
@@ -299,7 +294,7 @@ static void copies_and_sets_by_their_ranges(void)
 	CHECK(launch(1) == 0);
 }
 
-static void graphs_in_graphs(void)
+CHILD_TEST(graphs_in_graphs)
 {
 	chunks(4, 0);
 	struct graph *inner = GRAPH(KERNEL(AT(2), 0));
@@ -313,7 +308,7 @@ static void graphs_in_graphs(void)
 	CHECK(launch(2) == 3);
 }
 
-static void other_nodes_say_nothing(void)
+CHILD_TEST(other_nodes_say_nothing)
 {
 	chunks(1, 0);
 	for (int type = 3; type < 20; type++)
@@ -324,7 +319,7 @@ static void other_nodes_say_nothing(void)
 	CHECK(launch(1) == 0);
 }
 
-static void sides_of_boxes(void)
+CHILD_TEST(sides_of_boxes)
 {
 	CUDA_MEMCPY3D deep = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
 	                      .srcDevice = 1000000,
@@ -375,7 +370,7 @@ static void sides_of_boxes(void)
 /* -- when ------------------------------------------------------------------------------------------------- */
 
 /* Launches look where memory is by then, and whether it is. */
-static void memory_is_looked_up_at_the_launch(void)
+CHILD_TEST(memory_is_looked_up_at_the_launch)
 {
 	chunks(4, 0);
 	make(1, GRAPH(KERNEL(AT(0), AT(1)), SET(AT(2))));
@@ -389,7 +384,7 @@ static void memory_is_looked_up_at_the_launch(void)
 	CHECK(launch(1) == 0);
 }
 
-static void nothing_is_asked_where_nothing_is_wanted(void)
+CHILD_TEST(nothing_is_asked_where_nothing_is_wanted)
 {
 	struct graph *graph = GRAPH(KERNEL(AT(0), 0));
 	chunks(1, 1);
@@ -405,7 +400,7 @@ static void nothing_is_asked_where_nothing_is_wanted(void)
 }
 
 /* Nor is what was known before: the graph at that handle is another now. */
-static void nothing_is_asked_in_a_capture(void)
+CHILD_TEST(nothing_is_asked_in_a_capture)
 {
 	struct graph *graph = GRAPH(KERNEL(AT(0), 0));
 	chunks(1, 1);
@@ -424,7 +419,7 @@ static void nothing_is_asked_in_a_capture(void)
 	CHECK(launch(1) == 1);
 }
 
-static void a_driver_that_refuses(void)
+CHILD_TEST(a_driver_that_refuses)
 {
 	refuses = true;
 	chunks(1, 1);
@@ -432,7 +427,7 @@ static void a_driver_that_refuses(void)
 	CHECK(asked == 1 && launch(1) == 0);
 }
 
-static void a_driver_that_lacks_something(void)
+CHILD_TEST(a_driver_that_lacks_something)
 {
 	lacking = "cuGraphKernelNodeGetParams_v2";
 	chunks(2, 1);
@@ -440,7 +435,7 @@ static void a_driver_that_lacks_something(void)
 	CHECK(launch(1) == 2);
 }
 
-static void a_driver_without_graphs(void)
+CHILD_TEST(a_driver_without_graphs)
 {
 	lacking = "cuGraphGetNodes";
 	chunks(2, 1);
@@ -478,7 +473,7 @@ static uint64_t memory(struct graph *graph)
 	return spill_graph_access_memory(EXEC(1)) / MIB;
 }
 
-static void memory_in_steps(void)
+CHILD_TEST(memory_in_steps)
 {
 	CHECK(memory(GRAPH(MEMORY(64, 40))) == 0 && asked == 3); /* of hints alone: nobody has such memory */
 	memory_is_seen();
@@ -495,7 +490,7 @@ static void memory_in_steps(void)
 	CHECK(spill_graph_access_memory(EXEC(1)) == 0);
 }
 
-static void memory_used_in_turn_counts_once(void)
+CHILD_TEST(memory_used_in_turn_counts_once)
 {
 	memory_is_seen();
 	CHECK(memory(GRAPH(MEMORY(64, 60), MEMORY(64, 64), MEMORY(64, 10), MEMORY(100, 28))) == 64);
@@ -503,7 +498,7 @@ static void memory_used_in_turn_counts_once(void)
 	CHECK(memory(GRAPH(MEMORY(64, 64), {.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = inner})) == 128);
 }
 
-static void memory_stays_through_changes(void)
+CHILD_TEST(memory_stays_through_changes)
 {
 	const CUDA_MEMSET_NODE_PARAMS_v1 set = {.dst = AT(0), .elementSize = 4, .width = 1, .height = 1};
 	chunks(1, 1);
@@ -514,7 +509,7 @@ static void memory_stays_through_changes(void)
 }
 
 /* Not all of it is none of it: a launch is not asked again by a figure that is too low. */
-static void memory_that_cannot_be_read(void)
+CHILD_TEST(memory_that_cannot_be_read)
 {
 	memory_is_seen();
 	lacking = "cuGraphMemAllocNodeGetParams";
@@ -529,7 +524,7 @@ static void memory_that_cannot_be_read(void)
 
 /* -- changes ---------------------------------------------------------------------------------------------- */
 
-static void updates_tell_anew(void)
+CHILD_TEST(updates_tell_anew)
 {
 	chunks(4, 0);
 	make(1, GRAPH(KERNEL(AT(0), 0)));
@@ -543,7 +538,7 @@ static void updates_tell_anew(void)
 	CHECK(launch(3) == 2); /* which was made before anything was movable */
 }
 
-static void changed_nodes_add(void)
+CHILD_TEST(changed_nodes_add)
 {
 	struct graph *child = GRAPH(SET(AT(5)));
 	CUDA_KERNEL_NODE_PARAMS_v1 first = {.func = (CUfunction)3, KERNEL_PARAMS(AT(1), 0)};
@@ -563,7 +558,7 @@ static void changed_nodes_add(void)
 	CHECK(launch(1) == 077 && !told.once && told.site == site);
 }
 
-static void changed_nodes_of_any_type(void)
+CHILD_TEST(changed_nodes_of_any_type)
 {
 	struct graph *child = GRAPH(SET(AT(3)));
 	CUDA_KERNEL_NODE_PARAMS_v2 kernel = {.func = (CUfunction)3, KERNEL_PARAMS(AT(0), 0)};
@@ -587,7 +582,7 @@ static void changed_nodes_of_any_type(void)
 	}
 }
 
-static void the_same_graph_is_the_same_site(void)
+CHILD_TEST(the_same_graph_is_the_same_site)
 {
 	chunks(4, 0);
 	make(1, GRAPH(KERNEL(AT(0), 0), SET(AT(1))));
@@ -601,7 +596,7 @@ static void the_same_graph_is_the_same_site(void)
 
 /* -- the table -------------------------------------------------------------------------------------------- */
 
-static void what_ends_is_forgotten(void)
+CHILD_TEST(what_ends_is_forgotten)
 {
 	chunks(2, 0);
 	for (unsigned i = 1; i <= 5000; i++)
@@ -617,7 +612,7 @@ static void what_ends_is_forgotten(void)
 	CHECK(launch(7) == 1);
 }
 
-static void a_forked_child_knows_nothing(void)
+CHILD_TEST(a_forked_child_knows_nothing)
 {
 	int status;
 	chunks(1, 0);
@@ -655,7 +650,7 @@ static void *works(void *seed)
 	return NULL;
 }
 
-static void threads_change_and_launch(void)
+CHILD_TEST(threads_change_and_launch)
 {
 	pthread_t threads[3];
 	for (uintptr_t i = 0; i < 3; i++)
@@ -665,7 +660,7 @@ static void threads_change_and_launch(void)
 }
 
 /* However many there are: memory is bounded, and what was kept is right. */
-static void no_more_than_there_is_room_for(void)
+CHILD_TEST(no_more_than_there_is_room_for)
 {
 	chunks(1, 0);
 	for (unsigned i = 1; i <= 20000; i++)
@@ -683,7 +678,7 @@ static void count(void *closure, const struct spill_graph_access *uses)
 }
 
 /* One word a granule; of more granules than there is room for the first. */
-static void each_granule_once(void)
+CHILD_TEST(each_granule_once)
 {
 	const unsigned many = SPILL_GRAPH_RANGES + 100;
 	uint64_t *words = malloc(2 * many * sizeof(*words));
@@ -710,31 +705,3 @@ static void each_granule_once(void)
 }
 
 /* -- all -------------------------------------------------------------------------------------------------- */
-
-#define CASES(X) \
-	X(kernels_by_their_parameters) \
-	X(begins_are_known_at_once) \
-	X(copies_and_sets_by_their_ranges) \
-	X(graphs_in_graphs) \
-	X(other_nodes_say_nothing) \
-	X(sides_of_boxes) \
-	X(memory_is_looked_up_at_the_launch) \
-	X(nothing_is_asked_where_nothing_is_wanted) \
-	X(nothing_is_asked_in_a_capture) \
-	X(a_driver_that_refuses) \
-	X(a_driver_that_lacks_something) \
-	X(a_driver_without_graphs) \
-	X(memory_in_steps) \
-	X(memory_used_in_turn_counts_once) \
-	X(memory_stays_through_changes) \
-	X(memory_that_cannot_be_read) \
-	X(updates_tell_anew) \
-	X(changed_nodes_add) \
-	X(changed_nodes_of_any_type) \
-	X(the_same_graph_is_the_same_site) \
-	X(what_ends_is_forgotten) \
-	X(a_forked_child_knows_nothing) \
-	X(threads_change_and_launch) \
-	X(no_more_than_there_is_room_for) \
-	X(each_granule_once)
-TESTS_OF_CHILDREN(CASES)

@@ -1,9 +1,8 @@
 /* Growing pools: scenario 2 is recognised, and what only looks like it is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SETUP begin
+#include "unit.h"
+
 #include <string.h>
-#include <cmocka.h>
 
 #include "growth.h"
 
@@ -103,19 +102,19 @@ static void run_prompt(uint64_t first)
 	assert_false(first && blocks[0].dead);
 }
 
-static void a_prompt_of_20000_tokens(void **state)
+TEST(a_prompt_of_20000_tokens)
 {
 	run_prompt(0);
 }
 
 /* ggml: the weights came through the same function, and are larger than what the pool ever asks for. */
-static void behind_weights_of_the_same_call_site(void **state)
+TEST(behind_weights_of_the_same_call_site)
 {
 	run_prompt(7 * GIB);
 }
 
 /* Decode behind it asks for less and reuses: what it allocates, if anything, is no growth, and its blocks live. */
-static void decode_is_none_of_it(void **state)
+TEST(decode_is_none_of_it)
 {
 	run_prompt(0);
 	struct spill_growth_answer last = ask(900 * MIB);
@@ -126,7 +125,7 @@ static void decode_is_none_of_it(void **state)
 	}
 }
 
-static void three_in_a_row(void **state)
+TEST(three_in_a_row)
 {
 	struct spill_growth_answer one = ask(100), two = ask(101), three = ask(202);
 	assert_false(one.grows || two.grows);
@@ -137,7 +136,7 @@ static void three_in_a_row(void **state)
 }
 
 /* More than twice as large is something else; so is as large, or smaller. */
-static void what_ends_a_run(void **state)
+TEST(what_ends_a_run)
 {
 	static const uint64_t enders[] = {405, 202, 1, 0};
 	for (unsigned i = 0; i < sizeof(enders) / sizeof(enders[0]); i++) {
@@ -154,7 +153,7 @@ static void what_ends_a_run(void **state)
 }
 
 /* Three in a row that are no records happen by chance; six are believed. */
-static void below_what_was_before_it_takes_six(void **state)
+TEST(below_what_was_before_it_takes_six)
 {
 	ask(1000);
 	for (uint64_t bytes = 100; bytes < 105; bytes++)
@@ -163,7 +162,7 @@ static void below_what_was_before_it_takes_six(void **state)
 }
 
 /* One call site, all sizes: PyTorch's segments of 2, 20 and rounded up to 2 MiB, as a training step asks for them. */
-static void mixed_segments_do_not_grow(void **state)
+TEST(mixed_segments_do_not_grow)
 {
 	static const uint64_t mib[] = {2,  20, 20, 2,  32, 20, 2,  20, 50, 20, 20, 24, 2,
 	                               20, 36, 20, 2,  64, 20, 20, 2,  22, 24, 26, 20, 20,
@@ -173,7 +172,7 @@ static void mixed_segments_do_not_grow(void **state)
 			assert_false(grows(mib[i] * MIB));
 }
 
-static void layers_of_one_size_do_not_grow(void **state)
+TEST(layers_of_one_size_do_not_grow)
 {
 	for (int layer = 0; layer < 80; layer++) {
 		assert_false(grows(180 * MIB));
@@ -182,7 +181,7 @@ static void layers_of_one_size_do_not_grow(void **state)
 	}
 }
 
-static void call_sites_and_devices_are_apart(void **state)
+TEST(call_sites_and_devices_are_apart)
 {
 	for (uint64_t step = 1; step < 20; step++) {
 		struct spill_growth_answer mine = ask(100 + step);
@@ -196,7 +195,7 @@ static void call_sites_and_devices_are_apart(void **state)
 }
 
 /* More call sites than the table has rows: one that is in use stays; those heard of long ago are forgotten. */
-static void one_of_many_sites_stays_known(void **state)
+TEST(one_of_many_sites_stays_known)
 {
 	ask(100);
 	spill_growth_request(&growth, OTHER, 0, 100);
@@ -206,21 +205,4 @@ static void one_of_many_sites_stays_known(void **state)
 		assert_int_equal(grows(101 + i), i >= 1);
 	}
 	assert_false(spill_growth_request(&growth, OTHER, 0, 102).grows);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(a_prompt_of_20000_tokens, begin),
-	    cmocka_unit_test_setup(behind_weights_of_the_same_call_site, begin),
-	    cmocka_unit_test_setup(decode_is_none_of_it, begin),
-	    cmocka_unit_test_setup(three_in_a_row, begin),
-	    cmocka_unit_test_setup(what_ends_a_run, begin),
-	    cmocka_unit_test_setup(below_what_was_before_it_takes_six, begin),
-	    cmocka_unit_test_setup(mixed_segments_do_not_grow, begin),
-	    cmocka_unit_test_setup(layers_of_one_size_do_not_grow, begin),
-	    cmocka_unit_test_setup(call_sites_and_devices_are_apart, begin),
-	    cmocka_unit_test_setup(one_of_many_sites_stays_known, begin),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* What of this process stands against movable memory: its environment, its libraries, its open devices. */
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "fake_libc.h"
 #include "hazards.h"
@@ -42,7 +38,7 @@ static void *load_as(const char *name)
 	return library;
 }
 
-static void the_environment(void **state)
+TEST(the_environment)
 {
 	static const struct {
 		const char *variable;
@@ -84,7 +80,7 @@ static void the_environment(void **state)
 	clearenv();
 }
 
-static void libraries_by_name(void **state)
+TEST(libraries_by_name)
 {
 	static const char *const around[] = {"/usr/lib/x86_64-linux-gnu/libnvoptix.so.1",
 	                                     "libnvcuvid.so.580.65", "/opt/x/nvshmem_bootstrap_uid.so.3",
@@ -106,7 +102,7 @@ static void libraries_by_name(void **state)
 }
 
 /* PyTorch maps it always; it matters when it has its device open, and stops to when it has not. */
-static void a_library_that_is_idle(void **state)
+TEST(a_library_that_is_idle)
 {
 	assert_null(spill_hazard_scan_mapped());
 	load_as("libcufile.so.0");
@@ -120,7 +116,7 @@ static void a_library_that_is_idle(void **state)
 }
 
 /* Its device is one file; others' begin otherwise. */
-static void a_library_by_its_device(void **state)
+TEST(a_library_by_its_device)
 {
 	int row = spill_hazard_find("/usr/lib/x86_64-linux-gnu/libgdrapi.so.2.5");
 	assert_true(row >= 0);
@@ -136,7 +132,7 @@ static void a_library_by_its_device(void **state)
 }
 
 /* Loaded later, it is seen at the next look; unloaded, it is gone with the next load. */
-static void a_library_that_comes_later(void **state)
+TEST(a_library_that_comes_later)
 {
 	assert_null(spill_hazard_scan_mapped());
 	void *video = load_as("libnvcuvid.so.1");
@@ -163,11 +159,6 @@ static int end(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(libraries_by_name),       cmocka_unit_test(a_library_that_is_idle),
-	    cmocka_unit_test(a_library_by_its_device), cmocka_unit_test(a_library_that_comes_later),
-	    cmocka_unit_test(the_environment),
-	};
 	fake_libc[FAKE_readlinkat].hook = seems;
-	return cmocka_run_group_tests(tests, begin, end);
+	return run_unit_tests(begin, end);
 }

@@ -7,17 +7,12 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "childtest.h"
 #include "chunk_map.h"
@@ -140,7 +135,7 @@ static unsigned launch(uintptr_t function, void **params, void **extra)
 
 /* -- parameters ------------------------------------------------------------------------------------------- */
 
-static void pointers_of_both_kinds_of_function(void)
+CHILD_TEST(pointers_of_both_kinds_of_function)
 {
 	uint64_t one = BASE, two = BASE + 2 * CHUNK + 8;
 	int number = 7;
@@ -155,7 +150,7 @@ static void pointers_of_both_kinds_of_function(void)
 }
 
 /* Words of a struct by value, wherever the struct is; not half a word at its end, nor what lies across two. */
-static void words_of_a_struct(void)
+CHILD_TEST(words_of_a_struct)
 {
 	char memory[48] = {0};
 	uint64_t pointers[] = {1, BASE, 1, BASE + CHUNK, BASE + 2 * CHUNK};
@@ -170,7 +165,7 @@ static void words_of_a_struct(void)
 }
 
 /* What is smaller than a pointer is not read, and nothing behind the last parameter. */
-static void nothing_but_parameters_is_read(void)
+CHILD_TEST(nothing_but_parameters_is_read)
 {
 	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(page != MAP_FAILED && mprotect(page + 4096, 4096, PROT_NONE) == 0);
@@ -193,7 +188,7 @@ static void nothing_but_parameters_is_read(void)
 	CHECK(launch(4, (void *[]){last}, NULL) == 1);
 }
 
-static void one_buffer_of_parameters(void)
+CHILD_TEST(one_buffer_of_parameters)
 {
 	uint64_t buffer[] = {5, BASE, BASE + CHUNK};
 	size_t bytes = 2 * sizeof(uint64_t) + 7;
@@ -219,7 +214,7 @@ static void one_buffer_of_parameters(void)
 	CHECK(launch(2, NULL, other + 2) == 3 && launch(2, NULL, other) == 0);
 }
 
-static void configured_launches(void)
+CHILD_TEST(configured_launches)
 {
 	uint64_t one = BASE;
 	CUlaunchConfig config = {1, 2, 3, 4, 5, 6, .hStream = (CUstream)9};
@@ -237,7 +232,7 @@ static void configured_launches(void)
 	CHECK(tell(&hint) == 0);
 }
 
-static void a_driver_that_cannot_tell(void)
+CHILD_TEST(a_driver_that_cannot_tell)
 {
 	uint64_t one = BASE;
 	allocation(0, 1, 0);
@@ -257,7 +252,7 @@ static void a_driver_that_cannot_tell(void)
 }
 
 /* The handle has fewer parameters now: one more would be read from behind the array. */
-static void what_was_unloaded_is_asked_again(void)
+CHILD_TEST(what_was_unloaded_is_asked_again)
 {
 	uint64_t one = BASE;
 	void *params[] = {&one, (void *)1};
@@ -286,7 +281,7 @@ static void what_was_unloaded_is_asked_again(void)
 	}
 }
 
-static void rows_that_end_functions(void)
+CHILD_TEST(rows_that_end_functions)
 {
 	CHECK(spill_layouts_end_with(SPILL_OP_UNLOAD) && spill_layouts_end_with(SPILL_OP_CONTEXT_DESTROY));
 	CHECK(spill_layouts_end_with(SPILL_OP_PRIMARY_RESET) &&
@@ -308,7 +303,7 @@ static void *asks(void *argument)
 	return NULL;
 }
 
-static void threads_ask(void)
+CHILD_TEST(threads_ask)
 {
 	pthread_t threads[3];
 	for (unsigned i = 2; i < 32; i++)
@@ -334,7 +329,7 @@ static unsigned uses(uint64_t pointer)
 	return uses_again(pointer);
 }
 
-static void from_a_pointer_to_the_end_of_the_allocation(void)
+CHILD_TEST(from_a_pointer_to_the_end_of_the_allocation)
 {
 	allocation(0, 30, 0);
 	allocation(30, 2, 0);
@@ -344,7 +339,7 @@ static void from_a_pointer_to_the_end_of_the_allocation(void)
 	CHECK(uses(BASE + 30 * CHUNK) && told.count == 2);
 }
 
-static void to_where_something_else_begins(void)
+CHILD_TEST(to_where_something_else_begins)
 {
 	allocation(0, 32, 0);
 	CHECK(uses(BASE) && told.count == 32);
@@ -359,7 +354,7 @@ static void to_where_something_else_begins(void)
 }
 
 /* What allocators cut anew all the time: begins of before say nothing. */
-static void what_is_left_of_an_allocation_is_one_thing(void)
+CHILD_TEST(what_is_left_of_an_allocation_is_one_thing)
 {
 	allocation(0, 18, 0);
 	CHECK(uses(BASE + 16 * CHUNK) && told.count == 2);
@@ -371,7 +366,7 @@ static void what_is_left_of_an_allocation_is_one_thing(void)
 }
 
 /* What begins in between was laid there meanwhile: the same kernel on the same grid goes on using as much. */
-static void a_parameter_reaches_as_far_as_lately(void)
+CHILD_TEST(a_parameter_reaches_as_far_as_lately)
 {
 	uint64_t both[2] = {BASE, BASE + 9 * CHUNK};
 	allocation(0, 30, 0);
@@ -395,7 +390,7 @@ static void a_parameter_reaches_as_far_as_lately(void)
 }
 
 /* The first launches of all know of no begins yet, and are taken to reach to the end: not for ever. */
-static void what_reached_too_far_is_forgotten(void)
+CHILD_TEST(what_reached_too_far_is_forgotten)
 {
 	allocation(0, 32, 0);
 	CHECK(uses(BASE) && told.count == 32);
@@ -406,7 +401,7 @@ static void what_reached_too_far_is_forgotten(void)
 	CHECK(uses_again(BASE + 4 * CHUNK) && told.count == 2);
 }
 
-static void each_key_once_and_not_too_many(void)
+CHILD_TEST(each_key_once_and_not_too_many)
 {
 	uint64_t pointers[] = {BASE, BASE + CHUNK, BASE + 8, BASE, BASE + 2 * CHUNK - 8};
 	allocation(0, 2, 0);
@@ -427,7 +422,7 @@ static unsigned range(uint64_t va, uint64_t bytes)
 	return tell(&(struct spill_hint){.ranges = {{va, bytes}}, .stream = &times, .per_thread = true});
 }
 
-static void copies_use_their_bytes_alone(void)
+CHILD_TEST(copies_use_their_bytes_alone)
 {
 	allocation(0, 4, 3);
 	CHECK(range(BASE, 1) == 1 && told.once && told.stream == &times && told.per_thread && told.site);
@@ -439,7 +434,7 @@ static void copies_use_their_bytes_alone(void)
 }
 
 /* From the first byte of the first row to the last of the last. */
-static void copies_of_rows_use_what_is_between(void)
+CHILD_TEST(copies_of_rows_use_what_is_between)
 {
 	CUDA_MEMCPY2D flat = {.dstMemoryType = CU_MEMORYTYPE_DEVICE,
 	                      .dstDevice = BASE,
@@ -474,7 +469,7 @@ static void copies_of_rows_use_what_is_between(void)
 	CHECK(uses(BASE) == 0xff); /* nothing has begun */
 }
 
-static void batches_use_what_each_copy_does(void)
+CHILD_TEST(batches_use_what_each_copy_does)
 {
 	CUdeviceptr to[] = {BASE, BASE + 2 * CHUNK, BASE + 5 * CHUNK}, from[] = {8, BASE + 4 * CHUNK, 8};
 	size_t sizes[] = {1, 1, 1};
@@ -522,7 +517,7 @@ SPILL_HINTED_STUB(static, copy, LINK, CUresult, cuMemcpyAsync,
                   (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),
                   (to, from, bytes, stream), .ranges = {{to, bytes}, {from, bytes}}, .stream = stream)
 
-static void stubs_tell_around_the_call(void)
+CHILD_TEST(stubs_tell_around_the_call)
 {
 	allocation(0, 1, 0);
 	spill_launch_access_wanted = true;
@@ -538,7 +533,7 @@ static void stubs_tell_around_the_call(void)
 	CHECK(copy(BASE, 0, 8, NULL) == CUDA_SUCCESS && calls == 5 && times == 2 && afters == 2);
 }
 
-static void who_is_off_tells_nothing(void)
+CHILD_TEST(who_is_off_tells_nothing)
 {
 	allocation(0, 1, 0);
 	spill_launch_access_wanted = off = true;
@@ -547,26 +542,3 @@ static void who_is_off_tells_nothing(void)
 }
 
 /* -- all -------------------------------------------------------------------------------------------------- */
-
-#define CASES(X) \
-	X(pointers_of_both_kinds_of_function) \
-	X(words_of_a_struct) \
-	X(nothing_but_parameters_is_read) \
-	X(one_buffer_of_parameters) \
-	X(configured_launches) \
-	X(a_driver_that_cannot_tell) \
-	X(what_was_unloaded_is_asked_again) \
-	X(rows_that_end_functions) \
-	X(threads_ask) \
-	X(from_a_pointer_to_the_end_of_the_allocation) \
-	X(to_where_something_else_begins) \
-	X(what_is_left_of_an_allocation_is_one_thing) \
-	X(a_parameter_reaches_as_far_as_lately) \
-	X(what_reached_too_far_is_forgotten) \
-	X(each_key_once_and_not_too_many) \
-	X(copies_use_their_bytes_alone) \
-	X(copies_of_rows_use_what_is_between) \
-	X(batches_use_what_each_copy_does) \
-	X(stubs_tell_around_the_call) \
-	X(who_is_off_tells_nothing)
-TESTS_OF_CHILDREN(CASES)

@@ -2,15 +2,13 @@
  * Host memory from fixture trees: MemAvailable alone; groups of version 1 and 2, their ancestors, where they are mounted; memory
  * pressure.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SETUP setup
+#define TEARDOWN teardown
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "host_available.h"
 #include "policy.h"
@@ -80,7 +78,7 @@ static int teardown(void **state)
 	return system(command);
 }
 
-static void the_machine_alone(void **state)
+TEST(the_machine_alone)
 {
 	assert_int_equal(available(), MACHINE);
 }
@@ -95,7 +93,7 @@ static void unified(void)
 	group("/sys/fs/cgroup/a/b");
 }
 
-static void version_2_and_its_ancestors(void **state)
+TEST(version_2_and_its_ancestors)
 {
 	unified();
 	file("/sys/fs/cgroup/a/b/memory.max", "max\n");
@@ -109,7 +107,7 @@ static void version_2_and_its_ancestors(void **state)
 }
 
 /* The kernel takes memory back above memory.high, and what is pinned it cannot have. */
-static void memory_high_counts_like_max(void **state)
+TEST(memory_high_counts_like_max)
 {
 	unified();
 	file("/sys/fs/cgroup/a/memory.current", "300000\n");
@@ -125,7 +123,7 @@ static void memory_high_counts_like_max(void **state)
 #define V1 "/sys/fs/cgroup/memory"
 
 /* What a driver hands out as physical memory is in no group's figure, but in MemAvailable (docs/measurements.md). */
-static void what_groups_do_not_count(void **state)
+TEST(what_groups_do_not_count)
 {
 	assert_int_equal(spill_host_available_under(root, &homes, 500000), MACHINE);
 	unified();
@@ -143,7 +141,7 @@ static void what_groups_do_not_count(void **state)
 	assert_int_equal(spill_host_available_under(root, &homes, 5), SPILL_UNLIMITED);
 }
 
-static void version_1(void **state)
+TEST(version_1)
 {
 	file("/proc/self/mountinfo",
 	     "35 31 0:32 / " V1 " rw,relatime - cgroup cgroup rw,memory\n"
@@ -164,7 +162,7 @@ static void version_1(void **state)
 }
 
 /* Version 2 is there, without the memory controller, beside the version 1 that has it. */
-static void hybrid(void **state)
+TEST(hybrid)
 {
 	file("/proc/self/mountinfo", "35 31 0:32 / /groups/mem\\040ory rw - cgroup cgroup rw,cpu,memory\n"
 	                             "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
@@ -178,7 +176,7 @@ static void hybrid(void **state)
 }
 
 /* A container sees its own group as the mount's top, and may be told the whole path or its own. */
-static void a_part_of_the_hierarchy(void **state)
+TEST(a_part_of_the_hierarchy)
 {
 	file("/proc/self/mountinfo",
 	     "35 31 0:32 /docker/abc " V1 " ro master:11 - cgroup cgroup rw,memory\n");
@@ -197,7 +195,7 @@ static void a_part_of_the_hierarchy(void **state)
 }
 
 /* The same hierarchy twice: the mount that shows more ancestors has more limits. */
-static void of_two_mounts_the_one_that_shows_more(void **state)
+TEST(of_two_mounts_the_one_that_shows_more)
 {
 	static const char *const lines[] = {"35 31 0:32 / /all rw - cgroup2 cgroup2 rw\n",
 	                                    "36 31 0:32 /a /part rw - cgroup2 cgroup2 rw\n"};
@@ -216,7 +214,7 @@ static void of_two_mounts_the_one_that_shows_more(void **state)
 }
 
 /* What a container's layers make of a mount's options is longer than any buffer. */
-static void a_line_too_long_is_left_out(void **state)
+TEST(a_line_too_long_is_left_out)
 {
 	static char text[40000];
 	char *end = text + sprintf(text, "35 31 0:32 / /right rw - cgroup2 cgroup2 rw\n"
@@ -232,7 +230,7 @@ static void a_line_too_long_is_left_out(void **state)
 	assert_int_equal(available(), 5000);
 }
 
-static void found_once_and_again_when_gone(void **state)
+TEST(found_once_and_again_when_gone)
 {
 	unified();
 	limit("/sys/fs/cgroup/a/b", "memory.max", "500000\n");
@@ -253,7 +251,7 @@ static void found_once_and_again_when_gone(void **state)
 	assert_int_equal(available(), MACHINE);
 }
 
-static void pressure_of_the_machine(void **state)
+TEST(pressure_of_the_machine)
 {
 	static const struct {
 		const char *full;
@@ -274,7 +272,7 @@ static void pressure_of_the_machine(void **state)
 	assert_false(pressed());
 }
 
-static void pressure_of_the_group(void **state)
+TEST(pressure_of_the_group)
 {
 	unified();
 	file("/proc/pressure/memory", "some avg10=0.00 avg60=0.00\nfull avg10=0.00 avg60=0.00\n");
@@ -284,25 +282,4 @@ static void pressure_of_the_group(void **state)
 	assert_true(pressed());
 	file("/proc/self/cgroup", "0::/a\n");
 	assert_false(pressed());
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(the_machine_alone),
-	    TEST(version_2_and_its_ancestors),
-	    TEST(memory_high_counts_like_max),
-	    TEST(what_groups_do_not_count),
-	    TEST(version_1),
-	    TEST(hybrid),
-	    TEST(a_part_of_the_hierarchy),
-	    TEST(of_two_mounts_the_one_that_shows_more),
-	    TEST(a_line_too_long_is_left_out),
-	    TEST(found_once_and_again_when_gone),
-	    TEST(pressure_of_the_machine),
-	    TEST(pressure_of_the_group),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

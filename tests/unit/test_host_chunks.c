@@ -6,20 +6,18 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
+#define SETUP setup
+#define TEARDOWN teardown
+#include "unit.h"
+
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "account.h"
 #include "clock.h"
@@ -237,111 +235,6 @@ static void put(int device, const struct spill_host_chunk *chunk)
 	spill_host_chunk_put(&vendor, device, chunk, true);
 }
 
-/* -- kept -------------------------------------------------------------------------------------------------- */
-
-static void what_is_kept_is_used_again(void **state)
-{
-	struct spill_host_chunk one = get(0, 64 * MIB), other = get(0, 62 * MIB);
-	assert_int_equal(spill_account_host_held(), 126 * MIB);
-	put(0, &one);
-	put(0, &other);
-	assert_int_equal(alive, 2);
-	assert_int_equal(spill_account_host_held(), 126 * MIB);
-	/* Of that size, for that device and that vendor. */
-	struct spill_host_chunk again = get(0, 64 * MIB);
-	assert_int_equal(again.handle, one.handle);
-	struct spill_host_chunk elsewhere = get(1, 62 * MIB), foreign;
-	assert_int_equal(made, 3);
-	assert_null(spill_host_chunk_get(&other_vendor, 0, 62 * MIB, &foreign));
-	assert_int_equal(made, 4);
-	assert_int_equal(spill_account_host_held(), alive_bytes);
-	/* Not to be kept. */
-	spill_host_chunk_put(&vendor, 0, &again, false);
-	spill_host_chunk_put(&vendor, 1, &elsewhere, false);
-	spill_host_chunk_put(&other_vendor, 0, &foreign, false);
-	assert_int_equal(alive_bytes, 62 * MIB);
-	assert_int_equal(spill_account_host_held(), 62 * MIB);
-	assert_int_equal(spill_host_chunks_drop(&other_vendor), 0);
-	assert_int_equal(spill_host_chunks_drop(&vendor), 62 * MIB);
-	assert_true(nothing_is_alive());
-}
-
-static void only_so_much_is_kept(void **state)
-{
-	struct spill_host_chunk chunks[20];
-	for (int i = 0; i < 20; i++)
-		chunks[i] = get(0, 64 * MIB);
-	for (int i = 0; i < 10; i++)
-		put(0, &chunks[i]);
-	assert_int_equal(alive_bytes, (10 + 8) * 64 * MIB);
-	assert_int_equal(spill_account_host_held(), alive_bytes);
-	/* The newest stay. */
-	struct spill_host_chunk oldest = get(0, 64 * MIB);
-	assert_int_equal(oldest.handle, chunks[2].handle);
-	put(0, &oldest);
-	policy.host_ahead = size(1024 * MIB);
-	for (int i = 10; i < 20; i++)
-		put(0, &chunks[i]);
-	assert_int_equal(alive_bytes, 16 * 64 * MIB);
-	assert_int_equal(spill_host_chunks_drop(&vendor), 1024 * MIB);
-	/* More than all that may be kept is not. */
-	struct spill_host_chunk large = get(0, 1100 * MIB);
-	put(0, &large);
-	assert_true(nothing_is_alive());
-}
-
-/* While memory follows its use all is kept that was made; afterwards what is too much is given back, a little at a time. */
-static void all_is_kept_while_memory_follows_its_use(void **state)
-{
-	struct spill_host_chunk chunks[20];
-	unsigned times = 0;
-	for (int i = 0; i < 20; i++)
-		chunks[i] = get(0, 64 * MIB);
-	assert_false(spill_host_chunks_trim());
-	spill_chunked_hold(UINT64_MAX);
-	for (int i = 0; i < 20; i++)
-		put(0, &chunks[i]);
-	assert_true(spill_host_chunks_trim());
-	assert_int_equal(alive_bytes, 20 * 64 * MIB);
-	spill_chunked_hold(0);
-	for (uint64_t before = alive_bytes; spill_host_chunks_trim(); before = alive_bytes, times++)
-		assert_in_range(before - alive_bytes, 1, 4 * 64 * MIB);
-	assert_int_equal(times, 3);
-	assert_int_equal(alive_bytes, 8 * 64 * MIB);
-	assert_int_equal(spill_account_host_held(), alive_bytes);
-	assert_int_equal(spill_host_chunks_drop(&vendor), 8 * 64 * MIB);
-	assert_true(nothing_is_alive());
-}
-
-static void what_is_kept_gives_way(void **state)
-{
-	struct spill_host_chunk one = get(0, 64 * MIB), two = {.bytes = 1};
-	policy.host_limit = size(128 * MIB);
-	assert_string_equal(spill_host_chunk_get(&vendor, 0, 96 * MIB, &two), "host.limit");
-	assert_int_equal(two.bytes, 1); /* untouched */
-	put(0, &one);
-	two = get(0, 96 * MIB);
-	assert_int_equal(spill_account_host_held(), 96 * MIB);
-	/* The vendor's word counts, and costs no account. */
-	fails = true;
-	assert_string_equal(spill_host_chunk_get(&vendor, 0, 2 * MIB, &one), "FAKE_OUT_OF_MEMORY");
-	assert_int_equal(spill_account_host_held(), 96 * MIB);
-	spill_host_chunk_put(&vendor, 0, &two, false);
-}
-
-static void a_device_without_use_keeps_nothing(void **state)
-{
-	struct spill_host_chunk one = get(0, 64 * MIB), two = get(1, 64 * MIB);
-	put(0, &one);
-	put(1, &two);
-	spill_host_chunks_forget(&vendor, 0);
-	assert_int_equal(alive, 1);
-	assert_int_equal(get(1, 64 * MIB).handle, two.handle);
-	spill_host_chunk_put(&vendor, 1, &two, false);
-}
-
-/* -- ahead ------------------------------------------------------------------------------------------------- */
-
 /* Those that make chunks ahead, by the name that the thread has given itself. */
 static unsigned ahead_threads(void)
 {
@@ -359,197 +252,6 @@ static unsigned ahead_threads(void)
 	return count;
 }
 
-static uint64_t expected_bytes;
-
-static bool as_expected(void)
-{
-	return alive_bytes == expected_bytes && spill_account_host_held() == expected_bytes &&
-	       spill_account_physical_held() == expected_bytes;
-}
-
-static bool is_waiting(void)
-{
-	return waiting;
-}
-
-/* The thread's making ends behind the vendor's call and the charge: with what it made on the list. */
-static void until_alive(uint64_t bytes)
-{
-	expected_bytes = bytes;
-	until(as_expected);
-	until(is_waiting);
-}
-
-/* It is there already. */
-static void take_made(int device, uint64_t bytes)
-{
-	unsigned before = made;
-	struct spill_host_chunk chunk = get(device, bytes);
-	assert_int_equal(made, before);
-	spill_host_chunk_put(&vendor, device, &chunk, false);
-}
-
-static void without_ahead_there_is_no_thread(void **state)
-{
-	static const uint64_t sizes[] = {64 * MIB};
-	spill_host_chunks_ahead(&vendor, 0, sizes, 1);
-	assert_false(spill_host_chunks_make());
-	assert_int_equal(ahead_threads(), 0);
-	assert_int_equal(made, 0);
-}
-
-/* In the order given, and as many as there is room for. */
-static void what_leaves_next_is_made_first(void **state)
-{
-	static const uint64_t sizes[] = {64 * MIB, 64 * MIB, 32 * MIB, 200 * MIB, 2 * MIB};
-	static const uint64_t others[] = {64 * MIB, 32 * MIB, 2 * MIB};
-	policy.host_ahead = size(256 * MIB);
-	spill_host_chunks_ahead(&vendor, 0, sizes, 5);
-	until_alive(160 * MIB);
-	assert_false(spill_host_chunks_make());
-	assert_int_equal(made, 3);
-	take_made(0, 32 * MIB);
-	/* They are there: nothing to do but for the one that was taken. */
-	spill_host_chunks_ahead(&vendor, 0, sizes, 5);
-	until_alive(160 * MIB);
-	/* What another device wants comes off the same bound. */
-	spill_host_chunks_ahead(&vendor, 1, others, 3);
-	until_alive(256 * MIB);
-	take_made(1, 64 * MIB);
-	take_made(1, 32 * MIB);
-	take_made(0, 64 * MIB);
-	take_made(0, 64 * MIB);
-	take_made(0, 32 * MIB);
-}
-
-/* Mapped for the copy; by the move, if the vendor refuses it here. Goes with its chunk. */
-static void what_is_made_ahead_has_a_view(void **state)
-{
-	static const uint64_t sizes[] = {64 * MIB};
-	policy.host_ahead = size(64 * MIB);
-	for (unsigned step = 0; step <= 3; step++) {
-		view_fails_at = step;
-		spill_host_chunks_ahead(&vendor, 0, sizes, 1);
-		until_alive(64 * MIB);
-		struct spill_host_chunk one = get(0, 64 * MIB);
-		assert_int_equal(one.view, step ? 0 : 64 * MIB);
-		assert_int_equal(ranges, step == 0);
-		assert_int_equal(mappings, step == 0);
-		put(0, &one);
-		assert_int_equal(get(0, 64 * MIB).view, one.view);
-		spill_host_chunk_put(&vendor, 0, &one, false);
-		assert_int_equal(ranges + mappings, 0);
-	}
-	assert_int_equal(made, 4);
-}
-
-/* Or the program's own calls would wait for it. */
-static void the_thread_rests_between_two_chunks(void **state)
-{
-	static const uint64_t sizes[] = {2 * MIB, 2 * MIB, 2 * MIB, 2 * MIB};
-	policy.host_ahead = size(8 * MIB);
-	rests = tight = 0;
-	spill_host_chunks_ahead(&vendor, 0, sizes, 4);
-	until_alive(8 * MIB);
-	assert_int_equal(tight, 0);
-	assert_true(rests >= 4);
-}
-
-/* What is no longer wanted goes before what is. */
-static void what_is_wanted_stays(void **state)
-{
-	static const uint64_t small[] = {64 * MIB, 64 * MIB}, large[] = {300 * MIB, 300 * MIB};
-	policy.host_ahead = size(600 * MIB);
-	spill_host_chunks_ahead(&vendor, 0, large, 2);
-	until_alive(600 * MIB);
-	spill_host_chunks_ahead(&vendor, 0, small, 2);
-	until_alive((300 + 128) * MIB); /* one had to go for the second */
-	struct spill_host_chunk more[10];
-	for (int i = 0; i < 10; i++)
-		more[i] = get(1, 64 * MIB);
-	for (int i = 0; i < 10; i++)
-		put(1, &more[i]);
-	until_alive((128 + 7 * 64) * MIB);
-	take_made(0, 64 * MIB);
-	take_made(0, 64 * MIB);
-}
-
-static bool was_refused(void)
-{
-	return refusals != 0;
-}
-
-/* No second try before its time, and none that takes back what somebody else needs. */
-static void short_host_memory_is_left_alone(void **state)
-{
-	static const uint64_t sizes[] = {64 * MIB, 64 * MIB};
-	policy.host_ahead = size(128 * MIB);
-	fails = true;
-	spill_host_chunks_ahead(&vendor, 0, sizes, 2);
-	until(was_refused);
-	until(is_waiting);
-	assert_true(nothing_is_alive());
-	fails = false;
-	for (int i = 0; i < 100; i++)
-		spill_host_chunks_ahead(&vendor, 0, sizes, 2);
-	assert_false(spill_host_chunks_make());
-	assert_int_equal(refusals, 1);
-	clock_ns += 2 * S;
-	spill_host_chunks_ahead(&vendor, 0, sizes, 2);
-	until_alive(128 * MIB);
-	assert_int_equal(spill_host_chunks_drop(&vendor), 128 * MIB);
-	spill_host_chunks_ahead(&vendor, 0, sizes, 2);
-	assert_false(spill_host_chunks_make());
-	assert_int_equal(made, 2);
-	/* The limit holds for it as for all. */
-	policy.host_limit = size(100 * MIB);
-	clock_ns += 2 * S;
-	spill_host_chunks_ahead(&vendor, 0, sizes, 2);
-	until_alive(64 * MIB);
-	assert_int_equal(made, 3);
-}
-
-static _Atomic int its_depth = -1;
-static _Atomic bool all_blocked;
-
-static void look_at_the_thread(void)
-{
-	sigset_t blocked;
-	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
-	all_blocked = sigismember(&blocked, SIGINT) && sigismember(&blocked, SIGCHLD) &&
-	              sigismember(&blocked, SIGPROF) && sigismember(&blocked, SIGRTMAX);
-	its_depth = (int)spill_thread.depth;
-}
-
-static bool the_thread_has_left(void)
-{
-	return ahead_threads() == 0;
-}
-
-static void the_thread_comes_and_goes(void **state)
-{
-	static const uint64_t sizes[] = {64 * MIB, 2 * MIB, 4 * MIB};
-	sigset_t before, after;
-	leave = true;
-	pthread_sigmask(SIG_SETMASK, NULL, &before);
-	policy.host_ahead = size(128 * MIB);
-	in_create = look_at_the_thread;
-	for (unsigned round = 1; round <= 3; round++) {
-		spill_host_chunks_ahead(&vendor, 0, sizes, round);
-		/* It may have been about to leave. */
-		while (made < round) {
-			pause_a_little();
-			spill_host_chunks_ahead(&vendor, 0, sizes, round);
-		}
-		until(the_thread_has_left);
-	}
-	assert_int_equal(its_depth, 1);
-	assert_true(all_blocked);
-	pthread_sigmask(SIG_SETMASK, NULL, &after);
-	assert_int_equal(sigismember(&after, SIGINT), sigismember(&before, SIGINT));
-	assert_int_equal(spill_thread.depth, 0);
-}
-
 static _Atomic bool inside, go_on;
 
 static void stay_inside(void)
@@ -565,29 +267,7 @@ static bool is_inside(void)
 	return inside;
 }
 
-/* The vendor's call ends late: for a device that nobody uses any more, and behind somebody's need. */
-static void what_comes_too_late_is_not_kept(void **state)
-{
-	static const uint64_t sizes[] = {64 * MIB};
-	policy.host_ahead = size(64 * MIB);
-	for (int round = 0; round < 2; round++) {
-		go_on = false;
-		in_create = stay_inside;
-		clock_ns += 2 * S;
-		spill_host_chunks_ahead(&vendor, 2, sizes, 1);
-		until(is_inside);
-		if (round)
-			spill_host_chunks_drop(&vendor);
-		else
-			spill_host_chunks_forget(&vendor, 2);
-		go_on = true;
-		until(nothing_is_alive);
-	}
-	in_create = NULL;
-	assert_int_equal(made, 2);
-}
-
-/* -- the ends of the process ------------------------------------------------------------------------------- */
+/* -- the end of the process -------------------------------------------------------------------------------- */
 
 static int exit_status(pid_t child)
 {
@@ -638,7 +318,8 @@ static void end_of_the_program(void)
 	go_on = true;
 }
 
-static void exit_waits_for_the_vendors_call(void **state)
+/* The first test: its vendor must be there before the thread. */
+TEST(exit_waits_for_the_vendors_call)
 {
 	static const uint64_t sizes[] = {64 * MIB, 64 * MIB};
 	pid_t child = fork_as_the_library_does();
@@ -654,6 +335,326 @@ static void exit_waits_for_the_vendors_call(void **state)
 	atexit(end_of_the_program);
 	exit(42);
 }
+
+/* -- kept -------------------------------------------------------------------------------------------------- */
+
+TEST(what_is_kept_is_used_again)
+{
+	struct spill_host_chunk one = get(0, 64 * MIB), other = get(0, 62 * MIB);
+	assert_int_equal(spill_account_host_held(), 126 * MIB);
+	put(0, &one);
+	put(0, &other);
+	assert_int_equal(alive, 2);
+	assert_int_equal(spill_account_host_held(), 126 * MIB);
+	/* Of that size, for that device and that vendor. */
+	struct spill_host_chunk again = get(0, 64 * MIB);
+	assert_int_equal(again.handle, one.handle);
+	struct spill_host_chunk elsewhere = get(1, 62 * MIB), foreign;
+	assert_int_equal(made, 3);
+	assert_null(spill_host_chunk_get(&other_vendor, 0, 62 * MIB, &foreign));
+	assert_int_equal(made, 4);
+	assert_int_equal(spill_account_host_held(), alive_bytes);
+	/* Not to be kept. */
+	spill_host_chunk_put(&vendor, 0, &again, false);
+	spill_host_chunk_put(&vendor, 1, &elsewhere, false);
+	spill_host_chunk_put(&other_vendor, 0, &foreign, false);
+	assert_int_equal(alive_bytes, 62 * MIB);
+	assert_int_equal(spill_account_host_held(), 62 * MIB);
+	assert_int_equal(spill_host_chunks_drop(&other_vendor), 0);
+	assert_int_equal(spill_host_chunks_drop(&vendor), 62 * MIB);
+	assert_true(nothing_is_alive());
+}
+
+TEST(only_so_much_is_kept)
+{
+	struct spill_host_chunk chunks[20];
+	for (int i = 0; i < 20; i++)
+		chunks[i] = get(0, 64 * MIB);
+	for (int i = 0; i < 10; i++)
+		put(0, &chunks[i]);
+	assert_int_equal(alive_bytes, (10 + 8) * 64 * MIB);
+	assert_int_equal(spill_account_host_held(), alive_bytes);
+	/* The newest stay. */
+	struct spill_host_chunk oldest = get(0, 64 * MIB);
+	assert_int_equal(oldest.handle, chunks[2].handle);
+	put(0, &oldest);
+	policy.host_ahead = size(1024 * MIB);
+	for (int i = 10; i < 20; i++)
+		put(0, &chunks[i]);
+	assert_int_equal(alive_bytes, 16 * 64 * MIB);
+	assert_int_equal(spill_host_chunks_drop(&vendor), 1024 * MIB);
+	/* More than all that may be kept is not. */
+	struct spill_host_chunk large = get(0, 1100 * MIB);
+	put(0, &large);
+	assert_true(nothing_is_alive());
+}
+
+/* While memory follows its use all is kept that was made; afterwards what is too much is given back, a little at a time. */
+TEST(all_is_kept_while_memory_follows_its_use)
+{
+	struct spill_host_chunk chunks[20];
+	unsigned times = 0;
+	for (int i = 0; i < 20; i++)
+		chunks[i] = get(0, 64 * MIB);
+	assert_false(spill_host_chunks_trim());
+	spill_chunked_hold(UINT64_MAX);
+	for (int i = 0; i < 20; i++)
+		put(0, &chunks[i]);
+	assert_true(spill_host_chunks_trim());
+	assert_int_equal(alive_bytes, 20 * 64 * MIB);
+	spill_chunked_hold(0);
+	for (uint64_t before = alive_bytes; spill_host_chunks_trim(); before = alive_bytes, times++)
+		assert_in_range(before - alive_bytes, 1, 4 * 64 * MIB);
+	assert_int_equal(times, 3);
+	assert_int_equal(alive_bytes, 8 * 64 * MIB);
+	assert_int_equal(spill_account_host_held(), alive_bytes);
+	assert_int_equal(spill_host_chunks_drop(&vendor), 8 * 64 * MIB);
+	assert_true(nothing_is_alive());
+}
+
+TEST(what_is_kept_gives_way)
+{
+	struct spill_host_chunk one = get(0, 64 * MIB), two = {.bytes = 1};
+	policy.host_limit = size(128 * MIB);
+	assert_string_equal(spill_host_chunk_get(&vendor, 0, 96 * MIB, &two), "host.limit");
+	assert_int_equal(two.bytes, 1); /* untouched */
+	put(0, &one);
+	two = get(0, 96 * MIB);
+	assert_int_equal(spill_account_host_held(), 96 * MIB);
+	/* The vendor's word counts, and costs no account. */
+	fails = true;
+	assert_string_equal(spill_host_chunk_get(&vendor, 0, 2 * MIB, &one), "FAKE_OUT_OF_MEMORY");
+	assert_int_equal(spill_account_host_held(), 96 * MIB);
+	spill_host_chunk_put(&vendor, 0, &two, false);
+}
+
+TEST(a_device_without_use_keeps_nothing)
+{
+	struct spill_host_chunk one = get(0, 64 * MIB), two = get(1, 64 * MIB);
+	put(0, &one);
+	put(1, &two);
+	spill_host_chunks_forget(&vendor, 0);
+	assert_int_equal(alive, 1);
+	assert_int_equal(get(1, 64 * MIB).handle, two.handle);
+	spill_host_chunk_put(&vendor, 1, &two, false);
+}
+
+/* -- ahead ------------------------------------------------------------------------------------------------- */
+
+static uint64_t expected_bytes;
+
+static bool as_expected(void)
+{
+	return alive_bytes == expected_bytes && spill_account_host_held() == expected_bytes &&
+	       spill_account_physical_held() == expected_bytes;
+}
+
+static bool is_waiting(void)
+{
+	return waiting;
+}
+
+/* The thread's making ends behind the vendor's call and the charge: with what it made on the list. */
+static void until_alive(uint64_t bytes)
+{
+	expected_bytes = bytes;
+	until(as_expected);
+	until(is_waiting);
+}
+
+/* It is there already. */
+static void take_made(int device, uint64_t bytes)
+{
+	unsigned before = made;
+	struct spill_host_chunk chunk = get(device, bytes);
+	assert_int_equal(made, before);
+	spill_host_chunk_put(&vendor, device, &chunk, false);
+}
+
+TEST(without_ahead_there_is_no_thread)
+{
+	static const uint64_t sizes[] = {64 * MIB};
+	spill_host_chunks_ahead(&vendor, 0, sizes, 1);
+	assert_false(spill_host_chunks_make());
+	assert_int_equal(ahead_threads(), 0);
+	assert_int_equal(made, 0);
+}
+
+/* In the order given, and as many as there is room for. */
+TEST(what_leaves_next_is_made_first)
+{
+	static const uint64_t sizes[] = {64 * MIB, 64 * MIB, 32 * MIB, 200 * MIB, 2 * MIB};
+	static const uint64_t others[] = {64 * MIB, 32 * MIB, 2 * MIB};
+	policy.host_ahead = size(256 * MIB);
+	spill_host_chunks_ahead(&vendor, 0, sizes, 5);
+	until_alive(160 * MIB);
+	assert_false(spill_host_chunks_make());
+	assert_int_equal(made, 3);
+	take_made(0, 32 * MIB);
+	/* They are there: nothing to do but for the one that was taken. */
+	spill_host_chunks_ahead(&vendor, 0, sizes, 5);
+	until_alive(160 * MIB);
+	/* What another device wants comes off the same bound. */
+	spill_host_chunks_ahead(&vendor, 1, others, 3);
+	until_alive(256 * MIB);
+	take_made(1, 64 * MIB);
+	take_made(1, 32 * MIB);
+	take_made(0, 64 * MIB);
+	take_made(0, 64 * MIB);
+	take_made(0, 32 * MIB);
+}
+
+/* Mapped for the copy; by the move, if the vendor refuses it here. Goes with its chunk. */
+TEST(what_is_made_ahead_has_a_view)
+{
+	static const uint64_t sizes[] = {64 * MIB};
+	policy.host_ahead = size(64 * MIB);
+	for (unsigned step = 0; step <= 3; step++) {
+		view_fails_at = step;
+		spill_host_chunks_ahead(&vendor, 0, sizes, 1);
+		until_alive(64 * MIB);
+		struct spill_host_chunk one = get(0, 64 * MIB);
+		assert_int_equal(one.view, step ? 0 : 64 * MIB);
+		assert_int_equal(ranges, step == 0);
+		assert_int_equal(mappings, step == 0);
+		put(0, &one);
+		assert_int_equal(get(0, 64 * MIB).view, one.view);
+		spill_host_chunk_put(&vendor, 0, &one, false);
+		assert_int_equal(ranges + mappings, 0);
+	}
+	assert_int_equal(made, 4);
+}
+
+/* Or the program's own calls would wait for it. */
+TEST(the_thread_rests_between_two_chunks)
+{
+	static const uint64_t sizes[] = {2 * MIB, 2 * MIB, 2 * MIB, 2 * MIB};
+	policy.host_ahead = size(8 * MIB);
+	rests = tight = 0;
+	spill_host_chunks_ahead(&vendor, 0, sizes, 4);
+	until_alive(8 * MIB);
+	assert_int_equal(tight, 0);
+	assert_true(rests >= 4);
+}
+
+/* What is no longer wanted goes before what is. */
+TEST(what_is_wanted_stays)
+{
+	static const uint64_t small[] = {64 * MIB, 64 * MIB}, large[] = {300 * MIB, 300 * MIB};
+	policy.host_ahead = size(600 * MIB);
+	spill_host_chunks_ahead(&vendor, 0, large, 2);
+	until_alive(600 * MIB);
+	spill_host_chunks_ahead(&vendor, 0, small, 2);
+	until_alive((300 + 128) * MIB); /* one had to go for the second */
+	struct spill_host_chunk more[10];
+	for (int i = 0; i < 10; i++)
+		more[i] = get(1, 64 * MIB);
+	for (int i = 0; i < 10; i++)
+		put(1, &more[i]);
+	until_alive((128 + 7 * 64) * MIB);
+	take_made(0, 64 * MIB);
+	take_made(0, 64 * MIB);
+}
+
+static bool was_refused(void)
+{
+	return refusals != 0;
+}
+
+/* No second try before its time, and none that takes back what somebody else needs. */
+TEST(short_host_memory_is_left_alone)
+{
+	static const uint64_t sizes[] = {64 * MIB, 64 * MIB};
+	policy.host_ahead = size(128 * MIB);
+	fails = true;
+	spill_host_chunks_ahead(&vendor, 0, sizes, 2);
+	until(was_refused);
+	until(is_waiting);
+	assert_true(nothing_is_alive());
+	fails = false;
+	for (int i = 0; i < 100; i++)
+		spill_host_chunks_ahead(&vendor, 0, sizes, 2);
+	assert_false(spill_host_chunks_make());
+	assert_int_equal(refusals, 1);
+	clock_ns += 2 * S;
+	spill_host_chunks_ahead(&vendor, 0, sizes, 2);
+	until_alive(128 * MIB);
+	assert_int_equal(spill_host_chunks_drop(&vendor), 128 * MIB);
+	spill_host_chunks_ahead(&vendor, 0, sizes, 2);
+	assert_false(spill_host_chunks_make());
+	assert_int_equal(made, 2);
+	/* The limit holds for it as for all. */
+	policy.host_limit = size(100 * MIB);
+	clock_ns += 2 * S;
+	spill_host_chunks_ahead(&vendor, 0, sizes, 2);
+	until_alive(64 * MIB);
+	assert_int_equal(made, 3);
+}
+
+static _Atomic int its_depth = -1;
+static _Atomic bool all_blocked;
+
+static void look_at_the_thread(void)
+{
+	sigset_t blocked;
+	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+	all_blocked = sigismember(&blocked, SIGINT) && sigismember(&blocked, SIGCHLD) &&
+	              sigismember(&blocked, SIGPROF) && sigismember(&blocked, SIGRTMAX);
+	its_depth = (int)spill_thread.depth;
+}
+
+static bool the_thread_has_left(void)
+{
+	return ahead_threads() == 0;
+}
+
+TEST(the_thread_comes_and_goes)
+{
+	static const uint64_t sizes[] = {64 * MIB, 2 * MIB, 4 * MIB};
+	sigset_t before, after;
+	leave = true;
+	pthread_sigmask(SIG_SETMASK, NULL, &before);
+	policy.host_ahead = size(128 * MIB);
+	in_create = look_at_the_thread;
+	for (unsigned round = 1; round <= 3; round++) {
+		spill_host_chunks_ahead(&vendor, 0, sizes, round);
+		/* It may have been about to leave. */
+		while (made < round) {
+			pause_a_little();
+			spill_host_chunks_ahead(&vendor, 0, sizes, round);
+		}
+		until(the_thread_has_left);
+	}
+	assert_int_equal(its_depth, 1);
+	assert_true(all_blocked);
+	pthread_sigmask(SIG_SETMASK, NULL, &after);
+	assert_int_equal(sigismember(&after, SIGINT), sigismember(&before, SIGINT));
+	assert_int_equal(spill_thread.depth, 0);
+}
+
+/* The vendor's call ends late: for a device that nobody uses any more, and behind somebody's need. */
+TEST(what_comes_too_late_is_not_kept)
+{
+	static const uint64_t sizes[] = {64 * MIB};
+	policy.host_ahead = size(64 * MIB);
+	for (int round = 0; round < 2; round++) {
+		go_on = false;
+		in_create = stay_inside;
+		clock_ns += 2 * S;
+		spill_host_chunks_ahead(&vendor, 2, sizes, 1);
+		until(is_inside);
+		if (round)
+			spill_host_chunks_drop(&vendor);
+		else
+			spill_host_chunks_forget(&vendor, 2);
+		go_on = true;
+		until(nothing_is_alive);
+	}
+	in_create = NULL;
+	assert_int_equal(made, 2);
+}
+
+/* -- a child of the process -------------------------------------------------------------------------------- */
 
 /* LeakSanitizer asks at the end of a process: what the child forgets is its parent's. */
 static bool is_child;
@@ -682,7 +683,7 @@ static void live_anew(const uint64_t *sizes)
 }
 
 /* It has no thread and none of its parent's memory, and can have its own. */
-static void a_child_begins_anew(void **state)
+TEST(a_child_begins_anew)
 {
 	static const uint64_t sizes[] = {64 * MIB};
 #ifdef __SANITIZE_THREAD__
@@ -733,7 +734,7 @@ static void *work(void *argument)
 	return NULL;
 }
 
-static void threads_lose_nothing(void **state)
+TEST(threads_lose_nothing)
 {
 	pthread_t threads[THREADS];
 	policy.host_ahead = size(24 * MIB);
@@ -742,29 +743,4 @@ static void threads_lose_nothing(void **state)
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 	assert_int_equal(failures, 0);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(exit_waits_for_the_vendors_call), /* first: its vendor must be there before the thread */
-	    TEST(what_is_kept_is_used_again),
-	    TEST(only_so_much_is_kept),
-	    TEST(all_is_kept_while_memory_follows_its_use),
-	    TEST(what_is_kept_gives_way),
-	    TEST(a_device_without_use_keeps_nothing),
-	    TEST(without_ahead_there_is_no_thread),
-	    TEST(what_leaves_next_is_made_first),
-	    TEST(what_is_made_ahead_has_a_view),
-	    TEST(the_thread_rests_between_two_chunks),
-	    TEST(what_is_wanted_stays),
-	    TEST(short_host_memory_is_left_alone),
-	    TEST(what_comes_too_late_is_not_kept),
-	    TEST(the_thread_comes_and_goes),
-	    TEST(a_child_begins_anew),
-	    TEST(threads_lose_nothing),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

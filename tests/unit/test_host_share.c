@@ -3,15 +3,13 @@
  * A file that cannot be used is left alone. The others are children that do as they are told
  * through a pipe.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SETUP setup
+#define TEARDOWN teardown
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -157,7 +155,7 @@ static int teardown(void **state)
 	return system(command);
 }
 
-static void made_by_the_first_spill_only(void **state)
+TEST(made_by_the_first_spill_only)
 {
 	struct stat file;
 	assert_int_equal(spill_host_share_at_start(), 0);
@@ -177,7 +175,7 @@ static void made_by_the_first_spill_only(void **state)
 	assert_int_equal(notes, 0);
 }
 
-static void the_living_are_counted_and_the_dead_are_not(void **state)
+TEST(the_living_are_counted_and_the_dead_are_not)
 {
 	struct other a = begin(), b = begin(), c = begin();
 	tell(&a, 10 * MIB);
@@ -211,7 +209,7 @@ static void the_living_are_counted_and_the_dead_are_not(void **state)
 	assert_int_equal(others(), 0);
 }
 
-static void a_slot_of_the_dead_is_used_again(void **state)
+TEST(a_slot_of_the_dead_is_used_again)
 {
 	for (int i = 0; i < SPILL_HOST_SLOTS + 10; i++) {
 		struct other one = begin();
@@ -226,7 +224,7 @@ static void a_slot_of_the_dead_is_used_again(void **state)
  * Memory that others hold when a process begins is missing in the available memory, so host.limit
  * is a share of both together.
  */
-static void what_was_held_at_start(void **state)
+TEST(what_was_held_at_start)
 {
 	struct other a = begin(), b = begin();
 	tell(&a, 10 * MIB);
@@ -240,7 +238,7 @@ static void what_was_held_at_start(void **state)
 }
 
 /* The child has the parent's descriptor, and so could keep its slot alive, or be taken for it. */
-static void a_fork_is_a_process_of_its_own(void **state)
+TEST(a_fork_is_a_process_of_its_own)
 {
 	int ask[2], answer[2];
 	uint64_t word = 0;
@@ -292,7 +290,7 @@ static bool lock_range(int fd, off_t start, off_t length)
 }
 
 /* Daemons close all descriptors, and the numbers become other files'. */
-static void a_closed_descriptor_is_found_out(void **state)
+TEST(a_closed_descriptor_is_found_out)
 {
 	struct flock any = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	int ready[2], go[2];
@@ -335,7 +333,7 @@ static void a_closed_descriptor_is_found_out(void **state)
 	close(go[1]);
 }
 
-static void a_removed_file_is_found_out(void **state)
+TEST(a_removed_file_is_found_out)
 {
 	struct other a = begin();
 	add(1 * MIB);
@@ -367,7 +365,7 @@ static void unusable(void)
 	notes = 0;
 }
 
-static void what_is_in_its_place_is_left_alone(void **state)
+TEST(what_is_in_its_place_is_left_alone)
 {
 	char target[128];
 	struct stat file;
@@ -391,7 +389,7 @@ static void what_is_in_its_place_is_left_alone(void **state)
 	unusable();
 }
 
-static void another_users_file_is_left_alone(void **state)
+TEST(another_users_file_is_left_alone)
 {
 	if (geteuid() != 0)
 		skip();
@@ -400,7 +398,7 @@ static void another_users_file_is_left_alone(void **state)
 	unusable();
 }
 
-static void all_slots_taken(void **state)
+TEST(all_slots_taken)
 {
 	int fd = open_own("");
 	for (int slot = 0; slot < SPILL_HOST_SLOTS; slot++)
@@ -419,7 +417,7 @@ static int any(void)
 }
 
 /* Whatever the order in which the kernel tells them, and wherever they are: each counts, once. */
-static void every_slot_counts_once(void **state)
+TEST(every_slot_counts_once)
 {
 	enum { FILES = 20, ROUNDS = 30 };
 	int fds[FILES];
@@ -449,7 +447,7 @@ static void every_slot_counts_once(void **state)
 }
 
 /* Locks that are not of the form count nothing, and nobody stays with them. */
-static void other_locks_count_nothing(void **state)
+TEST(other_locks_count_nothing)
 {
 	int fd = open_own(""), beside = open_own("");
 	assert_true(lock_range(fd, SLOT(1) + 1, 1000));    /* of no process */
@@ -466,7 +464,7 @@ static void other_locks_count_nothing(void **state)
 }
 
 /* Of an earlier build, say. What is in the file is nothing to anybody. */
-static void written_to_and_truncated(void **state)
+TEST(written_to_and_truncated)
 {
 	text_file(path, "of another form");
 	struct other a = begin();
@@ -483,7 +481,7 @@ static void written_to_and_truncated(void **state)
 }
 
 /* By another one of our own: there they meet again. By a link: that is left alone. */
-static void replaced_while_in_use(void **state)
+TEST(replaced_while_in_use)
 {
 	char target[128];
 	struct other a = begin();
@@ -505,7 +503,7 @@ static void replaced_while_in_use(void **state)
 }
 
 /* Nothing is written, so no limit of files' sizes is passed. */
-static void within_a_limit_of_no_bytes(void **state)
+TEST(within_a_limit_of_no_bytes)
 {
 	int status;
 	pid_t pid = begin_child();
@@ -536,7 +534,7 @@ static pid_t checking(uint64_t bytes)
 	return pid;
 }
 
-static void who_is_killed_in_its_check_leaves_nothing(void **state)
+TEST(who_is_killed_in_its_check_leaves_nothing)
 {
 	others();
 	pid_t pid = checking(10 * MIB);
@@ -547,7 +545,7 @@ static void who_is_killed_in_its_check_leaves_nothing(void **state)
 }
 
 /* It is waited for once, some milliseconds, and counts. When it goes on, all is as before. */
-static void who_is_stopped_stops_nobody(void **state)
+TEST(who_is_stopped_stops_nobody)
 {
 	pid_t pid = checking(10 * MIB);
 	assert_int_equal(others(), 10 * MIB);
@@ -583,7 +581,7 @@ static void *charge_and_return(void *seed)
 }
 
 /* With several threads, the last published figure equals the held memory. */
-static void many_threads(void **state)
+TEST(many_threads)
 {
 	pthread_t threads[8];
 	struct other a = begin();
@@ -607,7 +605,7 @@ static struct spill_policy limited(uint64_t bytes)
 	return policy;
 }
 
-static void the_limit_is_of_the_sum(void **state)
+TEST(the_limit_is_of_the_sum)
 {
 	struct spill_policy policy = limited(100 * MIB);
 	struct other a = begin();
@@ -622,7 +620,7 @@ static void the_limit_is_of_the_sum(void **state)
 }
 
 /* All at once: together they get the limit, no more and no less. */
-static void of_many_at_once_none_is_over(void **state)
+TEST(of_many_at_once_none_is_over)
 {
 	enum { PROCESSES = 6, UNITS = 200 };
 	struct spill_policy policy = limited(UNITS * MIB);
@@ -658,23 +656,4 @@ static void of_many_at_once_none_is_over(void **state)
 	close(done[0]);
 	close(done[1]);
 	close(stay[0]);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(made_by_the_first_spill_only),     TEST(the_living_are_counted_and_the_dead_are_not),
-	    TEST(a_slot_of_the_dead_is_used_again), TEST(what_was_held_at_start),
-	    TEST(a_fork_is_a_process_of_its_own),   TEST(a_closed_descriptor_is_found_out),
-	    TEST(a_removed_file_is_found_out),      TEST(what_is_in_its_place_is_left_alone),
-	    TEST(another_users_file_is_left_alone), TEST(all_slots_taken),
-	    TEST(every_slot_counts_once),           TEST(other_locks_count_nothing),
-	    TEST(written_to_and_truncated),         TEST(replaced_while_in_use),
-	    TEST(within_a_limit_of_no_bytes),       TEST(who_is_killed_in_its_check_leaves_nothing),
-	    TEST(who_is_stopped_stops_nobody),      TEST(many_threads),
-	    TEST(the_limit_is_of_the_sum),          TEST(of_many_at_once_none_is_over),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,10 @@
  * The strict reader: its errors, with line and column, and the values that it passes on. It takes a
  * file whole or not at all.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "ini_file.h"
 #include "options.h"
@@ -77,7 +75,7 @@ static void refuses(const char *data, const char *expected)
 	refuses_bytes(data, strlen(data), expected);
 }
 
-static void test_accepts(void **state)
+TEST(accepts)
 {
 	accepts("", "");
 	accepts("\n\n# only a comment", "");
@@ -93,7 +91,7 @@ static void test_accepts(void **state)
 	    "2 device.limit=1GiB;4 host.limit=1GiB;6 device.reserve=0;8 log.path=/a=b:c#d;e;");
 }
 
-static void test_names(void **state)
+TEST(names)
 {
 	refuses("[device]\nlimt = 4GiB\n", "F:2:1: unknown key 'limt' in [device]; the nearest is 'limit'");
 	refuses("# c\n[devise]\n", "F:2:2: unknown section 'devise'; the nearest is [device]");
@@ -103,7 +101,7 @@ static void test_names(void **state)
 	refuses("[Device]\n", "F:1:2: unknown section 'Device'; the nearest is [device]");
 }
 
-static void test_values(void **state)
+TEST(values)
 {
 	refuses("[device]\nlimit = 4GB\n", "F:2:10: bad size '4GB': units are");
 	refuses("[device]\nlimit=x\n", "F:2:7: bad size 'x'");
@@ -114,7 +112,7 @@ static void test_values(void **state)
 	        "the nearest is 'observe'");
 }
 
-static void test_form(void **state)
+TEST(form)
 {
 	refuses("limit = 1GiB\n", "F:1:1: a key outside a section");
 	refuses("device.limit = 1GiB\n", "F:1:1: a key outside a section");
@@ -136,7 +134,7 @@ static void test_form(void **state)
 	refuses("[oom]\nchain = ;\n", "F:2:9: a comment needs a line of its own");
 }
 
-static void test_duplicates(void **state)
+TEST(duplicates)
 {
 	refuses("[device]\nlimit = 1\n\n[device]\nlimit = 1\n",
 	        "F:5:1: 'limit' is set twice; the first is in line 2");
@@ -145,7 +143,7 @@ static void test_duplicates(void **state)
 }
 
 /* [app NAME]: checked for whomever it is, handed on with its NAME. */
-static void test_app(void **state)
+TEST(app)
 {
 	static char many[32 * (SPILL_INI_APPS + 1)];
 	size_t at = 0;
@@ -178,7 +176,7 @@ static void test_app(void **state)
 }
 
 /* [rule NAME]: handed on whole at its end, with the line of its section. */
-static void test_rules(void **state)
+TEST(rules)
 {
 	accepts("[rule a]\nplace = managed\n", "1 rule a: place = managed;");
 	accepts("\n[rule b c]\nsize = 1MiB..2GiB\ncap = 4GiB\n[device]\nlimit = 1\n[rule a]\nover = host",
@@ -190,7 +188,7 @@ static void test_rules(void **state)
 	        "5 rule aa: managed.preferred = none;");
 }
 
-static void test_bad_rules(void **state)
+TEST(bad_rules)
 {
 	refuses("[rule]\nplace = host\n", "F:1:6: the rule's name is missing: write [rule NAME]");
 	refuses("[rule default]\nplace = host\n", "F:1:7: 'default' means no rule in the log");
@@ -246,7 +244,7 @@ static void test_bad_rules(void **state)
 	refuses("[rule a]\nplace = host\n[rule b]\nplace = x\n", "F:4:9: bad value 'x'");
 }
 
-static void test_rule_names(void **state)
+TEST(rule_names)
 {
 	static char many[48 * (SPILL_RULES + 1)];
 	char expected[80];
@@ -273,7 +271,7 @@ static void test_rule_names(void **state)
 	refuses_bytes(many, at, "F:129:1: too many [rule NAME] in one file: at most 64");
 }
 
-static void test_bytes(void **state)
+TEST(bytes)
 {
 	refuses("\xef\xbb\xbf[device]\n", "F:1:1: the file begins with a byte order mark");
 	refuses_bytes("[device]\nlim\0it = 1\n", 19, "F:2:4: a NUL byte");
@@ -284,7 +282,7 @@ static void test_bytes(void **state)
 }
 
 /* What libinih would cut: each limit just kept, and just passed. */
-static void test_lengths(void **state)
+TEST(lengths)
 {
 	static char data[SPILL_INI_FILE + 2];
 	char expected[64];
@@ -321,36 +319,21 @@ static void test_lengths(void **state)
 	refuses_bytes(data, SPILL_INI_FILE + 1, "F:1:1: the file is too long");
 }
 
-static void test_all_or_nothing(void **state)
+TEST(all_or_nothing)
 {
 	refuses("[device]\nlimit = 1GiB\nreserve = 1MiB\nwrong = 1\n", "F:4:1: unknown key 'wrong'");
 }
 
 /* The first error is the one that is told. */
-static void test_first_error(void **state)
+TEST(first_error)
 {
 	refuses("[device]\nlimit = x\nwrong = 1\n[nowhere]\n", "F:2:9: bad size 'x'");
 }
 
-static void test_small_buffer(void **state)
+TEST(small_buffer)
 {
 	char error[12];
 
 	assert_false(spill_ini_read("a-long-file-name", "x", 1, NULL, error, sizeof(error)));
 	assert_string_equal(error, "a-long-file");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_accepts),     cmocka_unit_test(test_names),
-	    cmocka_unit_test(test_values),      cmocka_unit_test(test_form),
-	    cmocka_unit_test(test_duplicates),  cmocka_unit_test(test_bytes),
-	    cmocka_unit_test(test_lengths),     cmocka_unit_test(test_all_or_nothing),
-	    cmocka_unit_test(test_first_error), cmocka_unit_test(test_small_buffer),
-	    cmocka_unit_test(test_app),         cmocka_unit_test(test_rules),
-	    cmocka_unit_test(test_bad_rules),   cmocka_unit_test(test_rule_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,9 @@
  * The ledger: a removed entry is gone, interior addresses find their placement, sums are right, the
  * largest come first.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define TEARDOWN clean
+#include "unit.h"
 
-#include <cmocka.h>
 #include <errno.h>
 
 #include "ended.h"
@@ -32,7 +29,7 @@ static int clean(void **state)
 	return 0;
 }
 
-static void take_removes_exactly_once(void **state)
+TEST(take_removes_exactly_once)
 {
 	struct spill_allocation allocation = plain(0x1000, 512);
 	assert_true(spill_ledger_add(&allocation));
@@ -46,7 +43,7 @@ static void take_removes_exactly_once(void **state)
 	spill_ledger_end(taken);
 }
 
-static void interior_addresses_find_placed_ones_only(void **state)
+TEST(interior_addresses_find_placed_ones_only)
 {
 	struct spill_allocation copy, device = plain(0x10000, 0x1000), placed = plain(0x20000, 0x1000);
 	struct spill_allocation another = plain(0x30000, 0x1000);
@@ -65,7 +62,7 @@ static void interior_addresses_find_placed_ones_only(void **state)
 	spill_ledger_end(taken);
 }
 
-static void totals_follow(void **state)
+TEST(totals_follow)
 {
 	struct spill_totals before, after;
 	spill_ledger_totals(&before);
@@ -90,7 +87,7 @@ static void totals_follow(void **state)
 }
 
 /* Of 100 bytes 60 leave, 20 of them come back, and it is freed: nothing stays behind in any sum. */
-static void totals_follow_moves(void **state)
+TEST(totals_follow_moves)
 {
 	struct spill_totals before, after;
 	uint64_t order = 0;
@@ -142,7 +139,7 @@ static void totals_follow_moves(void **state)
 }
 
 /* A handle of physical memory may have the value of an address: it is no allocation that moves. */
-static void a_handle_does_not_move(void **state)
+TEST(a_handle_does_not_move)
 {
 	uint64_t order = 0;
 	struct spill_allocation one = plain(0x7000, 100);
@@ -152,7 +149,7 @@ static void a_handle_does_not_move(void **state)
 	spill_ledger_end(spill_ledger_take_handle(0x7000, one.seq));
 }
 
-static void the_largest_come_first(void **state)
+TEST(the_largest_come_first)
 {
 	struct spill_record_oom record = {.device = 0};
 	for (uint64_t i = 1; i <= 25; i++) {
@@ -176,7 +173,7 @@ static void check_group(const struct spill_group *group, const char *name, uint6
 }
 
 /* Of 25 callers with an allocation of 100 bytes each, one with many small ones, and one with a large one. */
-static void callers_and_places_are_summed(void **state)
+TEST(callers_and_places_are_summed)
 {
 	static char names[25][8];
 	struct spill_record_oom record = {.device = 0};
@@ -211,7 +208,7 @@ static void callers_and_places_are_summed(void **state)
 }
 
 /* Generated code: more call sites than there is room for. The sums by place are exact, the callers are some of them. */
-static void more_callers_than_there_is_room_for(void **state)
+TEST(more_callers_than_there_is_room_for)
 {
 	static char names[4000];
 	struct spill_record_oom record = {.device = 0};
@@ -229,7 +226,7 @@ static void more_callers_than_there_is_room_for(void **state)
 }
 
 /* An out of memory of device 1: what is on device 0 is in nobody's way there, but the host's memory is one for both. */
-static void what_is_on_other_devices_is_left_out(void **state)
+TEST(what_is_on_other_devices_is_left_out)
 {
 	struct spill_record_oom record = {.device = 1};
 	struct spill_allocation one = plain(0x1000, 1000), two = plain(0x2000, 900),
@@ -259,14 +256,14 @@ static void what_is_on_other_devices_is_left_out(void **state)
 	check_group(&record.by_caller[0], "elsewhere", 2, 1800, 100);
 }
 
-static void nothing_is_held(void **state)
+TEST(nothing_is_held)
 {
 	struct spill_record_oom record = {.device = 0};
 	spill_ledger_holders(&record);
 	assert_int_equal(record.holders + record.callers + record.places, 0);
 }
 
-static void a_context_takes_its_own(void **state)
+TEST(a_context_takes_its_own)
 {
 	int mine, other;
 	struct spill_allocation one = plain(0x1000, 1), two = plain(0x2000, 1);
@@ -282,7 +279,7 @@ static void a_context_takes_its_own(void **state)
 }
 
 /* Another thread's new context may have the handle before the thread that ended the old one comes for what it held. */
-static void what_is_made_under_the_same_handle_meanwhile_stays(void **state)
+TEST(what_is_made_under_the_same_handle_meanwhile_stays)
 {
 	int mine;
 	struct spill_allocation old = plain(0x1000, 1), new = plain(0x1000, 1);
@@ -309,7 +306,7 @@ static void count_one(const struct spill_placement *one, void *data)
  * A free that the vendor refused: the memory is in use, and a peer that gets access later needs it
  * as well.
  */
-static void put_back_without_memory_it_is_found_all_the_same(void **state)
+TEST(put_back_without_memory_it_is_found_all_the_same)
 {
 	struct spill_allocation copy, placed = plain(0x20000, 0x1000);
 	unsigned seen = 0;
@@ -331,24 +328,4 @@ static void put_back_without_memory_it_is_found_all_the_same(void **state)
 	assert_true(spill_ledger_placed(0x20000, &copy));
 	assert_ptr_equal(spill_ledger_take(0x20000), taken);
 	spill_ledger_end(taken);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_teardown(take_removes_exactly_once, clean),
-	    cmocka_unit_test_teardown(interior_addresses_find_placed_ones_only, clean),
-	    cmocka_unit_test_teardown(put_back_without_memory_it_is_found_all_the_same, clean),
-	    cmocka_unit_test_teardown(totals_follow, clean),
-	    cmocka_unit_test_teardown(totals_follow_moves, clean),
-	    cmocka_unit_test_teardown(a_handle_does_not_move, clean),
-	    cmocka_unit_test_teardown(the_largest_come_first, clean),
-	    cmocka_unit_test_teardown(callers_and_places_are_summed, clean),
-	    cmocka_unit_test_teardown(more_callers_than_there_is_room_for, clean),
-	    cmocka_unit_test_teardown(what_is_on_other_devices_is_left_out, clean),
-	    cmocka_unit_test_teardown(nothing_is_held, clean),
-	    cmocka_unit_test_teardown(what_is_made_under_the_same_handle_meanwhile_stays, clean),
-	    cmocka_unit_test_teardown(a_context_takes_its_own, clean),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

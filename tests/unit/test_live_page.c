@@ -111,7 +111,7 @@ static uint64_t figure(const struct spill_live_page *page, unsigned device, enum
 
 /* -- the cases ----------------------------------------------------------------------------------------------- */
 
-static void who_and_what(void)
+CHILD_TEST(who_and_what)
 {
 	open_page();
 	const struct spill_live_page *page = read_page();
@@ -130,7 +130,7 @@ static void who_and_what(void)
 }
 
 /* Neither by the descriptor nor by opening it anew, and no other process either. */
-static void nobody_else_can_change_it(void)
+CHILD_TEST(nobody_else_can_change_it)
 {
 	open_page();
 	int fd = find(), again;
@@ -162,7 +162,7 @@ static struct spill_allocation entry(uint64_t ptr, int device, uint64_t on_devic
 	                                 .placement = on_host ? &placement : NULL};
 }
 
-static void the_ledgers_figures(void)
+CHILD_TEST(the_ledgers_figures)
 {
 	open_page();
 	const struct spill_live_page *page = read_page();
@@ -214,7 +214,7 @@ static void *move_back_and_forth(void *data)
 	return NULL;
 }
 
-static void figures_that_belong_together(void)
+CHILD_TEST(figures_that_belong_together)
 {
 	struct back_and_forth moves = {0};
 	struct spill_allocation one = entry(0x2000, 0, 30, 70);
@@ -240,7 +240,7 @@ static void figures_that_belong_together(void)
 	CHECK(pthread_join(mover, NULL) == 0);
 }
 
-static void the_last_decision(void)
+CHILD_TEST(the_last_decision)
 {
 	union {
 		struct spill_live_page_decision decision;
@@ -285,7 +285,7 @@ static uint64_t decisions_told(const struct spill_live_page *page)
 }
 
 /* A longjmp took a thread out of the middle: for a second nothing is told, as while it may be at it, and then all of it again. */
-static void a_writer_that_never_ends(void)
+CHILD_TEST(a_writer_that_never_ends)
 {
 	open_page();
 	const struct spill_live_page *page = read_page();
@@ -318,13 +318,13 @@ static void check_none(void)
 	spill_live_page_fork_child();
 }
 
-static void no_memfd_at_all(void)
+CHILD_TEST(no_memfd_at_all)
 {
 	fake_libc_fail(FAKE_memfd_create, 1, FAKE_LIBC_FOR_EVER, EPERM);
 	check_none();
 }
 
-static void no_descriptor_left(void)
+CHILD_TEST(no_descriptor_left)
 {
 	struct rlimit usual;
 	CHECK(getrlimit(RLIMIT_NOFILE, &usual) == 0);
@@ -335,41 +335,41 @@ static void no_descriptor_left(void)
 }
 
 /* The limit's own signal would end the program. */
-static void no_file_may_be_so_long(void)
+CHILD_TEST(no_file_may_be_so_long)
 {
 	CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){100, RLIM_INFINITY}) == 0);
 	check_none();
 }
 
-static void a_kernel_that_wipes_nothing_in_children(void)
+CHILD_TEST(a_kernel_that_wipes_nothing_in_children)
 {
 	fake_libc_fail(FAKE_madvise, 1, FAKE_LIBC_FOR_EVER, EINVAL);
 	check_none();
 }
 
 /* Then its size is sealed, which is what keeps us alive. */
-static void a_kernel_without_the_later_seal(void)
+CHILD_TEST(a_kernel_without_the_later_seal)
 {
 	fake_libc[FAKE_fcntl64].hook = refuses_the_later_seal;
 	open_page();
 	CHECK(find() >= 0 && ftruncate(find(), 0) < 0 && errno == EPERM);
 }
 
-static void a_signal_in_between(void)
+CHILD_TEST(a_signal_in_between)
 {
 	fake_libc_fail(FAKE_fallocate64, 1, 5, EINTR);
 	open_page();
 	CHECK(find() >= 0);
 }
 
-static void signals_all_the_time(void)
+CHILD_TEST(signals_all_the_time)
 {
 	fake_libc_fail(FAKE_fallocate64, 1, FAKE_LIBC_FOR_EVER, EINTR);
 	check_none();
 	CHECK(fake_libc[FAKE_fallocate64].calls < 1000000);
 }
 
-static void at_most_one(void)
+CHILD_TEST(at_most_one)
 {
 	open_page();
 	unsigned before = descriptors();
@@ -378,7 +378,7 @@ static void at_most_one(void)
 }
 
 /* The program closes what it did not open, and gets the number again: that file is never ours. */
-static void the_program_closes_it(void)
+CHILD_TEST(the_program_closes_it)
 {
 	char path[] = "/tmp/counters-XXXXXX", byte = 0;
 	open_page();
@@ -402,7 +402,7 @@ static void wait_for(pid_t child)
 }
 
 /* As pthread_atfork has it done: the child has neither the page nor its descriptor, and makes its own. */
-static void a_forked_child(void)
+CHILD_TEST(a_forked_child)
 {
 	open_page();
 	const struct spill_live_page *page = read_page();
@@ -425,7 +425,7 @@ static void a_forked_child(void)
 }
 
 /* A clone() that no handler sees: what it does is told nowhere. */
-static void a_bare_clone(void)
+CHILD_TEST(a_bare_clone)
 {
 	open_page();
 	const struct spill_live_page *page = read_page();
@@ -439,24 +439,3 @@ static void a_bare_clone(void)
 	wait_for(child);
 	CHECK(figure(page, 0, SPILL_COUNTER_DEVICE) == 0 && spill_seq_read_begin(&page->decided) == 0);
 }
-
-#define CASES(X) \
-	X(who_and_what) \
-	X(nobody_else_can_change_it) \
-	X(the_ledgers_figures) \
-	X(figures_that_belong_together) \
-	X(the_last_decision) \
-	X(a_writer_that_never_ends) \
-	X(no_memfd_at_all) \
-	X(no_descriptor_left) \
-	X(no_file_may_be_so_long) \
-	X(a_kernel_that_wipes_nothing_in_children) \
-	X(a_kernel_without_the_later_seal) \
-	X(a_signal_in_between) \
-	X(signals_all_the_time) \
-	X(at_most_one) \
-	X(the_program_closes_it) \
-	X(a_forked_child) \
-	X(a_bare_clone)
-
-TESTS_OF_CHILDREN(CASES)

@@ -1,15 +1,9 @@
 /* Functions read from the loader's list and symbol tables, against what the loader itself finds. */
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "libc_symbol.h"
 
-static void finds_what_the_loader_finds(void **state)
+TEST(finds_what_the_loader_finds)
 {
 	/* On x86-64 the last three have several versions, of which only one is the default. */
 	static const char *const names[] = {"dlsym",    "dlvsym",      "dlclose",
@@ -27,7 +21,7 @@ static void finds_what_the_loader_finds(void **state)
 	dlclose(libc);
 }
 
-static void finds_nothing_else(void **state)
+TEST(finds_nothing_else)
 {
 	static const char *const names[] = {
 	    "",      "dlsy", "dlsymm", "no such function", "environ" /* data */,
@@ -38,13 +32,4 @@ static void finds_nothing_else(void **state)
 	assert_null(spill_loaded_function("libc.so", "dlsym"));
 	assert_null(spill_loaded_function("", "dlsym"));
 	assert_null(spill_loaded_function("libcmocka.so.0", "dlsym")); /* it wants it, at most */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(finds_what_the_loader_finds),
-	    cmocka_unit_test(finds_nothing_else),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,7 +60,7 @@ static void check_start(const cJSON *start)
 	CHECK(!cJSON_HasObjectItem(cJSON_GetObjectItem(start, "rank"), "SLURM_PROCID"));
 }
 
-static void start_body(void)
+CHILD_TEST(start_line_says_who_and_what)
 {
 	struct lines lines;
 
@@ -74,13 +74,8 @@ static void start_body(void)
 	check_start(lines.at[0]);
 }
 
-static void start_line_says_who_and_what(void **state)
-{
-	in_child(start_body);
-}
-
 /* All that say which part of a job it is; of one that somebody made long, the beginning. */
-static void ranks_body(void)
+CHILD_TEST(which_part_of_a_job_it_is)
 {
 	static const char *const names[] = {
 	    "RANK",         "OMPI_COMM_WORLD_RANK",       "PMIX_RANK",     "PMI_RANK",   "SLURM_PROCID",
@@ -100,11 +95,6 @@ static void ranks_body(void)
 	for (unsigned i = 0; i < count; i++)
 		CHECK(i == 3 ? strlen(text_of(rank, names[i])) == 64
 		             : (unsigned)atoi(text_of(rank, names[i])) == i);
-}
-
-static void which_part_of_a_job_it_is(void **state)
-{
-	in_child(ranks_body);
 }
 
 /* Run by the next test as a program of its own, whose arguments are in the log. */
@@ -136,7 +126,7 @@ static void secrets_body(void)
 	syscall_exit(1);
 }
 
-static void secrets_are_not_in_the_start_line(void **state)
+TEST(secrets_are_not_in_the_start_line)
 {
 	static const char *const shown[] = {"--api-key", "[redacted]", "--hf-token=[redacted]",
 	                                    "-m",        "model.gguf", "--bad-\xEF\xBF\xBD",
@@ -165,7 +155,7 @@ static void huge_body(void)
 	syscall_exit(1);
 }
 
-static void more_arguments_than_we_keep_are_cut(void **state)
+TEST(more_arguments_than_we_keep_are_cut)
 {
 	in_child(huge_body);
 	struct lines lines = read_lines(in_folder("huge"));
@@ -177,7 +167,7 @@ static void more_arguments_than_we_keep_are_cut(void **state)
 	    54);
 }
 
-static void soon_body(void)
+CHILD_TEST(routine_lines_wait_others_do_not)
 {
 	const char *path = in_folder("soon");
 
@@ -203,12 +193,7 @@ static void soon_body(void)
 	CHECK(notes_in(path) == 8);
 }
 
-static void routine_lines_wait_others_do_not(void **state)
-{
-	in_child(soon_body);
-}
-
-static void full_body(void)
+CHILD_TEST(a_full_buffer_is_written)
 {
 	const char *path = in_folder("full");
 	char line[256];
@@ -224,12 +209,7 @@ static void full_body(void)
 	CHECK(notes_in(path) > 30);
 }
 
-static void a_full_buffer_is_written(void **state)
-{
-	in_child(full_body);
-}
-
-static void long_body(void)
+CHILD_TEST(a_line_longer_than_the_buffer_keeps_its_place)
 {
 	static char text[20000], line[sizeof(text) + 200];
 	const char *path = in_folder("long");
@@ -247,12 +227,7 @@ static void long_body(void)
 	CHECK(strcmp(text_of(lines.at[3], "text"), "3") == 0);
 }
 
-static void a_line_longer_than_the_buffer_keeps_its_place(void **state)
-{
-	in_child(long_body);
-}
-
-static void unfit_body(void)
+CHILD_TEST(a_line_that_was_never_made_is_counted)
 {
 	struct lines lines;
 
@@ -262,12 +237,7 @@ static void unfit_body(void)
 	CHECK(count_lines(&lines, "code", "log-lost") == 1);
 }
 
-static void a_line_that_was_never_made_is_counted(void **state)
-{
-	in_child(unfit_body);
-}
-
-static void again_body(void)
+CHILD_TEST(a_second_run_appends)
 {
 	struct lines lines;
 
@@ -278,11 +248,6 @@ static void again_body(void)
 	open_log_at(in_folder("again"));
 	lines = read_lines(in_folder("again"));
 	CHECK(lines.count == 3 && count_lines(&lines, "kind", "start") == 2);
-}
-
-static void a_second_run_appends(void **state)
-{
-	in_child(again_body);
 }
 
 enum { THREADS = 4, LINES = 10000 };
@@ -299,7 +264,7 @@ static void *write_many(void *argument)
 	return NULL;
 }
 
-static void threads_body(void)
+CHILD_TEST(four_threads_lose_and_mix_nothing)
 {
 	pthread_t threads[THREADS];
 	unsigned next[THREADS] = {0};
@@ -320,11 +285,6 @@ static void threads_body(void)
 	}
 }
 
-static void four_threads_lose_and_mix_nothing(void **state)
-{
-	in_child(threads_body);
-}
-
 static void forked_child(const char *parents)
 {
 	char own[128];
@@ -342,7 +302,7 @@ static void forked_child(const char *parents)
 	syscall_exit(0);
 }
 
-static void fork_body(void)
+CHILD_TEST(a_forked_child_has_its_own)
 {
 	char name[32], path[128];
 	struct lines lines;
@@ -364,13 +324,8 @@ static void fork_body(void)
 	CHECK(lines.count == 3 && count_lines(&lines, "text", "1") == 1);
 }
 
-static void a_forked_child_has_its_own(void **state)
-{
-	in_child(fork_body);
-}
-
 /* fork without libc: no atfork handler runs in the child. */
-static void bare_fork_body(void)
+CHILD_TEST(a_bare_clone_writes_nothing_of_its_parents)
 {
 	struct lines lines;
 	int status;
@@ -390,12 +345,7 @@ static void bare_fork_body(void)
 	CHECK(lines.count == 2);
 }
 
-static void a_bare_clone_writes_nothing_of_its_parents(void **state)
-{
-	in_child(bare_fork_body);
-}
-
-static void level_off_body(void)
+CHILD_TEST(off_is_off)
 {
 	static struct spill_policy policy = {.log_level = SPILL_LOG_OFF};
 	const struct spill_log_start start = {.backend = "hip"};
@@ -409,31 +359,10 @@ static void level_off_body(void)
 	CHECK(!spill_log_active() && access("off", F_OK) != 0);
 }
 
-static void off_is_off(void **state)
-{
-	in_child(level_off_body);
-}
-
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(start_line_says_who_and_what),
-	    cmocka_unit_test(which_part_of_a_job_it_is),
-	    cmocka_unit_test(secrets_are_not_in_the_start_line),
-	    cmocka_unit_test(more_arguments_than_we_keep_are_cut),
-	    cmocka_unit_test(routine_lines_wait_others_do_not),
-	    cmocka_unit_test(a_full_buffer_is_written),
-	    cmocka_unit_test(a_line_longer_than_the_buffer_keeps_its_place),
-	    cmocka_unit_test(a_line_that_was_never_made_is_counted),
-	    cmocka_unit_test(a_second_run_appends),
-	    cmocka_unit_test(four_threads_lose_and_mix_nothing),
-	    cmocka_unit_test(a_forked_child_has_its_own),
-	    cmocka_unit_test(a_bare_clone_writes_nothing_of_its_parents),
-	    cmocka_unit_test(off_is_off),
-	};
-
 	if (argc > 2 && strcmp(argv[1], "--open-log") == 0)
 		return as_program_with_secrets(argv[2]);
 	fake_clock_use(1000000 * MS);
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return run_unit_tests(make_folder, remove_folder);
 }

@@ -2,6 +2,7 @@
  * Conditions that could harm the host program or the log: limits, full disks, signals,
  * cancellation, descriptors, deadlocks.
  */
+#include "fake_disk.h"
 #include "fake_libc.h"
 #include "logtest.h"
 
@@ -15,32 +16,22 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
-/* write(2) as a test wants it: a disk with room for `room` bytes, and something done in the middle of it. */
-static _Atomic long room = -1;
+/* write(2) as a test wants it: a disk, and something done in the middle of it. */
 static void (*_Atomic in_write)(void);
 static _Atomic long interrupted; /* so many writes to a file are, by a signal */
 
-static bool disk(long arguments[6], long *result)
+static bool busy_disk(long arguments[6], long *result)
 {
 	void (*action)(void) = atomic_exchange(&in_write, NULL);
-	bool to_file = arguments[0] > STDERR_FILENO;
 
 	if (action)
 		action();
-	if (interrupted > 0 && to_file) {
+	if (interrupted > 0 && arguments[0] > STDERR_FILENO) {
 		interrupted--;
 		errno = EINTR;
 		return true;
 	}
-	if (room >= 0 && to_file) {
-		errno = ENOSPC;
-		if (room == 0)
-			return true;
-		if (arguments[2] > room)
-			arguments[2] = room;
-		room -= arguments[2];
-	}
-	return false;
+	return disk(arguments, result);
 }
 
 static void write_note(unsigned number, enum spill_log_when when)
@@ -79,7 +70,7 @@ static void limit_file_size(rlim_t bytes)
 	CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
 }
 
-static void size_limit_body(void)
+CHILD_TEST(a_file_size_limit_kills_nobody)
 {
 	const char *path = in_folder("limit");
 	sigset_t before = {0}, after = {0}, pending; /* libc fills a part only */
@@ -105,14 +96,9 @@ static void size_limit_body(void)
 	check_all_accounted(path, 1001);
 }
 
-static void a_file_size_limit_kills_nobody(void **state)
-{
-	in_child(size_limit_body);
-}
-
 #define VERY_MANY 1000000
 
-static void interrupted_body(void)
+CHILD_TEST(a_write_that_is_always_interrupted_ends)
 {
 	const char *path = in_folder("interrupted");
 
@@ -131,12 +117,7 @@ static void interrupted_body(void)
 	check_all_accounted(path, 101);
 }
 
-static void a_write_that_is_always_interrupted_ends(void **state)
-{
-	in_child(interrupted_body);
-}
-
-static void pending_body(void)
+CHILD_TEST(the_programs_own_pending_signal_stays)
 {
 	sigset_t xfsz, pending;
 
@@ -151,13 +132,8 @@ static void pending_body(void)
 	CHECK(sigismember(&pending, SIGXFSZ));
 }
 
-static void the_programs_own_pending_signal_stays(void **state)
-{
-	in_child(pending_body);
-}
-
 /* However a write is cut short: nothing torn, nothing twice, nothing uncounted. */
-static void every_cut_body(void)
+CHILD_TEST(a_disk_full_at_any_byte_tears_no_short_line)
 {
 	char long_line[6000], text[5000];
 	const char *path = in_folder("cut");
@@ -202,12 +178,7 @@ static void every_cut_body(void)
 	}
 }
 
-static void a_disk_full_at_any_byte_tears_no_short_line(void **state)
-{
-	in_child(every_cut_body);
-}
-
-static void full_disk_body(void)
+CHILD_TEST(a_full_disk_is_told_when_it_has_room_again)
 {
 	static const char junk[65536];
 	const char *path = in_folder("disk/log");
@@ -236,11 +207,6 @@ static void full_disk_body(void)
 	check_all_accounted(path, 1001);
 }
 
-static void a_full_disk_is_told_when_it_has_room_again(void **state)
-{
-	in_child(full_disk_body);
-}
-
 static _Atomic bool cancelled, finished;
 
 static void *write_cancelled(void *argument)
@@ -254,7 +220,7 @@ static void *write_cancelled(void *argument)
 	return NULL;
 }
 
-static void cancel_body(void)
+CHILD_TEST(a_cancelled_thread_is_not_cancelled_in_us)
 {
 	pthread_t thread;
 	void *result;
@@ -268,18 +234,13 @@ static void cancel_body(void)
 	check_all_accounted(in_folder("cancel"), 100);
 }
 
-static void a_cancelled_thread_is_not_cancelled_in_us(void **state)
-{
-	in_child(cancel_body);
-}
-
 static void write_and_flush_again(void)
 {
 	write_note(1, SPILL_LOG_NOW); /* counted as lost: the thread is in the middle of another */
 	spill_log_flush();
 }
 
-static void reentry_body(void)
+CHILD_TEST(a_handler_that_interrupts_us_does_not_wait_for_itself)
 {
 	struct lines lines;
 
@@ -290,11 +251,6 @@ static void reentry_body(void)
 	lines = read_lines(in_folder("reentry"));
 	CHECK(count_lines(&lines, "text", "0") == 1 && count_lines(&lines, "text", "2") == 1);
 	CHECK(count_lines(&lines, "text", "1") == 0 && lost_by_notes(&lines) == 1);
-}
-
-static void a_handler_that_interrupts_us_does_not_wait_for_itself(void **state)
-{
-	in_child(reentry_body);
 }
 
 static sem_t writing, go_on;
@@ -311,7 +267,7 @@ static void *write_one(void *argument)
 	return NULL;
 }
 
-static void stuck_body(void)
+CHILD_TEST(a_stuck_writer_does_not_stop_the_end)
 {
 	pthread_t thread;
 
@@ -327,12 +283,7 @@ static void stuck_body(void)
 	check_all_accounted(in_folder("stuck"), 1);
 }
 
-static void a_stuck_writer_does_not_stop_the_end(void **state)
-{
-	in_child(stuck_body);
-}
-
-static void stolen_body(void)
+CHILD_TEST(a_data_file_with_our_number_gets_nothing)
 {
 	const char *path = in_folder("stolen"), *data = in_folder("data");
 	struct lines lines;
@@ -354,12 +305,7 @@ static void stolen_body(void)
 	CHECK(fd >= 100 && fcntl(fd, F_GETFD) == FD_CLOEXEC);
 }
 
-static void a_data_file_with_our_number_gets_nothing(void **state)
-{
-	in_child(stolen_body);
-}
-
-static void gone_body(void)
+CHILD_TEST(a_log_that_cannot_be_had_again_ends)
 {
 	const char *path = in_folder("sub/gone");
 
@@ -372,12 +318,7 @@ static void gone_body(void)
 	rmdir(path);
 }
 
-static void a_log_that_cannot_be_had_again_ends(void **state)
-{
-	in_child(gone_body);
-}
-
-static void low_limit_body(void)
+CHILD_TEST(standard_descriptors_are_never_ours)
 {
 	struct rlimit limit = {16, 16};
 
@@ -386,11 +327,6 @@ static void low_limit_body(void)
 	open_log_at(in_folder("low"));
 	CHECK(spill_log_active() && find_descriptor(in_folder("low")) > STDERR_FILENO);
 	CHECK(open("/dev/null", O_RDONLY) == STDIN_FILENO);
-}
-
-static void standard_descriptors_are_never_ours(void **state)
-{
-	in_child(low_limit_body);
 }
 
 static void check_refused(const char *path, const char *word)
@@ -413,7 +349,7 @@ static void check_refused(const char *path, const char *word)
 	CHECK(strstr(told, word) && strstr(told, path));
 }
 
-static void planted_body(void)
+CHILD_TEST(what_is_planted_is_refused)
 {
 	char path[128], target[128];
 	struct stat now;
@@ -437,12 +373,7 @@ static void planted_body(void)
 	CHECK(stat(target, &now) == 0 && now.st_size == 0 && (now.st_mode & 0777) == 0644);
 }
 
-static void what_is_planted_is_refused(void **state)
-{
-	in_child(planted_body);
-}
-
-static void foreign_body(void)
+CHILD_TEST(foreign_and_unwritable_is_refused)
 {
 	const char *path = in_folder("foreign"), *locked = in_folder("locked");
 
@@ -456,12 +387,7 @@ static void foreign_body(void)
 	check_refused(in_folder("locked/new/log"), "Permission denied");
 }
 
-static void foreign_and_unwritable_is_refused(void **state)
-{
-	in_child(foreign_body);
-}
-
-static void mode_body(void)
+CHILD_TEST(only_its_owner_can_read_it)
 {
 	const char *path = in_folder("state/spill");
 	struct stat now;
@@ -484,30 +410,8 @@ static void mode_body(void)
 	CHECK(stat(in_folder("a/b"), &now) == 0 && (now.st_mode & 07777) == 0700);
 }
 
-static void only_its_owner_can_read_it(void **state)
-{
-	in_child(mode_body);
-}
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_file_size_limit_kills_nobody),
-	    cmocka_unit_test(a_write_that_is_always_interrupted_ends),
-	    cmocka_unit_test(the_programs_own_pending_signal_stays),
-	    cmocka_unit_test(a_disk_full_at_any_byte_tears_no_short_line),
-	    cmocka_unit_test(a_full_disk_is_told_when_it_has_room_again),
-	    cmocka_unit_test(a_cancelled_thread_is_not_cancelled_in_us),
-	    cmocka_unit_test(a_handler_that_interrupts_us_does_not_wait_for_itself),
-	    cmocka_unit_test(a_stuck_writer_does_not_stop_the_end),
-	    cmocka_unit_test(a_data_file_with_our_number_gets_nothing),
-	    cmocka_unit_test(a_log_that_cannot_be_had_again_ends),
-	    cmocka_unit_test(standard_descriptors_are_never_ours),
-	    cmocka_unit_test(what_is_planted_is_refused),
-	    cmocka_unit_test(foreign_and_unwritable_is_refused),
-	    cmocka_unit_test(only_its_owner_can_read_it),
-	};
-
-	fake_libc[FAKE_write].hook = disk;
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	fake_libc[FAKE_write].hook = busy_disk;
+	return run_unit_tests(make_folder, remove_folder);
 }

@@ -1,5 +1,7 @@
 /* log.keep: which logs are removed from the default folder, and above all which are not. */
 #include "fake_libc.h"
+#define SETUP make_folder
+#define TEARDOWN remove_folder
 #include "logtest.h"
 
 #include <errno.h>
@@ -109,7 +111,7 @@ static void keep(unsigned count)
 	spill_log_file_close(&own);
 }
 
-static void the_oldest_go(void **state)
+TEST_WITH(the_oldest_go, here, remove_folder)
 {
 	char name[32];
 
@@ -158,7 +160,7 @@ static pid_t dead(void)
 	return pid;
 }
 
-static void who_is_finished(void **state)
+TEST(who_is_finished)
 {
 	const char *host = machine.nodename;
 
@@ -184,7 +186,7 @@ static void who_is_finished(void **state)
 }
 
 /* Those that run do not count: so many that have ended are kept beside them. */
-static void only_the_finished_count(void **state)
+TEST(only_the_finished_count)
 {
 	make_log("a-1.jsonl", machine.nodename, boot, getpid(), "", 1);
 	make_log("b-1.jsonl", machine.nodename, boot, getpid(), "", 2);
@@ -198,7 +200,7 @@ static void only_the_finished_count(void **state)
 }
 
 /* Its writer has it locked, wherever that process is and whatever it wrote last. */
-static void what_is_written_stays(void **state)
+TEST(what_is_written_stays)
 {
 	struct spill_log_file writer;
 
@@ -211,7 +213,7 @@ static void what_is_written_stays(void **state)
 	assert_false(there("w-1.jsonl"));
 }
 
-static void what_is_not_ours_stays(void **state)
+TEST(what_is_not_ours_stays)
 {
 	static const char *const names[] = {"jsonl",    "x.jsonl",    "x-.jsonl",   "-1.jsonl",
 	                                    "x-1.json", "x-1.jsonl~", "x-1a.jsonl", "notes-1.txt"};
@@ -239,7 +241,7 @@ static void what_is_not_ours_stays(void **state)
 	assert_true(there("nostart-1.jsonl") && there("torn-1.jsonl"));
 }
 
-static void nor_a_folder_of_others(void **state)
+TEST(nor_a_folder_of_others)
 {
 	make_ended("x-1.jsonl", 100);
 	assert_int_equal(chmod(folder, 0770), 0);
@@ -251,7 +253,7 @@ static void nor_a_folder_of_others(void **state)
 }
 
 /* More than are looked at: never one of the newest, and at last all others. */
-static void a_full_folder(void **state)
+TEST(a_full_folder)
 {
 	char name[32];
 	unsigned left = 0;
@@ -272,7 +274,7 @@ static void a_full_folder(void **state)
 }
 
 /* Its process has not got its lock yet, and must not find it taken. */
-static void one_that_is_being_begun(void **state)
+TEST(one_that_is_being_begun)
 {
 	fclose(fopen(in_folder("x-1.jsonl"), "we"));
 	fake_libc_fail(FAKE_flock, 0, 0, 0);
@@ -281,7 +283,7 @@ static void one_that_is_being_begun(void **state)
 	assert_true(there("x-1.jsonl"));
 }
 
-static void several_at_once(void **state)
+TEST(several_at_once)
 {
 	pid_t starting[4];
 	char name[32];
@@ -312,7 +314,7 @@ static void several_at_once(void **state)
 }
 
 /* Between our open and our lock somebody removed it: what is written then has a name. */
-static void a_file_that_goes_while_it_is_opened(void **state)
+TEST(a_file_that_goes_while_it_is_opened)
 {
 	struct spill_log_file file;
 	struct stat now;
@@ -327,7 +329,7 @@ static void a_file_that_goes_while_it_is_opened(void **state)
 }
 
 /* It is another process's log, for all that we know; its lock may never be given back, and we do not wait for it. */
-static void a_file_that_somebody_keeps_locked(void **state)
+TEST(a_file_that_somebody_keeps_locked)
 {
 	struct spill_log_file file;
 	int fd = open(in_folder("x-1.jsonl"), O_RDWR | O_CREAT, 0600);
@@ -362,31 +364,14 @@ static void start_elsewhere_body(void)
 }
 
 /* The policy of logtest.c keeps none. */
-static void only_the_default_folder_is_tidied(void **state)
+TEST(only_the_default_folder_is_tidied)
 {
 	in_child(start_in_default_body);
 	in_child(start_elsewhere_body);
 }
 
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(the_oldest_go, here, remove_folder),
-	    IN_FOLDER(who_is_finished),
-	    IN_FOLDER(only_the_finished_count),
-	    IN_FOLDER(what_is_written_stays),
-	    IN_FOLDER(what_is_not_ours_stays),
-	    IN_FOLDER(nor_a_folder_of_others),
-	    IN_FOLDER(a_full_folder),
-	    IN_FOLDER(one_that_is_being_begun),
-	    IN_FOLDER(several_at_once),
-	    IN_FOLDER(a_file_that_goes_while_it_is_opened),
-	    IN_FOLDER(a_file_that_somebody_keeps_locked),
-	    IN_FOLDER(only_the_default_folder_is_tidied),
-	};
-
 	fake_libc[FAKE_flock].hook = somebody_removes_it;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

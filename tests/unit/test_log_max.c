@@ -51,7 +51,7 @@ static size_t start_size(void)
 	return size_of(in_folder("probe"));
 }
 
-static void boundary_body(void)
+CHILD_TEST(the_line_that_would_pass_it_and_all_behind_are_left_out)
 {
 	char line[LINE];
 	size_t length = spill_record_note(0, 1, "routine", "1", line, sizeof(line)), start = start_size();
@@ -75,12 +75,7 @@ static void boundary_body(void)
 	CHECK(!offer("", SPILL_DROP_ALLOC));
 }
 
-static void the_line_that_would_pass_it_and_all_behind_are_left_out(void **state)
-{
-	in_child(boundary_body);
-}
-
-static void sums_body(void)
+CHILD_TEST(what_was_left_out_is_told_before_the_next_line)
 {
 	const char *path = in_folder("sums");
 	struct lines lines;
@@ -115,12 +110,7 @@ static void sums_body(void)
 	CHECK(figure(lines.at[5], "peak", "device_bytes") == 100);
 }
 
-static void what_was_left_out_is_told_before_the_next_line(void **state)
-{
-	in_child(sums_body);
-}
-
-static void peak_body(void)
+CHILD_TEST(the_peak_never_falls)
 {
 	const struct spill_bytes low = {99, 201, 0};
 	struct lines lines;
@@ -135,12 +125,7 @@ static void peak_body(void)
 	      figure(lines.at[2], "peak", "managed_bytes") == 300);
 }
 
-static void the_peak_never_falls(void **state)
-{
-	in_child(peak_body);
-}
-
-static void unmade_body(void)
+CHILD_TEST(a_line_that_was_never_made_is_left_out_like_others)
 {
 	struct lines lines;
 
@@ -150,11 +135,6 @@ static void unmade_body(void)
 	write_other("a");
 	lines = read_lines(in_folder("unmade"));
 	CHECK(count_lines(&lines, "code", "log-lost") == 0);
-}
-
-static void a_line_that_was_never_made_is_left_out_like_others(void **state)
-{
-	in_child(unmade_body);
 }
 
 static void stderr_of(const char *name, enum spill_log_stderr how)
@@ -169,7 +149,7 @@ static void stderr_of(const char *name, enum spill_log_stderr how)
 	CHECK(!offer("1", SPILL_DROP_ALLOC) && !offer("2", SPILL_DROP_ALLOC));
 }
 
-static void stderr_body(void)
+CHILD_TEST(stderr_hears_of_it_once_if_it_wants_all)
 {
 	size_t length;
 	char *said;
@@ -182,12 +162,7 @@ static void stderr_body(void)
 	CHECK(strchr(said, '\n') == said + length - 1); /* once */
 }
 
-static void stderr_hears_of_it_once_if_it_wants_all(void **state)
-{
-	in_child(stderr_body);
-}
-
-static void full_disk_body(void)
+CHILD_TEST(sums_that_find_no_room_wait)
 {
 	const char *path = in_folder("full");
 	struct lines lines;
@@ -210,12 +185,7 @@ static void full_disk_body(void)
 	CHECK(drops == 101);
 }
 
-static void sums_that_find_no_room_wait(void **state)
-{
-	in_child(full_disk_body);
-}
-
-static void lost_body(void)
+CHILD_TEST(lines_that_a_full_disk_took_take_no_room)
 {
 	char line[LINE];
 	size_t length = spill_record_note(0, 1, "routine", "1", line, sizeof(line)), start = start_size();
@@ -229,12 +199,7 @@ static void lost_body(void)
 	CHECK(offer("1", SPILL_DROP_ALLOC));
 }
 
-static void lines_that_a_full_disk_took_take_no_room(void **state)
-{
-	in_child(lost_body);
-}
-
-static void fork_body(void)
+CHILD_TEST(a_forked_child_begins_anew)
 {
 	struct lines lines;
 
@@ -251,11 +216,6 @@ static void fork_body(void)
 	CHECK(lines.count == 3 && count_lines(&lines, "kind", "drop") == 0);
 }
 
-static void a_forked_child_begins_anew(void **state)
-{
-	in_child(fork_body);
-}
-
 enum { THREADS = 4, LINES = 5000 };
 
 static void *offer_many(void *unused)
@@ -270,7 +230,7 @@ static void *offer_many(void *unused)
 	return unused;
 }
 
-static void threads_body(void)
+CHILD_TEST(four_threads_lose_and_count_nothing_twice)
 {
 	pthread_t threads[THREADS];
 	struct lines lines;
@@ -292,24 +252,7 @@ static void threads_body(void)
 	CHECK(count_lines(&lines, "code", "other") == THREADS * LINES / 500 + 1);
 }
 
-static void four_threads_lose_and_count_nothing_twice(void **state)
-{
-	in_child(threads_body);
-}
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(the_line_that_would_pass_it_and_all_behind_are_left_out),
-	    cmocka_unit_test(what_was_left_out_is_told_before_the_next_line),
-	    cmocka_unit_test(the_peak_never_falls),
-	    cmocka_unit_test(a_line_that_was_never_made_is_left_out_like_others),
-	    cmocka_unit_test(stderr_hears_of_it_once_if_it_wants_all),
-	    cmocka_unit_test(sums_that_find_no_room_wait),
-	    cmocka_unit_test(lines_that_a_full_disk_took_take_no_room),
-	    cmocka_unit_test(a_forked_child_begins_anew),
-	    cmocka_unit_test(four_threads_lose_and_count_nothing_twice),
-	};
-
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return run_unit_tests(make_folder, remove_folder);
 }

@@ -26,7 +26,7 @@ static const char *home(const char *name)
 	return path;
 }
 
-static void patterns(void **state)
+TEST(patterns)
 {
 	struct utsname system;
 	char expected[512], here[256];
@@ -42,7 +42,7 @@ static void patterns(void **state)
 	path_is("~/log", "prog", expected);
 }
 
-static void default_place(void **state)
+TEST(default_place)
 {
 	char expected[256];
 
@@ -71,7 +71,7 @@ static void there_is_no_log(const char *pattern, const char *why)
 }
 
 /* A daemon's user has a HOME such as /nonexistent, which nobody is to make: root could. */
-static void a_home_that_is_missing_stays_missing(void **state)
+TEST(a_home_that_is_missing_stays_missing)
 {
 	char below[512];
 
@@ -113,7 +113,7 @@ static bool made(void)
 	return S_ISDIR(now.st_mode) && (now.st_mode & 07777) == 0700;
 }
 
-static void what_is_below_a_home_is_made(void **state)
+TEST(what_is_below_a_home_is_made)
 {
 	unsetenv("XDG_STATE_HOME");
 	home("home");
@@ -140,7 +140,7 @@ static void what_is_below_a_home_is_made(void **state)
 	unsetenv("XDG_STATE_HOME");
 }
 
-static void a_folder_holds_the_default_name(void **state)
+TEST(a_folder_holds_the_default_name)
 {
 	char expected[256];
 
@@ -153,7 +153,7 @@ static void a_folder_holds_the_default_name(void **state)
 }
 
 /* A program chooses its own name. */
-static void names_do_not_climb(void **state)
+TEST(names_do_not_climb)
 {
 	path_is("/x/%e/log", "..", "/x/_./log");
 	path_is("/x/%e", "../../etc/passwd", "/x/_._.._etc_passwd");
@@ -161,7 +161,7 @@ static void names_do_not_climb(void **state)
 	path_is("/x/%e", "", "/x/program");
 }
 
-static void problems_are_told(void **state)
+TEST(problems_are_told)
 {
 	char pattern[5000];
 
@@ -196,7 +196,7 @@ static void hides_next(const char *option, const char *value, bool hidden)
 	assert_int_equal(spill_redact_shown(&state, "after"), 5);
 }
 
-static void secrets_by_name(void **state)
+TEST(secrets_by_name)
 {
 	static const char *const options[] = {"--key",
 	                                      "--api-key",
@@ -231,7 +231,7 @@ static void secrets_by_name(void **state)
 	shows("model.api_key=x", "model.api_key=");
 }
 
-static void what_is_no_secret_is_shown(void **state)
+TEST(what_is_no_secret_is_shown)
 {
 	hides_next("--tokenizer", "path", false);
 	hides_next("--keyboard", "us", false);
@@ -248,7 +248,7 @@ static void what_is_no_secret_is_shown(void **state)
 	shows("https://host/a@b", "https://host/a@b");
 }
 
-static void secrets_by_form(void **state)
+TEST(secrets_by_form)
 {
 	shows("https://me:pw@host/", "");
 	shows("--index-url=https://me:pw@host/", "");
@@ -256,7 +256,7 @@ static void secrets_by_form(void **state)
 	shows("X: bearer abc", "");
 }
 
-static void an_option_that_is_hidden_still_names_a_secret(void **state)
+TEST(an_option_that_is_hidden_still_names_a_secret)
 {
 	struct spill_redact redact = {0};
 
@@ -268,19 +268,5 @@ static void an_option_that_is_hidden_still_names_a_secret(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(patterns),
-	    cmocka_unit_test(default_place),
-	    cmocka_unit_test(a_home_that_is_missing_stays_missing),
-	    cmocka_unit_test(what_is_below_a_home_is_made),
-	    cmocka_unit_test(a_folder_holds_the_default_name),
-	    cmocka_unit_test(names_do_not_climb),
-	    cmocka_unit_test(problems_are_told),
-	    cmocka_unit_test(secrets_by_name),
-	    cmocka_unit_test(what_is_no_secret_is_shown),
-	    cmocka_unit_test(secrets_by_form),
-	    cmocka_unit_test(an_option_that_is_hidden_still_names_a_secret),
-	};
-
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return run_unit_tests(make_folder, remove_folder);
 }

@@ -1,5 +1,6 @@
 /* A log's file that is rotated, removed or truncated while it is written: the run goes on in another piece, and nothing is told twice. */
 #include "fake_clock.h"
+#include "fake_disk.h"
 #include "fake_libc.h"
 #include "logtest.h"
 
@@ -13,22 +14,6 @@
 
 #define MS 1000000ull
 #define S (1000 * MS)
-
-/* A disk with room for so many bytes. */
-static long room = -1;
-
-static bool disk(long arguments[6], long *result)
-{
-	if (room < 0 || arguments[0] <= STDERR_FILENO)
-		return false;
-	errno = ENOSPC;
-	if (room == 0)
-		return true;
-	if (arguments[2] > room)
-		arguments[2] = room;
-	room -= arguments[2];
-	return false;
-}
 
 static void write_note(unsigned number)
 {
@@ -67,7 +52,7 @@ static void check_piece(const char *path, unsigned before, const char *const not
 
 #define PIECE(path, before, ...) check_piece(path, before, (const char *const[]){__VA_ARGS__, NULL})
 
-static void rotated_body(void)
+CHILD_TEST(a_renamed_file_is_followed_by_another)
 {
 	const char *path = in_folder("log"), *old = in_folder("log.1"), *older = in_folder("log.2");
 
@@ -91,12 +76,7 @@ static void rotated_body(void)
 	CHECK(find_descriptor(path) >= 100 && find_descriptor(old) < 0 && find_descriptor(older) < 0);
 }
 
-static void a_renamed_file_is_followed_by_another(void **state)
-{
-	in_child(rotated_body);
-}
-
-static void removed_body(void)
+CHILD_TEST(a_removed_file_is_made_again)
 {
 	const char *path = in_folder("removed");
 	struct stat now;
@@ -113,12 +93,7 @@ static void removed_body(void)
 	PIECE(path, 2, "1", "log-rotated", "2");
 }
 
-static void a_removed_file_is_made_again(void **state)
-{
-	in_child(removed_body);
-}
-
-static void truncated_body(void)
+CHILD_TEST(a_truncated_file_begins_anew)
 {
 	const char *path = in_folder("truncated");
 	size_t length;
@@ -136,12 +111,7 @@ static void truncated_body(void)
 	PIECE(path, 8, "3", "log-truncated");
 }
 
-static void a_truncated_file_begins_anew(void **state)
-{
-	in_child(truncated_body);
-}
-
-static void refused_body(void)
+CHILD_TEST(where_nothing_can_be_made_it_writes_on)
 {
 	const char *path = in_folder("refused"), *old = in_folder("refused.1");
 
@@ -160,12 +130,7 @@ static void refused_body(void)
 	PIECE(path, 4, "3", "log-rotated");
 }
 
-static void where_nothing_can_be_made_it_writes_on(void **state)
-{
-	in_child(refused_body);
-}
-
-static void cut_body(void)
+CHILD_TEST(what_a_full_disk_cut_stays_behind)
 {
 	const char *path = in_folder("cut"), *old = in_folder("cut.1");
 	char *text;
@@ -187,13 +152,8 @@ static void cut_body(void)
 	CHECK(atoi(text_of(read_lines(path).at[3], "text")) == 1);
 }
 
-static void what_a_full_disk_cut_stays_behind(void **state)
-{
-	in_child(cut_body);
-}
-
 /* Whatever byte of the new piece the disk is full at. */
-static void full_body(void)
+CHILD_TEST(a_full_disk_tears_no_new_piece)
 {
 	const char *path = in_folder("full"), *old = in_folder("full.1");
 	struct stat now;
@@ -224,12 +184,7 @@ static void full_body(void)
 	}
 }
 
-static void a_full_disk_tears_no_new_piece(void **state)
-{
-	in_child(full_body);
-}
-
-static void closed_body(void)
+CHILD_TEST(a_file_that_goes_with_its_descriptor)
 {
 	const char *path = in_folder("closed"), *old = in_folder("closed.1");
 
@@ -245,11 +200,6 @@ static void closed_body(void)
 	PIECE(path, 2, "1", "log-rotated", "2", "log-reopened");
 }
 
-static void a_file_that_goes_with_its_descriptor(void **state)
-{
-	in_child(closed_body);
-}
-
 /* As another process that begins its log there. */
 static void take_name(const char *path)
 {
@@ -258,7 +208,7 @@ static void take_name(const char *path)
 	CHECK(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0);
 }
 
-static void taken_body(void)
+CHILD_TEST(a_name_that_another_has_taken_meanwhile)
 {
 	const char *path = in_folder("taken.jsonl"), *second = in_folder("taken-2.jsonl"),
 	           *third = in_folder("taken-3.jsonl");
@@ -282,12 +232,7 @@ static void taken_body(void)
 	PIECE(second, 2, "1", "log-rotated", "2");
 }
 
-static void a_name_that_another_has_taken_meanwhile(void **state)
-{
-	in_child(taken_body);
-}
-
-static void another_body(void)
+CHILD_TEST(a_run_that_has_the_name_and_ended)
 {
 	const char *path = in_folder("another.jsonl"), *second = in_folder("another-2.jsonl");
 	FILE *file;
@@ -305,12 +250,7 @@ static void another_body(void)
 	PIECE(second, 2, "1", "log-rotated", "2", "log-reopened");
 }
 
-static void a_run_that_has_the_name_and_ended(void **state)
-{
-	in_child(another_body);
-}
-
-static void long_body(void)
+CHILD_TEST(a_long_line_comes_behind_the_start_line)
 {
 	static char text[6000], line[8192];
 	const char *path = in_folder("long");
@@ -331,12 +271,7 @@ static void long_body(void)
 	PIECE(path, 4, "0", "log-rotated");
 }
 
-static void a_long_line_comes_behind_the_start_line(void **state)
-{
-	in_child(long_body);
-}
-
-static void fork_body(void)
+CHILD_TEST(a_childs_own_run_continues_nothing)
 {
 	const char *path = in_folder("parent"), *childs = in_folder("child");
 
@@ -356,11 +291,6 @@ static void fork_body(void)
 	int status;
 	CHECK(wait(&status) > 0 && status == 0);
 	PIECE(path, 1, "0", "log-rotated");
-}
-
-static void a_childs_own_run_continues_nothing(void **state)
-{
-	in_child(fork_body);
 }
 
 static unsigned descriptors(void)
@@ -386,7 +316,7 @@ static long pages(void)
 	return atol(text);
 }
 
-static void many_body(void)
+CHILD_TEST(a_thousand_rotations_take_nothing)
 {
 	const char *path = in_folder("many");
 	unsigned before;
@@ -404,29 +334,9 @@ static void many_body(void)
 	CHECK(number_of(read_lines(path).at[0], "continues") == 1 + 999 * 3);
 }
 
-static void a_thousand_rotations_take_nothing(void **state)
-{
-	in_child(many_body);
-}
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_renamed_file_is_followed_by_another),
-	    cmocka_unit_test(a_removed_file_is_made_again),
-	    cmocka_unit_test(a_truncated_file_begins_anew),
-	    cmocka_unit_test(where_nothing_can_be_made_it_writes_on),
-	    cmocka_unit_test(what_a_full_disk_cut_stays_behind),
-	    cmocka_unit_test(a_full_disk_tears_no_new_piece),
-	    cmocka_unit_test(a_file_that_goes_with_its_descriptor),
-	    cmocka_unit_test(a_name_that_another_has_taken_meanwhile),
-	    cmocka_unit_test(a_run_that_has_the_name_and_ended),
-	    cmocka_unit_test(a_long_line_comes_behind_the_start_line),
-	    cmocka_unit_test(a_childs_own_run_continues_nothing),
-	    cmocka_unit_test(a_thousand_rotations_take_nothing),
-	};
-
 	fake_libc[FAKE_write].hook = disk;
 	fake_clock_use(1000 * S);
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return run_unit_tests(make_folder, remove_folder);
 }

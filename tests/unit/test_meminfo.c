@@ -2,10 +2,8 @@
  * The free and total memory that a program sees: by value, and properties that hold for any
  * figures.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "unit.h"
+
 #include <string.h>
 
 #include "meminfo.h"
@@ -62,7 +60,7 @@ static const struct row rows[] = {
      MOST - 1},
 };
 
-static void what_is_told(void **state)
+TEST(what_is_told)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct row *row = &rows[i];
@@ -75,7 +73,7 @@ static void what_is_told(void **state)
 }
 
 /* NVML's first form, and its second with what is reserved apart from what is used and in it. */
-static void what_nvml_tells(void **state)
+TEST(what_nvml_tells)
 {
 	static const struct {
 		enum spill_meminfo_report report;
@@ -142,7 +140,7 @@ static bool driver_is_asked(const struct spill_ask *ask, const struct spill_view
 	return spill_decide(&policy, NULL, ask, view).verdict == SPILL_VERDICT_DRIVER;
 }
 
-static void what_holds_of_any_figures(void **state)
+TEST(what_holds_of_any_figures)
 {
 	for (unsigned i = 0; i < 200000; i++) {
 		uint64_t total = any(), free = any();
@@ -173,7 +171,7 @@ static void what_holds_of_any_figures(void **state)
 	}
 }
 
-static void the_sums_of_nvml_hold(void **state)
+TEST(the_sums_of_nvml_hold)
 {
 	for (unsigned i = 0; i < 200000; i++) {
 		struct spill_meminfo_parts said = {.total = any()}, told;
@@ -192,7 +190,7 @@ static void the_sums_of_nvml_hold(void **state)
 	}
 }
 
-static void where_nothing_can_spill_the_host_is_not_counted(void **state)
+TEST(where_nothing_can_spill_the_host_is_not_counted)
 {
 	struct spill_policy policy;
 
@@ -220,17 +218,4 @@ static void where_nothing_can_spill_the_host_is_not_counted(void **state)
 	policy.movable_enable = SPILL_SWITCH_AUTO;
 	assert_true(spill_meminfo_can_spill(&policy, SPILL_CAN_MOVE));
 	assert_false(spill_meminfo_can_spill(&policy, SPILL_CAN_HOST));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(what_is_told),
-	    cmocka_unit_test(what_nvml_tells),
-	    cmocka_unit_test(the_sums_of_nvml_hold),
-	    cmocka_unit_test(what_holds_of_any_figures),
-	    cmocka_unit_test(where_nothing_can_spill_the_host_is_not_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

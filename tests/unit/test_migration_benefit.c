@@ -3,13 +3,10 @@
  * takes 19.4 ms to copy, and as much to read once in place. A product of batch 4096 reads its
  * weights again and again, and takes 488 ms.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#define SETUP setup
+#include "unit.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "migration_benefit.h"
 
@@ -59,7 +56,7 @@ static uint64_t mixed(uint64_t number)
 	return number ^ number >> 29;
 }
 
-static void a_site_is_found_again(void **state)
+TEST(a_site_is_found_again)
 {
 	static const uint64_t hashes[] = {1, 2, 3, UINT64_MAX, 1ull << 63, 1ull << 32};
 	uint16_t sites[6];
@@ -80,7 +77,7 @@ static void a_site_is_found_again(void **state)
 }
 
 /* All keep their entries, and newcomers to a full table share the last one. */
-static void a_full_table_has_one_site_for_the_rest(void **state)
+TEST(a_full_table_has_one_site_for_the_rest)
 {
 	static uint16_t first[20 * SPILL_BENEFIT_SITES];
 	static bool taken[SPILL_BENEFIT_SITES];
@@ -120,7 +117,7 @@ static unsigned wanted(uint16_t site, uint64_t on_host, unsigned uses, bool meas
 	return count;
 }
 
-static void the_first_few_are_timed_and_then_one_of_256(void **state)
+TEST(the_first_few_are_timed_and_then_one_of_256)
 {
 	uint16_t site = new_site();
 	for (unsigned i = 0; i < 4; i++) {
@@ -135,7 +132,7 @@ static void the_first_few_are_timed_and_then_one_of_256(void **state)
 }
 
 /* A use every 256th of which is of the same state: both go on being timed. */
-static void both_states_are_timed_again_when_they_alternate(void **state)
+TEST(both_states_are_timed_again_when_they_alternate)
 {
 	uint16_t site = new_site();
 	wanted(site, 0, 256, true);
@@ -150,7 +147,7 @@ static void both_states_are_timed_again_when_they_alternate(void **state)
 }
 
 /* What is asked for and never told (too short to be measured, say) does not cost for ever. */
-static void what_is_never_told_is_asked_for_less(void **state)
+TEST(what_is_never_told_is_asked_for_less)
 {
 	uint16_t site = new_site();
 	assert_int_equal(wanted(site, 0, 4, false), 4);
@@ -163,7 +160,7 @@ static void what_is_never_told_is_asked_for_less(void **state)
 
 /* -- what pays -- */
 
-static void nothing_known_pays_for_nothing_alone(void **state)
+TEST(nothing_known_pays_for_nothing_alone)
 {
 	reuse.copy_ns_per_mib = 0;
 	uint16_t site = new_site();
@@ -179,7 +176,7 @@ static void nothing_known_pays_for_nothing_alone(void **state)
 }
 
 /* Read once a token: the link's time in place. Whatever is known of it, in whatever order. */
-static void a_decode_loop_never_pays(void **state)
+TEST(a_decode_loop_never_pays)
 {
 	uint16_t site = new_site(), other = new_site();
 	for (unsigned i = 0; i < 1000; i++) {
@@ -197,7 +194,7 @@ static void a_decode_loop_never_pays(void **state)
 	assert_false(pays(other, true));
 }
 
-static void a_product_of_batch_4096_pays(void **state)
+TEST(a_product_of_batch_4096_pays)
 {
 	uint16_t site = new_site();
 	measured(site, GIB, 488 * MS, 1);
@@ -209,7 +206,7 @@ static void a_product_of_batch_4096_pays(void **state)
 }
 
 /* Two kernels that read it once in one stay cost twice the copy; a single one does not pay. */
-static void two_that_read_once_pay_together(void **state)
+TEST(two_that_read_once_pay_together)
 {
 	uint16_t one = new_site(), two = new_site();
 	measured(one, GIB, 19400 * US, 4);
@@ -221,7 +218,7 @@ static void two_that_read_once_pay_together(void **state)
 	assert_true(spill_benefit_pays(&reuse, 2 * spill_benefit_excess(&reuse, unknown), false));
 }
 
-static void it_pays_from_a_fifth_more_on(void **state)
+TEST(it_pays_from_a_fifth_more_on)
 {
 	uint64_t cost = spill_benefit_copy_cost(&reuse);
 	assert_int_equal(cost % 5, 0);
@@ -239,7 +236,7 @@ static void it_pays_from_a_fifth_more_on(void **state)
  * Times that waver about a bound change nothing: a chunk that moves goes on moving, and one that
  * stays goes on staying.
  */
-static void it_changes_its_mind_only_beyond_the_hysteresis(void **state)
+TEST(it_changes_its_mind_only_beyond_the_hysteresis)
 {
 	uint16_t site = new_site();
 	bool moved = false;
@@ -264,7 +261,7 @@ static void it_changes_its_mind_only_beyond_the_hysteresis(void **state)
  * 100 ms of arithmetic with 64 MiB on host that it hardly touches: in place it looks like a gain until it
  * was measured without.
  */
-static void a_resident_time_takes_back_a_wrong_gain(void **state)
+TEST(a_resident_time_takes_back_a_wrong_gain)
 {
 	uint16_t site = new_site();
 	measured(site, 64 * MIB, 100 * MS, 4);
@@ -285,7 +282,7 @@ static void a_resident_time_takes_back_a_wrong_gain(void **state)
 /* -- means -- */
 
 /* Layers of different sizes share a site: what a MiB costs is the same whichever comes last. */
-static void how_much_is_on_host_does_not_matter(void **state)
+TEST(how_much_is_on_host_does_not_matter)
 {
 	uint16_t site = new_site();
 	measured(site, 0, 5 * MS, 4);
@@ -297,7 +294,7 @@ static void how_much_is_on_host_does_not_matter(void **state)
 	assert_int_equal(reuse.sites[site].in_place.odd, 0);
 }
 
-static void a_mean_forgets(void **state)
+TEST(a_mean_forgets)
 {
 	uint16_t site = new_site();
 	measured(site, 0, 10 * MS, 1000);
@@ -313,7 +310,7 @@ static void a_mean_forgets(void **state)
 	near(reuse.sites[other].in_place_ns, 20 * MS);
 }
 
-static void an_outlier_moves_a_mean_less(void **state)
+TEST(an_outlier_moves_a_mean_less)
 {
 	static const uint64_t odd[] = {8, 1000, UINT64_MAX / MS};
 	for (unsigned i = 0; i < 3; i++) {
@@ -338,7 +335,7 @@ static void an_outlier_moves_a_mean_less(void **state)
 }
 
 /* The first measurement was the odd one, or the work has changed: three in a row are believed. */
-static void three_outliers_in_a_row_are_the_truth(void **state)
+TEST(three_outliers_in_a_row_are_the_truth)
 {
 	uint16_t first = new_site(), changed = new_site(), wavering = new_site();
 	measured(first, GIB, 20000 * MS, 1);
@@ -367,7 +364,7 @@ static void three_outliers_in_a_row_are_the_truth(void **state)
 	assert_in_range(reuse.sites[wavering].resident_ns, MS / 2, 4 * MS);
 }
 
-static void the_cost_is_learned(void **state)
+TEST(the_cost_is_learned)
 {
 	reuse.copy_ns_per_mib = 0;
 	spill_benefit_add_copy(&reuse, 0, 5 * MS);
@@ -391,7 +388,7 @@ static void the_cost_is_learned(void **state)
  * The first exchanges of a program, and some later ones, are slow (measured, H200, us of 128 MiB).
  * That is no reason to leave a chunk on the host where it costs 40 us a MiB.
  */
-static void slow_moves_now_and_then_are_no_verdict(void **state)
+TEST(slow_moves_now_and_then_are_no_verdict)
 {
 	static const uint64_t us[] = {5678, 4410, 9871, 3793,  3764, 3794, 3770,
 	                              3761, 4672, 3779, 10040, 3559, 7920};
@@ -403,7 +400,7 @@ static void slow_moves_now_and_then_are_no_verdict(void **state)
 }
 
 /* One kernel, three operands: read again and again, read once, not at all. */
-static void operands_are_told_apart(void **state)
+TEST(operands_are_told_apart)
 {
 	enum { AGAIN = 10, ONCE, NEVER, NEW };
 	uint16_t site = new_site();
@@ -426,7 +423,7 @@ static void operands_are_told_apart(void **state)
 	assert_true(spill_benefit_chunk_excess(&reuse, site, NEW) == 0);
 }
 
-static void a_time_is_expected(void **state)
+TEST(a_time_is_expected)
 {
 	uint16_t site = new_site();
 	assert_true(spill_benefit_expected(&reuse, site, 0, 0) == 0);
@@ -438,7 +435,7 @@ static void a_time_is_expected(void **state)
 }
 
 /* No number breaks it, and what is learned then is still a time. */
-static void any_numbers_do(void **state)
+TEST(any_numbers_do)
 {
 	static const uint64_t numbers[] = {0, 1, 1023, 1024, MIB, 1ull << 42, 1ull << 62, UINT64_MAX};
 	uint16_t site = new_site();
@@ -462,32 +459,4 @@ static void any_numbers_do(void **state)
 	near(spill_benefit_excess(&reuse, large), 3000000 * MS >> 20);
 	assert_int_equal(reuse.sites[large].in_place.odd, 0);
 	assert_int_equal(reuse.sites[large].in_place.measured, 100);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(a_site_is_found_again, setup),
-	    cmocka_unit_test_setup(a_full_table_has_one_site_for_the_rest, setup),
-	    cmocka_unit_test_setup(the_first_few_are_timed_and_then_one_of_256, setup),
-	    cmocka_unit_test_setup(both_states_are_timed_again_when_they_alternate, setup),
-	    cmocka_unit_test_setup(what_is_never_told_is_asked_for_less, setup),
-	    cmocka_unit_test_setup(nothing_known_pays_for_nothing_alone, setup),
-	    cmocka_unit_test_setup(a_decode_loop_never_pays, setup),
-	    cmocka_unit_test_setup(a_product_of_batch_4096_pays, setup),
-	    cmocka_unit_test_setup(two_that_read_once_pay_together, setup),
-	    cmocka_unit_test_setup(it_pays_from_a_fifth_more_on, setup),
-	    cmocka_unit_test_setup(it_changes_its_mind_only_beyond_the_hysteresis, setup),
-	    cmocka_unit_test_setup(a_resident_time_takes_back_a_wrong_gain, setup),
-	    cmocka_unit_test_setup(how_much_is_on_host_does_not_matter, setup),
-	    cmocka_unit_test_setup(a_mean_forgets, setup),
-	    cmocka_unit_test_setup(an_outlier_moves_a_mean_less, setup),
-	    cmocka_unit_test_setup(three_outliers_in_a_row_are_the_truth, setup),
-	    cmocka_unit_test_setup(the_cost_is_learned, setup),
-	    cmocka_unit_test_setup(slow_moves_now_and_then_are_no_verdict, setup),
-	    cmocka_unit_test_setup(operands_are_told_apart, setup),
-	    cmocka_unit_test_setup(a_time_is_expected, setup),
-	    cmocka_unit_test_setup(any_numbers_do, setup),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

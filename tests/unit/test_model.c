@@ -2,11 +2,9 @@
  * Recorded requests decided again (the replay's model.h): properties that hold for every policy,
  * and the results of small cases.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#define SETUP set_up
+#define TEARDOWN tear_down
+#include "unit.h"
 
 #include <string.h>
 
@@ -26,7 +24,6 @@ static struct cli_model model;
 
 static int set_up(void **data)
 {
-	(void)data;
 	spill_policy_default(&policy);
 	policy.device_reserve = (struct spill_amount){SPILL_AMOUNT_BYTES, 0};
 	memset(&rules, 0, sizeof(rules));
@@ -44,7 +41,6 @@ static int set_up(void **data)
 
 static int tear_down(void **data)
 {
-	(void)data;
 	cli_model_free(&model);
 	return 0;
 }
@@ -66,9 +62,8 @@ static void give(uint32_t slot)
 }
 
 /* As exporting.c: plain, unless the policy insists on chunks. */
-static void a_library_that_exports_gets_plain_memory(void **data)
+TEST(a_library_that_exports_gets_plain_memory)
 {
-	(void)data;
 	assert_int_equal(ask(0, 40 * MIB).place, SPILL_PLACE_MOVABLE);
 	sites[0].exports = true;
 	assert_int_equal(ask(1, 8 * MIB).place, SPILL_PLACE_DEVICE);
@@ -77,11 +72,10 @@ static void a_library_that_exports_gets_plain_memory(void **data)
 }
 
 /* Without anywhere else to go it is nothing but a sum: an oracle of three lines. */
-static void with_no_other_place_it_is_a_sum(void **data)
+TEST(with_no_other_place_it_is_a_sum)
 {
 	uint64_t held[SLOTS] = {0}, sum = 0;
 
-	(void)data;
 	policy.chain = (struct spill_fallback_chain){.count = 0};
 	for (unsigned turn = 0; turn < 20000; turn++) {
 		uint32_t slot = (uint32_t)roll(SLOTS);
@@ -164,12 +158,11 @@ static void check_sums(bool managed_on_device)
 }
 
 /* No sum passes a limit or a cap, chunks are never lost, and what is freed is gone. */
-static void sums_hold_under_any_policy(void **data)
+TEST(sums_hold_under_any_policy)
 {
 	static const unsigned can[] = {ALL, SPILL_CAN_MANAGED | SPILL_CAN_HOST,
 	                               SPILL_CAN_SPLIT | SPILL_CAN_HOST};
 
-	(void)data;
 	for (unsigned run = 0; run < 400; run++) {
 		random_rules();
 		policy.host_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, roll(120) * MIB};
@@ -199,9 +192,8 @@ static void sums_hold_under_any_policy(void **data)
 }
 
 /* The smallest limits against all others. */
-static void the_smallest_limit_is_the_smallest(void **data)
+TEST(the_smallest_limit_is_the_smallest)
 {
-	(void)data;
 	for (unsigned run = 0; run < 60; run++) {
 		struct cli_ask asks[30];
 		struct cli_recording recording = {.asks = asks, .ask_count = 30, .slots = 30};
@@ -238,16 +230,4 @@ static void the_smallest_limit_is_the_smallest(void **data)
 			cli_model_take(&model, &asks[i]);
 		assert_int_equal(model.refused, 0);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(a_library_that_exports_gets_plain_memory, set_up, tear_down),
-	    cmocka_unit_test_setup_teardown(with_no_other_place_it_is_a_sum, set_up, tear_down),
-	    cmocka_unit_test_setup_teardown(sums_hold_under_any_policy, set_up, tear_down),
-	    cmocka_unit_test_setup_teardown(the_smallest_limit_is_the_smallest, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

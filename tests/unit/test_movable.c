@@ -3,17 +3,14 @@
  * costs only a question for free memory now and then. The trial move is a real one and leaves
  * nothing behind. Also the reasons against movable memory.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SETUP begin
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "account.h"
 #include "captures.h"
@@ -304,7 +301,7 @@ static void noted(unsigned count, const char *text)
 /* -- how full the device is -------------------------------------------------------------------------------- */
 
 /* Fast enough that no look grows old. Up to the line no call but the question, a few times; behind it every request. */
-static void below_the_line_nothing_is_called(void **state)
+TEST(below_the_line_nothing_is_called)
 {
 	fake_clock.tick_ns = 10;
 	vendor.used = 3 * GIB;
@@ -320,7 +317,7 @@ static void below_the_line_nothing_is_called(void **state)
 	assert_int_equal(note_count, 0);
 }
 
-static void small_requests_never_ask(void **state)
+TEST(small_requests_never_ask)
 {
 	vendor.used = TOTAL;
 	for (int i = 0; i < 100; i++) {
@@ -332,7 +329,7 @@ static void small_requests_never_ask(void **state)
 }
 
 /* Others fill the device: seen when the look is old, and not before. */
-static void what_others_take_is_seen_in_time(void **state)
+TEST(what_others_take_is_seen_in_time)
 {
 	fake_clock.tick_ns = 0;
 	assert_false(wanted(2 * MIB));
@@ -354,7 +351,7 @@ static void what_others_take_is_seen_in_time(void **state)
  * A request is no part of the held memory: a large request says nothing about the small one behind
  * it.
  */
-static void requests_of_all_sizes(void **state)
+TEST(requests_of_all_sizes)
 {
 	fake_clock.tick_ns = 0;
 	vendor.used = TOTAL / 10 * 6;
@@ -367,7 +364,7 @@ static void requests_of_all_sizes(void **state)
 }
 
 /* With the request, not before it: the first 60 % of an empty device are above the line. */
-static void the_request_counts(void **state)
+TEST(the_request_counts)
 {
 	assert_false(wanted(TOTAL / 2));
 	assert_true(wanted(TOTAL / 2 + 1));
@@ -379,7 +376,7 @@ static void the_request_counts(void **state)
 }
 
 /* device.limit is this process's device; its own account is all there is to look at. */
-static void a_limit_is_a_device_of_its_own(void **state)
+TEST(a_limit_is_a_device_of_its_own)
 {
 	policy.device_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 4 * GIB};
 	assert_false(allocate(2 * GIB));
@@ -393,7 +390,7 @@ static void a_limit_is_a_device_of_its_own(void **state)
 	assert_true(wanted(2 * MIB));
 }
 
-static void no_answer_about_memory_is_no(void **state)
+TEST(no_answer_about_memory_is_no)
 {
 	vendor.used = TOTAL;
 	devices.memory = vendor_memory_fails;
@@ -405,7 +402,7 @@ static void no_answer_about_memory_is_no(void **state)
 	assert_true(wanted(GIB)); /* what failed was no look */
 }
 
-static void off_and_on(void **state)
+TEST(off_and_on)
 {
 	vendor.used = TOTAL;
 	policy.movable_enable = SPILL_SWITCH_OFF;
@@ -422,7 +419,7 @@ static void off_and_on(void **state)
 
 /* -- the trial --------------------------------------------------------------------------------------------- */
 
-static void the_trial_is_made_once(void **state)
+TEST(the_trial_is_made_once)
 {
 	policy.movable_enable = SPILL_SWITCH_ON;
 	assert_true(wanted(GIB));
@@ -436,7 +433,7 @@ static void the_trial_is_made_once(void **state)
 }
 
 /* Whichever call finds no memory: nothing is left over, nothing is said, and a while later it is tried again. */
-static void no_memory_for_the_trial(void **state)
+TEST(no_memory_for_the_trial)
 {
 	for (unsigned at = 1;; at++) {
 		begin(NULL);
@@ -469,7 +466,7 @@ static void no_memory_for_the_trial(void **state)
 	}
 }
 
-static void wrong_bytes_are_for_good(void **state)
+TEST(wrong_bytes_are_for_good)
 {
 	vendor.used = TOTAL;
 	vendor.wrong_bytes = true;
@@ -485,7 +482,7 @@ static void wrong_bytes_are_for_good(void **state)
 	assert_int_equal(note_count, 1);
 }
 
-static void a_driver_without_marks(void **state)
+TEST(a_driver_without_marks)
 {
 	vendor.used = TOTAL;
 	vendor.no_mark = true;
@@ -495,7 +492,7 @@ static void a_driver_without_marks(void **state)
 }
 
 /* A copy that does not end is not waited for for ever, and its memory is not taken away from under it. */
-static void a_copy_that_does_not_end(void **state)
+TEST(a_copy_that_does_not_end)
 {
 	vendor.used = TOTAL;
 	vendor.never_passes = true;
@@ -508,7 +505,7 @@ static void a_copy_that_does_not_end(void **state)
 }
 
 /* Nobody claimed that it can: only who insists hears of it. */
-static void a_device_that_cannot(void **state)
+TEST(a_device_that_cannot)
 {
 	vendor.used = TOTAL;
 	vendor.can = SPILL_CAN_SPLIT | SPILL_CAN_HOST;
@@ -525,7 +522,7 @@ static void a_device_that_cannot(void **state)
 }
 
 /* In the same chips; unless the user wrote a chain, or knows better. */
-static void a_device_with_the_hosts_memory(void **state)
+TEST(a_device_with_the_hosts_memory)
 {
 	vendor.used = TOTAL;
 	vendor.can |= SPILL_IS_INTEGRATED;
@@ -551,7 +548,7 @@ static void a_device_with_the_hosts_memory(void **state)
 	assert_true(wanted(GIB));
 }
 
-static void not_in_a_capture_nor_without_a_context(void **state)
+TEST(not_in_a_capture_nor_without_a_context)
 {
 	vendor.used = TOTAL;
 	set_capturing(true);
@@ -573,7 +570,7 @@ static void not_in_a_capture_nor_without_a_context(void **state)
 }
 
 /* The mover's lock may be held by who asks: preparing takes it. */
-static void whether_chunks_may_move_prepares_nothing(void **state)
+TEST(whether_chunks_may_move_prepares_nothing)
 {
 	assert_true(spill_movable_may_move(&backend, 0));
 	assert_int_equal(vendor.prepared, 0);
@@ -581,7 +578,7 @@ static void whether_chunks_may_move_prepares_nothing(void **state)
 }
 
 /* Asked from another device's context: it cannot be tried from there, and is tried when it can, without a pause. */
-static void asked_from_another_device(void **state)
+TEST(asked_from_another_device)
 {
 	policy.movable_enable = SPILL_SWITCH_ON;
 	vendor.devices = 2;
@@ -593,7 +590,7 @@ static void asked_from_another_device(void **state)
 
 /* -- what stands against it -------------------------------------------------------------------------------- */
 
-static void several_devices(void **state)
+TEST(several_devices)
 {
 	vendor.devices = 2;
 	assert_false(wanted(2 * MIB));
@@ -612,7 +609,7 @@ static void several_devices(void **state)
 	assert_int_equal(note_count, 1);
 }
 
-static void exported_by_the_environment(void **state)
+TEST(exported_by_the_environment)
 {
 	vendor.used = TOTAL;
 	setenv("WORLD_SIZE", "2", 1);
@@ -626,7 +623,7 @@ static void exported_by_the_environment(void **state)
 }
 
 /* Mapped when chunks are there already: they stay where they are. */
-static void a_library_that_is_mapped_later(void **state)
+TEST(a_library_that_is_mapped_later)
 {
 	vendor.used = TOTAL;
 	assert_true(wanted(GIB));
@@ -639,7 +636,7 @@ static void a_library_that_is_mapped_later(void **state)
 	assert_true(spill_movable_may_move(&backend, 0));
 }
 
-static void what_is_forbidden_stays_forbidden(void **state)
+TEST(what_is_forbidden_stays_forbidden)
 {
 	policy.movable_enable = SPILL_SWITCH_ON;
 	assert_true(wanted(GIB));
@@ -654,33 +651,4 @@ static void what_is_forbidden_stays_forbidden(void **state)
 	policy.movable_enable = SPILL_SWITCH_OFF;
 	spill_movable_forbid("memory was exported");
 	assert_int_equal(note_count, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(below_the_line_nothing_is_called, begin),
-	    cmocka_unit_test_setup(small_requests_never_ask, begin),
-	    cmocka_unit_test_setup(what_others_take_is_seen_in_time, begin),
-	    cmocka_unit_test_setup(requests_of_all_sizes, begin),
-	    cmocka_unit_test_setup(the_request_counts, begin),
-	    cmocka_unit_test_setup(a_limit_is_a_device_of_its_own, begin),
-	    cmocka_unit_test_setup(no_answer_about_memory_is_no, begin),
-	    cmocka_unit_test_setup(off_and_on, begin),
-	    cmocka_unit_test_setup(the_trial_is_made_once, begin),
-	    cmocka_unit_test_setup(no_memory_for_the_trial, begin),
-	    cmocka_unit_test_setup(wrong_bytes_are_for_good, begin),
-	    cmocka_unit_test_setup(a_driver_without_marks, begin),
-	    cmocka_unit_test_setup(a_copy_that_does_not_end, begin),
-	    cmocka_unit_test_setup(a_device_that_cannot, begin),
-	    cmocka_unit_test_setup(a_device_with_the_hosts_memory, begin),
-	    cmocka_unit_test_setup(not_in_a_capture_nor_without_a_context, begin),
-	    cmocka_unit_test_setup(whether_chunks_may_move_prepares_nothing, begin),
-	    cmocka_unit_test_setup(asked_from_another_device, begin),
-	    cmocka_unit_test_setup(several_devices, begin),
-	    cmocka_unit_test_setup(exported_by_the_environment, begin),
-	    cmocka_unit_test_setup(a_library_that_is_mapped_later, begin),
-	    cmocka_unit_test_setup(what_is_forbidden_stays_forbidden, begin),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,16 +3,13 @@
  * its new place. Its content is right for all devices that may use it, and nothing leaks.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
+#define SETUP setup
+#include "unit.h"
+
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "ended.h"
 #include "account.h"
@@ -156,7 +153,7 @@ static void end(struct spill_chunked *of)
 
 /* -- what works --------------------------------------------------------------------------------------------- */
 
-static void chunks_go_and_come_back(void **state)
+TEST(chunks_go_and_come_back)
 {
 	struct spill_chunked *of = make((CHUNKS - 1) * CHUNK + 1);
 	struct spill_move moves[CHUNKS];
@@ -189,7 +186,7 @@ static void chunks_go_and_come_back(void **state)
 	end(of);
 }
 
-static void the_next_copy_is_under_way_while_a_chunk_is_remapped(void **state)
+TEST(the_next_copy_is_under_way_while_a_chunk_is_remapped)
 {
 	struct spill_chunked *of = make(3 * CHUNK);
 	struct spill_move moves[] = {plan(of, 0), plan(of, 1), plan(of, 2)};
@@ -201,7 +198,7 @@ static void the_next_copy_is_under_way_while_a_chunk_is_remapped(void **state)
 }
 
 /* Where the new home is mapped already, it is copied to as it is; its addresses go when it is moved into. */
-static void a_view_that_came_along_is_used(void **state)
+TEST(a_view_that_came_along_is_used)
 {
 	struct spill_chunked *of = make(2 * CHUNK);
 	struct spill_move moves[] = {plan(of, 1), plan(of, 0)};
@@ -225,7 +222,7 @@ static void a_view_that_came_along_is_used(void **state)
 }
 
 /* Made before the program has to wait; what is refused then is made later, and what comes back from host has none. */
-static void new_homes_on_host_are_staged(void **state)
+TEST(new_homes_on_host_are_staged)
 {
 	struct spill_chunked *of = make(3 * CHUNK);
 	struct spill_move moves[] = {plan(of, 0), plan(of, 1), plan(of, 2)};
@@ -255,7 +252,7 @@ static void new_homes_on_host_are_staged(void **state)
 	end(of);
 }
 
-static void chunks_of_any_size_fit_the_views(void **state)
+TEST(chunks_of_any_size_fit_the_views)
 {
 	policy.movable_chunk.value = 68ull << 20; /* more than what is prepared for */
 	fake_vendor_reset_mover(200ull << 20);
@@ -358,18 +355,18 @@ static void any_one_failure_harms_nothing(bool back, void **state)
 	assert_true(partial > 10);
 }
 
-static void any_one_failure_on_the_way_out_harms_nothing(void **state)
+TEST(any_one_failure_on_the_way_out_harms_nothing)
 {
 	any_one_failure_harms_nothing(false, state);
 }
 
-static void any_one_failure_on_the_way_back_harms_nothing(void **state)
+TEST(any_one_failure_on_the_way_back_harms_nothing)
 {
 	any_one_failure_harms_nothing(true, state);
 }
 
 /* What has begun is ended, and the chunk itself is where it was. */
-static void a_failure_begins_nothing_more(void **state)
+TEST(a_failure_begins_nothing_more)
 {
 	struct spill_chunked *of = make(3 * CHUNK);
 	struct spill_move moves[] = {plan(of, 0), plan(of, 1), plan(of, 2)};
@@ -410,18 +407,18 @@ static void many_failures_lose_no_byte(bool back, void **state)
 	assert_true(all_lost > 0); /* or this test has tested nothing */
 }
 
-static void many_failures_on_the_way_out_lose_no_byte(void **state)
+TEST(many_failures_on_the_way_out_lose_no_byte)
 {
 	many_failures_lose_no_byte(false, state);
 }
 
-static void many_failures_on_the_way_back_lose_no_byte(void **state)
+TEST(many_failures_on_the_way_back_lose_no_byte)
 {
 	many_failures_lose_no_byte(true, state);
 }
 
 /* The next move that meets such a chunk maps it. */
-static void a_lost_chunk_is_found_again(void **state)
+TEST(a_lost_chunk_is_found_again)
 {
 	struct spill_chunked *of = make(2 * CHUNK);
 	struct spill_move move = plan(of, 0);
@@ -444,7 +441,7 @@ static void a_lost_chunk_is_found_again(void **state)
 }
 
 /* Likewise one whose new home had taken its place when the copy failed, and did not leave it again. */
-static void a_lost_chunk_is_found_again_behind_what_is_there(void **state)
+TEST(a_lost_chunk_is_found_again_behind_what_is_there)
 {
 	struct spill_chunked *of = make(CHUNK);
 	struct spill_move move = plan(of, 0);
@@ -464,7 +461,7 @@ static void a_lost_chunk_is_found_again_behind_what_is_there(void **state)
 	end(of);
 }
 
-static void an_event_that_never_passes_is_not_waited_for_in_vain(void **state)
+TEST(an_event_that_never_passes_is_not_waited_for_in_vain)
 {
 	struct spill_chunked *of = make(2 * CHUNK);
 	struct spill_move moves[] = {plan(of, 0), plan(of, 1)};
@@ -484,7 +481,7 @@ static void an_event_that_never_passes_is_not_waited_for_in_vain(void **state)
 
 /* -- contexts ----------------------------------------------------------------------------------------------- */
 
-static void a_context_takes_its_streams_along(void **state)
+TEST(a_context_takes_its_streams_along)
 {
 	struct spill_chunked *of = make(CHUNK);
 	assert_true(spill_move_prepare(&fake_vendor_backend, 0, &other_context));
@@ -505,7 +502,7 @@ static void a_context_takes_its_streams_along(void **state)
 }
 
 /* A move makes streams in a context until its end begins. Whether they live is not known until the end is over. */
-static void an_end_takes_along_what_was_made_last(void **state)
+TEST(an_end_takes_along_what_was_made_last)
 {
 	struct spill_chunked *of = make(CHUNK);
 	struct spill_move move = plan(of, 0);
@@ -526,7 +523,7 @@ static void an_end_takes_along_what_was_made_last(void **state)
 	end(of);
 }
 
-static void what_cannot_be_prepared_moves_nothing(void **state)
+TEST(what_cannot_be_prepared_moves_nothing)
 {
 	/* Address space, a stream, events for the copies and for the context; the third call is for the other stream. */
 	static const unsigned calls[] = {1, 2, 4, 5};
@@ -545,7 +542,7 @@ static void what_cannot_be_prepared_moves_nothing(void **state)
 }
 
 /* Where the device is too full for the other one, both ways are served by it; then it is asked for again. */
-static void one_stream_is_enough(void **state)
+TEST(one_stream_is_enough)
 {
 	struct spill_chunked *of = make(2 * CHUNK);
 	struct spill_move moves[2] = {plan(of, 0)};
@@ -644,7 +641,7 @@ static void *move_some(void *argument)
 	return NULL;
 }
 
-static void releases_and_moves_do_not_meet(void **state)
+TEST(releases_and_moves_do_not_meet)
 {
 	pthread_t makers[MAKERS], mover;
 	unsigned moved = 0;
@@ -664,25 +661,5 @@ static void releases_and_moves_do_not_meet(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(chunks_go_and_come_back, setup),
-	    cmocka_unit_test_setup(the_next_copy_is_under_way_while_a_chunk_is_remapped, setup),
-	    cmocka_unit_test_setup(a_view_that_came_along_is_used, setup),
-	    cmocka_unit_test_setup(new_homes_on_host_are_staged, setup),
-	    cmocka_unit_test_setup(chunks_of_any_size_fit_the_views, setup),
-	    cmocka_unit_test_setup(any_one_failure_on_the_way_out_harms_nothing, setup),
-	    cmocka_unit_test_setup(any_one_failure_on_the_way_back_harms_nothing, setup),
-	    cmocka_unit_test_setup(a_failure_begins_nothing_more, setup),
-	    cmocka_unit_test_setup(many_failures_on_the_way_out_lose_no_byte, setup),
-	    cmocka_unit_test_setup(many_failures_on_the_way_back_lose_no_byte, setup),
-	    cmocka_unit_test_setup(a_lost_chunk_is_found_again, setup),
-	    cmocka_unit_test_setup(a_lost_chunk_is_found_again_behind_what_is_there, setup),
-	    cmocka_unit_test_setup(an_event_that_never_passes_is_not_waited_for_in_vain, setup),
-	    cmocka_unit_test_setup(a_context_takes_its_streams_along, setup),
-	    cmocka_unit_test_setup(an_end_takes_along_what_was_made_last, setup),
-	    cmocka_unit_test_setup(what_cannot_be_prepared_moves_nothing, setup),
-	    cmocka_unit_test_setup(one_stream_is_enough, setup),
-	    cmocka_unit_test_setup(releases_and_moves_do_not_meet, setup),
-	};
-	return cmocka_run_group_tests(tests, NULL, teardown);
+	return run_unit_tests(NULL, teardown);
 }

@@ -1,13 +1,12 @@
 /* The node of host.numa: whether this machine has it, from fixture trees; and what a thread's own memory policy is afterwards. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SETUP setup
+#define TEARDOWN teardown
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <linux/mempolicy.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -46,7 +45,7 @@ static void named(int node, bool there)
 	assert_int_equal(spill_numa_node(), there ? node : SPILL_NODE_NEAREST);
 }
 
-static void which_nodes_there_are(void **state)
+TEST(which_nodes_there_are)
 {
 	assert_int_equal(spill_numa_node(), SPILL_NODE_NEAREST);
 	named(0, true); /* a kernel without NUMA */
@@ -73,7 +72,7 @@ static int mode_now(unsigned long *first)
 	return mode;
 }
 
-static void a_thread_gets_its_own_policy_back(void **state)
+TEST(a_thread_gets_its_own_policy_back)
 {
 	static const int modes[] = {MPOL_DEFAULT, MPOL_BIND, MPOL_INTERLEAVE, MPOL_PREFERRED};
 	struct spill_numa_thread before;
@@ -99,7 +98,7 @@ static void a_thread_gets_its_own_policy_back(void **state)
 }
 
 /* A node that this kernel does not have: the thread stays as it is. */
-static void a_kernel_that_refuses(void **state)
+TEST(a_kernel_that_refuses)
 {
 	struct spill_numa_thread before;
 	unsigned long first;
@@ -111,16 +110,4 @@ static void a_kernel_that_refuses(void **state)
 	assert_int_equal(mode_now(&first), mode);
 	spill_numa_leave(&before);
 	assert_int_equal(mode_now(&first), mode);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(which_nodes_there_are),
-	    TEST(a_thread_gets_its_own_policy_back),
-	    TEST(a_kernel_that_refuses),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

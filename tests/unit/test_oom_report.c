@@ -1,10 +1,5 @@
 /* The block about an out of memory, and what would have helped: by value. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -61,7 +56,7 @@ static size_t told(const struct spill_record_oom *oom)
 }
 
 /* In the order in which people ask. */
-static void the_whole_block(void **state)
+TEST(the_whole_block)
 {
 	const struct spill_record_oom oom = example();
 
@@ -89,7 +84,7 @@ static void the_whole_block(void **state)
 	    "spill:   log /home/me/llama-server-4711.jsonl\n");
 }
 
-static void what_there_is_not_is_not_told(void **state)
+TEST(what_there_is_not_is_not_told)
 {
 	const struct spill_totals none = {0};
 	const struct spill_report_process bare = {.program = "a", .log = "", .totals = &none};
@@ -108,7 +103,7 @@ static void what_there_is_not_is_not_told(void **state)
 }
 
 /* By others than this process: never less than nothing, whatever the two figures say. */
-static void what_others_have_of_the_device(void **state)
+TEST(what_others_have_of_the_device)
 {
 	struct spill_record_oom oom = example();
 
@@ -129,7 +124,7 @@ static unsigned lines(void)
 static char longest[4097];
 
 /* All that there can be, all of it as long as it can be: a block all the same, with its last lines. */
-static void the_largest_block(void **state)
+TEST(the_largest_block)
 {
 	struct spill_record_oom oom = example();
 	const struct spill_report_process large = {.program = longest, .log = longest, .totals = &totals};
@@ -160,7 +155,7 @@ static void the_largest_block(void **state)
 		assert_int_equal(strncmp(at, "spill: ", 7), 0);
 }
 
-static void all_callers_where_names_are_usual(void **state)
+TEST(all_callers_where_names_are_usual)
 {
 	struct spill_record_oom oom = example();
 	static char names[SPILL_CALLERS][32];
@@ -177,7 +172,7 @@ static void all_callers_where_names_are_usual(void **state)
 }
 
 /* A name is what its program made it, and a path may hold anything. */
-static void nothing_steers_a_terminal(void **state)
+TEST(nothing_steers_a_terminal)
 {
 	struct spill_record_oom oom = example();
 	const struct spill_report_process hostile = {.program = "a\x1b[2Jb\nspill: \xc2\x9b"
@@ -196,7 +191,7 @@ static void nothing_steers_a_terminal(void **state)
 }
 
 /* Cut in front: the offset and the file's name are at the end. Not within a character. */
-static void long_names_keep_their_end(void **state)
+TEST(long_names_keep_their_end)
 {
 	struct spill_record_oom oom = example();
 	char name[128] = "";
@@ -222,7 +217,7 @@ static const char *ended(const struct spill_totals *of, struct spill_bytes_by_re
 }
 
 /* Every figure a different one, to the byte. */
-static void the_end(void **state)
+TEST(the_end)
 {
 	const struct spill_totals all = {.allocs = 12,
 	                                 .frees = 11,
@@ -255,7 +250,7 @@ static void the_end(void **state)
 	    "spill:   log /tmp/a.jsonl\n");
 }
 
-static void the_end_without_a_spill(void **state)
+TEST(the_end_without_a_spill)
 {
 	struct spill_totals none = {.allocs = 2};
 
@@ -291,7 +286,7 @@ static void begins(const char *text, const char *with)
 		fail_msg("\"%s\" does not begin with \"%s\"", text, with);
 }
 
-static void by_what_refused(void **state)
+TEST(by_what_refused)
 {
 	struct spill_record_oom oom = example();
 
@@ -325,7 +320,7 @@ static void by_what_refused(void **state)
 	begins(advice(&oom), "the allocation before the capture begins");
 }
 
-static void of_what_nothing_can_hold(void **state)
+TEST(of_what_nothing_can_hold)
 {
 	struct spill_record_oom oom = example();
 
@@ -342,7 +337,7 @@ static void of_what_nothing_can_hold(void **state)
 	begins(advice(&oom), "host.limit = ");
 }
 
-static void by_what_refused_on_the_device(void **state)
+TEST(by_what_refused_on_the_device)
 {
 	struct spill_record_oom oom = example();
 
@@ -369,7 +364,7 @@ static void by_what_refused_on_the_device(void **state)
 	begins(advice(&oom), "another over in the rule: it says refuse (rule mine)");
 }
 
-static void by_what_was_tried(void **state)
+TEST(by_what_was_tried)
 {
 	struct spill_record_oom oom = example();
 
@@ -383,7 +378,7 @@ static void by_what_was_tried(void **state)
 	begins(advice(&oom), "room on the device: this kind of memory cannot be elsewhere; or");
 }
 
-static void on_purpose_or_observed(void **state)
+TEST(on_purpose_or_observed)
 {
 	struct spill_record_oom oom = example();
 
@@ -399,7 +394,7 @@ static void on_purpose_or_observed(void **state)
 	                    "nothing: it surfaces once, so that the program frees its caches and asks again");
 }
 
-static void what_is_on_other_devices(void **state)
+TEST(what_is_on_other_devices)
 {
 	struct spill_record_oom oom = example();
 
@@ -410,7 +405,7 @@ static void what_is_on_other_devices(void **state)
 	assert_int_equal(spill_oom_elsewhere(&oom), 8 * GIB);
 }
 
-static void who_holds_most(void **state)
+TEST(who_holds_most)
 {
 	struct spill_record_oom oom = example();
 
@@ -430,28 +425,4 @@ static void who_holds_most(void **state)
 	assert_non_null(strstr(advice(&oom), "; or less, for example libggml-cuda.so+0x1a2b holds"));
 	oom.holders = 0;
 	assert_string_equal(advice(&oom), "host.limit = 5GiB (it is 4.00 GiB)");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(the_whole_block),
-	    cmocka_unit_test(what_there_is_not_is_not_told),
-	    cmocka_unit_test(what_others_have_of_the_device),
-	    cmocka_unit_test(the_largest_block),
-	    cmocka_unit_test(all_callers_where_names_are_usual),
-	    cmocka_unit_test(nothing_steers_a_terminal),
-	    cmocka_unit_test(long_names_keep_their_end),
-	    cmocka_unit_test(the_end),
-	    cmocka_unit_test(the_end_without_a_spill),
-	    cmocka_unit_test(by_what_refused),
-	    cmocka_unit_test(of_what_nothing_can_hold),
-	    cmocka_unit_test(by_what_refused_on_the_device),
-	    cmocka_unit_test(by_what_was_tried),
-	    cmocka_unit_test(on_purpose_or_observed),
-	    cmocka_unit_test(what_is_on_other_devices),
-	    cmocka_unit_test(who_holds_most),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,7 @@
 /* The option table: every row, defaults, values, names, and the text of messages. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
+
 #include <string.h>
-#include <cmocka.h>
 
 #include "options.h"
 #include "rule_option.h"
@@ -38,7 +36,7 @@ static void takes(const char *section, const char *key, const char *value, const
 	assert_string_equal(text, effective);
 }
 
-static void test_defaults(void **state)
+TEST(defaults)
 {
 	struct spill_policy policy;
 
@@ -77,7 +75,7 @@ static void test_defaults(void **state)
 }
 
 /* Each row can be found by both names, its default is accepted and printed as written, or it is refused. */
-static void test_every_row(void **state)
+TEST(every_row)
 {
 	struct spill_policy policy;
 	struct spill_error error;
@@ -99,7 +97,7 @@ static void test_every_row(void **state)
 	}
 }
 
-static void test_values(void **state)
+TEST(values)
 {
 	takes("spill", "mode", "observe", "observe");
 	takes("spill", "mode", "off", "off");
@@ -154,7 +152,7 @@ static void test_values(void **state)
 	takes("log", "stderr", "off", "off");
 }
 
-static void test_bad_values(void **state)
+TEST(bad_values)
 {
 	refused("spill", "mode", "observer", SPILL_PART_VALUE, 0, "the nearest is 'observe'");
 	refused("spill", "mode", "", SPILL_PART_VALUE, 0,
@@ -206,7 +204,7 @@ static void test_bad_values(void **state)
 	refused("log", "path", "/x/%", SPILL_PART_VALUE, 3, "pattern");
 }
 
-static void test_long_path(void **state)
+TEST(long_path)
 {
 	static char path[SPILL_PATH_MAX + 1];
 
@@ -220,7 +218,7 @@ static void test_long_path(void **state)
 	assert_string_equal(policy.log_path, path);
 }
 
-static void test_bad_names(void **state)
+TEST(bad_names)
 {
 	refused("devcie", "limit", "1", SPILL_PART_SECTION, 0,
 	        "unknown section 'devcie'; the nearest is [device]");
@@ -253,7 +251,7 @@ static void test_bad_names(void **state)
 }
 
 /* Each key of [device N] has a field for each device, its own. */
-static void test_devices(void **state)
+TEST(devices)
 {
 	struct spill_policy policy, expected;
 	struct spill_error error;
@@ -281,7 +279,7 @@ static void test_devices(void **state)
 }
 
 /* A key of [app NAME] is the whole name of the option that it sets. */
-static void test_app(void **state)
+TEST(app)
 {
 	struct spill_error error;
 
@@ -305,7 +303,7 @@ static void test_app(void **state)
 	refused("app x", "device.limit", "4GB", SPILL_PART_VALUE, 1, "bad size '4GB'");
 }
 
-static void test_variables(void **state)
+TEST(variables)
 {
 	struct spill_error error;
 	char name[64];
@@ -346,7 +344,7 @@ static void test_variables(void **state)
 }
 
 /* A message is cut, never overrun, whatever the user wrote; control characters do not reach a terminal. */
-static void test_messages_are_bounded(void **state)
+TEST(messages_are_bounded)
 {
 	char word[2000];
 	struct spill_policy policy;
@@ -410,7 +408,7 @@ static void rule_refuses(const char *key, const char *value, size_t offset, cons
 	assert_memory_equal(&before, &rule, sizeof(rule));
 }
 
-static void test_rule_values(void **state)
+TEST(rule_values)
 {
 	rule_takes("size", "1MiB..2GiB", "1MiB..2GiB");
 	rule_takes("size", "1.5GiB..", "1536MiB..");
@@ -451,7 +449,7 @@ static void test_rule_values(void **state)
 }
 
 /* The words are in the order of the enums. */
-static void test_rule_fields(void **state)
+TEST(rule_fields)
 {
 	static const char *const places[] = {"device", "movable", "split", "managed", "host", "refuse"};
 	static const char *const priorities[] = {"cold", "normal", "hot"};
@@ -483,7 +481,7 @@ static void test_rule_fields(void **state)
 	assert_false(rule.honest);
 }
 
-static void test_bad_rule_values(void **state)
+TEST(bad_rule_values)
 {
 	char pattern[SPILL_RULE_GLOB + 1];
 
@@ -519,7 +517,7 @@ static void test_bad_rule_values(void **state)
 }
 
 /* Each bit is one key's, those from `place` on are acts, and the longest rule fits. */
-static void test_rule_rows(void **state)
+TEST(rule_rows)
 {
 	static const char *const long_keys[] = {"api", "caller", "program"};
 	char pattern[SPILL_RULE_GLOB], text[SPILL_RULE_TEXT];
@@ -548,19 +546,4 @@ static void test_rule_rows(void **state)
 		assert_int_equal(spill_rule_option_put(&rule, rule_row(long_keys[i]), pattern, &error), 0);
 	rule.set = bits;
 	assert_true(spill_rule_format(&rule, text, sizeof(text)) < sizeof(text) - 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_defaults),    cmocka_unit_test(test_every_row),
-	    cmocka_unit_test(test_values),      cmocka_unit_test(test_bad_values),
-	    cmocka_unit_test(test_long_path),   cmocka_unit_test(test_bad_names),
-	    cmocka_unit_test(test_variables),   cmocka_unit_test(test_messages_are_bounded),
-	    cmocka_unit_test(test_app),         cmocka_unit_test(test_devices),
-	    cmocka_unit_test(test_rule_values), cmocka_unit_test(test_bad_rule_values),
-	    cmocka_unit_test(test_rule_fields), cmocka_unit_test(test_rule_rows),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,12 @@
  * Peer access against a vendor that counts: the accesses that are granted, and the contexts that a
  * free waits for.
  */
-#include <setjmp.h>
-#include <errno.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#define SETUP setup
+#define TEARDOWN teardown
+#include "unit.h"
 
-#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
 
 #include "ended.h"
 #include "engine.h"
@@ -154,7 +152,7 @@ static bool has(const struct spill_placement *placement, uint64_t bytes, int dev
 	return false;
 }
 
-static void what_is_there_is_granted_at_once(void **state)
+TEST(what_is_there_is_granted_at_once)
 {
 	struct spill_placement *mine = spill(CONTEXT(0, 1), 101 * MIB, SPILL_PLACE_SPLIT);
 	struct spill_placement *other = spill(CONTEXT(0, 2), 50 * MIB, SPILL_PLACE_SPLIT);
@@ -165,7 +163,7 @@ static void what_is_there_is_granted_at_once(void **state)
 	assert_int_equal(granted, 1);
 }
 
-static void what_comes_is_granted_when_it_is_made(void **state)
+TEST(what_comes_is_granted_when_it_is_made)
 {
 	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0);
 	peer(CONTEXT(2, 1), CONTEXT(0, 1), 1, 0);
@@ -176,7 +174,7 @@ static void what_comes_is_granted_when_it_is_made(void **state)
 	assert_int_equal(granted, 1);
 }
 
-static void shared_chunks_too(void **state)
+TEST(shared_chunks_too)
 {
 	struct spill_placement *before = spill(CONTEXT(0, 1), 4096, SPILL_PLACE_SPLIT);
 	granted = 0;
@@ -195,7 +193,7 @@ static void shared_chunks_too(void **state)
 }
 
 /* The vendor makes both usable by every device of the process. */
-static void host_and_managed_need_nothing(void **state)
+TEST(host_and_managed_need_nothing)
 {
 	spill(CONTEXT(0, 1), 4 * MIB, SPILL_PLACE_HOST);
 	spill(CONTEXT(0, 1), 4 * MIB, SPILL_PLACE_MANAGED);
@@ -205,7 +203,7 @@ static void host_and_managed_need_nothing(void **state)
 	assert_int_equal(granted, 0);
 }
 
-static void a_refused_call_grants_nothing(void **state)
+TEST(a_refused_call_grants_nothing)
 {
 	spill(CONTEXT(0, 1), 4 * MIB, SPILL_PLACE_SPLIT);
 	granted = 0;
@@ -219,7 +217,7 @@ static void a_refused_call_grants_nothing(void **state)
 	assert_int_equal(granted, 2);
 }
 
-static void taken_back_it_is_not_granted_to_new_memory(void **state)
+TEST(taken_back_it_is_not_granted_to_new_memory)
 {
 	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0);
 	peer(CONTEXT(1, 1), CONTEXT(0, 1), 0, 0);
@@ -238,7 +236,7 @@ static bool waited_for(void *context)
 	return false;
 }
 
-static void a_free_waits_for_all_who_may_use_it(void **state)
+TEST(a_free_waits_for_all_who_may_use_it)
 {
 	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0);
 	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0); /* once is enough */
@@ -250,7 +248,7 @@ static void a_free_waits_for_all_who_may_use_it(void **state)
 	assert_true(waited_for(CONTEXT(0, 1)) && waited_for(CONTEXT(1, 1)) && waited_for(CONTEXT(2, 5)));
 }
 
-static void a_dead_peer_does_not_keep_memory(void **state)
+TEST(a_dead_peer_does_not_keep_memory)
 {
 	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0);
 	peer(CONTEXT(2, 1), CONTEXT(0, 1), 1, 0);
@@ -261,7 +259,7 @@ static void a_dead_peer_does_not_keep_memory(void **state)
 	assert_int_equal(spill_peer_wait(&backend, 0, CONTEXT(0, 1)), 201);
 }
 
-static void an_ended_context_is_forgotten_on_both_sides(void **state)
+TEST(an_ended_context_is_forgotten_on_both_sides)
 {
 	peer(CONTEXT(1, 1), CONTEXT(0, 1), 1, 0);
 	peer(CONTEXT(0, 1), CONTEXT(1, 1), 1, 0);
@@ -275,7 +273,7 @@ static void an_ended_context_is_forgotten_on_both_sides(void **state)
 	assert_int_equal(waits, 1);
 }
 
-static void devices_are_listed_once(void **state)
+TEST(devices_are_listed_once)
 {
 	int list[SPILL_DEVICES];
 	assert_int_equal(spill_peer_devices(&backend, 0, list), 0);
@@ -289,7 +287,7 @@ static void devices_are_listed_once(void **state)
 }
 
 /* HIP: the current device may use the named one's memory. */
-static void without_contexts_it_goes_by_device(void **state)
+TEST(without_contexts_it_goes_by_device)
 {
 	struct spill_request request = {.op = SPILL_OP_PEER, .device = 0, .mode = 1};
 	int list[SPILL_DEVICES];
@@ -315,7 +313,7 @@ static void without_contexts_it_goes_by_device(void **state)
 #define MANY 200
 
 /* A kernel of the peer that touches what was left out would fault. */
-static void all_of_many_is_granted_without_memory(void **state)
+TEST(all_of_many_is_granted_without_memory)
 {
 	struct spill_placement *mine[MANY];
 
@@ -329,23 +327,4 @@ static void all_of_many_is_granted_without_memory(void **state)
 	assert_int_equal(granted, MANY);
 	for (unsigned i = 0; i < MANY; i++)
 		assert_true(has(mine[i], 2 * MIB, 1));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(what_is_there_is_granted_at_once, setup, teardown),
-	    cmocka_unit_test_setup_teardown(what_comes_is_granted_when_it_is_made, setup, teardown),
-	    cmocka_unit_test_setup_teardown(shared_chunks_too, setup, teardown),
-	    cmocka_unit_test_setup_teardown(all_of_many_is_granted_without_memory, setup, teardown),
-	    cmocka_unit_test_setup_teardown(host_and_managed_need_nothing, setup, teardown),
-	    cmocka_unit_test_setup_teardown(a_refused_call_grants_nothing, setup, teardown),
-	    cmocka_unit_test_setup_teardown(taken_back_it_is_not_granted_to_new_memory, setup, teardown),
-	    cmocka_unit_test_setup_teardown(a_free_waits_for_all_who_may_use_it, setup, teardown),
-	    cmocka_unit_test_setup_teardown(a_dead_peer_does_not_keep_memory, setup, teardown),
-	    cmocka_unit_test_setup_teardown(an_ended_context_is_forgotten_on_both_sides, setup, teardown),
-	    cmocka_unit_test_setup_teardown(devices_are_listed_once, setup, teardown),
-	    cmocka_unit_test_setup_teardown(without_contexts_it_goes_by_device, setup, teardown),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,9 @@
 /*
  * The places against a vendor that counts: where the bytes go, and that nothing stays behind whichever call fails.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SETUP setup
+#include "unit.h"
 
-#include <cmocka.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,7 +66,7 @@ static void nothing_is_held(void)
 	assert_int_equal(spill_account_physical_held(), 0);
 }
 
-static void split_takes_the_room_and_puts_the_rest_on_host(void **state)
+TEST(split_takes_the_room_and_puts_the_rest_on_host)
 {
 	const char *error = NULL;
 	struct spill_place_request wanted = want(300 * MIB, 101 * MIB);
@@ -85,7 +82,7 @@ static void split_takes_the_room_and_puts_the_rest_on_host(void **state)
 }
 
 /* Others take device memory between the look and the call: the driver's word counts. */
-static void split_moves_to_host_what_the_driver_refuses(void **state)
+TEST(split_moves_to_host_what_the_driver_refuses)
 {
 	const char *error = NULL;
 	struct spill_place_request wanted = want(300 * MIB, 300 * MIB);
@@ -100,7 +97,7 @@ static void split_moves_to_host_what_the_driver_refuses(void **state)
 }
 
 /* Every vendor call in turn fails: the place fails or works around it, and leaves nothing. */
-static void a_failing_call_leaves_nothing(void **state)
+TEST(a_failing_call_leaves_nothing)
 {
 	const struct spill_place_ops *const places[] = {&spill_place_split, &spill_place_managed,
 	                                                &spill_place_host};
@@ -127,7 +124,7 @@ static void a_failing_call_leaves_nothing(void **state)
 }
 
 /* A prefetch that fails is no error of the allocation, and holds nothing on the device. */
-static void a_prefetch_that_fails_is_no_error(void **state)
+TEST(a_prefetch_that_fails_is_no_error)
 {
 	const char *error = NULL;
 	struct spill_place_request wanted = want(300 * MIB, 300 * MIB);
@@ -141,7 +138,7 @@ static void a_prefetch_that_fails_is_no_error(void **state)
 }
 
 /* The groups count pinned and managed memory. */
-static void only_split_is_physical(void **state)
+TEST(only_split_is_physical)
 {
 	static const struct spill_place_ops *const places[] = {&spill_place_managed, &spill_place_host};
 	const char *error = NULL;
@@ -168,7 +165,7 @@ static void check_refusal(uint64_t limit, uint64_t held, uint64_t asked, uint64_
 }
 
 /* And with figures, of which advice is made. */
-static void host_limit_refuses_by_name(void **state)
+TEST(host_limit_refuses_by_name)
 {
 	const char *error = NULL;
 	struct spill_place_request wanted = want(300 * MIB, 0), first = want(100 * MIB, 0);
@@ -189,7 +186,7 @@ static void host_limit_refuses_by_name(void **state)
 }
 
 /* Pressure refuses only where memory is short: below twice the reserve. */
-static void host_pressure_refuses_by_name(void **state)
+TEST(host_pressure_refuses_by_name)
 {
 	static const struct spill_place_ops *const places[] = {&spill_place_split, &spill_place_managed,
 	                                                       &spill_place_host};
@@ -215,7 +212,7 @@ static void host_pressure_refuses_by_name(void **state)
 }
 
 /* A chunk of an ended context is not handed out to a new one with the same handle, and goes with the end alone. */
-static void a_chunk_of_an_ended_context_serves_nobody(void **state)
+TEST(a_chunk_of_an_ended_context_serves_nobody)
 {
 	const char *error = NULL;
 	struct spill_place_request wanted = want(4096, 0);
@@ -235,7 +232,7 @@ static void a_chunk_of_an_ended_context_serves_nobody(void **state)
 	assert_int_equal(spill_account_host_held(), 0);
 }
 
-static void managed_is_prefetched_only_below_and_only_if_it_fits(void **state)
+TEST(managed_is_prefetched_only_below_and_only_if_it_fits)
 {
 	const char *error = NULL;
 	policy.advice.prefetch_below = (struct spill_amount){SPILL_AMOUNT_BYTES, 200 * MIB};
@@ -256,7 +253,7 @@ static void managed_is_prefetched_only_below_and_only_if_it_fits(void **state)
 }
 
 /* 10,000 of 4 KiB: at most 64 MiB more than their bytes, and each its own aligned piece. */
-static void small_requests_share_chunks(void **state)
+TEST(small_requests_share_chunks)
 {
 	enum { COUNT = 10000 };
 	static struct spill_placement *placements[COUNT];
@@ -284,7 +281,7 @@ static void small_requests_share_chunks(void **state)
 	nothing_is_held();
 }
 
-static void pieces_of_a_chunk_do_not_overlap(void **state)
+TEST(pieces_of_a_chunk_do_not_overlap)
 {
 	enum { COUNT = 2000 };
 	static struct spill_placement *placements[COUNT];
@@ -311,22 +308,4 @@ static void pieces_of_a_chunk_do_not_overlap(void **state)
 	for (int i = 0; i < COUNT; i++)
 		spill_placement_release(placements[i], false);
 	nothing_is_held();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(split_takes_the_room_and_puts_the_rest_on_host, setup),
-	    cmocka_unit_test_setup(split_moves_to_host_what_the_driver_refuses, setup),
-	    cmocka_unit_test_setup(a_failing_call_leaves_nothing, setup),
-	    cmocka_unit_test_setup(a_prefetch_that_fails_is_no_error, setup),
-	    cmocka_unit_test_setup(only_split_is_physical, setup),
-	    cmocka_unit_test_setup(host_limit_refuses_by_name, setup),
-	    cmocka_unit_test_setup(host_pressure_refuses_by_name, setup),
-	    cmocka_unit_test_setup(a_chunk_of_an_ended_context_serves_nobody, setup),
-	    cmocka_unit_test_setup(managed_is_prefetched_only_below_and_only_if_it_fits, setup),
-	    cmocka_unit_test_setup(small_requests_share_chunks, setup),
-	    cmocka_unit_test_setup(pieces_of_a_chunk_do_not_overlap, setup),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

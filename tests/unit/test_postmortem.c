@@ -1,12 +1,9 @@
 /* Whether an out of memory is told, and the sums of spills by reason: of this process, and of a forked child its own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,7 +50,7 @@ static int in_child(void)
 	return strstr(summary(), "a limit 5.00 MiB") && !strstr(said, "full 1.00 MiB") ? 0 : 2;
 }
 
-static void the_first_of_a_process(void **state)
+TEST(the_first_of_a_process)
 {
 	int status = -1;
 	assert_false(due(SPILL_STDERR_OFF));
@@ -84,6 +81,5 @@ static int setup(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(the_first_of_a_process)};
-	return cmocka_run_group_tests(tests, setup, NULL);
+	return run_unit_tests(setup, NULL);
 }

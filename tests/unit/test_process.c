@@ -136,24 +136,24 @@ static void ends(void (*body)(void), int signal_number, int status)
 	}
 }
 
-static void abort_flushes(void **state)
+TEST(abort_flushes)
 {
 	ends(end_by_abort, SIGABRT, 0);
 }
 
-static void a_failed_assertion_flushes(void **state)
+TEST(a_failed_assertion_flushes)
 {
 	ends(end_by_assertion, SIGABRT, 0);
 }
 
-static void underscore_exit_flushes(void **state)
+TEST(underscore_exit_flushes)
 {
 	ends(end_by__exit, 0, 3);
 	ends(end_by__Exit, 0, 4);
 	ends(end_by_quick_exit, 0, 6);
 }
 
-static void exit_asks_for_the_totals(void **state)
+TEST(exit_asks_for_the_totals)
 {
 	struct lines lines;
 
@@ -163,14 +163,14 @@ static void exit_asks_for_the_totals(void **state)
 	assert_string_equal(text_of(lines.at[lines.count - 1], "text"), "exit");
 }
 
-static void abort_in_the_middle_of_us_does_not_hang(void **state)
+TEST(abort_in_the_middle_of_us_does_not_hang)
 {
 	with_log = true;
 	int ended = child_status(end_inside_a_write);
 	assert_true(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGABRT);
 }
 
-static void a_vfork_child_leaves_the_log_alone(void **state)
+TEST(a_vfork_child_leaves_the_log_alone)
 {
 	unlink(in_folder("log"));
 	with_log = true;
@@ -179,14 +179,5 @@ static void a_vfork_child_leaves_the_log_alone(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(abort_flushes),
-	    cmocka_unit_test(a_failed_assertion_flushes),
-	    cmocka_unit_test(underscore_exit_flushes),
-	    cmocka_unit_test(exit_asks_for_the_totals),
-	    cmocka_unit_test(abort_in_the_middle_of_us_does_not_hang),
-	    cmocka_unit_test(a_vfork_child_leaves_the_log_alone),
-	};
-
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return run_unit_tests(make_folder, remove_folder);
 }

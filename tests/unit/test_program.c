@@ -1,10 +1,5 @@
 /* The name that PROGRAM.conf and %e go by. The pieces are static, so their source is part of this test. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../../src/base/process.c"
 
 /* What a command line ("a|b|c") runs, by the interpreter `program`; NULL if there is no script. */
@@ -23,7 +18,7 @@ static const char *script(const char *program, const char *line)
 	return find_script(interpreter, (struct words){words, words + length});
 }
 
-static void test_interpreters(void **state)
+TEST(interpreters)
 {
 	assert_non_null(find_interpreter("python"));
 	assert_non_null(find_interpreter("python3"));
@@ -37,7 +32,7 @@ static void test_interpreters(void **state)
 	assert_null(find_interpreter(""));
 }
 
-static void test_scripts(void **state)
+TEST(scripts)
 {
 	assert_string_equal(script("python3", "python3|/opt/main.py|-m|no"), "/opt/main.py");
 	assert_string_equal(script("python3", "python3|-u|-W|ignore|main.py"), "main.py");
@@ -60,7 +55,7 @@ static void test_scripts(void **state)
 	assert_string_equal(script("node", "node|-r|x.js|a.js"), "a.js");
 }
 
-static void test_this_program(void **state)
+TEST(this_program)
 {
 	char name[64], small[5];
 
@@ -68,15 +63,4 @@ static void test_this_program(void **state)
 	assert_string_equal(name, "test_program");
 	spill_program_name(small, sizeof(small));
 	assert_string_equal(small, "test");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_interpreters),
-	    cmocka_unit_test(test_scripts),
-	    cmocka_unit_test(test_this_program),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

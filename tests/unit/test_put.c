@@ -1,13 +1,9 @@
 /* What the command prints: cli_printf is printf, but for texts that could steer a terminal. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "put.h"
 
@@ -38,7 +34,7 @@ static void ends_as(FILE *out, const char *expected)
 		ends_as(out, expected); \
 	} while (0)
 
-static void as_printf(void **state)
+TEST(as_printf)
 {
 	SAME("nothing but text\n");
 	SAME("100%% of %s: %d, %i\n", "it", -1, 2147483647);
@@ -52,7 +48,7 @@ static void as_printf(void **state)
 	SAME("%s%s%c%c", "", "größe 模型", 'a', 'z');
 }
 
-static void texts_that_steer(void **state)
+TEST(texts_that_steer)
 {
 	const char *volatile nothing = NULL;
 	FILE *out = begin();
@@ -67,22 +63,11 @@ static void texts_that_steer(void **state)
 	ends_as(out, "??????????");
 }
 
-static void json_lines(void **state)
+TEST(json_lines)
 {
 	static const char line[] = "{\"a\":\t\"\x7f\xc2\x9b\xe2\x80\xae \\u202e größe\"}\r";
 	FILE *out = begin();
 
 	cli_put_json_line(out, line, strlen(line));
 	ends_as(out, "{\"a\": \"\\u007f\\u009b\\u202e \\u202e größe\"} ");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(as_printf),
-	    cmocka_unit_test(texts_that_steer),
-	    cmocka_unit_test(json_lines),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,11 @@
  * Waiting for quiet: over when every mark has passed and not before, at the deadline at the latest, with no event left behind
  * and nothing touched while a stream captures. The clock is the test's: sleeping is what makes time pass.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SETUP setup
+#include "unit.h"
+
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "captures.h"
 #include "ended.h"
@@ -28,7 +25,8 @@ static struct context {
 	int device;
 	uint64_t idle_at; /* when its work is done */
 	bool gone;        /* the vendor has destroyed it */
-	bool refuses;     /* it cannot be marked */
+	unsigned synchronized;
+	bool refuses; /* it cannot be marked */
 	unsigned marks, alive;
 } contexts[CONTEXTS];
 
@@ -75,6 +73,17 @@ static void event_destroy(int device, void *context, void *event)
 	mine->alive--;
 }
 
+/* Must be over at once: its work is done, and no new work comes. */
+static int synchronize(int device, void *context)
+{
+	struct context *mine = context;
+	assert_int_equal(device, mine->device);
+	assert_true(fake_clock.ns >= mine->idle_at);
+	assert_int_equal(atomic_load(&spill_gate_state) & SPILL_GATE_CLOSED, SPILL_GATE_CLOSED);
+	mine->synchronized++;
+	return mine->refuses;
+}
+
 static bool context_device(void *context, int *device)
 {
 	return !((struct context *)context)->gone;
@@ -87,7 +96,7 @@ static bool no_primary(int device, void **context)
 
 static const struct spill_backend vendor = {
     .devices = &(const struct spill_vendor_devices){.current = current},
-    .moves = &(const struct spill_vendor_moves){.mark = mark},
+    .moves = &(const struct spill_vendor_moves){.mark = mark, .synchronize = synchronize},
     .events = &(const struct spill_vendor_events){.passed = event_passed, .destroy = event_destroy},
     .contexts = &(const struct spill_vendor_contexts){.device = context_device, .primary = no_primary},
 };
@@ -120,7 +129,7 @@ static void no_event_is_left(void)
 		assert_int_equal(contexts[i].alive, 0);
 }
 
-static void what_is_idle_is_not_waited_for(void **state)
+TEST(what_is_idle_is_not_waited_for)
 {
 	assert_true(wait_ms(0)); /* even behind its deadline: it is done */
 	assert_int_equal(fake_clock.sleeps, 0);
@@ -130,7 +139,7 @@ static void what_is_idle_is_not_waited_for(void **state)
 }
 
 /* Until the last of them, at once when it is done, and without looking all the time. */
-static void all_contexts_are_waited_for(void **state)
+TEST(all_contexts_are_waited_for)
 {
 	uint64_t start = fake_clock.ns;
 	contexts[0].idle_at = start + 3 * MS;
@@ -148,7 +157,7 @@ static void all_contexts_are_waited_for(void **state)
 	no_event_is_left();
 }
 
-static void one_that_is_never_idle_ends_at_the_deadline(void **state)
+TEST(one_that_is_never_idle_ends_at_the_deadline)
 {
 	uint64_t start = fake_clock.ns;
 	contexts[1].idle_at = NEVER;
@@ -172,7 +181,7 @@ static void may_use(const struct context *user)
 	}));
 }
 
-static void peers_are_waited_for(void **state)
+TEST(peers_are_waited_for)
 {
 	uint64_t start = fake_clock.ns;
 	may_use(&contexts[3]);
@@ -205,7 +214,7 @@ static void begin_capture_behind(struct context *context)
 		set_capturing(true);
 }
 
-static void a_capture_ends_the_wait(void **state)
+TEST(a_capture_ends_the_wait)
 {
 	set_capturing(true);
 	assert_false(wait_ms(50));
@@ -233,7 +242,7 @@ static void finds_it_closed(struct context *context)
 }
 
 /* What captures would be broken by a mark: with the gate closed it is known whether anything does. */
-static void a_look_is_behind_the_gate_and_spares_captures(void **state)
+TEST(a_look_is_behind_the_gate_and_spares_captures)
 {
 	on_mark = finds_it_closed;
 	assert_true(spill_quiesce_look(&vendor, 0, NEVER, 0));
@@ -249,7 +258,36 @@ static void a_look_is_behind_the_gate_and_spares_captures(void **state)
 	assert_true(spill_quiesce_look(&vendor, 0, NEVER, 0));
 }
 
-static void one_that_cannot_be_marked_cannot_be_waited_for(void **state)
+static bool synchronize_ms(uint64_t most)
+{
+	bool synchronized = spill_quiesce_synchronize(&vendor, 0, fake_clock.ns + most * MS);
+	assert_int_equal(atomic_load(&spill_gate_state) & SPILL_GATE_CLOSED, 0);
+	no_event_is_left();
+	return synchronized;
+}
+
+static unsigned synchronized_contexts(void)
+{
+	unsigned sum = 0;
+	for (int i = 0; i < CONTEXTS; i++)
+		sum += contexts[i].synchronized;
+	return sum;
+}
+
+/* The vendor itself waits only when nothing is left to wait for. */
+TEST(the_vendor_waits_for_nothing)
+{
+	contexts[1].idle_at = fake_clock.ns + 20 * MS;
+	assert_false(synchronize_ms(10));
+	set_capturing(true);
+	assert_false(synchronize_ms(50));
+	set_capturing(false);
+	assert_int_equal(synchronized_contexts(), 0);
+	assert_true(synchronize_ms(50));
+	assert_int_equal(synchronized_contexts(), 3);
+}
+
+TEST(one_that_cannot_be_marked_cannot_be_waited_for)
 {
 	contexts[1].refuses = true;
 	assert_false(wait_ms(50));
@@ -286,7 +324,7 @@ static void come_back(void)
 }
 
 /* Its event is gone with it: neither asked nor destroyed. */
-static void a_context_that_ends_is_idle(void **state)
+TEST(a_context_that_ends_is_idle)
 {
 	contexts[0].idle_at = NEVER;
 	fake_clock.on_sleep = end_first;
@@ -309,7 +347,7 @@ static void a_context_that_ends_is_idle(void **state)
 	no_event_is_left();
 }
 
-static void too_many_cannot_be_waited_for(void **state)
+TEST(too_many_cannot_be_waited_for)
 {
 	static char more[SPILL_CONTEXTS];
 	for (int i = 0; i < SPILL_CONTEXTS; i++)
@@ -318,26 +356,10 @@ static void too_many_cannot_be_waited_for(void **state)
 	assert_int_equal(contexts[0].marks, 0);
 }
 
-static void a_vendor_without_marks(void **state)
+TEST(a_vendor_without_marks)
 {
 	struct spill_backend without = vendor;
 	without.moves = NULL;
 	assert_false(spill_quiesce_wait(&without, 0, fake_clock.ns + 50 * MS));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(what_is_idle_is_not_waited_for, setup),
-	    cmocka_unit_test_setup(all_contexts_are_waited_for, setup),
-	    cmocka_unit_test_setup(one_that_is_never_idle_ends_at_the_deadline, setup),
-	    cmocka_unit_test_setup(peers_are_waited_for, setup),
-	    cmocka_unit_test_setup(a_capture_ends_the_wait, setup),
-	    cmocka_unit_test_setup(a_look_is_behind_the_gate_and_spares_captures, setup),
-	    cmocka_unit_test_setup(one_that_cannot_be_marked_cannot_be_waited_for, setup),
-	    cmocka_unit_test_setup(a_context_that_ends_is_idle, setup),
-	    cmocka_unit_test_setup(too_many_cannot_be_waited_for, setup),
-	    cmocka_unit_test_setup(a_vendor_without_marks, setup),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	assert_false(spill_quiesce_synchronize(&without, 0, fake_clock.ns + 50 * MS));
 }

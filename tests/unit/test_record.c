@@ -1,9 +1,5 @@
 /* The lines, byte by byte: names and forms are fixed, because old logs stay readable for ever. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <locale.h>
 #include <stdio.h>
@@ -89,9 +85,8 @@ static const char *move_name(unsigned move)
 	return spill_move_name((enum spill_move_kind)move);
 }
 
-static void reasons_and_moves_are_those_of_the_format(void **state)
+TEST(reasons_and_moves_are_those_of_the_format)
 {
-	(void)state;
 	for (unsigned reason = 0; reason < SPILL_REASONS_COUNT; reason++)
 		assert_true(is_allowed("reason", reason_name(reason)));
 	for (unsigned move = 0; move < SPILL_MOVES_COUNT; move++)
@@ -131,12 +126,12 @@ static const struct spill_record_alloc split = {
 	"\"tried\":[{\"place\":\"device\",\"error\":\"CUDA_ERROR_OUT_OF_MEMORY\"}],\"us\":401234}\n"
 
 /* The example of the public contract, letter by letter. */
-static void alloc_is_the_contracts_example(void **state)
+TEST(alloc_is_the_contracts_example)
 {
 	expect(spill_record_alloc(&split, buffer, sizeof(buffer)), SPLIT_HEAD SPLIT_TAIL);
 }
 
-static void alloc_leaves_out_what_there_is_not(void **state)
+TEST(alloc_leaves_out_what_there_is_not)
 {
 	const struct spill_record_alloc plain = {.device = -1, .tid = 1, .place = SPILL_PLACE_DEVICE};
 
@@ -146,7 +141,7 @@ static void alloc_leaves_out_what_there_is_not(void **state)
 	       "\"place\":\"device\",\"us\":0}\n");
 }
 
-static void alloc_at_the_ends_of_the_numbers(void **state)
+TEST(alloc_at_the_ends_of_the_numbers)
 {
 	const struct spill_record_alloc most = {
 	    .time_us = UINT64_MAX,
@@ -170,7 +165,7 @@ static void alloc_at_the_ends_of_the_numbers(void **state)
 	       "\"would\":\"host\",\"us\":1}\n");
 }
 
-static void free_names_its_alloc(void **state)
+TEST(free_names_its_alloc)
 {
 	const struct spill_record_free record = {
 	    .time_us = 1000001,
@@ -195,7 +190,7 @@ static void free_names_its_alloc(void **state)
 	       "\"us\":3}\n");
 }
 
-static void move_tells_what_is_where_now(void **state)
+TEST(move_tells_what_is_where_now)
 {
 	const struct spill_record_move record = {
 	    .time_us = 3500000,
@@ -229,7 +224,7 @@ static void move_tells_what_is_where_now(void **state)
 	    "\"us\":0}\n");
 }
 
-static void oom_tells_who_holds_what(void **state)
+TEST(oom_tells_who_holds_what)
 {
 	const struct spill_record_oom record = {
 	    .time_us = 5,
@@ -273,14 +268,14 @@ static void oom_tells_who_holds_what(void **state)
 	    "}\n");
 }
 
-static void note_is_one_line(void **state)
+TEST(note_is_one_line)
 {
 	expect(
 	    spill_record_note(1, 2, "no-vmm", "a\nb", buffer, sizeof(buffer)),
 	    "{\"v\":1,\"kind\":\"note\",\"t\":0.000001,\"tid\":2,\"code\":\"no-vmm\",\"text\":\"a\\nb\"}\n");
 }
 
-static void drop_has_the_sums(void **state)
+TEST(drop_has_the_sums)
 {
 	const struct spill_record_drop record = {
 	    .time_us = 2000000,
@@ -296,7 +291,7 @@ static void drop_has_the_sums(void **state)
 }
 
 /* The line that is made on a path where no more room can be had (log_max.h: SPILL_LOG_MAX_LINE). */
-static void the_longest_drop_line(void **state)
+TEST(the_longest_drop_line)
 {
 	const struct spill_bytes most = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
 	struct spill_record_drop record = {.time_us = UINT64_MAX, .peak = most};
@@ -306,7 +301,7 @@ static void the_longest_drop_line(void **state)
 	assert_in_range(spill_record_drop(&record, buffer, sizeof(buffer)), 800, 1280);
 }
 
-static void exit_has_the_totals(void **state)
+TEST(exit_has_the_totals)
 {
 	const struct spill_totals totals = {.allocs = 1,
 	                                    .frees = 2,
@@ -333,7 +328,7 @@ static void exit_has_the_totals(void **state)
 }
 
 /* At every size one too small: nothing, and no byte behind the buffer. */
-static void a_line_is_never_cut(void **state)
+TEST(a_line_is_never_cut)
 {
 	size_t whole = spill_record_alloc(&split, buffer, sizeof(buffer));
 
@@ -345,14 +340,14 @@ static void a_line_is_never_cut(void **state)
 	assert_int_equal(spill_record_alloc(&split, buffer, whole), whole);
 }
 
-static void counts_beyond_the_arrays_are_harmless(void **state)
+TEST(counts_beyond_the_arrays_are_harmless)
 {
 	struct spill_record_oom record = {.attempts = 1000, .holders = 1000, .callers = 1000, .places = 1000};
 
 	assert_true(spill_record_oom(&record, buffer, sizeof(buffer)) > 0);
 }
 
-static void kinds_have_names(void **state)
+TEST(kinds_have_names)
 {
 	assert_string_equal(spill_kind_name(SPILL_KIND_START), "start");
 	assert_string_equal(spill_kind_name(SPILL_KIND_MOVE), "move");
@@ -369,7 +364,7 @@ static void string_is(const char *text, const char *written)
 	expect(spill_json_end_line(&json), written);
 }
 
-static void strings_are_escaped(void **state)
+TEST(strings_are_escaped)
 {
 	string_is("plain", "\"plain\"\n");
 	string_is("\"\\/", "\"\\\"\\\\/\"\n");
@@ -384,7 +379,7 @@ static void strings_are_escaped(void **state)
 
 #define FFFD "\xEF\xBF\xBD"
 
-static void what_is_not_utf8_is_replaced(void **state)
+TEST(what_is_not_utf8_is_replaced)
 {
 	string_is("a\xFFz", "\"a" FFFD "z\"\n");
 	string_is("\xC0\xAF", "\"" FFFD FFFD "\"\n");                   /* overlong / */
@@ -419,7 +414,7 @@ static int with_a_comma(void)
 	return status;
 }
 
-static void a_comma_locale_changes_nothing(void **state)
+TEST(a_comma_locale_changes_nothing)
 {
 	int status;
 	pid_t pid = fork();
@@ -432,29 +427,4 @@ static void a_comma_locale_changes_nothing(void **state)
 		skip();
 	}
 	assert_int_equal(status, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(alloc_is_the_contracts_example),
-	    cmocka_unit_test(alloc_leaves_out_what_there_is_not),
-	    cmocka_unit_test(alloc_at_the_ends_of_the_numbers),
-	    cmocka_unit_test(free_names_its_alloc),
-	    cmocka_unit_test(move_tells_what_is_where_now),
-	    cmocka_unit_test(oom_tells_who_holds_what),
-	    cmocka_unit_test(note_is_one_line),
-	    cmocka_unit_test(drop_has_the_sums),
-	    cmocka_unit_test(the_longest_drop_line),
-	    cmocka_unit_test(exit_has_the_totals),
-	    cmocka_unit_test(a_line_is_never_cut),
-	    cmocka_unit_test(counts_beyond_the_arrays_are_harmless),
-	    cmocka_unit_test(kinds_have_names),
-	    cmocka_unit_test(reasons_and_moves_are_those_of_the_format),
-	    cmocka_unit_test(strings_are_escaped),
-	    cmocka_unit_test(what_is_not_utf8_is_replaced),
-	    cmocka_unit_test(a_comma_locale_changes_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

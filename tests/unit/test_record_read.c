@@ -1,9 +1,5 @@
 /* Lines of the log are read as they were written, and nothing else is taken for one. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -215,7 +211,7 @@ static const char *read_bytes(const char *line, size_t length, struct spill_reco
 	return reason;
 }
 
-static void what_is_written_is_read(void **user)
+TEST(what_is_written_is_read)
 {
 	struct spill_record record;
 	size_t at, length;
@@ -235,7 +231,7 @@ static void what_is_written_is_read(void **user)
 }
 
 /* A line that was torn anywhere is no record, and nothing behind it is looked at. */
-static void no_part_of_a_line_is_one(void **user)
+TEST(no_part_of_a_line_is_one)
 {
 	struct spill_record record;
 	size_t at;
@@ -253,7 +249,7 @@ static void no_part_of_a_line_is_one(void **user)
 	}
 }
 
-static void scratch_is_never_overrun(void **user)
+TEST(scratch_is_never_overrun)
 {
 	struct spill_record record;
 	size_t at;
@@ -289,7 +285,7 @@ struct refused {
 	const char *line, *reason;
 };
 
-static void refused_lines(void **user)
+TEST(refused_lines)
 {
 	static const struct refused lines[] = {
 	    {"", "it ends within a value"},
@@ -374,7 +370,7 @@ static void refused_lines(void **user)
 	}
 }
 
-static void addresses(void **user)
+TEST(addresses)
 {
 	static const struct {
 		const char *address;
@@ -408,7 +404,7 @@ static void addresses(void **user)
 }
 
 /* Where it is wrong, for who has to find it. */
-static void a_refusal_has_a_place(void **user)
+TEST(a_refusal_has_a_place)
 {
 	static const char line[] = FREE_HEAD "\"dev\":01," FREE_TAIL, zeros[] = "\0\0\0";
 	struct spill_record record;
@@ -420,7 +416,7 @@ static void a_refusal_has_a_place(void **user)
 	assert_int_equal(at, 0);
 }
 
-static void after_a_refusal_nothing_is_taken(void **user)
+TEST(after_a_refusal_nothing_is_taken)
 {
 	struct spill_json_reader reader = spill_json_read("\"seq\":", 6);
 
@@ -442,7 +438,7 @@ static void read_fine(const char *line, struct spill_record *record)
 		fail_msg("%s\n%zu: %s", line, at, reason);
 }
 
-static void what_is_not_known_is_skipped(void **user)
+TEST(what_is_not_known_is_skipped)
 {
 	struct spill_record record;
 
@@ -464,7 +460,7 @@ static void what_is_not_known_is_skipped(void **user)
 }
 
 /* It grows when the meaning of a member does. */
-static void a_later_version_is_not_looked_into(void **user)
+TEST(a_later_version_is_not_looked_into)
 {
 	struct spill_record record;
 
@@ -474,7 +470,7 @@ static void a_later_version_is_not_looked_into(void **user)
 	assert_int_equal(record.time_us, 2500000);
 }
 
-static void the_order_of_members_and_blanks_do_not_matter(void **user)
+TEST(the_order_of_members_and_blanks_do_not_matter)
 {
 	struct spill_record record;
 
@@ -496,7 +492,7 @@ static void the_order_of_members_and_blanks_do_not_matter(void **user)
 	assert_int_equal(record.free.took_us, 3);
 }
 
-static void what_is_left_out_is_nothing(void **user)
+TEST(what_is_left_out_is_nothing)
 {
 	struct spill_record record;
 
@@ -516,7 +512,7 @@ static void what_is_left_out_is_nothing(void **user)
 	assert_int_equal(record.alloc.attempts, 0);
 }
 
-static void texts_are_decoded(void **user)
+TEST(texts_are_decoded)
 {
 	struct spill_record record;
 
@@ -530,7 +526,7 @@ static void texts_are_decoded(void **user)
 }
 
 /* A later version may have one more place, and tell of more attempts than there is room for. */
-static void more_than_there_is_room_for(void **user)
+TEST(more_than_there_is_room_for)
 {
 	struct spill_record record;
 
@@ -544,25 +540,4 @@ static void more_than_there_is_room_for(void **user)
 	assert_string_equal(record.alloc.tried[0].place, "first");
 	assert_string_equal(record.alloc.tried[SPILL_ATTEMPTS - 1].place, "a");
 	assert_int_equal(record.alloc.took_us, 3);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(what_is_written_is_read),
-	    cmocka_unit_test(no_part_of_a_line_is_one),
-	    cmocka_unit_test(scratch_is_never_overrun),
-	    cmocka_unit_test(refused_lines),
-	    cmocka_unit_test(addresses),
-	    cmocka_unit_test(a_refusal_has_a_place),
-	    cmocka_unit_test(after_a_refusal_nothing_is_taken),
-	    cmocka_unit_test(what_is_not_known_is_skipped),
-	    cmocka_unit_test(a_later_version_is_not_looked_into),
-	    cmocka_unit_test(the_order_of_members_and_blanks_do_not_matter),
-	    cmocka_unit_test(what_is_left_out_is_nothing),
-	    cmocka_unit_test(texts_are_decoded),
-	    cmocka_unit_test(more_than_there_is_room_for),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

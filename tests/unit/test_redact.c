@@ -1,9 +1,5 @@
 /* Secrets in a program's arguments are hidden, and all other arguments are shown. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <string.h>
 
@@ -39,7 +35,7 @@ static void check(const struct argument *arguments, size_t count)
 		check(arguments, sizeof(arguments) / sizeof(arguments[0])); \
 	} while (0)
 
-static void names_of_secrets(void **state)
+TEST(names_of_secrets)
 {
 	static const char *const names[] = {
 	    "--api-key",       "--apikey",
@@ -80,7 +76,7 @@ static void names_of_secrets(void **state)
 	}
 }
 
-static void names_of_nothing(void **state)
+TEST(names_of_nothing)
 {
 	static const char *const names[] = {
 	    "--tokenizer", "--keyboard",
@@ -104,17 +100,15 @@ static void names_of_nothing(void **state)
 }
 
 /* Without dashes it is an assignment, and the next argument is another one. */
-static void assignments(void **state)
+TEST(assignments)
 {
-	(void)state;
 	CHECK({"API_KEY=hunter2", "API_KEY="}, WHOLE("hunter"), {"OPENAI_API_KEY=x=y", "OPENAI_API_KEY="},
 	      WHOLE("token"), WHOLE("value"), WHOLE("HOME=/root"), {"db.password=p", "db.password="});
 }
 
 /* Within an argument: a list, a URL's query, a shell's command. What is behind the first is not shown either. */
-static void assignments_within(void **state)
+TEST(assignments_within)
 {
-	(void)state;
 	CHECK({"--url=https://host/v1?a=b&api_key=hunter2&c=d", "--url=https://host/v1?a=b&api_key="},
 	      {"HOME=/root HF_TOKEN=hunter2 python3 train.py", "HOME=/root HF_TOKEN="},
 	      {"export X; AWS_SECRET_ACCESS_KEY=x", "export X; AWS_SECRET_ACCESS_KEY="},
@@ -123,9 +117,8 @@ static void assignments_within(void **state)
 }
 
 /* A command in one argument, and JSON: an option's next word, a header, a member. */
-static void values_of_other_forms(void **state)
+TEST(values_of_other_forms)
 {
-	(void)state;
 	CHECK({"vllm serve m --api-key hunter2", "vllm serve m --api-key "},
 	      {"--hf-token hunter2", "--hf-token "}, {"a -hft\thunter2", "a -hft\t"},
 	      {"curl -H 'X-Api-Key: hunter2' x", "curl -H 'X-Api-Key:"},
@@ -140,18 +133,16 @@ static void values_of_other_forms(void **state)
 }
 
 /* A count of tokens is a number, a token is not. */
-static void counts(void **state)
+TEST(counts)
 {
-	(void)state;
 	CHECK(WHOLE("--max-tokens"), WHOLE("128"), WHOLE("--max-tokens=128"), WHOLE("--tokens"),
 	      {"12345678901234", ""}, WHOLE("--tokens"), {"abc", ""}, {"--tokens=abc", "--tokens="},
 	      {"--max-tokens=1x", "--max-tokens="}, WHOLE("--token"), {"128", ""}, WHOLE("--pad_token_id"),
 	      WHOLE("0"), WHOLE("--eos-token-id=128009"), WHOLE("--token-id"), {"abc", ""});
 }
 
-static void urls_and_headers(void **state)
+TEST(urls_and_headers)
 {
-	(void)state;
 	CHECK({"http://me:hunter2@host/", ""}, {"--url=https://token@host", ""}, {"socks5://u:p@h:1?x", ""},
 	      WHOLE("http://host/a@b"), WHOLE("http://host?mail=a@b"), WHOLE("me@host"),
 	      WHOLE("http://host/#a@b"), {"Authorization: Basic x", ""}, {"X: bearer abc", ""}, WHOLE("-H"),
@@ -160,20 +151,7 @@ static void urls_and_headers(void **state)
 }
 
 /* A hidden word is still read as an option: --use-auth --password x. */
-static void one_behind_another(void **state)
+TEST(one_behind_another)
 {
-	(void)state;
 	CHECK(WHOLE("--use-auth"), {"--password", ""}, {"hunter2", ""}, WHOLE("next"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(names_of_secrets),      cmocka_unit_test(names_of_nothing),
-	    cmocka_unit_test(assignments),           cmocka_unit_test(assignments_within),
-	    cmocka_unit_test(values_of_other_forms), cmocka_unit_test(counts),
-	    cmocka_unit_test(urls_and_headers),      cmocka_unit_test(one_behind_another),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

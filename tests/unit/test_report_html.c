@@ -1,9 +1,5 @@
 /* A `spill` that was built where the charts' library was missing says so, and writes nothing. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,7 +16,7 @@ void cli_report_page(FILE *out, const struct cli_report *report, const struct cl
 	fail_msg("a page without a frame");
 }
 
-static void without_the_library(void **data)
+TEST(without_the_library)
 {
 	struct cli_report report = {.summaries = {.count = 1}};
 
@@ -31,13 +27,12 @@ static void without_the_library(void **data)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(without_the_library)};
 	char folder[] = "/tmp/spill-unit-XXXXXX";
 	int failed;
 
 	if (!mkdtemp(folder) || chdir(folder))
 		return 1;
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	failed = run_unit_tests(NULL, NULL);
 	if (chdir("/") || rmdir(folder))
 		return 1;
 	return failed;

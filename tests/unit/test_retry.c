@@ -1,10 +1,8 @@
 /* Honest first, the pure part: patterns, the list of retriers, and which request is the repeat of which failure. */
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
+
 #include <string.h>
-#include <cmocka.h>
 
 #include "glob.h"
 #include "retry.h"
@@ -23,7 +21,7 @@ static bool surfaces(struct spill_failure *pending, const struct spill_failure *
 	return true;
 }
 
-static void globs_are_exact(void **state)
+TEST(globs_are_exact)
 {
 	static const struct {
 		const char *pattern, *text;
@@ -63,7 +61,7 @@ static bool retries(const char *path, enum spill_retry operation)
 	return spill_retrier_find(path, operation) != NULL;
 }
 
-static void the_list_names_who_asks_again(void **state)
+TEST(the_list_names_who_asks_again)
 {
 	assert_true(retries(TORCH, SPILL_RETRY_PLAIN));
 	assert_true(retries(TORCH, SPILL_RETRY_PHYSICAL));
@@ -78,7 +76,7 @@ static void the_list_names_who_asks_again(void **state)
 }
 
 /* For these a failure that surfaces is the end. */
-static void and_nobody_else(void **state)
+TEST(and_nobody_else)
 {
 	static const char *const others[] = {
 	    "",
@@ -102,7 +100,7 @@ static void and_nobody_else(void **state)
 static const struct spill_failure first = {
     .bytes = 100, .time_us = 5, .caller = 7, .device = 1, .operation = SPILL_RETRY_PLAIN};
 
-static void the_repeat_is_of_that_size_or_more_by_the_same_caller_in_time(void **state)
+TEST(the_repeat_is_of_that_size_or_more_by_the_same_caller_in_time)
 {
 	struct spill_failure now = first;
 
@@ -127,14 +125,14 @@ static void the_repeat_is_of_that_size_or_more_by_the_same_caller_in_time(void *
 	assert_false(spill_failure_repeats(&first, &now, WINDOW));
 }
 
-static void nothing_is_the_repeat_of_nothing(void **state)
+TEST(nothing_is_the_repeat_of_nothing)
 {
 	struct spill_failure none = {0}, now = {.operation = SPILL_RETRY_PLAIN};
 
 	assert_false(spill_failure_repeats(&none, &now, UINT64_MAX));
 }
 
-static void the_oldest_makes_way_for_another_kind(void **state)
+TEST(the_oldest_makes_way_for_another_kind)
 {
 	struct spill_failure pending[SPILL_FAILURES] = {{0}}, now = first;
 
@@ -187,7 +185,7 @@ static unsigned run_of(unsigned creates, unsigned fit, unsigned freed, struct sp
 	return UINT_MAX; /* the second attempt failed, too: the program's end */
 }
 
-static void a_run_surfaces_once_wherever_it_fails(void **state)
+TEST(a_run_surfaces_once_wherever_it_fails)
 {
 	for (unsigned creates = 1; creates < 12; creates++)
 		for (unsigned fit = 0; fit <= creates; fit++)
@@ -201,7 +199,7 @@ static void a_run_surfaces_once_wherever_it_fails(void **state)
 			}
 }
 
-static void only_its_own_caller_ends_a_run(void **state)
+TEST(only_its_own_caller_ends_a_run)
 {
 	struct spill_failure pending = {0},
 	                     now = {.bytes = 20, .caller = 7, .operation = SPILL_RETRY_PHYSICAL};
@@ -267,7 +265,7 @@ static unsigned below(unsigned limit)
 	return (seed >> 16) % limit;
 }
 
-static void surfaces_exactly_once_per_window_and_failure(void **state)
+TEST(surfaces_exactly_once_per_window_and_failure)
 {
 	enum { LENGTH = sizeof(history) / sizeof(history[0]) };
 	unsigned surfaced = 0, repeated = 0;
@@ -304,21 +302,4 @@ static void surfaces_exactly_once_per_window_and_failure(void **state)
 		}
 	}
 	assert_true(surfaced > 1000 && repeated > 1000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(globs_are_exact),
-	    cmocka_unit_test(the_list_names_who_asks_again),
-	    cmocka_unit_test(and_nobody_else),
-	    cmocka_unit_test(the_repeat_is_of_that_size_or_more_by_the_same_caller_in_time),
-	    cmocka_unit_test(nothing_is_the_repeat_of_nothing),
-	    cmocka_unit_test(the_oldest_makes_way_for_another_kind),
-	    cmocka_unit_test(a_run_surfaces_once_wherever_it_fails),
-	    cmocka_unit_test(only_its_own_caller_ends_a_run),
-	    cmocka_unit_test(surfaces_exactly_once_per_window_and_failure),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,13 @@
  * Honest first in the library: the callers it applies to, per thread, by the clock, and never in a
  * capture. Also the log lines.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SETUP setup
+#include "unit.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
 #include <pthread.h>
 
 #include "captures.h"
@@ -76,7 +74,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static void the_first_surfaces_and_the_repeat_does_not(void **state)
+TEST(the_first_surfaces_and_the_repeat_does_not)
 {
 	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
 	assert_false(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
@@ -85,7 +83,7 @@ static void the_first_surfaces_and_the_repeat_does_not(void **state)
 }
 
 /* Whoever looks has not failed yet. */
-static void a_look_changes_nothing(void **state)
+TEST(a_look_changes_nothing)
 {
 	struct spill_request asked = request(SPILL_OP_ALLOC, 100, TORCH_LIBRARY);
 	struct spill_full_view view = {0};
@@ -98,7 +96,7 @@ static void a_look_changes_nothing(void **state)
 	assert_true(view.asks_again && view.repeats);
 }
 
-static void a_plain_program_never_sees_one(void **state)
+TEST(a_plain_program_never_sees_one)
 {
 	static const enum spill_op operations[] = {SPILL_OP_ALLOC, SPILL_OP_CREATE, SPILL_OP_ALLOC_ASYNC,
 	                                           SPILL_OP_GRAPH_ALLOC};
@@ -110,7 +108,7 @@ static void a_plain_program_never_sees_one(void **state)
 }
 
 /* Even between a failure of PyTorch's in the same thread and its repeat. */
-static void a_plain_library_beside_a_retrier(void **state)
+TEST(a_plain_library_beside_a_retrier)
 {
 	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
 	assert_false(surfaces(SPILL_OP_ALLOC, 100, PLAIN_LIBRARY));
@@ -118,12 +116,12 @@ static void a_plain_library_beside_a_retrier(void **state)
 	assert_false(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
 }
 
-static void stream_ordered_requests_of_pytorch_are_not_repeated(void **state)
+TEST(stream_ordered_requests_of_pytorch_are_not_repeated)
 {
 	assert_false(surfaces(SPILL_OP_ALLOC_ASYNC, 100, TORCH_LIBRARY));
 }
 
-static void caches_switched_off(void **state)
+TEST(caches_switched_off)
 {
 	setenv("PYTORCH_NO_CUDA_MEMORY_CACHING", "1", 1);
 	assert_false(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
@@ -131,7 +129,7 @@ static void caches_switched_off(void **state)
 	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
 }
 
-static void on_is_everyone_and_off_is_none(void **state)
+TEST(on_is_everyone_and_off_is_none)
 {
 	policy.honest_first = SPILL_HONEST_OFF;
 	assert_false(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
@@ -144,7 +142,7 @@ static void on_is_everyone_and_off_is_none(void **state)
 	}
 }
 
-static void the_window_is_the_policy_s(void **state)
+TEST(the_window_is_the_policy_s)
 {
 	policy.honest_window_us = 250000;
 	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
@@ -155,7 +153,7 @@ static void the_window_is_the_policy_s(void **state)
 }
 
 /* Two copies of a library are two allocators. */
-static void the_caller_is_the_library_not_its_name(void **state)
+TEST(the_caller_is_the_library_not_its_name)
 {
 	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
 	assert_true(surfaces(SPILL_OP_ALLOC, 100, OTHER_TORCH));
@@ -168,7 +166,7 @@ static void the_caller_is_the_library_not_its_name(void **state)
 }
 
 /* A run of each that maps at the end: what is mapped ends the runs of its own caller. */
-static void runs_of_two_allocators(void **state)
+TEST(runs_of_two_allocators)
 {
 	struct spill_request map = request(SPILL_OP_MAP, 100, OTHER_TORCH);
 	assert_true(surfaces(SPILL_OP_CREATE, 20, TORCH_LIBRARY));
@@ -179,7 +177,7 @@ static void runs_of_two_allocators(void **state)
 }
 
 /* Below a runtime's function the driver is called by the runtime; the caller is who called that. */
-static void the_outermost_caller_counts(void **state)
+TEST(the_outermost_caller_counts)
 {
 	struct spill_request frame = request(SPILL_OP_FRAME, 100, TORCH_LIBRARY);
 	spill_thread.frame = &frame;
@@ -189,7 +187,7 @@ static void the_outermost_caller_counts(void **state)
 	spill_thread.frame = NULL;
 }
 
-static void never_while_anything_captures(void **state)
+TEST(never_while_anything_captures)
 {
 	set_capturing(true);
 	assert_false(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
@@ -197,7 +195,7 @@ static void never_while_anything_captures(void **state)
 	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
 }
 
-static void a_run_ends_when_it_is_mapped(void **state)
+TEST(a_run_ends_when_it_is_mapped)
 {
 	struct spill_request map = request(SPILL_OP_MAP, 100, TORCH_LIBRARY);
 	assert_true(surfaces(SPILL_OP_CREATE, 20, TORCH_LIBRARY));
@@ -215,7 +213,7 @@ static void *another_thread(void *unused)
 	return NULL;
 }
 
-static void each_thread_has_its_own(void **state)
+TEST(each_thread_has_its_own)
 {
 	pthread_t thread;
 	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
@@ -225,7 +223,7 @@ static void each_thread_has_its_own(void **state)
 }
 
 /* What is served is not searched for its caller, unless it may be a repeat. */
-static void success_costs_nothing(void **state)
+TEST(success_costs_nothing)
 {
 	assert_true(surfaces(SPILL_OP_ALLOC, 100, TORCH_LIBRARY));
 	succeeds(SPILL_OP_ALLOC, 100, TORCH_LIBRARY);
@@ -237,26 +235,4 @@ static void success_costs_nothing(void **state)
 	fake_object_looks = 0;
 	succeeds(SPILL_OP_ALLOC, 99, TORCH_LIBRARY);
 	assert_int_equal(fake_object_looks, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(the_first_surfaces_and_the_repeat_does_not, setup),
-	    cmocka_unit_test_setup(a_look_changes_nothing, setup),
-	    cmocka_unit_test_setup(a_plain_program_never_sees_one, setup),
-	    cmocka_unit_test_setup(a_plain_library_beside_a_retrier, setup),
-	    cmocka_unit_test_setup(stream_ordered_requests_of_pytorch_are_not_repeated, setup),
-	    cmocka_unit_test_setup(caches_switched_off, setup),
-	    cmocka_unit_test_setup(on_is_everyone_and_off_is_none, setup),
-	    cmocka_unit_test_setup(the_window_is_the_policy_s, setup),
-	    cmocka_unit_test_setup(the_caller_is_the_library_not_its_name, setup),
-	    cmocka_unit_test_setup(runs_of_two_allocators, setup),
-	    cmocka_unit_test_setup(the_outermost_caller_counts, setup),
-	    cmocka_unit_test_setup(never_while_anything_captures, setup),
-	    cmocka_unit_test_setup(a_run_ends_when_it_is_mapped, setup),
-	    cmocka_unit_test_setup(each_thread_has_its_own, setup),
-	    cmocka_unit_test_setup(success_costs_nothing, setup),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,8 @@
 /* Rules: which of them a request meets, and what they say of managed memory, priority and room. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "rule.h"
 
@@ -31,7 +29,7 @@ static void one_rule(const char *api, const char *caller)
 	spill_rules_index(&rules);
 }
 
-static void an_api_is_meant_with_and_without_suffix(void **state)
+TEST(an_api_is_meant_with_and_without_suffix)
 {
 	static const struct {
 		const char *rule, *called;
@@ -66,7 +64,7 @@ static void an_api_is_meant_with_and_without_suffix(void **state)
 	}
 }
 
-static void an_api_may_be_longer_than_any_pattern(void **state)
+TEST(an_api_may_be_longer_than_any_pattern)
 {
 	char called[2 * SPILL_RULE_GLOB];
 
@@ -84,7 +82,7 @@ static void an_api_may_be_longer_than_any_pattern(void **state)
 	assert_int_equal(spill_rules_of(&rules, called, GGML), 0);
 }
 
-static void a_caller_is_a_file_or_with_a_slash_a_path(void **state)
+TEST(a_caller_is_a_file_or_with_a_slash_a_path)
 {
 	static const struct {
 		const char *rule, *path;
@@ -114,7 +112,7 @@ static void a_caller_is_a_file_or_with_a_slash_a_path(void **state)
 	}
 }
 
-static void both_have_to_fit_and_none_fits_all(void **state)
+TEST(both_have_to_fit_and_none_fits_all)
 {
 	one_rule("cuMemAlloc", "libggml*");
 	assert_int_equal(spill_rules_of(&rules, "cuMemAlloc_v2", GGML), 1);
@@ -132,7 +130,7 @@ static void both_have_to_fit_and_none_fits_all(void **state)
 	assert_int_equal(spill_rules_of(&rules, "cuMemAlloc_v2", ""), 1);
 }
 
-static void what_no_rule_looks_at_need_not_be_found_out(void **state)
+TEST(what_no_rule_looks_at_need_not_be_found_out)
 {
 	one_rule(NULL, NULL);
 	assert_int_equal(rules.by_site | rules.by_growth, 0);
@@ -169,7 +167,7 @@ static int found(struct spill_ask ask)
 	return rule ? (int)spill_rule_index(&policy, rule) : -1;
 }
 
-static void a_request_is_compared_by_size_device_and_growth(void **state)
+TEST(a_request_is_compared_by_size_device_and_growth)
 {
 	enum { SIZE = SPILL_RULE_HAS_SIZE, DEVICE = SPILL_RULE_HAS_DEVICE, GROWTH = SPILL_RULE_HAS_GROWTH };
 	static const struct {
@@ -230,7 +228,7 @@ static void a_request_is_compared_by_size_device_and_growth(void **state)
 	}
 }
 
-static void the_first_of_64_counts(void **state)
+TEST(the_first_of_64_counts)
 {
 	rules = (struct spill_rules){.count = SPILL_RULES};
 	for (unsigned i = 0; i < SPILL_RULES; i++) {
@@ -248,7 +246,7 @@ static void the_first_of_64_counts(void **state)
 	assert_int_equal(found((struct spill_ask){.bytes = 70}), -1);
 }
 
-static void bits_beyond_the_list_are_no_rules(void **state)
+TEST(bits_beyond_the_list_are_no_rules)
 {
 	struct spill_policy policy;
 
@@ -268,7 +266,7 @@ static void bits_beyond_the_list_are_no_rules(void **state)
 	assert_int_equal(found((struct spill_ask){.bytes = 2, .rules = UINT64_MAX}), -1);
 }
 
-static void an_index_is_made_anew(void **state)
+TEST(an_index_is_made_anew)
 {
 	one_rule(NULL, NULL);
 	rules.rule[0].set = SPILL_RULE_HAS_DEVICE | SPILL_RULE_HAS_GROWTH;
@@ -297,7 +295,7 @@ static bool is_the_policys(struct spill_managed_advice advice, const struct spil
 	       advice.prefetch_below.value == of->prefetch_below.value;
 }
 
-static void advice_is_the_policys_but_for_what_the_rule_sets(void **state)
+TEST(advice_is_the_policys_but_for_what_the_rule_sets)
 {
 	struct spill_policy policy;
 	struct spill_managed_advice advice;
@@ -342,7 +340,7 @@ static uint64_t prefetched_below(unsigned set, bool prefetch)
 	return spill_amount_resolve(spill_rule_advice(&policy, &rule).prefetch_below, 0, 0);
 }
 
-static void prefetch_counts_before_prefetch_below(void **state)
+TEST(prefetch_counts_before_prefetch_below)
 {
 	assert_int_equal(prefetched_below(SPILL_RULE_HAS_PREFETCH, true), UINT64_MAX);
 	assert_int_equal(prefetched_below(SPILL_RULE_HAS_PREFETCH, false), 0);
@@ -352,7 +350,7 @@ static void prefetch_counts_before_prefetch_below(void **state)
 	assert_int_equal(prefetched_below(SPILL_RULE_HAS_PREFETCH_BELOW, true), MIB);
 }
 
-static void priority_and_room(void **state)
+TEST(priority_and_room)
 {
 	struct spill_rule rule = {.priority = SPILL_PRIORITY_HOT, .cap = 10};
 
@@ -382,7 +380,7 @@ static bool covers(const char *api, const char *later_api)
 	return spill_rule_covers(&earlier, &later, false);
 }
 
-static void a_rule_covers_what_matches_no_more(void **state)
+TEST(a_rule_covers_what_matches_no_more)
 {
 	static const struct spill_rule all = {.set = SPILL_RULE_HAS_CAP};
 	static const struct spill_rule size = {.set = SPILL_RULE_HAS_SIZE, .least = 5, .most = 9};
@@ -442,7 +440,7 @@ static bool next_text(char text[4], const char *characters)
 }
 
 /* Each pair of small patterns: no caller is the later rule's that is not the earlier one's. */
-static void what_is_covered_never_matches_alone(void **state)
+TEST(what_is_covered_never_matches_alone)
 {
 	char earlier[4] = "a", later[4], caller[4];
 	unsigned covered = 0;
@@ -465,26 +463,4 @@ static void what_is_covered_never_matches_alone(void **state)
 		} while (next_text(later, "ab*?/"));
 	} while (next_text(earlier, "ab*?/"));
 	assert_in_range(covered, 1000, 10000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(an_api_is_meant_with_and_without_suffix),
-	    cmocka_unit_test(an_api_may_be_longer_than_any_pattern),
-	    cmocka_unit_test(a_caller_is_a_file_or_with_a_slash_a_path),
-	    cmocka_unit_test(both_have_to_fit_and_none_fits_all),
-	    cmocka_unit_test(what_no_rule_looks_at_need_not_be_found_out),
-	    cmocka_unit_test(a_request_is_compared_by_size_device_and_growth),
-	    cmocka_unit_test(the_first_of_64_counts),
-	    cmocka_unit_test(bits_beyond_the_list_are_no_rules),
-	    cmocka_unit_test(an_index_is_made_anew),
-	    cmocka_unit_test(advice_is_the_policys_but_for_what_the_rule_sets),
-	    cmocka_unit_test(prefetch_counts_before_prefetch_below),
-	    cmocka_unit_test(priority_and_room),
-	    cmocka_unit_test(a_rule_covers_what_matches_no_more),
-	    cmocka_unit_test(what_is_covered_never_matches_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,9 @@
 /* Rules in the library: one search a call site, until a library is unloaded; and what caps are charged with. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SETUP setup
+#include "unit.h"
+
 #include <string.h>
 
-#include <cmocka.h>
 #include <pthread.h>
 
 #include "account.h"
@@ -75,7 +73,7 @@ static void of_libraries(void)
 	spill_rules_index(&rules);
 }
 
-static void a_site_is_searched_once(void **state)
+TEST(a_site_is_searched_once)
 {
 	static const char one[] = "cuMemAlloc_v2", two[] = "cuMemCreate";
 	of_libraries();
@@ -88,7 +86,7 @@ static void a_site_is_searched_once(void **state)
 	assert_int_equal(fake_object_looks, 4);
 }
 
-static void an_unload_forgets(void **state)
+TEST(an_unload_forgets)
 {
 	of_libraries();
 	assert_string_equal(applied(7, "x", 10), "a");
@@ -100,7 +98,7 @@ static void an_unload_forgets(void **state)
 }
 
 /* More sites than are kept, of which many share a row: each is right all the same, by its address and by its function. */
-static void sites_that_make_way(void **state)
+TEST(sites_that_make_way)
 {
 	static char apis[5000][12];
 	of_libraries();
@@ -136,14 +134,14 @@ static void in_threads(void *(*run)(void *))
 		pthread_join(threads[i], NULL);
 }
 
-static void threads_do_not_mix_sites(void **state)
+TEST(threads_do_not_mix_sites)
 {
 	of_libraries();
 	in_threads(finds);
 	assert_int_equal(wrong, 0);
 }
 
-static void nobody_searches_where_no_rule_asks(void **state)
+TEST(nobody_searches_where_no_rule_asks)
 {
 	struct spill_rule *rule = add("small", SPILL_RULE_HAS_SIZE);
 	rule->most = 100;
@@ -154,7 +152,7 @@ static void nobody_searches_where_no_rule_asks(void **state)
 }
 
 /* Below a runtime's function the driver's is called by the runtime. */
-static void the_outermost_call_counts(void **state)
+TEST(the_outermost_call_counts)
 {
 	struct spill_request frame = request(100, "cudaMalloc", 10);
 	of_libraries();
@@ -176,7 +174,7 @@ static struct spill_request grown(uintptr_t caller, uint64_t bytes)
 	return asked;
 }
 
-static void growth_is_asked_without_being_told(void **state)
+TEST(growth_is_asked_without_being_told)
 {
 	add("growing", SPILL_RULE_HAS_GROWTH)->growth = true;
 	spill_rules_index(&rules);
@@ -207,7 +205,7 @@ static struct spill_request capped(uint64_t cap, uint64_t bytes)
 	return asked;
 }
 
-static void both_are_charged_or_none(void **state)
+TEST(both_are_charged_or_none)
 {
 	struct spill_request asked = capped(100, 40);
 	struct spill_ask ask = {.bytes = 40, .weight = 50};
@@ -233,7 +231,7 @@ static void both_are_charged_or_none(void **state)
 	assert_int_equal(spill_account_rule_held(0), 0);
 }
 
-static void what_is_left_is_reserved(void **state)
+TEST(what_is_left_is_reserved)
 {
 	struct spill_request first = capped(100, 70), second = capped(100, 70), third = capped(100, 1);
 	assert_int_equal(spill_rules_reserve(&first, 70), 70);
@@ -274,28 +272,11 @@ static void *charges(void *unused)
 	return NULL;
 }
 
-static void threads_together_stay_below(void **state)
+TEST(threads_together_stay_below)
 {
 	capped(100, 30);
 	in_threads(charges);
 	assert_int_equal(over, 0);
 	assert_int_equal(spill_account_rule_held(0), 0);
 	assert_int_equal(spill_account_device_held(0), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(a_site_is_searched_once, setup),
-	    cmocka_unit_test_setup(an_unload_forgets, setup),
-	    cmocka_unit_test_setup(sites_that_make_way, setup),
-	    cmocka_unit_test_setup(threads_do_not_mix_sites, setup),
-	    cmocka_unit_test_setup(nobody_searches_where_no_rule_asks, setup),
-	    cmocka_unit_test_setup(the_outermost_call_counts, setup),
-	    cmocka_unit_test_setup(growth_is_asked_without_being_told, setup),
-	    cmocka_unit_test_setup(both_are_charged_or_none, setup),
-	    cmocka_unit_test_setup(what_is_left_is_reserved, setup),
-	    cmocka_unit_test_setup(threads_together_stay_below, setup),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

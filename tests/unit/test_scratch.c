@@ -1,13 +1,9 @@
 /* Room off the stack: each has its own, however many there are; what was given back is used again; none is no harm. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "fake_libc.h"
 #include "scratch.h"
@@ -20,7 +16,7 @@ static void give_back(char **room)
 		spill_scratch_give_back(room[i]);
 }
 
-static void each_has_its_own(void **state)
+TEST(each_has_its_own)
 {
 	char *room[MANY];
 	for (int i = 0; i < MANY; i++) {
@@ -34,7 +30,7 @@ static void each_has_its_own(void **state)
 	give_back(room);
 }
 
-static void given_back_is_used_again(void **state)
+TEST(given_back_is_used_again)
 {
 	fake_libc_reset();
 	for (int i = 0; i < 100; i++) {
@@ -45,7 +41,7 @@ static void given_back_is_used_again(void **state)
 	assert_int_equal(fake_libc[FAKE_mmap64].calls, 0);
 }
 
-static void none_is_no_harm(void **state)
+TEST(none_is_no_harm)
 {
 	char *room[MANY];
 	unsigned had = 0;
@@ -59,15 +55,5 @@ static void none_is_no_harm(void **state)
 	assert_in_range(had, 1, MANY - 1);
 	give_back(room);
 	fake_libc_reset();
-	each_has_its_own(state);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(each_has_its_own),
-	    cmocka_unit_test(given_back_is_used_again),
-	    cmocka_unit_test(none_is_no_harm),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	test_each_has_its_own(state);
 }

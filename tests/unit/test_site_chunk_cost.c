@@ -1,9 +1,8 @@
 /* Which uses of which chunks were measured, and that a full table goes on learning. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SETUP begin
+#include "unit.h"
+
 #include <string.h>
-#include <cmocka.h>
 
 #include "site_chunk_cost.h"
 
@@ -17,7 +16,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static void what_was_measured_is_found(void **state)
+TEST(what_was_measured_is_found)
 {
 	assert_null(spill_site_chunk_cost_find(&pairs, 1, 10));
 	spill_site_chunk_cost_add(&pairs, 1, 10, 1024, 8 * MS);
@@ -41,7 +40,7 @@ static unsigned wanted(uint16_t site, uint32_t key, unsigned uses)
 	return count;
 }
 
-static void it_is_timed_until_it_is_known(void **state)
+TEST(it_is_timed_until_it_is_known)
 {
 	assert_int_equal(wanted(1, 10, 8), 8);
 	assert_int_equal(wanted(1, 10, 248), 15); /* never told: one of 16 */
@@ -52,7 +51,7 @@ static void it_is_timed_until_it_is_known(void **state)
 }
 
 /* A program whose memory comes and goes for days. */
-static void the_newest_are_known_whatever_came_before(void **state)
+TEST(the_newest_are_known_whatever_came_before)
 {
 	unsigned known = 0;
 
@@ -63,14 +62,4 @@ static void the_newest_are_known_whatever_came_before(void **state)
 	for (uint32_t key = 20 * SPILL_SITE_CHUNK_COSTS - 1000; key < 20 * SPILL_SITE_CHUNK_COSTS; key++)
 		known += spill_site_chunk_cost_find(&pairs, (uint16_t)(key % 50), key) != NULL;
 	assert_in_range(known, 950, 1000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(what_was_measured_is_found, begin),
-	    cmocka_unit_test_setup(it_is_timed_until_it_is_known, begin),
-	    cmocka_unit_test_setup(the_newest_are_known_whatever_came_before, begin),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

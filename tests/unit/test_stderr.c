@@ -35,7 +35,7 @@ static void check_empty(const char *path)
 	CHECK(stat(path, &now) == 0 && now.st_size == 0);
 }
 
-static void said_body(void)
+CHILD_TEST(one_line_reaches_a_pipe)
 {
 	int ends[2], flags;
 
@@ -50,12 +50,7 @@ static void said_body(void)
 	CHECK(fcntl(STDERR_FILENO, F_GETFL) == flags);
 }
 
-static void one_line_reaches_a_pipe(void **state)
-{
-	in_child(said_body);
-}
-
-static void file_body(void)
+CHILD_TEST(one_line_reaches_a_file)
 {
 	const char *path = in_folder("errors");
 	size_t length;
@@ -65,12 +60,7 @@ static void file_body(void)
 	CHECK(strcmp(read_all(path, &length), "spill: hello\n") == 0);
 }
 
-static void one_line_reaches_a_file(void **state)
-{
-	in_child(file_body);
-}
-
-static void closed_body(void)
+CHILD_TEST(closed_at_load_is_closed_for_ever)
 {
 	const char *data = in_folder("data-closed");
 
@@ -82,12 +72,7 @@ static void closed_body(void)
 	check_empty(data);
 }
 
-static void closed_at_load_is_closed_for_ever(void **state)
-{
-	in_child(closed_body);
-}
-
-static void reused_body(void)
+CHILD_TEST(a_data_file_on_fd_2_gets_nothing)
 {
 	const char *data = in_folder("data-reused");
 	int ends[2];
@@ -104,13 +89,8 @@ static void reused_body(void)
 	check_told(ends[0], "spill: again\n");
 }
 
-static void a_data_file_on_fd_2_gets_nothing(void **state)
-{
-	in_child(reused_body);
-}
-
 /* The child's deadline is what tells a write that blocks. */
-static void full_body(void)
+CHILD_TEST(a_full_pipe_does_not_block)
 {
 	char junk[4096] = {0};
 	int ends[2], flags;
@@ -125,11 +105,6 @@ static void full_body(void)
 	spill_stderr_line("dropped");
 	CHECK(read(ends[0], junk, sizeof(junk)) == sizeof(junk));
 	spill_stderr_line("heard");
-}
-
-static void a_full_pipe_does_not_block(void **state)
-{
-	in_child(full_body);
 }
 
 /* poll says that there is room, but it is gone when we write: another process shares the pipe. */
@@ -175,13 +150,13 @@ static void filled_socket_body(void)
 	spill_stderr_line("dropped");
 }
 
-static void room_that_was_taken_meanwhile_does_not_block(void **state)
+TEST(room_that_was_taken_meanwhile_does_not_block)
 {
 	in_child(filled_pipe_body);
 	in_child(filled_socket_body);
 }
 
-static void socket_body(void)
+CHILD_TEST(a_socket_is_served)
 {
 	int ends[2];
 
@@ -191,11 +166,6 @@ static void socket_body(void)
 	check_told(ends[0], "spill: hello\n");
 	close(ends[0]);
 	spill_stderr_line("nobody");
-}
-
-static void a_socket_is_served(void **state)
-{
-	in_child(socket_body);
 }
 
 static void write_without_reader(const int *ends, bool closed_late)
@@ -231,13 +201,13 @@ static void late_no_reader_body(void)
 	write_without_reader(ends, true);
 }
 
-static void a_pipe_without_reader_kills_nobody(void **state)
+TEST(a_pipe_without_reader_kills_nobody)
 {
 	in_child(no_reader_body);
 	in_child(late_no_reader_body);
 }
 
-static void long_body(void)
+CHILD_TEST(a_long_line_is_cut_and_ends)
 {
 	char text[10000];
 	size_t length;
@@ -247,11 +217,6 @@ static void long_body(void)
 	loaded_with(open(in_folder("long"), O_RDWR | O_CREAT, 0600));
 	spill_stderr_line(text);
 	CHECK(read_all(in_folder("long"), &length)[length - 1] == '\n' && length == 2048);
-}
-
-static void a_long_line_is_cut_and_ends(void **state)
-{
-	in_child(long_body);
 }
 
 /* A block of the largest size, whose lines are told from others' by their letter. */
@@ -304,7 +269,7 @@ static void listen_to(struct listener *listener, int from, const char *block)
 	memmove(listener->bytes, listener->bytes + at, listener->length);
 }
 
-static void block_body(void)
+CHILD_TEST(a_block_is_not_torn)
 {
 	static struct listener listener;
 	static char block[PIPE_BUF];
@@ -327,26 +292,8 @@ static void block_body(void)
 		pthread_join(threads[i], NULL);
 }
 
-static void a_block_is_not_torn(void **state)
-{
-	in_child(block_body);
-}
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(one_line_reaches_a_pipe),
-	    cmocka_unit_test(one_line_reaches_a_file),
-	    cmocka_unit_test(closed_at_load_is_closed_for_ever),
-	    cmocka_unit_test(a_data_file_on_fd_2_gets_nothing),
-	    cmocka_unit_test(a_full_pipe_does_not_block),
-	    cmocka_unit_test(room_that_was_taken_meanwhile_does_not_block),
-	    cmocka_unit_test(a_socket_is_served),
-	    cmocka_unit_test(a_pipe_without_reader_kills_nobody),
-	    cmocka_unit_test(a_long_line_is_cut_and_ends),
-	    cmocka_unit_test(a_block_is_not_torn),
-	};
-
 	fake_libc[FAKE_poll].hook = polled;
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return run_unit_tests(make_folder, remove_folder);
 }

@@ -4,15 +4,12 @@
  * nothing that may be wrong. The clock is the test's.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
+#define SETUP setup
+#include "unit.h"
+
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "captures.h"
 #include "clock.h"
@@ -197,7 +194,7 @@ static unsigned measure(int context)
 	return told - before;
 }
 
-static void the_work_is_measured(void **state)
+TEST(the_work_is_measured)
 {
 	void *watch = start(0, 7, 123456789012);
 	assert_non_null(watch);
@@ -227,7 +224,7 @@ static void the_work_is_measured(void **state)
 }
 
 /* What was submitted before is waited for and not measured, however long submitting took. */
-static void what_came_before_does_not_count(void **state)
+TEST(what_came_before_does_not_count)
 {
 	submit(0, SECOND);
 	void *watch = start(0, 1, 0);
@@ -241,7 +238,7 @@ static void what_came_before_does_not_count(void **state)
 }
 
 /* An idle stream begins at once, and then waits for the call: a quarter of the whole is told, more is not. */
-static void time_on_the_host_is_not_believed(void **state)
+TEST(time_on_the_host_is_not_believed)
 {
 	static const struct {
 		uint64_t host, work;
@@ -260,7 +257,7 @@ static void time_on_the_host_is_not_believed(void **state)
 	assert_int_equal(made, 2);
 }
 
-static void there_are_so_many(void **state)
+TEST(there_are_so_many)
 {
 	void *watches[SPILL_STOPWATCHES];
 	for (unsigned i = 0; i < SPILL_STOPWATCHES; i++) {
@@ -284,7 +281,7 @@ static void there_are_so_many(void **state)
 }
 
 /* Asking costs: one that is not done is enough, and work that never ends hides no other. */
-static void asking_is_bounded(void **state)
+TEST(asking_is_bounded)
 {
 	void *endless = start(0, 1, 0), *other[3];
 	submit(0, 1000 * SECOND);
@@ -304,7 +301,7 @@ static void asking_is_bounded(void **state)
 	assert_int_equal(told_site, 2);
 }
 
-static void nothing_is_touched_in_a_capture(void **state)
+TEST(nothing_is_touched_in_a_capture)
 {
 	void *watch = start(0, 1, 0), *stopped = start(0, 2, 0);
 	submit(0, MS);
@@ -330,7 +327,7 @@ static void nothing_is_touched_in_a_capture(void **state)
  * Those that were never stopped are given to others after 10 s, and stopping them then does nothing to
  * those.
  */
-static void what_is_never_stopped_is_not_believed(void **state)
+TEST(what_is_never_stopped_is_not_believed)
 {
 	void *lost[SPILL_STOPWATCHES];
 	for (unsigned i = 0; i < SPILL_STOPWATCHES; i++)
@@ -356,7 +353,7 @@ static void what_is_never_stopped_is_not_believed(void **state)
 }
 
 /* The same handle may be another context's by then. */
-static void a_context_may_end_at_any_moment(void **state)
+TEST(a_context_may_end_at_any_moment)
 {
 	void *running = start(0, 1, 0);
 	assert_int_equal(measure(0), 1);
@@ -380,7 +377,7 @@ static void a_context_may_end_at_any_moment(void **state)
 }
 
 /* Another context may be ending at this moment: its are left for a thread of its own. */
-static void a_thread_asks_of_its_own_context(void **state)
+TEST(a_thread_asks_of_its_own_context)
 {
 	void *watch = start(1, 1, 0);
 	submit(1, MS);
@@ -398,7 +395,7 @@ static void a_thread_asks_of_its_own_context(void **state)
 }
 
 /* We were not told, but the vendor refuses what was in it. */
-static void timers_that_the_vendor_does_not_know_are_dropped(void **state)
+TEST(timers_that_the_vendor_does_not_know_are_dropped)
 {
 	void *running = start(0, 1, 0), *stopped = start(0, 2, 0);
 	submit(0, SECOND);
@@ -418,7 +415,7 @@ static void timers_that_the_vendor_does_not_know_are_dropped(void **state)
 	assert_int_equal(destroyed, 0);
 }
 
-static void a_stream_that_refuses_costs_nothing(void **state)
+TEST(a_stream_that_refuses_costs_nothing)
 {
 	assert_int_equal(measure(0), 1);
 	contexts[0].refuses = true;
@@ -441,7 +438,7 @@ static void a_stream_that_refuses_costs_nothing(void **state)
 }
 
 /* Timers of a context that is not used any more make way, and none is left behind. */
-static void timers_move_to_another_context(void **state)
+TEST(timers_move_to_another_context)
 {
 	void *watches[SPILL_STOPWATCHES];
 	for (int context = 0; context < 3; context++) {
@@ -468,7 +465,7 @@ static void timers_move_to_another_context(void **state)
 	assert_int_equal(destroyed, before);
 }
 
-static void no_timer_no_time(void **state)
+TEST(no_timer_no_time)
 {
 	for (unsigned i = 0; i < 2 * SPILL_STOPWATCHES; i++) {
 		left = (int)i % 2; /* not even the first, or the second */
@@ -495,7 +492,7 @@ static void no_timer_no_time(void **state)
 	assert_null(spill_stopwatch_start(&vendor, 0, NULL, NULL, false, &use));
 }
 
-static void a_child_measures_nothing(void **state)
+TEST(a_child_measures_nothing)
 {
 	void *running = start(0, 1, 0), *stopped = start(0, 2, 0);
 	submit(0, MS);
@@ -537,7 +534,7 @@ static void *work(void *argument)
 }
 
 /* Each is told once, whoever collects it. */
-static void threads_share_them(void **state)
+TEST(threads_share_them)
 {
 	pthread_t threads[THREADS];
 	unsigned sum = 0;
@@ -558,26 +555,4 @@ static void threads_share_them(void **state)
 	assert_true(started > 5000);
 	assert_int_equal(sum, started);
 	assert_int_equal(made - destroyed <= 2 * SPILL_STOPWATCHES, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(the_work_is_measured, setup),
-	    cmocka_unit_test_setup(what_came_before_does_not_count, setup),
-	    cmocka_unit_test_setup(time_on_the_host_is_not_believed, setup),
-	    cmocka_unit_test_setup(there_are_so_many, setup),
-	    cmocka_unit_test_setup(asking_is_bounded, setup),
-	    cmocka_unit_test_setup(nothing_is_touched_in_a_capture, setup),
-	    cmocka_unit_test_setup(what_is_never_stopped_is_not_believed, setup),
-	    cmocka_unit_test_setup(a_context_may_end_at_any_moment, setup),
-	    cmocka_unit_test_setup(a_thread_asks_of_its_own_context, setup),
-	    cmocka_unit_test_setup(timers_that_the_vendor_does_not_know_are_dropped, setup),
-	    cmocka_unit_test_setup(a_stream_that_refuses_costs_nothing, setup),
-	    cmocka_unit_test_setup(timers_move_to_another_context, setup),
-	    cmocka_unit_test_setup(no_timer_no_time, setup),
-	    cmocka_unit_test_setup(a_child_measures_nothing, setup),
-	    cmocka_unit_test_setup(threads_share_them, setup),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

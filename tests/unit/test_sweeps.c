@@ -3,11 +3,8 @@
  * pattern, or have none. The figures are compared with the optimum, which knows the future, and
  * with least recently used on demand.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#define SETUP begin
+#include "unit.h"
 #include "cache_sim.h"
 
 static struct sim *sim;
@@ -55,7 +52,7 @@ static void sweep(unsigned count, uint64_t mib, unsigned percent)
 	        (STEPS - 1) * count);
 }
 
-static void sweeps(void **state)
+TEST(sweeps)
 {
 	static const unsigned percents[] = {97, 95, 90, 80, 67, 50, 33, 20};
 
@@ -117,7 +114,7 @@ static void train(uint64_t weight_mib, uint64_t activation_mib, unsigned percent
 }
 
 /* As PyTorch trains: all forward, all back, then the optimiser over weights and gradients. */
-static void training(void **state)
+TEST(training)
 {
 	static const unsigned percents[] = {95, 85, 75, 65, 50, 35};
 
@@ -129,7 +126,7 @@ static void training(void **state)
 }
 
 /* Forward and back over the same chunks. */
-static void there_and_back(void **state)
+TEST(there_and_back)
 {
 	chunks(100, 0);
 	sim->capacity = sim_total(sim) * 2 / 3;
@@ -144,7 +141,7 @@ static void there_and_back(void **state)
 }
 
 /* Nothing can be foreseen: then no more is moved than on demand, by age. */
-static void random_uses(void **state)
+TEST(random_uses)
 {
 	static const unsigned counts[] = {8, 16, 30, 64, 200};
 
@@ -160,7 +157,7 @@ static void random_uses(void **state)
 }
 
 /* A sweep with random uses in between, one of eight. */
-static void insertions(void **state)
+TEST(insertions)
 {
 	unsigned from = 0, to = 0;
 
@@ -187,7 +184,7 @@ static void phase(const uint32_t *keys, unsigned count, unsigned steps, uint16_t
 }
 
 /* The order is another one, of the same chunks: one step later it is known. */
-static void phase_change(void **state)
+TEST(phase_change)
 {
 	uint32_t keys[100];
 	unsigned changed;
@@ -215,7 +212,7 @@ static void phase_change(void **state)
  * And back to one that was known once. That pattern was about to end when it was last seen. So the
  * forecast is wrong for one step, though no worse than by age, and the next step pays for it.
  */
-static void phase_returns(void **state)
+TEST(phase_returns)
 {
 	uint32_t first[60], second[60];
 	unsigned changed;
@@ -240,7 +237,7 @@ static void phase_returns(void **state)
  * was never the same before. So one model is foreseen, and the other one is taken from its last
  * turn. The optimum knows the random turns.
  */
-static void two_models(void **state)
+TEST(two_models)
 {
 	unsigned a = 0, b = 0;
 
@@ -258,7 +255,7 @@ static void two_models(void **state)
 }
 
 /* Two models whose steps go together, with turns of a few uses that differ from step to step. */
-static void two_models_in_step(void **state)
+TEST(two_models_in_step)
 {
 	chunks(120, 32);
 	sim->capacity = sim_total(sim) * 3 / 4;
@@ -274,20 +271,4 @@ static void two_models_in_step(void **state)
 	}
 	sim_run(sim);
 	at_most("two models in step", sim->optimum, 150, 0, 240, 1080);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(sweeps, begin),
-	    cmocka_unit_test_setup(training, begin),
-	    cmocka_unit_test_setup(there_and_back, begin),
-	    cmocka_unit_test_setup(random_uses, begin),
-	    cmocka_unit_test_setup(insertions, begin),
-	    cmocka_unit_test_setup(phase_change, begin),
-	    cmocka_unit_test_setup(phase_returns, begin),
-	    cmocka_unit_test_setup(two_models, begin),
-	    cmocka_unit_test_setup(two_models_in_step, begin),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,10 @@
  * at every moment. scripts/check runs it under TSan.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 
 #include "account.h"
 #include "fake_vendor.h"
@@ -130,12 +126,12 @@ static void run(void *(*body)(void *))
 	assert_int_equal(spill_account_device_held(0), 0);
 }
 
-static void charges_never_pass_the_limit(void **state)
+TEST(charges_never_pass_the_limit)
 {
 	run(charge);
 }
 
-static void threads_lose_nothing(void **state)
+TEST(threads_lose_nothing)
 {
 	struct spill_totals totals;
 	spill_policy_default(&policy);
@@ -151,13 +147,4 @@ static void threads_lose_nothing(void **state)
 	assert_true(totals.allocs > ROUNDS);
 	assert_int_equal(totals.allocs, totals.frees);
 	assert_int_equal(totals.live.device + totals.live.host + totals.live.managed, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(charges_never_pass_the_limit),
-	    cmocka_unit_test(threads_lose_nothing),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

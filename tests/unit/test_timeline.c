@@ -1,9 +1,5 @@
 /* What is kept of a run over time, against all that happened: buckets, extremes and counts are worked out a second time. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -124,11 +120,10 @@ static void check(const struct cli_timeline *timeline, size_t room)
 	assert_int_equal(at, count);
 }
 
-static void random_traces(void **data)
+TEST(random_traces)
 {
 	static const uint64_t steps[] = {1, 2, 50, 1000, 1000000};
 
-	(void)data;
 	for (unsigned i = 0; i < 200; i++) {
 		struct cli_timeline timeline = {.most = 2 + roll(300)};
 
@@ -142,11 +137,10 @@ static void random_traces(void **data)
 	}
 }
 
-static void a_short_run_keeps_each_moment(void **data)
+TEST(a_short_run_keeps_each_moment)
 {
 	struct cli_timeline timeline = {.most = 100};
 
-	(void)data;
 	for (uint64_t i = 0; i < 100; i++)
 		cli_timeline_put(&timeline, i * UINT64_C(3600000000), &(struct spill_bytes){i, 0, 0});
 	assert_int_equal(timeline.shift, 0);
@@ -155,11 +149,10 @@ static void a_short_run_keeps_each_moment(void **data)
 	cli_timeline_free(&timeline);
 }
 
-static void times_of_all_sizes(void **data)
+TEST(times_of_all_sizes)
 {
 	struct cli_timeline timeline = {.most = 2};
 
-	(void)data;
 	for (unsigned bit = 0; bit < 64; bit++)
 		cli_timeline_put(&timeline, UINT64_C(1) << bit, &(struct spill_bytes){bit, 0, 0});
 	assert_int_equal(timeline.count, 2);
@@ -168,13 +161,12 @@ static void times_of_all_sizes(void **data)
 	cli_timeline_free(&timeline);
 }
 
-static void the_largest_is_told(void **data)
+TEST(the_largest_is_told)
 {
 	struct cli_name *name[3];
 	struct cli_marked sum = {0};
 	static const uint64_t sizes[] = {5, 9, 9};
 
-	(void)data;
 	for (unsigned i = 0; i < 3; i++) {
 		name[i] = calloc(1, sizeof(struct cli_name) + 1);
 		cli_marked_add(&sum, &(struct cli_marked){1, sizes[i], sizes[i], NULL, name[i], NULL});
@@ -186,16 +178,4 @@ static void the_largest_is_told(void **data)
 	assert_ptr_equal(sum.caller, name[1]);
 	for (unsigned i = 0; i < 3; i++)
 		free(name[i]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(random_traces),
-	    cmocka_unit_test(a_short_run_keeps_each_moment),
-	    cmocka_unit_test(times_of_all_sizes),
-	    cmocka_unit_test(the_largest_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /*
  * spill top without a terminal: pages of whoever, whose device is whose, rows in their order, rates, texts in their columns.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +52,7 @@ static enum cli_top_page judged(const void *page, size_t size, int seals)
 	return answer;
 }
 
-static void only_a_sealed_page_is_one(void **state)
+TEST(only_a_sealed_page_is_one)
 {
 	struct spill_live_page page = fresh(), other;
 	assert_int_equal(judged(&page, sizeof(page), SEALS), CLI_TOP_READ);
@@ -86,7 +81,7 @@ static void only_a_sealed_page_is_one(void **state)
 	close(ends[1]);
 }
 
-static void nothing_in_a_page_is_trusted(void **state)
+TEST(nothing_in_a_page_is_trusted)
 {
 	static struct spill_live_page page;
 	static struct cli_top_process process;
@@ -113,7 +108,7 @@ static void nothing_in_a_page_is_trusted(void **state)
 }
 
 /* What was never written says nothing, whatever is there; a device without a name but with figures is one. */
-static void what_was_never_written(void **state)
+TEST(what_was_never_written)
 {
 	static struct cli_top_process process;
 	struct spill_live_page page = fresh();
@@ -164,7 +159,7 @@ static void remove_proc(pid_t one, pid_t other)
 }
 
 /* The descriptor is inherited; the page says whose it is. */
-static void a_page_is_its_owners(void **state)
+TEST(a_page_is_its_owners)
 {
 	struct cli_top_look look = {0};
 	struct spill_live_page page = fresh();
@@ -200,7 +195,7 @@ static void a_page_is_its_owners(void **state)
 	cli_top_free(&look);
 }
 
-static void what_cannot_be_read_is_counted(void **state)
+TEST(what_cannot_be_read_is_counted)
 {
 	struct cli_top_look look = {0};
 	struct spill_live_page page = fresh();
@@ -276,7 +271,7 @@ static const char *arranged(const struct cli_top_look *look, struct cli_top_orde
 	return text;
 }
 
-static void rows_in_order(void **state)
+TEST(rows_in_order)
 {
 	struct cli_top_look look = {0};
 	add(&look, (struct one){30, "beta", {{"A", 50, 1, 1}, {"B", 500, 7, 7}}});
@@ -301,7 +296,7 @@ static void rows_in_order(void **state)
 }
 
 /* The second process sees the second device only, as its first (CUDA_VISIBLE_DEVICES=1). */
-static void devices_are_one_whatever_their_number(void **state)
+TEST(devices_are_one_whatever_their_number)
 {
 	struct cli_top_look look = {0};
 	struct cli_top_view view = {0};
@@ -327,7 +322,7 @@ static void devices_are_one_whatever_their_number(void **state)
 	cli_top_free(&look);
 }
 
-static void rates_of_two_looks(void **state)
+TEST(rates_of_two_looks)
 {
 	struct cli_top_look before = {.at_us = 1000000}, now = {.at_us = 3000000};
 	struct cli_top_view view = {0};
@@ -358,7 +353,7 @@ static void rates_of_two_looks(void **state)
 
 /* -- texts ---------------------------------------------------------------------------------------------------- */
 
-static void sizes_of_three_digits(void **state)
+TEST(sizes_of_three_digits)
 {
 	static const struct {
 		uint64_t bytes;
@@ -381,7 +376,7 @@ static void sizes_of_three_digits(void **state)
 	}
 }
 
-static void ages(void **state)
+TEST(ages)
 {
 	static const struct {
 		uint64_t seconds;
@@ -403,7 +398,7 @@ static const char *padded(const char *text, unsigned width, bool left)
 	return to;
 }
 
-static void texts_in_columns(void **state)
+TEST(texts_in_columns)
 {
 	assert_string_equal(padded("ab", 4, true), "ab  ");
 	assert_string_equal(padded("ab", 4, false), "  ab");
@@ -422,7 +417,7 @@ static void texts_in_columns(void **state)
 	setlocale(LC_CTYPE, "C");
 }
 
-static void columns_give_way_in_turn(void **state)
+TEST(columns_give_way_in_turn)
 {
 	bool shown[CLI_TOP_COLUMN_COUNT];
 	for (unsigned width = 200; width > 0; width--) {
@@ -443,7 +438,7 @@ static void columns_give_way_in_turn(void **state)
 	assert_false(shown[CLI_TOP_USER]);
 }
 
-static void the_last_decision(void **state)
+TEST(the_last_decision)
 {
 	struct cli_top_look look = {.wall_us = 103000000};
 	struct cli_top_view view = {0};
@@ -470,24 +465,4 @@ static void the_last_decision(void **state)
 	assert_string_equal(text, "1234");
 	cli_top_view_free(&view);
 	cli_top_free(&look);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(only_a_sealed_page_is_one),
-	    cmocka_unit_test(nothing_in_a_page_is_trusted),
-	    cmocka_unit_test(what_was_never_written),
-	    cmocka_unit_test(a_page_is_its_owners),
-	    cmocka_unit_test(what_cannot_be_read_is_counted),
-	    cmocka_unit_test(rows_in_order),
-	    cmocka_unit_test(devices_are_one_whatever_their_number),
-	    cmocka_unit_test(rates_of_two_looks),
-	    cmocka_unit_test(sizes_of_three_digits),
-	    cmocka_unit_test(ages),
-	    cmocka_unit_test(texts_in_columns),
-	    cmocka_unit_test(columns_give_way_in_turn),
-	    cmocka_unit_test(the_last_decision),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* Recorded runs are told whole, in the order in which they happened, and never mixed. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +39,7 @@ static void note(FILE *file, size_t length)
 }
 
 /* Lines of all lengths, so that some end just before, at and behind the end of a block, and some are longer than one. */
-static void lines_across_blocks(void **data)
+TEST(lines_across_blocks)
 {
 	static const size_t extra[] = {(1 << 20) - 60, (1 << 20), 3 << 20, 1, 2};
 	struct cli_lines lines;
@@ -51,7 +47,6 @@ static void lines_across_blocks(void **data)
 	FILE *file = begin_file("blocks.jsonl");
 	unsigned count = 4000;
 
-	(void)data;
 	for (unsigned i = 0; i < count; i++)
 		note(file, i % 997);
 	for (unsigned i = 0; i < 5; i++)
@@ -69,13 +64,12 @@ static void lines_across_blocks(void **data)
 }
 
 /* A newline just before, at and behind where one block ends and the next begins. */
-static void lines_that_end_with_a_block(void **data)
+TEST(lines_that_end_with_a_block)
 {
 	struct cli_lines lines;
 	struct spill_record record;
 	long empty;
 
-	(void)data;
 	for (int away = -2; away <= 2; away++) {
 		FILE *file = begin_file("blocks.jsonl");
 
@@ -104,12 +98,11 @@ static enum cli_line only_line(const char *text, struct cli_lines *lines)
 	return cli_lines_next(lines, &record);
 }
 
-static void a_cut_line_and_a_broken_one(void **data)
+TEST(a_cut_line_and_a_broken_one)
 {
 	struct cli_lines lines;
 	struct spill_record record;
 
-	(void)data;
 	assert_int_equal(only_line("{\"v\":1,\"kind\":\"no", &lines), CLI_LINE_CUT);
 	cli_lines_close(&lines);
 	assert_int_equal(only_line("{\"v\":1,\"kind\":\"no\n", &lines), CLI_LINE_BAD);
@@ -137,13 +130,12 @@ static void a_cut_line_and_a_broken_one(void **data)
 	cli_lines_close(&lines);
 }
 
-static void names_are_kept_once(void **data)
+TEST(names_are_kept_once)
 {
 	struct cli_names names = {0};
 	const struct cli_name *kept[2000];
 	char text[CLI_NAME_MOST + 10];
 
-	(void)data;
 	assert_null(cli_names_get(&names, NULL));
 	for (unsigned i = 0; i < 2000; i++) {
 		snprintf(text, sizeof(text), "lib.so+%#x", i);
@@ -165,13 +157,12 @@ static void names_are_kept_once(void **data)
 }
 
 /* Against a table of all. */
-static void live_ones_by_seq(void **data)
+TEST(live_ones_by_seq)
 {
 	static uint64_t held[5000];
 	struct cli_live live = {0};
 	size_t count = 0;
 
-	(void)data;
 	assert_null(cli_live_find(&live, 1));
 	for (unsigned i = 0; i < 200000; i++) {
 		uint64_t seq = 1 + roll_any() % 4999;
@@ -199,7 +190,6 @@ static uint64_t last_order, told_count, at_oom;
 
 static void in_order(void *data, const struct cli_event *event)
 {
-	(void)data;
 	if (event->kind == CLI_EVENT_OOM) {
 		at_oom = last_order;
 		return;
@@ -211,20 +201,18 @@ static void in_order(void *data, const struct cli_event *event)
 
 static void anyhow(void *data, const struct cli_event *event)
 {
-	(void)data;
 	(void)event;
 	told_count++;
 }
 
 /* Each at most 500 places from where it belongs; every hundredth order is told by no line. */
-static void events_are_sorted(void **data)
+TEST(events_are_sorted)
 {
 	enum { COUNT = 100000, WITHIN = 500 };
 	static uint64_t orders[COUNT];
 	struct cli_sorter sorter = {.deliver = in_order};
 	size_t count = 0;
 
-	(void)data;
 	for (uint64_t order = 1; count < COUNT; order++) {
 		if (order % 100)
 			orders[count++] = order;
@@ -250,12 +238,11 @@ static void events_are_sorted(void **data)
 }
 
 /* What is in order is told at once; an out of memory after what stood before it. */
-static void nothing_waits_without_need(void **data)
+TEST(nothing_waits_without_need)
 {
 	struct cli_sorter sorter = {.deliver = in_order};
 	const struct cli_event oom = {.kind = CLI_EVENT_OOM};
 
-	(void)data;
 	last_order = told_count = at_oom = 0;
 	cli_sorter_put(&sorter, &(struct cli_event){.order = 1});
 	cli_sorter_put(&sorter, &oom);
@@ -272,11 +259,10 @@ static void nothing_waits_without_need(void **data)
 	cli_sorter_reset(&sorter);
 }
 
-static void one_that_comes_too_late_is_counted(void **data)
+TEST(one_that_comes_too_late_is_counted)
 {
 	struct cli_sorter sorter = {.deliver = anyhow};
 
-	(void)data;
 	told_count = 0;
 	for (uint64_t order = 2; order <= CLI_SORTER_MOST + 1; order++)
 		cli_sorter_put(&sorter, &(struct cli_event){.order = order});
@@ -317,11 +303,10 @@ static void alloc(FILE *file, unsigned seq, unsigned order, const char *place, c
 }
 
 /* Two threads: the free and the move are told before the alloc, and the peak is what was really there at once. */
-static void peaks_follow_the_order_not_the_lines(void **data)
+TEST(peaks_follow_the_order_not_the_lines)
 {
 	FILE *file = begin_file("order.jsonl");
 
-	(void)data;
 	fprintf(file, START "\n", 1);
 	alloc(file, 1, 1, "movable", "\"device_bytes\":100");
 	alloc(file, 2, 4, "device", "\"device_bytes\":100");
@@ -344,11 +329,10 @@ static void peaks_follow_the_order_not_the_lines(void **data)
 }
 
 /* Its alloc is in the sums, with all its bytes: they are not counted twice, whatever the order. */
-static void what_moved_before_log_max_took_its_alloc(void **data)
+TEST(what_moved_before_log_max_took_its_alloc)
 {
 	FILE *file = begin_file("moved.jsonl");
 
-	(void)data;
 	fprintf(file, START "\n", 1);
 	fputs("{\"v\":1,\"kind\":\"move\",\"t\":2.0,\"seq\":1,\"order\":2,\"what\":\"demote\",\"tid\":2,"
 	      "\"dev\":0,\"bytes\":40,"
@@ -366,11 +350,10 @@ static void what_moved_before_log_max_took_its_alloc(void **data)
 	forget_all();
 }
 
-static void runs_are_never_mixed(void **data)
+TEST(runs_are_never_mixed)
 {
 	FILE *file = begin_file("runs.jsonl");
 
-	(void)data;
 	fprintf(file, START "\n", 1);
 	alloc(file, 1, 1, "device", "\"device_bytes\":100");
 	alloc(file, 2, 3, "device", "\"device_bytes\":100"); /* waits for order 2 */
@@ -392,12 +375,11 @@ static void runs_are_never_mixed(void **data)
 }
 
 /* A program that runs into it a million times: the first and the last are kept, all are counted. */
-static void the_first_and_last_out_of_memory(void **data)
+TEST(the_first_and_last_out_of_memory)
 {
 	FILE *file = begin_file("ooms.jsonl");
 	const struct cli_ooms *ooms;
 
-	(void)data;
 	fprintf(file, START "\n", 1);
 	for (unsigned i = 0; i < 1000; i++)
 		fprintf(file,
@@ -453,10 +435,23 @@ static unsigned differences(unsigned run)
 	return cli_summary_differences(&summaries.runs[run], list);
 }
 
-/* By name the newest comes first. Its start line says which run it continues. */
-static void a_rotated_run_is_told_as_one(void **data)
+static int remove_logs(void **data)
 {
-	(void)data;
+	static const char *const names[] = {"blocks.jsonl",    "one.jsonl",  "order.jsonl", "moved.jsonl",
+	                                    "runs.jsonl",      "ooms.jsonl", "p.jsonl",     "q.jsonl",
+	                                    "r.jsonl",         "s.jsonl",    "p.jsonl.1",   "p.jsonl.gz",
+	                                    "p.jsonl-20261121"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		unlink(path);
+	}
+	return 0;
+}
+
+/* By name the newest comes first. Its start line says which run it continues. */
+TEST_WITH(a_rotated_run_is_told_as_one, remove_logs, NULL)
+{
 	piece("p.jsonl", "T", 1, 7, 6, 2, true);
 	piece("p.jsonl.1", "T", 1, 4, 4, 2, false);
 	piece("p.jsonl-20261121", "T", 1, 0, 1, 3, false);
@@ -472,9 +467,8 @@ static void a_rotated_run_is_told_as_one(void **data)
 }
 
 /* What lacks lines is not told as if its sums were wrong. */
-static void a_piece_alone_says_what_is_missing(void **data)
+TEST(a_piece_alone_says_what_is_missing)
 {
-	(void)data;
 	snprintf(path, sizeof(path), "%s/p.jsonl", folder);
 	assert_true(read_all(path));
 	assert_int_equal(summaries.count, 1);
@@ -493,11 +487,10 @@ static void a_piece_alone_says_what_is_missing(void **data)
 }
 
 /* Of a run that ends as a run of another process begins: neither goes on with the other, nor does a file without a start line. */
-static void pieces_of_others_are_not_taken(void **data)
+TEST(pieces_of_others_are_not_taken)
 {
 	FILE *file;
 
-	(void)data;
 	piece("p.jsonl", "T", 2, 4, 6, 1, true);
 	file = begin_file("q.jsonl");
 	alloc(file, 1, 1, "device", "\"device_bytes\":100");
@@ -518,23 +511,7 @@ static void pieces_of_others_are_not_taken(void **data)
 
 static int make_folder(void **data)
 {
-	(void)data;
 	return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_logs(void **data)
-{
-	static const char *const names[] = {"blocks.jsonl",    "one.jsonl",  "order.jsonl", "moved.jsonl",
-	                                    "runs.jsonl",      "ooms.jsonl", "p.jsonl",     "q.jsonl",
-	                                    "r.jsonl",         "s.jsonl",    "p.jsonl.1",   "p.jsonl.gz",
-	                                    "p.jsonl-20261121"};
-
-	(void)data;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
-		unlink(path);
-	}
-	return 0;
 }
 
 static int remove_folder(void **data)
@@ -545,23 +522,5 @@ static int remove_folder(void **data)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(lines_across_blocks),
-	    cmocka_unit_test(lines_that_end_with_a_block),
-	    cmocka_unit_test(a_cut_line_and_a_broken_one),
-	    cmocka_unit_test(names_are_kept_once),
-	    cmocka_unit_test(live_ones_by_seq),
-	    cmocka_unit_test(events_are_sorted),
-	    cmocka_unit_test(nothing_waits_without_need),
-	    cmocka_unit_test(one_that_comes_too_late_is_counted),
-	    cmocka_unit_test(peaks_follow_the_order_not_the_lines),
-	    cmocka_unit_test(what_moved_before_log_max_took_its_alloc),
-	    cmocka_unit_test(runs_are_never_mixed),
-	    cmocka_unit_test(the_first_and_last_out_of_memory),
-	    cmocka_unit_test_setup(a_rotated_run_is_told_as_one, remove_logs),
-	    cmocka_unit_test(a_piece_alone_says_what_is_missing),
-	    cmocka_unit_test(pieces_of_others_are_not_taken),
-	};
-
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return run_unit_tests(make_folder, remove_folder);
 }

@@ -1,9 +1,5 @@
 /* When the driver is asked how full the device is: never too late to know the line, and seldom below it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "usage_estimate.h"
 
 #define HALF 50000
@@ -20,14 +16,14 @@ static enum spill_usage_answer ask(const struct spill_usage_estimate *look, uint
 	return spill_usage_estimate(look, HALF, own, bytes, AT + after_us);
 }
 
-static void what_was_never_seen_is_asked(void **state)
+TEST(what_was_never_seen_is_asked)
 {
 	const struct spill_usage_estimate never = {.seen = false, .total = 200, .at_us = AT};
 	assert_int_equal(ask(&never, 0, 0, 0), SPILL_USAGE_STALE);
 }
 
 /* The line is at 100, 80 are left: 40 of them may go without a question, the request included. */
-static void half_of_what_is_left_is_free(void **state)
+TEST(half_of_what_is_left_is_free)
 {
 	assert_int_equal(ask(&below, 5, 40, 1), SPILL_USAGE_BELOW);
 	assert_int_equal(ask(&below, 5, 41, 1), SPILL_USAGE_STALE);
@@ -39,7 +35,7 @@ static void half_of_what_is_left_is_free(void **state)
 	assert_int_equal(ask(&below, 0, 46, 1), SPILL_USAGE_STALE);
 }
 
-static void right_after_a_look_it_is_known(void **state)
+TEST(right_after_a_look_it_is_known)
 {
 	assert_int_equal(ask(&below, 5, 80, 0), SPILL_USAGE_BELOW);
 	assert_int_equal(ask(&below, 5, 81, 0), SPILL_USAGE_ABOVE);
@@ -48,7 +44,7 @@ static void right_after_a_look_it_is_known(void **state)
 }
 
 /* Above the line nothing more is asked, until what this process gave back makes it doubtful. */
-static void above_the_line_it_stays(void **state)
+TEST(above_the_line_it_stays)
 {
 	assert_int_equal(ask(&above, 50, 0, 1), SPILL_USAGE_ABOVE);
 	assert_int_equal(ask(&above, 80, 100, 1), SPILL_USAGE_ABOVE);
@@ -58,7 +54,7 @@ static void above_the_line_it_stays(void **state)
 	assert_int_equal(ask(&above, 0, 31, 1), SPILL_USAGE_ABOVE);
 }
 
-static void a_look_grows_old(void **state)
+TEST(a_look_grows_old)
 {
 	assert_int_equal(ask(&below, 5, 1, SPILL_USAGE_VALID_US - 1), SPILL_USAGE_BELOW);
 	assert_int_equal(ask(&below, 5, 1, SPILL_USAGE_VALID_US), SPILL_USAGE_STALE);
@@ -66,7 +62,7 @@ static void a_look_grows_old(void **state)
 	assert_int_equal(ask(&above, 50, 1, SPILL_USAGE_VALID_US), SPILL_USAGE_STALE);
 }
 
-static void ends_of_the_numbers(void **state)
+TEST(ends_of_the_numbers)
 {
 	const struct spill_usage_estimate more_than_known = {
 	    .seen = true, .used = 1, .total = 200, .own = 50, .at_us = AT};
@@ -81,7 +77,7 @@ static void ends_of_the_numbers(void **state)
  * A program that fills a device in steps: every answer is what the driver would have said, and below the line it was asked
  * no more often than the distance can be halved.
  */
-static void filling_a_device(void **state)
+TEST(filling_a_device)
 {
 	const uint64_t total = 80ull << 30, others = 3ull << 30, step = 2ull << 20;
 	struct spill_usage_estimate look = {0};
@@ -96,18 +92,4 @@ static void filling_a_device(void **state)
 		assert_int_equal(answer == SPILL_USAGE_ABOVE, others + own + step > total / 2);
 	}
 	assert_in_range(looks, 10, 20);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(what_was_never_seen_is_asked),
-	    cmocka_unit_test(half_of_what_is_left_is_free),
-	    cmocka_unit_test(right_after_a_look_it_is_known),
-	    cmocka_unit_test(above_the_line_it_stays),
-	    cmocka_unit_test(a_look_grows_old),
-	    cmocka_unit_test(ends_of_the_numbers),
-	    cmocka_unit_test(filling_a_device),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

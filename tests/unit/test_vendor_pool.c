@@ -2,13 +2,10 @@
  * Accounts of the vendor's pools against a vendor that counts. The charge is the bytes that a pool
  * has reserved, or more during a request. Nothing stays charged.
  */
-#include <setjmp.h>
-#include <errno.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SETUP setup
+#include "unit.h"
 
-#include <cmocka.h>
+#include <errno.h>
 
 #include "account.h"
 #include "fake_vendor.h"
@@ -71,7 +68,25 @@ static struct spill_vendor_pool *their_pool(void)
 	return spill_vendor_pool_of(&fake_vendor_backend, &theirs, 0);
 }
 
-static void what_is_reserved_counts(void **state)
+/*
+ * Taken for one on the device, a request to a pool on host would be spilled, or refused for a limit
+ * of the device. The first test: there is no record yet that could be used again.
+ */
+TEST(a_pool_without_a_record_is_not_taken_for_another)
+{
+	static char on_host, later, never_seen;
+
+	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, &never_seen), SPILL_PLACE_DEVICE);
+	fake_libc_fail(FAKE_calloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
+	spill_vendor_pool_created(&fake_vendor_backend, &on_host, SPILL_PLACE_HOST, 0);
+	fake_libc_reset();
+	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, &on_host), SPILL_PLACES);
+	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, NULL), SPILL_PLACE_DEVICE);
+	spill_vendor_pool_created(&fake_vendor_backend, &later, SPILL_PLACE_HOST, 0);
+	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, &later), SPILL_PLACE_HOST);
+}
+
+TEST(what_is_reserved_counts)
 {
 	struct spill_vendor_pool *pool = their_pool();
 	assert_true(request(pool, 20 * MIB, 100 * MIB));
@@ -89,7 +104,7 @@ static void what_is_reserved_counts(void **state)
 }
 
 /* A pool that has grown past the limit lets nobody in by what it has in pieces. */
-static void beyond_the_limit_nothing_fits(void **state)
+TEST(beyond_the_limit_nothing_fits)
 {
 	struct spill_vendor_pool *pool = their_pool();
 	assert_true(request(pool, 20 * MIB, 100 * MIB));
@@ -101,7 +116,7 @@ static void beyond_the_limit_nothing_fits(void **state)
 	assert_true(request(pool, MIB, 128 * MIB));
 }
 
-static void what_the_vendor_took_back_is_seen(void **state)
+TEST(what_the_vendor_took_back_is_seen)
 {
 	struct spill_vendor_pool *pool = their_pool();
 	assert_true(request(pool, 90 * MIB, 100 * MIB));
@@ -114,7 +129,7 @@ static void what_the_vendor_took_back_is_seen(void **state)
 }
 
 /* Whichever of its calls fails, a request leaves what was charged before, and never less than is in use. */
-static void a_failing_call_leaves_nothing(void **state)
+TEST(a_failing_call_leaves_nothing)
 {
 	for (unsigned nth = 1; nth <= 3; nth++) {
 		setup(state);
@@ -134,7 +149,7 @@ static void a_failing_call_leaves_nothing(void **state)
 }
 
 /* Two ask at once, the second is let in by what the first was charged with, the first is refused. */
-static void a_retract_leaves_what_others_use(void **state)
+TEST(a_retract_leaves_what_others_use)
 {
 	struct spill_vendor_pool *pool = their_pool();
 	uint64_t first, second;
@@ -149,7 +164,7 @@ static void a_retract_leaves_what_others_use(void **state)
 	assert_int_equal(spill_account_device_held(0), 0);
 }
 
-static void a_destroyed_pool_counts_until_its_last_free(void **state)
+TEST(a_destroyed_pool_counts_until_its_last_free)
 {
 	struct spill_vendor_pool *pool = their_pool();
 	assert_true(request(pool, 20 * MIB, 100 * MIB));
@@ -166,7 +181,7 @@ static void a_destroyed_pool_counts_until_its_last_free(void **state)
 	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, &fake_vendor), SPILL_PLACE_HOST);
 }
 
-static void a_refused_destroy_changes_nothing(void **state)
+TEST(a_refused_destroy_changes_nothing)
 {
 	struct spill_vendor_pool *pool = their_pool();
 	assert_true(request(pool, 20 * MIB, 100 * MIB));
@@ -177,7 +192,7 @@ static void a_refused_destroy_changes_nothing(void **state)
 }
 
 /* Ours on host keeps the most it ever had, and goes whole when nothing of it is in use. */
-static void ours_on_host(void **state)
+TEST(ours_on_host)
 {
 	const char *error;
 	uint64_t charged, ptr;
@@ -206,7 +221,7 @@ static void ours_on_host(void **state)
 	assert_int_equal(spill_account_host_held(), 0);
 }
 
-static void a_vendor_without_such_pools(void **state)
+TEST(a_vendor_without_such_pools)
 {
 	const char *error = "?";
 	fake_vendor.no_pools = true;
@@ -218,39 +233,4 @@ static void a_vendor_without_such_pools(void **state)
 	assert_null(
 	    spill_vendor_pool_ours(&fake_vendor_backend, 0, SPILL_PLACE_HOST, SPILL_LOCATION_HOST, &error));
 	assert_string_equal(error, "FAKE_OUT_OF_MEMORY");
-}
-
-/*
- * Taken for one on the device, a request to a pool on host would be spilled, or refused for a limit
- * of the device. The first test: there is no record yet that could be used again.
- */
-static void a_pool_without_a_record_is_not_taken_for_another(void **state)
-{
-	static char on_host, later, never_seen;
-
-	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, &never_seen), SPILL_PLACE_DEVICE);
-	fake_libc_fail(FAKE_calloc, 1, FAKE_LIBC_FOR_EVER, ENOMEM);
-	spill_vendor_pool_created(&fake_vendor_backend, &on_host, SPILL_PLACE_HOST, 0);
-	fake_libc_reset();
-	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, &on_host), SPILL_PLACES);
-	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, NULL), SPILL_PLACE_DEVICE);
-	spill_vendor_pool_created(&fake_vendor_backend, &later, SPILL_PLACE_HOST, 0);
-	assert_int_equal(spill_vendor_pool_place(&fake_vendor_backend, &later), SPILL_PLACE_HOST);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(a_pool_without_a_record_is_not_taken_for_another, setup),
-	    cmocka_unit_test_setup(what_is_reserved_counts, setup),
-	    cmocka_unit_test_setup(beyond_the_limit_nothing_fits, setup),
-	    cmocka_unit_test_setup(what_the_vendor_took_back_is_seen, setup),
-	    cmocka_unit_test_setup(a_failing_call_leaves_nothing, setup),
-	    cmocka_unit_test_setup(a_retract_leaves_what_others_use, setup),
-	    cmocka_unit_test_setup(a_destroyed_pool_counts_until_its_last_free, setup),
-	    cmocka_unit_test_setup(a_refused_destroy_changes_nothing, setup),
-	    cmocka_unit_test_setup(ours_on_host, setup),
-	    cmocka_unit_test_setup(a_vendor_without_such_pools, setup),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,8 @@
 /* Who leaves the device first: the cases of shared/design/facts.md, and that the order is one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#define SETUP begin
+#include "unit.h"
+
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "victim.h"
 
@@ -41,7 +40,7 @@ static void leave_as(const uint64_t *seq)
 }
 
 /* llama.cpp: weights, KV cache, three compute buffers. Not the KV cache for the scratch pool's sake. */
-static void weights_before_kv_cache_before_scratch(void **state)
+TEST(weights_before_kv_cache_before_scratch)
 {
 	add(7 * GIB);
 	add(2 * GIB);
@@ -51,7 +50,7 @@ static void weights_before_kv_cache_before_scratch(void **state)
 }
 
 /* What was allocated last is hot, however large: the KV cache right after the weights. */
-static void the_newest_is_the_last(void **state)
+TEST(the_newest_is_the_last)
 {
 	add(2 * GIB);
 	add(20 * MIB);
@@ -60,7 +59,7 @@ static void the_newest_is_the_last(void **state)
 }
 
 /* The segments of PyTorch: exact sizes say nothing about heat, age does; but 2 MiB ones are not worth a move. */
-static void segments_go_by_class_and_age(void **state)
+TEST(segments_go_by_class_and_age)
 {
 	static const uint64_t mib[] = {20, 2, 22, 50, 30, 2, 36, 20};
 	for (unsigned i = 0; i < sizeof(mib) / sizeof(mib[0]); i++)
@@ -69,7 +68,7 @@ static void segments_go_by_class_and_age(void **state)
 	leave_as((const uint64_t[]){4, 7, 1, 3, 5, 2, 6, 8});
 }
 
-static void priority_comes_before_size(void **state)
+TEST(priority_comes_before_size)
 {
 	add(7 * GIB)->priority = SPILL_PRIORITY_HOT;
 	add(2 * GIB);
@@ -81,7 +80,7 @@ static void priority_comes_before_size(void **state)
 	leave_as((const uint64_t[]){3, 4, 2, 6, 1, 5});
 }
 
-static void dead_cache_comes_before_all(void **state)
+TEST(dead_cache_comes_before_all)
 {
 	add(7 * GIB)->priority = SPILL_PRIORITY_COLD;
 	add(100 * MIB)->dead = true;
@@ -92,7 +91,7 @@ static void dead_cache_comes_before_all(void **state)
 }
 
 /* The last of a dead run is no newcomer: that is the newest of those that live. */
-static void the_dead_are_no_newcomers(void **state)
+TEST(the_dead_are_no_newcomers)
 {
 	add(1 * GIB);
 	add(2 * GIB);
@@ -100,7 +99,7 @@ static void the_dead_are_no_newcomers(void **state)
 	leave_as((const uint64_t[]){3, 1, 2});
 }
 
-static void one_alone_and_none(void **state)
+TEST(one_alone_and_none)
 {
 	spill_victim_mark(list, 0);
 	add(0);
@@ -108,7 +107,7 @@ static void one_alone_and_none(void **state)
 }
 
 /* A mark of an earlier sort does not last. */
-static void marks_are_made_anew(void **state)
+TEST(marks_are_made_anew)
 {
 	add(1 * GIB);
 	add(1 * GIB);
@@ -123,7 +122,7 @@ static void marks_are_made_anew(void **state)
 }
 
 /* qsort needs it: antisymmetric, transitive, and no two different ones equal. */
-static void it_is_a_total_order(void **state)
+TEST(it_is_a_total_order)
 {
 	static const uint64_t sizes[] = {0, 1, 2 * MIB, 3 * MIB, 4 * MIB, UINT64_MAX};
 	for (unsigned i = 0; i < 48; i++) {
@@ -141,20 +140,4 @@ static void it_is_a_total_order(void **state)
 				if (spill_victim_compare(&list[b], &list[c]) < 0)
 					assert_true(spill_victim_compare(&list[a], &list[c]) < 0);
 		}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(weights_before_kv_cache_before_scratch, begin),
-	    cmocka_unit_test_setup(the_newest_is_the_last, begin),
-	    cmocka_unit_test_setup(segments_go_by_class_and_age, begin),
-	    cmocka_unit_test_setup(priority_comes_before_size, begin),
-	    cmocka_unit_test_setup(dead_cache_comes_before_all, begin),
-	    cmocka_unit_test_setup(the_dead_are_no_newcomers, begin),
-	    cmocka_unit_test_setup(one_alone_and_none, begin),
-	    cmocka_unit_test_setup(marks_are_made_anew, begin),
-	    cmocka_unit_test_setup(it_is_a_total_order, begin),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

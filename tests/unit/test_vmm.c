@@ -4,15 +4,12 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#define SETUP setup
+#include "unit.h"
+
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "ended.h"
 #include "account.h"
@@ -133,7 +130,7 @@ static void good(int result)
 }
 
 /* llama.cpp: create, map, release at once. */
-static void memory_lives_by_its_mapping(void **state)
+TEST(memory_lives_by_its_mapping)
 {
 	uint64_t handle = made(4 * MIB);
 	good(program_map(at, 4 * MIB, handle));
@@ -144,7 +141,7 @@ static void memory_lives_by_its_mapping(void **state)
 }
 
 /* PyTorch: the handle is kept while the mapping comes and goes. */
-static void memory_lives_by_its_handle(void **state)
+TEST(memory_lives_by_its_handle)
 {
 	uint64_t handle = made(4 * MIB);
 	for (int i = 0; i < 3; i++) {
@@ -156,7 +153,7 @@ static void memory_lives_by_its_handle(void **state)
 	nothing_is_held();
 }
 
-static void every_handle_counts(void **state)
+TEST(every_handle_counts)
 {
 	uint64_t again, handle = made(4 * MIB);
 	good(program_map(at, 4 * MIB, handle));
@@ -174,7 +171,7 @@ static void every_handle_counts(void **state)
 	nothing_is_held();
 }
 
-static void one_unmap_ends_several_mappings(void **state)
+TEST(one_unmap_ends_several_mappings)
 {
 	uint64_t one = made(4 * MIB), two = made(8 * MIB);
 	good(program_map(at, 4 * MIB, one));
@@ -197,7 +194,7 @@ static void release_shared(void)
 }
 
 /* Another thread releases the last handle while the vendor maps it: the mapping keeps it. */
-static void a_call_under_way_keeps_it(void **state)
+TEST(a_call_under_way_keeps_it)
 {
 	shared = made(4 * MIB);
 	fake_vendor.meanwhile = release_shared;
@@ -208,7 +205,7 @@ static void a_call_under_way_keeps_it(void **state)
 }
 
 /* The vendor may give a released handle's value to new memory while the old is still mapped. */
-static void a_value_that_comes_back_is_other_memory(void **state)
+TEST(a_value_that_comes_back_is_other_memory)
 {
 	uint64_t again, old = made(4 * MIB);
 	good(program_map(at, 4 * MIB, old));
@@ -225,7 +222,7 @@ static void a_value_that_comes_back_is_other_memory(void **state)
 }
 
 /* Ended by calls that we did not see: what takes their value or addresses ends them. */
-static void what_ended_unseen_is_forgotten(void **state)
+TEST(what_ended_unseen_is_forgotten)
 {
 	uint64_t unseen = made(4 * MIB), handle;
 	vendor_reset(64 * MIB);
@@ -243,7 +240,7 @@ static void what_ended_unseen_is_forgotten(void **state)
 	nothing_is_held();
 }
 
-static void what_does_not_fit_is_on_host_and_looks_as_asked(void **state)
+TEST(what_does_not_fit_is_on_host_and_looks_as_asked)
 {
 	struct fake_properties seen;
 	struct spill_vmm_range range;
@@ -276,7 +273,7 @@ static void what_does_not_fit_is_on_host_and_looks_as_asked(void **state)
 	nothing_is_held();
 }
 
-static void a_limit_holds_for_it(void **state)
+TEST(a_limit_holds_for_it)
 {
 	uint64_t one, two, none = 77;
 	policy.device_limit = (struct spill_amount){SPILL_AMOUNT_BYTES, 8 * MIB};
@@ -297,7 +294,7 @@ static void a_limit_holds_for_it(void **state)
 }
 
 /* Nothing else than host memory can stand for it, and only for what host memory can do. */
-static void refusals(void **state)
+TEST(refusals)
 {
 	static const struct fake_properties tiles = {SPILL_LOCATION_DEVICE, 0, true};
 	uint64_t handle;
@@ -317,7 +314,7 @@ static void refusals(void **state)
 	nothing_is_held();
 }
 
-static void host_memory_that_the_program_wants_is_its_own(void **state)
+TEST(host_memory_that_the_program_wants_is_its_own)
 {
 	struct fake_properties seen;
 	struct spill_vmm_range range;
@@ -333,7 +330,7 @@ static void host_memory_that_the_program_wants_is_its_own(void **state)
 	nothing_is_held();
 }
 
-static void a_handle_is_no_address(void **state)
+TEST(a_handle_is_no_address)
 {
 	struct spill_allocation copy;
 	uint64_t plain = made(60 * MIB), spilled = made(8 * MIB);
@@ -375,7 +372,7 @@ static unsigned work(void)
 	return failed;
 }
 
-static void a_failing_call_changes_nothing(void **state)
+TEST(a_failing_call_changes_nothing)
 {
 	assert_int_equal(work(), 0);
 	unsigned calls = fake_vendor.calls, failed = 0;
@@ -425,7 +422,7 @@ static bool survives_without_memory(void)
 	return good && spill_account_device_held(0) == 4 * MIB && totals.live.device == 4 * MIB;
 }
 
-static void without_memory_for_bookkeeping(void **state)
+TEST(without_memory_for_bookkeeping)
 {
 	assert_true(in_a_child(survives_without_memory));
 }
@@ -459,7 +456,7 @@ static void *busy(void *data)
 	return NULL;
 }
 
-static void several_threads(void **state)
+TEST(several_threads)
 {
 	pthread_t thread[THREADS];
 	struct spill_totals before, after;
@@ -487,30 +484,7 @@ static bool begins_empty(void)
 	       !spill_vmm_releasing(first);
 }
 
-static void a_forked_child_begins_empty(void **state)
+TEST(a_forked_child_begins_empty)
 {
 	assert_true(in_a_child(begins_empty));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(memory_lives_by_its_mapping, setup),
-	    cmocka_unit_test_setup(memory_lives_by_its_handle, setup),
-	    cmocka_unit_test_setup(every_handle_counts, setup),
-	    cmocka_unit_test_setup(one_unmap_ends_several_mappings, setup),
-	    cmocka_unit_test_setup(a_call_under_way_keeps_it, setup),
-	    cmocka_unit_test_setup(a_value_that_comes_back_is_other_memory, setup),
-	    cmocka_unit_test_setup(what_ended_unseen_is_forgotten, setup),
-	    cmocka_unit_test_setup(what_does_not_fit_is_on_host_and_looks_as_asked, setup),
-	    cmocka_unit_test_setup(a_limit_holds_for_it, setup),
-	    cmocka_unit_test_setup(refusals, setup),
-	    cmocka_unit_test_setup(host_memory_that_the_program_wants_is_its_own, setup),
-	    cmocka_unit_test_setup(a_handle_is_no_address, setup),
-	    cmocka_unit_test_setup(a_failing_call_changes_nothing, setup),
-	    cmocka_unit_test_setup(several_threads, setup),
-	    cmocka_unit_test_setup(without_memory_for_bookkeeping, setup),
-	    cmocka_unit_test_setup(a_forked_child_begins_empty, setup),
-	};
-	return cmocka_run_group_tests_name("vmm", tests, NULL, NULL);
 }

@@ -6,16 +6,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "childtest.h"
 #include "abi/cuda.h"
@@ -131,7 +126,7 @@ static uint64_t hits(void)
 	return spill_row_hits[SPILL_HOOK_cuLaunchKernel][SPILL_WAY_LINK];
 }
 
-static void passes_the_gate(void)
+CHILD_TEST(passes_the_gate)
 {
 	errno = 0;
 	CHECK(launch() == CUDA_SUCCESS && calls == 1 && was_inside);
@@ -142,7 +137,7 @@ static void passes_the_gate(void)
 	CHECK(spill_gate_counted(spill_work_counter(SPILL_WORK_cuLaunchKernel, SPILL_WAY_PROC)) == 0);
 }
 
-static void nobody_has_the_function(void)
+CHILD_TEST(nobody_has_the_function)
 {
 	CHECK(copy_found(0, 0, 0, NULL) == (CUresult)SPILL_NOT_INITIALIZED); /* there is no such function */
 	CHECK(spill_work_real[SPILL_WORK_cuMemcpyAsync] == NULL && calls == 0);
@@ -154,13 +149,13 @@ static CUresult refuse(void)
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-static void is_asked_once_without_need(void)
+CHILD_TEST(is_asked_once_without_need)
 {
 	in_call = refuse;
 	CHECK(launch() == CUDA_ERROR_INVALID_VALUE && calls == 1 && rooms == 0);
 }
 
-static void is_asked_again_with_room(void)
+CHILD_TEST(is_asked_again_with_room)
 {
 	full_calls = 3;
 	CHECK(launch() == CUDA_SUCCESS && calls == 4 && rooms == 3 && was_inside);
@@ -171,7 +166,7 @@ static void is_asked_again_with_room(void)
 	CHECK(!atomic_load(&spill_gate_self->inside));
 }
 
-static void fails_without_room(void)
+CHILD_TEST(fails_without_room)
 {
 	full_calls = 1000;
 	room_until = 2;
@@ -187,7 +182,7 @@ static int reserves_nothing(int device, uint64_t *bytes)
 }
 
 /* A refused launch loses what it had got: asked again once, and only for room for all of it. */
-static void graphs_with_memory_of_their_own(void)
+CHILD_TEST(graphs_with_memory_of_their_own)
 {
 	static const struct spill_backend backend = {.graph_reserved = reserves_nothing};
 	const CUgraphExec known = (CUgraphExec)0x1000, other = (CUgraphExec)0x2000;
@@ -210,7 +205,7 @@ static void graphs_with_memory_of_their_own(void)
 	CHECK(launch() == CUDA_SUCCESS && rooms == 3 && room_whole == 0);
 }
 
-static void names_the_call_of_the_runtime(void)
+CHILD_TEST(names_the_call_of_the_runtime)
 {
 	struct spill_request frame = {.api = "cudaLaunchKernel"};
 	full_calls = 1;
@@ -218,7 +213,7 @@ static void names_the_call_of_the_runtime(void)
 	CHECK(launch() == CUDA_SUCCESS && !strcmp(room_api, "cudaLaunchKernel"));
 }
 
-static void our_own_make_no_room(void)
+CHILD_TEST(our_own_make_no_room)
 {
 	CHECK(launch() == CUDA_SUCCESS);
 	spill_thread.depth = 1;
@@ -236,7 +231,7 @@ static CUresult call_within(void)
 	return CUDA_SUCCESS;
 }
 
-static void a_call_within_a_call(void)
+CHILD_TEST(a_call_within_a_call)
 {
 	in_call = call_within;
 	CHECK(launch() == CUDA_SUCCESS && calls == 2 && rooms == 0);
@@ -244,7 +239,7 @@ static void a_call_within_a_call(void)
 	CHECK(counted() == 2);
 }
 
-static void off_means_off(void)
+CHILD_TEST(off_means_off)
 {
 	off = true;
 	full_calls = 1000;
@@ -253,7 +248,7 @@ static void off_means_off(void)
 }
 
 /* On this thread, while libspill starts: what the start calls comes here. */
-static void while_starting(void)
+CHILD_TEST(while_starting)
 {
 	spill_thread.depth = 1;
 	CHECK(launch() == CUDA_SUCCESS && calls == 1 && !spill_gate_self);
@@ -269,7 +264,7 @@ static void *first_call_of_a_thread(void *argument)
 	return argument;
 }
 
-static void each_thread_joins(void)
+CHILD_TEST(each_thread_joins)
 {
 	pthread_t thread;
 	CHECK(launch() == CUDA_SUCCESS);
@@ -277,18 +272,3 @@ static void each_thread_joins(void)
 	pthread_join(thread, NULL);
 	CHECK(counted() == 2);
 }
-
-#define CASES(X) \
-	X(passes_the_gate) \
-	X(nobody_has_the_function) \
-	X(is_asked_once_without_need) \
-	X(is_asked_again_with_room) \
-	X(fails_without_room) \
-	X(graphs_with_memory_of_their_own) \
-	X(names_the_call_of_the_runtime) \
-	X(our_own_make_no_room) \
-	X(a_call_within_a_call) \
-	X(off_means_off) \
-	X(while_starting) \
-	X(each_thread_joins)
-TESTS_OF_CHILDREN(CASES)

@@ -2,16 +2,13 @@
  * Every stub of every row that submits work passes the gate: the driver's functions are replaced by ones that look whether
  * they run inside. The stubs are the library's own (shim/stubs.c). Each row runs in a child of its own.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../rows/zero.h"
 #include "abi/cuda.h"
@@ -136,7 +133,7 @@ static const char *wrong_with(size_t i, enum spill_way way)
 	return NULL;
 }
 
-static void every_stub_passes_the_gate(void **state)
+TEST(every_stub_passes_the_gate)
 {
 #define X(id, name) name,
 	static const char *const ways[SPILL_WAYS_COUNT] = {SPILL_WAYS(X)};
@@ -161,7 +158,7 @@ static void every_stub_passes_the_gate(void **state)
 }
 
 /* Whoever is GATE is counted and asked about by the place in hooks_cuda_work.def. */
-static void no_other_row_is_work(void **state)
+TEST(no_other_row_is_work)
 {
 	size_t gates = 0;
 	for (int hook = 0; hook < SPILL_HOOKS; hook++)
@@ -177,7 +174,7 @@ static void no_other_row_is_work(void **state)
 #define ARGUMENT(number) ((void *)(uintptr_t)(0x100 * (number)))
 
 /* What rows of rectangles, boxes, batches and graphs hand over: by the places of their arguments, which have the numbers' values. */
-static void rows_hint_at_their_arguments(void **state)
+TEST(rows_hint_at_their_arguments)
 {
 	const struct {
 		enum spill_hook hook;
@@ -245,7 +242,7 @@ static CUresult end_something(void *what)
 }
 
 /* Records of functions are dropped, whichever call ends the functions. */
-static void what_ends_functions_has_them_forgotten(void **state)
+TEST(what_ends_functions_has_them_forgotten)
 {
 	static const enum spill_hook ends[] = {
 	    SPILL_HOOK_cuModuleUnload,
@@ -283,7 +280,7 @@ static CUresult end_graph(void *what)
 	return ANSWER;
 }
 
-static void what_ends_graphs_has_them_forgotten(void **state)
+TEST(what_ends_graphs_has_them_forgotten)
 {
 	function_end = end_graph;
 	for (int way = 0; way < SPILL_WAYS_COUNT; way++) {
@@ -303,7 +300,7 @@ static CUresult change_graph(void *what)
 	return graph_answer;
 }
 
-static void graphs_are_looked_at_behind_the_call(void **state)
+TEST(graphs_are_looked_at_behind_the_call)
 {
 	CUgraphExec made = EXEC;
 	void *const second = &looked, *const third = &looks;
@@ -348,17 +345,4 @@ static void graphs_are_looked_at_behind_the_call(void **state)
 			assert_int_equal(looks, 0);
 		}
 	function_end = NULL;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(no_other_row_is_work),
-	    cmocka_unit_test(every_stub_passes_the_gate),
-	    cmocka_unit_test(rows_hint_at_their_arguments),
-	    cmocka_unit_test(what_ends_functions_has_them_forgotten),
-	    cmocka_unit_test(what_ends_graphs_has_them_forgotten),
-	    cmocka_unit_test(graphs_are_looked_at_behind_the_call),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -285,8 +285,12 @@ enum sim_status sim_pool_alloc(struct sim_pool *pool, struct sim_stream *stream,
                                uint64_t *address);
 /* Gives back whole unused chunks while at least `keep` bytes stay. */
 void sim_pool_trim(struct sim_pool *pool, uint64_t keep);
-/* After a synchronisation: each pool of the device gives back memory above its threshold. */
-void sim_pools_synchronized(int device);
+/*
+ * The host has waited for a stream (sim_stream_id; 0: for none of its own), or for all of the
+ * device. Each pool of the device gives back memory above its threshold.
+ */
+#define SIM_ALL_STREAMS UINT64_MAX
+void sim_pools_synchronized(int device, uint64_t stream);
 
 /* -- arrays ------------------------------------------------------------------------------------ */
 
@@ -375,6 +379,7 @@ enum sim_status sim_event_create(struct sim_context *context, bool timing, struc
 enum sim_status sim_event_destroy(struct sim_event *event);
 bool sim_event_alive(struct sim_event *event);
 struct sim_context *sim_event_context(struct sim_event *event);
+uint64_t sim_event_stream(struct sim_event *event); /* that recorded it last; 0: none */
 enum sim_status sim_event_record(struct sim_event *event, struct sim_stream *stream);
 /* Records all streams of the event's context. SIM_CAPTURE_UNSUPPORTED: it broke a capture. */
 enum sim_status sim_event_record_context(struct sim_event *event);

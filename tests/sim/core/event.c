@@ -6,7 +6,7 @@ struct sim_event {
 	struct sim_context *context;
 	struct sim_event *next;
 	bool timing;
-	uint64_t room, context_id;
+	uint64_t room, context_id, stream;
 	struct operation *mark; /* one reference; NULL: never recorded */
 	void *capture_mark;
 };
@@ -91,16 +91,22 @@ struct sim_context *sim_event_context(struct sim_event *event)
 	return event->context;
 }
 
+uint64_t sim_event_stream(struct sim_event *event)
+{
+	return event->stream;
+}
+
 void **event_capture_mark(struct sim_event *event)
 {
 	return &event->capture_mark;
 }
 
-static void stand_for(struct sim_event *event, struct operation *mark)
+static void stand_for(struct sim_event *event, struct operation *mark, uint64_t stream)
 {
 	pthread_mutex_lock(&lock);
 	struct operation *before = event->mark;
 	event->mark = mark;
+	event->stream = stream;
 	pthread_mutex_unlock(&lock);
 	operation_put(before);
 }
@@ -116,7 +122,7 @@ enum sim_status sim_event_record(struct sim_event *event, struct sim_stream *str
 		return status;
 	struct operation *mark = stream_mark(stream, &status);
 	if (mark)
-		stand_for(event, mark);
+		stand_for(event, mark, sim_stream_id(stream));
 	return status;
 }
 
@@ -131,7 +137,7 @@ enum sim_status sim_event_record_context(struct sim_event *event)
 	if (!mark)
 		return SIM_NO_HOST_MEMORY;
 	capture_forget(event);
-	stand_for(event, mark);
+	stand_for(event, mark, 0);
 	return SIM_OK;
 }
 

@@ -1,7 +1,9 @@
 /*
  * Stream-ordered memory. A chunk is one range of addresses, cut into blocks. A block is free, in
- * use, or given back by a stream that has not got there yet. That stream may use the block again at
- * once. Another stream has to wait for the operation that stands for the free.
+ * use, or given back by a stream. That stream may use the block again at once. Another stream has
+ * to wait for the operation that stands for the free. The block is free, and its chunk can leave
+ * the pool, when the host has waited behind the free. To ask whether it is done does not count
+ * (H200, 580.159).
  *
  * Follows "Stream Ordered Memory Allocator" of the CUDA programming guide, and the text about pools
  * in cuda.h.
@@ -18,7 +20,8 @@ struct block {
 	struct block *next;
 	uint64_t start, bytes, asked, id;
 	enum { FREE, USED, LEAVING, GIVEN } state;
-	uint64_t stream;             /* GIVEN: by this stream */
+	uint64_t stream;             /* GIVEN: by this stream; 0: by none */
+	uint64_t legacy;             /* GIVEN: the default stream that waits for that stream, or 0 */
 	struct operation *after;     /* GIVEN: free when this is done; NULL: it is done */
 	struct sim_context *context; /* context of the allocation */
 	uint64_t context_id;
@@ -72,13 +75,24 @@ static bool split_block(struct block *block, uint64_t bytes)
 	return true;
 }
 
-/* Frees blocks that their streams have passed. `observed`: the host synchronised, so it knows. */
-static void settle_pool(struct sim_pool *pool, bool observed)
+static bool block_passed(const struct block *block)
+{
+	return !block->after || operation_done(block->after);
+}
+
+/* Does a wait of the host for `stream` cover the free of the block? */
+static bool block_observed(const struct block *block, uint64_t stream)
+{
+	return stream == SIM_ALL_STREAMS || !block->stream || block->stream == stream ||
+	       (stream && block->legacy == stream);
+}
+
+/* Frees blocks that their streams have passed. The host has waited for `stream`. */
+static void settle_pool(struct sim_pool *pool, uint64_t stream)
 {
 	for (struct range *chunk = pool->chunks; chunk; chunk = chunk->pool_next) {
 		for (struct block *b = chunk->blocks; b; b = b->next)
-			if (b->state == GIVEN && (observed || pool->about.opportunistic) &&
-			    (!b->after || operation_done(b->after)))
+			if (b->state == GIVEN && block_observed(b, stream) && block_passed(b))
 				make_free(b);
 		for (struct block *b = chunk->blocks; b; b = b->next)
 			while (b->state == FREE && b->next && b->next->state == FREE)
@@ -93,9 +107,11 @@ struct run {
 	uint64_t before_last; /* bytes of all blocks but the last */
 };
 
-static bool block_usable(const struct block *block, uint64_t stream, bool any)
+static bool block_usable(const struct sim_pool *pool, const struct block *block, uint64_t stream, bool any)
 {
-	return block->state == FREE || (block->state == GIVEN && (any || block->stream == stream));
+	if (block->state != GIVEN)
+		return block->state == FREE;
+	return any || block->stream == stream || (pool->about.opportunistic && block_passed(block));
 }
 
 /* Adjacent blocks that `stream` may use, large enough together. `any`: also ones to wait for. */
@@ -104,7 +120,7 @@ static bool find_run(struct sim_pool *pool, uint64_t bytes, uint64_t stream, boo
 	for (struct range *chunk = pool->chunks; chunk; chunk = chunk->pool_next) {
 		*run = (struct run){.chunk = chunk};
 		for (struct block *b = chunk->blocks; b; b = b->next) {
-			if (!block_usable(b, stream, any)) {
+			if (!block_usable(pool, b, stream, any)) {
 				*run = (struct run){.chunk = chunk};
 				continue;
 			}
@@ -229,7 +245,7 @@ static void give_back(struct sim_pool *pool, uint64_t keep)
 /* A destroyed pool gives back its chunks as soon as possible, and then ends. */
 static void end_closed(struct sim_pool *pool)
 {
-	settle_pool(pool, true);
+	settle_pool(pool, SIM_ALL_STREAMS);
 	give_back(pool, 0);
 	if (pool->chunks)
 		return;
@@ -244,10 +260,8 @@ static void end_closed(struct sim_pool *pool)
 void pools_reclaim(int device)
 {
 	for (struct sim_pool *pool = pools; pool; pool = pool->next) {
-		if (pool->about.device != device || pool->about.kind != SIM_DEVICE)
-			continue;
-		settle_pool(pool, true);
-		give_back(pool, 0);
+		if (pool->about.device == device && pool->about.kind == SIM_DEVICE)
+			give_back(pool, 0);
 	}
 }
 
@@ -255,7 +269,6 @@ void pools_reclaim(int device)
 
 static enum sim_status find_room(struct sim_pool *pool, uint64_t bytes, uint64_t stream, struct run *run)
 {
-	settle_pool(pool, false);
 	if (find_run(pool, bytes, stream, false, run))
 		return SIM_OK;
 	enum sim_status status = add_chunks_for(pool, bytes);
@@ -401,12 +414,12 @@ enum sim_status pool_free(uint64_t address)
 	pthread_mutex_lock(&sim_memory_lock);
 	struct sim_pool *pool = leaving.chunk->pool;
 	leaving.block->state = GIVEN;
-	leaving.block->stream = 0;
+	leaving.block->stream = leaving.block->legacy = 0;
 	leaving.block->after = mark;
 	if (pool->closed) {
 		end_closed(pool);
 	} else {
-		settle_pool(pool, true);
+		settle_pool(pool, 0);
 		give_back(pool, pool->about.threshold);
 	}
 	pthread_mutex_unlock(&sim_memory_lock);
@@ -425,7 +438,10 @@ enum sim_status pool_free_ordered(uint64_t address, struct sim_stream *stream)
 		return status;
 	}
 	*pages = pages_of(&leaving);
-	uint64_t id = sim_stream_alive(stream) ? sim_stream_id(stream) : 0;
+	bool alive = sim_stream_alive(stream);
+	uint64_t id = alive ? sim_stream_id(stream) : 0;
+	uint64_t legacy =
+	    alive && !sim_stream_non_blocking(stream) ? sim_stream_id(sim_stream_context(stream)->legacy) : 0;
 	status = stream_submit(stream, SIM_NODE_NONE, empty_pages, pages, false, true);
 	if (!status)
 		mark = stream_mark(stream, &ignored); /* none in a broken context, where no work runs */
@@ -436,6 +452,7 @@ enum sim_status pool_free_ordered(uint64_t address, struct sim_stream *stream)
 		leaving.chunk->pool->about.used -= leaving.block->asked;
 		leaving.block->state = GIVEN;
 		leaving.block->stream = id;
+		leaving.block->legacy = legacy;
 		leaving.block->after = mark;
 	}
 	pthread_mutex_unlock(&sim_memory_lock);
@@ -542,12 +559,12 @@ void sim_pool_get_access(struct sim_pool *pool, int device, bool *read, bool *wr
 void sim_pool_trim(struct sim_pool *pool, uint64_t keep)
 {
 	pthread_mutex_lock(&sim_memory_lock);
-	settle_pool(pool, true);
+	settle_pool(pool, 0);
 	give_back(pool, keep);
 	pthread_mutex_unlock(&sim_memory_lock);
 }
 
-void sim_pools_synchronized(int device)
+void sim_pools_synchronized(int device, uint64_t stream)
 {
 	pthread_mutex_lock(&sim_memory_lock);
 	for (struct sim_pool *pool = pools, *next; pool; pool = next) {
@@ -558,7 +575,7 @@ void sim_pools_synchronized(int device)
 			end_closed(pool);
 			continue;
 		}
-		settle_pool(pool, true);
+		settle_pool(pool, stream);
 		give_back(pool, pool->about.threshold);
 	}
 	pthread_mutex_unlock(&sim_memory_lock);

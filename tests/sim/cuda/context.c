@@ -418,11 +418,6 @@ CUresult cuCtxResetPersistingL2Cache(void)
 	return CUDA_SUCCESS;
 }
 
-void driver_synchronized(void)
-{
-	sim_pools_synchronized(sim_context_device(driver_current()));
-}
-
 CUresult cuCtxSynchronize(void)
 {
 	ENTER(cuCtxSynchronize, CONTEXT);
@@ -430,7 +425,7 @@ CUresult cuCtxSynchronize(void)
 	if (forbidden)
 		return driver_result(forbidden);
 	CUresult result = driver_result(sim_context_synchronize(driver_current()));
-	driver_synchronized();
+	sim_pools_synchronized(sim_context_device(driver_current()), SIM_ALL_STREAMS);
 	return result;
 }
 
@@ -444,7 +439,7 @@ CUresult cuCtxSynchronize_v2(CUcontext ctx)
 		result = driver_result(sim_capture_asks_context(context));
 	if (!result) {
 		result = driver_result(sim_context_synchronize(context));
-		sim_pools_synchronized(sim_context_device(context));
+		sim_pools_synchronized(sim_context_device(context), SIM_ALL_STREAMS);
 	}
 	return result;
 }

@@ -100,9 +100,6 @@ struct sim_stream *driver_stream(CUstream stream);
 /* SIM_CPU, a device, or -2 if there is no such place. */
 int driver_location(CUmemLocation location);
 
-/* After a synchronisation in the current context: pools of its device give back spare memory. */
-void driver_synchronized(void);
-
 /* The properties of its creation. NULL: no such pool. */
 const CUmemPoolProps *driver_pool_props(CUmemoryPool pool);
 

@@ -136,7 +136,7 @@ WITH_STREAM(cuStreamSynchronize, cuStreamSynchronize_ptsz, (CUstream hStream), (
 	if (forbidden)
 		return driver_result(forbidden);
 	CUresult result = driver_result(sim_stream_synchronize(stream));
-	driver_synchronized();
+	sim_pools_synchronized(sim_context_device(sim_stream_context(stream)), sim_stream_id(stream));
 	return result;
 }
 
@@ -244,7 +244,8 @@ CUresult cuEventSynchronize(CUevent hEvent)
 	if (forbidden)
 		return driver_result(forbidden);
 	CUresult result = driver_result(sim_event_synchronize(driver_event(hEvent)));
-	driver_synchronized();
+	sim_pools_synchronized(sim_context_device(sim_event_context(driver_event(hEvent))),
+	                       sim_event_stream(driver_event(hEvent)));
 	return result;
 }
 

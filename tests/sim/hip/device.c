@@ -257,7 +257,7 @@ hipError_t hipDeviceSynchronize(void)
 	HIP_TRY(hip_context(chosen, &context));
 	HIP_TRY(hip_error(sim_capture_asks_context(context)));
 	enum sim_status status = sim_context_synchronize(context);
-	sim_pools_synchronized(chosen);
+	sim_pools_synchronized(chosen, SIM_ALL_STREAMS);
 	return hip_return(status);
 }
 

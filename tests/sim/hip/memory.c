@@ -70,7 +70,7 @@ static hipError_t release_memory(void *memory)
 	struct sim_context *context;
 	if (about.pool && !hip_context(about.device, &context)) {
 		sim_context_synchronize(context);
-		sim_pools_synchronized(about.device);
+		sim_pools_synchronized(about.device, SIM_ALL_STREAMS);
 	}
 	return hipSuccess;
 }

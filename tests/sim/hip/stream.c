@@ -71,7 +71,7 @@ hipError_t hipStreamSynchronize(hipStream_t stream)
 	HIP_TRY(hip_stream(stream, &on));
 	HIP_TRY(hip_capture_forbids_waiting(on));
 	enum sim_status status = sim_stream_synchronize(on);
-	sim_pools_synchronized(sim_context_device(sim_stream_context(on)));
+	sim_pools_synchronized(sim_context_device(sim_stream_context(on)), sim_stream_id(on));
 	return hip_return(status);
 }
 
@@ -188,7 +188,9 @@ hipError_t hipEventSynchronize(hipEvent_t event)
 
 	HIP_ENTER();
 	HIP_TRY(event_check(event, &what));
-	return hip_return(sim_event_synchronize(what));
+	enum sim_status status = sim_event_synchronize(what);
+	sim_pools_synchronized(sim_context_device(sim_event_context(what)), sim_event_stream(what));
+	return hip_return(status);
 }
 
 hipError_t hipEventElapsedTime(float *ms, hipEvent_t start, hipEvent_t stop)

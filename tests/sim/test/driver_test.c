@@ -132,7 +132,20 @@ _Atomic uint64_t *word_at(uint64_t *word)
 	return (_Atomic uint64_t *)word;
 }
 
-int run_tests(int argc, char **argv, const struct test *tests, size_t count)
+static struct test {
+	const char *name;
+	void (*run)(void);
+} tests[64];
+static size_t count;
+
+void add_test(const char *name, void (*run)(void))
+{
+	if (count == sizeof(tests) / sizeof(tests[0]))
+		abort();
+	tests[count++] = (struct test){name, run};
+}
+
+int main(int argc, char **argv)
 {
 	unsigned failed = 0;
 

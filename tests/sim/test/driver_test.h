@@ -72,15 +72,14 @@ _Atomic uint64_t *word_at(uint64_t *word);
 
 /* -- running the tests: usage PROGRAM KERNELS [TEST] ------------------------------------------- */
 
-struct test {
-	const char *name;
-	void (*run)(void);
-};
-#define TEST(name) \
+/* Defines a test and adds it to those of its program, which run in the order of their lines. */
+#define DRIVER_TEST(name) \
+	static void name(void); \
+	__attribute__((constructor(1000 + __LINE__))) static void add_##name(void) \
 	{ \
-#name, name \
-	}
-#define RUN_TESTS(tests) run_tests(argc, argv, tests, sizeof(tests) / sizeof(*(tests)))
-int run_tests(int argc, char **argv, const struct test *tests, size_t count);
+		add_test(#name, name); \
+	} \
+	static void name(void)
+void add_test(const char *name, void (*run)(void));
 
 #endif

@@ -19,7 +19,7 @@
 
 /* -- start ------------------------------------------------------------------------------------- */
 
-static void before_init(void)
+DRIVER_TEST(before_init)
 {
 	size_t bytes;
 	int count, version;
@@ -34,7 +34,7 @@ static void before_init(void)
 	GIVES(CUDA_ERROR_INVALID_CONTEXT, d.cuMemGetInfo_v2(&bytes, &bytes));
 }
 
-static void no_device(void)
+DRIVER_TEST(no_device)
 {
 	setenv("SPILL_SIM_DEVICES", "0", 1);
 	load();
@@ -44,7 +44,7 @@ static void no_device(void)
 	CHECK(result == CUDA_ERROR_NO_DEVICE);
 }
 
-static void devices(void)
+DRIVER_TEST(devices)
 {
 	int count, major, value;
 	char text[64];
@@ -70,7 +70,7 @@ static void devices(void)
 	      d.cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_INTEGRATED, 1000));
 }
 
-static void errors(void)
+DRIVER_TEST(errors)
 {
 	const char *text;
 
@@ -83,7 +83,7 @@ static void errors(void)
 	CHECK(!text);
 }
 
-static void resolver(void)
+DRIVER_TEST(resolver)
 {
 	static const struct {
 		const char *base;
@@ -128,7 +128,7 @@ static void resolver(void)
 	GIVES(CUDA_ERROR_NOT_FOUND, d.cuGetProcAddress("cuNoSuchFunction", &address, 13000, 0));
 }
 
-static void after_fork(void)
+DRIVER_TEST(after_fork)
 {
 	int status, count;
 
@@ -145,7 +145,7 @@ static void after_fork(void)
 
 /* -- plain memory ------------------------------------------------------------------------------ */
 
-static void plain(void)
+DRIVER_TEST(plain)
 {
 	CUdeviceptr a, b, base;
 	size_t bytes;
@@ -174,7 +174,7 @@ static void plain(void)
 	CHECK(free_memory() == before);
 }
 
-static void small_ones_share(void)
+DRIVER_TEST(small_ones_share)
 {
 	CUdeviceptr p[1000];
 
@@ -196,7 +196,7 @@ static void small_ones_share(void)
 		CHECK(free_memory() == before);
 }
 
-static void capacity(void)
+DRIVER_TEST(capacity)
 {
 	CUdeviceptr a, b, c = 77;
 
@@ -224,7 +224,7 @@ static bool crashed(int status)
 	return WIFSIGNALED(status) ? WTERMSIG(status) == SIGSEGV : WEXITSTATUS(status) != 0;
 }
 
-static void host_sees_nothing(void)
+DRIVER_TEST(host_sees_nothing)
 {
 	CUdeviceptr p;
 	int status;
@@ -249,7 +249,7 @@ static void host_sees_nothing(void)
 	CHECK(crashed(status));
 }
 
-static void pinned_host(void)
+DRIVER_TEST(pinned_host)
 {
 	CUdeviceptr mapped;
 	unsigned flags;
@@ -277,7 +277,7 @@ static void pinned_host(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemFreeHost(p));
 }
 
-static void registered(void)
+DRIVER_TEST(registered)
 {
 	char *own = aligned_alloc(4096, MIB);
 
@@ -292,7 +292,7 @@ static void registered(void)
 	GIVES(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, d.cuMemHostUnregister(own));
 }
 
-static void pageable_is_out_of_reach(void)
+DRIVER_TEST(pageable_is_out_of_reach)
 {
 	static char own[8192];
 
@@ -303,7 +303,7 @@ static void pageable_is_out_of_reach(void)
 	GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, d.cuCtxSynchronize());
 }
 
-static void copies(void)
+DRIVER_TEST(copies)
 {
 	enum { BYTES = 3 * 1024 * 1024 + 17 };
 	CUdeviceptr a, b;
@@ -349,7 +349,7 @@ static void copies(void)
 
 #define PART (4 * MIB)
 
-static void vmm_mixed(void)
+DRIVER_TEST(vmm_mixed)
 {
 	static const CUmemLocationType types[] = {CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_LOCATION_TYPE_HOST_NUMA,
 	                                          CU_MEM_LOCATION_TYPE_DEVICE};
@@ -412,7 +412,7 @@ static void vmm_mixed(void)
 	OK(d.cuMemAddressFree(va, 3 * PART));
 }
 
-static void vmm_data_follows_handle(void)
+DRIVER_TEST(vmm_data_follows_handle)
 {
 	CUdeviceptr va;
 
@@ -442,14 +442,14 @@ static CUdeviceptr mapped(CUmemAccess_flags flags)
 	return va;
 }
 
-static void vmm_without_access(void)
+DRIVER_TEST(vmm_without_access)
 {
 	start();
 	fill(mapped(CU_MEM_ACCESS_FLAGS_PROT_NONE), PART, 1);
 	GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, d.cuCtxSynchronize());
 }
 
-static void vmm_unreachable_copy(void)
+DRIVER_TEST(vmm_unreachable_copy)
 {
 	CUdeviceptr va;
 	char byte = 1;
@@ -460,7 +460,7 @@ static void vmm_unreachable_copy(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemcpyHtoD_v2(va, &byte, 1));
 }
 
-static void vmm_out_of_memory(void)
+DRIVER_TEST(vmm_out_of_memory)
 {
 	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
 	                            .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
@@ -476,7 +476,7 @@ static void vmm_out_of_memory(void)
 	OK(d.cuMemCreate(&other, half + 2 * GRANULE, &prop, 0));
 }
 
-static void vmm_off(void)
+DRIVER_TEST(vmm_off)
 {
 	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
 	                            .location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, 0}};
@@ -490,7 +490,7 @@ static void vmm_off(void)
 
 /* -- kernels ----------------------------------------------------------------------------------- */
 
-static void illegal_address_sticks(void)
+DRIVER_TEST(illegal_address_sticks)
 {
 	CUdeviceptr p;
 
@@ -503,7 +503,7 @@ static void illegal_address_sticks(void)
 	GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, d.cuStreamQuery(NULL));
 }
 
-static void launches(void)
+DRIVER_TEST(launches)
 {
 	CUlibrary lib;
 	CUkernel kernel;
@@ -547,7 +547,7 @@ static void launches(void)
 	      d.cuLaunchKernel(direct, 1, 1, 1, 2048, 1, 1, 0, NULL, parameters, NULL));
 }
 
-static void bad_modules(void)
+DRIVER_TEST(bad_modules)
 {
 	static const char junk[4096] = "\177ELF and nothing else";
 	CUfunction function;
@@ -561,7 +561,7 @@ static void bad_modules(void)
 	OK(d.cuModuleUnload(other));
 }
 
-static void asynchronous(void)
+DRIVER_TEST(asynchronous)
 {
 	CUstream stream;
 	CUevent event;
@@ -582,7 +582,7 @@ static void asynchronous(void)
 	OK(d.cuStreamDestroy_v2(stream));
 }
 
-static void default_stream(void)
+DRIVER_TEST(default_stream)
 {
 	CUstream blocking, free_running;
 
@@ -613,7 +613,7 @@ static void default_stream(void)
 	CHECK(word_at(flag)[8] == 10);
 }
 
-static void per_thread_stream(void)
+DRIVER_TEST(per_thread_stream)
 {
 	CUstream free_running;
 
@@ -639,7 +639,7 @@ static double host_milliseconds(void)
 	return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
 }
 
-static void events_order_streams(void)
+DRIVER_TEST(events_order_streams)
 {
 	CUstream one, two;
 	CUevent start_event, end_event;
@@ -687,7 +687,7 @@ static void note(void *data)
 	flag[2] = flag[1] + 1;
 }
 
-static void host_functions(void)
+DRIVER_TEST(host_functions)
 {
 	CUstream stream;
 
@@ -743,17 +743,17 @@ static void freeing_waits(bool host)
 	OK(d.cuStreamSynchronize(stream));
 }
 
-static void free_waits(void)
+DRIVER_TEST(free_waits)
 {
 	freeing_waits(false);
 }
 
-static void free_host_waits(void)
+DRIVER_TEST(free_host_waits)
 {
 	freeing_waits(true);
 }
 
-static void unmap_does_not_wait(void)
+DRIVER_TEST(unmap_does_not_wait)
 {
 	CUstream stream;
 
@@ -767,7 +767,7 @@ static void unmap_does_not_wait(void)
 	GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, d.cuStreamSynchronize(stream));
 }
 
-static void contexts_own(void)
+DRIVER_TEST(contexts_own)
 {
 	CUcontext other, current;
 	CUdeviceptr p, q;
@@ -799,7 +799,7 @@ static void contexts_own(void)
 
 /* -- managed memory ---------------------------------------------------------------------------- */
 
-static void managed(void)
+DRIVER_TEST(managed)
 {
 	CUdeviceptr p;
 	unsigned is_managed = 0;
@@ -835,7 +835,7 @@ static void managed(void)
 }
 
 /* On the simulator only: a real driver would need the whole device. */
-static void managed_moves(void)
+DRIVER_TEST(managed_moves)
 {
 	CUdeviceptr p, plain_one;
 	CUmemLocation host = {CU_MEM_LOCATION_TYPE_HOST, 0}, device = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
@@ -873,7 +873,7 @@ static void managed_moves(void)
 	CHECK(free_memory() == all);
 }
 
-static void managed_without_faults(void)
+DRIVER_TEST(managed_without_faults)
 {
 	CUdeviceptr p;
 
@@ -893,7 +893,7 @@ static void managed_without_faults(void)
 
 /* -- pools ------------------------------------------------------------------------------------- */
 
-static void stream_ordered(void)
+DRIVER_TEST(stream_ordered)
 {
 	CUdeviceptr p, plain_one, host;
 	CUmemoryPool pool, of;
@@ -922,7 +922,7 @@ static void stream_ordered(void)
 
 /* -- the simulator only ------------------------------------------------------------------------ */
 
-static void injected(void)
+DRIVER_TEST(injected)
 {
 	CUdeviceptr p;
 
@@ -939,7 +939,7 @@ static void injected(void)
 	OK(d.cuStreamCreate(&stream, 0));
 }
 
-static void missing_names_itself(void)
+DRIVER_TEST(missing_names_itself)
 {
 	char text[256] = "";
 	int ends[2];
@@ -954,7 +954,7 @@ static void missing_names_itself(void)
 	CHECK(!strcmp(text, "sim: cuArrayGetPlane is not implemented\n"));
 }
 
-static void context_takes_memory(void)
+DRIVER_TEST(context_takes_memory)
 {
 	size_t total, free_bytes;
 
@@ -987,7 +987,7 @@ static void *worker(void *data)
 	return NULL;
 }
 
-static void threads(void)
+DRIVER_TEST(threads)
 {
 	pthread_t thread[6];
 
@@ -1002,51 +1002,3 @@ static void threads(void)
 }
 
 /* -- running the tests ------------------------------------------------------------------------- */
-
-static const struct test tests[] = {
-    TEST(before_init),
-    TEST(no_device),
-    TEST(devices),
-    TEST(errors),
-    TEST(resolver),
-    TEST(after_fork),
-    TEST(plain),
-    TEST(small_ones_share),
-    TEST(capacity),
-    TEST(host_sees_nothing),
-    TEST(pinned_host),
-    TEST(registered),
-    TEST(pageable_is_out_of_reach),
-    TEST(copies),
-    TEST(vmm_mixed),
-    TEST(vmm_data_follows_handle),
-    TEST(vmm_without_access),
-    TEST(vmm_unreachable_copy),
-    TEST(vmm_out_of_memory),
-    TEST(vmm_off),
-    TEST(illegal_address_sticks),
-    TEST(launches),
-    TEST(bad_modules),
-    TEST(asynchronous),
-    TEST(default_stream),
-    TEST(per_thread_stream),
-    TEST(events_order_streams),
-    TEST(host_functions),
-    TEST(free_waits),
-    TEST(free_host_waits),
-    TEST(unmap_does_not_wait),
-    TEST(contexts_own),
-    TEST(managed),
-    TEST(managed_moves),
-    TEST(managed_without_faults),
-    TEST(stream_ordered),
-    TEST(injected),
-    TEST(missing_names_itself),
-    TEST(context_takes_memory),
-    TEST(threads),
-};
-
-int main(int argc, char **argv)
-{
-	return RUN_TESTS(tests);
-}

@@ -1,7 +1,7 @@
 /* Arrays: contract tests as test_driver.c. */
 #include "driver_test.h"
 
-static void arrays(void)
+DRIVER_TEST(arrays)
 {
 	CUDA_ARRAY_DESCRIPTOR shape = {1024, 512, CU_AD_FORMAT_FLOAT, 4}, told;
 	CUDA_ARRAY3D_DESCRIPTOR deep = {256, 256, 16, CU_AD_FORMAT_HALF, 2, 0}, deep_told;
@@ -25,7 +25,7 @@ static void arrays(void)
 	GIVES(CUDA_ERROR_INVALID_HANDLE, d.cuArrayGetDescriptor_v2(&told, array));
 }
 
-static void array_errors(void)
+DRIVER_TEST(array_errors)
 {
 	CUDA_ARRAY_DESCRIPTOR shape = {0, 0, CU_AD_FORMAT_FLOAT, 1};
 	CUarray array = (CUarray)77;
@@ -42,7 +42,7 @@ static void array_errors(void)
 	CHECK(array == (CUarray)77);
 }
 
-static void array_copies(void)
+DRIVER_TEST(array_copies)
 {
 	static unsigned char in[64][100], out[64][100];
 	CUDA_ARRAY_DESCRIPTOR shape = {100, 64, CU_AD_FORMAT_UNSIGNED_INT8, 1};
@@ -76,7 +76,7 @@ static void array_copies(void)
 	OK(d.cuArrayDestroy(array));
 }
 
-static void mipmaps(void)
+DRIVER_TEST(mipmaps)
 {
 	CUDA_ARRAY3D_DESCRIPTOR shape = {1024, 1024, 0, CU_AD_FORMAT_FLOAT, 1, 0}, told;
 	CUmipmappedArray mipmap;
@@ -97,7 +97,7 @@ static void mipmaps(void)
 	OK(d.cuMipmappedArrayDestroy(mipmap));
 }
 
-static void arrays_end_with_context(void)
+DRIVER_TEST(arrays_end_with_context)
 {
 	CUDA_ARRAY_DESCRIPTOR shape = {1024, 1024, CU_AD_FORMAT_FLOAT, 1};
 	CUcontext mine;
@@ -112,17 +112,4 @@ static void arrays_end_with_context(void)
 	OK(d.cuCtxSetCurrent(context));
 	CHECK(free_memory() == before);
 	GIVES(CUDA_ERROR_INVALID_HANDLE, d.cuArrayDestroy(array));
-}
-
-int main(int argc, char **argv)
-{
-	static const struct test tests[] = {
-	    TEST(arrays),
-	    TEST(array_errors),
-	    TEST(array_copies),
-	    TEST(mipmaps),
-	    TEST(arrays_end_with_context),
-	};
-
-	return RUN_TESTS(tests);
 }

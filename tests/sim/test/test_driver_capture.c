@@ -156,7 +156,7 @@ static void one_unsafe(CUresult (*call)(void), CUstreamCaptureMode mode, bool th
 	end(capturing, forbidden ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS);
 }
 
-static void unsafe_calls(void)
+DRIVER_TEST(unsafe_calls)
 {
 	begin_tests();
 	OK(d.cuMemAlloc_v2(&to_free, MIB));
@@ -171,7 +171,7 @@ static void unsafe_calls(void)
 	}
 }
 
-static void vmm_is_allowed(void)
+DRIVER_TEST(vmm_is_allowed)
 {
 	CUmemGenericAllocationHandle handle;
 	CUdeviceptr at;
@@ -190,7 +190,7 @@ static void vmm_is_allowed(void)
 	end(capturing, CUDA_SUCCESS);
 }
 
-static void thread_mode(void)
+DRIVER_TEST(thread_mode)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 
@@ -208,7 +208,7 @@ static void thread_mode(void)
 
 /* -- calls that every mode forbids ------------------------------------------------------------- */
 
-static void synchronising(void)
+DRIVER_TEST(synchronising)
 {
 	begin_tests();
 	begin(capturing, CU_STREAM_CAPTURE_MODE_RELAXED);
@@ -225,7 +225,7 @@ static void synchronising(void)
 	OK(d.cuStreamSynchronize(capturing));
 }
 
-static void legacy_stream(void)
+DRIVER_TEST(legacy_stream)
 {
 	CUstreamCaptureStatus status;
 	CUstream blocking;
@@ -259,7 +259,7 @@ static CUresult end_here(void)
 	return result;
 }
 
-static void states(void)
+DRIVER_TEST(states)
 {
 	CUstreamCaptureStatus status;
 	cuuint64_t id = 0, id2 = 0;
@@ -292,7 +292,7 @@ static CUevent event_new(void)
 	return event;
 }
 
-static void fork_and_join(void)
+DRIVER_TEST(fork_and_join)
 {
 	uint64_t value[2] = {0, 0};
 	size_t nodes = 0, edges = 0;
@@ -329,7 +329,7 @@ static void fork_and_join(void)
 	CHECK(value[0] == 18 && value[1] == 26);
 }
 
-static void unjoined(void)
+DRIVER_TEST(unjoined)
 {
 	begin_tests();
 	CUevent event = event_new();
@@ -351,7 +351,7 @@ static void unjoined(void)
 	end(capturing, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 }
 
-static void events(void)
+DRIVER_TEST(events)
 {
 	begin_tests();
 	CUevent event = event_new(), outside = event_new();
@@ -373,7 +373,7 @@ static void events(void)
 	end(other, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 }
 
-static void dependencies(void)
+DRIVER_TEST(dependencies)
 {
 	const CUgraphNode *after;
 	CUstreamCaptureStatus status;
@@ -399,7 +399,7 @@ static void dependencies(void)
 	end(capturing, CUDA_SUCCESS);
 }
 
-static void to_graph(void)
+DRIVER_TEST(to_graph)
 {
 	CUgraph graph, same = NULL;
 	CUgraphNode node;
@@ -418,15 +418,4 @@ static void to_graph(void)
 	GIVES(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, call_alloc());
 	end(capturing, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuGraphDestroy(graph)); /* the error ended it */
-}
-
-int main(int argc, char **argv)
-{
-	static const struct test tests[] = {
-	    TEST(unsafe_calls),  TEST(vmm_is_allowed), TEST(thread_mode),   TEST(synchronising),
-	    TEST(legacy_stream), TEST(states),         TEST(fork_and_join), TEST(unjoined),
-	    TEST(events),        TEST(dependencies),   TEST(to_graph),
-	};
-
-	return RUN_TESTS(tests);
 }

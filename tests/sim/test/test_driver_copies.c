@@ -60,7 +60,7 @@ static CUDA_MEMCPY3D_v2 box_to(CUdeviceptr p)
 	                          .Depth = SLICES - 1};
 }
 
-static void boxes(void)
+DRIVER_TEST(boxes)
 {
 	start();
 	count_up();
@@ -81,7 +81,7 @@ static void boxes(void)
 	OK(d.cuMemcpy3D_v2(&box));
 }
 
-static void boxes_between_contexts(void)
+DRIVER_TEST(boxes_between_contexts)
 {
 	CUcontext other;
 
@@ -134,7 +134,7 @@ static CUarray array_of(size_t width, size_t height, size_t depth)
 	return array;
 }
 
-static void boxes_of_arrays(void)
+DRIVER_TEST(boxes_of_arrays)
 {
 	start();
 	count_up();
@@ -156,7 +156,7 @@ static void boxes_of_arrays(void)
 	OK(d.cuArrayDestroy(array));
 }
 
-static void bytes_of_arrays(void)
+DRIVER_TEST(bytes_of_arrays)
 {
 	start();
 	count_up();
@@ -180,7 +180,7 @@ static void bytes_of_arrays(void)
 
 /* -- batches ----------------------------------------------------------------------------------- */
 
-static void batch_of_bytes(void)
+DRIVER_TEST(batch_of_bytes)
 {
 	start();
 	count_up();
@@ -221,7 +221,7 @@ static void batch_of_bytes(void)
 }
 
 /* One copy with a batch's attributes, in stream order with others. */
-static void one_with_attributes(void)
+DRIVER_TEST(one_with_attributes)
 {
 	start();
 	count_up();
@@ -249,7 +249,7 @@ static void one_with_attributes(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemcpyWithAttributesAsync(p, (CUdeviceptr)host, 500, &how, NULL));
 }
 
-static void batch_of_boxes(void)
+DRIVER_TEST(batch_of_boxes)
 {
 	start();
 	count_up();
@@ -315,7 +315,7 @@ static void *release(void *unused)
 }
 
 /* A small source fits into the driver's buffers. A large one waits for its turn in the stream. */
-static void pageable_sources(void)
+DRIVER_TEST(pageable_sources)
 {
 	enum { LARGE = 32 * 1024 * 1024, SMALL = 1024 * 1024 };
 	char *own = malloc(LARGE), *seen = malloc(LARGE);
@@ -342,7 +342,7 @@ static void pageable_sources(void)
 	pthread_join(thread, NULL);
 }
 
-static void pageable_destinations(void)
+DRIVER_TEST(pageable_destinations)
 {
 	char own[4096] = {0};
 	pthread_t thread;
@@ -361,15 +361,4 @@ static void pageable_destinations(void)
 	OK(d.cuMemcpyDtoHAsync_v2(own, p, 4096, stream));
 	CHECK(released && own[4095] == 0x77);
 	pthread_join(thread, NULL);
-}
-
-int main(int argc, char **argv)
-{
-	static const struct test tests[] = {
-	    TEST(boxes),           TEST(boxes_between_contexts), TEST(boxes_of_arrays),
-	    TEST(bytes_of_arrays), TEST(batch_of_bytes),         TEST(one_with_attributes),
-	    TEST(batch_of_boxes),  TEST(pageable_sources),       TEST(pageable_destinations),
-	};
-
-	return RUN_TESTS(tests);
 }

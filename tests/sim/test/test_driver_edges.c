@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-static void pitches(void)
+DRIVER_TEST(pitches)
 {
 	static const size_t widths[][2] = {{1, 512}, {100, 512}, {512, 512}, {513, 1024}, {5000, 5120}};
 	CUdeviceptr p = 1, base;
@@ -39,7 +39,7 @@ static void pitches(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemAllocPitch_v2(&p, NULL, 64, 64, 4));
 }
 
-static void nothing_asked_for(void)
+DRIVER_TEST(nothing_asked_for)
 {
 	CUdeviceptr p = 1;
 	void *host = (void *)1;
@@ -64,7 +64,7 @@ static void nothing_asked_for(void)
 	}
 }
 
-static void freed_by_another(void)
+DRIVER_TEST(freed_by_another)
 {
 	CUdeviceptr p;
 	void *host;
@@ -81,7 +81,7 @@ static void freed_by_another(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemFreeHost(host));
 }
 
-static void registering(void)
+DRIVER_TEST(registering)
 {
 	char *memory = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *gone = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -111,7 +111,7 @@ static void registering(void)
 	CHECK(mismatches((CUdeviceptr)memory, MIB, 3) == 0);
 }
 
-static void pointer_attributes(void)
+DRIVER_TEST(pointer_attributes)
 {
 	unsigned rdma = 9, on = 1, told = 9, decompress = 9;
 	size_t mapping;
@@ -153,7 +153,7 @@ static void call_with_zeros(const char *symbol)
 	_exit(0);
 }
 
-static void zero_arguments(void)
+DRIVER_TEST(zero_arguments)
 {
 	static const char *const symbols[] = {
 #define DRIVER(symbol, base, since, variant, parameters) #symbol,
@@ -176,14 +176,4 @@ static void zero_arguments(void)
 		}
 	}
 	CHECK(wrong == 0);
-}
-
-int main(int argc, char **argv)
-{
-	static const struct test tests[] = {
-	    TEST(pitches),     TEST(nothing_asked_for),  TEST(freed_by_another),
-	    TEST(registering), TEST(pointer_attributes), TEST(zero_arguments),
-	};
-
-	return RUN_TESTS(tests);
 }

@@ -57,7 +57,7 @@ static CUgraphNode add_kernel(CUgraph graph, const CUgraphNode *after, uint64_t 
 	return node;
 }
 
-static void every_node(void)
+DRIVER_TEST(every_node)
 {
 	CUgraphNode set, kernel, copy, host, node[8], from[8], to[8];
 	CUgraphNodeType type;
@@ -120,7 +120,7 @@ static void is_told(CUgraphNode node, CUfunction function, uint64_t at)
 	      *(uint64_t *)first.kernelParams[0] == at);
 }
 
-static void kernels_are_told(void)
+DRIVER_TEST(kernels_are_told)
 {
 	CUDA_KERNEL_NODE_PARAMS_v2 found = {0};
 	CUfunction add;
@@ -152,7 +152,7 @@ static void kernels_are_told(void)
 	OK(d.cuGraphDestroy(graph));
 }
 
-static void bad_graphs(void)
+DRIVER_TEST(bad_graphs)
 {
 	CUgraphNode a, b, c, twice[2];
 	CUgraphExec exec;
@@ -174,7 +174,7 @@ static void bad_graphs(void)
 
 /* -- captured ---------------------------------------------------------------------------------- */
 
-static void captured_copy_reads_late(void)
+DRIVER_TEST(captured_copy_reads_late)
 {
 	uint64_t source = 1;
 	CUgraph graph;
@@ -192,7 +192,7 @@ static void captured_copy_reads_late(void)
 	GIVES(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, d.cuStreamEndCapture(stream, &graph));
 }
 
-static void captured_memory(void)
+DRIVER_TEST(captured_memory)
 {
 	CUdeviceptr p, plain;
 	CUgraphNodeType type;
@@ -226,7 +226,7 @@ static void captured_memory(void)
 
 /* -- memory ------------------------------------------------------------------------------------ */
 
-static void memory_is_counted(void)
+DRIVER_TEST(memory_is_counted)
 {
 	CUgraphNode alloc, free_node, again;
 	CUDA_MEM_ALLOC_NODE_PARAMS params;
@@ -266,7 +266,7 @@ static void memory_is_counted(void)
 	CHECK(held(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH) == 0);
 }
 
-static void memory_outlives_graph(void)
+DRIVER_TEST(memory_outlives_graph)
 {
 	CUdeviceptr p, base;
 	CUgraphNode node;
@@ -300,7 +300,7 @@ static void memory_outlives_graph(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemFree_v2(p));
 }
 
-static void freed_by_another_graph(void)
+DRIVER_TEST(freed_by_another_graph)
 {
 	CUdeviceptr p;
 	CUgraphNode node, again;
@@ -320,7 +320,7 @@ static void freed_by_another_graph(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemFree_v2(p));
 }
 
-static void auto_free(void)
+DRIVER_TEST(auto_free)
 {
 	CUdeviceptr p;
 	CUgraphNode node;
@@ -336,7 +336,7 @@ static void auto_free(void)
 }
 
 /* Memory that graphs keep unused is free for others. Memory of a failed launch is lost for good. */
-static void out_of_memory(void)
+DRIVER_TEST(out_of_memory)
 {
 	CUgraphNode node, free_node;
 	CUdeviceptr p, q;
@@ -362,7 +362,7 @@ static void out_of_memory(void)
 	CHECK(held(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT) > 0);
 }
 
-static void where_it_can_be(void)
+DRIVER_TEST(where_it_can_be)
 {
 	static const struct {
 		CUmemLocationType place;
@@ -398,7 +398,7 @@ static void where_it_can_be(void)
 }
 
 /* The context is broken afterwards. */
-static void trimmed_is_gone(void)
+DRIVER_TEST(trimmed_is_gone)
 {
 	CUgraphNode node, free_node;
 	CUdeviceptr p;
@@ -411,24 +411,4 @@ static void trimmed_is_gone(void)
 	OK(d.cuDeviceGraphMemTrim(0));
 	OK(RUN(stream, "add", p, 1, 1));
 	GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, d.cuStreamSynchronize(stream));
-}
-
-int main(int argc, char **argv)
-{
-	static const struct test tests[] = {
-	    TEST(every_node),
-	    TEST(kernels_are_told),
-	    TEST(bad_graphs),
-	    TEST(captured_copy_reads_late),
-	    TEST(captured_memory),
-	    TEST(memory_is_counted),
-	    TEST(memory_outlives_graph),
-	    TEST(freed_by_another_graph),
-	    TEST(auto_free),
-	    TEST(out_of_memory),
-	    TEST(where_it_can_be),
-	    TEST(trimmed_is_gone),
-	};
-
-	return RUN_TESTS(tests);
 }

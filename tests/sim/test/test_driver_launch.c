@@ -13,7 +13,7 @@ static CUfunction function_named(const char *name)
 	return function;
 }
 
-static void before_streams(void)
+DRIVER_TEST(before_streams)
 {
 	start();
 	uint64_t *word = pinned(), values[3] = {(uint64_t)word, 2, 5};
@@ -41,7 +41,7 @@ static void before_streams(void)
 }
 
 /* A list of one device is valid. With SPILL_SIM_DEVICES two devices start together. */
-static void several_devices(void)
+DRIVER_TEST(several_devices)
 {
 	CUcontext contexts[2];
 	CUmodule modules[2];
@@ -88,7 +88,7 @@ static void several_devices(void)
 
 #define VIEWS 72 /* bytes of the first parameter of fill_views, kernels.c */
 
-static void parameters_are_told(void)
+DRIVER_TEST(parameters_are_told)
 {
 	static const size_t sizes[] = {VIEWS, 8, 8}, offsets[] = {0, VIEWS, VIEWS + 8};
 	CUfunction views;
@@ -130,7 +130,7 @@ struct views {
 };
 
 /* A structure by value, in each way to pass parameters. */
-static void structures_go_by_value(void)
+DRIVER_TEST(structures_go_by_value)
 {
 	struct {
 		struct views v;
@@ -170,7 +170,7 @@ static void structures_go_by_value(void)
 
 /* -- variables and code ------------------------------------------------------------------------ */
 
-static void variables(void)
+DRIVER_TEST(variables)
 {
 	CUdeviceptr sums, there;
 	uint64_t values[4] = {1, 2, 3, 4};
@@ -203,7 +203,7 @@ static void variables(void)
 	GIVES(CUDA_ERROR_NOT_FOUND, d.cuLibraryGetManaged(&there, &bytes, from_file, "sums"));
 }
 
-static void functions_are_loaded(void)
+DRIVER_TEST(functions_are_loaded)
 {
 	CUfunctionLoadingState state = 9;
 	CUmoduleLoadingMode mode;
@@ -317,7 +317,7 @@ static unsigned at_rest(atomic_uint *counter, unsigned enough)
 }
 
 /* A thread that submits to a blocked stream waits, and continues when the stream does. */
-static void queues_have_an_end(void)
+DRIVER_TEST(queues_have_an_end)
 {
 	pthread_t thread, maker, mover, second;
 	CUstream other;
@@ -354,15 +354,4 @@ static void queues_have_an_end(void)
 	CHECK(made == 3);
 	OK(d.cuStreamSynchronize(queue));
 	CHECK(flag[1] == MANY && flag[2] == 2);
-}
-
-int main(int argc, char **argv)
-{
-	static const struct test tests[] = {
-	    TEST(before_streams),         TEST(several_devices),    TEST(variables),
-	    TEST(functions_are_loaded),   TEST(queues_have_an_end), TEST(parameters_are_told),
-	    TEST(structures_go_by_value),
-	};
-
-	return RUN_TESTS(tests);
 }

@@ -50,7 +50,7 @@ static void move(int i, CUmemLocationType type, CUstream stream, CUdeviceptr sta
 	handle[i] = home;
 }
 
-static void moves_beside_running_work(void)
+DRIVER_TEST(moves_beside_running_work)
 {
 	CUdeviceptr staging;
 
@@ -87,7 +87,7 @@ static void moves_beside_running_work(void)
 	CHECK(flag[8] == 0);
 }
 
-static void mapped_twice(void)
+DRIVER_TEST(mapped_twice)
 {
 	CUdeviceptr there;
 
@@ -107,7 +107,7 @@ static void mapped_twice(void)
 	OK(d.cuMemUnmap(there, CHUNK));
 }
 
-static void refused_maps(void)
+DRIVER_TEST(refused_maps)
 {
 	start_chunked();
 	CUmemGenericAllocationHandle spare = chunk(CU_MEM_LOCATION_TYPE_HOST_NUMA, CHUNK);
@@ -125,7 +125,7 @@ static void refused_maps(void)
 }
 
 /* A move of a chunk in use breaks the program's context, and an error says so. */
-static void unmapped_under_work(void)
+DRIVER_TEST(unmapped_under_work)
 {
 	start_chunked();
 	uint64_t *flag = pinned();
@@ -138,7 +138,7 @@ static void unmapped_under_work(void)
 }
 
 /* Submitted work that has not begun: a copy engine misses the page as a kernel does. */
-static void unmapped_under_copies(void)
+DRIVER_TEST(unmapped_under_copies)
 {
 	start_chunked();
 	uint64_t *flag = pinned();
@@ -151,7 +151,7 @@ static void unmapped_under_copies(void)
 }
 
 /* A page that is back before the work begins has no effect on it. */
-static void moved_before_work(void)
+DRIVER_TEST(moved_before_work)
 {
 	CUdeviceptr staging;
 
@@ -169,14 +169,4 @@ static void moved_before_work(void)
 	word_at(flag)[0] = 1;
 	OK(d.cuStreamSynchronize(stream));
 	CHECK(flag[8] == 0 && flag[9] == CHUNK / 8);
-}
-
-int main(int argc, char **argv)
-{
-	static const struct test tests[] = {
-	    TEST(moves_beside_running_work), TEST(mapped_twice),          TEST(refused_maps),
-	    TEST(unmapped_under_work),       TEST(unmapped_under_copies), TEST(moved_before_work),
-	};
-
-	return RUN_TESTS(tests);
 }

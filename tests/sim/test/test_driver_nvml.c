@@ -58,7 +58,7 @@ static nvmlDevice_t handle_of(CUdevice device)
 	return handle;
 }
 
-static void begin_and_end(void)
+DRIVER_TEST(begin_and_end)
 {
 	unsigned count;
 	nvmlMemory_t memory;
@@ -76,7 +76,7 @@ static void begin_and_end(void)
 	REFUSED(NVML_ERROR_UNINITIALIZED, n.nvmlShutdown());
 }
 
-static void devices(void)
+DRIVER_TEST(devices)
 {
 	unsigned count, index;
 	nvmlDevice_t handle, same;
@@ -110,7 +110,7 @@ static void devices(void)
 }
 
 /* UUID and PCI address name the same device. */
-static void the_drivers_devices(void)
+DRIVER_TEST(the_drivers_devices)
 {
 	int count;
 	char pci[32], name[96], theirs[96];
@@ -147,7 +147,7 @@ static nvmlMemory_v2_t memory_of(nvmlDevice_t handle)
 	return second;
 }
 
-static void memory(void)
+DRIVER_TEST(memory)
 {
 	size_t free_bytes, total;
 	CUdeviceptr p;
@@ -172,7 +172,7 @@ static void memory(void)
 }
 
 /* NVML needs no driver in the process. */
-static void memory_without_the_driver(void)
+DRIVER_TEST(memory_without_the_driver)
 {
 	nvmlDevice_t handle;
 
@@ -183,7 +183,7 @@ static void memory_without_the_driver(void)
 	CHECK(all.free <= all.total && all.total > 0);
 }
 
-static void odd_questions(void)
+DRIVER_TEST(odd_questions)
 {
 	nvmlMemory_v2_t second = {.version = nvmlMemory_v2 + 1, .total = 77, .free = 77};
 	nvmlMemory_t first;
@@ -200,7 +200,7 @@ static void odd_questions(void)
 }
 
 /* NVML numbers by PCI address, whatever devices the driver shows. */
-static void reversed(void)
+DRIVER_TEST(reversed)
 {
 	unsigned count;
 	nvmlDevice_t handle;
@@ -226,7 +226,7 @@ static void reversed(void)
 	CHECK(memory_of(handle_of(1)).free == other);
 }
 
-static void unseen(void)
+DRIVER_TEST(unseen)
 {
 	int visible;
 	unsigned count;
@@ -241,20 +241,4 @@ static void unseen(void)
 	start();
 	OK(d.cuDeviceGetCount(&visible));
 	CHECK(visible == 1);
-}
-
-int main(int argc, char **argv)
-{
-	static const struct test tests[] = {
-	    TEST(begin_and_end),
-	    TEST(devices),
-	    TEST(the_drivers_devices),
-	    TEST(memory),
-	    TEST(memory_without_the_driver),
-	    TEST(odd_questions),
-	    TEST(reversed),
-	    TEST(unseen),
-	};
-
-	return RUN_TESTS(tests);
 }

@@ -1,7 +1,7 @@
 /* Access between two devices: contract tests as test_driver.c, skipped with one device. */
 #include "driver_test.h"
 
-static void peers(void)
+DRIVER_TEST(peers)
 {
 	CUcontext other;
 	CUdeviceptr p, q;
@@ -34,7 +34,7 @@ static void peers(void)
 	GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, d.cuCtxSynchronize());
 }
 
-static void peers_ask_first(void)
+DRIVER_TEST(peers_ask_first)
 {
 	CUcontext other;
 	CUdeviceptr p;
@@ -79,7 +79,7 @@ static CUdeviceptr alloc_in(CUcontext owner, size_t bytes)
 	return p;
 }
 
-static void peer_errors(void)
+DRIVER_TEST(peer_errors)
 {
 	int value = -1;
 
@@ -96,7 +96,7 @@ static void peer_errors(void)
 }
 
 /* Access covers earlier and later allocations of one context, and ends with it. */
-static void peers_by_owner(void)
+DRIVER_TEST(peers_by_owner)
 {
 	CUcontext second;
 
@@ -116,7 +116,7 @@ static void peers_by_owner(void)
 	GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, d.cuCtxSynchronize());
 }
 
-static void peers_end_with_context(void)
+DRIVER_TEST(peers_end_with_context)
 {
 	CUcontext mine;
 
@@ -131,7 +131,7 @@ static void peers_end_with_context(void)
 	GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, d.cuCtxSynchronize());
 }
 
-static void pinned_is_for_all(void)
+DRIVER_TEST(pinned_is_for_all)
 {
 	start_two();
 	OK(d.cuCtxSetCurrent(other));
@@ -142,7 +142,7 @@ static void pinned_is_for_all(void)
 }
 
 /* Peer access of contexts does not cover VMM memory. cuMemSetAccess does. */
-static void vmm_asks_set_access(void)
+DRIVER_TEST(vmm_asks_set_access)
 {
 	CUmemAccessDesc both[] = {{{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
 	                          {{CU_MEM_LOCATION_TYPE_DEVICE, 1}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE}};
@@ -167,7 +167,7 @@ static void vmm_asks_set_access(void)
 }
 
 /* Nor pools. cuMemPoolSetAccess does, also for existing memory. */
-static void pool_asks_set_access(void)
+DRIVER_TEST(pool_asks_set_access)
 {
 	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 	CUmemAccess_flags flags;
@@ -195,20 +195,4 @@ static void pool_asks_set_access(void)
 	OK(d.cuCtxEnablePeerAccess(other, 0));
 	fill(p, 4 * MIB, 1);
 	GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, d.cuCtxSynchronize());
-}
-
-int main(int argc, char **argv)
-{
-	static const struct test tests[] = {
-	    TEST(peers),
-	    TEST(peers_ask_first),
-	    TEST(peer_errors),
-	    TEST(peers_by_owner),
-	    TEST(peers_end_with_context),
-	    TEST(pinned_is_for_all),
-	    TEST(vmm_asks_set_access),
-	    TEST(pool_asks_set_access),
-	};
-
-	return RUN_TESTS(tests);
 }

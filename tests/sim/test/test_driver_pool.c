@@ -53,7 +53,7 @@ static CUdeviceptr take(CUmemoryPool pool, size_t bytes)
 	return p;
 }
 
-static void pool_errors(void)
+DRIVER_TEST(pool_errors)
 {
 	CUdeviceptr p = 1, plain, managed;
 	void *host;
@@ -89,7 +89,7 @@ static void pool_errors(void)
 	OK(d.cuStreamSynchronize(stream));
 }
 
-static void pool_attributes(void)
+DRIVER_TEST(pool_attributes)
 {
 	uint64_t value = 1;
 	int on = 0;
@@ -115,7 +115,7 @@ static void pool_attributes(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, NULL));
 }
 
-static void pool_keeps_below_threshold(void)
+DRIVER_TEST(pool_keeps_below_threshold)
 {
 	start_with_stream();
 	CUmemoryPool pool = own_pool(UINT64_MAX);
@@ -143,7 +143,7 @@ static void pool_keeps_below_threshold(void)
 		CHECK(free_memory() == before);
 }
 
-static void pool_gives_back_when_synchronized(void)
+DRIVER_TEST(pool_gives_back_when_synchronized)
 {
 	start_with_stream();
 	CUmemoryPool pool = own_pool(0);
@@ -159,8 +159,52 @@ static void pool_gives_back_when_synchronized(void)
 	CHECK(reserved(pool) == 0);
 }
 
+/*
+ * A free in stream order counts when the host has waited behind it. To ask whether it is done, a mark
+ * behind all work and a wait for another stream do not count (tests/gpu/vendor_facts_pools.py).
+ */
+DRIVER_TEST(pool_trim_knows_what_was_waited_for)
+{
+	CUstream second, blocking;
+	CUevent event;
+
+	start_with_stream();
+	CUmemoryPool pool = own_pool(UINT64_MAX);
+	OK(d.cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
+	OK(d.cuStreamCreate(&blocking, 0));
+	OK(d.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	for (unsigned way = 0; way < 4; way++) {
+		CUdeviceptr p = take(pool, 32 * MIB);
+		OK(d.cuStreamSynchronize(stream));
+		OK(d.cuMemFreeAsync(p, way == 3 ? blocking : stream));
+		OK(d.cuEventRecord(event, way == 3 ? blocking : stream));
+		while (d.cuEventQuery(event) == CUDA_ERROR_NOT_READY)
+			;
+		OK(d.cuStreamQuery(stream));
+		OK(d.cuStreamSynchronize(second));
+		OK(d.cuMemPoolTrimTo(pool, 0));
+		CHECK(reserved(pool) == 32 * MIB);
+		OK(way == 0   ? d.cuStreamSynchronize(stream)
+		   : way == 1 ? d.cuEventSynchronize(event)
+		   : way == 2 ? d.cuCtxSynchronize()
+		              : d.cuStreamSynchronize(NULL));
+		OK(d.cuMemPoolTrimTo(pool, 0));
+		CHECK(reserved(pool) == 0);
+	}
+	CUdeviceptr p = take(pool, 32 * MIB);
+	OK(d.cuMemFreeAsync(p, stream));
+	OK(d.cuCtxRecordEvent(context, event));
+	OK(d.cuEventSynchronize(event));
+	OK(d.cuMemPoolTrimTo(pool, 0));
+	CHECK(reserved(pool) == 32 * MIB);
+	/* Another stream may use it. */
+	OK(d.cuMemAllocFromPoolAsync(&p, 32 * MIB, pool, second));
+	CHECK(reserved(pool) == 32 * MIB);
+	OK(d.cuMemFreeAsync(p, second));
+}
+
 /* cuMemFree of a pool's pointer does not wait, and is not counted (driver 580). */
-static void pool_free_now(void)
+DRIVER_TEST(pool_free_now)
 {
 	start_with_stream();
 	CUmemoryPool pool = own_pool(0);
@@ -179,7 +223,7 @@ static void pool_free_now(void)
 	CHECK(reserved(pool) == 0); /* within the call */
 }
 
-static void pool_reuses_in_stream_order(void)
+DRIVER_TEST(pool_reuses_in_stream_order)
 {
 	start_with_stream();
 	CUmemoryPool pool = own_pool(UINT64_MAX);
@@ -199,7 +243,7 @@ static void pool_reuses_in_stream_order(void)
 }
 
 /* When memory is short, another stream takes memory of a held one, and waits in its own order. */
-static void pool_waits_for_another_stream(void)
+DRIVER_TEST(pool_waits_for_another_stream)
 {
 	CUstream second;
 
@@ -231,7 +275,7 @@ static void pool_waits_for_another_stream(void)
 }
 
 /* Unused memory serves all pools. Memory of an unfinished free serves none, without waiting. */
-static void pool_memory_is_taken_back(void)
+DRIVER_TEST(pool_memory_is_taken_back)
 {
 	CUdeviceptr p, plain;
 
@@ -254,7 +298,7 @@ static void pool_memory_is_taken_back(void)
 	CHECK(free_memory() == all);
 }
 
-static void pool_outlives_contexts(void)
+DRIVER_TEST(pool_outlives_contexts)
 {
 	start_with_stream();
 	CUmemoryPool pool = own_pool(UINT64_MAX), before, after;
@@ -277,7 +321,7 @@ static void pool_outlives_contexts(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemFree_v2(p));
 }
 
-static void pool_destroyed_in_use(void)
+DRIVER_TEST(pool_destroyed_in_use)
 {
 	CUmemoryPool current;
 
@@ -296,7 +340,7 @@ static void pool_destroyed_in_use(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemPoolDestroy(current));
 }
 
-static void pool_of_the_device(void)
+DRIVER_TEST(pool_of_the_device)
 {
 	CUmemoryPool fallback, current, of;
 	CUdeviceptr p;
@@ -320,7 +364,7 @@ static void pool_of_the_device(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuDeviceGetMemPool(&current, 1000));
 }
 
-static void pool_has_a_limit(void)
+DRIVER_TEST(pool_has_a_limit)
 {
 	CUmemPoolProps made = props(CU_MEM_LOCATION_TYPE_DEVICE, 0);
 	CUmemoryPool pool;
@@ -333,7 +377,7 @@ static void pool_has_a_limit(void)
 	GIVES(CUDA_ERROR_OUT_OF_MEMORY, d.cuMemAllocFromPoolAsync(&p, 96 * MIB, pool, stream));
 }
 
-static void pool_on_host(void)
+DRIVER_TEST(pool_on_host)
 {
 	CUmemPoolProps made = props(CU_MEM_LOCATION_TYPE_HOST_NUMA, 0);
 	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
@@ -379,7 +423,7 @@ static void pool_on_host(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuMemPoolCreate(&pool, NULL));
 }
 
-static void pool_of_managed_memory(void)
+DRIVER_TEST(pool_of_managed_memory)
 {
 	CUmemPoolProps made = props(CU_MEM_LOCATION_TYPE_DEVICE, 0);
 	CUmemoryPool pool;
@@ -400,7 +444,7 @@ static void pool_of_managed_memory(void)
 	OK(d.cuStreamSynchronize(stream));
 }
 
-static void pool_pointers(void)
+DRIVER_TEST(pool_pointers)
 {
 	CUcontext of = (CUcontext)1;
 	CUmemoryPool from;
@@ -420,27 +464,4 @@ static void pool_pointers(void)
 	OK(d.cuMemFreeAsync(p, stream));
 	OK(d.cuStreamSynchronize(stream));
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuPointerGetAttribute(&ipc, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p));
-}
-
-int main(int argc, char **argv)
-{
-	static const struct test tests[] = {
-	    TEST(pool_errors),
-	    TEST(pool_attributes),
-	    TEST(pool_keeps_below_threshold),
-	    TEST(pool_gives_back_when_synchronized),
-	    TEST(pool_free_now),
-	    TEST(pool_reuses_in_stream_order),
-	    TEST(pool_waits_for_another_stream),
-	    TEST(pool_memory_is_taken_back),
-	    TEST(pool_outlives_contexts),
-	    TEST(pool_destroyed_in_use),
-	    TEST(pool_of_the_device),
-	    TEST(pool_has_a_limit),
-	    TEST(pool_on_host),
-	    TEST(pool_of_managed_memory),
-	    TEST(pool_pointers),
-	};
-
-	return RUN_TESTS(tests);
 }

@@ -41,7 +41,7 @@ static void start_with(const char *room)
 		CHECK(free_memory() - before == (size_t)(bytes)); \
 	} while (0)
 
-static void modules(void)
+DRIVER_TEST(modules)
 {
 	CUmodule one = NULL, two;
 	CUlibrary from_file;
@@ -62,7 +62,7 @@ static void modules(void)
 	FREES(8 * MIB, d.cuLibraryUnload(from_file));
 }
 
-static void libraries_elsewhere(void)
+DRIVER_TEST(libraries_elsewhere)
 {
 	CUcontext other;
 	CUlibrary from_file;
@@ -87,7 +87,7 @@ static void libraries_elsewhere(void)
 	FREES(8 * MIB, d.cuCtxDestroy_v2(other));
 }
 
-static void functions(void)
+DRIVER_TEST(functions)
 {
 	CUfunction add, copy;
 	CUlibrary from_file;
@@ -117,7 +117,7 @@ static void functions(void)
 	FREES(6 * MIB, d.cuModuleUnload(module));
 }
 
-static void streams_and_events(void)
+DRIVER_TEST(streams_and_events)
 {
 	CUstream one = NULL, two;
 	CUevent event = NULL;
@@ -145,7 +145,7 @@ static void streams_and_events(void)
 	FREES(MIB, d.cuEventDestroy_v2(event));
 }
 
-static void executable_graphs(void)
+DRIVER_TEST(executable_graphs)
 {
 	CUstream stream;
 	CUgraph graph;
@@ -172,7 +172,7 @@ static void executable_graphs(void)
 	FREES(4 * MIB, d.cuGraphExecDestroy(exec));
 }
 
-static void local_memory(void)
+DRIVER_TEST(local_memory)
 {
 	CUdeviceptr p;
 
@@ -190,7 +190,7 @@ static void local_memory(void)
 	TAKES(0, d.cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 64 * MIB));
 }
 
-static void contexts(void)
+DRIVER_TEST(contexts)
 {
 	CUcontext other = NULL;
 
@@ -212,7 +212,7 @@ static void contexts(void)
 }
 
 /* Each such function can also fail by injection. */
-static void failing(void)
+DRIVER_TEST(failing)
 {
 	CUmodule other;
 	CUstream stream;
@@ -238,14 +238,4 @@ static void failing(void)
 	FULL(d.cuGreenCtxCreate(NULL, NULL, 0, 0));
 	OK(RUN(stream, "add", (uint64_t)word, 1, 1));
 	FULL(RUN(stream, "add", (uint64_t)word, 1, 1));
-}
-
-int main(int argc, char **argv)
-{
-	static const struct test tests[] = {
-	    TEST(modules),           TEST(libraries_elsewhere), TEST(functions), TEST(streams_and_events),
-	    TEST(executable_graphs), TEST(local_memory),        TEST(contexts),  TEST(failing),
-	};
-
-	return RUN_TESTS(tests);
 }

@@ -25,7 +25,7 @@ static CUdeviceptr mapped(CUmemGenericAllocationHandle handle)
 	return p;
 }
 
-static void legacy_handles(void)
+DRIVER_TEST(legacy_handles)
 {
 	CUipcMemHandle handle, zero = {{0}};
 	CUdeviceptr p, managed;
@@ -60,7 +60,7 @@ static void legacy_handles(void)
 }
 
 /* Another process gets an error: the simulator does not share memory. */
-static void legacy_handle_elsewhere(void)
+DRIVER_TEST(legacy_handle_elsewhere)
 {
 	CUipcMemHandle handle;
 	CUdeviceptr p;
@@ -109,7 +109,7 @@ static void vmm_export(CUmemLocationType type)
 	close(fd);
 }
 
-static void vmm_exports(void)
+DRIVER_TEST(vmm_exports)
 {
 	start();
 	need(103); /* CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED */
@@ -119,7 +119,7 @@ static void vmm_exports(void)
 		vmm_export(CU_MEM_LOCATION_TYPE_HOST_NUMA);
 }
 
-static void vmm_flags(void)
+DRIVER_TEST(vmm_flags)
 {
 	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
 	                            .location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, 0}};
@@ -143,7 +143,7 @@ static void vmm_flags(void)
 	CHECK(handle == 77);
 }
 
-static void vmm_handles(void)
+DRIVER_TEST(vmm_handles)
 {
 	CUmemGenericAllocationHandle handle, again = 77;
 	CUdeviceptr p, plain, base;
@@ -179,7 +179,7 @@ static void vmm_handles(void)
 	CHECK(again == 77);
 }
 
-static void ranges(void)
+DRIVER_TEST(ranges)
 {
 	CUdeviceptr p;
 	void *host;
@@ -199,7 +199,7 @@ static void ranges(void)
 }
 
 /* In any number of mappings, but without host memory. */
-static void ranges_of_chunks(void)
+DRIVER_TEST(ranges_of_chunks)
 {
 	CUmemLocationType types[] = {CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_LOCATION_TYPE_DEVICE,
 	                             CU_MEM_LOCATION_TYPE_HOST_NUMA};
@@ -219,7 +219,7 @@ static void ranges_of_chunks(void)
 	      d.cuMemGetHandleForAddressRange(&fd, p, 3 * GRANULE, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
 }
 
-static void pools(void)
+DRIVER_TEST(pools)
 {
 	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
 	                        .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
@@ -241,16 +241,4 @@ static void pools(void)
 	CHECK(fd >= 0 && !close(fd));
 	OK(d.cuMemAllocFromPoolAsync(&p, MIB, shared, NULL));
 	OK(d.cuMemPoolExportPointer(&data, p));
-}
-
-int main(int argc, char **argv)
-{
-	static const struct test tests[] = {
-	    TEST(legacy_handles),   TEST(legacy_handle_elsewhere),
-	    TEST(vmm_exports),      TEST(vmm_flags),
-	    TEST(vmm_handles),      TEST(ranges),
-	    TEST(ranges_of_chunks), TEST(pools),
-	};
-
-	return RUN_TESTS(tests);
 }

@@ -64,7 +64,7 @@ static uint64_t first_source(const CUDA_MEMCPY3D_v2 *copy)
 	return base + (copy->srcZ * copy->srcHeight + copy->srcY) * copy->srcPitch + copy->srcXInBytes;
 }
 
-static void copies_are_told(void)
+DRIVER_TEST(copies_are_told)
 {
 	CUDA_MEMCPY3D_v2 box = to_host(memory, 16), found;
 	CUgraphNode node, empty;
@@ -92,7 +92,7 @@ static void copies_are_told(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuGraphMemcpyNodeGetParams(node, NULL));
 }
 
-static void sets_are_told(void)
+DRIVER_TEST(sets_are_told)
 {
 	CUDA_MEMSET_NODE_PARAMS_v1 found, set = {.elementSize = 4, .value = 3, .width = 4, .height = 2};
 	CUgraphNode node, empty;
@@ -110,7 +110,7 @@ static void sets_are_told(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuGraphMemsetNodeGetParams(node, NULL));
 }
 
-static void captured_nodes_are_told(void)
+DRIVER_TEST(captured_nodes_are_told)
 {
 	CUDA_MEMCPY3D_v2 copy;
 	CUDA_MEMSET_NODE_PARAMS_v1 set;
@@ -137,7 +137,7 @@ static void captured_nodes_are_told(void)
 
 /* -- graphs in graphs -------------------------------------------------------------------------- */
 
-static void child_graphs(void)
+DRIVER_TEST(child_graphs)
 {
 	CUgraphNode child, inner, node[4];
 	CUgraphNodeType type;
@@ -172,7 +172,7 @@ static void child_graphs(void)
 
 /* -- changes ----------------------------------------------------------------------------------- */
 
-static void all_is_updated(void)
+DRIVER_TEST(all_is_updated)
 {
 	CUgraphExecUpdateResultInfo info;
 
@@ -195,7 +195,7 @@ static void all_is_updated(void)
 	CHECK(word(memory) == 1 && word(memory + 16) == 6);
 }
 
-static void kernels_are_changed(void)
+DRIVER_TEST(kernels_are_changed)
 {
 	uint64_t at, words = 1, value = 7;
 	void *parameters[] = {&at, &words, &value};
@@ -221,7 +221,7 @@ static void kernels_are_changed(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuGraphExecKernelNodeSetParams_v2(exec, node, NULL));
 }
 
-static void copies_and_sets_are_changed(void)
+DRIVER_TEST(copies_and_sets_are_changed)
 {
 	CUDA_MEMSET_NODE_PARAMS_v1 set = {.elementSize = 4, .value = 3, .width = 2, .height = 1};
 	CUgraphNode copied, was_set;
@@ -244,7 +244,7 @@ static void copies_and_sets_are_changed(void)
 	CHECK(host[0] == 0x400000004 && word(memory) == 0x300000003);
 }
 
-static void child_graphs_are_changed(void)
+DRIVER_TEST(child_graphs_are_changed)
 {
 	CUgraphNode child;
 
@@ -259,20 +259,4 @@ static void child_graphs_are_changed(void)
 	OK(d.cuGraphExecChildGraphNodeSetParams(exec, child, other));
 	run(exec);
 	CHECK(word(memory) == 0 && word(memory + 8) == 4);
-}
-
-int main(int argc, char **argv)
-{
-	static const struct test tests[] = {
-	    TEST(copies_are_told),
-	    TEST(sets_are_told),
-	    TEST(captured_nodes_are_told),
-	    TEST(child_graphs),
-	    TEST(all_is_updated),
-	    TEST(kernels_are_changed),
-	    TEST(copies_and_sets_are_changed),
-	    TEST(child_graphs_are_changed),
-	};
-
-	return RUN_TESTS(tests);
 }

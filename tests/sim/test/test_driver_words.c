@@ -13,7 +13,7 @@ static CUstream new_stream(void)
 	return stream;
 }
 
-static void writing_and_waiting(void)
+DRIVER_TEST(writing_and_waiting)
 {
 	start();
 	uint64_t *word = pinned();
@@ -45,7 +45,7 @@ static void writing_and_waiting(void)
 	CHECK(word_at(word)[4] == 3);
 }
 
-static void conditions(void)
+DRIVER_TEST(conditions)
 {
 	start();
 	uint64_t *word = pinned();
@@ -70,7 +70,7 @@ static void conditions(void)
 	}
 }
 
-static void batches(void)
+DRIVER_TEST(batches)
 {
 	start();
 	uint64_t *word = pinned();
@@ -98,7 +98,7 @@ static void batches(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, d.cuStreamBatchMemOp_v2(stream, 3, ops, 0));
 }
 
-static void words_in_a_graph(void)
+DRIVER_TEST(words_in_a_graph)
 {
 	CUgraph graph;
 	CUgraphExec exec;
@@ -138,7 +138,7 @@ static void *other_thread(void *unused)
 	return unused;
 }
 
-static void everything_of_a_context(void)
+DRIVER_TEST(everything_of_a_context)
 {
 	pthread_t thread;
 	CUevent event, sooner;
@@ -172,7 +172,7 @@ static void everything_of_a_context(void)
 	OK(d.cuCtxSynchronize());
 }
 
-static void streams_wait_for_a_context(void)
+DRIVER_TEST(streams_wait_for_a_context)
 {
 	CUevent event;
 
@@ -192,7 +192,7 @@ static void streams_wait_for_a_context(void)
 	CHECK(word_at(flags)[1] == 5);
 }
 
-static void contexts_are_told_apart(void)
+DRIVER_TEST(contexts_are_told_apart)
 {
 	CUcontext other;
 	CUevent event;
@@ -206,7 +206,7 @@ static void contexts_are_told_apart(void)
 	OK(d.cuCtxDestroy_v2(other));
 }
 
-static void breaks_captures(void)
+DRIVER_TEST(breaks_captures)
 {
 	CUevent event;
 	CUgraph graph;
@@ -225,20 +225,4 @@ static void breaks_captures(void)
 	GIVES(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, d.cuStreamEndCapture(stream, &graph));
 	OK(d.cuCtxRecordEvent(context, event));
 	OK(d.cuEventSynchronize(event));
-}
-
-int main(int argc, char **argv)
-{
-	static const struct test tests[] = {
-	    TEST(writing_and_waiting),
-	    TEST(conditions),
-	    TEST(batches),
-	    TEST(words_in_a_graph),
-	    TEST(everything_of_a_context),
-	    TEST(streams_wait_for_a_context),
-	    TEST(contexts_are_told_apart),
-	    TEST(breaks_captures),
-	};
-
-	return RUN_TESTS(tests);
 }

@@ -1,0 +1,46 @@
+/*
+ * The frame of a unit test. TEST(name) { … } defines a test and adds it to the program's list.
+ * run_unit_tests runs the list in the order of the lines: a constructor's priority, because link-time
+ * optimisation reverses others. A program without a main gets one without fixtures of the group.
+ *
+ * A file may define SETUP and TEARDOWN before it includes this: the fixtures of each of its tests.
+ */
+#ifndef SPILL_UNIT_H
+#define SPILL_UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#ifndef SETUP
+#define SETUP NULL
+#endif
+#ifndef TEARDOWN
+#define TEARDOWN NULL
+#endif
+
+void add_unit_test(const struct CMUnitTest *test);
+int run_unit_tests(CMFixtureFunction setup, CMFixtureFunction teardown);
+
+#define TEST(name) TEST_WITH(name, SETUP, TEARDOWN)
+#define TEST_WITH(name, setup, teardown) \
+	static void test_##name(void **state); \
+	__attribute__((constructor(1000 + __LINE__))) static void add_##name(void) \
+	{ \
+		add_unit_test(&(struct CMUnitTest){#name, test_##name, setup, teardown, NULL}); \
+	} \
+	static void test_##name(void **state)
+
+/* The body runs in a child process. The header that is included has its in_child. */
+#define CHILD_TEST(name) \
+	static void name(void); \
+	TEST(name) \
+	{ \
+		in_child(name); \
+	} \
+	static void name(void)
+
+#endif
