@@ -56,6 +56,16 @@ extern _Atomic bool spill_launch_access_wanted;
 void *spill_before_launch(const struct spill_launch_access *access);
 void spill_after_launch(void *stopwatch);
 
+/*
+ * For tests: `other` is called in place of the two functions above; NULL: none. It must live until
+ * the next call.
+ */
+struct spill_launch_calls {
+	void *(*before)(const struct spill_launch_access *access);
+	void (*after)(void *stopwatch);
+};
+void spill_launch_access_use(const struct spill_launch_calls *other);
+
 /* Movable bytes have come to the host or left it: the observer of spill_chunked_observe. */
 void spill_launch_access_moved(void);
 

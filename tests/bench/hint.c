@@ -57,18 +57,14 @@ void *spill_real_resolve(enum spill_domain domain, const char *symbol)
 }
 
 /* Only reads what a launch uses. No vendor is entered, so no launch is timed. */
-static bool only_read;
-void *__real_spill_before_launch(const struct spill_launch_access *use);
-void *__wrap_spill_before_launch(const struct spill_launch_access *use);
-
-void *__wrap_spill_before_launch(const struct spill_launch_access *use)
+static void *check(const struct spill_launch_access *use)
 {
-	if (!only_read)
-		return __real_spill_before_launch(use);
 	if (use->count != 4 || use->on_host)
 		abort();
 	return NULL;
 }
+
+static const struct spill_launch_calls reader = {.before = check};
 
 SPILL_HINTED_STUB(static __attribute__((noinline)), launch, LINK, CUresult, cuLaunchKernel,
                   (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
@@ -111,9 +107,9 @@ int main(int count, char **arguments)
 		atomic_store(&spill_launch_access_wanted, false);
 		measure("launch", calls);
 		atomic_store(&spill_launch_access_wanted, true);
-		only_read = true;
+		spill_launch_access_use(&reader);
 		measure("launch-read", calls);
-		only_read = false;
+		spill_launch_access_use(NULL);
 		measure("launch-followed", calls);
 	}
 	return 0;

@@ -20,7 +20,6 @@
 #include "real.h"
 #include "process.h"
 #include "work.h"
-#include "wrapped.h"
 
 #define BASE (3ull << 40)
 #define CHUNK (4 * SPILL_CHUNK_MAP_UNIT)
@@ -76,7 +75,7 @@ void *spill_real_resolve(enum spill_domain domain, const char *symbol)
 static struct spill_launch_access told;
 static unsigned times, afters;
 
-void *__wrap_spill_before_launch(const struct spill_launch_access *use)
+static void *before(const struct spill_launch_access *use)
 {
 	CHECK(use->count && use->count <= SPILL_LAUNCH_ACCESS_KEYS && use->site);
 	CHECK(!spill_gate_self || !atomic_load(&spill_gate_self->inside));
@@ -86,11 +85,17 @@ void *__wrap_spill_before_launch(const struct spill_launch_access *use)
 	return &told;
 }
 
-void __wrap_spill_after_launch(void *stopwatch)
+static void after(void *stopwatch)
 {
 	CHECK(stopwatch == &told && times == afters + 1);
 	CHECK(!atomic_load(&spill_gate_self->inside));
 	afters++;
+}
+
+__attribute__((constructor)) static void replace(void)
+{
+	static const struct spill_launch_calls calls_of_test = {before, after};
+	spill_launch_access_use(&calls_of_test);
 }
 
 /* One allocation of `count` chunks from the chunk `first` on; those of `hosts` are on host. */
