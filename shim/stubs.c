@@ -109,7 +109,7 @@ static void *begin_request(struct spill_request *request)
 		    .per_thread = SPILL_VARIANT_##variant_ != SPILL_VARIANT_LEGACY, \
 		    .api = #symbol, \
 		    .caller = __builtin_return_address(0), \
-		    __VA_ARGS__, \
+		    __VA_ARGS__ /* may be empty */ \
 		}; \
 		real_function *real = (real_function *)begin_request(&request); \
 		if (!real) \

@@ -16,7 +16,8 @@
 static pthread_mutex_t growth_lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_RULES */
 static struct spill_growth growth;
 
-bool spill_growth_state_asked(const struct spill_request *request)
+/* Would the request, if served, continue a run of ever larger requests? Changes nothing. */
+static bool growth_asked(const struct spill_request *request)
 {
 	const void *site = spill_engine_site(request);
 	pthread_mutex_lock(&growth_lock);
@@ -124,7 +125,7 @@ void spill_rules_find(struct spill_request *request)
 	struct spill_ask ask = {
 	    .bytes = request->bytes, .device = request->device, .rules = mask_of(policy->rules, request)};
 	request->admission.asks_growth = ask.rules & policy->rules->by_growth;
-	ask.grows = request->admission.asks_growth && spill_growth_state_asked(request);
+	ask.grows = request->admission.asks_growth && growth_asked(request);
 	request->admission.applied = spill_rule_find(policy, &ask);
 }
 
