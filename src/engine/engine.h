@@ -63,6 +63,12 @@ void spill_engine_maintain(void);
  */
 bool spill_engine_in_capture(const struct spill_request *request);
 
+/* The program's variable for the pointer or handle. */
+static inline uint64_t *spill_engine_out(const struct spill_request *request)
+{
+	return request->out;
+}
+
 /* One name for each stream: stream 0 and the calling thread's own stream have different names. */
 const void *spill_engine_stream(const struct spill_request *request);
 
