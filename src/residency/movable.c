@@ -11,7 +11,7 @@
 #include "move.h"
 #include "note.h"
 #include "process.h"
-#include "charge.h"
+#include "memory_limit.h"
 #include "seqlock.h"
 
 /* After this time the trial is repeated on a device that had no memory for it. */

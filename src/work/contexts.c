@@ -160,17 +160,12 @@ uint64_t spill_contexts_birth(const struct spill_backend *backend, const void *c
 	return birth;
 }
 
-void spill_contexts_fork_prepare(void)
+/* The child has no GPU. */
+static void forget_parent(void)
 {
-	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; i < used_slots; i++)
+		known_contexts[i] = (struct known_context){0};
+	incomplete = false;
 }
 
-/* The child has no GPU. */
-void spill_contexts_fork_done(bool child)
-{
-	for (unsigned i = 0; child && i < used_slots; i++)
-		known_contexts[i] = (struct known_context){0};
-	if (child)
-		incomplete = false;
-	pthread_mutex_unlock(&lock);
-}
+const struct spill_fork_lock spill_contexts_fork_lock = {&lock, forget_parent};

@@ -46,7 +46,6 @@ unsigned spill_contexts_devices(const struct spill_backend *backend, int device,
  */
 uint64_t spill_contexts_birth(const struct spill_backend *backend, const void *context);
 
-void spill_contexts_fork_prepare(void);
-void spill_contexts_fork_done(bool child);
+extern const struct spill_fork_lock spill_contexts_fork_lock;
 
 #endif

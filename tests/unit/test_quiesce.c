@@ -102,8 +102,8 @@ static const struct spill_backend vendor = {
 
 static int setup(void **state)
 {
-	spill_contexts_fork_prepare();
-	spill_contexts_fork_done(true);
+	spill_fork_lock_take(&spill_contexts_fork_lock);
+	spill_fork_lock_release(&spill_contexts_fork_lock, true);
 	memset(contexts, 0, sizeof(contexts));
 	contexts[3].device = 1;
 	contexts[4].device = 2;
