@@ -91,7 +91,7 @@ static void print_docs(void)
 	     "documentation.\n");
 	print_rows(false);
 	puts("\n## Operations\n");
-#define X(name, text) puts("- " #name ": " text ".");
+#define X(name, function, text) puts("- " #name ": " text ".");
 	SPILL_OPS(X)
 #undef X
 	puts("\n## Other exported functions\n");

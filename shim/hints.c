@@ -261,5 +261,5 @@ void *spill_hint(const struct spill_hint *hint)
 		scan_copies(&scan, hint);
 	}
 	add_likely(&scan);
-	return scan.use.count ? spill_follow_before(&scan.use) : NULL;
+	return scan.use.count ? spill_before_launch(&scan.use) : NULL;
 }

@@ -1,7 +1,7 @@
 /*
  * A hint names the memory that a call will use. It is read from the call's arguments before the
- * call enters the gate (follow.h). Copies and sets name their ranges exactly. Graphs are read when
- * they are made (graph_hints.h).
+ * call enters the gate (launch_access.h). Copies and sets name their ranges exactly. Graphs are
+ * read when they are made (graph_hints.h).
  *
  * For a launch, every parameter word that points into a chunk counts as a buffer. No argument tells
  * the buffer's length. It ends where another launch's buffer begins in the same allocation, or
@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "abi/cuda_work.h"
-#include "follow.h"
+#include "launch_access.h"
 
 /* The `fill` column of HINTED rows sets these members (hooks_cuda_work.def). */
 struct spill_hint {
@@ -51,8 +51,8 @@ struct spill_hint {
 };
 
 /*
- * Passes the access to spill_follow_before and returns its stopwatch, or NULL. May wait and move
- * chunks. Keeps errno. pre: as for spill_follow_before; the driver gets the same arguments
+ * Passes the access to spill_before_launch and returns its stopwatch, or NULL. May wait and move
+ * chunks. Keeps errno. pre: as for spill_before_launch; the driver gets the same arguments
  */
 void *spill_hint(const struct spill_hint *hint);
 

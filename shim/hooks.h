@@ -44,12 +44,6 @@ extern _Atomic uint64_t spill_row_hits[SPILL_HOOKS][SPILL_WAYS_COUNT];
 /* spill_runtime_ready with the shim's functions. */
 bool spill_shim_ready(void);
 
-/* The row of an exported symbol, or NULL. */
-const struct spill_row *spill_row_of(const char *symbol);
-
-/* Iterates over a base's rows in the table's order. *next is 0 at first. NULL: no more. */
-const struct spill_row *spill_row_of_base(const char *base, unsigned *next);
-
 static inline int spill_row_index(const struct spill_row *row)
 {
 	return (int)(row - spill_rows);

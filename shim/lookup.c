@@ -52,14 +52,16 @@ static unsigned first_index_of(const char *(*name_at)(unsigned index), const cha
 	return low;
 }
 
-const struct spill_row *spill_row_of(const char *symbol)
+/* The row of an exported symbol, or NULL. */
+static const struct spill_row *row_of(const char *symbol)
 {
 	unsigned index = first_index_of(symbol_at, symbol);
 	bool found = index < SPILL_HOOKS && strcmp(symbol_at(index), symbol) == 0;
 	return found ? &spill_rows[rows_by_symbol[index]] : NULL;
 }
 
-const struct spill_row *spill_row_of_base(const char *base, unsigned *next)
+/* Iterates over a base's rows in the table's order. *next is 0 at first. NULL: no more. */
+static const struct spill_row *row_of_base(const char *base, unsigned *next)
 {
 	unsigned index = *next ? *next : first_index_of(base_at, base);
 	bool found = index < SPILL_HOOKS && strcmp(base_at(index), base) == 0;
@@ -133,7 +135,7 @@ static bool is_unknown_work(void *handle, const char *name)
 {
 	unsigned next = 0;
 	struct spill_loaded_object object;
-	if (!looks_like_work(name) || spill_row_of_base(name, &next))
+	if (!looks_like_work(name) || row_of_base(name, &next))
 		return false;
 	void *found = spill_dlsym_real(handle, name);
 	if (!found || !spill_loaded_object_of(found, &object))
@@ -146,7 +148,7 @@ void *spill_dlsym_find(void *handle, const char *name, const void *caller)
 	spill_dlsym_real = spill_real_dlsym();
 	if (is_search_order(handle) || !may_be_ours(name) || spill_config_disabled())
 		return NULL;
-	const struct spill_row *row = spill_row_of(name);
+	const struct spill_row *row = row_of(name);
 	if (!row) {
 		if (is_unknown_work(handle, name))
 			forbid_unknown_work();
@@ -225,7 +227,7 @@ static const struct spill_row *find_row_of_answer(const char *base, enum spill_d
 {
 	const struct spill_row *row;
 	unsigned next = 0;
-	while (base && (row = spill_row_of_base(base, &next)) != NULL) {
+	while (base && (row = row_of_base(base, &next)) != NULL) {
 		if (row->domain != domain)
 			continue;
 		*has_base = true;

@@ -16,10 +16,10 @@
 #include "graph_access.h"
 #include "hooks.h"
 #include "layouts.h"
-#include "log.h"
 #include "real.h"
 #include "process.h"
 #include "runtime.h"
+#include "stderr.h"
 #include "work.h"
 
 _Atomic uint64_t spill_row_hits[SPILL_HOOKS][SPILL_WAYS_COUNT];
@@ -109,7 +109,7 @@ static void *begin_request(struct spill_request *request)
 		    .per_thread = SPILL_VARIANT_##variant_ != SPILL_VARIANT_LEGACY, \
 		    .api = #symbol, \
 		    .caller = __builtin_return_address(0), \
-		    __VA_ARGS__, \
+		    __VA_ARGS__ /* may be empty */ \
 		}; \
 		real_function *real = (real_function *)begin_request(&request); \
 		if (!real) \

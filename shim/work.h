@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "follow.h"
+#include "launch_access.h"
 #include "gate.h"
 #include "hints.h"
 #include "hooks.h"
@@ -68,7 +68,7 @@ bool spill_work_room(enum spill_hook hook, int result, const void *graph, const 
 /* True if hints are wanted and this is the program's own outermost call. */
 static inline bool spill_work_followed(const struct spill_gate_thread *self)
 {
-	return __builtin_expect(atomic_load_explicit(&spill_follow_wanted, memory_order_relaxed), 0) &&
+	return __builtin_expect(atomic_load_explicit(&spill_launch_access_wanted, memory_order_relaxed), 0) &&
 	       self && !atomic_load_explicit(&self->inside, memory_order_relaxed) && !spill_thread.depth;
 }
 
@@ -104,7 +104,7 @@ static inline bool spill_work_followed(const struct spill_gate_thread *self)
 		    void *stopwatch = spill_hint(&(const struct spill_hint){__VA_ARGS__}); \
 		    SPILL_WORK_CALL(symbol, args, ((const struct spill_hint){__VA_ARGS__}.graph)); \
 		    if (stopwatch) \
-			    spill_follow_after(stopwatch); \
+			    spill_after_launch(stopwatch); \
 		    return result; \
 	    }, \
 	    ((const struct spill_hint){__VA_ARGS__}.graph), linkage, function, way, ret, symbol, params, \

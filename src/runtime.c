@@ -16,11 +16,11 @@
 #include "live_page.h"
 #include "deferred.h"
 #include "engine.h"
-#include "follow.h"
+#include "launch_access.h"
 #include "gate.h"
 #include "host_chunks.h"
 #include "host_share.h"
-#include "host_memory.h"
+#include "host_available.h"
 #include "ledger.h"
 #include "vendor_pool.h"
 #include "movable.h"
@@ -35,6 +35,7 @@
 #include "publish_once.h"
 #include "rules.h"
 #include "scratch.h"
+#include "stderr.h"
 #include "vmm.h"
 
 enum state { FRESH, READY, OFF };
@@ -55,48 +56,43 @@ static struct {
  */
 static __thread bool fork_has_mover __attribute__((tls_model("initial-exec")));
 
-/* In the order of enum spill_lock_rank. fork_done unlocks in reverse. */
+static const struct spill_fork_lock *const fork_locks[] = {
+    [SPILL_RANK_DEFERRED] = &spill_deferred_fork_lock,
+    [SPILL_RANK_VENDOR_POOL] = &spill_vendor_pool_fork_lock,
+    [SPILL_RANK_SHARED_CHUNKS] = &spill_shared_chunks_fork_lock,
+    [SPILL_RANK_CHUNKED] = &spill_chunked_fork_lock,
+    [SPILL_RANK_RULES] = &spill_growth_state_fork_lock,
+    [SPILL_RANK_HOST_CHUNKS] = &spill_host_chunks_fork_lock,
+    [SPILL_RANK_CONTEXTS] = &spill_contexts_fork_lock,
+    [SPILL_RANK_CONTEXT_END] = &spill_context_end_fork_lock,
+    [SPILL_RANK_VMM] = &spill_vmm_fork_lock,
+    [SPILL_RANK_LEDGER] = &spill_ledger_fork_lock,
+    [SPILL_RANK_PEER] = &spill_peer_fork_lock,
+    [SPILL_RANK_CAPTURE] = &spill_capture_fork_lock,
+    [SPILL_RANK_CALLER] = &spill_caller_fork_lock,
+    [SPILL_RANK_HOST_SHARE] = &spill_host_share_fork_lock,
+    [SPILL_RANK_NOTE] = &spill_note_fork_lock,
+};
+#define FORK_LOCKS (sizeof(fork_locks) / sizeof(fork_locks[0]))
+
+/* The mover has the lowest rank. The locks of log.c and loaded_objects.c have the highest. */
 static void fork_prepare(void)
 {
 	fork_has_mover = !spill_mover_is_mine();
 	if (fork_has_mover)
 		spill_mover_lock(); /* waits for the end of a move */
-	spill_deferred_fork_prepare();
-	spill_vendor_pool_fork_prepare();
-	spill_shared_chunks_fork_prepare();
-	spill_chunked_fork_prepare();
-	spill_growth_state_fork_prepare();
-	spill_host_chunks_fork_prepare();
-	spill_contexts_fork_prepare();
-	spill_context_end_fork_prepare();
-	spill_vmm_fork_prepare();
-	spill_ledger_fork_prepare();
-	spill_peer_fork_prepare();
-	spill_capture_fork_prepare();
-	spill_caller_fork_prepare();
-	spill_host_share_fork_prepare();
-	spill_note_fork_prepare();
+	for (size_t rank = 0; rank < FORK_LOCKS; rank++)
+		if (fork_locks[rank])
+			spill_fork_lock_take(fork_locks[rank]);
 	spill_log_fork_prepare();
 	spill_loaded_objects_fork_prepare();
 }
 
 static void fork_done(bool child)
 {
-	spill_note_fork_done();
-	spill_host_share_fork_done(child);
-	spill_caller_fork_done();
-	spill_capture_fork_done(child);
-	spill_peer_fork_done(child);
-	spill_ledger_fork_done(child);
-	spill_vmm_fork_done(child);
-	spill_context_end_fork_done(child);
-	spill_contexts_fork_done(child);
-	spill_host_chunks_fork_done(child);
-	spill_growth_state_fork_done(child);
-	spill_chunked_fork_done(child);
-	spill_shared_chunks_fork_done(child);
-	spill_vendor_pool_fork_done(child);
-	spill_deferred_fork_done(child);
+	for (size_t rank = FORK_LOCKS; rank-- > 0;)
+		if (fork_locks[rank])
+			spill_fork_lock_release(fork_locks[rank], child);
 	if (fork_has_mover)
 		spill_mover_unlock();
 }
@@ -118,14 +114,14 @@ static void fork_child(void)
 	spill_account_reset();
 	atomic_store(&runtime.log_opened, SPILL_UNPUBLISHED);
 	atomic_store(&runtime.ended, false);
-	spill_host_memory_fork_child();
+	spill_host_available_fork_child();
 	spill_gate_fork_child();
 	spill_mover_fork_child();
 	spill_move_reset();
 	spill_movable_reset();
 	spill_rules_reset();
 	spill_promote_reset();
-	spill_follow_reset();
+	spill_launch_access_reset();
 	spill_postmortem_reset();
 	spill_registry_fork_child();
 	spill_thread = (struct spill_thread){0};
@@ -206,7 +202,7 @@ static void start(void)
 	spill_registry_use_backend(SPILL_CUDA_DRIVER, &spill_backend_cuda);
 	spill_registry_use_backend(SPILL_HIP, &spill_backend_hip);
 	spill_gate_use(shim->counters, spill_engine_maintain);
-	spill_chunked_observe(spill_follow_moved);
+	spill_chunked_observe(spill_launch_access_moved);
 	spill_engine_on_memory_call(open_log);
 	spill_config_load(&runtime.config, NULL);
 	spill_process_use_policy(&runtime.config.policy);
@@ -215,7 +211,7 @@ static void start(void)
 		return;
 	}
 	report_problems(&runtime.config);
-	spill_host_memory_at_start();
+	spill_host_available_at_start();
 	use_numa_node(runtime.config.policy.host_numa);
 	if (runtime.config.policy.host_share && !getauxval(AT_SECURE))
 		spill_host_share_use(NULL);

@@ -133,12 +133,4 @@ const char *spill_caller_name(const void *address)
 	return name;
 }
 
-void spill_caller_fork_prepare(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void spill_caller_fork_done(void)
-{
-	pthread_mutex_unlock(&lock);
-}
+const struct spill_fork_lock spill_caller_fork_lock = {&lock, NULL};

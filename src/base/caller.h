@@ -3,6 +3,7 @@
 #define SPILL_CALLER_H
 
 #include "loaded_objects.h"
+#include "lock.h"
 
 /*
  * "libfoo.so+0x1a2b", interned: valid for the life of the process. The name is cached by address.
@@ -14,7 +15,6 @@ const char *spill_caller_name(const void *address);
 unsigned spill_unloads(void);
 void spill_unloads_count(void);
 
-void spill_caller_fork_prepare(void);
-void spill_caller_fork_done(void);
+extern const struct spill_fork_lock spill_caller_fork_lock;
 
 #endif

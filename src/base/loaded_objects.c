@@ -11,7 +11,7 @@
  * had to wait for the other. Default attributes let a new walk pass a fork that waits.
  */
 #define FREE PTHREAD_RWLOCK_INITIALIZER
-static pthread_rwlock_t lock = FREE; /* SPILL_RANK_OBJECTS */
+static pthread_rwlock_t lock = FREE; /* SPILL_RANK_LOADED_OBJECTS */
 
 /* Set while this thread walks. A signal handler in between may walk again, or fork. */
 static __thread volatile bool looking __attribute__((tls_model("initial-exec")));

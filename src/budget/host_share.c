@@ -240,16 +240,11 @@ void spill_host_share_end(void)
 	pthread_mutex_unlock(&lock);
 }
 
-void spill_host_share_fork_prepare(void)
+/* The child takes part as a process of its own, from its first spill on. */
+static void forget_parent(void)
 {
-	pthread_mutex_lock(&lock);
+	leave_share();
+	joining = false;
 }
 
-void spill_host_share_fork_done(bool child)
-{
-	if (child) {
-		leave_share();
-		joining = false;
-	}
-	pthread_mutex_unlock(&lock);
-}
+const struct spill_fork_lock spill_host_share_fork_lock = {&lock, forget_parent};

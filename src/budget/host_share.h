@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lock.h"
+
 /* Limit of processes that take part. */
 #define SPILL_HOST_SLOTS 511
 
@@ -33,8 +35,6 @@ uint64_t spill_host_share_at_start(void);
 uint64_t spill_host_share_begin(void);
 void spill_host_share_end(void);
 
-void spill_host_share_fork_prepare(void);
-/* The child takes part as a process of its own, from its first spill on. */
-void spill_host_share_fork_done(bool child);
+extern const struct spill_fork_lock spill_host_share_fork_lock;
 
 #endif

@@ -237,22 +237,19 @@ void spill_config_load(struct spill_config *config, const char *program)
 		program = found;
 	}
 	load.program = program;
-	if (spill_load_privileged()) {
+	bool privileged = spill_load_privileged();
+	if (!privileged)
+		spill_load_environment(&load);
+	if (!config->problem[0] && (privileged || take_user_files(&load)) &&
+	    take_file(&load, SPILL_SYSTEM_POLICY, NULL))
+		take_profile(&load);
+	if (config->problem[0])
+		fall_back(&load);
+	if (privileged) {
 		struct spill_error error;
 
-		if (take_file(&load, SPILL_SYSTEM_POLICY, NULL))
-			take_profile(&load);
-		if (config->problem[0])
-			fall_back(&load);
 		strcpy(config->policy.log_path, "off");
 		strcpy(load.source[spill_option_find("log", "path", &error)], "privileged program");
-	} else {
-		spill_load_environment(&load);
-		if (!config->problem[0] && take_user_files(&load) &&
-		    take_file(&load, SPILL_SYSTEM_POLICY, NULL))
-			take_profile(&load);
-		if (config->problem[0])
-			fall_back(&load);
 	}
 	list_options(&load);
 	list_rules(&load);

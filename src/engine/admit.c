@@ -95,7 +95,7 @@ static void surface_oom(struct spill_request *request, uint64_t free, uint64_t t
 {
 	const struct spill_backend *backend = request->admission.backend;
 	spill_ledger_count_oom(request->device);
-	spill_report_oom(request, backend, free, total);
+	spill_request_log_oom(request, backend, free, total);
 	if (request->admission.kind->refused && request->result == 0)
 		request->admission.kind->refused(request);
 	request->result =

@@ -90,11 +90,11 @@ void spill_admit_refused_by(struct spill_request *request, enum spill_refused_by
 void spill_admit_refused(struct spill_request *request, const char *error);
 
 /*
- * An entry for the ledger with the request's members. The caller adds ptr, place, held, charged and
+ * An entry for the ledger with the members of the request. The caller adds place, held, charged and
  * placement.
  */
 struct spill_allocation spill_admit_describe(const struct spill_request *request,
-                                             const struct spill_backend *backend);
+                                             const struct spill_backend *backend, uint64_t ptr);
 
 /*
  * Enters the allocation in the ledger and the log. False without memory for the entry: the caller

@@ -34,10 +34,11 @@ void spill_admit_refused(struct spill_request *request, const char *error)
 }
 
 struct spill_allocation spill_admit_describe(const struct spill_request *request,
-                                             const struct spill_backend *backend)
+                                             const struct spill_backend *backend, uint64_t ptr)
 {
 	return (struct spill_allocation){
 	    .backend = backend,
+	    .ptr = ptr,
 	    .bytes = request->bytes,
 	    .device = request->device,
 	    .context = request->context,
@@ -62,7 +63,7 @@ bool spill_admit_record(struct spill_request *request, struct spill_allocation *
 	if (!request->admission.at_once && spill_ledger_is_spill(allocation))
 		if (spill_reserve_begin(request->device))
 			spill_gate_want_maintenance();
-	spill_report_alloc(request, allocation, reason);
+	spill_request_log_alloc(request, allocation, reason);
 	return true;
 }
 
@@ -122,8 +123,8 @@ bool spill_engine_account(struct spill_request *request)
 		return spill_admit_count_begin(request, backend, prepare_counted(request, backend));
 	if (request->result == 0) {
 		bool managed = request->op == SPILL_OP_ALLOC_MANAGED;
-		struct spill_allocation allocation = spill_admit_describe(request, backend);
-		allocation.ptr = request->op == SPILL_OP_REGISTER ? request->ptr : *(uint64_t *)request->out;
+		uint64_t ptr = request->op == SPILL_OP_REGISTER ? request->ptr : *spill_engine_out(request);
+		struct spill_allocation allocation = spill_admit_describe(request, backend, ptr);
 		spill_admit_count(request, &allocation, managed ? SPILL_PLACE_MANAGED : SPILL_PLACE_HOST);
 	}
 	return false;

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 #include "caller.h"
-#include "follow.h"
+#include "launch_access.h"
 #include "gate.h"
 #include "note.h"
 #include "promote.h"
@@ -17,51 +17,11 @@
 typedef bool operation(struct spill_request *request);
 
 static operation *const operations[SPILL_OPS_COUNT] = {
-    [SPILL_OP_ALLOC] = spill_engine_alloc,
-    [SPILL_OP_ALLOC_ASYNC] = spill_engine_alloc_async,
-    [SPILL_OP_ALLOC_MANAGED] = spill_engine_account,
-    [SPILL_OP_ALLOC_HOST] = spill_engine_account,
-    [SPILL_OP_REGISTER] = spill_engine_account,
-    [SPILL_OP_ARRAY] = spill_engine_array,
-    [SPILL_OP_CREATE] = spill_engine_create,
-    [SPILL_OP_GRAPH_ALLOC] = spill_engine_graph,
-    [SPILL_OP_FREE] = spill_engine_free,
-    [SPILL_OP_FREE_ASYNC] = spill_engine_free,
-    [SPILL_OP_GRAPH_FREE] = spill_engine_pass,
-    [SPILL_OP_RELEASE] = spill_engine_release,
-    [SPILL_OP_RETAIN] = spill_engine_retain,
-    [SPILL_OP_MAP] = spill_engine_map,
-    [SPILL_OP_UNMAP] = spill_engine_unmap,
-    [SPILL_OP_ACCESS] = spill_engine_pass,
-    [SPILL_OP_RESERVE] = spill_engine_pass,
-    [SPILL_OP_PROPERTIES] = spill_engine_properties,
-    [SPILL_OP_POOL_CREATE] = spill_engine_pool,
-    [SPILL_OP_POOL_DESTROY] = spill_engine_pool,
-    [SPILL_OP_POOL_TRIM] = spill_engine_pool,
-    [SPILL_OP_EXPORT] = spill_engine_export,
-    [SPILL_OP_INFO] = spill_engine_info,
-    [SPILL_OP_ATTR] = spill_engine_attributes,
-    [SPILL_OP_ATTR_SET] = spill_engine_export,
-    [SPILL_OP_RANGE] = spill_engine_range,
-    [SPILL_OP_POINTER] = spill_engine_pointer,
-    [SPILL_OP_PEER] = spill_engine_peer,
-    [SPILL_OP_CAPTURE_BEGIN] = spill_engine_capture,
-    [SPILL_OP_CAPTURE_END] = spill_engine_capture,
-    [SPILL_OP_CAPTURE_MODE] = spill_engine_capture,
-    [SPILL_OP_STREAM_END] = spill_engine_capture,
-    [SPILL_OP_GATE] = spill_engine_pass, /* has its own stub (gate.h) */
-    [SPILL_OP_ROOM] = spill_engine_room,
-    [SPILL_OP_UNLOAD] = spill_engine_pass,       /* the shim does the work */
-    [SPILL_OP_GRAPH_CHANGE] = spill_engine_pass, /* the shim does the work */
-    [SPILL_OP_GRAPH_END] = spill_engine_pass,
-    [SPILL_OP_CONTEXT_CREATE] = spill_engine_room,
-    [SPILL_OP_PRIMARY_RETAIN] = spill_engine_room,
-    [SPILL_OP_CONTEXT_DESTROY] = spill_engine_context,
-    [SPILL_OP_PRIMARY_RELEASE] = spill_engine_context,
-    [SPILL_OP_PRIMARY_RESET] = spill_engine_context,
-    [SPILL_OP_DEVICE_RESET] = spill_engine_context,
-    [SPILL_OP_RESOLVE] = spill_engine_pass, /* the shim does the work */
-    [SPILL_OP_FRAME] = spill_engine_frame,
+#define X(name, function, text) spill_engine_##function,
+    // clang-format off
+    SPILL_OPS(X)
+#undef X
+    // clang-format on
 };
 
 static void (*_Atomic on_memory_call)(const struct spill_backend *backend);
@@ -131,7 +91,7 @@ void spill_engine_maintain(void)
 {
 	int cancel = spill_ours_begin();
 	bool reserve = spill_reserve_maintain(), promote = spill_promote_maintain(),
-	     follow = spill_follow_maintain();
+	     follow = spill_launch_access_maintain();
 	spill_ours_end(cancel);
 	if (reserve || promote || follow)
 		spill_gate_want_maintenance();

@@ -63,6 +63,12 @@ void spill_engine_maintain(void);
  */
 bool spill_engine_in_capture(const struct spill_request *request);
 
+/* The program's variable for the pointer or handle. */
+static inline uint64_t *spill_engine_out(const struct spill_request *request)
+{
+	return request->out;
+}
+
 /* One name for each stream: stream 0 and the calling thread's own stream have different names. */
 const void *spill_engine_stream(const struct spill_request *request);
 
@@ -71,12 +77,12 @@ const char *spill_engine_api(const struct spill_request *request);
 const char *spill_engine_caller(const struct spill_request *request);
 const void *spill_engine_site(const struct spill_request *request);
 
-/* Log lines about decisions (report.c). */
-void spill_report_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
-                        enum spill_reason reason);
-void spill_report_free(const struct spill_request *request, const struct spill_allocation *allocation,
-                       enum spill_reason reason);
-void spill_report_oom(const struct spill_request *request, const struct spill_backend *backend, uint64_t free,
-                      uint64_t total);
+/* Log lines about decisions (request_log.c). */
+void spill_request_log_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
+                             enum spill_reason reason);
+void spill_request_log_free(const struct spill_request *request, const struct spill_allocation *allocation,
+                            enum spill_reason reason);
+void spill_request_log_oom(const struct spill_request *request, const struct spill_backend *backend,
+                           uint64_t free, uint64_t total);
 
 #endif

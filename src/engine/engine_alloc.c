@@ -17,11 +17,6 @@
 #include "rule.h"
 #include "rules.h"
 
-static uint64_t *out_pointer(struct spill_request *request)
-{
-	return request->out;
-}
-
 /*
  * The bytes of rows that the vendor pads. False for no rows, and for more rows than addresses: the
  * vendor's own answer is right.
@@ -45,8 +40,8 @@ static bool prepare_alloc(struct spill_request *request, const struct spill_back
 
 static void record_served(struct spill_request *request, const struct spill_backend *backend)
 {
-	struct spill_allocation allocation = spill_admit_describe(request, backend);
-	allocation.ptr = *out_pointer(request);
+	struct spill_allocation allocation =
+	    spill_admit_describe(request, backend, *spill_engine_out(request));
 	allocation.place = SPILL_PLACE_DEVICE;
 	allocation.charged = request->admission.charged;
 	allocation.held.device = request->bytes;
@@ -57,7 +52,7 @@ static void record_served(struct spill_request *request, const struct spill_back
 static void store_result(struct spill_request *request, const struct spill_backend *backend, uint64_t ptr)
 {
 	const struct spill_pitched_arguments *pitched = &request->pitched;
-	*out_pointer(request) = ptr;
+	*spill_engine_out(request) = ptr;
 	if (pitched->out_pitch)
 		*pitched->out_pitch = backend->memory->pitch(pitched->width);
 	if (pitched->out_width)
@@ -91,8 +86,8 @@ static void enlist_chunks(struct spill_request *request, const struct spill_allo
 static bool hand_out(struct spill_request *request, struct spill_placement *placement,
                      enum spill_reason reason, const char **error)
 {
-	struct spill_allocation allocation = spill_admit_describe(request, placement->backend);
-	allocation.ptr = placement->ptr;
+	struct spill_allocation allocation =
+	    spill_admit_describe(request, placement->backend, placement->ptr);
 	allocation.place = placement->ops->place;
 	allocation.held = placement->held;
 	allocation.placement = placement;
@@ -151,7 +146,7 @@ static void store_refused(struct spill_request *request)
 {
 	const struct spill_backend *backend = spill_backend_for(request->domain);
 	if (backend->clears_pointer)
-		*out_pointer(request) = 0;
+		*spill_engine_out(request) = 0;
 	if (request->pitched.out_pitch)
 		*request->pitched.out_pitch = backend->memory->pitch(request->pitched.width);
 }

@@ -23,11 +23,6 @@
 #define STREAM_NS 50000000ull
 #define POLL_NS 20000
 
-static uint64_t *out_pointer(struct spill_request *request)
-{
-	return request->out;
-}
-
 /* The pool of the request, or the device's current one; NULL if the vendor does not say. */
 static void *pool_of(const struct spill_request *request, const struct spill_backend *backend)
 {
@@ -129,7 +124,7 @@ static bool accept_growth(struct spill_request *request, const struct spill_back
 	admission->short_of_reserve = !over_limit && took_from_reserve(request, backend);
 	if ((!over_limit && !admission->short_of_reserve) || spill_process_observes())
 		return true;
-	backend->pools->free(*out_pointer(request), request->stream, request->per_thread);
+	backend->pools->free(*spill_engine_out(request), request->stream, request->per_thread);
 	if (admission->pool)
 		spill_vendor_pool_freed(admission->pool, request->bytes);
 	if (admission->short_of_reserve)
@@ -137,15 +132,14 @@ static bool accept_growth(struct spill_request *request, const struct spill_back
 	if (!spill_capture_any())
 		spill_vendor_pool_trim(backend, request->device, false);
 	admission->pool = NULL;
-	*out_pointer(request) = 0;
+	*spill_engine_out(request) = 0;
 	return false;
 }
 
 static struct spill_allocation describe_ordered(struct spill_request *request,
                                                 const struct spill_backend *backend, uint64_t ptr)
 {
-	struct spill_allocation allocation = spill_admit_describe(request, backend);
-	allocation.ptr = ptr;
+	struct spill_allocation allocation = spill_admit_describe(request, backend, ptr);
 	allocation.ordered = true;
 	allocation.outlives = backend->pools->outlive_contexts;
 	return allocation;
@@ -153,7 +147,7 @@ static struct spill_allocation describe_ordered(struct spill_request *request,
 
 static void record_served(struct spill_request *request, const struct spill_backend *backend)
 {
-	struct spill_allocation allocation = describe_ordered(request, backend, *out_pointer(request));
+	struct spill_allocation allocation = describe_ordered(request, backend, *spill_engine_out(request));
 	allocation.place = SPILL_PLACE_DEVICE;
 	allocation.mempool = request->admission.pool;
 	allocation.held.device = request->bytes;
@@ -202,16 +196,9 @@ static struct spill_placement *take_piece(const struct spill_request *request, s
 	}
 	spill_vendor_pool_settle(pool);
 	piece->pool = pool;
-	piece->base = (struct spill_placement){
-	    .ops = &pool_pieces,
-	    .backend = backend,
-	    .device = place_request->device,
-	    .context = place_request->context,
-	    .ptr = ptr,
-	    .bytes = place_request->bytes,
-	    .held = {.managed = place_request->bytes},
-	    .by_vendor = true,
-	};
+	piece->base = spill_placement_of(&pool_pieces, place_request, ptr);
+	piece->base.held.managed = place_request->bytes;
+	piece->base.by_vendor = true;
 	return &piece->base;
 }
 
@@ -286,7 +273,7 @@ static bool place_ordered(struct spill_request *request, enum spill_step step,
 		return false;
 	}
 	spill_peer_placed(placement);
-	*out_pointer(request) = placement->ptr;
+	*spill_engine_out(request) = placement->ptr;
 	return true;
 }
 
@@ -294,7 +281,7 @@ static bool place_ordered(struct spill_request *request, enum spill_step step,
 static void store_refused(struct spill_request *request)
 {
 	if (spill_backend_for(request->domain)->clears_pointer)
-		*out_pointer(request) = 0;
+		*spill_engine_out(request) = 0;
 }
 
 /*
@@ -308,7 +295,7 @@ static bool count_off_device(struct spill_request *request, const struct spill_b
 		return spill_admit_count_begin(request, backend, prepare_ordered(request, backend));
 	if (request->result == 0) {
 		struct spill_allocation allocation =
-		    describe_ordered(request, backend, *out_pointer(request));
+		    describe_ordered(request, backend, *spill_engine_out(request));
 		spill_admit_count(request, &allocation, place);
 	}
 	return false;

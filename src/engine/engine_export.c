@@ -11,7 +11,6 @@
 #include "abi/cuda.h"
 #include "engine.h"
 #include "exporting.h"
-#include "movable.h"
 #include "note.h"
 #include "chunked.h"
 #include "vmm.h"
@@ -85,7 +84,5 @@ bool spill_engine_export(struct spill_request *request)
 	}
 	if (request->result && !is_wrong(request))
 		handle_refusal(request, placed ? &allocation : NULL);
-	else if (!request->result)
-		spill_movable_forbid("the program hands memory to another process or device");
 	return false;
 }

@@ -10,7 +10,7 @@
 #include "deferred.h"
 #include "engine.h"
 #include "exchange.h"
-#include "follow.h"
+#include "launch_access.h"
 #include "gate.h"
 #include "graph_access.h"
 #include "host_chunks.h"
@@ -25,14 +25,14 @@ static void finish_free(struct spill_request *request, struct spill_allocation *
                         enum spill_reason reason)
 {
 	/* The line is first: a request that takes the freed room has a later line. */
-	spill_report_free(request, allocation, reason);
+	spill_request_log_free(request, allocation, reason);
 	spill_account_device_return(allocation->device, allocation->charged);
 	spill_account_host_return(allocation->charged_host);
 	if (allocation->mempool)
 		spill_vendor_pool_freed(allocation->mempool, allocation->bytes);
 	spill_ledger_end(allocation);
 	spill_promote_later();
-	spill_follow_maintain();
+	spill_launch_access_maintain();
 }
 
 /* The chunks stay where they are from here on. */
@@ -77,7 +77,7 @@ static struct spill_placement *take_for_deferral(struct spill_request *request,
 {
 	struct spill_placement *placement = allocation->placement;
 	stop_moving(placement);
-	spill_report_free(request, allocation, SPILL_REASON_FREE);
+	spill_request_log_free(request, allocation, SPILL_REASON_FREE);
 	spill_ledger_end(allocation);
 	return placement;
 }

@@ -24,6 +24,27 @@ static unsigned long long buffer_id(const struct spill_allocation *allocation)
 	return 1ull << 63 | allocation->seq;
 }
 
+/*
+ * The answers that differ between device memory and the host memory that replaces it. For memory
+ * that the program mapped itself, no others differ.
+ */
+static enum answer answer_of_mapping(const struct spill_backend *backend, int device,
+                                     CUpointer_attribute attribute, void *value)
+{
+	switch (attribute) {
+	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+		*(int *)value = backend->device_memory_type();
+		return REPLACED;
+	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+		*(int *)value = device;
+		return REPLACED;
+	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+		return INVALID; /* device memory has none */
+	default:
+		return UNCHANGED;
+	}
+}
+
 static enum answer answer_of(const struct spill_allocation *allocation, CUpointer_attribute attribute,
                              uint64_t ptr, void *value)
 {
@@ -34,9 +55,6 @@ static enum answer answer_of(const struct spill_allocation *allocation, CUpointe
 		/* The driver names no context for memory in stream order. */
 		*(CUcontext *)value = allocation->ordered ? NULL : allocation->context;
 		return REPLACED;
-	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-		*(int *)value = allocation->backend->device_memory_type();
-		return REPLACED;
 	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
 		*(CUdeviceptr *)value = ptr;
 		return REPLACED;
@@ -45,17 +63,12 @@ static enum answer answer_of(const struct spill_allocation *allocation, CUpointe
 			return UNCHANGED;
 		*(bool *)value = false; /* the driver says true of managed memory */
 		return REPLACED;
-	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-		return INVALID; /* device memory has none */
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
 	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
 		*(unsigned long long *)value = buffer_id(allocation);
 		return REPLACED;
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
 		*(bool *)value = false; /* the vendor wrote the rest, if it is wider */
-		return REPLACED;
-	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-		*(int *)value = allocation->device;
 		return REPLACED;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
 	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
@@ -74,28 +87,7 @@ static enum answer answer_of(const struct spill_allocation *allocation, CUpointe
 		*(void **)value = allocation->pool;
 		return REPLACED;
 	default:
-		return UNCHANGED;
-	}
-}
-
-/*
- * The same for memory that the program mapped itself. Only these answers differ between device
- * memory and the host memory that replaces it.
- */
-static enum answer answer_of_mapping(const struct spill_backend *backend, int device,
-                                     CUpointer_attribute attribute, void *value)
-{
-	switch (attribute) {
-	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-		*(int *)value = backend->device_memory_type();
-		return REPLACED;
-	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-		*(int *)value = device;
-		return REPLACED;
-	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-		return INVALID;
-	default:
-		return UNCHANGED;
+		return answer_of_mapping(allocation->backend, allocation->device, attribute, value);
 	}
 }
 

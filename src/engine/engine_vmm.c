@@ -25,7 +25,7 @@ static void finish_ended(struct spill_request *request, struct spill_vmm_memory 
 		struct spill_allocation *entry = spill_ledger_take_handle(memory->handle, memory->seq);
 		if (entry) {
 			/* The line is first, as for every free. */
-			spill_report_free(request, entry, SPILL_REASON_FREE);
+			spill_request_log_free(request, entry, SPILL_REASON_FREE);
 			spill_account_device_return(entry->device, entry->charged);
 			spill_account_physical_return(entry->charged_host);
 			spill_placement_release(entry->placement, true);
@@ -71,11 +71,6 @@ static bool record_memory(struct spill_request *request, struct spill_allocation
 
 /* -- CREATE ------------------------------------------------------------------------------------ */
 
-static uint64_t *out_handle(struct spill_request *request)
-{
-	return request->out;
-}
-
 /*
  * The vendor refuses a wrong size itself. But a limit, a rule or the reserve may refuse before the
  * vendor is asked: a wrong size must not be called out of memory then.
@@ -105,9 +100,9 @@ static bool prepare_create(struct spill_request *request, const struct spill_bac
 static void record_served(struct spill_request *request, const struct spill_backend *backend)
 {
 	struct spill_physical physical = {0};
-	struct spill_allocation allocation = spill_admit_describe(request, backend);
+	struct spill_allocation allocation =
+	    spill_admit_describe(request, backend, *spill_engine_out(request));
 	describe_physical(request, backend, &physical);
-	allocation.ptr = *out_handle(request);
 	allocation.place = SPILL_PLACE_DEVICE;
 	allocation.charged = request->admission.charged;
 	allocation.held.device = request->bytes;
@@ -130,8 +125,7 @@ static bool place_handle(struct spill_request *request, enum spill_step step,
 	struct spill_placement *placement = spill_place_handle.make(place_request, error);
 	if (!placement)
 		return false;
-	struct spill_allocation allocation = spill_admit_describe(request, backend);
-	allocation.ptr = placement->ptr;
+	struct spill_allocation allocation = spill_admit_describe(request, backend, placement->ptr);
 	allocation.place = SPILL_PLACE_HOST;
 	allocation.held = placement->held;
 	allocation.placement = placement;
@@ -140,7 +134,7 @@ static bool place_handle(struct spill_request *request, enum spill_step step,
 		*error = "no memory for bookkeeping";
 		return false;
 	}
-	*out_handle(request) = placement->ptr;
+	*spill_engine_out(request) = placement->ptr;
 	return true;
 }
 
@@ -153,8 +147,8 @@ static bool create_on_host(struct spill_request *request, const struct spill_bac
 	if (request->result)
 		return false;
 	request->device = physical->device;
-	struct spill_allocation allocation = spill_admit_describe(request, backend);
-	allocation.ptr = *out_handle(request);
+	struct spill_allocation allocation =
+	    spill_admit_describe(request, backend, *spill_engine_out(request));
 	allocation.place = SPILL_PLACE_HOST;
 	allocation.held.host = allocation.charged_host = request->bytes;
 	spill_account_physical_add(request->bytes);
@@ -233,7 +227,7 @@ bool spill_engine_retain(struct spill_request *request)
 		request->memory = spill_vmm_retaining(request->ptr);
 		return true;
 	}
-	uint64_t handle = request->result == 0 && request->out ? *out_handle(request) : 0;
+	uint64_t handle = request->result == 0 && request->out ? *spill_engine_out(request) : 0;
 	if (request->memory || handle)
 		finish_ended(request, spill_vmm_retained(request->memory, handle));
 	return false;

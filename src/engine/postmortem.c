@@ -8,6 +8,7 @@
 #include "config.h"
 #include "ledger.h"
 #include "log.h"
+#include "stderr.h"
 
 _Static_assert(SPILL_STDERR_BLOCK <= PIPE_BUF, "a pipe could cut the block");
 

@@ -32,59 +32,64 @@ struct spill_vendor_pool;
 struct spill_capture;
 
 /*
- * The operations of the engine. Each has a function in an engine*.c; docs/hooks.md prints these
- * texts.
+ * The operations of the engine: name, function (spill_engine_… of an engine*.c; `pass` calls the
+ * vendor and nothing else), and the text in docs/hooks.md.
  */
 #define SPILL_OPS(X) \
-	X(ALLOC, "allocates device memory: policy decides the place") \
-	X(ALLOC_ASYNC, "allocates device memory in stream order, from a pool: policy decides the place") \
-	X(ALLOC_MANAGED, "allocates managed memory: counted and passed through") \
-	X(ALLOC_HOST, "allocates pinned host memory: counted and passed through") \
-	X(REGISTER, "pins host memory of the program: counted and passed through") \
-	X(ARRAY, "allocates an array, on the device only: makes room, or returns the vendor's error") \
-	X(CREATE, "creates physical memory without an address: policy decides the place") \
-	X(GRAPH_ALLOC, \
+	X(ALLOC, alloc, "allocates device memory: policy decides the place") \
+	X(ALLOC_ASYNC, alloc_async, \
+	  "allocates device memory in stream order, from a pool: policy decides the place") \
+	X(ALLOC_MANAGED, account, "allocates managed memory: counted and passed through") \
+	X(ALLOC_HOST, account, "allocates pinned host memory: counted and passed through") \
+	X(REGISTER, account, "pins host memory of the program: counted and passed through") \
+	X(ARRAY, array, "allocates an array, on the device only: makes room, or returns the vendor's error") \
+	X(CREATE, create, "creates physical memory without an address: policy decides the place") \
+	X(GRAPH_ALLOC, graph, \
 	  "adds a graph node that allocates: passed through; graph memory counts toward device.limit") \
-	X(FREE, "frees an allocation, in every place") \
-	X(FREE_ASYNC, "frees an allocation in stream order, in every place") \
-	X(GRAPH_FREE, "adds a graph node that frees the memory of another node: passed through") \
-	X(RELEASE, "releases a handle of physical memory") \
-	X(RETAIN, "makes one more handle of mapped physical memory") \
-	X(MAP, "maps physical memory to addresses") \
-	X(UNMAP, "unmaps physical memory") \
-	X(ACCESS, "sets the devices that may use mapped memory: passed through") \
-	X(RESERVE, "reserves or frees addresses without memory: passed through") \
-	X(PROPERTIES, "reads properties of a handle: answers those that the program asked for") \
-	X(POOL_CREATE, "makes a pool: recorded, so that it can be trimmed") \
-	X(POOL_DESTROY, "ends a pool") \
-	X(POOL_TRIM, "gives back a pool's unused memory: counted") \
-	X(EXPORT, "exports memory to another process or device driver: refused for placed memory") \
-	X(INFO, "reads free and total memory: the vendor's answer, changed as meminfo.report says") \
-	X(ATTR, "reads attributes of a pointer: placed memory looks like one plain device allocation") \
-	X(ATTR_SET, "sets an attribute of a pointer: as for ATTR") \
-	X(RANGE, "reads base and size of an allocation: as for ATTR") \
-	X(POINTER, "reads all attributes of a pointer in one structure: as for ATTR") \
-	X(PEER, "lets a context or device use another's memory: applied to placed memory, too") \
-	X(CAPTURE_BEGIN, "begins a capture: in it nothing is placed, waited for or given back") \
-	X(CAPTURE_END, "ends a capture") \
-	X(CAPTURE_MODE, "changes the calls that a thread may make while others capture") \
-	X(STREAM_END, "ends a stream and its capture") \
-	X(GATE, "submits work: held back while chunks move; asked again after room was made") \
-	X(ROOM, "takes device memory that is no buffer: room is made for it") \
-	X(UNLOAD, "unloads code: records of its functions are dropped; passed through") \
-	X(GRAPH_CHANGE, "changes an executable graph: the memory it uses is read again; passed through") \
-	X(GRAPH_END, "ends an executable graph: the record of its memory is dropped; passed through") \
-	X(CONTEXT_CREATE, "makes a context: recorded, so that moves wait for its work; room is made for it") \
-	X(PRIMARY_RETAIN, "makes a device's primary context, or adds a user: as for CONTEXT_CREATE") \
-	X(CONTEXT_DESTROY, "ends a context and all its allocations") \
-	X(PRIMARY_RELEASE, "may end a device's primary context") \
-	X(PRIMARY_RESET, "ends a device's primary context") \
-	X(DEVICE_RESET, "ends all contexts and allocations of the current device") \
-	X(RESOLVE, "returns addresses of vendor functions: of our stub if the function is in the table") \
-	X(FRAME, "names the API and the caller for the log; never decides")
+	X(FREE, free, "frees an allocation, in every place") \
+	X(FREE_ASYNC, free, "frees an allocation in stream order, in every place") \
+	X(GRAPH_FREE, pass, "adds a graph node that frees the memory of another node: passed through") \
+	X(RELEASE, release, "releases a handle of physical memory") \
+	X(RETAIN, retain, "makes one more handle of mapped physical memory") \
+	X(MAP, map, "maps physical memory to addresses") \
+	X(UNMAP, unmap, "unmaps physical memory") \
+	X(ACCESS, pass, "sets the devices that may use mapped memory: passed through") \
+	X(RESERVE, pass, "reserves or frees addresses without memory: passed through") \
+	X(PROPERTIES, properties, "reads properties of a handle: answers those that the program asked for") \
+	X(POOL_CREATE, pool, "makes a pool: recorded, so that it can be trimmed") \
+	X(POOL_DESTROY, pool, "ends a pool") \
+	X(POOL_TRIM, pool, "gives back a pool's unused memory: counted") \
+	X(EXPORT, export, "exports memory to another process or device driver: refused for placed memory") \
+	X(INFO, info, "reads free and total memory: the vendor's answer, changed as meminfo.report says") \
+	X(ATTR, attributes, \
+	  "reads attributes of a pointer: placed memory looks like one plain device allocation") \
+	X(ATTR_SET, export, "sets an attribute of a pointer: as for ATTR") \
+	X(RANGE, range, "reads base and size of an allocation: as for ATTR") \
+	X(POINTER, pointer, "reads all attributes of a pointer in one structure: as for ATTR") \
+	X(PEER, peer, "lets a context or device use another's memory: applied to placed memory, too") \
+	X(CAPTURE_BEGIN, capture, "begins a capture: in it nothing is placed, waited for or given back") \
+	X(CAPTURE_END, capture, "ends a capture") \
+	X(CAPTURE_MODE, capture, "changes the calls that a thread may make while others capture") \
+	X(STREAM_END, capture, "ends a stream and its capture") \
+	X(GATE, pass, "submits work: held back while chunks move; asked again after room was made") \
+	X(ROOM, room, "takes device memory that is no buffer: room is made for it") \
+	X(UNLOAD, pass, "unloads code: records of its functions are dropped; passed through") \
+	X(GRAPH_CHANGE, pass, \
+	  "changes an executable graph: the memory it uses is read again; passed through") \
+	X(GRAPH_END, pass, "ends an executable graph: the record of its memory is dropped; passed through") \
+	X(CONTEXT_CREATE, room, \
+	  "makes a context: recorded, so that moves wait for its work; room is made for it") \
+	X(PRIMARY_RETAIN, room, "makes a device's primary context, or adds a user: as for CONTEXT_CREATE") \
+	X(CONTEXT_DESTROY, context, "ends a context and all its allocations") \
+	X(PRIMARY_RELEASE, context, "may end a device's primary context") \
+	X(PRIMARY_RESET, context, "ends a device's primary context") \
+	X(DEVICE_RESET, context, "ends all contexts and allocations of the current device") \
+	X(RESOLVE, pass, \
+	  "returns addresses of vendor functions: of our stub if the function is in the table") \
+	X(FRAME, frame, "names the API and the caller for the log; never decides")
 
 enum spill_op {
-#define X(name, text) SPILL_OP_##name,
+#define X(name, function, text) SPILL_OP_##name,
 	// clang-format off
 	SPILL_OPS(X)
 #undef X

@@ -13,10 +13,11 @@
 
 /* -- growing pools ----------------------------------------------------------------------------- */
 
-static pthread_mutex_t growth_lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_GROWING */
+static pthread_mutex_t growth_lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_RULES */
 static struct spill_growth growth;
 
-bool spill_growth_state_asked(const struct spill_request *request)
+/* Would the request, if served, continue a run of ever larger requests? Changes nothing. */
+static bool growth_asked(const struct spill_request *request)
 {
 	const void *site = spill_engine_site(request);
 	pthread_mutex_lock(&growth_lock);
@@ -37,18 +38,13 @@ struct spill_growth_answer spill_growth_state_served(struct spill_request *reque
 	return request->admission.growth;
 }
 
-void spill_growth_state_fork_prepare(void)
+/* The child has no GPU, and none of its parent's pools. */
+static void forget_parent(void)
 {
-	pthread_mutex_lock(&growth_lock);
+	growth = (struct spill_growth){0};
 }
 
-/* The child has no GPU, and none of its parent's pools. */
-void spill_growth_state_fork_done(bool child)
-{
-	if (child)
-		growth = (struct spill_growth){0};
-	pthread_mutex_unlock(&growth_lock);
-}
+const struct spill_fork_lock spill_growth_state_fork_lock = {&growth_lock, forget_parent};
 
 /* -- call sites -------------------------------------------------------------------------------- */
 
@@ -129,7 +125,7 @@ void spill_rules_find(struct spill_request *request)
 	struct spill_ask ask = {
 	    .bytes = request->bytes, .device = request->device, .rules = mask_of(policy->rules, request)};
 	request->admission.asks_growth = ask.rules & policy->rules->by_growth;
-	ask.grows = request->admission.asks_growth && spill_growth_state_asked(request);
+	ask.grows = request->admission.asks_growth && growth_asked(request);
 	request->admission.applied = spill_rule_find(policy, &ask);
 }
 

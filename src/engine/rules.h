@@ -72,14 +72,10 @@ static inline void spill_rules_take_over(struct spill_request *request, struct s
 		spill_rules_hand_over(request, allocation);
 }
 
-/* Would the request, if served, continue a run of ever larger requests? Changes nothing. */
-bool spill_growth_state_asked(const struct spill_request *request);
-
 /* The request is served: its run and growth. Keeps them, so a second call changes nothing. */
 struct spill_growth_answer spill_growth_state_served(struct spill_request *request);
 
-void spill_growth_state_fork_prepare(void);
-void spill_growth_state_fork_done(bool child);
+extern const struct spill_fork_lock spill_growth_state_fork_lock;
 
 /* After a fork, in the child. */
 void spill_rules_reset(void);

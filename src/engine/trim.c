@@ -12,7 +12,7 @@
 #include "quiesce.h"
 #include "vendor_pool.h"
 #include "shared_chunks.h"
-#include "charge.h"
+#include "memory_limit.h"
 
 /* The longest wait of a request for frees that it could use. */
 #define WAIT_NS 50000000ull

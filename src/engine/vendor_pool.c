@@ -28,7 +28,7 @@ struct spill_vendor_pool {
 	struct spill_vendor_pool *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_MEMPOOL */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_VENDOR_POOL */
 static struct spill_vendor_pool *pools;                  /* grows at its head only */
 /* The record of some pool of the program found no memory, so its place is not known. */
 static bool has_lost_pool;
@@ -533,18 +533,14 @@ void spill_vendor_pool_device_ended(const struct spill_backend *backend, int dev
 	pthread_mutex_unlock(&lock);
 }
 
-void spill_vendor_pool_fork_prepare(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
 /* The child has none of its parent's pools. */
-void spill_vendor_pool_fork_done(bool child)
+static void forget_parent(void)
 {
-	for (struct spill_vendor_pool *pool = child ? pools : NULL; pool; pool = pool->next) {
+	for (struct spill_vendor_pool *pool = pools; pool; pool = pool->next) {
 		pool->handle = NULL;
 		pool->live = pool->charged = 0;
 	}
-	has_lost_pool = has_lost_pool && !child;
-	pthread_mutex_unlock(&lock);
+	has_lost_pool = false;
 }
+
+const struct spill_fork_lock spill_vendor_pool_fork_lock = {&lock, forget_parent};

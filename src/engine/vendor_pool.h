@@ -14,6 +14,7 @@
 #define SPILL_VENDOR_POOL_H
 
 #include "backend.h"
+#include "lock.h"
 #include "request.h"
 
 struct spill_vendor_pool;
@@ -107,7 +108,6 @@ void spill_vendor_pool_allow(const struct spill_backend *backend, int device, in
 /* The device's primary context has ended, and our pools with it. */
 void spill_vendor_pool_device_ended(const struct spill_backend *backend, int device);
 
-void spill_vendor_pool_fork_prepare(void);
-void spill_vendor_pool_fork_done(bool child);
+extern const struct spill_fork_lock spill_vendor_pool_fork_lock;
 
 #endif

@@ -264,22 +264,16 @@ void spill_ledger_offer(const char *line, size_t length, enum spill_log_when whe
 	spill_log_drop(kind, bytes, &totals.peak);
 }
 
-void spill_ledger_fork_prepare(void)
+/* A forked child has no GPU memory, so its ledger is empty. The entries' memory is lost. */
+static void forget_parent(void)
 {
-	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < BUCKETS; i++)
+		buckets[i] = NULL;
+	placed = NULL;
+	not_in_tree = 0;
+	atomic_store(&placed_count, 0);
+	spill_ledger_totals_reset();
+	next_seq = next_order = 1;
 }
 
-/* A forked child has no GPU memory, so its ledger is empty. The entries' memory is lost. */
-void spill_ledger_fork_done(bool child)
-{
-	if (child) {
-		for (size_t i = 0; i < BUCKETS; i++)
-			buckets[i] = NULL;
-		placed = NULL;
-		not_in_tree = 0;
-		atomic_store(&placed_count, 0);
-		spill_ledger_totals_reset();
-		next_seq = next_order = 1;
-	}
-	pthread_mutex_unlock(&lock);
-}
+const struct spill_fork_lock spill_ledger_fork_lock = {&lock, forget_parent};

@@ -99,7 +99,6 @@ void spill_ledger_count_oom(int device);
 void spill_ledger_offer(const char *line, size_t length, enum spill_log_when when, enum spill_drop kind,
                         const struct spill_bytes *bytes);
 
-void spill_ledger_fork_prepare(void);
-void spill_ledger_fork_done(bool child);
+extern const struct spill_fork_lock spill_ledger_fork_lock;
 
 #endif

@@ -274,17 +274,11 @@ bool spill_vmm_spilled_at(uint64_t va, struct spill_vmm_range *range)
 	return spilled;
 }
 
-void spill_vmm_fork_prepare(void)
+/* A forked child has no GPU memory, so its table is empty. The entries' memory is lost. */
+static void forget_parent(void)
 {
-	pthread_mutex_lock(&lock);
+	names = ranges = NULL;
+	atomic_store(&spilled_mappings, 0);
 }
 
-/* A forked child has no GPU memory, so its table is empty. The entries' memory is lost. */
-void spill_vmm_fork_done(bool child)
-{
-	if (child) {
-		names = ranges = NULL;
-		atomic_store(&spilled_mappings, 0);
-	}
-	pthread_mutex_unlock(&lock);
-}
+const struct spill_fork_lock spill_vmm_fork_lock = {&lock, forget_parent};

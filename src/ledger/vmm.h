@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "backend.h"
+#include "lock.h"
 
 struct spill_vmm_memory {
 	/* Set by the caller of spill_vmm_add. */
@@ -72,7 +73,6 @@ struct spill_vmm_range {
 /* True if spilled memory is mapped at `va`. Takes no lock while nothing is spilled. */
 bool spill_vmm_spilled_at(uint64_t va, struct spill_vmm_range *range);
 
-void spill_vmm_fork_prepare(void);
-void spill_vmm_fork_done(bool child);
+extern const struct spill_fork_lock spill_vmm_fork_lock;
 
 #endif

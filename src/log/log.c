@@ -14,6 +14,7 @@
 #include "log_path.h"
 #include "log_queue.h"
 #include "process.h"
+#include "stderr.h"
 #include "text.h"
 
 #define SOON_US 100000

@@ -4,7 +4,7 @@
  * cancellation point, no locale. A process that makes no GPU memory call gets no log.
  *
  * log decides nothing and never fails the caller: it counts lines that it cannot write. Begin with
- * this header, then note.h and loud_line.h.
+ * this header, then note.h and stderr.h.
  */
 #ifndef SPILL_LOG_H
 #define SPILL_LOG_H
@@ -47,15 +47,6 @@ enum spill_log_when {
 	SPILL_LOG_SOON, /* routine: with the next 4 KiB, after 100 ms of activity, or at exit. */
 	SPILL_LOG_NOW,  /* spill, oom, note, exit: with all earlier lines, before we return. */
 };
-
-/* Remembers the file behind fd 2. The library's constructor calls it at load. One system call. */
-void spill_stderr_remember(void);
-
-/* Writes one line after "spill: ". Drops it if the write could block or harm the program. */
-void spill_stderr_line(const char *text);
-
-/* Writes complete lines at once, so that no other line comes between. pre: length <= PIPE_BUF */
-void spill_stderr_lines(const char *lines, size_t length);
 
 /*
  * Opens the log and writes the start line. Called once, at the first GPU memory call, when the

@@ -18,7 +18,6 @@ struct note {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_NOTE */
 static struct note notes[NOTES];
 static unsigned count;
-static void (*sink)(const char *code, const char *text); /* set before there are threads */
 
 /* pre: locked */
 static bool is_noted(const char *code, const char *text)
@@ -44,17 +43,8 @@ static void write_pending(void)
 	}
 }
 
-void spill_note_use(void (*other)(const char *code, const char *text))
-{
-	sink = other;
-}
-
 void spill_note(const char *code, const char *text)
 {
-	if (sink) {
-		sink(code, text);
-		return;
-	}
 	pthread_mutex_lock(&lock);
 	if (count < NOTES && !is_noted(code, text)) {
 		notes[count].code = code;
@@ -72,12 +62,4 @@ void spill_note_flush(void)
 	pthread_mutex_unlock(&lock);
 }
 
-void spill_note_fork_prepare(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void spill_note_fork_done(void)
-{
-	pthread_mutex_unlock(&lock);
-}
+const struct spill_fork_lock spill_note_fork_lock = {&lock, NULL};

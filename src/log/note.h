@@ -2,16 +2,14 @@
 #ifndef SPILL_NOTE_H
 #define SPILL_NOTE_H
 
+#include "lock.h"
+
 /* Notes `text`. `code` is a stable word for programs ("no-vmm"), in static storage. */
 void spill_note(const char *code, const char *text);
-
-/* From now on all notes go to `sink` only, each time they are noted. NULL: to the log. For tests. */
-void spill_note_use(void (*sink)(const char *code, const char *text));
 
 /* Writes the notes that were kept until the log was open. */
 void spill_note_flush(void);
 
-void spill_note_fork_prepare(void);
-void spill_note_fork_done(void);
+extern const struct spill_fork_lock spill_note_fork_lock;
 
 #endif

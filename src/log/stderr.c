@@ -1,4 +1,5 @@
-/* The lines on stderr, written so that they never block, signal or confuse the host program. */
+#include "stderr.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,7 +12,6 @@
 
 #include "fd.h"
 #include "log.h"
-#include "loud_line.h"
 #include "process.h"
 
 /* Below PIPE_BUF, so that a pipe takes a line whole or not at all. */

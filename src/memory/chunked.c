@@ -52,13 +52,7 @@ struct spill_chunked *spill_chunked_reserve(const struct spill_place_ops *ops,
 		return NULL;
 	}
 	chunked->chunk_bytes = chunk_bytes;
-	chunked->base = (struct spill_placement){
-	    .ops = ops,
-	    .backend = want->backend,
-	    .device = want->device,
-	    .context = want->context,
-	    .bytes = want->bytes,
-	};
+	chunked->base = spill_placement_of(ops, want, 0);
 	int result = want->backend->vmm->reserve(range, unit, &chunked->base.ptr);
 	if (result) {
 		*error = want->backend->error_name(result);
@@ -340,18 +334,12 @@ void spill_chunked_moved(struct spill_chunked *chunked, unsigned index, uint64_t
 	pthread_mutex_unlock(&lock);
 }
 
-void spill_chunked_fork_prepare(void)
+/* The child has no GPU. Movable memory stays with the parent. */
+static void forget_parent(void)
 {
-	pthread_mutex_lock(&lock);
+	TAILQ_INIT(&movable);
+	atomic_store(&count, 0);
+	atomic_store(&host_bytes, 0);
 }
 
-/* The child has no GPU. Movable memory stays with the parent. */
-void spill_chunked_fork_done(bool child)
-{
-	if (child) {
-		TAILQ_INIT(&movable);
-		atomic_store(&count, 0);
-		atomic_store(&host_bytes, 0);
-	}
-	pthread_mutex_unlock(&lock);
-}
+const struct spill_fork_lock spill_chunked_fork_lock = {&lock, forget_parent};

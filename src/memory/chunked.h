@@ -173,7 +173,6 @@ void spill_chunked_hold(uint64_t until_ns);
 bool spill_chunked_is_held(void);
 
 /* The list's lock, for fork. The mover's lock is taken before it (gate.h). */
-void spill_chunked_fork_prepare(void);
-void spill_chunked_fork_done(bool child);
+extern const struct spill_fork_lock spill_chunked_fork_lock;
 
 #endif

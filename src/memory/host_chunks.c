@@ -370,19 +370,13 @@ void spill_host_chunks_forget(const struct spill_backend *backend, int device)
 	release_list(&out);
 }
 
-void spill_host_chunks_fork_prepare(void)
+/* The memory is the parent's, so the child does not release it. */
+static void forget_parent(void)
 {
-	pthread_mutex_lock(&lock);
+	TAILQ_INIT(&kept_chunks);
+	kept_bytes = 0;
+	short_until_ns = wanted_count = 0;
+	spill_host_ahead_fork_child();
 }
 
-/* The memory is the parent's, so the child does not release it. */
-void spill_host_chunks_fork_done(bool child)
-{
-	if (child) {
-		TAILQ_INIT(&kept_chunks);
-		kept_bytes = 0;
-		short_until_ns = wanted_count = 0;
-		spill_host_ahead_fork_child();
-	}
-	pthread_mutex_unlock(&lock);
-}
+const struct spill_fork_lock spill_host_chunks_fork_lock = {&lock, forget_parent};

@@ -7,6 +7,7 @@
 #define SPILL_HOST_CHUNKS_H
 
 #include "backend.h"
+#include "lock.h"
 
 struct spill_host_chunk {
 	uint64_t handle, bytes;
@@ -63,7 +64,6 @@ void spill_host_ahead_wake(void);
 /* A forked child has no such thread, and starts its own. */
 void spill_host_ahead_fork_child(void);
 
-void spill_host_chunks_fork_prepare(void);
-void spill_host_chunks_fork_done(bool child); /* a child has no chunks of its parent */
+extern const struct spill_fork_lock spill_host_chunks_fork_lock;
 
 #endif

@@ -29,6 +29,19 @@ struct spill_placement *spill_place_make(const struct spill_place_ops *ops,
 	return placement;
 }
 
+struct spill_placement spill_placement_of(const struct spill_place_ops *ops,
+                                          const struct spill_place_request *want, uint64_t ptr)
+{
+	return (struct spill_placement){
+	    .ops = ops,
+	    .backend = want->backend,
+	    .device = want->device,
+	    .context = want->context,
+	    .ptr = ptr,
+	    .bytes = want->bytes,
+	};
+}
+
 uint64_t spill_device_charge(const struct spill_place_request *want, uint64_t bytes, uint64_t unit)
 {
 	uint64_t wanted = (bytes < want->device_room ? bytes : want->device_room) / unit * unit;

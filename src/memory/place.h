@@ -7,7 +7,7 @@
 #ifndef SPILL_PLACE_H
 #define SPILL_PLACE_H
 
-#include "charge.h"
+#include "memory_limit.h"
 #include "placement.h"
 
 /* A request for a placement. */
@@ -42,6 +42,10 @@ const struct spill_place_ops *spill_place_of(enum spill_place place);
 struct spill_placement *spill_place_make(const struct spill_place_ops *ops,
                                          const struct spill_place_request *want, const char **error);
 
+/* A placement of `ptr` for the request. The caller adds what it holds. */
+struct spill_placement spill_placement_of(const struct spill_place_ops *ops,
+                                          const struct spill_place_request *want, uint64_t ptr);
+
 /*
  * Charges up to `bytes` of device memory, in multiples of `unit`, within room and limit. Returns
  * the charged bytes. Two placements at once cannot exceed the limit together.
@@ -49,7 +53,6 @@ struct spill_placement *spill_place_make(const struct spill_place_ops *ops,
 uint64_t spill_device_charge(const struct spill_place_request *want, uint64_t bytes, uint64_t unit);
 
 /* The shared chunks' lock, for fork. */
-void spill_shared_chunks_fork_prepare(void);
-void spill_shared_chunks_fork_done(bool child);
+extern const struct spill_fork_lock spill_shared_chunks_fork_lock;
 
 #endif

@@ -46,15 +46,8 @@ static struct spill_placement *make(const struct spill_place_request *want, cons
 		want->backend->physical->release(handle);
 		goto no_memory;
 	}
-	*placement = (struct spill_placement){
-	    .ops = &spill_place_handle,
-	    .backend = want->backend,
-	    .device = want->device,
-	    .context = want->context,
-	    .ptr = handle,
-	    .bytes = want->bytes,
-	    .held = {.host = want->bytes},
-	};
+	*placement = spill_placement_of(&spill_place_handle, want, handle);
+	placement->held.host = want->bytes;
 	return placement;
 
 no_memory:

@@ -37,15 +37,8 @@ static struct spill_placement *make(const struct spill_place_request *want, cons
 		*error = want->backend->error_name(result);
 		goto no_memory;
 	}
-	mine->base = (struct spill_placement){
-	    .ops = &spill_place_host,
-	    .backend = want->backend,
-	    .device = want->device,
-	    .context = want->context,
-	    .ptr = ptr,
-	    .bytes = want->bytes,
-	    .held = {.host = want->bytes},
-	};
+	mine->base = spill_placement_of(&spill_place_host, want, ptr);
+	mine->base.held.host = want->bytes;
 	return &mine->base;
 
 no_memory:

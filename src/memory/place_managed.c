@@ -67,15 +67,8 @@ static struct spill_placement *make(const struct spill_place_request *want, cons
 		goto no_memory;
 	}
 	advise(want, ptr);
-	*mine = (struct spill_placement){
-	    .ops = &spill_place_managed,
-	    .backend = want->backend,
-	    .device = want->device,
-	    .context = want->context,
-	    .ptr = ptr,
-	    .bytes = want->bytes,
-	    .held = {.managed = want->bytes, .device = prefetch(want, ptr)},
-	};
+	*mine = spill_placement_of(&spill_place_managed, want, ptr);
+	mine->held = (struct spill_bytes){.managed = want->bytes, .device = prefetch(want, ptr)};
 	return mine;
 
 no_memory:

@@ -26,7 +26,7 @@ struct block {
 	struct range *spare; /* made beforehand, so that a release cannot fail for lack of memory */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_POOL */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_SHARED_CHUNKS */
 static struct chunk *chunks;
 
 static bool belongs(const struct chunk *chunk, const struct spill_backend *backend, int device,
@@ -219,16 +219,8 @@ struct spill_placement *spill_shared_chunks_make(const struct spill_place_ops *o
 	if (!take_from_any(ops, want, block) && !take_from_new(ops, want, block, error))
 		goto fail;
 	const struct spill_placement *backing = block->chunk->backing;
-	block->base = (struct spill_placement){
-	    .ops = &pooled[ops->place],
-	    .backend = want->backend,
-	    .device = want->device,
-	    .context = want->context,
-	    .ptr = backing->ptr + block->at,
-	    .bytes = want->bytes,
-	    .held = {.host = backing->held.managed ? 0 : block->bytes,
-	             .managed = backing->held.managed ? block->bytes : 0},
-	};
+	block->base = spill_placement_of(&pooled[ops->place], want, backing->ptr + block->at);
+	*(backing->held.managed ? &block->base.held.managed : &block->base.held.host) = block->bytes;
 	return &block->base;
 
 fail:
@@ -285,15 +277,10 @@ void spill_shared_chunks_context_ended(const struct spill_context_end *end)
 	release_empty(end, NULL, 0, NULL);
 }
 
-void spill_shared_chunks_fork_prepare(void)
+/* The child has no GPU. The chunks stay with the parent. */
+static void forget_parent(void)
 {
-	pthread_mutex_lock(&lock);
+	chunks = NULL;
 }
 
-/* The child has no GPU. The chunks stay with the parent. */
-void spill_shared_chunks_fork_done(bool child)
-{
-	if (child)
-		chunks = NULL;
-	pthread_mutex_unlock(&lock);
-}
+const struct spill_fork_lock spill_shared_chunks_fork_lock = {&lock, forget_parent};

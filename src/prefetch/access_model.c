@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "clock.h"
+#include "minmax.h"
 #include "process.h"
 #include "stopwatch.h"
 
@@ -45,7 +46,7 @@ struct model {
 	uint64_t probed_ns; /* when an access was last timed only for that */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_USES */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_ACCESS_MODEL */
 static struct model *model;
 static _Atomic uint64_t measurements; /* measurements so far */
 
@@ -100,19 +101,14 @@ static uint64_t excess_of_access(const struct spill_launch_access *access, uint1
 	return count ? sum / count : 0;
 }
 
-static uint64_t later_of(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* Estimated time until the device is idle. pre: locked */
 static uint64_t busy_time(uint64_t now)
 {
 	model->busy_until_ns =
-	    later_of(later_of(model->busy_until_ns, model->read_ns) + model->since_ns, now);
+	    spill_max(spill_max(model->busy_until_ns, model->read_ns) + model->since_ns, now);
 	model->read_ns = now;
 	model->since_ns = 0;
-	return later_of(model->busy_until_ns - now, model->behind_ns);
+	return spill_max(model->busy_until_ns - now, model->behind_ns);
 }
 
 /* True: time this access, so that the device's delay is known. pre: locked */

@@ -6,7 +6,7 @@
 #ifndef SPILL_ACCESS_MODEL_H
 #define SPILL_ACCESS_MODEL_H
 
-#include "follow.h"
+#include "launch_access.h"
 #include "exchange_choice.h"
 
 /* The advice for one access. */

@@ -17,7 +17,7 @@ struct known_graph {
 	struct spill_graph_range ranges[]; /* `access` points here */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_GRAPHS */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_GRAPH_ACCESS */
 static struct known_graph *buckets[BUCKETS];
 static _Atomic uint32_t graph_count; /* written with the lock held */
 static uint32_t range_count;

@@ -12,7 +12,7 @@
 
 /*
  * Most ranges of one graph. A graph with more has those of its first nodes. A launch access has
- * fewer keys (follow.h).
+ * fewer keys (launch_access.h).
  */
 #define SPILL_GRAPH_RANGES 4096
 
@@ -42,9 +42,9 @@ void spill_graph_access_forget(const void *exec);
 uint64_t spill_graph_access_memory(const void *exec);
 
 /*
- * Calls `visit` with the graph's accesses, with the table's lock held (SPILL_RANK_GRAPHS). It takes
- * no lock of a lower rank and calls no vendor. False: none are known, or the lock is contended,
- * because a launch does not wait here.
+ * Calls `visit` with the graph's accesses and with the table's lock held
+ * (SPILL_RANK_GRAPH_ACCESS). It takes no lock of a lower rank and calls no vendor. False: none are
+ * known, or the lock is contended, because a launch does not wait here.
  */
 typedef void spill_graph_access_fn(void *closure, const struct spill_graph_access *access);
 bool spill_graph_access_look(const void *exec, spill_graph_access_fn *visit, void *closure);

@@ -10,7 +10,7 @@
 
 /*
  * Promotes the chunks of an access; true: some came. May wait for the device, for a bounded time,
- * but for no other mover. pre: as spill_follow_before, with the advice for the access
+ * but for no other mover. pre: as spill_before_launch, with the advice for the access
  */
 bool spill_prefetch(const struct spill_launch_access *access, const struct spill_access_advice *advice);
 

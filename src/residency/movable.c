@@ -11,7 +11,7 @@
 #include "move.h"
 #include "note.h"
 #include "process.h"
-#include "charge.h"
+#include "memory_limit.h"
 #include "seqlock.h"
 
 /* After this time the trial is repeated on a device that had no memory for it. */
@@ -30,7 +30,6 @@ static struct device_state {
 static _Atomic(const char *) forbidden;
 static _Atomic(const char *) noted;   /* the last reason noted */
 static _Atomic(const char *) exports; /* by the environment; empty: none; NULL: not read yet */
-static _Atomic int single;            /* a single device is visible */
 
 /* -- reasons against movable memory ------------------------------------------------------------ */
 
@@ -46,14 +45,6 @@ static void note_reason(const char *why, const char *advice)
 /* For reasons that may not apply to the program. */
 static const char on_is_safe[] =
     " (set movable.enable = on if this does not apply to the program, or off to hide this note)";
-
-static bool is_single(const struct spill_backend *backend)
-{
-	struct spill_log_device list[2];
-	if (atomic_load(&single) == UNKNOWN)
-		atomic_store(&single, backend->devices->list(list, 2) <= 1 ? YES : NO);
-	return atomic_load(&single) == YES;
-}
 
 static const char *export_reason(void)
 {
@@ -75,11 +66,9 @@ static bool has_no_hazard(void)
 }
 
 /* False, with a note, if a reason is against it that only the user can overrule. */
-static bool is_unshared(const struct spill_backend *backend)
+static bool is_unshared(void)
 {
 	const char *why = export_reason();
-	if (!why && !is_single(backend))
-		why = "more than one device is visible, and they may use each other's memory";
 	if (why)
 		note_reason(why, on_is_safe);
 	return !why;
@@ -101,12 +90,12 @@ static bool is_in_chain(const struct spill_policy *policy)
 	return found;
 }
 
-static bool is_allowed(const struct spill_backend *backend)
+static bool is_allowed(void)
 {
 	enum spill_switch enable = spill_process_policy()->movable_enable;
 	if (enable == SPILL_SWITCH_OFF || atomic_load(&forbidden) || !is_in_chain(spill_process_policy()))
 		return false;
-	return has_no_hazard() && (enable == SPILL_SWITCH_ON || is_unshared(backend));
+	return has_no_hazard() && (enable == SPILL_SWITCH_ON || is_unshared());
 }
 
 /* -- abilities of the device ------------------------------------------------------------------- */
@@ -258,7 +247,7 @@ static bool is_wanted(const struct spill_backend *backend, int device, uint64_t 
 	if (chunks == SPILL_SWITCH_AUTO && policy->movable_enable == SPILL_SWITCH_AUTO &&
 	    !is_filled(backend, device, bytes))
 		return false;
-	return is_allowed(backend) && can_move(backend, device) && is_prepared(backend, device);
+	return is_allowed() && can_move(backend, device) && is_prepared(backend, device);
 }
 
 /*
@@ -288,14 +277,13 @@ bool spill_movable_wanted(const struct spill_backend *backend, int device, uint6
 
 bool spill_movable_may_move(const struct spill_backend *backend, int device)
 {
-	return is_known(device) && is_allowed(backend) && can_move(backend, device);
+	return is_known(device) && is_allowed() && can_move(backend, device);
 }
 
 void spill_movable_reset(void)
 {
 	memset(devices, 0, sizeof(devices));
 	atomic_store(&forbidden, NULL);
-	atomic_store(&single, UNKNOWN);
 	atomic_store(&exports, NULL);
 	atomic_store(&noted, NULL);
 	spill_hazard_scan_reset();

@@ -9,7 +9,7 @@
 #include "host_chunks.h"
 #include "quiesce.h"
 #include "ledger.h"
-#include "loud_line.h"
+#include "stderr.h"
 #include "chunked.h"
 #include "scratch.h"
 

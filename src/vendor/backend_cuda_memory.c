@@ -74,11 +74,6 @@ static int managed_alloc(uint64_t bytes, uint64_t *ptr)
 	return result;
 }
 
-static int managed_free(uint64_t ptr)
-{
-	return spill_cuda.cuMemFree_v2(ptr);
-}
-
 static int advise(uint64_t ptr, uint64_t bytes, CUmem_advise advice, enum spill_location where, int device)
 {
 	bool on_device = where == SPILL_LOCATION_DEVICE;
@@ -128,7 +123,7 @@ const struct spill_vendor_memory spill_cuda_memory = {
     .host_alloc = host_alloc,
     .host_free = host_free,
     .managed_alloc = managed_alloc,
-    .managed_free = managed_free,
+    .managed_free = device_free,
     .advise_preferred = advise_preferred,
     .advise_accessed_by = advise_accessed_by,
     .advise_read_mostly = advise_read_mostly,

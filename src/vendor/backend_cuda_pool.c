@@ -116,25 +116,23 @@ static int pool_trim(void *pool)
 	return spill_cuda.cuMemPoolTrimTo ? spill_cuda.cuMemPoolTrimTo(pool, 0) : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-static int pool_current(int device, void **pool)
+static int pool_by(CUresult (*find)(CUmemoryPool *, CUdevice), int device, void **pool)
 {
 	CUmemoryPool found;
-	int result = spill_cuda.cuDeviceGetMemPool ? (int)spill_cuda.cuDeviceGetMemPool(&found, device)
-	                                           : CUDA_ERROR_NOT_SUPPORTED;
+	int result = find ? find(&found, device) : CUDA_ERROR_NOT_SUPPORTED;
 	if (!result)
 		*pool = found;
 	return result;
 }
 
+static int pool_current(int device, void **pool)
+{
+	return pool_by(spill_cuda.cuDeviceGetMemPool, device, pool);
+}
+
 static int pool_default(int device, void **pool)
 {
-	CUmemoryPool found;
-	int result = spill_cuda.cuDeviceGetDefaultMemPool
-	                 ? (int)spill_cuda.cuDeviceGetDefaultMemPool(&found, device)
-	                 : CUDA_ERROR_NOT_SUPPORTED;
-	if (!result)
-		*pool = found;
-	return result;
+	return pool_by(spill_cuda.cuDeviceGetDefaultMemPool, device, pool);
 }
 
 static enum spill_place pool_place(const void *properties, int *device)

@@ -60,16 +60,24 @@ static void describe_plain(void *structure, uint64_t ptr, int device)
 	};
 }
 
-int spill_hip_enter(int device, int *before)
+/* *before: the device that was current, plus one. NULL: nothing to undo. */
+int spill_hip_enter(int device, void **before)
 {
-	int result = spill_hip.hipGetDevice(before);
-	return !result && *before != device ? (int)spill_hip.hipSetDevice(device) : result;
+	int now;
+	int result = spill_hip.hipGetDevice(&now);
+	*before = NULL;
+	if (result || now == device)
+		return result;
+	result = spill_hip.hipSetDevice(device);
+	if (!result)
+		*before = (void *)(uintptr_t)(now + 1);
+	return result;
 }
 
-void spill_hip_leave(int device, int before)
+void spill_hip_leave(void *before)
 {
-	if (before != device)
-		spill_hip.hipSetDevice(before);
+	if (before)
+		spill_hip.hipSetDevice((int)(uintptr_t)before - 1);
 }
 
 static bool current(int *device, void **context)
@@ -82,30 +90,15 @@ static bool current(int *device, void **context)
 	return true;
 }
 
-/* *before: the device that was current, plus one. NULL: nothing to undo. */
-static int device_enter(int device, void **before)
-{
-	int now;
-	int result = spill_hip_enter(device, &now);
-	*before = !result && now != device ? (void *)(uintptr_t)(now + 1) : NULL;
-	return result;
-}
-
-static void device_leave(void *before)
-{
-	if (before)
-		spill_hip.hipSetDevice((int)(uintptr_t)before - 1);
-}
-
 static int device_memory(int device, uint64_t *free, uint64_t *total)
 {
 	size_t free_bytes, total_bytes;
-	int before;
+	void *before;
 	int result = spill_hip_enter(device, &before);
 	if (result)
 		return result;
 	result = spill_hip.hipMemGetInfo(&free_bytes, &total_bytes);
-	spill_hip_leave(device, before);
+	spill_hip_leave(before);
 	if (result)
 		return result;
 	*free = free_bytes;
@@ -115,12 +108,12 @@ static int device_memory(int device, uint64_t *free, uint64_t *total)
 
 static int wait_for_device(int device, void *context)
 {
-	int before;
+	void *before;
 	int result = spill_hip_enter(device, &before);
 	if (result)
 		return result;
 	result = spill_hip.hipDeviceSynchronize();
-	spill_hip_leave(device, before);
+	spill_hip_leave(before);
 	return result;
 }
 
@@ -175,8 +168,8 @@ static const struct spill_vendor_devices hip_devices = {
     .list = list_devices,
     .capabilities = capabilities,
     .current = current,
-    .enter = device_enter,
-    .leave = device_leave,
+    .enter = spill_hip_enter,
+    .leave = spill_hip_leave,
     .memory = device_memory,
     .wait = wait_for_device,
 };
@@ -246,11 +239,6 @@ static int managed_alloc(uint64_t bytes, uint64_t *ptr)
 	return result;
 }
 
-static int managed_free(uint64_t ptr)
-{
-	return spill_hip.hipFree((void *)(uintptr_t)ptr);
-}
-
 static int advise(uint64_t ptr, uint64_t bytes, hipMemoryAdvise advice, enum spill_location where, int device)
 {
 	if (!spill_hip.hipMemAdvise)
@@ -289,7 +277,7 @@ static const struct spill_vendor_memory hip_memory = {
     .host_alloc = host_alloc,
     .host_free = host_free,
     .managed_alloc = managed_alloc,
-    .managed_free = managed_free,
+    .managed_free = device_free,
     .advise_preferred = advise_preferred,
     .advise_accessed_by = advise_accessed_by,
     .advise_read_mostly = advise_read_mostly,

@@ -17,9 +17,9 @@ extern const struct spill_vendor_physical spill_hip_physical; /* backend_hip_vmm
 extern const struct spill_vendor_pools spill_hip_pools;       /* backend_hip_pool.c */
 extern const struct spill_vendor_events spill_hip_events;     /* backend_hip_pool.c */
 
-/* Makes the device current. `before` is for spill_hip_leave. */
-int spill_hip_enter(int device, int *before);
-void spill_hip_leave(int device, int before);
+/* As spill_vendor_devices.enter and .leave. */
+int spill_hip_enter(int device, void **before);
+void spill_hip_leave(void *before);
 
 int spill_hip_version(void); /* of the runtime; 60200000 is 6.2 */
 

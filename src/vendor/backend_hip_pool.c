@@ -87,25 +87,23 @@ static int pool_trim(void *pool)
 	return spill_hip.hipMemPoolTrimTo ? spill_hip.hipMemPoolTrimTo(pool, 0) : hipErrorNotSupported;
 }
 
-static int pool_current(int device, void **pool)
+static int pool_by(hipError_t (*find)(hipMemPool_t *, int), int device, void **pool)
 {
 	hipMemPool_t found;
-	int result = spill_hip.hipDeviceGetMemPool ? (int)spill_hip.hipDeviceGetMemPool(&found, device)
-	                                           : hipErrorNotSupported;
+	int result = find ? find(&found, device) : hipErrorNotSupported;
 	if (!result)
 		*pool = found;
 	return result;
 }
 
+static int pool_current(int device, void **pool)
+{
+	return pool_by(spill_hip.hipDeviceGetMemPool, device, pool);
+}
+
 static int pool_default(int device, void **pool)
 {
-	hipMemPool_t found;
-	int result = spill_hip.hipDeviceGetDefaultMemPool
-	                 ? (int)spill_hip.hipDeviceGetDefaultMemPool(&found, device)
-	                 : hipErrorNotSupported;
-	if (!result)
-		*pool = found;
-	return result;
+	return pool_by(spill_hip.hipDeviceGetDefaultMemPool, device, pool);
 }
 
 static enum spill_place pool_place(const void *properties, int *device)
@@ -120,7 +118,7 @@ static enum spill_place pool_place(const void *properties, int *device)
 static int event_record(int device, void *context, void *stream, bool per_thread, void **event)
 {
 	hipEvent_t made;
-	int before;
+	void *before;
 	if (!spill_hip.hipEventCreateWithFlags || !spill_hip.hipEventRecord || !spill_hip.hipEventQuery ||
 	    !spill_hip.hipEventDestroy)
 		return hipErrorNotSupported;
@@ -133,7 +131,7 @@ static int event_record(int device, void *context, void *stream, bool per_thread
 		if (result)
 			spill_hip.hipEventDestroy(made);
 	}
-	spill_hip_leave(device, before);
+	spill_hip_leave(before);
 	if (!result)
 		*event = made;
 	return result;

@@ -81,21 +81,15 @@ bool spill_context_dead(const struct spill_backend *backend, int device, const v
 	       is_covered_by_any(true, backend, device, context, made_in);
 }
 
-void spill_context_end_fork_prepare(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
 /* The child has no GPU, and none of the threads that were ending a context. */
-void spill_context_end_fork_done(bool child)
+static void forget_parent(void)
 {
-	for (unsigned i = 0; child && i < ENDS; i++) {
+	for (unsigned i = 0; i < ENDS; i++) {
 		ends[i].end.backend = NULL;
 		ends[i].in_progress = false;
 	}
-	if (child) {
-		atomic_store(&in_progress, 0);
-		atomic_fetch_add(&generation, 1);
-	}
-	pthread_mutex_unlock(&lock);
+	atomic_store(&in_progress, 0);
+	atomic_fetch_add(&generation, 1);
 }
+
+const struct spill_fork_lock spill_context_end_fork_lock = {&lock, forget_parent};

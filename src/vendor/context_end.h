@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lock.h"
+
 struct spill_backend;
 
 /* From before the vendor's call until all objects that the end covers are gone. */
@@ -52,7 +54,6 @@ bool spill_context_ending(const struct spill_backend *backend, int device, const
 bool spill_context_dead(const struct spill_backend *backend, int device, const void *context,
                         uint64_t generation);
 
-void spill_context_end_fork_prepare(void);
-void spill_context_end_fork_done(bool child);
+extern const struct spill_fork_lock spill_context_end_fork_lock;
 
 #endif

@@ -40,7 +40,8 @@ const struct spill_backend *spill_backend_in_use(enum spill_domain domain)
 	return state == WORKS ? backends[domain] : NULL;
 }
 
-void *spill_vendor_beside(const void *real, const char *symbol)
+/* As spill_vendor_symbols.beside; NULL before the start. */
+static void *beside(const void *real, const char *symbol)
 {
 	const struct spill_vendor_symbols *symbols = atomic_load(&vendor_symbols);
 	return symbols ? symbols->beside(real, symbol) : NULL;
@@ -63,7 +64,7 @@ struct spill_nvml {
 static bool read_nvml_uuid(const void *real, uint64_t handle, char *uuid, unsigned room)
 {
 	struct spill_nvml nvml;
-#define FUNCTION(needed, ret, symbol, params) *(void **)&nvml.symbol = spill_vendor_beside(real, #symbol);
+#define FUNCTION(needed, ret, symbol, params) *(void **)&nvml.symbol = beside(real, #symbol);
 #include "backend_nvml.def"
 	return nvml.nvmlDeviceGetUUID &&
 	       nvml.nvmlDeviceGetUUID((nvmlDevice_t)(uintptr_t)handle, uuid, room) == NVML_SUCCESS;

@@ -26,9 +26,6 @@ const struct spill_backend *spill_backend_for(enum spill_domain domain);
 /* The same, but NULL if the vendor was not started: the program does not use its GPUs. */
 const struct spill_backend *spill_backend_in_use(enum spill_domain domain);
 
-/* As `beside` above; NULL before the start. */
-void *spill_vendor_beside(const void *real, const char *symbol);
-
 /* A forked child uses no vendor yet. The drivers do not let it use its parent's state. */
 void spill_registry_fork_child(void);
 

@@ -243,19 +243,13 @@ void spill_capture_context_ended(const struct spill_context_end *end)
 	pthread_mutex_unlock(&lock);
 }
 
-void spill_capture_fork_prepare(void)
+/* The child has no GPU, and so no capture. */
+static void forget_parent(void)
 {
-	pthread_mutex_lock(&lock);
+	captures = free_records = NULL;
+	used_records = unrecorded = 0;
+	atomic_store(&capture_count, 0);
+	this_thread.mode = GLOBAL;
 }
 
-/* The child has no GPU, and so no capture. */
-void spill_capture_fork_done(bool child)
-{
-	if (child) {
-		captures = free_records = NULL;
-		used_records = unrecorded = 0;
-		atomic_store(&capture_count, 0);
-		this_thread.mode = GLOBAL;
-	}
-	pthread_mutex_unlock(&lock);
-}
+const struct spill_fork_lock spill_capture_fork_lock = {&lock, forget_parent};

@@ -64,7 +64,6 @@ bool spill_capture_any(void);
 /* All captures of a context end with the context. */
 void spill_capture_context_ended(const struct spill_context_end *end);
 
-void spill_capture_fork_prepare(void);
-void spill_capture_fork_done(bool child);
+extern const struct spill_fork_lock spill_capture_fork_lock;
 
 #endif

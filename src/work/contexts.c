@@ -136,6 +136,21 @@ unsigned spill_contexts_of(const struct spill_backend *backend, int device, void
 	return count;
 }
 
+unsigned spill_contexts_devices(const struct spill_backend *backend, int device, int list[SPILL_DEVICES])
+{
+	bool has_context[SPILL_DEVICES] = {false};
+	unsigned count = 0;
+	pthread_mutex_lock(&lock);
+	for (const struct known_context *entry = known_contexts; entry < known_contexts + used_slots; entry++)
+		if (entry->backend == backend && entry->device >= 0 && entry->device < SPILL_DEVICES)
+			has_context[entry->device] = true;
+	pthread_mutex_unlock(&lock);
+	for (int i = 0; i < SPILL_DEVICES; i++)
+		if (has_context[i] || i == device)
+			list[count++] = i;
+	return count;
+}
+
 uint64_t spill_contexts_birth(const struct spill_backend *backend, const void *context)
 {
 	pthread_mutex_lock(&lock);
@@ -145,17 +160,12 @@ uint64_t spill_contexts_birth(const struct spill_backend *backend, const void *c
 	return birth;
 }
 
-void spill_contexts_fork_prepare(void)
+/* The child has no GPU. */
+static void forget_parent(void)
 {
-	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; i < used_slots; i++)
+		known_contexts[i] = (struct known_context){0};
+	incomplete = false;
 }
 
-/* The child has no GPU. */
-void spill_contexts_fork_done(bool child)
-{
-	for (unsigned i = 0; child && i < used_slots; i++)
-		known_contexts[i] = (struct known_context){0};
-	if (child)
-		incomplete = false;
-	pthread_mutex_unlock(&lock);
-}
+const struct spill_fork_lock spill_contexts_fork_lock = {&lock, forget_parent};

@@ -35,12 +35,17 @@ void spill_contexts_ended(const struct spill_context_end *end);
 unsigned spill_contexts_of(const struct spill_backend *backend, int device, void *list[SPILL_CONTEXTS]);
 
 /*
+ * Stores each device that has a context, and `device` itself. Returns their number. pre: as
+ * spill_contexts_of
+ */
+unsigned spill_contexts_devices(const struct spill_backend *backend, int device, int list[SPILL_DEVICES]);
+
+/*
  * The context's birth: a number that no other context has had, although handles come back. 0: the
  * context is not known, or has ended.
  */
 uint64_t spill_contexts_birth(const struct spill_backend *backend, const void *context);
 
-void spill_contexts_fork_prepare(void);
-void spill_contexts_fork_done(bool child);
+extern const struct spill_fork_lock spill_contexts_fork_lock;
 
 #endif

@@ -310,19 +310,13 @@ void spill_deferred_context_ended(const struct spill_context_end *end)
 		spill_placement_release(placement, true);
 }
 
-void spill_deferred_fork_prepare(void)
+/* The child has no GPU. Deferred frees stay with the parent. */
+static void forget_parent(void)
 {
-	pthread_mutex_lock(&lock);
+	TAILQ_INIT(&waiting);
+	TAILQ_INIT(&polled);
+	TAILQ_INIT(&kept);
+	atomic_store(&pending_count, 0);
 }
 
-/* The child has no GPU. Deferred frees stay with the parent. */
-void spill_deferred_fork_done(bool child)
-{
-	if (child) {
-		TAILQ_INIT(&waiting);
-		TAILQ_INIT(&polled);
-		TAILQ_INIT(&kept);
-		atomic_store(&pending_count, 0);
-	}
-	pthread_mutex_unlock(&lock);
-}
+const struct spill_fork_lock spill_deferred_fork_lock = {&lock, forget_parent};

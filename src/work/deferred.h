@@ -65,7 +65,6 @@ struct spill_bytes spill_deferred_pending(const struct spill_backend *backend, i
  */
 void spill_deferred_context_ended(const struct spill_context_end *end);
 
-void spill_deferred_fork_prepare(void);
-void spill_deferred_fork_done(bool child);
+extern const struct spill_fork_lock spill_deferred_fork_lock;
 
 #endif

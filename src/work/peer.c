@@ -139,17 +139,12 @@ void spill_peer_context_ended(const struct spill_context_end *end)
 	pthread_mutex_unlock(&lock);
 }
 
-void spill_peer_fork_prepare(void)
+/* The child has no GPU. */
+static void forget_parent(void)
 {
-	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; i < PAIRS; i++)
+		pairs[i] = (struct spill_peer_pair){0};
+	atomic_store(&pair_count, 0);
 }
 
-/* The child has no GPU. */
-void spill_peer_fork_done(bool child)
-{
-	for (unsigned i = 0; child && i < PAIRS; i++)
-		pairs[i] = (struct spill_peer_pair){0};
-	if (child)
-		atomic_store(&pair_count, 0);
-	pthread_mutex_unlock(&lock);
-}
+const struct spill_fork_lock spill_peer_fork_lock = {&lock, forget_parent};

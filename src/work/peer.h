@@ -59,7 +59,6 @@ int spill_peer_wait(const struct spill_backend *backend, int device, void *conte
 /* Forgets a context (NULL, without contexts: the device) on either side. */
 void spill_peer_context_ended(const struct spill_context_end *end);
 
-void spill_peer_fork_prepare(void);
-void spill_peer_fork_done(bool child);
+extern const struct spill_fork_lock spill_peer_fork_lock;
 
 #endif

@@ -6,7 +6,6 @@
 #include "clock.h"
 #include "contexts.h"
 #include "gate.h"
-#include "peer.h"
 
 /*
  * Pauses between polls: short at first, because most work is short, then longer, so that polling
@@ -119,16 +118,16 @@ static bool wait_for_device(const struct spill_backend *backend, int device, uin
 
 bool spill_quiesce_wait(const struct spill_backend *backend, int device, uint64_t deadline_ns)
 {
-	int peers[SPILL_DEVICES], cancel;
+	int devices[SPILL_DEVICES], cancel;
 	if (!backend->moves)
 		return false;
 	/* The program's call is no cancellation point, and a sleep is. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	unsigned count = spill_peer_devices(backend, device, peers);
+	unsigned count = spill_contexts_devices(backend, device, devices);
 	/* One device after the other, because no new work is submitted meanwhile. */
-	bool idle = wait_for_device(backend, device, deadline_ns);
+	bool idle = true;
 	for (unsigned i = 0; i < count && idle; i++)
-		idle = peers[i] == device || wait_for_device(backend, peers[i], deadline_ns);
+		idle = wait_for_device(backend, devices[i], deadline_ns);
 	pthread_setcancelstate(cancel, NULL);
 	return idle;
 }

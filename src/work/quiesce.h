@@ -10,10 +10,11 @@
 #include "backend.h"
 
 /*
- * Waits for all work that was submitted before the call to any context of `device`, and of devices
- * with peer access to its memory. False: some work is not done by `deadline_ns` (CLOCK_MONOTONIC),
- * or that cannot be known. Deadline 0: looks once. pre: nothing captures; the gate is closed
- * (gate.h), or the result is only a hint, because more work may be submitted at any moment
+ * Waits for all work that was submitted before the call to any context of the process, of any
+ * device: a copy may use memory of `device` in another device's context, without peer access. False:
+ * some work is not done by `deadline_ns` (CLOCK_MONOTONIC), or that cannot be known. Deadline 0:
+ * looks once. pre: nothing captures; the gate is closed (gate.h), or the result is only a hint,
+ * because more work may be submitted at any moment
  */
 bool spill_quiesce_wait(const struct spill_backend *backend, int device, uint64_t deadline_ns);
 

@@ -1,7 +1,7 @@
 /*
  * What it costs to tell what a launch uses (shim/hints.h): launches of four pointers and two numbers through a stub of the
  * library, on a driver that does nothing, with all memory on the device. Prints as gate.c does: with nobody who wants to know,
- * with the arguments read, and with the whole of follow.c behind. scripts/bench --gate runs it.
+ * with the arguments read, and with the whole of launch_access.c behind. scripts/bench --gate runs it.
  *
  * usage: hint [ROUNDS [CALLS]]
  */
@@ -64,7 +64,7 @@ static void *check(const struct spill_launch_access *use)
 	return NULL;
 }
 
-static const struct spill_follower reader = {.before = check};
+static const struct spill_launch_calls reader = {.before = check};
 
 SPILL_HINTED_STUB(static __attribute__((noinline)), launch, LINK, CUresult, cuLaunchKernel,
                   (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
@@ -104,12 +104,12 @@ int main(int count, char **arguments)
 		if (!spill_chunk_map_set(BASE + i * CHUNK, CHUNK, false, false))
 			return 1;
 	for (unsigned long round = 0; round < rounds && calls; round++) {
-		atomic_store(&spill_follow_wanted, false);
+		atomic_store(&spill_launch_access_wanted, false);
 		measure("launch", calls);
-		atomic_store(&spill_follow_wanted, true);
-		spill_follow_use(&reader);
+		atomic_store(&spill_launch_access_wanted, true);
+		spill_launch_access_use(&reader);
 		measure("launch-read", calls);
-		spill_follow_use(NULL);
+		spill_launch_access_use(NULL);
 		measure("launch-followed", calls);
 	}
 	return 0;

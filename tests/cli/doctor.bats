@@ -19,7 +19,7 @@ broken() { run env "LD_LIBRARY_PATH=$BUILD/tests/cli" "BROKEN_DRIVER=$1" "$spill
 machine() {
 	# What the shell, a container or a cluster has set must not decide a test.
 	for name in $(env | sed -n -E 's/^((CUDA|HIP|ROCR|NCCL|NVSHMEM|GGML|OMPI|PMI|MV2|SLURM|KUBERNETES)_[A-Z0-9_]*)=.*/\1/p') \
-		WORLD_SIZE container XDG_STATE_HOME; do unset "$name"; done
+		WORLD_SIZE PMI_SIZE container XDG_STATE_HOME; do unset "$name"; done
 	mkdir -p m/proc/self m/proc/pressure m/etc m/dev m/cg/a
 	printf 'MemTotal: 99999999 kB\nMemAvailable: 67108864 kB\nSwapTotal: 1048576 kB\nSwapFree: 524288 kB\n' >m/proc/meminfo
 	printf '0::/a\n' >m/proc/self/cgroup
@@ -63,14 +63,13 @@ machine() {
 	ends_with 0
 	has "fact [device] NVIDIA driver for CUDA 13.0, $BUILD/tests/sim/libcuda.so.1"
 	has "fact [device] device 0: Simulated GPU, 8.00 GiB, 8.00 GiB free, discrete; concurrent managed access yes, pageable access no; can move, split, managed, host; a chunk was moved there and back"
-	has_not "devices are visible"
 	mkdir -p m/proc/driver/nvidia
 	printf 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.1\nGCC version: 12\n' >m/proc/driver/nvidia/version
 	simulated SPILL_SIM_DEVICES=2 -- --root m
 	ends_with 0
 	has "libcuda.so.1; NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.1"
 	has_not "GCC version"
-	has "2 devices are visible"
+	has "fact [device] device 1: Simulated GPU"
 	simulated SPILL_SIM_DEVICES=0 -- --root m
 	ends_with 0
 	has "NVIDIA's driver shows no device"
@@ -322,11 +321,11 @@ machine() {
 	done
 	ROCR_VISIBLE_DEVICES=-1 run "$spill" doctor --root m
 	has "ROCR_VISIBLE_DEVICES=-1 hides devices"
-	WORLD_SIZE=1 NCCL_VERSION=2 run "$spill" doctor --root m
+	PMI_SIZE=1 WORLD_SIZE=8 NCCL_VERSION=2 run "$spill" doctor --root m
 	ends_with 0
-	WORLD_SIZE=8 run "$spill" doctor --root m
+	PMI_SIZE=8 run "$spill" doctor --root m
 	ends_with 1
-	has_line "warning [environment] WORLD_SIZE=8: one of several ranks shares device memory with the others"
+	has_line "warning [environment] PMI_SIZE=8: one of several ranks shares device memory with the others"
 	mkdir -p m/pipes
 	export CUDA_MPS_PIPE_DIRECTORY=/pipes CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=1G
 	run "$spill" doctor --root m

@@ -8,8 +8,7 @@ from real import GPU, HERE, RealGpu, tell
 from test_frameworks import needs
 
 TIMEOUT = ["timeout", "-k", "5", "90"]
-ROWS = re.findall(r"^(?:(?:UNPROVEN_)?WORK|HINTED)\(CUDA_DRIVER, CUresult,\s*(\w+)", (HERE.parent.parent / "shim/hooks_cuda_work.def").read_text("utf-8"),
-                  re.MULTILINE)
+ROWS = re.findall(r"^\| CUDA_DRIVER \| `(\w+)` \|.*\| GATE \|$", (HERE.parent.parent / "docs/hooks.md").read_text("utf-8"), re.MULTILINE)
 # A function of one of these names submits work unless the table says why not.
 SUBMITS = re.compile(r"cu(Launch|Memcpy|Memset|GraphLaunch|GraphUpload)")
 LEFT_OUT = ("cuLaunchHostFunc", "cuLaunchHostFunc_ptsz")  # runs the program's own code on the host

@@ -9,6 +9,8 @@
  *	begin:MODE end        a capture of the stream
  *	join                  waits for the threads, then for the stream
  *	peer:A                a context of device 1 may use A: its kernel waits for go and then fills A
+ *	across:A              a context of device 1 copies half of A behind a kernel that waits for go, without
+ *	                      peer access.
  *	unpeer                waits for that context
  */
 #include "movable.h"
@@ -48,20 +50,45 @@ static CUresult hold_on(CUstream stream, CUfunction function, struct block *bloc
 	return movable_launch(function, stream, parameters);
 }
 
+/* Makes the context of device 1 current. */
+static CUresult enter_other(CUfunction *function)
+{
+	CUmodule module;
+	CUresult result;
+
+	if (other)
+		return cuCtxSetCurrent(other);
+	if ((result = cuCtxCreate_v2(&other, 0, 1)) || (result = cuModuleLoad(&module, movable_kernels)) ||
+	    (result = cuModuleGetFunction(function, module, "hold_fill")))
+		return result;
+	return cuStreamCreate(&other_stream, 1);
+}
+
 static CUresult peer(struct block *block)
 {
 	static CUfunction function;
-	CUmodule module;
-	CUresult result = other ? cuCtxSetCurrent(other) : CUDA_SUCCESS;
+	CUresult result = enter_other(&function);
 
-	if (!other && ((result = cuCtxCreate_v2(&other, 0, 1)) ||
-	               (result = cuCtxEnablePeerAccess(movable_context, 0)) ||
-	               (result = cuModuleLoad(&module, movable_kernels)) ||
-	               (result = cuModuleGetFunction(&function, module, "hold_fill")) ||
-	               (result = cuStreamCreate(&other_stream, 1))))
-		return result;
-	result = result ? result : hold_on(other_stream, function, block);
+	if (!result)
+		result = cuCtxEnablePeerAccess(movable_context, 0);
+	if (!result || result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
+		result = hold_on(other_stream, function, block);
 	return result ? result : cuCtxSetCurrent(movable_context);
+}
+
+static CUresult across(struct block *block)
+{
+	static CUfunction function;
+	static struct block copy;
+	CUresult result = enter_other(&function);
+
+	copy.bytes = block->bytes / 2;
+	if (result || (result = cuMemAlloc_v2(&copy.address, copy.bytes)) ||
+	    (result = hold_on(other_stream, function, &copy)) ||
+	    (result = cuMemcpyPeerAsync(copy.address, other, block->address, movable_context, copy.bytes,
+	                                other_stream)))
+		return result;
+	return cuCtxSetCurrent(movable_context);
 }
 
 static void wants_mutex(void *data)
@@ -210,6 +237,8 @@ bool movable_work_word(const char *word, const char *first, const char *second, 
 		*result = hold_on(movable_stream, movable_hold_fill, block);
 	} else if (!strcmp(word, "peer")) {
 		*result = peer(block);
+	} else if (!strcmp(word, "across")) {
+		*result = across(block);
 	} else if (!strcmp(word, "flood") && first) {
 		flood.count = strtoull(first, NULL, 10);
 		*result = start(&flood, flood_run, flood.count);

@@ -22,7 +22,7 @@ KINDS = {
     "array": "take:plain:4m:20 give:plain:6 take:array:4m:20",
     "mixed": "take:plain:4m:10 take:created:4m:10 give:plain:6 take:ordered:4m:2 take:plain:2m:3 take:pitched:2m:9 take:created:2m:9",
 }
-NCCL = {"NCCL_SOCKET_IFNAME": "lo", "WORLD_SIZE": "2", "RANK": "0"}
+NCCL = {"NCCL_SOCKET_IFNAME": "lo", "OMPI_COMM_WORLD_SIZE": "2", "RANK": "0"}
 
 
 class CodeRoom(MovableCase):

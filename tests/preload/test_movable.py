@@ -176,7 +176,7 @@ class Switches(MovableCase):
         self.assertEqual(self.moves(), [])
 
     def test_on_is_on(self):
-        for variables in ({}, {"WORLD_SIZE": "2"}, {"SPILL_SIM_DEVICES": "2"}):
+        for variables in ({}, {"OMPI_COMM_WORLD_SIZE": "2"}):
             with self.subTest(**variables):
                 self.assertEqual(self.places("early:a:4m", SPILL_MOVABLE_ENABLE="on", **variables), ["movable"])
 
@@ -192,19 +192,19 @@ class Switches(MovableCase):
     def test_each_reason_against_it_is_a_note(self):
         library = self.folder / "libnvcuvid.so.1"
         shutil.copy(PROGRAMS / "green.so", library)
-        shared = "early:a:10m"
         for words, variables, word in (
-                ("", {"SPILL_SIM_DEVICES": "2"}, "device"), ("", {"WORLD_SIZE": "2"}, "ranks"),
                 ("", {"OMPI_COMM_WORLD_SIZE": "4"}, "ranks"), (f"map:{library}", {}, "libnvcuvid"),
-                ("green", {"LD_PRELOAD": f"{LIBRARY} {PROGRAMS}/green.so"}, "green"), (f"{shared} ipc:a free:a", {}, "hands memory")):
+                ("green", {"LD_PRELOAD": f"{LIBRARY} {PROGRAMS}/green.so"}, "green")):
             with self.subTest(words, **variables):
                 places = self.places(f"{words} early:b:40m early:c:10m", **variables)
                 self.assertEqual(places[-2:], ["device", "device"])
                 notes = self.notes("movable")
                 self.assertEqual(len(notes), 1, notes)
                 self.assertIn(word, notes[0])
-        self.assertEqual(self.places("early:b:40m early:c:10m"), ["movable", "movable"])
-        self.assertEqual(self.notes("movable"), [])
+        for words, variables in (("", {}), ("", {"SPILL_SIM_DEVICES": "2"}), ("", {"WORLD_SIZE": "2"}), ("early:a:10m ipc:a free:a", {})):
+            with self.subTest(words, **variables):
+                self.assertEqual(self.places(f"{words} early:b:40m early:c:10m", **variables)[-2:], ["movable", "movable"])
+                self.assertEqual(self.notes("movable"), [])
 
     def test_a_library_that_comes_later_ends_all_moves(self):
         library = self.folder / "libnvcuvid.so.1"
@@ -274,11 +274,12 @@ class Exports(MovableCase):
         self.assertEqual(self.places()[-1], "movable")
 
     def test_a_buffer_for_a_device_driver_may_be_of_many_chunks(self):
-        """As long as all of them are on the device."""
-        done = self.good("early:a:32m early:b:16m export:b")
-        self.assertEqual(self.places(), ["device", "movable"])
-        self.assertEqual(self.notes("export"), [])
-        self.assertIn("hands memory", *self.notes("movable"))
+        """As long as all of them are on the device. They stay there then; other memory still moves."""
+        done = self.good("early:a:32m early:b:10m export:b early:c:14m fill:c alloc:d:12m fill:d where:b where:c verify:c verify:d")
+        self.assertEqual(self.places(), ["device", "movable", "movable", "movable"])
+        self.assertEqual(self.notes("export") + self.notes("movable"), [])
+        self.assertEqual(self.where(done, "b"), ["d" * 5])
+        self.assertIn("h", self.where(done, "c")[0])
         done = self.program("early:a:40m alloc:b:40m export:b", SPILL_MOVABLE_ENABLE="off")
         self.assertEqual((self.result(done, "export:b"), self.places()[-1]), ("CUDA_ERROR_INVALID_VALUE", "split"))
         self.assertIn("off the device", *self.notes("export"))

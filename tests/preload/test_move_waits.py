@@ -57,6 +57,10 @@ class Waits(MovableCase):
         self.assertEqual(self.where(done, "a")[0], "d" * 20)
         self.assertIn("h", self.where(done, "a")[2])
 
+    def test_a_copy_of_another_device(self):
+        """It needs no peer access, and uses the memory in a context that has no other part in it."""
+        self.served_otherwise("across:a", "go unpeer", SPILL_SIM_DEVICES="2")
+
     def test_a_call_that_needs_room(self):
         """It fails as without the library: nothing can give way."""
         done = self.program(f"{FULL} brim:x hold:s stream go join verify:a stream", SPILL_SIM_ROOM="stream:2MiB")

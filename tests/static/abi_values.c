@@ -10,7 +10,7 @@
 #include "abi/cuda.h"
 #include "abi/cuda_work.h"
 #elif defined(ABI_OURS) && defined(ABI_CUDART)
-#include "abi/cudart.h"
+#include "cudart_types.h"
 #elif defined(ABI_OURS) && defined(ABI_HIP)
 #include "abi/hip.h"
 #elif defined(ABI_OURS) && defined(ABI_NVML)

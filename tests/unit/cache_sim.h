@@ -1,5 +1,5 @@
 /*
- * Simulates a device that is served by the order and the window, as follow.c asks them. For
+ * Simulates a device that is served by the order and the window, as launch_access.c asks them. For
  * comparison it computes the bytes that two other strategies move for the same uses: the optimum,
  * and least recently used on demand.
  */

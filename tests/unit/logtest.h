@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "stderr.h"
 #include "policy.h"
 #include "record.h"
 #include "unit.h"

@@ -286,9 +286,9 @@ TEST(a_forked_child_captures_nothing)
 	int status;
 	begin(STREAM, GLOBAL);
 	exchange(RELAXED);
-	spill_capture_fork_prepare();
+	spill_fork_lock_take(&spill_capture_fork_lock);
 	pid_t child = fork();
-	spill_capture_fork_done(child == 0);
+	spill_fork_lock_release(&spill_capture_fork_lock, child == 0);
 	if (child == 0) {
 		bool left = spill_capture_any();
 		begin_by_another(STREAM, GLOBAL);

@@ -21,7 +21,7 @@
 #include "config.h"
 #include "fake_libc.h"
 #include "fd.h"
-#include "host_memory.h"
+#include "host_available.h"
 #include "policy.h"
 #include "small_file.h"
 
@@ -96,15 +96,15 @@ TEST(host_memory_that_cannot_be_read_is_not_there)
 	for (unsigned i = 0; i < 4; i++) {
 		fake_libc_reset();
 		opens_fail(FAKE_LIBC_FOR_EVER, errors[i]);
-		assert_int_equal(spill_host_memory_available(), 0);
+		assert_int_equal(spill_host_available(), 0);
 		fake_libc_reset();
 		reads_fail(FAKE_LIBC_FOR_EVER, errors[i]);
-		assert_int_equal(spill_host_memory_available(), 0);
-		assert_int_equal(spill_host_memory_at_start(), 0);
+		assert_int_equal(spill_host_available(), 0);
+		assert_int_equal(spill_host_available_at_start(), 0);
 	}
 	fake_libc_reset();
-	assert_true(spill_host_memory_available() > 0);
-	assert_true(spill_host_memory_at_start() > 0); /* it was not remembered */
+	assert_true(spill_host_available() > 0);
+	assert_true(spill_host_available_at_start() > 0); /* it was not remembered */
 }
 
 TEST(signals_only_interrupt)
@@ -189,7 +189,7 @@ TEST(with_all_descriptors_in_use_files_are_read_all_the_same)
 	assert_int_equal(naps, 0);
 	assert_true(spill_small_file_read("/proc/self/comm", name, sizeof(name)));
 	assert_string_equal(name, "test_config_fil\n"); /* of a name the kernel keeps 15 bytes */
-	uint64_t available = spill_host_memory_available();
+	uint64_t available = spill_host_available();
 	assert_true(available > 0 && available < SPILL_UNLIMITED);
 	/* No descriptor has changed. */
 	for (int fd = 0; fd < 64; fd++)

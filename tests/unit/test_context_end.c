@@ -87,8 +87,8 @@ TEST(a_child_knows_of_none)
 {
 	uint64_t before = spill_context_generation();
 	begin(0, &contexts[0]);
-	spill_context_end_fork_prepare();
-	spill_context_end_fork_done(true);
+	spill_fork_lock_take(&spill_context_end_fork_lock);
+	spill_fork_lock_release(&spill_context_end_fork_lock, true);
 	assert_false(spill_context_ending(&vendor, 0, &contexts[0], before));
 	assert_false(spill_context_dead(&vendor, 0, &contexts[0], before));
 }

@@ -42,8 +42,8 @@ static const struct spill_backend other_vendor = {
 static int setup(void **state)
 {
 	primary = now = NULL;
-	spill_contexts_fork_prepare();
-	spill_contexts_fork_done(true); /* nothing is known */
+	spill_fork_lock_take(&spill_contexts_fork_lock);
+	spill_fork_lock_release(&spill_contexts_fork_lock, true); /* nothing is known */
 	return 0;
 }
 

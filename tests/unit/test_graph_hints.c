@@ -172,8 +172,8 @@ static void *before(const struct spill_launch_access *use)
 
 __attribute__((constructor)) static void begin(void)
 {
-	static const struct spill_follower follower = {.before = before};
-	spill_follow_use(&follower);
+	static const struct spill_launch_calls calls_of_test = {.before = before};
+	spill_launch_access_use(&calls_of_test);
 	spill_process_use_policy(&policy);
 	spill_chunked_enlist(&one);
 }

@@ -44,14 +44,14 @@ TEST(the_environment)
 		const char *variable;
 		bool exported;
 	} cases[] = {
-	    {"WORLD_SIZE=2", true},
-	    {"WORLD_SIZE=16", true},
-	    {"WORLD_SIZE=1", false},
-	    {"WORLD_SIZE=", false},
-	    {"WORLD_SIZE=two", false},
-	    {"WORLD_SIZE=2x", false},
-	    {"WORLD_SIZE", false},
-	    {"WORLD_SIZES=2", false},
+	    {"WORLD_SIZE=2", false},
+	    {"PMI_SIZE=16", true},
+	    {"PMI_SIZE=1", false},
+	    {"PMI_SIZE=", false},
+	    {"PMI_SIZE=two", false},
+	    {"PMI_SIZE=2x", false},
+	    {"PMI_SIZE", false},
+	    {"PMI_SIZES=2", false},
 	    {"OMPI_COMM_WORLD_SIZE=4", true},
 	    {"PMI_SIZE=2", true},
 	    {"MV2_COMM_WORLD_SIZE=2", true},
@@ -64,7 +64,7 @@ TEST(the_environment)
 	    {"NVSHMEM_DISABLE_NVLS=1", false},
 	    {"=C:=x", false},
 	    {"", false},
-	    {"WORLD_SIZE=99999999999999999999999999999999", true},
+	    {"PMI_SIZE=99999999999999999999999999999999", true},
 	};
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		if (!!spill_hazard_exported(cases[i].variable) != cases[i].exported)
@@ -73,9 +73,9 @@ TEST(the_environment)
 	clearenv();
 	assert_null(spill_hazard_scan_exports());
 	setenv("HOME", "/root", 1);
-	setenv("WORLD_SIZE", "1", 1);
+	setenv("PMI_SIZE", "1", 1);
 	assert_null(spill_hazard_scan_exports());
-	setenv("WORLD_SIZE", "2", 1);
+	setenv("PMI_SIZE", "2", 1);
 	assert_non_null(strstr(spill_hazard_scan_exports(), "ranks"));
 	clearenv();
 }

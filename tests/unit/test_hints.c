@@ -94,8 +94,8 @@ static void after(void *stopwatch)
 
 __attribute__((constructor)) static void replace(void)
 {
-	static const struct spill_follower follower = {before, after};
-	spill_follow_use(&follower);
+	static const struct spill_launch_calls calls_of_test = {before, after};
+	spill_launch_access_use(&calls_of_test);
 }
 
 /* One allocation of `count` chunks from the chunk `first` on; those of `hosts` are on host. */
@@ -500,7 +500,7 @@ static bool off;
 
 static CUresult real_copy(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
-	CHECK(times == afters + (spill_follow_wanted && !spill_thread.depth && calls != 1));
+	CHECK(times == afters + (spill_launch_access_wanted && !spill_thread.depth && calls != 1));
 	calls++;
 	return CUDA_SUCCESS;
 }
@@ -525,7 +525,7 @@ SPILL_HINTED_STUB(static, copy, LINK, CUresult, cuMemcpyAsync,
 CHILD_TEST(stubs_tell_around_the_call)
 {
 	allocation(0, 1, 0);
-	spill_follow_wanted = true;
+	spill_launch_access_wanted = true;
 	CHECK(copy(BASE, 0, 8, NULL) == CUDA_SUCCESS && calls == 1 && times == 1 && afters == 1);
 	spill_gate_enter(spill_gate_self); /* within another call */
 	CHECK(copy(BASE, 0, 8, NULL) == CUDA_SUCCESS && calls == 2 && times == 1);
@@ -534,14 +534,14 @@ CHILD_TEST(stubs_tell_around_the_call)
 	spill_thread.depth = 1; /* our own */
 	CHECK(copy(BASE, 0, 8, NULL) == CUDA_SUCCESS && calls == 4 && times == 2);
 	spill_thread.depth = 0;
-	spill_follow_wanted = false;
+	spill_launch_access_wanted = false;
 	CHECK(copy(BASE, 0, 8, NULL) == CUDA_SUCCESS && calls == 5 && times == 2 && afters == 2);
 }
 
 CHILD_TEST(who_is_off_tells_nothing)
 {
 	allocation(0, 1, 0);
-	spill_follow_wanted = off = true;
+	spill_launch_access_wanted = off = true;
 	calls = 1;
 	CHECK(copy(BASE, 0, 8, NULL) == CUDA_SUCCESS && times == 0 && calls == 2);
 }

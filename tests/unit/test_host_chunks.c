@@ -282,9 +282,9 @@ static int exit_status(pid_t child)
 static pid_t fork_as_the_library_does(void)
 {
 	fflush(NULL);
-	spill_host_chunks_fork_prepare();
+	spill_fork_lock_take(&spill_host_chunks_fork_lock);
 	pid_t child = fork();
-	spill_host_chunks_fork_done(child == 0);
+	spill_fork_lock_release(&spill_host_chunks_fork_lock, child == 0);
 	if (child == 0)
 		spill_account_reset();
 	return child;

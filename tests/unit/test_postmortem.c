@@ -13,6 +13,7 @@
 #include "postmortem.h"
 #include "process.h"
 #include "runtime.h"
+#include "stderr.h"
 
 static struct spill_policy policy;
 

@@ -14,7 +14,6 @@
 #include "fake_clock.h"
 #include "gate.h"
 #include "quiesce.h"
-#include "peer.h"
 
 #define CONTEXTS 5
 #define MS 1000000ull
@@ -103,8 +102,8 @@ static const struct spill_backend vendor = {
 
 static int setup(void **state)
 {
-	spill_contexts_fork_prepare();
-	spill_contexts_fork_done(true);
+	spill_fork_lock_take(&spill_contexts_fork_lock);
+	spill_fork_lock_release(&spill_contexts_fork_lock, true);
 	memset(contexts, 0, sizeof(contexts));
 	contexts[3].device = 1;
 	contexts[4].device = 2;
@@ -113,7 +112,6 @@ static int setup(void **state)
 	fake_clock_use(7000000000);
 	set_capturing(false);
 	queries = 0;
-	spill_peer_context_ended(ENDED(&vendor, 0, &contexts[0]));
 	on_mark = NULL;
 	return 0;
 }
@@ -134,7 +132,7 @@ TEST(what_is_idle_is_not_waited_for)
 	assert_true(wait_ms(0)); /* even behind its deadline: it is done */
 	assert_int_equal(fake_clock.sleeps, 0);
 	for (int i = 0; i < CONTEXTS; i++)
-		assert_int_equal(contexts[i].marks, contexts[i].device == 0);
+		assert_int_equal(contexts[i].marks, 1);
 	no_event_is_left();
 }
 
@@ -144,7 +142,6 @@ TEST(all_contexts_are_waited_for)
 	uint64_t start = fake_clock.ns;
 	contexts[0].idle_at = start + 3 * MS;
 	contexts[1].idle_at = start + 20 * MS;
-	contexts[3].idle_at = NEVER; /* another device's */
 	assert_true(wait_ms(50));
 	assert_true(fake_clock.ns >= start + 20 * MS && fake_clock.ns < start + 21 * MS);
 	assert_true(fake_clock.longest_ns <= 200000 && fake_clock.sleeps < 200);
@@ -170,23 +167,10 @@ TEST(one_that_is_never_idle_ends_at_the_deadline)
 	assert_true(wait_ms(50));
 }
 
-/* It has peer access to the memory of the first one. */
-static void may_use(const struct context *user)
-{
-	assert_true(spill_peer_add(&(struct spill_peer_pair){
-	    .backend = &vendor,
-	    .owner = {0, &contexts[0]},
-	    .user = {user->device, (void *)user},
-	    .generation = spill_context_generation(),
-	}));
-}
-
-TEST(peers_are_waited_for)
+/* A copy may use the memory in any context, also without peer access. */
+TEST(other_devices_are_waited_for)
 {
 	uint64_t start = fake_clock.ns;
-	may_use(&contexts[3]);
-	may_use(&contexts[1]); /* of the device itself, which is known already */
-	may_use(&contexts[4]);
 	contexts[3].idle_at = start + 5 * MS;
 	contexts[4].idle_at = start + 9 * MS;
 	assert_true(wait_ms(50));

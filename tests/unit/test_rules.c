@@ -60,8 +60,8 @@ static int setup(void **state)
 	use_libraries();
 	spill_rules_reset();
 	spill_account_reset();
-	spill_growth_state_fork_prepare();
-	spill_growth_state_fork_done(true);
+	spill_fork_lock_take(&spill_growth_state_fork_lock);
+	spill_fork_lock_release(&spill_growth_state_fork_lock, true);
 	spill_thread.frame = NULL;
 	return 0;
 }

@@ -25,8 +25,8 @@ static int setup(void **state)
 	policy.host_limit = (struct spill_amount){SPILL_AMOUNT_NONE, 0};
 	theirs = (struct fake_pool){.place = SPILL_PLACE_DEVICE};
 	fake_vendor_reset(1024 * MIB);
-	spill_vendor_pool_fork_prepare();
-	spill_vendor_pool_fork_done(true); /* forgets all */
+	spill_fork_lock_take(&spill_vendor_pool_fork_lock);
+	spill_fork_lock_release(&spill_vendor_pool_fork_lock, true); /* forgets all */
 	spill_account_reset();
 	return 0;
 }

@@ -478,8 +478,8 @@ static bool begins_empty(void)
 	bool good = program_create(&first, 64 * MIB, &on_device) == 0 &&
 	            program_create(&handle, 8 * MIB, &on_device) == 0 &&
 	            program_map(at, 8 * MIB, handle) == 0 && spill_vmm_spilled_at(at, &range);
-	spill_vmm_fork_prepare();
-	spill_vmm_fork_done(true);
+	spill_fork_lock_take(&spill_vmm_fork_lock);
+	spill_fork_lock_release(&spill_vmm_fork_lock, true);
 	return good && !spill_vmm_spilled_at(at, &range) && !spill_vmm_spilled(handle, NULL) &&
 	       !spill_vmm_releasing(first);
 }

@@ -212,7 +212,7 @@ TEST(rows_hint_at_their_arguments)
 			*(void **)&stub = spill_rows[rows[i].hook].stub[way];
 			memset(&hinted, 0xff, sizeof(hinted));
 			for (int wanted = 0; wanted < 2; wanted++) {
-				spill_follow_wanted = wanted;
+				spill_launch_access_wanted = wanted;
 				assert_int_equal(stub(ARGUMENT(1), ARGUMENT(2), ARGUMENT(3), ARGUMENT(4),
 				                      ARGUMENT(5), ARGUMENT(6), ARGUMENT(7), ARGUMENT(8),
 				                      ARGUMENT(9)),
@@ -220,7 +220,7 @@ TEST(rows_hint_at_their_arguments)
 				if (!wanted)
 					assert_int_equal(hinted.count, SIZE_MAX);
 			}
-			spill_follow_wanted = false;
+			spill_launch_access_wanted = false;
 			const struct spill_hint *is = &hinted, *expected = &rows[i].hint;
 #define SAME(member) assert_true(is->member == expected->member)
 			SAME(function), SAME(graph), SAME(copy_2d), SAME(copy_3d), SAME(copy_peer);

@@ -148,8 +148,6 @@ static void judge_vendor(const struct doctor_patient *patient, const struct driv
 		judge_device(vendor, i, &facts->devices[i]);
 	if (facts->stage >= DRIVER_COPYING && !patient->quick)
 		doctor_look_at_links(patient, vendor, facts);
-	if (facts->count > 1)
-		doctor_find(DOCTOR_many_devices, "%u devices are visible", facts->count);
 }
 
 void doctor_look_at_devices(const struct doctor_patient *patient)

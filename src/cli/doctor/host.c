@@ -5,7 +5,7 @@
 
 #include "decide.h"
 #include "doctor.h"
-#include "host_memory.h"
+#include "host_available.h"
 #include "small_file.h"
 #include "put.h"
 
@@ -29,7 +29,7 @@ static uint64_t read_meminfo(const char *root, const char *name)
 
 static void judge_room(const struct doctor_patient *patient, const struct spill_policy *policy)
 {
-	uint64_t available = spill_host_memory_available_under(patient->root, &homes, NOTHING_HELD);
+	uint64_t available = spill_host_available_under(patient->root, &homes, NOTHING_HELD);
 	uint64_t group = spill_cgroup_room(patient->root, &homes), room;
 	struct spill_host_view view = {.available = available};
 
@@ -86,7 +86,7 @@ static void judge_container(const struct doctor_patient *patient)
 void doctor_look_at_host(const struct doctor_patient *patient, const struct spill_policy *policy)
 {
 	judge_room(patient, policy);
-	if (spill_host_memory_pressed_under(patient->root, &homes))
+	if (spill_host_pressed_under(patient->root, &homes))
 		doctor_find(DOCTOR_pressure,
 		            "more than a fifth of the last 10 seconds was lost to a lack of memory");
 	judge_limits(patient);

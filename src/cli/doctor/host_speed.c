@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "host_memory.h"
+#include "host_available.h"
 #include "minmax.h"
 
 #define MOST_THREADS 64
@@ -72,7 +72,7 @@ static unsigned count_cpus(void)
 static uint64_t bytes_to_read(unsigned threads)
 {
 	static struct spill_cgroup_homes homes; /* 8 KiB */
-	uint64_t available = spill_host_memory_available_under("", &homes, 0);
+	uint64_t available = spill_host_available_under("", &homes, 0);
 	long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
 	uint64_t bytes =
 	    spill_max(LEAST_BYTES, spill_max(threads * THREAD_BYTES, cache > 0 ? 2 * (uint64_t)cache : 0));

@@ -14,8 +14,7 @@
 #ifdef REAL_HEADERS
 #include <cuda_runtime_api.h>
 #else
-#include "abi/cuda.h"
-#include "abi/cudart.h"
+#include "cudart_types.h"
 
 typedef struct CUgraphExec_st *cudaGraphExec_t;
 

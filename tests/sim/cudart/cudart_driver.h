@@ -7,7 +7,7 @@
 #define SIM_CUDART_DRIVER_H
 
 #include "cuda_api.h"
-#include "abi/cudart.h"
+#include "cudart_types.h"
 
 /* A function that the driver lacks stays NULL. cudart_driver_lacks() reports its name. */
 struct cudart_driver {

@@ -9,8 +9,8 @@
  * This room never refuses or changes a call of the program. Begin with this header, then
  * access_model.h and prefetch.h.
  */
-#ifndef SPILL_FOLLOW_H
-#define SPILL_FOLLOW_H
+#ifndef SPILL_LAUNCH_ACCESS_H
+#define SPILL_LAUNCH_ACCESS_H
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -46,36 +46,36 @@ static inline unsigned spill_launch_access_host_keys(const struct spill_launch_a
  * True while movable memory is on the host, movable.follow is not off, and libspill does not only
  * observe. Only then are accesses reported.
  */
-extern _Atomic bool spill_follow_wanted;
+extern _Atomic bool spill_launch_access_wanted;
 
 /*
  * Called before the launch, outside of the gate. May wait, and move chunks. Returns a stopwatch for
- * spill_follow_after, or NULL. Keeps errno. pre: the launch accesses a chunk, nothing captures,
+ * spill_after_launch, or NULL. Keeps errno. pre: the launch accesses a chunk, nothing captures,
  * this thread is in no call of ours (spill_thread.depth is 0) and not inside the gate
  */
-void *spill_follow_before(const struct spill_launch_access *access);
-void spill_follow_after(void *stopwatch);
+void *spill_before_launch(const struct spill_launch_access *access);
+void spill_after_launch(void *stopwatch);
 
 /*
  * For tests: `other` is called in place of the two functions above; NULL: none. It must live until
  * the next call.
  */
-struct spill_follower {
+struct spill_launch_calls {
 	void *(*before)(const struct spill_launch_access *access);
 	void (*after)(void *stopwatch);
 };
-void spill_follow_use(const struct spill_follower *other);
+void spill_launch_access_use(const struct spill_launch_calls *other);
 
 /* Movable bytes have come to the host or left it: the observer of spill_chunked_observe. */
-void spill_follow_moved(void);
+void spill_launch_access_moved(void);
 
 /*
  * Maintenance (engine.h): releases the memory kept for exchanges, if there was none for a while.
  * False: no memory is kept.
  */
-bool spill_follow_maintain(void);
+bool spill_launch_access_maintain(void);
 
 /* In a forked child: forgets all. */
-void spill_follow_reset(void);
+void spill_launch_access_reset(void);
 
 #endif

@@ -7,7 +7,7 @@
 #include "account.h"
 #include "admit.h"
 #include "live_page.h"
-#include "loud_line.h"
+#include "stderr.h"
 #include "postmortem.h"
 #include "reserve_keeper.h"
 #include "rules.h"
@@ -142,8 +142,8 @@ static void log_alloc(const struct spill_request *request, const struct spill_al
 	spill_scratch_give_back(line);
 }
 
-void spill_report_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
-                        enum spill_reason reason)
+void spill_request_log_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
+                             enum spill_reason reason)
 {
 	enum spill_place would = would_place(request, allocation->backend);
 	if (spill_log_active() &&
@@ -156,8 +156,8 @@ void spill_report_alloc(const struct spill_request *request, const struct spill_
 		write_loud_line(request, allocation, reason);
 }
 
-void spill_report_free(const struct spill_request *request, const struct spill_allocation *allocation,
-                       enum spill_reason reason)
+void spill_request_log_free(const struct spill_request *request, const struct spill_allocation *allocation,
+                            enum spill_reason reason)
 {
 	if (!spill_log_active() ||
 	    (spill_process_policy()->log_level != SPILL_LOG_ALL && is_routine(allocation)))
@@ -227,8 +227,8 @@ static size_t write_oom_line(struct spill_record_oom *record, char line[LINE])
 	return length;
 }
 
-void spill_report_oom(const struct spill_request *request, const struct spill_backend *backend, uint64_t free,
-                      uint64_t total)
+void spill_request_log_oom(const struct spill_request *request, const struct spill_backend *backend,
+                           uint64_t free, uint64_t total)
 {
 	struct spill_record_oom record = {
 	    .time_us = spill_log_now_us(),

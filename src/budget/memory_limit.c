@@ -1,10 +1,10 @@
-#include "charge.h"
+#include "memory_limit.h"
 
 #include <stdatomic.h>
 
 #include "account.h"
 #include "host_share.h"
-#include "host_memory.h"
+#include "host_available.h"
 #include "minmax.h"
 #include "process.h"
 #include "record.h"
@@ -79,11 +79,11 @@ static const char *record_refusal(const struct spill_policy *policy, const struc
 
 const char *spill_host_charge(const struct spill_policy *policy, uint64_t bytes)
 {
-	uint64_t start = spill_host_memory_at_start(), available = spill_host_memory_available();
+	uint64_t start = spill_host_available_at_start(), available = spill_host_available();
 	struct spill_host_view view = {.limit = host_limit(policy, start)};
 	const char *refused = NULL;
 	/* Pressure may have other reasons, so it counts only if memory is short. */
-	if (available / 2 < spill_amount_resolve(policy->host_reserve, 0, 0) && spill_host_memory_pressed()) {
+	if (available / 2 < spill_amount_resolve(policy->host_reserve, 0, 0) && spill_host_pressed()) {
 		last_refusal = (struct spill_refusal){0};
 		return spill_refused_by_name(SPILL_REFUSED_BY_HOST_PRESSURE);
 	}
@@ -107,12 +107,12 @@ const char *spill_physical_charge(const struct spill_policy *policy, uint64_t by
 
 uint64_t spill_host_room(const struct spill_policy *policy, uint64_t *most)
 {
-	uint64_t start = spill_host_memory_at_start(), held = spill_account_host_held();
+	uint64_t start = spill_host_available_at_start(), held = spill_account_host_held();
 	struct spill_host_view view = {.limit = host_limit(policy, start)};
 	*most = 0;
 	if (start == SPILL_UNLIMITED)
 		return 0;
 	*most = host_room(policy, &view, start, start, 0);
 	view.held = held; /* without the other processes: this is only a question (host_share.h) */
-	return host_room(policy, &view, start, spill_host_memory_available(), held);
+	return host_room(policy, &view, start, spill_host_available(), held);
 }

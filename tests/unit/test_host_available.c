@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host_memory.h"
+#include "host_available.h"
 #include "policy.h"
 
 #define MACHINE (800 * 1024)
@@ -54,12 +54,12 @@ static void limit(const char *folder, const char *name, const char *value)
 
 static uint64_t available(void)
 {
-	return spill_host_memory_available_under(root, &homes, 0);
+	return spill_host_available_under(root, &homes, 0);
 }
 
 static bool pressed(void)
 {
-	return spill_host_memory_pressed_under(root, &homes);
+	return spill_host_pressed_under(root, &homes);
 }
 
 static int setup(void **state)
@@ -125,20 +125,20 @@ TEST(memory_high_counts_like_max)
 /* What a driver hands out as physical memory is in no group's figure, but in MemAvailable (docs/measurements.md). */
 TEST(what_groups_do_not_count)
 {
-	assert_int_equal(spill_host_memory_available_under(root, &homes, 500000), MACHINE);
+	assert_int_equal(spill_host_available_under(root, &homes, 500000), MACHINE);
 	unified();
-	assert_int_equal(spill_host_memory_available_under(root, &homes, 500000), MACHINE);
+	assert_int_equal(spill_host_available_under(root, &homes, 500000), MACHINE);
 	file("/sys/fs/cgroup/a/memory.max", "500000\n");
 	file("/sys/fs/cgroup/a/memory.current", "300000\n");
-	assert_int_equal(spill_host_memory_available_under(root, &homes, 150000), 50000);
-	assert_int_equal(spill_host_memory_available_under(root, &homes, 200000), 0);
-	assert_int_equal(spill_host_memory_available_under(root, &homes, 200001), 0);
+	assert_int_equal(spill_host_available_under(root, &homes, 150000), 50000);
+	assert_int_equal(spill_host_available_under(root, &homes, 200000), 0);
+	assert_int_equal(spill_host_available_under(root, &homes, 200001), 0);
 	file("/sys/fs/cgroup/a/memory.max", "5000000000\n");
-	assert_int_equal(spill_host_memory_available_under(root, &homes, 4000000000), MACHINE);
+	assert_int_equal(spill_host_available_under(root, &homes, 4000000000), MACHINE);
 	/* A kernel that tells nothing at all: nothing is taken off that. */
 	gone("/proc/meminfo");
 	file("/sys/fs/cgroup/a/memory.max", "max\n");
-	assert_int_equal(spill_host_memory_available_under(root, &homes, 5), SPILL_UNLIMITED);
+	assert_int_equal(spill_host_available_under(root, &homes, 5), SPILL_UNLIMITED);
 }
 
 TEST(version_1)

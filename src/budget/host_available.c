@@ -1,4 +1,4 @@
-#include "host_memory.h"
+#include "host_available.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -66,8 +66,7 @@ static uint64_t mem_available(const char *root)
 	return kib > UINT64_MAX / 1024 ? SPILL_UNLIMITED : kib * 1024;
 }
 
-uint64_t spill_host_memory_available_under(const char *root, struct spill_cgroup_homes *homes,
-                                           uint64_t uncounted)
+uint64_t spill_host_available_under(const char *root, struct spill_cgroup_homes *homes, uint64_t uncounted)
 {
 	spill_cgroup_find(root, homes);
 	uint64_t machine = mem_available(root), group = spill_cgroup_room(root, homes);
@@ -76,7 +75,7 @@ uint64_t spill_host_memory_available_under(const char *root, struct spill_cgroup
 	return spill_min(machine, group);
 }
 
-bool spill_host_memory_pressed_under(const char *root, struct spill_cgroup_homes *homes)
+bool spill_host_pressed_under(const char *root, struct spill_cgroup_homes *homes)
 {
 	char path[SPILL_CGROUP_PATH];
 	if (spill_small_file_path(root, "/proc/pressure", "memory", path, sizeof(path)) && is_pressed(path))
@@ -108,29 +107,28 @@ static void give_back_homes(struct spill_cgroup_homes *homes)
 		spill_scratch_give_back(homes);
 }
 
-uint64_t spill_host_memory_available(void)
+uint64_t spill_host_available(void)
 {
 	struct spill_cgroup_homes *homes = borrow_homes();
-	uint64_t available =
-	    homes ? spill_host_memory_available_under("", homes, spill_account_physical_held()) : 0;
+	uint64_t available = homes ? spill_host_available_under("", homes, spill_account_physical_held()) : 0;
 	give_back_homes(homes);
 	return available;
 }
 
-bool spill_host_memory_pressed(void)
+bool spill_host_pressed(void)
 {
 	struct spill_cgroup_homes *homes = borrow_homes();
-	bool pressed = homes && spill_host_memory_pressed_under("", homes);
+	bool pressed = homes && spill_host_pressed_under("", homes);
 	give_back_homes(homes);
 	return pressed;
 }
 
-uint64_t spill_host_memory_at_start(void)
+uint64_t spill_host_available_at_start(void)
 {
 	static _Atomic uint64_t first;
 	uint64_t value = atomic_load(&first);
 	if (!value) {
-		uint64_t now = spill_host_memory_available();
+		uint64_t now = spill_host_available();
 		if (!now) /* maybe only for the moment: the next call tries again */
 			return 0;
 		atomic_compare_exchange_strong(&first, &value, now);
@@ -139,7 +137,7 @@ uint64_t spill_host_memory_at_start(void)
 	return value;
 }
 
-void spill_host_memory_fork_child(void)
+void spill_host_available_fork_child(void)
 {
 	clear_homes(&known_homes);
 	atomic_store(&busy, false);

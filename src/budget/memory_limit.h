@@ -3,10 +3,10 @@
  * limit and books the memory in one step, so two threads together never pass a limit.
  *
  * budget allocates no memory and moves none. Begin with this header, then account.h (the booked
- * memory) and host_memory.h (the memory of the machine).
+ * memory) and host_available.h (the memory of the machine).
  */
-#ifndef SPILL_CHARGE_H
-#define SPILL_CHARGE_H
+#ifndef SPILL_MEMORY_LIMIT_H
+#define SPILL_MEMORY_LIMIT_H
 
 #include "backend.h"
 #include "decide.h"

@@ -1,4 +1,4 @@
-#include "follow.h"
+#include "launch_access.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,13 +13,13 @@
 #include "stopwatch.h"
 #include "access_model.h"
 
-_Atomic bool spill_follow_wanted;
+_Atomic bool spill_launch_access_wanted;
 
-static const struct spill_follower *follower; /* set before there are threads */
+static const struct spill_launch_calls *stand_in; /* set before there are threads */
 
-void spill_follow_use(const struct spill_follower *other)
+void spill_launch_access_use(const struct spill_launch_calls *other)
 {
-	follower = other;
+	stand_in = other;
 }
 
 static void *start_stopwatch(const struct spill_launch_access *access, uint16_t site)
@@ -35,10 +35,10 @@ static void *start_stopwatch(const struct spill_launch_access *access, uint16_t 
 	return spill_stopwatch_start(backend, device, context, access->stream, access->per_thread, &timed);
 }
 
-void *spill_follow_before(const struct spill_launch_access *access)
+void *spill_before_launch(const struct spill_launch_access *access)
 {
-	if (follower)
-		return follower->before(access);
+	if (stand_in)
+		return stand_in->before(access);
 	int error = errno, cancel = spill_ours_begin();
 	void *stopwatch = NULL;
 	struct spill_access_advice advice = spill_access_model_learn(access);
@@ -52,10 +52,10 @@ void *spill_follow_before(const struct spill_launch_access *access)
 	return stopwatch;
 }
 
-void spill_follow_after(void *stopwatch)
+void spill_after_launch(void *stopwatch)
 {
-	if (follower) {
-		follower->after(stopwatch);
+	if (stand_in) {
+		stand_in->after(stopwatch);
 		return;
 	}
 	int error = errno, cancel = spill_ours_begin();
@@ -64,15 +64,15 @@ void spill_follow_after(void *stopwatch)
 	errno = error;
 }
 
-void spill_follow_moved(void)
+void spill_launch_access_moved(void)
 {
 	bool wanted = spill_chunked_on_host() && spill_process_policy()->movable_follow != SPILL_SWITCH_OFF &&
 	              !spill_process_observes();
-	if (wanted != atomic_load_explicit(&spill_follow_wanted, memory_order_relaxed))
-		atomic_store(&spill_follow_wanted, wanted);
+	if (wanted != atomic_load_explicit(&spill_launch_access_wanted, memory_order_relaxed))
+		atomic_store(&spill_launch_access_wanted, wanted);
 }
 
-bool spill_follow_maintain(void)
+bool spill_launch_access_maintain(void)
 {
 	bool more = spill_host_chunks_trim();
 	if (!spill_exchange_kept())
@@ -84,9 +84,9 @@ bool spill_follow_maintain(void)
 	return true;
 }
 
-void spill_follow_reset(void)
+void spill_launch_access_reset(void)
 {
-	atomic_store(&spill_follow_wanted, false);
+	atomic_store(&spill_launch_access_wanted, false);
 	spill_exchange_reset();
 	spill_graph_access_reset();
 	spill_stopwatch_reset();
