@@ -15,12 +15,6 @@
 
 static struct spill_config effective, from_files; /* too large for the stack */
 
-/* The executable's name. The script of an interpreter is not known here. */
-static const char *program_name(const struct doctor_patient *patient)
-{
-	return patient->program ? spill_file_name(patient->program) : "";
-}
-
 static void judge_lines(enum doctor_finding finding, char *lines)
 {
 	for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n"))
@@ -141,7 +135,8 @@ static void judge_log(const char *program)
 
 const struct spill_policy *doctor_look_at_policy(const struct doctor_patient *patient)
 {
-	const char *program = program_name(patient);
+	/* The script of an interpreter is not known here. */
+	const char *program = patient->program ? spill_file_name(patient->program) : "";
 
 	spill_config_load(&effective, program);
 	if (effective.problem[0])
