@@ -14,6 +14,13 @@ static const struct spill_hazard rows[] = {
 
 static const struct spill_exporter exporters[] = {
 #define EXPORTER(caller, what) {caller, what},
+#define KEEPER(caller)
+#include "exporters.def"
+};
+
+static const char *const keepers[] = {
+#define EXPORTER(caller, what)
+#define KEEPER(caller) caller,
 #include "exporters.def"
 };
 
@@ -88,4 +95,13 @@ const struct spill_exporter *spill_exporter_find(const char *path)
 			return &exporters[i];
 	}
 	return NULL;
+}
+
+bool spill_exporter_keeps(const char *path)
+{
+	bool keeps = false;
+
+	for (size_t i = 0; i < sizeof(keepers) / sizeof(keepers[0]) && !keeps; i++)
+		keeps = spill_glob_object(keepers[i], path);
+	return keeps;
 }

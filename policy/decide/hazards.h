@@ -37,4 +37,7 @@ struct spill_exporter {
 /* The row for a library, by its path as loaded, or NULL. "", the main program, has none. */
 const struct spill_exporter *spill_exporter_find(const char *path);
 
+/* Does this library ask for exportable memory that it does not export? */
+bool spill_exporter_keeps(const char *path);
+
 #endif

@@ -82,6 +82,17 @@ struct spill_place_request spill_admit_place_request(const struct spill_request 
                                                      const struct spill_backend *backend,
                                                      uint64_t device_room);
 
+/*
+ * A kind's `substitute` by the place of `ops`. `hand_out` enters the placement in the ledger and
+ * gives it to the program; false with *error: it has released the placement.
+ */
+enum spill_substitute spill_admit_substitute(struct spill_request *request, const struct spill_place_ops *ops,
+                                             const struct spill_place_request *wanted,
+                                             bool (*hand_out)(struct spill_request *request,
+                                                              struct spill_placement *placement,
+                                                              enum spill_reason reason, const char **error),
+                                             const char **error);
+
 /* Adds a failed step to the request. Both are static strings. */
 void spill_admit_tried(struct spill_request *request, const char *step, const char *error);
 

@@ -7,8 +7,11 @@
  */
 #include "admit.h"
 
+#include <string.h>
+
 #include "account.h"
 #include "contexts.h"
+#include "demote.h"
 #include "gate.h"
 #include "note.h"
 #include "reserve_keeper.h"
@@ -82,6 +85,29 @@ struct spill_place_request spill_admit_place_request(const struct spill_request 
 	    .device_limit = spill_device_limit(backend, request->device),
 	    .advice = spill_rule_advice(policy, request->admission.applied),
 	};
+}
+
+enum spill_substitute spill_admit_substitute(struct spill_request *request, const struct spill_place_ops *ops,
+                                             const struct spill_place_request *wanted,
+                                             bool (*hand_out)(struct spill_request *request,
+                                                              struct spill_placement *placement,
+                                                              enum spill_reason reason, const char **error),
+                                             const char **error)
+{
+	const struct spill_admission *admission = &request->admission;
+	const struct spill_backend *backend = wanted->backend;
+	spill_account_device_return(request->device, admission->charged);
+	struct spill_placement *placement = ops->make(wanted, error);
+	if (placement && hand_out(request, placement, SPILL_REASON_FITS, error)) {
+		spill_demote_foresee(backend, request->device);
+		return SPILL_SUBSTITUTE_SERVED;
+	}
+	if (!placement && spill_refused_by_of(*error) == SPILL_REFUSED_BY_DEVICE_LIMIT)
+		return SPILL_SUBSTITUTE_LIMIT;
+	if (!placement && strcmp(*error, backend->error_name(backend->out_of_memory)) == 0)
+		return SPILL_SUBSTITUTE_FULL;
+	spill_account_device_add(request->device, admission->charged);
+	return SPILL_SUBSTITUTE_NONE;
 }
 
 /* -- memory that is only counted --------------------------------------------------------------- */

@@ -29,6 +29,12 @@ bool spill_engine_unmap(struct spill_request *request);
 bool spill_engine_retain(struct spill_request *request);
 bool spill_engine_release(struct spill_request *request);
 bool spill_engine_properties(struct spill_request *request);
+bool spill_engine_access(struct spill_request *request);
+/*
+ * For an export of a chunk set: pins it, and puts the vendor's handle in the place of ours. False:
+ * there is none, and the request is refused.
+ */
+bool spill_engine_use_real_handle(struct spill_request *request);
 /* engine_free.c */
 bool spill_engine_free(struct spill_request *request);
 bool spill_engine_context(struct spill_request *request);

@@ -117,25 +117,13 @@ static bool place_alloc(struct spill_request *request, enum spill_step step,
 static enum spill_substitute make_movable(struct spill_request *request, const struct spill_backend *backend,
                                           const char **error)
 {
-	const struct spill_admission *admission = &request->admission;
 	if (spill_engine_in_capture(request) ||
-	    !spill_movable_wanted(backend, request->device, request->bytes, admission->decision.chunks) ||
+	    !spill_movable_wanted(backend, request->device, request->bytes,
+	                          request->admission.decision.chunks) ||
 	    spill_exporting_stays_plain(request))
 		return SPILL_SUBSTITUTE_NONE;
-	struct spill_place_request place_request =
-	    spill_admit_place_request(request, backend, SPILL_UNLIMITED);
-	spill_account_device_return(request->device, admission->charged);
-	struct spill_placement *placement = spill_place_movable.make(&place_request, error);
-	if (placement && hand_out(request, placement, SPILL_REASON_FITS, error)) {
-		spill_demote_foresee(backend, request->device);
-		return SPILL_SUBSTITUTE_SERVED;
-	}
-	if (!placement && spill_refused_by_of(*error) == SPILL_REFUSED_BY_DEVICE_LIMIT)
-		return SPILL_SUBSTITUTE_LIMIT;
-	if (!placement && strcmp(*error, backend->error_name(backend->out_of_memory)) == 0)
-		return SPILL_SUBSTITUTE_FULL;
-	spill_account_device_add(request->device, admission->charged);
-	return SPILL_SUBSTITUTE_NONE;
+	struct spill_place_request wanted = spill_admit_place_request(request, backend, SPILL_UNLIMITED);
+	return spill_admit_substitute(request, &spill_place_movable, &wanted, hand_out, error);
 }
 
 /*

@@ -12,7 +12,7 @@
 #include "engine.h"
 #include "exporting.h"
 #include "note.h"
-#include "chunked.h"
+#include "chunk_set.h"
 #include "vmm.h"
 
 /* The smallest page of the host. The vendor exports a range by whole pages. */
@@ -52,7 +52,8 @@ static void handle_refusal(const struct spill_request *request, const struct spi
 	if (placed && placed->place == SPILL_PLACE_MOVABLE) {
 		if (is_for_chunks(request, placed))
 			note_chunks(request, placed);
-	} else if (placed || (request->handle && spill_vmm_spilled(request->handle, NULL))) {
+	} else if (placed || (request->handle && !spill_chunk_set_is(request->handle) &&
+	                      spill_vmm_spilled(request->handle, NULL))) {
 		spill_note(
 		    "export",
 		    "the driver refused to export memory that libspill had placed off the device. With an "
@@ -65,6 +66,8 @@ bool spill_engine_export(struct spill_request *request)
 	struct spill_allocation allocation = {0};
 	bool placed = request->ptr && spill_ledger_placed(request->ptr, &allocation);
 	if (request->step++ == 0) {
+		if (!spill_engine_use_real_handle(request))
+			return false;
 		/*
 		 * Driver 580 crashes when it is asked to export memory of a managed pool
 		 * (measured).
@@ -75,7 +78,7 @@ bool spill_engine_export(struct spill_request *request)
 		 * Pinned before the driver is asked: a chunk that moves after its answer is not
 		 * exported.
 		 */
-		if (placed && !crashes)
+		if (request->ptr && !crashes)
 			spill_chunked_pin(request->ptr);
 		if (!crashes)
 			return true;

@@ -9,11 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi/cuda.h"
 #include "account.h"
 #include "admit.h"
+#include "chunk_map.h"
+#include "chunk_set.h"
+#include "exporting.h"
+#include "movable.h"
+#include "note.h"
 #include "retry_state.h"
 #include "promote.h"
 #include "reserve_keeper.h"
+#include "rule.h"
 #include "vmm.h"
 
 /* Closes the accounts of memory that has been given back. */
@@ -42,6 +49,7 @@ static bool describe_physical(const struct spill_request *request, const struct 
 	if (!backend || !backend->physical || !request->out || !request->properties || !request->bytes)
 		return false;
 	backend->physical->describe(request->properties, physical);
+	physical->exportable = physical->exportable && !spill_exporting_keeps(request);
 	return true;
 }
 
@@ -54,6 +62,10 @@ static bool record_memory(struct spill_request *request, struct spill_allocation
 	    .handle = allocation->ptr,
 	    .device = allocation->device,
 	    .spilled = allocation->placement != NULL,
+	    .set = spill_chunk_set_is(allocation->ptr) ? allocation->placement : NULL,
+	    .exportable = physical->exportable,
+	    .site = allocation->site,
+	    .bytes = allocation->bytes,
 	};
 	allocation->handle = true;
 	memcpy(memory.asked, physical->asked, sizeof(memory.asked));
@@ -86,12 +98,14 @@ static bool has_valid_size(const struct spill_request *request, const struct spi
 	       request->bytes % granule == 0;
 }
 
-/* Sets no context: physical memory belongs to none. */
+/* Physical memory belongs to no context. The copies of its moves need one. */
 static bool prepare_create(struct spill_request *request, const struct spill_backend *backend)
 {
 	struct spill_physical physical;
 	if (!describe_physical(request, backend, &physical) || physical.where != SPILL_LOCATION_DEVICE)
 		return false;
+	int device;
+	backend->devices->current(&device, &request->context);
 	request->device = physical.device;
 	request->admission.weight = request->bytes;
 	return has_valid_size(request, backend);
@@ -110,6 +124,59 @@ static void record_served(struct spill_request *request, const struct spill_back
 		spill_account_device_return(request->device, request->admission.charged);
 }
 
+/* As enlist_chunks in engine_alloc.c. A set may move once the program has access to it. */
+static void prepare_set(const struct spill_request *request, struct spill_chunked *set,
+                        const struct spill_allocation *allocation)
+{
+	const struct spill_rule *rule = request->admission.applied;
+	set->properties = NULL;
+	set->seq = allocation->seq;
+	set->api = allocation->api;
+	set->caller = allocation->caller;
+	set->priority = spill_rule_priority(rule);
+	if (spill_rule_room(rule, 0) != SPILL_UNLIMITED)
+		set->stays_from = set->base.held.device;
+	set->owed = spill_chunked_away(set) > 0;
+}
+
+/* Enters the placement in the table and the ledger, and gives its handle to the program. */
+static bool hand_out(struct spill_request *request, struct spill_placement *placement,
+                     enum spill_reason reason, const char **error)
+{
+	struct spill_chunked *set = spill_chunked_of(placement);
+	struct spill_physical physical = {0};
+	struct spill_allocation allocation =
+	    spill_admit_describe(request, placement->backend, set ? set->handle : placement->ptr);
+	describe_physical(request, placement->backend, &physical);
+	allocation.place = placement->ops->place;
+	allocation.held = placement->held;
+	allocation.placement = placement;
+	if (!record_memory(request, &allocation, &physical, reason)) {
+		spill_placement_release(placement, false);
+		*error = "no memory for bookkeeping";
+		return false;
+	}
+	if (set)
+		prepare_set(request, set, &allocation);
+	*spill_engine_out(request) = allocation.ptr;
+	return true;
+}
+
+/*
+ * Is the request one for a chunk set? Memory for the device only may be nothing else. Exportable
+ * memory is one chunk, and a large one would take long to move.
+ */
+static bool is_for_set(struct spill_request *request, const struct spill_backend *backend,
+                       const struct spill_physical *physical)
+{
+	uint64_t unit = backend->moves ? spill_chunked_granularity(backend, request->device) : 0;
+	return unit && request->bytes % unit == 0 && !physical->device_only &&
+	       !(physical->exportable && request->bytes > SPILL_CHUNK_SET_EXPORTABLE) &&
+	       spill_movable_wanted(backend, request->device, request->bytes,
+	                            request->admission.decision.chunks) &&
+	       !spill_exporting_stays_plain(request);
+}
+
 static bool place_handle(struct spill_request *request, enum spill_step step,
                          const struct spill_place_request *place_request, const char **error)
 {
@@ -122,20 +189,25 @@ static bool place_handle(struct spill_request *request, enum spill_step step,
 		*error = "its use is for the device only";
 	if (*error)
 		return false;
-	struct spill_placement *placement = spill_place_handle.make(place_request, error);
-	if (!placement)
-		return false;
-	struct spill_allocation allocation = spill_admit_describe(request, backend, placement->ptr);
-	allocation.place = SPILL_PLACE_HOST;
-	allocation.held = placement->held;
-	allocation.placement = placement;
-	if (!record_memory(request, &allocation, &physical, spill_admit_place_reason(request))) {
-		spill_placement_release(placement, false);
-		*error = "no memory for bookkeeping";
-		return false;
-	}
-	*spill_engine_out(request) = placement->ptr;
-	return true;
+	struct spill_place_request wanted = *place_request;
+	wanted.properties = physical.exportable ? request->properties : NULL;
+	bool is_set = step == SPILL_STEP_SPLIT && is_for_set(request, backend, &physical);
+	const struct spill_place_ops *ops = is_set ? &spill_place_split_set : &spill_place_handle;
+	struct spill_placement *placement = ops->make(&wanted, error);
+	return placement && hand_out(request, placement, spill_admit_place_reason(request), error);
+}
+
+/* Chunks instead of the driver's memory, so that they can be demoted later. As for plain memory. */
+static enum spill_substitute make_set(struct spill_request *request, const struct spill_backend *backend,
+                                      const char **error)
+{
+	struct spill_physical physical = {0};
+	if (spill_engine_in_capture(request) || !describe_physical(request, backend, &physical) ||
+	    !is_for_set(request, backend, &physical))
+		return SPILL_SUBSTITUTE_NONE;
+	struct spill_place_request wanted = spill_admit_place_request(request, backend, SPILL_UNLIMITED);
+	wanted.properties = physical.exportable ? request->properties : NULL;
+	return spill_admit_substitute(request, &spill_place_movable_set, &wanted, hand_out, error);
 }
 
 /* The program itself asks for host memory. */
@@ -160,8 +232,11 @@ static bool create_on_host(struct spill_request *request, const struct spill_bac
 /* `refused` is NULL: the vendor leaves the program's handle alone when it refuses. */
 bool spill_engine_create(struct spill_request *request)
 {
-	static const struct spill_alloc_kind_ops physical_kind = {
-	    .prepare = prepare_create, .served = record_served, .place = place_handle, .whole = true};
+	static const struct spill_alloc_kind_ops physical_kind = {.prepare = prepare_create,
+	                                                          .substitute = make_set,
+	                                                          .served = record_served,
+	                                                          .place = place_handle,
+	                                                          .whole = true};
 	const struct spill_backend *backend = spill_backend_for(request->domain);
 	struct spill_physical physical;
 	if (describe_physical(request, backend, &physical) && physical.where == SPILL_LOCATION_HOST)
@@ -171,12 +246,23 @@ bool spill_engine_create(struct spill_request *request)
 
 /* -- the life of a handle ---------------------------------------------------------------------- */
 
+/* A handle of ours that has ended. The vendor must not see it: it takes a handle for an address. */
+static bool is_stale_set(struct spill_request *request)
+{
+	if (request->memory || !spill_chunk_set_is(request->handle))
+		return false;
+	request->result = spill_backend_for(request->domain)->invalid_value;
+	return true;
+}
+
+/* The handle of a chunk set is released here: the vendor does not know it. */
 bool spill_engine_release(struct spill_request *request)
 {
 	if (request->step++ == 0) {
 		request->start_us = spill_log_start_us();
 		request->memory = spill_vmm_releasing(request->handle);
-		return true;
+		if (!is_stale_set(request) && !spill_chunk_set_is(request->handle))
+			return true;
 	}
 	if (request->memory)
 		finish_ended(request, spill_vmm_released(request->memory, request->result == 0));
@@ -188,7 +274,11 @@ bool spill_engine_map(struct spill_request *request)
 	if (request->step++ == 0) {
 		request->start_us = spill_log_start_us();
 		request->memory = spill_vmm_mapping(request->handle);
-		return true;
+		struct spill_chunked *set = request->memory ? spill_chunked_of(request->memory->set) : NULL;
+		if (!set && !is_stale_set(request))
+			return true;
+		if (set)
+			request->result = spill_chunk_set_map(set, request->ptr, request->bytes);
 	}
 	uint64_t mapped = request->result == 0 ? request->bytes : 0;
 	if (request->result == 0)
@@ -198,21 +288,94 @@ bool spill_engine_map(struct spill_request *request)
 	return false;
 }
 
+/*
+ * Sets in these mappings stay where they are from now on. False: the range covers a part of one. The
+ * vendor would unmap single chunks.
+ */
+static bool prepare_unmapping(const struct spill_request *request)
+{
+	bool whole = true;
+	for (const struct spill_vmm_mapping *mapping = request->mappings; mapping; mapping = mapping->next) {
+		struct spill_chunked *set = spill_chunked_of(mapping->memory->set);
+		if (!set)
+			continue;
+		whole = whole && request->ptr <= mapping->va &&
+		        mapping->va + mapping->bytes <= request->ptr + request->bytes;
+		spill_chunk_set_unmapping(set);
+	}
+	return whole;
+}
+
+static void finish_unmapping(const struct spill_request *request)
+{
+	for (const struct spill_vmm_mapping *mapping = request->mappings; mapping; mapping = mapping->next) {
+		struct spill_chunked *set = spill_chunked_of(mapping->memory->set);
+		if (set)
+			spill_chunk_set_unmapped(set, mapping->va, request->result == 0);
+	}
+}
+
 bool spill_engine_unmap(struct spill_request *request)
 {
 	if (request->step++ == 0) {
 		request->start_us = spill_log_start_us();
 		request->mappings = spill_vmm_unmapping(request->ptr, request->bytes);
-		return true;
+		if (prepare_unmapping(request))
+			return true;
+		request->result = spill_backend_for(request->domain)->invalid_value;
 	}
+	finish_unmapping(request);
 	if (request->mappings)
 		finish_ended(request, spill_vmm_unmapped(request->mappings, request->result == 0));
+	return false;
+}
+
+/* Only for the set's own device, to read and write? CUDA only: HIP has no sets. */
+static bool is_own_access(const struct spill_request *request, int device)
+{
+	const CUmemAccessDesc *access = request->properties;
+	return request->mode == 1 && access->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+	       access->location.id == device && access->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+}
+
+/*
+ * The program has access to its mappings: sets among them may move. Sets that may move already do
+ * not during the call, because a chunk is not mapped for a moment.
+ */
+bool spill_engine_access(struct spill_request *request)
+{
+	struct spill_vmm_range range;
+	if (request->step++ == 0) {
+		if (spill_chunked_any())
+			spill_mover_lock();
+		return true;
+	}
+	if (spill_mover_is_mine())
+		spill_mover_unlock();
+	if (request->result || !request->properties)
+		return false;
+	for (uint64_t at = request->ptr, end = at + request->bytes; at < end;) {
+		bool found = spill_vmm_spilled_at(at, &range);
+		struct spill_vmm_memory *memory = found ? spill_vmm_retaining(at) : NULL;
+		struct spill_chunked *set = memory ? spill_chunked_of(memory->set) : NULL;
+		if (set) {
+			spill_chunk_set_accessed(set, request->ptr, request->bytes,
+			                         is_own_access(request, set->base.device));
+			spill_gate_want_maintenance();
+			if (set->owed)
+				spill_promote_wanted();
+		}
+		if (memory)
+			finish_ended(request, spill_vmm_retained(memory, 0));
+		at = found ? range.va + range.bytes : at + SPILL_CHUNK_MAP_UNIT;
+	}
 	return false;
 }
 
 /*
  * The program must not get one of our handles behind a split or movable allocation. The vendor has
  * no handle for plain memory, which the program takes it for, so the answer is the vendor's error.
+ * Of a chunk set the program gets its own handle.
  */
 bool spill_engine_retain(struct spill_request *request)
 {
@@ -225,7 +388,10 @@ bool spill_engine_retain(struct spill_request *request)
 		}
 		request->start_us = spill_log_start_us();
 		request->memory = spill_vmm_retaining(request->ptr);
-		return true;
+		struct spill_chunked *set = request->memory ? spill_chunked_of(request->memory->set) : NULL;
+		if (!set || !request->out)
+			return true;
+		*spill_engine_out(request) = set->handle;
 	}
 	uint64_t handle = request->result == 0 && request->out ? *spill_engine_out(request) : 0;
 	if (request->memory || handle)
@@ -233,11 +399,50 @@ bool spill_engine_retain(struct spill_request *request)
 	return false;
 }
 
+/* The vendor does not know the handle of a chunk set. */
 bool spill_engine_properties(struct spill_request *request)
 {
-	if (request->step++ == 0)
+	if (request->step++ == 0 && !spill_chunk_set_is(request->handle))
 		return true;
-	if (request->result == 0 && request->out)
+	if (spill_chunk_set_is(request->handle) &&
+	    (!request->out || !spill_vmm_spilled(request->handle, request->out)))
+		request->result = spill_backend_for(request->domain)->invalid_value;
+	else if (request->result == 0 && request->out)
 		spill_vmm_spilled(request->handle, request->out);
 	return false;
+}
+
+static void note_not_exported(const struct spill_vmm_memory *memory)
+{
+	spill_exporting_learn(memory->site, memory->bytes);
+	spill_note("export", "physical memory cannot be exported, because libspill had made it of chunks and "
+	                     "moved them. Later requests of this size from there stay plain. A rule with "
+	                     "api = cuMemCreate and place = device, or movable.enable = off, keeps all of "
+	                     "them plain");
+}
+
+/*
+ * The vendor exports its own handle only, as it was created for the program. It must not see ours: it
+ * takes a handle for an address.
+ */
+bool spill_engine_use_real_handle(struct spill_request *request)
+{
+	if (!spill_chunk_set_is(request->handle))
+		return true;
+	struct spill_vmm_memory *memory = spill_vmm_mapping(request->handle);
+	struct spill_chunked *set = memory ? spill_chunked_of(memory->set) : NULL;
+	uint64_t real = 0;
+	if (set) {
+		spill_chunk_set_pin(set);
+		real = spill_chunk_set_real(set);
+	}
+	if (real)
+		request->handle = real;
+	else
+		request->result = spill_backend_for(request->domain)->invalid_value;
+	if (set && !real && memory->exportable)
+		note_not_exported(memory);
+	if (memory)
+		finish_ended(request, spill_vmm_mapped(memory, 0, 0));
+	return real;
 }

@@ -82,3 +82,16 @@ bool spill_exporting_stays_plain(const struct spill_request *request)
 	return is_learned(site, request->bytes) ||
 	       (spill_process_policy()->movable_enable == SPILL_SWITCH_AUTO && is_listed(site));
 }
+
+/* Not inlined: as is_listed. */
+static __attribute__((noinline)) bool is_keeper(const void *site)
+{
+	struct spill_loaded_object caller;
+	return spill_loaded_object_of(site, &caller) && spill_exporter_keeps(caller.path);
+}
+
+bool spill_exporting_keeps(const struct spill_request *request)
+{
+	const void *site = spill_engine_site(request);
+	return site && is_keeper(site);
+}

@@ -18,6 +18,12 @@
 bool spill_exporting_stays_plain(const struct spill_request *request);
 
 /*
+ * Exportable memory that is not exported: the library that asks is known for that
+ * (policy/decide/exporters.def).
+ */
+bool spill_exporting_keeps(const struct spill_request *request);
+
+/*
  * The driver refused to export `bytes` that this call site asked for. From now on its requests of
  * that size class, a power of two, stay plain. The address is kept for good: if another library is
  * loaded there later, fewer of its requests are movable.

@@ -53,7 +53,7 @@ struct spill_capture;
 	X(RETAIN, retain, "makes one more handle of mapped physical memory") \
 	X(MAP, map, "maps physical memory to addresses") \
 	X(UNMAP, unmap, "unmaps physical memory") \
-	X(ACCESS, pass, "sets the devices that may use mapped memory: passed through") \
+	X(ACCESS, access, "sets the devices that may use mapped memory: that memory may move from now on") \
 	X(RESERVE, pass, "reserves or frees addresses without memory: passed through") \
 	X(PROPERTIES, properties, "reads properties of a handle: answers those that the program asked for") \
 	X(POOL_CREATE, pool, "makes a pool: recorded, so that it can be trimmed") \
@@ -192,7 +192,10 @@ struct spill_request {
 	void *context, *stream, *pool;
 	const void *properties; /* the vendor's structure; ATTR_SET: the value. */
 	int device;             /* INFO: SPILL_CURRENT_DEVICE for the current one. */
-	/* CAPTURE_*: the vendor's mode. PEER: 1 enables, 0 disables. ATTR_SET: the attribute. */
+	/*
+	 * CAPTURE_*: the vendor's mode. PEER: 1 enables, 0 disables. ATTR_SET: the attribute. ACCESS:
+	 * the number of descriptions.
+	 */
 	unsigned mode;
 
 	/* Arguments of one operation. The largest is first: C zeroes the first member only. */

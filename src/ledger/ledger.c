@@ -103,7 +103,7 @@ bool spill_ledger_moved(uint64_t ptr, uint64_t seq, const struct spill_bytes *he
 	struct spill_allocation *entry;
 	pthread_mutex_lock(&lock);
 	for (entry = *bucket(ptr); entry; entry = entry->next)
-		if (entry->ptr == ptr && entry->seq == seq && !entry->handle)
+		if (entry->ptr == ptr && entry->seq == seq)
 			break;
 	if (entry) {
 		spill_ledger_totals_moved(entry, held);

@@ -73,7 +73,7 @@ void spill_ledger_put_back(struct spill_allocation *allocation);
 void spill_ledger_end(struct spill_allocation *allocation);
 
 /*
- * The memory of the entry at exactly `ptr` with that seq has moved, and it holds `held` now. Stores
+ * The memory of the entry at exactly `ptr` (or of that handle) with that seq has moved, and it holds `held` now. Stores
  * the order of this event. False if the entry is being freed in another thread: then the move is
  * not counted. Another entry at that address belongs to an ended context.
  */

@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct spill_vmm_mapping {
-	uint64_t va, bytes;
-	struct spill_vmm_memory *memory;
-	struct spill_vmm_mapping *next; /* in the list of those that end by one call */
-};
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_VMM */
 /* Trees of tsearch(3): memory by handle, and mappings by address. */
 static void *names, *ranges;
@@ -48,21 +42,22 @@ static struct spill_vmm_mapping *find_mapping(uint64_t va, uint64_t bytes)
 	return node ? *node : NULL;
 }
 
-/* pre: locked. Adds the memory to the list `ended` if nothing holds it any more. */
-static void end_if_unused(struct spill_vmm_memory *memory, struct spill_vmm_memory **ended)
-{
-	if (memory->handles || memory->mappings || memory->calls)
-		return;
-	memory->next = *ended;
-	*ended = memory;
-}
-
 /* pre: locked */
 static void forget_name(struct spill_vmm_memory *memory)
 {
 	if (memory->named)
 		tdelete(memory, &names, compare_names);
 	memory->named = false;
+}
+
+/* pre: locked. Adds the memory to the list `ended` if nothing holds it any more. */
+static void end_if_unused(struct spill_vmm_memory *memory, struct spill_vmm_memory **ended)
+{
+	if (memory->handles || memory->mappings || memory->calls)
+		return;
+	forget_name(memory);
+	memory->next = *ended;
+	*ended = memory;
 }
 
 /*
@@ -133,9 +128,12 @@ struct spill_vmm_memory *spill_vmm_releasing(uint64_t handle)
 {
 	pthread_mutex_lock(&lock);
 	struct spill_vmm_memory *memory = find_memory(handle);
+	if (memory && memory->handles == 0)
+		memory = NULL; /* a set that is mapped only */
 	if (memory) {
 		memory->calls++;
-		if (--memory->handles == 0)
+		/* A set keeps its name while it is mapped, as the vendor's handles do. */
+		if (--memory->handles == 0 && !memory->set)
 			forget_name(memory);
 	}
 	pthread_mutex_unlock(&lock);

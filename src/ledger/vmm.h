@@ -19,6 +19,7 @@
 
 #include "backend.h"
 #include "lock.h"
+#include "placement.h"
 
 struct spill_vmm_memory {
 	/* Set by the caller of spill_vmm_add. */
@@ -26,6 +27,10 @@ struct spill_vmm_memory {
 	uint64_t seq;
 	int device; /* that the program asked for. */
 	bool spilled;
+	struct spill_placement *set; /* a chunk set; NULL: the vendor knows the handle. */
+	bool exportable;             /* of a set: the program may export it. */
+	const void *site;            /* of a set: the call that made it, and its bytes. */
+	uint64_t bytes;
 	unsigned char asked[SPILL_PROPERTIES_BYTES]; /* if spilled: what the program asked for. */
 
 	/* Private to the table. */
@@ -35,7 +40,11 @@ struct spill_vmm_memory {
 	struct spill_vmm_memory *next;     /* in the list of ended memory. */
 };
 
-struct spill_vmm_mapping;
+struct spill_vmm_mapping {
+	uint64_t va, bytes;
+	struct spill_vmm_memory *memory;
+	struct spill_vmm_mapping *next; /* in the list of those that end by one call. */
+};
 
 /* Adds a copy with one handle, and returns it; NULL if there is no memory for it. */
 struct spill_vmm_memory *spill_vmm_add(const struct spill_vmm_memory *memory,

@@ -36,9 +36,18 @@ uint64_t spill_chunked_granularity(const struct spill_backend *backend, int devi
 	return on_device > on_host ? on_device : on_host;
 }
 
-struct spill_chunked *spill_chunked_reserve(const struct spill_place_ops *ops,
-                                            const struct spill_place_request *want, uint64_t unit,
-                                            const char **error)
+uint64_t spill_chunked_unit(const struct spill_place_request *want, const char **error)
+{
+	uint64_t unit = spill_chunked_granularity(want->backend, want->device);
+	bool fits = unit && want->bytes <= UINT64_MAX - unit;
+	if (!fits)
+		*error = "not supported by the device";
+	return fits ? unit : 0;
+}
+
+struct spill_chunked *spill_chunked_new(const struct spill_place_ops *ops,
+                                        const struct spill_place_request *want, uint64_t unit,
+                                        const char **error)
 {
 	uint64_t range = round_up(want->bytes, unit);
 	uint64_t chunk_bytes = spill_policy_chunk(want->policy, want->bytes, unit);
@@ -53,15 +62,31 @@ struct spill_chunked *spill_chunked_reserve(const struct spill_place_ops *ops,
 	}
 	chunked->chunk_bytes = chunk_bytes;
 	chunked->base = spill_placement_of(ops, want, 0);
-	int result = want->backend->vmm->reserve(range, unit, &chunked->base.ptr);
+	chunked->range = range;
+	chunked->stays_from = UINT64_MAX;
+	return chunked;
+}
+
+struct spill_chunked *spill_chunked_reserve(const struct spill_place_ops *ops,
+                                            const struct spill_place_request *want, uint64_t unit,
+                                            const char **error)
+{
+	struct spill_chunked *chunked = spill_chunked_new(ops, want, unit, error);
+	int result = chunked ? want->backend->vmm->reserve(chunked->range, unit, &chunked->base.ptr) : 0;
 	if (result) {
 		*error = want->backend->error_name(result);
 		free(chunked);
 		return NULL;
 	}
-	chunked->range = range;
-	chunked->stays_from = UINT64_MAX;
 	return chunked;
+}
+
+static int create_memory(const struct spill_chunked *chunked, struct spill_chunk *chunk)
+{
+	const struct spill_vendor_physical *physical = chunked->base.backend->physical;
+	if (chunked->properties && !chunk->on_host)
+		return physical->create_as(chunked->properties, chunk->bytes, &chunk->handle);
+	return physical->create(chunked->base.device, chunk->on_host, chunk->bytes, &chunk->handle);
 }
 
 int spill_chunked_extend(struct spill_chunked *chunked, bool on_host, uint64_t bytes)
@@ -73,11 +98,12 @@ int spill_chunked_extend(struct spill_chunked *chunked, bool on_host, uint64_t b
 		    (struct spill_chunk){.offset = chunked->mapped,
 		                         .bytes = bytes < chunked->chunk_bytes ? bytes : chunked->chunk_bytes,
 		                         .on_host = on_host};
-		int result =
-		    backend->physical->create(chunked->base.device, on_host, chunk->bytes, &chunk->handle);
+		int result = create_memory(chunked, chunk);
 		if (result)
 			return result;
-		result = backend->vmm->map(chunked->base.ptr + chunked->mapped, chunk->bytes, chunk->handle);
+		if (!chunked->handle)
+			result = backend->vmm->map(chunked->base.ptr + chunked->mapped, chunk->bytes,
+			                           chunk->handle);
 		if (result) {
 			backend->physical->release(chunk->handle);
 			return result;
@@ -94,15 +120,15 @@ void spill_chunked_release(struct spill_placement *placement, bool context_ended
 	struct spill_chunked *chunked = (struct spill_chunked *)placement;
 	const struct spill_backend *backend = placement->backend;
 	spill_chunked_delist(chunked);
-	uint64_t va = placement->ptr;
 	for (unsigned i = 0; i < chunked->count; i++) {
-		if (!chunked->chunks[i].unmapped || chunked->chunks[i].wrong_memory)
-			backend->vmm->unmap(va, chunked->chunks[i].bytes);
-		spill_view_end(backend, chunked->chunks[i].view, chunked->chunks[i].bytes);
-		backend->physical->release(chunked->chunks[i].handle);
-		va += chunked->chunks[i].bytes;
+		const struct spill_chunk *chunk = &chunked->chunks[i];
+		if (!chunked->handle && (!chunk->unmapped || chunk->wrong_memory))
+			backend->vmm->unmap(spill_chunked_address(chunked, i), chunk->bytes);
+		spill_view_end(backend, chunk->view, chunk->bytes);
+		backend->physical->release(chunk->handle);
 	}
-	backend->vmm->unreserve(placement->ptr, chunked->range);
+	if (!chunked->handle)
+		backend->vmm->unreserve(placement->ptr, chunked->range);
 	spill_account_device_return(placement->device, placement->held.device);
 	spill_account_physical_return(placement->held.host);
 	free(chunked);
@@ -117,7 +143,9 @@ void spill_chunked_range(const struct spill_placement *placement, uint64_t *va, 
 struct spill_chunked *spill_chunked_of(struct spill_placement *placement)
 {
 	bool chunked =
-	    placement && (placement->ops == &spill_place_movable || placement->ops == &spill_place_split);
+	    placement &&
+	    (placement->ops == &spill_place_movable || placement->ops == &spill_place_split ||
+	     placement->ops == &spill_place_movable_set || placement->ops == &spill_place_split_set);
 	return chunked ? (struct spill_chunked *)placement : NULL;
 }
 
@@ -266,27 +294,29 @@ uint64_t spill_chunked_on_device(int device)
 void spill_chunked_enlist(struct spill_chunked *chunked)
 {
 	pthread_mutex_lock(&lock);
-	mark_older_dead(chunked);
-	set_followed(chunked, !chunked->pinned);
-	TAILQ_INSERT_TAIL(&movable, chunked, link);
-	chunked->enlisted = true;
-	atomic_fetch_add(&count, 1);
+	if (!atomic_load(&chunked->enlisted)) {
+		mark_older_dead(chunked);
+		set_followed(chunked, !chunked->pinned);
+		TAILQ_INSERT_TAIL(&movable, chunked, link);
+		atomic_store(&chunked->enlisted, true);
+		atomic_fetch_add(&count, 1);
+	}
 	pthread_mutex_unlock(&lock);
 }
 
-/*
- * No lock for `enlisted`: only the thread that frees it comes here, and the mover never writes it.
- */
+/* Threads of the program may do so to one chunk set at the same time. */
 void spill_chunked_delist(struct spill_chunked *chunked)
 {
-	if (!chunked->enlisted)
+	if (!atomic_load(&chunked->enlisted))
 		return;
 	spill_mover_lock();
 	pthread_mutex_lock(&lock);
-	TAILQ_REMOVE(&movable, chunked, link);
-	chunked->enlisted = false;
-	set_followed(chunked, false);
-	atomic_fetch_sub(&count, 1);
+	if (atomic_load(&chunked->enlisted)) {
+		TAILQ_REMOVE(&movable, chunked, link);
+		atomic_store(&chunked->enlisted, false);
+		set_followed(chunked, false);
+		atomic_fetch_sub(&count, 1);
+	}
 	pthread_mutex_unlock(&lock);
 	spill_mover_unlock();
 }

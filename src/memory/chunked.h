@@ -24,12 +24,15 @@ struct spill_chunk {
 
 struct spill_chunked {
 	struct spill_placement base;
+	uint64_t handle; /* of a chunk set (chunk_set.h); 0: no set. */
+	/* While an exportable set is made: the vendor's properties of its memory on the device. */
+	const void *properties;
 	uint64_t range;       /* bytes of the reserved range. */
 	uint64_t chunk_bytes; /* bytes of a whole chunk. */
 	uint64_t mapped;      /* bytes mapped so far, from the start; all, once it is made. */
 	/* Members of an enlisted placement. The mover's lock guards them. */
 	TAILQ_ENTRY(spill_chunked) link; /* oldest first. */
-	bool enlisted;
+	_Atomic bool enlisted;
 	_Atomic bool dead;        /* dead cache: a growing pool never reuses it (growth.h). */
 	bool owed;                /* made when no chunk could move: older ones give way later. */
 	bool pinned;              /* exported: never moves again. */
@@ -61,9 +64,14 @@ static inline uint64_t spill_chunked_away(const struct spill_chunked *chunked)
 }
 
 /*
- * Reserves addresses for want->bytes, rounded up to `unit`. Maps and charges nothing. NULL with
- * *error, a static string.
+ * A placement without chunks and addresses for want->bytes, rounded up to `unit`. Charges nothing.
+ * NULL with *error, a static string.
  */
+struct spill_chunked *spill_chunked_new(const struct spill_place_ops *ops,
+                                        const struct spill_place_request *want, uint64_t unit,
+                                        const char **error);
+
+/* The same with addresses of its own. Maps nothing. */
 struct spill_chunked *spill_chunked_reserve(const struct spill_place_ops *ops,
                                             const struct spill_place_request *want, uint64_t unit,
                                             const char **error);
@@ -71,7 +79,7 @@ struct spill_chunked *spill_chunked_reserve(const struct spill_place_ops *ops,
 /*
  * Makes and maps more chunks, `bytes` in all, a multiple of the unit. The last one may be smaller.
  * On an error of the vendor, which is returned, the chunks made so far stay. The caller allows
- * access and charges the accounts.
+ * access and charges the accounts. Chunks of a set are made only.
  */
 int spill_chunked_extend(struct spill_chunked *chunked, bool on_host, uint64_t bytes);
 
@@ -110,8 +118,8 @@ void spill_device_chunk_put(const struct spill_backend *backend, int device, uin
 /* -- moving ------------------------------------------------------------------------------------ */
 
 /*
- * Enlists a new placement: from now on it may move. Called once, last of all, after the ledger has
- * it and after spill_peer_placed. Waits for no mover.
+ * Enlists a placement: from now on it may move. Called last of all, after the ledger has it and
+ * after spill_peer_placed. Does nothing if it is enlisted. Waits for no mover.
  */
 void spill_chunked_enlist(struct spill_chunked *chunked);
 
@@ -155,8 +163,16 @@ uint64_t spill_chunked_address(const struct spill_chunked *chunked, unsigned ind
 /* The chunked placement. NULL: the placement is not chunked, or NULL. */
 struct spill_chunked *spill_chunked_of(struct spill_placement *placement);
 
+/* The name of its entry in the ledger: its address, or the handle of a chunk set. */
+static inline uint64_t spill_chunked_name(const struct spill_chunked *chunked)
+{
+	return chunked->handle ? chunked->handle : chunked->base.ptr;
+}
+
 /* The granularity of chunks on both sides. 0: the device cannot do this. */
 uint64_t spill_chunked_granularity(const struct spill_backend *backend, int device);
+/* The same for a request. 0 with *error: the device cannot do this, or the request is too large. */
+uint64_t spill_chunked_unit(const struct spill_place_request *want, const char **error);
 
 /*
  * Sets the observer. It is called when movable bytes come to the host or leave it, one call at a

@@ -20,6 +20,7 @@ struct spill_place_request {
 	uint64_t device_room;               /* free device bytes, less device.reserve */
 	uint64_t device_limit;              /* device.limit, or SPILL_UNLIMITED */
 	struct spill_managed_advice advice; /* for managed memory: of the policy, or of a rule */
+	const void *properties;             /* for an exportable chunk set: the vendor's structure */
 };
 
 extern const struct spill_place_ops spill_place_movable, spill_place_split, spill_place_managed,
@@ -31,6 +32,9 @@ extern const struct spill_place_ops spill_place_movable, spill_place_split, spil
  * handle.
  */
 extern const struct spill_place_ops spill_place_handle;
+
+/* The same as movable and split, without addresses (chunk_set.h). */
+extern const struct spill_place_ops spill_place_movable_set, spill_place_split_set;
 
 /* The table's row of a place, or NULL for DEVICE. */
 const struct spill_place_ops *spill_place_of(enum spill_place place);

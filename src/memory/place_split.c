@@ -3,6 +3,7 @@
  * device on which no chunk can leave.
  */
 #include "account.h"
+#include "chunk_set.h"
 #include "chunked.h"
 
 /*
@@ -29,25 +30,22 @@ static const char *fill(struct spill_chunked *mine, const struct spill_place_req
 		mine->base.held.host = host_bytes;
 	}
 	int result = spill_chunked_extend(mine, true, host_bytes);
-	if (!result)
+	if (!result && !mine->handle)
 		result = backend->vmm->allow(mine->base.ptr, mine->range, want->device);
 	return result ? backend->error_name(result) : NULL;
 }
 
-static struct spill_placement *make(const struct spill_place_request *want, const char **error)
+static struct spill_placement *make_chunked(const struct spill_place_request *want, bool set, uint64_t unit,
+                                            const char **error)
 {
-	uint64_t unit = spill_chunked_granularity(want->backend, want->device);
-	if (!unit || want->bytes > UINT64_MAX - unit) {
-		*error = "not supported by the device";
-		return NULL;
-	}
 	/* The least host memory is charged first: a refusal costs no vendor call. */
 	uint64_t range = (want->bytes + unit - 1) / unit * unit;
 	uint64_t surely_host = range - (want->device_room < range ? want->device_room / unit * unit : range);
 	*error = surely_host ? spill_physical_charge(want->policy, surely_host) : NULL;
 	if (*error)
 		return NULL;
-	struct spill_chunked *mine = spill_chunked_reserve(&spill_place_split, want, unit, error);
+	struct spill_chunked *mine = set ? spill_chunk_set_new(&spill_place_split_set, want, error)
+	                                 : spill_chunked_reserve(&spill_place_split, want, unit, error);
 	if (!mine) {
 		spill_account_physical_return(surely_host);
 		return NULL;
@@ -60,5 +58,23 @@ static struct spill_placement *make(const struct spill_place_request *want, cons
 	return NULL;
 }
 
+static struct spill_placement *make(const struct spill_place_request *want, const char **error)
+{
+	uint64_t unit = spill_chunked_unit(want, error);
+	return unit ? make_chunked(want, false, unit, error) : NULL;
+}
+
+/* An exportable set is one chunk, so all of it is on the host. */
+static struct spill_placement *make_set(const struct spill_place_request *want, const char **error)
+{
+	struct spill_place_request whole = *want;
+	uint64_t unit = spill_chunked_unit(want, error);
+	if (want->properties)
+		whole.device_room = 0;
+	return unit ? make_chunked(&whole, true, unit, error) : NULL;
+}
+
 const struct spill_place_ops spill_place_split = {SPILL_PLACE_SPLIT, make, spill_chunked_release,
                                                   spill_chunked_range};
+const struct spill_place_ops spill_place_split_set = {SPILL_PLACE_SPLIT, make_set, spill_chunked_release,
+                                                      NULL};

@@ -203,7 +203,7 @@ void spill_move_batch_report(const struct spill_move_batch *batch, const struct 
 			}
 		/* An allocation that is just being freed has had its last line. */
 		if (moved.chunks &&
-		    spill_ledger_moved(chunked->base.ptr, chunked->seq, &moved.held, &moved.order))
+		    spill_ledger_moved(spill_chunked_name(chunked), chunked->seq, &moved.held, &moved.order))
 			report_part(&moved, why);
 	}
 }

@@ -34,6 +34,7 @@ struct spill_physical {
 	enum spill_location where; /* NONE: neither pinned on a device nor pinned on the host */
 	int device;
 	bool device_only; /* host memory cannot serve the purpose that the request names */
+	bool exportable;  /* the program may export its handle */
 	/* The vendor's structure, for a program that reads it back from host memory. */
 	unsigned char asked[SPILL_PROPERTIES_BYTES];
 };
@@ -99,6 +100,8 @@ struct spill_vendor_physical {
 	void (*describe)(const void *properties, struct spill_physical *physical);
 	int (*granularity)(int device, bool on_host, uint64_t *bytes);
 	int (*create)(int device, bool on_host, uint64_t bytes, uint64_t *handle);
+	/* On a device, with the vendor's structure of properties. */
+	int (*create_as)(const void *properties, uint64_t bytes, uint64_t *handle);
 	int (*release)(uint64_t handle);
 };
 

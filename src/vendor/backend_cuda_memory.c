@@ -189,20 +189,26 @@ static void physical_describe(const void *properties, struct spill_physical *phy
 	    .device = on_device ? asked.location.id : 0,
 	    /* Tiles of arrays, the decompression engine. */
 	    .device_only = asked.allocFlags.usage != 0,
+	    .exportable = asked.requestedHandleTypes != 0,
 	};
 	asked.allocFlags.compressionType = 0;
 	memcpy(physical->asked, &asked, sizeof(asked));
 }
 _Static_assert(sizeof(CUmemAllocationProp) <= SPILL_PROPERTIES_BYTES, "room for all properties");
 
-static int physical_create(int device, bool on_host, uint64_t bytes, uint64_t *handle)
+static int physical_create_as(const void *properties, uint64_t bytes, uint64_t *handle)
 {
-	CUmemAllocationProp wanted = pinned_properties(device, on_host);
 	CUmemGenericAllocationHandle made;
-	int result = spill_cuda.cuMemCreate(&made, bytes, &wanted, 0);
+	int result = spill_cuda.cuMemCreate(&made, bytes, properties, 0);
 	if (!result)
 		*handle = made;
 	return result;
+}
+
+static int physical_create(int device, bool on_host, uint64_t bytes, uint64_t *handle)
+{
+	CUmemAllocationProp wanted = pinned_properties(device, on_host);
+	return physical_create_as(&wanted, bytes, handle);
 }
 
 static int physical_release(uint64_t handle)
@@ -230,6 +236,7 @@ const struct spill_vendor_physical spill_cuda_physical = {
     .describe = physical_describe,
     .granularity = physical_granularity,
     .create = physical_create,
+    .create_as = physical_create_as,
     .release = physical_release,
 };
 

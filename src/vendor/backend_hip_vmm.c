@@ -70,18 +70,22 @@ static int physical_granularity(int device, bool on_host, uint64_t *bytes)
 	return result;
 }
 
-static int physical_create(int device, bool on_host, uint64_t bytes, uint64_t *handle)
+static int physical_create_as(const void *properties, uint64_t bytes, uint64_t *handle)
 {
-	unsigned char properties[SPILL_PROPERTIES_BYTES] __attribute__((aligned(8)));
 	hipMemGenericAllocationHandle_t made;
-	if (!spill_hip.hipMemCreate || !spill_hip.hipMemRelease ||
-	    !fill_properties(device, on_host, properties))
+	if (!spill_hip.hipMemCreate || !spill_hip.hipMemRelease)
 		return hipErrorNotSupported;
-	int result =
-	    spill_hip.hipMemCreate(&made, bytes, (const hipMemAllocationProp *)(void *)properties, 0);
+	int result = spill_hip.hipMemCreate(&made, bytes, properties, 0);
 	if (!result)
 		*handle = (uintptr_t)made;
 	return result;
+}
+
+static int physical_create(int device, bool on_host, uint64_t bytes, uint64_t *handle)
+{
+	unsigned char properties[SPILL_PROPERTIES_BYTES] __attribute__((aligned(8)));
+	return fill_properties(device, on_host, properties) ? physical_create_as(properties, bytes, handle)
+	                                                    : hipErrorNotSupported;
 }
 
 static int physical_release(uint64_t handle)
@@ -93,5 +97,6 @@ const struct spill_vendor_physical spill_hip_physical = {
     .describe = physical_describe,
     .granularity = physical_granularity,
     .create = physical_create,
+    .create_as = physical_create_as,
     .release = physical_release,
 };

@@ -78,7 +78,7 @@ class Demotion(MovableCase):
         self.assertEqual(self.where(done, "p"), ["d" * 20])
         self.assertEqual(self.where(done, "a"), ["d" * 12 + "h" * 8])
         self.assertEqual({(move["reason"], move["api"]) for move in self.moves()}, {("oom", "cuMemCreate")})
-        self.assertEqual({record["place"] for record in self.allocs() if record["api"] == "cuMemCreate"}, {"device"})
+        self.assertEqual({record["place"] for record in self.allocs() if record["api"] == "cuMemCreate"}, {"movable"})
 
     def test_a_limit_makes_room_as_the_driver_does(self):
         done = self.good(f"{NEWCOMER} {END}", SPILL_DEVICE_LIMIT="64MiB", vram="256MiB")

@@ -13,13 +13,19 @@
  *	retain:A            one more handle, from an inner address
  *	fill:A verify:A     by kernels and copies
  *	same:A              the answers about A: properties, attributes, range, access
+ *	exports:TYPES       handle types of the next memory
  *	export:A free:A     exports the handle; gives the handle to cuMemFree
+ *	multicast:A         binds it to a multicast object, which no device here has
+ *	twice:A             maps it a second time, behind the first
+ *	half:A              unmaps the first half
+ *	side:A              the driver's location of each 2 MiB, asked past libspill: `side A ddhh`
  *	brief:SIZE          cuMemAlloc and cuMemFree
  *	plain:SIZE          cuMemAlloc, and a handle from an inner address
  *	info
  *
  * Exit status: 0; 1 data wrong; 64 usage.
  */
+#include "movable.h"
 #include "script.h"
 
 #include <stdio.h>
@@ -36,6 +42,8 @@ static struct one {
 	CUdeviceptr address;
 	struct group group;
 } ones[26];
+
+CUcontext movable_context; /* of movable_ask.c, which is linked for movable_side */
 
 static CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                          .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
@@ -151,6 +159,16 @@ static CUresult brief(uint64_t bytes)
 	return result ? result : cuMemFree_v2(address);
 }
 
+/* The simulator's own function: libspill does not see the question. */
+static CUresult side(const char *letter, const struct one *one)
+{
+	printf("side %s ", letter);
+	for (uint64_t at = 0; at < one->bytes; at += 2 << 20)
+		putchar(movable_side(one->address + at));
+	putchar('\n');
+	return CUDA_SUCCESS;
+}
+
 static CUresult info(void)
 {
 	size_t free = 0, total = 0;
@@ -176,6 +194,8 @@ static CUresult handle_word(const char *word, struct one *one, uint64_t bytes)
 	if (!strcmp(word, "export"))
 		return cuMemExportToShareableHandle(&descriptor, one->handle,
 		                                    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+	if (!strcmp(word, "multicast"))
+		return cuMulticastBindMem(0, 0, one->handle, 0, one->bytes, 0);
 	if (!strcmp(word, "free"))
 		return cuMemFree_v2(one->handle);
 	exit(64);
@@ -187,6 +207,10 @@ static CUresult word(const char *word, const char *first, const char *second, co
 		return info();
 	if (!first)
 		exit(64);
+	if (!strcmp(word, "exports")) {
+		properties.requestedHandleTypes = atoi(first);
+		return CUDA_SUCCESS;
+	}
 	if (!strcmp(word, "device")) {
 		properties.location.id = atoi(first);
 		return CUDA_SUCCESS;
@@ -207,6 +231,12 @@ static CUresult word(const char *word, const char *first, const char *second, co
 		return map(one->handle, one->address, one->bytes);
 	if (!strcmp(word, "unmap"))
 		return cuMemUnmap(one->address, one->bytes);
+	if (!strcmp(word, "twice"))
+		return map(one->handle, one->address + one->bytes, one->bytes);
+	if (!strcmp(word, "half"))
+		return cuMemUnmap(one->address, one->bytes / 2);
+	if (!strcmp(word, "side"))
+		return side(first, one);
 	if (!strcmp(word, "fill"))
 		return script_fill(group_of(one));
 	if (!strcmp(word, "verify"))

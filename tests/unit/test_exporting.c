@@ -73,6 +73,13 @@ TEST(libraries_by_name)
 			fail_msg("%s", others[i]);
 }
 
+TEST(libraries_that_keep_what_they_could_export)
+{
+	assert_true(spill_exporter_keeps("/x/jax_plugins/xla_cuda13/xla_cuda_plugin.so"));
+	assert_false(spill_exporter_keeps("/x/libtorch_cuda.so"));
+	assert_false(spill_exporter_keeps(""));
+}
+
 TEST(a_library_of_the_list_is_plain)
 {
 	assert_false(asked(0x1000, 8 * MIB));

@@ -138,14 +138,15 @@ TEST(totals_follow_moves)
 	assert_int_equal(after.demoted - before.demoted, 60);
 }
 
-/* A handle of physical memory may have the value of an address: it is no allocation that moves. */
-TEST(a_handle_does_not_move)
+/* A chunk set's entry is found by its handle. Its number tells it from an allocation there. */
+TEST(a_handle_moves)
 {
 	uint64_t order = 0;
 	struct spill_allocation one = plain(0x7000, 100);
 	one.handle = true;
 	assert_true(spill_ledger_add(&one));
-	assert_false(spill_ledger_moved(0x7000, one.seq, &(struct spill_bytes){.host = 100}, &order));
+	assert_false(spill_ledger_moved(0x7000, one.seq + 1, &(struct spill_bytes){.host = 100}, &order));
+	assert_true(spill_ledger_moved(0x7000, one.seq, &(struct spill_bytes){.host = 100}, &order));
 	spill_ledger_end(spill_ledger_take_handle(0x7000, one.seq));
 }
 

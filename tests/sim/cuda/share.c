@@ -123,6 +123,15 @@ static uint64_t next_id(void)
 	return atomic_fetch_add(&last, 1) + 1;
 }
 
+/* The device has no multicast, but the handle is looked at. */
+CUresult cuMulticastBindMem(CUmemGenericAllocationHandle mcHandle, size_t mcOffset,
+                            CUmemGenericAllocationHandle memHandle, size_t memOffset, size_t size,
+                            unsigned long long flags)
+{
+	ENTER(cuMulticastBindMem, INIT);
+	return driver_physical(memHandle) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+}
+
 CUresult cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle,
                                       CUmemAllocationHandleType handleType, unsigned long long flags)
 {

@@ -1,0 +1,87 @@
+#include "chunk_set.h"
+
+#include <stdatomic.h>
+
+/* Numbers of handles. Never used twice, so that a late release finds nothing. */
+static _Atomic uint64_t last_number;
+
+struct spill_chunked *spill_chunk_set_new(const struct spill_place_ops *ops,
+                                          const struct spill_place_request *want, const char **error)
+{
+	uint64_t unit = spill_chunked_unit(want, error);
+	struct spill_chunked *set = unit ? spill_chunked_new(ops, want, unit, error) : NULL;
+	if (!set)
+		return NULL;
+	set->handle = SPILL_CHUNK_SET_TAG | ++last_number;
+	set->properties = want->properties;
+	if (want->properties)
+		set->chunk_bytes = set->range; /* the vendor exports one handle */
+	return set;
+}
+
+/* Ends the mappings of the first `count` chunks. */
+static void undo_mappings(const struct spill_chunked *set, uint64_t va, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		set->base.backend->vmm->unmap(va + set->chunks[i].offset, set->chunks[i].bytes);
+}
+
+static int map_chunks(const struct spill_chunked *set, uint64_t va)
+{
+	for (unsigned i = 0; i < set->count; i++) {
+		const struct spill_chunk *chunk = &set->chunks[i];
+		int result = set->base.backend->vmm->map(va + chunk->offset, chunk->bytes, chunk->handle);
+		if (result) {
+			undo_mappings(set, va, i);
+			return result;
+		}
+	}
+	return 0;
+}
+
+int spill_chunk_set_map(struct spill_chunked *set, uint64_t va, uint64_t bytes)
+{
+	if (bytes != set->range)
+		return set->base.backend->invalid_value; /* as the vendor answers for a part */
+	if (set->base.ptr)
+		spill_chunk_set_pin(set);
+	spill_mover_lock();
+	int result = map_chunks(set, va);
+	if (!result && !set->base.ptr)
+		set->base.ptr = va;
+	spill_mover_unlock();
+	return result;
+}
+
+void spill_chunk_set_unmapping(struct spill_chunked *set)
+{
+	spill_chunked_delist(set);
+}
+
+void spill_chunk_set_unmapped(struct spill_chunked *set, uint64_t va, bool done)
+{
+	if (done && set->base.ptr == va)
+		set->base.ptr = 0;
+	else if (!done && !set->pinned)
+		spill_chunked_enlist(set);
+}
+
+void spill_chunk_set_accessed(struct spill_chunked *set, uint64_t va, uint64_t bytes, bool own)
+{
+	bool whole = va <= set->base.ptr && set->base.ptr + set->range <= va + bytes;
+	if (!own || !whole)
+		spill_chunk_set_pin(set);
+	else if (!set->pinned && !set->enlisted)
+		spill_chunked_enlist(set);
+}
+
+void spill_chunk_set_pin(struct spill_chunked *set)
+{
+	spill_chunked_delist(set);
+	set->pinned = true;
+}
+
+uint64_t spill_chunk_set_real(const struct spill_chunked *set)
+{
+	return set->count == 1 && !set->chunks[0].on_host && !set->moved_at ? set->chunks[0].handle : 0;
+}

@@ -1,0 +1,132 @@
+"""The program's own physical memory as chunk sets: it moves, and each answer is that of the driver's handle. vmm.c is the program."""
+import unittest
+
+from harness import KERNELS, PROGRAMS, Case
+
+INVALID, NOT_SUPPORTED, SUCCESS = "CUDA_ERROR_INVALID_VALUE", "CUDA_ERROR_NOT_SUPPORTED", "CUDA_SUCCESS"
+# 64 MiB in all: two of these fit, and chunks of the first make way for the third.
+THREE = "create:a:24m map:a fill:a create:b:24m map:b fill:b create:c:24m map:c fill:c"
+
+
+class Sets(Case):
+    movable = "on"
+
+    def program(self, words, *, preload=True, **variables):
+        self.log.unlink(missing_ok=True)
+        usual = {"SPILL_MOVABLE_CHUNK": "4MiB", "SPILL_DEVICE_RESERVE": "0"}
+        return self.run_program([str(PROGRAMS / "vmm"), KERNELS, *words.split()], preload=preload, **{**usual, **variables})
+
+    def good(self, words, **variables):
+        done = self.program(words, **variables)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for line in done.stdout.splitlines():
+            if "ERROR" in line or "wrong" in line:
+                self.fail(done.stdout + done.stderr)
+        return done
+
+    @staticmethod
+    def results(done, word):
+        return [line.split()[1] for line in done.stdout.splitlines() if line.split()[0] == word]
+
+    @staticmethod
+    def sides(done, letter):
+        return [line.split()[2] for line in done.stdout.splitlines() if line.startswith(f"side {letter} ")]
+
+    def records_of(self, kind):
+        return [record for record in self.checked_records() if record["kind"] == kind]
+
+    def places(self):
+        return [record["place"] for record in self.records_of("alloc") if record["api"] == "cuMemCreate"]
+
+    def exports(self):
+        return [record["text"] for record in self.records_of("note") if record["code"] == "export"]
+
+
+class Moving(Sets):
+    def test_older_ones_make_way(self):
+        done = self.good(f"{THREE} side:a side:b side:c verify:a verify:b verify:c")
+        self.assertEqual(self.places(), ["movable"] * 3)
+        self.assertEqual((self.sides(done, "b"), self.sides(done, "c")), (["d" * 12], ["d" * 12]))
+        self.assertIn("h", self.sides(done, "a")[0])
+        self.assertTrue(all(move["api"] == "cuMemCreate" for move in self.records_of("move")))
+
+    def test_a_growing_pool(self):
+        """llama.cpp's: each piece created, mapped and released at once."""
+        self.assertIn("ERROR", self.program("pool:a:8m:12", preload=False).stdout)
+        done = self.good("pool:a:8m:12 fill:a verify:a side:a")
+        self.assertTrue(self.sides(done, "a")[0].endswith("d" * 12), "the newest are on the device")
+        self.assertEqual(set(self.places()), {"movable"})
+
+    def test_it_lives_until_the_last_handle_and_mapping(self):
+        done = self.good(f"{THREE} release:a verify:a retain:a unmap:a map:a verify:a side:a release:a unmap:a release:b unmap:b "
+                         "release:c unmap:c info")
+        self.assertIn("h", self.sides(done, "a")[0], "its chunks stay where they are between two mappings")
+        live = self.checked_records()[-1]["live"]
+        self.assertEqual(live["device_bytes"], 0)
+        self.assertLess(live["host_bytes"], 4096, "the program's own pinned words")
+        self.assertEqual(done.stdout.splitlines()[-2], self.program("info", preload=False).stdout.splitlines()[-2])
+
+    def test_unmapped_memory_does_not_move(self):
+        done = self.good("create:a:24m map:a fill:a unmap:a create:b:24m map:b fill:b create:c:24m map:c fill:c side:b verify:c map:a "
+                         "side:a verify:a verify:b")
+        self.assertEqual(self.sides(done, "a"), ["d" * 12])
+        self.assertIn("h", self.sides(done, "b")[0])
+
+    def test_with_two_mappings_it_stays(self):
+        done = self.good("create:a:24m map:a fill:a twice:a create:b:24m map:b fill:b create:c:24m map:c side:a side:b verify:a verify:b")
+        self.assertEqual(self.sides(done, "a"), ["d" * 12])
+        self.assertIn("h", self.sides(done, "b")[0])
+
+    def test_not_all_of_it_fits(self):
+        """Larger than the device: a part of it is on the host from the start."""
+        done = self.good("create:a:80m map:a fill:a verify:a side:a")
+        self.assertEqual(self.places(), ["split"])
+        self.assertRegex(self.sides(done, "a")[0], "^d+h+$")
+
+
+class Answers(Sets):
+    WORDS = f"{THREE} same:a same:b same:c half:a release:a same:a retain:a export:a unmap:a retain:b release:b release:b same:b"
+
+    def test_they_are_the_driver_s(self):
+        """Whether the chunks have moved or not. The driver serves all of it only on a larger device."""
+        alone = self.program(self.WORDS, preload=False, vram="256MiB")
+        for vram in ("256MiB", "64MiB"):
+            with self.subTest(vram):
+                self.assertEqual(self.program(self.WORDS, vram=vram).stdout, alone.stdout)
+                self.assertEqual(set(self.places()), {"movable"})
+
+    def test_sizes_that_the_driver_refuses(self):
+        for size in ("3m", "0m"):
+            self.assertEqual(self.program(f"create:a:{size}").stdout, self.program(f"create:a:{size}", preload=False).stdout)
+
+    def test_a_stale_handle(self):
+        done = self.program("create:a:8m release:a release:a map:a same:a export:a multicast:a")
+        for word in ("release:a", "map:a", "export:a", "multicast:a"):
+            self.assertEqual(self.results(done, word)[-1], INVALID, done.stdout)
+
+    def test_export_before_it_moves(self):
+        """One handle of the driver's, which stays where it is from then on."""
+        done = self.good("exports:1 create:a:24m map:a fill:a same:a export:a exports:0 create:b:24m map:b fill:b create:c:24m map:c "
+                         "side:a side:b verify:a verify:b")
+        self.assertEqual(self.sides(done, "a"), ["d" * 12])
+        self.assertIn("h", self.sides(done, "b")[0])
+        self.assertEqual(self.exports(), [])
+
+    def test_a_multicast_object_gets_the_driver_s_handle(self):
+        done = self.program("exports:1 create:a:24m multicast:a exports:0 create:b:24m multicast:b")
+        self.assertEqual((self.results(done, "multicast:a"), self.results(done, "multicast:b")), ([NOT_SUPPORTED], [INVALID]))
+
+    def test_export_after_it_has_moved(self):
+        """Refused, with a note; the next of that call site and size is the driver's own, and its export works."""
+        done = self.program(f"exports:1 {THREE} verify:a export:a release:b unmap:b release:c unmap:c create:d:24m map:d export:d")
+        self.assertEqual((self.results(done, "export:a"), self.results(done, "export:d")), ([INVALID], [SUCCESS]))
+        self.assertEqual(self.places(), ["movable"] * 3 + ["device"])
+        self.assertEqual(len(self.exports()), 1)
+
+    def test_large_exportable_memory_is_the_driver_s(self):
+        self.good("exports:1 create:a:128m map:a fill:a verify:a export:a", vram="256MiB")
+        self.assertEqual(self.places(), ["device"])
+
+
+if __name__ == "__main__":
+    unittest.main()
