@@ -1,7 +1,7 @@
 /*
  * moving KERNELS SEED SECONDS CARD_MIB LARGEST_MIB [STEPS|input]
  *
- * CARD_MIB: memory of the device. The program wants up to twice as much. It ends after SECONDS, or
+ * CARD_MIB: memory of each device. The program wants up to twice as much. It ends after SECONDS, or
  * when each thread has made STEPS steps. With `input` it goes on until its input ends. The test that
  * watches it keeps the input open until enough has moved.
  *
@@ -19,11 +19,10 @@
 uint64_t moving_card, moving_largest;
 bool moving_no_holds;
 const char *moving_kernels;
-CUcontext moving_context;
+int moving_devices = 1;
 
 static uint64_t steps, ends;      /* the latter in nanoseconds of the monotonic clock */
 static atomic_bool over, watched; /* the latter: while there is input */
-static CUmodule module;
 static pthread_barrier_t begun; /* all threads have their own streams and buffers before the device is full */
 
 uint64_t moving_random(struct moving_worker *worker, uint64_t below)
@@ -81,7 +80,7 @@ static void wrong(struct moving_worker *worker, const struct moving_check *check
 bool moving_sync(struct moving_worker *worker)
 {
 	moving_let_go(worker);
-	for (unsigned i = 0; i < MOVING_STREAMS; i++)
+	for (unsigned i = 0; i < moving_streams(); i++)
 		moving_must(worker, "cuStreamSynchronize", cuStreamSynchronize(worker->streams[i]));
 	for (unsigned i = 0; i < worker->checks; i++)
 		if (worker->counters[i])
@@ -97,7 +96,7 @@ static bool begin(struct moving_worker *worker)
 {
 	void *pinned = NULL;
 	const uint64_t words = MOVING_CHECKS * 8 + 4096, pieces = MOVING_PIECE * 4;
-	CUresult result = cuCtxSetCurrent(moving_context);
+	CUresult result = cuCtxSetCurrent(moving_context[worker->device]);
 
 	if (result ||
 	    cuMemHostAlloc(&pinned, words + pieces * (1 + MOVING_READBACKS), CU_MEMHOSTALLOC_DEVICEMAP))
@@ -110,16 +109,7 @@ static bool begin(struct moving_worker *worker)
 	for (unsigned i = 0; i < MOVING_READBACKS; i++)
 		worker->readback[i].host = worker->staging + pieces * (1 + i);
 	worker->pageable = malloc(pieces);
-	for (unsigned i = 0; i < MOVING_STREAMS; i++)
-		if (cuStreamCreate(&worker->streams[i], 1))
-			return false;
-	return worker->pageable && !cuEventCreate(&worker->event, 2) &&
-	       !cuModuleGetFunction(&worker->fill, module, "fill") &&
-	       !cuModuleGetFunction(&worker->fill_all, module, "fill_all") &&
-	       !cuModuleGetFunction(&worker->verify, module, "verify") &&
-	       !cuModuleGetFunction(&worker->copy, module, "copy") &&
-	       !cuModuleGetFunction(&worker->hold_fill, module, "hold_fill") &&
-	       !cuModuleGetFunction(&worker->read_loop, module, "read_loop");
+	return worker->pageable && moving_open_streams(worker);
 }
 
 static void step(struct moving_worker *worker)
@@ -128,14 +118,17 @@ static void step(struct moving_worker *worker)
 		moving_let_go(worker);
 	/* The amount that it wants changes. Freed memory lets other blocks return to the device. */
 	if (worker->step % 100 == 1)
-		worker->target = moving_card / MOVING_THREADS / 8 * (4 + moving_random(worker, 13));
+		worker->target = moving_card * (unsigned)moving_devices / MOVING_THREADS / 8 *
+		                 (4 + moving_random(worker, 13));
 	struct moving_block *block = moving_some(worker);
 	uint64_t dice = moving_random(worker, 100);
 	if (block && worker->index == 0 && dice % 2) {
 		moving_read_on(worker, block);
 		return;
 	}
-	if (!block || (dice < 25 && worker->used < worker->target))
+	if (block && moving_devices > 1 && moving_random(worker, 24) == 0)
+		moving_across(worker);
+	else if (!block || (dice < 25 && worker->used < worker->target))
 		moving_make(worker);
 	else if (dice < 10 || (dice < 40 && worker->used > worker->target))
 		moving_give(worker, block);
@@ -156,9 +149,7 @@ static void end(struct moving_worker *worker)
 		if (worker->blocks[i].kind)
 			moving_give(worker, &worker->blocks[i]);
 	moving_sync(worker);
-	for (unsigned i = 0; i < MOVING_STREAMS; i++)
-		moving_must(worker, "cuStreamDestroy", cuStreamDestroy_v2(worker->streams[i]));
-	moving_must(worker, "cuEventDestroy", cuEventDestroy_v2(worker->event));
+	moving_close_streams(worker);
 	moving_must(worker, "cuMemFreeHost", cuMemFreeHost(worker->counters));
 	free(worker->pageable);
 	for (unsigned i = 0; i < MOVING_BLOCKS; i++)
@@ -219,6 +210,7 @@ static bool storm(uint64_t seed)
 	pthread_barrier_init(&begun, NULL, MOVING_THREADS);
 	for (unsigned i = 0; i < MOVING_THREADS; i++) {
 		workers[i].index = i;
+		workers[i].device = (int)i % moving_devices;
 		workers[i].random = seed * 1000 + i;
 		pthread_create(&ids[i], NULL, run, &workers[i]);
 	}
@@ -239,6 +231,9 @@ int main(int count, char **arguments)
 		return 64;
 	moving_kernels = arguments[1];
 	moving_no_holds = getenv("MOVING_NO_HOLDS") != NULL;
+	moving_devices = getenv("MOVING_DEVICES") ? atoi(getenv("MOVING_DEVICES")) : 1;
+	if (moving_devices < 1 || moving_devices > MOVING_DEVICES)
+		return 64;
 	ends = now() + strtoull(arguments[3], NULL, 10) * 1000000000;
 	moving_card = strtoull(arguments[4], NULL, 10) << 20;
 	moving_largest = strtoull(arguments[5], NULL, 10) << 20;
@@ -246,11 +241,10 @@ int main(int count, char **arguments)
 		begin_watching();
 	else
 		steps = count > 6 ? strtoull(arguments[6], NULL, 10) : 0;
-	if (cuInit(0) || cuDevicePrimaryCtxRetain(&moving_context, 0) || cuCtxSetCurrent(moving_context) ||
-	    cuModuleLoad(&module, moving_kernels))
+	if (cuInit(0) || !moving_open_devices())
 		return 2;
 	bool right = storm(strtoull(arguments[2], NULL, 10));
-	if (cuDevicePrimaryCtxRelease_v2(0))
+	if (!moving_close_devices())
 		right = false;
 	puts(right ? "all bytes right" : "WRONG");
 	return !right;

@@ -4,6 +4,9 @@
  * several threads and streams. The program knows the right value of every byte of its memory. It
  * checks them at random times and before each free.
  *
+ * With two devices, each thread works on one of them. It also has blocks on the other device. Both
+ * devices work on blocks of both: by kernels with peer access, and by copies.
+ *
  * The seed alone gives the order of calls. Their times, and how far the program gets, vary.
  */
 #ifndef MOVING_H
@@ -17,7 +20,8 @@
 #include "cuda_api.h"
 
 #define MOVING_THREADS 4
-#define MOVING_STREAMS 2 /* of each thread */
+#define MOVING_DEVICES 2 /* at most */
+#define MOVING_STREAMS 2 /* of each thread, on each device */
 #define MOVING_BLOCKS 20
 #define MOVING_GRAPHS 2
 #define MOVING_CHECKS 512
@@ -44,6 +48,7 @@ struct moving_content {
 
 struct moving_block {
 	enum moving_kind kind;
+	int device; /* that has it */
 	CUdeviceptr address;
 	uint64_t bytes;         /* a multiple of 8; the last piece may be short */
 	uint64_t room;          /* POOL: addresses that are reserved */
@@ -74,14 +79,20 @@ struct moving_graph {
 	uint32_t word; /* of the piece behind the copy */
 };
 
+/* The kernels, as one device knows them. */
+struct moving_code {
+	CUfunction fill, fill_all, verify, copy, hold_fill, read_until, read_loop;
+};
+
 struct moving_worker {
 	unsigned index;
+	int device; /* its context is current, except for calls that make something on the other */
 	uint64_t random, step, target, used;
 	uint64_t made, refused; /* blocks; calls that had no room */
 	bool failed;
-	CUfunction fill, fill_all, verify, copy, hold_fill, read_loop;
-	CUstream streams[MOVING_STREAMS];
-	CUevent event;
+	struct moving_code code[MOVING_DEVICES];
+	CUstream streams[MOVING_STREAMS * MOVING_DEVICES]; /* moving_device_of */
+	CUevent event[MOVING_DEVICES];
 	struct moving_block blocks[MOVING_BLOCKS];
 	struct moving_graph graphs[MOVING_GRAPHS];
 	unsigned checks, readbacks, arrays;
@@ -107,7 +118,9 @@ extern uint64_t moving_card, moving_largest;
  */
 extern bool moving_no_holds;
 extern const char *moving_kernels;
-extern CUcontext moving_context;
+/* MOVING_DEVICES in the environment (1): the devices from 0 on that take part. */
+extern int moving_devices;
+extern CUcontext moving_context[MOVING_DEVICES];
 
 uint64_t moving_random(struct moving_worker *worker, uint64_t below);
 /* Any error of the driver ends the storm; true if there was none. */
@@ -119,6 +132,36 @@ bool moving_may(struct moving_worker *worker, const char *what, CUresult result)
 bool moving_sync(struct moving_worker *worker);
 /* Lets the kernel go on that waits for the program. */
 void moving_let_go(struct moving_worker *worker);
+
+/* moving_device.c: devices. */
+bool moving_open_devices(void);
+bool moving_close_devices(void);
+/* Streams, events and code of the worker on each device. Its own context is current afterwards. */
+bool moving_open_streams(struct moving_worker *worker);
+void moving_close_streams(struct moving_worker *worker);
+/* Makes the device's context current. */
+void moving_enter(struct moving_worker *worker, int device);
+
+/* Streams of one worker. */
+static inline unsigned moving_streams(void)
+{
+	return MOVING_STREAMS * (unsigned)moving_devices;
+}
+
+/* The device of a stream: those of the worker's own device are first. */
+static inline int moving_device_of(const struct moving_worker *worker, unsigned stream)
+{
+	return (worker->device + (int)(stream / MOVING_STREAMS)) % MOVING_DEVICES;
+}
+
+/* The kernels for a stream. */
+static inline const struct moving_code *moving_code(const struct moving_worker *worker, unsigned stream)
+{
+	return &worker->code[moving_device_of(worker, stream)];
+}
+
+/* One of the worker's streams on the device. */
+unsigned moving_stream_on(struct moving_worker *worker, int device);
 
 /* moving_memory.c: blocks. */
 uint64_t moving_pieces(const struct moving_block *block);
@@ -156,6 +199,8 @@ bool moving_compare(struct moving_worker *worker, const struct moving_readback *
 bool moving_launch(struct moving_worker *worker, CUfunction function, unsigned stream, void **parameters);
 /* The stream's next work on the block comes after all work on it so far. */
 void moving_use(struct moving_worker *worker, struct moving_block *block, unsigned stream);
+/* The same, on any stream of the device. */
+void moving_use_on(struct moving_worker *worker, struct moving_block *block, int device);
 /* Before calls without a stream, which wait for none of ours and for which none of ours waits. */
 void moving_alone(struct moving_worker *worker, struct moving_block *block);
 void moving_fill(struct moving_worker *worker, struct moving_block *block, uint64_t first, uint64_t count);
@@ -163,6 +208,11 @@ void moving_work(struct moving_worker *worker, struct moving_block *block);
 
 /* moving_other.c: graphs, captures, streams, code, a kernel that waits for the program. */
 void moving_other(struct moving_worker *worker);
+/*
+ * A kernel of one device reads a block of the other until the program lets it go. Large blocks leave
+ * first. So a move that does not wait for the kernel takes the memory from under it.
+ */
+void moving_across(struct moving_worker *worker);
 /* Ends the graphs that have the block's address in them; NULL: all. */
 void moving_end_graphs(struct moving_worker *worker, const struct moving_block *block);
 

@@ -37,7 +37,7 @@ static void check_run(struct moving_worker *worker, struct moving_block *block, 
 	*check = (struct moving_check){moving_at(block, first), moving_span(block, first, count) / 8,
 	                               block->content[first].seed, worker->step};
 	void *parameters[] = {&check->address, &check->words, &check->seed, &counter};
-	moving_launch(worker, worker->verify, block->stream, parameters);
+	moving_launch(worker, moving_code(worker, block->stream)->verify, block->stream, parameters);
 }
 
 static struct moving_readback *expected(struct moving_worker *worker, const struct moving_block *block,

@@ -54,8 +54,10 @@ static uint64_t some_bytes(struct moving_worker *worker)
 static CUresult map_part(struct moving_block *block, uint64_t bytes)
 {
 	CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-	                                  .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
-	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	                                  .location = {CU_MEM_LOCATION_TYPE_DEVICE, block->device}};
+	CUmemAccessDesc access[MOVING_DEVICES] = {
+	    {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
+	    {{CU_MEM_LOCATION_TYPE_DEVICE, 1}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE}};
 	CUmemGenericAllocationHandle handle;
 	CUdeviceptr address = block->address + block->bytes;
 	CUresult result = cuMemCreate(&handle, bytes, &properties, 0);
@@ -63,7 +65,7 @@ static CUresult map_part(struct moving_block *block, uint64_t bytes)
 	if (!result)
 		result = cuMemMap(address, bytes, 0, handle, 0);
 	if (!result)
-		result = cuMemSetAccess(address, bytes, &access, 1);
+		result = cuMemSetAccess(address, bytes, access, (size_t)moving_devices);
 	if (!result)
 		result = cuMemRelease(handle); /* as llama.cpp does: the mapping keeps it */
 	if (!result) {
@@ -110,11 +112,15 @@ void moving_make(struct moving_worker *worker)
 
 	if (!block)
 		return;
-	*block = (struct moving_block){.kind = kinds[kind],
-	                               .stream = (unsigned)moving_random(worker, MOVING_STREAMS)};
+	int device = moving_devices > 1 && !moving_random(worker, 3) ? 1 - worker->device : worker->device;
+	*block = (struct moving_block){
+	    .kind = kinds[kind], .device = device, .stream = moving_stream_on(worker, device)};
 	if (block->kind == MOVING_ASYNC && bytes > 2 * GRANULE)
 		bytes = GRANULE;
-	if (!moving_must(worker, "a new block", make(worker, block, bytes))) {
+	moving_enter(worker, device);
+	CUresult result = make(worker, block, bytes);
+	moving_enter(worker, worker->device);
+	if (!moving_must(worker, "a new block", result)) {
 		*block = (struct moving_block){0};
 		return;
 	}
@@ -143,6 +149,8 @@ void moving_give(struct moving_worker *worker, struct moving_block *block)
 	moving_end_graphs(worker, block);
 	moving_verify(worker, block);
 	moving_let_go(worker); /* a free waits for it */
+	/* The driver's free waits for the context that has the memory, not for its peers. */
+	moving_use_on(worker, block, block->device);
 	if (block->kind == MOVING_POOL)
 		give_pool(worker, block);
 	else if (block->kind == MOVING_ASYNC)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define READ_STRIDE (128 << 10) /* words: some reads in each chunk, so that a pass over the block is short */
+
 /* -- graphs ---------------------------------------------------------------------------------------------- */
 
 /* Pieces of a graph: `from` is filled from from_piece on, two, which are copied; then one is set. */
@@ -16,7 +18,7 @@ static void submit(struct moving_worker *worker, const struct moving_graph *grap
 	         seed = graph->seed;
 	void *parameters[] = {&address, &words, &seed};
 
-	moving_launch(worker, worker->fill, stream, parameters);
+	moving_launch(worker, moving_code(worker, stream)->fill, stream, parameters);
 	moving_must(worker, "cuMemcpyDtoDAsync in a capture",
 	            cuMemcpyDtoDAsync_v2(moving_at(graph->to, graph->to_piece), address,
 	                                 FILLED * MOVING_PIECE, worker->streams[stream]));
@@ -101,10 +103,12 @@ void moving_end_graphs(struct moving_worker *worker, const struct moving_block *
 
 static void renew_stream(struct moving_worker *worker)
 {
-	unsigned which = (unsigned)moving_random(worker, MOVING_STREAMS);
+	unsigned which = (unsigned)moving_random(worker, moving_streams());
 	CUstream fresh;
+	moving_enter(worker, moving_device_of(worker, which));
 	CUresult result =
 	    moving_random(worker, 2) ? cuStreamCreate(&fresh, 1) : cuStreamCreateWithPriority(&fresh, 1, -1);
+	moving_enter(worker, worker->device);
 
 	if (!moving_may(worker, "cuStreamCreate", result))
 		return;
@@ -115,33 +119,35 @@ static void renew_stream(struct moving_worker *worker)
 
 static void renew_event(struct moving_worker *worker)
 {
-	CUevent fresh;
+	CUevent fresh, *event = &worker->event[worker->device];
 
 	if (!moving_may(worker, "cuEventCreate", cuEventCreate(&fresh, 2)))
 		return;
-	moving_must(worker, "cuEventDestroy", cuEventDestroy_v2(worker->event));
-	worker->event = fresh;
+	moving_must(worker, "cuEventDestroy", cuEventDestroy_v2(*event));
+	*event = fresh;
 }
 
 /* Code of its own fills some of the block. */
 static void load_module(struct moving_worker *worker, struct moving_block *block)
 {
-	CUfunction usual = worker->fill;
+	CUfunction *fill = &worker->code[worker->device].fill, usual = *fill;
 	CUmodule module;
 
 	moving_let_go(worker); /* unloading waits for the context's work */
 	if (!moving_may(worker, "cuModuleLoad", cuModuleLoad(&module, moving_kernels)))
 		return;
-	if (moving_may(worker, "cuModuleGetFunction", cuModuleGetFunction(&worker->fill, module, "fill")))
+	if (moving_may(worker, "cuModuleGetFunction", cuModuleGetFunction(fill, module, "fill"))) {
+		moving_use_on(worker, block, worker->device);
 		moving_fill(worker, block, 0, 1);
-	worker->fill = usual;
+	}
+	*fill = usual;
 	moving_sync(worker);
 	moving_must(worker, "cuModuleUnload", cuModuleUnload(module));
 }
 
 static void load_library(struct moving_worker *worker, struct moving_block *block)
 {
-	CUfunction usual = worker->fill;
+	CUfunction *fill = &worker->code[worker->device].fill, usual = *fill;
 	CUlibrary library;
 	CUkernel kernel;
 
@@ -150,10 +156,11 @@ static void load_library(struct moving_worker *worker, struct moving_block *bloc
 	                cuLibraryLoadFromFile(&library, moving_kernels, NULL, NULL, 0, NULL, NULL, 0)))
 		return;
 	if (moving_may(worker, "cuLibraryGetKernel", cuLibraryGetKernel(&kernel, library, "fill"))) {
-		worker->fill = (CUfunction)kernel; /* a kernel may stand where a function is wanted */
+		*fill = (CUfunction)kernel; /* a kernel may stand where a function is wanted */
+		moving_use_on(worker, block, worker->device);
 		moving_fill(worker, block, 0, 1);
 	}
-	worker->fill = usual;
+	*fill = usual;
 	moving_sync(worker);
 	moving_must(worker, "cuLibraryUnload", cuLibraryUnload(library));
 }
@@ -171,7 +178,33 @@ static void hold(struct moving_worker *worker, struct moving_block *block)
 	atomic_store(worker->hold, 0);
 	worker->held = worker->step + 1 + moving_random(worker, 10);
 	moving_expect(block, 0, 1, seed);
-	moving_launch(worker, worker->hold_fill, block->stream, parameters);
+	moving_launch(worker, moving_code(worker, block->stream)->hold_fill, block->stream, parameters);
+}
+
+static struct moving_block *largest(struct moving_worker *worker)
+{
+	struct moving_block *found = moving_some(worker);
+
+	for (unsigned i = 0; i < MOVING_BLOCKS; i++)
+		if (worker->blocks[i].kind && worker->blocks[i].bytes > found->bytes)
+			found = &worker->blocks[i];
+	return found;
+}
+
+void moving_across(struct moving_worker *worker)
+{
+	struct moving_block *block = largest(worker);
+	uint64_t flag = (uintptr_t)worker->hold, address = block->address, words = block->bytes / 8,
+	         stride = READ_STRIDE, sum = (uintptr_t)worker->sum;
+	void *parameters[] = {&flag, &address, &words, &stride, &sum};
+
+	if (moving_no_holds || worker->held)
+		return;
+	moving_sync(worker);
+	moving_use_on(worker, block, 1 - block->device);
+	atomic_store(worker->hold, 0);
+	worker->held = worker->step + 1 + moving_random(worker, 4);
+	moving_launch(worker, moving_code(worker, block->stream)->read_until, block->stream, parameters);
 }
 
 /* Wherever its chunks are, it is one plain allocation on the device. */

@@ -26,13 +26,20 @@ bool moving_launch(struct moving_worker *worker, CUfunction function, unsigned s
 
 void moving_use(struct moving_worker *worker, struct moving_block *block, unsigned stream)
 {
+	CUevent event = worker->event[moving_device_of(worker, block->stream)];
+
 	if (block->stream != stream) {
-		moving_must(worker, "cuEventRecord",
-		            cuEventRecord(worker->event, worker->streams[block->stream]));
+		moving_must(worker, "cuEventRecord", cuEventRecord(event, worker->streams[block->stream]));
 		moving_must(worker, "cuStreamWaitEvent",
-		            cuStreamWaitEvent(worker->streams[stream], worker->event, 0));
+		            cuStreamWaitEvent(worker->streams[stream], event, 0));
 	}
 	block->stream = stream;
+}
+
+void moving_use_on(struct moving_worker *worker, struct moving_block *block, int device)
+{
+	if (moving_device_of(worker, block->stream) != device)
+		moving_use(worker, block, moving_stream_on(worker, device));
 }
 
 void moving_alone(struct moving_worker *worker, struct moving_block *block)
@@ -48,7 +55,7 @@ void moving_fill(struct moving_worker *worker, struct moving_block *block, uint6
 	void *parameters[] = {&address, &words, &seed};
 
 	moving_expect(block, first, count, seed);
-	moving_launch(worker, worker->fill, block->stream, parameters);
+	moving_launch(worker, moving_code(worker, block->stream)->fill, block->stream, parameters);
 }
 
 /* Some pieces of the block, at most `most`. */
@@ -120,7 +127,7 @@ static void copy(struct moving_worker *worker, struct moving_block *from)
 	CUresult result = CUDA_SUCCESS;
 	switch (moving_random(worker, 7)) {
 	case 0:
-		moving_launch(worker, worker->copy, block->stream, parameters);
+		moving_launch(worker, moving_code(worker, block->stream)->copy, block->stream, parameters);
 		break;
 	case 1:
 		result = cuMemcpyAsync(target, source, bytes, stream);
@@ -129,7 +136,8 @@ static void copy(struct moving_worker *worker, struct moving_block *from)
 		result = cuMemcpyDtoDAsync_v2_ptsz(target, source, bytes, stream);
 		break;
 	case 3:
-		result = cuMemcpyPeerAsync(target, moving_context, source, moving_context, bytes, stream);
+		result = cuMemcpyPeerAsync(target, moving_context[block->device], source,
+		                           moving_context[from->device], bytes, stream);
 		break;
 	case 4:
 		moving_alone(worker, block);
@@ -194,7 +202,7 @@ static void scatter(struct moving_worker *worker, struct moving_block *block)
 		array[i] = moving_at(of[i], piece[i]);
 		of[i]->content[piece[i]] = (struct moving_content){seed + i, false};
 	}
-	moving_launch(worker, worker->fill_all, block->stream, parameters);
+	moving_launch(worker, moving_code(worker, block->stream)->fill_all, block->stream, parameters);
 }
 
 void moving_work(struct moving_worker *worker, struct moving_block *block)
@@ -208,7 +216,7 @@ void moving_work(struct moving_worker *worker, struct moving_block *block)
 		break;
 	case 0:
 	case 1:
-		moving_use(worker, block, (unsigned)moving_random(worker, MOVING_STREAMS));
+		moving_use(worker, block, (unsigned)moving_random(worker, moving_streams()));
 		moving_fill(worker, block, first, count);
 		break;
 	case 2:
@@ -228,7 +236,8 @@ void moving_work(struct moving_worker *worker, struct moving_block *block)
 		uint64_t address = moving_at(block, first), words = moving_span(block, first, count) / 8,
 		         times = 4, sum = (uintptr_t)worker->sum;
 		void *parameters[] = {&address, &words, &times, &sum};
-		moving_launch(worker, worker->read_loop, block->stream, parameters);
+		moving_launch(worker, moving_code(worker, block->stream)->read_loop, block->stream,
+		              parameters);
 	}
 	}
 }

@@ -1,8 +1,9 @@
 """Chunks move while kernels and copies are in flight: no byte is lost, nothing touches what is not mapped, nothing hangs.
 
-STORM_SECONDS: how long (8), half of it with memory that follows its use (movable.follow), and then until something has moved;
-STORM_SEED: the first seed. Each round has a device and a policy of its own. The simulator pauses where a driver takes its time
-(SPILL_SIM_JITTER), so that work which slips past the gate meets memory that is away.
+STORM_SECONDS: how long (8), and then until something has moved. A half of it is with two devices, and a half of each half with
+memory that follows its use (movable.follow). STORM_SEED: the first seed. Each round has devices and a policy of its own. The
+simulator pauses where a driver takes its time (SPILL_SIM_JITTER), so that work which slips past the gate meets memory that is
+away.
 """
 import collections
 import os
@@ -18,18 +19,20 @@ from sanitizers import SANITIZERS
 SECONDS = int(os.environ.get("STORM_SECONDS", "8"))
 SEED = int(os.environ.get("STORM_SEED", "1"))
 ROUND = 60  # seconds, at most
-# Moves of the first round, however slow the machine is, by movable.follow.
-ENOUGH = {"off": {"demote": 20, "promote": 1}, "on": {"demote": 20, "promote": 1, "use": 10}}
+# Moves of the first round, however slow the machine is, by movable.follow and devices. "second": from the second device.
+ENOUGH = {("off", 1): {"demote": 10, "promote": 1}, ("on", 1): {"demote": 10, "promote": 1, "use": 5},
+          ("off", 2): {"demote": 10, "second": 3}, ("on", 2): {"promote": 1, "use": 5, "second": 3}}
 # What they are in a line of the log.
 KINDS = {"demote": re.compile('"kind":"move"[^\n]*?"what":"demote"'),
+         "second": re.compile('"kind":"move"[^\n]*?"what":"demote"[^\n]*?"dev":1'),
          "promote": re.compile('"kind":"move"[^\n]*?"what":"promote"'),
          "use": re.compile('"kind":"move"[^\n]*?"what":"promote"[^\n]*?"reason":"use"')}
 PATIENCE = 120  # seconds more, for that
 HOW = os.environ["STORM_HOW"]
 
 
-def policy(seed, follow):
-    """What a round is like: (MiB of the device, MiB of its largest block, environment)."""
+def policy(seed, follow, devices):
+    """What a round is like: (MiB of each device, MiB of its largest block, environment)."""
     rng = random.Random(seed)
     card, largest = rng.choice([(192, 40), (256, 64), (512, 200)]) if seed != SEED else (192, 40)
     reserve = rng.choice(["0", "8MiB", "24MiB"])
@@ -42,6 +45,7 @@ def policy(seed, follow):
         "SPILL_DEVICE_RESERVE": reserve,
         "SPILL_HOST_AHEAD": rng.choice(["0", "0", "16MiB"]), "SPILL_HOST_LIMIT": "8GiB", "SPILL_HOST_RESERVE": "64MiB",
         "SPILL_OOM_HONEST_FIRST": "off", "SPILL_SIM_VRAM": f"{card}MiB",
+        "SPILL_SIM_DEVICES": str(devices), "MOVING_DEVICES": str(devices),
         "SPILL_SIM_JITTER": rng.choice(["0", "300", "1000"]) if seed != SEED else "500",
         "SPILL_SIM_ROOM": rng.choice(["", room])}
     # Small allocations may use the reserve up, and work that then needs room fails as natively if nothing gives way in this
@@ -75,8 +79,8 @@ class Moving(Case):
             said.seek(0)
             return program.returncode, said.read(), hung
 
-    def storm(self, seed, seconds, enough, follow, **more):
-        card, largest, variables = policy(seed, follow)
+    def storm(self, seed, seconds, enough, follow, devices, **more):
+        card, largest, variables = policy(seed, follow, devices)
         variables |= more
         command = [os.environ["STORM"], KERNELS, str(seed), str(seconds), str(card), str(largest), "input"]
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LD_LIBRARY_PATH": os.environ["SIM_PATH"],
@@ -92,30 +96,38 @@ class Moving(Case):
         self.assertEqual(set(records[-1]["live"].values()), {0}, "nothing is left in the ledger")
         self.assertEqual("SPILL_LOG_MAX" in more, "drop" in [record["kind"] for record in records])
         moves = collections.Counter(self.moved())
-        print(f"seed {seed}: {moves['demote']} demotions, {moves['promote']} promotions, {moves['use']} for use, "
+        print(f"seed {seed} on {devices}: {moves['demote']} demotions, {moves['promote']} promotions, {moves['use']} for use, "
               f"{records[-1]['demoted_bytes'] >> 20} and {records[-1]['promoted_bytes'] >> 20} MiB\n{said}", flush=True)
         self.log.unlink()
         return moves
 
-    def rounds(self, follow):
-        seconds = max(SECONDS // 2, 2)
-        end, seed, moves, enough = time.monotonic() + seconds, SEED, collections.Counter(), ENOUGH[follow]
+    def rounds(self, follow, devices):
+        wanted = ENOUGH[follow, devices]
+        seconds = max(SECONDS // 4, 2)
+        end, seed, moves, enough = time.monotonic() + seconds, SEED, collections.Counter(), wanted
         while (left := int(end - time.monotonic())) > 0:
-            moves += self.storm(seed, min(left, ROUND), enough, "auto" if follow == "on" and (seed - SEED) % 2 else follow)
+            how = "auto" if follow == "on" and (seed - SEED) % 2 else follow
+            moves += self.storm(seed, min(left, ROUND), enough, how, devices)
             seed, enough = seed + 1, {}
-        for what, count in ENOUGH[follow].items():
+        for what, count in wanted.items():
             self.assertGreaterEqual(moves[what], count, f"too few of {what} in {seconds + PATIENCE} s")
 
     def test_no_byte_is_lost(self):
-        self.rounds("off")
+        self.rounds("off", 1)
 
     def test_no_byte_is_lost_where_residency_follows_use(self):
-        self.rounds("on")
+        self.rounds("on", 1)
+
+    def test_no_byte_is_lost_on_two_devices(self):
+        self.rounds("off", 2)
+
+    def test_no_byte_is_lost_on_two_devices_where_residency_follows_use(self):
+        self.rounds("on", 2)
 
     def test_the_sums_of_what_the_log_leaves_out_are_right(self):
         """From the middle of all that: lines of some threads are in the log, those of others of the same moment in the sums."""
-        for size in ("0", "8KiB"):
-            self.storm(SEED, 2, {}, "on", SPILL_LOG_MAX=size)
+        for devices, size in (1, "0"), (2, "8KiB"):
+            self.storm(SEED, 2, {}, "on", devices, SPILL_LOG_MAX=size)
 
 
 del Case

@@ -158,6 +158,21 @@ SIM_KERNEL(fill_until, (u64 flag, u64 ptr, u64 words, u64 seed), (flag, ptr, wor
 	}
 }
 
+/* Reads each `stride`th word, again and again, until the pinned host word at `flag` is not 0. */
+SIM_KERNEL(read_until, (u64 flag, u64 ptr, u64 words, u64 stride, u64 out), (flag, ptr, words, stride, out))
+{
+	const volatile u64 *f = SIM_ADDRESS(const volatile u64, flag);
+	const volatile u64 *p = SIM_ADDRESS(const volatile u64, ptr);
+	u64 *o = SIM_ADDRESS(u64, out), sum = 0;
+
+	while (!*f) {
+		SIM_FOR(i, words / stride)
+		sum += p[i * stride];
+		SIM_SPIN();
+	}
+	SIM_ADD(o, sum);
+}
+
 /*
  * `array` has `count` device addresses of ranges of `words` words. Adds to *mismatches the words
  * that differ from fill with seed `seed`, `seed` + 1 and so on. The addresses must stay valid when
