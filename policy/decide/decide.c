@@ -29,22 +29,27 @@ static bool rule_has(const struct spill_rule *rule, unsigned key)
 	return rule && (rule->set & key);
 }
 
+/* The place off the device that a rule names by `place` or `over`; DEVICE: it names none. */
+static enum spill_place place_named(enum spill_rule_place named)
+{
+	switch (named) {
+	case SPILL_RULE_SPLIT:
+		return SPILL_PLACE_SPLIT;
+	case SPILL_RULE_MANAGED:
+		return SPILL_PLACE_MANAGED;
+	case SPILL_RULE_HOST:
+		return SPILL_PLACE_HOST;
+	default:
+		return SPILL_PLACE_DEVICE;
+	}
+}
+
 /* The place that a rule gives at once. DEVICE: no rule, or the driver decides. */
 static enum spill_place place_by_rule(const struct spill_rule *rule, const struct spill_ask *ask)
 {
-	if (rule_has(rule, SPILL_RULE_HAS_PLACE) && ask->placeable && !ask->place_failed) {
-		switch (rule->place) {
-		case SPILL_RULE_SPLIT:
-			return SPILL_PLACE_SPLIT;
-		case SPILL_RULE_MANAGED:
-			return SPILL_PLACE_MANAGED;
-		case SPILL_RULE_HOST:
-			return SPILL_PLACE_HOST;
-		default:
-			break;
-		}
-	}
-	return SPILL_PLACE_DEVICE;
+	return rule_has(rule, SPILL_RULE_HAS_PLACE) && ask->placeable && !ask->place_failed
+	           ? place_named(rule->place)
+	           : SPILL_PLACE_DEVICE;
 }
 
 static enum spill_switch chunks_by_rule(const struct spill_policy *policy, const struct spill_rule *rule)
@@ -173,23 +178,13 @@ static unsigned steps_of_chain(const struct spill_policy *policy, const struct s
 static unsigned steps_of_rule(const struct spill_rule *rule, const struct spill_full_view *view,
                               enum spill_step step[SPILL_STEPS])
 {
+	enum spill_place place = place_named(rule->over);
 	unsigned count = 0;
 
 	if (!view->capped)
 		step[count++] = SPILL_STEP_TRIM;
-	switch (rule->over) {
-	case SPILL_RULE_SPLIT:
-		step[count++] = SPILL_STEP_SPLIT;
-		break;
-	case SPILL_RULE_MANAGED:
-		step[count++] = SPILL_STEP_MANAGED;
-		break;
-	case SPILL_RULE_HOST:
-		step[count++] = SPILL_STEP_HOST;
-		break;
-	default:
-		break;
-	}
+	if (place != SPILL_PLACE_DEVICE)
+		step[count++] = spill_step_to(place);
 	return count;
 }
 

@@ -5,9 +5,7 @@
 /* Adds host memory if the report includes it. A sum that overflows is the maximum. */
 static uint64_t add_host(enum spill_meminfo_report report, uint64_t device, uint64_t host)
 {
-	if (report != SPILL_MEMINFO_SPILL)
-		return device;
-	return device > UINT64_MAX - host ? UINT64_MAX : device + host;
+	return report == SPILL_MEMINFO_SPILL ? spill_plus(device, host) : device;
 }
 
 uint64_t spill_meminfo_free(enum spill_meminfo_report report, uint64_t free,

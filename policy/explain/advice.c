@@ -1,5 +1,6 @@
 #include "oom_report.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "amount.h"
@@ -28,13 +29,13 @@ bool spill_oom_is_beyond(uint64_t bytes, uint64_t total)
 }
 
 /* Rounded up to a MiB, as a policy file has it. */
-static void add_amount(struct spill_text *text, uint64_t bytes)
+static struct spill_word amount_of(uint64_t bytes)
 {
-	char amount[32];
 	uint64_t whole = bytes > UINT64_MAX - MIB ? bytes : (bytes + MIB - 1) / MIB * MIB;
+	struct spill_word word;
 
-	spill_amount_format((struct spill_amount){SPILL_AMOUNT_BYTES, whole}, amount, sizeof(amount));
-	spill_text_add(text, amount);
+	spill_amount_format((struct spill_amount){SPILL_AMOUNT_BYTES, whole}, word.text, sizeof(word.text));
+	return word;
 }
 
 /*
@@ -45,28 +46,20 @@ static bool advise_raise(struct spill_text *text, const struct spill_record_oom 
 	const struct spill_refusal *refusal = &oom->refusal;
 
 	if (!refusal->asked) {
-		spill_text_add(text, "a larger ");
-		spill_text_add(text, option);
+		spill_text_format(text, "a larger %s", option);
 		return true;
 	}
 	if (refusal->asked > refusal->room || refusal->held > UINT64_MAX - refusal->asked)
 		return false;
-	spill_text_add(text, option);
-	spill_text_add(text, " = ");
-	add_amount(text, refusal->held + refusal->asked);
-	spill_text_add(text, " (it is ");
-	spill_text_size(text, refusal->limit);
-	spill_text_add(text, ")");
+	spill_text_format(text, "%s = %s (it is %s)", option, amount_of(refusal->held + refusal->asked).text,
+	                  spill_size(refusal->limit).text);
 	return true;
 }
 
 static void add_rule(struct spill_text *text, const struct spill_record_oom *oom)
 {
-	if (!oom->rule)
-		return;
-	spill_text_add(text, " (rule ");
-	spill_text_add(text, oom->rule);
-	spill_text_add(text, ")");
+	if (oom->rule)
+		spill_text_format(text, " (rule %s)", oom->rule);
 }
 
 static void advise_device_limit(struct spill_text *text, const struct spill_record_oom *oom)
@@ -78,30 +71,29 @@ static void advise_device_limit(struct spill_text *text, const struct spill_reco
 
 static void advise_host_limit(struct spill_text *text, const struct spill_record_oom *oom)
 {
-	if (advise_raise(text, oom, "host.limit"))
-		return;
-	spill_text_size(text, oom->refusal.asked - oom->refusal.room);
-	spill_text_add(text, " more free memory of the host: a larger host.limit alone is not enough");
+	if (!advise_raise(text, oom, "host.limit"))
+		spill_text_format(text,
+		                  "%s more free memory of the host: a larger host.limit alone is not enough",
+		                  spill_size(oom->refusal.asked - oom->refusal.room).text);
 }
 
 static void advise_host_reserve(struct spill_text *text, const struct spill_record_oom *oom)
 {
 	const struct spill_refusal *refusal = &oom->refusal;
-	uint64_t room = spill_minus(refusal->held, refusal->limit);
+	uint64_t room = spill_minus(refusal->held, refusal->limit), missing;
 
 	if (!refusal->asked) {
 		spill_text_add(text, "more free memory of the host, or a smaller host.reserve");
 		return;
 	}
 	/* The missing part of the reserve, and the request on top of it. */
-	spill_text_size(text, room ? spill_minus(refusal->asked, room)
-	                           : spill_minus(refusal->limit, refusal->held) + refusal->asked);
-	spill_text_add(text, " more free memory of the host");
-	if (refusal->held >= refusal->asked) {
-		spill_text_add(text, ", or host.reserve = ");
-		/* Rounded down to a MiB: a reserve that is too large would refuse again. */
-		add_amount(text, (refusal->held - refusal->asked) / MIB * MIB);
-	}
+	missing = room ? spill_minus(refusal->asked, room)
+	               : spill_minus(refusal->limit, refusal->held) + refusal->asked;
+	spill_text_format(text, "%s more free memory of the host", spill_size(missing).text);
+	/* Rounded down to a MiB: a reserve that is too large would refuse again. */
+	if (refusal->held >= refusal->asked)
+		spill_text_format(text, ", or host.reserve = %s",
+		                  amount_of((refusal->held - refusal->asked) / MIB * MIB).text);
 }
 
 /* Was a step tried that puts memory off the device? */
@@ -135,10 +127,12 @@ static void advise_device_reserve(struct spill_text *text, const struct spill_re
 		spill_text_add(text, "room on the device, because this kind of memory cannot be elsewhere");
 	else
 		spill_text_add(text, "a place for memory that does not fit (oom.chain)");
-	spill_text_add(text, refusal->asked ? ", or device.reserve = " : ", or a smaller device.reserve");
 	/* Rounded down to a MiB: a reserve that is too large would refuse again. */
 	if (refusal->asked)
-		add_amount(text, spill_minus(refusal->held, refusal->asked) / MIB * MIB);
+		spill_text_format(text, ", or device.reserve = %s",
+		                  amount_of(spill_minus(refusal->held, refusal->asked) / MIB * MIB).text);
+	else
+		spill_text_add(text, ", or a smaller device.reserve");
 	spill_text_add(text, ", but code that is loaded later may then find no room");
 }
 
@@ -196,16 +190,11 @@ static void advise_driver(struct spill_text *text, const struct spill_record_oom
 
 static void add_held(struct spill_text *text, const char *name, uint64_t bytes, uint64_t count)
 {
-	spill_text_add(text, name);
-	spill_text_add(text, " holds ");
-	spill_text_size(text, bytes);
-	if (count == 1) {
-		spill_text_add(text, " in one piece");
-		return;
-	}
-	spill_text_add(text, " in ");
-	spill_text_number(text, count);
-	spill_text_add(text, " allocations");
+	spill_text_format(text, "%s holds %s in ", name, spill_size(bytes).text);
+	if (count == 1)
+		spill_text_add(text, "one piece");
+	else
+		spill_text_format(text, "%" PRIu64 " allocations", count);
 }
 
 /* "libfoo.so+0x1 holds 5.00 GiB in 12 allocations". False: no holder is known. */
@@ -243,29 +232,20 @@ static void advise_less(struct spill_text *text, const struct spill_record_oom *
 	size_t before;
 
 	if (oom->total && oom->bytes > oom->total) { /* it does not fit on an empty device */
-		spill_text_add(text, "; or less asked at once: all of the device is ");
-		spill_text_size(text, oom->total);
+		spill_text_format(text, "; or less asked at once: all of the device is %s",
+		                  spill_size(oom->total).text);
 		return;
 	}
-	if (bytes) {
-		spill_text_add(text, "; or ");
-		spill_text_size(text, bytes);
-		spill_text_add(text, " less in use on the device (a smaller context, batch or -ngl)");
-	}
+	if (bytes)
+		spill_text_format(text,
+		                  "; or %s less in use on the device (a smaller context, batch or -ngl)",
+		                  spill_size(bytes).text);
 	before = text->length;
 	spill_text_add(text, bytes ? ": " : "; or less, for example ");
 	if (!add_holder(text, oom)) {
 		text->length = before;
 		text->buffer[before] = '\0';
 	}
-}
-
-static void advise_beyond(struct spill_text *text)
-{
-	spill_text_add(text, "nothing: it is more than ");
-	spill_text_number(text, SPILL_BEYOND);
-	spill_text_add(text, " times the memory of the device; fine if the program only tests how much "
-	                     "there is, else a size is wrong");
 }
 
 /* By the option or condition that refused last. */
@@ -287,12 +267,14 @@ static void (*const advise[])(struct spill_text *text, const struct spill_record
 void spill_advice_oom(struct spill_text *text, const struct spill_record_oom *oom)
 {
 	if (oom->total && spill_oom_is_beyond(oom->bytes, oom->total)) {
-		advise_beyond(text);
+		spill_text_format(text,
+		                  "nothing: it is more than %u times the memory of the device; fine if the "
+		                  "program only tests how much there is, else a size is wrong",
+		                  SPILL_BEYOND);
 		return;
 	}
 	if (oom->would && strcmp(oom->would, "refuse") != 0) {
-		spill_text_add(text, "spill.mode = spill: it would have been tried as ");
-		spill_text_add(text, oom->would);
+		spill_text_format(text, "spill.mode = spill: it would have been tried as %s", oom->would);
 		return;
 	}
 	advise[spill_refused_by_of(oom->refused_by)](text, oom);

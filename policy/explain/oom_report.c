@@ -1,6 +1,7 @@
 #include "oom_report.h"
 
-#include "oom_report.h"
+#include <inttypes.h>
+
 #include "stderr_block.h"
 #include "minmax.h"
 
@@ -12,40 +13,31 @@
 static void put_what_line(struct spill_block *block, const struct spill_report_process *process,
                           const struct spill_record_oom *oom)
 {
-	spill_block_begin(block, "");
-	spill_block_name(block, process->program, SPILL_BLOCK_NAME);
-	spill_block_put(block, ": out of memory: ");
-	spill_block_size(block, oom->bytes);
-	if (oom->device >= 0) {
-		spill_block_put(block, " of device ");
-		spill_block_number(block, (uint64_t)oom->device);
-	}
-	spill_block_put(block, " asked by ");
-	spill_block_name(block, oom->caller, SPILL_BLOCK_NAME);
-	spill_block_put(block, " (");
-	spill_block_name(block, oom->api, SPILL_BLOCK_NAME);
-	spill_block_put(block, ")");
+	spill_block_begin(block);
+	spill_block_put(block, "%s: out of memory: %s", spill_block_name(process->program).text,
+	                spill_size(oom->bytes).text);
+	if (oom->device >= 0)
+		spill_block_put(block, " of device %u", (unsigned)oom->device);
+	spill_block_put(block, " asked by %s (%s)", spill_block_name(oom->caller).text,
+	                spill_block_name(oom->api).text);
 	spill_block_end(block);
 }
 
 /*
- * "spilled before: 2.04 GiB host in 3 of 12 allocations; moved to the host to make room: 1.00 GiB"
+ * "spilled before: 2.04 GiB host, in 3 of 12 allocations; 1.00 GiB moved to the host to make room"
  */
 static void put_spilled_line(struct spill_block *block, const struct spill_totals *totals)
 {
-	spill_block_begin(block, "  spilled before: ");
-	if (totals->spills) {
-		spill_block_sums(block, &totals->spilled);
-		spill_block_put(block, ", in ");
-		spill_block_spills(block, totals);
-	} else {
-		spill_block_put(block, totals->demotions ? "" : "nothing");
-	}
-	if (totals->demotions) {
-		spill_block_put(block, totals->spills ? "; " : "");
-		spill_block_size(block, totals->demoted);
-		spill_block_put(block, " moved to the host to make room");
-	}
+	spill_block_begin(block);
+	spill_block_put(block, "  spilled before: ");
+	if (totals->spills)
+		spill_block_put(block, "%s, in %" PRIu64 " of %" PRIu64 " allocations",
+		                spill_sums(&totals->spilled).text, totals->spills, totals->allocs);
+	else if (!totals->demotions)
+		spill_block_put(block, "nothing");
+	if (totals->demotions)
+		spill_block_put(block, "%s%s moved to the host to make room", totals->spills ? "; " : "",
+		                spill_size(totals->demoted).text);
 	spill_block_end(block);
 }
 
@@ -54,22 +46,16 @@ static void put_held_line(struct spill_block *block, const struct spill_record_o
 {
 	uint64_t elsewhere = spill_oom_elsewhere(oom);
 
-	spill_block_begin(block, "  this process holds ");
-	spill_block_sums(block, &oom->live);
-	if (elsewhere) {
-		spill_block_put(block, " (");
-		spill_block_size(block, elsewhere);
-		spill_block_put(block, " on other devices)");
-	}
+	spill_block_begin(block);
+	spill_block_put(block, "  this process holds %s", spill_sums(&oom->live).text);
+	if (elsewhere)
+		spill_block_put(block, " (%s on other devices)", spill_size(elsewhere).text);
 	for (unsigned i = 0; i < oom->places; i++) {
 		const struct spill_group *place = &oom->by_place[i];
 
-		spill_block_put(block, i ? ", " : "; by place: ");
-		spill_block_name(block, place->name, SPILL_BLOCK_NAME);
-		spill_block_put(block, " ");
-		spill_block_size(block, spill_bytes_all(&place->held));
-		spill_block_put(block, " in ");
-		spill_block_number(block, place->count);
+		spill_block_put(block, "%s%s %s in %" PRIu64,
+		                i ? ", " : "; by place: ", spill_block_name(place->name).text,
+		                spill_size(spill_bytes_all(&place->held)).text, place->count);
 	}
 	if (oom->callers)
 		spill_block_put(block, "; by caller:");
@@ -78,15 +64,9 @@ static void put_held_line(struct spill_block *block, const struct spill_record_o
 
 static void put_caller_line(struct spill_block *block, const struct spill_group *caller)
 {
-	spill_block_begin(block, "    ");
-	spill_block_size(block, spill_bytes_all(&caller->held));
-	spill_block_put(block, "  ");
-	spill_block_name(block, caller->name, SPILL_BLOCK_NAME);
-	spill_block_put(block, "  in ");
-	spill_block_number(block, caller->count);
-	spill_block_put(block, caller->count == 1 ? " allocation: " : " allocations: ");
-	spill_block_sums(block, &caller->held);
-	spill_block_end(block);
+	spill_block_line(block, "    %s  %s  in %" PRIu64 " allocation%s: %s",
+	                 spill_size(spill_bytes_all(&caller->held)).text, spill_block_name(caller->name).text,
+	                 caller->count, caller->count == 1 ? "" : "s", spill_sums(&caller->held).text);
 }
 
 /* The bytes of all callers that have no line of their own. */
@@ -96,36 +76,21 @@ static void put_others_line(struct spill_block *block, const struct spill_record
 
 	for (unsigned i = 0; i < told; i++)
 		rest = spill_minus(rest, spill_bytes_all(&oom->by_caller[i].held));
-	if (!rest || !oom->callers)
-		return;
-	spill_block_begin(block, "    ");
-	spill_block_size(block, rest);
-	spill_block_put(block, "  others");
-	spill_block_end(block);
+	if (rest && oom->callers)
+		spill_block_line(block, "    %s  others", spill_size(rest).text);
 }
 
-/*
- * "device 0: 1.00 GiB free of 8.00 GiB; 5.00 GiB held by this process, 2.00 GiB by others, contexts
- * and code"
- */
 static void put_device_line(struct spill_block *block, const struct spill_record_oom *oom)
 {
 	uint64_t used = spill_minus(oom->total, oom->free);
 
-	if (!oom->total)
-		return;
-	spill_block_begin(block, "  device ");
-	spill_block_number(block, oom->device >= 0 ? (uint64_t)oom->device : 0);
-	spill_block_put(block, ": ");
-	spill_block_size(block, oom->free);
-	spill_block_put(block, " free of ");
-	spill_block_size(block, oom->total);
-	spill_block_put(block, "; ");
-	spill_block_size(block, oom->ours);
-	spill_block_put(block, " held by this process, ");
-	spill_block_size(block, spill_minus(used, oom->ours));
-	spill_block_put(block, " by others, contexts and code");
-	spill_block_end(block);
+	if (oom->total)
+		spill_block_line(block,
+		                 "  device %u: %s free of %s; %s held by this process, %s by others, "
+		                 "contexts and code",
+		                 oom->device >= 0 ? (unsigned)oom->device : 0, spill_size(oom->free).text,
+		                 spill_size(oom->total).text, spill_size(oom->ours).text,
+		                 spill_size(spill_minus(used, oom->ours)).text);
 }
 
 /*
@@ -135,24 +100,18 @@ static void put_device_line(struct spill_block *block, const struct spill_record
 static void put_refused_line(struct spill_block *block, const struct spill_record_oom *oom)
 {
 	const struct spill_refusal *refusal = &oom->refusal;
+	enum spill_refused_by by = spill_refused_by_of(oom->refused_by);
+	bool reserve = by == SPILL_REFUSED_BY_HOST_RESERVE || by == SPILL_REFUSED_BY_DEVICE_RESERVE;
 
-	spill_block_begin(block, "  refused by ");
-	spill_block_name(block, oom->refused_by, SPILL_BLOCK_NAME);
-	spill_block_put(block, " (rule ");
-	spill_block_name(block, oom->rule, SPILL_BLOCK_NAME);
-	spill_block_put(block, ")");
-	if (refusal->asked) {
-		enum spill_refused_by by = spill_refused_by_of(oom->refused_by);
-		bool reserve = by == SPILL_REFUSED_BY_HOST_RESERVE || by == SPILL_REFUSED_BY_DEVICE_RESERVE;
-
-		spill_block_put(block, ": ");
-		spill_block_size(block, refusal->limit);
-		spill_block_put(block, reserve ? " to stay free of " : " allowed, ");
-		spill_block_size(block, refusal->held);
-		spill_block_put(block, reserve ? ", " : " in use, ");
-		spill_block_size(block, refusal->asked);
-		spill_block_put(block, reserve ? " asked" : " more asked");
-	}
+	spill_block_begin(block);
+	spill_block_put(block, "  refused by %s (rule %s)", spill_block_name(oom->refused_by).text,
+	                spill_block_name(oom->rule).text);
+	if (refusal->asked)
+		spill_block_put(block,
+		                reserve ? ": %s to stay free of %s, %s asked"
+		                        : ": %s allowed, %s in use, %s more asked",
+		                spill_size(refusal->limit).text, spill_size(refusal->held).text,
+		                spill_size(refusal->asked).text);
 	spill_block_end(block);
 }
 
@@ -160,13 +119,11 @@ static void put_tried_line(struct spill_block *block, const struct spill_record_
 {
 	if (!oom->attempts)
 		return;
-	spill_block_begin(block, "  tried ");
-	for (unsigned i = 0; i < oom->attempts; i++) {
-		spill_block_put(block, i ? ", " : "");
-		spill_block_name(block, oom->tried[i].place, SPILL_BLOCK_NAME);
-		spill_block_put(block, ": ");
-		spill_block_name(block, oom->tried[i].error, SPILL_BLOCK_NAME);
-	}
+	spill_block_begin(block);
+	for (unsigned i = 0; i < oom->attempts; i++)
+		spill_block_put(block, "%s%s: %s", i ? ", " : "  tried ",
+		                spill_block_name(oom->tried[i].place).text,
+		                spill_block_name(oom->tried[i].error).text);
 	spill_block_end(block);
 }
 
@@ -176,8 +133,9 @@ static void put_help_line(struct spill_block *block, const struct spill_record_o
 	struct spill_text text = spill_text_begin(advice, sizeof(advice));
 
 	spill_advice_oom(&text, oom);
-	spill_block_begin(block, "  what would have helped: ");
-	spill_block_name(block, advice, sizeof(advice));
+	spill_block_begin(block);
+	spill_block_put(block, "  what would have helped: ");
+	spill_text_plain(&block->text, advice);
 	spill_block_end(block);
 }
 

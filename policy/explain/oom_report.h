@@ -40,6 +40,9 @@ struct spill_bytes_by_reason {
 size_t spill_exit_report(const struct spill_report_process *process, const char *how,
                          const struct spill_bytes_by_reason *why, char *buffer, size_t size);
 
+/* "5.00 GiB device, 2.04 GiB host". Leaves out zeros; "nothing" if all are. */
+struct spill_word spill_sums(const struct spill_bytes *sums);
+
 /*
  * The end of a sentence: "host.limit = 12GiB (it is 10.00 GiB); or 1.04 GiB less in use …"
  * (advice.c).

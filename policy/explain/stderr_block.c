@@ -2,13 +2,14 @@
 
 #include <string.h>
 
-#define PATH 1024 /* bytes of a path that are shown */
+/* Bytes that are shown of a path, and of another name. */
+#define PATH 1024
+#define NAME 72
 
-void spill_block_begin(struct spill_block *block, const char *indent)
+void spill_block_begin(struct spill_block *block)
 {
 	block->line = block->text.length;
 	spill_text_add(&block->text, "spill: ");
-	spill_text_add(&block->text, indent);
 }
 
 void spill_block_end(struct spill_block *block)
@@ -30,78 +31,80 @@ static bool is_continuation(char byte)
 	return ((unsigned char)byte & 0xC0) == 0x80;
 }
 
-void spill_block_name(struct spill_block *block, const char *name, size_t most)
+/* Adds the last `most` bytes of the name. */
+static void add_end(struct spill_text *text, const char *name, size_t most)
 {
 	size_t length = name ? strlen(name) : 0;
 
 	if (!length) {
-		spill_text_add(&block->text, "?");
+		spill_text_add(text, "?");
 		return;
 	}
 	if (length > most) {
 		name += length - most;
 		while (is_continuation(*name))
 			name++;
-		spill_text_add(&block->text, "…");
+		spill_text_add(text, "…");
 	}
-	spill_text_plain(&block->text, name);
+	spill_text_plain(text, name);
 }
 
-void spill_block_put(struct spill_block *block, const char *text)
+struct spill_word spill_block_name(const char *name)
 {
-	spill_text_add(&block->text, text);
+	struct spill_word word;
+	struct spill_text text = spill_text_begin(word.text, sizeof(word.text));
+
+	add_end(&text, name, NAME);
+	return word;
 }
 
-void spill_block_number(struct spill_block *block, uint64_t number)
+void spill_block_put(struct spill_block *block, const char *format, ...)
 {
-	spill_text_number(&block->text, number);
+	va_list arguments;
+
+	va_start(arguments, format);
+	spill_text_vformat(&block->text, format, arguments);
+	va_end(arguments);
 }
 
-void spill_block_size(struct spill_block *block, uint64_t bytes)
+void spill_block_line(struct spill_block *block, const char *format, ...)
 {
-	spill_text_size(&block->text, bytes);
+	va_list arguments;
+
+	spill_block_begin(block);
+	va_start(arguments, format);
+	spill_text_vformat(&block->text, format, arguments);
+	va_end(arguments);
+	spill_block_end(block);
 }
 
-void spill_block_parts(struct spill_block *block, const struct spill_block_part parts[3])
+struct spill_word spill_sums(const struct spill_bytes *sums)
 {
-	const char *comma = "";
+	const struct {
+		uint64_t bytes;
+		const char *place;
+	} parts[] = {{sums->device, "device"}, {sums->host, "host"}, {sums->managed, "managed"}};
+	struct spill_word word;
+	struct spill_text text = spill_text_begin(word.text, sizeof(word.text));
 
-	for (unsigned i = 0; i < 3; i++) {
-		if (!parts[i].bytes)
-			continue;
-		spill_block_put(block, comma);
-		spill_block_put(block, parts[i].before);
-		spill_block_size(block, parts[i].bytes);
-		spill_block_put(block, parts[i].behind);
-		comma = ", ";
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (parts[i].bytes)
+			spill_text_format(&text, "%s%s %s", text.length ? ", " : "",
+			                  spill_size(parts[i].bytes).text, parts[i].place);
 	}
-	if (!*comma)
-		spill_block_put(block, "nothing");
-}
-
-void spill_block_sums(struct spill_block *block, const struct spill_bytes *sums)
-{
-	spill_block_parts(block, (const struct spill_block_part[]){{"", sums->device, " device"},
-	                                                           {"", sums->host, " host"},
-	                                                           {"", sums->managed, " managed"}});
-}
-
-void spill_block_spills(struct spill_block *block, const struct spill_totals *totals)
-{
-	spill_block_number(block, totals->spills);
-	spill_block_put(block, " of ");
-	spill_block_number(block, totals->allocs);
-	spill_block_put(block, " allocations");
+	if (!text.length)
+		spill_text_add(&text, "nothing");
+	return word;
 }
 
 void spill_block_log(struct spill_block *block, const struct spill_report_process *process)
 {
-	spill_block_begin(block, "  ");
-	if (process->log[0]) {
-		spill_block_put(block, "log ");
-		spill_block_name(block, process->log, PATH);
-	} else {
-		spill_block_put(block, "no log is written (log.path, log.level)");
+	if (!process->log[0]) {
+		spill_block_line(block, "  no log is written (log.path, log.level)");
+		return;
 	}
+	spill_block_begin(block);
+	spill_block_put(block, "  log ");
+	add_end(&block->text, process->log, PATH);
 	spill_block_end(block);
 }

@@ -34,54 +34,50 @@ static void print_words(const char *words)
 	fputs("\"]", stdout);
 }
 
+/* Types of the members that have no parts; KNOWN is printed by name. */
+static const char *const types[] = {
+    [SPILL_MEMBER_KNOWN] = "",
+    [SPILL_MEMBER_U64] = "\"type\":\"integer\",\"minimum\":0,\"maximum\":18446744073709551615",
+    [SPILL_MEMBER_BYTES] = "\"type\":\"integer\",\"minimum\":0,\"maximum\":18446744073709551615",
+    [SPILL_MEMBER_INT] = "\"type\":\"integer\"",
+    [SPILL_MEMBER_DEVICE] = "\"type\":\"integer\",\"minimum\":0",
+    [SPILL_MEMBER_COUNT] = "\"type\":\"integer\",\"minimum\":0",
+    [SPILL_MEMBER_SECONDS] = "\"type\":\"number\",\"minimum\":0",
+    [SPILL_MEMBER_TRUTH] = "\"const\":true",
+    [SPILL_MEMBER_TEXT] = "\"type\":\"string\"",
+    [SPILL_MEMBER_ADDRESS] = "\"type\":\"string\",\"pattern\":\"^0x[0-9a-f]+$\"",
+    [SPILL_MEMBER_PLACE] = "\"type\":\"string\",\"enum\":[",
+    [SPILL_MEMBER_ARRAY] = "\"type\":\"array\",\"items\":",
+    [SPILL_MEMBER_LIST] = "\"type\":\"array\",\"items\":",
+};
+
+static void print_reference(const struct object *object)
+{
+	printf("\"$ref\":\"#/$defs/%s\"", object->name);
+}
+
 static void print_type(const struct member *member)
 {
-	switch (member->type) {
-	case SPILL_MEMBER_KNOWN:
+	if (member->type == SPILL_MEMBER_OBJECT || member->type == SPILL_MEMBER_FIGURES) {
+		print_reference(member->of);
 		return;
-	case SPILL_MEMBER_U64:
-	case SPILL_MEMBER_BYTES:
-		fputs("\"type\":\"integer\",\"minimum\":0,\"maximum\":18446744073709551615", stdout);
-		return;
-	case SPILL_MEMBER_INT:
-		fputs("\"type\":\"integer\"", stdout);
-		return;
-	case SPILL_MEMBER_DEVICE:
-	case SPILL_MEMBER_COUNT:
-		fputs("\"type\":\"integer\",\"minimum\":0", stdout);
-		return;
-	case SPILL_MEMBER_SECONDS:
-		fputs("\"type\":\"number\",\"minimum\":0", stdout);
-		return;
-	case SPILL_MEMBER_TRUTH:
-		fputs("\"const\":true", stdout);
-		return;
-	case SPILL_MEMBER_TEXT:
-		fputs("\"type\":\"string\"", stdout);
-		if (*member->words)
-			print_words(member->words);
-		return;
-	case SPILL_MEMBER_ADDRESS:
-		fputs("\"type\":\"string\",\"pattern\":\"^0x[0-9a-f]+$\"", stdout);
-		return;
-	case SPILL_MEMBER_PLACE:
-		fputs("\"type\":\"string\",\"enum\":[", stdout);
+	}
+	fputs(types[member->type], stdout);
+	if (member->type == SPILL_MEMBER_TEXT && *member->words)
+		print_words(member->words);
+	if (member->type == SPILL_MEMBER_PLACE) {
 		for (enum spill_place place = 0; place < SPILL_PLACES; place++)
 			printf("%s\"%s\"", place ? "," : "", spill_place_name(place));
 		putchar(']');
-		return;
-	case SPILL_MEMBER_OBJECT:
-	case SPILL_MEMBER_FIGURES:
-		printf("\"$ref\":\"#/$defs/%s\"", member->of->name);
-		return;
-	case SPILL_MEMBER_ARRAY:
-	case SPILL_MEMBER_LIST:
-		fputs("\"type\":\"array\",\"items\":", stdout);
-		if (member->of)
-			printf("{\"$ref\":\"#/$defs/%s\"}", member->of->name);
-		else
-			fputs("{\"type\":\"string\"}", stdout);
 	}
+	if (member->type != SPILL_MEMBER_ARRAY && member->type != SPILL_MEMBER_LIST)
+		return;
+	putchar('{');
+	if (member->of)
+		print_reference(member->of);
+	else
+		fputs(types[SPILL_MEMBER_TEXT], stdout);
+	putchar('}');
 }
 
 /* Prints a member a line. For a kind of line: `text` describes it, and `kind` is its word. */

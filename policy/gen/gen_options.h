@@ -17,10 +17,4 @@ void print_values(const struct spill_option *row);
 /* gen_sample.c */
 void print_sample(void);
 
-/* gen_variables.c */
-void print_variables(void);
-
-/* gen_words.c */
-void print_words(void);
-
 #endif

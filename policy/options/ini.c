@@ -42,13 +42,8 @@ static char *next_line(char *buffer, int size, void *stream)
 
 static bool say_duplicate(struct spill_ini *file, const char *key, unsigned first)
 {
-	char why[160];
-	struct spill_text text = spill_text_begin(why, sizeof(why));
-
-	spill_text_quote(&text, key, strlen(key));
-	spill_text_add(&text, " is set twice; the first is in line ");
-	spill_text_number(&text, first);
-	return spill_ini_fail(file, 0, why);
+	return spill_ini_fail(file, 0, "%s is set twice; the first is in line %u",
+	                      spill_quote(key, strlen(key)).text, first);
 }
 
 /* Fails with the error about the key or the value of the current line. */
@@ -56,7 +51,7 @@ static bool fail_option(struct spill_ini *file, const struct spill_error *error)
 {
 	size_t value = spill_ini_skip_blanks(file, spill_ini_find(file, 0, "=") + 1);
 
-	return spill_ini_fail(file, error->offset + (error->part == SPILL_PART_VALUE ? value : 0),
+	return spill_ini_fail(file, error->offset + (error->part == SPILL_PART_VALUE ? value : 0), "%s",
 	                      error->text);
 }
 

@@ -5,27 +5,20 @@
 
 #include "text.h"
 
-static bool fail_at(struct spill_ini *file, unsigned line, size_t column, const char *why)
+bool spill_ini_fail(struct spill_ini *file, size_t column, const char *why, ...)
 {
+	va_list arguments;
 	struct spill_text text;
 
 	if (file->failed)
 		return false;
 	file->failed = true;
 	text = spill_text_begin(file->error, file->error_size);
-	spill_text_add(&text, file->name);
-	spill_text_add(&text, ":");
-	spill_text_number(&text, line);
-	spill_text_add(&text, ":");
-	spill_text_number(&text, column + 1);
-	spill_text_add(&text, ": ");
-	spill_text_add(&text, why);
+	spill_text_format(&text, "%s:%u:%zu: ", file->name, file->line, column + 1);
+	va_start(arguments, why);
+	spill_text_vformat(&text, why, arguments);
+	va_end(arguments);
 	return false;
-}
-
-bool spill_ini_fail(struct spill_ini *file, size_t column, const char *why)
-{
-	return fail_at(file, file->line, column, why);
 }
 
 static bool is_blank(char c)
@@ -68,19 +61,10 @@ static unsigned line_of(const struct spill_ini *file, size_t at)
 	return line;
 }
 
-static void add_section(struct spill_text *text, const char *word)
-{
-	spill_text_add(text, "[");
-	spill_text_add(text, word);
-	spill_text_add(text, " NAME]");
-}
-
 /* Two sections with one name are refused: a reader could overlook one of them. */
 static bool add_name(struct spill_ini *file, struct spill_ini_names *names, const char *name, size_t column)
 {
 	size_t length = strlen(name);
-	char why[160];
-	struct spill_text text = spill_text_begin(why, sizeof(why));
 
 	for (unsigned i = 0; i < names->count; i++) {
 		const char *other = file->data + names->at[i];
@@ -88,20 +72,13 @@ static bool add_name(struct spill_ini *file, struct spill_ini_names *names, cons
 		/* A name ends at its bracket. */
 		if (memcmp(other, name, length) || other[length] != ']')
 			continue;
-		add_section(&text, names->word);
-		spill_text_add(&text, " with the name ");
-		spill_text_quote(&text, name, length);
-		spill_text_add(&text, " is there twice; the first is in line ");
-		spill_text_number(&text, line_of(file, names->at[i]));
-		return spill_ini_fail(file, column, why);
+		return spill_ini_fail(
+		    file, column, "[%s NAME] with the name %s is there twice; the first is in line %u",
+		    names->word, spill_quote(name, length).text, line_of(file, names->at[i]));
 	}
-	if (names->count == names->most) {
-		spill_text_add(&text, "too many ");
-		add_section(&text, names->word);
-		spill_text_add(&text, " in one file: at most ");
-		spill_text_number(&text, names->most);
-		return spill_ini_fail(file, 0, why);
-	}
+	if (names->count == names->most)
+		return spill_ini_fail(file, 0, "too many [%s NAME] in one file: at most %u", names->word,
+		                      names->most);
 	names->at[names->count++] = (uint32_t)((size_t)(file->text - file->data) + column);
 	return true;
 }
@@ -128,8 +105,10 @@ bool spill_ini_end_rule(struct spill_ini *file)
 
 	if (!file->rule.name[0])
 		return true;
-	if (!spill_rule_check(&file->rule, &error))
-		return fail_at(file, file->rule_line, 1 + error.offset, error.text);
+	if (!spill_rule_check(&file->rule, &error)) {
+		file->line = file->rule_line;
+		return spill_ini_fail(file, 1 + error.offset, "%s", error.text);
+	}
 	if (file->taker)
 		file->taker->rule(file->taker->user, &file->rule, file->rule_line);
 	file->rule.name[0] = '\0';
@@ -160,7 +139,7 @@ static bool check_section(struct spill_ini *file)
 	memcpy(section, file->text + 1, end - 1);
 	section[end - 1] = '\0';
 	if (spill_option_section(section, &error))
-		return spill_ini_fail(file, 1 + error.offset, error.text);
+		return spill_ini_fail(file, 1 + error.offset, "%s", error.text);
 	file->in_section = true;
 	file->app[0] = '\0';
 	app = spill_option_app(section);

@@ -39,8 +39,12 @@ struct spill_ini {
 };
 _Static_assert(sizeof(struct spill_ini) <= SPILL_INI_ROOM, "the caller of spill_ini_read_in has this room");
 
-/* Writes `FILE:LINE:COL: why` for the current line, unless there is an error. Returns false. */
-bool spill_ini_fail(struct spill_ini *file, size_t column, const char *why);
+/*
+ * Writes `FILE:LINE:COL: why` for the current line, unless there is an error. `why` is a format of
+ * spill_text_format. Returns false.
+ */
+bool spill_ini_fail(struct spill_ini *file, size_t column, const char *why, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /*
  * Index of the first byte from `at` on that is no blank, or is one of `bytes`; the length if none.

@@ -221,16 +221,12 @@ void spill_add_range(struct spill_text *text, const struct spill_option *row, co
 static int fail_device(struct spill_error *error, const char *value, const char *item, size_t length,
                        int number)
 {
-	struct spill_text text = spill_option_fail(error, value, item);
+	size_t at = (size_t)(item - value);
 
-	if (number < 0) {
-		spill_text_add(&text, "bad device number ");
-		spill_text_quote(&text, item, length);
-		spill_text_add(&text, ": write 0 or 0, 2");
-	} else {
-		spill_option_add_out_of_range(&text);
-	}
-	return -1;
+	return number < 0
+	           ? spill_option_fail(error, SPILL_PART_VALUE, at, "bad device number %s: write 0 or 0, 2",
+	                               spill_quote(item, length).text)
+	           : spill_option_fail_range(error, SPILL_PART_VALUE, at);
 }
 
 int spill_put_devices(const struct spill_option *row, void *field, const char *value,
@@ -263,8 +259,6 @@ void spill_add_devices(struct spill_text *text, const struct spill_option *row, 
 {
 	const uint32_t *devices = field;
 
-	for (uint32_t left = *devices; left; left &= left - 1) {
-		spill_option_add_comma(text, left == *devices);
-		spill_text_number(text, (uint64_t)__builtin_ctz(left));
-	}
+	for (uint32_t left = *devices; left; left &= left - 1)
+		spill_text_format(text, "%s%u", left == *devices ? "" : ", ", (unsigned)__builtin_ctz(left));
 }

@@ -10,13 +10,6 @@ static bool row_is(unsigned row, const char *section, const char *key)
 	return !strcmp(spill_option_row(row)->section, section) && !strcmp(spill_option_row(row)->key, key);
 }
 
-static struct spill_text begin_error(struct spill_error *error, enum spill_option_part part, size_t offset)
-{
-	error->part = part;
-	error->offset = offset;
-	return spill_text_begin(error->text, sizeof(error->text));
-}
-
 int spill_option_device(const char *text, size_t length)
 {
 	int number = 0;
@@ -32,12 +25,6 @@ int spill_option_device(const char *text, size_t length)
 	return number < SPILL_DEVICES ? number : SPILL_DEVICES;
 }
 
-void spill_option_add_out_of_range(struct spill_text *text)
-{
-	spill_text_add(text, "the device number is out of range: 0 to ");
-	spill_text_number(text, SPILL_DEVICES - 1);
-}
-
 /* The number of `[device N]`; -1: another section; -2: a bad number, and the reason. */
 static int section_device(const char *section, struct spill_error *error)
 {
@@ -50,18 +37,13 @@ static int section_device(const char *section, struct spill_error *error)
 		start++;
 
 	int number = spill_option_device(section + start, strlen(section + start));
-	struct spill_text text;
-
 	if (number >= 0 && number < SPILL_DEVICES)
 		return number;
-	text = begin_error(error, SPILL_PART_SECTION, start);
-	if (number < 0) {
-		spill_text_add(&text, "bad device number ");
-		spill_text_quote(&text, section + start, strlen(section + start));
-		spill_text_add(&text, ": write [device 1]");
-	} else {
-		spill_option_add_out_of_range(&text);
-	}
+	if (number < 0)
+		spill_option_fail(error, SPILL_PART_SECTION, start, "bad device number %s: write [device 1]",
+		                  spill_quote(section + start, strlen(section + start)).text);
+	else
+		spill_option_fail_range(error, SPILL_PART_SECTION, start);
 	return -2;
 }
 
@@ -104,14 +86,12 @@ const char *spill_option_rule(const char *section)
 static int check_app(const char *section, const char *name, struct spill_error *error)
 {
 	const char *slash = strchr(name, '/');
-	struct spill_text text;
 
 	if (*name && !slash)
 		return 0;
-	text = begin_error(error, SPILL_PART_SECTION, (size_t)((slash ? slash : name) - section));
-	spill_text_add(&text, slash ? "a program's name has no folder: write [app NAME]"
-	                            : "the program's name is missing: write [app NAME]");
-	return -1;
+	return spill_option_fail(error, SPILL_PART_SECTION, (size_t)((slash ? slash : name) - section),
+	                         slash ? "a program's name has no folder: write [app NAME]"
+	                               : "the program's name is missing: write [app NAME]");
 }
 
 static int check_rule(const char *section, const char *name, struct spill_error *error)
@@ -124,21 +104,14 @@ static int check_rule(const char *section, const char *name, struct spill_error 
 		why = "the rule's name is too long";
 	else if (!strcmp(name, "default"))
 		why = "'default' means no rule in the log: choose another name";
-	if (!why)
-		return 0;
-
-	struct spill_text text = begin_error(error, SPILL_PART_SECTION, (size_t)(name - section));
-
-	spill_text_add(&text, why);
-	return -1;
+	return why ? spill_option_fail(error, SPILL_PART_SECTION, (size_t)(name - section), "%s", why) : 0;
 }
 
 int spill_option_section(const char *section, struct spill_error *error)
 {
 	struct spill_nearest nearest;
-	struct spill_text text;
 	int device = section_device(section, error);
-	const char *app = spill_option_app(section), *rule = spill_option_rule(section), *word;
+	const char *app = spill_option_app(section), *rule = spill_option_rule(section), *word, *end;
 
 	if (device != -1)
 		return device < 0 ? -1 : 0;
@@ -148,9 +121,6 @@ int spill_option_section(const char *section, struct spill_error *error)
 		return check_rule(section, rule, error);
 	if (section_known(section))
 		return 0;
-	text = begin_error(error, SPILL_PART_SECTION, 0);
-	spill_text_add(&text, "unknown section ");
-	spill_text_quote(&text, section, strlen(section));
 	/* Compares the first word: a number or a name may follow it. */
 	spill_nearest_begin(&nearest, section, strcspn(section, " "));
 	spill_nearest_offer(&nearest, "app", 3);
@@ -159,54 +129,44 @@ int spill_option_section(const char *section, struct spill_error *error)
 		spill_nearest_offer(&nearest, spill_option_row(row)->section,
 		                    strlen(spill_option_row(row)->section));
 	word = spill_nearest_word(&nearest);
-	if (word) {
-		spill_text_add(&text, "; the nearest is [");
-		spill_text_add(&text, word);
-		spill_text_add(&text, !strcmp(word, "app") || !strcmp(word, "rule") ? " NAME]" : "]");
+	end = word && (!strcmp(word, "app") || !strcmp(word, "rule")) ? " NAME]" : "]";
+	return spill_option_fail(error, SPILL_PART_SECTION, 0, "unknown section %s%s%s%s",
+	                         spill_quote(section, strlen(section)).text, word ? "; the nearest is [" : "",
+	                         word ? word : "", word ? end : "");
+}
+
+/* The section of options that has the key, "rule NAME", or NULL. */
+static const char *section_with(const char *key)
+{
+	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
+		if (!strcmp(spill_option_row(row)->key, key))
+			return spill_option_row(row)->section;
 	}
-	return -1;
+	return spill_rule_option_is(key) ? "rule NAME" : NULL;
 }
 
 /* Suggests the key in another section, else the nearest key of this section. */
 static int say_unknown_key(const char *section, const char *key, struct spill_error *error)
 {
-	struct spill_text text = begin_error(error, SPILL_PART_KEY, 0);
+	const char *other = section_with(key), *near = key;
 	struct spill_nearest nearest;
 
-	spill_text_add(&text, "unknown key ");
-	spill_text_quote(&text, key, strlen(key));
-	spill_text_add(&text, " in [");
-	spill_text_add(&text, section);
-	spill_text_add(&text, "]; the nearest is ");
-	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
-		if (strcmp(spill_option_row(row)->key, key))
-			continue;
-		spill_text_add(&text, "'");
-		spill_text_add(&text, key);
-		spill_text_add(&text, "' in [");
-		spill_text_add(&text, spill_option_row(row)->section);
-		spill_text_add(&text, "]");
-		return -1;
-	}
-	if (spill_rule_option_is(key)) {
-		spill_text_quote(&text, key, strlen(key));
-		spill_text_add(&text, " in [rule NAME]");
-		return -1;
-	}
 	spill_nearest_begin(&nearest, key, strlen(key));
-	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
+	for (unsigned row = 0; row < SPILL_OPTIONS && !other; row++) {
 		if (!strcmp(spill_option_row(row)->section, section))
 			spill_nearest_offer(&nearest, spill_option_row(row)->key,
 			                    strlen(spill_option_row(row)->key));
+		near = nearest.best;
 	}
-	spill_text_quote(&text, nearest.best, strlen(nearest.best));
-	return -1;
+	return spill_option_fail(error, SPILL_PART_KEY, 0, "unknown key %s in [%s]; the nearest is %s%s%s%s",
+	                         spill_quote(key, strlen(key)).text, section,
+	                         spill_quote(near, strlen(near)).text, other ? " in [" : "",
+	                         other ? other : "", other ? "]" : "");
 }
 
 static int find_for_device(int device, const char *key, struct spill_error *error)
 {
 	struct spill_nearest nearest;
-	struct spill_text text;
 
 	spill_nearest_begin(&nearest, key, strlen(key));
 	for (unsigned slot = SPILL_OPTIONS; slot < SPILL_OPTION_SLOTS; slot += SPILL_DEVICES) {
@@ -216,11 +176,9 @@ static int find_for_device(int device, const char *key, struct spill_error *erro
 			return (int)slot + device;
 		spill_nearest_offer(&nearest, name, strlen(name));
 	}
-	text = begin_error(error, SPILL_PART_KEY, 0);
-	spill_text_quote(&text, key, strlen(key));
-	spill_text_add(&text, " cannot be set for one device; the nearest is ");
-	spill_text_quote(&text, nearest.best, strlen(nearest.best));
-	return -1;
+	return spill_option_fail(
+	    error, SPILL_PART_KEY, 0, "%s cannot be set for one device; the nearest is %s",
+	    spill_quote(key, strlen(key)).text, spill_quote(nearest.best, strlen(nearest.best)).text);
 }
 
 /*
@@ -229,9 +187,10 @@ static int find_for_device(int device, const char *key, struct spill_error *erro
  */
 static int find_for_app(const char *key, struct spill_error *error)
 {
+	const struct spill_word quoted = spill_quote(key, strlen(key));
 	struct spill_nearest nearest;
-	struct spill_text text;
 	char name[64], bare[64] = "";
+	const char *near;
 
 	spill_nearest_begin(&nearest, key, strlen(key));
 	for (unsigned row = 0; row < SPILL_OPTIONS; row++) {
@@ -242,21 +201,18 @@ static int find_for_app(const char *key, struct spill_error *error)
 		if (!bare[0] && !strcmp(key, spill_option_row(row)->key))
 			memcpy(bare, name, sizeof(name));
 	}
-	text = begin_error(error, SPILL_PART_KEY, 0);
-	if (!strncmp(key, "device ", 7) || !strncmp(key, "rule", 4) ||
-	    (!bare[0] && spill_rule_option_is(key))) {
-		spill_text_quote(&text, key, strlen(key));
-		spill_text_add(&text, !strncmp(key, "device ", 7)
-		                          ? " cannot be set for one program; the nearest is 'device.limit'"
-		                          : " is no option; a rule for one program is [rule NAME] with "
-		                            "program = NAME");
-		return -1;
-	}
-	spill_text_add(&text, "unknown key ");
-	spill_text_quote(&text, key, strlen(key));
-	spill_text_add(&text, " in [app NAME]; the nearest is ");
-	spill_text_quote(&text, bare[0] ? bare : nearest.best, strlen(bare[0] ? bare : nearest.best));
-	return -1;
+	if (!strncmp(key, "device ", 7))
+		return spill_option_fail(error, SPILL_PART_KEY, 0,
+		                         "%s cannot be set for one program; the nearest is 'device.limit'",
+		                         quoted.text);
+	if (!strncmp(key, "rule", 4) || (!bare[0] && spill_rule_option_is(key)))
+		return spill_option_fail(
+		    error, SPILL_PART_KEY, 0,
+		    "%s is no option; a rule for one program is [rule NAME] with program = NAME",
+		    quoted.text);
+	near = bare[0] ? bare : nearest.best;
+	return spill_option_fail(error, SPILL_PART_KEY, 0, "unknown key %s in [app NAME]; the nearest is %s",
+	                         quoted.text, spill_quote(near, strlen(near)).text);
 }
 
 int spill_option_find(const char *section, const char *key, struct spill_error *error)
@@ -276,22 +232,30 @@ int spill_option_find(const char *section, const char *key, struct spill_error *
 	return say_unknown_key(section, key, error);
 }
 
+static const char device_variable[] = "SPILL_DEVICE_";
+
+/* N of SPILL_DEVICE_<N>_LIMIT, and "_LIMIT", as spill_option_device. -1: another form. */
+static int device_in_variable(const char *variable, const char **rest)
+{
+	const char *number = variable + sizeof(device_variable) - 1;
+
+	if (strncmp(variable, device_variable, sizeof(device_variable) - 1))
+		return -1;
+	*rest = number + strspn(number, "0123456789");
+	return spill_option_device(number, (size_t)(*rest - number));
+}
+
 /* Slot of SPILL_DEVICE_<N>_LIMIT; -1: the name has another form; -2: N is out of range. */
 static int variable_device(const char *variable)
 {
-	static const char before[] = "SPILL_DEVICE_";
-	const char *number = variable + sizeof(before) - 1;
+	const char *rest;
+	int device = device_in_variable(variable, &rest);
 	char name[64];
-	int device;
 
-	if (strncmp(variable, before, sizeof(before) - 1))
-		return -1;
-	device = spill_option_device(number, strspn(number, "0123456789"));
-	number += strspn(number, "0123456789");
 	for (unsigned slot = SPILL_OPTIONS; device >= 0 && slot < SPILL_OPTION_SLOTS; slot += SPILL_DEVICES) {
-		/* The name for device 0 has one digit, so the rest begins there. */
 		spill_option_variable(slot, name, sizeof(name));
-		if (!strcmp(number, name + sizeof(before)))
+		/* The name for device 0 has one digit, so the rest begins there. */
+		if (!strcmp(rest, name + sizeof(device_variable)))
 			return device < SPILL_DEVICES ? (int)slot + device : -2;
 	}
 	return -1;
@@ -300,16 +264,13 @@ static int variable_device(const char *variable)
 /* Suggests SPILL_DEVICE_1_LIMIT for SPILL_DEVICE_1_LIMT, and not the variable of all devices. */
 static void offer_devices(struct spill_nearest *nearest, const char *variable)
 {
-	static const char before[] = "SPILL_DEVICE_";
-	const char *number = variable + sizeof(before) - 1;
+	const char *rest;
+	int device = device_in_variable(variable, &rest);
 	char name[64];
-	int device;
 
-	if (strncmp(variable, before, sizeof(before) - 1))
+	if (device < 0 || device >= SPILL_DEVICES)
 		return;
-	device = spill_option_device(number, strspn(number, "0123456789"));
-	for (unsigned slot = SPILL_OPTIONS;
-	     device >= 0 && device < SPILL_DEVICES && slot < SPILL_OPTION_SLOTS; slot += SPILL_DEVICES) {
+	for (unsigned slot = SPILL_OPTIONS; slot < SPILL_OPTION_SLOTS; slot += SPILL_DEVICES) {
 		spill_option_variable(slot + (unsigned)device, name, sizeof(name));
 		spill_nearest_offer(nearest, name, strlen(name));
 	}
@@ -319,7 +280,6 @@ int spill_option_find_variable(const char *variable, struct spill_error *error)
 {
 	static const char *const others[] = {"SPILL_POLICY", "SPILL_LOG"};
 	struct spill_nearest nearest;
-	struct spill_text text;
 	char name[64];
 	int found = variable_device(variable);
 
@@ -335,18 +295,15 @@ int spill_option_find_variable(const char *variable, struct spill_error *error)
 		spill_nearest_offer(&nearest, name, strlen(name));
 	}
 	offer_devices(&nearest, variable);
-	text = begin_error(error, SPILL_PART_SECTION, 0);
 	if (found == -2) {
-		spill_option_add_out_of_range(&text);
+		spill_option_fail_range(error, SPILL_PART_SECTION, 0);
 		return -2;
 	}
-	if (!strncmp(variable, "SPILL_RULE", 10)) {
-		spill_text_add(&text, "unknown variable; a rule is [rule NAME] in a policy file");
-		return -1;
-	}
-	spill_text_add(&text, "unknown variable; the nearest is ");
-	spill_text_add(&text, nearest.best);
-	return -1;
+	if (!strncmp(variable, "SPILL_RULE", 10))
+		return spill_option_fail(error, SPILL_PART_SECTION, 0,
+		                         "unknown variable; a rule is [rule NAME] in a policy file");
+	return spill_option_fail(error, SPILL_PART_SECTION, 0, "unknown variable; the nearest is %s",
+	                         nearest.best);
 }
 
 int spill_option_set(struct spill_policy *policy, const char *section, const char *key, const char *value,

@@ -5,7 +5,7 @@
 
 static const struct spill_kind kinds[] = {
     [SPILL_OPTION_WORD] = {spill_put_word, spill_add_word, "", true},
-    [SPILL_OPTION_YESNO] = {spill_put_yesno, spill_add_yesno, "yes, no"},
+    [SPILL_OPTION_YESNO] = {spill_put_bool, spill_add_bool, "yes, no"},
     [SPILL_OPTION_SIZE] = {spill_put_amount, spill_add_amount, "size"},
     [SPILL_OPTION_SHARE] = {spill_put_amount, spill_add_amount, "size, %"},
     [SPILL_OPTION_LIMIT] = {spill_put_amount, spill_add_amount, "none, size, %"},
@@ -18,14 +18,14 @@ static const struct spill_kind kinds[] = {
     [SPILL_OPTION_PATH] = {spill_put_path, spill_add_path, "pattern, folder, off"},
     [SPILL_OPTION_NODE] = {spill_put_node, spill_add_node, "nearest, N"},
     [SPILL_OPTION_NUMBER] = {spill_put_number, spill_add_number, "number"},
-    [SPILL_OPTION_ONOFF] = {spill_put_onoff, spill_add_onoff, "on, off"},
+    [SPILL_OPTION_ONOFF] = {spill_put_bool, spill_add_bool, "on, off"},
     [SPILL_OPTION_BYTES] = {spill_put_bytes, spill_add_bytes, "size"},
     [SPILL_OPTION_RANGE] = {spill_put_range, spill_add_range, "1MiB..2GiB, 1MiB.., ..2GiB, size"},
     [SPILL_OPTION_DEVICES] = {spill_put_devices, spill_add_devices, "list of numbers"},
     [SPILL_OPTION_GLOB] = {spill_put_glob, spill_add_glob, "pattern"},
     [SPILL_OPTION_SYMBOL] = {spill_put_glob, spill_add_glob, "pattern"},
     [SPILL_OPTION_NAME] = {spill_put_glob, spill_add_glob, "pattern"},
-    [SPILL_OPTION_OVER] = {spill_put_over, spill_add_over, "", true},
+    [SPILL_OPTION_OVER] = {spill_put_word, spill_add_word, "", true},
 };
 
 const struct spill_kind *spill_option_kind(const struct spill_option *row)
@@ -33,35 +33,38 @@ const struct spill_kind *spill_option_kind(const struct spill_option *row)
 	return &kinds[row->kind];
 }
 
-struct spill_text spill_option_fail(struct spill_error *error, const char *value, const char *wrong)
+int spill_option_fail(struct spill_error *error, enum spill_option_part part, size_t offset,
+                      const char *format, ...)
 {
-	error->part = SPILL_PART_VALUE;
-	error->offset = (size_t)(wrong - value);
-	return spill_text_begin(error->text, sizeof(error->text));
+	struct spill_text text = spill_text_begin(error->text, sizeof(error->text));
+	va_list arguments;
+
+	error->part = part;
+	error->offset = offset;
+	va_start(arguments, format);
+	spill_text_vformat(&text, format, arguments);
+	va_end(arguments);
+	return -1;
 }
 
 int spill_option_fail_at(struct spill_error *error, const char *what, const char *value, size_t at,
                          const char *why)
 {
-	if (!why)
-		return 0;
-
-	struct spill_text text = spill_option_fail(error, value, value + at);
-
-	spill_text_add(&text, what);
-	spill_text_quote(&text, value, strlen(value));
-	spill_text_add(&text, ": ");
-	spill_text_add(&text, why);
-	return -1;
+	return why ? spill_option_fail(error, SPILL_PART_VALUE, at, "%s%s: %s", what,
+	                               spill_quote(value, strlen(value)).text, why)
+	           : 0;
 }
 
 int spill_option_fail_twice(struct spill_error *error, const char *value, const char *item, size_t length)
 {
-	struct spill_text text = spill_option_fail(error, value, item);
+	return spill_option_fail(error, SPILL_PART_VALUE, (size_t)(item - value), "%s is in the list twice",
+	                         spill_quote(item, length).text);
+}
 
-	spill_text_quote(&text, item, length);
-	spill_text_add(&text, " is in the list twice");
-	return -1;
+int spill_option_fail_range(struct spill_error *error, enum spill_option_part part, size_t offset)
+{
+	return spill_option_fail(error, part, offset, "the device number is out of range: 0 to %u",
+	                         SPILL_DEVICES - 1u);
 }
 
 int spill_option_put(struct spill_policy *policy, unsigned slot, const char *value, struct spill_error *error)

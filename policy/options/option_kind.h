@@ -37,9 +37,7 @@ SPILL_KIND(devices)
 
 /* option_word.c */
 SPILL_KIND(word)
-SPILL_KIND(yesno)
-SPILL_KIND(onoff)
-SPILL_KIND(over)
+SPILL_KIND(bool)
 SPILL_KIND(chain)
 SPILL_KIND(places)
 SPILL_KIND(path)
@@ -58,22 +56,20 @@ bool spill_option_item(const char *list, size_t *at, const char **item, size_t *
  * -1.
  */
 int spill_option_device(const char *text, size_t length);
-void spill_option_add_out_of_range(struct spill_text *text);
 
-/* Begins the message about the byte at `wrong` of `value`. */
-struct spill_text spill_option_fail(struct spill_error *error, const char *value, const char *wrong);
+/* These set an error and return -1. */
+/* The message, as spill_text_format, is about the byte at `offset` of the part. */
+int spill_option_fail(struct spill_error *error, enum spill_option_part part, size_t offset,
+                      const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* The message `what` 'value': `why`. Returns -1, or 0 without a message if `why` is NULL. */
+/* The message `what` 'value': `why`. Returns 0 without a message if `why` is NULL. */
 int spill_option_fail_at(struct spill_error *error, const char *what, const char *value, size_t at,
                          const char *why);
 
-/* The message that an item of a list is repeated. Returns -1. */
+/* An item of a list is repeated. */
 int spill_option_fail_twice(struct spill_error *error, const char *value, const char *item, size_t length);
 
-/* Adds ", " unless `first`. */
-static inline void spill_option_add_comma(struct spill_text *text, bool first)
-{
-	spill_text_add(text, first ? "" : ", ");
-}
+/* A device number is too large. */
+int spill_option_fail_range(struct spill_error *error, enum spill_option_part part, size_t offset);
 
 #endif

@@ -21,7 +21,6 @@ _Static_assert(offsetof(struct spill_policy, advice.accessed_by_host) ==
 
 /* Steps of oom.chain in the order of enum spill_step. */
 static const char chain_words[] = "trim, demote, split, managed, host";
-static const char yesno_words[] = "yes, no", onoff_words[] = "on, off"; /* true, false */
 
 bool spill_option_item(const char *list, size_t *at, const char **item, size_t *length)
 {
@@ -56,27 +55,20 @@ static int word_index(const char *words, const char *word, size_t length)
 static int fail_word(struct spill_error *error, const char *value, const char *word, size_t length,
                      const char *words)
 {
-	struct spill_text text = spill_option_fail(error, value, word);
+	size_t at = 0, item_length, offset = (size_t)(word - value);
 	struct spill_nearest nearest;
 	const char *item;
-	size_t at = 0, item_length;
 
-	if (length) {
-		spill_text_add(&text, "bad value ");
-		spill_text_quote(&text, word, length);
-	} else {
-		spill_text_add(&text, "a value is missing");
-	}
-	spill_text_add(&text, "; it must be one of ");
-	spill_text_add(&text, words);
+	if (!length)
+		return spill_option_fail(error, SPILL_PART_VALUE, offset,
+		                         "a value is missing; it must be one of %s", words);
 	spill_nearest_begin(&nearest, word, length);
 	while (spill_option_item(words, &at, &item, &item_length))
 		spill_nearest_offer(&nearest, item, item_length);
-	if (length && spill_nearest_word(&nearest)) {
-		spill_text_add(&text, "; the nearest is ");
-		spill_text_quote(&text, nearest.best, strlen(nearest.best));
-	}
-	return -1;
+	item = spill_nearest_word(&nearest);
+	return spill_option_fail(error, SPILL_PART_VALUE, offset, "bad value %s; it must be one of %s%s%s",
+	                         spill_quote(word, length).text, words, item ? "; the nearest is " : "",
+	                         item ? spill_quote(item, strlen(item)).text : "");
 }
 
 /* Position of the whole value in `words`, or -1 and the message. */
@@ -97,67 +89,46 @@ static void add_word(struct spill_text *text, const char *words, unsigned index)
 	spill_text_bytes(text, item, length);
 }
 
-/* The field is the position in `words`, counted from `first`. */
-static int put_word(unsigned *field, const char *words, unsigned first, const char *value,
-                    struct spill_error *error)
+/* The value of the first word. */
+static unsigned first_value(const struct spill_option *row)
 {
-	int index = read_word(words, value, error);
-
-	if (index < 0)
-		return -1;
-	*field = first + (unsigned)index;
-	return 0;
+	return row->kind == SPILL_OPTION_OVER ? SPILL_RULE_SPLIT : 0;
 }
 
 int spill_put_word(const struct spill_option *row, void *field, const char *value, struct spill_error *error)
 {
-	return put_word(field, row->values, 0, value, error);
+	int index = read_word(row->values, value, error);
+
+	if (index < 0)
+		return -1;
+	*(unsigned *)field = first_value(row) + (unsigned)index;
+	return 0;
 }
 
 void spill_add_word(struct spill_text *text, const struct spill_option *row, const void *field)
 {
-	add_word(text, row->values, *(const unsigned *)field);
+	add_word(text, row->values, *(const unsigned *)field - first_value(row));
 }
 
-int spill_put_over(const struct spill_option *row, void *field, const char *value, struct spill_error *error)
+/* Of true, of false. */
+static const char *bool_words(const struct spill_option *row)
 {
-	return put_word(field, row->values, SPILL_RULE_SPLIT, value, error);
+	return row->kind == SPILL_OPTION_ONOFF ? "on, off" : "yes, no";
 }
 
-void spill_add_over(struct spill_text *text, const struct spill_option *row, const void *field)
+int spill_put_bool(const struct spill_option *row, void *field, const char *value, struct spill_error *error)
 {
-	add_word(text, row->values, *(const unsigned *)field - SPILL_RULE_SPLIT);
-}
-
-/* words: of true, of false */
-static int put_bool(bool *field, const char *words, const char *value, struct spill_error *error)
-{
-	int index = read_word(words, value, error);
+	int index = read_word(bool_words(row), value, error);
 
 	if (index < 0)
 		return -1;
-	*field = index == 0;
+	*(bool *)field = index == 0;
 	return 0;
 }
 
-int spill_put_yesno(const struct spill_option *row, void *field, const char *value, struct spill_error *error)
+void spill_add_bool(struct spill_text *text, const struct spill_option *row, const void *field)
 {
-	return put_bool(field, yesno_words, value, error);
-}
-
-void spill_add_yesno(struct spill_text *text, const struct spill_option *row, const void *field)
-{
-	add_word(text, yesno_words, !*(const bool *)field);
-}
-
-int spill_put_onoff(const struct spill_option *row, void *field, const char *value, struct spill_error *error)
-{
-	return put_bool(field, onoff_words, value, error);
-}
-
-void spill_add_onoff(struct spill_text *text, const struct spill_option *row, const void *field)
-{
-	add_word(text, onoff_words, !*(const bool *)field);
+	add_word(text, bool_words(row), !*(const bool *)field);
 }
 
 /*
@@ -212,10 +183,8 @@ void spill_add_chain(struct spill_text *text, const struct spill_option *row, co
 
 	if (chain->by_capability)
 		spill_text_add(text, "auto");
-	for (unsigned i = 0; i < chain->count; i++) {
-		spill_option_add_comma(text, i == 0);
-		spill_text_add(text, spill_step_name(chain->step[i]));
-	}
+	for (unsigned i = 0; i < chain->count; i++)
+		spill_text_format(text, "%s%s", i ? ", " : "", spill_step_name(chain->step[i]));
 }
 
 int spill_put_places(const struct spill_option *row, void *field, const char *value,
@@ -244,7 +213,7 @@ void spill_add_places(struct spill_text *text, const struct spill_option *row, c
 	for (const bool *place = field; spill_option_item(row->values, &at, &item, &length); place++) {
 		if (!*place)
 			continue;
-		spill_option_add_comma(text, first);
+		spill_text_add(text, first ? "" : ", ");
 		spill_text_bytes(text, item, length);
 		first = false;
 	}
@@ -267,12 +236,8 @@ static const char *bad_pattern(const char *value)
 static int put_string(char *field, const char *value, const char *wrong, const char *why,
                       struct spill_error *error)
 {
-	if (why) {
-		struct spill_text text = spill_option_fail(error, value, wrong);
-
-		spill_text_add(&text, why);
-		return -1;
-	}
+	if (why)
+		return spill_option_fail(error, SPILL_PART_VALUE, (size_t)(wrong - value), "%s", why);
 	memcpy(field, value, strlen(value) + 1);
 	return 0;
 }

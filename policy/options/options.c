@@ -5,8 +5,6 @@
 static const struct spill_option rows[] = {
 #define OPTION(section, key, kind, field, words, initial, meaning) \
 	{section, key, SPILL_OPTION_##kind, words, initial, meaning, offsetof(struct spill_policy, field)},
-#define DEVICE(key, field)
-#define RULE(key, kind, bit, field, words, example, meaning)
 #include "options.def"
 };
 
@@ -15,18 +13,14 @@ static const struct device_option {
 	const char *key;
 	size_t offset;
 } device_options[] = {
-#define OPTION(section, key, kind, field, words, initial, meaning)
 #define DEVICE(key, field) {key, offsetof(struct spill_policy, field)},
-#define RULE(key, kind, bit, field, words, example, meaning)
 #include "options.def"
 };
 
-#define OPTION(section, key, kind, field, words, initial, meaning)
 #define DEVICE(key, field) \
 	_Static_assert(sizeof(((struct spill_policy *)0)->field) == \
 	                   SPILL_DEVICES * sizeof(struct spill_amount), \
 	               "a DEVICE row is an array of amounts");
-#define RULE(key, kind, bit, field, words, example, meaning)
 #include "options.def"
 
 static int slot_device(unsigned slot)
@@ -72,12 +66,9 @@ void spill_option_name(unsigned slot, char *buffer, size_t size)
 	int device = slot_device(slot);
 
 	spill_text_add(&text, spill_option_row(slot)->section);
-	if (device >= 0) {
-		spill_text_add(&text, " ");
-		spill_text_number(&text, (uint64_t)device);
-	}
-	spill_text_add(&text, ".");
-	spill_text_add(&text, spill_option_row(slot)->key);
+	if (device >= 0)
+		spill_text_format(&text, " %u", (unsigned)device);
+	spill_text_format(&text, ".%s", spill_option_row(slot)->key);
 }
 
 /* ASCII only: toupper follows the host program's locale. */
@@ -101,9 +92,7 @@ void spill_option_variable(unsigned slot, char *buffer, size_t size)
 		add_upper(&text, row->section);
 		spill_text_add(&text, "_");
 	}
-	if (device >= 0) {
-		spill_text_number(&text, (uint64_t)device);
-		spill_text_add(&text, "_");
-	}
+	if (device >= 0)
+		spill_text_format(&text, "%u_", (unsigned)device);
 	add_upper(&text, row->key);
 }

@@ -51,19 +51,13 @@ struct spill_option {
 
 enum {
 #define OPTION(section, key, kind, field, words, initial, meaning) +1
-#define DEVICE(key, field)
-#define RULE(key, kind, bit, field, words, example, meaning)
 	SPILL_OPTIONS = 0
 #include "options.def"
 	,
-#define OPTION(section, key, kind, field, words, initial, meaning)
 #define DEVICE(key, field) +1
-#define RULE(key, kind, bit, field, words, example, meaning)
 	SPILL_DEVICE_OPTIONS = 0
 #include "options.def"
 	,
-#define OPTION(section, key, kind, field, words, initial, meaning)
-#define DEVICE(key, field)
 #define RULE(key, kind, bit, field, words, example, meaning) +1
 	SPILL_RULE_OPTIONS = 0
 #include "options.def"

@@ -6,8 +6,6 @@
 #include "option_kind.h"
 
 static const struct spill_rule_option rows[] = {
-#define OPTION(section, key, kind, field, words, initial, meaning)
-#define DEVICE(key, field)
 #define RULE(key, kind, bit, field, words, example, meaning) \
 	{{"rule", key, SPILL_OPTION_##kind, words, example, meaning, offsetof(struct spill_rule, field)}, \
 	 SPILL_RULE_HAS_##bit},
@@ -46,17 +44,12 @@ static const char *key_like(const char *option)
 	return NULL;
 }
 
-/* "host.limit" */
+/* "host.limit": [app NAME] takes the whole names of options. */
 static bool is_option(const char *key)
 {
-	char name[64];
+	struct spill_error ignored;
 
-	for (unsigned slot = 0; slot < SPILL_OPTIONS; slot++) {
-		spill_option_name(slot, name, sizeof(name));
-		if (!strcmp(key, name))
-			return true;
-	}
-	return false;
+	return spill_option_find("app *", key, &ignored) >= 0;
 }
 
 bool spill_rule_option_is(const char *key)
@@ -71,7 +64,6 @@ bool spill_rule_option_is(const char *key)
 int spill_rule_option_find(const char *key, struct spill_error *error)
 {
 	struct spill_nearest nearest;
-	struct spill_text text = spill_text_begin(error->text, sizeof(error->text));
 	const char *near = key_like(key);
 
 	spill_nearest_begin(&nearest, key, strlen(key));
@@ -82,20 +74,13 @@ int spill_rule_option_find(const char *key, struct spill_error *error)
 			return (int)row;
 		spill_nearest_offer(&nearest, name, strlen(name));
 	}
-	error->part = SPILL_PART_KEY;
-	error->offset = 0;
-	if (!near && is_option(key)) {
-		spill_text_quote(&text, key, strlen(key));
-		spill_text_add(&text, " is for all requests; [rule NAME] does not have it");
-		return -1;
-	}
-	if (!near)
-		near = nearest.best;
-	spill_text_add(&text, "unknown key ");
-	spill_text_quote(&text, key, strlen(key));
-	spill_text_add(&text, " in [rule NAME]; the nearest is ");
-	spill_text_quote(&text, near, strlen(near));
-	return -1;
+	if (!near && is_option(key))
+		return spill_option_fail(error, SPILL_PART_KEY, 0,
+		                         "%s is for all requests; [rule NAME] does not have it",
+		                         spill_quote(key, strlen(key)).text);
+	near = near ? near : nearest.best;
+	return spill_option_fail(error, SPILL_PART_KEY, 0, "unknown key %s in [rule NAME]; the nearest is %s",
+	                         spill_quote(key, strlen(key)).text, spill_quote(near, strlen(near)).text);
 }
 
 int spill_rule_option_put(struct spill_rule *rule, unsigned row, const char *value, struct spill_error *error)
@@ -129,9 +114,7 @@ size_t spill_rule_format(const struct spill_rule *rule, char *buffer, size_t siz
 	for (unsigned row = 0; row < SPILL_RULE_OPTIONS; row++) {
 		if (!(rule->set & rows[row].bit))
 			continue;
-		spill_text_add(&text, text.length ? "; " : "");
-		spill_text_add(&text, rows[row].option.key);
-		spill_text_add(&text, " = ");
+		spill_text_format(&text, "%s%s = ", text.length ? "; " : "", rows[row].option.key);
 		add_value(&text, rule, row);
 	}
 	return text.length;
@@ -139,21 +122,15 @@ size_t spill_rule_format(const struct spill_rule *rule, char *buffer, size_t siz
 
 bool spill_rule_check(const struct spill_rule *rule, struct spill_error *error)
 {
-	const char *comma = "";
-	struct spill_text text;
+	char keys[256];
+	struct spill_text text = spill_text_begin(keys, sizeof(keys));
 
 	if (rule->set & SPILL_RULE_ACTS)
 		return true;
-	text = spill_text_begin(error->text, sizeof(error->text));
-	error->part = SPILL_PART_SECTION;
-	error->offset = 0;
-	spill_text_add(&text, "the rule does nothing; it needs one of ");
 	for (unsigned row = 0; row < SPILL_RULE_OPTIONS; row++) {
-		if (!(rows[row].bit & SPILL_RULE_ACTS))
-			continue;
-		spill_text_add(&text, comma);
-		spill_text_add(&text, rows[row].option.key);
-		comma = ", ";
+		if (rows[row].bit & SPILL_RULE_ACTS)
+			spill_text_format(&text, "%s%s", text.length ? ", " : "", rows[row].option.key);
 	}
+	spill_option_fail(error, SPILL_PART_SECTION, 0, "the rule does nothing; it needs one of %s", keys);
 	return false;
 }

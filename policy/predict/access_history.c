@@ -173,11 +173,6 @@ void spill_access_history_launch(struct spill_access_history *history, const uin
 		add_access(history, (struct spill_access){.key = keys[i], .site = site});
 }
 
-void spill_access_history_add(struct spill_access_history *history, uint32_t key, uint16_t site)
-{
-	spill_access_history_launch(history, &key, 1, site);
-}
-
 bool spill_access_history_next(const struct spill_access_history *history, struct spill_access_walk *walk,
                                struct spill_access *use)
 {

@@ -54,9 +54,6 @@ struct spill_access_history {
 void spill_access_history_launch(struct spill_access_history *history, const uint32_t *keys, unsigned count,
                                  uint16_t site);
 
-/* The same for one chunk. */
-void spill_access_history_add(struct spill_access_history *history, uint32_t key, uint16_t site);
-
 /* A walk along the predicted accesses, at most one period. Zeroed, it begins. */
 struct spill_access_walk {
 	uint64_t steps;

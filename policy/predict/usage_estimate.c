@@ -1,18 +1,14 @@
 #include "usage_estimate.h"
 
 #include "amount.h"
-
-static uint64_t add_saturating(uint64_t a, uint64_t b)
-{
-	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
+#include "minmax.h"
 
 /* Bytes in use now: by others at the last query, and by this process now. */
 static uint64_t bytes_in_use(const struct spill_usage_estimate *estimate, uint64_t own)
 {
 	if (own >= estimate->own)
-		return add_saturating(estimate->used, own - estimate->own);
-	return estimate->used > estimate->own - own ? estimate->used - (estimate->own - own) : 0;
+		return spill_plus(estimate->used, own - estimate->own);
+	return spill_minus(estimate->used, estimate->own - own);
 }
 
 enum spill_usage_answer spill_usage_estimate(const struct spill_usage_estimate *estimate, uint32_t share,
@@ -23,7 +19,7 @@ enum spill_usage_answer spill_usage_estimate(const struct spill_usage_estimate *
 
 	struct spill_amount amount = {SPILL_AMOUNT_PERCENT, share};
 	uint64_t line = spill_amount_resolve(amount, estimate->total, 0),
-	         with = add_saturating(bytes_in_use(estimate, own), bytes);
+	         with = spill_plus(bytes_in_use(estimate, own), bytes);
 	bool fresh = own == estimate->own && now_us == estimate->at_us;
 
 	if (with > line)

@@ -55,31 +55,15 @@ static bool read_place(struct reading *reading, enum spill_place *place)
 	return true;
 }
 
-static bool read_natural(struct reading *reading, uint64_t most, uint64_t *value)
-{
-	if (!spill_json_read_u64(&reading->json, value))
-		return false;
-	return *value <= most || spill_json_refuse(&reading->json, "a number out of range");
-}
-
-static bool read_device(struct reading *reading, int *device)
+/* An int that is not negative has the same form. */
+static bool read_natural(struct reading *reading, uint64_t most, unsigned *natural)
 {
 	uint64_t value;
 
-	if (!read_natural(reading, INT_MAX, &value))
+	if (!spill_json_read_u64(&reading->json, &value))
 		return false;
-	*device = (int)value;
-	return true;
-}
-
-static bool read_count(struct reading *reading, unsigned *count)
-{
-	uint64_t value;
-
-	if (!read_natural(reading, UINT_MAX, &value))
-		return false;
-	*count = (unsigned)value;
-	return true;
+	*natural = (unsigned)value;
+	return value <= most || spill_json_refuse(&reading->json, "a number out of range");
 }
 
 static bool read_object(struct reading *reading, const struct spill_shape *shape, char *into);
@@ -159,9 +143,9 @@ static bool read_value(struct reading *reading, const struct spill_member *membe
 	case SPILL_MEMBER_INT:
 		return spill_json_read_int(json, field);
 	case SPILL_MEMBER_DEVICE:
-		return read_device(reading, field);
+		return read_natural(reading, INT_MAX, field);
 	case SPILL_MEMBER_COUNT:
-		return read_count(reading, field);
+		return read_natural(reading, UINT_MAX, field);
 	case SPILL_MEMBER_SECONDS:
 		return spill_json_read_seconds(json, field);
 	case SPILL_MEMBER_TRUTH:

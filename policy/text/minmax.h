@@ -1,4 +1,4 @@
-/* Minimum, maximum, subtraction that stops at 0, and classes of sizes. */
+/* Minimum, maximum, sums and differences that stop at the ends, and classes of sizes. */
 #ifndef SPILL_MINMAX_H
 #define SPILL_MINMAX_H
 
@@ -18,6 +18,12 @@ static inline uint64_t spill_max(uint64_t one, uint64_t other)
 static inline uint64_t spill_minus(uint64_t from, uint64_t take)
 {
 	return from > take ? from - take : 0;
+}
+
+/* one + other, or the largest number if that would overflow. */
+static inline uint64_t spill_plus(uint64_t one, uint64_t other)
+{
+	return one > UINT64_MAX - other ? UINT64_MAX : one + other;
 }
 
 /* Sizes from a power of two up to the next are a class, 1 to 64. The class of 0 is 0. */

@@ -2,18 +2,12 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "minmax.h"
 #include "nearest.h"
 
 static char lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-static unsigned least_of_three(unsigned a, unsigned b, unsigned c)
-{
-	unsigned ab = a < b ? a : b;
-
-	return ab < c ? ab : c;
 }
 
 /*
@@ -32,7 +26,8 @@ static unsigned count_edits(const char *a, size_t a_length, const char *b, size_
 		for (size_t j = 1; j <= b_length; j++) {
 			bool same = lower(a[i - 1]) == lower(b[j - 1]);
 
-			now[j] = least_of_three(last[j] + 1, now[j - 1] + 1, last[j - 1] + !same);
+			now[j] =
+			    (unsigned)spill_min(spill_min(last[j] + 1, now[j - 1] + 1), last[j - 1] + !same);
 			if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
 			    lower(a[i - 2]) == lower(b[j - 1]) && before[j - 2] + 1 < now[j])
 				now[j] = before[j - 2] + 1;

@@ -11,6 +11,7 @@
 #ifndef SPILL_TEXT_H
 #define SPILL_TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -78,6 +79,26 @@ static inline void spill_text_size(struct spill_text *text, uint64_t bytes)
 	spill_text_add(text, units[unit]);
 }
 
+/*
+ * Adds as printf does, but knows only %s, %u, %lu, %llu, %zu and %%, without width and precision.
+ * The locale has no effect. NULL for %s is "?".
+ */
+void spill_text_format(struct spill_text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void spill_text_vformat(struct spill_text *text, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
+
+/* A short text for %s, by value: `spill_size(bytes).text`. It is valid within its expression. */
+struct spill_word {
+	char text[80];
+};
+
+/* As spill_text_size. */
+struct spill_word spill_size(uint64_t bytes);
+
+/* At most 60 bytes of the user's text, plain and in quotes: messages stay one readable line. */
+struct spill_word spill_quote(const char *string, size_t count);
+
 /* The first character of a text. */
 struct spill_character {
 	size_t bytes;  /* its length */
@@ -94,10 +115,5 @@ struct spill_character spill_text_character(const char *text, size_t left);
 
 /* Adds the string with a ? for each character that is not shown. */
 void spill_text_plain(struct spill_text *text, const char *string);
-
-/*
- * Adds at most 60 bytes of the user's text, plain and in quotes: messages stay one readable line.
- */
-void spill_text_quote(struct spill_text *text, const char *string, size_t count);
 
 #endif

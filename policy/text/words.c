@@ -42,6 +42,15 @@ enum spill_place spill_step_place(enum spill_step step)
 	return places[step];
 }
 
+enum spill_step spill_step_to(enum spill_place place)
+{
+	enum spill_step step = SPILL_STEP_SPLIT;
+
+	while (spill_step_place(step) != place)
+		step++;
+	return step;
+}
+
 const char *spill_step_name(enum spill_step step)
 {
 	/* Both make room on the device, so the place does not tell them apart. */

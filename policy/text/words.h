@@ -120,4 +120,7 @@ enum spill_refused_by spill_refused_by_of(const char *word);
 /* Where the step puts an allocation. TRIM and DEMOTE: on the device. */
 enum spill_place spill_step_place(enum spill_step step);
 
+/* The step that puts an allocation there. pre: SPLIT, MANAGED or HOST */
+enum spill_step spill_step_to(enum spill_place place);
+
 #endif

@@ -9,8 +9,6 @@
 /* In the table's order. */
 static int (*const command_functions[CLI_COMMANDS])(int argc, char **argv) = {
 #define COMMAND(name, operands, word, options_first, summary, about) cli_##name,
-#define OPTION(command, name, letter, argument, word, text)
-#define EXAMPLE(command, line)
 #include "commands.def"
 };
 

@@ -15,25 +15,22 @@ LITERAL = {"fputs", "puts", "putchar", "putc", "fputc", "perror", "mvaddch", "ad
 OTHERS = {"fwrite", "write", "writev", "dprintf", "vdprintf", "vprintf", "vfprintf", "psignal", "fputs_unlocked", "fwrite_unlocked", "putc_unlocked", "putchar_unlocked", "fputwc", "fputws", "wprintf", "fwprintf", "send",
           "printw", "wprintw", "mvprintw", "waddch", "insstr", "addwstr", "add_wch", "mvadd_wch",
           "addstr", "addnstr", "mvaddstr", "mvaddnstr", "waddstr", "waddnstr", "mvwaddstr", "addchstr", "cli_vfprintf"}
+# By policy/text, which knows few conversions. Each with the position of its format.
+TEXTS = {"spill_text_format": 1, "spill_block_put": 1, "spill_block_line": 1, "spill_option_fail": 3, "spill_ini_fail": 2}
+KNOWN = {"%s", "%u", "%lu", "%llu", "%zu", "%%"}
 # Of a file or socket: the library's log.
 WRITES = {"write", "send"}
 
 KEPT = {
     "base/put.c": {
         "fwrite(text, 1, plain, out)": "ASCII that is shown",
-        "fwrite(character.shown ? text : \"?\", 1, character.shown ? character.bytes : 1, out)": "looked at",
-        "fwrite(line, 1, plain, out)": "ASCII that is shown",
-        "fwrite(line, 1, character.bytes, out)": "looked at",
-        "fprintf(out, strchr(conversion->flags, '-') ? \"%-*s\" : \"%*s\", conversion->width, shown)": "put_shown wrote it",
+        "fwrite(text, 1, character.bytes, out)": "looked at",
         "fprintf(out, format, conversion->width, conversion->precision, number)": "a number",
         "fprintf(out, format, conversion->width, conversion->precision, va_arg(*arguments, double))": "a number",
         "fwrite(format, 1, literal, out)": "of a format, which is ours",
         "fwrite(text, 1, size, out)": "print_format wrote it",
         "cli_vfprintf(out, format, arguments)": "the caller's",
         "cli_vfprintf(stdout, format, arguments)": "the caller's",
-        "fputs(size, out)": "a number with its unit",
-        "fprintf(out, \"%12s\", bytes ? size : \"-\")": "the same",
-        "fputs(comma, out)": "a comma",
     },
     "base/cli.c": {
         "cli_vfprintf(stderr, format, arguments)": "the caller's",
@@ -46,7 +43,6 @@ KEPT = {
         "fputs(cli_page_before, out)": "the page's own text",
         "fputs(cli_page_after, out)": "the page's own text",
     },
-    "report/text.c": {"fputs(comma, stdout)": "a comma"},
     "top/about.c": {"mvaddstr(y, 0, line)": "cli_top_pad wrote it"},
     "top/draw.c": {
         "mvaddstr(0, COLS - (int)strlen(clock), clock)": "strftime wrote it",
@@ -97,9 +93,12 @@ def is_literal(expression):
     return is_literal(expression[choice + 1:at]) and is_literal(expression[at + 1:])
 
 
+def joined(expression, number="d"):
+    return "".join(found[1:-1] if found.startswith('"') else number for found in re.findall(TEXT.pattern + r"|PRI\w+", expression))
+
+
 def conversions(expression):
-    joined = "".join(found[1:-1] if found.startswith('"') else "d" for found in re.findall(TEXT.pattern + r"|PRI\w+", expression))
-    return {found[1] for found in CONVERSION.findall(joined) if found[0] != "%"}
+    return {found[1] for found in CONVERSION.findall(joined(expression)) if found[0] != "%"}
 
 
 def wrong(name, parts):
@@ -110,6 +109,11 @@ def wrong(name, parts):
         if any(re.search(r"\\[^\\\"]", text) for part in parts[OURS[name] + 1:] for text in TEXT.findall(part)):
             return "in a text a newline is not shown: it is for the format"
         return "cli_printf has no such conversion" if name != "doctor_find" and conversions(form) - set("scdiuxefg") else ""
+    if name in TEXTS:
+        form = parts[TEXTS[name]] if len(parts) > TEXTS[name] else ""
+        if not is_literal(form):
+            return "its format is not in quotes"
+        return "spill_text_format has no such conversion" if {found[0] for found in CONVERSION.finditer(joined(form, "lu"))} - KNOWN else ""
     if name in BY_FORMAT:
         form = parts[BY_FORMAT[name]] if len(parts) > BY_FORMAT[name] else ""
         if not is_literal(form):
@@ -134,7 +138,7 @@ def look_at(path):
     problems = []
     for found in CALL.finditer(blanked(text)):
         name = found[1]
-        if name not in {*BY_FORMAT, *OURS, *LITERAL, *OTHERS} or re.search(r"\b(void|int|size_t|bool)\s+\*?$", text[:found.start()]):
+        if name not in {*BY_FORMAT, *OURS, *TEXTS, *LITERAL, *OTHERS} or re.search(r"\b(void|int|size_t|bool)\s+\*?$", text[:found.start()]):
             continue
         parts, end = arguments(text, found.end())
         calls += 1
@@ -152,11 +156,20 @@ def check_self():
     for name, parts in (("printf", ['"%s"', "x"]), ("printf", ["x"]), ("fprintf", ["f", '"a" PRIu64 "%-8s"']), ("fputs", ["x", "f"]),
                         ("puts", ['a ? "x" : y']), ("fwrite", ["x"]), ("printf", ['"%.*s"']), ("putchar", ["c"]), ("printf", ['"%c"']),
                         ("cli_printf", ["x"]), ("cli_usage", ["a", "x"]), ("perror", ["x"]), ("cli_printf", ['"%p"']), ("cli_printf", ['"%s"', 'a ? "" : "\\n"']),
-                        ("printf", ['a ? "x" : "%s"'])):
+                        ("printf", ['a ? "x" : "%s"']), ("spill_text_format", ["t", "x"]), ("spill_text_format", ["t", '"%5s"']),
+                        ("spill_ini_fail", ["f", "0", '"%d"']), ("spill_block_put", ["b", '"%.2f"'])):
         assert wrong(name, parts), (name, parts)
     for name, parts in (("printf", ['"%%s %d\\n"']), ("fprintf", ["f", '"%" PRIu64 " x"']), ("fputs", ['a ? "x" : "y"']),
-                        ("putchar", ["'\\n'"]), ("cli_printf", ['"%s"']), ("printf", ['"%.1f"'])):
+                        ("spill_text_format", ["t", '"%s %u%% %" PRIu64 " x"']), ("putchar", ["'\\n'"]), ("cli_printf", ['"%s"']), ("printf", ['"%.1f"'])):
         assert not wrong(name, parts), (name, parts, wrong(name, parts))
+
+
+def look_at_texts(path):
+    with open(path, encoding="utf-8") as file:
+        text = COMMENT.sub(lambda found: found[1] or " ", file.read())
+    calls = [(found[1], arguments(text, found.end())[0]) for found in CALL.finditer(blanked(text))
+             if found[1] in TEXTS and not re.search(r"\b(void|int|bool)\s+$", text[:found.start()])]
+    return [f"{path}: {name}({', '.join(parts)}): {wrong(name, parts)}" for name, parts in calls if wrong(name, parts)]
 
 
 def look_at_library(root):
@@ -169,6 +182,7 @@ def look_at_library(root):
             text = blanked(COMMENT.sub(lambda found: found[1] or " ", file.read()))
         if name.startswith("gen_"):
             continue
+        problems += look_at_texts(path)
         raw = {found for found in CALL.findall(text)} & {*BY_FORMAT, *LITERAL, *OTHERS} - WRITES
         problems += [f"{path}: {call}: a line for people is for spill_stderr_line" for call in sorted(raw)]
         if "spill_stderr_lines(" in text and name not in ("stderr.c", "postmortem.c"):

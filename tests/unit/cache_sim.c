@@ -92,7 +92,7 @@ static void run_ours(struct sim *sim)
 	for (unsigned i = 0; i < sim->count; i++) {
 		struct spill_exchange_chunk *used = &chunks[sim->uses[i].key];
 
-		spill_access_history_add(&sim->order, used->key, sim->uses[i].site);
+		spill_access_history_launch(&sim->order, (const uint32_t[]){used->key}, 1, sim->uses[i].site);
 		if (!used->on_host)
 			continue;
 

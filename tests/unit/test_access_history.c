@@ -20,7 +20,8 @@ static void uses(const char *letters)
 	for (; *letters; letters++) {
 		char upper = (char)(*letters & ~0x20);
 
-		spill_access_history_add(&order, (uint32_t)upper, upper == *letters);
+		spill_access_history_launch(&order, (const uint32_t[]){(uint32_t)upper}, 1,
+		                            upper == *letters);
 	}
 }
 
@@ -199,7 +200,7 @@ TEST(layers_share_their_buffers)
 	for (unsigned layer = 0; layer < LAYERS + 1; layer++) {
 		if (layer == LAYERS) /* what ends a step */
 			for (uint32_t other = 2000; other < 2008; other++)
-				spill_access_history_add(&order, other, REDUCE);
+				spill_access_history_launch(&order, (const uint32_t[]){other}, 1, REDUCE);
 		keys[0] = 2 * (layer % LAYERS) + 1;
 		keys[1] = 2 * (layer % LAYERS) + 2;
 		spill_access_history_launch(&order, keys, 2 + BUFFERS, SITE);
@@ -232,7 +233,7 @@ TEST(more_than_is_remembered)
 
 		begin(NULL);
 		for (unsigned i = 0; i < 3 * period + 100; i++)
-			spill_access_history_add(&order, i % period, 1);
+			spill_access_history_launch(&order, (const uint32_t[]){i % period}, 1, 1);
 		assert_int_equal(spill_access_history_next(&order, &walk, &use), fits);
 		if (!fits) {
 			assert_int_equal(order.foreseen, 0);
@@ -253,10 +254,10 @@ TEST(a_place_is_forgotten)
 	unsigned period = SPILL_ACCESS_USES - 2;
 
 	for (unsigned i = 0; i < 2 * period + 100; i++)
-		spill_access_history_add(&order, i % period, 1);
+		spill_access_history_launch(&order, (const uint32_t[]){i % period}, 1, 1);
 	assert_int_equal(order.count - order.next, period);
 	for (unsigned i = 0; i < 4; i++)
-		spill_access_history_add(&order, UINT32_MAX - i, 1);
+		spill_access_history_launch(&order, (const uint32_t[]){UINT32_MAX - i}, 1, 1);
 	assert_true(order.count - order.next < SPILL_ACCESS_USES);
 }
 
@@ -270,7 +271,8 @@ TEST(noise)
 		struct spill_access use;
 
 		seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
-		spill_access_history_add(&order, (uint32_t)(seed >> 40) % 300, (uint16_t)(seed >> 33) % 4);
+		spill_access_history_launch(&order, (const uint32_t[]){(uint32_t)(seed >> 40) % 300}, 1,
+		                            (uint16_t)(seed >> 33) % 4);
 		assert_false(spill_access_history_next(&order, &walk, &use));
 	}
 	uses("abcdefghijabcdefghijabcdefghij");
@@ -289,7 +291,7 @@ TEST(the_past)
 	assert_int_equal(letter(&use), 'a');
 	assert_false(spill_access_history_past(&order, 3, &use));
 	for (unsigned i = 0; i < SPILL_ACCESS_USES; i++)
-		spill_access_history_add(&order, i, 0);
+		spill_access_history_launch(&order, (const uint32_t[]){i}, 1, 0);
 	assert_true(spill_access_history_past(&order, SPILL_ACCESS_USES - 1, &use));
 	assert_int_equal(use.key, 0);
 	assert_false(spill_access_history_past(&order, SPILL_ACCESS_USES, &use));

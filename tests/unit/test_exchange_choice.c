@@ -49,7 +49,7 @@ static void add_both(unsigned host, unsigned resident)
 
 static void use(unsigned nth, uint16_t site)
 {
-	spill_access_history_add(&order, nth * 10, site);
+	spill_access_history_launch(&order, (const uint32_t[]){nth * 10}, 1, site);
 }
 
 /* Uses all, from the first to the last, in four sweeps: then the first is about to be used again. */

@@ -59,7 +59,8 @@ TEST(texts_that_steer)
 	            '\a', nothing);
 	ends_as(out, "\ta?[2J?b|?     |     ?|?ab|??\n");
 	out = begin();
-	cli_put(out, "\xd8\x9c\xe2\x80\x8e\xe2\x80\x8f\xe2\x80\xa8\xe2\x81\xa6\xe2\x81\xa9\x7f\xf0\x9f\x98");
+	cli_fprintf(out, "%s",
+	            "\xd8\x9c\xe2\x80\x8e\xe2\x80\x8f\xe2\x80\xa8\xe2\x81\xa6\xe2\x81\xa9\x7f\xf0\x9f\x98");
 	ends_as(out, "??????????");
 }
 
@@ -70,4 +71,14 @@ TEST(json_lines)
 
 	cli_put_json_line(out, line, strlen(line));
 	ends_as(out, "{\"a\": \"\\u007f\\u009b\\u202e \\u202e größe\"} ");
+}
+
+/* A line of a table has several figures at once. */
+TEST(figures)
+{
+	FILE *out = begin();
+
+	cli_fprintf(out, "%s|%12s|%s|%12s|%s", spill_size(0).text, cli_size_or_dash(0).text,
+	            cli_size_or_dash(2048).text, cli_seconds(12345678).text, cli_seconds(5).text);
+	ends_as(out, "0 B|           -|2.00 KiB|   12.345678|0.000005");
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "report_html.h"
+#include "report.h"
 
 #define WAY "page.html"
 

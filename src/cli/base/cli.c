@@ -27,6 +27,12 @@ int cli_usage(const char *command, const char *format, ...)
 	return status;
 }
 
+bool cli_complain(const char *command, const char *path, const char *why)
+{
+	cli_fprintf(stderr, "spill %s: %s: %s\n", command, path, why);
+	return false;
+}
+
 int cli_finish(int status)
 {
 	if (fflush(stdout) || ferror(stdout)) {

@@ -21,8 +21,6 @@
 enum { CLI_FINE = 0, CLI_FINDINGS = 1, CLI_USAGE = 2 };
 
 #define COMMAND(name, operands, word, options_first, summary, about) int cli_##name(int argc, char **argv);
-#define OPTION(command, name, letter, argument, word, text)
-#define EXAMPLE(command, line)
 #include "commands.def"
 
 /* Prints an error of usage and a pointer to --help. Returns CLI_USAGE. */
@@ -30,6 +28,9 @@ int cli_usage(const char *command, const char *format, ...) __attribute__((forma
 
 int cli_usage_list(const char *command, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
+
+/* Prints "spill COMMAND: PATH: WHY" on stderr. Returns false. */
+bool cli_complain(const char *command, const char *path, const char *why);
 
 /* help.c: prints the help of a subcommand, or the list of all. Returns CLI_FINE. */
 int cli_help(const char *command);

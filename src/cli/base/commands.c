@@ -5,22 +5,16 @@
 const struct cli_command cli_commands[CLI_COMMANDS] = {
 #define COMMAND(name, operands, word, options_first, summary, about) \
 	{#name, operands, CLI_WORD_##word, options_first, summary, about},
-#define OPTION(command, name, letter, argument, word, text)
-#define EXAMPLE(command, line)
 #include "commands.def"
 };
 
 const struct cli_option cli_options[CLI_OPTIONS] = {
-#define COMMAND(name, operands, word, options_first, summary, about)
 #define OPTION(command, name, letter, argument, word, text) \
 	{CLI_##command, #name, letter, argument, CLI_WORD_##word, text},
-#define EXAMPLE(command, line)
 #include "commands.def"
 };
 
 const struct cli_example cli_examples[] = {
-#define COMMAND(name, operands, word, options_first, summary, about)
-#define OPTION(command, name, letter, argument, word, text)
 #define EXAMPLE(command, line) {CLI_##command, line},
 #include "commands.def"
 };

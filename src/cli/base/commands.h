@@ -23,16 +23,12 @@ enum cli_word {
 /* Commands and options in the table's order. */
 enum cli_command_id {
 #define COMMAND(name, operands, word, options_first, summary, about) CLI_##name,
-#define OPTION(command, name, letter, argument, word, text)
-#define EXAMPLE(command, line)
 #include "commands.def"
 	CLI_COMMANDS
 };
 
 enum cli_option_id {
-#define COMMAND(name, operands, word, options_first, summary, about)
 #define OPTION(command, name, letter, argument, word, text) CLI_##command##_##name,
-#define EXAMPLE(command, line)
 #include "commands.def"
 	CLI_OPTIONS
 };

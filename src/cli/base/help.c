@@ -95,8 +95,7 @@ static void print_options(const struct cli_command *command)
 		if (option->command != cli_command_id(command))
 			continue;
 		column = (size_t)print_option(option, text, sizeof(text), false);
-		cli_put(stdout, text);
-		cli_printf("%*s", column + 2 > TEXT_COLUMN ? 2 : (int)(TEXT_COLUMN - column), "");
+		cli_printf("%s%*s", text, column + 2 > TEXT_COLUMN ? 2 : (int)(TEXT_COLUMN - column), "");
 		print_wrapped(option->text, column + 2 > TEXT_COLUMN ? column + 2 : TEXT_COLUMN, TEXT_COLUMN);
 	}
 	cli_printf("%-*s%s\n", (int)TEXT_COLUMN, "  -h, --help", "print this help");

@@ -1,6 +1,7 @@
 #include "put.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,18 @@ static size_t plain_length(const char *text, size_t left)
 	return length;
 }
 
-static void put_shown(FILE *out, const char *text, size_t left)
+/* Writes what stands for an unprintable character; in JSON an escape. */
+static void put_instead(FILE *out, const struct spill_character *character, bool json)
+{
+	if (!json)
+		fputc('?', out);
+	else if (character->code < 0x20)
+		fputc(' ', out);
+	else
+		fprintf(out, "\\u%04x", character->code);
+}
+
+static void put_shown(FILE *out, const char *text, size_t left, bool json)
 {
 	while (left) {
 		size_t plain = plain_length(text, left);
@@ -29,40 +41,18 @@ static void put_shown(FILE *out, const char *text, size_t left)
 
 		struct spill_character character = spill_text_character(text, left);
 
-		fwrite(character.shown ? text : "?", 1, character.shown ? character.bytes : 1, out);
+		if (character.shown)
+			fwrite(text, 1, character.bytes, out);
+		else
+			put_instead(out, &character, json);
 		text += character.bytes;
 		left -= character.bytes;
 	}
 }
 
-void cli_put(FILE *out, const char *text)
-{
-	text = text ? text : "?";
-	put_shown(out, text, strlen(text));
-}
-
 void cli_put_json_line(FILE *out, const char *line, size_t length)
 {
-	while (length) {
-		size_t plain = plain_length(line, length);
-
-		fwrite(line, 1, plain, out);
-		line += plain;
-		length -= plain;
-		if (!length)
-			break;
-
-		struct spill_character character = spill_text_character(line, length);
-
-		if (character.shown)
-			fwrite(line, 1, character.bytes, out);
-		else if (character.code < 0x20)
-			fputc(' ', out);
-		else
-			fprintf(out, "\\u%04x", character.code);
-		line += character.bytes;
-		length -= character.bytes;
-	}
+	put_shown(out, line, length, true);
 }
 
 /* -- cli_printf ------------------------------------------------------------------------------- */
@@ -110,26 +100,40 @@ static struct conversion read_conversion(const char **at, va_list *arguments)
 	return found;
 }
 
+/* Bytes of the text as put_shown writes it. */
+static size_t shown_bytes(const char *text, size_t left)
+{
+	size_t shown = 0;
+
+	while (left) {
+		struct spill_character character = spill_text_character(text, left);
+
+		shown += character.shown ? character.bytes : 1;
+		text += character.bytes;
+		left -= character.bytes;
+	}
+	return shown;
+}
+
+static void put_blanks(FILE *out, size_t count)
+{
+	for (; count; count--)
+		fputc(' ', out);
+}
+
 /* %s, with "?" for each unprintable character. */
 static void print_text(FILE *out, const struct conversion *conversion, const char *text)
 {
 	size_t most = conversion->precision < 0 ? SIZE_MAX : (size_t)conversion->precision;
-	size_t length = text ? strnlen(text, most) : 0;
-	char *shown;
-	size_t size;
-	FILE *room;
+	const char *word = text ? text : "?";
+	size_t length = strnlen(word, most);
+	size_t shown = conversion->width > 0 ? shown_bytes(word, length) : 0;
+	size_t blanks = conversion->width > (int)shown ? (size_t)conversion->width - shown : 0;
+	bool left = strchr(conversion->flags, '-');
 
-	if (!conversion->width) {
-		put_shown(out, text ? text : "?", text ? length : 1);
-		return;
-	}
-	room = open_memstream(&shown, &size);
-	if (!room)
-		return;
-	put_shown(room, text ? text : "?", text ? length : 1);
-	fclose(room);
-	fprintf(out, strchr(conversion->flags, '-') ? "%-*s" : "%*s", conversion->width, shown);
-	free(shown);
+	put_blanks(out, left ? 0 : blanks);
+	put_shown(out, word, length, false);
+	put_blanks(out, left ? blanks : 0);
 }
 
 static void print_number(FILE *out, const struct conversion *conversion, char letter, va_list *arguments)
@@ -241,55 +245,22 @@ void cli_printf(const char *format, ...)
 
 /* -- figures ---------------------------------------------------------------------------------- */
 
-void cli_put_size(FILE *out, uint64_t bytes)
+struct spill_word cli_size_or_dash(uint64_t bytes)
 {
-	char size[32];
-	struct spill_text text = spill_text_begin(size, sizeof(size));
-
-	spill_text_size(&text, bytes);
-	fputs(size, out);
+	return bytes ? spill_size(bytes) : (struct spill_word){"-"};
 }
 
-void cli_put_size_column(FILE *out, uint64_t bytes)
+struct spill_word cli_seconds(uint64_t us)
 {
-	char size[32];
-	struct spill_text text = spill_text_begin(size, sizeof(size));
+	struct spill_word word;
 
-	spill_text_size(&text, bytes);
-	fprintf(out, "%12s", bytes ? size : "-");
-}
-
-void cli_put_seconds(FILE *out, uint64_t us)
-{
-	fprintf(out, "%ju.%06ju", (uintmax_t)(us / 1000000), (uintmax_t)(us % 1000000));
-}
-
-void cli_put_sums(FILE *out, const struct spill_bytes *sums)
-{
-	const struct {
-		uint64_t bytes;
-		const char *place;
-	} parts[] = {{sums->device, "device"}, {sums->host, "host"}, {sums->managed, "managed"}};
-	const char *comma = "";
-
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		if (parts[i].bytes == 0)
-			continue;
-		fputs(comma, out);
-		cli_put_size(out, parts[i].bytes);
-		cli_fprintf(out, " %s", parts[i].place);
-		comma = ", ";
-	}
-	if (!*comma)
-		fputs("nothing", out);
+	snprintf(word.text, sizeof(word.text), "%ju.%06ju", (uintmax_t)(us / 1000000),
+	         (uintmax_t)(us % 1000000));
+	return word;
 }
 
 void cli_put_tried(FILE *out, const struct spill_attempt *tried, unsigned count)
 {
-	for (unsigned i = 0; i < count; i++) {
-		fputs(i ? ", " : "; tried ", out);
-		cli_put(out, tried[i].place);
-		fputs(": ", out);
-		cli_put(out, tried[i].error);
-	}
+	for (unsigned i = 0; i < count; i++)
+		cli_fprintf(out, "%s%s: %s", i ? ", " : "; tried ", tried[i].place, tried[i].error);
 }

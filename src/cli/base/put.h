@@ -11,11 +11,12 @@
 #include <stdio.h>
 
 #include "record.h"
+#include "text.h"
 
-/* Prints "?" for each unprintable character (spill_text_character), and for NULL. */
-void cli_put(FILE *out, const char *text);
-
-/* As printf, but %s and %c print as cli_put does. It knows d, i, u, x, e, f and g too. */
+/*
+ * As printf, but %s and %c print "?" for each unprintable character (spill_text_character), and for
+ * NULL. The other conversions are d, i, u, x, e, f and g.
+ */
 void cli_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_fprintf(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_vfprintf(FILE *out, const char *format, va_list arguments) __attribute__((format(printf, 2, 0)));
@@ -23,17 +24,11 @@ void cli_vfprintf(FILE *out, const char *format, va_list arguments) __attribute_
 /* Writes the JSON line with an escape for each unprintable character. pre: valid JSON */
 void cli_put_json_line(FILE *out, const char *line, size_t length);
 
-/* "2.04 GiB" */
-void cli_put_size(FILE *out, uint64_t bytes);
-
-/* A size in a table's column; "-" for 0. */
-void cli_put_size_column(FILE *out, uint64_t bytes);
+/* The size in a table's column; "-" for 0. */
+struct spill_word cli_size_or_dash(uint64_t bytes);
 
 /* "12.345678" seconds */
-void cli_put_seconds(FILE *out, uint64_t us);
-
-/* "5.00 GiB device, 2.04 GiB host". Leaves out zeros; "nothing" if all are. */
-void cli_put_sums(FILE *out, const struct spill_bytes *sums);
+struct spill_word cli_seconds(uint64_t us);
 
 /* "; tried device: CUDA_ERROR_OUT_OF_MEMORY, split: host.limit" */
 void cli_put_tried(FILE *out, const struct spill_attempt *tried, unsigned count);

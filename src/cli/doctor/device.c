@@ -4,6 +4,7 @@
 #include "doctor.h"
 #include "doctor_driver.h"
 #include "small_file.h"
+#include "put.h"
 
 #define MOVES_FROM 12050 /* first version with cuCtxRecordEvent */
 
@@ -80,8 +81,8 @@ static void judge_device(const struct driver_vendor *vendor, unsigned which,
 	            "device %u: %s, %s, %s free, %s; concurrent managed access %s, pageable access %s; can "
 	            "%s%s%s%s%s",
 	            which, device->identity.name[0] ? device->identity.name : "without a name",
-	            doctor_size(device->identity.bytes), doctor_size(device->free), memory_text(device),
-	            device->concurrent ? "yes" : "no",
+	            spill_size(device->identity.bytes).text, spill_size(device->free).text,
+	            memory_text(device), device->concurrent ? "yes" : "no",
 	            device->host_tables ? "by the host's page tables"
 	            : device->pageable  ? "yes"
 	                                : "no",

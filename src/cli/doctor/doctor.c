@@ -10,7 +10,6 @@
 #include "cli.h"
 #include "json_out.h"
 #include "put.h"
-#include "text.h"
 
 enum level { PROBLEM, WARNING, FACT, LEVELS };
 enum area { PROGRAM, DEVICE, HOST, ENVIRONMENT };
@@ -39,29 +38,13 @@ void doctor_find(enum doctor_finding finding, const char *format, ...)
 {
 	va_list arguments;
 	char *observation;
-	int length;
 
+	if (found_count == MOST_FINDINGS)
+		return;
 	va_start(arguments, format);
-	length = vasprintf(&observation, format, arguments);
+	if (vasprintf(&observation, format, arguments) >= 0)
+		found[found_count++] = (struct found){&rows[finding], observation};
 	va_end(arguments);
-	if (length < 0)
-		return;
-	if (found_count == MOST_FINDINGS) {
-		free(observation);
-		return;
-	}
-	found[found_count++] = (struct found){&rows[finding], observation};
-}
-
-const char *doctor_size(uint64_t bytes)
-{
-	static char sizes[4][32];
-	static unsigned next;
-	char *size = sizes[next++ % 4];
-	struct spill_text text = spill_text_begin(size, sizeof(sizes[0]));
-
-	spill_text_size(&text, bytes);
-	return size;
 }
 
 bool doctor_is_there(const struct doctor_patient *patient, const char *path)
@@ -96,9 +79,8 @@ static void print_json_finding(struct spill_json *json, const struct found *find
 /* The observation names files and variables, which must not control the terminal. */
 static void print_text_finding(const struct found *finding)
 {
-	cli_printf("%s [%s] ", level_names[finding->row->level], area_names[finding->row->area]);
-	cli_put(stdout, finding->observation);
-	putchar('\n');
+	cli_printf("%s [%s] %s\n", level_names[finding->row->level], area_names[finding->row->area],
+	           finding->observation);
 	if (finding->row->level == FACT) {
 		if (finding->row->remedy[0])
 			cli_printf("  %s; %s\n", finding->row->why, finding->row->remedy);

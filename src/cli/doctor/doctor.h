@@ -34,9 +34,6 @@ struct doctor_patient {
 /* Adds a finding with its observation. */
 void doctor_find(enum doctor_finding finding, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* "2.04 GiB". Valid until the fourth call after this one. */
-const char *doctor_size(uint64_t bytes);
-
 void doctor_look_at_program(const struct doctor_patient *patient);
 void doctor_look_at_devices(const struct doctor_patient *patient);
 

@@ -202,22 +202,20 @@ const struct driver_facts *driver_try(const struct driver_vendor *vendor, unsign
 	struct driver_facts *facts =
 	    mmap(NULL, sizeof(*facts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int ends[2];
-	pid_t pid;
+	pid_t pid = -1;
 
 	if (facts == MAP_FAILED)
 		return NULL;
-	if (pipe2(ends, O_CLOEXEC)) {
-		munmap(facts, sizeof(*facts));
-		return NULL;
+	if (!pipe2(ends, O_CLOEXEC)) {
+		fflush(NULL);
+		pid = fork();
+		if (pid == 0)
+			run_trial(vendor, facts, copying);
+		close(ends[1]);
+		if (pid > 0)
+			reap_trial(pid, ends[0], timeout_ms, facts);
+		close(ends[0]);
 	}
-	fflush(NULL);
-	pid = fork();
-	if (pid == 0)
-		run_trial(vendor, facts, copying);
-	close(ends[1]);
-	if (pid > 0)
-		reap_trial(pid, ends[0], timeout_ms, facts);
-	close(ends[0]);
 	if (pid > 0)
 		return facts;
 	munmap(facts, sizeof(*facts));

@@ -114,7 +114,9 @@ static void judge_preload_file(const struct doctor_patient *patient, bool ours_b
 
 	if (!spill_small_file_read_in(patient->root, "/etc", "ld.so.preload", text, sizeof(text)))
 		return;
-	for (char *item = strsep(&rest, " \t\n:"); item; item = strsep(&rest, " \t\n:")) {
+	while (rest) {
+		const char *item = strsep(&rest, " \t\n:");
+
 		if (!*item)
 			continue;
 		doctor_find(is_ours(item) ? DOCTOR_preload_everywhere : DOCTOR_preload,

@@ -7,6 +7,7 @@
 #include "doctor.h"
 #include "host_available.h"
 #include "small_file.h"
+#include "put.h"
 
 #define NOTHING_HELD 0
 
@@ -39,8 +40,8 @@ static void judge_room(const struct doctor_patient *patient, const struct spill_
 	view.limit = spill_amount_resolve(policy->host_limit, available, SPILL_UNLIMITED);
 	room = spill_policy_host_room(policy, &view);
 	doctor_find(room ? DOCTOR_host_room : DOCTOR_host_none,
-	            "%s of host memory is available now, of which %s may be spilled", doctor_size(available),
-	            room ? doctor_size(room) : "nothing");
+	            "%s of host memory is available now, of which %s may be spilled",
+	            spill_size(available).text, room ? spill_size(room).text : "nothing");
 	if (group == SPILL_UNLIMITED)
 		return;
 	/* Tight: the group bounds the available memory, and the machine has more. */
@@ -48,8 +49,8 @@ static void judge_room(const struct doctor_patient *patient, const struct spill_
 	                ? DOCTOR_cgroup_tight
 	                : DOCTOR_cgroup,
 	            "the control group %s leaves %s; the machine has %s available",
-	            homes.v2.folder[0] ? homes.v2.folder : homes.v1.folder, doctor_size(group),
-	            doctor_size(read_meminfo(patient->root, "MemAvailable:")));
+	            homes.v2.folder[0] ? homes.v2.folder : homes.v1.folder, spill_size(group).text,
+	            spill_size(read_meminfo(patient->root, "MemAvailable:")).text);
 }
 
 static void judge_limits(const struct doctor_patient *patient)
@@ -58,11 +59,11 @@ static void judge_limits(const struct doctor_patient *patient)
 
 	if (!getrlimit(RLIMIT_MEMLOCK, &limit))
 		doctor_find(DOCTOR_memlock, "RLIMIT_MEMLOCK is %s",
-		            limit.rlim_cur == RLIM_INFINITY ? "unlimited" : doctor_size(limit.rlim_cur));
+		            limit.rlim_cur == RLIM_INFINITY ? "unlimited" : spill_size(limit.rlim_cur).text);
 	if (read_meminfo(patient->root, "SwapTotal:"))
 		doctor_find(DOCTOR_swap, "%s of swap, %s free",
-		            doctor_size(read_meminfo(patient->root, "SwapTotal:")),
-		            doctor_size(read_meminfo(patient->root, "SwapFree:")));
+		            spill_size(read_meminfo(patient->root, "SwapTotal:")).text,
+		            spill_size(read_meminfo(patient->root, "SwapFree:")).text);
 	else
 		doctor_find(DOCTOR_swap, "no swap");
 }

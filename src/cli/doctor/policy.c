@@ -11,14 +11,9 @@
 #include "glob.h"
 #include "log_path.h"
 #include "options.h"
+#include "put.h"
 
 static struct spill_config effective, from_files; /* too large for the stack */
-
-/* The executable's name. The script of an interpreter is not known here. */
-static const char *program_name(const struct doctor_patient *patient)
-{
-	return patient->program ? spill_file_name(patient->program) : "";
-}
 
 static void judge_lines(enum doctor_finding finding, char *lines)
 {
@@ -28,15 +23,14 @@ static void judge_lines(enum doctor_finding finding, char *lines)
 
 static void judge_files(void)
 {
-	char list[SPILL_CONFIG_FILES * SPILL_PATH_MAX] = "";
-	size_t used = 0;
+	char list[SPILL_CONFIG_FILES * SPILL_PATH_MAX];
+	struct spill_text text = spill_text_begin(list, sizeof(list));
 
 	for (unsigned i = 0; i < effective.file_count; i++) {
 		if (effective.files[i].state == SPILL_CONFIG_READ)
-			used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "",
-			                         effective.files[i].path);
+			spill_text_format(&text, "%s%s", text.length ? ", " : "", effective.files[i].path);
 	}
-	doctor_find(DOCTOR_policy, "the policy is of %s; mode %s", used ? list : "no file",
+	doctor_find(DOCTOR_policy, "the policy is of %s; mode %s", text.length ? list : "no file",
 	            effective.policy.mode == SPILL_MODE_OFF       ? "off"
 	            : effective.policy.mode == SPILL_MODE_OBSERVE ? "observe"
 	                                                          : "spill");
@@ -136,12 +130,13 @@ static void judge_log(const char *program)
 	}
 	doctor_find(system.f_bavail * system.f_frsize < ((uint64_t)64 << 20) ? DOCTOR_log_full : DOCTOR_log,
 	            "the log will be a file like %s; %s are free there", found.path,
-	            doctor_size(system.f_bavail * system.f_frsize));
+	            spill_size(system.f_bavail * system.f_frsize).text);
 }
 
 const struct spill_policy *doctor_look_at_policy(const struct doctor_patient *patient)
 {
-	const char *program = program_name(patient);
+	/* The script of an interpreter is not known here. */
+	const char *program = patient->program ? spill_file_name(patient->program) : "";
 
 	spill_config_load(&effective, program);
 	if (effective.problem[0])

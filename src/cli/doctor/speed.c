@@ -4,6 +4,7 @@
 #include "doctor.h"
 #include "doctor_driver.h"
 #include "json_out.h"
+#include "put.h"
 
 /* -- cost of decode --------------------------------------------------------------------------- */
 
@@ -76,11 +77,10 @@ static void predict_decode(unsigned device, const struct driver_link *link)
 	                                               [DECODE_CPU_SIMILAR] = DOCTOR_offload_similar,
 	                                               [DECODE_CPU_SLOWER] = DOCTOR_offload_slower};
 	char costs[256], by_cpu[256], weights[128];
-	size_t used = 0;
+	struct spill_text text = spill_text_begin(weights, sizeof(weights));
 
 	for (unsigned i = 0; i < size_count; i++)
-		used += (size_t)snprintf(weights + used, sizeof(weights) - used, "%s%s", i ? ", " : "",
-		                         doctor_size(sizes[i]));
+		spill_text_format(&text, "%s%s", i ? ", " : "", spill_size(sizes[i]).text);
 	format_costs(costs, sizeof(costs), decode_over_link, link->to_device);
 	doctor_find(DOCTOR_decode,
 	            "device %u%s: with %s of weights in host memory a token of decode takes %s ms longer",
@@ -105,7 +105,7 @@ static void judge_link(unsigned device, const struct driver_link *link)
 	doctor_find(
 	    link->to_device < SLOW && !link->simulated ? DOCTOR_link_slow : DOCTOR_link,
 	    "device %u%s: %.1f GB/s from pinned host memory, %.1f GB/s back (median of copies of %s)%s",
-	    device, simulated_mark(link), link->to_device, link->from_device, doctor_size(link->bytes),
+	    device, simulated_mark(link), link->to_device, link->from_device, spill_size(link->bytes).text,
 	    link->simulated ? "; it has no link: these are copies within the host's memory" : "");
 	if (host.rate <= 0)
 		host = host_speed();

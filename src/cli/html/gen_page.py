@@ -46,7 +46,7 @@ def main():
     notice, *paths = map(pathlib.Path, sys.argv[1:])
     parts = {path.name: without_maps(path.read_text(encoding="utf-8")) for path in paths}
     before, after = page(notice.read_text(encoding="utf-8"), parts) if "dygraph.min.js" in parts else ("", "")
-    print('#include "report_html.h"\n')
+    print('#include "report.h"\n')
     for name, text in (("before", before), ("after", after)):
         print(f"const char cli_page_{name}[] =\n{literal(text)};")
 

@@ -90,11 +90,10 @@ void log_read(struct log_output *output, struct log_reading *reading)
 void log_end(struct log_output *output, struct log_reading *reading)
 {
 	if (reading->lines.error) {
-		cli_fprintf(stderr, "spill log: %s: %s\n", reading->lines.path,
-		            cli_open_text(reading->lines.error));
+		cli_complain("log", reading->lines.path, cli_open_text(reading->lines.error));
 		output->status = CLI_FINDINGS;
 	} else if (!reading->records) {
-		cli_fprintf(stderr, "spill log: %s: no records\n", reading->lines.path);
+		cli_complain("log", reading->lines.path, "no records");
 		output->status = CLI_FINDINGS;
 	} else if (!output->json) {
 		print_heading(output, reading);
@@ -119,11 +118,11 @@ static void print_log(struct log_output *output, const char *path, enum cli_file
 static void print_folder(struct log_output *output, const char *path)
 {
 	struct cli_pieces pieces = cli_pieces_find(path);
+	const char *problem = cli_pieces_problem(&pieces);
 
 	output->many = pieces.count > 1;
-	if (!pieces.count) {
-		cli_fprintf(stderr, "spill log: %s: %s\n", path,
-		            pieces.error ? strerror(pieces.error) : "no *.jsonl in it");
+	if (problem) {
+		cli_complain("log", path, problem);
 		output->status = CLI_FINDINGS;
 	}
 	for (size_t i = 0; i < pieces.count; i++)
@@ -141,10 +140,9 @@ static const char *find_log(struct log_output *output, const char *operand, char
 	output->pid = (int)strtol(operand, NULL, 10);
 	if (log_find(output->pid, path))
 		return path;
-	cli_fprintf(stderr,
-	            "spill log: %s: no such file, and no process with that number has a log open or left one "
-	            "in the default folder\n",
-	            operand);
+	cli_complain("log", operand,
+	             "no such file, and no process with that number has a log open or left one in the "
+	             "default folder");
 	return NULL;
 }
 

@@ -69,13 +69,11 @@ void cli_rules_take(const struct spill_record *record)
 void cli_rules_print(FILE *out)
 {
 	for (unsigned i = 0; run.whole && i < run.count; i++) {
-		fputs("  rule ", out);
-		cli_put(out, run.rule[i].name);
 		if (run.rule[i].requests)
-			cli_fprintf(out, ": %" PRIu64 " request%s\n", run.rule[i].requests,
-			            run.rule[i].requests == 1 ? "" : "s");
+			cli_fprintf(out, "  rule %s: %" PRIu64 " request%s\n", run.rule[i].name,
+			            run.rule[i].requests, run.rule[i].requests == 1 ? "" : "s");
 		else
-			fputs(": no request\n", out);
+			cli_fprintf(out, "  rule %s: no request\n", run.rule[i].name);
 	}
 	run.count = 0;
 }

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "oom_report.h"
 #include "log_reader.h"
 #include "put.h"
 
@@ -10,12 +11,9 @@ static void put_origin(FILE *out, int device, const char *api, const char *calle
 {
 	if (device >= 0)
 		fprintf(out, "  device %d", device);
-	fputs("  ", out);
-	cli_put(out, api);
-	if (caller) {
-		fputs("  ", out);
-		cli_put(out, caller);
-	}
+	cli_fprintf(out, "  %s", api);
+	if (caller)
+		cli_fprintf(out, "  %s", caller);
 }
 
 static void put_duration(FILE *out, uint64_t us)
@@ -29,83 +27,54 @@ static void put_duration(FILE *out, uint64_t us)
 /* The process's rank in its job, with the variable that tells it. */
 static void put_rank(FILE *out, const char *variable, const char *rank)
 {
-	if (!rank)
-		return;
-	cli_fprintf(out, ", %s=", variable);
-	cli_put(out, rank);
+	if (rank)
+		cli_fprintf(out, ", %s=%s", variable, rank);
 }
 
 static void print_start(FILE *out, const struct spill_record_start *start)
 {
-	cli_put(out, start->program);
-	fprintf(out, " (pid %d) on ", start->pid);
-	cli_put(out, start->host);
-	fputs(", ", out);
-	cli_put(out, start->time);
-	fputs(", libspill ", out);
-	cli_put(out, start->version);
-	fputs(", ", out);
-	cli_put(out, start->backend);
-	fprintf(out, " driver %d", start->driver);
+	cli_fprintf(out, "%s (pid %d) on %s, %s, libspill %s, %s driver %d", start->program, start->pid,
+	            start->host, start->time, start->version, start->backend, start->driver);
 #define X(id, name, text) put_rank(out, name, start->ranks.of[SPILL_RANK_##id]);
 	SPILL_RANKS(X)
 #undef X
 	if (start->continues)
 		fprintf(out, ", goes on behind %" PRIu64 " lines in other files", start->continues);
 	fputc('\n', out);
-	for (unsigned i = 0; i < start->device_count; i++) {
-		fprintf(out, "  device %d: ", start->devices[i].device);
-		cli_put(out, start->devices[i].name);
-		fputs(", ", out);
-		cli_put_size(out, start->devices[i].bytes);
-		fputc('\n', out);
-	}
+	for (unsigned i = 0; i < start->device_count; i++)
+		cli_fprintf(out, "  device %d: %s, %s\n", start->devices[i].device, start->devices[i].name,
+		            spill_size(start->devices[i].bytes).text);
 	for (unsigned i = 0; i < start->option_count; i++) {
 		const struct spill_record_option *option = &start->policy[i];
 
-		if (!strcmp(option->source, "default"))
-			continue;
-		fputs("  policy: ", out);
-		cli_put(out, option->name);
-		fputs(" = ", out);
-		cli_put(out, option->value);
-		fputs(" (", out);
-		cli_put(out, option->source);
-		fputs(")\n", out);
+		if (strcmp(option->source, "default") != 0)
+			cli_fprintf(out, "  policy: %s = %s (%s)\n", option->name, option->value,
+			            option->source);
 	}
 }
 
 /* ", rule experts"; nothing if no rule matched. */
 static void put_rule(FILE *out, const char *rule)
 {
-	if (!rule || !strcmp(rule, "default"))
-		return;
-	fputs(", rule ", out);
-	cli_put(out, rule);
+	if (rule && strcmp(rule, "default") != 0)
+		cli_fprintf(out, ", rule %s", rule);
 }
 
 /* For mode = observe: "; would be split". */
 static void put_would(FILE *out, const char *would)
 {
-	if (!would)
-		return;
-	fputs("; would be ", out);
-	cli_put(out, strcmp(would, "refuse") ? would : "refused");
+	if (would)
+		cli_fprintf(out, "; would be %s", strcmp(would, "refuse") ? would : "refused");
 }
 
 static void print_alloc(FILE *out, const struct spill_record_alloc *alloc)
 {
-	fprintf(out, "alloc #%-6" PRIu64 " ", alloc->seq);
-	cli_put_size(out, alloc->bytes);
-	cli_fprintf(out, "  %s", spill_place_name(alloc->place));
-	if (alloc->place != SPILL_PLACE_DEVICE) {
-		fputs(" (", out);
-		cli_put_sums(out, &alloc->held);
-		fputs(")", out);
-	}
+	cli_fprintf(out, "alloc #%-6" PRIu64 " %s  %s", alloc->seq, spill_size(alloc->bytes).text,
+	            spill_place_name(alloc->place));
+	if (alloc->place != SPILL_PLACE_DEVICE)
+		cli_fprintf(out, " (%s)", spill_sums(&alloc->held).text);
 	put_origin(out, alloc->device, alloc->api, alloc->caller);
-	fputs("  ", out);
-	cli_put(out, alloc->reason);
+	cli_fprintf(out, "  %s", alloc->reason);
 	put_rule(out, alloc->rule);
 	put_would(out, alloc->would);
 	cli_put_tried(out, alloc->tried, alloc->attempts);
@@ -114,63 +83,40 @@ static void print_alloc(FILE *out, const struct spill_record_alloc *alloc)
 
 static void print_free(FILE *out, const struct spill_record_free *record)
 {
-	fprintf(out, "free  #%-6" PRIu64 " ", record->seq);
-	cli_put_size(out, record->bytes);
-	cli_fprintf(out, "  %s", spill_place_name(record->place));
+	cli_fprintf(out, "free  #%-6" PRIu64 " %s  %s", record->seq, spill_size(record->bytes).text,
+	            spill_place_name(record->place));
 	put_origin(out, record->device, record->api, record->caller);
-	fputs("  ", out);
-	cli_put(out, record->reason);
+	cli_fprintf(out, "  %s", record->reason);
 	put_duration(out, record->took_us);
 }
 
 static void print_move(FILE *out, const struct spill_record_move *move)
 {
-	fprintf(out, "move  #%-6" PRIu64 " ", move->seq);
-	cli_put_size(out, move->bytes);
-	fputs(strcmp(move->what, "demote") ? " back to the device" : " to host memory", out);
-	fputs(", now ", out);
-	cli_put_sums(out, &move->held);
+	cli_fprintf(out, "move  #%-6" PRIu64 " %s %s, now %s", move->seq, spill_size(move->bytes).text,
+	            strcmp(move->what, "demote") ? "back to the device" : "to host memory",
+	            spill_sums(&move->held).text);
 	if (move->api)
 		put_origin(out, move->device, move->api, move->caller);
 	else
 		fprintf(out, "  device %d", move->device);
-	fputs("  ", out);
-	cli_put(out, move->reason);
+	cli_fprintf(out, "  %s", move->reason);
 	put_duration(out, move->took_us);
 }
 
 static void print_oom(FILE *out, const struct spill_record_oom *oom)
 {
-	fputs("OUT OF MEMORY  ", out);
-	cli_put_size(out, oom->bytes);
-	fputs(" asked", out);
+	cli_fprintf(out, "OUT OF MEMORY  %s asked", spill_size(oom->bytes).text);
 	put_origin(out, oom->device, oom->api, oom->caller);
-	fputs("  refused by ", out);
-	cli_put(out, oom->refused_by);
+	cli_fprintf(out, "  refused by %s", oom->refused_by);
 	put_rule(out, oom->rule);
 	put_would(out, oom->would);
-	fputs("; free ", out);
-	cli_put_size(out, oom->free);
-	fputs(" of ", out);
-	cli_put_size(out, oom->total);
-	fputs("; live ", out);
-	cli_put_sums(out, &oom->live);
+	cli_fprintf(out, "; free %s of %s; live %s", spill_size(oom->free).text, spill_size(oom->total).text,
+	            spill_sums(&oom->live).text);
 	cli_put_tried(out, oom->tried, oom->attempts);
-	for (unsigned i = 0; i < oom->holders; i++) {
-		fputs(i ? ", " : "; largest: ", out);
-		cli_put_size(out, oom->top[i].bytes);
-		fprintf(out, " #%" PRIu64 " ", oom->top[i].seq);
-		cli_put(out, oom->top[i].caller ? oom->top[i].caller : oom->top[i].api);
-	}
-	fputc('\n', out);
-}
-
-static void print_note(FILE *out, const struct spill_record_note *note)
-{
-	fputs("note  ", out);
-	cli_put(out, note->code);
-	fputs(": ", out);
-	cli_put(out, note->text);
+	for (unsigned i = 0; i < oom->holders; i++)
+		cli_fprintf(out, "%s%s #%" PRIu64 " %s",
+		            i ? ", " : "; largest: ", spill_size(oom->top[i].bytes).text, oom->top[i].seq,
+		            oom->top[i].caller ? oom->top[i].caller : oom->top[i].api);
 	fputc('\n', out);
 }
 
@@ -179,11 +125,10 @@ static void print_drop(FILE *out, const struct spill_record_drop *drop)
 {
 	const char *before = "drop  ";
 
-#define X(id, name, text) \
+#define X(id, name, about) \
 	if (drop->sums[SPILL_DROP_##id].count) { \
-		cli_fprintf(out, "%s%" PRIu64 " " name " (", before, drop->sums[SPILL_DROP_##id].count); \
-		cli_put_sums(out, &drop->sums[SPILL_DROP_##id].bytes); \
-		fputs(")", out); \
+		cli_fprintf(out, "%s%" PRIu64 " " name " (%s)", before, drop->sums[SPILL_DROP_##id].count, \
+		            spill_sums(&drop->sums[SPILL_DROP_##id].bytes).text); \
 		before = ", "; \
 	}
 	SPILL_DROPS(X)
@@ -191,36 +136,22 @@ static void print_drop(FILE *out, const struct spill_record_drop *drop)
 	fputs(" not written: log.max\n", out);
 }
 
-/* "; moved 2.04 GiB to host memory in 3 moves, 1.00 GiB back in 1" */
-static void print_moves(FILE *out, const struct spill_totals *totals)
-{
-	if (totals->demotions == 0 && totals->promotions == 0)
-		return;
-	fputs("; moved ", out);
-	cli_put_size(out, totals->demoted);
-	cli_fprintf(out, " to host memory in %" PRIu64 " move%s, ", totals->demotions,
-	            totals->demotions == 1 ? "" : "s");
-	cli_put_size(out, totals->promoted);
-	fprintf(out, " back in %" PRIu64, totals->promotions);
-}
-
 static void print_exit(FILE *out, const struct spill_record_exit *end)
 {
 	const struct spill_totals *totals = &end->totals;
 
-	fputs("end (", out);
-	cli_put(out, end->how);
-	fprintf(out, "): %" PRIu64 " of %" PRIu64 " allocations spilled", totals->spills, totals->allocs);
-	if (totals->spills) {
-		fputs(", in all ", out);
-		cli_put_sums(out, &totals->spilled);
-	}
-	fprintf(out, "; %" PRIu64 " out of memory; peak ", totals->ooms);
-	cli_put_sums(out, &totals->peak);
-	print_moves(out, totals);
-	fputs("; still held ", out);
-	cli_put_sums(out, &totals->live);
-	fputc('\n', out);
+	cli_fprintf(out, "end (%s): %" PRIu64 " of %" PRIu64 " allocations spilled", end->how, totals->spills,
+	            totals->allocs);
+	if (totals->spills)
+		cli_fprintf(out, ", in all %s", spill_sums(&totals->spilled).text);
+	cli_fprintf(out, "; %" PRIu64 " out of memory; peak %s", totals->ooms,
+	            spill_sums(&totals->peak).text);
+	if (totals->demotions || totals->promotions)
+		cli_fprintf(out, "; moved %s to host memory in %" PRIu64 " move%s, %s back in %" PRIu64,
+		            spill_size(totals->demoted).text, totals->demotions,
+		            totals->demotions == 1 ? "" : "s", spill_size(totals->promoted).text,
+		            totals->promotions);
+	cli_fprintf(out, "; still held %s\n", spill_sums(&totals->live).text);
 }
 
 void cli_print_record(FILE *out, const struct spill_record *record)
@@ -240,7 +171,8 @@ void cli_print_record(FILE *out, const struct spill_record *record)
 	case SPILL_KIND_OOM:
 		return print_oom(out, &record->oom);
 	case SPILL_KIND_NOTE:
-		return print_note(out, &record->note);
+		cli_fprintf(out, "note  %s: %s\n", record->note.code, record->note.text);
+		return;
 	case SPILL_KIND_DROP:
 		return print_drop(out, &record->drop);
 	case SPILL_KIND_EXIT:

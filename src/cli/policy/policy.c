@@ -182,14 +182,6 @@ static void print_text(const char *program, bool disabled)
 	print_hints(NULL);
 }
 
-/* The program's name, from a name or path. NULL: the argument has none. */
-static const char *program_name(const char *argument)
-{
-	const char *name = spill_file_name(argument);
-
-	return *name ? name : NULL;
-}
-
 int cli_policy(int argc, char **argv)
 {
 	struct cli_call call = cli_call(argc, argv);
@@ -197,9 +189,12 @@ int cli_policy(int argc, char **argv)
 	bool json = false, disabled, problem;
 
 	while (cli_call_next(&call)) {
-		if (call.option == CLI_policy_json)
+		if (call.option == CLI_policy_json) {
 			json = true;
-		else if (!(program = program_name(call.value)))
+			continue;
+		}
+		program = spill_file_name(call.value);
+		if (!*program)
 			cli_call_refuse(&call, "--for: '%s' is not the name of a program", call.value);
 	}
 	if (call.over)

@@ -173,6 +173,24 @@ static bool read_program_headers(struct elf_file *file, const Elf64_Ehdr *top)
 	return read_dynamic(file, &dynamic);
 }
 
+/* Checks the header of a file of ELF, and its program headers. False: not ours, or damaged. */
+static bool read_header(struct elf_file *file, const Elf64_Ehdr *top, size_t got)
+{
+	/* Both classes have the same members up to the machine. */
+	if (got < offsetof(Elf64_Ehdr, e_version))
+		return mark_damaged(file, "its header is cut");
+	file->bits = top->e_ident[EI_CLASS] == ELFCLASS64 ? 64 : 32;
+	file->machine = top->e_machine;
+	file->kind = ELF_FOREIGN;
+	if (file->bits != 64 || top->e_ident[EI_DATA] != ELFDATA2LSB || file->machine != OUR_MACHINE)
+		return false;
+	if (got < sizeof(*top))
+		return mark_damaged(file, "its header is cut");
+	if (top->e_type != ET_EXEC && top->e_type != ET_DYN)
+		return mark_damaged(file, "it is no program and no library");
+	return read_program_headers(file, top);
+}
+
 void elf_read(struct elf_file *file, int fd)
 {
 	Elf64_Ehdr top = {0};
@@ -185,28 +203,7 @@ void elf_read(struct elf_file *file, int fd)
 		return;
 	file->size = (uint64_t)status.st_size;
 	got = read_some(file, 0, &top, sizeof(top));
-	if (got < SELFMAG || memcmp(top.e_ident, ELFMAG, SELFMAG) != 0)
-		return;
-	/* Both classes have the same members up to the machine. */
-	if (got < offsetof(Elf64_Ehdr, e_version)) {
-		mark_damaged(file, "its header is cut");
-		return;
-	}
-	file->bits = top.e_ident[EI_CLASS] == ELFCLASS64 ? 64 : 32;
-	file->machine = top.e_machine;
-	if (file->bits != 64 || top.e_ident[EI_DATA] != ELFDATA2LSB || file->machine != OUR_MACHINE) {
-		file->kind = ELF_FOREIGN;
-		return;
-	}
-	if (got < sizeof(top)) {
-		mark_damaged(file, "its header is cut");
-		return;
-	}
-	if (top.e_type != ET_EXEC && top.e_type != ET_DYN) {
-		mark_damaged(file, "it is no program and no library");
-		return;
-	}
-	if (read_program_headers(file, &top))
+	if (got >= SELFMAG && !memcmp(top.e_ident, ELFMAG, SELFMAG) && read_header(file, &top, got))
 		file->kind = ELF_OURS;
 }
 

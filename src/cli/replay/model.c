@@ -134,15 +134,6 @@ static bool handle_full(struct cli_model_request *request, bool capped)
 
 /* -- a new request ---------------------------------------------------------------------------- */
 
-static enum spill_step step_to(enum spill_place place)
-{
-	enum spill_step step = SPILL_STEP_SPLIT;
-
-	while (spill_step_place(step) != place)
-		step++;
-	return step;
-}
-
 /* Places memory where a rule says. Unsplit memory that fits stays on the device. */
 static bool place_by_rule(struct cli_model_request *request, enum spill_place place)
 {
@@ -153,7 +144,7 @@ static bool place_by_rule(struct cli_model_request *request, enum spill_place pl
 
 	request->at_once = true;
 	made = !(place == SPILL_PLACE_SPLIT && whole && request->ask.bytes <= room) &&
-	       !cli_model_place(request, step_to(place), room);
+	       !cli_model_place(request, spill_step_to(place), room);
 	request->at_once = false;
 	return made;
 }

@@ -52,10 +52,8 @@ static void list_path_rules(const struct spill_rules *rules, char *names, size_t
 	for (unsigned i = 0; rules && i < rules->count; i++) {
 		const struct spill_rule *rule = &rules->rule[i];
 
-		if (!(rule->set & SPILL_RULE_HAS_CALLER) || !strchr(rule->caller, '/'))
-			continue;
-		spill_text_add(&text, text.length ? ", " : "");
-		spill_text_add(&text, rule->name);
+		if (rule->set & SPILL_RULE_HAS_CALLER && strchr(rule->caller, '/'))
+			spill_text_format(&text, "%s%s", text.length ? ", " : "", rule->name);
 	}
 }
 

@@ -16,9 +16,7 @@ static struct {
 
 static bool set_error(struct spill_error *error, const char *why)
 {
-	struct spill_text text = spill_text_begin(error->text, sizeof(error->text));
-
-	spill_text_add(&text, why);
+	snprintf(error->text, sizeof(error->text), "%s", why);
 	return false;
 }
 
@@ -120,8 +118,7 @@ static void name_missing(char *missing, size_t size)
 		spill_option_name(slot, name, sizeof(name));
 		if (recorded.has[slot] || is_log_option(name))
 			continue;
-		spill_text_add(&text, text.length ? ", " : "");
-		spill_text_add(&text, name);
+		spill_text_format(&text, "%s%s", text.length ? ", " : "", name);
 	}
 }
 

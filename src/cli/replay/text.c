@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "oom_report.h"
 #include "put.h"
 #include "replay.h"
 #include "cli.h"
@@ -29,25 +30,20 @@ static void put_run(const struct cli_summary *summary)
 {
 	cli_report_label("run");
 	cli_report_who(summary);
-	fputs("; ", stdout);
-	cli_put(stdout, summary->path);
-	printf(":%lu\n", summary->line);
+	cli_printf("; %s:%lu\n", summary->path, summary->line);
 }
 
 static void put_policy(const struct cli_replay_options *options, const struct cli_summary *summary)
 {
 	cli_report_label("under");
-	if (cli_replay_as_recorded(options)) {
+	if (!cli_replay_as_recorded(options))
+		cli_printf("%s %s", options->profile ? "profile" : "policy",
+		           options->profile ? options->profile : options->policy);
+	else
 		fputs("its own policy, as recorded", stdout);
-		/* Another mode never spills, on any card. */
-		if (summary->mode && strcmp(summary->mode, "spill")) {
-			fputs(", spill.mode = ", stdout);
-			cli_put(stdout, summary->mode);
-		}
-	} else {
-		fputs(options->profile ? "profile " : "policy ", stdout);
-		cli_put(stdout, options->profile ? options->profile : options->policy);
-	}
+	/* Another mode never spills, on any card. */
+	if (cli_replay_as_recorded(options) && summary->mode && strcmp(summary->mode, "spill"))
+		cli_printf(", spill.mode = %s", summary->mode);
 	putchar('\n');
 }
 
@@ -62,20 +58,14 @@ static void put_cards(const struct cli_replay_options *options, const struct cli
 		if (!card || !card->total)
 			continue;
 		cli_report_label("on");
-		printf("device %d of ", device);
-		cli_put_size(stdout, card->total);
-		printf(options->vram ? " (--vram), of which " : ", of which ");
-		cli_put_size(stdout, card->other);
-		fputs(" is not this program's (", stdout);
-		fputs(options->other != SPILL_UNLIMITED ? "--other"
-		      : run->other_known[device]        ? "by its out of memory lines"
-		                                        : "not in the log: counted as 0; --other SIZE",
-		      stdout);
-		putchar(')');
-		if (card->limit != SPILL_UNLIMITED) {
-			fputs("; device.limit ", stdout);
-			cli_put_size(stdout, card->limit);
-		}
+		cli_printf("device %d of %s%s, of which %s is not this program's (%s)", device,
+		           spill_size(card->total).text, options->vram ? " (--vram)" : "",
+		           spill_size(card->other).text,
+		           options->other != SPILL_UNLIMITED ? "--other"
+		           : run->other_known[device]        ? "by its out of memory lines"
+		                                             : "not in the log: counted as 0; --other SIZE");
+		if (card->limit != SPILL_UNLIMITED)
+			cli_printf("; device.limit %s", spill_size(card->limit).text);
 		putchar('\n');
 	}
 }
@@ -87,21 +77,12 @@ static void put_first(const struct cli_replay_run *run)
 	if (!run->refused)
 		return;
 	cli_report_label("the first");
-	fputs("at ", stdout);
-	cli_put_seconds(stdout, refused->time_us);
-	fputs(" s: ", stdout);
-	cli_put_size(stdout, refused->bytes);
-	fputs(" asked by ", stdout);
-	cli_put(stdout, cli_text_of(refused->caller));
-	fputs(" of ", stdout);
-	cli_put(stdout, cli_text_of(refused->api));
-	printf(", device %d; refused by ", refused->device);
-	cli_put(stdout, cli_text_of(refused->refused_by));
-	fputs(", rule ", stdout);
-	cli_put(stdout, cli_text_of(refused->rule));
-	fputs("; held then: ", stdout);
-	cli_put_sums(stdout, &refused->live);
-	puts("\n                 the program's reaction is not known: the rest assumes that it goes on");
+	cli_printf("at %s s: %s asked by %s of %s, device %d; refused by %s, rule %s; held then: %s\n",
+	           cli_seconds(refused->time_us).text, spill_size(refused->bytes).text,
+	           cli_text_of(refused->caller), cli_text_of(refused->api), refused->device,
+	           cli_text_of(refused->refused_by), cli_text_of(refused->rule),
+	           spill_sums(&refused->live).text);
+	puts("                 the program's reaction is not known: the rest assumes that it goes on");
 }
 
 static void put_elsewhere(const struct cli_replay_run *run)
@@ -116,10 +97,9 @@ static void put_elsewhere(const struct cli_replay_run *run)
 
 			if (!way->count)
 				continue;
-			printf("  %12" PRIu64, way->count);
-			cli_put_size_column(stdout, way->bytes);
-			cli_printf("  %s -> %s%s\n", cli_where_name(from), cli_where_name(to),
-			           from == to ? " (another part of it)" : "");
+			cli_printf("  %12" PRIu64 "%12s  %s -> %s%s\n", way->count,
+			           cli_size_or_dash(way->bytes).text, cli_where_name(from),
+			           cli_where_name(to), from == to ? " (another part of it)" : "");
 		}
 	}
 }
@@ -132,12 +112,8 @@ static void put_movers(const struct cli_table *table, const char *heading)
 	for (size_t i = 0; i < table->count && i < ROWS; i++) {
 		const struct cli_row *row = &table->rows[i];
 
-		printf("  %12" PRIu64, row->count);
-		cli_put_size_column(stdout, row->bytes);
-		cli_put_size_column(stdout, row->spilled);
-		fputs("  ", stdout);
-		cli_put(stdout, cli_text_of(row->name));
-		putchar('\n');
+		cli_printf("  %12" PRIu64 "%12s%12s  %s\n", row->count, cli_size_or_dash(row->bytes).text,
+		           cli_size_or_dash(row->spilled).text, cli_text_of(row->name));
 	}
 	if (table->count > ROWS)
 		cli_printf("  %12s  %zu more, in --json\n", "", table->count - ROWS);
@@ -151,14 +127,10 @@ static void put_list(const struct cli_replay_run *run)
 	for (size_t i = 0; i < run->listed; i++) {
 		const struct cli_replay_row *row = &run->list[i];
 
-		printf("  %12" PRIu64, row->seq);
-		cli_put_size_column(stdout, row->bytes);
-		cli_put_size_column(stdout, row->now.away);
-		cli_printf("  %s -> %s, ", cli_where_name(row->was.where), cli_where_name(row->now.where));
-		cli_put(stdout, cli_text_of(row->rule));
-		fputs(", ", stdout);
-		cli_put(stdout, cli_text_of(row->caller));
-		putchar('\n');
+		cli_printf("  %12" PRIu64 "%12s%12s  %s -> %s, %s, %s\n", row->seq,
+		           cli_size_or_dash(row->bytes).text, cli_size_or_dash(row->now.away).text,
+		           cli_where_name(row->was.where), cli_where_name(row->now.where),
+		           cli_text_of(row->rule), cli_text_of(row->caller));
 	}
 }
 
@@ -175,16 +147,14 @@ static void put_limits(const struct cli_replay_run *run)
 		uint64_t other = run->setting.cards[limit->device].other;
 
 		fputs(i ? "" : "\n", stdout);
-		printf("  device %d: nothing is elsewhere for lack of room from device.limit = %" PRIu64 " (",
-		       limit->device, limit->all);
-		cli_put_size(stdout, limit->all);
-		fputs(") on, a card of ", stdout);
-		cli_put_size(stdout, limit->all + limit->reserve + other);
-		fputs("; it runs from ", stdout);
+		cli_printf("  device %d: nothing is elsewhere for lack of room from device.limit = %" PRIu64
+		           " (%s) on, a card of %s; it runs from ",
+		           limit->device, limit->all, spill_size(limit->all).text,
+		           spill_size(limit->all + limit->reserve + other).text);
 		if (limit->least)
-			printf("%" PRIu64 " (", limit->least);
-		cli_put_size(stdout, limit->least);
-		puts(limit->least ? ") on" : " on: all of it can be elsewhere");
+			cli_printf("%" PRIu64 " (%s) on\n", limit->least, spill_size(limit->least).text);
+		else
+			cli_printf("%s on: all of it can be elsewhere\n", spill_size(0).text);
 	}
 }
 
@@ -213,13 +183,10 @@ static void put_doubts(const struct cli_replay *replay, const struct cli_replay_
 		printf("  %" PRIu64 " out of memory would surface by oom.honest_first; the memory that the "
 		       "program would free is not known\n",
 		       run->honest);
-	if (run->rules[0]) {
-		fputs("  the log has no paths of libraries, so these rules can only match the program itself "
-		      "by caller: ",
-		      stdout);
-		cli_put(stdout, run->rules);
-		putchar('\n');
-	}
+	if (run->rules[0])
+		cli_printf("  the log has no paths of libraries, so these rules can only match the program "
+		           "itself by caller: %s\n",
+		           run->rules);
 	if (summary->end.bad || summary->end.later || summary->end.late)
 		printf(
 		    "  %lu lines that are not records, %lu of a later version, %lu events too late for their "
@@ -276,15 +243,10 @@ static void put_shared(const struct cli_replay *replay)
 	size_t count = cli_replay_shared(replay, &list);
 
 	for (size_t i = 0; i < count; i++) {
-		fputs("  ", stdout);
-		cli_put(stdout, list[i].uuid);
-		fputs(" on ", stdout);
-		cli_put(stdout, list[i].host);
-		printf(": %u runs, their peaks together ", list[i].runs);
-		cli_put_size(stdout, list[i].peak);
-		fputs(" of ", stdout);
-		cli_put_size(stdout, list[i].total);
-		puts(list[i].peak > list[i].total ? ": too much if they run at once" : "");
+		cli_printf("  %s on %s: %u runs, their peaks together %s of %s%s\n", list[i].uuid,
+		           list[i].host, list[i].runs, spill_size(list[i].peak).text,
+		           spill_size(list[i].total).text,
+		           list[i].peak > list[i].total ? ": too much if they run at once" : "");
 	}
 	if (count)
 		puts("");
@@ -301,13 +263,9 @@ static void put_runs(const struct cli_replay *replay)
 	for (size_t i = 0; i < replay->count; i++) {
 		const struct cli_summary *summary = &replay->report.summaries.runs[i];
 
-		fputs("  ", stdout);
-		cli_put(stdout, summary->path);
-		printf(":%lu", summary->line);
-		if (summary->rank) {
-			fputs(", rank ", stdout);
-			cli_put(stdout, summary->rank);
-		}
+		cli_printf("  %s:%lu", summary->path, summary->line);
+		if (summary->rank)
+			cli_printf(", rank %s", summary->rank);
 		fputs(": ", stdout);
 		put_answer(&replay->runs[i]);
 	}

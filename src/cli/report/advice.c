@@ -1,4 +1,5 @@
 /* Advice: what would have kept a run on the device. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "report.h"
@@ -35,40 +36,32 @@ static void advise_device(struct spill_text *text, const struct cli_summary *sum
 
 	if (!device->bytes || row.surplus >= 0)
 		return;
-	spill_text_add(text, text->length ? ", " : "a smaller context, batch or model: ");
-	spill_text_add(text, partial ? "at least " : "");
-	spill_text_size(text, 0 - (uint64_t)row.surplus + reserve);
-	spill_text_add(text, " less on device ");
-	spill_text_number(text, (uint64_t)device->device);
-	spill_text_add(text, " (peak demand ");
-	spill_text_size(text, device->fit.wanted);
-	spill_text_add(text, ", room ");
-	spill_text_size(text, row.usable);
-	spill_text_add(text, reserve ? ", device.reserve " : "");
+	spill_text_format(
+	    text, "%s%s%s less on device %u (peak demand %s, room %s",
+	    text->length ? ", " : "a smaller context, batch or model: ", partial ? "at least " : "",
+	    spill_size(0 - (uint64_t)row.surplus + reserve).text, (unsigned)device->device,
+	    spill_size(device->fit.wanted).text, spill_size(row.usable).text);
 	if (reserve)
-		spill_text_size(text, reserve);
+		spill_text_format(text, ", device.reserve %s", spill_size(reserve).text);
 	spill_text_add(text, ")");
 	if (partial || device->limit >= device->bytes || device->fit.wanted > device->bytes)
 		return;
 	/* device.limit counts the driver's whole blocks, which only a replay's model has. */
-	spill_text_add(text, ", or device.limit = ");
-	spill_text_number(text, device->fit.wanted);
-	spill_text_add(text, " or a little more (spill replay has the exact value)");
+	spill_text_format(
+	    text, ", or device.limit = %" PRIu64 " or a little more (spill replay has the exact value)",
+	    device->fit.wanted);
 }
 
 /* "; 2 requests of more than 16 times device 0 are left out: …" */
 static void advise_beyond(struct spill_text *text, const struct cli_device *device)
 {
-	if (!device->beyond)
-		return;
-	spill_text_add(text, text->length ? "; " : "nothing: ");
-	spill_text_number(text, device->beyond);
-	spill_text_add(text, device->beyond == 1 ? " request" : " requests");
-	spill_text_add(text, " of more than ");
-	spill_text_number(text, SPILL_BEYOND);
-	spill_text_add(text, " times device ");
-	spill_text_number(text, (uint64_t)device->device);
-	spill_text_add(text, " would fit nowhere: either the program probes for memory, or a size is wrong");
+	if (device->beyond)
+		spill_text_format(text,
+		                  "%s%" PRIu64
+		                  " request%s of more than %u times device %u would fit nowhere: "
+		                  "either the program probes for memory, or a size is wrong",
+		                  text->length ? "; " : "nothing: ", device->beyond,
+		                  device->beyond == 1 ? "" : "s", SPILL_BEYOND, (unsigned)device->device);
 }
 
 static uint64_t count_beyond(const struct cli_summary *summary)
@@ -134,8 +127,7 @@ static bool refused_by(const struct cli_summary *summary, const char *word)
 
 static void add_advice(struct spill_text *text, const char *advice)
 {
-	spill_text_add(text, text->length ? "; " : "");
-	spill_text_add(text, advice);
+	spill_text_format(text, "%s%s", text->length ? "; " : "", advice);
 }
 
 #define A_CAP "a larger cap in the rules that have one"

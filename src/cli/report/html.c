@@ -1,4 +1,4 @@
-#include "report_html.h"
+#include "report.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,12 +9,6 @@
 
 #include "put.h"
 #include "cli.h"
-
-static bool report_failure(const char *path)
-{
-	cli_fprintf(stderr, "spill report: %s: %s\n", path, strerror(errno));
-	return false;
-}
 
 /* Writes the page and closes the file in any case. */
 static bool write_page(FILE *file, const struct cli_report *report, const struct cli_stories *stories)
@@ -31,7 +25,7 @@ static bool write_into(const char *path, const struct cli_report *report, const 
 {
 	FILE *file = fopen(path, "we");
 
-	return (file && write_page(file, report, stories)) || report_failure(path);
+	return (file && write_page(file, report, stories)) || cli_complain("report", path, strerror(errno));
 }
 
 /* The mode of a new file under the umask. Only a single-threaded program may read it this way. */
@@ -55,12 +49,12 @@ static bool replace_file(const char *path, mode_t mode, const struct cli_report 
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0) {
 		free(temporary);
-		return report_failure(path);
+		return cli_complain("report", path, strerror(errno));
 	}
 	written = !fchmod(fd, mode);
 	written = write_page(fdopen(fd, "w"), report, stories) && written && !rename(temporary, path);
 	if (!written) {
-		report_failure(path);
+		cli_complain("report", path, strerror(errno));
 		unlink(temporary);
 	}
 	free(temporary);
@@ -79,8 +73,8 @@ static bool write_file(const char *path, const struct cli_report *report, const 
 		return write_into(path, report, stories);
 	/* A symbolic link stays: its target is replaced. */
 	target = realpath(path, NULL);
-	written =
-	    target ? replace_file(target, status.st_mode & 0777, report, stories) : report_failure(path);
+	written = target ? replace_file(target, status.st_mode & 0777, report, stories)
+	                 : cli_complain("report", path, strerror(errno));
 	free(target);
 	return written;
 }
@@ -91,10 +85,8 @@ static void print_result(const char *path, size_t runs)
 
 	if (stat(path, &status) || !S_ISREG(status.st_mode))
 		return;
-	cli_put(stdout, path);
-	cli_printf(": %zu %s, ", runs, runs == 1 ? "run" : "runs");
-	cli_put_size(stdout, (uint64_t)status.st_size);
-	puts("; open it in a browser");
+	cli_printf("%s: %zu %s, %s; open it in a browser\n", path, runs, runs == 1 ? "run" : "runs",
+	           spill_size((uint64_t)status.st_size).text);
 }
 
 bool cli_report_html(const struct cli_report *report, const struct cli_stories *stories, const char *path)

@@ -2,123 +2,82 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "minmax.h"
 #include "oom_report.h"
 #include "put.h"
 #include "report.h"
 
-/* "split 5.04 GiB in 2, device 4.00 GiB in 12" */
-static void put_places(const struct spill_record_oom *oom)
+/* "    this process held 7.00 GiB device (1.00 GiB on other devices); by place: split 5.04 GiB in 2" */
+static void put_held(const struct spill_record_oom *oom)
 {
+	uint64_t elsewhere = spill_oom_elsewhere(oom);
+
+	cli_printf("    this process held %s", spill_sums(&oom->live).text);
+	if (elsewhere)
+		cli_printf(" (%s on other devices)", spill_size(elsewhere).text);
 	for (unsigned i = 0; i < oom->places; i++) {
 		const struct spill_group *place = &oom->by_place[i];
 
-		fputs(i ? ", " : "; by place: ", stdout);
-		cli_put(stdout, place->name);
-		putchar(' ');
-		cli_put_size(stdout, spill_bytes_all(&place->held));
-		printf(" in %" PRIu64, place->count);
+		cli_printf("%s%s %s in %" PRIu64, i ? ", " : "; by place: ", place->name,
+		           spill_size(spill_bytes_all(&place->held)).text, place->count);
 	}
 	putchar('\n');
 }
 
-static void put_elsewhere(uint64_t bytes)
+static void put_callers(const struct spill_record_oom *oom)
 {
-	if (!bytes)
-		return;
-	fputs(" (", stdout);
-	cli_put_size(stdout, bytes);
-	fputs(" on other devices)", stdout);
+	if (oom->callers)
+		puts("    by caller:");
+	for (unsigned i = 0; i < oom->callers; i++) {
+		const struct spill_group *caller = &oom->by_caller[i];
+
+		cli_printf("      %s  %s  in %" PRIu64 " allocation%s: %s\n",
+		           spill_size(spill_bytes_all(&caller->held)).text, caller->name, caller->count,
+		           caller->count == 1 ? "" : "s", spill_sums(&caller->held).text);
+	}
 }
 
-static void put_caller(const struct spill_group *caller)
+static void put_holders(const struct spill_record_oom *oom)
 {
-	fputs("      ", stdout);
-	cli_put_size(stdout, spill_bytes_all(&caller->held));
-	fputs("  ", stdout);
-	cli_put(stdout, caller->name);
-	cli_printf("  in %" PRIu64 " allocation%s: ", caller->count, caller->count == 1 ? "" : "s");
-	cli_put_sums(stdout, &caller->held);
-	putchar('\n');
-}
+	if (oom->holders)
+		puts("    the largest:");
+	for (unsigned i = 0; i < oom->holders; i++) {
+		const struct spill_holder *holder = &oom->top[i];
 
-static void put_holder(const struct spill_holder *holder)
-{
-	fputs("      ", stdout);
-	cli_put_size(stdout, holder->bytes);
-	cli_printf("  #%" PRIu64 "  %s  ", holder->seq, spill_place_name(holder->place));
-	cli_put(stdout, holder->api);
-	fputs("  ", stdout);
-	cli_put(stdout, holder->caller);
-	putchar('\n');
+		cli_printf("      %s  #%" PRIu64 "  %s  %s  %s\n", spill_size(holder->bytes).text,
+		           holder->seq, spill_place_name(holder->place), holder->api, holder->caller);
+	}
 }
 
 static void put_device(const struct spill_record_oom *oom)
 {
-	uint64_t used = oom->total > oom->free ? oom->total - oom->free : 0;
+	uint64_t used = spill_minus(oom->total, oom->free);
 
-	fputs("    device: ", stdout);
-	cli_put_size(stdout, oom->free);
-	fputs(" free of ", stdout);
-	cli_put_size(stdout, oom->total);
-	if (oom->ours) { /* missing in the first logs */
-		fputs("; ", stdout);
-		cli_put_size(stdout, oom->ours);
-		fputs(" held by this process, ", stdout);
-		cli_put_size(stdout, used > oom->ours ? used - oom->ours : 0);
-		fputs(" by others, contexts and code", stdout);
-	}
-	putchar('\n');
-}
-
-static void put_refused(const struct spill_record_oom *oom)
-{
-	fputs("    refused by ", stdout);
-	cli_put(stdout, oom->refused_by);
-	fputs(", rule ", stdout);
-	cli_put(stdout, oom->rule);
-	cli_put_tried(stdout, oom->tried, oom->attempts);
-	putchar('\n');
-}
-
-static void put_help(const struct spill_record_oom *oom)
-{
-	char buffer[CLI_ADVICE];
-	struct spill_text advice = spill_text_begin(buffer, sizeof(buffer));
-
-	spill_advice_oom(&advice, oom);
-	fputs("    what would have helped: ", stdout);
-	cli_put(stdout, buffer);
+	cli_printf("    device: %s free of %s", spill_size(oom->free).text, spill_size(oom->total).text);
+	if (oom->ours) /* missing in the first logs */
+		cli_printf("; %s held by this process, %s by others, contexts and code",
+		           spill_size(oom->ours).text, spill_size(spill_minus(used, oom->ours)).text);
 	putchar('\n');
 }
 
 static void put_oom(const struct spill_record_oom *oom)
 {
-	fputs("  at ", stdout);
-	cli_put_seconds(stdout, oom->time_us);
-	fputs(" s: ", stdout);
-	cli_put_size(stdout, oom->bytes);
-	fputs(" asked by ", stdout);
-	cli_put(stdout, oom->caller);
-	fputs(" of ", stdout);
-	cli_put(stdout, oom->api);
+	char buffer[CLI_ADVICE];
+	struct spill_text advice = spill_text_begin(buffer, sizeof(buffer));
+
+	spill_advice_oom(&advice, oom);
+	cli_printf("  at %s s: %s asked by %s of %s", cli_seconds(oom->time_us).text,
+	           spill_size(oom->bytes).text, oom->caller, oom->api);
 	if (oom->device >= 0)
 		printf(", device %d", oom->device);
+	cli_printf("\n    refused by %s, rule %s", oom->refused_by, oom->rule);
+	cli_put_tried(stdout, oom->tried, oom->attempts);
 	putchar('\n');
-	put_refused(oom);
 	put_device(oom);
-	fputs("    this process held ", stdout);
-	cli_put_sums(stdout, &oom->live);
-	put_elsewhere(spill_oom_elsewhere(oom));
-	put_places(oom);
-	if (oom->callers)
-		puts("    by caller:");
-	for (unsigned i = 0; i < oom->callers; i++)
-		put_caller(&oom->by_caller[i]);
-	if (oom->holders)
-		puts("    the largest:");
-	for (unsigned i = 0; i < oom->holders; i++)
-		put_holder(&oom->top[i]);
-	put_help(oom);
+	put_held(oom);
+	put_callers(oom);
+	put_holders(oom);
+	cli_printf("    what would have helped: %s\n", buffer);
 }
 
 void cli_report_ooms(const struct cli_summary *summary)

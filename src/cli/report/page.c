@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "json_out.h"
-#include "report_html.h"
+#include "report.h"
 #include "cli.h"
 
 struct page {
@@ -37,29 +37,33 @@ static void end_column(struct page *page)
 	spill_json_array_end(&page->json);
 }
 
-static uint64_t figure_at(const struct spill_bytes *bytes, size_t offset)
+/* A place's figure among those at `offset` in a bucket. */
+static uint64_t figure_at(const struct cli_bucket *bucket, size_t offset, size_t place)
 {
-	return *(const uint64_t *)((const char *)bytes + offset);
+	return *(const uint64_t *)(const void *)((const char *)bucket + offset + place);
+}
+
+/* For each bucket, how much lower the figures at `offset` are than the most. */
+static void put_below_most(struct page *page, const char *member, const struct cli_timeline *line,
+                           size_t offset, size_t place)
+{
+	begin_column(page, member);
+	for (size_t i = 0; i < line->count; i++)
+		put_number(page, figure_at(&line->buckets[i], offsetof(struct cli_bucket, most), place) -
+		                     figure_at(&line->buckets[i], offset, place));
+	end_column(page);
 }
 
 /* Held bytes: the most in each bucket, and how much lower the least and the last are. */
-static void put_series(struct page *page, const char *member, size_t offset, const struct cli_timeline *line)
+static void put_series(struct page *page, const char *member, size_t place, const struct cli_timeline *line)
 {
 	spill_json_object(cli_json_key(&page->json, member));
 	begin_column(page, "most");
 	for (size_t i = 0; i < line->count; i++)
-		put_number(page, figure_at(&line->buckets[i].most, offset));
+		put_number(page, figure_at(&line->buckets[i], offsetof(struct cli_bucket, most), place));
 	end_column(page);
-	begin_column(page, "least");
-	for (size_t i = 0; i < line->count; i++)
-		put_number(page, figure_at(&line->buckets[i].most, offset) -
-		                     figure_at(&line->buckets[i].least, offset));
-	end_column(page);
-	begin_column(page, "last");
-	for (size_t i = 0; i < line->count; i++)
-		put_number(page, figure_at(&line->buckets[i].most, offset) -
-		                     figure_at(&line->buckets[i].last, offset));
-	end_column(page);
+	put_below_most(page, "least", line, offsetof(struct cli_bucket, least), place);
+	put_below_most(page, "last", line, offsetof(struct cli_bucket, last), place);
 	spill_json_object_end(&page->json);
 }
 

@@ -8,7 +8,6 @@
 #include "call.h"
 #include "cli.h"
 #include "report.h"
-#include "report_html.h"
 
 const char *cli_text_of(const struct cli_name *name)
 {
@@ -20,7 +19,8 @@ const char *cli_report_how(const struct cli_summary *summary)
 	return summary->exited ? cli_text_of(summary->how) : "none";
 }
 
-bool cli_report_findings(const struct cli_summary *summary)
+/* True if the run needs attention: out of memory, different sums, or missing lines. */
+static bool has_findings(const struct cli_summary *summary)
 {
 	struct cli_difference differences[CLI_DIFFERENCES];
 
@@ -28,36 +28,22 @@ bool cli_report_findings(const struct cli_summary *summary)
 	       summary->end.missing || (summary->unknown_frees && summary->all_told);
 }
 
-static void add_totals(struct spill_totals *sum, const struct spill_totals *totals)
-{
-	sum->allocs += totals->allocs;
-	sum->frees += totals->frees;
-	sum->spills += totals->spills;
-	sum->ooms += totals->ooms;
-	sum->demotions += totals->demotions;
-	sum->promotions += totals->promotions;
-	sum->demoted += totals->demoted;
-	sum->promoted += totals->promoted;
-	spill_bytes_add(&sum->live, &totals->live);
-	spill_bytes_add(&sum->peak, &totals->peak);
-	spill_bytes_add(&sum->spilled, &totals->spilled);
-}
-
 struct spill_totals cli_report_sum(const struct cli_report *report)
 {
 	struct spill_totals sum = {0};
 
 	for (size_t i = 0; i < report->summaries.count; i++)
-		add_totals(&sum, &report->summaries.runs[i].totals);
+		cli_totals_add(&sum, &report->summaries.runs[i].totals);
 	return sum;
 }
 
-/* Compares ranks as numbers, so that 10 follows 9. */
+/* Compares ranks as numbers, so that 10 follows 9. A job may have run several times. */
 static int compare_ranks(const void *left, const void *right)
 {
 	const struct cli_summary *a = left, *b = right;
+	int order = strverscmp(a->rank, b->rank);
 
-	return a->rank && b->rank ? strverscmp(a->rank, b->rank) : 0;
+	return order ? order : (a->number > b->number) - (a->number < b->number);
 }
 
 static void sort_ranks(struct cli_summaries *summaries)
@@ -66,16 +52,8 @@ static void sort_ranks(struct cli_summaries *summaries)
 		if (!summaries->runs[i].rank)
 			return;
 	}
-	/* A stable sort, because a job may have run several times. */
-	for (size_t i = 1; i < summaries->count; i++) {
-		for (size_t at = i; at && compare_ranks(&summaries->runs[at - 1], &summaries->runs[at]) > 0;
-		     at--) {
-			struct cli_summary swapped = summaries->runs[at];
-
-			summaries->runs[at] = summaries->runs[at - 1];
-			summaries->runs[at - 1] = swapped;
-		}
-	}
+	if (summaries->count)
+		qsort(summaries->runs, summaries->count, sizeof(summaries->runs[0]), compare_ranks);
 }
 
 /* The output. `page` is the file for HTML, or NULL. */
@@ -90,7 +68,7 @@ static int print_report(struct cli_report *report, const struct cli_stories *sto
 
 	sort_ranks(&report->summaries);
 	for (size_t i = 0; i < report->summaries.count; i++)
-		findings |= cli_report_findings(&report->summaries.runs[i]);
+		findings |= has_findings(&report->summaries.runs[i]);
 	if (form->page)
 		findings |= !cli_report_html(report, stories, form->page);
 	else if (form->json)

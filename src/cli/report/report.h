@@ -1,6 +1,5 @@
 /*
- * report: `spill report`. It prints the sums of recorded runs as text, as JSON, or as one page
- * (report_html.h).
+ * report: `spill report`. It prints the sums of recorded runs as text, as JSON, or as one page.
  *
  * It opens no log, and adds nothing up itself: figures come from the trace room's summaries. It
  * never changes one.
@@ -10,8 +9,10 @@
 #ifndef SPILL_CLI_REPORT_H
 #define SPILL_CLI_REPORT_H
 
+#include <stdio.h>
+
 #include "json.h"
-#include "summary.h"
+#include "story.h"
 
 struct cli_report {
 	struct cli_summaries summaries;
@@ -19,9 +20,6 @@ struct cli_report {
 	size_t rows;     /* most rows of a table in JSON; 0: all */
 	bool unread;     /* a log could not be read, or has a bad line */
 };
-
-/* True if the run needs attention: out of memory, different sums, or missing lines. */
-bool cli_report_findings(const struct cli_summary *summary);
 
 /* Sums of all runs, as if their peaks came at once. */
 struct spill_totals cli_report_sum(const struct cli_report *report);
@@ -78,5 +76,22 @@ const char *cli_report_how(const struct cli_summary *summary);
 
 /* "?" for NULL */
 const char *cli_text_of(const struct cli_name *name);
+
+/* -- html.c, page.c: the report and charts over time as one self-contained page --------------- */
+
+/* Most rows of each table, for all runs together. */
+#define CLI_PAGE_ROWS ((size_t)2000)
+
+/*
+ * Writes the page; "-" is standard output. A file appears complete or not at all: it is written
+ * under a temporary name and renamed. False: it failed, and the error was printed.
+ */
+bool cli_report_html(const struct cli_report *report, const struct cli_stories *stories, const char *path);
+
+/* page.c: writes the page to `out`. The caller checks for errors. */
+void cli_report_page(FILE *out, const struct cli_report *report, const struct cli_stories *stories);
+
+/* The page around its data (html/gen_page.py). "": built without the charts' library. */
+extern const char cli_page_before[], cli_page_after[];
 
 #endif

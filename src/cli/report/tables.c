@@ -24,16 +24,14 @@ void cli_report_devices(const struct cli_summary *summary)
 	           "peak host", "managed", "end device", "end host", "managed", "name");
 	for (size_t i = 0; i < summary->device_count; i++) {
 		const struct cli_device *device = &summary->devices[i];
-		const uint64_t sizes[] = {device->bytes,        device->peak.device, device->peak.host,
-		                          device->peak.managed, device->live.device, device->live.host,
-		                          device->live.managed};
 
 		put_device(device->device);
-		for (size_t column = 0; column < sizeof(sizes) / sizeof(sizes[0]); column++)
-			cli_put_size_column(stdout, sizes[column]);
-		fputs("  ", stdout);
-		cli_put(stdout, device->name ? device->name : "");
-		putchar('\n');
+		cli_printf(
+		    "%12s%12s%12s%12s%12s%12s%12s  %s\n", cli_size_or_dash(device->bytes).text,
+		    cli_size_or_dash(device->peak.device).text, cli_size_or_dash(device->peak.host).text,
+		    cli_size_or_dash(device->peak.managed).text, cli_size_or_dash(device->live.device).text,
+		    cli_size_or_dash(device->live.host).text, cli_size_or_dash(device->live.managed).text,
+		    device->name ? device->name : "");
 	}
 }
 
@@ -57,20 +55,14 @@ static void put_fit(const struct cli_device *device, uint64_t margin)
 	struct cli_fit_row row = cli_fit_row(device, too_much ? 0 : margin);
 
 	put_device(device->device);
-	cli_put_size_column(stdout, device->bytes);
-	cli_put_size_column(stdout, device->fit.wanted);
-	cli_put_size_column(stdout, device->fit.device);
-	cli_put_size_column(stdout, device->fit.host);
-	cli_put_size_column(stdout, device->fit.managed);
-	cli_put_size_column(stdout, device->fit.refused);
-	cli_put_size_column(stdout, row.free);
-	fputs(row.surplus < 0 ? "  deficit " : "  surplus ", stdout);
-	cli_put_size(stdout, row.surplus < 0 ? 0 - (uint64_t)row.surplus : (uint64_t)row.surplus);
-	if (device->limit == row.usable) {
-		fputs(" (device.limit ", stdout);
-		cli_put_size(stdout, device->limit);
-		putchar(')');
-	}
+	cli_printf("%12s%12s%12s%12s%12s%12s%12s", cli_size_or_dash(device->bytes).text,
+	           cli_size_or_dash(device->fit.wanted).text, cli_size_or_dash(device->fit.device).text,
+	           cli_size_or_dash(device->fit.host).text, cli_size_or_dash(device->fit.managed).text,
+	           cli_size_or_dash(device->fit.refused).text, cli_size_or_dash(row.free).text);
+	cli_printf("  %s %s", row.surplus < 0 ? "deficit" : "surplus",
+	           spill_size(row.surplus < 0 ? 0 - (uint64_t)row.surplus : (uint64_t)row.surplus).text);
+	if (device->limit == row.usable)
+		cli_printf(" (device.limit %s)", spill_size(device->limit).text);
 	puts(too_much ? ", without the margin, which takes the whole device" : "");
 }
 
@@ -82,9 +74,8 @@ void cli_report_fit(const struct cli_summary *summary, uint64_t margin)
 		if (!summary->devices[i].bytes)
 			continue;
 		if (!any) {
-			fputs("\n  fit at peak demand; margin ", stdout);
-			cli_put_size(stdout, margin);
-			cli_printf("\n  %-8s%12s%12s%12s%12s%12s%12s%12s\n", "device", "total", "wanted",
+			cli_printf("\n  fit at peak demand; margin %s\n", spill_size(margin).text);
+			cli_printf("  %-8s%12s%12s%12s%12s%12s%12s%12s\n", "device", "total", "wanted",
 			           "on device", "on host", "managed", "refused", "free");
 		}
 		any = true;
@@ -102,14 +93,10 @@ static void put_view(const struct cli_table *table, const char *heading, const c
 	for (size_t i = 0; i < table->count && i < ROWS; i++) {
 		const struct cli_row *row = &table->rows[i];
 
-		printf("  %12" PRIu64, row->count);
-		cli_put_size_column(stdout, row->bytes);
-		cli_put_size_column(stdout, row->peak);
-		cli_put_size_column(stdout, row->live);
-		cli_put_size_column(stdout, row->spilled);
-		fputs("  ", stdout);
-		cli_put(stdout, row->name ? row->name->text : nameless);
-		putchar('\n');
+		cli_printf("  %12" PRIu64 "%12s%12s%12s%12s  %s\n", row->count,
+		           cli_size_or_dash(row->bytes).text, cli_size_or_dash(row->peak).text,
+		           cli_size_or_dash(row->live).text, cli_size_or_dash(row->spilled).text,
+		           row->name ? row->name->text : nameless);
 	}
 	if (table->count > ROWS)
 		cli_printf("  %12s  %zu more, in --json\n", "", table->count - ROWS);
@@ -131,13 +118,9 @@ void cli_report_largest(const struct cli_summary *summary)
 	for (unsigned i = 0; i < summary->largest.count; i++) {
 		const struct cli_large *large = &summary->largest.list[i];
 
-		fputs("  ", stdout);
-		cli_put_size_column(stdout, large->bytes);
-		cli_printf("  #%-8" PRIu64 "%-8s  ", large->seq, spill_place_name(large->place));
-		cli_put(stdout, cli_text_of(large->api));
-		fputs("  ", stdout);
-		cli_put(stdout, cli_text_of(large->caller));
-		cli_printf("  at %" PRIu64 ".%03" PRIu64 " s%s\n", large->time_us / 1000000,
+		cli_printf("  %12s  #%-8" PRIu64 "%-8s  %s  %s  at %" PRIu64 ".%03" PRIu64 " s%s\n",
+		           cli_size_or_dash(large->bytes).text, large->seq, spill_place_name(large->place),
+		           cli_text_of(large->api), cli_text_of(large->caller), large->time_us / 1000000,
 		           large->time_us / 1000 % 1000, large->freed ? "" : ", held at the end");
 	}
 }
@@ -153,37 +136,20 @@ void cli_report_moved(const struct cli_summary *summary)
 	for (unsigned i = 0; i < moved->count; i++) {
 		const struct cli_moved *entry = &moved->list[i];
 
-		printf("  %12" PRIu64, entry->moves);
-		cli_put_size_column(stdout, entry->moved);
-		cli_put_size_column(stdout, entry->bytes);
-		cli_put_size_column(stdout, entry->host);
-		printf("  #%-8" PRIu64, entry->seq);
-		cli_put(stdout, cli_text_of(entry->caller));
-		putchar('\n');
+		cli_printf("  %12" PRIu64 "%12s%12s%12s  #%-8" PRIu64 "%s\n", entry->moves,
+		           cli_size_or_dash(entry->moved).text, cli_size_or_dash(entry->bytes).text,
+		           cli_size_or_dash(entry->host).text, entry->seq, cli_text_of(entry->caller));
 	}
-}
-
-/* Prints a word in a column of at least `width` characters. */
-static void put_padded(const char *word, int width)
-{
-	int left = width - (int)strnlen(word, (size_t)width) - 1;
-
-	cli_put(stdout, word);
-	cli_printf("%*s ", left > 0 ? left : 0, "");
 }
 
 static void put_run(const char *rank, const char *ended, const struct spill_totals *totals)
 {
-	fputs("  ", stdout);
-	put_padded(rank, 6);
-	put_padded(ended, 8);
-	printf("%12" PRIu64 "%12" PRIu64, totals->allocs, totals->spills);
-	cli_put_size_column(stdout, totals->spilled.host + totals->spilled.managed);
-	cli_put_size_column(stdout, totals->demoted);
-	cli_put_size_column(stdout, totals->peak.device);
-	cli_put_size_column(stdout, totals->peak.host);
-	cli_put_size_column(stdout, totals->peak.managed);
-	printf("%8" PRIu64 "  ", totals->ooms);
+	cli_printf("  %-5s %-7s %12" PRIu64 "%12" PRIu64 "%12s%12s%12s%12s%12s%8" PRIu64 "  ", rank, ended,
+	           totals->allocs, totals->spills,
+	           cli_size_or_dash(totals->spilled.host + totals->spilled.managed).text,
+	           cli_size_or_dash(totals->demoted).text, cli_size_or_dash(totals->peak.device).text,
+	           cli_size_or_dash(totals->peak.host).text, cli_size_or_dash(totals->peak.managed).text,
+	           totals->ooms);
 }
 
 void cli_report_runs(const struct cli_report *report)
@@ -198,8 +164,7 @@ void cli_report_runs(const struct cli_report *report)
 		const struct cli_summary *run = &summaries->runs[i];
 
 		put_run(run->rank ? run->rank : "-", cli_report_how(run), &run->totals);
-		cli_put(stdout, run->path);
-		printf(":%lu\n", run->line);
+		cli_printf("%s:%lu\n", run->path, run->line);
 	}
 	put_run("sum", "", &sum);
 	puts("\n");

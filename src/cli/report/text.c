@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "oom_report.h"
 #include "put.h"
 #include "report.h"
 
@@ -10,47 +11,30 @@
 
 void cli_report_who(const struct cli_summary *summary)
 {
-	cli_put(stdout, summary->program);
-	printf(" (pid %d", summary->pid);
-	if (summary->rank) {
-		fputs(", rank ", stdout);
-		cli_put(stdout, summary->rank);
-	}
-	fputs(") on ", stdout);
-	cli_put(stdout, summary->host);
-	fputs(", ", stdout);
-	cli_put(stdout, summary->time);
+	cli_printf("%s (pid %d", summary->program, summary->pid);
+	if (summary->rank)
+		cli_printf(", rank %s", summary->rank);
+	cli_printf(") on %s, %s", summary->host, summary->time);
 }
 
 static void put_head(const struct cli_summary *summary)
 {
 	cli_report_who(summary);
-	fputs(", libspill ", stdout);
-	cli_put(stdout, summary->version);
-	fputs(", ", stdout);
-	cli_put(stdout, summary->backend);
-	printf(" driver %d\n", summary->driver);
+	cli_printf(", libspill %s, %s driver %d\n", summary->version, summary->backend, summary->driver);
 	if (!summary->started)
 		puts("  the log has no start line: the program is not known");
-	if (summary->mode && strcmp(summary->mode, "spill")) {
-		fputs("  spill.mode = ", stdout);
-		cli_put(stdout, summary->mode);
-		puts(": nothing was placed elsewhere");
-	}
+	if (summary->mode && strcmp(summary->mode, "spill"))
+		cli_printf("  spill.mode = %s: nothing was placed elsewhere\n", summary->mode);
 }
 
 static void put_end(const struct cli_summary *summary)
 {
-	cli_printf("  %-15s", "ended");
-	if (summary->exited)
-		cli_put(stdout, cli_report_how(summary));
-	else
-		fputs("no exit line: the program was killed, has crashed, or still runs; the figures cover "
-		      "its lines",
-		      stdout);
-	fputs("; last line at ", stdout);
-	cli_put_seconds(stdout, summary->ended_us);
-	puts(summary->end.cut ? " s, cut" : " s");
+	cli_report_label("ended");
+	cli_printf("%s; last line at %s%s\n",
+	           summary->exited ? cli_report_how(summary)
+	                           : "no exit line: the program was killed, has crashed, or still runs; the "
+	                             "figures cover its lines",
+	           cli_seconds(summary->ended_us).text, summary->end.cut ? " s, cut" : " s");
 }
 
 void cli_report_label(const char *label)
@@ -69,10 +53,7 @@ static void put_spilled(const struct cli_table *table)
 
 		if (!row->spilled || named++ >= NAMES)
 			continue;
-		fputs(comma, stdout);
-		cli_put(stdout, cli_text_of(row->name));
-		putchar(' ');
-		cli_put_size(stdout, row->spilled);
+		cli_printf("%s%s %s", comma, cli_text_of(row->name), spill_size(row->spilled).text);
 		comma = ", ";
 	}
 	if (named > NAMES)
@@ -87,14 +68,10 @@ static void put_moves(const char *label, uint64_t bytes, uint64_t count, const s
 	if (!count)
 		return;
 	cli_report_label(label);
-	cli_put_size(stdout, bytes);
-	cli_printf(" in %" PRIu64 " move%s", count, count == 1 ? "" : "s");
-	for (size_t i = 0; i < by_reason->count; i++) {
-		fputs(i ? ", " : ": ", stdout);
-		cli_put(stdout, cli_text_of(by_reason->rows[i].name));
-		putchar(' ');
-		cli_put_size(stdout, by_reason->rows[i].bytes);
-	}
+	cli_printf("%s in %" PRIu64 " move%s", spill_size(bytes).text, count, count == 1 ? "" : "s");
+	for (size_t i = 0; i < by_reason->count; i++)
+		cli_printf("%s%s %s", i ? ", " : ": ", cli_text_of(by_reason->rows[i].name),
+		           spill_size(by_reason->rows[i].bytes).text);
 	putchar('\n');
 }
 
@@ -104,10 +81,8 @@ void cli_report_spills(const struct cli_summary *summary)
 
 	cli_report_label("spilled");
 	if (totals->spills) {
-		printf("yes, %" PRIu64 " of %" PRIu64 " allocations, in all ", totals->spills,
-		       totals->allocs);
-		cli_put_sums(stdout, &totals->spilled);
-		puts("");
+		cli_printf("yes, %" PRIu64 " of %" PRIu64 " allocations, in all %s\n", totals->spills,
+		           totals->allocs, spill_sums(&totals->spilled).text);
 		cli_report_label("where");
 		put_spilled(&summary->views[CLI_BY_PLACE]);
 		cli_report_label("why");
@@ -135,12 +110,10 @@ static void put_rest(const struct cli_summary *summary)
 	cli_advice_run(summary, advice);
 	if (*advice) {
 		cli_report_label("avoided by");
-		cli_put(stdout, advice);
-		putchar('\n');
+		cli_printf("%s\n", advice);
 	}
 	cli_report_label("log");
-	cli_put(stdout, summary->path);
-	printf(":%lu\n", summary->line);
+	cli_printf("%s:%lu\n", summary->path, summary->line);
 }
 
 static void put_bytes(const char *label, const struct spill_bytes *bytes)
@@ -222,13 +195,8 @@ static void put_notes(const struct cli_summary *summary)
 	for (unsigned long i = 0; i < summary->note_count && i < CLI_NOTES; i++) {
 		const struct cli_note *note = &summary->notes[i];
 
-		fputs("  at ", stdout);
-		cli_put_seconds(stdout, note->time_us);
-		fputs(" s: ", stdout);
-		cli_put(stdout, cli_text_of(note->code));
-		fputs(": ", stdout);
-		cli_put(stdout, note->text);
-		putchar('\n');
+		cli_printf("  at %s s: %s: %s\n", cli_seconds(note->time_us).text, cli_text_of(note->code),
+		           note->text);
 	}
 	if (summary->note_count > CLI_NOTES)
 		printf("  %lu more\n", summary->note_count - CLI_NOTES);

@@ -1,6 +1,5 @@
 /* Drawing for spill top: basic functions, the selected row, the last line and the help. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "top_draw.h"
@@ -33,16 +32,6 @@ void cli_top_line(int y, attr_t attributes, const char *text)
 	attrset(attributes);
 	mvaddstr(y, 0, line);
 	attrset(A_NORMAL);
-}
-
-void cli_top_add(char *line, size_t size, const char *format, ...)
-{
-	size_t length = strlen(line);
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(line + length, size - length, format, arguments);
-	va_end(arguments);
 }
 
 int cli_top_colour(const struct cli_top_row *row, enum cli_top_column column)

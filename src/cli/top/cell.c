@@ -1,6 +1,7 @@
 /* Texts of spill top: cells, sizes, ages. */
 #include <inttypes.h>
 #include <pwd.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <wchar.h>
@@ -91,12 +92,20 @@ const char *cli_top_user(uid_t uid)
 	return name;
 }
 
-static void append(char *text, size_t size, const char *before, const char *what)
+void cli_top_add(char *line, size_t size, const char *format, ...)
 {
-	size_t length = strlen(text);
+	size_t length = strlen(line);
+	va_list arguments;
 
-	if (*what)
-		snprintf(text + length, size - length, "%s%s", before, what);
+	va_start(arguments, format);
+	vsnprintf(line + length, size - length, format, arguments);
+	va_end(arguments);
+}
+
+static void add_part(char *text, size_t size, const char *before, const char *part)
+{
+	if (*part)
+		cli_top_add(text, size, "%s%s", before, part);
 }
 
 /* "3s spill 2.04G split oom, rule default, cuMemAlloc_v2, libfoo.so+0x1a2b" */
@@ -111,11 +120,11 @@ static void put_decision(const struct cli_top_row *row, uint64_t wall_us, char *
 	cli_top_age(wall_us, last->time_us, age, sizeof(age));
 	cli_top_size(last->bytes, bytes, sizeof(bytes));
 	snprintf(text, size, "%s %s %s", age, last->what, bytes);
-	append(text, size, " ", last->place);
-	append(text, size, " ", last->reason);
-	append(text, size, ", rule ", last->rule);
-	append(text, size, ", ", last->api);
-	append(text, size, ", ", last->caller);
+	add_part(text, size, " ", last->place);
+	add_part(text, size, " ", last->reason);
+	add_part(text, size, ", rule ", last->rule);
+	add_part(text, size, ", ", last->api);
+	add_part(text, size, ", ", last->caller);
 }
 
 static void put_rate(const struct cli_top_row *row, char *text, size_t size)
@@ -204,19 +213,14 @@ unsigned cli_top_columns(const char *text)
 	return sum;
 }
 
-static void put_spaces(char *to, size_t size, size_t *used, unsigned count)
-{
-	for (; count > 0 && *used + 1 < size; count--)
-		to[(*used)++] = ' ';
-}
-
 void cli_top_pad(const char *text, unsigned width, bool left, char *to, size_t size)
 {
 	char shown[1024];
-	size_t length = 0, used = 0, part_length;
+	size_t length = 0, part_length;
 	unsigned columns = 0, part_width;
 	mbstate_t state = {0};
 	const char *part;
+	int blanks;
 
 	while (*text) {
 		text += next_character(text, &state, &part_width, &part, &part_length);
@@ -226,31 +230,26 @@ void cli_top_pad(const char *text, unsigned width, bool left, char *to, size_t s
 		length += part_length;
 		columns += part_width;
 	}
-	put_spaces(to, size, &used, left ? 0 : width - columns);
-	for (size_t i = 0; i < length && used + 1 < size; i++)
-		to[used++] = shown[i];
-	put_spaces(to, size, &used, left ? width - columns : 0);
-	to[used] = '\0';
+	blanks = (int)(width - columns);
+	snprintf(to, size, "%*s%.*s%*s", left ? 0 : blanks, "", (int)length, shown, left ? blanks : 0, "");
 }
 
 void cli_top_remark(const struct cli_top_look *look, size_t shown, char *text, size_t size)
 {
-	char part[160];
-
 	text[0] = '\0';
 	if (look->blind)
-		append(text, size, "", "/proc cannot be read; ");
+		cli_top_add(text, size, "/proc cannot be read; ");
 	else if (!look->count)
-		append(text, size, "", "no process uses libspill on a GPU now; ");
+		cli_top_add(text, size, "no process uses libspill on a GPU now; ");
 	else if (!shown)
-		append(text, size, "", "no process matches the filter; ");
-	snprintf(part, sizeof(part), "%zu could not be read; ", look->broken);
-	append(text, size, "", look->broken ? part : "");
-	snprintf(part, sizeof(part), "%zu of another version of libspill; ", look->other);
-	append(text, size, "", look->other ? part : "");
-	snprintf(part, sizeof(part), "%zu processes of others were not looked into (root may); ",
-	         look->closed);
-	append(text, size, "", look->closed ? part : "");
+		cli_top_add(text, size, "no process matches the filter; ");
+	if (look->broken)
+		cli_top_add(text, size, "%zu could not be read; ", look->broken);
+	if (look->other)
+		cli_top_add(text, size, "%zu of another version of libspill; ", look->other);
+	if (look->closed)
+		cli_top_add(text, size, "%zu processes of others were not looked into (root may); ",
+		            look->closed);
 	if (strlen(text) >= 2)
 		text[strlen(text) - 2] = '\0';
 }

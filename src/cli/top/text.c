@@ -6,30 +6,20 @@
 
 static void put_card(const struct cli_top_card *card)
 {
+	const struct spill_live_page_device *about = &card->device->about;
+
 	printf("device %u", card->number);
-	if (card->device->about.name[0]) {
-		fputs(" ", stdout);
-		cli_put(stdout, card->device->about.name);
-	}
-	if (card->device->about.pci[0]) {
-		fputs(" (", stdout);
-		cli_put(stdout, card->device->about.pci);
-		fputs(")", stdout);
-	}
-	fputs(": ", stdout);
-	cli_put_size(stdout, card->held);
-	if (card->device->about.bytes) {
-		fputs(" of ", stdout);
-		cli_put_size(stdout, card->device->about.bytes);
-	}
+	if (about->name[0])
+		cli_printf(" %s", about->name);
+	if (about->pci[0])
+		cli_printf(" (%s)", about->pci);
+	cli_printf(": %s", spill_size(card->held).text);
+	if (about->bytes)
+		cli_printf(" of %s", spill_size(about->bytes).text);
 	cli_printf(" held by %u process%s", card->users, card->users == 1 ? "" : "es");
-	if (card->users && card->limit != UINT64_MAX) {
-		fputs(", limit ", stdout);
-		cli_put_size(stdout, card->limit);
-	}
-	fputs(", spilled ", stdout);
-	cli_put_size(stdout, card->away);
-	putchar('\n');
+	if (card->users && card->limit != UINT64_MAX)
+		cli_printf(", limit %s", spill_size(card->limit).text);
+	cli_printf(", spilled %s\n", spill_size(card->away).text);
 }
 
 /* The width of the column's longest cell. The last column is not padded. */

@@ -1,12 +1,12 @@
 /* spill top: shows the memory of running programs, and moves. */
 #include <locale.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "amount.h"
 #include "call.h"
 #include "cli.h"
+#include "clock.h"
 #include "nearest.h"
 #include "top.h"
 
@@ -82,13 +82,6 @@ static void read_option(struct cli_call *call, struct options *options)
 	}
 }
 
-static void sleep_us(uint64_t us)
-{
-	const struct timespec time = {(time_t)(us / 1000000), (long)(us % 1000000 * 1000)};
-
-	nanosleep(&time, NULL);
-}
-
 /* Without a terminal: prints looks until one is enough, or the reader is gone. */
 static int print_looks(const struct options *options)
 {
@@ -109,7 +102,7 @@ static int print_looks(const struct options *options)
 		status = cli_finish(now.blind || (now.broken && !now.count) ? CLI_FINDINGS : CLI_FINE);
 		if (ferror(stdout) || done == looks)
 			break;
-		sleep_us(options->delay_us);
+		spill_clock_sleep(options->delay_us * 1000);
 	}
 	cli_top_view_free(&view);
 	cli_top_free(&now);

@@ -157,6 +157,9 @@ void cli_top_age(uint64_t wall_us, uint64_t then_us, char *text, size_t size);
 /* A remark on processes that could not be examined or read, or on an empty table. "": none. */
 void cli_top_remark(const struct cli_top_look *look, size_t shown, char *text, size_t size);
 
+/* Appends to `line`. Cuts text that does not fit. */
+void cli_top_add(char *line, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
 /* The user's name, or the number. Valid until the next call. */
 const char *cli_top_user(uid_t uid);
 

@@ -35,9 +35,6 @@ int cli_top_colour(const struct cli_top_row *row, enum cli_top_column column);
 /* Draws a whole line, cut or filled to the terminal's width. */
 void cli_top_line(int y, attr_t attributes, const char *text);
 
-/* Appends to `line`. Cuts text that does not fit. */
-void cli_top_add(char *line, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
 /* Draws four lines about the selected row, the last line of the terminal, and the help. */
 void cli_top_selected(int y, const struct cli_top_shown *shown);
 void cli_top_last(const struct cli_top_shown *shown);

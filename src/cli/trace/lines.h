@@ -68,6 +68,9 @@ struct cli_pieces {
  */
 struct cli_pieces cli_pieces_find(const char *folder);
 
+/* NULL, or the reason why there is none. */
+const char *cli_pieces_problem(const struct cli_pieces *pieces);
+
 void cli_pieces_free(struct cli_pieces *pieces);
 
 #endif

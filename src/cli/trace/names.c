@@ -5,15 +5,15 @@
 #include <string.h>
 
 #include "cli.h"
+#include "hash.h"
 
-/* FNV-1a (Fowler, Noll, Vo) of 64 bits. */
 static uint64_t hash_of(const char *text, size_t length)
 {
-	uint64_t hash = 0xcbf29ce484222325u;
+	uint64_t hash = length;
 
 	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
-	return hash ^ hash >> 32;
+		hash = spill_hash(hash, (unsigned char)text[i]);
+	return hash;
 }
 
 static void link_name(struct cli_names *names, struct cli_name *name)

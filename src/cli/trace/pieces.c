@@ -153,6 +153,13 @@ struct cli_pieces cli_pieces_find(const char *folder)
 	return pieces;
 }
 
+const char *cli_pieces_problem(const struct cli_pieces *pieces)
+{
+	if (pieces->count)
+		return NULL;
+	return pieces->error ? strerror(pieces->error) : "no *.jsonl in it";
+}
+
 void cli_pieces_free(struct cli_pieces *pieces)
 {
 	for (size_t i = 0; i < pieces->count; i++)

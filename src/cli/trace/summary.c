@@ -331,25 +331,28 @@ static const struct {
 
 #define WITHOUT_ROUTINE 9
 
-bool cli_totals_figure(const struct spill_totals *totals, unsigned entry, const char **name, uint64_t *value)
+static uint64_t *figure_of(struct spill_totals *totals, unsigned entry)
 {
-	if (entry >= CLI_DIFFERENCES)
-		return false;
-	*name = figures[entry].name;
-	*value = *(const uint64_t *)((const char *)totals + figures[entry].offset);
-	return true;
+	return (uint64_t *)(void *)((char *)totals + figures[entry].offset);
+}
+
+void cli_totals_add(struct spill_totals *sum, const struct spill_totals *totals)
+{
+	struct spill_totals added = *totals;
+
+	for (unsigned i = 0; i < CLI_DIFFERENCES; i++)
+		*figure_of(sum, i) += *figure_of(&added, i);
 }
 
 unsigned cli_summary_differences(const struct cli_summary *summary, struct cli_difference differences[])
 {
 	unsigned count = 0, most = summary->all_told ? CLI_DIFFERENCES : WITHOUT_ROUTINE;
+	struct spill_totals lines = summary->totals, end = summary->exit_totals;
 
 	for (unsigned i = 0; summary->exited && !summary->end.missing && i < most; i++) {
-		struct cli_difference *entry = &differences[count];
-
-		cli_totals_figure(&summary->totals, i, &entry->name, &entry->lines);
-		cli_totals_figure(&summary->exit_totals, i, &entry->name, &entry->exit);
-		count += entry->lines != entry->exit;
+		differences[count] =
+		    (struct cli_difference){figures[i].name, *figure_of(&lines, i), *figure_of(&end, i)};
+		count += differences[count].lines != differences[count].exit;
 	}
 	return count;
 }

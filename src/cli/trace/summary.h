@@ -146,7 +146,7 @@ struct cli_device *cli_summary_device(struct cli_summary *summary, int device);
 #define CLI_DIFFERENCES 17
 unsigned cli_summary_differences(const struct cli_summary *summary, struct cli_difference differences[]);
 
-bool cli_totals_figure(const struct spill_totals *totals, unsigned at, const char **name, uint64_t *value);
+void cli_totals_add(struct spill_totals *sum, const struct spill_totals *totals);
 
 /* True for an out of memory that surfaced on purpose (oom.honest_first). */
 static inline bool cli_oom_is_honest(const struct cli_event *event)

@@ -213,9 +213,9 @@ static bool read_file(struct cli_trace *trace, const char *path, enum cli_files 
 	cli_lines_open(&lines, path, files);
 	any = read_lines(trace, &lines);
 	if (lines.error)
-		cli_fprintf(stderr, "spill %s: %s: %s\n", trace->command, path, cli_open_text(lines.error));
+		cli_complain(trace->command, path, cli_open_text(lines.error));
 	else if (!any)
-		cli_fprintf(stderr, "spill %s: %s: no records\n", trace->command, path);
+		cli_complain(trace->command, path, "no records");
 	if (trace->complaints > COMPLAINTS)
 		cli_fprintf(stderr, "spill %s: %s: %lu more lines that are not records\n", trace->command,
 		            path, trace->complaints - COMPLAINTS);
@@ -226,12 +226,9 @@ static bool read_file(struct cli_trace *trace, const char *path, enum cli_files 
 static bool read_folder(struct cli_trace *trace, const char *path)
 {
 	struct cli_pieces pieces = cli_pieces_find(path);
-	bool good = pieces.count > 0;
+	const char *problem = cli_pieces_problem(&pieces);
+	bool good = !problem || cli_complain(trace->command, path, problem);
 
-	if (pieces.error)
-		cli_fprintf(stderr, "spill %s: %s: %s\n", trace->command, path, strerror(pieces.error));
-	else if (pieces.count == 0)
-		cli_fprintf(stderr, "spill %s: %s: no *.jsonl in it\n", trace->command, path);
 	for (size_t i = 0; i < pieces.count; i++)
 		good = read_file(trace, pieces.paths[i], CLI_REGULAR) && good;
 	cli_pieces_free(&pieces);
