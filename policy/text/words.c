@@ -46,7 +46,7 @@ enum spill_step spill_step_to(enum spill_place place)
 {
 	enum spill_step step = SPILL_STEP_SPLIT;
 
-	while (spill_step_place(step) != place)
+	while (step < SPILL_STEP_HOST && spill_step_place(step) != place)
 		step++;
 	return step;
 }

@@ -148,19 +148,11 @@ enum spill_outcome spill_fallback_chain_place(struct spill_request *request,
 	return SPILL_REFUSED;
 }
 
-static enum spill_step step_to(enum spill_place place)
-{
-	enum spill_step step = SPILL_STEP_SPLIT;
-	while (spill_step_place(step) != place)
-		step++;
-	return step;
-}
-
 bool spill_fallback_chain_at_once(struct spill_request *request)
 {
 	struct spill_admission *admission = &request->admission;
 	const char *error = NULL;
-	enum spill_step step = step_to(admission->decision.place);
+	enum spill_step step = spill_step_to(admission->decision.place);
 	struct spill_place_request place_request = spill_admit_place_request(
 	    request, admission->backend, spill_promote_room(admission->backend, request->device));
 	/* A split that is all on the host is no split. Nor is a block of a shared chunk. */

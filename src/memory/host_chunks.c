@@ -312,8 +312,9 @@ static bool keep_made(const struct wanted_size *made, const struct spill_host_ch
 	struct kept_chunk *kept = malloc(sizeof(*kept));
 	bool keep = false;
 	pthread_mutex_lock(&lock);
+	bool short_of_host = spill_clock_ns() < short_until_ns;
 	find_surplus(missing);
-	for (unsigned i = 0; kept && i < wanted_count && spill_clock_ns() >= short_until_ns; i++)
+	for (unsigned i = 0; kept && !short_of_host && i < wanted_count; i++)
 		keep = keep ||
 		       (missing[i] && is_of_size(&wanted_sizes[i], made->backend, made->device, made->bytes));
 	if (keep) {

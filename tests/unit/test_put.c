@@ -38,7 +38,7 @@ TEST(as_printf)
 {
 	SAME("nothing but text\n");
 	SAME("100%% of %s: %d, %i\n", "it", -1, 2147483647);
-	SAME("%u %lu %llu %zu %ld %lld", 4294967295u, ~0ul, ~0ull, (size_t)-1, -1l, -1ll);
+	SAME("%u %lu %llu %zu %ld %lld", 4294967295u, ~0ul, ~0ull, (size_t)-1, -1L, -1LL);
 	SAME("%" PRIu64 " %06" PRIu64 " %-8" PRIu64 "|%8" PRIu64, UINT64_MAX, (uint64_t)7, (uint64_t)7,
 	     (uint64_t)8);
 	SAME("%x %04x %#x", 0xabcu, 0xau, 0xffu);

@@ -39,7 +39,7 @@ static struct context contexts[3];
 static struct timer timers[TIMERS];
 static _Atomic unsigned made, destroyed, records, queries;
 static _Atomic uint64_t clock_ns;
-static int left; /* timers that can be made; negative: any number */
+static _Atomic int left; /* timers that can be made; negative: any number */
 static bool wrong;
 static bool expect_per_thread;
 

@@ -185,7 +185,7 @@ static int reserves_nothing(int device, uint64_t *bytes)
 CHILD_TEST(graphs_with_memory_of_their_own)
 {
 	static const struct spill_backend backend = {.graph_reserved = reserves_nothing};
-	const CUgraphExec known = (CUgraphExec)0x1000, other = (CUgraphExec)0x2000;
+	CUgraphExec known = (CUgraphExec)0x1000, other = (CUgraphExec)0x2000;
 	full_calls = 3;
 	CHECK(launch_graph(other, NULL) == CUDA_SUCCESS && calls == 4 && rooms == 3);
 	CHECK(room_whole == 0); /* nobody has such memory */

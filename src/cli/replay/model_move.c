@@ -6,7 +6,7 @@
 #include "reserve_keeper.h"
 
 /* In microseconds, like times in a log. */
-#define MS 1000
+#define MS 1000ull
 
 void cli_model_enlist(struct cli_model *model, struct cli_model_slot *slot, bool grows)
 {
