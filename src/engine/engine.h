@@ -24,12 +24,16 @@ bool spill_engine_pool(struct spill_request *request);
 bool spill_engine_graph(struct spill_request *request);
 /* engine_vmm.c */
 bool spill_engine_create(struct spill_request *request);
+/* engine_handle.c */
 bool spill_engine_map(struct spill_request *request);
 bool spill_engine_unmap(struct spill_request *request);
 bool spill_engine_retain(struct spill_request *request);
 bool spill_engine_release(struct spill_request *request);
 bool spill_engine_properties(struct spill_request *request);
 bool spill_engine_access(struct spill_request *request);
+struct spill_vmm_memory;
+/* Closes the accounts of memory that has been given back (vmm.h), and frees the list. */
+void spill_engine_finish_ended(struct spill_request *request, struct spill_vmm_memory *ended);
 /*
  * For an export of a chunk set: pins it, and puts the vendor's handle in the place of ours. False:
  * there is none, and the request is refused.

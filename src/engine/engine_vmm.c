@@ -1,47 +1,22 @@
 /*
  * Physical memory that the program creates, maps and releases itself: pools that grow by pieces
- * (llama.cpp), and segments that are mapped and unmapped (PyTorch).
+ * (llama.cpp), and segments that are mapped and unmapped (PyTorch). Here it is created. The life of
+ * its handles is in engine_handle.c.
  *
- * A piece that does not fit gets a handle of host memory. The program maps and uses it by the same
- * calls. The vendor is asked first for each piece, so new pieces are on the device again as soon as
- * there is room. vmm.h follows handles and mappings.
+ * On a device that fills up a piece is a chunk set (chunk_set.h). Elsewhere the vendor is asked
+ * first, and a piece that does not fit gets a handle of host memory. The program maps and uses each
+ * of them by the same calls.
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "abi/cuda.h"
 #include "account.h"
 #include "admit.h"
-#include "chunk_map.h"
 #include "chunk_set.h"
 #include "exporting.h"
 #include "movable.h"
-#include "note.h"
-#include "retry_state.h"
-#include "promote.h"
 #include "reserve_keeper.h"
 #include "rule.h"
 #include "vmm.h"
-
-/* Closes the accounts of memory that has been given back. */
-static void finish_ended(struct spill_request *request, struct spill_vmm_memory *ended)
-{
-	while (ended) {
-		struct spill_vmm_memory *memory = ended;
-		ended = memory->next;
-		struct spill_allocation *entry = spill_ledger_take_handle(memory->handle, memory->seq);
-		if (entry) {
-			/* The line is first, as for every free. */
-			spill_request_log_free(request, entry, SPILL_REASON_FREE);
-			spill_account_device_return(entry->device, entry->charged);
-			spill_account_physical_return(entry->charged_host);
-			spill_placement_release(entry->placement, true);
-			spill_ledger_end(entry);
-			spill_promote_later();
-		}
-		free(memory);
-	}
-}
 
 static bool describe_physical(const struct spill_request *request, const struct spill_backend *backend,
                               struct spill_physical *physical)
@@ -70,14 +45,14 @@ static bool record_memory(struct spill_request *request, struct spill_allocation
 	allocation->handle = true;
 	memcpy(memory.asked, physical->asked, sizeof(memory.asked));
 	struct spill_vmm_memory *added = spill_vmm_add(&memory, &ended);
-	finish_ended(request, ended);
+	spill_engine_finish_ended(request, ended);
 	if (!added)
 		return false;
 	if (spill_admit_record(request, allocation, reason)) {
 		added->seq = allocation->seq; /* the program does not know the handle yet */
 		return true;
 	}
-	finish_ended(request, spill_vmm_released(spill_vmm_releasing(memory.handle), true));
+	spill_engine_finish_ended(request, spill_vmm_released(spill_vmm_releasing(memory.handle), true));
 	return false;
 }
 
@@ -242,207 +217,4 @@ bool spill_engine_create(struct spill_request *request)
 	if (describe_physical(request, backend, &physical) && physical.where == SPILL_LOCATION_HOST)
 		return create_on_host(request, backend, &physical);
 	return spill_admit(request, &physical_kind);
-}
-
-/* -- the life of a handle ---------------------------------------------------------------------- */
-
-/* A handle of ours that has ended. The vendor must not see it: it takes a handle for an address. */
-static bool is_stale_set(struct spill_request *request)
-{
-	if (request->memory || !spill_chunk_set_is(request->handle))
-		return false;
-	request->result = spill_backend_for(request->domain)->invalid_value;
-	return true;
-}
-
-/* The handle of a chunk set is released here: the vendor does not know it. */
-bool spill_engine_release(struct spill_request *request)
-{
-	if (request->step++ == 0) {
-		request->start_us = spill_log_start_us();
-		request->memory = spill_vmm_releasing(request->handle);
-		if (!is_stale_set(request) && !spill_chunk_set_is(request->handle))
-			return true;
-	}
-	if (request->memory)
-		finish_ended(request, spill_vmm_released(request->memory, request->result == 0));
-	return false;
-}
-
-bool spill_engine_map(struct spill_request *request)
-{
-	if (request->step++ == 0) {
-		request->start_us = spill_log_start_us();
-		request->memory = spill_vmm_mapping(request->handle);
-		struct spill_chunked *set = request->memory ? spill_chunked_of(request->memory->set) : NULL;
-		if (!set && !is_stale_set(request))
-			return true;
-		if (set)
-			request->result = spill_chunk_set_map(set, request->ptr, request->bytes);
-	}
-	uint64_t mapped = request->result == 0 ? request->bytes : 0;
-	if (request->result == 0)
-		spill_retry_state_mapped(request);
-	if (request->memory)
-		finish_ended(request, spill_vmm_mapped(request->memory, request->ptr, mapped));
-	return false;
-}
-
-/*
- * Sets in these mappings stay where they are from now on. False: the range covers a part of one. The
- * vendor would unmap single chunks.
- */
-static bool prepare_unmapping(const struct spill_request *request)
-{
-	bool whole = true;
-	for (const struct spill_vmm_mapping *mapping = request->mappings; mapping; mapping = mapping->next) {
-		struct spill_chunked *set = spill_chunked_of(mapping->memory->set);
-		if (!set)
-			continue;
-		whole = whole && request->ptr <= mapping->va &&
-		        mapping->va + mapping->bytes <= request->ptr + request->bytes;
-		spill_chunk_set_unmapping(set);
-	}
-	return whole;
-}
-
-static void finish_unmapping(const struct spill_request *request)
-{
-	for (const struct spill_vmm_mapping *mapping = request->mappings; mapping; mapping = mapping->next) {
-		struct spill_chunked *set = spill_chunked_of(mapping->memory->set);
-		if (set)
-			spill_chunk_set_unmapped(set, mapping->va, request->result == 0);
-	}
-}
-
-bool spill_engine_unmap(struct spill_request *request)
-{
-	if (request->step++ == 0) {
-		request->start_us = spill_log_start_us();
-		request->mappings = spill_vmm_unmapping(request->ptr, request->bytes);
-		if (prepare_unmapping(request))
-			return true;
-		request->result = spill_backend_for(request->domain)->invalid_value;
-	}
-	finish_unmapping(request);
-	if (request->mappings)
-		finish_ended(request, spill_vmm_unmapped(request->mappings, request->result == 0));
-	return false;
-}
-
-/* Only for the set's own device, to read and write? CUDA only: HIP has no sets. */
-static bool is_own_access(const struct spill_request *request, int device)
-{
-	const CUmemAccessDesc *access = request->properties;
-	return request->mode == 1 && access->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-	       access->location.id == device && access->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-}
-
-/*
- * The program has access to its mappings: sets among them may move. Sets that may move already do
- * not during the call, because a chunk is not mapped for a moment.
- */
-bool spill_engine_access(struct spill_request *request)
-{
-	struct spill_vmm_range range;
-	if (request->step++ == 0) {
-		if (spill_chunked_any())
-			spill_mover_lock();
-		return true;
-	}
-	if (spill_mover_is_mine())
-		spill_mover_unlock();
-	if (request->result || !request->properties)
-		return false;
-	for (uint64_t at = request->ptr, end = at + request->bytes; at < end;) {
-		bool found = spill_vmm_spilled_at(at, &range);
-		struct spill_vmm_memory *memory = found ? spill_vmm_retaining(at) : NULL;
-		struct spill_chunked *set = memory ? spill_chunked_of(memory->set) : NULL;
-		if (set) {
-			spill_chunk_set_accessed(set, request->ptr, request->bytes,
-			                         is_own_access(request, set->base.device));
-			spill_gate_want_maintenance();
-			if (set->owed)
-				spill_promote_wanted();
-		}
-		if (memory)
-			finish_ended(request, spill_vmm_retained(memory, 0));
-		at = found ? range.va + range.bytes : at + SPILL_CHUNK_MAP_UNIT;
-	}
-	return false;
-}
-
-/*
- * The program must not get one of our handles behind a split or movable allocation. The vendor has
- * no handle for plain memory, which the program takes it for, so the answer is the vendor's error.
- * Of a chunk set the program gets its own handle.
- */
-bool spill_engine_retain(struct spill_request *request)
-{
-	struct spill_allocation placed;
-	if (request->step++ == 0) {
-		if (request->ptr && spill_ledger_placed(request->ptr, &placed) &&
-		    (placed.place == SPILL_PLACE_SPLIT || placed.place == SPILL_PLACE_MOVABLE)) {
-			request->result = placed.backend->invalid_value;
-			return false;
-		}
-		request->start_us = spill_log_start_us();
-		request->memory = spill_vmm_retaining(request->ptr);
-		struct spill_chunked *set = request->memory ? spill_chunked_of(request->memory->set) : NULL;
-		if (!set || !request->out)
-			return true;
-		*spill_engine_out(request) = set->handle;
-	}
-	uint64_t handle = request->result == 0 && request->out ? *spill_engine_out(request) : 0;
-	if (request->memory || handle)
-		finish_ended(request, spill_vmm_retained(request->memory, handle));
-	return false;
-}
-
-/* The vendor does not know the handle of a chunk set. */
-bool spill_engine_properties(struct spill_request *request)
-{
-	if (request->step++ == 0 && !spill_chunk_set_is(request->handle))
-		return true;
-	if (spill_chunk_set_is(request->handle) &&
-	    (!request->out || !spill_vmm_spilled(request->handle, request->out)))
-		request->result = spill_backend_for(request->domain)->invalid_value;
-	else if (request->result == 0 && request->out)
-		spill_vmm_spilled(request->handle, request->out);
-	return false;
-}
-
-static void note_not_exported(const struct spill_vmm_memory *memory)
-{
-	spill_exporting_learn(memory->site, memory->bytes);
-	spill_note("export", "physical memory cannot be exported, because libspill had made it of chunks and "
-	                     "moved them. Later requests of this size from there stay plain. A rule with "
-	                     "api = cuMemCreate and place = device, or movable.enable = off, keeps all of "
-	                     "them plain");
-}
-
-/*
- * The vendor exports its own handle only, as it was created for the program. It must not see ours: it
- * takes a handle for an address.
- */
-bool spill_engine_use_real_handle(struct spill_request *request)
-{
-	if (!spill_chunk_set_is(request->handle))
-		return true;
-	struct spill_vmm_memory *memory = spill_vmm_mapping(request->handle);
-	struct spill_chunked *set = memory ? spill_chunked_of(memory->set) : NULL;
-	uint64_t real = 0;
-	if (set) {
-		spill_chunk_set_pin(set);
-		real = spill_chunk_set_real(set);
-	}
-	if (real)
-		request->handle = real;
-	else
-		request->result = spill_backend_for(request->domain)->invalid_value;
-	if (set && !real && memory->exportable)
-		note_not_exported(memory);
-	if (memory)
-		finish_ended(request, spill_vmm_mapped(memory, 0, 0));
-	return real;
 }

@@ -77,6 +77,11 @@ class Moving(Sets):
         self.assertEqual(self.sides(done, "a"), ["d" * 12])
         self.assertIn("h", self.sides(done, "b")[0])
 
+    def test_from_the_second_mapping_on(self):
+        """Before the program has access to it: the mapping must not stay with memory that the set has left."""
+        done = self.good("create:a:24m map:a fill:a second:a create:b:24m map:b fill:b create:c:24m map:c side:a verify:a verify:b")
+        self.assertEqual(self.sides(done, "a"), ["d" * 12])
+
     def test_not_all_of_it_fits(self):
         """Larger than the device: a part of it is on the host from the start."""
         done = self.good("create:a:80m map:a fill:a verify:a side:a")
@@ -121,6 +126,13 @@ class Answers(Sets):
         done = self.program(f"exports:1 {THREE} verify:a export:a release:b unmap:b release:c unmap:c create:d:24m map:d export:d")
         self.assertEqual((self.results(done, "export:a"), self.results(done, "export:d")), ([INVALID], [SUCCESS]))
         self.assertEqual(self.places(), ["movable"] * 3 + ["device"])
+        self.assertEqual(len(self.exports()), 1)
+
+    def test_export_after_it_has_come_back(self):
+        """Its memory is another, that was not made for export."""
+        done = self.program(f"exports:1 {THREE} side:a release:b unmap:b release:c unmap:c back:a side:a export:a verify:a")
+        self.assertEqual([set(sides) for sides in self.sides(done, "a")], [{"h"}, {"d"}], done.stdout)
+        self.assertEqual(self.results(done, "export:a"), [INVALID])
         self.assertEqual(len(self.exports()), 1)
 
     def test_large_exportable_memory_is_the_driver_s(self):

@@ -17,7 +17,9 @@
  *	export:A free:A     exports the handle; gives the handle to cuMemFree
  *	multicast:A         binds it to a multicast object, which no device here has
  *	twice:A             maps it a second time, behind the first
+ *	second:A            the same without access
  *	half:A              unmaps the first half
+ *	back:A              does small work until all of A is on the device, some seconds at most
  *	side:A              the driver's location of each 2 MiB, asked past libspill: `side A ddhh`
  *	brief:SIZE          cuMemAlloc and cuMemFree
  *	plain:SIZE          cuMemAlloc, and a handle from an inner address
@@ -31,6 +33,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* As llama.cpp's pool reserves; each letter has its share. */
 #define ADDRESSES (32ull << 30)
@@ -169,6 +172,21 @@ static CUresult side(const char *letter, const struct one *one)
 	return CUDA_SUCCESS;
 }
 
+static CUresult back(struct one *one)
+{
+	CUresult result = CUDA_SUCCESS;
+	bool away = true;
+
+	for (int tries = 0; tries < 1000 && away && !result; tries++) {
+		result = script_verify(group_of(one));
+		away = false;
+		for (uint64_t at = 0; at < one->bytes; at += 2 << 20)
+			away |= movable_side(one->address + at) != 'd';
+		usleep(10000);
+	}
+	return result;
+}
+
 static CUresult info(void)
 {
 	size_t free = 0, total = 0;
@@ -233,6 +251,10 @@ static CUresult word(const char *word, const char *first, const char *second, co
 		return cuMemUnmap(one->address, one->bytes);
 	if (!strcmp(word, "twice"))
 		return map(one->handle, one->address + one->bytes, one->bytes);
+	if (!strcmp(word, "second"))
+		return cuMemMap(one->address + one->bytes, one->bytes, 0, one->handle, 0);
+	if (!strcmp(word, "back"))
+		return back(one);
 	if (!strcmp(word, "half"))
 		return cuMemUnmap(one->address, one->bytes / 2);
 	if (!strcmp(word, "side"))
