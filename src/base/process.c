@@ -1,6 +1,5 @@
 #include "process.h"
 
-#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,16 +10,11 @@
 __thread struct spill_thread spill_thread __attribute__((tls_model("initial-exec")));
 
 static const struct spill_policy empty_policy;
-static const struct spill_policy *_Atomic in_force = &empty_policy;
-
-const struct spill_policy *spill_process_policy(void)
-{
-	return atomic_load_explicit(&in_force, memory_order_acquire);
-}
+const struct spill_policy *_Atomic spill_policy_in_force = &empty_policy;
 
 void spill_process_use_policy(const struct spill_policy *policy)
 {
-	atomic_store_explicit(&in_force, policy, memory_order_release);
+	atomic_store_explicit(&spill_policy_in_force, policy, memory_order_release);
 }
 
 /* An interpreter and the letters of its options. */

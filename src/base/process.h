@@ -10,6 +10,7 @@
 #define SPILL_PROCESS_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -43,8 +44,16 @@ static inline void spill_ours_end(int cancel)
 		spill_thread.depth--;
 }
 
-/* The policy in force. Before the start an empty one: every member is 0. */
-const struct spill_policy *spill_process_policy(void);
+extern const struct spill_policy *_Atomic spill_policy_in_force;
+
+/*
+ * The policy in force. Before the start an empty one: every member is 0. Inline, because a request
+ * asks several times.
+ */
+static inline const struct spill_policy *spill_process_policy(void)
+{
+	return atomic_load_explicit(&spill_policy_in_force, memory_order_acquire);
+}
 
 /* Sets the policy in force. `policy` must live as long as the process. */
 void spill_process_use_policy(const struct spill_policy *policy);
