@@ -64,6 +64,7 @@ static void handle_refusal(const struct spill_request *request, const struct spi
 bool spill_engine_export(struct spill_request *request)
 {
 	struct spill_allocation allocation = {0};
+	struct spill_vmm_range range;
 	bool placed = request->ptr && spill_ledger_placed(request->ptr, &allocation);
 	if (request->step++ == 0) {
 		if (!spill_engine_use_real_handle(request))
@@ -78,8 +79,8 @@ bool spill_engine_export(struct spill_request *request)
 		 * Pinned before the driver is asked: a chunk that moves after its answer is not
 		 * exported.
 		 */
-		if (request->ptr && !crashes)
-			spill_chunked_pin(request->ptr);
+		if ((placed && !crashes) || spill_vmm_spilled_at(request->ptr, &range))
+			spill_chunked_pin_at(request->ptr);
 		if (!crashes)
 			return true;
 		/* The driver's answer for memory of other pools. */

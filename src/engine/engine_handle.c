@@ -34,27 +34,35 @@ void spill_engine_finish_ended(struct spill_request *request, struct spill_vmm_m
 	}
 }
 
-/* A handle of ours that has ended. The vendor must not see it: it takes a handle for an address. */
-static bool is_stale_set(struct spill_request *request)
+/* As the driver's answer for a handle that it does not know. Only CUDA has chunk sets. */
+static void refuse(struct spill_request *request)
 {
-	if (request->memory || !spill_chunk_set_is(request->handle))
-		return false;
-	request->result = spill_backend_for(request->domain)->invalid_value;
-	return true;
+	request->result = CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The handle of a chunk set is released here: the vendor does not know it. */
+/*
+ * The vendor must not see a handle of ours, also if it has ended: the vendor takes it for an
+ * address.
+ */
 bool spill_engine_release(struct spill_request *request)
 {
 	if (request->step++ == 0) {
 		request->start_us = spill_log_start_us();
 		request->memory = spill_vmm_releasing(request->handle);
-		if (!is_stale_set(request) && !spill_chunk_set_is(request->handle))
+		if (!spill_chunk_set_is(request->handle))
 			return true;
+		if (!request->memory)
+			refuse(request);
 	}
 	if (request->memory)
 		spill_engine_finish_ended(request, spill_vmm_released(request->memory, request->result == 0));
 	return false;
+}
+
+/* The set of memory in the table, or NULL. */
+static struct spill_chunked *set_of(const struct spill_vmm_memory *memory)
+{
+	return memory ? spill_chunked_of(memory->set) : NULL;
 }
 
 bool spill_engine_map(struct spill_request *request)
@@ -62,11 +70,13 @@ bool spill_engine_map(struct spill_request *request)
 	if (request->step++ == 0) {
 		request->start_us = spill_log_start_us();
 		request->memory = spill_vmm_mapping(request->handle);
-		struct spill_chunked *set = request->memory ? spill_chunked_of(request->memory->set) : NULL;
-		if (!set && !is_stale_set(request))
+		if (!spill_chunk_set_is(request->handle))
 			return true;
+		struct spill_chunked *set = set_of(request->memory);
 		if (set)
 			request->result = spill_chunk_set_map(set, request->ptr, request->bytes);
+		else
+			refuse(request);
 	}
 	uint64_t mapped = request->result == 0 ? request->bytes : 0;
 	if (request->result == 0)
@@ -84,12 +94,12 @@ static bool prepare_unmapping(const struct spill_request *request)
 {
 	bool whole = true;
 	for (const struct spill_vmm_mapping *mapping = request->mappings; mapping; mapping = mapping->next) {
-		struct spill_chunked *set = spill_chunked_of(mapping->memory->set);
+		struct spill_chunked *set = set_of(mapping->memory);
 		if (!set)
 			continue;
 		whole = whole && request->ptr <= mapping->va &&
 		        mapping->va + mapping->bytes <= request->ptr + request->bytes;
-		spill_chunk_set_unmapping(set);
+		spill_chunked_delist(set);
 	}
 	return whole;
 }
@@ -97,7 +107,7 @@ static bool prepare_unmapping(const struct spill_request *request)
 static void finish_unmapping(const struct spill_request *request)
 {
 	for (const struct spill_vmm_mapping *mapping = request->mappings; mapping; mapping = mapping->next) {
-		struct spill_chunked *set = spill_chunked_of(mapping->memory->set);
+		struct spill_chunked *set = set_of(mapping->memory);
 		if (set)
 			spill_chunk_set_unmapped(set, mapping->va, request->result == 0);
 	}
@@ -110,7 +120,7 @@ bool spill_engine_unmap(struct spill_request *request)
 		request->mappings = spill_vmm_unmapping(request->ptr, request->bytes);
 		if (prepare_unmapping(request))
 			return true;
-		request->result = spill_backend_for(request->domain)->invalid_value;
+		refuse(request);
 	}
 	finish_unmapping(request);
 	if (request->mappings)
@@ -146,7 +156,7 @@ bool spill_engine_access(struct spill_request *request)
 	for (uint64_t at = request->ptr, end = at + request->bytes; at < end;) {
 		bool found = spill_vmm_spilled_at(at, &range);
 		struct spill_vmm_memory *memory = found ? spill_vmm_retaining(at) : NULL;
-		struct spill_chunked *set = memory ? spill_chunked_of(memory->set) : NULL;
+		struct spill_chunked *set = set_of(memory);
 		if (set) {
 			spill_chunk_set_accessed(set, request->ptr, request->bytes,
 			                         is_own_access(request, set->base.device));
@@ -177,7 +187,7 @@ bool spill_engine_retain(struct spill_request *request)
 		}
 		request->start_us = spill_log_start_us();
 		request->memory = spill_vmm_retaining(request->ptr);
-		struct spill_chunked *set = request->memory ? spill_chunked_of(request->memory->set) : NULL;
+		struct spill_chunked *set = set_of(request->memory);
 		if (!set || !request->out)
 			return true;
 		*spill_engine_out(request) = set->handle;
@@ -188,16 +198,14 @@ bool spill_engine_retain(struct spill_request *request)
 	return false;
 }
 
-/* The vendor does not know the handle of a chunk set. */
 bool spill_engine_properties(struct spill_request *request)
 {
-	if (request->step++ == 0 && !spill_chunk_set_is(request->handle))
+	bool ours = spill_chunk_set_is(request->handle);
+	if (request->step++ == 0 && !ours)
 		return true;
-	if (spill_chunk_set_is(request->handle) &&
-	    (!request->out || !spill_vmm_spilled(request->handle, request->out)))
-		request->result = spill_backend_for(request->domain)->invalid_value;
-	else if (request->result == 0 && request->out)
-		spill_vmm_spilled(request->handle, request->out);
+	bool told = request->result == 0 && request->out && spill_vmm_spilled(request->handle, request->out);
+	if (ours && !told)
+		refuse(request);
 	return false;
 }
 
@@ -219,16 +227,14 @@ bool spill_engine_use_real_handle(struct spill_request *request)
 	if (!spill_chunk_set_is(request->handle))
 		return true;
 	struct spill_vmm_memory *memory = spill_vmm_mapping(request->handle);
-	struct spill_chunked *set = memory ? spill_chunked_of(memory->set) : NULL;
-	uint64_t real = 0;
-	if (set) {
-		spill_chunk_set_pin(set);
-		real = spill_chunk_set_real(set);
-	}
+	struct spill_chunked *set = set_of(memory);
+	if (set)
+		spill_chunked_pin(set);
+	uint64_t real = set ? spill_chunk_set_real(set) : 0;
 	if (real)
 		request->handle = real;
 	else
-		request->result = spill_backend_for(request->domain)->invalid_value;
+		refuse(request);
 	if (set && !real && memory->exportable)
 		note_not_exported(memory);
 	if (memory)

@@ -24,7 +24,6 @@ static bool describe_physical(const struct spill_request *request, const struct 
 	if (!backend || !backend->physical || !request->out || !request->properties || !request->bytes)
 		return false;
 	backend->physical->describe(request->properties, physical);
-	physical->exportable = physical->exportable && !spill_exporting_keeps(request);
 	return true;
 }
 
@@ -33,12 +32,13 @@ static bool record_memory(struct spill_request *request, struct spill_allocation
                           const struct spill_physical *physical, enum spill_reason reason)
 {
 	struct spill_vmm_memory *ended = NULL;
+	const struct spill_chunked *set = spill_chunked_of(allocation->placement);
 	struct spill_vmm_memory memory = {
 	    .handle = allocation->ptr,
 	    .device = allocation->device,
 	    .spilled = allocation->placement != NULL,
-	    .set = spill_chunk_set_is(allocation->ptr) ? allocation->placement : NULL,
-	    .exportable = physical->exportable,
+	    .set = set ? allocation->placement : NULL,
+	    .exportable = set && set->properties,
 	    .site = allocation->site,
 	    .bytes = allocation->bytes,
 	};
@@ -139,14 +139,17 @@ static bool hand_out(struct spill_request *request, struct spill_placement *plac
 
 /*
  * Is the request one for a chunk set? Memory for the device only may be nothing else. Exportable
- * memory is one chunk, and a large one would take long to move.
+ * memory is one chunk, and a large one would take long to move. Sets wanted->properties for it.
  */
-static bool is_for_set(struct spill_request *request, const struct spill_backend *backend,
-                       const struct spill_physical *physical)
+static bool is_for_set(struct spill_request *request, const struct spill_physical *physical,
+                       struct spill_place_request *wanted)
 {
+	const struct spill_backend *backend = wanted->backend;
 	uint64_t unit = backend->moves ? spill_chunked_granularity(backend, request->device) : 0;
+	if (physical->exportable && !spill_exporting_keeps(request))
+		wanted->properties = request->properties;
 	return unit && request->bytes % unit == 0 && !physical->device_only &&
-	       !(physical->exportable && request->bytes > SPILL_CHUNK_SET_EXPORTABLE) &&
+	       !(wanted->properties && request->bytes > SPILL_CHUNK_SET_EXPORTABLE) &&
 	       spill_movable_wanted(backend, request->device, request->bytes,
 	                            request->admission.decision.chunks) &&
 	       !spill_exporting_stays_plain(request);
@@ -165,8 +168,7 @@ static bool place_handle(struct spill_request *request, enum spill_step step,
 	if (*error)
 		return false;
 	struct spill_place_request wanted = *place_request;
-	wanted.properties = physical.exportable ? request->properties : NULL;
-	bool is_set = step == SPILL_STEP_SPLIT && is_for_set(request, backend, &physical);
+	bool is_set = step == SPILL_STEP_SPLIT && is_for_set(request, &physical, &wanted);
 	const struct spill_place_ops *ops = is_set ? &spill_place_split_set : &spill_place_handle;
 	struct spill_placement *placement = ops->make(&wanted, error);
 	return placement && hand_out(request, placement, spill_admit_place_reason(request), error);
@@ -177,11 +179,10 @@ static enum spill_substitute make_set(struct spill_request *request, const struc
                                       const char **error)
 {
 	struct spill_physical physical = {0};
-	if (spill_engine_in_capture(request) || !describe_physical(request, backend, &physical) ||
-	    !is_for_set(request, backend, &physical))
-		return SPILL_SUBSTITUTE_NONE;
 	struct spill_place_request wanted = spill_admit_place_request(request, backend, SPILL_UNLIMITED);
-	wanted.properties = physical.exportable ? request->properties : NULL;
+	if (spill_engine_in_capture(request) || !describe_physical(request, backend, &physical) ||
+	    !is_for_set(request, &physical, &wanted))
+		return SPILL_SUBSTITUTE_NONE;
 	return spill_admit_substitute(request, &spill_place_movable_set, &wanted, hand_out, error);
 }
 

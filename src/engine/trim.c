@@ -76,10 +76,10 @@ bool spill_trim(const struct spill_backend *backend, int device, uint64_t bytes,
 		return false;
 	uint64_t given = spill_deferred_collect(backend, device, false).device;
 	given += spill_vendor_pool_trim(backend, device, false);
-	uint64_t needed = spill_minus(bytes, device_room(backend, device));
-	if (needed)
-		given += wait_for_deferred(backend, device, needed);
-	needed = spill_minus(bytes, device_room(backend, device));
+	uint64_t needed = bytes ? spill_minus(bytes, device_room(backend, device)) : 0;
+	uint64_t freed = needed ? wait_for_deferred(backend, device, needed) : 0;
+	given += freed;
+	needed = spill_minus(needed, freed);
 	if (needed)
 		given += trim_behind_work(backend, device, needed, urgent);
 	return given > 0;

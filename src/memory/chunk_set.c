@@ -6,10 +6,10 @@
 static _Atomic uint64_t last_number;
 
 struct spill_chunked *spill_chunk_set_new(const struct spill_place_ops *ops,
-                                          const struct spill_place_request *want, const char **error)
+                                          const struct spill_place_request *want, uint64_t unit,
+                                          const char **error)
 {
-	uint64_t unit = spill_chunked_unit(want, error);
-	struct spill_chunked *set = unit ? spill_chunked_new(ops, want, unit, error) : NULL;
+	struct spill_chunked *set = spill_chunked_new(ops, want, unit, error);
 	if (!set)
 		return NULL;
 	set->handle = SPILL_CHUNK_SET_TAG | ++last_number;
@@ -44,18 +44,13 @@ int spill_chunk_set_map(struct spill_chunked *set, uint64_t va, uint64_t bytes)
 	if (bytes != set->range)
 		return set->base.backend->invalid_value; /* as the vendor answers for a part */
 	if (set->base.ptr)
-		spill_chunk_set_pin(set);
+		spill_chunked_pin(set);
 	spill_mover_lock();
 	int result = map_chunks(set, va);
 	if (!result && !set->base.ptr)
 		set->base.ptr = va;
 	spill_mover_unlock();
 	return result;
-}
-
-void spill_chunk_set_unmapping(struct spill_chunked *set)
-{
-	spill_chunked_delist(set);
 }
 
 void spill_chunk_set_unmapped(struct spill_chunked *set, uint64_t va, bool done)
@@ -70,15 +65,9 @@ void spill_chunk_set_accessed(struct spill_chunked *set, uint64_t va, uint64_t b
 {
 	bool whole = va <= set->base.ptr && set->base.ptr + set->range <= va + bytes;
 	if (!own || !whole)
-		spill_chunk_set_pin(set);
-	else if (!set->pinned && !set->enlisted)
+		spill_chunked_pin(set);
+	else if (!set->pinned)
 		spill_chunked_enlist(set);
-}
-
-void spill_chunk_set_pin(struct spill_chunked *set)
-{
-	spill_chunked_delist(set);
-	set->pinned = true;
 }
 
 uint64_t spill_chunk_set_real(const struct spill_chunked *set)

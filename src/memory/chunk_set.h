@@ -26,8 +26,7 @@ static inline bool spill_chunk_set_is(uint64_t handle)
 #define SPILL_CHUNK_SET_EXPORTABLE ((uint64_t)64 << 20)
 
 /* A set without chunks, with a new handle. NULL with *error. */
-struct spill_chunked *spill_chunk_set_new(const struct spill_place_ops *ops,
-                                          const struct spill_place_request *want, const char **error);
+spill_chunked_new_fn spill_chunk_set_new;
 
 /*
  * Maps all chunks at `va`. Returns the vendor's error: then none is mapped. A set that is mapped
@@ -35,9 +34,7 @@ struct spill_chunked *spill_chunk_set_new(const struct spill_place_ops *ops,
  */
 int spill_chunk_set_map(struct spill_chunked *set, uint64_t va, uint64_t bytes);
 
-/* Before a mapping ends: the set does not move any more. Waits for the mover. */
-void spill_chunk_set_unmapping(struct spill_chunked *set);
-/* After it. `done`: the vendor has unmapped what was at `va`. */
+/* After a mapping of the delisted set should end. `done`: the vendor has unmapped what was at `va`. */
 void spill_chunk_set_unmapped(struct spill_chunked *set, uint64_t va, bool done);
 
 /*
@@ -45,9 +42,6 @@ void spill_chunk_set_unmapped(struct spill_chunked *set, uint64_t va, bool done)
  * write. From now on the set may move, or it is pinned. Waits for the mover.
  */
 void spill_chunk_set_accessed(struct spill_chunked *set, uint64_t va, uint64_t bytes, bool own);
-
-/* Pins the set. Waits for the mover. */
-void spill_chunk_set_pin(struct spill_chunked *set);
 
 /*
  * The vendor's handle, for an export, if the set is one chunk that never moved; else 0. pre: the set

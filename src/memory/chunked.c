@@ -89,6 +89,12 @@ static int create_memory(const struct spill_chunked *chunked, struct spill_chunk
 	return physical->create(chunked->base.device, chunk->on_host, chunk->bytes, &chunk->handle);
 }
 
+int spill_chunked_allow(const struct spill_chunked *chunked)
+{
+	const struct spill_placement *base = &chunked->base;
+	return chunked->handle ? 0 : base->backend->vmm->allow(base->ptr, chunked->range, base->device);
+}
+
 int spill_chunked_extend(struct spill_chunked *chunked, bool on_host, uint64_t bytes)
 {
 	const struct spill_backend *backend = chunked->base.backend;
@@ -142,10 +148,7 @@ void spill_chunked_range(const struct spill_placement *placement, uint64_t *va, 
 
 struct spill_chunked *spill_chunked_of(struct spill_placement *placement)
 {
-	bool chunked =
-	    placement &&
-	    (placement->ops == &spill_place_movable || placement->ops == &spill_place_split ||
-	     placement->ops == &spill_place_movable_set || placement->ops == &spill_place_split_set);
+	bool chunked = placement && placement->ops->release == spill_chunked_release;
 	return chunked ? (struct spill_chunked *)placement : NULL;
 }
 
@@ -334,18 +337,30 @@ struct spill_chunked *spill_chunked_next(struct spill_chunked *after)
 	return next;
 }
 
-void spill_chunked_pin(uint64_t ptr)
+/* pre: the mover is held */
+static void pin(struct spill_chunked *chunked)
+{
+	chunked->pinned = true;
+	pthread_mutex_lock(&lock);
+	set_followed(chunked, false);
+	pthread_mutex_unlock(&lock);
+}
+
+void spill_chunked_pin(struct spill_chunked *chunked)
+{
+	spill_mover_lock();
+	pin(chunked);
+	spill_mover_unlock();
+}
+
+void spill_chunked_pin_at(uint64_t ptr)
 {
 	spill_mover_lock();
 	struct spill_chunked *chunked = spill_chunked_next(NULL);
 	while (chunked && ptr - chunked->base.ptr >= chunked->range)
 		chunked = spill_chunked_next(chunked);
-	if (chunked) {
-		chunked->pinned = true;
-		pthread_mutex_lock(&lock);
-		set_followed(chunked, false);
-		pthread_mutex_unlock(&lock);
-	}
+	if (chunked)
+		pin(chunked);
 	spill_mover_unlock();
 }
 

@@ -67,14 +67,13 @@ static inline uint64_t spill_chunked_away(const struct spill_chunked *chunked)
  * A placement without chunks and addresses for want->bytes, rounded up to `unit`. Charges nothing.
  * NULL with *error, a static string.
  */
-struct spill_chunked *spill_chunked_new(const struct spill_place_ops *ops,
-                                        const struct spill_place_request *want, uint64_t unit,
-                                        const char **error);
+typedef struct spill_chunked *spill_chunked_new_fn(const struct spill_place_ops *ops,
+                                                   const struct spill_place_request *want, uint64_t unit,
+                                                   const char **error);
+spill_chunked_new_fn spill_chunked_new;
 
 /* The same with addresses of its own. Maps nothing. */
-struct spill_chunked *spill_chunked_reserve(const struct spill_place_ops *ops,
-                                            const struct spill_place_request *want, uint64_t unit,
-                                            const char **error);
+spill_chunked_new_fn spill_chunked_reserve;
 
 /*
  * Makes and maps more chunks, `bytes` in all, a multiple of the unit. The last one may be smaller.
@@ -82,6 +81,9 @@ struct spill_chunked *spill_chunked_reserve(const struct spill_place_ops *ops,
  * access and charges the accounts. Chunks of a set are made only.
  */
 int spill_chunked_extend(struct spill_chunked *chunked, bool on_host, uint64_t bytes);
+
+/* Gives the device access to all of it; not to a set, for which the program does that. The vendor's error. */
+int spill_chunked_allow(const struct spill_chunked *chunked);
 
 /*
  * For spill_place_ops. Chunks belong to the process, so they are released even if the context has
@@ -147,8 +149,10 @@ uint64_t spill_chunked_on_device(int device);
  */
 struct spill_chunked *spill_chunked_next(struct spill_chunked *after);
 
-/* Pins the placement that `ptr` is in, for an export: it never moves again. Waits for the mover. */
-void spill_chunked_pin(uint64_t ptr);
+/* Pins a placement, for an export: it never moves again. Waits for the mover. */
+void spill_chunked_pin(struct spill_chunked *chunked);
+/* The same for the enlisted placement that `ptr` is in, if there is one. */
+void spill_chunked_pin_at(uint64_t ptr);
 
 /*
  * Notes that a chunk has moved to the other side, with the memory `handle`. The charge of the new

@@ -7,11 +7,11 @@
 #include "chunk_set.h"
 #include "chunked.h"
 
-/* Fills it with chunks on the device, and maps them unless it is a set. Consumes `mine`. */
-static struct spill_placement *fill(struct spill_chunked *mine, const struct spill_place_request *want,
-                                    const char **error)
+static struct spill_placement *make_as(const struct spill_place_ops *ops, spill_chunked_new_fn *begin,
+                                       const struct spill_place_request *want, const char **error)
 {
-	const struct spill_backend *backend = want->backend;
+	uint64_t unit = spill_chunked_unit(want, error);
+	struct spill_chunked *mine = unit ? begin(ops, want, unit, error) : NULL;
 	if (!mine)
 		return NULL;
 	if (!spill_device_charge_all(want->device, want->device_limit, mine->range)) {
@@ -20,12 +20,12 @@ static struct spill_placement *fill(struct spill_chunked *mine, const struct spi
 	}
 	mine->base.held.device = mine->range;
 	int result = spill_chunked_extend(mine, false, mine->range);
-	if (!result && !mine->handle)
-		result = backend->vmm->allow(mine->base.ptr, mine->range, want->device);
+	if (!result)
+		result = spill_chunked_allow(mine);
 	if (!result)
 		return &mine->base;
 	/* The chain knows an out of memory by its name. */
-	*error = backend->error_name(result);
+	*error = want->backend->error_name(result);
 fail:
 	spill_chunked_release(&mine->base, false);
 	return NULL;
@@ -33,14 +33,12 @@ fail:
 
 static struct spill_placement *make(const struct spill_place_request *want, const char **error)
 {
-	uint64_t unit = spill_chunked_unit(want, error);
-	return unit ? fill(spill_chunked_reserve(&spill_place_movable, want, unit, error), want, error)
-	            : NULL;
+	return make_as(&spill_place_movable, spill_chunked_reserve, want, error);
 }
 
 static struct spill_placement *make_set(const struct spill_place_request *want, const char **error)
 {
-	return fill(spill_chunk_set_new(&spill_place_movable_set, want, error), want, error);
+	return make_as(&spill_place_movable_set, spill_chunk_set_new, want, error);
 }
 
 const struct spill_place_ops spill_place_movable = {SPILL_PLACE_MOVABLE, make, spill_chunked_release,

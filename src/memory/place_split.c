@@ -20,7 +20,6 @@ static void fill_device(struct spill_chunked *mine, const struct spill_place_req
 
 static const char *fill(struct spill_chunked *mine, const struct spill_place_request *want, uint64_t unit)
 {
-	const struct spill_backend *backend = want->backend;
 	fill_device(mine, want, unit);
 	uint64_t host_bytes = mine->range - mine->base.held.device;
 	if (host_bytes > mine->base.held.host) {
@@ -30,22 +29,24 @@ static const char *fill(struct spill_chunked *mine, const struct spill_place_req
 		mine->base.held.host = host_bytes;
 	}
 	int result = spill_chunked_extend(mine, true, host_bytes);
-	if (!result && !mine->handle)
-		result = backend->vmm->allow(mine->base.ptr, mine->range, want->device);
-	return result ? backend->error_name(result) : NULL;
+	if (!result)
+		result = spill_chunked_allow(mine);
+	return result ? want->backend->error_name(result) : NULL;
 }
 
-static struct spill_placement *make_chunked(const struct spill_place_request *want, bool set, uint64_t unit,
-                                            const char **error)
+static struct spill_placement *make_as(const struct spill_place_ops *ops, spill_chunked_new_fn *begin,
+                                       const struct spill_place_request *want, const char **error)
 {
+	uint64_t unit = spill_chunked_unit(want, error);
+	if (!unit)
+		return NULL;
 	/* The least host memory is charged first: a refusal costs no vendor call. */
 	uint64_t range = (want->bytes + unit - 1) / unit * unit;
 	uint64_t surely_host = range - (want->device_room < range ? want->device_room / unit * unit : range);
 	*error = surely_host ? spill_physical_charge(want->policy, surely_host) : NULL;
 	if (*error)
 		return NULL;
-	struct spill_chunked *mine = set ? spill_chunk_set_new(&spill_place_split_set, want, error)
-	                                 : spill_chunked_reserve(&spill_place_split, want, unit, error);
+	struct spill_chunked *mine = begin(ops, want, unit, error);
 	if (!mine) {
 		spill_account_physical_return(surely_host);
 		return NULL;
@@ -60,18 +61,16 @@ static struct spill_placement *make_chunked(const struct spill_place_request *wa
 
 static struct spill_placement *make(const struct spill_place_request *want, const char **error)
 {
-	uint64_t unit = spill_chunked_unit(want, error);
-	return unit ? make_chunked(want, false, unit, error) : NULL;
+	return make_as(&spill_place_split, spill_chunked_reserve, want, error);
 }
 
 /* An exportable set is one chunk, so all of it is on the host. */
 static struct spill_placement *make_set(const struct spill_place_request *want, const char **error)
 {
 	struct spill_place_request whole = *want;
-	uint64_t unit = spill_chunked_unit(want, error);
 	if (want->properties)
 		whole.device_room = 0;
-	return unit ? make_chunked(&whole, true, unit, error) : NULL;
+	return make_as(&spill_place_split_set, spill_chunk_set_new, &whole, error);
 }
 
 const struct spill_place_ops spill_place_split = {SPILL_PLACE_SPLIT, make, spill_chunked_release,

@@ -612,7 +612,7 @@ static void *make_and_release(void *argument)
 		spill_chunked_enlist(of);
 		look_at(of);
 		if (random >> 30)
-			spill_chunked_pin(of->base.ptr + of->range - 1);
+			spill_chunked_pin_at(of->base.ptr + of->range - 1);
 		look_at(of);
 		if (random & 1)
 			spill_chunked_delist(of);
