@@ -68,6 +68,13 @@ class Case(unittest.TestCase):
             environment[name] = str(value)
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
 
+    def all_right(self, done):
+        """Every word of a program succeeded and all data was right."""
+        if done.returncode or "ERROR" in done.stdout or "wrong" in done.stdout:
+            log = self.log.read_text(encoding="utf-8") if self.log.is_file() else ""
+            self.fail(f"exit status {done.returncode}\n{done.stdout}{done.stderr or ''}{log}")
+        return done
+
     def records(self, path=None):
         text = (path or self.log).read_text(encoding="utf-8")
         self.assertTrue(text.endswith("\n"), "the last line is whole")

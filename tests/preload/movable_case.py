@@ -16,13 +16,7 @@ class MovableCase(Case):
         return self.run_program([str(PROGRAMS / "movable"), KERNELS, *words.split()], preload=preload, **{**self.usual, **variables})
 
     def good(self, words, **variables):
-        """Every word succeeded and all data was right."""
-        done = self.program(words, **variables)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        for line in done.stdout.splitlines():
-            if "ERROR" in line or "wrong" in line:
-                self.fail(done.stdout + done.stderr + self.log.read_text(encoding="utf-8"))
-        return done
+        return self.all_right(self.program(words, **variables))
 
     @staticmethod
     def where(done, letter):

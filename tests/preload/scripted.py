@@ -31,13 +31,7 @@ class ScriptCase(Case):
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "timeout": 60} | (how or {})
         return subprocess.run(command, env=environment, text=True, check=False, **options)
 
-    def good(self, done):
-        """Every word succeeded and all data was right."""
-        self.assertEqual(done.returncode, 0, done.stdout + (done.stderr or ""))
-        for line in done.stdout.splitlines():
-            if "ERROR" in line or "wrong" in line:
-                self.fail(done.stdout + (done.stderr or ""))
-        return done
+    good = Case.all_right
 
     @staticmethod
     def results(done):

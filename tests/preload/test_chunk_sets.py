@@ -1,45 +1,27 @@
 """The program's own physical memory as chunk sets: it moves, and each answer is that of the driver's handle. vmm.c is the program."""
 import unittest
 
-from harness import KERNELS, PROGRAMS, Case
+from vmm_case import INVALID, SUCCESS, VmmCase
 
-INVALID, NOT_SUPPORTED, SUCCESS = "CUDA_ERROR_INVALID_VALUE", "CUDA_ERROR_NOT_SUPPORTED", "CUDA_SUCCESS"
+NOT_SUPPORTED = "CUDA_ERROR_NOT_SUPPORTED"
 # 64 MiB in all: two of these fit, and chunks of the first make way for the third.
 THREE = "create:a:24m map:a fill:a create:b:24m map:b fill:b create:c:24m map:c fill:c"
 
 
-class Sets(Case):
+class Sets(VmmCase):
     movable = "on"
+    usual = {"SPILL_MOVABLE_CHUNK": "4MiB", "SPILL_DEVICE_RESERVE": "0"}
 
     def program(self, words, *, preload=True, **variables):
         self.log.unlink(missing_ok=True)
-        usual = {"SPILL_MOVABLE_CHUNK": "4MiB", "SPILL_DEVICE_RESERVE": "0"}
-        return self.run_program([str(PROGRAMS / "vmm"), KERNELS, *words.split()], preload=preload, **{**usual, **variables})
-
-    def good(self, words, **variables):
-        done = self.program(words, **variables)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        for line in done.stdout.splitlines():
-            if "ERROR" in line or "wrong" in line:
-                self.fail(done.stdout + done.stderr)
-        return done
-
-    @staticmethod
-    def results(done, word):
-        return [line.split()[1] for line in done.stdout.splitlines() if line.split()[0] == word]
+        return super().program(words, preload=preload, **variables)
 
     @staticmethod
     def sides(done, letter):
         return [line.split()[2] for line in done.stdout.splitlines() if line.startswith(f"side {letter} ")]
 
-    def records_of(self, kind):
-        return [record for record in self.checked_records() if record["kind"] == kind]
-
-    def places(self):
-        return [record["place"] for record in self.records_of("alloc") if record["api"] == "cuMemCreate"]
-
     def exports(self):
-        return [record["text"] for record in self.records_of("note") if record["code"] == "export"]
+        return [record["text"] for record in self.kinds("note") if record["code"] == "export"]
 
 
 class Moving(Sets):
@@ -48,7 +30,7 @@ class Moving(Sets):
         self.assertEqual(self.places(), ["movable"] * 3)
         self.assertEqual((self.sides(done, "b"), self.sides(done, "c")), (["d" * 12], ["d" * 12]))
         self.assertIn("h", self.sides(done, "a")[0])
-        self.assertTrue(all(move["api"] == "cuMemCreate" for move in self.records_of("move")))
+        self.assertTrue(all(move["api"] == "cuMemCreate" for move in self.kinds("move")))
 
     def test_a_growing_pool(self):
         """llama.cpp's: each piece created, mapped and released at once."""

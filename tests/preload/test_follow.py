@@ -23,11 +23,7 @@ class FollowCase(Case):
         self.log.unlink(missing_ok=True)
         done = self.run_program([str(PROGRAMS / "follow"), KERNELS, *words.split()], preload=preload, vram="256MiB",
                                 **{**self.usual, **variables})
-        log = self.log.read_text(encoding="utf-8") if preload else ""
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr + log)
-        for line in done.stdout.splitlines():
-            if "ERROR" in line or "wrong" in line:
-                self.fail(done.stdout + done.stderr + log)
+        self.all_right(done)
         if preload:
             self.checked_records()
         return done

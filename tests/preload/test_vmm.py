@@ -3,38 +3,19 @@ the log follows the life of each piece to its real end. vmm.c is the program; th
 import os
 import unittest
 
-from harness import KERNELS, LIBRARY, MIB, PROGRAMS, Case
+from harness import LIBRARY, MIB, PROGRAMS
+from vmm_case import INVALID, OOM, VmmCase
 
-OOM = "CUDA_ERROR_OUT_OF_MEMORY"
-INVALID = "CUDA_ERROR_INVALID_VALUE"
 # Two pieces of 24 MiB fit, a third does not.
 THREE = "create:a:24m map:a create:b:24m map:b create:c:24m map:c"
 
 
-class Vmm(Case):
+class Vmm(VmmCase):
     movable = "off"
 
-    def program(self, words, *, preload=True, **variables):
-        return self.run_program([str(PROGRAMS / "vmm"), KERNELS, *words.split()], preload=preload, **variables)
-
-    def good(self, words, **variables):
-        done = self.program(words, **variables)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        for line in done.stdout.splitlines():
-            if "ERROR" in line or "wrong" in line:
-                self.fail(done.stdout + done.stderr)
-        return done
-
-    @staticmethod
-    def result(done, word):
+    def result(self, done, word):
         """What the last such word printed."""
-        return [line.split()[1] for line in done.stdout.splitlines() if line.split()[0] == word][-1]
-
-    def kinds(self, kind):
-        return [record for record in self.checked_records() if record["kind"] == kind]
-
-    def places(self):
-        return [record["place"] for record in self.kinds("alloc") if record["api"] == "cuMemCreate"]
+        return self.results(done, word)[-1]
 
     def live(self):
         """What the log says is left of physical memory: device bytes, host bytes. The exit line's sums are checked."""
@@ -266,7 +247,7 @@ class Hip(Vmm):
         self.assertEqual([record["place"] for record in self.kinds("alloc")], ["device", "device", "host"])
 
 
-del Case
+del VmmCase
 if __name__ == "__main__":
     assert os.path.exists(LIBRARY)
     unittest.main()
