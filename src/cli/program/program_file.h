@@ -45,4 +45,10 @@ enum program_bar program_loader(const char *path, const struct elf_file *file, c
  */
 enum program_bar program_bars(const char *name, char what[PROGRAM_TEXT]);
 
+/*
+ * program_name.c: the name that the library will have for a program (spill_program_name). `words`
+ * is its command line, as for execvp. Of a program that is not there it is the first word's.
+ */
+void program_name(char *const *words, char *name, size_t size);
+
 #endif
