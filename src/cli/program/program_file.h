@@ -37,6 +37,10 @@ enum program_bar program_privilege(const char *path, int fd, const struct stat *
                                    char what[PROGRAM_TEXT]);
 enum program_bar program_loader(const char *path, const struct elf_file *file, char what[PROGRAM_TEXT]);
 
+/* These files exist where a vendor's driver is loaded, and a container may use it. */
+#define PROGRAM_NODE_NVIDIA "/dev/nvidiactl"
+#define PROGRAM_NODE_AMD "/dev/kfd"
+
 #define PROGRAM_SCRIPTS 4 /* the kernel's limit: a script's interpreter may be a script */
 
 /*
