@@ -145,6 +145,8 @@ static void log_alloc(const struct spill_request *request, const struct spill_al
 void spill_request_log_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
                              enum spill_reason reason)
 {
+	if (allocation->part)
+		return;
 	enum spill_place would = would_place(request, allocation->backend);
 	if (spill_log_active() &&
 	    (spill_process_policy()->log_level == SPILL_LOG_ALL || !is_routine(allocation)))
@@ -159,7 +161,7 @@ void spill_request_log_alloc(const struct spill_request *request, const struct s
 void spill_request_log_free(const struct spill_request *request, const struct spill_allocation *allocation,
                             enum spill_reason reason)
 {
-	if (!spill_log_active() ||
+	if (allocation->part || !spill_log_active() ||
 	    (spill_process_policy()->log_level != SPILL_LOG_ALL && is_routine(allocation)))
 		return;
 	char *line = spill_scratch_take();

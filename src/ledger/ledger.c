@@ -69,9 +69,11 @@ static struct spill_allocation *remove_entry(struct spill_allocation **link)
 	struct spill_allocation *entry = *link;
 	*link = entry->next;
 	entry->next = NULL;
-	entry->order = next_order++;
 	unlink_placed(entry);
-	spill_ledger_totals_taken(entry);
+	if (!entry->part) {
+		entry->order = next_order++;
+		spill_ledger_totals_taken(entry);
+	}
 	return entry;
 }
 
@@ -91,9 +93,11 @@ bool spill_ledger_add(struct spill_allocation *allocation)
 		return false;
 	}
 	entry->seq = allocation->seq = next_seq++;
-	entry->order = allocation->order = next_order++;
 	insert_entry(entry);
-	spill_ledger_totals_added(entry);
+	if (!entry->part) {
+		entry->order = allocation->order = next_order++;
+		spill_ledger_totals_added(entry);
+	}
 	pthread_mutex_unlock(&lock);
 	return true;
 }
@@ -143,15 +147,18 @@ void spill_ledger_put_back(struct spill_allocation *allocation)
 		atomic_fetch_add(&placed_count, 1);
 	}
 	insert_entry(allocation);
-	spill_ledger_totals_back(allocation);
+	if (!allocation->part)
+		spill_ledger_totals_back(allocation);
 	pthread_mutex_unlock(&lock);
 }
 
 void spill_ledger_end(struct spill_allocation *allocation)
 {
-	pthread_mutex_lock(&lock);
-	spill_ledger_totals_freed(allocation);
-	pthread_mutex_unlock(&lock);
+	if (!allocation->part) {
+		pthread_mutex_lock(&lock);
+		spill_ledger_totals_freed(allocation);
+		pthread_mutex_unlock(&lock);
+	}
 	if (allocation->charged_rule)
 		spill_account_rule_return(allocation->rule, allocation->charged_rule);
 	free(allocation);
