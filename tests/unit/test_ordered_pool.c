@@ -373,12 +373,15 @@ TEST(an_unknown_context_holds_up_no_other)
 	static int unknown;
 	const struct spill_stream_order lost = {NULL, &unknown};
 	struct spill_placement *stays = grow(pool, SEGMENT, &first), *range = grow(pool, SEGMENT, &first);
-	uint64_t ptr = range->ptr;
-	give(range, &elsewhere);
 	give(stays, &lost);
-	pass_a_mark(&second);
-	assert_ptr_equal(fake_vendor.marked_context, elsewhere.context);
-	give(expect_at(ptr, SEGMENT, &second), &second);
+	for (unsigned i = 0; i < 2; i++) {
+		give(range, &elsewhere);
+		pass_a_mark(&second);
+		assert_ptr_equal(fake_vendor.marked_context, elsewhere.context);
+		range = take(SEGMENT, &second);
+		assert_non_null(range);
+	}
+	give(range, &second);
 }
 
 /* -- what the program waits for ---------------------------------------------------------------- */
@@ -514,10 +517,10 @@ TEST(only_a_segment_that_no_work_can_use_is_empty)
 
 static unsigned visited;
 
+/* With the lock held, so it does not jump. */
 static void visit(const struct spill_placement *segment, void *data)
 {
-	assert_ptr_equal(segment, &segments[visited++]->base);
-	assert_ptr_equal(data, &visited);
+	visited += segment == &segments[visited]->base && data == &visited;
 }
 
 TEST(segments_are_walked_oldest_first)
