@@ -15,6 +15,7 @@
 #include "capture.h"
 #include "clock.h"
 #include "deferred.h"
+#include "movable.h"
 #include "engine_ordered.h"
 #include "vendor_pool.h"
 #include "peer.h"
@@ -159,6 +160,7 @@ static struct spill_allocation describe_ordered(struct spill_request *request,
 static void record_served(struct spill_request *request, const struct spill_backend *backend)
 {
 	struct spill_allocation allocation = describe_ordered(request, backend, *spill_engine_out(request));
+	spill_movable_pool_served(request->device, request->bytes);
 	allocation.place = SPILL_PLACE_DEVICE;
 	allocation.mempool = request->admission.pool;
 	allocation.held.device = request->bytes;
