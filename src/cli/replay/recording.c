@@ -51,11 +51,14 @@ static uint32_t find_site(struct cli_recording *recording, const struct cli_even
 		                            sizeof(*recording->sites));
 		entry = cli_live_add(&recording->known_sites, key);
 		entry->number = (uint32_t)recording->site_count;
-		recording->sites[recording->site_count++] =
-		    (struct cli_recorded_site){event->caller, event->api, memory_of_function(event->api)};
+		recording->sites[recording->site_count++] = (struct cli_recorded_site){
+		    event->caller, event->api, memory_of_function(event->api), event->kind == CLI_EVENT_SUM};
 	}
 	return entry->number;
 }
+
+/* Sums are apart: their requests say nothing about growth. */
+#define SUMMED ((uint64_t)1 << 63)
 
 static uint32_t site_of(struct cli_recording *recording, const struct cli_event *event)
 {
@@ -63,6 +66,8 @@ static uint32_t site_of(struct cli_recording *recording, const struct cli_event 
 	uint64_t api = event->api ? event->api->id + (uint64_t)1 : 0;
 	struct cli_recent_site *recent = &recording->recent[(caller + 31 * api) % CLI_RECENT_SITES];
 
+	if (event->kind == CLI_EVENT_SUM)
+		return find_site(recording, event, SUMMED | caller << 32 | api);
 	if (!recent->number || recent->caller != event->caller || recent->api != event->api)
 		*recent = (struct cli_recent_site){event->caller, event->api,
 		                                   find_site(recording, event, (caller << 32 | api) + 1) + 1};
@@ -107,11 +112,11 @@ static void count_device_memory(struct cli_recording *recording, int device, uin
 	*sum += back ? 0 - weight : weight;
 }
 
-static void drop_entry(struct cli_recording *recording, struct cli_live_entry *entry)
+static void drop_entry(struct cli_recording *recording, struct cli_live *table, struct cli_live_entry *entry)
 {
 	count_device_memory(recording, entry->device, entry->held.device, true);
 	free_slot(recording, entry->slot);
-	cli_live_remove(&recording->live, entry);
+	cli_live_remove(table, entry);
 }
 
 static struct cli_recorded_alloc *add_allocation(struct cli_recording *recording,
@@ -129,20 +134,22 @@ static struct cli_recorded_alloc *add_allocation(struct cli_recording *recording
 	return alloc;
 }
 
-static void add_alloc(struct cli_recording *recording, const struct cli_event *event)
+/* key: of its entry in the table; 0: it gets none */
+static void add_alloc(struct cli_recording *recording, struct cli_live *table, uint64_t key,
+                      const struct cli_event *event)
 {
-	struct cli_live_entry *entry = cli_live_find(&recording->live, event->seq);
+	struct cli_live_entry *entry = cli_live_find(table, key);
 	struct cli_ask *ask = add_ask(recording, event, CLI_ASK_ALLOC);
 	struct cli_recorded_alloc *alloc = add_allocation(recording, event, ask);
 
 	if (entry)
-		drop_entry(recording, entry);
+		drop_entry(recording, table, entry);
 	ask->slot = take_slot(recording);
 	alloc->was =
 	    (struct cli_whereabouts){event->held.host + event->held.managed, cli_where_of(event->place)};
-	if (!event->seq)
+	if (!key)
 		return;
-	entry = cli_live_add(&recording->live, event->seq);
+	entry = cli_live_add(table, key);
 	entry->device = event->device;
 	entry->held = event->held;
 	entry->number = ask->allocation;
@@ -150,9 +157,10 @@ static void add_alloc(struct cli_recording *recording, const struct cli_event *e
 	count_device_memory(recording, event->device, event->held.device, false);
 }
 
-static void add_free(struct cli_recording *recording, const struct cli_event *event)
+static void add_free(struct cli_recording *recording, struct cli_live *table, uint64_t key,
+                     const struct cli_event *event)
 {
-	struct cli_live_entry *entry = cli_live_find(&recording->live, event->seq);
+	struct cli_live_entry *entry = cli_live_find(table, key);
 	struct cli_ask *ask;
 
 	if (!entry)
@@ -160,7 +168,31 @@ static void add_free(struct cli_recording *recording, const struct cli_event *ev
 	ask = add_ask(recording, event, CLI_ASK_FREE);
 	ask->allocation = entry->number;
 	ask->slot = entry->slot;
-	drop_entry(recording, entry);
+	drop_entry(recording, table, entry);
+}
+
+/* Replaces the allocation that stands for the call site's memory by one of `bytes`. */
+static void set_level(struct cli_recording *recording, const struct cli_event *sum, uint64_t bytes)
+{
+	uint64_t rule = sum->rule ? sum->rule->id + (uint64_t)1 : 0;
+	uint64_t key = (uint64_t)site_of(recording, sum) << 32 | rule << 8 | (uint8_t)(sum->device + 2);
+	struct cli_live_entry *entry = cli_live_find(&recording->levels, key);
+	struct cli_event event = *sum;
+
+	if (entry && entry->held.device == bytes)
+		return;
+	event.seq = 0;
+	event.bytes = event.held.device = bytes;
+	add_free(recording, &recording->levels, key, &event);
+	if (bytes)
+		add_alloc(recording, &recording->levels, key, &event);
+}
+
+/* Its memory as one allocation: first the most that it held in that second, then the rest. */
+static void add_sum(struct cli_recording *recording, const struct cli_event *event)
+{
+	set_level(recording, event, event->sum.peak);
+	set_level(recording, event, event->sum.live);
 }
 
 /* A move only changes where the allocation was. */
@@ -224,9 +256,11 @@ void cli_recording_event(struct cli_recording *recording, const struct cli_event
 {
 	switch (event->kind) {
 	case CLI_EVENT_ALLOC:
-		return add_alloc(recording, event);
+		return add_alloc(recording, &recording->live, event->seq, event);
 	case CLI_EVENT_FREE:
-		return add_free(recording, event);
+		return add_free(recording, &recording->live, event->seq, event);
+	case CLI_EVENT_SUM:
+		return add_sum(recording, event);
 	case CLI_EVENT_DEMOTE:
 	case CLI_EVENT_PROMOTE:
 		return note_move(recording, event);
@@ -247,6 +281,7 @@ void cli_recording_free(struct cli_recording *recording)
 	free(recording->sites);
 	free(recording->unused);
 	cli_live_free(&recording->live);
+	cli_live_free(&recording->levels);
 	cli_live_free(&recording->known_sites);
 	*recording = (struct cli_recording){0};
 }

@@ -31,6 +31,7 @@ struct cli_recorded_alloc {
 struct cli_recorded_site {
 	const struct cli_name *caller, *api;
 	enum cli_memory memory; /* kind of memory of the function */
+	bool summed;            /* its requests are levels of sum lines, not the program's own sizes */
 };
 
 #define CLI_RECENT_SITES 256
@@ -56,6 +57,7 @@ struct cli_recording {
 	uint64_t small[SPILL_DEVICES];
 	struct spill_record_oom oom; /* the last one, without texts */
 	struct cli_live live, known_sites;
+	struct cli_live levels; /* bytes of call sites of sum lines, each as one allocation */
 	struct cli_recent_site {
 		const struct cli_name *caller, *api;
 		uint32_t number;    /* from 1 on */
