@@ -20,7 +20,7 @@ data() { sed -n 's/.*<script type="application\/json" id="data">//p' page.html |
 
 @test "logs of several threads, devices and kinds of memory; also killed, and with spills only" {
 	local seed=0 how
-	for how in "" "" killed spills; do
+	for how in "" "" killed spills all threads; do
 		seed=$((seed + 1))
 		oracle make $seed 600 $how >$seed.jsonl
 		same $seed.jsonl || { echo "$seed $how"; return 1; }

@@ -17,8 +17,12 @@ static const char api[] = "cuMemAllocAsync", rule[] = "default";
 
 static struct spill_allocation own(uint64_t ptr, uint64_t bytes)
 {
-	return (struct spill_allocation){
-	    .backend = backend, .ptr = ptr, .bytes = bytes, .held = {.device = bytes}, .api = api, .caller = rule};
+	return (struct spill_allocation){.backend = backend,
+	                                 .ptr = ptr,
+	                                 .bytes = bytes,
+	                                 .held = {.device = bytes},
+	                                 .api = api,
+	                                 .caller = rule};
 }
 
 static struct spill_allocation summed(uint64_t ptr, uint64_t bytes)

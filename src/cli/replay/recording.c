@@ -20,10 +20,12 @@ enum cli_where cli_where_of(enum spill_place place)
 }
 
 /* Derives the kind of memory from the function's name (shim/hooks.def). */
-static enum cli_memory memory_of_function(const struct cli_name *function)
+static enum cli_memory memory_of_function(const struct cli_name *function, bool summed)
 {
 	const char *api = function ? function->text : "";
 
+	if (!*api)
+		return summed ? CLI_MEMORY_ORDERED : CLI_MEMORY_PLAIN;
 	if (strstr(api, "Async") || strstr(api, "FromPool") || !strcmp(api, "spill_malloc"))
 		return CLI_MEMORY_ORDERED;
 	if (!strcmp(api, "cuMemCreate") || !strcmp(api, "hipMemCreate"))
@@ -45,6 +47,7 @@ static enum cli_memory memory_of(const struct cli_recording *recording, const st
 static uint32_t find_site(struct cli_recording *recording, const struct cli_event *event, uint64_t key)
 {
 	struct cli_live_entry *entry = cli_live_find(&recording->known_sites, key);
+	bool summed = event->kind == CLI_EVENT_SUM;
 
 	if (!entry) {
 		recording->sites = cli_grow(recording->sites, recording->site_count, &recording->site_size,
@@ -52,7 +55,7 @@ static uint32_t find_site(struct cli_recording *recording, const struct cli_even
 		entry = cli_live_add(&recording->known_sites, key);
 		entry->number = (uint32_t)recording->site_count;
 		recording->sites[recording->site_count++] = (struct cli_recorded_site){
-		    event->caller, event->api, memory_of_function(event->api), event->kind == CLI_EVENT_SUM};
+		    event->caller, event->api, memory_of_function(event->api, summed), summed};
 	}
 	return entry->number;
 }
@@ -60,7 +63,7 @@ static uint32_t find_site(struct cli_recording *recording, const struct cli_even
 /* Sums are apart: their requests say nothing about growth. */
 #define SUMMED ((uint64_t)1 << 63)
 
-static uint32_t site_of(struct cli_recording *recording, const struct cli_event *event)
+uint32_t cli_recording_site(struct cli_recording *recording, const struct cli_event *event)
 {
 	uint64_t caller = event->caller ? event->caller->id + (uint64_t)1 : 0;
 	uint64_t api = event->api ? event->api->id + (uint64_t)1 : 0;
@@ -110,6 +113,7 @@ static void count_device_memory(struct cli_recording *recording, int device, uin
 		return;
 	uint64_t *sum = weight < CLI_GRANULE ? &recording->small[device] : &recording->taken[device];
 	*sum += back ? 0 - weight : weight;
+	recording->devices[device].held += back ? 0 - bytes : bytes;
 }
 
 static void drop_entry(struct cli_recording *recording, struct cli_live *table, struct cli_live_entry *entry)
@@ -128,15 +132,14 @@ static struct cli_recorded_alloc *add_allocation(struct cli_recording *recording
 	    cli_grow(recording->allocs, recording->alloc_count, &recording->alloc_size, sizeof(*alloc));
 	alloc = &recording->allocs[recording->alloc_count];
 	ask->allocation = (uint32_t)recording->alloc_count++;
-	ask->site = site_of(recording, event);
+	ask->site = cli_recording_site(recording, event);
 	ask->memory = (uint8_t)memory_of(recording, event, ask->site);
 	*alloc = (struct cli_recorded_alloc){.seq = event->seq, .bytes = event->bytes, .site = ask->site};
 	return alloc;
 }
 
-/* key: of its entry in the table; 0: it gets none */
-static void add_alloc(struct cli_recording *recording, struct cli_live *table, uint64_t key,
-                      const struct cli_event *event)
+void cli_recording_put(struct cli_recording *recording, struct cli_live *table, uint64_t key,
+                       const struct cli_event *event)
 {
 	struct cli_live_entry *entry = cli_live_find(table, key);
 	struct cli_ask *ask = add_ask(recording, event, CLI_ASK_ALLOC);
@@ -157,8 +160,8 @@ static void add_alloc(struct cli_recording *recording, struct cli_live *table, u
 	count_device_memory(recording, event->device, event->held.device, false);
 }
 
-static void add_free(struct cli_recording *recording, struct cli_live *table, uint64_t key,
-                     const struct cli_event *event)
+void cli_recording_take(struct cli_recording *recording, struct cli_live *table, uint64_t key,
+                        const struct cli_event *event)
 {
 	struct cli_live_entry *entry = cli_live_find(table, key);
 	struct cli_ask *ask;
@@ -169,30 +172,6 @@ static void add_free(struct cli_recording *recording, struct cli_live *table, ui
 	ask->allocation = entry->number;
 	ask->slot = entry->slot;
 	drop_entry(recording, table, entry);
-}
-
-/* Replaces the allocation that stands for the call site's memory by one of `bytes`. */
-static void set_level(struct cli_recording *recording, const struct cli_event *sum, uint64_t bytes)
-{
-	uint64_t rule = sum->rule ? sum->rule->id + (uint64_t)1 : 0;
-	uint64_t key = (uint64_t)site_of(recording, sum) << 32 | rule << 8 | (uint8_t)(sum->device + 2);
-	struct cli_live_entry *entry = cli_live_find(&recording->levels, key);
-	struct cli_event event = *sum;
-
-	if (entry && entry->held.device == bytes)
-		return;
-	event.seq = 0;
-	event.bytes = event.held.device = bytes;
-	add_free(recording, &recording->levels, key, &event);
-	if (bytes)
-		add_alloc(recording, &recording->levels, key, &event);
-}
-
-/* Its memory as one allocation: first the most that it held in that second, then the rest. */
-static void add_sum(struct cli_recording *recording, const struct cli_event *event)
-{
-	set_level(recording, event, event->sum.peak);
-	set_level(recording, event, event->sum.live);
 }
 
 /* A move only changes where the allocation was. */
@@ -254,13 +233,14 @@ void cli_recording_oom(struct cli_recording *recording, const struct spill_recor
 
 void cli_recording_event(struct cli_recording *recording, const struct cli_event *event)
 {
+	cli_levels_event(recording, event);
 	switch (event->kind) {
 	case CLI_EVENT_ALLOC:
-		return add_alloc(recording, &recording->live, event->seq, event);
+		return cli_recording_put(recording, &recording->live, event->seq, event);
 	case CLI_EVENT_FREE:
-		return add_free(recording, &recording->live, event->seq, event);
+		return cli_recording_take(recording, &recording->live, event->seq, event);
 	case CLI_EVENT_SUM:
-		return add_sum(recording, event);
+		return cli_levels_sum(recording, event);
 	case CLI_EVENT_DEMOTE:
 	case CLI_EVENT_PROMOTE:
 		return note_move(recording, event);
