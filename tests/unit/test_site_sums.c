@@ -139,12 +139,14 @@ TEST(more_sites_than_there_is_room_for)
 	while (spill_site_sums_take(&record))
 		assert_int_equal(record.frees.count, 1);
 	/* Sites without memory and news make room. */
-	for (uint64_t i = 0; i < 100; i++) {
-		struct spill_allocation allocation = summed((i + 1) << 12, 8);
-		allocation.caller = &names[i] + 1;
+	for (uint64_t i = 0; i < 4000; i++) {
+		struct spill_allocation allocation = summed(0x1000, 8);
+		allocation.caller = &names[i];
 		again += add(allocation) != 0;
+		end(0x1000);
+		assert_true(spill_site_sums_take(&record));
 	}
-	assert_int_equal(again, 100);
+	assert_int_equal(again, 4000);
 }
 
 static void check_level(struct spill_level level, uint64_t device, uint64_t device_peak, uint64_t all,
@@ -211,6 +213,21 @@ TEST(a_refused_free_loses_no_peak)
 	end(0x2000);
 	spill_ledger_put_back(spill_ledger_take(0x1000));
 	check_level(add_own(0x3000, 1, 0), 101, 150, 101, 150);
+}
+
+/* The child of a fork has none of its parent's memory, and begins with no sums. */
+TEST(a_child_begins_with_nothing)
+{
+	struct spill_record_sum record;
+	add(summed(0x1000, 100));
+	end(0x1000);
+	spill_ledger_fork_lock.forget_parent();
+	assert_false(spill_site_sums_take(&record));
+	check_level(add_own(0x2000, 10, 0), 0, 0, 0, 0);
+	add(summed(0x3000, 20));
+	assert_true(spill_site_sums_take(&record));
+	assert_int_equal(record.allocs.count, 1);
+	assert_int_equal(record.peak, 20);
 }
 
 /* Numbers are of lines: sums have none until they are taken, so that no reader waits for them. */
