@@ -25,6 +25,8 @@ data() { sed -n 's/.*<script type="application\/json" id="data">//p' page.html |
 		oracle make $seed 600 $how >$seed.jsonl
 		same $seed.jsonl || { echo "$seed $how"; return 1; }
 	done
+	oracle make 12 600 all >peak.jsonl # its peaks are between lines
+	same peak.jsonl
 }
 
 @test "what log.max left out is told, and since when" {
