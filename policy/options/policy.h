@@ -60,6 +60,7 @@ struct spill_rule;
 struct spill_policy {
 	enum spill_mode mode;
 	unsigned profile;                 /* index of the word of spill.profile; 0: none (ini_file.h) */
+	unsigned run_framework;           /* index of the word; 0: none (src/cli/run/framework.c) */
 	struct spill_amount device_limit; /* of each device without a limit of its own */
 	struct spill_amount device_limits[SPILL_DEVICES]; /* [device N] */
 	struct spill_amount device_reserve;

@@ -97,32 +97,37 @@ static const char *find_script(const struct interpreter *interpreter, struct wor
 	return NULL;
 }
 
+void spill_program_script(char *name, size_t size, const char *words, size_t length)
+{
+	const struct interpreter *interpreter = find_interpreter(name);
+	const char *script =
+	    interpreter ? find_script(interpreter, (struct words){words, words + length}) : NULL;
+
+	if (script && *spill_file_name(script)) {
+		struct spill_text text = spill_text_begin(name, size);
+
+		spill_text_add(&text, spill_file_name(script));
+	}
+}
+
 /* The executable's file name, or an interpreter's script or module. */
 static __attribute__((noinline)) void find_program_name(char *name, size_t size)
 {
 	static const char deleted[] = " (deleted)";
-	char bytes[4096];
+	char bytes[SPILL_PROGRAM_WORDS];
 	ssize_t length = readlink("/proc/self/exe", bytes, sizeof(bytes) - 1);
 	struct spill_text text = spill_text_begin(name, size);
-	const struct interpreter *interpreter;
 
 	bytes[length < 0 ? 0 : length] = '\0';
 	if ((size_t)length >= sizeof(deleted) && length > 0 &&
 	    !strcmp(bytes + length - (sizeof(deleted) - 1), deleted))
 		bytes[(size_t)length - (sizeof(deleted) - 1)] = '\0';
 	spill_text_add(&text, spill_file_name(bytes));
-	interpreter = find_interpreter(name);
-	if (interpreter) {
+	if (find_interpreter(name)) {
 		size_t read = spill_small_file_bytes("/proc/self/cmdline", bytes, sizeof(bytes) - 1);
 
 		bytes[read] = '\0';
-
-		const char *script = find_script(interpreter, (struct words){bytes, bytes + read});
-
-		if (script && *spill_file_name(script)) {
-			text = spill_text_begin(name, size);
-			spill_text_add(&text, spill_file_name(script));
-		}
+		spill_program_script(name, size, bytes, read);
 	}
 }
 

@@ -69,4 +69,14 @@ static inline bool spill_process_observes(void)
  */
 void spill_program_name(char *name, size_t size);
 
+/* Bytes of a command line that are searched for a script. */
+#define SPILL_PROGRAM_WORDS 4096
+
+/*
+ * The part of it for interpreters. `name` is an executable's file name; `words` is its command
+ * line, each word with its NUL. If it is an interpreter that runs a script or module, `name`
+ * becomes that one's.
+ */
+void spill_program_script(char *name, size_t size, const char *words, size_t length);
+
 #endif

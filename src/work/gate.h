@@ -14,6 +14,9 @@
  *		spill_gate_leave(self);
  *
  * Entering takes no lock, so the order of locks does not matter here.
+ *
+ * There is one gate for all devices (docs/adr/0030): the calls of a move could wait for ever beside
+ * a device that is busy.
  */
 #ifndef SPILL_GATE_H
 #define SPILL_GATE_H

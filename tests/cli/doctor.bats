@@ -456,6 +456,28 @@ machine() {
 	has "host.ahead = 2GiB from the environment wins over 1GiB from p.conf:4 [app llama-*]"
 }
 
+@test "the policy is that of an interpreter's script or module" {
+	machine
+	python=$(python3 -c 'import sys; print(sys.executable)')
+	printf '[app train.py]\nhost.ahead = 1GiB\n[app torch.run]\nhost.ahead = 3GiB\n' >p.conf
+	printf '#!%s -u\n' "$python" >train.py
+	mkdir shims
+	printf '#!/usr/bin/env bash\nexec %s "$@"\n' "$python" >shims/python3 # as pyenv has them
+	chmod +x train.py shims/python3
+	ln -s train.py other
+	export SPILL_POLICY=p.conf SPILL_HOST_AHEAD=2GiB
+	for command in "$python -u train.py -x" ./train.py "shims/python3 train.py" ./nowhere/train.py; do
+		run "$spill" doctor --root m -- $command
+		has "host.ahead = 2GiB from the environment wins over 1GiB from p.conf:2 [app train.py]"
+	done
+	run "$spill" doctor --root m -- "$python" -um torch.run train.py
+	has "wins over 3GiB from p.conf:4 [app torch.run]"
+	for command in ./other "$python -c train.py" "cat train.py"; do
+		run "$spill" doctor --root m -- $command
+		has_not "wins over"
+	done
+}
+
 @test "the log's folder" {
 	machine
 	run "$spill" doctor --root m

@@ -3,7 +3,7 @@ setup() {
 	data=$BATS_TEST_DIRNAME/data
 	cd "$BATS_TEST_TMPDIR"
 	# What a developer's shell has set must not decide a test.
-	for name in $(env | sed -n 's/^\(SPILL[A-Z0-9_]*\)=.*/\1/p') LD_PRELOAD LD_LIBRARY_PATH; do unset "$name"; done
+	for name in $(env | sed -n -E 's/^((SPILL|PYTORCH)[A-Z0-9_]*)=.*/\1/p') LD_PRELOAD LD_LIBRARY_PATH; do unset "$name"; done
 	export HOME=$BATS_TEST_TMPDIR XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config LC_ALL=C.UTF-8
 	spill=$BUILD/spill
 }

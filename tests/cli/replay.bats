@@ -285,8 +285,8 @@ sums_of() {
 	run "$spill" replay b.jsonl
 	ends_with 2
 	has "too many rules"
-	# Where the log was decides nothing: a path that was cut within a %, a word or a key of another version.
-	for option in log.path=/logs/% log.stderr=loud log.colour=1; do
+	# Where the log was, and how the program was started, decides nothing: a path that was cut within a %, a word or a key of another version.
+	for option in log.path=/logs/% log.stderr=loud log.colour=1 run.framework=later run.colour=1; do
 		POLICY=$(options device.reserve=0 "$option") run_of alloc:1:1024 >b.jsonl
 		run "$spill" replay b.jsonl
 		has "0 of 1 allocations would be elsewhere"

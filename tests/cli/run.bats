@@ -125,6 +125,121 @@ limit=6" ]
 	ends_with 2
 }
 
+# A machine with AMD's driver alone, where nothing is set for PyTorch. The unit test of framework.c has that case.
+torch_can_be_asked() { [ ! -e /dev/kfd ] || [ -e /dev/nvidiactl ] || skip "an AMD GPU, and none of NVIDIA's"; }
+TORCH=backend:cudaMallocAsync
+torch_line="spill run: PYTORCH_ALLOC_CONF and PYTORCH_CUDA_ALLOC_CONF are set to $TORCH"
+has_torch() {
+	ends_with 0
+	has_line "PYTORCH_ALLOC_CONF=$TORCH"
+	has_line "PYTORCH_CUDA_ALLOC_CONF=$TORCH"
+	[ "$(grep -c "^PYTORCH\|^spill run:" <<<"$output")" -eq $((2 + $1)) ] || { echo "$output"; return 1; }
+}
+
+@test "--torch: PyTorch's two variables, and one line" {
+	torch_can_be_asked
+	run "$spill" run --torch env
+	has_torch 1
+	has_line "$torch_line"
+	has_line "SPILL_RUN_FRAMEWORK=pytorch"
+	SPILL_RUN_FRAMEWORK=none run "$spill" run --torch --torch env
+	has_torch 1
+}
+
+@test "--torch is quiet if its values are there already" {
+	torch_can_be_asked
+	run "$spill" run --torch -- "$spill" run --torch env
+	has_torch 1
+}
+
+@test "without --torch PyTorch's variables are nobody's business" {
+	PYTORCH_CUDA_ALLOC_CONF=a run "$spill" run env
+	has_line PYTORCH_CUDA_ALLOC_CONF=a
+	has_not "spill run:"
+	has_not PYTORCH_ALLOC_CONF
+}
+
+@test "--torch leaves all of PyTorch's variables if one is set, even to nothing" {
+	torch_can_be_asked
+	for name in PYTORCH_ALLOC_CONF PYTORCH_CUDA_ALLOC_CONF PYTORCH_HIP_ALLOC_CONF; do
+		for value in expandable_segments:True $TORCH ""; do
+			run env "$name=$value" "$spill" run --torch env
+			ends_with 0
+			has_line "$name=$value"
+			has_line "spill run: nothing is set for PyTorch, which keeps $name=$value"
+			[ "$(grep -c "^PYTORCH\|^spill run:" <<<"$output")" -eq 2 ]
+		done
+	done
+	PYTORCH_ALLOC_CONF=a PYTORCH_CUDA_ALLOC_CONF=b run "$spill" run --torch env
+	has_line PYTORCH_ALLOC_CONF=a
+	has_line PYTORCH_CUDA_ALLOC_CONF=b
+	has_line "spill run: nothing is set for PyTorch, which keeps PYTORCH_ALLOC_CONF=a, PYTORCH_CUDA_ALLOC_CONF=b"
+}
+
+@test "the profile pytorch does as --torch, wherever it is named" {
+	torch_can_be_asked
+	run "$spill" run --profile pytorch env
+	has_torch 1
+	has_line "$torch_line"
+	SPILL_PROFILE=pytorch run "$spill" run env
+	has_torch 1
+	printf '[spill]\nprofile = pytorch\n' >p.conf
+	run "$spill" run -p p.conf env
+	has_torch 1
+	SPILL_POLICY=p.conf run "$spill" run env
+	has_torch 1
+	SPILL_POLICY=p.conf SPILL_RUN_FRAMEWORK=none run "$spill" run env
+	has_not PYTORCH
+	mkdir -p config/spill
+	mv p.conf config/spill/spill.conf
+	run "$spill" run env
+	has_torch 1
+	run "$spill" run --profile none env
+	has_not PYTORCH
+	run "$spill" run --profile gh200-managed --torch env
+	has_torch 1
+	has_line "SPILL_PROFILE=gh200-managed"
+}
+
+@test "a framework for one program: the script that an interpreter runs" {
+	torch_can_be_asked
+	printf '[app train.py]\nrun.framework = pytorch\n' >p.conf
+	printf 'import os\nprint(os.environ.get("PYTORCH_ALLOC_CONF"))\n' >train.py
+	cp train.py other.py
+	run "$spill" run -p p.conf -- python3 -u train.py
+	has_line "$torch_line"
+	has_line "$TORCH"
+	run "$spill" run -p p.conf -- python3 other.py
+	[ "$output" = None ]
+}
+
+@test "nothing is set for a framework where libspill changes nothing" {
+	for mode in observe off; do
+		SPILL_MODE=$mode run "$spill" run --torch env
+		ends_with 0
+		has_line "spill run: nothing is set for PyTorch: spill.mode is $mode"
+		has_not PYTORCH_
+	done
+	SPILL=0 run "$spill" run --torch env
+	has_line "spill run: SPILL=0 is set, so libspill does nothing; unset SPILL"
+	has_not PYTORCH_
+	printf 'bad\n' >bad.conf
+	SPILL_POLICY=bad.conf run "$spill" run --torch env
+	ends_with 0
+	has_line "spill run: nothing is set for PyTorch: spill.mode is observe"
+	has_not PYTORCH_
+}
+
+@test "each word of run.framework is acted upon" {
+	torch_can_be_asked
+	words=$(SPILL_RUN_FRAMEWORK=? "$spill" policy 2>&1 | sed -n "s/^SPILL_RUN_FRAMEWORK: bad value '?'; it must be one of none, //p")
+	[[ $words == pytorch* ]]
+	for word in ${words//,/}; do
+		SPILL_RUN_FRAMEWORK=$word run "$spill" run true
+		[[ $output == "spill run: "*" set to "* ]]
+	done
+}
+
 @test "an environment in which libspill does nothing" {
 	SPILL=0 run "$spill" run echo started
 	ends_with 0

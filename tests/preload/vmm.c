@@ -16,6 +16,7 @@
  *	exports:TYPES       handle types of the next memory
  *	export:A free:A     exports the handle; gives the handle to cuMemFree
  *	multicast:A         binds it to a multicast object, which no device here has
+ *	bind:A              the same by its address
  *	twice:A             maps it a second time, behind the first
  *	second:A            the same without access
  *	half:A              unmaps the first half
@@ -214,6 +215,8 @@ static CUresult handle_word(const char *word, struct one *one, uint64_t bytes)
 		                                    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
 	if (!strcmp(word, "multicast"))
 		return cuMulticastBindMem(0, 0, one->handle, 0, one->bytes, 0);
+	if (!strcmp(word, "bind"))
+		return cuMulticastBindAddr(0, 0, one->address, one->bytes, 0);
 	if (!strcmp(word, "free"))
 		return cuMemFree_v2(one->handle);
 	exit(64);

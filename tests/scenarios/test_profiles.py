@@ -15,8 +15,9 @@ class Profiles(Scenario):
         self.assertEqual([r["text"] for r in records if r["kind"] == "note" and r["code"] == "policy"], [])
         return records[0]
 
-    def test_five(self):
-        self.assertEqual(NAMES, ["fit-margin", "gh200-managed", "growing-pool", "llama-long-context", "moe-experts"])
+    def test_all(self):
+        """One for each of the five situations, and one that only sets PyTorch's variables (tests/cli/run.bats)."""
+        self.assertEqual(NAMES, ["fit-margin", "gh200-managed", "growing-pool", "llama-long-context", "moe-experts", "pytorch"])
 
     def test_the_name_means_the_text(self):
         for name in NAMES:

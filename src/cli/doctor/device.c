@@ -3,6 +3,7 @@
 
 #include "doctor.h"
 #include "doctor_driver.h"
+#include "program_file.h"
 #include "small_file.h"
 #include "put.h"
 
@@ -11,7 +12,7 @@
 static const struct {
 	const struct driver_vendor *vendor;
 	const char *node; /* exists if the machine or container has such a GPU */
-} vendors[] = {{&driver_cuda, "/dev/nvidiactl"}, {&driver_hip, "/dev/kfd"}};
+} vendors[] = {{&driver_cuda, PROGRAM_NODE_NVIDIA}, {&driver_hip, PROGRAM_NODE_AMD}};
 
 #define VENDORS (sizeof(vendors) / sizeof(vendors[0]))
 

@@ -197,5 +197,6 @@ int cli_doctor(int argc, char **argv)
 	if (call.count && !*call.operand[0])
 		return cli_usage(argv[0], "'' is not the name of a program");
 	patient.program = call.operand[0];
+	patient.words = call.operand;
 	return examine(&patient, json);
 }

@@ -26,6 +26,7 @@ enum doctor_finding {
 struct doctor_patient {
 	const char *root;    /* folder with /proc, /sys, /dev and /etc, or "" */
 	const char *program; /* NULL: none was given */
+	char *const *words;  /* the program and its arguments */
 	unsigned timeout_ms; /* time limit for a vendor's driver */
 	bool quick;
 	uint64_t overflow; /* weights to predict decode for; 0: several sizes */

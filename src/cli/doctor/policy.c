@@ -8,9 +8,9 @@
 
 #include "config.h"
 #include "doctor.h"
-#include "glob.h"
 #include "log_path.h"
 #include "options.h"
+#include "program_file.h"
 #include "put.h"
 
 static struct spill_config effective, from_files; /* too large for the stack */
@@ -135,9 +135,10 @@ static void judge_log(const char *program)
 
 const struct spill_policy *doctor_look_at_policy(const struct doctor_patient *patient)
 {
-	/* The script of an interpreter is not known here. */
-	const char *program = patient->program ? spill_file_name(patient->program) : "";
+	char program[256] = "";
 
+	if (patient->program)
+		program_name(patient->words, program, sizeof(program));
 	spill_config_load(&effective, program);
 	if (effective.problem[0])
 		doctor_find(DOCTOR_policy_problem, "%s", effective.problem);

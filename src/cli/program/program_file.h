@@ -37,6 +37,10 @@ enum program_bar program_privilege(const char *path, int fd, const struct stat *
                                    char what[PROGRAM_TEXT]);
 enum program_bar program_loader(const char *path, const struct elf_file *file, char what[PROGRAM_TEXT]);
 
+/* These files exist where a vendor's driver is loaded, and a container may use it. */
+#define PROGRAM_NODE_NVIDIA "/dev/nvidiactl"
+#define PROGRAM_NODE_AMD "/dev/kfd"
+
 #define PROGRAM_SCRIPTS 4 /* the kernel's limit: a script's interpreter may be a script */
 
 /*
@@ -44,5 +48,11 @@ enum program_bar program_loader(const char *path, const struct elf_file *file, c
  * if there is no file, or if the loader itself prints an error (another architecture).
  */
 enum program_bar program_bars(const char *name, char what[PROGRAM_TEXT]);
+
+/*
+ * program_name.c: the name that the library will have for a program (spill_program_name). `words`
+ * is its command line, as for execvp. Of a program that is not there it is the first word's.
+ */
+void program_name(char *const *words, char *name, size_t size);
 
 #endif

@@ -93,15 +93,18 @@ static bool read_option(const struct spill_record_option *option, struct spill_e
 	return true;
 }
 
-/* Options of the log decide nothing, and a long path may be cut. */
-static bool is_log_option(const char *name)
+/*
+ * Options of the log and of `spill run` decide nothing. A long path may be cut, and a later version
+ * may have more frameworks.
+ */
+static bool is_without_effect(const char *name)
 {
-	return !strncmp(name, "log.", 4);
+	return !strncmp(name, "log.", 4) || !strncmp(name, "run.", 4);
 }
 
 static bool read_setting(const struct spill_record_option *option, struct spill_error *error)
 {
-	if (is_log_option(option->name))
+	if (is_without_effect(option->name))
 		return true;
 	if (spill_record_rule(option))
 		return read_rule(option, error);
@@ -116,7 +119,7 @@ static void name_missing(char *missing, size_t size)
 
 	for (unsigned slot = 0; slot < SPILL_OPTIONS; slot++) {
 		spill_option_name(slot, name, sizeof(name));
-		if (recorded.has[slot] || is_log_option(name))
+		if (recorded.has[slot] || is_without_effect(name))
 			continue;
 		spill_text_format(&text, "%s%s", text.length ? ", " : "", name);
 	}

@@ -1,6 +1,6 @@
 /*
- * run: `spill run`. It puts libspill.so into LD_PRELOAD, sets the variables of the given options,
- * and starts the program by exec.
+ * run: `spill run`. It puts libspill.so into LD_PRELOAD, sets the variables of the given options
+ * and of the program's framework, and starts the program by exec.
  *
  * Nothing of the command stays in the process. It asks no driver, and refuses only settings that
  * the library would refuse.

@@ -8,6 +8,7 @@
 #include "call.h"
 #include "cli.h"
 #include "config.h"
+#include "framework.h"
 #include "ini_file.h"
 #include "options.h"
 #include "preload.h"
@@ -88,8 +89,9 @@ static int set_option(const char *variable, const char *option, const char *valu
 }
 
 /* requested[]: values by enum cli_option_id; NULL: not given. */
-static int set_environment(const char *const *requested)
+static int set_environment(const char *const *requested, char *const *program)
 {
+	const char *framework = requested[CLI_run_torch] ? "pytorch" : NULL;
 	int status = cli_preload();
 
 	if (!status && requested[CLI_run_policy])
@@ -100,7 +102,10 @@ static int set_environment(const char *const *requested)
 		status = set_log(requested[CLI_run_log]);
 	if (!status && requested[CLI_run_limit])
 		status = set_option("SPILL_DEVICE_LIMIT", "--limit", requested[CLI_run_limit]);
-	return status;
+	if (!status && framework)
+		status = set_option("SPILL_RUN_FRAMEWORK", "--torch", framework);
+	/* Last, because it depends on the policy. */
+	return status ? status : cli_framework_set(program, framework);
 }
 
 /* Warns if libspill would do nothing. The program starts anyway, because it may start others. */
@@ -134,18 +139,18 @@ int cli_run(int argc, char **argv)
 	int status;
 
 	while (cli_call_next(&call)) {
-		if (requested[call.option])
+		if (requested[call.option] && call.value)
 			cli_call_refuse(&call, "--%s is given twice: '%s' and '%s'",
 			                cli_options[call.option].name, requested[call.option], call.value);
 		else if (call.option == CLI_run_limit)
 			cli_call_hint(&call);
-		requested[call.option] = call.value;
+		requested[call.option] = call.value ? call.value : "";
 	}
 	if (call.over)
 		return call.status;
 	if (!call.count)
 		return cli_usage("run", "which program?");
-	status = set_environment(requested);
+	status = set_environment(requested, call.operand);
 	if (status)
 		return status;
 	warn_if_inactive(call.operand[0]);

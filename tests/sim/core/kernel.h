@@ -41,6 +41,7 @@ typedef unsigned long long u64;
 	for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < (count); \
 	     i += gridDim.x * (u64)blockDim.x)
 #define SIM_SPIN() ((void)0)
+#define SIM_FENCE() __threadfence_system()
 #define SIM_ONCE if (blockIdx.x == 0 && threadIdx.x == 0)
 #define SIM_ADD(pointer, value) atomicAdd((pointer), (value))
 
@@ -136,7 +137,8 @@ __attribute__((visibility("default"), weak)) const struct sim_module_table sim_m
 
 #define SIM_ADDRESS(type, address) ((type *)sim_reach(address))
 #define SIM_FOR(i, count) for (u64 i = 0; i < (count); i++)
-#define SIM_SPIN() sched_yield() /* in a loop that waits for the host */
+#define SIM_SPIN() sched_yield()                            /* in a loop that waits for the host */
+#define SIM_FENCE() __atomic_thread_fence(__ATOMIC_SEQ_CST) /* for the host and other devices */
 #define SIM_ONCE if (1)
 #define SIM_ADD(pointer, value) __atomic_fetch_add((pointer), (value), __ATOMIC_RELAXED)
 

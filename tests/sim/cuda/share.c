@@ -123,13 +123,23 @@ static uint64_t next_id(void)
 	return atomic_fetch_add(&last, 1) + 1;
 }
 
-/* The device has no multicast, but the handle is looked at. */
+/* The device has no multicast, but the handle or the address is looked at. */
 CUresult cuMulticastBindMem(CUmemGenericAllocationHandle mcHandle, size_t mcOffset,
                             CUmemGenericAllocationHandle memHandle, size_t memOffset, size_t size,
                             unsigned long long flags)
 {
 	ENTER(cuMulticastBindMem, INIT);
 	return driver_physical(memHandle) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle mcHandle, size_t mcOffset, CUdeviceptr memptr,
+                             size_t size, unsigned long long flags)
+{
+	struct sim_pointer about;
+
+	ENTER(cuMulticastBindAddr, INIT);
+	return sim_pointer(memptr, &about) && about.kind == SIM_VMM ? CUDA_ERROR_NOT_SUPPORTED
+	                                                            : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle,

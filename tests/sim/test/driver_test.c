@@ -1,6 +1,7 @@
 #include "driver_test.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/wait.h>
 
 struct driver d;
@@ -117,6 +118,21 @@ CUresult allow(CUdeviceptr at, size_t bytes, CUmemAccess_flags flags)
 	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, flags};
 
 	return d.cuMemSetAccess(at, bytes, &access, 1);
+}
+
+unsigned at_rest(atomic_uint *counter, unsigned enough)
+{
+	unsigned seen = *counter;
+
+	for (unsigned still = 0; seen < enough && (simulated || still < 300); still++) {
+		usleep(1000);
+		if (*counter != seen)
+			still = 0;
+		seen = *counter;
+	}
+	for (int i = 0; i < 2000; i++)
+		sched_yield();
+	return *counter;
 }
 
 unsigned type_of(CUdeviceptr at)

@@ -7,6 +7,7 @@
 #define SIM_DRIVER_TEST_H
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -69,6 +70,8 @@ CUmemGenericAllocationHandle chunk(CUmemLocationType type, size_t bytes);
 CUresult allow(CUdeviceptr at, size_t bytes, CUmemAccess_flags flags);
 unsigned type_of(CUdeviceptr at);
 _Atomic uint64_t *word_at(uint64_t *word);
+/* Waits until a counter stops. An early stop gives a lower result. `enough`: need not wait. */
+unsigned at_rest(atomic_uint *counter, unsigned enough);
 
 /* -- running the tests: usage PROGRAM KERNELS [TEST] ------------------------------------------- */
 

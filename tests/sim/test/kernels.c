@@ -102,6 +102,33 @@ SIM_KERNEL(read_loop, (u64 ptr, u64 words, u64 times, u64 out), (ptr, words, tim
 	SIM_ADD(o, sum);
 }
 
+/*
+ * One rank's part of a collective of two, as NCCL's kernels do it: gives the words to the other
+ * rank, waits for the other rank's kernel of the same round, and adds up. `own` and `other` are
+ * host words that both ranks share, `mine` and `theirs` host ranges. The result is twice our words
+ * plus the other's, so a lost round and swapped ranks show.
+ */
+SIM_KERNEL(meet, (u64 own, u64 other, u64 round, u64 ptr, u64 words, u64 mine, u64 theirs),
+           (own, other, round, ptr, words, mine, theirs))
+{
+	volatile u64 *o = SIM_ADDRESS(volatile u64, own), *t = SIM_ADDRESS(volatile u64, theirs);
+	const volatile u64 *f = SIM_ADDRESS(const volatile u64, other);
+	u64 *p = SIM_ADDRESS(u64, ptr), *m = SIM_ADDRESS(u64, mine);
+
+	SIM_ONCE
+	{
+		for (u64 i = 0; i < words; i++)
+			m[i] = p[i];
+		SIM_FENCE();
+		*o = round;
+		while (*f < round)
+			SIM_SPIN();
+		SIM_FENCE();
+		for (u64 i = 0; i < words; i++)
+			p[i] = 2 * p[i] + t[i];
+	}
+}
+
 /* -- for memory that moves --------------------------------------------------------------------- */
 
 /* Words of fill from number `first` on: several launches fill parts of a range. */

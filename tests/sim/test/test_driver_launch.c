@@ -2,8 +2,6 @@
 #include "driver_test.h"
 
 #include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 
 static CUfunction function_named(const char *name)
 {
@@ -298,22 +296,6 @@ static void *move_things(void *data)
 	}
 	passed++;
 	return NULL;
-}
-
-/* Waits until a counter stops. An early stop gives a lower result. `enough`: need not wait. */
-static unsigned at_rest(atomic_uint *counter, unsigned enough)
-{
-	unsigned seen = *counter;
-
-	for (unsigned still = 0; seen < enough && (simulated || still < 300); still++) {
-		usleep(1000);
-		if (*counter != seen)
-			still = 0;
-		seen = *counter;
-	}
-	for (int i = 0; i < 2000; i++)
-		sched_yield();
-	return *counter;
 }
 
 /* A thread that submits to a blocked stream waits, and continues when the stream does. */

@@ -1,6 +1,8 @@
 /* Access between two devices: contract tests as test_driver.c, skipped with one device. */
 #include "driver_test.h"
 
+#include <pthread.h>
+
 DRIVER_TEST(peers)
 {
 	CUcontext other;
@@ -195,4 +197,195 @@ DRIVER_TEST(pool_asks_set_access)
 	OK(d.cuCtxEnablePeerAccess(other, 0));
 	fill(p, 4 * MIB, 1);
 	GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, d.cuCtxSynchronize());
+}
+
+/* -- a mover beside another device that is busy ------------------------------------------------ */
+
+static CUmodule module_of_other;
+static CUdeviceptr plain;
+static void *host, *registered;
+static CUstream busy_stream, full_stream;
+static uint64_t *flag;
+static atomic_uint passed;
+
+static CUresult run_in_other(CUstream stream, const char *name, uint64_t value)
+{
+	CUfunction function;
+	void *parameters[] = {&value};
+
+	OK(d.cuModuleGetFunction(&function, module_of_other, name));
+	return d.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL);
+}
+
+static CUresult wait_for_context(void)
+{
+	return d.cuCtxSynchronize();
+}
+
+static CUresult free_plain(void)
+{
+	return d.cuMemFree_v2(plain);
+}
+
+static CUresult free_host(void)
+{
+	return d.cuMemFreeHost(host);
+}
+
+static CUresult unregister(void)
+{
+	return d.cuMemHostUnregister(registered);
+}
+
+static CUresult load_module(void)
+{
+	CUmodule another;
+
+	return d.cuModuleLoad(&another, kernels_path);
+}
+
+static CUresult fill_the_queue(void)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	for (unsigned i = 0; i < 3000 && !result; i++)
+		result = run_in_other(full_stream, "hold", (uint64_t)flag);
+	return result;
+}
+
+static CUresult alloc_plain(void)
+{
+	CUdeviceptr p;
+
+	return d.cuMemAlloc_v2(&p, 8 * MIB);
+}
+
+static void *in_other(void *data)
+{
+	CUresult (*const *call)(void) = data;
+
+	OK(d.cuCtxSetCurrent(other));
+	OK((*call)());
+	return NULL;
+}
+
+/* What a move needs was made before: its copy's stream and event, addresses, a chunk. */
+static struct {
+	CUdeviceptr chunk, view;
+	CUmemGenericAllocationHandle old, new;
+	CUstream stream;
+	CUevent event;
+} ahead;
+
+static void make_ahead(void)
+{
+	OK(d.cuMemAddressReserve(&ahead.chunk, GRANULE, 0, 0, 0));
+	OK(d.cuMemAddressReserve(&ahead.view, GRANULE, 0, 0, 0));
+	OK(d.cuStreamCreate(&ahead.stream, CU_STREAM_NON_BLOCKING));
+	OK(d.cuEventCreate(&ahead.event, CU_EVENT_DISABLE_TIMING));
+	ahead.old = chunk(CU_MEM_LOCATION_TYPE_DEVICE, GRANULE);
+	ahead.new = chunk(CU_MEM_LOCATION_TYPE_DEVICE, GRANULE);
+	OK(d.cuMemMap(ahead.chunk, GRANULE, 0, ahead.old, 0));
+	OK(allow(ahead.chunk, GRANULE, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+}
+
+enum { CALLS = 5 };
+
+/* The calls of a move on device 0, counted. */
+static void *move_once(void *unused)
+{
+	CUmemGenericAllocationHandle old = ahead.old;
+
+	OK(d.cuCtxSetCurrent(context));
+	OK(d.cuMemMap(ahead.view, GRANULE, 0, ahead.new, 0));
+	passed++;
+	OK(allow(ahead.view, GRANULE, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+	passed++;
+	OK(d.cuMemcpyDtoDAsync_v2(ahead.view, ahead.chunk, GRANULE, ahead.stream));
+	OK(d.cuEventRecord(ahead.event, ahead.stream));
+	while (d.cuEventQuery(ahead.event) == CUDA_ERROR_NOT_READY)
+		usleep(100);
+	passed++;
+	OK(d.cuMemUnmap(ahead.view, GRANULE));
+	OK(d.cuMemUnmap(ahead.chunk, GRANULE));
+	passed++;
+	OK(d.cuMemMap(ahead.chunk, GRANULE, 0, ahead.new, 0));
+	OK(allow(ahead.chunk, GRANULE, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+	passed++;
+	ahead.old = ahead.new;
+	ahead.new = old;
+	return unused;
+}
+
+static void start_busy(void)
+{
+	OK(d.cuCtxSetCurrent(other));
+	OK(d.cuModuleLoad(&module_of_other, kernels_path));
+	OK(d.cuStreamCreate(&busy_stream, CU_STREAM_NON_BLOCKING));
+	OK(d.cuStreamCreate(&full_stream, CU_STREAM_NON_BLOCKING));
+	OK(d.cuMemAlloc_v2(&plain, 8 * MIB));
+	OK(d.cuMemHostAlloc(&host, 8 * MIB, 0));
+	registered = aligned_alloc(4096, 8 * MIB);
+	memset(registered, 0, 8 * MIB);
+	OK(d.cuMemHostRegister_v2(registered, 8 * MIB, 0));
+}
+
+/* A kernel of device 1 that waits for the host, and threads in calls that may wait for it. */
+struct wait {
+	const char *name;
+	CUresult (*calls[2])(void);
+	pthread_t threads[2];
+};
+
+static void begin_wait(struct wait *wait)
+{
+	word_at(flag)[0] = 0;
+	OK(d.cuCtxSetCurrent(other));
+	OK(run_in_other(busy_stream, "hold", (uint64_t)flag));
+	for (int i = 0; i < 2 && wait->calls[i]; i++) {
+		CHECK(!pthread_create(&wait->threads[i], NULL, in_other, &wait->calls[i]));
+		usleep(simulated ? 5000 : 100000); /* until it waits */
+	}
+}
+
+static void end_wait(struct wait *wait)
+{
+	word_at(flag)[0] = 1;
+	for (int i = 0; i < 2 && wait->calls[i]; i++)
+		pthread_join(wait->threads[i], NULL);
+	OK(d.cuCtxSynchronize());
+}
+
+/*
+ * Does a move on device 0 wait, too? If so, it would wait for ever if it held up the thread that
+ * ends the kernel (docs/adr/0030). A real GPU's answers are only printed.
+ */
+DRIVER_TEST(moves_beside_a_busy_device)
+{
+	struct wait waits[] = {{"cuCtxSynchronize", {wait_for_context}, {0}},
+	                       {"cuMemFree", {free_plain}, {0}},
+	                       {"cuMemFreeHost", {free_host}, {0}},
+	                       {"cuMemHostUnregister", {unregister}, {0}},
+	                       {"cuModuleLoad", {load_module}, {0}},
+	                       {"cuLaunchKernel with a full queue", {fill_the_queue}, {0}},
+	                       {"that and cuMemAlloc", {fill_the_queue, alloc_plain}, {0}}};
+	pthread_t mover;
+
+	setenv("SPILL_SIM_QUEUE", "100", 1);
+	start_two();
+	need(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
+	flag = pinned();
+	make_ahead();
+	start_busy();
+	for (size_t i = 0; i < sizeof(waits) / sizeof(*waits); i++) {
+		begin_wait(&waits[i]);
+		passed = 0;
+		CHECK(!pthread_create(&mover, NULL, move_once, NULL));
+		unsigned count = at_rest(&passed, CALLS);
+		printf("# beside a busy device and %s, %u of %d calls of a move pass\n", waits[i].name, count,
+		       CALLS);
+		CHECK(!simulated || count == CALLS);
+		end_wait(&waits[i]);
+		pthread_join(mover, NULL);
+	}
 }
