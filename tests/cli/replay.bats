@@ -326,7 +326,7 @@ sums_of() {
 	LEVEL=spills run_of alloc:1:1024 >a.jsonl
 	run "$spill" replay a.jsonl -p p.conf
 	ends_with 1
-	[ "${lines[0]}" = "could not be judged: log.level was not all: allocations that fitted are not in the log" ]
+	[ "${lines[0]}" = "could not be judged: log.level was spills: allocations that fitted are not in the log" ]
 	{ run_of alloc:1:1024; echo '{"v":1,"kind":"drop","t":9.0,"alloc":{"count":1,"device_bytes":5,"host_bytes":0,"managed_bytes":0},"peak":{"device_bytes":5,"host_bytes":0,"managed_bytes":0}}'; } >b.jsonl
 	run "$spill" replay b.jsonl -p p.conf
 	ends_with 1
