@@ -141,9 +141,11 @@ void spill_request_choose_line(const struct spill_request *request, struct spill
 		allocation->sum_rule = request->admission.decision.rule;
 }
 
-/* Activity of the program, with or without a line. */
+/* Activity of the program, with or without a line of its own. */
 static void write_due_lines(const struct spill_request *request)
 {
+	if (!spill_log_active())
+		return;
 	spill_ledger_write_due_sums(request->start_us);
 	spill_log_activity(request->start_us);
 }
@@ -182,10 +184,9 @@ static void log_alloc(const struct spill_request *request, const struct spill_al
 void spill_request_log_alloc(const struct spill_request *request, const struct spill_allocation *allocation,
                              enum spill_reason reason)
 {
-	if (allocation->sum) {
-		write_due_lines(request);
+	write_due_lines(request);
+	if (allocation->sum)
 		return;
-	}
 	enum spill_place would = would_place(request, allocation->backend);
 	if (spill_log_active() && needs_line(allocation))
 		log_alloc(request, allocation, reason, would);
@@ -199,11 +200,8 @@ void spill_request_log_alloc(const struct spill_request *request, const struct s
 void spill_request_log_free(const struct spill_request *request, const struct spill_allocation *allocation,
                             enum spill_reason reason)
 {
-	if (!spill_log_active())
-		return;
-	if (allocation->sum)
-		write_due_lines(request);
-	if (allocation->sum || !needs_line(allocation))
+	write_due_lines(request);
+	if (!spill_log_active() || allocation->sum || !needs_line(allocation))
 		return;
 	char *line = spill_scratch_take();
 	struct spill_record_free record = {

@@ -215,6 +215,26 @@ TEST(a_refused_free_loses_no_peak)
 	check_level(add_own(0x3000, 1, 0), 101, 150, 101, 150);
 }
 
+/* The log is not open, so the sums that are taken go nowhere. */
+TEST(sums_are_due_once_a_second)
+{
+	struct spill_record_sum record;
+	spill_ledger_fork_lock.forget_parent(); /* begins anew */
+	add(summed(0x1000, 100));
+	spill_ledger_write_due_sums(5000000);
+	spill_ledger_write_due_sums(5999999);
+	assert_true(spill_site_sums_take(&record));
+	end(0x1000);
+	spill_ledger_write_due_sums(6000000);
+	assert_false(spill_site_sums_take(&record));
+	add(summed(0x1000, 100));
+	spill_ledger_write_due_sums(6999999);
+	assert_true(spill_site_sums_take(&record));
+	end(0x1000);
+	spill_ledger_write_due_sums(9000000);
+	assert_false(spill_site_sums_take(&record));
+}
+
 /* The child of a fork has none of its parent's memory, and begins with no sums. */
 TEST(a_child_begins_with_nothing)
 {
