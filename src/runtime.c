@@ -28,6 +28,7 @@
 #include "note.h"
 #include "loaded_objects.h"
 #include "numa.h"
+#include "ordered_pool.h"
 #include "peer.h"
 #include "postmortem.h"
 #include "chunked.h"
@@ -57,6 +58,7 @@ static struct {
 static __thread bool fork_has_mover __attribute__((tls_model("initial-exec")));
 
 static const struct spill_fork_lock *const fork_locks[] = {
+    [SPILL_RANK_ORDERED_POOL] = &spill_ordered_fork_lock,
     [SPILL_RANK_DEFERRED] = &spill_deferred_fork_lock,
     [SPILL_RANK_VENDOR_POOL] = &spill_vendor_pool_fork_lock,
     [SPILL_RANK_SHARED_CHUNKS] = &spill_shared_chunks_fork_lock,

@@ -71,7 +71,7 @@ static void begin_choice(struct spill_exchange_choice *choice, const struct spil
 		struct spill_exchange_chunk *chunk = &choice->chunks[i];
 
 		chunk->verdict = SPILL_EXCHANGE_STAYS;
-		chunk->next = chunk->needed ? 0 : chunk->maybe ? 1 : UINT64_MAX;
+		chunk->next = chunk->needed ? 0 : chunk->maybe && !chunk->dead ? 1 : UINT64_MAX;
 		chunk->last = UINT64_MAX;
 		chunk->excess_ns = is_needed_or_maybe(chunk) ? chunk_excess(benefit, site, chunk->key) : 0;
 	}
@@ -90,7 +90,7 @@ static void look_forward(struct spill_exchange_choice *choice, const struct spil
 	while (spill_access_history_next(history, &walk, &use)) {
 		struct spill_exchange_chunk *chunk = find_chunk(choice, use.key);
 
-		if (!chunk)
+		if (!chunk || chunk->dead)
 			continue;
 		if (chunk->next == UINT64_MAX) {
 			chunk->next = walk.steps;
@@ -108,11 +108,13 @@ static void look_back(struct spill_exchange_choice *choice, const struct spill_a
 	unsigned left = 0;
 
 	for (unsigned i = 0; i < choice->count; i++)
-		left += may_go(&choice->chunks[i]) && choice->chunks[i].next == UINT64_MAX;
+		left += may_go(&choice->chunks[i]) && !choice->chunks[i].dead &&
+		        choice->chunks[i].next == UINT64_MAX;
 	for (uint64_t ago = 0; left && ago < PAST && spill_access_history_past(history, ago, &use); ago++) {
 		struct spill_exchange_chunk *chunk = find_chunk(choice, use.key);
 
-		if (chunk && may_go(chunk) && chunk->next == UINT64_MAX && chunk->last == UINT64_MAX) {
+		if (chunk && may_go(chunk) && !chunk->dead && chunk->next == UINT64_MAX &&
+		    chunk->last == UINT64_MAX) {
 			chunk->last = ago;
 			left--;
 		}

@@ -12,6 +12,7 @@
 /* For each lock: its file, and the data that it protects. */
 enum spill_lock_rank {
 	SPILL_RANK_MOVER,          /* gate.c: moves of chunks. */
+	SPILL_RANK_ORDERED_POOL,   /* ordered_pool.c: ranges of segments, in stream order. */
 	SPILL_RANK_DEFERRED,       /* deferred.c: frees that wait for the device. */
 	SPILL_RANK_VENDOR_POOL,    /* vendor_pool.c: the vendor's pools. */
 	SPILL_RANK_SHARED_CHUNKS,  /* shared_chunks.c: free blocks of shared chunks. */

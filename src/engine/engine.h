@@ -20,8 +20,10 @@ bool spill_engine_alloc(struct spill_request *request);
 bool spill_engine_array(struct spill_request *request);
 /* engine_async.c */
 bool spill_engine_alloc_async(struct spill_request *request);
-bool spill_engine_pool(struct spill_request *request);
 bool spill_engine_graph(struct spill_request *request);
+/* engine_pool.c */
+bool spill_engine_pool(struct spill_request *request);
+bool spill_engine_synchronize(struct spill_request *request);
 /* engine_vmm.c */
 bool spill_engine_create(struct spill_request *request);
 /* engine_handle.c */
@@ -41,6 +43,9 @@ void spill_engine_finish_ended(struct spill_request *request, struct spill_vmm_m
 bool spill_engine_use_real_handle(struct spill_request *request);
 /* engine_free.c */
 bool spill_engine_free(struct spill_request *request);
+/* Ends an entry that was taken out of the ledger, and its placement, which no work uses. */
+void spill_engine_end(struct spill_request *request, struct spill_allocation *allocation,
+                      enum spill_reason reason);
 bool spill_engine_context(struct spill_request *request);
 /* engine_export.c, engine_peer.c, engine_room.c, engine_stream.c, engine_info.c */
 bool spill_engine_export(struct spill_request *request);

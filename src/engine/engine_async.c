@@ -1,9 +1,9 @@
 /*
  * Memory in stream order.
  *
- * Memory that fits comes from the pool that the program uses. Other memory is placed as plain
- * memory is, all of it on the host. Its free waits for an event, and the program does not
- * (deferred.h). The step `managed` takes memory from a managed pool of ours, and the vendor's own
+ * On a device that fills up it comes from segments that can move (engine_ordered.h), before that from
+ * the pool that the program uses. Memory that finds no room is placed as plain memory is, all of it
+ * on the host. Its free waits for an event, and the program does not (deferred.h). The step `managed` takes memory from a managed pool of ours, and the vendor's own
  * free gives it back to that pool (docs/adr/0010). In a capture every call is passed through: there
  * it adds a node to the graph, and takes no memory yet.
  */
@@ -15,6 +15,7 @@
 #include "capture.h"
 #include "clock.h"
 #include "deferred.h"
+#include "engine_ordered.h"
 #include "vendor_pool.h"
 #include "peer.h"
 #include "reserve_keeper.h"
@@ -48,6 +49,9 @@ static bool charge_growth(struct spill_request *request, struct spill_ask *ask,
 {
 	struct spill_admission *admission = &request->admission;
 	uint64_t limit = spill_device_limit(backend, request->device);
+	admission->pool = NULL;
+	if (spill_ordered_wanted(request, backend)) /* a segment is charged when it is made */
+		return spill_admit_charge(request, ask, SPILL_UNLIMITED);
 	void *handle = limit == SPILL_UNLIMITED ? NULL : pool_of(request, backend);
 	admission->pool = handle ? spill_vendor_pool_of(backend, handle, request->device) : NULL;
 	if (!admission->pool)
@@ -73,6 +77,13 @@ static uint64_t find_growth(struct spill_request *request, const struct spill_ba
 	if (!bytes && handle && backend->pools->reserved(handle, reserved_before))
 		*reserved_before = 0;
 	return bytes;
+}
+
+static enum spill_substitute take_range(struct spill_request *request, const struct spill_backend *backend,
+                                        const char **error)
+{
+	return request->admission.ordered ? spill_ordered_serve(request, backend, error)
+	                                  : SPILL_SUBSTITUTE_NONE;
 }
 
 static void retract_growth(struct spill_request *request, const struct spill_backend *backend)
@@ -251,6 +262,8 @@ static bool place_ordered(struct spill_request *request, enum spill_step step,
 	const struct spill_backend *backend = place_request->backend;
 	struct spill_vendor_pool *pool = NULL;
 	struct spill_placement *placement = NULL;
+	if (step == SPILL_STEP_SPLIT && spill_ordered_serve_on_host(request, backend))
+		return true;
 	if (step == SPILL_STEP_MANAGED && can_come_from_pool(&place_request->advice))
 		pool = spill_vendor_pool_ours(backend, place_request->device, SPILL_PLACE_MANAGED,
 		                              place_request->advice.preferred, error);
@@ -328,6 +341,7 @@ bool spill_engine_alloc_async(struct spill_request *request)
 	static const struct spill_alloc_kind_ops ordered = {.prepare = prepare_ordered,
 	                                                    .charge = charge_growth,
 	                                                    .retract = retract_growth,
+	                                                    .substitute = take_range,
 	                                                    .growth = find_growth,
 	                                                    .accept = accept_growth,
 	                                                    .served = record_served,
@@ -346,31 +360,4 @@ bool spill_engine_alloc_async(struct spill_request *request)
 	if (place == SPILL_PLACE_DEVICE)
 		return spill_admit(request, &ordered);
 	return count_off_device(request, backend, place);
-}
-
-/* The program's own pools are recorded with their place, so that they can be trimmed. */
-bool spill_engine_pool(struct spill_request *request)
-{
-	const struct spill_backend *backend = spill_backend_for(request->domain);
-	if (request->step++ == 0) {
-		request->pass = !backend || !backend->pools;
-		/*
-		 * The pool leaves the list before it ends: afterwards another pool may have its
-		 * handle.
-		 */
-		if (!request->pass && request->op == SPILL_OP_POOL_DESTROY)
-			request->destroyed = spill_vendor_pool_destroyed(backend, request->pool);
-		return true;
-	}
-	if (request->op == SPILL_OP_POOL_CREATE && request->result == 0 && request->properties) {
-		int device = 0;
-		backend->devices->current(&device, &request->context);
-		enum spill_place place = backend->pools->place(request->properties, &device);
-		spill_vendor_pool_created(backend, *(void **)request->out, place, device);
-	} else if (request->op == SPILL_OP_POOL_DESTROY && request->result) {
-		spill_vendor_pool_alive(request->destroyed, request->pool);
-	} else if (request->op == SPILL_OP_POOL_TRIM && request->result == 0) {
-		spill_vendor_pool_trimmed(backend, request->pool);
-	}
-	return false;
 }

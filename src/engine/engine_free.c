@@ -16,6 +16,7 @@
 #include "host_chunks.h"
 #include "vendor_pool.h"
 #include "move.h"
+#include "ordered_pool.h"
 #include "peer.h"
 #include "chunked.h"
 #include "shared_chunks.h"
@@ -71,6 +72,13 @@ static void release_placement(struct spill_allocation *allocation, bool context_
 	spill_placement_release(allocation->placement, context_ended);
 }
 
+void spill_engine_end(struct spill_request *request, struct spill_allocation *allocation,
+                      enum spill_reason reason)
+{
+	release_placement(allocation, false);
+	finish_free(request, allocation, reason);
+}
+
 /* The program has freed the allocation. The caller defers the release of the returned placement. */
 static struct spill_placement *take_for_deferral(struct spill_request *request,
                                                  struct spill_allocation *allocation)
@@ -90,6 +98,12 @@ static struct spill_placement *take_for_deferral(struct spill_request *request,
  */
 static void free_now(struct spill_request *request, struct spill_allocation *allocation)
 {
+	if (spill_ordered_is(allocation->placement)) {
+		const struct spill_stream_order order = {NULL, allocation->context};
+		int device = allocation->device;
+		spill_ordered_free(take_for_deferral(request, allocation), &order, device);
+		return;
+	}
 	if (allocation->ordered && allocation->backend->pools->outlive_contexts) {
 		spill_deferred_give(take_for_deferral(request, allocation));
 		return;
@@ -103,8 +117,7 @@ static void free_now(struct spill_request *request, struct spill_allocation *all
 		put_back(allocation);
 		return;
 	}
-	release_placement(allocation, false);
-	finish_free(request, allocation, SPILL_REASON_FREE);
+	spill_engine_end(request, allocation, SPILL_REASON_FREE);
 }
 
 /* The same in stream order: after the work that is on the stream now. */
@@ -118,6 +131,13 @@ static void free_in_order(struct spill_request *request, struct spill_allocation
 	}
 	request->result =
 	    backend->streams->owner(request->stream, &placement->event_device, &placement->event_context);
+	if (!request->result && spill_ordered_is(placement)) {
+		const struct spill_stream_order order = {spill_engine_stream(request),
+		                                         placement->event_context};
+		int device = placement->event_device;
+		spill_ordered_free(take_for_deferral(request, allocation), &order, device);
+		return;
+	}
 	if (!request->result)
 		request->result =
 		    backend->events->record(placement->event_device, placement->event_context,
@@ -191,6 +211,7 @@ static void end_all(struct spill_request *request, const struct spill_context_en
 		finish_free(request, allocation, reason);
 	}
 	spill_deferred_context_ended(context_end);
+	spill_ordered_context_ended(context_end);
 	spill_shared_chunks_context_ended(context_end);
 	if (!backend->pools || !backend->pools->outlive_contexts)
 		spill_vendor_pool_device_ended(backend, context_end->device);

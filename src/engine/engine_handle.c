@@ -190,7 +190,7 @@ bool spill_engine_retain(struct spill_request *request)
 		struct spill_chunked *set = set_of(request->memory);
 		if (!set || !request->out)
 			return true;
-		*spill_engine_out(request) = set->handle;
+		*spill_engine_out(request) = set->name;
 	}
 	uint64_t handle = request->result == 0 && request->out ? *spill_engine_out(request) : 0;
 	if (request->memory || handle)

@@ -5,6 +5,7 @@
 #include "engine.h"
 #include "vendor_pool.h"
 #include "note.h"
+#include "ordered_pool.h"
 #include "peer.h"
 #include "chunked.h"
 #include "shared_chunks.h"
@@ -59,6 +60,7 @@ static bool grant_batch(struct ranges *ranges)
 	ranges->length = 0;
 	spill_ledger_each_placed(collect_range, ranges);
 	spill_shared_chunks_each(collect_range, ranges);
+	spill_ordered_each(collect_range, ranges);
 	/*
 	 * A range has a hole while one of its chunks moves. Later moves grant their chunk to the
 	 * pair.

@@ -6,6 +6,7 @@
 #include "deferred.h"
 #include "engine.h"
 #include "gate.h"
+#include "ordered_pool.h"
 
 /*
  * CU_STREAM_PER_THREAD and hipStreamPerThread are 2 in each thread. So each thread's own stream is
@@ -23,8 +24,10 @@ const void *spill_engine_stream(const struct spill_request *request)
 static void begin_capture_call(struct spill_request *request, const struct spill_backend *backend, bool ends)
 {
 	request->gated = spill_gate_enter_request();
-	if (request->op == SPILL_OP_STREAM_END)
+	if (request->op == SPILL_OP_STREAM_END) {
 		spill_deferred_stream_ended(backend, spill_engine_stream(request));
+		spill_ordered_stream_ended(backend, spill_engine_stream(request));
+	}
 	if (ends)
 		request->capture =
 		    spill_capture_take(backend, spill_capture_stream(request->stream, request->per_thread));

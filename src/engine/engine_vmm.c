@@ -121,7 +121,7 @@ static bool hand_out(struct spill_request *request, struct spill_placement *plac
 	struct spill_chunked *set = spill_chunked_of(placement);
 	struct spill_physical physical = {0};
 	struct spill_allocation allocation =
-	    spill_admit_describe(request, placement->backend, set ? set->handle : placement->ptr);
+	    spill_admit_describe(request, placement->backend, set ? set->name : placement->ptr);
 	describe_physical(request, placement->backend, &physical);
 	allocation.place = placement->ops->place;
 	allocation.held = placement->held;

@@ -59,6 +59,11 @@ struct spill_capture;
 	X(POOL_CREATE, pool, "makes a pool: recorded, so that it can be trimmed") \
 	X(POOL_DESTROY, pool, "ends a pool") \
 	X(POOL_TRIM, pool, "gives back a pool's unused memory: counted") \
+	X(POOL_SHARE, pool, "gives devices access to a pool: its memory does not move from now on") \
+	X(POOL_GET, pool, "reads a figure of a pool: that of our segments is added") \
+	X(POOL_SET, pool, "changes a pool; restarts its highest figures, those of our segments too") \
+	X(SYNCHRONIZE, synchronize, \
+	  "waits for work: afterwards unused memory in stream order goes back, as the driver's does") \
 	X(EXPORT, export, "exports memory to another process or device driver: refused for placed memory") \
 	X(INFO, info, "reads free and total memory: the vendor's answer, changed as meminfo.report says") \
 	X(ATTR, attributes, \
@@ -111,6 +116,9 @@ enum spill_way {
 
 #define SPILL_CURRENT_DEVICE (-1)
 
+/* SYNCHRONIZE: the work that the call waits for. */
+enum spill_waits_for { SPILL_WAITS_FOR_EVENT, SPILL_WAITS_FOR_STREAM, SPILL_WAITS_FOR_CONTEXT };
+
 /* ALLOC of `height` times `depth` rows of `width` bytes, which the vendor pads. bytes is then 0. */
 struct spill_pitched_arguments {
 	size_t *out_pitch, *out_width, *out_height; /* each may be NULL. */
@@ -139,8 +147,10 @@ struct spill_admission {
 	uint64_t charged_rule;
 	uint64_t pending;               /* bytes that the driver is asked for (reserve_keeper.h). */
 	struct spill_vendor_pool *pool; /* ALLOC_ASYNC with a limit: the pool that may grow. */
-	uint64_t asked_ns;              /* last question to the driver; 0: unknown, or long ago. */
-	int last_error;                 /* the vendor's before the call, if the vendor keeps one. */
+	/* ALLOC_ASYNC: the segments that serve it (engine_ordered.h); NULL: the vendor's pool does. */
+	struct spill_ordered_pool *ordered;
+	uint64_t asked_ns; /* last question to the driver; 0: unknown, or long ago. */
+	int last_error;    /* the vendor's before the call, if the vendor keeps one. */
 
 	const struct spill_rule *applied;  /* the rule that counts, or NULL (rules.h). */
 	bool asks_growth;                  /* a rule for its call site looks at growth. */
@@ -193,8 +203,8 @@ struct spill_request {
 	const void *properties; /* the vendor's structure; ATTR_SET: the value. */
 	int device;             /* INFO: SPILL_CURRENT_DEVICE for the current one. */
 	/*
-	 * CAPTURE_*: the vendor's mode. PEER: 1 enables, 0 disables. ATTR_SET: the attribute. ACCESS:
-	 * the number of descriptions.
+	 * CAPTURE_*: the vendor's mode. PEER: 1 enables, 0 disables. ATTR_SET, POOL_GET, POOL_SET: the
+	 * attribute. ACCESS, POOL_SHARE: the number of descriptions. SYNCHRONIZE: enum spill_waits_for.
 	 */
 	unsigned mode;
 
@@ -223,6 +233,7 @@ struct spill_request {
 		struct spill_vmm_memory *memory;     /* RELEASE, MAP, RETAIN: of the handle. */
 		struct spill_vmm_mapping *mappings;  /* UNMAP: taken from the table. */
 		struct spill_vendor_pool *destroyed; /* POOL_DESTROY. */
+		uint64_t frees; /* SYNCHRONIZE: the number of the last free before it (ordered_pool.h). */
 		/* CAPTURE_END, STREAM_END: taken from the table. */
 		struct spill_capture *capture;
 		/* ROOM: free memory before the vendor was asked. */

@@ -185,7 +185,7 @@ void spill_request_log_alloc(const struct spill_request *request, const struct s
                              enum spill_reason reason)
 {
 	write_due_lines(request);
-	if (allocation->sum)
+	if (allocation->sum || allocation->part)
 		return;
 	enum spill_place would = would_place(request, allocation->backend);
 	if (spill_log_active() && needs_line(allocation))
@@ -201,7 +201,7 @@ void spill_request_log_free(const struct spill_request *request, const struct sp
                             enum spill_reason reason)
 {
 	write_due_lines(request);
-	if (!spill_log_active() || allocation->sum || !needs_line(allocation))
+	if (!spill_log_active() || allocation->sum || allocation->part || !needs_line(allocation))
 		return;
 	char *line = spill_scratch_take();
 	struct spill_record_free record = {

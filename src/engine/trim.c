@@ -8,6 +8,8 @@
 #include "deferred.h"
 #include "gate.h"
 #include "host_chunks.h"
+#include "engine_ordered.h"
+#include "ordered_pool.h"
 #include "minmax.h"
 #include "quiesce.h"
 #include "vendor_pool.h"
@@ -56,15 +58,20 @@ static uint64_t trim_behind_work(const struct spill_backend *backend, int device
 	uint64_t start = spill_clock_ns();
 	if (!backend->moves || device < 0 || device >= SPILL_DEVICES ||
 	    (!urgent && start < atomic_load_explicit(&no_wait_before_ns[device], memory_order_relaxed)) ||
-	    spill_vendor_pool_unused(backend, device) < needed)
+	    spill_vendor_pool_unused(backend, device) + spill_ordered_unused(backend, device) < needed)
 		return 0;
+	uint64_t freed = spill_ordered_number();
 	uint64_t before = device_room(backend, device);
 	spill_mover_lock();
 	bool idle = spill_quiesce_synchronize(backend, device, start + WAIT_NS);
 	spill_mover_unlock();
 	/* A pool that keeps nothing has given its memory back in the wait itself. */
-	if (idle)
+	if (idle) {
 		spill_vendor_pool_trim(backend, device, false);
+		spill_ordered_idle(backend, device, freed);
+		spill_ordered_trim(backend, device,
+		                   spill_minus(before + needed, device_room(backend, device)));
+	}
 	uint64_t given = spill_minus(device_room(backend, device), before), now = spill_clock_ns();
 	atomic_store(&no_wait_before_ns[device], now + (now - start) * (given ? 10 : 100));
 	return given;
@@ -77,6 +84,9 @@ bool spill_trim(const struct spill_backend *backend, int device, uint64_t bytes,
 	uint64_t given = spill_deferred_collect(backend, device, false).device;
 	given += spill_vendor_pool_trim(backend, device, false);
 	uint64_t needed = bytes ? spill_minus(bytes, device_room(backend, device)) : 0;
+	uint64_t ended = spill_ordered_trim(backend, device, needed);
+	given += ended;
+	needed = spill_minus(needed, ended);
 	uint64_t freed = needed ? wait_for_deferred(backend, device, needed) : 0;
 	given += freed;
 	needed = spill_minus(needed, freed);
@@ -94,6 +104,7 @@ bool spill_trim_host(const struct spill_backend *backend, int device, void *cont
 	spill_deferred_drop(backend);
 	spill_host_chunks_drop(backend);
 	spill_vendor_pool_trim(backend, device, true);
+	spill_ordered_trim_host(backend, device);
 	spill_shared_chunks_trim(backend, device, context);
 	for (uint64_t end = spill_clock_ns() + WAIT_NS;
 	     spill_clock_ns() < end && spill_account_host_held() + bytes > before;) {

@@ -7,6 +7,7 @@
 
 #include "account.h"
 #include "minmax.h"
+#include "ordered_pool.h"
 #include "peer.h"
 #include "place.h"
 #include "rules.h"
@@ -274,6 +275,8 @@ static struct spill_vendor_pool *make_ours(const struct spill_backend *backend, 
 		backend->pools->destroy(handle);
 	else
 		allow_peers(backend, device, handle);
+	if (is_first && pool && place == SPILL_PLACE_DEVICE)
+		spill_ordered_pool_made(backend, device, handle);
 	if (!pool)
 		*error = "no memory for bookkeeping";
 	return pool;

@@ -71,11 +71,23 @@ static struct spill_allocation *remove_entry(struct spill_allocation **link)
 	struct spill_allocation *entry = *link;
 	*link = entry->next;
 	entry->next = NULL;
+	unlink_placed(entry);
+	if (!entry->part) {
+		if (!entry->sum)
+			entry->order = next_order++;
+		spill_ledger_totals_taken(entry);
+	}
+	return entry;
+}
+
+/* pre: locked */
+static void count_added(struct spill_allocation *entry)
+{
+	if (entry->sum_rule)
+		spill_site_sums_add(entry);
 	if (!entry->sum)
 		entry->order = next_order++;
-	unlink_placed(entry);
-	spill_ledger_totals_taken(entry);
-	return entry;
+	spill_ledger_totals_added(entry);
 }
 
 bool spill_ledger_add(struct spill_allocation *allocation)
@@ -94,12 +106,9 @@ bool spill_ledger_add(struct spill_allocation *allocation)
 		return false;
 	}
 	entry->seq = next_seq++;
-	if (entry->sum_rule)
-		spill_site_sums_add(entry);
-	if (!entry->sum)
-		entry->order = next_order++;
 	insert_entry(entry);
-	spill_ledger_totals_added(entry);
+	if (!entry->part)
+		count_added(entry);
 	*allocation = *entry;
 	pthread_mutex_unlock(&lock);
 	return true;
@@ -152,17 +161,20 @@ void spill_ledger_put_back(struct spill_allocation *allocation)
 		atomic_fetch_add(&placed_count, 1);
 	}
 	insert_entry(allocation);
-	spill_ledger_totals_back(allocation);
+	if (!allocation->part)
+		spill_ledger_totals_back(allocation);
 	pthread_mutex_unlock(&lock);
 }
 
 void spill_ledger_end(struct spill_allocation *allocation)
 {
-	pthread_mutex_lock(&lock);
-	spill_ledger_totals_freed(allocation);
-	if (allocation->sum)
-		spill_site_sums_end(allocation);
-	pthread_mutex_unlock(&lock);
+	if (!allocation->part) {
+		pthread_mutex_lock(&lock);
+		spill_ledger_totals_freed(allocation);
+		if (allocation->sum)
+			spill_site_sums_end(allocation);
+		pthread_mutex_unlock(&lock);
+	}
 	if (allocation->charged_rule)
 		spill_account_rule_return(allocation->rule, allocation->charged_rule);
 	free(allocation);

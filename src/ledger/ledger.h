@@ -42,6 +42,7 @@ struct spill_allocation {
 	const void *site;         /* return address of the call; NULL: not kept. */
 	struct spill_placement *placement; /* ours to release; NULL: the vendor's memory. */
 	bool ordered;                      /* allocated in stream order. */
+	bool part;     /* a range of a segment (ordered_pool.h). That is counted, and the range is not. */
 	bool outlives; /* no context's end ends it, as in the vendor's pools (backend.h). */
 	struct spill_vendor_pool *mempool; /* the pool that counts its live bytes, or NULL. */
 	void *pool;                        /* the vendor's pool that the program named, or NULL. */

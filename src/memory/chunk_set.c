@@ -12,7 +12,8 @@ struct spill_chunked *spill_chunk_set_new(const struct spill_place_ops *ops,
 	struct spill_chunked *set = spill_chunked_new(ops, want, unit, error);
 	if (!set)
 		return NULL;
-	set->handle = SPILL_CHUNK_SET_TAG | ++last_number;
+	set->set = true;
+	set->name = SPILL_CHUNK_SET_TAG | ++last_number;
 	set->properties = want->properties;
 	if (want->properties)
 		set->chunk_bytes = set->range; /* the vendor exports one handle */

@@ -51,6 +51,8 @@ struct spill_chunked *spill_chunked_new(const struct spill_place_ops *ops,
 {
 	uint64_t range = round_up(want->bytes, unit);
 	uint64_t chunk_bytes = spill_policy_chunk(want->policy, want->bytes, unit);
+	if (want->most_chunk && want->most_chunk < chunk_bytes)
+		chunk_bytes = round_up(want->most_chunk, unit);
 	/* At most two chunks are smaller: the last of the device, and the last of the host. */
 	uint64_t room = range / chunk_bytes + 2;
 	struct spill_chunked *chunked = NULL;
@@ -92,7 +94,7 @@ static int create_memory(const struct spill_chunked *chunked, struct spill_chunk
 int spill_chunked_allow(const struct spill_chunked *chunked)
 {
 	const struct spill_placement *base = &chunked->base;
-	return chunked->handle ? 0 : base->backend->vmm->allow(base->ptr, chunked->range, base->device);
+	return chunked->set ? 0 : base->backend->vmm->allow(base->ptr, chunked->range, base->device);
 }
 
 int spill_chunked_extend(struct spill_chunked *chunked, bool on_host, uint64_t bytes)
@@ -107,7 +109,7 @@ int spill_chunked_extend(struct spill_chunked *chunked, bool on_host, uint64_t b
 		int result = create_memory(chunked, chunk);
 		if (result)
 			return result;
-		if (!chunked->handle)
+		if (!chunked->set)
 			result = backend->vmm->map(chunked->base.ptr + chunked->mapped, chunk->bytes,
 			                           chunk->handle);
 		if (result) {
@@ -128,15 +130,16 @@ void spill_chunked_release(struct spill_placement *placement, bool context_ended
 	spill_chunked_delist(chunked);
 	for (unsigned i = 0; i < chunked->count; i++) {
 		const struct spill_chunk *chunk = &chunked->chunks[i];
-		if (!chunked->handle && (!chunk->unmapped || chunk->wrong_memory))
+		if (!chunked->set && (!chunk->unmapped || chunk->wrong_memory))
 			backend->vmm->unmap(spill_chunked_address(chunked, i), chunk->bytes);
 		spill_view_end(backend, chunk->view, chunk->bytes);
 		backend->physical->release(chunk->handle);
 	}
-	if (!chunked->handle)
+	if (!chunked->set)
 		backend->vmm->unreserve(placement->ptr, chunked->range);
 	spill_account_device_return(placement->device, placement->held.device);
 	spill_account_physical_return(placement->held.host);
+	free(chunked->owner);
 	free(chunked);
 }
 
@@ -155,6 +158,24 @@ struct spill_chunked *spill_chunked_of(struct spill_placement *placement)
 uint64_t spill_chunked_address(const struct spill_chunked *chunked, unsigned index)
 {
 	return chunked->base.ptr + chunked->chunks[index].offset;
+}
+
+unsigned spill_chunked_live(const struct spill_chunked *chunked, unsigned index,
+                            struct spill_span spans[SPILL_SPANS])
+{
+	if (chunked->live)
+		return chunked->live(chunked, index, spans);
+	spans[0] = (struct spill_span){0, chunked->chunks[index].bytes};
+	return 1;
+}
+
+bool spill_chunked_is_dead(const struct spill_chunked *chunked)
+{
+	struct spill_span spans[SPILL_SPANS];
+	for (unsigned i = 0; i < chunked->count; i++)
+		if (spill_chunked_live(chunked, i, spans))
+			return false;
+	return true;
 }
 
 /* -- views ------------------------------------------------------------------------------------- */
@@ -337,8 +358,7 @@ struct spill_chunked *spill_chunked_next(struct spill_chunked *after)
 	return next;
 }
 
-/* pre: the mover is held */
-static void pin(struct spill_chunked *chunked)
+void spill_chunked_pin_held(struct spill_chunked *chunked)
 {
 	chunked->pinned = true;
 	pthread_mutex_lock(&lock);
@@ -349,7 +369,7 @@ static void pin(struct spill_chunked *chunked)
 void spill_chunked_pin(struct spill_chunked *chunked)
 {
 	spill_mover_lock();
-	pin(chunked);
+	spill_chunked_pin_held(chunked);
 	spill_mover_unlock();
 }
 
@@ -360,7 +380,7 @@ void spill_chunked_pin_at(uint64_t ptr)
 	while (chunked && ptr - chunked->base.ptr >= chunked->range)
 		chunked = spill_chunked_next(chunked);
 	if (chunked)
-		pin(chunked);
+		spill_chunked_pin_held(chunked);
 	spill_mover_unlock();
 }
 

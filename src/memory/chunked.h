@@ -22,9 +22,32 @@ struct spill_chunk {
 	bool wrong_memory; /* unmapped, and the vendor did not unmap other memory there. */
 };
 
+/* A part of a chunk. The offset is from the chunk's start. */
+struct spill_span {
+	uint64_t offset, bytes;
+};
+
+/*
+ * Stores the parts of a chunk whose bytes count, in order, and returns their number. 0: the chunk is
+ * dead. pre: the device is idle, and the gate closed
+ */
+#define SPILL_SPANS 8
+struct spill_chunked;
+typedef unsigned spill_chunked_live_fn(const struct spill_chunked *chunked, unsigned index,
+                                       struct spill_span spans[SPILL_SPANS]);
+spill_chunked_live_fn spill_chunked_live;
+
+/* True: no chunk of it has live bytes. Without the precondition only a guess. */
+bool spill_chunked_is_dead(const struct spill_chunked *chunked);
+
 struct spill_chunked {
 	struct spill_placement base;
-	uint64_t handle; /* of a chunk set (chunk_set.h); 0: no set. */
+	/* Its entry in the ledger: the handle of a chunk set, or a segment's number; 0: its address. */
+	uint64_t name;
+	bool set; /* the program maps it (chunk_set.h). */
+	/* Of a segment (ordered_pool.h): which parts of a chunk are in use, as spill_chunked_live. */
+	spill_chunked_live_fn *live;
+	void *owner; /* for `live`; freed with the placement. */
 	/* While an exportable set is made: the vendor's properties of its memory on the device. */
 	const void *properties;
 	uint64_t range;       /* bytes of the reserved range. */
@@ -149,8 +172,9 @@ uint64_t spill_chunked_on_device(int device);
  */
 struct spill_chunked *spill_chunked_next(struct spill_chunked *after);
 
-/* Pins a placement, for an export: it never moves again. Waits for the mover. */
+/* Pins a placement, for an export: it never moves again. Waits for the mover; or it is held. */
 void spill_chunked_pin(struct spill_chunked *chunked);
+void spill_chunked_pin_held(struct spill_chunked *chunked);
 /* The same for the enlisted placement that `ptr` is in, if there is one. */
 void spill_chunked_pin_at(uint64_t ptr);
 
@@ -167,10 +191,10 @@ uint64_t spill_chunked_address(const struct spill_chunked *chunked, unsigned ind
 /* The chunked placement. NULL: the placement is not chunked, or NULL. */
 struct spill_chunked *spill_chunked_of(struct spill_placement *placement);
 
-/* The name of its entry in the ledger: its address, or the handle of a chunk set. */
+/* The name of its entry in the ledger. */
 static inline uint64_t spill_chunked_name(const struct spill_chunked *chunked)
 {
-	return chunked->handle ? chunked->handle : chunked->base.ptr;
+	return chunked->name ? chunked->name : chunked->base.ptr;
 }
 
 /* The granularity of chunks on both sides. 0: the device cannot do this. */

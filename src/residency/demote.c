@@ -24,7 +24,7 @@ static bool is_candidate(const struct spill_chunked *chunked, int device, bool o
 {
 	const struct spill_bytes *held = &chunked->base.held;
 	return chunked->base.backend->moves && chunked->base.device == device && !chunked->pinned &&
-	       (on_host ? spill_chunked_away(chunked) : held->device) &&
+	       (on_host ? spill_chunked_away(chunked) && !spill_chunked_is_dead(chunked) : held->device) &&
 	       (!older_than || chunked->seq < older_than);
 }
 
@@ -46,7 +46,7 @@ struct spill_victim *spill_victim_list(int device, bool on_host, uint64_t older_
 			    .priority = chunked->priority,
 			    .bytes = chunked->base.bytes,
 			    .seq = chunked->seq,
-			    .dead = chunked->dead,
+			    .dead = chunked->dead || spill_chunked_is_dead(chunked),
 			    .data = chunked,
 			};
 	spill_victim_mark(list, *count);

@@ -265,6 +265,28 @@ static void close_target(struct copier *copier, const struct active_move *active
 		spill_remap_old(copier->backend, copier->device, active->move);
 }
 
+/*
+ * Copies the parts of a chunk that count. If a later copy is refused, the earlier ones must end before
+ * their target is unmapped.
+ */
+static int copy_live(const struct copier *copier, const struct spill_move *move, void *stream, uint64_t to,
+                     uint64_t from)
+{
+	const struct spill_backend *backend = copier->backend;
+	struct spill_span spans[SPILL_SPANS];
+	unsigned count = spill_chunked_live(move->chunked, move->index, spans);
+	for (unsigned i = 0; i < count; i++) {
+		const struct spill_span *span = &spans[i];
+		int result = backend->moves->copy(copier->device, copier->context, stream, to + span->offset,
+		                                  from + span->offset, span->bytes);
+		if (result && i)
+			backend->devices->wait(copier->device, copier->context);
+		if (result)
+			return result;
+	}
+	return 0;
+}
+
 /* Begins a move. False: it has not begun, and no further move begins. */
 static bool begin_move(struct copier *copier, struct active_move *active, struct spill_move *move,
                        unsigned slot)
@@ -275,9 +297,8 @@ static bool begin_move(struct copier *copier, struct active_move *active, struct
 	if (!spill_remap_lost(copier->backend, copier->device, move) || !open_target(copier, active, slot))
 		return false;
 	uint64_t place = spill_chunked_address(move->chunked, move->index);
-	if (backend->moves->copy(
-	        copier->device, copier->context, stream, active->in_place ? place : active->view,
-	        active->in_place ? spill_move_chunk(move)->view : place, spill_move_chunk(move)->bytes)) {
+	if (copy_live(copier, move, stream, active->in_place ? place : active->view,
+	              active->in_place ? spill_move_chunk(move)->view : place)) {
 		close_target(copier, active, false);
 		return false;
 	}

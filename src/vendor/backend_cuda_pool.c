@@ -88,24 +88,33 @@ static int pool_free(uint64_t ptr, void *stream, bool per_thread)
 	return spill_cuda.cuMemFreeAsync(ptr, spill_cuda_stream(stream, per_thread));
 }
 
-static int pool_reserved(void *pool, uint64_t *bytes)
+static int pool_figure(void *pool, CUmemPool_attribute attribute, uint64_t *bytes)
 {
 	cuuint64_t value;
 	if (!spill_cuda.cuMemPoolGetAttribute)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	int result = spill_cuda.cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &value);
+	int result = spill_cuda.cuMemPoolGetAttribute(pool, attribute, &value);
 	if (!result)
 		*bytes = value;
 	return result;
 }
 
+static int pool_reserved(void *pool, uint64_t *bytes)
+{
+	return pool_figure(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, bytes);
+}
+
+static int pool_threshold(void *pool, uint64_t *bytes)
+{
+	return pool_figure(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, bytes);
+}
+
 static int pool_unused(void *pool, uint64_t *bytes)
 {
-	cuuint64_t used;
-	uint64_t reserved;
+	uint64_t used, reserved;
 	int result = pool_reserved(pool, &reserved);
 	if (!result)
-		result = spill_cuda.cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used);
+		result = pool_figure(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used);
 	if (!result)
 		*bytes = reserved > used ? reserved - used : 0;
 	return result;
@@ -146,6 +155,16 @@ static enum spill_place pool_place(const void *properties, int *device)
 	return SPILL_PLACE_DEVICE;
 }
 
+static bool pool_exportable(const void *properties)
+{
+	return ((const CUmemPoolProps *)properties)->handleTypes != CU_MEM_HANDLE_TYPE_NONE;
+}
+
+static int pool_share(const void *descriptions, unsigned index, uint64_t va, uint64_t bytes)
+{
+	return spill_cuda.cuMemSetAccess(va, bytes, (const CUmemAccessDesc *)descriptions + index, 1);
+}
+
 const struct spill_vendor_pools spill_cuda_pools = {
     .outlive_contexts = true,
     .create = pool_create,
@@ -156,9 +175,12 @@ const struct spill_vendor_pools spill_cuda_pools = {
     .reserved = pool_reserved,
     .unused = pool_unused,
     .trim = pool_trim,
+    .threshold = pool_threshold,
     .current = pool_current,
     .device_default = pool_default,
     .place = pool_place,
+    .exportable = pool_exportable,
+    .share = pool_share,
 };
 
 int spill_cuda_graph_reserved(int device, uint64_t *bytes)

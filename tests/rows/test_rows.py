@@ -106,7 +106,7 @@ class Rows(Case):
 OLDER = {"cuMemHostRegister", "cuGraphAddNode", "cuStreamBeginCapture", "cuStreamBeginCapture_ptsz", "cuStreamDestroy",
          "cuCtxDestroy", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset", "cuGetProcAddress",
          "cuCtxCreate", "cuCtxCreate_v2", "cuCtxCreate_v3", "cuGraphInstantiate",
-         "cuGraphExecUpdate", "cuGraphExecKernelNodeSetParams"} | {
+         "cuGraphExecUpdate", "cuGraphExecKernelNodeSetParams", "cuCtxSynchronize"} | {
              name + variant for name in ("cuMemcpyBatchAsync", "cuMemcpy3DBatchAsync", "cuStreamWaitValue32",
                                          "cuStreamWaitValue64", "cuStreamWriteValue32", "cuStreamWriteValue64",
                                          "cuStreamBatchMemOp") for variant in ("", "_ptsz")}

@@ -1,0 +1,180 @@
+/*
+ * The program's pools: they are recorded, so that they can be trimmed, and so that their memory can
+ * come from segments that move (engine_ordered.h). Exportable memory stays with the driver. So does
+ * all memory that a pool makes after another device got access to it. Questions about a pool's
+ * figures get those of the driver's part and of the segments together. Unused segments go back when
+ * the driver's pools would give their memory back.
+ */
+#include "abi/cuda.h"
+#include "capture.h"
+#include "engine_ordered.h"
+#include "gate.h"
+#include "minmax.h"
+#include "ordered_pool.h"
+#include "vendor_pool.h"
+
+static void record_pool(struct spill_request *request, const struct spill_backend *backend)
+{
+	void *handle = *(void **)request->out;
+	int device = 0;
+	backend->devices->current(&device, &request->context);
+	enum spill_place place = backend->pools->place(request->properties, &device);
+	spill_vendor_pool_created(backend, handle, place, device);
+	if (place == SPILL_PLACE_DEVICE && backend->pools->exportable &&
+	    !backend->pools->exportable(request->properties))
+		spill_ordered_pool_made(backend, device, handle);
+}
+
+/* The device whose own pool this is. -1: it is no device's. */
+static int device_of_own(const struct spill_backend *backend, const void *handle)
+{
+	void *own;
+	for (int device = 0; device < SPILL_DEVICES; device++)
+		if (!backend->pools->device_default(device, &own) && own == handle)
+			return device;
+	return -1;
+}
+
+/* The segments get the same access, and stay where they are from now on. */
+static void share_segments(const struct spill_ordered_pool *pool, const struct spill_request *request,
+                           const struct spill_backend *backend)
+{
+	struct spill_chunked *segment;
+	spill_mover_lock();
+	for (unsigned i = 0; (segment = spill_ordered_segment(pool, i)) != NULL; i++) {
+		spill_chunked_pin_held(segment);
+		for (unsigned access = 0; access < request->mode; access++)
+			backend->pools->share(request->properties, access, segment->base.ptr, segment->range);
+	}
+	spill_mover_unlock();
+}
+
+static void share_pool(const struct spill_request *request, const struct spill_backend *backend)
+{
+	struct spill_ordered_pool *pool = spill_ordered_pool_of(backend, request->pool);
+	int device = pool ? -1 : device_of_own(backend, request->pool);
+	if (device >= 0)
+		pool = spill_ordered_pool_made(backend, device, request->pool);
+	if (!pool || !backend->pools->share)
+		return;
+	spill_ordered_pool_close(pool);
+	share_segments(pool, request, backend);
+}
+
+/* HIP numbers the attributes alike (hip_runtime_api.h, hipMemPoolAttr). Their values have 64 bits. */
+static void add_figures(const struct spill_request *request, struct spill_ordered_pool *pool)
+{
+	struct spill_ordered_figures figures = spill_ordered_figures(pool);
+	uint64_t *value = request->out;
+	switch (request->mode) {
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+		*value += figures.reserved;
+		break;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+		*value += figures.most_reserved;
+		break;
+	case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+		*value += figures.used;
+		break;
+	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+		*value += figures.most_used;
+		break;
+	default:
+		break;
+	}
+}
+
+static void finish_call(struct spill_request *request, const struct spill_backend *backend)
+{
+	struct spill_ordered_pool *pool = spill_ordered_pool_of(backend, request->pool);
+	switch (request->op) {
+	case SPILL_OP_POOL_CREATE:
+		if (request->properties)
+			record_pool(request, backend);
+		break;
+	case SPILL_OP_POOL_TRIM:
+		spill_vendor_pool_trimmed(backend, request->pool);
+		if (pool)
+			spill_ordered_trim_pool(backend, pool, request->bytes);
+		break;
+	case SPILL_OP_POOL_SHARE:
+		share_pool(request, backend);
+		break;
+	case SPILL_OP_POOL_GET:
+		if (pool && request->out)
+			add_figures(request, pool);
+		break;
+	case SPILL_OP_POOL_SET:
+		if (pool)
+			spill_ordered_restart(pool, request->mode == CU_MEMPOOL_ATTR_USED_MEM_HIGH,
+			                      request->mode == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH);
+		break;
+	default:
+		break;
+	}
+}
+
+/* A pool leaves the lists before it ends: afterwards another pool may have its handle. */
+bool spill_engine_pool(struct spill_request *request)
+{
+	const struct spill_backend *backend = spill_backend_for(request->domain);
+	if (request->step++ == 0) {
+		request->pass = !backend || !backend->pools;
+		if (!request->pass && request->op == SPILL_OP_POOL_DESTROY) {
+			request->destroyed = spill_vendor_pool_destroyed(backend, request->pool);
+			spill_ordered_pool_ended(backend, request->pool);
+		}
+		return true;
+	}
+	if (request->result == 0)
+		finish_call(request, backend);
+	else if (request->op == SPILL_OP_POOL_DESTROY)
+		spill_vendor_pool_alive(request->destroyed, request->pool);
+	return false;
+}
+
+/* The frees that the call has waited for. That of an event is not known. */
+static void note_done(const struct spill_request *request, const struct spill_backend *backend)
+{
+	struct spill_stream_order order = {0};
+	void *context = request->context;
+	int device;
+	if (request->mode == SPILL_WAITS_FOR_STREAM &&
+	    !backend->streams->owner(request->stream, &device, &context))
+		order.stream = spill_engine_stream(request);
+	else if (request->mode == SPILL_WAITS_FOR_CONTEXT && !context)
+		backend->devices->current(&device, &context);
+	order.context = context;
+	if (context)
+		spill_ordered_done(backend, &order, request->frees);
+}
+
+/*
+ * The driver's pools give back what exceeds their release threshold at the next such call (CUDA Driver
+ * API, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD).
+ */
+static void give_back(const struct spill_backend *backend)
+{
+	for (struct spill_ordered_pool *pool = spill_ordered_next(NULL); pool;
+	     pool = spill_ordered_next(pool)) {
+		void *handle = spill_ordered_handle(pool);
+		uint64_t keep = 0;
+		if (!handle || !backend->pools->threshold(handle, &keep))
+			spill_ordered_trim_pool(backend, pool, keep);
+	}
+}
+
+bool spill_engine_synchronize(struct spill_request *request)
+{
+	const struct spill_backend *backend = spill_backend_for(request->domain);
+	if (request->step++ == 0) {
+		request->pass = !backend || !spill_ordered_any(NULL);
+		request->frees = spill_ordered_number();
+		return true;
+	}
+	if (request->result == 0 && !spill_capture_any()) {
+		note_done(request, backend);
+		give_back(backend);
+	}
+	return false;
+}

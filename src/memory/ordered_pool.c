@@ -1,0 +1,504 @@
+#include "ordered_pool.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "chunk_map.h"
+#include "minmax.h"
+#include "stream_frees.h"
+
+#define SMALL ((uint64_t)1 << 20)
+#define SMALL_SEGMENT SPILL_ORDERED_CHUNK
+#define SEGMENT ((uint64_t)64 << 20)
+
+struct segment {
+	struct spill_chunked *chunked;
+	struct spill_ordered_pool *pool;
+	enum spill_range_kind kind;
+	struct spill_range *first; /* by address; it lives as long as the segment */
+	unsigned in_use;           /* ranges */
+	TAILQ_ENTRY(segment) link;
+};
+
+struct spill_ordered_pool {
+	const struct spill_backend *backend;
+	int device;
+	const void *handle; /* of the vendor's pool; NULL: ended */
+	_Atomic bool closed;
+	struct spill_stream_frees frees;
+	struct spill_ordered_figures figures;
+	TAILQ_HEAD(, segment) segments; /* oldest first */
+	struct spill_ordered_pool *next;
+};
+
+/* A range in use. */
+struct block {
+	struct spill_placement base;
+	struct spill_range *range;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_ORDERED_POOL */
+static struct spill_ordered_pool *_Atomic pools;         /* grows at its head only; written under the lock */
+static _Atomic unsigned segment_count;
+
+static void release(struct spill_placement *placement, bool context_ended);
+static const struct spill_place_ops ranges = {SPILL_PLACE_MOVABLE, NULL, release, NULL};
+
+static enum spill_range_kind kind_of(uint64_t bytes)
+{
+	return bytes <= SMALL ? SPILL_SMALL_RANGES : SPILL_LARGE_RANGES;
+}
+
+/* -- pools ------------------------------------------------------------------------------------- */
+
+/* pre: locked */
+static struct spill_ordered_pool *find_pool(const struct spill_backend *backend, const void *handle)
+{
+	struct spill_ordered_pool *pool = pools;
+	while (pool && (pool->backend != backend || pool->handle != handle))
+		pool = pool->next;
+	return pool;
+}
+
+struct spill_ordered_pool *spill_ordered_pool_made(const struct spill_backend *backend, int device,
+                                                   const void *handle)
+{
+	struct spill_ordered_pool *made = calloc(1, sizeof(*made));
+	if (!made)
+		return NULL;
+	made->backend = backend;
+	made->device = device;
+	made->handle = handle;
+	TAILQ_INIT(&made->segments);
+	pthread_mutex_lock(&lock);
+	struct spill_ordered_pool *pool = find_pool(backend, handle);
+	if (!pool) {
+		pool = made;
+		made->next = pools;
+		atomic_store(&pools, made);
+	}
+	pthread_mutex_unlock(&lock);
+	if (pool != made)
+		free(made);
+	return pool;
+}
+
+struct spill_ordered_pool *spill_ordered_pool_of(const struct spill_backend *backend, const void *handle)
+{
+	pthread_mutex_lock(&lock);
+	struct spill_ordered_pool *pool = handle ? find_pool(backend, handle) : NULL;
+	pthread_mutex_unlock(&lock);
+	return pool;
+}
+
+int spill_ordered_device(const struct spill_ordered_pool *pool)
+{
+	return pool->device;
+}
+
+void *spill_ordered_handle(const struct spill_ordered_pool *pool)
+{
+	pthread_mutex_lock(&lock);
+	const void *handle = pool->handle;
+	pthread_mutex_unlock(&lock);
+	return (void *)handle;
+}
+
+struct spill_ordered_pool *spill_ordered_next(const struct spill_ordered_pool *pool)
+{
+	return pool ? pool->next : atomic_load_explicit(&pools, memory_order_acquire);
+}
+
+void spill_ordered_pool_close(struct spill_ordered_pool *pool)
+{
+	atomic_store(&pool->closed, true);
+}
+
+bool spill_ordered_pool_is_closed(const struct spill_ordered_pool *pool)
+{
+	return atomic_load(&pool->closed);
+}
+
+struct spill_chunked *spill_ordered_segment(const struct spill_ordered_pool *pool, unsigned index)
+{
+	pthread_mutex_lock(&lock);
+	const struct segment *segment = TAILQ_FIRST(&pool->segments);
+	for (; segment && index; index--)
+		segment = TAILQ_NEXT(segment, link);
+	pthread_mutex_unlock(&lock);
+	return segment ? segment->chunked : NULL;
+}
+
+void spill_ordered_pool_ended(const struct spill_backend *backend, const void *handle)
+{
+	pthread_mutex_lock(&lock);
+	struct spill_ordered_pool *pool = find_pool(backend, handle);
+	if (pool)
+		pool->handle = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+/* -- taking ------------------------------------------------------------------------------------ */
+
+/* The map has the sides of chunks that can move. Others are where they were made. */
+static bool is_on_device(const struct spill_range *range, uint64_t bytes)
+{
+	struct spill_chunk_map_entry entry;
+	uint64_t unit = SPILL_CHUNK_MAP_UNIT;
+	for (uint64_t at = range->at; at < range->at + bytes; at = (at / unit + 1) * unit)
+		if (spill_chunk_map_of(at, &entry) && entry.on_host)
+			return false;
+	return true;
+}
+
+/* pre: locked */
+static struct spill_range *find_range(struct spill_ordered_pool *pool, uint64_t bytes,
+                                      const struct spill_stream_order *name, bool anywhere)
+{
+	enum spill_range_kind kind = kind_of(bytes);
+	struct spill_free_ranges *own = name->stream ? spill_stream_frees_of(&pool->frees, name, kind) : NULL;
+	struct spill_range *range = NULL;
+	if (own)
+		range = spill_free_ranges_take(own, bytes, anywhere ? NULL : is_on_device);
+	if (!range)
+		range =
+		    spill_free_ranges_take(&pool->frees.settled[kind], bytes, anywhere ? NULL : is_on_device);
+	return range;
+}
+
+/* pre: locked */
+static void begin_use(struct spill_ordered_pool *pool, struct block *block, struct spill_range *range)
+{
+	struct spill_ordered_figures *figures = &pool->figures;
+	block->range = range;
+	((struct segment *)range->segment)->in_use++;
+	figures->used += range->bytes;
+	figures->most_used = spill_max(figures->most_used, figures->used);
+}
+
+static struct spill_placement *begin_block(const struct spill_ordered_pool *pool, struct block *block,
+                                           uint64_t bytes, const struct spill_stream_order *order)
+{
+	block->base = (struct spill_placement){.ops = &ranges,
+	                                       .backend = pool->backend,
+	                                       .device = pool->device,
+	                                       .context = (void *)order->context,
+	                                       .ptr = block->range->at,
+	                                       .bytes = bytes};
+	return &block->base;
+}
+
+static bool take_range(struct spill_ordered_pool *pool, struct block *block, uint64_t bytes,
+                       const struct spill_stream_order *order, bool anywhere)
+{
+	pthread_mutex_lock(&lock);
+	struct spill_range *range = find_range(pool, bytes, order, anywhere);
+	if (range)
+		begin_use(pool, block, range);
+	pthread_mutex_unlock(&lock);
+	return range != NULL;
+}
+
+struct spill_placement *spill_ordered_take(struct spill_ordered_pool *pool, uint64_t bytes,
+                                           const struct spill_stream_order *order, bool anywhere)
+{
+	struct block *block = calloc(1, sizeof(*block));
+	if (!block)
+		return NULL;
+	if (take_range(pool, block, bytes, order, anywhere) ||
+	    (spill_stream_frees_look(&pool->frees, pool->backend, &lock) &&
+	     take_range(pool, block, bytes, order, anywhere)))
+		return begin_block(pool, block, bytes, order);
+	free(block);
+	return NULL;
+}
+
+/* -- freeing ----------------------------------------------------------------------------------- */
+
+bool spill_ordered_is(const struct spill_placement *placement)
+{
+	return placement && placement->ops == &ranges;
+}
+
+/* pre: locked */
+static void give_range(struct spill_range *range, struct spill_free_ranges *set, uint64_t number)
+{
+	struct segment *segment = range->segment;
+	segment->in_use--;
+	segment->pool->figures.used -= range->bytes;
+	spill_free_ranges_give(range, set, &segment->pool->frees.settled[segment->kind], number);
+}
+
+/* The memory is the process's, so the end of a context does not end it. */
+static void release(struct spill_placement *placement, bool context_ended)
+{
+	struct spill_range *range = ((struct block *)placement)->range;
+	const struct segment *segment = range->segment;
+	pthread_mutex_lock(&lock);
+	give_range(range, &segment->pool->frees.settled[segment->kind], 0);
+	pthread_mutex_unlock(&lock);
+	free(placement);
+}
+
+void spill_ordered_free(struct spill_placement *placement, const struct spill_stream_order *order, int device)
+{
+	struct spill_range *range = ((struct block *)placement)->range;
+	const struct segment *segment = range->segment;
+	pthread_mutex_lock(&lock);
+	struct spill_free_ranges *set =
+	    spill_stream_frees_make(&segment->pool->frees, order, device, segment->kind);
+	/* Without memory for the list the range is lost until the process ends. */
+	if (set)
+		give_range(range, set, spill_stream_frees_count());
+	pthread_mutex_unlock(&lock);
+	free(placement);
+}
+
+void spill_ordered_stream_ended(const struct spill_backend *backend, const void *stream)
+{
+	pthread_mutex_lock(&lock);
+	for (struct spill_ordered_pool *pool = pools; pool; pool = pool->next)
+		if (pool->backend == backend)
+			spill_stream_frees_stream_ended(&pool->frees, stream);
+	pthread_mutex_unlock(&lock);
+}
+
+uint64_t spill_ordered_number(void)
+{
+	return spill_stream_frees_number();
+}
+
+void spill_ordered_done(const struct spill_backend *backend, const struct spill_stream_order *order,
+                        uint64_t number)
+{
+	pthread_mutex_lock(&lock);
+	for (struct spill_ordered_pool *pool = pools; pool; pool = pool->next)
+		if (pool->backend == backend)
+			spill_stream_frees_done(&pool->frees, order, number);
+	pthread_mutex_unlock(&lock);
+}
+
+/* The work of the context has ended with it. */
+void spill_ordered_context_ended(const struct spill_context_end *end)
+{
+	const struct spill_stream_order whole = {NULL, end->context};
+	if (end->context)
+		spill_ordered_done(end->backend, &whole, UINT64_MAX);
+}
+
+void spill_ordered_idle(const struct spill_backend *backend, int device, uint64_t number)
+{
+	const struct spill_stream_order all = {NULL, NULL};
+	pthread_mutex_lock(&lock);
+	for (struct spill_ordered_pool *pool = pools; pool; pool = pool->next)
+		if (pool->backend == backend && pool->device == device)
+			spill_stream_frees_done(&pool->frees, &all, number);
+	pthread_mutex_unlock(&lock);
+}
+
+/* -- segments ---------------------------------------------------------------------------------- */
+
+static uint64_t round_up(uint64_t bytes, uint64_t unit)
+{
+	return (bytes + unit - 1) / unit * unit;
+}
+
+uint64_t spill_ordered_segment_bytes(uint64_t bytes)
+{
+	uint64_t least = kind_of(bytes) == SPILL_SMALL_RANGES ? SMALL_SEGMENT : SEGMENT;
+	return spill_max(least, round_up(bytes, SPILL_ORDERED_CHUNK));
+}
+
+/* Adds a span, joined with the last one if they touch. False: there are too many. */
+static bool add_span(struct spill_span *spans, unsigned *count, uint64_t offset, uint64_t bytes)
+{
+	struct spill_span *last = *count ? &spans[*count - 1] : NULL;
+	if (last && last->offset + last->bytes == offset) {
+		last->bytes += bytes;
+		return true;
+	}
+	if (*count == SPILL_SPANS)
+		return false;
+	spans[(*count)++] = (struct spill_span){offset, bytes};
+	return true;
+}
+
+/* spill_chunked_live of a segment. Free ranges are dead, because the device is idle. */
+static unsigned live_spans(const struct spill_chunked *chunked, unsigned index,
+                           struct spill_span spans[SPILL_SPANS])
+{
+	const struct segment *segment = chunked->owner;
+	uint64_t begin = spill_chunked_address(chunked, index), end = begin + chunked->chunks[index].bytes;
+	unsigned count = 0;
+	bool fits = true;
+	pthread_mutex_lock(&lock);
+	for (const struct spill_range *range = segment->first; range && range->at < end && fits;
+	     range = range->after) {
+		uint64_t from = spill_max(range->at, begin), to = spill_min(range->at + range->bytes, end);
+		if (!range->in && from < to)
+			fits = add_span(spans, &count, from - begin, to - from);
+	}
+	pthread_mutex_unlock(&lock);
+	if (fits)
+		return count;
+	spans[0] = (struct spill_span){0, end - begin};
+	return 1;
+}
+
+bool spill_ordered_add(struct spill_ordered_pool *pool, struct spill_chunked *chunked, uint64_t bytes)
+{
+	struct segment *segment = calloc(1, sizeof(*segment));
+	if (!segment)
+		return false;
+	*segment = (struct segment){.chunked = chunked, .pool = pool, .kind = kind_of(bytes)};
+	chunked->owner = segment;
+	chunked->live = live_spans;
+	pthread_mutex_lock(&lock);
+	TAILQ_INSERT_TAIL(&pool->segments, segment, link);
+	segment_count++;
+	pool->figures.reserved += chunked->range;
+	pool->figures.most_reserved = spill_max(pool->figures.most_reserved, pool->figures.reserved);
+	pthread_mutex_unlock(&lock);
+	return true;
+}
+
+/* Nobody sees it any more. A move may look at it until the chunks are delisted. pre: locked */
+static struct spill_chunked *unlink_segment(struct segment *segment)
+{
+	struct spill_ordered_pool *pool = segment->pool;
+	TAILQ_REMOVE(&pool->segments, segment, link);
+	segment_count--;
+	pool->figures.reserved -= segment->chunked->range;
+	if (segment->first)
+		spill_free_ranges_remove(segment->first);
+	segment->first = NULL;
+	return segment->chunked;
+}
+
+struct spill_placement *spill_ordered_open(struct spill_chunked *chunked, uint64_t bytes,
+                                           const struct spill_stream_order *order)
+{
+	struct segment *segment = chunked->owner;
+	struct spill_ordered_pool *pool = segment->pool;
+	struct block *block = calloc(1, sizeof(*block));
+	pthread_mutex_lock(&lock);
+	struct spill_free_ranges *settled = &pool->frees.settled[segment->kind];
+	if (block)
+		segment->first = spill_free_ranges_add(settled, chunked->base.ptr, chunked->range, segment);
+	if (segment->first)
+		begin_use(pool, block, spill_free_ranges_cut(segment->first, bytes));
+	else
+		unlink_segment(segment);
+	pthread_mutex_unlock(&lock);
+	if (segment->first)
+		return begin_block(pool, block, bytes, order);
+	free(block);
+	return NULL;
+}
+
+bool spill_ordered_any(struct spill_ordered_pool *pool)
+{
+	if (!pool)
+		return atomic_load_explicit(&segment_count, memory_order_relaxed) != 0;
+	pthread_mutex_lock(&lock);
+	bool any = !TAILQ_EMPTY(&pool->segments);
+	pthread_mutex_unlock(&lock);
+	return any;
+}
+
+uint64_t spill_ordered_unused(const struct spill_backend *backend, int device)
+{
+	const struct segment *segment;
+	uint64_t bytes = 0;
+	pthread_mutex_lock(&lock);
+	for (const struct spill_ordered_pool *pool = pools; pool; pool = pool->next)
+		if (pool->backend == backend && pool->device == device)
+			TAILQ_FOREACH(segment, &pool->segments, link)
+	bytes += segment->in_use ? 0 : segment->chunked->range;
+	pthread_mutex_unlock(&lock);
+	return bytes;
+}
+
+/* pre: locked */
+static bool is_empty(const struct segment *segment, bool on_host)
+{
+	const struct spill_free_ranges *settled = &segment->pool->frees.settled[segment->kind];
+	const struct spill_range *first = segment->first;
+	return first && first->in == settled && spill_range_is_segment(first) &&
+	       (!on_host || !is_on_device(first, first->bytes));
+}
+
+/* pre: locked */
+static struct segment *find_empty(const struct spill_ordered_pool *pool, bool on_host)
+{
+	struct segment *segment;
+	TAILQ_FOREACH(segment, &pool->segments, link)
+	if (is_empty(segment, on_host))
+		return segment;
+	return NULL;
+}
+
+static struct spill_chunked *unlink_empty(struct spill_ordered_pool *pool, bool on_host)
+{
+	pthread_mutex_lock(&lock);
+	struct segment *segment = find_empty(pool, on_host);
+	struct spill_chunked *found = segment ? unlink_segment(segment) : NULL;
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+struct spill_chunked *spill_ordered_empty(const struct spill_backend *backend, int device,
+                                          const struct spill_ordered_pool *only, bool on_host)
+{
+	struct spill_chunked *found = NULL;
+	for (struct spill_ordered_pool *pool = spill_ordered_next(NULL); pool && !found;
+	     pool = spill_ordered_next(pool)) {
+		if (pool->backend != backend || pool->device != device || (only && pool != only))
+			continue;
+		found = unlink_empty(pool, on_host);
+		if (!found && spill_stream_frees_look(&pool->frees, pool->backend, &lock))
+			found = unlink_empty(pool, on_host);
+	}
+	return found;
+}
+
+/* -- figures ----------------------------------------------------------------------------------- */
+
+struct spill_ordered_figures spill_ordered_figures(struct spill_ordered_pool *pool)
+{
+	pthread_mutex_lock(&lock);
+	struct spill_ordered_figures figures = pool->figures;
+	pthread_mutex_unlock(&lock);
+	return figures;
+}
+
+void spill_ordered_restart(struct spill_ordered_pool *pool, bool used, bool reserved)
+{
+	struct spill_ordered_figures *figures = &pool->figures;
+	pthread_mutex_lock(&lock);
+	if (used)
+		figures->most_used = figures->used;
+	if (reserved)
+		figures->most_reserved = figures->reserved;
+	pthread_mutex_unlock(&lock);
+}
+
+void spill_ordered_each(void (*visit)(const struct spill_placement *segment, void *data), void *data)
+{
+	const struct segment *segment;
+	pthread_mutex_lock(&lock);
+	for (const struct spill_ordered_pool *pool = pools; pool; pool = pool->next)
+		TAILQ_FOREACH(segment, &pool->segments, link)
+	visit(&segment->chunked->base, data);
+	pthread_mutex_unlock(&lock);
+}
+
+/* The child has no GPU. Its parent keeps the segments. */
+static void forget_parent(void)
+{
+	atomic_store(&pools, NULL);
+	atomic_store(&segment_count, 0);
+}
+
+const struct spill_fork_lock spill_ordered_fork_lock = {&lock, forget_parent};
