@@ -130,13 +130,14 @@ struct spill_chunked *spill_ordered_segment(const struct spill_ordered_pool *poo
 	return segment ? segment->chunked : NULL;
 }
 
-void spill_ordered_pool_ended(const struct spill_backend *backend, const void *handle)
+struct spill_ordered_pool *spill_ordered_pool_ended(const struct spill_backend *backend, const void *handle)
 {
 	pthread_mutex_lock(&lock);
 	struct spill_ordered_pool *pool = find_pool(backend, handle);
 	if (pool)
 		pool->handle = NULL;
 	pthread_mutex_unlock(&lock);
+	return pool;
 }
 
 /* -- taking ------------------------------------------------------------------------------------ */
