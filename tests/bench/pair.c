@@ -1,8 +1,8 @@
 /*
  * What one allocation and its free cost a program: the driver's own entry points, resolved as a plain program does.
- * Prints `BYTES NANOSECONDS` for each size, the median of many pairs; in stream order `BYTES-async NANOSECONDS`.
- * scripts/bench runs it with and without the library in turns, because only ratios within one run mean anything on a
- * shared machine.
+ * Prints `BYTES NANOSECONDS` for each size, the median of many pairs; in stream order `BYTES-async
+ * NANOSECONDS`. scripts/bench runs it with and without the library in turns, because only ratios
+ * within one run mean anything on a shared machine.
  *
  * usage: pair [PAIRS]
  */
