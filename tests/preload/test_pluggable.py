@@ -11,7 +11,7 @@ class Pluggable(ScriptCase):
 
     def run_one(self, name, *arguments, preload, vram="96MiB", **variables):
         self.log.unlink(missing_ok=True)
-        environment = self.environment(preload=preload, SPILL_LOG=self.log, SPILL_SIM_VRAM=vram, **variables)
+        environment = self.environment(preload=preload, SPILL_LOG=self.log, SPILL_LOG_LEVEL="each", SPILL_SIM_VRAM=vram, **variables)
         return self.run_in([str(PROGRAMS / name), LIBRARY, *map(str, arguments)], environment)
 
     def each(self):
