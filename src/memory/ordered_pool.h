@@ -56,8 +56,8 @@ struct spill_placement *spill_ordered_take(struct spill_ordered_pool *pool, uint
                                            const struct spill_stream_order *order, bool anywhere);
 
 /*
- * Adds a segment for requests of `bytes`, before it is enlisted. False: no memory, and the segment
- * stays the caller's.
+ * Adds a segment for requests of `bytes`, before it is enlisted. False: no memory, or the pool is
+ * closed. Then the segment stays the caller's.
  */
 bool spill_ordered_add(struct spill_ordered_pool *pool, struct spill_chunked *segment, uint64_t bytes);
 
