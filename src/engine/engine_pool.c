@@ -92,6 +92,10 @@ static void finish_call(struct spill_request *request, const struct spill_backen
 		if (request->properties)
 			record_pool(request, backend);
 		break;
+	case SPILL_OP_POOL_DESTROY:
+		if (request->destroyed.ordered)
+			spill_ordered_trim_pool(backend, request->destroyed.ordered, 0);
+		break;
 	case SPILL_OP_POOL_TRIM:
 		spill_vendor_pool_trimmed(backend, request->pool);
 		if (pool)
@@ -121,15 +125,15 @@ bool spill_engine_pool(struct spill_request *request)
 	if (request->step++ == 0) {
 		request->pass = !backend || !backend->pools;
 		if (!request->pass && request->op == SPILL_OP_POOL_DESTROY) {
-			request->destroyed = spill_vendor_pool_destroyed(backend, request->pool);
-			spill_ordered_pool_ended(backend, request->pool);
+			request->destroyed.vendor = spill_vendor_pool_destroyed(backend, request->pool);
+			request->destroyed.ordered = spill_ordered_pool_ended(backend, request->pool);
 		}
 		return true;
 	}
 	if (request->result == 0)
 		finish_call(request, backend);
 	else if (request->op == SPILL_OP_POOL_DESTROY)
-		spill_vendor_pool_alive(request->destroyed, request->pool);
+		spill_vendor_pool_alive(request->destroyed.vendor, request->pool);
 	return false;
 }
 

@@ -232,7 +232,10 @@ struct spill_request {
 		struct spill_allocation *freed;      /* FREE, FREE_ASYNC: taken from the ledger. */
 		struct spill_vmm_memory *memory;     /* RELEASE, MAP, RETAIN: of the handle. */
 		struct spill_vmm_mapping *mappings;  /* UNMAP: taken from the table. */
-		struct spill_vendor_pool *destroyed; /* POOL_DESTROY. */
+		struct {
+			struct spill_vendor_pool *vendor;
+			struct spill_ordered_pool *ordered;
+		} destroyed;    /* POOL_DESTROY. */
 		uint64_t frees; /* SYNCHRONIZE: the number of the last free before it (ordered_pool.h). */
 		/* CAPTURE_END, STREAM_END: taken from the table. */
 		struct spill_capture *capture;

@@ -4,40 +4,18 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "capture.h"
 #include "chunk_map.h"
-#include "contexts.h"
-#include "free_ranges.h"
 #include "minmax.h"
+#include "stream_frees.h"
 
-/*
- * Small requests have segments of their own, so that a small one that lives long does not keep a
- * large segment.
- */
 #define SMALL ((uint64_t)1 << 20)
 #define SMALL_SEGMENT SPILL_ORDERED_CHUNK
 #define SEGMENT ((uint64_t)64 << 20)
-enum kind { SMALL_ONES, LARGE_ONES, KINDS };
-
-/* The frees of one stream, or of no stream. */
-struct order {
-	struct spill_stream_order name;
-	int device; /* of its context */
-	struct spill_free_ranges ranges[KINDS];
-	struct order *next;
-};
-
-/* A mark behind all work of a context. All frees up to `number` were before it. */
-struct mark {
-	void *event, *context;
-	int device;
-	uint64_t birth, number;
-};
 
 struct segment {
 	struct spill_chunked *chunked;
 	struct spill_ordered_pool *pool;
-	enum kind kind;
+	enum spill_range_kind kind;
 	struct spill_range *first; /* by address; it lives as long as the segment */
 	unsigned in_use;           /* ranges */
 	TAILQ_ENTRY(segment) link;
@@ -48,10 +26,7 @@ struct spill_ordered_pool {
 	int device;
 	const void *handle; /* of the vendor's pool; NULL: ended */
 	_Atomic bool closed;
-	struct spill_free_ranges settled[KINDS]; /* no work uses them */
-	struct order *orders;
-	struct mark mark;
-	bool marking; /* a thread calls the vendor about the mark */
+	struct spill_stream_frees frees;
 	struct spill_ordered_figures figures;
 	TAILQ_HEAD(, segment) segments; /* oldest first */
 	struct spill_ordered_pool *next;
@@ -66,14 +41,13 @@ struct block {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* SPILL_RANK_ORDERED_POOL */
 static struct spill_ordered_pool *_Atomic pools;         /* grows at its head only; written under the lock */
 static _Atomic unsigned segment_count;
-static _Atomic uint64_t last_number;
 
 static void release(struct spill_placement *placement, bool context_ended);
 static const struct spill_place_ops ranges = {SPILL_PLACE_MOVABLE, NULL, release, NULL};
 
-static enum kind kind_of(uint64_t bytes)
+static enum spill_range_kind kind_of(uint64_t bytes)
 {
-	return bytes <= SMALL ? SMALL_ONES : LARGE_ONES;
+	return bytes <= SMALL ? SPILL_SMALL_RANGES : SPILL_LARGE_RANGES;
 }
 
 /* -- pools ------------------------------------------------------------------------------------- */
@@ -156,127 +130,14 @@ struct spill_chunked *spill_ordered_segment(const struct spill_ordered_pool *poo
 	return segment ? segment->chunked : NULL;
 }
 
-void spill_ordered_pool_ended(const struct spill_backend *backend, const void *handle)
+struct spill_ordered_pool *spill_ordered_pool_ended(const struct spill_backend *backend, const void *handle)
 {
 	pthread_mutex_lock(&lock);
 	struct spill_ordered_pool *pool = find_pool(backend, handle);
 	if (pool)
 		pool->handle = NULL;
 	pthread_mutex_unlock(&lock);
-}
-
-/* -- the order of streams. pre: locked --------------------------------------------------------- */
-
-static struct order *find_order(const struct spill_ordered_pool *pool, const struct spill_stream_order *name)
-{
-	struct order *order = pool->orders;
-	while (order && (order->name.stream != name->stream || order->name.context != name->context))
-		order = order->next;
-	return order;
-}
-
-static bool is_settled(const struct order *order)
-{
-	return !order->ranges[SMALL_ONES].bytes && !order->ranges[LARGE_ONES].bytes;
-}
-
-/* An order without ranges can be another one's. NULL: no memory. */
-static struct order *make_order(struct spill_ordered_pool *pool, const struct spill_stream_order *name,
-                                int device)
-{
-	struct order *order = find_order(pool, name);
-	if (order)
-		return order;
-	for (order = pool->orders; order && !is_settled(order);)
-		order = order->next;
-	if (!order) {
-		order = calloc(1, sizeof(*order));
-		if (!order)
-			return NULL;
-		order->next = pool->orders;
-		pool->orders = order;
-	}
-	order->name = *name;
-	order->device = device;
-	return order;
-}
-
-static void settle(struct spill_ordered_pool *pool, struct order *order, uint64_t number)
-{
-	for (int kind = 0; kind < KINDS; kind++)
-		spill_free_ranges_settle(&order->ranges[kind], &pool->settled[kind], number);
-}
-
-static void settle_context(struct spill_ordered_pool *pool, const void *context, uint64_t number)
-{
-	for (struct order *order = pool->orders; order; order = order->next)
-		if (order->name.context == context)
-			settle(pool, order, number);
-}
-
-/* -- marks. pre: this thread has set pool->marking, and holds no lock -------------------------- */
-
-/* True: the mark has passed, or its context has ended. Its event is gone. */
-static bool has_passed(const struct spill_ordered_pool *pool, const struct mark *mark)
-{
-	const struct spill_backend *backend = pool->backend;
-	if (spill_contexts_birth(backend, mark->context) != mark->birth)
-		return true;
-	if (!backend->events->passed(mark->device, mark->context, mark->event))
-		return false;
-	backend->events->destroy(mark->device, mark->context, mark->event);
-	return true;
-}
-
-static bool place_mark(const struct spill_ordered_pool *pool, struct mark *mark)
-{
-	mark->birth = spill_contexts_birth(pool->backend, mark->context);
-	mark->number = spill_ordered_number();
-	return mark->birth && !pool->backend->moves->mark(mark->device, mark->context, &mark->event);
-}
-
-/* The context of some frees that are not settled. pre: locked */
-static bool choose_context(const struct spill_ordered_pool *pool, struct mark *mark)
-{
-	const struct order *order = pool->orders;
-	while (order && is_settled(order))
-		order = order->next;
-	*mark = (struct mark){0};
-	if (!order)
-		return false;
-	mark->context = (void *)order->name.context;
-	mark->device = order->device;
-	return true;
-}
-
-/*
- * Looks at the mark, or places one if there is none. True: frees were settled. A mark breaks a
- * capture, and so does a query of it.
- */
-static bool look_at_mark(struct spill_ordered_pool *pool)
-{
-	struct mark mark;
-	if (spill_capture_any())
-		return false;
-	pthread_mutex_lock(&lock);
-	mark = pool->mark;
-	bool begin = !pool->marking && (mark.event || choose_context(pool, &mark));
-	pool->marking |= begin;
-	pthread_mutex_unlock(&lock);
-	if (!begin)
-		return false;
-	bool passed = mark.event && has_passed(pool, &mark);
-	bool placed = !mark.event && place_mark(pool, &mark);
-	pthread_mutex_lock(&lock);
-	if (passed) {
-		settle_context(pool, mark.context, mark.number);
-		pool->mark = (struct mark){0};
-	} else if (placed) {
-		pool->mark = mark;
-	}
-	pool->marking = false;
-	pthread_mutex_unlock(&lock);
-	return passed;
+	return pool;
 }
 
 /* -- taking ------------------------------------------------------------------------------------ */
@@ -296,13 +157,14 @@ static bool is_on_device(const struct spill_range *range, uint64_t bytes)
 static struct spill_range *find_range(struct spill_ordered_pool *pool, uint64_t bytes,
                                       const struct spill_stream_order *name, bool anywhere)
 {
-	enum kind kind = kind_of(bytes);
-	struct order *order = name->stream ? find_order(pool, name) : NULL;
+	enum spill_range_kind kind = kind_of(bytes);
+	struct spill_free_ranges *own = name->stream ? spill_stream_frees_of(&pool->frees, name, kind) : NULL;
 	struct spill_range *range = NULL;
-	if (order)
-		range = spill_free_ranges_take(&order->ranges[kind], bytes, anywhere ? NULL : is_on_device);
+	if (own)
+		range = spill_free_ranges_take(own, bytes, anywhere ? NULL : is_on_device);
 	if (!range)
-		range = spill_free_ranges_take(&pool->settled[kind], bytes, anywhere ? NULL : is_on_device);
+		range =
+		    spill_free_ranges_take(&pool->frees.settled[kind], bytes, anywhere ? NULL : is_on_device);
 	return range;
 }
 
@@ -346,7 +208,8 @@ struct spill_placement *spill_ordered_take(struct spill_ordered_pool *pool, uint
 	if (!block)
 		return NULL;
 	if (take_range(pool, block, bytes, order, anywhere) ||
-	    (look_at_mark(pool) && take_range(pool, block, bytes, order, anywhere)))
+	    (spill_stream_frees_look(&pool->frees, pool->backend, &lock) &&
+	     take_range(pool, block, bytes, order, anywhere)))
 		return begin_block(pool, block, bytes, order);
 	free(block);
 	return NULL;
@@ -359,35 +222,36 @@ bool spill_ordered_is(const struct spill_placement *placement)
 	return placement && placement->ops == &ranges;
 }
 
-/* `order` NULL: no work uses the range. pre: locked */
-static void give_range(struct spill_range *range, struct order *order)
+/* pre: locked */
+static void give_range(struct spill_range *range, struct spill_free_ranges *set, uint64_t number)
 {
 	struct segment *segment = range->segment;
-	struct spill_free_ranges *settled = &segment->pool->settled[segment->kind];
 	segment->in_use--;
 	segment->pool->figures.used -= range->bytes;
-	spill_free_ranges_give(range, order ? &order->ranges[segment->kind] : settled, settled,
-	                       order ? ++last_number : 0);
+	spill_free_ranges_give(range, set, &segment->pool->frees.settled[segment->kind], number);
 }
 
+/* The memory is the process's, so the end of a context does not end it. */
 static void release(struct spill_placement *placement, bool context_ended)
 {
-	(void)context_ended; /* the memory is the process's */
+	struct spill_range *range = ((struct block *)placement)->range;
+	const struct segment *segment = range->segment;
 	pthread_mutex_lock(&lock);
-	give_range(((struct block *)placement)->range, NULL);
+	give_range(range, &segment->pool->frees.settled[segment->kind], 0);
 	pthread_mutex_unlock(&lock);
 	free(placement);
 }
 
-void spill_ordered_free(struct spill_placement *placement, const struct spill_stream_order *name, int device)
+void spill_ordered_free(struct spill_placement *placement, const struct spill_stream_order *order, int device)
 {
 	struct spill_range *range = ((struct block *)placement)->range;
-	struct spill_ordered_pool *pool = ((struct segment *)range->segment)->pool;
+	const struct segment *segment = range->segment;
 	pthread_mutex_lock(&lock);
-	struct order *order = make_order(pool, name, device);
-	/* Without memory for the order the range is lost until the process ends. */
-	if (order)
-		give_range(range, order);
+	struct spill_free_ranges *set =
+	    spill_stream_frees_make(&segment->pool->frees, order, device, segment->kind);
+	/* Without memory for the list the range is lost until the process ends. */
+	if (set)
+		give_range(range, set, spill_stream_frees_count());
 	pthread_mutex_unlock(&lock);
 	free(placement);
 }
@@ -396,48 +260,41 @@ void spill_ordered_stream_ended(const struct spill_backend *backend, const void 
 {
 	pthread_mutex_lock(&lock);
 	for (struct spill_ordered_pool *pool = pools; pool; pool = pool->next)
-		for (struct order *order = pool->orders; order; order = order->next)
-			if (pool->backend == backend && order->name.stream == stream)
-				order->name.stream = NULL;
+		if (pool->backend == backend)
+			spill_stream_frees_stream_ended(&pool->frees, stream);
+	pthread_mutex_unlock(&lock);
+}
+
+uint64_t spill_ordered_number(void)
+{
+	return spill_stream_frees_number();
+}
+
+void spill_ordered_done(const struct spill_backend *backend, const struct spill_stream_order *order,
+                        uint64_t number)
+{
+	pthread_mutex_lock(&lock);
+	for (struct spill_ordered_pool *pool = pools; pool; pool = pool->next)
+		if (pool->backend == backend)
+			spill_stream_frees_done(&pool->frees, order, number);
 	pthread_mutex_unlock(&lock);
 }
 
 /* The work of the context has ended with it. */
 void spill_ordered_context_ended(const struct spill_context_end *end)
 {
-	pthread_mutex_lock(&lock);
-	for (struct spill_ordered_pool *pool = pools; pool; pool = pool->next)
-		for (struct order *order = pool->orders; order; order = order->next)
-			if (pool->backend == end->backend && order->device == end->device &&
-			    (!end->context || order->name.context == end->context))
-				settle(pool, order, UINT64_MAX);
-	pthread_mutex_unlock(&lock);
-}
-
-uint64_t spill_ordered_number(void)
-{
-	return atomic_load(&last_number);
-}
-
-void spill_ordered_done(const struct spill_backend *backend, const struct spill_stream_order *name,
-                        uint64_t number)
-{
-	pthread_mutex_lock(&lock);
-	for (struct spill_ordered_pool *pool = pools; pool; pool = pool->next)
-		for (struct order *order = pool->orders; order; order = order->next)
-			if (pool->backend == backend && order->name.context == name->context &&
-			    (!name->stream || order->name.stream == name->stream))
-				settle(pool, order, number);
-	pthread_mutex_unlock(&lock);
+	const struct spill_stream_order whole = {NULL, end->context};
+	if (end->context)
+		spill_ordered_done(end->backend, &whole, UINT64_MAX);
 }
 
 void spill_ordered_idle(const struct spill_backend *backend, int device, uint64_t number)
 {
+	const struct spill_stream_order all = {NULL, NULL};
 	pthread_mutex_lock(&lock);
 	for (struct spill_ordered_pool *pool = pools; pool; pool = pool->next)
-		for (struct order *order = pool->orders; order; order = order->next)
-			if (pool->backend == backend && pool->device == device)
-				settle(pool, order, number);
+		if (pool->backend == backend && pool->device == device)
+			spill_stream_frees_done(&pool->frees, &all, number);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -450,7 +307,7 @@ static uint64_t round_up(uint64_t bytes, uint64_t unit)
 
 uint64_t spill_ordered_segment_bytes(uint64_t bytes)
 {
-	uint64_t least = kind_of(bytes) == SMALL_ONES ? SMALL_SEGMENT : SEGMENT;
+	uint64_t least = kind_of(bytes) == SPILL_SMALL_RANGES ? SMALL_SEGMENT : SEGMENT;
 	return spill_max(least, round_up(bytes, SPILL_ORDERED_CHUNK));
 }
 
@@ -527,7 +384,7 @@ struct spill_placement *spill_ordered_open(struct spill_chunked *chunked, uint64
 	struct spill_ordered_pool *pool = segment->pool;
 	struct block *block = calloc(1, sizeof(*block));
 	pthread_mutex_lock(&lock);
-	struct spill_free_ranges *settled = &pool->settled[segment->kind];
+	struct spill_free_ranges *settled = &pool->frees.settled[segment->kind];
 	if (block)
 		segment->first = spill_free_ranges_add(settled, chunked->base.ptr, chunked->range, segment);
 	if (segment->first)
@@ -567,7 +424,7 @@ uint64_t spill_ordered_unused(const struct spill_backend *backend, int device)
 /* pre: locked */
 static bool is_empty(const struct segment *segment, bool on_host)
 {
-	const struct spill_free_ranges *settled = &segment->pool->settled[segment->kind];
+	const struct spill_free_ranges *settled = &segment->pool->frees.settled[segment->kind];
 	const struct spill_range *first = segment->first;
 	return first && first->in == settled && spill_range_is_segment(first) &&
 	       (!on_host || !is_on_device(first, first->bytes));
@@ -601,7 +458,7 @@ struct spill_chunked *spill_ordered_empty(const struct spill_backend *backend, i
 		if (pool->backend != backend || pool->device != device || (only && pool != only))
 			continue;
 		found = unlink_empty(pool, on_host);
-		if (!found && look_at_mark(pool))
+		if (!found && spill_stream_frees_look(&pool->frees, pool->backend, &lock))
 			found = unlink_empty(pool, on_host);
 	}
 	return found;

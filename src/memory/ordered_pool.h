@@ -32,8 +32,8 @@ void *spill_ordered_handle(const struct spill_ordered_pool *pool);
 /* Walks all pools. NULL: the first one; or there are no more. Costs one load if there is none. */
 struct spill_ordered_pool *spill_ordered_next(const struct spill_ordered_pool *pool);
 
-/* The vendor's pool ends. Its ranges live on. */
-void spill_ordered_pool_ended(const struct spill_backend *backend, const void *handle);
+/* The vendor's pool ends. Its ranges live on. Returns the pool beside it, or NULL. */
+struct spill_ordered_pool *spill_ordered_pool_ended(const struct spill_backend *backend, const void *handle);
 
 /* From now on the pool serves no request, because another device uses its memory. */
 void spill_ordered_pool_close(struct spill_ordered_pool *pool);

@@ -4,16 +4,21 @@
  *
  *	ordered KERNELS WORD…
  *
- *	stream:default|thread|own  the stream of the next words: the legacy default one; the thread's, by
- *	                           the _ptsz functions; one of its own (at first)
- *	pool:P:KIND[:SIZE]         makes pool P, a letter: device, host or managed. It keeps SIZE (all).
+ *	stream:default|thread|own|other  the stream of the next words: the legacy default one; the
+ *	                           thread's, by the _ptsz functions; one of its own (own at first)
+ *	renew                      ends the stream `other`, and makes it again
+ *	pool:P:KIND[:SIZE]         makes pool P, a letter: device, exportable, host or managed. It keeps
+ *	                           SIZE (all).
  *	keep                       the device's pool keeps everything
- *	trim:P reserved:P endpool:P  of pool P; d: the device's
+ *	trim:P reserved:P used:P most:P restart:P endpool:P  of pool P; d: the device's
+ *	share:P                    gives device 1 access to pool P
  *	alloc:A:SIZE[:COUNT[:P]]   allocations A, a letter, in stream order; from pool P
  *	plain:A:SIZE[:COUNT]       by cuMemAlloc
  *	fill:A verify:A            by kernels on the stream. sync prints the result of verify.
  *	hold:A go                  a kernel that waits for go and then writes A; go ends all waits
  *	free:A sfree:A             in stream order; by cuMemFree
+ *	where:A                    the side of each 2 MiB of the first of A, asked past libspill
+ *	same:A:B                   has the first of A the address that the first of B has or had?
  *	about:A                    the driver's answers about the first of A, without addresses and ids
  *	sync info                  info: free device bytes
  *	graphtrim                  gives back the memory that graphs keep
@@ -30,6 +35,10 @@
 #include <string.h>
 
 #include "cuda_api.h"
+
+/* movable_ask.c */
+char movable_side(CUdeviceptr address); /* d: on the device, h, or ? */
+CUcontext movable_context;
 
 #define ROOM 4096
 #define PER_THREAD ((CUstream)2)
@@ -49,7 +58,7 @@ static struct shared {
 static CUmemoryPool pools[26];
 static CUcontext primary, made;
 static CUfunction fill_kernel, verify_kernel, hold_kernel;
-static CUstream own, stream;
+static CUstream own, other, stream;
 static bool per_thread;
 static uint64_t seeds;
 static int wrong;
@@ -140,9 +149,11 @@ static CUresult free_all(struct group *group, bool ordered)
 
 static CUresult make_pool(CUmemoryPool *pool, const char *kind, const char *keeps)
 {
-	bool on_device = !strcmp(kind, "device");
+	bool on_device = strcmp(kind, "host") && strcmp(kind, "managed");
 	uint64_t threshold = keeps ? size_of(keeps) : UINT64_MAX;
 	CUmemPoolProps wanted = {
+	    .handleTypes = strcmp(kind, "exportable") ? CU_MEM_HANDLE_TYPE_NONE
+	                                              : CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
 	    .allocType =
 	        strcmp(kind, "managed") ? CU_MEM_ALLOCATION_TYPE_PINNED : CU_MEM_ALLOCATION_TYPE_MANAGED,
 	    .location = {strcmp(kind, "host") ? CU_MEM_LOCATION_TYPE_DEVICE : CU_MEM_LOCATION_TYPE_HOST_NUMA,
@@ -156,13 +167,70 @@ static CUresult make_pool(CUmemoryPool *pool, const char *kind, const char *keep
 	return result || on_device ? result : cuMemPoolSetAccess(*pool, &access, 1);
 }
 
-static CUresult reserved(CUmemoryPool pool)
+static CUresult figure(CUmemoryPool pool, const char *word, CUmemPool_attribute attribute)
 {
 	cuuint64_t bytes = 0;
-	CUresult result = cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes);
+	CUresult result = cuMemPoolGetAttribute(pool, attribute, &bytes);
 
-	printf("reserved %llu\n", (unsigned long long)bytes);
+	printf("%s %llu\n", word, (unsigned long long)bytes);
 	return result;
+}
+
+static CUresult share(CUmemoryPool pool)
+{
+	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 1}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+
+	return cuMemPoolSetAccess(pool, &access, 1);
+}
+
+static CUresult restart(CUmemoryPool pool)
+{
+	uint64_t zero = 0;
+
+	return cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &zero);
+}
+
+static bool pool_word(const char *word, CUmemoryPool pool, CUresult *result)
+{
+	if (!strcmp(word, "trim"))
+		*result = cuMemPoolTrimTo(pool, 0);
+	else if (!strcmp(word, "reserved"))
+		*result = figure(pool, word, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+	else if (!strcmp(word, "used"))
+		*result = figure(pool, word, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+	else if (!strcmp(word, "most"))
+		*result = figure(pool, word, CU_MEMPOOL_ATTR_USED_MEM_HIGH);
+	else if (!strcmp(word, "restart"))
+		*result = restart(pool);
+	else if (!strcmp(word, "share"))
+		*result = share(pool);
+	else if (!strcmp(word, "endpool"))
+		*result = cuMemPoolDestroy(pool);
+	else
+		return false;
+	return true;
+}
+
+static CUresult where(const char *letter, const struct group *group)
+{
+	printf("where %s ", letter);
+	for (uint64_t at = 0; at < group->bytes; at += 2 << 20)
+		putchar(movable_side(group->address[0] + at));
+	putchar('\n');
+	return CUDA_SUCCESS;
+}
+
+static CUresult same(const struct group *group, const char *letter)
+{
+	printf("same %d\n", group->address[0] == groups[letter[0] - 'a'].address[0]);
+	return CUDA_SUCCESS;
+}
+
+static CUresult renew(void)
+{
+	CUresult result = cuStreamDestroy_v2(other);
+
+	return result ? result : cuStreamCreate(&other, 1);
 }
 
 static CUresult keep(void)
@@ -235,7 +303,7 @@ static CUresult info(void)
 static CUresult choose(const char *name)
 {
 	per_thread = !strcmp(name, "thread");
-	stream = strcmp(name, "own") ? NULL : own;
+	stream = !strcmp(name, "own") ? own : !strcmp(name, "other") ? other : NULL;
 	return CUDA_SUCCESS;
 }
 
@@ -279,12 +347,8 @@ static CUresult run_word(const char *word, const char *first, const char *second
 		return make_pool(pool, second, third);
 	if (!strcmp(word, "keep"))
 		return keep();
-	if (!strcmp(word, "trim"))
-		return cuMemPoolTrimTo(*pool, 0);
-	if (!strcmp(word, "reserved"))
-		return reserved(*pool);
-	if (!strcmp(word, "endpool"))
-		return cuMemPoolDestroy(*pool);
+	if (pool_word(word, *pool, &result))
+		return result;
 	if (!strcmp(word, "alloc") || !strcmp(word, "plain"))
 		return alloc(group, second, third, fourth, word[0] == 'p');
 	if (!strcmp(word, "fill"))
@@ -301,6 +365,12 @@ static CUresult run_word(const char *word, const char *first, const char *second
 	}
 	if (!strcmp(word, "free") || !strcmp(word, "sfree"))
 		return free_all(group, word[0] == 'f');
+	if (!strcmp(word, "where"))
+		return where(first, group);
+	if (!strcmp(word, "same"))
+		return same(group, second);
+	if (!strcmp(word, "renew"))
+		return renew();
 	if (!strcmp(word, "about"))
 		return about(group);
 	if (!strcmp(word, "sync"))
@@ -354,6 +424,7 @@ int main(int argc, char **argv)
 	must(cuModuleGetFunction(&hold_kernel, module, "hold_fill"));
 	must(cuMemHostAlloc(&pinned, sizeof(*shared), CU_MEMHOSTALLOC_DEVICEMAP));
 	must(cuStreamCreate(&own, 1));
+	must(cuStreamCreate(&other, 1));
 	must(cuDeviceGetDefaultMemPool(&pools['d' - 'a'], 0));
 	shared = pinned;
 	stream = own;
