@@ -43,7 +43,7 @@ static bool is_ruled_out(const struct spill_rule *rule)
 
 static struct spill_stream_order order_of(const struct spill_request *request)
 {
-	return (struct spill_stream_order){spill_engine_stream(request), request->context};
+	return (struct spill_stream_order){spill_engine_stream(request), request->admission.stream_context};
 }
 
 /* A segment is one for chunks if it is large enough, however small the request. */

@@ -25,16 +25,6 @@ static void record_pool(struct spill_request *request, const struct spill_backen
 		spill_ordered_pool_made(backend, device, handle);
 }
 
-/* The device whose own pool this is. -1: it is no device's. */
-static int device_of_own(const struct spill_backend *backend, const void *handle)
-{
-	void *own;
-	for (int device = 0; device < SPILL_DEVICES; device++)
-		if (!backend->pools->device_default(device, &own) && own == handle)
-			return device;
-	return -1;
-}
-
 /* The segments get the same access, and stay where they are from now on. */
 static void share_segments(const struct spill_ordered_pool *pool, const struct spill_request *request,
                            const struct spill_backend *backend)
@@ -52,7 +42,7 @@ static void share_segments(const struct spill_ordered_pool *pool, const struct s
 static void share_pool(const struct spill_request *request, const struct spill_backend *backend)
 {
 	struct spill_ordered_pool *pool = spill_ordered_pool_of(backend, request->pool);
-	int device = pool ? -1 : device_of_own(backend, request->pool);
+	int device = pool ? -1 : spill_vendor_pool_default_of(backend, request->pool);
 	if (device >= 0)
 		pool = spill_ordered_pool_made(backend, device, request->pool);
 	if (!pool || !backend->pools->share)

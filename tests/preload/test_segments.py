@@ -133,6 +133,15 @@ class Pools(SegmentCase):
         places = [(r["place"], r["bytes"] // MIB) for r in self.checked_records() if r["kind"] == "alloc" and "Pool" in r["api"]]
         self.assertIn(("device", 6), places)
 
+    def test_for_a_stream_of_another_device(self):
+        """The memory is on the pool's device, beside segments and on the host. So that device can use it without peer access."""
+        for how, vram, places in (("on", "256MiB", {"movable", "device"}), ("off", "96MiB", {"device", "split"})):
+            with self.subTest(how):
+                words = "pool:p:device alloc:s:60m:1:p stream:peer alloc:a:24m:2:p stream:own fill:a verify:a sync free:a sync"
+                self.good(self.ordered(words, vram=vram, SPILL_MOVABLE_ENABLE=how, SPILL_SIM_DEVICES="2"))
+                records = [r for r in self.checked_records() if r["kind"] == "alloc" and r["api"] == "cuMemAllocFromPoolAsync"]
+                self.assertEqual(({r["place"] for r in records}, {r["dev"] for r in records}), (places, {0}))
+
     def test_a_rule_keeps_it_with_the_driver(self):
         policy = self.folder / "rules.conf"
         policy.write_text("[rule here]\napi = cuMemAllocAsync\npriority = hot\n", encoding="utf-8")
