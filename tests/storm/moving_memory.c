@@ -103,12 +103,10 @@ static CUresult plug(struct moving_worker *worker, struct moving_block *block)
 {
 	CUmemoryPool pool = NULL;
 
-	block->address =
-	    (uintptr_t)spill_malloc(block->bytes, block->device, worker->streams[block->stream]);
+	block->address = (uintptr_t)spill_malloc(block->bytes, block->device, worker->streams[block->stream]);
 	if (!block->address)
 		return CUDA_ERROR_UNKNOWN;
-	CUresult result =
-	    cuPointerGetAttribute(&pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, block->address);
+	CUresult result = cuPointerGetAttribute(&pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, block->address);
 	if (pool)
 		atomic_store(&moving_plugged_pool[block->device], pool);
 	return result;

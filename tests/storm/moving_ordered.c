@@ -25,11 +25,25 @@ static CUresult take(struct moving_worker *worker, struct moving_block *block)
 	return result;
 }
 
+static void make_mempool(struct moving_worker *worker, struct moving_mempool *mempool)
+{
+	int device = (int)moving_random(worker, (uint64_t)moving_devices);
+	CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+	                             .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
+
+	mempool->device = device;
+	mempool->used = mempool->freed = 0;
+	atomic_store(&mempool->shared, false);
+	moving_must(worker, "cuMemPoolCreate", cuMemPoolCreate(&mempool->handle, &properties));
+}
+
 CUresult moving_make_ordered(struct moving_worker *worker, struct moving_block *block)
 {
 	struct moving_mempool *mempool = &worker->mempools[moving_random(worker, MOVING_MEMPOOLS)];
 
-	if (mempool->handle && moving_random(worker, 2)) {
+	if (moving_random(worker, 2)) {
+		if (!mempool->handle)
+			make_mempool(worker, mempool);
 		block->mempool = mempool;
 		block->device = mempool->device;
 		block->bytes = (block->bytes + UNIT - 1) / UNIT * UNIT;
@@ -187,18 +201,6 @@ void moving_fleeting(struct moving_worker *worker)
 
 /* -- pools ------------------------------------------------------------------------------------------------- */
 
-static void make_mempool(struct moving_worker *worker, struct moving_mempool *mempool)
-{
-	int device = (int)moving_random(worker, (uint64_t)moving_devices);
-	CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-	                             .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}};
-
-	mempool->device = device;
-	mempool->used = mempool->freed = 0;
-	atomic_store(&mempool->shared, false);
-	moving_must(worker, "cuMemPoolCreate", cuMemPoolCreate(&mempool->handle, &properties));
-}
-
 /* Its blocks live on. */
 static void end_mempool(struct moving_worker *worker, struct moving_mempool *mempool)
 {
@@ -286,10 +288,8 @@ void moving_mempool(struct moving_worker *worker)
 {
 	struct moving_mempool *mempool = &worker->mempools[moving_random(worker, MOVING_MEMPOOLS)];
 
-	if (!mempool->handle) {
-		make_mempool(worker, mempool);
+	if (!mempool->handle)
 		return;
-	}
 	switch (moving_random(worker, 12)) {
 	case 0:
 		end_mempool(worker, mempool);
