@@ -16,6 +16,7 @@
 #include "clock.h"
 #include "contexts.h"
 #include "deferred.h"
+#include "movable.h"
 #include "engine_ordered.h"
 #include "vendor_pool.h"
 #include "peer.h"
@@ -185,6 +186,7 @@ static struct spill_allocation describe_ordered(struct spill_request *request,
 static void record_served(struct spill_request *request, const struct spill_backend *backend)
 {
 	struct spill_allocation allocation = describe_ordered(request, backend, *spill_engine_out(request));
+	spill_movable_pool_served(request->device, request->bytes);
 	allocation.place = SPILL_PLACE_DEVICE;
 	allocation.mempool = request->admission.pool;
 	allocation.held.device = request->bytes;

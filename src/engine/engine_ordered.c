@@ -46,27 +46,30 @@ static struct spill_stream_order order_of(const struct spill_request *request)
 	return (struct spill_stream_order){spill_engine_stream(request), request->admission.stream_context};
 }
 
-/* A segment is one for chunks if it is large enough, however small the request. */
+/* movable.min is about the segment, movable.above about the request. */
 static bool is_segment_wanted(struct spill_request *request, const struct spill_backend *backend)
 {
 	uint64_t least = spill_process_policy()->movable_min.value;
-	return spill_movable_wanted(backend, request->device, spill_max(request->bytes, least),
-	                            request->admission.decision.chunks) &&
-	       !spill_exporting_stays_plain(request);
+	return spill_ordered_segment_bytes(request->bytes) >= least &&
+	       spill_movable_wanted(backend, request->device, spill_max(request->bytes, least),
+	                            request->admission.decision.chunks);
+}
+
+static bool can_be_served(const struct spill_request *request, const struct spill_backend *backend)
+{
+	return backend->moves && !spill_process_observes() &&
+	       spill_process_policy()->movable_enable != SPILL_SWITCH_OFF &&
+	       !is_ruled_out(request->admission.applied) && !spill_engine_in_capture(request);
 }
 
 bool spill_ordered_wanted(struct spill_request *request, const struct spill_backend *backend)
 {
-	struct spill_admission *admission = &request->admission;
-	admission->ordered = NULL;
-	if (!backend->moves || !backend->pools->outlive_contexts || spill_process_observes() ||
-	    spill_process_policy()->movable_enable == SPILL_SWITCH_OFF || is_ruled_out(admission->applied))
-		return false;
-	struct spill_ordered_pool *pool = pool_of(request, backend);
-	if (!pool || (!spill_ordered_any(pool) && !is_segment_wanted(request, backend)))
-		return false;
-	admission->ordered = pool;
-	return true;
+	bool can = backend->pools->outlive_contexts && can_be_served(request, backend);
+	struct spill_ordered_pool *pool = can ? pool_of(request, backend) : NULL;
+	bool wanted = pool && (spill_ordered_any(pool) || is_segment_wanted(request, backend)) &&
+	              !spill_exporting_stays_plain(request);
+	request->admission.ordered = wanted ? pool : NULL;
+	return wanted;
 }
 
 /* -- serving ----------------------------------------------------------------------------------- */
@@ -78,9 +81,7 @@ static bool hand_out_range(struct spill_request *request, struct spill_placement
 	allocation.place = SPILL_PLACE_MOVABLE;
 	allocation.placement = range;
 	allocation.ordered = allocation.outlives = allocation.part = true;
-	allocation.pool = request->pool;
-	if (!allocation.pool && range->backend->pools->current(request->device, &allocation.pool))
-		allocation.pool = NULL;
+	allocation.pool = spill_ordered_handle(request->admission.ordered);
 	if (!spill_admit_record(request, &allocation, SPILL_REASON_FITS)) {
 		spill_placement_release(range, false);
 		return false;
@@ -180,8 +181,6 @@ enum spill_substitute spill_ordered_serve(struct spill_request *request, const s
                                           const char **error)
 {
 	uint64_t bytes = spill_ordered_segment_bytes(request->bytes);
-	if (spill_engine_in_capture(request))
-		return SPILL_SUBSTITUTE_NONE;
 	if (serve_old_range(request))
 		return SPILL_SUBSTITUTE_SERVED;
 	if (!is_segment_wanted(request, backend))
@@ -226,4 +225,19 @@ void spill_ordered_trim_pool(const struct spill_backend *backend, struct spill_o
 	while (spill_ordered_figures(pool).reserved > keep &&
 	       (segment = spill_ordered_empty(backend, device, pool, false)) != NULL)
 		end_segment(segment);
+}
+
+/*
+ * The driver's pools give back what exceeds their release threshold after a synchronisation (CUDA
+ * Driver API, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD).
+ */
+void spill_ordered_give_back(const struct spill_backend *backend)
+{
+	for (struct spill_ordered_pool *pool = spill_ordered_next(NULL); pool;
+	     pool = spill_ordered_next(pool)) {
+		void *handle = spill_ordered_handle(pool);
+		uint64_t keep = 0;
+		if (!handle || !backend->pools->threshold(handle, &keep))
+			spill_ordered_trim_pool(backend, pool, keep);
+	}
 }

@@ -23,6 +23,8 @@ uint64_t spill_ordered_trim(const struct spill_backend *backend, int device, uin
 /* Ends unused segments of one pool, until it has at most `keep` bytes. */
 void spill_ordered_trim_pool(const struct spill_backend *backend, struct spill_ordered_pool *pool,
                              uint64_t keep);
+/* Ends what each pool need not keep, after the program has waited for work. */
+void spill_ordered_give_back(const struct spill_backend *backend);
 /* The same for unused segments on the host, all of them. */
 void spill_ordered_trim_host(const struct spill_backend *backend, int device);
 

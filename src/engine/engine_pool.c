@@ -143,21 +143,6 @@ static void note_done(const struct spill_request *request, const struct spill_ba
 		spill_ordered_done(backend, &order, request->frees);
 }
 
-/*
- * The driver's pools give back what exceeds their release threshold at the next such call (CUDA Driver
- * API, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD).
- */
-static void give_back(const struct spill_backend *backend)
-{
-	for (struct spill_ordered_pool *pool = spill_ordered_next(NULL); pool;
-	     pool = spill_ordered_next(pool)) {
-		void *handle = spill_ordered_handle(pool);
-		uint64_t keep = 0;
-		if (!handle || !backend->pools->threshold(handle, &keep))
-			spill_ordered_trim_pool(backend, pool, keep);
-	}
-}
-
 bool spill_engine_synchronize(struct spill_request *request)
 {
 	const struct spill_backend *backend = spill_backend_for(request->domain);
@@ -168,7 +153,7 @@ bool spill_engine_synchronize(struct spill_request *request)
 	}
 	if (request->result == 0 && !spill_capture_any()) {
 		note_done(request, backend);
-		give_back(backend);
+		spill_ordered_give_back(backend);
 	}
 	return false;
 }

@@ -95,26 +95,36 @@ struct spill_range *spill_free_ranges_cut(struct spill_range *range, uint64_t wa
 	return range;
 }
 
+/* NULL: none fits, or too many looks. */
+static struct spill_range *find_in_class(const struct spill_free_ranges *set, unsigned class, uint64_t bytes,
+                                         bool (*usable)(const struct spill_range *range, uint64_t bytes),
+                                         unsigned *looks)
+{
+	struct spill_range *range;
+	LIST_FOREACH(range, &set->lists[class], link)
+	{
+		if ((*looks)++ == MOST_LOOKS)
+			return NULL;
+		if (range->bytes >= bytes && (!usable || usable(range, bytes)))
+			return range;
+	}
+	return NULL;
+}
+
 struct spill_range *spill_free_ranges_take(struct spill_free_ranges *set, uint64_t bytes,
                                            bool (*usable)(const struct spill_range *range, uint64_t bytes))
 {
 	uint64_t whole = whole_units(bytes);
-	unsigned looks = 0;
+	unsigned first = class_of(whole), looks = 0;
 	if (whole < bytes || whole > set->bytes)
 		return NULL;
-	for (unsigned class = next_filled(set, class_of(whole)); class < SPILL_RANGE_CLASSES;
+	for (unsigned class = next_filled(set, first); class < SPILL_RANGE_CLASSES && looks < MOST_LOOKS;
 	     class = next_filled(set, class + 1)) {
-		struct spill_range *range;
-		LIST_FOREACH(range, &set->lists[class], link)
-		{
-			if (looks++ == MOST_LOOKS)
-				return NULL;
-			if (range->bytes < whole || (usable && !usable(range, whole)))
-				continue;
+		struct spill_range *range = find_in_class(set, class, whole, usable, &looks);
+		if (range)
 			return spill_free_ranges_cut(range, whole);
-		}
-		/* A full class of sizes that are too small must not hide the larger ones. */
-		if (class == class_of(whole))
+		/* Sizes of the first class can be too small. Many of them must not hide the larger ones. */
+		if (class == first)
 			looks = 0;
 	}
 	return NULL;
@@ -143,11 +153,12 @@ struct spill_range *spill_free_ranges_give(struct spill_range *range, struct spi
                                            const struct spill_free_ranges *join, uint64_t number)
 {
 	range->number = number;
-	if (joins(range->after, set, join)) {
+	/* Behind a neighbour that is in `join`, there can be one that is in `set`. */
+	while (joins(range->after, set, join)) {
 		unlink_free(range->after);
 		join_after(range);
 	}
-	if (joins(range->before, set, join)) {
+	while (joins(range->before, set, join)) {
 		range = range->before;
 		unlink_free(range);
 		join_after(range);
