@@ -98,14 +98,18 @@ static bool serve_free_range(struct spill_request *request, bool anywhere)
 	return range && hand_out_range(request, range);
 }
 
-static void end_segment(struct spill_chunked *segment)
+/* Returns the device bytes that come back. Its chunks may move until it is delisted. */
+static uint64_t end_segment(struct spill_chunked *segment)
 {
 	struct spill_request request = {.api = segment->api};
+	spill_chunked_delist(segment);
+	uint64_t given = segment->base.held.device;
 	struct spill_allocation *entry = spill_ledger_take_handle(segment->name, segment->seq);
 	if (entry)
 		spill_engine_end(&request, entry, SPILL_REASON_FREE);
 	else
 		spill_placement_release(&segment->base, false);
+	return given;
 }
 
 /* Enters a new segment in the ledger and the log. */
@@ -203,10 +207,8 @@ uint64_t spill_ordered_trim(const struct spill_backend *backend, int device, uin
 {
 	struct spill_chunked *segment;
 	uint64_t given = 0;
-	while (given < bytes && (segment = spill_ordered_empty(backend, device, NULL, false)) != NULL) {
-		given += segment->base.held.device;
-		end_segment(segment);
-	}
+	while (given < bytes && (segment = spill_ordered_empty(backend, device, NULL, false)) != NULL)
+		given += end_segment(segment);
 	return given;
 }
 
