@@ -18,6 +18,7 @@
 #include "deferred.h"
 #include "movable.h"
 #include "engine_ordered.h"
+#include "ordered_pool.h"
 #include "vendor_pool.h"
 #include "peer.h"
 #include "reserve_keeper.h"
@@ -315,6 +316,9 @@ static bool place_ordered(struct spill_request *request, enum spill_step step,
 		return false;
 	}
 	spill_peer_placed(placement);
+	struct spill_ordered_pool *beside = spill_ordered_beside(request, backend);
+	if (beside)
+		spill_ordered_count(beside, placement);
 	*spill_engine_out(request) = placement->ptr;
 	return true;
 }

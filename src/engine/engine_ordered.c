@@ -19,15 +19,23 @@
 /* -- which requests ---------------------------------------------------------------------------- */
 
 /* Another pool without a record of ours can be an imported one, from which nothing is allocated. */
-static struct spill_ordered_pool *pool_of(const struct spill_request *request,
-                                          const struct spill_backend *backend)
+struct spill_ordered_pool *spill_ordered_beside(const struct spill_request *request,
+                                                const struct spill_backend *backend)
 {
 	void *handle = request->pool, *own = NULL;
-	if (!handle && backend->pools->current(request->device, &handle))
+	if (!backend->pools->outlive_contexts ||
+	    (!handle && backend->pools->current(request->device, &handle)))
 		return NULL;
 	struct spill_ordered_pool *pool = spill_ordered_pool_of(backend, handle);
 	if (!pool && !backend->pools->device_default(request->device, &own) && own == handle)
 		pool = spill_ordered_pool_made(backend, request->device, handle);
+	return pool;
+}
+
+static struct spill_ordered_pool *pool_of(const struct spill_request *request,
+                                          const struct spill_backend *backend)
+{
+	struct spill_ordered_pool *pool = spill_ordered_beside(request, backend);
 	return pool && !spill_ordered_pool_is_closed(pool) ? pool : NULL;
 }
 
@@ -64,8 +72,7 @@ static bool can_be_served(const struct spill_request *request, const struct spil
 
 bool spill_ordered_wanted(struct spill_request *request, const struct spill_backend *backend)
 {
-	bool can = backend->pools->outlive_contexts && can_be_served(request, backend);
-	struct spill_ordered_pool *pool = can ? pool_of(request, backend) : NULL;
+	struct spill_ordered_pool *pool = can_be_served(request, backend) ? pool_of(request, backend) : NULL;
 	bool wanted = pool && (spill_ordered_any(pool) || is_segment_wanted(request, backend)) &&
 	              !spill_exporting_stays_plain(request);
 	request->admission.ordered = wanted ? pool : NULL;
