@@ -68,6 +68,7 @@ static void release_placement(struct spill_allocation *allocation, bool context_
 	if (!allocation->placement)
 		return;
 	stop_moving(allocation->placement);
+	spill_ordered_uncount(allocation->placement);
 	allocation->charged += allocation->placement->held.device;
 	allocation->placement->held.device = 0;
 	spill_placement_release(allocation->placement, context_ended);
@@ -86,6 +87,7 @@ static struct spill_placement *take_for_deferral(struct spill_request *request,
 {
 	struct spill_placement *placement = allocation->placement;
 	stop_moving(placement);
+	spill_ordered_uncount(placement);
 	spill_request_log_free(request, allocation, SPILL_REASON_FREE);
 	spill_ledger_end(allocation);
 	return placement;

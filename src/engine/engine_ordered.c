@@ -19,15 +19,23 @@
 /* -- which requests ---------------------------------------------------------------------------- */
 
 /* Another pool without a record of ours can be an imported one, from which nothing is allocated. */
-static struct spill_ordered_pool *pool_of(const struct spill_request *request,
-                                          const struct spill_backend *backend)
+struct spill_ordered_pool *spill_ordered_beside(const struct spill_request *request,
+                                                const struct spill_backend *backend)
 {
 	void *handle = request->pool, *own = NULL;
-	if (!handle && backend->pools->current(request->device, &handle))
+	if (!backend->pools->outlive_contexts ||
+	    (!handle && backend->pools->current(request->device, &handle)))
 		return NULL;
 	struct spill_ordered_pool *pool = spill_ordered_pool_of(backend, handle);
 	if (!pool && !backend->pools->device_default(request->device, &own) && own == handle)
 		pool = spill_ordered_pool_made(backend, request->device, handle);
+	return pool;
+}
+
+static struct spill_ordered_pool *pool_of(const struct spill_request *request,
+                                          const struct spill_backend *backend)
+{
+	struct spill_ordered_pool *pool = spill_ordered_beside(request, backend);
 	return pool && !spill_ordered_pool_is_closed(pool) ? pool : NULL;
 }
 
@@ -43,7 +51,7 @@ static bool is_ruled_out(const struct spill_rule *rule)
 
 static struct spill_stream_order order_of(const struct spill_request *request)
 {
-	return (struct spill_stream_order){spill_engine_stream(request), request->context};
+	return (struct spill_stream_order){spill_engine_stream(request), request->admission.stream_context};
 }
 
 /* movable.min is about the segment, movable.above about the request. */
@@ -64,8 +72,7 @@ static bool can_be_served(const struct spill_request *request, const struct spil
 
 bool spill_ordered_wanted(struct spill_request *request, const struct spill_backend *backend)
 {
-	bool can = backend->pools->outlive_contexts && can_be_served(request, backend);
-	struct spill_ordered_pool *pool = can ? pool_of(request, backend) : NULL;
+	struct spill_ordered_pool *pool = can_be_served(request, backend) ? pool_of(request, backend) : NULL;
 	bool wanted = pool && (spill_ordered_any(pool) || is_segment_wanted(request, backend)) &&
 	              !spill_exporting_stays_plain(request);
 	request->admission.ordered = wanted ? pool : NULL;
@@ -98,14 +105,18 @@ static bool serve_free_range(struct spill_request *request, bool anywhere)
 	return range && hand_out_range(request, range);
 }
 
-static void end_segment(struct spill_chunked *segment)
+/* Returns the device bytes that come back. Its chunks may move until it is delisted. */
+static uint64_t end_segment(struct spill_chunked *segment)
 {
 	struct spill_request request = {.api = segment->api};
+	spill_chunked_delist(segment);
+	uint64_t given = segment->base.held.device;
 	struct spill_allocation *entry = spill_ledger_take_handle(segment->name, segment->seq);
 	if (entry)
 		spill_engine_end(&request, entry, SPILL_REASON_FREE);
 	else
 		spill_placement_release(&segment->base, false);
+	return given;
 }
 
 /* Enters a new segment in the ledger and the log. */
@@ -203,10 +214,8 @@ uint64_t spill_ordered_trim(const struct spill_backend *backend, int device, uin
 {
 	struct spill_chunked *segment;
 	uint64_t given = 0;
-	while (given < bytes && (segment = spill_ordered_empty(backend, device, NULL, false)) != NULL) {
-		given += segment->base.held.device;
-		end_segment(segment);
-	}
+	while (given < bytes && (segment = spill_ordered_empty(backend, device, NULL, false)) != NULL)
+		given += end_segment(segment);
 	return given;
 }
 

@@ -15,6 +15,10 @@ bool spill_ordered_wanted(struct spill_request *request, const struct spill_back
 enum spill_substitute spill_ordered_serve(struct spill_request *request, const struct spill_backend *backend,
                                           const char **error);
 
+/* The pool beside the one of the request. NULL: there is none. */
+struct spill_ordered_pool *spill_ordered_beside(const struct spill_request *request,
+                                                const struct spill_backend *backend);
+
 /* Serves the request from a free range that is on the host. False: there is none. */
 bool spill_ordered_serve_on_host(struct spill_request *request, const struct spill_backend *backend);
 
